@@ -1,0 +1,94 @@
+package device
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+)
+
+// Backend is the memory of one kind of device. Pools call it for large pieces only; it must be safe
+// for concurrent use.
+type Backend interface {
+	// Count returns how many devices of this kind there are.
+	Count() int
+	// Alloc returns bytes bytes of device id, 64-byte aligned, content undefined.
+	Alloc(id, bytes int) (unsafe.Pointer, error)
+	// Free gives back what Alloc returned for the same number of bytes.
+	Free(id int, p unsafe.Pointer, bytes int)
+	// CopyIn copies src from the host to dst on device id and returns when src may be reused.
+	CopyIn(id int, dst unsafe.Pointer, src []byte)
+	// CopyOut copies from src on device id to dst on the host and returns when dst is filled.
+	CopyOut(id int, dst []byte, src unsafe.Pointer)
+}
+
+// kind is what is known of one kind of device: its backend and its pools by number.
+type kind struct {
+	backend Backend
+	pools   []atomic.Pointer[Pool]
+}
+
+// registry holds the kinds. mu guards registration; after sealed only the pools change, atomically.
+var registry struct {
+	mu     sync.Mutex
+	sealed atomic.Bool
+	kinds  [len(kindNames)]kind
+}
+
+// maxDevices bounds the numbers of devices of one kind.
+const maxDevices = 64
+
+// Register makes kind k available through b. It is called from init functions only and panics
+// when k has a backend already or pools are in use.
+func Register(k Kind, b Backend) {
+	registry.mu.Lock()
+	defer registry.mu.Unlock()
+	if registry.sealed.Load() {
+		panic(fmt.Sprintf("device: Register(%s) after the first use of a pool", k))
+	}
+	if registry.kinds[k].backend != nil {
+		panic(fmt.Sprintf("device: kind %s registered twice", k))
+	}
+	registry.kinds[k] = kind{backend: b, pools: make([]atomic.Pointer[Pool], maxDevices)}
+}
+
+// Count returns how many devices of kind k this machine has, 0 when the binary has no backend for it.
+func Count(k Kind) int {
+	if int(k) >= len(registry.kinds) || registry.kinds[k].backend == nil {
+		return 0
+	}
+	return registry.kinds[k].backend.Count()
+}
+
+// PoolOf returns the pool of d, an error when d does not exist.
+func PoolOf(d Device) (*Pool, error) {
+	if int(d.Kind) < len(registry.kinds) {
+		pools := registry.kinds[d.Kind].pools
+		if uint(d.ID) < uint(len(pools)) {
+			if p := pools[d.ID].Load(); p != nil {
+				return p, nil
+			}
+		}
+	}
+	return openPool(d)
+}
+
+// openPool makes the pool of d at its first use.
+func openPool(d Device) (*Pool, error) {
+	registry.sealed.Store(true)
+	registry.mu.Lock()
+	defer registry.mu.Unlock()
+	if int(d.Kind) >= len(registry.kinds) || registry.kinds[d.Kind].backend == nil {
+		return nil, fmt.Errorf("device: this binary has no backend for %s", d)
+	}
+	k := &registry.kinds[d.Kind]
+	if n := min(k.backend.Count(), maxDevices); d.ID < 0 || d.ID >= n {
+		return nil, fmt.Errorf("device: %s does not exist, this machine has %d of that kind", d, n)
+	}
+	if p := k.pools[d.ID].Load(); p != nil {
+		return p, nil
+	}
+	p := NewPool(d, k.backend)
+	k.pools[d.ID].Store(p)
+	return p, nil
+}

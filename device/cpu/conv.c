@@ -1,0 +1,169 @@
+#include "conv.h"
+
+#include "gx.h"
+
+#define TRY(call) \
+	do { \
+		int err_ = (int)(call); \
+		if (err_) return err_; \
+	} while (0)
+
+// descs are the plain layouts of the operands and the layouts asked of primitives.
+typedef struct {
+	gx_md x, w, b, y;          // plain
+	gx_md ax, aw, ay;          // as a primitive may choose
+	dnnl_dims_t stride, dilate, pad, pad_end;
+} descs;
+
+static const int plain_tags[] = {dnnl_x, dnnl_ncw, dnnl_nchw, dnnl_ncdhw};
+static const int last_tags[] = {dnnl_x, dnnl_nwc, dnnl_nhwc, dnnl_ndhwc}; // channels last
+static const int weight_tags[] = {dnnl_x, dnnl_oiw, dnnl_oihw, dnnl_oidhw};
+static const int group_tags[] = {dnnl_x, dnnl_goiw, dnnl_goihw, dnnl_goidhw};
+
+// Channels that fill whole vectors run fastest blocked. Others would be padded with zeros to a multiple of 16; channels
+// last need no padding. With very few channels blocked kernels read the plain input directly.
+static int use_channels_last(const gx_conv *c) {
+	int64_t ic = c->ic / c->groups, oc = c->oc / c->groups;
+	return c->groups == 1 && ic >= 8 && (ic % 16 != 0 || oc % 16 != 0);
+}
+
+static int make_descs(gx_prog *p, const gx_conv *c, descs *d) {
+	int n = (int)c->axes, act = use_channels_last(c) ? last_tags[n] : (int)dnnl_format_tag_any;
+	int64_t x[5] = {c->batch, c->ic}, y[5] = {c->batch, c->oc}, w[6], *k = w;
+	if (c->groups > 1) *k++ = c->groups;
+	*k++ = c->oc / c->groups;
+	*k++ = c->ic / c->groups;
+	for (int i = 0; i < n; i++) {
+		x[2 + i] = c->in[i];
+		y[2 + i] = c->out[i];
+		*k++ = c->kernel[i];
+		d->stride[i] = c->stride[i];
+		d->dilate[i] = c->dilate[i] - 1;
+		d->pad[i] = c->pad[i];
+		d->pad_end[i] = (c->out[i] - 1) * c->stride[i] + (c->kernel[i] - 1) * c->dilate[i] + 1 - c->in[i] - c->pad[i];
+	}
+	int wn = (int)(k - w);
+	TRY(gx_prog_md(p, &d->x, n + 2, x, plain_tags[n]));
+	TRY(gx_prog_md(p, &d->y, n + 2, y, plain_tags[n]));
+	TRY(gx_prog_md(p, &d->w, wn, w, c->groups > 1 ? group_tags[n] : weight_tags[n]));
+	TRY(gx_prog_md(p, &d->b, 1, &c->oc, dnnl_x));
+	TRY(gx_prog_md(p, &d->ax, n + 2, x, act));
+	TRY(gx_prog_md(p, &d->ay, n + 2, y, act));
+	TRY(gx_prog_md(p, &d->aw, wn, w, dnnl_format_tag_any));
+	return 0;
+}
+
+static int forward_pd(dnnl_primitive_desc_t *pd, const gx_conv *c, const descs *d, dnnl_primitive_attr_t attr) {
+	dnnl_prop_kind_t prop = c->train ? dnnl_forward_training : dnnl_forward_inference;
+	gx_md b = c->bias ? d->b : 0;
+#if DNNL_VERSION_MAJOR >= 3
+	return dnnl_convolution_forward_primitive_desc_create(pd, gx_engine(), prop, dnnl_convolution_direct, d->ax, d->aw, b, d->ay,
+		d->stride, d->dilate, d->pad, d->pad_end, attr);
+#else
+	dnnl_convolution_desc_t cd;
+	TRY(dnnl_dilated_convolution_forward_desc_init(&cd, prop, dnnl_convolution_direct, d->ax, d->aw, b, d->ay,
+		d->stride, d->dilate, d->pad, d->pad_end));
+	return dnnl_primitive_desc_create(pd, &cd, attr, gx_engine(), 0);
+#endif
+}
+
+int gx_conv_forward(gx_prog **out, const gx_conv *c, int threads) {
+	gx_prog *p = *out = gx_prog_new(threads);
+	if (!p) return dnnl_out_of_memory;
+	descs d;
+	dnnl_primitive_desc_t pd;
+	TRY(make_descs(p, c, &d));
+	TRY(forward_pd(&pd, c, &d, gx_prog_attr(p)));
+	TRY(gx_prog_keep(p, pd));
+	gx_md x = gx_query(pd, dnnl_query_src_md), w = gx_query(pd, dnnl_query_weights_md), y = gx_query(pd, dnnl_query_dst_md);
+	gx_place px, pw, py, final = {3, 0};
+	TRY(gx_prog_use(p, d.x, (gx_place){0, 0}, x, &px));
+	TRY(gx_prog_use(p, d.w, (gx_place){1, 0}, w, &pw));
+	TRY(gx_prog_place(p, y, d.y, final, &py));
+	gx_bind binds[] = {{DNNL_ARG_SRC, x, px}, {DNNL_ARG_WEIGHTS, w, pw}, {DNNL_ARG_DST, y, py}, {DNNL_ARG_BIAS, d.b, {2, 0}}};
+	TRY(gx_prog_step(p, pd, binds, c->bias ? 4 : 3));
+	return gx_prog_deliver(p, y, py, d.y, final);
+}
+
+static int data_pd(dnnl_primitive_desc_t *pd, const descs *d, dnnl_primitive_desc_t hint, dnnl_primitive_attr_t attr) {
+#if DNNL_VERSION_MAJOR >= 3
+	return dnnl_convolution_backward_data_primitive_desc_create(pd, gx_engine(), dnnl_convolution_direct, d->ax, d->aw, d->ay,
+		d->stride, d->dilate, d->pad, d->pad_end, hint, attr);
+#else
+	dnnl_convolution_desc_t cd;
+	TRY(dnnl_dilated_convolution_backward_data_desc_init(&cd, dnnl_convolution_direct, d->ax, d->aw, d->ay,
+		d->stride, d->dilate, d->pad, d->pad_end));
+	return dnnl_primitive_desc_create(pd, &cd, attr, gx_engine(), hint);
+#endif
+}
+
+static int weights_pd(dnnl_primitive_desc_t *pd, const gx_conv *c, const descs *d, dnnl_primitive_desc_t hint, dnnl_primitive_attr_t attr) {
+	gx_md b = c->bias ? d->b : 0;
+#if DNNL_VERSION_MAJOR >= 3
+	return dnnl_convolution_backward_weights_primitive_desc_create(pd, gx_engine(), dnnl_convolution_direct, d->ax, d->aw, b, d->ay,
+		d->stride, d->dilate, d->pad, d->pad_end, hint, attr);
+#else
+	dnnl_convolution_desc_t cd;
+	TRY(dnnl_dilated_convolution_backward_weights_desc_init(&cd, dnnl_convolution_direct, d->ax, d->aw, b, d->ay,
+		d->stride, d->dilate, d->pad, d->pad_end));
+	return dnnl_primitive_desc_create(pd, &cd, attr, gx_engine(), hint);
+#endif
+}
+
+// moved remembers dy in a layout, so that both halves of backward share one reorder.
+typedef struct {
+	gx_md md;
+	gx_place at;
+} moved;
+
+static int use_dy(gx_prog *p, moved *m, gx_md want, gx_place *got) {
+	if (dnnl_memory_desc_equal(m->md, want)) {
+		*got = m->at;
+		return 0;
+	}
+	TRY(gx_prog_use(p, m->md, m->at, want, got));
+	*m = (moved){want, *got};
+	return 0;
+}
+
+static int add_weights(gx_prog *p, const gx_conv *c, const descs *d, dnnl_primitive_desc_t hint, moved *dy) {
+	dnnl_primitive_desc_t pd;
+	TRY(weights_pd(&pd, c, d, hint, gx_prog_attr(p)));
+	TRY(gx_prog_keep(p, pd));
+	gx_md x = gx_query(pd, dnnl_query_src_md), w = gx_query(pd, dnnl_query_diff_weights_md), y = gx_query(pd, dnnl_query_diff_dst_md);
+	gx_place px, pw, py, final = {4, 0};
+	TRY(gx_prog_use(p, d->x, (gx_place){1, 0}, x, &px));
+	TRY(use_dy(p, dy, y, &py));
+	TRY(gx_prog_place(p, w, d->w, final, &pw));
+	gx_bind binds[] = {{DNNL_ARG_SRC, x, px}, {DNNL_ARG_DIFF_DST, y, py}, {DNNL_ARG_DIFF_WEIGHTS, w, pw}, {DNNL_ARG_DIFF_BIAS, d->b, {5, 0}}};
+	TRY(gx_prog_step(p, pd, binds, c->bias ? 4 : 3));
+	return gx_prog_deliver(p, w, pw, d->w, final);
+}
+
+static int add_data(gx_prog *p, const descs *d, dnnl_primitive_desc_t hint, moved *dy) {
+	dnnl_primitive_desc_t pd;
+	TRY(data_pd(&pd, d, hint, gx_prog_attr(p)));
+	TRY(gx_prog_keep(p, pd));
+	gx_md x = gx_query(pd, dnnl_query_diff_src_md), w = gx_query(pd, dnnl_query_weights_md), y = gx_query(pd, dnnl_query_diff_dst_md);
+	gx_place px, pw, py, final = {3, 0};
+	TRY(gx_prog_use(p, d->w, (gx_place){2, 0}, w, &pw));
+	TRY(use_dy(p, dy, y, &py));
+	TRY(gx_prog_place(p, x, d->x, final, &px));
+	gx_bind binds[] = {{DNNL_ARG_DIFF_SRC, x, px}, {DNNL_ARG_WEIGHTS, w, pw}, {DNNL_ARG_DIFF_DST, y, py}};
+	TRY(gx_prog_step(p, pd, binds, 3));
+	return gx_prog_deliver(p, x, px, d->x, final);
+}
+
+int gx_conv_backward(gx_prog **out, const gx_conv *c, int want_x, int want_w, int threads) {
+	gx_prog *p = *out = gx_prog_new(threads);
+	if (!p) return dnnl_out_of_memory;
+	descs d;
+	dnnl_primitive_desc_t hint;
+	TRY(make_descs(p, c, &d));
+	TRY(forward_pd(&hint, c, &d, gx_prog_attr(p)));
+	TRY(gx_prog_keep(p, hint));
+	moved dy = {d.y, {0, 0}};
+	if (want_w) TRY(add_weights(p, c, &d, hint, &dy));
+	if (want_x) TRY(add_data(p, &d, hint, &dy));
+	return 0;
+}

@@ -1,0 +1,106 @@
+//go:build cgo
+
+package cpu
+
+/*
+#include "conv.h"
+#cgo noescape gx_prog_run
+#cgo nocallback gx_prog_run
+#cgo noescape gx_conv_forward
+#cgo nocallback gx_conv_forward
+#cgo noescape gx_conv_backward
+#cgo nocallback gx_conv_backward
+*/
+import "C"
+
+import (
+	"runtime"
+	"unsafe"
+)
+
+// Program is a sequence of oneDNN primitives made for certain shapes and threads. It may run any number
+// of times, also concurrently with separate scratch memory.
+type Program struct {
+	what    string
+	c       *C.gx_prog
+	scratch int
+}
+
+// newProgram wraps what a constructor in C made; the C memory goes with the Go object.
+func newProgram(what string, c *C.gx_prog, code C.int) (*Program, error) {
+	if err := status(code, what); err != nil {
+		C.gx_prog_free(c)
+		return nil, err
+	}
+	p := &Program{what, c, int(C.gx_prog_scratch(c))}
+	runtime.AddCleanup(p, func(c *C.gx_prog) { C.gx_prog_free(c) }, c)
+	return p, nil
+}
+
+// Scratch returns the bytes of scratch memory of one run, to be aligned to 64.
+func (p *Program) Scratch() int { return p.scratch }
+
+func (p *Program) run(ptrs [6]unsafe.Pointer, scratch unsafe.Pointer) error {
+	err := status(C.gx_prog_run(p.c, ptrs[0], ptrs[1], ptrs[2], ptrs[3], ptrs[4], ptrs[5], scratch), p.what)
+	runtime.KeepAlive(p)
+	return err
+}
+
+// ConvSpec describes a convolution over one to three spatial axes. Data has shape (Batch, InChannels,
+// In...), weights (OutChannels, InChannels/Groups, Kernel...).
+type ConvSpec struct {
+	Batch, InChannels, OutChannels, Groups int
+	In, Out, Kernel, Stride, Dilate, Pad   []int // Dilate 1 is dense
+	Bias                                   bool
+	Train                                  bool // a backward pass will follow
+	Threads                                int
+}
+
+func (s *ConvSpec) c() C.gx_conv {
+	c := C.gx_conv{axes: C.int64_t(len(s.In)), batch: C.int64_t(s.Batch), ic: C.int64_t(s.InChannels), oc: C.int64_t(s.OutChannels),
+		groups: C.int64_t(s.Groups), bias: C.int32_t(boolInt(s.Bias)), train: C.int32_t(boolInt(s.Train))}
+	for i := range s.In {
+		c.in[i], c.out[i], c.kernel[i] = C.int64_t(s.In[i]), C.int64_t(s.Out[i]), C.int64_t(s.Kernel[i])
+		c.stride[i], c.dilate[i], c.pad[i] = C.int64_t(s.Stride[i]), C.int64_t(s.Dilate[i]), C.int64_t(s.Pad[i])
+	}
+	return c
+}
+
+// Conv is a convolution ready to run.
+type Conv struct{ *Program }
+
+// NewConv prepares a convolution.
+func NewConv(s ConvSpec) (Conv, error) {
+	var prog *C.gx_prog
+	c := s.c()
+	code := C.gx_conv_forward(&prog, &c, C.int(s.Threads))
+	p, err := newProgram("convolution", prog, code)
+	return Conv{p}, err
+}
+
+// Run convolves x with w; bias is read if the convolution has one.
+func (k Conv) Run(y, x, w, bias, scratch unsafe.Pointer) error {
+	return k.run([6]unsafe.Pointer{x, w, bias, y}, scratch)
+}
+
+// ConvGrad computes gradients of a convolution.
+type ConvGrad struct{ *Program }
+
+// ConvGrads holds the operands of ConvGrad.Run; outputs that were not asked for may be nil.
+type ConvGrads struct {
+	DX, DW, DBias, DY, X, W unsafe.Pointer
+}
+
+// NewConvGrad prepares the gradients of data (wantX) and of weight and bias (wantW).
+func NewConvGrad(s ConvSpec, wantX, wantW bool) (ConvGrad, error) {
+	var prog *C.gx_prog
+	c := s.c()
+	code := C.gx_conv_backward(&prog, &c, boolInt(wantX), boolInt(wantW), C.int(s.Threads))
+	p, err := newProgram("gradient of convolution", prog, code)
+	return ConvGrad{p}, err
+}
+
+// Run computes the gradients that were asked for.
+func (k ConvGrad) Run(o ConvGrads, scratch unsafe.Pointer) error {
+	return k.run([6]unsafe.Pointer{o.DY, o.X, o.W, o.DX, o.DW, o.DBias}, scratch)
+}

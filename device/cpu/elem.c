@@ -1,0 +1,101 @@
+#include "elem.h"
+
+#include "gxmath.h"
+
+enum { GRAIN = 1024 };
+
+static inline float gx_clamp(float x, float lo, float hi) { return x < lo ? lo : (x > hi ? hi : x); }
+
+typedef struct {
+	float *d;
+	const float *a, *b;
+	float s, t;
+} job;
+
+#define DEFINE_MAP(name, expr) \
+	GX_CLONES static void map_##name(const void *arg, int64_t begin, int64_t end) { \
+		const job *j = arg; \
+		float *d = j->d; \
+		const float *a = j->a; \
+		const float s = j->s, t = j->t; \
+		(void)s, (void)t; \
+		GX_EACH(i, begin, end) { \
+			const float x = a[i]; \
+			d[i] = expr; \
+		} \
+	}
+GX_MAPS(DEFINE_MAP)
+
+#define MAP_ENTRY(name, expr) [GX_##name] = map_##name,
+static const gx_range_fn maps[] = {GX_MAPS(MAP_ENTRY)};
+
+void gx_map(int op, float *d, const float *x, int64_t n, float s, float t, int threads) {
+	job j = {d, x, 0, s, t};
+	gx_parallel(threads, n, GRAIN, maps[op], &j);
+}
+
+#define DEFINE_ZIP(name, expr) \
+	GX_CLONES static void zip_##name(const void *arg, int64_t begin, int64_t end) { \
+		const job *j = arg; \
+		float *d = j->d; \
+		const float *pa = j->a, *pb = j->b; \
+		const float s = j->s, t = j->t; \
+		(void)s, (void)t; \
+		GX_EACH(i, begin, end) { \
+			const float a = pa[i], b = pb[i]; \
+			d[i] = expr; \
+		} \
+	}
+GX_ZIPS(DEFINE_ZIP)
+GX_GRADS(DEFINE_ZIP)
+
+#define ZIP_ENTRY(name, expr) [GX_##name] = zip_##name,
+static const gx_range_fn zips[] = {GX_ZIPS(ZIP_ENTRY) GX_GRADS(ZIP_ENTRY)};
+
+void gx_zip(int op, float *d, const float *a, const float *b, int64_t n, float s, float t, int threads) {
+	job j = {d, a, b, s, t};
+	gx_parallel(threads, n, GRAIN, zips[op], &j);
+}
+
+GX_CLONES static void select_range(const void *arg, int64_t begin, int64_t end) {
+	const struct { job j; const float *c; } *w = arg;
+	float *d = w->j.d;
+	const float *a = w->j.a, *b = w->j.b, *c = w->c;
+	GX_EACH(i, begin, end) {
+		const float x = a[i], y = b[i];
+		d[i] = c[i] != 0.0f ? x : y;
+	}
+}
+
+void gx_select(float *d, const float *c, const float *a, const float *b, int64_t n, int threads) {
+	struct { job j; const float *c; } w = {{d, a, b, 0, 0}, c};
+	gx_parallel(threads, n, GRAIN, select_range, &w);
+}
+
+GX_CLONES static void fill_range(const void *arg, int64_t begin, int64_t end) {
+	const job *j = arg;
+	float *d = j->d;
+	const float s = j->s;
+	GX_EACH(i, begin, end) d[i] = s;
+}
+
+void gx_fill(float *d, int64_t n, float v, int threads) {
+	job j = {d, 0, 0, v, 0};
+	gx_parallel(threads, n, GRAIN, fill_range, &j);
+}
+
+typedef struct {
+	float *d;
+	double start, step;
+	int64_t repeat;
+} ramp;
+
+GX_CLONES static void ramp_range(const void *arg, int64_t begin, int64_t end) {
+	const ramp *r = arg;
+	for (int64_t i = begin; i < end; i++) r->d[i] = (float)(r->start + (double)(i / r->repeat) * r->step);
+}
+
+void gx_ramp(float *d, int64_t n, double start, double step, int64_t repeat, int threads) {
+	ramp r = {d, start, step, repeat};
+	gx_parallel(threads, n, GRAIN, ramp_range, &r);
+}

@@ -1,0 +1,220 @@
+//go:build cgo
+
+package cpu_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"gomx/device/cpu"
+)
+
+var poolCases = []cpu.PoolSpec{
+	{In: []int{8, 8}, Kernel: []int{2, 2}, Stride: []int{2, 2}, Pad: []int{0, 0}},
+	{In: []int{9, 7}, Kernel: []int{2, 2}, Stride: []int{2, 2}, Pad: []int{0, 0}},
+	{In: []int{24, 66}, Kernel: []int{2, 2}, Stride: []int{2, 2}, Pad: []int{0, 0}},
+	{In: []int{9, 7}, Kernel: []int{3, 3}, Stride: []int{2, 2}, Pad: []int{1, 1}},
+	{In: []int{9, 40}, Kernel: []int{3, 3}, Stride: []int{1, 1}, Pad: []int{1, 1}},
+	{In: []int{9, 7}, Kernel: []int{3, 2}, Stride: []int{3, 1}, Pad: []int{2, 0}},
+	{In: []int{5, 5}, Kernel: []int{5, 5}, Stride: []int{1, 1}, Pad: []int{0, 0}},
+	{In: []int{1100}, Kernel: []int{4}, Stride: []int{2}, Pad: []int{3}},
+	{In: []int{4, 5, 6}, Kernel: []int{2, 3, 2}, Stride: []int{2, 1, 2}, Pad: []int{1, 1, 0}},
+}
+
+// eachWindow visits every window: its number, the elements inside, and how many elements an average counts.
+func eachWindow(s cpu.PoolSpec, f func(o int, in []int, count int)) {
+	in, out, k := three(s.In, 1), three(s.Out, 1), three(s.Kernel, 1)
+	st, pad := three(s.Stride, 1), three(s.Pad, 0)
+	for c := range s.Planes {
+		for o := range volume(out) {
+			oi := []int{o / out[2] / out[1], o / out[2] % out[1], o % out[2]}
+			var list []int
+			count := 0
+			for w := range volume(k) {
+				wi := []int{w / k[2] / k[1], w / k[2] % k[1], w % k[2]}
+				at, inside, padded := 0, true, true
+				for a := range 3 {
+					p := oi[a]*st[a] - pad[a] + wi[a]
+					inside = inside && p >= 0 && p < in[a]
+					padded = padded && p < in[a]+pad[a]
+					at = at*in[a] + p
+				}
+				if inside {
+					list = append(list, c*volume(in)+at)
+				}
+				if inside || padded && s.IncludePad {
+					count++
+				}
+			}
+			f(c*volume(out)+o, list, count)
+		}
+	}
+}
+
+func TestPool(t *testing.T) {
+	r := rng(t)
+	for _, c := range poolCases {
+		for _, full := range []bool{false, true} {
+			for _, v := range []cpu.PoolSpec{{Type: cpu.PoolMax}, {Type: cpu.PoolAvg}, {Type: cpu.PoolAvg, IncludePad: true}, {Type: cpu.PoolSum},
+				{Type: cpu.PoolLp, P: 1}, {Type: cpu.PoolLp, P: 2}, {Type: cpu.PoolLp, P: 3}} {
+				s := c
+				s.Type, s.IncludePad, s.P, s.Planes, s.Threads, s.Out = v.Type, v.IncludePad, v.P, 6, 2, nil
+				for i, n := range s.In {
+					extra := 0
+					if full {
+						extra = s.Stride[i] - 1
+					}
+					s.Out = append(s.Out, (n+2*s.Pad[i]-s.Kernel[i]+extra)/s.Stride[i]+1)
+				}
+				x := random(r, s.Planes*volume(s.In))
+				for i := range x.v {
+					x.v[i] = float32(math.Round(float64(x.v[i]*4))) / 4 // some equal ones
+					if s.Type == cpu.PoolLp {
+						x.v[i] = float32(math.Abs(float64(x.v[i]))) + 0.25
+					}
+				}
+				checkPool(t, s, x, random(r, s.Planes*volume(s.Out)))
+			}
+		}
+	}
+}
+
+func checkPool(t *testing.T, s cpu.PoolSpec, x, dy guarded) {
+	t.Helper()
+	y, dx := make([]float64, len(dy.v)), make([]float64, len(x.v))
+	eachWindow(s, func(o int, in []int, count int) {
+		best := -1
+		for _, i := range in {
+			v := float64(x.v[i])
+			switch s.Type {
+			case cpu.PoolMax:
+				if best < 0 || x.v[i] > x.v[best] {
+					best = i
+				}
+			case cpu.PoolLp:
+				y[o] += math.Pow(v, float64(s.P))
+			case cpu.PoolAvg:
+				y[o] += v / float64(count)
+			default:
+				y[o] += v
+			}
+		}
+		if s.Type == cpu.PoolLp {
+			y[o] = math.Pow(y[o], 1/float64(s.P))
+		}
+		if s.Type == cpu.PoolMax {
+			if y[o] = -math.MaxFloat32; best >= 0 {
+				y[o] = float64(x.v[best])
+				dx[best] += float64(dy.v[o])
+			}
+			return
+		}
+		for _, i := range in {
+			slope := 1.0
+			switch s.Type {
+			case cpu.PoolAvg:
+				slope = 1 / float64(count)
+			case cpu.PoolLp:
+				slope = math.Pow(float64(x.v[i])/y[o], float64(s.P)-1)
+			}
+			dx[i] += slope * float64(dy.v[o])
+		}
+	})
+	k, gy, gx := cpu.NewPool(s), newGuarded(len(y)), newGuarded(len(dx))
+	k.Run(gy.ptr(), x.ptr())
+	near(t, fmt.Sprint("y of ", s), gy.v, y, 1e-5)
+	gy.intact(t, fmt.Sprint(s))
+	k.RunGrad(gx.ptr(), dy.ptr(), x.ptr(), gy.ptr())
+	near(t, fmt.Sprint("dx of ", s), gx.v, dx, 1e-5)
+	gx.intact(t, fmt.Sprint(s))
+}
+
+func TestMaxPoolPassesOverNaN(t *testing.T) {
+	nan := float32(math.NaN())
+	for _, stride := range []int{1, 2} {
+		x := guarded{v: []float32{nan, 1, nan, nan, 2, 3, nan, nan}}
+		n := (4-2)/stride + 1
+		k := cpu.NewPool(cpu.PoolSpec{Planes: 1, In: []int{2, 4}, Out: []int{1, n}, Kernel: []int{2, 2}, Stride: []int{2, stride}, Pad: []int{0, 0}})
+		y := newGuarded(n)
+		k.Run(y.ptr(), x.ptr())
+		if y.v[0] != 3 || y.v[n-1] != -math.MaxFloat32 {
+			t.Errorf("stride %d: %v, want 3 first and the lowest number last", stride, y.v)
+		}
+	}
+}
+
+func TestBatchNorm(t *testing.T) {
+	r := rng(t)
+	for _, a := range []cpu.Axis3{{4, 3, 25}, {7, 5, 1}, {1, 2, 200}, {2, 1, 64}} {
+		for _, b := range []cpu.BatchNorm{{Learn: true}, {Learn: true, FixGamma: true}, {}, {FixGamma: true}} {
+			b.Axis, b.Eps, b.Momentum, b.Threads = a, 1e-3, 0.9, 2
+			checkBatchNorm(t, b, func(n int) guarded { return random(r, n) })
+		}
+	}
+}
+
+func checkBatchNorm(t *testing.T, b cpu.BatchNorm, random func(n int) guarded) {
+	t.Helper()
+	a := b.Axis
+	size, m := a.Outer*a.N*a.Inner, float64(a.Outer*a.Inner)
+	x, dy, gamma, beta, mm, mv := random(size), random(size), random(a.N), random(a.N), random(a.N), random(a.N)
+	y, dx, wm, wv := make([]float64, size), make([]float64, size), make([]float64, a.N), make([]float64, a.N)
+	dgamma, dbeta, means, invs := make([]float64, a.N), make([]float64, a.N), make([]float64, a.N), make([]float64, a.N)
+	for c := range a.N {
+		mv.v[c] = mv.v[c]*mv.v[c] + 0.1
+		each := func(f func(i int)) {
+			for i := range size {
+				if i/a.Inner%a.N == c {
+					f(i)
+				}
+			}
+		}
+		mean, v, g := float64(mm.v[c]), float64(mv.v[c]), float64(gamma.v[c])
+		wm[c], wv[c] = mean, v
+		if b.FixGamma {
+			g = 1
+		}
+		if b.Learn {
+			mean, v = 0, 0
+			each(func(i int) { mean += float64(x.v[i]) / m })
+			each(func(i int) { v += (float64(x.v[i]) - mean) * (float64(x.v[i]) - mean) / m })
+			wm[c], wv[c] = 0.9*wm[c]+0.1*mean, 0.9*wv[c]+0.1*v
+		}
+		inv := 1 / math.Sqrt(v+1e-3)
+		means[c], invs[c] = mean, inv
+		each(func(i int) {
+			h := (float64(x.v[i]) - mean) * inv
+			y[i] = h*g + float64(beta.v[c])
+			dgamma[c] += float64(dy.v[i]) * h
+			dbeta[c] += float64(dy.v[i])
+		})
+		each(func(i int) {
+			dx[i] = float64(dy.v[i])
+			if b.Learn {
+				dx[i] -= dbeta[c]/m + (float64(x.v[i])-mean)*inv*dgamma[c]/m
+			}
+			dx[i] *= g * inv
+		})
+		if b.FixGamma {
+			dgamma[c] = 0
+		}
+	}
+	gy, gm, gi := newGuarded(size), newGuarded(a.N), newGuarded(a.N)
+	b.Run(cpu.Norm{Y: gy.ptr(), Mean: gm.ptr(), Inv: gi.ptr(), X: x.ptr(), Gamma: gamma.ptr(), Beta: beta.ptr(), MovingMean: mm.ptr(), MovingVar: mv.ptr()})
+	near(t, "y", gy.v, y, 2e-5)
+	near(t, "mean", gm.v, means, 1e-5)
+	near(t, "inv", gi.v, invs, 1e-5)
+	near(t, "moving mean", mm.v, wm, 1e-5)
+	near(t, "moving var", mv.v, wv, 1e-5)
+	gx, gg, gb := newGuarded(size), newGuarded(a.N), newGuarded(a.N)
+	o := cpu.NormGrad{DX: gx.ptr(), DGamma: gg.ptr(), DBeta: gb.ptr(), DY: dy.ptr(), X: x.ptr(), Gamma: gamma.ptr(), Mean: gm.ptr(), Inv: gi.ptr()}
+	b.RunGrad(o)
+	near(t, "dx", gx.v, dx, 5e-5)
+	near(t, "dgamma", gg.v, dgamma, 5e-5)
+	near(t, "dbeta", gb.v, dbeta, 5e-5)
+	for _, g := range []guarded{gy, gm, gi, gx, gg, gb, mm, mv} {
+		g.intact(t, "batch norm")
+	}
+	b.RunGrad(cpu.NormGrad{DBeta: gb.ptr(), DY: dy.ptr(), X: x.ptr(), Gamma: gamma.ptr(), Mean: gm.ptr(), Inv: gi.ptr()})
+}

@@ -1,0 +1,58 @@
+#include "product.h"
+
+#include "gx.h"
+
+#include <dnnl.h>
+#include <omp.h>
+
+static int sgemm(float *c, const float *a, const float *b, const gx_gemm *g) {
+	if (g->m == 0 || g->n == 0) return 0;
+	if (g->k == 0) { // the library leaves C alone here
+		for (int64_t i = 0; i < g->m; i++)
+			for (int64_t j = 0; j < g->n; j++) c[i * g->ldc + j] = g->beta == 0.0f ? 0.0f : g->beta * c[i * g->ldc + j];
+		return 0;
+	}
+	return (int)dnnl_sgemm(g->ta ? 'T' : 'N', g->tb ? 'T' : 'N', g->m, g->n, g->k, g->alpha, a, g->lda, b, g->ldb, g->beta, c, g->ldc);
+}
+
+int gx_sgemm(float *c, const float *a, const float *b, const gx_gemm *g, int threads) {
+	omp_set_num_threads(threads);
+	return sgemm(c, a, b, g);
+}
+
+typedef struct {
+	float *c;
+	const float *a, *b;
+	const gx_gemm *g;
+	int64_t sa, sb, sc;
+	int *err;
+} job;
+
+static void batch_range(const void *arg, int64_t begin, int64_t end) {
+	const job *j = arg;
+	for (int64_t i = begin; i < end; i++) {
+		int err = sgemm(j->c + i * j->sc, j->a + i * j->sa, j->b + i * j->sb, j->g);
+		if (err) *j->err = err;
+	}
+}
+
+int gx_batch_sgemm(float *c, const float *a, const float *b, const gx_gemm *g, int64_t count, int64_t sa, int64_t sb, int64_t sc, int threads) {
+	int err = 0;
+	job j = {c, a, b, g, sa, sb, sc, &err};
+	// Many small products run side by side, few large ones one after the other.
+	if (count >= 2 * threads) {
+		omp_set_num_threads(1);
+		gx_parallel(threads, count, 1, batch_range, &j);
+	} else {
+		omp_set_num_threads(threads);
+		batch_range(&j, 0, count);
+	}
+	return err;
+}
+
+int gx_dense(float *y, const float *x, const float *w, const float *bias, int64_t rows, int64_t in, int64_t out, int threads) {
+	gx_gemm g = {rows, out, in, in, in, out, 1.0f, bias ? 1.0f : 0.0f, 0, 1};
+	if (bias)
+		for (int64_t r = 0; r < rows; r++) memcpy(y + r * out, bias, (size_t)out * sizeof(float));
+	return gx_sgemm(y, x, w, &g, threads);
+}

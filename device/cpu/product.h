@@ -1,0 +1,22 @@
+// Matrix products of row-major matrices.
+#ifndef GX_PRODUCT_H
+#define GX_PRODUCT_H
+
+#include <stdint.h>
+
+// gx_gemm describes C = alpha * op(A) * op(B) + beta * C with C of m x n and op(A) of m x k; ld are row pitches.
+typedef struct {
+	int64_t m, n, k, lda, ldb, ldc;
+	float alpha, beta;
+	int32_t ta, tb; // transposed
+} gx_gemm;
+
+int gx_sgemm(float *c, const float *a, const float *b, const gx_gemm *g, int threads);
+
+// gx_batch_sgemm multiplies count matrices that lie sa, sb, sc elements apart.
+int gx_batch_sgemm(float *c, const float *a, const float *b, const gx_gemm *g, int64_t count, int64_t sa, int64_t sb, int64_t sc, int threads);
+
+// gx_dense writes y (rows x out) = x (rows x in) * w' (out x in) + bias; bias may be null.
+int gx_dense(float *y, const float *x, const float *w, const float *bias, int64_t rows, int64_t in, int64_t out, int threads);
+
+#endif

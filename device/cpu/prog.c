@@ -1,0 +1,209 @@
+#include "prog.h"
+
+#include "gx.h"
+
+#include <omp.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+enum { MAX_STEPS = 16, MAX_OWNED = 48, CONTEXTS = 4, ALIGN = 64, SCRATCHPAD = -2 };
+
+typedef struct {
+	dnnl_primitive_t prim;
+	int n;
+	gx_bind binds[GX_PROG_ARGS];
+} step;
+
+// context is what one run at a time uses: memory objects whose pointers are set before each run.
+typedef struct {
+	dnnl_stream_t stream;
+	dnnl_exec_arg_t args[MAX_STEPS][GX_PROG_ARGS];
+} context;
+
+struct gx_prog {
+	int threads, steps, owned_md, owned_pd;
+	int64_t scratch, pad; // bytes of buffers; of the largest scratchpad, which follows them
+	dnnl_primitive_attr_t attr;
+	step step[MAX_STEPS];
+	gx_md md[MAX_OWNED];
+	dnnl_primitive_desc_t pd[MAX_OWNED];
+	_Atomic(context *) idle[CONTEXTS];
+};
+
+static dnnl_engine_t engine;
+
+static __attribute__((constructor)) void make_engine(void) {
+	if (dnnl_engine_create(&engine, dnnl_cpu, 0)) engine = 0;
+}
+
+dnnl_engine_t gx_engine(void) { return engine; }
+
+gx_prog *gx_prog_new(int threads) {
+	gx_prog *p = calloc(1, sizeof *p);
+	if (!p) return 0;
+	p->threads = threads;
+	omp_set_num_threads(threads); // primitives are made for the number of threads that run them
+	if (dnnl_primitive_attr_create(&p->attr) || dnnl_primitive_attr_set_scratchpad_mode(p->attr, dnnl_scratchpad_mode_user)) {
+		gx_prog_free(p);
+		return 0;
+	}
+	return p;
+}
+
+dnnl_primitive_attr_t gx_prog_attr(gx_prog *p) { return p->attr; }
+
+int gx_prog_md(gx_prog *p, gx_md *md, int n, const int64_t *dims, int tag) {
+	if (p->owned_md == MAX_OWNED) return dnnl_out_of_memory;
+	dnnl_dims_t d;
+	for (int i = 0; i < n; i++) d[i] = dims[i];
+#if DNNL_VERSION_MAJOR >= 3
+	dnnl_memory_desc_t m = 0;
+	int err = dnnl_memory_desc_create_with_tag(&m, n, d, dnnl_f32, (dnnl_format_tag_t)tag);
+	if (err) return err;
+#else
+	dnnl_memory_desc_t *m = malloc(sizeof *m);
+	if (!m) return dnnl_out_of_memory;
+	int err = dnnl_memory_desc_init_by_tag(m, n, d, dnnl_f32, (dnnl_format_tag_t)tag);
+	if (err) {
+		free(m);
+		return err;
+	}
+#endif
+	p->md[p->owned_md++] = *md = m;
+	return 0;
+}
+
+gx_md gx_query(dnnl_primitive_desc_t pd, dnnl_query_t what) { return dnnl_primitive_desc_query_md(pd, what, 0); }
+
+int gx_prog_keep(gx_prog *p, dnnl_primitive_desc_t pd) {
+	if (p->owned_pd == MAX_OWNED) {
+		dnnl_primitive_desc_destroy(pd);
+		return dnnl_out_of_memory;
+	}
+	p->pd[p->owned_pd++] = pd;
+	return 0;
+}
+
+// take_scratch returns a place for bytes bytes.
+static gx_place take_scratch(gx_prog *p, int64_t bytes) {
+	gx_place at = {-1, p->scratch};
+	p->scratch += (bytes + ALIGN - 1) / ALIGN * ALIGN;
+	return at;
+}
+
+int gx_prog_step(gx_prog *p, dnnl_primitive_desc_t pd, const gx_bind *binds, int n) {
+	if (p->steps == MAX_STEPS || n + 1 > GX_PROG_ARGS) return dnnl_out_of_memory;
+	step *s = &p->step[p->steps];
+	int err = dnnl_primitive_create(&s->prim, pd);
+	if (err) return err;
+	p->steps++;
+	memcpy(s->binds, binds, (size_t)n * sizeof *binds);
+	s->n = n;
+	gx_md pad = gx_query(pd, dnnl_query_scratchpad_md);
+	int64_t bytes = pad ? (int64_t)dnnl_memory_desc_get_size(pad) : 0;
+	if (bytes > 0) {
+		s->binds[s->n++] = (gx_bind){DNNL_ARG_SCRATCHPAD, pad, {SCRATCHPAD, 0}};
+		p->pad = gx_max(p->pad, bytes);
+	}
+	return 0;
+}
+
+static int reorder(gx_prog *p, gx_md from, gx_place a, gx_md to, gx_place b) {
+	dnnl_primitive_desc_t pd;
+	int err = dnnl_reorder_primitive_desc_create(&pd, from, engine, to, engine, p->attr);
+	if (err) return err;
+	err = gx_prog_keep(p, pd);
+	if (err) return err;
+	gx_bind binds[] = {{DNNL_ARG_FROM, from, a}, {DNNL_ARG_TO, to, b}};
+	return gx_prog_step(p, pd, binds, 2);
+}
+
+int gx_prog_use(gx_prog *p, gx_md from, gx_place at, gx_md want, gx_place *got) {
+	*got = at;
+	if (dnnl_memory_desc_equal(from, want)) return 0;
+	*got = take_scratch(p, (int64_t)dnnl_memory_desc_get_size(want));
+	return reorder(p, from, at, want, *got);
+}
+
+int gx_prog_place(gx_prog *p, gx_md made, gx_md plain, gx_place final, gx_place *got) {
+	*got = final;
+	if (!dnnl_memory_desc_equal(made, plain)) *got = take_scratch(p, (int64_t)dnnl_memory_desc_get_size(made));
+	return 0;
+}
+
+int gx_prog_deliver(gx_prog *p, gx_md made, gx_place at, gx_md plain, gx_place final) {
+	if (dnnl_memory_desc_equal(made, plain)) return 0;
+	return reorder(p, made, at, plain, final);
+}
+
+int64_t gx_prog_scratch(const gx_prog *p) { return p->scratch + p->pad; }
+
+static void free_context(const gx_prog *p, context *c) {
+	if (!c) return;
+	for (int i = 0; i < p->steps; i++)
+		for (int k = 0; k < p->step[i].n; k++)
+			if (c->args[i][k].memory) dnnl_memory_destroy(c->args[i][k].memory);
+	if (c->stream) dnnl_stream_destroy(c->stream);
+	free(c);
+}
+
+static context *new_context(const gx_prog *p) {
+	context *c = calloc(1, sizeof *c);
+	if (!c) return 0;
+	int err = dnnl_stream_create(&c->stream, engine, dnnl_stream_default_flags);
+	for (int i = 0; i < p->steps && !err; i++)
+		for (int k = 0; k < p->step[i].n && !err; k++) {
+			const gx_bind *b = &p->step[i].binds[k];
+			c->args[i][k].arg = b->arg;
+			err = dnnl_memory_create(&c->args[i][k].memory, b->md, engine, DNNL_MEMORY_NONE);
+		}
+	if (!err) return c;
+	free_context(p, c);
+	return 0;
+}
+
+static int run(const gx_prog *p, context *c, void *const *ptrs, char *scratch) {
+	for (int i = 0; i < p->steps; i++) {
+		const step *s = &p->step[i];
+		for (int k = 0; k < s->n; k++) {
+			gx_place at = s->binds[k].at;
+			void *ptr = at.slot == SCRATCHPAD ? scratch + p->scratch : at.slot < 0 ? scratch + at.offset : ptrs[at.slot];
+			int err = dnnl_memory_set_data_handle(c->args[i][k].memory, ptr);
+			if (err) return err;
+		}
+		int err = dnnl_primitive_execute(s->prim, c->stream, s->n, c->args[i]);
+		if (err) return err;
+	}
+	return dnnl_stream_wait(c->stream);
+}
+
+int gx_prog_run(gx_prog *p, void *a, void *b, void *c, void *d, void *e, void *f, void *scratch) {
+	void *ptrs[GX_PROG_PTRS] = {a, b, c, d, e, f};
+	omp_set_num_threads(p->threads);
+	context *ctx = 0;
+	for (int i = 0; i < CONTEXTS && !ctx; i++) ctx = atomic_exchange(&p->idle[i], 0);
+	if (!ctx) ctx = new_context(p);
+	if (!ctx) return dnnl_out_of_memory;
+	int err = run(p, ctx, ptrs, scratch);
+	for (int i = 0; i < CONTEXTS && ctx; i++) {
+		context *none = 0;
+		if (atomic_compare_exchange_strong(&p->idle[i], &none, ctx)) ctx = 0;
+	}
+	free_context(p, ctx);
+	return err;
+}
+
+void gx_prog_free(gx_prog *p) {
+	if (!p) return;
+	for (int i = 0; i < CONTEXTS; i++) free_context(p, atomic_exchange(&p->idle[i], 0));
+	for (int i = 0; i < p->steps; i++) dnnl_primitive_destroy(p->step[i].prim);
+	for (int i = 0; i < p->owned_pd; i++) dnnl_primitive_desc_destroy(p->pd[i]);
+	for (int i = 0; i < p->owned_md; i++)
+#if DNNL_VERSION_MAJOR >= 3
+		dnnl_memory_desc_destroy((dnnl_memory_desc_t)p->md[i]);
+#else
+		free((void *)p->md[i]);
+#endif
+	if (p->attr) dnnl_primitive_attr_destroy(p->attr);
+	free(p);
+}

@@ -1,0 +1,155 @@
+#include "reduce.h"
+
+#include "gx.h"
+
+#include <math.h>
+
+// Products are rounded before they are added: sums agree on processors with and without fused operations.
+#pragma GCC optimize("fp-contract=off")
+
+enum {
+	PIECE = 16384, // elements that one piece of an axis covers when outer * inner alone is little work
+	BLOCK = 128,   // rows that are summed before they join the total, which bounds the error
+	COLS = 64,     // neighbouring results that are kept in registers
+};
+
+typedef struct {
+	float *d;
+	const float *a;
+	int64_t outer, n, inner, pieces;
+	float scale;
+} job;
+
+// Each reduction: neutral element, how an element joins, how two partial results join.
+#define REDUCTIONS(X) \
+	X(SUM, 0.0f, r + x, r + x) \
+	X(SUM_ABS, 0.0f, r + fabsf(x), r + x) \
+	X(SUM_SQUARE, 0.0f, r + x * x, r + x) \
+	X(PROD, 1.0f, r *x, r *x) \
+	X(REDUCE_MAX, -INFINITY, (x > r || x != x ? x : r), (x > r || x != x ? x : r)) \
+	X(REDUCE_MIN, INFINITY, (x < r || x != x ? x : r), (x < r || x != x ? x : r))
+
+// A row (inner == 1) is reduced in 4 * GX_LANES interleaved parts, which join pairwise.
+#define DEFINE_REDUCTION(name, neutral, step, join) \
+	static inline float step_##name(float r, float x) { return step; } \
+	static inline float join_##name(float r, float x) { return join; } \
+	GX_CLONES static float row_##name(const float *a, int64_t n) { \
+		float part[COLS]; \
+		for (int k = 0; k < COLS; k++) part[k] = neutral; \
+		int64_t i = 0; \
+		for (; i + COLS <= n; i += COLS) \
+			for (int k = 0; k < COLS; k++) part[k] = step_##name(part[k], a[i + k]); \
+		for (int k = 0; i + k < n; k++) part[k] = step_##name(part[k], a[i + k]); \
+		for (int w = COLS / 2; w > 0; w /= 2) \
+			for (int k = 0; k < w; k++) part[k] = join_##name(part[k], part[k + w]); \
+		return part[0]; \
+	} \
+	GX_CLONES static void cols_##name(float *d, const float *a, int64_t n, int64_t stride) { \
+		float total[COLS]; \
+		for (int k = 0; k < COLS; k++) total[k] = neutral; \
+		for (int64_t i = 0; i < n; i += BLOCK) { \
+			int64_t e = gx_min(n, i + BLOCK); \
+			float part[COLS]; \
+			for (int k = 0; k < COLS; k++) part[k] = neutral; \
+			for (int64_t r = i; r < e; r++) \
+				for (int k = 0; k < COLS; k++) part[k] = step_##name(part[k], a[r * stride + k]); \
+			for (int k = 0; k < COLS; k++) total[k] = join_##name(total[k], part[k]); \
+		} \
+		for (int k = 0; k < COLS; k++) d[k] = total[k]; \
+	} \
+	GX_CLONES static void tail_##name(float *d, const float *a, int64_t n, int64_t stride, int64_t cols) { \
+		for (int64_t k = 0; k < cols; k++) d[k] = neutral; \
+		for (int64_t i = 0; i < n; i += BLOCK) { \
+			int64_t e = gx_min(n, i + BLOCK); \
+			float part[COLS]; \
+			for (int k = 0; k < COLS; k++) part[k] = neutral; \
+			for (int64_t r = i; r < e; r++) \
+				for (int64_t k = 0; k < cols; k++) part[k] = step_##name(part[k], a[r * stride + k]); \
+			for (int64_t k = 0; k < cols; k++) d[k] = join_##name(d[k], part[k]); \
+		} \
+	} \
+	/* items are (outer, piece, block of columns) */ \
+	static void range_##name(const void *arg, int64_t begin, int64_t end) { \
+		const job *j = arg; \
+		int64_t blocks = (j->inner + COLS - 1) / COLS; \
+		for (int64_t it = begin; it < end; it++) { \
+			int64_t c = it % blocks * COLS, p = it / blocks % j->pieces, o = it / blocks / j->pieces; \
+			int64_t b = j->n * p / j->pieces, e = j->n * (p + 1) / j->pieces; \
+			const float *a = j->a + (o * j->n + b) * j->inner + c; \
+			float *d = j->d + (o * j->pieces + p) * j->inner + c; \
+			int64_t cols = gx_min(COLS, j->inner - c); \
+			if (j->inner == 1) \
+				*d = row_##name(a, e - b); \
+			else if (cols == COLS) \
+				cols_##name(d, a, e - b, j->inner); \
+			else \
+				tail_##name(d, a, e - b, j->inner, cols); \
+			if (j->scale != 1.0f) \
+				for (int64_t k = 0; k < cols; k++) d[k] *= j->scale; \
+		} \
+	} \
+	static void join_pieces_##name(const void *arg, int64_t begin, int64_t end) { \
+		const job *j = arg; /* a is (outer, pieces, inner); items are (outer, inner) */ \
+		for (int64_t it = begin; it < end; it++) { \
+			const float *a = j->a + it / j->inner * j->pieces * j->inner + it % j->inner; \
+			float r = a[0]; \
+			for (int64_t p = 1; p < j->pieces; p++) r = join_##name(r, a[p * j->inner]); \
+			j->d[it] = r * j->scale; \
+		} \
+	}
+REDUCTIONS(DEFINE_REDUCTION)
+
+#define ENTRY(name, neutral, step, join) [GX_##name] = {range_##name, join_pieces_##name},
+static const gx_range_fn table[][2] = {REDUCTIONS(ENTRY)};
+
+// count_pieces returns into how many pieces the axis is cut.
+static int64_t count_pieces(int64_t outer, int64_t n, int64_t inner) {
+	int64_t blocks = outer * ((inner + COLS - 1) / COLS);
+	if (blocks == 0 || blocks >= 64) return 1;
+	int64_t most = n * gx_min(inner, COLS) / PIECE;
+	return gx_max(1, gx_min(most, 64 / blocks));
+}
+
+int64_t gx_reduce_scratch(int64_t outer, int64_t n, int64_t inner) {
+	int64_t p = count_pieces(outer, n, inner);
+	return p == 1 ? 0 : outer * p * inner * (int64_t)sizeof(float);
+}
+
+void gx_reduce(int op, float *d, const float *a, int64_t outer, int64_t n, int64_t inner, float scale, int threads, float *scratch) {
+	int64_t pieces = count_pieces(outer, n, inner), items = outer * pieces * ((inner + COLS - 1) / COLS);
+	if (pieces == 1) {
+		job j = {d, a, outer, n, inner, 1, scale};
+		gx_parallel(threads, items, 1, table[op][0], &j);
+		return;
+	}
+	job parts = {scratch, a, outer, n, inner, pieces, 1.0f}, join = {d, scratch, outer, n, inner, pieces, scale};
+	gx_parallel(threads, items, 1, table[op][0], &parts);
+	gx_parallel(1, outer * inner, 1, table[op][1], &join);
+}
+
+typedef struct {
+	float *d;
+	const float *a;
+	int64_t n, inner;
+	int sign;
+} arg_job;
+
+static void arg_range(const void *arg, int64_t begin, int64_t end) {
+	const arg_job *j = arg;
+	float s = (float)j->sign;
+	for (int64_t it = begin; it < end; it++) {
+		const float *a = j->a + it / j->inner * j->n * j->inner + it % j->inner;
+		int64_t at = 0;
+		float best = s * a[0];
+		for (int64_t i = 1; i < j->n && best == best; i++) {
+			float x = s * a[i * j->inner];
+			if (x > best || x != x) best = x, at = i;
+		}
+		j->d[it] = (float)at;
+	}
+}
+
+void gx_arg(float *d, const float *a, int64_t outer, int64_t n, int64_t inner, int sign, int threads) {
+	arg_job j = {d, a, n, inner, sign};
+	if (n > 0) gx_parallel(threads, outer * inner, 16, arg_range, &j);
+}

@@ -1,0 +1,26 @@
+// Softmax along one axis in the middle of (outer, n, inner), and the losses that are made of it.
+#ifndef GX_SOFTMAX_H
+#define GX_SOFTMAX_H
+
+#include <stdint.h>
+
+// gx_softmax writes exp(x/temperature) normalized along the axis, or its logarithm.
+void gx_softmax(float *d, const float *x, int64_t outer, int64_t n, int64_t inner, float temperature, int log, int threads);
+
+// gx_softmax_grad writes the gradient from that of the output dy and the output y.
+void gx_softmax_grad(float *dx, const float *dy, const float *y, int64_t outer, int64_t n, int64_t inner, float temperature, int log, int threads);
+
+// gx_softmax_loss describes the gradient of cross entropy with integer labels (outer, inner).
+typedef struct {
+	int64_t outer, n, inner;
+	int64_t ignore;     // a label
+	int32_t use_ignore; // the gradient of that label is zero
+	int32_t valid;      // divide by the number of other labels
+	float scale;        // of the gradient
+	float smooth;       // share of the target that the other classes get
+} gx_softmax_loss;
+
+// gx_softmax_loss_grad writes scale * (y - onehot(label)).
+void gx_softmax_loss_grad(float *dx, const float *y, const float *label, const gx_softmax_loss *p, int threads);
+
+#endif

@@ -1,0 +1,18 @@
+// Package dtype holds the element types and shapes that every other package speaks of.
+//
+// A Type is a number, MXNet's type code: it is what files store and what travels on the network,
+// and its zero value is Float32. Arrays carry their type at run time; Go's type parameters appear
+// only where values enter and leave.
+//
+//	dtype.Float16.Size()         // 2
+//	dtype.Parse("int64")         // dtype.Int64
+//
+// Half and BF16 are the two 16-bit floating-point formats. They are storage formats: arithmetic
+// converts to float32 and rounds once at the end, to nearest, ties to even.
+//
+// A Shape lists the extents of an array. During inference shapes are partly known: a nil Shape
+// has unknown rank, an extent of -1 is unknown, and Merge combines what two places know of one
+// array. A non-nil empty Shape is a scalar; an extent of 0 is an empty array.
+//
+// Everything here is a value without hidden state and may be used from any goroutine.
+package dtype

@@ -1,0 +1,218 @@
+package engine
+
+// body runs the body of o and returns its failure; a panic is one. For an asynchronous operation nil means that done is called or will be.
+func (e *Engine) body(o *oper) (err error) {
+	returned := false
+	defer func() {
+		if !returned {
+			if p := recover(); p != nil {
+				err = recovered(p)
+			}
+		}
+	}()
+	if o.spec.async != nil {
+		gen := o.gen
+		o.spec.async(&o.run, func(err error) { e.asyncDone(o, gen, err) })
+	} else {
+		err = o.spec.fn(&o.run)
+	}
+	returned = true
+	return err
+}
+
+// bodyReturned completes a synchronous operation, and an asynchronous one whose body failed; other asynchronous ones are left to their done. sched.mu is held.
+func (e *Engine) bodyReturned(o *oper, failure *OpError) {
+	if !o.inBody {
+		e.sched.core.done(o, failure)
+		return
+	}
+	o.inBody = false
+	switch {
+	case o.retired: // done was called before the body returned, and the record has been kept for us
+		e.sched.core.retired.push(o)
+	case failure != nil && !o.signaled:
+		o.signaled = true
+		e.sched.core.done(o, failure)
+	}
+}
+
+// asyncDone completes an asynchronous operation, from any thread. gen tells a late second call from the record's next life.
+func (e *Engine) asyncDone(o *oper, gen uint64, err error) {
+	e.sched.mu.Lock()
+	again := o.gen != gen || o.signaled
+	if !again {
+		o.signaled = true
+	}
+	e.sched.mu.Unlock()
+	if again {
+		e.cfg.Logger.Error().Msg("an asynchronous operation completed twice")
+		return
+	}
+	e.complete(o, err)
+}
+
+// complete takes in that o is complete, from a goroutine that is not the worker that ran it.
+func (e *Engine) complete(o *oper, err error) {
+	var failure *OpError
+	if err != nil {
+		failure = opError(o, err)
+	}
+	var out outbox
+	e.sched.mu.Lock()
+	e.absorb()
+	e.sched.core.done(o, failure)
+	e.leave(&out)
+}
+
+// issued takes in that the work of o is on its device's queue.
+func (e *Engine) issued(o *oper, event Event) {
+	var out outbox
+	e.sched.mu.Lock()
+	if o.queued && !o.signaled {
+		e.sched.core.issued(o, event)
+	}
+	e.leave(&out)
+}
+
+// outbox is what is to be done once sched.mu is released: waking costs microseconds, and what is freed may be large.
+type outbox struct {
+	woken *waiter
+	freed *oper // records, linked
+	last  *oper
+	wake  *worker
+	open  bool   // the workers of the processor may start again what pushes bring
+	seen  uint64 // operations taken from the inbox
+}
+
+func (out *outbox) add(w *worker) {
+	if w != nil {
+		w.next, out.wake = out.wake, w
+	}
+}
+
+// leave does the rest of a change of the core and releases sched.mu, which is held.
+func (e *Engine) leave(out *outbox) {
+	e.collect(out)
+	e.rouseOthers(out, false)
+	e.sched.mu.Unlock()
+	e.deliver(out)
+	if e.cfg.Naive {
+		e.drive()
+	}
+}
+
+// collect moves what the core has made ready to the queues of the crews and what is retired to out. sched.mu is held.
+func (e *Engine) collect(out *outbox) {
+	c := &e.sched.core
+	if c.ready.head != nil {
+		crews := *e.crews.Load()
+		for o := c.ready.pop(); o != nil; o = c.ready.pop() {
+			crew := crews[o.crew]
+			if e.sched.wide {
+				e.sched.turn++
+				o.turn = e.sched.turn
+			}
+			crew.push(o)
+			if crew.lane {
+				out.add(crew.unparkLast())
+			}
+		}
+	}
+	if c.retired.head != nil {
+		e.free(out)
+	}
+	out.woken, c.woken = c.woken, nil
+	if c.live == 0 && e.sched.idlers != nil && e.inbox.empty() {
+		for e.sched.idlers != nil {
+			w := e.sched.idlers
+			e.sched.idlers = w.next
+			w.next, out.woken = out.woken, w
+		}
+	}
+}
+
+// free moves retired records to out, except those whose body still runs. sched.mu is held.
+func (e *Engine) free(out *outbox) {
+	c := &e.sched.core
+	n := uint64(0)
+	for o := c.retired.pop(); o != nil; o = c.retired.pop() {
+		if !o.retired {
+			o.retired = true
+			o.gen++
+			n++
+			if o.spec.bytes != 0 {
+				e.bytes.Add(-o.spec.bytes)
+			}
+		}
+		if o.inBody {
+			continue
+		}
+		o.next = out.freed
+		out.freed = o
+		if out.last == nil {
+			out.last = o
+		}
+	}
+	e.retired.Add(n)
+}
+
+// patience is how many cheap operations a worker that is about to run cheap ones leaves for later rather than wake another, which costs microseconds.
+const patience = 64
+
+// rouseOthers chooses workers to wake for what is ready. soon says that the caller is a worker of the processor that will be back within microseconds. sched.mu is held.
+func (e *Engine) rouseOthers(out *outbox, soon bool) {
+	n, w := e.narrow, e.wide
+	first := e.wideFirst()
+	if n.n > 0 && !first && e.sched.free > 0 && (!soon || n.heavy > 0 || n.n > patience) {
+		if !n.spinning.CompareAndSwap(spinning, poked) {
+			out.add(n.unparkLast())
+		}
+	}
+	if first && e.sched.free >= e.cores(w.first().spec) {
+		out.add(w.unparkLast())
+	}
+	if shut := first || w.cores > 0 && e.sched.free == 0; shut != n.shut.Load() {
+		n.shut.Store(shut)
+		out.open, out.seen = !shut, e.inbox.taken
+	}
+	if shut := w.n > 0; shut != w.shut.Load() {
+		w.shut.Store(shut)
+	}
+}
+
+// deliver does what is in out. No lock is held.
+func (e *Engine) deliver(out *outbox) {
+	for w := out.woken; w != nil; {
+		next := w.next
+		w.next = nil
+		w.ch <- struct{}{}
+		w = next
+	}
+	for w := out.wake; w != nil; {
+		next := w.next
+		w.next = nil
+		w.wake <- struct{}{}
+		w = next
+	}
+	if out.open && e.inbox.sent.Load() != out.seen {
+		e.rouse(e.narrow) // pushed while the crew was shut
+	}
+	if out.freed == nil {
+		return
+	}
+	for o := out.freed; o != nil; o = o.next {
+		next := o.next
+		o.reset()
+		o.next = next
+	}
+	for {
+		top := e.returned.Load()
+		out.last.next = top
+		if e.returned.CompareAndSwap(top, out.freed) {
+			break
+		}
+	}
+	if e.throttle.waiting.Load() > 0 {
+		e.throttle.release(e)
+	}
+}

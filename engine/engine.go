@@ -1,0 +1,298 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// ErrClosed is what a push to a closed engine panics with.
+var ErrClosed = errors.New("engine: closed")
+
+// Engine runs operations in an order that respects what they read and write. All methods may be called by any number of goroutines at once.
+//
+// Lock order: sched.mu before idle.mu of a crew; push.mu is never held together with another one. No lock is held while a program's function runs.
+type Engine struct {
+	cfg Config
+
+	// push is what those who push share.
+	push struct {
+		mu        sync.Mutex
+		free      *oper          // records for reuse
+		submitted uint64         // operations that went to the scheduler
+		stamp     uint64         // counts calls that merge uses
+		live      *oper          // operations that run inline now and that the scheduler does not know
+		lanes     map[Lane]*crew // those of devices other than the processor
+		wide      bool           // the worker of wide kernels has been started
+		closed    bool
+	}
+	inbox inbox // submitted and not seen by the scheduler
+
+	returned atomic.Pointer[oper] // records to be reused
+	retired  atomic.Uint64        // operations among submitted that are complete
+	bytes    atomic.Int64         // held by pending operations
+	throttle throttle
+
+	// sched is the scheduling core and what is guarded with it.
+	sched struct {
+		mu      sync.Mutex
+		core    core
+		free    int     // cores that nobody computes on
+		idlers  *waiter // who waits until nothing is pending
+		closing bool
+		turn    uint32 // counts operations that became ready
+	}
+	narrow, wide *crew
+	callers      *crew                   // of operations that their pushers run; no workers
+	crews        atomic.Pointer[[]*crew] // by id
+	workers      sync.WaitGroup
+	closeOnce    sync.Once
+	closeErr     error
+	spins        bool // there is a processor to spare for a worker that watches
+}
+
+// New returns a running engine. Close releases its goroutines.
+func New(cfg Config) (*Engine, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	e := &Engine{cfg: cfg, spins: runtime.GOMAXPROCS(0) > 1}
+	e.inbox.init()
+	e.sched.free = cfg.Workers
+	e.push.lanes = map[Lane]*crew{}
+	e.callers, e.narrow, e.wide = e.enlist(&crew{}), e.enlist(&crew{}), e.enlist(&crew{})
+	if !cfg.Naive {
+		for i := range cfg.Workers {
+			e.start(e.narrow, i)
+		}
+	}
+	return e, nil
+}
+
+// Workers returns the number of operations of the processor that run at once. Run.Worker of such an operation is at most Workers.
+func (e *Engine) Workers() int { return e.cfg.Workers }
+
+// NewVar returns a new variable. The name is shown in errors and dumps and may be empty.
+func (e *Engine) NewVar(name string) *Var { return &Var{name: name} }
+
+// Push makes the operation pending that t describes; it runs once everything it depends on is complete, possibly at once on this goroutine if it is cheap.
+// t is copied. Push waits while too much is pending, unless t deletes or the caller is the body of an operation; goroutines that a body started use Run.Push.
+func (e *Engine) Push(t *Task) {
+	t.check()
+	if e.cfg.CallSites {
+		s := new(site)
+		s.capture()
+		e.pushTask(t, t.Uses, extra{site: s, exempt: t.Delete})
+		return
+	}
+	e.pushTask(t, t.Uses, extra{exempt: t.Delete})
+}
+
+// PushUses is Push with the uses given apart, which spares a caller that lists them in place an allocation. t.Uses is ignored.
+func (e *Engine) PushUses(t *Task, uses ...Use) {
+	t.check()
+	if e.cfg.CallSites {
+		s := new(site)
+		s.capture()
+		e.pushTask(t, uses, extra{site: s, exempt: t.Delete})
+		return
+	}
+	e.pushTask(t, uses, extra{exempt: t.Delete})
+}
+
+// extra is what a push is besides its task.
+type extra struct {
+	flags  flags
+	exempt bool // waits for no quota
+	site   *site
+}
+
+// pushTask is the common part of pushes.
+func (e *Engine) pushTask(t *Task, uses []Use, x extra) {
+	o := e.take(t.Bytes, x.exempt)
+	o.own.set(t, x.flags)
+	o.spec, o.site = &o.own, x.site
+	o.run.Arg = t.Arg
+	e.fill(o, uses)
+	e.dispatch(o)
+}
+
+// take waits until the quotas have room for an operation that holds so many bytes, locks push.mu and returns an unused record.
+func (e *Engine) take(bytes int64, exempt bool) *oper {
+	e.push.mu.Lock()
+	for !exempt && e.full(bytes) {
+		need := e.push.submitted - uint64(e.cfg.MaxOps-max(1, e.cfg.MaxOps/4))
+		e.push.mu.Unlock()
+		exempt = e.throttle.wait(e, need, bytes)
+		e.push.mu.Lock()
+	}
+	o := e.push.free
+	if o == nil {
+		o = e.refill()
+	}
+	e.push.free = o.next
+	return o
+}
+
+const slab = 32
+
+// refill returns a chain of unused records: those that came back, or new ones.
+func (e *Engine) refill() *oper {
+	if o := e.returned.Swap(nil); o != nil {
+		return o
+	}
+	records := make([]oper, slab)
+	for i := range records {
+		o := &records[i]
+		o.eng, o.run.op = e, o
+		if i > 0 {
+			records[i-1].next = o
+		}
+	}
+	return &records[0]
+}
+
+// fill sets the accesses of o to uses, merging duplicates. push.mu is held.
+func (e *Engine) fill(o *oper, uses []Use) {
+	acc := o.sized(len(uses))
+	e.push.stamp++
+	n := 0
+	for i := range uses {
+		v := uses[i].Var
+		if v == nil || v.deleted {
+			e.misuse(o, v)
+		}
+		if v.stamp == e.push.stamp {
+			a := &acc[v.slot]
+			a.mode = a.mode.merge(uses[i].Access)
+			continue
+		}
+		v.stamp, v.slot = e.push.stamp, int32(n)
+		a := &acc[n]
+		a.v, a.mode = v, uses[i].Access
+		n++
+	}
+	o.n = int32(n)
+	if n <= inlineUses && n < len(uses) {
+		copy(o.buf[:], acc[:n]) // with the duplicates they may not have fitted
+		clear(o.more[:min(n, cap(o.more))])
+	}
+}
+
+// misuse panics for a use of v that cannot be. push.mu is held and released; o is left to the garbage collector.
+func (e *Engine) misuse(o *oper, v *Var) {
+	e.push.mu.Unlock()
+	if v == nil {
+		panic("engine: task \"" + o.spec.name + "\" uses a nil variable")
+	}
+	panic("engine: task \"" + o.spec.name + "\" uses variable \"" + v.name + "\", which is deleted")
+}
+
+// dispatch runs o inline if it may, otherwise submits it. push.mu is held and released.
+func (e *Engine) dispatch(o *oper) {
+	s := o.spec
+	o.run.Worker = -1
+	if e.push.closed && !s.is(delete_) {
+		e.push.mu.Unlock()
+		panic(ErrClosed)
+	}
+	if s.is(kill) {
+		o.acc()[0].v.deleted = true
+	}
+	if s.is(cheap) && e.mayInline(o) {
+		e.inline(o)
+		return
+	}
+	o.queued = s.is(queued) && !e.cfg.Naive
+	crew := e.crew(s)
+	o.crew = crew.id
+	acc := o.acc()
+	for i := range acc {
+		v := acc[i].v
+		if v.running != nil {
+			e.share(v.running)
+		}
+		v.send(acc[i].mode)
+	}
+	e.submit(o) // from here on the record is the scheduler's
+	e.push.mu.Unlock()
+	switch {
+	case crew == e.callers:
+		e.drive()
+	case crew.needsWaking():
+		e.rouse(crew)
+	}
+}
+
+// submit sends o to the scheduler. push.mu is held.
+func (e *Engine) submit(o *oper) {
+	e.push.submitted++
+	if o.spec.bytes != 0 {
+		e.bytes.Add(o.spec.bytes)
+	}
+	e.inbox.put(o)
+}
+
+// absorb hands what was pushed to the core. sched.mu is held.
+func (e *Engine) absorb() {
+	for sent := e.inbox.sent.Load(); e.inbox.taken != sent; {
+		e.sched.core.submit(e.inbox.take())
+	}
+}
+
+// A worker of the processor that runs cheap operations does not look at all that was pushed: what is looked at shortly before it runs is in the cache still.
+// It stops at enough ready operations, and at a window of pending ones when every worker has something to do. An urgent operation is delayed by as many cheap ones at most.
+const (
+	enough = 64
+	window = 256
+)
+
+// absorbSome is absorb for the workers of the processor. sched.mu is held.
+func (e *Engine) absorbSome() {
+	c := &e.sched.core
+	for sent := e.inbox.sent.Load(); e.inbox.taken != sent; {
+		ready := e.narrow.n + c.ready.n
+		if e.narrow.heavy == 0 && (ready >= enough || ready >= e.cfg.Workers && c.live >= window) {
+			return
+		}
+		c.submit(e.inbox.take())
+	}
+}
+
+// Close waits until nothing is pending and ends the engine's goroutines. It returns what WaitAll returned; closing again returns the same.
+// Afterwards pushes panic, except for those that delete, which run at once. It must not be called by the body of an operation.
+func (e *Engine) Close() error {
+	e.closeOnce.Do(func() {
+		e.closeErr = e.drain()
+		e.sched.mu.Lock()
+		e.sched.closing = true
+		e.narrow.spinning.CompareAndSwap(spinning, poked)
+		e.sched.mu.Unlock()
+		for _, c := range *e.crews.Load() {
+			for w := c.unparkLast(); w != nil; w = c.unparkLast() {
+				w.wake <- struct{}{}
+			}
+		}
+		e.workers.Wait()
+	})
+	return e.closeErr
+}
+
+// drain waits until nothing is pending and closes the engine to pushes at that moment.
+func (e *Engine) drain() error {
+	var first error
+	for {
+		if err := e.WaitAll(context.Background()); first == nil {
+			first = err
+		}
+		e.push.mu.Lock()
+		quiet := e.push.live == nil && e.push.submitted == e.retired.Load()
+		e.push.closed = quiet
+		e.push.mu.Unlock()
+		if quiet {
+			return first
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+)
+
+// ErrGoexit is the failure of an operation whose body ended its goroutine with runtime.Goexit.
+var ErrGoexit = errors.New("the body called runtime.Goexit")
+
+// OpError is the failure of an operation. It poisons what the operation was to write and everything that is computed from that, and every wait for one of these variables returns it.
+type OpError struct {
+	Op     string // name of the operation
+	Lane   Lane   // where it ran
+	Detail string // what Task.Describe said
+	Site   string // file:line of the push, or of the creation of a reusable operation; empty when it was not recorded
+	Err    error  // what the body returned, or a *PanicError
+}
+
+// Error names the operation, its device, its arguments and the line that pushed it.
+func (e *OpError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s on %v", e.Op, e.Lane)
+	if e.Detail != "" {
+		fmt.Fprintf(&b, " (%s)", e.Detail)
+	}
+	if e.Site != "" {
+		fmt.Fprintf(&b, ", pushed at %s", e.Site)
+	}
+	fmt.Fprintf(&b, ": %v", e.Err)
+	return b.String()
+}
+
+// Unwrap returns what the body returned.
+func (e *OpError) Unwrap() error { return e.Err }
+
+// PanicError is the failure of an operation whose body panicked.
+type PanicError struct {
+	Value any    // what it panicked with
+	Stack string // the stack of the panic
+}
+
+// Error says what the body panicked with; the stack is left to those who want it.
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
+
+// Unwrap returns the value of the panic when that is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// recovered returns the error of a body that did not return: p is what recover returned.
+func recovered(p any) error {
+	if p == nil {
+		return ErrGoexit
+	}
+	return &PanicError{p, string(debug.Stack())}
+}
+
+// opError returns the failure of o for err. It calls the program's Describe, so no lock may be held.
+func opError(o *oper, err error) *OpError {
+	return &OpError{Op: o.spec.name, Lane: o.spec.laneOf(), Detail: describe(o.spec.describe), Site: o.site.String(), Err: err}
+}
+
+// describe returns what say says about the arguments of an operation, whatever it does.
+func describe(say func() string) (detail string) {
+	if say == nil {
+		return ""
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			detail = fmt.Sprintf("describing it panicked: %v", p)
+		}
+	}()
+	return say()
+}

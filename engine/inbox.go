@@ -1,0 +1,72 @@
+package engine
+
+import "sync/atomic"
+
+const segmentSize = 256
+
+// inbox carries operations from those who push, who hold push.mu, to those who schedule, who hold sched.mu. Neither waits for the other.
+// It is a chain of segments: the next records are found without following pointers through memory that another processor has just written.
+type inbox struct {
+	// Guarded by push.mu.
+	tail  *segment
+	fill  int
+	count uint64
+
+	sent  atomic.Uint64           // operations put in
+	spare atomic.Pointer[segment] // emptied segments, linked
+	_     [64]byte
+
+	// Guarded by sched.mu.
+	head  *segment
+	at    int
+	taken uint64
+}
+
+type segment struct {
+	slots [segmentSize]*oper
+	next  *segment
+}
+
+func (b *inbox) init() {
+	b.tail = new(segment)
+	b.head = b.tail
+}
+
+// put adds o. push.mu is held.
+func (b *inbox) put(o *oper) {
+	if b.fill == segmentSize {
+		s := b.spare.Swap(nil)
+		if s == nil {
+			s = new(segment)
+		}
+		rest := s.next
+		s.next = nil
+		b.tail.next = s
+		b.tail, b.fill = s, 0
+		if rest != nil {
+			b.spare.CompareAndSwap(nil, rest) // a failure loses spares, nothing else
+		}
+	}
+	b.tail.slots[b.fill] = o
+	b.fill++
+	b.count++
+	b.sent.Store(b.count)
+}
+
+// empty reports whether everything sent has been taken. sched.mu is held.
+func (b *inbox) empty() bool { return b.sent.Load() == b.taken }
+
+// take returns the next operation, which must exist. sched.mu is held.
+func (b *inbox) take() *oper {
+	if b.at == segmentSize {
+		old := b.head
+		b.head, b.at = old.next, 0
+		old.next = b.spare.Load()
+		b.spare.CompareAndSwap(old.next, old)
+	}
+	o := b.head.slots[b.at]
+	b.head.slots[b.at] = nil
+	b.at++
+	b.taken++
+	return o
+}

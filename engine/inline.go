@@ -1,0 +1,97 @@
+package engine
+
+// The inline path runs a cheap operation on the goroutine that pushes it when nothing pending uses its variables. The scheduler never hears of it,
+// unless somebody needs it to while the body runs: then the operation is shared, that is, submitted as one that is already running.
+
+// mayInline reports whether o may run at once: nothing pending uses its variables and none is poisoned. push.mu is held.
+func (e *Engine) mayInline(o *oper) bool {
+	s := o.spec
+	if s.fn == nil || s.is(wide|barrier) || !s.is(host) || e.cfg.NoInline || e.cfg.Naive {
+		return false
+	}
+	acc := o.acc()
+	for i := range acc {
+		v := acc[i].v
+		if !v.quiet() || (v.poison.Load() != nil && !s.is(delete_)) {
+			return false
+		}
+	}
+	return true
+}
+
+// inline runs o. push.mu is held and released.
+func (e *Engine) inline(o *oper) {
+	o.inline = true
+	acc := o.acc()
+	for i := range acc {
+		acc[i].v.running = o
+	}
+	if o.next = e.push.live; o.next != nil {
+		o.next.prev = o
+	}
+	e.push.live = o
+	e.push.mu.Unlock()
+
+	returned := false
+	var err error
+	defer func() {
+		if !returned {
+			err = recovered(recover())
+		}
+		e.inlineDone(o, err)
+	}()
+	err = o.spec.fn(&o.run)
+	returned = true
+}
+
+// inlineDone completes o, through the scheduler if it has been told of o or must be told that it failed.
+func (e *Engine) inlineDone(o *oper, err error) {
+	e.push.mu.Lock()
+	if err != nil && !o.shared {
+		e.share(o)
+	}
+	if o.shared {
+		e.push.mu.Unlock()
+		e.complete(o, err)
+		return
+	}
+	e.unlink(o)
+	acc := o.acc()
+	for i := range acc {
+		v := acc[i].v
+		v.running = nil
+		if acc[i].mode != Read {
+			v.version.Add(1)
+		}
+	}
+	o.reset()
+	o.next = e.push.free
+	e.push.free = o
+	e.push.mu.Unlock()
+}
+
+// share tells the scheduler of an operation that runs inline. push.mu is held.
+func (e *Engine) share(o *oper) {
+	o.shared = true
+	e.unlink(o)
+	acc := o.acc()
+	for i := range acc {
+		v := acc[i].v
+		v.running = nil
+		v.send(acc[i].mode)
+	}
+	e.submit(o)
+}
+
+// unlink takes o out of the list of inline operations. push.mu is held.
+func (e *Engine) unlink(o *oper) {
+	if o.prev == nil {
+		e.push.live = o.next
+	} else {
+		o.prev.next = o.next
+	}
+	if o.next != nil {
+		o.next.prev = o.prev
+	}
+	o.prev = nil
+}

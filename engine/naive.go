@@ -1,0 +1,49 @@
+package engine
+
+// drive runs what is ready on the calling goroutine until nothing is: the whole of a naive engine, and what is left of a closed one.
+// An operation that depends on one running elsewhere is run by whoever completes that.
+func (e *Engine) drive() {
+	for e.driveOne() {
+	}
+}
+
+// driveOne runs one ready operation and returns false when there is none.
+func (e *Engine) driveOne() bool {
+	var out outbox
+	e.sched.mu.Lock()
+	e.absorb()
+	e.collect(&out)
+	o := e.callers.pop()
+	if o != nil {
+		o.inBody = o.spec.async != nil
+	}
+	e.sched.mu.Unlock()
+	e.deliver(&out)
+	if o == nil {
+		return false
+	}
+	failure := &OpError{} // overwritten unless the body ends this goroutine
+	ended := true
+	defer func() {
+		if ended {
+			failure = opError(o, ErrGoexit)
+		}
+		e.driven(o, failure)
+	}()
+	err := e.body(o)
+	if failure = nil; err != nil {
+		failure = opError(o, err)
+	}
+	ended = false
+	return true
+}
+
+// driven takes in that the body of o has returned.
+func (e *Engine) driven(o *oper, failure *OpError) {
+	var out outbox
+	e.sched.mu.Lock()
+	e.bodyReturned(o, failure)
+	e.collect(&out)
+	e.sched.mu.Unlock()
+	e.deliver(&out)
+}

@@ -1,0 +1,84 @@
+package engine
+
+import (
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// throttle holds back those who push while too much is pending.
+type throttle struct {
+	waiting atomic.Int32 // those in list
+	mu      sync.Mutex
+	list    []*held
+}
+
+// held is one goroutine that waits for room.
+type held struct {
+	retired uint64 // goes on when that many operations are complete
+	bytes   int64  // and that many bytes have room
+	ch      chan struct{}
+}
+
+// full reports whether an operation that holds so many bytes must wait before it is submitted. push.mu is held.
+func (e *Engine) full(bytes int64) bool {
+	pending := e.push.submitted - e.retired.Load()
+	if pending >= uint64(e.cfg.MaxOps) {
+		return true
+	}
+	return bytes > 0 && e.cfg.MaxBytes > 0 && pending > 0 && e.bytes.Load()+bytes > e.cfg.MaxBytes
+}
+
+// wait returns when there is room again, or at once and true when it is called from inside an operation: what would make room may be that operation.
+func (h *throttle) wait(e *Engine, retired uint64, bytes int64) (exempt bool) {
+	if insideBody() {
+		return true
+	}
+	me := &held{retired, bytes, make(chan struct{}, 1)}
+	h.mu.Lock()
+	h.list = append(h.list, me)
+	h.waiting.Add(1)
+	h.mu.Unlock()
+	h.release(e) // what made room before we were in the list told nobody
+	<-me.ch
+	return false
+}
+
+// release lets go whoever has room now.
+func (h *throttle) release(e *Engine) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	retired, bytes := e.retired.Load(), e.bytes.Load()
+	kept := h.list[:0]
+	for _, w := range h.list {
+		// Differences, so that a number below zero counts as long past.
+		if int64(retired-w.retired) >= 0 && (e.cfg.MaxBytes == 0 || bytes == 0 || bytes+w.bytes <= e.cfg.MaxBytes) {
+			w.ch <- struct{}{}
+		} else {
+			kept = append(kept, w)
+		}
+	}
+	clear(h.list[len(kept):])
+	h.list = kept
+	h.waiting.Store(int32(len(kept)))
+}
+
+// insideBody reports whether the calling goroutine is running the body of an operation. It looks at the stack, a microsecond or two, so only those ask who would wait otherwise.
+func insideBody() bool {
+	var pc [64]uintptr
+	for skip := 2; ; skip += len(pc) {
+		n := runtime.Callers(skip, pc[:])
+		frames := runtime.CallersFrames(pc[:n])
+		for more := n > 0; more; {
+			var f runtime.Frame
+			f, more = frames.Next()
+			if strings.HasPrefix(f.Function, "gomx/engine.(*Engine).") && (strings.HasSuffix(f.Function, ".body") || strings.HasSuffix(f.Function, ".inline")) {
+				return true
+			}
+		}
+		if n < len(pc) {
+			return false
+		}
+	}
+}

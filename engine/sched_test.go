@@ -1,0 +1,369 @@
+package engine
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand"
+	"testing"
+
+	"gomx/device"
+)
+
+var adversaries = flag.Int("adversaries", 3000, "random schedules of the core")
+
+// fakeCell is a piece of memory that operations of the adversary use; it notices overlaps.
+type fakeCell struct {
+	v       *Var
+	value   uint64
+	readers int
+	writing bool
+}
+
+// fakeOp is an operation of the adversary: a host operation runs between its start and its end, a queued one is first put on the queue of its lane.
+type fakeOp struct {
+	o       *oper
+	id      uint64
+	lane    int // 0 is the host
+	fail    bool
+	waits   []Event
+	started bool
+	ended   bool // also the event that marks the end of a queued operation
+	issued  bool
+	retired bool
+}
+
+// adversary drives a core through a random legal order of events.
+type adversary struct {
+	t       *testing.T
+	c       core
+	r       *rand.Rand
+	cells   []*fakeCell
+	ops     []*fakeOp
+	byRec   map[*oper]*fakeOp
+	next    int
+	ready   []*fakeOp          // handed out, not started
+	host    []*fakeOp          // host operations that run
+	entered []*fakeOp          // queued operations whose body runs and has not issued
+	queues  [4][]*fakeOp       // work of the lanes, the first may run
+	ends    []*fakeOp          // complete on their device, not reported
+	waiting map[*waiter]uint64 // and how many writes of their variable must be complete
+	oracle  []fakeModel
+}
+
+type fakeModel struct {
+	value  uint64
+	cause  string
+	writes uint64
+}
+
+func newAdversary(t *testing.T, seed int64) *adversary {
+	a := &adversary{t: t, r: rand.New(rand.NewSource(seed)), byRec: map[*oper]*fakeOp{}, waiting: map[*waiter]uint64{}}
+	for i := range 2 + a.r.Intn(8) {
+		a.cells = append(a.cells, &fakeCell{v: &Var{name: fmt.Sprint("v", i)}})
+	}
+	a.oracle = make([]fakeModel, len(a.cells))
+	lanes := a.r.Intn(4) // from the host alone to three lanes
+	for i := range 60 {
+		a.ops = append(a.ops, a.makeOp(i, a.r.Intn(lanes+1)))
+	}
+	return a
+}
+
+func (a *adversary) makeOp(i, lane int) *fakeOp {
+	f := &fakeOp{o: &oper{}, id: uint64(i + 1), lane: lane, fail: a.r.Intn(15) == 0}
+	s := &f.o.own
+	s.name, s.flags = fmt.Sprint("op", i), host
+	if lane > 0 {
+		s.flags, s.kind, s.id = queued, device.KindNull, int32(lane)
+		f.o.queued = true
+	}
+	if a.r.Intn(10) == 0 {
+		s.flags |= noSkip
+	}
+	f.o.spec = s
+	perm := a.r.Perm(len(a.cells))
+	n := min(a.r.Intn(5), len(perm))
+	acc := f.o.sized(n)
+	for j := range acc {
+		acc[j].v, acc[j].mode = a.cells[perm[j]].v, Access(a.r.Intn(3))
+	}
+	f.o.n = int32(n)
+	a.byRec[f.o] = f
+	return f
+}
+
+func (a *adversary) cell(v *Var) *fakeCell {
+	for _, c := range a.cells {
+		if c.v == v {
+			return c
+		}
+	}
+	panic("no such cell")
+}
+
+// serial runs f in the oracle.
+func (a *adversary) serial(f *fakeOp) {
+	cause, sum := "", f.id
+	for _, u := range f.o.acc() {
+		m := &a.oracle[a.index(u.v)]
+		if u.mode != Overwrite {
+			sum = sum*31 + m.value
+			if cause == "" {
+				cause = m.cause
+			}
+		}
+	}
+	for _, u := range f.o.acc() {
+		m := &a.oracle[a.index(u.v)]
+		if u.mode == Read {
+			continue
+		}
+		m.value = sum
+		m.writes++
+		switch {
+		case cause != "" && (m.cause == "" || u.mode == Overwrite):
+			m.cause = cause
+		case cause != "":
+		case f.fail:
+			m.cause = f.o.spec.name
+		default:
+			m.cause = ""
+		}
+	}
+}
+
+func (a *adversary) index(v *Var) int {
+	for i, c := range a.cells {
+		if c.v == v {
+			return i
+		}
+	}
+	panic("no such cell")
+}
+
+// start begins the work of f, on the host or on its device.
+func (a *adversary) start(f *fakeOp) {
+	f.started = true
+	for _, u := range f.o.acc() {
+		c := a.cell(u.v)
+		if c.writing || u.mode != Read && c.readers > 0 {
+			a.t.Fatalf("%s starts to %v %s, which has %d readers, written %v", f.o.spec.name, u.mode, u.v.name, c.readers, c.writing)
+		}
+		if u.mode == Read {
+			c.readers++
+		} else {
+			c.writing = true
+		}
+	}
+}
+
+// end ends the work of f.
+func (a *adversary) end(f *fakeOp) {
+	f.ended = true
+	sum := f.id
+	for _, u := range f.o.acc() {
+		if c := a.cell(u.v); u.mode != Overwrite {
+			sum = sum*31 + c.value
+		}
+	}
+	for _, u := range f.o.acc() {
+		if c := a.cell(u.v); u.mode == Read {
+			c.readers--
+		} else {
+			c.writing, c.value = false, sum
+		}
+	}
+}
+
+func (a *adversary) report(f *fakeOp) {
+	var failure *OpError
+	if f.fail {
+		failure = &OpError{Op: f.o.spec.name, Err: errors.New("injected")}
+	}
+	a.c.done(f.o, failure)
+}
+
+// take removes a random element.
+func take(r *rand.Rand, l *[]*fakeOp) *fakeOp {
+	i := r.Intn(len(*l))
+	f := (*l)[i]
+	*l = append((*l)[:i:i], (*l)[i+1:]...)
+	return f
+}
+
+// step lets one random thing happen that may happen, and returns false when nothing can.
+func (a *adversary) step() bool {
+	var can []func()
+	if a.next < len(a.ops) {
+		can = append(can, a.submit)
+	}
+	if len(a.ready) > 0 {
+		can = append(can, a.enter)
+	}
+	if len(a.host) > 0 {
+		can = append(can, func() {
+			f := take(a.r, &a.host)
+			a.end(f)
+			a.report(f)
+		})
+	}
+	if len(a.entered) > 0 {
+		can = append(can, a.issue)
+	}
+	for lane := range a.queues {
+		if q := a.queues[lane]; len(q) > 0 && (q[0].started || a.mayStart(q[0])) {
+			can = append(can, func() { a.runDevice(lane) })
+		}
+	}
+	if len(a.ends) > 0 {
+		can = append(can, func() { a.report(take(a.r, &a.ends)) })
+	}
+	if len(can) == 0 {
+		return false
+	}
+	can[a.r.Intn(len(can))]()
+	a.collect()
+	return true
+}
+
+func (a *adversary) submit() {
+	f := a.ops[a.next]
+	a.next++
+	a.serial(f)
+	a.c.submit(f.o)
+	if i := a.r.Intn(len(a.cells)); a.r.Intn(4) == 0 && a.cells[i].v.q.writes < a.oracle[i].writes {
+		w := &waiter{v: a.cells[i].v, writes: a.oracle[i].writes}
+		w.next, w.v.waiters = w.v.waiters, w
+		a.waiting[w] = w.writes
+	}
+}
+
+// enter starts the body of a ready operation. The bodies of one lane run one at a time in the order of being ready.
+func (a *adversary) enter() {
+	f := a.ready[a.r.Intn(len(a.ready))]
+	if f.lane > 0 {
+		for _, g := range a.entered {
+			if g.lane == f.lane {
+				return
+			}
+		}
+		for _, g := range a.ready {
+			if g.lane == f.lane {
+				f = g
+				break
+			}
+		}
+	}
+	for i, g := range a.ready {
+		if g == f {
+			a.ready = append(a.ready[:i:i], a.ready[i+1:]...)
+			break
+		}
+	}
+	if f.lane == 0 {
+		a.start(f)
+		a.host = append(a.host, f)
+		return
+	}
+	f.waits = a.c.waits(f.o, nil)
+	a.entered = append(a.entered, f)
+}
+
+// issue puts a queued operation on the queue of its lane; now and then a body forgets to say so and only reports the end.
+func (a *adversary) issue() {
+	f := take(a.r, &a.entered)
+	a.queues[f.lane] = append(a.queues[f.lane], f)
+	if a.r.Intn(10) > 0 {
+		f.issued = true
+		a.c.issued(f.o, f)
+	}
+}
+
+func (a *adversary) mayStart(f *fakeOp) bool {
+	for _, w := range f.waits {
+		if !w.(*fakeOp).ended {
+			return false
+		}
+	}
+	return true
+}
+
+func (a *adversary) runDevice(lane int) {
+	f := a.queues[lane][0]
+	if !f.started {
+		a.start(f)
+		return
+	}
+	a.end(f)
+	a.queues[lane] = a.queues[lane][1:]
+	a.ends = append(a.ends, f)
+}
+
+// collect takes what the core hands out.
+func (a *adversary) collect() {
+	for o := a.c.ready.pop(); o != nil; o = a.c.ready.pop() {
+		f := a.byRec[o]
+		if f.started {
+			a.t.Fatalf("%s is ready twice", o.spec.name)
+		}
+		a.ready = append(a.ready, f)
+	}
+	for o := a.c.retired.pop(); o != nil; o = a.c.retired.pop() {
+		f := a.byRec[o]
+		if f.retired {
+			a.t.Fatalf("%s is retired twice", o.spec.name)
+		}
+		f.retired = true
+	}
+	for a.c.woken != nil {
+		w := a.c.woken
+		a.c.woken = w.next
+		if w.v.q.writes < a.waiting[w] {
+			a.t.Fatalf("a waiter for %d writes of %s was woken after %d", a.waiting[w], w.v.name, w.v.q.writes)
+		}
+		delete(a.waiting, w)
+	}
+}
+
+func (a *adversary) check() {
+	if a.c.live != 0 || len(a.waiting) != 0 {
+		a.t.Fatalf("at the end %d operations are live and %d waiters asleep", a.c.live, len(a.waiting))
+	}
+	poisoned := 0
+	for i, c := range a.cells {
+		m, cause := a.oracle[i], ""
+		p := c.v.poison.Load()
+		if p != nil {
+			cause = p.cause.Op
+			poisoned++
+		}
+		if cause != m.cause || c.v.q.writes != m.writes || p == nil && c.value != m.value {
+			a.t.Fatalf("%s: got cause %q, value %x, %d writes; want %q, %x, %d", c.v.name, cause, c.value, c.v.q.writes, m.cause, m.value, m.writes)
+		}
+		if c.v.quietAt.Load() != c.v.q.taken || c.v.q.head != nil || c.v.q.writer != nil || c.v.q.readers != 0 {
+			a.t.Fatalf("%s is not quiet at the end: %+v", c.v.name, c.v.q)
+		}
+		if r := c.v.q.order; r != nil && (r.front != nil || r.reads != 0 || r.write.op != nil || len(r.behind) > 0) {
+			a.t.Fatalf("the issue order of %s is not empty at the end: %+v", c.v.name, *r)
+		}
+	}
+	if poisoned != a.c.poisoned {
+		a.t.Fatalf("the core counts %d poisoned variables, there are %d", a.c.poisoned, poisoned)
+	}
+}
+
+// TestAdversary drives the core through random legal orders of events with up to three asynchronous lanes that fail now and then,
+// and compares what comes out with a serial run.
+func TestAdversary(t *testing.T) {
+	for seed := range int64(*adversaries) {
+		if ok := t.Run("", func(t *testing.T) {
+			a := newAdversary(t, seed)
+			for a.step() {
+			}
+			a.check()
+		}); !ok {
+			t.Fatalf("failed with seed %d", seed)
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync"
+)
+
+var waiters = sync.Pool{New: func() any { return &waiter{ch: make(chan struct{}, 1)} }}
+
+// WaitRead waits until the writes of v that are pending now are complete, so that v may be read, and returns the error that poisons v, an *OpError.
+// Pending reads do not matter. It must not be called by the body of an operation.
+// When ctx ends first its error is returned; nil stands for context.Background().
+func (e *Engine) WaitRead(ctx context.Context, v *Var) error {
+	e.push.mu.Lock()
+	if v.quiet() {
+		e.push.mu.Unlock()
+		return v.Err()
+	}
+	if v.running != nil {
+		e.share(v.running)
+	}
+	target := v.sentWrites
+	e.push.mu.Unlock()
+	if err := e.await(ctx, v, target); err != nil {
+		return err
+	}
+	return v.Err()
+}
+
+// WaitWrite waits until all reads and writes of v that are pending now are complete, so that v may be written, and returns the error that poisons v, an *OpError.
+// It must not be called by the body of an operation.
+func (e *Engine) WaitWrite(ctx context.Context, v *Var) error {
+	e.push.mu.Lock()
+	quiet := v.quiet()
+	e.push.mu.Unlock()
+	if quiet {
+		return v.Err()
+	}
+	t := Task{Name: "WaitWrite", Fn: nothing, Cheap: true, Priority: Urgent}
+	e.pushTask(&t, []Use{{v, Update}}, extra{flags: barrier, exempt: true})
+	return e.WaitRead(ctx, v)
+}
+
+func nothing(*Run) error { return nil }
+
+// WaitAll waits until nothing is pending and returns the first failure since the last WaitAll, an *OpError. Variables stay poisoned.
+// It must not be called by the body of an operation.
+func (e *Engine) WaitAll(ctx context.Context) error {
+	e.push.mu.Lock()
+	for e.push.live != nil {
+		e.share(e.push.live)
+	}
+	e.push.mu.Unlock()
+	var out outbox
+	var w *waiter
+	e.sched.mu.Lock()
+	e.absorb()
+	if e.sched.core.live > 0 {
+		w = waiters.Get().(*waiter)
+		w.next, e.sched.idlers = e.sched.idlers, w
+	}
+	e.leave(&out)
+	if w != nil {
+		if err := e.park(ctx, w, &e.sched.idlers, "everything pending"); err != nil {
+			return err
+		}
+	}
+	e.sched.mu.Lock()
+	first := e.sched.core.first
+	e.sched.core.first = nil
+	e.sched.mu.Unlock()
+	if first != nil {
+		return first
+	}
+	return nil
+}
+
+// await waits until the number of completed writes of v is at least target.
+func (e *Engine) await(ctx context.Context, v *Var, target uint64) error {
+	var out outbox
+	var w *waiter
+	e.sched.mu.Lock()
+	e.absorb()
+	if v.q.writes < target {
+		w = waiters.Get().(*waiter)
+		w.writes = target
+		w.next, v.waiters = v.waiters, w
+	}
+	e.leave(&out)
+	if w == nil {
+		return nil
+	}
+	return e.park(ctx, w, &v.waiters, "variable \""+v.name+"\"")
+}
+
+// park blocks until w is signaled, or takes w out of the list that it is in when ctx ends.
+func (e *Engine) park(ctx context.Context, w *waiter, list **waiter, what string) error {
+	var done <-chan struct{}
+	if ctx != nil {
+		done = ctx.Done()
+	}
+	select {
+	case <-w.ch:
+		waiters.Put(w)
+		return nil
+	case <-done:
+	}
+	e.sched.mu.Lock()
+	found := false
+	for p := list; *p != nil; p = &(*p).next {
+		if *p == w {
+			*p, found = w.next, true
+			break
+		}
+	}
+	e.sched.mu.Unlock()
+	if !found {
+		<-w.ch // signaled at the same time
+	}
+	w.next = nil
+	waiters.Put(w)
+	return fmt.Errorf("engine: waiting for %s: %w", what, context.Cause(ctx))
+}
+
+// ClearError declares that the value of v is to be used although a write of it was skipped: v holds the value that it had before.
+// It waits for pending uses of v first. When a write failed midway the value is undefined: v stays poisoned, and an error says so.
+func (e *Engine) ClearError(v *Var) error {
+	err := e.WaitWrite(context.Background(), v)
+	if err == nil {
+		return nil
+	}
+	e.sched.mu.Lock()
+	defer e.sched.mu.Unlock()
+	p := v.poison.Load()
+	if p != nil && !p.intact {
+		return fmt.Errorf("engine: variable %q is undefined, a write of it failed midway: %w", v.name, p.cause)
+	}
+	if p != nil {
+		v.poison.Store(nil)
+		e.sched.core.poisoned--
+	}
+	return nil
+}
+
+// DeleteVar ends the life of v: free, which may be nil, runs once everything pending that uses v is complete. Using v afterwards panics.
+// It never waits and may be called after Close.
+func (e *Engine) DeleteVar(v *Var, free func()) {
+	e.DeleteVarWith(v, deleted, free)
+}
+
+// DeleteVarWith is DeleteVar with a plain function and its argument instead of a closure.
+func (e *Engine) DeleteVarWith(v *Var, free func(r *Run) error, arg any) {
+	t := Task{Name: "DeleteVar", Fn: free, Arg: arg, Cheap: true, Delete: true}
+	e.pushTask(&t, []Use{{v, Update}}, extra{flags: kill, exempt: true})
+}
+
+// deleted is the body of DeleteVar.
+func deleted(r *Run) error {
+	if free := r.Arg.(func()); free != nil {
+		free()
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+package graph
+
+import (
+	"fmt"
+
+	"gomx/op"
+)
+
+// Gradient extends a graph by its derivative and returns, for each entry of wrt, the entry of its
+// gradient; the zero Entry where the heads do not depend on it. headGrads holds the gradient
+// flowing into each head; where it is short or holds the zero Entry, ones are meant (losses
+// ignore them). The new nodes use forward entries as inputs, so planning the whole graph keeps
+// alive just what the derivative reads.
+//
+// It is reverse accumulation over the topological order, as in nnvm's gradient pass; gradients
+// that meet are summed by one add_n.
+func Gradient(heads, headGrads, wrt []op.Entry) ([]op.Entry, error) {
+	b := &backprop{order: op.Topo(heads), grads: map[op.Entry][]op.Entry{}, needs: map[*op.Node]bool{}}
+	b.markNeeded(wrt)
+	for i, h := range heads {
+		if !b.needs[h.Node] {
+			continue
+		}
+		head := op.Entry{}
+		if i < len(headGrads) {
+			head = headGrads[i]
+		}
+		if !head.Valid() {
+			head = b.apply("ones_like", h.Node.Name+"_head_grad", h)
+		}
+		b.grads[h] = append(b.grads[h], head)
+	}
+	for i := len(b.order) - 1; i >= 0; i-- {
+		if err := b.visit(b.order[i]); err != nil {
+			return nil, err
+		}
+	}
+	out := make([]op.Entry, len(wrt))
+	for i, e := range wrt {
+		out[i] = b.sum(e)
+	}
+	return out, nil
+}
+
+// backprop is the state of one run of Gradient.
+type backprop struct {
+	order []*op.Node
+	grads map[op.Entry][]op.Entry // contributions to the gradient of an entry
+	needs map[*op.Node]bool       // nodes through which gradients flow to wrt
+}
+
+// markNeeded finds the nodes that depend on wrt.
+func (b *backprop) markNeeded(wrt []op.Entry) {
+	for _, e := range wrt {
+		b.needs[e.Node] = true
+	}
+	for _, n := range b.order {
+		for k, e := range n.In {
+			if b.needs[e.Node] && !n.Mutates(k) {
+				b.needs[n] = true
+			}
+		}
+	}
+}
+
+// visit propagates the gradients of n's outputs to its inputs.
+func (b *backprop) visit(n *op.Node) error {
+	if n.IsVar() || !b.needs[n] {
+		return nil
+	}
+	need, any := make([]bool, len(n.In)), false
+	for k, e := range n.In {
+		need[k] = b.needs[e.Node] && !n.Mutates(k)
+		any = any || need[k]
+	}
+	outGrad, flows := make([]op.Entry, n.NumOutputs()), false
+	for i := range outGrad {
+		outGrad[i] = b.sum(n.Entry(i))
+		flows = flows || outGrad[i].Valid()
+	}
+	if !any || !flows {
+		return nil
+	}
+	in, err := op.Gradient(n, outGrad, need)
+	if err != nil {
+		return err
+	}
+	for k, e := range in {
+		if need[k] && e.Valid() {
+			b.grads[n.In[k]] = append(b.grads[n.In[k]], e)
+		}
+	}
+	return nil
+}
+
+// sum combines the contributions to the gradient of e into one entry and remembers it.
+func (b *backprop) sum(e op.Entry) op.Entry {
+	switch parts := b.grads[e]; len(parts) {
+	case 0:
+		return op.Entry{}
+	case 1:
+		return parts[0]
+	default:
+		s := b.apply("add_n", e.Node.Name+"_grad_sum", parts...)
+		b.grads[e] = []op.Entry{s}
+		return s
+	}
+}
+
+// apply makes a node of one of the operators that gradients are made of.
+func (b *backprop) apply(opName, name string, in ...op.Entry) op.Entry {
+	o := op.Lookup(opName)
+	if o == nil {
+		panic(fmt.Sprintf("graph: operator %s is not linked in: import gomx/op/prim", opName))
+	}
+	n, err := op.NewNode(o, name, nil, in...)
+	if err != nil {
+		panic(err)
+	}
+	return n.Entry(0)
+}

@@ -1,0 +1,165 @@
+package graph
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"gomx/dtype"
+	"gomx/op"
+)
+
+// InferShapes fills in the unknown shapes of all entries, starting from those that are given
+// (normally of some variables), by sweeping forward and backward until nothing more is learned.
+// Shapes may remain unknown; contradictions are errors that name the operator.
+func InferShapes(g *Indexed, shapes []dtype.Shape) error {
+	return sweep(g, func(i int) (bool, error) { return inferNode(g, i, shapes) })
+}
+
+// InferTypes does for element types what InferShapes does for shapes.
+func InferTypes(g *Indexed, types []dtype.Type) error {
+	return sweep(g, func(i int) (bool, error) { return inferNodeType(g, i, types) })
+}
+
+// sweep calls infer on every operator, forward and backward in turn, until a whole sweep changes
+// nothing.
+func sweep(g *Indexed, infer func(i int) (changed bool, err error)) error {
+	for forward := true; ; forward = !forward {
+		changed := false
+		for k := range g.Nodes {
+			i := k
+			if !forward {
+				i = len(g.Nodes) - 1 - k
+			}
+			if g.Nodes[i].IsVar() {
+				continue
+			}
+			c, err := infer(i)
+			if err != nil {
+				return err
+			}
+			changed = changed || c
+		}
+		if !changed {
+			return nil
+		}
+	}
+}
+
+// complete reports whether nothing about the operands can be learned any more.
+func complete(lists ...[]dtype.Shape) bool {
+	for _, l := range lists {
+		for _, s := range l {
+			if !s.Known() {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// inferNode runs the shape inference of node i and stores what it learned.
+func inferNode(g *Indexed, i int, shapes []dtype.Shape) (changed bool, err error) {
+	n := g.Nodes[i]
+	in := make([]dtype.Shape, len(n.In))
+	for k, e := range n.In {
+		in[k] = shapes[g.Entry(e)].Clone()
+	}
+	from, to := g.Out(i)
+	out := make([]dtype.Shape, to-from)
+	for k := range out {
+		out[k] = shapes[from+k].Clone()
+	}
+	given := append([]dtype.Shape{}, in...)
+	if err := n.Op.InferShape(n.Params, in, out); err != nil {
+		return false, inferError(n, err, given)
+	}
+	for k, e := range n.In {
+		c, err := learn(&shapes[g.Entry(e)], in[k])
+		if err != nil {
+			return false, inferError(n, op.Errorf(inputName(n, k), "%v", err), given)
+		}
+		changed = changed || c
+	}
+	for k := range out {
+		c, err := learn(&shapes[from+k], out[k])
+		if err != nil {
+			return false, inferError(n, err, given)
+		}
+		changed = changed || c
+	}
+	return changed, nil
+}
+
+// learn merges what was inferred into *s.
+func learn(s *dtype.Shape, inferred dtype.Shape) (changed bool, err error) {
+	if s.Known() && s.Equal(inferred) {
+		return false, nil
+	}
+	m, ok := s.Merge(inferred)
+	if !ok {
+		return false, fmt.Errorf("shape %v, want %v", *s, inferred)
+	}
+	changed = !m.Equal(*s)
+	*s = m
+	return changed, nil
+}
+
+// inferError names the node and what it was given.
+func inferError(n *op.Node, err error, in []dtype.Shape) error {
+	e := op.WithOp(err, n.Op.Name, n.Name, n.Site)
+	var b strings.Builder
+	for k, s := range in {
+		if k > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%s %v", inputName(n, k), s)
+	}
+	var named *op.Error
+	if errors.As(e, &named) {
+		named.Msg += " (inputs: " + b.String() + ")"
+	}
+	return e
+}
+
+func inputName(n *op.Node, k int) string {
+	if names := n.Op.Inputs(n.Params); k < len(names) {
+		return names[k].Name
+	}
+	return fmt.Sprintf("input %d", k)
+}
+
+// inferNodeType runs the type inference of node i and stores what it learned.
+func inferNodeType(g *Indexed, i int, types []dtype.Type) (changed bool, err error) {
+	n := g.Nodes[i]
+	in := make([]dtype.Type, len(n.In))
+	for k, e := range n.In {
+		in[k] = types[g.Entry(e)]
+	}
+	from, to := g.Out(i)
+	out := append([]dtype.Type{}, types[from:to]...)
+	if err := n.Op.InferType(n.Params, in, out); err != nil {
+		return false, op.WithOp(err, n.Op.Name, n.Name, n.Site)
+	}
+	store := func(t *dtype.Type, inferred dtype.Type, what string) error {
+		if *t == inferred || inferred == dtype.Unknown {
+			return nil
+		}
+		if *t != dtype.Unknown {
+			return op.WithOp(op.Errorf(what, "element type %v, want %v", *t, inferred), n.Op.Name, n.Name, n.Site)
+		}
+		*t, changed = inferred, true
+		return nil
+	}
+	for k, e := range n.In {
+		if err := store(&types[g.Entry(e)], in[k], inputName(n, k)); err != nil {
+			return false, err
+		}
+	}
+	for k := range out {
+		if err := store(&types[from+k], out[k], "output"); err != nil {
+			return false, err
+		}
+	}
+	return changed, nil
+}

@@ -1,0 +1,11 @@
+package main
+
+// Importing a family registers its operators.
+import (
+	_ "gomx/op/index"
+	_ "gomx/op/loss"
+	_ "gomx/op/nn"
+	_ "gomx/op/prim"
+	_ "gomx/op/random"
+	_ "gomx/op/update"
+)

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"fmt"
+	"go/token"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+
+	"gomx/op"
+)
+
+// function is an operator as the templates see it.
+type function struct {
+	Op       *op.Op
+	Name     string   // of the generated functions
+	Struct   string   // name of the parameter struct's alias, empty when there is none
+	Params   string   // the same, empty when users have nothing to set
+	Doc      []string // comment lines without slashes
+	Inputs   []input  // the longest list that any parameters give
+	Optional bool     // some parameters switch inputs off
+}
+
+// input is an input of a function.
+type input struct {
+	Name string // MXNet's
+	Go   string // identifier
+	Data bool
+}
+
+// alias is a parameter struct that users of the generated package find there.
+type alias struct {
+	Name, Package, Path string
+	Users               []string // the functions that take it
+}
+
+// Doc says whose parameters they are.
+func (a alias) Doc() string {
+	users := a.Users
+	if len(users) > 3 {
+		users = append(users[:3:3], "others")
+	}
+	text := users[0]
+	if n := len(users) - 1; n > 0 {
+		text = strings.Join(users[:n], ", ") + " and " + users[n]
+	}
+	return a.Name + " holds the parameters of " + text + "."
+}
+
+// model is what is generated from.
+type model struct {
+	Functions []function
+	Aliases   []alias
+}
+
+// newModel describes all visible operators.
+func newModel() (*model, error) {
+	m := &model{}
+	seen := map[string]*op.Op{}
+	for _, o := range op.All() {
+		if o.Hidden {
+			continue
+		}
+		if !token.IsExported(o.GoName) {
+			return nil, fmt.Errorf("operator %s: %q cannot name a function, set GoName", o.Name, o.GoName)
+		}
+		if other := seen[o.GoName]; other != nil {
+			return nil, fmt.Errorf("operators %s and %s are both called %s, set GoName", other.Name, o.Name, o.GoName)
+		}
+		seen[o.GoName] = o
+		f := function{Op: o, Name: o.GoName, Doc: comment(o)}
+		f.Inputs, f.Optional = inputs(o)
+		if err := m.addParams(&f); err != nil {
+			return nil, err
+		}
+		m.Functions = append(m.Functions, f)
+	}
+	slices.SortFunc(m.Functions, func(a, b function) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(m.Aliases, func(a, b alias) int { return strings.Compare(a.Name, b.Name) })
+	return m, nil
+}
+
+// addParams names the parameter struct of f.
+func (m *model) addParams(f *function) error {
+	t := f.Op.ParamsType
+	if t == reflect.TypeFor[op.NoParams]() {
+		return nil
+	}
+	if f.Struct = t.Name(); len(settable(f.Op)) > 0 {
+		f.Params = f.Struct
+	}
+	for i, b := range m.Aliases {
+		switch {
+		case b.Name != t.Name():
+		case b.Path != t.PkgPath():
+			return fmt.Errorf("%s of %s and of %s have one name", b.Name, b.Path, t.PkgPath())
+		default:
+			m.Aliases[i].Users = append(b.Users, f.Name)
+			return nil
+		}
+	}
+	m.Aliases = append(m.Aliases, alias{t.Name(), path.Base(t.PkgPath()), t.PkgPath(), []string{f.Name}})
+	return nil
+}
+
+// settable lists the parameters that users set: not those that follow from the inputs.
+func settable(o *op.Op) []op.ParamSpec {
+	return slices.DeleteFunc(slices.Clone(o.Params()), func(p op.ParamSpec) bool { return p.Auto })
+}
+
+// inputs returns the longest list of inputs that an operator has under parameters that differ
+// from the defaults in one place, and whether there are shorter ones.
+func inputs(o *op.Op) (list []input, optional bool) {
+	if o.Variadic {
+		return nil, false
+	}
+	var longest []op.Input
+	for i, p := range variants(o) {
+		in := o.Inputs(p)
+		optional = optional || i > 0 && len(in) != len(longest)
+		if len(in) > len(longest) {
+			longest = in
+		}
+	}
+	for _, in := range longest {
+		list = append(list, input{in.Name, goIdent(in.Name), in.Role == op.Data})
+	}
+	return list, optional
+}
+
+// variants returns the zero parameters, and those with one boolean set or one of the legal
+// strings.
+func variants(o *op.Op) []any {
+	set := func(change func(v reflect.Value)) any {
+		v := reflect.New(o.ParamsType).Elem()
+		change(v)
+		return v.Interface()
+	}
+	list := []any{set(func(reflect.Value) {})}
+	for _, p := range o.Params() {
+		f, _ := o.ParamsType.FieldByName(p.Field)
+		if f.Type.Kind() == reflect.Bool {
+			list = append(list, set(func(v reflect.Value) { v.FieldByName(p.Field).SetBool(true) }))
+		}
+		for _, e := range p.Enum {
+			if f.Type.Kind() == reflect.String {
+				list = append(list, set(func(v reflect.Value) { v.FieldByName(p.Field).SetString(e) }))
+			}
+		}
+	}
+	return list
+}
+
+// goIdent turns moving_mean into movingMean.
+func goIdent(name string) string {
+	parts := strings.Split(strings.Trim(name, "_"), "_")
+	for i, p := range parts[1:] {
+		parts[i+1] = strings.ToUpper(p[:1]) + p[1:]
+	}
+	id := strings.Join(parts, "")
+	if token.IsKeyword(id) || id == "p" || id == "opts" {
+		id += "In"
+	}
+	return id
+}
+
+// comment returns the documentation of the generated functions of o.
+func comment(o *op.Op) []string {
+	doc := strings.TrimSpace(o.Doc)
+	if !strings.HasPrefix(doc, o.GoName+" ") {
+		doc = o.GoName + " is the operator " + o.Name + ".\n\n" + doc
+	}
+	lines := strings.Split(doc, "\n")
+	if !strings.EqualFold(o.GoName, strings.ReplaceAll(o.Name, "_", "")) && !strings.Contains(doc, o.Name) {
+		lines = append(lines, "", "MXNet's name is "+o.Name+".")
+	}
+	params := settable(o)
+	if len(params) > 0 {
+		lines = append(lines, "", "Parameters:")
+	}
+	for _, p := range params {
+		lines = append(lines, "  - "+p.Field+": "+p.Doc+legal(p))
+	}
+	return lines
+}
+
+// legal says what values a parameter takes.
+func legal(p op.ParamSpec) string {
+	switch {
+	case p.Required:
+		return "; required"
+	case len(p.Enum) > 0:
+		return "; one of " + strings.Join(p.Enum, ", ") + ", " + p.Default + " by default"
+	case p.Not:
+		return " (switches " + p.Name + " off)"
+	case p.Default == "" || p.Default == "None" || p.Default == "False" || p.Default == "()" || p.Default == "0":
+		return ""
+	}
+	return "; " + p.Default + " by default"
+}

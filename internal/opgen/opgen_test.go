@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gomx/op"
+)
+
+func TestGeneratedIsFresh(t *testing.T) {
+	root, err := moduleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := Generate(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range files {
+		got, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			t.Error(err)
+		} else if !bytes.Equal(got, want) {
+			t.Errorf("%s is out of date: run go generate ./ndarray", name)
+		}
+	}
+}
+
+// A family that is not imported would have no functions.
+func TestEveryFamilyIsImported(t *testing.T) {
+	root, err := moduleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dirs, err := filepath.Glob(filepath.Join(root, "op", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	families, err := sources.ReadFile("families.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range dirs {
+		sources, _ := filepath.Glob(filepath.Join(dir, "*.go"))
+		declares := slices.ContainsFunc(sources, func(path string) bool {
+			src, err := os.ReadFile(path)
+			return err == nil && !strings.HasSuffix(path, "_test.go") && bytes.Contains(src, []byte("= op.Declare["))
+		})
+		if declares && !bytes.Contains(families, []byte(`"gomx/op/`+filepath.Base(dir)+`"`)) {
+			t.Errorf("families.go does not import gomx/op/%s", filepath.Base(dir))
+		}
+	}
+}
+
+func TestLongestInputs(t *testing.T) {
+	type params struct {
+		NoBias bool   `op:"no_bias" doc:"no bias"`
+		Mode   string `op:"mode" default:"a" enum:"a|b" doc:"mode"`
+	}
+	h := op.Declare[params]("test_inputs")
+	h.Define(op.Spec[params]{Doc: "test", NoGrad: "test", Infer: op.SameShape[params],
+		Ref: func(params, *op.Call) error { return nil },
+		Inputs: func(p params) []op.Input {
+			in := []op.Input{{Name: "data"}, {Name: "moving_mean", Role: op.Aux}}
+			if !p.NoBias {
+				in = append(in, op.Input{Name: "type", Role: op.Param})
+			}
+			if p.Mode == "b" {
+				in = append(in, op.Input{Name: "length"})
+			}
+			return in
+		}})
+	list, optional := inputs(h.Op)
+	f := function{Op: h.Op, Inputs: list, Params: "P"}
+	if got, want := f.Signature("*A", false), "data, movingMean, typeIn, length *A, p P"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := f.Signature("*A", true), "data, length *A, p P"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if !optional {
+		t.Error("inputs that parameters switch off are not noticed")
+	}
+}
+
+func TestKernelsAreFoundWhateverTheTags(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, src string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(src), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("a.go", "package a\nvar A, B = op.Declare[P](\"a\"), op.Declare[P](\"b\")\nvar C = op.Declare[P](\"c\")\n")
+	write("a_cuda.go", "//go:build cuda\npackage a\nfunc init() { A.Kernel(device.KindCUDA, device.TierRef, f) }\n")
+	write("a_cpu.go", "//go:build cgo\npackage a\nfunc init() { for _, h := range []H{B, C} { h.Kernel(device.KindCPU, device.TierC, f) } }\n")
+	got, err := findKernels(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The package of the files is named after the directory.
+	for name, want := range map[string]string{"a": "cuda", "b": "cpu, c", "c": "cpu, c"} {
+		if len(got[name]) != 1 || !got[name][want] {
+			t.Errorf("kernels of %s: %v, want %s", name, got[name], want)
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package memplan
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// check says whether the input describes a possible run.
+func check(buffers []Buffer, steps []Step, cfg Config) error {
+	if cfg.Align < 1 || cfg.Align&(cfg.Align-1) != 0 || cfg.Align > 1<<30 {
+		return fmt.Errorf("memplan: alignment %d: want a power of two up to %d", cfg.Align, 1<<30)
+	}
+	if len(buffers) > math.MaxInt32/2 || len(steps) > math.MaxInt32/2 {
+		return fmt.Errorf("memplan: %d buffers and %d steps are too many", len(buffers), len(steps))
+	}
+	sum := int64(0)
+	for i := range buffers {
+		b := &buffers[i]
+		switch {
+		case b.Bytes < 0:
+			return fmt.Errorf("memplan: %s has %d bytes", label(buffers, i), b.Bytes)
+		case b.Start < 0 || b.End < b.Start:
+			return fmt.Errorf("memplan: %s lives from step %d to %d", label(buffers, i), b.Start, b.End)
+		case b.Bytes > math.MaxInt64-cfg.Align-sum:
+			return fmt.Errorf("memplan: %s with %d bytes brings the sum over what an int64 holds", label(buffers, i), b.Bytes)
+		}
+		sum += roundUp(b.Bytes, cfg.Align)
+	}
+	return checkSteps(buffers, steps)
+}
+
+// checkSteps walks the steps in order and checks what each of them names.
+func checkSteps(buffers []Buffer, steps []Step) error {
+	written := make([]bool, len(buffers))
+	for s := range steps {
+		st := &steps[s]
+		for _, a := range st.After {
+			if a < 0 || a >= s {
+				return fmt.Errorf("memplan: %s waits for step %d, which is not before it", stepLabel(steps, s), a)
+			}
+		}
+		for _, list := range [2][]int{st.Writes, st.Reads} {
+			for _, b := range list {
+				if b < 0 || b >= len(buffers) {
+					return fmt.Errorf("memplan: %s uses buffer %d of %d", stepLabel(steps, s), b, len(buffers))
+				}
+				if s < buffers[b].Start || s > buffers[b].End {
+					return fmt.Errorf("memplan: %s uses %s, which lives from step %d to %d only",
+						stepLabel(steps, s), label(buffers, b), buffers[b].Start, buffers[b].End)
+				}
+			}
+		}
+		for _, b := range st.Reads {
+			if !written[b] && !slices.Contains(st.Writes, b) {
+				return fmt.Errorf("memplan: %s reads %s, which no earlier step has written", stepLabel(steps, s), label(buffers, b))
+			}
+		}
+		for _, b := range st.Writes {
+			written[b] = true
+		}
+	}
+	return nil
+}
+
+// label names a buffer in errors.
+func label(buffers []Buffer, i int) string {
+	if name := buffers[i].Name; name != "" {
+		return fmt.Sprintf("buffer %d (%s)", i, name)
+	}
+	return fmt.Sprintf("buffer %d", i)
+}
+
+// stepLabel names a step in errors.
+func stepLabel(steps []Step, i int) string {
+	if name := steps[i].Name; name != "" {
+		return fmt.Sprintf("step %d (%s)", i, name)
+	}
+	return fmt.Sprintf("step %d", i)
+}

@@ -1,0 +1,51 @@
+// Package memplan places the buffers of one run of a graph in one arena.
+//
+// It is pure: byte intervals in, offsets and order edges out. It knows no
+// graph, no tensor and no device, starts nothing and reads no clock, and the
+// same input always gives the same plan.
+//
+// # Model
+//
+// A run is a list of steps that would be correct if executed one after
+// another. A [Buffer] occupies Bytes bytes from the step that first writes it
+// to the last step that uses it, both included; two buffers may share bytes
+// when their steps do not meet. A kernel's scratch memory is a buffer whose
+// Start and End are the same step. Whoever computes a result in place of its
+// input gives memplan one merged buffer that lives as long as both.
+//
+// [Compute] chooses an offset for every buffer. This is dynamic storage
+// allocation, which is NP-hard; several fast heuristics are tried and the best
+// result is improved within a fixed amount of work. [Plan.LowerBound], the
+// most bytes alive at one step, says how much any planner could still gain,
+// and [Plan.Naive] what no sharing at all would cost.
+//
+// # Order
+//
+// Steps usually run in parallel wherever data allows it, and shared bytes take
+// some of that freedom back: who overwrites bytes must wait for everyone who
+// still uses them. Compute therefore returns the missing order as
+// [Plan.Hazards]. The contract is:
+//
+//	if every step waits for its After steps and for its hazards,
+//	the result is that of running the steps one after another.
+//
+// The same arena often serves the next run before the previous one has ended.
+// [Plan.Wraps] is the order between a step of one run and a step of the next;
+// it assumes that a step waits for itself in the previous run.
+//
+// [Verify] checks a plan from scratch, with other algorithms than those that
+// made it. It is meant for every bind of a debug build.
+//
+// # Lanes
+//
+// A [Buffer] names the lane that works on it. With [Config.SeparateLanes]
+// buffers of different lanes never share bytes, so that sharing cannot make
+// one lane wait for another; this costs memory. A [Step] whose Lane is not
+// zero is known to run after all earlier steps of that lane, as kernels of one
+// GPU stream do, and needs no hazards for it.
+//
+// # Pictures
+//
+// [Plan.SVG] draws time from left to right and addresses from bottom to top:
+// white space below the dashed line of the lower bound is what the plan wastes.
+package memplan

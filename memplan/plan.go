@@ -1,0 +1,165 @@
+package memplan
+
+import "fmt"
+
+// DefaultAlign is the alignment of offsets when [Config.Align] is zero: one
+// cache line, which is also what vector loads and oneDNN want.
+const DefaultAlign = 64
+
+// Kind says what a buffer holds. It matters to pictures only.
+type Kind uint8
+
+// The kinds of buffers.
+const (
+	Activation Kind = iota // a result of the forward pass
+	Gradient               // a result of the backward pass
+	Scratch                // working memory of one kernel
+	Output                 // something that is read from outside
+	Copy                   // a copy between devices or layouts
+	numKinds
+)
+
+// String returns the kind's name in lower case.
+func (k Kind) String() string {
+	switch k {
+	case Activation:
+		return "activation"
+	case Gradient:
+		return "gradient"
+	case Scratch:
+		return "scratch"
+	case Output:
+		return "output"
+	case Copy:
+		return "copy"
+	}
+	return fmt.Sprintf("kind(%d)", uint8(k))
+}
+
+// Buffer is a run of bytes that must not move while it is alive.
+type Buffer struct {
+	Bytes int64  // size; 0 is legal and takes no room
+	Start int    // first step that writes it
+	End   int    // last step that uses it, inclusive
+	Name  string // for pictures and errors
+	Kind  Kind   // for pictures
+	Lane  int    // who works on it; see [Config.SeparateLanes]
+
+	// Values are the results that live in the buffer one after another when
+	// it was merged for in-place operation. For pictures only; may be nil.
+	Values []Value
+}
+
+// Value is one of the results that share a buffer in place.
+type Value struct {
+	Name string
+	Step int // the step that writes it
+}
+
+// Step is one unit of work. Its position in the list is its time.
+type Step struct {
+	Name   string
+	Reads  []int // buffers it reads
+	Writes []int // buffers it writes, its scratch included
+	After  []int // earlier steps it waits for anyway, through data or control
+
+	// Lane, when not zero, promises that the step runs after every earlier
+	// step of the same lane.
+	Lane int
+}
+
+// Config adjusts [Compute]. The zero value is ready for use.
+type Config struct {
+	// Align is the alignment of every offset, a power of two; sizes are
+	// rounded up to it. Zero means [DefaultAlign].
+	Align int64
+
+	// SeparateLanes forbids buffers of different lanes to share bytes.
+	SeparateLanes bool
+
+	// Rounds bounds the local improvement of the best heuristic's result.
+	// Zero means 64 rounds, a negative number none.
+	Rounds int
+}
+
+// Plan is the result of [Compute].
+type Plan struct {
+	Offsets    []int64 // offset of every buffer in the arena
+	Total      int64   // size of the arena, a multiple of Align
+	LowerBound int64   // the most bytes alive at one step: no plan is smaller
+	Naive      int64   // the bytes of all buffers together: a plan without sharing
+	Align      int64   // the alignment planned with
+
+	// Hazards are pairs {earlier, later}: step later overwrites bytes that
+	// step earlier still uses (or reads what it wrote) and nothing in After
+	// orders them. Sorted by later, then earlier; no pair follows from
+	// After and the other pairs.
+	Hazards [][2]int
+
+	// Wraps are pairs {previous, next}: in an arena that is used again, step
+	// next of the next run must wait for step previous of this one. Pairs
+	// are left out that follow from the order inside both runs and from each
+	// step waiting for itself in the run before.
+	Wraps [][2]int
+}
+
+// String returns a summary in one line.
+func (p *Plan) String() string {
+	over := 0.0
+	if p.LowerBound > 0 {
+		over = 100 * (float64(p.Total)/float64(p.LowerBound) - 1)
+	}
+	return fmt.Sprintf("%d buffers in %s, %.1f%% above the lower bound of %s, %s without sharing, %d hazards",
+		len(p.Offsets), formatBytes(p.Total), over, formatBytes(p.LowerBound), formatBytes(p.Naive), len(p.Hazards))
+}
+
+// Compute places the buffers and finds the order their sharing demands.
+// Without steps only offsets are computed. It answers an error when the input
+// contradicts itself: a buffer that ends before it starts, a step that uses a
+// buffer outside its life or before it was written, a step that waits for a
+// later one. For n buffers and s steps the work is bounded by a constant
+// number of scans over placed buffers plus O(n log n + s²/64).
+func Compute(buffers []Buffer, steps []Step, cfg Config) (*Plan, error) {
+	if cfg.Align == 0 {
+		cfg.Align = DefaultAlign
+	}
+	if cfg.Rounds == 0 {
+		cfg.Rounds = defaultRounds
+	}
+	if err := check(buffers, steps, cfg); err != nil {
+		return nil, err
+	}
+	p := &Plan{Offsets: make([]int64, len(buffers)), Align: cfg.Align}
+	work := int64(scanBudget)
+	for _, group := range groups(buffers, cfg) {
+		base := p.Total
+		items := group.items
+		best := search(items, group.live, cfg.Rounds, &work)
+		for i, it := range items {
+			p.Offsets[it.index] = base + best.offsets[i]
+			p.Naive += it.bytes
+		}
+		p.Total += best.total
+		p.LowerBound += peak(group.live)
+	}
+	if len(steps) > 0 {
+		p.Hazards, p.Wraps = order(buffers, steps, p.Offsets)
+	}
+	return p, nil
+}
+
+// roundUp rounds n up to a multiple of align, a power of two.
+func roundUp(n, align int64) int64 { return (n + align - 1) &^ (align - 1) }
+
+// formatBytes prints a size for people.
+func formatBytes(n int64) string {
+	switch {
+	case n >= 1<<30:
+		return fmt.Sprintf("%.2f GiB", float64(n)/(1<<30))
+	case n >= 1<<20:
+		return fmt.Sprintf("%.2f MiB", float64(n)/(1<<20))
+	case n >= 1<<10:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	}
+	return fmt.Sprintf("%d B", n)
+}

@@ -1,0 +1,101 @@
+package memplan
+
+import "slices"
+
+// defaultRounds is the number of improvement rounds when none is configured.
+const defaultRounds = 64
+
+// search tries every heuristic, improves the best result and returns it. It
+// stops as soon as the lower bound is reached.
+//
+// The orders are those that do well on the graphs of networks: training has
+// nested lives, for which early or long ones go to the bottom; inference has
+// short ones around a peak, for which the crowded times are packed first
+// ("greedy by breadth" and "greedy by size" of Pisarchyk and Lee, Efficient
+// Memory Management for Deep Neural Net Inference, section 4).
+func search(items []item, live []int64, rounds int, work *int64) layout {
+	bound := peak(live)
+	best := sweep(items, bestFit, false)
+	better := func(l layout) bool {
+		if l.total < best.total {
+			best = l
+		}
+		return best.total <= bound
+	}
+	if best.total <= bound || better(sweep(items, firstFit, false)) ||
+		better(sweep(items, bestFit, true)) || better(sweep(items, firstFit, true)) {
+		return best
+	}
+	var s shelf
+	seqs := sequences(items, live)
+	fallback := seqs[0]
+	for _, seq := range seqs {
+		for _, f := range [2]fit{bestFit, firstFit} {
+			l, failed := s.place(items, seq, f, best.total, work)
+			if failed == -1 && better(l) {
+				return best
+			}
+			if failed == -2 {
+				return best
+			}
+		}
+	}
+	if best.seq == nil {
+		best.seq = fallback
+	}
+	return improve(&s, items, best, bound, rounds, work)
+}
+
+// sequences returns the orders to place the items in, the most promising first.
+func sequences(items []item, live []int64) [][]int32 {
+	crowd := crowds(items, live)
+	size := func(i int32) float64 { return -float64(items[i].bytes) }
+	length := func(i int32) float64 { return float64(items[i].start - items[i].end) }
+	crowded := func(i int32) float64 { return -float64(crowd[i]) }
+	area := func(i int32) float64 {
+		return -float64(items[i].bytes) * float64(items[i].end-items[i].start+1)
+	}
+	return [][]int32{
+		sequence(items, crowded, size),
+		sequence(items, crowded, length, size),
+		sequence(items, area, size),
+		sequence(items, size, length),
+		sequence(items, length, size),
+	}
+}
+
+// improve repeats the best placement with a limit just below its total. Who
+// does not fit under the limit is moved forward in the order and everything is
+// placed again ("squeaky wheel" optimization). Each success lowers the limit.
+func improve(s *shelf, items []item, best layout, bound int64, rounds int, work *int64) layout {
+	seq := slices.Clone(best.seq)
+	for r := 0; r < rounds && best.total > bound; r++ {
+		f := best.fit
+		if r%4 == 3 {
+			f = 1 - f
+		}
+		l, failed := s.place(items, seq, f, best.total, work)
+		switch {
+		case failed == -2:
+			return best
+		case failed == -1:
+			l.seq = slices.Clone(seq)
+			best = l
+		default:
+			forward(seq, failed, r)
+		}
+	}
+	return best
+}
+
+// forward moves the item at position at towards the front: half way, and every
+// third round all the way, which leaves cycles.
+func forward(seq []int32, at, round int) {
+	to := at / 2
+	if round%3 == 2 {
+		to = 0
+	}
+	i := seq[at]
+	copy(seq[to+1:at+1], seq[to:at])
+	seq[to] = i
+}

@@ -1,0 +1,131 @@
+package memplan_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"gomx/memplan"
+)
+
+// clone copies a plan so that it can be damaged.
+func clone(p *memplan.Plan) *memplan.Plan {
+	c := *p
+	c.Offsets = slices.Clone(p.Offsets)
+	c.Hazards = slices.Clone(p.Hazards)
+	c.Wraps = slices.Clone(p.Wraps)
+	return &c
+}
+
+func TestVerifyNamesTheFault(t *testing.T) {
+	buffers := []memplan.Buffer{
+		{Bytes: 64, Start: 0, End: 2, Name: "a"}, {Bytes: 64, Start: 1, End: 2, Name: "b"}, {Bytes: 64, Start: 3, End: 4, Name: "c"},
+	}
+	steps := []memplan.Step{
+		{Name: "make a", Writes: []int{0}},
+		{Name: "make b", Writes: []int{1}},
+		{Name: "use both", Reads: []int{0, 1}, After: []int{0, 1}},
+		{Name: "make c", Writes: []int{2}},
+		{Name: "use c", Reads: []int{2}, After: []int{3}},
+	}
+	good := mustCompute(t, buffers, steps, memplan.Config{})
+	tests := []struct {
+		name   string
+		damage func(p *memplan.Plan)
+		want   string
+	}{
+		{"overlap", func(p *memplan.Plan) { p.Offsets[1] = p.Offsets[0] }, "buffer 0 (a) and buffer 1 (b) are both alive at step 1 and overlap"},
+		{"unaligned", func(p *memplan.Plan) { p.Offsets[1] += 8 }, "buffer 1 (b) at offset"},
+		{"below the arena", func(p *memplan.Plan) { p.Offsets[0] = -64 }, "buffer 0 (a) at offset -64"},
+		{"above the arena", func(p *memplan.Plan) { p.Offsets[0] = 128 }, "buffer 0 (a) with 64 bytes at offset 128 leaves the arena of 128"},
+		{"offset near the largest int", func(p *memplan.Plan) { p.Offsets[0] = 1<<63 - 64 }, "buffer 0 (a) with 64 bytes at offset 9223372036854775744 leaves"},
+		{"too few offsets", func(p *memplan.Plan) { p.Offsets = p.Offsets[:2] }, "2 offsets for 3 buffers"},
+		{"total", func(p *memplan.Plan) { p.Total += 64 }, "total 192"},
+		{"naive", func(p *memplan.Plan) { p.Naive-- }, "naive 191"},
+		{"lower bound", func(p *memplan.Plan) { p.LowerBound = 64 }, "lower bound 64 with a total of 128: want 128"},
+		{"lower bound above", func(p *memplan.Plan) { p.LowerBound = 256 }, "lower bound 256 with a total of 128"},
+		{"alignment", func(p *memplan.Plan) { p.Align = 3 }, "alignment 3"},
+		{"hazard lost", func(p *memplan.Plan) { p.Hazards = nil }, "nothing orders step 3 (make c) after step"},
+		{"wrap lost", func(p *memplan.Plan) { p.Wraps = nil }, "of the next run after step"},
+		{"hazard backwards", func(p *memplan.Plan) { p.Hazards[0] = [2]int{3, 2} }, "hazard [3 2]"},
+		{"wrap to nowhere", func(p *memplan.Plan) { p.Wraps[0] = [2]int{0, 5} }, "wrap [0 5]"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			bad := clone(good)
+			tt.damage(bad)
+			err := memplan.Verify(buffers, steps, bad)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got error %v, want one with %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// validPlacement is the definition, pair by pair.
+func validPlacement(buffers []memplan.Buffer, p *memplan.Plan) bool {
+	top := int64(0)
+	for i, a := range buffers {
+		if p.Offsets[i] < 0 || p.Offsets[i]%p.Align != 0 {
+			return false
+		}
+		if a.Bytes > 0 {
+			top = max(top, p.Offsets[i]+roundUp(a.Bytes, p.Align))
+		}
+		for j, b := range buffers[:i] {
+			if a.Bytes > 0 && b.Bytes > 0 && a.Start <= b.End && b.Start <= a.End && p.Offsets[i] < p.Offsets[j]+b.Bytes && p.Offsets[j] < p.Offsets[i]+a.Bytes {
+				return false
+			}
+		}
+	}
+	return top == p.Total
+}
+
+func TestVerifyJudgesMovedBuffers(t *testing.T) {
+	caught, passed := 0, 0
+	for _, seed := range seeds(200) {
+		r := newRand(seed)
+		buffers := intervals(r, 1+r.IntN(30), 12, 300)
+		good := mustCompute(t, buffers, nil, memplan.Config{Align: 16})
+		for range 10 {
+			bad := clone(good)
+			bad.Offsets[r.IntN(len(buffers))] += (r.Int64N(9) - 4) * 8
+			err := memplan.Verify(buffers, nil, bad)
+			if want := validPlacement(buffers, bad); (err == nil) != want {
+				t.Fatalf("seed %d: Verify says %v, the definition says valid=%v", seed, err, want)
+			}
+			if err == nil {
+				passed++
+			} else {
+				caught++
+			}
+		}
+	}
+	if caught < 500 || passed < 100 {
+		t.Errorf("%d damaged plans caught, %d harmless moves passed: the test is too one-sided", caught, passed)
+	}
+}
+
+// TestVerifyMissesNoEdge relies on the edges being minimal: without any one of
+// them the plan must be refused.
+func TestVerifyMissesNoEdge(t *testing.T) {
+	for _, seed := range seeds(40) {
+		r := newRand(seed)
+		buffers, steps := program(r, 2+r.IntN(40))
+		good := mustCompute(t, buffers, steps, memplan.Config{})
+		for i, h := range good.Hazards {
+			bad := clone(good)
+			bad.Hazards = slices.Delete(bad.Hazards, i, i+1)
+			if memplan.Verify(buffers, steps, bad) == nil {
+				t.Errorf("seed %d: the plan passes without hazard %v", seed, h)
+			}
+		}
+		for i, w := range good.Wraps {
+			bad := clone(good)
+			bad.Wraps = slices.Delete(bad.Wraps, i, i+1)
+			if memplan.Verify(buffers, steps, bad) == nil {
+				t.Errorf("seed %d: the plan passes without wrap %v", seed, w)
+			}
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package ndarray
+
+import (
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"unsafe"
+
+	"gomx/device"
+	"gomx/dtype"
+	"gomx/engine"
+	"gomx/op"
+)
+
+// Shape is the extent of an array along each axis.
+type Shape = dtype.Shape
+
+// Array is a dense row-major array whose values are computed asynchronously: operations return at
+// once, functions that look at values wait. Several arrays may share one piece of memory (views).
+// Arrays are made by the functions of this package; all methods may be called from any goroutine,
+// but two goroutines that write one array decide themselves who comes first.
+//
+// Invariants:
+//  1. offset and size lie within the chunk;
+//  2. chunk is nil only for the stand-ins of arrays of which nothing but the shape is known.
+type Array struct {
+	chunk  *chunk
+	shape  Shape
+	dtype  dtype.Type
+	offset int   // bytes from the start of the chunk
+	trace  trace // where a tape knows the array, zero if none does
+	leaf   atomic.Pointer[leaf]
+	scope  *Scoped
+	closed atomic.Bool
+}
+
+// Shape returns the extents. The caller must not change them.
+func (a *Array) Shape() Shape { return a.shape }
+
+// DType returns the element type.
+func (a *Array) DType() dtype.Type { return a.dtype }
+
+// Size returns the number of elements.
+func (a *Array) Size() int { return a.shape.Size() }
+
+// Bytes returns the size of the values in bytes.
+func (a *Array) Bytes() int { return a.Size() * a.dtype.Size() }
+
+// Device returns where the values live.
+func (a *Array) Device() device.Device { return a.chunk.dev }
+
+// Engine returns the engine that runs the operations on a.
+func (a *Array) Engine() *engine.Engine { return a.chunk.eng }
+
+// Var returns the variable of the memory of a; arrays that share memory share it. Operations
+// pushed to the engine on a's memory must use it, with Overwrite only if Whole reports true.
+func (a *Array) Var() *engine.Var { return a.mem("Var").v }
+
+// Whole reports whether a covers all of the memory that its variable stands for.
+func (a *Array) Whole() bool { return a.offset == 0 && a.Bytes() == a.chunk.block.Bytes }
+
+// Version counts the writes to the memory of a that were asked for through this package, and by
+// Touch.
+func (a *Array) Version() uint64 { return a.chunk.writes.Load() }
+
+// Touch counts a write to a that was pushed to the engine directly, so that tapes notice it.
+func (a *Array) Touch() { a.chunk.writes.Add(1) }
+
+// Pointer returns the address of the first element. It is valid only inside an engine operation
+// that uses Var.
+func (a *Array) Pointer() unsafe.Pointer {
+	return unsafe.Add(a.mem("Pointer").block.Ptr, a.offset)
+}
+
+// Tensor describes a as an operand of kernels. Its address is valid as Pointer's is.
+func (a *Array) Tensor() op.Tensor {
+	return op.Tensor{Desc: op.Plain(a.dtype, a.shape), Data: a.Pointer()}
+}
+
+// Close releases the memory as soon as the operations on it that are pending are complete and the
+// last array that shares it is closed. Using a closed array panics; closing it again does
+// nothing. Arrays that are not closed are released after the garbage collector has found them.
+func (a *Array) Close() {
+	if a.chunk != nil && !a.closed.Swap(true) {
+		a.chunk.release()
+	}
+}
+
+// mem returns the chunk, and panics when a has been closed.
+func (a *Array) mem(what string) *chunk {
+	if a == nil {
+		panic(misuse(what, "", "the array is nil"))
+	}
+	if a.closed.Load() {
+		panic(misuse(what, "", "the array has been closed"))
+	}
+	return a.chunk
+}
+
+// misuse returns the error of a wrong call of a function of this package.
+func misuse(what, arg, format string, args ...any) *op.Error {
+	return &op.Error{Op: what, Arg: arg, Msg: fmt.Sprintf(format, args...), Site: op.CallSite()}
+}
+
+// blame returns err as an *op.Error with operator and call site.
+func blame(err error, what string) *op.Error {
+	e := *op.WithOp(err, what, "", "").(*op.Error)
+	if e.Site == "" {
+		e.Site = op.CallSite()
+	}
+	return &e
+}
+
+// chunk is a piece of device memory with its variable. refs counts the arrays that share it.
+type chunk struct {
+	eng     *engine.Engine
+	v       *engine.Var
+	dev     device.Device
+	block   device.Block
+	refs    atomic.Int32
+	writes  atomic.Uint64
+	cleanup runtime.Cleanup
+}
+
+// remains is what must be given back for a chunk.
+type remains struct {
+	eng   *engine.Engine
+	v     *engine.Var
+	block device.Block
+}
+
+func (r remains) free() { r.eng.DeleteVar(r.v, r.block.Free) }
+
+// owner is an array together with its memory: one object for the collector.
+type owner struct {
+	array Array
+	chunk chunk
+}
+
+// newArray allocates an array whose values are undefined.
+func newArray(eng *engine.Engine, dev device.Device, t dtype.Type, shape Shape, name string) (*Array, error) {
+	block, err := device.Alloc(dev, shape.Size()*t.Size(), device.PurposeArray)
+	if err != nil {
+		return nil, err
+	}
+	o := &owner{}
+	o.chunk.eng, o.chunk.dev, o.chunk.block = eng, dev, block
+	o.chunk.v = eng.NewVar(name)
+	o.chunk.refs.Store(1)
+	o.chunk.cleanup = runtime.AddCleanup(o, remains.free, remains{eng, o.chunk.v, block})
+	o.array.chunk, o.array.dtype, o.array.shape = &o.chunk, t, shape
+	return &o.array, nil
+}
+
+// release gives up one reference.
+func (c *chunk) release() {
+	if c.refs.Add(-1) == 0 {
+		c.cleanup.Stop()
+		remains{c.eng, c.v, c.block}.free()
+	}
+}
+
+// share makes b, a fresh array, one on the memory of a.
+func (a *Array) share(b *Array, what string) *Array {
+	c := a.mem(what)
+	c.refs.Add(1)
+	b.chunk, b.shape, b.dtype, b.offset = c, a.shape, a.dtype, a.offset
+	return b
+}
+
+// alias returns a further array on the memory of a, in a's scope, on no tape.
+func (a *Array) alias(what string) *Array { return a.share(&Array{}, what).enter(a.scope) }
+
+// Detach returns an array on the memory of a that no tape knows: what is computed from it is not
+// recorded.
+func (a *Array) Detach() *Array { return a.alias("Detach") }

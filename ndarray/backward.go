@@ -1,0 +1,248 @@
+package ndarray
+
+import (
+	"fmt"
+	"slices"
+
+	"gomx/graph"
+	"gomx/op"
+)
+
+// Backward computes the gradients of a with respect to every array with an attached gradient that
+// it was computed from, and stores them there. The gradient flowing into a is ones, or grad when
+// given. What the tape held for a is freed: a second Backward panics. It panics with *op.Error
+// when a was not recorded, or when an array that the derivative reads has been overwritten.
+func (a *Array) Backward(grad ...*Array) {
+	if len(grad) > 1 {
+		panic(misuse("Backward", "grad", "%d gradients, want at most one", len(grad)))
+	}
+	if err := Backward([]*Array{a}, grad, false); err != nil {
+		panic(blame(err, "Backward"))
+	}
+}
+
+// Backward differentiates the sum of several heads; grads holds the gradients flowing into them,
+// ones where it is short or nil. With retain what the tapes hold is kept for another Backward.
+// Misuse is returned as *op.Error.
+func Backward(heads, grads []*Array, retain bool) error {
+	return differentiate(heads, grads, retain, func(b *backprop) error {
+		for _, l := range b.leaves {
+			b.targets = append(b.targets, target{l.node.Entry(0), l.grad, l.req})
+		}
+		return nil
+	})
+}
+
+// Gradients is Backward that returns the gradients with respect to the given arrays, which are on
+// the tape of the heads or have a gradient attached; attached gradients stay as they are.
+func Gradients(heads, grads, wrt []*Array, retain bool) ([]*Array, error) {
+	results := make([]*Array, len(wrt))
+	err := differentiate(heads, grads, retain, func(b *backprop) error {
+		for i, a := range wrt {
+			if a.leaf.Load() == nil && a.trace.step == nil {
+				return op.Errorf(fmt.Sprintf("array %d", i), "the array is not on a tape and has no gradient attached")
+			}
+			g, err := newArray(a.mem("Gradients").eng, a.chunk.dev, a.dtype, a.shape, "")
+			if err != nil {
+				return err
+			}
+			results[i] = g
+			b.targets = append(b.targets, target{b.entry(a), g, GradWrite})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return results, nil
+}
+
+// differentiate runs a backprop for the targets that aim chooses.
+func differentiate(heads, grads []*Array, retain bool, aim func(b *backprop) error) error {
+	b, err := newBackprop(heads)
+	if err != nil {
+		return blame(err, "Backward")
+	}
+	b.tape.mu.Lock()
+	defer b.tape.mu.Unlock()
+	if err := b.collect(heads); err != nil {
+		return blame(err, "Backward")
+	}
+	if err := aim(b); err != nil {
+		return blame(err, "Backward")
+	}
+	if err := b.run(heads, grads); err != nil {
+		return blame(err, "Backward")
+	}
+	if !retain {
+		b.free()
+	}
+	return nil
+}
+
+// backprop is one run of Backward. The tape is locked meanwhile.
+type backprop struct {
+	tape    *Tape
+	steps   []*step // every recorded operation that the heads depend on, each after its parents
+	leaves  []*leaf // in the order of their first use
+	targets []target
+	values  map[op.Entry]saved     // operands of the steps, and gradients that have been computed
+	names   map[op.Entry]*op.Error // of operands of steps: which one it is, for errors
+	uses    map[op.Entry]int       // gradient nodes and targets that are still to read an entry
+	direct  map[op.Entry]*Array    // entries that are computed into a target
+}
+
+// target is a gradient that is wanted, and where.
+type target struct {
+	entry op.Entry
+	grad  *Array
+	req   GradReq
+}
+
+// newBackprop checks the heads.
+func newBackprop(heads []*Array) (*backprop, error) {
+	b := &backprop{values: map[op.Entry]saved{}, names: map[op.Entry]*op.Error{},
+		uses: map[op.Entry]int{}, direct: map[op.Entry]*Array{}}
+	if len(heads) == 0 {
+		return nil, op.Errorf("heads", "no arrays, want at least one")
+	}
+	for i, h := range heads {
+		if !h.Recorded() {
+			return nil, op.Errorf(fmt.Sprintf("head %d", i), "the array is not on a tape, or nothing that it was computed from has a gradient attached")
+		}
+		if b.tape == nil {
+			b.tape = h.trace.tape
+		}
+		if h.trace.tape != b.tape {
+			return nil, op.Errorf(fmt.Sprintf("head %d", i), "the array is on another tape than the heads before it")
+		}
+	}
+	return b, nil
+}
+
+// run builds the graph of the gradient and evaluates it.
+func (b *backprop) run(heads, grads []*Array) error {
+	entries := make([]op.Entry, len(heads))
+	for i, h := range heads {
+		entries[i] = b.entry(h)
+		b.values[entries[i]] = saved{array: h}
+	}
+	headGrads, err := b.headGrads(heads, grads)
+	if err != nil {
+		return err
+	}
+	wrt := make([]op.Entry, len(b.targets))
+	for i, t := range b.targets {
+		wrt[i] = t.entry
+	}
+	results, err := graph.Gradient(entries, headGrads, wrt)
+	if err != nil {
+		return err
+	}
+	return b.evaluate(results, heads[0])
+}
+
+// entry returns the entry that stands for a recorded array.
+func (b *backprop) entry(a *Array) op.Entry {
+	if l := a.leaf.Load(); l != nil {
+		return l.node.Entry(0)
+	}
+	return op.Entry{Node: &a.trace.step.node, Index: a.trace.index}
+}
+
+// collect lists the steps below the heads, and the values they saved.
+func (b *backprop) collect(heads []*Array) error {
+	seen, seenLeaf := map[*step]bool{}, map[*leaf]bool{}
+	addLeaf := func(l *leaf) {
+		if l != nil && !seenLeaf[l] {
+			seenLeaf[l] = true
+			b.leaves = append(b.leaves, l)
+		}
+	}
+	type frame struct {
+		s    *step
+		next int
+	}
+	for _, h := range heads {
+		if l := h.leaf.Load(); l != nil {
+			addLeaf(l)
+			b.values[l.node.Entry(0)] = saved{array: h}
+			continue
+		}
+		stack := []frame{{s: h.trace.step}}
+		for len(stack) > 0 {
+			f := &stack[len(stack)-1]
+			if f.next == 0 && seen[f.s] {
+				stack = stack[:len(stack)-1]
+				continue
+			}
+			seen[f.s] = true
+			if f.next < len(f.s.parents) {
+				p := f.s.parents[f.next]
+				f.next++
+				addLeaf(p.leaf)
+				if p.step != nil && !seen[p.step] {
+					stack = append(stack, frame{s: p.step})
+				}
+				continue
+			}
+			if err := b.visit(f.s); err != nil {
+				return err
+			}
+			stack = stack[:len(stack)-1]
+		}
+	}
+	return nil
+}
+
+// visit takes in the values that a step saved.
+func (b *backprop) visit(s *step) error {
+	if s.freed {
+		return op.WithOp(op.Errorf("", "a Backward before has freed what the tape held: ask it to retain"), s.plan.op.Name, "", "")
+	}
+	b.steps = append(b.steps, s)
+	take := func(e op.Entry, v saved, arg string) {
+		if old, ok := b.values[e]; ok && (old.array.chunk != nil || v.array.chunk == nil) {
+			return
+		}
+		b.values[e] = v
+		b.names[e] = &op.Error{Op: s.plan.op.Name, Arg: arg}
+	}
+	for i, v := range s.in {
+		take(s.node.In[i], v, s.plan.inputs[i].Name)
+	}
+	outs := s.plan.op.Outputs(s.plan.params)
+	for i, v := range s.out {
+		take(op.Entry{Node: &s.node, Index: i}, v, outs[i])
+	}
+	return nil
+}
+
+// headGrads returns variables for the gradients that flow into the heads.
+func (b *backprop) headGrads(heads, grads []*Array) ([]op.Entry, error) {
+	if len(grads) > len(heads) {
+		return nil, op.Errorf("grads", "%d gradients for %d heads", len(grads), len(heads))
+	}
+	entries := make([]op.Entry, len(heads))
+	for i, g := range grads {
+		if g == nil {
+			continue
+		}
+		if !g.shape.Equal(heads[i].shape) || g.dtype != heads[i].dtype {
+			return nil, op.Errorf(fmt.Sprintf("gradient %d", i), "%v %v, want %v %v", g.dtype, g.shape, heads[i].dtype, heads[i].shape)
+		}
+		entries[i] = op.Var("head_grad").Entry(0)
+		b.values[entries[i]] = saved{array: g.Detach()}
+	}
+	return entries, nil
+}
+
+// free gives up what the steps saved, and the links between them.
+func (b *backprop) free() {
+	for _, s := range b.steps {
+		for _, v := range slices.Concat(s.in, s.out) {
+			v.array.Close()
+		}
+		s.in, s.out, s.parents, s.node.In, s.freed = nil, nil, nil, nil, true
+	}
+}

@@ -1,0 +1,64 @@
+package ndarray_test
+
+import (
+	"testing"
+
+	nd "gomx/ndarray"
+)
+
+// BenchmarkAddScalar is the time of one small operation with a fresh result and explicit release.
+func BenchmarkAddScalar(b *testing.B) {
+	x := nd.FromSlice(ramp(4))
+	b.ReportAllocs()
+	for b.Loop() {
+		y := x.AddScalar(1)
+		y.Close()
+	}
+}
+
+// BenchmarkAddInPlace is the time of one small operation without a fresh result.
+func BenchmarkAddInPlace(b *testing.B) {
+	x, y := nd.FromSlice(ramp(4)), nd.FromSlice(ramp(4))
+	b.ReportAllocs()
+	for b.Loop() {
+		x.AddInPlace(y)
+	}
+}
+
+// BenchmarkChain is a chain of operations whose results are left to the collector.
+func BenchmarkChain(b *testing.B) {
+	x := nd.FromSlice(ramp(4))
+	b.ReportAllocs()
+	for b.Loop() {
+		x = x.AddScalar(1)
+	}
+}
+
+// BenchmarkBackward records and differentiates a small loss.
+func BenchmarkBackward(b *testing.B) {
+	x, w := nd.FromSlice(ramp(8), 2, 4), nd.Ones(nd.Shape{4, 4})
+	w.AttachGrad()
+	b.ReportAllocs()
+	for b.Loop() {
+		nd.NewTape(true).Watch(x).Dot(w).Square().Sum().Backward()
+	}
+}
+
+// The budget of allocations on the Go heap; raise it with a reason only.
+func TestAllocations(t *testing.T) {
+	x, y := nd.FromSlice(ramp(4)), nd.FromSlice(ramp(4))
+	for _, c := range []struct {
+		name   string
+		f      func()
+		budget float64
+	}{
+		{"in place", func() { x.AddInPlace(y) }, 2},
+		{"fresh result", func() { x.Add(y).Close() }, 8},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := testing.AllocsPerRun(200, c.f); got > c.budget {
+				t.Errorf("got %v allocations, want at most %v", got, c.budget)
+			}
+		})
+	}
+}

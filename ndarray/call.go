@@ -1,0 +1,95 @@
+package ndarray
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	"gomx/device"
+	"gomx/engine"
+	"gomx/op"
+)
+
+// inlineOperands is the number of operands that a call holds without further memory.
+const inlineOperands = 8
+
+// call is the argument block of one pushed operation. Blocks are pooled; one belongs to the
+// engine from the push to the end of runCall. One whose operation was skipped or has failed is
+// left to the collector, because its description may still be asked for.
+type call struct {
+	plan     *plan
+	dev      device.Device
+	args     op.Call
+	tensors  [inlineOperands]op.Tensor
+	uses     [inlineOperands]engine.Use // until the push has copied them
+	describe func() string
+}
+
+var calls = sync.Pool{New: func() any {
+	c := &call{}
+	c.describe = c.String
+	return c
+}}
+
+// newCall fills in a block with the addresses of the operands.
+func newCall(iv *invocation, p *plan, results []*Array) *call {
+	c := calls.Get().(*call)
+	c.plan, c.dev = p, iv.dev
+	n := len(iv.in) + len(results)
+	t := c.tensors[:]
+	if n > len(t) {
+		t = make([]op.Tensor, n)
+	}
+	c.args.In, c.args.Out = t[:len(iv.in):len(iv.in)], t[len(iv.in):n:n]
+	for i, a := range iv.in {
+		c.args.In[i].Desc = p.in[i]
+		if !p.ignored[i] && a.chunk != nil {
+			c.args.In[i].Data = a.Pointer()
+		}
+	}
+	for i, a := range results {
+		c.args.Out[i] = op.Tensor{Desc: p.kernel.Out[i], Data: a.Pointer()}
+	}
+	c.args.Train = p.train
+	if p.op.Random {
+		c.args.Seed = iv.reserve(p)
+	}
+	return c
+}
+
+// runCall is the body of every operation.
+func runCall(r *engine.Run) error {
+	c := r.Arg.(*call)
+	k := c.plan.kernel
+	var scratch device.Block
+	if k.Scratch > 0 {
+		var err error
+		if scratch, err = device.Alloc(c.dev, k.Scratch, device.PurposeScratch); err != nil {
+			return err
+		}
+		defer scratch.Free()
+		c.args.Scratch = scratch.Ptr
+	}
+	if err := k.Run(&c.args); err != nil {
+		return err
+	}
+	c.plan, c.args = nil, op.Call{}
+	c.tensors = [inlineOperands]op.Tensor{}
+	c.uses = [inlineOperands]engine.Use{}
+	calls.Put(c)
+	return nil
+}
+
+// String describes the operands, for errors.
+func (c *call) String() string {
+	var b strings.Builder
+	b.WriteString(c.plan.describeInputs())
+	b.WriteString(" → ")
+	for i, d := range c.plan.out {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%v %v", d.DType, d.Shape)
+	}
+	return b.String()
+}

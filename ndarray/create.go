@@ -1,0 +1,97 @@
+package ndarray
+
+import (
+	"strconv"
+
+	"gomx/op"
+	"gomx/op/prim"
+)
+
+// Empty returns an array whose values are undefined.
+func Empty(shape Shape, opts ...Option) *Array {
+	if err := checkShape(shape); err != nil {
+		panic(misuse("Empty", "shape", "%v", err))
+	}
+	o := collect(opts)
+	a, err := newArray(o.eng, o.dev, o.dtype, append(Shape{}, shape...), o.name)
+	if err != nil {
+		panic(misuse("Empty", "", "%v", err))
+	}
+	return a
+}
+
+// Zeros returns an array of zeros.
+func Zeros(shape Shape, opts ...Option) *Array { return Full(0, shape, opts...) }
+
+// Ones returns an array of ones.
+func Ones(shape Shape, opts ...Option) *Array { return Full(1, shape, opts...) }
+
+// Full returns an array whose elements are v.
+func Full(v float64, shape Shape, opts ...Option) *Array {
+	a := Empty(shape, opts...)
+	fill(a, v)
+	return a
+}
+
+// Uniform returns random numbers from lo up to but not including hi.
+func Uniform(lo, hi float64, shape Shape, opts ...Option) *Array {
+	a := Empty(shape, opts...)
+	fillRandom(a, "_random_uniform", map[string]string{"low": number(lo), "high": number(hi)}, opts)
+	return a
+}
+
+// Normal returns normally distributed random numbers.
+func Normal(mean, sd float64, shape Shape, opts ...Option) *Array {
+	a := Empty(shape, opts...)
+	fillRandom(a, "_random_normal", map[string]string{"loc": number(mean), "scale": number(sd)}, opts)
+	return a
+}
+
+// Arange returns the numbers start, start+step, … before stop.
+func Arange(start, stop, step float64, opts ...Option) *Array {
+	return applyNew(prim.Arange.Op, prim.ArangeParams{Start: start, Stop: op.Some(stop), Step: step, DType: collect(opts).dtype}, opts)
+}
+
+// Fill sets all elements of a to v.
+func (a *Array) Fill(v float64) {
+	a.checkWritable("Fill")
+	fill(a, v)
+}
+
+// fill sets all elements of a.
+func fill(a *Array, v float64) {
+	fillWith(a, prim.Full.Op, prim.FullParams{Shape: []int{a.Size()}, DType: a.dtype, Value: v}, nil)
+}
+
+// fillWith overwrites a by an operator that makes a vector of a's size.
+func fillWith(a *Array, o *op.Op, params any, opts []Option) {
+	if a.Size() == 0 {
+		return
+	}
+	flat := a.share(&Array{}, o.Name)
+	defer flat.Close()
+	flat.shape = Shape{a.Size()}
+	with := collect(opts)
+	iv := invocation{op: o, params: params, out: []*Array{flat}, seeded: with.seeded, seed: op.Seed{Key: with.seed}}
+	iv.first()
+}
+
+// applyNew applies an operator without inputs.
+func applyNew(made *op.Op, params any, opts []Option) *Array {
+	o := collect(opts)
+	iv := invocation{op: made, params: params, eng: o.eng, dev: o.dev, name: o.name,
+		seeded: o.seeded, seed: op.Seed{Key: o.seed}}
+	return iv.first()
+}
+
+func fillRandom(a *Array, name string, attrs map[string]string, opts []Option) {
+	attrs["dtype"], attrs["shape"] = a.dtype.String(), Shape{a.Size()}.String()
+	o := op.Lookup(name)
+	params, err := o.ParseParams(attrs)
+	if err != nil {
+		panic(blame(err, name))
+	}
+	fillWith(a, o, params, opts)
+}
+
+func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

@@ -1,0 +1,46 @@
+// Package ndarray is imperative programming with arrays: asynchronous, on any device, with every
+// operator of the registry as a function.
+//
+//	x := nd.FromSlice([]float32{1, 2, 3, 4, 5, 6}, 2, 3)
+//	y := x.Mul(x).AddScalar(1)            // returns at once
+//	fmt.Println(y)                        // waits
+//	v, err := y.Float32s()                // waits; err is the first failure on the way
+//
+// An [Array] is dense and row-major. Functions such as [FullyConnected], [Convolution] and
+// [Softmax] are generated from the registry of package op, with parameter structs whose zero
+// values are MXNet's defaults; the commonest also exist as methods. [Apply] and [Invoke] apply
+// operators of one's own.
+//
+// # Asynchrony
+//
+// An operation is checked (shapes, element types, devices) and pushed to the engine, which runs
+// it when what it depends on is complete; small ones run at once on the calling goroutine if
+// nothing is pending on their operands. Whatever looks at values waits: Float32s, CopyTo, Item,
+// String, Wait.
+//
+// # Errors
+//
+// Misuse is a mistake in the program and panics with *op.Error, naming the operator, the argument,
+// what was found and what was wanted, and the line of the call. A failure at run time poisons the
+// results, and what is computed from them: whoever waits for them gets it. Overwriting the whole
+// array cures it; ClearError accepts a value that was not touched.
+//
+// # Memory
+//
+// Values lie outside the Go heap. Slice, At and Reshape return views, which share memory: writing
+// to one writes to all. Memory is returned by Close, at the end of a [Scope], or after the garbage
+// collector has found the last array that shares it; in every case once pending operations are
+// complete.
+//
+// # Gradients
+//
+// AttachGrad and a tape (package autograd) record what is computed; Backward computes gradients.
+//
+// # Random numbers
+//
+// Random operations take their part of a counter-based stream when they are called. [SetSeed]
+// starts the stream; [Seed] makes one array independent of it.
+//
+// Functions and methods may be called from any goroutine. Operations on one array happen in the
+// order of the calls.
+package ndarray

@@ -1,0 +1,214 @@
+package ndarray
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"gomx/dtype"
+)
+
+const (
+	formatLimit = 1000 // larger arrays are printed in part
+	formatEdge  = 3    // so many elements at each end of an axis
+	formatWidth = 75   // characters per line
+)
+
+// String waits for a and formats its values as NumPy does, large arrays in part, with shape and
+// device below. Where the values cannot be had the error takes their place.
+func (a *Array) String() string {
+	if a == nil || a.chunk == nil || a.closed.Load() {
+		return "<Array: closed>"
+	}
+	dims := make([]string, len(a.shape))
+	for i, d := range a.shape {
+		dims[i] = strconv.Itoa(d)
+	}
+	about := strings.Join(dims, "x")
+	if about == "" {
+		about = "scalar"
+	}
+	if a.dtype != dtype.Float32 {
+		about += " " + a.dtype.String()
+	}
+	foot := fmt.Sprintf("<Array %s %v>", about, a.Device())
+	values, err := a.Float64s()
+	if err != nil {
+		return foot + ": " + err.Error()
+	}
+	f := newFormatter(a, values)
+	return f.nested(0, 0) + "\n" + foot
+}
+
+// formatter prints the values of one array. Unsigned 64-bit integers above 2⁵³ are rounded.
+type formatter struct {
+	shape  Shape
+	values []float64
+	edge   int // elements shown at each end of an axis, 0 for all
+	text   func(v float64) string
+	width  int
+}
+
+func newFormatter(a *Array, values []float64) *formatter {
+	f := &formatter{shape: a.shape, values: values}
+	if len(values) > formatLimit {
+		f.edge = formatEdge
+	}
+	var shown []float64
+	f.walk(0, 0, func(v float64) { shown = append(shown, v) })
+	f.text = textOf(a.dtype, shown)
+	for _, v := range shown {
+		f.width = max(f.width, len(f.text(v)))
+	}
+	return f
+}
+
+// skip reports whether element i of an axis of n is left out.
+func (f *formatter) skip(i, n int) bool {
+	return f.edge > 0 && n > 2*f.edge && i >= f.edge && i < n-f.edge
+}
+
+// walk calls do for every value that is shown.
+func (f *formatter) walk(axis, at int, do func(v float64)) {
+	if axis == len(f.shape) {
+		if len(f.values) > 0 {
+			do(f.values[at])
+		}
+		return
+	}
+	n := f.shape[axis]
+	for i := range n {
+		if !f.skip(i, n) {
+			f.walk(axis+1, at*n+i, do)
+		}
+	}
+}
+
+// nested formats the values below one index of the first axes.
+func (f *formatter) nested(axis, at int) string {
+	if axis == len(f.shape) {
+		return f.pad(f.text(f.values[at]))
+	}
+	if axis == len(f.shape)-1 {
+		return f.row(at)
+	}
+	n := f.shape[axis]
+	sep := strings.Repeat("\n", len(f.shape)-axis-1) + strings.Repeat(" ", axis+1)
+	var parts []string
+	for i := 0; i < n; i++ {
+		if f.skip(i, n) {
+			parts = append(parts, "...")
+			i = n - f.edge
+		}
+		parts = append(parts, f.nested(axis+1, at*n+i))
+	}
+	return "[" + strings.Join(parts, sep) + "]"
+}
+
+// row formats the last axis, in lines of limited width.
+func (f *formatter) row(at int) string {
+	rank := len(f.shape)
+	n, width := f.shape[rank-1], formatWidth-rank
+	var b strings.Builder
+	b.WriteByte('[')
+	column := rank // where the next number goes, the brackets before it counted
+	add := func(word string) {
+		switch {
+		case column+len(word) > width && column > rank:
+			b.WriteString("\n" + strings.Repeat(" ", rank))
+			column = rank
+		case column > rank:
+			b.WriteByte(' ')
+		}
+		b.WriteString(word)
+		column += len(word) + 1
+	}
+	for i := 0; i < n; i++ {
+		if f.skip(i, n) {
+			add("...")
+			i = n - f.edge
+		}
+		add(f.pad(f.text(f.values[at*n+i])))
+	}
+	b.WriteByte(']')
+	return b.String()
+}
+
+// pad fills up a number on the left.
+func (f *formatter) pad(s string) string { return strings.Repeat(" ", f.width-len(s)) + s }
+
+// textOf chooses how to write the numbers of an array, as NumPy does: integers plainly, others
+// with as many digits as they need, up to eight, and with exponents where the range is wide.
+func textOf(t dtype.Type, shown []float64) func(float64) string {
+	switch {
+	case t == dtype.Bool:
+		return func(v float64) string {
+			if v != 0 {
+				return "True"
+			}
+			return "False"
+		}
+	case !t.IsFloat():
+		return func(v float64) string { return strconv.FormatFloat(v, 'f', 0, 64) }
+	}
+	bits := 64
+	if t != dtype.Float64 {
+		bits = 32
+	}
+	low, high := math.Inf(1), 0.0
+	for _, v := range shown {
+		if m := math.Abs(v); m > 0 && !math.IsInf(v, 0) && !math.IsNaN(v) {
+			low, high = min(low, m), max(high, m)
+		}
+	}
+	verb := byte('f')
+	if high > 0 && (high >= 1e8 || low < 1e-4 || high/low > 1000) {
+		verb = 'e'
+	}
+	digits := 0
+	for _, v := range shown {
+		if !math.IsNaN(v) && !math.IsInf(v, 0) {
+			digits = max(digits, fraction(v, verb, bits))
+		}
+	}
+	return func(v float64) string {
+		switch {
+		case math.IsNaN(v):
+			return "nan"
+		case math.IsInf(v, 1):
+			return "inf"
+		case math.IsInf(v, -1):
+			return "-inf"
+		case verb == 'e':
+			return withPoint(strconv.FormatFloat(v, verb, digits, 64), digits)
+		}
+		own := fraction(v, verb, bits)
+		return withPoint(strconv.FormatFloat(v, verb, own, bits), own) + strings.Repeat(" ", digits-own)
+	}
+}
+
+// fraction returns how many digits after the point v needs, at most eight.
+func fraction(v float64, verb byte, bits int) int {
+	digits := func(s string) int {
+		mantissa, _, _ := strings.Cut(s, "e")
+		_, frac, _ := strings.Cut(mantissa, ".")
+		return len(strings.TrimRight(frac, "0"))
+	}
+	if n := digits(strconv.FormatFloat(v, verb, -1, bits)); n <= 8 {
+		return n
+	}
+	return digits(strconv.FormatFloat(v, verb, 8, bits))
+}
+
+// withPoint adds the point that strconv leaves out where no digits follow it.
+func withPoint(s string, digits int) string {
+	if digits > 0 {
+		return s
+	}
+	mantissa, exp, ok := strings.Cut(s, "e")
+	if !ok {
+		return s + "."
+	}
+	return mantissa + ".e" + exp
+}

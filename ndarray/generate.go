@@ -1,0 +1,3 @@
+package ndarray
+
+//go:generate go run gomx/internal/opgen

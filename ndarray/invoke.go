@@ -1,0 +1,332 @@
+package ndarray
+
+import (
+	"encoding/binary"
+	"runtime"
+	"slices"
+	"unsafe"
+
+	"gomx/device"
+	"gomx/engine"
+	"gomx/op"
+)
+
+// Invoke applies an operator, asynchronously, and returns all its outputs, hidden ones included.
+// params is the operator's parameter struct, nil for defaults. Where out is nil or holds nil the
+// output is allocated, otherwise overwritten; an output may be one of the inputs. Operators with
+// auxiliary states change them in place when a training tape is watching, update operators write
+// into their first input unless out says otherwise. Tapes do not record what is written to
+// explicit outputs.
+//
+// Misuse is returned as *op.Error at once. An operation that fails later poisons its outputs:
+// whoever waits for them, or for what was computed from them, gets the error.
+func Invoke(o *op.Op, params any, in []*Array, out []*Array) ([]*Array, error) {
+	iv := invocation{op: o, params: params, in: in, out: out}
+	p, err := iv.prepare()
+	if err != nil {
+		return nil, blame(err, o.Name)
+	}
+	results := make([]*Array, len(p.out))
+	if err := iv.push(p, results); err != nil {
+		return nil, blame(err, o.Name)
+	}
+	return results, nil
+}
+
+// Apply applies an operator and returns its first output. It panics with *op.Error on misuse.
+func Apply[P any](h op.Handle[P], p P, in ...*Array) *Array { return apply1(h.Op, p, in...) }
+
+// apply1 is Apply with erased parameters.
+func apply1(o *op.Op, params any, in ...*Array) *Array {
+	iv := invocation{op: o, params: params, in: in}
+	return iv.first()
+}
+
+// first performs the invocation and returns the first output; it panics on misuse.
+func (iv *invocation) first() *Array {
+	p, err := iv.prepare()
+	if err == nil {
+		var buf [4]*Array
+		results := buf[:]
+		if len(p.out) > len(results) {
+			results = make([]*Array, len(p.out))
+		}
+		if err = iv.push(p, results[:len(p.out)]); err == nil {
+			return results[0]
+		}
+	}
+	panic(blame(err, iv.op.Name))
+}
+
+// applyMany applies an operator and returns the outputs that composition sees.
+func applyMany(o *op.Op, params any, in ...*Array) []*Array {
+	iv := invocation{op: o, params: params, in: in}
+	return iv.visible()
+}
+
+// visible performs the invocation and returns what composition sees; it panics on misuse.
+func (iv *invocation) visible() []*Array {
+	p, err := iv.prepare()
+	if err == nil {
+		results := make([]*Array, len(p.out))
+		if err = iv.push(p, results); err == nil {
+			return results[:iv.op.NumVisible(p.params)]
+		}
+	}
+	panic(blame(err, iv.op.Name))
+}
+
+// applyNamed is apply1 for operators whose inputs depend on the parameters: in is the longest list
+// of inputs, names their names, and those that the parameters switch off are nil.
+func applyNamed(o *op.Op, params any, names []string, in ...*Array) *Array {
+	iv := invocation{op: o, params: params, in: in, names: names}
+	return iv.first()
+}
+
+// applyManyNamed is applyMany for such operators.
+func applyManyNamed(o *op.Op, params any, names []string, in ...*Array) []*Array {
+	iv := invocation{op: o, params: params, in: in, names: names}
+	return iv.visible()
+}
+
+// invocation is one application of an operator on its way to the engine.
+type invocation struct {
+	op     *op.Op
+	params any
+	in     []*Array
+	out    []*Array // nil, or explicit outputs
+	names  []string // of in, where some inputs may be nil because the parameters switch them off
+
+	eng     *engine.Engine
+	dev     device.Device
+	train   bool
+	tape    *Tape
+	untaped bool // no tape watches, whatever the inputs say; train is given
+	seed    op.Seed
+	seeded  bool
+	name    string // of the outputs
+}
+
+// output returns explicit output i, nil if there is none.
+func (iv *invocation) output(i int) *Array {
+	if i < len(iv.out) {
+		return iv.out[i]
+	}
+	return nil
+}
+
+// prepare checks where the operands live, finds the tape and returns the plan.
+func (iv *invocation) prepare() (*plan, error) {
+	if iv.op.Update && iv.out == nil && len(iv.in) > 0 {
+		iv.out = iv.in[:1:1]
+	}
+	for i, a := range iv.in {
+		if a == nil {
+			if iv.names != nil {
+				continue
+			}
+			return nil, op.Errorf(iv.inputName(i), "the array is nil")
+		}
+		if err := iv.place(a, i); err != nil {
+			return nil, err
+		}
+		if a.trace.tape != nil && !iv.untaped {
+			if iv.tape != nil && iv.tape != a.trace.tape {
+				return nil, op.Errorf(iv.inputName(i), "the array is on another tape than the inputs before it")
+			}
+			iv.tape = a.trace.tape
+		}
+	}
+	for i, a := range iv.out {
+		if a == nil {
+			continue
+		}
+		if err := iv.place(a, len(iv.in)+i); err != nil {
+			return nil, err
+		}
+		if err := a.unrecorded(); err != nil {
+			return nil, err
+		}
+	}
+	if iv.eng == nil {
+		iv.eng = engine.Default()
+	}
+	if iv.tape != nil {
+		iv.train = iv.tape.train
+	}
+	p, err := planOf(iv)
+	if err == nil && iv.names != nil {
+		iv.in = slices.DeleteFunc(iv.in, func(a *Array) bool { return a == nil })
+	}
+	return p, err
+}
+
+// place checks that operand i lives where the others do.
+func (iv *invocation) place(a *Array, i int) error {
+	switch {
+	case a.closed.Load():
+		return op.Errorf(iv.inputName(i), "the array has been closed")
+	case a.chunk == nil:
+		return nil // a stand-in
+	case iv.eng == nil:
+		iv.eng, iv.dev = a.chunk.eng, a.chunk.dev
+	case a.chunk.eng != iv.eng:
+		return op.Errorf(iv.inputName(i), "the array belongs to another engine")
+	case a.chunk.dev != iv.dev:
+		return op.Errorf(iv.inputName(i), "the array is on %v, want %v: use To", a.chunk.dev, iv.dev)
+	}
+	return nil
+}
+
+// inputName names operand i for an error.
+func (iv *invocation) inputName(i int) string {
+	if i >= len(iv.in) {
+		return "out"
+	}
+	if params, err := normalize(iv.op, iv.params, len(iv.in)); err == nil {
+		if names := iv.op.Inputs(params); i < len(names) {
+			return names[i].Name
+		}
+	}
+	return "input"
+}
+
+// appendKey appends what the plan depends on.
+func (iv *invocation) appendKey(b []byte) []byte {
+	b = binary.NativeEndian.AppendUint64(b, uint64(uintptr(unsafe.Pointer(iv.op))))
+	flags := byte(iv.dev.Kind)<<3 | byte(device.MaxTier())<<1
+	if iv.train {
+		flags |= 1
+	}
+	b = append(b, flags, byte(iv.dev.ID))
+	b = binary.AppendUvarint(b, uint64(len(iv.in)))
+	b = binary.AppendUvarint(b, uint64(len(iv.out)))
+	for _, a := range iv.in {
+		b = a.appendKey(b)
+	}
+	for _, a := range iv.out {
+		b = a.appendKey(b)
+	}
+	if iv.params != nil {
+		b = iv.op.AppendKey(b, iv.params)
+	}
+	return b
+}
+
+// appendKey appends shape and element type; a may be nil.
+func (a *Array) appendKey(b []byte) []byte {
+	if a == nil {
+		return append(b, 0xff)
+	}
+	b = append(b, byte(a.dtype), byte(len(a.shape)))
+	for _, d := range a.shape {
+		b = binary.AppendUvarint(b, uint64(d))
+	}
+	return b
+}
+
+// push allocates outputs, hands the operation to the engine and records it.
+func (iv *invocation) push(p *plan, results []*Array) error {
+	for i := range results {
+		if results[i] = iv.output(i); results[i] == nil || iv.clashes(p, i) {
+			a, err := newArray(iv.eng, iv.dev, p.out[i].DType, p.out[i].Shape, iv.name)
+			if err != nil {
+				return err
+			}
+			results[i] = a
+		}
+	}
+	c := newCall(iv, p, results)
+	task := engine.Task{
+		Name: p.op.Name, Fn: runCall, Arg: c, Describe: c.describe,
+		Lane: engine.Lane{Device: iv.dev}, Bytes: p.bytes, Cheap: p.cheap,
+		Wide: p.kernel.Threads > 1, Threads: p.kernel.Threads,
+		Uses: iv.uses(p, results, c.uses[:0]),
+	}
+	iv.eng.Push(&task)
+	for i, a := range results {
+		a.chunk.writes.Add(1)
+		if want := iv.output(i); want != nil && want != a {
+			copyArray(want, a)
+			a.Close()
+			results[i] = want
+		}
+	}
+	if iv.tape != nil && iv.out == nil {
+		iv.record(p, results)
+	}
+	iv.enterScope(results)
+	runtime.KeepAlive(iv.in)
+	return nil
+}
+
+// enterScope puts results that were allocated into the scope of the inputs.
+func (iv *invocation) enterScope(results []*Array) {
+	s := scopeOf(iv.in)
+	if s == nil {
+		return
+	}
+	for i, a := range results {
+		if iv.output(i) == nil {
+			a.enter(s)
+		}
+	}
+}
+
+// uses lists what the operation reads and writes. Inputs of which only the shape is read are left
+// out.
+func (iv *invocation) uses(p *plan, results []*Array, uses []engine.Use) []engine.Use {
+	for i, a := range iv.in {
+		if p.ignored[i] || a.chunk == nil {
+			continue
+		}
+		if p.updates[i] {
+			a.chunk.writes.Add(1)
+		}
+		uses = append(uses, engine.Use{Var: a.chunk.v, Access: p.access(i)})
+	}
+	for _, a := range results {
+		uses = append(uses, engine.Use{Var: a.chunk.v, Access: a.writing()})
+	}
+	return uses
+}
+
+// writing returns the access of an operation that writes all of a: a view does not claim the rest
+// of its chunk.
+func (a *Array) writing() engine.Access {
+	if a.Whole() {
+		return engine.Overwrite
+	}
+	return engine.Update
+}
+
+// clashes reports whether explicit output i must not share memory with the inputs.
+func (iv *invocation) clashes(p *plan, i int) bool {
+	out := iv.output(i)
+	for k, in := range iv.in {
+		if p.ignored[k] || !overlap(in, out) {
+			continue
+		}
+		same := in.offset == out.offset && in.Bytes() == out.Bytes()
+		if same && (p.op.Update && k == 0 && i == 0 || inplace(p.op, k, i)) {
+			continue
+		}
+		return true
+	}
+	return false
+}
+
+// overlap reports whether two arrays have bytes in common.
+func overlap(a, b *Array) bool {
+	return a.chunk != nil && a.chunk == b.chunk && a.offset < b.offset+b.Bytes() && b.offset < a.offset+a.Bytes()
+}
+
+// inplace reports whether input and output of an operator may share memory.
+func inplace(o *op.Op, in, out int) bool {
+	for _, pair := range o.Inplace {
+		if pair == [2]int{in, out} {
+			return true
+		}
+	}
+	return false
+}

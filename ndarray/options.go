@@ -1,0 +1,49 @@
+package ndarray
+
+import (
+	"gomx/device"
+	"gomx/dtype"
+	"gomx/engine"
+)
+
+// Option says how a new array is to be made.
+type Option func(*options)
+
+type options struct {
+	dev    device.Device
+	dtype  dtype.Type
+	eng    *engine.Engine
+	name   string
+	seed   uint64
+	seeded bool
+}
+
+// On puts the array on a device instead of device.CPU().
+func On(d device.Device) Option { return func(o *options) { o.dev = d } }
+
+// As gives the array an element type instead of float32.
+func As(t dtype.Type) Option { return func(o *options) { o.dtype = t } }
+
+// Seed makes random values a function of seed and shape alone, instead of the stream that SetSeed
+// starts.
+func Seed(seed uint64) Option {
+	return func(o *options) { o.seed, o.seeded = seed, true }
+}
+
+// Name names the array in error messages and profiles.
+func Name(name string) Option { return func(o *options) { o.name = name } }
+
+// Using runs the operations on the array, and on all that is computed from it, on an engine of
+// one's own instead of engine.Default(). Arrays of different engines do not mix.
+func Using(e *engine.Engine) Option { return func(o *options) { o.eng = e } }
+
+func collect(opts []Option) options {
+	var o options
+	for _, f := range opts {
+		f(&o)
+	}
+	if o.eng == nil {
+		o.eng = engine.Default()
+	}
+	return o
+}

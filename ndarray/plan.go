@@ -1,0 +1,232 @@
+package ndarray
+
+import (
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"gomx/device"
+	"gomx/dtype"
+	"gomx/engine"
+	"gomx/op"
+)
+
+// plan is an operator prepared for one set of parameters and operands: all that can be known
+// before the memory is. It is immutable.
+type plan struct {
+	key    string
+	next   *plan // in the same bucket of planTable
+	op     *op.Op
+	params any // normalized
+	inputs []op.Input
+	in     []op.Desc
+	out    []op.Desc
+	kernel *op.Prepared
+	cheap  bool
+	bytes  int64 // of all operands
+	train  bool
+
+	updates []bool                   // per input: the kernel changes it
+	ignored []bool                   // per input: only its shape is read
+	keeps   atomic.Pointer[retained] // what the gradient reads, see retains
+}
+
+// cheapBytes bounds the operands of kernels that are worth running on the caller's goroutine.
+const cheapBytes = 16 << 10
+
+// planOf returns the plan of an invocation, from the cache if it has been seen.
+func planOf(iv *invocation) (*plan, error) {
+	var buf [256]byte
+	key := iv.appendKey(buf[:0])
+	hash := plans.hash(key)
+	if p := plans.find(hash, key); p != nil {
+		return p, nil
+	}
+	p, err := makePlan(iv)
+	if err != nil {
+		return nil, err
+	}
+	p.key = string(key)
+	plans.add(hash, p)
+	return p, nil
+}
+
+// makePlan normalizes the parameters, infers the outputs and prepares a kernel.
+func makePlan(iv *invocation) (*plan, error) {
+	params, err := normalize(iv.op, iv.params, len(iv.in))
+	if err != nil {
+		return nil, err
+	}
+	p := &plan{op: iv.op, params: params, inputs: iv.op.Inputs(params), train: iv.train}
+	in, err := choose(p.inputs, iv.names, iv.in)
+	if err != nil {
+		return nil, err
+	}
+	n := len(iv.op.Outputs(params))
+	if iv.out != nil && len(iv.out) != n {
+		return nil, op.Errorf("out", "%d output arrays, want %d", len(iv.out), n)
+	}
+	p.in = make([]op.Desc, len(in))
+	for i, a := range in {
+		p.in[i] = op.Plain(a.dtype, a.shape)
+	}
+	if err := p.infer(iv, n); err != nil {
+		return nil, err
+	}
+	p.updates, p.ignored = make([]bool, len(p.in)), make([]bool, len(p.in))
+	for _, i := range iv.op.Mutates {
+		if i < len(p.in) {
+			p.updates[i] = iv.train || iv.op.Update
+		}
+	}
+	for _, i := range iv.op.Ignores {
+		if i < len(p.in) {
+			p.ignored[i] = true
+		}
+	}
+	return p, p.prepare(iv)
+}
+
+// normalize fills in defaults and the count of variadic inputs.
+func normalize(o *op.Op, params any, inputs int) (any, error) {
+	if o.Variadic {
+		if params == nil {
+			params, _ = o.Normalize(nil)
+		}
+		params = o.WithCount(params, inputs)
+	}
+	return o.Normalize(params)
+}
+
+// choose returns the inputs that the parameters ask for. names, unless nil, are the names of in.
+func choose(want []op.Input, names []string, in []*Array) ([]*Array, error) {
+	var chosen []*Array
+	for i, name := range names {
+		asked := slices.ContainsFunc(want, func(w op.Input) bool { return w.Name == name })
+		switch {
+		case asked && in[i] == nil:
+			return nil, op.Errorf(name, "the array is nil")
+		case !asked && in[i] != nil:
+			return nil, op.Errorf(name, "an array was given, want nil: the parameters switch this input off")
+		case asked:
+			chosen = append(chosen, in[i])
+		}
+	}
+	if names == nil {
+		chosen = in
+	}
+	if len(chosen) != len(want) {
+		return nil, wrongCount(want, len(chosen))
+	}
+	return chosen, nil
+}
+
+func wrongCount(want []op.Input, got int) error {
+	names := ""
+	for i, in := range want {
+		if i > 0 {
+			names += ", "
+		}
+		names += in.Name
+	}
+	return op.Errorf("", "%d input arrays, want %d: %s", got, len(want), names)
+}
+
+// infer works out shapes and element types of the n outputs.
+func (p *plan) infer(iv *invocation, n int) error {
+	shapes, types := make([]dtype.Shape, n), make([]dtype.Type, n)
+	for i := range n {
+		types[i] = dtype.Unknown
+		if o := iv.output(i); o != nil {
+			shapes[i], types[i] = o.shape.Clone(), o.dtype
+		}
+	}
+	given, givenTypes := slices.Clone(shapes), slices.Clone(types)
+	in, inTypes := make([]dtype.Shape, len(p.in)), make([]dtype.Type, len(p.in))
+	for range 3 { // what a function learns of one operand may tell it more of another
+		for i, d := range p.in {
+			in[i], inTypes[i] = d.Shape.Clone(), d.DType
+		}
+		if err := p.op.InferShape(p.params, in, shapes); err != nil {
+			return p.withInputs(err)
+		}
+		if err := p.op.InferType(p.params, inTypes, types); err != nil {
+			return p.withInputs(err)
+		}
+	}
+	for i, d := range p.in {
+		if !d.Shape.Equal(in[i]) {
+			return p.withInputs(op.Errorf(p.inputs[i].Name, "shape %v, want %v", d.Shape, in[i]))
+		}
+		if d.DType != inTypes[i] {
+			return p.withInputs(op.Errorf(p.inputs[i].Name, "element type %v, want %v", d.DType, inTypes[i]))
+		}
+	}
+	return p.setOutputs(shapes, types, given, givenTypes)
+}
+
+// setOutputs checks what was inferred against explicit outputs.
+func (p *plan) setOutputs(shapes []Shape, types []dtype.Type, given []Shape, givenTypes []dtype.Type) error {
+	names := p.op.Outputs(p.params)
+	p.out = make([]op.Desc, len(shapes))
+	for i := range shapes {
+		switch {
+		case !shapes[i].Known():
+			return p.withInputs(op.Errorf("", "the shape of output %s cannot be inferred", names[i]))
+		case given[i] != nil && !given[i].Equal(shapes[i]):
+			return p.withInputs(op.Errorf("out", "output %s has shape %v, want %v", names[i], given[i], shapes[i]))
+		case givenTypes[i] != dtype.Unknown && givenTypes[i] != types[i]:
+			return p.withInputs(op.Errorf("out", "output %s has element type %v, want %v", names[i], givenTypes[i], types[i]))
+		case !types[i].Valid():
+			types[i] = dtype.Float32
+		}
+		p.out[i] = op.Plain(types[i], shapes[i])
+	}
+	return nil
+}
+
+// withInputs adds to err the inputs it is about.
+func (p *plan) withInputs(err error) error {
+	e := *op.WithOp(err, p.op.Name, "", "").(*op.Error)
+	e.Msg += " (inputs: " + p.describeInputs() + ")"
+	return &e
+}
+
+func (p *plan) describeInputs() string {
+	s := ""
+	for i, d := range p.in {
+		if i > 0 {
+			s += ", "
+		}
+		s += fmt.Sprintf("%s %v %v", p.inputs[i].Name, d.DType, d.Shape)
+	}
+	return s
+}
+
+// prepare chooses the kernel.
+func (p *plan) prepare(iv *invocation) error {
+	args := op.Args{In: p.in, Out: p.out, Train: p.train, Threads: device.Cores()}
+	k, err := p.op.Prepare(iv.dev, device.MaxTier(), p.params, &args)
+	if err != nil {
+		return err
+	}
+	for i, d := range k.Out {
+		if d.Layout != nil {
+			return op.Errorf("", "the kernel made output %d with a layout of its own", i)
+		}
+	}
+	p.kernel = k
+	for _, d := range slices.Concat(p.in, p.out) {
+		p.bytes += int64(d.Bytes)
+	}
+	p.cheap = k.Threads == 1 && p.bytes+int64(k.Scratch) <= cheapBytes
+	return nil
+}
+
+// access returns how the operation uses the memory of input i.
+func (p *plan) access(i int) engine.Access {
+	if p.updates[i] {
+		return engine.Update
+	}
+	return engine.Read
+}

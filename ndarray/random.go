@@ -1,0 +1,36 @@
+package ndarray
+
+import (
+	"sync/atomic"
+
+	"gomx/op"
+)
+
+// stream is the random stream that imperative operations take their numbers from.
+type stream struct {
+	key  uint64
+	next atomic.Uint64
+}
+
+// streams holds the process-wide stream; SetSeed replaces it.
+var streams atomic.Pointer[stream]
+
+func init() { SetSeed(0) }
+
+// SetSeed starts a new process-wide random stream. Random operations take their range of it when
+// they are pushed: a program that pushes in the same order gets the same numbers, whatever the
+// engine does. A process starts with seed 0.
+func SetSeed(seed uint64) { streams.Store(&stream{key: seed}) }
+
+// reserve returns the part of the stream that the operation uses.
+func (iv *invocation) reserve(p *plan) op.Seed {
+	if iv.seeded {
+		return iv.seed
+	}
+	n := 0
+	for _, d := range p.out {
+		n = max(n, d.Shape.Size())
+	}
+	s := streams.Load()
+	return op.Seed{Key: s.key, Counter: s.next.Add(uint64(n)) - uint64(n)}
+}

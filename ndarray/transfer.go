@@ -1,0 +1,127 @@
+package ndarray
+
+import (
+	"context"
+	"sync"
+
+	"gomx/device"
+	"gomx/engine"
+)
+
+// transfer is a copy between an array and memory of the program. The program's memory must not be
+// touched after the caller has gone away, so whoever changes the state first decides: the engine
+// starts the copy, or the caller, whose context has ended, cancels it.
+type transfer struct {
+	mu      sync.Mutex // held during the copy
+	gone    bool       // the caller has left
+	block   device.Block
+	offset  int
+	host    []byte
+	write   bool
+	partial bool // a write to part of the memory: no cure for a poisoned value
+	done    chan error
+}
+
+var transfers = sync.Pool{New: func() any { return &transfer{done: make(chan error, 1)} }}
+
+// inlineBytes bounds the copies that may run on the goroutine that asks for them.
+const inlineBytes = 64 << 10
+
+// transfer copies between a and host, as an operation of the engine, and waits for it.
+func (a *Array) transfer(ctx context.Context, host []byte, write bool) error {
+	c := a.mem("transfer")
+	task := engine.Task{Name: "copy to host", Fn: runTransfer, NoSkip: true,
+		Lane: engine.Lane{Device: a.chunk.dev, Kind: engine.CopyOut}, Cheap: len(host) <= inlineBytes}
+	access := engine.Read
+	wait := c.eng.WaitRead
+	if write {
+		task.Name, task.Lane.Kind = "copy from host", engine.CopyIn
+		access, wait = a.writing(), c.eng.WaitWrite
+		c.writes.Add(1)
+	}
+	// Waiting first lets the caller help, and most often run the copy itself.
+	if err := wait(ctx, c.v); err != nil && (ctx.Err() != nil || access != engine.Overwrite) {
+		return err
+	}
+	t := transfers.Get().(*transfer)
+	t.gone, t.block, t.offset, t.host = false, c.block, a.offset, host
+	t.write, t.partial = write, access == engine.Update
+	task.Arg = t
+	uses := [1]engine.Use{{Var: c.v, Access: access}}
+	task.Uses = uses[:]
+	c.eng.Push(&task)
+	select {
+	case err := <-t.done:
+		t.host = nil
+		transfers.Put(t)
+		return err
+	case <-ctx.Done():
+		t.mu.Lock()
+		t.gone, t.host = true, nil
+		t.mu.Unlock()
+		return ctx.Err()
+	}
+}
+
+// runTransfer is the body of a transfer.
+func runTransfer(r *engine.Run) error {
+	t := r.Arg.(*transfer)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.gone:
+	case r.Poison() != nil && (!t.write || t.partial):
+		t.done <- r.Poison()
+	case t.write:
+		t.block.CopyIn(t.offset, t.host)
+		t.done <- nil
+	default:
+		t.block.CopyOut(t.host, t.offset)
+		t.done <- nil
+	}
+	return nil
+}
+
+// copyArray copies the values of src into dst, which has the same size and element type; they may
+// be on different devices.
+func copyArray(dst, src *Array) {
+	d, s := dst.mem("copy"), src.mem("copy")
+	lane := engine.Lane{Device: d.dev, Kind: engine.CopyIn}
+	if d.dev.Kind == device.KindCPU {
+		lane = engine.Lane{Device: s.dev, Kind: engine.CopyOut}
+	}
+	if d.dev == s.dev {
+		lane.Kind = engine.Compute
+	}
+	uses := [2]engine.Use{{Var: s.v, Access: engine.Read}, {Var: d.v, Access: dst.writing()}}
+	d.writes.Add(1)
+	d.eng.Push(&engine.Task{Name: "copy", Fn: runCopy, Arg: &blockCopy{d.block, s.block, dst.offset, src.offset, src.Bytes()},
+		Lane: lane, Uses: uses[:], Bytes: int64(src.Bytes()), Cheap: src.Bytes() <= cheapBytes})
+}
+
+// blockCopy is the argument of runCopy.
+type blockCopy struct {
+	dst, src    device.Block
+	dstOff, off int
+	bytes       int
+}
+
+// runCopy copies between blocks, through the host where neither is there.
+func runCopy(r *engine.Run) error {
+	c := r.Arg.(*blockCopy)
+	switch {
+	case c.src.Device().Kind == device.KindCPU:
+		c.dst.CopyIn(c.dstOff, hostBytes(c.src, c.off, c.bytes))
+	case c.dst.Device().Kind == device.KindCPU:
+		c.src.CopyOut(hostBytes(c.dst, c.dstOff, c.bytes), c.off)
+	default:
+		tmp, err := device.Alloc(device.CPU(), c.bytes, device.PurposeScratch)
+		if err != nil {
+			return err
+		}
+		defer tmp.Free()
+		c.src.CopyOut(hostBytes(tmp, 0, c.bytes), c.off)
+		c.dst.CopyIn(c.dstOff, hostBytes(tmp, 0, c.bytes))
+	}
+	return nil
+}

@@ -1,0 +1,165 @@
+package ndarray
+
+import (
+	"fmt"
+	"math"
+	"unsafe"
+
+	"gomx/device"
+	"gomx/dtype"
+	"gomx/op"
+	"gomx/op/prim"
+)
+
+// Slice returns a view of rows begin to end-1 along the first axis; negative bounds count from
+// the end. Writing to it writes to a.
+func (a *Array) Slice(begin, end int) *Array {
+	if len(a.shape) == 0 {
+		panic(misuse("Slice", "", "the array is a scalar, want at least one axis"))
+	}
+	n := a.shape[0]
+	b, e := fromEnd(begin, n), fromEnd(end, n)
+	if b < 0 || e < b || e > n {
+		panic(misuse("Slice", "begin, end", "%d, %d, want bounds within 0 and %d", begin, end, n))
+	}
+	shape := a.shape.Clone()
+	shape[0] = e - b
+	v := a.view("Slice", shape, b*a.rowBytes())
+	return a.recordView(v, prim.SliceAxis.Op, prim.SliceAxisParams{Begin: b, End: op.Some(e)})
+}
+
+// At returns a view of row i, without the first axis; a negative i counts from the end.
+func (a *Array) At(i int) *Array {
+	if len(a.shape) == 0 {
+		panic(misuse("At", "", "the array is a scalar, want at least one axis"))
+	}
+	k := fromEnd(i, a.shape[0])
+	if k < 0 || k >= a.shape[0] {
+		panic(misuse("At", "i", "%d, want an index below %d", i, a.shape[0]))
+	}
+	return a.Slice(k, k+1).reshape("At", a.shape[1:].Clone())
+}
+
+// Reshape returns a view with another shape. As in MXNet 0 keeps an extent, -1 is inferred, -2
+// keeps all that are left, -3 joins two axes, and -4 followed by two numbers splits one.
+func (a *Array) Reshape(shape ...int) *Array {
+	want := Shape(shape)
+	for _, d := range shape {
+		if d <= 0 {
+			return a.reshape("Reshape", a.resolve(want))
+		}
+	}
+	return a.reshape("Reshape", append(Shape{}, shape...))
+}
+
+// resolve replaces the codes in a shape by the operator's own inference.
+func (a *Array) resolve(want Shape) Shape {
+	out := []Shape{nil}
+	params, err := prim.Reshape.Normalize(prim.ReshapeParams{Shape: want})
+	if err == nil {
+		err = prim.Reshape.InferShape(params, []Shape{a.shape.Clone()}, out)
+	}
+	if err != nil || !out[0].Known() {
+		panic(misuse("Reshape", "shape", "%v does not fit an array of shape %v", []int(want), a.shape))
+	}
+	return out[0]
+}
+
+func (a *Array) reshape(what string, shape Shape) *Array {
+	if shape.Size() != a.Size() {
+		panic(misuse(what, "shape", "%v has %d elements, the array of shape %v has %d", shape, shape.Size(), a.shape, a.Size()))
+	}
+	v := a.view(what, shape, 0)
+	return a.recordView(v, prim.Reshape.Op, prim.ReshapeParams{Shape: shape})
+}
+
+// view returns an array on part of the memory of a.
+func (a *Array) view(what string, shape Shape, offset int) *Array {
+	v := a.alias(what)
+	v.shape = shape
+	v.offset = a.offset + offset
+	return v
+}
+
+// rowBytes returns the distance of neighbours along the first axis.
+func (a *Array) rowBytes() int {
+	if a.shape[0] == 0 {
+		return 0
+	}
+	return a.Bytes() / a.shape[0]
+}
+
+func fromEnd(i, n int) int {
+	if i < 0 {
+		return i + n
+	}
+	return i
+}
+
+// Set overwrites the values of a with those of src, which has the same shape and element type and
+// may be on another device.
+func (a *Array) Set(src *Array) {
+	if !a.shape.Equal(src.shape) || a.dtype != src.dtype {
+		panic(misuse("Set", "src", "%v %v, want %v %v", src.dtype, src.shape, a.dtype, a.shape))
+	}
+	if a.chunk.eng != src.chunk.eng {
+		panic(misuse("Set", "src", "the array belongs to another engine"))
+	}
+	if overlap(a, src) {
+		if a.offset == src.offset {
+			return
+		}
+		tmp := src.Detach().Copy()
+		defer tmp.Close()
+		src = tmp
+	}
+	a.checkWritable("Set")
+	copyArray(a, src)
+}
+
+// CopyInto overwrites dst with the values of a; see Set.
+func (a *Array) CopyInto(dst *Array) { dst.Set(a) }
+
+// Copy returns a new array with the values of a.
+func (a *Array) Copy() *Array { return unary(prim.Identity, a) }
+
+// AsType returns a new array with the values of a converted to another element type.
+func (a *Array) AsType(t dtype.Type) *Array {
+	return apply1(prim.Cast.Op, prim.CastParams{DType: t}, a)
+}
+
+// To returns a on a device: a itself when it is there, otherwise a copy. Gradients do not flow
+// through a copy.
+func (a *Array) To(d device.Device) *Array {
+	c := a.mem("To")
+	if c.dev == d {
+		return a
+	}
+	b, err := newArray(c.eng, d, a.dtype, a.shape, c.v.Name())
+	if err != nil {
+		panic(misuse("To", "", "%v", err))
+	}
+	copyArray(b, a)
+	b.trace.tape = a.trace.tape
+	return b.enter(a.scope)
+}
+
+// hostBytes views part of a block that the processor can address.
+func hostBytes(b device.Block, offset, n int) []byte {
+	return unsafe.Slice((*byte)(unsafe.Add(b.Ptr, offset)), n)
+}
+
+// checkShape reports extents that no array can have.
+func checkShape(s Shape) error {
+	n := 1
+	for _, d := range s {
+		if d < 0 {
+			return fmt.Errorf("%v has a negative extent", []int(s))
+		}
+		if d > 0 && n > math.MaxInt/16/d {
+			return fmt.Errorf("%v is too large", []int(s))
+		}
+		n *= max(d, 1)
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+//go:build cgo
+
+package attach
+
+import (
+	"gomx/device"
+	"gomx/device/cpu"
+	"gomx/op"
+)
+
+// cost returns the work of a function of n elements; those that are not arithmetic cost more.
+func cost(a *op.Args, n int, slow bool) device.Work {
+	w := device.Work{Bytes: Bytes(a)}
+	if slow {
+		w.Elems = float64(n)
+	}
+	return w
+}
+
+// Map prepares m from input 0 to output 0.
+func Map(a *op.Args, m cpu.Map) (*op.Prepared, error) {
+	if !Float32(a) {
+		return nil, op.ErrUnsupported
+	}
+	n := a.Out[0].Shape.Size()
+	m.Threads = Threads(a, cost(a, n, m.Op.Slow()))
+	return Kernel(m.Threads, 0, func(c *op.Call) { m.Run(c.Out[0].Data, c.In[0].Data, n) }), nil
+}
+
+// Zip prepares z from inputs 0 and 1, of the output's size, to output 0.
+func Zip(a *op.Args, z cpu.Zip) (*op.Prepared, error) {
+	if !Float32(a) {
+		return nil, op.ErrUnsupported
+	}
+	n := a.Out[0].Shape.Size()
+	z.Threads = Threads(a, cost(a, n, z.Op.Slow()))
+	return Kernel(z.Threads, 0, func(c *op.Call) { z.Run(c.Out[0].Data, c.In[0].Data, c.In[1].Data, n) }), nil
+}
+
+// Broadcast prepares z from inputs 0 and 1, which broadcast, to output 0.
+func Broadcast(a *op.Args, z cpu.ZipOp) (*op.Prepared, error) {
+	if !Float32(a) {
+		return nil, op.ErrUnsupported
+	}
+	out := a.Out[0].Shape
+	threads := Threads(a, cost(a, out.Size(), z.Slow()))
+	k, ok := cpu.NewBroadcast(z, a.In[0].Shape, a.In[1].Shape, out, threads)
+	if !ok {
+		return nil, op.ErrUnsupported
+	}
+	return Kernel(threads, 0, func(c *op.Call) { k.Run(c.Out[0].Data, c.In[0].Data, c.In[1].Data) }), nil
+}
+
+// Unary is the Prepare of operators that are always m.
+func Unary[P any](m cpu.Map) op.Prepare[P] {
+	return func(_ P, a *op.Args) (*op.Prepared, error) { return Map(a, m) }
+}
+
+// Binary is the Prepare of operators that are always z, with operands that broadcast.
+func Binary[P any](z cpu.ZipOp) op.Prepare[P] {
+	return func(_ P, a *op.Args) (*op.Prepared, error) { return Broadcast(a, z) }
+}
+
+// TierC attaches a kernel of tier c.
+func TierC[P any](h op.Handle[P], prepare op.Prepare[P]) {
+	h.Kernel(device.KindCPU, device.TierC, prepare)
+}

@@ -1,0 +1,208 @@
+package op
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"gomx/device"
+	"gomx/dtype"
+)
+
+// Op is an operator with its parameters erased: what graphs, passes and generators see.
+// It is immutable once every init has run.
+type Op struct {
+	Name    string
+	GoName  string
+	Doc     string
+	Aliases []string
+	Package string // import path of the package that declares it
+
+	Hidden, Variadic, Multi, Identity, Update, Random bool
+	NoGrad                                            string
+	Inplace                                           [][2]int
+	Mutates, Ignores                                  []int
+	ParamsType                                        reflect.Type
+
+	schema    *schema
+	defined   bool
+	inputs    func(p any) []Input
+	outputs   func(p any) []string
+	visible   func(p any) int
+	infer     func(p any, in, out []dtype.Shape) error
+	inferType func(p any, in, out []dtype.Type) error
+	grad      func(g *Grad, p any) []Entry
+	ref       func(p any, a *Args) (*Prepared, error)
+	kernels   map[kernelKey]func(p any, a *Args) (*Prepared, error)
+}
+
+// Handle is a declared operator whose parameter type is known to the compiler.
+type Handle[P any] struct{ *Op }
+
+var registry = map[string]*Op{}
+
+// Declare registers an operator by MXNet's name, before its definition: a gradient often names
+// its own operator, and Go forbids that cycle between package variables. Use it for a package
+// variable and call Define in init. It panics when the name is taken or P's tags are wrong.
+func Declare[P any](name string) Handle[P] {
+	typ := reflect.TypeFor[P]()
+	o := &Op{Name: name, ParamsType: typ, schema: newSchema(name, typ),
+		kernels: map[kernelKey]func(any, *Args) (*Prepared, error){}}
+	register(name, o)
+	return Handle[P]{o}
+}
+
+func register(name string, o *Op) {
+	if old, dup := registry[name]; dup {
+		panic(fmt.Sprintf("op: %s: name taken by operator %s", name, old.Name))
+	}
+	registry[name] = o
+}
+
+// Define completes a declared operator. It panics when the definition is incomplete.
+func (h Handle[P]) Define(s Spec[P]) {
+	o := h.Op
+	must := func(ok bool, what string) {
+		if !ok {
+			panic("op: " + o.Name + ": " + what)
+		}
+	}
+	must(!o.defined, "defined twice")
+	must(s.Doc != "" || s.Hidden, "has no documentation")
+	must(s.Infer != nil, "has no shape inference")
+	must(s.Ref != nil, "has no reference kernel")
+	must((s.Grad == nil) == (s.NoGrad != ""), "wants either a gradient or the reason for having none")
+	o.defined, o.Doc, o.Aliases, o.Hidden = true, s.Doc, s.Aliases, s.Hidden
+	o.Variadic, o.Multi, o.Identity, o.Update, o.Random = s.Variadic, s.Multi, s.Identity, s.Update, s.Random
+	o.NoGrad, o.Inplace, o.Mutates, o.Ignores = s.NoGrad, s.Inplace, s.Mutates, s.Ignores
+	if o.GoName = s.GoName; o.GoName == "" {
+		o.GoName = camel(o.Name)
+	}
+	for _, a := range s.Aliases {
+		register(a, o)
+	}
+	h.erase(&s)
+}
+
+// erase wraps the typed functions of s into ones that take any.
+func (h Handle[P]) erase(s *Spec[P]) {
+	o := h.Op
+	o.inputs = func(any) []Input { return []Input{{Name: "data"}} }
+	if s.Inputs != nil {
+		o.inputs = func(p any) []Input { return s.Inputs(p.(P)) }
+	}
+	o.outputs = func(any) []string { return []string{"output"} }
+	if s.Outputs != nil {
+		o.outputs = func(p any) []string { return s.Outputs(p.(P)) }
+	}
+	o.visible = func(p any) int { return len(o.outputs(p)) }
+	if s.Visible != nil {
+		o.visible = func(p any) int { return s.Visible(p.(P)) }
+	}
+	o.infer = func(p any, in, out []dtype.Shape) error { return s.Infer(p.(P), in, out) }
+	if s.InferType == nil {
+		s.InferType = SameType[P]
+	}
+	o.inferType = func(p any, in, out []dtype.Type) error { return s.InferType(p.(P), in, out) }
+	if s.Grad != nil {
+		o.grad = func(g *Grad, p any) []Entry { return s.Grad(g, p.(P)) }
+	}
+	ref := Simple(s.Ref)
+	o.ref = func(p any, a *Args) (*Prepared, error) { return ref(p.(P), a) }
+}
+
+// Kernel attaches a faster kernel for a kind of device and a tier (TierRef for devices that have
+// only one). Call it from init.
+func (h Handle[P]) Kernel(kind device.Kind, tier device.Tier, prepare Prepare[P]) {
+	key := kernelKey{kind, tier}
+	if h.kernels[key] != nil {
+		panic(fmt.Sprintf("op: %s: second kernel for %v, tier %v", h.Name, kind, tier))
+	}
+	h.kernels[key] = func(p any, a *Args) (*Prepared, error) { return prepare(p.(P), a) }
+}
+
+// HasKernel reports whether a kernel of that tier is attached; the reference kernel of hosts is
+// not counted.
+func (o *Op) HasKernel(kind device.Kind, tier device.Tier) bool {
+	return o.kernels[kernelKey{kind, tier}] != nil
+}
+
+// Lookup returns the operator with a name or alias, nil if there is none.
+func Lookup(name string) *Op { return registry[name] }
+
+// All returns every operator once, sorted by name.
+func All() []*Op {
+	names := slices.Sorted(maps.Keys(registry))
+	var ops []*Op
+	for _, n := range names {
+		if o := registry[n]; o.Name == n {
+			ops = append(ops, o)
+		}
+	}
+	return ops
+}
+
+// Normalize fills in the defaults of a parameter struct and checks its bounds.
+func (o *Op) Normalize(params any) (any, error) {
+	v := reflect.New(o.ParamsType).Elem()
+	if params != nil {
+		if t := reflect.TypeOf(params); t != o.ParamsType {
+			return nil, Errorf("", "parameters are a %v, want %v", t, o.ParamsType)
+		}
+		v.Set(reflect.ValueOf(params))
+	}
+	if err := o.schema.normalize(v); err != nil {
+		return nil, WithOp(err, o.Name, "", "")
+	}
+	return v.Interface(), nil
+}
+
+// ParseParams builds normalized parameters from MXNet's attribute strings; keys of the form
+// __key__ are passed over, unknown keys are errors.
+func (o *Op) ParseParams(attrs map[string]string) (any, error) {
+	p, err := o.schema.parse(attrs)
+	return p, WithOp(err, o.Name, "", "")
+}
+
+// FormatParams writes the parameters that differ from their defaults as attribute strings.
+func (o *Op) FormatParams(params any) map[string]string { return o.schema.format(params) }
+
+// WithCount stores the number of inputs of a variadic operator in its parameters.
+func (o *Op) WithCount(params any, n int) any { return o.schema.setAuto(params, n) }
+
+// AppendKey appends an encoding of the parameters that is equal only for equal parameters.
+func (o *Op) AppendKey(b []byte, params any) []byte { return o.schema.appendKey(b, params) }
+
+// Params describes the parameters, for documentation and generators.
+func (o *Op) Params() []ParamSpec { return o.schema.params }
+
+// Inputs lists the inputs under the given normalized parameters.
+func (o *Op) Inputs(params any) []Input { return o.inputs(params) }
+
+// Outputs lists the outputs under the given normalized parameters.
+func (o *Op) Outputs(params any) []string { return o.outputs(params) }
+
+// NumVisible returns how many outputs composition sees.
+func (o *Op) NumVisible(params any) int { return o.visible(params) }
+
+// InferShape fills in unknown shapes, in both directions; unknown ones may remain.
+func (o *Op) InferShape(params any, in, out []dtype.Shape) error { return o.infer(params, in, out) }
+
+// InferType fills in unknown element types, in both directions.
+func (o *Op) InferType(params any, in, out []dtype.Type) error { return o.inferType(params, in, out) }
+
+// HasGrad reports whether the operator is differentiable.
+func (o *Op) HasGrad() bool { return o.grad != nil }
+
+// camel turns a snake_case or leading-underscore name into an exported Go name.
+func camel(name string) string {
+	var b strings.Builder
+	for part := range strings.SplitSeq(name, "_") {
+		if part != "" {
+			b.WriteString(strings.ToUpper(part[:1]) + part[1:])
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,202 @@
+package op
+
+import (
+	"unsafe"
+
+	"gomx/device"
+	"gomx/dtype"
+)
+
+// Desc describes the memory of one operand.
+type Desc struct {
+	DType dtype.Type
+	Shape dtype.Shape
+	// Layout is nil for dense row-major memory; otherwise an opaque comparable value that only
+	// kernels of one device understand (a blocked layout). Arguments and outputs of graphs are
+	// always plain.
+	Layout any
+	// Bytes is the size of the memory; for blocked layouts larger than the shape says.
+	Bytes int
+}
+
+// Plain describes a dense row-major operand.
+func Plain(t dtype.Type, s dtype.Shape) Desc {
+	return Desc{DType: t, Shape: s, Bytes: s.Size() * t.Size()}
+}
+
+// Tensor is an operand at run time: memory and its description. Data is nil for an input that
+// the operator ignores and for an output that nobody wants.
+type Tensor struct {
+	Desc
+	Data unsafe.Pointer
+}
+
+// Slice views the operand's memory as elements of type T, whose size must be that of the dtype.
+func Slice[T any](t Tensor) []T {
+	if t.Data == nil {
+		return nil
+	}
+	return unsafe.Slice((*T)(t.Data), t.Shape.Size())
+}
+
+// Seed is a position in a counter-based random stream; package op/philox makes numbers of it that
+// do not depend on scheduling or threads.
+type Seed struct {
+	Key     uint64
+	Counter uint64
+}
+
+// Call is one execution of a kernel. An output may share its memory with an input only where the
+// operator's Inplace says so.
+type Call struct {
+	In, Out []Tensor
+	Scratch unsafe.Pointer // Prepared.Scratch bytes, 64-byte aligned, undefined content
+	Seed    Seed           // set for Random operators
+	Train   bool
+}
+
+// Args is what a kernel is prepared for.
+type Args struct {
+	In, Out []Desc // Out as inference gave them, plain
+	Need    []bool // outputs that are wanted; nil: all
+	Train   bool   // training mode: dropout drops, batch norm learns
+	Threads int    // configured cores; a kernel may use up to this many threads
+}
+
+// Needs reports whether output i is wanted.
+func (a *Args) Needs(i int) bool { return a.Need == nil || a.Need[i] }
+
+// Prepared is a kernel ready to run any number of times, also concurrently with separate scratch
+// memory and outputs.
+type Prepared struct {
+	Out     []Desc // descriptions of the outputs; nil: Args.Out
+	Scratch int    // bytes of scratch memory per run
+	Threads int    // threads that a run uses, fixed here so that results repeat; 0 means 1
+	Run     func(c *Call) error
+}
+
+// Prepare readies a kernel for parameters and operands. It returns ErrUnsupported to pass the
+// case on to a plainer kernel.
+type Prepare[P any] func(p P, a *Args) (*Prepared, error)
+
+// Simple makes a Prepare from a function that needs no preparation and one thread.
+func Simple[P any](run func(p P, c *Call) error) Prepare[P] {
+	return func(p P, _ *Args) (*Prepared, error) {
+		return &Prepared{Run: func(c *Call) error { return run(p, c) }}, nil
+	}
+}
+
+// kernelKey names a slot for a kernel.
+type kernelKey struct {
+	kind device.Kind
+	tier device.Tier
+}
+
+// Prepare readies the fastest kernel up to the given tier for one set of operands on dev. On
+// hosts the reference kernel is the last resort; on other devices a missing kernel is an error.
+func (o *Op) Prepare(dev device.Device, tier device.Tier, params any, a *Args) (*Prepared, error) {
+	for t := int(tier); t >= 0; t-- {
+		prep := o.kernels[kernelKey{dev.Kind, device.Tier(t)}]
+		if prep == nil {
+			continue
+		}
+		k, err := prep(params, a)
+		if err == ErrUnsupported {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		return k.fill(a), nil
+	}
+	if dev.Kind != device.KindCPU {
+		t := dtype.Unknown
+		if len(a.In) > 0 {
+			t = a.In[0].DType
+		}
+		return nil, Errorf("", "no kernel for device %v and dtype %v", dev, t)
+	}
+	k, err := o.ref(params, a)
+	if err != nil {
+		return nil, err
+	}
+	return k.fill(a), nil
+}
+
+func (k *Prepared) fill(a *Args) *Prepared {
+	if k.Out == nil {
+		k.Out = a.Out
+	}
+	k.Threads = max(k.Threads, 1)
+	return k
+}
+
+// TensorOf wraps a Go slice as a dense operand; a shape left out is that of a vector.
+func TensorOf[T Element](data []T, shape ...int) Tensor {
+	s := dtype.Shape(shape)
+	if len(shape) == 0 {
+		s = dtype.Shape{len(data)}
+	}
+	return Tensor{Plain(TypeOf[T](), s), unsafe.Pointer(unsafe.SliceData(data))}
+}
+
+// Element is a Go type that arrays hold.
+type Element interface {
+	float32 | float64 | dtype.Half | dtype.BF16 | uint8 | int8 | int16 | uint16 | int32 | uint32 | int64 | uint64 | bool
+}
+
+// TypeOf returns the element type of T.
+func TypeOf[T Element]() dtype.Type {
+	switch any(*new(T)).(type) {
+	case float32:
+		return dtype.Float32
+	case float64:
+		return dtype.Float64
+	case dtype.Half:
+		return dtype.Float16
+	case dtype.BF16:
+		return dtype.BFloat16
+	case uint8:
+		return dtype.Uint8
+	case int8:
+		return dtype.Int8
+	case int16:
+		return dtype.Int16
+	case uint16:
+		return dtype.Uint16
+	case int32:
+		return dtype.Int32
+	case uint32:
+		return dtype.Uint32
+	case int64:
+		return dtype.Int64
+	case uint64:
+		return dtype.Uint64
+	}
+	return dtype.Bool
+}
+
+// Req says what happens to a gradient that has been computed.
+type Req uint8
+
+// The gradient requests, MXNet's grad_req.
+const (
+	ReqWrite Req = iota // it replaces the content of its array
+	ReqAdd              // it is added to the content of its array
+	ReqNull             // it is not computed
+)
+
+var reqNames = [...]string{ReqWrite: "write", ReqAdd: "add", ReqNull: "null"}
+
+// String returns write, add or null.
+func (r Req) String() string { return reqNames[r] }
+
+// ParseReq reads what Req.String writes.
+func ParseReq(s string) (Req, error) {
+	for r, n := range reqNames {
+		if n == s {
+			return Req(r), nil
+		}
+	}
+	return 0, Errorf("grad_req", "%q, want write, add or null", s)
+}

@@ -1,0 +1,142 @@
+package loss
+
+import (
+	"math"
+
+	"gomx/dtype"
+	"gomx/op"
+	"gomx/op/loop"
+)
+
+// RegressionParams configures LinearRegressionOutput, LogisticRegressionOutput and
+// MAERegressionOutput.
+type RegressionParams struct {
+	GradScale float64 `op:"grad_scale,zero" default:"1" doc:"factor of the gradient"`
+}
+
+// The regression heads and their gradients.
+var (
+	// LinearRegressionOutput passes data on and learns by squared error.
+	LinearRegressionOutput = op.Declare[RegressionParams]("LinearRegressionOutput")
+	// LogisticRegressionOutput is the sigmoid of data and learns by cross entropy.
+	LogisticRegressionOutput = op.Declare[RegressionParams]("LogisticRegressionOutput")
+	// MAERegressionOutput passes data on and learns by absolute error.
+	MAERegressionOutput = op.Declare[RegressionParams]("MAERegressionOutput")
+
+	// LinearRegressionGrad is the gradient of LinearRegressionOutput: from output and label to
+	// that of data.
+	LinearRegressionGrad = op.Declare[RegressionParams]("_backward_LinearRegressionOutput")
+	// LogisticRegressionGrad is the gradient of LogisticRegressionOutput.
+	LogisticRegressionGrad = op.Declare[RegressionParams]("_backward_LogisticRegressionOutput")
+	// MAERegressionGrad is the gradient of MAERegressionOutput.
+	MAERegressionGrad = op.Declare[RegressionParams]("_backward_MAERegressionOutput")
+)
+
+// regression is a regression head: its output as a function of data and the gradient by data as a
+// function of output and label.
+type regression struct {
+	head, grad op.Handle[RegressionParams]
+	identity   bool
+	value      func(x float64) float64
+	slope      func(y, label float64) float64
+	doc        string
+}
+
+func init() {
+	keep := func(x float64) float64 { return x }
+	residual := func(y, label float64) float64 { return y - label }
+	for _, r := range []regression{
+		{LinearRegressionOutput, LinearRegressionGrad, true, keep, residual,
+			`LinearRegressionOutput passes data on; its gradient is that of half the squared error.`},
+		{LogisticRegressionOutput, LogisticRegressionGrad, false, func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }, residual,
+			`LogisticRegressionOutput is the sigmoid of data; its gradient is that of the cross entropy.`},
+		{MAERegressionOutput, MAERegressionGrad, true, keep, func(y, label float64) float64 { return sign(y - label) },
+			`MAERegressionOutput passes data on; its gradient is that of the absolute error.`},
+	} {
+		r.define()
+	}
+}
+
+func (r regression) define() {
+	r.head.Define(op.Spec[RegressionParams]{
+		Doc: r.doc + `
+
+The gradient is (output - label), or its sign, times grad_scale divided by the number of outputs per
+sample; gradients flowing into the output are ignored. The label has as many elements as data.`,
+		Aliases:   []string{"_sparse_" + r.head.Name},
+		Inputs:    dataLabel[RegressionParams],
+		Infer:     inferRegression,
+		InferType: floatType[RegressionParams],
+		Grad: func(g *op.Grad, p RegressionParams) []op.Entry {
+			return []op.Entry{r.grad.Apply(p, g.Out(0), g.In(1)), {}}
+		},
+		Inplace:  [][2]int{{0, 0}},
+		Identity: r.identity,
+		Ignores:  []int{1},
+		Ref: func(_ RegressionParams, c *op.Call) error {
+			loop.Map(loop.Func1{F: r.value}, c.Out[0], c.In[0])
+			return nil
+		},
+	})
+	r.grad.Define(op.Spec[RegressionParams]{
+		Hidden:    true,
+		Inputs:    func(RegressionParams) []op.Input { return []op.Input{{Name: "output"}, {Name: "label"}} },
+		Infer:     inferRegression,
+		InferType: floatType[RegressionParams],
+		NoGrad:    "it is a gradient itself",
+		Inplace:   [][2]int{{0, 0}},
+		Ref: func(p RegressionParams, c *op.Call) error {
+			label := c.In[1]
+			label.Shape = c.In[0].Shape
+			scale := p.GradScale / float64(max(perSample(c.In[0].Shape), 1))
+			loop.Zip(loop.Func2{F: func(y, l float64) float64 { return scale * r.slope(y, l) }}, c.Out[0], c.In[0], label)
+			return nil
+		},
+	})
+}
+
+// perSample is the number of elements that share one index along the first axis.
+func perSample(s dtype.Shape) int {
+	if len(s) == 0 {
+		return 1
+	}
+	return s[1:].Size()
+}
+
+func sign(x float64) float64 {
+	switch {
+	case x > 0:
+		return 1
+	case x < 0:
+		return -1
+	}
+	return x
+}
+
+// inferRegression infers that output equals data in shape, and the label's shape from both: that
+// of data by default, a vector for data of one column.
+func inferRegression(_ RegressionParams, in, out []dtype.Shape) error {
+	if err := same("output", &in[0], &out[0]); err != nil {
+		return err
+	}
+	data := in[0]
+	switch {
+	case data == nil:
+		return nil
+	case in[1] == nil && len(data) == 2 && data[1] == 1:
+		in[1] = dtype.Shape{data[0]}
+	case in[1] == nil && data.Known():
+		in[1] = data.Clone()
+	case in[1] == nil:
+		return nil
+	case len(in[1]) == len(data):
+		if err := same("label", &in[0], &in[1]); err != nil {
+			return err
+		}
+		out[0] = in[0].Clone()
+	}
+	if n, m := in[0].Size(), in[1].Size(); n != -1 && m != -1 && n != m {
+		return op.Errorf("label", "shape %v, want as many elements as data of shape %v has", in[1], in[0])
+	}
+	return nil
+}

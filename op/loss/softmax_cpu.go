@@ -1,0 +1,57 @@
+//go:build cgo
+
+package loss
+
+import (
+	"gomx/device"
+	"gomx/device/cpu"
+	"gomx/dtype"
+	"gomx/op"
+	"gomx/op/attach"
+)
+
+func init() {
+	attach.TierC(SoftmaxOutput, func(p SoftmaxOutputParams, a *op.Args) (*op.Prepared, error) {
+		if !attach.AllOf(dtype.Float32, a.In[:1]) || !attach.AllOf(dtype.Float32, a.Out) {
+			return nil, op.ErrUnsupported
+		}
+		v, n := newClasses(p, a.In[0].Shape), a.Out[0].Shape.Size()
+		s := cpu.Softmax{Axis: cpu.Axis3{Outer: v.samples, N: v.count, Inner: v.inner}, Temperature: 1,
+			Threads: attach.Threads(a, device.Work{Bytes: attach.Bytes(a), Elems: float64(n)})}
+		return attach.Kernel(s.Threads, 0, func(c *op.Call) { s.Run(c.Out[0].Data, c.In[0].Data) }), nil
+	})
+	attach.TierC(SoftmaxOutputGrad, softmaxGradC)
+	attach.TierC(LinearRegressionOutput, attach.Unary[RegressionParams](cpu.Map{Op: cpu.Copy}))
+	attach.TierC(MAERegressionOutput, attach.Unary[RegressionParams](cpu.Map{Op: cpu.Copy}))
+	attach.TierC(LogisticRegressionOutput, attach.Unary[RegressionParams](cpu.Map{Op: cpu.Sigmoid}))
+	for _, h := range []op.Handle[RegressionParams]{LinearRegressionGrad, LogisticRegressionGrad} {
+		attach.TierC(h, func(p RegressionParams, a *op.Args) (*op.Prepared, error) {
+			scale := float32(p.GradScale / float64(max(perSample(a.In[0].Shape), 1)))
+			return attach.Zip(a, cpu.Zip{Op: cpu.AXPBY, S: scale, T: -scale})
+		})
+	}
+	attach.TierC(MakeLoss, attach.Unary[MakeLossParams](cpu.Map{Op: cpu.Copy}))
+	for _, h := range []op.Handle[op.NoParams]{AsLoss, BlockGrad} {
+		attach.TierC(h, attach.Unary[op.NoParams](cpu.Map{Op: cpu.Copy}))
+	}
+}
+
+// softmaxGradC serves labels that hold class numbers.
+func softmaxGradC(p SoftmaxOutputParams, a *op.Args) (*op.Prepared, error) {
+	if !attach.Float32(a) || a.In[1].Shape.Equal(a.In[0].Shape) || p.OutGrad {
+		return nil, op.ErrUnsupported
+	}
+	v := newClasses(p, a.In[0].Shape)
+	s := cpu.SoftmaxLoss{Axis: cpu.Axis3{Outer: v.samples, N: v.count, Inner: v.inner}, Ignore: int(p.IgnoreLabel.Value()),
+		UseIgnore: p.UseIgnore, Valid: p.Normalization == "valid", Smooth: float32(p.SmoothAlpha),
+		Threads: attach.Threads(a, device.Work{Bytes: attach.Bytes(a)})}
+	scale := p.GradScale
+	if p.MultiOutput {
+		s.Smooth = 0
+	}
+	if !s.Valid {
+		scale = v.scale(p, make([]float64, a.In[1].Shape.Size()))
+	}
+	s.Scale = float32(scale)
+	return attach.Kernel(s.Threads, 0, func(c *op.Call) { s.RunGrad(c.Out[0].Data, c.In[0].Data, c.In[1].Data) }), nil
+}

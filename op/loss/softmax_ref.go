@@ -1,0 +1,122 @@
+package loss
+
+import (
+	"math"
+	"slices"
+
+	"gomx/dtype"
+	"gomx/op"
+	"gomx/op/loop"
+)
+
+// classes sees an array as (samples, count, inner): the classes of a sample lie inner apart.
+type classes struct{ samples, count, inner int }
+
+func newClasses(p SoftmaxOutputParams, s dtype.Shape) classes {
+	switch {
+	case p.MultiOutput:
+		return classes{s[0], s[1], s[2:].Size()}
+	case p.PreserveShape:
+		return classes{s[:len(s)-1].Size(), s[len(s)-1], 1}
+	}
+	return classes{s[0], s[1:].Size(), 1}
+}
+
+// each visits every position that has a distribution over classes: its number, and where the
+// probability of class 0 is.
+func (v classes) each(f func(i, at int)) {
+	for s := range v.samples {
+		for k := range v.inner {
+			f(s*v.inner+k, s*v.count*v.inner+k)
+		}
+	}
+}
+
+func softmaxRef(p SoftmaxOutputParams, c *op.Call) error {
+	v, x := newClasses(p, c.In[0].Shape), loop.Floats(c.In[0])
+	v.each(func(_, at int) {
+		top, sum := math.Inf(-1), 0.0
+		for k := range v.count {
+			top = math.Max(top, x[at+k*v.inner])
+		}
+		for k := range v.count {
+			e := math.Exp(x[at+k*v.inner] - top)
+			x[at+k*v.inner] = e
+			sum += e
+		}
+		for k := range v.count {
+			x[at+k*v.inner] /= sum
+		}
+	})
+	loop.Store(c.Out[0], 0, x)
+	return nil
+}
+
+func softmaxGradRef(p SoftmaxOutputParams, c *op.Call) error {
+	out, label := loop.Floats(c.In[0]), loop.Floats(c.In[1])
+	y := slices.Clone(out)
+	scale := p.GradScale
+	if c.In[1].Shape.Equal(c.In[0].Shape) {
+		for i := range y {
+			y[i] -= label[i]
+		}
+	} else {
+		v := newClasses(p, c.In[0].Shape)
+		v.each(func(i, at int) { v.target(p, y, at, label[i]) })
+		scale = v.scale(p, label)
+	}
+	for i := range y {
+		y[i] *= scale
+		if p.OutGrad {
+			y[i] *= out[i]
+		}
+	}
+	loop.Store(c.Out[0], 0, y)
+	return nil
+}
+
+// target subtracts the wanted distribution from the one at position at. A label that is no class
+// subtracts nothing.
+func (v classes) target(p SoftmaxOutputParams, y []float64, at int, label float64) {
+	ignored := p.UseIgnore && int(label) == int(p.IgnoreLabel.Value())
+	alpha := p.SmoothAlpha
+	if p.MultiOutput {
+		alpha = 0
+	}
+	for k := range v.count {
+		i := at + k*v.inner
+		switch {
+		case ignored:
+			y[i] = 0
+		case k == int(label):
+			y[i] -= 1 - alpha
+		default:
+			y[i] -= alpha / float64(max(v.count-1, 1))
+		}
+	}
+}
+
+// scale is what the gradient is multiplied by. Without normalization by valid labels, positions
+// inside a sample share one unit.
+func (v classes) scale(p SoftmaxOutputParams, label []float64) float64 {
+	s := p.GradScale
+	if p.Normalization != "valid" {
+		s /= float64(v.inner)
+	}
+	switch p.Normalization {
+	case "batch":
+		if p.MultiOutput {
+			return s / float64(max(v.samples, 1))
+		}
+		s /= float64(max(len(label), 1))
+	case "valid":
+		valid := 0
+		for _, l := range label {
+			if int(l) != int(p.IgnoreLabel.Value()) {
+				valid++
+			}
+		}
+		s /= float64(max(valid, 1))
+	}
+	return s
+}

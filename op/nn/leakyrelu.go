@@ -1,0 +1,305 @@
+package nn
+
+import (
+	"math"
+
+	"gomx/dtype"
+	"gomx/op"
+	"gomx/op/loop"
+	"gomx/op/philox"
+)
+
+// LeakyReLUParams configures LeakyReLU.
+type LeakyReLUParams struct {
+	ActType    string          `op:"act_type" default:"leaky" enum:"rrelu|leaky|prelu|elu|selu|gelu" doc:"the function"`
+	Slope      op.Opt[float64] `op:"slope" default:"0.25" doc:"slope of leaky and elu for negative values"`
+	LowerBound op.Opt[float64] `op:"lower_bound" default:"0.125" doc:"least slope of rrelu"`
+	UpperBound op.Opt[float64] `op:"upper_bound" default:"0.334" doc:"greatest slope of rrelu"`
+}
+
+// LeakyReLU is the family of rectifiers that let something of negative values through.
+var LeakyReLU = op.Declare[LeakyReLUParams]("LeakyReLU")
+
+// LeakyReLUGrad is the gradient of LeakyReLU: from the gradient of the output, what the forward
+// operator saved (saved names it) and prelu's gamma to the gradients of data and gamma.
+var LeakyReLUGrad = op.Declare[LeakyReLUParams]("_backward_LeakyReLU")
+
+func init() {
+	LeakyReLU.Define(op.Spec[LeakyReLUParams]{
+		Doc: `LeakyReLU passes positive values on and bends negative ones.
+
+leaky multiplies them by slope; prelu by the learned gamma, one per channel or a single one; rrelu
+by a slope drawn between lower_bound and upper_bound for each element in training, by the middle
+of both otherwise; elu gives slope·(exp(x)-1); selu is elu scaled to keep mean and variance; gelu
+is x·Φ(x) for all x, with the normal distribution Φ. The gradient of selu for negative values is
+scale·(alpha + y), as MXNet has it, where the derivative would be scale·alpha + y.`,
+		Aliases: []string{"_npx_leaky_relu"},
+		GoName:  "LeakyReLU",
+		Inputs: func(p LeakyReLUParams) []op.Input {
+			if p.ActType != "prelu" {
+				return []op.Input{{Name: "data"}}
+			}
+			return []op.Input{{Name: "data"}, {Name: "gamma", Role: op.Param, Init: `["Constant", {"value": 0.25}]`}}
+		},
+		Outputs: func(p LeakyReLUParams) []string {
+			if p.ActType == "rrelu" {
+				return []string{"output", "mask"}
+			}
+			return []string{"output"}
+		},
+		Infer:     inferLeaky,
+		InferType: floatType[LeakyReLUParams],
+		Grad: func(g *op.Grad, p LeakyReLUParams) []op.Entry {
+			in := []op.Entry{g.Head(0), leakySaved(g, p)}
+			if p.ActType == "prelu" {
+				in = append(in, g.In(1))
+			}
+			return g.Each(LeakyReLUGrad.Node(p, in...))
+		},
+		Inplace: [][2]int{{0, 0}},
+		Random:  true,
+		Ref:     leakyRef,
+	})
+	LeakyReLUGrad.Define(op.Spec[LeakyReLUParams]{
+		Hidden: true,
+		Inputs: func(p LeakyReLUParams) []op.Input {
+			in := []op.Input{{Name: "out_grad"}, {Name: "saved"}, {Name: "gamma"}}
+			if p.ActType != "prelu" {
+				return in[:2]
+			}
+			return in
+		},
+		Outputs: func(p LeakyReLUParams) []string {
+			if p.ActType == "prelu" {
+				return []string{"data", "gamma"}
+			}
+			return []string{"data"}
+		},
+		Infer:     inferLeakyGrad,
+		InferType: floatType[LeakyReLUParams],
+		NoGrad:    "it is a gradient itself",
+		Inplace:   [][2]int{{0, 0}},
+		Ref:       leakyGradRef,
+	})
+}
+
+// leakySaved is what the gradient reads: the data, rrelu's mask of slopes, or the output where
+// that tells the slope as well, so that the data need not be kept.
+func leakySaved(g *op.Grad, p LeakyReLUParams) op.Entry {
+	switch {
+	case p.ActType == "rrelu":
+		return g.Out(1)
+	case p.ActType == "selu", (p.ActType == "elu" || p.ActType == "leaky") && p.Slope.Value() >= 0:
+		return g.Out(0)
+	}
+	return g.In(0)
+}
+
+func inferLeaky(p LeakyReLUParams, in, out []dtype.Shape) error {
+	for i := range out {
+		if err := same("output", &in[0], &out[i]); err != nil {
+			return err
+		}
+	}
+	if p.ActType != "prelu" || in[0] == nil {
+		return nil
+	}
+	if in[1] == nil {
+		in[1] = dtype.Shape{1}
+		if len(in[0]) > 1 {
+			in[1][0] = in[0][1]
+		}
+		return nil
+	}
+	return checkGamma(in[0], &in[1])
+}
+
+// checkGamma accepts one slope, one per channel, or an array that broadcasts to data.
+func checkGamma(data dtype.Shape, gamma *dtype.Shape) error {
+	g := *gamma
+	if len(g) == 1 && len(data) > 1 {
+		g = gammaShape(g, len(data))
+	}
+	ok := len(g) == len(data)
+	for i := 0; ok && i < len(g); i++ {
+		ok = g[i] == 1 || g[i] == -1 || data[i] == -1 || g[i] == data[i]
+	}
+	if !ok {
+		return op.Errorf("gamma", "shape %v, want one slope, one per channel or the shape of data %v", *gamma, data)
+	}
+	return nil
+}
+
+// gammaShape lays gamma over data with rank axes: a vector runs along the channels.
+func gammaShape(gamma dtype.Shape, rank int) dtype.Shape {
+	if len(gamma) != 1 || rank < 2 {
+		return gamma
+	}
+	s := make(dtype.Shape, rank)
+	for i := range s {
+		s[i] = 1
+	}
+	s[1] = gamma[0]
+	return s
+}
+
+func inferLeakyGrad(p LeakyReLUParams, in, out []dtype.Shape) error {
+	data := in[0]
+	for _, s := range []*dtype.Shape{&in[1], &out[0]} {
+		if err := same("gradient", &data, s); err != nil {
+			return err
+		}
+	}
+	in[0], in[1], out[0] = data, data.Clone(), data.Clone()
+	if p.ActType != "prelu" {
+		return nil
+	}
+	if err := same("gamma", &in[2], &out[1]); err != nil {
+		return err
+	}
+	fin, fout := []dtype.Shape{data.Clone(), in[2]}, []dtype.Shape{data.Clone()}
+	if err := inferLeaky(p, fin, fout); err != nil {
+		return err
+	}
+	in[2], out[1] = fin[1], fin[1].Clone()
+	return nil
+}
+
+// The constants of selu (Klambauer et al. 2017, Self-Normalizing Neural Networks).
+const (
+	seluAlpha = 1.6732632423543772848170429916717
+	seluScale = 1.0507009873554804934193349852946
+)
+
+// leakyValue returns the function of one element for types without further operands.
+func leakyValue(p LeakyReLUParams) func(x float64) float64 {
+	slope := p.Slope.Value()
+	switch p.ActType {
+	case "gelu":
+		return func(x float64) float64 { return 0.5 * x * (1 + math.Erf(x/math.Sqrt2)) }
+	case "selu":
+		return func(x float64) float64 {
+			if x > 0 {
+				return seluScale * x
+			}
+			return seluScale * seluAlpha * math.Expm1(x)
+		}
+	case "elu":
+		return func(x float64) float64 {
+			if x > 0 {
+				return x
+			}
+			return slope * math.Expm1(x)
+		}
+	case "rrelu":
+		slope = (p.LowerBound.Value() + p.UpperBound.Value()) / 2
+	}
+	return func(x float64) float64 { return bend(x, slope) }
+}
+
+func bend(x, slope float64) float64 {
+	if x > 0 {
+		return x
+	}
+	return slope * x
+}
+
+func leakyRef(p LeakyReLUParams, c *op.Call) error {
+	switch p.ActType {
+	case "prelu":
+		gamma := c.In[1]
+		gamma.Shape = gammaShape(gamma.Shape, len(c.In[0].Shape))
+		loop.Zip(loop.Func2{F: bend}, c.Out[0], c.In[0], gamma)
+	case "rrelu":
+		rrelu(p, c)
+	default:
+		loop.Map(loop.Func1{F: leakyValue(p)}, c.Out[0], c.In[0])
+	}
+	return nil
+}
+
+// rrelu stores the slope of every element as mask, one for positive elements.
+func rrelu(p LeakyReLUParams, c *op.Call) {
+	lo, hi := p.LowerBound.Value(), p.UpperBound.Value()
+	x := loop.Floats(c.In[0])
+	mask := make([]float64, len(x))
+	if c.Train {
+		philox.Uniform(mask, c.Seed, 0)
+	}
+	for i, v := range x {
+		slope := (lo + hi) / 2
+		if c.Train {
+			slope = lo + (hi-lo)*mask[i]
+		}
+		x[i], mask[i] = bend(v, slope), step(v, slope)
+	}
+	store(c.Out[0], x)
+	store(c.Out[1], mask)
+}
+
+// leakySlope returns the derivative in terms of what leakySaved names.
+func leakySlope(p LeakyReLUParams) func(v float64) float64 {
+	slope := p.Slope.Value()
+	switch p.ActType {
+	case "rrelu":
+		return func(mask float64) float64 { return mask }
+	case "gelu":
+		return func(x float64) float64 {
+			return 0.5*(1+math.Erf(x/math.Sqrt2)) + x*math.Exp(-0.5*x*x)/math.Sqrt(2*math.Pi)
+		}
+	case "selu":
+		return func(y float64) float64 {
+			if y > 0 {
+				return seluScale
+			}
+			return seluScale * (seluAlpha + y) // MXNet adds the scaled output, the derivative needs the unscaled one
+		}
+	case "elu":
+		return func(v float64) float64 {
+			switch {
+			case v > 0:
+				return 1
+			case slope < 0:
+				return slope * math.Exp(v)
+			}
+			return slope + v
+		}
+	}
+	return func(v float64) float64 { return step(v, slope) }
+}
+
+// step is 1 for positive v, slope otherwise.
+func step(v, slope float64) float64 {
+	if v > 0 {
+		return 1
+	}
+	return slope
+}
+
+func leakyGradRef(p LeakyReLUParams, c *op.Call) error {
+	if p.ActType == "prelu" {
+		preluGrad(c)
+		return nil
+	}
+	slope := leakySlope(p)
+	loop.Zip(loop.Func2{F: func(g, v float64) float64 { return g * slope(v) }}, c.Out[0], c.In[0], c.In[1])
+	return nil
+}
+
+// preluGrad sums the gradient of a slope over all elements that it bends.
+func preluGrad(c *op.Call) {
+	dy, x, gamma := loop.Floats(c.In[0]), loop.Floats(c.In[1]), loop.Floats(c.In[2])
+	dgamma := make([]float64, len(gamma))
+	shape := c.In[1].Shape
+	along := loop.Broadcast(gammaShape(c.In[2].Shape, len(shape)), shape)
+	loop.Walk(shape, func(n int, off, by []int) {
+		for i := range n {
+			a, k := off[0]+i*by[0], off[1]+i*by[1]
+			if x[a] <= 0 {
+				dgamma[k] += dy[a] * x[a]
+			}
+			dy[a] *= step(x[a], gamma[k])
+		}
+	}, shape.Strides(), along)
+	_ = storeWanted(c, dy, dgamma)
+}

@@ -1,0 +1,60 @@
+//go:build cgo
+
+package nn
+
+import (
+	"unsafe"
+
+	"gomx/device"
+	"gomx/device/cpu"
+	"gomx/dtype"
+	"gomx/op"
+	"gomx/op/attach"
+)
+
+var poolTypes = map[string]cpu.PoolType{"max": cpu.PoolMax, "avg": cpu.PoolAvg, "sum": cpu.PoolSum, "lp": cpu.PoolLp}
+
+func init() {
+	attach.TierC(Pooling, func(p PoolingParams, a *op.Args) (*op.Prepared, error) {
+		k, threads, err := poolC(p, a, a.In[0].Shape, a.Out[0].Shape)
+		if err != nil {
+			return nil, err
+		}
+		return attach.Kernel(threads, 0, func(c *op.Call) { k.Run(c.Out[0].Data, c.In[0].Data) }), nil
+	})
+	back := func(p PoolingParams, a *op.Args) (*op.Prepared, error) {
+		k, threads, err := poolC(p, a, a.Out[0].Shape, a.In[0].Shape)
+		if err != nil {
+			return nil, err
+		}
+		return attach.Kernel(threads, 0, func(c *op.Call) {
+			var x, y unsafe.Pointer
+			if len(c.In) > 2 {
+				x, y = c.In[1].Data, c.In[2].Data
+			}
+			k.RunGrad(c.Out[0].Data, c.In[0].Data, x, y)
+		}), nil
+	}
+	attach.TierC(PoolingGrad, back)
+	attach.TierC(PoolingSumGrad, back)
+}
+
+// poolC prepares pooling of data to output, channels first.
+func poolC(p PoolingParams, a *op.Args, data, output dtype.Shape) (*cpu.Pool, int, error) {
+	channel, _ := poolLayout(p, len(data))
+	if channel != 1 || !attach.AllOf(dtype.Float32, a.In[:1]) || !attach.AllOf(dtype.Float32, a.Out) {
+		return nil, 0, op.ErrUnsupported
+	}
+	if p.GlobalPool {
+		p.Kernel, p.Stride, p.Pad = data[2:], nil, nil
+	}
+	axes := len(data) - 2
+	s := cpu.PoolSpec{Type: poolTypes[p.PoolType], Planes: data[0] * data[1], In: data[2:], Out: output[2:], Kernel: p.Kernel,
+		Stride: make([]int, axes), Pad: make([]int, axes), IncludePad: p.CountIncludePad.Or(true), P: p.PValue.Or(1)}
+	for i := range axes {
+		s.Stride[i], s.Pad[i] = at(p.Stride, i, 1), at(p.Pad, i, 0)
+	}
+	reads := float64(output.Size()) * float64(dtype.Shape(p.Kernel).Size())
+	s.Threads = attach.Threads(a, device.Work{Bytes: attach.Bytes(a) + 4*reads})
+	return cpu.NewPool(s), s.Threads, nil
+}

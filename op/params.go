@@ -1,0 +1,310 @@
+package op
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// ParamSpec describes one parameter of an operator, as its struct tags declare it:
+//
+//	Kernel []int `op:"kernel,required" doc:"window (h, w)"`
+//	Eps    float64 `op:"eps" default:"0.001" min:"0" doc:"added to the variance"`
+//	NoBias bool `op:"no_bias" doc:"leave the bias out"`
+//	NoFlatten bool `op:"flatten,not"`       // MXNet's flatten, true by default, stored negated
+//	Beta float64 `op:"beta,zero" default:"1"` // a zero field means the default, zero cannot be asked for
+//
+// A field left at its zero value takes the default. Where zero is legal and not the default the
+// field must be an Opt. Options after the name: required, not, zero, auto (set from the number of
+// inputs).
+type ParamSpec struct {
+	Name     string   // MXNet's attribute name
+	Field    string   // Go field
+	GoType   string   // type of the field
+	Default  string   // in MXNet's spelling; empty when required, "None" for an unset Opt
+	Enum     []string // legal spellings of a string
+	Doc      string
+	Required bool
+	Not      bool // stored negated
+	Auto     bool // number of inputs
+	min      *float64
+	index    int
+}
+
+// schema is what reflection learns of a parameter struct once, at Declare.
+type schema struct {
+	typ    reflect.Type
+	params []ParamSpec
+	byName map[string]int
+}
+
+func newSchema(opName string, typ reflect.Type) *schema {
+	s := &schema{typ: typ, byName: map[string]int{}}
+	if typ.Kind() != reflect.Struct {
+		panic(fmt.Sprintf("op: %s: parameters are a %s, want a struct", opName, typ))
+	}
+	for i := range typ.NumField() {
+		f := typ.Field(i)
+		if f.Anonymous || f.Tag.Get("op") == "" {
+			panic(fmt.Sprintf("op: %s: field %s has no op tag", opName, f.Name))
+		}
+		p := newParam(f, i)
+		if msg := s.check(&p, f); msg != "" {
+			panic(fmt.Sprintf("op: %s: parameter %s: %s", opName, p.Name, msg))
+		}
+		s.byName[p.Name] = len(s.params)
+		s.params = append(s.params, p)
+	}
+	return s
+}
+
+func newParam(f reflect.StructField, index int) ParamSpec {
+	name, options, _ := strings.Cut(f.Tag.Get("op"), ",")
+	opts := strings.Split(options, ",")
+	p := ParamSpec{Name: name, Field: f.Name, GoType: f.Type.String(), Doc: f.Tag.Get("doc"), index: index,
+		Default: f.Tag.Get("default"), Required: slices.Contains(opts, "required"),
+		Not: slices.Contains(opts, "not"), Auto: slices.Contains(opts, "auto")}
+	if e := f.Tag.Get("enum"); e != "" {
+		p.Enum = strings.Split(e, "|")
+	}
+	if m, ok := f.Tag.Lookup("min"); ok {
+		v, err := strconv.ParseFloat(m, 64)
+		if err != nil {
+			panic("op: parameter " + name + ": min tag " + strconv.Quote(m) + " is not a number")
+		}
+		p.min = &v
+	}
+	return p
+}
+
+// check fills in a missing default and reports what is wrong with the declaration. A default
+// that the zero value cannot express needs an Opt, a lower bound above zero, or the zero option.
+func (s *schema) check(p *ParamSpec, f reflect.StructField) string {
+	if _, dup := s.byName[p.Name]; dup {
+		return "declared twice"
+	}
+	v := reflect.New(f.Type)
+	_, isOpt := v.Interface().(optional)
+	switch {
+	case p.Required || p.Auto:
+		return ""
+	case p.Default == "" && p.Not:
+		p.Default = "True"
+	case p.Default == "":
+		p.Default = formatValue(v.Interface())
+	}
+	if err := parseValue(v.Interface(), p.Default); err != nil {
+		return "default " + err.Error()
+	}
+	zeroLegal := p.min == nil || *p.min <= 0
+	if len(p.Enum) > 0 || f.Type.Kind() == reflect.Slice && len(p.Default) > 2 {
+		zeroLegal = false // the empty string and the nil slice mean "default"
+	}
+	if strings.Contains(f.Tag.Get("op"), ",zero") || p.Not {
+		zeroLegal = false
+	}
+	if zeroLegal && !isOpt && !v.Elem().IsZero() && f.Type.Kind() != reflect.Slice {
+		return fmt.Sprintf("default %s is not zero but zero is legal: use op.Opt[%s]", p.Default, f.Type)
+	}
+	return ""
+}
+
+// normalize replaces fields at their zero value by their defaults and checks bounds; v is an
+// addressable struct.
+func (s *schema) normalize(v reflect.Value) error {
+	for i := range s.params {
+		p := &s.params[i]
+		f := v.Field(p.index)
+		if err := p.normalize(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *ParamSpec) normalize(f reflect.Value) error {
+	ptr := f.Addr().Interface()
+	if o, ok := ptr.(optional); ok && !o.given() && p.Default != "" && p.Default != "None" {
+		return parseValue(ptr, p.Default)
+	}
+	if o, ok := ptr.(optional); ok && !o.isSet() && (p.Default == "" || p.Default == "None") {
+		f.SetZero() // None is what the default says anyway
+	}
+	zero := f.IsZero()
+	if p.Required && zero && (f.Kind() == reflect.Slice || f.Kind() == reflect.String) {
+		return Errorf(p.Name, "missing, it has no default")
+	}
+	if zero && !p.Required && !p.Auto && !p.Not && f.Kind() != reflect.Struct {
+		if err := parseValue(ptr, p.Default); err != nil {
+			return Errorf(p.Name, "%v", err)
+		}
+	}
+	return p.bounds(ptr)
+}
+
+func (p *ParamSpec) bounds(ptr any) error {
+	if o, ok := ptr.(optional); ok {
+		if !o.isSet() {
+			return nil
+		}
+		ptr = o.target()
+	}
+	if s, ok := ptr.(*string); ok && len(p.Enum) > 0 && !slices.Contains(p.Enum, *s) {
+		return Errorf(p.Name, "%q, want one of %s", *s, strings.Join(p.Enum, ", "))
+	}
+	if p.min == nil {
+		return nil
+	}
+	var got float64
+	switch v := ptr.(type) {
+	case *int:
+		got = float64(*v)
+	case *float64:
+		got = *v
+	default:
+		return nil
+	}
+	if got < *p.min || math.IsNaN(got) {
+		return Errorf(p.Name, "%v, want at least %v", got, *p.min)
+	}
+	return nil
+}
+
+// parse builds a normalized parameter struct from MXNet's attribute strings. Keys of the form
+// __key__ are not parameters; other unknown keys are errors.
+func (s *schema) parse(attrs map[string]string) (any, error) {
+	v := reflect.New(s.typ).Elem()
+	given := make([]bool, len(s.params))
+	for key, text := range attrs {
+		if strings.HasPrefix(key, "__") && strings.HasSuffix(key, "__") {
+			continue
+		}
+		i, ok := s.byName[key]
+		if !ok {
+			return nil, Errorf(key, "unknown attribute, want one of %s", strings.Join(s.names(), ", "))
+		}
+		p := &s.params[i]
+		f := v.Field(p.index)
+		if err := parseValue(f.Addr().Interface(), text); err != nil {
+			return nil, Errorf(key, "%v", err)
+		}
+		if p.Not {
+			f.SetBool(!f.Bool())
+		}
+		given[i] = true
+	}
+	for i := range s.params {
+		if p := &s.params[i]; p.Required && !given[i] {
+			return nil, Errorf(p.Name, "missing, it has no default")
+		}
+	}
+	if err := s.finish(v, given); err != nil {
+		return nil, err
+	}
+	return v.Interface(), nil
+}
+
+// finish normalizes parsed parameters, keeping explicit zeros as they were given.
+func (s *schema) finish(v reflect.Value, given []bool) error {
+	for i := range s.params {
+		p := &s.params[i]
+		f := v.Field(p.index)
+		if given[i] && f.IsZero() {
+			if err := p.bounds(f.Addr().Interface()); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := p.normalize(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *schema) names() []string {
+	names := make([]string, len(s.params))
+	for i, p := range s.params {
+		names[i] = p.Name
+	}
+	return names
+}
+
+// format writes the parameters that differ from their defaults, as symbol JSON has them.
+func (s *schema) format(params any) map[string]string {
+	v := reflect.New(s.typ).Elem()
+	v.Set(reflect.ValueOf(params))
+	attrs := map[string]string{}
+	for i := range s.params {
+		p := &s.params[i]
+		f := v.Field(p.index)
+		text := formatValue(f.Addr().Interface())
+		if p.Not {
+			text = formatBool(!f.Bool())
+		}
+		if p.Required || p.Auto || text != p.Default && !sameValue(f, text, p.Default) {
+			attrs[p.Name] = text
+		}
+	}
+	return attrs
+}
+
+// sameValue reports whether two spellings parse to one value of f's type.
+func sameValue(f reflect.Value, a, b string) bool {
+	x, y := reflect.New(f.Type()), reflect.New(f.Type())
+	if parseValue(x.Interface(), a) != nil || parseValue(y.Interface(), b) != nil {
+		return false
+	}
+	return reflect.DeepEqual(x.Elem().Interface(), y.Elem().Interface())
+}
+
+// setAuto stores the number of inputs in the parameter declared auto, if there is one.
+func (s *schema) setAuto(params any, n int) any {
+	for i := range s.params {
+		if s.params[i].Auto {
+			v := reflect.New(s.typ).Elem()
+			v.Set(reflect.ValueOf(params))
+			v.Field(s.params[i].index).SetInt(int64(n))
+			return v.Interface()
+		}
+	}
+	return params
+}
+
+// appendKey appends an encoding of params that is equal for equal parameters only.
+func (s *schema) appendKey(b []byte, params any) []byte {
+	return appendValue(b, reflect.ValueOf(params))
+}
+
+func appendValue(b []byte, v reflect.Value) []byte {
+	switch v.Kind() {
+	case reflect.Bool:
+		if v.Bool() {
+			return append(b, 1)
+		}
+		return append(b, 0)
+	case reflect.Int, reflect.Int8:
+		return binary.AppendVarint(b, v.Int())
+	case reflect.Float64:
+		return binary.LittleEndian.AppendUint64(b, math.Float64bits(v.Float()))
+	case reflect.String:
+		b = binary.AppendVarint(b, int64(v.Len()))
+		return append(b, v.String()...)
+	case reflect.Slice:
+		b = binary.AppendVarint(b, int64(v.Len()))
+		for i := range v.Len() {
+			b = appendValue(b, v.Index(i))
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			b = appendValue(b, v.Field(i))
+		}
+	default:
+		panic("op: parameter of kind " + v.Kind().String())
+	}
+	return b
+}

@@ -1,0 +1,85 @@
+package prim
+
+import (
+	"strconv"
+
+	"gomx/op"
+	"gomx/op/loop"
+)
+
+// AddNParams are the parameters of AddN.
+type AddNParams struct {
+	NumArgs int `op:"num_args,auto" doc:"number of inputs"`
+}
+
+// AddN sums any number of arrays.
+var AddN = op.Declare[AddNParams]("add_n")
+
+// GradAdd adds two gradients of one array.
+var GradAdd = op.Declare[op.NoParams]("_grad_add")
+
+func init() {
+	AddN.Define(op.Spec[AddNParams]{
+		Doc:      "AddN computes the sum of arrays of one shape. Known as ElementWiseSum too.",
+		Aliases:  []string{"ElementWiseSum", "_sparse_ElementWiseSum", "_sparse_add_n"},
+		Inputs:   func(p AddNParams) []op.Input { return args(p.NumArgs) },
+		Variadic: true,
+		Infer:    op.SameShape[AddNParams],
+		Inplace:  [][2]int{{0, 0}},
+		Grad: func(g *op.Grad, p AddNParams) []op.Entry {
+			in := make([]op.Entry, p.NumArgs)
+			for i := range in {
+				in[i] = g.Head(0)
+			}
+			return in
+		},
+		Ref: addN,
+	})
+	GradAdd.Define(op.Spec[op.NoParams]{
+		Doc:     "GradAdd computes a + b. It is elemwise_add under the name that sums of gradients have in saved graphs.",
+		Inputs:  Inputs[op.NoParams]("lhs", "rhs"),
+		Infer:   op.SameShape[op.NoParams],
+		Inplace: [][2]int{{0, 0}, {1, 0}},
+		Grad: func(g *op.Grad, _ op.NoParams) []op.Entry {
+			return []op.Entry{g.Head(0), g.Head(0)}
+		},
+		Ref: func(_ op.NoParams, c *op.Call) error { return addN(AddNParams{}, c) },
+	})
+}
+
+// args names the inputs of variadic operators as MXNet does.
+func args(n int) []op.Input {
+	in := make([]op.Input, n)
+	for i := range in {
+		in[i].Name = "arg" + strconv.Itoa(i)
+	}
+	return in
+}
+
+func addN(_ AddNParams, c *op.Call) error {
+	out := c.Out[0]
+	size := out.Shape.Size()
+	for at := 0; at < size; at += loop.Block {
+		n := min(loop.Block, size-at)
+		if loop.Exact(out.DType) {
+			var sum, x [loop.Block]int64
+			for _, in := range c.In {
+				loop.LoadInt(x[:n], in, at, 1)
+				for k, v := range x[:n] {
+					sum[k] += v
+				}
+			}
+			loop.StoreInt(out, at, sum[:n])
+			continue
+		}
+		var sum, x [loop.Block]float64
+		for _, in := range c.In {
+			loop.Load(x[:n], in, at, 1)
+			for k, v := range x[:n] {
+				sum[k] += v
+			}
+		}
+		loop.Store(out, at, sum[:n])
+	}
+	return nil
+}

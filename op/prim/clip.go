@@ -1,0 +1,56 @@
+package prim
+
+import (
+	"gomx/op"
+	"gomx/op/loop"
+)
+
+// ClipParams are the parameters of Clip.
+type ClipParams struct {
+	AMin float64 `op:"a_min,required" doc:"lower bound"`
+	AMax float64 `op:"a_max,required" doc:"upper bound"`
+}
+
+// Clip limits elements to a range.
+var Clip = op.Declare[ClipParams]("clip")
+
+// clipMask is one where Clip passes its input on, zero elsewhere.
+var clipMask = op.Declare[ClipParams]("_clip_mask")
+
+func init() {
+	Clip.Define(op.Spec[ClipParams]{
+		Doc:     "Clip limits elements to the range from a_min to a_max; NaN stays. The gradient flows where an element lies within the range, its ends included.",
+		Aliases: []string{"_npi_clip", "_sparse_clip"},
+		Infer:   op.SameShape[ClipParams],
+		Inplace: [][2]int{{0, 0}},
+		Grad: func(g *op.Grad, p ClipParams) []op.Entry {
+			return []op.Entry{mul(g.Head(0), clipMask.Apply(p, g.In(0)))}
+		},
+		Ref: clipRef,
+	})
+	clipMask.Define(op.Spec[ClipParams]{
+		Hidden:  true,
+		Infer:   op.SameShape[ClipParams],
+		Inplace: [][2]int{{0, 0}},
+		Grad:    ZeroGrad[ClipParams],
+		Ref: func(p ClipParams, c *op.Call) error {
+			lo, hi := round(c.In[0].DType, p.AMin), round(c.In[0].DType, p.AMax)
+			loop.Map(loop.Func1{F: func(x float64) float64 { return bit[float64](x >= lo && x <= hi) }}, c.Out[0], c.In[0])
+			return nil
+		},
+	})
+}
+
+func clipRef(p ClipParams, c *op.Call) error {
+	lo, hi := round(c.In[0].DType, p.AMin), round(c.In[0].DType, p.AMax)
+	loop.Map(loop.Func1{F: func(x float64) float64 {
+		switch {
+		case x > hi:
+			return hi
+		case x < lo:
+			return lo
+		}
+		return x
+	}, I: func(x int64) int64 { return max(int64(lo), min(x, int64(hi))) }}, c.Out[0], c.In[0])
+	return nil
+}

@@ -1,0 +1,65 @@
+package prim
+
+import (
+	"gomx/dtype"
+	"gomx/op"
+	"gomx/op/loop"
+)
+
+// The operators that pass their input on, or only its shape.
+var (
+	Identity             = op.Declare[op.NoParams]("_copy")
+	IdentityWithAttrLike = op.Declare[op.NoParams]("_identity_with_attr_like_rhs")
+	ZerosLike            = op.Declare[op.NoParams]("zeros_like")
+	OnesLike             = op.Declare[op.NoParams]("ones_like")
+)
+
+func init() {
+	Identity.Define(op.Spec[op.NoParams]{
+		Doc:      "Identity passes its input on. MXNet's identity, registered as _copy.",
+		GoName:   "Identity",
+		Aliases:  []string{"identity"},
+		Infer:    op.SameShape[op.NoParams],
+		Identity: true,
+		Inplace:  [][2]int{{0, 0}},
+		Grad:     passGrad[op.NoParams],
+		Ref:      move[op.NoParams],
+	})
+	IdentityWithAttrLike.Define(op.Spec[op.NoParams]{
+		Doc:      "IdentityWithAttrLike passes lhs on and gives it the shape and element type of rhs, where these are unknown.",
+		GoName:   "IdentityWithAttrLike",
+		Inputs:   Inputs[op.NoParams]("lhs", "rhs"),
+		Infer:    op.SameShape[op.NoParams],
+		Identity: true,
+		Ignores:  []int{1},
+		Inplace:  [][2]int{{0, 0}},
+		Grad:     passGrad[op.NoParams],
+		Ref:      move[op.NoParams],
+	})
+	like(ZerosLike, "ZerosLike makes zeros in the shape and element type of its input.", 0, "_sparse_zeros_like")
+	like(OnesLike, "OnesLike makes ones in the shape and element type of its input.", 1)
+}
+
+func like(h op.Handle[op.NoParams], doc string, v float64, aliases ...string) {
+	h.Define(op.Spec[op.NoParams]{
+		Doc:     doc,
+		Aliases: aliases,
+		Infer:   op.SameShape[op.NoParams],
+		Ignores: []int{0},
+		Inplace: [][2]int{{0, 0}},
+		Grad:    ZeroGrad[op.NoParams],
+		Ref: func(_ op.NoParams, c *op.Call) error {
+			loop.Fill(c.Out[0], v)
+			return nil
+		},
+	})
+}
+
+// move is the reference kernel of operators that keep the order of elements.
+func move[P any](_ P, c *op.Call) error {
+	loop.Move(c.Out[0], c.In[0])
+	return nil
+}
+
+// firstType infers that the output has the element type of the first input; others are free.
+func firstType[P any](p P, in, out []dtype.Type) error { return op.SameType(p, in[:1], out) }

@@ -1,0 +1,232 @@
+package prim
+
+import (
+	"math"
+
+	"gomx/dtype"
+	"gomx/op"
+	"gomx/op/loop"
+)
+
+// InitParams are the parameters of Zeros and Ones.
+type InitParams struct {
+	Shape []int      `op:"shape" doc:"shape of the output; extents of zero are inferred from its use"`
+	Ctx   string     `op:"ctx" doc:"device, as in cpu(0)"`
+	DType dtype.Type `op:"dtype" doc:"element type of the output"`
+}
+
+// FullParams are the parameters of Full.
+type FullParams struct {
+	Shape []int      `op:"shape" doc:"shape of the output; extents of zero are inferred from its use"`
+	Ctx   string     `op:"ctx" doc:"device, as in cpu(0)"`
+	DType dtype.Type `op:"dtype" doc:"element type of the output"`
+	Value float64    `op:"value,required" doc:"value of all elements"`
+}
+
+// ArangeParams are the parameters of Arange.
+type ArangeParams struct {
+	Start      float64         `op:"start,required" doc:"first value; without stop: the end, and 0 is the first"`
+	Stop       op.Opt[float64] `op:"stop" doc:"end, not included"`
+	Step       float64         `op:"step,zero" default:"1" doc:"distance of values"`
+	Repeat     int             `op:"repeat" default:"1" min:"1" doc:"how often each value repeats"`
+	InferRange bool            `op:"infer_range" doc:"take the number of values from the use of the output"`
+	Ctx        string          `op:"ctx" doc:"device, as in cpu(0)"`
+	DType      dtype.Type      `op:"dtype" doc:"element type of the output"`
+}
+
+// LinspaceParams are the parameters of Linspace.
+type LinspaceParams struct {
+	Start      float64    `op:"start,required" doc:"first value"`
+	Stop       float64    `op:"stop,required" doc:"last value, or the end"`
+	Num        int        `op:"num,required" min:"0" doc:"number of values"`
+	NoEndpoint bool       `op:"endpoint,not" doc:"whether stop is the last value"`
+	Ctx        string     `op:"ctx" doc:"device, as in cpu(0)"`
+	DType      dtype.Type `op:"dtype" doc:"element type of the output"`
+}
+
+// EyeParams are the parameters of Eye.
+type EyeParams struct {
+	N     int        `op:"N,required" min:"1" doc:"number of rows"`
+	M     int        `op:"M" min:"0" doc:"number of columns; zero: as many as rows"`
+	K     int        `op:"k" doc:"which diagonal; positive above the main one"`
+	Ctx   string     `op:"ctx" doc:"device, as in cpu(0)"`
+	DType dtype.Type `op:"dtype" doc:"element type of the output"`
+}
+
+// ArangeLikeParams are the parameters of ArangeLike.
+type ArangeLikeParams struct {
+	Start  float64     `op:"start" doc:"first value"`
+	Step   float64     `op:"step,zero" default:"1" doc:"distance of values"`
+	Repeat int         `op:"repeat" default:"1" min:"1" doc:"how often each value repeats"`
+	Ctx    string      `op:"ctx" doc:"device, as in cpu(0)"`
+	Axis   op.Opt[int] `op:"axis" doc:"axis of data that gives the number of values; None: its whole shape"`
+}
+
+// The operators that make arrays from nothing.
+var (
+	Zeros      = op.Declare[InitParams]("_zeros")
+	Ones       = op.Declare[InitParams]("_ones")
+	Full       = op.Declare[FullParams]("_full")
+	Arange     = op.Declare[ArangeParams]("_arange")
+	Linspace   = op.Declare[LinspaceParams]("_linspace")
+	Eye        = op.Declare[EyeParams]("_eye")
+	ArangeLike = op.Declare[ArangeLikeParams]("_contrib_arange_like")
+)
+
+func init() {
+	Zeros.Define(maker("Zeros makes zeros.", InitParams.desc, func(InitParams) func(i, n int) float64 { return constant(0) }))
+	Ones.Define(maker("Ones makes ones.", InitParams.desc, func(InitParams) func(i, n int) float64 { return constant(1) }))
+	Full.Define(maker("Full makes an array of one value.", func(p FullParams) (dtype.Shape, dtype.Type) {
+		return InitParams{Shape: p.Shape, DType: p.DType}.desc()
+	}, func(p FullParams) func(i, n int) float64 { return constant(p.Value) }, "_npi_full"))
+	s := maker("Arange makes the values start, start+step, … up to stop, which is left out.", ArangeParams.desc, ArangeParams.value)
+	infer := s.Infer
+	s.Infer = func(p ArangeParams, in, out []dtype.Shape) error {
+		if err := p.check(); err != nil {
+			return err
+		}
+		return infer(p, in, out)
+	}
+	Arange.Define(s)
+	Linspace.Define(maker("Linspace makes num values at equal distances from start to stop.", LinspaceParams.desc, LinspaceParams.value, "_npi_linspace"))
+	Eye.Define(maker("Eye makes a matrix with ones on a diagonal and zeros elsewhere.", EyeParams.desc, EyeParams.value))
+	ArangeLike.Define(op.Spec[ArangeLikeParams]{
+		Doc:     "ArangeLike makes the values start, start+step, … in the shape of data, or as many as an axis of data has.",
+		GoName:  "ArangeLike",
+		Ignores: []int{0},
+		Infer:   inferArangeLike,
+		Grad:    ZeroGrad[ArangeLikeParams],
+		Ref: func(p ArangeLikeParams, c *op.Call) error {
+			loop.Generate(c.Out[0], func(i int) float64 { return p.Start + float64(i/p.Repeat)*p.Step })
+			return nil
+		},
+	})
+}
+
+// maker defines an operator without inputs: desc gives the shape and element type of its output,
+// value the element i of n.
+func maker[P any](doc string, desc func(P) (dtype.Shape, dtype.Type), value func(P) func(i, n int) float64, aliases ...string) op.Spec[P] {
+	return op.Spec[P]{
+		Doc:     doc,
+		Aliases: aliases,
+		Inputs:  Inputs[P](),
+		Infer: func(p P, _, out []dtype.Shape) error {
+			s, _ := desc(p)
+			return op.Require("output", &out[0], s)
+		},
+		InferType: func(p P, _, out []dtype.Type) error {
+			_, t := desc(p)
+			return requireType("output", &out[0], t)
+		},
+		Grad: ZeroGrad[P],
+		Ref: func(p P, c *op.Call) error {
+			f, n := value(p), c.Out[0].Shape.Size()
+			loop.Generate(c.Out[0], func(i int) float64 { return f(i, n) })
+			return nil
+		},
+	}
+}
+
+func constant(v float64) func(i, n int) float64 { return func(int, int) float64 { return v } }
+
+// WantedShape turns the shape parameter of operators without inputs into what inference knows:
+// extents of zero, and an empty shape, are unknown.
+func WantedShape(shape []int) dtype.Shape {
+	if len(shape) == 0 {
+		return nil
+	}
+	s := dtype.Shape(shape).Clone()
+	for i, d := range s {
+		if d == 0 {
+			s[i] = -1
+		}
+	}
+	return s
+}
+
+func (p InitParams) desc() (dtype.Shape, dtype.Type) { return WantedShape(p.Shape), p.DType }
+
+// bounds returns the first value and the end; ok is false when the end is to be inferred.
+func (p ArangeParams) bounds() (start, stop float64, ok bool) {
+	stop, ok = p.Stop.Get()
+	switch {
+	case ok:
+		return p.Start, stop, true
+	case p.InferRange:
+		return p.Start, 0, false
+	}
+	return 0, p.Start, true
+}
+
+func (p ArangeParams) check() error {
+	start, stop, ok := p.bounds()
+	if ok && (stop-start)*p.Step < 0 {
+		return op.Errorf("step", "%v from %v to %v never arrives", p.Step, start, stop)
+	}
+	if n := (stop - start) / p.Step; !(n < 1<<40) {
+		return op.Errorf("stop", "%v values from %v to %v are too many", n, start, stop)
+	}
+	return nil
+}
+
+func (p ArangeParams) desc() (dtype.Shape, dtype.Type) {
+	start, stop, ok := p.bounds()
+	if !ok {
+		return dtype.Shape{-1}, p.DType
+	}
+	return dtype.Shape{int(math.Ceil((stop-start)/p.Step)) * p.Repeat}, p.DType
+}
+
+func (p ArangeParams) value() func(i, n int) float64 {
+	start, _, _ := p.bounds()
+	return func(i, _ int) float64 { return start + float64(i/p.Repeat)*p.Step }
+}
+
+func (p LinspaceParams) desc() (dtype.Shape, dtype.Type) { return dtype.Shape{p.Num}, p.DType }
+
+func (p LinspaceParams) value() func(i, n int) float64 {
+	gaps := p.Num - 1
+	if p.NoEndpoint {
+		gaps = p.Num
+	}
+	step := (p.Stop - p.Start) / float64(max(gaps, 1))
+	return func(i, _ int) float64 {
+		if i == gaps && i > 0 {
+			return p.Stop
+		}
+		return p.Start + float64(i)*step
+	}
+}
+
+func (p EyeParams) desc() (dtype.Shape, dtype.Type) {
+	if p.M == 0 {
+		p.M = p.N
+	}
+	return dtype.Shape{p.N, p.M}, p.DType
+}
+
+func (p EyeParams) value() func(i, n int) float64 {
+	return func(i, n int) float64 {
+		cols := n / p.N
+		return bit[float64](i%cols == i/cols+p.K)
+	}
+}
+
+func inferArangeLike(p ArangeLikeParams, in, out []dtype.Shape) error {
+	axis, ok := p.Axis.Get()
+	if !ok {
+		return op.SameShape(p, in, out)
+	}
+	if in[0] == nil {
+		return nil
+	}
+	a, err := Axis("axis", axis, len(in[0]))
+	if err != nil {
+		return err
+	}
+	if err := op.Require("output", &out[0], dtype.Shape{in[0][a]}); err != nil {
+		return err
+	}
+	in[0][a] = out[0][0]
+	return nil
+}

@@ -1,0 +1,144 @@
+package op
+
+import "gomx/dtype"
+
+// Role says what an input is for. Symbolic functions take Data positionally and create the
+// others as variables named after the node unless they are given.
+type Role uint8
+
+// The roles of inputs.
+const (
+	Data  Role = iota
+	Param      // learned: weight, bias, gamma
+	Label      // target of a loss
+	State      // state carried from step to step, as of an RNN
+	Aux        // auxiliary state: changed by the operator, never by an optimizer
+)
+
+// Input describes one input of an operator.
+type Input struct {
+	Name string // MXNet's argument name; a variable made for it is called <node>_<Name>
+	Role Role
+	Init string // initializer a created variable asks for (its __init__ attribute), empty for the default by name
+}
+
+// NoParams is the parameter struct of operators without parameters.
+type NoParams struct{}
+
+// Spec defines an operator with parameters P in one place. Fields left nil have the stated
+// default. Functions get normalized parameters: defaults filled in, bounds checked. They must be
+// pure and safe for concurrent use.
+type Spec[P any] struct {
+	// Doc explains the operator: first line short, then the mathematics, shapes, MXNet's name if
+	// it differs. Required unless Hidden.
+	Doc string
+	// Aliases are other names that symbol files use.
+	Aliases []string
+	// GoName is the name of the generated functions where CamelCase of the name will not do.
+	GoName string
+	// Hidden operators (gradients, helpers of passes) get no generated functions.
+	Hidden bool
+
+	// Inputs lists the inputs; nil: one Data input called data.
+	Inputs func(p P) []Input
+	// Variadic operators take any number of Data inputs; their count fills the auto parameter.
+	Variadic bool
+	// Outputs lists the outputs; nil: one called output.
+	Outputs func(p P) []string
+	// Visible is the number of outputs that composition sees, from the first on; nil: all.
+	Visible func(p P) int
+	// Multi makes the generated functions return a slice of outputs.
+	Multi bool
+
+	// Infer fills in unknown shapes of inputs and outputs in both directions; it is called until
+	// nothing changes and must accept nil (unknown) everywhere. Required.
+	Infer func(p P, in, out []dtype.Shape) error
+	// InferType does the same for element types; nil: all inputs and outputs have one type.
+	InferType func(p P, in, out []dtype.Type) error
+
+	// Grad returns the gradient of every input as entries of new nodes; the zero Entry means no
+	// gradient. See Grad. Nil needs NoGrad.
+	Grad func(g *Grad, p P) []Entry
+	// NoGrad says why the operator has no gradient.
+	NoGrad string
+
+	// Inplace lists pairs {input, output} that may share memory when the input is not needed
+	// afterwards: the kernels read an element before they write it.
+	Inplace [][2]int
+	// Identity operators only pass data on: input 0 and output 0 may share memory whatever else
+	// reads the input.
+	Identity bool
+	// Mutates lists inputs that the kernel changes in place when training (auxiliary states) or,
+	// with Update, always.
+	Mutates []int
+	// Update marks optimizer kernels: imperative functions write output 0 into input 0.
+	Update bool
+	// Ignores lists inputs of which only the shape is read.
+	Ignores []int
+	// Random operators get a Seed at every run; Stateful ones may not be merged or folded.
+	Random bool
+
+	// Ref is the reference kernel: the plain Go loop that defines the operator and is the oracle
+	// of every other kernel. It serves all dtypes that the operator supports. Required.
+	Ref func(p P, c *Call) error
+}
+
+// shape-inference building blocks
+
+// SameShape infers that all inputs and outputs have one shape.
+func SameShape[P any](_ P, in, out []dtype.Shape) error {
+	var shape dtype.Shape
+	for i, s := range append(append([]dtype.Shape{}, in...), out...) {
+		m, ok := shape.Merge(s)
+		if !ok {
+			return Errorf("", "shapes differ: %v and %v (of %s %d)", shape, s, inOrOut(i, len(in)), i%max(len(in), 1))
+		}
+		shape = m
+	}
+	for i := range in {
+		in[i] = shape.Clone()
+	}
+	for i := range out {
+		out[i] = shape.Clone()
+	}
+	return nil
+}
+
+// SameType infers that all inputs and outputs have one element type.
+func SameType[P any](_ P, in, out []dtype.Type) error {
+	t := dtype.Unknown
+	for _, list := range [][]dtype.Type{in, out} {
+		for _, u := range list {
+			if u != dtype.Unknown && t != dtype.Unknown && u != t {
+				return Errorf("", "element types differ: %v and %v", t, u)
+			}
+			if u != dtype.Unknown {
+				t = u
+			}
+		}
+	}
+	for i := range in {
+		in[i] = t
+	}
+	for i := range out {
+		out[i] = t
+	}
+	return nil
+}
+
+// Require merges want into *s, the shape of argument arg, or reports both.
+func Require(arg string, s *dtype.Shape, want dtype.Shape) error {
+	m, ok := s.Merge(want)
+	if !ok {
+		return Errorf(arg, "shape %v, want %v", *s, want)
+	}
+	*s = m
+	return nil
+}
+
+func inOrOut(i, inputs int) string {
+	if i < inputs {
+		return "input"
+	}
+	return "output"
+}

@@ -1,0 +1,166 @@
+package update
+
+import (
+	"slices"
+
+	"gomx/dtype"
+	"gomx/op"
+	"gomx/op/loop"
+)
+
+// rule is how an optimizer changes one element. step returns a function of v = weight, gradient,
+// states in order, which leaves the new weight (or what else the operator returns) in v[0] and
+// the new states where the old ones were.
+type rule[P any] struct {
+	doc     string
+	goName  string
+	aliases []string
+	states  []string
+	step    func(p P) func(v []float64)
+}
+
+const noGrad = "an update of parameters is not differentiated"
+
+// define defines an operator whose operands all have one shape and one element type.
+func define[P any](h op.Handle[P], r rule[P]) {
+	in := operands(r.states)
+	h.Define(op.Spec[P]{
+		Doc:       r.doc,
+		GoName:    r.goName,
+		Aliases:   r.aliases,
+		Inputs:    func(P) []op.Input { return in },
+		Infer:     op.SameShape[P],
+		InferType: floatType[P],
+		NoGrad:    noGrad,
+		Inplace:   [][2]int{{0, 0}},
+		Mutates:   from(2, len(in)),
+		Update:    true,
+		Ref: func(p P, c *op.Call) error {
+			each(c.In, append([]op.Tensor{c.Out[0], {}}, c.In[2:]...), r.step(p))
+			return nil
+		},
+	})
+}
+
+// defineMixed defines the operator that applies a rule to weights and gradients of low precision,
+// with states and a master copy of the weights, the last input, in float32.
+func defineMixed[P any](h op.Handle[P], goName string, r rule[P]) {
+	in := append(operands(r.states), op.Input{Name: "weight32", Role: op.State})
+	master := len(in) - 1
+	h.Define(op.Spec[P]{
+		Doc:       r.doc + "\nThe weight may have low precision: weight32 is the exact one, and the output is rounded from it.",
+		GoName:    goName,
+		Inputs:    func(P) []op.Input { return in },
+		Infer:     op.SameShape[P],
+		InferType: func(_ P, in, out []dtype.Type) error { return mixedType(in, out, 2, false) },
+		NoGrad:    noGrad,
+		Inplace:   [][2]int{{0, 0}},
+		Mutates:   from(2, len(in)),
+		Update:    true,
+		Ref: func(p P, c *op.Call) error {
+			read := append([]op.Tensor{c.In[master]}, c.In[1:master]...)
+			write := append([]op.Tensor{c.In[master], {}}, c.In[2:master]...)
+			each(read, write, r.step(p))
+			each(c.In[master:], c.Out, func([]float64) {})
+			return nil
+		},
+	})
+}
+
+// operands lists weight, gradient and states.
+func operands(states []string) []op.Input {
+	in := []op.Input{{Name: "weight"}, {Name: "grad"}}
+	for _, s := range states {
+		in = append(in, op.Input{Name: s, Role: op.State})
+	}
+	return in
+}
+
+// from returns the numbers from a to b-1.
+func from(a, b int) []int {
+	var list []int
+	for i := a; i < b; i++ {
+		list = append(list, i)
+	}
+	return list
+}
+
+// each runs step for every element of operands of equal size: v holds the elements of read, and
+// is stored in write, operand by operand, afterwards. Operands without memory are skipped.
+func each(read, write []op.Tensor, step func(v []float64)) {
+	size := read[0].Shape.Size()
+	columns, v := make([][loop.Block]float64, len(read)), make([]float64, len(read))
+	for i := 0; i < size; i += loop.Block {
+		n := min(loop.Block, size-i)
+		for k, t := range read {
+			loop.Load(columns[k][:n], t, i, 1)
+		}
+		for e := range n {
+			for k := range v {
+				v[k] = columns[k][e]
+			}
+			step(v)
+			for k := range v {
+				columns[k][e] = v[k]
+			}
+		}
+		for k, t := range write {
+			if t.Data != nil {
+				loop.Store(t, i, columns[k][:n])
+			}
+		}
+	}
+}
+
+// floatType infers one element type, a floating-point one, for all operands.
+func floatType[P any](p P, in, out []dtype.Type) error {
+	if err := op.SameType(p, in, out); err != nil {
+		return err
+	}
+	for _, t := range slices.Concat(in, out) {
+		if t != dtype.Unknown && !t.IsFloat() {
+			return op.Errorf("", "element type %v, want a floating-point type", t)
+		}
+	}
+	return nil
+}
+
+// mixedType infers one floating-point type for the first low inputs and the outputs, and float32
+// for the other inputs; with exact, also for the outputs.
+func mixedType(in, out []dtype.Type, low int, exact bool) error {
+	wide := [][]dtype.Type{in[low:]}
+	if exact {
+		wide, out = append(wide, out), nil
+	}
+	if err := floatType(op.NoParams{}, in[:low], out); err != nil {
+		return err
+	}
+	for _, list := range wide {
+		for i, t := range list {
+			if t != dtype.Unknown && t != dtype.Float32 {
+				return op.Errorf("", "element type %v of a state, want float32", t)
+			}
+			list[i] = dtype.Float32
+		}
+	}
+	return nil
+}
+
+// clip limits g to [-limit, limit]; a negative limit is none.
+func clip(g, limit float64) float64 {
+	if limit < 0 {
+		return g
+	}
+	return min(max(g, -limit), limit)
+}
+
+// sign is -1, 0 or 1.
+func sign(x float64) float64 {
+	switch {
+	case x > 0:
+		return 1
+	case x < 0:
+		return -1
+	}
+	return 0
+}

@@ -1,0 +1,44 @@
+//go:build cgo
+
+package update
+
+import (
+	"gomx/device"
+	"gomx/device/cpu"
+	"gomx/op"
+	"gomx/op/attach"
+)
+
+func init() {
+	attach.TierC(SGDUpdate, func(p SGDUpdateParams, a *op.Args) (*op.Prepared, error) {
+		u := cpu.Update{LR: float32(p.LR), WD: float32(p.WD), Rescale: float32(p.RescaleGrad), Clip: float32(p.ClipGradient)}
+		return updateC(a, u, func(u *cpu.Update, c *op.Call) { u.SGD(c.Out[0].Data, c.In[0].Data, c.In[1].Data) })
+	})
+	attach.TierC(SGDMomUpdate, func(p SGDMomUpdateParams, a *op.Args) (*op.Prepared, error) {
+		u := cpu.Update{LR: float32(p.LR), WD: float32(p.WD), Rescale: float32(p.RescaleGrad), Clip: float32(p.ClipGradient), Momentum: float32(p.Momentum)}
+		return updateC(a, u, func(u *cpu.Update, c *op.Call) {
+			u.SGDMomentum(c.Out[0].Data, c.In[0].Data, c.In[1].Data, c.In[2].Data)
+		})
+	})
+	attach.TierC(NAGMomUpdate, func(p NAGMomUpdateParams, a *op.Args) (*op.Prepared, error) {
+		u := cpu.Update{LR: float32(p.LR), WD: float32(p.WD), Rescale: float32(p.RescaleGrad), Clip: float32(p.ClipGradient), Momentum: float32(p.Momentum)}
+		return updateC(a, u, func(u *cpu.Update, c *op.Call) { u.NAG(c.Out[0].Data, c.In[0].Data, c.In[1].Data, c.In[2].Data) })
+	})
+	attach.TierC(AdamUpdate, func(p AdamUpdateParams, a *op.Args) (*op.Prepared, error) {
+		u := cpu.Update{LR: float32(p.LR), WD: float32(p.WD), Rescale: float32(p.RescaleGrad), Clip: float32(p.ClipGradient),
+			Beta1: float32(p.Beta1.Value()), Beta2: float32(p.Beta2.Value()), E: float32(p.Epsilon)}
+		return updateC(a, u, func(u *cpu.Update, c *op.Call) {
+			u.Adam(c.Out[0].Data, c.In[0].Data, c.In[1].Data, c.In[2].Data, c.In[3].Data)
+		})
+	})
+}
+
+// updateC prepares a step with constants u.
+func updateC(a *op.Args, u cpu.Update, run func(u *cpu.Update, c *op.Call)) (*op.Prepared, error) {
+	if !attach.Float32(a) {
+		return nil, op.ErrUnsupported
+	}
+	u.N = a.Out[0].Shape.Size()
+	u.Threads = attach.Threads(a, device.Work{Bytes: attach.Bytes(a)})
+	return attach.Kernel(u.Threads, 0, func(c *op.Call) { run(&u, c) }), nil
+}

@@ -1,0 +1,155 @@
+package symbol
+
+import (
+	"fmt"
+
+	"gomx/device"
+	"gomx/dtype"
+	nd "gomx/ndarray"
+	"gomx/op"
+)
+
+// BindConfig says how a symbol is bound to memory. The zero value binds for training on the CPU
+// with every argument inferred from the attributes of the symbol.
+type BindConfig struct {
+	Device device.Device
+	Shapes map[string]dtype.Shape // of the data and labels, at least; the others are inferred
+	Types  map[string]dtype.Type  // float32 where nothing says otherwise
+	// GradReq says per argument what becomes of its gradient; DefaultReq holds for the others.
+	GradReq    map[string]op.Req
+	DefaultReq op.Req
+	// Args, Grads and Aux are arrays to use instead of new ones.
+	Args, Grads, Aux map[string]*nd.Array
+	// Shared is an executor whose planned memory is used together with this one's; they then run
+	// one after the other.
+	Shared *Executor
+	// Seed starts the random stream of dropout and the like; a run's position is (Seed, run, node).
+	Seed uint64
+	// Guard makes every operator check its outputs for NaN and infinity: the first one found is
+	// an error that names it. It costs one pass over all values.
+	Guard bool
+}
+
+// SimpleBind infers all shapes and element types, allocates what c does not give, and compiles
+// the graph. The result is ready to run.
+func (s *Symbol) SimpleBind(c BindConfig) (ex *Executor, err error) {
+	defer op.Recover(&err)
+	r, err := s.inferFor(&c)
+	if err != nil {
+		return nil, err
+	}
+	args, aux := s.variables()
+	ex = &Executor{symbol: s, config: c, Args: map[string]*nd.Array{}, Grads: map[string]*nd.Array{}, Aux: map[string]*nd.Array{},
+		shapes: r.shapes, types: r.types, index: r.g}
+	if err := allKnown(args, r.shapesOf(args)); err != nil {
+		return nil, err
+	}
+	if err := allKnown(aux, r.shapesOf(aux)); err != nil {
+		return nil, err
+	}
+	for _, v := range args {
+		if err := ex.bindArg(v); err != nil {
+			return nil, err
+		}
+	}
+	for _, v := range aux {
+		if ex.Aux[v.Name], err = ex.take("auxiliary state", c.Aux, v); err != nil {
+			return nil, err
+		}
+	}
+	ex.share(c.Shared)
+	if err := ex.allocOutputs(); err != nil {
+		return nil, err
+	}
+	return ex, nil
+}
+
+// inferFor runs inference with the shapes of given arrays among what is known.
+func (s *Symbol) inferFor(c *BindConfig) (*inferred, error) {
+	shapes, types := map[string]dtype.Shape{}, map[string]dtype.Type{}
+	for _, given := range []map[string]*nd.Array{c.Args, c.Aux} {
+		for name, a := range given {
+			shapes[name], types[name] = a.Shape(), a.DType()
+		}
+	}
+	for name, sh := range c.Shapes {
+		shapes[name] = sh
+	}
+	for name, t := range c.Types {
+		types[name] = t
+	}
+	return s.infer(shapes, types)
+}
+
+// bindArg gives an argument its arrays: value, and gradient unless its request is null.
+func (ex *Executor) bindArg(v *op.Node) (err error) {
+	if ex.Args[v.Name], err = ex.take("argument", ex.config.Args, v); err != nil {
+		return err
+	}
+	if ex.req(v.Name) == op.ReqNull {
+		return nil
+	}
+	g, given := ex.config.Grads[v.Name]
+	if !given {
+		a := ex.Args[v.Name]
+		g = nd.Zeros(a.Shape(), nd.On(ex.config.Device), nd.As(a.DType()), nd.Name(v.Name+"_grad"))
+	} else if !g.Shape().Equal(ex.Args[v.Name].Shape()) {
+		return fmt.Errorf("symbol: gradient of %q has shape %v, want %v", v.Name, g.Shape(), ex.Args[v.Name].Shape())
+	}
+	ex.Grads[v.Name] = g
+	return nil
+}
+
+// req returns what becomes of the gradient of an argument.
+func (ex *Executor) req(name string) op.Req {
+	if r, ok := ex.config.GradReq[name]; ok {
+		return r
+	}
+	return ex.config.DefaultReq
+}
+
+// take returns the array given for a variable, checked, or a new one of zeros.
+func (ex *Executor) take(what string, given map[string]*nd.Array, v *op.Node) (*nd.Array, error) {
+	e := ex.index.Entry(v.Entry(0))
+	shape, t := ex.shapes[e], ex.types[e]
+	a, ok := given[v.Name]
+	if !ok {
+		return nd.Zeros(shape, nd.On(ex.config.Device), nd.As(t), nd.Name(v.Name)), nil
+	}
+	if !a.Shape().Equal(shape) || a.DType() != t {
+		return nil, fmt.Errorf("symbol: %s %q has shape %v and type %v, want %v and %v", what, v.Name, a.Shape(), a.DType(), shape, t)
+	}
+	return a, nil
+}
+
+// allocOutputs makes the arrays that outputs are written to.
+func (ex *Executor) allocOutputs() error {
+	for i, e := range ex.index.Outputs {
+		if !ex.shapes[e].Known() {
+			return fmt.Errorf("symbol: the shape %v of output %s is not known", ex.shapes[e], ex.symbol.outputs[i])
+		}
+		ex.outputs = append(ex.outputs, nd.Zeros(ex.shapes[e], nd.On(ex.config.Device), nd.As(ex.types[e]), nd.Name(ex.symbol.outputs[i].String())))
+	}
+	return nil
+}
+
+// Reshape binds the same symbol to other shapes. Arrays whose shapes stay the same, weights
+// above all, and the planned memory are shared with ex.
+func (ex *Executor) Reshape(shapes map[string]dtype.Shape) (*Executor, error) {
+	c := ex.config
+	c.Shapes, c.Shared = shapes, ex
+	c.Args, c.Grads, c.Aux = map[string]*nd.Array{}, map[string]*nd.Array{}, ex.Aux
+	args, _, _, err := ex.symbol.InferShape(shapes)
+	if err != nil {
+		return nil, err
+	}
+	for i, name := range ex.symbol.Arguments() {
+		if ex.Args[name].Shape().Equal(args[i]) {
+			c.Args[name] = ex.Args[name]
+			if g := ex.Grads[name]; g != nil {
+				c.Grads[name] = g
+			}
+		}
+	}
+	return ex.symbol.SimpleBind(c)
+}

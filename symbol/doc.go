@@ -1,0 +1,31 @@
+// Package symbol declares networks as graphs, infers their shapes, reads and writes MXNet's
+// symbol JSON, and binds graphs to memory so that they run.
+//
+// # Composing
+//
+// Functions generated from the operator registry make nodes. Data inputs are given in order;
+// weights, biases and labels become variables named after the node unless given by With:
+//
+//	net := sym.Var("data")
+//	net = sym.FullyConnected(net, sym.FullyConnectedParams{NumHidden: 10}, sym.Name("fc"))
+//	net = sym.SoftmaxOutput(net, sym.SoftmaxOutputParams{}, sym.Name("softmax"))
+//	net.Arguments() // data, fc_weight, fc_bias, softmax_label
+//
+// Nodes without a name get one when somebody first asks, counted per operator in topological
+// order: the same program always gives the same names. A mistake in composition is kept and
+// reported once, by inference or bind, with the operator and the line that made it.
+//
+// # Binding
+//
+// SimpleBind infers all shapes, allocates arguments, gradients and auxiliary states, adds the
+// gradient to the graph, plans the memory of everything in between as one arena, and prepares
+// every kernel. The Executor then only pushes segments of the graph onto the engine: Forward,
+// Backward. In steady state that allocates nothing.
+//
+// # Files
+//
+// Load reads the JSON of every MXNet since 0.8; JSON writes what MXNet 1.9.1 reads.
+//
+// A Symbol is immutable and safe for concurrent use; an Executor belongs to one goroutine at a
+// time.
+package symbol

@@ -1,0 +1,128 @@
+package symbol
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"gomx/op"
+)
+
+// mxnetVersion is the version that JSON claims: that of MXNet 1.9.1.
+const mxnetVersion = 10901
+
+// JSON writes s as MXNet 1.9.1 does, byte for byte, so that it reads it back.
+func (s *Symbol) JSON() ([]byte, error) {
+	if err := s.checkNames(); err != nil {
+		return nil, err
+	}
+	nodes := s.Nodes()
+	w := &jsonWriter{id: map[*op.Node]int{}}
+	rows, args := []int{0}, []int{}
+	for i, n := range nodes {
+		w.id[n] = i
+		rows = append(rows, rows[i]+n.NumOutputs())
+		if n.IsVar() {
+			args = append(args, i)
+		}
+	}
+	w.b.WriteString("{\n  \"nodes\": [")
+	for i, n := range nodes {
+		if i > 0 {
+			w.b.WriteString(", ")
+		}
+		w.node(n)
+	}
+	w.b.WriteString("\n  ], \n")
+	w.field("arg_nodes", w.list(ints(args)))
+	w.field("node_row_ptr", w.list(ints(rows)))
+	w.field("heads", w.list(w.entries(s.outputs)))
+	fmt.Fprintf(&w.b, "  \"attrs\": {\"mxnet_version\": [\"int\", %d]}\n}", mxnetVersion)
+	return []byte(w.b.String()), nil
+}
+
+// jsonWriter lays text out as dmlc's JSON writer does: short lists and maps on one line.
+type jsonWriter struct {
+	b  strings.Builder
+	id map[*op.Node]int
+}
+
+func (w *jsonWriter) field(key, value string) { fmt.Fprintf(&w.b, "  %q: %s, \n", key, value) }
+
+// node writes one node at depth two.
+func (w *jsonWriter) node(n *op.Node) {
+	opName := "null"
+	if !n.IsVar() {
+		opName = n.Op.Name
+	}
+	fmt.Fprintf(&w.b, "\n    {\n      \"op\": %s, \n      \"name\": %s, \n", quote(opName), quote(n.Name))
+	if attrs := attrsOf(n); len(attrs) > 0 {
+		w.b.WriteString("      \"attrs\": " + attrText(attrs) + ", \n")
+	}
+	w.b.WriteString("      \"inputs\": " + indent(w.list(w.entries(n.In)), "    "))
+	if len(n.After) > 0 {
+		deps := make([]int, len(n.After))
+		for i, d := range n.After {
+			deps[i] = w.id[d]
+		}
+		w.b.WriteString(", \n      \"control_deps\": " + indent(w.list(ints(deps)), "    "))
+	}
+	w.b.WriteString("\n    }")
+}
+
+func indent(s, by string) string { return strings.ReplaceAll(s, "\n", "\n"+by) }
+
+// attrText writes a map: one entry on one line, more on lines of their own.
+func attrText(attrs map[string]string) string {
+	keys := sortedKeys(attrs)
+	if len(keys) == 1 {
+		return "{" + quote(keys[0]) + ": " + quote(attrs[keys[0]]) + "}"
+	}
+	var b strings.Builder
+	b.WriteString("{")
+	for i, k := range keys {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString("\n        " + quote(k) + ": " + quote(attrs[k]))
+	}
+	b.WriteString("\n      }")
+	return b.String()
+}
+
+// quote writes a JSON string without escaping HTML.
+func quote(s string) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(s); err != nil {
+		return strconv.Quote(s)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// list writes elements on one line up to ten, else on a line each at depth two.
+func (w *jsonWriter) list(elems []string) string {
+	if len(elems) <= 10 {
+		return "[" + strings.Join(elems, ", ") + "]"
+	}
+	return "[\n    " + strings.Join(elems, ", \n    ") + "\n  ]"
+}
+
+func ints(list []int) []string {
+	s := make([]string, len(list))
+	for i, v := range list {
+		s[i] = strconv.Itoa(v)
+	}
+	return s
+}
+
+// entries writes [node, output, version]; the version is how often a state was changed before.
+func (w *jsonWriter) entries(list []op.Entry) []string {
+	s := make([]string, len(list))
+	for i, e := range list {
+		s[i] = fmt.Sprintf("[%d, %d, 0]", w.id[e.Node], e.Index)
+	}
+	return s
+}

@@ -1,0 +1,55 @@
+package symbol
+
+import (
+	"strconv"
+	"strings"
+	"sync"
+
+	"gomx/op"
+)
+
+// naming guards the names of nodes made without one. They are named when somebody first asks, in
+// topological order and after their operator (convolution0, activation0), so that the same
+// program always gives the same names and no counter outlives a graph.
+var naming sync.Mutex
+
+// nameNodes names what has no name yet in the graph of outputs: operators by a counter,
+// variables made for an operator after it.
+func nameNodes(outputs []op.Entry) {
+	naming.Lock()
+	defer naming.Unlock()
+	nodes := op.Topo(outputs)
+	taken, missing := map[string]bool{}, false
+	for _, n := range nodes {
+		taken[n.Name] = true
+		missing = missing || n.Name == ""
+	}
+	if !missing {
+		return
+	}
+	next := map[string]int{}
+	for _, n := range nodes {
+		if n.IsVar() || n.Name != "" {
+			continue
+		}
+		hint := strings.ToLower(strings.TrimLeft(n.Op.Name, "_"))
+		for {
+			name := hint + strconv.Itoa(next[hint])
+			next[hint]++
+			if !taken[name] {
+				n.Name, taken[name] = name, true
+				break
+			}
+		}
+	}
+	for _, n := range nodes {
+		if n.IsVar() {
+			continue
+		}
+		for k, in := range n.Op.Inputs(n.Params) {
+			if v := n.In[k].Node; v.Name == "" {
+				v.Name = n.Name + "_" + in.Name
+			}
+		}
+	}
+}

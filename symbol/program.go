@@ -1,0 +1,341 @@
+package symbol
+
+import (
+	"fmt"
+
+	"gomx/device"
+	"gomx/dtype"
+	"gomx/graph"
+	"gomx/memplan"
+	nd "gomx/ndarray"
+	"gomx/op"
+)
+
+// program is a graph compiled for one mode: its nodes in order, prepared, placed in memory, and
+// cut into segments that are pushed to the engine one by one.
+type program struct {
+	ex       *Executor
+	train    bool
+	g        *graph.Indexed
+	shapes   []dtype.Shape
+	types    []dtype.Type
+	store    *graph.Storage
+	plan     *memplan.Plan
+	outBytes int64
+
+	slots    []slot
+	slotOf   map[int]int    // entry to slot, for entries outside the arena
+	slotName map[string]int // argument to slot
+	heads    []*nd.Array    // where Backward reads the gradient of each output; nil: nowhere
+	ones     bool           // heads hold ones
+	written  []*nd.Array    // arrays outside that the backward part writes
+
+	steps    []step
+	segments []segment
+	forward  int // segments of the forward part
+	free     []*run
+	base     uintptr // address of the arena that the steps' pointers were made for
+}
+
+// slot is an array outside the arena: argument, gradient, auxiliary state or output.
+type slot struct {
+	name  string
+	array *nd.Array
+	param bool // somebody else writes it between runs
+}
+
+// compile builds the program of a mode.
+func (ex *Executor) compile(train bool) (p *program, err error) {
+	defer op.Recover(&err)
+	p = &program{ex: ex, train: train, slotOf: map[int]int{}, slotName: map[string]int{}}
+	outs := ex.claimedOutputs()
+	all, grads, err := p.differentiate(outs)
+	if err != nil {
+		return nil, err
+	}
+	p.g = graph.Index(all)
+	forward := len(graph.Index(outs).Nodes)
+	if err := p.bindSlots(outs, grads); err != nil {
+		return nil, err
+	}
+	if err := p.inferAll(); err != nil {
+		return nil, err
+	}
+	if err := p.prepare(); err != nil {
+		return nil, err
+	}
+	p.cut(forward)
+	if err := p.place(); err != nil {
+		return nil, err
+	}
+	p.connect()
+	return p, ex.arena.reserve(int(p.plan.Total))
+}
+
+// claimedOutputs returns the outputs, each as an entry of its own that no variable and no other
+// output owns, so that each can be written to an array of its own.
+func (ex *Executor) claimedOutputs() []op.Entry {
+	claimed := map[op.Entry]bool{}
+	outs := make([]op.Entry, len(ex.symbol.outputs))
+	for i, e := range ex.symbol.outputs {
+		outs[i] = own(e, claimed)
+	}
+	return outs
+}
+
+// own returns e, or a copy of it when e is a variable or claimed already; it claims the result.
+func own(e op.Entry, claimed map[op.Entry]bool) op.Entry {
+	if e.Node.IsVar() || claimed[e] {
+		n, err := op.NewNode(op.Lookup("_copy"), e.Node.Name+"_copy", nil, e)
+		if err != nil {
+			panic(err)
+		}
+		e = n.Entry(0)
+	}
+	claimed[e] = true
+	return e
+}
+
+// gradient is one gradient that a program computes.
+type gradient struct {
+	arg   string
+	entry op.Entry
+	old   *op.Node // the variable that stands for the array's content, when adding to it
+}
+
+// differentiate appends the gradients that are asked for to the outputs, those of the last layers
+// first, so that they are ready first.
+func (p *program) differentiate(outs []op.Entry) (all []op.Entry, grads []gradient, err error) {
+	all = append(all, outs...)
+	if !p.train || len(p.ex.Grads) == 0 {
+		return all, nil, nil
+	}
+	args, _ := p.ex.symbol.variables()
+	var wrt []op.Entry
+	for _, v := range args {
+		if p.ex.req(v.Name) != op.ReqNull {
+			wrt = append(wrt, v.Entry(0))
+		}
+	}
+	headVars := make([]op.Entry, len(outs))
+	for i := range headVars {
+		headVars[i] = op.Var(fmt.Sprintf("_head_grad_%d", i)).Entry(0)
+	}
+	entries, err := graph.Gradient(outs, headVars, wrt)
+	if err != nil {
+		return nil, nil, err
+	}
+	claimed := map[op.Entry]bool{}
+	for _, e := range outs {
+		claimed[e] = true
+	}
+	for i := len(wrt) - 1; i >= 0; i-- {
+		if e := entries[i]; e.Valid() {
+			g := p.gradientOf(wrt[i].Node.Name, e, claimed)
+			grads = append(grads, g)
+			all = append(all, g.entry)
+		}
+	}
+	p.bindHeads(all, headVars)
+	return all, grads, nil
+}
+
+// gradientOf makes the entry that ends in the gradient array of arg.
+func (p *program) gradientOf(arg string, e op.Entry, claimed map[op.Entry]bool) gradient {
+	if p.ex.req(arg) != op.ReqAdd {
+		return gradient{arg: arg, entry: own(e, claimed)}
+	}
+	old := op.Var(arg + "_grad_before")
+	n, err := op.NewNode(op.Lookup("_grad_add"), arg+"_grad_add", nil, old.Entry(0), e)
+	if err != nil {
+		panic(err)
+	}
+	claimed[n.Entry(0)] = true
+	return gradient{arg: arg, entry: n.Entry(0), old: old}
+}
+
+// bindHeads makes arrays for the head gradients that the graph reads.
+func (p *program) bindHeads(all, headVars []op.Entry) {
+	p.heads = make([]*nd.Array, len(headVars))
+	read := map[*op.Node]bool{}
+	for _, n := range op.Topo(all) {
+		read[n] = true
+	}
+	for i, h := range headVars {
+		if read[h.Node] {
+			o := p.ex.outputs[i]
+			p.heads[i] = nd.Ones(o.Shape(), nd.On(o.Device()), nd.As(o.DType()), nd.Name(h.Node.Name))
+			p.addSlot(h.Node.Name, p.heads[i], false)
+		}
+	}
+	p.ones = true
+}
+
+// headsToOnes restores the head gradients that Backward without arguments means.
+func (p *program) headsToOnes() error {
+	if p.ones {
+		return nil
+	}
+	for _, h := range p.heads {
+		if h != nil {
+			h.Set(nd.Ones(h.Shape(), nd.On(h.Device()), nd.As(h.DType())))
+		}
+	}
+	p.ones = true
+	return nil
+}
+
+func (p *program) addSlot(name string, a *nd.Array, param bool) int {
+	p.slots = append(p.slots, slot{name, a, param})
+	p.slotName[name] = len(p.slots) - 1
+	return len(p.slots) - 1
+}
+
+// feed replaces the array of an argument.
+func (p *program) feed(name string, a *nd.Array) {
+	if i, ok := p.slotName[name]; ok {
+		p.slots[i].array = a
+	}
+}
+
+// bindSlots gives every variable, output and gradient of the graph its array.
+func (p *program) bindSlots(outs []op.Entry, grads []gradient) error {
+	for i, e := range outs {
+		p.slotOf[p.g.Entry(e)] = p.addSlot("output "+fmt.Sprint(i), p.ex.outputs[i], false)
+		p.outBytes += int64(p.ex.outputs[i].Bytes())
+	}
+	gradOf := map[string]*nd.Array{}
+	for _, g := range grads {
+		a := p.ex.Grads[g.arg]
+		s := p.addSlot(g.arg+"_grad", a, false)
+		p.slotOf[p.g.Entry(g.entry)] = s
+		p.written = append(p.written, a)
+		if g.old != nil {
+			gradOf[g.old.Name] = a
+			p.slotOf[p.g.Entry(g.old.Entry(0))] = s
+		}
+	}
+	for i, n := range p.g.Nodes {
+		e, _ := p.g.Out(i)
+		if _, done := p.slotOf[e]; done || !n.IsVar() {
+			continue
+		}
+		if s, ok := p.slotName[n.Name]; ok {
+			p.slotOf[e] = s
+			continue
+		}
+		a := p.ex.Args[n.Name]
+		if a == nil {
+			a = p.ex.Aux[n.Name]
+		}
+		if a == nil {
+			return fmt.Errorf("symbol: variable %q is not bound", n.Name)
+		}
+		p.slotOf[e] = p.addSlot(n.Name, a, p.ex.Grads[n.Name] != nil)
+	}
+	return nil
+}
+
+// inferAll infers the shapes of the whole graph, gradients included, from the bound arrays.
+func (p *program) inferAll() error {
+	p.shapes = make([]dtype.Shape, p.g.NumEntries())
+	p.types = make([]dtype.Type, p.g.NumEntries())
+	for e := range p.types {
+		p.types[e] = dtype.Unknown
+	}
+	for e, s := range p.slotOf {
+		p.shapes[e], p.types[e] = p.slots[s].array.Shape(), p.slots[s].array.DType()
+	}
+	if err := graph.InferShapes(p.g, p.shapes); err != nil {
+		return err
+	}
+	if err := graph.InferTypes(p.g, p.types); err != nil {
+		return err
+	}
+	for i, n := range p.g.Nodes {
+		from, to := p.g.Out(i)
+		for e := from; e < to; e++ {
+			if !p.shapes[e].Known() || p.types[e] == dtype.Unknown {
+				return fmt.Errorf("symbol: output %s has shape %v and type %v: not enough is known to run it", n.Entry(e-from), p.shapes[e], p.types[e])
+			}
+		}
+	}
+	return nil
+}
+
+// step is one node ready to run.
+type step struct {
+	node     *op.Node
+	index    int // of the node
+	kernel   *op.Prepared
+	call     op.Call
+	skip     bool // the node only renames memory
+	internal []operand
+	external []operand
+	scratch  int64 // offset of the scratch memory, -1 without
+}
+
+// operand is a tensor of a call whose address is filled in: offset counts from the arena or from
+// the array of a slot.
+type operand struct {
+	tensor *op.Tensor
+	slot   int
+	offset int64
+}
+
+// prepare readies the kernel of every node.
+func (p *program) prepare() error {
+	used := make([]bool, p.g.NumEntries())
+	for _, n := range p.g.Nodes {
+		for k, e := range n.In {
+			used[p.g.Entry(e)] = used[p.g.Entry(e)] || !ignores(n, k)
+		}
+	}
+	for e := range p.slotOf {
+		used[e] = true
+	}
+	for i, n := range p.g.Nodes {
+		if n.IsVar() {
+			continue
+		}
+		a := &op.Args{Train: p.train, Threads: device.Cores()}
+		for _, e := range n.In {
+			a.In = append(a.In, p.desc(p.g.Entry(e)))
+		}
+		from, to := p.g.Out(i)
+		for e := from; e < to; e++ {
+			a.Out = append(a.Out, p.desc(e))
+			a.Need = append(a.Need, used[e])
+		}
+		k, err := n.Op.Prepare(p.ex.config.Device, device.MaxTier(), n.Params, a)
+		if err != nil {
+			return op.WithOp(err, n.Op.Name, n.Name, n.Site)
+		}
+		s := step{node: n, index: i, kernel: k, scratch: -1}
+		s.call.Train = p.train
+		s.call.In = make([]op.Tensor, len(n.In))
+		s.call.Out = make([]op.Tensor, to-from)
+		for j, d := range a.In {
+			s.call.In[j].Desc = d
+		}
+		for j, d := range k.Out {
+			s.call.Out[j].Desc = d
+			if !a.Need[j] {
+				s.call.Out[j].Bytes = 0
+			}
+		}
+		p.steps = append(p.steps, s)
+	}
+	return nil
+}
+
+func (p *program) desc(e int) op.Desc { return op.Plain(p.types[e], p.shapes[e]) }
+
+func ignores(n *op.Node, k int) bool {
+	for _, i := range n.Op.Ignores {
+		if i == k {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,167 @@
+package symbol
+
+import (
+	"slices"
+
+	"gomx/engine"
+	"gomx/op"
+)
+
+// maxSegment is the number of nodes after which a segment is cut in any case.
+const maxSegment = 16
+
+// segment is a run of steps that the engine executes as one operation.
+type segment struct {
+	from, to int // steps
+	name     string
+	wide     bool // some kernel uses several threads
+	token    *engine.Var
+	needs    []*engine.Var // tokens of segments whose results or whose memory it uses
+	slots    []slotUse
+}
+
+// slotUse is what a segment does with an array outside the arena.
+type slotUse struct {
+	slot   int
+	access engine.Access
+}
+
+// cut divides the steps into segments. A segment begins at the first use of an argument that is
+// written from outside and at the first backward step; it ends at every write of a gradient. So
+// the last layer's gradient can be sent on before the first layer's backward has run, and the
+// first layer can start before the last weight has arrived.
+func (p *program) cut(forward int) {
+	seen := map[int]bool{}
+	from := 0
+	flush := func(to int) {
+		if to > from {
+			p.segments = append(p.segments, segment{from: from, to: to})
+			from = to
+		}
+	}
+	for i := range p.steps {
+		s := &p.steps[i]
+		if i > 0 && s.index >= forward && p.steps[i-1].index < forward {
+			flush(i)
+			p.forward = len(p.segments)
+		}
+		if s.index < forward && p.readsNewParam(s, seen) || i-from >= maxSegment {
+			flush(i)
+		}
+		if s.index >= forward && p.writesSlot(s) {
+			flush(i + 1)
+		}
+	}
+	flush(len(p.steps))
+	if len(p.steps) == 0 || p.steps[len(p.steps)-1].index < forward {
+		p.forward = len(p.segments)
+	}
+}
+
+// readsNewParam reports whether s is the first to read some argument that is written between runs.
+func (p *program) readsNewParam(s *step, seen map[int]bool) bool {
+	found := false
+	for _, e := range s.node.In {
+		slot, ok := p.slotOf[p.g.Entry(e)]
+		if ok && p.slots[slot].param && !seen[slot] {
+			seen[slot], found = true, true
+		}
+	}
+	return found
+}
+
+// writesSlot reports whether s writes an array outside the arena.
+func (p *program) writesSlot(s *step) bool {
+	from, to := p.g.Out(s.index)
+	for e := from; e < to; e++ {
+		if _, ok := p.slotOf[e]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// connect finds what every segment depends on: the segments that compute its inputs, those whose
+// memory it reuses, and the arrays outside.
+func (p *program) connect() {
+	eng := p.ex.engine()
+	segmentOf := make([]int, len(p.g.Nodes))
+	for i := range p.segments {
+		seg := &p.segments[i]
+		seg.token = eng.NewVar("segment")
+		for j := seg.from; j < seg.to; j++ {
+			segmentOf[p.steps[j].index] = i
+		}
+	}
+	after := make([]map[int]bool, len(p.segments))
+	for i := range p.segments {
+		after[i] = map[int]bool{}
+		seg := &p.segments[i]
+		for j := seg.from; j < seg.to; j++ {
+			s := &p.steps[j]
+			seg.wide = seg.wide || s.kernel.Threads > 1 && !s.skip
+			for _, e := range s.node.In {
+				if n, _ := p.g.Node(e.Node); !e.Node.IsVar() && segmentOf[n] != i {
+					after[i][segmentOf[n]] = true
+				}
+			}
+			p.useSlots(seg, s)
+		}
+		seg.name = p.steps[seg.from].node.Name
+		if last := p.steps[seg.to-1].node.Name; last != seg.name {
+			seg.name += ".." + last
+		}
+	}
+	for _, h := range p.plan.Hazards {
+		if a, b := segmentOf[h[0]], segmentOf[h[1]]; a != b {
+			after[b][a] = true
+		}
+	}
+	for i := range p.segments {
+		for a := range p.segments {
+			if after[i][a] {
+				p.segments[i].needs = append(p.segments[i].needs, p.segments[a].token)
+			}
+		}
+	}
+}
+
+// useSlots records what step s does with arrays outside the arena.
+func (p *program) useSlots(seg *segment, s *step) {
+	if s.skip {
+		return
+	}
+	for k, e := range s.node.In {
+		access := engine.Read
+		if s.node.Mutates(k) && (p.train || s.node.Op.Update) {
+			access = engine.Update
+		}
+		p.useSlot(seg, e, access)
+	}
+	from, to := p.g.Out(s.index)
+	for e := from; e < to; e++ {
+		if slot, ok := p.slotOf[p.store.Root[e]]; ok {
+			seg.use(slot, engine.Overwrite)
+		}
+	}
+}
+
+func (p *program) useSlot(seg *segment, e op.Entry, access engine.Access) {
+	if slot, ok := p.slotOf[p.store.Root[p.g.Entry(e)]]; ok {
+		seg.use(slot, access)
+	}
+}
+
+// use adds an access; whatever is both read and written is updated.
+func (seg *segment) use(slot int, access engine.Access) {
+	i := slices.IndexFunc(seg.slots, func(u slotUse) bool { return u.slot == slot })
+	switch {
+	case i < 0:
+		seg.slots = append(seg.slots, slotUse{slot, access})
+	case seg.slots[i].access != access:
+		if seg.slots[i].access == engine.Overwrite && access == engine.Read {
+			return // reads what the segment itself has written
+		}
+		seg.slots[i].access = engine.Update
+	}
+}
