@@ -10,14 +10,36 @@ func (e *Engine) body(o *oper) (err error) {
 			}
 		}
 	}()
+	p := e.profile.Load()
+	var begun int64
+	if p != nil {
+		begun = p.now()
+	}
 	if o.spec.async != nil {
-		gen := o.gen
-		o.spec.async(&o.run, func(err error) { e.asyncDone(o, gen, err) })
+		e.async(o, p, begun)
 	} else {
 		err = o.spec.fn(&o.run)
+		if p != nil {
+			p.op(o.spec, o.run.Worker, begun)
+		}
 	}
 	returned = true
 	return err
+}
+
+// async runs the body of an asynchronous operation.
+func (e *Engine) async(o *oper, p *Profile, begun int64) {
+	gen, s, track := o.gen, o.spec, o.run.Worker
+	if s == &o.own && p != nil {
+		own := *s
+		s = &own // the record may be used again when done is called
+	}
+	o.spec.async(&o.run, func(err error) {
+		if p != nil {
+			p.op(s, track, begun)
+		}
+		e.asyncDone(o, gen, err)
+	})
 }
 
 // bodyReturned completes a synchronous operation, and an asynchronous one whose body failed; other asynchronous ones are left to their done. sched.mu is held.
@@ -32,6 +54,7 @@ func (e *Engine) bodyReturned(o *oper, failure *OpError) {
 		e.sched.core.retired.push(o)
 	case failure != nil && !o.signaled:
 		o.signaled = true
+		delete(e.sched.flying, o)
 		e.sched.core.done(o, failure)
 	}
 }
@@ -42,6 +65,7 @@ func (e *Engine) asyncDone(o *oper, gen uint64, err error) {
 	again := o.gen != gen || o.signaled
 	if !again {
 		o.signaled = true
+		delete(e.sched.flying, o)
 	}
 	e.sched.mu.Unlock()
 	if again {
@@ -59,7 +83,9 @@ func (e *Engine) complete(o *oper, err error) {
 	}
 	var out outbox
 	e.sched.mu.Lock()
-	e.absorb()
+	if o.inline {
+		e.absorb() // o itself may be in the inbox still
+	}
 	e.sched.core.done(o, failure)
 	e.leave(&out)
 }
@@ -81,7 +107,7 @@ type outbox struct {
 	last  *oper
 	wake  *worker
 	open  bool   // the workers of the processor may start again what pushes bring
-	seen  uint64 // operations taken from the inbox
+	seen  uint64 // what had been sent to the inbox at the last look
 }
 
 func (out *outbox) add(w *worker) {
@@ -108,9 +134,9 @@ func (e *Engine) collect(out *outbox) {
 		crews := *e.crews.Load()
 		for o := c.ready.pop(); o != nil; o = c.ready.pop() {
 			crew := crews[o.crew]
-			if e.sched.wide {
-				e.sched.turn++
-				o.turn = e.sched.turn
+			if crew == e.wide {
+				r := o.spec.rank
+				o.turn = e.narrow.popped[r] + uint32(e.narrow.ready[r].n)
 			}
 			crew.push(o)
 			if crew.lane {
@@ -121,11 +147,17 @@ func (e *Engine) collect(out *outbox) {
 	if c.retired.head != nil {
 		e.free(out)
 	}
-	out.woken, c.woken = c.woken, nil
+	for c.woken != nil {
+		w := c.woken
+		c.woken = w.next
+		delete(e.sched.parked, w)
+		w.next, out.woken = out.woken, w
+	}
 	if c.live == 0 && e.sched.idlers != nil && e.inbox.empty() {
 		for e.sched.idlers != nil {
 			w := e.sched.idlers
 			e.sched.idlers = w.next
+			delete(e.sched.parked, w)
 			w.next, out.woken = out.woken, w
 		}
 	}
@@ -173,7 +205,7 @@ func (e *Engine) rouseOthers(out *outbox, soon bool) {
 	}
 	if shut := first || w.cores > 0 && e.sched.free == 0; shut != n.shut.Load() {
 		n.shut.Store(shut)
-		out.open, out.seen = !shut, e.inbox.taken
+		out.open, out.seen = !shut, e.sched.seen
 	}
 	if shut := w.n > 0; shut != w.shut.Load() {
 		w.shut.Store(shut)

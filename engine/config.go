@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"runtime"
+	"time"
 
 	"github.com/rs/zerolog"
 )
@@ -21,6 +22,8 @@ type Config struct {
 	MaxOps int
 	// MaxBytes is how much memory pending operations may hold (the sum of Task.Bytes) before Push makes its caller wait. Zero means no limit.
 	MaxBytes int64
+	// Watchdog is how long nothing may finish while something is pending before the Logger gets a dump of who waits for whom. Zero turns it off.
+	Watchdog time.Duration
 	// Logger is told what no wait returns: a completion that came twice, a worker that is stuck. The zero value discards.
 	Logger zerolog.Logger
 }
@@ -34,6 +37,8 @@ func (c *Config) validate() error {
 		return fmt.Errorf("engine: Config.Workers is %d, want at least 0", c.Workers)
 	case c.MaxOps < 0:
 		return fmt.Errorf("engine: Config.MaxOps is %d, want at least 0", c.MaxOps)
+	case c.Watchdog < 0:
+		return fmt.Errorf("engine: Config.Watchdog is %v, want at least 0", c.Watchdog)
 	case c.MaxBytes < 0:
 		return fmt.Errorf("engine: Config.MaxBytes is %d, want at least 0", c.MaxBytes)
 	}

@@ -13,11 +13,12 @@ type crew struct {
 	id crewID
 
 	// Guarded by Engine.sched.mu.
-	ready  [bands]list // by rank
-	n      int         // ready operations
-	heavy  int         // those that are not cheap
-	lane   bool // needs no core of the processor
-	cores  int  // cores that a wide operation computes on
+	ready  [bands]list   // by rank
+	n      int           // ready operations
+	popped [bands]uint32 // operations taken
+	heavy  int           // those that are not cheap
+	lane   bool          // needs no core of the processor
+	cores  int           // cores that a wide operation computes on
 
 	// What pushers look at to see whether somebody must be woken: how many workers are parked, how many will soon look at the inbox by themselves,
 	// and whether waking is of no use because there are no cores.
@@ -38,7 +39,23 @@ func (e *Engine) start(c *crew, index int) {
 	w := &worker{e: e, crew: c, index: index, wake: make(chan struct{}, 1)}
 	e.workers.Add(1)
 	c.watch.Add(1)
+	e.recruit(w)
 	go w.main()
+}
+
+// recruit adds w to the members. push.mu is held, or nobody knows the engine yet.
+func (e *Engine) recruit(w *worker) {
+	all := append([]*worker(nil), e.team()...)
+	all = append(all, w)
+	e.members.Store(&all)
+}
+
+// team returns all workers.
+func (e *Engine) team() []*worker {
+	if p := e.members.Load(); p != nil {
+		return *p
+	}
+	return nil
 }
 
 // enlist gives c its id. push.mu is held, or nobody knows the engine yet.
@@ -100,6 +117,7 @@ func (c *crew) pop() *oper {
 	for i := range c.ready {
 		if o := c.ready[i].pop(); o != nil {
 			c.n--
+			c.popped[i]++
 			if !o.spec.is(cheap) {
 				c.heavy--
 			}

@@ -27,6 +27,7 @@ type Engine struct {
 		lanes     map[Lane]*crew // those of devices other than the processor
 		wide      bool           // the worker of wide kernels has been started
 		closed    bool
+		inline    uint64 // operations that ran inline
 	}
 	inbox inbox // submitted and not seen by the scheduler
 
@@ -42,11 +43,16 @@ type Engine struct {
 		free    int     // cores that nobody computes on
 		idlers  *waiter // who waits until nothing is pending
 		closing bool
-		turn    uint32 // counts operations that became ready
+		flying  map[*oper]struct{}   // asynchronous operations that run
+		parked  map[*waiter]struct{} // who waits
+		seen    uint64               // inbox.sent at the last look
 	}
 	narrow, wide *crew
 	callers      *crew                   // of operations that their pushers run; no workers
 	crews        atomic.Pointer[[]*crew] // by id
+	members      atomic.Pointer[[]*worker]
+	profile      atomic.Pointer[Profile]
+	dog          chan struct{} // closed to stop the watchdog
 	workers      sync.WaitGroup
 	closeOnce    sync.Once
 	closeErr     error
@@ -62,11 +68,16 @@ func New(cfg Config) (*Engine, error) {
 	e.inbox.init()
 	e.sched.free = cfg.Workers
 	e.push.lanes = map[Lane]*crew{}
+	e.sched.flying, e.sched.parked = map[*oper]struct{}{}, map[*waiter]struct{}{}
 	e.callers, e.narrow, e.wide = e.enlist(&crew{}), e.enlist(&crew{}), e.enlist(&crew{})
 	if !cfg.Naive {
 		for i := range cfg.Workers {
 			e.start(e.narrow, i)
 		}
+	}
+	if e.dog = make(chan struct{}); cfg.Watchdog > 0 {
+		e.workers.Add(1)
+		go (&watchdog{e: e, stop: e.dog}).watch(cfg.Watchdog)
 	}
 	return e, nil
 }
@@ -235,37 +246,12 @@ func (e *Engine) submit(o *oper) {
 	e.inbox.put(o)
 }
 
-// absorb hands what was pushed to the core. sched.mu is held.
-func (e *Engine) absorb() {
-	for sent := e.inbox.sent.Load(); e.inbox.taken != sent; {
-		e.sched.core.submit(e.inbox.take())
-	}
-}
-
-// A worker of the processor that runs cheap operations does not look at all that was pushed: what is looked at shortly before it runs is in the cache still.
-// It stops at enough ready operations, and at a window of pending ones when every worker has something to do. An urgent operation is delayed by as many cheap ones at most.
-const (
-	enough = 64
-	window = 256
-)
-
-// absorbSome is absorb for the workers of the processor. sched.mu is held.
-func (e *Engine) absorbSome() {
-	c := &e.sched.core
-	for sent := e.inbox.sent.Load(); e.inbox.taken != sent; {
-		ready := e.narrow.n + c.ready.n
-		if e.narrow.heavy == 0 && (ready >= enough || ready >= e.cfg.Workers && c.live >= window) {
-			return
-		}
-		c.submit(e.inbox.take())
-	}
-}
-
 // Close waits until nothing is pending and ends the engine's goroutines. It returns what WaitAll returned; closing again returns the same.
 // Afterwards pushes panic, except for those that delete, which run at once. It must not be called by the body of an operation.
 func (e *Engine) Close() error {
 	e.closeOnce.Do(func() {
 		e.closeErr = e.drain()
+		close(e.dog)
 		e.sched.mu.Lock()
 		e.sched.closing = true
 		e.narrow.spinning.CompareAndSwap(spinning, poked)

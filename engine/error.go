@@ -61,7 +61,11 @@ func recovered(p any) error {
 
 // opError returns the failure of o for err. It calls the program's Describe, so no lock may be held.
 func opError(o *oper, err error) *OpError {
-	return &OpError{Op: o.spec.name, Lane: o.spec.laneOf(), Detail: describe(o.spec.describe), Site: o.site.String(), Err: err}
+	name, say := o.spec.name, o.spec.describe
+	if b, ok := err.(*bulkError); ok {
+		name, say, err = b.item.name, b.item.describe, b.err
+	}
+	return &OpError{Op: name, Lane: o.spec.laneOf(), Detail: describe(say), Site: o.site.String(), Err: err}
 }
 
 // describe returns what say says about the arguments of an operation, whatever it does.

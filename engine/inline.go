@@ -30,18 +30,12 @@ func (e *Engine) inline(o *oper) {
 		o.next.prev = o
 	}
 	e.push.live = o
+	e.push.inline++
 	e.push.mu.Unlock()
 
-	returned := false
-	var err error
-	defer func() {
-		if !returned {
-			err = recovered(recover())
-		}
-		e.inlineDone(o, err)
-	}()
-	err = o.spec.fn(&o.run)
-	returned = true
+	err := ErrGoexit // unless the body returns
+	defer func() { e.inlineDone(o, err) }()
+	err = e.body(o)
 }
 
 // inlineDone completes o, through the scheduler if it has been told of o or must be told that it failed.

@@ -15,26 +15,25 @@ func (e *Engine) driveOne() bool {
 	e.collect(&out)
 	o := e.callers.pop()
 	if o != nil {
-		o.inBody = o.spec.async != nil
+		if o.spec.async != nil {
+			o.inBody = true
+			e.sched.flying[o] = struct{}{}
+		}
 	}
 	e.sched.mu.Unlock()
 	e.deliver(&out)
 	if o == nil {
 		return false
 	}
-	failure := &OpError{} // overwritten unless the body ends this goroutine
-	ended := true
+	err := ErrGoexit // unless the body returns
 	defer func() {
-		if ended {
-			failure = opError(o, ErrGoexit)
+		var failure *OpError
+		if err != nil {
+			failure = opError(o, err)
 		}
 		e.driven(o, failure)
 	}()
-	err := e.body(o)
-	if failure = nil; err != nil {
-		failure = opError(o, err)
-	}
-	ended = false
+	err = e.body(o)
 	return true
 }
 

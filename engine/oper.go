@@ -40,10 +40,10 @@ type oper struct {
 	prev      *oper  // links, with next, the operations that run inline now
 	gen       uint64 // counts the lives of the record; guarded by Engine.sched.mu
 	waits     []Event
-	ungranted int32 // accesses that may not be issued yet; of queued operations only
-	turn      uint32 // the order of becoming ready; kept while there are wide operations
-	shared    bool  // an inline operation that the scheduler has been told of
-	signaled  bool  // done has been called
+	ungranted int32  // accesses that may not be issued yet; of queued operations only
+	turn      uint32 // of a wide operation: the operations of one core and the same band that were ready before it have been taken when so many have
+	shared    bool   // an inline operation that the scheduler has been told of
+	signaled  bool   // done has been called
 	_         [22]byte
 }
 

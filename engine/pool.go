@@ -22,7 +22,7 @@ type worker struct {
 	away  bool    // runs an operation that is not cheap
 	spun  bool    // has watched in vain since it last had something to do
 	next  *worker // in the list of those to be woken
-	seen  uint64  // operations that had been taken from the inbox when w was parked
+	seen  uint64  // what had been sent to the inbox when w last looked
 }
 
 // main runs until the engine is closed. A body that ends the goroutine is survived by a new one.
@@ -74,7 +74,7 @@ func (w *worker) advance() bool {
 			c.watch.Add(-1)
 		}
 		e.rouseOthers(&out, w.n > 0 && !w.away)
-		w.seen = e.inbox.taken
+		w.seen = e.sched.seen
 		closing := e.sched.closing && w.n == 0
 		spin := w.n == 0 && !closing && w.maySpin()
 		if w.n == 0 && !closing && !spin {
@@ -114,14 +114,17 @@ const (
 
 const (
 	spinFor   = 200 * time.Microsecond
-	spinLooks = 100 // looks between two of the clock
+	spinLooks = 100  // looks between two of the clock
+	spinTurns = 4000 // looks at the clock, in case it stands still as it does in tests
 )
 
 // spin watches until there may be something to do, and returns false when it has watched in vain.
 func (w *worker) spin() bool {
 	e, c := w.e, w.crew
 	defer c.spinning.Store(0)
-	for start := time.Now(); time.Since(start) < spinFor; runtime.Gosched() {
+	start := time.Now()
+	for turn := 0; turn < spinTurns && time.Since(start) < spinFor; turn++ {
+		runtime.Gosched()
 		for range spinLooks {
 			if e.inbox.sent.Load() != w.seen || c.spinning.Load() == poked {
 				return true
@@ -171,6 +174,7 @@ func (w *worker) pick() {
 		o.run.Worker = w.index
 		if o.spec.async != nil {
 			o.inBody = true
+			e.sched.flying[o] = struct{}{}
 		}
 		if o.queued {
 			o.waits = e.sched.core.waits(o, o.waits[:0])
@@ -191,10 +195,11 @@ func (e *Engine) wideFirst() bool {
 		return true
 	}
 	w, n := e.wide.first(), e.narrow.first()
-	if w.spec.rank != n.spec.rank {
-		return w.spec.rank < n.spec.rank
+	r := w.spec.rank
+	if r != n.spec.rank {
+		return r < n.spec.rank
 	}
-	return int32(w.turn-n.turn) < 0
+	return int32(e.narrow.popped[r]-w.turn) >= 0
 }
 
 // reserve takes the cores that the next operation of c needs, if they are free and its turn has come. sched.mu is held.

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"gomx/device"
 	"gomx/engine"
 )
 
@@ -45,6 +46,7 @@ type step struct {
 	over   bool  // the body has come to its end
 	ran    atomic.Int32
 	nested *atomic.Int64
+	queue  *queue // of the device that runs it
 }
 
 func mix(a, b uint64) uint64 { return (a ^ b*0x9e3779b97f4a7c15) * 0xbf58476d1ce4e5b9 }
@@ -139,6 +141,7 @@ type program struct {
 	freed  atomic.Int64
 	frees  int64
 	id     int
+	device []*queue // lanes of an asynchronous device, if operations are to use them
 }
 
 func newProgram(t *testing.T, e *engine.Engine, seed int64, id int) *program {
@@ -190,6 +193,11 @@ func (p *program) next() {
 	}
 	if s.async {
 		t.Fn, t.Async = nil, asyncBody
+	}
+	if lane := r.Intn(2 * (len(p.device) + 1)); lane < len(p.device) {
+		s.async, s.queue = true, p.device[lane]
+		t.Fn, t.Async, t.Queued, t.Wide = nil, queuedBody, true, false
+		t.Lane = engine.Lane{Device: device.Null(lane / 3), Kind: engine.LaneKind(lane % 3)}
 	}
 	p.steps = append(p.steps, s)
 	p.want = append(p.want, p.model(s, at, t.NoSkip))
@@ -253,6 +261,9 @@ func (p *program) check(i int, write bool) {
 	if errors.As(err, &op) {
 		got = op.Op
 	}
+	if p.device != nil && got == m.cause && (got != "" || c.value == m.value) {
+		return // with a queue, what follows a failure may run for nothing, and leaves anything behind
+	}
 	if got != m.cause || c.value != m.value || c.v.Version() != m.version {
 		p.t.Errorf("%s: got cause %q, value %x, version %d; want %q, %x, %d", c.v.Name(), got, c.value, c.v.Version(), m.cause, m.value, m.version)
 	}
@@ -277,6 +288,9 @@ func (p *program) other() {
 		p.models[i] = model{}
 	case 3:
 		m := &p.models[i]
+		if p.device != nil {
+			return // whether a value is intact depends on what had been issued
+		}
 		if err := p.e.ClearError(p.cells[i].v); (err == nil) != (m.cause == "" || m.intact) {
 			p.t.Errorf("ClearError of %s: got %v, want success %v", p.cells[i].v.Name(), err, m.cause == "" || m.intact)
 		} else if err == nil {
@@ -304,7 +318,7 @@ func (p *program) finish() {
 		p.t.Errorf("nested operations: got %d runs and error %v, want %d", p.child.value, err, p.nested.Load())
 	}
 	for i, s := range p.steps {
-		if got := s.ran.Load(); got != p.want[i] {
+		if got := s.ran.Load(); got != p.want[i] && (p.device == nil || got == 0) {
 			p.t.Errorf("%s ran %d times, want %d", s.name, got, p.want[i])
 		}
 	}
@@ -322,7 +336,7 @@ func TestRandomPrograms(t *testing.T) {
 				if first == 0 {
 					first = 1000
 				}
-				runPrograms(t, k.cfg, first+int64(n))
+				runPrograms(t, k.cfg, first+int64(n), nil)
 				if t.Failed() {
 					t.Fatalf("failed with -seed %d", first+int64(n))
 				}
@@ -331,13 +345,14 @@ func TestRandomPrograms(t *testing.T) {
 	}
 }
 
-func runPrograms(t *testing.T, cfg engine.Config, seed int64) {
+func runPrograms(t *testing.T, cfg engine.Config, seed int64, device []*queue) {
 	e := open(t, cfg)
 	r := rand.New(rand.NewSource(seed))
 	all := make([]*program, 1+r.Intn(3))
 	var wg sync.WaitGroup
 	for i := range all {
 		all[i] = newProgram(t, e, r.Int63(), i)
+		all[i].device = device
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
@@ -351,5 +366,61 @@ func runPrograms(t *testing.T, cfg engine.Config, seed int64) {
 	}
 	if err := e.Close(); err != nil {
 		t.Errorf("Close after WaitAll: %v", err)
+	}
+}
+
+// queue is a lane of an asynchronous device: its goroutine runs the work in order.
+type queue struct{ work chan func() }
+
+func newQueue(t *testing.T) *queue {
+	q := &queue{make(chan func(), 1024)}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for f := range q.work {
+			f()
+		}
+	}()
+	t.Cleanup(func() { close(q.work); <-done })
+	return q
+}
+
+// queuedBody puts the work of a step on the queue of its lane.
+func queuedBody(r *engine.Run, done func(error)) {
+	s := r.Arg.(*step)
+	waits := r.Waits()
+	event := make(chan struct{})
+	s.queue.work <- func() {
+		for _, w := range waits {
+			<-w.(chan struct{})
+		}
+		var err error
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("%v", p)
+			}
+			close(event)
+			done(err)
+		}()
+		err = s.run(r)
+	}
+	r.Issue(event)
+}
+
+// TestRandomLanes runs random programs whose operations are spread over the processor and six lanes of an asynchronous device.
+func TestRandomLanes(t *testing.T) {
+	for _, k := range kinds {
+		t.Run(k.name, func(t *testing.T) {
+			device := make([]*queue, 6)
+			for i := range device {
+				device[i] = newQueue(t)
+			}
+			for n := range *programs {
+				runPrograms(t, k.cfg, 5000+int64(n), device)
+				if t.Failed() {
+					t.Fatalf("failed with seed %d", 5000+n)
+				}
+			}
+		})
 	}
 }

@@ -18,6 +18,8 @@ type core struct {
 	retired  list // finished with
 	woken    *waiter
 	poisoned int      // variables that became poisoned and were not cured
+	failed   uint64   // operations that failed
+	skipped  uint64   // and that were skipped
 	first    *OpError // the first failure since the driver last took it
 
 	due     list // queued operations whose turn has come
@@ -160,8 +162,14 @@ func (c *core) retire(o *oper) {
 	if o.queued && !o.skipped && o.inherited == nil && c.poisoned > 0 {
 		o.inherited = inherited(o) // an input failed after o was issued
 	}
-	if o.failure != nil && c.first == nil {
-		c.first = o.failure
+	switch {
+	case o.failure != nil:
+		c.failed++
+		if c.first == nil {
+			c.first = o.failure
+		}
+	case o.skipped:
+		c.skipped++
 	}
 	acc := o.acc()
 	for i := range acc {

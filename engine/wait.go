@@ -58,6 +58,8 @@ func (e *Engine) WaitAll(ctx context.Context) error {
 	e.absorb()
 	if e.sched.core.live > 0 {
 		w = waiters.Get().(*waiter)
+		w.v = nil
+		e.sched.parked[w] = struct{}{}
 		w.next, e.sched.idlers = e.sched.idlers, w
 	}
 	e.leave(&out)
@@ -84,7 +86,8 @@ func (e *Engine) await(ctx context.Context, v *Var, target uint64) error {
 	e.absorb()
 	if v.q.writes < target {
 		w = waiters.Get().(*waiter)
-		w.writes = target
+		w.v, w.writes = v, target
+		e.sched.parked[w] = struct{}{}
 		w.next, v.waiters = v.waiters, w
 	}
 	e.leave(&out)
@@ -102,11 +105,13 @@ func (e *Engine) park(ctx context.Context, w *waiter, list **waiter, what string
 	}
 	select {
 	case <-w.ch:
+		w.v = nil
 		waiters.Put(w)
 		return nil
 	case <-done:
 	}
 	e.sched.mu.Lock()
+	delete(e.sched.parked, w)
 	found := false
 	for p := list; *p != nil; p = &(*p).next {
 		if *p == w {
@@ -118,7 +123,7 @@ func (e *Engine) park(ctx context.Context, w *waiter, list **waiter, what string
 	if !found {
 		<-w.ch // signaled at the same time
 	}
-	w.next = nil
+	w.next, w.v = nil, nil
 	waiters.Put(w)
 	return fmt.Errorf("engine: waiting for %s: %w", what, context.Cause(ctx))
 }

@@ -91,31 +91,33 @@ func (a *Array) MaximumScalar(v float64) *Array { return withScalar(prim.Maximum
 func (a *Array) MinimumScalar(v float64) *Array { return withScalar(prim.MinimumScalar, a, v) }
 
 // AddInPlace adds b, of the same shape, to a and returns a. Tapes do not record it.
-func (a *Array) AddInPlace(b *Array) *Array { return a.inPlace(prim.ElemwiseAdd.Op, nil, a, b) }
+func (a *Array) AddInPlace(b *Array) *Array {
+	return applyTo(a, prim.ElemwiseAdd.Op, op.NoParams{}, a, b)
+}
 
 // SubInPlace subtracts b from a and returns a.
-func (a *Array) SubInPlace(b *Array) *Array { return a.inPlace(prim.ElemwiseSub.Op, nil, a, b) }
+func (a *Array) SubInPlace(b *Array) *Array {
+	return applyTo(a, prim.ElemwiseSub.Op, op.NoParams{}, a, b)
+}
 
 // MulInPlace multiplies a by b, element by element, and returns a.
-func (a *Array) MulInPlace(b *Array) *Array { return a.inPlace(prim.ElemwiseMul.Op, nil, a, b) }
+func (a *Array) MulInPlace(b *Array) *Array {
+	return applyTo(a, prim.ElemwiseMul.Op, op.NoParams{}, a, b)
+}
 
 // DivInPlace divides a by b, element by element, and returns a.
-func (a *Array) DivInPlace(b *Array) *Array { return a.inPlace(prim.ElemwiseDiv.Op, nil, a, b) }
+func (a *Array) DivInPlace(b *Array) *Array {
+	return applyTo(a, prim.ElemwiseDiv.Op, op.NoParams{}, a, b)
+}
 
 // AddScalarInPlace adds v to a and returns a.
 func (a *Array) AddScalarInPlace(v float64) *Array {
-	return a.inPlace(prim.PlusScalar.Op, prim.ScalarParams{Scalar: v}, a)
+	return applyTo(a, prim.PlusScalar.Op, prim.ScalarParams{Scalar: v}, a)
 }
 
 // MulScalarInPlace multiplies a by v and returns a.
 func (a *Array) MulScalarInPlace(v float64) *Array {
-	return a.inPlace(prim.MulScalar.Op, prim.ScalarParams{Scalar: v}, a)
-}
-
-// inPlace applies an operator whose result replaces the values of a.
-func (a *Array) inPlace(o *op.Op, params any, in ...*Array) *Array {
-	iv := invocation{op: o, params: params, in: in, out: []*Array{a}}
-	return iv.first()
+	return applyTo(a, prim.MulScalar.Op, prim.ScalarParams{Scalar: v}, a)
 }
 
 // Neg returns -a.

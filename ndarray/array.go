@@ -129,7 +129,13 @@ type remains struct {
 	block device.Block
 }
 
-func (r remains) free() { r.eng.DeleteVar(r.v, r.block.Free) }
+func (r remains) free() { r.eng.DeleteVarWith(r.v, freeBlock, &r.block) }
+
+// freeBlock is the body of the operation that ends a chunk.
+func freeBlock(r *engine.Run) error {
+	r.Arg.(*device.Block).Free()
+	return nil
+}
 
 // owner is an array together with its memory: one object for the collector.
 type owner struct {
@@ -156,7 +162,7 @@ func newArray(eng *engine.Engine, dev device.Device, t dtype.Type, shape Shape, 
 func (c *chunk) release() {
 	if c.refs.Add(-1) == 0 {
 		c.cleanup.Stop()
-		remains{c.eng, c.v, c.block}.free()
+		c.eng.DeleteVarWith(c.v, freeBlock, &c.block)
 	}
 }
 

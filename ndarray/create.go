@@ -1,10 +1,9 @@
 package ndarray
 
 import (
-	"strconv"
-
 	"gomx/op"
 	"gomx/op/prim"
+	"gomx/op/random"
 )
 
 // Empty returns an array whose values are undefined.
@@ -36,19 +35,25 @@ func Full(v float64, shape Shape, opts ...Option) *Array {
 // Uniform returns random numbers from lo up to but not including hi.
 func Uniform(lo, hi float64, shape Shape, opts ...Option) *Array {
 	a := Empty(shape, opts...)
-	fillRandom(a, "_random_uniform", map[string]string{"low": number(lo), "high": number(hi)}, opts)
+	fillWith(a, random.Uniform.Op, random.UniformParams{Low: lo, High: op.Some(hi), DType: op.Some(a.dtype), Shape: []int{a.Size()}}, opts)
 	return a
 }
 
 // Normal returns normally distributed random numbers.
 func Normal(mean, sd float64, shape Shape, opts ...Option) *Array {
+	if sd == 0 {
+		return Full(mean, shape, opts...)
+	}
 	a := Empty(shape, opts...)
-	fillRandom(a, "_random_normal", map[string]string{"loc": number(mean), "scale": number(sd)}, opts)
+	fillWith(a, random.Normal.Op, random.NormalParams{Loc: mean, Scale: sd, DType: op.Some(a.dtype), Shape: []int{a.Size()}}, opts)
 	return a
 }
 
 // Arange returns the numbers start, start+step, … before stop.
 func Arange(start, stop, step float64, opts ...Option) *Array {
+	if step == 0 {
+		panic(misuse("Arange", "step", "0, want another number"))
+	}
 	return applyNew(prim.Arange.Op, prim.ArangeParams{Start: start, Stop: op.Some(stop), Step: step, DType: collect(opts).dtype}, opts)
 }
 
@@ -83,15 +88,3 @@ func applyNew(made *op.Op, params any, opts []Option) *Array {
 		seeded: o.seeded, seed: op.Seed{Key: o.seed}}
 	return iv.first()
 }
-
-func fillRandom(a *Array, name string, attrs map[string]string, opts []Option) {
-	attrs["dtype"], attrs["shape"] = a.dtype.String(), Shape{a.Size()}.String()
-	o := op.Lookup(name)
-	params, err := o.ParseParams(attrs)
-	if err != nil {
-		panic(blame(err, name))
-	}
-	fillWith(a, o, params, opts)
-}
-
-func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

@@ -3,6 +3,7 @@ package ndarray
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"unsafe"
 
 	"gomx/device"
@@ -126,6 +127,7 @@ func (a *Array) Item() (float64, error) {
 // its values, naming the operation, its device and shapes.
 func (a *Array) Wait(ctx context.Context) error {
 	c := a.mem("Wait")
+	defer runtime.KeepAlive(a)
 	return c.eng.WaitRead(ctx, c.v)
 }
 
@@ -133,6 +135,7 @@ func (a *Array) Wait(ctx context.Context) error {
 // operation failed midway while it wrote them. Otherwise it returns the error.
 func (a *Array) ClearError() error {
 	c := a.mem("ClearError")
+	defer runtime.KeepAlive(a)
 	return c.eng.ClearError(c.v)
 }
 

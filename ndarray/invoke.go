@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"runtime"
 	"slices"
+	"sync"
 	"unsafe"
 
 	"gomx/device"
@@ -38,8 +39,58 @@ func Apply[P any](h op.Handle[P], p P, in ...*Array) *Array { return apply1(h.Op
 
 // apply1 is Apply with erased parameters.
 func apply1(o *op.Op, params any, in ...*Array) *Array {
-	iv := invocation{op: o, params: params, in: in}
+	iv := newInvocation(o, params, in)
+	defer iv.release()
 	return iv.first()
+}
+
+// applyMany applies an operator and returns the outputs that composition sees.
+func applyMany(o *op.Op, params any, in ...*Array) []*Array {
+	iv := newInvocation(o, params, in)
+	defer iv.release()
+	return iv.visible()
+}
+
+// applyNamed is apply1 for operators whose inputs depend on the parameters: in is the longest list
+// of inputs, names their names, and those that the parameters switch off are nil.
+func applyNamed(o *op.Op, params any, names []string, in ...*Array) *Array {
+	iv := newInvocation(o, params, in)
+	defer iv.release()
+	iv.names = names
+	return iv.first()
+}
+
+// applyManyNamed is applyMany for such operators.
+func applyManyNamed(o *op.Op, params any, names []string, in ...*Array) []*Array {
+	iv := newInvocation(o, params, in)
+	defer iv.release()
+	iv.names = names
+	return iv.visible()
+}
+
+// applyTo applies an operator whose result overwrites out, which is returned.
+func applyTo(out *Array, o *op.Op, params any, in ...*Array) *Array {
+	iv := newInvocation(o, params, in)
+	defer iv.release()
+	iv.outOne[0] = out
+	iv.out = iv.outOne[:]
+	return iv.first()
+}
+
+// newInvocation returns a pooled invocation with a copy of in, so that callers need not allocate
+// their list.
+func newInvocation(o *op.Op, params any, in []*Array) *invocation {
+	iv := invocations.Get().(*invocation)
+	iv.op, iv.params, iv.in = o, params, append(iv.buf[:0], in...)
+	return iv
+}
+
+var invocations = sync.Pool{New: func() any { return &invocation{} }}
+
+// release returns an invocation to the pool.
+func (iv *invocation) release() {
+	*iv = invocation{}
+	invocations.Put(iv)
 }
 
 // first performs the invocation and returns the first output; it panics on misuse.
@@ -58,12 +109,6 @@ func (iv *invocation) first() *Array {
 	panic(blame(err, iv.op.Name))
 }
 
-// applyMany applies an operator and returns the outputs that composition sees.
-func applyMany(o *op.Op, params any, in ...*Array) []*Array {
-	iv := invocation{op: o, params: params, in: in}
-	return iv.visible()
-}
-
 // visible performs the invocation and returns what composition sees; it panics on misuse.
 func (iv *invocation) visible() []*Array {
 	p, err := iv.prepare()
@@ -74,19 +119,6 @@ func (iv *invocation) visible() []*Array {
 		}
 	}
 	panic(blame(err, iv.op.Name))
-}
-
-// applyNamed is apply1 for operators whose inputs depend on the parameters: in is the longest list
-// of inputs, names their names, and those that the parameters switch off are nil.
-func applyNamed(o *op.Op, params any, names []string, in ...*Array) *Array {
-	iv := invocation{op: o, params: params, in: in, names: names}
-	return iv.first()
-}
-
-// applyManyNamed is applyMany for such operators.
-func applyManyNamed(o *op.Op, params any, names []string, in ...*Array) []*Array {
-	iv := invocation{op: o, params: params, in: in, names: names}
-	return iv.visible()
 }
 
 // invocation is one application of an operator on its way to the engine.
@@ -105,6 +137,9 @@ type invocation struct {
 	seed    op.Seed
 	seeded  bool
 	name    string // of the outputs
+
+	buf    [4]*Array // backing of in
+	outOne [1]*Array // backing of out
 }
 
 // output returns explicit output i, nil if there is none.
@@ -257,6 +292,7 @@ func (iv *invocation) push(p *plan, results []*Array) error {
 	}
 	iv.enterScope(results)
 	runtime.KeepAlive(iv.in)
+	runtime.KeepAlive(iv.out)
 	return nil
 }
 

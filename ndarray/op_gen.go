@@ -8,7 +8,7 @@ import (
 	"gomx/op/loss"
 	"gomx/op/nn"
 	"gomx/op/prim"
-	_ "gomx/op/random"
+	"gomx/op/random"
 	"gomx/op/update"
 )
 
@@ -26,6 +26,10 @@ type (
 	ArangeLikeParams = prim.ArangeLikeParams
 	// ArangeParams holds the parameters of Arange.
 	ArangeParams = prim.ArangeParams
+	// ArgParams holds the parameters of ArgMax and ArgMin.
+	ArgParams = index.ArgParams
+	// ArgSortParams holds the parameters of ArgSort.
+	ArgSortParams = index.ArgSortParams
 	// BatchNormParams holds the parameters of BatchNorm.
 	BatchNormParams = nn.BatchNormParams
 	// BroadcastAxisParams holds the parameters of BroadcastAxis.
@@ -34,6 +38,8 @@ type (
 	BroadcastLikeParams = prim.BroadcastLikeParams
 	// BroadcastToParams holds the parameters of BroadcastTo.
 	BroadcastToParams = prim.BroadcastToParams
+	// CTCLossParams holds the parameters of CTCLoss.
+	CTCLossParams = loss.CTCLossParams
 	// CastParams holds the parameters of Cast and AmpCast.
 	CastParams = prim.CastParams
 	// ClipParams holds the parameters of Clip.
@@ -42,6 +48,12 @@ type (
 	ConcatParams = prim.ConcatParams
 	// ConvolutionParams holds the parameters of Convolution.
 	ConvolutionParams = nn.ConvolutionParams
+	// DeconvolutionParams holds the parameters of Deconvolution.
+	DeconvolutionParams = nn.DeconvolutionParams
+	// DispersedLikeParams holds the parameters of RandomGeneralizedNegativeBinomialLike.
+	DispersedLikeParams = random.DispersedLikeParams
+	// DispersedParams holds the parameters of RandomGeneralizedNegativeBinomial.
+	DispersedParams = random.DispersedParams
 	// DotParams holds the parameters of BatchDot and Dot.
 	DotParams = prim.DotParams
 	// DropoutParams holds the parameters of Dropout.
@@ -60,30 +72,64 @@ type (
 	FullParams = prim.FullParams
 	// FullyConnectedParams holds the parameters of FullyConnected.
 	FullyConnectedParams = nn.FullyConnectedParams
+	// GammaLikeParams holds the parameters of RandomGammaLike.
+	GammaLikeParams = random.GammaLikeParams
+	// GammaParams holds the parameters of RandomGamma.
+	GammaParams = random.GammaParams
+	// GroupNormParams holds the parameters of GroupNorm.
+	GroupNormParams = nn.GroupNormParams
 	// InitParams holds the parameters of Ones and Zeros.
 	InitParams = prim.InitParams
+	// InstanceNormParams holds the parameters of InstanceNorm.
+	InstanceNormParams = nn.InstanceNormParams
+	// L2NormalizationParams holds the parameters of L2Normalization.
+	L2NormalizationParams = nn.L2NormalizationParams
+	// LRNParams holds the parameters of LRN.
+	LRNParams = nn.LRNParams
 	// LambUpdatePhase1Params holds the parameters of LambUpdatePhase1 and MPLambUpdatePhase1.
 	LambUpdatePhase1Params = update.LambUpdatePhase1Params
 	// LambUpdatePhase2Params holds the parameters of LambUpdatePhase2 and MPLambUpdatePhase2.
 	LambUpdatePhase2Params = update.LambUpdatePhase2Params
+	// LayerNormParams holds the parameters of LayerNorm.
+	LayerNormParams = nn.LayerNormParams
 	// LeakyReLUParams holds the parameters of LeakyReLU.
 	LeakyReLUParams = nn.LeakyReLUParams
 	// LinspaceParams holds the parameters of Linspace.
 	LinspaceParams = prim.LinspaceParams
 	// MakeLossParams holds the parameters of MakeLoss.
 	MakeLossParams = loss.MakeLossParams
+	// MultinomialParams holds the parameters of SampleMultinomial.
+	MultinomialParams = random.MultinomialParams
 	// NAGMomUpdateParams holds the parameters of MPNAGMomUpdate and NAGMomUpdate.
 	NAGMomUpdateParams = update.NAGMomUpdateParams
+	// NegativeBinomialLikeParams holds the parameters of RandomNegativeBinomialLike.
+	NegativeBinomialLikeParams = random.NegativeBinomialLikeParams
+	// NegativeBinomialParams holds the parameters of RandomNegativeBinomial.
+	NegativeBinomialParams = random.NegativeBinomialParams
+	// NormalLikeParams holds the parameters of RandomNormalLike.
+	NormalLikeParams = random.NormalLikeParams
+	// NormalParams holds the parameters of RandomNormal.
+	NormalParams = random.NormalParams
 	// OneHotParams holds the parameters of OneHot.
 	OneHotParams = index.OneHotParams
+	// PadParams holds the parameters of Pad.
+	PadParams = nn.PadParams
 	// PickParams holds the parameters of Pick.
 	PickParams = index.PickParams
 	// PoolingParams holds the parameters of Pooling.
 	PoolingParams = nn.PoolingParams
+	// PoolingV1Params holds the parameters of PoolingV1.
+	PoolingV1Params = nn.PoolingV1Params
 	// RMSPropAlexUpdateParams holds the parameters of RMSPropAlexUpdate.
 	RMSPropAlexUpdateParams = update.RMSPropAlexUpdateParams
 	// RMSPropUpdateParams holds the parameters of RMSPropUpdate.
 	RMSPropUpdateParams = update.RMSPropUpdateParams
+	// RandIntParams holds the parameters of RandomRandInt.
+	RandIntParams = random.RandIntParams
+	// RateLikeParams holds the parameters of RandomExponentialLike and RandomPoissonLike.
+	RateLikeParams = random.RateLikeParams
+	// RateParams holds the parameters of RandomExponential and RandomPoisson.
+	RateParams = random.RateParams
 	// ReduceParams holds the parameters of Max, Mean, Min and others.
 	ReduceParams = prim.ReduceParams
 	// RegressionParams holds the parameters of LinearRegressionOutput, LogisticRegressionOutput and MAERegressionOutput.
@@ -100,6 +146,10 @@ type (
 	SGDMomUpdateParams = update.SGDMomUpdateParams
 	// SGDUpdateParams holds the parameters of MPSGDUpdate and SGDUpdate.
 	SGDUpdateParams = update.SGDUpdateParams
+	// SVMOutputParams holds the parameters of SVMOutput.
+	SVMOutputParams = loss.SVMOutputParams
+	// SampleParams holds the parameters of SampleExponential, SampleGamma, SampleGeneralizedNegativeBinomial and others.
+	SampleParams = random.SampleParams
 	// ScalarParams holds the parameters of DivScalar, EqualScalar, GreaterEqualScalar and others.
 	ScalarParams = prim.ScalarParams
 	// ScatterNDParams holds the parameters of ScatterSetND and ScatterND.
@@ -118,10 +168,18 @@ type (
 	SliceLikeParams = prim.SliceLikeParams
 	// SliceParams holds the parameters of SliceAssign and Slice.
 	SliceParams = prim.SliceParams
+	// SmoothL1Params holds the parameters of SmoothL1.
+	SmoothL1Params = loss.SmoothL1Params
+	// SoftmaxActivationParams holds the parameters of SoftmaxActivation.
+	SoftmaxActivationParams = nn.SoftmaxActivationParams
 	// SoftmaxOutputParams holds the parameters of SoftmaxOutput.
 	SoftmaxOutputParams = loss.SoftmaxOutputParams
 	// SoftmaxParams holds the parameters of LogSoftmax, Softmax and Softmin.
 	SoftmaxParams = prim.SoftmaxParams
+	// SortParams holds the parameters of Sort.
+	SortParams = index.SortParams
+	// SparseRegParams holds the parameters of IdentityAttachKLSparseReg.
+	SparseRegParams = loss.SparseRegParams
 	// SplitV2Params holds the parameters of SplitV2.
 	SplitV2Params = prim.SplitV2Params
 	// SqueezeParams holds the parameters of Squeeze.
@@ -134,201 +192,254 @@ type (
 	TakeParams = index.TakeParams
 	// TileParams holds the parameters of Tile.
 	TileParams = prim.TileParams
+	// TopKParams holds the parameters of TopK.
+	TopKParams = index.TopKParams
 	// TransposeParams holds the parameters of Transpose.
 	TransposeParams = prim.TransposeParams
+	// UniformLikeParams holds the parameters of RandomUniformLike.
+	UniformLikeParams = random.UniformLikeParams
+	// UniformParams holds the parameters of RandomUniform.
+	UniformParams = random.UniformParams
+	// UpSamplingParams holds the parameters of UpSampling.
+	UpSamplingParams = nn.UpSamplingParams
 )
 
 var (
-	opAbs                      = op.Lookup("abs")
-	opActivation               = op.Lookup("Activation")
-	opAdagradUpdate            = op.Lookup("_sparse_adagrad_update")
-	opAdamUpdate               = op.Lookup("adam_update")
-	opAddN                     = op.Lookup("add_n")
-	opAmpCast                  = op.Lookup("amp_cast")
-	opArangeLike               = op.Lookup("_contrib_arange_like")
-	opArccos                   = op.Lookup("arccos")
-	opArccosh                  = op.Lookup("arccosh")
-	opArcsin                   = op.Lookup("arcsin")
-	opArcsinh                  = op.Lookup("arcsinh")
-	opArctan                   = op.Lookup("arctan")
-	opArctanh                  = op.Lookup("arctanh")
-	opAsLoss                   = op.Lookup("make_loss")
-	opBatchDot                 = op.Lookup("batch_dot")
-	opBatchNorm                = op.Lookup("BatchNorm")
-	opBatchTake                = op.Lookup("batch_take")
-	opBlockGrad                = op.Lookup("BlockGrad")
-	opBroadcastAdd             = op.Lookup("broadcast_add")
-	opBroadcastAxis            = op.Lookup("broadcast_axis")
-	opBroadcastDiv             = op.Lookup("broadcast_div")
-	opBroadcastEqual           = op.Lookup("broadcast_equal")
-	opBroadcastGreater         = op.Lookup("broadcast_greater")
-	opBroadcastGreaterEqual    = op.Lookup("broadcast_greater_equal")
-	opBroadcastHypot           = op.Lookup("broadcast_hypot")
-	opBroadcastLesser          = op.Lookup("broadcast_lesser")
-	opBroadcastLesserEqual     = op.Lookup("broadcast_lesser_equal")
-	opBroadcastLike            = op.Lookup("broadcast_like")
-	opBroadcastLogicalAnd      = op.Lookup("broadcast_logical_and")
-	opBroadcastLogicalOr       = op.Lookup("broadcast_logical_or")
-	opBroadcastLogicalXor      = op.Lookup("broadcast_logical_xor")
-	opBroadcastMaximum         = op.Lookup("broadcast_maximum")
-	opBroadcastMinimum         = op.Lookup("broadcast_minimum")
-	opBroadcastMod             = op.Lookup("broadcast_mod")
-	opBroadcastMul             = op.Lookup("broadcast_mul")
-	opBroadcastNotEqual        = op.Lookup("broadcast_not_equal")
-	opBroadcastPower           = op.Lookup("broadcast_power")
-	opBroadcastSub             = op.Lookup("broadcast_sub")
-	opBroadcastTo              = op.Lookup("broadcast_to")
-	opCast                     = op.Lookup("Cast")
-	opCbrt                     = op.Lookup("cbrt")
-	opCeil                     = op.Lookup("ceil")
-	opClip                     = op.Lookup("clip")
-	opConcat                   = op.Lookup("Concat")
-	opConvolution              = op.Lookup("Convolution")
-	opCos                      = op.Lookup("cos")
-	opCosh                     = op.Lookup("cosh")
-	opDegrees                  = op.Lookup("degrees")
-	opDivScalar                = op.Lookup("_div_scalar")
-	opDot                      = op.Lookup("dot")
-	opDropout                  = op.Lookup("Dropout")
-	opElemwiseAdd              = op.Lookup("elemwise_add")
-	opElemwiseDiv              = op.Lookup("elemwise_div")
-	opElemwiseMul              = op.Lookup("elemwise_mul")
-	opElemwiseSub              = op.Lookup("elemwise_sub")
-	opEmbedding                = op.Lookup("Embedding")
-	opEqual                    = op.Lookup("_equal")
-	opEqualScalar              = op.Lookup("_equal_scalar")
-	opErf                      = op.Lookup("erf")
-	opErfinv                   = op.Lookup("erfinv")
-	opExp                      = op.Lookup("exp")
-	opExpandDims               = op.Lookup("expand_dims")
-	opExpm1                    = op.Lookup("expm1")
-	opEye                      = op.Lookup("_eye")
-	opFTMLUpdate               = op.Lookup("ftml_update")
-	opFix                      = op.Lookup("fix")
-	opFlatten                  = op.Lookup("Flatten")
-	opFloor                    = op.Lookup("floor")
-	opFtrlUpdate               = op.Lookup("ftrl_update")
-	opFullyConnected           = op.Lookup("FullyConnected")
-	opGamma                    = op.Lookup("gamma")
-	opGammaln                  = op.Lookup("gammaln")
-	opGatherND                 = op.Lookup("gather_nd")
-	opGreater                  = op.Lookup("_greater")
-	opGreaterEqual             = op.Lookup("_greater_equal")
-	opGreaterEqualScalar       = op.Lookup("_greater_equal_scalar")
-	opGreaterScalar            = op.Lookup("_greater_scalar")
-	opHypot                    = op.Lookup("_hypot")
-	opHypotScalar              = op.Lookup("_hypot_scalar")
-	opIdentity                 = op.Lookup("_copy")
-	opIdentityWithAttrLike     = op.Lookup("_identity_with_attr_like_rhs")
-	opLambUpdatePhase1         = op.Lookup("lamb_update_phase1")
-	opLambUpdatePhase2         = op.Lookup("lamb_update_phase2")
-	opLeakyReLU                = op.Lookup("LeakyReLU")
-	opLesser                   = op.Lookup("_lesser")
-	opLesserEqual              = op.Lookup("_lesser_equal")
-	opLesserEqualScalar        = op.Lookup("_lesser_equal_scalar")
-	opLesserScalar             = op.Lookup("_lesser_scalar")
-	opLinearRegressionOutput   = op.Lookup("LinearRegressionOutput")
-	opLinspace                 = op.Lookup("_linspace")
-	opLog                      = op.Lookup("log")
-	opLog10                    = op.Lookup("log10")
-	opLog1p                    = op.Lookup("log1p")
-	opLog2                     = op.Lookup("log2")
-	opLogSoftmax               = op.Lookup("log_softmax")
-	opLogicalAnd               = op.Lookup("_logical_and")
-	opLogicalAndScalar         = op.Lookup("_logical_and_scalar")
-	opLogicalNot               = op.Lookup("logical_not")
-	opLogicalOr                = op.Lookup("_logical_or")
-	opLogicalOrScalar          = op.Lookup("_logical_or_scalar")
-	opLogicalXor               = op.Lookup("_logical_xor")
-	opLogicalXorScalar         = op.Lookup("_logical_xor_scalar")
-	opLogisticRegressionOutput = op.Lookup("LogisticRegressionOutput")
-	opMAERegressionOutput      = op.Lookup("MAERegressionOutput")
-	opMPLambUpdatePhase1       = op.Lookup("mp_lamb_update_phase1")
-	opMPLambUpdatePhase2       = op.Lookup("mp_lamb_update_phase2")
-	opMPNAGMomUpdate           = op.Lookup("mp_nag_mom_update")
-	opMPSGDMomUpdate           = op.Lookup("mp_sgd_mom_update")
-	opMPSGDUpdate              = op.Lookup("mp_sgd_update")
-	opMakeLoss                 = op.Lookup("MakeLoss")
-	opMax                      = op.Lookup("max")
-	opMaximum                  = op.Lookup("_maximum")
-	opMaximumScalar            = op.Lookup("_maximum_scalar")
-	opMean                     = op.Lookup("mean")
-	opMin                      = op.Lookup("min")
-	opMinimum                  = op.Lookup("_minimum")
-	opMinimumScalar            = op.Lookup("_minimum_scalar")
-	opMinusScalar              = op.Lookup("_minus_scalar")
-	opMod                      = op.Lookup("_mod")
-	opModScalar                = op.Lookup("_mod_scalar")
-	opMulScalar                = op.Lookup("_mul_scalar")
-	opNAGMomUpdate             = op.Lookup("nag_mom_update")
-	opNanProd                  = op.Lookup("nanprod")
-	opNanSum                   = op.Lookup("nansum")
-	opNegative                 = op.Lookup("negative")
-	opNotEqual                 = op.Lookup("_not_equal")
-	opNotEqualScalar           = op.Lookup("_not_equal_scalar")
-	opOneHot                   = op.Lookup("one_hot")
-	opOnesLike                 = op.Lookup("ones_like")
-	opPick                     = op.Lookup("pick")
-	opPlusScalar               = op.Lookup("_plus_scalar")
-	opPooling                  = op.Lookup("Pooling")
-	opPower                    = op.Lookup("_power")
-	opPowerScalar              = op.Lookup("_power_scalar")
-	opProd                     = op.Lookup("prod")
-	opRDivScalar               = op.Lookup("_rdiv_scalar")
-	opRMSPropAlexUpdate        = op.Lookup("rmspropalex_update")
-	opRMSPropUpdate            = op.Lookup("rmsprop_update")
-	opRMinusScalar             = op.Lookup("_rminus_scalar")
-	opRModScalar               = op.Lookup("_rmod_scalar")
-	opRNNParamConcat           = op.Lookup("_rnn_param_concat")
-	opRPowerScalar             = op.Lookup("_rpower_scalar")
-	opRadians                  = op.Lookup("radians")
-	opRcbrt                    = op.Lookup("rcbrt")
-	opReciprocal               = op.Lookup("reciprocal")
-	opRelu                     = op.Lookup("relu")
-	opRepeat                   = op.Lookup("repeat")
-	opReshape                  = op.Lookup("Reshape")
-	opReshapeLike              = op.Lookup("reshape_like")
-	opReverse                  = op.Lookup("reverse")
-	opRint                     = op.Lookup("rint")
-	opRound                    = op.Lookup("round")
-	opRsqrt                    = op.Lookup("rsqrt")
-	opSGDMomUpdate             = op.Lookup("sgd_mom_update")
-	opSGDUpdate                = op.Lookup("sgd_update")
-	opScatterND                = op.Lookup("scatter_nd")
-	opScatterSetND             = op.Lookup("_scatter_set_nd")
-	opShapeArray               = op.Lookup("shape_array")
-	opSigmoid                  = op.Lookup("sigmoid")
-	opSign                     = op.Lookup("sign")
-	opSignSGDUpdate            = op.Lookup("signsgd_update")
-	opSignumUpdate             = op.Lookup("signum_update")
-	opSin                      = op.Lookup("sin")
-	opSinh                     = op.Lookup("sinh")
-	opSizeArray                = op.Lookup("size_array")
-	opSlice                    = op.Lookup("slice")
-	opSliceAssign              = op.Lookup("_slice_assign")
-	opSliceAssignScalar        = op.Lookup("_slice_assign_scalar")
-	opSliceAxis                = op.Lookup("slice_axis")
-	opSliceChannel             = op.Lookup("SliceChannel")
-	opSliceLike                = op.Lookup("slice_like")
-	opSoftmax                  = op.Lookup("softmax")
-	opSoftmaxOutput            = op.Lookup("SoftmaxOutput")
-	opSoftmin                  = op.Lookup("softmin")
-	opSoftsign                 = op.Lookup("softsign")
-	opSplitV2                  = op.Lookup("_split_v2")
-	opSqrt                     = op.Lookup("sqrt")
-	opSquare                   = op.Lookup("square")
-	opSqueeze                  = op.Lookup("squeeze")
-	opStack                    = op.Lookup("stack")
-	opSum                      = op.Lookup("sum")
-	opSwapAxis                 = op.Lookup("SwapAxis")
-	opTake                     = op.Lookup("take")
-	opTan                      = op.Lookup("tan")
-	opTanh                     = op.Lookup("tanh")
-	opTile                     = op.Lookup("tile")
-	opTranspose                = op.Lookup("transpose")
-	opTrunc                    = op.Lookup("trunc")
-	opWhere                    = op.Lookup("where")
-	opZerosLike                = op.Lookup("zeros_like")
+	opAbs                                   = op.Lookup("abs")
+	opActivation                            = op.Lookup("Activation")
+	opAdagradUpdate                         = op.Lookup("_sparse_adagrad_update")
+	opAdamUpdate                            = op.Lookup("adam_update")
+	opAddN                                  = op.Lookup("add_n")
+	opAmpCast                               = op.Lookup("amp_cast")
+	opArangeLike                            = op.Lookup("_contrib_arange_like")
+	opArccos                                = op.Lookup("arccos")
+	opArccosh                               = op.Lookup("arccosh")
+	opArcsin                                = op.Lookup("arcsin")
+	opArcsinh                               = op.Lookup("arcsinh")
+	opArctan                                = op.Lookup("arctan")
+	opArctanh                               = op.Lookup("arctanh")
+	opArgMax                                = op.Lookup("argmax")
+	opArgMaxChannel                         = op.Lookup("argmax_channel")
+	opArgMin                                = op.Lookup("argmin")
+	opArgSort                               = op.Lookup("argsort")
+	opAsLoss                                = op.Lookup("make_loss")
+	opBatchDot                              = op.Lookup("batch_dot")
+	opBatchNorm                             = op.Lookup("BatchNorm")
+	opBatchTake                             = op.Lookup("batch_take")
+	opBlockGrad                             = op.Lookup("BlockGrad")
+	opBroadcastAdd                          = op.Lookup("broadcast_add")
+	opBroadcastAxis                         = op.Lookup("broadcast_axis")
+	opBroadcastDiv                          = op.Lookup("broadcast_div")
+	opBroadcastEqual                        = op.Lookup("broadcast_equal")
+	opBroadcastGreater                      = op.Lookup("broadcast_greater")
+	opBroadcastGreaterEqual                 = op.Lookup("broadcast_greater_equal")
+	opBroadcastHypot                        = op.Lookup("broadcast_hypot")
+	opBroadcastLesser                       = op.Lookup("broadcast_lesser")
+	opBroadcastLesserEqual                  = op.Lookup("broadcast_lesser_equal")
+	opBroadcastLike                         = op.Lookup("broadcast_like")
+	opBroadcastLogicalAnd                   = op.Lookup("broadcast_logical_and")
+	opBroadcastLogicalOr                    = op.Lookup("broadcast_logical_or")
+	opBroadcastLogicalXor                   = op.Lookup("broadcast_logical_xor")
+	opBroadcastMaximum                      = op.Lookup("broadcast_maximum")
+	opBroadcastMinimum                      = op.Lookup("broadcast_minimum")
+	opBroadcastMod                          = op.Lookup("broadcast_mod")
+	opBroadcastMul                          = op.Lookup("broadcast_mul")
+	opBroadcastNotEqual                     = op.Lookup("broadcast_not_equal")
+	opBroadcastPower                        = op.Lookup("broadcast_power")
+	opBroadcastSub                          = op.Lookup("broadcast_sub")
+	opBroadcastTo                           = op.Lookup("broadcast_to")
+	opCTCLoss                               = op.Lookup("CTCLoss")
+	opCast                                  = op.Lookup("Cast")
+	opCbrt                                  = op.Lookup("cbrt")
+	opCeil                                  = op.Lookup("ceil")
+	opClip                                  = op.Lookup("clip")
+	opConcat                                = op.Lookup("Concat")
+	opConvolution                           = op.Lookup("Convolution")
+	opCos                                   = op.Lookup("cos")
+	opCosh                                  = op.Lookup("cosh")
+	opDeconvolution                         = op.Lookup("Deconvolution")
+	opDegrees                               = op.Lookup("degrees")
+	opDivScalar                             = op.Lookup("_div_scalar")
+	opDot                                   = op.Lookup("dot")
+	opDropout                               = op.Lookup("Dropout")
+	opElemwiseAdd                           = op.Lookup("elemwise_add")
+	opElemwiseDiv                           = op.Lookup("elemwise_div")
+	opElemwiseMul                           = op.Lookup("elemwise_mul")
+	opElemwiseSub                           = op.Lookup("elemwise_sub")
+	opEmbedding                             = op.Lookup("Embedding")
+	opEqual                                 = op.Lookup("_equal")
+	opEqualScalar                           = op.Lookup("_equal_scalar")
+	opErf                                   = op.Lookup("erf")
+	opErfinv                                = op.Lookup("erfinv")
+	opExp                                   = op.Lookup("exp")
+	opExpandDims                            = op.Lookup("expand_dims")
+	opExpm1                                 = op.Lookup("expm1")
+	opEye                                   = op.Lookup("_eye")
+	opFTMLUpdate                            = op.Lookup("ftml_update")
+	opFix                                   = op.Lookup("fix")
+	opFlatten                               = op.Lookup("Flatten")
+	opFloor                                 = op.Lookup("floor")
+	opFtrlUpdate                            = op.Lookup("ftrl_update")
+	opFullyConnected                        = op.Lookup("FullyConnected")
+	opGamma                                 = op.Lookup("gamma")
+	opGammaln                               = op.Lookup("gammaln")
+	opGatherND                              = op.Lookup("gather_nd")
+	opGreater                               = op.Lookup("_greater")
+	opGreaterEqual                          = op.Lookup("_greater_equal")
+	opGreaterEqualScalar                    = op.Lookup("_greater_equal_scalar")
+	opGreaterScalar                         = op.Lookup("_greater_scalar")
+	opGroupNorm                             = op.Lookup("GroupNorm")
+	opHypot                                 = op.Lookup("_hypot")
+	opHypotScalar                           = op.Lookup("_hypot_scalar")
+	opIdentity                              = op.Lookup("_copy")
+	opIdentityAttachKLSparseReg             = op.Lookup("IdentityAttachKLSparseReg")
+	opIdentityWithAttrLike                  = op.Lookup("_identity_with_attr_like_rhs")
+	opInstanceNorm                          = op.Lookup("InstanceNorm")
+	opL2Normalization                       = op.Lookup("L2Normalization")
+	opLRN                                   = op.Lookup("LRN")
+	opLambUpdatePhase1                      = op.Lookup("lamb_update_phase1")
+	opLambUpdatePhase2                      = op.Lookup("lamb_update_phase2")
+	opLayerNorm                             = op.Lookup("LayerNorm")
+	opLeakyReLU                             = op.Lookup("LeakyReLU")
+	opLesser                                = op.Lookup("_lesser")
+	opLesserEqual                           = op.Lookup("_lesser_equal")
+	opLesserEqualScalar                     = op.Lookup("_lesser_equal_scalar")
+	opLesserScalar                          = op.Lookup("_lesser_scalar")
+	opLinearRegressionOutput                = op.Lookup("LinearRegressionOutput")
+	opLinspace                              = op.Lookup("_linspace")
+	opLog                                   = op.Lookup("log")
+	opLog10                                 = op.Lookup("log10")
+	opLog1p                                 = op.Lookup("log1p")
+	opLog2                                  = op.Lookup("log2")
+	opLogSoftmax                            = op.Lookup("log_softmax")
+	opLogicalAnd                            = op.Lookup("_logical_and")
+	opLogicalAndScalar                      = op.Lookup("_logical_and_scalar")
+	opLogicalNot                            = op.Lookup("logical_not")
+	opLogicalOr                             = op.Lookup("_logical_or")
+	opLogicalOrScalar                       = op.Lookup("_logical_or_scalar")
+	opLogicalXor                            = op.Lookup("_logical_xor")
+	opLogicalXorScalar                      = op.Lookup("_logical_xor_scalar")
+	opLogisticRegressionOutput              = op.Lookup("LogisticRegressionOutput")
+	opMAERegressionOutput                   = op.Lookup("MAERegressionOutput")
+	opMPLambUpdatePhase1                    = op.Lookup("mp_lamb_update_phase1")
+	opMPLambUpdatePhase2                    = op.Lookup("mp_lamb_update_phase2")
+	opMPNAGMomUpdate                        = op.Lookup("mp_nag_mom_update")
+	opMPSGDMomUpdate                        = op.Lookup("mp_sgd_mom_update")
+	opMPSGDUpdate                           = op.Lookup("mp_sgd_update")
+	opMakeLoss                              = op.Lookup("MakeLoss")
+	opMax                                   = op.Lookup("max")
+	opMaximum                               = op.Lookup("_maximum")
+	opMaximumScalar                         = op.Lookup("_maximum_scalar")
+	opMean                                  = op.Lookup("mean")
+	opMin                                   = op.Lookup("min")
+	opMinimum                               = op.Lookup("_minimum")
+	opMinimumScalar                         = op.Lookup("_minimum_scalar")
+	opMinusScalar                           = op.Lookup("_minus_scalar")
+	opMod                                   = op.Lookup("_mod")
+	opModScalar                             = op.Lookup("_mod_scalar")
+	opMulScalar                             = op.Lookup("_mul_scalar")
+	opNAGMomUpdate                          = op.Lookup("nag_mom_update")
+	opNanProd                               = op.Lookup("nanprod")
+	opNanSum                                = op.Lookup("nansum")
+	opNegative                              = op.Lookup("negative")
+	opNotEqual                              = op.Lookup("_not_equal")
+	opNotEqualScalar                        = op.Lookup("_not_equal_scalar")
+	opOneHot                                = op.Lookup("one_hot")
+	opOnesLike                              = op.Lookup("ones_like")
+	opPad                                   = op.Lookup("Pad")
+	opPick                                  = op.Lookup("pick")
+	opPlusScalar                            = op.Lookup("_plus_scalar")
+	opPooling                               = op.Lookup("Pooling")
+	opPoolingV1                             = op.Lookup("Pooling_v1")
+	opPower                                 = op.Lookup("_power")
+	opPowerScalar                           = op.Lookup("_power_scalar")
+	opProd                                  = op.Lookup("prod")
+	opRDivScalar                            = op.Lookup("_rdiv_scalar")
+	opRMSPropAlexUpdate                     = op.Lookup("rmspropalex_update")
+	opRMSPropUpdate                         = op.Lookup("rmsprop_update")
+	opRMinusScalar                          = op.Lookup("_rminus_scalar")
+	opRModScalar                            = op.Lookup("_rmod_scalar")
+	opRNNParamConcat                        = op.Lookup("_rnn_param_concat")
+	opRPowerScalar                          = op.Lookup("_rpower_scalar")
+	opRadians                               = op.Lookup("radians")
+	opRandomExponential                     = op.Lookup("_random_exponential")
+	opRandomExponentialLike                 = op.Lookup("_random_exponential_like")
+	opRandomGamma                           = op.Lookup("_random_gamma")
+	opRandomGammaLike                       = op.Lookup("_random_gamma_like")
+	opRandomGeneralizedNegativeBinomial     = op.Lookup("_random_generalized_negative_binomial")
+	opRandomGeneralizedNegativeBinomialLike = op.Lookup("_random_generalized_negative_binomial_like")
+	opRandomNegativeBinomial                = op.Lookup("_random_negative_binomial")
+	opRandomNegativeBinomialLike            = op.Lookup("_random_negative_binomial_like")
+	opRandomNormal                          = op.Lookup("_random_normal")
+	opRandomNormalLike                      = op.Lookup("_random_normal_like")
+	opRandomPoisson                         = op.Lookup("_random_poisson")
+	opRandomPoissonLike                     = op.Lookup("_random_poisson_like")
+	opRandomRandInt                         = op.Lookup("_random_randint")
+	opRandomUniform                         = op.Lookup("_random_uniform")
+	opRandomUniformLike                     = op.Lookup("_random_uniform_like")
+	opRcbrt                                 = op.Lookup("rcbrt")
+	opReciprocal                            = op.Lookup("reciprocal")
+	opRelu                                  = op.Lookup("relu")
+	opRepeat                                = op.Lookup("repeat")
+	opReshape                               = op.Lookup("Reshape")
+	opReshapeLike                           = op.Lookup("reshape_like")
+	opReverse                               = op.Lookup("reverse")
+	opRint                                  = op.Lookup("rint")
+	opRound                                 = op.Lookup("round")
+	opRsqrt                                 = op.Lookup("rsqrt")
+	opSGDMomUpdate                          = op.Lookup("sgd_mom_update")
+	opSGDUpdate                             = op.Lookup("sgd_update")
+	opSVMOutput                             = op.Lookup("SVMOutput")
+	opSampleExponential                     = op.Lookup("_sample_exponential")
+	opSampleGamma                           = op.Lookup("_sample_gamma")
+	opSampleGeneralizedNegativeBinomial     = op.Lookup("_sample_generalized_negative_binomial")
+	opSampleMultinomial                     = op.Lookup("_sample_multinomial")
+	opSampleNegativeBinomial                = op.Lookup("_sample_negative_binomial")
+	opSampleNormal                          = op.Lookup("_sample_normal")
+	opSamplePoisson                         = op.Lookup("_sample_poisson")
+	opSampleUniform                         = op.Lookup("_sample_uniform")
+	opScatterND                             = op.Lookup("scatter_nd")
+	opScatterSetND                          = op.Lookup("_scatter_set_nd")
+	opShapeArray                            = op.Lookup("shape_array")
+	opShuffle                               = op.Lookup("_shuffle")
+	opSigmoid                               = op.Lookup("sigmoid")
+	opSign                                  = op.Lookup("sign")
+	opSignSGDUpdate                         = op.Lookup("signsgd_update")
+	opSignumUpdate                          = op.Lookup("signum_update")
+	opSin                                   = op.Lookup("sin")
+	opSinh                                  = op.Lookup("sinh")
+	opSizeArray                             = op.Lookup("size_array")
+	opSlice                                 = op.Lookup("slice")
+	opSliceAssign                           = op.Lookup("_slice_assign")
+	opSliceAssignScalar                     = op.Lookup("_slice_assign_scalar")
+	opSliceAxis                             = op.Lookup("slice_axis")
+	opSliceChannel                          = op.Lookup("SliceChannel")
+	opSliceLike                             = op.Lookup("slice_like")
+	opSmoothL1                              = op.Lookup("smooth_l1")
+	opSoftmax                               = op.Lookup("softmax")
+	opSoftmaxActivation                     = op.Lookup("SoftmaxActivation")
+	opSoftmaxCrossEntropy                   = op.Lookup("softmax_cross_entropy")
+	opSoftmaxOutput                         = op.Lookup("SoftmaxOutput")
+	opSoftmin                               = op.Lookup("softmin")
+	opSoftsign                              = op.Lookup("softsign")
+	opSort                                  = op.Lookup("sort")
+	opSplitV2                               = op.Lookup("_split_v2")
+	opSqrt                                  = op.Lookup("sqrt")
+	opSquare                                = op.Lookup("square")
+	opSqueeze                               = op.Lookup("squeeze")
+	opStack                                 = op.Lookup("stack")
+	opSum                                   = op.Lookup("sum")
+	opSwapAxis                              = op.Lookup("SwapAxis")
+	opTake                                  = op.Lookup("take")
+	opTan                                   = op.Lookup("tan")
+	opTanh                                  = op.Lookup("tanh")
+	opTile                                  = op.Lookup("tile")
+	opTopK                                  = op.Lookup("topk")
+	opTranspose                             = op.Lookup("transpose")
+	opTrunc                                 = op.Lookup("trunc")
+	opUpSampling                            = op.Lookup("UpSampling")
+	opWhere                                 = op.Lookup("where")
+	opZerosLike                             = op.Lookup("zeros_like")
 )
 
 // Abs computes |x|.
@@ -434,6 +545,39 @@ func Arctan(data *Array) *Array {
 // Arctanh computes the inverse hyperbolic tangent.
 func Arctanh(data *Array) *Array {
 	return apply1(opArctanh, op.NoParams{}, data)
+}
+
+// ArgMax is the index of the largest element along an axis, of the first one among equals. The indices have the element type of data.
+//
+// Parameters:
+//   - Axis: axis to search; None: the flattened array
+//   - KeepDims: keep the axis with extent one
+func ArgMax(data *Array, p ArgParams) *Array {
+	return apply1(opArgMax, p, data)
+}
+
+// ArgMaxChannel is the index of the largest element along the last axis.
+func ArgMaxChannel(data *Array) *Array {
+	return apply1(opArgMaxChannel, op.NoParams{}, data)
+}
+
+// ArgMin is the index of the smallest element along an axis, of the first one among equals. The indices have the element type of data.
+//
+// Parameters:
+//   - Axis: axis to search; None: the flattened array
+//   - KeepDims: keep the axis with extent one
+func ArgMin(data *Array, p ArgParams) *Array {
+	return apply1(opArgMin, p, data)
+}
+
+// ArgSort is the indices that order the elements along an axis.
+//
+// Parameters:
+//   - Axis: axis along which to sort; None: the flattened array; -1 by default
+//   - Descend: whether the smallest element comes first (switches is_ascend off)
+//   - DType: element type of the indices; float32 by default
+func ArgSort(data *Array, p ArgSortParams) *Array {
+	return apply1(opArgSort, p, data)
 }
 
 // AsLoss (make_loss) passes data on as a loss: its gradient is one, whatever flows into the output.
@@ -598,6 +742,21 @@ func BroadcastTo(data *Array, p BroadcastToParams) *Array {
 	return apply1(opBroadcastTo, p, data)
 }
 
+// CTCLoss is the loss of connectionist temporal classification (Graves et al. 2006).
+//
+// Data has shape (steps, n, classes) and is not normalized yet, the label (n, labels), the output (n):
+// the negative logarithm of the probability that the softmax of data spells the label, with
+// repetitions and blanks in between. Without label_lengths a label ends at its first padding, 0 or,
+// with blank_label last, -1. A label that is empty or does not fit into the steps has loss 0.
+//
+// Parameters:
+//   - UseDataLengths: data_lengths gives the number of steps of each sequence
+//   - UseLabelLengths: label_lengths gives the number of labels of each sequence
+//   - BlankLabel: class of the blank: 0 (labels count from 1) or the last one (labels count from 0); one of first, last, first by default
+func CTCLoss(data, label, dataLengths *Array, p CTCLossParams) *Array {
+	return applyNamed(opCTCLoss, p, []string{"data", "label", "data_lengths"}, data, label, dataLengths)
+}
+
 // Cast converts to an element type. Conversion to integers cuts off the fraction; values that an integer type cannot hold convert as x86 processors do it.
 //
 // Parameters:
@@ -664,6 +823,31 @@ func Cos(data *Array) *Array {
 // Cosh computes the hyperbolic cosine.
 func Cosh(data *Array) *Array {
 	return apply1(opCosh, op.NoParams{}, data)
+}
+
+// Deconvolution (transposed convolution) is the gradient of a convolution by its data, as a layer.
+//
+// Data has shape (n, c, [d,] [h,] w), the weight (c, num_filter/num_group, kernel...), the bias
+// (num_filter), the output (n, num_filter, ...) with spatial extents
+// stride·(x - 1) + dilate·(kernel - 1) + 1 - 2·pad + adj. With target_shape, pad and adj are chosen
+// to give these extents.
+//
+// Parameters:
+//   - Kernel: extent of the window: (w), (h, w) or (d, h, w); required
+//   - Stride: distance of neighbouring inputs in the output, 1 by default
+//   - Dilate: distance of neighbouring window elements, 1 by default
+//   - Pad: elements cut off on both sides, 0 by default
+//   - Adj: elements added at the end, below the stride, 0 by default
+//   - TargetShape: extents of the output, from which pad and adj are computed
+//   - NumFilter: number of output channels; required
+//   - NumGroup: number of groups that channels are divided into; 1 by default
+//   - Workspace: accepted for compatibility, without effect; 512 by default
+//   - NoBias: leave the bias out; True by default
+//   - CudnnTune: accepted for compatibility, without effect; one of None, off, limited_workspace, fastest, None by default
+//   - CudnnOff: accepted for compatibility, without effect
+//   - Layout: order of axes; only those with channels second are supported; one of None, NCW, NCHW, NCDHW, NHWC, NDHWC, None by default
+func Deconvolution(data, weight, bias *Array, p DeconvolutionParams) *Array {
+	return apply1(opDeconvolution, p, data, weight, bias)
 }
 
 // Degrees converts from radians to degrees.
@@ -897,6 +1081,20 @@ func GreaterScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opGreaterScalar, p, data)
 }
 
+// GroupNorm normalizes groups of channels of every sample: (x - mean)·gamma/sqrt(var + eps) + beta.
+//
+// Data has shape (n, c, ...); mean and (biased) variance are taken over c/num_groups channels and all
+// further axes; gamma and beta have one element per group, as in MXNet. The second and third output
+// are the mean and sqrt(var + eps), of shape (n, num_groups); their gradients are ignored.
+//
+// Parameters:
+//   - NumGroups: number of groups of channels; 1 by default
+//   - Eps: added to the variance; 1e-05 by default
+//   - OutputMeanVar: also return mean and deviation
+func GroupNorm(data, gamma, beta *Array, p GroupNormParams) *Array {
+	return apply1(opGroupNorm, p, data, gamma, beta)
+}
+
 // Hypot computes √(a² + b²) for operands of one shape.
 func Hypot(lhs, rhs *Array) *Array {
 	return apply1(opHypot, op.NoParams{}, lhs, rhs)
@@ -916,11 +1114,62 @@ func Identity(data *Array) *Array {
 	return apply1(opIdentity, op.NoParams{}, data)
 }
 
+// IdentityAttachKLSparseReg passes data on and adds the gradient of a penalty that keeps it sparse.
+//
+// The penalty is the Kullback-Leibler divergence of a moving average a of each unit's activation (the
+// output of a sigmoid) from sparseness_target t: its gradient is penalty·((1-t)/(1-a) - t/a). In
+// training the auxiliary state moves: a = a·momentum + mean·(1-momentum).
+//
+// Parameters:
+//   - SparsenessTarget: mean activation that is wanted, between 0 and 1; 0.1 by default
+//   - Penalty: factor of the penalty; 0.001 by default
+//   - Momentum: share of the old value in the moving average; 0.9 by default
+func IdentityAttachKLSparseReg(data, movingAvg *Array, p SparseRegParams) *Array {
+	return apply1(opIdentityAttachKLSparseReg, p, data, movingAvg)
+}
+
 // IdentityWithAttrLike passes lhs on and gives it the shape and element type of rhs, where these are unknown.
 //
 // MXNet's name is _identity_with_attr_like_rhs.
 func IdentityWithAttrLike(lhs, rhs *Array) *Array {
 	return apply1(opIdentityWithAttrLike, op.NoParams{}, lhs, rhs)
+}
+
+// InstanceNorm normalizes every channel of every sample: (x - mean)·gamma/sqrt(var + eps) + beta.
+//
+// Data has shape (n, c, ...); mean and (biased) variance are taken over all axes but the first two;
+// gamma and beta have one element per channel.
+//
+// Parameters:
+//   - Eps: added to the variance; 0.001 by default
+func InstanceNorm(data, gamma, beta *Array, p InstanceNormParams) *Array {
+	return apply1(opInstanceNorm, p, data, gamma, beta)
+}
+
+// L2Normalization divides parts of data by their Euclidean norm, sqrt(Σx² + eps).
+//
+// A part is a sample (instance), all positions of one channel of a sample (spatial), or all channels
+// of one position of a sample (channel).
+//
+// Parameters:
+//   - Eps: added to the sum of squares; 1e-10 by default
+//   - Mode: what is normalized: samples, the positions of a channel, the channels of a position; one of instance, spatial, channel, instance by default
+func L2Normalization(data *Array, p L2NormalizationParams) *Array {
+	return apply1(opL2Normalization, p, data)
+}
+
+// LRN (local response normalization) divides each element by a power of its neighbours' mean square.
+//
+// output = x/(knorm + alpha/nsize·Σx²)^beta, where the sum runs over the nsize channels around that
+// of x, at its position (Krizhevsky et al. 2012). Data has shape (n, c, ...).
+//
+// Parameters:
+//   - Alpha: factor of the mean square; 0.0001 by default
+//   - Beta: exponent; 0.75 by default
+//   - Knorm: added to the scaled mean square; 2 by default
+//   - Nsize: number of neighbouring channels, odd; required
+func LRN(data *Array, p LRNParams) *Array {
+	return apply1(opLRN, p, data)
 }
 
 // LambUpdatePhase1 (lamb_update_phase1) computes the direction of a LAMB step from weight and gradient.
@@ -953,6 +1202,20 @@ func LambUpdatePhase1(weight, grad, mean, varIn *Array, p LambUpdatePhase1Params
 //   - UpperBound: greatest norm of the weights, negative for none; -1 by default
 func LambUpdatePhase2(weight, g, r1, r2 *Array, p LambUpdatePhase2Params) *Array {
 	return apply1(opLambUpdatePhase2, p, weight, g, r1, r2)
+}
+
+// LayerNorm normalizes along one axis: (x - mean)·gamma/sqrt(var + eps) + beta.
+//
+// Mean and (biased) variance are taken over the axis for every position of the other axes; gamma and
+// beta have one element per position of the axis. The second and third output are the mean and
+// sqrt(var + eps), of the shape of data with the axis of extent 1; their gradients are ignored.
+//
+// Parameters:
+//   - Axis: axis that is normalized; -1 by default
+//   - Eps: added to the variance; 1e-05 by default
+//   - OutputMeanVar: also return mean and deviation
+func LayerNorm(data, gamma, beta *Array, p LayerNormParams) *Array {
+	return apply1(opLayerNorm, p, data, gamma, beta)
 }
 
 // LeakyReLU passes positive values on and bends negative ones.
@@ -1384,6 +1647,18 @@ func OnesLike(data *Array) *Array {
 	return apply1(opOnesLike, op.NoParams{}, data)
 }
 
+// Pad adds elements around the spatial axes of data of shape (n, c, h, w) or (n, c, d, h, w).
+//
+// pad_width has two numbers per axis; those of the first two axes are zero.
+//
+// Parameters:
+//   - Mode: what is added: a constant, the nearest element, the mirror image without the edge; required
+//   - PadWidth: elements added before and after each axis: (before_1, after_1, before_2, ...); required
+//   - ConstantValue: the constant
+func Pad(data *Array, p PadParams) *Array {
+	return apply1(opPad, p, data)
+}
+
 // Pick selects one element of every vector along an axis: that at the position which index says.
 //
 // Parameters:
@@ -1423,6 +1698,23 @@ func PlusScalar(data *Array, p ScalarParams) *Array {
 //   - Layout: order of axes; one of None, NCW, NCHW, NCDHW, NWC, NHWC, NDHWC, None by default
 func Pooling(data *Array, p PoolingParams) *Array {
 	return apply1(opPooling, p, data)
+}
+
+// PoolingV1 (Pooling_v1) is pooling as the first versions of MXNet computed it, for old models.
+//
+// It differs from Pooling in that the padding counts as zeros for max, that avg always divides by the
+// full extent of the window, that all elements equal to the maximum get its gradient, and that with
+// convention full no window begins beyond the padded data.
+//
+// Parameters:
+//   - Kernel: extent of the window: (h, w)
+//   - PoolType: what is made of a window; one of max, avg, sum, max by default
+//   - GlobalPool: the window covers everything
+//   - PoolingConvention: how the extent of the output is rounded; one of full, valid, valid by default
+//   - Stride: step of the window, 1 by default
+//   - Pad: zeros added on both sides, 0 by default
+func PoolingV1(data *Array, p PoolingV1Params) *Array {
+	return apply1(opPoolingV1, p, data)
 }
 
 // Power computes a to the power b for operands of one shape.
@@ -1534,6 +1826,191 @@ func Radians(data *Array) *Array {
 	return apply1(opRadians, op.NoParams{}, data)
 }
 
+// RandomExponential is the operator _random_exponential.
+//
+// Exponential draws from the exponential distribution of rate lam.
+//
+// Parameters:
+//   - Lam: rate of the exponential, mean of the Poisson distribution; 1 by default
+//   - Shape: shape of the output
+//   - Ctx: device, as in cpu(0)
+//   - DType: element type of the output; None: float32
+func RandomExponential(p RateParams, opts ...Option) *Array {
+	return applyNew(opRandomExponential, p, opts)
+}
+
+// RandomExponentialLike is the operator _random_exponential_like.
+//
+// ExponentialLike draws exponential numbers in the shape and element type of its input.
+//
+// Parameters:
+//   - Lam: rate of the exponential, mean of the Poisson distribution; 1 by default
+func RandomExponentialLike(data *Array, p RateLikeParams) *Array {
+	return apply1(opRandomExponentialLike, p, data)
+}
+
+// RandomGamma is the operator _random_gamma.
+//
+// Gamma draws from the gamma distribution of shape alpha and scale beta.
+//
+// Parameters:
+//   - Alpha: shape of the distribution; 1 by default
+//   - Beta: scale of the distribution; 1 by default
+//   - Shape: shape of the output
+//   - Ctx: device, as in cpu(0)
+//   - DType: element type of the output; None: float32
+func RandomGamma(p GammaParams, opts ...Option) *Array {
+	return applyNew(opRandomGamma, p, opts)
+}
+
+// RandomGammaLike is the operator _random_gamma_like.
+//
+// GammaLike draws gamma numbers in the shape and element type of its input.
+//
+// Parameters:
+//   - Alpha: shape of the distribution; 1 by default
+//   - Beta: scale of the distribution; 1 by default
+func RandomGammaLike(data *Array, p GammaLikeParams) *Array {
+	return apply1(opRandomGammaLike, p, data)
+}
+
+// RandomGeneralizedNegativeBinomial is the operator _random_generalized_negative_binomial.
+//
+// Dispersed draws from the negative binomial distribution with mean mu and dispersion alpha.
+//
+// Parameters:
+//   - Mu: mean; 1 by default
+//   - Alpha: dispersion; zero: the Poisson distribution; 1 by default
+//   - Shape: shape of the output
+//   - Ctx: device, as in cpu(0)
+//   - DType: element type of the output; None: float32
+func RandomGeneralizedNegativeBinomial(p DispersedParams, opts ...Option) *Array {
+	return applyNew(opRandomGeneralizedNegativeBinomial, p, opts)
+}
+
+// RandomGeneralizedNegativeBinomialLike is the operator _random_generalized_negative_binomial_like.
+//
+// DispersedLike draws negative binomial numbers of given mean and dispersion in the shape and element type of its input.
+//
+// Parameters:
+//   - Mu: mean; 1 by default
+//   - Alpha: dispersion; zero: the Poisson distribution; 1 by default
+func RandomGeneralizedNegativeBinomialLike(data *Array, p DispersedLikeParams) *Array {
+	return apply1(opRandomGeneralizedNegativeBinomialLike, p, data)
+}
+
+// RandomNegativeBinomial is the operator _random_negative_binomial.
+//
+// NegativeBinomial draws how many trials succeed before the k-th fails, where p is the probability to fail.
+//
+// Parameters:
+//   - K: number of failures to wait for; 1 by default
+//   - P: probability of a failure; 1 by default
+//   - Shape: shape of the output
+//   - Ctx: device, as in cpu(0)
+//   - DType: element type of the output; None: float32
+func RandomNegativeBinomial(p NegativeBinomialParams, opts ...Option) *Array {
+	return applyNew(opRandomNegativeBinomial, p, opts)
+}
+
+// RandomNegativeBinomialLike is the operator _random_negative_binomial_like.
+//
+// NegativeBinomialLike draws negative binomial numbers in the shape and element type of its input.
+//
+// Parameters:
+//   - K: number of failures to wait for; 1 by default
+//   - P: probability of a failure; 1 by default
+func RandomNegativeBinomialLike(data *Array, p NegativeBinomialLikeParams) *Array {
+	return apply1(opRandomNegativeBinomialLike, p, data)
+}
+
+// RandomNormal is the operator _random_normal.
+//
+// Normal draws from the normal distribution with mean loc and standard deviation scale.
+//
+// Parameters:
+//   - Loc: mean
+//   - Scale: standard deviation; 1 by default
+//   - Shape: shape of the output
+//   - Ctx: device, as in cpu(0)
+//   - DType: element type of the output; None: float32
+func RandomNormal(p NormalParams, opts ...Option) *Array {
+	return applyNew(opRandomNormal, p, opts)
+}
+
+// RandomNormalLike is the operator _random_normal_like.
+//
+// NormalLike draws normal numbers in the shape and element type of its input.
+//
+// Parameters:
+//   - Loc: mean
+//   - Scale: standard deviation; 1 by default
+func RandomNormalLike(data *Array, p NormalLikeParams) *Array {
+	return apply1(opRandomNormalLike, p, data)
+}
+
+// RandomPoisson is the operator _random_poisson.
+//
+// Poisson draws from the Poisson distribution of mean lam.
+//
+// Parameters:
+//   - Lam: rate of the exponential, mean of the Poisson distribution; 1 by default
+//   - Shape: shape of the output
+//   - Ctx: device, as in cpu(0)
+//   - DType: element type of the output; None: float32
+func RandomPoisson(p RateParams, opts ...Option) *Array {
+	return applyNew(opRandomPoisson, p, opts)
+}
+
+// RandomPoissonLike is the operator _random_poisson_like.
+//
+// PoissonLike draws Poisson numbers in the shape and element type of its input.
+//
+// Parameters:
+//   - Lam: rate of the exponential, mean of the Poisson distribution; 1 by default
+func RandomPoissonLike(data *Array, p RateLikeParams) *Array {
+	return apply1(opRandomPoissonLike, p, data)
+}
+
+// RandomRandInt is the operator _random_randint.
+//
+// RandInt draws integers between low and high, which is left out.
+//
+// Parameters:
+//   - Low: lower bound, included; required
+//   - High: upper bound, left out; required
+//   - Shape: shape of the output
+//   - Ctx: device, as in cpu(0)
+//   - DType: element type of the output, int32 or int64; None: int32
+func RandomRandInt(p RandIntParams, opts ...Option) *Array {
+	return applyNew(opRandomRandInt, p, opts)
+}
+
+// RandomUniform is the operator _random_uniform.
+//
+// Uniform draws from the uniform distribution between low and high.
+//
+// Parameters:
+//   - Low: lower bound, included
+//   - High: upper bound, left out; 1 by default
+//   - Shape: shape of the output
+//   - Ctx: device, as in cpu(0)
+//   - DType: element type of the output; None: float32
+func RandomUniform(p UniformParams, opts ...Option) *Array {
+	return applyNew(opRandomUniform, p, opts)
+}
+
+// RandomUniformLike is the operator _random_uniform_like.
+//
+// UniformLike draws uniform numbers in the shape and element type of its input.
+//
+// Parameters:
+//   - Low: lower bound, included
+//   - High: upper bound, left out; 1 by default
+func RandomUniformLike(data *Array, p UniformLikeParams) *Array {
+	return apply1(opRandomUniformLike, p, data)
+}
+
 // Rcbrt computes the reciprocal of the cube root.
 func Rcbrt(data *Array) *Array {
 	return apply1(opRcbrt, op.NoParams{}, data)
@@ -1632,6 +2109,95 @@ func SGDUpdate(weight, grad *Array, p SGDUpdateParams) *Array {
 	return apply1(opSGDUpdate, p, weight, grad)
 }
 
+// SVMOutput passes scores on and learns by squared hinge loss, one class against the others.
+//
+// Data has shape (n, ..., classes), the label the shape of data without its last axis. The score of
+// the label's class should exceed margin, the others fall below -margin; gradients flowing into the
+// output are ignored.
+//
+// Parameters:
+//   - Margin: distance from the border that is wanted; 1 by default
+//   - RegularizationCoefficient: factor of the gradient; 1 by default
+//   - UseLinear: hinge loss instead of its square
+func SVMOutput(data, label *Array, p SVMOutputParams) *Array {
+	return apply1(opSVMOutput, p, data, label)
+}
+
+// SampleExponential draws exponential numbers of rate lam, for every element of these arrays as many as shape says: the output has the shape of the arrays followed by shape.
+//
+// Parameters:
+//   - Shape: shape of the numbers that each element of the parameters draws
+//   - DType: element type of the output; None: that of the parameters
+func SampleExponential(lam *Array, p SampleParams) *Array {
+	return apply1(opSampleExponential, p, lam)
+}
+
+// SampleGamma draws gamma numbers of shape alpha and scale beta, for every element of these arrays as many as shape says: the output has the shape of the arrays followed by shape.
+//
+// Parameters:
+//   - Shape: shape of the numbers that each element of the parameters draws
+//   - DType: element type of the output; None: that of the parameters
+func SampleGamma(alpha, beta *Array, p SampleParams) *Array {
+	return apply1(opSampleGamma, p, alpha, beta)
+}
+
+// SampleGeneralizedNegativeBinomial draws negative binomial numbers of mean mu and dispersion alpha, for every element of these arrays as many as shape says: the output has the shape of the arrays followed by shape.
+//
+// Parameters:
+//   - Shape: shape of the numbers that each element of the parameters draws
+//   - DType: element type of the output; None: that of the parameters
+func SampleGeneralizedNegativeBinomial(mu, alpha *Array, p SampleParams) *Array {
+	return apply1(opSampleGeneralizedNegativeBinomial, p, mu, alpha)
+}
+
+// SampleMultinomial is the operator _sample_multinomial.
+//
+// Multinomial draws numbers from 0 to K-1 with the probabilities along the last axis of data, which has extent K; each such distribution draws as many as shape says. With get_prob the second output is the logarithm of their probabilities, and the gradient of that flows back to data.
+//
+// Parameters:
+//   - Shape: shape of the numbers that each distribution draws
+//   - GetProb: return the logarithm of the probability of each number too
+//   - DType: element type of the numbers; int32 by default
+func SampleMultinomial(data *Array, p MultinomialParams) []*Array {
+	return applyMany(opSampleMultinomial, p, data)
+}
+
+// SampleNegativeBinomial draws negative binomial numbers for k failures of probability p, for every element of these arrays as many as shape says: the output has the shape of the arrays followed by shape.
+//
+// Parameters:
+//   - Shape: shape of the numbers that each element of the parameters draws
+//   - DType: element type of the output; None: that of the parameters
+func SampleNegativeBinomial(k, pIn *Array, p SampleParams) *Array {
+	return apply1(opSampleNegativeBinomial, p, k, pIn)
+}
+
+// SampleNormal draws normal numbers with mean mu and standard deviation sigma, for every element of these arrays as many as shape says: the output has the shape of the arrays followed by shape.
+//
+// Parameters:
+//   - Shape: shape of the numbers that each element of the parameters draws
+//   - DType: element type of the output; None: that of the parameters
+func SampleNormal(mu, sigma *Array, p SampleParams) *Array {
+	return apply1(opSampleNormal, p, mu, sigma)
+}
+
+// SamplePoisson draws Poisson numbers of mean lam, for every element of these arrays as many as shape says: the output has the shape of the arrays followed by shape.
+//
+// Parameters:
+//   - Shape: shape of the numbers that each element of the parameters draws
+//   - DType: element type of the output; None: that of the parameters
+func SamplePoisson(lam *Array, p SampleParams) *Array {
+	return apply1(opSamplePoisson, p, lam)
+}
+
+// SampleUniform draws uniform numbers between low and high, for every element of these arrays as many as shape says: the output has the shape of the arrays followed by shape.
+//
+// Parameters:
+//   - Shape: shape of the numbers that each element of the parameters draws
+//   - DType: element type of the output; None: that of the parameters
+func SampleUniform(low, high *Array, p SampleParams) *Array {
+	return apply1(opSampleUniform, p, low, high)
+}
+
 // ScatterND writes the elements of data into zeros of the given shape, at the places that indices names as in GatherND. Of several elements for one place the last one stays.
 //
 // Parameters:
@@ -1651,6 +2217,11 @@ func ScatterSetND(lhs, rhs, indices *Array, p ScatterNDParams) *Array {
 // ShapeArray is the shape of data, as a vector of int64.
 func ShapeArray(data *Array) *Array {
 	return apply1(opShapeArray, op.NoParams{}, data)
+}
+
+// Shuffle puts the slices of data along the first axis in random order.
+func Shuffle(data *Array) *Array {
+	return apply1(opShuffle, op.NoParams{}, data)
 }
 
 // Sigmoid computes 1/(1+e⁻ˣ).
@@ -1766,6 +2337,15 @@ func SliceLike(data, shapeLike *Array, p SliceLikeParams) *Array {
 	return apply1(opSliceLike, p, data, shapeLike)
 }
 
+// SmoothL1 (smooth_l1) is (σx)²/2 where |x| < 1/σ², and |x| - 1/(2σ²) elsewhere.
+//
+// Parameters:
+//   - Scalar: σ: the loss is quadratic where |x| < 1/σ²; 1 by default
+//   - IsInt: accepted for compatibility, without effect
+func SmoothL1(data *Array, p SmoothL1Params) *Array {
+	return apply1(opSmoothL1, p, data)
+}
+
 // Softmax computes exp(x/T) / Σ exp(x/T) along an axis. T is the temperature. With use_length, elements behind the length are zero in the output and left out of sums.
 //
 // Parameters:
@@ -1775,6 +2355,23 @@ func SliceLike(data, shapeLike *Array, p SliceLikeParams) *Array {
 //   - UseLength: take only as many elements of the axis as the input length says
 func Softmax(data, length *Array, p SoftmaxParams) *Array {
 	return applyNamed(opSoftmax, p, []string{"data", "length"}, data, length)
+}
+
+// SoftmaxActivation is the softmax over all elements of a sample, or over its channels at each position.
+//
+// MXNet keeps it for old models; softmax with an axis is the general form.
+//
+// Parameters:
+//   - Mode: what sums to one: all elements of a sample, or the channels of a position; one of instance, channel, instance by default
+func SoftmaxActivation(data *Array, p SoftmaxActivationParams) *Array {
+	return apply1(opSoftmaxActivation, p, data)
+}
+
+// SoftmaxCrossEntropy (softmax_cross_entropy) is the sum of -log softmax(data)[label] over a batch.
+//
+// Data has shape (n, classes), the label (n), the output (1). Probabilities below 1e-8 count as 1e-8.
+func SoftmaxCrossEntropy(data, label *Array) *Array {
+	return apply1(opSoftmaxCrossEntropy, op.NoParams{}, data, label)
 }
 
 // SoftmaxOutput computes class probabilities and learns by cross entropy.
@@ -1813,6 +2410,15 @@ func Softmin(data, length *Array, p SoftmaxParams) *Array {
 // Softsign computes x/(1+|x|).
 func Softsign(data *Array) *Array {
 	return apply1(opSoftsign, op.NoParams{}, data)
+}
+
+// Sort orders the elements along an axis. A second output, which composition does not see, is where each came from.
+//
+// Parameters:
+//   - Axis: axis along which to sort; None: the flattened array; -1 by default
+//   - Descend: whether the smallest element comes first (switches is_ascend off)
+func Sort(data *Array, p SortParams) *Array {
+	return apply1(opSort, p, data)
 }
 
 // SplitV2 cuts an array along an axis into equal parts, or at the given places.
@@ -1898,6 +2504,18 @@ func Tile(data *Array, p TileParams) *Array {
 	return apply1(opTile, p, data)
 }
 
+// TopK selects the k largest, or smallest, elements along an axis in order: their indices (of element type dtype), their values, both, or a mask of ones in their places.
+//
+// Parameters:
+//   - Axis: axis along which to select; None: the flattened array; -1 by default
+//   - K: how many elements; zero: all; 1 by default
+//   - RetTyp: what to return: the elements, their indices, both, or ones in their places; one of value, indices, mask, both, indices by default
+//   - IsAscend: select the smallest elements, not the largest
+//   - DType: element type of the indices; float32 by default
+func TopK(data *Array, p TopKParams) []*Array {
+	return applyMany(opTopK, p, data)
+}
+
 // Transpose permutes axes: axis i of the output is axis axes[i] of the input. Without axes their order is reversed.
 //
 // Parameters:
@@ -1909,6 +2527,22 @@ func Transpose(data *Array, p TransposeParams) *Array {
 // Trunc rounds toward zero.
 func Trunc(data *Array) *Array {
 	return apply1(opTrunc, op.NoParams{}, data)
+}
+
+// UpSampling makes images larger by an integer factor.
+//
+// nearest repeats every element; several inputs are all brought to scale times the extents of the
+// first, and joined along the channels or added up. bilinear is a Deconvolution per channel with a
+// learned weight that starts as bilinear interpolation; its inputs are data and weight.
+//
+// Parameters:
+//   - Scale: factor by which the first input grows; required
+//   - NumFilter: number of channels, for bilinear
+//   - SampleType: how values between elements are found; required
+//   - MultiInputMode: how several inputs are joined; one of concat, sum, concat by default
+//   - Workspace: accepted for compatibility, without effect; 512 by default
+func UpSampling(data []*Array, p UpSamplingParams) *Array {
+	return apply1(opUpSampling, p, data...)
 }
 
 // Where is x where condition is not zero, and y elsewhere. The condition has the shape of x and y, or is a vector that chooses along their first axis.

@@ -2,6 +2,7 @@ package ndarray
 
 import (
 	"context"
+	"runtime"
 	"sync"
 
 	"gomx/device"
@@ -20,6 +21,7 @@ type transfer struct {
 	write   bool
 	partial bool // a write to part of the memory: no cure for a poisoned value
 	done    chan error
+	uses    [1]engine.Use
 }
 
 var transfers = sync.Pool{New: func() any { return &transfer{done: make(chan error, 1)} }}
@@ -30,6 +32,10 @@ const inlineBytes = 64 << 10
 // transfer copies between a and host, as an operation of the engine, and waits for it.
 func (a *Array) transfer(ctx context.Context, host []byte, write bool) error {
 	c := a.mem("transfer")
+	defer runtime.KeepAlive(a)
+	if ctx == nil {
+		ctx = context.Background()
+	}
 	task := engine.Task{Name: "copy to host", Fn: runTransfer, NoSkip: true,
 		Lane: engine.Lane{Device: a.chunk.dev, Kind: engine.CopyOut}, Cheap: len(host) <= inlineBytes}
 	access := engine.Read
@@ -47,8 +53,8 @@ func (a *Array) transfer(ctx context.Context, host []byte, write bool) error {
 	t.gone, t.block, t.offset, t.host = false, c.block, a.offset, host
 	t.write, t.partial = write, access == engine.Update
 	task.Arg = t
-	uses := [1]engine.Use{{Var: c.v, Access: access}}
-	task.Uses = uses[:]
+	t.uses[0] = engine.Use{Var: c.v, Access: access}
+	task.Uses = t.uses[:]
 	c.eng.Push(&task)
 	select {
 	case err := <-t.done:
@@ -97,6 +103,8 @@ func copyArray(dst, src *Array) {
 	d.writes.Add(1)
 	d.eng.Push(&engine.Task{Name: "copy", Fn: runCopy, Arg: &blockCopy{d.block, s.block, dst.offset, src.offset, src.Bytes()},
 		Lane: lane, Uses: uses[:], Bytes: int64(src.Bytes()), Cheap: src.Bytes() <= cheapBytes})
+	runtime.KeepAlive(dst)
+	runtime.KeepAlive(src)
 }
 
 // blockCopy is the argument of runCopy.

@@ -30,6 +30,7 @@ type Executor struct {
 	current      *run     // the run whose backward part has not been pushed yet
 	runs         uint64   // counts runs, for random streams
 	uses         []engine.Use
+	closed       bool
 }
 
 // Symbol returns what is bound.
@@ -59,9 +60,27 @@ func (ex *Executor) Feed(name string, a *nd.Array) error {
 	return nil
 }
 
+// Close gives the planned memory back as soon as what has been pushed is done; arrays stay. An
+// executor that is not closed is freed by the garbage collector. Closing it again does nothing.
+func (ex *Executor) Close() {
+	if ex.closed {
+		return
+	}
+	ex.closed = true
+	if ex.current != nil {
+		ex.current.release()
+		ex.current = nil
+	}
+	ex.infer, ex.train = nil, nil
+	ex.arena.leave()
+}
+
 // Forward computes the outputs. In training dropout drops, batch norm learns, and what Backward
 // needs is kept.
 func (ex *Executor) Forward(train bool) error {
+	if ex.closed {
+		return errors.New("symbol: Forward on a closed executor")
+	}
 	p, err := ex.program(train)
 	if err != nil {
 		return err

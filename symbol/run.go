@@ -2,6 +2,7 @@ package symbol
 
 import (
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -19,18 +20,22 @@ type arena struct {
 	token *engine.Var // overwritten when a run begins, read by its segments
 
 	mu    sync.Mutex
+	users int // executors that are not closed
 	block *arenaBlock
 	last  *run // the run that began last: what it keeps for its backward part is still there
 }
 
-// arenaBlock is freed when the arena and the last run on it have let go.
+// arenaBlock is freed when the arena and the last run on it have let go, or when the collector
+// finds it forgotten.
 type arenaBlock struct {
 	device.Block
-	refs atomic.Int32
+	refs    atomic.Int32
+	cleanup runtime.Cleanup
 }
 
 func (b *arenaBlock) release() {
 	if b != nil && b.refs.Add(-1) == 0 {
+		b.cleanup.Stop()
 		b.Free()
 	}
 }
@@ -50,6 +55,7 @@ func (a *arena) reserve(bytes int) error {
 	a.block.release()
 	a.block = &arenaBlock{Block: b}
 	a.block.refs.Store(1)
+	a.block.cleanup = runtime.AddCleanup(a.block, device.Block.Free, b)
 	return nil
 }
 
@@ -59,9 +65,22 @@ func (ex *Executor) engine() *engine.Engine { return engine.Default() }
 func (ex *Executor) share(other *Executor) {
 	if other != nil {
 		ex.arena = other.arena
-		return
+	} else {
+		ex.arena = &arena{dev: ex.config.Device, token: ex.engine().NewVar("arena")}
 	}
-	ex.arena = &arena{dev: ex.config.Device, token: ex.engine().NewVar("arena")}
+	ex.arena.mu.Lock()
+	defer ex.arena.mu.Unlock()
+	ex.arena.users++
+}
+
+// leave tells that one executor is closed; the last one gives the memory back.
+func (a *arena) leave() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.users--; a.users == 0 {
+		a.block.release()
+		a.block = nil
+	}
 }
 
 // run is one execution of a program: the arrays it was pushed with. It is reused when its last

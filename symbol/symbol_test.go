@@ -196,4 +196,3 @@ func ExampleSymbol_InferShape() {
 	fmt.Println(net.Arguments(), args, outs)
 	// Output: [data fc_weight fc_bias] [(32, 784) (10, 784) (10,)] [(32, 10)]
 }
-

@@ -11,7 +11,7 @@
 	X(RECIPROCAL, 1.0f / x) \
 	X(EXP, gx_exp(x)) X(EXPM1, gx_expm1(x)) X(LOG, gx_log(x)) X(LOG1P, gx_log1p(x)) \
 	X(LOG2, gx_log(x) * 1.44269504f) X(LOG10, gx_log(x) * 0.434294482f) \
-	X(FLOOR, floorf(x)) X(CEIL, ceilf(x)) X(TRUNC, truncf(x)) X(RINT, rintf(x)) X(ROUND, truncf(x + copysignf(0.49999997f, x))) \
+	X(FLOOR, floorf(x)) X(CEIL, ceilf(x)) X(TRUNC, truncf(x)) X(RINT, floorf(x) + (float)(x - floorf(x) > 0.5f)) X(ROUND, truncf(x + copysignf(0.49999997f, x))) \
 	X(RELU, x > 0.0f ? x : (x != x ? x : 0.0f)) X(SIGMOID, gx_sigmoid(x)) X(TANH, gx_tanh(x)) \
 	X(SOFTPLUS, gx_softplus(x)) X(SOFTSIGN, x / (1.0f + gx_abs(x))) \
 	X(ERF, gx_erf(x)) X(GELU, 0.5f * x * (1.0f + gx_erf(x * 0.70710678f))) \
@@ -45,7 +45,7 @@
 	X(SOFTSIGN_X_GRAD, a / ((1.0f + gx_abs(b)) * (1.0f + gx_abs(b)))) \
 	X(GELU_X_GRAD, a *(0.5f * (1.0f + gx_erf(b * 0.70710678f)) + b * 0.39894228f * gx_exp(-0.5f * b * b))) \
 	X(LEAKY_X_GRAD, b > 0.0f ? a : s *a) X(ELU_GRAD, b > 0.0f ? a : a *(s + b)) X(ELU_X_GRAD, b > 0.0f ? a : a *s *gx_exp(b)) \
-	X(SELU_GRAD, b > 0.0f ? t *a : a *(s * t + b)) \
+	X(SELU_GRAD, b > 0.0f ? t *a : t *a *(s + b)) /* as MXNet: the derivative wants b / t */ \
 	X(CLIP_X_GRAD, b >= s && b <= t ? a : 0.0f) \
 	X(HARDSIGMOID_X_GRAD, s *b + t > 0.0f && s *b + t < 1.0f ? s *a : 0.0f) \
 	X(AXPBY, s *a + t * b)

@@ -38,7 +38,7 @@ var maps = map[cpu.MapOp]func(x, s, t float64) float64{
 	cpu.Log: func(x, s, t float64) float64 { return math.Log(x) }, cpu.Log1p: func(x, s, t float64) float64 { return math.Log1p(x) },
 	cpu.Log2: func(x, s, t float64) float64 { return math.Log2(x) }, cpu.Log10: func(x, s, t float64) float64 { return math.Log10(x) },
 	cpu.Floor: func(x, s, t float64) float64 { return math.Floor(x) }, cpu.Ceil: func(x, s, t float64) float64 { return math.Ceil(x) },
-	cpu.Trunc: func(x, s, t float64) float64 { return math.Trunc(x) }, cpu.Rint: func(x, s, t float64) float64 { return math.RoundToEven(x) },
+	cpu.Trunc: func(x, s, t float64) float64 { return math.Trunc(x) }, cpu.Rint: func(x, s, t float64) float64 { return math.Ceil(x - 0.5) },
 	cpu.Round: func(x, s, t float64) float64 { return math.Round(x) },
 	cpu.ReLU: func(x, s, t float64) float64 {
 		if x < 0 {
@@ -182,7 +182,7 @@ var grads = []struct {
 }{
 	{cpu.ReLUGrad, cpu.ReLU, true}, {cpu.SigmoidGrad, cpu.Sigmoid, true}, {cpu.TanhGrad, cpu.Tanh, true}, {cpu.SoftplusGrad, cpu.Softplus, true},
 	{cpu.SoftsignXGrad, cpu.Softsign, false}, {cpu.GELUXGrad, cpu.GELU, false}, {cpu.LeakyXGrad, cpu.Leaky, false},
-	{cpu.ELUGrad, cpu.ELU, true}, {cpu.ELUXGrad, cpu.ELU, false}, {cpu.SELUGrad, cpu.ScaledELU, true},
+	{cpu.ELUGrad, cpu.ELU, true}, {cpu.ELUXGrad, cpu.ELU, false},
 	{cpu.ClipXGrad, cpu.Clip, false}, {cpu.HardSigmoidXGrad, cpu.HardSigmoid, false},
 }
 

@@ -29,7 +29,7 @@ const (
 	Floor
 	Ceil
 	Trunc
-	Rint  // to the nearest integer, halves to even
+	Rint  // to the nearest integer, halves down
 	Round // to the nearest integer, halves away from zero
 	ReLU
 	Sigmoid

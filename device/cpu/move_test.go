@@ -203,3 +203,43 @@ func TestOneHotAndMask(t *testing.T) {
 	cpu.Mask{N: 3, Scale: 2}.Run(x.ptr(), x.ptr(), unsafe.Pointer(&mask[0]))
 	near(t, "mask", x.v, []float64{6, 0, -2}, 0)
 }
+
+func TestUniformAndDropout(t *testing.T) {
+	r := rng(t)
+	p := cpu.Philox{Key: r.Uint64(), Counter: r.Uint64() >> 1, Stream: 0}
+	for _, n := range sizes {
+		u, d, x, mask := newGuarded(n), newGuarded(n), random(r, n), make([]byte, n+1)
+		cpu.Uniform{N: n, Low: -1, High: 3, Threads: 2}.Run(u.ptr(), p)
+		cpu.Dropout{N: n, Keep: 0.7, Threads: 2}.Run(d.ptr(), unsafe.Pointer(&mask[0]), x.ptr(), p)
+		for i := range n {
+			unit := float64(philoxWord(p, i)>>8) / (1 << 24)
+			if want := float32(-1 + 4*unit); u.v[i] != want {
+				t.Fatalf("%d numbers: %d is %v, want %v", n, i, u.v[i], want)
+			}
+			want, kept := float32(0), byte(0)
+			if unit < 0.7 {
+				want, kept = x.v[i]*float32(1/0.7), 1
+			}
+			if d.v[i] != want || mask[i] != kept {
+				t.Fatalf("%d elements: %d becomes %v with mask %d, want %v, %d", n, i, d.v[i], mask[i], want, kept)
+			}
+		}
+		u.intact(t, "uniform")
+		d.intact(t, "dropout")
+		cpu.Dropout{N: n, Keep: 0.7}.Run(nil, unsafe.Pointer(&mask[0]), x.ptr(), p)
+		cpu.Dropout{N: n, Keep: 0.7}.Run(d.ptr(), nil, x.ptr(), p)
+	}
+}
+
+// philoxWord returns word i of a stream.
+func philoxWord(p cpu.Philox, i int) uint32 {
+	at := p.Counter + uint64(i/4)
+	c := [4]uint32{uint32(at), uint32(at >> 32), p.Stream, 0}
+	k0, k1 := uint32(p.Key), uint32(p.Key>>32)
+	for range 10 {
+		a, b := uint64(0xD2511F53)*uint64(c[0]), uint64(0xCD9E8D57)*uint64(c[2])
+		c = [4]uint32{uint32(b>>32) ^ c[1] ^ k0, uint32(b), uint32(a>>32) ^ c[3] ^ k1, uint32(a)}
+		k0, k1 = k0+0x9E3779B9, k1+0xBB67AE85
+	}
+	return c[i%4]
+}

@@ -103,13 +103,31 @@ static void forward_planes(const void *arg, int64_t begin, int64_t end) {
 			}
 }
 
-// max22 is the commonest case: windows of 2x2 that neither overlap nor reach beyond the input.
-GX_CLONES static void max22(float *restrict y, const float *restrict x, int64_t w, int64_t n) {
-	for (int64_t i = 0; i < n; i++) {
-		float a = x[2 * i], b = x[2 * i + 1], c = x[w + 2 * i], d = x[w + 2 * i + 1];
-		float m = b > a || a != a ? b : a;
-		m = c > m || m != m ? c : m;
-		m = d > m || m != m ? d : m;
+// Windows of 2x2 that neither overlap nor reach beyond the input are the commonest case. Rows are often shorter than
+// the longest vectors, so these kernels use vectors of eight: four windows side by side.
+typedef float v8 __attribute__((vector_size(32), aligned(4), may_alias));
+typedef int32_t i8 __attribute__((vector_size(32), aligned(4), may_alias));
+typedef float v4 __attribute__((vector_size(16), aligned(4), may_alias));
+
+static inline float max1(float a, float b) { return b > a || a != a ? b : a; }
+
+#define MAX8(a, b, m) (m = ((b) > (a)) | ((a) != (a)), (v8)((m & (i8)(b)) | (~m & (i8)(a))))
+#define SWAP8(a) __builtin_shufflevector(a, a, 1, 0, 3, 2, 5, 4, 7, 6)
+
+GX_CLONES static void max22(float *y, const float *x, int64_t w, int64_t n) {
+	int64_t i = 0;
+	for (; i + 4 <= n; i += 4) {
+		i8 m;
+		v8 a = *(const v8 *)(x + 2 * i), b = *(const v8 *)(x + w + 2 * i);
+		a = MAX8(a, b, m);
+		b = SWAP8(a);
+		a = MAX8(a, b, m);
+		m = a == a;
+		a = (v8)((m & (i8)a) | (~m & (i8)((v8){} - FLT_MAX)));
+		*(v4 *)(y + i) = __builtin_shufflevector(a, a, 0, 2, 4, 6);
+	}
+	for (; i < n; i++) {
+		float m = max1(max1(x[2 * i], x[2 * i + 1]), max1(x[w + 2 * i], x[w + 2 * i + 1]));
 		y[i] = m != m ? -FLT_MAX : m;
 	}
 }
@@ -220,8 +238,18 @@ static void backward_planes(const void *arg, int64_t begin, int64_t end) {
 	}
 }
 
-GX_CLONES static void max22_back(float *restrict dx, const float *restrict dy, const float *restrict x, const float *restrict y, int64_t w, int64_t n) {
-	for (int64_t i = 0; i < n; i++) {
+GX_CLONES static void max22_back(float *dx, const float *dy, const float *x, const float *y, int64_t w, int64_t n) {
+	const i8 odd = {0, -1, 0, -1, 0, -1, 0, -1};
+	int64_t i = 0;
+	for (; i + 4 <= n; i += 4) {
+		v4 g4 = *(const v4 *)(dy + i), m4 = *(const v4 *)(y + i);
+		v8 g = __builtin_shufflevector(g4, g4, 0, 0, 1, 1, 2, 2, 3, 3), m = __builtin_shufflevector(m4, m4, 0, 0, 1, 1, 2, 2, 3, 3);
+		i8 a = *(const v8 *)(x + 2 * i) == m, b = *(const v8 *)(x + w + 2 * i) == m;
+		i8 sa = SWAP8(a), sb = SWAP8(b);
+		*(v8 *)(dx + 2 * i) = (v8)((i8)g & a & ~(sa & odd));
+		*(v8 *)(dx + w + 2 * i) = (v8)((i8)g & b & ~(a | sa) & ~(sb & odd));
+	}
+	for (; i < n; i++) {
 		float g = dy[i], m = y[i];
 		int32_t a = x[2 * i] == m, b = x[2 * i + 1] == m, c = x[w + 2 * i] == m, d = x[w + 2 * i + 1] == m;
 		dx[2 * i] = a ? g : 0.0f;

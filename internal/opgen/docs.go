@@ -6,7 +6,6 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
-	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -17,51 +16,49 @@ import (
 // kernelTable says per operator for which columns of docs/ops.md a kernel exists.
 type kernelTable map[string]map[string]bool
 
-// columns are the kinds of kernels in docs/ops.md, as the arguments of Handle.Kernel spell them.
-// The reference kernel needs no column: every operator has one.
-var columns = []struct{ kind, tier, Title string }{
-	{"KindCPU", "TierGo", "cpu, go"},
-	{"KindCPU", "TierC", "cpu, c"},
-	{"KindCUDA", "", "cuda"},
+// columns are the kinds of kernels in docs/ops.md and the ends of the files that attach them. The
+// reference kernel needs no column: every operator has one.
+var columns = []struct{ Suffix, Title string }{
+	{"_go.go", "cpu, go"},
+	{"_cpu.go", "cpu, c"},
+	{"_cuda.go", "cuda"},
 }
 
 // findKernels reads from the sources which operators have which kernels, whatever the build tags
-// of the files are: the documentation is the same in every build. It follows handles through
-// composite literals and loops by assuming that a file attaches its kernels to every handle that it
-// mentions in the function with the call.
+// of the files are: the documentation is the same in every build. Files that attach kernels do
+// nothing else, so an operator that such a file mentions has one.
 func findKernels(dir string) (kernelTable, error) {
-	var files []*ast.File
-	pkgOf := map[*ast.File]string{}
-	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(p, ".go") || strings.HasSuffix(p, "_test.go") {
+	files := map[string]*ast.File{}
+	handles := map[string]string{} // "nn.Dropout" → "Dropout"
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return err
 		}
-		f, err := parser.ParseFile(token.NewFileSet(), p, nil, parser.SkipObjectResolution)
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
 		if err == nil {
-			files = append(files, f)
-			pkgOf[f] = path.Base(filepath.ToSlash(filepath.Dir(p)))
+			files[path] = f
+			findHandles(f, family(path), handles)
 		}
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	handles := map[string]string{}
-	for _, f := range files {
-		findHandles(f, pkgOf[f], handles)
-	}
 	table := kernelTable{}
-	for _, f := range files {
-		for _, d := range f.Decls {
-			if fn, ok := d.(*ast.FuncDecl); ok && fn.Body != nil {
-				table.find(fn, pkgOf[f], handles)
+	for path, f := range files {
+		for _, c := range columns {
+			if strings.HasSuffix(path, c.Suffix) {
+				table.find(f, family(path), c.Title, handles)
 			}
 		}
 	}
 	return table, nil
 }
 
-// findHandles notes the package variables that are declared operators: "nn.Dropout" → "Dropout".
+// family is the name of the directory of a file.
+func family(path string) string { return filepath.Base(filepath.Dir(path)) }
+
+// findHandles notes the package variables that are declared operators.
 func findHandles(f *ast.File, pkg string, handles map[string]string) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		spec, ok := n.(*ast.ValueSpec)
@@ -70,74 +67,53 @@ func findHandles(f *ast.File, pkg string, handles map[string]string) {
 		}
 		for i, v := range spec.Values {
 			call, ok := v.(*ast.CallExpr)
-			if !ok || len(call.Args) != 1 || !strings.Contains(exprText(call.Fun), "op.Declare") {
+			if !ok || len(call.Args) != 1 {
 				continue
 			}
-			if lit, ok := call.Args[0].(*ast.BasicLit); ok {
-				name, _ := strconv.Unquote(lit.Value)
-				handles[pkg+"."+spec.Names[i].Name] = name
+			fun, ok := call.Fun.(*ast.IndexExpr)
+			if !ok {
+				continue
+			}
+			sel, ok := fun.X.(*ast.SelectorExpr)
+			lit, isLit := call.Args[0].(*ast.BasicLit)
+			if ok && isLit && sel.Sel.Name == "Declare" {
+				handles[pkg+"."+spec.Names[i].Name], _ = strconv.Unquote(lit.Value)
 			}
 		}
 		return true
 	})
 }
 
-// find notes the kernels that fn attaches.
-func (t kernelTable) find(fn *ast.FuncDecl, pkg string, handles map[string]string) {
-	var used []string
-	ast.Inspect(fn.Body, func(n ast.Node) bool {
-		if id, ok := n.(*ast.Ident); ok {
-			if name, ok := handles[pkg+"."+id.Name]; ok {
-				used = append(used, name)
+// find notes the operators that f mentions. Names of fields and of other packages are not mentions.
+func (t kernelTable) find(f *ast.File, pkg, title string, handles map[string]string) {
+	var visit func(n ast.Node) bool
+	visit = func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.SelectorExpr:
+			ast.Inspect(n.X, visit)
+			return false
+		case *ast.CompositeLit:
+			if _, isMap := n.Type.(*ast.MapType); isMap {
+				return true
+			}
+			for _, e := range n.Elts {
+				if kv, ok := e.(*ast.KeyValueExpr); ok {
+					e = kv.Value
+				}
+				ast.Inspect(e, visit)
+			}
+			return false
+		case *ast.Ident:
+			if name, ok := handles[pkg+"."+n.Name]; ok {
+				if t[name] == nil {
+					t[name] = map[string]bool{}
+				}
+				t[name][title] = true
 			}
 		}
 		return true
-	})
-	ast.Inspect(fn.Body, func(n ast.Node) bool {
-		call, ok := n.(*ast.CallExpr)
-		if !ok || len(call.Args) != 3 {
-			return true
-		}
-		sel, ok := call.Fun.(*ast.SelectorExpr)
-		if !ok || sel.Sel.Name != "Kernel" {
-			return true
-		}
-		names := used
-		if id, ok := sel.X.(*ast.Ident); ok {
-			if name, ok := handles[pkg+"."+id.Name]; ok {
-				names = []string{name}
-			}
-		}
-		t.add(names, exprText(call.Args[0]), exprText(call.Args[1]))
-		return true
-	})
-}
-
-func (t kernelTable) add(names []string, kind, tier string) {
-	for _, c := range columns {
-		if !strings.HasSuffix(kind, c.kind) || !strings.HasSuffix(tier, c.tier) {
-			continue
-		}
-		for _, n := range names {
-			if t[n] == nil {
-				t[n] = map[string]bool{}
-			}
-			t[n][c.Title] = true
-		}
 	}
-}
-
-// exprText spells the selectors and identifiers of an expression.
-func exprText(e ast.Expr) string {
-	switch e := e.(type) {
-	case *ast.Ident:
-		return e.Name
-	case *ast.SelectorExpr:
-		return exprText(e.X) + "." + e.Sel.Name
-	case *ast.IndexExpr:
-		return exprText(e.X)
-	}
-	return ""
+	ast.Inspect(f, visit)
 }
 
 // document is what docs/ops.md shows.

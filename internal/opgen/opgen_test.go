@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	"gomx/device"
 	"gomx/op"
 )
 
@@ -95,17 +97,35 @@ func TestKernelsAreFoundWhateverTheTags(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write("a.go", "package a\nvar A, B = op.Declare[P](\"a\"), op.Declare[P](\"b\")\nvar C = op.Declare[P](\"c\")\n")
+	write("a.go", "package a\nvar A, B = op.Declare[P](\"a\"), op.Declare[P](\"b\")\nvar C, D = op.Declare[P](\"c\"), op.Declare[P](\"d\")\n")
 	write("a_cuda.go", "//go:build cuda\npackage a\nfunc init() { A.Kernel(device.KindCUDA, device.TierRef, f) }\n")
-	write("a_cpu.go", "//go:build cgo\npackage a\nfunc init() { for _, h := range []H{B, C} { h.Kernel(device.KindCPU, device.TierC, f) } }\n")
+	write("a_cpu.go", "//go:build cgo\npackage a\nfunc init() { for _, h := range []H{B, C} { attach.TierC(h, cpu.D) } }\n")
 	got, err := findKernels(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The package of the files is named after the directory.
-	for name, want := range map[string]string{"a": "cuda", "b": "cpu, c", "c": "cpu, c"} {
-		if len(got[name]) != 1 || !got[name][want] {
-			t.Errorf("kernels of %s: %v, want %s", name, got[name], want)
+	want := kernelTable{"a": {"cuda": true}, "b": {"cpu, c": true}, "c": {"cpu, c": true}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// What the documentation says of this build's kernels is so.
+func TestKernelTableIsTrue(t *testing.T) {
+	root, err := moduleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := findKernels(filepath.Join(root, "op"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range op.All() {
+		if got, want := table[o.Name]["cpu, go"], o.HasKernel(device.KindCPU, device.TierGo); got != want {
+			t.Errorf("%s: go kernel documented %v, attached %v", o.Name, got, want)
+		}
+		if got, want := table[o.Name]["cpu, c"], o.HasKernel(device.KindCPU, device.TierC); cgo && got != want {
+			t.Errorf("%s: c kernel documented %v, attached %v", o.Name, got, want)
 		}
 	}
 }

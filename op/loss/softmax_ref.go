@@ -32,8 +32,8 @@ func (v classes) each(f func(i, at int)) {
 	}
 }
 
-func softmaxRef(p SoftmaxOutputParams, c *op.Call) error {
-	v, x := newClasses(p, c.In[0].Shape), loop.Floats(c.In[0])
+// softmax replaces x by its softmax over the classes.
+func (v classes) softmax(x []float64) {
 	v.each(func(_, at int) {
 		top, sum := math.Inf(-1), 0.0
 		for k := range v.count {
@@ -48,6 +48,11 @@ func softmaxRef(p SoftmaxOutputParams, c *op.Call) error {
 			x[at+k*v.inner] /= sum
 		}
 	})
+}
+
+func softmaxRef(p SoftmaxOutputParams, c *op.Call) error {
+	x := loop.Floats(c.In[0])
+	newClasses(p, c.In[0].Shape).softmax(x)
 	loop.Store(c.Out[0], 0, x)
 	return nil
 }

@@ -3,9 +3,7 @@
 package nn
 
 import (
-	"gomx/device"
 	"gomx/device/cpu"
-	"gomx/dtype"
 	"gomx/op"
 	"gomx/op/attach"
 )
@@ -27,7 +25,6 @@ func init() {
 	})
 	attach.TierC(LeakyReLU, leakyC)
 	attach.TierC(LeakyReLUGrad, leakyGradC)
-	attach.TierC(DropoutGrad, dropoutGradC)
 }
 
 func leakyC(p LeakyReLUParams, a *op.Args) (*op.Prepared, error) {
@@ -60,19 +57,4 @@ func leakyGradC(p LeakyReLUParams, a *op.Args) (*op.Prepared, error) {
 		return attach.Zip(a, cpu.Zip{Op: cpu.GELUXGrad})
 	}
 	return nil, op.ErrUnsupported
-}
-
-// dropoutGradC serves masks of the data's shape.
-func dropoutGradC(p DropoutParams, a *op.Args) (*op.Prepared, error) {
-	n := a.Out[0].Shape.Size()
-	if !attach.AllOf(dtype.Float32, a.Out) || !attach.AllOf(dtype.Float32, a.In[:1]) || a.In[1].Shape.Size() != n {
-		return nil, op.ErrUnsupported
-	}
-	threads := attach.Threads(a, device.Work{Bytes: attach.Bytes(a)})
-	if !drops(p, a.Train) {
-		k := cpu.Map{Op: cpu.Copy, Threads: threads}
-		return attach.Kernel(threads, 0, func(c *op.Call) { k.Run(c.Out[0].Data, c.In[0].Data, n) }), nil
-	}
-	k := cpu.Mask{N: n, Scale: float32(1 / (1 - p.P.Value())), Threads: threads}
-	return attach.Kernel(threads, 0, func(c *op.Call) { k.Run(c.Out[0].Data, c.In[0].Data, c.In[1].Data) }), nil
 }

@@ -103,19 +103,19 @@ func inferUpSampling(p UpSamplingParams, in, out []dtype.Shape) error {
 		}
 		return inferDeconv(bilinear(p), in, out)
 	}
-	channels := 0
+	channels, known := 0, true
 	for i := range in {
-		name := fmt.Sprintf("arg%d", i)
-		if err := op.Require(name, &in[i], unknown(4)); err != nil {
+		if err := op.Require(fmt.Sprintf("arg%d", i), &in[i], unknown(4)); err != nil {
 			return err
 		}
-		if channels = channels + in[i][1]; in[i][1] == -1 || channels < 0 {
-			channels = -1 << 32
-		}
+		channels, known = channels+in[i][1], known && in[i][1] != -1
 	}
-	y := dtype.Shape{in[0][0], max(channels, -1), scaled(in[0][2], p.Scale), scaled(in[0][3], p.Scale)}
-	if p.MultiInputMode == "sum" {
+	y := dtype.Shape{in[0][0], channels, scaled(in[0][2], p.Scale), scaled(in[0][3], p.Scale)}
+	switch {
+	case p.MultiInputMode == "sum":
 		y[1] = in[0][1]
+	case !known:
+		y[1] = -1
 	}
 	if err := op.Require("output", &out[0], y); err != nil {
 		return err

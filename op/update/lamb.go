@@ -162,14 +162,8 @@ func inferLamb2(p LambUpdatePhase2Params, in, out []dtype.Shape) error {
 	}
 	in[0], in[1] = same[0], same[1]
 	copy(in[4:], same[2:])
-	for i, name := range []string{"r1", "r2"} {
-		s := &in[2+i]
-		if *s == nil {
-			*s = dtype.Shape{1}
-		}
-		if n := s.Size(); n != -1 && n != 1 {
-			return op.Errorf(name, "shape %v, want one element", *s)
-		}
+	if err := oneElement("r1", &in[2]); err != nil {
+		return err
 	}
-	return nil
+	return oneElement("r2", &in[3])
 }

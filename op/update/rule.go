@@ -36,7 +36,7 @@ func define[P any](h op.Handle[P], r rule[P]) {
 		Mutates:   from(2, len(in)),
 		Update:    true,
 		Ref: func(p P, c *op.Call) error {
-			each(c.In, append([]op.Tensor{c.Out[0], {}}, c.In[2:]...), r.step(p))
+			stepTensors(group{c.In, c.Out[0], false}, r.step(p))
 			return nil
 		},
 	})
@@ -46,7 +46,6 @@ func define[P any](h op.Handle[P], r rule[P]) {
 // with states and a master copy of the weights, the last input, in float32.
 func defineMixed[P any](h op.Handle[P], goName string, r rule[P]) {
 	in := append(operands(r.states), op.Input{Name: "weight32", Role: op.State})
-	master := len(in) - 1
 	h.Define(op.Spec[P]{
 		Doc:       r.doc + "\nThe weight may have low precision: weight32 is the exact one, and the output is rounded from it.",
 		GoName:    goName,
@@ -58,10 +57,7 @@ func defineMixed[P any](h op.Handle[P], goName string, r rule[P]) {
 		Mutates:   from(2, len(in)),
 		Update:    true,
 		Ref: func(p P, c *op.Call) error {
-			read := append([]op.Tensor{c.In[master]}, c.In[1:master]...)
-			write := append([]op.Tensor{c.In[master], {}}, c.In[2:master]...)
-			each(read, write, r.step(p))
-			each(c.In[master:], c.Out, func([]float64) {})
+			stepTensors(group{c.In, c.Out[0], true}, r.step(p))
 			return nil
 		},
 	})

@@ -53,11 +53,7 @@ func init() {
 weight = (1 - lr·wd)·weight - lr·clip(rescale_grad·grad)`,
 		goName:  "SGDUpdate",
 		aliases: []string{"_sparse_sgd_update"},
-		step: func(p SGDUpdateParams) func(v []float64) {
-			return func(v []float64) {
-				v[0] = (1-p.LR*p.WD)*v[0] - p.LR*clip(p.RescaleGrad*v[1], p.ClipGradient)
-			}
-		},
+		step:    sgdStep,
 	}
 	define(SGDUpdate, sgd)
 	defineMixed(MPSGDUpdate, "MPSGDUpdate", sgd)
@@ -69,12 +65,7 @@ mom = momentum·mom - lr·(clip(rescale_grad·grad) + wd·weight); weight += mom
 		goName:  "SGDMomUpdate",
 		aliases: []string{"_sparse_sgd_mom_update"},
 		states:  []string{"mom"},
-		step: func(p SGDMomUpdateParams) func(v []float64) {
-			return func(v []float64) {
-				v[2] = p.Momentum*v[2] - p.LR*p.WD*v[0] - p.LR*clip(p.RescaleGrad*v[1], p.ClipGradient)
-				v[0] += v[2]
-			}
-		},
+		step:    momStep,
 	}
 	define(SGDMomUpdate, momentum)
 	defineMixed(MPSGDMomUpdate, "MPSGDMomUpdate", momentum)
@@ -95,4 +86,19 @@ g = clip(rescale_grad·grad) + wd·weight; mom = momentum·mom - lr·g; weight +
 	}
 	define(NAGMomUpdate, nesterov)
 	defineMixed(MPNAGMomUpdate, "MPNAGMomUpdate", nesterov)
+}
+
+// sgdStep is the rule of gradient descent for weight and gradient.
+func sgdStep(p SGDUpdateParams) func(v []float64) {
+	return func(v []float64) {
+		v[0] = (1-p.LR*p.WD)*v[0] - p.LR*clip(p.RescaleGrad*v[1], p.ClipGradient)
+	}
+}
+
+// momStep is the rule of gradient descent with momentum for weight, gradient and momentum.
+func momStep(p SGDMomUpdateParams) func(v []float64) {
+	return func(v []float64) {
+		v[2] = p.Momentum*v[2] - p.LR*p.WD*v[0] - p.LR*clip(p.RescaleGrad*v[1], p.ClipGradient)
+		v[0] += v[2]
+	}
 }

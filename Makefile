@@ -1,0 +1,47 @@
+# gomx: set-up, demo and tests on a fresh Debian machine with Go, make and git.
+GO ?= go
+PACKAGES := gcc pkg-config libdnnl-dev libczmq-dev dataset-fashion-mnist
+GOLDEN ?= ../shared/golden
+
+.PHONY: deps demo test conformance race nocgo fuzz bench stress generate lint
+
+deps: ## system packages, by apt where that is allowed
+	@missing=""; for p in $(PACKAGES); do dpkg -s $$p >/dev/null 2>&1 || missing="$$missing $$p"; done; \
+	if [ -z "$$missing" ]; then exit 0; fi; \
+	if [ "$$(id -u)" = 0 ]; then apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q $$missing; \
+	elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then sudo apt-get update -q && sudo DEBIAN_FRONTEND=noninteractive apt-get install -y -q $$missing; \
+	else echo "missing packages, install them with: apt-get install$$missing" >&2; exit 1; fi
+
+demo: deps ## trains LeNet on Fashion-MNIST and scores it again from its checkpoint
+	$(GO) run ./examples/mnist --out runs/demo
+
+test: deps lint ## every test, conformance on its default cases included
+	$(GO) test -timeout 20m ./...
+	$(MAKE) nocgo
+
+conformance: deps ## every golden case, the largest networks too
+	$(GO) test -timeout 60m ./internal/conformance -count=1 -v -golden $(GOLDEN)
+
+race: deps ## the tests under the race detector
+	$(GO) test -race -timeout 40m ./...
+
+nocgo: ## the tests without C
+	CGO_ENABLED=0 $(GO) test -timeout 20m ./...
+
+fuzz: deps ## every fuzz target for a while
+	@for t in $$(grep -rlE '^func Fuzz' --include='*_test.go' .); do d=$$(dirname $$t); \
+	for f in $$(grep -ohE '^func Fuzz[A-Za-z0-9_]+' $$t | cut -c6-); do $(GO) test $$d -run '^$$' -fuzz "^$$f$$" -fuzztime 30s || exit 1; done; done
+
+bench: deps ## Go benchmarks of every package
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+stress: deps ## long random programs on the engine
+	$(GO) test -race -timeout 60m -run Random ./engine -programs 100000
+
+generate: ## functions and tables made from the operator registry
+	$(GO) generate ./...
+
+lint: ## formatting, vet, staticcheck
+	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "not formatted:" $$unformatted >&2; exit 1; fi
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...

@@ -1,0 +1,148 @@
+package checkpoint
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"gomx/op"
+
+	nd "gomx/ndarray"
+)
+
+// Named is an array of a file and its name, empty in an unnamed list. Array is nil for MXNet's
+// "none".
+type Named struct {
+	Name  string
+	Array *nd.Array
+}
+
+// maxSparse is the size to which sparse arrays of files are unpacked.
+const maxSparse = 1 << 33
+
+// SaveArrays writes arrays to a file, in order, so that the file is either complete or unchanged.
+// When all names are empty the file is an unnamed list, otherwise each needs one. It waits for the
+// values.
+func SaveArrays(path string, list []Named) error {
+	return WriteFile(path, func(w io.Writer) error { return writeArrays(w, list) })
+}
+
+// SaveMap writes arrays to a file, sorted by name.
+func SaveMap(path string, arrays map[string]*nd.Array) error {
+	return SaveArrays(path, sorted("", arrays, nil))
+}
+
+// sorted lists arrays under a prefix: the names of first that occur, then the others by name.
+func sorted(prefix string, arrays map[string]*nd.Array, first []string) []Named {
+	var list []Named
+	seen := map[string]bool{}
+	for _, name := range slices.Concat(first, slices.Sorted(maps.Keys(arrays))) {
+		if a, ok := arrays[name]; ok && !seen[name] {
+			seen[name] = true
+			list = append(list, Named{prefix + name, a})
+		}
+	}
+	return list
+}
+
+func writeArrays(w io.Writer, list []Named) (err error) {
+	defer op.Recover(&err)
+	v3 := false
+	for _, n := range list {
+		v3 = v3 || n.Array != nil && (&Record{Shape: n.Array.Shape()}).needsV3()
+	}
+	e := NewEncoder(w, len(list), v3)
+	var buf []byte
+	for _, n := range list {
+		r := &Record{Name: n.Name}
+		if n.Array != nil {
+			buf = slices.Grow(buf[:0], n.Array.Bytes())[:n.Array.Bytes()]
+			if err := fillRecord(r, n.Array, buf); err != nil {
+				return err
+			}
+		}
+		if err := e.Encode(r); err != nil {
+			return err
+		}
+	}
+	return e.Close()
+}
+
+// fillRecord waits for a and makes r describe it, with the values in buf.
+func fillRecord(r *Record, a *nd.Array, buf []byte) error {
+	if err := a.ReadBytes(context.Background(), buf); err != nil {
+		return fmt.Errorf("array %q: %w", r.Name, err)
+	}
+	r.DType, r.Shape, r.Data = a.DType(), a.Shape(), buf
+	return nil
+}
+
+// LoadArrays reads all arrays of a file onto the processor. Sparse ones become dense.
+func LoadArrays(path string) ([]Named, error) {
+	var list []Named
+	err := readFile(path, func(r io.Reader, size int64) (err error) {
+		list, err = readArrays(r, size)
+		return err
+	})
+	return list, err
+}
+
+// LoadMap reads all arrays of a file whose arrays have names, each a different one.
+func LoadMap(path string) (map[string]*nd.Array, error) {
+	list, err := LoadArrays(path)
+	if err != nil {
+		return nil, err
+	}
+	m := map[string]*nd.Array{}
+	for i, n := range list {
+		if n.Name == "" {
+			return nil, fmt.Errorf("checkpoint: %s: array %d has no name", path, i)
+		}
+		if _, dup := m[n.Name]; dup {
+			return nil, fmt.Errorf("checkpoint: %s: two arrays are called %q", path, n.Name)
+		}
+		m[n.Name] = n.Array
+	}
+	return m, nil
+}
+
+func readArrays(r io.Reader, size int64) ([]Named, error) {
+	d, err := NewDecoder(r, size)
+	if err != nil {
+		return nil, err
+	}
+	var list []Named
+	for rec, err := range d.Records() {
+		if err != nil {
+			return nil, err
+		}
+		a, err := rec.array()
+		if err != nil {
+			return nil, fmt.Errorf("array %d: %w", len(list), err)
+		}
+		list = append(list, Named{"", a})
+	}
+	names, err := d.Names()
+	if err != nil {
+		return nil, err
+	}
+	for i, name := range names {
+		list[i].Name = name
+	}
+	return list, nil
+}
+
+// array makes an array on the processor of a record; nil for none.
+func (r *Record) array() (a *nd.Array, err error) {
+	defer op.Recover(&err)
+	if r.Shape == nil {
+		return nil, nil
+	}
+	if r, err = r.Dense(maxSparse); err != nil {
+		return nil, err
+	}
+	a = nd.Empty(r.Shape, nd.As(r.DType))
+	return a, a.WriteBytes(r.Data)
+}

@@ -1,0 +1,105 @@
+package checkpoint
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"gomx/dtype"
+)
+
+// Dense returns the record with every element stored. A dense record is returned as it is. Index
+// arrays that contradict the shape are an error, and so is a result of more than limit bytes: a
+// sparse record of a few bytes may claim any shape.
+func (r *Record) Dense(limit int64) (*Record, error) {
+	if r.Stype == Dense || r.Shape == nil {
+		return r, nil
+	}
+	n, ok := byteSize(r.DType, r.Shape)
+	if !ok || n > limit {
+		return nil, fmt.Errorf("checkpoint: %v array %q of shape %v: more than %d bytes when stored densely",
+			r.Stype, r.Name, r.Shape, limit)
+	}
+	d := &Record{Name: r.Name, Version: r.Version, DType: r.DType, Shape: r.Shape}
+	var err error
+	if r.Stype == RowSparse {
+		err = r.rows(d, int(n))
+	} else {
+		err = r.matrix(d, int(n))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: %v array %q: %w", r.Stype, r.Name, err)
+	}
+	return d, nil
+}
+
+// rows spreads the stored rows of a row_sparse record over d.
+func (r *Record) rows(d *Record, n int) error {
+	at, err := r.indices(0)
+	if err != nil {
+		return err
+	}
+	if len(r.Shape) == 0 || len(r.Storage) != len(r.Shape) || r.Storage[0] != len(at) ||
+		!r.Storage[1:].Equal(r.Shape[1:]) {
+		return fmt.Errorf("%d rows stored in shape %v, want shape %v", len(at), r.Storage, r.Shape)
+	}
+	d.Data = make([]byte, n)
+	row := n / max(r.Shape[0], 1)
+	for i, k := range at {
+		if k < 0 || k >= int64(r.Shape[0]) {
+			return fmt.Errorf("row number %d, want less than %d", k, r.Shape[0])
+		}
+		copy(d.Data[int(k)*row:(int(k)+1)*row], r.Data[i*row:])
+	}
+	return nil
+}
+
+// matrix spreads the stored elements of a csr record over d.
+func (r *Record) matrix(d *Record, n int) error {
+	begin, err := r.indices(0)
+	if err != nil {
+		return err
+	}
+	column, err := r.indices(1)
+	if err != nil {
+		return err
+	}
+	if len(r.Shape) != 2 || len(begin) != r.Shape[0]+1 || !r.Storage.Equal(dtype.Shape{len(column)}) {
+		return fmt.Errorf("%d row pointers and %d columns for %v elements, want them to fit shape %v",
+			len(begin), len(column), r.Storage, r.Shape)
+	}
+	d.Data = make([]byte, n)
+	size := r.DType.Size()
+	for row := range r.Shape[0] {
+		if begin[row] < 0 || begin[row] > begin[row+1] || begin[row+1] > int64(len(column)) {
+			return fmt.Errorf("row %d spans elements %d to %d of %d", row, begin[row], begin[row+1], len(column))
+		}
+		for i := begin[row]; i < begin[row+1]; i++ {
+			c := column[i]
+			if c < 0 || c >= int64(r.Shape[1]) {
+				return fmt.Errorf("column number %d, want less than %d", c, r.Shape[1])
+			}
+			copy(d.Data[(row*r.Shape[1]+int(c))*size:][:size], r.Data[int(i)*size:])
+		}
+	}
+	return nil
+}
+
+// indices decodes an index array.
+func (r *Record) indices(i int) ([]int64, error) {
+	x := r.Aux[i]
+	if len(x.Shape) != 1 {
+		return nil, fmt.Errorf("index array %d has shape %v, want one axis", i, x.Shape)
+	}
+	list := make([]int64, x.Shape[0])
+	for k := range list {
+		switch x.DType {
+		case dtype.Int64:
+			list[k] = int64(binary.LittleEndian.Uint64(x.Data[8*k:]))
+		case dtype.Int32:
+			list[k] = int64(int32(binary.LittleEndian.Uint32(x.Data[4*k:])))
+		default:
+			return nil, fmt.Errorf("index array %d has dtype %v, want int64 or int32", i, x.DType)
+		}
+	}
+	return list, nil
+}

@@ -1,0 +1,133 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	nd "gomx/ndarray"
+	sym "gomx/symbol"
+)
+
+// Model is a network and its parameters: what a checkpoint holds.
+type Model struct {
+	Symbol *sym.Symbol
+	Args   map[string]*nd.Array // arguments except data and labels
+	Aux    map[string]*nd.Array // auxiliary states
+}
+
+// SymbolPath returns the name of a checkpoint's symbol file: prefix-symbol.json.
+func SymbolPath(prefix string) string { return prefix + "-symbol.json" }
+
+// ParamsPath returns the name of a checkpoint's parameter file: prefix-0003.params.
+func ParamsPath(prefix string, epoch int) string { return fmt.Sprintf("%s-%04d.params", prefix, epoch) }
+
+// StatesPath returns the name of a checkpoint's file of optimizer states: prefix-0003.states.
+func StatesPath(prefix string, epoch int) string { return fmt.Sprintf("%s-%04d.states", prefix, epoch) }
+
+// Save writes the checkpoint of an epoch as MXNet's Module does: the symbol, then the parameters.
+// Each file is complete or as it was before.
+func (m *Model) Save(prefix string, epoch int) error {
+	if epoch < 0 {
+		return fmt.Errorf("checkpoint: %s: epoch %d, want 0 or more", prefix, epoch)
+	}
+	if m.Symbol == nil {
+		return fmt.Errorf("checkpoint: %s: the model has no symbol", prefix)
+	}
+	text, err := m.Symbol.JSON()
+	if err != nil {
+		return fmt.Errorf("checkpoint: %s: %w", prefix, err)
+	}
+	err = WriteFile(SymbolPath(prefix), func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return SaveArrays(ParamsPath(prefix, epoch), m.arrays())
+}
+
+// arrays lists the parameters under MXNet's keys, in the order of the symbol.
+func (m *Model) arrays() []Named {
+	return slices.Concat(
+		sorted("arg:", m.Args, m.Symbol.Arguments()),
+		sorted("aux:", m.Aux, m.Symbol.AuxStates()))
+}
+
+// Load reads the checkpoint of an epoch. Keys of the parameters may have MXNet's prefixes arg: and
+// aux:, as Module and exported Gluon networks have them, or be plain names, which the symbol then
+// tells apart.
+func Load(prefix string, epoch int) (*Model, error) {
+	text, err := os.ReadFile(SymbolPath(prefix))
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: %w", err)
+	}
+	s, err := sym.Load(text)
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: %s: %w", SymbolPath(prefix), err)
+	}
+	m := &Model{Symbol: s}
+	path := ParamsPath(prefix, epoch)
+	if m.Args, m.Aux, err = LoadParams(path, s.AuxStates()); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w (the epochs of %s that are there: %s)", err, prefix, epochs(prefix))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// LoadParams reads a file of parameters and separates auxiliary states from arguments: by the
+// prefixes aux: and arg:, and for names without prefix by the list auxNames.
+func LoadParams(path string, auxNames []string) (args, aux map[string]*nd.Array, err error) {
+	arrays, err := LoadMap(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	args, aux = map[string]*nd.Array{}, map[string]*nd.Array{}
+	for key, a := range arrays {
+		if a == nil {
+			return nil, nil, fmt.Errorf("checkpoint: %s: array %q is none", path, key)
+		}
+		into, name := args, key
+		switch kind, rest, _ := strings.Cut(key, ":"); {
+		case kind == "arg" && rest != "":
+			name = rest
+		case kind == "aux" && rest != "":
+			into, name = aux, rest
+		case slices.Contains(auxNames, key):
+			into = aux
+		}
+		if into[name] != nil {
+			return nil, nil, fmt.Errorf("checkpoint: %s: %q occurs with a prefix and without", path, name)
+		}
+		into[name] = a
+	}
+	return args, aux, nil
+}
+
+// epochs lists the checkpoints of a prefix, for errors.
+func epochs(prefix string) string {
+	dir, base := ".", prefix
+	if i := strings.LastIndexByte(prefix, os.PathSeparator); i >= 0 {
+		dir, base = prefix[:i+1], prefix[i+1:]
+	}
+	entries, _ := os.ReadDir(dir)
+	var found []string
+	for _, e := range entries {
+		rest, ok := strings.CutPrefix(e.Name(), base+"-")
+		number, ok2 := strings.CutSuffix(rest, ".params")
+		if ok && ok2 && len(found) < 20 {
+			found = append(found, number)
+		}
+	}
+	if len(found) == 0 {
+		return "none"
+	}
+	return strings.Join(found, ", ")
+}

@@ -1,0 +1,9 @@
+// Command gomx is the command line of gomx.
+//
+//	gomx bench local --peer mxnet=/opt/mx/bin/python   # measure, alternating with a peer
+//	gomx inspect lenet-0001.params                     # what is in a file
+//	gomx version
+//
+// Every command explains itself with --help. Exit codes: 0 success, 1 failure, 2 wrong usage.
+// Logs are readable on a terminal and JSON otherwise; results go to standard output.
+package main

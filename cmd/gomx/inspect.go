@@ -1,0 +1,138 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"sort"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"gomx/checkpoint"
+	"gomx/symbol"
+)
+
+func inspectCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:     "inspect FILE",
+		Short:   "Show what is in a .params or -symbol.json file",
+		Example: "  gomx inspect lenet-0001.params\n  gomx inspect lenet-symbol.json -o json",
+		Args:    exactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if output != "text" && output != "json" {
+				return usageError{fmt.Errorf("-o %q, want text or json", output)}
+			}
+			rows, err := inspect(args[0])
+			if err != nil {
+				return err
+			}
+			if output == "json" {
+				enc := json.NewEncoder(cmd.OutOrStdout())
+				enc.SetIndent("", "  ")
+				return enc.Encode(rows)
+			}
+			return table(cmd.OutOrStdout(), rows)
+		},
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "text", "text or json")
+	return cmd
+}
+
+// row is one array of a .params file or one node of a symbol.
+type row struct {
+	Name  string            `json:"name"`
+	Kind  string            `json:"kind"` // storage type, or operator
+	DType string            `json:"dtype,omitempty"`
+	Shape []int             `json:"shape,omitempty"`
+	Bytes int               `json:"bytes,omitempty"`
+	In    []string          `json:"inputs,omitempty"`
+	Attrs map[string]string `json:"attrs,omitempty"`
+}
+
+// inspect reads a file by its content: a symbol begins with a brace.
+func inspect(path string) ([]row, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	first := make([]byte, 1)
+	_, err = io.ReadFull(f, first)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if strings.ContainsAny(string(first), "{ \n\t") {
+		return inspectSymbol(path)
+	}
+	return inspectParams(path)
+}
+
+func inspectParams(path string) ([]row, error) {
+	list, _, err := checkpoint.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]row, len(list))
+	for i, r := range list {
+		rows[i] = row{Name: r.Name, Kind: r.Stype.String(), DType: r.DType.String(), Shape: r.Shape, Bytes: len(r.Data)}
+	}
+	return rows, nil
+}
+
+func inspectSymbol(path string) ([]row, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	s, err := symbol.Load(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	attrs := s.AttrDict()
+	var rows []row
+	for _, n := range s.Nodes() {
+		r := row{Name: n.Name, Kind: "variable", Attrs: attrs[n.Name]}
+		if !n.IsVar() {
+			r.Kind = n.Op.Name
+		}
+		for _, e := range n.In {
+			r.In = append(r.In, e.String())
+		}
+		rows = append(rows, r)
+	}
+	return rows, nil
+}
+
+// table prints rows in columns.
+func table(out io.Writer, rows []row) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	total := 0
+	for _, r := range rows {
+		total += r.Bytes
+		if r.DType != "" {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%v\t%d bytes\n", r.Name, r.Kind, r.DType, r.Shape, r.Bytes)
+			continue
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.Name, r.Kind, strings.Join(r.In, " "), attrText(r.Attrs))
+	}
+	fmt.Fprintf(w, "%d entries", len(rows))
+	if total > 0 {
+		fmt.Fprintf(w, ", %d bytes", total)
+	}
+	fmt.Fprintln(w)
+	return w.Flush()
+}
+
+func attrText(attrs map[string]string) string {
+	var parts []string
+	for k, v := range attrs {
+		parts = append(parts, k+"="+v)
+	}
+	sort.Strings(parts)
+	return strings.Join(parts, " ")
+}

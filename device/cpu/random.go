@@ -1,0 +1,50 @@
+//go:build cgo
+
+package cpu
+
+/*
+#include "random.h"
+#cgo noescape gx_uniform
+#cgo nocallback gx_uniform
+#cgo noescape gx_dropout
+#cgo nocallback gx_dropout
+*/
+import "C"
+
+import "unsafe"
+
+// Philox is a position in a stream of random words.
+type Philox struct {
+	Key, Counter uint64
+	Stream       uint32
+}
+
+func (p Philox) c() C.gx_seed {
+	return C.gx_seed{key: C.uint64_t(p.Key), counter: C.uint64_t(p.Counter), stream: C.uint32_t(p.Stream)}
+}
+
+// Uniform draws N float32 numbers from Low up to High, which is left out.
+type Uniform struct {
+	N         int
+	Low, High float64
+	Threads   int
+}
+
+// Run writes the numbers.
+func (u Uniform) Run(d unsafe.Pointer, p Philox) {
+	s := p.c()
+	C.gx_uniform((*C.float)(d), C.int64_t(u.N), &s, C.double(u.Low), C.double(u.High), C.float(u.High), C.int(u.Threads))
+}
+
+// Dropout keeps each of N elements with probability Keep and scales what it keeps by 1/Keep.
+type Dropout struct {
+	N       int
+	Keep    float64
+	Threads int
+}
+
+// Run writes the result to d and to mask bytes of 1 for what is kept; d and mask may each be nil.
+func (k Dropout) Run(d, mask, x unsafe.Pointer, p Philox) {
+	s := p.c()
+	C.gx_dropout((*C.float)(d), (*C.uint8_t)(mask), (*C.float)(x), C.int64_t(k.N), &s, C.double(k.Keep), C.int(k.Threads))
+}

@@ -1,0 +1,51 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"fmt"
+
+	"gorgonia.org/cu"
+)
+
+// Info describes one GPU.
+type Info struct {
+	Name         string
+	Memory       int64 // bytes
+	Major, Minor int   // compute capability
+}
+
+// Devices lists the GPUs of this machine in the driver's order; the position is the number that
+// device.CUDA takes.
+func Devices() ([]Info, error) {
+	n, err := cu.NumDevices()
+	if err != nil {
+		return nil, fmt.Errorf("cuda: counting devices: %w", err)
+	}
+	list := make([]Info, n)
+	for i := range list {
+		if list[i], err = describe(i); err != nil {
+			return nil, fmt.Errorf("cuda: device %d of %d: %w", i, n, err)
+		}
+	}
+	return list, nil
+}
+
+// describe asks the driver about device i.
+func describe(i int) (info Info, err error) {
+	d, err := cu.GetDevice(i)
+	if err != nil {
+		return info, err
+	}
+	if info.Name, err = d.Name(); err != nil {
+		return info, err
+	}
+	if info.Memory, err = d.TotalMem(); err != nil {
+		return info, err
+	}
+	if info.Major, err = d.Attribute(cu.ComputeCapabilityMajor); err != nil {
+		return info, err
+	}
+	info.Minor, err = d.Attribute(cu.ComputeCapabilityMinor)
+	return info, err
+}

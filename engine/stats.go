@@ -1,0 +1,34 @@
+package engine
+
+// Stats are counters of an engine at one moment. Those that only grow count from New.
+type Stats struct {
+	Pushed       uint64 // operations that went through the queues
+	Inline       uint64 // operations that Push ran itself
+	Completed    uint64 // operations of Pushed that are complete
+	Failed       uint64 // operations that failed
+	Skipped      uint64 // operations that were skipped because an input was poisoned
+	Pending      uint64 // operations of Pushed that are not complete
+	PendingBytes int64  // Task.Bytes of the pending operations
+	Ready        int    // operations of the processor that only wait for a worker
+	BusyCores    int    // cores that operations compute on
+	Poisoned     int    // variables that became poisoned and were not cured, forgotten ones included
+	HeldBack     int    // goroutines that wait for room to push
+}
+
+// Stats returns the counters. It takes the engine's locks for an instant.
+func (e *Engine) Stats() Stats {
+	e.push.mu.Lock()
+	s := Stats{Pushed: e.push.submitted, Inline: e.push.inline}
+	e.push.mu.Unlock()
+	e.sched.mu.Lock()
+	s.Completed = e.retired.Load()
+	s.Failed, s.Skipped, s.Poisoned = e.sched.core.failed, e.sched.core.skipped, e.sched.core.poisoned
+	s.Ready, s.BusyCores = e.narrow.n+e.wide.n, e.cfg.Workers-e.sched.free
+	e.sched.mu.Unlock()
+	if s.Completed < s.Pushed { // more may have been pushed and completed in between
+		s.Pending = s.Pushed - s.Completed
+	}
+	s.PendingBytes = e.bytes.Load()
+	s.HeldBack = int(e.throttle.waiting.Load())
+	return s
+}

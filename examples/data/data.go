@@ -1,0 +1,66 @@
+// Package data finds images for the examples: Fashion-MNIST where it is installed, and a small set
+// of handwritten digits that is part of the program otherwise.
+//
+// On Debian and its relatives the package dataset-fashion-mnist installs 60,000 training and
+// 10,000 test images of 28×28 pixels. The digits are 1,437 and 360 images of 8×8 pixels from the
+// UCI repository; NOTICE says where they come from and under which licence.
+package data
+
+import (
+	"embed"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	dataio "gomx/io"
+)
+
+//go:embed *.gz
+var digits embed.FS
+
+// Set is a set of labelled images.
+type Set struct {
+	Name    string
+	Classes []string
+	Size    int // extent of the square images
+
+	files fs.FS
+	names [4]string // images and labels for training, then for tests
+}
+
+// Dir is where Debian installs Fashion-MNIST.
+const Dir = "/usr/share/datasets/fashion-mnist"
+
+// Open returns Fashion-MNIST from a folder that holds its four files, or the digits when it does
+// not.
+func Open(dir string) Set {
+	fashion := Set{Name: "Fashion-MNIST", Size: 28, files: os.DirFS(dir),
+		Classes: []string{"T-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "boot"},
+		names: [4]string{"train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz",
+			"t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz"}}
+	for _, n := range fashion.names {
+		if _, err := os.Stat(filepath.Join(dir, n)); err != nil {
+			return Digits()
+		}
+	}
+	return fashion
+}
+
+// Digits returns the digits that are part of the program.
+func Digits() Set {
+	return Set{Name: "digits", Size: 8, files: digits,
+		Classes: []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"},
+		names:   [4]string{"digits-train-images.gz", "digits-train-labels.gz", "digits-test-images.gz", "digits-test-labels.gz"}}
+}
+
+// Train returns a shuffled iterator over the training images.
+func (s Set) Train(batch int, seed uint64) (*dataio.Table, error) {
+	return dataio.MNISTIter(dataio.MNISTConfig{FS: s.files, Image: s.names[0], Label: s.names[1],
+		BatchSize: batch, Shuffle: true, Seed: seed})
+}
+
+// Test returns an iterator over all test images; the last batch is padded.
+func (s Set) Test(batch int) (*dataio.Table, error) {
+	return dataio.MNISTIter(dataio.MNISTConfig{FS: s.files, Image: s.names[2], Label: s.names[3],
+		BatchSize: batch, LastBatch: dataio.Pad})
+}

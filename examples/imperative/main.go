@@ -1,0 +1,115 @@
+// Imperative trains a logistic regression on images with arrays and autograd alone: no symbol, no
+// module. See examples/mnist for the other way.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"time"
+
+	"gomx/autograd"
+	"gomx/examples/data"
+	dataio "gomx/io"
+	"gomx/metric"
+	nd "gomx/ndarray"
+)
+
+func main() {
+	dir := flag.String("data", data.Dir, "folder of Fashion-MNIST's files; without them digits are used")
+	epochs := flag.Int("epochs", 0, "how often to go through the images (0: 5, or 60 for digits)")
+	batch := flag.Int("batch", 100, "images per step")
+	lr := flag.Float64("lr", 0.1, "learning rate")
+	flag.Parse()
+	if err := run(data.Open(*dir), *epochs, *batch, *lr); err != nil {
+		fmt.Fprintln(os.Stderr, "imperative:", err)
+		os.Exit(1)
+	}
+}
+
+// regression is y = softmax(x·wᵀ + b).
+type regression struct {
+	w, b *nd.Array
+}
+
+func newRegression(inputs, classes int) *regression {
+	r := &regression{
+		w: nd.Normal(0, 0.01, nd.Shape{classes, inputs}, nd.Seed(7)),
+		b: nd.Zeros(nd.Shape{classes}),
+	}
+	r.w.AttachGrad()
+	r.b.AttachGrad()
+	return r
+}
+
+// scores returns a row of unnormalized log-probabilities per image.
+func (r *regression) scores(x *nd.Array) *nd.Array {
+	return nd.FullyConnected(nd.Flatten(x), r.w, r.b, nd.FullyConnectedParams{NumHidden: r.b.Size()})
+}
+
+// step trains on one batch. All of it is asynchronous: nothing here waits for a result.
+func (r *regression) step(batch *dataio.Batch, lr float64) {
+	x, label := batch.Data[0], batch.Label[0]
+	nd.Scope(func(s *nd.Scoped) {
+		tape := autograd.Train()
+		loss := nd.SoftmaxCrossEntropy(r.scores(tape.Watch(s.Enter(x))), label)
+		loss.Backward()
+		sgd := nd.SGDUpdateParams{LR: lr, RescaleGrad: 1 / float64(x.Shape()[0])}
+		nd.SGDUpdate(r.w, r.w.Grad(), sgd)
+		nd.SGDUpdate(r.b, r.b.Grad(), sgd)
+	})
+}
+
+// accuracy scores the model on all test images. No tape watches, so nothing is recorded.
+func (r *regression) accuracy(test *dataio.Table) (float64, error) {
+	m := metric.Accuracy()
+	for batch, err := range test.Epoch() {
+		if err != nil {
+			return 0, err
+		}
+		n := test.BatchSize() - batch.Pad
+		out := r.scores(batch.Data[0])
+		err := m.Update([]*nd.Array{batch.Label[0].Slice(0, n)}, []*nd.Array{out.Slice(0, n)})
+		if err != nil {
+			return 0, err
+		}
+	}
+	_, values := m.Value()
+	return values[0], nil
+}
+
+func run(set data.Set, epochs, batch int, lr float64) error {
+	train, err := set.Train(batch, 1)
+	if err != nil {
+		return err
+	}
+	test, err := set.Test(batch)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%s: %d images for training, %d for validation\n", set.Name, train.Samples(), test.Samples())
+	if epochs == 0 {
+		if epochs = 5; set.Name == "digits" {
+			epochs = 60
+		}
+	}
+	model := newRegression(set.Size*set.Size, len(set.Classes))
+	accuracy := 0.0
+	for epoch := range epochs {
+		start := time.Now()
+		images := 0
+		for batch, err := range train.Epoch() {
+			if err != nil {
+				return err
+			}
+			model.step(batch, lr)
+			images += train.BatchSize()
+		}
+		if accuracy, err = model.accuracy(test); err != nil {
+			return err
+		}
+		fmt.Printf("epoch %d  accuracy %.4f  %.0f images/s\n", epoch, accuracy, float64(images)/time.Since(start).Seconds())
+	}
+	fmt.Printf("validation accuracy %.4f\n", accuracy)
+	return nil
+}

@@ -1,0 +1,143 @@
+// Mnist trains LeNet on Fashion-MNIST, or on handwritten digits where that is not installed, saves
+// the model, loads it again and scores it.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+
+	"gomx/examples/data"
+	"gomx/initializer"
+	"gomx/internal/plot"
+	dataio "gomx/io"
+	"gomx/metric"
+	"gomx/module"
+	"gomx/optimizer"
+	sym "gomx/symbol"
+)
+
+type options struct {
+	data, out string
+	epochs    int
+	batch     int
+	seed      uint64
+	lr        float64
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.data, "data", data.Dir, "folder of Fashion-MNIST's files; without them digits are used")
+	flag.StringVar(&o.out, "out", filepath.Join("runs", "mnist"), "folder for checkpoints and pictures")
+	flag.IntVar(&o.epochs, "epochs", 0, "how often to go through the images (0: 6, or 30 for digits)")
+	flag.IntVar(&o.batch, "batch", 64, "images per step")
+	flag.Uint64Var(&o.seed, "seed", 1, "of everything random")
+	flag.Float64Var(&o.lr, "lr", 0.05, "learning rate")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, o); err != nil {
+		fmt.Fprintln(os.Stderr, "mnist:", err)
+		os.Exit(1)
+	}
+}
+
+// lenet is LeNet-5 with tanh, as in MXNet's examples; images of 8×8 get smaller kernels.
+func lenet(size, classes int) *sym.Symbol {
+	kernel, pad := []int{5, 5}, []int{0, 0}
+	if size < 28 {
+		kernel, pad = []int{3, 3}, []int{1, 1}
+	}
+	stage := func(x *sym.Symbol, i, filters int) *sym.Symbol {
+		x = sym.Convolution(x, sym.ConvolutionParams{Kernel: kernel, Pad: pad, NumFilter: filters}, sym.Name(fmt.Sprint("conv", i)))
+		x = sym.Activation(x, sym.ActivationParams{ActType: "tanh"}, sym.Name(fmt.Sprint("tanh", i)))
+		return sym.Pooling(x, sym.PoolingParams{PoolType: "max", Kernel: []int{2, 2}, Stride: []int{2, 2}}, sym.Name(fmt.Sprint("pool", i)))
+	}
+	x := stage(stage(sym.Var("data"), 1, 20), 2, 50)
+	x = sym.FullyConnected(sym.Flatten(x), sym.FullyConnectedParams{NumHidden: 500}, sym.Name("fc1"))
+	x = sym.Activation(x, sym.ActivationParams{ActType: "tanh"}, sym.Name("tanh3"))
+	x = sym.FullyConnected(x, sym.FullyConnectedParams{NumHidden: classes}, sym.Name("fc2"))
+	return sym.SoftmaxOutput(x, sym.SoftmaxOutputParams{}, sym.Name("softmax"))
+}
+
+func run(ctx context.Context, o options) error {
+	set := data.Open(o.data)
+	if o.epochs == 0 {
+		if o.epochs = 6; set.Name == "digits" {
+			o.epochs = 30
+		}
+	}
+	train, err := set.Train(o.batch, o.seed)
+	if err != nil {
+		return err
+	}
+	test, err := set.Test(o.batch)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%s: %d images for training, %d for validation\n", set.Name, train.Samples(), test.Samples())
+	prefix := filepath.Join(o.out, "lenet")
+	mod := module.New(lenet(set.Size, len(set.Classes)), module.Seed(o.seed))
+	err = mod.Fit(ctx, train,
+		module.Validate(test),
+		module.Epochs(o.epochs),
+		module.Optimize(optimizer.SGD{LR: o.lr, Momentum: 0.9, WD: 1e-4, Common: optimizer.Common{
+			Schedule: optimizer.CosineScheduler{MaxUpdate: o.epochs * train.Batches()}}}),
+		module.Init(initializer.Xavier{}),
+		module.Metric(metric.Composite(metric.Accuracy(), metric.CrossEntropy())),
+		module.Checkpoint(prefix, module.KeepLast(3)),
+		module.Progress(os.Stderr))
+	if err != nil {
+		return err
+	}
+	return report(ctx, o, set, mod, test)
+}
+
+// report loads the checkpoint again, scores it, and draws what happened.
+func report(ctx context.Context, o options, set data.Set, mod *module.Module, test dataio.Iter) error {
+	loaded, err := module.Load(filepath.Join(o.out, "lenet"), o.epochs)
+	if err != nil {
+		return err
+	}
+	confusion := metric.ConfusionMatrix()
+	score, err := loaded.Score(ctx, test, metric.Composite(metric.Accuracy(), confusion))
+	if err != nil {
+		return err
+	}
+	accuracy, _ := score.Get("accuracy")
+	epochs := mod.History().Epochs
+	if trained, _ := epochs[len(epochs)-1].Validation.Get("accuracy"); trained != accuracy {
+		return fmt.Errorf("the loaded model scores %v, the trained one %v", accuracy, trained)
+	}
+	if err := draw(filepath.Join(o.out, "curves.svg"), func(f *os.File) error {
+		var series []plot.Series
+		for _, c := range mod.History().Curves() {
+			series = append(series, plot.Series(c))
+		}
+		return plot.Curves(f, "LeNet on "+set.Name, series...)
+	}); err != nil {
+		return err
+	}
+	if err := draw(filepath.Join(o.out, "confusion.svg"), func(f *os.File) error {
+		return plot.Confusion(f, set.Classes, confusion.Matrix())
+	}); err != nil {
+		return err
+	}
+	fmt.Printf("checkpoint, curves.svg and confusion.svg are in %s\nvalidation accuracy %.4f\n", o.out, accuracy)
+	return nil
+}
+
+func draw(path string, f func(*os.File) error) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	if err := f(file); err != nil {
+		file.Close()
+		return err
+	}
+	return file.Close()
+}

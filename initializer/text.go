@@ -1,0 +1,65 @@
+package initializer
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// kinds are the initializers that have a text form, by MXNet's names.
+var kinds = map[string]reflect.Type{
+	"zero": reflect.TypeFor[Zero](), "zeros": reflect.TypeFor[Zero](),
+	"one": reflect.TypeFor[One](), "ones": reflect.TypeFor[One](),
+	"constant":   reflect.TypeFor[Constant](),
+	"uniform":    reflect.TypeFor[Uniform](),
+	"normal":     reflect.TypeFor[Normal](),
+	"xavier":     reflect.TypeFor[Xavier](),
+	"msraprelu":  reflect.TypeFor[MSRAPrelu](),
+	"orthogonal": reflect.TypeFor[Orthogonal](),
+	"bilinear":   reflect.TypeFor[Bilinear](),
+	"lstmbias":   reflect.TypeFor[LSTMBias](),
+}
+
+// Parse reads MXNet's text form: a name, or a JSON list of name and arguments.
+func Parse(text string) (Initializer, error) {
+	name := strings.TrimSpace(text)
+	args := []byte("{}")
+	if strings.HasPrefix(name, "[") {
+		var pair []json.RawMessage
+		if err := json.Unmarshal([]byte(text), &pair); err != nil || len(pair) != 2 {
+			return nil, fmt.Errorf("initializer: %q is not a JSON list of name and arguments", text)
+		}
+		if err := json.Unmarshal(pair[0], &name); err != nil {
+			return nil, fmt.Errorf("initializer: %s is not a name", pair[0])
+		}
+		args = pair[1]
+	}
+	typ, ok := kinds[strings.ToLower(name)]
+	if !ok {
+		return nil, fmt.Errorf("initializer: unknown name %q, want one of %s", name, strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))
+	}
+	v := reflect.New(typ)
+	dec := json.NewDecoder(bytes.NewReader(args))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(v.Interface()); err != nil {
+		return nil, fmt.Errorf("initializer %s: arguments %s: %w", name, args, err)
+	}
+	return v.Elem().Interface().(Initializer), nil
+}
+
+// Format writes the text form that Parse and MXNet read. Mixed, Load and initializers of other
+// packages have none.
+func Format(init Initializer) (string, error) {
+	typ := reflect.TypeOf(init)
+	if typ != nil {
+		if name := strings.ToLower(typ.Name()); kinds[name] == typ {
+			text, err := json.Marshal([]any{name, init})
+			return string(text), err
+		}
+	}
+	return "", fmt.Errorf("initializer: %T has no text form", init)
+}

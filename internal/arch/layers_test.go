@@ -1,0 +1,121 @@
+package arch_test
+
+import "strings"
+
+// layers lists every package of the module, the highest line first. A package
+// imports nothing on its own line or above it; tests are exempt. Text behind
+// three or more spaces is a remark.
+const layers = `examples  cmd  internal/...               (optest, devicetest, transporttest are imported by tests only)
+module  launch
+checkpoint  kvstore
+symbol  optimizer  metric  initializer  io
+autograd
+ndarray                                   imperative arrays, the tape
+graph                                     passes on op.Node, shared by symbol and the tape
+op/nn op/index op/loss op/rnn op/vision op/random op/update op/linalg op/contrib
+op/prim                                   elementwise, reduce, broadcast, reshape, slice, take, cast, softmax, dot: what others' gradients are made of
+op/attach  op/loop  op/philox             loops, random numbers and kernel attachments that several families share
+op                                        the registry and the graph IR
+kvstore/transport/{mem,zmq,shm}
+device/cpu device/cuda device/null
+kvstore/ps  kvstore/transport             the pure protocol; the transport interface
+engine  memplan  kvstore/wire             wire: messages, shared by ps and transports
+device
+dtype
+`
+
+// order maps packages to lines counted from below, and knows the folders on
+// the topmost line whose whole content counts as one package.
+type order struct {
+	line  map[string]int
+	trees map[string]int
+}
+
+// parseLayers reads the list.
+func parseLayers(text string) order {
+	o := order{line: map[string]int{}, trees: map[string]int{}}
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	for i, line := range lines {
+		names, _, _ := strings.Cut(line, "   ")
+		for _, name := range strings.Fields(names) {
+			for _, pkg := range expand(name) {
+				if i == 0 {
+					o.trees[strings.TrimSuffix(pkg, "/...")] = len(lines) - i
+				} else {
+					o.line[pkg] = len(lines) - i
+				}
+			}
+		}
+	}
+	return o
+}
+
+// expand writes out one pair of braces.
+func expand(name string) []string {
+	before, rest, found := strings.Cut(name, "{")
+	if !found {
+		return []string{name}
+	}
+	inside, after, _ := strings.Cut(rest, "}")
+	var out []string
+	for _, part := range strings.Split(inside, ",") {
+		out = append(out, before+part+after)
+	}
+	return out
+}
+
+// of returns the line of a package, 0 if the list does not have it. The
+// module's root counts as an example: it holds nothing but documentation.
+func (o order) of(pkg string) int {
+	if n, ok := o.line[pkg]; ok {
+		return n
+	}
+	tree, _, _ := strings.Cut(pkg, "/")
+	if pkg == "." {
+		tree = "examples"
+	}
+	return o.trees[tree]
+}
+
+// testOnly are packages that only tests may import, and they each other.
+var testOnly = map[string]bool{
+	"internal/arch":          true,
+	"internal/conformance":   true,
+	"internal/devicetest":    true,
+	"internal/optest":        true,
+	"internal/transporttest": true,
+}
+
+// forbidden says why one package may not import another; "" means it may.
+func (o order) forbidden(from, to string) string {
+	f, t := o.of(from), o.of(to)
+	switch {
+	case f == 0:
+		return from + " is not in the layer list"
+	case t == 0:
+		return to + " is not in the layer list"
+	case testOnly[to]:
+		if testOnly[from] {
+			return ""
+		}
+		return to + " is for tests only"
+	case f > t:
+		return ""
+	case f == o.trees["cmd"] && sameTop(from, to):
+		return ""
+	case f == t:
+		return to + " is on the same line of the layer list"
+	}
+	return to + " is on a line above in the layer list"
+}
+
+// sameTop settles the topmost line: commands and examples are made of what is
+// under internal and of their own parts, never the other way round.
+func sameTop(from, to string) bool {
+	a, _, _ := strings.Cut(from, "/")
+	b, _, _ := strings.Cut(to, "/")
+	if a == b {
+		return a != "internal" && a != "examples"
+	}
+	return b == "internal"
+}

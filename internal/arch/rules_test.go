@@ -1,0 +1,213 @@
+package arch_test
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/token"
+	"path"
+	"slices"
+	"strings"
+)
+
+// A rule looks at all files and says what is wrong, one line per fault.
+type rule struct {
+	name  string
+	check func(files []source) []string
+}
+
+var rules = []rule{
+	{"imports point down", importsPointDown},
+	{"C, ZeroMQ, CUDA and gorgonia stay in their corners", foreignCorners},
+	{"the environment is read in cmd and launch", environmentReaders},
+	{"no file is longer than 800 lines", fileLengths},
+	{"generated files say so", generatedHeaders},
+	{"every package introduces itself in doc.go", packageDocs},
+	{"pure cores are pure", pureCores},
+}
+
+// importsPointDown checks the layer list for everything but tests.
+func importsPointDown(files []source) (faults []string) {
+	o := parseLayers(layers)
+	for _, f := range files {
+		if f.test || f.nested != "" {
+			continue
+		}
+		if o.of(f.pkg) == 0 {
+			faults = append(faults, fmt.Sprintf("%s: package %s is not in the layer list", f.path, f.pkg))
+			continue
+		}
+		for _, imported := range f.imports {
+			if to, ok := local(imported); ok && to != f.pkg {
+				if why := o.forbidden(f.pkg, to); why != "" {
+					faults = append(faults, fmt.Sprintf("%s imports %s: %s", f.path, imported, why))
+				}
+			}
+		}
+	}
+	return faults
+}
+
+// corner confines imports with a prefix to folders.
+type corner struct {
+	prefix  string
+	folders []string
+}
+
+// corners are looked up from the top: the first prefix that matches counts.
+var corners = []corner{
+	{"C", []string{"device/cpu", "device/cuda", "kvstore/transport/zmq"}},
+	{"github.com/zeromq/goczmq", []string{"kvstore/transport/zmq"}},
+	{"gorgonia.org/cu", []string{"device/cuda"}},
+	{"gorgonia.org", []string{"interop"}},
+}
+
+// foreignCorners keeps what is hard to build and hard to replace in few places.
+func foreignCorners(files []source) (faults []string) {
+	for _, f := range files {
+		for _, imported := range f.imports {
+			i := slices.IndexFunc(corners, func(c corner) bool { return within(imported, c.prefix) })
+			if i < 0 {
+				continue
+			}
+			// The bridge to gorgonia is itself a user of all its parts.
+			allowed := slices.ContainsFunc(corners[i].folders, func(dir string) bool { return within(f.pkg, dir) }) ||
+				corners[i].prefix != "C" && within(imported, "gorgonia.org") && within(f.pkg, "interop")
+			if !allowed {
+				faults = append(faults, fmt.Sprintf("%s imports %q, which is allowed in %s only", f.path, imported, strings.Join(corners[i].folders, ", ")))
+			}
+		}
+	}
+	return faults
+}
+
+// within says whether a slash-separated name is a prefix or below it.
+func within(name, prefix string) bool {
+	return name == prefix || strings.HasPrefix(name, prefix+"/")
+}
+
+// environmentReaders looks for calls that read the environment. Configuration
+// is a struct; only programs translate variables into it.
+func environmentReaders(files []source) (faults []string) {
+	for _, f := range files {
+		if f.test || f.nested != "" || within(f.pkg, "cmd") || within(f.pkg, "launch") || !bytes.Contains(f.text, []byte("nv")) {
+			continue
+		}
+		for _, call := range []string{"os.Getenv", "os.LookupEnv", "os.Environ", "os.ExpandEnv", "syscall.Getenv", "syscall.Environ"} {
+			if !bytes.Contains(f.text, []byte(call)) {
+				continue
+			}
+			if uses, err := f.selects(call); err != nil {
+				faults = append(faults, err.Error())
+			} else if uses {
+				faults = append(faults, fmt.Sprintf("%s uses %s, which is allowed in cmd and launch only", f.path, call))
+			}
+		}
+	}
+	return faults
+}
+
+// selects says whether code, not a comment or string, contains package.Name.
+func (s source) selects(qualified string) (found bool, err error) {
+	file, err := s.body()
+	if err != nil {
+		return false, err
+	}
+	pkg, name, _ := strings.Cut(qualified, ".")
+	ast.Inspect(file, func(n ast.Node) bool {
+		if sel, ok := n.(*ast.SelectorExpr); ok && sel.Sel.Name == name {
+			if x, ok := sel.X.(*ast.Ident); ok && x.Name == pkg {
+				found = true
+			}
+		}
+		return !found
+	})
+	return found, nil
+}
+
+// maxLines is the longest a hand-written file may be.
+const maxLines = 800
+
+func fileLengths(files []source) (faults []string) {
+	for _, f := range files {
+		if f.lines > maxLines && !strings.HasSuffix(f.path, "_gen.go") {
+			faults = append(faults, fmt.Sprintf("%s has %d lines, want at most %d", f.path, f.lines, maxLines))
+		}
+	}
+	return faults
+}
+
+// generatedHeaders ties the name to the marker: reviewers and linters skip
+// generated files, so a file must not pass for one by its name alone.
+func generatedHeaders(files []source) (faults []string) {
+	for _, f := range files {
+		if named, marked := strings.HasSuffix(f.path, "_gen.go"), ast.IsGenerated(f.file); named != marked {
+			faults = append(faults, fmt.Sprintf("%s: the name says generated=%v, the comment %v", f.path, named, marked))
+		}
+	}
+	return faults
+}
+
+// packageDocs wants a doc.go with the package's documentation. The folder of a
+// program may have it in any one file.
+func packageDocs(files []source) (faults []string) {
+	documented, seen := map[string]bool{}, map[string]bool{}
+	for _, f := range files {
+		if f.test {
+			continue
+		}
+		seen[f.pkg] = true
+		program := f.file.Name.Name == "main"
+		if f.file.Doc != nil && (program || path.Base(f.path) == "doc.go") {
+			documented[f.pkg] = true
+		}
+	}
+	for pkg := range seen {
+		if !documented[pkg] {
+			faults = append(faults, fmt.Sprintf("%s has no doc.go with a package comment", pkg))
+		}
+	}
+	slices.Sort(faults)
+	return faults
+}
+
+// pure lists files and folders that decide but never act: no clock, no lock,
+// no goroutine, no file, no network; a channel may be carried for the driver,
+// but not used. This is what lets tests drive them through
+// every order of events.
+var pure = []string{"engine/sched.go", "memplan", "kvstore/ps"}
+
+// impure are the packages that a pure core may not import.
+var impure = []string{"time", "sync", "net", "os", "context"}
+
+func pureCores(files []source) (faults []string) {
+	for _, f := range files {
+		if f.test || !slices.ContainsFunc(pure, func(p string) bool { return f.path == p || within(f.pkg, p) }) {
+			continue
+		}
+		for _, imported := range f.imports {
+			if slices.ContainsFunc(impure, func(p string) bool { return within(imported, p) }) {
+				faults = append(faults, fmt.Sprintf("%s imports %q but is a pure core", f.path, imported))
+			}
+		}
+		file, err := f.body()
+		if err != nil {
+			faults = append(faults, err.Error())
+			continue
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			acts := false
+			switch n := n.(type) {
+			case *ast.GoStmt, *ast.SelectStmt, *ast.SendStmt:
+				acts = true
+			case *ast.UnaryExpr:
+				acts = n.Op == token.ARROW
+			}
+			if acts {
+				faults = append(faults, fmt.Sprintf("%s uses goroutines or channels but is a pure core", f.path))
+			}
+			return !acts
+		})
+	}
+	return faults
+}

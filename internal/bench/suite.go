@@ -1,0 +1,151 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// Workload is one measured line.
+type Workload struct {
+	Name string // as the peers' scripts print it
+	Unit string // "images/s", "us/op": a unit of time per something is better when it is low
+	Run  func(ctx context.Context) (float64, error)
+}
+
+// lowIsBetter reports whether a unit is a time.
+func lowIsBetter(unit string) bool {
+	for _, t := range []string{"us/", "ms/", "ns/", "s/op"} {
+		if strings.HasPrefix(unit, t) {
+			return true
+		}
+	}
+	return unit == "us" || unit == "ms" || unit == "ns"
+}
+
+// Suite is a named list of workloads and the script that peers run for them.
+type Suite struct {
+	Name      string
+	Script    string // below peers/
+	Workloads func() ([]Workload, error)
+}
+
+// Suites lists what can be measured, by name.
+func Suites() []Suite {
+	return []Suite{
+		{"imperative", "imperative.py", imperative},
+		{"gemm", "imperative.py", gemm},
+		{"local", "local.py", local},
+	}
+}
+
+// Config says what Run measures.
+type Config struct {
+	Suite  string
+	Peers  []Peer
+	Match  string // only workloads whose name contains it
+	Rounds int    // alternations; 0 means 3
+	Out    io.Writer
+	Log    io.Writer // progress; nil for none
+}
+
+// result collects the best of every side for one workload.
+type result struct {
+	ours     float64
+	best     float64
+	bestPeer string
+}
+
+// Run measures a suite and prints one line per workload:
+// name, ours, best peer, ratio, unit, which peer, separated by tabs.
+func Run(ctx context.Context, c Config) error {
+	i := slices.IndexFunc(Suites(), func(s Suite) bool { return s.Name == c.Suite })
+	if i < 0 {
+		return fmt.Errorf("bench: unknown suite %q, want one of %s", c.Suite, strings.Join(suiteNames(), ", "))
+	}
+	suite := Suites()[i]
+	list, err := suite.Workloads()
+	if err != nil {
+		return err
+	}
+	if c.Rounds == 0 {
+		c.Rounds = 3
+	}
+	for _, w := range list {
+		if !strings.Contains(w.Name, c.Match) {
+			continue
+		}
+		r, err := measure(ctx, &c, &suite, &w)
+		if err != nil {
+			return fmt.Errorf("bench: %s: %w", w.Name, err)
+		}
+		r.print(c.Out, &w)
+	}
+	return nil
+}
+
+// measure alternates between gomx and the peers.
+func measure(ctx context.Context, c *Config, s *Suite, w *Workload) (*result, error) {
+	r := &result{}
+	for round := range c.Rounds {
+		v, err := w.Run(ctx)
+		if err != nil {
+			return nil, err
+		}
+		r.ours = better(w.Unit, r.ours, v)
+		logf(c.Log, "%s round %d: gomx %.4g %s\n", w.Name, round+1, v, w.Unit)
+		for _, p := range c.Peers {
+			v, variant, err := p.measure(ctx, s.Script, w)
+			if err != nil {
+				return nil, err
+			}
+			logf(c.Log, "%s round %d: %s %.4g %s\n", w.Name, round+1, variant, v, w.Unit)
+			if b := better(w.Unit, r.best, v); b != r.best {
+				r.best, r.bestPeer = b, variant
+			}
+		}
+	}
+	return r, nil
+}
+
+// better returns the better of two figures; 0 means none yet.
+func better(unit string, a, b float64) float64 {
+	if a == 0 {
+		return b
+	}
+	if b == 0 {
+		return a
+	}
+	if lowIsBetter(unit) {
+		return min(a, b)
+	}
+	return max(a, b)
+}
+
+func (r *result) print(out io.Writer, w *Workload) {
+	if r.best == 0 {
+		fmt.Fprintf(out, "%s\t%.4g\t-\t-\t%s\t-\n", w.Name, r.ours, w.Unit)
+		return
+	}
+	ratio := r.ours / r.best
+	if lowIsBetter(w.Unit) {
+		ratio = 1 / ratio
+	}
+	fmt.Fprintf(out, "%s\t%.4g\t%.4g\t%.2f\t%s\t%s\n", w.Name, r.ours, r.best, ratio, w.Unit, r.bestPeer)
+}
+
+func suiteNames() []string {
+	var names []string
+	for _, s := range Suites() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+func logf(w io.Writer, format string, args ...any) {
+	if w != nil {
+		fmt.Fprintf(w, format, args...)
+	}
+}

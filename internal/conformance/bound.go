@@ -1,0 +1,75 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+
+	"gomx/device"
+	"gomx/op"
+	sym "gomx/symbol"
+
+	nd "gomx/ndarray"
+)
+
+// upload copies a to the device.
+func (a *Array) upload(dev device.Device) (*nd.Array, error) {
+	x := nd.Empty(a.Shape, nd.On(dev), nd.As(a.DType))
+	return x, x.WriteBytes(a.Data)
+}
+
+// download waits for x and copies it to the host.
+func download(x *nd.Array) (*Array, error) {
+	a := NewArray(x.DType(), x.Shape().Clone())
+	return a, x.ReadBytes(context.Background(), a.Data)
+}
+
+// values are arrays by the name of their variable.
+type values map[string]*Array
+
+// upload copies all of v to the device.
+func (v values) upload(dev device.Device) (map[string]*nd.Array, error) {
+	m := map[string]*nd.Array{}
+	for name, a := range v {
+		x, err := a.upload(dev)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		m[name] = x
+	}
+	return m, nil
+}
+
+// feed is what is put into a graph that is bound.
+type feed struct {
+	args, aux values
+	grads     values            // content of gradient arrays before backward; may lack some
+	req       map[string]op.Req // of every argument
+}
+
+// bind binds s with the values of f.
+func (f *feed) bind(s *sym.Symbol, env Env) (*sym.Executor, error) {
+	c := sym.BindConfig{Device: env.Device, GradReq: f.req, DefaultReq: op.ReqNull, Seed: 1}
+	var err error
+	if c.Args, err = f.args.upload(env.Device); err != nil {
+		return nil, err
+	}
+	if c.Aux, err = f.aux.upload(env.Device); err != nil {
+		return nil, err
+	}
+	if c.Grads, err = f.grads.upload(env.Device); err != nil {
+		return nil, err
+	}
+	return s.SimpleBind(c)
+}
+
+// closeExecutor gives the arrays of an executor back without waiting for the collector.
+func closeExecutor(ex *sym.Executor) {
+	for _, m := range []map[string]*nd.Array{ex.Args, ex.Grads, ex.Aux} {
+		for _, a := range m {
+			a.Close()
+		}
+	}
+	for _, a := range ex.Outputs() {
+		a.Close()
+	}
+}

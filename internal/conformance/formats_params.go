@@ -1,0 +1,101 @@
+package conformance
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"slices"
+
+	"gomx/checkpoint"
+	"gomx/dtype"
+)
+
+// paramsCase is a file of arrays.
+type paramsCase struct {
+	File   string
+	Names  []string
+	Legacy string // V0 or V1: not written any more
+	Arrays []paramsArray
+}
+
+// paramsArray is one array of the file.
+type paramsArray struct {
+	Ref
+	Stype                 string
+	Indices, Indptr, Data *Ref
+}
+
+func (c *paramsCase) run(env Env) error {
+	data, err := os.ReadFile(env.Golden.Path("formats/" + c.File))
+	if err != nil {
+		return err
+	}
+	list, named, err := checkpoint.ReadList(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return err
+	}
+	if named != (len(c.Names) > 0) || len(list) != len(c.Arrays) {
+		return fmt.Errorf("%d arrays, named %t, want %d, named %t", len(list), named, len(c.Arrays), len(c.Names) > 0)
+	}
+	for i, a := range c.Arrays {
+		if err := a.check(env.Golden, list[i]); err != nil {
+			return fmt.Errorf("array %d %q: %w", i, a.Name, err)
+		}
+	}
+	if c.Legacy != "" {
+		return nil
+	}
+	var again bytes.Buffer
+	if err := checkpoint.WriteList(&again, list); err != nil {
+		return err
+	}
+	if !bytes.Equal(again.Bytes(), data) {
+		return fmt.Errorf("written again as %d bytes that differ from the %d of MXNet", again.Len(), len(data))
+	}
+	return nil
+}
+
+// check compares a record and its dense form with the golden arrays.
+func (a *paramsArray) check(g *Golden, r *checkpoint.Record) error {
+	if r.Name != a.Name || r.Stype.String() != a.Stype {
+		return fmt.Errorf("%v array %q, want %s array %q", r.Stype, r.Name, a.Stype, a.Name)
+	}
+	dense, err := r.Dense(1 << 30)
+	if err != nil {
+		return err
+	}
+	if err := sameArray(g, "values", a.Ref, dense.DType, dense.Shape, dense.Data); err != nil {
+		return err
+	}
+	if a.Data == nil {
+		return nil
+	}
+	if err := sameArray(g, "stored values", *a.Data, r.DType, r.Storage, r.Data); err != nil {
+		return err
+	}
+	index := []*Ref{a.Indices}
+	if a.Indptr != nil {
+		index = []*Ref{a.Indptr, a.Indices}
+	}
+	for i, want := range index {
+		x := r.Aux[i]
+		if err := sameArray(g, fmt.Sprintf("index array %d", i), *want, x.DType, x.Shape, x.Data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sameArray compares bytes of a file with a golden array, bit by bit but for the sign of zeros.
+func sameArray(g *Golden, what string, want Ref, t dtype.Type, s dtype.Shape, data []byte) error {
+	w, err := g.Array(formatsArchive, want)
+	if err != nil {
+		return err
+	}
+	got := NewArray(t, slices.Clone(s))
+	if got.Shape == nil {
+		got.Shape = dtype.Shape{}
+	}
+	copy(got.Data, data)
+	return compare(what, got, w, Tolerance{})
+}

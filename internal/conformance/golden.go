@@ -1,0 +1,140 @@
+package conformance
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/sbinet/npyio/npy"
+	"github.com/sbinet/npyio/npz"
+
+	"gomx/dtype"
+)
+
+// Golden is a folder of golden data. It keeps the archives open that it has read from; it may be
+// used by one goroutine at a time.
+type Golden struct {
+	dir      string
+	archives map[string]*npz.Reader
+}
+
+// Open returns the golden folder at dir.
+func Open(dir string) (*Golden, error) {
+	st, err := os.Stat(dir)
+	if err != nil {
+		return nil, fmt.Errorf("conformance: golden folder: %w", err)
+	}
+	if !st.IsDir() {
+		return nil, fmt.Errorf("conformance: golden folder: %s is a file", dir)
+	}
+	return &Golden{dir: dir, archives: map[string]*npz.Reader{}}, nil
+}
+
+// Close closes the archives.
+func (g *Golden) Close() error {
+	var first error
+	for name, r := range g.archives {
+		if err := r.Close(); err != nil && first == nil {
+			first = err
+		}
+		delete(g.archives, name)
+	}
+	return first
+}
+
+// Path returns the path of a file of the folder, named with slashes.
+func (g *Golden) Path(name string) string { return filepath.Join(g.dir, filepath.FromSlash(name)) }
+
+// JSON decodes a file of the folder into v.
+func (g *Golden) JSON(name string, v any) error {
+	data, err := os.ReadFile(g.Path(name))
+	if err != nil {
+		return fmt.Errorf("conformance: %w", err)
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return fmt.Errorf("conformance: %s: %w", name, err)
+	}
+	return nil
+}
+
+// Ref refers to an array of an archive.
+type Ref struct {
+	Name    string `json:"name"`
+	Key     string `json:"key"`
+	Shape   []int  `json:"shape"`
+	DType   string `json:"dtype"`
+	GradReq string `json:"grad_req"`
+}
+
+// Array reads the array that r refers to from the archive called file.
+func (g *Golden) Array(file string, r Ref) (*Array, error) {
+	a, err := g.read(file, r)
+	if err != nil {
+		return nil, fmt.Errorf("golden array %s of %s: %w", r.Key, file, err)
+	}
+	return a, nil
+}
+
+// Arrays reads several arrays of one archive.
+func (g *Golden) Arrays(file string, refs []Ref) ([]*Array, error) {
+	list := make([]*Array, len(refs))
+	for i, r := range refs {
+		a, err := g.Array(file, r)
+		if err != nil {
+			return nil, err
+		}
+		list[i] = a
+	}
+	return list, nil
+}
+
+func (g *Golden) read(file string, r Ref) (*Array, error) {
+	t, err := dtype.Parse(r.DType)
+	if err != nil {
+		return nil, err
+	}
+	rd := g.archives[file]
+	if rd == nil {
+		if rd, err = npz.Open(g.Path(file)); err != nil {
+			return nil, err
+		}
+		g.archives[file] = rd
+	}
+	rc, err := rd.Open(r.Key + ".npy")
+	if err != nil {
+		return nil, err
+	}
+	if rc == nil {
+		return nil, fmt.Errorf("no such array")
+	}
+	defer rc.Close()
+	return readNpy(rc, t, r.Shape)
+}
+
+// npyTypes are NumPy's spellings of the element types; float16 is stored as its bits.
+var npyTypes = map[dtype.Type]string{
+	dtype.Float32: "<f4", dtype.Float64: "<f8", dtype.Float16: "<u2", dtype.Uint8: "|u1",
+	dtype.Int8: "|i1", dtype.Int32: "<i4", dtype.Int64: "<i8", dtype.Bool: "|b1",
+}
+
+// readNpy reads one array and checks it against what the index says of it.
+func readNpy(r io.Reader, t dtype.Type, shape []int) (*Array, error) {
+	h, err := npy.NewReader(r)
+	if err != nil {
+		return nil, err
+	}
+	if d := h.Header.Descr; d.Type != npyTypes[t] || d.Fortran {
+		return nil, fmt.Errorf("stored as %q (Fortran order %t), want %q", d.Type, d.Fortran, npyTypes[t])
+	}
+	want := append(dtype.Shape{}, shape...)
+	if got := append(dtype.Shape{}, h.Header.Descr.Shape...); !got.Equal(want) {
+		return nil, fmt.Errorf("stored shape %v, want %v", got, want)
+	}
+	a := NewArray(t, want)
+	if _, err := io.ReadFull(r, a.Data); err != nil {
+		return nil, err
+	}
+	return a, nil
+}

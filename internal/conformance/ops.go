@@ -1,0 +1,208 @@
+package conformance
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gomx/op"
+	sym "gomx/symbol"
+
+	nd "gomx/ndarray"
+)
+
+// opCase is one operator vector: a graph of variables and one node.
+type opCase struct {
+	ID               string
+	Family, File     string
+	Op, Alias        string
+	Attrs            map[string]string
+	IsTrain          bool     `json:"is_train"`
+	Inputs, Aux      []Ref    // in argument order
+	Outputs          []Ref    // visible ones
+	OutputNames      []string `json:"output_names"`
+	HeadGrads        []Ref    `json:"head_grads"`
+	GradInit         []Ref    `json:"grad_init"` // content of the gradient arrays before backward
+	Grads            []Ref
+	AuxAfter         []Ref `json:"aux_after"`
+	UndefinedOutputs []int `json:"undefined_outputs"`
+}
+
+// OpCases reads ops/cases.json.
+func OpCases(g *Golden) ([]Case, error) {
+	var index struct{ Cases []*opCase }
+	if err := g.JSON("ops/cases.json", &index); err != nil {
+		return nil, err
+	}
+	list := make([]Case, len(index.Cases))
+	for i, c := range index.Cases {
+		c.File = "ops/" + c.File
+		list[i] = Case{ID: c.ID, Run: c.run}
+	}
+	return list, nil
+}
+
+// run loads the case's graph from JSON, binds it and runs it, as a program would.
+func (c *opCase) run(env Env) error {
+	if op.Lookup(c.Op) == nil {
+		return missing("operator %s", c.Op)
+	}
+	if a := op.Lookup(c.Alias); a != op.Lookup(c.Op) {
+		return missing("alias %s of operator %s", c.Alias, c.Op)
+	}
+	s, err := c.symbol()
+	if err != nil {
+		return err
+	}
+	if got := s.Outputs(); !slices.Equal(got, c.OutputNames) {
+		return fmt.Errorf("outputs are called %s, want %s", strings.Join(got, ", "), strings.Join(c.OutputNames, ", "))
+	}
+	f, err := c.feed(env.Golden)
+	if err != nil {
+		return err
+	}
+	ex, err := f.bind(s, env)
+	if err != nil {
+		return err
+	}
+	defer closeExecutor(ex)
+	if err := ex.Forward(c.IsTrain); err != nil {
+		return err
+	}
+	if err := c.backward(ex, env); err != nil {
+		return err
+	}
+	return c.check(env.Golden, ex)
+}
+
+// symbol builds the graph of the case: variables for inputs then auxiliary states, and a node
+// called op of which every visible output is a head.
+func (c *opCase) symbol() (*sym.Symbol, error) {
+	type node struct {
+		Op     string            `json:"op"`
+		Name   string            `json:"name"`
+		Attrs  map[string]string `json:"attrs,omitempty"`
+		Inputs [][3]int          `json:"inputs"`
+	}
+	var g struct {
+		Nodes    []node         `json:"nodes"`
+		ArgNodes []int          `json:"arg_nodes"`
+		Heads    [][3]int       `json:"heads"`
+		Attrs    map[string]any `json:"attrs"`
+	}
+	last := node{Op: c.Op, Name: "op", Attrs: c.Attrs, Inputs: [][3]int{}}
+	for i, r := range slices.Concat(c.Inputs, c.Aux) {
+		g.Nodes = append(g.Nodes, node{Op: "null", Name: r.Name, Inputs: [][3]int{}})
+		g.ArgNodes = append(g.ArgNodes, i)
+		last.Inputs = append(last.Inputs, [3]int{i, 0, 0})
+	}
+	g.Nodes = append(g.Nodes, last)
+	for i := range c.Outputs {
+		g.Heads = append(g.Heads, [3]int{len(g.Nodes) - 1, i, 0})
+	}
+	g.Attrs = map[string]any{"mxnet_version": []any{"int", 10901}}
+	data, err := json.Marshal(g)
+	if err != nil {
+		return nil, err
+	}
+	return sym.Load(data)
+}
+
+// feed reads the arrays that go into the graph.
+func (c *opCase) feed(g *Golden) (*feed, error) {
+	f := &feed{req: map[string]op.Req{}}
+	var err error
+	if f.args, err = c.named(g, c.Inputs); err != nil {
+		return nil, err
+	}
+	if f.aux, err = c.named(g, c.Aux); err != nil {
+		return nil, err
+	}
+	if f.grads, err = c.named(g, c.GradInit); err != nil {
+		return nil, err
+	}
+	for _, r := range c.Inputs {
+		if f.req[r.Name], err = op.ParseReq(r.GradReq); err != nil {
+			return nil, err
+		}
+		if len(c.Grads) == 0 {
+			f.req[r.Name] = op.ReqNull
+		}
+	}
+	return f, nil
+}
+
+func (c *opCase) named(g *Golden, refs []Ref) (values, error) {
+	v := values{}
+	for _, r := range refs {
+		a, err := g.Array(c.File, r)
+		if err != nil {
+			return nil, err
+		}
+		v[r.Name] = a
+	}
+	return v, nil
+}
+
+// backward computes the gradients that the case has.
+func (c *opCase) backward(ex *sym.Executor, env Env) error {
+	if len(c.Grads) == 0 {
+		return nil
+	}
+	var heads []*nd.Array
+	for _, r := range c.HeadGrads {
+		a, err := env.Golden.Array(c.File, r)
+		if err != nil {
+			return err
+		}
+		h, err := a.upload(env.Device)
+		if err != nil {
+			return err
+		}
+		heads = append(heads, h)
+	}
+	return ex.Backward(heads...)
+}
+
+// check compares what an executor computed with the golden arrays.
+func (c *opCase) check(g *Golden, ex *sym.Executor) error {
+	for i, r := range c.Outputs {
+		if slices.Contains(c.UndefinedOutputs, i) {
+			continue
+		}
+		if err := c.compare(g, "output "+c.OutputNames[i], ex.Outputs()[i], r, c.Op); err != nil {
+			return err
+		}
+	}
+	for _, r := range c.Grads {
+		if err := c.compare(g, "gradient of "+r.Name, ex.Grads[r.Name], r, ""); err != nil {
+			return err
+		}
+	}
+	for _, r := range c.AuxAfter {
+		if err := c.compare(g, "auxiliary state "+r.Name, ex.Aux[r.Name], r, ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compare compares one array; name selects the tolerance of operators with exact results.
+func (c *opCase) compare(g *Golden, what string, x *nd.Array, r Ref, name string) error {
+	if x == nil {
+		return fmt.Errorf("%s: the executor has none", what)
+	}
+	want, err := g.Array(c.File, r)
+	if err != nil {
+		return err
+	}
+	got, err := download(x)
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	if name == "" && c.Op == "CTCLoss" {
+		name = c.Op
+	}
+	return compare(what, got, want, opTolerance(c.Family, name, want.DType))
+}

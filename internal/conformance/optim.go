@@ -1,0 +1,172 @@
+package conformance
+
+import (
+	"fmt"
+	"math"
+
+	"gomx/metric"
+	"gomx/op"
+
+	nd "gomx/ndarray"
+)
+
+// OptimCases reads the indexes below optim/.
+func OptimCases(g *Golden) ([]Case, error) {
+	var list []Case
+	for _, load := range []func(*Golden) ([]Case, error){optimizerCases, updateCases, scheduleCases, metricCases, compressionCases} {
+		cases, err := load(g)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, cases...)
+	}
+	return list, nil
+}
+
+// updateCase is one call of an imperative update operator.
+type updateCase struct {
+	ID, Op, File    string
+	Attrs           map[string]string
+	Inputs, Outputs []Ref
+	InputsAfter     []Ref `json:"inputs_after"`
+}
+
+func updateCases(g *Golden) ([]Case, error) {
+	var index struct{ Cases []*updateCase }
+	if err := g.JSON("optim/update_ops.json", &index); err != nil {
+		return nil, err
+	}
+	var list []Case
+	for _, c := range index.Cases {
+		c.File = "optim/" + c.File
+		list = append(list, Case{ID: "update/" + c.ID, Run: c.run})
+	}
+	return list, nil
+}
+
+// run gives the output an array of its own, as MXNet does without out: the weight stays.
+func (c *updateCase) run(env Env) error {
+	o := op.Lookup(c.Op)
+	if o == nil {
+		return missing("operator %s", c.Op)
+	}
+	params, err := o.ParseParams(c.Attrs)
+	if err != nil {
+		return err
+	}
+	var in []*nd.Array
+	for _, r := range c.Inputs {
+		a, err := env.Golden.Array(c.File, r)
+		if err != nil {
+			return err
+		}
+		x, err := a.upload(env.Device)
+		if err != nil {
+			return err
+		}
+		in = append(in, x)
+	}
+	out := make([]*nd.Array, len(o.Outputs(params)))
+	out[0] = nd.Empty(in[0].Shape(), nd.On(env.Device), nd.As(in[0].DType()))
+	if out, err = nd.Invoke(o, params, in, out); err != nil {
+		return err
+	}
+	for i, r := range c.Outputs {
+		if err := compareND(env.Golden, fmt.Sprintf("output %d", i), out[i], c.File, r); err != nil {
+			return err
+		}
+	}
+	for i, r := range c.InputsAfter {
+		if err := compareND(env.Golden, r.Name+" afterwards", in[i], c.File, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compareND compares an array of a device with a golden one, by the tolerance of its dtype.
+func compareND(g *Golden, what string, x *nd.Array, file string, r Ref) error {
+	want, err := g.Array(file, r)
+	if err != nil {
+		return err
+	}
+	got, err := download(x)
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return compare(what, got, want, opTolerance("", "", want.DType))
+}
+
+// metricCase is a metric fed with batches.
+type metricCase struct {
+	ID, Class, Name, File string
+	Kwargs                map[string]any
+	Batches               []struct {
+		Label, Pred Ref
+		ValueAfter  *float64 `json:"value_after"` // null: not a number
+	}
+}
+
+func metricCases(g *Golden) ([]Case, error) {
+	var index struct{ Cases []*metricCase }
+	if err := g.JSON("optim/metrics.json", &index); err != nil {
+		return nil, err
+	}
+	var list []Case
+	for _, c := range index.Cases {
+		c.File = "optim/" + c.File
+		list = append(list, Case{ID: "metric/" + c.ID, Run: c.run})
+	}
+	return list, nil
+}
+
+func (c *metricCase) run(env Env) error {
+	m, err := metric.New(c.Class, c.Kwargs)
+	if err != nil {
+		return err
+	}
+	for i, b := range c.Batches {
+		arrays, err := env.Golden.Arrays(c.File, []Ref{b.Label, b.Pred})
+		if err != nil {
+			return err
+		}
+		label, err := arrays[0].upload(env.Device)
+		if err != nil {
+			return err
+		}
+		pred, err := arrays[1].upload(env.Device)
+		if err != nil {
+			return err
+		}
+		if err := m.Update([]*nd.Array{label}, []*nd.Array{pred}); err != nil {
+			return err
+		}
+		names, got := m.Value()
+		if len(got) != 1 || names[0] != c.Name {
+			return fmt.Errorf("values are called %v, want %s", names, c.Name)
+		}
+		want := math.NaN()
+		if b.ValueAfter != nil {
+			want = *b.ValueAfter
+		}
+		if err := near(fmt.Sprintf("value after batch %d", i), got[0], want, Tolerance{1e-6, 1e-5}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compressionCase is gradient compression with residuals in a store on one machine.
+type compressionCase struct{ ID string }
+
+func compressionCases(g *Golden) ([]Case, error) {
+	var index struct{ Cases []*compressionCase }
+	if err := g.JSON("optim/compression.json", &index); err != nil {
+		return nil, err
+	}
+	var list []Case
+	for _, c := range index.Cases {
+		list = append(list, Case{ID: "compression/" + c.ID, Run: func(Env) error { return missing("gradient compression") }})
+	}
+	return list, nil
+}

@@ -1,0 +1,27 @@
+package conformance
+
+import (
+	"gomx/device"
+	"gomx/op"
+)
+
+// heavy is the number of elements of parameters and activations from which on a network is left
+// out where kernels are slow: with it the 23 networks take minutes instead of seconds.
+const heavy = 1 << 20
+
+// LeaveOut separates the cases that are too large for what they would run on: without the C
+// kernels, on a plainer tier, or under the race detector.
+func LeaveOut(cases []Case, tiers []device.Tier) (kept []Case, left []string) {
+	slow := raceDetector || !op.Lookup("Convolution").HasKernel(device.KindCPU, device.TierC)
+	for _, t := range tiers {
+		slow = slow || t < device.TierC
+	}
+	for _, c := range cases {
+		if slow && c.Weight > heavy {
+			left = append(left, c.ID)
+			continue
+		}
+		kept = append(kept, c)
+	}
+	return kept, left
+}

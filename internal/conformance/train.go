@@ -1,0 +1,242 @@
+package conformance
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strings"
+
+	"gomx/dtype"
+	dataio "gomx/io"
+	"gomx/module"
+	"gomx/optimizer"
+	sym "gomx/symbol"
+
+	nd "gomx/ndarray"
+)
+
+// trainCase is a network trained by Module for some steps over alternating batches.
+type trainCase struct {
+	ID, Symbol, File string
+	Batch            int
+	Optimizer        string
+	OptimizerParams  map[string]any `json:"optimizer_params"`
+	Steps, Batches   int
+	Inputs           map[string]trainInput
+	Loss             []float64 // mean over the batch, before the update of each step
+	ParamL2          []float64 `json:"param_l2"` // length of all parameters, after it
+	FinalArgs        []Ref     `json:"final_args"`
+	FinalAux         []Ref     `json:"final_aux"`
+	BackendDiff      struct {
+		Loss float64 `json:"loss_abs"`
+		Args float64 `json:"final_args_abs"`
+	} `json:"backend_diff"`
+}
+
+// trainInput says how an input of each batch is computed.
+type trainInput struct {
+	Shape []int
+	Names []string
+	Fill  string
+}
+
+// TrainCases reads train/train.json and train/dist.json.
+func TrainCases(g *Golden) ([]Case, error) {
+	var index struct{ Cases []*trainCase }
+	if err := g.JSON("train/train.json", &index); err != nil {
+		return nil, err
+	}
+	var list []Case
+	for _, c := range index.Cases {
+		c.File = "train/" + c.File
+		list = append(list, Case{ID: "train/" + c.ID, Run: c.run})
+	}
+	dist, err := distCases(g)
+	return append(list, dist...), err
+}
+
+func (c *trainCase) run(env Env) error {
+	data, err := os.ReadFile(env.Golden.Path("train/" + c.Symbol))
+	if err != nil {
+		return err
+	}
+	s, err := sym.Load(data)
+	if err != nil {
+		return err
+	}
+	batches, err := c.batches(s, env)
+	if err != nil {
+		return err
+	}
+	m, err := c.module(s, env)
+	if err != nil {
+		return err
+	}
+	for step := range c.Steps {
+		if err := c.step(m, batches[step%c.Batches], step); err != nil {
+			return fmt.Errorf("step %d: %w", step, err)
+		}
+	}
+	args, aux := m.Params()
+	if err := c.checkFinal(env.Golden, "parameter", args, c.FinalArgs); err != nil {
+		return err
+	}
+	return c.checkFinal(env.Golden, "auxiliary state", aux, c.FinalAux)
+}
+
+// inputs returns the names of data and label, in the order of the arguments.
+func (c *trainCase) inputs(s *sym.Symbol) (data, label []string) {
+	for _, name := range s.Arguments() {
+		if _, ok := c.Inputs[name]; !ok {
+			continue
+		}
+		if strings.HasSuffix(name, "label") {
+			label = append(label, name)
+		} else {
+			data = append(data, name)
+		}
+	}
+	return data, label
+}
+
+// batches computes the batches that the steps use in turn.
+func (c *trainCase) batches(s *sym.Symbol, env Env) ([]*dataio.Batch, error) {
+	data, label := c.inputs(s)
+	list := make([]*dataio.Batch, c.Batches)
+	for i := range list {
+		list[i] = &dataio.Batch{}
+		for k, name := range slices.Concat(data, label) {
+			in := c.Inputs[name]
+			a, err := FillInput(in.Fill, in.Names[i], in.Shape)
+			if err != nil {
+				return nil, err
+			}
+			x, err := a.upload(env.Device)
+			if err != nil {
+				return nil, err
+			}
+			if k < len(data) {
+				list[i].Data = append(list[i].Data, x)
+			} else {
+				list[i].Label = append(list[i].Label, x)
+			}
+		}
+	}
+	return list, nil
+}
+
+// module binds the network with its initial parameters and optimizer.
+func (c *trainCase) module(s *sym.Symbol, env Env) (*module.Module, error) {
+	describe := func(names []string) (list []dataio.Desc) {
+		for _, n := range names {
+			list = append(list, dataio.Desc{Name: n, Shape: c.Inputs[n].Shape, DType: dtype.Float32})
+		}
+		return list
+	}
+	data, label := c.inputs(s)
+	m := module.New(s, module.On(env.Device))
+	if err := m.Bind(describe(data), describe(label)); err != nil {
+		return nil, err
+	}
+	fill := func(refs []Ref) (map[string]*nd.Array, error) {
+		v := values{}
+		for _, r := range refs {
+			v[r.Name] = Fill(r.Name, r.Shape)
+		}
+		return v.upload(env.Device)
+	}
+	args, err := fill(c.FinalArgs)
+	if err != nil {
+		return nil, err
+	}
+	aux, err := fill(c.FinalAux)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.SetParams(args, aux); err != nil {
+		return nil, err
+	}
+	o, err := optimizer.New(c.Optimizer, c.OptimizerParams)
+	if err != nil {
+		return nil, err
+	}
+	return m, m.InitOptimizer(o)
+}
+
+// step trains on one batch and compares loss and length of the parameters.
+func (c *trainCase) step(m *module.Module, b *dataio.Batch, step int) error {
+	if err := m.ForwardBackward(b); err != nil {
+		return err
+	}
+	loss, err := lossOf(m.Symbol().Entries()[0].Node.Op.Name, m.Outputs()[0], b.Label[0])
+	if err != nil {
+		return err
+	}
+	if err := near("loss", loss, c.Loss[step], Tolerance{Abs: max(1e-4, 5*c.BackendDiff.Loss)}); err != nil {
+		return err
+	}
+	println(step, int((loss-c.Loss[step])*1e9))
+	if err := m.Update(); err != nil {
+		return err
+	}
+	args, _ := m.Params()
+	total := 0.0
+	for _, a := range args {
+		v, err := a.Float64s()
+		if err != nil {
+			return err
+		}
+		l2 := sumUp(v).L2
+		total += l2 * l2
+	}
+	return near("length of the parameters", math.Sqrt(total), c.ParamL2[step], Tolerance{Rel: 1e-5})
+}
+
+// lossOf computes what a loss layer minimizes, from its output: the mean over rows.
+func lossOf(layer string, out, label *nd.Array) (float64, error) {
+	p, err := out.Float64s()
+	if err != nil {
+		return 0, err
+	}
+	y, err := label.Float64s()
+	if err != nil {
+		return 0, err
+	}
+	classes := len(p) / len(y)
+	sum := 0.0
+	for i, t := range y {
+		switch layer {
+		case "SoftmaxOutput":
+			sum -= math.Log(p[i*classes+int(t)])
+		case "LogisticRegressionOutput":
+			sum -= t*math.Log(p[i]) + (1-t)*math.Log(1-p[i])
+		case "LinearRegressionOutput":
+			sum += (p[i] - t) * (p[i] - t)
+		default:
+			return 0, fmt.Errorf("no loss is defined for %s", layer)
+		}
+	}
+	return sum / float64(len(y)), nil
+}
+
+func (c *trainCase) checkFinal(g *Golden, what string, got map[string]*nd.Array, refs []Ref) error {
+	tol := Tolerance{Abs: max(1e-4, 5*c.BackendDiff.Args)}
+	for _, r := range refs {
+		if got[r.Name] == nil {
+			return fmt.Errorf("%s %s is missing", what, r.Name)
+		}
+		want, err := g.Array(c.File, r)
+		if err != nil {
+			return err
+		}
+		a, err := download(got[r.Name])
+		if err != nil {
+			return err
+		}
+		if err := compare(what+" "+r.Name, a, want, tol); err != nil {
+			return err
+		}
+	}
+	return nil
+}

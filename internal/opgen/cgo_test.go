@@ -1,0 +1,6 @@
+//go:build cgo
+
+package main
+
+// cgo says whether this build has the kernels in C.
+const cgo = true

@@ -1,0 +1,70 @@
+package io
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	nd "gomx/ndarray"
+)
+
+// NDArrayConfig configures NDArrayIter.
+type NDArrayConfig struct {
+	Data  []*nd.Array // at least one; axis 0 counts the samples
+	Label []*nd.Array // may be empty
+	// DataNames and LabelNames name the arrays. Left out, a single array is called data or
+	// softmax_label, several are called _0_data, _1_data and so on, as in MXNet.
+	DataNames  []string
+	LabelNames []string
+
+	BatchSize int // 0: 1
+	Shuffle   bool
+	Seed      uint64
+	LastBatch LastBatch // Auto: Pad
+}
+
+// NDArrayIter iterates over arrays, of which it keeps a copy on the host.
+func NDArrayIter(c NDArrayConfig) (*Table, error) {
+	if len(c.Data) == 0 {
+		return nil, fmt.Errorf("io: NDArrayIter: no data")
+	}
+	data, err := arrayColumns(c.Data, c.DataNames, "data")
+	if err != nil {
+		return nil, err
+	}
+	label, err := arrayColumns(c.Label, c.LabelNames, "softmax_label")
+	if err != nil {
+		return nil, err
+	}
+	if c.LastBatch == Auto {
+		c.LastBatch = Pad
+	}
+	return newTable(data, label, tableOptions{max(c.BatchSize, 1), c.LastBatch, c.Shuffle, c.Seed})
+}
+
+func arrayColumns(arrays []*nd.Array, names []string, fallback string) ([]column, error) {
+	if names != nil && len(names) != len(arrays) {
+		return nil, fmt.Errorf("io: NDArrayIter: %d names for %d arrays of %s", len(names), len(arrays), fallback)
+	}
+	var cols []column
+	for i, a := range arrays {
+		c := column{name: fallback, typ: a.DType()}
+		switch {
+		case names != nil:
+			c.name = names[i]
+		case len(arrays) > 1:
+			c.name = "_" + strconv.Itoa(i) + "_" + fallback
+		}
+		if len(a.Shape()) == 0 {
+			return nil, fmt.Errorf("io: NDArrayIter: %s: a scalar, want an axis that counts samples", c.name)
+		}
+		c.n, c.row = a.Shape()[0], a.Shape()[1:].Clone()
+		host := make([]byte, a.Size()*a.DType().Size())
+		if err := a.ReadBytes(context.Background(), host); err != nil {
+			return nil, fmt.Errorf("io: NDArrayIter: %s: %w", c.name, err)
+		}
+		c.fill = byteRows(host, c.rowBytes())
+		cols = append(cols, c)
+	}
+	return cols, nil
+}

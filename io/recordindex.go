@@ -1,0 +1,129 @@
+package io
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// RecordIndex finds records by key: a .idx file beside a .rec file.
+type RecordIndex struct {
+	Keys   []int // in the order of the file
+	Offset map[int]int64
+}
+
+// ReadRecordIndex decodes an index: a line with key and offset per record.
+func ReadRecordIndex(r io.Reader) (*RecordIndex, error) {
+	x := &RecordIndex{Offset: map[int]int64{}}
+	err := scanLines(r, func(line []byte) error {
+		key, off, ok := strings.Cut(string(line), "\t")
+		k, err1 := strconv.Atoi(strings.TrimSpace(key))
+		o, err2 := strconv.ParseInt(strings.TrimSpace(off), 10, 64)
+		if !ok || err1 != nil || err2 != nil || o < 0 {
+			return fmt.Errorf("%q is not a key and an offset separated by a tab", line)
+		}
+		if _, dup := x.Offset[k]; dup {
+			return fmt.Errorf("key %d twice", k)
+		}
+		x.Keys, x.Offset[k] = append(x.Keys, k), o
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("record index%w", err)
+	}
+	return x, nil
+}
+
+// IndexedRecords reads records in any order.
+type IndexedRecords struct {
+	Index *RecordIndex
+	f     *os.File
+}
+
+// OpenIndexed opens a .rec file and its index.
+func OpenIndexed(idxPath, recPath string) (*IndexedRecords, error) {
+	idx, err := os.Open(idxPath)
+	if err != nil {
+		return nil, fmt.Errorf("io: %w", err)
+	}
+	defer idx.Close()
+	x, err := ReadRecordIndex(idx)
+	if err != nil {
+		return nil, fmt.Errorf("io: %s: %w", idxPath, err)
+	}
+	f, err := os.Open(recPath)
+	if err != nil {
+		return nil, fmt.Errorf("io: %w", err)
+	}
+	return &IndexedRecords{x, f}, nil
+}
+
+// Read returns the payload of the record with a key. It may be called by many goroutines.
+func (r *IndexedRecords) Read(key int) ([]byte, error) {
+	off, ok := r.Index.Offset[key]
+	if !ok {
+		return nil, fmt.Errorf("io: %s: no record with key %d", r.f.Name(), key)
+	}
+	b, err := NewRecordReader(io.NewSectionReader(r.f, off, math.MaxInt64-off)).Next()
+	if err != nil {
+		return nil, fmt.Errorf("io: %s: key %d: %w", r.f.Name(), key, truncated(err))
+	}
+	return b, nil
+}
+
+// Close closes the file.
+func (r *IndexedRecords) Close() error { return r.f.Close() }
+
+// RecordHeader begins the payload of records made from images.
+type RecordHeader struct {
+	Label []float32 // one value, or as many as Flag said
+	ID    uint64
+	ID2   uint64
+}
+
+const recordHeaderLen = 24
+
+// UnpackRecord splits the payload of an image record into header and content, which shares
+// memory with the payload.
+func UnpackRecord(payload []byte) (RecordHeader, []byte, error) {
+	if len(payload) < recordHeaderLen {
+		return RecordHeader{}, nil, fmt.Errorf("io: image record of %d bytes, want a header of %d", len(payload), recordHeaderLen)
+	}
+	le := binary.LittleEndian
+	h := RecordHeader{ID: le.Uint64(payload[8:]), ID2: le.Uint64(payload[16:])}
+	flag := int64(le.Uint32(payload))
+	rest := payload[recordHeaderLen:]
+	if flag == 0 {
+		h.Label = []float32{math.Float32frombits(le.Uint32(payload[4:]))}
+		return h, rest, nil
+	}
+	if flag*4 > int64(len(rest)) {
+		return RecordHeader{}, nil, fmt.Errorf("io: image record claims %d labels in %d bytes", flag, len(rest))
+	}
+	h.Label = make([]float32, flag)
+	for i := range h.Label {
+		h.Label[i] = math.Float32frombits(le.Uint32(rest[4*i:]))
+	}
+	return h, rest[4*flag:], nil
+}
+
+// PackRecord joins header and content into the payload of a record.
+func PackRecord(h RecordHeader, content []byte) []byte {
+	le := binary.LittleEndian
+	b := make([]byte, recordHeaderLen, recordHeaderLen+4*len(h.Label)+len(content))
+	le.PutUint64(b[8:], h.ID)
+	le.PutUint64(b[16:], h.ID2)
+	if len(h.Label) == 1 {
+		le.PutUint32(b[4:], math.Float32bits(h.Label[0]))
+		return append(b, content...)
+	}
+	le.PutUint32(b, uint32(len(h.Label)))
+	for _, v := range h.Label {
+		b = le.AppendUint32(b, math.Float32bits(v))
+	}
+	return append(b, content...)
+}

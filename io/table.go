@@ -1,0 +1,165 @@
+package io
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+
+	"gomx/dtype"
+	nd "gomx/ndarray"
+)
+
+// column is one array of a data set: samples of equal shape, kept on the host.
+type column struct {
+	name string
+	row  nd.Shape   // shape of one sample
+	typ  dtype.Type // element type of the batches
+	n    int        // samples
+	fill func(dst []byte, rows []int)
+}
+
+func (c *column) rowBytes() int { return c.row.Size() * c.typ.Size() }
+
+func (c *column) desc(batch int) Desc {
+	return Desc{Name: c.name, Shape: append(nd.Shape{batch}, c.row...), DType: c.typ}
+}
+
+// byteRows returns a fill function for samples that are stored as the batches want them.
+func byteRows(data []byte, rowBytes int) func([]byte, []int) {
+	return func(dst []byte, rows []int) {
+		for i, r := range rows {
+			copy(dst[i*rowBytes:(i+1)*rowBytes], data[r*rowBytes:])
+		}
+	}
+}
+
+// Table iterates over samples that are all in memory. NDArrayIter, MNISTIter, CSVIter and
+// LibSVMIter make one. A Table is used by one goroutine at a time.
+type Table struct {
+	cols  []column
+	nData int
+	ord   *order
+	ring  []*Batch // filled in turn; entries are made at first use
+	turn  int
+	stage []byte
+}
+
+// keepDefault is how many calls of Next a batch survives.
+const keepDefault = 2
+
+func newTable(data, label []column, o tableOptions) (*Table, error) {
+	cols := append(slices.Clone(data), label...)
+	biggest := 0
+	for _, c := range cols {
+		if c.n != cols[0].n {
+			return nil, fmt.Errorf("io: %s has %d samples, %s has %d", c.name, c.n, cols[0].name, cols[0].n)
+		}
+		biggest = max(biggest, c.rowBytes()*o.batch)
+	}
+	ord, err := newOrder(cols[0].n, o.batch, o.last, o.shuffle, o.seed)
+	if err != nil {
+		return nil, err
+	}
+	return &Table{cols: cols, nData: len(data), ord: ord, stage: make([]byte, (biggest+15)&^15),
+		ring: make([]*Batch, keepDefault+1)}, nil
+}
+
+// tableOptions is what every in-memory iterator is configured with.
+type tableOptions struct {
+	batch   int
+	last    LastBatch
+	shuffle bool
+	seed    uint64
+}
+
+// Next returns the next batch, io.EOF at the end of the epoch.
+func (t *Table) Next(ctx context.Context) (*Batch, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	b := t.ring[t.turn]
+	if b == nil {
+		b = t.newBatch()
+		t.ring[t.turn] = b
+	}
+	pad, ok := t.ord.next(b.Index)
+	if !ok {
+		return nil, io.EOF
+	}
+	t.turn = (t.turn + 1) % len(t.ring)
+	b.Pad = pad
+	for i := range t.cols {
+		c := &t.cols[i]
+		dst := t.stage[:c.rowBytes()*len(b.Index)]
+		c.fill(dst, b.Index)
+		if err := t.array(b, i).WriteBytes(dst); err != nil {
+			return nil, fmt.Errorf("io: filling %s: %w", c.name, err)
+		}
+	}
+	return b, nil
+}
+
+func (t *Table) array(b *Batch, i int) *nd.Array {
+	if i < t.nData {
+		return b.Data[i]
+	}
+	return b.Label[i-t.nData]
+}
+
+func (t *Table) newBatch() *Batch {
+	b := &Batch{Index: make([]int, t.ord.batch)}
+	for i := range t.cols {
+		d := t.cols[i].desc(t.ord.batch)
+		a := nd.Empty(d.Shape, nd.As(d.DType))
+		if i < t.nData {
+			b.Data = append(b.Data, a)
+		} else {
+			b.Label = append(b.Label, a)
+		}
+	}
+	return b
+}
+
+// Reset begins the next epoch.
+func (t *Table) Reset() error {
+	t.ord.reset()
+	return nil
+}
+
+// SetEpoch begins epoch number e, counted from 0: with shuffling, its order of samples.
+func (t *Table) SetEpoch(e int) { t.ord.seek(e) }
+
+// Keep makes every batch stay valid during at least n further calls of Next.
+func (t *Table) Keep(n int) {
+	for len(t.ring) < n+1 {
+		t.ring = slices.Insert(t.ring, t.turn, (*Batch)(nil))
+	}
+}
+
+// Epoch begins an epoch and returns its batches for a range loop.
+func (t *Table) Epoch() iter.Seq2[*Batch, error] { return Epoch(context.Background(), t) }
+
+// ProvideData describes the arrays of Batch.Data.
+func (t *Table) ProvideData() []Desc { return t.provide(t.cols[:t.nData]) }
+
+// ProvideLabel describes the arrays of Batch.Label.
+func (t *Table) ProvideLabel() []Desc { return t.provide(t.cols[t.nData:]) }
+
+func (t *Table) provide(cols []column) []Desc {
+	d := make([]Desc, len(cols))
+	for i := range cols {
+		d[i] = cols[i].desc(t.ord.batch)
+	}
+	return d
+}
+
+// BatchSize returns the number of samples per batch.
+func (t *Table) BatchSize() int { return t.ord.batch }
+
+// Samples returns the number of samples in the data set.
+func (t *Table) Samples() int { return t.ord.n }
+
+// Batches returns the number of batches in the current epoch.
+func (t *Table) Batches() int { return t.ord.batches() }

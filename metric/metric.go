@@ -1,0 +1,138 @@
+package metric
+
+import (
+	"fmt"
+	"math"
+
+	nd "gomx/ndarray"
+)
+
+// Metric measures predictions against labels over any number of batches.
+type Metric interface {
+	// Update adds a batch; it waits for the arrays.
+	Update(labels, preds []*nd.Array) error
+	// Value returns the measurements since Reset, NaN before the first batch.
+	Value() (names []string, values []float64)
+	Reset()
+}
+
+// Windowed is the ability of a metric to measure a second, shorter stretch of batches at the same
+// time.
+type Windowed interface {
+	// Window returns the measurements since ResetWindow or Reset.
+	Window() (names []string, values []float64)
+	ResetWindow()
+}
+
+// Option changes how a metric computes; each function says which options it heeds.
+type Option func(*config)
+
+type config struct {
+	name   string
+	axis   int
+	eps    float64
+	micro  bool
+	ignore *float64
+}
+
+// Name gives the metric another name. All metrics heed it.
+func Name(name string) Option { return func(c *config) { c.name = name } }
+
+// Axis sets the axis of classes in predictions.
+func Axis(axis int) Option { return func(c *config) { c.axis = axis } }
+
+// Eps sets the constant added to probabilities before the logarithm.
+func Eps(eps float64) Option { return func(c *config) { c.eps = eps } }
+
+// Micro makes the metric pool the counts of all batches; without it the values of the batches are
+// averaged.
+func Micro() Option { return func(c *config) { c.micro = true } }
+
+// IgnoreLabel leaves out samples with that label.
+func IgnoreLabel(label float64) Option { return func(c *config) { c.ignore = &label } }
+
+func configure(name string, axis int, opts []Option) config {
+	c := config{name: name, axis: axis, eps: 1e-12}
+	for _, o := range opts {
+		o(&c)
+	}
+	return c
+}
+
+// tally is a sum over samples and their number.
+type tally struct{ sum, n float64 }
+
+func (t *tally) add(sum, n float64) {
+	t.sum += sum
+	t.n += n
+}
+
+func (t *tally) mean() float64 {
+	if t.n == 0 {
+		return math.NaN()
+	}
+	return t.sum / t.n
+}
+
+// mean is a metric whose value is a mean over samples or batches: pair returns the sum and the
+// count that one pair of label and prediction contributes.
+type mean struct {
+	name    string
+	pair    func(label, pred *view) (sum, n float64, err error)
+	final   func(mean float64) float64 // applied to the mean; nil: none
+	nolabel bool                       // labels are not looked at
+	read    reader
+
+	total, window tally
+}
+
+func (m *mean) Update(labels, preds []*nd.Array) error {
+	if !m.nolabel {
+		if err := samePairs(m.name, labels, preds); err != nil {
+			return err
+		}
+	}
+	var sum, n float64
+	for i, p := range preds {
+		var label *view
+		if !m.nolabel {
+			v, err := m.read.label(labels[i])
+			if err != nil {
+				return fmt.Errorf("metric %s: label %d: %w", m.name, i, err)
+			}
+			label = v
+		}
+		pred, err := m.read.pred(p)
+		if err != nil {
+			return fmt.Errorf("metric %s: prediction %d: %w", m.name, i, err)
+		}
+		s, c, err := m.pair(label, pred)
+		if err != nil {
+			return fmt.Errorf("metric %s: pair %d: %w", m.name, i, err)
+		}
+		sum, n = sum+s, n+c
+	}
+	m.total.add(sum, n)
+	m.window.add(sum, n)
+	return nil
+}
+
+func (m *mean) value(t *tally) ([]string, []float64) {
+	v := t.mean()
+	if m.final != nil {
+		v = m.final(v)
+	}
+	return []string{m.name}, []float64{v}
+}
+
+func (m *mean) Value() ([]string, []float64)  { return m.value(&m.total) }
+func (m *mean) Window() ([]string, []float64) { return m.value(&m.window) }
+func (m *mean) ResetWindow()                  { m.window = tally{} }
+func (m *mean) Reset()                        { m.total, m.window = tally{}, tally{} }
+
+func samePairs(name string, labels, preds []*nd.Array) error {
+	if len(labels) != len(preds) {
+		return fmt.Errorf("metric %s: %d labels and %d predictions, want as many of both", name, len(labels), len(preds))
+	}
+	return nil
+}

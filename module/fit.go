@@ -1,0 +1,208 @@
+package module
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	dataio "gomx/io"
+	"gomx/metric"
+	"gomx/op"
+	"gomx/optimizer"
+)
+
+// Fit trains the module: it binds, initializes and optimizes as far as that has not been done,
+// then goes through the data. Computation runs behind the loop: after starting a batch Fit waits
+// for its outputs, which the metric needs, while gradients and updates are still being computed.
+//
+// It returns the first error, with epoch and batch; ctx ends it between two batches.
+func (m *Module) Fit(ctx context.Context, train dataio.Iter, opts ...FitOption) (err error) {
+	defer op.Recover(&err)
+	f := &fitting{m: m, train: train, config: fitConfig{epochs: 1, every: 50}}
+	for _, o := range opts {
+		o(&f.config)
+	}
+	if err := f.prepare(); err != nil {
+		return err
+	}
+	for epoch := f.config.begin; epoch < f.config.epochs; epoch++ {
+		if err := f.epoch(ctx, epoch); err != nil {
+			return fmt.Errorf("epoch %d: %w", epoch, err)
+		}
+	}
+	return nil
+}
+
+// fitting is one call of Fit.
+type fitting struct {
+	m       *Module
+	config  fitConfig
+	train   dataio.Iter
+	reports []reporter
+	saved   []int // epochs of the checkpoints that are kept
+	end     BatchEnd
+	window  Scores // of the batch that has just ended, once somebody asked
+	taken   bool
+}
+
+// prepare does what comes before the first epoch.
+func (f *fitting) prepare() error {
+	c, m := &f.config, f.m
+	switch c.store {
+	case "", "local", "device":
+	default:
+		return fmt.Errorf("module: store %q, want local or device", c.store)
+	}
+	if c.metric == nil {
+		c.metric = metric.Accuracy()
+	}
+	if c.validMetric == nil {
+		c.validMetric = c.metric
+	}
+	bind := []BindOption{}
+	if c.guard {
+		bind = append(bind, Guarded())
+	}
+	if c.rebind || m.Bound() && (!m.training || c.guard != m.guard) {
+		bind = append(bind, Rebind())
+	}
+	if err := m.Bind(f.train.ProvideData(), f.train.ProvideLabel(), bind...); err != nil {
+		return err
+	}
+	if err := m.InitParams(c.init); err != nil {
+		return err
+	}
+	if c.optimizer == nil && m.updater == nil {
+		c.optimizer = optimizer.SGD{}
+	}
+	if c.optimizer != nil {
+		if err := m.InitOptimizer(c.optimizer); err != nil {
+			return err
+		}
+	}
+	if s, ok := f.train.(interface{ SetEpoch(int) }); ok && c.begin > 0 {
+		s.SetEpoch(c.begin)
+	}
+	batches := 0
+	if n, ok := f.train.(dataio.Counter); ok {
+		batches = n.Batches()
+	}
+	for _, r := range c.report {
+		f.reports = append(f.reports, r(batches))
+	}
+	f.end.Window = f.takeWindow
+	return nil
+}
+
+// epoch trains on the data once, measures, saves and reports.
+func (f *fitting) epoch(ctx context.Context, epoch int) error {
+	c, m := &f.config, f.m
+	start := time.Now()
+	c.metric.Reset()
+	if err := f.train.Reset(); err != nil {
+		return err
+	}
+	for _, r := range f.reports {
+		r.begin(epoch)
+	}
+	samples, batches := 0, 0
+	for n := 0; ; n++ {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("batch %d: %w", n, err)
+		}
+		b, err := f.train.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			if n == 0 {
+				return errors.New("module: the iterator has no batches")
+			}
+			break
+		}
+		if err == nil {
+			err = f.batch(ctx, b, epoch, n)
+		}
+		if err != nil {
+			return fmt.Errorf("batch %d: %w", n, err)
+		}
+		samples += f.end.Samples
+		batches++
+	}
+	if err := m.Wait(ctx); err != nil {
+		return err
+	}
+	end := EpochEnd{Epoch: epoch, Train: scores(c.metric.Value()), Samples: samples, Batches: batches, Time: time.Since(start)}
+	return f.finish(ctx, &end)
+}
+
+// batch trains on one batch.
+func (f *fitting) batch(ctx context.Context, b *dataio.Batch, epoch, n int) error {
+	c, m := &f.config, f.m
+	if err := m.ForwardBackward(b); err != nil {
+		return err
+	}
+	if err := m.Update(); err != nil {
+		return err
+	}
+	if err := m.UpdateMetric(c.metric, b.Label); err != nil {
+		return err
+	}
+	if c.guard {
+		// Waiting here makes sure that the error of a batch is not taken for the next one's.
+		if err := m.Wait(ctx); err != nil {
+			return err
+		}
+	}
+	f.taken = false
+	f.end.Epoch, f.end.Batch, f.end.Samples = epoch, n, f.train.BatchSize()
+	for _, r := range f.reports {
+		r.batch(&f.end)
+	}
+	for _, call := range c.onBatch {
+		if err := call(&f.end); err != nil {
+			return err
+		}
+	}
+	if c.every > 0 && (n+1)%c.every == 0 {
+		m.history.Batches = append(m.history.Batches, BatchScore{epoch, n, f.takeWindow()})
+	}
+	if f.taken {
+		if w, ok := c.metric.(metric.Windowed); ok {
+			w.ResetWindow()
+		}
+	}
+	return nil
+}
+
+// takeWindow returns the scores since the last batch at which somebody asked.
+func (f *fitting) takeWindow() Scores {
+	if !f.taken {
+		f.window, f.taken = scores(metric.Window(f.config.metric)), true
+	}
+	return f.window
+}
+
+// finish is what comes after the batches of an epoch.
+func (f *fitting) finish(ctx context.Context, end *EpochEnd) error {
+	c, m := &f.config, f.m
+	if c.validate != nil {
+		s, err := m.Score(ctx, c.validate, c.validMetric)
+		if err != nil {
+			return err
+		}
+		end.Validation = s
+	}
+	m.history.Epochs = append(m.history.Epochs, *end)
+	if err := f.save(end.Epoch); err != nil {
+		return err
+	}
+	for _, r := range f.reports {
+		r.epoch(end)
+	}
+	for _, call := range c.onEpoch {
+		if err := call(end); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,123 @@
+package module
+
+import (
+	"io"
+
+	"gomx/initializer"
+	dataio "gomx/io"
+	"gomx/metric"
+	"gomx/optimizer"
+)
+
+// FitOption configures Fit.
+type FitOption func(*fitConfig)
+
+type fitConfig struct {
+	validate    dataio.Iter
+	epochs      int
+	begin       int
+	optimizer   optimizer.Optimizer
+	init        initializer.Initializer
+	metric      metric.Metric
+	validMetric metric.Metric
+	store       string
+	guard       bool
+	rebind      bool
+	checkpoint  checkpointConfig
+	report      []func(batches int) reporter
+	every       int
+	onBatch     []func(*BatchEnd) error
+	onEpoch     []func(*EpochEnd) error
+}
+
+// Validate scores the module on it after every epoch.
+func Validate(it dataio.Iter) FitOption { return func(c *fitConfig) { c.validate = it } }
+
+// Epochs says how many times to go through the data. The default is 1.
+func Epochs(n int) FitOption { return func(c *fitConfig) { c.epochs = n } }
+
+// BeginEpoch continues a run at an epoch, counted from 0: iterators that can are set to it.
+func BeginEpoch(n int) FitOption { return func(c *fitConfig) { c.begin = n } }
+
+// Optimize chooses the optimizer. The default is the one of InitOptimizer or of an earlier Fit,
+// else SGD with learning rate 0.01.
+func Optimize(o optimizer.Optimizer) FitOption { return func(c *fitConfig) { c.optimizer = o } }
+
+// Init chooses the initializer of parameters that have no values yet.
+func Init(i initializer.Initializer) FitOption { return func(c *fitConfig) { c.init = i } }
+
+// Metric chooses what to measure. The default is accuracy.
+func Metric(m metric.Metric) FitOption { return func(c *fitConfig) { c.metric = m } }
+
+// ValidationMetric chooses what to measure on the validation data. The default is what is measured
+// in training.
+func ValidationMetric(m metric.Metric) FitOption { return func(c *fitConfig) { c.validMetric = m } }
+
+// Store chooses how gradients meet weights: "local" and "device" mean in this process.
+func Store(name string) FitOption { return func(c *fitConfig) { c.store = name } }
+
+// Guard looks for NaN and infinity in the results of every operator and ends training with an
+// error that names the batch and the layer. It makes training slower.
+func Guard() FitOption { return func(c *fitConfig) { c.guard = true } }
+
+// Force binds the module again even if it is bound; parameters are kept.
+func Force() FitOption { return func(c *fitConfig) { c.rebind = true } }
+
+// Progress shows the progress on w: a bar on a terminal, otherwise lines as of Speedometer.
+func Progress(w io.Writer) FitOption {
+	return func(c *fitConfig) {
+		c.report = append(c.report, func(batches int) reporter { return newProgress(w, c.epochs, batches) })
+	}
+}
+
+// Speedometer writes a line with speed and scores after every so many batches, and lines after
+// epochs, in MXNet's format.
+func Speedometer(w io.Writer, every int) FitOption {
+	return func(c *fitConfig) {
+		c.report = append(c.report, func(int) reporter { return newSpeedometer(w, every) })
+	}
+}
+
+// Sample sets after how many batches a point is added to the history. The default is 50, 0 or
+// less adds none.
+func Sample(batches int) FitOption { return func(c *fitConfig) { c.every = batches } }
+
+// OnBatch calls f after every batch; an error ends training.
+func OnBatch(f func(*BatchEnd) error) FitOption {
+	return func(c *fitConfig) { c.onBatch = append(c.onBatch, f) }
+}
+
+// OnEpoch calls f after every epoch; an error ends training.
+func OnEpoch(f func(*EpochEnd) error) FitOption {
+	return func(c *fitConfig) { c.onEpoch = append(c.onEpoch, f) }
+}
+
+// CheckpointOption configures Checkpoint.
+type CheckpointOption func(*checkpointConfig)
+
+type checkpointConfig struct {
+	prefix string
+	keep   int
+	every  int
+	states bool
+}
+
+// Checkpoint saves symbol and parameters after epochs: prefix-symbol.json, and prefix-0001.params
+// after the first epoch. Folders are made.
+func Checkpoint(prefix string, opts ...CheckpointOption) FitOption {
+	return func(c *fitConfig) {
+		c.checkpoint = checkpointConfig{prefix: prefix, every: 1}
+		for _, o := range opts {
+			o(&c.checkpoint)
+		}
+	}
+}
+
+// KeepLast removes the checkpoints of this run but the last n.
+func KeepLast(n int) CheckpointOption { return func(c *checkpointConfig) { c.keep = n } }
+
+// Every saves after every n epochs only, and after the last.
+func Every(n int) CheckpointOption { return func(c *checkpointConfig) { c.every = max(n, 1) } }
+
+// WithStates also saves the optimizer's states: prefix-0001.states.
+func WithStates() CheckpointOption { return func(c *checkpointConfig) { c.states = true } }

@@ -1,0 +1,207 @@
+package module
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gomx/device"
+	dataio "gomx/io"
+	nd "gomx/ndarray"
+	"gomx/op"
+	"gomx/optimizer"
+	sym "gomx/symbol"
+)
+
+// Module is a symbol together with its parameters, the executors that compute it and the optimizer
+// that trains it. It is used by one goroutine at a time.
+//
+// Invariants: args and aux are the arrays of every executor in execs; current is one of them, and
+// is nil until Bind.
+type Module struct {
+	symbol *sym.Symbol
+	config config
+
+	dataNames  []string
+	labelNames []string // labels that are arguments of the symbol
+	fed        []feed   // where the arrays of a batch go, data first
+	params     []string // the other arguments, in order
+
+	execs    map[string]*sym.Executor // by the shapes of their inputs
+	current  *sym.Executor
+	training bool
+	guard    bool
+
+	args, aux map[string]*nd.Array
+	given     *givenParams // set before there is memory for them
+	inited    bool
+
+	updater *optimizer.Updater
+	history History
+}
+
+// feed says which argument an array of a batch becomes.
+type feed struct {
+	name  string
+	label bool
+	index int // in Batch.Data or Batch.Label
+}
+
+// Option configures a module.
+type Option func(*config)
+
+type config struct {
+	device device.Device
+	data   []string
+	labels []string
+	fixed  []string
+	seed   uint64
+}
+
+// On places the module on a device; the default is device.CPU().
+func On(d device.Device) Option { return func(c *config) { c.device = d } }
+
+// Data names the arguments that batches feed, for symbols whose iterator names them otherwise: the
+// iterator's arrays are taken in order.
+func Data(names ...string) Option { return func(c *config) { c.data = names } }
+
+// Labels names the arguments that labels feed. Without it they are those that the iterator
+// provides, and arguments whose name ends in label are never parameters.
+func Labels(names ...string) Option { return func(c *config) { c.labels = names } }
+
+// Fixed names parameters that are not trained.
+func Fixed(names ...string) Option { return func(c *config) { c.fixed = names } }
+
+// Seed starts the random numbers of initializers and of operators such as dropout.
+func Seed(seed uint64) Option { return func(c *config) { c.seed = seed } }
+
+// New returns a module for a symbol. Mistakes in the symbol are reported by Bind.
+func New(s *sym.Symbol, opts ...Option) *Module {
+	m := &Module{symbol: s, execs: map[string]*sym.Executor{}}
+	for _, o := range opts {
+		o(&m.config)
+	}
+	return m
+}
+
+// Symbol returns the symbol.
+func (m *Module) Symbol() *sym.Symbol { return m.symbol }
+
+// Bound reports whether there is memory for the module.
+func (m *Module) Bound() bool { return m.current != nil }
+
+// DataNames returns the arguments that batches feed, once bound.
+func (m *Module) DataNames() []string { return m.dataNames }
+
+// LabelNames returns the arguments that labels feed, once bound.
+func (m *Module) LabelNames() []string { return m.labelNames }
+
+// ParamNames returns the arguments that are parameters, in the order by which the optimizer numbers
+// them, once bound.
+func (m *Module) ParamNames() []string { return m.params }
+
+// errNotBound is the mistake of using a module before Bind.
+var errNotBound = errors.New("module: not bound: call Bind, or Fit, first")
+
+// assign decides which arguments are data, labels and parameters.
+func (m *Module) assign(data, label []dataio.Desc, training bool) error {
+	args := m.symbol.Arguments()
+	if err := m.symbol.Err(); err != nil {
+		return err
+	}
+	m.fed, m.dataNames, m.labelNames, m.params = nil, nil, nil, nil
+	names, err := rename(m.config.data, data, "data")
+	if err != nil {
+		return err
+	}
+	for i, name := range names {
+		if !slices.Contains(args, name) {
+			return fmt.Errorf("module: data %q is not an argument of the symbol, whose arguments are %s", name, quoted(args))
+		}
+		m.fed = append(m.fed, feed{name, false, i})
+	}
+	m.dataNames = names
+	if names, err = rename(m.config.labels, label, "label"); err != nil {
+		return err
+	}
+	for i, name := range names {
+		if slices.Contains(args, name) {
+			m.fed = append(m.fed, feed{name, true, i})
+			m.labelNames = append(m.labelNames, name)
+		}
+	}
+	if err := m.missingLabels(args, names, training); err != nil {
+		return err
+	}
+	for _, a := range args {
+		if !slices.Contains(m.dataNames, a) && !slices.Contains(m.labelNames, a) {
+			m.params = append(m.params, a)
+		}
+	}
+	for _, f := range m.config.fixed {
+		if !slices.Contains(m.params, f) {
+			return fmt.Errorf("module: fixed parameter %q is not a parameter of the symbol, whose parameters are %s", f, quoted(m.params))
+		}
+	}
+	return nil
+}
+
+// rename returns the argument names of what an iterator provides.
+func rename(configured []string, descs []dataio.Desc, what string) ([]string, error) {
+	if configured != nil && len(descs) > 0 && len(configured) != len(descs) {
+		return nil, fmt.Errorf("module: %d %s names (%s), the iterator provides %d arrays", len(configured), what, quoted(configured), len(descs))
+	}
+	if configured != nil {
+		return configured, nil
+	}
+	names := make([]string, len(descs))
+	for i, d := range descs {
+		names[i] = d.Name
+	}
+	return names, nil
+}
+
+// missingLabels finds arguments that are labels but that nothing feeds: a mistake in training; in
+// inference they keep their zeros.
+func (m *Module) missingLabels(args, provided []string, training bool) error {
+	for _, a := range args {
+		if !strings.HasSuffix(a, "label") || slices.Contains(m.labelNames, a) || slices.Contains(m.dataNames, a) {
+			continue
+		}
+		if m.config.labels != nil && !slices.Contains(m.config.labels, a) {
+			continue // the user says which arguments are labels
+		}
+		if training {
+			got := "no label"
+			if len(provided) > 0 {
+				got = "label " + quoted(provided)
+			}
+			return fmt.Errorf("module: the symbol wants label %q, the iterator provides %s: name the iterator's label so, or say module.Labels", a, got)
+		}
+		m.labelNames = append(m.labelNames, a)
+	}
+	return nil
+}
+
+func quoted(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	list := make([]string, len(names))
+	for i, n := range names {
+		list[i] = fmt.Sprintf("%q", n)
+	}
+	return strings.Join(list, ", ")
+}
+
+// request returns what becomes of the gradient of an argument.
+func (m *Module) request(name string, inputGrads bool) op.Req {
+	switch {
+	case slices.Contains(m.config.fixed, name), slices.Contains(m.labelNames, name):
+		return op.ReqNull
+	case slices.Contains(m.dataNames, name) && !inputGrads:
+		return op.ReqNull
+	}
+	return op.ReqWrite
+}

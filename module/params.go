@@ -1,0 +1,181 @@
+package module
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"unsafe"
+
+	"gomx/checkpoint"
+	"gomx/dtype"
+	"gomx/initializer"
+	nd "gomx/ndarray"
+	"gomx/op"
+)
+
+// givenParams are values for parameters, by name.
+type givenParams struct {
+	args, aux    map[string]*nd.Array
+	allowMissing bool
+	allowExtra   bool
+}
+
+// ParamOption changes what SetParams accepts.
+type ParamOption func(*givenParams)
+
+// AllowMissing leaves parameters without values as they are, or to the initializer.
+func AllowMissing() ParamOption { return func(g *givenParams) { g.allowMissing = true } }
+
+// AllowExtra passes over values that belong to no parameter.
+func AllowExtra() ParamOption { return func(g *givenParams) { g.allowExtra = true } }
+
+// SetParams copies values into the parameters and auxiliary states. Before Bind it keeps them
+// until there is memory for them.
+func (m *Module) SetParams(args, aux map[string]*nd.Array, opts ...ParamOption) error {
+	g := &givenParams{args: args, aux: aux}
+	for _, o := range opts {
+		o(g)
+	}
+	if !m.Bound() {
+		m.given = g
+		return nil
+	}
+	if err := m.copyGiven(g); err != nil {
+		return err
+	}
+	m.inited = m.inited || !g.allowMissing
+	return nil
+}
+
+// copyGiven copies given values and checks that nothing is missing or left over.
+func (m *Module) copyGiven(g *givenParams) (err error) {
+	defer op.Recover(&err)
+	for _, part := range []struct {
+		what        string
+		have, given map[string]*nd.Array
+	}{{"parameter", m.args, g.args}, {"auxiliary state", m.aux, g.aux}} {
+		for _, name := range slices.Sorted(maps.Keys(part.have)) {
+			src, dst := part.given[name], part.have[name]
+			if src == nil {
+				if !g.allowMissing {
+					return fmt.Errorf("module: no value for %s %q", part.what, name)
+				}
+				continue
+			}
+			if !src.Shape().Equal(dst.Shape()) {
+				return fmt.Errorf("module: value for %s %q has shape %v, want %v", part.what, name, src.Shape(), dst.Shape())
+			}
+			if src.DType() != dst.DType() {
+				src = src.AsType(dst.DType())
+			}
+			src.CopyInto(dst)
+		}
+		for _, name := range slices.Sorted(maps.Keys(part.given)) {
+			if part.have[name] == nil && !g.allowExtra && !m.isInput(name) {
+				return fmt.Errorf("module: value given for %q, which is no %s of the symbol", name, part.what)
+			}
+		}
+	}
+	return nil
+}
+
+func (m *Module) isInput(name string) bool {
+	return slices.Contains(m.dataNames, name) || slices.Contains(m.labelNames, name)
+}
+
+// InitParams gives values to parameters and auxiliary states: those kept by SetParams, and the
+// initializer's for what those leave out. A nil initializer is Uniform{Scale: 0.01}. Parameters
+// that have values already are left alone.
+func (m *Module) InitParams(init initializer.Initializer) error {
+	if !m.Bound() {
+		return errNotBound
+	}
+	if m.inited {
+		return nil
+	}
+	if init == nil {
+		init = initializer.Uniform{Scale: 0.01}
+	}
+	given := m.given
+	if given == nil {
+		given = &givenParams{allowMissing: true}
+	}
+	attrs := m.symbol.AttrDict()
+	for _, part := range []struct{ have, given map[string]*nd.Array }{{m.args, given.args}, {m.aux, given.aux}} {
+		for _, name := range slices.Sorted(maps.Keys(part.have)) {
+			if part.given[name] != nil || !given.allowMissing {
+				continue
+			}
+			if err := m.initialize(part.have[name], name, attrs[name]["__init__"], init); err != nil {
+				return fmt.Errorf("module: %w", err)
+			}
+		}
+	}
+	if m.given != nil {
+		if err := m.copyGiven(m.given); err != nil {
+			return err
+		}
+	}
+	m.given, m.inited = nil, true
+	return nil
+}
+
+// initialize fills one array.
+func (m *Module) initialize(a *nd.Array, name, attr string, init initializer.Initializer) (err error) {
+	defer op.Recover(&err)
+	values := make([]float32, a.Size())
+	d := initializer.Desc{Name: name, Shape: a.Shape(), Init: attr, Seed: m.config.seed}
+	if err := initializer.Fill(init, d, values); err != nil {
+		return err
+	}
+	if a.DType() == dtype.Float32 {
+		return a.WriteBytes(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), 4*len(values)))
+	}
+	nd.FromSlice(values, a.Shape()...).AsType(a.DType()).To(a.Device()).CopyInto(a)
+	return nil
+}
+
+// Params returns the parameters and auxiliary states by name. The arrays are the module's own:
+// they change as training goes on.
+func (m *Module) Params() (args, aux map[string]*nd.Array) {
+	return maps.Clone(m.args), maps.Clone(m.aux)
+}
+
+// Model returns symbol and parameters, as checkpoints hold them. The arrays are the module's own.
+func (m *Module) Model() *checkpoint.Model {
+	args, aux := m.Params()
+	return &checkpoint.Model{Symbol: m.symbol, Args: args, Aux: aux}
+}
+
+// Save writes a checkpoint of the symbol and the parameters: prefix-symbol.json and, for epoch 3,
+// prefix-0003.params. It waits for the values.
+func (m *Module) Save(prefix string, epoch int) error {
+	if !m.inited {
+		return fmt.Errorf("module: saving %s: the parameters have no values yet", prefix)
+	}
+	return m.Model().Save(prefix, epoch)
+}
+
+// Load returns a module for a checkpoint, with its parameters.
+func Load(prefix string, epoch int, opts ...Option) (*Module, error) {
+	model, err := checkpoint.Load(prefix, epoch)
+	if err != nil {
+		return nil, err
+	}
+	m := New(model.Symbol, opts...)
+	return m, m.SetParams(model.Args, model.Aux)
+}
+
+// Wait waits for all pending computations on the parameters and returns the first error on the way
+// to them.
+func (m *Module) Wait(ctx context.Context) error {
+	for _, list := range []map[string]*nd.Array{m.args, m.aux} {
+		for _, name := range slices.Sorted(maps.Keys(list)) {
+			if err := list[name].Wait(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,109 @@
+package module
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"gomx/checkpoint"
+	nd "gomx/ndarray"
+)
+
+// save writes the checkpoint of an epoch, if it is due, and removes old ones.
+func (f *fitting) save(epoch int) error {
+	c := &f.config.checkpoint
+	number := epoch + 1
+	if c.prefix == "" || number%c.every != 0 && number != f.config.epochs {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(c.prefix), 0o777); err != nil {
+		return fmt.Errorf("module: checkpoint: %w", err)
+	}
+	if err := f.m.Save(c.prefix, number); err != nil {
+		return err
+	}
+	if c.states {
+		if err := f.m.SaveStates(checkpoint.StatesPath(c.prefix, number)); err != nil {
+			return err
+		}
+	}
+	f.saved = append(f.saved, number)
+	for c.keep > 0 && len(f.saved) > c.keep {
+		old := f.saved[0]
+		f.saved = f.saved[1:]
+		for _, path := range []string{checkpoint.ParamsPath(c.prefix, old), checkpoint.StatesPath(c.prefix, old)} {
+			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("module: checkpoint: removing an old one: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// SaveStates writes the optimizer's states to a file that MXNet's Module loads. It waits for them.
+func (m *Module) SaveStates(path string) error {
+	if m.updater == nil {
+		return errors.New("module: no optimizer whose states could be saved")
+	}
+	var list []checkpoint.IndexedState
+	for i := range m.params {
+		if m.fixed(m.params[i]) {
+			continue
+		}
+		s, err := checkpoint.StateOf(m.updater.State(i)...)
+		if err != nil {
+			return fmt.Errorf("module: state of %s: %w", m.params[i], err)
+		}
+		list = append(list, checkpoint.IndexedState{Index: i, State: s})
+	}
+	return checkpoint.SaveStates(path, list)
+}
+
+// LoadStates reads the optimizer's states from a file that SaveStates or MXNet's Module wrote.
+func (m *Module) LoadStates(path string) error {
+	if m.updater == nil {
+		return errors.New("module: LoadStates: call InitOptimizer first")
+	}
+	list, err := checkpoint.LoadStates(path)
+	if err != nil {
+		return err
+	}
+	for _, s := range list {
+		i := s.Index
+		for k, name := range m.params {
+			if s.Name == name {
+				i = k
+			}
+		}
+		if i < 0 || i >= len(m.params) || s.Name != "" && m.params[i] != s.Name {
+			return fmt.Errorf("module: %s: state of parameter %d %q, want one of the %d parameters", path, s.Index, s.Name, len(m.params))
+		}
+		arrays, err := s.State.Arrays()
+		if err != nil {
+			return fmt.Errorf("module: %s: state of %s: %w", path, m.params[i], err)
+		}
+		if err := m.setState(i, arrays); err != nil {
+			return fmt.Errorf("module: %s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+// setState gives loaded arrays to the updater, which wants as many as the optimizer makes.
+func (m *Module) setState(i int, arrays []*nd.Array) error {
+	w := m.args[m.params[i]]
+	want := m.updater.NewState(w)
+	if len(arrays) != len(want) {
+		return fmt.Errorf("state of %s has %d arrays, optimizer %s wants %d", m.params[i], len(arrays), m.updater.Optimizer().Name(), len(want))
+	}
+	for k, a := range arrays {
+		if a == nil || !a.Shape().Equal(want[k].Shape()) || a.DType() != want[k].DType() {
+			return fmt.Errorf("state %d of %s does not fit: want %v of shape %v", k, m.params[i], want[k].DType(), want[k].Shape())
+		}
+		a.CopyInto(want[k])
+	}
+	m.updater.SetState(i, want)
+	return nil
+}

@@ -1,0 +1,179 @@
+package module
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"gomx/dtype"
+	dataio "gomx/io"
+	"gomx/metric"
+	nd "gomx/ndarray"
+	"gomx/op"
+)
+
+// Score is one measurement.
+type Score struct {
+	Name  string
+	Value float64
+}
+
+// Scores are the measurements of a metric.
+type Scores []Score
+
+// Get returns the measurement with a name.
+func (s Scores) Get(name string) (float64, bool) {
+	for _, v := range s {
+		if v.Name == name {
+			return v.Value, true
+		}
+	}
+	return 0, false
+}
+
+// String formats s as "accuracy=0.912300 cross-entropy=0.251000".
+func (s Scores) String() string {
+	parts := make([]string, len(s))
+	for i, v := range s {
+		parts[i] = fmt.Sprintf("%s=%f", v.Name, v.Value)
+	}
+	return strings.Join(parts, " ")
+}
+
+func scores(names []string, values []float64) Scores {
+	s := make(Scores, len(names))
+	for i := range names {
+		s[i] = Score{names[i], values[i]}
+	}
+	return s
+}
+
+// Score measures the module on an epoch of an iterator. Samples that only fill up the last batch
+// are not counted. An unbound module is bound for inference.
+func (m *Module) Score(ctx context.Context, it dataio.Iter, mt metric.Metric) (Scores, error) {
+	mt.Reset()
+	err := m.infer(ctx, it, func(b *dataio.Batch) (err error) {
+		defer op.Recover(&err)
+		labels, outs := b.Label, m.Outputs()
+		if b.Pad > 0 {
+			n := it.BatchSize()
+			labels, outs = head(labels, n, b.Pad), head(outs, n, b.Pad)
+			defer closeAll(labels)
+			defer closeAll(outs)
+		}
+		return mt.Update(labels, outs)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("module: score: %w", err)
+	}
+	return scores(mt.Value()), nil
+}
+
+// infer runs forward over an epoch and calls f after each batch.
+func (m *Module) infer(ctx context.Context, it dataio.Iter, f func(b *dataio.Batch) error) error {
+	if err := m.Bind(it.ProvideData(), it.ProvideLabel(), ForInference()); err != nil {
+		return err
+	}
+	if !m.inited && m.given == nil {
+		return errors.New("the parameters have no values: train the module or set them first")
+	}
+	if err := m.InitParams(nil); err != nil {
+		return err
+	}
+	if err := it.Reset(); err != nil {
+		return err
+	}
+	for n := 0; ; n++ {
+		b, err := it.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := m.Forward(b, false); err != nil {
+			return fmt.Errorf("batch %d: %w", n, err)
+		}
+		if err := f(b); err != nil {
+			return fmt.Errorf("batch %d: %w", n, err)
+		}
+	}
+}
+
+// head returns views of the samples that are not padding. Arrays with several rows per sample keep
+// them together.
+func head(list []*nd.Array, batch, pad int) []*nd.Array {
+	short := make([]*nd.Array, len(list))
+	for i, a := range list {
+		rows := 0
+		if len(a.Shape()) > 0 && batch > 0 && a.Shape()[0]%batch == 0 {
+			rows = a.Shape()[0] / batch
+		}
+		short[i] = a.Slice(0, rows*(batch-pad))
+	}
+	return short
+}
+
+func closeAll(list []*nd.Array) {
+	for _, a := range list {
+		a.Close()
+	}
+}
+
+// Predict returns the outputs for all samples of an epoch, without padding, on the processor. An
+// unbound module is bound for inference.
+func (m *Module) Predict(ctx context.Context, it dataio.Iter) ([]*nd.Array, error) {
+	var rows []collected
+	err := m.infer(ctx, it, func(b *dataio.Batch) (err error) {
+		defer op.Recover(&err)
+		outs := m.Outputs()
+		if b.Pad > 0 {
+			outs = head(outs, it.BatchSize(), b.Pad)
+			defer closeAll(outs)
+		}
+		if rows == nil {
+			rows = make([]collected, len(outs))
+		}
+		for i, a := range outs {
+			if err := rows[i].add(ctx, a); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("module: predict: %w", err)
+	}
+	list := make([]*nd.Array, len(rows))
+	for i := range rows {
+		if list[i], err = rows[i].array(); err != nil {
+			return nil, fmt.Errorf("module: predict: %w", err)
+		}
+	}
+	return list, nil
+}
+
+// collected are rows of one output, put behind each other on the host.
+type collected struct {
+	shape nd.Shape
+	typ   dtype.Type
+	data  []byte
+}
+
+func (c *collected) add(ctx context.Context, a *nd.Array) error {
+	at := len(c.data)
+	c.data = append(c.data, make([]byte, a.Bytes())...)
+	if c.shape == nil {
+		c.shape, c.typ = a.Shape().Clone(), a.DType()
+	} else {
+		c.shape[0] += a.Shape()[0]
+	}
+	return a.ReadBytes(ctx, c.data[at:])
+}
+
+func (c *collected) array() (*nd.Array, error) {
+	a := nd.Empty(c.shape, nd.As(c.typ))
+	return a, a.WriteBytes(c.data)
+}

@@ -1,0 +1,126 @@
+package module
+
+import (
+	"errors"
+	"fmt"
+
+	dataio "gomx/io"
+	"gomx/metric"
+	nd "gomx/ndarray"
+	"gomx/optimizer"
+)
+
+// Forward computes the outputs for a batch, asynchronously. In training dropout drops and batch
+// norm learns. A batch of another shape than the last one's is fine.
+func (m *Module) Forward(b *dataio.Batch, train bool) error {
+	if !m.Bound() {
+		return errNotBound
+	}
+	if !m.inited {
+		return errors.New("module: the parameters have no values: call InitParams, or SetParams, first")
+	}
+	if err := m.fits(b); err != nil {
+		return err
+	}
+	if err := m.feed(b); err != nil {
+		return err
+	}
+	return m.current.Forward(train)
+}
+
+// Backward computes the gradients of the last Forward in training, asynchronously. Networks that
+// end in a loss need no gradients of their outputs.
+func (m *Module) Backward(outGrads ...*nd.Array) error {
+	if !m.Bound() {
+		return errNotBound
+	}
+	if !m.training {
+		return errors.New("module: Backward: bound for inference only")
+	}
+	return m.current.Backward(outGrads...)
+}
+
+// ForwardBackward is Forward in training, then Backward.
+func (m *Module) ForwardBackward(b *dataio.Batch) error {
+	if err := m.Forward(b, true); err != nil {
+		return err
+	}
+	return m.Backward()
+}
+
+// InitOptimizer chooses the optimizer. Unless it says otherwise, gradients are divided by the
+// batch size. The multipliers in the symbol's attributes are heeded.
+func (m *Module) InitOptimizer(o optimizer.Optimizer) error {
+	if !m.Bound() {
+		return errNotBound
+	}
+	u, err := optimizer.NewUpdater(o, m.params)
+	if err != nil {
+		return fmt.Errorf("module: %w", err)
+	}
+	if err := u.SetAttrs(m.symbol.AttrDict()); err != nil {
+		return fmt.Errorf("module: %w", err)
+	}
+	if n := m.batchSize(); n > 0 {
+		u.SetRescale(1 / float64(n))
+	}
+	m.updater = u
+	return nil
+}
+
+// batchSize returns the first extent of the first input.
+func (m *Module) batchSize() int {
+	if len(m.fed) == 0 {
+		return 0
+	}
+	s := m.current.Args[m.fed[0].name].Shape()
+	if len(s) == 0 {
+		return 0
+	}
+	return s[0]
+}
+
+// Updater returns what runs the optimizer, nil before InitOptimizer.
+func (m *Module) Updater() *optimizer.Updater { return m.updater }
+
+// Update lets the optimizer change the parameters by the gradients, asynchronously.
+func (m *Module) Update() error {
+	if m.updater == nil {
+		return errors.New("module: no optimizer: call InitOptimizer first")
+	}
+	for i, name := range m.params {
+		g := m.current.Grads[name]
+		if g == nil {
+			continue
+		}
+		if err := m.updater.Update(i, m.args[name], g); err != nil {
+			return fmt.Errorf("module: %w", err)
+		}
+	}
+	return nil
+}
+
+// Outputs returns the outputs of the last Forward. The next one overwrites them.
+func (m *Module) Outputs() []*nd.Array {
+	if !m.Bound() {
+		return nil
+	}
+	return m.current.Outputs()
+}
+
+// InputGrads returns the gradients of the data, for modules bound with WithInputGrads.
+func (m *Module) InputGrads() []*nd.Array {
+	var grads []*nd.Array
+	for _, name := range m.dataNames {
+		if g := m.current.Grads[name]; g != nil {
+			grads = append(grads, g)
+		}
+	}
+	return grads
+}
+
+// UpdateMetric measures the outputs of the last Forward against the labels of its batch. It waits
+// for the outputs, not for the gradients.
+func (m *Module) UpdateMetric(mt metric.Metric, labels []*nd.Array) error {
+	return mt.Update(labels, m.Outputs())
+}

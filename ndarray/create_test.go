@@ -1,0 +1,82 @@
+package ndarray_test
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"gomx/dtype"
+	nd "gomx/ndarray"
+)
+
+func TestConstructors(t *testing.T) {
+	want(t, nd.Zeros(nd.Shape{2}), 0, 0)
+	want(t, nd.Ones(nd.Shape{2}, nd.As(dtype.Int8)), 1, 1)
+	want(t, nd.Full(2.5, nd.Shape{1, 2}, nd.As(dtype.Float16)), 2.5, 2.5)
+	want(t, nd.Full(3, nd.Shape{}), 3)
+	want(t, nd.Zeros(nd.Shape{0, 3}))
+	want(t, nd.Arange(1, 2, 0.25), 1, 1.25, 1.5, 1.75)
+	want(t, nd.Arange(3, 0, -1, nd.As(dtype.Int32)), 3, 2, 1)
+	want(t, nd.Normal(2, 0, nd.Shape{2}), 2, 2)
+	if s := nd.Full(3, nd.Shape{}).Shape(); s == nil || len(s) != 0 {
+		t.Errorf("shape %v, want that of a scalar", s)
+	}
+	if got := nd.Zeros(nd.Shape{2, 0, 3}).Shape(); !got.Equal(nd.Shape{2, 0, 3}) {
+		t.Errorf("shape %v", got)
+	}
+}
+
+func TestRandomConstructors(t *testing.T) {
+	const n = 10000
+	for _, c := range []struct {
+		name     string
+		draw     func(opts ...nd.Option) *nd.Array
+		mean, sd float64
+	}{
+		{"uniform", func(o ...nd.Option) *nd.Array { return nd.Uniform(2, 6, nd.Shape{n / 10, 10}, o...) }, 4, 4 / math.Sqrt(12)},
+		{"normal", func(o ...nd.Option) *nd.Array { return nd.Normal(-1, 3, nd.Shape{n}, o...) }, -1, 3},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			v := values(t, c.draw(nd.Seed(7)))
+			var sum, squares float64
+			for _, x := range v {
+				sum += float64(x)
+			}
+			mean := sum / n
+			for _, x := range v {
+				squares += (float64(x) - mean) * (float64(x) - mean)
+			}
+			sd := math.Sqrt(squares / n)
+			if math.Abs(mean-c.mean) > 0.1 || math.Abs(sd-c.sd) > 0.1 {
+				t.Errorf("mean %v and deviation %v, want %v and %v", mean, sd, c.mean, c.sd)
+			}
+			if !slices.Equal(v, values(t, c.draw(nd.Seed(7)))) {
+				t.Error("the same seed gives other numbers")
+			}
+			nd.SetSeed(1)
+			first, second := values(t, c.draw()), values(t, c.draw())
+			nd.SetSeed(1)
+			if slices.Equal(first, second) || !slices.Equal(first, values(t, c.draw())) {
+				t.Error("the stream does not start again with its seed")
+			}
+		})
+	}
+}
+
+func TestOptionalInputs(t *testing.T) {
+	x, w, b := nd.Ones(nd.Shape{1, 2}), nd.Ones(nd.Shape{2, 2}), nd.Ones(nd.Shape{2})
+	p := nd.FullyConnectedParams{NumHidden: 2}
+	want(t, nd.FullyConnected(x, w, b, p), 3, 3)
+	if got := panics(t, func() { nd.FullyConnected(x, w, nil, p) }); !strings.Contains(got, "bias: the array is nil") {
+		t.Errorf("got %q", got)
+	}
+	p.NoBias = true
+	want(t, nd.FullyConnected(x, w, nil, p), 2, 2)
+	if got := panics(t, func() { nd.FullyConnected(x, w, b, p) }); !strings.Contains(got, "bias: an array was given, want nil") {
+		t.Errorf("got %q", got)
+	}
+	if got := panics(t, func() { nd.FullyConnected(x, nil, b, p) }); !strings.Contains(got, "weight: the array is nil") && !strings.Contains(got, "bias") {
+		t.Errorf("got %q", got)
+	}
+}

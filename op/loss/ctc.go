@@ -1,0 +1,112 @@
+package loss
+
+import (
+	"gomx/dtype"
+	"gomx/op"
+	"gomx/op/loop"
+)
+
+// CTCLossParams configures CTCLoss.
+type CTCLossParams struct {
+	UseDataLengths  bool   `op:"use_data_lengths" doc:"data_lengths gives the number of steps of each sequence"`
+	UseLabelLengths bool   `op:"use_label_lengths" doc:"label_lengths gives the number of labels of each sequence"`
+	BlankLabel      string `op:"blank_label" default:"first" enum:"first|last" doc:"class of the blank: 0 (labels count from 1) or the last one (labels count from 0)"`
+}
+
+// CTCLoss is the loss of connectionist temporal classification.
+var CTCLoss = op.Declare[CTCLossParams]("CTCLoss")
+
+// CTCLossGrad is the gradient of CTCLoss: from the gradient of the output and the derivatives that
+// the forward operator computed to the gradient of the data.
+var CTCLossGrad = op.Declare[CTCLossParams]("_backward_CTCLoss")
+
+func init() {
+	CTCLoss.Define(op.Spec[CTCLossParams]{
+		Doc: `CTCLoss is the loss of connectionist temporal classification (Graves et al. 2006).
+
+Data has shape (steps, n, classes) and is not normalized yet, the label (n, labels), the output (n):
+the negative logarithm of the probability that the softmax of data spells the label, with
+repetitions and blanks in between. Without label_lengths a label ends at its first padding, 0 or,
+with blank_label last, -1. A label that is empty or does not fit into the steps has loss 0.`,
+		Aliases: []string{"ctc_loss", "_contrib_CTCLoss", "_contrib_ctc_loss"},
+		Inputs: func(p CTCLossParams) []op.Input {
+			in := dataLabel(p)
+			if p.UseDataLengths {
+				in = append(in, op.Input{Name: "data_lengths", Role: op.Label})
+			}
+			if p.UseLabelLengths {
+				in = append(in, op.Input{Name: "label_lengths", Role: op.Label})
+			}
+			return in
+		},
+		Outputs:   func(CTCLossParams) []string { return []string{"output0", "output1"} },
+		Visible:   func(CTCLossParams) int { return 1 },
+		Infer:     inferCTC,
+		InferType: floatType[CTCLossParams],
+		Grad: func(g *op.Grad, p CTCLossParams) []op.Entry {
+			in := make([]op.Entry, len(g.Node.In))
+			in[0] = CTCLossGrad.Apply(p, g.Head(0), g.Out(1))
+			return in
+		},
+		Ref: ctcRef,
+	})
+	CTCLossGrad.Define(op.Spec[CTCLossParams]{
+		Hidden:    true,
+		Inputs:    func(CTCLossParams) []op.Input { return []op.Input{{Name: "out_grad"}, {Name: "derivative"}} },
+		Infer:     inferCTCGrad,
+		InferType: floatType[CTCLossParams],
+		NoGrad:    "it is a gradient itself",
+		Inplace:   [][2]int{{1, 0}},
+		Ref: func(_ CTCLossParams, c *op.Call) error {
+			head := c.In[0]
+			head.Shape = dtype.Shape{1, head.Shape[0], 1}
+			loop.Zip(loop.Func2{F: func(x, g float64) float64 { return x * g }}, c.Out[0], c.In[1], head)
+			return nil
+		},
+	})
+}
+
+func inferCTC(p CTCLossParams, in, out []dtype.Shape) error {
+	batch := -1
+	for range 2 {
+		for i, input := range CTCLoss.Inputs(p) {
+			want := [][]int{{-1, batch, -1}, {batch, -1}, {batch}, {batch}}[i]
+			if err := op.Require(input.Name, &in[i], want); err != nil {
+				return err
+			}
+			if batch = in[i][0]; i == 0 {
+				batch = in[i][1]
+			}
+		}
+		if err := op.Require("output0", &out[0], dtype.Shape{batch}); err != nil {
+			return err
+		}
+		if err := same("output1", &in[0], &out[1]); err != nil {
+			return err
+		}
+		if batch = in[0][1]; batch == -1 {
+			batch = out[0][0]
+		}
+	}
+	if t, l := in[0][0], in[1][1]; t != -1 && l != -1 && t < l {
+		return op.Errorf("label", "shape %v: more labels than data of shape %v has steps", in[1], in[0])
+	}
+	return nil
+}
+
+func inferCTCGrad(_ CTCLossParams, in, out []dtype.Shape) error {
+	if err := op.Require("derivative", &in[1], dtype.Shape{-1, -1, -1}); err != nil {
+		return err
+	}
+	if err := same("gradient", &in[1], &out[0]); err != nil {
+		return err
+	}
+	if err := op.Require("out_grad", &in[0], dtype.Shape{in[1][1]}); err != nil {
+		return err
+	}
+	if err := op.Require("derivative", &in[1], dtype.Shape{-1, in[0][0], -1}); err != nil {
+		return err
+	}
+	out[0] = in[1].Clone()
+	return nil
+}

@@ -1,0 +1,89 @@
+package loss
+
+import (
+	"gomx/dtype"
+	"gomx/op"
+	"gomx/op/loop"
+)
+
+// SVMOutputParams configures SVMOutput.
+type SVMOutputParams struct {
+	Margin                    op.Opt[float64] `op:"margin" default:"1" doc:"distance from the border that is wanted"`
+	RegularizationCoefficient op.Opt[float64] `op:"regularization_coefficient" default:"1" doc:"factor of the gradient"`
+	UseLinear                 bool            `op:"use_linear" doc:"hinge loss instead of its square"`
+}
+
+// SVMOutput is the head of a support vector machine.
+var SVMOutput = op.Declare[SVMOutputParams]("SVMOutput")
+
+// SVMOutputGrad is the gradient of SVMOutput: from output and label to the gradient of the data.
+var SVMOutputGrad = op.Declare[SVMOutputParams]("_backward_SVMOutput")
+
+func init() {
+	SVMOutput.Define(op.Spec[SVMOutputParams]{
+		Doc: `SVMOutput passes scores on and learns by squared hinge loss, one class against the others.
+
+Data has shape (n, ..., classes), the label the shape of data without its last axis. The score of
+the label's class should exceed margin, the others fall below -margin; gradients flowing into the
+output are ignored.`,
+		Inputs:    dataLabel[SVMOutputParams],
+		Infer:     inferSVM,
+		InferType: floatType[SVMOutputParams],
+		Grad: func(g *op.Grad, p SVMOutputParams) []op.Entry {
+			return []op.Entry{SVMOutputGrad.Apply(p, g.Out(0), g.In(1)), {}}
+		},
+		Identity: true,
+		Inplace:  [][2]int{{0, 0}},
+		Ignores:  []int{1},
+		Ref:      pass[SVMOutputParams],
+	})
+	SVMOutputGrad.Define(op.Spec[SVMOutputParams]{
+		Hidden:    true,
+		Inputs:    func(SVMOutputParams) []op.Input { return []op.Input{{Name: "output"}, {Name: "label"}} },
+		Infer:     inferSVM,
+		InferType: floatType[SVMOutputParams],
+		NoGrad:    "it is a gradient itself",
+		Inplace:   [][2]int{{0, 0}},
+		Ref:       svmGradRef,
+	})
+}
+
+func inferSVM(_ SVMOutputParams, in, out []dtype.Shape) error {
+	if err := same("output", &in[0], &out[0]); err != nil {
+		return err
+	}
+	if in[0] == nil && in[1] == nil {
+		return nil
+	}
+	if in[0] == nil {
+		in[0] = append(in[1].Clone(), -1)
+	}
+	if len(in[0]) < 2 {
+		return op.Errorf("data", "shape %v, want at least 2 axes", in[0])
+	}
+	if err := op.Require("label", &in[1], in[0][:len(in[0])-1]); err != nil {
+		return err
+	}
+	if err := op.Require("data", &in[0], append(in[1].Clone(), -1)); err != nil {
+		return err
+	}
+	return same("output", &in[0], &out[0])
+}
+
+func svmGradRef(p SVMOutputParams, c *op.Call) error {
+	y, label := loop.Floats(c.In[0]), loop.Floats(c.In[1])
+	n, margin := c.In[0].Shape[len(c.In[0].Shape)-1], p.Margin.Value()
+	for i, score := range y {
+		side := -1.0
+		if i%n == int(label[i/n]) {
+			side = 1
+		}
+		miss := max(margin-side*score, 0)
+		if p.UseLinear && miss > 0 {
+			miss = 0.5
+		}
+		y[i] = -2 * side * miss * p.RegularizationCoefficient.Value()
+	}
+	loop.Store(c.Out[0], 0, y)
+	return nil
+}

@@ -1,0 +1,39 @@
+package prim_test
+
+import (
+	"math"
+	"testing"
+
+	"gomx/dtype"
+	"gomx/internal/optest"
+	"gomx/op/prim"
+)
+
+func TestCast(t *testing.T) {
+	x := []float64{0.5, -0.5, 300, -1.5, 1e10, math.Inf(1), nan}
+	n := []int{len(x)}
+	tests := []struct {
+		to dtype.Type
+		y  []float64
+	}{
+		{dtype.Uint8, []float64{0, 0, 44, 255, 0, 0, 0}},
+		{dtype.Int8, []float64{0, 0, 44, -1, 0, 0, 0}},
+		{dtype.Int32, []float64{0, 0, 300, -1, -1 << 31, -1 << 31, -1 << 31}},
+		{dtype.Int64, []float64{0, 0, 300, -1, 1e10, -1 << 63, -1 << 63}},
+		{dtype.Bool, []float64{1, 1, 1, 1, 1, 1, 1}},
+		{dtype.Float64, x},
+		{dtype.Float16, []float64{0.5, -0.5, 300, -1.5, math.Inf(1), math.Inf(1), nan}},
+	}
+	for _, tt := range tests {
+		optest.Run(t, prim.Cast.Op, optest.Case{Name: tt.to.String(), Params: prim.CastParams{DType: tt.to}, NoDiff: true,
+			In: optest.Ops(optest.F(n, x...)), Want: optest.Ops(optest.Array(tt.to, n, tt.y...))})
+	}
+	optest.Run(t, prim.Cast.Op,
+		optest.Case{Name: "from bytes", Params: prim.CastParams{DType: dtype.Float32},
+			In: optest.Ops(optest.Array(dtype.Uint8, []int{2}, 0, 255)), Want: optest.Ops(optest.F([]int{2}, 0, 255))},
+		optest.Case{Name: "gradient", Params: prim.CastParams{DType: dtype.Float64}, In: optest.Ops(optest.Range(2)),
+			Heads: optest.Ops(optest.Array(dtype.Float64, []int{2}, 3, 4)), WantGrad: optest.Ops(optest.F([]int{2}, 3, 4))})
+	optest.Run(t, prim.AmpCast.Op,
+		optest.Case{Params: prim.CastParams{DType: dtype.Float16}, In: optest.Ops(optest.Range(2)), NoDiff: true, Want: optest.Ops(optest.Array(dtype.Float16, []int{2}, 0, 1))},
+		optest.Case{Params: prim.CastParams{DType: dtype.Float16}, In: optest.Ops(optest.Array(dtype.Int32, []int{1}, 5)), Want: optest.Ops(optest.Array(dtype.Int32, []int{1}, 5))})
+}

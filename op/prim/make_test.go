@@ -1,0 +1,52 @@
+package prim_test
+
+import (
+	"strings"
+	"testing"
+
+	"gomx/dtype"
+	"gomx/internal/optest"
+	"gomx/op"
+	"gomx/op/prim"
+)
+
+func TestMakers(t *testing.T) {
+	run := func(o *op.Op, attrs map[string]string, want op.Tensor) {
+		optest.Run(t, o, optest.Case{Attrs: attrs, Want: optest.Ops(want)})
+	}
+	run(prim.Zeros.Op, map[string]string{"shape": "(2,)", "dtype": "int32"}, optest.Array(dtype.Int32, []int{2}, 0))
+	run(prim.Ones.Op, map[string]string{"shape": "(1, 2)", "dtype": "bool"}, optest.Array(dtype.Bool, []int{1, 2}, 1))
+	run(prim.Full.Op, map[string]string{"shape": "(2,)", "value": "1.5"}, optest.F([]int{2}, 1.5))
+	run(prim.Arange.Op, map[string]string{"start": "0", "stop": "3"}, optest.F([]int{3}, 0, 1, 2))
+	run(prim.Arange.Op, map[string]string{"start": "3"}, optest.F([]int{3}, 0, 1, 2))
+	run(prim.Arange.Op, map[string]string{"start": "1", "stop": "2.5", "step": "0.5", "repeat": "2"}, optest.F([]int{6}, 1, 1, 1.5, 1.5, 2, 2))
+	run(prim.Arange.Op, map[string]string{"start": "5", "stop": "0", "step": "-2", "dtype": "int32"}, optest.Array(dtype.Int32, []int{3}, 5, 3, 1))
+	run(prim.Linspace.Op, map[string]string{"start": "0", "stop": "1", "num": "3"}, optest.F([]int{3}, 0, 0.5, 1))
+	run(prim.Linspace.Op, map[string]string{"start": "0", "stop": "1", "num": "4", "endpoint": "False"}, optest.F([]int{4}, 0, 0.25, 0.5, 0.75))
+	run(prim.Eye.Op, map[string]string{"N": "2"}, optest.F([]int{2, 2}, 1, 0, 0, 1))
+	run(prim.Eye.Op, map[string]string{"N": "2", "M": "3", "k": "1"}, optest.F([]int{2, 3}, 0, 1, 0, 0, 0, 1))
+	optest.Run(t, prim.ArangeLike.Op,
+		optest.Case{In: optest.Ops(optest.Range(2, 2)), Want: optest.Ops(optest.Range(2, 2))},
+		optest.Case{Attrs: map[string]string{"axis": "1", "start": "2", "step": "3"}, In: optest.Ops(optest.Range(2, 3)), Want: optest.Ops(optest.F([]int{3}, 2, 5, 8))})
+}
+
+func TestZeroExtentsAreInferred(t *testing.T) {
+	out := []dtype.Shape{{4, -1}}
+	if err := prim.Zeros.InferShape(prim.InitParams{Shape: []int{0, 5}}, nil, out); err != nil || !out[0].Equal(dtype.Shape{4, 5}) {
+		t.Errorf("got %v, %v, want (4, 5)", out[0], err)
+	}
+}
+
+func TestArangeErrors(t *testing.T) {
+	for _, tt := range []struct {
+		p    prim.ArangeParams
+		want string
+	}{
+		{prim.ArangeParams{Start: 1, Stop: op.Some(0.0), Step: 1, Repeat: 1}, "never arrives"},
+		{prim.ArangeParams{Start: 0, Stop: op.Some(1e300), Step: 1e-300, Repeat: 1}, "too many"},
+	} {
+		if _, err := optest.Infer(prim.Arange.Op, tt.p, nil); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("got error %v, want %q", err, tt.want)
+		}
+	}
+}

@@ -1,0 +1,57 @@
+package optimizer
+
+import (
+	nd "gomx/ndarray"
+)
+
+// Optimizer is a rule that changes a parameter by its gradient. Implementations are values
+// without state of their own: what they remember is in the arrays and in the Step.
+type Optimizer interface {
+	// Name returns MXNet's name, in lower case.
+	Name() string
+	// Settings returns the parameters that all optimizers have.
+	Settings() Settings
+	// State makes the arrays that the optimizer keeps for a weight.
+	State(w *nd.Array) []*nd.Array
+	// Update changes w and state by the gradient g, asynchronously. It panics with *op.Error on
+	// misuse of operators.
+	Update(s *Step, w, g *nd.Array, state []*nd.Array)
+}
+
+// Common are the parameters that optimizers share and that are rarely set.
+type Common struct {
+	Rescale        float64            `opt:"rescale_grad"`    // factor of gradients; 0: 1, or what the module chooses
+	Clip           float64            `opt:"clip_gradient"`   // limit of the rescaled gradients' elements; 0: none
+	Schedule       Schedule           `opt:"lr_scheduler"`    // nil: the learning rate is constant
+	MultiPrecision bool               `opt:"multi_precision"` // float32 copies of float16 weights
+	BeginUpdate    int                `opt:"begin_num_update"`
+	LRMult         map[string]float64 `opt:"lr_mult"` // multipliers of the learning rate by parameter name
+	WDMult         map[string]float64 `opt:"wd_mult"` // multipliers of the weight decay by parameter name
+}
+
+// Settings are what an Updater needs to know of an optimizer.
+type Settings struct {
+	LR float64 // 0: that of the schedule, or 0.01
+	WD float64
+	Common
+}
+
+// Step is what an optimizer is told about one update of one parameter.
+type Step struct {
+	Index   int
+	Name    string  // empty when unknown
+	LR      float64 // after schedule and multiplier
+	WD      float64 // after multiplier
+	Rescale float64
+	Clip    float64 // negative for none, as the update operators want it
+	Count   int     // updates of this parameter, this one included
+	Own     *Memory // of this parameter
+	Shared  *Memory // of all parameters
+
+	params any // boxed parameters of the last operator started, to be used again
+	in     []*nd.Array
+	out    [1]*nd.Array
+}
+
+// Memory are numbers that an optimizer remembers from step to step. They begin as zeros.
+type Memory [2]float64

@@ -1,0 +1,100 @@
+package optimizer
+
+import (
+	nd "gomx/ndarray"
+	"gomx/op"
+)
+
+// RMSProp divides steps by the root of a running mean of squared gradients (Tieleman and Hinton,
+// 2012), centred if asked for (Graves, 2013).
+type RMSProp struct {
+	LR          float64         `opt:"learning_rate"` // 0: 0.001
+	Gamma1      op.Opt[float64] `opt:"gamma1"`        // decay of the running means; unset: 0.9
+	Gamma2      op.Opt[float64] `opt:"gamma2"`        // momentum, when centred; unset: 0.9
+	Epsilon     float64         `opt:"epsilon"`       // 0: 1e-8
+	Centered    bool            `opt:"centered"`
+	ClipWeights float64         `opt:"clip_weights"` // limit of the weights' elements; 0: none
+	WD          float64         `opt:"wd"`
+	Common
+}
+
+// Ftrl follows the regularized leader (McMahan et al., 2013).
+type Ftrl struct {
+	LR     float64         `opt:"learning_rate"` // 0: 0.1
+	Lamda1 op.Opt[float64] `opt:"lamda1"`        // L1 regularization; unset: 0.01
+	Beta   op.Opt[float64] `opt:"beta"`          // unset: 1
+	WD     float64         `opt:"wd"`
+	Common
+}
+
+// FTML follows the moving leader (Zheng and Kwok, 2017).
+type FTML struct {
+	LR      float64         `opt:"learning_rate"` // 0: 0.01
+	Beta1   op.Opt[float64] `opt:"beta1"`         // unset: 0.6
+	Beta2   op.Opt[float64] `opt:"beta2"`         // unset: 0.999
+	Epsilon float64         `opt:"epsilon"`       // 0: 1e-8
+	WD      float64         `opt:"wd"`
+	Common
+}
+
+// Name returns rmsprop.
+func (RMSProp) Name() string { return "rmsprop" }
+
+// Name returns ftrl.
+func (Ftrl) Name() string { return "ftrl" }
+
+// Name returns ftml.
+func (FTML) Name() string { return "ftml" }
+
+// Settings returns the parameters that all optimizers have.
+func (o RMSProp) Settings() Settings { return Settings{orDefault(o.LR, 0.001), o.WD, o.Common} }
+
+// Settings returns the parameters that all optimizers have.
+func (o Ftrl) Settings() Settings { return Settings{orDefault(o.LR, 0.1), o.WD, o.Common} }
+
+// Settings returns the parameters that all optimizers have.
+func (o FTML) Settings() Settings { return Settings{o.LR, o.WD, o.Common} }
+
+// State returns the running mean of squared gradients; when centred also that of gradients, and
+// the last step.
+func (o RMSProp) State(w *nd.Array) []*nd.Array {
+	if o.Centered {
+		return zeros(w, 3)
+	}
+	return zeros(w, 1)
+}
+
+// State returns z and n of the paper.
+func (o Ftrl) State(w *nd.Array) []*nd.Array { return zeros(w, 2) }
+
+// State returns d, v and z of the paper.
+func (o FTML) State(w *nd.Array) []*nd.Array { return zeros(w, 3) }
+
+// Update changes w and state by the gradient.
+func (o RMSProp) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
+	limit := -1.0
+	if o.ClipWeights > 0 {
+		limit = o.ClipWeights
+	}
+	attrs := s.attrs("lr", s.LR, "wd", s.WD, "gamma1", o.Gamma1.Or(0.9), "epsilon", orDefault(o.Epsilon, 1e-8), "clip_weights", limit)
+	name := "rmsprop_update"
+	if o.Centered {
+		name = "rmspropalex_update"
+		attrs["gamma2"] = text(o.Gamma2.Or(0.9))
+	}
+	startNamed(s, name, attrs, w, g, state)
+}
+
+// Update changes w and state by the gradient.
+func (o Ftrl) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
+	startNamed(s, "ftrl_update", s.attrs("lr", s.LR, "wd", s.WD, "lamda1", o.Lamda1.Or(0.01), "beta", o.Beta.Or(1)), w, g, state)
+}
+
+// Update changes w and state by the gradient.
+func (o FTML) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
+	attrs := s.attrs("lr", s.LR, "wd", s.WD, "beta1", o.Beta1.Or(0.6), "beta2", o.Beta2.Or(0.999),
+		"epsilon", orDefault(o.Epsilon, 1e-8), "t", float64(s.Count))
+	attrs["clip_grad"] = attrs["clip_gradient"]
+	delete(attrs, "clip_gradient")
+	startNamed(s, "ftml_update", attrs, w, g, state)
+}

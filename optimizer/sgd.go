@@ -1,0 +1,114 @@
+package optimizer
+
+import (
+	nd "gomx/ndarray"
+	"gomx/op"
+	"gomx/op/update"
+)
+
+// SGD is stochastic gradient descent, with momentum if asked for.
+type SGD struct {
+	LR       float64 `opt:"learning_rate"` // 0: 0.01
+	Momentum float64 `opt:"momentum"`
+	WD       float64 `opt:"wd"`
+	Common
+}
+
+// NAG is stochastic gradient descent with Nesterov's momentum.
+type NAG struct {
+	LR       float64 `opt:"learning_rate"` // 0: 0.01
+	Momentum float64 `opt:"momentum"`
+	WD       float64 `opt:"wd"`
+	Common
+}
+
+// Signum goes by the sign of the gradient or of its momentum (Bernstein et al., 2018).
+type Signum struct {
+	LR       float64         `opt:"learning_rate"` // 0: 0.01
+	Momentum op.Opt[float64] `opt:"momentum"`      // unset: 0.9
+	WD       float64         `opt:"wd"`
+	WDLH     float64         `opt:"wd_lh"` // weight decay apart from the gradient
+	Common
+}
+
+// Name returns sgd.
+func (SGD) Name() string { return "sgd" }
+
+// Name returns nag.
+func (NAG) Name() string { return "nag" }
+
+// Name returns signum.
+func (Signum) Name() string { return "signum" }
+
+func (SGD) masterLast() {}
+func (NAG) masterLast() {}
+
+// Settings returns the parameters that all optimizers have.
+func (o SGD) Settings() Settings { return Settings{o.LR, o.WD, o.Common} }
+
+// Settings returns the parameters that all optimizers have.
+func (o NAG) Settings() Settings { return Settings{o.LR, o.WD, o.Common} }
+
+// Settings returns the parameters that all optimizers have.
+func (o Signum) Settings() Settings { return Settings{o.LR, o.WD, o.Common} }
+
+// State returns the momentum, nothing without momentum.
+func (o SGD) State(w *nd.Array) []*nd.Array { return momentumState(w, o.Momentum) }
+
+// State returns the momentum, nothing without momentum.
+func (o NAG) State(w *nd.Array) []*nd.Array { return momentumState(w, o.Momentum) }
+
+// State returns the momentum, nothing without momentum.
+func (o Signum) State(w *nd.Array) []*nd.Array { return momentumState(w, o.Momentum.Or(0.9)) }
+
+func momentumState(w *nd.Array, momentum float64) []*nd.Array {
+	if momentum == 0 {
+		return nil
+	}
+	return zeros(w, 1)
+}
+
+// Update changes w and state by the gradient.
+func (o SGD) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
+	if len(state) == 0 {
+		plainStep(s, w, g)
+		return
+	}
+	start(s, update.SGDMomUpdate, update.SGDMomUpdateParams{LR: s.LR, Momentum: o.Momentum, WD: s.WD,
+		RescaleGrad: s.Rescale, ClipGradient: s.Clip}, w, g, state)
+}
+
+// Update changes w and state by the gradient.
+func (o NAG) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
+	if len(state) == 0 {
+		plainStep(s, w, g)
+		return
+	}
+	p := update.NAGMomUpdateParams{LR: s.LR, Momentum: o.Momentum, WD: s.WD, RescaleGrad: s.Rescale, ClipGradient: s.Clip}
+	if s.WD == 0 {
+		start(s, update.NAGMomUpdate, p, w, g, state)
+		return
+	}
+	// MXNet updates the weight in place and then lets the new weight, not the old one, decay into
+	// the momentum. Runs are to continue where MXNet left them, so the momentum is corrected.
+	nd.Scope(func(sc *nd.Scoped) {
+		old := sc.Own(w.Copy())
+		start(s, update.NAGMomUpdate, p, w, g, state)
+		add(sc.Enter(state[0]), scale(sub(old, w), s.LR*s.WD)).CopyInto(state[0])
+	})
+}
+
+// plainStep is a step without momentum.
+func plainStep(s *Step, w, g *nd.Array) {
+	start(s, update.SGDUpdate, update.SGDUpdateParams{LR: s.LR, WD: s.WD,
+		RescaleGrad: s.Rescale, ClipGradient: s.Clip}, w, g, nil)
+}
+
+// Update changes w and state by the gradient.
+func (o Signum) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
+	if len(state) == 0 {
+		startNamed(s, "signsgd_update", s.attrs("lr", s.LR, "wd", s.WD), w, g, nil)
+		return
+	}
+	startNamed(s, "signum_update", s.attrs("lr", s.LR, "wd", s.WD, "momentum", o.Momentum.Or(0.9), "wd_lh", o.WDLH), w, g, state)
+}

@@ -1,0 +1,106 @@
+package optimizer
+
+import (
+	"math"
+	"strconv"
+
+	nd "gomx/ndarray"
+	"gomx/op"
+	"gomx/op/prim"
+)
+
+// start starts an update operator whose first output replaces the weight. Parameters equal to
+// those of the last step are not boxed again.
+func start[P comparable](s *Step, h op.Handle[P], p P, w, g *nd.Array, state []*nd.Array) {
+	if last, ok := s.params.(P); !ok || last != p {
+		s.params = p
+	}
+	s.in = append(append(s.in[:0], w, g), state...)
+	s.out[0] = w
+	if _, err := nd.Invoke(h.Op, s.params, s.in, s.out[:]); err != nil {
+		panic(op.WithOp(err, h.Name, "", ""))
+	}
+}
+
+// zeros returns n arrays of zeros like w.
+func zeros(w *nd.Array, n int) []*nd.Array {
+	list := make([]*nd.Array, n)
+	for i := range list {
+		list[i] = nd.Zeros(w.Shape(), nd.As(w.DType()), nd.On(w.Device()), nd.Using(w.Engine()))
+	}
+	return list
+}
+
+// The functions below are the arithmetic of the optimizers that have no update operator. Results
+// belong to the scope of their operands.
+
+func add(a, b *nd.Array) *nd.Array     { return nd.Apply(prim.ElemwiseAdd, op.NoParams{}, a, b) }
+func sub(a, b *nd.Array) *nd.Array     { return nd.Apply(prim.ElemwiseSub, op.NoParams{}, a, b) }
+func mul(a, b *nd.Array) *nd.Array     { return nd.Apply(prim.ElemwiseMul, op.NoParams{}, a, b) }
+func div(a, b *nd.Array) *nd.Array     { return nd.Apply(prim.ElemwiseDiv, op.NoParams{}, a, b) }
+func maximum(a, b *nd.Array) *nd.Array { return nd.Apply(prim.Maximum, op.NoParams{}, a, b) }
+func sqrt(a *nd.Array) *nd.Array       { return nd.Apply(prim.Sqrt, op.NoParams{}, a) }
+func square(a *nd.Array) *nd.Array     { return nd.Apply(prim.Square, op.NoParams{}, a) }
+func abs(a *nd.Array) *nd.Array        { return nd.Apply(prim.Abs, op.NoParams{}, a) }
+
+func scale(a *nd.Array, v float64) *nd.Array {
+	return nd.Apply(prim.MulScalar, prim.ScalarParams{Scalar: v}, a)
+}
+
+func plus(a *nd.Array, v float64) *nd.Array {
+	return nd.Apply(prim.PlusScalar, prim.ScalarParams{Scalar: v}, a)
+}
+
+// clip limits elements to [-limit, limit]; a negative limit is none.
+func clip(a *nd.Array, limit float64) *nd.Array {
+	if limit < 0 {
+		return a
+	}
+	return nd.Apply(prim.Clip, prim.ClipParams{AMin: -limit, AMax: limit}, a)
+}
+
+// sumSquares returns the sum of squares of a as an array of shape (1,).
+func sumSquares(a *nd.Array) *nd.Array {
+	return nd.Apply(prim.Sum, prim.ReduceParams{}, square(a)).Reshape(1)
+}
+
+// norm returns the root of sumSquares.
+func norm(a *nd.Array) *nd.Array { return sqrt(sumSquares(a)) }
+
+// bias returns 1 - beta^t, the factor by which a running mean of t values is too small.
+func bias(beta float64, t int) float64 { return 1 - math.Pow(beta, float64(t)) }
+
+// attrs returns attributes of an update operator: rescale_grad, clip_gradient, and the given names
+// with their values.
+func (s *Step) attrs(pairs ...any) map[string]string {
+	m := map[string]string{"rescale_grad": text(s.Rescale), "clip_gradient": text(s.Clip)}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		m[pairs[i].(string)] = text(pairs[i+1].(float64))
+	}
+	return m
+}
+
+func text(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
+// startNamed is start for an operator by name and attributes.
+func startNamed(s *Step, name string, attrs map[string]string, w, g *nd.Array, state []*nd.Array) {
+	s.in = append(append(s.in[:0], w, g), state...)
+	s.out[0] = w
+	invokeNamed(name, attrs, s.in, s.out[:])
+}
+
+// invokeNamed applies an operator by name and attributes and returns its first output.
+func invokeNamed(name string, attrs map[string]string, in, out []*nd.Array) *nd.Array {
+	o := op.Lookup(name)
+	if o == nil {
+		panic(&op.Error{Op: name, Msg: "no such operator is linked in"})
+	}
+	p, err := o.ParseParams(attrs)
+	if err == nil {
+		var results []*nd.Array
+		if results, err = nd.Invoke(o, p, in, out); err == nil {
+			return results[0]
+		}
+	}
+	panic(op.WithOp(err, name, "", ""))
+}

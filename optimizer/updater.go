@@ -1,0 +1,236 @@
+package optimizer
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gomx/dtype"
+	nd "gomx/ndarray"
+	"gomx/op"
+)
+
+// Updater runs an optimizer on a set of parameters, which it knows by index. It is used by one
+// goroutine at a time.
+type Updater struct {
+	opt     Optimizer
+	set     Settings
+	names   []string
+	lrMult  map[string]float64
+	wdMult  map[string]float64
+	rescale float64
+	shared  Memory
+	updates int // the most updates that any parameter has had
+	slots   map[int]*slot
+}
+
+// slot is what the updater keeps for one parameter.
+type slot struct {
+	step  Step
+	own   Memory
+	count int
+	state []*nd.Array
+	ready bool // state has been made or set
+}
+
+// NewUpdater returns an updater for parameters with the given names; names may be nil.
+func NewUpdater(o Optimizer, names []string) (*Updater, error) {
+	u := &Updater{opt: o, set: o.Settings(), names: names, slots: map[int]*slot{}}
+	if c, ok := u.set.Schedule.(interface{ check() error }); ok {
+		if err := c.check(); err != nil {
+			return nil, fmt.Errorf("optimizer %s: %w", o.Name(), err)
+		}
+	}
+	if u.set.LR < 0 || u.set.LR != u.set.LR {
+		return nil, fmt.Errorf("optimizer %s: learning rate %v, want a positive number", o.Name(), u.set.LR)
+	}
+	u.rescale = u.set.Rescale
+	if u.rescale == 0 {
+		u.rescale = 1
+	}
+	u.updates = u.set.BeginUpdate
+	u.lrMult = map[string]float64{}
+	u.wdMult = map[string]float64{}
+	for _, n := range names {
+		if !decays(o, n) {
+			u.wdMult[n] = 0
+		}
+	}
+	maps.Copy(u.lrMult, u.set.LRMult)
+	maps.Copy(u.wdMult, u.set.WDMult)
+	return u, nil
+}
+
+// decays reports whether a parameter's name asks for weight decay.
+func decays(o Optimizer, name string) bool {
+	if strings.HasSuffix(name, "_weight") {
+		return true
+	}
+	_, strict := o.(LARS)
+	return !strict && strings.HasSuffix(name, "_gamma")
+}
+
+// SetAttrs takes multipliers from the attributes of a symbol's variables: __lr_mult__ and
+// __wd_mult__. Those of Common win.
+func (u *Updater) SetAttrs(attrs map[string]map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(attrs)) {
+		for key, mults := range map[string]map[string]float64{"__lr_mult__": u.lrMult, "__wd_mult__": u.wdMult} {
+			text, ok := attrs[name][key]
+			if !ok {
+				continue
+			}
+			v, err := strconv.ParseFloat(text, 64)
+			if err != nil {
+				return fmt.Errorf("optimizer: attribute %s of %s: %q is not a number", key, name, text)
+			}
+			mults[name] = v
+		}
+	}
+	maps.Copy(u.lrMult, u.set.LRMult)
+	maps.Copy(u.wdMult, u.set.WDMult)
+	return nil
+}
+
+// SetRescale sets the factor of gradients unless the optimizer says it itself.
+func (u *Updater) SetRescale(factor float64) {
+	if u.set.Rescale == 0 {
+		u.rescale = factor
+	}
+}
+
+// Optimizer returns the optimizer that the updater runs.
+func (u *Updater) Optimizer() Optimizer { return u.opt }
+
+// Updates returns the largest number of updates that a parameter has had: what schedules count.
+func (u *Updater) Updates() int { return u.updates }
+
+// SetUpdates makes every parameter count as updated n times, to continue a run.
+func (u *Updater) SetUpdates(n int) {
+	u.updates, u.set.BeginUpdate = n, n
+	for _, s := range u.slots {
+		s.count = n
+	}
+}
+
+// LR returns the learning rate before multipliers.
+func (u *Updater) LR() float64 {
+	switch {
+	case u.set.Schedule != nil:
+		return u.set.Schedule.Rate(u.set.LR, u.updates)
+	case u.set.LR != 0:
+		return u.set.LR
+	}
+	return defaultLR
+}
+
+// State returns the arrays kept for parameter i, nil before its first update. Under
+// MultiPrecision they include the float32 copy of the weight, where MXNet has it.
+func (u *Updater) State(i int) []*nd.Array {
+	if s := u.slots[i]; s != nil {
+		return s.state
+	}
+	return nil
+}
+
+// NewState makes the arrays that the optimizer keeps for a weight before its first update.
+func (u *Updater) NewState(weight *nd.Array) []*nd.Array {
+	return u.newState(weight, u.mixed(weight))
+}
+
+// mixed reports whether a weight is updated through a float32 copy.
+func (u *Updater) mixed(weight *nd.Array) bool {
+	return u.set.MultiPrecision && weight.DType() == dtype.Float16
+}
+
+// SetState gives the updater the arrays to keep for parameter i, as State returned them.
+func (u *Updater) SetState(i int, state []*nd.Array) {
+	s := u.slot(i)
+	s.state, s.ready = state, true
+}
+
+func (u *Updater) slot(i int) *slot {
+	s := u.slots[i]
+	if s == nil {
+		s = &slot{count: u.set.BeginUpdate}
+		s.step.Index, s.step.Own, s.step.Shared = i, &s.own, &u.shared
+		if i < len(u.names) {
+			s.step.Name = u.names[i]
+		}
+		u.slots[i] = s
+	}
+	return s
+}
+
+// Update starts the update of parameter i by its gradient. It returns misuse at once; failures
+// of the computation appear when somebody waits for the weight.
+func (u *Updater) Update(i int, weight, grad *nd.Array) (err error) {
+	s := u.slot(i)
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("optimizer %s: parameter %d %s: %w", u.opt.Name(), i, s.step.Name, err)
+		}
+	}()
+	defer op.Recover(&err)
+	mixed := u.mixed(weight)
+	if !s.ready {
+		s.state, s.ready = u.newState(weight, mixed), true
+	}
+	s.count++
+	u.updates = max(u.updates, s.count)
+	u.fill(s)
+	if mixed {
+		u.updateMixed(s, weight, grad)
+		return nil
+	}
+	u.opt.Update(&s.step, weight, grad, s.state)
+	return nil
+}
+
+// fill works out the numbers of the next update.
+func (u *Updater) fill(s *slot) {
+	st := &s.step
+	st.Count, st.Rescale, st.Clip = s.count, u.rescale, -1
+	if u.set.Clip > 0 {
+		st.Clip = u.set.Clip
+	}
+	st.LR, st.WD = u.LR(), u.set.WD
+	if m, ok := u.lrMult[st.Name]; ok {
+		st.LR *= m
+	}
+	if m, ok := u.wdMult[st.Name]; ok {
+		st.WD *= m
+	}
+}
+
+// masterLast is the ability of an optimizer to have the float32 copy after its own state, as
+// MXNet's SGD family has it.
+type masterLast interface{ masterLast() }
+
+func (u *Updater) newState(weight *nd.Array, mixed bool) []*nd.Array {
+	if !mixed {
+		return u.opt.State(weight)
+	}
+	master := weight.AsType(dtype.Float32)
+	own := u.opt.State(master)
+	if _, last := u.opt.(masterLast); last {
+		return append(own, master)
+	}
+	return append([]*nd.Array{master}, own...)
+}
+
+// updateMixed updates the float32 copy of a float16 weight, then the weight from it.
+func (u *Updater) updateMixed(s *slot, weight, grad *nd.Array) {
+	master, own := s.state[0], s.state[1:]
+	if _, last := u.opt.(masterLast); last {
+		n := len(s.state) - 1
+		master, own = s.state[n], s.state[:n]
+	}
+	g := grad.AsType(dtype.Float32)
+	defer g.Close()
+	u.opt.Update(&s.step, master, g, own)
+	w := master.AsType(weight.DType())
+	defer w.Close()
+	w.CopyInto(weight)
+}
