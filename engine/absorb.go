@@ -1,11 +1,11 @@
 package engine
 
 // look notes how much has been pushed. Whoever goes to sleep afterwards, having found nothing to do, looks once more whether that has changed. sched.mu is held.
-func (e *Engine) look() { e.sched.seen = e.inbox.sent.Load() }
+func (e *Engine) look() { e.inbox.known = e.inbox.sent.Load() }
 
 // absorb hands what was pushed to the core. sched.mu is held.
 func (e *Engine) absorb() {
-	for e.look(); e.inbox.taken != e.sched.seen; {
+	for e.look(); e.inbox.taken != e.inbox.known; {
 		e.sched.core.submit(e.inbox.take())
 	}
 }
@@ -20,7 +20,7 @@ const (
 // absorbSome is absorb for the workers of the processor. sched.mu is held.
 func (e *Engine) absorbSome() {
 	c := &e.sched.core
-	for e.look(); e.inbox.taken != e.sched.seen; {
+	for e.look(); e.inbox.taken != e.inbox.known; {
 		ready := e.narrow.n + c.ready.n
 		if e.narrow.heavy == 0 && (ready >= enough || ready >= e.cfg.Workers && c.live >= window) {
 			return

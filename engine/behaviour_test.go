@@ -105,9 +105,10 @@ func TestGoexit(t *testing.T) {
 			v, w := e.NewVar("v"), e.NewVar("w")
 			task.Name, task.Fn, task.Uses = "exits", exit, []engine.Use{{Var: v, Access: engine.Update}}
 			done := make(chan struct{})
-			go func() { // an inline body ends the goroutine that pushes
+			go func() { // a cheap body may end the goroutine that pushes it or waits for it
 				defer close(done)
 				e.Push(&task)
+				e.WaitRead(bg, v)
 			}()
 			<-done
 			if err := e.WaitRead(bg, v); !errors.Is(err, engine.ErrGoexit) {
@@ -206,12 +207,14 @@ func TestMisuse(t *testing.T) {
 	e.DeleteVar(dead, nil)
 	op := e.NewOp(engine.Task{Name: "op", Fn: empty})
 	e.DeleteOp(op)
+	other := open(t, engine.Config{Naive: true}).NewVar("foreign")
 	for want, f := range map[string]func(){
-		`"a" must have exactly one`: func() { e.Push(&engine.Task{Name: "a"}) },
-		`"b" uses variable "dead"`:  func() { e.Push(&engine.Task{Name: "b", Fn: empty, Uses: []engine.Use{{Var: dead}}}) },
-		`"c" uses a nil variable`:   func() { e.Push(&engine.Task{Name: "c", Fn: empty, Uses: make([]engine.Use, 1)}) },
-		`"d" has priority 9`:        func() { e.Push(&engine.Task{Name: "d", Fn: empty, Priority: 9}) },
-		`operation "op" is deleted`: func() { e.PushOp(op, nil) },
+		`"f" uses variable "foreign"`: func() { e.Push(&engine.Task{Name: "f", Fn: empty, Uses: []engine.Use{{Var: other}}}) },
+		`"a" must have exactly one`:   func() { e.Push(&engine.Task{Name: "a"}) },
+		`"b" uses variable "dead"`:    func() { e.Push(&engine.Task{Name: "b", Fn: empty, Uses: []engine.Use{{Var: dead}}}) },
+		`"c" uses a nil variable`:     func() { e.Push(&engine.Task{Name: "c", Fn: empty, Uses: make([]engine.Use, 1)}) },
+		`"d" has priority 9`:          func() { e.Push(&engine.Task{Name: "d", Fn: empty, Priority: 9}) },
+		`operation "op" is deleted`:   func() { e.PushOp(op, nil) },
 		`"e" is wide on gpu(0)`: func() {
 			e.Push(&engine.Task{Name: "e", Fn: empty, Wide: true, Lane: engine.Lane{Device: device.CUDA(0)}})
 		},

@@ -10,36 +10,30 @@ func (e *Engine) body(o *oper) (err error) {
 			}
 		}
 	}()
-	p := e.profile.Load()
-	var begun int64
-	if p != nil {
-		begun = p.now()
-	}
-	if o.spec.async != nil {
-		e.async(o, p, begun)
-	} else {
+	switch p := e.profile.Load(); {
+	case o.spec.async != nil:
+		e.async(o, p)
+	case p != nil:
+		err = p.measure(o)
+	default:
 		err = o.spec.fn(&o.run)
-		if p != nil {
-			p.op(o.spec, o.run.Worker, begun)
-		}
 	}
 	returned = true
 	return err
 }
 
 // async runs the body of an asynchronous operation.
-func (e *Engine) async(o *oper, p *Profile, begun int64) {
-	gen, s, track := o.gen, o.spec, o.run.Worker
-	if s == &o.own && p != nil {
-		own := *s
-		s = &own // the record may be used again when done is called
-	}
-	o.spec.async(&o.run, func(err error) {
-		if p != nil {
-			p.op(s, track, begun)
+func (e *Engine) async(o *oper, p *Profile) {
+	gen := o.gen
+	done := func(err error) { e.asyncDone(o, gen, err) }
+	if p != nil {
+		v := p.begin(o)
+		done = func(err error) {
+			p.end(v)
+			e.asyncDone(o, gen, err)
 		}
-		e.asyncDone(o, gen, err)
-	})
+	}
+	o.spec.async(&o.run, done)
 }
 
 // bodyReturned completes a synchronous operation, and an asynchronous one whose body failed; other asynchronous ones are left to their done. sched.mu is held.
@@ -104,7 +98,6 @@ func (e *Engine) issued(o *oper, event Event) {
 type outbox struct {
 	woken *waiter
 	freed *oper // records, linked
-	last  *oper
 	wake  *worker
 	open  bool   // the workers of the processor may start again what pushes bring
 	seen  uint64 // what had been sent to the inbox at the last look
@@ -150,14 +143,12 @@ func (e *Engine) collect(out *outbox) {
 	for c.woken != nil {
 		w := c.woken
 		c.woken = w.next
-		delete(e.sched.parked, w)
 		w.next, out.woken = out.woken, w
 	}
 	if c.live == 0 && e.sched.idlers != nil && e.inbox.empty() {
 		for e.sched.idlers != nil {
 			w := e.sched.idlers
 			e.sched.idlers = w.next
-			delete(e.sched.parked, w)
 			w.next, out.woken = out.woken, w
 		}
 	}
@@ -181,9 +172,6 @@ func (e *Engine) free(out *outbox) {
 		}
 		o.next = out.freed
 		out.freed = o
-		if out.last == nil {
-			out.last = o
-		}
 	}
 	e.retired.Add(n)
 }
@@ -205,7 +193,7 @@ func (e *Engine) rouseOthers(out *outbox, soon bool) {
 	}
 	if shut := first || w.cores > 0 && e.sched.free == 0; shut != n.shut.Load() {
 		n.shut.Store(shut)
-		out.open, out.seen = !shut, e.sched.seen
+		out.open, out.seen = !shut, e.inbox.known
 	}
 	if shut := w.n > 0; shut != w.shut.Load() {
 		w.shut.Store(shut)
@@ -232,18 +220,7 @@ func (e *Engine) deliver(out *outbox) {
 	if out.freed == nil {
 		return
 	}
-	for o := out.freed; o != nil; o = o.next {
-		next := o.next
-		o.reset()
-		o.next = next
-	}
-	for {
-		top := e.returned.Load()
-		out.last.next = top
-		if e.returned.CompareAndSwap(top, out.freed) {
-			break
-		}
-	}
+	e.returned.put(out.freed)
 	if e.throttle.waiting.Load() > 0 {
 		e.throttle.release(e)
 	}

@@ -12,7 +12,7 @@ const maxDump = 200
 // Dump writes who waits for whom: the operations that run, what waits for them, and who waits for a variable, with names and call sites.
 func (e *Engine) Dump(w io.Writer) error {
 	s := e.Stats()
-	d := dumper{seen: map[*oper]bool{}}
+	d := dumper{seen: map[*oper]bool{}, told: map[*waiter]bool{}}
 	d.printf("engine: %d operations pending, %d ready, %d of %d cores busy, %d goroutines held back\n", s.Pending, s.Ready, s.BusyCores, e.cfg.Workers, s.HeldBack)
 	e.sched.mu.Lock()
 	e.absorb()
@@ -24,8 +24,8 @@ func (e *Engine) Dump(w io.Writer) error {
 	for o := range e.sched.flying {
 		d.running(o, "asynchronous")
 	}
-	for r := range e.sched.parked {
-		d.waiter(r)
+	for w := e.sched.idlers; w != nil; w = w.next {
+		d.printf("waiting: somebody for everything pending\n")
 	}
 	var out outbox
 	e.leave(&out)
@@ -37,6 +37,7 @@ func (e *Engine) Dump(w io.Writer) error {
 type dumper struct {
 	b    strings.Builder
 	seen map[*oper]bool
+	told map[*waiter]bool
 }
 
 func (d *dumper) printf(format string, args ...any) { fmt.Fprintf(&d.b, format, args...) }
@@ -62,6 +63,10 @@ func (d *dumper) running(o *oper, by string) {
 // followers describes what waits for the accesses of o.
 func (d *dumper) followers(o *oper, indent string) {
 	for _, a := range o.acc() {
+		for w := a.v.waiters; w != nil && !d.told[w]; w = w.next {
+			d.told[w] = true
+			d.printf("%sfor variable %q waits: somebody, who wants %d more writes\n", indent, a.v.name, w.writes-a.v.q.writes)
+		}
 		for b := a.v.q.head; b != nil; b = b.next {
 			if b.op == o || d.seen[b.op] {
 				continue
@@ -75,19 +80,4 @@ func (d *dumper) followers(o *oper, indent string) {
 			d.followers(b.op, indent+"  ")
 		}
 	}
-}
-
-// waiter describes somebody who waits for a variable, and the write that it waits for first.
-func (d *dumper) waiter(w *waiter) {
-	if w.v == nil {
-		d.printf("waiting: somebody for everything pending\n")
-		return
-	}
-	d.printf("waiting: somebody for variable %q, of which %d writes are complete and %d wanted", w.v.name, w.v.q.writes, w.writes)
-	if a := w.v.q.writer; a != nil {
-		d.printf("; the next is %s", name(a.op))
-	} else if a := w.v.q.head; a != nil {
-		d.printf("; the next use is %s, while %d others read", name(a.op), w.v.q.readers)
-	}
-	d.printf("\n")
 }

@@ -13,14 +13,15 @@ var ErrClosed = errors.New("engine: closed")
 
 // Engine runs operations in an order that respects what they read and write. All methods may be called by any number of goroutines at once.
 //
-// Lock order: sched.mu before idle.mu of a crew; push.mu is never held together with another one. No lock is held while a program's function runs.
+// Locks: those who push hold push.mu, those who schedule sched.mu, nobody both. Under either, the small locks of crews, throttle and recycler may be taken, which guard one list each.
+// No lock is held while a function of the program runs.
 type Engine struct {
 	cfg Config
 
 	// push is what those who push share.
 	push struct {
 		mu        sync.Mutex
-		free      *oper          // records for reuse
+		free      []*oper        // records for reuse
 		submitted uint64         // operations that went to the scheduler
 		stamp     uint64         // counts calls that merge uses
 		live      *oper          // operations that run inline now and that the scheduler does not know
@@ -31,9 +32,9 @@ type Engine struct {
 	}
 	inbox inbox // submitted and not seen by the scheduler
 
-	returned atomic.Pointer[oper] // records to be reused
-	retired  atomic.Uint64        // operations among submitted that are complete
-	bytes    atomic.Int64         // held by pending operations
+	returned recycler
+	retired  atomic.Uint64 // operations among submitted that are complete
+	bytes    atomic.Int64  // held by pending operations
 	throttle throttle
 
 	// sched is the scheduling core and what is guarded with it.
@@ -42,10 +43,9 @@ type Engine struct {
 		core    core
 		free    int     // cores that nobody computes on
 		idlers  *waiter // who waits until nothing is pending
+		waiters *waiter // unused ones
 		closing bool
-		flying  map[*oper]struct{}   // asynchronous operations that run
-		parked  map[*waiter]struct{} // who waits
-		seen    uint64               // inbox.sent at the last look
+		flying  map[*oper]struct{} // asynchronous operations that run
 	}
 	narrow, wide *crew
 	callers      *crew                   // of operations that their pushers run; no workers
@@ -68,7 +68,7 @@ func New(cfg Config) (*Engine, error) {
 	e.inbox.init()
 	e.sched.free = cfg.Workers
 	e.push.lanes = map[Lane]*crew{}
-	e.sched.flying, e.sched.parked = map[*oper]struct{}{}, map[*waiter]struct{}{}
+	e.sched.flying = map[*oper]struct{}{}
 	e.callers, e.narrow, e.wide = e.enlist(&crew{}), e.enlist(&crew{}), e.enlist(&crew{})
 	if !cfg.Naive {
 		for i := range cfg.Workers {
@@ -86,7 +86,7 @@ func New(cfg Config) (*Engine, error) {
 func (e *Engine) Workers() int { return e.cfg.Workers }
 
 // NewVar returns a new variable. The name is shown in errors and dumps and may be empty.
-func (e *Engine) NewVar(name string) *Var { return &Var{name: name} }
+func (e *Engine) NewVar(name string) *Var { return &Var{name: name, eng: e} }
 
 // Push makes the operation pending that t describes; it runs once everything it depends on is complete, possibly at once on this goroutine if it is cheap.
 // t is copied. Push waits while too much is pending, unless t deletes or the caller is the body of an operation; goroutines that a body started use Run.Push.
@@ -139,30 +139,7 @@ func (e *Engine) take(bytes int64, exempt bool) *oper {
 		exempt = e.throttle.wait(e, need, bytes)
 		e.push.mu.Lock()
 	}
-	o := e.push.free
-	if o == nil {
-		o = e.refill()
-	}
-	e.push.free = o.next
-	return o
-}
-
-const slab = 32
-
-// refill returns a chain of unused records: those that came back, or new ones.
-func (e *Engine) refill() *oper {
-	if o := e.returned.Swap(nil); o != nil {
-		return o
-	}
-	records := make([]oper, slab)
-	for i := range records {
-		o := &records[i]
-		o.eng, o.run.op = e, o
-		if i > 0 {
-			records[i-1].next = o
-		}
-	}
-	return &records[0]
+	return e.record()
 }
 
 // fill sets the accesses of o to uses, merging duplicates. push.mu is held.
@@ -172,7 +149,7 @@ func (e *Engine) fill(o *oper, uses []Use) {
 	n := 0
 	for i := range uses {
 		v := uses[i].Var
-		if v == nil || v.deleted {
+		if v == nil || v.deleted || v.eng != e {
 			e.misuse(o, v)
 		}
 		if v.stamp == e.push.stamp {
@@ -198,7 +175,11 @@ func (e *Engine) misuse(o *oper, v *Var) {
 	if v == nil {
 		panic("engine: task \"" + o.spec.name + "\" uses a nil variable")
 	}
-	panic("engine: task \"" + o.spec.name + "\" uses variable \"" + v.name + "\", which is deleted")
+	what := "which is deleted"
+	if v.eng != e {
+		what = "which belongs to another engine"
+	}
+	panic("engine: task \"" + o.spec.name + "\" uses variable \"" + v.name + "\", " + what)
 }
 
 // dispatch runs o inline if it may, otherwise submits it. push.mu is held and released.

@@ -20,6 +20,7 @@ type inbox struct {
 	head  *segment
 	at    int
 	taken uint64
+	known uint64 // sent at the last look
 }
 
 type segment struct {

@@ -33,9 +33,20 @@ func (e *Engine) inline(o *oper) {
 	e.push.inline++
 	e.push.mu.Unlock()
 
-	err := ErrGoexit // unless the body returns
-	defer func() { e.inlineDone(o, err) }()
-	err = e.body(o)
+	returned := false
+	var err error
+	defer func() {
+		if !returned {
+			err = recovered(recover())
+		}
+		e.inlineDone(o, err)
+	}()
+	if p := e.profile.Load(); p != nil {
+		err = p.measure(o)
+	} else {
+		err = o.spec.fn(&o.run)
+	}
+	returned = true
 }
 
 // inlineDone completes o, through the scheduler if it has been told of o or must be told that it failed.
@@ -59,8 +70,7 @@ func (e *Engine) inlineDone(o *oper, err error) {
 		}
 	}
 	o.reset()
-	o.next = e.push.free
-	e.push.free = o
+	e.push.free = append(e.push.free, o)
 	e.push.mu.Unlock()
 }
 

@@ -74,7 +74,7 @@ func (w *worker) advance() bool {
 			c.watch.Add(-1)
 		}
 		e.rouseOthers(&out, w.n > 0 && !w.away)
-		w.seen = e.sched.seen
+		w.seen = e.inbox.known
 		closing := e.sched.closing && w.n == 0
 		spin := w.n == 0 && !closing && w.maySpin()
 		if w.n == 0 && !closing && !spin {

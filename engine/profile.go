@@ -57,15 +57,28 @@ func (p *Profile) add(v event) {
 	p.mu.Unlock()
 }
 
-// op records that o, which was begun at the given time, is complete.
-func (p *Profile) op(s *spec, track int, begun int64) {
-	p.add(event{name: s.name, lane: s.laneOf(), track: track, at: begun, dur: p.now() - begun})
+// begin returns the entry of an operation that starts now.
+func (p *Profile) begin(o *oper) event {
+	return event{name: o.spec.name, lane: o.spec.laneOf(), track: o.run.Worker, at: p.now()}
+}
+
+// end records an entry that began earlier.
+func (p *Profile) end(v event) {
+	v.dur = p.now() - v.at
+	p.add(v)
+}
+
+// measure runs the body of a synchronous operation.
+func (p *Profile) measure(o *oper) error {
+	v := p.begin(o)
+	defer func() { p.end(v) }()
+	return o.spec.fn(&o.run)
 }
 
 // Scope records what the program itself does until the returned function is called.
 func (p *Profile) Scope(name string) (end func()) {
-	at := p.now()
-	return func() { p.add(event{name: name, kind: scopeEvent, track: -2, at: at, dur: p.now() - at}) }
+	v := event{name: name, kind: scopeEvent, at: p.now()}
+	return func() { p.end(v) }
 }
 
 // Counter records the value of something at this moment, for instance of memory in use.

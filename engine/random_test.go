@@ -39,8 +39,7 @@ type step struct {
 	uses   []engine.Use
 	cells  []*cell
 	modes  []engine.Access
-	outs   []uint64 // scratch of one run
-	fail   int      // 0 succeeds, 1 returns an error, 2 panics, each after writing
+	fail   int // 0 succeeds, 1 returns an error, 2 panics, each after writing
 	async  bool
 	child  *cell // read by this operation and updated by another that the body pushes
 	over   bool  // the body has come to its end

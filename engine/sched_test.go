@@ -10,7 +10,7 @@ import (
 	"gomx/device"
 )
 
-var adversaries = flag.Int("adversaries", 3000, "random schedules of the core")
+var adversaries = flag.Int("adversaries", 1000, "random schedules of the core")
 
 // fakeCell is a piece of memory that operations of the adversary use; it notices overlaps.
 type fakeCell struct {
@@ -31,6 +31,7 @@ type fakeOp struct {
 	ended   bool // also the event that marks the end of a queued operation
 	issued  bool
 	retired bool
+	cause   string // what a serial run says about its inputs
 }
 
 // adversary drives a core through a random legal order of events.
@@ -114,6 +115,7 @@ func (a *adversary) serial(f *fakeOp) {
 			}
 		}
 	}
+	f.cause = cause
 	for _, u := range f.o.acc() {
 		m := &a.oracle[a.index(u.v)]
 		if u.mode == Read {
@@ -145,6 +147,9 @@ func (a *adversary) index(v *Var) int {
 // start begins the work of f, on the host or on its device.
 func (a *adversary) start(f *fakeOp) {
 	f.started = true
+	if f.cause != "" && f.lane == 0 && !f.o.spec.is(noSkip) {
+		a.t.Fatalf("%s runs although its inputs are poisoned by %s", f.o.spec.name, f.cause)
+	}
 	for _, u := range f.o.acc() {
 		c := a.cell(u.v)
 		if c.writing || u.mode != Read && c.readers > 0 {
@@ -324,11 +329,21 @@ func (a *adversary) collect() {
 		}
 		delete(a.waiting, w)
 	}
+	for _, c := range a.cells {
+		if q := &c.v.q; q.head != nil && q.writer == nil && (q.readers == 0 || q.head.mode == Read) {
+			a.t.Fatalf("%s of %s waits for nothing", q.head.op.spec.name, c.v.name)
+		}
+	}
 }
 
 func (a *adversary) check() {
 	if a.c.live != 0 || len(a.waiting) != 0 {
 		a.t.Fatalf("at the end %d operations are live and %d waiters asleep", a.c.live, len(a.waiting))
+	}
+	for _, f := range a.ops {
+		if !f.retired || !f.started && (f.cause == "" || f.o.spec.is(noSkip)) {
+			a.t.Fatalf("%s is retired %v and ran %v", f.o.spec.name, f.retired, f.started)
+		}
 	}
 	poisoned := 0
 	for i, c := range a.cells {

@@ -123,7 +123,8 @@ type Task struct {
 	Wide bool
 	// Threads is the number of cores that a Wide operation takes; zero means all.
 	Threads int
-	// Cheap marks a body of at most about a microsecond. It may run inline on the pushing goroutine when nothing pending uses its variables, and be completed together with others.
+	// Cheap marks a body of at most about a microsecond. It may run on the goroutine that pushes it, when nothing pending uses its variables, or on one that waits for what it writes,
+	// and is completed together with others.
 	Cheap bool
 	// Queued marks an Async body that only puts work on the queue of its lane's device. It may start as soon as the operations it depends on have been put on their queues;
 	// it must make its queue wait for the events of Run.Waits and call Run.Issue once its own work is queued.

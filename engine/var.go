@@ -11,14 +11,15 @@ import "sync/atomic"
 //  2. running is set only while they are equal;
 //  3. writes complete in the order of their pushes.
 type Var struct {
-	// Guarded by Engine.push.mu.
+	// Guarded by Engine.push.mu; eng never changes.
 	sent       uint64 // uses that went to the scheduler
 	sentWrites uint64 // writes among them
 	running    *oper  // the operation that uses the variable inline on its pusher's goroutine, unknown to the scheduler
 	stamp      uint64 // the last push that used the variable, and which of its uses it was: finds duplicates
 	slot       int32
 	deleted    bool
-	_          [24]byte // what pushers write and what workers write is kept on different cache lines
+	eng        *Engine
+	_          [16]byte // what pushers write and what workers write is kept on different cache lines
 
 	// poison and the following are written by whoever completes an operation and read by anyone.
 	poison atomic.Pointer[poison]

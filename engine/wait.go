@@ -3,15 +3,13 @@ package engine
 import (
 	"context"
 	"fmt"
-	"sync"
 )
-
-var waiters = sync.Pool{New: func() any { return &waiter{ch: make(chan struct{}, 1)} }}
 
 // WaitRead waits until the writes of v that are pending now are complete, so that v may be read, and returns the error that poisons v, an *OpError.
 // Pending reads do not matter. It must not be called by the body of an operation.
 // When ctx ends first its error is returned; nil stands for context.Background().
 func (e *Engine) WaitRead(ctx context.Context, v *Var) error {
+	e.owns(v)
 	e.push.mu.Lock()
 	if v.quiet() {
 		e.push.mu.Unlock()
@@ -31,6 +29,7 @@ func (e *Engine) WaitRead(ctx context.Context, v *Var) error {
 // WaitWrite waits until all reads and writes of v that are pending now are complete, so that v may be written, and returns the error that poisons v, an *OpError.
 // It must not be called by the body of an operation.
 func (e *Engine) WaitWrite(ctx context.Context, v *Var) error {
+	e.owns(v)
 	e.push.mu.Lock()
 	quiet := v.quiet()
 	e.push.mu.Unlock()
@@ -57,14 +56,13 @@ func (e *Engine) WaitAll(ctx context.Context) error {
 	e.sched.mu.Lock()
 	e.absorb()
 	if e.sched.core.live > 0 {
-		w = waiters.Get().(*waiter)
+		w = e.newWaiter()
 		w.v = nil
-		e.sched.parked[w] = struct{}{}
 		w.next, e.sched.idlers = e.sched.idlers, w
 	}
 	e.leave(&out)
 	if w != nil {
-		if err := e.park(ctx, w, &e.sched.idlers, "everything pending"); err != nil {
+		if err := e.park(ctx, w, &e.sched.idlers); err != nil {
 			return err
 		}
 	}
@@ -78,54 +76,85 @@ func (e *Engine) WaitAll(ctx context.Context) error {
 	return nil
 }
 
+// owns panics when v is another engine's.
+func (e *Engine) owns(v *Var) {
+	if v.eng != e {
+		panic("engine: variable \"" + v.name + "\" belongs to another engine")
+	}
+}
+
 // await waits until the number of completed writes of v is at least target.
 func (e *Engine) await(ctx context.Context, v *Var, target uint64) error {
-	var out outbox
-	var w *waiter
-	e.sched.mu.Lock()
-	e.absorb()
-	if v.q.writes < target {
-		w = waiters.Get().(*waiter)
-		w.v, w.writes = v, target
-		e.sched.parked[w] = struct{}{}
-		w.next, v.waiters = v.waiters, w
+	for {
+		var out outbox
+		var w *waiter
+		var o *oper
+		e.sched.mu.Lock()
+		e.absorb()
+		e.collect(&out)
+		if v.q.writes < target {
+			if o = e.helpable(v); o == nil {
+				w = e.newWaiter()
+				w.v, w.writes = v, target
+				w.next, v.waiters = v.waiters, w
+			}
+		}
+		e.leave(&out)
+		switch {
+		case o != nil:
+			e.help(o)
+		case w != nil:
+			return e.park(ctx, w, &v.waiters)
+		default:
+			return nil
+		}
 	}
-	e.leave(&out)
-	if w == nil {
-		return nil
-	}
-	return e.park(ctx, w, &v.waiters, "variable \""+v.name+"\"")
 }
 
 // park blocks until w is signaled, or takes w out of the list that it is in when ctx ends.
-func (e *Engine) park(ctx context.Context, w *waiter, list **waiter, what string) error {
+func (e *Engine) park(ctx context.Context, w *waiter, list **waiter) error {
 	var done <-chan struct{}
 	if ctx != nil {
 		done = ctx.Done()
 	}
 	select {
 	case <-w.ch:
-		w.v = nil
-		waiters.Put(w)
+		e.sched.mu.Lock()
+		e.putWaiter(w)
+		e.sched.mu.Unlock()
 		return nil
 	case <-done:
 	}
 	e.sched.mu.Lock()
-	delete(e.sched.parked, w)
-	found := false
+	what := "everything pending"
+	if w.v != nil {
+		what = fmt.Sprintf("variable %q", w.v.name)
+	}
 	for p := list; *p != nil; p = &(*p).next {
 		if *p == w {
-			*p, found = w.next, true
+			*p = w.next
+			e.putWaiter(w) // nobody knows it any more: its channel is and stays empty
 			break
 		}
 	}
 	e.sched.mu.Unlock()
-	if !found {
-		<-w.ch // signaled at the same time
-	}
-	w.next, w.v = nil, nil
-	waiters.Put(w)
 	return fmt.Errorf("engine: waiting for %s: %w", what, context.Cause(ctx))
+}
+
+// newWaiter returns an unused waiter. sched.mu is held.
+func (e *Engine) newWaiter() *waiter {
+	w := e.sched.waiters
+	if w == nil {
+		return &waiter{ch: make(chan struct{}, 1)}
+	}
+	e.sched.waiters, w.next = w.next, nil
+	return w
+}
+
+// putWaiter keeps w for reuse. sched.mu is held.
+func (e *Engine) putWaiter(w *waiter) {
+	w.v = nil
+	w.next, e.sched.waiters = e.sched.waiters, w
 }
 
 // ClearError declares that the value of v is to be used although a write of it was skipped: v holds the value that it had before.

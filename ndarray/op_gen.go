@@ -9,6 +9,8 @@ import (
 	"gomx/op/nn"
 	"gomx/op/prim"
 	"gomx/op/random"
+	"gomx/op/rnn"
+	"gomx/op/tensor"
 	"gomx/op/update"
 )
 
@@ -20,8 +22,14 @@ type (
 	AdagradUpdateParams = update.AdagradUpdateParams
 	// AdamUpdateParams holds the parameters of AdamUpdate.
 	AdamUpdateParams = update.AdamUpdateParams
+	// AdamWUpdateParams holds the parameters of AdamWUpdate and MPAdamWUpdate.
+	AdamWUpdateParams = update.AdamWUpdateParams
 	// AddNParams holds the parameters of AddN.
 	AddNParams = prim.AddNParams
+	// AllFiniteParams holds the parameters of AllFinite.
+	AllFiniteParams = update.AllFiniteParams
+	// AmpMultiCastParams holds the parameters of AmpMultiCast.
+	AmpMultiCastParams = prim.AmpMultiCastParams
 	// ArangeLikeParams holds the parameters of ArangeLike.
 	ArangeLikeParams = prim.ArangeLikeParams
 	// ArangeParams holds the parameters of Arange.
@@ -48,8 +56,12 @@ type (
 	ConcatParams = prim.ConcatParams
 	// ConvolutionParams holds the parameters of Convolution.
 	ConvolutionParams = nn.ConvolutionParams
+	// CumSumParams holds the parameters of CumSum.
+	CumSumParams = tensor.CumSumParams
 	// DeconvolutionParams holds the parameters of Deconvolution.
 	DeconvolutionParams = nn.DeconvolutionParams
+	// DiagParams holds the parameters of Diag.
+	DiagParams = tensor.DiagParams
 	// DispersedLikeParams holds the parameters of RandomGeneralizedNegativeBinomialLike.
 	DispersedLikeParams = random.DispersedLikeParams
 	// DispersedParams holds the parameters of RandomGeneralizedNegativeBinomial.
@@ -76,12 +88,22 @@ type (
 	GammaLikeParams = random.GammaLikeParams
 	// GammaParams holds the parameters of RandomGamma.
 	GammaParams = random.GammaParams
+	// GroupAdagradUpdateParams holds the parameters of GroupAdagradUpdate.
+	GroupAdagradUpdateParams = update.GroupAdagradUpdateParams
 	// GroupNormParams holds the parameters of GroupNorm.
 	GroupNormParams = nn.GroupNormParams
+	// HardSigmoidParams holds the parameters of HardSigmoid.
+	HardSigmoidParams = tensor.HardSigmoidParams
+	// HistogramParams holds the parameters of Histogram.
+	HistogramParams = tensor.HistogramParams
+	// IndexArrayParams holds the parameters of IndexArray.
+	IndexArrayParams = index.IndexArrayParams
 	// InitParams holds the parameters of Ones and Zeros.
 	InitParams = prim.InitParams
 	// InstanceNormParams holds the parameters of InstanceNorm.
 	InstanceNormParams = nn.InstanceNormParams
+	// KhatriRaoParams holds the parameters of KhatriRao.
+	KhatriRaoParams = tensor.KhatriRaoParams
 	// L2NormalizationParams holds the parameters of L2Normalization.
 	L2NormalizationParams = nn.L2NormalizationParams
 	// LRNParams holds the parameters of LRN.
@@ -98,6 +120,22 @@ type (
 	LinspaceParams = prim.LinspaceParams
 	// MakeLossParams holds the parameters of MakeLoss.
 	MakeLossParams = loss.MakeLossParams
+	// MomentsParams holds the parameters of Moments.
+	MomentsParams = prim.MomentsParams
+	// MultiAdamWUpdateParams holds the parameters of MultiAdamWUpdate and MultiMPAdamWUpdate.
+	MultiAdamWUpdateParams = update.MultiAdamWUpdateParams
+	// MultiAllFiniteParams holds the parameters of MultiAllFinite.
+	MultiAllFiniteParams = update.MultiAllFiniteParams
+	// MultiLambUpdateParams holds the parameters of MultiLambUpdate and MultiMPLambUpdate.
+	MultiLambUpdateParams = update.MultiLambUpdateParams
+	// MultiLarsParams holds the parameters of MultiLars.
+	MultiLarsParams = update.MultiLarsParams
+	// MultiSGDMomUpdateParams holds the parameters of MultiMPSGDMomUpdate and MultiSGDMomUpdate.
+	MultiSGDMomUpdateParams = update.MultiSGDMomUpdateParams
+	// MultiSGDUpdateParams holds the parameters of MultiMPSGDUpdate and MultiSGDUpdate.
+	MultiSGDUpdateParams = update.MultiSGDUpdateParams
+	// MultiSumSqParams holds the parameters of MultiSumSq.
+	MultiSumSqParams = update.MultiSumSqParams
 	// MultinomialParams holds the parameters of SampleMultinomial.
 	MultinomialParams = random.MultinomialParams
 	// NAGMomUpdateParams holds the parameters of MPNAGMomUpdate and NAGMomUpdate.
@@ -106,12 +144,16 @@ type (
 	NegativeBinomialLikeParams = random.NegativeBinomialLikeParams
 	// NegativeBinomialParams holds the parameters of RandomNegativeBinomial.
 	NegativeBinomialParams = random.NegativeBinomialParams
+	// NormParams holds the parameters of Norm.
+	NormParams = prim.NormParams
 	// NormalLikeParams holds the parameters of RandomNormalLike.
 	NormalLikeParams = random.NormalLikeParams
 	// NormalParams holds the parameters of RandomNormal.
 	NormalParams = random.NormalParams
 	// OneHotParams holds the parameters of OneHot.
 	OneHotParams = index.OneHotParams
+	// PDFParams holds the parameters of RandomPDFDirichlet, RandomPDFExponential, RandomPDFGamma and others.
+	PDFParams = random.PDFParams
 	// PadParams holds the parameters of Pad.
 	PadParams = nn.PadParams
 	// PickParams holds the parameters of Pick.
@@ -120,16 +162,24 @@ type (
 	PoolingParams = nn.PoolingParams
 	// PoolingV1Params holds the parameters of PoolingV1.
 	PoolingV1Params = nn.PoolingV1Params
+	// PreloadedSGDMomUpdateParams holds the parameters of PreloadedMultiMPSGDMomUpdate and PreloadedMultiSGDMomUpdate.
+	PreloadedSGDMomUpdateParams = update.PreloadedSGDMomUpdateParams
+	// PreloadedSGDUpdateParams holds the parameters of PreloadedMultiMPSGDUpdate and PreloadedMultiSGDUpdate.
+	PreloadedSGDUpdateParams = update.PreloadedSGDUpdateParams
 	// RMSPropAlexUpdateParams holds the parameters of RMSPropAlexUpdate.
 	RMSPropAlexUpdateParams = update.RMSPropAlexUpdateParams
 	// RMSPropUpdateParams holds the parameters of RMSPropUpdate.
 	RMSPropUpdateParams = update.RMSPropUpdateParams
+	// RNNParams holds the parameters of RNN.
+	RNNParams = rnn.RNNParams
 	// RandIntParams holds the parameters of RandomRandInt.
 	RandIntParams = random.RandIntParams
 	// RateLikeParams holds the parameters of RandomExponentialLike and RandomPoissonLike.
 	RateLikeParams = random.RateLikeParams
 	// RateParams holds the parameters of RandomExponential and RandomPoisson.
 	RateParams = random.RateParams
+	// RavelParams holds the parameters of RavelMultiIndex and UnravelIndex.
+	RavelParams = index.RavelParams
 	// ReduceParams holds the parameters of Max, Mean, Min and others.
 	ReduceParams = prim.ReduceParams
 	// RegressionParams holds the parameters of LinearRegressionOutput, LogisticRegressionOutput and MAERegressionOutput.
@@ -154,6 +204,10 @@ type (
 	ScalarParams = prim.ScalarParams
 	// ScatterNDParams holds the parameters of ScatterSetND and ScatterND.
 	ScatterNDParams = index.ScatterNDParams
+	// SequenceMaskParams holds the parameters of SequenceMask.
+	SequenceMaskParams = rnn.SequenceMaskParams
+	// SequenceParams holds the parameters of SequenceLast and SequenceReverse.
+	SequenceParams = rnn.SequenceParams
 	// SignSGDUpdateParams holds the parameters of SignSGDUpdate.
 	SignSGDUpdateParams = update.SignSGDUpdateParams
 	// SignumUpdateParams holds the parameters of SignumUpdate.
@@ -209,8 +263,11 @@ var (
 	opActivation                            = op.Lookup("Activation")
 	opAdagradUpdate                         = op.Lookup("_sparse_adagrad_update")
 	opAdamUpdate                            = op.Lookup("adam_update")
+	opAdamWUpdate                           = op.Lookup("_adamw_update")
 	opAddN                                  = op.Lookup("add_n")
+	opAllFinite                             = op.Lookup("all_finite")
 	opAmpCast                               = op.Lookup("amp_cast")
+	opAmpMultiCast                          = op.Lookup("amp_multicast")
 	opArangeLike                            = op.Lookup("_contrib_arange_like")
 	opArccos                                = op.Lookup("arccos")
 	opArccosh                               = op.Lookup("arccosh")
@@ -257,8 +314,10 @@ var (
 	opConvolution                           = op.Lookup("Convolution")
 	opCos                                   = op.Lookup("cos")
 	opCosh                                  = op.Lookup("cosh")
+	opCumSum                                = op.Lookup("_np_cumsum")
 	opDeconvolution                         = op.Lookup("Deconvolution")
 	opDegrees                               = op.Lookup("degrees")
+	opDiag                                  = op.Lookup("diag")
 	opDivScalar                             = op.Lookup("_div_scalar")
 	opDot                                   = op.Lookup("dot")
 	opDropout                               = op.Lookup("Dropout")
@@ -288,13 +347,19 @@ var (
 	opGreaterEqual                          = op.Lookup("_greater_equal")
 	opGreaterEqualScalar                    = op.Lookup("_greater_equal_scalar")
 	opGreaterScalar                         = op.Lookup("_greater_scalar")
+	opGroupAdagradUpdate                    = op.Lookup("_contrib_group_adagrad_update")
 	opGroupNorm                             = op.Lookup("GroupNorm")
+	opHardSigmoid                           = op.Lookup("hard_sigmoid")
+	opHistogram                             = op.Lookup("_histogram")
 	opHypot                                 = op.Lookup("_hypot")
 	opHypotScalar                           = op.Lookup("_hypot_scalar")
 	opIdentity                              = op.Lookup("_copy")
 	opIdentityAttachKLSparseReg             = op.Lookup("IdentityAttachKLSparseReg")
 	opIdentityWithAttrLike                  = op.Lookup("_identity_with_attr_like_rhs")
+	opIndexArray                            = op.Lookup("_contrib_index_array")
+	opIndexCopy                             = op.Lookup("_contrib_index_copy")
 	opInstanceNorm                          = op.Lookup("InstanceNorm")
+	opKhatriRao                             = op.Lookup("khatri_rao")
 	opL2Normalization                       = op.Lookup("L2Normalization")
 	opLRN                                   = op.Lookup("LRN")
 	opLambUpdatePhase1                      = op.Lookup("lamb_update_phase1")
@@ -321,6 +386,7 @@ var (
 	opLogicalXorScalar                      = op.Lookup("_logical_xor_scalar")
 	opLogisticRegressionOutput              = op.Lookup("LogisticRegressionOutput")
 	opMAERegressionOutput                   = op.Lookup("MAERegressionOutput")
+	opMPAdamWUpdate                         = op.Lookup("_mp_adamw_update")
 	opMPLambUpdatePhase1                    = op.Lookup("mp_lamb_update_phase1")
 	opMPLambUpdatePhase2                    = op.Lookup("mp_lamb_update_phase2")
 	opMPNAGMomUpdate                        = op.Lookup("mp_nag_mom_update")
@@ -337,11 +403,24 @@ var (
 	opMinusScalar                           = op.Lookup("_minus_scalar")
 	opMod                                   = op.Lookup("_mod")
 	opModScalar                             = op.Lookup("_mod_scalar")
+	opMoments                               = op.Lookup("moments")
 	opMulScalar                             = op.Lookup("_mul_scalar")
+	opMultiAdamWUpdate                      = op.Lookup("_multi_adamw_update")
+	opMultiAllFinite                        = op.Lookup("multi_all_finite")
+	opMultiLambUpdate                       = op.Lookup("_multi_lamb_update")
+	opMultiLars                             = op.Lookup("multi_lars")
+	opMultiMPAdamWUpdate                    = op.Lookup("_multi_mp_adamw_update")
+	opMultiMPLambUpdate                     = op.Lookup("_multi_mp_lamb_update")
+	opMultiMPSGDMomUpdate                   = op.Lookup("multi_mp_sgd_mom_update")
+	opMultiMPSGDUpdate                      = op.Lookup("multi_mp_sgd_update")
+	opMultiSGDMomUpdate                     = op.Lookup("multi_sgd_mom_update")
+	opMultiSGDUpdate                        = op.Lookup("multi_sgd_update")
+	opMultiSumSq                            = op.Lookup("multi_sum_sq")
 	opNAGMomUpdate                          = op.Lookup("nag_mom_update")
 	opNanProd                               = op.Lookup("nanprod")
 	opNanSum                                = op.Lookup("nansum")
 	opNegative                              = op.Lookup("negative")
+	opNorm                                  = op.Lookup("norm")
 	opNotEqual                              = op.Lookup("_not_equal")
 	opNotEqualScalar                        = op.Lookup("_not_equal_scalar")
 	opOneHot                                = op.Lookup("one_hot")
@@ -353,12 +432,17 @@ var (
 	opPoolingV1                             = op.Lookup("Pooling_v1")
 	opPower                                 = op.Lookup("_power")
 	opPowerScalar                           = op.Lookup("_power_scalar")
+	opPreloadedMultiMPSGDMomUpdate          = op.Lookup("preloaded_multi_mp_sgd_mom_update")
+	opPreloadedMultiMPSGDUpdate             = op.Lookup("preloaded_multi_mp_sgd_update")
+	opPreloadedMultiSGDMomUpdate            = op.Lookup("preloaded_multi_sgd_mom_update")
+	opPreloadedMultiSGDUpdate               = op.Lookup("preloaded_multi_sgd_update")
 	opProd                                  = op.Lookup("prod")
 	opRDivScalar                            = op.Lookup("_rdiv_scalar")
 	opRMSPropAlexUpdate                     = op.Lookup("rmspropalex_update")
 	opRMSPropUpdate                         = op.Lookup("rmsprop_update")
 	opRMinusScalar                          = op.Lookup("_rminus_scalar")
 	opRModScalar                            = op.Lookup("_rmod_scalar")
+	opRNN                                   = op.Lookup("RNN")
 	opRNNParamConcat                        = op.Lookup("_rnn_param_concat")
 	opRPowerScalar                          = op.Lookup("_rpower_scalar")
 	opRadians                               = op.Lookup("radians")
@@ -372,11 +456,20 @@ var (
 	opRandomNegativeBinomialLike            = op.Lookup("_random_negative_binomial_like")
 	opRandomNormal                          = op.Lookup("_random_normal")
 	opRandomNormalLike                      = op.Lookup("_random_normal_like")
+	opRandomPDFDirichlet                    = op.Lookup("_random_pdf_dirichlet")
+	opRandomPDFExponential                  = op.Lookup("_random_pdf_exponential")
+	opRandomPDFGamma                        = op.Lookup("_random_pdf_gamma")
+	opRandomPDFGeneralizedNegativeBinomial  = op.Lookup("_random_pdf_generalized_negative_binomial")
+	opRandomPDFNegativeBinomial             = op.Lookup("_random_pdf_negative_binomial")
+	opRandomPDFNormal                       = op.Lookup("_random_pdf_normal")
+	opRandomPDFPoisson                      = op.Lookup("_random_pdf_poisson")
+	opRandomPDFUniform                      = op.Lookup("_random_pdf_uniform")
 	opRandomPoisson                         = op.Lookup("_random_poisson")
 	opRandomPoissonLike                     = op.Lookup("_random_poisson_like")
 	opRandomRandInt                         = op.Lookup("_random_randint")
 	opRandomUniform                         = op.Lookup("_random_uniform")
 	opRandomUniformLike                     = op.Lookup("_random_uniform_like")
+	opRavelMultiIndex                       = op.Lookup("_ravel_multi_index")
 	opRcbrt                                 = op.Lookup("rcbrt")
 	opReciprocal                            = op.Lookup("reciprocal")
 	opRelu                                  = op.Lookup("relu")
@@ -400,6 +493,9 @@ var (
 	opSampleUniform                         = op.Lookup("_sample_uniform")
 	opScatterND                             = op.Lookup("scatter_nd")
 	opScatterSetND                          = op.Lookup("_scatter_set_nd")
+	opSequenceLast                          = op.Lookup("SequenceLast")
+	opSequenceMask                          = op.Lookup("SequenceMask")
+	opSequenceReverse                       = op.Lookup("SequenceReverse")
 	opShapeArray                            = op.Lookup("shape_array")
 	opShuffle                               = op.Lookup("_shuffle")
 	opSigmoid                               = op.Lookup("sigmoid")
@@ -437,6 +533,7 @@ var (
 	opTopK                                  = op.Lookup("topk")
 	opTranspose                             = op.Lookup("transpose")
 	opTrunc                                 = op.Lookup("trunc")
+	opUnravelIndex                          = op.Lookup("_unravel_index")
 	opUpSampling                            = op.Lookup("UpSampling")
 	opWhere                                 = op.Lookup("where")
 	opZerosLike                             = op.Lookup("zeros_like")
@@ -460,7 +557,7 @@ func Activation(data *Array, p ActivationParams) *Array {
 // AdagradUpdate (_sparse_adagrad_update) is one step of AdaGrad (Duchi et al. 2011).
 //
 // g = clip(rescale_grad·grad); history += g²;
-// weight -= lr·(g/(sqrt(history) + epsilon) + wd·weight)
+// weight -= lr·(g/sqrt(history + epsilon) + wd·weight)
 //
 // Parameters:
 //   - LR: learning rate; required
@@ -490,9 +587,36 @@ func AdamUpdate(weight, grad, mean, varIn *Array, p AdamUpdateParams) *Array {
 	return apply1(opAdamUpdate, p, weight, grad, mean, varIn)
 }
 
+// AdamWUpdate (_adamw_update) is one step of Adam with decoupled weight decay (Loshchilov and Hutter 2019).
+//
+// g = clip(rescale_grad·grad), where rescale_grad is an input of one element;
+// mean = beta1·mean + (1-beta1)·g; var = beta2·var + (1-beta2)·g²;
+// weight -= eta·(lr·mean/(sqrt(var) + epsilon) + wd·weight).
+// Nothing is changed when rescale_grad is zero or not finite.
+//
+// Parameters:
+//   - LR: learning rate; required
+//   - Beta1: decay of the mean of gradients; 0.9 by default
+//   - Beta2: decay of the mean of squared gradients; 0.999 by default
+//   - Epsilon: added to the root; 1e-08 by default
+//   - WD: weight decay
+//   - Eta: factor of the schedule; required
+//   - ClipGradient: limit of the rescaled gradient's elements, negative for none; -1 by default
+func AdamWUpdate(weight, grad, mean, varIn, rescaleGrad *Array, p AdamWUpdateParams) *Array {
+	return apply1(opAdamWUpdate, p, weight, grad, mean, varIn, rescaleGrad)
+}
+
 // AddN computes the sum of arrays of one shape. Known as ElementWiseSum too.
 func AddN(data []*Array) *Array {
 	return apply1(opAddN, AddNParams{}, data...)
+}
+
+// AllFinite (all_finite) is 1 when no element of data is infinite or NaN, 0 otherwise. The output has shape (1).
+//
+// Parameters:
+//   - NoInitOutput: accepted for compatibility: the output is always set (switches init_output off)
+func AllFinite(data *Array, p AllFiniteParams) *Array {
+	return apply1(opAllFinite, p, data)
 }
 
 // AmpCast converts between floating-point types for mixed precision; other arrays pass unchanged.
@@ -501,6 +625,14 @@ func AddN(data []*Array) *Array {
 //   - DType: element type of the output; required
 func AmpCast(data *Array, p CastParams) *Array {
 	return apply1(opAmpCast, p, data)
+}
+
+// AmpMultiCast converts floating-point arrays to the widest of their element types, or to the narrowest; other arrays pass unchanged.
+//
+// Parameters:
+//   - CastNarrow: convert to the narrowest of the types, not to the widest
+func AmpMultiCast(data []*Array, p AmpMultiCastParams) []*Array {
+	return applyMany(opAmpMultiCast, p, nil, data...)
 }
 
 // ArangeLike makes the values start, start+step, … in the shape of data, or as many as an axis of data has.
@@ -747,7 +879,7 @@ func BroadcastTo(data *Array, p BroadcastToParams) *Array {
 // Data has shape (steps, n, classes) and is not normalized yet, the label (n, labels), the output (n):
 // the negative logarithm of the probability that the softmax of data spells the label, with
 // repetitions and blanks in between. Without label_lengths a label ends at its first padding, 0 or,
-// with blank_label last, -1. A label that is empty or does not fit into the steps has loss 0.
+// with blank_label last, -1. A label that does not fit into the steps has loss 0.
 //
 // Parameters:
 //   - UseDataLengths: data_lengths gives the number of steps of each sequence
@@ -825,6 +957,17 @@ func Cosh(data *Array) *Array {
 	return apply1(opCosh, op.NoParams{}, data)
 }
 
+// CumSum computes running sums along an axis, or of the flattened array.
+//
+// MXNet's name is _np_cumsum.
+//
+// Parameters:
+//   - Axis: axis to sum along; None: flatten first
+//   - DType: element type of the output; None: that of the input
+func CumSum(a *Array, p CumSumParams) *Array {
+	return apply1(opCumSum, p, a)
+}
+
 // Deconvolution (transposed convolution) is the gradient of a convolution by its data, as a layer.
 //
 // Data has shape (n, c, [d,] [h,] w), the weight (c, num_filter/num_group, kernel...), the bias
@@ -853,6 +996,16 @@ func Deconvolution(data, weight, bias *Array, p DeconvolutionParams) *Array {
 // Degrees converts from radians to degrees.
 func Degrees(data *Array) *Array {
 	return apply1(opDegrees, op.NoParams{}, data)
+}
+
+// Diag takes the k-th diagonal of matrices along two axes and puts it on a new last axis. Of a vector it makes a square matrix with that diagonal and zeros elsewhere.
+//
+// Parameters:
+//   - K: which diagonal; positive above the main one
+//   - Axis1: axis of the rows
+//   - Axis2: axis of the columns; 1 by default
+func Diag(data *Array, p DiagParams) *Array {
+	return apply1(opDiag, p, data)
 }
 
 // DivScalar computes x / s for every element x and the number s.
@@ -1081,6 +1234,20 @@ func GreaterScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opGreaterScalar, p, data)
 }
 
+// GroupAdagradUpdate (_contrib_group_adagrad_update) is one step of AdaGrad by rows, for embeddings.
+//
+// g = clip(rescale_grad·grad); history += mean of g² over each row; weight -= lr·g/sqrt(history + epsilon).
+// The history has shape (rows, 1).
+//
+// Parameters:
+//   - LR: learning rate; required
+//   - RescaleGrad: factor of the gradient; 1 by default
+//   - ClipGradient: limit of the rescaled gradient's elements, negative for none; -1 by default
+//   - Epsilon: added below the root; 1e-05 by default
+func GroupAdagradUpdate(weight, grad, history *Array, p GroupAdagradUpdateParams) *Array {
+	return apply1(opGroupAdagradUpdate, p, weight, grad, history)
+}
+
 // GroupNorm normalizes groups of channels of every sample: (x - mean)·gamma/sqrt(var + eps) + beta.
 //
 // Data has shape (n, c, ...); mean and (biased) variance are taken over c/num_groups channels and all
@@ -1093,6 +1260,24 @@ func GreaterScalar(data *Array, p ScalarParams) *Array {
 //   - OutputMeanVar: also return mean and deviation
 func GroupNorm(data, gamma, beta *Array, p GroupNormParams) *Array {
 	return apply1(opGroupNorm, p, data, gamma, beta)
+}
+
+// HardSigmoid computes αx + β, limited to the range from 0 to 1.
+//
+// Parameters:
+//   - Alpha: slope; 0.2 by default
+//   - Beta: value at zero; 0.5 by default
+func HardSigmoid(data *Array, p HardSigmoidParams) *Array {
+	return apply1(opHardSigmoid, p, data)
+}
+
+// Histogram counts how many elements fall into each bin and returns the counts, of type int64, and the edges. A bin contains its lower edge; the last one its upper edge too.
+//
+// Parameters:
+//   - BinCnt: number of bins of equal width; None: the input bins gives their edges
+//   - Range: lower edge of the first and upper edge of the last bin; with bin_cnt
+func Histogram(data, bins *Array, p HistogramParams) []*Array {
+	return applyMany(opHistogram, p, nil, data, bins)
 }
 
 // Hypot computes √(a² + b²) for operands of one shape.
@@ -1135,6 +1320,23 @@ func IdentityWithAttrLike(lhs, rhs *Array) *Array {
 	return apply1(opIdentityWithAttrLike, op.NoParams{}, lhs, rhs)
 }
 
+// IndexArray lists the index of every element, on a new last axis with one entry per axis of data, or per given axis. It has type int64.
+//
+// MXNet's name is _contrib_index_array.
+//
+// Parameters:
+//   - Axes: axes to report; none: all
+func IndexArray(data *Array, p IndexArrayParams) *Array {
+	return apply1(opIndexArray, p, data)
+}
+
+// IndexCopy is old_tensor with the rows of new_tensor in place of those that index_vector names. Of several rows for one place the last one stays.
+//
+// MXNet's name is _contrib_index_copy.
+func IndexCopy(oldTensor, indexVector, newTensor *Array) *Array {
+	return apply1(opIndexCopy, op.NoParams{}, oldTensor, indexVector, newTensor)
+}
+
 // InstanceNorm normalizes every channel of every sample: (x - mean)·gamma/sqrt(var + eps) + beta.
 //
 // Data has shape (n, c, ...); mean and (biased) variance are taken over all axes but the first two;
@@ -1144,6 +1346,11 @@ func IdentityWithAttrLike(lhs, rhs *Array) *Array {
 //   - Eps: added to the variance; 0.001 by default
 func InstanceNorm(data, gamma, beta *Array, p InstanceNormParams) *Array {
 	return apply1(opInstanceNorm, p, data, gamma, beta)
+}
+
+// KhatriRao computes the Khatri-Rao product of matrices with equally many columns: column j of the output is the Kronecker product of the columns j of the inputs.
+func KhatriRao(data []*Array) *Array {
+	return apply1(opKhatriRao, KhatriRaoParams{}, data...)
 }
 
 // L2Normalization divides parts of data by their Euclidean norm, sqrt(Σx² + eps).
@@ -1387,6 +1594,27 @@ func MAERegressionOutput(data, label *Array, p RegressionParams) *Array {
 	return apply1(opMAERegressionOutput, p, data, label)
 }
 
+// MPAdamWUpdate is the operator _mp_adamw_update.
+//
+// AdamWUpdate (_adamw_update) is one step of Adam with decoupled weight decay (Loshchilov and Hutter 2019).
+//
+// g = clip(rescale_grad·grad), where rescale_grad is an input of one element;
+// mean = beta1·mean + (1-beta1)·g; var = beta2·var + (1-beta2)·g²;
+// weight -= eta·(lr·mean/(sqrt(var) + epsilon) + wd·weight).
+// Nothing is changed when rescale_grad is zero or not finite.
+//
+// Parameters:
+//   - LR: learning rate; required
+//   - Beta1: decay of the mean of gradients; 0.9 by default
+//   - Beta2: decay of the mean of squared gradients; 0.999 by default
+//   - Epsilon: added to the root; 1e-08 by default
+//   - WD: weight decay
+//   - Eta: factor of the schedule; required
+//   - ClipGradient: limit of the rescaled gradient's elements, negative for none; -1 by default
+func MPAdamWUpdate(weight, grad, mean, varIn, weight32, rescaleGrad *Array, p AdamWUpdateParams) *Array {
+	return apply1(opMPAdamWUpdate, p, weight, grad, mean, varIn, weight32, rescaleGrad)
+}
+
 // MPLambUpdatePhase1 is the operator mp_lamb_update_phase1.
 //
 // LambUpdatePhase1 (lamb_update_phase1) computes the direction of a LAMB step from weight and gradient.
@@ -1477,13 +1705,13 @@ func MPSGDUpdate(weight, grad, weight32 *Array, p SGDUpdateParams) *Array {
 
 // MakeLoss passes data on as a loss: its gradient is the constant grad_scale.
 //
-// With normalization batch the gradient is divided by the first extent of data, with valid by the
-// number of elements above valid_thresh. Gradients flowing into the output are ignored.
+// With normalization batch the gradient is divided by the product of all extents of data but the
+// last, with valid by the number of elements above valid_thresh. Gradients flowing into the output are ignored.
 //
 // Parameters:
 //   - GradScale: the gradient; 1 by default
 //   - ValidThresh: elements above count as valid
-//   - Normalization: what the gradient is divided by: nothing, the batch size, the number of valid elements; one of null, batch, valid, null by default
+//   - Normalization: what the gradient is divided by: nothing, the number of rows, the number of valid elements; one of null, batch, valid, null by default
 func MakeLoss(data *Array, p MakeLossParams) *Array {
 	return apply1(opMakeLoss, p, data)
 }
@@ -1569,6 +1797,15 @@ func ModScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opModScalar, p, data)
 }
 
+// Moments computes the mean and the variance (of the whole population) over the given axes, over all of them if none are given.
+//
+// Parameters:
+//   - Axes: axes to reduce; none: all
+//   - KeepDims: keep reduced axes with extent one
+func Moments(data *Array, p MomentsParams) []*Array {
+	return applyMany(opMoments, p, nil, data)
+}
+
 // MulScalar computes x · s for every element x and the number s.
 //
 // Parameters:
@@ -1576,6 +1813,184 @@ func ModScalar(data *Array, p ScalarParams) *Array {
 //   - NotInt: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
 func MulScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opMulScalar, p, data)
+}
+
+// MultiAdamWUpdate (_multi_adamw_update) is one step of AdamW for many weights.
+//
+// Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.
+// The last input, rescale_grad, has one element.
+//
+// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to replace them.
+//
+// Parameters:
+//   - LRs: learning rate of each weight; required
+//   - Beta1: decay of the mean of gradients; 0.9 by default
+//   - Beta2: decay of the mean of squared gradients; 0.999 by default
+//   - Epsilon: added to the root; 1e-08 by default
+//   - WDs: weight decay of each weight; required
+//   - Etas: factor of the schedule of each weight; required
+//   - ClipGradient: limit of the rescaled gradients' elements, negative for none; -1 by default
+//   - NumWeights: number of weights; 1 by default
+func MultiAdamWUpdate(data []*Array, p MultiAdamWUpdateParams) []*Array {
+	return applyMany(opMultiAdamWUpdate, p, nil, data...)
+}
+
+// MultiAllFinite (multi_all_finite) is 1 when no element of any input is infinite or NaN, 0 otherwise. The output has shape (1).
+//
+// Parameters:
+//   - NoInitOutput: accepted for compatibility: the output is always set (switches init_output off)
+func MultiAllFinite(data []*Array, p MultiAllFiniteParams) *Array {
+	return apply1(opMultiAllFinite, p, data...)
+}
+
+// MultiLambUpdate (_multi_lamb_update) is one step of LAMB, both phases, for many weights.
+//
+// Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.
+//
+// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to replace them.
+//
+// Parameters:
+//   - LearningRates: learning rate of each weight; required
+//   - Beta1: decay of the mean of gradients; 0.9 by default
+//   - Beta2: decay of the mean of squared gradients; 0.999 by default
+//   - Epsilon: added to the root; 1e-06 by default
+//   - WDs: weight decay of each weight; required
+//   - RescaleGrad: factor of the gradients; 1 by default
+//   - LowerBound: least norm of a weight, negative for none; -1 by default
+//   - UpperBound: greatest norm of a weight, negative for none; -1 by default
+//   - ClipGradient: limit of the rescaled gradients' elements, negative for none; -1 by default
+//   - NoBiasCorrection: correct the means for starting at zero (switches bias_correction off)
+//   - StepCount: number of the step of each weight; required
+//   - NumTensors: number of weights; 1 by default
+func MultiLambUpdate(data []*Array, p MultiLambUpdateParams) []*Array {
+	return applyMany(opMultiLambUpdate, p, nil, data...)
+}
+
+// MultiLars (multi_lars) scales learning rates by the layer-wise trust ratio (You et al. 2017).
+//
+// With w and g the norms of weights and (rescaled) gradients of a layer, its learning rate becomes
+// lr·eta·w/(g + wd·w + eps) where both norms are positive. All operands are vectors over layers.
+//
+// Parameters:
+//   - Eta: trust coefficient; required
+//   - Eps: added to the denominator; required
+//   - RescaleGrad: factor of the gradients; 1 by default
+func MultiLars(lrs, weightsSumSq, gradsSumSq, wds *Array, p MultiLarsParams) *Array {
+	return apply1(opMultiLars, p, lrs, weightsSumSq, gradsSumSq, wds)
+}
+
+// MultiMPAdamWUpdate (_multi_mp_adamw_update) is one step of AdamW for many weights.
+//
+// Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.
+// The last input, rescale_grad, has one element.
+//
+// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to replace them.
+//
+// Parameters:
+//   - LRs: learning rate of each weight; required
+//   - Beta1: decay of the mean of gradients; 0.9 by default
+//   - Beta2: decay of the mean of squared gradients; 0.999 by default
+//   - Epsilon: added to the root; 1e-08 by default
+//   - WDs: weight decay of each weight; required
+//   - Etas: factor of the schedule of each weight; required
+//   - ClipGradient: limit of the rescaled gradients' elements, negative for none; -1 by default
+//   - NumWeights: number of weights; 1 by default
+func MultiMPAdamWUpdate(data []*Array, p MultiAdamWUpdateParams) []*Array {
+	return applyMany(opMultiMPAdamWUpdate, p, nil, data...)
+}
+
+// MultiMPLambUpdate (_multi_mp_lamb_update) is one step of LAMB, both phases, for many weights.
+//
+// Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.
+//
+// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to replace them.
+//
+// Parameters:
+//   - LearningRates: learning rate of each weight; required
+//   - Beta1: decay of the mean of gradients; 0.9 by default
+//   - Beta2: decay of the mean of squared gradients; 0.999 by default
+//   - Epsilon: added to the root; 1e-06 by default
+//   - WDs: weight decay of each weight; required
+//   - RescaleGrad: factor of the gradients; 1 by default
+//   - LowerBound: least norm of a weight, negative for none; -1 by default
+//   - UpperBound: greatest norm of a weight, negative for none; -1 by default
+//   - ClipGradient: limit of the rescaled gradients' elements, negative for none; -1 by default
+//   - NoBiasCorrection: correct the means for starting at zero (switches bias_correction off)
+//   - StepCount: number of the step of each weight; required
+//   - NumTensors: number of weights; 1 by default
+func MultiMPLambUpdate(data []*Array, p MultiLambUpdateParams) []*Array {
+	return applyMany(opMultiMPLambUpdate, p, nil, data...)
+}
+
+// MultiMPSGDMomUpdate (multi_mp_sgd_mom_update) is one step of gradient descent with momentum for many weights.
+//
+// Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.
+//
+// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to replace them.
+//
+// Parameters:
+//   - LRs: learning rate of each weight; required
+//   - WDs: weight decay of each weight; required
+//   - Momentum: share of the last step that is repeated
+//   - RescaleGrad: factor of the gradients; 1 by default
+//   - ClipGradient: limit of the rescaled gradients' elements, negative for none; -1 by default
+//   - NumWeights: number of weights; 1 by default
+func MultiMPSGDMomUpdate(data []*Array, p MultiSGDMomUpdateParams) []*Array {
+	return applyMany(opMultiMPSGDMomUpdate, p, nil, data...)
+}
+
+// MultiMPSGDUpdate (multi_mp_sgd_update) is one step of stochastic gradient descent for many weights.
+//
+// Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.
+//
+// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to replace them.
+//
+// Parameters:
+//   - LRs: learning rate of each weight; required
+//   - WDs: weight decay of each weight; required
+//   - RescaleGrad: factor of the gradients; 1 by default
+//   - ClipGradient: limit of the rescaled gradients' elements, negative for none; -1 by default
+//   - NumWeights: number of weights; 1 by default
+func MultiMPSGDUpdate(data []*Array, p MultiSGDUpdateParams) []*Array {
+	return applyMany(opMultiMPSGDUpdate, p, nil, data...)
+}
+
+// MultiSGDMomUpdate (multi_sgd_mom_update) is one step of gradient descent with momentum for many weights.
+//
+// Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.
+//
+// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to replace them.
+//
+// Parameters:
+//   - LRs: learning rate of each weight; required
+//   - WDs: weight decay of each weight; required
+//   - Momentum: share of the last step that is repeated
+//   - RescaleGrad: factor of the gradients; 1 by default
+//   - ClipGradient: limit of the rescaled gradients' elements, negative for none; -1 by default
+//   - NumWeights: number of weights; 1 by default
+func MultiSGDMomUpdate(data []*Array, p MultiSGDMomUpdateParams) []*Array {
+	return applyMany(opMultiSGDMomUpdate, p, nil, data...)
+}
+
+// MultiSGDUpdate (multi_sgd_update) is one step of stochastic gradient descent for many weights.
+//
+// Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.
+//
+// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to replace them.
+//
+// Parameters:
+//   - LRs: learning rate of each weight; required
+//   - WDs: weight decay of each weight; required
+//   - RescaleGrad: factor of the gradients; 1 by default
+//   - ClipGradient: limit of the rescaled gradients' elements, negative for none; -1 by default
+//   - NumWeights: number of weights; 1 by default
+func MultiSGDUpdate(data []*Array, p MultiSGDUpdateParams) []*Array {
+	return applyMany(opMultiSGDUpdate, p, nil, data...)
+}
+
+// MultiSumSq (multi_sum_sq) returns the sum of squares of each input, in a vector.
+func MultiSumSq(data []*Array) *Array {
+	return apply1(opMultiSumSq, MultiSumSqParams{}, data...)
 }
 
 // NAGMomUpdate (nag_mom_update) is one step of Nesterov's accelerated gradient.
@@ -1615,6 +2030,17 @@ func NanSum(data *Array, p ReduceParams) *Array {
 // Negative computes -x.
 func Negative(data *Array) *Array {
 	return apply1(opNegative, op.NoParams{}, data)
+}
+
+// Norm computes the sum of absolute values, or the square root of the sum of squares, over the given axes, over all of them if none are given.
+//
+// Parameters:
+//   - Ord: 1: sum of absolute values, 2: Euclidean; 2 by default
+//   - Axis: axes to reduce; none: all
+//   - OutDType: element type of the output; None: that of data
+//   - KeepDims: keep reduced axes with extent one
+func Norm(data *Array, p NormParams) *Array {
+	return apply1(opNorm, p, data)
 }
 
 // NotEqual computes 1 where a ≠ b and 0 elsewhere, in the type of the operands, for operands of one shape.
@@ -1703,8 +2129,7 @@ func Pooling(data *Array, p PoolingParams) *Array {
 // PoolingV1 (Pooling_v1) is pooling as the first versions of MXNet computed it, for old models.
 //
 // It differs from Pooling in that the padding counts as zeros for max, that avg always divides by the
-// full extent of the window, that all elements equal to the maximum get its gradient, and that with
-// convention full no window begins beyond the padded data.
+// full extent of the window, and that all elements equal to the maximum get its gradient.
 //
 // Parameters:
 //   - Kernel: extent of the window: (h, w)
@@ -1729,6 +2154,68 @@ func Power(lhs, rhs *Array) *Array {
 //   - NotInt: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
 func PowerScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opPowerScalar, p, data)
+}
+
+// PreloadedMultiMPSGDMomUpdate (preloaded_multi_mp_sgd_mom_update) is one step of gradient descent with momentum for many weights.
+//
+// Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.
+// The last two inputs are vectors of learning rates and weight decays.
+//
+// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to replace them.
+//
+// Parameters:
+//   - Momentum: share of the last step that is repeated
+//   - RescaleGrad: factor of the gradients; 1 by default
+//   - ClipGradient: limit of the rescaled gradients' elements, negative for none; -1 by default
+//   - NumWeights: number of weights; 1 by default
+func PreloadedMultiMPSGDMomUpdate(data []*Array, p PreloadedSGDMomUpdateParams) []*Array {
+	return applyMany(opPreloadedMultiMPSGDMomUpdate, p, nil, data...)
+}
+
+// PreloadedMultiMPSGDUpdate (preloaded_multi_mp_sgd_update) is one step of stochastic gradient descent for many weights.
+//
+// Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.
+// The last two inputs are vectors of learning rates and weight decays.
+//
+// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to replace them.
+//
+// Parameters:
+//   - RescaleGrad: factor of the gradients; 1 by default
+//   - ClipGradient: limit of the rescaled gradients' elements, negative for none; -1 by default
+//   - NumWeights: number of weights; 1 by default
+func PreloadedMultiMPSGDUpdate(data []*Array, p PreloadedSGDUpdateParams) []*Array {
+	return applyMany(opPreloadedMultiMPSGDUpdate, p, nil, data...)
+}
+
+// PreloadedMultiSGDMomUpdate (preloaded_multi_sgd_mom_update) is one step of gradient descent with momentum for many weights.
+//
+// Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.
+// The last two inputs are vectors of learning rates and weight decays.
+//
+// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to replace them.
+//
+// Parameters:
+//   - Momentum: share of the last step that is repeated
+//   - RescaleGrad: factor of the gradients; 1 by default
+//   - ClipGradient: limit of the rescaled gradients' elements, negative for none; -1 by default
+//   - NumWeights: number of weights; 1 by default
+func PreloadedMultiSGDMomUpdate(data []*Array, p PreloadedSGDMomUpdateParams) []*Array {
+	return applyMany(opPreloadedMultiSGDMomUpdate, p, nil, data...)
+}
+
+// PreloadedMultiSGDUpdate (preloaded_multi_sgd_update) is one step of stochastic gradient descent for many weights.
+//
+// Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.
+// The last two inputs are vectors of learning rates and weight decays.
+//
+// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to replace them.
+//
+// Parameters:
+//   - RescaleGrad: factor of the gradients; 1 by default
+//   - ClipGradient: limit of the rescaled gradients' elements, negative for none; -1 by default
+//   - NumWeights: number of weights; 1 by default
+func PreloadedMultiSGDUpdate(data []*Array, p PreloadedSGDUpdateParams) []*Array {
+	return applyMany(opPreloadedMultiSGDUpdate, p, nil, data...)
 }
 
 // Prod computes the product over the given axes, over all of them if none are given. Reducing all axes gives shape (1,) unless keepdims is set.
@@ -1804,6 +2291,41 @@ func RModScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opRModScalar, p, data)
 }
 
+// RNN runs sequences through layers of recurrent cells.
+//
+// Data of shape (steps, batch, input) gives outputs of shape (steps, batch, directions·size), size
+// being state_size, or projection_size where outputs are projected. States have shape
+// (layers·directions, batch, size), the memory cell of an LSTM (layers·directions, batch, state_size).
+// With W the weights, b the biases, v and u for input and state, a step is
+//
+//	rnn_relu, rnn_tanh: h' = f(Wv·x + bv + Wu·h + bu)
+//	lstm: c' = σ(f)·c + σ(i)·tanh(g), h' = σ(o)·tanh(c'), where (i, f, g, o) = Wv·x + bv + Wu·h + bu
+//	gru:  h' = (1-z)·n + z·h, where (r, z) = σ(Wv·x + bv + Wu·h + bu) and n = tanh(Wv·x + bv + r·(Wu·h + bu))
+//
+// The vector of parameters holds all weights, then all biases. Weights go layer by layer, and in
+// a layer direction by direction: those of the input (gates·state_size, input), those of the state
+// (gates·state_size, size) and, with a projection, (size, state_size). Biases go in the same order, those of the
+// input before those of the state.
+//
+// With use_sequence_length sequence i ends after sequence_length[i] steps: outputs after its end are
+// zero, the last state is the one at its end, and the backward direction starts there.
+//
+// Parameters:
+//   - StateSize: numbers in the state of one layer and direction; required
+//   - NumLayers: layers on top of one another; required
+//   - Bidirectional: read every sequence in both directions
+//   - Mode: kind of cell; required
+//   - P: share of the outputs of a layer that is dropped on the way to the next, below 1; in training only
+//   - StateOutputs: also return the last states
+//   - ProjectionSize: size to which an LSTM projects its outputs
+//   - StateClipMin: accepted for compatibility, without effect as in MXNet's kernels for CPUs
+//   - StateClipMax: accepted for compatibility, without effect as in MXNet's kernels for CPUs
+//   - StateClipNaN: accepted for compatibility, without effect as in MXNet's kernels for CPUs
+//   - UseSequenceLength: sequences have lengths of their own, given by a further input
+func RNN(data, parameters, state, stateCell *Array, p RNNParams) []*Array {
+	return applyMany(opRNN, p, []string{"data", "parameters", "state", "state_cell"}, data, parameters, state, stateCell)
+}
+
 // RNNParamConcat joins the flattened parameters of a recurrent layer. It is Concat under another name.
 //
 // Parameters:
@@ -1826,9 +2348,7 @@ func Radians(data *Array) *Array {
 	return apply1(opRadians, op.NoParams{}, data)
 }
 
-// RandomExponential is the operator _random_exponential.
-//
-// Exponential draws from the exponential distribution of rate lam.
+// RandomExponential draws from the exponential distribution of rate lam.
 //
 // Parameters:
 //   - Lam: rate of the exponential, mean of the Poisson distribution; 1 by default
@@ -1839,9 +2359,7 @@ func RandomExponential(p RateParams, opts ...Option) *Array {
 	return applyNew(opRandomExponential, p, opts)
 }
 
-// RandomExponentialLike is the operator _random_exponential_like.
-//
-// ExponentialLike draws exponential numbers in the shape and element type of its input.
+// RandomExponentialLike draws exponential numbers in the shape and element type of its input.
 //
 // Parameters:
 //   - Lam: rate of the exponential, mean of the Poisson distribution; 1 by default
@@ -1849,9 +2367,7 @@ func RandomExponentialLike(data *Array, p RateLikeParams) *Array {
 	return apply1(opRandomExponentialLike, p, data)
 }
 
-// RandomGamma is the operator _random_gamma.
-//
-// Gamma draws from the gamma distribution of shape alpha and scale beta.
+// RandomGamma draws from the gamma distribution of shape alpha and scale beta.
 //
 // Parameters:
 //   - Alpha: shape of the distribution; 1 by default
@@ -1863,9 +2379,7 @@ func RandomGamma(p GammaParams, opts ...Option) *Array {
 	return applyNew(opRandomGamma, p, opts)
 }
 
-// RandomGammaLike is the operator _random_gamma_like.
-//
-// GammaLike draws gamma numbers in the shape and element type of its input.
+// RandomGammaLike draws gamma numbers in the shape and element type of its input.
 //
 // Parameters:
 //   - Alpha: shape of the distribution; 1 by default
@@ -1874,9 +2388,7 @@ func RandomGammaLike(data *Array, p GammaLikeParams) *Array {
 	return apply1(opRandomGammaLike, p, data)
 }
 
-// RandomGeneralizedNegativeBinomial is the operator _random_generalized_negative_binomial.
-//
-// Dispersed draws from the negative binomial distribution with mean mu and dispersion alpha.
+// RandomGeneralizedNegativeBinomial draws from the negative binomial distribution with mean mu and dispersion alpha.
 //
 // Parameters:
 //   - Mu: mean; 1 by default
@@ -1888,9 +2400,7 @@ func RandomGeneralizedNegativeBinomial(p DispersedParams, opts ...Option) *Array
 	return applyNew(opRandomGeneralizedNegativeBinomial, p, opts)
 }
 
-// RandomGeneralizedNegativeBinomialLike is the operator _random_generalized_negative_binomial_like.
-//
-// DispersedLike draws negative binomial numbers of given mean and dispersion in the shape and element type of its input.
+// RandomGeneralizedNegativeBinomialLike draws negative binomial numbers of given mean and dispersion in the shape and element type of its input.
 //
 // Parameters:
 //   - Mu: mean; 1 by default
@@ -1899,9 +2409,7 @@ func RandomGeneralizedNegativeBinomialLike(data *Array, p DispersedLikeParams) *
 	return apply1(opRandomGeneralizedNegativeBinomialLike, p, data)
 }
 
-// RandomNegativeBinomial is the operator _random_negative_binomial.
-//
-// NegativeBinomial draws how many trials succeed before the k-th fails, where p is the probability to fail.
+// RandomNegativeBinomial draws how many trials succeed before the k-th fails, where p is the probability to fail.
 //
 // Parameters:
 //   - K: number of failures to wait for; 1 by default
@@ -1913,9 +2421,7 @@ func RandomNegativeBinomial(p NegativeBinomialParams, opts ...Option) *Array {
 	return applyNew(opRandomNegativeBinomial, p, opts)
 }
 
-// RandomNegativeBinomialLike is the operator _random_negative_binomial_like.
-//
-// NegativeBinomialLike draws negative binomial numbers in the shape and element type of its input.
+// RandomNegativeBinomialLike draws negative binomial numbers in the shape and element type of its input.
 //
 // Parameters:
 //   - K: number of failures to wait for; 1 by default
@@ -1924,9 +2430,7 @@ func RandomNegativeBinomialLike(data *Array, p NegativeBinomialLikeParams) *Arra
 	return apply1(opRandomNegativeBinomialLike, p, data)
 }
 
-// RandomNormal is the operator _random_normal.
-//
-// Normal draws from the normal distribution with mean loc and standard deviation scale.
+// RandomNormal draws from the normal distribution with mean loc and standard deviation scale.
 //
 // Parameters:
 //   - Loc: mean
@@ -1938,9 +2442,7 @@ func RandomNormal(p NormalParams, opts ...Option) *Array {
 	return applyNew(opRandomNormal, p, opts)
 }
 
-// RandomNormalLike is the operator _random_normal_like.
-//
-// NormalLike draws normal numbers in the shape and element type of its input.
+// RandomNormalLike draws normal numbers in the shape and element type of its input.
 //
 // Parameters:
 //   - Loc: mean
@@ -1949,9 +2451,71 @@ func RandomNormalLike(data *Array, p NormalLikeParams) *Array {
 	return apply1(opRandomNormalLike, p, data)
 }
 
-// RandomPoisson is the operator _random_poisson.
+// RandomPDFDirichlet computes the density of the Dirichlet distribution at every vector along the last axis of sample, or its logarithm. Its first axes are those of alpha but the last, then further ones may follow.
 //
-// Poisson draws from the Poisson distribution of mean lam.
+// Parameters:
+//   - IsLog: compute the logarithm of the density
+func RandomPDFDirichlet(sample, alpha *Array, p PDFParams) *Array {
+	return apply1(opRandomPDFDirichlet, p, sample, alpha)
+}
+
+// RandomPDFExponential computes the density of the distribution at every element of sample, or its logarithm. The sample has the shape of the parameters and further axes: each element of the parameters serves one part.
+//
+// Parameters:
+//   - IsLog: compute the logarithm of the density
+func RandomPDFExponential(sample, lam *Array, p PDFParams) *Array {
+	return apply1(opRandomPDFExponential, p, sample, lam)
+}
+
+// RandomPDFGamma computes the density of the distribution at every element of sample, or its logarithm. The sample has the shape of the parameters and further axes: each element of the parameters serves one part.
+//
+// Parameters:
+//   - IsLog: compute the logarithm of the density
+func RandomPDFGamma(sample, alpha, beta *Array, p PDFParams) *Array {
+	return apply1(opRandomPDFGamma, p, sample, alpha, beta)
+}
+
+// RandomPDFGeneralizedNegativeBinomial computes the density of the distribution at every element of sample, or its logarithm. The sample has the shape of the parameters and further axes: each element of the parameters serves one part.
+//
+// Parameters:
+//   - IsLog: compute the logarithm of the density
+func RandomPDFGeneralizedNegativeBinomial(sample, mu, alpha *Array, p PDFParams) *Array {
+	return apply1(opRandomPDFGeneralizedNegativeBinomial, p, sample, mu, alpha)
+}
+
+// RandomPDFNegativeBinomial computes the density of the distribution at every element of sample, or its logarithm. The sample has the shape of the parameters and further axes: each element of the parameters serves one part.
+//
+// Parameters:
+//   - IsLog: compute the logarithm of the density
+func RandomPDFNegativeBinomial(sample, k, pIn *Array, p PDFParams) *Array {
+	return apply1(opRandomPDFNegativeBinomial, p, sample, k, pIn)
+}
+
+// RandomPDFNormal computes the density of the distribution at every element of sample, or its logarithm. The sample has the shape of the parameters and further axes: each element of the parameters serves one part.
+//
+// Parameters:
+//   - IsLog: compute the logarithm of the density
+func RandomPDFNormal(sample, mu, sigma *Array, p PDFParams) *Array {
+	return apply1(opRandomPDFNormal, p, sample, mu, sigma)
+}
+
+// RandomPDFPoisson computes the density of the distribution at every element of sample, or its logarithm. The sample has the shape of the parameters and further axes: each element of the parameters serves one part.
+//
+// Parameters:
+//   - IsLog: compute the logarithm of the density
+func RandomPDFPoisson(sample, lam *Array, p PDFParams) *Array {
+	return apply1(opRandomPDFPoisson, p, sample, lam)
+}
+
+// RandomPDFUniform computes the density of the distribution at every element of sample, or its logarithm. The sample has the shape of the parameters and further axes: each element of the parameters serves one part.
+//
+// Parameters:
+//   - IsLog: compute the logarithm of the density
+func RandomPDFUniform(sample, low, high *Array, p PDFParams) *Array {
+	return apply1(opRandomPDFUniform, p, sample, low, high)
+}
+
+// RandomPoisson draws from the Poisson distribution of mean lam.
 //
 // Parameters:
 //   - Lam: rate of the exponential, mean of the Poisson distribution; 1 by default
@@ -1962,9 +2526,7 @@ func RandomPoisson(p RateParams, opts ...Option) *Array {
 	return applyNew(opRandomPoisson, p, opts)
 }
 
-// RandomPoissonLike is the operator _random_poisson_like.
-//
-// PoissonLike draws Poisson numbers in the shape and element type of its input.
+// RandomPoissonLike draws Poisson numbers in the shape and element type of its input.
 //
 // Parameters:
 //   - Lam: rate of the exponential, mean of the Poisson distribution; 1 by default
@@ -1972,9 +2534,7 @@ func RandomPoissonLike(data *Array, p RateLikeParams) *Array {
 	return apply1(opRandomPoissonLike, p, data)
 }
 
-// RandomRandInt is the operator _random_randint.
-//
-// RandInt draws integers between low and high, which is left out.
+// RandomRandInt draws integers between low and high, which is left out.
 //
 // Parameters:
 //   - Low: lower bound, included; required
@@ -1986,9 +2546,7 @@ func RandomRandInt(p RandIntParams, opts ...Option) *Array {
 	return applyNew(opRandomRandInt, p, opts)
 }
 
-// RandomUniform is the operator _random_uniform.
-//
-// Uniform draws from the uniform distribution between low and high.
+// RandomUniform draws from the uniform distribution between low and high.
 //
 // Parameters:
 //   - Low: lower bound, included
@@ -2000,15 +2558,21 @@ func RandomUniform(p UniformParams, opts ...Option) *Array {
 	return applyNew(opRandomUniform, p, opts)
 }
 
-// RandomUniformLike is the operator _random_uniform_like.
-//
-// UniformLike draws uniform numbers in the shape and element type of its input.
+// RandomUniformLike draws uniform numbers in the shape and element type of its input.
 //
 // Parameters:
 //   - Low: lower bound, included
 //   - High: upper bound, left out; 1 by default
 func RandomUniformLike(data *Array, p UniformLikeParams) *Array {
 	return apply1(opRandomUniformLike, p, data)
+}
+
+// RavelMultiIndex turns tuples of indices into an array of the given shape, which lie along the first axis of data, into indices of the flattened array. Indices are not checked.
+//
+// Parameters:
+//   - Shape: shape of the array that is indexed; required
+func RavelMultiIndex(data *Array, p RavelParams) *Array {
+	return apply1(opRavelMultiIndex, p, data)
 }
 
 // Rcbrt computes the reciprocal of the cube root.
@@ -2150,16 +2714,14 @@ func SampleGeneralizedNegativeBinomial(mu, alpha *Array, p SampleParams) *Array 
 	return apply1(opSampleGeneralizedNegativeBinomial, p, mu, alpha)
 }
 
-// SampleMultinomial is the operator _sample_multinomial.
-//
-// Multinomial draws numbers from 0 to K-1 with the probabilities along the last axis of data, which has extent K; each such distribution draws as many as shape says. With get_prob the second output is the logarithm of their probabilities, and the gradient of that flows back to data.
+// SampleMultinomial draws numbers from 0 to K-1 with the probabilities along the last axis of data, which has extent K; each such distribution draws as many as shape says. With get_prob the second output is the logarithm of their probabilities, and the gradient of that flows back to data.
 //
 // Parameters:
 //   - Shape: shape of the numbers that each distribution draws
 //   - GetProb: return the logarithm of the probability of each number too
 //   - DType: element type of the numbers; int32 by default
 func SampleMultinomial(data *Array, p MultinomialParams) []*Array {
-	return applyMany(opSampleMultinomial, p, data)
+	return applyMany(opSampleMultinomial, p, nil, data)
 }
 
 // SampleNegativeBinomial draws negative binomial numbers for k failures of probability p, for every element of these arrays as many as shape says: the output has the shape of the arrays followed by shape.
@@ -2212,6 +2774,34 @@ func ScatterND(data, indices *Array, p ScatterNDParams) *Array {
 //   - Shape: shape of the output; required
 func ScatterSetND(lhs, rhs, indices *Array, p ScatterNDParams) *Array {
 	return apply1(opScatterSetND, p, lhs, rhs, indices)
+}
+
+// SequenceLast picks the last step of each sequence: from (steps, batch, …), or (batch, steps, …) with axis 1, to (batch, …). Without use_sequence_length that is the last step of data.
+//
+// Parameters:
+//   - UseSequenceLength: sequences have lengths of their own, given by a further input
+//   - Axis: axis of the steps, 0 or 1; the other one is that of the sequences. Reversing knows 0 only
+func SequenceLast(data, sequenceLength *Array, p SequenceParams) *Array {
+	return applyNamed(opSequenceLast, p, []string{"data", "sequence_length"}, data, sequenceLength)
+}
+
+// SequenceMask sets what follows the end of each sequence to a value. Data has shape (steps, batch, …), or (batch, steps, …) with axis 1. Without use_sequence_length data stays as it is.
+//
+// Parameters:
+//   - UseSequenceLength: sequences have lengths of their own, given by a further input
+//   - Value: what elements after the end become
+//   - Axis: axis of the steps, 0 or 1; the other one is that of the sequences
+func SequenceMask(data, sequenceLength *Array, p SequenceMaskParams) *Array {
+	return applyNamed(opSequenceMask, p, []string{"data", "sequence_length"}, data, sequenceLength)
+}
+
+// SequenceReverse turns each sequence around. Data has shape (steps, batch, …). With use_sequence_length only the steps of each sequence change places and what follows its end stays.
+//
+// Parameters:
+//   - UseSequenceLength: sequences have lengths of their own, given by a further input
+//   - Axis: axis of the steps, 0 or 1; the other one is that of the sequences. Reversing knows 0 only
+func SequenceReverse(data, sequenceLength *Array, p SequenceParams) *Array {
+	return applyNamed(opSequenceReverse, p, []string{"data", "sequence_length"}, data, sequenceLength)
 }
 
 // ShapeArray is the shape of data, as a vector of int64.
@@ -2326,7 +2916,7 @@ func SliceAxis(data *Array, p SliceAxisParams) *Array {
 //   - Axis: axis to cut; 1 by default
 //   - SqueezeAxis: remove the axis, which must be cut into parts of extent one
 func SliceChannel(data *Array, p SliceChannelParams) []*Array {
-	return applyMany(opSliceChannel, p, data)
+	return applyMany(opSliceChannel, p, nil, data)
 }
 
 // SliceLike cuts data down to the extents of shape_like, along the given axes or all.
@@ -2429,7 +3019,7 @@ func Sort(data *Array, p SortParams) *Array {
 //   - SqueezeAxis: remove the axis, which must be cut into parts of extent one
 //   - Sections: number of equal parts; zero: cut at indices
 func SplitV2(data *Array, p SplitV2Params) []*Array {
-	return applyMany(opSplitV2, p, data)
+	return applyMany(opSplitV2, p, nil, data)
 }
 
 // Sqrt computes the square root.
@@ -2513,7 +3103,7 @@ func Tile(data *Array, p TileParams) *Array {
 //   - IsAscend: select the smallest elements, not the largest
 //   - DType: element type of the indices; float32 by default
 func TopK(data *Array, p TopKParams) []*Array {
-	return applyMany(opTopK, p, data)
+	return applyMany(opTopK, p, nil, data)
 }
 
 // Transpose permutes axes: axis i of the output is axis axes[i] of the input. Without axes their order is reversed.
@@ -2527,6 +3117,14 @@ func Transpose(data *Array, p TransposeParams) *Array {
 // Trunc rounds toward zero.
 func Trunc(data *Array) *Array {
 	return apply1(opTrunc, op.NoParams{}, data)
+}
+
+// UnravelIndex turns indices of a flattened array into tuples of indices into an array of the given shape, which lie along the first axis of the output. Indices are not checked.
+//
+// Parameters:
+//   - Shape: shape of the array that is indexed; required
+func UnravelIndex(data *Array, p RavelParams) *Array {
+	return apply1(opUnravelIndex, p, data)
 }
 
 // UpSampling makes images larger by an integer factor.

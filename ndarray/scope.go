@@ -40,8 +40,8 @@ func (s *Scoped) Own(a *Array) *Array {
 	return a.enter(s)
 }
 
-// Keep takes a out of the scope and returns it; it lives on, and so does not what is computed
-// from it later unless that is computed from other arrays of the scope too.
+// Keep takes a out of the scope and returns it: it is not closed, and what is computed from it
+// alone does not belong to the scope.
 func (s *Scoped) Keep(a *Array) *Array {
 	a.leave()
 	return a

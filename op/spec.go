@@ -71,7 +71,8 @@ type Spec[P any] struct {
 	// Mutates lists inputs that the kernel changes in place when training (auxiliary states) or,
 	// with Update, always.
 	Mutates []int
-	// Update marks optimizer kernels: imperative functions write output 0 into input 0.
+	// Update marks optimizer kernels: they change what Mutates lists always, and where Inplace
+	// pairs input 0 with output 0 imperative functions write the new weight into the old one.
 	Update bool
 	// Ignores lists inputs of which only the shape is read.
 	Ignores []int

@@ -3,6 +3,7 @@ package optimizer
 import (
 	nd "gomx/ndarray"
 	"gomx/op"
+	"gomx/op/update"
 )
 
 // LAMB is Adam whose steps are scaled, layer by layer, by the norm of the weight (You et al.,
@@ -31,21 +32,21 @@ func (o LAMB) State(w *nd.Array) []*nd.Array { return zeros(w, 2) }
 
 // Update changes w and state by the gradient.
 func (o LAMB) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
-	first := s.attrs("wd", s.WD, "beta1", o.Beta1.Or(0.9), "beta2", o.Beta2.Or(0.999),
-		"epsilon", orDefault(o.Epsilon, 1e-6), "t", float64(s.Count))
-	if o.NoBiasCorrection {
-		first["bias_correction"] = "False"
-	}
-	second := map[string]string{"lr": text(s.LR)}
-	if o.LowerBound > 0 {
-		second["lower_bound"] = text(o.LowerBound)
-	}
-	if o.UpperBound > 0 {
-		second["upper_bound"] = text(o.UpperBound)
-	}
+	first := update.LambUpdatePhase1Params{Beta1: op.Some(o.Beta1.Or(0.9)), Beta2: op.Some(o.Beta2.Or(0.999)),
+		Epsilon: orDefault(o.Epsilon, 1e-6), T: s.Count, NoBiasCorrection: o.NoBiasCorrection, WD: s.WD,
+		RescaleGrad: s.Rescale, ClipGradient: s.Clip}
+	second := update.LambUpdatePhase2Params{LR: s.LR, LowerBound: bound(o.LowerBound), UpperBound: bound(o.UpperBound)}
 	nd.Scope(func(sc *nd.Scoped) {
 		x := sc.Enter(w)
-		direction := sc.Own(invokeNamed("lamb_update_phase1", first, []*nd.Array{x, g, state[0], state[1]}, []*nd.Array{nil}))
-		invokeNamed("lamb_update_phase2", second, []*nd.Array{x, direction, norm(x), norm(direction)}, []*nd.Array{w})
+		step := apply(update.LambUpdatePhase1.Op, first, []*nd.Array{x, g, state[0], state[1]}, []*nd.Array{nil})
+		apply(update.LambUpdatePhase2.Op, second, []*nd.Array{x, step, norm(x), norm(step)}, []*nd.Array{w})
 	})
+}
+
+// bound turns the zero that means none into the -1 that the operators want.
+func bound(v float64) float64 {
+	if v > 0 {
+		return v
+	}
+	return -1
 }

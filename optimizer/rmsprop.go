@@ -3,6 +3,7 @@ package optimizer
 import (
 	nd "gomx/ndarray"
 	"gomx/op"
+	"gomx/op/update"
 )
 
 // RMSProp divides steps by the root of a running mean of squared gradients (Tieleman and Hinton,
@@ -72,29 +73,27 @@ func (o FTML) State(w *nd.Array) []*nd.Array { return zeros(w, 3) }
 
 // Update changes w and state by the gradient.
 func (o RMSProp) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
-	limit := -1.0
+	limit, gamma1, eps := -1.0, op.Some(o.Gamma1.Or(0.9)), orDefault(o.Epsilon, 1e-8)
 	if o.ClipWeights > 0 {
 		limit = o.ClipWeights
 	}
-	attrs := s.attrs("lr", s.LR, "wd", s.WD, "gamma1", o.Gamma1.Or(0.9), "epsilon", orDefault(o.Epsilon, 1e-8), "clip_weights", limit)
-	name := "rmsprop_update"
-	if o.Centered {
-		name = "rmspropalex_update"
-		attrs["gamma2"] = text(o.Gamma2.Or(0.9))
+	if !o.Centered {
+		start(s, update.RMSPropUpdate, update.RMSPropUpdateParams{LR: s.LR, Gamma1: gamma1, Epsilon: eps, WD: s.WD,
+			RescaleGrad: s.Rescale, ClipGradient: s.Clip, ClipWeights: limit}, w, g, state)
+		return
 	}
-	startNamed(s, name, attrs, w, g, state)
+	start(s, update.RMSPropAlexUpdate, update.RMSPropAlexUpdateParams{LR: s.LR, Gamma1: gamma1, Gamma2: op.Some(o.Gamma2.Or(0.9)),
+		Epsilon: eps, WD: s.WD, RescaleGrad: s.Rescale, ClipGradient: s.Clip, ClipWeights: limit}, w, g, state)
 }
 
 // Update changes w and state by the gradient.
 func (o Ftrl) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
-	startNamed(s, "ftrl_update", s.attrs("lr", s.LR, "wd", s.WD, "lamda1", o.Lamda1.Or(0.01), "beta", o.Beta.Or(1)), w, g, state)
+	start(s, update.FtrlUpdate, update.FtrlUpdateParams{LR: s.LR, Lamda1: op.Some(o.Lamda1.Or(0.01)), Beta: op.Some(o.Beta.Or(1)),
+		WD: s.WD, RescaleGrad: s.Rescale, ClipGradient: s.Clip}, w, g, state)
 }
 
 // Update changes w and state by the gradient.
 func (o FTML) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
-	attrs := s.attrs("lr", s.LR, "wd", s.WD, "beta1", o.Beta1.Or(0.6), "beta2", o.Beta2.Or(0.999),
-		"epsilon", orDefault(o.Epsilon, 1e-8), "t", float64(s.Count))
-	attrs["clip_grad"] = attrs["clip_gradient"]
-	delete(attrs, "clip_gradient")
-	startNamed(s, "ftml_update", attrs, w, g, state)
+	start(s, update.FTMLUpdate, update.FTMLUpdateParams{LR: s.LR, Beta1: op.Some(o.Beta1.Or(0.6)), Beta2: op.Some(o.Beta2.Or(0.999)),
+		Epsilon: orDefault(o.Epsilon, 1e-8), T: s.Count, WD: s.WD, RescaleGrad: s.Rescale, ClipGrad: s.Clip}, w, g, state)
 }

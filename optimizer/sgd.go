@@ -107,8 +107,10 @@ func plainStep(s *Step, w, g *nd.Array) {
 // Update changes w and state by the gradient.
 func (o Signum) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
 	if len(state) == 0 {
-		startNamed(s, "signsgd_update", s.attrs("lr", s.LR, "wd", s.WD), w, g, nil)
+		start(s, update.SignSGDUpdate, update.SignSGDUpdateParams{LR: s.LR, WD: s.WD,
+			RescaleGrad: s.Rescale, ClipGradient: s.Clip}, w, g, nil)
 		return
 	}
-	startNamed(s, "signum_update", s.attrs("lr", s.LR, "wd", s.WD, "momentum", o.Momentum.Or(0.9), "wd_lh", o.WDLH), w, g, state)
+	start(s, update.SignumUpdate, update.SignumUpdateParams{LR: s.LR, Momentum: o.Momentum.Or(0.9), WD: s.WD,
+		RescaleGrad: s.Rescale, ClipGradient: s.Clip, WDLH: o.WDLH}, w, g, state)
 }

@@ -2,7 +2,6 @@ package optimizer
 
 import (
 	"math"
-	"strconv"
 
 	nd "gomx/ndarray"
 	"gomx/op"
@@ -17,9 +16,16 @@ func start[P comparable](s *Step, h op.Handle[P], p P, w, g *nd.Array, state []*
 	}
 	s.in = append(append(s.in[:0], w, g), state...)
 	s.out[0] = w
-	if _, err := nd.Invoke(h.Op, s.params, s.in, s.out[:]); err != nil {
-		panic(op.WithOp(err, h.Name, "", ""))
+	apply(h.Op, s.params, s.in, s.out[:])
+}
+
+// apply applies an operator and returns its first output.
+func apply(o *op.Op, params any, in, out []*nd.Array) *nd.Array {
+	results, err := nd.Invoke(o, params, in, out)
+	if err != nil {
+		panic(op.WithOp(err, o.Name, "", ""))
 	}
+	return results[0]
 }
 
 // zeros returns n arrays of zeros like w.
@@ -69,38 +75,3 @@ func norm(a *nd.Array) *nd.Array { return sqrt(sumSquares(a)) }
 
 // bias returns 1 - beta^t, the factor by which a running mean of t values is too small.
 func bias(beta float64, t int) float64 { return 1 - math.Pow(beta, float64(t)) }
-
-// attrs returns attributes of an update operator: rescale_grad, clip_gradient, and the given names
-// with their values.
-func (s *Step) attrs(pairs ...any) map[string]string {
-	m := map[string]string{"rescale_grad": text(s.Rescale), "clip_gradient": text(s.Clip)}
-	for i := 0; i+1 < len(pairs); i += 2 {
-		m[pairs[i].(string)] = text(pairs[i+1].(float64))
-	}
-	return m
-}
-
-func text(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
-
-// startNamed is start for an operator by name and attributes.
-func startNamed(s *Step, name string, attrs map[string]string, w, g *nd.Array, state []*nd.Array) {
-	s.in = append(append(s.in[:0], w, g), state...)
-	s.out[0] = w
-	invokeNamed(name, attrs, s.in, s.out[:])
-}
-
-// invokeNamed applies an operator by name and attributes and returns its first output.
-func invokeNamed(name string, attrs map[string]string, in, out []*nd.Array) *nd.Array {
-	o := op.Lookup(name)
-	if o == nil {
-		panic(&op.Error{Op: name, Msg: "no such operator is linked in"})
-	}
-	p, err := o.ParseParams(attrs)
-	if err == nil {
-		var results []*nd.Array
-		if results, err = nd.Invoke(o, p, in, out); err == nil {
-			return results[0]
-		}
-	}
-	panic(op.WithOp(err, name, "", ""))
-}

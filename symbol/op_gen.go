@@ -9,6 +9,8 @@ import (
 	"gomx/op/nn"
 	"gomx/op/prim"
 	"gomx/op/random"
+	"gomx/op/rnn"
+	"gomx/op/tensor"
 	"gomx/op/update"
 )
 
@@ -20,8 +22,14 @@ type (
 	AdagradUpdateParams = update.AdagradUpdateParams
 	// AdamUpdateParams holds the parameters of AdamUpdate.
 	AdamUpdateParams = update.AdamUpdateParams
+	// AdamWUpdateParams holds the parameters of AdamWUpdate and MPAdamWUpdate.
+	AdamWUpdateParams = update.AdamWUpdateParams
 	// AddNParams holds the parameters of AddN.
 	AddNParams = prim.AddNParams
+	// AllFiniteParams holds the parameters of AllFinite.
+	AllFiniteParams = update.AllFiniteParams
+	// AmpMultiCastParams holds the parameters of AmpMultiCast.
+	AmpMultiCastParams = prim.AmpMultiCastParams
 	// ArangeLikeParams holds the parameters of ArangeLike.
 	ArangeLikeParams = prim.ArangeLikeParams
 	// ArangeParams holds the parameters of Arange.
@@ -48,8 +56,12 @@ type (
 	ConcatParams = prim.ConcatParams
 	// ConvolutionParams holds the parameters of Convolution.
 	ConvolutionParams = nn.ConvolutionParams
+	// CumSumParams holds the parameters of CumSum.
+	CumSumParams = tensor.CumSumParams
 	// DeconvolutionParams holds the parameters of Deconvolution.
 	DeconvolutionParams = nn.DeconvolutionParams
+	// DiagParams holds the parameters of Diag.
+	DiagParams = tensor.DiagParams
 	// DispersedLikeParams holds the parameters of RandomGeneralizedNegativeBinomialLike.
 	DispersedLikeParams = random.DispersedLikeParams
 	// DispersedParams holds the parameters of RandomGeneralizedNegativeBinomial.
@@ -76,12 +88,22 @@ type (
 	GammaLikeParams = random.GammaLikeParams
 	// GammaParams holds the parameters of RandomGamma.
 	GammaParams = random.GammaParams
+	// GroupAdagradUpdateParams holds the parameters of GroupAdagradUpdate.
+	GroupAdagradUpdateParams = update.GroupAdagradUpdateParams
 	// GroupNormParams holds the parameters of GroupNorm.
 	GroupNormParams = nn.GroupNormParams
+	// HardSigmoidParams holds the parameters of HardSigmoid.
+	HardSigmoidParams = tensor.HardSigmoidParams
+	// HistogramParams holds the parameters of Histogram.
+	HistogramParams = tensor.HistogramParams
+	// IndexArrayParams holds the parameters of IndexArray.
+	IndexArrayParams = index.IndexArrayParams
 	// InitParams holds the parameters of Ones and Zeros.
 	InitParams = prim.InitParams
 	// InstanceNormParams holds the parameters of InstanceNorm.
 	InstanceNormParams = nn.InstanceNormParams
+	// KhatriRaoParams holds the parameters of KhatriRao.
+	KhatriRaoParams = tensor.KhatriRaoParams
 	// L2NormalizationParams holds the parameters of L2Normalization.
 	L2NormalizationParams = nn.L2NormalizationParams
 	// LRNParams holds the parameters of LRN.
@@ -98,6 +120,22 @@ type (
 	LinspaceParams = prim.LinspaceParams
 	// MakeLossParams holds the parameters of MakeLoss.
 	MakeLossParams = loss.MakeLossParams
+	// MomentsParams holds the parameters of Moments.
+	MomentsParams = prim.MomentsParams
+	// MultiAdamWUpdateParams holds the parameters of MultiAdamWUpdate and MultiMPAdamWUpdate.
+	MultiAdamWUpdateParams = update.MultiAdamWUpdateParams
+	// MultiAllFiniteParams holds the parameters of MultiAllFinite.
+	MultiAllFiniteParams = update.MultiAllFiniteParams
+	// MultiLambUpdateParams holds the parameters of MultiLambUpdate and MultiMPLambUpdate.
+	MultiLambUpdateParams = update.MultiLambUpdateParams
+	// MultiLarsParams holds the parameters of MultiLars.
+	MultiLarsParams = update.MultiLarsParams
+	// MultiSGDMomUpdateParams holds the parameters of MultiMPSGDMomUpdate and MultiSGDMomUpdate.
+	MultiSGDMomUpdateParams = update.MultiSGDMomUpdateParams
+	// MultiSGDUpdateParams holds the parameters of MultiMPSGDUpdate and MultiSGDUpdate.
+	MultiSGDUpdateParams = update.MultiSGDUpdateParams
+	// MultiSumSqParams holds the parameters of MultiSumSq.
+	MultiSumSqParams = update.MultiSumSqParams
 	// MultinomialParams holds the parameters of SampleMultinomial.
 	MultinomialParams = random.MultinomialParams
 	// NAGMomUpdateParams holds the parameters of MPNAGMomUpdate and NAGMomUpdate.
@@ -106,12 +144,16 @@ type (
 	NegativeBinomialLikeParams = random.NegativeBinomialLikeParams
 	// NegativeBinomialParams holds the parameters of RandomNegativeBinomial.
 	NegativeBinomialParams = random.NegativeBinomialParams
+	// NormParams holds the parameters of Norm.
+	NormParams = prim.NormParams
 	// NormalLikeParams holds the parameters of RandomNormalLike.
 	NormalLikeParams = random.NormalLikeParams
 	// NormalParams holds the parameters of RandomNormal.
 	NormalParams = random.NormalParams
 	// OneHotParams holds the parameters of OneHot.
 	OneHotParams = index.OneHotParams
+	// PDFParams holds the parameters of RandomPDFDirichlet, RandomPDFExponential, RandomPDFGamma and others.
+	PDFParams = random.PDFParams
 	// PadParams holds the parameters of Pad.
 	PadParams = nn.PadParams
 	// PickParams holds the parameters of Pick.
@@ -120,16 +162,24 @@ type (
 	PoolingParams = nn.PoolingParams
 	// PoolingV1Params holds the parameters of PoolingV1.
 	PoolingV1Params = nn.PoolingV1Params
+	// PreloadedSGDMomUpdateParams holds the parameters of PreloadedMultiMPSGDMomUpdate and PreloadedMultiSGDMomUpdate.
+	PreloadedSGDMomUpdateParams = update.PreloadedSGDMomUpdateParams
+	// PreloadedSGDUpdateParams holds the parameters of PreloadedMultiMPSGDUpdate and PreloadedMultiSGDUpdate.
+	PreloadedSGDUpdateParams = update.PreloadedSGDUpdateParams
 	// RMSPropAlexUpdateParams holds the parameters of RMSPropAlexUpdate.
 	RMSPropAlexUpdateParams = update.RMSPropAlexUpdateParams
 	// RMSPropUpdateParams holds the parameters of RMSPropUpdate.
 	RMSPropUpdateParams = update.RMSPropUpdateParams
+	// RNNParams holds the parameters of RNN.
+	RNNParams = rnn.RNNParams
 	// RandIntParams holds the parameters of RandomRandInt.
 	RandIntParams = random.RandIntParams
 	// RateLikeParams holds the parameters of RandomExponentialLike and RandomPoissonLike.
 	RateLikeParams = random.RateLikeParams
 	// RateParams holds the parameters of RandomExponential and RandomPoisson.
 	RateParams = random.RateParams
+	// RavelParams holds the parameters of RavelMultiIndex and UnravelIndex.
+	RavelParams = index.RavelParams
 	// ReduceParams holds the parameters of Max, Mean, Min and others.
 	ReduceParams = prim.ReduceParams
 	// RegressionParams holds the parameters of LinearRegressionOutput, LogisticRegressionOutput and MAERegressionOutput.
@@ -154,6 +204,10 @@ type (
 	ScalarParams = prim.ScalarParams
 	// ScatterNDParams holds the parameters of ScatterSetND and ScatterND.
 	ScatterNDParams = index.ScatterNDParams
+	// SequenceMaskParams holds the parameters of SequenceMask.
+	SequenceMaskParams = rnn.SequenceMaskParams
+	// SequenceParams holds the parameters of SequenceLast and SequenceReverse.
+	SequenceParams = rnn.SequenceParams
 	// SignSGDUpdateParams holds the parameters of SignSGDUpdate.
 	SignSGDUpdateParams = update.SignSGDUpdateParams
 	// SignumUpdateParams holds the parameters of SignumUpdate.
@@ -209,8 +263,11 @@ var (
 	opActivation                            = op.Lookup("Activation")
 	opAdagradUpdate                         = op.Lookup("_sparse_adagrad_update")
 	opAdamUpdate                            = op.Lookup("adam_update")
+	opAdamWUpdate                           = op.Lookup("_adamw_update")
 	opAddN                                  = op.Lookup("add_n")
+	opAllFinite                             = op.Lookup("all_finite")
 	opAmpCast                               = op.Lookup("amp_cast")
+	opAmpMultiCast                          = op.Lookup("amp_multicast")
 	opArange                                = op.Lookup("_arange")
 	opArangeLike                            = op.Lookup("_contrib_arange_like")
 	opArccos                                = op.Lookup("arccos")
@@ -258,8 +315,10 @@ var (
 	opConvolution                           = op.Lookup("Convolution")
 	opCos                                   = op.Lookup("cos")
 	opCosh                                  = op.Lookup("cosh")
+	opCumSum                                = op.Lookup("_np_cumsum")
 	opDeconvolution                         = op.Lookup("Deconvolution")
 	opDegrees                               = op.Lookup("degrees")
+	opDiag                                  = op.Lookup("diag")
 	opDivScalar                             = op.Lookup("_div_scalar")
 	opDot                                   = op.Lookup("dot")
 	opDropout                               = op.Lookup("Dropout")
@@ -291,13 +350,19 @@ var (
 	opGreaterEqual                          = op.Lookup("_greater_equal")
 	opGreaterEqualScalar                    = op.Lookup("_greater_equal_scalar")
 	opGreaterScalar                         = op.Lookup("_greater_scalar")
+	opGroupAdagradUpdate                    = op.Lookup("_contrib_group_adagrad_update")
 	opGroupNorm                             = op.Lookup("GroupNorm")
+	opHardSigmoid                           = op.Lookup("hard_sigmoid")
+	opHistogram                             = op.Lookup("_histogram")
 	opHypot                                 = op.Lookup("_hypot")
 	opHypotScalar                           = op.Lookup("_hypot_scalar")
 	opIdentity                              = op.Lookup("_copy")
 	opIdentityAttachKLSparseReg             = op.Lookup("IdentityAttachKLSparseReg")
 	opIdentityWithAttrLike                  = op.Lookup("_identity_with_attr_like_rhs")
+	opIndexArray                            = op.Lookup("_contrib_index_array")
+	opIndexCopy                             = op.Lookup("_contrib_index_copy")
 	opInstanceNorm                          = op.Lookup("InstanceNorm")
+	opKhatriRao                             = op.Lookup("khatri_rao")
 	opL2Normalization                       = op.Lookup("L2Normalization")
 	opLRN                                   = op.Lookup("LRN")
 	opLambUpdatePhase1                      = op.Lookup("lamb_update_phase1")
@@ -324,6 +389,7 @@ var (
 	opLogicalXorScalar                      = op.Lookup("_logical_xor_scalar")
 	opLogisticRegressionOutput              = op.Lookup("LogisticRegressionOutput")
 	opMAERegressionOutput                   = op.Lookup("MAERegressionOutput")
+	opMPAdamWUpdate                         = op.Lookup("_mp_adamw_update")
 	opMPLambUpdatePhase1                    = op.Lookup("mp_lamb_update_phase1")
 	opMPLambUpdatePhase2                    = op.Lookup("mp_lamb_update_phase2")
 	opMPNAGMomUpdate                        = op.Lookup("mp_nag_mom_update")
@@ -340,11 +406,24 @@ var (
 	opMinusScalar                           = op.Lookup("_minus_scalar")
 	opMod                                   = op.Lookup("_mod")
 	opModScalar                             = op.Lookup("_mod_scalar")
+	opMoments                               = op.Lookup("moments")
 	opMulScalar                             = op.Lookup("_mul_scalar")
+	opMultiAdamWUpdate                      = op.Lookup("_multi_adamw_update")
+	opMultiAllFinite                        = op.Lookup("multi_all_finite")
+	opMultiLambUpdate                       = op.Lookup("_multi_lamb_update")
+	opMultiLars                             = op.Lookup("multi_lars")
+	opMultiMPAdamWUpdate                    = op.Lookup("_multi_mp_adamw_update")
+	opMultiMPLambUpdate                     = op.Lookup("_multi_mp_lamb_update")
+	opMultiMPSGDMomUpdate                   = op.Lookup("multi_mp_sgd_mom_update")
+	opMultiMPSGDUpdate                      = op.Lookup("multi_mp_sgd_update")
+	opMultiSGDMomUpdate                     = op.Lookup("multi_sgd_mom_update")
+	opMultiSGDUpdate                        = op.Lookup("multi_sgd_update")
+	opMultiSumSq                            = op.Lookup("multi_sum_sq")
 	opNAGMomUpdate                          = op.Lookup("nag_mom_update")
 	opNanProd                               = op.Lookup("nanprod")
 	opNanSum                                = op.Lookup("nansum")
 	opNegative                              = op.Lookup("negative")
+	opNorm                                  = op.Lookup("norm")
 	opNotEqual                              = op.Lookup("_not_equal")
 	opNotEqualScalar                        = op.Lookup("_not_equal_scalar")
 	opOneHot                                = op.Lookup("one_hot")
@@ -357,12 +436,17 @@ var (
 	opPoolingV1                             = op.Lookup("Pooling_v1")
 	opPower                                 = op.Lookup("_power")
 	opPowerScalar                           = op.Lookup("_power_scalar")
+	opPreloadedMultiMPSGDMomUpdate          = op.Lookup("preloaded_multi_mp_sgd_mom_update")
+	opPreloadedMultiMPSGDUpdate             = op.Lookup("preloaded_multi_mp_sgd_update")
+	opPreloadedMultiSGDMomUpdate            = op.Lookup("preloaded_multi_sgd_mom_update")
+	opPreloadedMultiSGDUpdate               = op.Lookup("preloaded_multi_sgd_update")
 	opProd                                  = op.Lookup("prod")
 	opRDivScalar                            = op.Lookup("_rdiv_scalar")
 	opRMSPropAlexUpdate                     = op.Lookup("rmspropalex_update")
 	opRMSPropUpdate                         = op.Lookup("rmsprop_update")
 	opRMinusScalar                          = op.Lookup("_rminus_scalar")
 	opRModScalar                            = op.Lookup("_rmod_scalar")
+	opRNN                                   = op.Lookup("RNN")
 	opRNNParamConcat                        = op.Lookup("_rnn_param_concat")
 	opRPowerScalar                          = op.Lookup("_rpower_scalar")
 	opRadians                               = op.Lookup("radians")
@@ -376,11 +460,20 @@ var (
 	opRandomNegativeBinomialLike            = op.Lookup("_random_negative_binomial_like")
 	opRandomNormal                          = op.Lookup("_random_normal")
 	opRandomNormalLike                      = op.Lookup("_random_normal_like")
+	opRandomPDFDirichlet                    = op.Lookup("_random_pdf_dirichlet")
+	opRandomPDFExponential                  = op.Lookup("_random_pdf_exponential")
+	opRandomPDFGamma                        = op.Lookup("_random_pdf_gamma")
+	opRandomPDFGeneralizedNegativeBinomial  = op.Lookup("_random_pdf_generalized_negative_binomial")
+	opRandomPDFNegativeBinomial             = op.Lookup("_random_pdf_negative_binomial")
+	opRandomPDFNormal                       = op.Lookup("_random_pdf_normal")
+	opRandomPDFPoisson                      = op.Lookup("_random_pdf_poisson")
+	opRandomPDFUniform                      = op.Lookup("_random_pdf_uniform")
 	opRandomPoisson                         = op.Lookup("_random_poisson")
 	opRandomPoissonLike                     = op.Lookup("_random_poisson_like")
 	opRandomRandInt                         = op.Lookup("_random_randint")
 	opRandomUniform                         = op.Lookup("_random_uniform")
 	opRandomUniformLike                     = op.Lookup("_random_uniform_like")
+	opRavelMultiIndex                       = op.Lookup("_ravel_multi_index")
 	opRcbrt                                 = op.Lookup("rcbrt")
 	opReciprocal                            = op.Lookup("reciprocal")
 	opRelu                                  = op.Lookup("relu")
@@ -404,6 +497,9 @@ var (
 	opSampleUniform                         = op.Lookup("_sample_uniform")
 	opScatterND                             = op.Lookup("scatter_nd")
 	opScatterSetND                          = op.Lookup("_scatter_set_nd")
+	opSequenceLast                          = op.Lookup("SequenceLast")
+	opSequenceMask                          = op.Lookup("SequenceMask")
+	opSequenceReverse                       = op.Lookup("SequenceReverse")
 	opShapeArray                            = op.Lookup("shape_array")
 	opShuffle                               = op.Lookup("_shuffle")
 	opSigmoid                               = op.Lookup("sigmoid")
@@ -441,6 +537,7 @@ var (
 	opTopK                                  = op.Lookup("topk")
 	opTranspose                             = op.Lookup("transpose")
 	opTrunc                                 = op.Lookup("trunc")
+	opUnravelIndex                          = op.Lookup("_unravel_index")
 	opUpSampling                            = op.Lookup("UpSampling")
 	opWhere                                 = op.Lookup("where")
 	opZeros                                 = op.Lookup("_zeros")
@@ -465,7 +562,7 @@ func Activation(data *Symbol, p ActivationParams, opts ...Option) *Symbol {
 // AdagradUpdate (_sparse_adagrad_update) is one step of AdaGrad (Duchi et al. 2011).
 //
 // g = clip(rescale_grad·grad); history += g²;
-// weight -= lr·(g/(sqrt(history) + epsilon) + wd·weight)
+// weight -= lr·(g/sqrt(history + epsilon) + wd·weight)
 //
 // Parameters:
 //   - LR: learning rate; required
@@ -495,9 +592,36 @@ func AdamUpdate(weight, grad *Symbol, p AdamUpdateParams, opts ...Option) *Symbo
 	return compose(opAdamUpdate, p, opts, weight, grad)
 }
 
+// AdamWUpdate (_adamw_update) is one step of Adam with decoupled weight decay (Loshchilov and Hutter 2019).
+//
+// g = clip(rescale_grad·grad), where rescale_grad is an input of one element;
+// mean = beta1·mean + (1-beta1)·g; var = beta2·var + (1-beta2)·g²;
+// weight -= eta·(lr·mean/(sqrt(var) + epsilon) + wd·weight).
+// Nothing is changed when rescale_grad is zero or not finite.
+//
+// Parameters:
+//   - LR: learning rate; required
+//   - Beta1: decay of the mean of gradients; 0.9 by default
+//   - Beta2: decay of the mean of squared gradients; 0.999 by default
+//   - Epsilon: added to the root; 1e-08 by default
+//   - WD: weight decay
+//   - Eta: factor of the schedule; required
+//   - ClipGradient: limit of the rescaled gradient's elements, negative for none; -1 by default
+func AdamWUpdate(weight, grad, rescaleGrad *Symbol, p AdamWUpdateParams, opts ...Option) *Symbol {
+	return compose(opAdamWUpdate, p, opts, weight, grad, rescaleGrad)
+}
+
 // AddN computes the sum of arrays of one shape. Known as ElementWiseSum too.
 func AddN(data []*Symbol, opts ...Option) *Symbol {
 	return compose(opAddN, AddNParams{}, opts, data...)
+}
+
+// AllFinite (all_finite) is 1 when no element of data is infinite or NaN, 0 otherwise. The output has shape (1).
+//
+// Parameters:
+//   - NoInitOutput: accepted for compatibility: the output is always set (switches init_output off)
+func AllFinite(data *Symbol, p AllFiniteParams, opts ...Option) *Symbol {
+	return compose(opAllFinite, p, opts, data)
 }
 
 // AmpCast converts between floating-point types for mixed precision; other arrays pass unchanged.
@@ -506,6 +630,14 @@ func AddN(data []*Symbol, opts ...Option) *Symbol {
 //   - DType: element type of the output; required
 func AmpCast(data *Symbol, p CastParams, opts ...Option) *Symbol {
 	return compose(opAmpCast, p, opts, data)
+}
+
+// AmpMultiCast converts floating-point arrays to the widest of their element types, or to the narrowest; other arrays pass unchanged.
+//
+// Parameters:
+//   - CastNarrow: convert to the narrowest of the types, not to the widest
+func AmpMultiCast(data []*Symbol, p AmpMultiCastParams, opts ...Option) *Symbol {
+	return compose(opAmpMultiCast, p, opts, data...)
 }
 
 // Arange makes the values start, start+step, … up to stop, which is left out.
@@ -766,7 +898,7 @@ func BroadcastTo(data *Symbol, p BroadcastToParams, opts ...Option) *Symbol {
 // Data has shape (steps, n, classes) and is not normalized yet, the label (n, labels), the output (n):
 // the negative logarithm of the probability that the softmax of data spells the label, with
 // repetitions and blanks in between. Without label_lengths a label ends at its first padding, 0 or,
-// with blank_label last, -1. A label that is empty or does not fit into the steps has loss 0.
+// with blank_label last, -1. A label that does not fit into the steps has loss 0.
 //
 // Parameters:
 //   - UseDataLengths: data_lengths gives the number of steps of each sequence
@@ -844,6 +976,17 @@ func Cosh(data *Symbol, opts ...Option) *Symbol {
 	return compose(opCosh, op.NoParams{}, opts, data)
 }
 
+// CumSum computes running sums along an axis, or of the flattened array.
+//
+// MXNet's name is _np_cumsum.
+//
+// Parameters:
+//   - Axis: axis to sum along; None: flatten first
+//   - DType: element type of the output; None: that of the input
+func CumSum(a *Symbol, p CumSumParams, opts ...Option) *Symbol {
+	return compose(opCumSum, p, opts, a)
+}
+
 // Deconvolution (transposed convolution) is the gradient of a convolution by its data, as a layer.
 //
 // Data has shape (n, c, [d,] [h,] w), the weight (c, num_filter/num_group, kernel...), the bias
@@ -872,6 +1015,16 @@ func Deconvolution(data *Symbol, p DeconvolutionParams, opts ...Option) *Symbol 
 // Degrees converts from radians to degrees.
 func Degrees(data *Symbol, opts ...Option) *Symbol {
 	return compose(opDegrees, op.NoParams{}, opts, data)
+}
+
+// Diag takes the k-th diagonal of matrices along two axes and puts it on a new last axis. Of a vector it makes a square matrix with that diagonal and zeros elsewhere.
+//
+// Parameters:
+//   - K: which diagonal; positive above the main one
+//   - Axis1: axis of the rows
+//   - Axis2: axis of the columns; 1 by default
+func Diag(data *Symbol, p DiagParams, opts ...Option) *Symbol {
+	return compose(opDiag, p, opts, data)
 }
 
 // DivScalar computes x / s for every element x and the number s.
@@ -1116,6 +1269,20 @@ func GreaterScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opGreaterScalar, p, opts, data)
 }
 
+// GroupAdagradUpdate (_contrib_group_adagrad_update) is one step of AdaGrad by rows, for embeddings.
+//
+// g = clip(rescale_grad·grad); history += mean of g² over each row; weight -= lr·g/sqrt(history + epsilon).
+// The history has shape (rows, 1).
+//
+// Parameters:
+//   - LR: learning rate; required
+//   - RescaleGrad: factor of the gradient; 1 by default
+//   - ClipGradient: limit of the rescaled gradient's elements, negative for none; -1 by default
+//   - Epsilon: added below the root; 1e-05 by default
+func GroupAdagradUpdate(weight, grad *Symbol, p GroupAdagradUpdateParams, opts ...Option) *Symbol {
+	return compose(opGroupAdagradUpdate, p, opts, weight, grad)
+}
+
 // GroupNorm normalizes groups of channels of every sample: (x - mean)·gamma/sqrt(var + eps) + beta.
 //
 // Data has shape (n, c, ...); mean and (biased) variance are taken over c/num_groups channels and all
@@ -1128,6 +1295,24 @@ func GreaterScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 //   - OutputMeanVar: also return mean and deviation
 func GroupNorm(data *Symbol, p GroupNormParams, opts ...Option) *Symbol {
 	return compose(opGroupNorm, p, opts, data)
+}
+
+// HardSigmoid computes αx + β, limited to the range from 0 to 1.
+//
+// Parameters:
+//   - Alpha: slope; 0.2 by default
+//   - Beta: value at zero; 0.5 by default
+func HardSigmoid(data *Symbol, p HardSigmoidParams, opts ...Option) *Symbol {
+	return compose(opHardSigmoid, p, opts, data)
+}
+
+// Histogram counts how many elements fall into each bin and returns the counts, of type int64, and the edges. A bin contains its lower edge; the last one its upper edge too.
+//
+// Parameters:
+//   - BinCnt: number of bins of equal width; None: the input bins gives their edges
+//   - Range: lower edge of the first and upper edge of the last bin; with bin_cnt
+func Histogram(data, bins *Symbol, p HistogramParams, opts ...Option) *Symbol {
+	return compose(opHistogram, p, opts, data, bins)
 }
 
 // Hypot computes √(a² + b²) for operands of one shape.
@@ -1170,6 +1355,23 @@ func IdentityWithAttrLike(lhs, rhs *Symbol, opts ...Option) *Symbol {
 	return compose(opIdentityWithAttrLike, op.NoParams{}, opts, lhs, rhs)
 }
 
+// IndexArray lists the index of every element, on a new last axis with one entry per axis of data, or per given axis. It has type int64.
+//
+// MXNet's name is _contrib_index_array.
+//
+// Parameters:
+//   - Axes: axes to report; none: all
+func IndexArray(data *Symbol, p IndexArrayParams, opts ...Option) *Symbol {
+	return compose(opIndexArray, p, opts, data)
+}
+
+// IndexCopy is old_tensor with the rows of new_tensor in place of those that index_vector names. Of several rows for one place the last one stays.
+//
+// MXNet's name is _contrib_index_copy.
+func IndexCopy(oldTensor, indexVector, newTensor *Symbol, opts ...Option) *Symbol {
+	return compose(opIndexCopy, op.NoParams{}, opts, oldTensor, indexVector, newTensor)
+}
+
 // InstanceNorm normalizes every channel of every sample: (x - mean)·gamma/sqrt(var + eps) + beta.
 //
 // Data has shape (n, c, ...); mean and (biased) variance are taken over all axes but the first two;
@@ -1179,6 +1381,11 @@ func IdentityWithAttrLike(lhs, rhs *Symbol, opts ...Option) *Symbol {
 //   - Eps: added to the variance; 0.001 by default
 func InstanceNorm(data *Symbol, p InstanceNormParams, opts ...Option) *Symbol {
 	return compose(opInstanceNorm, p, opts, data)
+}
+
+// KhatriRao computes the Khatri-Rao product of matrices with equally many columns: column j of the output is the Kronecker product of the columns j of the inputs.
+func KhatriRao(data []*Symbol, opts ...Option) *Symbol {
+	return compose(opKhatriRao, KhatriRaoParams{}, opts, data...)
 }
 
 // L2Normalization divides parts of data by their Euclidean norm, sqrt(Σx² + eps).
@@ -1422,6 +1629,27 @@ func MAERegressionOutput(data *Symbol, p RegressionParams, opts ...Option) *Symb
 	return compose(opMAERegressionOutput, p, opts, data)
 }
 
+// MPAdamWUpdate is the operator _mp_adamw_update.
+//
+// AdamWUpdate (_adamw_update) is one step of Adam with decoupled weight decay (Loshchilov and Hutter 2019).
+//
+// g = clip(rescale_grad·grad), where rescale_grad is an input of one element;
+// mean = beta1·mean + (1-beta1)·g; var = beta2·var + (1-beta2)·g²;
+// weight -= eta·(lr·mean/(sqrt(var) + epsilon) + wd·weight).
+// Nothing is changed when rescale_grad is zero or not finite.
+//
+// Parameters:
+//   - LR: learning rate; required
+//   - Beta1: decay of the mean of gradients; 0.9 by default
+//   - Beta2: decay of the mean of squared gradients; 0.999 by default
+//   - Epsilon: added to the root; 1e-08 by default
+//   - WD: weight decay
+//   - Eta: factor of the schedule; required
+//   - ClipGradient: limit of the rescaled gradient's elements, negative for none; -1 by default
+func MPAdamWUpdate(weight, grad, rescaleGrad *Symbol, p AdamWUpdateParams, opts ...Option) *Symbol {
+	return compose(opMPAdamWUpdate, p, opts, weight, grad, rescaleGrad)
+}
+
 // MPLambUpdatePhase1 is the operator mp_lamb_update_phase1.
 //
 // LambUpdatePhase1 (lamb_update_phase1) computes the direction of a LAMB step from weight and gradient.
@@ -1512,13 +1740,13 @@ func MPSGDUpdate(weight, grad *Symbol, p SGDUpdateParams, opts ...Option) *Symbo
 
 // MakeLoss passes data on as a loss: its gradient is the constant grad_scale.
 //
-// With normalization batch the gradient is divided by the first extent of data, with valid by the
-// number of elements above valid_thresh. Gradients flowing into the output are ignored.
+// With normalization batch the gradient is divided by the product of all extents of data but the
+// last, with valid by the number of elements above valid_thresh. Gradients flowing into the output are ignored.
 //
 // Parameters:
 //   - GradScale: the gradient; 1 by default
 //   - ValidThresh: elements above count as valid
-//   - Normalization: what the gradient is divided by: nothing, the batch size, the number of valid elements; one of null, batch, valid, null by default
+//   - Normalization: what the gradient is divided by: nothing, the number of rows, the number of valid elements; one of null, batch, valid, null by default
 func MakeLoss(data *Symbol, p MakeLossParams, opts ...Option) *Symbol {
 	return compose(opMakeLoss, p, opts, data)
 }
@@ -1604,6 +1832,15 @@ func ModScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opModScalar, p, opts, data)
 }
 
+// Moments computes the mean and the variance (of the whole population) over the given axes, over all of them if none are given.
+//
+// Parameters:
+//   - Axes: axes to reduce; none: all
+//   - KeepDims: keep reduced axes with extent one
+func Moments(data *Symbol, p MomentsParams, opts ...Option) *Symbol {
+	return compose(opMoments, p, opts, data)
+}
+
 // MulScalar computes x · s for every element x and the number s.
 //
 // Parameters:
@@ -1611,6 +1848,184 @@ func ModScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 //   - NotInt: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
 func MulScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opMulScalar, p, opts, data)
+}
+
+// MultiAdamWUpdate (_multi_adamw_update) is one step of AdamW for many weights.
+//
+// Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.
+// The last input, rescale_grad, has one element.
+//
+// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to replace them.
+//
+// Parameters:
+//   - LRs: learning rate of each weight; required
+//   - Beta1: decay of the mean of gradients; 0.9 by default
+//   - Beta2: decay of the mean of squared gradients; 0.999 by default
+//   - Epsilon: added to the root; 1e-08 by default
+//   - WDs: weight decay of each weight; required
+//   - Etas: factor of the schedule of each weight; required
+//   - ClipGradient: limit of the rescaled gradients' elements, negative for none; -1 by default
+//   - NumWeights: number of weights; 1 by default
+func MultiAdamWUpdate(data []*Symbol, p MultiAdamWUpdateParams, opts ...Option) *Symbol {
+	return compose(opMultiAdamWUpdate, p, opts, data...)
+}
+
+// MultiAllFinite (multi_all_finite) is 1 when no element of any input is infinite or NaN, 0 otherwise. The output has shape (1).
+//
+// Parameters:
+//   - NoInitOutput: accepted for compatibility: the output is always set (switches init_output off)
+func MultiAllFinite(data []*Symbol, p MultiAllFiniteParams, opts ...Option) *Symbol {
+	return compose(opMultiAllFinite, p, opts, data...)
+}
+
+// MultiLambUpdate (_multi_lamb_update) is one step of LAMB, both phases, for many weights.
+//
+// Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.
+//
+// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to replace them.
+//
+// Parameters:
+//   - LearningRates: learning rate of each weight; required
+//   - Beta1: decay of the mean of gradients; 0.9 by default
+//   - Beta2: decay of the mean of squared gradients; 0.999 by default
+//   - Epsilon: added to the root; 1e-06 by default
+//   - WDs: weight decay of each weight; required
+//   - RescaleGrad: factor of the gradients; 1 by default
+//   - LowerBound: least norm of a weight, negative for none; -1 by default
+//   - UpperBound: greatest norm of a weight, negative for none; -1 by default
+//   - ClipGradient: limit of the rescaled gradients' elements, negative for none; -1 by default
+//   - NoBiasCorrection: correct the means for starting at zero (switches bias_correction off)
+//   - StepCount: number of the step of each weight; required
+//   - NumTensors: number of weights; 1 by default
+func MultiLambUpdate(data []*Symbol, p MultiLambUpdateParams, opts ...Option) *Symbol {
+	return compose(opMultiLambUpdate, p, opts, data...)
+}
+
+// MultiLars (multi_lars) scales learning rates by the layer-wise trust ratio (You et al. 2017).
+//
+// With w and g the norms of weights and (rescaled) gradients of a layer, its learning rate becomes
+// lr·eta·w/(g + wd·w + eps) where both norms are positive. All operands are vectors over layers.
+//
+// Parameters:
+//   - Eta: trust coefficient; required
+//   - Eps: added to the denominator; required
+//   - RescaleGrad: factor of the gradients; 1 by default
+func MultiLars(lrs, weightsSumSq, gradsSumSq, wds *Symbol, p MultiLarsParams, opts ...Option) *Symbol {
+	return compose(opMultiLars, p, opts, lrs, weightsSumSq, gradsSumSq, wds)
+}
+
+// MultiMPAdamWUpdate (_multi_mp_adamw_update) is one step of AdamW for many weights.
+//
+// Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.
+// The last input, rescale_grad, has one element.
+//
+// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to replace them.
+//
+// Parameters:
+//   - LRs: learning rate of each weight; required
+//   - Beta1: decay of the mean of gradients; 0.9 by default
+//   - Beta2: decay of the mean of squared gradients; 0.999 by default
+//   - Epsilon: added to the root; 1e-08 by default
+//   - WDs: weight decay of each weight; required
+//   - Etas: factor of the schedule of each weight; required
+//   - ClipGradient: limit of the rescaled gradients' elements, negative for none; -1 by default
+//   - NumWeights: number of weights; 1 by default
+func MultiMPAdamWUpdate(data []*Symbol, p MultiAdamWUpdateParams, opts ...Option) *Symbol {
+	return compose(opMultiMPAdamWUpdate, p, opts, data...)
+}
+
+// MultiMPLambUpdate (_multi_mp_lamb_update) is one step of LAMB, both phases, for many weights.
+//
+// Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.
+//
+// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to replace them.
+//
+// Parameters:
+//   - LearningRates: learning rate of each weight; required
+//   - Beta1: decay of the mean of gradients; 0.9 by default
+//   - Beta2: decay of the mean of squared gradients; 0.999 by default
+//   - Epsilon: added to the root; 1e-06 by default
+//   - WDs: weight decay of each weight; required
+//   - RescaleGrad: factor of the gradients; 1 by default
+//   - LowerBound: least norm of a weight, negative for none; -1 by default
+//   - UpperBound: greatest norm of a weight, negative for none; -1 by default
+//   - ClipGradient: limit of the rescaled gradients' elements, negative for none; -1 by default
+//   - NoBiasCorrection: correct the means for starting at zero (switches bias_correction off)
+//   - StepCount: number of the step of each weight; required
+//   - NumTensors: number of weights; 1 by default
+func MultiMPLambUpdate(data []*Symbol, p MultiLambUpdateParams, opts ...Option) *Symbol {
+	return compose(opMultiMPLambUpdate, p, opts, data...)
+}
+
+// MultiMPSGDMomUpdate (multi_mp_sgd_mom_update) is one step of gradient descent with momentum for many weights.
+//
+// Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.
+//
+// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to replace them.
+//
+// Parameters:
+//   - LRs: learning rate of each weight; required
+//   - WDs: weight decay of each weight; required
+//   - Momentum: share of the last step that is repeated
+//   - RescaleGrad: factor of the gradients; 1 by default
+//   - ClipGradient: limit of the rescaled gradients' elements, negative for none; -1 by default
+//   - NumWeights: number of weights; 1 by default
+func MultiMPSGDMomUpdate(data []*Symbol, p MultiSGDMomUpdateParams, opts ...Option) *Symbol {
+	return compose(opMultiMPSGDMomUpdate, p, opts, data...)
+}
+
+// MultiMPSGDUpdate (multi_mp_sgd_update) is one step of stochastic gradient descent for many weights.
+//
+// Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.
+//
+// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to replace them.
+//
+// Parameters:
+//   - LRs: learning rate of each weight; required
+//   - WDs: weight decay of each weight; required
+//   - RescaleGrad: factor of the gradients; 1 by default
+//   - ClipGradient: limit of the rescaled gradients' elements, negative for none; -1 by default
+//   - NumWeights: number of weights; 1 by default
+func MultiMPSGDUpdate(data []*Symbol, p MultiSGDUpdateParams, opts ...Option) *Symbol {
+	return compose(opMultiMPSGDUpdate, p, opts, data...)
+}
+
+// MultiSGDMomUpdate (multi_sgd_mom_update) is one step of gradient descent with momentum for many weights.
+//
+// Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.
+//
+// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to replace them.
+//
+// Parameters:
+//   - LRs: learning rate of each weight; required
+//   - WDs: weight decay of each weight; required
+//   - Momentum: share of the last step that is repeated
+//   - RescaleGrad: factor of the gradients; 1 by default
+//   - ClipGradient: limit of the rescaled gradients' elements, negative for none; -1 by default
+//   - NumWeights: number of weights; 1 by default
+func MultiSGDMomUpdate(data []*Symbol, p MultiSGDMomUpdateParams, opts ...Option) *Symbol {
+	return compose(opMultiSGDMomUpdate, p, opts, data...)
+}
+
+// MultiSGDUpdate (multi_sgd_update) is one step of stochastic gradient descent for many weights.
+//
+// Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.
+//
+// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to replace them.
+//
+// Parameters:
+//   - LRs: learning rate of each weight; required
+//   - WDs: weight decay of each weight; required
+//   - RescaleGrad: factor of the gradients; 1 by default
+//   - ClipGradient: limit of the rescaled gradients' elements, negative for none; -1 by default
+//   - NumWeights: number of weights; 1 by default
+func MultiSGDUpdate(data []*Symbol, p MultiSGDUpdateParams, opts ...Option) *Symbol {
+	return compose(opMultiSGDUpdate, p, opts, data...)
+}
+
+// MultiSumSq (multi_sum_sq) returns the sum of squares of each input, in a vector.
+func MultiSumSq(data []*Symbol, opts ...Option) *Symbol {
+	return compose(opMultiSumSq, MultiSumSqParams{}, opts, data...)
 }
 
 // NAGMomUpdate (nag_mom_update) is one step of Nesterov's accelerated gradient.
@@ -1650,6 +2065,17 @@ func NanSum(data *Symbol, p ReduceParams, opts ...Option) *Symbol {
 // Negative computes -x.
 func Negative(data *Symbol, opts ...Option) *Symbol {
 	return compose(opNegative, op.NoParams{}, opts, data)
+}
+
+// Norm computes the sum of absolute values, or the square root of the sum of squares, over the given axes, over all of them if none are given.
+//
+// Parameters:
+//   - Ord: 1: sum of absolute values, 2: Euclidean; 2 by default
+//   - Axis: axes to reduce; none: all
+//   - OutDType: element type of the output; None: that of data
+//   - KeepDims: keep reduced axes with extent one
+func Norm(data *Symbol, p NormParams, opts ...Option) *Symbol {
+	return compose(opNorm, p, opts, data)
 }
 
 // NotEqual computes 1 where a ≠ b and 0 elsewhere, in the type of the operands, for operands of one shape.
@@ -1748,8 +2174,7 @@ func Pooling(data *Symbol, p PoolingParams, opts ...Option) *Symbol {
 // PoolingV1 (Pooling_v1) is pooling as the first versions of MXNet computed it, for old models.
 //
 // It differs from Pooling in that the padding counts as zeros for max, that avg always divides by the
-// full extent of the window, that all elements equal to the maximum get its gradient, and that with
-// convention full no window begins beyond the padded data.
+// full extent of the window, and that all elements equal to the maximum get its gradient.
 //
 // Parameters:
 //   - Kernel: extent of the window: (h, w)
@@ -1774,6 +2199,68 @@ func Power(lhs, rhs *Symbol, opts ...Option) *Symbol {
 //   - NotInt: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
 func PowerScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opPowerScalar, p, opts, data)
+}
+
+// PreloadedMultiMPSGDMomUpdate (preloaded_multi_mp_sgd_mom_update) is one step of gradient descent with momentum for many weights.
+//
+// Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.
+// The last two inputs are vectors of learning rates and weight decays.
+//
+// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to replace them.
+//
+// Parameters:
+//   - Momentum: share of the last step that is repeated
+//   - RescaleGrad: factor of the gradients; 1 by default
+//   - ClipGradient: limit of the rescaled gradients' elements, negative for none; -1 by default
+//   - NumWeights: number of weights; 1 by default
+func PreloadedMultiMPSGDMomUpdate(data []*Symbol, p PreloadedSGDMomUpdateParams, opts ...Option) *Symbol {
+	return compose(opPreloadedMultiMPSGDMomUpdate, p, opts, data...)
+}
+
+// PreloadedMultiMPSGDUpdate (preloaded_multi_mp_sgd_update) is one step of stochastic gradient descent for many weights.
+//
+// Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.
+// The last two inputs are vectors of learning rates and weight decays.
+//
+// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to replace them.
+//
+// Parameters:
+//   - RescaleGrad: factor of the gradients; 1 by default
+//   - ClipGradient: limit of the rescaled gradients' elements, negative for none; -1 by default
+//   - NumWeights: number of weights; 1 by default
+func PreloadedMultiMPSGDUpdate(data []*Symbol, p PreloadedSGDUpdateParams, opts ...Option) *Symbol {
+	return compose(opPreloadedMultiMPSGDUpdate, p, opts, data...)
+}
+
+// PreloadedMultiSGDMomUpdate (preloaded_multi_sgd_mom_update) is one step of gradient descent with momentum for many weights.
+//
+// Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.
+// The last two inputs are vectors of learning rates and weight decays.
+//
+// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to replace them.
+//
+// Parameters:
+//   - Momentum: share of the last step that is repeated
+//   - RescaleGrad: factor of the gradients; 1 by default
+//   - ClipGradient: limit of the rescaled gradients' elements, negative for none; -1 by default
+//   - NumWeights: number of weights; 1 by default
+func PreloadedMultiSGDMomUpdate(data []*Symbol, p PreloadedSGDMomUpdateParams, opts ...Option) *Symbol {
+	return compose(opPreloadedMultiSGDMomUpdate, p, opts, data...)
+}
+
+// PreloadedMultiSGDUpdate (preloaded_multi_sgd_update) is one step of stochastic gradient descent for many weights.
+//
+// Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.
+// The last two inputs are vectors of learning rates and weight decays.
+//
+// At most 64 weights. The outputs are the new weights; give the weights themselves as outputs to replace them.
+//
+// Parameters:
+//   - RescaleGrad: factor of the gradients; 1 by default
+//   - ClipGradient: limit of the rescaled gradients' elements, negative for none; -1 by default
+//   - NumWeights: number of weights; 1 by default
+func PreloadedMultiSGDUpdate(data []*Symbol, p PreloadedSGDUpdateParams, opts ...Option) *Symbol {
+	return compose(opPreloadedMultiSGDUpdate, p, opts, data...)
 }
 
 // Prod computes the product over the given axes, over all of them if none are given. Reducing all axes gives shape (1,) unless keepdims is set.
@@ -1849,6 +2336,41 @@ func RModScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opRModScalar, p, opts, data)
 }
 
+// RNN runs sequences through layers of recurrent cells.
+//
+// Data of shape (steps, batch, input) gives outputs of shape (steps, batch, directions·size), size
+// being state_size, or projection_size where outputs are projected. States have shape
+// (layers·directions, batch, size), the memory cell of an LSTM (layers·directions, batch, state_size).
+// With W the weights, b the biases, v and u for input and state, a step is
+//
+//	rnn_relu, rnn_tanh: h' = f(Wv·x + bv + Wu·h + bu)
+//	lstm: c' = σ(f)·c + σ(i)·tanh(g), h' = σ(o)·tanh(c'), where (i, f, g, o) = Wv·x + bv + Wu·h + bu
+//	gru:  h' = (1-z)·n + z·h, where (r, z) = σ(Wv·x + bv + Wu·h + bu) and n = tanh(Wv·x + bv + r·(Wu·h + bu))
+//
+// The vector of parameters holds all weights, then all biases. Weights go layer by layer, and in
+// a layer direction by direction: those of the input (gates·state_size, input), those of the state
+// (gates·state_size, size) and, with a projection, (size, state_size). Biases go in the same order, those of the
+// input before those of the state.
+//
+// With use_sequence_length sequence i ends after sequence_length[i] steps: outputs after its end are
+// zero, the last state is the one at its end, and the backward direction starts there.
+//
+// Parameters:
+//   - StateSize: numbers in the state of one layer and direction; required
+//   - NumLayers: layers on top of one another; required
+//   - Bidirectional: read every sequence in both directions
+//   - Mode: kind of cell; required
+//   - P: share of the outputs of a layer that is dropped on the way to the next, below 1; in training only
+//   - StateOutputs: also return the last states
+//   - ProjectionSize: size to which an LSTM projects its outputs
+//   - StateClipMin: accepted for compatibility, without effect as in MXNet's kernels for CPUs
+//   - StateClipMax: accepted for compatibility, without effect as in MXNet's kernels for CPUs
+//   - StateClipNaN: accepted for compatibility, without effect as in MXNet's kernels for CPUs
+//   - UseSequenceLength: sequences have lengths of their own, given by a further input
+func RNN(data *Symbol, p RNNParams, opts ...Option) *Symbol {
+	return compose(opRNN, p, opts, data)
+}
+
 // RNNParamConcat joins the flattened parameters of a recurrent layer. It is Concat under another name.
 //
 // Parameters:
@@ -1871,9 +2393,7 @@ func Radians(data *Symbol, opts ...Option) *Symbol {
 	return compose(opRadians, op.NoParams{}, opts, data)
 }
 
-// RandomExponential is the operator _random_exponential.
-//
-// Exponential draws from the exponential distribution of rate lam.
+// RandomExponential draws from the exponential distribution of rate lam.
 //
 // Parameters:
 //   - Lam: rate of the exponential, mean of the Poisson distribution; 1 by default
@@ -1884,9 +2404,7 @@ func RandomExponential(p RateParams, opts ...Option) *Symbol {
 	return compose(opRandomExponential, p, opts)
 }
 
-// RandomExponentialLike is the operator _random_exponential_like.
-//
-// ExponentialLike draws exponential numbers in the shape and element type of its input.
+// RandomExponentialLike draws exponential numbers in the shape and element type of its input.
 //
 // Parameters:
 //   - Lam: rate of the exponential, mean of the Poisson distribution; 1 by default
@@ -1894,9 +2412,7 @@ func RandomExponentialLike(data *Symbol, p RateLikeParams, opts ...Option) *Symb
 	return compose(opRandomExponentialLike, p, opts, data)
 }
 
-// RandomGamma is the operator _random_gamma.
-//
-// Gamma draws from the gamma distribution of shape alpha and scale beta.
+// RandomGamma draws from the gamma distribution of shape alpha and scale beta.
 //
 // Parameters:
 //   - Alpha: shape of the distribution; 1 by default
@@ -1908,9 +2424,7 @@ func RandomGamma(p GammaParams, opts ...Option) *Symbol {
 	return compose(opRandomGamma, p, opts)
 }
 
-// RandomGammaLike is the operator _random_gamma_like.
-//
-// GammaLike draws gamma numbers in the shape and element type of its input.
+// RandomGammaLike draws gamma numbers in the shape and element type of its input.
 //
 // Parameters:
 //   - Alpha: shape of the distribution; 1 by default
@@ -1919,9 +2433,7 @@ func RandomGammaLike(data *Symbol, p GammaLikeParams, opts ...Option) *Symbol {
 	return compose(opRandomGammaLike, p, opts, data)
 }
 
-// RandomGeneralizedNegativeBinomial is the operator _random_generalized_negative_binomial.
-//
-// Dispersed draws from the negative binomial distribution with mean mu and dispersion alpha.
+// RandomGeneralizedNegativeBinomial draws from the negative binomial distribution with mean mu and dispersion alpha.
 //
 // Parameters:
 //   - Mu: mean; 1 by default
@@ -1933,9 +2445,7 @@ func RandomGeneralizedNegativeBinomial(p DispersedParams, opts ...Option) *Symbo
 	return compose(opRandomGeneralizedNegativeBinomial, p, opts)
 }
 
-// RandomGeneralizedNegativeBinomialLike is the operator _random_generalized_negative_binomial_like.
-//
-// DispersedLike draws negative binomial numbers of given mean and dispersion in the shape and element type of its input.
+// RandomGeneralizedNegativeBinomialLike draws negative binomial numbers of given mean and dispersion in the shape and element type of its input.
 //
 // Parameters:
 //   - Mu: mean; 1 by default
@@ -1944,9 +2454,7 @@ func RandomGeneralizedNegativeBinomialLike(data *Symbol, p DispersedLikeParams, 
 	return compose(opRandomGeneralizedNegativeBinomialLike, p, opts, data)
 }
 
-// RandomNegativeBinomial is the operator _random_negative_binomial.
-//
-// NegativeBinomial draws how many trials succeed before the k-th fails, where p is the probability to fail.
+// RandomNegativeBinomial draws how many trials succeed before the k-th fails, where p is the probability to fail.
 //
 // Parameters:
 //   - K: number of failures to wait for; 1 by default
@@ -1958,9 +2466,7 @@ func RandomNegativeBinomial(p NegativeBinomialParams, opts ...Option) *Symbol {
 	return compose(opRandomNegativeBinomial, p, opts)
 }
 
-// RandomNegativeBinomialLike is the operator _random_negative_binomial_like.
-//
-// NegativeBinomialLike draws negative binomial numbers in the shape and element type of its input.
+// RandomNegativeBinomialLike draws negative binomial numbers in the shape and element type of its input.
 //
 // Parameters:
 //   - K: number of failures to wait for; 1 by default
@@ -1969,9 +2475,7 @@ func RandomNegativeBinomialLike(data *Symbol, p NegativeBinomialLikeParams, opts
 	return compose(opRandomNegativeBinomialLike, p, opts, data)
 }
 
-// RandomNormal is the operator _random_normal.
-//
-// Normal draws from the normal distribution with mean loc and standard deviation scale.
+// RandomNormal draws from the normal distribution with mean loc and standard deviation scale.
 //
 // Parameters:
 //   - Loc: mean
@@ -1983,9 +2487,7 @@ func RandomNormal(p NormalParams, opts ...Option) *Symbol {
 	return compose(opRandomNormal, p, opts)
 }
 
-// RandomNormalLike is the operator _random_normal_like.
-//
-// NormalLike draws normal numbers in the shape and element type of its input.
+// RandomNormalLike draws normal numbers in the shape and element type of its input.
 //
 // Parameters:
 //   - Loc: mean
@@ -1994,9 +2496,71 @@ func RandomNormalLike(data *Symbol, p NormalLikeParams, opts ...Option) *Symbol 
 	return compose(opRandomNormalLike, p, opts, data)
 }
 
-// RandomPoisson is the operator _random_poisson.
+// RandomPDFDirichlet computes the density of the Dirichlet distribution at every vector along the last axis of sample, or its logarithm. Its first axes are those of alpha but the last, then further ones may follow.
 //
-// Poisson draws from the Poisson distribution of mean lam.
+// Parameters:
+//   - IsLog: compute the logarithm of the density
+func RandomPDFDirichlet(sample, alpha *Symbol, p PDFParams, opts ...Option) *Symbol {
+	return compose(opRandomPDFDirichlet, p, opts, sample, alpha)
+}
+
+// RandomPDFExponential computes the density of the distribution at every element of sample, or its logarithm. The sample has the shape of the parameters and further axes: each element of the parameters serves one part.
+//
+// Parameters:
+//   - IsLog: compute the logarithm of the density
+func RandomPDFExponential(sample, lam *Symbol, p PDFParams, opts ...Option) *Symbol {
+	return compose(opRandomPDFExponential, p, opts, sample, lam)
+}
+
+// RandomPDFGamma computes the density of the distribution at every element of sample, or its logarithm. The sample has the shape of the parameters and further axes: each element of the parameters serves one part.
+//
+// Parameters:
+//   - IsLog: compute the logarithm of the density
+func RandomPDFGamma(sample, alpha, beta *Symbol, p PDFParams, opts ...Option) *Symbol {
+	return compose(opRandomPDFGamma, p, opts, sample, alpha, beta)
+}
+
+// RandomPDFGeneralizedNegativeBinomial computes the density of the distribution at every element of sample, or its logarithm. The sample has the shape of the parameters and further axes: each element of the parameters serves one part.
+//
+// Parameters:
+//   - IsLog: compute the logarithm of the density
+func RandomPDFGeneralizedNegativeBinomial(sample, mu, alpha *Symbol, p PDFParams, opts ...Option) *Symbol {
+	return compose(opRandomPDFGeneralizedNegativeBinomial, p, opts, sample, mu, alpha)
+}
+
+// RandomPDFNegativeBinomial computes the density of the distribution at every element of sample, or its logarithm. The sample has the shape of the parameters and further axes: each element of the parameters serves one part.
+//
+// Parameters:
+//   - IsLog: compute the logarithm of the density
+func RandomPDFNegativeBinomial(sample, k, pIn *Symbol, p PDFParams, opts ...Option) *Symbol {
+	return compose(opRandomPDFNegativeBinomial, p, opts, sample, k, pIn)
+}
+
+// RandomPDFNormal computes the density of the distribution at every element of sample, or its logarithm. The sample has the shape of the parameters and further axes: each element of the parameters serves one part.
+//
+// Parameters:
+//   - IsLog: compute the logarithm of the density
+func RandomPDFNormal(sample, mu, sigma *Symbol, p PDFParams, opts ...Option) *Symbol {
+	return compose(opRandomPDFNormal, p, opts, sample, mu, sigma)
+}
+
+// RandomPDFPoisson computes the density of the distribution at every element of sample, or its logarithm. The sample has the shape of the parameters and further axes: each element of the parameters serves one part.
+//
+// Parameters:
+//   - IsLog: compute the logarithm of the density
+func RandomPDFPoisson(sample, lam *Symbol, p PDFParams, opts ...Option) *Symbol {
+	return compose(opRandomPDFPoisson, p, opts, sample, lam)
+}
+
+// RandomPDFUniform computes the density of the distribution at every element of sample, or its logarithm. The sample has the shape of the parameters and further axes: each element of the parameters serves one part.
+//
+// Parameters:
+//   - IsLog: compute the logarithm of the density
+func RandomPDFUniform(sample, low, high *Symbol, p PDFParams, opts ...Option) *Symbol {
+	return compose(opRandomPDFUniform, p, opts, sample, low, high)
+}
+
+// RandomPoisson draws from the Poisson distribution of mean lam.
 //
 // Parameters:
 //   - Lam: rate of the exponential, mean of the Poisson distribution; 1 by default
@@ -2007,9 +2571,7 @@ func RandomPoisson(p RateParams, opts ...Option) *Symbol {
 	return compose(opRandomPoisson, p, opts)
 }
 
-// RandomPoissonLike is the operator _random_poisson_like.
-//
-// PoissonLike draws Poisson numbers in the shape and element type of its input.
+// RandomPoissonLike draws Poisson numbers in the shape and element type of its input.
 //
 // Parameters:
 //   - Lam: rate of the exponential, mean of the Poisson distribution; 1 by default
@@ -2017,9 +2579,7 @@ func RandomPoissonLike(data *Symbol, p RateLikeParams, opts ...Option) *Symbol {
 	return compose(opRandomPoissonLike, p, opts, data)
 }
 
-// RandomRandInt is the operator _random_randint.
-//
-// RandInt draws integers between low and high, which is left out.
+// RandomRandInt draws integers between low and high, which is left out.
 //
 // Parameters:
 //   - Low: lower bound, included; required
@@ -2031,9 +2591,7 @@ func RandomRandInt(p RandIntParams, opts ...Option) *Symbol {
 	return compose(opRandomRandInt, p, opts)
 }
 
-// RandomUniform is the operator _random_uniform.
-//
-// Uniform draws from the uniform distribution between low and high.
+// RandomUniform draws from the uniform distribution between low and high.
 //
 // Parameters:
 //   - Low: lower bound, included
@@ -2045,15 +2603,21 @@ func RandomUniform(p UniformParams, opts ...Option) *Symbol {
 	return compose(opRandomUniform, p, opts)
 }
 
-// RandomUniformLike is the operator _random_uniform_like.
-//
-// UniformLike draws uniform numbers in the shape and element type of its input.
+// RandomUniformLike draws uniform numbers in the shape and element type of its input.
 //
 // Parameters:
 //   - Low: lower bound, included
 //   - High: upper bound, left out; 1 by default
 func RandomUniformLike(data *Symbol, p UniformLikeParams, opts ...Option) *Symbol {
 	return compose(opRandomUniformLike, p, opts, data)
+}
+
+// RavelMultiIndex turns tuples of indices into an array of the given shape, which lie along the first axis of data, into indices of the flattened array. Indices are not checked.
+//
+// Parameters:
+//   - Shape: shape of the array that is indexed; required
+func RavelMultiIndex(data *Symbol, p RavelParams, opts ...Option) *Symbol {
+	return compose(opRavelMultiIndex, p, opts, data)
 }
 
 // Rcbrt computes the reciprocal of the cube root.
@@ -2195,9 +2759,7 @@ func SampleGeneralizedNegativeBinomial(mu, alpha *Symbol, p SampleParams, opts .
 	return compose(opSampleGeneralizedNegativeBinomial, p, opts, mu, alpha)
 }
 
-// SampleMultinomial is the operator _sample_multinomial.
-//
-// Multinomial draws numbers from 0 to K-1 with the probabilities along the last axis of data, which has extent K; each such distribution draws as many as shape says. With get_prob the second output is the logarithm of their probabilities, and the gradient of that flows back to data.
+// SampleMultinomial draws numbers from 0 to K-1 with the probabilities along the last axis of data, which has extent K; each such distribution draws as many as shape says. With get_prob the second output is the logarithm of their probabilities, and the gradient of that flows back to data.
 //
 // Parameters:
 //   - Shape: shape of the numbers that each distribution draws
@@ -2257,6 +2819,34 @@ func ScatterND(data, indices *Symbol, p ScatterNDParams, opts ...Option) *Symbol
 //   - Shape: shape of the output; required
 func ScatterSetND(lhs, rhs, indices *Symbol, p ScatterNDParams, opts ...Option) *Symbol {
 	return compose(opScatterSetND, p, opts, lhs, rhs, indices)
+}
+
+// SequenceLast picks the last step of each sequence: from (steps, batch, …), or (batch, steps, …) with axis 1, to (batch, …). Without use_sequence_length that is the last step of data.
+//
+// Parameters:
+//   - UseSequenceLength: sequences have lengths of their own, given by a further input
+//   - Axis: axis of the steps, 0 or 1; the other one is that of the sequences. Reversing knows 0 only
+func SequenceLast(data, sequenceLength *Symbol, p SequenceParams, opts ...Option) *Symbol {
+	return compose(opSequenceLast, p, opts, data, sequenceLength)
+}
+
+// SequenceMask sets what follows the end of each sequence to a value. Data has shape (steps, batch, …), or (batch, steps, …) with axis 1. Without use_sequence_length data stays as it is.
+//
+// Parameters:
+//   - UseSequenceLength: sequences have lengths of their own, given by a further input
+//   - Value: what elements after the end become
+//   - Axis: axis of the steps, 0 or 1; the other one is that of the sequences
+func SequenceMask(data, sequenceLength *Symbol, p SequenceMaskParams, opts ...Option) *Symbol {
+	return compose(opSequenceMask, p, opts, data, sequenceLength)
+}
+
+// SequenceReverse turns each sequence around. Data has shape (steps, batch, …). With use_sequence_length only the steps of each sequence change places and what follows its end stays.
+//
+// Parameters:
+//   - UseSequenceLength: sequences have lengths of their own, given by a further input
+//   - Axis: axis of the steps, 0 or 1; the other one is that of the sequences. Reversing knows 0 only
+func SequenceReverse(data, sequenceLength *Symbol, p SequenceParams, opts ...Option) *Symbol {
+	return compose(opSequenceReverse, p, opts, data, sequenceLength)
 }
 
 // ShapeArray is the shape of data, as a vector of int64.
@@ -2572,6 +3162,14 @@ func Transpose(data *Symbol, p TransposeParams, opts ...Option) *Symbol {
 // Trunc rounds toward zero.
 func Trunc(data *Symbol, opts ...Option) *Symbol {
 	return compose(opTrunc, op.NoParams{}, opts, data)
+}
+
+// UnravelIndex turns indices of a flattened array into tuples of indices into an array of the given shape, which lie along the first axis of the output. Indices are not checked.
+//
+// Parameters:
+//   - Shape: shape of the array that is indexed; required
+func UnravelIndex(data *Symbol, p RavelParams, opts ...Option) *Symbol {
+	return compose(opUnravelIndex, p, opts, data)
 }
 
 // UpSampling makes images larger by an integer factor.

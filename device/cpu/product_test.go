@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gomx/device/cpu"
+	"gomx/device/cpu/pure"
 )
 
 func product(g cpu.Gemm, c, a, b []float32) []float64 {
@@ -133,6 +134,31 @@ func TestUpdates(t *testing.T) {
 			for _, v := range []guarded{w, a, b, out} {
 				v.intact(t, name)
 			}
+		}
+	}
+}
+
+func TestUpdatesAgreeWithPureGo(t *testing.T) {
+	r := rng(t)
+	const n = 1000
+	u := cpu.Update{N: n, LR: 0.1, WD: 0.013, Rescale: 0.37, Clip: 0.6, Momentum: 0.9, Beta1: 0.9, Beta2: 0.999, E: 1e-8, Threads: 2}
+	p := pure.Update{LR: 0.1, WD: 0.013, Rescale: 0.37, Clip: 0.6, Momentum: 0.9, Beta1: 0.9, Beta2: 0.999, E: 1e-8}
+	w, g, a, b := random(r, n), random(r, n), random(r, n), random(r, n)
+	for i := range b.v {
+		b.v[i] *= b.v[i]
+	}
+	for name, run := range map[string][2]func(w, a, b guarded){
+		"sgd":      {func(w, a, b guarded) { u.SGD(w.ptr(), w.ptr(), g.ptr()) }, func(w, a, b guarded) { p.SGD(w.v, w.v, g.v) }},
+		"momentum": {func(w, a, b guarded) { u.SGDMomentum(w.ptr(), w.ptr(), g.ptr(), a.ptr()) }, func(w, a, b guarded) { p.SGDMomentum(w.v, w.v, g.v, a.v) }},
+		"nag":      {func(w, a, b guarded) { u.NAG(w.ptr(), w.ptr(), g.ptr(), a.ptr()) }, func(w, a, b guarded) { p.NAG(w.v, w.v, g.v, a.v) }},
+		"adam": {func(w, a, b guarded) { u.Adam(w.ptr(), w.ptr(), g.ptr(), a.ptr(), b.ptr()) },
+			func(w, a, b guarded) { p.Adam(w.v, w.v, g.v, a.v, b.v) }},
+	} {
+		w1, a1, b1, w2, a2, b2 := w.clone(), a.clone(), b.clone(), w.clone(), a.clone(), b.clone()
+		run[0](w1, a1, b1)
+		run[1](w2, a2, b2)
+		if !slices.Equal(w1.v, w2.v) || !slices.Equal(a1.v, a2.v) || !slices.Equal(b1.v, b2.v) {
+			t.Errorf("%s: C and Go differ", name)
 		}
 	}
 }

@@ -21,10 +21,12 @@ func main() {
 	batch := flag.Int("batch", 100, "images per step")
 	lr := flag.Float64("lr", 0.1, "learning rate")
 	flag.Parse()
-	if err := run(data.Open(*dir), *epochs, *batch, *lr); err != nil {
+	accuracy, err := run(data.Open(*dir), *epochs, *batch, *lr)
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "imperative:", err)
 		os.Exit(1)
 	}
+	fmt.Printf("validation accuracy %.4f\n", accuracy)
 }
 
 // regression is y = softmax(x·wᵀ + b).
@@ -78,14 +80,15 @@ func (r *regression) accuracy(test *dataio.Table) (float64, error) {
 	return values[0], nil
 }
 
-func run(set data.Set, epochs, batch int, lr float64) error {
+// run trains and returns the share of test images that are recognized.
+func run(set data.Set, epochs, batch int, lr float64) (accuracy float64, err error) {
 	train, err := set.Train(batch, 1)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	test, err := set.Test(batch)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	fmt.Printf("%s: %d images for training, %d for validation\n", set.Name, train.Samples(), test.Samples())
 	if epochs == 0 {
@@ -94,22 +97,20 @@ func run(set data.Set, epochs, batch int, lr float64) error {
 		}
 	}
 	model := newRegression(set.Size*set.Size, len(set.Classes))
-	accuracy := 0.0
 	for epoch := range epochs {
 		start := time.Now()
 		images := 0
 		for batch, err := range train.Epoch() {
 			if err != nil {
-				return err
+				return 0, err
 			}
 			model.step(batch, lr)
 			images += train.BatchSize()
 		}
 		if accuracy, err = model.accuracy(test); err != nil {
-			return err
+			return 0, err
 		}
 		fmt.Printf("epoch %d  accuracy %.4f  %.0f images/s\n", epoch, accuracy, float64(images)/time.Since(start).Seconds())
 	}
-	fmt.Printf("validation accuracy %.4f\n", accuracy)
-	return nil
+	return accuracy, nil
 }

@@ -6,18 +6,18 @@ import "strings"
 // imports nothing on its own line or above it; tests are exempt. Text behind
 // three or more spaces is a remark.
 const layers = `examples  cmd  internal/...               (optest, devicetest, transporttest are imported by tests only)
-module  launch
+module  launch  examples/data
 checkpoint  kvstore
 symbol  optimizer  metric  initializer  io
 autograd
 ndarray                                   imperative arrays, the tape
 graph                                     passes on op.Node, shared by symbol and the tape
-op/nn op/index op/loss op/rnn op/vision op/random op/update op/linalg op/contrib
+op/nn op/index op/loss op/rnn op/vision op/random op/update op/linalg op/contrib op/tensor
 op/prim                                   elementwise, reduce, broadcast, reshape, slice, take, cast, softmax, dot: what others' gradients are made of
 op/attach  op/loop  op/philox             loops, random numbers and kernel attachments that several families share
 op                                        the registry and the graph IR
 kvstore/transport/{mem,zmq,shm}
-device/cpu device/cuda device/null
+device/cpu device/cpu/pure device/cuda device/null
 kvstore/ps  kvstore/transport             the pure protocol; the transport interface
 engine  memplan  kvstore/wire             wire: messages, shared by ps and transports
 device

@@ -7,5 +7,7 @@ import (
 	_ "gomx/op/nn"
 	_ "gomx/op/prim"
 	_ "gomx/op/random"
+	_ "gomx/op/rnn"
+	_ "gomx/op/tensor"
 	_ "gomx/op/update"
 )

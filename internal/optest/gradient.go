@@ -143,7 +143,7 @@ func checkDiff(t *testing.T, o *op.Op, params any, c Case) {
 		if !need[i] {
 			continue
 		}
-		want, err := differences(r, o, params, in, heads, i)
+		want, err := loss{r, o, params, in, heads}.differences(i)
 		if err != nil {
 			t.Errorf("differences of input %d: %v", i, err)
 			return
@@ -157,35 +157,45 @@ func checkDiff(t *testing.T, o *op.Op, params any, c Case) {
 	}
 }
 
-// differences returns the derivative of sum(head·output) by input i.
-func differences(r Runner, o *op.Op, params any, in, heads []op.Tensor, i int) (op.Tensor, error) {
-	want := New(dtype.Float64, in[i].Shape...)
-	w := op.Slice[float64](want)
-	loss := func(k int, x float64) (float64, error) {
-		at := cloneAll(in)
-		op.Slice[float64](at[i])[k] = x
-		out, err := r.Apply(o, params, at)
-		if err != nil {
-			return 0, err
-		}
-		sum := 0.0
-		for j, h := range heads {
-			if h.Data == nil {
-				continue
-			}
-			y := op.Slice[float64](out[j])
-			for m, v := range op.Slice[float64](h) {
-				sum += v * y[m]
-			}
-		}
-		return sum, nil
+// loss is the sum of head·output of one operator, a function of its inputs.
+type loss struct {
+	r         Runner
+	op        *op.Op
+	params    any
+	in, heads []op.Tensor
+}
+
+// at returns the loss with element k of input i replaced by x.
+func (l loss) at(i, k int, x float64) (float64, error) {
+	in := cloneAll(l.in)
+	op.Slice[float64](in[i])[k] = x
+	out, err := l.r.Apply(l.op, l.params, in)
+	if err != nil {
+		return 0, err
 	}
-	for k, x := range op.Slice[float64](in[i]) {
-		up, err := loss(k, x+step)
+	sum := 0.0
+	for j, h := range l.heads {
+		if h.Data == nil {
+			continue
+		}
+		y := op.Slice[float64](out[j])
+		for m, v := range op.Slice[float64](h) {
+			sum += v * y[m]
+		}
+	}
+	return sum, nil
+}
+
+// differences returns the derivative of the loss by input i.
+func (l loss) differences(i int) (op.Tensor, error) {
+	want := New(dtype.Float64, l.in[i].Shape...)
+	w := op.Slice[float64](want)
+	for k, x := range op.Slice[float64](l.in[i]) {
+		up, err := l.at(i, k, x+step)
 		if err != nil {
 			return want, err
 		}
-		down, err := loss(k, x-step)
+		down, err := l.at(i, k, x-step)
 		if err != nil {
 			return want, err
 		}

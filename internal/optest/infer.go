@@ -53,6 +53,38 @@ func checkShapes(t *testing.T, o *op.Op, params any, in, out []op.Tensor) {
 	}
 }
 
+// checkGarbage demands that inference answers wrong shapes with an error, not with a panic.
+func checkGarbage(t *testing.T, o *op.Op, params any, inputs, outputs int) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(2, uint64(inputs)))
+	for range 4 * inferRounds {
+		s := make([]dtype.Shape, inputs+outputs)
+		for i := range s {
+			if rng.IntN(4) == 0 {
+				continue
+			}
+			s[i] = make(dtype.Shape, rng.IntN(5))
+			for a := range s[i] {
+				s[i][a] = rng.IntN(5) - 1
+			}
+		}
+		given := make([]dtype.Shape, len(s))
+		for i := range s {
+			given[i] = s[i].Clone()
+		}
+		if r := panics(func() { _ = o.InferShape(params, s[:inputs], s[inputs:]) }); r != nil {
+			t.Errorf("inference from shapes %v panics: %v", given, r)
+			return
+		}
+	}
+}
+
+func panics(f func()) (r any) {
+	defer func() { r = recover() }()
+	f()
+	return nil
+}
+
 // inferStable calls inference until nothing changes.
 func inferStable(o *op.Op, params any, s []dtype.Shape, inputs int) error {
 	for {

@@ -59,6 +59,7 @@ func check(t *testing.T, o *op.Op, c Case) {
 	compareAll(t, "output", out, c.Want, c.Tol)
 	compareAll(t, "input after the run", in, c.After, c.Tol)
 	checkShapes(t, o, params, c.In, out)
+	checkGarbage(t, o, params, len(c.In), len(out))
 	checkTypes(t, o, params, c.In, out)
 	checkInplace(t, o, params, c, out)
 	checkAlone(t, o, params, c, out)

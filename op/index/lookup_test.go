@@ -10,6 +10,11 @@ import (
 	"gomx/op/index"
 )
 
+// ids makes an operand of indices.
+func ids(t dtype.Type, shape []int, values ...float64) op.Tensor {
+	return optest.Array(t, shape, values...)
+}
+
 func TestIndexErrors(t *testing.T) {
 	x := optest.Range(2, 2)
 	tests := []struct {

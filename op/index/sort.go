@@ -67,6 +67,7 @@ func init() {
 		Doc: "TopK selects the k largest, or smallest, elements along an axis in order: their indices (of element type" +
 			" dtype), their values, both, or a mask of ones in their places.",
 		GoName:    "TopK",
+		Aliases:   []string{"_npx_topk"},
 		Outputs:   TopKParams.outputs,
 		Visible:   func(p TopKParams) int { return map[bool]int{true: 2, false: 1}[p.RetTyp == "both"] },
 		Multi:     true,

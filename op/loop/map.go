@@ -57,11 +57,12 @@ func Zip(f Func2, out, a, b op.Tensor) {
 	Walk(out.Shape, func(n int, off, step []int) {
 		for i := 0; i < n; i += Block {
 			m := min(Block, n-i)
-			x, y := off[1]+i*step[1], off[2]+i*step[2]
+			dst := run{out, off[0] + i, 1}
+			x, y := run{a, off[1] + i*step[1], step[1]}, run{b, off[2] + i*step[2], step[2]}
 			if exact {
-				zipInt(f.I, out, off[0]+i, m, run{a, x, step[1]}, run{b, y, step[2]})
+				zipInt(f.I, m, dst, x, y)
 			} else {
-				zipFloat(f.F, out, off[0]+i, m, run{a, x, step[1]}, run{b, y, step[2]})
+				zipFloat(f.F, m, dst, x, y)
 			}
 		}
 	}, out.Shape.Strides(), Broadcast(a.Shape, out.Shape), Broadcast(b.Shape, out.Shape))
@@ -73,24 +74,24 @@ type run struct {
 	off, step int
 }
 
-func zipFloat(f func(x, y float64) float64, out op.Tensor, at, n int, a, b run) {
+func zipFloat(f func(x, y float64) float64, n int, out, a, b run) {
 	var x, y [Block]float64
 	Load(x[:n], a.t, a.off, a.step)
 	Load(y[:n], b.t, b.off, b.step)
 	for k := range n {
 		x[k] = f(x[k], y[k])
 	}
-	Store(out, at, x[:n])
+	Store(out.t, out.off, x[:n])
 }
 
-func zipInt(f func(x, y int64) int64, out op.Tensor, at, n int, a, b run) {
+func zipInt(f func(x, y int64) int64, n int, out, a, b run) {
 	var x, y [Block]int64
 	LoadInt(x[:n], a.t, a.off, a.step)
 	LoadInt(y[:n], b.t, b.off, b.step)
 	for k := range n {
 		x[k] = f(x[k], y[k])
 	}
-	StoreInt(out, at, x[:n])
+	StoreInt(out.t, out.off, x[:n])
 }
 
 // Fill sets all elements of t to v.

@@ -27,7 +27,7 @@ func init() {
 Data has shape (steps, n, classes) and is not normalized yet, the label (n, labels), the output (n):
 the negative logarithm of the probability that the softmax of data spells the label, with
 repetitions and blanks in between. Without label_lengths a label ends at its first padding, 0 or,
-with blank_label last, -1. A label that is empty or does not fit into the steps has loss 0.`,
+with blank_label last, -1. A label that does not fit into the steps has loss 0.`,
 		Aliases: []string{"ctc_loss", "_contrib_CTCLoss", "_contrib_ctc_loss"},
 		Inputs: func(p CTCLossParams) []op.Input {
 			in := dataLabel(p)

@@ -75,17 +75,16 @@ func newSequence(p CTCLossParams, c *op.Call, b int, label []float64) (*sequence
 	return s, nil
 }
 
-// fits reports whether there are labels and enough steps for them: equal neighbours need a blank
-// in between.
+// fits reports whether there are enough steps for the labels: equal neighbours need a blank in
+// between.
 func (s *sequence) fits() bool {
-	labels := len(s.spelled) / 2
-	need := labels
+	need := len(s.spelled) / 2
 	for i := 3; i < len(s.spelled); i += 2 {
 		if s.spelled[i] == s.spelled[i-2] {
 			need++
 		}
 	}
-	return labels > 0 && need <= s.steps
+	return s.steps > 0 && need <= s.steps
 }
 
 // skips reports whether a path may go from position k-2 to k, passing over the blank.
@@ -99,7 +98,10 @@ func (s *sequence) loss() (float64, []float64) {
 	}
 	width, last := len(s.spelled), s.steps-1
 	alpha, beta := s.forward(), s.backward()
-	total := logSum(alpha[last*width+width-1], alpha[last*width+width-2])
+	total := alpha[last*width+width-1]
+	if width > 1 {
+		total = logSum(total, alpha[last*width+width-2])
+	}
 	grad := make([]float64, len(s.p))
 	copy(grad, s.p)
 	for t := range s.steps {

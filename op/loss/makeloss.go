@@ -10,7 +10,7 @@ import (
 type MakeLossParams struct {
 	GradScale     float64 `op:"grad_scale,zero" default:"1" doc:"the gradient"`
 	ValidThresh   float64 `op:"valid_thresh" doc:"elements above count as valid"`
-	Normalization string  `op:"normalization" default:"null" enum:"null|batch|valid" doc:"what the gradient is divided by: nothing, the batch size, the number of valid elements"`
+	Normalization string  `op:"normalization" default:"null" enum:"null|batch|valid" doc:"what the gradient is divided by: nothing, the number of rows, the number of valid elements"`
 }
 
 // The operators that turn data into a loss or end the flow of gradients.
@@ -30,8 +30,8 @@ func init() {
 	MakeLoss.Define(op.Spec[MakeLossParams]{
 		Doc: `MakeLoss passes data on as a loss: its gradient is the constant grad_scale.
 
-With normalization batch the gradient is divided by the first extent of data, with valid by the
-number of elements above valid_thresh. Gradients flowing into the output are ignored.`,
+With normalization batch the gradient is divided by the product of all extents of data but the
+last, with valid by the number of elements above valid_thresh. Gradients flowing into the output are ignored.`,
 		Infer:     op.SameShape[MakeLossParams],
 		InferType: floatType[MakeLossParams],
 		Grad: func(g *op.Grad, p MakeLossParams) []op.Entry {
@@ -84,7 +84,7 @@ func makeLossGradRef(p MakeLossParams, c *op.Call) error {
 	g := p.GradScale
 	switch p.Normalization {
 	case "batch":
-		g /= float64(max(firstExtent(c.In[0].Shape), 1))
+		g /= float64(max(rows(c.In[0].Shape), 1))
 	case "valid":
 		valid := 0
 		for _, v := range loop.Floats(c.In[0]) {
@@ -98,9 +98,10 @@ func makeLossGradRef(p MakeLossParams, c *op.Call) error {
 	return nil
 }
 
-func firstExtent(s dtype.Shape) int {
+// rows is the number of rows when s is seen as a matrix whose columns are its last axis.
+func rows(s dtype.Shape) int {
 	if len(s) == 0 {
 		return 1
 	}
-	return s[0]
+	return s[:len(s)-1].Size()
 }

@@ -74,7 +74,12 @@ sqrt(var + eps), of the shape of data with the axis of extent 1; their gradients
 			}
 		},
 	})
-	defineNorm(InstanceNorm, InstanceNormGrad, normalization[InstanceNormParams]{
+	defineNorm(InstanceNorm, InstanceNormGrad, instanceNorm())
+	defineNorm(GroupNorm, GroupNormGrad, groupNorm())
+}
+
+func instanceNorm() normalization[InstanceNormParams] {
+	return normalization[InstanceNormParams]{
 		doc: `InstanceNorm normalizes every channel of every sample: (x - mean)·gamma/sqrt(var + eps) + beta.
 
 Data has shape (n, c, ...); mean and (biased) variance are taken over all axes but the first two;
@@ -99,8 +104,7 @@ gamma and beta have one element per channel.`,
 			inner, c := data[2:].Size(), data[1]
 			return affine{group: func(i int) int { return i / inner }, param: func(i int) int { return i / inner % c }}
 		},
-	})
-	defineNorm(GroupNorm, GroupNormGrad, groupNorm())
+	}
 }
 
 func groupNorm() normalization[GroupNormParams] {

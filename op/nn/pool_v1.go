@@ -1,6 +1,8 @@
 package nn
 
 import (
+	"math"
+
 	"gomx/dtype"
 	"gomx/op"
 	"gomx/op/loop"
@@ -28,8 +30,7 @@ func init() {
 		Doc: `PoolingV1 (Pooling_v1) is pooling as the first versions of MXNet computed it, for old models.
 
 It differs from Pooling in that the padding counts as zeros for max, that avg always divides by the
-full extent of the window, that all elements equal to the maximum get its gradient, and that with
-convention full no window begins beyond the padded data.`,
+full extent of the window, and that all elements equal to the maximum get its gradient.`,
 		GoName:    "PoolingV1",
 		Infer:     inferPoolV1,
 		InferType: floatType[PoolingV1Params],
@@ -61,29 +62,11 @@ convention full no window begins beyond the padded data.`,
 
 // current returns the attributes of Pooling that give the same windows.
 func (p PoolingV1Params) current() PoolingParams {
-	return PoolingParams{Kernel: p.Kernel, PoolType: p.PoolType, GlobalPool: p.GlobalPool, Stride: p.Stride, Pad: p.Pad, PoolingConvention: "valid"}
+	return PoolingParams{Kernel: p.Kernel, PoolType: p.PoolType, GlobalPool: p.GlobalPool, Stride: p.Stride, Pad: p.Pad, PoolingConvention: p.PoolingConvention}
 }
 
 func inferPoolV1(p PoolingV1Params, in, out []dtype.Shape) error {
-	if p.PoolingConvention == "valid" || p.GlobalPool {
-		return inferPool(p.current(), in, out)
-	}
-	valid := []dtype.Shape{nil}
-	if out[0] != nil {
-		valid[0] = unknown(len(out[0]))
-		copy(valid[0], out[0][:min(2, len(out[0]))])
-	}
-	if err := inferPool(p.current(), in, valid); err != nil {
-		return err
-	}
-	y := valid[0].Clone()
-	for i, k := range p.Kernel {
-		if n := in[0][2+i]; n != -1 {
-			s, padded := at(p.Stride, i, 1), n+2*at(p.Pad, i, 0)
-			y[2+i] = min(padded-k+s-1, padded-1)/s + 1
-		}
-	}
-	return op.Require("output", &out[0], y)
+	return inferPool(p.current(), in, out)
 }
 
 // overlaps reports whether a window covers padding.
@@ -96,7 +79,7 @@ func poolV1Ref(p PoolingV1Params, c *op.Call) error {
 	x, y := loop.Floats(c.In[0]), make([]float64, c.Out[0].Shape.Size())
 	g.each(func(w *cell) {
 		if p.PoolType == "max" {
-			y[w.out] = lowest(c.In[0].DType)
+			y[w.out] = math.Inf(-1)
 			if i := g.argmax(w, x); i >= 0 {
 				y[w.out] = x[i]
 			}

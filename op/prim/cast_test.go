@@ -37,3 +37,11 @@ func TestCast(t *testing.T) {
 		optest.Case{Params: prim.CastParams{DType: dtype.Float16}, In: optest.Ops(optest.Range(2)), NoDiff: true, Want: optest.Ops(optest.Array(dtype.Float16, []int{2}, 0, 1))},
 		optest.Case{Params: prim.CastParams{DType: dtype.Float16}, In: optest.Ops(optest.Array(dtype.Int32, []int{1}, 5)), Want: optest.Ops(optest.Array(dtype.Int32, []int{1}, 5))})
 }
+
+func TestAmpMultiCast(t *testing.T) {
+	h, f, i := optest.Array(dtype.Float16, []int{1}, 0.5), optest.F([]int{2}, 1, 2), optest.Array(dtype.Int32, []int{1}, 3)
+	optest.Run(t, prim.AmpMultiCast.Op,
+		optest.Case{Name: "widest", NoDiff: true, In: optest.Ops(h, f, i), Want: optest.Ops(optest.F([]int{1}, 0.5), f, i)},
+		optest.Case{Name: "narrowest", Params: prim.AmpMultiCastParams{CastNarrow: true}, NoDiff: true, In: optest.Ops(f, h),
+			Want: optest.Ops(optest.Array(dtype.Float16, []int{2}, 1, 2), h)})
+}

@@ -92,6 +92,7 @@ func init() {
 	Eye.Define(maker("Eye makes a matrix with ones on a diagonal and zeros elsewhere.", EyeParams.desc, EyeParams.value))
 	ArangeLike.Define(op.Spec[ArangeLikeParams]{
 		Doc:     "ArangeLike makes the values start, start+step, … in the shape of data, or as many as an axis of data has.",
+		Aliases: []string{"_npx_arange_like"},
 		GoName:  "ArangeLike",
 		Ignores: []int{0},
 		Infer:   inferArangeLike,

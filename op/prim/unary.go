@@ -63,7 +63,7 @@ func init() {
 		Infer:  op.SameShape[op.NoParams],
 		NoGrad: "the derivative of the digamma function is not provided",
 		Ref: func(_ op.NoParams, c *op.Call) error {
-			loop.Map(loop.Func1{F: psi}, c.Out[0], c.In[0])
+			loop.Map(loop.Func1{F: Psi}, c.Out[0], c.In[0])
 			return nil
 		},
 	})
@@ -216,14 +216,14 @@ func lgamma(x float64) float64 {
 	return y
 }
 
-// psi is the digamma function: by reflection for negative x, by recurrence up to 10, and from
+// Psi is the digamma function, the derivative of the logarithm of the gamma function: by reflection for negative x, by recurrence up to 10, and from
 // there by its asymptotic series (Abramowitz and Stegun, 6.3.18).
-func psi(x float64) float64 {
+func Psi(x float64) float64 {
 	if x <= 0 {
 		if x == math.Floor(x) {
 			return math.NaN()
 		}
-		return psi(1-x) - math.Pi/math.Tan(math.Pi*x)
+		return Psi(1-x) - math.Pi/math.Tan(math.Pi*x)
 	}
 	y := 0.0
 	for ; x < 10; x++ {

@@ -35,7 +35,7 @@ var (
 
 func init() {
 	RandInt.Define(op.Spec[RandIntParams]{
-		Doc:     "RandInt draws integers between low and high, which is left out.",
+		Doc:     "RandomRandInt draws integers between low and high, which is left out.",
 		GoName:  "RandomRandInt",
 		Aliases: []string{"_npi_random_randint", "random_randint"},
 		Inputs:  prim.Inputs[RandIntParams](),
@@ -70,7 +70,7 @@ func init() {
 
 func defineMultinomial() {
 	Multinomial.Define(op.Spec[MultinomialParams]{
-		Doc: "Multinomial draws numbers from 0 to K-1 with the probabilities along the last axis of data, which has" +
+		Doc: "SampleMultinomial draws numbers from 0 to K-1 with the probabilities along the last axis of data, which has" +
 			" extent K; each such distribution draws as many as shape says. With get_prob the second output is the" +
 			" logarithm of their probabilities, and the gradient of that flows back to data.",
 		GoName:  "SampleMultinomial",

@@ -59,14 +59,14 @@ weight = (sign(z)·lamda1 - z)/((beta + sqrt(n))/lr + wd) where |z| > lamda1, 0 
 		doc: `AdagradUpdate (_sparse_adagrad_update) is one step of AdaGrad (Duchi et al. 2011).
 
 g = clip(rescale_grad·grad); history += g²;
-weight -= lr·(g/(sqrt(history) + epsilon) + wd·weight)`,
+weight -= lr·(g/sqrt(history + epsilon) + wd·weight)`,
 		goName: "AdagradUpdate",
 		states: []string{"history"},
 		step: func(p AdagradUpdateParams) func(v []float64) {
 			return func(v []float64) {
 				g := clip(p.RescaleGrad*v[1], p.ClipGradient)
 				v[2] += g * g
-				v[0] -= p.LR * (g/(math.Sqrt(v[2])+p.Epsilon) + p.WD*v[0])
+				v[0] -= p.LR * (g/math.Sqrt(v[2]+p.Epsilon) + p.WD*v[0])
 			}
 		},
 	})

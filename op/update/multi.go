@@ -60,9 +60,13 @@ func defineMulti[P any](h op.Handle[P], m multi[P]) {
 	}
 	stride := 2 + len(m.states)
 	var mutates []int
+	var pairs [][2]int
 	for i := range maxWeights * stride {
 		if i%stride >= 2 {
 			mutates = append(mutates, i)
+		}
+		if i%stride == 0 {
+			pairs = append(pairs, [2]int{i, i / stride})
 		}
 	}
 	h.Define(op.Spec[P]{
@@ -84,6 +88,7 @@ func defineMulti[P any](h op.Handle[P], m multi[P]) {
 		},
 		NoGrad:  noGrad,
 		Mutates: mutates,
+		Inplace: pairs,
 		Update:  true,
 		Ref: func(p P, c *op.Call) error {
 			for i, out := range c.Out {

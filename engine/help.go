@@ -1,0 +1,86 @@
+package engine
+
+// Who waits for a variable may run cheap operations that the variable depends on: handing them to a worker and being woken costs many times more.
+// It runs nothing else, or it would be caught in somebody's long kernel.
+
+const (
+	helpDepth = 16 // links of a chain of dependences that are followed
+	helpReach = 8  // operations of a band that are looked at
+)
+
+// helpable takes a ready cheap operation that v depends on, and a core for it, or returns nil. sched.mu is held.
+func (e *Engine) helpable(v *Var) *oper {
+	if e.cfg.Naive || e.sched.free == 0 || e.wideFirst() {
+		return nil
+	}
+	for range helpDepth {
+		a := v.q.writer
+		if a == nil {
+			return nil // readers are in the way: who they are is not known
+		}
+		o := a.op
+		if o.unclear > 0 {
+			v = o.blocker()
+			continue
+		}
+		if !o.spec.is(cheap) || o.spec.async != nil || o.crew != e.narrow.id || !e.narrow.remove(o) {
+			return nil
+		}
+		e.sched.free--
+		return o
+	}
+	return nil
+}
+
+// blocker returns the first variable that o waits for; there is one.
+func (o *oper) blocker() *Var {
+	acc := o.acc()
+	i := 0
+	for acc[i].clear {
+		i++
+	}
+	return acc[i].v
+}
+
+// remove takes o out of the ready operations if it is among the first of its band.
+func (c *crew) remove(o *oper) bool {
+	l := &c.ready[o.spec.rank]
+	prev := (*oper)(nil)
+	at := l.head
+	for n := 0; at != nil && at != o && n < helpReach; n++ {
+		prev, at = at, at.next
+	}
+	if at != o {
+		return false
+	}
+	if prev == nil {
+		l.pop()
+	} else {
+		prev.next = o.next
+		if l.tail == o {
+			l.tail = prev
+		}
+		l.n--
+	}
+	c.n--
+	c.popped[o.spec.rank]++
+	return true
+}
+
+// help runs o, which helpable returned.
+func (e *Engine) help(o *oper) {
+	err := ErrGoexit // unless the body returns
+	defer func() {
+		var failure *OpError
+		if err != nil {
+			failure = opError(o, err)
+		}
+		var out outbox
+		e.sched.mu.Lock()
+		e.sched.free++
+		e.sched.core.done(o, failure)
+		e.leave(&out)
+	}()
+	o.run.Worker = -1
+	err = e.body(o)
+}

@@ -1,0 +1,44 @@
+// Package module trains and runs a symbol: parameters, executors, optimizer and the training loop
+// in one place, as MXNet's Module does it.
+//
+//	mod := module.New(net)
+//	err := mod.Fit(ctx, train,
+//		module.Validate(val),
+//		module.Epochs(5),
+//		module.Optimize(optimizer.SGD{LR: 0.05, Momentum: 0.9}),
+//		module.Init(initializer.Xavier{}),
+//		module.Checkpoint("runs/lenet", module.KeepLast(3)),
+//		module.Progress(os.Stderr))
+//	score, err := mod.Score(ctx, val, metric.Accuracy())
+//
+// # Step by step
+//
+// Fit is made of functions that may be called one by one: Bind makes memory for the shapes that an
+// iterator provides, InitParams gives values to parameters, InitOptimizer chooses the optimizer;
+// then, for every batch, Forward, Backward, Update and UpdateMetric. All of these start work and
+// return; UpdateMetric waits for the outputs. Errors of the computation come back from whatever
+// waits: UpdateMetric, Wait, Fit.
+//
+// Batches may change their shape from one to the next: executors for the shapes seen are kept and
+// share parameters and memory.
+//
+// # Which arguments are what
+//
+// Arguments of the symbol that carry the names of the iterator's arrays are data and labels; all
+// others are parameters, except those whose name ends in label. A label that the symbol wants and
+// nobody provides is an error in training; Data and Labels say otherwise where names differ. The
+// labels of an iterator that the symbol does not know still reach the metric.
+//
+// # Padding
+//
+// Score and Predict leave out the samples that only fill up the last batch. Training counts them.
+//
+// # Repeating a run
+//
+// With the same seeds (Seed here, and the iterator's) a run repeats bit for bit on one device. To
+// continue from a checkpoint with states, load both and say BeginEpoch: ExampleBeginEpoch shows it.
+//
+// # Looking for trouble
+//
+// Guard makes training end at the first value that is not finite, with the operator that made it.
+package module

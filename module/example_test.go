@@ -1,0 +1,104 @@
+package module_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"gomx/initializer"
+	dataio "gomx/io"
+	"gomx/metric"
+	"gomx/module"
+	nd "gomx/ndarray"
+	"gomx/optimizer"
+	sym "gomx/symbol"
+)
+
+// line is a network that fits a straight line.
+func line() *sym.Symbol {
+	fc := sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 1}, sym.Name("fc"))
+	return sym.LinearRegressionOutput(fc, sym.RegressionParams{}, sym.Name("line"))
+}
+
+// onLine are the points of y = 2x + 1 for x from -1 to 1.
+func onLine() *dataio.Table {
+	var x, y []float32
+	for i := range 20 {
+		v := float32(i)/10 - 0.95
+		x, y = append(x, v), append(y, 2*v+1)
+	}
+	it, err := dataio.NDArrayIter(dataio.NDArrayConfig{
+		Data:  []*nd.Array{nd.FromSlice(x, 20, 1)},
+		Label: []*nd.Array{nd.FromSlice(y, 20, 1)}, LabelNames: []string{"line_label"},
+		BatchSize: 5, Shuffle: true, Seed: 1})
+	if err != nil {
+		panic(err)
+	}
+	return it
+}
+
+func ExampleModule_Fit() {
+	ctx := context.Background()
+	mod := module.New(line())
+	err := mod.Fit(ctx, onLine(),
+		module.Epochs(40),
+		module.Optimize(optimizer.SGD{LR: 0.2, Momentum: 0.5}),
+		module.Init(initializer.Normal{}),
+		module.Metric(metric.MSE()))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	args, _ := mod.Params()
+	w, _ := args["fc_weight"].Item()
+	b, _ := args["fc_bias"].Item()
+	fmt.Printf("y = %.2fx + %.2f\n", w, b)
+	score, err := mod.Score(ctx, onLine(), metric.MSE())
+	fmt.Printf("%.4f %v\n", score[0].Value, err)
+	// Output:
+	// y = 2.00x + 1.00
+	// 0.0000 <nil>
+}
+
+// A run is continued from its checkpoint: parameters, the optimizer's states and the epoch.
+func ExampleBeginEpoch() {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "example")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	prefix := filepath.Join(dir, "line")
+	sgd := optimizer.SGD{LR: 0.2, Momentum: 0.5}
+	err = module.New(line()).Fit(ctx, onLine(), module.Epochs(2), module.Optimize(sgd), module.Metric(metric.MSE()),
+		module.Checkpoint(prefix, module.WithStates()))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	mod, err := module.Load(prefix, 2)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	train := onLine()
+	for _, step := range []func() error{
+		func() error { return mod.Bind(train.ProvideData(), train.ProvideLabel()) },
+		func() error { return mod.InitParams(nil) },
+		func() error { return mod.InitOptimizer(sgd) },
+		func() error { return mod.LoadStates(prefix + "-0002.states") },
+		func() error {
+			return mod.Fit(ctx, train, module.BeginEpoch(2), module.Epochs(40), module.Metric(metric.MSE()))
+		},
+	} {
+		if err := step(); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	fmt.Println(len(mod.History().Epochs), "epochs more")
+	// Output: 38 epochs more
+}

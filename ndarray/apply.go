@@ -1,0 +1,110 @@
+package ndarray
+
+import (
+	"sync"
+
+	"gomx/op"
+)
+
+// Invoke applies an operator, asynchronously, and returns all its outputs, hidden ones included.
+// params is the operator's parameter struct, nil for defaults. Where out is nil or holds nil the
+// output is allocated, otherwise overwritten; an output may be one of the inputs. Operators with
+// auxiliary states change them in place when a training tape is watching, update operators write
+// into their first input unless out says otherwise. Tapes do not record what is written to
+// explicit outputs.
+//
+// Misuse is returned as *op.Error at once. An operation that fails later poisons its outputs:
+// whoever waits for them, or for what was computed from them, gets the error.
+func Invoke(o *op.Op, params any, in []*Array, out []*Array) ([]*Array, error) {
+	iv := invocation{op: o, params: params, in: in, out: out}
+	p, err := iv.prepare()
+	if err != nil {
+		return nil, blame(err, o.Name)
+	}
+	results := make([]*Array, len(p.out))
+	if err := iv.push(p, results); err != nil {
+		return nil, blame(err, o.Name)
+	}
+	return results, nil
+}
+
+// Apply applies an operator and returns its first output. It panics with *op.Error on misuse.
+func Apply[P any](h op.Handle[P], p P, in ...*Array) *Array { return apply1(h.Op, p, in...) }
+
+// apply1 is Apply with erased parameters.
+func apply1(o *op.Op, params any, in ...*Array) *Array {
+	iv := newInvocation(o, params, in)
+	defer iv.release()
+	return iv.first()
+}
+
+// applyMany applies an operator and returns the outputs that composition sees; names as in
+// applyNamed, nil where all inputs are always there.
+func applyMany(o *op.Op, params any, names []string, in ...*Array) []*Array {
+	iv := newInvocation(o, params, in)
+	defer iv.release()
+	iv.names = names
+	return iv.visible()
+}
+
+// applyNamed is apply1 for operators whose inputs depend on the parameters: in is the longest list
+// of inputs, names their names, and those that the parameters switch off are nil.
+func applyNamed(o *op.Op, params any, names []string, in ...*Array) *Array {
+	iv := newInvocation(o, params, in)
+	defer iv.release()
+	iv.names = names
+	return iv.first()
+}
+
+// applyTo applies an operator whose result overwrites out, which is returned.
+func applyTo(out *Array, o *op.Op, params any, in ...*Array) *Array {
+	iv := newInvocation(o, params, in)
+	defer iv.release()
+	iv.outOne[0] = out
+	iv.out = iv.outOne[:]
+	return iv.first()
+}
+
+// newInvocation returns a pooled invocation with a copy of in, so that callers need not allocate
+// their list.
+func newInvocation(o *op.Op, params any, in []*Array) *invocation {
+	iv := invocations.Get().(*invocation)
+	iv.op, iv.params, iv.in = o, params, append(iv.buf[:0], in...)
+	return iv
+}
+
+var invocations = sync.Pool{New: func() any { return &invocation{} }}
+
+// release returns an invocation to the pool.
+func (iv *invocation) release() {
+	*iv = invocation{}
+	invocations.Put(iv)
+}
+
+// first performs the invocation and returns the first output; it panics on misuse.
+func (iv *invocation) first() *Array {
+	p, err := iv.prepare()
+	if err == nil {
+		var buf [4]*Array
+		results := buf[:]
+		if len(p.out) > len(results) {
+			results = make([]*Array, len(p.out))
+		}
+		if err = iv.push(p, results[:len(p.out)]); err == nil {
+			return results[0]
+		}
+	}
+	panic(blame(err, iv.op.Name))
+}
+
+// visible performs the invocation and returns what composition sees; it panics on misuse.
+func (iv *invocation) visible() []*Array {
+	p, err := iv.prepare()
+	if err == nil {
+		results := make([]*Array, len(p.out))
+		if err = iv.push(p, results); err == nil {
+			return results[:iv.op.NumVisible(p.params)]
+		}
+	}
+	panic(blame(err, iv.op.Name))
+}

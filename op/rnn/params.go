@@ -1,0 +1,165 @@
+package rnn
+
+import (
+	"gomx/dtype"
+	"gomx/op"
+)
+
+// RNNParams configures RNN.
+type RNNParams struct {
+	StateSize         int             `op:"state_size,required" min:"1" doc:"numbers in the state of one layer and direction"`
+	NumLayers         int             `op:"num_layers,required" min:"1" doc:"layers on top of one another"`
+	Bidirectional     bool            `op:"bidirectional" doc:"read every sequence in both directions"`
+	Mode              string          `op:"mode,required" enum:"rnn_relu|rnn_tanh|lstm|gru" doc:"kind of cell"`
+	P                 float64         `op:"p" min:"0" doc:"share of the outputs of a layer that is dropped on the way to the next, below 1; in training only"`
+	StateOutputs      bool            `op:"state_outputs" doc:"also return the last states"`
+	ProjectionSize    op.Opt[int]     `op:"projection_size" min:"1" doc:"size to which an LSTM projects its outputs"`
+	StateClipMin      op.Opt[float64] `op:"lstm_state_clip_min" doc:"accepted for compatibility, without effect as in MXNet's kernels for CPUs"`
+	StateClipMax      op.Opt[float64] `op:"lstm_state_clip_max" doc:"accepted for compatibility, without effect as in MXNet's kernels for CPUs"`
+	StateClipNaN      bool            `op:"lstm_state_clip_nan" doc:"accepted for compatibility, without effect as in MXNet's kernels for CPUs"`
+	UseSequenceLength bool            `op:"use_sequence_length" doc:"sequences have lengths of their own, given by a further input"`
+}
+
+// net is the geometry of a network: its parameters and, -1 where unknown, the extents of data.
+type net struct {
+	cell         *cell
+	layers, dirs int
+	hidden       int // size of the state of a cell
+	out          int // size of its output: that of the state unless projected
+	projected    bool
+	drops        bool // outputs may be dropped between layers
+	lengths      bool // sequences have lengths of their own
+
+	steps, batch, input int
+}
+
+func newNet(p RNNParams) (net, error) {
+	n := net{cell: cells[p.Mode], layers: p.NumLayers, dirs: 1, hidden: p.StateSize, out: p.StateSize,
+		drops: p.P > 0 && p.NumLayers > 1, lengths: p.UseSequenceLength, steps: -1, batch: -1, input: -1}
+	if p.Bidirectional {
+		n.dirs = 2
+	}
+	if size, ok := p.ProjectionSize.Get(); ok {
+		if !n.cell.memory {
+			return n, op.Errorf("projection_size", "%d for mode %s, want it with lstm only", size, p.Mode)
+		}
+		n.out, n.projected = size, true
+	}
+	if p.P >= 1 {
+		return n, op.Errorf("p", "%v, want less than 1", p.P)
+	}
+	if p.StateClipMin.IsSet() != p.StateClipMax.IsSet() {
+		return n, op.Errorf("lstm_state_clip_min", "lstm_state_clip_min and lstm_state_clip_max want to be given together")
+	}
+	return n, nil
+}
+
+// bound returns the geometry for data of a known shape.
+func bound(p RNNParams, data dtype.Shape) (net, error) {
+	n, err := newNet(p)
+	n.steps, n.batch, n.input = data[0], data[1], data[2]
+	return n, err
+}
+
+// inputSize returns how many numbers a layer reads per step.
+func (n *net) inputSize(layer int) int {
+	if layer == 0 {
+		return n.input
+	}
+	return n.dirs * n.out
+}
+
+// rows returns the rows of weight matrices: those of all gates.
+func (n *net) rows() int { return n.cell.gates * n.hidden }
+
+// weightSize is the size of the weights of one direction of a layer, biases not counted.
+func (n *net) weightSize(layer int) int {
+	size := n.rows() * (n.inputSize(layer) + n.out)
+	if n.projected {
+		size += n.out * n.hidden
+	}
+	return size
+}
+
+// paramSize is the size of the vector of all parameters.
+func (n *net) paramSize() int {
+	size := 0
+	for l := range n.layers {
+		size += n.dirs * (n.weightSize(l) + 2*n.rows())
+	}
+	return size
+}
+
+// inputOf is the input size that a vector of parameters was made for; ok is false when there is none.
+func (n *net) inputOf(paramSize int) (input int, ok bool) {
+	m := *n
+	m.input = 0
+	rest, unit := paramSize-m.paramSize(), n.dirs*n.rows()
+	return rest / unit, rest > 0 && rest%unit == 0
+}
+
+// weights are the parameters of one direction of one layer.
+type weights[F any] struct {
+	x, h []F // (rows, input) and (rows, out): from the input and from the state to the gates
+	proj []F // (out, hidden), nil unless projected
+	bx   []F
+	bh   []F
+}
+
+// weightsOf finds the parameters of one direction of one layer: first come all weights, layer by
+// layer and direction by direction, then all biases in the same order.
+func weightsOf[F any](n *net, flat []F, layer, dir int) weights[F] {
+	at, biases := 0, 0
+	for l := range n.layers {
+		if l < layer {
+			at += n.dirs * n.weightSize(l)
+		}
+		biases += n.dirs * n.weightSize(l)
+	}
+	at += dir * n.weightSize(layer)
+	biases += (layer*n.dirs + dir) * 2 * n.rows()
+	cut := func(from *int, size int) []F {
+		s := flat[*from : *from+size : *from+size]
+		*from += size
+		return s
+	}
+	w := weights[F]{x: cut(&at, n.rows()*n.inputSize(layer)), h: cut(&at, n.rows()*n.out)}
+	if n.projected {
+		w.proj = cut(&at, n.out*n.hidden)
+	}
+	w.bx, w.bh = cut(&biases, n.rows()), cut(&biases, n.rows())
+	return w
+}
+
+// reserveSize is how many numbers the gradient needs of one direction of one layer.
+func (n *net) reserveSize() int {
+	perCell := (n.cell.kept+n.cell.extra)*n.hidden + n.out
+	if n.drops {
+		perCell += n.out
+	}
+	return n.steps * n.batch * perCell
+}
+
+// reserve is what the forward pass keeps for the gradient, of one direction of one layer. Each
+// part has a row per step and sequence.
+type reserve[F any] struct {
+	gates []F // activated gates; empty where the output says it all
+	extra []F // of an LSTM the cell, of a GRU what the reset gate multiplies
+	h     []F // outputs
+	mask  []F // 0 or 1/(1-p), what outputs are multiplied by for the next layer; empty unless dropped
+}
+
+// reserveOf finds the part of one direction of one layer.
+func reserveOf[F any](n *net, flat []F, layer, dir int) reserve[F] {
+	at, cells := (layer*n.dirs+dir)*n.reserveSize(), n.steps*n.batch
+	cut := func(size int) []F {
+		s := flat[at : at+size : at+size]
+		at += size
+		return s
+	}
+	r := reserve[F]{gates: cut(cells * n.cell.kept * n.hidden), extra: cut(cells * n.cell.extra * n.hidden), h: cut(cells * n.out)}
+	if n.drops {
+		r.mask = cut(cells * n.out)
+	}
+	return r
+}

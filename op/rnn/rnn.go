@@ -1,0 +1,112 @@
+package rnn
+
+import (
+	"gomx/dtype"
+	"gomx/op"
+)
+
+// RNN is a stack of recurrent layers.
+var RNN = op.Declare[RNNParams]("RNN")
+
+// RNNGrad is the gradient of RNN: from the gradients of its visible outputs, its inputs and what it
+// kept to the gradients of data, parameters and states.
+var RNNGrad = op.Declare[RNNParams]("_backward_RNN")
+
+func init() {
+	RNN.Define(op.Spec[RNNParams]{
+		Doc: `RNN runs sequences through layers of recurrent cells.
+
+Data of shape (steps, batch, input) gives outputs of shape (steps, batch, directions·size), size
+being state_size, or projection_size where outputs are projected. States have shape
+(layers·directions, batch, size), the memory cell of an LSTM (layers·directions, batch, state_size).
+With W the weights, b the biases, v and u for input and state, a step is
+
+    rnn_relu, rnn_tanh: h' = f(Wv·x + bv + Wu·h + bu)
+    lstm: c' = σ(f)·c + σ(i)·tanh(g), h' = σ(o)·tanh(c'), where (i, f, g, o) = Wv·x + bv + Wu·h + bu
+    gru:  h' = (1-z)·n + z·h, where (r, z) = σ(Wv·x + bv + Wu·h + bu) and n = tanh(Wv·x + bv + r·(Wu·h + bu))
+
+The vector of parameters holds all weights, then all biases. Weights go layer by layer, and in
+a layer direction by direction: those of the input (gates·state_size, input), those of the state
+(gates·state_size, size) and, with a projection, (size, state_size). Biases go in the same order, those of the
+input before those of the state.
+
+With use_sequence_length sequence i ends after sequence_length[i] steps: outputs after its end are
+zero, the last state is the one at its end, and the backward direction starts there.`,
+		GoName:  "RNN",
+		Aliases: []string{"_npx_rnn"},
+		Inputs:  rnnInputs,
+		Outputs: func(p RNNParams) []string { return append(visible(p), "reserve") },
+		Visible: func(p RNNParams) int { return len(visible(p)) },
+		Multi:   true,
+		Infer:   inferRNN,
+		InferType: func(p RNNParams, in, out []dtype.Type) error {
+			return floatTypes(in, out, lengthsAt(p, len(in)-1))
+		},
+		Grad:   rnnGrad,
+		Random: true,
+		Ref:    rnnRef,
+	})
+	RNNGrad.Define(op.Spec[RNNParams]{
+		Hidden: true,
+		Inputs: func(p RNNParams) []op.Input {
+			var list []op.Input
+			for _, name := range visible(p) {
+				list = append(list, op.Input{Name: name + "_grad"})
+			}
+			return append(append(list, rnnInputs(p)...), op.Input{Name: "reserve"})
+		},
+		Outputs: func(p RNNParams) []string {
+			list := []string{"data", "parameters", "state"}
+			if p.Mode == "lstm" {
+				list = append(list, "state_cell")
+			}
+			return list
+		},
+		Infer: inferRNNGrad,
+		InferType: func(p RNNParams, in, out []dtype.Type) error {
+			return floatTypes(in, out, lengthsAt(p, len(in)-2))
+		},
+		NoGrad: "it is a gradient itself",
+		Ref:    rnnGradRef,
+	})
+}
+
+// visible lists the outputs that composition sees.
+func visible(p RNNParams) []string {
+	switch {
+	case !p.StateOutputs:
+		return []string{"output"}
+	case p.Mode == "lstm":
+		return []string{"output", "state_output", "statecell_output"}
+	}
+	return []string{"output", "state_output"}
+}
+
+func rnnInputs(p RNNParams) []op.Input {
+	list := []op.Input{{Name: "data"}, {Name: "parameters", Role: op.Param}, {Name: "state", Role: op.State}}
+	if p.Mode == "lstm" {
+		list = append(list, op.Input{Name: "state_cell", Role: op.State})
+	}
+	if p.UseSequenceLength {
+		list = append(list, op.Input{Name: "sequence_length"})
+	}
+	return list
+}
+
+// lengthsAt is the place of the lengths of sequences, -1 when there are none.
+func lengthsAt(p RNNParams, at int) int {
+	if p.UseSequenceLength {
+		return at
+	}
+	return -1
+}
+
+func rnnGrad(g *op.Grad, p RNNParams) []op.Entry {
+	n := len(visible(p))
+	var in []op.Entry
+	for i := range n {
+		in = append(in, g.Head(i))
+	}
+	in = append(append(in, g.Node.In...), g.Out(n))
+	return g.Each(RNNGrad.Node(p, in...))
+}

@@ -1,0 +1,77 @@
+package update
+
+import (
+	"math"
+
+	"gomx/dtype"
+	"gomx/op"
+	"gomx/op/loop"
+)
+
+// GroupAdagradUpdateParams configures GroupAdagradUpdate.
+type GroupAdagradUpdateParams struct {
+	LR           float64 `op:"lr,required" doc:"learning rate"`
+	RescaleGrad  float64 `op:"rescale_grad,zero" default:"1" doc:"factor of the gradient"`
+	ClipGradient float64 `op:"clip_gradient,zero" default:"-1" doc:"limit of the rescaled gradient's elements, negative for none"`
+	Epsilon      float64 `op:"epsilon,zero" default:"1e-05" doc:"added below the root"`
+}
+
+// GroupAdagradUpdate is AdagradUpdate with one learning rate per row.
+var GroupAdagradUpdate = op.Declare[GroupAdagradUpdateParams]("_contrib_group_adagrad_update")
+
+func init() {
+	in := operands([]string{"history"})
+	GroupAdagradUpdate.Define(op.Spec[GroupAdagradUpdateParams]{
+		Doc: `GroupAdagradUpdate (_contrib_group_adagrad_update) is one step of AdaGrad by rows, for embeddings.
+
+g = clip(rescale_grad·grad); history += mean of g² over each row; weight -= lr·g/sqrt(history + epsilon).
+The history has shape (rows, 1).`,
+		GoName: "GroupAdagradUpdate",
+		Inputs: func(GroupAdagradUpdateParams) []op.Input { return in },
+		Infer: func(p GroupAdagradUpdateParams, in, out []dtype.Shape) error {
+			if err := op.SameShape(p, in[:2], out); err != nil || in[0] == nil && in[2] == nil {
+				return err
+			}
+			rank, rows := len(in[2]), -1
+			if in[0] != nil {
+				if rank = len(in[0]); rank == 0 {
+					return op.Errorf("weight", "is a scalar, want at least one axis")
+				}
+				rows = in[0][0]
+			}
+			want := make(dtype.Shape, rank)
+			for i := range want {
+				want[i] = 1
+			}
+			if rank > 0 {
+				want[0] = rows
+			}
+			return op.Require("history", &in[2], want)
+		},
+		InferType: floatType[GroupAdagradUpdateParams],
+		NoGrad:    noGrad,
+		Inplace:   [][2]int{{0, 0}},
+		Mutates:   []int{2},
+		Update:    true,
+		Ref:       groupAdagradRef,
+	})
+}
+
+func groupAdagradRef(p GroupAdagradUpdateParams, c *op.Call) error {
+	w, g, history := loop.Floats(c.In[0]), loop.Floats(c.In[1]), loop.Floats(c.In[2])
+	width := len(w) / max(len(history), 1)
+	for r := range history {
+		sum := 0.0
+		for i := r * width; i < (r+1)*width; i++ {
+			g[i] = clip(p.RescaleGrad*g[i], p.ClipGradient)
+			sum += g[i] * g[i]
+		}
+		history[r] += sum / float64(width)
+		for i := r * width; i < (r+1)*width; i++ {
+			w[i] -= p.LR * g[i] / math.Sqrt(history[r]+p.Epsilon)
+		}
+	}
+	loop.Store(c.In[2], 0, history)
+	loop.Store(c.Out[0], 0, w)
+	return nil
+}

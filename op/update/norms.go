@@ -1,0 +1,145 @@
+package update
+
+import (
+	"fmt"
+	"math"
+
+	"gomx/dtype"
+	"gomx/op"
+	"gomx/op/loop"
+)
+
+// AllFiniteParams configures AllFinite.
+type AllFiniteParams struct {
+	NoInitOutput bool `op:"init_output,not" doc:"accepted for compatibility: the output is always set"`
+}
+
+// MultiAllFiniteParams configures MultiAllFinite.
+type MultiAllFiniteParams struct {
+	NumArrays    int  `op:"num_arrays,auto" doc:"number of inputs"`
+	NoInitOutput bool `op:"init_output,not" doc:"accepted for compatibility: the output is always set"`
+}
+
+// MultiSumSqParams configures MultiSumSq.
+type MultiSumSqParams struct {
+	NumArrays int `op:"num_arrays,auto" doc:"number of inputs"`
+}
+
+// MultiLarsParams configures MultiLars.
+type MultiLarsParams struct {
+	Eta         float64 `op:"eta,required" doc:"trust coefficient"`
+	Eps         float64 `op:"eps,required" doc:"added to the denominator"`
+	RescaleGrad float64 `op:"rescale_grad,zero" default:"1" doc:"factor of the gradients"`
+}
+
+// What optimizers ask of many arrays at once.
+var (
+	// AllFinite tells whether an array has neither infinities nor NaNs.
+	AllFinite = op.Declare[AllFiniteParams]("all_finite")
+	// MultiAllFinite is AllFinite for many arrays.
+	MultiAllFinite = op.Declare[MultiAllFiniteParams]("multi_all_finite")
+	// MultiSumSq returns the sums of squares of many arrays.
+	MultiSumSq = op.Declare[MultiSumSqParams]("multi_sum_sq")
+	// MultiLars scales learning rates by the ratio of norms of weights and gradients.
+	MultiLars = op.Declare[MultiLarsParams]("multi_lars")
+)
+
+const noDerivative = "it only measures"
+
+func init() {
+	AllFinite.Define(op.Spec[AllFiniteParams]{
+		Doc: "AllFinite (all_finite) is 1 when no element of data is infinite or NaN, 0 otherwise. The output has shape (1).",
+		Infer: func(_ AllFiniteParams, _, out []dtype.Shape) error {
+			return op.Require("output", &out[0], dtype.Shape{1})
+		},
+		InferType: measureType[AllFiniteParams],
+		NoGrad:    noDerivative,
+		Ref:       func(_ AllFiniteParams, c *op.Call) error { return finiteRef(c) },
+	})
+	MultiAllFinite.Define(op.Spec[MultiAllFiniteParams]{
+		Doc:      "MultiAllFinite (multi_all_finite) is 1 when no element of any input is infinite or NaN, 0 otherwise. The output has shape (1).",
+		Variadic: true,
+		Inputs:   func(p MultiAllFiniteParams) []op.Input { return arrays(p.NumArrays) },
+		Infer: func(_ MultiAllFiniteParams, _, out []dtype.Shape) error {
+			return op.Require("output", &out[0], dtype.Shape{1})
+		},
+		InferType: measureType[MultiAllFiniteParams],
+		NoGrad:    noDerivative,
+		Ref:       func(_ MultiAllFiniteParams, c *op.Call) error { return finiteRef(c) },
+	})
+	MultiSumSq.Define(op.Spec[MultiSumSqParams]{
+		Doc:      "MultiSumSq (multi_sum_sq) returns the sum of squares of each input, in a vector.",
+		Variadic: true,
+		Inputs:   func(p MultiSumSqParams) []op.Input { return arrays(p.NumArrays) },
+		Infer: func(p MultiSumSqParams, in, out []dtype.Shape) error {
+			return op.Require("output", &out[0], dtype.Shape{len(in)})
+		},
+		InferType: measureType[MultiSumSqParams],
+		NoGrad:    noDerivative,
+		Ref: func(_ MultiSumSqParams, c *op.Call) error {
+			sums := make([]float64, len(c.In))
+			for i, t := range c.In {
+				each([]op.Tensor{t}, nil, func(v []float64) { sums[i] += v[0] * v[0] })
+			}
+			loop.Store(c.Out[0], 0, sums)
+			return nil
+		},
+	})
+	defineLars()
+}
+
+func defineLars() {
+	MultiLars.Define(op.Spec[MultiLarsParams]{
+		Doc: `MultiLars (multi_lars) scales learning rates by the layer-wise trust ratio (You et al. 2017).
+
+With w and g the norms of weights and (rescaled) gradients of a layer, its learning rate becomes
+lr·eta·w/(g + wd·w + eps) where both norms are positive. All operands are vectors over layers.`,
+		Inputs: func(MultiLarsParams) []op.Input {
+			return []op.Input{{Name: "lrs"}, {Name: "weights_sum_sq"}, {Name: "grads_sum_sq"}, {Name: "wds"}}
+		},
+		Infer:     op.SameShape[MultiLarsParams],
+		InferType: floatType[MultiLarsParams],
+		NoGrad:    noDerivative,
+		Inplace:   [][2]int{{0, 0}},
+		Ref: func(p MultiLarsParams, c *op.Call) error {
+			each(c.In, c.Out, func(v []float64) {
+				w, g := math.Sqrt(v[1]), math.Sqrt(v[2])*p.RescaleGrad
+				if w > 0 && g > 0 {
+					v[0] *= p.Eta * w / (g + v[3]*w + p.Eps)
+				}
+			})
+			return nil
+		},
+	})
+}
+
+// arrays names n inputs.
+func arrays(n int) []op.Input {
+	list := make([]op.Input, n)
+	for i := range list {
+		list[i].Name = fmt.Sprintf("array_%d", i)
+	}
+	return list
+}
+
+// measureType infers one floating-point type for the inputs and float32 for the output.
+func measureType[P any](p P, in, out []dtype.Type) error {
+	if out[0] != dtype.Unknown && out[0] != dtype.Float32 {
+		return op.Errorf("output", "element type %v, want float32", out[0])
+	}
+	out[0] = dtype.Float32
+	return floatType(p, in, nil)
+}
+
+func finiteRef(c *op.Call) error {
+	ok := 1.0
+	for _, t := range c.In {
+		each([]op.Tensor{t}, nil, func(v []float64) {
+			if math.IsNaN(v[0]) || math.IsInf(v[0], 0) {
+				ok = 0
+			}
+		})
+	}
+	loop.Store(c.Out[0], 0, []float64{ok})
+	return nil
+}
