@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"fmt"
+	"io"
 	"strings"
 	"time"
 )
@@ -37,6 +39,82 @@ func (d *watchdog) watch(limit time.Duration) {
 		var b strings.Builder
 		if err := d.e.Dump(&b); err == nil {
 			d.e.cfg.Logger.Warn().Dur("for", limit).Str("dump", b.String()).Msg("no operation has finished")
+		}
+	}
+}
+
+// maxDump bounds how many operations a dump describes.
+const maxDump = 200
+
+// Dump writes who waits for whom: the operations that run, what waits for them, and who waits for a variable, with names and call sites.
+func (e *Engine) Dump(w io.Writer) error {
+	s := e.Stats()
+	d := dumper{seen: map[*oper]bool{}, told: map[*waiter]bool{}}
+	d.printf("engine: %d operations pending, %d ready, %d of %d cores busy, %d goroutines held back\n", s.Pending, s.Ready, s.BusyCores, e.cfg.Workers, s.HeldBack)
+	e.sched.mu.Lock()
+	e.absorb()
+	for _, worker := range e.team() {
+		for _, o := range worker.batch[:worker.n] {
+			d.running(o, fmt.Sprintf("worker %d", worker.index))
+		}
+	}
+	for o := range e.sched.flying {
+		d.running(o, "asynchronous")
+	}
+	for w := e.sched.idlers; w != nil; w = w.next {
+		d.printf("waiting: somebody for everything pending\n")
+	}
+	var out outbox
+	e.leave(&out)
+	_, err := io.WriteString(w, d.b.String())
+	return err
+}
+
+// dumper collects a dump while the scheduler's lock is held.
+type dumper struct {
+	b    strings.Builder
+	seen map[*oper]bool
+	told map[*waiter]bool
+}
+
+func (d *dumper) printf(format string, args ...any) { fmt.Fprintf(&d.b, format, args...) }
+
+func name(o *oper) string {
+	s := fmt.Sprintf("%q on %v", o.spec.name, o.spec.laneOf())
+	if at := o.site.String(); at != "" {
+		s += ", pushed at " + at
+	}
+	return s
+}
+
+// running describes an operation that runs and what waits for it.
+func (d *dumper) running(o *oper, by string) {
+	if d.seen[o] || len(d.seen) >= maxDump {
+		return
+	}
+	d.seen[o] = true
+	d.printf("running (%s): %s\n", by, name(o))
+	d.followers(o, "  ")
+}
+
+// followers describes what waits for the accesses of o.
+func (d *dumper) followers(o *oper, indent string) {
+	for _, a := range o.acc() {
+		for w := a.v.waiters; w != nil && !d.told[w]; w = w.next {
+			d.told[w] = true
+			d.printf("%sfor variable %q waits: somebody, who wants %d more writes\n", indent, a.v.name, w.writes-a.v.q.writes)
+		}
+		for b := a.v.q.head; b != nil; b = b.next {
+			if b.op == o || d.seen[b.op] {
+				continue
+			}
+			if len(d.seen) >= maxDump {
+				d.printf("%s...\n", indent)
+				return
+			}
+			d.seen[b.op] = true
+			d.printf("%sto %v variable %q waits: %s\n", indent, b.mode, a.v.name, name(b.op))
+			d.followers(b.op, indent+"  ")
 		}
 	}
 }

@@ -163,7 +163,7 @@ func (f *fitting) batch(ctx context.Context, b *dataio.Batch, epoch, n int) erro
 			return err
 		}
 	}
-	if c.every > 0 && (n+1)%c.every == 0 {
+	if c.every > 0 && n > 0 && n%c.every == 0 {
 		m.history.Batches = append(m.history.Batches, BatchScore{epoch, n, f.takeWindow()})
 	}
 	if f.taken {

@@ -78,8 +78,8 @@ func Speedometer(w io.Writer, every int) FitOption {
 	}
 }
 
-// Sample sets after how many batches a point is added to the history. The default is 50, 0 or
-// less adds none.
+// Sample sets after how many batches a point is added to the history: the scores since the point
+// before, or since a line of progress in between. The default is 50, 0 or less adds none.
 func Sample(batches int) FitOption { return func(c *fitConfig) { c.every = batches } }
 
 // OnBatch calls f after every batch; an error ends training.

@@ -99,7 +99,7 @@ func TestFitLearns(t *testing.T) {
 		t.Errorf("%d batches and %d epochs called back, want %d and 30", batches, epochs, 30*25)
 	}
 	h := mod.History()
-	if len(h.Batches) != 30*5 || len(h.Epochs) != 30 || len(h.Curves()) != 2 {
+	if len(h.Batches) != 30*4 || len(h.Epochs) != 30 || len(h.Curves()) != 2 {
 		t.Errorf("history has %d stretches, %d epochs, %d curves", len(h.Batches), len(h.Epochs), len(h.Curves()))
 	}
 	last := h.Epochs[29]

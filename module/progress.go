@@ -92,7 +92,7 @@ func (p *bar) batch(b *BatchEnd) {
 		}
 		p.bar = progressbar.NewOptions(total,
 			progressbar.OptionSetWriter(p.w),
-			progressbar.OptionSetDescription(fmt.Sprintf("epoch %d/%d", b.Epoch+1, p.epochs)),
+			progressbar.OptionSetDescription(p.title(b.Epoch)),
 			progressbar.OptionSetWidth(30),
 			progressbar.OptionShowCount(),
 			progressbar.OptionShowIts(),
@@ -101,16 +101,21 @@ func (p *bar) batch(b *BatchEnd) {
 			progressbar.OptionThrottle(100*time.Millisecond),
 			progressbar.OptionClearOnFinish())
 	}
+	if b.Batch > 0 && b.Batch%linesEvery == 0 {
+		p.bar.Describe(p.title(b.Epoch) + "  " + b.Window().String())
+	}
 	// A bar that cannot be drawn is no reason to end training.
 	_ = p.bar.Add(b.Samples)
 }
+
+func (p *bar) title(epoch int) string { return fmt.Sprintf("epoch %d/%d", epoch+1, p.epochs) }
 
 func (p *bar) epoch(e *EpochEnd) {
 	if p.bar != nil {
 		_ = p.bar.Finish()
 		_ = p.bar.Clear()
 	}
-	line := fmt.Sprintf("epoch %d/%d  %s  %.0f images/s  %.1f s", e.Epoch+1, p.epochs, e.Train,
+	line := fmt.Sprintf("%s  %s  %.0f images/s  %.1f s", p.title(e.Epoch), e.Train,
 		float64(e.Samples)/e.Time.Seconds(), e.Time.Seconds())
 	if e.Validation != nil {
 		line += "  validation " + e.Validation.String()

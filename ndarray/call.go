@@ -13,6 +13,10 @@ import (
 // inlineOperands is the number of operands that a call holds without further memory.
 const inlineOperands = 8
 
+// maxRunParams is the number of parameters read at run time that a call holds without further
+// memory.
+const maxRunParams = 4
+
 // call is the argument block of one pushed operation. Blocks are pooled; one belongs to the
 // engine from the push to the end of runCall. One whose operation was skipped or has failed is
 // left to the collector, because its description may still be asked for.
@@ -21,6 +25,7 @@ type call struct {
 	dev      device.Device
 	args     op.Call
 	tensors  [inlineOperands]op.Tensor
+	values   [maxRunParams]float64      // behind args.Values
 	uses     [inlineOperands]engine.Use // until the push has copied them
 	describe func() string
 }
@@ -51,6 +56,7 @@ func newCall(iv *invocation, p *plan, results []*Array) *call {
 		c.args.Out[i] = op.Tensor{Desc: p.kernel.Out[i], Data: a.Pointer()}
 	}
 	c.args.Train = p.train
+	c.args.Values = iv.op.AppendRun(c.values[:0], iv.params)
 	if p.op.Random {
 		c.args.Seed = iv.reserve(p)
 	}

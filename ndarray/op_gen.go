@@ -5,6 +5,7 @@ package ndarray
 import (
 	"gomx/op"
 	"gomx/op/index"
+	"gomx/op/linalg"
 	"gomx/op/loss"
 	"gomx/op/nn"
 	"gomx/op/prim"
@@ -38,6 +39,8 @@ type (
 	ArgParams = index.ArgParams
 	// ArgSortParams holds the parameters of ArgSort.
 	ArgSortParams = index.ArgSortParams
+	// BandParams holds the parameters of LinalgExtractdiag and LinalgMakediag.
+	BandParams = linalg.BandParams
 	// BatchNormParams holds the parameters of BatchNorm.
 	BatchNormParams = nn.BatchNormParams
 	// BroadcastAxisParams holds the parameters of BroadcastAxis.
@@ -88,6 +91,10 @@ type (
 	GammaLikeParams = random.GammaLikeParams
 	// GammaParams holds the parameters of RandomGamma.
 	GammaParams = random.GammaParams
+	// Gemm2Params holds the parameters of LinalgGemm2.
+	Gemm2Params = linalg.Gemm2Params
+	// GemmParams holds the parameters of LinalgGemm.
+	GemmParams = linalg.GemmParams
 	// GroupAdagradUpdateParams holds the parameters of GroupAdagradUpdate.
 	GroupAdagradUpdateParams = update.GroupAdagradUpdateParams
 	// GroupNormParams holds the parameters of GroupNorm.
@@ -242,6 +249,8 @@ type (
 	StackParams = prim.StackParams
 	// SwapAxisParams holds the parameters of SwapAxis.
 	SwapAxisParams = prim.SwapAxisParams
+	// SyrkParams holds the parameters of LinalgSyrk.
+	SyrkParams = linalg.SyrkParams
 	// TakeParams holds the parameters of Take.
 	TakeParams = index.TakeParams
 	// TileParams holds the parameters of Tile.
@@ -250,6 +259,10 @@ type (
 	TopKParams = index.TopKParams
 	// TransposeParams holds the parameters of Transpose.
 	TransposeParams = prim.TransposeParams
+	// TriangleParams holds the parameters of LinalgExtracttrian and LinalgMaketrian.
+	TriangleParams = linalg.TriangleParams
+	// TriangularParams holds the parameters of LinalgTrmm and LinalgTrsm.
+	TriangularParams = linalg.TriangularParams
 	// UniformLikeParams holds the parameters of RandomUniformLike.
 	UniformLikeParams = random.UniformLikeParams
 	// UniformParams holds the parameters of RandomUniform.
@@ -370,6 +383,23 @@ var (
 	opLesserEqual                           = op.Lookup("_lesser_equal")
 	opLesserEqualScalar                     = op.Lookup("_lesser_equal_scalar")
 	opLesserScalar                          = op.Lookup("_lesser_scalar")
+	opLinalgDet                             = op.Lookup("_linalg_det")
+	opLinalgExtractdiag                     = op.Lookup("_linalg_extractdiag")
+	opLinalgExtracttrian                    = op.Lookup("_linalg_extracttrian")
+	opLinalgGelqf                           = op.Lookup("_linalg_gelqf")
+	opLinalgGemm                            = op.Lookup("_linalg_gemm")
+	opLinalgGemm2                           = op.Lookup("_linalg_gemm2")
+	opLinalgInverse                         = op.Lookup("_linalg_inverse")
+	opLinalgMakediag                        = op.Lookup("_linalg_makediag")
+	opLinalgMaketrian                       = op.Lookup("_linalg_maketrian")
+	opLinalgPotrf                           = op.Lookup("_linalg_potrf")
+	opLinalgPotri                           = op.Lookup("_linalg_potri")
+	opLinalgSlogdet                         = op.Lookup("_linalg_slogdet")
+	opLinalgSumlogdiag                      = op.Lookup("_linalg_sumlogdiag")
+	opLinalgSyevd                           = op.Lookup("_linalg_syevd")
+	opLinalgSyrk                            = op.Lookup("_linalg_syrk")
+	opLinalgTrmm                            = op.Lookup("_linalg_trmm")
+	opLinalgTrsm                            = op.Lookup("_linalg_trsm")
 	opLinearRegressionOutput                = op.Lookup("LinearRegressionOutput")
 	opLinspace                              = op.Lookup("_linspace")
 	opLog                                   = op.Lookup("log")
@@ -1468,6 +1498,144 @@ func LesserEqualScalar(data *Array, p ScalarParams) *Array {
 //   - NotInt: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
 func LesserScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opLesserScalar, p, data)
+}
+
+// LinalgDet computes the determinant of each matrix of a batch. For a single matrix the output has shape (1,). The gradient of a singular matrix is zero, as in MXNet.
+func LinalgDet(A *Array) *Array {
+	return apply1(opLinalgDet, op.NoParams{}, A)
+}
+
+// LinalgExtractdiag takes a diagonal out of each square matrix of a batch.
+//
+// Parameters:
+//   - Offset: which diagonal: so many above (positive) or below the main one
+func LinalgExtractdiag(A *Array, p BandParams) *Array {
+	return apply1(opLinalgExtractdiag, p, A)
+}
+
+// LinalgExtracttrian packs a triangle of each square matrix of a batch into a vector.
+//
+// A positive offset means the upper triangle that begins so many diagonals above the main one, a
+// negative one the lower triangle. A lower triangle is packed row by row, an upper one column by
+// column.
+//
+// Parameters:
+//   - Offset: where the triangle begins: diagonals above (positive) or below the main one
+//   - Upper: take the lower triangle; with an offset its sign says which one is meant (switches lower off)
+func LinalgExtracttrian(A *Array, p TriangleParams) *Array {
+	return apply1(opLinalgExtracttrian, p, A)
+}
+
+// LinalgGelqf computes the LQ factorization A = L·Q of each matrix (m, n), m ≤ n, of a batch. The outputs are Q (m, n) with orthonormal rows and L (m, m), lower triangular, with signs as LAPACK chooses them.
+func LinalgGelqf(A *Array) []*Array {
+	return applyMany(opLinalgGelqf, op.NoParams{}, nil, A)
+}
+
+// LinalgGemm computes alpha·op(A)·op(B) + beta·C for each matrix of a batch.
+//
+// op(X) is X or its transpose. The last axis holds the columns of matrices, another one, axis, their
+// rows; the remaining ones count matrices and are equal for all operands.
+//
+// Parameters:
+//   - TransposeA: transpose the matrices A
+//   - TransposeB: transpose the matrices B
+//   - Alpha: factor of the product; 1 by default
+//   - Beta: factor of C; 1 by default
+//   - Axis: axis of the rows of matrices; -2 by default
+func LinalgGemm(A, B, C *Array, p GemmParams) *Array {
+	return apply1(opLinalgGemm, p, A, B, C)
+}
+
+// LinalgGemm2 computes alpha·op(A)·op(B) for each matrix of a batch.
+//
+// op(X) is X or its transpose. The last axis holds the columns of matrices, another one, axis, their
+// rows; the remaining ones count matrices and are equal for all operands.
+//
+// Parameters:
+//   - TransposeA: transpose the matrices A
+//   - TransposeB: transpose the matrices B
+//   - Alpha: factor of the product; 1 by default
+//   - Axis: axis of the rows of matrices; -2 by default
+func LinalgGemm2(A, B *Array, p Gemm2Params) *Array {
+	return apply1(opLinalgGemm2, p, A, B)
+}
+
+// LinalgInverse inverts each matrix of a batch. A singular matrix is an error.
+func LinalgInverse(A *Array) *Array {
+	return apply1(opLinalgInverse, op.NoParams{}, A)
+}
+
+// LinalgMakediag puts each vector on a diagonal of a square matrix. The rest is zero.
+//
+// Parameters:
+//   - Offset: which diagonal: so many above (positive) or below the main one
+func LinalgMakediag(A *Array, p BandParams) *Array {
+	return apply1(opLinalgMakediag, p, A)
+}
+
+// LinalgMaketrian unpacks each vector into a triangle of a square matrix, as LinalgExtracttrian packed it. The rest is zero.
+//
+// Parameters:
+//   - Offset: where the triangle begins: diagonals above (positive) or below the main one
+//   - Upper: take the lower triangle; with an offset its sign says which one is meant (switches lower off)
+func LinalgMaketrian(A *Array, p TriangleParams) *Array {
+	return apply1(opLinalgMaketrian, p, A)
+}
+
+// LinalgPotrf computes the Cholesky factor of each symmetric, positive definite matrix of a batch: the lower triangular matrix L with L·Lᵀ = A. Only the lower triangle of A is read; its gradient is symmetric.
+func LinalgPotrf(A *Array) *Array {
+	return apply1(opLinalgPotrf, op.NoParams{}, A)
+}
+
+// LinalgPotri computes (A·Aᵀ)⁻¹ for each lower triangular matrix A of a batch: from the factor that LinalgPotrf returned to the inverse of the original matrix.
+func LinalgPotri(A *Array) *Array {
+	return apply1(opLinalgPotri, op.NoParams{}, A)
+}
+
+// LinalgSlogdet computes sign and logarithm of the absolute value of the determinant of each matrix of a batch. For a single matrix the outputs have shape (1,). No gradient flows through the sign, none at all to a singular matrix.
+func LinalgSlogdet(A *Array) []*Array {
+	return applyMany(opLinalgSlogdet, op.NoParams{}, nil, A)
+}
+
+// LinalgSumlogdiag sums the logarithms of the diagonal of each square matrix of a batch. For a single matrix the output has shape (1,).
+func LinalgSumlogdiag(A *Array) *Array {
+	return apply1(opLinalgSumlogdiag, op.NoParams{}, A)
+}
+
+// LinalgSyevd computes the eigenvectors and eigenvalues of each symmetric matrix of a batch: A = Uᵀ·diag(L)·U. The outputs are U, whose rows are the vectors, each with its largest element positive, and L in ascending order. Only the lower triangle of A is read; its gradient is symmetric, and infinite where eigenvalues are equal.
+func LinalgSyevd(A *Array) []*Array {
+	return applyMany(opLinalgSyevd, op.NoParams{}, nil, A)
+}
+
+// LinalgSyrk computes alpha·A·Aᵀ, or alpha·Aᵀ·A with transpose, for each matrix of a batch.
+//
+// Parameters:
+//   - Transpose: compute Aᵀ·A instead of A·Aᵀ
+//   - Alpha: factor of the product; 1 by default
+func LinalgSyrk(A *Array, p SyrkParams) *Array {
+	return apply1(opLinalgSyrk, p, A)
+}
+
+// LinalgTrmm computes alpha·op(A)·B, or alpha·B·op(A) with rightside, for each matrix of a batch. A is triangular: its other triangle is not read. op(A) is A or its transpose.
+//
+// Parameters:
+//   - Transpose: use the transpose of A
+//   - RightSide: A stands on the right
+//   - Upper: A is a lower triangular matrix (switches lower off)
+//   - Alpha: factor of B; 1 by default
+func LinalgTrmm(A, B *Array, p TriangularParams) *Array {
+	return apply1(opLinalgTrmm, p, A, B)
+}
+
+// LinalgTrsm solves op(A)·X = alpha·B, or X·op(A) = alpha·B with rightside, for each matrix of a batch. A is triangular: its other triangle is not read. op(A) is A or its transpose.
+//
+// Parameters:
+//   - Transpose: use the transpose of A
+//   - RightSide: A stands on the right
+//   - Upper: A is a lower triangular matrix (switches lower off)
+//   - Alpha: factor of B; 1 by default
+func LinalgTrsm(A, B *Array, p TriangularParams) *Array {
+	return apply1(opLinalgTrsm, p, A, B)
 }
 
 // LinearRegressionOutput passes data on; its gradient is that of half the squared error.

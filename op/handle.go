@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"unsafe"
 
 	"gomx/device"
 	"gomx/dtype"
@@ -18,7 +19,6 @@ type Op struct {
 	GoName  string
 	Doc     string
 	Aliases []string
-	Package string // import path of the package that declares it
 
 	Hidden, Variadic, Multi, Identity, Update, Random bool
 	NoGrad                                            string
@@ -109,7 +109,11 @@ func (h Handle[P]) erase(s *Spec[P]) {
 	if s.Grad != nil {
 		o.grad = func(g *Grad, p any) []Entry { return s.Grad(g, p.(P)) }
 	}
-	ref := Simple(s.Ref)
+	run := s.Ref
+	if len(o.schema.run) > 0 {
+		run = func(p P, c *Call) error { return s.Ref(h.At(p, c), c) }
+	}
+	ref := Simple(run)
 	o.ref = func(p any, a *Args) (*Prepared, error) { return ref(p.(P), a) }
 }
 
@@ -172,8 +176,22 @@ func (o *Op) FormatParams(params any) map[string]string { return o.schema.format
 // WithCount stores the number of inputs of a variadic operator in its parameters.
 func (o *Op) WithCount(params any, n int) any { return o.schema.setAuto(params, n) }
 
-// AppendKey appends an encoding of the parameters that is equal only for equal parameters.
+// AppendKey appends an encoding of the parameters that is equal only for parameters that kernels
+// need not tell apart: those read at run time are left out.
 func (o *Op) AppendKey(b []byte, params any) []byte { return o.schema.appendKey(b, params) }
+
+// AppendRun appends the values of the parameters that kernels read at run time, for Call.Values.
+func (o *Op) AppendRun(values []float64, params any) []float64 {
+	return o.schema.appendRun(values, params)
+}
+
+// At returns the parameters of one call: p with what the call carries put in place.
+func (h Handle[P]) At(p P, c *Call) P {
+	for i, v := range c.Values {
+		*(*float64)(unsafe.Add(unsafe.Pointer(&p), h.schema.run[i])) = v
+	}
+	return p
+}
 
 // Params describes the parameters, for documentation and generators.
 func (o *Op) Params() []ParamSpec { return o.schema.params }

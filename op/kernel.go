@@ -52,6 +52,7 @@ type Call struct {
 	In, Out []Tensor
 	Scratch unsafe.Pointer // Prepared.Scratch bytes, 64-byte aligned, undefined content
 	Seed    Seed           // set for Random operators
+	Values  []float64      // parameters read at run time; nil: those the kernel was prepared with
 	Train   bool
 }
 

@@ -132,3 +132,41 @@ func TestDeclareRejectsAmbiguousDefault(t *testing.T) {
 	}()
 	op.Declare[bad]("test_bad")
 }
+
+type runParams struct {
+	LR float64 `op:"lr,required,run" doc:"rate"`
+	WD float64 `op:"wd" doc:"decay"`
+}
+
+var runOp = op.Declare[runParams]("test_run")
+
+func init() {
+	runOp.Define(op.Spec[runParams]{Doc: "Scales.", NoGrad: "test", Infer: op.SameShape[runParams],
+		Ref: func(p runParams, c *op.Call) error {
+			op.Slice[float32](c.Out[0])[0] = float32(p.LR)
+			return nil
+		}})
+}
+
+func TestRunParametersAreReadFromTheCall(t *testing.T) {
+	a, b := runParams{LR: 1, WD: 3}, runParams{LR: 2, WD: 3}
+	if string(runOp.AppendKey(nil, a)) != string(runOp.AppendKey(nil, b)) {
+		t.Error("parameters that differ in one read at run time have different keys")
+	}
+	d := op.Plain(dtype.Float32, dtype.Shape{1})
+	k, err := runOp.Prepare(device.CPU(), device.TierRef, a, &op.Args{In: []op.Desc{d}, Out: []op.Desc{d}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	y := make([]float32, 1)
+	c := op.Call{In: []op.Tensor{op.TensorOf(y)}, Out: []op.Tensor{op.TensorOf(y)}}
+	for _, tt := range []struct {
+		values []float64
+		want   float32
+	}{{nil, 1}, {runOp.AppendRun(nil, b), 2}, {runOp.AppendRun(nil, nil), 0}} {
+		c.Values = tt.values
+		if err := k.Run(&c); err != nil || y[0] != tt.want {
+			t.Errorf("values %v: got %v, %v, want %v", tt.values, y[0], err, tt.want)
+		}
+	}
+}

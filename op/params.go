@@ -20,7 +20,8 @@ import (
 //
 // A field left at its zero value takes the default. Where zero is legal and not the default the
 // field must be an Opt. Options after the name: required, not, zero, auto (set from the number of
-// inputs).
+// inputs), run (a float64 that changes from call to call, such as a learning rate: kernels are not
+// prepared for its value but read it from the Call, by Handle.At).
 type ParamSpec struct {
 	Name     string   // MXNet's attribute name
 	Field    string   // Go field
@@ -31,6 +32,7 @@ type ParamSpec struct {
 	Required bool
 	Not      bool // stored negated
 	Auto     bool // number of inputs
+	Run      bool // read at run time
 	min      *float64
 	index    int
 }
@@ -40,6 +42,7 @@ type schema struct {
 	typ    reflect.Type
 	params []ParamSpec
 	byName map[string]int
+	run    []uintptr // offsets of the parameters that are read at run time
 }
 
 func newSchema(opName string, typ reflect.Type) *schema {
@@ -56,6 +59,9 @@ func newSchema(opName string, typ reflect.Type) *schema {
 		if msg := s.check(&p, f); msg != "" {
 			panic(fmt.Sprintf("op: %s: parameter %s: %s", opName, p.Name, msg))
 		}
+		if p.Run {
+			s.run = append(s.run, f.Offset)
+		}
 		s.byName[p.Name] = len(s.params)
 		s.params = append(s.params, p)
 	}
@@ -67,7 +73,7 @@ func newParam(f reflect.StructField, index int) ParamSpec {
 	opts := strings.Split(options, ",")
 	p := ParamSpec{Name: name, Field: f.Name, GoType: f.Type.String(), Doc: f.Tag.Get("doc"), index: index,
 		Default: f.Tag.Get("default"), Required: slices.Contains(opts, "required"),
-		Not: slices.Contains(opts, "not"), Auto: slices.Contains(opts, "auto")}
+		Not: slices.Contains(opts, "not"), Auto: slices.Contains(opts, "auto"), Run: slices.Contains(opts, "run")}
 	if e := f.Tag.Get("enum"); e != "" {
 		p.Enum = strings.Split(e, "|")
 	}
@@ -89,6 +95,9 @@ func (s *schema) check(p *ParamSpec, f reflect.StructField) string {
 	}
 	v := reflect.New(f.Type)
 	_, isOpt := v.Interface().(optional)
+	if p.Run && (f.Type.Kind() != reflect.Float64 || p.Default != "") {
+		return "only a float64 without default can be read at run time"
+	}
 	switch {
 	case p.Required || p.Auto:
 		return ""
@@ -276,8 +285,33 @@ func (s *schema) setAuto(params any, n int) any {
 }
 
 // appendKey appends an encoding of params that is equal for equal parameters only.
+// Parameters read at run time are left out.
 func (s *schema) appendKey(b []byte, params any) []byte {
-	return appendValue(b, reflect.ValueOf(params))
+	v := reflect.ValueOf(params)
+	for i := range s.params {
+		if p := &s.params[i]; !p.Run {
+			b = appendValue(b, v.Field(p.index))
+		}
+	}
+	return b
+}
+
+// appendRun appends the values of the parameters read at run time, zeros for nil.
+func (s *schema) appendRun(values []float64, params any) []float64 {
+	if len(s.run) == 0 {
+		return values
+	}
+	v := reflect.ValueOf(params)
+	for i := range s.params {
+		switch p := &s.params[i]; {
+		case !p.Run:
+		case v.IsValid():
+			values = append(values, v.Field(p.index).Float())
+		default:
+			values = append(values, 0)
+		}
+	}
+	return values
 }
 
 func appendValue(b []byte, v reflect.Value) []byte {

@@ -50,7 +50,7 @@ func (o DCASGD) Settings() Settings { return Settings{o.LR, o.WD, o.Common} }
 func (o SGLD) Settings() Settings { return Settings{o.LR, o.WD, o.Common} }
 
 // Settings returns the parameters that all optimizers have.
-func (o Test) Settings() Settings { return Settings{o.LR, o.WD, o.Common} }
+func (o Test) Settings() Settings { return Settings(o) }
 
 // State returns the weight as it was, and before it the momentum if there is one.
 func (o DCASGD) State(w *nd.Array) []*nd.Array { return append(momentumState(w, o.Momentum), w.Copy()) }

@@ -113,7 +113,7 @@ func (p *program) renames(s *step) bool {
 
 // locate fills in where the operands of a step are.
 func (p *program) locate(s *step, bufferOf map[int]int) {
-	if p.renames(s) {
+	if s.dead || p.renames(s) {
 		s.skip = true
 		return
 	}

@@ -2,6 +2,7 @@ package symbol
 
 import (
 	"fmt"
+	"slices"
 
 	"gomx/device"
 	"gomx/dtype"
@@ -269,7 +270,8 @@ type step struct {
 	index    int // of the node
 	kernel   *op.Prepared
 	call     op.Call
-	skip     bool // the node only renames memory
+	dead     bool // nobody reads more than the shapes of its outputs
+	skip     bool // dead, or it only renames memory
 	internal []operand
 	external []operand
 	scratch  int64 // offset of the scratch memory, -1 without
@@ -311,7 +313,7 @@ func (p *program) prepare() error {
 		if err != nil {
 			return op.WithOp(err, n.Op.Name, n.Name, n.Site)
 		}
-		s := step{node: n, index: i, kernel: k, scratch: -1}
+		s := step{node: n, index: i, kernel: k, scratch: -1, dead: !slices.Contains(a.Need, true) && len(n.Op.Mutates) == 0}
 		s.call.Train = p.train
 		s.call.In = make([]op.Tensor, len(n.In))
 		s.call.Out = make([]op.Tensor, to-from)

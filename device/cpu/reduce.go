@@ -4,17 +4,10 @@ package cpu
 
 /*
 #include "reduce.h"
-#include "softmax.h"
 #cgo noescape gx_reduce
 #cgo nocallback gx_reduce
 #cgo noescape gx_arg
 #cgo nocallback gx_arg
-#cgo noescape gx_softmax
-#cgo nocallback gx_softmax
-#cgo noescape gx_softmax_grad
-#cgo nocallback gx_softmax_grad
-#cgo noescape gx_softmax_loss_grad
-#cgo nocallback gx_softmax_loss_grad
 */
 import "C"
 
@@ -131,50 +124,4 @@ func ArgMin(d, x unsafe.Pointer, a Axis3, threads int) { argExtreme(d, x, a, -1,
 
 func argExtreme(d, x unsafe.Pointer, a Axis3, sign, threads int) {
 	C.gx_arg((*C.float)(d), (*C.float)(x), C.int64_t(a.Outer), C.int64_t(a.N), C.int64_t(a.Inner), C.int(sign), C.int(threads))
-}
-
-// Softmax normalizes exponentials along an axis.
-type Softmax struct {
-	Axis        Axis3
-	Temperature float32
-	Log         bool // the logarithm of the softmax
-	Threads     int
-}
-
-// Run writes the softmax of x to d; they may be the same memory.
-func (s Softmax) Run(d, x unsafe.Pointer) {
-	C.gx_softmax((*C.float)(d), (*C.float)(x), C.int64_t(s.Axis.Outer), C.int64_t(s.Axis.N), C.int64_t(s.Axis.Inner),
-		C.float(s.Temperature), boolInt(s.Log), C.int(s.Threads))
-}
-
-// RunGrad writes the gradient of the input from that of the output and the output.
-func (s Softmax) RunGrad(dx, dy, y unsafe.Pointer) {
-	C.gx_softmax_grad((*C.float)(dx), (*C.float)(dy), (*C.float)(y), C.int64_t(s.Axis.Outer), C.int64_t(s.Axis.N), C.int64_t(s.Axis.Inner),
-		C.float(s.Temperature), boolInt(s.Log), C.int(s.Threads))
-}
-
-func boolInt(b bool) C.int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-// SoftmaxLoss is the gradient of cross entropy over a softmax with integer labels.
-type SoftmaxLoss struct {
-	Axis      Axis3   // labels have shape (Outer, Inner)
-	Scale     float32 // of the gradient
-	Smooth    float32 // share of the label that the other classes get
-	Ignore    int     // a label
-	UseIgnore bool    // that label has no gradient
-	Valid     bool    // divide by the number of other labels
-	Threads   int
-}
-
-// RunGrad writes the gradient of the logits from the softmax y and the labels.
-func (s SoftmaxLoss) RunGrad(dx, y, label unsafe.Pointer) {
-	p := C.gx_softmax_loss{outer: C.int64_t(s.Axis.Outer), n: C.int64_t(s.Axis.N), inner: C.int64_t(s.Axis.Inner),
-		scale: C.float(s.Scale), smooth: C.float(s.Smooth), ignore: C.int64_t(s.Ignore),
-		use_ignore: C.int32_t(boolInt(s.UseIgnore)), valid: C.int32_t(boolInt(s.Valid))}
-	C.gx_softmax_loss_grad((*C.float)(dx), (*C.float)(y), (*C.float)(label), &p, C.int(s.Threads))
 }

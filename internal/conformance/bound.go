@@ -42,16 +42,26 @@ func (v values) upload(dev device.Device) (map[string]*nd.Array, error) {
 // feed is what is put into a graph that is bound.
 type feed struct {
 	args, aux values
-	grads     values            // content of gradient arrays before backward; may lack some
-	req       map[string]op.Req // of every argument
+	grads     values               // content of gradient arrays before backward; may lack some
+	req       map[string]op.Req    // of every argument
+	shared    map[string]*nd.Array // arguments on the device already, for several executors
+}
+
+// share moves the arguments to the device, where all executors then use the same.
+func (f *feed) share(env Env) (err error) {
+	f.shared, err = f.args.upload(env.Device)
+	f.args = nil
+	return err
 }
 
 // bind binds s with the values of f.
 func (f *feed) bind(s *sym.Symbol, env Env) (*sym.Executor, error) {
-	c := sym.BindConfig{Device: env.Device, GradReq: f.req, DefaultReq: op.ReqNull, Seed: 1}
+	c := sym.BindConfig{Device: env.Device, Args: f.shared, GradReq: f.req, DefaultReq: op.ReqNull, Seed: 1}
 	var err error
-	if c.Args, err = f.args.upload(env.Device); err != nil {
-		return nil, err
+	if c.Args == nil {
+		if c.Args, err = f.args.upload(env.Device); err != nil {
+			return nil, err
+		}
 	}
 	if c.Aux, err = f.aux.upload(env.Device); err != nil {
 		return nil, err
@@ -62,14 +72,24 @@ func (f *feed) bind(s *sym.Symbol, env Env) (*sym.Executor, error) {
 	return s.SimpleBind(c)
 }
 
-// closeExecutor gives the arrays of an executor back without waiting for the collector.
-func closeExecutor(ex *sym.Executor) {
+// close gives the arrays of an executor back without waiting for the collector, but for shared
+// ones.
+func (f *feed) close(ex *sym.Executor) {
 	for _, m := range []map[string]*nd.Array{ex.Args, ex.Grads, ex.Aux} {
-		for _, a := range m {
-			a.Close()
+		for name, a := range m {
+			if a != f.shared[name] {
+				a.Close()
+			}
 		}
 	}
 	for _, a := range ex.Outputs() {
+		a.Close()
+	}
+}
+
+// closeShared gives the shared arguments back.
+func (f *feed) closeShared() {
+	for _, a := range f.shared {
 		a.Close()
 	}
 }

@@ -93,6 +93,10 @@ func (c *modelCase) run(env Env) error {
 	if err != nil {
 		return err
 	}
+	if err := f.share(env); err != nil {
+		return err
+	}
+	defer f.closeShared()
 	if err := c.infer(s, f, env); err != nil {
 		return fmt.Errorf("inference: %w", err)
 	}
@@ -175,7 +179,7 @@ func (c *modelCase) infer(s *sym.Symbol, f *feed, env Env) error {
 	if err != nil {
 		return err
 	}
-	defer closeExecutor(ex)
+	defer f.close(ex)
 	if err := ex.Forward(false); err != nil {
 		return err
 	}
@@ -198,7 +202,7 @@ func (c *modelCase) train(s *sym.Symbol, f *feed, env Env) error {
 	if err != nil {
 		return err
 	}
-	defer closeExecutor(ex)
+	defer f.close(ex)
 	if err := ex.Forward(true); err != nil {
 		return err
 	}
@@ -224,7 +228,7 @@ func (c *modelCase) trainForward(s *sym.Symbol, f *feed, env Env) error {
 	if err != nil {
 		return err
 	}
-	defer closeExecutor(ex)
+	defer f.close(ex)
 	if err := ex.Forward(true); err != nil {
 		return err
 	}

@@ -66,7 +66,7 @@ func (c *opCase) run(env Env) error {
 	if err != nil {
 		return err
 	}
-	defer closeExecutor(ex)
+	defer f.close(ex)
 	if err := ex.Forward(c.IsTrain); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package main
 // Importing a family registers its operators.
 import (
 	_ "gomx/op/index"
+	_ "gomx/op/linalg"
 	_ "gomx/op/loss"
 	_ "gomx/op/nn"
 	_ "gomx/op/prim"

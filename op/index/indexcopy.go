@@ -75,7 +75,7 @@ func inferIndexCopy(p op.NoParams, in, out []dtype.Shape) error {
 		return op.Errorf("old_tensor", "shape (), want at least one axis")
 	}
 	n := -1
-	if in[1] != nil && len(in[1]) == 1 {
+	if len(in[1]) == 1 {
 		n = in[1][0]
 	}
 	if err := op.Require("new_tensor", &in[2], append(dtype.Shape{n}, in[0][1:]...)); err != nil {

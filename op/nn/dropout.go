@@ -79,10 +79,10 @@ func inferDropout(p DropoutParams, x, y, mask *dtype.Shape) error {
 	if *x == nil {
 		*x = unknown(len(*mask))
 	}
-	m, data := x.Clone(), mask.Clone()
-	if data == nil {
-		data = unknown(len(*x))
+	if err := op.Require("mask", mask, unknown(len(*x))); err != nil {
+		return err
 	}
+	m, data := x.Clone(), mask.Clone()
 	for _, a := range p.Axes {
 		a, err := axisOf("axes", a, len(m))
 		if err != nil {

@@ -18,7 +18,7 @@ func init() {
 		Aliases: []string{"_npx_shape_array"},
 		Ignores: []int{0},
 		Infer: func(_ op.NoParams, in, out []dtype.Shape) error {
-			if out[0] != nil && len(out[0]) == 1 && out[0][0] >= 0 && in[0] == nil {
+			if len(out[0]) == 1 && out[0][0] >= 0 && in[0] == nil {
 				in[0] = unknown(out[0][0])
 			}
 			if in[0] == nil {

@@ -28,11 +28,12 @@ func init() {
 		Doc:   "Transpose permutes axes: axis i of the output is axis axes[i] of the input. Without axes their order is reversed.",
 		Infer: inferPermutation(transposeAxes),
 		Grad: func(g *op.Grad, p TransposeParams) []op.Entry {
-			back := make([]int, len(p.Axes))
-			for i, a := range p.Axes {
-				if a < 0 {
-					a += len(p.Axes)
-				}
+			perm, err := transposeAxes(p, len(p.Axes))
+			if err != nil {
+				panic(op.WithOp(err, "transpose", g.Node.Name, g.Node.Site))
+			}
+			back := make([]int, len(perm)) // none when the axes are reversed, which undoes itself
+			for i, a := range perm {
 				back[a] = i
 			}
 			return []op.Entry{Transpose.Apply(TransposeParams{Axes: back}, g.Head(0))}

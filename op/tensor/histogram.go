@@ -59,7 +59,7 @@ func inferHistogram(p HistogramParams, in, out []dtype.Shape) error {
 			return err
 		}
 	}
-	if out[0] != nil && len(out[0]) == 1 && out[0][0] != -1 {
+	if len(out[0]) == 1 && out[0][0] != -1 {
 		if err := op.Require("bins", &edges, dtype.Shape{out[0][0] + 1}); err != nil {
 			return err
 		}

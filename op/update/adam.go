@@ -8,7 +8,7 @@ import (
 
 // AdamUpdateParams configures AdamUpdate.
 type AdamUpdateParams struct {
-	LR           float64         `op:"lr,required" doc:"learning rate, the correction of bias included"`
+	LR           float64         `op:"lr,required,run" doc:"learning rate, the correction of bias included"`
 	Beta1        op.Opt[float64] `op:"beta1" default:"0.9" doc:"decay of the mean of gradients"`
 	Beta2        op.Opt[float64] `op:"beta2" default:"0.999" doc:"decay of the mean of squared gradients"`
 	Epsilon      float64         `op:"epsilon,zero" default:"1e-08" doc:"added to the root"`
@@ -20,7 +20,7 @@ type AdamUpdateParams struct {
 
 // FTMLUpdateParams configures FTMLUpdate.
 type FTMLUpdateParams struct {
-	LR          float64         `op:"lr,required" doc:"learning rate"`
+	LR          float64         `op:"lr,required,run" doc:"learning rate"`
 	Beta1       op.Opt[float64] `op:"beta1" default:"0.6" doc:"decay of the mean of gradients"`
 	Beta2       op.Opt[float64] `op:"beta2" default:"0.999" doc:"decay of the mean of squared gradients"`
 	Epsilon     float64         `op:"epsilon,zero" default:"1e-08" doc:"added to the root"`

@@ -10,7 +10,7 @@ import (
 
 // AdamWUpdateParams configures AdamWUpdate.
 type AdamWUpdateParams struct {
-	LR           float64         `op:"lr,required" doc:"learning rate"`
+	LR           float64         `op:"lr,required,run" doc:"learning rate"`
 	Beta1        op.Opt[float64] `op:"beta1" default:"0.9" doc:"decay of the mean of gradients"`
 	Beta2        op.Opt[float64] `op:"beta2" default:"0.999" doc:"decay of the mean of squared gradients"`
 	Epsilon      float64         `op:"epsilon,zero" default:"1e-08" doc:"added to the root"`

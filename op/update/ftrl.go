@@ -8,7 +8,7 @@ import (
 
 // FtrlUpdateParams configures FtrlUpdate.
 type FtrlUpdateParams struct {
-	LR           float64         `op:"lr,required" doc:"learning rate"`
+	LR           float64         `op:"lr,required,run" doc:"learning rate"`
 	Lamda1       op.Opt[float64] `op:"lamda1" default:"0.01" doc:"weight of the absolute values, which makes weights zero"`
 	Beta         op.Opt[float64] `op:"beta" default:"1" doc:"added to the root"`
 	WD           float64         `op:"wd" doc:"weight decay"`
@@ -18,7 +18,7 @@ type FtrlUpdateParams struct {
 
 // AdagradUpdateParams configures AdagradUpdate.
 type AdagradUpdateParams struct {
-	LR           float64 `op:"lr,required" doc:"learning rate"`
+	LR           float64 `op:"lr,required,run" doc:"learning rate"`
 	Epsilon      float64 `op:"epsilon,zero" default:"1e-07" doc:"added to the root"`
 	WD           float64 `op:"wd" doc:"weight decay"`
 	RescaleGrad  float64 `op:"rescale_grad,zero" default:"1" doc:"factor of the gradient"`

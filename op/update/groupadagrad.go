@@ -10,7 +10,7 @@ import (
 
 // GroupAdagradUpdateParams configures GroupAdagradUpdate.
 type GroupAdagradUpdateParams struct {
-	LR           float64 `op:"lr,required" doc:"learning rate"`
+	LR           float64 `op:"lr,required,run" doc:"learning rate"`
 	RescaleGrad  float64 `op:"rescale_grad,zero" default:"1" doc:"factor of the gradient"`
 	ClipGradient float64 `op:"clip_gradient,zero" default:"-1" doc:"limit of the rescaled gradient's elements, negative for none"`
 	Epsilon      float64 `op:"epsilon,zero" default:"1e-05" doc:"added below the root"`

@@ -22,7 +22,7 @@ type LambUpdatePhase1Params struct {
 
 // LambUpdatePhase2Params configures LambUpdatePhase2.
 type LambUpdatePhase2Params struct {
-	LR         float64 `op:"lr,required" doc:"learning rate"`
+	LR         float64 `op:"lr,required,run" doc:"learning rate"`
 	LowerBound float64 `op:"lower_bound,zero" default:"-1" doc:"least norm of the weights, negative for none"`
 	UpperBound float64 `op:"upper_bound,zero" default:"-1" doc:"greatest norm of the weights, negative for none"`
 }

@@ -8,7 +8,7 @@ import (
 
 // RMSPropUpdateParams configures RMSPropUpdate.
 type RMSPropUpdateParams struct {
-	LR           float64         `op:"lr,required" doc:"learning rate"`
+	LR           float64         `op:"lr,required,run" doc:"learning rate"`
 	Gamma1       op.Opt[float64] `op:"gamma1" default:"0.95" doc:"decay of the mean of squared gradients"`
 	Epsilon      float64         `op:"epsilon,zero" default:"1e-08" doc:"added below the root"`
 	WD           float64         `op:"wd" doc:"weight decay"`
@@ -19,7 +19,7 @@ type RMSPropUpdateParams struct {
 
 // RMSPropAlexUpdateParams configures RMSPropAlexUpdate.
 type RMSPropAlexUpdateParams struct {
-	LR           float64         `op:"lr,required" doc:"learning rate"`
+	LR           float64         `op:"lr,required,run" doc:"learning rate"`
 	Gamma1       op.Opt[float64] `op:"gamma1" default:"0.95" doc:"decay of the means of gradients and their squares"`
 	Gamma2       op.Opt[float64] `op:"gamma2" default:"0.9" doc:"share of the last step that is repeated"`
 	Epsilon      float64         `op:"epsilon,zero" default:"1e-08" doc:"added below the root"`

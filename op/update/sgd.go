@@ -4,7 +4,7 @@ import "gomx/op"
 
 // SGDUpdateParams configures SGDUpdate.
 type SGDUpdateParams struct {
-	LR           float64 `op:"lr,required" doc:"learning rate"`
+	LR           float64 `op:"lr,required,run" doc:"learning rate"`
 	WD           float64 `op:"wd" doc:"weight decay"`
 	RescaleGrad  float64 `op:"rescale_grad,zero" default:"1" doc:"factor of the gradient"`
 	ClipGradient float64 `op:"clip_gradient,zero" default:"-1" doc:"limit of the rescaled gradient's elements, negative for none"`
@@ -13,7 +13,7 @@ type SGDUpdateParams struct {
 
 // SGDMomUpdateParams configures SGDMomUpdate.
 type SGDMomUpdateParams struct {
-	LR           float64 `op:"lr,required" doc:"learning rate"`
+	LR           float64 `op:"lr,required,run" doc:"learning rate"`
 	Momentum     float64 `op:"momentum" doc:"share of the last step that is repeated"`
 	WD           float64 `op:"wd" doc:"weight decay"`
 	RescaleGrad  float64 `op:"rescale_grad,zero" default:"1" doc:"factor of the gradient"`
@@ -23,7 +23,7 @@ type SGDMomUpdateParams struct {
 
 // NAGMomUpdateParams configures NAGMomUpdate.
 type NAGMomUpdateParams struct {
-	LR           float64 `op:"lr,required" doc:"learning rate"`
+	LR           float64 `op:"lr,required,run" doc:"learning rate"`
 	Momentum     float64 `op:"momentum" doc:"share of the last step that is repeated"`
 	WD           float64 `op:"wd" doc:"weight decay"`
 	RescaleGrad  float64 `op:"rescale_grad,zero" default:"1" doc:"factor of the gradient"`

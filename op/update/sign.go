@@ -4,7 +4,7 @@ import "gomx/op"
 
 // SignSGDUpdateParams configures SignSGDUpdate.
 type SignSGDUpdateParams struct {
-	LR           float64 `op:"lr,required" doc:"learning rate"`
+	LR           float64 `op:"lr,required,run" doc:"learning rate"`
 	WD           float64 `op:"wd" doc:"weight decay"`
 	RescaleGrad  float64 `op:"rescale_grad,zero" default:"1" doc:"factor of the gradient"`
 	ClipGradient float64 `op:"clip_gradient,zero" default:"-1" doc:"accepted for compatibility: a sign is not changed by clipping"`
@@ -12,7 +12,7 @@ type SignSGDUpdateParams struct {
 
 // SignumUpdateParams configures SignumUpdate.
 type SignumUpdateParams struct {
-	LR           float64 `op:"lr,required" doc:"learning rate"`
+	LR           float64 `op:"lr,required,run" doc:"learning rate"`
 	Momentum     float64 `op:"momentum" doc:"decay of the mean of gradients"`
 	WD           float64 `op:"wd" doc:"weight decay, added to the gradient"`
 	RescaleGrad  float64 `op:"rescale_grad,zero" default:"1" doc:"factor of the gradient"`

@@ -1,0 +1,123 @@
+package linalg
+
+import (
+	"gonum.org/v1/gonum/blas"
+	lapack "gonum.org/v1/gonum/lapack/gonum"
+
+	"gomx/op"
+)
+
+// Potrf factors positive definite matrices, Potri inverts them from their factors.
+var (
+	Potrf     = op.Declare[op.NoParams]("_linalg_potrf")
+	Potri     = op.Declare[op.NoParams]("_linalg_potri")
+	potrfGrad = op.Declare[op.NoParams]("_backward_linalg_potrf")
+	potriGrad = op.Declare[op.NoParams]("_backward_linalg_potri")
+)
+
+func init() {
+	Potrf.Define(op.Spec[op.NoParams]{
+		Doc: "LinalgPotrf computes the Cholesky factor of each symmetric, positive definite matrix of a batch: the lower" +
+			" triangular matrix L with L·Lᵀ = A. Only the lower triangle of A is read; its gradient is symmetric.",
+		Aliases:   []string{"linalg_potrf"},
+		Inputs:    inputs[op.NoParams]("A"),
+		Infer:     squares[op.NoParams],
+		InferType: realType[op.NoParams],
+		Grad: func(g *op.Grad, p op.NoParams) []op.Entry {
+			return []op.Entry{potrfGrad.Apply(p, g.Head(0), g.Out(0))}
+		},
+		Inplace: [][2]int{{0, 0}},
+		Ref: func(_ op.NoParams, c *op.Call) error {
+			a := load(c.In[0])
+			for i := range a.count {
+				m := a.at(i)
+				if m.rows > 0 && !(lapack.Implementation{}).Dpotrf(blas.Lower, m.rows, m.data, m.cols) {
+					return op.Errorf("A", "matrix %d is not positive definite", i)
+				}
+				m.lower()
+			}
+			a.store(c.Out[0])
+			return nil
+		},
+	})
+	Potri.Define(op.Spec[op.NoParams]{
+		Doc: "LinalgPotri computes (A·Aᵀ)⁻¹ for each lower triangular matrix A of a batch: from the factor that LinalgPotrf" +
+			" returned to the inverse of the original matrix.",
+		Aliases:   []string{"linalg_potri"},
+		Inputs:    inputs[op.NoParams]("A"),
+		Infer:     squares[op.NoParams],
+		InferType: realType[op.NoParams],
+		Grad: func(g *op.Grad, p op.NoParams) []op.Entry {
+			return []op.Entry{potriGrad.Apply(p, g.Head(0), g.In(0), g.Out(0))}
+		},
+		Inplace: [][2]int{{0, 0}},
+		Ref: func(_ op.NoParams, c *op.Call) error {
+			a := load(c.In[0])
+			for i := range a.count {
+				m := a.at(i)
+				inv, err := invertLower(m, i)
+				if err != nil {
+					return err
+				}
+				copy(m.data, inv.mul(inv, true, false).data)
+			}
+			a.store(c.Out[0])
+			return nil
+		},
+	})
+	backward(potrfGrad, func(m []matrix) matrix { return cholGrad(m[0], m[1]) }, "grad", "output")
+	backward(potriGrad, func(m []matrix) matrix { return cholInverseGrad(m[0], m[1], m[2]) }, "grad", "A", "output")
+}
+
+// backward defines a gradient: from square matrices of one size to one such matrix.
+func backward(h op.Handle[op.NoParams], f func(m []matrix) matrix, names ...string) {
+	h.Define(op.Spec[op.NoParams]{
+		Hidden:    true,
+		Inputs:    inputs[op.NoParams](names...),
+		Infer:     squares[op.NoParams],
+		InferType: realType[op.NoParams],
+		NoGrad:    "it is a gradient itself",
+		Ref: func(_ op.NoParams, c *op.Call) error {
+			var in []batch
+			for _, t := range c.In {
+				in = append(in, load(t))
+			}
+			out := like(c.Out[0])
+			for i := range out.count {
+				var m []matrix
+				for _, b := range in {
+					m = append(m, b.at(i))
+				}
+				copy(out.at(i).data, f(m).data)
+			}
+			out.store(c.Out[0])
+			return nil
+		},
+	})
+}
+
+// invertLower returns the inverse of a lower triangular matrix, the i-th of its batch.
+func invertLower(m matrix, i int) (matrix, error) {
+	inv := m.clone().lower()
+	if m.rows > 0 && !(lapack.Implementation{}).Dtrtri(blas.Lower, blas.NonUnit, m.rows, inv.data, m.cols) {
+		return inv, op.Errorf("A", "matrix %d has a zero on its diagonal", i)
+	}
+	return inv, nil
+}
+
+// cholGrad is ½·L⁻ᵀ·S·L⁻¹, S being symmetric with the lower triangle of Lᵀ·dL (I. Murray, Differentiation
+// of the Cholesky decomposition, 2016).
+func cholGrad(dl, l matrix) matrix {
+	s := l.clone().lower().mul(dl, true, false).mirror().scale(0.5)
+	l.solve(s, false, true, false)
+	l.solve(s, false, false, true)
+	return s
+}
+
+// cholInverseGrad is the lower triangle of -B·(dB + dBᵀ)·A⁻ᵀ for B = (A·Aᵀ)⁻¹.
+func cholInverseGrad(db, a, b matrix) matrix {
+	s := db.clone().add(db, true)
+	m := b.mul(s, false, false).scale(-1)
+	a.solve(m, false, true, true)
+	return m.lower()
+}

@@ -1,0 +1,87 @@
+package vision
+
+import (
+	"slices"
+
+	"gomx/dtype"
+	"gomx/op"
+)
+
+// image is the shape of a feature map of which nothing is known but its rank.
+func image() dtype.Shape { return dtype.Shape{-1, -1, -1, -1} }
+
+// same makes two shapes equal; arg is to blame when they contradict.
+func same(arg string, a, b *dtype.Shape) error {
+	if err := op.Require(arg, b, *a); err != nil {
+		return err
+	}
+	*a = b.Clone()
+	return nil
+}
+
+// times multiplies an extent, which may be unknown.
+func times(n, by int) int {
+	if n == -1 {
+		return -1
+	}
+	return n * by
+}
+
+// over divides an extent, which may be unknown, and reports whether nothing is left over.
+func over(n, by int) (int, bool) {
+	if n == -1 {
+		return -1, true
+	}
+	return n / by, n%by == 0
+}
+
+// twoSizes checks a parameter (height, width) for two positive numbers.
+func twoSizes(arg string, list []int) error {
+	if len(list) != 2 || slices.Min(list) < 1 {
+		return op.Errorf(arg, "%v, want a positive height and width", dtype.Shape(list))
+	}
+	return nil
+}
+
+// floatType infers one element type, a floating-point one, for all operands.
+func floatType[P any](p P, in, out []dtype.Type) error {
+	if err := op.SameType(p, in, out); err != nil {
+		return err
+	}
+	for _, t := range slices.Concat(in, out) {
+		if t != dtype.Unknown && !t.IsFloat() {
+			return op.Errorf("", "element type %v, want a floating-point type", t)
+		}
+	}
+	return nil
+}
+
+// indexOutput is floatType for operators whose last output holds indices.
+func indexOutput[P any](p P, in, out []dtype.Type) error {
+	last := len(out) - 1
+	if err := index(&out[last]); err != nil {
+		return err
+	}
+	return floatType(p, in, out[:last])
+}
+
+// indexInput is floatType for gradients whose second input holds indices.
+func indexInput[P any](p P, in, out []dtype.Type) error {
+	if err := index(&in[1]); err != nil {
+		return err
+	}
+	rest := slices.Delete(slices.Clone(in), 1, 2)
+	err := floatType(p, rest, out)
+	in[0] = rest[0]
+	copy(in[2:], rest[1:])
+	return err
+}
+
+// index makes t the type of indices that a gradient reads.
+func index(t *dtype.Type) error {
+	if *t != dtype.Unknown && *t != dtype.Int64 {
+		return op.Errorf("", "element type %v of indices, want int64", *t)
+	}
+	*t = dtype.Int64
+	return nil
+}

@@ -1,0 +1,169 @@
+package vision
+
+import (
+	"math"
+
+	"gomx/dtype"
+	"gomx/op"
+	"gomx/op/prim"
+)
+
+// ROIPoolingParams configures ROIPooling.
+type ROIPoolingParams struct {
+	PooledSize   []int   `op:"pooled_size,required" doc:"height and width of the output"`
+	SpatialScale float64 `op:"spatial_scale,required" doc:"what coordinates of regions are multiplied by to get those of data"`
+}
+
+// ROIPooling and its gradient, which reads where the maxima were found.
+var (
+	ROIPooling     = op.Declare[ROIPoolingParams]("ROIPooling")
+	roiPoolingGrad = op.Declare[ROIPoolingParams]("_backward_ROIPooling")
+)
+
+func init() {
+	ROIPooling.Define(op.Spec[ROIPoolingParams]{
+		Doc: `ROIPooling takes maxima over the parts of regions of interest (Girshick 2015).
+
+Data has shape (n, c, h, w), rois (r, 5) with rows (image, left, top, right, bottom), the output
+(r, c, height, width). Coordinates are scaled and rounded, the last row and column belong to the
+region, and a region has at least one element. Parts outside of the image, and regions of images
+that data does not have, give 0. No gradient flows to rois.`,
+		Aliases:   []string{"_npx_roi_pooling"},
+		Inputs:    prim.Inputs[ROIPoolingParams]("data", "rois"),
+		Outputs:   func(ROIPoolingParams) []string { return []string{"output", "maxidx"} },
+		Visible:   func(ROIPoolingParams) int { return 1 },
+		Infer:     inferROIPooling,
+		InferType: indexOutput[ROIPoolingParams],
+		Grad: func(g *op.Grad, p ROIPoolingParams) []op.Entry {
+			return []op.Entry{roiPoolingGrad.Apply(p, g.Head(0), g.Out(1), g.In(0)), {}}
+		},
+		Ref: inType(roiPool[float32], roiPool[float64]),
+	})
+	roiPoolingGrad.Define(op.Spec[ROIPoolingParams]{
+		Hidden:    true,
+		Inputs:    prim.Inputs[ROIPoolingParams]("out_grad", "maxidx", "data"),
+		Infer:     inferROIPoolingGrad,
+		InferType: indexInput[ROIPoolingParams],
+		NoGrad:    "it is a gradient itself",
+		Ignores:   []int{2},
+		Ref:       inType(roiPoolGrad[float32], roiPoolGrad[float64]),
+	})
+}
+
+func inferROIPooling(p ROIPoolingParams, in, out []dtype.Shape) error {
+	if err := same("maxidx", &out[0], &out[1]); err != nil {
+		return err
+	}
+	if err := inferRegions(p.PooledSize, 1, in, &out[0]); err != nil {
+		return err
+	}
+	out[1] = out[0].Clone()
+	return nil
+}
+
+// inferRegions infers the shapes of data and regions and of what is made of them; data has depth
+// times the channels of the output.
+func inferRegions(pooled []int, depth int, in []dtype.Shape, out *dtype.Shape) error {
+	if err := twoSizes("pooled_size", pooled); err != nil {
+		return err
+	}
+	if err := op.Require("data", &in[0], image()); err != nil {
+		return err
+	}
+	if err := op.Require("rois", &in[1], dtype.Shape{-1, 5}); err != nil {
+		return err
+	}
+	channels, ok := over(in[0][1], depth)
+	if !ok {
+		return op.Errorf("data", "shape %v, want a multiple of %d channels, one for each part of a region", in[0], depth)
+	}
+	if err := op.Require("output", out, dtype.Shape{in[1][0], channels, pooled[0], pooled[1]}); err != nil {
+		return err
+	}
+	in[0][1], in[1][0] = times((*out)[1], depth), (*out)[0]
+	return nil
+}
+
+func inferROIPoolingGrad(p ROIPoolingParams, in, out []dtype.Shape) error {
+	if err := same("gradient", &in[2], &out[0]); err != nil {
+		return err
+	}
+	if err := same("maxidx", &in[0], &in[1]); err != nil {
+		return err
+	}
+	if err := inferRegions(p.PooledSize, 1, []dtype.Shape{out[0], nil}, &in[0]); err != nil {
+		return err
+	}
+	if err := op.Require("data", &out[0], dtype.Shape{-1, in[0][1], -1, -1}); err != nil {
+		return err
+	}
+	in[1], in[2] = in[0].Clone(), out[0].Clone()
+	return nil
+}
+
+// region is a region of interest in whole elements of data.
+type region struct {
+	image                int
+	top, left            int
+	height, width        int
+	partHeight, partWith float64
+}
+
+// newRegion scales and rounds one row of rois. Products are rounded to T first, since the nearest
+// whole number depends on it.
+func newRegion[T float](p ROIPoolingParams, row []T) region {
+	round := func(v T) int { return whole(math.Round(float64(T(v * narrow[T](p.SpatialScale))))) }
+	r := region{image: whole(float64(row[0])), left: round(row[1]), top: round(row[2])}
+	r.width, r.height = max(round(row[3])-r.left+1, 1), max(round(row[4])-r.top+1, 1)
+	r.partHeight = float64(T(r.height) / T(p.PooledSize[0]))
+	r.partWith = float64(T(r.width) / T(p.PooledSize[1]))
+	return r
+}
+
+// part returns the elements [lo, hi) of part i along an axis of n elements.
+func part[T float](i int, size float64, start, n int) (lo, hi int) {
+	lo, hi = start+floor(T(i)*T(size)), start+ceil(T(i+1)*T(size))
+	return min(max(lo, 0), n), min(max(hi, 0), n)
+}
+
+func roiPool[T float](p ROIPoolingParams, c *op.Call) error {
+	data, rois := read[T](c.In[0]), read[T](c.In[1])
+	y, index := blank[T](c.Out[0]), op.Slice[int64](c.Out[1])
+	if index == nil {
+		index = make([]int64, len(y))
+	}
+	in, out := c.In[0].Shape, c.Out[0].Shape
+	plane := in[2] * in[3]
+	for i := range y {
+		n, ch, row, col := i/(out[1]*out[2]*out[3]), i/(out[2]*out[3])%out[1], i/out[3]%out[2], i%out[3]
+		r := newRegion(p, rois[5*n:5*n+5])
+		top, bottom := part[T](row, r.partHeight, r.top, in[2])
+		left, right := part[T](col, r.partWith, r.left, in[3])
+		index[i] = -1
+		if r.image < 0 || r.image >= in[0] || top >= bottom || left >= right {
+			continue
+		}
+		y[i] = -math.MaxFloat32
+		first := (r.image*in[1] + ch) * plane
+		for h := top; h < bottom; h++ {
+			for w := left; w < right; w++ {
+				if v := data[first+h*in[3]+w]; v > y[i] {
+					y[i], index[i] = v, int64(first+h*in[3]+w)
+				}
+			}
+		}
+	}
+	store(c.Out[0], y)
+	return nil
+}
+
+func roiPoolGrad[T float](_ ROIPoolingParams, c *op.Call) error {
+	dy, index, dx := read[T](c.In[0]), op.Slice[int64](c.In[1]), blank[T](c.Out[0])
+	for i, k := range index {
+		if k >= 0 {
+			dx[k] += dy[i]
+		}
+	}
+	store(c.Out[0], dx)
+	return nil
+}

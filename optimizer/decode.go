@@ -1,0 +1,177 @@
+package optimizer
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+
+	"gomx/op"
+)
+
+// decode makes a struct of a type from named values.
+func decode(typ reflect.Type, params map[string]any) (reflect.Value, error) {
+	v := reflect.New(typ).Elem()
+	for _, key := range slices.Sorted(maps.Keys(params)) {
+		field, not, ok := find(v, key)
+		if !ok {
+			return v, fmt.Errorf("unknown parameter %q, want one of %s", key, strings.Join(tags(typ), ", "))
+		}
+		if params[key] == nil {
+			continue
+		}
+		if err := set(field, params[key], not); err != nil {
+			return v, fmt.Errorf("parameter %s: %w", key, err)
+		}
+	}
+	return v, nil
+}
+
+func find(v reflect.Value, key string) (field reflect.Value, not, ok bool) {
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		if f.Anonymous {
+			if field, not, ok = find(v.Field(i), key); ok {
+				return field, not, true
+			}
+			continue
+		}
+		if name, not := tag(f); name == key {
+			return v.Field(i), not, true
+		}
+	}
+	return field, false, false
+}
+
+func tags(typ reflect.Type) (names []string) {
+	for i := range typ.NumField() {
+		f := typ.Field(i)
+		if f.Anonymous {
+			names = append(names, tags(f.Type)...)
+			continue
+		}
+		name, _ := tag(f)
+		names = append(names, name)
+	}
+	return names
+}
+
+// set stores a value as JSON has it, or as a Go program writes it, in a field.
+func set(field reflect.Value, value any, not bool) error {
+	switch field.Interface().(type) {
+	case bool:
+		b, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("%v, want true or false", value)
+		}
+		field.SetBool(b != not)
+		return nil
+	case string:
+		s, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("%v, want a string", value)
+		}
+		field.SetString(s)
+		return nil
+	case map[string]float64:
+		return setMap(field, value)
+	case []int:
+		return setList(field, value)
+	}
+	if field.Type() == reflect.TypeFor[Schedule]() {
+		return setSchedule(field, value)
+	}
+	return setNumber(field, value)
+}
+
+func setNumber(field reflect.Value, value any) error {
+	n, ok := number(value)
+	if !ok {
+		return fmt.Errorf("%v, want a number", value)
+	}
+	switch field.Interface().(type) {
+	case float64:
+		field.SetFloat(n)
+	case op.Opt[float64]:
+		field.Set(reflect.ValueOf(op.Some(n)))
+	case int:
+		if n != math.Trunc(n) || math.Abs(n) > 1<<53 {
+			return fmt.Errorf("%v, want an integer", value)
+		}
+		field.SetInt(int64(n))
+	default:
+		return fmt.Errorf("has no text form: type %s", field.Type())
+	}
+	return nil
+}
+
+func number(value any) (float64, bool) {
+	switch n := value.(type) {
+	case float64:
+		return n, true
+	case int:
+		return float64(n), true
+	}
+	return 0, false
+}
+
+func setMap(field reflect.Value, value any) error {
+	m := map[string]float64{}
+	switch x := value.(type) {
+	case map[string]float64:
+		maps.Copy(m, x)
+	case map[string]any:
+		for k, v := range x {
+			n, ok := number(v)
+			if !ok {
+				return fmt.Errorf("%s: %v, want a number", k, v)
+			}
+			m[k] = n
+		}
+	default:
+		return fmt.Errorf("%v, want numbers by name", value)
+	}
+	field.Set(reflect.ValueOf(m))
+	return nil
+}
+
+func setList(field reflect.Value, value any) error {
+	var list []int
+	switch x := value.(type) {
+	case []int:
+		list = slices.Clone(x)
+	case []any:
+		for _, v := range x {
+			n, ok := number(v)
+			if !ok || n != math.Trunc(n) {
+				return fmt.Errorf("%v, want integers", value)
+			}
+			list = append(list, int(n))
+		}
+	default:
+		return fmt.Errorf("%v, want a list of integers", value)
+	}
+	field.Set(reflect.ValueOf(list))
+	return nil
+}
+
+func setSchedule(field reflect.Value, value any) error {
+	var s Schedule
+	switch x := value.(type) {
+	case Schedule:
+		s = x
+	case map[string]any:
+		name, _ := x["name"].(string)
+		params, _ := x["params"].(map[string]any)
+		var err error
+		if s, err = NewSchedule(name, params); err != nil {
+			return err
+		}
+	default:
+		return fmt.Errorf("%v, want a schedule", value)
+	}
+	field.Set(reflect.ValueOf(s))
+	return nil
+}
