@@ -46,18 +46,6 @@ func sweep(g *Indexed, infer func(i int) (changed bool, err error)) error {
 	}
 }
 
-// complete reports whether nothing about the operands can be learned any more.
-func complete(lists ...[]dtype.Shape) bool {
-	for _, l := range lists {
-		for _, s := range l {
-			if !s.Known() {
-				return false
-			}
-		}
-	}
-	return true
-}
-
 // inferNode runs the shape inference of node i and stores what it learned.
 func inferNode(g *Indexed, i int, shapes []dtype.Shape) (changed bool, err error) {
 	n := g.Nodes[i]

@@ -28,6 +28,17 @@ func Invoke(o *op.Op, params any, in []*Array, out []*Array) ([]*Array, error) {
 	return results, nil
 }
 
+// InvokeInto is Invoke with every output given. It allocates nothing in steady state.
+func InvokeInto(o *op.Op, params any, in, out []*Array) error {
+	iv := newInvocation(o, params, in)
+	defer iv.release()
+	iv.out = append(iv.outOne[:0], out...)
+	if _, err := iv.perform(); err != nil {
+		return blame(err, o.Name)
+	}
+	return nil
+}
+
 // Apply applies an operator and returns its first output. It panics with *op.Error on misuse.
 func Apply[P any](h op.Handle[P], p P, in ...*Array) *Array { return apply1(h.Op, p, in...) }
 
@@ -83,18 +94,28 @@ func (iv *invocation) release() {
 
 // first performs the invocation and returns the first output; it panics on misuse.
 func (iv *invocation) first() *Array {
-	p, err := iv.prepare()
-	if err == nil {
-		var buf [4]*Array
-		results := buf[:]
-		if len(p.out) > len(results) {
-			results = make([]*Array, len(p.out))
-		}
-		if err = iv.push(p, results[:len(p.out)]); err == nil {
-			return results[0]
-		}
+	a, err := iv.perform()
+	if err != nil {
+		panic(blame(err, iv.op.Name))
 	}
-	panic(blame(err, iv.op.Name))
+	return a
+}
+
+// perform performs the invocation and returns the first output.
+func (iv *invocation) perform() (*Array, error) {
+	p, err := iv.prepare()
+	if err != nil {
+		return nil, err
+	}
+	var buf [4]*Array
+	results := buf[:]
+	if len(p.out) > len(results) {
+		results = make([]*Array, len(p.out))
+	}
+	if err := iv.push(p, results[:len(p.out)]); err != nil {
+		return nil, err
+	}
+	return results[0], nil
 }
 
 // visible performs the invocation and returns what composition sees; it panics on misuse.

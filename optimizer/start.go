@@ -16,7 +16,9 @@ func start[P comparable](s *Step, h op.Handle[P], p P, w, g *nd.Array, state []*
 	}
 	s.in = append(append(s.in[:0], w, g), state...)
 	s.out[0] = w
-	apply(h.Op, s.params, s.in, s.out[:])
+	if err := nd.InvokeInto(h.Op, s.params, s.in, s.out[:]); err != nil {
+		panic(err)
+	}
 }
 
 // apply applies an operator and returns its first output.

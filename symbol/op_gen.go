@@ -4,6 +4,7 @@ package symbol
 
 import (
 	"gomx/op"
+	"gomx/op/contrib"
 	"gomx/op/index"
 	"gomx/op/linalg"
 	"gomx/op/loss"
@@ -27,6 +28,8 @@ type (
 	AdamWUpdateParams = update.AdamWUpdateParams
 	// AddNParams holds the parameters of AddN.
 	AddNParams = prim.AddNParams
+	// AllCloseParams holds the parameters of ContribAllclose.
+	AllCloseParams = contrib.AllCloseParams
 	// AllFiniteParams holds the parameters of AllFinite.
 	AllFiniteParams = update.AllFiniteParams
 	// AmpMultiCastParams holds the parameters of AmpMultiCast.
@@ -39,6 +42,8 @@ type (
 	ArgParams = index.ArgParams
 	// ArgSortParams holds the parameters of ArgSort.
 	ArgSortParams = index.ArgSortParams
+	// AttentionParams holds the parameters of ContribInterleavedMatmulEncdecQk, ContribInterleavedMatmulEncdecValatt, ContribInterleavedMatmulSelfattQk and others.
+	AttentionParams = contrib.AttentionParams
 	// BandParams holds the parameters of LinalgExtractdiag and LinalgMakediag.
 	BandParams = linalg.BandParams
 	// BatchNormParams holds the parameters of BatchNorm.
@@ -95,6 +100,8 @@ type (
 	Gemm2Params = linalg.Gemm2Params
 	// GemmParams holds the parameters of LinalgGemm.
 	GemmParams = linalg.GemmParams
+	// GradientMultiplierParams holds the parameters of ContribGradientmultiplier.
+	GradientMultiplierParams = contrib.GradientMultiplierParams
 	// GroupAdagradUpdateParams holds the parameters of GroupAdagradUpdate.
 	GroupAdagradUpdateParams = update.GroupAdagradUpdateParams
 	// GroupNormParams holds the parameters of GroupNorm.
@@ -173,6 +180,8 @@ type (
 	PreloadedSGDMomUpdateParams = update.PreloadedSGDMomUpdateParams
 	// PreloadedSGDUpdateParams holds the parameters of PreloadedMultiMPSGDUpdate and PreloadedMultiSGDUpdate.
 	PreloadedSGDUpdateParams = update.PreloadedSGDUpdateParams
+	// QuadraticParams holds the parameters of ContribQuadratic.
+	QuadraticParams = contrib.QuadraticParams
 	// RMSPropAlexUpdateParams holds the parameters of RMSPropAlexUpdate.
 	RMSPropAlexUpdateParams = update.RMSPropAlexUpdateParams
 	// RMSPropUpdateParams holds the parameters of RMSPropUpdate.
@@ -325,6 +334,14 @@ var (
 	opCeil                                  = op.Lookup("ceil")
 	opClip                                  = op.Lookup("clip")
 	opConcat                                = op.Lookup("Concat")
+	opContribAllclose                       = op.Lookup("_contrib_allclose")
+	opContribDivSqrtDim                     = op.Lookup("_contrib_div_sqrt_dim")
+	opContribGradientmultiplier             = op.Lookup("_contrib_gradientmultiplier")
+	opContribInterleavedMatmulEncdecQk      = op.Lookup("_contrib_interleaved_matmul_encdec_qk")
+	opContribInterleavedMatmulEncdecValatt  = op.Lookup("_contrib_interleaved_matmul_encdec_valatt")
+	opContribInterleavedMatmulSelfattQk     = op.Lookup("_contrib_interleaved_matmul_selfatt_qk")
+	opContribInterleavedMatmulSelfattValatt = op.Lookup("_contrib_interleaved_matmul_selfatt_valatt")
+	opContribQuadratic                      = op.Lookup("_contrib_quadratic")
 	opConvolution                           = op.Lookup("Convolution")
 	opCos                                   = op.Lookup("cos")
 	opCosh                                  = op.Lookup("cosh")
@@ -971,6 +988,84 @@ func Clip(data *Symbol, p ClipParams, opts ...Option) *Symbol {
 //   - Dim: axis along which the inputs are joined; 1 by default
 func Concat(data []*Symbol, p ConcatParams, opts ...Option) *Symbol {
 	return compose(opConcat, p, opts, data...)
+}
+
+// ContribAllclose is 1 when |a - b| ≤ atol + rtol·|b| for all elements of two arrays of one shape, otherwise 0: a single uint8 without axes. Infinities are close to themselves.
+//
+// Parameters:
+//   - RTol: allowed difference relative to b; 1e-05 by default
+//   - ATol: allowed difference; 1e-08 by default
+//   - NotEqualNaN: whether two NaNs are equal (switches equal_nan off)
+func ContribAllclose(a, b *Symbol, p AllCloseParams, opts ...Option) *Symbol {
+	return compose(opContribAllclose, p, opts, a, b)
+}
+
+// ContribDivSqrtDim divides by the square root of the last extent: attention scales its scores so.
+func ContribDivSqrtDim(data *Symbol, opts ...Option) *Symbol {
+	return compose(opContribDivSqrtDim, op.NoParams{}, opts, data)
+}
+
+// ContribGradientmultiplier passes data on and multiplies the gradient by a number; a negative one reverses the gradient.
+//
+// Parameters:
+//   - Scalar: what the gradient is multiplied by; 1 by default
+//   - NotInt: whether scalar is an integer; without effect (switches is_int off)
+func ContribGradientmultiplier(data *Symbol, p GradientMultiplierParams, opts ...Option) *Symbol {
+	return compose(opContribGradientmultiplier, p, opts, data)
+}
+
+// ContribInterleavedMatmulEncdecQk multiplies the queries of a decoder with the keys of an encoder.
+//
+// From queries (steps, batch, heads·size) and keys and values interleaved in (keys, batch, heads·2·size) to
+// scores (batch·heads, steps, keys), scaled by 1/√size.
+//
+// Parameters:
+//   - Heads: number of attention heads; required
+func ContribInterleavedMatmulEncdecQk(queries, keysValues *Symbol, p AttentionParams, opts ...Option) *Symbol {
+	return compose(opContribInterleavedMatmulEncdecQk, p, opts, queries, keysValues)
+}
+
+// ContribInterleavedMatmulEncdecValatt multiplies weights with the values of an encoder.
+//
+// From keys and values interleaved in (keys, batch, heads·2·size) and weights (batch·heads, steps, keys) to (steps,
+// batch, heads·size).
+//
+// Parameters:
+//   - Heads: number of attention heads; required
+func ContribInterleavedMatmulEncdecValatt(keysValues, attention *Symbol, p AttentionParams, opts ...Option) *Symbol {
+	return compose(opContribInterleavedMatmulEncdecValatt, p, opts, keysValues, attention)
+}
+
+// ContribInterleavedMatmulSelfattQk multiplies the queries of self-attention with its keys.
+//
+// From queries, keys and values interleaved in (steps, batch, heads·3·size) to scores (batch·heads, steps, steps),
+// scaled by 1/√size.
+//
+// Parameters:
+//   - Heads: number of attention heads; required
+func ContribInterleavedMatmulSelfattQk(queriesKeysValues *Symbol, p AttentionParams, opts ...Option) *Symbol {
+	return compose(opContribInterleavedMatmulSelfattQk, p, opts, queriesKeysValues)
+}
+
+// ContribInterleavedMatmulSelfattValatt multiplies the weights of self-attention with its values.
+//
+// From queries, keys and values interleaved in (steps, batch, heads·3·size) and weights (batch·heads, steps, steps)
+// to (steps, batch, heads·size).
+//
+// Parameters:
+//   - Heads: number of attention heads; required
+func ContribInterleavedMatmulSelfattValatt(queriesKeysValues, attention *Symbol, p AttentionParams, opts ...Option) *Symbol {
+	return compose(opContribInterleavedMatmulSelfattValatt, p, opts, queriesKeysValues, attention)
+}
+
+// ContribQuadratic computes a·x² + b·x + c element by element.
+//
+// Parameters:
+//   - A: factor of x²
+//   - B: factor of x
+//   - C: what is added
+func ContribQuadratic(data *Symbol, p QuadraticParams, opts ...Option) *Symbol {
+	return compose(opContribQuadratic, p, opts, data)
 }
 
 // Convolution slides a window over the spatial axes and applies an affine map to it.

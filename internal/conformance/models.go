@@ -3,16 +3,12 @@ package conformance
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
-	"math"
 	"os"
 	"slices"
 
 	"gomx/dtype"
 	"gomx/op"
 	sym "gomx/symbol"
-
-	nd "gomx/ndarray"
 )
 
 // modelCase is a whole network.
@@ -233,112 +229,6 @@ func (c *modelCase) trainForward(s *sym.Symbol, f *feed, env Env) error {
 		return err
 	}
 	return c.outputs(ex, c.ForwardTrain, env.Golden)
-}
-
-// outputs compares the outputs of an executor with golden ones. Values are allowed to differ
-// relative to the largest.
-func (c *modelCase) outputs(ex *sym.Executor, refs []Ref, g *Golden) error {
-	for i, r := range refs {
-		if err := c.relative(g, r.Name, ex.Outputs()[i], r, c.BackendDiff.Outputs); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// grads compares the gradients that are stored in full, by the length of the difference: single
-// elements differ by more than the length of a gradient does.
-func (c *modelCase) grads(ex *sym.Executor, g *Golden) error {
-	tol := 4 * modelTolerance(c.BackendDiff.GradNorm)
-	for _, r := range c.Grads {
-		want, err := g.Array(c.File, r)
-		if err != nil {
-			return err
-		}
-		got, err := download(ex.Grads[r.Name])
-		if err != nil {
-			return fmt.Errorf("gradient of %s: %w", r.Name, err)
-		}
-		x, y := got.Float64s(), want.Float64s()
-		if len(x) != len(y) {
-			return fmt.Errorf("gradient of %s: shape %v, want %v", r.Name, got.Shape, want.Shape)
-		}
-		length := sumUp(y).L2
-		for i := range x {
-			x[i] -= y[i]
-		}
-		if d := sumUp(x).L2; !(d <= c.noise()+tol*length) {
-			return fmt.Errorf("gradient of %s: difference of length %g from one of length %g (tolerance %.1g)", r.Name, d, length, tol)
-		}
-	}
-	return nil
-}
-
-// modelTolerance is what a difference between MXNet's own back ends allows us.
-func modelTolerance(backendDiff float64) float64 { return max(1e-4, 5*backendDiff) }
-
-func (c *modelCase) relative(g *Golden, what string, x *nd.Array, r Ref, diff float64) error {
-	want, err := g.Array(c.File, r)
-	if err != nil {
-		return err
-	}
-	if x == nil {
-		return fmt.Errorf("%s: the executor has none", what)
-	}
-	got, err := download(x)
-	if err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	largest := 0.0
-	for _, v := range want.Float64s() {
-		largest = max(largest, math.Abs(v))
-	}
-	tol := modelTolerance(diff)
-	return compare(what, got, want, Tolerance{tol * largest, tol})
-}
-
-// noise is the length that a gradient may have or lack whatever its own length: the rounding of the
-// whole gradient in float32. The bias of a convolution before a batch norm has the gradient zero,
-// and what MXNet computes of it is rounding.
-func (c *modelCase) noise() float64 {
-	var total float64
-	for _, n := range c.GradNorms {
-		total += n.L2 * n.L2
-	}
-	return 1e-7 + 1e-6*math.Sqrt(total)
-}
-
-// norms compares length and sum of arrays. A sum may cancel, so it is held to the length.
-func (c *modelCase) norms(what string, got map[string]*nd.Array, want map[string]norm) error {
-	tol, noise := modelTolerance(c.BackendDiff.GradNorm), c.noise()
-	for _, name := range slices.Sorted(maps.Keys(want)) {
-		w := want[name]
-		if got[name] == nil {
-			return fmt.Errorf("%s%s: the executor has none", what, name)
-		}
-		v, err := got[name].Float64s()
-		if err != nil {
-			return fmt.Errorf("%s%s: %w", what, name, err)
-		}
-		n := sumUp(v)
-		if err := near(what+name+": length", n.L2, w.L2, Tolerance{noise, tol}); err != nil {
-			return err
-		}
-		if err := near(what+name+": sum", n.Sum, w.Sum, Tolerance{(noise + tol*w.L2) * math.Sqrt(float64(len(v))), tol}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func sumUp(v []float64) norm {
-	var n norm
-	for _, x := range v {
-		n.L2 += x * x
-		n.Sum += x
-	}
-	n.L2 = math.Sqrt(n.L2)
-	return n
 }
 
 // withoutDropout loads a symbol with the probability of every Dropout set to zero.

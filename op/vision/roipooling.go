@@ -102,28 +102,43 @@ func inferROIPoolingGrad(p ROIPoolingParams, in, out []dtype.Shape) error {
 }
 
 // region is a region of interest in whole elements of data.
-type region struct {
-	image                int
-	top, left            int
-	height, width        int
-	partHeight, partWith float64
+type region[T float] struct {
+	image     int
+	top, left int
+	part      [2]T // height and width of the parts
 }
 
 // newRegion scales and rounds one row of rois. Products are rounded to T first, since the nearest
 // whole number depends on it.
-func newRegion[T float](p ROIPoolingParams, row []T) region {
+func newRegion[T float](p ROIPoolingParams, row []T) region[T] {
 	round := func(v T) int { return whole(math.Round(float64(T(v * narrow[T](p.SpatialScale))))) }
-	r := region{image: whole(float64(row[0])), left: round(row[1]), top: round(row[2])}
-	r.width, r.height = max(round(row[3])-r.left+1, 1), max(round(row[4])-r.top+1, 1)
-	r.partHeight = float64(T(r.height) / T(p.PooledSize[0]))
-	r.partWith = float64(T(r.width) / T(p.PooledSize[1]))
+	r := region[T]{image: whole(float64(row[0])), left: round(row[1]), top: round(row[2])}
+	width, height := max(round(row[3])-r.left+1, 1), max(round(row[4])-r.top+1, 1)
+	r.part = [2]T{T(height) / T(p.PooledSize[0]), T(width) / T(p.PooledSize[1])}
 	return r
 }
 
-// part returns the elements [lo, hi) of part i along an axis of n elements.
-func part[T float](i int, size float64, start, n int) (lo, hi int) {
-	lo, hi = start+floor(T(i)*T(size)), start+ceil(T(i+1)*T(size))
+// span returns the elements [lo, hi) of part i, parts having a size, along an axis of n elements.
+func span[T float](i int, size T, start, n int) (lo, hi int) {
+	lo, hi = start+floor(T(i)*size), start+ceil(T(i+1)*size)
 	return min(max(lo, 0), n), min(max(hi, 0), n)
+}
+
+// window is a part of a feature map: rows from top to bottom, columns from left to right.
+type window struct{ top, bottom, left, right int }
+
+// largest returns the first of the largest elements of a window into rows of stride elements, and
+// its place; -1 when nothing is larger than the lowest number.
+func largest[T float](x []T, stride int, w window) (T, int) {
+	most, at := T(-math.MaxFloat32), -1
+	for row := w.top; row < w.bottom; row++ {
+		for col := w.left; col < w.right; col++ {
+			if v := x[row*stride+col]; v > most {
+				most, at = v, row*stride+col
+			}
+		}
+	}
+	return most, at
 }
 
 func roiPool[T float](p ROIPoolingParams, c *op.Call) error {
@@ -133,23 +148,23 @@ func roiPool[T float](p ROIPoolingParams, c *op.Call) error {
 		index = make([]int64, len(y))
 	}
 	in, out := c.In[0].Shape, c.Out[0].Shape
-	plane := in[2] * in[3]
-	for i := range y {
-		n, ch, row, col := i/(out[1]*out[2]*out[3]), i/(out[2]*out[3])%out[1], i/out[3]%out[2], i%out[3]
+	plane, parts := in[2]*in[3], out[2]*out[3]
+	for i := range out[0] * parts {
+		n, row, col := i/parts, i/out[3]%out[2], i%out[3]
 		r := newRegion(p, rois[5*n:5*n+5])
-		top, bottom := part[T](row, r.partHeight, r.top, in[2])
-		left, right := part[T](col, r.partWith, r.left, in[3])
-		index[i] = -1
-		if r.image < 0 || r.image >= in[0] || top >= bottom || left >= right {
-			continue
-		}
-		y[i] = -math.MaxFloat32
-		first := (r.image*in[1] + ch) * plane
-		for h := top; h < bottom; h++ {
-			for w := left; w < right; w++ {
-				if v := data[first+h*in[3]+w]; v > y[i] {
-					y[i], index[i] = v, int64(first+h*in[3]+w)
-				}
+		var w window
+		w.top, w.bottom = span(row, r.part[0], r.top, in[2])
+		w.left, w.right = span(col, r.part[1], r.left, in[3])
+		empty := r.image < 0 || r.image >= in[0] || w.top >= w.bottom || w.left >= w.right
+		for ch := range in[1] {
+			k := (n*in[1]+ch)*parts + row*out[3] + col
+			if index[k] = -1; empty {
+				continue
+			}
+			first := (r.image*in[1] + ch) * plane
+			v, at := largest(data[first:first+plane], in[3], w)
+			if y[k] = v; at >= 0 {
+				index[k] = int64(first + at)
 			}
 		}
 	}

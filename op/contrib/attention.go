@@ -1,0 +1,194 @@
+package contrib
+
+import (
+	"slices"
+
+	"gomx/dtype"
+	"gomx/op"
+)
+
+// AttentionParams configures the attention operators.
+type AttentionParams struct {
+	Heads int `op:"heads,required" min:"1" doc:"number of attention heads"`
+}
+
+// The attention operators and their gradients, hidden ones named as in MXNet.
+var (
+	SelfAttQK         = op.Declare[AttentionParams]("_contrib_interleaved_matmul_selfatt_qk")
+	SelfAttValAtt     = op.Declare[AttentionParams]("_contrib_interleaved_matmul_selfatt_valatt")
+	EncDecQK          = op.Declare[AttentionParams]("_contrib_interleaved_matmul_encdec_qk")
+	EncDecValAtt      = op.Declare[AttentionParams]("_contrib_interleaved_matmul_encdec_valatt")
+	selfAttQKGrad     = op.Declare[AttentionParams]("_backward_interleaved_matmul_selfatt_qk")
+	selfAttValAttGrad = op.Declare[AttentionParams]("_backward_interleaved_matmul_selfatt_valatt")
+	encDecQKGrad      = op.Declare[AttentionParams]("_backward_interleaved_matmul_encdec_qk")
+	encDecValAttGrad  = op.Declare[AttentionParams]("_backward_interleaved_matmul_encdec_valatt")
+)
+
+// What the extents of operands are multiples of.
+const (
+	queries = iota // steps of queries
+	keys           // steps of keys and values
+	batches
+	size // of one head's vectors
+	numExtents
+)
+
+// operand is the layout of an operand of an attention operator.
+type operand struct {
+	name string
+	axes [3]axis
+}
+
+// axis is an extent as a multiple of one of the numbers above, and of the heads where perHead.
+type axis struct {
+	of, times int
+	perHead   bool
+}
+
+// projection is an operand of interleaved heads.
+func projection(name string, steps, parts int) operand {
+	return operand{name, [3]axis{{steps, 1, false}, {batches, 1, false}, {size, parts, true}}}
+}
+
+// attention are the operands of an attention operator, and its kernel.
+type attention struct {
+	in   []operand
+	out  operand
+	run  func(r *run) error // fills out of in
+	back func(r *run) error // fills the gradients of in, from that of out and in
+}
+
+var (
+	selfScores = operand{"attention", [3]axis{{batches, 1, true}, {queries, 1, false}, {queries, 1, false}}}
+	scores     = operand{"attention", [3]axis{{batches, 1, true}, {queries, 1, false}, {keys, 1, false}}}
+)
+
+func init() {
+	attend(SelfAttQK, selfAttQKGrad, attention{in: []operand{projection("queries_keys_values", queries, 3)}, out: selfScores,
+		run:  func(r *run) error { return r.scores(part{0, 0, 3}, part{0, 1, 3}) },
+		back: func(r *run) error { return r.scoresGrad(part{0, 0, 3}, part{0, 1, 3}) }},
+		`ContribInterleavedMatmulSelfattQk multiplies the queries of self-attention with its keys.
+
+From queries, keys and values interleaved in (steps, batch, heads·3·size) to scores (batch·heads, steps, steps),
+scaled by 1/√size.`)
+	attend(SelfAttValAtt, selfAttValAttGrad, attention{in: []operand{projection("queries_keys_values", queries, 3), selfScores}, out: projection("output", queries, 1),
+		run:  func(r *run) error { return r.values(part{0, 2, 3}) },
+		back: func(r *run) error { return r.valuesGrad(part{0, 2, 3}) }},
+		`ContribInterleavedMatmulSelfattValatt multiplies the weights of self-attention with its values.
+
+From queries, keys and values interleaved in (steps, batch, heads·3·size) and weights (batch·heads, steps, steps)
+to (steps, batch, heads·size).`)
+	attend(EncDecQK, encDecQKGrad, attention{in: []operand{projection("queries", queries, 1), projection("keys_values", keys, 2)}, out: scores,
+		run:  func(r *run) error { return r.scores(part{0, 0, 1}, part{1, 0, 2}) },
+		back: func(r *run) error { return r.scoresGrad(part{0, 0, 1}, part{1, 0, 2}) }},
+		`ContribInterleavedMatmulEncdecQk multiplies the queries of a decoder with the keys of an encoder.
+
+From queries (steps, batch, heads·size) and keys and values interleaved in (keys, batch, heads·2·size) to
+scores (batch·heads, steps, keys), scaled by 1/√size.`)
+	attend(EncDecValAtt, encDecValAttGrad, attention{in: []operand{projection("keys_values", keys, 2), scores}, out: projection("output", queries, 1),
+		run:  func(r *run) error { return r.values(part{0, 1, 2}) },
+		back: func(r *run) error { return r.valuesGrad(part{0, 1, 2}) }},
+		`ContribInterleavedMatmulEncdecValatt multiplies weights with the values of an encoder.
+
+From keys and values interleaved in (keys, batch, heads·2·size) and weights (batch·heads, steps, keys) to (steps,
+batch, heads·size).`)
+}
+
+// attend defines an attention operator and its gradient, which reads the gradient of the output
+// and the inputs.
+func attend(h, grad op.Handle[AttentionParams], a attention, doc string) {
+	in := make([]op.Input, len(a.in))
+	names := make([]string, len(a.in))
+	for i, o := range a.in {
+		in[i].Name, names[i] = o.name, o.name
+	}
+	h.Define(op.Spec[AttentionParams]{
+		Doc:       doc,
+		Inputs:    func(AttentionParams) []op.Input { return in },
+		Infer:     func(p AttentionParams, in, out []dtype.Shape) error { return a.infer(p, in, out) },
+		InferType: floatType[AttentionParams],
+		Grad: func(g *op.Grad, p AttentionParams) []op.Entry {
+			return g.Each(grad.Node(p, append([]op.Entry{g.Head(0)}, g.Node.In...)...))
+		},
+		Ref: func(p AttentionParams, c *op.Call) error { return a.run(plainRun(p, c.In, c.Out)) },
+	})
+	grad.Define(op.Spec[AttentionParams]{
+		Hidden:    true,
+		Inputs:    func(AttentionParams) []op.Input { return append([]op.Input{{Name: "grad"}}, in...) },
+		Outputs:   func(AttentionParams) []string { return names },
+		Infer:     func(p AttentionParams, in, out []dtype.Shape) error { return a.inferGrad(p, in, out) },
+		InferType: floatType[AttentionParams],
+		NoGrad:    "it is a gradient itself",
+		Ref:       func(p AttentionParams, c *op.Call) error { return a.back(plainRun(p, c.In, c.Out)) },
+	})
+	attachAttention(h, grad, a)
+}
+
+// infer makes the shapes of inputs and outputs agree.
+func (a *attention) infer(p AttentionParams, in, out []dtype.Shape) error {
+	extents := [numExtents]int{-1, -1, -1, -1}
+	for range 2 { // what the last operands tell reaches the first in the second round
+		for i, o := range a.in {
+			if err := o.fit(p, &in[i], &extents); err != nil {
+				return err
+			}
+		}
+		if err := a.out.fit(p, &out[0], &extents); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *attention) inferGrad(p AttentionParams, in, out []dtype.Shape) error {
+	fin, fout := slices.Clone(in[1:]), slices.Clone(in[:1])
+	for i := range fin {
+		if err := op.Require("gradient", &fin[i], out[i]); err != nil {
+			return err
+		}
+	}
+	if err := a.infer(p, fin, fout); err != nil {
+		return err
+	}
+	in[0] = fout[0]
+	for i := range fin {
+		in[1+i], out[i] = fin[i], fin[i].Clone()
+	}
+	return nil
+}
+
+// fit merges the shape of an operand with what is known of extents.
+func (o operand) fit(p AttentionParams, s *dtype.Shape, extents *[numExtents]int) error {
+	want, times := dtype.Shape{-1, -1, -1}, [3]int{}
+	for i, a := range o.axes {
+		if times[i] = a.times; a.perHead {
+			times[i] *= p.Heads
+		}
+		if e := extents[a.of]; e != -1 {
+			want[i] = e * times[i]
+		}
+	}
+	if err := op.Require(o.name, s, want); err != nil {
+		return err
+	}
+	for i, a := range o.axes {
+		if d := (*s)[i]; d != -1 {
+			if d%times[i] != 0 {
+				return op.Errorf(o.name, "extent %d of axis %d for %d heads, want a multiple of %d", d, i, p.Heads, times[i])
+			}
+			extents[a.of] = d / times[i]
+		}
+	}
+	return nil
+}
+
+// floatType infers one floating-point type for all operands.
+func floatType[P any](p P, in, out []dtype.Type) error {
+	if err := op.SameType(p, in, out); err != nil {
+		return err
+	}
+	if t := out[0]; t != dtype.Unknown && !t.IsFloat() {
+		return op.Errorf("", "element type %v, want a floating-point type", t)
+	}
+	return nil
+}
