@@ -12,8 +12,7 @@ import (
 // ignore them). The new nodes use forward entries as inputs, so planning the whole graph keeps
 // alive just what the derivative reads.
 //
-// It is reverse accumulation over the topological order, as in nnvm's gradient pass; gradients
-// that meet are summed by one add_n.
+// It is reverse accumulation over the topological order, as in nnvm's gradient pass.
 func Gradient(heads, headGrads, wrt []op.Entry) ([]op.Entry, error) {
 	b := &backprop{order: op.Topo(heads), grads: map[op.Entry][]op.Entry{}, needs: map[*op.Node]bool{}}
 	b.markNeeded(wrt)
@@ -101,10 +100,26 @@ func (b *backprop) sum(e op.Entry) op.Entry {
 	case 1:
 		return parts[0]
 	default:
-		s := b.apply("add_n", e.Node.Name+"_grad_sum", parts...)
+		s := b.total(e.Node.Name+"_grad_sum", parts)
 		b.grads[e] = []op.Entry{s}
 		return s
 	}
+}
+
+// maxTerms is the number of gradients that are summed by one operator.
+const maxTerms = 3
+
+// total adds gradients up: a few by one operator, which reads each once, many one after the other
+// in place, so that no more than two of them exist at a time.
+func (b *backprop) total(name string, parts []op.Entry) op.Entry {
+	if len(parts) <= maxTerms {
+		return b.apply("add_n", name, parts...)
+	}
+	s := parts[0]
+	for _, p := range parts[1:] {
+		s = b.apply("_grad_add", name, s, p)
+	}
+	return s
 }
 
 // apply makes a node of one of the operators that gradients are made of.

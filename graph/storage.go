@@ -16,11 +16,23 @@ type Storage struct {
 	Start, End []int
 }
 
-// AssignStorage decides what shares memory. external marks entries that live outside the arena
-// (every variable must be marked); bytes is the size of every entry. An operator writes in place
-// only when nobody reads the input afterwards, however many names the memory has.
-func AssignStorage(g *Indexed, external []bool, bytes []int64) *Storage {
-	a := &assigner{g: g, external: external, pending: make([]int, g.NumEntries())}
+// Place says where an entry may live.
+type Place uint8
+
+// The places of entries.
+const (
+	Arena  Place = iota // memory of the graph's own
+	Source              // an array outside that holds a value before the graph runs: a variable
+	Sink                // an array outside that the graph overwrites: an output or a gradient
+)
+
+// AssignStorage decides what shares memory. places says where every entry lives (every variable is
+// a Source); bytes is the size of every entry. An operator writes in place only when nobody reads
+// the input afterwards, however many names the memory has. What is written in place into a Sink is
+// computed there from the start, but the first forward nodes leave the sinks of later nodes alone:
+// a forward pass does not touch gradients.
+func AssignStorage(g *Indexed, places []Place, bytes []int64, forward int) *Storage {
+	a := &assigner{g: g, places: places, forward: forward, pending: make([]int, g.NumEntries()), taken: make([]bool, g.NumEntries())}
 	a.Root = make([]int, g.NumEntries())
 	a.Bytes = slices.Clone(bytes)
 	a.Start = make([]int, g.NumEntries())
@@ -65,9 +77,11 @@ func ignores(n *op.Node, k int) bool { return slices.Contains(n.Op.Ignores, k) }
 // its entries that are still to come.
 type assigner struct {
 	Storage
-	g        *Indexed
-	external []bool
-	pending  []int
+	g       *Indexed
+	places  []Place
+	forward int
+	pending []int
+	taken   []bool // sinks in which an input is computed already
 }
 
 func (a *assigner) visit(i int, n *op.Node) {
@@ -81,7 +95,7 @@ func (a *assigner) visit(i int, n *op.Node) {
 				continue
 			}
 			root := a.Root[a.g.Entry(n.In[in])]
-			if !a.external[root] && a.pending[root] == 1 && !n.Mutates(in) {
+			if a.places[root] == Arena && a.pending[root] == 1 && !n.Mutates(in) {
 				a.share(root, out)
 			}
 		}
@@ -100,11 +114,22 @@ func (a *assigner) visit(i int, n *op.Node) {
 	}
 }
 
-// share puts entry out into the memory of root, if both agree in size and out is free to move.
+// share puts entry out into the memory of root, or, when out is a sink, the entries of root into
+// the memory of out; both must agree in size and out must be free to move.
 func (a *assigner) share(root, out int) {
-	if a.external[out] || a.Root[out] != out || a.Bytes[root] != a.Bytes[out] {
-		return
+	switch {
+	case a.Root[out] != out || a.taken[out] || a.Bytes[root] != a.Bytes[out]:
+	case a.places[out] == Arena:
+		a.Root[out] = root
+		a.pending[root] += a.pending[out]
+	case a.Start[out] >= a.forward && a.Start[root] < a.forward:
+	case a.places[out] == Sink && a.places[root] == Arena && a.pending[root] == 1:
+		for e, r := range a.Root {
+			if r == root {
+				a.Root[e] = out
+			}
+		}
+		a.pending[out] += a.pending[root]
+		a.taken[out] = true
 	}
-	a.Root[out] = root
-	a.pending[root] += a.pending[out]
 }

@@ -9,19 +9,21 @@ import (
 
 // assign marks variables and outputs as external and gives every entry eight bytes.
 func assign(g *graph.Indexed) *graph.Storage {
-	external := make([]bool, g.NumEntries())
+	places := make([]graph.Place, g.NumEntries())
 	bytes := make([]int64, g.NumEntries())
 	for i, n := range g.Nodes {
 		from, to := g.Out(i)
 		for e := from; e < to; e++ {
-			external[e] = n.IsVar()
+			if n.IsVar() {
+				places[e] = graph.Source
+			}
 			bytes[e] = 8
 		}
 	}
 	for _, e := range g.Outputs {
-		external[e] = true
+		places[e] = graph.Sink
 	}
-	return graph.AssignStorage(g, external, bytes)
+	return graph.AssignStorage(g, places, bytes, len(g.Nodes))
 }
 
 func TestStorageSharesAChain(t *testing.T) {
@@ -31,11 +33,20 @@ func TestStorageSharesAChain(t *testing.T) {
 	c := lookup(t, "exp", b)
 	g := graph.Index([]op.Entry{c})
 	s := assign(g)
-	if got, want := s.Root[g.Entry(b)], g.Entry(a); got != want {
-		t.Errorf("sigmoid's output has root %d, want %d: the input is not read again", got, want)
+	for name, e := range map[string]op.Entry{"tanh": a, "sigmoid": b, "exp": c} {
+		if got, want := s.Root[g.Entry(e)], g.Entry(c); got != want {
+			t.Errorf("%s's output has root %d, want %d: the chain is computed in the output's array", name, got, want)
+		}
 	}
-	if got, want := s.Root[g.Entry(c)], g.Entry(c); got != want {
-		t.Errorf("an output has root %d, want %d: it is external", got, want)
+}
+
+func TestStorageKeepsForwardOutOfGradients(t *testing.T) {
+	a := lookup(t, "tanh", op.Var("x").Entry(0))
+	g := graph.Index([]op.Entry{lookup(t, "exp", a)})
+	places := []graph.Place{graph.Source, graph.Arena, graph.Sink}
+	s := graph.AssignStorage(g, places, []int64{8, 8, 8}, 2)
+	if got, want := s.Root[g.Entry(a)], g.Entry(a); got != want {
+		t.Errorf("a forward value has root %d, want its own: the output belongs to the backward part", got)
 	}
 }
 
@@ -49,8 +60,14 @@ func TestStorageKeepsWhatIsReadLater(t *testing.T) {
 	if got, want := s.Root[g.Entry(b)], g.Entry(b); got != want {
 		t.Errorf("sigmoid's output has root %d, want its own: its input is read by the product", got)
 	}
-	if got := s.Root[g.Entry(c)]; got != g.Entry(a) && got != g.Entry(b) {
-		t.Errorf("the product has root %d, want that of an input", got)
+	shares := 0
+	for _, e := range []op.Entry{a, b} {
+		if s.Root[g.Entry(e)] == s.Root[g.Entry(c)] {
+			shares++
+		}
+	}
+	if shares != 1 {
+		t.Errorf("the product shares the memory of %d inputs, want one", shares)
 	}
 }
 
@@ -59,8 +76,8 @@ func TestStorageDoesNotOverwriteArguments(t *testing.T) {
 	a := lookup(t, "tanh", x)
 	g := graph.Index([]op.Entry{lookup(t, "exp", a)})
 	s := assign(g)
-	if got, want := s.Root[g.Entry(a)], g.Entry(a); got != want {
-		t.Errorf("tanh's output has root %d, want %d: its input is an argument", got, want)
+	if got := s.Root[g.Entry(a)]; got == g.Entry(x) {
+		t.Errorf("tanh's output has root %d, the argument's", got)
 	}
 }
 

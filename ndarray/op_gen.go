@@ -14,6 +14,7 @@ import (
 	"gomx/op/rnn"
 	"gomx/op/tensor"
 	"gomx/op/update"
+	"gomx/op/vision"
 )
 
 // The parameters of operators, so that programs need not import the packages that declare them.
@@ -26,6 +27,8 @@ type (
 	AdamUpdateParams = update.AdamUpdateParams
 	// AdamWUpdateParams holds the parameters of AdamWUpdate and MPAdamWUpdate.
 	AdamWUpdateParams = update.AdamWUpdateParams
+	// AdaptiveAvgPooling2DParams holds the parameters of AdaptiveAvgPooling2D.
+	AdaptiveAvgPooling2DParams = vision.AdaptiveAvgPooling2DParams
 	// AddNParams holds the parameters of AddN.
 	AddNParams = prim.AddNParams
 	// AllCloseParams holds the parameters of ContribAllclose.
@@ -48,6 +51,18 @@ type (
 	BandParams = linalg.BandParams
 	// BatchNormParams holds the parameters of BatchNorm.
 	BatchNormParams = nn.BatchNormParams
+	// BilinearResize2DParams holds the parameters of BilinearResize2D.
+	BilinearResize2DParams = vision.BilinearResize2DParams
+	// BilinearSamplerParams holds the parameters of BilinearSampler.
+	BilinearSamplerParams = vision.BilinearSamplerParams
+	// BipartiteMatchingParams holds the parameters of BipartiteMatching.
+	BipartiteMatchingParams = vision.BipartiteMatchingParams
+	// BlockParams holds the parameters of DepthToSpace and SpaceToDepth.
+	BlockParams = vision.BlockParams
+	// BoxIoUParams holds the parameters of BoxIoU.
+	BoxIoUParams = vision.BoxIoUParams
+	// BoxNMSParams holds the parameters of BoxNMS.
+	BoxNMSParams = vision.BoxNMSParams
 	// BroadcastAxisParams holds the parameters of BroadcastAxis.
 	BroadcastAxisParams = prim.BroadcastAxisParams
 	// BroadcastLikeParams holds the parameters of BroadcastLike.
@@ -60,10 +75,14 @@ type (
 	CastParams = prim.CastParams
 	// ClipParams holds the parameters of Clip.
 	ClipParams = prim.ClipParams
+	// Col2ImParams holds the parameters of Col2Im.
+	Col2ImParams = vision.Col2ImParams
 	// ConcatParams holds the parameters of Concat and RNNParamConcat.
 	ConcatParams = prim.ConcatParams
 	// ConvolutionParams holds the parameters of Convolution.
 	ConvolutionParams = nn.ConvolutionParams
+	// CropParams holds the parameters of Crop.
+	CropParams = vision.CropParams
 	// CumSumParams holds the parameters of CumSum.
 	CumSumParams = tensor.CumSumParams
 	// DeconvolutionParams holds the parameters of Deconvolution.
@@ -102,6 +121,8 @@ type (
 	GemmParams = linalg.GemmParams
 	// GradientMultiplierParams holds the parameters of ContribGradientmultiplier.
 	GradientMultiplierParams = contrib.GradientMultiplierParams
+	// GridGeneratorParams holds the parameters of GridGenerator.
+	GridGeneratorParams = vision.GridGeneratorParams
 	// GroupAdagradUpdateParams holds the parameters of GroupAdagradUpdate.
 	GroupAdagradUpdateParams = update.GroupAdagradUpdateParams
 	// GroupNormParams holds the parameters of GroupNorm.
@@ -110,6 +131,12 @@ type (
 	HardSigmoidParams = tensor.HardSigmoidParams
 	// HistogramParams holds the parameters of Histogram.
 	HistogramParams = tensor.HistogramParams
+	// Im2ColParams holds the parameters of Im2Col.
+	Im2ColParams = vision.Im2ColParams
+	// ImageCropParams holds the parameters of ImageCrop.
+	ImageCropParams = vision.ImageCropParams
+	// ImageNormalizeParams holds the parameters of ImageNormalize.
+	ImageNormalizeParams = vision.ImageNormalizeParams
 	// IndexArrayParams holds the parameters of IndexArray.
 	IndexArrayParams = index.IndexArrayParams
 	// InitParams holds the parameters of Ones and Zeros.
@@ -140,6 +167,12 @@ type (
 	MultiAdamWUpdateParams = update.MultiAdamWUpdateParams
 	// MultiAllFiniteParams holds the parameters of MultiAllFinite.
 	MultiAllFiniteParams = update.MultiAllFiniteParams
+	// MultiBoxDetectionParams holds the parameters of MultiBoxDetection.
+	MultiBoxDetectionParams = vision.MultiBoxDetectionParams
+	// MultiBoxPriorParams holds the parameters of MultiBoxPrior.
+	MultiBoxPriorParams = vision.MultiBoxPriorParams
+	// MultiBoxTargetParams holds the parameters of MultiBoxTarget.
+	MultiBoxTargetParams = vision.MultiBoxTargetParams
 	// MultiLambUpdateParams holds the parameters of MultiLambUpdate and MultiMPLambUpdate.
 	MultiLambUpdateParams = update.MultiLambUpdateParams
 	// MultiLarsParams holds the parameters of MultiLars.
@@ -180,6 +213,8 @@ type (
 	PreloadedSGDMomUpdateParams = update.PreloadedSGDMomUpdateParams
 	// PreloadedSGDUpdateParams holds the parameters of PreloadedMultiMPSGDUpdate and PreloadedMultiSGDUpdate.
 	PreloadedSGDUpdateParams = update.PreloadedSGDUpdateParams
+	// ProposalParams holds the parameters of MultiProposal and Proposal.
+	ProposalParams = vision.ProposalParams
 	// QuadraticParams holds the parameters of ContribQuadratic.
 	QuadraticParams = contrib.QuadraticParams
 	// RMSPropAlexUpdateParams holds the parameters of RMSPropAlexUpdate.
@@ -188,6 +223,10 @@ type (
 	RMSPropUpdateParams = update.RMSPropUpdateParams
 	// RNNParams holds the parameters of RNN.
 	RNNParams = rnn.RNNParams
+	// ROIAlignParams holds the parameters of ROIAlign.
+	ROIAlignParams = vision.ROIAlignParams
+	// ROIPoolingParams holds the parameters of ROIPooling.
+	ROIPoolingParams = vision.ROIPoolingParams
 	// RandIntParams holds the parameters of RandomRandInt.
 	RandIntParams = random.RandIntParams
 	// RateLikeParams holds the parameters of RandomExponentialLike and RandomPoissonLike.
@@ -250,6 +289,8 @@ type (
 	SortParams = index.SortParams
 	// SparseRegParams holds the parameters of IdentityAttachKLSparseReg.
 	SparseRegParams = loss.SparseRegParams
+	// SpatialTransformerParams holds the parameters of SpatialTransformer.
+	SpatialTransformerParams = vision.SpatialTransformerParams
 	// SplitV2Params holds the parameters of SplitV2.
 	SplitV2Params = prim.SplitV2Params
 	// SqueezeParams holds the parameters of Squeeze.
@@ -286,6 +327,7 @@ var (
 	opAdagradUpdate                         = op.Lookup("_sparse_adagrad_update")
 	opAdamUpdate                            = op.Lookup("adam_update")
 	opAdamWUpdate                           = op.Lookup("_adamw_update")
+	opAdaptiveAvgPooling2D                  = op.Lookup("_contrib_AdaptiveAvgPooling2D")
 	opAddN                                  = op.Lookup("add_n")
 	opAllFinite                             = op.Lookup("all_finite")
 	opAmpCast                               = op.Lookup("amp_cast")
@@ -305,7 +347,12 @@ var (
 	opBatchDot                              = op.Lookup("batch_dot")
 	opBatchNorm                             = op.Lookup("BatchNorm")
 	opBatchTake                             = op.Lookup("batch_take")
+	opBilinearResize2D                      = op.Lookup("_contrib_BilinearResize2D")
+	opBilinearSampler                       = op.Lookup("BilinearSampler")
+	opBipartiteMatching                     = op.Lookup("_contrib_bipartite_matching")
 	opBlockGrad                             = op.Lookup("BlockGrad")
+	opBoxIoU                                = op.Lookup("_contrib_box_iou")
+	opBoxNMS                                = op.Lookup("_contrib_box_nms")
 	opBroadcastAdd                          = op.Lookup("broadcast_add")
 	opBroadcastAxis                         = op.Lookup("broadcast_axis")
 	opBroadcastDiv                          = op.Lookup("broadcast_div")
@@ -332,6 +379,7 @@ var (
 	opCbrt                                  = op.Lookup("cbrt")
 	opCeil                                  = op.Lookup("ceil")
 	opClip                                  = op.Lookup("clip")
+	opCol2Im                                = op.Lookup("col2im")
 	opConcat                                = op.Lookup("Concat")
 	opContribAllclose                       = op.Lookup("_contrib_allclose")
 	opContribDivSqrtDim                     = op.Lookup("_contrib_div_sqrt_dim")
@@ -344,9 +392,11 @@ var (
 	opConvolution                           = op.Lookup("Convolution")
 	opCos                                   = op.Lookup("cos")
 	opCosh                                  = op.Lookup("cosh")
+	opCrop                                  = op.Lookup("Crop")
 	opCumSum                                = op.Lookup("_np_cumsum")
 	opDeconvolution                         = op.Lookup("Deconvolution")
 	opDegrees                               = op.Lookup("degrees")
+	opDepthToSpace                          = op.Lookup("depth_to_space")
 	opDiag                                  = op.Lookup("diag")
 	opDivScalar                             = op.Lookup("_div_scalar")
 	opDot                                   = op.Lookup("dot")
@@ -377,6 +427,7 @@ var (
 	opGreaterEqual                          = op.Lookup("_greater_equal")
 	opGreaterEqualScalar                    = op.Lookup("_greater_equal_scalar")
 	opGreaterScalar                         = op.Lookup("_greater_scalar")
+	opGridGenerator                         = op.Lookup("GridGenerator")
 	opGroupAdagradUpdate                    = op.Lookup("_contrib_group_adagrad_update")
 	opGroupNorm                             = op.Lookup("GroupNorm")
 	opHardSigmoid                           = op.Lookup("hard_sigmoid")
@@ -386,6 +437,12 @@ var (
 	opIdentity                              = op.Lookup("_copy")
 	opIdentityAttachKLSparseReg             = op.Lookup("IdentityAttachKLSparseReg")
 	opIdentityWithAttrLike                  = op.Lookup("_identity_with_attr_like_rhs")
+	opIm2Col                                = op.Lookup("im2col")
+	opImageCrop                             = op.Lookup("_image_crop")
+	opImageFlipLeftRight                    = op.Lookup("_image_flip_left_right")
+	opImageFlipTopBottom                    = op.Lookup("_image_flip_top_bottom")
+	opImageNormalize                        = op.Lookup("_image_normalize")
+	opImageToTensor                         = op.Lookup("_image_to_tensor")
 	opIndexArray                            = op.Lookup("_contrib_index_array")
 	opIndexCopy                             = op.Lookup("_contrib_index_copy")
 	opInstanceNorm                          = op.Lookup("InstanceNorm")
@@ -454,12 +511,16 @@ var (
 	opMulScalar                             = op.Lookup("_mul_scalar")
 	opMultiAdamWUpdate                      = op.Lookup("_multi_adamw_update")
 	opMultiAllFinite                        = op.Lookup("multi_all_finite")
+	opMultiBoxDetection                     = op.Lookup("_contrib_MultiBoxDetection")
+	opMultiBoxPrior                         = op.Lookup("_contrib_MultiBoxPrior")
+	opMultiBoxTarget                        = op.Lookup("_contrib_MultiBoxTarget")
 	opMultiLambUpdate                       = op.Lookup("_multi_lamb_update")
 	opMultiLars                             = op.Lookup("multi_lars")
 	opMultiMPAdamWUpdate                    = op.Lookup("_multi_mp_adamw_update")
 	opMultiMPLambUpdate                     = op.Lookup("_multi_mp_lamb_update")
 	opMultiMPSGDMomUpdate                   = op.Lookup("multi_mp_sgd_mom_update")
 	opMultiMPSGDUpdate                      = op.Lookup("multi_mp_sgd_update")
+	opMultiProposal                         = op.Lookup("_contrib_MultiProposal")
 	opMultiSGDMomUpdate                     = op.Lookup("multi_sgd_mom_update")
 	opMultiSGDUpdate                        = op.Lookup("multi_sgd_update")
 	opMultiSumSq                            = op.Lookup("multi_sum_sq")
@@ -484,6 +545,7 @@ var (
 	opPreloadedMultiSGDMomUpdate            = op.Lookup("preloaded_multi_sgd_mom_update")
 	opPreloadedMultiSGDUpdate               = op.Lookup("preloaded_multi_sgd_update")
 	opProd                                  = op.Lookup("prod")
+	opProposal                              = op.Lookup("_contrib_Proposal")
 	opRDivScalar                            = op.Lookup("_rdiv_scalar")
 	opRMSPropAlexUpdate                     = op.Lookup("rmspropalex_update")
 	opRMSPropUpdate                         = op.Lookup("rmsprop_update")
@@ -491,6 +553,8 @@ var (
 	opRModScalar                            = op.Lookup("_rmod_scalar")
 	opRNN                                   = op.Lookup("RNN")
 	opRNNParamConcat                        = op.Lookup("_rnn_param_concat")
+	opROIAlign                              = op.Lookup("_contrib_ROIAlign")
+	opROIPooling                            = op.Lookup("ROIPooling")
 	opRPowerScalar                          = op.Lookup("_rpower_scalar")
 	opRadians                               = op.Lookup("radians")
 	opRandomExponential                     = op.Lookup("_random_exponential")
@@ -566,6 +630,8 @@ var (
 	opSoftmin                               = op.Lookup("softmin")
 	opSoftsign                              = op.Lookup("softsign")
 	opSort                                  = op.Lookup("sort")
+	opSpaceToDepth                          = op.Lookup("space_to_depth")
+	opSpatialTransformer                    = op.Lookup("SpatialTransformer")
 	opSplitV2                               = op.Lookup("_split_v2")
 	opSqrt                                  = op.Lookup("sqrt")
 	opSquare                                = op.Lookup("square")
@@ -651,6 +717,18 @@ func AdamUpdate(weight, grad, mean, varIn *Array, p AdamUpdateParams) *Array {
 //   - ClipGradient: limit of the rescaled gradient's elements, negative for none; -1 by default
 func AdamWUpdate(weight, grad, mean, varIn, rescaleGrad *Array, p AdamWUpdateParams) *Array {
 	return apply1(opAdamWUpdate, p, weight, grad, mean, varIn, rescaleGrad)
+}
+
+// AdaptiveAvgPooling2D averages data of shape (n, c, h, w) over windows chosen for an output of a given size.
+//
+// Element i of m along an axis of n elements is the average from floor(i·n/m) up to ceil((i+1)·n/m).
+//
+// MXNet's name is _contrib_AdaptiveAvgPooling2D.
+//
+// Parameters:
+//   - OutputSize: height and width of the output; one number stands for both, none for 1
+func AdaptiveAvgPooling2D(data *Array, p AdaptiveAvgPooling2DParams) *Array {
+	return apply1(opAdaptiveAvgPooling2D, p, data)
 }
 
 // AddN computes the sum of arrays of one shape. Known as ElementWiseSum too.
@@ -800,9 +878,93 @@ func BatchTake(a, indices *Array) *Array {
 	return apply1(opBatchTake, op.NoParams{}, a, indices)
 }
 
+// BilinearResize2D resizes data of shape (n, c, h, w), interpolating between four elements.
+//
+// Modes: size takes height and width, or the scales where given; odd_scale scales an odd extent less
+// one and adds one; like takes height and width of the second input, which gets no gradient; to_even_down,
+// to_even_up, to_odd_down and to_odd_up change extents by at most one.
+//
+// MXNet's name is _contrib_BilinearResize2D.
+//
+// Parameters:
+//   - Height: height of the output, for mode size without scales; 1 by default
+//   - Width: width of the output, for mode size without scales; 1 by default
+//   - ScaleHeight: factor of the height, for modes size and odd_scale
+//   - ScaleWidth: factor of the width; read where scale_height is given
+//   - Mode: how the size of the output is found; one of size, odd_scale, like, to_even_down, to_even_up, to_odd_down, to_odd_up, size by default
+//   - NoAlignCorners: lay the centres of the outermost elements on each other, not the borders of the images (switches align_corners off)
+func BilinearResize2D(data, like *Array, p BilinearResize2DParams) *Array {
+	return applyNamed(opBilinearResize2D, p, []string{"data", "like"}, data, like)
+}
+
+// BilinearSampler reads an image at the points of a grid (Jaderberg et al. 2015).
+//
+// Data has shape (n, c, h, w), the grid (n, 2, height, width): the coordinates x and y of every point
+// of the output (n, c, height, width), from -1 to 1 over the image. A point takes the four elements
+// around it by their distance; elements outside of the image are 0. GridGenerator makes grids.
+//
+// Parameters:
+//   - CudnnOff: accepted for compatibility, without effect
+func BilinearSampler(data, grid *Array, p BilinearSamplerParams) *Array {
+	return apply1(opBilinearSampler, p, data, grid)
+}
+
+// BipartiteMatching pairs the rows of a matrix of scores with its columns, best scores first.
+//
+// Data has shape (..., rows, columns). The outputs give the column of each row, (..., rows), and the row
+// of each column, (..., columns); -1 where there is none. With topk k there are up to k+1 matches, as in
+// MXNet. No gradient flows.
+//
+// MXNet's name is _contrib_bipartite_matching.
+//
+// Parameters:
+//   - IsAscend: low scores are the better ones
+//   - Threshold: score that a match must exceed, or stay below with is_ascend; required
+//   - TopK: matching ends when there are more matches than this; -1: no limit; -1 by default
+func BipartiteMatching(data *Array, p BipartiteMatchingParams) *Array {
+	return apply1(opBipartiteMatching, p, data)
+}
+
 // BlockGrad passes data on and lets no gradient through.
 func BlockGrad(data *Array) *Array {
 	return apply1(opBlockGrad, op.NoParams{}, data)
+}
+
+// BoxIoU is the area of the intersection of two boxes over that of their union, for all pairs.
+//
+// lhs has shape (a..., 4), rhs (b..., 4), the output (a..., b...). Boxes that do not meet give 0. No
+// gradient flows.
+//
+// MXNet's name is _contrib_box_iou.
+//
+// Parameters:
+//   - Format: what the four numbers of a box are; one of corner, center, corner by default
+func BoxIoU(lhs, rhs *Array, p BoxIoUParams) *Array {
+	return apply1(opBoxIoU, p, lhs, rhs)
+}
+
+// BoxNMS sorts boxes by score and drops those that overlap too much with a better one.
+//
+// Data has shape (..., n, k): n rows with a score, four coordinates, perhaps a class, and whatever
+// else. The output has the remaining rows first, the others are -1. Without force_suppress boxes of
+// different classes do not compete. Where the formats differ, rows whose first coordinate is negative
+// keep theirs. The gradient goes back to the rows where boxes came from, whatever the formats.
+//
+// MXNet's name is _contrib_box_nms.
+//
+// Parameters:
+//   - OverlapThresh: overlap above which the box with the lower score is suppressed; 0.5 by default
+//   - ValidThresh: score that boxes must exceed
+//   - TopK: how many boxes of the highest scores take part; negative: all, 0: the data is passed on; -1 by default
+//   - CoordStart: place of the four coordinates in a row; 2 by default
+//   - ScoreIndex: place of the score; 1 by default
+//   - IDIndex: place of the class, negative for none; -1 by default
+//   - BackgroundID: class of boxes that are left out; -1 by default
+//   - ForceSuppress: compare boxes of different classes too
+//   - InFormat: what the four coordinates of data are; one of corner, center, corner by default
+//   - OutFormat: what those of the output are; one of corner, center, corner by default
+func BoxNMS(data *Array, p BoxNMSParams) *Array {
+	return apply1(opBoxNMS, p, data)
 }
 
 // BroadcastAdd computes a + b for operands that broadcast: aligned at their last axes, extents of one and missing axes repeat.
@@ -963,6 +1125,21 @@ func Clip(data *Array, p ClipParams) *Array {
 	return apply1(opClip, p, data)
 }
 
+// Col2Im adds columns up to an image, each at the place that Im2Col takes it from.
+//
+// Data has shape (n, c·k, p), the output (n, c, [d,] [h,] w). It is the gradient of Im2Col, not its
+// inverse: elements that several patches share get the sum.
+//
+// Parameters:
+//   - OutputSize: extent of the image: (w), (h, w) or (d, h, w); required
+//   - Kernel: extent of a patch; required
+//   - Stride: distance between patches, 1 by default
+//   - Dilate: distance between elements of a patch, 1 by default
+//   - Pad: extent added on both sides, 0 by default
+func Col2Im(data *Array, p Col2ImParams) *Array {
+	return apply1(opCol2Im, p, data)
+}
+
 // Concat joins arrays along an axis; all other extents are equal.
 //
 // Parameters:
@@ -1082,6 +1259,19 @@ func Cosh(data *Array) *Array {
 	return apply1(opCosh, op.NoParams{}, data)
 }
 
+// Crop cuts a rectangle out of feature maps of shape (n, c, h, w).
+//
+// One input is cut to h_w; of two inputs the first is cut to the height and width of the second,
+// whose elements are not read and which gets no gradient.
+//
+// Parameters:
+//   - Offset: first row and column that is kept; (0, 0) by default
+//   - HW: height and width that are kept, for one input; (0, 0) by default
+//   - CenterCrop: keep the middle; offset is not read
+func Crop(data []*Array, p CropParams) *Array {
+	return apply1(opCrop, p, data...)
+}
+
 // CumSum computes running sums along an axis, or of the flattened array.
 //
 // MXNet's name is _np_cumsum.
@@ -1121,6 +1311,17 @@ func Deconvolution(data, weight, bias *Array, p DeconvolutionParams) *Array {
 // Degrees converts from radians to degrees.
 func Degrees(data *Array) *Array {
 	return apply1(opDegrees, op.NoParams{}, data)
+}
+
+// DepthToSpace makes blocks of positions out of channels.
+//
+// Data of shape (n, b·b·c, h, w) becomes (n, c, h·b, w·b): channel (i·b + j)·c + k of a position is
+// row i, column j of its block in channel k.
+//
+// Parameters:
+//   - BlockSize: height and width of the blocks; required
+func DepthToSpace(data *Array, p BlockParams) *Array {
+	return apply1(opDepthToSpace, p, data)
 }
 
 // Diag takes the k-th diagonal of matrices along two axes and puts it on a new last axis. Of a vector it makes a square matrix with that diagonal and zeros elsewhere.
@@ -1359,6 +1560,20 @@ func GreaterScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opGreaterScalar, p, data)
 }
 
+// GridGenerator makes the grid of points that BilinearSampler reads at.
+//
+// The output has shape (n, 2, h, w): the coordinates x and y of every point, from -1 to 1 over the
+// image. affine: data of shape (n, 6) holds a matrix of two rows and three columns per image, which is
+// applied to (x, y, 1) of each position of the target. warp: data of shape (n, 2, h, w) is added to
+// the positions, in elements of the image. Axes of one position have no coordinates: they give NaN.
+//
+// Parameters:
+//   - TransformType: what data is: an affine matrix or a displacement of every position; required
+//   - TargetShape: height and width of the grid, for affine; (0, 0) by default
+func GridGenerator(data *Array, p GridGeneratorParams) *Array {
+	return apply1(opGridGenerator, p, data)
+}
+
 // GroupAdagradUpdate (_contrib_group_adagrad_update) is one step of AdaGrad by rows, for embeddings.
 //
 // g = clip(rescale_grad·grad); history += mean of g² over each row; weight -= lr·g/sqrt(history + epsilon).
@@ -1443,6 +1658,58 @@ func IdentityAttachKLSparseReg(data, movingAvg *Array, p SparseRegParams) *Array
 // MXNet's name is _identity_with_attr_like_rhs.
 func IdentityWithAttrLike(lhs, rhs *Array) *Array {
 	return apply1(opIdentityWithAttrLike, op.NoParams{}, lhs, rhs)
+}
+
+// Im2Col copies the patches that a convolution looks at into columns.
+//
+// Data has shape (n, c, [d,] [h,] w), the output (n, c·k, p): k elements of a patch, p patches. Elements
+// in the padding are 0. The product of a convolution's weight with the columns is its output.
+//
+// Parameters:
+//   - Kernel: extent of a patch: (w), (h, w) or (d, h, w); required
+//   - Stride: distance between patches, 1 by default
+//   - Dilate: distance between elements of a patch, 1 by default
+//   - Pad: extent added on both sides, 0 by default
+func Im2Col(data *Array, p Im2ColParams) *Array {
+	return apply1(opIm2Col, p, data)
+}
+
+// ImageCrop cuts a rectangle out of images of shape (h, w, c) or (n, h, w, c) with 1 or 3 channels.
+//
+// Parameters:
+//   - X: first column that is kept; required
+//   - Y: first row; required
+//   - Width: number of columns; required
+//   - Height: number of rows; required
+func ImageCrop(data *Array, p ImageCropParams) *Array {
+	return apply1(opImageCrop, p, data)
+}
+
+// ImageFlipLeftRight mirrors an image of shape (h, w, c) with 1 or 3 channels: columns from right to left.
+func ImageFlipLeftRight(data *Array) *Array {
+	return apply1(opImageFlipLeftRight, op.NoParams{}, data)
+}
+
+// ImageFlipTopBottom mirrors an image of shape (h, w, c) with 1 or 3 channels: rows from bottom to top.
+func ImageFlipTopBottom(data *Array) *Array {
+	return apply1(opImageFlipTopBottom, op.NoParams{}, data)
+}
+
+// ImageNormalize computes (data - mean) / std per channel.
+//
+// Data has shape (c, h, w) or (n, c, h, w) with 1 or 3 channels.
+//
+// Parameters:
+//   - Mean: what is subtracted: one number per channel, or one for all; (0, 0, 0, 0) by default
+//   - Std: what is divided by afterwards; (1, 1, 1, 1) by default
+func ImageNormalize(data *Array, p ImageNormalizeParams) *Array {
+	return apply1(opImageNormalize, p, data)
+}
+
+// ImageToTensor turns images (h, w, c) or (n, h, w, c) with values from 0 to 255 into float32
+// feature maps (c, h, w) or (n, c, h, w) with values from 0 to 1.
+func ImageToTensor(data *Array) *Array {
+	return apply1(opImageToTensor, op.NoParams{}, data)
 }
 
 // IndexArray lists the index of every element, on a new last axis with one entry per axis of data, or per given axis. It has type int64.
@@ -2106,6 +2373,67 @@ func MultiAllFinite(data []*Array, p MultiAllFiniteParams) *Array {
 	return apply1(opMultiAllFinite, p, data...)
 }
 
+// MultiBoxDetection turns what was predicted for anchors into detections (Liu et al. 2016).
+//
+// cls_prob has shape (n, classes, a) with the background as class 0, loc_pred (n, 4·a), anchor (1, a, 4).
+// The output has shape (n, a, 6): rows (class - 1, probability, left, top, right, bottom), the most
+// probable first. Class -1 marks rows that are no detections: those that were suppressed keep their
+// other numbers, rows behind the last detection are -1 throughout. No gradient flows.
+//
+// MXNet's name is _contrib_MultiBoxDetection.
+//
+// Parameters:
+//   - NoClip: leave boxes that reach over the border of the image (switches clip off)
+//   - Threshold: probability that a detection must reach; 0.01 by default
+//   - BackgroundID: accepted for compatibility, the background is class 0
+//   - NMSThreshold: overlap from which the less probable box is suppressed; outside of (0, 1]: nothing is sorted or suppressed; 0.5 by default
+//   - ForceSuppress: compare boxes of different classes too
+//   - Variances: what predictions of x, y, width and height are multiplied by; (0.1, 0.1, 0.2, 0.2) by default
+//   - NMSTopK: how many detections of the highest probability take part; 0 or less: all; -1 by default
+func MultiBoxDetection(clsProb, locPred, anchor *Array, p MultiBoxDetectionParams) *Array {
+	return apply1(opMultiBoxDetection, p, clsProb, locPred, anchor)
+}
+
+// MultiBoxPrior makes anchor boxes around every position of a feature map (Liu et al. 2016).
+//
+// Of data with shape (n, c, h, w) only the shape matters. The output has shape (1, h·w·a, 4), with the
+// corners of a = sizes + ratios - 1 boxes per position, in units of the image: each size with the first
+// ratio, then the first size with each other ratio. No gradient flows.
+//
+// MXNet's name is _contrib_MultiBoxPrior.
+//
+// Parameters:
+//   - Sizes: sizes of boxes; the first one takes all ratios; (1,) by default
+//   - Ratios: ratios of width to height; the first one takes all sizes; (1,) by default
+//   - Clip: cut boxes off at the border of the image
+//   - Steps: distance of centres along y and x; -1: as many as positions; (-1, -1) by default
+//   - Offsets: place of a centre in its position along y and x, 0 to 1; (0.5, 0.5) by default
+func MultiBoxPrior(data *Array, p MultiBoxPriorParams) *Array {
+	return apply1(opMultiBoxPrior, p, data)
+}
+
+// MultiBoxTarget assigns labels to anchors and computes what these should predict (Liu et al. 2016).
+//
+// anchor has shape (1, a, 4), label (n, l, 5 or more) with rows (class, left, top, right, bottom, ...) that
+// end at a row of -1, cls_pred (n, classes, a). Each label takes its best anchor, and anchors take the
+// label that they overlap most. The outputs are loc_target (n, 4·a), the offsets from anchors to
+// labels, loc_mask of the same shape, 1 for positive anchors, and cls_target (n, a): the class plus one,
+// 0 for background, ignore_label for what neither counts nor not. With mining the negative anchors are
+// those of the lowest probability of background. Images without labels ignore all anchors. No gradient flows.
+//
+// MXNet's name is _contrib_MultiBoxTarget.
+//
+// Parameters:
+//   - OverlapThreshold: overlap above which an anchor takes the class of a label; 0 or less: only the best anchor of a label does; 0.5 by default
+//   - IgnoreLabel: class of anchors that are neither positive nor negative; -1 by default
+//   - NegativeMiningRatio: negative anchors per positive one; 0 or less: all others are negative; -1 by default
+//   - NegativeMiningThresh: overlap below which an anchor can be negative, with mining; 0.5 by default
+//   - MinimumNegativeSamples: accepted for compatibility, without effect
+//   - Variances: what targets of x, y, width and height are divided by; (0.1, 0.1, 0.2, 0.2) by default
+func MultiBoxTarget(anchor, label, clsPred *Array, p MultiBoxTargetParams) *Array {
+	return apply1(opMultiBoxTarget, p, anchor, label, clsPred)
+}
+
 // MultiLambUpdate (_multi_lamb_update) is one step of LAMB, both phases, for many weights.
 //
 // Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.
@@ -2216,6 +2544,24 @@ func MultiMPSGDMomUpdate(data []*Array, p MultiSGDMomUpdateParams) []*Array {
 //   - NumWeights: number of weights; 1 by default
 func MultiMPSGDUpdate(data []*Array, p MultiSGDUpdateParams) []*Array {
 	return applyMany(opMultiMPSGDUpdate, p, nil, data...)
+}
+
+// MultiProposal is Proposal for n images: n times as many rows, and im_info of shape (n, 3).
+//
+// MXNet's name is _contrib_MultiProposal.
+//
+// Parameters:
+//   - PreNMSTopN: how many boxes of the highest scores take part; 0 or less: all; 6000 by default
+//   - PostNMSTopN: how many proposals an image gets; 300 by default
+//   - Threshold: overlap above which the box with the lower score is suppressed; 0.7 by default
+//   - MinSize: height and width that a box must have, before the image was scaled; 16 by default
+//   - Scales: sizes of anchors, in steps of the feature map; (4, 8, 16, 32) by default
+//   - Ratios: ratios of height to width of anchors; (0.5, 1, 2) by default
+//   - FeatureStride: elements of the image per step of the feature map; 16 by default
+//   - OutputScore: make the scores a visible output
+//   - IoULoss: bbox_pred is added to the corners of anchors
+func MultiProposal(clsProb, bboxPred, imInfo *Array, p ProposalParams) *Array {
+	return apply1(opMultiProposal, p, clsProb, bboxPred, imInfo)
 }
 
 // MultiSGDMomUpdate (multi_sgd_mom_update) is one step of gradient descent with momentum for many weights.
@@ -2491,6 +2837,31 @@ func Prod(data *Array, p ReduceParams) *Array {
 	return apply1(opProd, p, data)
 }
 
+// Proposal makes regions of interest of the output of a region proposal network (Ren et al. 2015), for one image.
+//
+// cls_prob has shape (1, 2·a, h, w), background before foreground, bbox_pred (1, 4·a, h, w), im_info (1, 3):
+// height, width and scale of the image; a is the number of scales times that of ratios. Anchors are
+// moved by bbox_pred, cut off at the border of the image, sorted by their probability and thinned out.
+// Boxes that are too small, and positions beyond the image, come last. The output has rows (image,
+// left, top, right, bottom), rpn_post_nms_top_n of them: too few are repeated from the first on. The
+// scores are a second output. No gradient flows.
+//
+// MXNet's name is _contrib_Proposal.
+//
+// Parameters:
+//   - PreNMSTopN: how many boxes of the highest scores take part; 0 or less: all; 6000 by default
+//   - PostNMSTopN: how many proposals an image gets; 300 by default
+//   - Threshold: overlap above which the box with the lower score is suppressed; 0.7 by default
+//   - MinSize: height and width that a box must have, before the image was scaled; 16 by default
+//   - Scales: sizes of anchors, in steps of the feature map; (4, 8, 16, 32) by default
+//   - Ratios: ratios of height to width of anchors; (0.5, 1, 2) by default
+//   - FeatureStride: elements of the image per step of the feature map; 16 by default
+//   - OutputScore: make the scores a visible output
+//   - IoULoss: bbox_pred is added to the corners of anchors
+func Proposal(clsProb, bboxPred, imInfo *Array, p ProposalParams) *Array {
+	return apply1(opProposal, p, clsProb, bboxPred, imInfo)
+}
+
 // RDivScalar computes s / x for every element x and the number s.
 //
 // Parameters:
@@ -2595,6 +2966,40 @@ func RNN(data, parameters, state, stateCell *Array, p RNNParams) []*Array {
 //   - Dim: axis along which the inputs are joined; 1 by default
 func RNNParamConcat(data []*Array, p ConcatParams) *Array {
 	return apply1(opRNNParamConcat, p, data...)
+}
+
+// ROIAlign averages samples over the parts of regions of interest (He et al. 2017).
+//
+// Data has shape (n, c, h, w), rois (r, 5) with rows (image, left, top, right, bottom), the output
+// (r, c, height, width). Samples are spread evenly over a part and interpolated between four
+// elements; nothing is rounded. Samples more than one element outside of the image count as 0.
+// With position_sensitive the output has c/(height·width) channels. Regions of images that data does
+// not have give 0. No gradient flows to rois.
+//
+// MXNet's name is _contrib_ROIAlign.
+//
+// Parameters:
+//   - PooledSize: height and width of the output; required
+//   - SpatialScale: what coordinates of regions are multiplied by to get those of data, at most 1; required
+//   - SampleRatio: samples per part and axis; without, as many as elements of data fit; -1 by default
+//   - PositionSensitive: every part of a region reads channels of its own
+//   - Aligned: coordinates count from the corner of the first element, not from its centre
+func ROIAlign(data, rois *Array, p ROIAlignParams) *Array {
+	return apply1(opROIAlign, p, data, rois)
+}
+
+// ROIPooling takes maxima over the parts of regions of interest (Girshick 2015).
+//
+// Data has shape (n, c, h, w), rois (r, 5) with rows (image, left, top, right, bottom), the output
+// (r, c, height, width). Coordinates are scaled and rounded, the last row and column belong to the
+// region, and a region has at least one element. Parts outside of the image, and regions of images
+// that data does not have, give 0. No gradient flows to rois.
+//
+// Parameters:
+//   - PooledSize: height and width of the output; required
+//   - SpatialScale: what coordinates of regions are multiplied by to get those of data; required
+func ROIPooling(data, rois *Array, p ROIPoolingParams) *Array {
+	return apply1(opROIPooling, p, data, rois)
 }
 
 // RPowerScalar computes s to the power x for every element x and the number s.
@@ -3272,6 +3677,31 @@ func Softsign(data *Array) *Array {
 //   - Descend: whether the smallest element comes first (switches is_ascend off)
 func Sort(data *Array, p SortParams) *Array {
 	return apply1(opSort, p, data)
+}
+
+// SpaceToDepth makes channels out of blocks of positions, the inverse of DepthToSpace.
+//
+// Data of shape (n, c, h·b, w·b) becomes (n, b·b·c, h, w).
+//
+// Parameters:
+//   - BlockSize: height and width of the blocks; required
+func SpaceToDepth(data *Array, p BlockParams) *Array {
+	return apply1(opSpaceToDepth, p, data)
+}
+
+// SpatialTransformer moves, turns and stretches images by an affine matrix each (Jaderberg et al. 2015).
+//
+// Data has shape (n, c, h, w), loc (n, 6): two rows and three columns per image, as for GridGenerator.
+// The output is BilinearSampler of data at the grid that GridGenerator makes of loc. A network that
+// computes loc should begin with the identity (1, 0, 0, 0, 1, 0) as its bias.
+//
+// Parameters:
+//   - TargetShape: height and width of the output; (0, 0) by default
+//   - TransformType: what loc is: an affine matrix; required
+//   - SamplerType: how values between elements are found; required
+//   - CudnnOff: accepted for compatibility, without effect
+func SpatialTransformer(data, loc *Array, p SpatialTransformerParams) *Array {
+	return apply1(opSpatialTransformer, p, data, loc)
 }
 
 // SplitV2 cuts an array along an axis into equal parts, or at the given places.

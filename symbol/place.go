@@ -9,10 +9,13 @@ import (
 )
 
 // place decides what shares memory, plans the arena, and tells every step where its operands are.
-func (p *program) place() error {
-	external := make([]bool, p.g.NumEntries())
-	for e := range p.slotOf {
-		external[e] = true
+// The first forward nodes are the forward part.
+func (p *program) place(forward int) error {
+	places := make([]graph.Place, p.g.NumEntries())
+	for e, s := range p.slotOf {
+		if places[e] = graph.Source; p.slots[s].sink {
+			places[e] = graph.Sink
+		}
 	}
 	bytes := make([]int64, p.g.NumEntries())
 	for e := range bytes {
@@ -25,8 +28,8 @@ func (p *program) place() error {
 			bytes[from+j] = int64(s.call.Out[j].Bytes)
 		}
 	}
-	p.store = graph.AssignStorage(p.g, external, bytes)
-	buffers, bufferOf, scratchOf := p.buffers(external)
+	p.store = graph.AssignStorage(p.g, places, bytes, forward)
+	buffers, bufferOf, scratchOf := p.buffers()
 	var err error
 	if p.plan, err = memplan.Compute(buffers, p.planSteps(bufferOf, scratchOf), memplan.Config{}); err != nil {
 		return fmt.Errorf("symbol: planning memory: %w", err)
@@ -41,12 +44,12 @@ func (p *program) place() error {
 }
 
 // buffers lists what the arena holds: roots of entries, and the scratch memory of kernels.
-func (p *program) buffers(external []bool) (list []memplan.Buffer, bufferOf, scratchOf map[int]int) {
+func (p *program) buffers() (list []memplan.Buffer, bufferOf, scratchOf map[int]int) {
 	bufferOf, scratchOf = map[int]int{}, map[int]int{}
 	for i, n := range p.g.Nodes {
 		from, to := p.g.Out(i)
 		for e := from; e < to; e++ {
-			if external[e] || p.store.Root[e] != e || p.store.Bytes[e] == 0 {
+			if _, outside := p.slotOf[e]; outside || p.store.Root[e] != e || p.store.Bytes[e] == 0 {
 				continue
 			}
 			bufferOf[e] = len(list)

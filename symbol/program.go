@@ -43,6 +43,7 @@ type slot struct {
 	name  string
 	array *nd.Array
 	param bool // somebody else writes it between runs
+	sink  bool // the program overwrites it without looking at the old content
 }
 
 // compile builds the program of a mode.
@@ -54,8 +55,8 @@ func (ex *Executor) compile(train bool) (p *program, err error) {
 	if err != nil {
 		return nil, err
 	}
-	p.g = graph.Index(all)
-	forward := len(graph.Index(outs).Nodes)
+	p.g = graph.IndexPhases(outs, all)
+	forward := len(op.Topo(outs))
 	if err := p.bindSlots(outs, grads); err != nil {
 		return nil, err
 	}
@@ -66,7 +67,7 @@ func (ex *Executor) compile(train bool) (p *program, err error) {
 		return nil, err
 	}
 	p.cut(forward)
-	if err := p.place(); err != nil {
+	if err := p.place(forward); err != nil {
 		return nil, err
 	}
 	p.connect()
@@ -187,7 +188,7 @@ func (p *program) headsToOnes() error {
 }
 
 func (p *program) addSlot(name string, a *nd.Array, param bool) int {
-	p.slots = append(p.slots, slot{name, a, param})
+	p.slots = append(p.slots, slot{name: name, array: a, param: param})
 	p.slotName[name] = len(p.slots) - 1
 	return len(p.slots) - 1
 }
@@ -202,17 +203,18 @@ func (p *program) feed(name string, a *nd.Array) {
 // bindSlots gives every variable, output and gradient of the graph its array.
 func (p *program) bindSlots(outs []op.Entry, grads []gradient) error {
 	for i, e := range outs {
-		p.slotOf[p.g.Entry(e)] = p.addSlot("output "+fmt.Sprint(i), p.ex.outputs[i], false)
+		s := p.addSlot("output "+fmt.Sprint(i), p.ex.outputs[i], false)
+		p.slots[s].sink = true
+		p.slotOf[p.g.Entry(e)] = s
 		p.outBytes += int64(p.ex.outputs[i].Bytes())
 	}
-	gradOf := map[string]*nd.Array{}
 	for _, g := range grads {
 		a := p.ex.Grads[g.arg]
 		s := p.addSlot(g.arg+"_grad", a, false)
+		p.slots[s].sink = g.old == nil
 		p.slotOf[p.g.Entry(g.entry)] = s
 		p.written = append(p.written, a)
 		if g.old != nil {
-			gradOf[g.old.Name] = a
 			p.slotOf[p.g.Entry(g.old.Entry(0))] = s
 		}
 	}

@@ -4,18 +4,12 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"embed"
+	"errors"
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 )
-
-//go:embed peers
-var scripts embed.FS
 
 // Peer is another system and the Python interpreter that has it.
 type Peer struct {
@@ -32,68 +26,84 @@ func ParsePeer(s string) (Peer, error) {
 	return Peer{name, python}, nil
 }
 
-// variants are the environments in which a peer is measured; the best counts.
-func (p Peer) variants() map[string][]string {
-	if p.Name == "mxnet" {
-		return map[string][]string{"mxnet": nil, "mxnet omp2": {"OMP_NUM_THREADS=2"}}
-	}
-	return map[string][]string{p.Name: nil}
+// variant is an environment in which a peer is measured; the best counts.
+type variant struct {
+	name string
+	env  []string
 }
 
-// measure runs the peer's script for one workload in every variant and returns the best figure.
-func (p Peer) measure(ctx context.Context, script string, w *Workload) (best float64, variant string, err error) {
-	for name, env := range p.variants() {
-		v, err := p.run(ctx, script, w, env)
+// alone is the only variant of a peer whose defaults are its best.
+func alone(p Peer) []variant { return []variant{{p.Name, nil}} }
+
+// byThreads are the variants of operators: MXNet takes half of the processors by default.
+func byThreads(p Peer) []variant {
+	if p.Name != "mxnet" {
+		return alone(p)
+	}
+	return []variant{{"mxnet", nil}, {"mxnet omp2", []string{"OMP_NUM_THREADS=2"}}}
+}
+
+// byWorkers are the variants of MXNet's engine: it has one worker by default.
+func byWorkers(p Peer) []variant {
+	var list []variant
+	for _, n := range []string{"1", "2"} {
+		list = append(list, variant{p.Name + " workers" + n, []string{"MXNET_CPU_WORKER_NTHREADS=" + n}})
+	}
+	return list
+}
+
+// measure runs the script of a suite for one workload in every variant of p and returns the best figure.
+func (s *Suite) measure(ctx context.Context, ps *programs, p Peer, w *Workload) (best float64, who string, err error) {
+	c, err := ps.of(ctx, s.Script, p)
+	if err != nil {
+		return 0, "", fmt.Errorf("%s: %w", p.Name, err)
+	}
+	for _, v := range s.variants(p) {
+		cmd := exec.CommandContext(ctx, c.path, append(c.args[:len(c.args):len(c.args)], s.args(p, w.line())...)...)
+		cmd.Env = append(append(cmd.Environ(), c.env...), v.env...)
+		out, err := output(cmd)
 		if err != nil {
-			return 0, "", fmt.Errorf("%s: %w", name, err)
+			return 0, "", fmt.Errorf("%s: %s: %w", v.name, s.Script, err)
 		}
-		if b := better(w.Unit, best, v); b != best {
-			best, variant = b, name
+		got, err := figure(out, w)
+		if err != nil {
+			return 0, "", fmt.Errorf("%s: %w", v.name, err)
+		}
+		if b := better(w.Unit, best, got); b != best {
+			best, who = b, v.name
 		}
 	}
-	return best, variant, nil
+	return best, who, nil
 }
 
-// run executes the script once and returns the figure of the workload.
-func (p Peer) run(ctx context.Context, script string, w *Workload, env []string) (float64, error) {
-	dir, err := os.MkdirTemp("", "gomx-bench")
-	if err != nil {
-		return 0, err
-	}
-	defer os.RemoveAll(dir)
-	text, err := scripts.ReadFile("peers/" + script)
-	if err != nil {
-		return 0, err
-	}
-	path := filepath.Join(dir, script)
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		return 0, err
-	}
-	arg := "^" + regexp.QuoteMeta(w.Name) + "$"
-	if script == "imperative.py" {
-		arg = p.Name
-	}
-	cmd := exec.CommandContext(ctx, p.Python, path, arg)
-	cmd.Env = append(cmd.Environ(), env...)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return 0, fmt.Errorf("%s %s: %w: %s", p.Python, script, err, lastLine(stderr.String()))
-	}
-	return figure(out, w.Name)
-}
-
-// figure finds the line of a workload in the output of a script.
-func figure(out []byte, name string) (float64, error) {
+// figure finds the best line of a workload in the output of a script.
+func figure(out []byte, w *Workload) (best float64, err error) {
 	sc := bufio.NewScanner(bytes.NewReader(out))
 	for sc.Scan() {
 		f := strings.Split(sc.Text(), "\t")
-		if len(f) == 3 && f[0] == name {
-			return strconv.ParseFloat(f[1], 64)
+		if len(f) != 3 || f[0] != w.line() {
+			continue
 		}
+		v, err := strconv.ParseFloat(f[1], 64)
+		if err != nil {
+			return 0, fmt.Errorf("its line %q has no number: %w", sc.Text(), err)
+		}
+		best = better(w.Unit, best, v)
 	}
-	return 0, fmt.Errorf("its output has no line %q", name)
+	if best == 0 {
+		return 0, fmt.Errorf("its output has no line %q", w.line())
+	}
+	return best, nil
+}
+
+// output runs a command and returns what it printed; the error of one that fails has the last line of its complaints.
+func output(cmd *exec.Cmd) ([]byte, error) {
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		err = fmt.Errorf("%s: %w: %s", cmd.Path, err, lastLine(string(exit.Stderr)))
+	}
+	return out, err
 }
 
 func lastLine(s string) string {

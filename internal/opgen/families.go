@@ -12,4 +12,5 @@ import (
 	_ "gomx/op/rnn"
 	_ "gomx/op/tensor"
 	_ "gomx/op/update"
+	_ "gomx/op/vision"
 )

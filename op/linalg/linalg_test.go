@@ -1,6 +1,7 @@
 package linalg_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -64,52 +65,14 @@ func wantError(t *testing.T, o *op.Op, attrs map[string]string, want string, in 
 // with differences: a change below the diagonal is one on both sides.
 func checkSymmetric(t *testing.T, o *op.Op, a op.Tensor) {
 	t.Helper()
-	x := op.Var("a")
-	n, err := op.NewNode(o, "node", nil, x.Entry(0))
-	if err != nil {
-		t.Fatal(err)
-	}
-	outs := make([]op.Entry, n.NumOutputs())
-	for i := range outs {
-		outs[i] = n.Entry(i)
-	}
-	y, err := optest.Eval(outs, map[*op.Node]op.Tensor{x: a})
-	if err != nil {
-		t.Fatal(err)
-	}
-	feeds, heads := map[*op.Node]op.Tensor{x: a}, make([]op.Entry, len(y))
-	for i, v := range y {
-		h := op.Var("head")
-		heads[i], feeds[h] = h.Entry(0), double(optest.Random(uint64(i+7), 0.5, 1.5, v.Shape...))
-	}
-	grads, err := op.Gradient(n, heads, []bool{true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := optest.Eval(grads, feeds)
-	if err != nil {
-		t.Fatal(err)
-	}
-	loss := func() float64 {
-		y, err := optest.Eval(outs, map[*op.Node]op.Tensor{x: a})
-		if err != nil {
-			t.Fatal(err)
-		}
-		sum := 0.0
-		for i, v := range y {
-			for k, f := range op.Slice[float64](v) {
-				sum += f * op.Slice[float64](feeds[heads[i].Node])[k]
-			}
-		}
-		return sum
-	}
+	got, loss := headed(t, o, a)
 	const step = 1e-5
 	size := a.Shape[len(a.Shape)-1]
-	v, got := op.Slice[float64](a), op.Slice[float64](g[0])
+	v := op.Slice[float64](a)
 	for k, old := range v {
 		i, j := k/size%size, k%size
 		mirrored := k - i*size - j + j*size + i
-		if d := got[k] - got[mirrored]; d > 1e-9 || d < -1e-9 {
+		if d := got[k] - got[mirrored]; math.Abs(d) > 1e-9 {
 			t.Errorf("%s: gradient %d is %v, and %v on the other side of the diagonal", o.Name, k, got[k], got[mirrored])
 		}
 		if j > i {
@@ -124,8 +87,50 @@ func checkSymmetric(t *testing.T, o *op.Op, a op.Tensor) {
 		if i != j {
 			sum += got[mirrored]
 		}
-		if d := sum - want; d > 1e-6 || d < -1e-6 {
+		if math.Abs(sum-want) > 1e-6 {
 			t.Errorf("%s: gradient %d is %v, differences say %v", o.Name, k, sum, want)
 		}
+	}
+}
+
+// headed gives the outputs of an operator random gradients. It returns the gradient of the input and the
+// sum of outputs times gradients as a function of what the input holds.
+func headed(t *testing.T, o *op.Op, a op.Tensor) (grad []float64, loss func() float64) {
+	t.Helper()
+	x := op.Var("a")
+	n, err := op.NewNode(o, "node", nil, x.Entry(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	outs := make([]op.Entry, n.NumOutputs())
+	for i := range outs {
+		outs[i] = n.Entry(i)
+	}
+	feeds := map[*op.Node]op.Tensor{x: a}
+	eval := func(list []op.Entry) []op.Tensor {
+		y, err := optest.Eval(list, feeds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return y
+	}
+	var heads []op.Entry
+	var weights [][]float64
+	for i, y := range eval(outs) {
+		h, w := op.Var("head"), double(optest.Random(uint64(i+7), 0.5, 1.5, y.Shape...))
+		feeds[h], heads, weights = w, append(heads, h.Entry(0)), append(weights, op.Slice[float64](w))
+	}
+	grads, err := op.Gradient(n, heads, []bool{true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return op.Slice[float64](eval(grads)[0]), func() float64 {
+		sum := 0.0
+		for i, y := range eval(outs) {
+			for k, v := range op.Slice[float64](y) {
+				sum += v * weights[i][k]
+			}
+		}
+		return sum
 	}
 }

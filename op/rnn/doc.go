@@ -29,7 +29,8 @@
 //
 // # Kernels
 //
-// The reference takes one sequence at a time through plain loops in float64. The kernel of tier c works on
-// whole batches: one matrix product per layer and direction for the inputs of all steps, one per step for
-// the state, and in the gradient one per matrix of weights.
+// The reference takes one sequence at a time through plain loops in float64. The kernels of tiers go and c share one
+// algorithm for whole batches of float32: one matrix product per layer and direction for the inputs of all steps,
+// one per step for the state, and in the gradient one per matrix of weights. Sequences of different
+// lengths are left to the reference.
 package rnn

@@ -20,18 +20,6 @@ func fit(arg string, s *dtype.Shape, want dtype.Shape, back ...*int) error {
 	return nil
 }
 
-// times returns the product of extents, -1 when one of them is unknown.
-func times(extents ...int) int {
-	n := 1
-	for _, e := range extents {
-		if e == -1 {
-			return -1
-		}
-		n *= e
-	}
-	return n
-}
-
 // operands are the shapes of all operands of RNN, nil for those that it does not have.
 type operands struct {
 	data, params, state, cell, lengths *dtype.Shape

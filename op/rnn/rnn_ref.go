@@ -155,7 +155,8 @@ func (r *pass) drop(layer int, y []float64) {
 	if !r.drops {
 		return
 	}
-	masks := dropMasks[float64](&r.net, r.p, r.train, r.seed, layer)
+	masks := make([]float64, len(y))
+	fillMasks(masks, r.p, r.train, r.seed, layer)
 	for d := range r.dirs {
 		mask := reserveOf(&r.net, r.reserve, layer, d).mask
 		for i := range r.steps * r.batch {
@@ -168,14 +169,11 @@ func (r *pass) drop(layer int, y []float64) {
 	}
 }
 
-// dropMasks returns what the outputs (steps, batch, dirs·out) of a layer are multiplied by.
-func dropMasks[F float32 | float64](n *net, p RNNParams, train bool, seed op.Seed, layer int) []F {
-	masks := make([]F, n.steps*n.batch*n.dirs*n.out)
-	if train {
-		philox.Uniform(masks, seed, uint32(layer))
-	}
+// fillMasks writes what the outputs (steps, batch, dirs·out) of a layer are multiplied by.
+func fillMasks[F float32 | float64](masks []F, p RNNParams, train bool, seed op.Seed, layer int) {
 	keep := F(1)
-	if train {
+	if clear(masks); train {
+		philox.Uniform(masks, seed, uint32(layer))
 		keep = F(1 - p.P)
 	}
 	for i, u := range masks {
@@ -183,5 +181,4 @@ func dropMasks[F float32 | float64](n *net, p RNNParams, train bool, seed op.See
 			masks[i] = 1 / keep
 		}
 	}
-	return masks
 }

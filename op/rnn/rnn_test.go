@@ -185,3 +185,40 @@ func TestRNNInference(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) { checkInfer(t, rnn.RNN.Op, tt.attrs, tt.in, tt.want, tt.err) })
 	}
 }
+
+// TestRNNGradKernels compares the kernels of the gradient with one another.
+func TestRNNGradKernels(t *testing.T) {
+	var list []rnn.RNNParams
+	for _, mode := range modes {
+		list = append(list, rnn.RNNParams{Mode: mode, StateSize: 3, NumLayers: 1},
+			rnn.RNNParams{Mode: mode, StateSize: 3, NumLayers: 3, StateOutputs: true},
+			rnn.RNNParams{Mode: mode, StateSize: 2, NumLayers: 2, Bidirectional: true, P: 0.3, StateOutputs: true})
+	}
+	list = append(list, rnn.RNNParams{Mode: "lstm", StateSize: 4, NumLayers: 2, Bidirectional: true, StateOutputs: true, ProjectionSize: op.Some(3)})
+	for i, p := range list {
+		for _, steps := range []int{1, 4} {
+			in := network(p, steps, 5, []float64{4, 4})
+			out := trained(t, p, in)
+			var all []op.Tensor
+			for k, y := range out[:len(out)-1] {
+				all = append(all, optest.Random(uint64(k+9), -1, 1, y.Shape...))
+			}
+			all = append(append(all, in...), out[len(out)-1])
+			optest.Run(t, rnn.RNNGrad.Op, optest.Case{Name: fmt.Sprint(p.Mode, i, steps), Params: p, In: all, Train: true})
+		}
+	}
+}
+
+// trained runs RNN in training mode.
+func trained(t *testing.T, p rnn.RNNParams, in []op.Tensor) []op.Tensor {
+	t.Helper()
+	q, err := rnn.RNN.Normalize(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := optest.Runner{Train: true, Seed: op.Seed{Key: 1}}.Apply(rnn.RNN.Op, q, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}

@@ -1,0 +1,101 @@
+package bench
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+//go:embed peers
+var scripts embed.FS
+
+// scriptKind is how the scripts of one file name extension are started.
+type scriptKind struct {
+	// command returns what runs the script, which is in the file at path, in a peer; it may compile it first.
+	command func(ctx context.Context, path string, p Peer) (command, error)
+}
+
+// kinds of scripts by extension.
+var kinds = map[string]scriptKind{
+	".py": {pythonScript},
+	".c":  {mxnetProgram},
+}
+
+// command starts a program.
+type command struct {
+	path string
+	args []string
+	env  []string
+}
+
+// programs are the scripts of one run of a suite, in a folder, made ready once for each peer.
+type programs struct {
+	dir   string
+	ready map[string]command
+}
+
+func newPrograms() (*programs, error) {
+	dir, err := os.MkdirTemp("", "gomx-bench")
+	if err != nil {
+		return nil, err
+	}
+	return &programs{dir, map[string]command{}}, nil
+}
+
+func (ps *programs) close() { os.RemoveAll(ps.dir) }
+
+// of returns what runs a script in a peer.
+func (ps *programs) of(ctx context.Context, script string, p Peer) (command, error) {
+	key := script + " " + p.Python
+	if c, ok := ps.ready[key]; ok {
+		return c, nil
+	}
+	text, err := scripts.ReadFile("peers/" + script)
+	if err != nil {
+		return command{}, err
+	}
+	dir, err := os.MkdirTemp(ps.dir, p.Name)
+	if err != nil {
+		return command{}, err
+	}
+	path := filepath.Join(dir, script)
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		return command{}, err
+	}
+	c, err := kinds[filepath.Ext(script)].command(ctx, path, p)
+	if err == nil {
+		ps.ready[key] = c
+	}
+	return c, err
+}
+
+// pythonScript runs a script in the peer's interpreter.
+func pythonScript(_ context.Context, path string, p Peer) (command, error) {
+	return command{path: p.Python, args: []string{path}}, nil
+}
+
+// mxnetProgram compiles a C program against the library inside the mxnet package of the peer's Python.
+func mxnetProgram(ctx context.Context, path string, p Peer) (command, error) {
+	if p.Name != "mxnet" {
+		return command{}, fmt.Errorf("%s measures mxnet only", filepath.Base(path))
+	}
+	out, err := output(exec.CommandContext(ctx, p.Python, "-c", "import mxnet, os; print(os.path.dirname(mxnet.__file__))"))
+	if err != nil {
+		return command{}, fmt.Errorf("looking for mxnet: %w", err)
+	}
+	dir := lastLine(string(out))
+	binary := strings.TrimSuffix(path, filepath.Ext(path))
+	gcc := exec.CommandContext(ctx, "gcc", "-O2", path, filepath.Join(dir, "libmxnet.so"), "-Wl,-rpath,"+dir, "-o", binary)
+	if _, err := output(gcc); err != nil {
+		return command{}, fmt.Errorf("compiling against libmxnet.so: %w", err)
+	}
+	return command{path: binary, env: []string{"LD_LIBRARY_PATH=" + dir}}, nil
+}
+
+// linePattern is the argument by which a script that takes patterns measures one line alone.
+func linePattern(line string) string { return "^" + regexp.QuoteMeta(line) + "$" }

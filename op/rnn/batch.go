@@ -1,0 +1,107 @@
+package rnn
+
+import (
+	"unsafe"
+
+	"gomx/dtype"
+	"gomx/op"
+	"gomx/op/attach"
+)
+
+// product is c = op(a)·op(b) + beta·c of dense matrices, where c is (m, n) and op(a) is (m, k).
+type product struct {
+	m, n, k int
+	ta, tb  bool
+	beta    float32
+}
+
+// backend does the work of a kernel that takes whole batches.
+type backend struct {
+	mul           func(c, a, b []float32, p product) error
+	sigmoid, tanh func(x []float32) // in place
+}
+
+// kernel is a batched kernel of RNN or of its gradient: the algorithm is that of the reference, with
+// products of matrices in place of loops over sequences.
+type kernel struct {
+	net
+	backend
+	p     RNNParams
+	train bool
+}
+
+// newKernel serves dense float32 operands and sequences of one length; the extents come from data.
+func newKernel(p RNNParams, a *op.Args, data dtype.Shape, b backend) (*kernel, error) {
+	if !attach.Float32(a) || p.UseSequenceLength || data.Size() == 0 {
+		return nil, op.ErrUnsupported
+	}
+	n, err := bound(p, data)
+	if err != nil {
+		return nil, err
+	}
+	return &kernel{net: n, backend: b, p: p, train: a.Train}, nil
+}
+
+// arena hands out scratch memory. Without memory it only counts.
+type arena struct {
+	base unsafe.Pointer
+	used int
+}
+
+// floats returns n numbers on cache lines of their own.
+func (a *arena) floats(n int) []float32 {
+	at := a.used
+	a.used += (4*n + 63) &^ 63
+	if a.base == nil || n == 0 {
+		return nil
+	}
+	return unsafe.Slice((*float32)(unsafe.Add(a.base, at)), n)
+}
+
+// at returns the step that a direction takes as its i-th.
+func (k *kernel) at(dir, i int) int {
+	if dir == 0 {
+		return i
+	}
+	return k.steps - 1 - i
+}
+
+// block cuts out the rows of one step: batch rows of n numbers.
+func (k *kernel) block(x []float32, step, n int) []float32 { return part(x, step, k.batch*n) }
+
+// part cuts out piece i of equal pieces of n numbers; nothing has no parts.
+func part(x []float32, i, n int) []float32 {
+	if x == nil {
+		return nil
+	}
+	return x[i*n : (i+1)*n : (i+1)*n]
+}
+
+// fillRows copies a row to every row of x, b added if there is one.
+func fillRows(x, row, b []float32) {
+	for ; len(x) > 0; x = x[len(row):] {
+		copy(x, row)
+		for i, v := range b {
+			x[i] += v
+		}
+	}
+}
+
+// scatter copies rows of n numbers to column dir of rows of dirs·n; gather is its inverse.
+func (k *kernel) scatter(y, h []float32, dir int) {
+	for i := range k.steps * k.batch {
+		copy(y[(i*k.dirs+dir)*k.out:][:k.out], h[i*k.out:])
+	}
+}
+
+func (k *kernel) gather(h, y []float32, dir int) {
+	for i := range k.steps * k.batch {
+		copy(h[i*k.out:][:k.out], y[(i*k.dirs+dir)*k.out:])
+	}
+}
+
+func multiply(y, by []float32) {
+	for i, v := range by {
+		y[i] *= v
+	}
+}

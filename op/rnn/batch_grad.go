@@ -1,0 +1,265 @@
+package rnn
+
+import (
+	"gomx/op"
+	"gomx/op/attach"
+)
+
+// prepareBackward readies the batched kernel of the gradient.
+func prepareBackward(p RNNParams, a *op.Args, b backend) (*kernel, int, error) {
+	k, err := newKernel(p, a, a.In[len(visible(p))].Shape, b)
+	if err != nil {
+		return nil, 0, err
+	}
+	var count arena
+	newBackward(k, &count)
+	return k, count.used, nil
+}
+
+// backward is the memory of one run of the batched kernel of the gradient.
+type backward struct {
+	*kernel
+	heads, inputs, grads []op.Tensor
+	params, dparams      []float32
+	reserve              []float32
+
+	x           []float32    // input of a layer
+	dy          [2][]float32 // gradients of outputs of layers, by turns
+	dgates      []float32    // of all steps of one direction of a layer
+	dstate      []float32    // of a GRU: gradient of what the gates get from the state
+	dh, dmem    []float32    // gradients of states
+	dprev       []float32
+	tanh        []float32
+	full, dfull []float32 // outputs before projection
+	ones        []float32 // a row of as many ones as there are cells
+}
+
+func newBackward(k *kernel, a *arena) *backward {
+	cells := k.steps * k.batch
+	g := &backward{kernel: k}
+	if k.layers > 1 {
+		size := cells * k.dirs * k.out
+		g.x, g.dy[0], g.dy[1] = a.floats(size), a.floats(size), a.floats(size)
+	}
+	g.dgates = a.floats(cells * k.rows())
+	if k.p.Mode == "gru" {
+		g.dstate = a.floats(cells * k.rows())
+		g.dprev = a.floats(k.batch * k.out)
+	}
+	g.dh = a.floats(k.batch * k.out)
+	if k.cell.memory {
+		g.dmem, g.tanh = a.floats(k.batch*k.hidden), a.floats(k.batch*k.hidden)
+	}
+	if k.projected {
+		g.full, g.dfull = a.floats(k.batch*k.hidden), a.floats(k.batch*k.hidden)
+	}
+	g.ones = a.floats(cells)
+	return g
+}
+
+// backward computes the gradients.
+func (k *kernel) backward(c *op.Call) error {
+	g := newBackward(k, &arena{base: c.Scratch})
+	n := len(visible(k.p))
+	g.heads, g.inputs, g.grads = c.In[:n], c.In[n:len(c.In)-1], c.Out
+	g.params, g.reserve, g.dparams = attach.Floats(g.inputs[1]), attach.Floats(c.In[len(c.In)-1]), attach.Floats(c.Out[1])
+	for i := range g.ones {
+		g.ones[i] = 1
+	}
+	dy := attach.Floats(g.heads[0])
+	for l := k.layers - 1; l >= 0; l-- {
+		dx := attach.Floats(c.Out[0])
+		if l > 0 {
+			dx = g.dy[l%2]
+		}
+		f := flow{x: g.layerInput(l), dx: dx, dy: dy}
+		for d := range k.dirs {
+			if err := g.direction(l, d, f); err != nil {
+				return err
+			}
+		}
+		if dy = dx; l > 0 {
+			g.drop(l-1, dy)
+		}
+	}
+	return nil
+}
+
+// flow is the input of a layer, its gradient (nil where nobody wants it) and that of the output.
+type flow struct{ x, dx, dy []float32 }
+
+// layerInput returns what a layer read.
+func (g *backward) layerInput(layer int) []float32 {
+	if layer == 0 {
+		return attach.Floats(g.inputs[0])
+	}
+	if g.dirs == 1 && !g.drops {
+		return reserveOf(&g.net, g.reserve, layer-1, 0).h
+	}
+	for d := range g.dirs {
+		g.scatter(g.x, reserveOf(&g.net, g.reserve, layer-1, d).h, d)
+	}
+	g.drop(layer-1, g.x)
+	return g.x
+}
+
+// drop multiplies by what the outputs of a layer were multiplied by.
+func (g *backward) drop(layer int, y []float32) {
+	if !g.drops {
+		return
+	}
+	for d := range g.dirs {
+		mask := reserveOf(&g.net, g.reserve, layer, d).mask
+		for i := range g.steps * g.batch {
+			multiply(y[(i*g.dirs+d)*g.out:][:g.out], part(mask, i, g.out))
+		}
+	}
+}
+
+// direction goes back through one direction of a layer.
+func (g *backward) direction(layer, dir int, f flow) error {
+	w, keep, at := weightsOf(&g.net, g.params, layer, dir), reserveOf(&g.net, g.reserve, layer, dir), layer*g.dirs+dir
+	var dw weights[float32]
+	if g.dparams != nil {
+		dw = weightsOf(&g.net, g.dparams, layer, dir)
+		clear(dw.proj)
+	}
+	h0 := part(attach.Floats(g.inputs[2]), at, g.batch*g.out)
+	g.begin(at)
+	for i := g.steps - 1; i >= 0; i-- {
+		t := g.at(dir, i)
+		s := g.stepAt(keep, t)
+		s.prev = h0
+		if g.cell.memory {
+			s.mem = part(attach.Floats(g.inputs[3]), at, g.batch*g.hidden)
+		}
+		if i > 0 {
+			before := g.at(dir, i-1)
+			s.prev = g.block(keep.h, before, g.out)
+			if g.cell.memory {
+				s.mem = g.block(keep.extra, before, g.hidden)
+			}
+		}
+		g.receive(f.dy, t, dir)
+		if err := g.step(&s, w, dw); err != nil {
+			return err
+		}
+	}
+	g.end(at)
+	return g.collect(layer, dir, f, h0)
+}
+
+// receive adds the gradient of the outputs of a step to what flows back through time.
+func (g *backward) receive(dy []float32, step, dir int) {
+	for n := range g.batch {
+		row := dy[((step*g.batch+n)*g.dirs+dir)*g.out:][:g.out]
+		dh := part(g.dh, n, g.out)
+		for j, v := range row {
+			dh[j] += v
+		}
+	}
+}
+
+// begin loads the gradients of the last states, end stores those of the first.
+func (g *backward) begin(at int) {
+	clear(g.dh)
+	clear(g.dmem)
+	if g.p.StateOutputs {
+		copy(g.dh, part(attach.Floats(g.heads[1]), at, len(g.dh)))
+		if g.cell.memory {
+			copy(g.dmem, part(attach.Floats(g.heads[2]), at, len(g.dmem)))
+		}
+	}
+}
+
+func (g *backward) end(at int) {
+	copy(part(attach.Floats(g.grads[2]), at, len(g.dh)), g.dh)
+	if g.cell.memory {
+		copy(part(attach.Floats(g.grads[3]), at, len(g.dmem)), g.dmem)
+	}
+}
+
+// stepAt returns what is known of a step but the states before it.
+func (g *backward) stepAt(keep reserve[float32], t int) batchStep {
+	s := batchStep{gates: g.block(keep.gates, t, g.cell.kept*g.hidden), extra: g.block(keep.extra, t, g.cell.extra*g.hidden),
+		out: g.block(keep.h, t, g.out), tanh: g.tanh, dprev: g.dprev, dmem: g.dmem, dout: g.dh,
+		dgates: g.block(g.dgates, t, g.rows())}
+	if s.dstate = s.dgates; g.dstate != nil {
+		s.dstate = g.block(g.dstate, t, g.rows())
+	}
+	if g.cell.memory {
+		copy(s.tanh, s.extra)
+		g.kernel.tanh(s.tanh)
+	}
+	return s
+}
+
+// step turns the gradient of the outputs, g.dh, into that of the outputs of the step before.
+func (g *backward) step(s *batchStep, w, dw weights[float32]) error {
+	if g.projected {
+		s.out, s.dout = g.full, g.dfull
+		g.outputs(s)
+		if dw.proj != nil {
+			if err := g.mul(dw.proj, g.dh, g.full, product{m: g.out, n: g.hidden, k: g.batch, ta: true, beta: 1}); err != nil {
+				return err
+			}
+		}
+		if err := g.mul(g.dfull, g.dh, w.proj, product{m: g.batch, n: g.hidden, k: g.out}); err != nil {
+			return err
+		}
+	}
+	g.back(s)
+	p := product{m: g.batch, n: g.out, k: g.rows()}
+	if g.dprev != nil {
+		copy(g.dh, g.dprev)
+		p.beta = 1
+	}
+	return g.mul(g.dh, s.dstate, w.h, p)
+}
+
+// collect computes the gradients of parameters and input from those of the gates at all steps.
+func (g *backward) collect(layer, dir int, f flow, h0 []float32) error {
+	cells, rows, in := g.steps*g.batch, g.rows(), g.inputSize(layer)
+	dstate := g.dgates
+	if g.dstate != nil {
+		dstate = g.dstate
+	}
+	todo := make([]job, 0, 6)
+	if g.dparams != nil {
+		dw, h := weightsOf(&g.net, g.dparams, layer, dir), reserveOf(&g.net, g.reserve, layer, dir).h
+		// The output of a step meets the gates of the next one, the initial state those of the first.
+		first, rest, from := g.block(dstate, 0, rows), dstate[g.batch*rows:], h
+		if dir == 1 {
+			first, rest, from = g.block(dstate, g.steps-1, rows), dstate, h[g.batch*g.out:]
+		}
+		todo = append(todo,
+			job{dw.x, g.dgates, f.x, product{m: rows, n: in, k: cells, ta: true}},
+			job{dw.h, first, h0, product{m: rows, n: g.out, k: g.batch, ta: true}},
+			job{dw.h, rest, from, product{m: rows, n: g.out, k: cells - g.batch, ta: true, beta: 1}},
+			job{dw.bx, g.ones, g.dgates, product{m: 1, n: rows, k: cells}},
+			job{dw.bh, g.ones, dstate, product{m: 1, n: rows, k: cells}},
+		)
+	}
+	if f.dx != nil {
+		p := product{m: cells, n: in, k: rows}
+		if dir == 1 {
+			p.beta = 1
+		}
+		todo = append(todo, job{f.dx, g.dgates, weightsOf(&g.net, g.params, layer, dir).x, p})
+	}
+	for _, j := range todo {
+		if j.p.k == 0 {
+			continue // one step only
+		}
+		if err := g.mul(j.c, j.a, j.b, j.p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// job is a product with its operands.
+type job struct {
+	c, a, b []float32
+	p       product
+}

@@ -1,0 +1,43 @@
+package vision
+
+import (
+	"gomx/dtype"
+	"gomx/op"
+	"gomx/op/loop"
+)
+
+// ImageFlipLeftRight and ImageFlipTopBottom mirror images.
+var (
+	ImageFlipLeftRight = op.Declare[op.NoParams]("_image_flip_left_right")
+	ImageFlipTopBottom = op.Declare[op.NoParams]("_image_flip_top_bottom")
+)
+
+func init() {
+	defineFlip(ImageFlipLeftRight, 1, `ImageFlipLeftRight mirrors an image of shape (h, w, c) with 1 or 3 channels: columns from right to left.`)
+	defineFlip(ImageFlipTopBottom, 0, `ImageFlipTopBottom mirrors an image of shape (h, w, c) with 1 or 3 channels: rows from bottom to top.`)
+}
+
+// defineFlip defines an operator that reverses one axis.
+func defineFlip(h op.Handle[op.NoParams], axis int, doc string) {
+	h.Define(op.Spec[op.NoParams]{
+		Doc:     doc,
+		Aliases: []string{"_npx_" + h.Name},
+		Infer: func(p op.NoParams, in, out []dtype.Shape) error {
+			if err := op.SameShape(p, in, out); err != nil {
+				return err
+			}
+			if s := in[0]; s != nil && (len(s) != 3 || s[2] != -1 && s[2] != 1 && s[2] != 3) {
+				return op.Errorf("data", "shape %v, want (h, w, c) with 1 or 3 channels", s)
+			}
+			return nil
+		},
+		Grad: func(g *op.Grad, p op.NoParams) []op.Entry { return []op.Entry{h.Apply(p, g.Head(0))} },
+		Ref: func(_ op.NoParams, c *op.Call) error {
+			v := loop.Dense(c.In[0])
+			v.Off = (c.In[0].Shape[axis] - 1) * v.Strides[axis]
+			v.Strides[axis] *= -1
+			loop.Copy(c.Out[0].Shape, loop.Dense(c.Out[0]), v)
+			return nil
+		},
+	})
+}
