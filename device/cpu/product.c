@@ -16,7 +16,7 @@ static int sgemm(float *c, const float *a, const float *b, const gx_gemm *g) {
 }
 
 int gx_sgemm(float *c, const float *a, const float *b, const gx_gemm *g, int threads) {
-	omp_set_num_threads(threads);
+	gx_team(threads);
 	return sgemm(c, a, b, g);
 }
 
@@ -44,7 +44,7 @@ int gx_batch_sgemm(float *c, const float *a, const float *b, const gx_gemm *g, i
 		omp_set_num_threads(1);
 		gx_parallel(threads, count, 1, batch_range, &j);
 	} else {
-		omp_set_num_threads(threads);
+		gx_team(threads);
 		batch_range(&j, 0, count);
 	}
 	return err;

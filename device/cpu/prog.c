@@ -179,7 +179,7 @@ static int run(const gx_prog *p, context *c, void *const *ptrs, char *scratch) {
 
 int gx_prog_run(gx_prog *p, void *a, void *b, void *c, void *d, void *e, void *f, void *scratch) {
 	void *ptrs[GX_PROG_PTRS] = {a, b, c, d, e, f};
-	omp_set_num_threads(p->threads);
+	gx_team(p->threads);
 	context *ctx = 0;
 	for (int i = 0; i < CONTEXTS && !ctx; i++) ctx = atomic_exchange(&p->idle[i], 0);
 	if (!ctx) ctx = new_context(p);

@@ -5,18 +5,19 @@ import (
 	"fmt"
 	"time"
 
+	"gomx/engine"
 	nd "gomx/ndarray"
 	"gomx/op"
 	"gomx/op/prim"
 )
 
-// best returns the least seconds per call of step over five repetitions of n calls.
-func best(ctx context.Context, n int, step func()) (float64, error) {
+// best returns the least seconds per call of step over five repetitions of n calls; wait waits for what was called.
+func best(ctx context.Context, n int, step func(), wait func(context.Context) error) (float64, error) {
 	loop := func(n int) error {
 		for range n {
 			step()
 		}
-		return nd.WaitAll(ctx)
+		return wait(ctx)
 	}
 	if err := loop(max(1, n/10)); err != nil {
 		return 0, err
@@ -37,9 +38,36 @@ func best(ctx context.Context, n int, step func()) (float64, error) {
 // rate makes a workload that does work units per call.
 func rate(name, unit string, n int, work float64, step func()) Workload {
 	return Workload{Name: name, Unit: unit, Run: func(ctx context.Context) (float64, error) {
-		s, err := best(ctx, n, step)
+		s, err := best(ctx, n, step, nd.WaitAll)
 		return work / s, err
 	}}
+}
+
+// small is how often an operator on a few numbers is repeated.
+const small = 20000
+
+// each makes a workload that measures microseconds per call.
+func each(name string, step func()) Workload {
+	return Workload{Name: name, Unit: "us/op", Run: func(ctx context.Context) (float64, error) {
+		s, err := best(ctx, small, step, nd.WaitAll)
+		return s * 1e6, err
+	}}
+}
+
+// queued is imperative.dependent on an engine whose inline path is off: every operation goes through the queues.
+func queued() Workload {
+	run := func(ctx context.Context) (float64, error) {
+		e, err := engine.New(engine.Config{NoInline: true})
+		if err != nil {
+			return 0, err
+		}
+		defer e.Close()
+		x := nd.Ones(nd.Shape{4}, nd.Using(e))
+		defer x.Close()
+		s, err := best(ctx, small, func() { x.AddScalarInPlace(1) }, e.WaitAll)
+		return s * 1e6, err
+	}
+	return Workload{Name: "imperative.dependent.queue", Line: "imperative.dependent", Unit: "us/op", Run: run}
 }
 
 // into returns a step that computes an operator into an array that exists.
@@ -63,14 +91,9 @@ func imperative() ([]Workload, error) {
 	const side = 4096
 	a, b, c := nd.Ones(nd.Shape{side, side}), nd.Ones(nd.Shape{side, side}), nd.Ones(nd.Shape{side, side})
 	list := []Workload{
-		{"imperative.dependent", "us/op", func(ctx context.Context) (float64, error) {
-			s, err := best(ctx, 20000, func() { x.AddScalarInPlace(1) })
-			return s * 1e6, err
-		}},
-		{"imperative.independent", "us/op", func(ctx context.Context) (float64, error) {
-			s, err := best(ctx, 20000, func() { xs[next%len(xs)].AddScalarInPlace(1); next++ })
-			return s * 1e6, err
-		}},
+		each("imperative.dependent", func() { x.AddScalarInPlace(1) }),
+		queued(),
+		each("imperative.independent", func() { xs[next%len(xs)].AddScalarInPlace(1); next++ }),
 		rate("imperative.add", "GB/s", 10, 12*side*side/1e9, into(prim.ElemwiseAdd.Op, c, a, b)),
 		rate("imperative.exp", "Gelem/s", 10, side*side/1e9, into(prim.Exp.Op, c, a)),
 	}

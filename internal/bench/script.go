@@ -14,18 +14,6 @@ import (
 //go:embed peers
 var scripts embed.FS
 
-// scriptKind is how the scripts of one file name extension are started.
-type scriptKind struct {
-	// command returns what runs the script, which is in the file at path, in a peer; it may compile it first.
-	command func(ctx context.Context, path string, p Peer) (command, error)
-}
-
-// kinds of scripts by extension.
-var kinds = map[string]scriptKind{
-	".py": {pythonScript},
-	".c":  {mxnetProgram},
-}
-
 // command starts a program.
 type command struct {
 	path string
@@ -67,16 +55,14 @@ func (ps *programs) of(ctx context.Context, script string, p Peer) (command, err
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		return command{}, err
 	}
-	c, err := kinds[filepath.Ext(script)].command(ctx, path, p)
-	if err == nil {
-		ps.ready[key] = c
+	c := command{path: p.Python, args: []string{path}}
+	if filepath.Ext(script) == ".c" {
+		if c, err = mxnetProgram(ctx, path, p); err != nil {
+			return command{}, err
+		}
 	}
-	return c, err
-}
-
-// pythonScript runs a script in the peer's interpreter.
-func pythonScript(_ context.Context, path string, p Peer) (command, error) {
-	return command{path: p.Python, args: []string{path}}, nil
+	ps.ready[key] = c
+	return c, nil
 }
 
 // mxnetProgram compiles a C program against the library inside the mxnet package of the peer's Python.
@@ -97,5 +83,9 @@ func mxnetProgram(ctx context.Context, path string, p Peer) (command, error) {
 	return command{path: binary, env: []string{"LD_LIBRARY_PATH=" + dir}}, nil
 }
 
-// linePattern is the argument by which a script that takes patterns measures one line alone.
-func linePattern(line string) string { return "^" + regexp.QuoteMeta(line) + "$" }
+// The arguments by which scripts are told what to measure: one line of one peer, or one line.
+func peerAndLine(p Peer, line string) []string { return []string{p.Name, exactly(line)} }
+func onlyLine(_ Peer, line string) []string    { return []string{exactly(line)} }
+func everything(Peer, string) []string         { return nil }
+
+func exactly(line string) string { return "^" + regexp.QuoteMeta(line) + "$" }

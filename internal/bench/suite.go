@@ -13,6 +13,15 @@ type Workload struct {
 	Name string // as the peers' scripts print it
 	Unit string // "images/s", "us/op": a unit of time per something is better when it is low
 	Run  func(ctx context.Context) (float64, error)
+	Line string // what the peers' scripts print for it, where that is not Name
+}
+
+// line returns the name of the line of the peers' scripts that the workload is compared with.
+func (w *Workload) line() string {
+	if w.Line != "" {
+		return w.Line
+	}
+	return w.Name
 }
 
 // lowIsBetter reports whether a unit is a time.
@@ -30,14 +39,18 @@ type Suite struct {
 	Name      string
 	Script    string // below peers/
 	Workloads func() ([]Workload, error)
+
+	args     func(p Peer, line string) []string // of the script
+	variants func(p Peer) []variant             // the environments in which a peer is measured
 }
 
 // Suites lists what can be measured, by name.
 func Suites() []Suite {
 	return []Suite{
-		{"imperative", "imperative.py", imperative},
-		{"gemm", "imperative.py", gemm},
-		{"local", "local.py", local},
+		{"engine", "engine.c", scheduling, everything, byWorkers},
+		{"imperative", "imperative.py", imperative, peerAndLine, byThreads},
+		{"gemm", "imperative.py", gemm, peerAndLine, byThreads},
+		{"local", "local.py", local, onlyLine, byThreads},
 	}
 }
 
@@ -73,11 +86,16 @@ func Run(ctx context.Context, c Config) error {
 	if c.Rounds == 0 {
 		c.Rounds = 3
 	}
+	ps, err := newPrograms()
+	if err != nil {
+		return err
+	}
+	defer ps.close()
 	for _, w := range list {
 		if !strings.Contains(w.Name, c.Match) {
 			continue
 		}
-		r, err := measure(ctx, &c, &suite, &w)
+		r, err := suite.alternate(ctx, &c, ps, &w)
 		if err != nil {
 			return fmt.Errorf("bench: %s: %w", w.Name, err)
 		}
@@ -86,8 +104,8 @@ func Run(ctx context.Context, c Config) error {
 	return nil
 }
 
-// measure alternates between gomx and the peers.
-func measure(ctx context.Context, c *Config, s *Suite, w *Workload) (*result, error) {
+// alternate measures one workload in gomx and in the peers, in turn.
+func (s *Suite) alternate(ctx context.Context, c *Config, ps *programs, w *Workload) (*result, error) {
 	r := &result{}
 	for round := range c.Rounds {
 		v, err := w.Run(ctx)
@@ -97,13 +115,13 @@ func measure(ctx context.Context, c *Config, s *Suite, w *Workload) (*result, er
 		r.ours = better(w.Unit, r.ours, v)
 		logf(c.Log, "%s round %d: gomx %.4g %s\n", w.Name, round+1, v, w.Unit)
 		for _, p := range c.Peers {
-			v, variant, err := p.measure(ctx, s.Script, w)
+			v, who, err := s.measure(ctx, ps, p, w)
 			if err != nil {
 				return nil, err
 			}
-			logf(c.Log, "%s round %d: %s %.4g %s\n", w.Name, round+1, variant, v, w.Unit)
+			logf(c.Log, "%s round %d: %s %.4g %s\n", w.Name, round+1, who, v, w.Unit)
 			if b := better(w.Unit, r.best, v); b != r.best {
-				r.best, r.bestPeer = b, variant
+				r.best, r.bestPeer = b, who
 			}
 		}
 	}
