@@ -51,6 +51,7 @@ func Suites() []Suite {
 		{"imperative", "imperative.py", imperative, peerAndLine, byThreads},
 		{"gemm", "imperative.py", gemm, peerAndLine, byThreads},
 		{"local", "local.py", local, onlyLine, byThreads},
+		{"ops", "ops.py", operators, peerAndLine, byThreads},
 	}
 }
 
@@ -69,6 +70,7 @@ type result struct {
 	ours     float64
 	best     float64
 	bestPeer string
+	by       map[string]float64 // the best of each peer
 }
 
 // Run measures a suite and prints one line per workload:
@@ -91,6 +93,7 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer ps.close()
+	var all means
 	for _, w := range list {
 		if !strings.Contains(w.Name, c.Match) {
 			continue
@@ -100,13 +103,15 @@ func Run(ctx context.Context, c Config) error {
 			return fmt.Errorf("bench: %s: %w", w.Name, err)
 		}
 		r.print(c.Out, &w)
+		all.add(&w, r)
 	}
+	all.print(c.Out, c.Suite)
 	return nil
 }
 
 // alternate measures one workload in gomx and in the peers, in turn.
 func (s *Suite) alternate(ctx context.Context, c *Config, ps *programs, w *Workload) (*result, error) {
-	r := &result{}
+	r := &result{by: map[string]float64{}}
 	for round := range c.Rounds {
 		v, err := w.Run(ctx)
 		if err != nil {
@@ -120,6 +125,7 @@ func (s *Suite) alternate(ctx context.Context, c *Config, ps *programs, w *Workl
 				return nil, err
 			}
 			logf(c.Log, "%s round %d: %s %.4g %s\n", w.Name, round+1, who, v, w.Unit)
+			r.by[p.Name] = better(w.Unit, r.by[p.Name], v)
 			if b := better(w.Unit, r.best, v); b != r.best {
 				r.best, r.bestPeer = b, who
 			}
@@ -147,11 +153,7 @@ func (r *result) print(out io.Writer, w *Workload) {
 		fmt.Fprintf(out, "%s\t%.4g\t-\t-\t%s\t-\n", w.Name, r.ours, w.Unit)
 		return
 	}
-	ratio := r.ours / r.best
-	if lowIsBetter(w.Unit) {
-		ratio = 1 / ratio
-	}
-	fmt.Fprintf(out, "%s\t%.4g\t%.4g\t%.2f\t%s\t%s\n", w.Name, r.ours, r.best, ratio, w.Unit, r.bestPeer)
+	fmt.Fprintf(out, "%s\t%.4g\t%.4g\t%.2f\t%s\t%s\n", w.Name, r.ours, r.best, ratio(w.Unit, r.ours, r.best), w.Unit, r.bestPeer)
 }
 
 func suiteNames() []string {

@@ -78,12 +78,13 @@ func floatOutput(_ op.NoParams, _, out []dtype.Type) error {
 
 func inferToTensor(_ op.NoParams, in, out []dtype.Shape) error {
 	x, y := &in[0], &out[0]
-	rank := max(len(*x), len(*y))
-	if rank == 0 && *x == nil && *y == nil {
-		return nil
+	for k, name := range []string{"data", "output"} {
+		if s := [2]dtype.Shape{*x, *y}[k]; s != nil && len(s) != 3 && len(s) != 4 {
+			return op.Errorf(name, "shape %v, want an image or a batch of images: 3 or 4 axes", s)
+		}
 	}
-	if rank != 3 && rank != 4 {
-		return op.Errorf("data", "shape %v, want (h, w, c) or (n, h, w, c)", *x)
+	if *x == nil && *y == nil {
+		return nil
 	}
 	if s := *x; s != nil {
 		k := len(s) - 3

@@ -1,0 +1,6 @@
+//go:build cgo
+
+package device
+
+// builtTier is the highest kernel tier of the binary.
+const builtTier = TierC

@@ -1,0 +1,61 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+)
+
+// ratio says how many times better ours is than theirs.
+func ratio(unit string, ours, theirs float64) float64 {
+	if lowIsBetter(unit) {
+		return theirs / ours
+	}
+	return ours / theirs
+}
+
+// means collects the ratios of a suite.
+type means struct {
+	best []float64            // against the best peer
+	by   map[string][]float64 // against each peer
+}
+
+// add notes the result of one workload.
+func (m *means) add(w *Workload, r *result) {
+	if r.best == 0 {
+		return
+	}
+	if m.by == nil {
+		m.by = map[string][]float64{}
+	}
+	m.best = append(m.best, ratio(w.Unit, r.ours, r.best))
+	for name, v := range r.by {
+		m.by[name] = append(m.by[name], ratio(w.Unit, r.ours, v))
+	}
+}
+
+// print writes the geometric mean of the ratios: against each of several peers, and against the best of them.
+func (m *means) print(out io.Writer, suite string) {
+	if len(m.best) == 0 {
+		return
+	}
+	names := slices.Sorted(maps.Keys(m.by))
+	if len(names) > 1 {
+		for _, name := range names {
+			fmt.Fprintf(out, "%s.geomean.%s\t-\t-\t%.2f\tratio\t%s\n", suite, name, geometric(m.by[name]), name)
+		}
+		names = []string{"best"}
+	}
+	fmt.Fprintf(out, "%s.geomean\t-\t-\t%.2f\tratio\t%s\n", suite, geometric(m.best), names[0])
+}
+
+// geometric returns the geometric mean.
+func geometric(list []float64) float64 {
+	sum := 0.0
+	for _, v := range list {
+		sum += math.Log(v)
+	}
+	return math.Exp(sum / float64(len(list)))
+}
