@@ -29,6 +29,7 @@ func (e *Engine) async(o *oper, p *Profile) {
 	if p != nil {
 		v := p.begin(o)
 		done = func(err error) {
+			v.at = max(v.at, o.started.Load())
 			p.end(v)
 			e.asyncDone(o, gen, err)
 		}

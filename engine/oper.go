@@ -2,6 +2,7 @@ package engine
 
 import (
 	"sync"
+	"sync/atomic"
 )
 
 // inlineUses is the number of uses that an operation record holds without a separate slice.
@@ -48,7 +49,9 @@ type oper struct {
 	turn      uint32 // of a wide operation: the operations of one core and the same band that were ready before it have been taken when so many have
 	shared    bool   // an inline operation that the scheduler has been told of
 	signaled  bool   // done has been called
-	_         [22]byte
+	_         [6]byte
+	started   atomic.Int64 // when the device came to the work of a queued operation, on the clock of the profile
+	_         [8]byte
 }
 
 // acc returns the accesses.
@@ -89,6 +92,7 @@ func (o *oper) reset() {
 	}
 	if o.shared || o.signaled {
 		o.shared, o.signaled = false, false
+		o.started.Store(0)
 	}
 	if len(o.waits) > 0 {
 		clear(o.waits)

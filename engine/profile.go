@@ -26,6 +26,7 @@ type event struct {
 	kind  eventKind
 	lane  Lane
 	track int // worker, or -1 for a pusher's goroutine
+	uses  []Use
 	at    int64
 	dur   int64
 	value float64
@@ -59,7 +60,7 @@ func (p *Profile) add(v event) {
 
 // begin returns the entry of an operation that starts now.
 func (p *Profile) begin(o *oper) event {
-	return event{name: o.spec.name, lane: o.spec.laneOf(), track: o.run.Worker, at: p.now()}
+	return event{name: o.spec.name, lane: o.spec.laneOf(), track: o.run.Worker, uses: usesOf(o), at: p.now()}
 }
 
 // end records an entry that began earlier.

@@ -80,7 +80,8 @@ func (r *IndexedRecords) Close() error { return r.f.Close() }
 
 // RecordHeader begins the payload of records made from images.
 type RecordHeader struct {
-	Label []float32 // one value, or as many as Flag said
+	Label []float32
+	List  bool // the labels follow the header even if there is only one, as MXNet writes a label array
 	ID    uint64
 	ID2   uint64
 }
@@ -104,6 +105,7 @@ func UnpackRecord(payload []byte) (RecordHeader, []byte, error) {
 	if flag*4 > int64(len(rest)) {
 		return RecordHeader{}, nil, fmt.Errorf("io: image record claims %d labels in %d bytes", flag, len(rest))
 	}
+	h.List = true
 	h.Label = make([]float32, flag)
 	for i := range h.Label {
 		h.Label[i] = math.Float32frombits(le.Uint32(rest[4*i:]))
@@ -117,7 +119,7 @@ func PackRecord(h RecordHeader, content []byte) []byte {
 	b := make([]byte, recordHeaderLen, recordHeaderLen+4*len(h.Label)+len(content))
 	le.PutUint64(b[8:], h.ID)
 	le.PutUint64(b[16:], h.ID2)
-	if len(h.Label) == 1 {
+	if len(h.Label) == 1 && !h.List {
 		le.PutUint32(b[4:], math.Float32bits(h.Label[0]))
 		return append(b, content...)
 	}

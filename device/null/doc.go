@@ -10,4 +10,11 @@
 //
 // There are Devices of them. Their memory is the host's, so values can be looked at, but it is accounted per device and a
 // limit set by device.Pool.SetLimit makes a small device of it.
+//
+// A Stream stands for a queue of such a device: what is put on it takes the time that it is told, fails when it is told, waits for events of other streams and
+// marks its own end with one. Operations whose body is Enqueue exercise everything that an engine does for an accelerator:
+//
+//	s := null.NewStream()
+//	e.Push(&engine.Task{Name: "gemm", Lane: engine.Lane{Device: device.Null(0)}, Queued: true,
+//		Async: null.Enqueue, Arg: &null.Work{Stream: s, Takes: time.Millisecond}})
 package null

@@ -88,7 +88,6 @@ func imperative() ([]Workload, error) {
 		xs[i] = nd.Ones(nd.Shape{4})
 	}
 	next := 0
-	const side = 4096
 	a, b, c := nd.Ones(nd.Shape{side, side}), nd.Ones(nd.Shape{side, side}), nd.Ones(nd.Shape{side, side})
 	list := []Workload{
 		each("imperative.dependent", func() { x.AddScalarInPlace(1) }),

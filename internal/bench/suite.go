@@ -51,6 +51,7 @@ func Suites() []Suite {
 		{"imperative", "imperative.py", imperative, peerAndLine, byThreads},
 		{"gemm", "imperative.py", gemm, peerAndLine, byThreads},
 		{"local", "local.py", local, onlyLine, byThreads},
+		{"convnets", "convnets.py", convnets, onlyLine, byThreads},
 		{"ops", "ops.py", operators, peerAndLine, byThreads},
 	}
 }

@@ -2,7 +2,6 @@ package plot
 
 import (
 	"bufio"
-	"encoding/xml"
 	"fmt"
 	"io"
 	"strings"
@@ -45,13 +44,12 @@ func Confusion(w io.Writer, labels []string, counts [][]int) error {
 		}
 	}
 	m.margins()
-	m.printf("</svg>\n")
-	return m.out.Flush()
+	return m.close()
 }
 
-// matrix is a confusion matrix being drawn. Writing errors wait for Flush.
+// matrix is a confusion matrix being drawn.
 type matrix struct {
-	out        *bufio.Writer
+	svg
 	labels     []string
 	counts     [][]int
 	rows, cols []int // sums
@@ -60,7 +58,7 @@ type matrix struct {
 }
 
 func newMatrix(w io.Writer, labels []string, counts [][]int) *matrix {
-	m := &matrix{out: bufio.NewWriter(w), counts: counts, rows: make([]int, len(labels)), cols: make([]int, len(labels)), left: minLeft}
+	m := &matrix{svg: svg{bufio.NewWriter(w)}, counts: counts, rows: make([]int, len(labels)), cols: make([]int, len(labels)), left: minLeft}
 	for t, row := range counts {
 		for p, c := range row {
 			m.rows[t] += c
@@ -77,23 +75,11 @@ func newMatrix(w io.Writer, labels []string, counts [][]int) *matrix {
 	return m
 }
 
-func (m *matrix) printf(format string, args ...any) { fmt.Fprintf(m.out, format, args...) }
-
-// text writes a line of text; attributes go into the tag as they are.
-func (m *matrix) text(x, y float64, attributes, text string) {
-	m.printf(`<text x="%.1f" y="%.1f" %s>`, x, y, attributes)
-	// A bufio.Writer keeps its first error for Flush.
-	_ = xml.EscapeText(m.out, []byte(text))
-	m.printf("</text>\n")
-}
-
 // frame opens the picture and writes title and labels.
 func (m *matrix) frame() {
 	n := float64(len(m.labels))
 	width, height := m.left+n*cell+rightRoom, topRoom+n*cell+endRoom
-	m.printf(`<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%.0f" viewBox="0 0 %.0f %.0f" font-family="%s" font-size="12" fill="#333333">`+"\n",
-		width, height, width, height, faces)
-	m.printf(`<rect width="100%%" height="100%%" fill="#ffffff"/>` + "\n")
+	m.open(width, height)
 	m.text(16, 28, `font-size="15"`, fmt.Sprintf("accuracy %s: %d of %d", share(m.hits, m.all), m.hits, m.all))
 	m.text(m.left+n*cell+10, topRoom-8, `fill="#777777"`, "recall")
 	m.text(m.left-8, topRoom+n*cell+20, `text-anchor="end" fill="#777777"`, "precision")
@@ -124,7 +110,7 @@ func (m *matrix) cell(t, p int) {
 	}
 	x, y := m.left+float64(p)*cell, topRoom+float64(t)*cell
 	m.printf(`<g><title>`)
-	_ = xml.EscapeText(m.out, fmt.Appendf(nil, "%s taken for %s: %d of %d", m.labels[t], m.labels[p], c, m.rows[t]))
+	m.escape(fmt.Sprintf("%s taken for %s: %d of %d", m.labels[t], m.labels[p], c, m.rows[t]))
 	m.printf(`</title><rect x="%.1f" y="%.1f" width="%g" height="%g" fill="#%02x%02x%02x" stroke="#ffffff"/>`,
 		x, y, cell, cell, rgb[0], rgb[1], rgb[2])
 	ink := "#333333"

@@ -15,5 +15,8 @@
 // [Confusion] draws one row per true class and one column per predicted one,
 // with the recall of every class at the right and its precision below.
 //
+// A [Timeline] draws what ran when: rows are places where something runs, boxes
+// what did, coloured by kind.
+//
 // The pictures need no fonts of their own and are the same for the same input.
 package plot

@@ -87,6 +87,9 @@ func inferResize(p BilinearResize2DParams, in, out []dtype.Shape) error {
 		}
 		h, w = p.extent(in[0][2], p.Height, p.ScaleHeight), p.extent(in[0][3], p.Width, p.ScaleWidth)
 	}
+	if x := in[0]; x[2] == 0 || x[3] == 0 {
+		return op.Errorf("data", "shape %v, want at least one element to resize", x)
+	}
 	if h == 0 || w == 0 || h < -1 || w < -1 {
 		return op.Errorf("data", "shape %v becomes %d·%d, want at least one element", in[0], h, w)
 	}

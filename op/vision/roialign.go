@@ -80,7 +80,7 @@ type tap[T float] struct {
 // sample finds the elements around a point of a plane of h·w elements. Points up to one element
 // outside take the outermost elements; ok is false beyond.
 func sample[T float](y, x T, h, w int) (t tap[T], ok bool) {
-	if !(y >= -1 && y <= T(h) && x >= -1 && x <= T(w)) {
+	if !(y >= -1 && y <= T(h) && x >= -1 && x <= T(w)) || h == 0 || w == 0 {
 		return t, false
 	}
 	top, bottom, fy := between(y, h)

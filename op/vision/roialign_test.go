@@ -22,6 +22,8 @@ func TestROIAlign(t *testing.T) {
 		optest.Case{Name: "position sensitive", Params: P{PooledSize: []int{2, 2}, SpatialScale: 0.5, PositionSensitive: true}, In: optest.Ops(x, rois), Const: []int{1}},
 		optest.Case{Name: "images that data does not have", Params: P{PooledSize: []int{1, 1}, SpatialScale: 1}, Const: []int{1},
 			In: optest.Ops(x, optest.F([]int{2, 5}, -1, 0, 0, 3, 3, 2, 0, 0, 3, 3)), Want: optest.Ops(optest.F([]int{2, 4, 1, 1}, 0))},
+		optest.Case{Name: "no elements", Params: P{PooledSize: []int{1, 1}, SpatialScale: 1, SampleRatio: 1}, Const: []int{1},
+			In: optest.Ops(optest.F([]int{1, 1, 0, 3}), optest.F([]int{1, 5}, 0, 0, 0, 2, 2)), Want: optest.Ops(optest.F([]int{1, 1, 1, 1}, 0))},
 		optest.Case{Name: "half", Params: P{PooledSize: []int{1, 1}, SpatialScale: 1, SampleRatio: 1}, Const: []int{1},
 			In: optest.Ops(half(optest.Range(1, 1, 3, 3)), half(optest.F([]int{1, 5}, 0, 0, 0, 2, 2))), Want: optest.Ops(half(optest.F([]int{1, 1, 1, 1}, 4)))})
 	runHidden(t, "_backward_ROIAlign", "pooled_size=(2,2); spatial_scale=1", random(2, 3, 4, 2, 2), rois, x)

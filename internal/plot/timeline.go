@@ -1,0 +1,195 @@
+package plot
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Box is something that took time, in a row of a Timeline.
+type Box struct {
+	Row        string
+	Kind       string // by which it is coloured
+	Label      string // written into the box where there is room
+	Note       string // shown with the label by browsers when pointed at
+	Start, End time.Duration
+}
+
+// Timeline is a picture of what ran when: a row for each place where something runs, a box for each thing that did.
+type Timeline struct {
+	Title   string
+	Caption []string // lines below
+	Rows    []string // from the top; rows of boxes that are not listed follow
+	Kinds   []string // in the order of the legend and of the colours
+	Boxes   []Box
+}
+
+// Measures of the picture in pixels.
+const (
+	timeWidth  = 1180.0
+	boxHeight  = 26.0
+	rowGap     = 14.0
+	headRoom   = 76.0
+	lineHeight = 17.0
+	labelWidth = 6.0 // of a character in a box
+)
+
+// WriteSVG draws the timeline. Boxes of one row that overlap are drawn below each other.
+func (t *Timeline) WriteSVG(w io.Writer) error {
+	if len(t.Boxes) == 0 {
+		return fmt.Errorf("plot: timeline %q has nothing to draw", t.Title)
+	}
+	for i, b := range t.Boxes {
+		if b.End < b.Start {
+			return fmt.Errorf("plot: box %d, %q, ends at %v before it starts at %v", i, b.Label, b.End, b.Start)
+		}
+	}
+	p := newTimePicture(w, t)
+	p.frame()
+	p.axis()
+	for i := range p.rows {
+		p.row(&p.rows[i])
+	}
+	for i, line := range t.Caption {
+		p.text(p.left, p.bottom+58+lineHeight*float64(i), `fill="#555555"`, clean(line))
+	}
+	return p.close()
+}
+
+// timeRow is a row of boxes with its place.
+type timeRow struct {
+	name   string
+	levels [][]Box // boxes of one level do not overlap
+	y      float64
+}
+
+// timePicture is a timeline being drawn.
+type timePicture struct {
+	*Timeline
+	svg
+	rows         []timeRow
+	left, bottom float64
+	from, length time.Duration
+}
+
+func newTimePicture(w io.Writer, t *Timeline) *timePicture {
+	p := &timePicture{Timeline: t, svg: svg{bufio.NewWriter(w)}, left: minLeft}
+	for _, name := range t.Rows {
+		p.rows = append(p.rows, timeRow{name: name})
+	}
+	boxes := slices.Clone(t.Boxes)
+	slices.SortStableFunc(boxes, func(a, b Box) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End)) })
+	p.from = boxes[0].Start
+	for _, b := range boxes {
+		p.length = max(p.length, b.End-p.from)
+		p.place(b)
+	}
+	p.length = max(p.length, 1)
+	p.rows = slices.DeleteFunc(p.rows, func(r timeRow) bool { return len(r.levels) == 0 })
+	y := headRoom
+	for i := range p.rows {
+		r := &p.rows[i]
+		p.left = max(p.left, 28+charWidth*float64(len([]rune(r.name))))
+		r.y = y
+		y += boxHeight*float64(len(r.levels)) + rowGap
+	}
+	p.bottom = y
+	return p
+}
+
+// place puts b into the first level of its row that is free.
+func (p *timePicture) place(b Box) {
+	i := slices.IndexFunc(p.rows, func(r timeRow) bool { return r.name == b.Row })
+	if i < 0 {
+		i = len(p.rows)
+		p.rows = append(p.rows, timeRow{name: b.Row})
+	}
+	r := &p.rows[i]
+	for l, level := range r.levels {
+		if level[len(level)-1].End <= b.Start {
+			r.levels[l] = append(level, b)
+			return
+		}
+	}
+	r.levels = append(r.levels, []Box{b})
+}
+
+// x returns where a moment is drawn.
+func (p *timePicture) x(at time.Duration) float64 {
+	return p.left + timeWidth*float64(at-p.from)/float64(p.length)
+}
+
+// frame opens the picture and writes title and legend.
+func (p *timePicture) frame() {
+	width, height := p.left+timeWidth+28, p.bottom+48+lineHeight*float64(len(p.Caption))
+	p.open(width, height)
+	p.text(p.left, 26, `font-size="15"`, clean(p.Title))
+	x := p.left
+	for i, kind := range p.Kinds {
+		if !slices.ContainsFunc(p.Boxes, func(b Box) bool { return b.Kind == kind }) {
+			continue
+		}
+		p.printf(`<rect x="%.1f" y="40" width="14" height="14" rx="2" fill="%s"/>`+"\n", x, fill(i))
+		p.text(x+20, 52, "", clean(kind))
+		x += 44 + charWidth*float64(len([]rune(kind)))
+	}
+}
+
+// fill returns the colour of a kind by its index in Kinds.
+func fill(i int) string {
+	if i < 0 {
+		return "#bbbbbb"
+	}
+	c := colours[i%len(colours)]
+	return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B)
+}
+
+// axis draws lines at round times, in milliseconds.
+func (p *timePicture) axis() {
+	total := float64(p.length) / float64(time.Millisecond)
+	step := math.Pow(10, math.Floor(math.Log10(total/4)))
+	for _, m := range []float64{5, 2} {
+		if total/(step*m) >= 6 {
+			step *= m
+			break
+		}
+	}
+	for k := 0; float64(k)*step <= total; k++ {
+		x := p.left + timeWidth*float64(k)*step/total
+		p.printf(`<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="#dddddd"/>`+"\n", x, headRoom-8, x, p.bottom)
+		p.text(x, p.bottom+16, `text-anchor="middle" fill="#777777"`, fmt.Sprintf("%.4g", float64(k)*step))
+	}
+	p.text(p.left+timeWidth/2, p.bottom+34, `text-anchor="middle" fill="#777777"`, "milliseconds")
+}
+
+// row draws the boxes of a row, none narrower than can be seen.
+func (p *timePicture) row(r *timeRow) {
+	height := boxHeight * float64(len(r.levels))
+	p.printf(`<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="#000000" fill-opacity="0.035"/>`+"\n", p.left, r.y, timeWidth, height)
+	p.text(p.left-10, r.y+boxHeight/2+4, `text-anchor="end"`, clean(r.name))
+	for l, level := range r.levels {
+		y := r.y + boxHeight*float64(l)
+		for _, b := range level {
+			p.box(b, y)
+		}
+	}
+}
+
+func (p *timePicture) box(b Box, y float64) {
+	x := p.x(b.Start)
+	width := max(p.x(b.End)-x, 1.5)
+	p.printf(`<g><title>`)
+	const grain = 100 * time.Nanosecond
+	p.escape(clean(fmt.Sprintf("%s: %v from %v", strings.TrimSpace(b.Label+" "+b.Note), (b.End-b.Start).Round(grain), (b.Start-p.from).Round(grain))))
+	p.printf(`</title><rect x="%.2f" y="%.1f" width="%.2f" height="%.1f" rx="2" fill="%s" stroke="#ffffff" stroke-width="0.7"/>`,
+		x, y+1, width, boxHeight-2, fill(slices.Index(p.Kinds, b.Kind)))
+	if label := []rune(clean(b.Label)); labelWidth*float64(len(label))+6 <= width {
+		p.text(x+width/2, y+boxHeight/2+4, `text-anchor="middle" font-size="11" fill="#ffffff"`, string(label))
+	}
+	p.printf("</g>\n")
+}
