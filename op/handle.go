@@ -20,11 +20,11 @@ type Op struct {
 	Doc     string
 	Aliases []string
 
-	Hidden, Variadic, Multi, Identity, Update, Random bool
-	NoGrad                                            string
-	Inplace                                           [][2]int
-	Mutates, Ignores                                  []int
-	ParamsType                                        reflect.Type
+	Hidden, Variadic, Multi, Identity, Update, Random, Derived bool
+	NoGrad                                                     string
+	Inplace                                                    [][2]int
+	Mutates, Ignores                                           []int
+	ParamsType                                                 reflect.Type
 
 	schema    *schema
 	defined   bool
@@ -76,6 +76,7 @@ func (h Handle[P]) Define(s Spec[P]) {
 	must((s.Grad == nil) == (s.NoGrad != ""), "wants either a gradient or the reason for having none")
 	o.defined, o.Doc, o.Aliases, o.Hidden = true, s.Doc, s.Aliases, s.Hidden
 	o.Variadic, o.Multi, o.Identity, o.Update, o.Random = s.Variadic, s.Multi, s.Identity, s.Update, s.Random
+	o.Derived = s.Derived
 	o.NoGrad, o.Inplace, o.Mutates, o.Ignores = s.NoGrad, s.Inplace, s.Mutates, s.Ignores
 	if o.GoName = s.GoName; o.GoName == "" {
 		o.GoName = camel(o.Name)

@@ -14,6 +14,7 @@ import (
 //
 //	Kernel []int `op:"kernel,required" doc:"window (h, w)"`
 //	Eps    float64 `op:"eps" default:"0.001" min:"0" doc:"added to the variance"`
+//	Parts  int `op:"parts,required" min:"1" max:"65536" doc:"number of outputs"`
 //	NoBias bool `op:"no_bias" doc:"leave the bias out"`
 //	NoFlatten bool `op:"flatten,not"`       // MXNet's flatten, true by default, stored negated
 //	Beta float64 `op:"beta,zero" default:"1"` // a zero field means the default, zero cannot be asked for
@@ -33,7 +34,7 @@ type ParamSpec struct {
 	Not      bool // stored negated
 	Auto     bool // number of inputs
 	Run      bool // read at run time
-	min      *float64
+	min, max *float64
 	index    int
 }
 
@@ -77,14 +78,21 @@ func newParam(f reflect.StructField, index int) ParamSpec {
 	if e := f.Tag.Get("enum"); e != "" {
 		p.Enum = strings.Split(e, "|")
 	}
-	if m, ok := f.Tag.Lookup("min"); ok {
-		v, err := strconv.ParseFloat(m, 64)
-		if err != nil {
-			panic("op: parameter " + name + ": min tag " + strconv.Quote(m) + " is not a number")
-		}
-		p.min = &v
-	}
+	p.min, p.max = boundTag(f, "min"), boundTag(f, "max")
 	return p
+}
+
+// boundTag reads a bound of a number, nil if the field has none.
+func boundTag(f reflect.StructField, key string) *float64 {
+	m, ok := f.Tag.Lookup(key)
+	if !ok {
+		return nil
+	}
+	v, err := strconv.ParseFloat(m, 64)
+	if err != nil {
+		panic("op: field " + f.Name + ": " + key + " tag " + strconv.Quote(m) + " is not a number")
+	}
+	return &v
 }
 
 // check fills in a missing default and reports what is wrong with the declaration. A default
@@ -165,7 +173,7 @@ func (p *ParamSpec) bounds(ptr any) error {
 	if s, ok := ptr.(*string); ok && len(p.Enum) > 0 && !slices.Contains(p.Enum, *s) {
 		return Errorf(p.Name, "%q, want one of %s", *s, strings.Join(p.Enum, ", "))
 	}
-	if p.min == nil {
+	if p.min == nil && p.max == nil {
 		return nil
 	}
 	var got float64
@@ -177,8 +185,11 @@ func (p *ParamSpec) bounds(ptr any) error {
 	default:
 		return nil
 	}
-	if got < *p.min || math.IsNaN(got) {
+	if p.min != nil && (got < *p.min || math.IsNaN(got)) {
 		return Errorf(p.Name, "%v, want at least %v", got, *p.min)
+	}
+	if p.max != nil && !(got <= *p.max) {
+		return Errorf(p.Name, "%v, want at most %v", got, *p.max)
 	}
 	return nil
 }

@@ -76,6 +76,9 @@ type Spec[P any] struct {
 	Update bool
 	// Ignores lists inputs of which only the shape is read.
 	Ignores []int
+	// Derived operators compute another form of parameters, such as folded weights: when all their
+	// inputs are variables, executors keep the result until one of these changes.
+	Derived bool
 	// Random operators get a Seed at every run; Stateful ones may not be merged or folded.
 	Random bool
 
@@ -124,6 +127,30 @@ func SameType[P any](_ P, in, out []dtype.Type) error {
 	for i := range out {
 		out[i] = t
 	}
+	return nil
+}
+
+// FloatType infers that all inputs and outputs have one floating-point type.
+func FloatType[P any](p P, in, out []dtype.Type) error {
+	if err := SameType(p, in, out); err != nil {
+		return err
+	}
+	for _, list := range [][]dtype.Type{in, out} {
+		for _, t := range list {
+			if t != dtype.Unknown && !t.IsFloat() {
+				return Errorf("", "element type %v, want a floating-point type", t)
+			}
+		}
+	}
+	return nil
+}
+
+// Same makes two shapes equal; arg is to blame when they contradict.
+func Same(arg string, a, b *dtype.Shape) error {
+	if err := Require(arg, b, *a); err != nil {
+		return err
+	}
+	*a = b.Clone()
 	return nil
 }
 

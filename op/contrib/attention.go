@@ -106,7 +106,7 @@ func attend(h, grad op.Handle[AttentionParams], a attention, doc string) {
 		Doc:       doc,
 		Inputs:    func(AttentionParams) []op.Input { return in },
 		Infer:     func(p AttentionParams, in, out []dtype.Shape) error { return a.infer(p, in, out) },
-		InferType: floatType[AttentionParams],
+		InferType: op.FloatType[AttentionParams],
 		Grad: func(g *op.Grad, p AttentionParams) []op.Entry {
 			return g.Each(grad.Node(p, append([]op.Entry{g.Head(0)}, g.Node.In...)...))
 		},
@@ -117,7 +117,7 @@ func attend(h, grad op.Handle[AttentionParams], a attention, doc string) {
 		Inputs:    func(AttentionParams) []op.Input { return append([]op.Input{{Name: "grad"}}, in...) },
 		Outputs:   func(AttentionParams) []string { return names },
 		Infer:     func(p AttentionParams, in, out []dtype.Shape) error { return a.inferGrad(p, in, out) },
-		InferType: floatType[AttentionParams],
+		InferType: op.FloatType[AttentionParams],
 		NoGrad:    "it is a gradient itself",
 		Ref:       func(p AttentionParams, c *op.Call) error { return a.back(plainRun(p, c.In, c.Out)) },
 	})
@@ -178,17 +178,6 @@ func (o operand) fit(p AttentionParams, s *dtype.Shape, extents *[numExtents]int
 			}
 			extents[a.of] = d / times[i]
 		}
-	}
-	return nil
-}
-
-// floatType infers one floating-point type for all operands.
-func floatType[P any](p P, in, out []dtype.Type) error {
-	if err := op.SameType(p, in, out); err != nil {
-		return err
-	}
-	if t := out[0]; t != dtype.Unknown && !t.IsFloat() {
-		return op.Errorf("", "element type %v, want a floating-point type", t)
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ func init() {
 	DivSqrtDim.Define(op.Spec[op.NoParams]{
 		Doc:       "ContribDivSqrtDim divides by the square root of the last extent: attention scales its scores so.",
 		Infer:     op.SameShape[op.NoParams],
-		InferType: floatType[op.NoParams],
+		InferType: op.FloatType[op.NoParams],
 		Grad: func(g *op.Grad, p op.NoParams) []op.Entry {
 			return []op.Entry{DivSqrtDim.Apply(p, g.Head(0))}
 		},

@@ -27,7 +27,7 @@ func init() {
 Data has shape (n, classes), the label (n), the output (1). Probabilities below 1e-8 count as 1e-8.`,
 		Inputs:    dataLabel[op.NoParams],
 		Infer:     inferCrossEntropy,
-		InferType: floatType[op.NoParams],
+		InferType: op.FloatType[op.NoParams],
 		Grad: func(g *op.Grad, p op.NoParams) []op.Entry {
 			return []op.Entry{SoftmaxCrossEntropyGrad.Apply(p, g.Head(0), g.In(0), g.In(1)), {}}
 		},
@@ -39,7 +39,7 @@ Data has shape (n, classes), the label (n), the output (1). Probabilities below 
 			return []op.Input{{Name: "out_grad"}, {Name: "data"}, {Name: "label"}}
 		},
 		Infer: func(p op.NoParams, in, out []dtype.Shape) error {
-			if err := same("gradient", &in[1], &out[0]); err != nil {
+			if err := op.Same("gradient", &in[1], &out[0]); err != nil {
 				return err
 			}
 			fout := in[:1]
@@ -47,7 +47,7 @@ Data has shape (n, classes), the label (n), the output (1). Probabilities below 
 			out[0] = in[1].Clone()
 			return err
 		},
-		InferType: floatType[op.NoParams],
+		InferType: op.FloatType[op.NoParams],
 		NoGrad:    "it is a gradient itself",
 		Inplace:   [][2]int{{1, 0}},
 		Ref:       crossEntropyGradRef,

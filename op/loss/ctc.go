@@ -42,7 +42,7 @@ with blank_label last, -1. A label that does not fit into the steps has loss 0.`
 		Outputs:   func(CTCLossParams) []string { return []string{"output0", "output1"} },
 		Visible:   func(CTCLossParams) int { return 1 },
 		Infer:     inferCTC,
-		InferType: floatType[CTCLossParams],
+		InferType: op.FloatType[CTCLossParams],
 		Grad: func(g *op.Grad, p CTCLossParams) []op.Entry {
 			in := make([]op.Entry, len(g.Node.In))
 			in[0] = CTCLossGrad.Apply(p, g.Head(0), g.Out(1))
@@ -54,7 +54,7 @@ with blank_label last, -1. A label that does not fit into the steps has loss 0.`
 		Hidden:    true,
 		Inputs:    func(CTCLossParams) []op.Input { return []op.Input{{Name: "out_grad"}, {Name: "derivative"}} },
 		Infer:     inferCTCGrad,
-		InferType: floatType[CTCLossParams],
+		InferType: op.FloatType[CTCLossParams],
 		NoGrad:    "it is a gradient itself",
 		Inplace:   [][2]int{{1, 0}},
 		Ref: func(_ CTCLossParams, c *op.Call) error {
@@ -81,7 +81,7 @@ func inferCTC(p CTCLossParams, in, out []dtype.Shape) error {
 		if err := op.Require("output0", &out[0], dtype.Shape{batch}); err != nil {
 			return err
 		}
-		if err := same("output1", &in[0], &out[1]); err != nil {
+		if err := op.Same("output1", &in[0], &out[1]); err != nil {
 			return err
 		}
 		if batch = in[0][1]; batch == -1 {
@@ -98,7 +98,7 @@ func inferCTCGrad(_ CTCLossParams, in, out []dtype.Shape) error {
 	if err := op.Require("derivative", &in[1], dtype.Shape{-1, -1, -1}); err != nil {
 		return err
 	}
-	if err := same("gradient", &in[1], &out[0]); err != nil {
+	if err := op.Same("gradient", &in[1], &out[0]); err != nil {
 		return err
 	}
 	if err := op.Require("out_grad", &in[0], dtype.Shape{in[1][1]}); err != nil {

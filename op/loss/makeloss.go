@@ -33,7 +33,7 @@ func init() {
 With normalization batch the gradient is divided by the product of all extents of data but the
 last, with valid by the number of elements above valid_thresh. Gradients flowing into the output are ignored.`,
 		Infer:     op.SameShape[MakeLossParams],
-		InferType: floatType[MakeLossParams],
+		InferType: op.FloatType[MakeLossParams],
 		Grad: func(g *op.Grad, p MakeLossParams) []op.Entry {
 			return []op.Entry{MakeLossGrad.Apply(p, g.In(0))}
 		},
@@ -44,7 +44,7 @@ last, with valid by the number of elements above valid_thresh. Gradients flowing
 	MakeLossGrad.Define(op.Spec[MakeLossParams]{
 		Hidden:    true,
 		Infer:     op.SameShape[MakeLossParams],
-		InferType: floatType[MakeLossParams],
+		InferType: op.FloatType[MakeLossParams],
 		NoGrad:    "it is a gradient itself",
 		Inplace:   [][2]int{{0, 0}},
 		Ref:       makeLossGradRef,
@@ -55,7 +55,7 @@ last, with valid by the number of elements above valid_thresh. Gradients flowing
 		GoName:    "AsLoss",
 		Outputs:   func(op.NoParams) []string { return []string{"loss"} },
 		Infer:     op.SameShape[op.NoParams],
-		InferType: floatType[op.NoParams],
+		InferType: op.FloatType[op.NoParams],
 		Grad: func(g *op.Grad, _ op.NoParams) []op.Entry {
 			return []op.Entry{MakeLossGrad.Apply(MakeLossParams{}, g.In(0))}
 		},

@@ -66,7 +66,7 @@ sample; gradients flowing into the output are ignored. The label has as many ele
 		Aliases:   []string{"_sparse_" + r.head.Name},
 		Inputs:    dataLabel[RegressionParams],
 		Infer:     inferRegression,
-		InferType: floatType[RegressionParams],
+		InferType: op.FloatType[RegressionParams],
 		Grad: func(g *op.Grad, p RegressionParams) []op.Entry {
 			return []op.Entry{r.grad.Apply(p, g.Out(0), g.In(1)), {}}
 		},
@@ -82,7 +82,7 @@ sample; gradients flowing into the output are ignored. The label has as many ele
 		Hidden:    true,
 		Inputs:    func(RegressionParams) []op.Input { return []op.Input{{Name: "output"}, {Name: "label"}} },
 		Infer:     inferRegression,
-		InferType: floatType[RegressionParams],
+		InferType: op.FloatType[RegressionParams],
 		NoGrad:    "it is a gradient itself",
 		Inplace:   [][2]int{{0, 0}},
 		Ref: func(p RegressionParams, c *op.Call) error {
@@ -116,7 +116,7 @@ func sign(x float64) float64 {
 // inferRegression infers that output equals data in shape, and the label's shape from both: that
 // of data by default, a vector for data of one column.
 func inferRegression(_ RegressionParams, in, out []dtype.Shape) error {
-	if err := same("output", &in[0], &out[0]); err != nil {
+	if err := op.Same("output", &in[0], &out[0]); err != nil {
 		return err
 	}
 	data := in[0]
@@ -130,7 +130,7 @@ func inferRegression(_ RegressionParams, in, out []dtype.Shape) error {
 	case in[1] == nil:
 		return nil
 	case len(in[1]) == len(data):
-		if err := same("label", &in[0], &in[1]); err != nil {
+		if err := op.Same("label", &in[0], &in[1]); err != nil {
 			return err
 		}
 		out[0] = in[0].Clone()

@@ -26,7 +26,7 @@ func init() {
 		Doc:       `SmoothL1 (smooth_l1) is (σx)²/2 where |x| < 1/σ², and |x| - 1/(2σ²) elsewhere.`,
 		Aliases:   []string{"_npx_smooth_l1"},
 		Infer:     op.SameShape[SmoothL1Params],
-		InferType: floatType[SmoothL1Params],
+		InferType: op.FloatType[SmoothL1Params],
 		Grad: func(g *op.Grad, p SmoothL1Params) []op.Entry {
 			return []op.Entry{SmoothL1Grad.Apply(p, g.Head(0), g.In(0))}
 		},
@@ -46,7 +46,7 @@ func init() {
 		Hidden:    true,
 		Inputs:    func(SmoothL1Params) []op.Input { return []op.Input{{Name: "out_grad"}, {Name: "data"}} },
 		Infer:     op.SameShape[SmoothL1Params],
-		InferType: floatType[SmoothL1Params],
+		InferType: op.FloatType[SmoothL1Params],
 		NoGrad:    "it is a gradient itself",
 		Inplace:   [][2]int{{0, 0}, {1, 0}},
 		Ref: func(p SmoothL1Params, c *op.Call) error {

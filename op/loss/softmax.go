@@ -37,7 +37,7 @@ shape of data holds probabilities.`,
 		Aliases:   []string{"Softmax"},
 		Inputs:    dataLabel[SoftmaxOutputParams],
 		Infer:     inferSoftmax,
-		InferType: floatType[SoftmaxOutputParams],
+		InferType: op.FloatType[SoftmaxOutputParams],
 		Grad: func(g *op.Grad, p SoftmaxOutputParams) []op.Entry {
 			return []op.Entry{SoftmaxOutputGrad.Apply(p, g.Out(0), g.In(1)), {}}
 		},
@@ -49,7 +49,7 @@ shape of data holds probabilities.`,
 		Hidden:    true,
 		Inputs:    func(SoftmaxOutputParams) []op.Input { return []op.Input{{Name: "output"}, {Name: "label"}} },
 		Infer:     inferSoftmax,
-		InferType: floatType[SoftmaxOutputParams],
+		InferType: op.FloatType[SoftmaxOutputParams],
 		NoGrad:    "it is a gradient itself",
 		Inplace:   [][2]int{{0, 0}},
 		Ref:       softmaxGradRef,
@@ -59,7 +59,7 @@ shape of data holds probabilities.`,
 // inferSoftmax infers that output equals data in shape; a label of unknown rank gets the shape of
 // data without the axis of classes, with multi_output as a matrix.
 func inferSoftmax(p SoftmaxOutputParams, in, out []dtype.Shape) error {
-	if err := same("output", &in[0], &out[0]); err != nil || in[0] == nil {
+	if err := op.Same("output", &in[0], &out[0]); err != nil || in[0] == nil {
 		return err
 	}
 	if len(in[0]) < 2 {

@@ -33,7 +33,7 @@ training the auxiliary state moves: a = a·momentum + mean·(1-momentum).`,
 		Outputs:   func(SparseRegParams) []string { return []string{"output", "mean"} },
 		Visible:   func(SparseRegParams) int { return 1 },
 		Infer:     inferSparseReg,
-		InferType: floatType[SparseRegParams],
+		InferType: op.FloatType[SparseRegParams],
 		Grad: func(g *op.Grad, p SparseRegParams) []op.Entry {
 			return []op.Entry{SparseRegGrad.Apply(p, g.Head(0), g.Out(1)), {}}
 		},
@@ -50,7 +50,7 @@ training the auxiliary state moves: a = a·momentum + mean·(1-momentum).`,
 			in[0], in[1], out[0] = fin[0], fin[1], fout[0]
 			return err
 		},
-		InferType: floatType[SparseRegParams],
+		InferType: op.FloatType[SparseRegParams],
 		NoGrad:    "it is a gradient itself",
 		Inplace:   [][2]int{{0, 0}},
 		Ref: func(p SparseRegParams, c *op.Call) error {
@@ -68,7 +68,7 @@ training the auxiliary state moves: a = a·momentum + mean·(1-momentum).`,
 
 // inferSparseReg infers one average per element of a sample.
 func inferSparseReg(_ SparseRegParams, in, out []dtype.Shape) error {
-	if err := same("output", &in[0], &out[0]); err != nil {
+	if err := op.Same("output", &in[0], &out[0]); err != nil {
 		return err
 	}
 	units := -1
@@ -81,7 +81,7 @@ func inferSparseReg(_ SparseRegParams, in, out []dtype.Shape) error {
 	if err := op.Require("moving_avg", &in[1], dtype.Shape{units}); err != nil {
 		return err
 	}
-	if err := same("moving_avg", &in[1], &out[1]); err != nil {
+	if err := op.Same("moving_avg", &in[1], &out[1]); err != nil {
 		return err
 	}
 	if len(in[0]) == 2 {

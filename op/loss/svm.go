@@ -28,7 +28,7 @@ the label's class should exceed margin, the others fall below -margin; gradients
 output are ignored.`,
 		Inputs:    dataLabel[SVMOutputParams],
 		Infer:     inferSVM,
-		InferType: floatType[SVMOutputParams],
+		InferType: op.FloatType[SVMOutputParams],
 		Grad: func(g *op.Grad, p SVMOutputParams) []op.Entry {
 			return []op.Entry{SVMOutputGrad.Apply(p, g.Out(0), g.In(1)), {}}
 		},
@@ -41,7 +41,7 @@ output are ignored.`,
 		Hidden:    true,
 		Inputs:    func(SVMOutputParams) []op.Input { return []op.Input{{Name: "output"}, {Name: "label"}} },
 		Infer:     inferSVM,
-		InferType: floatType[SVMOutputParams],
+		InferType: op.FloatType[SVMOutputParams],
 		NoGrad:    "it is a gradient itself",
 		Inplace:   [][2]int{{0, 0}},
 		Ref:       svmGradRef,
@@ -49,7 +49,7 @@ output are ignored.`,
 }
 
 func inferSVM(_ SVMOutputParams, in, out []dtype.Shape) error {
-	if err := same("output", &in[0], &out[0]); err != nil {
+	if err := op.Same("output", &in[0], &out[0]); err != nil {
 		return err
 	}
 	if in[0] == nil && in[1] == nil {
@@ -67,7 +67,7 @@ func inferSVM(_ SVMOutputParams, in, out []dtype.Shape) error {
 	if err := op.Require("data", &in[0], append(in[1].Clone(), -1)); err != nil {
 		return err
 	}
-	return same("output", &in[0], &out[0])
+	return op.Same("output", &in[0], &out[0])
 }
 
 func svmGradRef(p SVMOutputParams, c *op.Call) error {

@@ -26,7 +26,7 @@ func init() {
 relu is max(x, 0), sigmoid 1/(1+exp(-x)), softrelu log(1+exp(x)), softsign x/(1+|x|).`,
 		Aliases:   []string{"_npx_activation"},
 		Infer:     op.SameShape[ActivationParams],
-		InferType: floatType[ActivationParams],
+		InferType: op.FloatType[ActivationParams],
 		Grad: func(g *op.Grad, p ActivationParams) []op.Entry {
 			saved := g.Out(0)
 			if p.ActType == "softsign" {
@@ -44,7 +44,7 @@ relu is max(x, 0), sigmoid 1/(1+exp(-x)), softrelu log(1+exp(x)), softsign x/(1+
 		Hidden:    true,
 		Inputs:    inputs[ActivationParams]("out_grad", "saved"),
 		Infer:     op.SameShape[ActivationParams],
-		InferType: floatType[ActivationParams],
+		InferType: op.FloatType[ActivationParams],
 		NoGrad:    "it is a gradient itself",
 		Inplace:   [][2]int{{0, 0}, {1, 0}},
 		Ref: func(p ActivationParams, c *op.Call) error {

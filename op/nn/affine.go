@@ -80,7 +80,7 @@ func defineNorm[P any](h, grad op.Handle[P], n normalization[P]) {
 		Outputs:   func(P) []string { return []string{"output", "mean", "std"} },
 		Visible:   n.visible,
 		Infer:     n.infer,
-		InferType: floatType[P],
+		InferType: op.FloatType[P],
 		Grad: func(g *op.Grad, p P) []op.Entry {
 			return g.Each(grad.Node(p, g.Head(0), g.In(0), g.In(1), g.Out(1), g.Out(2)))
 		},
@@ -96,7 +96,7 @@ func defineNorm[P any](h, grad op.Handle[P], n normalization[P]) {
 		Inputs:    inputs[P]("out_grad", "data", "gamma", "mean", "std"),
 		Outputs:   func(P) []string { return []string{"data", "gamma", "beta"} },
 		Infer:     n.inferGrad,
-		InferType: floatType[P],
+		InferType: op.FloatType[P],
 		NoGrad:    "it is a gradient itself",
 		Inplace:   [][2]int{{0, 0}},
 		Ref: func(p P, c *op.Call) error {
@@ -108,7 +108,7 @@ func defineNorm[P any](h, grad op.Handle[P], n normalization[P]) {
 }
 
 func (n normalization[P]) infer(p P, in, out []dtype.Shape) error {
-	if err := same("output", &in[0], &out[0]); err != nil || in[0] == nil {
+	if err := op.Same("output", &in[0], &out[0]); err != nil || in[0] == nil {
 		return err
 	}
 	for range 2 {
@@ -125,10 +125,10 @@ func (n normalization[P]) infer(p P, in, out []dtype.Shape) error {
 				return err
 			}
 		}
-		if err := same("beta", &in[1], &in[2]); err != nil {
+		if err := op.Same("beta", &in[1], &in[2]); err != nil {
 			return err
 		}
-		if err := same("std", &out[1], &out[2]); err != nil {
+		if err := op.Same("std", &out[1], &out[2]); err != nil {
 			return err
 		}
 		if n.refine == nil {
@@ -144,10 +144,10 @@ func (n normalization[P]) infer(p P, in, out []dtype.Shape) error {
 
 func (n normalization[P]) inferGrad(p P, in, out []dtype.Shape) error {
 	fin, fout := []dtype.Shape{in[1], in[2], out[2]}, []dtype.Shape{in[0], in[3], in[4]}
-	if err := same("gradient", &fin[0], &out[0]); err != nil {
+	if err := op.Same("gradient", &fin[0], &out[0]); err != nil {
 		return err
 	}
-	if err := same("gradient", &fin[1], &out[1]); err != nil {
+	if err := op.Same("gradient", &fin[1], &out[1]); err != nil {
 		return err
 	}
 	if err := n.infer(p, fin, fout); err != nil {

@@ -76,7 +76,7 @@ func visibleStats(meanVar bool) int {
 // statsType infers one floating-point type for data and a second for parameters and statistics:
 // the same, but float32 where the first is float16.
 func statsType(dataIn, dataOut, paramIn, paramOut []dtype.Type) error {
-	if err := floatType(op.NoParams{}, dataIn, dataOut); err != nil {
+	if err := op.FloatType(op.NoParams{}, dataIn, dataOut); err != nil {
 		return err
 	}
 	if err := op.SameType(op.NoParams{}, paramIn, paramOut); err != nil {
@@ -85,7 +85,7 @@ func statsType(dataIn, dataOut, paramIn, paramOut []dtype.Type) error {
 	t := dataIn[0]
 	if t == dtype.Unknown {
 		if p := paramIn[0]; p == dtype.Float64 || p == dtype.BFloat16 {
-			return floatType(op.NoParams{}, set(dataIn, p), set(dataOut, p))
+			return op.FloatType(op.NoParams{}, set(dataIn, p), set(dataOut, p))
 		}
 		return nil
 	}
@@ -111,7 +111,7 @@ func set(list []dtype.Type, t dtype.Type) []dtype.Type {
 }
 
 func inferBatchNorm(p BatchNormParams, in, out []dtype.Shape) error {
-	if err := same("output", &in[0], &out[0]); err != nil {
+	if err := op.Same("output", &in[0], &out[0]); err != nil {
 		return err
 	}
 	channels, axis := -1, 0
@@ -160,10 +160,10 @@ func inferVectors(n int, names []string, shapes []dtype.Shape) (int, error) {
 func inferBatchNormGrad(p BatchNormParams, in, out []dtype.Shape) error {
 	fin := []dtype.Shape{in[1], in[2], out[2], nil, nil}
 	fout := []dtype.Shape{in[0], in[3], in[4]}
-	if err := same("gradient", &fin[0], &out[0]); err != nil {
+	if err := op.Same("gradient", &fin[0], &out[0]); err != nil {
 		return err
 	}
-	if err := same("gradient", &fin[1], &out[1]); err != nil {
+	if err := op.Same("gradient", &fin[1], &out[1]); err != nil {
 		return err
 	}
 	if err := inferBatchNorm(p, fin, fout); err != nil {

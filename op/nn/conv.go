@@ -38,7 +38,7 @@ g groups that are convolved separately.`,
 		Aliases:   []string{"_npx_convolution", "Convolution_v1"},
 		Inputs:    func(p ConvolutionParams) []op.Input { return weighted(p.NoBias) },
 		Infer:     inferConv,
-		InferType: floatType[ConvolutionParams],
+		InferType: op.FloatType[ConvolutionParams],
 		Grad: func(g *op.Grad, p ConvolutionParams) []op.Entry {
 			return g.Each(ConvolutionGrad.Node(p, g.Head(0), g.In(0), g.In(1)))
 		},
@@ -49,7 +49,7 @@ g groups that are convolved separately.`,
 		Inputs:    inputs[ConvolutionParams]("out_grad", "data", "weight"),
 		Outputs:   func(p ConvolutionParams) []string { return weightedGrads(p.NoBias) },
 		Infer:     backward(inferConv, func(p ConvolutionParams) int { return len(weighted(p.NoBias)) }, 0, 1),
-		InferType: floatType[ConvolutionParams],
+		InferType: op.FloatType[ConvolutionParams],
 		NoGrad:    "it is a gradient itself",
 		Ref:       convGradRef,
 	})

@@ -41,7 +41,7 @@ to give these extents.`,
 		Aliases:   []string{"_npx_deconvolution"},
 		Inputs:    func(p DeconvolutionParams) []op.Input { return weighted(p.NoBias.Value()) },
 		Infer:     inferDeconv,
-		InferType: floatType[DeconvolutionParams],
+		InferType: op.FloatType[DeconvolutionParams],
 		Grad: func(g *op.Grad, p DeconvolutionParams) []op.Entry {
 			return g.Each(DeconvolutionGrad.Node(p, g.Head(0), g.In(0), g.In(1)))
 		},
@@ -52,7 +52,7 @@ to give these extents.`,
 		Inputs:    inputs[DeconvolutionParams]("out_grad", "data", "weight"),
 		Outputs:   func(p DeconvolutionParams) []string { return weightedGrads(p.NoBias.Value()) },
 		Infer:     backward(inferDeconv, func(p DeconvolutionParams) int { return len(weighted(p.NoBias.Value())) }, 0, 1),
-		InferType: floatType[DeconvolutionParams],
+		InferType: op.FloatType[DeconvolutionParams],
 		NoGrad:    "it is a gradient itself",
 		Ref:       deconvGradRef,
 	})

@@ -66,14 +66,14 @@ func dropoutType(in, out []dtype.Type, mask *dtype.Type) error {
 		return op.Errorf("mask", "element type %v, want uint8", *mask)
 	}
 	*mask = dtype.Uint8
-	return floatType(op.NoParams{}, in, out)
+	return op.FloatType(op.NoParams{}, in, out)
 }
 
 func inferDropout(p DropoutParams, x, y, mask *dtype.Shape) error {
 	if p.P.Value() >= 1 {
 		return op.Errorf("p", "%v, want less than 1", p.P.Value())
 	}
-	if err := same("output", x, y); err != nil || *x == nil && *mask == nil {
+	if err := op.Same("output", x, y); err != nil || *x == nil && *mask == nil {
 		return err
 	}
 	if *x == nil {
@@ -96,7 +96,7 @@ func inferDropout(p DropoutParams, x, y, mask *dtype.Shape) error {
 	if err := op.Require("data", x, data); err != nil {
 		return err
 	}
-	return same("output", x, y)
+	return op.Same("output", x, y)
 }
 
 // drops reports whether a run drops anything.

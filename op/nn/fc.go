@@ -30,7 +30,7 @@ The weight has shape (num_hidden, inputs), the bias (num_hidden).`,
 		Aliases:   []string{"_npx_fully_connected", "_sparse_FullyConnected"},
 		Inputs:    func(p FullyConnectedParams) []op.Input { return weighted(p.NoBias) },
 		Infer:     inferFC,
-		InferType: floatType[FullyConnectedParams],
+		InferType: op.FloatType[FullyConnectedParams],
 		Grad: func(g *op.Grad, p FullyConnectedParams) []op.Entry {
 			return g.Each(FullyConnectedGrad.Node(p, g.Head(0), g.In(0), g.In(1)))
 		},
@@ -41,7 +41,7 @@ The weight has shape (num_hidden, inputs), the bias (num_hidden).`,
 		Inputs:    inputs[FullyConnectedParams]("out_grad", "data", "weight"),
 		Outputs:   func(p FullyConnectedParams) []string { return weightedGrads(p.NoBias) },
 		Infer:     backward(inferFC, func(p FullyConnectedParams) int { return len(weighted(p.NoBias)) }, 0, 1),
-		InferType: floatType[FullyConnectedParams],
+		InferType: op.FloatType[FullyConnectedParams],
 		NoGrad:    "it is a gradient itself",
 		Ref:       fcGradRef,
 	})

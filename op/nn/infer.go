@@ -1,8 +1,6 @@
 package nn
 
 import (
-	"slices"
-
 	"gomx/dtype"
 	"gomx/op"
 )
@@ -46,28 +44,6 @@ func vector(arg string, s *dtype.Shape, n int) (int, error) {
 		return -1, err
 	}
 	return (*s)[0], nil
-}
-
-// same makes two shapes equal; arg is to blame when they contradict.
-func same(arg string, a, b *dtype.Shape) error {
-	if err := op.Require(arg, b, *a); err != nil {
-		return err
-	}
-	*a = b.Clone()
-	return nil
-}
-
-// floatType infers one element type, a floating-point one, for all operands.
-func floatType[P any](p P, in, out []dtype.Type) error {
-	if err := op.SameType(p, in, out); err != nil {
-		return err
-	}
-	for _, t := range slices.Concat(in, out) {
-		if t != dtype.Unknown && !t.IsFloat() {
-			return op.Errorf("", "element type %v, want a floating-point type", t)
-		}
-	}
-	return nil
 }
 
 // inferFunc is the type of a Spec's Infer.

@@ -30,7 +30,7 @@ of one position of a sample (channel).`,
 		Outputs:   func(L2NormalizationParams) []string { return []string{"output", "norm"} },
 		Visible:   func(L2NormalizationParams) int { return 1 },
 		Infer:     func(p L2NormalizationParams, in, out []dtype.Shape) error { return inferL2(p, in, out) },
-		InferType: floatType[L2NormalizationParams],
+		InferType: op.FloatType[L2NormalizationParams],
 		Grad: func(g *op.Grad, p L2NormalizationParams) []op.Entry {
 			return []op.Entry{L2NormalizationGrad.Apply(p, g.Head(0), g.Out(0), g.Out(1))}
 		},
@@ -42,7 +42,7 @@ of one position of a sample (channel).`,
 		Inputs: inputs[L2NormalizationParams]("out_grad", "output", "norm"),
 		Infer: func(p L2NormalizationParams, in, out []dtype.Shape) error {
 			for _, s := range []*dtype.Shape{&in[1], &out[0], &in[1]} {
-				if err := same("gradient", &in[0], s); err != nil {
+				if err := op.Same("gradient", &in[0], s); err != nil {
 					return err
 				}
 			}
@@ -51,7 +51,7 @@ of one position of a sample (channel).`,
 			in[1], in[2], out[0] = fout[0], fout[1], in[0].Clone()
 			return err
 		},
-		InferType: floatType[L2NormalizationParams],
+		InferType: op.FloatType[L2NormalizationParams],
 		NoGrad:    "it is a gradient itself",
 		Inplace:   [][2]int{{0, 0}},
 		Ref:       l2GradRef,
@@ -60,7 +60,7 @@ of one position of a sample (channel).`,
 
 // inferL2 infers the shape of the norms: that of data with extent 1 where one norm is shared.
 func inferL2(p L2NormalizationParams, in, out []dtype.Shape) error {
-	if err := same("output", &in[0], &out[0]); err != nil || in[0] == nil {
+	if err := op.Same("output", &in[0], &out[0]); err != nil || in[0] == nil {
 		return err
 	}
 	least := 2

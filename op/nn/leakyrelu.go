@@ -49,7 +49,7 @@ scale·(alpha + y), as MXNet has it, where the derivative would be scale·alpha 
 			return []string{"output"}
 		},
 		Infer:     inferLeaky,
-		InferType: floatType[LeakyReLUParams],
+		InferType: op.FloatType[LeakyReLUParams],
 		Grad: func(g *op.Grad, p LeakyReLUParams) []op.Entry {
 			in := []op.Entry{g.Head(0), leakySaved(g, p)}
 			if p.ActType == "prelu" {
@@ -80,7 +80,7 @@ func defineLeakyGrad() {
 			return []string{"data"}
 		},
 		Infer:     inferLeakyGrad,
-		InferType: floatType[LeakyReLUParams],
+		InferType: op.FloatType[LeakyReLUParams],
 		NoGrad:    "it is a gradient itself",
 		Inplace:   [][2]int{{0, 0}},
 		Ref:       leakyGradRef,
@@ -101,7 +101,7 @@ func leakySaved(g *op.Grad, p LeakyReLUParams) op.Entry {
 
 func inferLeaky(p LeakyReLUParams, in, out []dtype.Shape) error {
 	for i := range out {
-		if err := same("output", &in[0], &out[i]); err != nil {
+		if err := op.Same("output", &in[0], &out[i]); err != nil {
 			return err
 		}
 	}
@@ -150,7 +150,7 @@ func gammaShape(gamma dtype.Shape, rank int) dtype.Shape {
 func inferLeakyGrad(p LeakyReLUParams, in, out []dtype.Shape) error {
 	data := in[0]
 	for _, s := range []*dtype.Shape{&in[1], &out[0]} {
-		if err := same("gradient", &data, s); err != nil {
+		if err := op.Same("gradient", &data, s); err != nil {
 			return err
 		}
 	}
@@ -158,7 +158,7 @@ func inferLeakyGrad(p LeakyReLUParams, in, out []dtype.Shape) error {
 	if p.ActType != "prelu" {
 		return nil
 	}
-	if err := same("gamma", &in[2], &out[1]); err != nil {
+	if err := op.Same("gamma", &in[2], &out[1]); err != nil {
 		return err
 	}
 	fin, fout := []dtype.Shape{data.Clone(), in[2]}, []dtype.Shape{data.Clone()}

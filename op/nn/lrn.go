@@ -32,7 +32,7 @@ of x, at its position (Krizhevsky et al. 2012). Data has shape (n, c, ...).`,
 		Outputs:   func(LRNParams) []string { return []string{"output", "tmp_norm"} },
 		Visible:   func(LRNParams) int { return 1 },
 		Infer:     inferLRN,
-		InferType: floatType[LRNParams],
+		InferType: op.FloatType[LRNParams],
 		Grad: func(g *op.Grad, p LRNParams) []op.Entry {
 			return []op.Entry{LRNGrad.Apply(p, g.Head(0), g.In(0), g.Out(1))}
 		},
@@ -42,7 +42,7 @@ of x, at its position (Krizhevsky et al. 2012). Data has shape (n, c, ...).`,
 		Hidden:    true,
 		Inputs:    inputs[LRNParams]("out_grad", "data", "tmp_norm"),
 		Infer:     inferLRN,
-		InferType: floatType[LRNParams],
+		InferType: op.FloatType[LRNParams],
 		NoGrad:    "it is a gradient itself",
 		Ref:       lrnGradRef,
 	})

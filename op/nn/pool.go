@@ -40,7 +40,7 @@ with the ceiling (full), or ceil((x + 2·pad)/stride) (same). Windows are cut of
 max and lp see no padding, avg counts it unless count_include_pad is false.`,
 		Aliases:   []string{"_npx_pooling"},
 		Infer:     inferPool,
-		InferType: floatType[PoolingParams],
+		InferType: op.FloatType[PoolingParams],
 		Grad: func(g *op.Grad, p PoolingParams) []op.Entry {
 			if p.PoolType == "avg" || p.PoolType == "sum" {
 				return []op.Entry{PoolingSumGrad.Apply(p, g.Head(0), g.In(0))}
@@ -53,14 +53,14 @@ max and lp see no padding, avg counts it unless count_include_pad is false.`,
 		Hidden: true,
 		Inputs: inputs[PoolingParams]("out_grad", "data", "output"),
 		Infer: func(p PoolingParams, in, out []dtype.Shape) error {
-			if err := same("output", &in[0], &in[2]); err != nil {
+			if err := op.Same("output", &in[0], &in[2]); err != nil {
 				return err
 			}
 			err := inferPoolGrad(p, in[:2], out)
 			in[2] = in[0].Clone()
 			return err
 		},
-		InferType: floatType[PoolingParams],
+		InferType: op.FloatType[PoolingParams],
 		NoGrad:    "it is a gradient itself",
 		Ref:       poolGradRef,
 	})
@@ -68,7 +68,7 @@ max and lp see no padding, avg counts it unless count_include_pad is false.`,
 		Hidden:    true,
 		Inputs:    inputs[PoolingParams]("out_grad", "data"),
 		Infer:     inferPoolGrad,
-		InferType: floatType[PoolingParams],
+		InferType: op.FloatType[PoolingParams],
 		NoGrad:    "it is a gradient itself",
 		Ignores:   []int{1},
 		Ref:       poolGradRef,
@@ -77,7 +77,7 @@ max and lp see no padding, avg counts it unless count_include_pad is false.`,
 
 // inferPoolGrad infers the shapes of out_grad, data and the gradient of data.
 func inferPoolGrad(p PoolingParams, in, out []dtype.Shape) error {
-	if err := same("gradient", &in[1], &out[0]); err != nil {
+	if err := op.Same("gradient", &in[1], &out[0]); err != nil {
 		return err
 	}
 	fin, fout := []dtype.Shape{in[1]}, []dtype.Shape{in[0]}

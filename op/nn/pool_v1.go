@@ -33,7 +33,7 @@ It differs from Pooling in that the padding counts as zeros for max, that avg al
 full extent of the window, and that all elements equal to the maximum get its gradient.`,
 		GoName:    "PoolingV1",
 		Infer:     inferPoolV1,
-		InferType: floatType[PoolingV1Params],
+		InferType: op.FloatType[PoolingV1Params],
 		Grad: func(g *op.Grad, p PoolingV1Params) []op.Entry {
 			return []op.Entry{PoolingV1Grad.Apply(p, g.Head(0), g.In(0), g.Out(0))}
 		},
@@ -43,10 +43,10 @@ full extent of the window, and that all elements equal to the maximum get its gr
 		Hidden: true,
 		Inputs: inputs[PoolingV1Params]("out_grad", "data", "output"),
 		Infer: func(p PoolingV1Params, in, out []dtype.Shape) error {
-			if err := same("output", &in[0], &in[2]); err != nil {
+			if err := op.Same("output", &in[0], &in[2]); err != nil {
 				return err
 			}
-			if err := same("gradient", &in[1], &out[0]); err != nil {
+			if err := op.Same("gradient", &in[1], &out[0]); err != nil {
 				return err
 			}
 			fin, fout := []dtype.Shape{in[1]}, []dtype.Shape{in[0]}
@@ -54,7 +54,7 @@ full extent of the window, and that all elements equal to the maximum get its gr
 			in[0], in[1], in[2], out[0] = fout[0], fin[0], fout[0].Clone(), fin[0].Clone()
 			return err
 		},
-		InferType: floatType[PoolingV1Params],
+		InferType: op.FloatType[PoolingV1Params],
 		NoGrad:    "it is a gradient itself",
 		Ref:       poolV1GradRef,
 	})

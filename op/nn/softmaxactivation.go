@@ -25,7 +25,7 @@ func init() {
 
 MXNet keeps it for old models; softmax with an axis is the general form.`,
 		Infer:     minAxes[SoftmaxActivationParams](2),
-		InferType: floatType[SoftmaxActivationParams],
+		InferType: op.FloatType[SoftmaxActivationParams],
 		Grad: func(g *op.Grad, p SoftmaxActivationParams) []op.Entry {
 			return []op.Entry{SoftmaxActivationGrad.Apply(p, g.Head(0), g.Out(0))}
 		},
@@ -41,7 +41,7 @@ MXNet keeps it for old models; softmax with an axis is the general form.`,
 		Hidden:    true,
 		Inputs:    inputs[SoftmaxActivationParams]("out_grad", "output"),
 		Infer:     minAxes[SoftmaxActivationParams](2),
-		InferType: floatType[SoftmaxActivationParams],
+		InferType: op.FloatType[SoftmaxActivationParams],
 		NoGrad:    "it is a gradient itself",
 		Inplace:   [][2]int{{0, 0}, {1, 0}},
 		Ref: func(p SoftmaxActivationParams, c *op.Call) error {

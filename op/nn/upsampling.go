@@ -14,7 +14,7 @@ type UpSamplingParams struct {
 	NumFilter      int    `op:"num_filter" min:"0" doc:"number of channels, for bilinear"`
 	SampleType     string `op:"sample_type,required" enum:"nearest|bilinear" doc:"how values between elements are found"`
 	MultiInputMode string `op:"multi_input_mode" default:"concat" enum:"concat|sum" doc:"how several inputs are joined"`
-	NumArgs        int    `op:"num_args,auto" doc:"number of inputs"`
+	NumArgs        int    `op:"num_args,auto" max:"65536" doc:"number of inputs"`
 	Workspace      int    `op:"workspace,zero" default:"512" doc:"accepted for compatibility, without effect"`
 }
 
@@ -35,7 +35,7 @@ learned weight that starts as bilinear interpolation; its inputs are data and we
 		Inputs:    upSamplingInputs,
 		Variadic:  true,
 		Infer:     inferUpSampling,
-		InferType: floatType[UpSamplingParams],
+		InferType: op.FloatType[UpSamplingParams],
 		Grad:      upSamplingGrad,
 		Ref: func(p UpSamplingParams, c *op.Call) error {
 			if p.SampleType == "bilinear" {
@@ -57,7 +57,7 @@ learned weight that starts as bilinear interpolation; its inputs are data and we
 			return names
 		},
 		Infer:     inferNearestGrad,
-		InferType: floatType[UpSamplingParams],
+		InferType: op.FloatType[UpSamplingParams],
 		NoGrad:    "it is a gradient itself",
 		Ref:       nearestGradRef,
 	})
@@ -158,7 +158,7 @@ func scaled(n, scale int) int {
 
 func inferNearestGrad(p UpSamplingParams, in, out []dtype.Shape) error {
 	for i := range out {
-		if err := same("gradient", &in[1+i], &out[i]); err != nil {
+		if err := op.Same("gradient", &in[1+i], &out[i]); err != nil {
 			return err
 		}
 	}

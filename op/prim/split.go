@@ -8,7 +8,7 @@ import (
 
 // SliceChannelParams are the parameters of SliceChannel.
 type SliceChannelParams struct {
-	NumOutputs  int         `op:"num_outputs,required" min:"1" doc:"number of parts"`
+	NumOutputs  int         `op:"num_outputs,required" min:"1" max:"65536" doc:"number of parts"`
 	Axis        op.Opt[int] `op:"axis" default:"1" doc:"axis to cut"`
 	SqueezeAxis bool        `op:"squeeze_axis" doc:"remove the axis, which must be cut into parts of extent one"`
 }

@@ -60,7 +60,7 @@ func defineAdamW(h op.Handle[AdamWUpdateParams], goName string, mixed bool) {
 			if mixed {
 				return mixedType(in, out, 2, false)
 			}
-			return floatType(p, in, out)
+			return op.FloatType(p, in, out)
 		},
 		NoGrad:  noGrad,
 		Inplace: [][2]int{{0, 0}},

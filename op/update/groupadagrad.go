@@ -48,7 +48,7 @@ The history has shape (rows, 1).`,
 			}
 			return op.Require("history", &in[2], want)
 		},
-		InferType: floatType[GroupAdagradUpdateParams],
+		InferType: op.FloatType[GroupAdagradUpdateParams],
 		NoGrad:    noGrad,
 		Inplace:   [][2]int{{0, 0}},
 		Mutates:   []int{2},

@@ -86,7 +86,7 @@ func defineLamb1(h op.Handle[LambUpdatePhase1Params], goName string, master int)
 		Infer:  op.SameShape[LambUpdatePhase1Params],
 		InferType: func(p LambUpdatePhase1Params, in, out []dtype.Type) error {
 			if master == 0 {
-				return floatType(p, in, out)
+				return op.FloatType(p, in, out)
 			}
 			return mixedType(in, out, 2, true)
 		},
@@ -116,7 +116,7 @@ func defineLamb2(h op.Handle[LambUpdatePhase2Params], goName string, master int)
 		Infer:  inferLamb2,
 		InferType: func(p LambUpdatePhase2Params, in, out []dtype.Type) error {
 			if master == 0 {
-				return floatType(p, in, out)
+				return op.FloatType(p, in, out)
 			}
 			return mixedType(in, out, 1, false)
 		},

@@ -144,7 +144,7 @@ func (m multi[P]) infer(p P, in, out []dtype.Shape, stride int) error {
 
 func (m multi[P]) inferType(p P, in, out []dtype.Type, stride int) error {
 	if !m.mixed {
-		return floatType(p, in, out)
+		return op.FloatType(p, in, out)
 	}
 	var low, wide []dtype.Type
 	for i := range in {

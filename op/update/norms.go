@@ -16,13 +16,13 @@ type AllFiniteParams struct {
 
 // MultiAllFiniteParams configures MultiAllFinite.
 type MultiAllFiniteParams struct {
-	NumArrays    int  `op:"num_arrays,auto" doc:"number of inputs"`
+	NumArrays    int  `op:"num_arrays,auto" max:"65536" doc:"number of inputs"`
 	NoInitOutput bool `op:"init_output,not" doc:"accepted for compatibility: the output is always set"`
 }
 
 // MultiSumSqParams configures MultiSumSq.
 type MultiSumSqParams struct {
-	NumArrays int `op:"num_arrays,auto" doc:"number of inputs"`
+	NumArrays int `op:"num_arrays,auto" max:"65536" doc:"number of inputs"`
 }
 
 // MultiLarsParams configures MultiLars.
@@ -98,7 +98,7 @@ lr·eta·w/(g + wd·w + eps) where both norms are positive. All operands are vec
 			return []op.Input{{Name: "lrs"}, {Name: "weights_sum_sq"}, {Name: "grads_sum_sq"}, {Name: "wds"}}
 		},
 		Infer:     op.SameShape[MultiLarsParams],
-		InferType: floatType[MultiLarsParams],
+		InferType: op.FloatType[MultiLarsParams],
 		NoGrad:    noDerivative,
 		Inplace:   [][2]int{{0, 0}},
 		Ref: func(p MultiLarsParams, c *op.Call) error {
@@ -128,7 +128,7 @@ func measureType[P any](p P, in, out []dtype.Type) error {
 		return op.Errorf("output", "element type %v, want float32", out[0])
 	}
 	out[0] = dtype.Float32
-	return floatType(p, in, nil)
+	return op.FloatType(p, in, nil)
 }
 
 func finiteRef(c *op.Call) error {

@@ -1,8 +1,6 @@
 package update
 
 import (
-	"slices"
-
 	"gomx/dtype"
 	"gomx/op"
 	"gomx/op/loop"
@@ -30,7 +28,7 @@ func define[P any](h op.Handle[P], r rule[P]) {
 		Aliases:   r.aliases,
 		Inputs:    func(P) []op.Input { return in },
 		Infer:     op.SameShape[P],
-		InferType: floatType[P],
+		InferType: op.FloatType[P],
 		NoGrad:    noGrad,
 		Inplace:   [][2]int{{0, 0}},
 		Mutates:   from(2, len(in)),
@@ -108,19 +106,6 @@ func each(read, write []op.Tensor, step func(v []float64)) {
 	}
 }
 
-// floatType infers one element type, a floating-point one, for all operands.
-func floatType[P any](p P, in, out []dtype.Type) error {
-	if err := op.SameType(p, in, out); err != nil {
-		return err
-	}
-	for _, t := range slices.Concat(in, out) {
-		if t != dtype.Unknown && !t.IsFloat() {
-			return op.Errorf("", "element type %v, want a floating-point type", t)
-		}
-	}
-	return nil
-}
-
 // mixedType infers one floating-point type for the first low inputs and the outputs, and float32
 // for the other inputs; with exact, also for the outputs.
 func mixedType(in, out []dtype.Type, low int, exact bool) error {
@@ -128,7 +113,7 @@ func mixedType(in, out []dtype.Type, low int, exact bool) error {
 	if exact {
 		wide, out = append(wide, out), nil
 	}
-	if err := floatType(op.NoParams{}, in[:low], out); err != nil {
+	if err := op.FloatType(op.NoParams{}, in[:low], out); err != nil {
 		return err
 	}
 	for _, list := range wide {

@@ -24,7 +24,7 @@ func init() {
 
 Element i of m along an axis of n elements is the average from floor(i·n/m) up to ceil((i+1)·n/m).`,
 		Infer:     inferAdaptive,
-		InferType: floatType[AdaptiveAvgPooling2DParams],
+		InferType: op.FloatType[AdaptiveAvgPooling2DParams],
 		Grad: func(g *op.Grad, p AdaptiveAvgPooling2DParams) []op.Entry {
 			return []op.Entry{adaptiveGrad.Apply(p, g.Head(0), g.In(0))}
 		},
@@ -34,14 +34,14 @@ Element i of m along an axis of n elements is the average from floor(i·n/m) up 
 		Hidden: true,
 		Inputs: prim.Inputs[AdaptiveAvgPooling2DParams]("out_grad", "data"),
 		Infer: func(p AdaptiveAvgPooling2DParams, in, out []dtype.Shape) error {
-			if err := same("gradient", &in[1], &out[0]); err != nil {
+			if err := op.Same("gradient", &in[1], &out[0]); err != nil {
 				return err
 			}
 			err := inferAdaptive(p, in[1:], in[:1])
 			out[0] = in[1].Clone()
 			return err
 		},
-		InferType: floatType[AdaptiveAvgPooling2DParams],
+		InferType: op.FloatType[AdaptiveAvgPooling2DParams],
 		NoGrad:    "it is a gradient itself",
 		Ignores:   []int{1},
 		Ref:       inType(adaptiveBack[float32], adaptiveBack[float64]),

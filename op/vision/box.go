@@ -23,7 +23,7 @@ lhs has shape (a..., 4), rhs (b..., 4), the output (a..., b...). Boxes that do n
 gradient flows.`,
 		Inputs:    prim.Inputs[BoxIoUParams]("lhs", "rhs"),
 		Infer:     inferPairs,
-		InferType: floatType[BoxIoUParams],
+		InferType: op.FloatType[BoxIoUParams],
 		Grad:      prim.ZeroGrad[BoxIoUParams],
 		Ref:       inType(boxIoU[float32], boxIoU[float64]),
 	})

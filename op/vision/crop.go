@@ -11,7 +11,7 @@ import (
 
 // CropParams configures Crop.
 type CropParams struct {
-	NumArgs    int   `op:"num_args,auto" doc:"number of inputs"`
+	NumArgs    int   `op:"num_args,auto" max:"65536" doc:"number of inputs"`
 	Offset     []int `op:"offset" default:"(0, 0)" doc:"first row and column that is kept"`
 	HW         []int `op:"h_w" default:"(0, 0)" doc:"height and width that are kept, for one input"`
 	CenterCrop bool  `op:"center_crop" doc:"keep the middle; offset is not read"`
@@ -49,7 +49,7 @@ whose elements are not read and which gets no gradient.`,
 		Hidden: true,
 		Inputs: prim.Inputs[CropParams]("out_grad", "data"),
 		Infer: func(p CropParams, in, out []dtype.Shape) error {
-			if err := same("gradient", &in[1], &out[0]); err != nil {
+			if err := op.Same("gradient", &in[1], &out[0]); err != nil {
 				return err
 			}
 			fwd := []dtype.Shape{in[1], nil}[:max(p.NumArgs, 1)]

@@ -35,7 +35,7 @@ other numbers, rows behind the last detection are -1 throughout. No gradient flo
 		Aliases:   []string{"_npx_multibox_detection"},
 		Inputs:    prim.Inputs[MultiBoxDetectionParams]("cls_prob", "loc_pred", "anchor"),
 		Infer:     inferDetection,
-		InferType: floatType[MultiBoxDetectionParams],
+		InferType: op.FloatType[MultiBoxDetectionParams],
 		Grad:      prim.ZeroGrad[MultiBoxDetectionParams],
 		Ref:       inType(detect[float32], detect[float64]),
 	})

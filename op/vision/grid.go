@@ -27,7 +27,7 @@ image. affine: data of shape (n, 6) holds a matrix of two rows and three columns
 applied to (x, y, 1) of each position of the target. warp: data of shape (n, 2, h, w) is added to
 the positions, in elements of the image. Axes of one position have no coordinates: they give NaN.`,
 		Infer:     inferGrid,
-		InferType: floatType[GridGeneratorParams],
+		InferType: op.FloatType[GridGeneratorParams],
 		Grad: func(g *op.Grad, p GridGeneratorParams) []op.Entry {
 			return []op.Entry{gridGeneratorGrad.Apply(p, g.Head(0))}
 		},
@@ -39,7 +39,7 @@ the positions, in elements of the image. Axes of one position have no coordinate
 		Infer: func(p GridGeneratorParams, in, out []dtype.Shape) error {
 			return inferGrid(p, out, in)
 		},
-		InferType: floatType[GridGeneratorParams],
+		InferType: op.FloatType[GridGeneratorParams],
 		NoGrad:    "it is a gradient itself",
 		Ref:       inType(makeGridGrad[float32], makeGridGrad[float64]),
 	})
@@ -51,7 +51,7 @@ func inferGrid(p GridGeneratorParams, in, out []dtype.Shape) error {
 		if err := op.Require("data", &in[0], grid); err != nil {
 			return err
 		}
-		return same("output", &in[0], &out[0])
+		return op.Same("output", &in[0], &out[0])
 	}
 	if err := twoSizes("target_shape", p.TargetShape); err != nil {
 		return err

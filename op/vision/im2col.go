@@ -43,7 +43,7 @@ in the padding are 0. The product of a convolution's weight with the columns is 
 		Infer: func(p Im2ColParams, in, out []dtype.Shape) error {
 			return inferPatches(p, [2]string{"data", "output"}, &in[0], &out[0])
 		},
-		InferType: floatType[Im2ColParams],
+		InferType: op.FloatType[Im2ColParams],
 		Grad: func(g *op.Grad, p Im2ColParams) []op.Entry {
 			return []op.Entry{im2colGrad.Apply(p, g.Head(0), g.In(0))}
 		},
@@ -64,7 +64,7 @@ inverse: elements that several patches share get the sum.`,
 			}
 			return inferPatches(p.patches(), [2]string{"output", "data"}, &out[0], &in[0])
 		},
-		InferType: floatType[Col2ImParams],
+		InferType: op.FloatType[Col2ImParams],
 		Grad: func(g *op.Grad, p Col2ImParams) []op.Entry {
 			return []op.Entry{Im2Col.Apply(p.patches(), g.Head(0))}
 		},
@@ -74,7 +74,7 @@ inverse: elements that several patches share get the sum.`,
 		Hidden: true,
 		Inputs: prim.Inputs[Im2ColParams]("out_grad", "data"),
 		Infer: func(p Im2ColParams, in, out []dtype.Shape) error {
-			if err := same("gradient", &in[1], &out[0]); err != nil {
+			if err := op.Same("gradient", &in[1], &out[0]); err != nil {
 				return err
 			}
 			if err := inferPatches(p, [2]string{"data", "out_grad"}, &in[1], &in[0]); err != nil {
@@ -83,7 +83,7 @@ inverse: elements that several patches share get the sum.`,
 			out[0] = in[1].Clone()
 			return nil
 		},
-		InferType: floatType[Im2ColParams],
+		InferType: op.FloatType[Im2ColParams],
 		NoGrad:    "it is a gradient itself",
 		Ignores:   []int{1},
 		Ref:       inType(addColumns[float32], addColumns[float64]),

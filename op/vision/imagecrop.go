@@ -38,7 +38,7 @@ func init() {
 		Hidden: true,
 		Inputs: prim.Inputs[ImageCropParams]("out_grad", "data"),
 		Infer: func(p ImageCropParams, in, out []dtype.Shape) error {
-			if err := same("gradient", &in[1], &out[0]); err != nil {
+			if err := op.Same("gradient", &in[1], &out[0]); err != nil {
 				return err
 			}
 			err := inferImageCrop(p, in[1:], in[:1])

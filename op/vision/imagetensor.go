@@ -42,7 +42,7 @@ feature maps (c, h, w) or (n, c, h, w) with values from 0 to 1.`,
 		Hidden: true,
 		Inputs: prim.Inputs[op.NoParams]("out_grad", "data"),
 		Infer: func(p op.NoParams, in, out []dtype.Shape) error {
-			if err := same("gradient", &in[1], &out[0]); err != nil {
+			if err := op.Same("gradient", &in[1], &out[0]); err != nil {
 				return err
 			}
 			err := inferToTensor(p, in[1:], in[:1])

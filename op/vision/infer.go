@@ -10,15 +10,6 @@ import (
 // image is the shape of a feature map of which nothing is known but its rank.
 func image() dtype.Shape { return dtype.Shape{-1, -1, -1, -1} }
 
-// same makes two shapes equal; arg is to blame when they contradict.
-func same(arg string, a, b *dtype.Shape) error {
-	if err := op.Require(arg, b, *a); err != nil {
-		return err
-	}
-	*a = b.Clone()
-	return nil
-}
-
 // times multiplies an extent, which may be unknown.
 func times(n, by int) int {
 	if n == -1 {
@@ -43,35 +34,22 @@ func twoSizes(arg string, list []int) error {
 	return nil
 }
 
-// floatType infers one element type, a floating-point one, for all operands.
-func floatType[P any](p P, in, out []dtype.Type) error {
-	if err := op.SameType(p, in, out); err != nil {
-		return err
-	}
-	for _, t := range slices.Concat(in, out) {
-		if t != dtype.Unknown && !t.IsFloat() {
-			return op.Errorf("", "element type %v, want a floating-point type", t)
-		}
-	}
-	return nil
-}
-
-// indexOutput is floatType for operators whose last output holds indices.
+// indexOutput is op.FloatType for operators whose last output holds indices.
 func indexOutput[P any](p P, in, out []dtype.Type) error {
 	last := len(out) - 1
 	if err := index(&out[last]); err != nil {
 		return err
 	}
-	return floatType(p, in, out[:last])
+	return op.FloatType(p, in, out[:last])
 }
 
-// indexInput is floatType for gradients whose second input holds indices.
+// indexInput is op.FloatType for gradients whose second input holds indices.
 func indexInput[P any](p P, in, out []dtype.Type) error {
 	if err := index(&in[1]); err != nil {
 		return err
 	}
 	rest := slices.Delete(slices.Clone(in), 1, 2)
-	err := floatType(p, rest, out)
+	err := op.FloatType(p, rest, out)
 	in[0] = rest[0]
 	copy(in[2:], rest[1:])
 	return err

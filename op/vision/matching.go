@@ -28,7 +28,7 @@ of each column, (..., columns); -1 where there is none. With topk k there are up
 MXNet. No gradient flows.`,
 		Outputs:   func(BipartiteMatchingParams) []string { return []string{"output0", "output1"} },
 		Infer:     inferMatching,
-		InferType: floatType[BipartiteMatchingParams],
+		InferType: op.FloatType[BipartiteMatchingParams],
 		Grad:      prim.ZeroGrad[BipartiteMatchingParams],
 		Ref:       inType(matchPairs[float32], matchPairs[float64]),
 	})

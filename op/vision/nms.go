@@ -65,7 +65,7 @@ keep theirs. The gradient goes back to the rows where boxes came from, whatever 
 }
 
 func inferNMS(p BoxNMSParams, in, out []dtype.Shape) error {
-	if err := same("output0", &in[0], &out[0]); err != nil {
+	if err := op.Same("output0", &in[0], &out[0]); err != nil {
 		return err
 	}
 	if r := out[1]; len(r) > 0 {

@@ -32,7 +32,7 @@ corners of a = sizes + ratios - 1 boxes per position, in units of the image: eac
 ratio, then the first size with each other ratio. No gradient flows.`,
 		Aliases:   []string{"_npx_multibox_prior"},
 		Infer:     inferPrior,
-		InferType: floatType[MultiBoxPriorParams],
+		InferType: op.FloatType[MultiBoxPriorParams],
 		Grad:      prim.ZeroGrad[MultiBoxPriorParams],
 		Ignores:   []int{0},
 		Ref:       prior,

@@ -59,7 +59,7 @@ func defineProposal(h op.Handle[ProposalParams], goName, doc string) {
 			}
 			return inferProposal(p, images, in, out)
 		},
-		InferType: floatType[ProposalParams],
+		InferType: op.FloatType[ProposalParams],
 		Grad:      prim.ZeroGrad[ProposalParams],
 		Ref:       inType(propose[float32], propose[float64]),
 	})

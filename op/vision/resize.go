@@ -37,7 +37,7 @@ to_even_up, to_odd_down and to_odd_up change extents by at most one.`,
 			return []op.Input{{Name: "data"}}
 		},
 		Infer:     inferResize,
-		InferType: floatType[BilinearResize2DParams],
+		InferType: op.FloatType[BilinearResize2DParams],
 		Grad: func(g *op.Grad, p BilinearResize2DParams) []op.Entry {
 			in := make([]op.Entry, len(g.Node.In))
 			in[0] = bilinearGrad.Apply(p, g.Head(0), g.In(0))
@@ -50,7 +50,7 @@ to_even_up, to_odd_down and to_odd_up change extents by at most one.`,
 		Hidden: true,
 		Inputs: prim.Inputs[BilinearResize2DParams]("out_grad", "data"),
 		Infer: func(p BilinearResize2DParams, in, out []dtype.Shape) error {
-			if err := same("gradient", &in[1], &out[0]); err != nil {
+			if err := op.Same("gradient", &in[1], &out[0]); err != nil {
 				return err
 			}
 			fwd := []dtype.Shape{in[1], nil}[:len(BilinearResize2D.Inputs(p))]
@@ -60,7 +60,7 @@ to_even_up, to_odd_down and to_odd_up change extents by at most one.`,
 			in[1], out[0] = fwd[0], fwd[0].Clone()
 			return nil
 		},
-		InferType: floatType[BilinearResize2DParams],
+		InferType: op.FloatType[BilinearResize2DParams],
 		NoGrad:    "it is a gradient itself",
 		Ignores:   []int{1},
 		Ref:       inType(resizeBack[float32], resizeBack[float64]),

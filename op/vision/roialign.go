@@ -33,7 +33,7 @@ With position_sensitive the output has c/(height·width) channels. Regions of im
 not have give 0. No gradient flows to rois.`,
 		Inputs:    prim.Inputs[ROIAlignParams]("data", "rois"),
 		Infer:     inferROIAlign,
-		InferType: floatType[ROIAlignParams],
+		InferType: op.FloatType[ROIAlignParams],
 		Grad: func(g *op.Grad, p ROIAlignParams) []op.Entry {
 			return []op.Entry{roiAlignGrad.Apply(p, g.Head(0), g.In(1), g.In(0)), {}}
 		},
@@ -43,7 +43,7 @@ not have give 0. No gradient flows to rois.`,
 		Hidden: true,
 		Inputs: prim.Inputs[ROIAlignParams]("out_grad", "rois", "data"),
 		Infer: func(p ROIAlignParams, in, out []dtype.Shape) error {
-			if err := same("gradient", &in[2], &out[0]); err != nil {
+			if err := op.Same("gradient", &in[2], &out[0]); err != nil {
 				return err
 			}
 			fwd := []dtype.Shape{in[2], in[1]}
@@ -53,7 +53,7 @@ not have give 0. No gradient flows to rois.`,
 			in[1], in[2], out[0] = fwd[1], fwd[0], fwd[0].Clone()
 			return nil
 		},
-		InferType: floatType[ROIAlignParams],
+		InferType: op.FloatType[ROIAlignParams],
 		NoGrad:    "it is a gradient itself",
 		Ignores:   []int{2},
 		Ref:       inType(roiAlignBack[float32], roiAlignBack[float64]),

@@ -51,7 +51,7 @@ that data does not have, give 0. No gradient flows to rois.`,
 }
 
 func inferROIPooling(p ROIPoolingParams, in, out []dtype.Shape) error {
-	if err := same("maxidx", &out[0], &out[1]); err != nil {
+	if err := op.Same("maxidx", &out[0], &out[1]); err != nil {
 		return err
 	}
 	if err := inferRegions(p.PooledSize, 1, in, &out[0]); err != nil {
@@ -85,10 +85,10 @@ func inferRegions(pooled []int, depth int, in []dtype.Shape, out *dtype.Shape) e
 }
 
 func inferROIPoolingGrad(p ROIPoolingParams, in, out []dtype.Shape) error {
-	if err := same("gradient", &in[2], &out[0]); err != nil {
+	if err := op.Same("gradient", &in[2], &out[0]); err != nil {
 		return err
 	}
-	if err := same("maxidx", &in[0], &in[1]); err != nil {
+	if err := op.Same("maxidx", &in[0], &in[1]); err != nil {
 		return err
 	}
 	if err := inferRegions(p.PooledSize, 1, []dtype.Shape{out[0], nil}, &in[0]); err != nil {

@@ -28,7 +28,7 @@ of the output (n, c, height, width), from -1 to 1 over the image. A point takes 
 around it by their distance; elements outside of the image are 0. GridGenerator makes grids.`,
 		Inputs:    prim.Inputs[BilinearSamplerParams]("data", "grid"),
 		Infer:     inferSampler,
-		InferType: floatType[BilinearSamplerParams],
+		InferType: op.FloatType[BilinearSamplerParams],
 		Grad: func(g *op.Grad, p BilinearSamplerParams) []op.Entry {
 			return g.Each(bilinearSamplerGrad.Node(p, g.Head(0), g.In(0), g.In(1)))
 		},
@@ -40,7 +40,7 @@ around it by their distance; elements outside of the image are 0. GridGenerator 
 		Outputs: func(BilinearSamplerParams) []string { return []string{"data", "grid"} },
 		Infer: func(p BilinearSamplerParams, in, out []dtype.Shape) error {
 			for i := range out {
-				if err := same("gradient", &in[1+i], &out[i]); err != nil {
+				if err := op.Same("gradient", &in[1+i], &out[i]); err != nil {
 					return err
 				}
 			}
@@ -50,7 +50,7 @@ around it by their distance; elements outside of the image are 0. GridGenerator 
 			out[0], out[1] = in[1].Clone(), in[2].Clone()
 			return nil
 		},
-		InferType: floatType[BilinearSamplerParams],
+		InferType: op.FloatType[BilinearSamplerParams],
 		NoGrad:    "it is a gradient itself",
 		Ref:       inType(sampleGridGrad[float32], sampleGridGrad[float64]),
 	})

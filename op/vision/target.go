@@ -37,7 +37,7 @@ those of the lowest probability of background. Images without labels ignore all 
 		Inputs:    prim.Inputs[MultiBoxTargetParams]("anchor", "label", "cls_pred"),
 		Outputs:   func(MultiBoxTargetParams) []string { return []string{"loc_target", "loc_mask", "cls_target"} },
 		Infer:     inferTarget,
-		InferType: floatType[MultiBoxTargetParams],
+		InferType: op.FloatType[MultiBoxTargetParams],
 		Grad:      prim.ZeroGrad[MultiBoxTargetParams],
 		Ref:       inType(target[float32], target[float64]),
 	})

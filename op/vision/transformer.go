@@ -26,7 +26,7 @@ The output is BilinearSampler of data at the grid that GridGenerator makes of lo
 computes loc should begin with the identity (1, 0, 0, 0, 1, 0) as its bias.`,
 		Inputs:    prim.Inputs[SpatialTransformerParams]("data", "loc"),
 		Infer:     inferTransformer,
-		InferType: floatType[SpatialTransformerParams],
+		InferType: op.FloatType[SpatialTransformerParams],
 		Grad: func(g *op.Grad, p SpatialTransformerParams) []op.Entry {
 			back := bilinearSamplerGrad.Node(BilinearSamplerParams{}, g.Head(0), g.In(0), GridGenerator.Apply(p.grid(), g.In(1)))
 			return []op.Entry{back.Entry(0), gridGeneratorGrad.Apply(p.grid(), back.Entry(1))}
