@@ -17,6 +17,7 @@ demo: deps ## trains LeNet on Fashion-MNIST and scores it again from its checkpo
 
 test: deps lint ## every test, conformance on its default cases included
 	$(GO) test -timeout 20m ./...
+	cd interop/gorgonia && $(GO) vet ./... && $(GO) test ./...
 	$(MAKE) nocgo
 
 conformance: deps ## every golden case, the largest networks too
@@ -27,6 +28,7 @@ race: deps ## the tests under the race detector
 
 nocgo: ## the tests without C
 	CGO_ENABLED=0 $(GO) test -timeout 20m ./...
+	cd interop/gorgonia && CGO_ENABLED=0 $(GO) test ./...
 
 fuzz: deps ## every fuzz target for a while
 	@for t in $$(grep -rlE '^func Fuzz' --include='*_test.go' .); do d=$$(dirname $$t); \
@@ -35,8 +37,9 @@ fuzz: deps ## every fuzz target for a while
 bench: deps ## Go benchmarks of every package
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
-stress: deps ## long random programs on the engine
-	$(GO) test -race -timeout 60m -run Random ./engine -programs 100000
+stress: deps ## 100,000 random programs on every engine (hours), memory under ten million pushes, mutants of the scheduling core
+	$(GO) test -timeout 60m -v -run 'FlatMemory|Mutants' ./engine -pushes 10000000 -mutants
+	$(GO) test -race -timeout 24h -run Random ./engine -programs 100000
 
 generate: ## functions and tables made from the operator registry
 	$(GO) generate ./...

@@ -1,6 +1,9 @@
 package autograd
 
-import nd "gomx/ndarray"
+import (
+	nd "gomx/ndarray"
+	"gomx/op"
+)
 
 // Tape records operations so that Backward can differentiate them; see the package documentation.
 type Tape = nd.Tape
@@ -12,11 +15,16 @@ func Train() *Tape { return nd.NewTape(true) }
 // that is not being trained.
 func Predict() *Tape { return nd.NewTape(false) }
 
+// Function is a differentiable function in Go: two closures on arrays, one that computes outputs and
+// one that computes gradients.
+type Function = nd.Function
+
 // Option changes what Backward and Grad do.
 type Option func(*options)
 
 type options struct {
 	retain bool
+	graph  bool
 	grads  []*nd.Array
 }
 
@@ -31,6 +39,12 @@ func collect(opts []Option) options {
 // Retain keeps what the tape holds, for another Backward.
 func Retain() Option { return func(o *options) { o.retain = true } }
 
+// CreateGraph makes Grad record how it computes the gradients: they are on the tape of the heads
+// and can be differentiated in turn, by Grad or Backward, as often as their operators' gradients are
+// made of operators that have gradients. It keeps what the tape holds, as Retain does. Backward,
+// which stores gradients in arrays that are there already, has no use for it.
+func CreateGraph() Option { return func(o *options) { o.graph = true } }
+
 // HeadGrads gives the gradients that flow into the heads, in their order; nil, and what is left
 // out, stands for ones.
 func HeadGrads(grads ...*nd.Array) Option { return func(o *options) { o.grads = grads } }
@@ -40,6 +54,9 @@ func HeadGrads(grads ...*nd.Array) Option { return func(o *options) { o.grads = 
 // what fails while gradients are computed arrives at those who wait for them.
 func Backward(heads []*nd.Array, opts ...Option) error {
 	o := collect(opts)
+	if o.graph {
+		return &op.Error{Op: "Backward", Arg: "CreateGraph", Msg: "attached gradients cannot be recorded, want Grad", Site: op.CallSite()}
+	}
 	return nd.Backward(heads, o.grads, o.retain)
 }
 
@@ -48,5 +65,8 @@ func Backward(heads []*nd.Array, opts ...Option) error {
 // heads do not depend on gets zeros.
 func Grad(heads, wrt []*nd.Array, opts ...Option) ([]*nd.Array, error) {
 	o := collect(opts)
+	if o.graph {
+		return nd.GradientGraph(heads, o.grads, wrt)
+	}
 	return nd.Gradients(heads, o.grads, wrt, o.retain)
 }

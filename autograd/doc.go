@@ -26,13 +26,26 @@
 // # Gradients
 //
 // AttachGrad gives an array a gradient array, which Backward overwrites, or adds to with
-// nd.GradAdd. Detach returns an array that is on no tape. Operations that write to existing
+// nd.GradAdd; with nd.GradNull it takes the gradient away. Backward of several heads differentiates
+// their sum, HeadGrads weighs it. Grad returns gradients instead of storing them. Detach returns an array that is on no tape. Operations that write to existing
 // arrays (updates, functions called InPlace, explicit outputs) are never recorded, and results on a
 // tape cannot be overwritten. If an array that the derivative reads was overwritten after it was
 // recorded, Backward says which one, and of which operator, instead of computing something wrong.
 //
 // Backward frees what the tape held for its heads; ask with Retain to use the record again. Only
 // what the derivatives read is kept: an addition keeps nothing.
+//
+// # Gradients of gradients
+//
+// With CreateGraph the gradients that Grad returns are on the tape, and can be differentiated in
+// turn. That works where the gradient of an operator is made of operators that have a gradient
+// themselves, as those of package op/prim mostly are; otherwise the error names the operator.
+//
+// # Functions in Go
+//
+// A [Function] gives a computation on arrays another gradient than that of the operators it is made
+// of. It lives on tapes only; an operator of one's own, declared with package op, also works in
+// symbols (see examples/customop).
 //
 // # Concurrency
 //

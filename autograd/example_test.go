@@ -71,3 +71,56 @@ func ExampleGrad() {
 	// [0. 0.]
 	// <Array 2 cpu(0)>
 }
+
+// A gradient is itself differentiated: the penalty on the slope of a critic, as Wasserstein GANs
+// have it.
+func ExampleCreateGraph() {
+	w := nd.FromSlice([]float32{3, 4})
+	w.AttachGrad()
+	x := nd.FromSlice([]float32{0.5, -1})
+	x.AttachGrad()
+	score := autograd.Train().Watch(x).Mul(w).Sum()
+	g, err := autograd.Grad([]*nd.Array{score}, []*nd.Array{x}, autograd.CreateGraph())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	norm := g[0].Square().Sum().Sqrt() // |w| = 5
+	norm.SubScalar(1).Square().Backward()
+	fmt.Println(w.Grad()) // 2(|w|-1)·w/|w|
+	// Output:
+	// [4.8 6.4]
+	// <Array 2 cpu(0)>
+}
+
+// A straight-through estimator: rounding whose gradient is that of doing nothing.
+func ExampleFunction() {
+	round := autograd.Function{
+		Name:     "round",
+		Forward:  func(in []*nd.Array) []*nd.Array { return []*nd.Array{nd.Round(in[0])} },
+		Backward: func(_, _, grad []*nd.Array) []*nd.Array { return grad },
+	}
+	x := nd.FromSlice([]float32{0.2, 1.7})
+	x.AttachGrad()
+	y := round.Apply(autograd.Train().Watch(x))[0]
+	y.Square().Backward()
+	fmt.Println(y)
+	fmt.Println(x.Grad())
+	// Output:
+	// [0. 2.]
+	// <Array 2 cpu(0)>
+	// [0. 4.]
+	// <Array 2 cpu(0)>
+}
+
+func ExampleHeadGrads() {
+	x := nd.FromSlice([]float32{1, 2})
+	x.AttachGrad()
+	w := autograd.Train().Watch(x)
+	err := autograd.Backward([]*nd.Array{w.Square(), w.MulScalar(3)},
+		autograd.HeadGrads(nil, nd.FromSlice([]float32{1, 10})))
+	fmt.Println(x.Grad(), err)
+	// Output:
+	// [ 5. 34.]
+	// <Array 2 cpu(0)> <nil>
+}

@@ -1,6 +1,8 @@
 package dtype
 
 import (
+	"math"
+	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,14 +15,20 @@ type Shape []int
 // Known reports whether the rank and every extent are known.
 func (s Shape) Known() bool { return s != nil && !slices.Contains(s, -1) }
 
-// Size returns the number of elements, -1 when s is not known.
+// Size returns the number of elements, -1 when s is not known, math.MaxInt when there are more.
 func (s Shape) Size() int {
-	if !s.Known() {
-		return -1
-	}
 	n := 1
 	for _, d := range s {
-		n *= d
+		if d == -1 {
+			return -1
+		}
+		hi, lo := bits.Mul64(uint64(n), uint64(d))
+		if n = int(lo); hi != 0 || n < 0 {
+			n = math.MaxInt
+		}
+	}
+	if s == nil {
+		return -1
 	}
 	return n
 }

@@ -34,13 +34,15 @@ type crew struct {
 	}
 }
 
-// start starts a worker of c.
+// start starts a worker of c, or leaves that to Start when the engine is stopped. push.mu is held, or nobody knows the engine yet.
 func (e *Engine) start(c *crew, index int) {
 	w := &worker{e: e, crew: c, index: index, wake: make(chan struct{}, 1)}
-	e.workers.Add(1)
 	c.watch.Add(1)
 	e.recruit(w)
-	go w.main()
+	if !e.push.stopped {
+		e.workers.Add(1)
+		go w.main()
+	}
 }
 
 // recruit adds w to the members. push.mu is held, or nobody knows the engine yet.

@@ -32,6 +32,8 @@
 //
 // Push waits when too much is pending (Config.MaxOps, Config.MaxBytes), except in bodies and for operations that free something.
 //
+// Stop ends the goroutines and leaves what is pending pending, until Start. Close waits for everything and is final.
+//
 // # Inside
 //
 // Those who push fill a pooled record and leave it in an inbox. Whoever has time, normally a worker between two operations, takes the scheduler's lock, hands what is

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"errors"
 	"runtime"
 	"sync"
@@ -27,6 +26,7 @@ type Engine struct {
 		live      *oper          // operations that run inline now and that the scheduler does not know
 		lanes     map[Lane]*crew // those of devices other than the processor
 		wide      bool           // the worker of wide kernels has been started
+		stopped   bool           // new workers are left to Start
 		closed    bool
 		inline    uint64 // operations that ran inline
 	}
@@ -41,10 +41,11 @@ type Engine struct {
 	sched struct {
 		mu      sync.Mutex
 		core    core
-		free    int     // cores that nobody computes on
-		idlers  *waiter // who waits until nothing is pending
-		waiters *waiter // unused ones
-		closing bool
+		free    int                // cores that nobody computes on
+		idlers  *waiter            // who waits until nothing is pending
+		waiters *waiter            // unused ones
+		closing bool               // workers end when they find nothing to do
+		halted  bool               // and do not look for anything
 		flying  map[*oper]struct{} // asynchronous operations that run
 	}
 	narrow, wide *crew
@@ -52,11 +53,9 @@ type Engine struct {
 	crews        atomic.Pointer[[]*crew] // by id
 	members      atomic.Pointer[[]*worker]
 	profile      atomic.Pointer[Profile]
-	dog          chan struct{} // closed to stop the watchdog
 	workers      sync.WaitGroup
-	closeOnce    sync.Once
-	closeErr     error
 	spins        bool // there is a processor to spare for a worker that watches
+	life         life
 }
 
 // New returns a running engine. Close releases its goroutines.
@@ -75,9 +74,8 @@ func New(cfg Config) (*Engine, error) {
 			e.start(e.narrow, i)
 		}
 	}
-	if e.dog = make(chan struct{}); cfg.Watchdog > 0 {
-		e.workers.Add(1)
-		go (&watchdog{e: e, stop: e.dog}).watch(cfg.Watchdog)
+	if e.life.ending = make(chan struct{}); cfg.Watchdog > 0 {
+		e.life.watchdog.Go(func() { (&watchdog{e: e, stop: e.life.ending}).watch(cfg.Watchdog) })
 	}
 	return e, nil
 }
@@ -225,41 +223,4 @@ func (e *Engine) submit(o *oper) {
 		e.bytes.Add(o.spec.bytes)
 	}
 	e.inbox.put(o)
-}
-
-// Close waits until nothing is pending and ends the engine's goroutines. It returns what WaitAll returned; closing again returns the same.
-// Afterwards pushes panic, except for those that delete, which run at once. It must not be called by the body of an operation.
-func (e *Engine) Close() error {
-	e.closeOnce.Do(func() {
-		e.closeErr = e.drain()
-		close(e.dog)
-		e.sched.mu.Lock()
-		e.sched.closing = true
-		e.narrow.spinning.CompareAndSwap(spinning, poked)
-		e.sched.mu.Unlock()
-		for _, c := range *e.crews.Load() {
-			for w := c.unparkLast(); w != nil; w = c.unparkLast() {
-				w.wake <- struct{}{}
-			}
-		}
-		e.workers.Wait()
-	})
-	return e.closeErr
-}
-
-// drain waits until nothing is pending and closes the engine to pushes at that moment.
-func (e *Engine) drain() error {
-	var first error
-	for {
-		if err := e.WaitAll(context.Background()); first == nil {
-			first = err
-		}
-		e.push.mu.Lock()
-		quiet := e.push.live == nil && e.push.submitted == e.retired.Load()
-		e.push.closed = quiet
-		e.push.mu.Unlock()
-		if quiet {
-			return first
-		}
-	}
 }

@@ -13,12 +13,13 @@ func (e *Engine) driveOne() bool {
 	e.sched.mu.Lock()
 	e.absorb()
 	e.collect(&out)
-	o := e.callers.pop()
-	if o != nil {
-		if o.spec.async != nil {
-			o.inBody = true
-			e.sched.flying[o] = struct{}{}
-		}
+	var o *oper
+	if !e.sched.halted {
+		o = e.callers.pop()
+	}
+	if o != nil && o.spec.async != nil {
+		o.inBody = true
+		e.sched.flying[o] = struct{}{}
 	}
 	e.sched.mu.Unlock()
 	e.deliver(&out)

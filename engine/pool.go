@@ -25,7 +25,7 @@ type worker struct {
 	seen  uint64  // what had been sent to the inbox when w last looked
 }
 
-// main runs until the engine is closed. A body that ends the goroutine is survived by a new one.
+// main runs until the engine is stopped or closed. A body that ends the goroutine is survived by a new one.
 func (w *worker) main() {
 	ended := false
 	defer func() {
@@ -47,7 +47,7 @@ func (w *worker) main() {
 	ended = true
 }
 
-// advance completes the batch that has run and takes another; it waits while there is nothing to do and returns false when the engine is closed.
+// advance completes the batch that has run and takes another; it waits while there is nothing to do and returns false when the engine is stopped or closed.
 func (w *worker) advance() bool {
 	e, c := w.e, w.crew
 	for {
@@ -68,14 +68,16 @@ func (w *worker) advance() bool {
 			e.absorb()
 		}
 		e.collect(&out)
-		w.pick()
+		if !e.sched.halted {
+			w.pick()
+		}
 		w.away = w.n > 0 && !w.batch[0].spec.is(cheap)
 		if w.away {
 			c.watch.Add(-1)
 		}
 		e.rouseOthers(&out, w.n > 0 && !w.away)
 		w.seen = e.inbox.known
-		closing := e.sched.closing && w.n == 0
+		closing := e.sched.halted || e.sched.closing && w.n == 0
 		spin := w.n == 0 && !closing && w.maySpin()
 		if w.n == 0 && !closing && !spin {
 			c.park(w)

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -326,18 +327,22 @@ func (p *program) finish() {
 	}
 }
 
+// seedOr returns the seed of the first program: that of the flag, or fixed.
+func seedOr(fixed int64) int64 {
+	if *seed != 0 {
+		return *seed
+	}
+	return fixed
+}
+
 // TestRandomPrograms compares random programs, pushed by one to three goroutines at once, with a serial oracle.
 func TestRandomPrograms(t *testing.T) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
 			for n := range *programs {
-				first := *seed
-				if first == 0 {
-					first = 1000
-				}
-				runPrograms(t, k.cfg, first+int64(n), nil)
+				runPrograms(t, k.cfg, seedOr(1000)+int64(n), nil)
 				if t.Failed() {
-					t.Fatalf("failed with -seed %d", first+int64(n))
+					t.Fatalf("failed with -seed %d", seedOr(1000)+int64(n))
 				}
 			}
 		})
@@ -358,6 +363,9 @@ func runPrograms(t *testing.T, cfg engine.Config, seed int64, device []*queue) {
 			all[i].push(100)
 		}()
 	}
+	if r.Intn(4) == 0 {
+		interrupt(e, r.Intn(20))
+	}
 	wg.Wait()
 	e.WaitAll(bg)
 	for _, p := range all {
@@ -365,6 +373,16 @@ func runPrograms(t *testing.T, cfg engine.Config, seed int64, device []*queue) {
 	}
 	if err := e.Close(); err != nil {
 		t.Errorf("Close after WaitAll: %v", err)
+	}
+}
+
+// interrupt stops and starts the engine while others use it.
+func interrupt(e *engine.Engine, times int) {
+	for range times {
+		e.Stop()
+		runtime.Gosched()
+		e.Start()
+		runtime.Gosched()
 	}
 }
 
@@ -415,9 +433,9 @@ func TestRandomLanes(t *testing.T) {
 				device[i] = newQueue(t)
 			}
 			for n := range *programs {
-				runPrograms(t, k.cfg, 5000+int64(n), device)
+				runPrograms(t, k.cfg, seedOr(5000)+int64(n), device)
 				if t.Failed() {
-					t.Fatalf("failed with seed %d", 5000+n)
+					t.Fatalf("failed with -seed %d", seedOr(5000)+int64(n))
 				}
 			}
 		})

@@ -13,6 +13,7 @@ type Stats struct {
 	BusyCores    int    // cores that operations compute on
 	Poisoned     int    // variables that became poisoned and were not cured, forgotten ones included
 	HeldBack     int    // goroutines that wait for room to push
+	Stopped      bool   // by Engine.Stop
 }
 
 // Stats returns the counters. It takes the engine's locks for an instant.
@@ -23,6 +24,7 @@ func (e *Engine) Stats() Stats {
 	e.sched.mu.Lock()
 	s.Completed = e.retired.Load()
 	s.Failed, s.Skipped, s.Poisoned = e.sched.core.failed, e.sched.core.skipped, e.sched.core.poisoned
+	s.Stopped = e.sched.halted
 	s.Ready, s.BusyCores = e.narrow.n+e.wide.n, e.cfg.Workers-e.sched.free
 	e.sched.mu.Unlock()
 	if s.Completed < s.Pushed { // more may have been pushed and completed in between

@@ -17,7 +17,6 @@ type watchdog struct {
 
 // watch looks every half of limit until stop is closed.
 func (d *watchdog) watch(limit time.Duration) {
-	defer d.e.workers.Done()
 	tick := time.NewTicker(limit / 2)
 	defer tick.Stop()
 	still := 0
@@ -28,7 +27,7 @@ func (d *watchdog) watch(limit time.Duration) {
 		case <-tick.C:
 		}
 		s := d.e.Stats()
-		if s.Pending == 0 || s.Completed != d.done {
+		if s.Pending == 0 || s.Completed != d.done || s.Stopped {
 			d.done, d.reported, still = s.Completed, false, 0
 			continue
 		}

@@ -16,7 +16,7 @@ func broadcast(elem, spread op.Handle[op.NoParams], a, b *Array) *Array {
 
 // withScalar applies an operator of an array and a number.
 func withScalar(h op.Handle[prim.ScalarParams], a *Array, v float64) *Array {
-	return apply1(h.Op, prim.ScalarParams{Scalar: v}, a)
+	return apply1(h.Op, scalarParams(v), a)
 }
 
 // Add returns a + b, element by element. As in all functions of two arrays, extents of one and
@@ -112,12 +112,12 @@ func (a *Array) DivInPlace(b *Array) *Array {
 
 // AddScalarInPlace adds v to a and returns a.
 func (a *Array) AddScalarInPlace(v float64) *Array {
-	return applyTo(a, prim.PlusScalar.Op, prim.ScalarParams{Scalar: v}, a)
+	return applyTo(a, prim.PlusScalar.Op, scalarParams(v), a)
 }
 
 // MulScalarInPlace multiplies a by v and returns a.
 func (a *Array) MulScalarInPlace(v float64) *Array {
-	return applyTo(a, prim.MulScalar.Op, prim.ScalarParams{Scalar: v}, a)
+	return applyTo(a, prim.MulScalar.Op, scalarParams(v), a)
 }
 
 // Neg returns -a.

@@ -25,7 +25,7 @@ func (a *Array) Backward(grad ...*Array) {
 // ones where it is short or nil. With retain what the tapes hold is kept for another Backward.
 // Misuse is returned as *op.Error.
 func Backward(heads, grads []*Array, retain bool) error {
-	return differentiate(heads, grads, retain, func(b *backprop) error {
+	return differentiate(heads, grads, pass{retain: retain}, func(b *backprop) error {
 		for _, l := range b.leaves {
 			b.targets = append(b.targets, target{l.node.Entry(0), l.grad, l.req})
 		}
@@ -36,8 +36,19 @@ func Backward(heads, grads []*Array, retain bool) error {
 // Gradients is Backward that returns the gradients with respect to the given arrays, which are on
 // the tape of the heads or have a gradient attached; attached gradients stay as they are.
 func Gradients(heads, grads, wrt []*Array, retain bool) ([]*Array, error) {
-	results := make([]*Array, len(wrt))
-	err := differentiate(heads, grads, retain, func(b *backprop) error {
+	return gradients(heads, grads, wrt, pass{retain: retain})
+}
+
+// GradientGraph is Gradients that records how the gradients are computed, so that they can be
+// differentiated in turn. What the tape holds is kept.
+func GradientGraph(heads, grads, wrt []*Array) ([]*Array, error) {
+	return gradients(heads, grads, wrt, pass{retain: true, record: true})
+}
+
+func gradients(heads, grads, wrt []*Array, how pass) ([]*Array, error) {
+	var b *backprop
+	err := differentiate(heads, grads, how, func(run *backprop) error {
+		b = run
 		for i, a := range wrt {
 			if a.leaf.Load() == nil && a.trace.step == nil {
 				return op.Errorf(fmt.Sprintf("array %d", i), "the array is not on a tape and has no gradient attached")
@@ -46,7 +57,6 @@ func Gradients(heads, grads, wrt []*Array, retain bool) ([]*Array, error) {
 			if err != nil {
 				return err
 			}
-			results[i] = g
 			b.targets = append(b.targets, target{b.entry(a), g, GradWrite})
 		}
 		return nil
@@ -54,15 +64,26 @@ func Gradients(heads, grads, wrt []*Array, retain bool) ([]*Array, error) {
 	if err != nil {
 		return nil, err
 	}
+	results := make([]*Array, len(wrt))
+	for i, t := range b.targets {
+		results[i] = t.grad.enter(heads[0].scope)
+	}
 	return results, nil
 }
 
+// pass says how to differentiate.
+type pass struct {
+	retain bool // keep what the tape holds
+	record bool // put the gradients on the tape
+}
+
 // differentiate runs a backprop for the targets that aim chooses.
-func differentiate(heads, grads []*Array, retain bool, aim func(b *backprop) error) error {
+func differentiate(heads, grads []*Array, how pass, aim func(b *backprop) error) error {
 	b, err := newBackprop(heads)
 	if err != nil {
 		return blame(err, "Backward")
 	}
+	b.record = how.record
 	b.tape.mu.Lock()
 	defer b.tape.mu.Unlock()
 	if err := b.collect(heads); err != nil {
@@ -74,7 +95,7 @@ func differentiate(heads, grads []*Array, retain bool, aim func(b *backprop) err
 	if err := b.run(heads, grads); err != nil {
 		return blame(err, "Backward")
 	}
-	if !retain {
+	if !how.retain {
 		b.free()
 	}
 	return nil
@@ -83,6 +104,7 @@ func differentiate(heads, grads []*Array, retain bool, aim func(b *backprop) err
 // backprop is one run of Backward. The tape is locked meanwhile.
 type backprop struct {
 	tape    *Tape
+	record  bool
 	steps   []*step // every recorded operation that the heads depend on, each after its parents
 	leaves  []*leaf // in the order of their first use
 	targets []target
@@ -90,6 +112,7 @@ type backprop struct {
 	names   map[op.Entry]*op.Error // of operands of steps: which one it is, for errors
 	uses    map[op.Entry]int       // gradient nodes and targets that are still to read an entry
 	direct  map[op.Entry]*Array    // entries that are computed into a target
+	forward map[*op.Node]parent    // what nodes of the recorded graph stand for
 }
 
 // target is a gradient that is wanted, and where.
@@ -102,7 +125,7 @@ type target struct {
 // newBackprop checks the heads.
 func newBackprop(heads []*Array) (*backprop, error) {
 	b := &backprop{values: map[op.Entry]saved{}, names: map[op.Entry]*op.Error{},
-		uses: map[op.Entry]int{}, direct: map[op.Entry]*Array{}}
+		uses: map[op.Entry]int{}, direct: map[op.Entry]*Array{}, forward: map[*op.Node]parent{}}
 	if len(heads) == 0 {
 		return nil, op.Errorf("heads", "no arrays, want at least one")
 	}
@@ -157,6 +180,7 @@ func (b *backprop) collect(heads []*Array) error {
 		if l != nil && !seenLeaf[l] {
 			seenLeaf[l] = true
 			b.leaves = append(b.leaves, l)
+			b.forward[l.node] = parent{leaf: l}
 		}
 	}
 	type frame struct {
@@ -201,6 +225,7 @@ func (b *backprop) visit(s *step) error {
 		return op.WithOp(op.Errorf("", "a Backward before has freed what the tape held: ask it to retain"), s.plan.op.Name, "", "")
 	}
 	b.steps = append(b.steps, s)
+	b.forward[&s.node] = parent{step: s}
 	take := func(e op.Entry, v saved, arg string) {
 		if old, ok := b.values[e]; ok && (old.array.chunk != nil || v.array.chunk == nil) {
 			return
@@ -232,7 +257,10 @@ func (b *backprop) headGrads(heads, grads []*Array) ([]op.Entry, error) {
 			return nil, op.Errorf(fmt.Sprintf("gradient %d", i), "%v %v, want %v %v", g.dtype, g.shape, heads[i].dtype, heads[i].shape)
 		}
 		entries[i] = op.Var("head_grad").Entry(0)
-		b.values[entries[i]] = saved{array: g.Detach()}
+		if !b.record {
+			g = g.Detach()
+		}
+		b.values[entries[i]] = saved{array: g}
 	}
 	return entries, nil
 }

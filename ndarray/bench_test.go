@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"gomx/device"
 	nd "gomx/ndarray"
 	"gomx/op"
 )
@@ -24,6 +25,15 @@ func BenchmarkAddInPlace(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		x.AddInPlace(y)
+	}
+}
+
+// BenchmarkAddScalarInPlace is the same with a number: x += 1.
+func BenchmarkAddScalarInPlace(b *testing.B) {
+	x := nd.FromSlice(ramp(4))
+	b.ReportAllocs()
+	for b.Loop() {
+		x.AddScalarInPlace(1)
 	}
 }
 
@@ -54,12 +64,17 @@ func TestAllocations(t *testing.T) {
 	}
 	x, y := nd.FromSlice(ramp(4)), nd.FromSlice(ramp(4))
 	host := make([]float32, 4)
+	ofKernel := 0.0
+	if device.MaxTier() < device.TierC {
+		ofKernel = 2
+	}
 	for _, c := range []struct {
 		name   string
 		f      func()
 		budget float64
 	}{
 		{"in place", func() { nd.Apply(update, op.NoParams{}, x, y) }, 0},
+		{"in place with a number", func() { x.AddScalarInPlace(1) }, ofKernel},
 		{"fresh result", func() { nd.Apply(crossed, op.NoParams{}, x).Close() }, 4},
 		{"copy to host", func() { _ = x.CopyTo(context.Background(), host) }, 1},
 		{"copy from host", func() { _ = nd.CopyFrom(x, host) }, 0},

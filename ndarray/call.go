@@ -79,11 +79,17 @@ func runCall(r *engine.Run) error {
 	if err := k.Run(&c.args); err != nil {
 		return err
 	}
-	c.plan, c.args = nil, op.Call{}
-	c.tensors = [inlineOperands]op.Tensor{}
-	c.uses = [inlineOperands]engine.Use{}
-	calls.Put(c)
+	c.recycle()
 	return nil
+}
+
+// recycle returns the block to the pool without what it refers to. Only what has been used is cleared: a block is half a kilobyte.
+func (c *call) recycle() {
+	used := min(len(c.args.In)+len(c.args.Out), inlineOperands)
+	clear(c.tensors[:used])
+	clear(c.uses[:used])
+	c.plan, c.args = nil, op.Call{}
+	calls.Put(c)
 }
 
 // String describes the operands, for errors.

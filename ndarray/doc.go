@@ -11,6 +11,19 @@
 // values are MXNet's defaults; the commonest also exist as methods. [Apply] and [Invoke] apply
 // operators of one's own.
 //
+// # Indexing
+//
+// [Array.Index] takes part of an array, [Array.SetIndex] overwrites it, as NumPy has it: with places,
+// ranges, lists, masks and arrays of indices. [Array.Rows] iterates.
+//
+//	x.Index(nd.Int(-1), nd.Range(1, 5))   // x[-1, 1:5]
+//	x.SetIndex(0, nd.Mask(x.Lt(y)))       // x[x < y] = 0
+//
+// # Conversion
+//
+// [FromSlice], [FromRows], [FromMat] and [FromImage] make arrays of Go slices, slices of slices,
+// gonum matrices and images; [Values], [RowsOf], Mat and Image return them.
+//
 // # Asynchrony
 //
 // An operation is checked (shapes, element types, devices) and pushed to the engine, which runs
@@ -27,14 +40,15 @@
 //
 // # Memory
 //
-// Values lie outside the Go heap. Slice, At and Reshape return views, which share memory: writing
-// to one writes to all. Memory is returned by Close, at the end of a [Scope], or after the garbage
+// Values lie outside the Go heap. Slice, At, Rows and Reshape return views, and Index does where the
+// elements lie together; views share memory: writing to one writes to all. Memory is returned by Close, at the end of a [Scope], or after the garbage
 // collector has found the last array that shares it; in every case once pending operations are
 // complete.
 //
 // # Gradients
 //
 // AttachGrad and a tape (package autograd) record what is computed; Backward computes gradients.
+// They flow through views and indexing. Assignment is not recorded.
 //
 // # Random numbers
 //

@@ -10,17 +10,13 @@ import (
 
 // evaluate computes the gradient entries, which belong to the targets in order.
 func (b *backprop) evaluate(results []op.Entry, head *Array) error {
-	forward := map[*op.Node]bool{}
-	for _, s := range b.steps {
-		forward[&s.node] = true
-	}
 	// The gradients of the last layers come first, as they would in a loop over the layers.
 	last := slices.Clone(results)
 	slices.Reverse(last)
 	last = slices.DeleteFunc(last, func(e op.Entry) bool { return !e.Valid() })
 	var order []*op.Node
 	for _, n := range op.Topo(last) {
-		if n.IsVar() || forward[n] {
+		if n.IsVar() || b.forward[n].step != nil {
 			continue
 		}
 		order = append(order, n)
@@ -28,14 +24,14 @@ func (b *backprop) evaluate(results []op.Entry, head *Array) error {
 			b.uses[e]++
 		}
 	}
-	b.aim(results, forward)
+	b.aim(results)
 	for _, n := range order {
 		if err := b.step(n, head); err != nil {
 			return err
 		}
 	}
-	for i, t := range b.targets {
-		if err := b.store(t, results[i]); err != nil {
+	for i := range b.targets {
+		if err := b.store(&b.targets[i], results[i]); err != nil {
 			return err
 		}
 	}
@@ -43,14 +39,14 @@ func (b *backprop) evaluate(results []op.Entry, head *Array) error {
 }
 
 // aim lets gradients that nobody else wants be computed in place where they are to be stored.
-func (b *backprop) aim(results []op.Entry, forward map[*op.Node]bool) {
+func (b *backprop) aim(results []op.Entry) {
 	wanted := map[op.Entry]int{}
 	for _, e := range results {
 		wanted[e]++
 	}
 	for i, e := range results {
 		t := b.targets[i]
-		if e.Valid() && !e.Node.IsVar() && !forward[e.Node] && wanted[e] == 1 && t.req == GradWrite {
+		if e.Valid() && !e.Node.IsVar() && b.forward[e.Node].step == nil && wanted[e] == 1 && t.req == GradWrite && !b.record {
 			b.direct[e] = t.grad
 		}
 	}
@@ -61,30 +57,30 @@ func (b *backprop) aim(results []op.Entry, forward map[*op.Node]bool) {
 
 // step computes one node of the gradient.
 func (b *backprop) step(n *op.Node, head *Array) error {
-	iv := invocation{op: n.Op, params: n.Params, in: make([]*Array, len(n.In)),
-		eng: head.chunk.eng, dev: head.chunk.dev, untaped: true, train: b.tape.train}
+	in := make([]*Array, len(n.In))
+	var aliases []*Array
 	for i, e := range n.In {
 		a, err := b.value(e, slices.Contains(n.Op.Ignores, i))
 		if err != nil {
 			return err
 		}
-		iv.in[i] = a
-	}
-	outs := n.NumOutputs()
-	for i := range outs {
-		if g := b.direct[n.Entry(i)]; g != nil {
-			if iv.out == nil {
-				iv.out = make([]*Array, outs)
+		if in[i] = a; b.record {
+			if in[i] = b.traced(e, a); in[i] != a {
+				aliases = append(aliases, in[i])
 			}
-			iv.out[i] = g
 		}
 	}
-	p, err := iv.prepare()
-	if err != nil {
-		return op.WithOp(err, n.Op.Name, n.Name, "")
+	out := make([]*Array, n.NumOutputs())
+	var err error
+	if n.Op == functionGrad.Op {
+		err = b.callFunction(n, in, out)
+	} else {
+		err = b.invoke(n, head, in, out)
+		for _, a := range aliases {
+			a.Close()
+		}
 	}
-	out := make([]*Array, outs)
-	if err := iv.push(p, out); err != nil {
+	if err != nil {
 		return op.WithOp(err, n.Op.Name, n.Name, "")
 	}
 	for i, a := range out {
@@ -100,6 +96,40 @@ func (b *backprop) step(n *op.Node, head *Array) error {
 		}
 	}
 	return nil
+}
+
+// invoke applies the operator of a node of the gradient.
+func (b *backprop) invoke(n *op.Node, head *Array, in, out []*Array) error {
+	iv := invocation{op: n.Op, params: n.Params, in: in,
+		eng: head.chunk.eng, dev: head.chunk.dev, untaped: !b.record, train: b.tape.train}
+	for i := range out {
+		if g := b.direct[n.Entry(i)]; g != nil {
+			if iv.out == nil {
+				iv.out = make([]*Array, len(out))
+			}
+			iv.out[i] = g
+		}
+	}
+	p, err := iv.prepare()
+	if err != nil {
+		return err
+	}
+	return iv.push(p, out)
+}
+
+// traced returns the value of an entry with its place on the tape.
+func (b *backprop) traced(e op.Entry, a *Array) *Array {
+	from, ok := b.forward[e.Node]
+	if !ok {
+		return a // a gradient, which has its place, or a constant
+	}
+	t := &Array{shape: a.shape, dtype: a.dtype}
+	if a.chunk != nil {
+		t = a.alias("Gradients")
+	}
+	t.trace = trace{tape: b.tape, step: from.step, index: e.Index}
+	t.leaf.Store(from.leaf)
+	return t
 }
 
 // value returns the array of an entry that a gradient node reads; shapeOnly says that its values do
@@ -141,10 +171,11 @@ func (b *backprop) drop(e op.Entry) {
 }
 
 // store puts a gradient where it is wanted; the zero entry means zero.
-func (b *backprop) store(t target, e op.Entry) error {
+func (b *backprop) store(t *target, e op.Entry) error {
 	if !e.Valid() {
 		if t.req == GradWrite {
 			fill(t.grad, 0)
+			b.place(t.grad)
 		}
 		return nil
 	}
@@ -155,7 +186,15 @@ func (b *backprop) store(t target, e op.Entry) error {
 	if err != nil {
 		return err
 	}
-	if t.req == GradWrite {
+	if b.record {
+		from := b.traced(e, v)
+		t.grad.Close()
+		t.grad = from.Copy()
+		b.place(t.grad)
+		if from != v {
+			from.Close()
+		}
+	} else if t.req == GradWrite {
 		copyArray(t.grad, v)
 	} else if _, err := Invoke(prim.ElemwiseAdd.Op, nil, []*Array{t.grad, v.Detach()}, []*Array{t.grad}); err != nil {
 		return err
@@ -164,4 +203,11 @@ func (b *backprop) store(t target, e op.Entry) error {
 		b.drop(e)
 	}
 	return nil
+}
+
+// place puts a gradient on the tape where gradients are recorded, also one that depends on nothing.
+func (b *backprop) place(g *Array) {
+	if b.record && g.trace.tape == nil {
+		g.trace.tape = b.tape
+	}
 }

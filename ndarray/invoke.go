@@ -52,14 +52,8 @@ func (iv *invocation) prepare() (*plan, error) {
 			}
 			return nil, op.Errorf(iv.inputName(i), "the array is nil")
 		}
-		if err := iv.place(a, i); err != nil {
+		if err := iv.join(a, i); err != nil {
 			return nil, err
-		}
-		if a.trace.tape != nil && !iv.untaped {
-			if iv.tape != nil && iv.tape != a.trace.tape {
-				return nil, op.Errorf(iv.inputName(i), "the array is on another tape than the inputs before it")
-			}
-			iv.tape = a.trace.tape
 		}
 	}
 	for i, a := range iv.out {
@@ -84,6 +78,20 @@ func (iv *invocation) prepare() (*plan, error) {
 		iv.in = slices.DeleteFunc(iv.in, func(a *Array) bool { return a == nil })
 	}
 	return p, err
+}
+
+// join checks where input i lives, and on which tape it is.
+func (iv *invocation) join(a *Array, i int) error {
+	if err := iv.place(a, i); err != nil {
+		return err
+	}
+	if a.trace.tape != nil && !iv.untaped {
+		if iv.tape != nil && iv.tape != a.trace.tape {
+			return op.Errorf(iv.inputName(i), "the array is on another tape than the inputs before it")
+		}
+		iv.tape = a.trace.tape
+	}
+	return nil
 }
 
 // place checks that operand i lives where the others do.

@@ -1094,8 +1094,8 @@ func BroadcastTo(data *Array, p BroadcastToParams) *Array {
 //   - UseDataLengths: data_lengths gives the number of steps of each sequence
 //   - UseLabelLengths: label_lengths gives the number of labels of each sequence
 //   - BlankLabel: class of the blank: 0 (labels count from 1) or the last one (labels count from 0); one of first, last, first by default
-func CTCLoss(data, label, dataLengths *Array, p CTCLossParams) *Array {
-	return applyNamed(opCTCLoss, p, []string{"data", "label", "data_lengths"}, data, label, dataLengths)
+func CTCLoss(data, label, dataLengths, labelLengths *Array, p CTCLossParams) *Array {
+	return applyNamed(opCTCLoss, p, []string{"data", "label", "data_lengths", "label_lengths"}, data, label, dataLengths, labelLengths)
 }
 
 // Cast converts to an element type. Conversion to integers cuts off the fraction; values that an integer type cannot hold convert as x86 processors do it.
@@ -2956,8 +2956,8 @@ func RModScalar(data *Array, p ScalarParams) *Array {
 //   - StateClipMax: accepted for compatibility, without effect as in MXNet's kernels for CPUs
 //   - StateClipNaN: accepted for compatibility, without effect as in MXNet's kernels for CPUs
 //   - UseSequenceLength: sequences have lengths of their own, given by a further input
-func RNN(data, parameters, state, stateCell *Array, p RNNParams) []*Array {
-	return applyMany(opRNN, p, []string{"data", "parameters", "state", "state_cell"}, data, parameters, state, stateCell)
+func RNN(data, parameters, state, stateCell, sequenceLength *Array, p RNNParams) []*Array {
+	return applyMany(opRNN, p, []string{"data", "parameters", "state", "state_cell", "sequence_length"}, data, parameters, state, stateCell, sequenceLength)
 }
 
 // RNNParamConcat joins the flattened parameters of a recurrent layer. It is Concat under another name.

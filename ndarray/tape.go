@@ -54,6 +54,7 @@ type step struct {
 	parents []parent // per input
 	eng     *engine.Engine
 	dev     device.Device
+	fn      *Function // what computes the gradient, if it is not the operator
 
 	// Guarded by Tape.mu.
 	in, out []saved
@@ -88,11 +89,16 @@ type GradReq uint8
 const (
 	GradWrite GradReq = iota // overwrite
 	GradAdd                  // add to what is there; ZeroGrad starts again
+	GradNull                 // there is no gradient: AttachGrad takes away the one there is
 )
 
 // AttachGrad gives a a gradient: an array of its shape, zero at first, that Backward fills. It
 // makes a a starting point: gradients do not flow further to what a was computed from.
 func (a *Array) AttachGrad(req ...GradReq) {
+	if len(req) > 0 && req[0] == GradNull {
+		a.leaf.Store(nil)
+		return
+	}
 	g, err := newArray(a.mem("AttachGrad").eng, a.chunk.dev, a.dtype, a.shape, gradName(a.chunk.v.Name()))
 	if err != nil {
 		panic(misuse("AttachGrad", "", "%v", err))
@@ -186,7 +192,7 @@ func (s *step) save(iv *invocation, results []*Array) {
 			from, keep = results[i-len(iv.in)], keeps.out[i-len(iv.in)]
 		}
 		b := &slab[i]
-		if keep {
+		if keep && from.chunk != nil {
 			from.share(b, s.plan.op.Name)
 			list[i] = saved{b, from.chunk.writes.Load(), checked}
 			continue
@@ -197,12 +203,12 @@ func (s *step) save(iv *invocation, results []*Array) {
 	s.in, s.out = list[:len(iv.in)], list[len(iv.in):]
 }
 
-// recordView records that v is the part of a that an operator would copy.
-func (a *Array) recordView(v *Array, o *op.Op, params any) *Array {
+// recordView records that v is the part of a that an operator would copy; more are further inputs.
+func (a *Array) recordView(v *Array, o *op.Op, params any, more ...*Array) *Array {
 	if a.trace.tape == nil {
 		return v
 	}
-	iv := invocation{op: o, params: params, in: []*Array{a}}
+	iv := invocation{op: o, params: params, in: append([]*Array{a}, more...)}
 	p, err := iv.prepare()
 	if err != nil {
 		panic(blame(err, o.Name))

@@ -151,6 +151,19 @@ func TestGradAddAndZero(t *testing.T) {
 	want(t, own, 6)
 }
 
+func TestGradNullTakesTheGradientAway(t *testing.T) {
+	x, y := nd.FromSlice(ramp(2)), nd.FromSlice(ramp(2))
+	x.AttachGrad()
+	y.AttachGrad()
+	y.AttachGrad(nd.GradNull)
+	tape := nd.NewTape(true)
+	tape.Watch(x).Mul(tape.Watch(y)).Backward()
+	want(t, x.Grad(), 0, 1)
+	if y.Grad() != nil {
+		t.Errorf("got a gradient %v, want none", y.Grad())
+	}
+}
+
 func TestHeadsThatAreLeaves(t *testing.T) {
 	x, w := watched(1, 2)
 	w.Backward()

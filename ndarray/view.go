@@ -69,8 +69,16 @@ func (a *Array) reshape(what string, shape Shape) *Array {
 	if shape.Size() != a.Size() {
 		panic(misuse(what, "shape", "%v has %d elements, the array of shape %v has %d", shape, shape.Size(), a.shape, a.Size()))
 	}
-	v := a.view(what, shape, 0)
-	return a.recordView(v, prim.Reshape.Op, prim.ReshapeParams{Shape: shape})
+	return a.recordReshape(a.view(what, shape, 0))
+}
+
+// opShapeLike gives an array the shape of another. Unlike the numbers that Reshape takes that can
+// be any shape, also of a scalar or with an extent of zero.
+var opShapeLike = op.Lookup("_shape_like")
+
+// recordReshape is recordView for a view of all of a.
+func (a *Array) recordReshape(v *Array) *Array {
+	return a.recordView(v, opShapeLike, op.NoParams{}, v)
 }
 
 // view returns an array on part of the memory of a.

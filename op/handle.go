@@ -20,11 +20,11 @@ type Op struct {
 	Doc     string
 	Aliases []string
 
-	Hidden, Variadic, Multi, Identity, Update, Random, Derived bool
-	NoGrad                                                     string
-	Inplace                                                    [][2]int
-	Mutates, Ignores                                           []int
-	ParamsType                                                 reflect.Type
+	Hidden, Variadic, Multi, Identity, Update, Random, Derived, Layouts, Pointwise bool
+	NoGrad                                                                         string
+	Inplace                                                                        [][2]int
+	Mutates, Ignores                                                               []int
+	ParamsType                                                                     reflect.Type
 
 	schema    *schema
 	defined   bool
@@ -76,7 +76,7 @@ func (h Handle[P]) Define(s Spec[P]) {
 	must((s.Grad == nil) == (s.NoGrad != ""), "wants either a gradient or the reason for having none")
 	o.defined, o.Doc, o.Aliases, o.Hidden = true, s.Doc, s.Aliases, s.Hidden
 	o.Variadic, o.Multi, o.Identity, o.Update, o.Random = s.Variadic, s.Multi, s.Identity, s.Update, s.Random
-	o.Derived = s.Derived
+	o.Derived, o.Layouts, o.Pointwise = s.Derived, s.Layouts, s.Pointwise
 	o.NoGrad, o.Inplace, o.Mutates, o.Ignores = s.NoGrad, s.Inplace, s.Mutates, s.Ignores
 	if o.GoName = s.GoName; o.GoName == "" {
 		o.GoName = camel(o.Name)
@@ -206,8 +206,39 @@ func (o *Op) Outputs(params any) []string { return o.outputs(params) }
 // NumVisible returns how many outputs composition sees.
 func (o *Op) NumVisible(params any) int { return o.visible(params) }
 
-// InferShape fills in unknown shapes, in both directions; unknown ones may remain.
-func (o *Op) InferShape(params any, in, out []dtype.Shape) error { return o.infer(params, in, out) }
+// InferShape fills in unknown shapes, in both directions; unknown ones may remain. Shapes of which no array can be made
+// are errors.
+func (o *Op) InferShape(params any, in, out []dtype.Shape) error {
+	if err := possible("input", in); err != nil {
+		return err
+	}
+	if err := o.infer(params, in, out); err != nil {
+		return err
+	}
+	if err := possible("input", in); err != nil {
+		return err
+	}
+	return possible("output", out)
+}
+
+// possible reports extents below zero and sizes that overflow.
+func possible(what string, shapes []dtype.Shape) error {
+	const most = 1 << 48
+	for i, s := range shapes {
+		n := 1
+		for _, d := range s {
+			switch {
+			case d < -1:
+				return Errorf("", "%s %d would have the shape %v", what, i, []int(s))
+			case d > 0 && n > most/d:
+				return Errorf("", "%s %d has the shape %v, which is too large", what, i, s)
+			case d > 0:
+				n *= d
+			}
+		}
+	}
+	return nil
+}
 
 // InferType fills in unknown element types, in both directions.
 func (o *Op) InferType(params any, in, out []dtype.Type) error { return o.inferType(params, in, out) }

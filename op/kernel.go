@@ -58,11 +58,15 @@ type Call struct {
 
 // Args is what a kernel is prepared for.
 type Args struct {
-	In, Out []Desc // Out as inference gave them, plain
+	In, Out []Desc // Out as inference gave them, plain unless a reader has asked for another layout
 	Need    []bool // outputs that are wanted; nil: all
+	Free    []bool // outputs whose layout the kernel may choose; nil: none
 	Train   bool   // training mode: dropout drops, batch norm learns
 	Threads int    // configured cores; a kernel may use up to this many threads
 }
+
+// Chooses reports whether the kernel may choose the layout of output i.
+func (a *Args) Chooses(i int) bool { return a.Free != nil && a.Free[i] }
 
 // Needs reports whether output i is wanted.
 func (a *Args) Needs(i int) bool { return a.Need == nil || a.Need[i] }
@@ -71,6 +75,7 @@ func (a *Args) Needs(i int) bool { return a.Need == nil || a.Need[i] }
 // memory and outputs.
 type Prepared struct {
 	Out     []Desc // descriptions of the outputs; nil: Args.Out
+	In      []Desc // what the kernel wants its inputs to be; nil: Args.In
 	Scratch int    // bytes of scratch memory per run
 	Threads int    // threads that a run uses, fixed here so that results repeat; 0 means 1
 	Run     func(c *Call) error
@@ -94,7 +99,9 @@ type kernelKey struct {
 }
 
 // Prepare readies the fastest kernel up to the given tier for one set of operands on dev. On
-// hosts the reference kernel is the last resort; on other devices a missing kernel is an error.
+// hosts the reference kernel is the last resort, but for operands that are not plain, which give
+// ErrUnsupported; on other devices a missing kernel is an error. Only operators with Layouts may
+// be offered operands that are not plain.
 func (o *Op) Prepare(dev device.Device, tier device.Tier, params any, a *Args) (*Prepared, error) {
 	for t := int(tier); t >= 0; t-- {
 		prep := o.kernels[kernelKey{dev.Kind, device.Tier(t)}]
@@ -117,6 +124,9 @@ func (o *Op) Prepare(dev device.Device, tier device.Tier, params any, a *Args) (
 		}
 		return nil, Errorf("", "no kernel for device %v and dtype %v", dev, t)
 	}
+	if blocked(a) {
+		return nil, ErrUnsupported
+	}
 	k, err := o.ref(params, a)
 	if err != nil {
 		return nil, err
@@ -124,9 +134,24 @@ func (o *Op) Prepare(dev device.Device, tier device.Tier, params any, a *Args) (
 	return k.fill(a), nil
 }
 
+// blocked reports whether some operand is not plain.
+func blocked(a *Args) bool {
+	for _, list := range [][]Desc{a.In, a.Out} {
+		for i := range list {
+			if list[i].Layout != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 func (k *Prepared) fill(a *Args) *Prepared {
 	if k.Out == nil {
 		k.Out = a.Out
+	}
+	if k.In == nil {
+		k.In = a.In
 	}
 	k.Threads = max(k.Threads, 1)
 	return k

@@ -79,6 +79,12 @@ type Spec[P any] struct {
 	// Derived operators compute another form of parameters, such as folded weights: when all their
 	// inputs are variables, executors keep the result until one of these changes.
 	Derived bool
+	// Layouts says that kernels look at the layouts of operands. To the others executors give
+	// plain arrays only.
+	Layouts bool
+	// Pointwise operators treat the elements of operands of one shape alike, wherever they lie.
+	// They work on any layout that all operands share.
+	Pointwise bool
 	// Random operators get a Seed at every run; Stateful ones may not be merged or folded.
 	Random bool
 

@@ -28,6 +28,10 @@ type BindConfig struct {
 	// Guard makes every operator check its outputs for NaN and infinity: the first one found is
 	// an error that names it. It costs one pass over all values.
 	Guard bool
+	// NoFusion runs inference with the operators as they are composed: no batch norm is folded
+	// into weights, no sum or activation joins the layer before it, and every value between
+	// operators is a plain array. For tests and for finding out where a number comes from.
+	NoFusion bool
 }
 
 // SimpleBind infers all shapes and element types, allocates what c does not give, and compiles

@@ -175,6 +175,7 @@ type MemoryUse struct {
 	LowerBound int64 // the most that is alive at one time: no plan is smaller
 	Unshared   int64 // the same without sharing
 	Outputs    int64 // arrays of the outputs
+	Kept       int64 // parameters in another form, folded or blocked, kept between runs
 }
 
 // MemoryUse compiles the graph for a mode, if that has not been done, and returns its memory.
@@ -183,5 +184,5 @@ func (ex *Executor) MemoryUse(train bool) (MemoryUse, error) {
 	if err != nil {
 		return MemoryUse{}, err
 	}
-	return MemoryUse{Arena: p.plan.Total, LowerBound: p.plan.LowerBound, Unshared: p.plan.Naive, Outputs: p.outBytes}, nil
+	return MemoryUse{Arena: p.plan.Total, LowerBound: p.plan.LowerBound, Unshared: p.plan.Naive, Outputs: p.outBytes, Kept: p.kept}, nil
 }

@@ -3001,8 +3001,8 @@ func RModScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 //   - StateClipMax: accepted for compatibility, without effect as in MXNet's kernels for CPUs
 //   - StateClipNaN: accepted for compatibility, without effect as in MXNet's kernels for CPUs
 //   - UseSequenceLength: sequences have lengths of their own, given by a further input
-func RNN(data *Symbol, p RNNParams, opts ...Option) *Symbol {
-	return compose(opRNN, p, opts, data)
+func RNN(data, sequenceLength *Symbol, p RNNParams, opts ...Option) *Symbol {
+	return compose(opRNN, p, opts, data, sequenceLength)
 }
 
 // RNNParamConcat joins the flattened parameters of a recurrent layer. It is Concat under another name.

@@ -23,6 +23,9 @@ type program struct {
 	store    *graph.Storage
 	plan     *memplan.Plan
 	outBytes int64
+	laid     map[*op.Node]*ready // kernels whose operands need not be plain
+	kept     int64               // bytes of derived parameters that are kept between runs
+	applied  []graph.Applied     // what the passes did
 
 	slots    []slot
 	slotOf   map[int]int    // entry to slot, for entries outside the arena
@@ -50,19 +53,23 @@ type slot struct {
 func (ex *Executor) compile(train bool) (p *program, err error) {
 	defer op.Recover(&err)
 	p = &program{ex: ex, train: train, slotOf: map[int]int{}, slotName: map[string]int{}}
-	outs := ex.claimedOutputs()
+	outs := p.optimize(ex.claimedOutputs())
 	all, grads, err := p.differentiate(outs)
 	if err != nil {
 		return nil, err
 	}
-	p.g = graph.IndexPhases(outs, all)
+	if err := p.number(outs, all, grads); err != nil {
+		return nil, err
+	}
+	if laid, err := p.layOut(outs); err != nil {
+		return nil, err
+	} else if laid != nil {
+		outs = laid
+		if err := p.number(outs, outs, nil); err != nil {
+			return nil, err
+		}
+	}
 	forward := len(op.Topo(outs))
-	if err := p.bindSlots(outs, grads); err != nil {
-		return nil, err
-	}
-	if err := p.inferAll(); err != nil {
-		return nil, err
-	}
 	if err := p.prepare(); err != nil {
 		return nil, err
 	}
@@ -72,6 +79,28 @@ func (ex *Executor) compile(train bool) (p *program, err error) {
 	}
 	p.connect()
 	return p, ex.arena.reserve(int(p.plan.Total))
+}
+
+// number indexes the graph, finds the arrays of what lives outside, and infers shapes.
+func (p *program) number(outs, all []op.Entry, grads []gradient) error {
+	p.g = graph.IndexPhases(outs, all)
+	if !p.train {
+		p.slots, p.outBytes = nil, 0
+		p.slotOf, p.slotName = map[int]int{}, map[string]int{}
+	}
+	if err := p.bindSlots(outs, grads); err != nil {
+		return err
+	}
+	return p.inferAll()
+}
+
+// optimize runs the passes for inference.
+func (p *program) optimize(outs []op.Entry) []op.Entry {
+	if p.train || p.ex.config.NoFusion {
+		return outs
+	}
+	outs, p.applied = graph.Run(graph.Inference(), outs, graph.FactsOf(p.ex.index, p.ex.shapes, p.ex.types))
+	return outs
 }
 
 // claimedOutputs returns the outputs, each as an entry of its own that no variable and no other
@@ -274,6 +303,7 @@ type step struct {
 	call     op.Call
 	dead     bool // nobody reads more than the shapes of its outputs
 	skip     bool // dead, or it only renames memory
+	keep     *keeper
 	internal []operand
 	external []operand
 	scratch  int64 // offset of the scratch memory, -1 without
@@ -287,8 +317,8 @@ type operand struct {
 	offset int64
 }
 
-// prepare readies the kernel of every node.
-func (p *program) prepare() error {
+// used marks the entries that are read, or live in an array outside.
+func (p *program) used() []bool {
 	used := make([]bool, p.g.NumEntries())
 	for _, n := range p.g.Nodes {
 		for k, e := range n.In {
@@ -298,36 +328,67 @@ func (p *program) prepare() error {
 	for e := range p.slotOf {
 		used[e] = true
 	}
+	return used
+}
+
+// args describes the operands of node number i as plain arrays.
+func (p *program) args(i int, n *op.Node, used []bool) *op.Args {
+	a := &op.Args{Train: p.train, Threads: device.Cores()}
+	for _, e := range n.In {
+		a.In = append(a.In, p.desc(p.g.Entry(e)))
+	}
+	from, to := p.g.Out(i)
+	for e := from; e < to; e++ {
+		a.Out = append(a.Out, p.desc(e))
+		a.Need = append(a.Need, used[e])
+	}
+	return a
+}
+
+// ready is a node whose kernel has been prepared, with what the kernel is told of its operands.
+type ready struct {
+	kernel  *op.Prepared
+	args    *op.Args
+	in, out []op.Desc
+}
+
+// ready prepares the kernel of a node.
+func (p *program) ready(n *op.Node, a *op.Args) (*ready, error) {
+	k, err := n.Op.Prepare(p.ex.config.Device, device.MaxTier(), n.Params, a)
+	if err != nil {
+		return nil, op.WithOp(err, n.Op.Name, n.Name, n.Site)
+	}
+	return &ready{k, a, k.In, k.Out}, nil
+}
+
+// prepare readies the kernel of every node.
+func (p *program) prepare() error {
+	used := p.used()
 	for i, n := range p.g.Nodes {
 		if n.IsVar() {
 			continue
 		}
-		a := &op.Args{Train: p.train, Threads: device.Cores()}
-		for _, e := range n.In {
-			a.In = append(a.In, p.desc(p.g.Entry(e)))
+		r := p.laid[n]
+		if r == nil {
+			var err error
+			if r, err = p.ready(n, p.args(i, n, used)); err != nil {
+				return err
+			}
 		}
-		from, to := p.g.Out(i)
-		for e := from; e < to; e++ {
-			a.Out = append(a.Out, p.desc(e))
-			a.Need = append(a.Need, used[e])
-		}
-		k, err := n.Op.Prepare(p.ex.config.Device, device.MaxTier(), n.Params, a)
-		if err != nil {
-			return op.WithOp(err, n.Op.Name, n.Name, n.Site)
-		}
-		s := step{node: n, index: i, kernel: k, scratch: -1, dead: !slices.Contains(a.Need, true) && len(n.Op.Mutates) == 0}
+		s := step{node: n, index: i, kernel: r.kernel, scratch: -1, dead: !slices.Contains(r.args.Need, true) && len(n.Op.Mutates) == 0}
 		s.call.Train = p.train
-		s.call.In = make([]op.Tensor, len(n.In))
-		s.call.Out = make([]op.Tensor, to-from)
-		for j, d := range a.In {
+		s.call.In = make([]op.Tensor, len(r.in))
+		s.call.Out = make([]op.Tensor, len(r.out))
+		for j, d := range r.in {
 			s.call.In[j].Desc = d
 		}
-		for j, d := range k.Out {
+		for j, d := range r.out {
 			s.call.Out[j].Desc = d
-			if !a.Need[j] {
+			if !r.args.Need[j] {
 				s.call.Out[j].Bytes = 0
 			}
 		}
+		p.keep(&s)
 		p.steps = append(p.steps, s)
 	}
 	return nil

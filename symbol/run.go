@@ -194,7 +194,7 @@ func runSegment(er *engine.Run) error {
 	p := sr.r.p
 	for i := sr.seg.from; i < sr.seg.to; i++ {
 		s := &p.steps[i]
-		if s.skip {
+		if s.skip || s.keep != nil && s.keep.fresh(sr.r) {
 			continue
 		}
 		for _, o := range s.external {
@@ -205,6 +205,9 @@ func runSegment(er *engine.Run) error {
 		}
 		if err := s.kernel.Run(&s.call); err != nil {
 			return p.describe(s, err)
+		}
+		if s.keep != nil {
+			s.keep.done(sr.r)
 		}
 		if p.ex.config.Guard {
 			if err := p.guard(s); err != nil {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"strings"
+
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 	"gomx/internal/bench"
@@ -12,10 +14,11 @@ func benchCommand(log zerolog.Logger) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench NAME",
 		Short: "Measure a suite of workloads, alternating with peers",
-		Long: `Measure a suite (imperative, gemm, local) and print one line per workload:
+		Long: `Measure a suite (` + strings.Join(bench.Names(), ", ") + `) and print one line per workload:
 name, ours, best peer, ratio, unit, which peer, separated by tabs.
-A ratio above 1 means that gomx is better. Only ratios of one run count.`,
-		Example: "  gomx bench local --peer mxnet=/opt/mx/bin/python\n  gomx bench imperative --match dot",
+A ratio above 1 means that gomx is better. Only ratios of one run count.
+The suite engine compiles a program against the library in the peer's mxnet package, for which it needs gcc.`,
+		Example: "  gomx bench local --peer mxnet=PYTHON\n  gomx bench imperative --match dot",
 		Args:    exactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, p := range peers {

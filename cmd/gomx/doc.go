@@ -1,7 +1,8 @@
 // Command gomx is the command line of gomx.
 //
-//	gomx bench local --peer mxnet=/opt/mx/bin/python   # measure, alternating with a peer
-//	gomx inspect lenet-0001.params                     # what is in a file
+//	gomx bench local --peer mxnet=PYTHON   # measure, alternating with a peer
+//	gomx inspect lenet-0001.params         # what is in a file
+//	gomx trace lenet -o step.svg           # what ran when in a training step
 //	gomx version
 //
 // Every command explains itself with --help. Exit codes: 0 success, 1 failure, 2 wrong usage.

@@ -77,8 +77,35 @@ func TestInspectSymbol(t *testing.T) {
 	}
 }
 
+func TestTrace(t *testing.T) {
+	dir := t.TempDir()
+	for _, tt := range []struct {
+		args, file string
+		want       []string
+	}{
+		{"trace lenet --batch 1", "step.svg", []string{"<svg", "worker", "conv1", "fc1_weight", ">backward<", ">update<", "wait for the outputs"}},
+		{"trace lenet --batch 1", "step.json", []string{`"traceEvents"`, `"sgd_mom_update"`, `"push backward"`}},
+		{"trace lenet --batch 1 --simulate", "null.svg", []string{"<svg", "null(0) copy in", "null(0) compute", "null(0) copy out", "batch 2", "fc1_weight", ">forward<", ">update<"}},
+	} {
+		path := filepath.Join(dir, tt.file)
+		if _, err := gomx(t, append(strings.Fields(tt.args), "-o", path)...); err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range tt.want {
+			if !bytes.Contains(got, []byte(want)) {
+				t.Errorf("%s: %q is missing", tt.args, want)
+			}
+		}
+	}
+}
+
 func TestWrongUsage(t *testing.T) {
-	for _, args := range [][]string{{"inspect"}, {"inspect", "x", "-o", "xml"}, {"bench", "local", "--peer", "nope"}, {"version", "--nope"}} {
+	for _, args := range [][]string{{"inspect"}, {"inspect", "x", "-o", "xml"}, {"bench", "local", "--peer", "nope"}, {"version", "--nope"},
+		{"trace", "vgg"}, {"trace", "lenet", "-o", "x.png"}, {"trace", "lenet", "--batch", "0"}} {
 		_, err := gomx(t, args...)
 		if err == nil || exitCode(err) != exitUsage {
 			t.Errorf("%v: got %v, want an error with exit code %d", args, err, exitUsage)

@@ -58,7 +58,7 @@ func root(log zerolog.Logger) *cobra.Command {
 		SilenceErrors: true,
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	cmd.AddCommand(benchCommand(log), inspectCommand(), versionCommand())
+	cmd.AddCommand(benchCommand(log), inspectCommand(), traceCommand(), versionCommand())
 	return cmd
 }
 

@@ -35,7 +35,23 @@ typedef struct {
 	const float *a, *b;
 	const gx_shape *shape;
 	row_fn fn;
+	int64_t sa, sb; // strides of a row, 0 or 1
+	int large;
 } job;
+
+// row computes a row, one of a large output past the caches.
+static void row(const job *j, float *d, const float *a, const float *b, int64_t n) {
+	if (!j->large || n < GX_STREAM) {
+		j->fn(d, a, b, n);
+		return;
+	}
+	float block[GX_STREAM] __attribute__((aligned(64)));
+	for (int64_t i = 0; i < n; i += GX_STREAM) {
+		int64_t w = gx_min(GX_STREAM, n - i);
+		j->fn(block, a + i * j->sa, b + i * j->sb, w);
+		gx_stream(d + i, block, w);
+	}
+}
 
 // rows_range computes rows [begin, end), a row being the innermost axis.
 static void rows_range(const void *arg, int64_t begin, int64_t end) {
@@ -51,7 +67,7 @@ static void rows_range(const void *arg, int64_t begin, int64_t end) {
 	}
 	int64_t n = sh->dims[last];
 	for (int64_t r = begin; r < end; r++) {
-		j->fn(j->d + r * n, j->a + oa, j->b + ob, n);
+		row(j, j->d + r * n, j->a + oa, j->b + ob, n);
 		for (int k = last - 1; k >= 0; k--) {
 			oa += sh->a[k];
 			ob += sh->b[k];
@@ -61,13 +77,15 @@ static void rows_range(const void *arg, int64_t begin, int64_t end) {
 			at[k] = 0;
 		}
 	}
+	gx_streamed();
 }
 
 void gx_broadcast(int op, float *d, const float *a, const float *b, const gx_shape *shape, int threads) {
 	int last = (int)shape->n - 1;
 	int form = shape->b[last] == 0 ? 1 : shape->a[last] == 0 ? 2 : 0;
-	job j = {d, a, b, shape, rows[op][form]};
 	int64_t count = 1;
 	for (int k = 0; k < last; k++) count *= shape->dims[k];
+	int large = count * shape->dims[last] >= GX_LARGE && d != a && d != b;
+	job j = {d, a, b, shape, rows[op][form], shape->a[last], shape->b[last], large};
 	gx_parallel(threads, count, 1, rows_range, &j);
 }

@@ -8,27 +8,27 @@
 		if (err_) return err_; \
 	} while (0)
 
-// descs are the plain layouts of the operands and the layouts asked of primitives.
+// descs are the layouts of the operands and the layouts asked of primitives.
 typedef struct {
-	gx_md x, w, b, y;          // plain
+	gx_md x, w, b, y, sum;     // as they come and go
 	gx_md ax, aw, ay;          // as a primitive may choose
 	dnnl_dims_t stride, dilate, pad, pad_end;
 } descs;
 
-static const int plain_tags[] = {dnnl_x, dnnl_ncw, dnnl_nchw, dnnl_ncdhw};
-static const int last_tags[] = {dnnl_x, dnnl_nwc, dnnl_nhwc, dnnl_ndhwc}; // channels last
 static const int weight_tags[] = {dnnl_x, dnnl_oiw, dnnl_oihw, dnnl_oidhw};
 static const int group_tags[] = {dnnl_x, dnnl_goiw, dnnl_goihw, dnnl_goidhw};
 
 // Channels that fill whole vectors run fastest blocked. Others would be padded with zeros to a multiple of 16; channels
-// last need no padding. With very few channels blocked kernels read the plain input directly.
+// last need no padding. With very few channels blocked kernels read the plain input directly. Depthwise convolutions
+// take either; what is channels last already stays so.
 static int use_channels_last(const gx_conv *c) {
 	int64_t ic = c->ic / c->groups, oc = c->oc / c->groups;
-	return c->groups == 1 && ic >= 8 && (ic % 16 != 0 || oc % 16 != 0);
+	if (c->groups > 1) return c->x_layout == GX_LAST && ic == 1 && oc == 1;
+	return ic >= 8 && (ic % 16 != 0 || oc % 16 != 0);
 }
 
 static int make_descs(gx_prog *p, const gx_conv *c, descs *d) {
-	int n = (int)c->axes, act = use_channels_last(c) ? last_tags[n] : (int)dnnl_format_tag_any;
+	int n = (int)c->axes, act = use_channels_last(c) && !c->winograd ? gx_layout_tag(GX_LAST, n) : (int)dnnl_format_tag_any;
 	int64_t x[5] = {c->batch, c->ic}, y[5] = {c->batch, c->oc}, w[6], *k = w;
 	if (c->groups > 1) *k++ = c->groups;
 	*k++ = c->oc / c->groups;
@@ -43,8 +43,9 @@ static int make_descs(gx_prog *p, const gx_conv *c, descs *d) {
 		d->pad_end[i] = (c->out[i] - 1) * c->stride[i] + (c->kernel[i] - 1) * c->dilate[i] + 1 - c->in[i] - c->pad[i];
 	}
 	int wn = (int)(k - w);
-	TRY(gx_prog_md(p, &d->x, n + 2, x, plain_tags[n]));
-	TRY(gx_prog_md(p, &d->y, n + 2, y, plain_tags[n]));
+	TRY(gx_prog_md(p, &d->x, n + 2, x, gx_layout_tag(c->x_layout, n)));
+	TRY(gx_prog_md(p, &d->y, n + 2, y, gx_layout_tag(GX_PLAIN, n)));
+	TRY(gx_prog_md(p, &d->sum, n + 2, y, gx_layout_tag(c->add_layout, n)));
 	TRY(gx_prog_md(p, &d->w, wn, w, c->groups > 1 ? group_tags[n] : weight_tags[n]));
 	TRY(gx_prog_md(p, &d->b, 1, &c->oc, dnnl_x));
 	TRY(gx_prog_md(p, &d->ax, n + 2, x, act));
@@ -54,35 +55,73 @@ static int make_descs(gx_prog *p, const gx_conv *c, descs *d) {
 }
 
 static int forward_pd(dnnl_primitive_desc_t *pd, const gx_conv *c, const descs *d, dnnl_primitive_attr_t attr) {
+	dnnl_alg_kind_t alg = c->winograd ? dnnl_convolution_winograd : dnnl_convolution_direct;
 	dnnl_prop_kind_t prop = c->train ? dnnl_forward_training : dnnl_forward_inference;
 	gx_md b = c->bias ? d->b : 0;
 #if DNNL_VERSION_MAJOR >= 3
-	return dnnl_convolution_forward_primitive_desc_create(pd, gx_engine(), prop, dnnl_convolution_direct, d->ax, d->aw, b, d->ay,
+	return dnnl_convolution_forward_primitive_desc_create(pd, gx_engine(), prop, alg, d->ax, d->aw, b, d->ay,
 		d->stride, d->dilate, d->pad, d->pad_end, attr);
 #else
 	dnnl_convolution_desc_t cd;
-	TRY(dnnl_dilated_convolution_forward_desc_init(&cd, prop, dnnl_convolution_direct, d->ax, d->aw, b, d->ay,
+	TRY(dnnl_dilated_convolution_forward_desc_init(&cd, prop, alg, d->ax, d->aw, b, d->ay,
 		d->stride, d->dilate, d->pad, d->pad_end));
 	return dnnl_primitive_desc_create(pd, &cd, attr, gx_engine(), 0);
 #endif
 }
 
-int gx_conv_forward(gx_prog **out, const gx_conv *c, int threads) {
+// add_forward appends the convolution: y is where it writes.
+static int add_forward(gx_prog *p, const gx_conv *c, const descs *d, dnnl_primitive_desc_t pd, gx_place py) {
+	gx_md x = gx_query(pd, dnnl_query_src_md), w = gx_query(pd, dnnl_query_weights_md), y = gx_query(pd, dnnl_query_dst_md);
+	gx_place px, pw = {1, 0};
+	TRY(gx_prog_use(p, d->x, (gx_place){0, 0}, x, &px));
+	if (c->packed)
+		gx_prog_set_packed(p, w);
+	else
+		TRY(gx_prog_use(p, d->w, pw, w, &pw));
+	if (c->add) TRY(gx_prog_copy(p, d->sum, (gx_place){4, 0}, y, py));
+	gx_bind binds[] = {{DNNL_ARG_SRC, x, px}, {DNNL_ARG_WEIGHTS, w, pw}, {DNNL_ARG_DST, y, py}, {DNNL_ARG_BIAS, d->b, {2, 0}}};
+	return gx_prog_step(p, pd, binds, c->bias ? 4 : 3);
+}
+
+// choose_y decides how the output leaves the program. Where only one pixel is left all layouts without padding are one.
+static int choose_y(gx_prog *p, gx_conv *c, gx_md y) {
+	int n = (int)c->axes;
+	int64_t dims[5] = {c->batch, c->oc}, pixels = 1;
+	for (int i = 0; i < n; i++) {
+		dims[2 + i] = c->out[i];
+		pixels *= c->out[i];
+	}
+	int layout = gx_layout_of(p, y, n + 2, dims);
+	if (layout < 0) return 0;
+	c->y_layout = pixels == 1 ? GX_PLAIN : layout;
+	return pixels == 1 || c->choose_y;
+}
+
+int gx_conv_forward(gx_prog **out, gx_conv *c, int threads) {
 	gx_prog *p = *out = gx_prog_new(threads);
 	if (!p) return dnnl_out_of_memory;
 	descs d;
 	dnnl_primitive_desc_t pd;
+	dnnl_primitive_attr_t attr;
 	TRY(make_descs(p, c, &d));
-	TRY(forward_pd(&pd, c, &d, gx_prog_attr(p)));
+	TRY(gx_prog_post(p, c->add, c->relu, &attr));
+	TRY(forward_pd(&pd, c, &d, attr));
 	TRY(gx_prog_keep(p, pd));
-	gx_md x = gx_query(pd, dnnl_query_src_md), w = gx_query(pd, dnnl_query_weights_md), y = gx_query(pd, dnnl_query_dst_md);
-	gx_place px, pw, py, final = {3, 0};
-	TRY(gx_prog_use(p, d.x, (gx_place){0, 0}, x, &px));
-	TRY(gx_prog_use(p, d.w, (gx_place){1, 0}, w, &pw));
+	gx_md y = gx_query(pd, dnnl_query_dst_md);
+	gx_place py, final = {3, 0};
+	if (choose_y(p, c, y)) return add_forward(p, c, &d, pd, final);
+	c->y_layout = GX_PLAIN;
 	TRY(gx_prog_place(p, y, d.y, final, &py));
-	gx_bind binds[] = {{DNNL_ARG_SRC, x, px}, {DNNL_ARG_WEIGHTS, w, pw}, {DNNL_ARG_DST, y, py}, {DNNL_ARG_BIAS, d.b, {2, 0}}};
-	TRY(gx_prog_step(p, pd, binds, c->bias ? 4 : 3));
+	TRY(add_forward(p, c, &d, pd, py));
 	return gx_prog_deliver(p, y, py, d.y, final);
+}
+
+int gx_conv_pack(gx_prog **out, const gx_conv *c, const gx_prog *conv, int threads) {
+	gx_prog *p = *out = gx_prog_new(threads);
+	if (!p) return dnnl_out_of_memory;
+	descs d;
+	TRY(make_descs(p, c, &d));
+	return gx_prog_copy(p, d.w, (gx_place){0, 0}, gx_prog_packed(conv), (gx_place){1, 0});
 }
 
 static int data_pd(dnnl_primitive_desc_t *pd, const descs *d, dnnl_primitive_desc_t hint, dnnl_primitive_attr_t attr) {

@@ -8,6 +8,8 @@ package cpu
 #cgo nocallback gx_prog_run
 #cgo noescape gx_conv_forward
 #cgo nocallback gx_conv_forward
+#cgo noescape gx_conv_pack
+#cgo nocallback gx_conv_pack
 #cgo noescape gx_conv_backward
 #cgo nocallback gx_conv_backward
 */
@@ -52,13 +54,20 @@ type ConvSpec struct {
 	Batch, InChannels, OutChannels, Groups int
 	In, Out, Kernel, Stride, Dilate, Pad   []int // Dilate 1 is dense
 	Bias                                   bool
-	Train                                  bool // a backward pass will follow
+	Train                                  bool   // a backward pass will follow
+	Add, ReLU                              bool   // add another array to the result, then cut off negative values
+	X, Sum                                 Layout // of data and of what is added
+	AnyY                                   bool   // the output may have any layout
+	Packed                                 bool   // weights come as Pack leaves them
+	Winograd                               bool   // use Winograd's algorithm, an error where it does not apply
 	Threads                                int
 }
 
 func (s *ConvSpec) c() C.gx_conv {
 	c := C.gx_conv{axes: C.int64_t(len(s.In)), batch: C.int64_t(s.Batch), ic: C.int64_t(s.InChannels), oc: C.int64_t(s.OutChannels),
-		groups: C.int64_t(s.Groups), bias: C.int32_t(boolInt(s.Bias)), train: C.int32_t(boolInt(s.Train))}
+		groups: C.int64_t(s.Groups), bias: C.int32_t(boolInt(s.Bias)), train: C.int32_t(boolInt(s.Train)),
+		add: C.int32_t(boolInt(s.Add)), relu: C.int32_t(boolInt(s.ReLU)), x_layout: C.int32_t(s.X), add_layout: C.int32_t(s.Sum),
+		choose_y: C.int32_t(boolInt(s.AnyY)), packed: C.int32_t(boolInt(s.Packed)), winograd: C.int32_t(boolInt(s.Winograd))}
 	for i := range s.In {
 		c.in[i], c.out[i], c.kernel[i] = C.int64_t(s.In[i]), C.int64_t(s.Out[i]), C.int64_t(s.Kernel[i])
 		c.stride[i], c.dilate[i], c.pad[i] = C.int64_t(s.Stride[i]), C.int64_t(s.Dilate[i]), C.int64_t(s.Pad[i])
@@ -67,7 +76,11 @@ func (s *ConvSpec) c() C.gx_conv {
 }
 
 // Conv is a convolution ready to run.
-type Conv struct{ *Program }
+type Conv struct {
+	*Program
+	Y    Layout // of the output
+	spec C.gx_conv
+}
 
 // NewConv prepares a convolution.
 func NewConv(s ConvSpec) (Conv, error) {
@@ -75,12 +88,45 @@ func NewConv(s ConvSpec) (Conv, error) {
 	c := s.c()
 	code := C.gx_conv_forward(&prog, &c, C.int(s.Threads))
 	p, err := newProgram("convolution", prog, code)
-	return Conv{p}, err
+	return Conv{p, Layout(c.y_layout), c}, err
 }
 
 // Run convolves x with w; bias is read if the convolution has one.
 func (k Conv) Run(y, x, w, bias, scratch unsafe.Pointer) error {
 	return k.run([6]unsafe.Pointer{x, w, bias, y}, scratch)
+}
+
+// RunAdd is Run for a convolution with Add: sum, which may be y, is added.
+func (k Conv) RunAdd(y, x, w, bias, sum, scratch unsafe.Pointer) error {
+	return k.run([6]unsafe.Pointer{x, w, bias, y, sum}, scratch)
+}
+
+// Packing is the layout of the weights of one convolution made with Packed. As a value it is equal
+// only to itself.
+type Packing struct {
+	conv    Conv
+	pack    *Program
+	Bytes   int
+	threads int
+}
+
+// Packing prepares what brings plain weights into the layout that k wants.
+func (k Conv) Packing(threads int) (*Packing, error) {
+	var prog *C.gx_prog
+	code := C.gx_conv_pack(&prog, &k.spec, k.c, C.int(threads))
+	p, err := newProgram("layout of weights", prog, code)
+	return &Packing{k, p, int(C.gx_prog_packed_bytes(k.c)), threads}, err
+}
+
+// Threads returns the number of threads that Run uses.
+func (p *Packing) Threads() int { return p.threads }
+
+// Scratch returns the bytes of scratch memory that Run needs.
+func (p *Packing) Scratch() int { return p.pack.Scratch() }
+
+// Run brings plain weights w into the layout.
+func (p *Packing) Run(packed, w, scratch unsafe.Pointer) error {
+	return p.pack.run([6]unsafe.Pointer{w, packed}, scratch)
 }
 
 // ConvGrad computes gradients of a convolution.

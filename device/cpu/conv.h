@@ -9,10 +9,19 @@ typedef struct {
 	int64_t axes, batch, ic, oc, groups;
 	int64_t in[3], out[3], kernel[3], stride[3], dilate[3], pad[3]; // dilate 1 is dense
 	int32_t bias, train;
+	int32_t add, relu;              // after the convolution: add another array, cut off negative values
+	int32_t x_layout, add_layout;   // of data and of what is added
+	int32_t choose_y, packed;       // the output may have any layout; weights come as gx_conv_pack leaves them
+	int32_t winograd;               // compute 3x3 windows by Winograd's algorithm, which fails where it does not apply
+	int32_t y_layout;               // set by gx_conv_forward
 } gx_conv;
 
-// Pointers of a forward run: x, weight, bias, y.
-int gx_conv_forward(gx_prog **p, const gx_conv *c, int threads);
+// Pointers of a forward run: x, weight, bias, y, added array (which may be y).
+int gx_conv_forward(gx_prog **p, gx_conv *c, int threads);
+
+// gx_conv_pack makes the program that brings plain weights (pointer 0) into the form that conv, made with packed
+// set, wants (pointer 1). conv must live longer.
+int gx_conv_pack(gx_prog **p, const gx_conv *c, const gx_prog *conv, int threads);
 
 // Pointers of a backward run: dy, x, weight, dx, dweight, dbias. want_x and want_w choose what is computed; dbias
 // comes with dweight when the convolution has a bias.

@@ -26,12 +26,42 @@ typedef struct {
 	}
 GX_MAPS(DEFINE_MAP)
 
+// streamed computes blocks of a large output in the cache and copies them past it.
+typedef struct {
+	job j;
+	gx_range_fn fn;
+} streamed;
+
+static void stream_range(const void *arg, int64_t begin, int64_t end) {
+	const streamed *s = arg;
+	float block[GX_STREAM] __attribute__((aligned(64)));
+	for (int64_t b = begin; b < end; b += GX_STREAM) {
+		int64_t n = gx_min(GX_STREAM, end - b);
+		job j = s->j;
+		j.d = block, j.a += b;
+		if (j.b) j.b += b;
+		s->fn(&j, 0, n);
+		gx_stream(s->j.d + b, block, n);
+	}
+	gx_streamed();
+}
+
+// run does n elements of j; an output in the place of an input is in the cache when it is written.
+static void run(gx_range_fn fn, const job *j, int64_t n, int threads) {
+	if (n < GX_LARGE || j->d == j->a || j->d == j->b) {
+		gx_parallel(threads, n, GRAIN, fn, j);
+		return;
+	}
+	streamed s = {*j, fn};
+	gx_parallel(threads, n, GRAIN, stream_range, &s);
+}
+
 #define MAP_ENTRY(name, expr) [GX_##name] = map_##name,
 static const gx_range_fn maps[] = {GX_MAPS(MAP_ENTRY)};
 
 void gx_map(int op, float *d, const float *x, int64_t n, float s, float t, int threads) {
 	job j = {d, x, 0, s, t};
-	gx_parallel(threads, n, GRAIN, maps[op], &j);
+	run(maps[op], &j, n, threads);
 }
 
 #define DEFINE_ZIP(name, expr) \
@@ -54,7 +84,7 @@ static const gx_range_fn zips[] = {GX_ZIPS(ZIP_ENTRY) GX_GRADS(ZIP_ENTRY)};
 
 void gx_zip(int op, float *d, const float *a, const float *b, int64_t n, float s, float t, int threads) {
 	job j = {d, a, b, s, t};
-	gx_parallel(threads, n, GRAIN, zips[op], &j);
+	run(zips[op], &j, n, threads);
 }
 
 GX_CLONES static void select_range(const void *arg, int64_t begin, int64_t end) {

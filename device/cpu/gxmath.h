@@ -6,8 +6,6 @@
 
 #include "gx.h"
 
-#include <math.h>
-
 static inline float gx_from_bits(int32_t i) {
 	float f;
 	memcpy(&f, &i, 4);

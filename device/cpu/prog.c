@@ -10,7 +10,7 @@ enum { MAX_STEPS = 16, MAX_OWNED = 48, CONTEXTS = 4, ALIGN = 64, SCRATCHPAD = -2
 
 typedef struct {
 	dnnl_primitive_t prim;
-	int n;
+	int n, copy; // copy: nothing happens when the first two operands are one
 	gx_bind binds[GX_PROG_ARGS];
 } step;
 
@@ -23,7 +23,8 @@ typedef struct {
 struct gx_prog {
 	int threads, steps, owned_md, owned_pd;
 	int64_t scratch, pad; // bytes of buffers; of the largest scratchpad, which follows them
-	dnnl_primitive_attr_t attr;
+	dnnl_primitive_attr_t attr, post;
+	gx_md packed;
 	step step[MAX_STEPS];
 	gx_md md[MAX_OWNED];
 	dnnl_primitive_desc_t pd[MAX_OWNED];
@@ -72,6 +73,50 @@ int gx_prog_md(gx_prog *p, gx_md *md, int n, const int64_t *dims, int tag) {
 	p->md[p->owned_md++] = *md = m;
 	return 0;
 }
+
+int gx_prog_post(gx_prog *p, int add, int relu, dnnl_primitive_attr_t *attr) {
+	*attr = p->attr;
+	if (!add && !relu) return 0;
+	dnnl_post_ops_t ops;
+	int err = dnnl_primitive_attr_create(&p->post);
+	if (!err) err = dnnl_primitive_attr_set_scratchpad_mode(p->post, dnnl_scratchpad_mode_user);
+	if (err) return err;
+	*attr = p->post;
+	if ((err = dnnl_post_ops_create(&ops))) return err;
+#if DNNL_VERSION_MAJOR >= 3
+	if (add) err = dnnl_post_ops_append_sum(ops, 1.0f, 0, dnnl_data_type_undef);
+	if (relu && !err) err = dnnl_post_ops_append_eltwise(ops, dnnl_eltwise_relu, 0.0f, 0.0f);
+#else
+	if (add) err = dnnl_post_ops_append_sum(ops, 1.0f);
+	if (relu && !err) err = dnnl_post_ops_append_eltwise(ops, 1.0f, dnnl_eltwise_relu, 0.0f, 0.0f);
+#endif
+	if (!err) err = dnnl_primitive_attr_set_post_ops(p->post, ops);
+	dnnl_post_ops_destroy(ops);
+	return err;
+}
+
+static const int layout_tags[GX_LAYOUTS][4] = {
+	{dnnl_x, dnnl_ncw, dnnl_nchw, dnnl_ncdhw},
+	{dnnl_x, dnnl_nwc, dnnl_nhwc, dnnl_ndhwc},
+	{dnnl_x, dnnl_nCw8c, dnnl_nChw8c, dnnl_nCdhw8c},
+	{dnnl_x, dnnl_nCw16c, dnnl_nChw16c, dnnl_nCdhw16c},
+};
+
+int gx_layout_tag(int layout, int axes) { return layout_tags[layout][axes]; }
+
+int gx_layout_of(gx_prog *p, gx_md md, int n, const int64_t *dims) {
+	for (int i = 0; i < GX_LAYOUTS; i++) {
+		gx_md m;
+		if ((i == GX_BLOCK8 && dims[1] % 8) || (i == GX_BLOCK16 && dims[1] % 16)) continue;
+		if (gx_prog_md(p, &m, n, dims, layout_tags[i][n - 2])) return -1;
+		if (dnnl_memory_desc_equal(m, md)) return i;
+	}
+	return -1;
+}
+
+void gx_prog_set_packed(gx_prog *p, gx_md md) { p->packed = md; }
+gx_md gx_prog_packed(const gx_prog *p) { return p->packed; }
+int64_t gx_prog_packed_bytes(const gx_prog *p) { return p->packed ? (int64_t)dnnl_memory_desc_get_size(p->packed) : 0; }
 
 gx_md gx_query(dnnl_primitive_desc_t pd, dnnl_query_t what) { return dnnl_primitive_desc_query_md(pd, what, 0); }
 
@@ -136,6 +181,21 @@ int gx_prog_deliver(gx_prog *p, gx_md made, gx_place at, gx_md plain, gx_place f
 	return reorder(p, made, at, plain, final);
 }
 
+int gx_prog_copy(gx_prog *p, gx_md from, gx_place at, gx_md to, gx_place into) {
+	int err = reorder(p, from, at, to, into);
+	if (!err) p->step[p->steps - 1].copy = dnnl_memory_desc_equal(from, to);
+	return err;
+}
+
+int gx_reorder(gx_prog **out, int axes, const int64_t *dims, int from, int to, int threads) {
+	gx_prog *p = *out = gx_prog_new(threads);
+	if (!p) return dnnl_out_of_memory;
+	gx_md a, b;
+	int err = gx_prog_md(p, &a, axes + 2, dims, gx_layout_tag(from, axes));
+	if (!err) err = gx_prog_md(p, &b, axes + 2, dims, gx_layout_tag(to, axes));
+	return err ? err : reorder(p, a, (gx_place){0, 0}, b, (gx_place){1, 0});
+}
+
 int64_t gx_prog_scratch(const gx_prog *p) { return p->scratch + p->pad; }
 
 static void free_context(const gx_prog *p, context *c) {
@@ -165,12 +225,17 @@ static context *new_context(const gx_prog *p) {
 static int run(const gx_prog *p, context *c, void *const *ptrs, char *scratch) {
 	for (int i = 0; i < p->steps; i++) {
 		const step *s = &p->step[i];
+		void *first = 0;
+		int same = 0;
 		for (int k = 0; k < s->n; k++) {
 			gx_place at = s->binds[k].at;
 			void *ptr = at.slot == SCRATCHPAD ? scratch + p->scratch : at.slot < 0 ? scratch + at.offset : ptrs[at.slot];
 			int err = dnnl_memory_set_data_handle(c->args[i][k].memory, ptr);
 			if (err) return err;
+			if (k == 0) first = ptr;
+			if (k == 1) same = ptr == first;
 		}
+		if (s->copy && same) continue;
 		int err = dnnl_primitive_execute(s->prim, c->stream, s->n, c->args[i]);
 		if (err) return err;
 	}
@@ -204,6 +269,7 @@ void gx_prog_free(gx_prog *p) {
 #else
 		free((void *)p->md[i]);
 #endif
+	if (p->post) dnnl_primitive_attr_destroy(p->post);
 	if (p->attr) dnnl_primitive_attr_destroy(p->attr);
 	free(p);
 }

@@ -16,6 +16,9 @@ typedef struct gx_prog gx_prog;
 
 enum { GX_PROG_PTRS = 6, GX_PROG_ARGS = 8 };
 
+// Layouts of arrays with batch and channels in front: plain, channels last, channels in blocks that run fastest.
+enum { GX_PLAIN, GX_LAST, GX_BLOCK8, GX_BLOCK16, GX_LAYOUTS };
+
 // gx_place says where an operand is: pointer slot of the run, or offset in scratch when slot is negative.
 typedef struct {
 	int slot;
@@ -39,6 +42,16 @@ int gx_prog_keep(gx_prog *p, dnnl_primitive_desc_t pd); // the program owns pd f
 int gx_prog_use(gx_prog *p, gx_md from, gx_place at, gx_md want, gx_place *got);       // reorders an input when needed
 int gx_prog_place(gx_prog *p, gx_md made, gx_md plain, gx_place final, gx_place *got); // where a primitive writes an output
 int gx_prog_deliver(gx_prog *p, gx_md made, gx_place at, gx_md plain, gx_place final); // reorders it when needed
+int gx_prog_copy(gx_prog *p, gx_md from, gx_place at, gx_md to, gx_place into);        // nothing when both are one
+int gx_prog_post(gx_prog *p, int add, int relu, dnnl_primitive_attr_t *attr);          // owned by the program
+int gx_layout_tag(int layout, int axes);         // for arrays with that many spatial axes
+int gx_layout_of(gx_prog *p, gx_md md, int n, const int64_t *dims); // the unpadded layout that md is, or -1
+void gx_prog_set_packed(gx_prog *p, gx_md md);   // the form of an operand that another program prepares
+gx_md gx_prog_packed(const gx_prog *p);
+int64_t gx_prog_packed_bytes(const gx_prog *p);
+
+// gx_reorder makes the program that copies an array from one layout (pointer 0) to another (pointer 1).
+int gx_reorder(gx_prog **out, int axes, const int64_t *dims, int from, int to, int threads);
 gx_md gx_query(dnnl_primitive_desc_t pd, dnnl_query_t what);
 
 // Running. Any number of threads may run one program, each with its own scratch memory.

@@ -79,7 +79,7 @@ type result struct {
 func Run(ctx context.Context, c Config) error {
 	i := slices.IndexFunc(Suites(), func(s Suite) bool { return s.Name == c.Suite })
 	if i < 0 {
-		return fmt.Errorf("bench: unknown suite %q, want one of %s", c.Suite, strings.Join(suiteNames(), ", "))
+		return fmt.Errorf("bench: unknown suite %q, want one of %s", c.Suite, strings.Join(Names(), ", "))
 	}
 	suite := Suites()[i]
 	list, err := suite.Workloads()
@@ -157,7 +157,8 @@ func (r *result) print(out io.Writer, w *Workload) {
 	fmt.Fprintf(out, "%s\t%.4g\t%.4g\t%.2f\t%s\t%s\n", w.Name, r.ours, r.best, ratio(w.Unit, r.ours, r.best), w.Unit, r.bestPeer)
 }
 
-func suiteNames() []string {
+// Names returns the names of the suites.
+func Names() []string {
 	var names []string
 	for _, s := range Suites() {
 		names = append(names, s.Name)

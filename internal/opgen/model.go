@@ -18,7 +18,7 @@ type function struct {
 	Struct   string   // name of the parameter struct's alias, empty when there is none
 	Params   string   // the same, empty when users have nothing to set
 	Doc      []string // comment lines without slashes
-	Inputs   []input  // the longest list that any parameters give
+	Inputs   []input  // all that any parameters give
 	Optional bool     // some parameters switch inputs off
 }
 
@@ -109,45 +109,57 @@ func settable(o *op.Op) []op.ParamSpec {
 	return slices.DeleteFunc(slices.Clone(o.Params()), func(p op.ParamSpec) bool { return p.Auto })
 }
 
-// inputs returns the longest list of inputs that an operator has under parameters that differ
-// from the defaults in one place, and whether there are shorter ones.
+// inputs returns all inputs that an operator has under any of its variants, in order, and whether
+// some variants have fewer.
 func inputs(o *op.Op) (list []input, optional bool) {
 	if o.Variadic {
 		return nil, false
 	}
-	var longest []op.Input
-	for i, p := range variants(o) {
+	shortest := len(o.Inputs(variants(o)[0]))
+	for _, p := range variants(o) {
 		in := o.Inputs(p)
-		optional = optional || i > 0 && len(in) != len(longest)
-		if len(in) > len(longest) {
-			longest = in
+		shortest = min(shortest, len(in))
+		at := 0
+		for _, x := range in {
+			if k := slices.IndexFunc(list, func(y input) bool { return y.Name == x.Name }); k >= 0 {
+				at = k + 1
+				continue
+			}
+			list = slices.Insert(list, at, input{x.Name, goIdent(x.Name), x.Role == op.Data})
+			at++
 		}
 	}
-	for _, in := range longest {
-		list = append(list, input{in.Name, goIdent(in.Name), in.Role == op.Data})
-	}
-	return list, optional
+	return list, shortest < len(list)
 }
 
-// variants returns the zero parameters, and those with one boolean set or one of the legal
-// strings.
+// variants returns the zero parameters, and those with one boolean set, one of the legal strings,
+// or one of them together with all booleans: some inputs exist for one mode only, if asked for.
 func variants(o *op.Op) []any {
-	set := func(change func(v reflect.Value)) any {
+	with := func(changes ...func(v reflect.Value)) any {
 		v := reflect.New(o.ParamsType).Elem()
-		change(v)
+		for _, change := range changes {
+			change(v)
+		}
 		return v.Interface()
 	}
-	list := []any{set(func(reflect.Value) {})}
+	var flags, modes []func(v reflect.Value)
 	for _, p := range o.Params() {
 		f, _ := o.ParamsType.FieldByName(p.Field)
-		if f.Type.Kind() == reflect.Bool {
-			list = append(list, set(func(v reflect.Value) { v.FieldByName(p.Field).SetBool(true) }))
-		}
-		for _, e := range p.Enum {
-			if f.Type.Kind() == reflect.String {
-				list = append(list, set(func(v reflect.Value) { v.FieldByName(p.Field).SetString(e) }))
+		switch f.Type.Kind() {
+		case reflect.Bool:
+			flags = append(flags, func(v reflect.Value) { v.FieldByName(p.Field).SetBool(true) })
+		case reflect.String:
+			for _, e := range p.Enum {
+				modes = append(modes, func(v reflect.Value) { v.FieldByName(p.Field).SetString(e) })
 			}
 		}
+	}
+	list := []any{with(), with(flags...)}
+	for _, flag := range flags {
+		list = append(list, with(flag))
+	}
+	for _, mode := range modes {
+		list = append(list, with(mode), with(append(slices.Clone(flags), mode)...))
 	}
 	return list
 }

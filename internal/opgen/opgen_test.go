@@ -58,9 +58,10 @@ func TestEveryFamilyIsImported(t *testing.T) {
 	}
 }
 
-func TestLongestInputs(t *testing.T) {
+func TestInputsOfAllVariants(t *testing.T) {
 	type params struct {
 		NoBias bool   `op:"no_bias" doc:"no bias"`
+		Masked bool   `op:"masked" doc:"mask of b"`
 		Mode   string `op:"mode" default:"a" enum:"a|b" doc:"mode"`
 	}
 	h := op.Declare[params]("test_inputs")
@@ -74,14 +75,17 @@ func TestLongestInputs(t *testing.T) {
 			if p.Mode == "b" {
 				in = append(in, op.Input{Name: "length"})
 			}
+			if p.Mode == "b" && p.Masked {
+				in = append(in, op.Input{Name: "mask"})
+			}
 			return in
 		}})
 	list, optional := inputs(h.Op)
 	f := function{Op: h.Op, Inputs: list, Params: "P"}
-	if got, want := f.Signature("*A", false), "data, movingMean, typeIn, length *A, p P"; got != want {
+	if got, want := f.Signature("*A", false), "data, movingMean, typeIn, length, mask *A, p P"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got, want := f.Signature("*A", true), "data, length *A, p P"; got != want {
+	if got, want := f.Signature("*A", true), "data, length, mask *A, p P"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if !optional {

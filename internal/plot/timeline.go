@@ -39,7 +39,8 @@ const (
 	labelWidth = 6.0 // of a character in a box
 )
 
-// WriteSVG draws the timeline. Boxes of one row that overlap are drawn below each other.
+// WriteSVG draws the timeline. A box inside another of its row is drawn into that one's lower part, boxes that overlap otherwise below each other.
+// Labels that do not fit into their boxes hang below the row.
 func (t *Timeline) WriteSVG(w io.Writer) error {
 	if len(t.Boxes) == 0 {
 		return fmt.Errorf("plot: timeline %q has nothing to draw", t.Title)
@@ -65,8 +66,19 @@ func (t *Timeline) WriteSVG(w io.Writer) error {
 type timeRow struct {
 	name   string
 	levels [][]Box // boxes of one level do not overlap
+	inside []inner
 	y      float64
+	tags   []tag
 }
+
+// inner is a box inside another of some level.
+type inner struct {
+	Box
+	level int
+}
+
+// height returns the height of the row without its tags.
+func (r *timeRow) height() float64 { return boxHeight * float64(len(r.levels)) }
 
 // timePicture is a timeline being drawn.
 type timePicture struct {
@@ -91,18 +103,21 @@ func newTimePicture(w io.Writer, t *Timeline) *timePicture {
 	}
 	p.length = max(p.length, 1)
 	p.rows = slices.DeleteFunc(p.rows, func(r timeRow) bool { return len(r.levels) == 0 })
+	for i := range p.rows {
+		p.left = max(p.left, 28+charWidth*float64(len([]rune(p.rows[i].name))))
+	}
 	y := headRoom
 	for i := range p.rows {
 		r := &p.rows[i]
-		p.left = max(p.left, 28+charWidth*float64(len([]rune(r.name))))
 		r.y = y
-		y += boxHeight*float64(len(r.levels)) + rowGap
+		r.tags = p.hang(r)
+		y += r.height() + tagRoom(r.tags) + rowGap
 	}
 	p.bottom = y
 	return p
 }
 
-// place puts b into the first level of its row that is free.
+// place puts b into the first level of its row that is free, or that has a box around it.
 func (p *timePicture) place(b Box) {
 	i := slices.IndexFunc(p.rows, func(r timeRow) bool { return r.name == b.Row })
 	if i < 0 {
@@ -111,8 +126,13 @@ func (p *timePicture) place(b Box) {
 	}
 	r := &p.rows[i]
 	for l, level := range r.levels {
-		if level[len(level)-1].End <= b.Start {
+		last := level[len(level)-1]
+		if last.End <= b.Start {
 			r.levels[l] = append(level, b)
+			return
+		}
+		if b.End <= last.End {
+			r.inside = append(r.inside, inner{b, l})
 			return
 		}
 	}
@@ -167,29 +187,40 @@ func (p *timePicture) axis() {
 	p.text(p.left+timeWidth/2, p.bottom+34, `text-anchor="middle" fill="#777777"`, "milliseconds")
 }
 
-// row draws the boxes of a row, none narrower than can be seen.
+// row draws the boxes of a row and what hangs below.
 func (p *timePicture) row(r *timeRow) {
-	height := boxHeight * float64(len(r.levels))
-	p.printf(`<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="#000000" fill-opacity="0.035"/>`+"\n", p.left, r.y, timeWidth, height)
+	p.printf(`<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="#000000" fill-opacity="0.035"/>`+"\n", p.left, r.y, timeWidth, r.height())
 	p.text(p.left-10, r.y+boxHeight/2+4, `text-anchor="end"`, clean(r.name))
 	for l, level := range r.levels {
-		y := r.y + boxHeight*float64(l)
 		for _, b := range level {
-			p.box(b, y)
+			p.box(b, r.y+boxHeight*float64(l)+1, boxHeight-2)
 		}
+	}
+	for _, b := range r.inside {
+		p.box(b.Box, r.y+boxHeight*(float64(b.level)+0.65), 0.35*boxHeight-1)
+	}
+	for _, t := range r.tags {
+		p.tag(t, r.y+r.height())
 	}
 }
 
-func (p *timePicture) box(b Box, y float64) {
-	x := p.x(b.Start)
-	width := max(p.x(b.End)-x, 1.5)
-	p.printf(`<g><title>`)
+// width returns how wide a box is drawn: never too narrow to be seen.
+func (p *timePicture) width(b Box) float64 { return max(p.x(b.End)-p.x(b.Start), 1.5) }
+
+// fits reports whether the label of b has room inside.
+func (p *timePicture) fits(b Box) bool {
+	return labelWidth*float64(len([]rune(clean(b.Label))))+6 <= p.width(b)
+}
+
+func (p *timePicture) box(b Box, y, height float64) {
 	const grain = 100 * time.Nanosecond
-	p.escape(clean(fmt.Sprintf("%s: %v from %v", strings.TrimSpace(b.Label+" "+b.Note), (b.End-b.Start).Round(grain), (b.Start-p.from).Round(grain))))
-	p.printf(`</title><rect x="%.2f" y="%.1f" width="%.2f" height="%.1f" rx="2" fill="%s" stroke="#ffffff" stroke-width="0.7"/>`,
-		x, y+1, width, boxHeight-2, fill(slices.Index(p.Kinds, b.Kind)))
-	if label := []rune(clean(b.Label)); labelWidth*float64(len(label))+6 <= width {
-		p.text(x+width/2, y+boxHeight/2+4, `text-anchor="middle" font-size="11" fill="#ffffff"`, string(label))
+	x, width := p.x(b.Start), p.width(b)
+	p.printf(`<g><title>`)
+	p.escape(clean(fmt.Sprintf("%s: %v from %v", strings.TrimSpace(b.Label+" "+b.Note), (b.End - b.Start).Round(grain), (b.Start - p.from).Round(grain))))
+	p.printf(`</title><rect x="%.2f" y="%.1f" width="%.2f" height="%.1f" rx="%.1f" fill="%s" stroke="#ffffff" stroke-width="0.7"/>`,
+		x, y, width, height, min(2, width/3), fill(slices.Index(p.Kinds, b.Kind)))
+	if p.fits(b) && height > 12 {
+		p.text(x+width/2, y+height/2+4, `text-anchor="middle" font-size="11" fill="#ffffff"`, clean(b.Label))
 	}
 	p.printf("</g>\n")
 }

@@ -21,6 +21,9 @@ func step() *plot.Timeline {
 			{Row: "worker", Kind: "copy", Label: "batch", Note: "64 images", Start: 2 * ms, End: 2*ms + 1000},
 			{Row: "late", Kind: "copy", Label: "weights & biases", Start: 4 * ms, End: 5 * ms},
 			{Row: "program", Kind: "forward", Label: "inside", Start: 3 * ms, End: 9 * ms},
+			{Row: "program", Kind: "forward", Label: "beyond", Start: 10 * ms, End: 13 * ms},
+			{Row: "worker", Kind: "copy", Label: "batch", Start: 2*ms + 1000, End: 2*ms + 2000},
+			{Row: "worker", Kind: "copy", Label: "label", Start: 2*ms + 2000, End: 2*ms + 3000},
 		},
 	}
 }
@@ -40,9 +43,9 @@ func TestTimeline(t *testing.T) {
 			t.Errorf("%s is missing in\n%s", want, got)
 		}
 	}
-	for _, bad := range []string{">unused<", ">idle<", ">batch<"} {
-		if strings.Contains(got, bad) {
-			t.Errorf("%s should not be in the picture", bad)
+	for text, want := range map[string]int{">unused<": 0, ">idle<": 0, ">inside<": 0, ">beyond<": 1, ">batch<": 1, ">label<": 1, "rotate(-50)": 2} {
+		if n := strings.Count(got, text); n != want {
+			t.Errorf("%s is %d times in the picture, want %d", text, n, want)
 		}
 	}
 	var again bytes.Buffer

@@ -3,96 +3,122 @@ package gorgonia
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
-	"unsafe"
 
-	"gomx/dtype"
+	"gomx/device"
 	"gomx/engine"
 	nd "gomx/ndarray"
+	"gomx/op"
 	"gorgonia.org/tensor"
 )
 
+// grant is the engine's permission to use the memory of an array, until done is called.
+type grant struct {
+	done   func(error)
+	poison error // why the values are bad, nil when they are not
+}
+
 // Lend returns a as a tensor that shares its memory. The engine holds a for the tensor: pending
 // operations on a are complete, and later ones wait until back is called. back may be called any
-// number of times; the tensor must not be used after it. Lend fails when ctx ends first, when an
-// operation on a has failed, or when Gorgonia has no such element type.
+// number of times; the tensor must not be used after it, however long it lives, while a itself may
+// be forgotten. Lend fails when ctx ends first, when an operation on a has failed, or when Gorgonia
+// cannot use the memory: on another device than the processor, of an element type it does not
+// know, or without elements.
 func Lend(ctx context.Context, a *nd.Array) (d *tensor.Dense, back func(), err error) {
-	if _, err := backing(a, nil); err != nil {
+	defer op.Recover(&err)
+	e, err := lendable(a)
+	if err != nil {
 		return nil, nil, err
 	}
-	if err := a.Wait(ctx); err != nil {
-		return nil, nil, err
-	}
-	held := make(chan func(error), 1)
+	held := make(chan grant, 1)
 	a.Engine().Push(&engine.Task{
-		Name:  "lend to gorgonia",
-		Async: func(_ *engine.Run, done func(error)) { held <- done },
-		Uses:  []engine.Use{{Var: a.Var(), Access: engine.Update}},
+		Name:   "lend to gorgonia",
+		Async:  func(r *engine.Run, done func(error)) { held <- grant{done, r.Poison()} },
+		Uses:   []engine.Use{{Var: a.Var(), Access: engine.Update}},
+		NoSkip: true,
 	})
-	release := sync.OnceFunc(func() { (<-held)(nil) })
+	defer runtime.KeepAlive(a)
+	var g grant
 	select {
-	case done := <-held:
-		held <- done
+	case g = <-held:
 	case <-ctx.Done():
-		go release()
+		go func() { (<-held).done(nil) }()
 		return nil, nil, ctx.Err()
 	}
-	data, err := backing(a, a.Pointer())
-	if err != nil {
-		release()
-		return nil, nil, err
+	if g.poison != nil {
+		g.done(nil)
+		return nil, nil, g.poison
 	}
 	a.Touch()
-	return tensor.New(tensor.WithShape(a.Shape()...), tensor.WithBacking(data)), release, nil
+	d = tensor.New(tensor.WithShape(a.Shape()...), tensor.WithBacking(e.view(a.Pointer(), a.Size())))
+	return d, sync.OnceFunc(func() { g.done(nil) }), nil
 }
 
-// backing views memory at p as a Go slice of a's element type.
-func backing(a *nd.Array, p unsafe.Pointer) (any, error) {
-	n := a.Size()
-	switch a.DType() {
-	case dtype.Float32:
-		return unsafe.Slice((*float32)(p), n*present(p)), nil
-	case dtype.Float64:
-		return unsafe.Slice((*float64)(p), n*present(p)), nil
-	case dtype.Int32:
-		return unsafe.Slice((*int32)(p), n*present(p)), nil
-	case dtype.Int64:
-		return unsafe.Slice((*int64)(p), n*present(p)), nil
-	case dtype.Uint8:
-		return unsafe.Slice((*uint8)(p), n*present(p)), nil
+// lendable returns the element type of a, or what keeps Gorgonia from using its memory.
+func lendable(a *nd.Array) (*element, error) {
+	if a.Device().Kind != device.KindCPU {
+		return nil, fmt.Errorf("gorgonia: an array on %v cannot be lent, want one on the processor: copy it with To first", a.Device())
 	}
-	return nil, fmt.Errorf("gorgonia: element type %v is not supported, want float32, float64, int32, int64 or uint8", a.DType())
-}
-
-// present is 1 for memory that is there, so that a type can be checked without any.
-func present(p unsafe.Pointer) int {
-	if p == nil {
-		return 0
+	if a.Size() == 0 {
+		return nil, fmt.Errorf("gorgonia: an array of shape %v has no elements to lend", a.Shape())
 	}
-	return 1
-}
-
-// FromDense copies a tensor into a new array.
-func FromDense(d *tensor.Dense) (*nd.Array, error) {
-	if d.RequiresIterator() || !d.DataOrder().IsRowMajor() {
-		m, ok := d.Materialize().(*tensor.Dense)
-		if !ok {
-			return nil, fmt.Errorf("gorgonia: a tensor of shape %v cannot be made dense", d.Shape())
+	for i, e := range elements {
+		if e.dtype == a.DType() && e.view != nil {
+			return &elements[i], nil
 		}
-		d = m
 	}
-	shape := []int(d.Shape())
-	switch data := d.Data().(type) {
-	case []float32:
-		return nd.FromSlice(data, shape...), nil
-	case []float64:
-		return nd.FromSlice(data, shape...), nil
-	case []int32:
-		return nd.FromSlice(data, shape...), nil
-	case []int64:
-		return nd.FromSlice(data, shape...), nil
-	case []uint8:
-		return nd.FromSlice(data, shape...), nil
+	return nil, fmt.Errorf("gorgonia: element type %v is not supported, want one of%s", a.DType(), supported())
+}
+
+// FromDense copies a tensor into a new array on the processor. Views, transposes and column-major
+// tensors become dense and row-major, a scalar becomes an array of shape (1), int becomes int64.
+// Masks are not copied.
+func FromDense(d *tensor.Dense) (a *nd.Array, err error) {
+	defer op.Recover(&err)
+	if d == nil {
+		return nil, fmt.Errorf("gorgonia: the tensor is nil")
 	}
-	return nil, fmt.Errorf("gorgonia: element type %v is not supported, want float32, float64, int32, int64 or uint8", d.Dtype())
+	e, err := elementOf(d.Dtype())
+	if err != nil {
+		return nil, fmt.Errorf("gorgonia: a tensor of shape %v: %w", d.Shape(), err)
+	}
+	if d.IsScalar() {
+		return e.copy(d.Data(), []int{1}), nil
+	}
+	if d.RequiresIterator() || !d.DataOrder().IsRowMajor() {
+		if d, err = rowMajor(d); err != nil {
+			return nil, err
+		}
+	}
+	return e.copy(d.Data(), d.Shape()), nil
+}
+
+// rowMajor copies a tensor whose elements do not lie one after the other in the order of indices.
+func rowMajor(d *tensor.Dense) (*tensor.Dense, error) {
+	out := tensor.New(tensor.Of(d.Dtype()), tensor.WithShape(d.Shape().Clone()...))
+	index := make([]int, d.Dims())
+	for {
+		v, err := d.At(index...)
+		if err != nil {
+			return nil, fmt.Errorf("gorgonia: element %v of a tensor of shape %v: %w", index, d.Shape(), err)
+		}
+		if err := out.SetAt(v, index...); err != nil {
+			return nil, fmt.Errorf("gorgonia: element %v of a tensor of shape %v: %w", index, d.Shape(), err)
+		}
+		if !advance(index, d.Shape()) {
+			return out, nil
+		}
+	}
+}
+
+// advance steps index to the next element in row-major order; it returns false after the last.
+func advance(index, shape []int) bool {
+	for i := len(index) - 1; i >= 0; i-- {
+		if index[i]++; index[i] < shape[i] {
+			return true
+		}
+		index[i] = 0
+	}
+	return false
 }

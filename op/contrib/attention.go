@@ -58,6 +58,9 @@ type attention struct {
 	back func(r *run) error // fills the gradients of in, from that of out and in
 }
 
+// attentions are the definitions by operator, filled by init.
+var attentions = map[string]attention{}
+
 var (
 	selfScores = operand{"attention", [3]axis{{batches, 1, true}, {queries, 1, false}, {queries, 1, false}}}
 	scores     = operand{"attention", [3]axis{{batches, 1, true}, {queries, 1, false}, {keys, 1, false}}}
@@ -121,7 +124,7 @@ func attend(h, grad op.Handle[AttentionParams], a attention, doc string) {
 		NoGrad:    "it is a gradient itself",
 		Ref:       func(p AttentionParams, c *op.Call) error { return a.back(plainRun(p, c.In, c.Out)) },
 	})
-	attachAttention(h, grad, a)
+	attentions[h.Name] = a
 }
 
 // infer makes the shapes of inputs and outputs agree.

@@ -12,14 +12,17 @@ import (
 	"gomx/op/attach"
 )
 
-// attachAttention attaches the kernels of tier c.
-func attachAttention(h, grad op.Handle[AttentionParams], a attention) {
-	attach.TierC(h, func(p AttentionParams, args *op.Args) (*op.Prepared, error) {
-		return attentionC(p, args, a.work(p, args.In, args.Out[0]), a.run)
-	})
-	attach.TierC(grad, func(p AttentionParams, args *op.Args) (*op.Prepared, error) {
-		return attentionC(p, args, 2*a.work(p, args.In[1:], args.In[0]), a.back)
-	})
+func init() {
+	for _, h := range [][2]op.Handle[AttentionParams]{{SelfAttQK, selfAttQKGrad}, {SelfAttValAtt, selfAttValAttGrad},
+		{EncDecQK, encDecQKGrad}, {EncDecValAtt, encDecValAttGrad}} {
+		a := attentions[h[0].Name]
+		attach.TierC(h[0], func(p AttentionParams, args *op.Args) (*op.Prepared, error) {
+			return attentionC(p, args, a.work(p, args.In, args.Out[0]), a.run)
+		})
+		attach.TierC(h[1], func(p AttentionParams, args *op.Args) (*op.Prepared, error) {
+			return attentionC(p, args, 2*a.work(p, args.In[1:], args.In[0]), a.back)
+		})
+	}
 }
 
 // attentionC prepares a kernel whose products are those of package cpu.

@@ -1,6 +1,8 @@
 package linalg
 
 import (
+	"math"
+
 	"gomx/dtype"
 	"gomx/op"
 	"gomx/op/loop"
@@ -71,9 +73,9 @@ func (p TriangleParams) infer(square, packed *dtype.Shape) error {
 			}
 			e[1] = n * (n + 1) / 2
 		case e[1] != -1:
-			n := 0
-			for n*(n+1)/2 < e[1] {
-				n++
+			n := int(math.Sqrt(2 * float64(e[1]))) // at most one off
+			if n*(n+1)/2 > e[1] {
+				n--
 			}
 			if n == 0 || n*(n+1)/2 != e[1] {
 				return op.Errorf("A", "%d elements in the last axis, which fill no triangle", e[1])

@@ -34,7 +34,8 @@ relu is max(x, 0), sigmoid 1/(1+exp(-x)), softrelu log(1+exp(x)), softsign x/(1+
 			}
 			return []op.Entry{ActivationGrad.Apply(p, g.Head(0), saved)}
 		},
-		Inplace: [][2]int{{0, 0}},
+		Inplace:   [][2]int{{0, 0}},
+		Pointwise: true,
 		Ref: func(p ActivationParams, c *op.Call) error {
 			loop.Map(loop.Func1{F: activations[p.ActType].value}, c.Out[0], c.In[0])
 			return nil

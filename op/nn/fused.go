@@ -68,6 +68,7 @@ func init() {
 		add := 0
 		s := op.Spec[FusedConvolutionParams]{
 			Hidden:    true,
+			Layouts:   true,
 			Inputs:    func(p FusedConvolutionParams) []op.Input { return fusedInputs(p.NoBias, false) },
 			InferType: op.FloatType[FusedConvolutionParams],
 			NoGrad:    "it exists in inference only",
@@ -99,6 +100,7 @@ func init() {
 	FoldBatchNorm.Define(op.Spec[FoldBatchNormParams]{
 		Hidden:    true,
 		Derived:   true,
+		Layouts:   true,
 		Inputs:    foldInputs,
 		Outputs:   func(FoldBatchNormParams) []string { return []string{"weight", "bias"} },
 		Infer:     inferFold,

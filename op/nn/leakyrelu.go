@@ -57,9 +57,10 @@ scale·(alpha + y), as MXNet has it, where the derivative would be scale·alpha 
 			}
 			return g.Each(LeakyReLUGrad.Node(p, in...))
 		},
-		Inplace: [][2]int{{0, 0}},
-		Random:  true,
-		Ref:     leakyRef,
+		Inplace:   [][2]int{{0, 0}},
+		Pointwise: true,
+		Random:    true,
+		Ref:       leakyRef,
 	})
 }
 

@@ -47,7 +47,8 @@ max and lp see no padding, avg counts it unless count_include_pad is false.`,
 			}
 			return []op.Entry{PoolingGrad.Apply(p, g.Head(0), g.In(0), g.Out(0))}
 		},
-		Ref: poolRef,
+		Layouts: true,
+		Ref:     poolRef,
 	})
 	PoolingGrad.Define(op.Spec[PoolingParams]{
 		Hidden: true,

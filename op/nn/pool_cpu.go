@@ -16,6 +16,9 @@ var poolTypes = map[string]cpu.PoolType{"max": cpu.PoolMax, "avg": cpu.PoolAvg, 
 
 func init() {
 	attach.TierC(Pooling, func(p PoolingParams, a *op.Args) (*op.Prepared, error) {
+		if a.In[0].Layout != nil {
+			return poolBlockedC(p, a)
+		}
 		k, threads, err := poolC(p, a, a.In[0].Shape, a.Out[0].Shape)
 		if err != nil {
 			return nil, err
@@ -41,9 +44,19 @@ func init() {
 
 // poolC prepares pooling of data to output, channels first.
 func poolC(p PoolingParams, a *op.Args, data, output dtype.Shape) (*cpu.Pool, int, error) {
-	channel, _ := poolLayout(p, len(data))
-	if channel != 1 || !attach.AllOf(dtype.Float32, a.In[:1]) || !attach.AllOf(dtype.Float32, a.Out) {
+	if !attach.AllOf(dtype.Float32, a.In[:1]) || !attach.AllOf(dtype.Float32, a.Out) {
 		return nil, 0, op.ErrUnsupported
+	}
+	s, err := poolSpec(p, a, data, output)
+	if err != nil {
+		return nil, 0, err
+	}
+	return cpu.NewPool(s), s.Threads, nil
+}
+
+func poolSpec(p PoolingParams, a *op.Args, data, output dtype.Shape) (cpu.PoolSpec, error) {
+	if channel, _ := poolLayout(p, len(data)); channel != 1 {
+		return cpu.PoolSpec{}, op.ErrUnsupported
 	}
 	if p.GlobalPool {
 		p.Kernel, p.Stride, p.Pad = data[2:], nil, nil
@@ -56,5 +69,41 @@ func poolC(p PoolingParams, a *op.Args, data, output dtype.Shape) (*cpu.Pool, in
 	}
 	reads := float64(output.Size()) * float64(dtype.Shape(p.Kernel).Size())
 	s.Threads = attach.Threads(a, device.Work{Bytes: attach.Bytes(a) + 4*reads})
-	return cpu.NewPool(s), s.Threads, nil
+	return s, nil
+}
+
+// poolBlockedC pools what is not plain. Windows that reach beyond the padding count as smaller in
+// averages here and not in oneDNN.
+func poolBlockedC(p PoolingParams, a *op.Args) (*op.Prepared, error) {
+	x, y := a.In[0].Shape, a.Out[0].Shape
+	l, ok := layoutOf(a.In[0])
+	if !ok || !float32s(a) || a.Out[0].Layout != nil || x.Size() == 0 || y.Size() == 0 {
+		return nil, op.ErrUnsupported
+	}
+	s, err := poolSpec(p, a, x, y)
+	if err != nil || s.Type != cpu.PoolMax && s.Type != cpu.PoolAvg {
+		return nil, op.ErrUnsupported
+	}
+	if s.Type == cpu.PoolAvg && s.IncludePad {
+		s.IncludePad = false // the same where there is no padding, and faster
+		for i := range s.In {
+			reach := (s.Out[i]-1)*s.Stride[i] + s.Kernel[i]
+			if reach > s.In[i]+2*s.Pad[i] {
+				return nil, op.ErrUnsupported
+			}
+			s.IncludePad = s.IncludePad || s.Pad[i] > 0
+		}
+	}
+	keep := a.Chooses(0) && y[2:].Size() > 1
+	k, err := cpu.NewPoolProgram(s, x[1], l, keep)
+	if err != nil {
+		return nil, op.ErrUnsupported
+	}
+	out := a.Out[0]
+	if keep {
+		out = inLayout(out, l)
+	}
+	return &op.Prepared{Threads: s.Threads, Scratch: k.Scratch(), Out: []op.Desc{out}, Run: func(c *op.Call) error {
+		return k.Run(c.Out[0].Data, c.In[0].Data, c.Scratch)
+	}}, nil
 }

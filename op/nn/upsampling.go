@@ -14,7 +14,7 @@ type UpSamplingParams struct {
 	NumFilter      int    `op:"num_filter" min:"0" doc:"number of channels, for bilinear"`
 	SampleType     string `op:"sample_type,required" enum:"nearest|bilinear" doc:"how values between elements are found"`
 	MultiInputMode string `op:"multi_input_mode" default:"concat" enum:"concat|sum" doc:"how several inputs are joined"`
-	NumArgs        int    `op:"num_args,auto" max:"65536" doc:"number of inputs"`
+	NumArgs        int    `op:"num_args,auto" max:"16384" doc:"number of inputs"`
 	Workspace      int    `op:"workspace,zero" default:"512" doc:"accepted for compatibility, without effect"`
 }
 
@@ -98,10 +98,16 @@ func bilinear(p UpSamplingParams) DeconvolutionParams {
 
 func inferUpSampling(p UpSamplingParams, in, out []dtype.Shape) error {
 	if p.SampleType == "bilinear" {
+		if len(in) != 2 {
+			return op.Errorf("data", "%d inputs, want data and weight for bilinear", len(in))
+		}
 		if p.NumFilter < 1 {
 			return op.Errorf("num_filter", "%d, want the number of channels for bilinear", p.NumFilter)
 		}
 		return inferDeconv(bilinear(p), in, out)
+	}
+	if len(in) == 0 {
+		return op.Errorf("data", "no inputs, want at least one")
 	}
 	channels, known := 0, true
 	for i := range in {

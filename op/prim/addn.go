@@ -9,7 +9,7 @@ import (
 
 // AddNParams are the parameters of AddN.
 type AddNParams struct {
-	NumArgs int `op:"num_args,auto" max:"65536" doc:"number of inputs"`
+	NumArgs int `op:"num_args,auto" max:"16384" doc:"number of inputs"`
 }
 
 // AddN sums any number of arrays.

@@ -92,13 +92,14 @@ func (b binary) define() {
 		return nil
 	}
 	s := op.Spec[op.NoParams]{
-		Doc:     goName(b.elem) + " computes " + b.what + " for operands of one shape.",
-		Aliases: b.aliases,
-		Inputs:  Inputs[op.NoParams]("lhs", "rhs"),
-		Infer:   op.SameShape[op.NoParams],
-		Grad:    b.gradient(kit{}),
-		Inplace: [][2]int{{0, 0}, {1, 0}},
-		Ref:     ref,
+		Doc:       goName(b.elem) + " computes " + b.what + " for operands of one shape.",
+		Aliases:   b.aliases,
+		Inputs:    Inputs[op.NoParams]("lhs", "rhs"),
+		Infer:     op.SameShape[op.NoParams],
+		Grad:      b.gradient(kit{}),
+		Inplace:   [][2]int{{0, 0}, {1, 0}},
+		Pointwise: true,
+		Ref:       ref,
 	}
 	b.elem.Define(s)
 	s.Doc = goName(b.bcast) + " computes " + b.what + " for operands that broadcast: aligned at their last axes, extents of one and missing axes repeat."

@@ -13,7 +13,7 @@ type CastParams struct {
 
 // AmpMultiCastParams are the parameters of AmpMultiCast.
 type AmpMultiCastParams struct {
-	NumOutputs int  `op:"num_outputs,auto" max:"65536" doc:"number of inputs and outputs"`
+	NumOutputs int  `op:"num_outputs,auto" max:"16384" doc:"number of inputs and outputs"`
 	CastNarrow bool `op:"cast_narrow" doc:"convert to the narrowest of the types, not to the widest"`
 }
 

@@ -19,10 +19,11 @@ var clipMask = op.Declare[ClipParams]("_clip_mask")
 
 func init() {
 	Clip.Define(op.Spec[ClipParams]{
-		Doc:     "Clip limits elements to the range from a_min to a_max; NaN stays. The gradient flows where an element lies within the range, its ends included.",
-		Aliases: []string{"_npi_clip", "_sparse_clip"},
-		Infer:   op.SameShape[ClipParams],
-		Inplace: [][2]int{{0, 0}},
+		Doc:       "Clip limits elements to the range from a_min to a_max; NaN stays. The gradient flows where an element lies within the range, its ends included.",
+		Aliases:   []string{"_npi_clip", "_sparse_clip"},
+		Infer:     op.SameShape[ClipParams],
+		Inplace:   [][2]int{{0, 0}},
+		Pointwise: true,
 		Grad: func(g *op.Grad, p ClipParams) []op.Entry {
 			return []op.Entry{mul(g.Head(0), clipMask.Apply(p, g.In(0)))}
 		},

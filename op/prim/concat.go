@@ -8,14 +8,14 @@ import (
 
 // ConcatParams are the parameters of Concat.
 type ConcatParams struct {
-	NumArgs int         `op:"num_args,auto" max:"65536" doc:"number of inputs"`
+	NumArgs int         `op:"num_args,auto" max:"16384" doc:"number of inputs"`
 	Dim     op.Opt[int] `op:"dim" default:"1" doc:"axis along which the inputs are joined"`
 }
 
 // StackParams are the parameters of Stack.
 type StackParams struct {
 	Axis    int `op:"axis" doc:"where the new axis is; negative counts from the end of the output"`
-	NumArgs int `op:"num_args,auto" max:"65536" doc:"number of inputs"`
+	NumArgs int `op:"num_args,auto" max:"16384" doc:"number of inputs"`
 }
 
 // Concat and Stack join arrays along an axis that exists or a new one. RNNParamConcat is Concat

@@ -67,6 +67,7 @@ func (r scalar) define() {
 		Infer:     op.SameShape[ScalarParams],
 		InferType: scalarType,
 		Inplace:   [][2]int{{0, 0}},
+		Pointwise: true,
 		Grad:      ZeroGrad[ScalarParams],
 		Ref: func(p ScalarParams, c *op.Call) error {
 			s := round(c.In[0].DType, p.Scalar)

@@ -12,12 +12,18 @@ var (
 	SizeArray  = op.Declare[op.NoParams]("size_array")
 )
 
+// maxRank bounds the ranks that are read from extents.
+const maxRank = 64
+
 func init() {
 	s := op.Spec[op.NoParams]{
 		Doc:     "ShapeArray is the shape of data, as a vector of int64.",
 		Aliases: []string{"_npx_shape_array"},
 		Ignores: []int{0},
 		Infer: func(_ op.NoParams, in, out []dtype.Shape) error {
+			if len(out[0]) == 1 && out[0][0] > maxRank {
+				return op.Errorf("output", "%d axes, want at most %d", out[0][0], maxRank)
+			}
 			if len(out[0]) == 1 && out[0][0] >= 0 && in[0] == nil {
 				in[0] = unknown(out[0][0])
 			}

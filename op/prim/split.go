@@ -8,7 +8,7 @@ import (
 
 // SliceChannelParams are the parameters of SliceChannel.
 type SliceChannelParams struct {
-	NumOutputs  int         `op:"num_outputs,required" min:"1" max:"65536" doc:"number of parts"`
+	NumOutputs  int         `op:"num_outputs,required" min:"1" max:"16384" doc:"number of parts"`
 	Axis        op.Opt[int] `op:"axis" default:"1" doc:"axis to cut"`
 	SqueezeAxis bool        `op:"squeeze_axis" doc:"remove the axis, which must be cut into parts of extent one"`
 }
@@ -18,7 +18,7 @@ type SplitV2Params struct {
 	Indices     []int       `op:"indices,required" doc:"where parts begin; the first is 0"`
 	Axis        op.Opt[int] `op:"axis" default:"1" doc:"axis to cut"`
 	SqueezeAxis bool        `op:"squeeze_axis" doc:"remove the axis, which must be cut into parts of extent one"`
-	Sections    int         `op:"sections" min:"0" doc:"number of equal parts; zero: cut at indices"`
+	Sections    int         `op:"sections" min:"0" max:"16384" doc:"number of equal parts; zero: cut at indices"`
 }
 
 // SliceChannel cuts an array into equal parts, SplitV2 at given places too.
@@ -89,6 +89,9 @@ func (c cut) extents(d, n int) ([]int, error) {
 
 // infer infers parts from the whole and the whole from its parts.
 func (c cut) infer(whole *dtype.Shape, parts []dtype.Shape) error {
+	if len(parts) == 0 {
+		return op.Errorf("indices", "(), want the beginning of at least one part")
+	}
 	if *whole == nil {
 		for _, s := range parts {
 			if s == nil {

@@ -71,11 +71,12 @@ func init() {
 
 func (u unary) define() {
 	s := op.Spec[op.NoParams]{
-		Doc:     u.doc,
-		Aliases: unaryAliases(u.op.Name),
-		Infer:   op.SameShape[op.NoParams],
-		Inplace: [][2]int{{0, 0}},
-		Grad:    ZeroGrad[op.NoParams],
+		Doc:       u.doc,
+		Aliases:   unaryAliases(u.op.Name),
+		Infer:     op.SameShape[op.NoParams],
+		Inplace:   [][2]int{{0, 0}},
+		Pointwise: true,
+		Grad:      ZeroGrad[op.NoParams],
 		Ref: func(_ op.NoParams, c *op.Call) error {
 			loop.Map(u.f, c.Out[0], c.In[0])
 			return nil

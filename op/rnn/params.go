@@ -8,7 +8,7 @@ import (
 // RNNParams configures RNN.
 type RNNParams struct {
 	StateSize         int             `op:"state_size,required" min:"1" doc:"numbers in the state of one layer and direction"`
-	NumLayers         int             `op:"num_layers,required" min:"1" max:"65536" doc:"layers on top of one another"`
+	NumLayers         int             `op:"num_layers,required" min:"1" max:"16384" doc:"layers on top of one another"`
 	Bidirectional     bool            `op:"bidirectional" doc:"read every sequence in both directions"`
 	Mode              string          `op:"mode,required" enum:"rnn_relu|rnn_tanh|lstm|gru" doc:"kind of cell"`
 	P                 float64         `op:"p" min:"0" doc:"share of the outputs of a layer that is dropped on the way to the next, below 1; in training only"`

@@ -10,7 +10,7 @@ import (
 
 // KhatriRaoParams are the parameters of KhatriRao.
 type KhatriRaoParams struct {
-	NumArgs int `op:"num_args,auto" max:"65536" doc:"number of inputs"`
+	NumArgs int `op:"num_args,auto" max:"16384" doc:"number of inputs"`
 }
 
 // KhatriRao multiplies matrices column by column.

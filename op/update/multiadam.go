@@ -16,7 +16,7 @@ type MultiAdamWUpdateParams struct {
 	WDs          []float64       `op:"wds,required" doc:"weight decay of each weight"`
 	Etas         []float64       `op:"etas,required" doc:"factor of the schedule of each weight"`
 	ClipGradient float64         `op:"clip_gradient,zero" default:"-1" doc:"limit of the rescaled gradients' elements, negative for none"`
-	NumWeights   int             `op:"num_weights" default:"1" min:"1" max:"65536" doc:"number of weights"`
+	NumWeights   int             `op:"num_weights" default:"1" min:"1" max:"16384" doc:"number of weights"`
 }
 
 // MultiLambUpdateParams configures MultiLambUpdate.
@@ -32,7 +32,7 @@ type MultiLambUpdateParams struct {
 	ClipGradient     float64         `op:"clip_gradient,zero" default:"-1" doc:"limit of the rescaled gradients' elements, negative for none"`
 	NoBiasCorrection bool            `op:"bias_correction,not" doc:"correct the means for starting at zero"`
 	StepCount        []int           `op:"step_count,required" doc:"number of the step of each weight"`
-	NumTensors       int             `op:"num_tensors" default:"1" min:"1" max:"65536" doc:"number of weights"`
+	NumTensors       int             `op:"num_tensors" default:"1" min:"1" max:"16384" doc:"number of weights"`
 }
 
 // AdamW and LAMB for many weights at once.

@@ -11,7 +11,7 @@ type MultiSGDUpdateParams struct {
 	WDs          []float64 `op:"wds,required" doc:"weight decay of each weight"`
 	RescaleGrad  float64   `op:"rescale_grad,zero" default:"1" doc:"factor of the gradients"`
 	ClipGradient float64   `op:"clip_gradient,zero" default:"-1" doc:"limit of the rescaled gradients' elements, negative for none"`
-	NumWeights   int       `op:"num_weights" default:"1" min:"1" max:"65536" doc:"number of weights"`
+	NumWeights   int       `op:"num_weights" default:"1" min:"1" max:"16384" doc:"number of weights"`
 }
 
 // MultiSGDMomUpdateParams configures MultiSGDMomUpdate.
@@ -21,14 +21,14 @@ type MultiSGDMomUpdateParams struct {
 	Momentum     float64   `op:"momentum" doc:"share of the last step that is repeated"`
 	RescaleGrad  float64   `op:"rescale_grad,zero" default:"1" doc:"factor of the gradients"`
 	ClipGradient float64   `op:"clip_gradient,zero" default:"-1" doc:"limit of the rescaled gradients' elements, negative for none"`
-	NumWeights   int       `op:"num_weights" default:"1" min:"1" max:"65536" doc:"number of weights"`
+	NumWeights   int       `op:"num_weights" default:"1" min:"1" max:"16384" doc:"number of weights"`
 }
 
 // PreloadedSGDUpdateParams configures PreloadedMultiSGDUpdate.
 type PreloadedSGDUpdateParams struct {
 	RescaleGrad  float64 `op:"rescale_grad,zero" default:"1" doc:"factor of the gradients"`
 	ClipGradient float64 `op:"clip_gradient,zero" default:"-1" doc:"limit of the rescaled gradients' elements, negative for none"`
-	NumWeights   int     `op:"num_weights" default:"1" min:"1" max:"65536" doc:"number of weights"`
+	NumWeights   int     `op:"num_weights" default:"1" min:"1" max:"16384" doc:"number of weights"`
 }
 
 // PreloadedSGDMomUpdateParams configures PreloadedMultiSGDMomUpdate.
@@ -36,7 +36,7 @@ type PreloadedSGDMomUpdateParams struct {
 	Momentum     float64 `op:"momentum" doc:"share of the last step that is repeated"`
 	RescaleGrad  float64 `op:"rescale_grad,zero" default:"1" doc:"factor of the gradients"`
 	ClipGradient float64 `op:"clip_gradient,zero" default:"-1" doc:"limit of the rescaled gradients' elements, negative for none"`
-	NumWeights   int     `op:"num_weights" default:"1" min:"1" max:"65536" doc:"number of weights"`
+	NumWeights   int     `op:"num_weights" default:"1" min:"1" max:"16384" doc:"number of weights"`
 }
 
 // Stochastic gradient descent for many weights at once.

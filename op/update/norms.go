@@ -16,13 +16,13 @@ type AllFiniteParams struct {
 
 // MultiAllFiniteParams configures MultiAllFinite.
 type MultiAllFiniteParams struct {
-	NumArrays    int  `op:"num_arrays,auto" max:"65536" doc:"number of inputs"`
+	NumArrays    int  `op:"num_arrays,auto" max:"16384" doc:"number of inputs"`
 	NoInitOutput bool `op:"init_output,not" doc:"accepted for compatibility: the output is always set"`
 }
 
 // MultiSumSqParams configures MultiSumSq.
 type MultiSumSqParams struct {
-	NumArrays int `op:"num_arrays,auto" max:"65536" doc:"number of inputs"`
+	NumArrays int `op:"num_arrays,auto" max:"16384" doc:"number of inputs"`
 }
 
 // MultiLarsParams configures MultiLars.

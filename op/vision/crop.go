@@ -11,7 +11,7 @@ import (
 
 // CropParams configures Crop.
 type CropParams struct {
-	NumArgs    int   `op:"num_args,auto" max:"65536" doc:"number of inputs"`
+	NumArgs    int   `op:"num_args,auto" max:"16384" doc:"number of inputs"`
 	Offset     []int `op:"offset" default:"(0, 0)" doc:"first row and column that is kept"`
 	HW         []int `op:"h_w" default:"(0, 0)" doc:"height and width that are kept, for one input"`
 	CenterCrop bool  `op:"center_crop" doc:"keep the middle; offset is not read"`

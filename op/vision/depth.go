@@ -8,7 +8,7 @@ import (
 
 // BlockParams configures DepthToSpace and SpaceToDepth.
 type BlockParams struct {
-	BlockSize int `op:"block_size,required" min:"1" doc:"height and width of the blocks"`
+	BlockSize int `op:"block_size,required" min:"1" max:"65536" doc:"height and width of the blocks"`
 }
 
 // DepthToSpace and SpaceToDepth exchange channels and blocks of positions.

@@ -105,8 +105,9 @@ func (p Im2ColParams) check() error {
 		list  []int
 		least int
 	}{{"kernel", p.Kernel, 1}, {"stride", p.Stride, 1}, {"dilate", p.Dilate, 1}, {"pad", p.Pad, 0}} {
-		if len(a.list) != 0 && (len(a.list) != n || slices.Min(a.list) < a.least) {
-			return op.Errorf(a.name, "%v, want %d numbers of at least %d", dtype.Shape(a.list), n, a.least)
+		const most = 1 << 20
+		if len(a.list) != 0 && (len(a.list) != n || slices.Min(a.list) < a.least || slices.Max(a.list) > most) {
+			return op.Errorf(a.name, "%v, want %d numbers from %d to %d", dtype.Shape(a.list), n, a.least, most)
 		}
 	}
 	return nil

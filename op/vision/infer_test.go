@@ -121,7 +121,7 @@ func TestWrongShapes(t *testing.T) {
 		"crop offset":       {op: "Crop", attrs: "h_w=(2,2); offset=(3,0)", in: shapes{image}, err: "offset: (3, 0), want at most"},
 		"crop inputs":       {op: "Crop", in: shapes{image, image, image}, err: "num_args: 3, want 1 or 2"},
 		"large kernel":      {op: "im2col", attrs: "kernel=(2,6)", in: shapes{image}, err: "kernel: (2, 6) covers 6 elements of spatial axis 1, which has 5"},
-		"stride":            {op: "im2col", attrs: "kernel=(2,2); stride=(1,0)", in: shapes{image}, err: "stride: (1, 0), want 2 numbers of at least 1"},
+		"stride":            {op: "im2col", attrs: "kernel=(2,2); stride=(1,0)", in: shapes{image}, err: "stride: (1, 0), want 2 numbers from 1 to 1048576"},
 		"axes":              {op: "im2col", attrs: "kernel=(2,2,2,2)", in: shapes{image}, err: "kernel: (2, 2, 2, 2), want 1, 2 or 3 numbers"},
 		"output size":       {op: "col2im", attrs: "kernel=(2,2); output_size=(4,)", in: shapes{{1, 4, 9}}, err: "output_size: (4,), want one number for each of kernel (2, 2)"},
 		"patches":           {op: "col2im", attrs: "kernel=(2,2); output_size=(4,4)", in: shapes{{1, 4, 8}}, err: "data: shape (1, 4, 8), want (1, 4, 9)"},

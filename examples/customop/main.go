@@ -1,0 +1,111 @@
+// Customop declares an operator of its own, swish, and uses it like those of the library: on arrays,
+// under a tape, in a symbol, and in a network that it trains to draw a sine. The program needs
+// nothing of the library's inside: it also builds in a module of its own.
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+
+	"gomx/autograd"
+	"gomx/dtype"
+	"gomx/initializer"
+	dataio "gomx/io"
+	"gomx/metric"
+	"gomx/module"
+	nd "gomx/ndarray"
+	"gomx/op"
+	"gomx/op/prim"
+	"gomx/optimizer"
+	sym "gomx/symbol"
+)
+
+// SwishParams are the parameters of Swish.
+type SwishParams struct {
+	Beta float64 `op:"beta,zero" default:"1" doc:"slope of the gate"`
+}
+
+// Swish is x·sigmoid(βx), element by element.
+var Swish = op.Declare[SwishParams]("swish")
+
+func init() {
+	Swish.Define(op.Spec[SwishParams]{
+		Doc:     "Swish computes x·sigmoid(βx) element by element (Ramachandran et al. 2017).",
+		Infer:   op.SameShape[SwishParams],
+		Grad:    swishGrad,
+		Inplace: [][2]int{{0, 0}},
+		Ref:     swish,
+	})
+}
+
+// swish is the kernel.
+func swish(p SwishParams, c *op.Call) error {
+	if t := c.In[0].DType; t != dtype.Float32 {
+		return op.Errorf("data", "element type %v, want float32", t)
+	}
+	x, y := op.Slice[float32](c.In[0]), op.Slice[float32](c.Out[0])
+	for i, v := range x {
+		y[i] = float32(float64(v) / (1 + math.Exp(-p.Beta*float64(v))))
+	}
+	return nil
+}
+
+// swishGrad is the derivative βy + sigmoid(βx)·(1-βy), as nodes of the operators it is made of.
+func swishGrad(g *op.Grad, p SwishParams) []op.Entry {
+	none, beta := op.NoParams{}, prim.ScalarParams{Scalar: p.Beta}
+	gate := prim.Sigmoid.Apply(none, prim.MulScalar.Apply(beta, g.In(0)))
+	by := prim.MulScalar.Apply(beta, g.Out(0))
+	rest := prim.ElemwiseMul.Apply(none, gate, prim.RMinusScalar.Apply(prim.ScalarParams{Scalar: 1}, by))
+	return []op.Entry{prim.ElemwiseMul.Apply(none, g.Head(0), prim.ElemwiseAdd.Apply(none, by, rest))}
+}
+
+func main() {
+	imperative()
+	if err := symbolic(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, "customop:", err)
+		os.Exit(1)
+	}
+}
+
+// imperative applies swish to an array and differentiates it.
+func imperative() {
+	x := nd.FromSlice([]float32{-2, 0, 2})
+	x.AttachGrad()
+	y := nd.Apply(Swish, SwishParams{Beta: 1.5}, autograd.Train().Watch(x))
+	y.Backward()
+	fmt.Println(y)
+	fmt.Println(x.Grad())
+}
+
+// network has one hidden layer with swish.
+func network() *sym.Symbol {
+	x := sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 16}, sym.Name("fc1"))
+	x = sym.Apply(Swish, SwishParams{}, x)
+	x = sym.FullyConnected(x, sym.FullyConnectedParams{NumHidden: 1}, sym.Name("fc2"))
+	return sym.LinearRegressionOutput(x, sym.RegressionParams{}, sym.Name("line"))
+}
+
+// symbolic trains the network on points of a sine.
+func symbolic(ctx context.Context) error {
+	x := nd.Arange(-3, 3, 0.05).Reshape(-1, 1)
+	points, err := dataio.NDArrayIter(dataio.NDArrayConfig{
+		Data: []*nd.Array{x}, Label: []*nd.Array{nd.Sin(x)}, LabelNames: []string{"line_label"},
+		BatchSize: 20, Shuffle: true, Seed: 1})
+	if err != nil {
+		return err
+	}
+	mod := module.New(network(), module.Seed(1))
+	err = mod.Fit(ctx, points, module.Epochs(100), module.Metric(metric.MSE()),
+		module.Optimize(optimizer.Adam{LR: 0.02}), module.Init(initializer.Xavier{}))
+	if err != nil {
+		return err
+	}
+	score, err := mod.Score(ctx, points, metric.MSE())
+	if err != nil {
+		return err
+	}
+	fmt.Printf("learnt a sine: %v\n", score[0].Value < 0.01)
+	return nil
+}

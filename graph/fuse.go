@@ -1,0 +1,111 @@
+package graph
+
+import (
+	"gomx/dtype"
+	"gomx/op"
+	"gomx/op/nn"
+	"gomx/op/prim"
+)
+
+// foldBatchNorm makes one convolution of a convolution and the batch norm that alone reads it.
+func foldBatchNorm(outs []op.Entry, f *Facts) ([]op.Entry, int) { return rewrite(outs, f, foldInto) }
+
+func foldInto(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
+	if n.Op != nn.BatchNorm.Op || r.wanted(n) {
+		return op.Entry{}
+	}
+	bn, conv := n.Params.(nn.BatchNormParams), in[0].Node
+	if conv.Op != nn.Convolution.Op || !r.only(in[0]) || !together(conv, n) || bn.Axis.Value() != 1 || !r.exact(in[0]) {
+		return op.Entry{}
+	}
+	p := conv.Params.(nn.ConvolutionParams)
+	fold := nn.FoldBatchNormParams{Eps: bn.Eps, NoFixGamma: bn.NoFixGamma, NoBias: p.NoBias}
+	from := []op.Entry{conv.In[1], in[1], in[2], in[3], in[4]}
+	if !p.NoBias {
+		from = append(from, conv.In[2])
+	}
+	w := r.joined(nn.FoldBatchNorm.Op, fold, n, conv, from...).Node
+	w.After = nil
+	q := nn.FusedConvolutionOf(p)
+	q.NoBias = false
+	return r.joined(nn.FusedConvolution.Op, q, conv, n, conv.In[0], w.Entry(0), w.Entry(1))
+}
+
+// exact reports whether parameters may be multiplied in the element type of e without losing
+// accuracy that the operators had.
+func (r *rewriter) exact(e op.Entry) bool {
+	t, ok := r.facts.Types[e]
+	return ok && (t == dtype.Float32 || t == dtype.Float64)
+}
+
+// fuseSum gives sums to the convolution that computes one of their terms.
+func fuseSum(outs []op.Entry, f *Facts) ([]op.Entry, int) { return rewrite(outs, f, sumInto) }
+
+func sumInto(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
+	switch n.Op {
+	case prim.ElemwiseAdd.Op, prim.BroadcastAdd.Op:
+	default:
+		return op.Entry{}
+	}
+	for k, e := range in {
+		other := in[1-k]
+		p, ok := r.convolution(e, n)
+		if !ok || p.ReLU || other == e || !r.facts.Shapes[e].Known() || !r.facts.Shapes[e].Equal(r.facts.Shapes[other]) {
+			continue
+		}
+		args := append([]op.Entry{e.Node.In[0], e.Node.In[1], other}, e.Node.In[2:]...)
+		return r.joined(nn.FusedConvolutionAdd.Op, p, e.Node, n, args...)
+	}
+	return op.Entry{}
+}
+
+// convolution returns the parameters of the convolution, plain or fused but without a sum, that
+// computes e for n alone.
+func (r *rewriter) convolution(e op.Entry, n *op.Node) (p nn.FusedConvolutionParams, ok bool) {
+	switch c := e.Node; {
+	case !r.only(e) || !together(c, n):
+		return p, false
+	case c.Op == nn.Convolution.Op:
+		return nn.FusedConvolutionOf(c.Params.(nn.ConvolutionParams)), true
+	case c.Op == nn.FusedConvolution.Op:
+		return c.Params.(nn.FusedConvolutionParams), true
+	}
+	return p, false
+}
+
+// fuseActivation gives rectifiers to the convolution or dense layer before them.
+func fuseActivation(outs []op.Entry, f *Facts) ([]op.Entry, int) {
+	return rewrite(outs, f, activationInto)
+}
+
+func activationInto(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
+	if !rectifies(n) {
+		return op.Entry{}
+	}
+	c := in[0].Node
+	if p, ok := r.convolution(in[0], n); ok {
+		p.ReLU = true
+		return r.joined(nn.FusedConvolution.Op, p, c, n, c.In...)
+	}
+	if !r.only(in[0]) || !together(c, n) {
+		return op.Entry{}
+	}
+	switch c.Op {
+	case nn.FusedConvolutionAdd.Op:
+		p := c.Params.(nn.FusedConvolutionParams)
+		p.ReLU = true
+		return r.joined(c.Op, p, c, n, c.In...)
+	case nn.FullyConnected.Op:
+		p := c.Params.(nn.FullyConnectedParams)
+		return r.joined(nn.FusedFullyConnected.Op, nn.FusedFullyConnectedParams(p), c, n, c.In...)
+	}
+	return op.Entry{}
+}
+
+// rectifies reports whether n sets negative values to zero.
+func rectifies(n *op.Node) bool {
+	if n.Op == nn.Activation.Op {
+		return n.Params.(nn.ActivationParams).ActType == "relu"
+	}
+	return n.Op == prim.Relu.Op
+}

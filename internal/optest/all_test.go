@@ -1,0 +1,57 @@
+package optest_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"gomx/internal/optest"
+	"gomx/op"
+
+	_ "gomx/op/contrib"
+	_ "gomx/op/index"
+	_ "gomx/op/linalg"
+	_ "gomx/op/loss"
+	_ "gomx/op/nn"
+	_ "gomx/op/prim"
+	_ "gomx/op/random"
+	_ "gomx/op/rnn"
+	_ "gomx/op/tensor"
+	_ "gomx/op/update"
+	_ "gomx/op/vision"
+)
+
+// FuzzInference lets every operator infer from attributes and shapes made of bytes. The operator is chosen by number.
+func FuzzInference(f *testing.F) {
+	ops := op.All()
+	for i := range ops {
+		f.Add(uint16(i), []byte{})
+		f.Add(uint16(i), noise(uint64(i), 64))
+	}
+	f.Fuzz(func(t *testing.T, i uint16, data []byte) {
+		if err := optest.Infers(ops[int(i)%len(ops)], data); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestInferenceNeverPanics is FuzzInference on random bytes, some for each operator.
+func TestInferenceNeverPanics(t *testing.T) {
+	const rounds = 100
+	for _, o := range op.All() {
+		for seed := range uint64(rounds) {
+			if err := optest.Infers(o, noise(seed, 96)); err != nil {
+				t.Errorf("seed %d: %v", seed, err)
+				break
+			}
+		}
+	}
+}
+
+func noise(seed uint64, n int) []byte {
+	rng := rand.New(rand.NewPCG(seed, 5))
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(rng.Uint32())
+	}
+	return b
+}

@@ -1,0 +1,134 @@
+package gorgonia
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"gomx/dtype"
+	"gomx/op"
+	sym "gomx/symbol"
+	G "gorgonia.org/gorgonia"
+)
+
+// reshape converts a reshape. An axis of samples that stays the first may have another extent
+// where the symbol is bound.
+func (c *converter) reshape(n *G.Node) (value, error) {
+	in, err := c.operandsOf(n, 1)
+	if err != nil {
+		return value{}, err
+	}
+	from, to := shapeOf(in[0]), shapeOf(n)
+	x, err := c.whole(in[0])
+	if err != nil {
+		return value{}, err
+	}
+	switch {
+	case from.Equal(to):
+		return value{sym: x, shape: to}, nil
+	case len(from) > 2 && len(to) == 2 && from[0] == to[0]:
+		return value{sym: sym.Flatten(x), shape: to}, nil
+	}
+	shape := to.Clone()
+	if from[0] == to[0] {
+		shape[0] = 0
+	}
+	return value{sym: sym.Reshape(x, sym.ReshapeParams{Shape: shape}), shape: to}, nil
+}
+
+// transpose converts a permutation of axes, unless it ends a convolution.
+func (c *converter) transpose(n *G.Node, o operation) (value, error) {
+	if v, ok := c.graph.convolutionAt(n); ok {
+		return c.convolve(n, v)
+	}
+	if len(o.ints) != len(n.Shape()) {
+		return value{}, fmt.Errorf("permutes %d axes of %d", len(o.ints), len(n.Shape()))
+	}
+	v, err := c.one(n, func(x *sym.Symbol, opts ...sym.Option) *sym.Symbol {
+		return sym.Transpose(x, sym.TransposeParams{Axes: o.ints}, opts...)
+	})
+	v.shape = shapeOf(n)
+	return v, err
+}
+
+// repeat converts a repetition along an axis. Where the axis has extent one it is left to the
+// operators that use the value: so Gorgonia adds a bias.
+func (c *converter) repeat(n *G.Node, o operation) (value, error) {
+	in, err := c.operandsOf(n, 2)
+	if err != nil {
+		return value{}, err
+	}
+	axis, want := 0, shapeOf(n)
+	if len(o.ints) == 1 {
+		axis = o.ints[0]
+	}
+	if len(o.ints) != 1 || axis >= len(want) {
+		return value{}, fmt.Errorf("does not tell an axis of shape %v", want)
+	}
+	v, err := c.value(in[0])
+	if err != nil {
+		return value{}, err
+	}
+	if v.sym == nil {
+		return v, nil
+	}
+	from := shapeOf(in[0])
+	for len(from) < len(want) { // a vector may be repeated along an axis that it lacks
+		from = append(from, 1)
+	}
+	if from[axis] == 1 {
+		shape := v.shape.Clone()
+		for len(shape) < len(from) {
+			shape = append(shape, 1)
+		}
+		if len(shape) != len(v.shape) {
+			v.sym = sym.Reshape(v.sym, sym.ReshapeParams{Shape: shape})
+		}
+		return value{sym: v.sym, shape: shape, less: true}, nil
+	}
+	x, err := c.whole(in[0])
+	p := sym.RepeatParams{Repeats: want[axis] / from[axis], Axis: op.Some(axis)}
+	return value{sym: sym.Repeat(x, p), shape: want}, err
+}
+
+// slice converts a range of one axis, which vanishes when the range is one index.
+func (c *converter) slice(n *G.Node, o operation) (value, error) {
+	in, err := c.operandsOf(n, 1)
+	if err != nil {
+		return value{}, err
+	}
+	x, err := c.whole(in[0])
+	if err != nil {
+		return value{}, err
+	}
+	shape := shapeOf(in[0])
+	if len(o.ints) == 0 {
+		return value{sym: x, shape: shape}, nil
+	}
+	axis := strings.Count(o.text, ":, ")
+	if len(o.ints) != 3 || axis >= len(shape) {
+		return value{}, fmt.Errorf("does not tell a range of an axis of shape %v", shape)
+	}
+	begin, end, step := o.ints[0], o.ints[1], o.ints[2]
+	if step > 1 {
+		return value{}, fmt.Errorf("takes every %dth element, want all", step)
+	}
+	shape[axis] = end - begin
+	return value{sym: sym.SliceAxis(x, sym.SliceAxisParams{Axis: axis, Begin: begin, End: op.Some(end)}), shape: shape}, nil
+}
+
+// concat converts the joining of arrays along an axis.
+func (c *converter) concat(n *G.Node, o operation) (value, error) {
+	if len(o.ints) != 1 {
+		return value{}, errors.New("does not tell the axis")
+	}
+	var list []*sym.Symbol
+	for _, in := range c.graph.operands(n) {
+		x, err := c.whole(in)
+		if err != nil {
+			return value{}, err
+		}
+		list = append(list, x)
+	}
+	return value{sym: sym.Concat(list, sym.ConcatParams{Dim: op.Some(o.ints[0])}), shape: dtype.Shape(n.Shape()).Clone()}, nil
+}

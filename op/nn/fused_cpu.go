@@ -1,0 +1,126 @@
+//go:build cgo
+
+package nn
+
+import (
+	"unsafe"
+
+	"gomx/device"
+	"gomx/device/cpu"
+	"gomx/dtype"
+	"gomx/op"
+	"gomx/op/attach"
+)
+
+func init() {
+	attach.TierC(FusedConvolution, func(p FusedConvolutionParams, a *op.Args) (*op.Prepared, error) { return fusedConvC(p, 0, a) })
+	attach.TierC(FusedConvolutionAdd, func(p FusedConvolutionParams, a *op.Args) (*op.Prepared, error) { return fusedConvC(p, 1, a) })
+	attach.TierC(FusedFullyConnected, func(p FusedFullyConnectedParams, a *op.Args) (*op.Prepared, error) {
+		k, err := fcC(p.plain(), a)
+		if err != nil {
+			return nil, err
+		}
+		relu := cpu.Map{Op: cpu.ReLU, Threads: attach.Threads(a, device.Work{Bytes: 2 * float64(a.Out[0].Bytes)})}
+		return after(k, func(c *op.Call) { relu.Run(c.Out[0].Data, c.Out[0].Data, c.Out[0].Shape.Size()) }), nil
+	})
+}
+
+// fusedConv is a convolution for operands as they come.
+type fusedConv struct {
+	spec cpu.ConvSpec
+	add  int // 1 with a sum
+	in   []op.Desc
+	out  op.Desc
+}
+
+// layoutOf returns the layout of an operand of the activations' kind.
+func layoutOf(d op.Desc) (cpu.Layout, bool) {
+	if d.Layout == nil {
+		return cpu.LayoutPlain, true
+	}
+	l, ok := d.Layout.(cpu.Layout)
+	return l, ok
+}
+
+// inLayout returns d in a layout, whose size is that of the plain one.
+func inLayout(d op.Desc, l cpu.Layout) op.Desc {
+	if d = op.Plain(d.DType, d.Shape); l != cpu.LayoutPlain {
+		d.Layout = l
+	}
+	return d
+}
+
+func fusedConvC(p FusedConvolutionParams, add int, a *op.Args) (*op.Prepared, error) {
+	s, ok := p.plain().convSpec(a.In[0].Shape, a.Out[0].Shape, a)
+	if !ok || !float32s(a) {
+		return nil, op.ErrUnsupported
+	}
+	s.Add, s.ReLU, s.AnyY, s.Packed = add > 0, p.ReLU, a.Chooses(0), a.Chooses(0)
+	if s.X, ok = layoutOf(a.In[0]); !ok || a.In[1].Layout != nil || a.Out[0].Layout != nil {
+		return nil, op.ErrUnsupported
+	}
+	if add > 0 {
+		if s.Sum, ok = layoutOf(a.In[fusedSum]); !ok {
+			return nil, op.ErrUnsupported
+		}
+	}
+	k, err := cpu.NewConv(s)
+	if err == nil && s.Sum != k.Y {
+		s.Sum = k.Y
+		k, err = cpu.NewConv(s)
+	}
+	if err != nil {
+		return nil, err
+	}
+	f := fusedConv{spec: s, add: add, in: append([]op.Desc{}, a.In...), out: inLayout(a.Out[0], k.Y)}
+	return f.prepared(k)
+}
+
+// float32s reports whether all operands are float32, in whatever layout.
+func float32s(a *op.Args) bool {
+	for _, list := range [][]op.Desc{a.In, a.Out} {
+		for i := range list {
+			if list[i].DType != dtype.Float32 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (f fusedConv) prepared(k cpu.Conv) (*op.Prepared, error) {
+	if f.spec.Packed {
+		pack, err := k.Packing(f.spec.Threads)
+		if err != nil {
+			return nil, err
+		}
+		f.in[1].Layout, f.in[1].Bytes = pack, pack.Bytes
+	}
+	if f.add > 0 {
+		f.in[fusedSum] = inLayout(f.in[fusedSum], f.spec.Sum)
+	}
+	add, bias := f.add, f.spec.Bias
+	return &op.Prepared{Threads: f.spec.Threads, Scratch: k.Scratch(), In: f.in, Out: []op.Desc{f.out}, Run: func(c *op.Call) error {
+		var b, sum unsafe.Pointer
+		if bias {
+			b = c.In[2+add].Data
+		}
+		if add > 0 {
+			sum = c.In[fusedSum].Data
+		}
+		return k.RunAdd(c.Out[0].Data, c.In[0].Data, c.In[1].Data, b, sum, c.Scratch)
+	}}, nil
+}
+
+// after makes k do something more with its result.
+func after(k *op.Prepared, more func(c *op.Call)) *op.Prepared {
+	run := k.Run
+	k.Run = func(c *op.Call) error {
+		if err := run(c); err != nil {
+			return err
+		}
+		more(c)
+		return nil
+	}
+	return k
+}

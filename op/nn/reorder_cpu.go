@@ -1,0 +1,95 @@
+//go:build cgo
+
+package nn
+
+import (
+	"math"
+	"unsafe"
+
+	"gomx/device"
+	"gomx/device/cpu"
+	"gomx/op"
+	"gomx/op/attach"
+)
+
+func init() {
+	attach.TierC(Reorder, reorderC)
+	attach.TierC(FoldBatchNorm, foldC)
+}
+
+func reorderC(_ op.NoParams, a *op.Args) (*op.Prepared, error) {
+	if !float32s(a) {
+		return nil, op.ErrUnsupported
+	}
+	from, ok := layoutOf(a.In[0])
+	if !ok {
+		return nil, op.ErrUnsupported
+	}
+	if w, ok := a.Out[0].Layout.(*cpu.Packing); ok && from == cpu.LayoutPlain {
+		return &op.Prepared{Threads: w.Threads(), Scratch: w.Scratch(), Run: func(c *op.Call) error {
+			return w.Run(c.Out[0].Data, c.In[0].Data, c.Scratch)
+		}}, nil
+	}
+	to, ok := layoutOf(a.Out[0])
+	if shape := a.In[0].Shape; !ok || shape.Size() == 0 || !from.Fits(shape) || !to.Fits(shape) {
+		return nil, op.ErrUnsupported
+	}
+	threads := attach.Threads(a, device.Work{Bytes: 2 * attach.Bytes(a)})
+	k, err := cpu.NewReorder(a.In[0].Shape, from, to, threads)
+	if err != nil {
+		return nil, err
+	}
+	return &op.Prepared{Threads: threads, Scratch: k.Scratch(), Run: func(c *op.Call) error {
+		return k.Run(c.Out[0].Data, c.In[0].Data, c.Scratch)
+	}}, nil
+}
+
+// foldC folds in float32 and, when the weight is wanted in the layout of a convolution, brings it
+// into that from scratch memory.
+func foldC(p FoldBatchNormParams, a *op.Args) (*op.Prepared, error) {
+	if !float32s(a) || !attach.AllOf(a.In[0].DType, a.In) || a.Out[1].Layout != nil {
+		return nil, op.ErrUnsupported
+	}
+	w, packed := a.Out[0].Layout.(*cpu.Packing)
+	if !packed && a.Out[0].Layout != nil {
+		return nil, op.ErrUnsupported
+	}
+	fold := func(c *op.Call, out []float32) {
+		in := make([][]float32, len(c.In))
+		for i := range in {
+			in[i] = attach.Floats(c.In[i])
+		}
+		foldFloats(p, out, attach.Floats(c.Out[1]), in)
+	}
+	if !packed {
+		return attach.Kernel(1, 0, func(c *op.Call) { fold(c, attach.Floats(c.Out[0])) }), nil
+	}
+	size := a.In[0].Shape.Size()
+	begin := (4*size + 63) / 64 * 64
+	return &op.Prepared{Threads: w.Threads(), Scratch: begin + w.Scratch(), Run: func(c *op.Call) error {
+		plain := attach.Scratch(c, begin/4)
+		fold(c, plain[:size])
+		return w.Run(c.Out[0].Data, c.Scratch, unsafe.Add(c.Scratch, begin))
+	}}, nil
+}
+
+// foldFloats is foldRef for float32; in holds the inputs of FoldBatchNorm.
+func foldFloats(p FoldBatchNormParams, weight, bias []float32, in [][]float32) {
+	row := len(weight) / max(len(bias), 1)
+	for k := range bias {
+		s := 1 / math.Sqrt(float64(in[4][k])+p.Eps)
+		if p.NoFixGamma {
+			s *= float64(in[1][k])
+		}
+		b := 0.0
+		if !p.NoBias {
+			b = float64(in[5][k])
+		}
+		bias[k] = float32((b-float64(in[3][k]))*s + float64(in[2][k]))
+		from := in[0][k*row : (k+1)*row]
+		to := weight[k*row:][:row]
+		for i, v := range from {
+			to[i] = v * float32(s)
+		}
+	}
+}
