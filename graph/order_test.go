@@ -1,7 +1,6 @@
 package graph_test
 
 import (
-	"fmt"
 	"testing"
 
 	"gomx/graph"
@@ -63,7 +62,7 @@ func TestOrderStaysTopological(t *testing.T) {
 			}
 		}
 		if inForward[n] != (i < forward) {
-			t.Fatal(fmt.Sprintf("node %d of %d forward nodes is on the wrong side", i, forward))
+			t.Fatalf("node %d of %d forward nodes is on the wrong side", i, forward)
 		}
 	}
 	if len(g.Nodes) != len(op.Topo(outs)) {

@@ -16,6 +16,8 @@ func Inference() []Pass {
 		{"fold-batchnorm", "in inference a batch norm is an affine map that the convolution before it can do; first, because it brings sums and activations next to convolutions", foldBatchNorm},
 		{"fuse-sum", "a convolution can add to what its output holds already; before activations, which come after the sum in residual networks", fuseSum},
 		{"fuse-activation", "a rectifier costs nothing while results are still in registers", fuseActivation},
+		{"adopt-convolutions", "convolutions that nothing was fused into shall pass blocked arrays on as well; after the fusions, which look for them", adoptConvolutions},
+		{"winograd", "3x3 windows cost less than half the multiplications by Winograd's algorithm; it works on blocked channels, so one choice is made for the whole graph", chooseWinograd},
 	}
 }
 

@@ -31,7 +31,9 @@ func (e *Error) Error() string {
 	if e.Site != "" {
 		b.WriteString(" (" + e.Site + ")")
 	}
-	b.WriteString(": ")
+	if b.Len() > 0 {
+		b.WriteString(": ")
+	}
 	if e.Arg != "" {
 		b.WriteString(e.Arg + ": ")
 	}

@@ -1,7 +1,6 @@
 package symbol
 
 import (
-	"errors"
 	"slices"
 
 	"gomx/device"
@@ -175,7 +174,7 @@ func (l *layouter) offer(i int, n *op.Node, a *op.Args, in []op.Entry) (*ready, 
 		a.Free = append(a.Free, l.free(i, j))
 	}
 	r, err := l.p.ready(n, a)
-	if errors.Is(err, op.ErrUnsupported) {
+	if err == op.ErrUnsupported {
 		if err := l.plain(n, in); err != nil {
 			return nil, err
 		}

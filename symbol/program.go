@@ -352,9 +352,13 @@ type ready struct {
 	in, out []op.Desc
 }
 
-// ready prepares the kernel of a node.
+// ready prepares the kernel of a node. The error is op.ErrUnsupported where plain operands would be
+// served.
 func (p *program) ready(n *op.Node, a *op.Args) (*ready, error) {
 	k, err := n.Op.Prepare(p.ex.config.Device, device.MaxTier(), n.Params, a)
+	if err == op.ErrUnsupported {
+		return nil, err
+	}
 	if err != nil {
 		return nil, op.WithOp(err, n.Op.Name, n.Name, n.Site)
 	}

@@ -27,8 +27,16 @@ static int use_channels_last(const gx_conv *c) {
 	return ic >= 8 && (ic % 16 != 0 || oc % 16 != 0);
 }
 
+// wanted_tag is the layout asked for arrays with a number of channels.
+static int wanted_tag(const gx_conv *c, int64_t channels) {
+	int n = (int)c->axes;
+	if (c->winograd) return dnnl_format_tag_any;
+	if (c->blocked && channels % 16 == 0) return gx_layout_tag(GX_BLOCK16, n);
+	return use_channels_last(c) ? gx_layout_tag(GX_LAST, n) : (int)dnnl_format_tag_any;
+}
+
 static int make_descs(gx_prog *p, const gx_conv *c, descs *d) {
-	int n = (int)c->axes, act = use_channels_last(c) && !c->winograd ? gx_layout_tag(GX_LAST, n) : (int)dnnl_format_tag_any;
+	int n = (int)c->axes;
 	int64_t x[5] = {c->batch, c->ic}, y[5] = {c->batch, c->oc}, w[6], *k = w;
 	if (c->groups > 1) *k++ = c->groups;
 	*k++ = c->oc / c->groups;
@@ -48,8 +56,8 @@ static int make_descs(gx_prog *p, const gx_conv *c, descs *d) {
 	TRY(gx_prog_md(p, &d->sum, n + 2, y, gx_layout_tag(c->add_layout, n)));
 	TRY(gx_prog_md(p, &d->w, wn, w, c->groups > 1 ? group_tags[n] : weight_tags[n]));
 	TRY(gx_prog_md(p, &d->b, 1, &c->oc, dnnl_x));
-	TRY(gx_prog_md(p, &d->ax, n + 2, x, act));
-	TRY(gx_prog_md(p, &d->ay, n + 2, y, act));
+	TRY(gx_prog_md(p, &d->ax, n + 2, x, wanted_tag(c, c->ic)));
+	TRY(gx_prog_md(p, &d->ay, n + 2, y, wanted_tag(c, c->oc)));
 	TRY(gx_prog_md(p, &d->aw, wn, w, dnnl_format_tag_any));
 	return 0;
 }

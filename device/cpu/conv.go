@@ -17,6 +17,7 @@ import "C"
 
 import (
 	"runtime"
+	"sync"
 	"unsafe"
 )
 
@@ -60,6 +61,7 @@ type ConvSpec struct {
 	AnyY                                   bool   // the output may have any layout
 	Packed                                 bool   // weights come as Pack leaves them
 	Winograd                               bool   // use Winograd's algorithm, an error where it does not apply
+	Blocked                                bool   // give channels that fill blocks of 16 a blocked layout
 	Threads                                int
 }
 
@@ -67,7 +69,8 @@ func (s *ConvSpec) c() C.gx_conv {
 	c := C.gx_conv{axes: C.int64_t(len(s.In)), batch: C.int64_t(s.Batch), ic: C.int64_t(s.InChannels), oc: C.int64_t(s.OutChannels),
 		groups: C.int64_t(s.Groups), bias: C.int32_t(boolInt(s.Bias)), train: C.int32_t(boolInt(s.Train)),
 		add: C.int32_t(boolInt(s.Add)), relu: C.int32_t(boolInt(s.ReLU)), x_layout: C.int32_t(s.X), add_layout: C.int32_t(s.Sum),
-		choose_y: C.int32_t(boolInt(s.AnyY)), packed: C.int32_t(boolInt(s.Packed)), winograd: C.int32_t(boolInt(s.Winograd))}
+		choose_y: C.int32_t(boolInt(s.AnyY)), packed: C.int32_t(boolInt(s.Packed)), winograd: C.int32_t(boolInt(s.Winograd)),
+		blocked: C.int32_t(boolInt(s.Blocked))}
 	for i := range s.In {
 		c.in[i], c.out[i], c.kernel[i] = C.int64_t(s.In[i]), C.int64_t(s.Out[i]), C.int64_t(s.Kernel[i])
 		c.stride[i], c.dilate[i], c.pad[i] = C.int64_t(s.Stride[i]), C.int64_t(s.Dilate[i]), C.int64_t(s.Pad[i])
@@ -90,6 +93,15 @@ func NewConv(s ConvSpec) (Conv, error) {
 	p, err := newProgram("convolution", prog, code)
 	return Conv{p, Layout(c.y_layout), c}, err
 }
+
+// HasWinograd reports whether the processor has fast kernels for Winograd's algorithm, which work on
+// channels in blocks of 16.
+var HasWinograd = sync.OnceValue(func() bool {
+	two := []int{8, 8}
+	k, err := NewConv(ConvSpec{Batch: 1, InChannels: 32, OutChannels: 32, Groups: 1, In: two, Out: two, Kernel: []int{3, 3},
+		Stride: []int{1, 1}, Dilate: []int{1, 1}, Pad: []int{1, 1}, Winograd: true, AnyY: true, Packed: true, Threads: 1})
+	return err == nil && k.Y == LayoutBlock16
+})
 
 // Run convolves x with w; bias is read if the convolution has one.
 func (k Conv) Run(y, x, w, bias, scratch unsafe.Pointer) error {

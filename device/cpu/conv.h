@@ -13,6 +13,7 @@ typedef struct {
 	int32_t x_layout, add_layout;   // of data and of what is added
 	int32_t choose_y, packed;       // the output may have any layout; weights come as gx_conv_pack leaves them
 	int32_t winograd;               // compute 3x3 windows by Winograd's algorithm, which fails where it does not apply
+	int32_t blocked;                // channels that fill blocks of 16 shall be blocked
 	int32_t y_layout;               // set by gx_conv_forward
 } gx_conv;
 

@@ -47,6 +47,14 @@ static inline float gx_exp(float x) {
 	return (1.0f + m) * gx_pow2(h) * gx_pow2(k - h);
 }
 
+// gx_exp_down is gx_exp of numbers that are not above zero; what would be subnormal is zero.
+static inline float gx_exp_down(float x) {
+	float y = x < -87.0f ? -87.0f : x;
+	int32_t k;
+	float e = (1.0f + gx_exp_parts(y, &k)) * gx_pow2(k);
+	return x < -87.0f ? 0.0f : e;
+}
+
 static inline float gx_expm1(float x) {
 	float z = x > 0.5f ? 0.5f : (x < -0.5f ? -0.5f : x);
 	float p = 1.997949959e-04f; // on [-0.5, 0.5]
@@ -117,29 +125,24 @@ static inline float gx_softplus(float x) {
 	return x != x ? x : m + gx_log1p(gx_exp(-gx_abs(x)));
 }
 
+// gx_erf is x*P(x^2)/Q(x^2) up to where erf rounds to one.
 static inline float gx_erf(float x) {
-	float a = gx_abs(x), z = x * x;
-	float p = 7.889116297e-05f; // on [-1, 1]
-	p = p * z - 8.020840467e-04f;
-	p = p * z + 5.189535267e-03f;
-	p = p * z - 2.685444457e-02f;
-	p = p * z + 1.128360018e-01f;
-	p = p * z - 3.761262714e-01f;
-	p = (p * z + 1.128379166e+00f) * x;
-	float c = a > 4.0f ? 4.0f : a;
-	float q = -2.513119783e-07f; // -log(1 - erf) on [1, 4]
-	q = q * c + 2.531459564e-05f;
-	q = q * c - 4.637866922e-04f;
-	q = q * c + 4.282377987e-03f;
-	q = q * c - 2.537354581e-02f;
-	q = q * c + 1.086389844e-01f;
-	q = q * c + 6.330396237e-01f;
-	q = q * c + 1.129661152e+00f;
-	q = q * c - 2.043588640e-04f;
-	float t = 1.0f - gx_exp(-q);
-	t = x < 0.0f ? -t : t;
-	t = x != x ? x : t;
-	return a < 1.0f ? p : t;
+	float c = x > 3.92f ? 3.92f : (x < -3.92f ? -3.92f : x), z = c * c;
+	float p = 2.050088809e-06f;
+	p = p * z + 2.848831240e-04f;
+	p = p * z + 3.765625116e-03f;
+	p = p * z + 5.274874890e-02f;
+	p = p * z + 1.904066284e-01f;
+	p = p * z + 1.128379146e+00f;
+	float q = 3.809175183e-05f;
+	q = q * z + 1.162537894e-03f;
+	q = q * z + 1.496923271e-02f;
+	q = q * z + 1.141091826e-01f;
+	q = q * z + 5.020762218e-01f;
+	q = q * z + 1.0f;
+	float t = c * p / q;
+	t = t > 1.0f ? 1.0f : t;
+	return t < -1.0f ? -1.0f : t;
 }
 
 // gx_mod is the remainder with the sign of the divisor, 0 for a divisor of 0.

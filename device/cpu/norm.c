@@ -1,57 +1,14 @@
 #include "norm.h"
 
-#include "gx.h"
-
-#include <math.h>
-
 #pragma GCC optimize("fp-contract=off")
 
-enum { COLS = 64 }; // interleaved partial sums of a row
+#include "rows.h"
 
 typedef struct {
 	float *d, *a, *b, *moving_mean, *moving_var;
 	const float *x, *dy, *gamma, *beta, *mean, *inv;
 	const gx_bn *p;
 } job;
-
-#define JOIN(part) \
-	for (int w = COLS / 2; w > 0; w /= 2) \
-		for (int k = 0; k < w; k++) part[k] += part[k + w]
-
-GX_CLONES static float sum_row(const float *x, int64_t n) {
-	float part[COLS] = {0};
-	int64_t i = 0;
-	for (; i + COLS <= n; i += COLS)
-		for (int k = 0; k < COLS; k++) part[k] += x[i + k];
-	for (int k = 0; k < (int)(n - i); k++) part[k] += x[i + k];
-	JOIN(part);
-	return part[0];
-}
-
-GX_CLONES static float square_row(const float *x, int64_t n, float m) {
-	float part[COLS] = {0};
-	int64_t i = 0;
-	for (; i + COLS <= n; i += COLS)
-		for (int k = 0; k < COLS; k++) part[k] += (x[i + k] - m) * (x[i + k] - m);
-	for (int k = 0; k < (int)(n - i); k++) part[k] += (x[i + k] - m) * (x[i + k] - m);
-	JOIN(part);
-	return part[0];
-}
-
-// dot_row returns the sum of dy*(x-m).
-GX_CLONES static float dot_row(const float *dy, const float *x, int64_t n, float m) {
-	float part[COLS] = {0};
-	int64_t i = 0;
-	for (; i + COLS <= n; i += COLS)
-		for (int k = 0; k < COLS; k++) part[k] += dy[i + k] * (x[i + k] - m);
-	for (int k = 0; k < (int)(n - i); k++) part[k] += dy[i + k] * (x[i + k] - m);
-	JOIN(part);
-	return part[0];
-}
-
-GX_CLONES static void affine_row(float *d, const float *x, int64_t n, float a, float m, float b) {
-	GX_EACH(i, 0, n) d[i] = (x[i] - m) * a + b;
-}
 
 // moments returns mean and biased variance of channel c, the latter from differences to the mean.
 static void moments(const gx_bn *p, const float *x, int64_t c, float *mean, float *var) {

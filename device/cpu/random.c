@@ -1,10 +1,8 @@
 #include "random.h"
 
-#include "gx.h"
-
-#include <math.h>
-
 #pragma GCC optimize("fp-contract=off")
+
+#include "gxmath.h"
 
 enum { BLOCKS = 32, WORDS = 4 * BLOCKS }; // blocks that are ciphered together
 
@@ -59,6 +57,58 @@ void gx_uniform(float *d, int64_t n, const gx_seed *seed, double low, double hig
 	job j = {.d = d, .seed = *seed, .n = n, .low = low, .width = high - low, .limit = limit, .below = nextafterf(limit, (float)low)};
 	if (!(low < high)) j.limit = INFINITY;
 	gx_parallel(threads, (n + WORDS - 1) / WORDS, 8, uniform, &j);
+}
+
+// radius returns sqrt(-2 log u) for u = (a+1)/2^32.
+static inline float radius(uint32_t a) {
+	float rest = (float)~a * 2.3283064365e-10f; // 1 - u, exact where u is near one
+	float w = (float)a + 1.0f;
+	int32_t bits = gx_to_bits(w), k = (bits - 0x3F3504F3) >> 23;
+	float m = gx_from_bits(bits - (int32_t)((uint32_t)k << 23));
+	int near = rest < 0.25f;
+	float l = gx_log_core(near ? -rest : m - 1.0f, near ? 0.0f : (float)(k - 32));
+	return sqrtf(-2.0f * l);
+}
+
+// turn writes cos and sin of b/2^32 turns.
+static inline void turn(uint32_t b, float *c, float *s) {
+	uint32_t quarter = (b + 0x20000000u) >> 30;
+	float x = (float)(int32_t)(b - (quarter << 30)) * 1.4629180793e-09f, z = x * x;
+	float p = -1.951729904e-04f; // on a quarter around zero
+	p = p * z + 8.332178147e-03f;
+	p = p * z - 1.666665494e-01f;
+	p = p * z * x + x;
+	float q = 2.443845149e-05f;
+	q = q * z - 1.388736751e-03f;
+	q = q * z + 4.166664687e-02f;
+	q = q * z * z - 0.5f * z + 1.0f;
+	float even = quarter & 1 ? p : q, odd = quarter & 1 ? q : p;
+	*c = (quarter + 1) & 2 ? -even : even;
+	*s = quarter & 2 ? -odd : odd;
+}
+
+GX_CLONES static void normal(const void *arg, int64_t begin, int64_t end) {
+	const job *j = arg;
+	float loc = (float)j->low, scale = (float)j->width;
+	for (int64_t g = begin; g < end; g++) {
+		uint32_t w[WORDS], a[WORDS / 2], b[WORDS / 2];
+		float v[WORDS], c[WORDS / 2], s[WORDS / 2];
+		words(w, &j->seed, (uint64_t)g * BLOCKS);
+		for (int i = 0; i < WORDS / 2; i++) a[i] = w[2 * i], b[i] = w[2 * i + 1];
+		for (int i = 0; i < WORDS / 2; i++) {
+			float r = radius(a[i]), x, y;
+			turn(b[i], &x, &y);
+			c[i] = loc + scale * (r * x);
+			s[i] = loc + scale * (r * y);
+		}
+		for (int i = 0; i < WORDS / 2; i++) v[2 * i] = c[i], v[2 * i + 1] = s[i];
+		memcpy(j->d + g * WORDS, v, (size_t)gx_min(WORDS, j->n - g * WORDS) * sizeof(float));
+	}
+}
+
+void gx_normal(float *d, int64_t n, const gx_seed *seed, double loc, double scale, int threads) {
+	job j = {.d = d, .seed = *seed, .n = n, .low = loc, .width = scale};
+	gx_parallel(threads, (n + WORDS - 1) / WORDS, 8, normal, &j);
 }
 
 GX_CLONES static void dropout(const void *arg, int64_t begin, int64_t end) {

@@ -6,6 +6,8 @@ package cpu
 #include "random.h"
 #cgo noescape gx_uniform
 #cgo nocallback gx_uniform
+#cgo noescape gx_normal
+#cgo nocallback gx_normal
 #cgo noescape gx_dropout
 #cgo nocallback gx_dropout
 */
@@ -34,6 +36,19 @@ type Uniform struct {
 func (u Uniform) Run(d unsafe.Pointer, p Philox) {
 	s := p.c()
 	C.gx_uniform((*C.float)(d), C.int64_t(u.N), &s, C.double(u.Low), C.double(u.High), C.float(u.High), C.int(u.Threads))
+}
+
+// Normal draws N float32 numbers of mean Loc and standard deviation Scale.
+type Normal struct {
+	N          int
+	Loc, Scale float64
+	Threads    int
+}
+
+// Run writes the numbers.
+func (k Normal) Run(d unsafe.Pointer, p Philox) {
+	s := p.c()
+	C.gx_normal((*C.float)(d), C.int64_t(k.N), &s, C.double(k.Loc), C.double(k.Scale), C.int(k.Threads))
 }
 
 // Dropout keeps each of N elements with probability Keep and scales what it keeps by 1/Keep.

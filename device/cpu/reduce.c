@@ -134,22 +134,54 @@ typedef struct {
 	int sign;
 } arg_job;
 
-static void arg_range(const void *arg, int64_t begin, int64_t end) {
+// find returns the first i with s*a[i] equal to best, or NaN where best is.
+GX_CLONES static int64_t find(const float *a, int64_t n, float s, float best) {
+	int64_t i = 0;
+	for (; i + COLS <= n; i += COLS) {
+		int hit = 0;
+		for (int k = 0; k < COLS; k++) hit |= s * a[i + k] == best || a[i + k] != a[i + k];
+		if (hit) break;
+	}
+	while (i < n - 1 && s * a[i] != best && a[i] == a[i]) i++;
+	return i;
+}
+
+static void arg_rows(const void *arg, int64_t begin, int64_t end) {
 	const arg_job *j = arg;
+	for (int64_t r = begin; r < end; r++) {
+		const float *a = j->a + r * j->n;
+		float best = j->sign > 0 ? row_REDUCE_MAX(a, j->n) : -row_REDUCE_MIN(a, j->n);
+		j->d[r] = (float)find(a, j->n, (float)j->sign, best);
+	}
+}
+
+// arg_cols works on COLS neighbours along inner at a time; items are (outer, block of columns).
+GX_CLONES static void arg_cols(const void *arg, int64_t begin, int64_t end) {
+	const arg_job *j = arg;
+	int64_t blocks = (j->inner + COLS - 1) / COLS;
 	float s = (float)j->sign;
 	for (int64_t it = begin; it < end; it++) {
-		const float *a = j->a + it / j->inner * j->n * j->inner + it % j->inner;
-		int64_t at = 0;
-		float best = s * a[0];
-		for (int64_t i = 1; i < j->n && best == best; i++) {
-			float x = s * a[i * j->inner];
-			if (x > best || x != x) best = x, at = i;
-		}
-		j->d[it] = (float)at;
+		int64_t c = it % blocks * COLS, o = it / blocks;
+		int w = (int)gx_min(COLS, j->inner - c);
+		const float *a = j->a + o * j->n * j->inner + c;
+		float best[COLS], at[COLS] = {0};
+		for (int k = 0; k < w; k++) best[k] = s * a[k];
+		for (int64_t i = 1; i < j->n; i++)
+			for (int k = 0; k < w; k++) {
+				float x = s * a[i * j->inner + k];
+				int better = (x > best[k]) | ((x != x) & (best[k] == best[k]));
+				best[k] = better ? x : best[k];
+				at[k] = better ? (float)i : at[k];
+			}
+		memcpy(j->d + o * j->inner + c, at, (size_t)w * sizeof(float));
 	}
 }
 
 void gx_arg(float *d, const float *a, int64_t outer, int64_t n, int64_t inner, int sign, int threads) {
 	arg_job j = {d, a, n, inner, sign};
-	if (n > 0) gx_parallel(threads, outer * inner, 16, arg_range, &j);
+	if (n == 0) return;
+	if (inner == 1)
+		gx_parallel(threads, outer, 1, arg_rows, &j);
+	else
+		gx_parallel(threads, outer * ((inner + COLS - 1) / COLS), 1, arg_cols, &j);
 }

@@ -2,7 +2,10 @@
 
 #include "gxmath.h"
 
-enum { COLS = 64 }; // neighbours along inner that are worked on together
+enum {
+	COLS = 64,   // neighbours along inner that are worked on together
+	PIECE = 512, // elements of a row that are summed at once
+};
 
 typedef struct {
 	float *d;
@@ -12,57 +15,70 @@ typedef struct {
 	int log;
 } job;
 
-// max_row and the sums below use interleaved parts that join pairwise, as in reduce.c.
-static inline __attribute__((always_inline)) float join_sum(float *part) {
-	for (int w = COLS / 2; w > 0; w /= 2)
-		for (int k = 0; k < w; k++) part[k] += part[k + w];
-	return part[0];
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE gx_v16 larger(gx_v16 a, gx_v16 b) {
+	gx_i16 m = a > b;
+	return (gx_v16)((m & (gx_i16)a) | (~m & (gx_i16)b));
 }
 
-GX_CLONES static float max_row(const float *x, int64_t n) {
-	float part[COLS];
-	for (int k = 0; k < COLS; k++) part[k] = -INFINITY;
-	int64_t i = 0;
-	for (; i + COLS <= n; i += COLS)
-		for (int k = 0; k < COLS; k++) part[k] = x[i + k] > part[k] ? x[i + k] : part[k];
-	for (int k = 0; i + k < n; k++) part[k] = x[i + k] > part[k] ? x[i + k] : part[k];
-	for (int w = COLS / 2; w > 0; w /= 2)
-		for (int k = 0; k < w; k++) part[k] = part[k] > part[k + w] ? part[k] : part[k + w];
-	return part[0];
-}
+INLINE gx_v16 plus(gx_v16 a, gx_v16 b) { return a + b; }
 
-// exp_row writes exp(s*(x - m)) to d and returns the sum.
-GX_CLONES static float exp_row(float *d, const float *x, int64_t n, float m, float s) {
-	float part[COLS] = {0};
-	int64_t i = 0;
-	for (; i + COLS <= n; i += COLS)
-		_Pragma("GCC ivdep") for (int k = 0; k < COLS; k++) {
-			float e = gx_exp((x[i + k] - m) * s);
-			d[i + k] = e;
-			part[k] += e;
-		}
-	_Pragma("GCC ivdep") for (int k = 0; k < (int)(n - i); k++) {
-		float e = gx_exp((x[i + k] - m) * s);
-		d[i + k] = e;
-		part[k] += e;
+// JOIN joins the lanes of a vector pairwise.
+#define JOIN(name) \
+	INLINE float join_##name(gx_v16 v) { \
+		v = name(v, __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 8, 9, 10, 11, 12, 13, 14, 15)); \
+		v = name(v, __builtin_shufflevector(v, v, 4, 5, 6, 7, 4, 5, 6, 7, 4, 5, 6, 7, 4, 5, 6, 7)); \
+		v = name(v, __builtin_shufflevector(v, v, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3)); \
+		return name(v, __builtin_shufflevector(v, v, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1))[0]; \
 	}
-	return join_sum(part);
+JOIN(larger)
+JOIN(plus)
+
+// tail returns the last n elements of a row, filled up with rest.
+INLINE gx_v16 tail(const float *x, int64_t n, float rest) {
+	float t[GX_LANES];
+	for (int k = 0; k < GX_LANES; k++) t[k] = k < n ? x[k] : rest;
+	return GX_AT(t);
 }
 
-GX_CLONES static float sum_exp_row(const float *x, int64_t n, float m, float s) {
-	float part[COLS] = {0};
-	int64_t i = 0;
-	for (; i + COLS <= n; i += COLS)
-		for (int k = 0; k < COLS; k++) part[k] += gx_exp((x[i + k] - m) * s);
-	for (int k = 0; k < (int)(n - i); k++) part[k] += gx_exp((x[i + k] - m) * s);
-	return join_sum(part);
+// FOLD defines what makes one number of a row, read in four vectors side by side.
+#define FOLD(name, rest, join) \
+	INLINE float name(const float *x, int64_t n) { \
+		gx_v16 v[4]; \
+		for (int k = 0; k < 4; k++) v[k] = (gx_v16){} + rest; \
+		int64_t i = 0; \
+		for (; i + 64 <= n; i += 64) \
+			for (int k = 0; k < 4; k++) v[k] = join(GX_AT(x + i + 16 * k), v[k]); \
+		for (int k = 0; i + 16 <= n; i += 16, k++) v[k] = join(GX_AT(x + i), v[k]); \
+		if (i < n) v[3] = join(tail(x + i, n - i, rest), v[3]); \
+		return join_##join(join(join(v[0], v[1]), join(v[2], v[3]))); \
+	}
+FOLD(max_row, -INFINITY, larger)
+FOLD(sum_row, 0.0f, plus)
+
+// exp_row writes exp(s*(x - m)).
+INLINE void exp_row(float *d, const float *x, int64_t n, float m, float s) {
+	GX_EACH(i, 0, n) d[i] = gx_exp_down((x[i] - m) * s);
 }
 
-GX_CLONES static void affine_row(float *d, const float *x, int64_t n, float a, float b) {
+// sum_exp_row returns the sum of what exp_row writes.
+INLINE float sum_exp_row(const float *x, int64_t n, float m, float s) {
+	float e[PIECE];
+	double sum = 0;
+	for (int64_t i = 0; i < n; i += PIECE) {
+		int64_t w = gx_min(PIECE, n - i);
+		exp_row(e, x + i, w, m, s);
+		sum += sum_row(e, w);
+	}
+	return (float)sum;
+}
+
+INLINE void affine_row(float *d, const float *x, int64_t n, float a, float b) {
 	GX_EACH(i, 0, n) d[i] = x[i] * a + b;
 }
 
-static void rows(const void *arg, int64_t begin, int64_t end) {
+GX_CLONES static void rows(const void *arg, int64_t begin, int64_t end) {
 	const job *j = arg;
 	for (int64_t r = begin; r < end; r++) {
 		const float *x = j->x + r * j->n;
@@ -77,8 +93,8 @@ static void rows(const void *arg, int64_t begin, int64_t end) {
 			float l = logf(sum_exp_row(x, j->n, m, j->s));
 			affine_row(d, x, j->n, j->s, -m * j->s - l);
 		} else {
-			float sum = exp_row(d, x, j->n, m, j->s);
-			affine_row(d, d, j->n, 1.0f / sum, 0.0f);
+			exp_row(d, x, j->n, m, j->s);
+			affine_row(d, d, j->n, 1.0f / sum_row(d, j->n), 0.0f);
 		}
 	}
 }
@@ -96,12 +112,12 @@ GX_CLONES static void cols(const void *arg, int64_t begin, int64_t end) {
 		for (int64_t i = 1; i < j->n; i++)
 			for (int k = 0; k < w; k++) m[k] = x[i * stride + k] * j->s > m[k] ? x[i * stride + k] * j->s : m[k];
 		for (int64_t i = 0; i < j->n; i++)
-			for (int k = 0; k < w; k++) sum[k] += gx_exp(x[i * stride + k] * j->s - m[k]);
+			for (int k = 0; k < w; k++) sum[k] += gx_exp_down(x[i * stride + k] * j->s - m[k]);
 		for (int k = 0; k < w; k++) sum[k] = j->log ? gx_log(sum[k]) : 1.0f / sum[k];
 		for (int64_t i = 0; i < j->n; i++)
 			_Pragma("GCC ivdep") for (int k = 0; k < w; k++) {
 				float v = x[i * stride + k] * j->s - m[k];
-				d[i * stride + k] = j->log ? v - sum[k] : gx_exp(v) * sum[k];
+				d[i * stride + k] = j->log ? v - sum[k] : gx_exp_down(v) * sum[k];
 			}
 	}
 }
@@ -115,16 +131,15 @@ void gx_softmax(float *d, const float *x, int64_t outer, int64_t n, int64_t inne
 		gx_parallel(threads, outer * ((inner + COLS - 1) / COLS), 1, cols, &j);
 }
 
-GX_CLONES static void grad_row(float *d, const float *dy, const float *y, int64_t n, float s, int log) {
-	float part[COLS] = {0};
-	for (int64_t i = 0; i < n; i += COLS) {
-		int w = (int)gx_min(COLS, n - i);
-		if (log)
-			for (int k = 0; k < w; k++) part[k] += dy[i + k];
-		else
-			for (int k = 0; k < w; k++) part[k] += dy[i + k] * y[i + k];
+static inline __attribute__((always_inline)) void grad_row(float *d, const float *dy, const float *y, int64_t n, float s, int log) {
+	double total = 0;
+	for (int64_t i = 0; i < n; i += PIECE) {
+		float t[PIECE];
+		int64_t w = gx_min(PIECE, n - i);
+		GX_EACH(k, 0, w) t[k] = log ? dy[i + k] : dy[i + k] * y[i + k];
+		total += sum_row(t, w);
 	}
-	float sum = join_sum(part);
+	float sum = (float)total;
 	if (log) {
 		GX_EACH(i, 0, n) d[i] = s * (dy[i] - gx_exp(y[i]) * sum);
 	} else {
@@ -132,7 +147,7 @@ GX_CLONES static void grad_row(float *d, const float *dy, const float *y, int64_
 	}
 }
 
-static void grad_rows(const void *arg, int64_t begin, int64_t end) {
+GX_CLONES static void grad_rows(const void *arg, int64_t begin, int64_t end) {
 	const job *j = arg;
 	for (int64_t r = begin; r < end; r++) {
 		int64_t at = r * j->n;

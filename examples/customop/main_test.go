@@ -5,6 +5,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 
@@ -59,7 +61,19 @@ func TestSymbolFile(t *testing.T) {
 	}
 }
 
-// TestOutsideTheTree builds and runs this program in a module of its own, offline.
+// buildMode returns the flags of this build that decide whether packages must be compiled again.
+func buildMode() (flags []string) {
+	info, _ := debug.ReadBuildInfo()
+	for _, s := range info.Settings {
+		if s.Key == "-race" && s.Value == "true" {
+			flags = append(flags, s.Key)
+		}
+	}
+	return flags
+}
+
+// TestOutsideTheTree builds and runs this program in a module of its own, offline. It takes seconds
+// because the packages have been compiled for this test already.
 func TestOutsideTheTree(t *testing.T) {
 	goTool, err := exec.LookPath("go")
 	if err != nil || testing.Short() {
@@ -82,7 +96,7 @@ func TestOutsideTheTree(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command(goTool, "run", ".")
+	cmd := exec.CommandContext(t.Context(), goTool, slices.Concat([]string{"run"}, buildMode(), []string{"."})...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off", "GOTOOLCHAIN=local")
 	out, err := cmd.CombinedOutput()

@@ -62,6 +62,7 @@ func (r Runner) Apply(o *op.Op, params any, in []op.Tensor) ([]op.Tensor, error)
 	out := make([]op.Tensor, len(descs))
 	for i, d := range descs {
 		out[i] = New(d.DType, d.Shape...)
+		poison(rawBytes(out[i]))
 	}
 	return out, r.call(o, params, in, out)
 }
@@ -86,6 +87,9 @@ func (r Runner) call(o *op.Op, params any, in, out []op.Tensor) error {
 		}
 	}
 	scratch := make([]uint64, k.Scratch/8+16)
+	for i := range scratch {
+		scratch[i] = ^uint64(0)
+	}
 	at := (64 - uintptr(unsafe.Pointer(unsafe.SliceData(scratch)))%64) % 64
 	return k.Run(&op.Call{In: in, Out: out, Train: r.Train, Seed: r.Seed,
 		Scratch: unsafe.Add(unsafe.Pointer(unsafe.SliceData(scratch)), at)})

@@ -69,6 +69,9 @@ func check(t *testing.T, o *op.Op, c Case) {
 	if !c.NoDiff && o.HasGrad() {
 		checkDiff(t, o, params, c)
 	}
+	if o.HasGrad() {
+		checkGradTiers(t, o, params, c, out)
+	}
 }
 
 func (c Case) params(o *op.Op, inputs int) (any, error) {
@@ -168,21 +171,6 @@ func checkIgnores(t *testing.T, o *op.Op, params any, c Case, want []op.Tensor) 
 			continue
 		}
 		compareAll(t, fmt.Sprintf("tier %v, without ignored inputs, output", tier), out, want, c.Tol)
-	}
-}
-
-// checkTiers compares faster kernels with the reference.
-func checkTiers(t *testing.T, o *op.Op, params any, c Case, want []op.Tensor) {
-	t.Helper()
-	for _, tier := range tiers(o)[1:] {
-		in := cloneAll(c.In)
-		out, err := Runner{Train: c.Train, Seed: c.Seed, Tier: tier}.Apply(o, params, in)
-		if err != nil {
-			t.Errorf("tier %v: %v", tier, err)
-			continue
-		}
-		compareAll(t, fmt.Sprintf("tier %v: output", tier), out, want, c.Tol)
-		compareAll(t, fmt.Sprintf("tier %v: input after the run", tier), in, c.After, c.Tol)
 	}
 }
 

@@ -1,6 +1,7 @@
 package index_test
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -36,6 +37,20 @@ func TestTopK(t *testing.T) {
 		optest.Case{Name: "mask", Params: two("mask"), In: optest.Ops(x), Want: optest.Ops(optest.F([]int{2, 3}, 1, 0, 1, 0, 1, 1))},
 		optest.Case{Name: "smallest", Params: index.TopKParams{Axis: op.Some(0), IsAscend: true, RetTyp: "value"}, In: optest.Ops(x), Want: optest.Ops(optest.F([]int{1, 3}, 3, 1, 2))},
 		optest.Case{Name: "more than there are", Params: index.TopKParams{K: op.Some(9), RetTyp: "value"}, In: optest.Ops(x), Want: optest.Ops(optest.F([]int{2, 3}, 3, 2, 1, 6, 5, 4))})
+	long := optest.Random(1, -9, 9, 2, 203, 3) // with equal elements, both zeros, infinities and NaN
+	list := op.Slice[float32](long)
+	for i := range list {
+		list[i] = float32(math.Round(float64(list[i])))
+	}
+	list[40], list[41], list[300], list[301], list[900] = float32(math.NaN()), float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.Copysign(0, -1))
+	for _, k := range []int{1, 5, 25, 26, 203} {
+		for _, ascend := range []bool{false, true} {
+			for _, typ := range []string{"both", "mask", "indices"} {
+				optest.Run(t, index.TopK.Op, optest.Case{Name: fmt.Sprintf("long %d %v %s", k, ascend, typ), NoDiff: true, In: optest.Ops(long),
+					Params: index.TopKParams{Axis: op.Some(1), K: op.Some(k), IsAscend: ascend, RetTyp: typ}})
+			}
+		}
+	}
 	if got := index.TopK.NumVisible(two("value")); got != 1 {
 		t.Errorf("visible outputs with ret_typ value: got %d, want 1", got)
 	}

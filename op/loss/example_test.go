@@ -24,5 +24,5 @@ func Example() {
 	fmt.Println(loss.SoftmaxOutput.InferShape(p, in, out))
 	// Output:
 	// label (64,)
-	// : label: shape (10,), want (64,) for data of shape (64, 10)
+	// label: shape (10,), want (64,) for data of shape (64, 10)
 }

@@ -19,6 +19,8 @@ type FusedConvolutionParams struct {
 	NumGroup  int   `op:"num_group" default:"1" min:"1" doc:"number of groups that channels are divided into"`
 	NoBias    bool  `op:"no_bias" doc:"leave the bias out"`
 	ReLU      bool  `op:"relu" doc:"set negative results to zero"`
+	Winograd  bool  `op:"winograd" doc:"prefer Winograd's algorithm"`
+	Blocked   bool  `op:"blocked" doc:"prefer the layout that Winograd's algorithm works on"`
 }
 
 // FusedConvolution is Convolution with its activation. Only passes for inference make it.

@@ -64,16 +64,31 @@ func fusedConvC(p FusedConvolutionParams, add int, a *op.Args) (*op.Prepared, er
 			return nil, op.ErrUnsupported
 		}
 	}
-	k, err := cpu.NewConv(s)
-	if err == nil && s.Sum != k.Y {
-		s.Sum = k.Y
-		k, err = cpu.NewConv(s)
+	s.Blocked = p.Blocked && s.AnyY && cpu.HasWinograd()
+	s.Winograd = p.Winograd && s.Blocked
+	k, err := summing(&s)
+	if s.Winograd && (err != nil || k.Scratch() > winogradScratch) {
+		s.Winograd = false
+		k, err = summing(&s)
 	}
 	if err != nil {
 		return nil, err
 	}
 	f := fusedConv{spec: s, add: add, in: append([]op.Desc{}, a.In...), out: inLayout(a.Out[0], k.Y)}
 	return f.prepared(k)
+}
+
+// winogradScratch is the most scratch memory that Winograd's algorithm may take.
+const winogradScratch = 96 << 20
+
+// summing prepares a convolution that adds an array in the layout of its output.
+func summing(s *cpu.ConvSpec) (cpu.Conv, error) {
+	k, err := cpu.NewConv(*s)
+	if err != nil || !s.Add || s.Sum == k.Y {
+		return k, err
+	}
+	s.Sum = k.Y
+	return cpu.NewConv(*s)
 }
 
 // float32s reports whether all operands are float32, in whatever layout.

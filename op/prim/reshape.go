@@ -175,7 +175,7 @@ func inferReshapeLike(p ReshapeLikeParams, in, out []dtype.Shape) error {
 	if err != nil {
 		return err
 	}
-	want := slices.Concat(in[0][:lb], in[1][rb:re], in[0][le:])
+	want := append(dtype.Shape{}, slices.Concat(in[0][:lb], in[1][rb:re], in[0][le:])...)
 	if in[0].Known() && want.Known() && want.Size() != in[0].Size() {
 		return op.Errorf("rhs", "shape %v makes %v of lhs of shape %v, want as many elements", in[1], want, in[0])
 	}

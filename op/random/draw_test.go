@@ -80,6 +80,7 @@ func TestMoments(t *testing.T) {
 func TestDrawRepeats(t *testing.T) {
 	optest.Run(t, random.Normal.Op,
 		optest.Case{Name: "float32", Params: random.NormalParams{Shape: []int{3, 5}}, Seed: seed},
+		optest.Case{Name: "many", Params: random.NormalParams{Loc: -2, Scale: 3, Shape: []int{many + 1}}, Seed: seed},
 		optest.Case{Name: "float64", Params: random.NormalParams{Shape: []int{600}, DType: op.Some(dtype.Float64)}, Seed: seed})
 	optest.Run(t, random.Uniform.Op, optest.Case{Params: random.UniformParams{Shape: []int{7}}, Seed: seed})
 	optest.Run(t, random.GammaLike.Op, optest.Case{In: optest.Ops(optest.Range(2, 2)), NoDiff: true, Seed: seed})

@@ -74,6 +74,10 @@ func (k *kernel) forward(c *op.Call) error {
 		}
 		if l < k.layers-1 {
 			f.drop(l, y)
+		} else if f.all {
+			for d := range k.dirs {
+				clear(f.keep(l, d).mask)
+			}
 		}
 		x = y
 	}

@@ -1,0 +1,92 @@
+package graph
+
+import (
+	"gomx/op"
+	"gomx/op/nn"
+)
+
+// adoptConvolutions turns the convolutions that are left into the fused operator, whose kernels
+// choose layouts.
+func adoptConvolutions(outs []op.Entry, f *Facts) ([]op.Entry, int) {
+	return rewrite(outs, f, func(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
+		if n.Op != nn.Convolution.Op {
+			return op.Entry{}
+		}
+		return changed(n, nn.FusedConvolution.Op, nn.FusedConvolutionOf(n.Params.(nn.ConvolutionParams)), in)
+	})
+}
+
+// changed returns output 0 of n with another operator and parameters.
+func changed(n *op.Node, o *op.Op, params any, in []op.Entry) op.Entry {
+	m, err := op.NewNode(o, n.Name, params, in...)
+	if err != nil {
+		panic(err)
+	}
+	m.Attrs, m.After, m.Site = n.Attrs, n.After, n.Site
+	return m.Entry(0)
+}
+
+// winogradShare is the share of all multiplications in convolutions that Winograd's algorithm must
+// be able to take over before the graph's layouts are made to suit it.
+const winogradShare = 0.2
+
+// chooseWinograd asks for Winograd's algorithm where it applies, if enough of the work is there.
+func chooseWinograd(outs []op.Entry, f *Facts) ([]op.Entry, int) {
+	var all, fit float64
+	for _, n := range op.Topo(outs) {
+		if p, ok := fusedConvolution(n); ok {
+			w := multiplications(n, p, f)
+			all += w
+			if suitsWinograd(n, p, f) {
+				fit += w
+			}
+		}
+	}
+	if fit == 0 || fit < winogradShare*all {
+		return outs, 0
+	}
+	return rewrite(outs, f, func(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
+		p, ok := fusedConvolution(n)
+		if !ok || len(n.After) > 0 {
+			return op.Entry{}
+		}
+		p.Blocked, p.Winograd = true, suitsWinograd(n, p, f)
+		return changed(n, n.Op, p, in)
+	})
+}
+
+func fusedConvolution(n *op.Node) (p nn.FusedConvolutionParams, ok bool) {
+	if n.Op == nn.FusedConvolution.Op || n.Op == nn.FusedConvolutionAdd.Op {
+		return n.Params.(nn.FusedConvolutionParams), true
+	}
+	return p, false
+}
+
+// multiplications counts those of a convolution; none when its shapes are not known.
+func multiplications(n *op.Node, p nn.FusedConvolutionParams, f *Facts) float64 {
+	x, y := f.Shapes[n.In[0]], f.Shapes[n.Entry(0)]
+	if !x.Known() || !y.Known() || len(x) < 2 {
+		return 0
+	}
+	taps := x[1] / p.NumGroup
+	for _, k := range p.Kernel {
+		taps *= k
+	}
+	return float64(taps) * float64(y.Size())
+}
+
+// suitsWinograd reports whether a convolution has windows of 3x3 that move by one over channels
+// that fill blocks.
+func suitsWinograd(n *op.Node, p nn.FusedConvolutionParams, f *Facts) bool {
+	x := f.Shapes[n.In[0]]
+	all := func(list []int, v int) bool {
+		for _, k := range list {
+			if k != v {
+				return false
+			}
+		}
+		return true
+	}
+	return len(p.Kernel) == 2 && all(p.Kernel, 3) && all(p.Stride, 1) && all(p.Dilate, 1) && p.NumGroup == 1 &&
+		len(x) == 4 && x.Known() && x[1] >= 32 && x[1]%16 == 0 && p.NumFilter >= 32 && p.NumFilter%16 == 0
+}

@@ -1,0 +1,27 @@
+//go:build cgo
+
+package random
+
+import (
+	"gomx/device"
+	"gomx/device/cpu"
+	"gomx/dtype"
+	"gomx/op"
+	"gomx/op/attach"
+)
+
+func init() {
+	attach.TierC(Normal, func(p NormalParams, a *op.Args) (*op.Prepared, error) { return normalC(p.Loc, p.Scale, a) })
+	attach.TierC(NormalLike, func(p NormalLikeParams, a *op.Args) (*op.Prepared, error) { return normalC(p.Loc, p.Scale, a) })
+}
+
+func normalC(loc, scale float64, a *op.Args) (*op.Prepared, error) {
+	if !attach.AllOf(dtype.Float32, a.Out) {
+		return nil, op.ErrUnsupported
+	}
+	n := a.Out[0].Shape.Size()
+	k := cpu.Normal{N: n, Loc: loc, Scale: scale, Threads: attach.Threads(a, device.Work{Elems: 2 * float64(n)})}
+	return attach.Kernel(k.Threads, 0, func(c *op.Call) {
+		k.Run(c.Out[0].Data, cpu.Philox{Key: c.Seed.Key, Counter: c.Seed.Counter})
+	}), nil
+}
