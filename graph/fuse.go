@@ -7,6 +7,17 @@ import (
 	"gomx/op/prim"
 )
 
+// dropDropout removes dropout that drops in training only. An output keeps its own, because outputs
+// are written where nothing else lives.
+func dropDropout(outs []op.Entry, f *Facts) ([]op.Entry, int) {
+	return rewrite(outs, f, func(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
+		if n.Op != nn.Dropout.Op || n.Params.(nn.DropoutParams).Mode != "training" || r.outs[n.Entry(0)] || r.wanted(n) || len(n.After) > 0 {
+			return op.Entry{}
+		}
+		return in[0]
+	})
+}
+
 // foldBatchNorm makes one convolution of a convolution and the batch norm that alone reads it.
 func foldBatchNorm(outs []op.Entry, f *Facts) ([]op.Entry, int) { return rewrite(outs, f, foldInto) }
 

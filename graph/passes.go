@@ -13,7 +13,8 @@ type Pass struct {
 // Inference lists the passes for graphs that only infer, in the order in which they run.
 func Inference() []Pass {
 	return []Pass{
-		{"fold-batchnorm", "in inference a batch norm is an affine map that the convolution before it can do; first, because it brings sums and activations next to convolutions", foldBatchNorm},
+		{"drop-dropout", "dropout passes data on in inference; before the fusions, whose patterns it would hide", dropDropout},
+		{"fold-batchnorm", "in inference a batch norm is an affine map that the convolution before it can do; before sums and activations, because it brings sums and activations next to convolutions", foldBatchNorm},
 		{"fuse-sum", "a convolution can add to what its output holds already; before activations, which come after the sum in residual networks", fuseSum},
 		{"fuse-activation", "a rectifier costs nothing while results are still in registers", fuseActivation},
 		{"adopt-convolutions", "convolutions that nothing was fused into shall pass blocked arrays on as well; after the fusions, which look for them", adoptConvolutions},

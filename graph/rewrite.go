@@ -37,6 +37,7 @@ func (f *Facts) copy(e, old op.Entry) {
 type rewriter struct {
 	facts   *Facts
 	uses    map[op.Entry]int // readers in the graph before, outputs counted
+	outs    map[op.Entry]bool
 	made    map[op.Entry]op.Entry
 	was     map[op.Entry]op.Entry // the entry before of an entry made
 	nodes   map[*op.Node]*op.Node
@@ -50,7 +51,7 @@ type rule func(r *rewriter, n *op.Node, in []op.Entry) op.Entry
 // rewrite applies a rule everywhere, inputs first, and returns the new outputs and how often the
 // rule has changed something.
 func rewrite(outs []op.Entry, f *Facts, apply rule) ([]op.Entry, int) {
-	r := &rewriter{facts: f, uses: map[op.Entry]int{}, made: map[op.Entry]op.Entry{}, was: map[op.Entry]op.Entry{}, nodes: map[*op.Node]*op.Node{}}
+	r := &rewriter{facts: f, uses: map[op.Entry]int{}, outs: map[op.Entry]bool{}, made: map[op.Entry]op.Entry{}, was: map[op.Entry]op.Entry{}, nodes: map[*op.Node]*op.Node{}}
 	order := op.Topo(outs)
 	for _, n := range order {
 		for _, e := range n.In {
@@ -59,6 +60,7 @@ func rewrite(outs []op.Entry, f *Facts, apply rule) ([]op.Entry, int) {
 	}
 	for _, e := range outs {
 		r.uses[e]++
+		r.outs[e] = true
 	}
 	for _, n := range order {
 		r.visit(n, apply)

@@ -226,3 +226,13 @@ func ParseReq(s string) (Req, error) {
 	}
 	return 0, Errorf("grad_req", "%q, want write, add or null", s)
 }
+
+// Serves reports whether the kernel of exactly that tier takes the operands.
+func (o *Op) Serves(dev device.Device, tier device.Tier, params any, a *Args) bool {
+	prep := o.kernels[kernelKey{dev.Kind, tier}]
+	if prep == nil {
+		return false
+	}
+	_, err := prep(params, a)
+	return err == nil
+}

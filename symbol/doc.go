@@ -22,6 +22,11 @@
 // every kernel. The Executor then only pushes segments of the graph onto the engine: Forward,
 // Backward. In steady state that allocates nothing.
 //
+// Inference runs a graph of its own, which the passes of package graph have shortened. Its kernels
+// choose blocked layouts for what lies between them; arguments and outputs are always plain.
+// Weights in another form, folded with a batch norm or blocked, are kept between runs and made anew
+// when a parameter has been written. BindConfig.NoFusion turns all of this off.
+//
 // # Files
 //
 // Load reads the JSON of every MXNet since 0.8; JSON writes what MXNet 1.9.1 reads.

@@ -48,6 +48,9 @@ void gx_team(int threads);
 typedef float gx_v16 __attribute__((vector_size(64), aligned(4), may_alias));
 typedef int32_t gx_i16 __attribute__((vector_size(64), aligned(4), may_alias));
 
+// Functions on vectors are always inlined: none is passed between functions of different processors.
+#pragma GCC diagnostic ignored "-Wpsabi"
+
 #define GX_LANES 16
 #define GX_AT(p) (*(gx_v16 *)(p))
 

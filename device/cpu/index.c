@@ -30,6 +30,25 @@ void gx_lookup(float *d, const float *w, const float *index, int64_t n, int64_t 
 	if (rows > 0) gx_parallel(threads, n, 16, lookup, &j);
 }
 
+// take selects from the rows of each of several tables; items are (outer, index).
+static void take(const void *arg, int64_t begin, int64_t end) {
+	const job *j = arg;
+	for (int64_t it = begin; it < end; it++) {
+		int64_t o = it / j->n, row = row_of(j, it % j->n);
+		const float *s = j->s + (o * j->rows + row) * j->width;
+		float *d = j->d + it * j->width;
+		if (j->width == 1)
+			*d = *s;
+		else
+			memcpy(d, s, (size_t)j->width * sizeof(float));
+	}
+}
+
+void gx_take(float *d, const float *s, const float *index, int64_t outer, int64_t n, int64_t rows, int64_t width, int mode, int threads) {
+	job j = {d, s, index, n, rows, width, mode};
+	if (rows > 0) gx_parallel(threads, outer * n, 16, take, &j);
+}
+
 GX_CLONES static void add_row(float *restrict d, const float *restrict s, int64_t n) {
 	for (int64_t i = 0; i < n; i++) d[i] += s[i];
 }

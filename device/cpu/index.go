@@ -6,6 +6,8 @@ package cpu
 #include "index.h"
 #cgo noescape gx_lookup
 #cgo nocallback gx_lookup
+#cgo noescape gx_take
+#cgo nocallback gx_take
 #cgo noescape gx_lookup_add
 #cgo nocallback gx_lookup_add
 #cgo noescape gx_one_hot
@@ -34,6 +36,12 @@ func (l Lookup) mode() C.int {
 // Run writes row index[i] of the table to row i of d.
 func (l Lookup) Run(d, table, index unsafe.Pointer) {
 	C.gx_lookup((*C.float)(d), (*C.float)(table), (*C.float)(index), C.int64_t(l.N), C.int64_t(l.Rows), C.int64_t(l.Width), l.mode(), C.int(l.Threads))
+}
+
+// RunEach looks the same indices up in each of outer tables, one after the other.
+func (l Lookup) RunEach(d, tables, index unsafe.Pointer, outer int) {
+	C.gx_take((*C.float)(d), (*C.float)(tables), (*C.float)(index), C.int64_t(outer), C.int64_t(l.N), C.int64_t(l.Rows), C.int64_t(l.Width),
+		l.mode(), C.int(l.Threads))
 }
 
 // RunGrad writes to d, of the table's shape, the sums of the rows of s that have the same index.

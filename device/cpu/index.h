@@ -9,6 +9,9 @@ enum { GX_CLIP, GX_WRAP }; // what becomes of an index outside [0, rows)
 // gx_lookup copies rows of width elements: d[i] = w[index[i]] for n indices.
 void gx_lookup(float *d, const float *w, const float *index, int64_t n, int64_t rows, int64_t width, int mode, int threads);
 
+// gx_take is gx_lookup in each of outer tables, one after the other.
+void gx_take(float *d, const float *s, const float *index, int64_t outer, int64_t n, int64_t rows, int64_t width, int mode, int threads);
+
 // gx_lookup_add clears d of rows rows and adds s[i] to row index[i], in the order of i.
 void gx_lookup_add(float *d, const float *s, const float *index, int64_t n, int64_t rows, int64_t width, int mode, int threads);
 

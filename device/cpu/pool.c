@@ -147,9 +147,71 @@ static void max22_planes(const void *arg, int64_t begin, int64_t end) {
 		for (int64_t oh = 0; oh < p->out[1]; oh++, y += w) max22(y, j->x + c * plane + 2 * oh * W, W, w);
 }
 
+// Windows that cover all of a plane, as before the last layer of most networks.
+static int is_global(const gx_pool *p) {
+	for (int a = 0; a < 3; a++)
+		if (p->out[a] != 1 || p->pad[a] != 0 || p->kernel[a] < p->in[a]) return 0;
+	return p->type == GX_POOL_AVG || p->type == GX_POOL_SUM;
+}
+
+GX_CLONES static void global_planes(const void *arg, int64_t begin, int64_t end) {
+	const job *j = arg;
+	const gx_pool *p = j->p;
+	int64_t n = p->in[0] * p->in[1] * p->in[2];
+	float scale = p->type == GX_POOL_AVG ? 1.0f / (float)n : 1.0f;
+	for (int64_t c = begin; c < end; c++) {
+		const float *x = j->x + c * n;
+		float part[GX_LANES] = {0}, sum = 0;
+		int64_t i = 0;
+		for (; i + GX_LANES <= n; i += GX_LANES)
+			for (int k = 0; k < GX_LANES; k++) part[k] += x[i + k];
+		for (; i < n; i++) sum += x[i];
+		for (int k = 0; k < GX_LANES; k++) sum += part[k];
+		j->d[c] = sum * scale;
+	}
+}
+
+// Maxima of a row of windows are found down the columns first, in a strip of LINE columns, then along it.
+enum { LINE = 1024 };
+
+GX_CLONES static void max_into(float *restrict t, const float *restrict x, int64_t n) {
+	for (int64_t i = 0; i < n; i++) t[i] = x[i] > t[i] || t[i] != t[i] ? x[i] : t[i];
+}
+
+static int is_flat_max(const gx_pool *p) {
+	return p->type == GX_POOL_MAX && p->in[0] == 1 && p->kernel[0] == 1 && p->stride[0] == 1 && p->pad[0] == 0 && p->in[2] <= LINE && p->kernel[1] > 1;
+}
+
+static void flat_max_planes(const void *arg, int64_t begin, int64_t end) {
+	const job *j = arg;
+	const gx_pool *p = j->p;
+	int64_t H = p->in[1], W = p->in[2];
+	float t[LINE], *y = j->d + begin * p->out[1] * p->out[2];
+	for (int64_t c = begin; c < end; c++)
+		for (int64_t oh = 0; oh < p->out[1]; oh++, y += p->out[2]) {
+			int64_t first = oh * p->stride[1] - p->pad[1], b = gx_max(0, first), e = gx_min(H, first + p->kernel[1]);
+			for (int64_t i = 0; i < p->out[2]; i++) y[i] = NAN;
+			if (b < e) {
+				memcpy(t, j->x + (c * H + b) * W, (size_t)W * sizeof(float));
+				for (int64_t h = b + 1; h < e; h++) max_into(t, j->x + (c * H + h) * W, W);
+				for (int64_t kw = 0; kw < p->kernel[2]; kw++) {
+					span sp = inside(p, 2, kw);
+					forward_max(y + sp.begin, t + sp.in, sp.end - sp.begin, p->stride[2]);
+				}
+			}
+			finish(y, p, 0, oh);
+		}
+}
+
+static gx_range_fn choose_planes(const gx_pool *p) {
+	if (is22(p)) return max22_planes;
+	if (is_global(p)) return global_planes;
+	return is_flat_max(p) ? flat_max_planes : forward_planes;
+}
+
 void gx_pool_forward(float *y, const float *x, const gx_pool *p, int threads) {
 	job j = {y, 0, x, 0, p};
-	gx_parallel(threads, p->planes, 1, is22(p) ? max22_planes : forward_planes, &j);
+	gx_parallel(threads, p->planes, 1, choose_planes(p), &j);
 }
 
 // sum_row gives dy to every element.

@@ -24,30 +24,39 @@ typedef struct {
 	float *c;
 	const float *a, *b;
 	const gx_gemm *g;
-	int64_t sa, sb, sc;
+	int64_t inner;
+	gx_step sa, sb, sc;
 	int *err;
 } job;
 
-static void batch_range(const void *arg, int64_t begin, int64_t end) {
+static int64_t offset(gx_step s, const job *j, int64_t i) { return i / j->inner * s.outer + i % j->inner * s.inner; }
+
+static void grid_range(const void *arg, int64_t begin, int64_t end) {
 	const job *j = arg;
 	for (int64_t i = begin; i < end; i++) {
-		int err = sgemm(j->c + i * j->sc, j->a + i * j->sa, j->b + i * j->sb, j->g);
+		int err = sgemm(j->c + offset(j->sc, j, i), j->a + offset(j->sa, j, i), j->b + offset(j->sb, j, i), j->g);
 		if (err) *j->err = err;
 	}
 }
 
-int gx_batch_sgemm(float *c, const float *a, const float *b, const gx_gemm *g, int64_t count, int64_t sa, int64_t sb, int64_t sc, int threads) {
+int gx_grid_sgemm(float *c, const float *a, const float *b, const gx_gemm *g, int64_t outer, int64_t inner, gx_step sa, gx_step sb, gx_step sc, int threads) {
 	int err = 0;
-	job j = {c, a, b, g, sa, sb, sc, &err};
+	int64_t count = outer * inner;
+	job j = {c, a, b, g, inner, sa, sb, sc, &err};
 	// Many small products run side by side, few large ones one after the other.
 	if (count >= 2 * threads) {
 		omp_set_num_threads(1);
-		gx_parallel(threads, count, 1, batch_range, &j);
+		gx_parallel(threads, count, 1, grid_range, &j);
 	} else {
 		gx_team(threads);
-		batch_range(&j, 0, count);
+		grid_range(&j, 0, count);
 	}
 	return err;
+}
+
+int gx_batch_sgemm(float *c, const float *a, const float *b, const gx_gemm *g, int64_t count, int64_t sa, int64_t sb, int64_t sc, int threads) {
+	if (count == 0) return 0;
+	return gx_grid_sgemm(c, a, b, g, 1, count, (gx_step){sa, 0}, (gx_step){sb, 0}, (gx_step){sc, 0}, threads);
 }
 
 int gx_dense(float *y, const float *x, const float *w, const float *bias, int64_t rows, int64_t in, int64_t out, int threads) {

@@ -8,6 +8,8 @@ package cpu
 #cgo nocallback gx_sgemm
 #cgo noescape gx_batch_sgemm
 #cgo nocallback gx_batch_sgemm
+#cgo noescape gx_grid_sgemm
+#cgo nocallback gx_grid_sgemm
 #cgo noescape gx_dense
 #cgo nocallback gx_dense
 */
@@ -47,6 +49,24 @@ func (g Gemm) RunBatch(c, a, b unsafe.Pointer, count int) error {
 	p := g.c()
 	return status(C.gx_batch_sgemm((*C.float)(c), (*C.float)(a), (*C.float)(b), &p, C.int64_t(count), C.int64_t(g.M*g.K), C.int64_t(g.K*g.N),
 		C.int64_t(g.M*g.N), C.int(g.Threads)), "batch of matrix products")
+}
+
+// Grid places the matrices of an operand: rows Row elements apart, the matrices of one batch Inner and batches Outer.
+type Grid struct {
+	Data              unsafe.Pointer
+	Row, Inner, Outer int
+}
+
+func (m Grid) step() C.gx_step {
+	return C.gx_step{inner: C.int64_t(m.Inner), outer: C.int64_t(m.Outer)}
+}
+
+// RunGrid multiplies inner pairs of matrices in each of outer batches.
+func (g Gemm) RunGrid(c, a, b Grid, outer, inner int) error {
+	p := g.c()
+	p.lda, p.ldb, p.ldc = C.int64_t(a.Row), C.int64_t(b.Row), C.int64_t(c.Row)
+	return status(C.gx_grid_sgemm((*C.float)(c.Data), (*C.float)(a.Data), (*C.float)(b.Data), &p, C.int64_t(outer), C.int64_t(inner), a.step(), b.step(),
+		c.step(), C.int(g.Threads)), "matrix products")
 }
 
 // Dense is the affine layer y = x·wᵀ + bias with x of shape (Rows, In) and w of shape (Out, In).

@@ -10,14 +10,15 @@ import (
 	"strconv"
 	"strings"
 
+	"gomx/device"
 	"gomx/op"
 )
 
 // kernelTable says per operator for which columns of docs/ops.md a kernel exists.
 type kernelTable map[string]map[string]bool
 
-// columns are the kinds of kernels in docs/ops.md and the ends of the files that attach them. The
-// reference kernel needs no column: every operator has one.
+// columns are the kinds of kernels in docs/ops.md and the ends of the files that attach them. Every operator has a
+// reference kernel.
 var columns = []struct{ Suffix, Title string }{
 	{"_go.go", "cpu, go"},
 	{"_cpu.go", "cpu, c"},
@@ -133,8 +134,8 @@ type row struct {
 }
 
 // documented lists all visible operators.
-func documented(m *model, kernels kernelTable) *document {
-	d := &document{}
+func documented(m *model, kernels kernelTable, types map[string]served) *document {
+	d := &document{Columns: []string{"reference"}}
 	for _, c := range columns {
 		d.Columns = append(d.Columns, c.Title)
 	}
@@ -142,10 +143,14 @@ func documented(m *model, kernels kernelTable) *document {
 		r := row{Function: f, Name: f.Op.Name, Params: f.Op.Params()}
 		r.Summary, r.Detail, _ = strings.Cut(strings.TrimSpace(f.Op.Doc), "\n")
 		r.Detail = strings.TrimSpace(r.Detail)
-		for _, c := range d.Columns {
+		r.Kernels = []string{typeNames(types[f.Op.Name][device.TierRef])}
+		for i, c := range columns {
 			mark := ""
-			if kernels[f.Op.Name][c] {
+			if kernels[f.Op.Name][c.Title] {
 				mark = "✓"
+			}
+			if list := types[f.Op.Name][device.TierGo+device.Tier(i)]; i < 2 && len(list) > 0 {
+				mark = typeNames(list)
 			}
 			r.Kernels = append(r.Kernels, mark)
 		}

@@ -15,7 +15,7 @@ import (
 	"text/template"
 )
 
-//go:embed *.tmpl families.go
+//go:embed *.tmpl families.go ctypes.txt
 var sources embed.FS
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
@@ -52,7 +52,12 @@ func Generate(root string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if files["docs/ops.md"], err = render("ops.md.tmpl", documented(m, kernels)); err != nil {
+	types, err := probeAll()
+	if err != nil {
+		return nil, err
+	}
+	files["internal/opgen/ctypes.txt"] = formatCTypes(types)
+	if files["docs/ops.md"], err = render("ops.md.tmpl", documented(m, kernels, types)); err != nil {
 		return nil, err
 	}
 	return files, nil

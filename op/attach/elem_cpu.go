@@ -61,7 +61,29 @@ func Binary[P any](z cpu.ZipOp) op.Prepare[P] {
 	return func(_ P, a *op.Args) (*op.Prepared, error) { return Broadcast(a, z) }
 }
 
-// TierC attaches a kernel of tier c.
+// TierC attaches a kernel of tier c. For operands of float16 and bfloat16 that it does not serve it is prepared for
+// float32, and they are converted.
 func TierC[P any](h op.Handle[P], prepare op.Prepare[P]) {
+	Adapted(h, prepare, func(p P, _ *op.Args) (P, bool) { return p, true })
+}
+
+// Adapted is TierC where a kernel for float32 does the same for float16 and bfloat16 only with other parameters, or not
+// at all: adapt changes them, or returns false.
+func Adapted[P any](h op.Handle[P], prepare op.Prepare[P], adapt func(p P, a *op.Args) (P, bool)) {
+	Exactly(h, func(p P, a *op.Args) (*op.Prepared, error) {
+		k, err := prepare(p, a)
+		if err != op.ErrUnsupported {
+			return k, err
+		}
+		if q, ok := adapt(p, a); ok {
+			return widen(h.Op, prepare, q, a)
+		}
+		return nil, err
+	})
+}
+
+// Exactly attaches a kernel of tier c that serves operands as they are or not at all, such as one that reads little of
+// a large operand.
+func Exactly[P any](h op.Handle[P], prepare op.Prepare[P]) {
 	h.Kernel(device.KindCPU, device.TierC, prepare)
 }

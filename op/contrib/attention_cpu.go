@@ -7,7 +7,6 @@ import (
 
 	"gomx/device"
 	"gomx/device/cpu"
-	"gomx/dtype"
 	"gomx/op"
 	"gomx/op/attach"
 )
@@ -30,18 +29,9 @@ func attentionC(p AttentionParams, a *op.Args, work float64, f func(r *run) erro
 	if !attach.Float32(a) {
 		return nil, op.ErrUnsupported
 	}
-	// What a run copies is no more than its operands, each array beginning on a cache line.
-	scratch := int(attach.Bytes(a)) + 8*64
 	threads := attach.Threads(a, device.Work{Flops: work})
-	return &op.Prepared{Threads: threads, Scratch: scratch, Run: func(c *op.Call) error {
-		used := 0
-		return f(&run{heads: p.Heads, in: c.In, out: c.Out,
-			mul: func(m product) error { return mulC(m, threads) },
-			temp: func(t dtype.Type, s dtype.Shape) op.Tensor {
-				x := op.Tensor{Desc: op.Plain(t, s), Data: unsafe.Add(c.Scratch, used)}
-				used += (x.Bytes + 63) &^ 63
-				return x
-			}})
+	return &op.Prepared{Threads: threads, Run: func(c *op.Call) error {
+		return f(&run{heads: p.Heads, in: c.In, out: c.Out, mul: func(m product) error { return mulC(&m, threads) }})
 	}}, nil
 }
 
@@ -62,10 +52,14 @@ func (a *attention) work(p AttentionParams, in []op.Desc, out op.Desc) float64 {
 	return 2 * float64(scores) * float64(vector)
 }
 
-func mulC(m product, threads int) error {
-	g := cpu.Gemm{M: m.dst.Shape[1], N: m.dst.Shape[2], K: m.a.Shape[2], TransA: m.transA, TransB: m.transB, Alpha: float32(m.alpha), Threads: threads}
-	if m.transA {
-		g.K = m.a.Shape[1]
+func mulC(m *product, threads int) error {
+	if m.batches == 0 {
+		return nil
 	}
-	return g.RunBatch(m.dst.Data, m.a.Data, m.b.Data, m.dst.Shape[0])
+	g := cpu.Gemm{M: m.dst.rows, N: m.dst.cols, K: m.inner(), TransA: m.transA, TransB: m.transB, Alpha: float32(m.alpha), Threads: threads}
+	return g.RunGrid(m.dst.grid(), m.a.grid(), m.b.grid(), m.batches, m.heads)
+}
+
+func (m *matrices) grid() cpu.Grid {
+	return cpu.Grid{Data: unsafe.Add(m.t.Data, m.off*m.t.DType.Size()), Row: m.row, Inner: m.head, Outer: m.batch}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 func init() {
-	attach.TierC(Embedding, func(p EmbeddingParams, a *op.Args) (*op.Prepared, error) {
+	attach.Exactly(Embedding, func(p EmbeddingParams, a *op.Args) (*op.Prepared, error) {
 		if !attach.Float32(a) {
 			return nil, op.ErrUnsupported
 		}

@@ -15,7 +15,7 @@ import (
 var poolTypes = map[string]cpu.PoolType{"max": cpu.PoolMax, "avg": cpu.PoolAvg, "sum": cpu.PoolSum, "lp": cpu.PoolLp}
 
 func init() {
-	attach.TierC(Pooling, func(p PoolingParams, a *op.Args) (*op.Prepared, error) {
+	attach.Adapted(Pooling, func(p PoolingParams, a *op.Args) (*op.Prepared, error) {
 		if a.In[0].Layout != nil {
 			return poolBlockedC(p, a)
 		}
@@ -24,7 +24,7 @@ func init() {
 			return nil, err
 		}
 		return attach.Kernel(threads, 0, func(c *op.Call) { k.Run(c.Out[0].Data, c.In[0].Data) }), nil
-	})
+	}, func(p PoolingParams, _ *op.Args) (PoolingParams, bool) { return p, !p.leavesInput() })
 	back := func(p PoolingParams, a *op.Args) (*op.Prepared, error) {
 		k, threads, err := poolC(p, a, a.Out[0].Shape, a.In[0].Shape)
 		if err != nil {
@@ -40,6 +40,20 @@ func init() {
 	}
 	attach.TierC(PoolingGrad, back)
 	attach.TierC(PoolingSumGrad, back)
+}
+
+// leavesInput reports whether a window may lie in the padding altogether: its maximum is the lowest number of the type.
+func (p PoolingParams) leavesInput() bool {
+	for i, k := range p.Kernel {
+		step := 1
+		if p.PoolingConvention != "valid" {
+			step = at(p.Stride, i, 1)
+		}
+		if p.PoolType == "max" && at(p.Pad, i, 0)+step > k {
+			return true
+		}
+	}
+	return false
 }
 
 // poolC prepares pooling of data to output, channels first.

@@ -60,11 +60,17 @@ func attachScalar() {
 		MaximumScalar: cpu.MaxS, MinimumScalar: cpu.MinS, EqualScalar: cpu.EqS, NotEqualScalar: cpu.NeS, GreaterScalar: cpu.GtS,
 		GreaterEqualScalar: cpu.GeS, LesserScalar: cpu.LtS, LesserEqualScalar: cpu.LeS,
 	} {
-		attach.TierC(h, func(p ScalarParams, a *op.Args) (*op.Prepared, error) { return attach.Map(a, scalarMap(m, p.Scalar)) })
+		attach.Adapted(h, func(p ScalarParams, a *op.Args) (*op.Prepared, error) { return attach.Map(a, scalarMap(m, p.Scalar)) }, roundScalar)
 	}
-	attach.TierC(MinusScalar, func(p ScalarParams, a *op.Args) (*op.Prepared, error) {
+	attach.Adapted(MinusScalar, func(p ScalarParams, a *op.Args) (*op.Prepared, error) {
 		return attach.Map(a, cpu.Map{Op: cpu.AddS, S: -float32(p.Scalar)})
-	})
+	}, roundScalar)
+}
+
+// roundScalar rounds the number as it is for arrays of narrower types.
+func roundScalar(p ScalarParams, a *op.Args) (ScalarParams, bool) {
+	p.Scalar = round(a.In[0].DType, p.Scalar)
+	return p, true
 }
 
 // scalarMap replaces powers that have a faster form.
