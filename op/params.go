@@ -17,7 +17,7 @@ import (
 //	Parts  int `op:"parts,required" min:"1" max:"65536" doc:"number of outputs"`
 //	NoBias bool `op:"no_bias" doc:"leave the bias out"`
 //	NoFlatten bool `op:"flatten,not"`       // MXNet's flatten, true by default, stored negated
-//	Beta float64 `op:"beta,zero" default:"1"` // a zero field means the default, zero cannot be asked for
+//	Beta float64 `op:"beta,zero" default:"1"` // a zero field means the default; in a file, and as -0, zero can be asked for
 //
 // A field left at its zero value takes the default. Where zero is legal and not the default the
 // field must be an Opt. Options after the name: required, not, zero, auto (set from the number of
@@ -151,7 +151,7 @@ func (p *ParamSpec) normalize(f reflect.Value) error {
 	if o, ok := ptr.(optional); ok && !o.isSet() && (p.Default == "" || p.Default == "None") {
 		f.SetZero() // None is what the default says anyway
 	}
-	zero := f.IsZero()
+	zero := f.IsZero() && (f.Kind() != reflect.Float64 || !math.Signbit(f.Float()))
 	if p.Required && zero && (f.Kind() == reflect.Slice || f.Kind() == reflect.String) {
 		return Errorf(p.Name, "missing, it has no default")
 	}
@@ -234,6 +234,9 @@ func (s *schema) finish(v reflect.Value, given []bool) error {
 		p := &s.params[i]
 		f := v.Field(p.index)
 		if given[i] && f.IsZero() {
+			if f.Kind() == reflect.Float64 && p.Default != "0" {
+				f.SetFloat(math.Copysign(0, -1)) // zero, but not the zero value: a gradient's node gets the same parameters
+			}
 			if err := p.bounds(f.Addr().Interface()); err != nil {
 				return err
 			}

@@ -170,7 +170,8 @@ func formatBool(b bool) string {
 	return "False"
 }
 
-func formatFloat(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
+// formatFloat writes negative zero, which stands for an explicit zero, as zero.
+func formatFloat(f float64) string { return strconv.FormatFloat(f+0, 'g', -1, 64) }
 
 func formatTuple[T any](list []T, elem func(T) string) string {
 	parts := make([]string, len(list))

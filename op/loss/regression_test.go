@@ -46,3 +46,22 @@ func TestRegressionInfersShapes(t *testing.T) {
 		inferCase{name: "too short", params: p, in: []dtype.Shape{{4, 3}, {4}}, err: "label: shape (4,), want as many elements as data of shape (4, 3) has"},
 	)
 }
+
+// TestScaleZero gives the gradient's factor as a file does: an explicit zero is no default, also after the gradient's node
+// has read its parameters again.
+func TestScaleZero(t *testing.T) {
+	for _, o := range []*op.Op{loss.LinearRegressionOutput.Op, loss.MAERegressionOutput.Op} {
+		p, err := o.ParseParams(map[string]string{"grad_scale": "0"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := o.FormatParams(p)["grad_scale"]; got != "0" {
+			t.Errorf("%s: grad_scale is written as %q, want 0", o.Name, got)
+		}
+		if p, err = o.Normalize(p); err != nil {
+			t.Fatal(err)
+		}
+		optest.Run(t, o, optest.Case{Params: p, NoDiff: true, In: []op.Tensor{values(dtype.Shape{2, 1}, 1, 2), vec(3, 4)},
+			Heads: []op.Tensor{values(dtype.Shape{2, 1}, 1, 1)}, WantGrad: []op.Tensor{values(dtype.Shape{2, 1}, 0, 0), {}}})
+	}
+}

@@ -30,8 +30,12 @@ var (
 )
 
 func init() {
-	SliceChannel.Define(splitting("SliceChannel cuts an array along an axis into parts of equal extent. Known as split too.",
-		joinChannel, SliceChannelParams.cut, func(p SliceChannelParams) int { return p.NumOutputs }, "split"))
+	slice := splitting("SliceChannel cuts an array along an axis into parts of equal extent. Known as split too.",
+		joinChannel, SliceChannelParams.cut, func(p SliceChannelParams) int { return p.NumOutputs }, "split")
+	slice.Outputs = func(p SliceChannelParams) []string { // numbered, also when there is one
+		return numbered(p.NumOutputs + 1)[:p.NumOutputs]
+	}
+	SliceChannel.Define(slice)
 	joinChannel.Define(joining(SliceChannel, SliceChannelParams.cut, func(p SliceChannelParams) int { return p.NumOutputs }))
 	SplitV2.Define(splitting("SplitV2 cuts an array along an axis into equal parts, or at the given places.",
 		joinV2, SplitV2Params.cut, SplitV2Params.parts, "_npi_split"))
