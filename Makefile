@@ -3,7 +3,7 @@ GO ?= go
 PACKAGES := gcc pkg-config libdnnl-dev libczmq-dev dataset-fashion-mnist
 GOLDEN ?= ../shared/golden
 
-.PHONY: deps demo test conformance race nocgo fuzz bench stress generate lint
+.PHONY: deps demo test conformance race nocgo fuzz bench stress chaos generate lint
 
 deps: ## system packages, by apt where that is allowed
 	@missing=""; for p in $(PACKAGES); do dpkg -s $$p >/dev/null 2>&1 || missing="$$missing $$p"; done; \
@@ -30,9 +30,9 @@ nocgo: ## the tests without C
 	CGO_ENABLED=0 $(GO) test -timeout 20m ./...
 	cd interop/gorgonia && CGO_ENABLED=0 $(GO) test ./...
 
-fuzz: deps ## every fuzz target for a while
-	@for t in $$(grep -rlE '^func Fuzz' --include='*_test.go' .); do d=$$(dirname $$t); \
-	for f in $$(grep -ohE '^func Fuzz[A-Za-z0-9_]+' $$t | cut -c6-); do $(GO) test $$d -run '^$$' -fuzz "^$$f$$" -fuzztime 30s || exit 1; done; done
+fuzz: deps ## every fuzz target for a while, those of all operators (inference, kernels) for ten minutes each
+	@for t in $$(grep -rlE '^func Fuzz' --include='*_test.go' .); do d=$$(dirname $$t); n=30s; [ $$d = ./internal/optest ] && n=10m; \
+	for f in $$(grep -ohE '^func Fuzz[A-Za-z0-9_]+' $$t | cut -c6-); do $(GO) test $$d -run '^$$' -fuzz "^$$f$$" -fuzztime $$n || exit 1; done; done
 
 bench: deps ## Go benchmarks of every package
 	$(GO) test -run '^$$' -bench . -benchmem ./...
@@ -40,6 +40,9 @@ bench: deps ## Go benchmarks of every package
 stress: deps ## 100,000 random programs on every engine (hours), memory under ten million pushes, mutants of the scheduling core
 	$(GO) test -timeout 60m -v -run 'FlatMemory|Mutants' ./engine -pushes 10000000 -mutants
 	$(GO) test -race -timeout 24h -run Random ./engine -programs 100000
+
+chaos: deps ## 200 jobs of real processes, one process of each killed or stopped at a random instant
+	$(GO) test -timeout 120m -v -count=1 -run TestChaos ./launch -chaos.runs 200
 
 generate: ## functions and tables made from the operator registry
 	$(GO) generate ./...

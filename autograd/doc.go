@@ -38,8 +38,10 @@
 // # Gradients of gradients
 //
 // With CreateGraph the gradients that Grad returns are on the tape, and can be differentiated in
-// turn. That works where the gradient of an operator is made of operators that have a gradient
-// themselves, as those of package op/prim mostly are; otherwise the error names the operator.
+// turn: a penalty on the norm of a gradient, learning rates that are learned, products with a
+// Hessian. The layers that networks are made of have gradients of any order (for symbols see
+// Symbol.Gradient). Where an operator's gradient has none, its documentation says so, as RNN's and
+// CTCLoss's do, and the error names the operator.
 //
 // # Functions in Go
 //

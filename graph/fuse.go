@@ -1,6 +1,8 @@
 package graph
 
 import (
+	"slices"
+
 	"gomx/dtype"
 	"gomx/op"
 	"gomx/op/nn"
@@ -53,9 +55,7 @@ func (r *rewriter) exact(e op.Entry) bool {
 func fuseSum(outs []op.Entry, f *Facts) ([]op.Entry, int) { return rewrite(outs, f, sumInto) }
 
 func sumInto(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
-	switch n.Op {
-	case prim.ElemwiseAdd.Op, prim.BroadcastAdd.Op:
-	default:
+	if !sums(n) {
 		return op.Entry{}
 	}
 	for k, e := range in {
@@ -113,10 +113,65 @@ func activationInto(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
 	return op.Entry{}
 }
 
+// sums reports whether n adds two arrays.
+func sums(n *op.Node) bool { return n.Op == prim.ElemwiseAdd.Op || n.Op == prim.BroadcastAdd.Op }
+
 // rectifies reports whether n sets negative values to zero.
 func rectifies(n *op.Node) bool {
 	if n.Op == nn.Activation.Op {
 		return n.Params.(nn.ActivationParams).ActType == "relu"
 	}
 	return n.Op == prim.Relu.Op
+}
+
+// fuseNorm gives rectifiers, and the sums before them, to the batch norm that they alone read.
+func fuseNorm(outs []op.Entry, f *Facts) ([]op.Entry, int) { return rewrite(outs, f, normInto) }
+
+func normInto(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
+	if !rectifies(n) {
+		return op.Entry{}
+	}
+	if p, ok := r.norm(in[0], n); ok {
+		bn := in[0].Node
+		return r.joined(nn.FusedBatchNorm.Op, nn.FusedBatchNormOf(p, false), bn, n, bn.In...)
+	}
+	sum := in[0].Node
+	if !sums(sum) || !r.only(in[0]) || !together(sum, n) {
+		return op.Entry{}
+	}
+	for k, e := range sum.In {
+		other := sum.In[1-k]
+		p, ok := r.norm(e, sum)
+		if !ok || other == e || !r.facts.Shapes[e].Known() || !r.facts.Shapes[e].Equal(r.facts.Shapes[other]) {
+			continue
+		}
+		return r.joined(nn.FusedBatchNorm.Op, nn.FusedBatchNormOf(p, true), e.Node, n, append(slices.Clone(e.Node.In), other)...)
+	}
+	return op.Entry{}
+}
+
+// norm returns the parameters of the batch norm on axis 1 that computes e for n alone.
+func (r *rewriter) norm(e op.Entry, n *op.Node) (p nn.BatchNormParams, ok bool) {
+	bn := e.Node
+	if bn.Op != nn.BatchNorm.Op || !r.only(e) || !together(bn, n) || !r.exact(e) {
+		return p, false
+	}
+	p = bn.Params.(nn.BatchNormParams)
+	return p, p.Axis.Value() == 1
+}
+
+// fuseTrainedActivation gives rectifiers to the convolution before them. What the convolution computes before the
+// rectifier is not kept, and need not be.
+func fuseTrainedActivation(outs []op.Entry, f *Facts) ([]op.Entry, int) {
+	return rewrite(outs, f, func(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
+		if !rectifies(n) {
+			return op.Entry{}
+		}
+		p, ok := r.convolution(in[0], n)
+		if !ok {
+			return op.Entry{}
+		}
+		p.ReLU = true
+		return r.joined(nn.FusedConvolution.Op, p, in[0].Node, n, in[0].Node.In...)
+	})
 }

@@ -7,33 +7,131 @@ import "gomx/op"
 type Pass struct {
 	Name   string
 	Reason string // why it exists and why it stands where it stands
-	Run    func(outs []op.Entry, f *Facts) ([]op.Entry, int)
+	Stage  Stage
+	// Loose passes change the order of sums or products: results agree up to rounding. The others leave every
+	// value as it is, but for the sign of zeros.
+	Loose bool
+	// Host passes make operators that only the processor has kernels for.
+	Host bool
+	Run  func(outs []op.Entry, f *Facts) ([]op.Entry, int)
+}
+
+// Stage says when a pass runs.
+type Stage uint8
+
+// The stages, in their order.
+const (
+	Composed  Stage = iota // on the graph as it was composed, before the gradient is added
+	Inferring              // on graphs that only infer
+	Training               // on graphs that are trained, before the gradient is added
+	Compiled               // on the whole graph, with the gradient of one that trains
+)
+
+// Passes lists all passes in the order in which they run.
+func Passes() []Pass {
+	return []Pass{
+		{Name: "share", Stage: Composed, Loose: true, Run: shareComposed,
+			Reason: "what is computed twice is computed once; before the gradient, which then goes that way once as well: its contributions are summed before, not after"},
+		{Name: "simplify", Stage: Composed, Loose: true, Run: simplifyComposed,
+			Reason: "what does nothing needs no gradient either, whose terms are then added in another order; before the fusions, whose patterns it would hide"},
+		{Name: "drop-dropout", Stage: Inferring, Run: dropDropout,
+			Reason: "dropout passes data on in inference; before the fusions, whose patterns it would hide"},
+		{Name: "fold-batchnorm", Stage: Inferring, Loose: true, Run: foldBatchNorm,
+			Reason: "in inference a batch norm is an affine map that the convolution before it can do; before sums and activations, because it brings sums and activations next to convolutions"},
+		{Name: "fuse-sum", Stage: Inferring, Loose: true, Run: fuseSum,
+			Reason: "a convolution can add to what its output holds already; before activations, which come after the sum in residual networks"},
+		{Name: "fuse-activation", Stage: Inferring, Loose: true, Run: fuseActivation,
+			Reason: "a rectifier costs nothing while results are still in registers"},
+		{Name: "adopt-convolutions", Stage: Inferring, Loose: true, Run: adoptConvolutions,
+			Reason: "convolutions that nothing was fused into shall pass blocked arrays on as well; after the fusions, which look for them"},
+		{Name: "winograd", Stage: Inferring, Loose: true, Run: chooseWinograd,
+			Reason: "3x3 windows cost less than half the multiplications by Winograd's algorithm; it works on blocked channels, so one choice is made for the whole graph"},
+		{Name: "fuse-norm", Stage: Training, Loose: true, Run: fuseNorm,
+			Reason: "a batch norm, the sum after it and a rectifier read and write memory once in one kernel, in both directions"},
+		{Name: "fuse-trained-activation", Stage: Training, Loose: true, Run: fuseTrainedActivation,
+			Reason: "a rectifier costs nothing while the results of a convolution are still in registers; what it cut off is seen in what is left"},
+		{Name: "adopt-trained-convolutions", Stage: Training, Loose: true, Run: adoptConvolutions,
+			Reason: "convolutions shall pass blocked arrays on in both directions; after the fusions, which look for them"},
+		{Name: "dead-code", Stage: Compiled, Run: cutShapes,
+			Reason: "where only the shape of a value is read, the shape will do: what computes the value dies unless others read it; first, so that later passes do not work on the dead"},
+		{Name: "fold-constants", Stage: Compiled, Host: true, Run: foldConstants,
+			Reason: "what depends on no variable is computed now; before simplifying, which knows what to do with zeros and ones"},
+		{Name: "simplify-compiled", Stage: Compiled, Run: simplifyCompiled,
+			Reason: "gradients multiply by one, add zero and transpose back; before sharing, because equal things then look equal"},
+		{Name: "scale-once", Stage: Compiled, Loose: true, Run: scaleOnce,
+			Reason: "factors one after the other are one factor, rounded once instead of twice; after simplifying, which takes the exact cases"},
+		{Name: "transposed-products", Stage: Compiled, Loose: true, Run: transposedProducts,
+			Reason: "products read their operands transposed as fast as not; after simplifying, which cancels transpositions"},
+		{Name: "share-compiled", Stage: Compiled, Run: shareCompiled,
+			Reason: "gradients compute things again that were computed; after everything that makes equal things look equal, before fusion, which hides them"},
+		{Name: "fuse-pointwise", Stage: Compiled, Host: true, Run: fusePointwise,
+			Reason: "functions of single elements are bound by memory: a chain of them goes over it once; last, because no other pass looks into chains"},
+	}
+}
+
+// Select lists passes of some stages in their order, but for those named in without.
+func Select(without []string, stages ...Stage) []Pass {
+	var list []Pass
+	for _, p := range Passes() {
+		if contains(stages, p.Stage) && !contains(without, p.Name) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+func contains[T comparable](list []T, v T) bool {
+	for _, x := range list {
+		if x == v {
+			return true
+		}
+	}
+	return false
 }
 
 // Inference lists the passes for graphs that only infer, in the order in which they run.
-func Inference() []Pass {
-	return []Pass{
-		{"drop-dropout", "dropout passes data on in inference; before the fusions, whose patterns it would hide", dropDropout},
-		{"fold-batchnorm", "in inference a batch norm is an affine map that the convolution before it can do; before sums and activations, because it brings sums and activations next to convolutions", foldBatchNorm},
-		{"fuse-sum", "a convolution can add to what its output holds already; before activations, which come after the sum in residual networks", fuseSum},
-		{"fuse-activation", "a rectifier costs nothing while results are still in registers", fuseActivation},
-		{"adopt-convolutions", "convolutions that nothing was fused into shall pass blocked arrays on as well; after the fusions, which look for them", adoptConvolutions},
-		{"winograd", "3x3 windows cost less than half the multiplications by Winograd's algorithm; it works on blocked channels, so one choice is made for the whole graph", chooseWinograd},
-	}
-}
+func Inference() []Pass { return Select(nil, Inferring) }
+
+// BeforeGradient lists the passes for graphs that are trained, in the order in which they run.
+func BeforeGradient() []Pass { return Select(nil, Training) }
 
 // Applied says what a pass did.
 type Applied struct {
 	Pass    Pass
 	Changes int
+	List    []Change
 }
 
-// Run applies passes one after the other and reports what each did.
+// Run applies passes one after the other and reports what each did. Outputs stay distinct, and none becomes a variable or constant:
+// each can be written to an array of its own.
 func Run(passes []Pass, outs []op.Entry, f *Facts) ([]op.Entry, []Applied) {
 	report := make([]Applied, len(passes))
 	for i, p := range passes {
 		report[i].Pass = p
+		f.changes = nil
 		outs, report[i].Changes = p.Run(outs, f)
+		report[i].List = f.changes
+		outs = f.distinct(outs)
 	}
+	f.changes = nil
 	return outs, report
+}
+
+// distinct copies outputs that are variables or constants, which have arrays of their own, and the second of two that are one.
+func (f *Facts) distinct(outs []op.Entry) []op.Entry {
+	seen := map[op.Entry]bool{}
+	list := make([]op.Entry, len(outs))
+	for i, e := range outs {
+		if e.Node.IsVar() || e.Node.Op.Derived || seen[e] {
+			n, err := op.NewNode(op.Lookup("_copy"), e.Node.Name+"_copy", nil, e)
+			if err != nil {
+				panic(err)
+			}
+			f.copy(n.Entry(0), e)
+			e = n.Entry(0)
+		}
+		seen[e] = true
+		list[i] = e
+	}
+	return list
 }

@@ -9,11 +9,18 @@ import (
 type Facts struct {
 	Shapes map[op.Entry]dtype.Shape
 	Types  map[op.Entry]dtype.Type
+	// Forward is how many of the outputs belong to the forward part, which runs by itself before the rest; 0: all.
+	Forward int
+
+	changes []Change // of the pass that runs
 }
+
+// note records a change for the report.
+func (f *Facts) note(c Change) { f.changes = append(f.changes, c) }
 
 // FactsOf collects the shapes and types of an indexed graph, which are given by entry number.
 func FactsOf(g *Indexed, shapes []dtype.Shape, types []dtype.Type) *Facts {
-	f := &Facts{map[op.Entry]dtype.Shape{}, map[op.Entry]dtype.Type{}}
+	f := &Facts{Shapes: map[op.Entry]dtype.Shape{}, Types: map[op.Entry]dtype.Type{}}
 	for i, n := range g.Nodes {
 		from, to := g.Out(i)
 		for e := from; e < to; e++ {
@@ -51,6 +58,15 @@ type rule func(r *rewriter, n *op.Node, in []op.Entry) op.Entry
 // rewrite applies a rule everywhere, inputs first, and returns the new outputs and how often the
 // rule has changed something.
 func rewrite(outs []op.Entry, f *Facts, apply rule) ([]op.Entry, int) {
+	r, order := newRewriter(outs, f)
+	for _, n := range order {
+		r.visit(n, apply)
+	}
+	return r.now(outs), r.changes
+}
+
+// newRewriter readies the rewriting of the graph that computes outs, and returns its nodes, inputs first.
+func newRewriter(outs []op.Entry, f *Facts) (*rewriter, []*op.Node) {
 	r := &rewriter{facts: f, uses: map[op.Entry]int{}, outs: map[op.Entry]bool{}, made: map[op.Entry]op.Entry{}, was: map[op.Entry]op.Entry{}, nodes: map[*op.Node]*op.Node{}}
 	order := op.Topo(outs)
 	for _, n := range order {
@@ -62,10 +78,7 @@ func rewrite(outs []op.Entry, f *Facts, apply rule) ([]op.Entry, int) {
 		r.uses[e]++
 		r.outs[e] = true
 	}
-	for _, n := range order {
-		r.visit(n, apply)
-	}
-	return r.now(outs), r.changes
+	return r, order
 }
 
 // now returns what entries have become.
@@ -82,16 +95,23 @@ func (r *rewriter) visit(n *op.Node, apply rule) {
 	if !n.IsVar() {
 		if e := apply(r, n, in); e.Valid() {
 			r.changes++
+			r.facts.note(Change{Node: n.Name, Before: describe(n, in), After: describeEntry(e)})
 			r.become(n.Entry(0), e)
 			r.nodes[n] = e.Node
 			return
 		}
 	}
+	r.keep(n, in)
+}
+
+// keep leaves n as it is, but for its inputs.
+func (r *rewriter) keep(n *op.Node, in []op.Entry) *op.Node {
 	m := r.copied(n, in)
 	r.nodes[n] = m
 	for i := range n.NumOutputs() {
 		r.become(n.Entry(i), m.Entry(i))
 	}
+	return m
 }
 
 // copied returns n with other inputs, n itself when they are the same.

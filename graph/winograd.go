@@ -75,18 +75,7 @@ func multiplications(n *op.Node, p nn.FusedConvolutionParams, f *Facts) float64 
 	return float64(taps) * float64(y.Size())
 }
 
-// suitsWinograd reports whether a convolution has windows of 3x3 that move by one over channels
-// that fill blocks.
+// suitsWinograd reports whether Winograd's algorithm can take over a convolution, and gains by it.
 func suitsWinograd(n *op.Node, p nn.FusedConvolutionParams, f *Facts) bool {
-	x := f.Shapes[n.In[0]]
-	all := func(list []int, v int) bool {
-		for _, k := range list {
-			if k != v {
-				return false
-			}
-		}
-		return true
-	}
-	return len(p.Kernel) == 2 && all(p.Kernel, 3) && all(p.Stride, 1) && all(p.Dilate, 1) && p.NumGroup == 1 &&
-		len(x) == 4 && x.Known() && x[1] >= 32 && x[1]%16 == 0 && p.NumFilter >= 32 && p.NumFilter%16 == 0
+	return p.SuitsWinograd(f.Shapes[n.In[0]], f.Shapes[n.Entry(0)])
 }

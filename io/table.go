@@ -44,6 +44,7 @@ type Table struct {
 	ring  []*Batch // filled in turn; entries are made at first use
 	turn  int
 	stage []byte
+	share share
 }
 
 // keepDefault is how many calls of Next a batch survives.
@@ -84,7 +85,7 @@ func (t *Table) Next(ctx context.Context) (*Batch, error) {
 		b = t.newBatch()
 		t.ring[t.turn] = b
 	}
-	pad, ok := t.ord.next(b.Index)
+	pad, ok := t.next(b.Index)
 	if !ok {
 		return nil, io.EOF
 	}
@@ -125,11 +126,15 @@ func (t *Table) newBatch() *Batch {
 // Reset begins the next epoch.
 func (t *Table) Reset() error {
 	t.ord.reset()
+	t.share.running = t.share.running && t.ord.used
 	return nil
 }
 
 // SetEpoch begins epoch number e, counted from 0: with shuffling, its order of samples.
-func (t *Table) SetEpoch(e int) { t.ord.seek(e) }
+func (t *Table) SetEpoch(e int) {
+	t.ord.seek(e)
+	t.share.running = false
+}
 
 // Keep makes every batch stay valid during at least n further calls of Next.
 func (t *Table) Keep(n int) {
@@ -161,5 +166,5 @@ func (t *Table) BatchSize() int { return t.ord.batch }
 // Samples returns the number of samples in the data set.
 func (t *Table) Samples() int { return t.ord.n }
 
-// Batches returns the number of batches in the current epoch.
-func (t *Table) Batches() int { return t.ord.batches() }
+// Batches returns the number of batches in the current epoch, of the part if there are several.
+func (t *Table) Batches() int { return t.ord.batches() / max(1, t.share.parts) }

@@ -78,7 +78,8 @@ type Config struct {
 	SeparateLanes bool
 
 	// Rounds bounds the local improvement of the best heuristic's result.
-	// Zero means 64 rounds, a negative number none.
+	// Zero means 64 rounds, and more where there are few buffers; a negative
+	// number none.
 	Rounds int
 }
 
@@ -123,9 +124,6 @@ func Compute(buffers []Buffer, steps []Step, cfg Config) (*Plan, error) {
 	if cfg.Align == 0 {
 		cfg.Align = DefaultAlign
 	}
-	if cfg.Rounds == 0 {
-		cfg.Rounds = defaultRounds
-	}
 	if err := check(buffers, steps, cfg); err != nil {
 		return nil, err
 	}
@@ -134,7 +132,11 @@ func Compute(buffers []Buffer, steps []Step, cfg Config) (*Plan, error) {
 	for _, group := range groups(buffers, cfg) {
 		base := p.Total
 		items := group.items
-		best := search(items, group.live, cfg.Rounds, &work)
+		rounds := cfg.Rounds
+		if rounds == 0 {
+			rounds = roundsFor(len(items))
+		}
+		best := search(items, group.live, rounds, &work)
 		for i, it := range items {
 			p.Offsets[it.index] = base + best.offsets[i]
 			p.Naive += it.bytes

@@ -39,3 +39,19 @@ func square(n int) []bitset {
 	}
 	return out
 }
+
+// Order is a partial order of steps that grows by pairs: who is known to come before whom. Pairs
+// are added in the order of their later steps.
+type Order struct{ before []bitset }
+
+// NewOrder returns the order of n steps of which nothing is known.
+func NewOrder(n int) *Order { return &Order{before: triangle(n)} }
+
+// Add says that step a comes before the later step b, and so do all that come before a.
+func (o *Order) Add(a, b int) {
+	o.before[b].set(a)
+	o.before[b].add(o.before[a])
+}
+
+// Has reports whether step a is known to come before step b.
+func (o *Order) Has(a, b int) bool { return a < b && o.before[b].has(a) }

@@ -2,8 +2,18 @@ package memplan
 
 import "slices"
 
-// defaultRounds is the number of improvement rounds when none is configured.
-const defaultRounds = 64
+// The improvement rounds when none are configured: at least so many, at most so
+// many, and in between as many as take about so many visits of a placed buffer.
+const (
+	fewestRounds = 64
+	mostRounds   = 5000
+	roundVisits  = 20_000_000
+)
+
+// roundsFor returns the number of improvement rounds for n buffers.
+func roundsFor(n int) int {
+	return max(fewestRounds, min(mostRounds, roundVisits/(n*n/2+1)))
+}
 
 // search tries every heuristic, improves the best result and returns it. It
 // stops as soon as the lower bound is reached.

@@ -29,6 +29,15 @@
 // nobody provides is an error in training; Data and Labels say otherwise where names differ. The
 // labels of an iterator that the symbol does not know still reach the metric.
 //
+// # Serving
+//
+// A Predictor computes outputs of a trained model for any number of goroutines at once. They share
+// one compiled graph and one copy of the parameters; every run leases planned memory of its own:
+//
+//	model, err := checkpoint.Load("resnet-50", 0)
+//	p, err := module.NewPredictor(model, module.Input("data", 1, 3, 224, 224))
+//	probs, err := p.Predict(ctx, image)
+//
 // # Padding
 //
 // Score and Predict leave out the samples that only fill up the last batch. Training counts them.

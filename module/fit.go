@@ -24,9 +24,14 @@ func (m *Module) Fit(ctx context.Context, train dataio.Iter, opts ...FitOption) 
 	for _, o := range opts {
 		o(&f.config)
 	}
-	if err := f.prepare(); err != nil {
-		return err
+	if err := f.prepare(ctx); err != nil {
+		return errors.Join(err, f.closeStore())
 	}
+	defer func() {
+		if closeErr := f.closeStore(); err == nil {
+			err = closeErr
+		}
+	}()
 	for epoch := f.config.begin; epoch < f.config.epochs; epoch++ {
 		if err := f.epoch(ctx, epoch); err != nil {
 			return fmt.Errorf("epoch %d: %w", epoch, err)
@@ -43,18 +48,14 @@ type fitting struct {
 	reports []reporter
 	saved   []int // epochs of the checkpoints that are kept
 	end     BatchEnd
+	share   share
 	window  Scores // of the batch that has just ended, once somebody asked
 	taken   bool
 }
 
 // prepare does what comes before the first epoch.
-func (f *fitting) prepare() error {
+func (f *fitting) prepare(ctx context.Context) error {
 	c, m := &f.config, f.m
-	switch c.store {
-	case "", "local", "device":
-	default:
-		return fmt.Errorf("module: store %q, want local or device", c.store)
-	}
 	if c.metric == nil {
 		c.metric = metric.Accuracy()
 	}
@@ -81,6 +82,9 @@ func (f *fitting) prepare() error {
 		if err := m.InitOptimizer(c.optimizer); err != nil {
 			return err
 		}
+	}
+	if err := f.openStore(ctx); err != nil {
+		return err
 	}
 	if s, ok := f.train.(interface{ SetEpoch(int) }); ok && c.begin > 0 {
 		s.SetEpoch(c.begin)
@@ -117,7 +121,13 @@ func (f *fitting) epoch(ctx context.Context, epoch int) error {
 			if n == 0 {
 				return errors.New("module: the iterator has no batches")
 			}
+			if err := f.catchUp(ctx, n); err != nil {
+				return fmt.Errorf("batch %d: %w", n, err)
+			}
 			break
+		}
+		if err == nil && f.skip() {
+			continue
 		}
 		if err == nil {
 			err = f.batch(ctx, b, epoch, n)

@@ -5,6 +5,8 @@ import (
 
 	"gomx/initializer"
 	dataio "gomx/io"
+	"gomx/kvstore"
+	"gomx/kvstore/compress"
 	"gomx/metric"
 	"gomx/optimizer"
 )
@@ -13,21 +15,24 @@ import (
 type FitOption func(*fitConfig)
 
 type fitConfig struct {
-	validate    dataio.Iter
-	epochs      int
-	begin       int
-	optimizer   optimizer.Optimizer
-	init        initializer.Initializer
-	metric      metric.Metric
-	validMetric metric.Metric
-	store       string
-	guard       bool
-	rebind      bool
-	checkpoint  checkpointConfig
-	report      []func(batches int) reporter
-	every       int
-	onBatch     []func(*BatchEnd) error
-	onEpoch     []func(*EpochEnd) error
+	validate     dataio.Iter
+	epochs       int
+	begin        int
+	optimizer    optimizer.Optimizer
+	init         initializer.Initializer
+	metric       metric.Metric
+	validMetric  metric.Metric
+	store        string
+	storeOptions []kvstore.Option
+	kv           kvstore.Store
+	compression  compress.Method
+	guard        bool
+	rebind       bool
+	checkpoint   checkpointConfig
+	report       []func(batches int) reporter
+	every        int
+	onBatch      []func(*BatchEnd) error
+	onEpoch      []func(*EpochEnd) error
 }
 
 // Validate scores the module on it after every epoch.
@@ -53,8 +58,20 @@ func Metric(m metric.Metric) FitOption { return func(c *fitConfig) { c.metric = 
 // in training.
 func ValidationMetric(m metric.Metric) FitOption { return func(c *fitConfig) { c.validMetric = m } }
 
-// Store chooses how gradients meet weights: "local" and "device" mean in this process.
-func Store(name string) FitOption { return func(c *fitConfig) { c.store = name } }
+// Store chooses how gradients meet weights: "local" and "device" mean in this process; the names of
+// kvstore that begin with dist_ mean on the servers of the job that the context belongs to. The workers of
+// a job go through the data together: an iterator with parts (io.Sharder) hands each of them its share,
+// unless it has been told a share before. A worker that has fewer batches than others takes part in the
+// remaining rounds of an epoch with gradients of zero. Only worker 0 saves checkpoints.
+func Store(name string, opts ...kvstore.Option) FitOption {
+	return func(c *fitConfig) { c.store, c.storeOptions = name, opts }
+}
+
+// StoreWith is Store for a store that is open already. Fit does not close it.
+func StoreWith(kv kvstore.Store) FitOption { return func(c *fitConfig) { c.kv = kv } }
+
+// Compress makes gradients smaller on their way to the store; see package compress.
+func Compress(m compress.Method) FitOption { return func(c *fitConfig) { c.compression = m } }
 
 // Guard looks for NaN and infinity in the results of every operator and ends training with an
 // error that names the batch and the layer. It makes training slower.

@@ -38,6 +38,7 @@ type Module struct {
 	inited    bool
 
 	updater *optimizer.Updater
+	store   *storage // nil: the module updates its parameters itself
 	history History
 }
 

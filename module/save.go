@@ -15,7 +15,7 @@ import (
 func (f *fitting) save(epoch int) error {
 	c := &f.config.checkpoint
 	number := epoch + 1
-	if c.prefix == "" || number%c.every != 0 && number != f.config.epochs {
+	if c.prefix == "" || f.share.rank > 0 || number%c.every != 0 && number != f.config.epochs {
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(c.prefix), 0o777); err != nil {
@@ -47,12 +47,16 @@ func (m *Module) SaveStates(path string) error {
 	if m.updater == nil {
 		return errors.New("module: no optimizer whose states could be saved")
 	}
+	state, err := m.stateArrays()
+	if err != nil {
+		return err
+	}
 	var list []checkpoint.IndexedState
 	for i := range m.params {
 		if m.fixed(m.params[i]) {
 			continue
 		}
-		s, err := checkpoint.StateOf(m.updater.State(i)...)
+		s, err := checkpoint.StateOf(state(i)...)
 		if err != nil {
 			return fmt.Errorf("module: state of %s: %w", m.params[i], err)
 		}
@@ -70,25 +74,21 @@ func (m *Module) LoadStates(path string) error {
 	if err != nil {
 		return err
 	}
-	for _, s := range list {
-		i := s.Index
-		for k, name := range m.params {
-			if s.Name == name {
-				i = k
-			}
-		}
-		if i < 0 || i >= len(m.params) || s.Name != "" && m.params[i] != s.Name {
-			return fmt.Errorf("module: %s: state of parameter %d %q, want one of the %d parameters", path, s.Index, s.Name, len(m.params))
-		}
-		arrays, err := s.State.Arrays()
-		if err != nil {
-			return fmt.Errorf("module: %s: state of %s: %w", path, m.params[i], err)
-		}
-		if err := m.setState(i, arrays); err != nil {
-			return fmt.Errorf("module: %s: %w", path, err)
+	return m.loadStates(path, list)
+}
+
+// stateIndex returns the number of the parameter that a state belongs to.
+func (m *Module) stateIndex(path string, s checkpoint.IndexedState) (int, error) {
+	i := s.Index
+	for k, name := range m.params {
+		if s.Name == name {
+			i = k
 		}
 	}
-	return nil
+	if i < 0 || i >= len(m.params) || s.Name != "" && m.params[i] != s.Name {
+		return 0, fmt.Errorf("module: %s: state of parameter %d %q, want one of the %d parameters", path, s.Index, s.Name, len(m.params))
+	}
+	return i, nil
 }
 
 // setState gives loaded arrays to the updater, which wants as many as the optimizer makes.

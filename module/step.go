@@ -83,10 +83,14 @@ func (m *Module) batchSize() int {
 // Updater returns what runs the optimizer, nil before InitOptimizer.
 func (m *Module) Updater() *optimizer.Updater { return m.updater }
 
-// Update lets the optimizer change the parameters by the gradients, asynchronously.
+// Update lets the optimizer change the parameters by the gradients, asynchronously: here, or in the
+// store.
 func (m *Module) Update() error {
 	if m.updater == nil {
 		return errors.New("module: no optimizer: call InitOptimizer first")
+	}
+	if m.store != nil {
+		return m.store.update(m.current.Grads)
 	}
 	for i, name := range m.params {
 		g := m.current.Grads[name]
@@ -106,6 +110,18 @@ func (m *Module) Outputs() []*nd.Array {
 		return nil
 	}
 	return m.current.Outputs()
+}
+
+// Grads returns the gradients of the last Backward by the names of the parameters. The next one
+// overwrites them.
+func (m *Module) Grads() map[string]*nd.Array {
+	grads := map[string]*nd.Array{}
+	for _, name := range m.params {
+		if g := m.current.Grads[name]; g != nil {
+			grads[name] = g
+		}
+	}
+	return grads
 }
 
 // InputGrads returns the gradients of the data, for modules bound with WithInputGrads.

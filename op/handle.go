@@ -21,7 +21,7 @@ type Op struct {
 	Aliases []string
 
 	Hidden, Variadic, Multi, Identity, Update, Random, Derived, Layouts, Pointwise bool
-	NoGrad                                                                         string
+	NoGrad, Once                                                                   string
 	Inplace                                                                        [][2]int
 	Mutates, Ignores                                                               []int
 	ParamsType                                                                     reflect.Type
@@ -74,10 +74,14 @@ func (h Handle[P]) Define(s Spec[P]) {
 	must(s.Infer != nil, "has no shape inference")
 	must(s.Ref != nil, "has no reference kernel")
 	must((s.Grad == nil) == (s.NoGrad != ""), "wants either a gradient or the reason for having none")
+	must(s.Grad != nil || s.Once == "", "has no gradient that might be differentiated")
+	if s.Once != "" && s.Doc != "" {
+		s.Doc += "\n\nIts gradient has no gradient in turn: " + s.Once + "."
+	}
 	o.defined, o.Doc, o.Aliases, o.Hidden = true, s.Doc, s.Aliases, s.Hidden
 	o.Variadic, o.Multi, o.Identity, o.Update, o.Random = s.Variadic, s.Multi, s.Identity, s.Update, s.Random
 	o.Derived, o.Layouts, o.Pointwise = s.Derived, s.Layouts, s.Pointwise
-	o.NoGrad, o.Inplace, o.Mutates, o.Ignores = s.NoGrad, s.Inplace, s.Mutates, s.Ignores
+	o.NoGrad, o.Once, o.Inplace, o.Mutates, o.Ignores = s.NoGrad, s.Once, s.Inplace, s.Mutates, s.Ignores
 	if o.GoName = s.GoName; o.GoName == "" {
 		o.GoName = camel(o.Name)
 	}

@@ -78,7 +78,10 @@ type Prepared struct {
 	In      []Desc // what the kernel wants its inputs to be; nil: Args.In
 	Scratch int    // bytes of scratch memory per run
 	Threads int    // threads that a run uses, fixed here so that results repeat; 0 means 1
-	Run     func(c *Call) error
+	// Elem says what a kernel that treats elements one by one does to each, in the terms of its device; nil: not said.
+	// Kernels that do the work of several are made of it.
+	Elem any
+	Run  func(c *Call) error
 }
 
 // Prepare readies a kernel for parameters and operands. It returns ErrUnsupported to pass the

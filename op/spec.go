@@ -61,6 +61,8 @@ type Spec[P any] struct {
 	Grad func(g *Grad, p P) []Entry
 	// NoGrad says why the operator has no gradient.
 	NoGrad string
+	// Once says why the gradient cannot be differentiated in turn; it becomes part of the documentation. Empty: it can.
+	Once string
 
 	// Inplace lists pairs {input, output} that may share memory when the input is not needed
 	// afterwards: the kernels read an element before they write it.

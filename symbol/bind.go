@@ -25,19 +25,32 @@ type BindConfig struct {
 	Shared *Executor
 	// Seed starts the random stream of dropout and the like; a run's position is (Seed, run, node).
 	Seed uint64
+	// Recompute trades time for memory in training: the backward part computes values of the forward
+	// part again instead of keeping them, as far as it takes to come down to this share of the planned
+	// memory, or as near to it as possible. Results stay the same bit for bit. Zero recomputes only the
+	// nodes whose attribute __force_mirroring__ is True.
+	Recompute float64
 	// Guard makes every operator check its outputs for NaN and infinity: the first one found is
-	// an error that names it. It costs one pass over all values.
+	// an error that names it. It costs one pass over all values. The plan of the memory is checked
+	// by an independent verifier too.
 	Guard bool
+	// Monitor looks at the values inside the graph; see SetMonitor.
+	Monitor *Monitor
 	// NoFusion runs inference with the operators as they are composed: no batch norm is folded
 	// into weights, no sum or activation joins the layer before it, and every value between
 	// operators is a plain array. For tests and for finding out where a number comes from.
 	NoFusion bool
+	// Without names passes of package graph to leave out.
+	Without []string
 }
 
 // SimpleBind infers all shapes and element types, allocates what c does not give, and compiles
 // the graph. The result is ready to run.
 func (s *Symbol) SimpleBind(c BindConfig) (ex *Executor, err error) {
 	defer op.Recover(&err)
+	if err := checkPasses(c.Without); err != nil {
+		return nil, err
+	}
 	r, err := s.inferFor(&c)
 	if err != nil {
 		return nil, err
@@ -61,7 +74,9 @@ func (s *Symbol) SimpleBind(c BindConfig) (ex *Executor, err error) {
 			return nil, err
 		}
 	}
-	ex.share(c.Shared)
+	ex.join(c.Shared)
+	ex.unfused = c.NoFusion
+	ex.config.NoFusion = c.NoFusion || c.Monitor != nil
 	if err := ex.allocOutputs(); err != nil {
 		return nil, err
 	}

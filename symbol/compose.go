@@ -38,6 +38,14 @@ func compose(o *op.Op, params any, opts []Option, data ...*Symbol) *Symbol {
 	if o.Variadic {
 		data = flatten(data)
 	}
+	for _, a := range c.after {
+		if a.err != nil {
+			return a
+		}
+		for _, e := range a.outputs {
+			n.After = append(n.After, e.Node)
+		}
+	}
 	if err := connect(n, c, data); err != nil {
 		return fail(err)
 	}

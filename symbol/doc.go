@@ -27,6 +27,20 @@
 // Weights in another form, folded with a batch norm or blocked, are kept between runs and made anew
 // when a parameter has been written. BindConfig.NoFusion turns all of this off.
 //
+// Executors that infer the same graph side by side, one per goroutine, are made by Replicate: they
+// share the compiled graph, the parameters and all other forms of them.
+//
+// # Memory
+//
+// MemoryUse tells what a compiled graph needs. BindConfig.Recompute trades time for memory in
+// training: the backward part computes values again instead of keeping them, with the same results
+// bit for bit. Executors made by Reshape, or bound with Shared, use one arena in turn.
+//
+// # Looking inside
+//
+// A Monitor sees the outputs of the operators that its pattern names; Guard stops at the first value
+// that is not finite and names the operator.
+//
 // # Files
 //
 // Load reads the JSON of every MXNet since 0.8; JSON writes what MXNet 1.9.1 reads.

@@ -26,11 +26,12 @@ type Executor struct {
 	outputs []*nd.Array
 	arena   *arena
 
-	infer, train *program // compiled at first use
-	current      *run     // the run whose backward part has not been pushed yet
-	runs         uint64   // counts runs, for random streams
+	infer, train *bound // compiled at first use
+	current      *run   // the run whose backward part has not been pushed yet
+	runs         uint64 // counts runs, for random streams
 	uses         []engine.Use
 	closed       bool
+	unfused      bool // NoFusion as configured, whether or not there is a monitor
 }
 
 // Symbol returns what is bound.
@@ -51,10 +52,15 @@ func (ex *Executor) Feed(name string, a *nd.Array) error {
 		return fmt.Errorf("symbol: argument %q fed with %v %v on %v, want %v %v on %v",
 			name, a.DType(), a.Shape(), a.Device(), old.DType(), old.Shape(), old.Device())
 	}
+	for _, b := range []*bound{ex.infer, ex.train} {
+		if b != nil && b.p.shared.Load() && b.p.derivesFrom(name) {
+			return fmt.Errorf("symbol: argument %q fed while replicas share what is derived from it: write into its array instead", name)
+		}
+	}
 	ex.Args[name] = a
-	for _, p := range []*program{ex.infer, ex.train} {
-		if p != nil {
-			p.feed(name, a)
+	for _, b := range []*bound{ex.infer, ex.train} {
+		if b != nil {
+			b.feed(name, a)
 		}
 	}
 	return nil
@@ -71,6 +77,11 @@ func (ex *Executor) Close() {
 		ex.current.release()
 		ex.current = nil
 	}
+	for _, b := range []*bound{ex.infer, ex.train} {
+		if b != nil {
+			b.p.release()
+		}
+	}
 	ex.infer, ex.train = nil, nil
 	ex.arena.leave()
 }
@@ -81,7 +92,7 @@ func (ex *Executor) Forward(train bool) error {
 	if ex.closed {
 		return errors.New("symbol: Forward on a closed executor")
 	}
-	p, err := ex.program(train)
+	b, err := ex.program(train)
 	if err != nil {
 		return err
 	}
@@ -90,10 +101,15 @@ func (ex *Executor) Forward(train bool) error {
 		ex.current = nil
 	}
 	ex.runs++
-	r := p.begin(ex.runs)
-	ex.open(r)
-	ex.push(r, 0, p.forward)
-	if train && len(p.segments) > p.forward {
+	r, err := b.begin(ex.runs)
+	if err != nil {
+		return err
+	}
+	for _, slot := range b.p.mutated {
+		r.arrays[slot].Touch()
+	}
+	ex.start(r)
+	if train && len(b.p.segments) > b.p.forward {
 		ex.current = r
 		return nil
 	}
@@ -109,7 +125,7 @@ func (ex *Executor) Backward(headGrads ...*nd.Array) error {
 		return errors.New("symbol: Backward on an executor bound without gradients")
 	}
 	if ex.current == nil {
-		if ex.train != nil && len(ex.train.segments) == ex.train.forward {
+		if ex.train != nil && len(ex.train.p.segments) == ex.train.p.forward {
 			return nil // nothing depends on an argument that wants a gradient
 		}
 		return errors.New("symbol: Backward wants a Forward(true) before it, each time")
@@ -122,18 +138,20 @@ func (ex *Executor) Backward(headGrads ...*nd.Array) error {
 	}
 	r := ex.current
 	ex.current = nil
-	for _, a := range r.p.written {
+	p := r.b.p
+	for _, a := range p.written {
 		a.Touch()
 	}
-	ex.push(r, r.p.forward, len(r.p.segments))
+	ex.push(r, p.forward, len(p.segments))
 	r.release()
 	return nil
 }
 
 // setHeads copies head gradients to where the program reads them; without any they are ones.
 func (ex *Executor) setHeads(grads []*nd.Array) error {
+	p := ex.train.p
 	if len(grads) == 0 {
-		return ex.train.headsToOnes()
+		return p.headsToOnes()
 	}
 	if len(grads) != len(ex.outputs) {
 		return fmt.Errorf("symbol: Backward with %d head gradients, want %d", len(grads), len(ex.outputs))
@@ -142,19 +160,19 @@ func (ex *Executor) setHeads(grads []*nd.Array) error {
 		if g == nil {
 			return fmt.Errorf("symbol: head gradient %d is nil", i)
 		}
-		if h := ex.train.heads[i]; h != nil {
+		if h := p.heads[i]; h != nil {
 			if !g.Shape().Equal(h.Shape()) {
 				return fmt.Errorf("symbol: head gradient %d has shape %v, want that of output %s: %v", i, g.Shape(), ex.symbol.outputs[i], h.Shape())
 			}
 			h.Set(g)
 		}
 	}
-	ex.train.ones = false
+	p.ones = false
 	return nil
 }
 
 // program returns the compiled graph for a mode.
-func (ex *Executor) program(train bool) (*program, error) {
+func (ex *Executor) program(train bool) (*bound, error) {
 	slot := &ex.infer
 	if train {
 		slot = &ex.train
@@ -164,7 +182,7 @@ func (ex *Executor) program(train bool) (*program, error) {
 		if err != nil {
 			return nil, err
 		}
-		*slot = p
+		*slot = p.bind(ex)
 	}
 	return *slot, nil
 }
@@ -176,13 +194,17 @@ type MemoryUse struct {
 	Unshared   int64 // the same without sharing
 	Outputs    int64 // arrays of the outputs
 	Kept       int64 // parameters in another form, folded or blocked, kept between runs
+	Values     int64 // Arena without what kernels need for themselves: scratch and what they keep for their gradients
+	Recomputed int   // nodes of the forward part that the backward part computes again
 }
 
 // MemoryUse compiles the graph for a mode, if that has not been done, and returns its memory.
 func (ex *Executor) MemoryUse(train bool) (MemoryUse, error) {
-	p, err := ex.program(train)
+	b, err := ex.program(train)
 	if err != nil {
 		return MemoryUse{}, err
 	}
-	return MemoryUse{Arena: p.plan.Total, LowerBound: p.plan.LowerBound, Unshared: p.plan.Naive, Outputs: p.outBytes, Kept: p.kept}, nil
+	p := b.p
+	return MemoryUse{Arena: p.plan.Total, LowerBound: p.plan.LowerBound, Unshared: p.plan.Naive, Outputs: p.outBytes, Kept: p.kept,
+		Values: p.values(), Recomputed: p.trade.Nodes}, nil
 }

@@ -10,7 +10,7 @@ import (
 	"gomx/op/prim"
 )
 
-// layouter prepares the kernels of a graph for inference in order, so that every kernel sees the
+// layouter prepares the kernels of a graph in order, so that every kernel sees the
 // layouts that those before it have chosen, and puts changes of layout where a reader does not
 // take what it would get. Arguments and outputs stay plain.
 type layouter struct {
@@ -32,7 +32,7 @@ type move struct {
 // layOut chooses layouts and returns the outputs of the graph with what that adds to it; nil where
 // everything is plain.
 func (p *program) layOut(outs []op.Entry) ([]op.Entry, error) {
-	if p.train || p.ex.config.NoFusion || p.ex.config.Device.Kind != device.KindCPU || device.MaxTier() < device.TierC || !cpu.HasC {
+	if p.ex.config.NoFusion || p.train && !cpu.HasBlocks() || p.ex.config.Device.Kind != device.KindCPU || device.MaxTier() < device.TierC || !cpu.HasC {
 		return nil, nil
 	}
 	l := &layouter{p: p, used: p.used(), reads: map[op.Entry]int{}, now: map[op.Entry]op.Entry{}, desc: map[op.Entry]op.Desc{},
@@ -69,9 +69,13 @@ func (l *layouter) visit(i int, n *op.Node) error {
 		return err
 	}
 	m := n
-	if !slices.Equal(in, n.In) {
+	after := slices.Clone(n.After)
+	for k, a := range after {
+		after[k] = l.now[a.Entry(0)].Node
+	}
+	if !slices.Equal(in, n.In) || !slices.Equal(after, n.After) {
 		c := *n
-		c.In, m = in, &c
+		c.In, c.After, m = in, after, &c
 	}
 	l.laid[m] = r
 	for j := range r.out {

@@ -922,6 +922,8 @@ func BilinearResize2D(data, like *Symbol, p BilinearResize2DParams, opts ...Opti
 // of the output (n, c, height, width), from -1 to 1 over the image. A point takes the four elements
 // around it by their distance; elements outside of the image are 0. GridGenerator makes grids.
 //
+// Its gradient has no gradient in turn: it jumps where points of the grid pass elements.
+//
 // Parameters:
 //   - CudnnOff: accepted for compatibility, without effect
 func BilinearSampler(data, grid *Symbol, p BilinearSamplerParams, opts ...Option) *Symbol {
@@ -968,6 +970,8 @@ func BoxIoU(lhs, rhs *Symbol, p BoxIoUParams, opts ...Option) *Symbol {
 // else. The output has the remaining rows first, the others are -1. Without force_suppress boxes of
 // different classes do not compete. Where the formats differ, rows whose first coordinate is negative
 // keep theirs. The gradient goes back to the rows where boxes came from, whatever the formats.
+//
+// Its gradient has no gradient in turn: boxes are selected, not learned.
 //
 // MXNet's name is _contrib_box_nms.
 //
@@ -1108,6 +1112,8 @@ func BroadcastTo(data *Symbol, p BroadcastToParams, opts ...Option) *Symbol {
 // the negative logarithm of the probability that the softmax of data spells the label, with
 // repetitions and blanks in between. Without label_lengths a label ends at its first padding, 0 or,
 // with blank_label last, -1. A label that does not fit into the steps has loss 0.
+//
+// Its gradient has no gradient in turn: the kernel computes it along with the loss.
 //
 // Parameters:
 //   - UseDataLengths: data_lengths gives the number of steps of each sequence
@@ -1924,6 +1930,8 @@ func LinalgExtracttrian(A *Symbol, p TriangleParams, opts ...Option) *Symbol {
 }
 
 // LinalgGelqf computes the LQ factorization A = L·Q of each matrix (m, n), m ≤ n, of a batch. The outputs are Q (m, n) with orthonormal rows and L (m, m), lower triangular, with signs as LAPACK chooses them.
+//
+// Its gradient has no gradient in turn: it is not provided.
 func LinalgGelqf(A *Symbol, opts ...Option) *Symbol {
 	return compose(opLinalgGelqf, op.NoParams{}, opts, A)
 }
@@ -2000,6 +2008,8 @@ func LinalgSumlogdiag(A *Symbol, opts ...Option) *Symbol {
 }
 
 // LinalgSyevd computes the eigenvectors and eigenvalues of each symmetric matrix of a batch: A = Uᵀ·diag(L)·U. The outputs are U, whose rows are the vectors, each with its largest element positive, and L in ascending order. Only the lower triangle of A is read; its gradient is symmetric, and infinite where eigenvalues are equal.
+//
+// Its gradient has no gradient in turn: it is not provided.
 func LinalgSyevd(A *Symbol, opts ...Option) *Symbol {
 	return compose(opLinalgSyevd, op.NoParams{}, opts, A)
 }
@@ -2989,6 +2999,8 @@ func RModScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 // With use_sequence_length sequence i ends after sequence_length[i] steps: outputs after its end are
 // zero, the last state is the one at its end, and the backward direction starts there.
 //
+// Its gradient has no gradient in turn: the kernel goes back through all steps at once; cells made of basic operators can be differentiated again.
+//
 // Parameters:
 //   - StateSize: numbers in the state of one layer and direction; required
 //   - NumLayers: layers on top of one another; required
@@ -3039,6 +3051,8 @@ func ROIAlign(data, rois *Symbol, p ROIAlignParams, opts ...Option) *Symbol {
 // (r, c, height, width). Coordinates are scaled and rounded, the last row and column belong to the
 // region, and a region has at least one element. Parts outside of the image, and regions of images
 // that data does not have, give 0. No gradient flows to rois.
+//
+// Its gradient has no gradient in turn: regions are drawn, not learned.
 //
 // Parameters:
 //   - PooledSize: height and width of the output; required
@@ -3166,6 +3180,8 @@ func RandomNormalLike(data *Symbol, p NormalLikeParams, opts ...Option) *Symbol 
 
 // RandomPDFDirichlet computes the density of the Dirichlet distribution at every vector along the last axis of sample, or its logarithm. Its first axes are those of alpha but the last, then further ones may follow.
 //
+// Its gradient has no gradient in turn: it is not provided.
+//
 // Parameters:
 //   - IsLog: compute the logarithm of the density
 func RandomPDFDirichlet(sample, alpha *Symbol, p PDFParams, opts ...Option) *Symbol {
@@ -3173,6 +3189,8 @@ func RandomPDFDirichlet(sample, alpha *Symbol, p PDFParams, opts ...Option) *Sym
 }
 
 // RandomPDFExponential computes the density of the distribution at every element of sample, or its logarithm. The sample has the shape of the parameters and further axes: each element of the parameters serves one part.
+//
+// Its gradient has no gradient in turn: it is not provided.
 //
 // Parameters:
 //   - IsLog: compute the logarithm of the density
@@ -3182,6 +3200,8 @@ func RandomPDFExponential(sample, lam *Symbol, p PDFParams, opts ...Option) *Sym
 
 // RandomPDFGamma computes the density of the distribution at every element of sample, or its logarithm. The sample has the shape of the parameters and further axes: each element of the parameters serves one part.
 //
+// Its gradient has no gradient in turn: it is not provided.
+//
 // Parameters:
 //   - IsLog: compute the logarithm of the density
 func RandomPDFGamma(sample, alpha, beta *Symbol, p PDFParams, opts ...Option) *Symbol {
@@ -3189,6 +3209,8 @@ func RandomPDFGamma(sample, alpha, beta *Symbol, p PDFParams, opts ...Option) *S
 }
 
 // RandomPDFGeneralizedNegativeBinomial computes the density of the distribution at every element of sample, or its logarithm. The sample has the shape of the parameters and further axes: each element of the parameters serves one part.
+//
+// Its gradient has no gradient in turn: it is not provided.
 //
 // Parameters:
 //   - IsLog: compute the logarithm of the density
@@ -3198,6 +3220,8 @@ func RandomPDFGeneralizedNegativeBinomial(sample, mu, alpha *Symbol, p PDFParams
 
 // RandomPDFNegativeBinomial computes the density of the distribution at every element of sample, or its logarithm. The sample has the shape of the parameters and further axes: each element of the parameters serves one part.
 //
+// Its gradient has no gradient in turn: it is not provided.
+//
 // Parameters:
 //   - IsLog: compute the logarithm of the density
 func RandomPDFNegativeBinomial(sample, k, pIn *Symbol, p PDFParams, opts ...Option) *Symbol {
@@ -3205,6 +3229,8 @@ func RandomPDFNegativeBinomial(sample, k, pIn *Symbol, p PDFParams, opts ...Opti
 }
 
 // RandomPDFNormal computes the density of the distribution at every element of sample, or its logarithm. The sample has the shape of the parameters and further axes: each element of the parameters serves one part.
+//
+// Its gradient has no gradient in turn: it is not provided.
 //
 // Parameters:
 //   - IsLog: compute the logarithm of the density
@@ -3214,6 +3240,8 @@ func RandomPDFNormal(sample, mu, sigma *Symbol, p PDFParams, opts ...Option) *Sy
 
 // RandomPDFPoisson computes the density of the distribution at every element of sample, or its logarithm. The sample has the shape of the parameters and further axes: each element of the parameters serves one part.
 //
+// Its gradient has no gradient in turn: it is not provided.
+//
 // Parameters:
 //   - IsLog: compute the logarithm of the density
 func RandomPDFPoisson(sample, lam *Symbol, p PDFParams, opts ...Option) *Symbol {
@@ -3221,6 +3249,8 @@ func RandomPDFPoisson(sample, lam *Symbol, p PDFParams, opts ...Option) *Symbol 
 }
 
 // RandomPDFUniform computes the density of the distribution at every element of sample, or its logarithm. The sample has the shape of the parameters and further axes: each element of the parameters serves one part.
+//
+// Its gradient has no gradient in turn: it is not provided.
 //
 // Parameters:
 //   - IsLog: compute the logarithm of the density
@@ -3428,6 +3458,8 @@ func SampleGeneralizedNegativeBinomial(mu, alpha *Symbol, p SampleParams, opts .
 }
 
 // SampleMultinomial draws numbers from 0 to K-1 with the probabilities along the last axis of data, which has extent K; each such distribution draws as many as shape says. With get_prob the second output is the logarithm of their probabilities, and the gradient of that flows back to data.
+//
+// Its gradient has no gradient in turn: it is not provided.
 //
 // Parameters:
 //   - Shape: shape of the numbers that each distribution draws
@@ -3739,6 +3771,8 @@ func SpaceToDepth(data *Symbol, p BlockParams, opts ...Option) *Symbol {
 // Data has shape (n, c, h, w), loc (n, 6): two rows and three columns per image, as for GridGenerator.
 // The output is BilinearSampler of data at the grid that GridGenerator makes of loc. A network that
 // computes loc should begin with the identity (1, 0, 0, 0, 1, 0) as its bias.
+//
+// Its gradient has no gradient in turn: that of BilinearSampler has none.
 //
 // Parameters:
 //   - TargetShape: height and width of the output; (0, 0) by default

@@ -14,6 +14,7 @@ type options struct {
 	name  string
 	attrs map[string]string
 	with  map[string]*Symbol
+	after []*Symbol
 }
 
 func config(opts []Option) *options {
@@ -50,7 +51,8 @@ func Attr(key, value string) Option {
 // Attrs attaches several attributes, for a scope of nodes: pass the same option to each.
 func Attrs(attrs map[string]string) Option {
 	return func(c *options) {
-		merged := maps.Clone(attrs)
+		merged := map[string]string{}
+		maps.Copy(merged, attrs)
 		maps.Copy(merged, c.attrs)
 		c.attrs = merged
 	}

@@ -2,6 +2,7 @@ package symbol
 
 import (
 	"fmt"
+	"slices"
 
 	"gomx/graph"
 	"gomx/memplan"
@@ -30,9 +31,16 @@ func (p *program) place(forward int) error {
 	}
 	p.store = graph.AssignStorage(p.g, places, bytes, forward)
 	buffers, bufferOf, scratchOf := p.buffers()
+	p.buffered = buffers
 	var err error
-	if p.plan, err = memplan.Compute(buffers, p.planSteps(bufferOf, scratchOf), memplan.Config{}); err != nil {
+	steps := p.planSteps(bufferOf, scratchOf)
+	if p.plan, err = memplan.Compute(buffers, steps, memplan.Config{}); err != nil {
 		return fmt.Errorf("symbol: planning memory: %w", err)
+	}
+	if p.ex.config.Guard || p.ex.config.Monitor != nil {
+		if err := memplan.Verify(buffers, steps, p.plan); err != nil {
+			return fmt.Errorf("symbol: checking the plan of the memory: %w", err)
+		}
 	}
 	for i := range p.steps {
 		p.locate(&p.steps[i], bufferOf)
@@ -53,7 +61,11 @@ func (p *program) buffers() (list []memplan.Buffer, bufferOf, scratchOf map[int]
 				continue
 			}
 			bufferOf[e] = len(list)
-			list = append(list, memplan.Buffer{Bytes: p.store.Bytes[e], Start: p.store.Start[e], End: p.store.End[e], Name: n.Entry(e - from).String()})
+			b := memplan.Buffer{Bytes: p.store.Bytes[e], Start: p.store.Start[e], End: p.store.End[e], Name: n.Entry(e - from).String()}
+			if reserved(n, e-from) {
+				b.Kind = memplan.Scratch
+			}
+			list = append(list, b)
 		}
 	}
 	for i := range p.steps {
@@ -64,6 +76,25 @@ func (p *program) buffers() (list []memplan.Buffer, bufferOf, scratchOf map[int]
 		}
 	}
 	return list, bufferOf, scratchOf
+}
+
+// reserved reports whether output i of a node is working memory that its kernel keeps for its
+// gradient, as recurrent layers do.
+func reserved(n *op.Node, i int) bool {
+	return !n.IsVar() && i >= n.NumVisible() && n.Op.Outputs(n.Params)[i] == "reserve"
+}
+
+// values returns the size of a plan without the working memory of kernels.
+func (p *program) values() int64 {
+	list := slices.DeleteFunc(slices.Clone(p.buffered), func(b memplan.Buffer) bool { return b.Kind == memplan.Scratch })
+	if len(list) == len(p.buffered) {
+		return p.plan.Total
+	}
+	plan, err := memplan.Compute(list, nil, memplan.Config{})
+	if err != nil {
+		panic(err) // a part of what has been planned already
+	}
+	return plan.Total
 }
 
 // planSteps tells the planner which node uses which buffer and what orders the nodes anyway:
@@ -84,6 +115,11 @@ func (p *program) planSteps(bufferOf, scratchOf map[int]int) []memplan.Step {
 				}
 				if producer, ok := p.g.Node(e.Node); ok && !e.Node.IsVar() {
 					m.After = append(m.After, producer)
+				}
+			}
+			for _, a := range st.node.After {
+				if n, ok := p.g.Node(a); ok && !a.IsVar() {
+					m.After = append(m.After, n)
 				}
 			}
 			from, to := p.g.Out(st.index)
@@ -122,22 +158,24 @@ func (p *program) locate(s *step, bufferOf map[int]int) {
 	}
 	for k, e := range s.node.In {
 		if !ignores(s.node, k) {
-			p.operand(s, &s.call.In[k], p.g.Entry(e), bufferOf)
+			p.operand(s, operand{index: k}, p.g.Entry(e), bufferOf)
 		}
 	}
 	from, _ := p.g.Out(s.index)
 	for j := range s.call.Out {
-		p.operand(s, &s.call.Out[j], from+j, bufferOf)
+		p.operand(s, operand{out: true, index: j}, from+j, bufferOf)
 	}
 }
 
-// operand files tensor t, which is entry e, under the arena or under the array it lives in. An
-// entry that nobody wants has no memory.
-func (p *program) operand(s *step, t *op.Tensor, e int, bufferOf map[int]int) {
+// operand files o, which is entry e, under the arena or under the array it lives in. An entry that
+// nobody wants has no memory.
+func (p *program) operand(s *step, o operand, e int, bufferOf map[int]int) {
 	root := p.store.Root[e]
 	if slot, ok := p.slotOf[root]; ok {
-		s.external = append(s.external, operand{tensor: t, slot: slot})
+		o.slot = slot
+		s.external = append(s.external, o)
 	} else if b, ok := bufferOf[root]; ok {
-		s.internal = append(s.internal, operand{tensor: t, offset: p.plan.Offsets[b]})
+		o.offset = p.plan.Offsets[b]
+		s.internal = append(s.internal, o)
 	}
 }

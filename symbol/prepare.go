@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"gomx/device"
+	"gomx/graph"
 	"gomx/op"
 )
 
@@ -12,21 +13,31 @@ type step struct {
 	node     *op.Node
 	index    int // of the node
 	kernel   *op.Prepared
-	call     op.Call
-	dead     bool // nobody reads more than the shapes of its outputs
-	skip     bool // dead, or it only renames memory
+	call     op.Call // what every run of it is given, without addresses
+	dead     bool    // nobody reads more than the shapes of its outputs
+	skip     bool    // dead, or it only renames memory
 	keep     *keeper
 	internal []operand
 	external []operand
-	scratch  int64 // offset of the scratch memory, -1 without
+	scratch  int64  // offset of the scratch memory, -1 without
+	stream   uint64 // of random numbers
 }
 
-// operand is a tensor of a call whose address is filled in: offset counts from the arena or from
-// the array of a slot.
+// operand is a tensor of a call whose address is filled in: it lies in the array of a slot, or at
+// an offset in the arena.
 type operand struct {
-	tensor *op.Tensor
+	out    bool
+	index  int
 	slot   int
 	offset int64
+}
+
+// of returns the tensor of a call that o is about.
+func (o *operand) of(c *op.Call) *op.Tensor {
+	if o.out {
+		return &c.Out[o.index]
+	}
+	return &c.In[o.index]
 }
 
 // used marks the entries that are read, or live in an array outside.
@@ -91,7 +102,7 @@ func (p *program) prepare() error {
 				return err
 			}
 		}
-		s := step{node: n, index: i, kernel: r.kernel, scratch: -1, dead: !slices.Contains(r.args.Need, true) && len(n.Op.Mutates) == 0}
+		s := step{node: n, index: i, stream: graph.Stream(n), kernel: r.kernel, scratch: -1, dead: !slices.Contains(r.args.Need, true) && len(n.Op.Mutates) == 0}
 		s.call.Train = p.train
 		s.call.In = make([]op.Tensor, len(r.in))
 		s.call.Out = make([]op.Tensor, len(r.out))
@@ -104,7 +115,11 @@ func (p *program) prepare() error {
 				s.call.Out[j].Bytes = 0
 			}
 		}
+		first := len(p.slots)
 		p.keep(&s)
+		for k := first; k < len(p.slots); k++ {
+			p.slots[k].kept = true
+		}
 		p.steps = append(p.steps, s)
 	}
 	return nil

@@ -2,6 +2,8 @@ package symbol
 
 import (
 	"fmt"
+	"slices"
+	"sync/atomic"
 
 	"gomx/dtype"
 	"gomx/graph"
@@ -11,40 +13,50 @@ import (
 )
 
 // program is a graph compiled for one mode: its nodes in order, prepared, placed in memory, and
-// cut into segments that are pushed to the engine one by one.
+// cut into segments that are pushed to the engine one by one. Once compiled it does not change, but
+// for the kept forms of parameters: executors that compute the same graph side by side share it.
 type program struct {
-	ex       *Executor
+	ex       *Executor // that it was compiled for
 	train    bool
 	g        *graph.Indexed
 	shapes   []dtype.Shape
 	types    []dtype.Type
 	store    *graph.Storage
 	plan     *memplan.Plan
+	buffered []memplan.Buffer // what was planned
 	outBytes int64
 	laid     map[*op.Node]*ready // kernels whose operands need not be plain
 	kept     int64               // bytes of derived parameters that are kept between runs
 	applied  []graph.Applied     // what the passes did
 
-	slots    []slot
-	slotOf   map[int]int    // entry to slot, for entries outside the arena
-	slotName map[string]int // argument to slot
-	heads    []*nd.Array    // where Backward reads the gradient of each output; nil: nowhere
-	ones     bool           // heads hold ones
-	written  []*nd.Array    // arrays outside that the backward part writes
+	slots     []slot
+	outputs   []int          // slots of the outputs
+	headSlots int            // slots of head gradients, which come first
+	slotOf    map[int]int    // entry to slot, for entries outside the arena
+	slotName  map[string]int // argument to slot
+	heads     []*nd.Array    // where Backward reads the gradient of each output; nil: nowhere
+	ones      bool           // heads hold ones
+	written   []*nd.Array    // arrays outside that the backward part writes
 
 	steps    []step
 	segments []segment
-	forward  int // segments of the forward part
-	free     []*run
-	base     uintptr // address of the arena that the steps' pointers were made for
+	derived  int   // segments at the beginning that make kept forms of parameters
+	forward  int   // segments before the backward part
+	mutated  []int // slots that the forward part changes: auxiliary states
+
+	refs    atomic.Int32 // executors and runs that use it
+	shared  atomic.Bool  // by several executors
+	derives derives
+	trade   graph.Trade // what was done for memory
 }
 
 // slot is an array outside the arena: argument, gradient, auxiliary state or output.
 type slot struct {
 	name  string
-	array *nd.Array
-	param bool // somebody else writes it between runs
-	sink  bool // the program overwrites it without looking at the old content
+	array *nd.Array // of the executor that the program was compiled for
+	param bool      // somebody else writes it between runs
+	sink  bool      // the program overwrites it without looking at the old content
+	kept  bool      // it belongs to the program: a form of parameters that is kept between runs
 }
 
 // compile builds the program of a mode.
@@ -56,18 +68,30 @@ func (ex *Executor) compile(train bool) (p *program, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if outs, all, err = p.optimizeAll(outs, all, grads); err != nil {
+		return nil, err
+	}
+	if all, err = p.recompute(outs, all, grads); err != nil {
+		return nil, err
+	}
 	if err := p.number(outs, all, grads); err != nil {
 		return nil, err
 	}
-	if laid, err := p.layOut(outs); err != nil {
+	if laid, err := p.layOut(all); err != nil {
 		return nil, err
 	} else if laid != nil {
-		outs = laid
-		if err := p.number(outs, outs, nil); err != nil {
+		outs = laid[:len(outs)]
+		for i := range grads {
+			grads[i].entry = laid[len(outs)+i]
+		}
+		if err := p.number(outs, laid, grads); err != nil {
 			return nil, err
 		}
 	}
-	forward := len(op.Topo(outs))
+	forward := len(p.g.Nodes)
+	if p.train {
+		forward = len(op.Topo(outs))
+	}
 	if err := p.prepare(); err != nil {
 		return nil, err
 	}
@@ -76,29 +100,44 @@ func (ex *Executor) compile(train bool) (p *program, err error) {
 		return nil, err
 	}
 	p.connect()
-	return p, ex.arena.reserve(int(p.plan.Total))
+	return p, nil
 }
 
 // number indexes the graph, finds the arrays of what lives outside, and infers shapes.
 func (p *program) number(outs, all []op.Entry, grads []gradient) error {
-	p.g = graph.IndexPhases(outs, all)
 	if !p.train {
-		p.slots, p.outBytes = nil, 0
-		p.slotOf, p.slotName = map[int]int{}, map[string]int{}
+		all = append(derivedOf(all), all...)
+		outs = all
 	}
+	p.g = graph.IndexPhases(outs, all)
+	outs = outs[len(outs)-len(p.ex.outputs):]
+	p.forgetSlots()
 	if err := p.bindSlots(outs, grads); err != nil {
 		return err
 	}
 	return p.inferAll()
 }
 
-// optimize runs the passes for inference.
-func (p *program) optimize(outs []op.Entry) []op.Entry {
-	if p.train || p.ex.config.NoFusion {
-		return outs
+// forgetSlots removes all arrays but those of head gradients, which are there before the graph is numbered.
+func (p *program) forgetSlots() {
+	for _, s := range p.slots[p.headSlots:] {
+		delete(p.slotName, s.name)
 	}
-	outs, p.applied = graph.Run(graph.Inference(), outs, graph.FactsOf(p.ex.index, p.ex.shapes, p.ex.types))
-	return outs
+	p.slots, p.slotOf = p.slots[:p.headSlots], map[int]int{}
+	p.outputs, p.written, p.outBytes = nil, nil, 0
+}
+
+// derivedOf lists the outputs of the nodes below outs that compute another form of variables.
+func derivedOf(outs []op.Entry) (list []op.Entry) {
+	for _, n := range op.Topo(outs) {
+		if n.IsVar() || !n.Op.Derived || slices.ContainsFunc(n.In, func(e op.Entry) bool { return !e.Node.IsVar() }) {
+			continue
+		}
+		for i := range n.NumOutputs() {
+			list = append(list, n.Entry(i))
+		}
+	}
+	return list
 }
 
 // claimedOutputs returns the outputs, each as an entry of its own that no variable and no other
@@ -166,6 +205,7 @@ func (p *program) differentiate(outs []op.Entry) (all []op.Entry, grads []gradie
 		}
 	}
 	p.bindHeads(all, headVars)
+	p.headSlots = len(p.slots)
 	return all, grads, nil
 }
 
@@ -220,18 +260,12 @@ func (p *program) addSlot(name string, a *nd.Array, param bool) int {
 	return len(p.slots) - 1
 }
 
-// feed replaces the array of an argument.
-func (p *program) feed(name string, a *nd.Array) {
-	if i, ok := p.slotName[name]; ok {
-		p.slots[i].array = a
-	}
-}
-
 // bindSlots gives every variable, output and gradient of the graph its array.
 func (p *program) bindSlots(outs []op.Entry, grads []gradient) error {
 	for i, e := range outs {
 		s := p.addSlot("output "+fmt.Sprint(i), p.ex.outputs[i], false)
 		p.slots[s].sink = true
+		p.outputs = append(p.outputs, s)
 		p.slotOf[p.g.Entry(e)] = s
 		p.outBytes += int64(p.ex.outputs[i].Bytes())
 	}

@@ -2,91 +2,20 @@ package symbol
 
 import (
 	"fmt"
-	"runtime"
-	"sync"
 	"sync/atomic"
-	"unsafe"
 
-	"gomx/device"
 	"gomx/dtype"
 	"gomx/engine"
 	nd "gomx/ndarray"
 	"gomx/op"
 )
 
-// arena is the planned memory of one or more executors, which use it one run after the other.
-type arena struct {
-	dev   device.Device
-	token *engine.Var // overwritten when a run begins, read by its segments
-
-	mu    sync.Mutex
-	users int // executors that are not closed
-	block *arenaBlock
-	last  *run // the run that began last: what it keeps for its backward part is still there
-}
-
-// arenaBlock is freed when the arena and the last run on it have let go, or when the collector
-// finds it forgotten.
-type arenaBlock struct {
-	device.Block
-	refs    atomic.Int32
-	cleanup runtime.Cleanup
-}
-
-func (b *arenaBlock) release() {
-	if b != nil && b.refs.Add(-1) == 0 {
-		b.cleanup.Stop()
-		b.Free()
-	}
-}
-
-// reserve makes the arena at least bytes large, keeping what it has if that is enough. Runs that
-// are under way keep the old block until they are done.
-func (a *arena) reserve(bytes int) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.block != nil && bytes <= a.block.Bytes {
-		return nil
-	}
-	b, err := device.Alloc(a.dev, bytes, device.PurposeArena)
-	if err != nil {
-		return err
-	}
-	a.block.release()
-	a.block = &arenaBlock{Block: b}
-	a.block.refs.Store(1)
-	a.block.cleanup = runtime.AddCleanup(a.block, device.Block.Free, b)
-	return nil
-}
-
 func (ex *Executor) engine() *engine.Engine { return engine.Default() }
-
-// share gives ex its arena: that of another executor, or a new one.
-func (ex *Executor) share(other *Executor) {
-	if other != nil {
-		ex.arena = other.arena
-	} else {
-		ex.arena = &arena{dev: ex.config.Device, token: ex.engine().NewVar("arena")}
-	}
-	ex.arena.mu.Lock()
-	defer ex.arena.mu.Unlock()
-	ex.arena.users++
-}
-
-// leave tells that one executor is closed; the last one gives the memory back.
-func (a *arena) leave() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.users--; a.users == 0 {
-		a.block.release()
-		a.block = nil
-	}
-}
 
 // run is one execution of a program: the arrays it was pushed with. It is reused when its last
 // segment is done.
 type run struct {
-	p      *program
+	b      *bound
 	number uint64
 	arrays []*nd.Array
 	block  *arenaBlock
@@ -101,28 +30,30 @@ type segmentRun struct {
 }
 
 // begin takes a run for the arrays that are bound now.
-func (p *program) begin(number uint64) *run {
-	a := p.ex.arena
+func (b *bound) begin(number uint64) (*run, error) {
+	a, p := b.ex.arena, b.p
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if err := a.reserve(int(p.plan.Total)); err != nil {
+		return nil, err
+	}
+	p.refs.Add(1)
 	var r *run
-	if n := len(p.free); n > 0 {
-		r, p.free = p.free[n-1], p.free[:n-1]
+	if n := len(b.free); n > 0 {
+		r, b.free = b.free[n-1], b.free[:n-1]
 	} else {
-		r = &run{p: p, arrays: make([]*nd.Array, len(p.slots)), args: make([]segmentRun, len(p.segments))}
+		r = &run{b: b, arrays: make([]*nd.Array, len(p.slots)), args: make([]segmentRun, len(p.segments))}
 		for i := range r.args {
 			r.args[i] = segmentRun{r, &p.segments[i]}
 		}
 	}
 	r.number = number
-	for i := range p.slots {
-		r.arrays[i] = p.slots[i].array
-	}
+	copy(r.arrays, b.arrays)
 	r.block = a.block
 	r.block.refs.Add(1)
 	r.refs.Store(1)
 	a.last = r
-	return r
+	return r, nil
 }
 
 // release gives up one reference; the last one returns the run for reuse.
@@ -132,9 +63,11 @@ func (r *run) release() {
 	}
 	clear(r.arrays)
 	r.block.release()
-	r.p.ex.arena.mu.Lock()
-	r.p.free = append(r.p.free, r)
-	r.p.ex.arena.mu.Unlock()
+	b := r.b
+	b.ex.arena.mu.Lock()
+	b.free = append(b.free, r)
+	b.ex.arena.mu.Unlock()
+	b.p.release()
 }
 
 // open pushes the beginning of a run: it waits until the arena is free and cures it.
@@ -148,31 +81,36 @@ func (ex *Executor) open(r *run) {
 func openRun(er *engine.Run) error {
 	r := er.Arg.(*run)
 	defer r.release()
-	if p := r.p; p.base != uintptr(r.block.Ptr) {
-		p.base = uintptr(r.block.Ptr)
-		for i := range p.steps {
-			s := &p.steps[i]
-			for _, o := range s.internal {
-				o.tensor.Data = unsafe.Add(r.block.Ptr, o.offset)
-			}
-			if s.scratch >= 0 {
-				s.call.Scratch = unsafe.Add(r.block.Ptr, s.scratch)
-			}
-		}
-	}
+	r.b.locate(r.block.Ptr)
 	return nil
+}
+
+// start pushes the forward part of a run, and before it what makes kept forms of parameters that
+// have changed.
+func (ex *Executor) start(r *run) {
+	ex.open(r)
+	p := r.b.p
+	if p.derived > 0 {
+		p.derives.mu.Lock()
+		if p.stale(r) {
+			ex.push(r, 0, p.derived)
+		}
+		p.derives.mu.Unlock()
+	}
+	ex.push(r, p.derived, p.forward)
 }
 
 // push pushes segments [from, to) of a run.
 func (ex *Executor) push(r *run, from, to int) {
 	r.refs.Add(int32(to - from))
+	b := r.b
 	for i := from; i < to; i++ {
-		seg := &r.p.segments[i]
+		seg := &b.p.segments[i]
 		ex.uses = append(ex.uses[:0],
 			engine.Use{Var: ex.arena.token, Access: engine.Read},
-			engine.Use{Var: seg.token, Access: engine.Overwrite})
-		for _, v := range seg.needs {
-			ex.uses = append(ex.uses, engine.Use{Var: v, Access: engine.Read})
+			engine.Use{Var: b.tokens[i], Access: engine.Overwrite})
+		for _, k := range seg.needs {
+			ex.uses = append(ex.uses, engine.Use{Var: b.tokens[k], Access: engine.Read})
 		}
 		for _, u := range seg.slots {
 			a := r.arrays[u.slot]
@@ -182,8 +120,8 @@ func (ex *Executor) push(r *run, from, to int) {
 			}
 			ex.uses = append(ex.uses, engine.Use{Var: a.Var(), Access: access})
 		}
-		ex.engine().Push(&engine.Task{Name: seg.name, Fn: runSegment, Arg: &r.args[i], Uses: ex.uses, Wide: seg.wide,
-			Lane: engine.Lane{Device: ex.config.Device}})
+		ex.engine().Push(&engine.Task{Name: seg.name, Fn: runSegment, Arg: &r.args[i], Uses: ex.uses,
+			Wide: seg.wide, Threads: seg.threads, Lane: engine.Lane{Device: ex.config.Device}})
 	}
 }
 
@@ -191,26 +129,32 @@ func (ex *Executor) push(r *run, from, to int) {
 func runSegment(er *engine.Run) error {
 	sr := er.Arg.(*segmentRun)
 	defer sr.r.release()
-	p := sr.r.p
+	b := sr.r.b
 	for i := sr.seg.from; i < sr.seg.to; i++ {
-		s := &p.steps[i]
+		s, c := &b.p.steps[i], &b.calls[i]
 		if s.skip || s.keep != nil && s.keep.fresh(sr.r) {
 			continue
 		}
-		for _, o := range s.external {
-			o.tensor.Data = sr.r.arrays[o.slot].Pointer()
+		for k := range s.external {
+			o := &s.external[k]
+			o.of(c).Data = sr.r.arrays[o.slot].Pointer()
 		}
 		if s.node.Op.Random {
-			s.call.Seed = op.Seed{Key: p.ex.config.Seed + uint64(s.index)<<32, Counter: sr.r.number << 32}
+			c.Seed = op.Seed{Key: b.ex.config.Seed + s.stream<<32, Counter: sr.r.number << 32}
 		}
-		if err := s.kernel.Run(&s.call); err != nil {
-			return p.describe(s, err)
+		if err := s.kernel.Run(c); err != nil {
+			return s.describe(c, err)
 		}
 		if s.keep != nil {
 			s.keep.done(sr.r)
 		}
-		if p.ex.config.Guard {
-			if err := p.guard(s); err != nil {
+		if b.ex.config.Guard {
+			if err := s.guard(c); err != nil {
+				return err
+			}
+		}
+		if b.watch != nil {
+			if err := b.observe(i, sr.r.number); err != nil {
 				return err
 			}
 		}
@@ -219,8 +163,8 @@ func runSegment(er *engine.Run) error {
 }
 
 // describe names the node that failed and what it was given.
-func (p *program) describe(s *step, err error) error {
-	return op.WithOp(fmt.Errorf("%w (inputs: %s)", err, shapes(s.call.In)), s.node.Op.Name, s.node.Name, s.node.Site)
+func (s *step) describe(c *op.Call, err error) error {
+	return op.WithOp(fmt.Errorf("%w (inputs: %s)", err, shapes(c.In)), s.node.Op.Name, s.node.Name, s.node.Site)
 }
 
 func shapes(list []op.Tensor) string {
@@ -235,8 +179,8 @@ func shapes(list []op.Tensor) string {
 }
 
 // guard looks for NaN and infinity in the outputs of s.
-func (p *program) guard(s *step) error {
-	for i, t := range s.call.Out {
+func (s *step) guard(c *op.Call) error {
+	for i, t := range c.Out {
 		if t.Data == nil || t.DType != dtype.Float32 {
 			continue
 		}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"gomx/engine"
+	"gomx/memplan"
 	"gomx/op"
 )
 
@@ -14,9 +15,9 @@ const maxSegment = 16
 type segment struct {
 	from, to int // steps
 	name     string
-	wide     bool // some kernel uses several threads
-	token    *engine.Var
-	needs    []*engine.Var // tokens of segments whose results or whose memory it uses
+	threads  int   // the most that a kernel uses
+	wide     bool  // goes to the worker of kernels that use several threads
+	needs    []int // segments whose results or whose memory it uses
 	slots    []slotUse
 }
 
@@ -30,6 +31,9 @@ type slotUse struct {
 // written from outside and at the first backward step; it ends at every write of a gradient. So
 // the last layer's gradient can be sent on before the first layer's backward has run, and the
 // first layer can start before the last weight has arrived.
+//
+// Steps that make kept forms of parameters come first in inference and have segments of their own,
+// which are pushed only when a parameter has changed.
 func (p *program) cut(forward int) {
 	seen := map[int]bool{}
 	from := 0
@@ -41,6 +45,10 @@ func (p *program) cut(forward int) {
 	}
 	for i := range p.steps {
 		s := &p.steps[i]
+		if !p.train && i > 0 && s.keep == nil && p.steps[i-1].keep != nil && p.derived == 0 {
+			flush(i)
+			p.derived = len(p.segments)
+		}
 		if i > 0 && s.index >= forward && p.steps[i-1].index < forward {
 			flush(i)
 			p.forward = len(p.segments)
@@ -84,11 +92,9 @@ func (p *program) writesSlot(s *step) bool {
 // connect finds what every segment depends on: the segments that compute its inputs, those whose
 // memory it reuses, and the arrays outside.
 func (p *program) connect() {
-	eng := p.ex.engine()
 	segmentOf := make([]int, len(p.g.Nodes))
 	for i := range p.segments {
 		seg := &p.segments[i]
-		seg.token = eng.NewVar("segment")
 		for j := seg.from; j < seg.to; j++ {
 			segmentOf[p.steps[j].index] = i
 		}
@@ -99,9 +105,16 @@ func (p *program) connect() {
 		seg := &p.segments[i]
 		for j := seg.from; j < seg.to; j++ {
 			s := &p.steps[j]
-			seg.wide = seg.wide || s.kernel.Threads > 1 && !s.skip
+			if !s.skip {
+				seg.threads = max(seg.threads, s.kernel.Threads)
+			}
 			for _, e := range s.node.In {
 				if n, _ := p.g.Node(e.Node); !e.Node.IsVar() && segmentOf[n] != i {
+					after[i][segmentOf[n]] = true
+				}
+			}
+			for _, a := range s.node.After {
+				if n, ok := p.g.Node(a); ok && !a.IsVar() && segmentOf[n] != i {
 					after[i][segmentOf[n]] = true
 				}
 			}
@@ -120,7 +133,37 @@ func (p *program) connect() {
 	for i := range p.segments {
 		for a := range p.segments {
 			if after[i][a] {
-				p.segments[i].needs = append(p.segments[i].needs, p.segments[a].token)
+				p.segments[i].needs = append(p.segments[i].needs, a)
+			}
+		}
+	}
+	p.widen()
+}
+
+// widen decides who runs the segments. Those with kernels of several threads go to the worker that
+// has such threads; so do others that could not run beside a third segment anyway, because handing
+// work from worker to worker and back costs more than small kernels take.
+func (p *program) widen() {
+	order := memplan.NewOrder(len(p.segments))
+	any := false
+	for i := range p.segments {
+		seg := &p.segments[i]
+		seg.wide = seg.threads > 1
+		any = any || seg.wide
+		for _, k := range seg.needs {
+			order.Add(k, i)
+		}
+	}
+	for i := range p.segments {
+		seg := &p.segments[i]
+		if !any || seg.wide {
+			continue
+		}
+		seg.wide = true
+		for k := range p.segments {
+			if k != i && p.segments[k].threads <= 1 && !order.Has(k, i) && !order.Has(i, k) {
+				seg.wide = false
+				break
 			}
 		}
 	}
@@ -135,6 +178,9 @@ func (p *program) useSlots(seg *segment, s *step) {
 		access := engine.Read
 		if s.node.Mutates(k) && (p.train || s.node.Op.Update) {
 			access = engine.Update
+			if slot, ok := p.slotOf[p.g.Entry(e)]; ok {
+				p.mutated = append(p.mutated, slot)
+			}
 		}
 		p.useSlot(seg, e, access)
 	}

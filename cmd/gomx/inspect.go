@@ -16,14 +16,19 @@ import (
 
 func inspectCommand() *cobra.Command {
 	var output string
+	var graph graphFlags
 	cmd := &cobra.Command{
-		Use:     "inspect FILE",
-		Short:   "Show what is in a .params or -symbol.json file",
-		Example: "  gomx inspect lenet-0001.params\n  gomx inspect lenet-symbol.json -o json",
-		Args:    exactArgs(1),
+		Use:   "inspect FILE",
+		Short: "Show what is in a .params or -symbol.json file, explain and draw a symbol",
+		Example: "  gomx inspect lenet-0001.params\n  gomx inspect lenet-symbol.json -o json\n" +
+			"  gomx inspect lenet-symbol.json --shape data=1,1,28,28 --summary --svg lenet.svg --memory plan.svg --train --explain",
+		Args: exactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if output != "text" && output != "json" {
 				return usageError{fmt.Errorf("-o %q, want text or json", output)}
+			}
+			if graph.output = output; graph.any() {
+				return graph.run(cmd.OutOrStdout(), args[0])
 			}
 			rows, err := inspect(args[0])
 			if err != nil {
@@ -37,6 +42,7 @@ func inspectCommand() *cobra.Command {
 			return table(cmd.OutOrStdout(), rows)
 		},
 	}
+	graph.register(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "text", "text or json")
 	return cmd
 }

@@ -8,6 +8,8 @@ import (
 	"os/signal"
 	"time"
 
+	"gomx/launch"
+
 	"github.com/mattn/go-isatty"
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
@@ -34,8 +36,12 @@ func main() {
 
 func exitCode(err error) int {
 	var u usageError
-	if errors.As(err, &u) {
+	var exit *launch.ExitError
+	switch {
+	case errors.As(err, &u):
 		return exitUsage
+	case errors.As(err, &exit):
+		return exit.Code
 	}
 	return exitFailure
 }
@@ -58,7 +64,7 @@ func root(log zerolog.Logger) *cobra.Command {
 		SilenceErrors: true,
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	cmd.AddCommand(benchCommand(log), inspectCommand(), traceCommand(), versionCommand())
+	cmd.AddCommand(benchCommand(log), inspectCommand(), launchCommand(log), topCommand(), traceCommand(), versionCommand(), nodeCommand())
 	return cmd
 }
 

@@ -8,6 +8,34 @@ typedef struct {
 	const void *s;
 } job;
 
+// streamed converts blocks of a large output in the cache and copies them past it.
+typedef struct {
+	job j;
+	gx_range_fn fn;
+	int64_t dsize, ssize;
+} streamed;
+
+static void stream_range(const void *arg, int64_t begin, int64_t end) {
+	enum { PIECE = 256 };
+	const streamed *s = arg;
+	char block[PIECE * 8] __attribute__((aligned(64)));
+	for (int64_t b = begin; b < end; b += PIECE) {
+		int64_t n = gx_min(PIECE, end - b);
+		job j = {block, (const char *)s->j.s + b * s->ssize};
+		s->fn(&j, 0, n);
+		gx_copy_past((char *)s->j.d + b * s->dsize, block, (size_t)(n * s->dsize));
+	}
+	gx_streamed();
+}
+
+// run converts n elements; an output in the place of its input is in the cache when it is written.
+static void run(streamed s, int64_t n, int threads) {
+	if (n * s.dsize < GX_LARGE * 4 || s.j.d == s.j.s)
+		gx_parallel(threads, n, GRAIN, s.fn, &s.j);
+	else
+		gx_parallel(threads, n, GRAIN, stream_range, &s);
+}
+
 #define TYPES(X, A) \
 	X(A, float, float, GX_F32) X(A, double, double, GX_F64) X(A, uint8_t, int32_t, GX_U8) X(A, int8_t, int32_t, GX_I8) \
 	X(A, int32_t, int32_t, GX_I32) X(A, int64_t, int64_t, GX_I64)
@@ -33,9 +61,10 @@ static const gx_range_fn table[GX_NUM_TYPES][GX_NUM_TYPES] = {
 	[GX_I8] = {TYPES(ENTRY, int8_t)}, [GX_I32] = {TYPES(ENTRY, int32_t)}, [GX_I64] = {TYPES(ENTRY, int64_t)},
 };
 
+static const int8_t sizes[GX_NUM_TYPES] = {[GX_F32] = 4, [GX_F64] = 8, [GX_U8] = 1, [GX_I8] = 1, [GX_I32] = 4, [GX_I64] = 8};
+
 void gx_cast(void *d, int dtype, const void *s, int stype, int64_t n, int threads) {
-	job j = {d, s};
-	gx_parallel(threads, n, GRAIN, table[stype][dtype], &j);
+	run((streamed){{d, s}, table[stype][dtype], sizes[dtype], sizes[stype]}, n, threads);
 }
 
 static inline float float_of(uint32_t b) {
@@ -78,18 +107,46 @@ static inline uint16_t float_to_bf16(float f) {
 	return (uint16_t)((b & 0x7fffffff) > 0x7f800000u ? (b >> 16) | 0x40 : r);
 }
 
-#define CONVERT(name, D, S, fn) \
+#define CONVERT_RANGE(name, D, S, fn) \
 	GX_CLONES static void name##_range(const void *arg, int64_t begin, int64_t end) { \
 		const job *j = arg; \
 		D *d = j->d; \
 		const S *s = j->s; \
 		GX_EACH(i, begin, end) d[i] = fn(s[i]); \
-	} \
-	void gx_##name(D *d, const S *s, int64_t n, int threads) { \
-		job j = {d, s}; \
-		gx_parallel(threads, n, GRAIN, name##_range, &j); \
 	}
+#define CONVERT_ENTRY(name, D, S, range) \
+	void gx_##name(D *d, const S *s, int64_t n, int threads) { \
+		run((streamed){{d, s}, range, sizeof(D), sizeof(S)}, n, threads); \
+	}
+#define CONVERT(name, D, S, fn) \
+	CONVERT_RANGE(name, D, S, fn) \
+	CONVERT_ENTRY(name, D, S, name##_range)
 CONVERT(from_half, float, uint16_t, half_to_float)
-CONVERT(to_half, uint16_t, float, float_to_half)
 CONVERT(from_bf16, float, uint16_t, bf16_to_float)
 CONVERT(to_bf16, uint16_t, float, float_to_bf16)
+CONVERT_RANGE(to_half, uint16_t, float, float_to_half)
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+// wide_to_half_range lets the processor convert, and gives all NaN the same bits as float_to_half.
+__attribute__((target("avx512f,avx512vl,avx512bw"))) static void wide_to_half_range(const void *arg, int64_t begin, int64_t end) {
+	const job *j = arg;
+	uint16_t *d = j->d;
+	const float *s = j->s;
+	const __m256i sign = _mm256_set1_epi16((short)0x8000), nan = _mm256_set1_epi16(0x7e00);
+	int64_t i = begin;
+	for (; i + 16 <= end; i += 16) {
+		__m512 x = _mm512_loadu_ps(s + i);
+		__m256i h = _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+		__m256i bad = _mm256_or_si256(_mm256_and_si256(h, sign), nan);
+		_mm256_storeu_si256((__m256i *)(d + i), _mm256_mask_mov_epi16(h, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), bad));
+	}
+	for (; i < end; i++) d[i] = float_to_half(s[i]);
+}
+
+static gx_range_fn to_half(void) { return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") ? wide_to_half_range : to_half_range; }
+#else
+static gx_range_fn to_half(void) { return to_half_range; }
+#endif
+CONVERT_ENTRY(to_half, uint16_t, float, to_half())

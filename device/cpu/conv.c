@@ -10,7 +10,7 @@
 
 // descs are the layouts of the operands and the layouts asked of primitives.
 typedef struct {
-	gx_md x, w, b, y, sum;     // as they come and go
+	gx_md x, w, b, y, sum, dx; // as they come and go
 	gx_md ax, aw, ay;          // as a primitive may choose
 	dnnl_dims_t stride, dilate, pad, pad_end;
 } descs;
@@ -27,9 +27,11 @@ static int use_channels_last(const gx_conv *c) {
 	return ic >= 8 && (ic % 16 != 0 || oc % 16 != 0);
 }
 
-// wanted_tag is the layout asked for arrays with a number of channels.
-static int wanted_tag(const gx_conv *c, int64_t channels) {
+// wanted_tag is the layout asked for arrays with a number of channels, which come in layout now. Gradients keep to the
+// layouts of the forward pass.
+static int wanted_tag(const gx_conv *c, int64_t channels, int now) {
 	int n = (int)c->axes;
+	if (c->train && now != GX_PLAIN) return gx_layout_tag(now, n);
 	if (c->winograd) return dnnl_format_tag_any;
 	if (c->blocked && channels % 16 == 0) return gx_layout_tag(GX_BLOCK16, n);
 	return use_channels_last(c) ? gx_layout_tag(GX_LAST, n) : (int)dnnl_format_tag_any;
@@ -52,18 +54,21 @@ static int make_descs(gx_prog *p, const gx_conv *c, descs *d) {
 	}
 	int wn = (int)(k - w);
 	TRY(gx_prog_md(p, &d->x, n + 2, x, gx_layout_tag(c->x_layout, n)));
-	TRY(gx_prog_md(p, &d->y, n + 2, y, gx_layout_tag(GX_PLAIN, n)));
+	TRY(gx_prog_md(p, &d->y, n + 2, y, gx_layout_tag(c->y_layout, n)));
+	TRY(gx_prog_md(p, &d->dx, n + 2, x, gx_layout_tag(GX_PLAIN, n)));
 	TRY(gx_prog_md(p, &d->sum, n + 2, y, gx_layout_tag(c->add_layout, n)));
 	TRY(gx_prog_md(p, &d->w, wn, w, c->groups > 1 ? group_tags[n] : weight_tags[n]));
 	TRY(gx_prog_md(p, &d->b, 1, &c->oc, dnnl_x));
-	TRY(gx_prog_md(p, &d->ax, n + 2, x, wanted_tag(c, c->ic)));
-	TRY(gx_prog_md(p, &d->ay, n + 2, y, wanted_tag(c, c->oc)));
+	TRY(gx_prog_md(p, &d->ax, n + 2, x, wanted_tag(c, c->ic, c->x_layout)));
+	TRY(gx_prog_md(p, &d->ay, n + 2, y, wanted_tag(c, c->oc, c->y_layout)));
 	TRY(gx_prog_md(p, &d->aw, wn, w, dnnl_format_tag_any));
 	return 0;
 }
 
+static dnnl_alg_kind_t algorithm(int winograd) { return winograd ? dnnl_convolution_winograd : dnnl_convolution_direct; }
+
 static int forward_pd(dnnl_primitive_desc_t *pd, const gx_conv *c, const descs *d, dnnl_primitive_attr_t attr) {
-	dnnl_alg_kind_t alg = c->winograd ? dnnl_convolution_winograd : dnnl_convolution_direct;
+	dnnl_alg_kind_t alg = algorithm(c->winograd);
 	dnnl_prop_kind_t prop = c->train ? dnnl_forward_training : dnnl_forward_inference;
 	gx_md b = c->bias ? d->b : 0;
 #if DNNL_VERSION_MAJOR >= 3
@@ -101,6 +106,7 @@ static int choose_y(gx_prog *p, gx_conv *c, gx_md y) {
 	}
 	int layout = gx_layout_of(p, y, n + 2, dims);
 	if (layout < 0) return 0;
+	if (c->train && layout == GX_LAST) return 0; // other operators of training know plain arrays and blocks only
 	c->y_layout = pixels == 1 ? GX_PLAIN : layout;
 	return pixels == 1 || c->choose_y;
 }
@@ -132,26 +138,28 @@ int gx_conv_pack(gx_prog **out, const gx_conv *c, const gx_prog *conv, int threa
 	return gx_prog_copy(p, d.w, (gx_place){0, 0}, gx_prog_packed(conv), (gx_place){1, 0});
 }
 
-static int data_pd(dnnl_primitive_desc_t *pd, const descs *d, dnnl_primitive_desc_t hint, dnnl_primitive_attr_t attr) {
+static int data_pd(dnnl_primitive_desc_t *pd, const gx_conv *c, const descs *d, dnnl_primitive_desc_t hint, dnnl_primitive_attr_t attr) {
+	dnnl_alg_kind_t alg = algorithm(c->winograd);
 #if DNNL_VERSION_MAJOR >= 3
-	return dnnl_convolution_backward_data_primitive_desc_create(pd, gx_engine(), dnnl_convolution_direct, d->ax, d->aw, d->ay,
+	return dnnl_convolution_backward_data_primitive_desc_create(pd, gx_engine(), alg, d->ax, d->aw, d->ay,
 		d->stride, d->dilate, d->pad, d->pad_end, hint, attr);
 #else
 	dnnl_convolution_desc_t cd;
-	TRY(dnnl_dilated_convolution_backward_data_desc_init(&cd, dnnl_convolution_direct, d->ax, d->aw, d->ay,
+	TRY(dnnl_dilated_convolution_backward_data_desc_init(&cd, alg, d->ax, d->aw, d->ay,
 		d->stride, d->dilate, d->pad, d->pad_end));
 	return dnnl_primitive_desc_create(pd, &cd, attr, gx_engine(), hint);
 #endif
 }
 
 static int weights_pd(dnnl_primitive_desc_t *pd, const gx_conv *c, const descs *d, dnnl_primitive_desc_t hint, dnnl_primitive_attr_t attr) {
+	dnnl_alg_kind_t alg = algorithm(c->winograd && !c->direct_dw);
 	gx_md b = c->bias ? d->b : 0;
 #if DNNL_VERSION_MAJOR >= 3
-	return dnnl_convolution_backward_weights_primitive_desc_create(pd, gx_engine(), dnnl_convolution_direct, d->ax, d->aw, b, d->ay,
+	return dnnl_convolution_backward_weights_primitive_desc_create(pd, gx_engine(), alg, d->ax, d->aw, b, d->ay,
 		d->stride, d->dilate, d->pad, d->pad_end, hint, attr);
 #else
 	dnnl_convolution_desc_t cd;
-	TRY(dnnl_dilated_convolution_backward_weights_desc_init(&cd, dnnl_convolution_direct, d->ax, d->aw, b, d->ay,
+	TRY(dnnl_dilated_convolution_backward_weights_desc_init(&cd, alg, d->ax, d->aw, b, d->ay,
 		d->stride, d->dilate, d->pad, d->pad_end));
 	return dnnl_primitive_desc_create(pd, &cd, attr, gx_engine(), hint);
 #endif
@@ -187,21 +195,33 @@ static int add_weights(gx_prog *p, const gx_conv *c, const descs *d, dnnl_primit
 	return gx_prog_deliver(p, w, pw, d->w, final);
 }
 
-static int add_data(gx_prog *p, const descs *d, dnnl_primitive_desc_t hint, moved *dy) {
+// choose_dx decides how the gradient of data leaves the program.
+static int choose_dx(gx_prog *p, gx_conv *c, gx_md x) {
+	int n = (int)c->axes;
+	int64_t dims[5] = {c->batch, c->ic};
+	for (int i = 0; i < n; i++) dims[2 + i] = c->in[i];
+	int layout = c->choose_dx ? gx_layout_of(p, x, n + 2, dims) : -1;
+	if (layout == GX_LAST) layout = -1;
+	c->dx_layout = layout < 0 ? GX_PLAIN : layout;
+	return layout >= 0;
+}
+
+static int add_data(gx_prog *p, gx_conv *c, const descs *d, dnnl_primitive_desc_t hint, moved *dy) {
 	dnnl_primitive_desc_t pd;
-	TRY(data_pd(&pd, d, hint, gx_prog_attr(p)));
+	TRY(data_pd(&pd, c, d, hint, gx_prog_attr(p)));
 	TRY(gx_prog_keep(p, pd));
 	gx_md x = gx_query(pd, dnnl_query_diff_src_md), w = gx_query(pd, dnnl_query_weights_md), y = gx_query(pd, dnnl_query_diff_dst_md);
 	gx_place px, pw, py, final = {3, 0};
 	TRY(gx_prog_use(p, d->w, (gx_place){2, 0}, w, &pw));
 	TRY(use_dy(p, dy, y, &py));
-	TRY(gx_prog_place(p, x, d->x, final, &px));
+	gx_md dx = choose_dx(p, c, x) ? x : d->dx;
+	TRY(gx_prog_place(p, x, dx, final, &px));
 	gx_bind binds[] = {{DNNL_ARG_DIFF_SRC, x, px}, {DNNL_ARG_WEIGHTS, w, pw}, {DNNL_ARG_DIFF_DST, y, py}};
 	TRY(gx_prog_step(p, pd, binds, 3));
-	return gx_prog_deliver(p, x, px, d->x, final);
+	return gx_prog_deliver(p, x, px, dx, final);
 }
 
-int gx_conv_backward(gx_prog **out, const gx_conv *c, int want_x, int want_w, int threads) {
+int gx_conv_backward(gx_prog **out, gx_conv *c, int want_x, int want_w, int threads) {
 	gx_prog *p = *out = gx_prog_new(threads);
 	if (!p) return dnnl_out_of_memory;
 	descs d;
@@ -211,6 +231,6 @@ int gx_conv_backward(gx_prog **out, const gx_conv *c, int want_x, int want_w, in
 	TRY(gx_prog_keep(p, hint));
 	moved dy = {d.y, {0, 0}};
 	if (want_w) TRY(add_weights(p, c, &d, hint, &dy));
-	if (want_x) TRY(add_data(p, &d, hint, &dy));
+	if (want_x) TRY(add_data(p, c, &d, hint, &dy));
 	return 0;
 }

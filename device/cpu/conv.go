@@ -58,9 +58,12 @@ type ConvSpec struct {
 	Train                                  bool   // a backward pass will follow
 	Add, ReLU                              bool   // add another array to the result, then cut off negative values
 	X, Sum                                 Layout // of data and of what is added
+	DY                                     Layout // of the gradient of the output
 	AnyY                                   bool   // the output may have any layout
+	AnyDX                                  bool   // the gradient of data may have any layout
 	Packed                                 bool   // weights come as Pack leaves them
 	Winograd                               bool   // use Winograd's algorithm, an error where it does not apply
+	DirectDW                               bool   // but not for gradients of weights
 	Blocked                                bool   // give channels that fill blocks of 16 a blocked layout
 	Threads                                int
 }
@@ -70,7 +73,8 @@ func (s *ConvSpec) c() C.gx_conv {
 		groups: C.int64_t(s.Groups), bias: C.int32_t(boolInt(s.Bias)), train: C.int32_t(boolInt(s.Train)),
 		add: C.int32_t(boolInt(s.Add)), relu: C.int32_t(boolInt(s.ReLU)), x_layout: C.int32_t(s.X), add_layout: C.int32_t(s.Sum),
 		choose_y: C.int32_t(boolInt(s.AnyY)), packed: C.int32_t(boolInt(s.Packed)), winograd: C.int32_t(boolInt(s.Winograd)),
-		blocked: C.int32_t(boolInt(s.Blocked))}
+		blocked: C.int32_t(boolInt(s.Blocked)), choose_dx: C.int32_t(boolInt(s.AnyDX)),
+		direct_dw: C.int32_t(boolInt(s.DirectDW))}
 	for i := range s.In {
 		c.in[i], c.out[i], c.kernel[i] = C.int64_t(s.In[i]), C.int64_t(s.Out[i]), C.int64_t(s.Kernel[i])
 		c.stride[i], c.dilate[i], c.pad[i] = C.int64_t(s.Stride[i]), C.int64_t(s.Dilate[i]), C.int64_t(s.Pad[i])
@@ -94,9 +98,8 @@ func NewConv(s ConvSpec) (Conv, error) {
 	return Conv{p, Layout(c.y_layout), c}, err
 }
 
-// HasWinograd reports whether the processor has fast kernels for Winograd's algorithm, which work on
-// channels in blocks of 16.
-var HasWinograd = sync.OnceValue(func() bool {
+// HasBlocks reports whether the processor has fast kernels for channels in blocks of 16, Winograd's algorithm among them.
+var HasBlocks = sync.OnceValue(func() bool {
 	two := []int{8, 8}
 	k, err := NewConv(ConvSpec{Batch: 1, InChannels: 32, OutChannels: 32, Groups: 1, In: two, Out: two, Kernel: []int{3, 3},
 		Stride: []int{1, 1}, Dilate: []int{1, 1}, Pad: []int{1, 1}, Winograd: true, AnyY: true, Packed: true, Threads: 1})
@@ -142,7 +145,10 @@ func (p *Packing) Run(packed, w, scratch unsafe.Pointer) error {
 }
 
 // ConvGrad computes gradients of a convolution.
-type ConvGrad struct{ *Program }
+type ConvGrad struct {
+	*Program
+	DX Layout // of the gradient of data
+}
 
 // ConvGrads holds the operands of ConvGrad.Run; outputs that were not asked for may be nil.
 type ConvGrads struct {
@@ -153,9 +159,10 @@ type ConvGrads struct {
 func NewConvGrad(s ConvSpec, wantX, wantW bool) (ConvGrad, error) {
 	var prog *C.gx_prog
 	c := s.c()
+	c.y_layout = C.int32_t(s.DY)
 	code := C.gx_conv_backward(&prog, &c, boolInt(wantX), boolInt(wantW), C.int(s.Threads))
 	p, err := newProgram("gradient of convolution", prog, code)
-	return ConvGrad{p}, err
+	return ConvGrad{p, Layout(c.dx_layout)}, err
 }
 
 // Run computes the gradients that were asked for.

@@ -13,8 +13,10 @@ typedef struct {
 	int32_t x_layout, add_layout;   // of data and of what is added
 	int32_t choose_y, packed;       // the output may have any layout; weights come as gx_conv_pack leaves them
 	int32_t winograd;               // compute 3x3 windows by Winograd's algorithm, which fails where it does not apply
+	int32_t direct_dw;              // but not for gradients of weights
 	int32_t blocked;                // channels that fill blocks of 16 shall be blocked
-	int32_t y_layout;               // set by gx_conv_forward
+	int32_t y_layout;               // set by gx_conv_forward; for gx_conv_backward that of dy
+	int32_t choose_dx, dx_layout;   // the gradient of data may have any layout; set by gx_conv_backward
 } gx_conv;
 
 // Pointers of a forward run: x, weight, bias, y, added array (which may be y).
@@ -26,6 +28,6 @@ int gx_conv_pack(gx_prog **p, const gx_conv *c, const gx_prog *conv, int threads
 
 // Pointers of a backward run: dy, x, weight, dx, dweight, dbias. want_x and want_w choose what is computed; dbias
 // comes with dweight when the convolution has a bias.
-int gx_conv_backward(gx_prog **p, const gx_conv *c, int want_x, int want_w, int threads);
+int gx_conv_backward(gx_prog **p, gx_conv *c, int want_x, int want_w, int threads);
 
 #endif

@@ -1,7 +1,7 @@
 // Package cpu is the processor as a device: its memory, and the kernels of tier c.
 //
-// Importing it registers the memory of device.CPU(). With cgo it also provides kernels: convolutions and matrix products
-// by oneDNN, everything else in our own C. Without cgo HasC is false, and package pure has what programs need.
+// Importing it registers the memory of device.CPU(). With cgo it also provides kernels: convolutions and most matrix
+// products by oneDNN, everything else in our own C. Without cgo HasC is false, and package pure has what programs need.
 //
 // # Kernels
 //
@@ -27,7 +27,8 @@
 // # Sources
 //
 // elem.c and broadcast.c hold functions of elements, reduce.c and softmax.c sums along axes, move.c and cast.c copies and
-// conversions, index.c lookups, pool.c and norm.c layers, update.c optimizers, random.c Philox, product.c products. prog.c
+// conversions, index.c lookups, pool.c and norm.c layers, update.c optimizers, random.c Philox, recurrent.c the cells of recurrent
+// networks. product.c hands matrix products to oneDNN or, where it is slower, to gemm.c. prog.c
 // and conv.c are all that knows oneDNN: a program of primitives and reorders over operands in plain layouts, which works
 // with 2.x and 3.x. Loops are compiled for three levels of x86 by target_clones. Sums and updates
 // use a fixed order and no fused operations, so that replicas on different processors agree.

@@ -64,6 +64,11 @@ void gx_map(int op, float *d, const float *x, int64_t n, float s, float t, int t
 	run(maps[op], &j, n, threads);
 }
 
+void gx_map_block(int op, float *d, const float *x, int64_t n, float s, float t) {
+	job j = {d, x, 0, s, t};
+	maps[op](&j, 0, n);
+}
+
 #define DEFINE_ZIP(name, expr) \
 	GX_CLONES static void zip_##name(const void *arg, int64_t begin, int64_t end) { \
 		const job *j = arg; \
@@ -85,6 +90,11 @@ static const gx_range_fn zips[] = {GX_ZIPS(ZIP_ENTRY) GX_GRADS(ZIP_ENTRY)};
 void gx_zip(int op, float *d, const float *a, const float *b, int64_t n, float s, float t, int threads) {
 	job j = {d, a, b, s, t};
 	run(zips[op], &j, n, threads);
+}
+
+void gx_zip_block(int op, float *d, const float *a, const float *b, int64_t n, float s, float t) {
+	job j = {d, a, b, s, t};
+	zips[op](&j, 0, n);
 }
 
 GX_CLONES static void select_range(const void *arg, int64_t begin, int64_t end) {

@@ -66,6 +66,8 @@ typedef struct {
 
 void gx_map(int op, float *d, const float *x, int64_t n, float s, float t, int threads);
 void gx_zip(int op, float *d, const float *a, const float *b, int64_t n, float s, float t, int threads);
+void gx_map_block(int op, float *d, const float *x, int64_t n, float s, float t); // on the calling thread
+void gx_zip_block(int op, float *d, const float *a, const float *b, int64_t n, float s, float t);
 void gx_broadcast(int op, float *d, const float *a, const float *b, const gx_shape *shape, int threads);
 void gx_select(float *d, const float *c, const float *a, const float *b, int64_t n, int threads);
 void gx_fill(float *d, int64_t n, float v, int threads);

@@ -7,6 +7,7 @@ typedef struct {
 	const float *s, *index;
 	int64_t n, rows, width;
 	int mode;
+	gx_copier copy;
 } job;
 
 static inline int64_t row_of(const job *j, int64_t i) {
@@ -19,34 +20,43 @@ static inline int64_t row_of(const job *j, int64_t i) {
 	return gx_max(0, gx_min(k, j->rows - 1));
 }
 
-static void lookup(const void *arg, int64_t begin, int64_t end) {
-	const job *j = arg;
-	for (int64_t i = begin; i < end; i++)
-		memcpy(j->d + i * j->width, j->s + row_of(j, i) * j->width, (size_t)j->width * sizeof(float));
-}
-
-void gx_lookup(float *d, const float *w, const float *index, int64_t n, int64_t rows, int64_t width, int mode, int threads) {
-	job j = {d, w, index, n, rows, width, mode};
-	if (rows > 0) gx_parallel(threads, n, 16, lookup, &j);
+// ahead starts to load a row, whose place no processor guesses.
+static inline void ahead(const float *row, int64_t width) {
+	for (int64_t i = 0; i < width && i < 128; i += 16) __builtin_prefetch(row + i);
 }
 
 // take selects from the rows of each of several tables; items are (outer, index).
 static void take(const void *arg, int64_t begin, int64_t end) {
 	const job *j = arg;
+	const int64_t width = j->width;
+	int64_t o = begin / j->n, i = begin % j->n;
+	const float *table = j->s + o * j->rows * width, *s = begin < end ? table + row_of(j, i) * width : 0;
 	for (int64_t it = begin; it < end; it++) {
-		int64_t o = it / j->n, row = row_of(j, it % j->n);
-		const float *s = j->s + (o * j->rows + row) * j->width;
-		float *d = j->d + it * j->width;
-		if (j->width == 1)
-			*d = *s;
+		const float *row = s;
+		if (++i == j->n) {
+			i = 0;
+			table += j->rows * width;
+		}
+		if (it + 1 < end) {
+			s = table + row_of(j, i) * width;
+			ahead(s, width);
+		}
+		float *d = j->d + it * width;
+		if (width == 1)
+			*d = *row;
 		else
-			memcpy(d, s, (size_t)j->width * sizeof(float));
+			j->copy(d, row, (size_t)width * sizeof(float));
 	}
+	gx_streamed();
 }
 
 void gx_take(float *d, const float *s, const float *index, int64_t outer, int64_t n, int64_t rows, int64_t width, int mode, int threads) {
-	job j = {d, s, index, n, rows, width, mode};
+	job j = {d, s, index, n, rows, width, mode, gx_copier_of(width * 4, outer * n)};
 	if (rows > 0) gx_parallel(threads, outer * n, 16, take, &j);
+}
+
+void gx_lookup(float *d, const float *w, const float *index, int64_t n, int64_t rows, int64_t width, int mode, int threads) {
+	gx_take(d, w, index, 1, n, rows, width, mode, threads);
 }
 
 GX_CLONES static void add_row(float *restrict d, const float *restrict s, int64_t n) {

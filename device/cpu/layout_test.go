@@ -79,7 +79,7 @@ func TestFusedConv(t *testing.T) {
 	r := rng(t)
 	for _, in := range []cpu.Layout{cpu.LayoutPlain, cpu.LayoutLast, cpu.LayoutBlock16} {
 		for _, winograd := range []bool{false, true} {
-			if winograd && !cpu.HasWinograd() {
+			if winograd && !cpu.HasBlocks() {
 				continue
 			}
 			s := cpu.ConvSpec{Batch: 2, InChannels: 32, OutChannels: 48, Groups: 1, In: []int{7, 9}, Out: []int{7, 9}, Kernel: []int{3, 3},
@@ -117,6 +117,62 @@ func TestFusedConv(t *testing.T) {
 			packed.intact(t, "weights")
 		}
 	}
+}
+
+// TestBlockedConvGrad compares gradients of arrays in blocks with those of plain arrays.
+func TestBlockedConvGrad(t *testing.T) {
+	if !cpu.HasBlocks() {
+		t.Skip("the processor has no fast kernels for blocks")
+	}
+	r := rng(t)
+	xs, ys, ws := []int{2, 32, 7, 9}, []int{2, 48, 7, 9}, []int{48, 32, 3, 3}
+	s := cpu.ConvSpec{Batch: 2, InChannels: 32, OutChannels: 48, Groups: 1, In: xs[2:], Out: ys[2:], Kernel: ws[2:],
+		Stride: []int{1, 1}, Dilate: []int{1, 1}, Pad: []int{1, 1}, Bias: true, Train: true, Threads: 2}
+	x, w, dy := random(r, volume(xs)), random(r, volume(ws)), random(r, volume(ys))
+	dx, dw, db := gradients(t, s, x, w, dy)
+	for _, v := range []cpu.ConvSpec{{X: cpu.LayoutBlock16}, {DY: cpu.LayoutBlock16}, {X: cpu.LayoutBlock16, DY: cpu.LayoutBlock16},
+		{X: cpu.LayoutBlock16, DY: cpu.LayoutBlock16, Winograd: true}, {DY: cpu.LayoutBlock16, Winograd: true, DirectDW: true}} {
+		b := s
+		b.X, b.DY, b.Winograd, b.DirectDW, b.AnyDX, b.Blocked = v.X, v.DY, v.Winograd, v.DirectDW, true, true
+		gx, gw, gb := gradients(t, b, arrange(b.X, xs, x), w, arrange(b.DY, ys, dy))
+		what := fmt.Sprintf("x %d, dy %d, winograd %v %v: ", b.X, b.DY, b.Winograd, b.DirectDW)
+		plain := make([]float32, len(gx))
+		for i := range plain {
+			plain[i] = gx[inLayout(cpu.LayoutBlock16, xs, i)]
+		}
+		near(t, what+"data", plain, widened(dx), 2e-4)
+		near(t, what+"weight", gw, widened(dw), 2e-4)
+		near(t, what+"bias", gb, widened(db), 2e-4)
+	}
+}
+
+// gradients runs the gradient of a convolution, which gives data's in blocks if it may.
+func gradients(t *testing.T, s cpu.ConvSpec, x, w, dy guarded) (dx, dw, db []float32) {
+	t.Helper()
+	k, err := cpu.NewConvGrad(s, true, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.AnyDX && k.DX != cpu.LayoutBlock16 {
+		t.Errorf("gradient of data in layout %d, want blocks", k.DX)
+	}
+	gx, gw, gb := newGuarded(len(x.v)), newGuarded(len(w.v)), newGuarded(s.OutChannels)
+	err = k.Run(cpu.ConvGrads{DX: gx.ptr(), DW: gw.ptr(), DBias: gb.ptr(), DY: dy.ptr(), X: x.ptr(), W: w.ptr()}, scratch(t, k.Scratch()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range []guarded{gx, gw, gb} {
+		g.intact(t, "gradient")
+	}
+	return gx.v, gw.v, gb.v
+}
+
+func widened(list []float32) []float64 {
+	wide := make([]float64, len(list))
+	for i, v := range list {
+		wide[i] = float64(v)
+	}
+	return wide
 }
 
 func fusedByHand(t *testing.T, s cpu.ConvSpec, x, w, b, sum guarded) []float64 {

@@ -1,12 +1,14 @@
 #include "move.h"
 
 #include "gx.h"
+#include "turn.h"
 
 typedef struct {
 	char *d;
 	const char *s;
 	gx_view v; // of the strided side
 	int scatter;
+	gx_copier copy; // for lines without a stride
 } job;
 
 #define LINES(T) \
@@ -45,14 +47,56 @@ LINES(uint16_t)
 LINES(uint32_t)
 LINES(uint64_t)
 
+enum { SQUARE = 16 };
+
+// wide_tile is tile_uint32_t of whole squares, past the caches when told to.
+
+#if defined(__x86_64__)
+GX_WIDE static void wide_tile(uint32_t *d, int64_t dpitch, const uint32_t *s, int64_t stride, int64_t lines, int64_t n, int past) {
+	for (int64_t c = 0; c + SQUARE <= n; c += SQUARE)
+		for (int64_t l = 0; l + SQUARE <= lines; l += SQUARE) {
+			__m512 r[SQUARE];
+			for (int k = 0; k < SQUARE; k++) r[k] = _mm512_loadu_ps(s + (c + k) * stride + l);
+			gx_turn(r);
+			float *to = (float *)d + l * dpitch + c;
+			for (int k = 0; k < SQUARE; k++) {
+				if (past)
+					_mm512_stream_ps(to + k * dpitch, r[k]);
+				else
+					_mm512_storeu_ps(to + k * dpitch, r[k]);
+			}
+		}
+	gx_streamed();
+}
+
+static int can_turn(void) { return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"); }
+#else
+static void wide_tile(uint32_t *d, int64_t dpitch, const uint32_t *s, int64_t stride, int64_t lines, int64_t n, int past) {}
+
+static int can_turn(void) { return 0; }
+#endif
+
+// tile32 is tile_uint32_t with the longest vectors that there are.
+static void tile32(uint32_t *d, int64_t dpitch, const uint32_t *s, int64_t stride, int64_t lines, int64_t n, int large) {
+	int64_t l = 0, c = 0;
+	if (can_turn()) {
+		l = lines / SQUARE * SQUARE;
+		c = n / SQUARE * SQUARE;
+		wide_tile(d, dpitch, s, stride, l, c, large && (uintptr_t)d % 64 == 0 && dpitch % SQUARE == 0);
+	}
+	if (c < n) tile_uint32_t(d + c, dpitch, s + c * stride, stride, l, n - c);
+	if (l < lines) tile_uint32_t(d + l * dpitch, dpitch, s + l, stride, lines - l, n);
+}
+
 // line moves the innermost axis.
-static void line(char *d, const char *s, const gx_view *v, int64_t n, int64_t stride, int scatter) {
+static void line(char *d, const char *s, const job *j, int64_t n, int64_t stride) {
+	const gx_view *v = &j->v;
 	if (stride == 1) {
-		memcpy(d, s, (size_t)(n * v->size));
+		j->copy(d, s, (size_t)(n * v->size));
 		return;
 	}
 #define LINE(T) \
-	if (scatter) \
+	if (j->scatter) \
 		scatter_##T((T *)d, (const T *)s, n, stride); \
 	else \
 		gather_##T((T *)d, (const T *)s, n, stride)
@@ -78,7 +122,7 @@ static void lines_range(const void *arg, int64_t begin, int64_t end) {
 	for (int64_t r = begin; r < end; r++) {
 		char *d = j->scatter ? j->d + off * v->size : j->d + r * dense;
 		const char *s = j->scatter ? j->s + r * dense : j->s + off * v->size;
-		line(d, s, v, n, v->stride[last], j->scatter);
+		line(d, s, j, n, v->stride[last]);
 		for (int k = last - 1; k >= 0; k--) {
 			off += v->stride[k];
 			if (++at[k] < v->dims[k]) break;
@@ -86,6 +130,7 @@ static void lines_range(const void *arg, int64_t begin, int64_t end) {
 			at[k] = 0;
 		}
 	}
+	gx_streamed();
 }
 
 // tiles is a transposition of two axes of a larger array: outer axes and an axis with neighbours in the source
@@ -96,6 +141,7 @@ typedef struct {
 	const gx_view *v;
 	int unit; // the axis with stride 1
 	int64_t pitch, groups;
+	int large; // the output, for a cache
 } tiles;
 
 enum { TILE_LINES = 64 };
@@ -122,11 +168,13 @@ static void tiles_range(const void *arg, int64_t begin, int64_t end) {
 		switch (size) {
 		case 1: tile_uint8_t((uint8_t *)d, t->pitch, (const uint8_t *)s, stride, lines, n); break;
 		case 2: tile_uint16_t((uint16_t *)d, t->pitch, (const uint16_t *)s, stride, lines, n); break;
-		case 4: tile_uint32_t((uint32_t *)d, t->pitch, (const uint32_t *)s, stride, lines, n); break;
+		case 4: tile32((uint32_t *)d, t->pitch, (const uint32_t *)s, stride, lines, n, t->large); break;
 		default: tile_uint64_t((uint64_t *)d, t->pitch, (const uint64_t *)s, stride, lines, n); break;
 		}
 	}
 }
+
+static gx_copier copier(const gx_view *v, int64_t lines) { return gx_copier_of(v->dims[v->n - 1] * v->size, lines); }
 
 static int64_t count(const gx_view *v, int axes) {
 	int64_t n = 1;
@@ -142,7 +190,7 @@ static int gather_tiles(char *d, const char *s, const gx_view *v, int threads) {
 	if (unit < 0 || v->stride[last] <= 1 || v->dims[unit] < 4 || v->dims[last] < 4) return 0;
 	int64_t pitch = 1;
 	for (int k = unit + 1; k <= last; k++) pitch *= v->dims[k];
-	tiles t = {d, s, v, unit, pitch, (v->dims[unit] + TILE_LINES - 1) / TILE_LINES};
+	tiles t = {d, s, v, unit, pitch, (v->dims[unit] + TILE_LINES - 1) / TILE_LINES, count(v, last + 1) >= GX_LARGE};
 	gx_parallel(threads, count(v, last) / v->dims[unit] * t.groups, 1, tiles_range, &t);
 	return 1;
 }
@@ -150,14 +198,14 @@ static int gather_tiles(char *d, const char *s, const gx_view *v, int threads) {
 void gx_gather_view(void *d, const void *s, const gx_view *v, int threads) {
 	int64_t lines = count(v, (int)v->n - 1);
 	if (lines * v->dims[v->n - 1] == 0 || gather_tiles(d, s, v, threads)) return;
-	job j = {d, s, *v, 0};
+	job j = {d, s, *v, 0, copier(v, lines)};
 	gx_parallel(threads, lines, 1, lines_range, &j);
 }
 
 void gx_scatter_view(void *d, const void *s, const gx_view *v, int threads) {
 	int64_t lines = count(v, (int)v->n - 1);
 	if (lines * v->dims[v->n - 1] == 0) return;
-	job j = {d, s, *v, 1};
+	job j = {d, s, *v, 1, copier(v, lines)};
 	gx_parallel(threads, lines, 1, lines_range, &j);
 }
 
@@ -165,14 +213,16 @@ typedef struct {
 	char *d;
 	const char *s;
 	int64_t dpitch, spitch, bytes;
+	gx_copier copy;
 } rows_job;
 
 static void rows_range(const void *arg, int64_t begin, int64_t end) {
 	const rows_job *j = arg;
-	for (int64_t r = begin; r < end; r++) memcpy(j->d + r * j->dpitch, j->s + r * j->spitch, (size_t)j->bytes);
+	for (int64_t r = begin; r < end; r++) j->copy(j->d + r * j->dpitch, j->s + r * j->spitch, (size_t)j->bytes);
+	gx_streamed();
 }
 
 void gx_copy_rows(void *d, int64_t dpitch, const void *s, int64_t spitch, int64_t bytes, int64_t rows, int threads) {
-	rows_job j = {d, s, dpitch, spitch, bytes};
+	rows_job j = {d, s, dpitch, spitch, bytes, gx_copier_of(bytes, rows)};
 	gx_parallel(threads, rows, 1, rows_range, &j);
 }

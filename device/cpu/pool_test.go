@@ -130,6 +130,35 @@ func checkPool(t *testing.T, s cpu.PoolSpec, x, dy guarded) {
 	gx.intact(t, fmt.Sprint(s))
 }
 
+// TestBlockedPoolGrad compares gradients of arrays in blocks of 16 channels with those of plain arrays.
+func TestBlockedPoolGrad(t *testing.T) {
+	r := rng(t)
+	for _, typ := range []cpu.PoolType{cpu.PoolMax, cpu.PoolAvg, cpu.PoolSum} {
+		for _, pad := range []int{0, 1} {
+			s := cpu.PoolSpec{Type: typ, Planes: 2 * 32, In: []int{6, 8}, Out: []int{3, 4}, Kernel: []int{3, 3}, Stride: []int{2, 2},
+				Pad: []int{pad, pad}, IncludePad: pad > 0, Threads: 2}
+			xs, ys := []int{2, 32, 6, 8}, []int{2, 32, 3, 4}
+			x, dy, y := random(r, volume(xs)), random(r, volume(ys)), newGuarded(volume(ys))
+			for i, v := range x.v {
+				x.v[i] = float32(math.Round(float64(v))) // some equal ones
+			}
+			k := cpu.NewPool(s)
+			k.Run(y.ptr(), x.ptr())
+			plain, got := newGuarded(volume(xs)), newGuarded(volume(xs))
+			k.RunGrad(plain.ptr(), dy.ptr(), x.ptr(), y.ptr())
+			s.Planes /= 16
+			l := cpu.LayoutBlock16
+			cpu.NewPool(s).RunBlockedGrad(got.ptr(), arrange(l, ys, dy).ptr(), arrange(l, xs, x).ptr(), arrange(l, ys, y).ptr())
+			want := make([]float64, len(got.v))
+			for i, v := range arrange(l, xs, plain).v {
+				want[i] = float64(v)
+			}
+			near(t, fmt.Sprintf("type %d, pad %d", typ, pad), got.v, want, 1e-6)
+			got.intact(t, "gradient")
+		}
+	}
+}
+
 func TestMaxPoolPassesOverNaN(t *testing.T) {
 	nan := float32(math.NaN())
 	for _, stride := range []int{1, 2} {

@@ -1,5 +1,6 @@
 // Mnist trains LeNet on Fashion-MNIST, or on handwritten digits where that is not installed, saves
-// the model, loads it again and scores it.
+// the model, loads it again and scores it. Under gomx launch, with --kvstore dist_sync, several workers
+// train it together.
 package main
 
 import (
@@ -7,13 +8,14 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 
 	"gomx/examples/data"
 	"gomx/initializer"
 	"gomx/internal/plot"
 	dataio "gomx/io"
+	"gomx/kvstore"
+	"gomx/launch"
 	"gomx/metric"
 	"gomx/module"
 	"gomx/optimizer"
@@ -26,6 +28,8 @@ type options struct {
 	batch     int
 	seed      uint64
 	lr        float64
+	store     string
+	staleness int
 }
 
 func main() {
@@ -36,13 +40,10 @@ func main() {
 	flag.IntVar(&o.batch, "batch", 64, "images per step")
 	flag.Uint64Var(&o.seed, "seed", 1, "of everything random")
 	flag.Float64Var(&o.lr, "lr", 0.05, "learning rate")
+	flag.StringVar(&o.store, "kvstore", "local", "store of the gradients: local, or dist_sync and others under gomx launch")
+	flag.IntVar(&o.staleness, "staleness", 3, "how far workers of dist_ssp may drift apart")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, o); err != nil {
-		fmt.Fprintln(os.Stderr, "mnist:", err)
-		os.Exit(1)
-	}
+	launch.Main(func(ctx context.Context) error { return run(ctx, o) })
 }
 
 // lenet is LeNet-5 with tanh, as in MXNet's examples; images of 8×8 get smaller kernels.
@@ -88,10 +89,14 @@ func run(ctx context.Context, o options) error {
 			Schedule: optimizer.CosineScheduler{MaxUpdate: o.epochs * train.Batches()}}}),
 		module.Init(initializer.Xavier{}),
 		module.Metric(metric.Composite(metric.Accuracy(), metric.CrossEntropy())),
+		module.Store(o.store, kvstore.Staleness(o.staleness)),
 		module.Checkpoint(prefix, module.KeepLast(3)),
 		module.Progress(os.Stderr))
 	if err != nil {
 		return err
+	}
+	if job := kvstore.JobOf(ctx); job != nil && job.Rank() > 0 {
+		return nil // worker 0 has the checkpoint
 	}
 	return report(ctx, o, set, mod, test)
 }

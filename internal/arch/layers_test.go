@@ -19,7 +19,7 @@ op                                        the registry and the graph IR
 kvstore/transport/{mem,zmq,shm}
 device/cpu device/cpu/pure device/cuda device/null
 kvstore/ps  kvstore/transport             the pure protocol; the transport interface
-engine  memplan  kvstore/wire             wire: messages, shared by ps and transports
+engine  memplan  kvstore/wire  kvstore/compress   wire: messages, shared by ps and transports; compress: codes of gradients
 device
 dtype
 `
@@ -80,6 +80,7 @@ func (o order) of(pkg string) int {
 // testOnly are packages that only tests and the generator may import, and they each other.
 var testOnly = map[string]bool{
 	"internal/arch":          true,
+	"internal/cluster":       true,
 	"internal/conformance":   true,
 	"internal/devicetest":    true,
 	"internal/optest":        true,

@@ -17,13 +17,15 @@ import (
 	sym "gomx/symbol"
 )
 
-// local ports the Module workloads of peers/local.py: training on one machine.
+// local ports peers/local.py: training on one machine.
 func local() ([]Workload, error) {
 	return []Workload{
 		train("mlp", mlp(), []int{784}, 500, 200),
 		train("mlp", mlp(), []int{784}, 64, 400),
 		train("lenet", lenet(), []int{1, 28, 28}, 64, 50),
 		train("lenet", lenet(), []int{1, 28, 28}, 512, 15),
+		languageModel(200, 32),
+		languageModel(650, 20),
 	}, nil
 }
 

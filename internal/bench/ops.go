@@ -74,6 +74,9 @@ func (s *single) run(ctx context.Context) (float64, error) {
 		return 0, err
 	}
 	defer free()
+	if err := nd.WaitAll(ctx); err != nil { // making the operands takes longer than most operators
+		return 0, err
+	}
 	start := time.Now()
 	for range 2 {
 		if err := step(); err != nil {

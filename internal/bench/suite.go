@@ -26,7 +26,7 @@ func (w *Workload) line() string {
 
 // lowIsBetter reports whether a unit is a time.
 func lowIsBetter(unit string) bool {
-	for _, t := range []string{"us/", "ms/", "ns/", "s/op"} {
+	for _, t := range []string{"us/", "ms/", "ns/", "s/op", "s/GiB"} {
 		if strings.HasPrefix(unit, t) {
 			return true
 		}
@@ -53,6 +53,7 @@ func Suites() []Suite {
 		{"local", "local.py", local, onlyLine, byThreads},
 		{"convnets", "convnets.py", convnets, onlyLine, byThreads},
 		{"ops", "ops.py", operators, peerAndLine, byThreads},
+		{"kv", "kv.py", kv, onlyLine, byThreads},
 	}
 }
 

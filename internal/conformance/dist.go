@@ -1,7 +1,41 @@
 package conformance
 
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"gomx/dtype"
+	"gomx/internal/cluster"
+	dataio "gomx/io"
+	"gomx/kvstore"
+	"gomx/kvstore/compress"
+	"gomx/module"
+	nd "gomx/ndarray"
+	"gomx/optimizer"
+	sym "gomx/symbol"
+)
+
 // distCase is training, or aggregation of gradients, on several machines.
-type distCase struct{ ID string }
+type distCase struct {
+	ID, KVStore, File       string
+	Workers, Servers, Steps int
+	Keys                    map[string][]int
+	Results                 []Ref
+
+	golden *Golden
+	env    Env
+	mu     sync.Mutex
+	order  []string // of keys, that of the results
+}
+
+// distTimeout bounds a case.
+const distTimeout = time.Minute
 
 func distCases(g *Golden) ([]Case, error) {
 	var index struct{ Cases []*distCase }
@@ -10,7 +44,204 @@ func distCases(g *Golden) ([]Case, error) {
 	}
 	var list []Case
 	for _, c := range index.Cases {
-		list = append(list, Case{ID: "dist/" + c.ID, Run: func(Env) error { return missing("training on several machines") }})
+		c.File = "train/" + c.File
+		list = append(list, Case{ID: "dist/" + c.ID, Run: c.run})
 	}
 	return list, nil
+}
+
+// run starts the job as goroutines of this process.
+func (c *distCase) run(env Env) error {
+	c.golden, c.env, c.order = env.Golden, env, nil
+	for _, r := range c.Results {
+		if name, _, ok := strings.Cut(r.Name, "/"); ok && !slices.Contains(c.order, name) {
+			c.order = append(c.order, name)
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), distTimeout)
+	defer cancel()
+	cl := cluster.Start(cluster.Config{Workers: c.Workers, Servers: c.Servers, SliceSize: 4096})
+	err := cl.Work(ctx, func(ctx context.Context, rank int) error {
+		if c.ID == "module" {
+			return c.module(ctx, rank)
+		}
+		return c.store(ctx, rank)
+	})
+	if err != nil {
+		return err
+	}
+	return cl.Wait()
+}
+
+// result compares an array with a golden one. Workers take turns: a file is read by one at a time, which
+// must not wait for others meanwhile.
+func (c *distCase) result(name string, x *nd.Array) error {
+	i := slices.IndexFunc(c.Results, func(r Ref) bool { return r.Name == name })
+	if i < 0 {
+		return fmt.Errorf("no golden result %s", name)
+	}
+	if err := x.Wait(context.Background()); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return compareND(c.golden, name, x, c.File, c.Results[i])
+}
+
+// store pushes gradients of the worker and compares what it pulls.
+func (c *distCase) store(ctx context.Context, rank int) error {
+	kv, err := kvstore.Open(ctx, c.KVStore)
+	if err != nil {
+		return err
+	}
+	return errors.Join(c.steps(ctx, kv, rank), kv.Close())
+}
+
+func (c *distCase) steps(ctx context.Context, kv kvstore.Store, rank int) error {
+	out := map[string]*nd.Array{}
+	for _, key := range c.order {
+		init, err := Fill("dist/init/"+key+"/data", c.Keys[key]).upload(c.env.Device)
+		if err != nil {
+			return err
+		}
+		out[key] = nd.Zeros(c.Keys[key], nd.On(c.env.Device))
+		if err := kv.Broadcast(ctx, key, init, out[key]); err != nil {
+			return err
+		}
+	}
+	if err := c.configure(ctx, kv); err != nil {
+		return err
+	}
+	for t := range c.Steps {
+		for i, key := range c.order {
+			grads, err := c.grads(key, rank, t)
+			if err != nil {
+				return err
+			}
+			if err := kv.Push(key, -i, grads...); err != nil {
+				return err
+			}
+			if err := kv.Pull(key, -i, out[key]); err != nil {
+				return err
+			}
+		}
+		for _, key := range c.order {
+			if err := c.result(fmt.Sprintf("%s/t%d", key, t), out[key]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// configure sets what the mode of the case wants.
+func (c *distCase) configure(ctx context.Context, kv kvstore.Store) error {
+	switch c.ID {
+	case "sgd_momentum":
+		return kv.SetOptimizer(ctx, optimizer.SGD{LR: 0.1, Momentum: 0.9, WD: 0.01, Common: optimizer.Common{Rescale: 1.0 / 3}})
+	case "adam":
+		return kv.SetOptimizer(ctx, optimizer.Adam{LR: 0.05})
+	case "compress_2bit":
+		return kv.SetCompression(compress.Method{Kind: compress.TwoBit, Threshold: 0.3})
+	case "aggregate", "two_devices":
+		return nil
+	}
+	return missing("mode %s", c.ID)
+}
+
+// grads returns the gradients of a worker's devices.
+func (c *distCase) grads(key string, rank, t int) ([]*nd.Array, error) {
+	names := []string{fmt.Sprintf("dist/%s/r%d/t%d/data", key, rank, t)}
+	if c.ID == "two_devices" {
+		names = nil
+		for q := range 2 {
+			names = append(names, fmt.Sprintf("dist/%s/r%d/t%d/d%d/data", key, rank, t, q))
+		}
+	}
+	var list []*nd.Array
+	for _, name := range names {
+		x, err := Fill(name, c.Keys[key]).upload(c.env.Device)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, x)
+	}
+	return list, nil
+}
+
+// module trains an MLP and compares its parameters.
+func (c *distCase) module(ctx context.Context, rank int) error {
+	const batch = 8
+	data, err := os.ReadFile(c.golden.Path("train/mlp-symbol.json"))
+	if err != nil {
+		return err
+	}
+	s, err := sym.Load(data)
+	if err != nil {
+		return err
+	}
+	m := module.New(s, module.On(c.env.Device))
+	dataShape, labelShape := nd.Shape{batch, 784}, nd.Shape{batch}
+	if err := m.Bind([]dataio.Desc{{Name: "data", Shape: dataShape, DType: dtype.Float32}},
+		[]dataio.Desc{{Name: "softmax_label", Shape: labelShape, DType: dtype.Float32}}); err != nil {
+		return err
+	}
+	params := values{}
+	for _, r := range c.Results {
+		if r.Name != "rescale_grad" {
+			params[r.Name] = Fill(r.Name, r.Shape)
+		}
+	}
+	args, err := params.upload(c.env.Device)
+	if err != nil {
+		return err
+	}
+	if err := m.SetParams(args, nil); err != nil {
+		return err
+	}
+	if err := m.InitOptimizer(optimizer.SGD{LR: 0.1, Momentum: 0.9, WD: 1e-3}); err != nil {
+		return err
+	}
+	kv, err := kvstore.Open(ctx, c.KVStore)
+	if err != nil {
+		return err
+	}
+	if err := m.UseStore(ctx, kv); err != nil {
+		return errors.Join(err, kv.Close())
+	}
+	return errors.Join(c.train(m, rank, dataShape, labelShape), kv.Close())
+}
+
+func (c *distCase) train(m *module.Module, rank int, dataShape, labelShape nd.Shape) error {
+	for t := range c.Steps {
+		name := fmt.Sprintf("dist/r%d/t%d/", rank, t)
+		label, err := FillInput("int:10", name+"label", labelShape)
+		if err != nil {
+			return err
+		}
+		y, err := label.upload(c.env.Device)
+		if err != nil {
+			return err
+		}
+		x, err := Fill(name+"data", dataShape).upload(c.env.Device)
+		if err != nil {
+			return err
+		}
+		if err := m.ForwardBackward(&dataio.Batch{Data: []*nd.Array{x}, Label: []*nd.Array{y}}); err != nil {
+			return err
+		}
+		if err := m.Update(); err != nil {
+			return err
+		}
+	}
+	args, _ := m.Params()
+	for _, r := range c.Results {
+		if r.Name == "rescale_grad" {
+			continue
+		}
+		if err := c.result(r.Name, args[r.Name]); err != nil {
+			return err
+		}
+	}
+	return nil
 }

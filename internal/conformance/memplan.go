@@ -1,8 +1,10 @@
 package conformance
 
 import (
+	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 
 	"gomx/device"
@@ -43,14 +45,78 @@ func PlanCases(g *Golden) ([]Case, error) {
 		list = append(list, Case{ID: fmt.Sprintf("%s/batch%d/%s", c.Model, c.Batch, mode),
 			Run: func(env Env) error { return c.run(env, reuse) }})
 	}
-	return list, nil
+	mean := Case{ID: "mean", Run: func(Env) error { return reuse.checkMean() }}
+	return append(list, mean), nil
 }
 
-// run passes when we plan no more than the best variant of MXNet. Operator workspace is not in its
-// figures, so the plan is made for the reference kernels, which have none.
+// mostMean is the geometric mean that our planned memory may have, in shares of MXNet's, over the cases in which that
+// has 5 MiB or more.
+const mostMean = 0.8
+
+// checkMean looks at the cases that have run.
+func (r *planReuse) checkMean() error {
+	if mean := math.Exp(r.logs / float64(max(r.rows, 1))); r.rows > 0 && mean > mostMean {
+		return fmt.Errorf("%.3f times MXNet's planned memory over %d rows of 5 MiB and more, want at most %v", mean, r.rows, mostMean)
+	}
+	return nil
+}
+
+// run passes when we plan no more than MXNet with and without its fusion, up to the MiB by which its
+// figures are truncated, and nearly as little as is alive at one time.
 func (c *planCase) run(env Env, reuse *planReuse) error {
+	use, err := c.measure(env, reuse, 0)
+	if err != nil {
+		return err
+	}
+	if use.Outputs != c.OutputBytes {
+		return fmt.Errorf("outputs take %d bytes, want %d", use.Outputs, c.OutputBytes)
+	}
+	if c.best() >= 5 {
+		reuse.rows++
+		reuse.logs += math.Log(float64(use.Values+use.Outputs) / float64(c.best()<<20))
+	}
+	if got, want := (use.Values+use.Outputs)>>20, c.best()+1; got > want {
+		return fmt.Errorf("%d MiB planned, MXNet has %d (lower bound %d MiB)", got, want-1, (use.LowerBound+use.Outputs)>>20)
+	}
+	if most := use.LowerBound + max(use.LowerBound/20, 64<<10); use.Arena > most {
+		return fmt.Errorf("%d bytes planned, want at most %d: 5 %% or 64 KiB above the lower bound", use.Arena, most)
+	}
+	return nil
+}
+
+// best returns what MXNet plans, in MiB, with fusion or without.
+func (c *planCase) best() int64 { return min(c.PlannedMB["none"], c.PlannedMB["default"]) }
+
+// ErrNoCase says that the golden set is without a case.
+var ErrNoCase = errors.New("no case")
+
+// PlanRecomputed plans training of a network in memplan.json twice, the second time recomputing as far as it takes
+// to come down to a share of the memory.
+func PlanRecomputed(env Env, model string, batch int, share float64) (without, with sym.MemoryUse, err error) {
+	var index struct{ Cases []*planCase }
+	if err := env.Golden.JSON("memplan/memplan.json", &index); err != nil {
+		return without, with, err
+	}
+	reuse := &planReuse{}
+	defer reuse.close()
+	for _, c := range index.Cases {
+		if c.Model != model || c.Batch != batch || !c.Train {
+			continue
+		}
+		if without, err = c.measure(env, reuse, 0); err != nil {
+			return without, with, err
+		}
+		with, err = c.measure(env, reuse, share)
+		return without, with, err
+	}
+	return without, with, fmt.Errorf("%w %s with batch %d", ErrNoCase, model, batch)
+}
+
+// measure plans the case, recomputing down to a share of the memory. Operator workspace is not in MXNet's
+// figures, so the plan is made for the reference kernels, which have none.
+func (c *planCase) measure(env Env, reuse *planReuse, share float64) (use sym.MemoryUse, err error) {
 	defer device.LimitTier(device.LimitTier(device.TierRef))
-	cfg := sym.BindConfig{Device: env.Device, DefaultReq: op.ReqNull,
+	cfg := sym.BindConfig{Device: env.Device, DefaultReq: op.ReqNull, Recompute: share,
 		Shapes: map[string]dtype.Shape{}, GradReq: map[string]op.Req{}}
 	for name, shape := range c.InputShapes {
 		cfg.Shapes[name] = shape
@@ -63,29 +129,18 @@ func (c *planCase) run(env Env, reuse *planReuse) error {
 	}
 	ex, err := reuse.bind(c.Symbol, cfg, env.Golden)
 	if err != nil {
-		return err
+		return use, err
 	}
-	use, err := ex.MemoryUse(c.Train)
-	if err != nil {
-		return err
-	}
-	if use.Outputs != c.OutputBytes {
-		return fmt.Errorf("outputs take %d bytes, want %d", use.Outputs, c.OutputBytes)
-	}
-	best := int64(1) << 62
-	for _, mb := range c.PlannedMB {
-		best = min(best, mb)
-	}
-	if got := (use.Arena + use.Outputs) >> 20; got > best {
-		return fmt.Errorf("%d MiB planned, MXNet's best variant has %d (lower bound %d MiB)",
-			got, best, (use.LowerBound+use.Outputs)>>20)
-	}
-	return nil
+	defer ex.Close()
+	return ex.MemoryUse(c.Train)
 }
 
 // planReuse keeps the arrays of the last network: binding it again for another batch size then
-// costs no fresh memory for its parameters.
+// costs no fresh memory for its parameters. And it adds up what has been measured.
 type planReuse struct {
+	rows int
+	logs float64 // of the ratios to MXNet
+
 	file   string
 	symbol *sym.Symbol
 	arrays map[string]*nd.Array // arguments and auxiliary states
@@ -104,7 +159,7 @@ func (r *planReuse) bind(file string, cfg sym.BindConfig, g *Golden) (*sym.Execu
 			return nil, err
 		}
 		r.close()
-		*r = planReuse{file, s, map[string]*nd.Array{}, map[string]*nd.Array{}}
+		*r = planReuse{r.rows, r.logs, file, s, map[string]*nd.Array{}, map[string]*nd.Array{}}
 	}
 	args, _, aux, err := r.symbol.InferShape(cfg.Shapes)
 	if err != nil {

@@ -155,18 +155,3 @@ func (c *metricCase) run(env Env) error {
 	}
 	return nil
 }
-
-// compressionCase is gradient compression with residuals in a store on one machine.
-type compressionCase struct{ ID string }
-
-func compressionCases(g *Golden) ([]Case, error) {
-	var index struct{ Cases []*compressionCase }
-	if err := g.JSON("optim/compression.json", &index); err != nil {
-		return nil, err
-	}
-	var list []Case
-	for _, c := range index.Cases {
-		list = append(list, Case{ID: "compression/" + c.ID, Run: func(Env) error { return missing("gradient compression") }})
-	}
-	return list, nil
-}

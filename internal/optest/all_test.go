@@ -1,6 +1,7 @@
 package optest_test
 
 import (
+	"flag"
 	"math/rand/v2"
 	"testing"
 
@@ -19,6 +20,8 @@ import (
 	_ "gomx/op/update"
 	_ "gomx/op/vision"
 )
+
+var rounds = flag.Int("rounds", 100, "how many times each operator runs on random operands")
 
 // FuzzInference lets every operator infer from attributes and shapes made of bytes. The operator is chosen by number.
 func FuzzInference(f *testing.F) {
@@ -40,6 +43,34 @@ func TestInferenceNeverPanics(t *testing.T) {
 	for _, o := range op.All() {
 		for seed := range uint64(rounds) {
 			if err := optest.Infers(o, noise(seed, 96)); err != nil {
+				t.Errorf("seed %d: %v", seed, err)
+				break
+			}
+		}
+	}
+}
+
+// FuzzRun lets every operator run on operands made of bytes, with the kernels of every tier.
+func FuzzRun(f *testing.F) {
+	ops := op.All()
+	for i := range ops {
+		f.Add(uint16(i), []byte{})
+		for seed := range uint64(4) {
+			f.Add(uint16(i), noise(seed, 64))
+		}
+	}
+	f.Fuzz(func(t *testing.T, i uint16, data []byte) {
+		if err := optest.Runs(ops[int(i)%len(ops)], data); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestRunningNeverPanics is FuzzRun on random bytes, some for each operator.
+func TestRunningNeverPanics(t *testing.T) {
+	for _, o := range op.All() {
+		for seed := range uint64(*rounds) {
+			if err := optest.Runs(o, noise(seed, 96)); err != nil {
 				t.Errorf("seed %d: %v", seed, err)
 				break
 			}

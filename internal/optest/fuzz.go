@@ -95,7 +95,10 @@ func allocated() uint64 {
 }
 
 // draw makes choices of bytes; when they are used up it chooses the first of everything.
-type draw struct{ data []byte }
+type draw struct {
+	data []byte
+	tame bool // no enormous numbers as attributes
+}
 
 func (d *draw) below(n int) int {
 	if len(d.data) == 0 || n <= 1 {
@@ -139,12 +142,21 @@ func (d *draw) value(p op.ParamSpec) string {
 	case strings.Contains(p.GoType, "[]") || strings.Contains(p.GoType, "Shape"):
 		return d.tuple(p.GoType == "[]float64")
 	case words[kind] != nil:
-		return words[kind][d.below(len(words[kind]))]
+		list := words[kind]
+		if d.tame && kind == "float64" {
+			list = list[:5]
+		}
+		return list[d.below(len(list))]
 	}
 	return d.number()
 }
 
-func (d *draw) number() string { return numbers[d.below(len(numbers))] }
+func (d *draw) number() string {
+	if d.tame {
+		return numbers[d.below(14)]
+	}
+	return numbers[d.below(len(numbers))]
+}
 
 func (d *draw) tuple(floats bool) string {
 	list := make([]string, d.below(7))

@@ -22,7 +22,8 @@ type Case struct {
 	Train  bool
 	Seed   op.Seed
 
-	NoDiff   bool        // do not compare the gradient with differences
+	NoDiff   bool        // do not compare the gradient with differences, nor the gradient of the gradient
+	Twice    bool        // with NoDiff: compare the gradient of the gradient nevertheless
 	Const    []int       // inputs that are not differentiated, as indices and labels
 	Heads    []op.Tensor // gradients flowing into the outputs, for WantGrad
 	WantGrad []op.Tensor // per input; a zero Tensor is not compared
@@ -68,6 +69,9 @@ func check(t *testing.T, o *op.Op, c Case) {
 	checkWantGrad(t, o, params, c)
 	if !c.NoDiff && o.HasGrad() {
 		checkDiff(t, o, params, c)
+	}
+	if (!c.NoDiff || c.Twice) && o.HasGrad() {
+		checkTwice(t, o, params, c)
 	}
 	if o.HasGrad() {
 		checkGradTiers(t, o, params, c, out)

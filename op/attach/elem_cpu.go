@@ -24,7 +24,7 @@ func Map(a *op.Args, m cpu.Map) (*op.Prepared, error) {
 	}
 	n := a.Out[0].Shape.Size()
 	m.Threads = Threads(a, cost(a, n, m.Op.Slow()))
-	return Kernel(m.Threads, 0, func(c *op.Call) { m.Run(c.Out[0].Data, c.In[0].Data, n) }), nil
+	return elem(m, Kernel(m.Threads, 0, func(c *op.Call) { m.Run(c.Out[0].Data, c.In[0].Data, n) })), nil
 }
 
 // Zip prepares z from inputs 0 and 1, of the output's size, to output 0.
@@ -34,7 +34,7 @@ func Zip(a *op.Args, z cpu.Zip) (*op.Prepared, error) {
 	}
 	n := a.Out[0].Shape.Size()
 	z.Threads = Threads(a, cost(a, n, z.Op.Slow()))
-	return Kernel(z.Threads, 0, func(c *op.Call) { z.Run(c.Out[0].Data, c.In[0].Data, c.In[1].Data, n) }), nil
+	return elem(z, Kernel(z.Threads, 0, func(c *op.Call) { z.Run(c.Out[0].Data, c.In[0].Data, c.In[1].Data, n) })), nil
 }
 
 // Broadcast prepares z from inputs 0 and 1, which broadcast, to output 0.
@@ -48,7 +48,13 @@ func Broadcast(a *op.Args, z cpu.ZipOp) (*op.Prepared, error) {
 	if !ok {
 		return nil, op.ErrUnsupported
 	}
-	return Kernel(threads, 0, func(c *op.Call) { k.Run(c.Out[0].Data, c.In[0].Data, c.In[1].Data) }), nil
+	return elem(cpu.Zip{Op: z}, Kernel(threads, 0, func(c *op.Call) { k.Run(c.Out[0].Data, c.In[0].Data, c.In[1].Data) })), nil
+}
+
+// elem says what kernel k does to each element.
+func elem(do any, k *op.Prepared) *op.Prepared {
+	k.Elem = do
+	return k
 }
 
 // Unary is the Prepare of operators that are always m.

@@ -5,6 +5,7 @@ import (
 
 	"gomx/dtype"
 	"gomx/op"
+	"gomx/op/prim"
 )
 
 // AttentionParams configures the attention operators.
@@ -121,10 +122,24 @@ func attend(h, grad op.Handle[AttentionParams], a attention, doc string) {
 		Outputs:   func(AttentionParams) []string { return names },
 		Infer:     func(p AttentionParams, in, out []dtype.Shape) error { return a.inferGrad(p, in, out) },
 		InferType: op.FloatType[AttentionParams],
-		NoGrad:    "it is a gradient itself",
+		Grad:      func(g *op.Grad, p AttentionParams) []op.Entry { return attentionSecond(g, p, h, grad) },
 		Ref:       func(p AttentionParams, c *op.Call) error { return a.back(plainRun(p, c.In, c.Out)) },
 	})
 	attentions[h.Name] = a
+}
+
+// attentionSecond is the gradient of a backward operator: the operators are linear in each of two inputs, or quadratic in
+// their only one.
+func attentionSecond(g *op.Grad, p AttentionParams, f, back op.Handle[AttentionParams]) []op.Entry {
+	if len(g.Node.In) == 3 {
+		return prim.Bilinear(g, func(a, b op.Entry) op.Entry { return f.Apply(p, a, b) },
+			func(dy, a, b op.Entry) *op.Node { return back.Node(p, dy, a, b) })
+	}
+	none := op.NoParams{}
+	x, h := g.In(1), g.Head(0)
+	both := f.Apply(p, prim.ElemwiseAdd.Apply(none, x, h)) // f(x+h) - f(x) - f(h) is linear in both
+	mixed := prim.ElemwiseSub.Apply(none, prim.ElemwiseSub.Apply(none, both, f.Apply(p, x)), f.Apply(p, h))
+	return []op.Entry{mixed, back.Apply(p, g.In(0), h)}
 }
 
 // infer makes the shapes of inputs and outputs agree.

@@ -59,7 +59,7 @@ func (r *run) multiply(m product) error {
 }
 
 // scale is what scores are multiplied by.
-func (m matrices) scale() float64 { return 1 / math.Sqrt(float64(m.cols)) }
+func (m matrices) scale() float64 { return 1 / math.Sqrt(float64(max(m.cols, 1))) }
 
 // scores multiplies queries with keys.
 func (r *run) scores(q, k part) error {

@@ -50,8 +50,10 @@ func init() {
 			return op.SameShape(p, in[2:], out[1:])
 		},
 		InferType: func(p op.NoParams, in, out []dtype.Type) error { return op.SameType(p, in[:1], out) },
-		NoGrad:    "the second derivative of index_copy is not provided",
-		Ref:       indexCopyBackward,
+		Grad: func(g *op.Grad, p op.NoParams) []op.Entry {
+			return []op.Entry{IndexCopy.Apply(p, g.Head(0), g.In(1), g.Head(1)), {}, {}}
+		},
+		Ref: indexCopyBackward,
 	})
 	IndexArray.Define(op.Spec[IndexArrayParams]{
 		Doc:     "IndexArray lists the index of every element, on a new last axis with one entry per axis of data, or per given axis. It has type int64.",

@@ -46,7 +46,7 @@ func argC(p ArgParams, a *op.Args, find func(d, x unsafe.Pointer, axis cpu.Axis3
 	if err != nil {
 		return nil, err
 	}
-	if !attach.Float32(a) || v.n == 0 || v.n > 1<<24 {
+	if !attach.Float32(a) || v.n == 0 || v.step == 0 || v.n > 1<<24 {
 		return nil, op.ErrUnsupported
 	}
 	axis, threads := cpu.Axis3{Outer: v.count / v.step, N: v.n, Inner: v.step}, attach.Threads(a, device.Work{Bytes: 4 * attach.Bytes(a)})

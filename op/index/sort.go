@@ -39,6 +39,8 @@ var (
 	ArgSort  = op.Declare[ArgSortParams]("argsort")
 	TopK     = op.Declare[TopKParams]("topk")
 	topKGrad = op.Declare[TopKParams]("_backward_topk")
+	// topKSelect picks the elements with the given indices: the gradient of topKGrad.
+	topKSelect = op.Declare[TopKParams]("_select_topk")
 )
 
 func init() {
@@ -92,8 +94,27 @@ func init() {
 			return inferTopK(p, in[2:], in[:2])
 		},
 		InferType: dataType[TopKParams](0),
-		NoGrad:    "the second derivative of topk is not provided",
-		Ref:       topKBackward,
+		Grad: prim.Adjoint(func(g *op.Grad, p TopKParams, h op.Entry) op.Entry {
+			return topKSelect.Apply(p, h, g.In(1))
+		}),
+		Ref: topKBackward,
+	})
+	topKSelect.Define(op.Spec[TopKParams]{
+		Hidden: true,
+		Inputs: prim.Inputs[TopKParams]("grad", "indices"),
+		Infer: func(p TopKParams, in, out []dtype.Shape) error {
+			pair := []dtype.Shape{out[0], in[1]}
+			err := inferTopK(p, in[:1], pair)
+			out[0], in[1] = pair[0], pair[1]
+			return err
+		},
+		InferType: dataType[TopKParams](0),
+		Grad: func(g *op.Grad, p TopKParams) []op.Entry {
+			return []op.Entry{topKGrad.Apply(p, g.Head(0), g.In(1), g.In(0)), {}}
+		},
+		Ref: func(p TopKParams, c *op.Call) error {
+			return selected(p, c.In[0].Shape, c.In[1], func(at, k int) { copyRun(c.Out[0], k, c.In[0], at, 1) })
+		},
 	})
 }
 
@@ -246,17 +267,25 @@ func topK(p TopKParams, c *op.Call) error {
 }
 
 func topKBackward(p TopKParams, c *op.Call) error {
-	v, err := vectors(p.Axis, c.Out[0].Shape)
+	loop.Clear(c.Out[0])
+	return selected(p, c.Out[0].Shape, c.In[1], func(at, k int) { copyRun(c.Out[0], at, c.In[0], k, 1) })
+}
+
+// selected calls f for every selected element of data of shape s: its place there and among the selected ones.
+func selected(p TopKParams, s dtype.Shape, indices op.Tensor, f func(at, k int)) error {
+	v, err := vectors(p.Axis, s)
 	if err != nil {
 		return err
 	}
 	k := lanes{v.count, p.take(v.n), v.step}
-	loop.Clear(c.Out[0])
-	from := loop.Ints(c.In[1])
+	from := loop.Ints(indices)
 	for lane := range v.count {
 		for i := range k.n {
 			at := k.first(lane) + i*k.step
-			copyRun(c.Out[0], v.first(lane)+int(from[at])*v.step, c.In[0], at, 1)
+			if from[at] < 0 || from[at] >= int64(v.n) {
+				return op.Errorf("indices", "%d, want one of %d elements", from[at], v.n)
+			}
+			f(v.first(lane)+int(from[at])*v.step, at)
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	lapack "gonum.org/v1/gonum/lapack/gonum"
 
 	"gomx/op"
+	"gomx/op/prim"
 )
 
 // Potrf factors positive definite matrices, Potri inverts them from their factors.
@@ -65,18 +66,21 @@ func init() {
 			return nil
 		},
 	})
-	backward(potrfGrad, func(m []matrix) matrix { return cholGrad(m[0], m[1]) }, "grad", "output")
-	backward(potriGrad, func(m []matrix) matrix { return cholInverseGrad(m[0], m[1], m[2]) }, "grad", "A", "output")
+	backward(potrfGrad, func(m []matrix) matrix { return cholGrad(m[0], m[1]) }, cholFormula, "grad", "output")
+	backward(potriGrad, func(m []matrix) matrix { return cholInverseGrad(m[0], m[1], m[2]) }, cholInverseFormula, "grad", "A", "output")
 }
 
-// backward defines a gradient: from square matrices of one size to one such matrix.
-func backward(h op.Handle[op.NoParams], f func(m []matrix) matrix, names ...string) {
+// backward defines a gradient, from square matrices of one size to one such matrix, with the formula that says the same in
+// nodes.
+func backward(h op.Handle[op.NoParams], f func(m []matrix) matrix, formula func(in []op.Entry) op.Entry, names ...string) {
 	h.Define(op.Spec[op.NoParams]{
 		Hidden:    true,
 		Inputs:    inputs[op.NoParams](names...),
 		Infer:     squares[op.NoParams],
 		InferType: realType[op.NoParams],
-		NoGrad:    "it is a gradient itself",
+		Grad: func(g *op.Grad, _ op.NoParams) []op.Entry {
+			return g.Through(func(in []op.Entry) []op.Entry { return []op.Entry{formula(in)} })
+		},
 		Ref: func(_ op.NoParams, c *op.Call) error {
 			var in []batch
 			for _, t := range c.In {
@@ -120,4 +124,34 @@ func cholInverseGrad(db, a, b matrix) matrix {
 	m := b.mul(s, false, false).scale(-1)
 	a.solve(m, false, true, true)
 	return m.lower()
+}
+
+// cholFormula is cholGrad of the gradient and the factor, as nodes.
+func cholFormula(in []op.Entry) op.Entry {
+	dl, l := in[0], in[1]
+	full := Gemm2.Apply(Gemm2Params{TransposeA: true}, l, dl)
+	diag := MakeDiag.Apply(BandParams{}, ExtractDiag.Apply(BandParams{}, full))
+	half := prim.ElemwiseSub.Apply(none, lowerOf(full), prim.MulScalar.Apply(prim.ScalarParams{Scalar: 0.5}, diag))
+	s := prim.ElemwiseAdd.Apply(none, half, transposed(half))
+	s = Trsm.Apply(TriangularParams{Transpose: true, Alpha: op.Some(0.5)}, l, s)
+	return Trsm.Apply(TriangularParams{RightSide: true}, l, s)
+}
+
+// cholInverseFormula is cholInverseGrad of the gradient, the factor and the inverse, as nodes.
+func cholInverseFormula(in []op.Entry) op.Entry {
+	db, a, b := in[0], in[1], in[2]
+	s := Gemm2.Apply(Gemm2Params{Alpha: op.Some(-1.0)}, b, prim.ElemwiseAdd.Apply(none, db, transposed(db)))
+	return lowerOf(Trsm.Apply(TriangularParams{RightSide: true, Transpose: true}, a, s))
+}
+
+// lowerOf keeps the lower triangles of matrices.
+func lowerOf(a op.Entry) op.Entry {
+	return MakeTrian.Apply(TriangleParams{}, ExtractTrian.Apply(TriangleParams{}, a))
+}
+
+var none = op.NoParams{}
+
+// transposed turns matrices over.
+func transposed(a op.Entry) op.Entry {
+	return prim.SwapAxis.Apply(prim.SwapAxisParams{Dim1: -1, Dim2: -2}, a)
 }

@@ -6,6 +6,7 @@ import (
 	"gomx/dtype"
 	"gomx/op"
 	"gomx/op/loop"
+	"gomx/op/prim"
 )
 
 // BandParams configures ExtractDiag and MakeDiag.
@@ -82,7 +83,13 @@ func defineSumLogDiag() {
 		Inputs:    inputs[op.NoParams]("grad", "A"),
 		Infer:     inferScalarsGrad,
 		InferType: realType[op.NoParams],
-		NoGrad:    "it is a gradient itself",
+		Grad: func(g *op.Grad, _ op.NoParams) []op.Entry {
+			return g.Through(func(in []op.Entry) []op.Entry {
+				diag := ExtractDiag.Apply(BandParams{}, in[1])
+				f := prim.Unreduce(prim.ReduceParams{Axis: []int{-1}}, in[0], diag)
+				return []op.Entry{MakeDiag.Apply(BandParams{}, prim.ElemwiseDiv.Apply(none, f, diag))}
+			})
+		},
 		Ref: func(_ op.NoParams, c *op.Call) error {
 			g, a, da := loop.Floats(c.In[0]), load(c.In[1]), like(c.Out[0])
 			for i := range a.count {

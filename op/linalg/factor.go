@@ -33,6 +33,7 @@ func init() {
 		Grad: func(g *op.Grad, p op.NoParams) []op.Entry {
 			return []op.Entry{gelqfGrad.Apply(p, g.Head(0), g.Head(1), g.Out(0), g.Out(1))}
 		},
+		Once: "it is not provided",
 		Ref: func(_ op.NoParams, c *op.Call) error {
 			a, l := load(c.In[0]), like(c.Out[1])
 			for i := range a.count {
@@ -58,7 +59,7 @@ func init() {
 			return nil
 		},
 		InferType: realType[op.NoParams],
-		NoGrad:    "it is a gradient itself",
+		NoGrad:    "the second derivative of LinalgGelqf is not provided",
 		Ref: func(_ op.NoParams, c *op.Call) error {
 			dq, dl, q, l := load(c.In[0]), load(c.In[1]), load(c.In[2]), load(c.In[3])
 			for i := range dq.count {
@@ -117,6 +118,7 @@ func defineSyevd() {
 		Grad: func(g *op.Grad, p op.NoParams) []op.Entry {
 			return []op.Entry{syevdGrad.Apply(p, g.Head(0), g.Head(1), g.Out(0), g.Out(1))}
 		},
+		Once: "it is not provided",
 		Ref: func(_ op.NoParams, c *op.Call) error {
 			a := load(c.In[0])
 			values := make([]float64, a.count*a.rows)
@@ -147,7 +149,7 @@ func defineSyevd() {
 			return nil
 		},
 		InferType: realType[op.NoParams],
-		NoGrad:    "it is a gradient itself",
+		NoGrad:    "the second derivative of LinalgSyevd is not provided",
 		Ref: func(_ op.NoParams, c *op.Call) error {
 			du, dl, u, l := load(c.In[0]), loop.Floats(c.In[1]), load(c.In[2]), loop.Floats(c.In[3])
 			for i := range du.count {

@@ -8,6 +8,7 @@ import (
 	"gomx/dtype"
 	"gomx/op"
 	"gomx/op/loop"
+	"gomx/op/prim"
 )
 
 // The operators that rest on the LU factorization.
@@ -76,7 +77,11 @@ func defineDet() {
 		Inputs:    inputs[op.NoParams]("grad", "det", "A"),
 		Infer:     inferScalarsGrad,
 		InferType: realType[op.NoParams],
-		NoGrad:    "it is a gradient itself",
+		Grad: func(g *op.Grad, _ op.NoParams) []op.Entry {
+			return g.Through(func(in []op.Entry) []op.Entry {
+				return []op.Entry{scaledInverse(prim.ElemwiseMul.Apply(none, in[0], in[1]), in[2])}
+			})
+		},
 		Ref: func(_ op.NoParams, c *op.Call) error {
 			g := loop.Floats(c.In[0])
 			for i, d := range loop.Floats(c.In[1]) {
@@ -123,12 +128,20 @@ func defineSlogDet() {
 		Inputs:    inputs[op.NoParams]("grad", "A"),
 		Infer:     inferScalarsGrad,
 		InferType: realType[op.NoParams],
-		NoGrad:    "it is a gradient itself",
+		Grad: func(g *op.Grad, _ op.NoParams) []op.Entry {
+			return g.Through(func(in []op.Entry) []op.Entry { return []op.Entry{scaledInverse(in[0], in[1])} })
+		},
 		Ref: func(_ op.NoParams, c *op.Call) error {
 			scaledInverses(loop.Floats(c.In[0]), c.In[1], c.Out[0])
 			return nil
 		},
 	})
+}
+
+// scaledInverse is scaledInverses as nodes.
+func scaledInverse(f, a op.Entry) op.Entry {
+	inv := Inverse.Apply(none, a)
+	return prim.ElemwiseMul.Apply(none, prim.Unreduce(prim.ReduceParams{Axis: []int{-2, -1}}, f, a), transposed(inv))
 }
 
 // scaledInverses writes f[i]·A⁻ᵀ for matrix i, zeros where it is singular.

@@ -6,6 +6,7 @@ import (
 	"gomx/dtype"
 	"gomx/op"
 	"gomx/op/loop"
+	"gomx/op/prim"
 )
 
 // The cross entropy of a softmax as a function.
@@ -48,9 +49,14 @@ Data has shape (n, classes), the label (n), the output (1). Probabilities below 
 			return err
 		},
 		InferType: op.FloatType[op.NoParams],
-		NoGrad:    "it is a gradient itself",
-		Inplace:   [][2]int{{1, 0}},
-		Ref:       crossEntropyGradRef,
+		Grad: func(g *op.Grad, p op.NoParams) []op.Entry {
+			h, dy, x, label := g.Head(0), g.In(0), g.In(1), g.In(2)
+			one := SoftmaxCrossEntropyGrad.Apply(p, prim.OnesLike.Apply(none, dy), x, label)
+			all := prim.ReduceParams{}
+			return []op.Entry{prim.Sum.Apply(all, mul(h, one)), mul(prim.Unreduce(all, dy, x), softmaxTangent(prim.Softmax.Apply(prim.SoftmaxParams{}, x), h)), {}}
+		},
+		Inplace: [][2]int{{1, 0}},
+		Ref:     crossEntropyGradRef,
 	})
 }
 

@@ -48,14 +48,15 @@ with blank_label last, -1. A label that does not fit into the steps has loss 0.`
 			in[0] = CTCLossGrad.Apply(p, g.Head(0), g.Out(1))
 			return in
 		},
-		Ref: ctcRef,
+		Once: "the kernel computes it along with the loss",
+		Ref:  ctcRef,
 	})
 	CTCLossGrad.Define(op.Spec[CTCLossParams]{
 		Hidden:    true,
 		Inputs:    func(CTCLossParams) []op.Input { return []op.Input{{Name: "out_grad"}, {Name: "derivative"}} },
 		Infer:     inferCTCGrad,
 		InferType: op.FloatType[CTCLossParams],
-		NoGrad:    "it is a gradient itself",
+		NoGrad:    "the second derivative of CTCLoss is not provided",
 		Inplace:   [][2]int{{1, 0}},
 		Ref: func(_ CTCLossParams, c *op.Call) error {
 			head := c.In[0]

@@ -28,9 +28,9 @@ func TestSVMOutput(t *testing.T) {
 	x := values(dtype.Shape{1, 3}, .5, .25, -2)
 	heads := []op.Tensor{random(1, 1, 3)}
 	optest.Run(t, loss.SVMOutput.Op,
-		optest.Case{Name: "squared", Params: P{}, NoDiff: true, In: []op.Tensor{x, vec(0)}, Want: []op.Tensor{x}, Heads: heads,
+		optest.Case{Name: "squared", Params: P{}, NoDiff: true, Twice: true, Const: []int{1}, In: []op.Tensor{x, vec(0)}, Want: []op.Tensor{x}, Heads: heads,
 			WantGrad: []op.Tensor{values(dtype.Shape{1, 3}, -1, 2.5, 0), {}}},
-		optest.Case{Name: "linear", Params: P{UseLinear: true, RegularizationCoefficient: op.Some(2.0)}, NoDiff: true, In: []op.Tensor{x, vec(0)}, Heads: heads,
+		optest.Case{Name: "linear", Params: P{UseLinear: true, RegularizationCoefficient: op.Some(2.0)}, NoDiff: true, Twice: true, Const: []int{1}, In: []op.Tensor{x, vec(0)}, Heads: heads,
 			WantGrad: []op.Tensor{values(dtype.Shape{1, 3}, -2, 2, 0), {}}},
 	)
 	runInfer(t, loss.SVMOutput.Op, inferCase{name: "label", params: P{}, in: []dtype.Shape{{4, 3}, nil}, want: []dtype.Shape{{4, 3}, {4}}})

@@ -4,6 +4,7 @@ import (
 	"gomx/dtype"
 	"gomx/op"
 	"gomx/op/loop"
+	"gomx/op/prim"
 )
 
 // MakeLossParams configures MakeLoss.
@@ -45,7 +46,7 @@ last, with valid by the number of elements above valid_thresh. Gradients flowing
 		Hidden:    true,
 		Infer:     op.SameShape[MakeLossParams],
 		InferType: op.FloatType[MakeLossParams],
-		NoGrad:    "it is a gradient itself",
+		Grad:      prim.ZeroGrad[MakeLossParams],
 		Inplace:   [][2]int{{0, 0}},
 		Ref:       makeLossGradRef,
 	})

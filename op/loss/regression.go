@@ -6,6 +6,7 @@ import (
 	"gomx/dtype"
 	"gomx/op"
 	"gomx/op/loop"
+	"gomx/op/prim"
 )
 
 // RegressionParams configures LinearRegressionOutput, LogisticRegressionOutput and
@@ -23,8 +24,8 @@ var (
 	// MAERegressionOutput passes data on and learns by absolute error.
 	MAERegressionOutput = op.Declare[RegressionParams]("MAERegressionOutput")
 
-	// LinearRegressionGrad is the gradient of LinearRegressionOutput: from output and label to
-	// that of data.
+	// LinearRegressionGrad is the gradient of LinearRegressionOutput: from output, label and data,
+	// of which only the shape is read, to that of data.
 	LinearRegressionGrad = op.Declare[RegressionParams]("_backward_LinearRegressionOutput")
 	// LogisticRegressionGrad is the gradient of LogisticRegressionOutput.
 	LogisticRegressionGrad = op.Declare[RegressionParams]("_backward_LogisticRegressionOutput")
@@ -68,7 +69,7 @@ sample; gradients flowing into the output are ignored. The label has as many ele
 		Infer:     inferRegression,
 		InferType: op.FloatType[RegressionParams],
 		Grad: func(g *op.Grad, p RegressionParams) []op.Entry {
-			return []op.Entry{r.grad.Apply(p, g.Out(0), g.In(1)), {}}
+			return []op.Entry{r.grad.Apply(p, g.Out(0), g.In(1), g.In(0)), {}}
 		},
 		Inplace:  [][2]int{{0, 0}},
 		Identity: r.identity,
@@ -80,10 +81,11 @@ sample; gradients flowing into the output are ignored. The label has as many ele
 	})
 	r.grad.Define(op.Spec[RegressionParams]{
 		Hidden:    true,
-		Inputs:    func(RegressionParams) []op.Input { return []op.Input{{Name: "output"}, {Name: "label"}} },
-		Infer:     inferRegression,
+		Inputs:    lossInputs[RegressionParams],
+		Ignores:   []int{2},
+		Infer:     lossShapes(inferRegression),
 		InferType: op.FloatType[RegressionParams],
-		NoGrad:    "it is a gradient itself",
+		Grad:      r.second,
 		Inplace:   [][2]int{{0, 0}},
 		Ref: func(p RegressionParams, c *op.Call) error {
 			label := c.In[1]
@@ -92,6 +94,22 @@ sample; gradients flowing into the output are ignored. The label has as many ele
 			loop.Zip(loop.Func2{F: func(y, l float64) float64 { return scale * r.slope(y, l) }}, c.Out[0], c.In[0], label)
 			return nil
 		},
+	})
+}
+
+// second differentiates factor·(output - label). The factor is the gradient for an output of one and a label of zero.
+func (r regression) second(g *op.Grad, p RegressionParams) []op.Entry {
+	if r.head.Name == MAERegressionOutput.Name {
+		return make([]op.Entry, len(g.Node.In)) // a sign
+	}
+	link := linkParams{Link: "identity"}
+	if r.head.Name == LogisticRegressionOutput.Name {
+		link.Link = "sigmoid"
+	}
+	return g.Through(func(in []op.Entry) []op.Entry {
+		y := lossValue.Apply(link, in[0], in[2])
+		factor := r.grad.Apply(p, prim.OnesLike.Apply(none, y), prim.ZerosLike.Apply(none, in[1]), in[2])
+		return []op.Entry{mul(y, constant(factor))}
 	})
 }
 

@@ -23,14 +23,14 @@ func TestRegressionOutputs(t *testing.T) {
 		{loss.LogisticRegressionOutput, s, values(dtype.Shape{2, 2}, 2*sigmoid(1), 2*sigmoid(-2), -1, 2*(sigmoid(3)-3))},
 		{loss.MAERegressionOutput, x, values(dtype.Shape{2, 2}, 2, -2, -2, 0)},
 	} {
-		optest.Run(t, c.o.Op, optest.Case{Params: loss.RegressionParams{GradScale: 4}, NoDiff: true,
+		optest.Run(t, c.o.Op, optest.Case{Params: loss.RegressionParams{GradScale: 4}, NoDiff: true, Twice: c.o != loss.MAERegressionOutput, Const: []int{1},
 			In: []op.Tensor{x, label}, Want: []op.Tensor{c.want},
 			Heads: []op.Tensor{random(1, 2, 2)}, WantGrad: []op.Tensor{c.grad, {}}})
 	}
 }
 
 func TestRegressionWithVectorLabel(t *testing.T) {
-	optest.Run(t, loss.LinearRegressionOutput.Op, optest.Case{Params: loss.RegressionParams{}, NoDiff: true,
+	optest.Run(t, loss.LinearRegressionOutput.Op, optest.Case{Params: loss.RegressionParams{}, NoDiff: true, Twice: true, Const: []int{1},
 		In:    []op.Tensor{values(dtype.Shape{3, 1}, 1, 2, 3), vec(3, 2, 1)},
 		Heads: []op.Tensor{values(dtype.Shape{3, 1}, 0, 0, 0)}, WantGrad: []op.Tensor{values(dtype.Shape{3, 1}, -2, 0, 2), {}}})
 	checkGrad(t, loss.LinearRegressionOutput.Op, loss.RegressionParams{},

@@ -5,6 +5,7 @@ import (
 
 	"gomx/op"
 	"gomx/op/loop"
+	"gomx/op/prim"
 )
 
 // SmoothL1Params configures SmoothL1.
@@ -47,8 +48,13 @@ func init() {
 		Inputs:    func(SmoothL1Params) []op.Input { return []op.Input{{Name: "out_grad"}, {Name: "data"}} },
 		Infer:     op.SameShape[SmoothL1Params],
 		InferType: op.FloatType[SmoothL1Params],
-		NoGrad:    "it is a gradient itself",
-		Inplace:   [][2]int{{0, 0}, {1, 0}},
+		Grad: func(g *op.Grad, p SmoothL1Params) []op.Entry {
+			s2 := p.Scalar * p.Scalar
+			h, dy, x := g.Head(0), g.In(0), g.In(1)
+			curved := prim.LesserScalar.Apply(number(1), prim.Abs.Apply(none, prim.MulScalar.Apply(number(s2), x)))
+			return []op.Entry{SmoothL1Grad.Apply(p, h, x), mul(mul(h, dy), prim.MulScalar.Apply(number(s2), curved))}
+		},
+		Inplace: [][2]int{{0, 0}, {1, 0}},
 		Ref: func(p SmoothL1Params, c *op.Call) error {
 			s2 := p.Scalar * p.Scalar
 			loop.Zip(loop.Func2{F: func(g, x float64) float64 { return g * min(max(s2*x, -1), 1) }}, c.Out[0], c.In[0], c.In[1])

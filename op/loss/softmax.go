@@ -20,8 +20,8 @@ type SoftmaxOutputParams struct {
 // SoftmaxOutput is the softmax head of a classifier.
 var SoftmaxOutput = op.Declare[SoftmaxOutputParams]("SoftmaxOutput")
 
-// SoftmaxOutputGrad is the gradient of SoftmaxOutput: from output and label to the gradient of the
-// data.
+// SoftmaxOutputGrad is the gradient of SoftmaxOutput: from output, label and data, of which only the
+// shape is read, to the gradient of the data.
 var SoftmaxOutputGrad = op.Declare[SoftmaxOutputParams]("_backward_SoftmaxOutput")
 
 func init() {
@@ -39,7 +39,7 @@ shape of data holds probabilities.`,
 		Infer:     inferSoftmax,
 		InferType: op.FloatType[SoftmaxOutputParams],
 		Grad: func(g *op.Grad, p SoftmaxOutputParams) []op.Entry {
-			return []op.Entry{SoftmaxOutputGrad.Apply(p, g.Out(0), g.In(1)), {}}
+			return []op.Entry{SoftmaxOutputGrad.Apply(p, g.Out(0), g.In(1), g.In(0)), {}}
 		},
 		Inplace: [][2]int{{0, 0}},
 		Ignores: []int{1},
@@ -47,10 +47,11 @@ shape of data holds probabilities.`,
 	})
 	SoftmaxOutputGrad.Define(op.Spec[SoftmaxOutputParams]{
 		Hidden:    true,
-		Inputs:    func(SoftmaxOutputParams) []op.Input { return []op.Input{{Name: "output"}, {Name: "label"}} },
-		Infer:     inferSoftmax,
+		Inputs:    lossInputs[SoftmaxOutputParams],
+		Ignores:   []int{2},
+		Infer:     lossShapes(inferSoftmax),
 		InferType: op.FloatType[SoftmaxOutputParams],
-		NoGrad:    "it is a gradient itself",
+		Grad:      softmaxSecond,
 		Inplace:   [][2]int{{0, 0}},
 		Ref:       softmaxGradRef,
 	})

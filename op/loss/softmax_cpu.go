@@ -42,6 +42,9 @@ func softmaxGradC(p SoftmaxOutputParams, a *op.Args) (*op.Prepared, error) {
 		return nil, op.ErrUnsupported
 	}
 	v := newClasses(p, a.In[0].Shape)
+	if a.In[1].Shape.Size() != v.samples*v.inner {
+		return nil, op.ErrUnsupported
+	}
 	s := cpu.SoftmaxLoss{Axis: cpu.Axis3{Outer: v.samples, N: v.count, Inner: v.inner}, Ignore: int(p.IgnoreLabel.Value()),
 		UseIgnore: p.UseIgnore, Valid: p.Normalization == "valid", Smooth: float32(p.SmoothAlpha),
 		Threads: attach.Threads(a, device.Work{Bytes: attach.Bytes(a)})}

@@ -67,7 +67,11 @@ func softmaxGradRef(p SoftmaxOutputParams, c *op.Call) error {
 		}
 	} else {
 		v := newClasses(p, c.In[0].Shape)
-		v.each(func(i, at int) { v.target(p, y, at, label[i]) })
+		v.each(func(i, at int) {
+			if i < len(label) { // of an axis without elements there are more positions than labels
+				v.target(p, y, at, label[i])
+			}
+		})
 		scale = v.scale(p, label)
 	}
 	for i := range y {

@@ -38,7 +38,7 @@ func TestSoftmaxOutput(t *testing.T) {
 	}
 	for _, tt := range tests {
 		for _, half := range []func(op.Tensor) op.Tensor{func(t op.Tensor) op.Tensor { return t }, half} {
-			optest.Run(t, loss.SoftmaxOutput.Op, optest.Case{Name: tt.name, Params: tt.p, NoDiff: true,
+			optest.Run(t, loss.SoftmaxOutput.Op, optest.Case{Name: tt.name, Params: tt.p, NoDiff: true, Twice: true, Const: []int{1},
 				In: []op.Tensor{half(logits()), half(tt.label)}, Want: []op.Tensor{half(probs)},
 				Heads: []op.Tensor{half(random(1, 2, 2))}, WantGrad: []op.Tensor{half(tt.grad), {}}})
 		}
@@ -51,14 +51,14 @@ func TestSoftmaxOutputMulti(t *testing.T) {
 	x := values(dtype.Shape{1, 2, 2}, 0, 7, l3, 7) // classes along axis 1
 	in := []op.Tensor{x, values(dtype.Shape{1, 2}, 0, 1)}
 	optest.Run(t, loss.SoftmaxOutput.Op,
-		optest.Case{Name: "plain", Params: P{MultiOutput: true}, NoDiff: true, In: in,
+		optest.Case{Name: "plain", Params: P{MultiOutput: true}, NoDiff: true, Twice: true, Const: []int{1}, In: in,
 			Want:  []op.Tensor{values(dtype.Shape{1, 2, 2}, .25, .5, .75, .5)},
 			Heads: []op.Tensor{x}, WantGrad: []op.Tensor{values(dtype.Shape{1, 2, 2}, -.375, .25, .375, -.25), {}}},
-		optest.Case{Name: "valid", Params: P{MultiOutput: true, Normalization: "valid", UseIgnore: true, IgnoreLabel: op.Some(0.0)}, NoDiff: true, In: in,
+		optest.Case{Name: "valid", Params: P{MultiOutput: true, Normalization: "valid", UseIgnore: true, IgnoreLabel: op.Some(0.0)}, NoDiff: true, Twice: true, Const: []int{1}, In: in,
 			Heads: []op.Tensor{x}, WantGrad: []op.Tensor{values(dtype.Shape{1, 2, 2}, 0, .5, 0, -.5), {}}},
 	)
 	p := P{PreserveShape: true}
-	optest.Run(t, loss.SoftmaxOutput.Op, optest.Case{Name: "last axis", Params: p, NoDiff: true,
+	optest.Run(t, loss.SoftmaxOutput.Op, optest.Case{Name: "last axis", Params: p, NoDiff: true, Twice: true, Const: []int{1},
 		In:    []op.Tensor{values(dtype.Shape{1, 2, 2}, 0, l3, 7, 7), values(dtype.Shape{1, 2}, 0, 1)},
 		Want:  []op.Tensor{values(dtype.Shape{1, 2, 2}, .25, .75, .5, .5)},
 		Heads: []op.Tensor{x}, WantGrad: []op.Tensor{values(dtype.Shape{1, 2, 2}, -.75, .75, .5, -.5), {}}})

@@ -4,6 +4,7 @@ import (
 	"gomx/dtype"
 	"gomx/op"
 	"gomx/op/loop"
+	"gomx/op/prim"
 )
 
 // SparseRegParams configures SparseReg.
@@ -51,7 +52,7 @@ training the auxiliary state moves: a = a·momentum + mean·(1-momentum).`,
 			return err
 		},
 		InferType: op.FloatType[SparseRegParams],
-		NoGrad:    "it is a gradient itself",
+		Grad:      prim.Adjoint(func(_ *op.Grad, _ SparseRegParams, h op.Entry) op.Entry { return h }),
 		Inplace:   [][2]int{{0, 0}},
 		Ref: func(p SparseRegParams, c *op.Call) error {
 			dy, mean := loop.Floats(c.In[0]), loop.Floats(c.In[1])

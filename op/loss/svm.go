@@ -4,6 +4,7 @@ import (
 	"gomx/dtype"
 	"gomx/op"
 	"gomx/op/loop"
+	"gomx/op/prim"
 )
 
 // SVMOutputParams configures SVMOutput.
@@ -16,7 +17,8 @@ type SVMOutputParams struct {
 // SVMOutput is the head of a support vector machine.
 var SVMOutput = op.Declare[SVMOutputParams]("SVMOutput")
 
-// SVMOutputGrad is the gradient of SVMOutput: from output and label to the gradient of the data.
+// SVMOutputGrad is the gradient of SVMOutput: from output, label and data, of which only the shape is read, to the gradient
+// of the data.
 var SVMOutputGrad = op.Declare[SVMOutputParams]("_backward_SVMOutput")
 
 func init() {
@@ -30,7 +32,7 @@ output are ignored.`,
 		Infer:     inferSVM,
 		InferType: op.FloatType[SVMOutputParams],
 		Grad: func(g *op.Grad, p SVMOutputParams) []op.Entry {
-			return []op.Entry{SVMOutputGrad.Apply(p, g.Out(0), g.In(1)), {}}
+			return []op.Entry{SVMOutputGrad.Apply(p, g.Out(0), g.In(1), g.In(0)), {}}
 		},
 		Identity: true,
 		Inplace:  [][2]int{{0, 0}},
@@ -39,12 +41,20 @@ output are ignored.`,
 	})
 	SVMOutputGrad.Define(op.Spec[SVMOutputParams]{
 		Hidden:    true,
-		Inputs:    func(SVMOutputParams) []op.Input { return []op.Input{{Name: "output"}, {Name: "label"}} },
-		Infer:     inferSVM,
+		Inputs:    lossInputs[SVMOutputParams],
+		Ignores:   []int{2},
+		Infer:     lossShapes(inferSVM),
 		InferType: op.FloatType[SVMOutputParams],
-		NoGrad:    "it is a gradient itself",
-		Inplace:   [][2]int{{0, 0}},
-		Ref:       svmGradRef,
+		Grad: func(g *op.Grad, p SVMOutputParams) []op.Entry {
+			if p.UseLinear {
+				return make([]op.Entry, 3)
+			}
+			missed := prim.NotEqualScalar.Apply(number(0), g.Out(0))
+			slope := prim.MulScalar.Apply(number(2*p.RegularizationCoefficient.Value()), missed)
+			return []op.Entry{{}, {}, mul(g.Head(0), slope)} // the output is the data
+		},
+		Inplace: [][2]int{{0, 0}},
+		Ref:     svmGradRef,
 	})
 }
 

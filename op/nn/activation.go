@@ -46,8 +46,9 @@ relu is max(x, 0), sigmoid 1/(1+exp(-x)), softrelu log(1+exp(x)), softsign x/(1+
 		Inputs:    inputs[ActivationParams]("out_grad", "saved"),
 		Infer:     op.SameShape[ActivationParams],
 		InferType: op.FloatType[ActivationParams],
-		NoGrad:    "it is a gradient itself",
+		Grad:      activationSecond,
 		Inplace:   [][2]int{{0, 0}, {1, 0}},
+		Pointwise: true,
 		Ref: func(p ActivationParams, c *op.Call) error {
 			slope := activations[p.ActType].slope
 			loop.Zip(loop.Func2{F: func(g, saved float64) float64 { return g * slope(saved) }}, c.Out[0], c.In[0], c.In[1])

@@ -66,6 +66,8 @@ type normalization[P any] struct {
 	// refine completes data from the known shapes of gamma and of the statistics; nil: nothing.
 	refine func(p P, data, param, stats dtype.Shape) dtype.Shape
 	layout func(p P, data dtype.Shape) affine
+	// seen is the same for nodes.
+	seen func(p P) view
 }
 
 // defineNorm defines a normalization and its gradient. The gradients of mean and std are ignored,
@@ -97,7 +99,7 @@ func defineNorm[P any](h, grad op.Handle[P], n normalization[P]) {
 		Outputs:   func(P) []string { return []string{"data", "gamma", "beta"} },
 		Infer:     n.inferGrad,
 		InferType: op.FloatType[P],
-		NoGrad:    "it is a gradient itself",
+		Grad:      func(g *op.Grad, p P) []op.Entry { return normSecond(g, n.seen(p), n.eps(p)) },
 		Inplace:   [][2]int{{0, 0}},
 		Ref: func(p P, c *op.Call) error {
 			dy := loop.Floats(c.In[0])

@@ -34,6 +34,7 @@ moving = moving·momentum + batch·(1 - momentum). Otherwise, or with use_global
 averages are used. The second output is the mean used, the third 1/sqrt(variance + eps); both
 carry no gradient. For half-precision data all other operands are float32.`,
 		Aliases: []string{"_npx_batch_norm", "BatchNorm_v1"},
+		Layouts: true,
 		Inputs: func(BatchNormParams) []op.Input {
 			return []op.Input{{Name: "data"}, {Name: "gamma", Role: op.Param}, {Name: "beta", Role: op.Param},
 				{Name: "moving_mean", Role: op.Aux, Init: `["zero", {}]`}, {Name: "moving_var", Role: op.Aux, Init: `["one", {}]`}}
@@ -53,14 +54,15 @@ carry no gradient. For half-precision data all other operands are float32.`,
 	})
 	BatchNormGrad.Define(op.Spec[BatchNormParams]{
 		Hidden:  true,
+		Layouts: true,
 		Inputs:  inputs[BatchNormParams]("out_grad", "data", "gamma", "mean", "var"),
 		Outputs: func(BatchNormParams) []string { return []string{"data", "gamma", "beta"} },
 		Infer:   inferBatchNormGrad,
 		InferType: func(_ BatchNormParams, in, out []dtype.Type) error {
 			return statsType(in[:2], out[:1], in[2:], out[1:])
 		},
-		NoGrad:  "it is a gradient itself",
-		Inplace: [][2]int{{0, 0}},
+		Grad:    batchNormSecond,
+		Inplace: [][2]int{{0, 0}, {1, 0}},
 		Ref:     batchNormGradRef,
 	})
 }

@@ -46,11 +46,18 @@ func store(t op.Tensor, v []float64) {
 }
 
 func batchNormRef(p BatchNormParams, c *op.Call) error {
+	y, means, invs := batchNorm(p, c)
+	return storeWanted(c, y, means, invs)
+}
+
+// batchNorm moves the moving averages and returns the outputs.
+func batchNorm(p BatchNormParams, c *op.Call) (x, means, invs []float64) {
 	v := newChannels(c.In[0].Shape, p.Axis.Value())
-	x, gamma, beta := loop.Floats(c.In[0]), loop.Floats(c.In[1]), loop.Floats(c.In[2])
+	x = loop.Floats(c.In[0])
+	gamma, beta := loop.Floats(c.In[1]), loop.Floats(c.In[2])
 	movingMean, movingVar := loop.Floats(c.In[3]), loop.Floats(c.In[4])
 	learn, m := c.Train && !p.UseGlobalStats, p.Momentum.Value()
-	means, invs := make([]float64, v.count), make([]float64, v.count)
+	means, invs = make([]float64, v.count), make([]float64, v.count)
 	for k := range v.count {
 		mean, variance := movingMean[k], movingVar[k]
 		if learn {
@@ -70,14 +77,21 @@ func batchNormRef(p BatchNormParams, c *op.Call) error {
 		loop.Store(c.In[3], 0, movingMean)
 		loop.Store(c.In[4], 0, movingVar)
 	}
-	return storeWanted(c, x, means, invs)
+	return x, means, invs
 }
 
 func batchNormGradRef(p BatchNormParams, c *op.Call) error {
+	dy := loop.Floats(c.In[0])
+	dgamma, dbeta := batchNormGrad(p, c, dy)
+	return storeWanted(c, dy, dgamma, dbeta)
+}
+
+// batchNormGrad turns dy, the gradient of the output, into that of the data and returns the others.
+func batchNormGrad(p BatchNormParams, c *op.Call, dy []float64) (dgamma, dbeta []float64) {
 	v := newChannels(c.In[1].Shape, p.Axis.Value())
-	dy, x := loop.Floats(c.In[0]), loop.Floats(c.In[1])
+	x := loop.Floats(c.In[1])
 	gamma, mean, inv := loop.Floats(c.In[2]), loop.Floats(c.In[3]), loop.Floats(c.In[4])
-	dgamma, dbeta := make([]float64, v.count), make([]float64, v.count)
+	dgamma, dbeta = make([]float64, v.count), make([]float64, v.count)
 	n := float64(v.outer * v.inner)
 	for k := range v.count {
 		v.each(k, func(i int) {
@@ -97,5 +111,5 @@ func batchNormGradRef(p BatchNormParams, c *op.Call) error {
 			dgamma[k] = 0
 		}
 	}
-	return storeWanted(c, dy, dgamma, dbeta)
+	return dgamma, dbeta
 }

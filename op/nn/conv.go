@@ -46,12 +46,17 @@ g groups that are convolved separately.`,
 	})
 	ConvolutionGrad.Define(op.Spec[ConvolutionParams]{
 		Hidden:    true,
+		Layouts:   true,
 		Inputs:    inputs[ConvolutionParams]("out_grad", "data", "weight"),
 		Outputs:   func(p ConvolutionParams) []string { return weightedGrads(p.NoBias) },
 		Infer:     backward(inferConv, func(p ConvolutionParams) int { return len(weighted(p.NoBias)) }, 0, 1),
 		InferType: op.FloatType[ConvolutionParams],
-		NoGrad:    "it is a gradient itself",
-		Ref:       convGradRef,
+		Grad: func(g *op.Grad, p ConvolutionParams) []op.Entry {
+			plain := p
+			plain.NoBias = true
+			return weightedSecond(g, Convolution, ConvolutionGrad, plain, 1)
+		},
+		Ref: convGradRef,
 	})
 }
 

@@ -3,6 +3,7 @@
 package nn
 
 import (
+	"slices"
 	"unsafe"
 
 	"gomx/device"
@@ -54,25 +55,52 @@ func convC(p ConvolutionParams, a *op.Args) (*op.Prepared, error) {
 
 func convGradC(p ConvolutionParams, a *op.Args) (*op.Prepared, error) {
 	s, ok := p.convSpec(a.In[1].Shape, a.In[0].Shape, a)
-	if !ok || !attach.Float32(a) {
+	if !ok || !float32s(a) || a.In[2].Layout != nil {
 		return nil, op.ErrUnsupported
 	}
-	s.Train = true
+	if s.DY, ok = memoryOf(a.In[0]); !ok {
+		return nil, op.ErrUnsupported
+	}
+	if s.X, ok = memoryOf(a.In[1]); !ok {
+		return nil, op.ErrUnsupported
+	}
+	s.Train, s.Blocked = true, (a.In[0].Layout != nil || a.In[1].Layout != nil) && cpu.HasBlocks()
+	s.AnyDX = s.Blocked && a.Chooses(0) || onePixel(a.In[1].Shape)
 	// The bias alone is wanted rarely enough to compute the weight's gradient along with it.
 	wantW := a.Needs(1) || s.Bias && a.Needs(2)
-	k, err := cpu.NewConvGrad(s, a.Needs(0), wantW)
+	s.Winograd = s.Blocked && FusedConvolutionOf(p).SuitsWinograd(a.In[1].Shape, a.In[0].Shape)
+	k, err := newConvGrad(s, a.Needs(0), wantW)
 	if err != nil {
 		return nil, err
 	}
 	w := newSpare(k.Scratch(), wantW && !a.Needs(1), a.Out[1].Bytes)
 	b := newSpare(w.end, s.Bias && wantW && !a.Needs(2), 4*s.OutChannels)
-	return &op.Prepared{Threads: s.Threads, Scratch: b.end, Run: func(c *op.Call) error {
+	out := slices.Clone(a.Out)
+	if !onePixel(a.In[1].Shape) {
+		out[0] = inLayout(out[0], k.DX)
+	}
+	return &op.Prepared{Threads: s.Threads, Scratch: b.end, Out: out, Run: func(c *op.Call) error {
 		o := cpu.ConvGrads{DX: c.Out[0].Data, DW: w.or(c.Out[1].Data, c.Scratch), DY: c.In[0].Data, X: c.In[1].Data, W: c.In[2].Data}
 		if s.Bias {
 			o.DBias = b.or(c.Out[2].Data, c.Scratch)
 		}
 		return k.Run(o, c.Scratch)
 	}}, nil
+}
+
+// newConvGrad prepares gradients, by Winograd's algorithm as far as s asks for it and it applies in the scratch memory
+// that it may take: for both, for that of data alone, for none.
+func newConvGrad(s cpu.ConvSpec, wantX, wantW bool) (cpu.ConvGrad, error) {
+	if s.Winograd {
+		for _, direct := range []bool{false, true} {
+			s.DirectDW = direct
+			if k, err := cpu.NewConvGrad(s, wantX, wantW); err == nil && k.Scratch() <= winogradScratch {
+				return k, nil
+			}
+		}
+		s.Winograd = false
+	}
+	return cpu.NewConvGrad(s, wantX, wantW)
 }
 
 // spare is scratch memory for an output that is computed although nobody wants it.

@@ -53,8 +53,12 @@ to give these extents.`,
 		Outputs:   func(p DeconvolutionParams) []string { return weightedGrads(p.NoBias.Value()) },
 		Infer:     backward(inferDeconv, func(p DeconvolutionParams) int { return len(weighted(p.NoBias.Value())) }, 0, 1),
 		InferType: op.FloatType[DeconvolutionParams],
-		NoGrad:    "it is a gradient itself",
-		Ref:       deconvGradRef,
+		Grad: func(g *op.Grad, p DeconvolutionParams) []op.Entry {
+			plain := p
+			plain.NoBias = op.Some(true)
+			return weightedSecond(g, Deconvolution, DeconvolutionGrad, plain, 1)
+		},
+		Ref: deconvGradRef,
 	})
 }
 

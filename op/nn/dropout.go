@@ -5,6 +5,7 @@ import (
 	"gomx/op"
 	"gomx/op/loop"
 	"gomx/op/philox"
+	"gomx/op/prim"
 )
 
 // DropoutParams configures Dropout.
@@ -54,7 +55,7 @@ one decision. The hidden second output is the mask of what is kept.`,
 		InferType: func(_ DropoutParams, in, out []dtype.Type) error {
 			return dropoutType(in[:1], out[:1], &in[1])
 		},
-		NoGrad:  "it is a gradient itself",
+		Grad:    prim.Adjoint(func(g *op.Grad, p DropoutParams, h op.Entry) op.Entry { return DropoutGrad.Apply(p, h, g.In(1)) }),
 		Inplace: [][2]int{{0, 0}},
 		Ref:     dropoutGradRef,
 	})

@@ -42,8 +42,12 @@ The weight has shape (num_hidden, inputs), the bias (num_hidden).`,
 		Outputs:   func(p FullyConnectedParams) []string { return weightedGrads(p.NoBias) },
 		Infer:     backward(inferFC, func(p FullyConnectedParams) int { return len(weighted(p.NoBias)) }, 0, 1),
 		InferType: op.FloatType[FullyConnectedParams],
-		NoGrad:    "it is a gradient itself",
-		Ref:       fcGradRef,
+		Grad: func(g *op.Grad, p FullyConnectedParams) []op.Entry {
+			plain := p
+			plain.NoBias = true
+			return weightedSecond(g, FullyConnected, FullyConnectedGrad, plain, -1)
+		},
+		Ref: fcGradRef,
 	})
 }
 

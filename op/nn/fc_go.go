@@ -11,7 +11,10 @@ func init() {
 		if !attach.Float32(a) {
 			return nil, op.ErrUnsupported
 		}
-		rows, _, _ := fcExtents(a.In[1].Shape, a.Out[0].Shape)
+		rows, inputs, _ := fcExtents(a.In[1].Shape, a.Out[0].Shape)
+		if inputs == 0 {
+			return nil, op.ErrUnsupported
+		}
 		return attach.Kernel(1, 0, func(c *op.Call) {
 			var bias []float32
 			if !p.NoBias {

@@ -23,7 +23,7 @@ type FusedConvolutionParams struct {
 	Blocked   bool  `op:"blocked" doc:"prefer the layout that Winograd's algorithm works on"`
 }
 
-// FusedConvolution is Convolution with its activation. Only passes for inference make it.
+// FusedConvolution is Convolution with its activation. Only passes make it.
 var FusedConvolution = op.Declare[FusedConvolutionParams]("_fused_Convolution")
 
 // FusedConvolutionAdd is FusedConvolution with a sum: another array of the output's shape, its
@@ -40,6 +40,25 @@ func FusedConvolutionOf(p ConvolutionParams) FusedConvolutionParams {
 func (p FusedConvolutionParams) plain() ConvolutionParams {
 	return ConvolutionParams{Kernel: p.Kernel, Stride: p.Stride, Dilate: p.Dilate, Pad: p.Pad,
 		NumFilter: p.NumFilter, NumGroup: p.NumGroup, NoBias: p.NoBias, Layout: "None"}
+}
+
+// winogradExtent is the least extent of outputs that Winograd's algorithm, which works on tiles of 4x4, is good for.
+const winogradExtent = 4
+
+// SuitsWinograd reports whether Winograd's algorithm can compute output y from data x and gains by it: windows of 3x3
+// that move by one over channels that fill blocks.
+func (p FusedConvolutionParams) SuitsWinograd(x, y dtype.Shape) bool {
+	all := func(list []int, v int) bool {
+		for _, k := range list {
+			if k != v {
+				return false
+			}
+		}
+		return true
+	}
+	return len(p.Kernel) == 2 && all(p.Kernel, 3) && all(p.Stride, 1) && all(p.Dilate, 1) && p.NumGroup == 1 &&
+		len(x) == 4 && x.Known() && x[1] >= 32 && x[1]%16 == 0 && p.NumFilter >= 32 && p.NumFilter%16 == 0 &&
+		len(y) == 4 && min(y[2], y[3]) >= winogradExtent
 }
 
 // FusedFullyConnectedParams configures FusedFullyConnected.
@@ -73,10 +92,11 @@ func init() {
 			Layouts:   true,
 			Inputs:    func(p FusedConvolutionParams) []op.Input { return fusedInputs(p.NoBias, false) },
 			InferType: op.FloatType[FusedConvolutionParams],
-			NoGrad:    "it exists in inference only",
 		}
-		if h == FusedConvolutionAdd {
-			add, s.Inplace = 1, [][2]int{{fusedSum, 0}}
+		if h == FusedConvolution {
+			s.Grad = fusedConvGradient
+		} else {
+			add, s.Inplace, s.NoGrad = 1, [][2]int{{fusedSum, 0}}, "it exists in inference only"
 			s.Inputs = func(p FusedConvolutionParams) []op.Input { return fusedInputs(p.NoBias, true) }
 		}
 		s.Infer = func(p FusedConvolutionParams, in, out []dtype.Shape) error { return inferFusedConv(p, add, in, out) }
@@ -110,6 +130,15 @@ func init() {
 		NoGrad:    "it exists in inference only",
 		Ref:       foldRef,
 	})
+}
+
+// fusedConvGradient takes the gradient through the rectifier and then through the convolution.
+func fusedConvGradient(g *op.Grad, p FusedConvolutionParams) []op.Entry {
+	dy := g.Head(0)
+	if p.ReLU {
+		dy = ActivationGrad.Apply(ActivationParams{ActType: "relu"}, dy, g.Out(0))
+	}
+	return g.Each(ConvolutionGrad.Node(p.plain(), dy, g.In(0), g.In(1)))
 }
 
 // fusedSum is the input of FusedConvolutionAdd that is added.
@@ -178,6 +207,9 @@ func foldInputs(p FoldBatchNormParams) []op.Input {
 }
 
 func inferFold(_ FoldBatchNormParams, in, out []dtype.Shape) error {
+	if in[0] != nil && len(in[0]) == 0 {
+		return op.Errorf("weight", "is a scalar, want at least one axis")
+	}
 	if err := op.Same("weight", &in[0], &out[0]); err != nil {
 		return err
 	}

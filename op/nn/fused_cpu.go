@@ -42,6 +42,18 @@ func layoutOf(d op.Desc) (cpu.Layout, bool) {
 	return l, ok
 }
 
+// onePixel reports whether an array has one pixel per channel: all its layouts without padding are one.
+func onePixel(s dtype.Shape) bool { return len(s) > 1 && s[2:].Size() == 1 }
+
+// memoryOf is layoutOf, but what is in blocks without having been brought into them counts as blocked where kernels
+// prefer that.
+func memoryOf(d op.Desc) (cpu.Layout, bool) {
+	if onePixel(d.Shape) && d.Shape[1]%16 == 0 && cpu.HasBlocks() {
+		return cpu.LayoutBlock16, true
+	}
+	return layoutOf(d)
+}
+
 // inLayout returns d in a layout, whose size is that of the plain one.
 func inLayout(d op.Desc, l cpu.Layout) op.Desc {
 	if d = op.Plain(d.DType, d.Shape); l != cpu.LayoutPlain {
@@ -55,17 +67,17 @@ func fusedConvC(p FusedConvolutionParams, add int, a *op.Args) (*op.Prepared, er
 	if !ok || !float32s(a) {
 		return nil, op.ErrUnsupported
 	}
-	s.Add, s.ReLU, s.AnyY, s.Packed = add > 0, p.ReLU, a.Chooses(0), a.Chooses(0)
-	if s.X, ok = layoutOf(a.In[0]); !ok || a.In[1].Layout != nil || a.Out[0].Layout != nil {
+	s.Add, s.ReLU, s.AnyY, s.Packed = add > 0, p.ReLU, a.Chooses(0), a.Chooses(0) && !a.Train
+	if s.X, ok = memoryOf(a.In[0]); !ok || a.In[1].Layout != nil || a.Out[0].Layout != nil {
 		return nil, op.ErrUnsupported
 	}
 	if add > 0 {
-		if s.Sum, ok = layoutOf(a.In[fusedSum]); !ok {
+		if s.Sum, ok = memoryOf(a.In[fusedSum]); !ok {
 			return nil, op.ErrUnsupported
 		}
 	}
-	s.Blocked = p.Blocked && s.AnyY && cpu.HasWinograd()
-	s.Winograd = p.Winograd && s.Blocked
+	s.Blocked = (p.Blocked || a.Train) && s.AnyY && cpu.HasBlocks()
+	s.Winograd = s.Blocked && (p.Winograd || a.Train && p.SuitsWinograd(a.In[0].Shape, a.Out[0].Shape))
 	k, err := summing(&s)
 	if s.Winograd && (err != nil || k.Scratch() > winogradScratch) {
 		s.Winograd = false

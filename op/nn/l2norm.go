@@ -6,6 +6,7 @@ import (
 	"gomx/dtype"
 	"gomx/op"
 	"gomx/op/loop"
+	"gomx/op/prim"
 )
 
 // L2NormalizationParams configures L2Normalization.
@@ -32,7 +33,11 @@ of one position of a sample (channel).`,
 		Infer:     func(p L2NormalizationParams, in, out []dtype.Shape) error { return inferL2(p, in, out) },
 		InferType: op.FloatType[L2NormalizationParams],
 		Grad: func(g *op.Grad, p L2NormalizationParams) []op.Entry {
-			return []op.Entry{L2NormalizationGrad.Apply(p, g.Head(0), g.Out(0), g.Out(1))}
+			dx := L2NormalizationGrad.Apply(p, g.Head(0), g.Out(0), g.Out(1))
+			if h := g.OutGrad[1]; h.Valid() { // flows from the gradient of the gradient only
+				dx = prim.Total(dx, prim.BroadcastMul.Apply(none, g.Out(0), h))
+			}
+			return []op.Entry{dx}
 		},
 		Inplace: [][2]int{{0, 0}},
 		Ref:     l2Ref,
@@ -52,7 +57,7 @@ of one position of a sample (channel).`,
 			return err
 		},
 		InferType: op.FloatType[L2NormalizationParams],
-		NoGrad:    "it is a gradient itself",
+		Grad:      l2Second,
 		Inplace:   [][2]int{{0, 0}},
 		Ref:       l2GradRef,
 	})

@@ -73,6 +73,7 @@ sqrt(var + eps), of the shape of data with the axis of extent 1; their gradients
 				param: func(i int) int { return i / v.inner % v.count },
 			}
 		},
+		seen: func(p LayerNormParams) view { return view{nil, p.Axis.Value(), p.Axis.Value()} },
 	})
 	defineNorm(InstanceNorm, InstanceNormGrad, instanceNorm())
 	defineNorm(GroupNorm, GroupNormGrad, groupNorm())
@@ -104,6 +105,7 @@ gamma and beta have one element per channel.`,
 			inner, c := data[2:].Size(), data[1]
 			return affine{group: func(i int) int { return i / inner }, param: func(i int) int { return i / inner % c }}
 		},
+		seen: func(InstanceNormParams) view { return view{[]int{0, 0, -1}, 2, 1} },
 	}
 }
 
@@ -134,5 +136,6 @@ are the mean and sqrt(var + eps), of shape (n, num_groups); their gradients are 
 			inner := data[1:].Size() / p.NumGroups
 			return affine{group: func(i int) int { return i / inner }, param: func(i int) int { return i / inner % p.NumGroups }}
 		},
+		seen: func(p GroupNormParams) view { return view{[]int{0, p.NumGroups, -1}, 2, 1} },
 	}
 }

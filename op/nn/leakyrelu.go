@@ -82,8 +82,9 @@ func defineLeakyGrad() {
 		},
 		Infer:     inferLeakyGrad,
 		InferType: op.FloatType[LeakyReLUParams],
-		NoGrad:    "it is a gradient itself",
+		Grad:      leakySecond,
 		Inplace:   [][2]int{{0, 0}},
+		Pointwise: true,
 		Ref:       leakyGradRef,
 	})
 }

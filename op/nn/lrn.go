@@ -43,7 +43,7 @@ of x, at its position (Krizhevsky et al. 2012). Data has shape (n, c, ...).`,
 		Inputs:    inputs[LRNParams]("out_grad", "data", "tmp_norm"),
 		Infer:     inferLRN,
 		InferType: op.FloatType[LRNParams],
-		NoGrad:    "it is a gradient itself",
+		Grad:      lrnSecond,
 		Ref:       lrnGradRef,
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"gomx/dtype"
 	"gomx/op"
 	"gomx/op/loop"
+	"gomx/op/prim"
 )
 
 // PadParams configures Pad.
@@ -39,8 +40,11 @@ pad_width has two numbers per axis; those of the first two axes are zero.`,
 			return inferPad(p, out, in)
 		},
 		InferType: op.SameType[PadParams],
-		NoGrad:    "it is a gradient itself",
-		Ref:       padGradRef,
+		Grad: prim.Adjoint(func(_ *op.Grad, p PadParams, h op.Entry) op.Entry {
+			p.ConstantValue = 0
+			return Pad.Apply(p, h)
+		}),
+		Ref: padGradRef,
 	})
 }
 

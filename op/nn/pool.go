@@ -3,6 +3,7 @@ package nn
 import (
 	"gomx/dtype"
 	"gomx/op"
+	"gomx/op/prim"
 )
 
 // PoolingParams configures Pooling.
@@ -51,8 +52,9 @@ max and lp see no padding, avg counts it unless count_include_pad is false.`,
 		Ref:     poolRef,
 	})
 	PoolingGrad.Define(op.Spec[PoolingParams]{
-		Hidden: true,
-		Inputs: inputs[PoolingParams]("out_grad", "data", "output"),
+		Hidden:  true,
+		Layouts: true,
+		Inputs:  inputs[PoolingParams]("out_grad", "data", "output"),
 		Infer: func(p PoolingParams, in, out []dtype.Shape) error {
 			if err := op.Same("output", &in[0], &in[2]); err != nil {
 				return err
@@ -62,15 +64,21 @@ max and lp see no padding, avg counts it unless count_include_pad is false.`,
 			return err
 		},
 		InferType: op.FloatType[PoolingParams],
-		NoGrad:    "it is a gradient itself",
+		Grad:      poolingSecond,
 		Ref:       poolGradRef,
 	})
 	PoolingSumGrad.Define(op.Spec[PoolingParams]{
-		Hidden:    true,
-		Inputs:    inputs[PoolingParams]("out_grad", "data"),
-		Infer:     inferPoolGrad,
+		Hidden:  true,
+		Layouts: true,
+		Inputs:  inputs[PoolingParams]("out_grad", "data"),
+		Infer: func(p PoolingParams, in, out []dtype.Shape) error {
+			if p.PoolType != "avg" && p.PoolType != "sum" {
+				return op.Errorf("pool_type", "%s, want avg or sum", p.PoolType)
+			}
+			return inferPoolGrad(p, in, out)
+		},
 		InferType: op.FloatType[PoolingParams],
-		NoGrad:    "it is a gradient itself",
+		Grad:      prim.Adjoint(func(_ *op.Grad, p PoolingParams, h op.Entry) op.Entry { return Pooling.Apply(p, h) }),
 		Ignores:   []int{1},
 		Ref:       poolGradRef,
 	})
@@ -106,7 +114,7 @@ func inferPool(p PoolingParams, in, out []dtype.Shape) error {
 	if !p.GlobalPool {
 		rank = len(p.Kernel) + 2
 	}
-	if rank == 0 {
+	if rank == 0 && in[0] == nil && out[0] == nil {
 		return nil
 	}
 	if rank < 3 || rank > 5 {

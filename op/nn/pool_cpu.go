@@ -26,6 +26,9 @@ func init() {
 		return attach.Kernel(threads, 0, func(c *op.Call) { k.Run(c.Out[0].Data, c.In[0].Data) }), nil
 	}, func(p PoolingParams, _ *op.Args) (PoolingParams, bool) { return p, !p.leavesInput() })
 	back := func(p PoolingParams, a *op.Args) (*op.Prepared, error) {
+		if k, err := poolBlockedGradC(p, a); err == nil {
+			return k, nil
+		}
 		k, threads, err := poolC(p, a, a.Out[0].Shape, a.In[0].Shape)
 		if err != nil {
 			return nil, err
@@ -58,7 +61,8 @@ func (p PoolingParams) leavesInput() bool {
 
 // poolC prepares pooling of data to output, channels first.
 func poolC(p PoolingParams, a *op.Args, data, output dtype.Shape) (*cpu.Pool, int, error) {
-	if !attach.AllOf(dtype.Float32, a.In[:1]) || !attach.AllOf(dtype.Float32, a.Out) {
+	ignored := len(a.In) == 2 // the data, by the gradient of averages and sums
+	if !attach.AllOf(dtype.Float32, a.In[:len(a.In)-boolInt(ignored)]) || !attach.AllOf(dtype.Float32, a.Out) {
 		return nil, 0, op.ErrUnsupported
 	}
 	s, err := poolSpec(p, a, data, output)
@@ -84,6 +88,33 @@ func poolSpec(p PoolingParams, a *op.Args, data, output dtype.Shape) (cpu.PoolSp
 	reads := float64(output.Size()) * float64(dtype.Shape(p.Kernel).Size())
 	s.Threads = attach.Threads(a, device.Work{Bytes: attach.Bytes(a) + 4*reads})
 	return s, nil
+}
+
+// poolBlockedGradC is the gradient of pooling of arrays in blocks of 16 channels. That of averages and sums, which reads
+// no data, makes such an array by itself if that is the layout of the data.
+func poolBlockedGradC(p PoolingParams, a *op.Args) (*op.Prepared, error) {
+	y, x := a.In[0].Shape, a.Out[0].Shape
+	if a.In[1].Layout != cpu.LayoutBlock16 || !float32s(a) || !a.Chooses(0) || x.Size() == 0 || y.Size() == 0 {
+		return nil, op.ErrUnsupported
+	}
+	s, err := poolSpec(p, a, x, y)
+	if err != nil || s.Type == cpu.PoolLp {
+		return nil, op.ErrUnsupported
+	}
+	s.Planes /= 16
+	k := cpu.NewPool(s)
+	in := blocked(a.In, 0)
+	if len(in) > 2 {
+		in = blocked(in, 1, 2)
+	}
+	return &op.Prepared{Threads: s.Threads, In: in, Out: blocked(a.Out, 0), Run: func(c *op.Call) error {
+		var x, y unsafe.Pointer
+		if len(c.In) > 2 {
+			x, y = c.In[1].Data, c.In[2].Data
+		}
+		k.RunBlockedGrad(c.Out[0].Data, c.In[0].Data, x, y)
+		return nil
+	}}, nil
 }
 
 // poolBlockedC pools what is not plain. Windows that reach beyond the padding count as smaller in

@@ -55,8 +55,10 @@ full extent of the window, and that all elements equal to the maximum get its gr
 			return err
 		},
 		InferType: op.FloatType[PoolingV1Params],
-		NoGrad:    "it is a gradient itself",
-		Ref:       poolV1GradRef,
+		Grad: func(g *op.Grad, p PoolingV1Params) []op.Entry {
+			return []op.Entry{poolV1Select.Apply(p, g.Head(0), g.In(1), g.In(2)), {}, {}}
+		},
+		Ref: poolV1GradRef,
 	})
 }
 

@@ -42,7 +42,7 @@ MXNet keeps it for old models; softmax with an axis is the general form.`,
 		Inputs:    inputs[SoftmaxActivationParams]("out_grad", "output"),
 		Infer:     minAxes[SoftmaxActivationParams](2),
 		InferType: op.FloatType[SoftmaxActivationParams],
-		NoGrad:    "it is a gradient itself",
+		Grad:      softmaxActivationSecond,
 		Inplace:   [][2]int{{0, 0}, {1, 0}},
 		Ref: func(p SoftmaxActivationParams, c *op.Call) error {
 			dy, y := loop.Floats(c.In[0]), loop.Floats(c.In[1])
@@ -66,6 +66,9 @@ func eachClasses(p SoftmaxActivationParams, t op.Tensor, f func(at, n, by int)) 
 	v := newChannels(t.Shape, 1)
 	if p.Mode == "instance" {
 		v.count, v.inner = v.count*v.inner, 1
+	}
+	if v.count == 0 {
+		return
 	}
 	for i := range v.outer * v.inner {
 		f(i/v.inner*v.count*v.inner+i%v.inner, v.count, v.inner)

@@ -58,8 +58,15 @@ learned weight that starts as bilinear interpolation; its inputs are data and we
 		},
 		Infer:     inferNearestGrad,
 		InferType: op.FloatType[UpSamplingParams],
-		NoGrad:    "it is a gradient itself",
-		Ref:       nearestGradRef,
+		Grad: func(g *op.Grad, p UpSamplingParams) []op.Entry {
+			in, heads := make([]op.Entry, len(g.Node.In)), make([]op.Entry, len(g.OutGrad))
+			for i := range heads {
+				heads[i] = g.Head(i)
+			}
+			in[0] = UpSampling.Apply(p, heads...)
+			return in
+		},
+		Ref: nearestGradRef,
 	})
 }
 
@@ -113,6 +120,9 @@ func inferUpSampling(p UpSamplingParams, in, out []dtype.Shape) error {
 	for i := range in {
 		if err := op.Require(fmt.Sprintf("arg%d", i), &in[i], unknown(4)); err != nil {
 			return err
+		}
+		if in[i][2] == 0 || in[i][3] == 0 {
+			return op.Errorf(fmt.Sprintf("arg%d", i), "shape %v, want images with elements", in[i])
 		}
 		channels, known = channels+in[i][1], known && in[i][1] != -1
 	}

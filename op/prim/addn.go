@@ -20,12 +20,13 @@ var GradAdd = op.Declare[op.NoParams]("_grad_add")
 
 func init() {
 	AddN.Define(op.Spec[AddNParams]{
-		Doc:      "AddN computes the sum of arrays of one shape. Known as ElementWiseSum too.",
-		Aliases:  []string{"ElementWiseSum", "_sparse_ElementWiseSum", "_sparse_add_n"},
-		Inputs:   func(p AddNParams) []op.Input { return args(p.NumArgs) },
-		Variadic: true,
-		Infer:    op.SameShape[AddNParams],
-		Inplace:  [][2]int{{0, 0}},
+		Doc:       "AddN computes the sum of arrays of one shape. Known as ElementWiseSum too.",
+		Aliases:   []string{"ElementWiseSum", "_sparse_ElementWiseSum", "_sparse_add_n"},
+		Inputs:    func(p AddNParams) []op.Input { return args(p.NumArgs) },
+		Variadic:  true,
+		Infer:     op.SameShape[AddNParams],
+		Inplace:   [][2]int{{0, 0}},
+		Pointwise: true,
 		Grad: func(g *op.Grad, p AddNParams) []op.Entry {
 			in := make([]op.Entry, p.NumArgs)
 			for i := range in {
@@ -36,10 +37,11 @@ func init() {
 		Ref: addN,
 	})
 	GradAdd.Define(op.Spec[op.NoParams]{
-		Doc:     "GradAdd computes a + b. It is elemwise_add under the name that sums of gradients have in saved graphs.",
-		Inputs:  Inputs[op.NoParams]("lhs", "rhs"),
-		Infer:   op.SameShape[op.NoParams],
-		Inplace: [][2]int{{0, 0}, {1, 0}},
+		Doc:       "GradAdd computes a + b. It is elemwise_add under the name that sums of gradients have in saved graphs.",
+		Inputs:    Inputs[op.NoParams]("lhs", "rhs"),
+		Infer:     op.SameShape[op.NoParams],
+		Inplace:   [][2]int{{0, 0}, {1, 0}},
+		Pointwise: true,
 		Grad: func(g *op.Grad, _ op.NoParams) []op.Entry {
 			return []op.Entry{g.Head(0), g.Head(0)}
 		},

@@ -1,6 +1,7 @@
 package prim
 
 import (
+	"gomx/dtype"
 	"gomx/op"
 	"gomx/op/loop"
 )
@@ -19,9 +20,14 @@ var clipMask = op.Declare[ClipParams]("_clip_mask")
 
 func init() {
 	Clip.Define(op.Spec[ClipParams]{
-		Doc:       "Clip limits elements to the range from a_min to a_max; NaN stays. The gradient flows where an element lies within the range, its ends included.",
-		Aliases:   []string{"_npi_clip", "_sparse_clip"},
-		Infer:     op.SameShape[ClipParams],
+		Doc:     "Clip limits elements to the range from a_min to a_max; NaN stays. The gradient flows where an element lies within the range, its ends included.",
+		Aliases: []string{"_npi_clip", "_sparse_clip"},
+		Infer: func(p ClipParams, in, out []dtype.Shape) error {
+			if p.AMin > p.AMax {
+				return op.Errorf("a_max", "%v, less than a_min %v", p.AMax, p.AMin)
+			}
+			return op.SameShape(p, in, out)
+		},
 		Inplace:   [][2]int{{0, 0}},
 		Pointwise: true,
 		Grad: func(g *op.Grad, p ClipParams) []op.Entry {

@@ -58,8 +58,12 @@ func init() {
 			}
 			return eachLike(in[1:], out)
 		},
-		NoGrad: "the second derivative of Concat is not provided",
-		Ref:    concatGrad,
+		Grad: func(g *op.Grad, p ConcatParams) []op.Entry {
+			in := make([]op.Entry, len(g.Node.In))
+			in[0] = Concat.Apply(p, heads(g)...)
+			return in
+		},
+		Ref: concatGrad,
 	})
 	Stack.Define(op.Spec[StackParams]{
 		Doc:      "Stack joins arrays of one shape along a new axis.",
@@ -77,14 +81,19 @@ func init() {
 		Outputs: func(p StackParams) []string { return numbered(p.NumArgs) },
 		Infer:   func(p StackParams, in, out []dtype.Shape) error { return inferStack(p, out, in) },
 		Grad: func(g *op.Grad, p StackParams) []op.Entry {
-			heads := make([]op.Entry, p.NumArgs)
-			for i := range heads {
-				heads[i] = g.Head(i)
-			}
-			return []op.Entry{Stack.Apply(p, heads...)}
+			return []op.Entry{Stack.Apply(p, heads(g)...)}
 		},
 		Ref: stackGrad,
 	})
+}
+
+// heads lists the gradients flowing into all outputs, zeros where none flows.
+func heads(g *op.Grad) []op.Entry {
+	list := make([]op.Entry, len(g.OutGrad))
+	for i := range list {
+		list[i] = g.Head(i)
+	}
+	return list
 }
 
 // fromOne lists the inputs that backward operators of variadic ones only take shapes from.

@@ -32,7 +32,8 @@
 // Most gradients are compositions of operators declared here, so they can be differentiated
 // again. A few hidden operators exist because a composition would be slow or would need to know
 // shapes: _sum_like sums what broadcasting repeated, _expand_reduced undoes a reduction,
-// _backward_dot, _backward_softmax and their kin do one step in one kernel. Operators whose
+// _backward_dot, _backward_softmax and their kin do one step in one kernel; they have
+// gradients themselves. Operators whose
 // derivative is zero almost everywhere (floor, comparisons, argmax) let no gradient flow; whoever
 // asks for it gets zeros.
 package prim

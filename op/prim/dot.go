@@ -45,8 +45,11 @@ func init() {
 			}
 			return eachLike(in[1:], out)
 		},
-		NoGrad: "the second derivative of dot is not provided",
-		Ref:    dotBackward,
+		Grad: func(g *op.Grad, p DotParams) []op.Entry {
+			return Bilinear(g, func(a, b op.Entry) op.Entry { return Dot.Apply(p, a, b) },
+				func(dy, a, b op.Entry) *op.Node { return dotGrad.Node(p, dy, a, b) })
+		},
+		Ref: dotBackward,
 	})
 	BatchDot.Define(op.Spec[DotParams]{
 		Doc: "BatchDot multiplies matrices one by one: the last two axes of lhs and rhs are matrices, the axes before" +

@@ -98,13 +98,15 @@ func addUp(a *op.Args) (*op.Prepared, error) {
 		return k, err
 	}
 	n, z := a.Out[0].Shape.Size(), cpu.Zip{Op: cpu.Add, Threads: k.Threads}
-	return attach.Kernel(z.Threads, 0, func(c *op.Call) {
+	k = attach.Kernel(z.Threads, 0, func(c *op.Call) {
 		sum := c.Out[0].Data
 		z.Run(sum, c.In[0].Data, c.In[1].Data, n)
 		for _, in := range c.In[2:] {
 			z.Run(sum, sum, in.Data, n)
 		}
-	}), nil
+	})
+	k.Elem = cpu.AddUp{}
+	return k, nil
 }
 
 func chooseC(_ op.NoParams, a *op.Args) (*op.Prepared, error) {

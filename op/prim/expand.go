@@ -61,9 +61,7 @@ func init() {
 		Inputs:  Inputs[op.NoParams]("data", "like"),
 		Ignores: []int{1},
 		Inplace: [][2]int{{0, 0}},
-		Infer: func(p op.NoParams, in, out []dtype.Shape) error {
-			return op.SameShape(p, in[1:], out)
-		},
+		Infer:   inferSumLike,
 		Grad: func(g *op.Grad, _ op.NoParams) []op.Entry {
 			return []op.Entry{BroadcastLike.Apply(BroadcastLikeParams{}, g.Head(0), g.In(0)), {}}
 		},
@@ -177,6 +175,24 @@ func inferBroadcastLike(p BroadcastLikeParams, in, out []dtype.Shape) error {
 }
 
 // sumLike sums over the axes that broadcasting repeated.
+// inferSumLike checks that the output, which is like the second input, broadcasts to the first.
+func inferSumLike(p op.NoParams, in, out []dtype.Shape) error {
+	if err := op.SameShape(p, in[1:], out); err != nil {
+		return err
+	}
+	data, like := in[0], in[1]
+	if data == nil || like == nil {
+		return nil
+	}
+	lead := len(data) - len(like)
+	for i, d := range like {
+		if lead < 0 || d != 1 && d != -1 && data[lead+i] != -1 && d != data[lead+i] {
+			return op.Errorf("like", "shape %v, want one that broadcasts to %v", like, data)
+		}
+	}
+	return nil
+}
+
 func sumLike(_ op.NoParams, c *op.Call) error {
 	in, out := c.In[0], c.Out[0]
 	if in.Shape.Size() == out.Shape.Size() {

@@ -40,8 +40,8 @@ var (
 	Flatten     = op.Declare[op.NoParams]("Flatten")
 	ExpandDims  = op.Declare[ExpandDimsParams]("expand_dims")
 	Squeeze     = op.Declare[SqueezeParams]("squeeze")
-	// shapeLike gives its first input the shape of the second.
-	shapeLike = op.Declare[op.NoParams]("_shape_like")
+	// ShapeLike gives its first input the shape of the second.
+	ShapeLike = op.Declare[op.NoParams]("_shape_like")
 )
 
 func init() {
@@ -64,7 +64,7 @@ func init() {
 		return op.SameShape(p, in[1:], out)
 	})
 	b.Hidden, b.Inputs, b.Ignores, b.InferType = true, Inputs[op.NoParams]("data", "like"), []int{1}, firstType[op.NoParams]
-	shapeLike.Define(b)
+	ShapeLike.Define(b)
 }
 
 // reshaping is the definition that all operators of this file share.
@@ -77,7 +77,7 @@ func reshaping[P any](doc string, infer func(p P, in, out []dtype.Shape) error, 
 		Inplace:  [][2]int{{0, 0}},
 		Grad: func(g *op.Grad, _ P) []op.Entry {
 			in := make([]op.Entry, len(g.Node.In))
-			in[0] = shapeLike.Apply(none, g.Head(0), g.In(0))
+			in[0] = ShapeLike.Apply(none, g.Head(0), g.In(0))
 			return in
 		},
 		Ref: move[P],

@@ -117,6 +117,10 @@ func defineAssigning() {
 			return []op.Entry{SliceAssignScalar.Apply(p, g.Head(0))}
 		},
 		Ref: func(p SliceAssignScalarParams, c *op.Call) error {
+			if len(p.Begin) == 0 {
+				loop.Fill(c.Out[0], p.Scalar)
+				return nil
+			}
 			loop.Move(c.Out[0], c.In[0])
 			cell := op.Tensor{Desc: op.Plain(c.Out[0].DType, dtype.Shape{1}), Data: op.TensorOf(make([]int64, 1)).Data}
 			loop.Store(cell, 0, []float64{p.Scalar})
@@ -129,7 +133,19 @@ func defineSliceGrads() {
 	sliceGrad.Define(sliceBack(SliceParams.windows, Slice))
 	sliceAxisGrad.Define(sliceBack(SliceAxisParams.windows, SliceAxis))
 	s := sliceBack(func(SliceLikeParams, dtype.Shape) ([]window, error) { return nil, nil }, op.Handle[SliceLikeParams]{})
-	s.Infer = func(p SliceLikeParams, in, out []dtype.Shape) error { return op.SameShape(p, in[1:], out) }
+	s.Infer = func(p SliceLikeParams, in, out []dtype.Shape) error {
+		if err := op.SameShape(p, in[1:], out); err != nil || in[0] == nil || in[1] == nil {
+			return err
+		}
+		bad := len(in[0]) != len(in[1])
+		for i := 0; !bad && i < len(in[0]); i++ {
+			bad = in[1][i] != -1 && in[0][i] > in[1][i]
+		}
+		if bad {
+			return op.Errorf("grad", "shape %v, want a part of %v", in[0], in[1])
+		}
+		return nil
+	}
 	s.Grad = func(g *op.Grad, p SliceLikeParams) []op.Entry {
 		return []op.Entry{SliceLike.Apply(p, g.Head(0), g.In(0)), {}}
 	}

@@ -69,8 +69,10 @@ func init() {
 			},
 			InferType: inferSoftmaxGradType,
 			Inplace:   [][2]int{{0, 0}, {1, 0}},
-			NoGrad:    "the second derivative of softmax is not provided",
-			Ref:       func(p SoftmaxParams, c *op.Call) error { return f.kind.backward(p, c) },
+			Grad: func(g *op.Grad, p SoftmaxParams) []op.Entry {
+				return f.kind.second(g, p, f.back)
+			},
+			Ref: func(p SoftmaxParams, c *op.Call) error { return f.kind.backward(p, c) },
 		})
 	}
 }

@@ -70,6 +70,8 @@ func (c cut) extents(d, n int) ([]int, error) {
 	list := make([]int, n)
 	for i := range list {
 		switch {
+		case c.equal == 0 && c.begins[i] < 0:
+			return nil, op.Errorf("indices", "%v, want no negative numbers", dtype.Shape(c.begins))
 		case c.equal > 0 && d == -1:
 			list[i] = -1
 		case c.equal > 0:

@@ -61,7 +61,9 @@ func init() {
 	digamma.Define(op.Spec[op.NoParams]{
 		Hidden: true,
 		Infer:  op.SameShape[op.NoParams],
-		NoGrad: "the derivative of the digamma function is not provided",
+		Grad: func(g *op.Grad, _ op.NoParams) []op.Entry {
+			return []op.Entry{mul(g.Head(0), trigamma.Apply(none, g.In(0)))}
+		},
 		Ref: func(_ op.NoParams, c *op.Call) error {
 			loop.Map(loop.Func1{F: Psi}, c.Out[0], c.In[0])
 			return nil

@@ -21,7 +21,8 @@ func init() {
 		Grad: func(g *op.Grad, p PDFParams) []op.Entry {
 			return g.Each(back.Node(p, g.Head(0), g.Out(0), g.In(0), g.In(1)))
 		},
-		Ref: dirichlet,
+		Once: "it is not provided",
+		Ref:  dirichlet,
 	})
 	back.Define(op.Spec[PDFParams]{
 		Hidden:  true,

@@ -96,7 +96,8 @@ func defineMultinomial() {
 			}
 			return []op.Entry{multinomialGrad.Apply(p, g.OutGrad[1], g.In(0), g.Out(0))}
 		},
-		Ref: multinomial,
+		Once: "it is not provided",
+		Ref:  multinomial,
 	})
 	multinomialGrad.Define(op.Spec[MultinomialParams]{
 		Hidden: true,

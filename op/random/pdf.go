@@ -58,7 +58,8 @@ func (d density) define() {
 			in := append([]op.Entry{g.Head(0), g.Out(0)}, g.Node.In...)
 			return g.Each(back.Node(p, in...))
 		},
-		Ref: func(p PDFParams, c *op.Call) error { return d.forward(p, c) },
+		Once: "it is not provided",
+		Ref:  func(p PDFParams, c *op.Call) error { return d.forward(p, c) },
 	})
 	back.Define(op.Spec[PDFParams]{
 		Hidden:  true,

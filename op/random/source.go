@@ -48,8 +48,14 @@ func (s *source) exponential() float64 { return -math.Log(s.positive()) }
 
 // gamma returns a number of shape a and scale 1, by the method of Marsaglia and Tsang, "A simple
 // method for generating gamma variables" (2000).
+// The number is NaN where a is negative or none.
 func (s *source) gamma(a float64) float64 {
-	if a < 1 {
+	switch {
+	case !(a >= 0):
+		return math.NaN()
+	case math.IsInf(a, 1):
+		return a
+	case a < 1:
 		return s.gamma(a+1) * math.Pow(s.positive(), 1/a)
 	}
 	d := a - 1.0/3
@@ -71,8 +77,11 @@ func (s *source) gamma(a float64) float64 {
 // Hörmann's transformed rejection, "The transformed rejection method for generating Poisson
 // random variables" (1993), algorithm PTRS.
 func (s *source) poisson(m float64) float64 {
-	if !(m > 0) {
+	switch {
+	case !(m > 0):
 		return 0
+	case math.IsInf(m, 1):
+		return m
 	}
 	if m < 10 {
 		limit, p, k := math.Exp(-m), s.positive(), 0.0

@@ -17,8 +17,20 @@ type product struct {
 
 // backend does the work of a kernel that takes whole batches.
 type backend struct {
-	mul           func(c, a, b []float32, p product) error
-	sigmoid, tanh func(x []float32) // in place
+	mul   func(c, a, b []float32, p product) error
+	dense func(y, x, w, bias []float32, rows int) error // y = x·wᵀ + bias
+	pack  *packing                                      // nil where products take plain operands only
+	tanh  func(x []float32)                             // in place
+
+	lstm, gru         func(k *kernel, s *batchStep) // one step of all cells
+	lstmGrad, gruGrad func(k *kernel, s *batchStep)
+}
+
+// packing multiplies with second operands that were brought into another order before.
+type packing struct {
+	size func(p product) int // of the operand
+	pack func(d, b []float32, p product)
+	mul  func(c, a, packed, bias []float32, p product)
 }
 
 // kernel is a batched kernel of RNN or of its gradient: the algorithm is that of the reference, with
@@ -75,16 +87,6 @@ func part(x []float32, i, n int) []float32 {
 		return nil
 	}
 	return x[i*n : (i+1)*n : (i+1)*n]
-}
-
-// fillRows copies a row to every row of x, b added if there is one.
-func fillRows(x, row, b []float32) {
-	for ; len(x) > 0; x = x[len(row):] {
-		copy(x, row)
-		for i, v := range b {
-			x[i] += v
-		}
-	}
 }
 
 // scatter copies rows of n numbers to column dir of rows of dirs·n; gather is its inverse.

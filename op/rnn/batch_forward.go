@@ -28,6 +28,8 @@ type forward struct {
 	state  []float32 // what the gates get from the state
 	tanh   []float32
 	full   []float32 // outputs before projection
+	bias   []float32 // of both parts of the sums
+	packed []float32 // weights from the state, if they are packed
 }
 
 // newForward takes memory from a; reserved says that the reserve has memory elsewhere.
@@ -50,8 +52,24 @@ func newForward(k *kernel, a *arena, reserved bool) *forward {
 	if k.projected {
 		f.full = a.floats(k.batch * k.hidden)
 	}
+	f.bias = a.floats(k.rows())
+	if k.packs() {
+		f.packed = a.floats(k.pack.size(k.recurrent()))
+	}
 	return f
 }
+
+// recurrent is the product of the state of one step and its weights. The sums of a GRU have a place of their own.
+func (k *kernel) recurrent() product {
+	p := product{m: k.batch, n: k.rows(), k: k.out, tb: true, beta: 1}
+	if k.p.Mode == "gru" {
+		p.beta = 0
+	}
+	return p
+}
+
+// packs reports whether the steps take packed weights: as long as there are enough steps to pay for it.
+func (k *kernel) packs() bool { return k.pack != nil && k.steps >= 3 && k.batch >= 4 }
 
 // forward runs the network.
 func (k *kernel) forward(c *op.Call) error {
@@ -99,13 +117,17 @@ func (f *forward) direction(layer, dir int, x, y []float32) error {
 	if f.cell.kept == 0 {
 		gates = keep.h // activated in place
 	}
-	if f.state != nil {
-		fillRows(gates, w.bx, nil)
-	} else {
-		fillRows(gates, w.bx, w.bh)
+	copy(f.bias, w.bx)
+	if f.state == nil {
+		for i, v := range w.bh {
+			f.bias[i] += v
+		}
 	}
-	if err := f.mul(gates, x, w.x, product{m: f.steps * f.batch, n: rows, k: f.inputSize(layer), tb: true, beta: 1}); err != nil {
+	if err := f.dense(gates, x, w.x, f.bias, f.steps*f.batch); err != nil {
 		return err
+	}
+	if f.packs() {
+		f.pack.pack(f.packed, w.h, f.recurrent())
 	}
 	s := batchStep{state: f.state, tanh: f.tanh, prev: part(attach.Floats(f.call.In[2]), at, f.batch*f.out)}
 	if f.cell.memory {
@@ -134,12 +156,8 @@ func (f *forward) direction(layer, dir int, x, y []float32) error {
 
 // step adds what comes from the state and computes the outputs, s.out, of one step.
 func (f *forward) step(s *batchStep, w weights[float32]) error {
-	to, out := s.gates, s.out
-	if f.state != nil {
-		fillRows(f.state, w.bh, nil)
-		to = f.state
-	}
-	if err := f.mul(to, s.prev, w.h, product{m: f.batch, n: f.rows(), k: f.out, tb: true, beta: 1}); err != nil {
+	out := s.out
+	if err := f.addState(s, w); err != nil {
 		return err
 	}
 	if f.projected {
@@ -150,6 +168,22 @@ func (f *forward) step(s *batchStep, w weights[float32]) error {
 		return nil
 	}
 	return f.mul(out, f.full, w.proj, product{m: f.batch, n: f.out, k: f.hidden, tb: true})
+}
+
+// addState multiplies the outputs of the step before with the weights: into the gates, or of a GRU into s.state.
+func (f *forward) addState(s *batchStep, w weights[float32]) error {
+	p, to, bias := f.recurrent(), s.gates, []float32(nil)
+	if f.state != nil {
+		to, bias = f.state, w.bh
+	}
+	switch {
+	case f.packs():
+		f.pack.mul(to, s.prev, f.packed, bias, p)
+		return nil
+	case bias != nil:
+		return f.dense(to, s.prev, w.h, bias, p.m)
+	}
+	return f.mul(to, s.prev, w.h, p)
 }
 
 // drop sets random outputs of a layer to zero.

@@ -187,10 +187,6 @@ func (g *backward) stepAt(keep reserve[float32], t int) batchStep {
 	if s.dstate = s.dgates; g.dstate != nil {
 		s.dstate = g.block(g.dstate, t, g.rows())
 	}
-	if g.cell.memory {
-		copy(s.tanh, s.extra)
-		g.kernel.tanh(s.tanh)
-	}
 	return s
 }
 
@@ -198,6 +194,8 @@ func (g *backward) stepAt(keep reserve[float32], t int) batchStep {
 func (g *backward) step(s *batchStep, w, dw weights[float32]) error {
 	if g.projected {
 		s.out, s.dout = g.full, g.dfull
+		copy(s.tanh, s.extra)
+		g.kernel.tanh(s.tanh)
 		g.outputs(s)
 		if dw.proj != nil {
 			if err := g.mul(dw.proj, g.dh, g.full, product{m: g.out, n: g.hidden, k: g.batch, ta: true, beta: 1}); err != nil {

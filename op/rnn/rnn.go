@@ -43,6 +43,7 @@ zero, the last state is the one at its end, and the backward direction starts th
 			return floatTypes(in, out, lengthsAt(p, len(in)-1))
 		},
 		Grad:   rnnGrad,
+		Once:   "the kernel goes back through all steps at once; cells made of basic operators can be differentiated again",
 		Random: true,
 		Ref:    rnnRef,
 	})
@@ -66,7 +67,7 @@ zero, the last state is the one at its end, and the backward direction starts th
 		InferType: func(p RNNParams, in, out []dtype.Type) error {
 			return floatTypes(in, out, lengthsAt(p, len(in)-2))
 		},
-		NoGrad: "it is a gradient itself",
+		NoGrad: "the second derivative of RNN is not provided",
 		Ref:    rnnGradRef,
 	})
 }

@@ -43,19 +43,49 @@ func threadsFor(a *op.Args, p product) int {
 
 // backendC computes with package cpu.
 func backendC(a *op.Args) backend {
-	return backend{
+	b := backend{
 		mul: func(c, x, y []float32, p product) error {
-			g := cpu.Gemm{M: p.m, N: p.n, K: p.k, TransA: p.ta, TransB: p.tb, Alpha: 1, Beta: p.beta, Threads: threadsFor(a, p)}
-			return g.Run(pointer(c), pointer(x), pointer(y))
+			return gemm(a, p).Run(pointer(c), pointer(x), pointer(y))
 		},
-		sigmoid: mapC(cpu.Sigmoid),
-		tanh:    mapC(cpu.Tanh),
+		dense: func(y, x, w, bias []float32, rows int) error {
+			p := product{m: rows, n: len(bias), k: len(w) / len(bias)}
+			d := cpu.Dense{Rows: p.m, In: p.k, Out: p.n, Threads: threadsFor(a, p)}
+			return d.Run(pointer(y), pointer(x), pointer(w), pointer(bias))
+		},
+		tanh: func(x []float32) { cpu.Map{Op: cpu.Tanh, Threads: 1}.Run(pointer(x), pointer(x), len(x)) },
+		lstm: func(k *kernel, s *batchStep) { cellsC(a, k).LSTM(stepC(s, s.mem)) },
+		gru:  func(k *kernel, s *batchStep) { cellsC(a, k).GRU(stepC(s, s.prev)) },
+		lstmGrad: func(k *kernel, s *batchStep) {
+			cellsC(a, k).LSTMGrad(stepC(s, s.mem), cpu.CellGrads{Out: pointer(s.dout), Gates: pointer(s.dgates), Prev: pointer(s.dmem)})
+		},
+		gruGrad: func(k *kernel, s *batchStep) {
+			cellsC(a, k).GRUGrad(stepC(s, s.prev), cpu.CellGrads{Out: pointer(s.dout), Gates: pointer(s.dgates), State: pointer(s.dstate), Prev: pointer(s.dprev)})
+		},
 	}
+	if cpu.CanPack() {
+		b.pack = &packing{
+			size: func(p product) int { return gemm(a, p).Packed() / 4 },
+			pack: func(d, w []float32, p product) { gemm(a, p).Pack(pointer(d), pointer(w)) },
+			mul: func(c, x, packed, bias []float32, p product) {
+				gemm(a, p).RunPacked(pointer(c), pointer(x), pointer(packed), pointer(bias))
+			},
+		}
+	}
+	return b
+}
+
+func gemm(a *op.Args, p product) cpu.Gemm {
+	return cpu.Gemm{M: p.m, N: p.n, K: p.k, TransA: p.ta, TransB: p.tb, Alpha: 1, Beta: p.beta, Threads: threadsFor(a, p)}
+}
+
+// cellsC are the cells of a step.
+func cellsC(a *op.Args, k *kernel) cpu.Cells {
+	work := device.Work{Elems: float64(k.batch * k.rows())}
+	return cpu.Cells{Batch: k.batch, Hidden: k.hidden, Threads: attach.Threads(a, work)}
+}
+
+func stepC(s *batchStep, prev []float32) cpu.CellStep {
+	return cpu.CellStep{Gates: pointer(s.gates), State: pointer(s.state), Extra: pointer(s.extra), Out: pointer(s.out), Prev: pointer(prev)}
 }
 
 func pointer(x []float32) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(x)) }
-
-func mapC(f cpu.MapOp) func(x []float32) {
-	m := cpu.Map{Op: f, Threads: 1}
-	return func(x []float32) { m.Run(pointer(x), pointer(x), len(x)) }
-}

@@ -70,6 +70,11 @@ func TestRNNOptions(t *testing.T) {
 		p.P, p.UseSequenceLength, p.Bidirectional = 0, true, true
 		add("lengths", true, p)
 	}
+	for _, mode := range modes { // large enough for the steps of kernels that need some
+		p := rnn.RNNParams{Mode: mode, StateSize: 19, NumLayers: 1, Bidirectional: true, StateOutputs: true}
+		in := network(p, 4, 17, []float64{4, 4, 4, 4, 4})
+		cases = append(cases, optest.Case{Name: "batch " + mode, Train: true, Params: p, In: in, NoDiff: true})
+	}
 	projected := rnn.RNNParams{Mode: "lstm", StateSize: 3, NumLayers: 2, ProjectionSize: op.Some(2), Bidirectional: true, StateOutputs: true}
 	add("projection", true, projected)
 	projected.UseSequenceLength = true

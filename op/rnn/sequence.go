@@ -108,7 +108,10 @@ func defineSequenceLast() {
 			in[0], in[like] = ends[0], ends[1]
 			return sequenceTypes(in[:like], out)
 		},
-		NoGrad: "the second derivative of SequenceLast is not provided",
+		Grad: func(g *op.Grad, p SequenceParams) []op.Entry {
+			lengths := g.Node.In[1 : len(g.Node.In)-1]
+			return onData(g, SequenceLast.Node(p, append([]op.Entry{g.Head(0)}, lengths...)...))
+		},
 		Ref: func(p SequenceParams, c *op.Call) error {
 			loop.Clear(c.Out[0])
 			return lastSteps(p, c.Out[0].Shape, c.In[1:len(c.In)-1], func(seq, at, n int) { moveRun(c.Out[0], at, c.In[0], seq*n, n) })
@@ -184,6 +187,9 @@ func inferLast(p SequenceParams, data *dtype.Shape, lengths []dtype.Shape, out *
 		return err
 	}
 	d := *data
+	if d[p.Axis] == 0 {
+		return op.Errorf("data", "shape %v, want at least one step along axis %d", d, p.Axis)
+	}
 	want := append(dtype.Shape{d[1-p.Axis]}, d[2:]...)
 	if err := op.Require("output", out, want); err != nil {
 		return err

@@ -1,6 +1,8 @@
 package tensor
 
 import (
+	"math"
+
 	"gomx/dtype"
 	"gomx/op"
 	"gomx/op/loop"
@@ -96,6 +98,11 @@ func running(p CumSumParams, c *op.Call, backwards bool) error {
 		return nil
 	}
 	x := loop.Floats(in)
+	if out.DType.IsInt() { // as in NumPy, elements are converted before they are summed
+		for i := range x {
+			x[i] = math.Trunc(x[i])
+		}
+	}
 	accumulate(x, n, step, backwards)
 	loop.Store(out, 0, x)
 	return nil

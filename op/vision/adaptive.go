@@ -42,9 +42,11 @@ Element i of m along an axis of n elements is the average from floor(i·n/m) up 
 			return err
 		},
 		InferType: op.FloatType[AdaptiveAvgPooling2DParams],
-		NoGrad:    "it is a gradient itself",
-		Ignores:   []int{1},
-		Ref:       inType(adaptiveBack[float32], adaptiveBack[float64]),
+		Grad: prim.Adjoint(func(_ *op.Grad, p AdaptiveAvgPooling2DParams, h op.Entry) op.Entry {
+			return AdaptiveAvgPooling2D.Apply(p, h)
+		}),
+		Ignores: []int{1},
+		Ref:     inType(adaptiveBack[float32], adaptiveBack[float64]),
 	})
 }
 

@@ -59,7 +59,12 @@ whose elements are not read and which gets no gradient.`,
 			in[1], out[0] = fwd[0], fwd[0].Clone()
 			return nil
 		},
-		NoGrad:  "it is a gradient itself",
+		Grad: prim.Adjoint(func(g *op.Grad, p CropParams, h op.Entry) op.Entry {
+			if p.NumArgs == 2 {
+				return Crop.Apply(p, h, g.In(0))
+			}
+			return Crop.Apply(p, h)
+		}),
 		Ignores: []int{1},
 		Ref: func(p CropParams, c *op.Call) error {
 			loop.Clear(c.Out[0])

@@ -40,9 +40,20 @@ the positions, in elements of the image. Axes of one position have no coordinate
 			return inferGrid(p, out, in)
 		},
 		InferType: op.FloatType[GridGeneratorParams],
-		NoGrad:    "it is a gradient itself",
+		Grad:      gridSecond,
 		Ref:       inType(makeGridGrad[float32], makeGridGrad[float64]),
 	})
+}
+
+// gridSecond applies the generator to the gradient: without its constant part, which the affine one does not have.
+func gridSecond(g *op.Grad, p GridGeneratorParams) []op.Entry {
+	h, none := g.Head(0), op.NoParams{}
+	if p.TransformType == "affine" {
+		return []op.Entry{GridGenerator.Apply(p, h)}
+	}
+	at := func(x op.Entry) op.Entry { return GridGenerator.Apply(p, x) }
+	factor := prim.ElemwiseSub.Apply(none, at(prim.OnesLike.Apply(none, h)), at(prim.ZerosLike.Apply(none, h)))
+	return []op.Entry{prim.ElemwiseMul.Apply(none, h, factor)}
 }
 
 func inferGrid(p GridGeneratorParams, in, out []dtype.Shape) error {

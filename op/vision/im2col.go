@@ -84,7 +84,7 @@ inverse: elements that several patches share get the sum.`,
 			return nil
 		},
 		InferType: op.FloatType[Im2ColParams],
-		NoGrad:    "it is a gradient itself",
+		Grad:      prim.Adjoint(func(_ *op.Grad, p Im2ColParams, h op.Entry) op.Entry { return Im2Col.Apply(p, h) }),
 		Ignores:   []int{1},
 		Ref:       inType(addColumns[float32], addColumns[float64]),
 	})

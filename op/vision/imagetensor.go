@@ -55,7 +55,7 @@ feature maps (c, h, w) or (n, c, h, w) with values from 0 to 1.`,
 			}
 			return op.SameType(p, in[1:], out)
 		},
-		NoGrad:  "it is a gradient itself",
+		Grad:    prim.Adjoint(func(_ *op.Grad, p op.NoParams, h op.Entry) op.Entry { return ImageToTensor.Apply(p, h) }),
 		Ignores: []int{1},
 		Ref: func(_ op.NoParams, c *op.Call) error {
 			dy, dx := loop.Floats(c.In[0]), make([]float64, c.Out[0].Shape.Size())

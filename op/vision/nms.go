@@ -45,7 +45,8 @@ keep theirs. The gradient goes back to the rows where boxes came from, whatever 
 		Grad: func(g *op.Grad, p BoxNMSParams) []op.Entry {
 			return []op.Entry{boxNMSGrad.Apply(p, g.Head(0), g.Out(1))}
 		},
-		Ref: inType(boxNMS[float32], boxNMS[float64]),
+		Once: "boxes are selected, not learned",
+		Ref:  inType(boxNMS[float32], boxNMS[float64]),
 	})
 	boxNMSGrad.Define(op.Spec[BoxNMSParams]{
 		Hidden: true,
@@ -59,7 +60,7 @@ keep theirs. The gradient goes back to the rows where boxes came from, whatever 
 			return nil
 		},
 		InferType: indexInput[BoxNMSParams],
-		NoGrad:    "it is a gradient itself",
+		NoGrad:    "the second derivative of box_nms is not provided",
 		Ref:       inType(boxNMSBack[float32], boxNMSBack[float64]),
 	})
 }

@@ -43,6 +43,8 @@ func (p MultiBoxPriorParams) anchors() int { return len(p.Sizes) + len(p.Ratios)
 
 func inferPrior(p MultiBoxPriorParams, in, out []dtype.Shape) error {
 	switch {
+	case len(p.Sizes) == 0 || len(p.Ratios) == 0:
+		return op.Errorf("sizes", "%v and ratios %v, want at least one number each", p.Sizes, p.Ratios)
 	case len(p.Steps) != 2 || p.Steps[0]*p.Steps[1] < 0:
 		return op.Errorf("steps", "%v, want two positive numbers or -1 twice", p.Steps)
 	case len(p.Offsets) != 2 || slices.Min(p.Offsets) < 0 || slices.Max(p.Offsets) > 1:

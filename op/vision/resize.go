@@ -61,9 +61,14 @@ to_even_up, to_odd_down and to_odd_up change extents by at most one.`,
 			return nil
 		},
 		InferType: op.FloatType[BilinearResize2DParams],
-		NoGrad:    "it is a gradient itself",
-		Ignores:   []int{1},
-		Ref:       inType(resizeBack[float32], resizeBack[float64]),
+		Grad: prim.Adjoint(func(g *op.Grad, p BilinearResize2DParams, h op.Entry) op.Entry {
+			if p.Mode == "like" {
+				return BilinearResize2D.Apply(p, h, g.In(0))
+			}
+			return BilinearResize2D.Apply(p, h)
+		}),
+		Ignores: []int{1},
+		Ref:     inType(resizeBack[float32], resizeBack[float64]),
 	})
 }
 

@@ -54,7 +54,7 @@ not have give 0. No gradient flows to rois.`,
 			return nil
 		},
 		InferType: op.FloatType[ROIAlignParams],
-		NoGrad:    "it is a gradient itself",
+		Grad:      prim.Adjoint(func(g *op.Grad, p ROIAlignParams, h op.Entry) op.Entry { return ROIAlign.Apply(p, h, g.In(1)) }),
 		Ignores:   []int{2},
 		Ref:       inType(roiAlignBack[float32], roiAlignBack[float64]),
 	})

@@ -37,14 +37,15 @@ that data does not have, give 0. No gradient flows to rois.`,
 		Grad: func(g *op.Grad, p ROIPoolingParams) []op.Entry {
 			return []op.Entry{roiPoolingGrad.Apply(p, g.Head(0), g.Out(1), g.In(0)), {}}
 		},
-		Ref: inType(roiPool[float32], roiPool[float64]),
+		Once: "regions are drawn, not learned",
+		Ref:  inType(roiPool[float32], roiPool[float64]),
 	})
 	roiPoolingGrad.Define(op.Spec[ROIPoolingParams]{
 		Hidden:    true,
 		Inputs:    prim.Inputs[ROIPoolingParams]("out_grad", "maxidx", "data"),
 		Infer:     inferROIPoolingGrad,
 		InferType: indexInput[ROIPoolingParams],
-		NoGrad:    "it is a gradient itself",
+		NoGrad:    "the second derivative of ROIPooling is not provided",
 		Ignores:   []int{2},
 		Ref:       inType(roiPoolGrad[float32], roiPoolGrad[float64]),
 	})

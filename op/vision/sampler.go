@@ -32,7 +32,8 @@ around it by their distance; elements outside of the image are 0. GridGenerator 
 		Grad: func(g *op.Grad, p BilinearSamplerParams) []op.Entry {
 			return g.Each(bilinearSamplerGrad.Node(p, g.Head(0), g.In(0), g.In(1)))
 		},
-		Ref: inType(sampleGrid[float32], sampleGrid[float64]),
+		Once: "it jumps where points of the grid pass elements",
+		Ref:  inType(sampleGrid[float32], sampleGrid[float64]),
 	})
 	bilinearSamplerGrad.Define(op.Spec[BilinearSamplerParams]{
 		Hidden:  true,
@@ -51,7 +52,7 @@ around it by their distance; elements outside of the image are 0. GridGenerator 
 			return nil
 		},
 		InferType: op.FloatType[BilinearSamplerParams],
-		NoGrad:    "it is a gradient itself",
+		NoGrad:    "the second derivative of BilinearSampler is not provided",
 		Ref:       inType(sampleGridGrad[float32], sampleGridGrad[float64]),
 	})
 }

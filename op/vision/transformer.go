@@ -31,7 +31,8 @@ computes loc should begin with the identity (1, 0, 0, 0, 1, 0) as its bias.`,
 			back := bilinearSamplerGrad.Node(BilinearSamplerParams{}, g.Head(0), g.In(0), GridGenerator.Apply(p.grid(), g.In(1)))
 			return []op.Entry{back.Entry(0), gridGeneratorGrad.Apply(p.grid(), back.Entry(1))}
 		},
-		Ref: inType(transform[float32], transform[float64]),
+		Once: "that of BilinearSampler has none",
+		Ref:  inType(transform[float32], transform[float64]),
 	})
 }
 

@@ -1,10 +1,36 @@
-// Package zmq is the corner of gomx that speaks ZeroMQ, through github.com/zeromq/goczmq/v4 on
-// libczmq. It needs cgo; without it only the in-memory transport of the parameter server exists.
+// Package zmq carries messages over TCP and local sockets with ZeroMQ. It is the corner of gomx that knows
+// github.com/zeromq/goczmq/v4, which makes sockets and sets their options; messages pass through our own C. It needs cgo:
+// without it Open fails, and only the in-memory transport exists.
 //
-// Version names the libraries a binary was built with, for bug reports:
+//	ep, err := zmq.Open(transport.Config{Self: node, Incarnation: 1, Job: job, Handler: handle}, zmq.Options{})
+//	ep.Addr()                                   // tcp://127.0.0.1:49152,tcp://127.0.0.1:49153
 //
-//	$ gomx version
-//	gomx 0.1.0, ..., libzmq 4.3, czmq 4.2
+// # Sockets
 //
-// Functions may be called from any goroutine.
+// An endpoint listens with two ROUTER sockets, one for data and one for control messages, and has two DEALER sockets for
+// every peer that it connects to; Config.Listen with a single address makes one do for both. Connections are named by the
+// socket that they reach, a fresh name for each, so that no peer can take over another's; which node is behind a
+// connection is learnt from its key or, without keys, from its messages.
+//
+// # One call per message
+//
+// All sockets of an endpoint lie in a box (box.h) behind one lock, with one descriptor to wait on. A send is one call into
+// C that encodes nothing and, below 64 KiB, copies header and payload into one frame; larger payloads are lent to ZeroMQ
+// and come back through the box, in batches, without calls from C into Go. A receipt is one call that takes up to 64
+// messages; handlers read payloads in ZeroMQ's own memory. Nothing is allocated on the Go heap. The receiving goroutine
+// waits in Go's poller, or with Options.Dedicated on a thread that waits inside C, which is better for servers and worse
+// for workers.
+//
+// # Keys
+//
+// With Options.Keys every connection is encrypted by CURVE. Each node has a key of its own. A peer without a key of the
+// job never gets a connection, and one with a key speaks for its own node only. Without keys an endpoint refuses addresses
+// that other hosts could reach. libzmq before 4.3.3 is refused.
+//
+// # Limits
+//
+// Frames longer than Config.MaxPayload end their connection; messages with another number of frames, from peers that
+// choose their own name, or with headers that do not decode, are counted as garbage. Handshakes have a time limit, silent
+// connections are probed and closed, and queues are bounded. Without keys one thing is not bounded: a message of endless
+// small frames from a process of the same host, which ZeroMQ collects before anybody sees it.
 package zmq

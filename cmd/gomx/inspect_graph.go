@@ -1,0 +1,153 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"gomx/dtype"
+	"gomx/op"
+	"gomx/symbol"
+)
+
+// graphFlags ask for more than the list of a symbol's nodes.
+type graphFlags struct {
+	shapes      []string
+	train       bool
+	summary     bool
+	explain     bool
+	svg, memory string
+	output      string
+}
+
+func (f *graphFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.shapes, "shape", nil, "shape of an input of the graph, as in data=1,3,224,224")
+	flags.BoolVar(&f.train, "train", false, "explain and draw the memory of training instead of inference")
+	flags.BoolVar(&f.summary, "summary", false, "table of layers with output shapes, parameters and FLOPs")
+	flags.BoolVar(&f.explain, "explain", false, "what every pass does to the graph")
+	flags.StringVar(&f.svg, "svg", "", "draw the graph into this file")
+	flags.StringVar(&f.memory, "memory", "", "draw the plan of its memory into this file")
+}
+
+// any reports whether something was asked for.
+func (f *graphFlags) any() bool { return f.summary || f.explain || f.svg != "" || f.memory != "" }
+
+// run does what was asked for, with the symbol in a file.
+func (f *graphFlags) run(out io.Writer, path string) error {
+	shapes, err := parseShapes(f.shapes)
+	if err != nil {
+		return usageError{err}
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	s, err := symbol.Load(data)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if f.summary {
+		sum, err := symbol.Summarize(s, shapes)
+		if err != nil {
+			return err
+		}
+		if err := f.write(out, sum, sum.WriteTable); err != nil {
+			return err
+		}
+	}
+	if f.svg != "" {
+		g, err := pictureOf(s, shapes, path)
+		if err != nil {
+			return err
+		}
+		if err := toFile(f.svg, g.WriteSVG); err != nil {
+			return err
+		}
+	}
+	if f.explain || f.memory != "" {
+		return f.compiled(out, s, shapes)
+	}
+	return nil
+}
+
+// compiled explains the passes and draws the memory.
+func (f *graphFlags) compiled(out io.Writer, s *symbol.Symbol, shapes map[string]dtype.Shape) error {
+	c := symbol.BindConfig{Shapes: shapes, DefaultReq: op.ReqNull}
+	if f.train {
+		c.DefaultReq = op.ReqWrite
+		c.GradReq = map[string]op.Req{}
+		for name := range shapes {
+			c.GradReq[name] = op.ReqNull
+		}
+	}
+	ex, err := s.SimpleBind(c)
+	if err != nil {
+		return err
+	}
+	defer ex.Close()
+	if f.explain {
+		e, err := ex.Explain(f.train)
+		if err != nil {
+			return err
+		}
+		if err := f.write(out, e, e.WriteTable); err != nil {
+			return err
+		}
+	}
+	if f.memory == "" {
+		return nil
+	}
+	m, err := ex.MemoryPlan(f.train)
+	if err != nil {
+		return err
+	}
+	return toFile(f.memory, m.WriteSVG)
+}
+
+// write prints a table, or v as JSON.
+func (f *graphFlags) write(out io.Writer, v any, table func(io.Writer) error) error {
+	if f.output != "json" {
+		return table(out)
+	}
+	enc := json.NewEncoder(out)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+func toFile(path string, write func(io.Writer) error) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	if err := write(f); err != nil {
+		_ = f.Close()
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return f.Close()
+}
+
+// parseShapes reads name=1,2,3.
+func parseShapes(list []string) (map[string]dtype.Shape, error) {
+	shapes := map[string]dtype.Shape{}
+	for _, text := range list {
+		name, dims, ok := strings.Cut(text, "=")
+		if !ok || name == "" {
+			return nil, fmt.Errorf("--shape %q, want name=1,2,3", text)
+		}
+		shape := dtype.Shape{}
+		for d := range strings.SplitSeq(strings.Trim(dims, "()"), ",") {
+			v, err := strconv.Atoi(strings.TrimSpace(d))
+			if err != nil || v < 0 {
+				return nil, fmt.Errorf("--shape %q: %q is not an extent", text, d)
+			}
+			shape = append(shape, v)
+		}
+		shapes[name] = shape
+	}
+	return shapes, nil
+}

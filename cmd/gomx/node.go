@@ -1,0 +1,24 @@
+package main
+
+import (
+	"strconv"
+
+	"github.com/spf13/cobra"
+	"gomx/internal/bench"
+)
+
+// nodeCommand is a process of the suite kv, started by the suite itself.
+func nodeCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    bench.NodeCommand + " ROLE RANK ADDRESS",
+		Hidden: true,
+		Args:   exactArgs(3),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			rank, err := strconv.Atoi(args[1])
+			if err != nil {
+				return usageError{err}
+			}
+			return bench.RunNode(cmd.Context(), args[0], rank, args[2], cmd.InOrStdin(), cmd.OutOrStdout())
+		},
+	}
+}

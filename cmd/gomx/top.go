@@ -1,0 +1,229 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"gomx/kvstore"
+	"gomx/launch"
+
+	"github.com/mattn/go-isatty"
+	"github.com/spf13/cobra"
+)
+
+// topFlags are the flags of the command top.
+type topFlags struct {
+	every  time.Duration
+	once   bool
+	output string
+}
+
+func topCommand() *cobra.Command {
+	var f topFlags
+	cmd := &cobra.Command{
+		Use:   "top [FOLDER | ADDRESS]",
+		Short: "Show a running job: who lives, how far they are, who waits for whom",
+		Long: `Show a job that runs on this machine: the newest one, the one that was started with launch --dir FOLDER, or the one
+whose scheduler serves health and metrics at ADDRESS, which every process prints when it starts.`,
+		Example: "  gomx top\n  gomx top --once 127.0.0.1:40123",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			where := ""
+			if len(args) > 0 {
+				where = args[0]
+			}
+			return f.run(cmd.Context(), cmd.OutOrStdout(), where)
+		},
+	}
+	cmd.Flags().DurationVar(&f.every, "every", time.Second, "time between two looks")
+	cmd.Flags().BoolVar(&f.once, "once", false, "look once")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "table", "table or json")
+	return cmd
+}
+
+func (f *topFlags) run(ctx context.Context, w io.Writer, where string) error {
+	if f.output != "table" && f.output != "json" {
+		return usageError{fmt.Errorf("-o %q, want table or json", f.output)}
+	}
+	if f.every <= 0 {
+		return usageError{fmt.Errorf("--every %v, want a positive duration", f.every)}
+	}
+	terminal := w == io.Writer(os.Stdout) && isatty.IsTerminal(os.Stdout.Fd())
+	t := time.NewTicker(f.every)
+	defer t.Stop()
+	for {
+		list, err := look(ctx, where)
+		if err != nil {
+			return err
+		}
+		if terminal && !f.once {
+			fmt.Fprint(w, "\x1b[H\x1b[2J")
+		}
+		if err := f.show(w, list); err != nil {
+			return err
+		}
+		if f.once {
+			return nil
+		}
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (f *topFlags) show(w io.Writer, list []kvstore.Status) error {
+	if f.output == "json" {
+		return json.NewEncoder(w).Encode(list)
+	}
+	return writeTop(w, list)
+}
+
+// look asks the processes of a job for their status.
+func look(ctx context.Context, where string) ([]kvstore.Status, error) {
+	addrs := []string{where}
+	if info, err := os.Stat(where); where == "" || err == nil && info.IsDir() {
+		if addrs, err = addresses(where); err != nil {
+			return nil, err
+		}
+	}
+	var list []kvstore.Status
+	var failed error
+	for _, addr := range addrs {
+		st, err := ask(ctx, addr)
+		if err != nil {
+			failed = err // it may have ended just now
+			continue
+		}
+		list = append(list, st)
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("no process of the job answers: %w", failed)
+	}
+	slices.SortFunc(list, func(a, b kvstore.Status) int { return strings.Compare(a.Node, b.Node) })
+	return list, nil
+}
+
+// addresses finds the processes of the job in a folder, or of the newest job.
+func addresses(dir string) ([]string, error) {
+	if dir == "" {
+		jobs, err := filepath.Glob(filepath.Join(launch.Runtime(), "job-*"))
+		if err != nil || len(jobs) == 0 {
+			return nil, errors.New("no job that gomx launch started runs here: name its folder or an address")
+		}
+		newest := time.Time{}
+		for _, j := range jobs {
+			if info, err := os.Stat(j); err == nil && info.ModTime().After(newest) {
+				dir, newest = j, info.ModTime()
+			}
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "status-*"))
+	if err != nil || len(files) == 0 {
+		return nil, fmt.Errorf("%s: no process of the job says where to ask it", dir)
+	}
+	var list []string
+	for _, name := range files {
+		if b, err := os.ReadFile(name); err == nil {
+			list = append(list, string(b))
+		}
+	}
+	return list, nil
+}
+
+// ask reads the status page of a process.
+func ask(ctx context.Context, addr string) (st kvstore.Status, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	addr = strings.TrimSuffix(strings.TrimPrefix(addr, "http://"), "/")
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/status", nil)
+	if err != nil {
+		return st, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return st, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return st, fmt.Errorf("%s answers %s", addr, resp.Status)
+	}
+	return st, json.NewDecoder(io.LimitReader(resp.Body, 16<<20)).Decode(&st)
+}
+
+// writeTop writes a table of what the scheduler knows, and of what the processes say of themselves.
+func writeTop(w io.Writer, list []kvstore.Status) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, st := range list {
+		if len(st.Members) == 0 {
+			continue
+		}
+		lost, single := 0, 0
+		for _, s := range st.Shards {
+			if s.Lost {
+				lost++
+			} else if !s.InSync {
+				single++
+			}
+		}
+		fmt.Fprintf(w, "job up %s, view %d, %d shards: %d without a second copy, %d lost\n\n",
+			time.Duration(st.Seconds*float64(time.Second)).Round(time.Second), st.View, len(st.Shards), single, lost)
+		fmt.Fprintln(tw, "NODE\tSTATE\tINCARNATION\tSILENT\tCLOCK\tHELD\tPARKED\tWAITS FOR")
+		for _, m := range st.Members {
+			fmt.Fprintf(tw, "%s\t%s\t%d\t%.1fs\t%d\t%s\t%d\t%s\n", m.Node, state(m), m.Incarnation, m.Silent, m.Clock, size(m.Queue), m.Parked, waits(m))
+		}
+		fmt.Fprintln(tw)
+	}
+	fmt.Fprintln(tw, "NODE\tREADY\tUP\tSENT\tRECEIVED\tDROPPED")
+	for _, st := range list {
+		sent, received, dropped := uint64(0), uint64(0), uint64(0)
+		if st.Transport != nil {
+			sent, received, dropped = st.Transport.SentBytes, st.Transport.ReceivedBytes, st.Transport.Dropped()
+		}
+		fmt.Fprintf(tw, "%s\t%v\t%.0fs\t%s\t%s\t%d\n", st.Node, st.Ready, st.Seconds, size(sent), size(received), dropped)
+	}
+	return tw.Flush()
+}
+
+func state(m kvstore.StatusMember) string {
+	switch {
+	case m.Left:
+		return "left"
+	case m.Alive:
+		return "alive"
+	case m.Incarnation == 0:
+		return "missing"
+	}
+	return "dead"
+}
+
+func waits(m kvstore.StatusMember) string {
+	if m.Waiting < 0 || !strings.HasPrefix(m.Node, "server") {
+		return "-"
+	}
+	return fmt.Sprintf("worker %d", m.Waiting)
+}
+
+// size writes a number of bytes for people.
+func size(n uint64) string {
+	const unit = 1024
+	if n < unit {
+		return fmt.Sprintf("%d B", n)
+	}
+	v, i := float64(n)/unit, 0
+	for ; v >= unit && i < 3; i++ {
+		v /= unit
+	}
+	return fmt.Sprintf("%.1f %ciB", v, "KMGT"[i])
+}

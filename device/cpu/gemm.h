@@ -1,0 +1,23 @@
+// Matrix products in our own code, where they are faster than oneDNN's.
+#ifndef GX_GEMM_H
+#define GX_GEMM_H
+
+#include "product.h"
+
+// gx_gemm_fits reports whether gx_gemm_run is the faster way to compute a product on this processor.
+int gx_gemm_fits(const gx_gemm *g);
+
+// gx_gemm_can reports whether this processor can do what follows. Where it cannot, nothing of it may be called.
+int gx_gemm_can(void);
+
+// gx_gemm_run computes C = alpha * op(A) * op(B) + beta * C + bias, a row that may be null.
+void gx_gemm_run(float *c, const float *a, const float *b, const float *bias, const gx_gemm *g, int threads);
+
+// gx_packed_size is the number of floats of op(B) in the order in which products read it.
+int64_t gx_packed_size(const gx_gemm *g);
+void gx_pack(float *d, const float *b, const gx_gemm *g, int threads);
+
+// gx_packed_gemm is gx_gemm_run with a packed B, for one that is used many times.
+void gx_packed_gemm(float *c, const float *a, const float *packed, const float *bias, const gx_gemm *g, int threads);
+
+#endif

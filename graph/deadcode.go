@@ -1,0 +1,71 @@
+package graph
+
+import (
+	"fmt"
+	"slices"
+
+	"gomx/dtype"
+	"gomx/op"
+	"gomx/op/prim"
+)
+
+// cutShapes gives operators that read only the shape of an input an array of that shape which is
+// never computed.
+func cutShapes(outs []op.Entry, f *Facts) ([]op.Entry, int) {
+	c := &cutter{made: map[string]*op.Node{}}
+	return rewrite(outs, f, c.visit)
+}
+
+// cutter makes one array of every shape and element type.
+type cutter struct{ made map[string]*op.Node }
+
+func (c *cutter) visit(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
+	if len(n.Op.Ignores) == 0 || n.NumOutputs() != 1 && r.wanted(n) {
+		return op.Entry{}
+	}
+	cut := slices.Clone(in)
+	for k, e := range in {
+		if slices.Contains(n.Op.Ignores, k) && !e.Node.IsVar() && e.Node.Op != prim.Zeros.Op {
+			if z := c.shape(r.facts, e, n.Attrs[groupAttr]); z.Valid() {
+				cut[k] = z
+			}
+		}
+	}
+	if slices.Equal(cut, in) {
+		return op.Entry{}
+	}
+	m := *n
+	m.In = cut
+	m.After = make([]*op.Node, len(n.After))
+	for i, a := range n.After {
+		m.After[i] = r.nodes[a]
+	}
+	return m.Entry(0)
+}
+
+// shape returns an array like e.
+func (c *cutter) shape(f *Facts, e op.Entry, group string) op.Entry {
+	s, t := f.Shapes[e], f.Types[e]
+	if !known(f, e) || len(s) == 0 || s.Size() == 0 {
+		return op.Entry{}
+	}
+	key := fmt.Sprint(s, t, group)
+	z := c.made[key]
+	if z == nil {
+		z = prim.Zeros.Node(prim.InitParams{Shape: s, DType: t}, nil...)
+		z.Name = fmt.Sprintf("shape%v", s)
+		if group != "" {
+			z.Attrs = map[string]string{groupAttr: group}
+		}
+		c.made[key] = z
+	}
+	f.Shapes[z.Entry(0)], f.Types[z.Entry(0)] = s, t
+	return z.Entry(0)
+}
+
+// known reports whether shape and element type of e are known.
+func known(f *Facts, e op.Entry) bool {
+	s, ok := f.Shapes[e]
+	t, typed := f.Types[e]
+	return ok && typed && s.Known() && t != dtype.Unknown
+}

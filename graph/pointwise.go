@@ -1,0 +1,246 @@
+package graph
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gomx/dtype"
+	"gomx/op"
+	"gomx/op/prim"
+)
+
+// What a chain may have at most; kernels keep all of its values in the cache.
+const (
+	chainInputs  = 16
+	chainOutputs = 8
+	chainSteps   = 40
+)
+
+// fusePointwise joins pointwise operators that read each other into chains.
+//
+// It goes through the nodes in an order in which pointwise ones come as soon as they can, and lets each join the chains
+// that it reads. A chain runs where its last member stood. So it may grow only while nothing outside has read it: whatever
+// comes later reads it after it has run, and whatever it reads came before.
+func fusePointwise(outs []op.Entry, f *Facts) ([]op.Entry, int) {
+	r, order := newRewriter(outs, f)
+	c := &chainer{rewriter: r, forward: forwardNodes(outs, f), mutated: mutatedNodes(order), chain: map[*op.Node]*chain{}, after: map[*op.Node]bool{}, at: map[*op.Node]int{}}
+	for _, n := range order {
+		for _, a := range n.After {
+			c.after[a] = true
+		}
+	}
+	order = c.eager(order)
+	for i, n := range order {
+		c.at[n] = i
+	}
+	for _, n := range order {
+		c.join(n)
+	}
+	for _, n := range order {
+		c.emit(n)
+	}
+	return c.now(outs), c.changes
+}
+
+// chainer is the state of fusePointwise.
+type chainer struct {
+	*rewriter
+	forward map[*op.Node]bool
+	mutated map[*op.Node]bool
+	after   map[*op.Node]bool // others wait for these
+	chain   map[*op.Node]*chain
+	at      map[*op.Node]int // place in the order
+}
+
+// chain is pointwise operators that become one.
+type chain struct {
+	shape   dtype.Shape
+	forward bool
+	group   string
+	closed  bool // somebody outside has read it
+	members []*op.Node
+	inside  map[op.Entry]int // readers of an entry among the members
+}
+
+// eager orders nodes anew: forward ones first, pointwise ones as early as their inputs allow.
+func (c *chainer) eager(order []*op.Node) []*op.Node {
+	waits, readers := map[*op.Node]int{}, map[*op.Node][]*op.Node{}
+	for _, n := range order {
+		waits[n] = len(n.In) + len(n.After)
+		for _, e := range n.In {
+			readers[e.Node] = append(readers[e.Node], n)
+		}
+		for _, a := range n.After {
+			readers[a] = append(readers[a], n)
+		}
+	}
+	list, done := make([]*op.Node, 0, len(order)), map[*op.Node]bool{}
+	var run func(n *op.Node)
+	run = func(n *op.Node) {
+		done[n] = true
+		list = append(list, n)
+		for _, m := range readers[n] {
+			if waits[m]--; waits[m] == 0 && !done[m] && c.fusible(m) && c.phase(m) == c.phase(n) {
+				run(m)
+			}
+		}
+	}
+	for _, forward := range []bool{true, false} {
+		for _, n := range order {
+			if c.phase(n) == forward && !done[n] {
+				run(n)
+			}
+		}
+	}
+	return list
+}
+
+func (c *chainer) phase(n *op.Node) bool { return c.forward == nil || c.forward[n] }
+
+// fusible reports whether n may be a member of a chain. Sums of many gradients, which are added as they come, may not: a
+// chain would keep them all until the last is there.
+func (c *chainer) fusible(n *op.Node) bool {
+	if n.IsVar() || draws(n) || len(n.After) > 0 || c.after[n] || !n.Op.Pointwise || n.Op == prim.GradAdd.Op || !prim.Fusible(n.Op, n.Params, len(n.In)) {
+		return false
+	}
+	out := n.Entry(0)
+	shape := c.facts.Shapes[out]
+	if !known(c.facts, out) || c.facts.Types[out] != dtype.Float32 || shape.Size() == 0 || len(shape) == 0 {
+		return false
+	}
+	for _, e := range n.In {
+		if !known(c.facts, e) || c.facts.Types[e] != dtype.Float32 || c.mutated[e.Node] {
+			return false
+		}
+		if s := c.facts.Shapes[e]; !s.Equal(shape) {
+			if _, _, ok := prim.Repeats(s, shape); !ok || !strings.HasPrefix(n.Op.Name, "broadcast_") {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// join puts n into the chains that it reads, or begins one.
+func (c *chainer) join(n *op.Node) {
+	if !c.fusible(n) {
+		c.close(n, nil)
+		return
+	}
+	g := &chain{shape: c.facts.Shapes[n.Entry(0)], forward: c.phase(n), group: n.Attrs[groupAttr], members: []*op.Node{n}, inside: map[op.Entry]int{}}
+	for _, e := range n.In {
+		g.inside[e]++
+	}
+	for _, e := range n.In {
+		h := c.chain[e.Node]
+		if h == nil || h.closed || slices.Contains(g.members, e.Node) || h.forward != g.forward || h.group != g.group || !h.shape.Equal(g.shape) {
+			continue
+		}
+		if both := h.union(g); c.fits(both) {
+			g = both
+		}
+	}
+	for _, m := range g.members {
+		c.chain[m] = g
+	}
+	c.close(n, g)
+}
+
+// close marks the chains that n reads from outside.
+func (c *chainer) close(n *op.Node, own *chain) {
+	for _, e := range n.In {
+		if h := c.chain[e.Node]; h != nil && h != own {
+			h.closed = true
+		}
+	}
+}
+
+// union returns the chain of all members of both, in an order in which each comes after what it reads.
+func (g *chain) union(h *chain) *chain {
+	u := &chain{shape: g.shape, forward: g.forward, group: g.group, members: slices.Concat(g.members, h.members), inside: map[op.Entry]int{}}
+	for _, c := range []*chain{g, h} {
+		for e, n := range c.inside {
+			u.inside[e] += n
+		}
+	}
+	return u
+}
+
+// fits reports whether a kernel takes chain g.
+func (c *chainer) fits(g *chain) bool {
+	in, outs := c.borders(g)
+	steps := 0
+	for _, m := range g.members {
+		steps += max(1, len(m.In)-1)
+	}
+	return len(in) <= chainInputs && len(outs) <= chainOutputs && steps <= chainSteps
+}
+
+// borders lists what a chain reads from outside, and what others read of it. Inputs made by the backward part come
+// first, the oldest in front: outputs take the place of the first inputs that will do, and those made by the forward part are of no use where
+// an output shall be a gradient that the executor hands out.
+func (c *chainer) borders(g *chain) (in, outs []op.Entry) {
+	for _, m := range g.members {
+		for _, e := range m.In {
+			if !slices.Contains(g.members, e.Node) && !slices.Contains(in, e) {
+				in = append(in, e)
+			}
+		}
+		if e := m.Entry(0); c.uses[e] > g.inside[e] {
+			outs = append(outs, e)
+		}
+	}
+	slices.SortStableFunc(in, func(a, b op.Entry) int { return c.rank(a) - c.rank(b) })
+	return in, outs
+}
+
+// rank orders entries: those of the backward part by age, then the others.
+func (c *chainer) rank(e op.Entry) int {
+	if e.Node.IsVar() || c.phase(e.Node) {
+		return len(c.at)
+	}
+	return c.at[e.Node]
+}
+
+// emit writes n, or the chain of which it is the last member.
+func (c *chainer) emit(n *op.Node) {
+	g := c.chain[n]
+	if g == nil || len(g.members) < 2 {
+		c.keep(n, c.now(n.In))
+		return
+	}
+	if n != g.members[len(g.members)-1] {
+		return
+	}
+	in, outs := c.borders(g)
+	p := &prim.Chain{Inputs: len(in)}
+	number := map[op.Entry]int{}
+	for i, e := range in {
+		number[e] = i
+	}
+	for i, m := range g.members {
+		step := prim.ChainStep{Op: m.Op, Params: m.Params}
+		for _, e := range m.In {
+			step.Args = append(step.Args, number[e])
+		}
+		p.Steps = append(p.Steps, step)
+		number[m.Entry(0)] = len(in) + i
+	}
+	for _, e := range outs {
+		p.Outs = append(p.Outs, number[e])
+	}
+	fused := prim.FusedPointwise.Node(p.Params(), c.now(in)...)
+	first := g.members[0]
+	fused.Name, fused.Attrs, fused.Site = first.Name+".."+n.Name, first.Attrs, n.Site
+	for i, e := range outs {
+		c.become(e, fused.Entry(i))
+	}
+	names := make([]string, len(g.members))
+	for i, m := range g.members {
+		c.nodes[m] = fused
+		names[i] = m.Op.Name
+	}
+	c.changes++
+	c.facts.note(Change{Node: fused.Name, Before: strings.Join(names, ", "), After: fmt.Sprintf("%s of %d inputs and %d outputs", fused.Op.Name, len(in), len(outs))})
+}

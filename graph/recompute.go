@@ -1,0 +1,262 @@
+package graph
+
+import (
+	"math"
+	"slices"
+
+	"gomx/op"
+)
+
+// RecomputeConfig says what to trade for memory.
+type RecomputeConfig struct {
+	// Forward is the number of outputs that belong to the forward part; the others are gradients.
+	Forward int
+	// Target is the share of the planned memory to come down to. The least work that achieves it is
+	// chosen; where nothing does, the plan with the least memory. Zero recomputes only what
+	// __force_mirroring__ asks for.
+	Target float64
+}
+
+// Trade says what Recompute has done: bytes alive at once before and after, the estimated work of
+// the forward part, and the work that is done twice, both in nanoseconds on one core.
+type Trade struct {
+	Before, After int64
+	Work, Again   float64
+	Nodes         int // computed twice
+}
+
+// Recompute lets the backward part compute values of the forward part again instead of keeping
+// them, as in Chen et al., Training Deep Nets with Sublinear Memory Cost, section 4. The forward
+// part is divided into groups at places that few bytes cross; what crosses is kept, and when the
+// backward part comes to a group the rest of it is computed again, but for nodes whose work per
+// byte is above a limit. Groups and limit are chosen by counting live bytes.
+//
+// Results stay the same bit for bit: the same kernels see the same inputs, random numbers depend on
+// the number of the stream, and what a node does to auxiliary states happens once, because the
+// second time it is given others. It comes after passes that merge equal nodes.
+func Recompute(all []op.Entry, f *Facts, c RecomputeConfig) ([]op.Entry, Trade) {
+	r := newRecomputer(all, f, c.Forward)
+	none := division{groups: 1, limit: math.Inf(1)}
+	best, outs, origin := r.try(none)
+	if len(r.back) == 0 {
+		return all, best
+	}
+	before := best.After
+	for _, d := range r.divisions(c.Target) {
+		t, o, from := r.try(d)
+		if better(t, best, int64(c.Target*float64(before))) {
+			best, outs, origin = t, o, from
+		}
+	}
+	best.Before = before
+	for n, old := range origin {
+		for i := range n.NumOutputs() {
+			f.copy(n.Entry(i), old.Entry(i))
+		}
+	}
+	return outs, best
+}
+
+// better compares two trades: reaching the goal comes first, then work, or memory where neither
+// does.
+func better(a, b Trade, goal int64) bool {
+	ra, rb := a.After <= goal, b.After <= goal
+	switch {
+	case ra != rb:
+		return ra
+	case ra:
+		return a.Again < b.Again || a.Again == b.Again && a.After < b.After
+	}
+	return a.After < b.After
+}
+
+// division is one way of choosing what to keep.
+type division struct {
+	groups int
+	limit  float64 // of work per byte above which results are kept
+}
+
+// recomputer holds what all divisions of one graph have in common, by number of forward node.
+type recomputer struct {
+	all     []op.Entry
+	facts   *Facts
+	forward int
+	fwd     []*op.Node
+	back    []*op.Node
+	id      map[*op.Node]int
+	work    []float64
+	bytes   []int64
+	last    []int   // the last forward node that reads it, itself without
+	cross   []int64 // bytes that cross the place behind it
+	outs    []bool  // it computes an output
+	before  []int64 // bytes of all nodes up to it
+}
+
+func newRecomputer(all []op.Entry, f *Facts, forward int) *recomputer {
+	r := &recomputer{all: all, facts: f, forward: forward, fwd: op.Topo(all[:forward]), id: map[*op.Node]int{}}
+	n := len(r.fwd)
+	r.work, r.bytes, r.last, r.outs = make([]float64, n), make([]int64, n), make([]int, n), make([]bool, n)
+	r.cross, r.before = make([]int64, n+1), make([]int64, n+1)
+	for i, m := range r.fwd {
+		r.id[m], r.last[i] = i, i
+		if !m.IsVar() {
+			r.work[i] = f.work(m)
+			for k := range m.NumOutputs() {
+				r.bytes[i] += f.bytes(m.Entry(k))
+			}
+		}
+		for _, e := range m.In {
+			r.last[r.id[e.Node]] = i
+		}
+		r.before[i+1] = r.before[i] + r.bytes[i]
+	}
+	for i := range r.fwd {
+		r.cross[i] += r.bytes[i]
+		r.cross[r.last[i]] -= r.bytes[i]
+	}
+	for i := 1; i <= n; i++ {
+		r.cross[i] += r.cross[i-1]
+	}
+	for _, e := range all[:forward] {
+		r.outs[r.id[e.Node]] = true
+	}
+	for _, m := range op.Topo(all) {
+		if _, ok := r.id[m]; !ok {
+			r.back = append(r.back, m)
+		}
+	}
+	return r
+}
+
+// divisions lists what to try.
+func (r *recomputer) divisions(target float64) []division {
+	if target <= 0 {
+		return nil
+	}
+	var ratios []float64
+	for i := range r.fwd {
+		if r.bytes[i] > 0 {
+			ratios = append(ratios, r.work[i]/float64(r.bytes[i]))
+		}
+	}
+	slices.Sort(ratios)
+	limits := []float64{math.Inf(1)}
+	for _, q := range []int{60, 70, 80, 90, 95} {
+		if len(ratios) > 0 {
+			limits = append(limits, ratios[min(len(ratios)*q/100, len(ratios)-1)])
+		}
+	}
+	limits = slices.Compact(limits)
+	var list []division
+	for _, g := range []int{2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 48} {
+		for _, l := range limits {
+			if g <= len(r.fwd)/2 {
+				list = append(list, division{g, l})
+			}
+		}
+	}
+	return list
+}
+
+// cuts returns the last node of every group: groups hold equal bytes as nearly as places allow that
+// few bytes cross.
+func (r *recomputer) cuts(groups int) []int {
+	n := len(r.fwd)
+	var cuts []int
+	for g := 1; g < groups; g++ {
+		at := func(share float64) int {
+			want := int64(share / float64(groups) * float64(r.before[n]))
+			i, _ := slices.BinarySearch(r.before, want)
+			return min(max(i-1, 0), n-1)
+		}
+		from, to := at(float64(g)-0.4), at(float64(g)+0.4)
+		best := from
+		for i := from; i <= to; i++ {
+			if r.cross[i] < r.cross[best] {
+				best = i
+			}
+		}
+		if len(cuts) == 0 || best > cuts[len(cuts)-1] {
+			cuts = append(cuts, best)
+		}
+	}
+	return append(cuts, n-1)
+}
+
+// kept says for every forward node whether its results are kept under a division.
+func (r *recomputer) kept(d division) []bool {
+	keep := make([]bool, len(r.fwd))
+	cuts := r.cuts(d.groups)
+	g := 0
+	for i, m := range r.fwd {
+		for i > cuts[g] {
+			g++
+		}
+		keep[i] = g == len(cuts)-1 || r.last[i] > cuts[g] || r.bytes[i] > 0 && r.work[i] > d.limit*float64(r.bytes[i])
+		switch m.Attrs["__force_mirroring__"] {
+		case "True", "true", "1":
+			keep[i] = false
+		case "False", "false", "0":
+			keep[i] = true
+		}
+		keep[i] = keep[i] || m.IsVar() || r.outs[i] || m.Op.Update
+	}
+	return keep
+}
+
+// try carries a division out and counts live bytes.
+func (r *recomputer) try(d division) (t Trade, outs []op.Entry, origin map[*op.Node]*op.Node) {
+	m := &mirror{r: r, keep: r.kept(d), again: map[*op.Node]*op.Node{}, made: map[*op.Node]*op.Node{}, origin: map[*op.Node]*op.Node{}}
+	for _, b := range r.back {
+		m.visit(b)
+	}
+	outs = slices.Clone(r.all)
+	for i, e := range outs[r.forward:] {
+		outs[r.forward+i] = op.Entry{Node: m.now(e.Node), Index: e.Index}
+	}
+	t = Trade{After: r.alive(outs, m.origin), Nodes: len(m.again)}
+	for i, n := range r.fwd {
+		t.Work += r.work[i]
+		if m.again[n] != nil {
+			t.Again += r.work[i]
+		}
+	}
+	return t, outs, m.origin
+}
+
+// alive returns the most bytes that are alive at once in the arena of a graph, some of whose nodes
+// stand for others.
+func (r *recomputer) alive(outs []op.Entry, origin map[*op.Node]*op.Node) int64 {
+	g := IndexPhases(outs[:r.forward], outs)
+	places, bytes := make([]Place, g.NumEntries()), make([]int64, g.NumEntries())
+	for i, n := range g.Nodes {
+		from, to := g.Out(i)
+		known := n
+		if old := origin[n]; old != nil {
+			known = old
+		}
+		for e := from; e < to; e++ {
+			bytes[e] = r.facts.bytes(known.Entry(e - from))
+			if n.IsVar() {
+				places[e] = Source
+			}
+		}
+	}
+	for _, e := range g.Outputs {
+		places[e] = Sink
+	}
+	s := AssignStorage(g, places, bytes, len(r.fwd))
+	live := make([]int64, len(g.Nodes)+1)
+	for e, root := range s.Root {
+		if root == e && places[e] == Arena {
+			live[s.Start[e]] += bytes[e]
+			live[s.End[e]+1] -= bytes[e]
+		}
+	}
+	now, most := int64(0), int64(0)
+	for _, d := range live {
+		now += d
+		most = max(most, now)
+	}
+	return most
+}

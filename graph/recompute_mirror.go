@@ -1,0 +1,100 @@
+package graph
+
+import (
+	"strings"
+
+	"gomx/op"
+)
+
+// mirror rewrites the backward part of a graph so that it reads again what is not kept.
+type mirror struct {
+	r      *recomputer
+	origin map[*op.Node]*op.Node // of the nodes made: what they stand for
+	keep   []bool                // by number of forward node
+	again  map[*op.Node]*op.Node // forward nodes computed again
+	made   map[*op.Node]*op.Node // what backward nodes have become
+	after  []*op.Node            // what nodes computed again now wait for
+}
+
+// now returns what a node has become.
+func (m *mirror) now(n *op.Node) *op.Node {
+	if b, ok := m.made[n]; ok {
+		return b
+	}
+	return n
+}
+
+// visit rewrites one backward node. Its inputs come first, as they do in the list of nodes. What it
+// is the first to need is computed when the gradients that it reads are there, and not before.
+func (m *mirror) visit(b *op.Node) {
+	m.after = m.after[:0:0]
+	for _, e := range b.In {
+		if _, forward := m.r.id[e.Node]; !forward && !e.Node.IsVar() {
+			m.after = append(m.after, m.now(e.Node))
+		}
+	}
+	in, changed := make([]op.Entry, len(b.In)), false
+	for k, e := range b.In {
+		in[k] = e
+		if !ignores(b, k) {
+			in[k] = m.entry(e)
+		}
+		changed = changed || in[k] != e
+	}
+	if !changed {
+		return
+	}
+	c := *b
+	c.In = in
+	m.made[b], m.origin[&c] = &c, b
+}
+
+// entry returns what the backward part reads in the place of e.
+func (m *mirror) entry(e op.Entry) op.Entry {
+	i, forward := m.r.id[e.Node]
+	switch {
+	case !forward:
+		return op.Entry{Node: m.now(e.Node), Index: e.Index}
+	case m.keep[i]:
+		return e
+	}
+	return op.Entry{Node: m.second(e.Node), Index: e.Index}
+}
+
+// second returns the node that computes again what n computes.
+func (m *mirror) second(n *op.Node) *op.Node {
+	if c, ok := m.again[n]; ok {
+		return c
+	}
+	c := *n
+	c.Name, c.In, c.After = n.Name+"_again", make([]op.Entry, len(n.In)), m.after
+	for k, e := range n.In {
+		switch {
+		case n.Mutates(k) && !reads(n):
+			c.In[k] = m.state(e)
+		case ignores(n, k):
+			c.In[k] = e
+		default:
+			c.In[k] = m.entry(e)
+		}
+	}
+	m.again[n], m.origin[&c] = &c, n
+	return &c
+}
+
+// reads reports whether a node that has auxiliary states reads them in training and leaves them
+// alone.
+func reads(n *op.Node) bool {
+	return strings.EqualFold(n.Op.FormatParams(n.Params)["use_global_stats"], "true")
+}
+
+// state returns a stand-in for an auxiliary state, which a node that is computed again may change.
+func (m *mirror) state(e op.Entry) op.Entry {
+	z, err := op.NewNode(op.Lookup("zeros_like"), e.Node.Name+"_again", nil, e)
+	if err != nil {
+		panic(err)
+	}
+	z.After = m.after
+	m.origin[z] = e.Node
+	return z.Entry(0)
+}

@@ -1,0 +1,195 @@
+package graph
+
+import (
+	"math"
+
+	"gomx/op"
+	"gomx/op/nn"
+	"gomx/op/prim"
+)
+
+// simplifyComposed removes what does nothing from a graph without gradient. Operators whose
+// gradient is not that of what they compute, such as losses, stay.
+func simplifyComposed(outs []op.Entry, f *Facts) ([]op.Entry, int) {
+	return rewrite(outs, f, func(r *rewriter, n *op.Node, in []op.Entry) op.Entry { return simplify(r, n, in, false) })
+}
+
+// simplifyCompiled does so in a graph that has its gradient.
+func simplifyCompiled(outs []op.Entry, f *Facts) ([]op.Entry, int) {
+	return rewrite(outs, f, func(r *rewriter, n *op.Node, in []op.Entry) op.Entry { return simplify(r, n, in, true) })
+}
+
+// simplify returns what is equal to output 0 of n and takes less work.
+func simplify(r *rewriter, n *op.Node, in []op.Entry, compiled bool) op.Entry {
+	if len(in) == 0 || len(n.After) > 0 || n.NumOutputs() > 1 && r.wanted(n) || !known(r.facts, n.Entry(0)) {
+		return op.Entry{}
+	}
+	s := &simplifier{rewriter: r, n: n, in: in, compiled: compiled}
+	for _, e := range in {
+		if !known(r.facts, e) {
+			return op.Entry{}
+		}
+	}
+	for _, rule := range []func() op.Entry{s.neutral, s.nested, s.signs, s.constants, s.moved, s.reshaped} {
+		if e := rule(); e.Valid() {
+			if r.outs[n.Entry(0)] && (e.Node.IsVar() || r.was[e] != (op.Entry{})) {
+				return op.Entry{} // an output keeps a node of its own
+			}
+			return e
+		}
+	}
+	return op.Entry{}
+}
+
+// simplifier looks at one node whose inputs have been rewritten to in.
+type simplifier struct {
+	*rewriter
+	n        *op.Node
+	in       []op.Entry
+	compiled bool
+}
+
+// like reports whether entry e has the shape and type of the node's output.
+func (s *simplifier) like(e op.Entry) bool {
+	out := s.n.Entry(0)
+	return s.facts.Types[e] == s.facts.Types[out] && s.facts.Shapes[e].Equal(s.facts.Shapes[out])
+}
+
+// make makes a node in the place of the one looked at.
+func (s *simplifier) make(o *op.Op, params any, in ...op.Entry) op.Entry {
+	return changed(s.n, o, params, in)
+}
+
+// scalar returns the number of an operator of an array and a number.
+func scalarOf(n *op.Node) (float64, bool) {
+	p, ok := n.Params.(prim.ScalarParams)
+	return p.Scalar, ok
+}
+
+// neutral finds operators that leave their first input as it is.
+func (s *simplifier) neutral() op.Entry {
+	x := s.in[0]
+	if !s.like(x) {
+		return op.Entry{}
+	}
+	v, number := scalarOf(s.n)
+	switch s.n.Op {
+	case prim.PlusScalar.Op, prim.MinusScalar.Op:
+		return when(number && v == 0, x)
+	case prim.MulScalar.Op, prim.DivScalar.Op, prim.PowerScalar.Op:
+		return when(number && v == 1, x)
+	case prim.AddN.Op, prim.Concat.Op:
+		return when(len(s.in) == 1, x)
+	case prim.SumLike.Op, prim.BroadcastLike.Op, prim.BroadcastTo.Op, prim.BroadcastAxis.Op, prim.Cast.Op, prim.Slice.Op, prim.SliceAxis.Op, prim.SliceLike.Op:
+		return when(!reverses(s.n), x)
+	case prim.Identity.Op, prim.Reshape.Op, prim.Flatten.Op, prim.ReshapeLike.Op, prim.ExpandDims.Op, prim.Squeeze.Op:
+		return x
+	case nn.Dropout.Op:
+		return when(s.n.Params.(nn.DropoutParams).P.Value() == 0, x)
+	}
+	return when(s.compiled && s.n.Op.Identity, x)
+}
+
+// reverses reports whether a slice goes backward: it may have the shape of its input all the same.
+func reverses(n *op.Node) bool {
+	p, ok := n.Params.(prim.SliceParams)
+	if !ok {
+		return false
+	}
+	for _, step := range p.Step {
+		if step.Or(1) < 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func when(ok bool, e op.Entry) op.Entry {
+	if ok {
+		return e
+	}
+	return op.Entry{}
+}
+
+// nested finds functions that have no effect on what they are applied to.
+func (s *simplifier) nested() op.Entry {
+	x := s.in[0]
+	inner := x.Node
+	if inner.IsVar() || len(inner.In) == 0 || len(inner.After) > 0 || s.facts.Types[inner.In[0]] != s.facts.Types[x] {
+		return op.Entry{}
+	}
+	switch s.n.Op {
+	case prim.Negative.Op:
+		return when(inner.Op == prim.Negative.Op, inner.In[0])
+	case prim.Abs.Op, prim.Square.Op:
+		if inner.Op == prim.Negative.Op || inner.Op == prim.Abs.Op && s.n.Op == prim.Square.Op {
+			return s.make(s.n.Op, s.n.Params, inner.In[0])
+		}
+		return when(inner.Op == s.n.Op && s.n.Op == prim.Abs.Op, x)
+	case prim.Relu.Op, nn.Activation.Op:
+		return when(rectifies(s.n) && rectifies(inner), x)
+	case prim.Sign.Op, prim.Floor.Op, prim.Ceil.Op, prim.Round.Op, prim.Rint.Op, prim.Trunc.Op, prim.Fix.Op:
+		return when(inner.Op == s.n.Op, x)
+	case prim.MaximumScalar.Op, prim.MinimumScalar.Op:
+		a, _ := scalarOf(s.n)
+		b, ok := scalarOf(inner)
+		if !ok || inner.Op != s.n.Op || a != a || b != b {
+			return op.Entry{}
+		}
+		if v := math.Max(a, b); s.n.Op == prim.MaximumScalar.Op {
+			a = v
+		} else {
+			a = math.Min(a, b)
+		}
+		return s.make(s.n.Op, prim.ScalarParams{Scalar: a}, inner.In[0])
+	}
+	return op.Entry{}
+}
+
+// negated returns what e is the negative of.
+func (s *simplifier) negated(e op.Entry) (op.Entry, bool) {
+	if e.Node.IsVar() || e.Node.Op != prim.Negative.Op || len(e.Node.After) > 0 {
+		return op.Entry{}, false
+	}
+	return e.Node.In[0], true
+}
+
+// signs moves negations into sums, differences and factors.
+func (s *simplifier) signs() op.Entry {
+	if s.n.Op == prim.Negative.Op && !s.in[0].Node.IsVar() && s.in[0].Node.Op == prim.MulScalar.Op && s.facts.Types[s.n.Entry(0)].IsFloat() {
+		v, _ := scalarOf(s.in[0].Node)
+		return s.make(prim.MulScalar.Op, prim.ScalarParams{Scalar: -v}, s.in[0].Node.In[0])
+	}
+	if s.n.Op == prim.MulScalar.Op && s.facts.Types[s.n.Entry(0)].IsFloat() {
+		if x, ok := s.negated(s.in[0]); ok {
+			v, _ := scalarOf(s.n)
+			return s.make(prim.MulScalar.Op, prim.ScalarParams{Scalar: -v}, x)
+		}
+	}
+	if len(s.in) != 2 {
+		return op.Entry{}
+	}
+	a, b := s.in[0], s.in[1]
+	switch s.n.Op {
+	case prim.ElemwiseSub.Op:
+		if x, ok := s.negated(b); ok {
+			return s.make(prim.ElemwiseAdd.Op, nil, a, x)
+		}
+	case prim.BroadcastSub.Op:
+		if x, ok := s.negated(b); ok {
+			return s.make(prim.BroadcastAdd.Op, nil, a, x)
+		}
+	case prim.ElemwiseAdd.Op, prim.BroadcastAdd.Op, prim.AddN.Op, prim.GradAdd.Op:
+		minus := prim.ElemwiseSub.Op
+		if s.n.Op == prim.BroadcastAdd.Op {
+			minus = prim.BroadcastSub.Op
+		}
+		if x, ok := s.negated(b); ok {
+			return s.make(minus, nil, a, x)
+		}
+		if x, ok := s.negated(a); ok {
+			return s.make(minus, nil, b, x)
+		}
+	}
+	return op.Entry{}
+}

@@ -1,0 +1,213 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// kvPlan says what the processes of one measurement do: Workers push and pull an array of Floats, fused in one message
+// per slice, Rounds times in each of Repeats repetitions, through a store with one server for each replica.
+type kvPlan struct {
+	Floats, Workers int
+	Rounds, Repeats int
+	Replicas        int
+	Raw             bool     // only the transport and a server that adds up, without a store
+	Slice           int      // bytes
+	Window          int      // slices of a worker under way, if raw
+	Via             string   // tcp, curve, ipc or shm
+	Dir             string   // for files of this measurement
+	Keys            []string // of curve: everybody's public and secret keys
+}
+
+// servers is how many servers there are.
+func (p *kvPlan) servers() int { return max(1, p.Replicas) }
+
+// kvFigures are what a measurement found: the best repetition.
+type kvFigures struct {
+	Seconds float64 // per round
+	CPU     float64 // processor seconds per round, of all processes
+}
+
+// kvCases are the arrays that are measured, by the names of peers/kv.py.
+var kvCases = []struct {
+	name                    string
+	floats, workers, rounds int
+}{
+	{"kv.4KB", 1000, 1, 3000},
+	{"kv.31KB.w3", 7850, 3, 1500},
+	{"kv.1MB", 250_000, 1, 300},
+	{"kv.1MB.w3", 250_000, 3, 150},
+	{"kv.100MB", 25_000_000, 1, 8},
+}
+
+// kvWays are the ways in which each case is measured, by the end of the line's name.
+var kvWays = []struct {
+	name, via string
+	replicas  int
+	raw       bool
+}{
+	{"tcp", "tcp", 1, false}, {"shm", "shm", 1, false}, {"ipc", "ipc", 1, false}, {"curve", "curve", 1, false}, {"tcp.r2", "tcp", 2, false},
+	{"shm.r2", "shm", 2, false}, {"curve.r2", "curve", 2, false}, {"tcp.raw", "tcp", 1, true}, {"shm.raw", "shm", 1, true},
+}
+
+// kv measures the parameter server's round trips, as peers/kv.py does in MXNet, where push and pull are two messages.
+func kv() ([]Workload, error) {
+	var list []Workload
+	for _, c := range kvCases {
+		for _, way := range kvWays {
+			plan := kvPlan{Floats: c.floats, Workers: c.workers, Rounds: c.rounds, Repeats: 3, Slice: 1 << 20, Window: 4,
+				Via: way.via, Replicas: way.replicas, Raw: way.raw}
+			name := c.name + "." + way.name
+			list = append(list,
+				Workload{Name: name, Unit: "us", Line: c.name, Run: func(ctx context.Context) (float64, error) {
+					f, err := plan.measure(ctx)
+					return f.Seconds * 1e6, err
+				}},
+				Workload{Name: name + ".cpu", Unit: "s/GiB", Line: c.name + ".cpu", Run: func(ctx context.Context) (float64, error) {
+					f, err := plan.measure(ctx)
+					return f.CPU / (float64(plan.Floats) * 4 / (1 << 30)), err
+				}})
+		}
+	}
+	return list, nil
+}
+
+// measure runs the processes of a plan.
+func (p kvPlan) measure(ctx context.Context) (kvFigures, error) {
+	dir, err := os.MkdirTemp("", "gomx-kv")
+	if err != nil {
+		return kvFigures{}, err
+	}
+	defer os.RemoveAll(dir)
+	p.Dir = dir
+	if err := p.makeKeys(); err != nil {
+		return kvFigures{}, err
+	}
+	ctx, stop := context.WithTimeout(ctx, 2*time.Minute)
+	defer stop()
+	all := []*kvProcess{}
+	defer func() {
+		// Workers first: they say goodbye to servers, and servers to the scheduler.
+		for i := len(all) - 1; i >= 0; i-- {
+			all[i].end()
+		}
+	}()
+	addr := ""
+	start := func(role string, rank int) error {
+		k, err := p.start(ctx, role, rank, addr)
+		if err != nil {
+			return err
+		}
+		all = append(all, k)
+		if role != "worker" {
+			return k.read("address", &addr)
+		}
+		return nil
+	}
+	if !p.Raw {
+		if err := start("scheduler", 0); err != nil {
+			return kvFigures{}, err
+		}
+	}
+	for i := range p.servers() {
+		if err := start("server", i); err != nil {
+			return kvFigures{}, err
+		}
+	}
+	servers := len(all)
+	for i := range p.Workers {
+		if err := start("worker", i); err != nil {
+			return kvFigures{}, err
+		}
+	}
+	if err := p.notePids(all); err != nil {
+		return kvFigures{}, err
+	}
+	return collect(all[servers:])
+}
+
+// collect reads the workers' figures. Rounds end together, so that the first worker's time is everybody's.
+func collect(workers []*kvProcess) (f kvFigures, err error) {
+	for i, w := range workers {
+		var list []kvFigures
+		if err := w.read("figures", &list); err != nil {
+			return f, err
+		}
+		for j, g := range list {
+			if i > 0 {
+				break
+			}
+			if j == 0 || g.Seconds < f.Seconds {
+				f.Seconds = g.Seconds
+			}
+			if j == 0 || g.CPU < f.CPU {
+				f.CPU = g.CPU
+			}
+		}
+	}
+	return f, nil
+}
+
+// kvProcess is a process of a measurement.
+type kvProcess struct {
+	name string
+	cmd  *exec.Cmd
+	in   io.Closer
+	out  *json.Decoder
+	said *strings.Builder
+}
+
+// start runs this program again in a role of the measurement; NodeCommand is its hidden command.
+func (p *kvPlan) start(ctx context.Context, role string, rank int, addr string) (*kvProcess, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	plan, err := json.Marshal(p)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, exe, NodeCommand, role, strconv.Itoa(rank), addr)
+	k := &kvProcess{name: role + " " + strconv.Itoa(rank), cmd: cmd, said: new(strings.Builder)}
+	cmd.Stderr = k.said
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	k.in = stdin
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	k.out = json.NewDecoder(stdout)
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	// The plan holds secret keys, which the list of processes would show.
+	if _, err := stdin.Write(append(plan, '\n')); err != nil {
+		return nil, fmt.Errorf("%s: %w", k.name, err)
+	}
+	return k, nil
+}
+
+// read reads what a process has to say next.
+func (k *kvProcess) read(what string, v any) error {
+	if err := k.out.Decode(v); err != nil {
+		k.cmd.Wait()
+		return fmt.Errorf("%s: reading its %s: %w: %s", k.name, what, err, lastLine(k.said.String()))
+	}
+	return nil
+}
+
+// end lets a process go, which sees the end of its input.
+func (k *kvProcess) end() {
+	k.in.Close()
+	k.cmd.Wait()
+}

@@ -1,0 +1,126 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"gomx/kvstore"
+	"gomx/kvstore/ps"
+	"gomx/kvstore/transport"
+	"gomx/kvstore/transport/mem"
+	"gomx/kvstore/wire"
+)
+
+// Config says what a job is like. The zero value of a field is kvstore's default, or one.
+type Config struct {
+	Workers, Servers, Replicas int
+	Policy                     ps.Policy
+	Backups                    int
+	SliceSize                  int
+	Dir                        string // for the scheduler's view
+	Seed                       uint64 // of the network's faults
+	Heartbeat, Dead            time.Duration
+}
+
+// Cluster is a running job. Its methods may be called from any goroutine.
+type Cluster struct {
+	Network *mem.Network
+	cfg     kvstore.JobConfig
+	wg      sync.WaitGroup
+
+	mu     sync.Mutex
+	errs   []error
+	cancel map[wire.Node]func()
+	ended  map[wire.Node]chan struct{}
+}
+
+// errKilled is the cause of a process's end by Kill.
+var errKilled = errors.New("killed")
+
+// Start starts scheduler and servers.
+func Start(c Config) *Cluster {
+	cl := &Cluster{Network: mem.NewNetwork(c.Seed), cancel: map[wire.Node]func(){}, ended: map[wire.Node]chan struct{}{}}
+	cl.cfg = kvstore.JobConfig{Scheduler: "mem:scheduler", ID: 1 + c.Seed, Workers: max(1, c.Workers), Servers: max(1, c.Servers),
+		Replicas: c.Replicas, Policy: c.Policy, Backups: c.Backups, SliceSize: c.SliceSize, Dir: c.Dir,
+		Heartbeat: c.Heartbeat, Dead: c.Dead, Open: cl.open}
+	cl.Restart(wire.Node{Role: wire.Scheduler})
+	for i := range cl.cfg.Servers {
+		cl.Restart(wire.Node{Role: wire.Server, Rank: uint16(i)})
+	}
+	return cl
+}
+
+func (c *Cluster) open(t transport.Config) (transport.Endpoint, error) { return mem.Open(c.Network, t) }
+
+// Restart begins a process in the place of a server or the scheduler that is not running.
+func (c *Cluster) Restart(n wire.Node) {
+	cfg := c.cfg
+	cfg.Node = n
+	ctx, cancel := context.WithCancelCause(context.Background())
+	ended := make(chan struct{})
+	c.mu.Lock()
+	c.cancel[n], c.ended[n] = func() { cancel(errKilled) }, ended
+	c.mu.Unlock()
+	c.wg.Go(func() {
+		defer close(ended)
+		err := kvstore.Serve(ctx, cfg)
+		if err == nil || errors.Is(err, errKilled) {
+			return
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.errs = append(c.errs, fmt.Errorf("%s: %w", n, err))
+	})
+}
+
+// Kill ends a server or the scheduler at once: it says goodbye to nobody.
+func (c *Cluster) Kill(n wire.Node) {
+	c.mu.Lock()
+	cancel, ended := c.cancel[n], c.ended[n]
+	c.mu.Unlock()
+	cancel()
+	<-ended
+}
+
+// Worker returns the configuration of a worker's process.
+func (c *Cluster) Worker(rank int) kvstore.JobConfig {
+	cfg := c.cfg
+	cfg.Node = wire.Node{Role: wire.Worker, Rank: uint16(rank)}
+	return cfg
+}
+
+// Work runs f as every worker at once and returns their errors.
+func (c *Cluster) Work(ctx context.Context, f func(ctx context.Context, rank int) error) error {
+	errs := make([]error, c.cfg.Workers)
+	var wg sync.WaitGroup
+	for rank := range errs {
+		wg.Go(func() {
+			if err := c.work(ctx, rank, f); err != nil {
+				errs[rank] = fmt.Errorf("worker %d: %w", rank, err)
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// work runs f as one worker.
+func (c *Cluster) work(ctx context.Context, rank int, f func(ctx context.Context, rank int) error) error {
+	job, err := kvstore.Join(ctx, c.Worker(rank))
+	if err != nil {
+		return err
+	}
+	err = f(kvstore.WithJob(ctx, job), rank)
+	return errors.Join(err, job.Close(ctx))
+}
+
+// Wait waits until scheduler and servers have ended, and returns their errors.
+func (c *Cluster) Wait() error {
+	c.wg.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return errors.Join(c.errs...)
+}

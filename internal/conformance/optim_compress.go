@@ -1,0 +1,77 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+
+	"gomx/kvstore"
+	"gomx/kvstore/compress"
+	nd "gomx/ndarray"
+)
+
+// compressionCase is gradient compression with residuals in a store on one machine.
+type compressionCase struct {
+	ID, KVStore, Type, File string
+	Threshold               float64
+	Devices                 int
+	Steps                   []struct {
+		Grads  []Ref
+		Pulled Ref
+	}
+}
+
+func compressionCases(g *Golden) ([]Case, error) {
+	var index struct{ Cases []*compressionCase }
+	if err := g.JSON("optim/compression.json", &index); err != nil {
+		return nil, err
+	}
+	var list []Case
+	for _, c := range index.Cases {
+		c.File = "optim/" + c.File
+		list = append(list, Case{ID: "compression/" + c.ID, Run: c.run})
+	}
+	return list, nil
+}
+
+// run pushes one gradient per device and compares what is pulled afterwards. The devices are arrays
+// on the one that is tested: what is sent does not depend on where they are.
+func (c *compressionCase) run(env Env) error {
+	m, err := compress.Parse(map[string]any{"type": c.Type, "threshold": c.Threshold})
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	s, err := kvstore.Open(ctx, c.KVStore)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	out := nd.Zeros(c.Steps[0].Pulled.Shape, nd.On(env.Device))
+	if err := s.SetCompression(m); err != nil {
+		return err
+	}
+	if err := s.Init(ctx, "w", out); err != nil {
+		return err
+	}
+	for i, step := range c.Steps {
+		arrays, err := env.Golden.Arrays(c.File, step.Grads)
+		if err != nil {
+			return err
+		}
+		var grads []*nd.Array
+		for _, a := range arrays {
+			x, err := a.upload(env.Device)
+			if err != nil {
+				return err
+			}
+			grads = append(grads, x)
+		}
+		if err := s.PushPull("w", 0, grads, []*nd.Array{out}); err != nil {
+			return err
+		}
+		if err := compareND(env.Golden, fmt.Sprintf("pulled after push %d", i), out, c.File, step.Pulled); err != nil {
+			return err
+		}
+	}
+	return nil
+}

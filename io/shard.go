@@ -1,0 +1,72 @@
+package io
+
+import "fmt"
+
+// Sharder is the ability of an iterator to hand out one part of the batches of every epoch only, as
+// one of several workers that go through the data together.
+type Sharder interface {
+	// Shard makes the iterator hand out batches part, part+parts, part+2·parts and so on, counted from
+	// 0. All parts have the same number of batches: the last ones are left out when they do not make a
+	// round. It is called before the first batch of an epoch.
+	Shard(part, parts int) error
+	// Sharded reports whether Shard has been called.
+	Sharded() bool
+}
+
+// share is what a Table knows about the parts of its epochs. The zero value is the whole.
+type share struct {
+	set         bool
+	part, parts int
+	at, end     int // number of the next batch of the epoch, and where its last round ends
+	running     bool
+}
+
+// Shard implements Sharder.
+func (t *Table) Shard(part, parts int) error {
+	if parts < 1 || part < 0 || part >= parts {
+		return fmt.Errorf("io: part %d of %d", part, parts)
+	}
+	t.share = share{set: true, part: part, parts: parts}
+	if n := t.ord.batches(); n < parts {
+		return fmt.Errorf("io: %d batches for %d workers, want at least one for each", n, parts)
+	}
+	return nil
+}
+
+// Sharded implements Sharder.
+func (t *Table) Sharded() bool { return t.share.set }
+
+// next is order.next for the batches of the part.
+func (t *Table) next(idx []int) (pad int, ok bool) {
+	s := &t.share
+	if s.parts <= 1 {
+		return t.ord.next(idx)
+	}
+	if !s.running {
+		n := t.ord.batches()
+		s.at, s.end, s.running = 0, n-n%s.parts, true
+	}
+	for {
+		pad, ok = t.ord.next(idx) // beyond the last round too: the epoch is to end as it always does
+		s.at++
+		if !ok || s.at <= s.end && (s.at-1)%s.parts == s.part {
+			return pad, ok
+		}
+	}
+}
+
+// Shard implements Sharder, if the iterator behind does.
+func (p *Prefetcher) Shard(part, parts int) error {
+	s, ok := p.it.(Sharder)
+	if !ok {
+		return fmt.Errorf("io: %T has no parts", p.it)
+	}
+	p.halt()
+	return s.Shard(part, parts)
+}
+
+// Sharded implements Sharder.
+func (p *Prefetcher) Sharded() bool {
+	s, ok := p.it.(Sharder)
+	return ok && s.Sharded()
+}

@@ -1,0 +1,54 @@
+package kvstore
+
+import (
+	"fmt"
+	"unsafe"
+
+	"gomx/dtype"
+	"gomx/kvstore/compress"
+	"gomx/kvstore/ps"
+)
+
+// arithmetic is what servers do with payloads: plain values are added as they are, codes of package
+// compress decoded on the way.
+type arithmetic struct{ ps.Plain }
+
+// Check implements ps.Arithmetic.
+func (a arithmetic) Check(payload []byte, n int, t dtype.Type, codec uint8) error {
+	if codec == uint8(compress.None) {
+		return a.Plain.Check(payload, n, t, 0)
+	}
+	if t != dtype.Float32 {
+		return fmt.Errorf("%v payload of %v, want float32", compress.Kind(codec), t)
+	}
+	if n%4 != 0 {
+		return fmt.Errorf("%d bytes of float32", n)
+	}
+	return compress.Check(n/4, compress.Kind(codec), payload)
+}
+
+// Store implements ps.Arithmetic.
+func (a arithmetic) Store(dst, payload []byte, t dtype.Type, codec uint8) {
+	if codec == uint8(compress.None) {
+		a.Plain.Store(dst, payload, t, 0)
+		return
+	}
+	clear(dst)
+	a.Add(dst, payload, t, codec)
+}
+
+// Add implements ps.Arithmetic.
+func (a arithmetic) Add(dst, payload []byte, t dtype.Type, codec uint8) {
+	if codec == uint8(compress.None) {
+		a.Plain.Add(dst, payload, t, 0)
+		return
+	}
+	if err := compress.Add(floatsOf(dst), compress.Kind(codec), payload); err != nil {
+		panic("kvstore: payload not checked: " + err.Error())
+	}
+}
+
+// floatsOf views aligned bytes as float32.
+func floatsOf(b []byte) []float32 {
+	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
+}

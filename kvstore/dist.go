@@ -1,0 +1,271 @@
+package kvstore
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"gomx/device"
+	"gomx/kvstore/compress"
+	"gomx/kvstore/ps"
+	nd "gomx/ndarray"
+	"gomx/op"
+	"gomx/optimizer"
+)
+
+// dist is the store of a job. Its pushes and pulls are operations of the engine that end when the
+// servers have answered: an operation on a key holds the key's order, which the next one waits for.
+type dist struct {
+	name string
+	job  *Job
+	cfg  config
+	sync bool // rounds
+
+	mu      sync.Mutex
+	keys    map[string]*distKey
+	order   []string
+	spec    optimizer.Optimizer
+	version uint64 // of the last spec
+	method  compress.Method
+	closed  bool
+}
+
+// openDist opens the store that a job shares.
+func openDist(ctx context.Context, name string, c config) (Store, error) {
+	job := JobOf(ctx)
+	if job == nil {
+		return nil, fmt.Errorf("kvstore: %s: the context belongs to no job: start the program with gomx launch, and let launch.Run call it", name)
+	}
+	s := &dist{name: name, job: job, cfg: c, keys: map[string]*distKey{}}
+	staleness := ps.Unbounded
+	switch {
+	case strings.HasSuffix(name, "_sync"):
+		s.sync = true
+	case name == "dist_ssp" && c.staleness == 0:
+		s.sync = true
+	case name == "dist_ssp":
+		staleness = c.staleness
+	}
+	var err error
+	job.driver.do(func() {
+		if job.opened {
+			err = fmt.Errorf("kvstore: %s: the job has a store already", name)
+			return
+		}
+		if err = job.worker.SetStaleness(staleness); err == nil {
+			job.opened = true
+		}
+	}, func() { err = errClosed })
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *dist) Name() string    { return s.name }
+func (s *dist) Rank() int       { return s.job.Rank() }
+func (s *dist) NumWorkers() int { return s.job.Workers() }
+
+// Resumed implements Joint.
+func (s *dist) Resumed() uint64 {
+	var n uint64
+	s.job.driver.do(func() { n = s.job.worker.Resumed() }, nil)
+	return n
+}
+
+func (s *dist) Init(ctx context.Context, key string, value *nd.Array) error {
+	if value == nil {
+		return fmt.Errorf("kvstore: no value for key %q", key)
+	}
+	b := make([]byte, value.Bytes())
+	if err := value.ReadBytes(ctx, b); err != nil {
+		return fmt.Errorf("kvstore: value of key %q: %w", key, err)
+	}
+	k := &distKey{store: s, name: key, shape: value.Shape().Clone(), dtype: value.DType(), eng: value.Engine()}
+	return s.create(ctx, k, b, !s.sync)
+}
+
+// create makes a key and tells the servers.
+func (s *dist) create(ctx context.Context, k *distKey, value []byte, direct bool) error {
+	s.mu.Lock()
+	switch {
+	case s.closed:
+		s.mu.Unlock()
+		return errClosed
+	case s.keys[k.name] != nil:
+		s.mu.Unlock()
+		return fmt.Errorf("kvstore: key %q has a value already", k.name)
+	}
+	k.id = uint32(len(s.order))
+	s.keys[k.name] = k
+	s.order = append(s.order, k.name)
+	if k.eng != nil {
+		k.turn = k.eng.NewVar("kvstore " + k.name)
+	}
+	o := s.spec
+	s.mu.Unlock()
+	spec := ps.KeySpec{DType: k.dtype, Total: uint64(len(value)), Direct: direct}
+	_, err := s.job.wait(ctx, s.cfg.timeout, func(now, deadline ps.Time) (uint64, error) {
+		return s.job.worker.Init(now, k.id, spec, value, deadline)
+	})
+	if err != nil {
+		return k.fail("Init", err)
+	}
+	if o == nil || k.eng == nil {
+		return nil
+	}
+	return s.SetOptimizer(ctx, o) // once more, with the new name
+}
+
+func (s *dist) Push(key string, priority int, grads ...*nd.Array) (err error) {
+	defer op.Recover(&err)
+	k, err := s.find(key, "Push", grads)
+	if err != nil {
+		return err
+	}
+	return k.push(priority, grads)
+}
+
+func (s *dist) Pull(key string, priority int, out ...*nd.Array) (err error) {
+	defer op.Recover(&err)
+	k, err := s.find(key, "Pull", out)
+	if err != nil {
+		return err
+	}
+	k.begin("pull", priority, nil, out)
+	return nil
+}
+
+func (s *dist) PushPull(key string, priority int, grads, out []*nd.Array) (err error) {
+	defer op.Recover(&err)
+	k, err := s.find(key, "PushPull", grads)
+	if err == nil {
+		err = fits(key, "PushPull", k.shape, k.dtype, out)
+	}
+	if err != nil {
+		return err
+	}
+	sum, err := k.sum.add(grads, device.CPU(), compress.Method{})
+	if err != nil {
+		return fmt.Errorf("kvstore: key %q: %w", key, err)
+	}
+	k.begin("push and pull", priority, sum, out)
+	return nil
+}
+
+func (s *dist) Broadcast(ctx context.Context, key string, value *nd.Array, out ...*nd.Array) error {
+	if err := s.Init(ctx, key, value); err != nil {
+		return err
+	}
+	return s.Pull(key, 0, out...)
+}
+
+// find returns a key and checks that arrays fit it.
+func (s *dist) find(key, what string, arrays []*nd.Array) (*distKey, error) {
+	s.mu.Lock()
+	k, closed := s.keys[key], s.closed
+	s.mu.Unlock()
+	switch {
+	case closed:
+		return nil, errClosed
+	case k == nil || k.eng == nil:
+		return nil, fmt.Errorf("kvstore: %s: key %q has no value: call Init first", what, key)
+	}
+	return k, fits(key, what, k.shape, k.dtype, arrays)
+}
+
+// all returns the keys in the order of Init.
+func (s *dist) all() []*distKey {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := make([]*distKey, len(s.order))
+	for i, key := range s.order {
+		list[i] = s.keys[key]
+	}
+	return list
+}
+
+func (s *dist) Barrier(ctx context.Context) error {
+	if err := s.settle(ctx); err != nil {
+		return err
+	}
+	_, err := s.job.wait(ctx, s.cfg.timeout, s.job.worker.Barrier)
+	return err
+}
+
+// settle waits until the operations on all keys are over and their pushes committed, and returns the
+// first error.
+func (s *dist) settle(ctx context.Context) error {
+	for _, k := range s.all() {
+		if k.eng == nil {
+			continue
+		}
+		if err := k.eng.WaitWrite(ctx, k.turn); err != nil {
+			return err
+		}
+		if err := k.failed(); err != nil {
+			return err
+		}
+	}
+	return s.job.drained(ctx)
+}
+
+func (s *dist) SetCompression(m compress.Method) error {
+	if err := m.Validate(); err != nil {
+		return fmt.Errorf("kvstore: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.method = m
+	return nil
+}
+
+func (s *dist) SetOptimizer(ctx context.Context, o optimizer.Optimizer) error {
+	if _, err := optimizer.NewUpdater(o, nil); err != nil {
+		return fmt.Errorf("kvstore: %w", err)
+	}
+	return s.sendSpec(ctx, o, nil)
+}
+
+// sendSpec sets the optimizer of all servers.
+func (s *dist) sendSpec(ctx context.Context, o optimizer.Optimizer, states []specState) error {
+	s.mu.Lock()
+	s.spec = o
+	s.version++
+	u := updaterSpec{Names: append([]string(nil), s.order...), Rounds: s.sync, States: states}
+	version := s.version
+	s.mu.Unlock()
+	spec, err := u.spec(version, o)
+	if err != nil {
+		return err
+	}
+	_, err = s.job.wait(ctx, s.cfg.timeout, func(now, deadline ps.Time) (uint64, error) {
+		return s.job.worker.SetOptimizer(now, spec, deadline)
+	})
+	return err
+}
+
+// optimizer returns the one that was set.
+func (s *dist) optimizer() optimizer.Optimizer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.spec
+}
+
+func (s *dist) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.timeout)
+	defer cancel()
+	err := s.settle(ctx)
+	s.mu.Lock()
+	closed := s.closed
+	s.closed = true
+	s.mu.Unlock()
+	if closed {
+		return nil
+	}
+	for _, k := range s.all() {
+		k.close()
+	}
+	return err
+}

@@ -1,0 +1,248 @@
+package kvstore
+
+import (
+	"fmt"
+	"sync"
+	"unsafe"
+
+	"gomx/device"
+	"gomx/dtype"
+	"gomx/engine"
+	"gomx/kvstore/compress"
+	"gomx/kvstore/ps"
+	"gomx/kvstore/wire"
+	nd "gomx/ndarray"
+)
+
+// distKey is one key of a dist store.
+//
+// Operations on a key begin in the order of the calls: each updates turn. Push and pull hold turn until
+// they end, plain pushes only until their values have been copied.
+type distKey struct {
+	store *dist
+	name  string
+	id    uint32
+	shape dtype.Shape
+	dtype dtype.Type
+	eng   *engine.Engine // nil for the store's own numbers
+	turn  *engine.Var
+	sum   reducer
+	stage *nd.Array // pulled values on their way to another device, or beside what is being pushed
+
+	// Used by operations that update turn, one at a time.
+	residual []float32
+	codes    [][]byte
+
+	mu  sync.Mutex
+	err error // of a push that nobody waited for
+}
+
+// fail describes the failure of an operation.
+func (k *distKey) fail(what string, err error) error {
+	return fmt.Errorf("kvstore: %s of %q: %w", what, k.name, err)
+}
+
+// failed returns the error of an earlier push.
+func (k *distKey) failed() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.err
+}
+
+// exchange is one operation under way: a push, a pull, or both.
+type exchange struct {
+	key      *distKey
+	what     string
+	method   compress.Method
+	priority int8
+	value    []byte   // what is pushed
+	out      []byte   // room for what is pulled
+	codes    [][]byte // or its compressed slices
+	done     func(error)
+}
+
+// begin starts the operation that pulls to out, and pushes sum before if it is not nil.
+func (k *distKey) begin(what string, priority int, sum *nd.Array, out []*nd.Array) {
+	x := &exchange{key: k, what: what, method: k.coding(), priority: clampPriority(priority)}
+	to := out[0]
+	if to.Device().Kind != device.KindCPU || sum != nil && to.Var() == sum.Var() {
+		if k.stage == nil {
+			k.stage = nd.Empty(to.Shape(), nd.As(to.DType()), nd.Using(to.Engine()))
+		}
+		to = k.stage
+	}
+	access := engine.Overwrite
+	if !to.Whole() {
+		access = engine.Update
+	}
+	uses := make([]engine.Use, 0, 3)
+	uses = append(uses, engine.Use{Var: k.turn, Access: engine.Update}, engine.Use{Var: to.Var(), Access: access})
+	x.out = bytesOf(to)
+	if sum != nil {
+		uses = append(uses, engine.Use{Var: sum.Var(), Access: engine.Read})
+		x.value = bytesOf(sum)
+	}
+	k.eng.Push(&engine.Task{Name: "kvstore " + what, Async: runExchange, Arg: x, Uses: uses, Priority: band(priority), Describe: x.describe})
+	to.Touch()
+	for _, a := range out {
+		if a != to {
+			to.CopyInto(a)
+		}
+	}
+}
+
+// push starts a push that nobody waits for: the values are copied, and errors are kept for the next pull.
+func (k *distKey) push(priority int, grads []*nd.Array) error {
+	sum, err := k.sum.add(grads, device.CPU(), compress.Method{})
+	if err != nil {
+		return fmt.Errorf("kvstore: key %q: %w", k.name, err)
+	}
+	x := &exchange{key: k, what: "push", method: k.coding(), priority: clampPriority(priority), value: bytesOf(sum)}
+	k.eng.Push(&engine.Task{Name: "kvstore push", Fn: runPush, Arg: x, Priority: band(priority), Describe: x.describe,
+		Uses: []engine.Use{{Var: k.turn, Access: engine.Update}, {Var: sum.Var(), Access: engine.Read}}})
+	return nil
+}
+
+// coding returns how pushes of the key are compressed.
+func (k *distKey) coding() compress.Method {
+	k.store.mu.Lock()
+	defer k.store.mu.Unlock()
+	if k.dtype != dtype.Float32 {
+		return compress.Method{}
+	}
+	return k.store.method
+}
+
+func (x *exchange) describe() string {
+	return fmt.Sprintf("key %q of shape %v", x.key.name, x.key.shape)
+}
+
+// runExchange is the body of an operation that pulls.
+func runExchange(r *engine.Run, done func(error)) {
+	x := r.Arg.(*exchange)
+	k := x.key
+	x.done = done
+	if err := k.failed(); err != nil {
+		done(err)
+		return
+	}
+	err := k.encode(x)
+	if err == nil {
+		err = k.store.job.call(k.store.cfg.timeout, x.start, x.ended)
+	}
+	if err != nil {
+		done(k.fail(x.what, err))
+	}
+}
+
+// runPush is the body of a plain push.
+func runPush(r *engine.Run) error {
+	x := r.Arg.(*exchange)
+	k := x.key
+	if err := k.failed(); err != nil {
+		return err
+	}
+	if x.method.Kind == compress.None {
+		x.value = append([]byte(nil), x.value...)
+	}
+	err := k.encode(x)
+	if err == nil {
+		k.codes = nil // they belong to the worker now
+		err = k.store.job.call(k.store.cfg.timeout, x.start, x.pushed)
+	}
+	if err != nil {
+		return k.fail(x.what, err)
+	}
+	return nil
+}
+
+// start begins the call of the worker.
+func (x *exchange) start(now, deadline ps.Time) (uint64, error) {
+	k, w := x.key, x.key.store.job.worker
+	if x.value == nil && x.codes == nil {
+		return w.Pull(now, k.id, x.out, x.priority, deadline)
+	}
+	p := ps.PushOp{Key: k.id, Out: x.out, Priority: x.priority, Deadline: deadline}
+	if x.codes == nil {
+		p.Value = x.value
+	} else {
+		p.Codes, p.Codec = x.codes, uint8(x.method.Kind)
+	}
+	return w.Push(now, p)
+}
+
+// ended completes an operation that pulls.
+func (x *exchange) ended(d *ps.Done) {
+	if d.Err != nil {
+		x.done(x.key.fail(x.what, d.Err))
+		return
+	}
+	x.done(nil)
+}
+
+// pushed takes in the end of a plain push.
+func (x *exchange) pushed(d *ps.Done) {
+	if d.Err == nil {
+		return
+	}
+	k := x.key
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.err == nil {
+		k.err = k.fail(x.what, d.Err)
+	}
+}
+
+// encode compresses what is pushed, slice by slice.
+func (k *distKey) encode(x *exchange) error {
+	if x.value == nil || x.method.Kind == compress.None {
+		return nil
+	}
+	values := floatsOf(x.value)
+	if k.residual == nil {
+		k.residual = make([]float32, len(values))
+	}
+	total := uint64(len(x.value))
+	n := wire.Slices(total, uint64(k.store.job.cfg.SliceSize))
+	for len(k.codes) < int(n) {
+		k.codes = append(k.codes, nil)
+	}
+	for i := range n {
+		lo, hi := wire.Range(total, i, n)
+		code, err := x.method.Append(k.codes[i][:0], values[lo/4:hi/4], k.residual[lo/4:hi/4])
+		if err != nil {
+			return err
+		}
+		k.codes[i] = code
+	}
+	x.codes = k.codes
+	return nil
+}
+
+// close releases what the key holds.
+func (k *distKey) close() {
+	if k.eng == nil {
+		return
+	}
+	k.eng.DeleteVar(k.turn, func() {})
+	k.sum.close()
+	if k.stage != nil {
+		k.stage.Close()
+	}
+}
+
+// bytesOf views the memory of an array of the processor; see floats.
+func bytesOf(a *nd.Array) []byte {
+	return unsafe.Slice((*byte)(a.Pointer()), a.Bytes())
+}
+
+// clampPriority fits a priority into a message.
+func clampPriority(p int) int8 { return int8(min(max(p, -128), 127)) }
+
+// band is where an operation waits for a worker of the engine: what is urgent for the network is so there.
+func band(priority int) engine.Band {
+	if priority > 0 {
+		return engine.Urgent
+	}
+	return engine.High
+}

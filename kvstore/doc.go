@@ -1,0 +1,31 @@
+// Package kvstore shares parameters by name: between the devices of a process, or between the
+// processes of a job that a scheduler holds together.
+//
+//	kv, err := kvstore.Open(ctx, "local")
+//	err = kv.Init(ctx, "w", w)
+//	err = kv.Push("w", 0, gradOfDevice0, gradOfDevice1) // adds them up
+//	err = kv.Pull("w", 0, w)
+//
+// # Stores
+//
+//   - local adds up gradients on the processor, device where the values are.
+//   - dist_sync waits, key by key, for the gradients of all workers, adds them up in the order of the
+//     workers' ranks, whenever they arrive, and lets every worker go on with the result: a run repeats
+//     bit for bit. dist_device_sync is the same.
+//   - dist_async applies every push as it comes. dist_ssp bounds by how many clocks the workers drift
+//     apart.
+//
+// Without an optimizer a push replaces the value by the sum of the gradients, as in MXNet; with one
+// (SetOptimizer) the sum is the gradient of an update, which happens where the value is.
+//
+// # Asynchrony
+//
+// Push and Pull are operations of the engine: they return at once, wait for the arrays that they
+// read, and let other operations wait for the arrays that they write. Errors poison what is pulled,
+// and appear in whoever waits for it.
+//
+// # Compression
+//
+// SetCompression makes gradients smaller on their way; package compress has the codes. The residual
+// stays with the worker.
+package kvstore

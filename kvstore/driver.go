@@ -1,0 +1,272 @@
+package kvstore
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"gomx/kvstore/ps"
+	"gomx/kvstore/transport"
+	"gomx/kvstore/wire"
+
+	"github.com/rs/zerolog"
+)
+
+// machine is what the state machines of package ps have in common.
+type machine interface {
+	Handle(now ps.Time, from wire.Node, m *wire.Message)
+	Tick(now ps.Time)
+	Out() *ps.Outbox
+	Release(b *ps.Buffer)
+	View() *wire.View
+}
+
+// Opener opens an endpoint of a transport: mem.Open or zmq.Open with their own arguments filled in.
+type Opener func(transport.Config) (transport.Endpoint, error)
+
+// driver binds a state machine to an endpoint and the clock. The machine is used under mu only: by the
+// goroutine that receives, by the one that ticks, and by callers of a worker. What the machine wants
+// done is done before mu is released, in the order in which it was decided.
+type driver struct {
+	self  wire.Node
+	log   zerolog.Logger
+	began time.Time
+	ep    transport.Endpoint
+	stop  chan struct{}
+	done  sync.WaitGroup
+	save  func(*wire.View) error                // makes a view durable; nil: nobody asks
+	store func(*ps.Outbox) error                // writes snapshots; nil: nobody asks
+	ended func(d *ps.Done) func()               // a call of a worker ended; mu is held, but not when what it returns runs
+	tell  func(from wire.Node, m *wire.Message) // a message that the machine ignores; mu is held
+	after func(view *wire.View)                 // the view changed; mu is held
+	quit  func(err error)                       // the machine cannot go on; mu is held
+	pages *http.Server                          // health and metrics, nil if not wanted
+
+	mu      sync.Mutex
+	machine machine
+	seen    uint64 // number of the view whose members are connected
+	linked  map[wire.Node]string
+	closed  bool
+
+	back struct { // payloads that the transport has given back; sent functions run anywhere
+		mu   sync.Mutex
+		list []*ps.Buffer
+	}
+	spare []*ps.Buffer
+	calls []func() // to be run when mu is free
+}
+
+// tickEvery is how often the machines look at the clock. Nothing in the protocol is shorter.
+const tickEvery = 10 * time.Millisecond
+
+func newDriver(self wire.Node, log zerolog.Logger) *driver {
+	return &driver{self: self, log: log, began: time.Now(), stop: make(chan struct{}), linked: map[wire.Node]string{}}
+}
+
+// open opens the endpoint, whose handler drops what comes before start.
+func (d *driver) open(open Opener, cfg transport.Config) error {
+	cfg.Self, cfg.Handler, cfg.Log = d.self, d.handle, d.log
+	ep, err := open(cfg)
+	if err != nil {
+		return fmt.Errorf("kvstore: endpoint of %s: %w", d.self, err)
+	}
+	d.ep = ep
+	return nil
+}
+
+// start lets the machine run.
+func (d *driver) start(m machine) {
+	d.mu.Lock()
+	d.machine = m
+	d.mu.Unlock()
+	d.done.Go(d.tick)
+}
+
+// now is the time on the machine's clock. It goes on while the process is stopped.
+func (d *driver) now() ps.Time { return ps.Time(time.Since(d.began)) }
+
+// handle is the endpoint's handler.
+func (d *driver) handle(from wire.Node, m *wire.Message) {
+	d.do(func() {
+		if m.Type == wire.TypeAsk || m.Type == wire.TypeTell {
+			if d.tell != nil {
+				d.tell(from, m)
+			}
+			return
+		}
+		d.machine.Handle(d.now(), from, m)
+	}, nil)
+}
+
+func (d *driver) tick() {
+	t := time.NewTicker(tickEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-d.stop:
+			return
+		case <-t.C:
+		}
+		d.do(func() { d.machine.Tick(d.now()) }, nil)
+	}
+}
+
+// do lets f use the machine, carries out what it wants done then, and runs the completions. Instead it
+// calls closed, if that is not nil, when the machine does not run.
+func (d *driver) do(f, closed func()) {
+	for _, call := range d.locked(f, closed) {
+		call()
+	}
+}
+
+func (d *driver) locked(f, closed func()) []func() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed || d.machine == nil {
+		if closed != nil {
+			closed()
+		}
+		return nil
+	}
+	f()
+	d.drain()
+	calls := d.calls
+	d.calls = nil
+	return calls
+}
+
+// drain carries out what the machine wants done. mu is held.
+func (d *driver) drain() {
+	d.takeBack()
+	out := d.machine.Out()
+	if out.View != nil && d.save != nil {
+		if err := d.save(out.View); err != nil {
+			d.fail(err)
+			return
+		}
+	}
+	if v := d.machine.View(); v != nil && v.Number != d.seen {
+		d.seen = v.Number
+		d.link(v)
+		if d.after != nil {
+			d.after(v)
+			out = d.machine.Out()
+		}
+	}
+	for i := range out.Sends {
+		d.send(&out.Sends[i])
+	}
+	if d.store != nil && (len(out.Saves) > 0 || out.Manifest != nil) {
+		if err := d.store(out); err != nil {
+			d.log.Error().Err(err).Msg("snapshot failed")
+		}
+	}
+	for i := range out.Events {
+		d.event(&out.Events[i])
+	}
+	if d.ended != nil {
+		for i := range out.Done {
+			if call := d.ended(&out.Done[i]); call != nil {
+				d.calls = append(d.calls, call)
+			}
+		}
+	}
+	out.Reset()
+}
+
+// send hands a message to the transport. What cannot be sent is lost: the protocol repeats it.
+func (d *driver) send(s *ps.Send) {
+	if s.Hold == nil {
+		_ = d.ep.Send(s.To, &s.Msg, nil)
+		return
+	}
+	hold := s.Hold
+	if err := d.ep.Send(s.To, &s.Msg, func() { d.giveBack(hold) }); err != nil {
+		d.machine.Release(hold)
+	}
+}
+
+// giveBack notes a payload that the transport is done with.
+func (d *driver) giveBack(b *ps.Buffer) {
+	d.back.mu.Lock()
+	d.back.list = append(d.back.list, b)
+	d.back.mu.Unlock()
+}
+
+// takeBack returns such payloads to the machine.
+func (d *driver) takeBack() {
+	d.back.mu.Lock()
+	list := d.back.list
+	d.back.list = d.spare[:0]
+	d.back.mu.Unlock()
+	for i, b := range list {
+		d.machine.Release(b)
+		list[i] = nil
+	}
+	d.spare = list
+}
+
+// link connects to the servers that a view names: those of lower and higher ranks for servers, which
+// replicate to each other, all for workers.
+func (d *driver) link(v *wire.View) {
+	if d.self.Role == wire.Scheduler {
+		return // everybody connects to the scheduler
+	}
+	for i := range v.Servers {
+		m := &v.Servers[i]
+		switch {
+		case m.Node == d.self || m.Addr == d.linked[m.Node]:
+		case m.Addr == "" || !m.Alive:
+		default:
+			if err := d.ep.Connect(m.Node, m.Addr); err != nil {
+				d.log.Error().Err(err).Stringer("node", m.Node).Msg("cannot connect")
+				continue
+			}
+			d.linked[m.Node] = m.Addr
+		}
+	}
+}
+
+// event writes a line to the log.
+func (d *driver) event(e *ps.Event) {
+	d.log.Info().Stringer("node", e.Node).Uint32("shard", e.Shard).Uint64("epoch", e.Epoch).Str("detail", e.Text).Msg(eventText(e.Kind))
+}
+
+// fail ends the machine's work. mu is held.
+func (d *driver) fail(err error) {
+	d.log.Error().Err(err).Msg("giving up")
+	if d.quit != nil {
+		d.quit(err)
+	}
+}
+
+// close ends the goroutines and the endpoint.
+func (d *driver) close() error {
+	d.mu.Lock()
+	first := !d.closed
+	d.closed = true
+	d.mu.Unlock()
+	if !first {
+		return nil
+	}
+	close(d.stop)
+	if d.pages != nil {
+		_ = d.pages.Close() // whoever reads them is cut off
+	}
+	d.done.Wait()
+	return d.ep.Close()
+}
+
+// eventText says in words what an event is about.
+func eventText(k ps.EventKind) string {
+	texts := [...]string{
+		ps.EventJoined: "joined", ps.EventDead: "alive or dead", ps.EventLeft: "left", ps.EventPromoted: "serves shard", ps.EventDropped: "gives up shard",
+		ps.EventTransfer: "copies shard", ps.EventInSync: "copy in sync", ps.EventDiverged: "copies differ", ps.EventLost: "shard lost",
+		ps.EventFenced: "replaced", ps.EventRefused: "message refused", ps.EventSnapshot: "snapshot", ps.EventViewFailed: "view refused",
+	}
+	if int(k) < len(texts) {
+		return texts[k]
+	}
+	return fmt.Sprintf("event %d", k)
+}

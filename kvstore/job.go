@@ -1,0 +1,238 @@
+package kvstore
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"gomx/kvstore/ps"
+	"gomx/kvstore/wire"
+)
+
+// Job is a worker's membership in a job. Open finds it in the context.
+//
+// Completions of calls run on the goroutine that received the answer, outside of the driver's lock.
+type Job struct {
+	cfg    JobConfig
+	driver *driver
+	worker *ps.Worker
+
+	// Guarded by driver.mu.
+	waits  map[uint64]func(*ps.Done)
+	tells  map[uint64]func(*wire.Message)
+	asked  uint64
+	opened bool // by a store
+}
+
+// joinTimeout is how long a worker waits for a job to have servers, unless its context ends before.
+const joinTimeout = 10 * time.Minute
+
+type jobKey struct{}
+
+// WithJob returns a context in which Open finds a job.
+func WithJob(ctx context.Context, j *Job) context.Context { return context.WithValue(ctx, jobKey{}, j) }
+
+// JobOf returns the job of a context, nil if there is none.
+func JobOf(ctx context.Context) *Job {
+	j, _ := ctx.Value(jobKey{}).(*Job)
+	return j
+}
+
+// Join makes this process a worker of a job. It waits until the job has servers.
+func Join(ctx context.Context, c JobConfig) (*Job, error) {
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	if c.Node.Role != wire.Worker {
+		return nil, fmt.Errorf("kvstore: %s cannot join, only workers do", c.Node)
+	}
+	j := &Job{cfg: c, driver: newDriver(c.Node, c.Log), waits: map[uint64]func(*ps.Done){}, tells: map[uint64]func(*wire.Message){}}
+	j.driver.ended, j.driver.tell = j.completion, j.told
+	if err := j.driver.open(c.Open, c.transport()); err != nil {
+		return nil, err
+	}
+	w, err := ps.NewWorker(ps.WorkerConfig{Job: c.ID, Rank: c.Node.Rank, Nonce: nonce(), Addr: j.driver.ep.Addr(),
+		Workers: c.Workers, Policy: c.Policy, Backups: c.Backups, Staleness: ps.Unbounded, SliceSize: uint64(c.SliceSize), Timing: c.timing()})
+	if err == nil {
+		err = j.driver.ep.Connect(wire.Node{Role: wire.Scheduler}, c.Scheduler)
+	}
+	if err != nil {
+		return nil, closing(fmt.Errorf("kvstore: %w", err), j.driver)
+	}
+	j.worker = w
+	if err := j.driver.serveStatus(&c, workerPage(j.driver, w)); err != nil {
+		return nil, closing(err, j.driver)
+	}
+	j.driver.start(w)
+	if _, err := j.wait(ctx, joinTimeout, w.Join); err != nil {
+		return nil, closing(fmt.Errorf("kvstore: %s joins the job: %w", c.Node, err), j.driver)
+	}
+	return j, nil
+}
+
+// closing closes a driver whose job cannot go on.
+func closing(err error, d *driver) error {
+	_ = d.close() // the first error says more
+	return err
+}
+
+// Rank returns the worker's number.
+func (j *Job) Rank() int { return int(j.cfg.Node.Rank) }
+
+// Workers returns how many workers the job has.
+func (j *Job) Workers() int { return j.cfg.Workers }
+
+// starter begins a call of the worker, which is to end by a deadline.
+type starter func(now, deadline ps.Time) (uint64, error)
+
+// call begins a call; done is called once when it ends, unless call returns an error.
+func (j *Job) call(timeout time.Duration, start starter, done func(*ps.Done)) error {
+	var err error
+	j.driver.do(func() {
+		var id uint64
+		now := j.driver.now()
+		if id, err = start(now, now+ps.Time(timeout)); err == nil && id != 0 { // 0: it is over already
+			j.waits[id] = done
+		}
+	}, func() { err = ps.ErrClosed })
+	return err
+}
+
+// completion takes in the end of a call and returns what is to be run outside of the lock.
+func (j *Job) completion(d *ps.Done) func() {
+	done := j.waits[d.ID]
+	if done == nil {
+		return nil
+	}
+	delete(j.waits, d.ID)
+	end := *d
+	return func() { done(&end) }
+}
+
+// wait begins a call and waits for its end, or for that of ctx. The call then goes on, and must not use
+// memory of the caller.
+func (j *Job) wait(ctx context.Context, timeout time.Duration, start starter) (ps.Done, error) {
+	ended := make(chan ps.Done, 1)
+	if err := j.call(timeout, start, func(d *ps.Done) { ended <- *d }); err != nil {
+		return ps.Done{}, err
+	}
+	select {
+	case d := <-ended:
+		return d, d.Err
+	case <-ctx.Done():
+		return ps.Done{}, context.Cause(ctx)
+	}
+}
+
+// ask sends a question to the primary of a shard, again and again until it is answered.
+func (j *Job) ask(ctx context.Context, m wire.Message) (answer []byte, err error) {
+	ended := make(chan []byte, 1)
+	var id uint64
+	j.driver.do(func() {
+		j.asked++
+		id = j.asked
+		j.tells[id] = func(m *wire.Message) {
+			select {
+			case ended <- append([]byte(nil), m.Payload...):
+			default:
+			}
+		}
+	}, func() { err = ps.ErrClosed })
+	if err != nil {
+		return nil, err
+	}
+	defer j.driver.do(func() { delete(j.tells, id) }, nil)
+	again := time.NewTicker(200 * time.Millisecond)
+	defer again.Stop()
+	for {
+		j.driver.do(func() { j.sendAsk(m, id) }, func() { err = ps.ErrClosed })
+		if err != nil {
+			return nil, err
+		}
+		select {
+		case b := <-ended:
+			return b, nil
+		case <-again.C:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("kvstore: asking shard %d: %w", m.Shard, context.Cause(ctx))
+		}
+	}
+}
+
+// sendAsk sends a question once. The driver's lock is held.
+func (j *Job) sendAsk(m wire.Message, id uint64) {
+	v := j.worker.View()
+	if v == nil || int(m.Shard) >= len(v.Shards) {
+		return
+	}
+	place := v.Shards[m.Shard]
+	m.Type, m.Job, m.From, m.Incarnation = wire.TypeAsk, j.cfg.ID, j.cfg.Node, j.worker.Incarnation()
+	m.Seq, m.Epoch = id, place.Epoch
+	_ = j.driver.ep.Send(wire.Node{Role: wire.Server, Rank: place.Primary.Server}, &m, nil) // lost: repeated
+}
+
+// told takes in an answer. The driver's lock is held.
+func (j *Job) told(_ wire.Node, m *wire.Message) {
+	if m.Type != wire.TypeTell {
+		return
+	}
+	if f := j.tells[m.Seq]; f != nil {
+		f(m)
+	}
+}
+
+// Close waits until all pushes are committed, says goodbye and leaves the job.
+func (j *Job) Close(ctx context.Context) error {
+	err := j.drained(ctx)
+	j.goodbye(ctx)
+	if closeErr := j.driver.close(); err == nil {
+		err = closeErr
+	}
+	return err
+}
+
+// drained waits until all pushes are committed.
+func (j *Job) drained(ctx context.Context) error {
+	t := time.NewTicker(tickEvery)
+	defer t.Stop()
+	for {
+		over := false
+		j.driver.do(func() { over = j.worker.Drained() || j.worker.Fenced() }, func() { over = true })
+		if over {
+			return nil
+		}
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			return fmt.Errorf("kvstore: %s leaves with pushes that are not committed: %w", j.cfg.Node, context.Cause(ctx))
+		}
+	}
+}
+
+// goodbye repeats that the worker leaves until the scheduler has heard it, or a moment has passed.
+func (j *Job) goodbye(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	for pause := 2 * time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
+		heard := false
+		j.driver.do(func() {
+			v := j.worker.View()
+			heard = v == nil || j.worker.Fenced() || v.Member(j.cfg.Node).Left
+			if !heard {
+				j.worker.Leave()
+			}
+		}, func() { heard = true })
+		if heard {
+			return
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Abandon leaves without a word, as if the process had died: whoever waits for this worker waits for its
+// successor.
+func (j *Job) Abandon() error { return j.driver.close() }

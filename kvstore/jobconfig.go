@@ -1,0 +1,86 @@
+package kvstore
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"gomx/kvstore/ps"
+	"gomx/kvstore/transport"
+	"gomx/kvstore/wire"
+
+	"github.com/rs/zerolog"
+)
+
+// JobConfig says what a process is in a job, and what the job is like. All processes of a job agree on
+// ID, Workers, Servers, Replicas, Policy and Backups. Package launch fills it in from the environment.
+type JobConfig struct {
+	Node      wire.Node // role and rank of this process
+	Scheduler string    // address of the scheduler; where the scheduler itself listens
+	ID        uint64    // messages of other jobs are dropped
+
+	Workers  int
+	Servers  int
+	Replicas int       // copies of every shard, 1 or 2; 0: 1
+	Policy   ps.Policy // what happens to rounds when a worker dies
+	Backups  int       // rounds close without the slowest so many workers
+
+	Open   Opener // opens this process's endpoint
+	Listen string // where it listens, in the words of the transport; empty: wherever it likes
+	Dir    string // folder for the scheduler's view; empty: the view is not kept
+
+	SliceSize int           // bytes; longer keys are sliced; 0: 1 MiB
+	Heartbeat time.Duration // 0: 0.5 s
+	Dead      time.Duration // silence after which a node counts as dead; 0: 3 s
+	Status    string        // address for health and metrics; empty: none
+	// Announce is called with the address of health and metrics once they are served.
+	Announce func(addr string)
+	Log      zerolog.Logger
+}
+
+func (c *JobConfig) validate() error {
+	switch {
+	case !c.Node.Role.Valid():
+		return fmt.Errorf("kvstore: job of %s, want a scheduler, server or worker", c.Node)
+	case c.Open == nil:
+		return fmt.Errorf("kvstore: job without a transport")
+	case c.Workers < 1 || c.Servers < 1:
+		return fmt.Errorf("kvstore: job of %d workers and %d servers, want at least one of each", c.Workers, c.Servers)
+	case c.Replicas < 0 || c.Replicas > 2 || c.Replicas > c.Servers:
+		return fmt.Errorf("kvstore: %d replicas on %d servers, want 1 or 2, and at most one per server", c.Replicas, c.Servers)
+	case c.Node.Role == wire.Server && int(c.Node.Rank) >= c.Servers, c.Node.Role == wire.Worker && int(c.Node.Rank) >= c.Workers:
+		return fmt.Errorf("kvstore: %s in a job of %d workers and %d servers", c.Node, c.Workers, c.Servers)
+	case c.Node.Role != wire.Scheduler && c.Scheduler == "":
+		return fmt.Errorf("kvstore: %s does not know where the scheduler is", c.Node)
+	}
+	c.Replicas = max(1, c.Replicas)
+	if c.SliceSize == 0 {
+		c.SliceSize = 1 << 20
+	}
+	return nil
+}
+
+func (c *JobConfig) timing() ps.Timing {
+	return ps.Timing{Heartbeat: ps.Time(c.Heartbeat), Dead: ps.Time(c.Dead)}
+}
+
+// transport is the endpoint's configuration.
+func (c *JobConfig) transport() transport.Config {
+	t := transport.Config{Job: c.ID, Listen: c.Listen}
+	if c.Node.Role == wire.Scheduler && t.Listen == "" {
+		t.Listen = c.Scheduler
+	}
+	return t
+}
+
+// nonce draws the number by which a process recognizes its own hello.
+func nonce() uint64 {
+	var b [8]byte
+	rand.Read(b[:])
+	return binary.LittleEndian.Uint64(b[:]) | 1
+}
+
+// shards is how many shards a job has: more than one per server, so that the load of a server that dies
+// is shared by the others.
+func (c *JobConfig) shards() int { return min(c.Servers*max(1, c.Servers-1), 4*c.Servers) }

@@ -1,0 +1,192 @@
+package ps_test
+
+import (
+	"fmt"
+	"testing"
+
+	"gomx/kvstore/ps"
+	"gomx/kvstore/wire"
+)
+
+// net connects machines without a network: what one sends the other handles before anything else happens.
+type net struct {
+	now      ps.Time
+	machines map[wire.Node]machine
+	order    []wire.Node
+	done     []ps.Done
+	saves    []ps.Save
+	header   []byte
+	loop     bool // armed pushes are added by the network
+	absorbed int
+}
+
+func newNet(t testing.TB, servers, workers, replicas int, key ps.KeySpec, opts func(*ps.WorkerConfig)) (*net, []*ps.Worker) {
+	t.Helper()
+	n := &net{machines: map[wire.Node]machine{}}
+	add := func(node wire.Node, m machine, err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.machines[node] = m
+		n.order = append(n.order, node)
+	}
+	sched, err := ps.NewScheduler(ps.SchedulerConfig{Job: job, Servers: servers, Workers: workers, Shards: servers, Replicas: replicas})
+	add(wire.Node{Role: wire.Scheduler}, sched, err)
+	for i := range servers {
+		s, err := ps.NewServer(ps.ServerConfig{Job: job, Rank: uint16(i), Nonce: uint64(i + 1), Workers: workers})
+		add(wire.Node{Role: wire.Server, Rank: uint16(i)}, s, err)
+	}
+	var list []*ps.Worker
+	for i := range workers {
+		c := ps.WorkerConfig{Job: job, Rank: uint16(i), Nonce: uint64(100 + i), Workers: workers, Staleness: ps.Unbounded}
+		if opts != nil {
+			opts(&c)
+		}
+		w, err := ps.NewWorker(c)
+		add(wire.Node{Role: wire.Worker, Rank: uint16(i)}, w, err)
+		list = append(list, w)
+	}
+	for _, w := range list {
+		if _, err := w.Join(n.now, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n.until(t, workers)
+	for _, w := range list {
+		if _, err := w.Init(n.now, 1, key, make([]byte, key.Total), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n.until(t, workers)
+	return n, list
+}
+
+// settle carries out what machines want until none wants anything.
+func (n *net) settle() {
+	for busy := true; busy; {
+		busy = false
+		for _, node := range n.order {
+			m := n.machines[node]
+			out := m.Out()
+			if out.Empty() {
+				continue
+			}
+			busy = true
+			for i := range out.Sends {
+				s := &out.Sends[i]
+				n.header = s.Msg.AppendHeader(n.header[:0])
+				n.deliver(node, s)
+				if s.Hold == nil {
+					continue
+				}
+				switch m := m.(type) {
+				case *ps.Server:
+					m.Release(s.Hold)
+				case *ps.Worker:
+					m.Release(s.Hold)
+				}
+			}
+			n.done = append(n.done, out.Done...)
+			n.saves = append(n.saves, out.Saves...)
+			out.Reset()
+		}
+	}
+}
+
+// deliver hands a message over, or does what a fast receive loop would do with it.
+func (n *net) deliver(from wire.Node, s *ps.Send) {
+	srv, ok := n.machines[s.To].(*ps.Server)
+	if m := &s.Msg; ok && n.loop && m.Type != wire.TypeBatch {
+		if a, ok := srv.Arm(m.Shard, ps.ID{Key: m.Key, Slice: m.Slice}); ok && a.Matches(m) {
+			if a.Store {
+				copy(a.Dst, m.Payload)
+			} else {
+				ps.Plain{}.Add(a.Dst, m.Payload, a.DType, 0)
+			}
+			if err := srv.Absorb(n.now, m); err != nil {
+				panic(err)
+			}
+			n.absorbed++
+			return
+		}
+	}
+	n.machines[s.To].Handle(n.now, from, &s.Msg)
+}
+
+// until lets time pass until so many calls have ended.
+func (n *net) until(t testing.TB, calls int) {
+	for range 1000 {
+		n.settle()
+		if len(n.done) >= calls {
+			break
+		}
+		n.now += 10 * ps.Millisecond
+		for _, node := range n.order {
+			n.machines[node].Tick(n.now)
+		}
+	}
+	if len(n.done) != calls {
+		t.Fatalf("%d calls ended, want %d", len(n.done), calls)
+	}
+	for _, d := range n.done {
+		if d.Err != nil {
+			t.Fatal(d.Err)
+		}
+	}
+	n.done = n.done[:0]
+}
+
+// round lets every worker push and pull once.
+func (n *net) round(t testing.TB, list []*ps.Worker, grads, outs [][]byte) {
+	for i, w := range list {
+		if _, err := w.Push(n.now, ps.PushOp{Key: 1, Value: grads[i], Out: outs[i]}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n.now += ps.Millisecond
+	n.until(t, len(list))
+}
+
+func buffers(n int, size uint64) (list [][]byte) {
+	for range n {
+		list = append(list, make([]byte, size))
+	}
+	return list
+}
+
+func TestSteadyStateAllocatesNothing(t *testing.T) {
+	for _, tt := range []struct {
+		replicas int
+		direct   bool
+	}{{1, false}, {2, false}, {1, true}, {2, true}} {
+		t.Run(fmt.Sprintf("replicas %d direct %v", tt.replicas, tt.direct), func(t *testing.T) {
+			const total = 3 << 16
+			n, list := newNet(t, 2, 3, tt.replicas, ps.KeySpec{Total: total, Direct: tt.direct}, func(c *ps.WorkerConfig) { c.SliceSize = 1 << 16 })
+			grads, outs := buffers(3, total), buffers(3, total)
+			for range 20 {
+				n.round(t, list, grads, outs)
+			}
+			if got := testing.AllocsPerRun(100, func() { n.round(t, list, grads, outs) }); got != 0 {
+				t.Errorf("got %v allocations per round of 3 workers, want 0", got)
+			}
+		})
+	}
+}
+
+func BenchmarkPushPull(b *testing.B) {
+	for _, workers := range []int{1, 3} {
+		for _, replicas := range []int{1, 2} {
+			for _, total := range []uint64{4 << 10, 1 << 20} {
+				b.Run(fmt.Sprintf("workers=%d/replicas=%d/bytes=%d", workers, replicas, total), func(b *testing.B) {
+					n, list := newNet(b, 2, workers, replicas, ps.KeySpec{Total: total}, nil)
+					grads, outs := buffers(workers, total), buffers(workers, total)
+					b.SetBytes(int64(workers) * int64(total))
+					b.ReportAllocs()
+					for b.Loop() {
+						n.round(b, list, grads, outs)
+					}
+				})
+			}
+		}
+	}
+}

@@ -1,0 +1,256 @@
+package ps
+
+import (
+	"fmt"
+
+	"gomx/kvstore/wire"
+)
+
+// call is something that a program waits for. It ends when all its parts have.
+type call struct {
+	id       uint64
+	op       string
+	key      uint32
+	deadline Time
+	left     int
+	err      error
+	outcome  wire.Outcome
+	clock    uint64
+	ended    bool // reported; parts that are left go on without it
+}
+
+// part is what a call wants of one shard.
+type part struct {
+	call    *call
+	kind    wire.Type // TypePush, TypePushPull, TypeTick, TypePull, TypeInit, TypeOptimizer, TypeAskCursor
+	slice   *slice
+	shard   uint32
+	seq     uint64 // of a push, once it has its turn
+	slot    int    // of what is answered by name, -1 for pushes
+	req     uint64 // name of that
+	clock   uint64
+	need    uint64
+	own     uint64
+	flags   wire.Flags
+	codec   uint8
+	prio    int8
+	order   uint64
+	payload []byte
+	out     []byte // where a value goes
+	index   []uint32
+	at      Time // last transmission
+	done    bool
+	final   bool // committed; a fused part then waits for its value
+	buf     Buffer
+}
+
+func (w *Worker) newPart(c *call, kind wire.Type, shard uint32) *part {
+	var p *part
+	if n := len(w.parts); n > 0 {
+		p = w.parts[n-1]
+		w.parts = w.parts[:n-1]
+	} else {
+		p = &part{}
+	}
+	*p = part{call: c, kind: kind, shard: shard, slot: -1, index: p.index[:0]}
+	p.buf.part = p
+	c.left++
+	w.order++
+	p.order = w.order
+	return p
+}
+
+func (w *Worker) newCall(now Time, op string, key uint32, deadline Time) *call {
+	w.start(now)
+	var c *call
+	if n := len(w.spare); n > 0 {
+		c = w.spare[n-1]
+		w.spare = w.spare[:n-1]
+	} else {
+		c = &call{}
+	}
+	if deadline <= 0 {
+		deadline = now + w.cfg.Timeout
+	}
+	w.lastID++
+	*c = call{id: w.lastID, op: op, key: key, deadline: deadline}
+	w.calls = append(w.calls, c)
+	return c
+}
+
+// sent gives back one reference of a transport to the part's memory.
+func (p *part) sent() {
+	p.buf.refs--
+}
+
+// finish ends a part. A push whose memory a transport still reads stays until it is given back.
+func (w *Worker) finish(p *part) {
+	p.done = true
+	if p.slot >= 0 {
+		w.slots[p.slot] = nil
+		w.unused = append(w.unused, p.slot)
+		p.slot = -1
+	}
+	if p.buf.refs > 0 {
+		w.lent = append(w.lent, p)
+		return
+	}
+	w.retire(p)
+}
+
+// retire counts a part that is done and lent to nobody.
+func (w *Worker) retire(p *part) {
+	c := p.call
+	p.call, p.payload, p.out, p.slice = nil, nil, nil, nil
+	w.parts = append(w.parts, p)
+	c.left--
+	if c.left == 0 {
+		w.end(c, c.err)
+	}
+}
+
+// reap retires parts whose memory has come back.
+func (w *Worker) reap() {
+	kept := w.lent[:0]
+	for _, p := range w.lent {
+		if p.buf.refs > 0 {
+			kept = append(kept, p)
+		} else {
+			w.retire(p)
+		}
+	}
+	w.lent = kept
+}
+
+// end reports how a call ended.
+func (w *Worker) end(c *call, err error) {
+	if !c.ended {
+		c.ended = true
+		w.out.Done = append(w.out.Done, Done{ID: c.id, Err: err, Outcome: c.outcome, Clock: c.clock})
+		for i, other := range w.calls {
+			if other == c {
+				last := len(w.calls) - 1
+				w.calls[i] = w.calls[last]
+				w.calls[last] = nil
+				w.calls = w.calls[:last]
+				break
+			}
+		}
+	}
+	if c.left == 0 {
+		w.spare = append(w.spare, c)
+	}
+}
+
+// fail gives a call an error; it ends at once.
+func (w *Worker) fail(c *call, err error) {
+	if c.ended {
+		return
+	}
+	c.err = &Error{Op: c.op, Key: c.key, Peer: w.blame(c), Err: err}
+	c.left++ // so that it does not end while its parts do
+	w.detach(c)
+	c.left--
+	w.end(c, c.err)
+}
+
+// expire ends a call whose deadline has passed.
+func (w *Worker) expire(c *call) { w.fail(c, ErrTimeout) }
+
+// failAll ends all calls.
+func (w *Worker) failAll(err error) {
+	for len(w.calls) > 0 {
+		w.fail(w.calls[len(w.calls)-1], err)
+	}
+}
+
+// blame returns the node that a call waits for.
+func (w *Worker) blame(c *call) wire.Node {
+	if c == w.barrier || c == w.snap {
+		return scheduler
+	}
+	for _, r := range w.shards {
+		for i := range r.flight.n {
+			if p := r.flight.at(r.flight.first + uint64(i)); p != nil && p.call == c && !p.done {
+				return wire.Node{Role: wire.Server, Rank: r.primary.Server}
+			}
+		}
+	}
+	for _, p := range w.slots {
+		if p != nil && p.call == c {
+			return wire.Node{Role: wire.Server, Rank: w.shards[p.shard].primary.Server}
+		}
+	}
+	return wire.Node{}
+}
+
+// detach frees the caller's memory of a call that ends early. What is pulled is forgotten; pushes go on with a copy of their
+// values, because a sequence that a server waits for cannot be taken back.
+func (w *Worker) detach(c *call) {
+	switch c {
+	case w.barrier:
+		w.barrier = nil
+		c.left--
+	case w.snap:
+		w.snap = nil
+		c.left--
+	case w.joining:
+		w.joining = nil
+		c.left--
+	}
+	for i := range w.slots {
+		if p := w.slots[i]; p != nil && p.call == c {
+			w.finish(p)
+		}
+	}
+	keep := func(p *part) {
+		if p != nil && p.call == c && !p.done {
+			p.payload = append([]byte(nil), p.payload...)
+			p.out = nil
+		}
+	}
+	for _, r := range w.shards {
+		for i := range r.flight.n {
+			keep(r.flight.at(r.flight.first + uint64(i)))
+		}
+		for _, p := range r.ready {
+			keep(p)
+		}
+	}
+	for _, k := range w.keys {
+		for _, sl := range k.slices {
+			for _, p := range sl.queue {
+				keep(p)
+			}
+		}
+	}
+}
+
+// ask registers a part that is answered by name and sends it.
+func (w *Worker) ask(p *part) {
+	if n := len(w.unused); n > 0 {
+		p.slot = w.unused[n-1]
+		w.unused = w.unused[:n-1]
+	} else {
+		p.slot = len(w.slots)
+		w.slots = append(w.slots, nil)
+	}
+	w.slots[p.slot] = p
+	w.lastReq++
+	p.req = w.lastReq<<20 | uint64(p.slot)
+	w.sendAsk(p)
+}
+
+// asking returns the part that an answer names.
+func (w *Worker) asking(req uint64) *part {
+	slot := int(req & (1<<20 - 1))
+	if slot >= len(w.slots) || w.slots[slot] == nil || w.slots[slot].req != req {
+		return nil
+	}
+	return w.slots[slot]
+}
+
+// usage makes an error for a call that makes no sense.
+func usage(op string, key uint32, format string, args ...any) error {
+	return &Error{Op: op, Key: key, Err: fmt.Errorf("%w: %s", ErrUsage, fmt.Sprintf(format, args...))}
+}

@@ -1,0 +1,52 @@
+// Package ps is the parameter server's protocol: what a scheduler, a server and a worker do when a message comes or time passes.
+//
+// Scheduler, Server and Worker are pure state machines. They have no clock, no socket, no lock and no goroutine: who drives one of
+// them says what time it is, hands it messages, and carries out what it finds in the Outbox. One goroutine at a time uses a machine.
+//
+//	server.Handle(now, from, message)      // or server.Tick(now), every few milliseconds
+//	out := server.Out()
+//	... make out.View durable, send out.Sends, write out.Saves, report out.Done ...
+//	out.Reset()
+//
+// That is what lets a test run whole jobs in virtual time, with every fault at every moment.
+//
+// # Keys
+//
+// A key is an array that is cut into slices; every slice lives on a shard, every shard on a primary server and, with two replicas, on
+// a backup. A key has rounds, or its pushes are direct:
+//
+//   - In a round every worker pushes once. The sum, always taken in the order of the ranks, replaces the value or goes to the
+//     optimizer. Rounds are the clock of a key; a pull sees the result of the puller's last round.
+//   - Direct pushes are applied as they come. Pulls see the puller's own pushes, and those of others as far as the staleness says.
+//   - A Table is read row by row; what is added in a step is applied as a whole when the worker's Clock ends the step.
+//
+// # A push
+//
+// A worker gives a push a sequence per shard when it leaves for the first time, and keeps it through all retries. The primary takes
+// pushes in the order of their sequences, adds them up, and appends what comes of it to the shard's log: one entry for a round. The
+// entry goes to the backup; when that has it the primary applies it, answers pulls and acknowledges the pushes. Both copies apply the
+// same entries in the same order with the same arithmetic, compare checksums, and keep which sequences are in the log, so that a push
+// counts once whatever is repeated, and whoever is primary.
+//
+// Credit for bytes on their way returns when they are received, not when they are committed: workers that push in different orders
+// never wait for each other. What may be uncommitted is bounded by the window of sequences, which is also what copies remember.
+//
+// # Who serves
+//
+// The scheduler's View says where shards live. It is durable before anybody hears of it. Every change of a shard's primary, and every
+// loss of a backup, raises the shard's epoch; messages of another epoch are refused. A backup is promoted only when the view calls
+// it in sync, and a primary commits alone only when the view says that nobody may be promoted: so at most one server commits in an
+// epoch, without clocks or leases. A new backup gets the state entry by entry between the entries of the log, while training goes on.
+//
+// # Workers that die
+//
+// Under Wait, rounds wait for a process that takes over the rank: Join tells it how far its predecessor was (Resumed), what it pushes
+// again is recognized, and what it pulls meanwhile is as it was. The result is that of the undisturbed run, bit for bit. Under Shrink
+// rounds close without the dead.
+//
+// # Deadlines and memory
+//
+// Every call of a worker ends by its deadline, with an Error that says who was waited for: ErrTimeout, ErrFenced, ErrLost,
+// ErrRejected. A push that runs out of time goes on with a copy of its values, because its sequence cannot be taken back. Servers
+// refuse keys of which they could not hold a round of every worker. Pushing and pulling allocate nothing once buffers are warm.
+package ps

@@ -1,0 +1,45 @@
+package ps
+
+import (
+	"errors"
+	"fmt"
+
+	"gomx/kvstore/wire"
+)
+
+// Errors that calls end with. They are wrapped in an Error that says who was waited for.
+var (
+	// ErrTimeout says that the deadline of a call passed. A push may still be applied later, once.
+	ErrTimeout = errors.New("deadline passed")
+	// ErrFenced says that another process has taken this one's place in the job.
+	ErrFenced = errors.New("another process has taken this place")
+	// ErrViewChanged says that the job changed in a way that the call does not survive.
+	ErrViewChanged = errors.New("the job's members changed")
+	// ErrLost says that all copies of a shard are lost: the job continues from its last snapshot.
+	ErrLost = errors.New("all copies of a shard are lost")
+	// ErrRejected says that a server refused the call.
+	ErrRejected = errors.New("refused by the server")
+	// ErrUsage says that a call makes no sense.
+	ErrUsage = errors.New("misuse")
+	// ErrClosed says that the node has left the job.
+	ErrClosed = errors.New("the node has left the job")
+)
+
+// Error is how a call of a worker ended.
+type Error struct {
+	Op   string    // what was tried: "push", "pull"
+	Key  uint32    // of which key
+	Peer wire.Node // who was waited for; nobody when unknown
+	Err  error     // one of the errors above, perhaps wrapped
+}
+
+// Error says what was tried, with whom and how it ended.
+func (e *Error) Error() string {
+	if e.Peer.IsZero() {
+		return fmt.Sprintf("kvstore: %s of key %d: %v", e.Op, e.Key, e.Err)
+	}
+	return fmt.Sprintf("kvstore: %s of key %d at %s: %v", e.Op, e.Key, e.Peer, e.Err)
+}
+
+// Unwrap returns the error below.
+func (e *Error) Unwrap() error { return e.Err }

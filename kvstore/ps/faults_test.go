@@ -1,0 +1,436 @@
+package ps_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"gomx/kvstore/ps"
+	"gomx/kvstore/wire"
+)
+
+var (
+	schedules = flag.Int("schedules", 150, "how many seeded schedules the simulation runs; the full number is 20000")
+	firstSeed = flag.Uint64("seed", 1, "seed of the first schedule")
+	verbose   = flag.Bool("messages", false, "log every message of the simulation")
+)
+
+// choose makes up a run from a seed.
+func choose(rng *rand.Rand) simConfig {
+	c := simConfig{
+		servers: 2 + rng.IntN(2), workers: 2 + rng.IntN(3), replicas: 2, staleness: ps.Unbounded, slice: 1 << 10,
+		window: 64, load: workload{steps: 4 + rng.IntN(8), keys: 1 + rng.IntN(3), slices: 1 + rng.IntN(2), fused: rng.IntN(2) == 0},
+	}
+	c.shards = c.servers * (1 + rng.IntN(2))
+	if rng.IntN(8) == 0 {
+		c.replicas = 1
+	}
+	switch rng.IntN(8) {
+	case 0, 1:
+		c.load.kind = rounds
+	case 2, 3:
+		c.load.kind, c.load.mom, c.updater = rounds, true, newMomentum
+	case 4:
+		c.load.kind = single
+		if rng.IntN(2) == 0 {
+			c.staleness = rng.IntN(3)
+		}
+	case 5:
+		c.load.kind, c.staleness = tables, rng.IntN(4)-1
+	case 6:
+		c.load.kind, c.updater, c.policy = counting, newAdder, ps.Shrink
+	case 7:
+		c.load.kind, c.updater, c.backups = counting, newAdder, 1
+	}
+	if rng.IntN(2) == 0 {
+		c.credit = 1500
+	}
+	c.think = 3 * ps.Second
+	c.slice = uint64(4 * c.load.elems(c.workers))
+	if c.load.kind == rounds && rng.IntN(4) == 0 {
+		c.load.snap = 1 + rng.IntN(c.load.steps)
+	}
+	return c
+}
+
+// others returns all places.
+func (s *sim) all() []*process {
+	return append(append([]*process{s.sched}, s.server...), s.worker...)
+}
+
+// weather sets how the network behaves, and makes trouble until a time.
+func (s *sim) weather(until ps.Time) {
+	s.single = s.rng.IntN(2) == 0
+	switch s.rng.IntN(4) {
+	case 0:
+		s.loss, s.twice, s.order, s.slow = 0.02, 0.05, false, 5*ps.Millisecond
+	case 1:
+		s.twice, s.order, s.slow = 0.02, false, 20*ps.Millisecond
+	case 2:
+		s.loss = 0.01
+	}
+	at := ps.Time(0)
+	for {
+		at += ps.Time(s.rng.Int64N(int64(4 * ps.Second)))
+		if at > until {
+			return
+		}
+		s.after(at, s.trouble)
+	}
+}
+
+// trouble does one random thing.
+func (s *sim) trouble() {
+	if s.calm {
+		return
+	}
+	srv := s.server[s.rng.IntN(len(s.server))]
+	wrk := s.worker[s.rng.IntN(len(s.worker))]
+	pause := ps.Time(s.rng.Int64N(int64(6 * ps.Second)))
+	back := ps.Time(s.rng.Int64N(int64(5 * ps.Second)))
+	switch s.rng.IntN(9) {
+	case 0, 1:
+		if s.spare(srv) {
+			s.note("kill %s", srv.node)
+			s.killAndBoot(srv, back)
+		}
+	case 2:
+		s.note("pause %s for %.1f s", srv.node, float64(pause)/1e9)
+		srv.pausedU = s.now + pause
+	case 3:
+		s.note("kill %s", wrk.node)
+		s.killAndBoot(wrk, back)
+	case 4:
+		s.note("pause %s for %.1f s", wrk.node, float64(pause)/1e9)
+		wrk.pausedU = s.now + pause
+	case 5:
+		s.note("kill the scheduler")
+		s.killAndBoot(s.sched, back)
+	case 6:
+		s.crash = 1 + s.rng.IntN(2)
+		s.note("the scheduler will die at its next view, %d", s.crash)
+		s.after(back+6*ps.Second, func() {
+			s.crash = 0
+			if s.sched.m == nil {
+				s.boot(s.sched)
+			}
+		})
+	default:
+		s.partition(pause)
+	}
+}
+
+func (s *sim) note(format string, args ...any) {
+	s.faults = append(s.faults, fmt.Sprintf("%.2fs ", float64(s.now)/1e9)+fmt.Sprintf(format, args...))
+	if s.logf != nil {
+		s.logf("%.3f FAULT %s", float64(s.now)/1e9, fmt.Sprintf(format, args...))
+	}
+}
+
+func (s *sim) killAndBoot(p *process, back ps.Time) {
+	if p.m == nil || p.prog != nil && p.prog.finished && s.cfg.load.kind == counting {
+		return // a worker that has left does not come back
+	}
+	s.kill(p)
+	gen := p.gen
+	s.after(back, func() {
+		if p.gen == gen {
+			s.boot(p)
+		}
+	})
+}
+
+// spare reports whether a server may die without the last copy of a shard dying with it.
+func (s *sim) spare(p *process) bool {
+	srv, ok := p.m.(*ps.Server)
+	if !ok || s.disk == nil || len(s.disk.Shards) == 0 {
+		return false
+	}
+	for _, o := range s.server {
+		// Two faults at once may cost the last copy: a server may die when the others are well.
+		if o != p && (o.pausedU > s.now || s.ill[o.node] > s.now || !s.disk.Servers[o.node.Rank].Alive) {
+			return false
+		}
+	}
+	me := wire.Replica{Server: p.node.Rank, Incarnation: srv.Incarnation()}
+	for _, sh := range s.disk.Shards {
+		other := sh.Primary
+		switch me {
+		case sh.Primary:
+			if other = sh.Backup; !sh.InSync {
+				return false
+			}
+		case sh.Backup:
+		default:
+			continue
+		}
+		o, ok := s.server[other.Server].m.(*ps.Server)
+		if !ok || o.Incarnation() != other.Incarnation {
+			return false
+		}
+	}
+	return true
+}
+
+// partition cuts links for a while, some of them in one direction only.
+func (s *sim) partition(d ps.Time) {
+	nodes := s.all()
+	a := nodes[s.rng.IntN(len(nodes))].node
+	oneWay := s.rng.IntN(3) == 0
+	only := s.rng.IntN(2) == 0
+	b := nodes[s.rng.IntN(len(nodes))].node
+	s.note("cut %s from %s (all: %v, one way: %v) for %.1f s", a, b, !only, oneWay, float64(d)/1e9)
+	var cut [][2]wire.Node
+	for _, n := range nodes {
+		if n.node == a || only && n.node != b {
+			continue
+		}
+		cut = append(cut, [2]wire.Node{a, n.node})
+		if !oneWay {
+			cut = append(cut, [2]wire.Node{n.node, a})
+		}
+	}
+	for _, l := range cut {
+		s.cut[l] = true
+		s.ill[l[0]], s.ill[l[1]] = s.now+d+3*ps.Second, s.now+d+3*ps.Second
+	}
+	s.after(d, func() {
+		for _, l := range cut {
+			delete(s.cut, l)
+		}
+	})
+}
+
+// heal ends all trouble.
+func (s *sim) heal() {
+	s.loss, s.twice, s.crash = 0, 0, 0
+	clear(s.cut)
+	for _, p := range s.all() {
+		p.pausedU = min(p.pausedU, s.now)
+		if p.m == nil {
+			s.boot(p)
+		}
+	}
+}
+
+// simulate runs one schedule.
+func simulate(seed uint64, logf func(string, ...any)) *sim {
+	rng := rand.New(rand.NewPCG(seed, 2))
+	s := newSim(seed, choose(rng))
+	s.logf = logf
+	trouble := 15 * ps.Second
+	s.after(trouble+8*ps.Second, s.heal)
+	s.weather(trouble)
+	if !s.run(150 * ps.Second) {
+		if len(s.errs) == 0 {
+			s.fail("I7: the programs did not end: %s", s.where())
+		}
+		return s
+	}
+	s.calm = true
+	s.heal()
+	s.rest = s.now + 12*ps.Second
+	s.run(s.now + 30*ps.Second)
+	s.verify()
+	return s
+}
+
+func (s *sim) where() string {
+	out := ""
+	for _, p := range s.worker {
+		out += fmt.Sprintf("\n%s phase %d step %d dead %v alive %v:", p.node, p.prog.phase, p.prog.step, p.prog.dead, p.m != nil)
+		for _, c := range p.prog.pending {
+			out += fmt.Sprintf(" %s %d;", c.op, c.key)
+		}
+		if w, ok := p.m.(*ps.Worker); ok {
+			out += fmt.Sprintf(" %+v", w.Stats())
+		}
+	}
+	for _, p := range s.server {
+		if srv, ok := p.m.(*ps.Server); ok {
+			out += fmt.Sprintf("\n%s/%d %+v", p.node, srv.Incarnation(), srv.Stats())
+		}
+	}
+	return out + fmt.Sprintf("\n%+v", s.disk)
+}
+
+// verify checks what must hold when everything has come to rest.
+func (s *sim) verify() {
+	s.verifyCopies()
+	s.verifyMemory()
+	switch s.cfg.load.kind {
+	case rounds:
+		s.verifyRounds()
+	case single, counting:
+		s.verifyCounts()
+	case tables:
+		s.verifyTables()
+	}
+}
+
+// verifyTables checks I1 and I9 for rows: every step of every worker counts once. A row is a block.
+func (s *sim) verifyTables() {
+	for row := range 12 {
+		got, _ := s.value(0, row)
+		for r := range s.cfg.workers {
+			for step := 1; step <= s.cfg.load.steps; step++ {
+				want := float32(0)
+				for _, x := range rowsOf(r, step) {
+					if int(x) == row {
+						want = 1
+					}
+				}
+				if v := getFloat(got, r*s.cfg.load.slots()+step-1); v != want {
+					s.fail("I1: step %d of worker %d counts %v times in row %d, want %v", step, r, v, row, want)
+				}
+			}
+		}
+	}
+}
+
+// verifyCopies checks I4.
+func (s *sim) verifyCopies() {
+	for i, sh := range s.disk.Shards {
+		p, ok := s.server[sh.Primary.Server].m.(*ps.Server)
+		if !ok {
+			s.fail("shard %d has no primary", i)
+			continue
+		}
+		if s.cfg.replicas < 2 {
+			continue
+		}
+		if sched, ok := s.sched.m.(*ps.Scheduler); ok && sched.Done() && !sh.InSync {
+			continue // a job that is over lets nobody in
+		}
+		if !sh.InSync {
+			s.fail("shard %d has no second copy again: %+v", i, sh)
+			continue
+		}
+		b := s.server[sh.Backup.Server].m.(*ps.Server)
+		pi, psum, _ := p.Checksum(uint32(i))
+		bi, bsum, ok := b.Checksum(uint32(i))
+		if !ok || pi != bi || psum != bsum {
+			s.fail("I4: shard %d: primary at %d with %#x, backup at %d with %#x (%v)", i, pi, psum, bi, bsum, ok)
+		}
+	}
+}
+
+// verifyMemory checks I12: nothing is held when nothing goes on.
+func (s *sim) verifyMemory() {
+	for _, p := range s.server {
+		if st := p.m.(*ps.Server).Stats(); st.LogLength != 0 || st.Parked != 0 || st.Held != 0 {
+			s.fail("I12: %s at rest: %+v", p.node, st)
+		}
+		if p.owners != 0 {
+			s.fail("I12: %s keeps %d payloads at rest", p.node, p.owners)
+		}
+	}
+	for _, p := range s.worker {
+		w := p.m.(*ps.Worker)
+		if st := w.Stats(); st.Flying != 0 || st.Calls > 1 || w.Lent() != 0 {
+			s.fail("I12: %s at rest: %+v, %d lent", p.node, st, w.Lent())
+		}
+	}
+}
+
+// value returns a key's slice as its primary has it.
+func (s *sim) value(key, slice int) ([]byte, uint64) {
+	id := ps.ID{Key: uint32(key), Slice: uint16(slice)}
+	sh := s.disk.Shards[ps.ShardOf(id, s.cfg.shards)]
+	if srv, ok := s.server[sh.Primary.Server].m.(*ps.Server); ok {
+		if v, version, ok := srv.Value(id); ok {
+			return v, version
+		}
+	}
+	s.fail("key %d slice %d is nowhere", key, slice)
+	return make([]byte, 4*s.cfg.load.elems(s.cfg.workers)), 0
+}
+
+// verifyRounds checks I6 and I8: the result is that of an undisturbed run, bit for bit.
+func (s *sim) verifyRounds() {
+	l := s.cfg.load
+	want := l.expected(s.cfg.workers, l.steps)
+	size := 4 * l.elems(s.cfg.workers)
+	for k := range l.keys {
+		for sl := range l.slices {
+			got, version := s.value(k, sl)
+			if version != uint64(l.steps) {
+				s.fail("key %d slice %d is at version %d, want %d", k, sl, version, l.steps)
+			}
+			if !bytes.Equal(got, want[k][sl*size:(sl+1)*size]) {
+				s.fail("I6: key %d slice %d differs from the undisturbed run", k, sl)
+			}
+		}
+	}
+	if s.manif != nil {
+		s.verifySnapshot()
+	}
+}
+
+// verifyCounts checks I1, I2 and I9: acknowledged pushes count once, others at most once.
+func (s *sim) verifyCounts() {
+	l := s.cfg.load
+	for k := range l.keys {
+		for sl := range l.slices {
+			got, _ := s.value(k, sl)
+			for r, p := range s.worker {
+				for slot := range l.slots() {
+					v := getFloat(got, r*l.slots()+slot)
+					x := p.prog.pushes[[2]int{k, slot}]
+					switch {
+					case v != 0 && v != 1, x == nil && v != 0:
+						s.fail("I1: push %d of worker %d to key %d slice %d counts %v times", slot, r, k, sl, v)
+					case x != nil && x.ended && x.err == nil && x.outcome == wire.Applied && v != 1:
+						s.fail("I1: push %d of worker %d to key %d slice %d was acknowledged and is lost", slot, r, k, sl)
+					case l.kind == single && slot < l.steps && v != 1:
+						s.fail("I9: push %d of worker %d to key %d slice %d was skipped", slot, r, k, sl)
+					}
+				}
+			}
+		}
+	}
+}
+
+// verifySnapshot checks I10: a job that continues from the snapshot has the state of that clock.
+func (s *sim) verifySnapshot() {
+	l := s.cfg.load
+	cfg := s.cfg
+	cfg.restore = s.saves
+	again := newSim(s.seed+1, cfg)
+	for _, p := range again.worker {
+		p.prog.stop = l.snap // only to look
+	}
+	if len(s.manif.Files) != cfg.shards || s.manif.Clock != uint64(l.snap) {
+		s.fail("I10: manifest %+v of a snapshot at clock %d", s.manif, l.snap)
+	}
+	if !again.run(20 * ps.Second) {
+		s.fail("I10: a job from a snapshot does not start: %v %s", again.errs, again.where())
+		return
+	}
+	want := l.expected(s.cfg.workers, l.snap)
+	for k := range l.keys {
+		size := 4 * l.elems(s.cfg.workers)
+		for sl := range l.slices {
+			got, version := again.value(k, sl)
+			if version != uint64(l.snap) || !bytes.Equal(got, want[k][sl*size:(sl+1)*size]) {
+				s.fail("I10: key %d slice %d of the snapshot is at version %d, want %d, or differs", k, sl, version, l.snap)
+			}
+		}
+	}
+	s.errs = append(s.errs, again.errs...)
+}
+
+func TestSchedules(t *testing.T) {
+	var logf func(string, ...any)
+	if *verbose {
+		logf = t.Logf
+	}
+	for i := range *schedules {
+		simulate(*firstSeed+uint64(i), logf).report(t)
+		if t.Failed() {
+			return
+		}
+	}
+}

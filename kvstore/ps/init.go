@@ -1,0 +1,129 @@
+package ps
+
+import (
+	"fmt"
+
+	"gomx/dtype"
+	"gomx/kvstore/wire"
+)
+
+// init creates an entry, or says that it exists. Only a message with FlagLast creates. A block of a table (FlagRows) has the size of
+// a row in Total and its own in Clock; without a payload it begins with zeros.
+func (s *Server) init(sh *shard, m *wire.Message) {
+	id := ID{m.Key, m.Slice}
+	if e := sh.entries[id]; e != nil {
+		if e.total != m.Total || e.slices != m.Slices || uint8(e.dtype) != m.DType || e.direct != (m.Flags&wire.FlagDirect != 0) {
+			s.reject(m, wire.ReasonShape)
+			return
+		}
+		s.answerInit(sh, e, m.From, m.Seq)
+		return
+	}
+	if m.Flags&wire.FlagLast == 0 {
+		return // not yet: the worker will ask again
+	}
+	size, err := initSize(m)
+	if err != nil {
+		s.refuse(m, err.Error())
+		s.reject(m, wire.ReasonShape)
+		return
+	}
+	if !s.affords(size) {
+		s.reject(m, wire.ReasonMemory)
+		return
+	}
+	for i := sh.commit + 1; i <= sh.next; i++ {
+		if le := sh.log.at(i); le.kind == kindInit && le.id == id {
+			return // on its way to the backup
+		}
+	}
+	le := s.newEntry(kindInit)
+	le.head()
+	le.own = append(le.own, m.Payload...)
+	le.id, le.slices, le.dtype, le.total, le.direct = id, m.Slices, m.DType, m.Total, m.Flags&wire.FlagDirect != 0
+	if m.Flags&wire.FlagRows != 0 {
+		le.rows, le.clock = true, m.Clock
+	}
+	s.append(sh, le)
+	if e := sh.entries[id]; e != nil {
+		s.answerInit(sh, e, m.From, m.Seq)
+	}
+}
+
+// maxSlice is the largest slice that a server accepts.
+const maxSlice = 1 << 28
+
+// initSize returns the bytes of the slice that a message creates.
+func initSize(m *wire.Message) (int, error) {
+	t := dtype.Type(int8(m.DType))
+	if !t.Valid() || m.Slices == 0 {
+		return 0, fmt.Errorf("element type %d, %d slices", m.DType, m.Slices)
+	}
+	if m.Flags&wire.FlagRows != 0 {
+		if m.Total == 0 || m.Clock > maxSlice || m.Clock%m.Total != 0 || m.Total%uint64(t.Size()) != 0 || m.Flags&wire.FlagDirect == 0 {
+			return 0, fmt.Errorf("block of %d bytes with rows of %d bytes of %s", m.Clock, m.Total, t)
+		}
+		if len(m.Payload) == 0 {
+			return int(m.Clock), nil
+		}
+		return int(m.Clock), (Plain{}).Check(m.Payload, int(m.Clock), t, m.Codec)
+	}
+	lo, hi := wire.Range(m.Total, m.Slice, m.Slices)
+	if hi-lo > maxSlice {
+		return 0, fmt.Errorf("slice of %d bytes, want at most %d", hi-lo, maxSlice)
+	}
+	return int(hi - lo), (Plain{}).Check(m.Payload, int(hi-lo), t, m.Codec)
+}
+
+// affords reports whether the server can take one round of one more entry from every worker, with everything it has promised.
+func (s *Server) affords(size int) bool {
+	if s.cfg.Memory == 0 {
+		return true
+	}
+	each := func(n int) uint64 { return uint64(n) * uint64(2+s.cfg.Ahead*s.cfg.Workers) }
+	need := each(size)
+	for _, other := range s.shards {
+		if other == nil {
+			continue
+		}
+		for _, e := range other.order {
+			need += each(e.size)
+		}
+	}
+	return need <= s.cfg.Memory
+}
+
+func (s *Server) answerInit(sh *shard, e *entry, to wire.Node, seq uint64) {
+	a := s.message(wire.TypeInit)
+	a.Shard, a.Epoch, a.Seq, a.Key, a.Slice, a.Slices, a.Clock = sh.id, sh.epoch, seq, e.id.Key, e.id.Slice, e.slices, e.version
+	s.send(to, a, nil)
+}
+
+// setOptimizer puts an optimizer into the log, unless it is known.
+func (s *Server) setOptimizer(sh *shard, m *wire.Message) {
+	spec, err := wire.DecodeSpec(m.Payload)
+	if err != nil {
+		s.refuse(m, err.Error())
+		return
+	}
+	for i := sh.commit + 1; i <= sh.next; i++ {
+		if le := sh.log.at(i); le.kind == kindSpec && le.clock >= spec.Version {
+			return
+		}
+	}
+	if spec.Version > sh.spec.Version {
+		if m.Flags&wire.FlagLast == 0 {
+			return // worker 0 sets it; the others wait until it is there
+		}
+		le := s.newEntry(kindSpec)
+		le.head()
+		le.own = append(le.own, m.Payload...)
+		le.clock = spec.Version
+		s.append(sh, le)
+	}
+	if sh.spec.Version >= spec.Version {
+		a := s.message(wire.TypeOptimizer)
+		a.Shard, a.Epoch, a.Seq, a.Clock = sh.id, sh.epoch, m.Seq, sh.spec.Version
+		s.send(m.From, a, nil)
+	}
+}

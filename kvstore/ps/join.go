@@ -1,0 +1,233 @@
+package ps
+
+import (
+	"fmt"
+
+	"gomx/kvstore/wire"
+)
+
+// Join waits until the worker has its place, all shards are served, and they have told how far an earlier process in the same place
+// has come. It is the first call.
+func (w *Worker) Join(now Time, deadline Time) (uint64, error) {
+	if w.joining != nil || w.joined {
+		return 0, usage("join", 0, "it has been called before")
+	}
+	c := w.newCall(now, "join", 0, deadline)
+	w.joining = c
+	c.left = 1 // until the shards are known
+	w.askCursors()
+	return c.id, nil
+}
+
+// askCursors asks all shards, as soon as there is a view that has them.
+func (w *Worker) askCursors() {
+	c := w.joining
+	if c == nil || w.joined || w.inc == 0 || len(w.shards) == 0 || c.ended || c.left != 1 {
+		return
+	}
+	w.ticks, w.steps = make([]uint64, len(w.shards)), make([]int, len(w.shards))
+	for i := range w.shards {
+		w.ask(w.newPart(c, wire.TypeAskCursor, uint32(i)))
+	}
+}
+
+// tookCursor takes in one shard's answer. When it is the last the worker has joined.
+func (w *Worker) tookCursor(r *route, m *wire.Message) bool {
+	cur, err := wire.DecodeCursor(m.Payload)
+	if err != nil {
+		w.out.event(EventRefused, m.From, m.Shard, m.Epoch, err.Error())
+		return false
+	}
+	w.ticks[r.id] = cur.Tick
+	w.from.tick = max(w.from.tick, cur.Last)
+	for _, e := range cur.Entries {
+		w.cursors[ID{e.Key, e.Slice}] = e
+	}
+	c := w.joining
+	if c.left != 2 { // this part, and the one that stands for the whole
+		return true
+	}
+	if !w.loose() {
+		w.findResume()
+		w.joined = true
+		c.left--
+		return true
+	}
+	w.findStart()
+	for i := range w.shards {
+		p := w.newPart(c, wire.TypeAskCursor, uint32(i))
+		p.flags, p.own, p.need, p.clock = wire.FlagLast, w.from.round, w.from.push, w.from.tick
+		w.ask(p)
+	}
+	return true
+}
+
+// startPoint is where a worker starts when rounds may close without it: behind what any shard has seen, the same on all.
+type startPoint struct{ round, push, tick uint64 }
+
+// findStart works out where to start.
+func (w *Worker) findStart() {
+	for _, c := range w.cursors {
+		if c.Direct {
+			w.from.push = max(w.from.push, c.Clock, c.Version)
+		} else {
+			w.from.round = max(w.from.round, c.Clock, c.Version)
+		}
+	}
+	w.resumed, w.clock = w.from.round, w.from.tick
+	for i := range w.ticks {
+		w.ticks[i] = w.clock
+	}
+}
+
+// startedOn notes that a shard knows where the worker starts.
+func (w *Worker) startedOn() {
+	if c := w.joining; c.left == 2 {
+		c.left--
+		w.joined = true
+	}
+}
+
+// findResume works out where the worker continues when rounds have waited for it: it repeats the clock that is committed on some
+// shards and not on others.
+func (w *Worker) findResume() {
+	first := true
+	for _, c := range w.cursors {
+		if !c.Direct && (first || c.Clock < w.resumed) {
+			w.resumed, first = c.Clock, false
+		}
+	}
+	for i, t := range w.ticks {
+		if i == 0 || t < w.clock {
+			w.clock = t
+		}
+	}
+}
+
+// resume returns how many pushes to a slice count as done.
+func (w *Worker) resume(c wire.CursorEntry) uint64 {
+	switch {
+	case !c.Direct:
+		return w.resumed
+	case w.loose():
+		return w.from.push
+	}
+	low := c.Clock
+	for i := range c.Slices {
+		low = min(low, w.cursors[ID{c.Key, i}].Clock)
+	}
+	return low
+}
+
+// Pushes returns how many pushes to a key have begun, those of earlier processes included: the next one is one more.
+func (w *Worker) Pushes(key uint32) uint64 {
+	k := w.keys[key]
+	if k == nil {
+		return 0
+	}
+	low := k.slices[0].clock
+	for _, sl := range k.slices {
+		low = min(low, sl.clock)
+	}
+	return low
+}
+
+// Clocks returns how many steps the worker has ended by Clock, those of earlier processes that are committed everywhere included.
+func (w *Worker) Clocks() uint64 { return w.clock }
+
+// Resumed returns how many pushes to every key are committed for certain: an earlier process in the same place has made them. A
+// program that pushes every key once per step continues with the step after. What it repeats of that step is recognized, and what
+// it pulls meanwhile is as it was.
+func (w *Worker) Resumed() uint64 { return w.resumed }
+
+// Cursor returns what is committed of a slice of this worker's pushes by earlier processes in its place; ok is false when the slice
+// did not exist when the worker joined.
+func (w *Worker) Cursor(id ID) (c wire.CursorEntry, ok bool) {
+	c, ok = w.cursors[id]
+	return c, ok
+}
+
+// SetClock says how many pushes to a key count as done, for programs that do not push every key once per step. It must be called
+// between Init and the first Push or Pull.
+func (w *Worker) SetClock(key uint32, clock uint64) error {
+	k := w.keys[key]
+	if k == nil {
+		return usage("set clock", key, "it has not been initialized")
+	}
+	for _, sl := range k.slices {
+		if len(sl.queue) > 0 || sl.flying > 0 {
+			return usage("set clock", key, "it has been pushed")
+		}
+		sl.clock = clock
+	}
+	return nil
+}
+
+// Barrier ends when all workers that count have called it as often as this one.
+func (w *Worker) Barrier(now Time, deadline Time) (uint64, error) {
+	if err := w.usable("barrier", 0); err != nil {
+		return 0, err
+	}
+	if w.barrier != nil {
+		return 0, usage("barrier", 0, "the one before has not ended")
+	}
+	c := w.newCall(now, "barrier", 0, deadline)
+	c.left = 1
+	w.passed++
+	w.barrier = c
+	w.sendBarrier()
+	return c.id, nil
+}
+
+func (w *Worker) sendBarrier() {
+	m := w.message(wire.TypeBarrier)
+	m.Seq = w.passed
+	w.knock = w.now + w.timing.Resend
+	w.send(scheduler, m, nil)
+}
+
+func (w *Worker) barrierDone(n uint64) {
+	if c := w.barrier; c != nil && n >= w.passed {
+		w.barrier = nil
+		c.left = 0
+		w.end(c, nil)
+	}
+}
+
+// Snapshot asks for a snapshot of all shards at a clock that no key has passed. It ends when the snapshot is complete. While keys
+// are behind the clock training goes on; the state is that after the round of the clock on every key. Keys without rounds and
+// tables are taken as they are: their snapshot is one of a single clock when no worker pushes meanwhile.
+func (w *Worker) Snapshot(now Time, clock uint64, deadline Time) (uint64, error) {
+	if err := w.usable("snapshot", 0); err != nil {
+		return 0, err
+	}
+	if w.snap != nil {
+		return 0, usage("snapshot", 0, "the one before has not ended")
+	}
+	c := w.newCall(now, "snapshot", 0, deadline)
+	c.left = 1
+	w.snap, w.snapAt = c, clock
+	w.sendSnapshot()
+	return c.id, nil
+}
+
+func (w *Worker) sendSnapshot() {
+	m := w.message(wire.TypeSnapshot)
+	m.Clock = w.snapAt
+	w.knock = w.now + w.timing.Resend
+	w.send(scheduler, m, nil)
+}
+
+func (w *Worker) snapshotDone(m *wire.Message) {
+	c := w.snap
+	if c == nil || m.Clock != w.snapAt {
+		return
+	}
+	w.snap = nil
+	c.left = 0
+	if m.Need != 0 {
+		w.end(c, &Error{Op: c.op, Peer: scheduler, Err: fmt.Errorf("%w: a key has passed clock %d", ErrRejected, m.Clock)})
+		return
+	}
+	w.end(c, nil)
+}

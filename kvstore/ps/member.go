@@ -1,0 +1,119 @@
+package ps
+
+import (
+	"fmt"
+
+	"gomx/kvstore/wire"
+)
+
+// member is the part of a server or worker that keeps its place in the job: it says hello until a view names it, then sends
+// heartbeats, and adopts newer views. The scheduler answers a heartbeat that names an old view with the current one, so that no
+// view needs to be acknowledged.
+type member struct {
+	self   wire.Node
+	job    uint64
+	nonce  uint64
+	ranks  int // workers of the job
+	addr   string
+	inc    uint32 // 0 until a view names us
+	view   *wire.View
+	timing Timing
+	beat   Time // when to say hello or send a heartbeat next
+	asked  bool // a message of a newer view has been seen: ask for it
+	fenced bool
+	left   bool
+	body   []byte
+	out    Outbox
+}
+
+func (m *member) number() uint64 {
+	if m.view == nil {
+		return 0
+	}
+	return m.view.Number
+}
+
+// message returns a message of ours without contents.
+func (m *member) message(t wire.Type) wire.Message {
+	return wire.Message{Type: t, Job: m.job, From: m.self, Incarnation: m.inc}
+}
+
+func (m *member) send(to wire.Node, msg wire.Message, hold *Buffer) {
+	m.out.Sends = append(m.out.Sends, Send{To: to, Msg: msg, Hold: hold})
+}
+
+var scheduler = wire.Node{Role: wire.Scheduler}
+
+// tickMember sends what the scheduler waits for.
+func (m *member) tickMember(now Time, h wire.Heartbeat) {
+	if m.fenced || now < m.beat && !m.asked {
+		return
+	}
+	if m.left {
+		if !m.gone() {
+			m.beat, m.asked = now+m.timing.Heartbeat, false
+			m.send(scheduler, m.message(wire.TypeBye), nil)
+		}
+		return
+	}
+	if now < m.beat-m.timing.Heartbeat+m.timing.Resend/8 {
+		return // a view was asked for a moment ago
+	}
+	m.beat, m.asked = now+m.timing.Heartbeat, false
+	if m.inc == 0 {
+		hello := wire.Hello{Nonce: m.nonce, Rank: int32(m.self.Rank), Addr: m.addr}
+		m.body = hello.Append(m.body[:0])
+		msg := m.message(wire.TypeHello)
+		msg.Payload = m.body
+		m.send(scheduler, msg, nil)
+		return
+	}
+	m.body = h.Append(m.body[:0])
+	msg := m.message(wire.TypeHeartbeat)
+	msg.Seq, msg.Payload = m.number(), m.body
+	m.send(scheduler, msg, nil)
+}
+
+// adopt takes over a view if it is newer than ours. It reports whether it did.
+func (m *member) adopt(msg *wire.Message) bool {
+	if msg.Seq <= m.number() {
+		return false
+	}
+	v, err := wire.DecodeView(msg.Payload)
+	if err == nil && (v.Job != m.job || v.Number != msg.Seq || len(v.Workers) != m.ranks) {
+		err = fmt.Errorf("view %d of job %#x with %d workers, want view %d of job %#x with %d", v.Number, v.Job, len(v.Workers), msg.Seq, m.job, m.ranks)
+	}
+	if err != nil {
+		m.out.event(EventViewFailed, scheduler, 0, 0, err.Error())
+		return false
+	}
+	me := v.Member(m.self)
+	switch {
+	case me == nil:
+		m.out.event(EventViewFailed, scheduler, 0, 0, fmt.Sprintf("view %d has no place for %s", v.Number, m.self))
+		return false
+	case me.Nonce == m.nonce && m.inc == 0:
+		m.inc = me.Incarnation
+		m.out.event(EventJoined, m.self, 0, 0, "")
+	case me.Nonce != m.nonce && m.inc != 0:
+		m.fenced = true
+		m.out.event(EventFenced, m.self, 0, 0, "")
+	}
+	m.view = v
+	return true
+}
+
+// ours reports whether a message belongs to this job and comes from whom it says.
+func (m *member) ours(from wire.Node, msg *wire.Message) bool {
+	return msg.Job == m.job && msg.From == from && !m.fenced
+}
+
+// bye tells the scheduler that we leave, with every tick from now on until it has heard.
+func (m *member) bye() {
+	m.left, m.asked = true, true
+}
+
+// gone reports whether the scheduler knows that we have left, or does not know us at all.
+func (m *member) gone() bool {
+	return m.left && (m.inc == 0 || m.fenced || m.view.Member(m.self).Left)
+}

@@ -1,0 +1,130 @@
+package ps_test
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var mutate = flag.String("mutants", "", "run the simulation on mutants of the protocol whose names contain this; all for every one")
+
+// mutant is a mistake that somebody could make in the protocol: a text of a file replaced by another one.
+type mutant struct {
+	name      string
+	file      string
+	old, with string
+	schedules string // how many it may take to notice; 3000 when empty
+}
+
+var mutants = []mutant{
+	{name: "drop the dedup of pushes", file: "push.go", old: "case m.Seq <= rc.received:", with: "case false:"},
+	{name: "take pushes out of order", file: "push.go", old: "case m.Seq > rc.received+1 || m.Seq > rk.low+uint64(len(rk.bits))*64:", with: "case false:"},
+	{name: "commit before the backup has it", file: "log.go", old: "if sh.peer != nil && sh.peer.phase >= ended {", with: "if false {"},
+	{name: "a backup skips entries", file: "backup.go", old: "if m.Seq != sh.commit+1 {", with: "if m.Seq <= sh.commit {"},
+	{name: "sum in the order of arrival", file: "push.go", old: "if s.cfg.Backups == 0 && rank <= rd.done {", with: "if s.cfg.Backups == 0 {"},
+	{name: "close a round that lacks a worker", file: "push.go", old: "case !c.in && s.expects(e, rd.done, rd.clock):\n\t\t\treturn false", with: "case !c.in && s.expects(e, rd.done, rd.clock):\n\t\t\treturn rd.n > 1"},
+	{name: "forget to return credit", file: "route.go", old: "\t\t\tr.bytes -= len(p.payload)\n", with: "", schedules: "3000"},
+	{name: "return credit with the commit only", file: "route.go", old: "\tif seq <= r.received || seq >= r.next {\n\t\treturn\n\t}", with: "\tif true {\n\t\treturn\n\t}"},
+	{name: "in sync before the transfer ended", file: "backup.go", old: "if p.acked >= p.end {", with: "if true {"},
+	{name: "in sync while the primary commits alone", file: "log.go", old: "sh.peer.phase >= ended", with: "sh.peer.phase >= inSync"},
+	{name: "promote a backup that is not in sync", file: "place.go", old: "promotable := !sh.Backup.IsZero() && sh.InSync", with: "promotable := !sh.Backup.IsZero()"},
+	{name: "keep the epoch when the primary changes", file: "place.go", old: "\tsh.Epoch++\n", with: ""},
+	{name: "tell of a view that is not durable", file: "sched.go", old: "\ts.out.View = s.view.Clone()\n", with: "\tif s.view.Number%3 != 0 {\n\t\ts.out.View = s.view.Clone()\n\t}\n"},
+	{name: "a new incarnation keeps the old sequences", file: "shard.go", old: "r.incarnation, r.low = incarnation, 0\n\tclear(r.bits)", with: "r.incarnation = incarnation"},
+	{name: "a promoted backup forgets who pushed", file: "shard.go", old: "\tsh.next = sh.commit\n\tsh.log.reset(sh.commit)", with: "\tfor i := range sh.ranks {\n\t\tsh.ranks[i].join(sh.ranks[i].incarnation)\n\t}\n\tsh.next = sh.commit\n\tsh.log.reset(sh.commit)"},
+	{name: "answer pulls of any clock", file: "pull.go", old: "case clock < p.need || e.direct && e.clocks[p.from.Rank] < p.own:", with: "case clock == 1<<63 || e.direct && e.clocks[p.from.Rank] < p.own:"},
+	{name: "forget own pushes in pulls", file: "pull.go", old: "clock < p.need || e.direct && e.clocks[p.from.Rank] < p.own:", with: "clock < p.need:"},
+	{name: "forget own steps in reads of rows", file: "rows.go", old: "if low < p.need || sh.ranks[p.from.Rank].tick < p.own {", with: "if low < p.need {"},
+	{name: "answer reads of rows of any clock", file: "rows.go", old: "\tif low < p.need || sh", with: "\tlow = max(low, p.need)\n\tif sh"},
+	{name: "forget own changes in reads of rows", file: "table.go", old: "if own, ok := t.log[row]; ok {", with: "if own, ok := t.log[row]; ok && false {"},
+	{name: "cache rows for ever", file: "table.go", old: "ok && hit.clock >= need {", with: "ok {"},
+	{name: "repeat a step that is there", file: "table.go", old: "if t.w.clock < t.w.ticks[shard] {", with: "if false {"},
+	{name: "a transfer without the state of the optimizer", file: "state.go", old: "return b, sh.updater.SetState(e.id, state)", with: "_ = state\n\treturn b, nil"},
+	{name: "a transfer without the dedup table", file: "backup.go", old: "_, err = s.setHead(sh, payload)", with: "_ = payload"},
+	{name: "a transfer without clocks", file: "state.go", old: "e.clocks[i], e.starts[i] = le.Uint64(clocks[16*i:]), le.Uint64(clocks[16*i+8:])", with: "_ = i"},
+	{name: "change a value that is being sent", file: "log.go", old: "if e.value.refs > 1 {", with: "if false {"},
+	{name: "reuse a buffer that is being sent", file: "buffer.go", old: "if b.refs > 0 || b.home == nil {", with: "if b.home == nil {"},
+	{name: "repeat a step with newer values", file: "pull.go", old: "case e.version == p.need+1 && e.prev != nil:", with: "case false:"},
+	{name: "a snapshot later than its clock", file: "snapshot.go", old: "case e.direct || e.version == snap.clock:", with: "case e.direct || e.version >= snap.clock:"},
+	{name: "lose late payloads", file: "push.go", old: "\tif c.owner != nil {\n\t\tc.owner.Release()\n\t}\n", with: ""},
+	{name: "never send again", file: "route.go", old: "case r.received < last && w.now-r.sent >= w.timing.Resend:", with: "case last == 0:"},
+	{name: "never repeat the log", file: "backup.go", old: "if p.acked < sh.next && s.now-p.sent >= s.timing.Resend {", with: "if false {"},
+	{name: "follow no view", file: "route.go", old: "\tr.epoch, r.primary = place.Epoch, place.Primary\n", with: "\tr.epoch = place.Epoch\n\tif r.primary.IsZero() {\n\t\tr.primary = place.Primary\n\t}\n"},
+	{name: "apply late pushes", file: "push.go", old: "\tif m.Clock <= e.closed {", with: "\tif m.Clock < e.closed {"},
+	{name: "wait for the dead", file: "shard.go", old: "return !m.Left && (s.cfg.Policy == Wait || m.Alive)", with: "return !m.Left"},
+}
+
+// TestMutantsApply keeps the list of mutants in step with the code.
+func TestMutantsApply(t *testing.T) {
+	for _, m := range mutants {
+		text, err := os.ReadFile(m.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(string(text), m.old); n != 1 {
+			t.Errorf("%s: %s has its text %d times, want once", m.name, m.file, n)
+		}
+	}
+}
+
+// TestMutantsAreCaught runs the simulation on mutants: each must fail. It needs the go command, and minutes.
+func TestMutantsAreCaught(t *testing.T) {
+	if *mutate == "" {
+		t.Skip("-mutants all")
+	}
+	for _, m := range mutants {
+		if *mutate != "all" && !strings.Contains(m.name, *mutate) {
+			continue
+		}
+		t.Run(m.name, func(t *testing.T) {
+			text, err := os.ReadFile(m.file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir := t.TempDir()
+			changed := filepath.Join(dir, m.file)
+			if err := os.WriteFile(changed, []byte(strings.Replace(string(text), m.old, m.with, 1)), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			here, err := filepath.Abs(m.file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			overlay, err := json.Marshal(map[string]map[string]string{"Replace": {here: changed}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join(dir, "overlay.json")
+			if err := os.WriteFile(file, overlay, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			n := m.schedules
+			if n == "" {
+				n = "3000"
+			}
+			out, err := exec.Command("go", "test", "-vet=off", "-overlay", file, "-run", "^TestSchedules$", ".", "-schedules", n).CombinedOutput()
+			switch {
+			case strings.Contains(string(out), "[build failed]"):
+				t.Fatalf("does not compile:\n%s", out)
+			case err == nil:
+				t.Errorf("survives %s schedules", n)
+			default:
+				t.Log(firstFault(string(out)))
+			}
+		})
+	}
+}
+
+// firstFault returns the line of a failed simulation that says what was noticed.
+func firstFault(out string) string {
+	for _, line := range strings.Split(out, "\n") {
+		if strings.Contains(line, "s: ") && !strings.Contains(line, "faults: ") || strings.HasPrefix(line, "panic:") {
+			return strings.TrimSpace(line)
+		}
+	}
+	return "failed"
+}

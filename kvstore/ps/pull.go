@@ -1,0 +1,249 @@
+package ps
+
+import (
+	"slices"
+
+	"gomx/kvstore/wire"
+)
+
+// pull answers a pull, or lets it wait.
+func (s *Server) pull(sh *shard, m *wire.Message) {
+	e := sh.entries[ID{m.Key, m.Slice}]
+	if e == nil {
+		s.reject(m, wire.ReasonUnknownKey)
+		return
+	}
+	if m.Flags&wire.FlagRows != 0 {
+		if err := checkIndices(e, m.Payload); err != nil {
+			s.refuse(m, err.Error())
+			s.reject(m, wire.ReasonShape)
+			return
+		}
+	}
+	s.pullEntry(sh, e, m)
+}
+
+// pullEntry answers a pull of a known entry, or lets it wait: a fused pull is the second half of a push.
+func (s *Server) pullEntry(sh *shard, e *entry, m *wire.Message) {
+	p := parked{
+		from: m.From, inc: m.Incarnation, seq: m.Seq, fused: m.Type == wire.TypePushPull, exact: m.Flags&wire.FlagExact != 0,
+		need: m.Need, own: m.Clock, until: s.now + s.timing.Park, entry: e,
+	}
+	list := &e.parked
+	rows := m.Flags&wire.FlagRows != 0
+	if rows {
+		list = &sh.rows
+	}
+	for i := range *list {
+		if q := &(*list)[i]; q.from == p.from && q.seq == p.seq && q.fused == p.fused {
+			q.inc, q.until, q.need, q.own = p.inc, p.until, p.need, p.own
+			return
+		}
+	}
+	if rows {
+		p.rows = m.Payload
+	}
+	if s.answer(sh, &p) {
+		return
+	}
+	if len(*list) >= s.cfg.Workers*s.cfg.Window {
+		return // the worker will ask again
+	}
+	if rows {
+		p.rows = append([]byte(nil), m.Payload...)
+	}
+	*list = append(*list, p)
+	sh.parked++
+}
+
+// answer answers a pull if it can be answered now.
+func (s *Server) answer(sh *shard, p *parked) bool {
+	e := p.entry
+	if p.rows != nil {
+		return s.answerRows(sh, p)
+	}
+	clock := e.clock(s, sh)
+	buf := e.value
+	switch {
+	case clock < p.need || e.direct && e.clocks[p.from.Rank] < p.own:
+		return false
+	case e.direct || e.version == p.need:
+	case e.version == p.need+1 && e.prev != nil:
+		// Others need not wait for this pull: the round after has closed, and the one that was asked for is still here.
+		clock, buf = p.need, e.prev
+	case p.exact:
+		s.rejectParked(sh, p, wire.ReasonGone)
+		return true
+	}
+	m := s.valueMessage(sh, p, clock)
+	m.DType, m.Total, m.Payload = uint8(e.dtype), e.total, buf.data()
+	s.send(p.from, m, buf.hold())
+	return true
+}
+
+// valueMessage returns the answer to a pull without its payload.
+func (s *Server) valueMessage(sh *shard, p *parked, clock uint64) wire.Message {
+	s.stats.Pulls++
+	m := s.message(wire.TypeValue)
+	m.Shard, m.Epoch, m.Seq, m.Clock, m.Need = sh.id, sh.epoch, p.seq, clock, sh.receipts[p.from.Rank].received
+	m.Key, m.Slice, m.Slices = p.entry.id.Key, p.entry.id.Slice, p.entry.slices
+	if p.fused {
+		m.Flags |= wire.FlagFused
+		rk := &sh.ranks[p.from.Rank]
+		if p.inc == rk.incarnation && rk.has(p.seq) {
+			m.Priority = int8(rk.outcome(p.seq))
+		}
+	}
+	return m
+}
+
+func (s *Server) rejectParked(sh *shard, p *parked, why wire.Reason) {
+	m := wire.Message{
+		Type: wire.TypePull, Shard: sh.id, From: p.from, Seq: p.seq, Key: p.entry.id.Key, Slice: p.entry.id.Slice, Slices: p.entry.slices,
+	}
+	s.reject(&m, why)
+}
+
+// unpark answers the pulls of an entry that can be answered now.
+func (s *Server) unpark(sh *shard, e *entry) {
+	e.parked = s.unparkList(sh, e.parked)
+}
+
+func (s *Server) unparkRows(sh *shard) {
+	sh.rows = s.unparkList(sh, sh.rows)
+}
+
+func (s *Server) unparkList(sh *shard, list []parked) []parked {
+	kept := list[:0]
+	for i := range list {
+		p := &list[i]
+		if s.view.Current(p.from, p.inc) && p.until > s.now && !s.answer(sh, p) {
+			kept = append(kept, *p)
+			continue
+		}
+		sh.parked--
+	}
+	clear(list[len(kept):])
+	return kept
+}
+
+// committed tells workers what a log entry means for them. It runs on the primary after apply.
+func (s *Server) committed(sh *shard, le *logEntry) {
+	body, _ := wire.DecodeEntry(le.body())
+	e := le.entry
+	if le.kind == kindInit {
+		e = sh.entries[le.id]
+	}
+	if e != nil && le.kind == kindRound {
+		for len(e.rounds) > 0 && e.rounds[0].clock <= e.version {
+			s.freeRound(e.rounds[0])
+			e.rounds = append(e.rounds[:0], e.rounds[1:]...)
+		}
+		le.round = nil
+		s.capture(sh, e)
+	}
+	if e != nil && len(e.parked) > 0 {
+		s.unpark(sh, e)
+	}
+	if le.kind == kindTick || le.kind == kindJoin || le.kind == kindStart {
+		s.unparkRows(sh)
+	}
+	if le.kind == kindJoin || le.kind == kindStart {
+		for _, e := range sh.order {
+			s.closeRounds(sh, e)
+			s.unpark(sh, e)
+		}
+	}
+	for i := range body.Len() {
+		c := body.At(i)
+		if c.Incarnation != sh.ranks[c.Rank].incarnation || s.answered(sh, c) {
+			continue
+		}
+		rc := &sh.receipts[c.Rank]
+		rc.acks = wire.AppendAck(rc.acks, c.Seq, c.Outcome)
+	}
+}
+
+// answered reports whether the outbox already answers a fused push by its value, which is an acknowledgement as well.
+func (s *Server) answered(sh *shard, c wire.Contributor) bool {
+	for i := len(s.out.Sends) - 1; i >= 0 && i >= len(s.out.Sends)-s.cfg.Workers; i-- {
+		m := &s.out.Sends[i].Msg
+		if m.Type == wire.TypeValue && m.Flags&wire.FlagFused != 0 && m.Seq == c.Seq && m.Shard == sh.id && s.out.Sends[i].To.Rank == c.Rank {
+			return true
+		}
+	}
+	return false
+}
+
+// flush sends the acknowledgements that a shard owes.
+func (s *Server) flush(sh *shard) {
+	if sh.answer {
+		sh.answer = false
+		s.answerPrimary(sh)
+	}
+	if sh.role != primary {
+		return
+	}
+	for r := range sh.receipts {
+		rc := &sh.receipts[r]
+		if len(rc.acks) == 0 && !rc.now {
+			continue
+		}
+		m := s.message(wire.TypeAck)
+		m.Shard, m.Epoch, m.Need, m.Payload = sh.id, sh.epoch, rc.received, s.keep(rc.acks)
+		if rc.gap {
+			m.Flags |= wire.FlagGap
+		}
+		s.send(wire.Node{Role: wire.Worker, Rank: uint16(r)}, m, nil)
+		rc.told, rc.bytes, rc.gap, rc.now, rc.acks = rc.received, 0, false, false, rc.acks[:0]
+	}
+}
+
+// tickPrimary repeats what was not answered and drops pulls that nobody repeats.
+func (s *Server) tickPrimary(sh *shard) {
+	for r := range sh.receipts {
+		if rc := &sh.receipts[r]; rc.received > rc.told && s.now-rc.since >= s.timing.AckDelay {
+			rc.now = true
+		}
+	}
+	s.tickPeer(sh)
+	if sh.parked == 0 || s.now < sh.swept {
+		return
+	}
+	sh.swept = s.now + s.timing.Park/4
+	for _, e := range sh.order {
+		if len(e.parked) > 0 {
+			s.unpark(sh, e)
+		}
+	}
+	s.unparkRows(sh)
+}
+
+// cursor tells a worker how far its pushes are committed.
+func (s *Server) cursor(sh *shard, m *wire.Message) {
+	rank := int(m.From.Rank)
+	if sh.ranks[rank].incarnation != m.Incarnation {
+		return
+	}
+	if m.Flags&wire.FlagLast != 0 {
+		s.begin(sh, m)
+		return
+	}
+	c := wire.Cursor{Tick: sh.ranks[rank].tick}
+	for r := range sh.ranks {
+		c.Last = max(c.Last, sh.ranks[r].tick)
+	}
+	for _, e := range sh.order {
+		version := e.version
+		if e.direct {
+			version = slices.Max(e.clocks)
+		}
+		c.Entries = append(c.Entries, wire.CursorEntry{
+			Key: e.id.Key, Slice: e.id.Slice, Slices: e.slices, DType: uint8(e.dtype), Direct: e.direct, Rows: e.row > 0, Total: e.total,
+			Clock: e.clocks[rank], Version: version,
+		})
+	}
+	a := s.message(wire.TypeCursor)
+	a.Shard, a.Epoch, a.Seq, a.Payload = sh.id, sh.epoch, m.Seq, c.Append(nil)
+	s.send(m.From, a, nil)
+}

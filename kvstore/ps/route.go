@@ -1,0 +1,357 @@
+package ps
+
+import (
+	"gomx/kvstore/wire"
+)
+
+// route is a worker's way to one shard.
+//
+// Pushes leave in the order of their sequences and are taken in by the server in that order. What was sent and not received is
+// repeated from the first gap on; what was received and not committed is asked for by a probe, which carries no values.
+type route struct {
+	id       uint32
+	epoch    uint64
+	primary  wire.Replica
+	lost     bool
+	next     uint64 // sequence of the next push
+	received uint64 // the primary has taken in all up to here
+	flight   flight
+	bytes    int     // sent and not received
+	ready    []*part // pushes that have their turn, the next one last
+	sent     Time    // last transmission of a push
+	probed   Time
+}
+
+func newRoute(id uint32) *route { return &route{id: id, next: 1, flight: flight{first: 1}} }
+
+// flight is a queue of pushes with consecutive sequences. Those that are committed leave it from the front.
+type flight struct {
+	ring  []*part
+	first uint64
+	head  int
+	n     int
+}
+
+func (f *flight) len() int { return f.n }
+
+func (f *flight) push(p *part) {
+	if f.n == len(f.ring) {
+		grown := make([]*part, max(16, 2*len(f.ring)))
+		for i := range f.n {
+			grown[i] = f.ring[(f.head+i)%len(f.ring)]
+		}
+		f.ring, f.head = grown, 0
+	}
+	f.ring[(f.head+f.n)%len(f.ring)] = p
+	f.n++
+}
+
+// at returns the push with a sequence, nil if it is committed or unknown.
+func (f *flight) at(seq uint64) *part {
+	if seq < f.first || seq >= f.first+uint64(f.n) {
+		return nil
+	}
+	return f.ring[(f.head+int(seq-f.first))%len(f.ring)]
+}
+
+// commit removes a push.
+func (f *flight) commit(seq uint64) {
+	if f.at(seq) == nil {
+		return
+	}
+	f.ring[(f.head+int(seq-f.first))%len(f.ring)] = nil
+	for f.n > 0 && f.ring[f.head] == nil {
+		f.head = (f.head + 1) % len(f.ring)
+		f.first++
+		f.n--
+	}
+}
+
+// redirect follows a shard to where a view says it lives.
+func (w *Worker) redirect(r *route, place wire.Shard) {
+	if place.Lost && !r.lost {
+		r.lost = true
+		w.out.event(EventLost, wire.Node{}, r.id, place.Epoch, "")
+		w.failShard(r, ErrLost)
+	}
+	if place.Epoch < r.epoch || place.Epoch == r.epoch && place.Primary == r.primary {
+		return
+	}
+	moved := place.Primary != r.primary
+	r.epoch, r.primary = place.Epoch, place.Primary
+	if moved {
+		r.received = 0
+	}
+	w.again(r)
+}
+
+// failShard ends all calls that need a shard.
+func (w *Worker) failShard(r *route, err error) {
+	for i := len(w.calls) - 1; i >= 0; i-- {
+		if i < len(w.calls) && w.needs(w.calls[i], r) {
+			w.fail(w.calls[i], err)
+		}
+	}
+}
+
+// needs reports whether a call waits for a shard.
+func (w *Worker) needs(c *call, r *route) bool {
+	for _, p := range w.slots {
+		if p != nil && p.call == c && p.shard == r.id {
+			return true
+		}
+	}
+	for i := range r.flight.n {
+		if p := r.flight.at(r.flight.first + uint64(i)); p != nil && p.call == c {
+			return true
+		}
+	}
+	for _, p := range r.ready {
+		if p.call == c {
+			return true
+		}
+	}
+	return false
+}
+
+// again repeats everything that a shard's primary may not have.
+func (w *Worker) again(r *route) {
+	w.resend(r)
+	for _, p := range w.slots {
+		if p != nil && p.shard == r.id {
+			w.sendAsk(p)
+		}
+	}
+	w.pump(r)
+}
+
+// resend repeats pushes from the first that was not received on, within the credit.
+func (w *Worker) resend(r *route) {
+	r.bytes = 0
+	for seq := max(r.flight.first, r.received+1); seq < r.flight.first+uint64(r.flight.n); seq++ {
+		p := r.flight.at(seq)
+		if p == nil {
+			continue
+		}
+		if r.bytes > 0 && r.bytes+len(p.payload) > w.cfg.Credit {
+			break
+		}
+		w.stats.Resends++
+		w.sendPush(r, p, wire.FlagRetry)
+	}
+	r.probed = w.now
+}
+
+// enqueue gives a push its place behind others of the same slice.
+func (w *Worker) enqueue(p *part) {
+	p.slice.queue = append(p.slice.queue, p)
+	w.turn(p.slice)
+}
+
+// turn lets pushes of a slice go, as many as the servers keep rounds for.
+func (w *Worker) turn(sl *slice) {
+	most := w.cfg.Ahead
+	if sl.key.direct {
+		most = w.cfg.Window
+	}
+	for len(sl.queue) > 0 && sl.flying < most {
+		p := sl.queue[0]
+		copy(sl.queue, sl.queue[1:])
+		sl.queue[len(sl.queue)-1] = nil
+		sl.queue = sl.queue[:len(sl.queue)-1]
+		sl.flying++
+		w.ready(p)
+	}
+}
+
+// ready puts a push among those that leave when there is credit, sorted by priority. Pushes of one slice never overtake each other.
+func (w *Worker) ready(p *part) {
+	r := w.shards[p.shard]
+	for _, other := range r.ready {
+		if p.slice != nil && other.slice == p.slice {
+			p.prio = min(p.prio, other.prio)
+		}
+	}
+	r.ready = append(r.ready, p)
+	for i := len(r.ready) - 1; i > 0; i-- {
+		a, b := r.ready[i-1], r.ready[i]
+		if a.prio < b.prio || a.prio == b.prio && a.order > b.order {
+			break
+		}
+		r.ready[i-1], r.ready[i] = b, a
+	}
+	w.pump(r)
+}
+
+// pump sends what credit and window allow. A push gets its sequence when it leaves for the first time, and keeps it.
+func (w *Worker) pump(r *route) {
+	for len(r.ready) > 0 && !r.lost && r.epoch > 0 {
+		p := r.ready[len(r.ready)-1]
+		if r.next-r.flight.first >= uint64(w.cfg.Window) || r.bytes > 0 && r.bytes+len(p.payload) > w.cfg.Credit {
+			return
+		}
+		r.ready[len(r.ready)-1] = nil
+		r.ready = r.ready[:len(r.ready)-1]
+		p.seq = r.next
+		r.next++
+		r.flight.push(p)
+		w.sendPush(r, p, 0)
+	}
+}
+
+func (w *Worker) sendPush(r *route, p *part, flags wire.Flags) {
+	m := w.message(p.kind)
+	m.Flags = p.flags | flags
+	m.Shard, m.Epoch, m.Seq, m.Clock, m.Need = r.id, r.epoch, p.seq, p.clock, p.need
+	m.Codec, m.Priority, m.Payload = p.codec, p.prio, p.payload
+	if sl := p.slice; sl != nil {
+		m.Key, m.Slice, m.Slices, m.DType, m.Total = sl.id.Key, sl.id.Slice, uint16(len(sl.key.slices)), uint8(sl.key.dtype), sl.key.total
+	}
+	p.buf.refs++
+	p.at, r.sent = w.now, w.now
+	r.bytes += len(p.payload)
+	w.send(wire.Node{Role: wire.Server, Rank: r.primary.Server}, m, &p.buf)
+}
+
+// sendAsk sends a pull, or something else that is answered by name.
+func (w *Worker) sendAsk(p *part) {
+	r := w.shards[p.shard]
+	p.at = w.now
+	if r.epoch == 0 || r.lost {
+		return
+	}
+	m := w.message(p.kind)
+	m.Flags = p.flags
+	if m.Type == wire.TypePushPull {
+		m.Type, m.Flags = wire.TypePull, p.flags&wire.FlagExact
+	}
+	m.Shard, m.Epoch, m.Seq, m.Clock, m.Need = r.id, r.epoch, p.req, p.own, p.need
+	if sl := p.slice; sl != nil {
+		m.Key, m.Slice, m.Slices, m.DType, m.Total = sl.id.Key, sl.id.Slice, uint16(len(sl.key.slices)), uint8(sl.key.dtype), sl.key.total
+		if !sl.key.direct && p.flags&wire.FlagExact == 0 && p.kind != wire.TypeInit {
+			m.Need = max(m.Need, sl.seen)
+		}
+	}
+	if p.kind == wire.TypeAskCursor {
+		m.Total = p.clock
+	}
+	var hold *Buffer
+	if p.kind != wire.TypePushPull && len(p.payload) > 0 {
+		m.Payload = p.payload
+		p.buf.refs++
+		hold = &p.buf
+	}
+	w.send(wire.Node{Role: wire.Server, Rank: r.primary.Server}, m, hold)
+}
+
+// probe asks what became of pushes that were received and are not committed.
+func (w *Worker) probe(r *route) {
+	m := w.message(wire.TypePush)
+	m.Flags = wire.FlagProbe
+	m.Shard, m.Epoch, m.Seq = r.id, r.epoch, r.flight.first
+	r.probed = w.now
+	w.send(wire.Node{Role: wire.Server, Rank: r.primary.Server}, m, nil)
+}
+
+// tickRoute repeats what has had no answer for too long.
+func (w *Worker) tickRoute(r *route) {
+	if r.epoch == 0 || r.lost {
+		return
+	}
+	if r.flight.n > 0 {
+		last := r.flight.first + uint64(r.flight.n) - 1
+		switch {
+		case r.received < last && w.now-r.sent >= w.timing.Resend:
+			w.resend(r)
+		case w.now-max(r.probed, r.sent) >= 2*w.timing.Resend:
+			w.probe(r)
+		}
+	}
+	for _, p := range w.slots {
+		if p == nil || p.shard != r.id {
+			continue
+		}
+		wait := w.timing.Resend
+		if p.kind == wire.TypeInit || p.kind == wire.TypeOptimizer || p.kind == wire.TypeAskCursor {
+			wait /= 4 // answered when another worker has done its part: nothing tells us
+		}
+		if w.now-p.at >= wait {
+			w.stats.Resends++
+			w.sendAsk(p)
+		}
+	}
+}
+
+// acked takes in what became of pushes.
+func (w *Worker) acked(r *route, m *wire.Message) {
+	acks, err := wire.DecodeAcks(m.Payload)
+	if err != nil {
+		w.out.event(EventRefused, m.From, m.Shard, m.Epoch, err.Error())
+		return
+	}
+	w.took(r, m.Need)
+	for i := range acks.Len() {
+		seq, o := acks.At(i)
+		w.commit(r, seq, o)
+	}
+	if m.Flags&wire.FlagGap != 0 && r.flight.n > 0 && w.now-r.sent >= w.timing.Resend/8 {
+		w.resend(r)
+	}
+	w.pump(r)
+}
+
+// took notes that the primary has taken in all pushes up to seq, which returns their credit.
+func (w *Worker) took(r *route, seq uint64) {
+	if seq <= r.received || seq >= r.next {
+		return
+	}
+	for s := max(r.received+1, r.flight.first); s <= seq; s++ {
+		if p := r.flight.at(s); p != nil {
+			r.bytes -= len(p.payload)
+		}
+	}
+	r.received = seq
+	if r.bytes < 0 || seq == r.next-1 {
+		r.bytes = 0
+	}
+}
+
+// commit ends the push half of a part.
+func (w *Worker) commit(r *route, seq uint64, o wire.Outcome) {
+	p := r.flight.at(seq)
+	if p == nil {
+		return
+	}
+	if seq > r.received {
+		r.bytes = max(0, r.bytes-len(p.payload))
+	}
+	r.flight.commit(seq)
+	w.stats.Pushes++
+	p.final = true
+	p.call.outcome = max(p.call.outcome, o)
+	p.call.clock = max(p.call.clock, p.clock)
+	if sl := p.slice; sl != nil {
+		sl.flying--
+		w.turn(sl)
+	}
+	if p.kind != wire.TypePushPull || p.out == nil {
+		w.finish(p)
+		return
+	}
+	// The value is on its way; if not, it is asked for by name. Meanwhile the caller's values are not needed any more.
+	w.fused(p)
+}
+
+// fused lets a part whose push is committed wait for its value under a name.
+func (w *Worker) fused(p *part) {
+	if n := len(w.unused); n > 0 {
+		p.slot = w.unused[n-1]
+		w.unused = w.unused[:n-1]
+	} else {
+		p.slot = len(w.slots)
+		w.slots = append(w.slots, nil)
+	}
+	w.slots[p.slot] = p
+	w.lastReq++
+	p.req, p.at = w.lastReq<<20|uint64(p.slot), w.now
+}

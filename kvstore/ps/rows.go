@@ -1,0 +1,190 @@
+package ps
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"gomx/kvstore/wire"
+)
+
+// Rows of a table. A table is a key that is cut into blocks of whole rows. The payload of a pull lists row numbers within the
+// block, 4 bytes each. That of a push has one group for each block: key, slice, number of rows, bytes of deltas, then the rows'
+// numbers and one delta per row, each part padded to 8 bytes.
+//
+// What a worker pushes in one step is kept until its tick comes and becomes one entry of the log: a step is on a shard as a whole or
+// not at all, so that a worker that repeats a step after a crash knows what is there.
+
+// tickLimit is how many bytes of rows a worker may change on one shard in one step.
+const tickLimit = 32 << 20
+
+const groupHead = 16
+
+// group is the rows of one block in a push.
+type group struct {
+	id     ID
+	rows   []byte
+	deltas []byte
+}
+
+// appendGroup begins a group; the numbers and deltas of its n rows follow.
+func appendGroup(dst []byte, id ID, n, row int) []byte {
+	le := binary.LittleEndian
+	dst = le.AppendUint32(dst, id.Key)
+	dst = le.AppendUint16(dst, id.Slice)
+	dst = le.AppendUint16(dst, 0)
+	dst = le.AppendUint32(dst, uint32(n))
+	return le.AppendUint32(dst, uint32(n*row))
+}
+
+func pad8(dst []byte) []byte {
+	for len(dst)%8 != 0 {
+		dst = append(dst, 0)
+	}
+	return dst
+}
+
+// nextGroup takes a group off a payload.
+func nextGroup(b []byte) (g group, rest []byte, ok bool) {
+	if len(b) < groupHead {
+		return group{}, nil, false
+	}
+	le := binary.LittleEndian
+	n, size := uint64(le.Uint32(b[8:])), uint64(le.Uint32(b[12:]))
+	rows := (4*n + 7) &^ 7
+	deltas := (size + 7) &^ 7
+	if n == 0 || groupHead+rows+deltas > uint64(len(b)) {
+		return group{}, nil, false
+	}
+	g.id = ID{le.Uint32(b), le.Uint16(b[4:])}
+	g.rows = b[groupHead : groupHead+4*n]
+	g.deltas = b[groupHead+rows : groupHead+rows+size]
+	return g, b[groupHead+rows+deltas:], true
+}
+
+// checkIndices checks row numbers.
+func checkIndices(e *entry, rows []byte) error {
+	if e.row == 0 || len(rows)%4 != 0 || len(rows) == 0 {
+		return fmt.Errorf("%d bytes of row numbers for rows of %d bytes", len(rows), e.row)
+	}
+	for i := 0; i < len(rows); i += 4 {
+		if n := binary.LittleEndian.Uint32(rows[i:]); uint64(n) >= uint64(e.size/e.row) {
+			return fmt.Errorf("row %d of a block of %d", n, e.size/e.row)
+		}
+	}
+	return nil
+}
+
+// checkRows checks the payload of a push. A copy that is being made may lack blocks.
+func (s *Server) checkRows(sh *shard, b []byte) error {
+	for len(b) > 0 {
+		g, rest, ok := nextGroup(b)
+		if !ok {
+			return fmt.Errorf("%d bytes are no rows of a table", len(b))
+		}
+		b = rest
+		e := sh.entries[g.id]
+		if e == nil && sh.rebuilding {
+			continue
+		}
+		if e == nil {
+			return fmt.Errorf("table %d block %d is not known", g.id.Key, g.id.Slice)
+		}
+		if err := checkIndices(e, g.rows); err != nil {
+			return err
+		}
+		if len(g.deltas) != len(g.rows)/4*e.row {
+			return fmt.Errorf("%d bytes for %d rows of %d", len(g.deltas), len(g.rows)/4, e.row)
+		}
+	}
+	return nil
+}
+
+// step is what a worker has pushed since its last tick.
+type step struct {
+	seqs  []uint64
+	bytes []byte
+}
+
+func (t *step) clear() {
+	t.seqs, t.bytes = t.seqs[:0], t.bytes[:0]
+	if cap(t.bytes) > 1<<20 {
+		t.bytes = nil
+	}
+}
+
+// pushRows keeps rows until their tick.
+func (s *Server) pushRows(sh *shard, m *wire.Message) {
+	t := &sh.receipts[m.From.Rank].step
+	t.seqs = append(t.seqs, m.Seq)
+	t.bytes = append(t.bytes, m.Payload...)
+	s.stats.Held += uint64(len(m.Payload))
+}
+
+// tick puts a worker's step into the log.
+func (s *Server) tick(sh *shard, m *wire.Message) {
+	t := &sh.receipts[m.From.Rank].step
+	s.stats.Held -= uint64(len(t.bytes))
+	le := s.newEntry(kindTick)
+	le.clock, le.n = m.Clock, len(t.seqs)+1
+	size := wire.EntrySize(le.n)
+	le.own = append(le.own, make([]byte, size)...)
+	wire.PutEntry(le.own, le.n, 0)
+	for i, seq := range t.seqs {
+		c := contributor(m, wire.Applied)
+		c.Seq = seq
+		wire.PutContributor(le.own, i, c)
+	}
+	wire.PutContributor(le.own, le.n-1, contributor(m, wire.Applied))
+	if m.Clock > sh.ranks[m.From.Rank].tick {
+		le.own = append(le.own, t.bytes...)
+	}
+	t.clear()
+	s.append(sh, le)
+}
+
+// applyRows adds a step to the rows.
+func (s *Server) applyRows(sh *shard, b []byte) {
+	for len(b) > 0 {
+		g, rest, ok := nextGroup(b)
+		if !ok {
+			return
+		}
+		b = rest
+		e := sh.entries[g.id]
+		if e == nil {
+			continue // its state comes later and contains this
+		}
+		e.version++
+		value := e.writable()
+		for i := 0; i < len(g.rows); i += 4 {
+			at := int(binary.LittleEndian.Uint32(g.rows[i:])) * e.row
+			s.cfg.Arithmetic.Add(value[at:at+e.row], g.deltas[:e.row], e.dtype, 0)
+			g.deltas = g.deltas[e.row:]
+		}
+	}
+}
+
+// answerRows answers a pull of rows when the puller's own clock is committed and everybody's is high enough.
+func (s *Server) answerRows(sh *shard, p *parked) bool {
+	low := uint64(1<<64 - 1)
+	for r := range sh.ranks {
+		if s.counts(r) && !sh.ranks[r].away {
+			low = min(low, sh.ranks[r].tick)
+		}
+	}
+	if low < p.need || sh.ranks[p.from.Rank].tick < p.own {
+		return false
+	}
+	e := p.entry
+	size := e.row
+	start := len(s.temp)
+	for i := 0; i < len(p.rows); i += 4 {
+		at := int(binary.LittleEndian.Uint32(p.rows[i:])) * size
+		s.temp = append(s.temp, e.value.data()[at:at+size]...)
+	}
+	m := s.valueMessage(sh, p, low)
+	m.Flags |= wire.FlagRows
+	m.DType, m.Payload = uint8(e.dtype), s.temp[start:]
+	s.send(p.from, m, nil)
+	return true
+}

@@ -1,0 +1,508 @@
+package ps_test
+
+import (
+	"bytes"
+	"container/heap"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"gomx/kvstore/ps"
+	"gomx/kvstore/wire"
+)
+
+// The simulation runs a whole job in virtual time: every delivery, tick and fault is an event in one queue, and one seed decides
+// everything.
+
+const job = 0x6a6f62
+
+// machine is what the simulation drives: a scheduler, server or worker.
+type machine interface {
+	Handle(now ps.Time, from wire.Node, m *wire.Message)
+	Tick(now ps.Time)
+	Out() *ps.Outbox
+}
+
+// process is a place in the job and the machine that holds it now.
+type process struct {
+	node    wire.Node
+	m       machine
+	gen     int // counts machines
+	pausedU ps.Time
+	backlog []delivery
+	owners  int      // payloads that the machine keeps
+	prog    *program // of a worker
+}
+
+// delivery is a message on its way.
+type delivery struct {
+	from, to wire.Node
+	header   []byte
+	payload  []byte // what the sender lent or a copy
+	sum      uint32 // of the payload when it was sent
+	lent     *ps.Buffer
+	gen      int // of the sender, whose buffer it is
+	twin     bool
+}
+
+// event is something that happens at a time.
+type event struct {
+	at  ps.Time
+	seq int
+	do  func()
+}
+
+type eventQueue []event
+
+func (q eventQueue) Len() int { return len(q) }
+func (q eventQueue) Less(i, j int) bool {
+	return q[i].at < q[j].at || q[i].at == q[j].at && q[i].seq < q[j].seq
+}
+func (q eventQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q *eventQueue) Push(x any)   { *q = append(*q, x.(event)) }
+func (q *eventQueue) Pop() any {
+	old := *q
+	x := old[len(old)-1]
+	*q = old[:len(old)-1]
+	return x
+}
+
+// sim is one run.
+type sim struct {
+	rng    *rand.Rand
+	seed   uint64
+	now    ps.Time
+	queue  eventQueue
+	seq    int
+	sched  *process
+	server []*process
+	worker []*process
+	cut    map[[2]wire.Node]bool
+	last   map[[2]wire.Node]ps.Time // of ordered links
+	loss   float64
+	twice  float64
+	single bool // batches are sent in pieces
+	order  bool // links keep the order of messages
+	slow   ps.Time
+	disk   *wire.View
+	crash  int // 1: the scheduler dies before its next view is durable, 2: after
+	cfg    simConfig
+	nonces uint64
+	leads  map[[2]uint64]wire.Replica // (shard, epoch) to who committed
+	tops   map[[3]uint64]uint64
+	logf   func(string, ...any)
+	faults []string
+	errs   []string
+	saves  map[uint32][]byte
+	manif  *wire.Manifest
+	steps  int
+	ill    map[wire.Node]ps.Time // until when a node may have been cut off
+	calm   bool                  // no more trouble
+	rest   ps.Time               // when a run that is over has come to rest
+}
+
+// simConfig is what a run is about.
+type simConfig struct {
+	servers, workers, shards, replicas int
+	policy                             ps.Policy
+	staleness                          int
+	backups                            int
+	window                             int
+	credit                             int
+	slice                              uint64
+	updater                            func(uint32) ps.Updater
+	load                               workload
+	think                              ps.Time // how long workers compute, at most
+	restore                            map[uint32][]byte
+}
+
+func newSim(seed uint64, cfg simConfig) *sim {
+	s := &sim{
+		rng: rand.New(rand.NewPCG(seed, 1)), seed: seed, cfg: cfg, cut: map[[2]wire.Node]bool{}, ill: map[wire.Node]ps.Time{}, last: map[[2]wire.Node]ps.Time{},
+		order: true, slow: ps.Millisecond, leads: map[[2]uint64]wire.Replica{}, tops: map[[3]uint64]uint64{}, saves: map[uint32][]byte{},
+	}
+	s.sched = &process{node: wire.Node{Role: wire.Scheduler}}
+	s.boot(s.sched)
+	for i := range cfg.servers {
+		p := &process{node: wire.Node{Role: wire.Server, Rank: uint16(i)}}
+		s.server = append(s.server, p)
+		s.boot(p)
+	}
+	for i := range cfg.workers {
+		p := &process{node: wire.Node{Role: wire.Worker, Rank: uint16(i)}, prog: &program{sim: s, rank: i, load: cfg.load, stop: cfg.load.steps}}
+		s.worker = append(s.worker, p)
+		s.boot(p)
+	}
+	return s
+}
+
+func (s *sim) fail(format string, args ...any) {
+	if len(s.errs) < 20 {
+		s.errs = append(s.errs, fmt.Sprintf("%.3fs: ", float64(s.now)/1e9)+fmt.Sprintf(format, args...))
+	}
+}
+
+// boot starts a new machine in a place.
+func (s *sim) boot(p *process) {
+	p.gen++
+	s.nonces++
+	p.pausedU, p.backlog, p.owners = 0, nil, 0
+	var err error
+	switch p.node.Role {
+	case wire.Scheduler:
+		p.m, err = ps.NewScheduler(ps.SchedulerConfig{
+			Job: job, Servers: s.cfg.servers, Workers: s.cfg.workers, Shards: s.cfg.shards, Replicas: s.cfg.replicas,
+			Policy: s.cfg.policy, View: s.disk,
+		})
+	case wire.Server:
+		p.m, err = ps.NewServer(ps.ServerConfig{
+			Job: job, Rank: p.node.Rank, Nonce: s.nonces, Workers: s.cfg.workers, Policy: s.cfg.policy, Backups: s.cfg.backups,
+			Window: s.cfg.window, Credit: s.cfg.credit, CheckEvery: 4, Updater: s.cfg.updater,
+			Restore: func(shard uint32) []byte { return s.cfg.restore[shard] },
+		})
+	case wire.Worker:
+		var w *ps.Worker
+		w, err = ps.NewWorker(ps.WorkerConfig{
+			Job: job, Rank: p.node.Rank, Nonce: s.nonces, Workers: s.cfg.workers, Policy: s.cfg.policy, Staleness: s.cfg.staleness, Backups: s.cfg.backups,
+			Window: s.cfg.window, Credit: s.cfg.credit, SliceSize: s.cfg.slice,
+		})
+		p.m = w
+		if err == nil {
+			p.prog.start(w)
+		}
+	}
+	if err != nil {
+		panic(err)
+	}
+	gen := p.gen
+	s.after(ps.Time(s.rng.Int64N(int64(20*ps.Millisecond))), func() { s.tick(p, gen) })
+}
+
+// kill ends a machine. What it lent to the network goes with it.
+func (s *sim) kill(p *process) {
+	p.m = nil
+	p.gen++
+	list := p.backlog
+	p.backlog = nil
+	for _, d := range list {
+		s.giveBack(d)
+	}
+}
+
+func (s *sim) after(d ps.Time, do func()) {
+	s.seq++
+	heap.Push(&s.queue, event{s.now + d, s.seq, do})
+}
+
+const tickEvery = 50 * ps.Millisecond
+
+func (s *sim) tick(p *process, gen int) {
+	if p.gen != gen || p.m == nil {
+		return
+	}
+	s.after(tickEvery, func() { s.tick(p, gen) })
+	if s.now < p.pausedU {
+		return
+	}
+	if len(p.backlog) > 0 {
+		list := p.backlog
+		p.backlog = nil
+		for _, d := range list {
+			s.deliver(d)
+			if p.gen != gen {
+				return
+			}
+		}
+	}
+	p.m.Tick(s.now)
+	s.drain(p)
+}
+
+func (s *sim) find(n wire.Node) *process {
+	switch {
+	case n.Role == wire.Scheduler:
+		return s.sched
+	case n.Role == wire.Server && int(n.Rank) < len(s.server):
+		return s.server[n.Rank]
+	case n.Role == wire.Worker && int(n.Rank) < len(s.worker):
+		return s.worker[n.Rank]
+	}
+	return nil
+}
+
+// drain carries out what a machine wants done.
+func (s *sim) drain(p *process) {
+	for rounds := 0; p.m != nil; rounds++ {
+		if p.prog != nil {
+			p.prog.run()
+		}
+		out := p.m.Out()
+		if out.Empty() {
+			return
+		}
+		if rounds > 1000 {
+			s.fail("%s never comes to rest", p.node)
+			return
+		}
+		if out.View != nil {
+			if s.crash == 1 {
+				s.crash = 0
+				s.kill(p)
+				return
+			}
+			s.checkView(out.View)
+			s.disk = out.View.Clone()
+			if s.crash == 2 {
+				s.crash = 0
+				s.kill(p)
+				return
+			}
+		}
+		if out.Manifest != nil {
+			s.manif = out.Manifest
+		}
+		for i := range out.Sends {
+			s.split(p, &out.Sends[i])
+		}
+		saves := append([]ps.Save(nil), out.Saves...)
+		for _, e := range out.Events {
+			if s.logf != nil {
+				s.logf("%.3f %s: event %d %s shard %d epoch %d %s", float64(s.now)/1e9, p.node, e.Kind, e.Node, e.Shard, e.Epoch, e.Text)
+			}
+			switch e.Kind {
+			case ps.EventDiverged, ps.EventLost, ps.EventRefused, ps.EventViewFailed:
+				s.fail("%s reports event %d about %s shard %d: %s", p.node, e.Kind, e.Node, e.Shard, e.Text)
+			}
+		}
+		done := append([]ps.Done(nil), out.Done...)
+		out.Reset()
+		for _, d := range done {
+			p.prog.ended(d)
+		}
+		for i := range saves {
+			s.saves[saves[i].Shard] = saves[i].Data
+			p.m.(*ps.Server).Saved(&saves[i], fmt.Sprint("shard-", saves[i].Shard))
+		}
+		s.observe(p)
+	}
+}
+
+// checkView checks I14 and the order of epochs on what becomes durable.
+func (s *sim) checkView(v *wire.View) {
+	if s.disk == nil {
+		return
+	}
+	if v.Number <= s.disk.Number {
+		s.fail("view %d follows view %d", v.Number, s.disk.Number)
+	}
+	for i := range s.disk.Shards {
+		a, b := s.disk.Shards[i], v.Shards[i]
+		if b.Epoch < a.Epoch || b.Primary != a.Primary && b.Epoch == a.Epoch {
+			s.fail("shard %d: epoch %d of %v follows %d of %v", i, b.Epoch, b.Primary, a.Epoch, a.Primary)
+		}
+		if b.Primary != a.Primary && (!a.InSync || b.Primary != a.Backup) {
+			s.fail("shard %d: %v is promoted, which was not in sync", i, b.Primary)
+		}
+	}
+}
+
+// observe checks I3: at most one server commits to a shard in an epoch, and commits only grow.
+func (s *sim) observe(p *process) {
+	srv, ok := p.m.(*ps.Server)
+	if !ok {
+		return
+	}
+	me := wire.Replica{Server: p.node.Rank, Incarnation: srv.Incarnation()}
+	for i := range s.cfg.shards {
+		epoch, commit, ok := srv.Leads(i)
+		if !ok {
+			continue
+		}
+		key := [3]uint64{uint64(i), epoch, uint64(me.Server)<<32 | uint64(me.Incarnation)}
+		before, seen := s.tops[key]
+		s.tops[key] = commit
+		if !seen {
+			continue
+		}
+		if commit < before {
+			s.fail("%s takes back commits of shard %d", p.node, i)
+		}
+		if commit > before {
+			who := [2]uint64{uint64(i), epoch}
+			if other, taken := s.leads[who]; taken && other != me {
+				s.fail("I3: %v and %v both commit to shard %d in epoch %d", other, me, i, epoch)
+			}
+			s.leads[who] = me
+		}
+	}
+}
+
+// split sends the items of a batch one by one in runs without batches.
+func (s *sim) split(p *process, x *ps.Send) {
+	if x.Msg.Type != wire.TypeBatch || !s.single {
+		s.transmit(p, x)
+		return
+	}
+	items := x.Msg.Items()
+	for {
+		one := ps.Send{To: x.To}
+		ok, err := items.Next(&one.Msg)
+		if err != nil {
+			s.fail("%s sends a batch that cannot be read: %v", p.node, err)
+		}
+		if !ok {
+			return
+		}
+		s.transmit(p, &one)
+	}
+}
+
+// transmit puts a message on its way, perhaps twice, perhaps not at all.
+func (s *sim) transmit(p *process, x *ps.Send) {
+	if x.Msg.From != p.node {
+		s.fail("%s sends as %s", p.node, x.Msg.From)
+	}
+	d := delivery{from: p.node, to: x.To, header: x.Msg.AppendHeader(nil), payload: x.Msg.Payload, lent: x.Hold, gen: p.gen}
+	if x.Hold == nil {
+		d.payload = bytes.Clone(x.Msg.Payload)
+	}
+	d.sum = wire.Checksum(d.payload)
+	lossy := s.rng.Float64() < s.loss
+	if s.cut[[2]wire.Node{p.node, x.To}] || lossy {
+		s.giveBack(d)
+		return
+	}
+	delay := ps.Time(s.rng.Int64N(int64(s.slow))) + 50*ps.Millisecond/1000
+	if s.rng.IntN(100) == 0 {
+		delay *= 20
+	}
+	at := s.now + delay
+	if link := [2]wire.Node{p.node, x.To}; s.order {
+		at = max(at, s.last[link])
+		s.last[link] = at
+	}
+	s.after(at-s.now, func() { s.deliver(d) })
+	if s.rng.Float64() < s.twice {
+		t := d
+		t.twin, t.lent, t.payload = true, nil, bytes.Clone(d.payload)
+		s.after(at-s.now+ps.Time(s.rng.Int64N(int64(50*s.slow))), func() { s.deliver(t) })
+	}
+}
+
+// giveBack returns a lent buffer to its machine.
+func (s *sim) giveBack(d delivery) {
+	if d.lent == nil {
+		return
+	}
+	p := s.find(d.from)
+	if p.m == nil || p.gen != d.gen {
+		return
+	}
+	switch m := p.m.(type) {
+	case *ps.Server:
+		m.Release(d.lent)
+	case *ps.Worker:
+		m.Release(d.lent)
+	}
+}
+
+func (s *sim) deliver(d delivery) {
+	p := s.find(d.to)
+	if p == nil || p.m == nil {
+		s.giveBack(d)
+		return
+	}
+	if s.now < p.pausedU {
+		p.backlog = append(p.backlog, d)
+		return
+	}
+	sender := s.find(d.from)
+	if d.lent != nil && sender.gen == d.gen && wire.Checksum(d.payload) != d.sum {
+		s.fail("the payload of a message from %s changed on the way", d.from)
+	}
+	var m wire.Message
+	if err := wire.Decode(d.header, bytes.Clone(d.payload), &m); err != nil {
+		s.fail("%s to %s: %v", d.from, d.to, err)
+	} else {
+		if s.logf != nil && m.Type != wire.TypeHeartbeat && m.Type != wire.TypeView {
+			s.logf("%.3f -> %s: %s", float64(s.now)/1e9, p.node, &m)
+			items := m.Items()
+			var it wire.Message
+			for m.Type == wire.TypeBatch {
+				if ok, _ := items.Next(&it); !ok {
+					break
+				}
+				s.logf("        %s", &it)
+			}
+		}
+		if s.rng.IntN(4) == 0 {
+			p.owners++
+			m.Owner = &owner{s, p.node, p.gen}
+		}
+		p.m.Handle(s.now, d.from, &m)
+		if m.Owner != nil {
+			m.Owner.Release() // nobody took it
+		}
+	}
+	s.giveBack(d)
+	s.drain(p)
+}
+
+// owner stands for a transport's memory.
+type owner struct {
+	sim  *sim
+	node wire.Node
+	gen  int
+}
+
+func (o *owner) Release() {
+	if o.sim == nil {
+		panic("a payload is released twice")
+	}
+	if o.sim.find(o.node).gen == o.gen {
+		o.sim.find(o.node).owners--
+	}
+	o.sim = nil
+}
+
+// run lets events happen until every program is done, or time is up.
+func (s *sim) run(limit ps.Time) bool {
+	for len(s.queue) > 0 {
+		e := heap.Pop(&s.queue).(event)
+		s.now = e.at
+		s.steps++
+		if s.now > limit || len(s.errs) > 10 {
+			return false
+		}
+		e.do()
+		if s.calm && s.rest > 0 && s.now > s.rest {
+			return true
+		}
+		if !s.calm && s.steps%16 == 0 && s.finished() {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *sim) finished() bool {
+	for _, p := range s.worker {
+		if !p.prog.finished {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *sim) report(t *testing.T) {
+	t.Helper()
+	if len(s.errs) == 0 {
+		return
+	}
+	c := s.cfg
+	t.Errorf("seed %d, %d servers, %d workers, %d shards, %d copies, policy %s, staleness %d, %d backup workers, %+v\nfaults: %v",
+		s.seed, c.servers, c.workers, c.shards, c.replicas, c.policy, c.staleness, c.backups, c.load, s.faults)
+	for _, e := range s.errs {
+		t.Log(e)
+	}
+}

@@ -1,0 +1,165 @@
+package ps
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"gomx/kvstore/wire"
+)
+
+// snapshot collects one shard's state at one clock, while training goes on: every entry is taken when its round of that clock is
+// applied, or at once when it has just been. Values are taken by reference, for they are not changed any more.
+type snapshot struct {
+	clock uint64
+	begun uint64 // index of the log when it began: what is created later is not part of it
+	left  int
+	taken map[ID][]byte // nil when all has been handed over
+	saved bool
+	done  wire.Message // what the scheduler is told
+}
+
+// startSnapshot begins a snapshot of all shards that the server leads. A repeated request is answered again.
+func (s *Server) startSnapshot(clock uint64) {
+	for _, sh := range s.shards {
+		if sh == nil || sh.role != primary {
+			continue
+		}
+		if sh.snap != nil && sh.snap.clock == clock {
+			if sh.snap.saved {
+				s.send(scheduler, sh.snap.done, nil)
+			}
+			continue
+		}
+		sh.snap = &snapshot{clock: clock, begun: sh.next, left: len(sh.order), taken: map[ID][]byte{}}
+		for _, e := range sh.order {
+			s.capture(sh, e)
+		}
+		s.finishSnapshot(sh)
+	}
+}
+
+// capture takes an entry into the snapshot if it is at the snapshot's clock.
+func (s *Server) capture(sh *shard, e *entry) {
+	snap := sh.snap
+	if snap == nil || snap.taken == nil || snap.taken[e.id] != nil || e.since > snap.begun {
+		return
+	}
+	switch {
+	case e.direct || e.version == snap.clock:
+		snap.taken[e.id] = appendPart(nil, e, e.version, e.value.data(), nil, sh.updater.AppendState(nil, e.id))
+	case e.version > snap.clock:
+		s.out.event(EventSnapshot, s.self, sh.id, sh.epoch, fmt.Sprintf("key %d is at clock %d, too late for a snapshot at %d", e.id.Key, e.version, snap.clock))
+		sh.snap = nil
+		m := s.message(wire.TypeSnapshotDone)
+		m.Shard, m.Epoch, m.Clock, m.Need = sh.id, sh.epoch, snap.clock, 1
+		s.send(scheduler, m, nil)
+		return
+	default:
+		return
+	}
+	snap.left--
+	s.finishSnapshot(sh)
+}
+
+const snapshotMagic = "gomxshrd"
+
+// finishSnapshot hands a complete snapshot to who writes it.
+func (s *Server) finishSnapshot(sh *shard) {
+	snap := sh.snap
+	if snap == nil || snap.left > 0 || snap.taken == nil {
+		return
+	}
+	le := binary.LittleEndian
+	b := append([]byte(nil), snapshotMagic...)
+	b = le.AppendUint32(b, wire.Version)
+	b = le.AppendUint32(b, sh.id)
+	b = le.AppendUint64(b, s.job)
+	b = le.AppendUint64(b, snap.clock)
+	b = le.AppendUint32(b, uint32(len(snap.taken)))
+	head := sh.appendHead(nil)
+	b = append(b, head...)
+	for _, e := range sh.order {
+		b = append(b, snap.taken[e.id]...)
+	}
+	b = le.AppendUint32(b, wire.Checksum(b))
+	snap.taken = nil
+	s.out.Saves = append(s.out.Saves, Save{Shard: sh.id, Clock: snap.clock, Data: b})
+}
+
+// Saved says that a shard's part of a snapshot is durable in a file of that name.
+func (s *Server) Saved(save *Save, name string) {
+	if int(save.Shard) >= len(s.shards) {
+		return
+	}
+	sh := s.shards[save.Shard]
+	if sh == nil || sh.snap == nil || sh.snap.clock != save.Clock {
+		return
+	}
+	m := s.message(wire.TypeSnapshotDone)
+	m.Shard, m.Epoch, m.Clock, m.Total, m.Seq = sh.id, sh.epoch, save.Clock, uint64(len(save.Data)), uint64(wire.Checksum(save.Data))
+	m.Payload = []byte(name)
+	sh.snap.saved, sh.snap.done = true, m
+	s.send(scheduler, m, nil)
+}
+
+// CheckSnapshot verifies a shard's part of a snapshot without using it.
+func CheckSnapshot(b []byte) (shard uint32, clock uint64, err error) {
+	const fixed = len(snapshotMagic) + 4 + 4 + 8 + 8 + 4
+	le := binary.LittleEndian
+	switch {
+	case len(b) < fixed+4 || string(b[:len(snapshotMagic)]) != snapshotMagic:
+		return 0, 0, fmt.Errorf("%w: not a snapshot", errState)
+	case le.Uint32(b[8:]) != wire.Version:
+		return 0, 0, fmt.Errorf("%w: snapshot of version %d, want %d", errState, le.Uint32(b[8:]), wire.Version)
+	}
+	if got, want := wire.Checksum(b[:len(b)-4]), le.Uint32(b[len(b)-4:]); got != want {
+		return 0, 0, fmt.Errorf("%w: snapshot with checksum %#x, it says %#x", errState, got, want)
+	}
+	return le.Uint32(b[12:]), le.Uint64(b[24:]), nil
+}
+
+// restore fills a fresh shard from the snapshot that the job continues from. Incarnations start anew: sequences of the old run
+// mean nothing, clocks stay.
+func (s *Server) restore(sh *shard) {
+	if s.cfg.Restore == nil {
+		return
+	}
+	b := s.cfg.Restore(sh.id)
+	if b == nil {
+		return
+	}
+	if err := s.load(sh, b); err != nil {
+		s.out.event(EventLost, s.self, sh.id, sh.epoch, err.Error())
+	}
+}
+
+func (s *Server) load(sh *shard, b []byte) error {
+	id, _, err := CheckSnapshot(b)
+	if err != nil {
+		return err
+	}
+	if id != sh.id {
+		return fmt.Errorf("%w: snapshot of shard %d for shard %d", errState, id, sh.id)
+	}
+	n := binary.LittleEndian.Uint32(b[32:])
+	rest, err := s.setHead(sh, b[36:len(b)-4])
+	if err != nil {
+		return err
+	}
+	for range n {
+		if rest, err = s.setPart(sh, rest); err != nil {
+			return err
+		}
+	}
+	if len(rest) != 0 {
+		return fmt.Errorf("%w: %d bytes too many", errState, len(rest))
+	}
+	for i := range sh.ranks {
+		sh.ranks[i].join(0)
+		sh.ranks[i].away = false
+	}
+	for _, e := range sh.order {
+		clear(e.starts)
+	}
+	return nil
+}

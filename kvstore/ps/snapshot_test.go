@@ -1,0 +1,100 @@
+package ps_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"testing"
+
+	"gomx/kvstore/ps"
+	"gomx/kvstore/wire"
+)
+
+// snapshotOf returns the only shard's part of a snapshot of a small job, and the value that is in it.
+func snapshotOf(t testing.TB) (file, value []byte) {
+	n, list := newNet(t, 1, 1, 1, ps.KeySpec{Total: 64}, nil)
+	grads := buffers(1, 64)
+	for i := range grads[0] {
+		grads[0][i] = byte(i)
+	}
+	n.round(t, list, grads, buffers(1, 64))
+	if _, err := list[0].Snapshot(n.now, 1, 0); err != nil {
+		t.Fatal(err)
+	}
+	srv := n.machines[wire.Node{Role: wire.Server}].(*ps.Server)
+	for range 10 {
+		n.settle()
+		if len(n.saves) > 0 {
+			save := n.saves[0]
+			srv.Saved(&save, "shard-0")
+			n.until(t, 1)
+			return save.Data, grads[0]
+		}
+	}
+	t.Fatal("there is no snapshot")
+	return nil, nil
+}
+
+// restored returns a server that has got its place in a job which continues from a snapshot.
+func restored(t testing.TB, file []byte) *ps.Server {
+	s, err := ps.NewServer(ps.ServerConfig{Job: job, Nonce: 1, Workers: 1, Restore: func(uint32) []byte { return file }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &wire.View{Job: job, Number: 1, Next: 2,
+		Servers: []wire.Member{{Node: wire.Node{Role: wire.Server}, Incarnation: 1, Alive: true, Nonce: 1}},
+		Workers: []wire.Member{{Node: wire.Node{Role: wire.Worker}}},
+		Shards:  []wire.Shard{{Epoch: 1, Primary: wire.Replica{Server: 0, Incarnation: 1}}},
+	}
+	m := wire.Message{Type: wire.TypeView, Job: job, From: wire.Node{Role: wire.Scheduler}, Seq: 1, Payload: v.Append(nil)}
+	s.Handle(0, m.From, &m)
+	return s
+}
+
+func TestSnapshotSurvives(t *testing.T) {
+	file, want := snapshotOf(t)
+	if shard, clock, err := ps.CheckSnapshot(file); err != nil || shard != 0 || clock != 1 {
+		t.Errorf("got shard %d at clock %d, %v, want shard 0 at clock 1", shard, clock, err)
+	}
+	got, version, ok := restored(t, file).Value(ps.ID{Key: 1})
+	if !ok || version != 1 || !bytes.Equal(got, want) {
+		t.Errorf("got %v at version %d, want %v at version 1", got, version, want)
+	}
+}
+
+func TestDamagedSnapshotIsNoticed(t *testing.T) {
+	file, _ := snapshotOf(t)
+	for i := range file {
+		bad := bytes.Clone(file)
+		bad[i] ^= 4
+		if _, _, err := ps.CheckSnapshot(bad); err == nil {
+			t.Errorf("byte %d of %d changed: no error", i, len(file))
+		}
+		if _, _, err := ps.CheckSnapshot(file[:i]); err == nil {
+			t.Errorf("cut to %d of %d bytes: no error", i, len(file))
+		}
+	}
+	bad := bytes.Clone(file)
+	bad[len(bad)-1] ^= 1
+	s := restored(t, bad)
+	lost := false
+	for _, e := range s.Out().Events {
+		lost = lost || e.Kind == ps.EventLost
+	}
+	if !lost {
+		t.Error("a server that starts from a damaged snapshot does not say so")
+	}
+}
+
+// FuzzSnapshot lets a server start from files with a right checksum over wrong contents.
+func FuzzSnapshot(f *testing.F) {
+	file, _ := snapshotOf(f)
+	f.Add(file)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if len(b) < 4 {
+			return
+		}
+		b = bytes.Clone(b)
+		binary.LittleEndian.PutUint32(b[len(b)-4:], wire.Checksum(b[:len(b)-4]))
+		restored(t, b)
+	})
+}

@@ -1,0 +1,303 @@
+package ps
+
+import (
+	"encoding/binary"
+	"maps"
+	"slices"
+
+	"gomx/dtype"
+	"gomx/kvstore/wire"
+)
+
+// Table is a worker's view of a matrix that is kept row by row: rows are read by Get, changed by Inc, and Clock ends a step. What a
+// worker adds is kept back until Clock, added up per row; Get sees it at once.
+//
+// Rows that have been read are kept as long as the staleness allows, up to CacheRows of them.
+type Table struct {
+	w     *Worker
+	key   *workerKey
+	rows  uint32
+	per   uint32 // rows of a block
+	log   map[uint32][]byte
+	cache map[uint32]cached
+	limit int
+	spare [][]byte
+}
+
+// cached is a row that was read.
+type cached struct {
+	data  []byte
+	clock uint64 // all workers' steps up to here are in it
+}
+
+// TableSpec says what a table is. Its rows begin with zeros.
+type TableSpec struct {
+	DType     dtype.Type
+	Rows      uint32
+	RowSize   int // bytes
+	CacheRows int // rows that the worker keeps; 0: none
+}
+
+// Table creates a table, or joins others who use it. Every worker calls it.
+func (w *Worker) Table(now Time, key uint32, spec TableSpec, deadline Time) (*Table, uint64, error) {
+	if err := w.usable("table", key); err != nil {
+		return nil, 0, err
+	}
+	switch {
+	case w.keys[key] != nil:
+		return nil, 0, usage("table", key, "it exists already")
+	case !spec.DType.Valid() || spec.Rows == 0 || spec.RowSize <= 0 || spec.RowSize%spec.DType.Size() != 0 || spec.RowSize > maxSlice/2:
+		return nil, 0, usage("table", key, "%d rows of %d bytes of %s", spec.Rows, spec.RowSize, spec.DType)
+	}
+	const most = 1<<16 - 1
+	per := max(1, uint32(min(w.cfg.SliceSize/uint64(spec.RowSize), uint64(spec.Rows))), (spec.Rows+most-1)/most)
+	if uint64(per)*uint64(spec.RowSize) > maxSlice {
+		return nil, 0, usage("table", key, "%d rows of %d bytes are too many", spec.Rows, spec.RowSize)
+	}
+	k := &workerKey{key: key, dtype: spec.DType, total: uint64(spec.RowSize), direct: true, row: spec.RowSize}
+	for lo := uint64(0); lo < uint64(spec.Rows); lo += uint64(per) {
+		hi := min(lo+uint64(per), uint64(spec.Rows))
+		k.slices = append(k.slices, w.newSlice(k, uint16(len(k.slices)), lo*uint64(spec.RowSize), hi*uint64(spec.RowSize)))
+	}
+	if err := w.addKey(k); err != nil {
+		return nil, 0, err
+	}
+	t := &Table{w: w, key: k, rows: spec.Rows, per: per, log: map[uint32][]byte{}, cache: map[uint32]cached{}, limit: spec.CacheRows}
+	w.tables[key] = t
+	c := w.newCall(now, "table", key, deadline)
+	for _, sl := range k.slices {
+		p := w.newPart(c, wire.TypeInit, sl.shard)
+		p.slice, p.own, p.flags = sl, sl.hi-sl.lo, wire.FlagDirect|wire.FlagRows
+		if w.self.Rank == 0 {
+			p.flags |= wire.FlagLast
+		}
+		w.ask(p)
+	}
+	return t, c.id, nil
+}
+
+// Inc adds to a row. The delta has the size of a row and is copied. In a step that is repeated after a crash, what is there already
+// is not added again.
+func (t *Table) Inc(row uint32, delta []byte) error {
+	if row >= t.rows || len(delta) != t.key.row {
+		return usage("inc", t.key.key, "row %d and %d bytes, want a row below %d and %d bytes", row, len(delta), t.rows, t.key.row)
+	}
+	shard := t.key.slices[row/t.per].shard
+	if t.w.clock < t.w.ticks[shard] {
+		return nil
+	}
+	if sum, ok := t.log[row]; ok {
+		Plain{}.Add(sum, delta, t.key.dtype, 0)
+		return nil
+	}
+	if t.w.steps[shard] += t.key.row + 2*groupHead; t.w.steps[shard] > tickLimit {
+		return usage("inc", t.key.key, "more than %d bytes on one shard without a Clock", tickLimit)
+	}
+	var sum []byte
+	if n := len(t.spare); n > 0 {
+		sum = t.spare[n-1]
+		t.spare = t.spare[:n-1]
+	} else {
+		sum = make([]byte, t.key.row)
+	}
+	copy(sum, delta)
+	t.log[row] = sum
+	return nil
+}
+
+// BatchInc adds to several rows; deltas has one row after the other.
+func (t *Table) BatchInc(rows []uint32, deltas []byte) error {
+	if len(deltas) != len(rows)*t.key.row {
+		return usage("inc", t.key.key, "%d bytes for %d rows of %d", len(deltas), len(rows), t.key.row)
+	}
+	for i, row := range rows {
+		if err := t.Inc(row, deltas[i*t.key.row:(i+1)*t.key.row]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Get reads rows to out, one after the other. What it reads contains all that this worker has added, and all that others had added
+// by as many steps before this worker's as the staleness says. It ends at once, with identifier 0, when all rows are cached.
+func (t *Table) Get(now Time, rows []uint32, out []byte, deadline Time) (uint64, error) {
+	w := t.w
+	if err := w.usable("get", t.key.key); err != nil {
+		return 0, err
+	}
+	if len(out) != len(rows)*t.key.row {
+		return 0, usage("get", t.key.key, "room for %d bytes for %d rows of %d", len(out), len(rows), t.key.row)
+	}
+	for _, row := range rows {
+		if row >= t.rows {
+			return 0, usage("get", t.key.key, "row %d, want one below %d", row, t.rows)
+		}
+	}
+	if err := w.reachable(t.key, "get"); err != nil {
+		return 0, err
+	}
+	need := t.need()
+	var c *call
+	parts := map[uint32]*part{}
+	for i, row := range rows {
+		if hit, ok := t.cache[row]; ok && hit.clock >= need {
+			t.give(out[i*t.key.row:], row, hit.data)
+			continue
+		}
+		if c == nil {
+			c = w.newCall(now, "get", t.key.key, deadline)
+		}
+		block := row / t.per
+		p := parts[block]
+		if p == nil {
+			sl := t.key.slices[block]
+			p = w.newPart(c, wire.TypePull, sl.shard)
+			p.slice, p.flags, p.need, p.own, p.out = sl, wire.FlagRows, need, w.clock, out
+			parts[block] = p
+		}
+		p.payload = binary.LittleEndian.AppendUint32(p.payload, row%t.per)
+		p.index = append(p.index, uint32(i))
+	}
+	if c == nil {
+		return 0, nil
+	}
+	for _, block := range slices.Sorted(maps.Keys(parts)) {
+		w.ask(parts[block])
+	}
+	return c.id, nil
+}
+
+// need returns the clock that everybody must have ended.
+func (t *Table) need() uint64 {
+	if s := uint64(t.w.cfg.Staleness); t.w.cfg.Staleness != Unbounded && t.w.clock > s {
+		return t.w.clock - s
+	}
+	return 0
+}
+
+// give copies a row and adds what this worker has added since its last Clock.
+func (t *Table) give(out []byte, row uint32, data []byte) {
+	out = out[:t.key.row]
+	copy(out, data)
+	if own, ok := t.log[row]; ok {
+		Plain{}.Add(out, own, t.key.dtype, 0)
+	}
+}
+
+// arrivedRows takes in the answer to a Get.
+func (w *Worker) arrivedRows(p *part, m *wire.Message) bool {
+	t := w.tables[p.slice.id.Key]
+	if p.own != w.clock {
+		// A Clock has left meanwhile, and the answer may lack what it took along.
+		p.own = w.clock
+		w.sendAsk(p)
+		return false
+	}
+	if len(m.Payload) != len(p.index)*t.key.row {
+		w.out.event(EventRefused, m.From, m.Shard, m.Epoch, "value with another number of rows")
+		return false
+	}
+	for i, at := range p.index {
+		row := uint32(p.slice.id.Slice)*t.per + binary.LittleEndian.Uint32(p.payload[4*i:])
+		data := m.Payload[i*t.key.row : (i+1)*t.key.row]
+		t.give(p.out[int(at)*t.key.row:], row, data)
+		if t.limit > 0 {
+			t.keep(row, data, m.Clock)
+		}
+	}
+	return true
+}
+
+// keep caches a row.
+func (t *Table) keep(row uint32, data []byte, clock uint64) {
+	old, ok := t.cache[row]
+	if !ok && len(t.cache) >= t.limit {
+		clear(t.cache)
+	}
+	t.cache[row] = cached{data: append(old.data[:0], data...), clock: clock}
+}
+
+// Clock ends the worker's step: what it has added to its tables leaves, and with it the news that the step is over. The call ends
+// when all copies have it; the next step may begin at once.
+func (w *Worker) Clock(now Time, deadline Time) (uint64, error) {
+	if err := w.usable("clock", 0); err != nil {
+		return 0, err
+	}
+	c := w.newCall(now, "clock", 0, deadline)
+	c.left = 1
+	w.clock++
+	c.clock = w.clock
+	f := flush{w: w, call: c, parts: make([][]byte, len(w.shards))}
+	for _, key := range slices.Sorted(maps.Keys(w.tables)) {
+		f.table(w.tables[key])
+	}
+	for i := range w.shards {
+		f.send(uint32(i))
+		w.steps[i] = 0
+		if w.clock <= w.ticks[i] {
+			continue
+		}
+		p := w.newPart(c, wire.TypeTick, uint32(i))
+		p.clock, p.prio = w.clock, 127
+		w.ready(p)
+	}
+	c.left--
+	if c.left == 0 {
+		w.end(c, nil)
+	}
+	return c.id, nil
+}
+
+// rowsBatch is how many bytes of rows travel in one message: never so few that a step could fill a window.
+const rowsBatch = 1 << 20
+
+// flush puts the rows of a step into messages.
+type flush struct {
+	w     *Worker
+	call  *call
+	parts [][]byte // by shard
+}
+
+// table takes the changed rows of a table, in their order.
+func (f *flush) table(t *Table) {
+	rows := slices.Sorted(maps.Keys(t.log))
+	for len(rows) > 0 {
+		block := rows[0] / t.per
+		sl := t.key.slices[block]
+		n := 0
+		for n < len(rows) && rows[n]/t.per == block && (n == 0 || n*t.key.row < rowsBatch) {
+			n++
+		}
+		b := appendGroup(f.parts[sl.shard], sl.id, n, t.key.row)
+		for _, row := range rows[:n] {
+			b = binary.LittleEndian.AppendUint32(b, row%t.per)
+		}
+		b = pad8(b)
+		for _, row := range rows[:n] {
+			delta := t.log[row]
+			b = append(b, delta...)
+			if hit, ok := t.cache[row]; ok {
+				Plain{}.Add(hit.data, delta, t.key.dtype, 0)
+			}
+			t.spare = append(t.spare, delta)
+		}
+		f.parts[sl.shard] = pad8(b)
+		if len(b) >= rowsBatch {
+			f.send(sl.shard)
+		}
+		rows = rows[n:]
+	}
+	clear(t.log)
+}
+
+// send pushes what has been collected for a shard.
+func (f *flush) send(shard uint32) {
+	b := f.parts[shard]
+	if len(b) == 0 {
+		return
+	}
+	f.parts[shard] = nil
+	p := f.w.newPart(f.call, wire.TypePush, shard)
+	p.clock, p.flags, p.payload, p.prio = f.w.clock, wire.FlagRows, b, 127
+	f.w.ready(p)
+}

@@ -1,0 +1,166 @@
+package kvstore
+
+import (
+	"unsafe"
+
+	"gomx/device"
+	"gomx/dtype"
+	"gomx/engine"
+	"gomx/kvstore/compress"
+	nd "gomx/ndarray"
+	"gomx/op"
+)
+
+// reducer adds up the gradients of the devices of one process: first those that lie on one device,
+// then, in a tree of pairs, one sum per device. The order depends on the list alone, so results
+// repeat. Its arrays are made at the first use and serve every later one.
+type reducer struct {
+	parts []*part
+	keep  []*nd.Array // sums, staging copies and whatever else must be closed
+}
+
+// part is what the reducer keeps for one gradient of the list.
+type part struct {
+	sum      *nd.Array // where gradients of one device are added
+	moved    *nd.Array // a copy on the device of the other half of a pair
+	host     *nd.Array // a copy on the processor, which compresses
+	decoded  *nd.Array // what is left of the gradient after compression
+	residual []float32
+	payload  []byte
+}
+
+// addN is the operator that adds arrays.
+var addN = op.Lookup("add_n")
+
+// add starts the sum and returns the array that it will be in: the first gradient itself when there
+// is no other and it is where the sum is wanted.
+func (r *reducer) add(grads []*nd.Array, dev device.Device, m compress.Method) (*nd.Array, error) {
+	for len(r.parts) < len(grads) {
+		r.parts = append(r.parts, &part{})
+	}
+	list := make([]*nd.Array, len(grads), max(len(grads), 4))
+	copy(list, grads)
+	if m.Kind != compress.None && grads[0].DType() == dtype.Float32 {
+		for i, g := range grads {
+			list[i] = r.compress(r.parts[i], g, m)
+		}
+	}
+	list, err := r.perDevice(list)
+	if err != nil {
+		return nil, err
+	}
+	for step := 1; step < len(list); step *= 2 {
+		for i := 0; i+step < len(list); i += 2 * step {
+			if list[i], err = r.pair(r.parts[i], list[i], list[i+step]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return r.move(&r.parts[0].moved, list[0], dev), nil
+}
+
+// perDevice adds up what lies on one device. The results are in the order in which devices appear.
+func (r *reducer) perDevice(grads []*nd.Array) ([]*nd.Array, error) {
+	var sums []*nd.Array
+	for i, g := range grads {
+		if firstOn(grads, g.Device()) != i {
+			continue
+		}
+		same := make([]*nd.Array, 0, len(grads))
+		for _, h := range grads[i:] {
+			if h.Device() == g.Device() {
+				same = append(same, h)
+			}
+		}
+		if len(same) > 1 {
+			sum := r.room(&r.parts[len(sums)].sum, g, g.Device())
+			if err := nd.InvokeInto(addN, nil, same, []*nd.Array{sum}); err != nil {
+				return nil, err
+			}
+			g = sum
+		}
+		sums = append(sums, g)
+	}
+	return sums, nil
+}
+
+// firstOn returns the index of the first array on a device.
+func firstOn(list []*nd.Array, dev device.Device) int {
+	for i, a := range list {
+		if a.Device() == dev {
+			return i
+		}
+	}
+	return -1
+}
+
+// pair adds b, which is on another device, to a.
+func (r *reducer) pair(p *part, a, b *nd.Array) (*nd.Array, error) {
+	b = r.move(&p.moved, b, a.Device())
+	sum := r.room(&p.sum, a, a.Device())
+	return sum, nd.InvokeInto(addN, nil, []*nd.Array{a, b}, []*nd.Array{sum})
+}
+
+// move returns a on a device, copied into slot if it is elsewhere.
+func (r *reducer) move(slot **nd.Array, a *nd.Array, dev device.Device) *nd.Array {
+	if a.Device() == dev {
+		return a
+	}
+	to := r.room(slot, a, dev)
+	a.CopyInto(to)
+	return to
+}
+
+// room returns an array like a on a device, kept in slot.
+func (r *reducer) room(slot **nd.Array, a *nd.Array, dev device.Device) *nd.Array {
+	if s := *slot; s == nil || s.Device() != dev {
+		*slot = nd.Empty(a.Shape(), nd.On(dev), nd.As(a.DType()), nd.Using(a.Engine()))
+		r.keep = append(r.keep, *slot)
+	}
+	return *slot
+}
+
+// compress starts coding a gradient and decoding it again: the sum is to see what compression leaves
+// of every gradient, wherever it is made.
+func (r *reducer) compress(p *part, g *nd.Array, m compress.Method) *nd.Array {
+	g = r.move(&p.host, g, device.CPU())
+	out := r.room(&p.decoded, g, device.CPU())
+	if p.residual == nil {
+		p.residual = make([]float32, g.Size())
+	}
+	// The residual belongs to the operations that write decoded, which the engine runs one by one.
+	g.Engine().Push(&engine.Task{Name: "compress gradient", Fn: runCompress, Arg: &coding{m, p, floats(g), floats(out)},
+		Uses: []engine.Use{{Var: g.Var(), Access: engine.Read}, {Var: out.Var(), Access: engine.Overwrite}}})
+	out.Touch()
+	return out
+}
+
+// coding is the argument of runCompress.
+type coding struct {
+	method   compress.Method
+	part     *part
+	grad, to []float32
+}
+
+func runCompress(r *engine.Run) (err error) {
+	c := r.Arg.(*coding)
+	p := c.part
+	if p.payload, err = c.method.Append(p.payload[:0], c.grad, p.residual); err != nil {
+		return err
+	}
+	return compress.Decode(c.to, c.method.Kind, p.payload)
+}
+
+// floats views the memory of a float32 array of the processor: valid for operations that use its
+// variable, even if the array is closed before they run.
+func floats(a *nd.Array) []float32 {
+	return unsafe.Slice((*float32)(a.Pointer()), a.Size())
+}
+
+// close releases the arrays.
+func (r *reducer) close() {
+	for _, a := range r.keep {
+		a.Close()
+	}
+	r.keep, r.parts = nil, nil
+}

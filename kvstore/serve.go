@@ -1,0 +1,221 @@
+package kvstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"gomx/kvstore/ps"
+	"gomx/kvstore/wire"
+)
+
+// ErrReplaced says that another process has taken the place of this one in the job.
+var ErrReplaced = errors.New("kvstore: another process has taken this place in the job")
+
+// Serve is the work of a scheduler or a server. It returns nil when all workers have said goodbye, and
+// an error when the process cannot go on; ctx ends it at once.
+func Serve(ctx context.Context, c JobConfig) error {
+	if err := c.validate(); err != nil {
+		return err
+	}
+	switch c.Node.Role {
+	case wire.Scheduler:
+		return serveScheduler(ctx, c)
+	case wire.Server:
+		return serveServer(ctx, c)
+	}
+	return fmt.Errorf("kvstore: %s cannot serve", c.Node)
+}
+
+// scheduler makes a ps.Scheduler, whose messages are all copied, a machine.
+type scheduler struct{ *ps.Scheduler }
+
+// Release implements machine.
+func (scheduler) Release(*ps.Buffer) {}
+
+// ending collects the reason for which a process ends.
+type ending struct {
+	once sync.Once
+	c    chan error
+}
+
+func newEnding() *ending { return &ending{c: make(chan error, 1)} }
+
+func (e *ending) end(err error) { e.once.Do(func() { e.c <- err }) }
+
+// wait waits for the reason or for ctx.
+func (e *ending) wait(ctx context.Context) error {
+	select {
+	case err := <-e.c:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// serveScheduler holds a job together.
+func serveScheduler(ctx context.Context, c JobConfig) error {
+	sc := ps.SchedulerConfig{Job: c.ID, Servers: c.Servers, Workers: c.Workers, Shards: c.shards(), Replicas: c.Replicas, Policy: c.Policy, Timing: c.timing()}
+	d := newDriver(c.Node, c.Log)
+	if c.Dir != "" {
+		file := viewFile{filepath.Join(c.Dir, fmt.Sprintf("view-%x", c.ID))}
+		v, err := file.load()
+		if err != nil {
+			return err
+		}
+		sc.View, d.save = v, file.save
+	}
+	s, err := ps.NewScheduler(sc)
+	if err != nil {
+		return fmt.Errorf("kvstore: %w", err)
+	}
+	e := newEnding()
+	d.quit = e.end
+	if err := d.open(c.Open, c.transport()); err != nil {
+		return err
+	}
+	if err := d.serveStatus(&c, schedulerPage(d, s)); err != nil {
+		return closing(err, d)
+	}
+	d.start(scheduler{s})
+	d.done.Go(func() { d.watch(e, func() bool { return s.Done() && gone(s.View()) }, s.Done) })
+	err = e.wait(ctx)
+	if closeErr := d.close(); err == nil {
+		err = closeErr
+	}
+	return err
+}
+
+// gone reports whether all servers have left.
+func gone(v *wire.View) bool {
+	for i := range v.Servers {
+		if v.Servers[i].Alive {
+			return false
+		}
+	}
+	return true
+}
+
+// lastWord is how long a scheduler stays when all workers have left, so that servers can hear of it.
+const lastWord = 3 * time.Second
+
+// watch ends a scheduler when all have left, or some time after the workers have.
+func (d *driver) watch(e *ending, all, most func() bool) {
+	t := time.NewTicker(50 * time.Millisecond)
+	defer t.Stop()
+	var since time.Time
+	for {
+		select {
+		case <-d.stop:
+			return
+		case <-t.C:
+		}
+		d.do(func() {
+			switch {
+			case all():
+				e.end(nil)
+			case most() && since.IsZero():
+				since = time.Now()
+			case !since.IsZero() && time.Since(since) > lastWord:
+				e.end(nil)
+			}
+		}, nil)
+	}
+}
+
+// serveServer holds shards.
+func serveServer(ctx context.Context, c JobConfig) error {
+	d := newDriver(c.Node, c.Log)
+	e := newEnding()
+	d.quit = e.end
+	if err := d.open(c.Open, c.transport()); err != nil {
+		return err
+	}
+	u := &updaters{by: map[uint32]*serverUpdater{}}
+	s, err := ps.NewServer(ps.ServerConfig{Job: c.ID, Rank: c.Node.Rank, Nonce: nonce(), Addr: d.ep.Addr(), Workers: c.Workers,
+		Policy: c.Policy, Backups: c.Backups, Timing: c.timing(), Arithmetic: arithmetic{}, Updater: u.open})
+	if err == nil {
+		err = d.ep.Connect(wire.Node{Role: wire.Scheduler}, c.Scheduler)
+	}
+	if err != nil {
+		return closing(fmt.Errorf("kvstore: %w", err), d)
+	}
+	leaving := false
+	d.after = func(v *wire.View) {
+		switch {
+		case s.Fenced():
+			e.end(ErrReplaced)
+		case v.Member(c.Node).Left:
+			e.end(nil)
+		case over(v) && !leaving:
+			leaving = true
+			s.Leave()
+			time.AfterFunc(lastWord, func() { e.end(nil) })
+		}
+	}
+	d.tell = func(from wire.Node, m *wire.Message) { d.answer(s, u, from, m) }
+	if err := d.serveStatus(&c, serverPage(d, s)); err != nil {
+		return closing(err, d)
+	}
+	d.start(s)
+	err = e.wait(ctx)
+	if closeErr := d.close(); err == nil {
+		err = closeErr
+	}
+	return errors.Join(err, u.close())
+}
+
+// over reports whether all workers have left.
+func over(v *wire.View) bool {
+	for i := range v.Workers {
+		if !v.Workers[i].Left {
+			return false
+		}
+	}
+	return len(v.Workers) > 0
+}
+
+// updaters are those of a server's copies of shards. The machine asks for one whenever it begins a copy;
+// the last one of a shard is the one in use. They belong to the goroutine that holds the driver's lock.
+type updaters struct {
+	by   map[uint32]*serverUpdater
+	list []*serverUpdater
+}
+
+// open makes the updater of a copy of a shard.
+func (u *updaters) open(shard uint32) ps.Updater {
+	x, err := newServerUpdater()
+	if err != nil {
+		panic(err) // the configuration of the engine is valid
+	}
+	u.by[shard] = x
+	u.list = append(u.list, x)
+	return x
+}
+
+func (u *updaters) close() error {
+	var errs []error
+	for _, x := range u.list {
+		errs = append(errs, x.close())
+	}
+	return errors.Join(errs...)
+}
+
+// answer answers a worker's question for the optimizer's state of a slice.
+func (d *driver) answer(s *ps.Server, u *updaters, from wire.Node, m *wire.Message) {
+	v := s.View()
+	if m.Type != wire.TypeAsk || v == nil || int(m.Shard) >= len(v.Shards) || !v.Current(from, m.Incarnation) {
+		return
+	}
+	place := v.Shards[m.Shard]
+	x := u.by[m.Shard]
+	if x == nil || place.Epoch != m.Epoch || place.Primary.Server != d.self.Rank || place.Primary.Incarnation != s.Incarnation() {
+		return // asked again when the views agree
+	}
+	r := wire.Message{Type: wire.TypeTell, Job: m.Job, From: d.self, Incarnation: s.Incarnation(), Shard: m.Shard, Epoch: m.Epoch,
+		Seq: m.Seq, Key: m.Key, Slice: m.Slice, Slices: m.Slices, Payload: x.AppendState(nil, ps.ID{Key: m.Key, Slice: m.Slice})}
+	_ = d.ep.Send(from, &r, nil) // lost: asked again
+}

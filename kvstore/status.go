@@ -1,0 +1,230 @@
+package kvstore
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"reflect"
+	"strings"
+	"time"
+
+	"gomx/kvstore/ps"
+	"gomx/kvstore/transport"
+	"gomx/kvstore/wire"
+)
+
+// Every process of a job serves four pages: /healthz says that it lives, /readyz that it has its place in
+// the job, /metrics is for Prometheus, and /status is what gomx top reads.
+
+// Status is what a process says of itself on its page /status.
+type Status struct {
+	Node        string           `json:"node"`
+	Incarnation uint32           `json:"incarnation"`
+	View        uint64           `json:"view"` // number of the view it knows
+	Ready       bool             `json:"ready"`
+	Seconds     float64          `json:"seconds"` // since it started
+	Stats       any              `json:"stats"`
+	Transport   *transport.Stats `json:"transport,omitempty"`
+	Members     []StatusMember   `json:"members,omitempty"` // of a scheduler
+	Shards      []StatusShard    `json:"shards,omitempty"`
+}
+
+// StatusMember is what the scheduler knows about a process.
+type StatusMember struct {
+	Node        string  `json:"node"`
+	Incarnation uint32  `json:"incarnation"`
+	Alive       bool    `json:"alive"`
+	Left        bool    `json:"left"`
+	Silent      float64 `json:"silent"` // seconds since it was heard of
+	Clock       uint64  `json:"clock"`
+	Queue       uint64  `json:"queue"`   // bytes held for others
+	Parked      uint32  `json:"parked"`  // pulls that wait
+	Waiting     int32   `json:"waiting"` // rank of the worker that its oldest round waits for, -1: none
+}
+
+// StatusShard says where a shard lives: ranks of servers, -1 for none.
+type StatusShard struct {
+	Epoch   uint64 `json:"epoch"`
+	Primary int    `json:"primary"`
+	Backup  int    `json:"backup"`
+	InSync  bool   `json:"in_sync"`
+	Lost    bool   `json:"lost"`
+}
+
+// page adds to the status of a process what only its role has; the driver's lock is held.
+type page func(s *Status)
+
+// schedulerPage shows all processes.
+func schedulerPage(d *driver, s *ps.Scheduler) page {
+	return func(st *Status) {
+		v, now := s.View(), d.now()
+		st.Ready = true
+		add := func(list []wire.Member) {
+			for _, m := range list {
+				h, at := s.Heartbeat(m.Node)
+				st.Members = append(st.Members, StatusMember{Node: m.Node.String(), Incarnation: m.Incarnation, Alive: m.Alive, Left: m.Left,
+					Silent: time.Duration(now - at).Seconds(), Clock: h.Clock, Queue: h.Queue, Parked: h.Parked, Waiting: h.Waiting})
+			}
+		}
+		add(v.Servers)
+		add(v.Workers)
+		st.Stats = map[string]uint64{"Barriers": v.Barrier}
+		for _, sh := range v.Shards {
+			x := StatusShard{Epoch: sh.Epoch, Primary: -1, Backup: -1, InSync: sh.InSync, Lost: sh.Lost}
+			if !sh.Primary.IsZero() {
+				x.Primary = int(sh.Primary.Server)
+			}
+			if !sh.Backup.IsZero() {
+				x.Backup = int(sh.Backup.Server)
+			}
+			st.Shards = append(st.Shards, x)
+		}
+	}
+}
+
+// serverPage shows what a server has done.
+func serverPage(_ *driver, s *ps.Server) page {
+	return func(st *Status) {
+		st.Incarnation, st.Ready, st.Stats = s.Incarnation(), s.Incarnation() != 0 && !s.Fenced(), s.Stats()
+	}
+}
+
+// workerPage shows what a worker has done.
+func workerPage(_ *driver, w *ps.Worker) page {
+	return func(st *Status) {
+		st.Incarnation, st.Ready, st.Stats = w.Incarnation(), w.Incarnation() != 0 && !w.Fenced(), w.Stats()
+	}
+}
+
+// status describes the process now.
+func (d *driver) status(p page) Status {
+	st := Status{Node: d.self.String(), Seconds: time.Since(d.began).Seconds()}
+	d.do(func() {
+		if v := d.machine.View(); v != nil {
+			st.View = v.Number
+		}
+		p(&st)
+	}, nil)
+	if m, ok := d.ep.(transport.Metered); ok {
+		t := m.Stats()
+		st.Transport = &t
+	}
+	return st
+}
+
+// serveStatus begins to serve the pages, if the job wants them.
+func (d *driver) serveStatus(c *JobConfig, p page) error {
+	if c.Status == "" {
+		return nil
+	}
+	l, err := net.Listen("tcp", c.Status)
+	if err != nil {
+		return fmt.Errorf("kvstore: health and metrics of %s: %w", d.self, err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if !d.status(p).Ready {
+			http.Error(w, "no place in the job yet", http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "ok")
+	})
+	mux.HandleFunc("/metrics", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+		writeMetrics(w, d.status(p))
+	})
+	mux.HandleFunc("/status", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		// A reader that has gone away is no reason to do anything.
+		_ = json.NewEncoder(w).Encode(d.status(p))
+	})
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second}
+	d.pages = server
+	d.done.Go(func() { _ = server.Serve(l) }) // ends with ErrServerClosed
+	d.log.Info().Str("addr", l.Addr().String()).Msg("health and metrics")
+	if c.Announce != nil {
+		c.Announce(l.Addr().String())
+	}
+	return nil
+}
+
+// writeMetrics writes a status in Prometheus' text format.
+func writeMetrics(w io.Writer, st Status) {
+	put := func(name string, v any, labels string) {
+		fmt.Fprintf(w, "gomx_%s{node=%q%s} %v\n", name, st.Node, labels, v)
+	}
+	put("up", 1, "")
+	put("ready", bit(st.Ready), "")
+	put("view", st.View, "")
+	put("incarnation", st.Incarnation, "")
+	put("seconds", st.Seconds, "")
+	putFields(put, "", reflect.ValueOf(st.Stats))
+	if st.Transport != nil {
+		putFields(put, "transport_", reflect.ValueOf(*st.Transport))
+	}
+	lowest := ^uint64(0)
+	for _, m := range st.Members {
+		if m.Alive && strings.HasPrefix(m.Node, "worker") {
+			lowest = min(lowest, m.Clock)
+		}
+	}
+	for _, m := range st.Members {
+		label := fmt.Sprintf(",member=%q", m.Node)
+		put("member_alive", bit(m.Alive), label)
+		put("member_silent_seconds", m.Silent, label)
+		put("member_clock", m.Clock, label)
+		put("member_queue_bytes", m.Queue, label)
+		put("member_parked_pulls", m.Parked, label)
+		put("member_waits_for_worker", m.Waiting, label)
+		if m.Alive && strings.HasPrefix(m.Node, "worker") {
+			put("member_ahead_clocks", m.Clock-lowest, label)
+		}
+	}
+	for i, s := range st.Shards {
+		label := fmt.Sprintf(",shard=\"%d\"", i)
+		put("shard_epoch", s.Epoch, label)
+		put("shard_primary", s.Primary, label)
+		put("shard_backup", s.Backup, label)
+		put("shard_in_sync", bit(s.InSync), label)
+		put("shard_lost", bit(s.Lost), label)
+	}
+}
+
+// putFields writes the numbers of a struct or a map under their names in lower case.
+func putFields(put func(string, any, string), prefix string, v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			put(prefix+snake(v.Type().Field(i).Name), v.Field(i).Interface(), "")
+		}
+	case reflect.Map:
+		for it := v.MapRange(); it.Next(); {
+			put(prefix+snake(it.Key().String()), it.Value().Interface(), "")
+		}
+	}
+}
+
+// snake writes SentBytes as sent_bytes.
+func snake(name string) string {
+	var b strings.Builder
+	for i, r := range name {
+		if r >= 'A' && r <= 'Z' {
+			if i > 0 {
+				b.WriteByte('_')
+			}
+			r += 'a' - 'A'
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+func bit(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,210 @@
+package kvstore
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"unsafe"
+
+	"gomx/dtype"
+	"gomx/kvstore/ps"
+)
+
+// Table is a matrix of float32 that all workers share row by row: Get reads rows, Inc adds to them, and
+// the store's Clock ends a step. What a worker adds leaves at Clock; it sees it at once itself. How much
+// of what others have added a Get sees is a matter of the store: all of their earlier steps with
+// dist_sync, all but the last Staleness with dist_ssp, and whatever has arrived with dist_async.
+//
+// Its methods may be called from any goroutine.
+type Table struct {
+	name    string
+	rows    int
+	columns int
+	back    tableBackend
+}
+
+// tableBackend is where the rows are.
+type tableBackend interface {
+	get(ctx context.Context, rows []uint32, out []byte) error
+	inc(rows []uint32, deltas []byte) error
+}
+
+// newTable checks the shape of a table.
+func newTable(name string, shape dtype.Shape) (*Table, error) {
+	if len(shape) != 2 || shape[0] < 1 || shape[0] > 1<<31-1 || shape[1] < 1 || shape[1] > 1<<24 {
+		return nil, fmt.Errorf("kvstore: table %q of shape %v, want rows and columns, at most 2^31-1 and 2^24", name, shape)
+	}
+	return &Table{name: name, rows: shape[0], columns: shape[1]}, nil
+}
+
+// Get returns a row.
+func (t *Table) Get(ctx context.Context, row int) ([]float32, error) {
+	return t.BatchGet(ctx, []int{row})
+}
+
+// BatchGet returns rows, one after the other.
+func (t *Table) BatchGet(ctx context.Context, rows []int) ([]float32, error) {
+	numbers, err := t.numbers(rows)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]float32, len(rows)*t.columns)
+	if err := t.back.get(ctx, numbers, rawFloats(out)); err != nil {
+		return nil, fmt.Errorf("kvstore: table %q: %w", t.name, err)
+	}
+	return out, nil
+}
+
+// Inc adds to a row.
+func (t *Table) Inc(row int, delta []float32) error { return t.BatchInc([]int{row}, delta) }
+
+// BatchInc adds to rows; deltas has one row after the other.
+func (t *Table) BatchInc(rows []int, deltas []float32) error {
+	numbers, err := t.numbers(rows)
+	if err != nil {
+		return err
+	}
+	if len(deltas) != len(rows)*t.columns {
+		return fmt.Errorf("kvstore: table %q: %d numbers for %d rows of %d", t.name, len(deltas), len(rows), t.columns)
+	}
+	if err := t.back.inc(numbers, rawFloats(deltas)); err != nil {
+		return fmt.Errorf("kvstore: table %q: %w", t.name, err)
+	}
+	return nil
+}
+
+func (t *Table) numbers(rows []int) ([]uint32, error) {
+	list := make([]uint32, len(rows))
+	for i, r := range rows {
+		if r < 0 || r >= t.rows {
+			return nil, fmt.Errorf("kvstore: table %q: row %d, want 0 to %d", t.name, r, t.rows-1)
+		}
+		list[i] = uint32(r)
+	}
+	return list, nil
+}
+
+// rawFloats views numbers as bytes.
+func rawFloats(v []float32) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), 4*len(v))
+}
+
+// localTable keeps the rows in this process.
+type localTable struct {
+	columns int
+
+	mu   sync.Mutex
+	rows map[uint32][]float32 // those that are not zero
+}
+
+func (t *localTable) get(_ context.Context, rows []uint32, out []byte) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i, r := range rows {
+		copy(floatsOf(out)[i*t.columns:(i+1)*t.columns], t.rows[r])
+	}
+	return nil
+}
+
+func (t *localTable) inc(rows []uint32, deltas []byte) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i, r := range rows {
+		row := t.rows[r]
+		if row == nil {
+			row = make([]float32, t.columns)
+			t.rows[r] = row
+		}
+		for j, d := range floatsOf(deltas)[i*t.columns : (i+1)*t.columns] {
+			row[j] += d
+		}
+	}
+	return nil
+}
+
+// Table implements Store.
+func (s *local) Table(_ context.Context, name string, shape dtype.Shape) (*Table, error) {
+	t, err := newTable(name, shape)
+	if err != nil {
+		return nil, err
+	}
+	t.back = &localTable{columns: t.columns, rows: map[uint32][]float32{}}
+	return t, nil
+}
+
+// Clock implements Store: there is nobody to wait for.
+func (s *local) Clock(ctx context.Context) error { return ctx.Err() }
+
+// distTable keeps the rows on the servers.
+type distTable struct {
+	store *dist
+	table *ps.Table // used under the driver's lock
+}
+
+// cacheRows is how many rows of a table a worker remembers.
+const cacheRows = 1 << 14
+
+// Table implements Store.
+func (s *dist) Table(ctx context.Context, name string, shape dtype.Shape) (*Table, error) {
+	t, err := newTable(name, shape)
+	if err != nil {
+		return nil, err
+	}
+	k := &distKey{store: s, name: "table " + name, shape: shape.Clone(), dtype: dtype.Float32}
+	s.mu.Lock()
+	if s.closed || s.keys[k.name] != nil {
+		s.mu.Unlock()
+		return nil, fmt.Errorf("kvstore: table %q exists already, or the store is closed", name)
+	}
+	k.id = uint32(len(s.order))
+	s.keys[k.name] = k
+	s.order = append(s.order, k.name)
+	s.mu.Unlock()
+	back := &distTable{store: s}
+	spec := ps.TableSpec{DType: dtype.Float32, Rows: uint32(t.rows), RowSize: 4 * t.columns, CacheRows: cacheRows}
+	_, err = s.job.wait(ctx, s.cfg.timeout, func(now, deadline ps.Time) (id uint64, err error) {
+		back.table, id, err = s.job.worker.Table(now, k.id, spec, deadline)
+		return id, err
+	})
+	if err != nil {
+		return nil, k.fail("Table", err)
+	}
+	t.back = back
+	return t, nil
+}
+
+// get reads into memory of its own, which the call may use for longer than ctx lives.
+func (t *distTable) get(ctx context.Context, rows []uint32, out []byte) error {
+	s := t.store
+	room := make([]byte, len(out))
+	ended := make(chan error, 1)
+	err := s.job.call(s.cfg.timeout, func(now, deadline ps.Time) (uint64, error) {
+		id, err := t.table.Get(now, rows, room, deadline)
+		if err == nil && id == 0 {
+			ended <- nil // all rows were at hand
+		}
+		return id, err
+	}, func(d *ps.Done) { ended <- d.Err })
+	if err != nil {
+		return err
+	}
+	select {
+	case err := <-ended:
+		copy(out, room)
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (t *distTable) inc(rows []uint32, deltas []byte) error {
+	var err error
+	t.store.job.driver.do(func() { err = t.table.BatchInc(rows, deltas) }, func() { err = ps.ErrClosed })
+	return err
+}
+
+// Clock implements Store.
+func (s *dist) Clock(ctx context.Context) error {
+	_, err := s.job.wait(ctx, s.cfg.timeout, s.job.worker.Clock)
+	return err
+}

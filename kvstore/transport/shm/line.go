@@ -1,0 +1,279 @@
+//go:build linux
+
+package shm
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"gomx/kvstore/wire"
+
+	"golang.org/x/sys/unix"
+)
+
+// line is a local socket between two endpoints, over which each passes the segment that it sends through.
+type line struct {
+	conn *net.UnixConn
+	peer wire.Node // nobody at the side that accepted, until the base transport has said who it is
+	out  *outbound // ours; offered, and in use once the peer has accepted it
+	in   *token    // the peer's
+}
+
+// What is said on a line: an offer comes with a descriptor, an acceptance answers it.
+const (
+	offer  = 'O'
+	accept = 'A'
+
+	noteSize = 1 + 16 + 8
+)
+
+// maxLines bounds how many local peers an endpoint has.
+const maxLines = 1024
+
+// listen opens a local socket without a file; name is "" for a new one.
+func listen(name string) (*net.UnixListener, string, error) {
+	if name == "" {
+		var b [16]byte
+		rand.Read(b[:])
+		name = "@gomx-" + hex.EncodeToString(b[:])
+	}
+	for start := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+		l, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: name, Net: "unixpacket"})
+		if err == nil {
+			return l, name, nil
+		}
+		// A predecessor that was killed may take a moment to vanish.
+		if !errors.Is(err, syscall.EADDRINUSE) || time.Since(start) > time.Second {
+			return nil, "", fmt.Errorf("shm: listening on %s: %w", name, err)
+		}
+	}
+}
+
+// accept takes in local peers of the same user.
+func (e *endpoint) accept() {
+	defer e.tasks.Done()
+	for {
+		conn, err := e.listener.AcceptUnix()
+		if err != nil {
+			return
+		}
+		if sameUser(conn) != nil || !e.enter(&line{conn: conn}) {
+			conn.Close()
+		}
+	}
+}
+
+// sameUser looks at who is at the other end.
+func sameUser(conn *net.UnixConn) error {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var cred *unix.Ucred
+	var failed error
+	err = raw.Control(func(fd uintptr) { cred, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
+	switch {
+	case err != nil:
+		return err
+	case failed != nil:
+		return failed
+	case int(cred.Uid) != os.Geteuid():
+		return fmt.Errorf("shm: peer of user %d, want %d", cred.Uid, os.Geteuid())
+	}
+	return nil
+}
+
+// enter starts a line unless the endpoint is closed or full.
+func (e *endpoint) enter(l *line) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed || len(e.lines) >= maxLines {
+		return false
+	}
+	e.lines[l] = true
+	e.tasks.Add(1)
+	go func() {
+		defer e.tasks.Done()
+		e.read(l)
+	}()
+	return true
+}
+
+// read handles what the peer says until the line ends.
+func (e *endpoint) read(l *line) {
+	defer e.end(l)
+	var note [noteSize + 1]byte
+	oob := make([]byte, unix.CmsgSpace(4*4))
+	for {
+		n, oobn, _, _, err := l.conn.ReadMsgUnix(note[:], oob)
+		if err != nil || n == 0 {
+			return
+		}
+		fd, err := descriptorOf(oob[:oobn])
+		if err == nil {
+			err = e.hear(l, note[:n], fd)
+		}
+		if fd >= 0 {
+			unix.Close(fd)
+		}
+		if err != nil {
+			e.count.Garbage.Add(1)
+			e.cfg.Log.Warn().Err(err).Stringer("node", e.cfg.Self).Msg("shared memory peer turned away")
+			return
+		}
+	}
+}
+
+// descriptorOf returns the one descriptor of a control message, -1 if there is none. Several are refused, and closed.
+func descriptorOf(oob []byte) (int, error) {
+	list, err := unix.ParseSocketControlMessage(oob)
+	if err != nil {
+		return -1, err
+	}
+	var all []int
+	for i := range list {
+		fds, err := unix.ParseUnixRights(&list[i])
+		if err == nil {
+			all = append(all, fds...)
+		}
+	}
+	switch len(all) {
+	case 0:
+		return -1, nil
+	case 1:
+		return all[0], nil
+	}
+	for _, fd := range all {
+		unix.Close(fd)
+	}
+	return -1, fmt.Errorf("shm: %d descriptors at once, want 1", len(all))
+}
+
+// hear handles one note.
+func (e *endpoint) hear(l *line, note []byte, fd int) error {
+	if len(note) != noteSize {
+		return fmt.Errorf("shm: note of %d bytes, want %d", len(note), noteSize)
+	}
+	t := token(note[1:17])
+	switch {
+	case note[0] == offer && fd >= 0 && l.in == nil:
+		mem, err := openSegment(fd, binary.LittleEndian.Uint64(note[17:]))
+		if err != nil {
+			return err
+		}
+		return e.adopt(l, t, mem)
+	case note[0] == accept && fd < 0:
+		return e.accepted(l, t)
+	}
+	return fmt.Errorf("shm: note %q out of place", note[0])
+}
+
+// adopt takes a peer's segment and tells it so.
+func (e *endpoint) adopt(l *line, t token, mem *memory) error {
+	e.mu.Lock()
+	taken := e.in[t] != nil
+	if !taken {
+		e.in[t] = &inbound{mem: mem, line: l}
+		l.in = &t
+	}
+	e.mu.Unlock()
+	if taken {
+		mem.drop()
+		return errors.New("shm: the same segment twice")
+	}
+	return l.say(accept, t, 0, -1)
+}
+
+// accepted puts our segment to use.
+func (e *endpoint) accepted(l *line, t token) error {
+	e.mu.Lock()
+	o := l.out
+	ok := o != nil && o.token == t && !l.peer.IsZero()
+	peer := l.peer
+	if ok {
+		e.out[peer] = o
+	}
+	dialed := ok && e.dials[peer] != nil && e.dials[peer].line == l
+	e.mu.Unlock()
+	if !ok {
+		return errors.New("shm: acceptance of a segment that was not offered")
+	}
+	if dialed {
+		// The peer learns from whom the segment is, and offers one for the way back. Should this message be lost, the
+		// first payload says the same.
+		m := wire.Message{Type: wire.TypeTell, Job: e.cfg.Job, From: e.cfg.Self, Incarnation: e.spoke.Load()}
+		if err := e.sendDescriptor(peer, &m, &descriptor{token: t}); err != nil {
+			e.cfg.Log.Debug().Err(err).Stringer("peer", peer).Msg("shared memory is not announced yet")
+		}
+	}
+	return nil
+}
+
+// offerBack offers a segment to the peer that a line was found to belong to. The caller holds mu.
+func (e *endpoint) offerBack(in *inbound) {
+	l := in.line
+	if l.peer.IsZero() {
+		l.peer = in.owner
+	}
+	if l.out != nil || l.peer != in.owner || e.closed || !e.lines[l] {
+		return
+	}
+	if err := e.offer(l); err != nil {
+		e.cfg.Log.Warn().Err(err).Stringer("peer", l.peer).Msg("no shared memory")
+		l.conn.Close()
+	}
+}
+
+// offer makes a segment and passes it to the peer.
+func (e *endpoint) offer(l *line) error {
+	o, fd, err := newSegment((e.opt.Memory + placeSize - 1) / placeSize)
+	if err != nil {
+		return err
+	}
+	l.out = o
+	err = l.say(offer, o.token, uint64(len(o.mem.bytes)), fd)
+	unix.Close(fd)
+	return err
+}
+
+// say sends a note, with a descriptor if that is not -1.
+func (l *line) say(what byte, t token, size uint64, fd int) error {
+	var note [noteSize]byte
+	note[0] = what
+	copy(note[1:], t[:])
+	binary.LittleEndian.PutUint64(note[17:], size)
+	var oob []byte
+	if fd >= 0 {
+		oob = unix.UnixRights(fd)
+	}
+	_, _, err := l.conn.WriteMsgUnix(note[:], oob, nil)
+	return err
+}
+
+// end gives up a line and the segments that were passed over it.
+func (e *endpoint) end(l *line) {
+	l.conn.Close()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.lines, l)
+	if l.out != nil {
+		if e.out[l.peer] == l.out {
+			delete(e.out, l.peer)
+		}
+		l.out.mem.drop()
+	}
+	if l.in != nil {
+		e.orphan(*l.in)
+	}
+}
+
+// done marks a place as free.
+func (in *inbound) done(d *descriptor) { atomic.StoreUint32(in.mem.mark(d.first), d.round) }

@@ -1,0 +1,164 @@
+//go:build linux
+
+package shm
+
+import (
+	"crypto/rand"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// A segment begins with a page of marks, one word for each place, that the receiver writes. Places follow.
+const (
+	placeSize = 64 << 10
+	markPage  = 4096
+	maxPlaces = markPage / 4
+)
+
+// token names a segment. Who knows it has been given the segment.
+type token [16]byte
+
+// memory is a mapped segment. The last holder unmaps it.
+type memory struct {
+	bytes   []byte
+	holders atomic.Int32
+}
+
+// hold keeps the memory mapped until a call of drop. The caller must know that somebody else holds it.
+func (m *memory) hold() { m.holders.Add(1) }
+
+func (m *memory) drop() {
+	if m.holders.Add(-1) == 0 {
+		unix.Munmap(m.bytes)
+		m.bytes = nil
+	}
+}
+
+// mark is the word of a place.
+func (m *memory) mark(place uint32) *uint32 {
+	return (*uint32)(unsafe.Pointer(&m.bytes[4*place]))
+}
+
+// span is the bytes that begin at a place.
+func (m *memory) span(place uint32, n int) []byte {
+	at := markPage + int(place)*placeSize
+	return m.bytes[at : at+n : at+n]
+}
+
+// seals are what a segment must have: nobody can change its size, which would kill whoever reads it, or take seals off.
+const seals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
+
+// newSegment makes a segment of a number of places and returns its descriptor, which the caller closes.
+func newSegment(places int) (*outbound, int, error) {
+	size := markPage + places*placeSize
+	fd, err := unix.MemfdCreate("gomx", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil, 0, fmt.Errorf("shm: making a segment: %w", err)
+	}
+	o := &outbound{at: make([]place, places)}
+	rand.Read(o.token[:])
+	if err = unix.Ftruncate(fd, int64(size)); err == nil {
+		_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals)
+	}
+	if err == nil {
+		o.mem, err = mapSegment(fd, size)
+	}
+	if err != nil {
+		unix.Close(fd)
+		return nil, 0, fmt.Errorf("shm: making a segment of %d bytes: %w", size, err)
+	}
+	return o, fd, nil
+}
+
+func mapSegment(fd, size int) (*memory, error) {
+	b, err := unix.Mmap(fd, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, err
+	}
+	m := &memory{bytes: b}
+	m.hold()
+	return m, nil
+}
+
+// openSegment maps a segment that a peer passed, once it is known that its size cannot change.
+func openSegment(fd int, size uint64) (*memory, error) {
+	if size < markPage+placeSize || size > markPage+maxPlaces*placeSize || (size-markPage)%placeSize != 0 {
+		return nil, fmt.Errorf("shm: segment of %d bytes, want 1 to %d places of %d and a page", size, maxPlaces, placeSize)
+	}
+	have, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
+	if err != nil {
+		return nil, fmt.Errorf("shm: a peer passed something that is no segment: %w", err)
+	}
+	if have&seals != seals {
+		return nil, fmt.Errorf("shm: a peer's segment has seals %#x, want %#x", have, seals)
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, fmt.Errorf("shm: a peer's segment: %w", err)
+	}
+	if uint64(st.Size) != size {
+		return nil, fmt.Errorf("shm: a peer's segment has %d bytes, it announced %d", st.Size, size)
+	}
+	return mapSegment(fd, int(size))
+}
+
+// outbound is a segment that we send through.
+type outbound struct {
+	token token
+	mem   *memory
+
+	mu  sync.Mutex
+	at  []place
+	old time.Time // when the segment was found full, zero if it is not
+}
+
+// place is the sender's notes on a place.
+type place struct {
+	round uint32 // of its use; the receiver's mark is equal once it is done
+	run   uint32 // places of the payload that begins here; 0: none does
+}
+
+// acquire finds places for n bytes, the lowest that are free: those are warm. It also reports for how long the segment
+// has been too full.
+func (o *outbound) acquire(n int) (first, round uint32, full time.Duration, ok bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	need := uint32((n + placeSize - 1) / placeSize)
+	free := uint32(0)
+	for i := uint32(0); i < uint32(len(o.at)); {
+		p := &o.at[i]
+		if p.run > 0 && atomic.LoadUint32(o.mem.mark(i)) != p.round {
+			i += p.run
+			free = 0
+			continue
+		}
+		p.run = 0
+		i++
+		if free++; free < need {
+			continue
+		}
+		first = i - need
+		p = &o.at[first]
+		p.round++
+		p.run = need
+		o.old = time.Time{}
+		return first, p.round, 0, true
+	}
+	if o.old.IsZero() {
+		o.old = time.Now()
+	}
+	return 0, 0, time.Since(o.old), false
+}
+
+// release takes back places whose payload was not sent.
+func (o *outbound) release(first uint32) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.at[first].run = 0
+	o.at[first].round--
+}

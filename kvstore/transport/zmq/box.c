@@ -1,0 +1,109 @@
+#include "inside.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+// gx_keep_pages keeps buffers of large messages from being unmapped and faulted in again, which costs more than copying
+// them.
+void gx_keep_pages(void) {
+	mallopt(M_MMAP_THRESHOLD, 32 << 20);
+	mallopt(M_TRIM_THRESHOLD, 256 << 20);
+}
+
+void gx_drop(gx_box *b) {
+	if (atomic_fetch_sub(&b->refs, 1) != 1)
+		return;
+	close(b->epoll);
+	close(b->wake);
+	pthread_mutex_destroy(&b->mu);
+	free(b);
+}
+
+static int watch(gx_box *b, int fd, int32_t what) {
+	struct epoll_event e = {.events = EPOLLIN, .data.u64 = (uint32_t)what};
+	return epoll_ctl(b->epoll, EPOLL_CTL_ADD, fd, &e);
+}
+
+gx_box *gx_box_new(void) {
+	gx_box *b = calloc(1, sizeof *b);
+	if (!b)
+		return NULL;
+	b->epoll = epoll_create1(EPOLL_CLOEXEC);
+	b->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	pthread_mutex_init(&b->mu, NULL);
+	atomic_store(&b->refs, 1);
+	for (uint32_t i = 0; i < GX_LOANS; i++)
+		b->loan[i] = (gx_loan){.box = b, .number = i};
+	if (b->epoll < 0 || b->wake < 0 || watch(b, b->wake, WAKE) < 0) {
+		int saved = errno;
+		if (b->epoll >= 0)
+			close(b->epoll);
+		if (b->wake >= 0)
+			close(b->wake);
+		free(b);
+		errno = saved;
+		return NULL;
+	}
+	return b;
+}
+
+// gx_box_free gives up the owner's hold, after all sockets were removed.
+void gx_box_free(gx_box *b) {
+	gx_discard(b);
+	gx_drop(b);
+}
+
+int gx_box_fd(gx_box *b) { return b->epoll; }
+
+static void wake(gx_box *b) {
+	uint64_t one = 1;
+	if (write(b->wake, &one, sizeof one) < 0)
+		return; // the counter is full: it has been woken
+}
+
+// gx_wake wakes the receiver if it sleeps.
+void gx_wake(gx_box *b) {
+	if (atomic_load(&b->waiting))
+		wake(b);
+}
+
+void gx_stop(gx_box *b) {
+	atomic_store(&b->stop, 1);
+	wake(b);
+}
+
+// gx_add takes a socket in and returns its slot, -1 with errno if it cannot.
+int gx_add(gx_box *b, void *socket, int router, int authenticated) {
+	int fd;
+	size_t size = sizeof fd;
+	if (zmq_getsockopt(socket, ZMQ_FD, &fd, &size) < 0)
+		return -1;
+	pthread_mutex_lock(&b->mu);
+	int i = 0;
+	while (i < b->slots && b->slot[i].socket)
+		i++;
+	if (i == GX_SOCKETS || watch(b, fd, i) < 0) {
+		if (i == GX_SOCKETS)
+			errno = EMFILE;
+		pthread_mutex_unlock(&b->mu);
+		return -1;
+	}
+	if (i == b->slots)
+		b->slots++;
+	b->slot[i] = (gx_slot){socket, fd, router, authenticated, 1};
+	gx_wake(b);
+	pthread_mutex_unlock(&b->mu);
+	return i;
+}
+
+// gx_remove takes a socket out; afterwards the caller may destroy it.
+void gx_remove(gx_box *b, int slot) {
+	pthread_mutex_lock(&b->mu);
+	epoll_ctl(b->epoll, EPOLL_CTL_DEL, b->slot[slot].fd, NULL);
+	b->slot[slot] = (gx_slot){0};
+	pthread_mutex_unlock(&b->mu);
+}

@@ -1,0 +1,35 @@
+package zmq
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// folderPrefix begins the names of folders for local sockets; the number of their process follows.
+const folderPrefix = "gomx-ipc-"
+
+// socketFolder makes a folder that only this user can enter, and removes those of processes that died.
+func socketFolder() (string, error) {
+	sweep(os.TempDir())
+	return os.MkdirTemp("", fmt.Sprintf("%s%d-", folderPrefix, os.Getpid()))
+}
+
+// sweep removes the folders of processes that are no more. Folders of others are left alone: removing them fails.
+func sweep(dir string) {
+	list, err := filepath.Glob(filepath.Join(dir, folderPrefix+"*"))
+	if err != nil {
+		return
+	}
+	for _, path := range list {
+		number, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(path), folderPrefix), "-")
+		pid, err := strconv.Atoi(number)
+		if err == nil && pid > 0 && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+			os.RemoveAll(path)
+		}
+	}
+}

@@ -1,0 +1,184 @@
+//go:build cgo
+
+package zmq
+
+/*
+#include "box.h"
+*/
+import "C"
+
+import (
+	"os"
+	"runtime"
+	"sync"
+	"syscall"
+	"unsafe"
+
+	"gomx/kvstore/transport"
+	"gomx/kvstore/wire"
+)
+
+// receiver is what the receiving goroutine has for itself.
+type receiver struct {
+	gate   *transport.Gate
+	m      wire.Message
+	tell   []func()
+	users  map[connection]wire.Node // whom the keys of connections belong to
+	leases sync.Pool                // of *lease
+	look   func(uintptr) bool       // asks for messages without waiting; made once, to allocate nothing per wait
+}
+
+// connection is a peer of one of our listening sockets.
+type connection struct {
+	slot C.int32_t
+	conn C.uint32_t
+}
+
+// mostUsers bounds what is remembered of connections, most of which may be gone.
+const mostUsers = 1 << 16
+
+func (in *receiver) init(e *endpoint) {
+	in.gate = transport.NewGate(&e.cfg, &e.count)
+	in.users = map[connection]wire.Node{}
+	in.look = func(uintptr) bool { return C.gx_receive(e.box, 0) != 0 }
+}
+
+// pollable makes a file of a descriptor that Go's poller watches.
+func pollable(fd int) (*os.File, error) {
+	dup, err := syscall.Dup(fd)
+	if err != nil {
+		return nil, err
+	}
+	syscall.CloseOnExec(dup)
+	if err := syscall.SetNonblock(dup, true); err != nil {
+		syscall.Close(dup)
+		return nil, err
+	}
+	return os.NewFile(uintptr(dup), "zmq"), nil
+}
+
+// receive is the goroutine that receives.
+func (e *endpoint) receive() {
+	defer close(e.done)
+	wait, end := e.waiter()
+	defer end()
+	receipt := C.gx_last(e.box)
+	for wait() {
+		e.in.tell = e.settle(receipt, e.in.tell)
+		for i, sent := range e.in.tell {
+			e.in.tell[i] = nil
+			sent()
+		}
+		for i := range receipt.n {
+			if e.isClosed() {
+				return
+			}
+			e.take(&receipt.in[i])
+		}
+		if e.isClosed() {
+			return
+		}
+	}
+}
+
+// waiter returns the way to wait for a receipt. It reports false when there can be no more.
+func (e *endpoint) waiter() (wait func() bool, end func()) {
+	if e.file != nil {
+		if conn, err := e.file.SyscallConn(); err == nil {
+			return func() bool { return conn.Read(e.in.look) == nil }, func() {}
+		}
+	}
+	runtime.LockOSThread()
+	return func() bool { return C.gx_receive(e.box, 1) != 0 }, runtime.UnlockOSThread
+}
+
+func (e *endpoint) isClosed() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.closed
+}
+
+// take passes one message to the handler, or drops and counts it.
+func (e *endpoint) take(in *C.gx_in) {
+	if in.garbage != 0 {
+		e.count.Garbage.Add(1)
+		return
+	}
+	m := &e.in.m
+	header := unsafe.Slice((*byte)(unsafe.Pointer(&in.header[0])), wire.HeaderSize)
+	var payload []byte
+	if in.size > 0 {
+		payload = unsafe.Slice((*byte)(unsafe.Pointer(in.payload)), int(in.size))
+	}
+	if err := wire.Decode(header, payload, m); err != nil {
+		e.count.Garbage.Add(1)
+		return
+	}
+	from, ours := e.sender(in)
+	if !e.in.gate.Admit(from, m) {
+		return
+	}
+	if !ours {
+		e.learn(in, m)
+	}
+	e.count.In(len(payload))
+	l := e.in.lease(in)
+	if l != nil {
+		m.Owner = l
+	}
+	e.cfg.Handler(m.From, m)
+	if l != nil {
+		if m.Owner == nil {
+			l.keep(in)
+		} else {
+			e.in.leases.Put(l)
+		}
+	}
+	m.Payload, m.Owner = nil, nil
+}
+
+// sender returns who sent a message as far as keys and connections tell, and whether it came on a connection of ours.
+func (e *endpoint) sender(in *C.gx_in) (from wire.Node, ours bool) {
+	e.mu.Lock()
+	from, ours = e.owner[C.int(in.slot)]
+	e.mu.Unlock()
+	if ours || e.opt.Keys == nil {
+		return from, ours
+	}
+	c := connection{in.slot, in.conn}
+	from, ok := e.in.users[c]
+	if !ok {
+		from = nobody
+		if in.user != nil {
+			from = parseUser(C.GoString(in.user))
+		}
+		if len(e.in.users) >= mostUsers {
+			clear(e.in.users)
+		}
+		e.in.users[c] = from
+	}
+	return from, false
+}
+
+// nobody is not the sender of any message, but not the zero Node that stands for an unknown sender either.
+var nobody = wire.Node{Rank: 1}
+
+// learn notes the way back to the sender of an admitted message. Connections are numbered in the order they were made:
+// a newer one replaces an older one.
+func (e *endpoint) learn(in *C.gx_in, m *wire.Message) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	k := data
+	if l := e.listen[control]; l != nil && C.int32_t(l.slot) == in.slot && l != e.listen[data] {
+		k = control
+	}
+	r := e.routes[m.From]
+	if r == nil || r.incarnation != m.Incarnation {
+		r = &route{incarnation: m.Incarnation}
+		e.routes[m.From] = r
+	}
+	conn := uint32(in.conn)
+	if !r.known[k] || int32(conn-r.conn[k]) > 0 {
+		r.conn[k], r.known[k] = conn, true
+	}
+}

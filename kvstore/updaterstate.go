@@ -1,0 +1,125 @@
+package kvstore
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+
+	"gomx/kvstore/ps"
+	nd "gomx/ndarray"
+	"gomx/optimizer"
+)
+
+// The state of a slice travels as the numbers of optimizer.Progress, then the number of arrays, then
+// for each array its element type, its length in bytes, and its values.
+const progressSize = 2*8 + 4*8
+
+// AppendState implements ps.Updater.
+func (u *serverUpdater) AppendState(dst []byte, id ps.ID) []byte {
+	s := u.slots[id]
+	switch {
+	case s == nil || u.updater == nil:
+		return dst
+	case s.pending != nil:
+		return append(dst, s.pending...)
+	}
+	p := u.updater.Progress(index(id))
+	le := binary.LittleEndian
+	dst = le.AppendUint64(dst, uint64(p.Count))
+	dst = le.AppendUint64(dst, uint64(p.Updates))
+	for _, m := range []optimizer.Memory{p.Own, p.Shared} {
+		for _, v := range m {
+			dst = le.AppendUint64(dst, math.Float64bits(v))
+		}
+	}
+	arrays := u.updater.State(index(id))
+	dst = le.AppendUint32(dst, uint32(len(arrays)))
+	for _, a := range arrays {
+		dst = append(dst, byte(a.DType()))
+		dst = le.AppendUint32(dst, uint32(a.Bytes()))
+		n := len(dst)
+		dst = append(dst, make([]byte, a.Bytes())...)
+		if err := a.ReadBytes(context.Background(), dst[n:]); err != nil {
+			clear(dst[n:]) // a failed operation left nothing better
+		}
+	}
+	return dst
+}
+
+// SetState implements ps.Updater. The state is checked when the first update tells what it belongs to.
+func (u *serverUpdater) SetState(id ps.ID, state []byte) error {
+	if len(state) == 0 {
+		return nil
+	}
+	if len(state) < progressSize+4 {
+		return fmt.Errorf("kvstore: optimizer state of %d bytes, want at least %d", len(state), progressSize+4)
+	}
+	s := u.slots[id]
+	if s == nil {
+		s = &updaterSlot{}
+		u.slots[id] = s
+		u.name(id)
+	}
+	s.pending = append([]byte(nil), state...)
+	return nil
+}
+
+var errStateLength = errors.New("kvstore: optimizer state ends early")
+
+// take gives a state to the optimizer.
+func (u *serverUpdater) take(id ps.ID, s *updaterSlot, b []byte) error {
+	le := binary.LittleEndian
+	var p optimizer.Progress
+	p.Count, p.Updates = int(le.Uint64(b)), int(le.Uint64(b[8:]))
+	for i := range 4 {
+		v := math.Float64frombits(le.Uint64(b[16+8*i:]))
+		if i < 2 {
+			p.Own[i] = v
+		} else {
+			p.Shared[i-2] = v
+		}
+	}
+	n := le.Uint32(b[progressSize:])
+	b = b[progressSize+4:]
+	arrays, err := u.arrays(s, int(n), b)
+	if err != nil {
+		return err
+	}
+	if p != (optimizer.Progress{}) { // states from files have arrays alone
+		u.updater.SetProgress(index(id), p)
+	}
+	if n > 0 {
+		u.updater.SetState(index(id), arrays)
+	}
+	return nil
+}
+
+// arrays reads the arrays of a state into those that the optimizer makes.
+func (u *serverUpdater) arrays(s *updaterSlot, n int, b []byte) ([]*nd.Array, error) {
+	if n == 0 {
+		return nil, nil
+	}
+	own := u.updater.NewState(s.weight)
+	if len(own) != n {
+		return nil, fmt.Errorf("kvstore: optimizer state of %d arrays, want %d", n, len(own))
+	}
+	for i, a := range own {
+		if len(b) < 5 {
+			return nil, errStateLength
+		}
+		t, size := b[0], int(binary.LittleEndian.Uint32(b[1:]))
+		if b = b[5:]; t != byte(a.DType()) || size != a.Bytes() {
+			return nil, fmt.Errorf("kvstore: optimizer state %d has %d bytes of type %d, want %d of %v", i, size, t, a.Bytes(), a.DType())
+		}
+		if len(b) < size {
+			return nil, errStateLength
+		}
+		if err := a.WriteBytes(b[:size]); err != nil {
+			return nil, err
+		}
+		b = b[size:]
+	}
+	return own, nil
+}

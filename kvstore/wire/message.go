@@ -1,0 +1,211 @@
+package wire
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+)
+
+// HeaderSize is the length of every header.
+const HeaderSize = 96
+
+// Version is the version of the format. Decode refuses others.
+const Version = 1
+
+// magic reads "gomx" in a dump.
+const magic = 'g' | 'o'<<8 | 'm'<<16 | 'x'<<24
+
+// MaxPayload is the longest payload of one message: larger arrays are sliced.
+const MaxPayload = 1<<31 - 1
+
+// Owner keeps the memory of a received payload alive until Release is called, once, from any goroutine.
+type Owner interface{ Release() }
+
+// Message is one message. The meaning of Seq, Clock, Need, Slice and Total depends on Type; what a type does not use is zero.
+type Message struct {
+	Type        Type
+	Flags       Flags
+	Job         uint64 // drawn at the start of a job; others' messages are dropped
+	Shard       uint32
+	Epoch       uint64 // of the shard, as the sender knows it
+	From        Node
+	Incarnation uint32 // of the sender
+	Seq         uint64 // identity of a push on (rank, shard); number of a request; index in a log
+	Clock       uint64 // round of a push, version of a value
+	Need        uint64 // lowest version that answers a pull
+	Key         uint32
+	Slice       uint16 // of the key, below Slices
+	Slices      uint16
+	DType       uint8  // a dtype.Type
+	Codec       uint8  // encoding of the payload, 0 for plain values
+	Priority    int8   // higher goes first
+	Total       uint64 // bytes of the whole key, plain
+	Payload     []byte
+	Owner       Owner // of Payload; nil when it must be copied to be kept
+}
+
+// castagnoli is the polynomial that processors compute in hardware.
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Checksum returns the CRC-32C of b.
+func Checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
+
+// Extend continues a Checksum by b.
+func Extend(sum uint32, b []byte) uint32 { return crc32.Update(sum, castagnoli, b) }
+
+// AppendHeader appends the header to dst. With FlagPayloadCRC it reads the whole payload.
+func (m *Message) AppendHeader(dst []byte) []byte {
+	var zero [HeaderSize]byte
+	dst = append(dst, zero[:]...)
+	h := dst[len(dst)-HeaderSize:]
+	le := binary.LittleEndian
+	le.PutUint32(h[0:], magic)
+	h[4] = Version
+	h[5] = byte(m.Type)
+	le.PutUint16(h[6:], uint16(m.Flags))
+	le.PutUint64(h[8:], m.Job)
+	le.PutUint64(h[16:], m.Epoch)
+	le.PutUint64(h[24:], m.Seq)
+	le.PutUint64(h[32:], m.Clock)
+	le.PutUint64(h[40:], m.Need)
+	le.PutUint64(h[48:], m.Total)
+	le.PutUint32(h[56:], m.Shard)
+	le.PutUint32(h[60:], m.Incarnation)
+	le.PutUint32(h[64:], m.Key)
+	le.PutUint16(h[68:], m.Slice)
+	le.PutUint16(h[70:], m.Slices)
+	le.PutUint16(h[72:], m.From.Rank)
+	h[74] = byte(m.From.Role)
+	h[75] = m.DType
+	h[76] = m.Codec
+	h[77] = byte(m.Priority)
+	le.PutUint32(h[80:], uint32(len(m.Payload)))
+	if m.Flags&FlagPayloadCRC != 0 {
+		le.PutUint32(h[84:], Checksum(m.Payload))
+	}
+	le.PutUint32(h[HeaderSize-4:], Checksum(h[:HeaderSize-4]))
+	return dst
+}
+
+// Errors that Decode wraps.
+var (
+	// ErrHeader says that a header is not one of ours: length, magic, version or checksum are wrong.
+	ErrHeader = errors.New("wire: not a header of this format")
+	// ErrMessage says that a header is intact, but what it says makes no sense.
+	ErrMessage = errors.New("wire: malformed message")
+	// ErrPayload says that a payload has another length or checksum than its header says.
+	ErrPayload = errors.New("wire: damaged payload")
+)
+
+// Decode reads a header into m and attaches the payload without copying it. It returns an error, and leaves m in an unspecified
+// state, for anything that AppendHeader does not write. It never panics and allocates nothing unless it fails.
+func Decode(header, payload []byte, m *Message) error {
+	if len(header) != HeaderSize {
+		return fmt.Errorf("%w: %d bytes, want %d", ErrHeader, len(header), HeaderSize)
+	}
+	le := binary.LittleEndian
+	h := header[:HeaderSize]
+	switch {
+	case le.Uint32(h) != magic:
+		return fmt.Errorf("%w: it begins with %#x, want %#x", ErrHeader, le.Uint32(h), uint32(magic))
+	case h[4] != Version:
+		return fmt.Errorf("%w: version %d, want %d", ErrHeader, h[4], Version)
+	case le.Uint32(h[HeaderSize-4:]) != Checksum(h[:HeaderSize-4]):
+		return fmt.Errorf("%w: its checksum is wrong", ErrHeader)
+	}
+	*m = Message{
+		Type: Type(h[5]), Flags: Flags(le.Uint16(h[6:])), Job: le.Uint64(h[8:]), Epoch: le.Uint64(h[16:]),
+		Seq: le.Uint64(h[24:]), Clock: le.Uint64(h[32:]), Need: le.Uint64(h[40:]), Total: le.Uint64(h[48:]),
+		Shard: le.Uint32(h[56:]), Incarnation: le.Uint32(h[60:]), Key: le.Uint32(h[64:]), Slice: le.Uint16(h[68:]),
+		Slices: le.Uint16(h[70:]), From: Node{Role: Role(h[74]), Rank: le.Uint16(h[72:])}, DType: h[75], Codec: h[76],
+		Priority: int8(h[77]), Payload: payload,
+	}
+	if err := m.check(); err != nil {
+		return err
+	}
+	if h[78]|h[79]|h[88]|h[89]|h[90]|h[91] != 0 {
+		return fmt.Errorf("%w: reserved bytes are not zero", ErrMessage)
+	}
+	if n := le.Uint32(h[80:]); uint64(n) != uint64(len(payload)) {
+		return fmt.Errorf("%w: %s with %d bytes, its header says %d", ErrPayload, m.Type, len(payload), n)
+	}
+	sum := le.Uint32(h[84:])
+	if m.Flags&FlagPayloadCRC == 0 {
+		if sum != 0 {
+			return fmt.Errorf("%w: payload checksum without its flag", ErrMessage)
+		}
+	} else if got := Checksum(payload); got != sum {
+		return fmt.Errorf("%w: %s with checksum %#x, its header says %#x", ErrPayload, m.Type, got, sum)
+	}
+	return nil
+}
+
+// check looks at what can be wrong in a header whose checksum is right, and in an item of a batch.
+func (m *Message) check() error {
+	switch {
+	case !m.Type.Valid():
+		return fmt.Errorf("%w: unknown %s", ErrMessage, m.Type)
+	case m.Flags&^knownFlags != 0:
+		return fmt.Errorf("%w: unknown flags %#x", ErrMessage, uint16(m.Flags&^knownFlags))
+	case !m.From.Role.Valid():
+		return fmt.Errorf("%w: %s from %s", ErrMessage, m.Type, m.From)
+	case m.Slice != 0 && m.Slice >= m.Slices:
+		return fmt.Errorf("%w: slice %d of %d", ErrMessage, m.Slice, m.Slices)
+	case len(m.Payload) > MaxPayload:
+		return fmt.Errorf("%w: %d bytes, want at most %d", ErrPayload, len(m.Payload), MaxPayload)
+	}
+	return nil
+}
+
+// Take returns a payload that the caller may keep and the owner to release when done with it. When the payload has no owner it
+// is copied into buf, if that is large enough, or else to a new slice, and the owner is nil.
+func (m *Message) Take(buf []byte) ([]byte, Owner) {
+	if m.Owner != nil {
+		o := m.Owner
+		m.Owner = nil
+		return m.Payload, o
+	}
+	return append(buf[:0], m.Payload...), nil
+}
+
+// String describes the message without its payload, for logs and tests.
+func (m *Message) String() string {
+	return fmt.Sprintf("%s from %s/%d shard %d epoch %d seq %d clock %d need %d key %d slice %d/%d flags %#x %d bytes",
+		m.Type, m.From, m.Incarnation, m.Shard, m.Epoch, m.Seq, m.Clock, m.Need, m.Key, m.Slice, m.Slices, uint16(m.Flags), len(m.Payload))
+}
+
+// SliceUnit is what the length of all slices of a key but the last is a multiple of.
+const SliceUnit = 64
+
+// Slices returns into how many slices of at most size bytes a key of total bytes is cut. The result is at least 1; size is
+// rounded up until 65535 slices are enough.
+func Slices(total, size uint64) uint16 {
+	const most = 1<<16 - 1
+	units := ceil(total, SliceUnit)
+	each := max(1, size/SliceUnit, ceil(units, most))
+	return uint16(max(1, ceil(units, each)))
+}
+
+// ceil returns a/b rounded up.
+func ceil(a, b uint64) uint64 {
+	n := a / b
+	if a%b != 0 {
+		n++
+	}
+	return n
+}
+
+// Range returns the bytes from lo to hi that a slice covers. It returns 0, 0 for a slice that holds nothing.
+func Range(total uint64, slice, slices uint16) (lo, hi uint64) {
+	if slices <= 1 {
+		return 0, total
+	}
+	units := ceil(total, SliceUnit)
+	each := ceil(units, uint64(slices))
+	lo, hi = each*uint64(slice), each*(uint64(slice)+1)
+	if lo >= units {
+		return 0, 0
+	}
+	return lo * SliceUnit, min(total, hi*SliceUnit)
+}

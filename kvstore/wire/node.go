@@ -1,0 +1,50 @@
+package wire
+
+import "strconv"
+
+// Role says what a process of a job does.
+type Role uint8
+
+// The roles. The zero value is no role: it marks an absent node.
+const (
+	NoRole Role = iota
+	Scheduler
+	Server
+	Worker
+)
+
+// String returns the role's name as DMLC_ROLE spells it.
+func (r Role) String() string {
+	switch r {
+	case NoRole:
+		return "nobody"
+	case Scheduler:
+		return "scheduler"
+	case Server:
+		return "server"
+	case Worker:
+		return "worker"
+	}
+	return "role " + strconv.Itoa(int(r))
+}
+
+// Valid reports whether r is one of the three roles.
+func (r Role) Valid() bool { return r >= Scheduler && r <= Worker }
+
+// Node names a place in a job: a role and a rank among those of the role, counted from 0. A process that replaces a dead one
+// takes over its node with a higher incarnation. The zero value is nobody.
+type Node struct {
+	Role Role
+	Rank uint16
+}
+
+// String returns "worker 3", and "scheduler" for the only one of its kind.
+func (n Node) String() string {
+	if n.Role == Scheduler || n.Role == NoRole {
+		return n.Role.String()
+	}
+	return n.Role.String() + " " + strconv.Itoa(int(n.Rank))
+}
+
+// IsZero reports whether n is nobody.
+func (n Node) IsZero() bool { return n == Node{} }

@@ -1,0 +1,223 @@
+package wire
+
+import "strconv"
+
+// Type says what a message is.
+type Type uint8
+
+// Types of messages. Their numbers are part of the format.
+const (
+	// Hello asks the scheduler for a place in the job (body Hello).
+	TypeHello Type = 1
+	// View tells a node the current view (body View).
+	TypeView Type = 2
+	// Heartbeat says that a node lives (body Heartbeat); Seq is the number of the view it knows.
+	TypeHeartbeat Type = 3
+	// Bye says that a node leaves for good.
+	TypeBye Type = 4
+	// Barrier enters barrier number Seq; BarrierDone says that all workers did.
+	TypeBarrier     Type = 5
+	TypeBarrierDone Type = 6
+	// InSync is a primary's request that its backup of Shard, incarnation Seq, may be promoted from now on.
+	TypeInSync Type = 7
+	// Diverged is a primary's report that the state of its backup of Shard, incarnation Seq, differs from its own.
+	TypeDiverged Type = 8
+	// Snapshot asks the scheduler, and the scheduler the servers, for a snapshot at Clock; SnapshotDone reports one shard's file.
+	TypeSnapshot     Type = 9
+	TypeSnapshotDone Type = 10
+
+	// Init creates a key's slice on its shard; the payload is its first value.
+	TypeInit Type = 16
+	// Push adds a gradient; Pull asks for a value; PushPull does both.
+	TypePush     Type = 17
+	TypePull     Type = 18
+	TypePushPull Type = 19
+	// Tick ends a worker's clock on a shard.
+	TypeTick Type = 20
+	// Ack tells a worker what became of its pushes (body Acks): Need is the highest sequence received without a gap.
+	TypeAck Type = 21
+	// Value answers a pull; Clock is the version of the value.
+	TypeValue Type = 22
+	// Reject says that a message was refused, Clock saying why (a Reason); Epoch is the shard's epoch at the sender.
+	TypeReject Type = 23
+	// Batch holds several messages to one peer.
+	TypeBatch Type = 24
+	// AskCursor asks a shard how far the sender's pushes are committed; Cursor answers (body Cursor).
+	TypeAskCursor Type = 25
+	TypeCursor    Type = 26
+	// Optimizer sets the optimizer of a shard (body Spec).
+	TypeOptimizer Type = 27
+
+	// Replicate passes entry Seq of a shard's log to the backup (body Entry and payload); Replicated acknowledges all up to Seq.
+	TypeReplicate  Type = 32
+	TypeReplicated Type = 33
+	// Transfer carries one part of a shard's state to a new backup; Transferred acknowledges all parts up to Seq.
+	TypeTransfer    Type = 34
+	TypeTransferred Type = 35
+
+	// Ask and Tell are for the processes that drive the state machines, which ignore them.
+	TypeAsk  Type = 48
+	TypeTell Type = 49
+)
+
+// names lists the types by number.
+func (t Type) name() string {
+	switch t {
+	case TypeHello:
+		return "hello"
+	case TypeView:
+		return "view"
+	case TypeHeartbeat:
+		return "heartbeat"
+	case TypeBye:
+		return "bye"
+	case TypeBarrier:
+		return "barrier"
+	case TypeBarrierDone:
+		return "barrier done"
+	case TypeInSync:
+		return "in sync"
+	case TypeDiverged:
+		return "diverged"
+	case TypeSnapshot:
+		return "snapshot"
+	case TypeSnapshotDone:
+		return "snapshot done"
+	case TypeReplicate:
+		return "replicate"
+	case TypeReplicated:
+		return "replicated"
+	case TypeTransfer:
+		return "transfer"
+	case TypeTransferred:
+		return "transferred"
+	case TypeAsk:
+		return "ask"
+	case TypeTell:
+		return "tell"
+	}
+	return t.dataName()
+}
+
+func (t Type) dataName() string {
+	switch t {
+	case TypeInit:
+		return "init"
+	case TypePush:
+		return "push"
+	case TypePull:
+		return "pull"
+	case TypePushPull:
+		return "push and pull"
+	case TypeTick:
+		return "tick"
+	case TypeAck:
+		return "ack"
+	case TypeValue:
+		return "value"
+	case TypeReject:
+		return "reject"
+	case TypeBatch:
+		return "batch"
+	case TypeAskCursor:
+		return "ask cursor"
+	case TypeCursor:
+		return "cursor"
+	case TypeOptimizer:
+		return "optimizer"
+	}
+	return ""
+}
+
+// Valid reports whether t is a type of this version of the format.
+func (t Type) Valid() bool { return t.name() != "" }
+
+// Control reports whether t belongs to the scheduler's traffic, which must never wait behind payloads.
+func (t Type) Control() bool { return t < TypeInit }
+
+// String returns the type's name.
+func (t Type) String() string {
+	if s := t.name(); s != "" {
+		return s
+	}
+	return "message type " + strconv.Itoa(int(t))
+}
+
+// Flags modify a message.
+type Flags uint16
+
+// Flags. Bits of this version that are not listed must be zero.
+const (
+	// FlagPayloadCRC says that the header holds the payload's CRC-32C.
+	FlagPayloadCRC Flags = 1 << iota
+	// FlagRows says that the payload of a push or pull names rows of a table.
+	FlagRows
+	// FlagExact asks for exactly version Need of a value, not a newer one.
+	FlagExact
+	// FlagFused marks the value that answers a push and pull.
+	FlagFused
+	// FlagDirect says that a key's pushes are applied one by one, not in rounds.
+	FlagDirect
+	// FlagLast marks the last part of several.
+	FlagLast
+	// FlagRetry marks a message that was sent before.
+	FlagRetry
+	// FlagGap says in an ack that messages after Need are missing.
+	FlagGap
+	// FlagProbe marks a push without payload that only asks what became of the pushes from Seq on.
+	FlagProbe
+	// FlagShared says that the payload is a descriptor of shared memory that holds the real one. Only transports see it.
+	FlagShared
+
+	knownFlags = FlagShared<<1 - 1
+)
+
+// Reason says why a message was refused.
+type Reason uint64
+
+// Reasons for a refusal.
+const (
+	// ReasonEpoch says that the sender's view of the shard is old.
+	ReasonEpoch Reason = iota + 1
+	// ReasonIncarnation says that the sender has been replaced.
+	ReasonIncarnation
+	// ReasonNotPrimary says that the receiver does not serve the shard.
+	ReasonNotPrimary
+	// ReasonUnknownKey says that the key has not been initialized.
+	ReasonUnknownKey
+	// ReasonShape says that length or element type do not fit the key.
+	ReasonShape
+	// ReasonMemory says that the server cannot hold a round of this key.
+	ReasonMemory
+	// ReasonGone says that the version asked for exactly is no longer kept.
+	ReasonGone
+	// ReasonDenied says that the sender may not send this.
+	ReasonDenied
+	// ReasonLost says that all copies of the shard are lost.
+	ReasonLost
+)
+
+// String says the reason in words.
+func (r Reason) String() string {
+	switch r {
+	case ReasonEpoch:
+		return "old epoch"
+	case ReasonIncarnation:
+		return "replaced by a newer incarnation"
+	case ReasonNotPrimary:
+		return "not the primary"
+	case ReasonUnknownKey:
+		return "key not initialized"
+	case ReasonShape:
+		return "length or element type do not fit the key"
+	case ReasonMemory:
+		return "no memory for a round of this key"
+	case ReasonGone:
+		return "version no longer kept"
+	case ReasonDenied:
+		return "not allowed"
+	case ReasonLost:
+		return "all copies of the shard are lost"
+	}
+	return "reason " + strconv.FormatUint(uint64(r), 10)
+}

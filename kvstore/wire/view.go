@@ -1,0 +1,175 @@
+package wire
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// Member is a process of the job as the scheduler sees it.
+type Member struct {
+	Node        Node
+	Incarnation uint32 // counts the processes of the whole job; 0: the place is free
+	Alive       bool   // false: no heartbeat for too long, or gone for good
+	Left        bool   // said goodbye
+	Nonce       uint64 // drawn by the process, to recognize its own hello
+	Addr        string // where the process listens; workers may have none
+}
+
+// Replica is one copy of a shard. The zero value is no copy.
+type Replica struct {
+	Server      uint16
+	Incarnation uint32
+}
+
+// IsZero reports whether there is no copy.
+func (r Replica) IsZero() bool { return r.Incarnation == 0 }
+
+// Shard says where a shard lives.
+type Shard struct {
+	Epoch   uint64 // grows whenever the primary changes or a backup is dropped
+	Primary Replica
+	Backup  Replica
+	InSync  bool // the backup may be promoted, and the primary commits nothing without it
+	Lost    bool // no copy is left
+}
+
+// View is what the scheduler knows and makes durable before it tells anybody. Views are ordered by Number.
+type View struct {
+	Job      uint64
+	Number   uint64
+	Next     uint32 // incarnation of the next process
+	Barrier  uint64 // number of barriers that all workers have passed
+	Snapshot uint64 // clock of the last snapshot asked for
+	Servers  []Member
+	Workers  []Member
+	Shards   []Shard
+}
+
+const (
+	memberSize = 4 + 4 + 4 + 8 + 4 // without the address
+	shardSize  = 8 + 2*6 + 1
+)
+
+// Append appends the view's encoding.
+func (v *View) Append(dst []byte) []byte {
+	le := binary.LittleEndian
+	dst = le.AppendUint64(dst, v.Job)
+	dst = le.AppendUint64(dst, v.Number)
+	dst = le.AppendUint32(dst, v.Next)
+	dst = le.AppendUint64(dst, v.Barrier)
+	dst = le.AppendUint64(dst, v.Snapshot)
+	for _, members := range [...][]Member{v.Servers, v.Workers} {
+		dst = le.AppendUint32(dst, uint32(len(members)))
+		for i := range members {
+			dst = members[i].append(dst)
+		}
+	}
+	dst = le.AppendUint32(dst, uint32(len(v.Shards)))
+	for i := range v.Shards {
+		s := &v.Shards[i]
+		dst = le.AppendUint64(dst, s.Epoch)
+		for _, r := range [...]Replica{s.Primary, s.Backup} {
+			dst = le.AppendUint16(dst, r.Server)
+			dst = le.AppendUint32(dst, r.Incarnation)
+		}
+		dst = append(dst, bit(s.InSync, 0)|bit(s.Lost, 1))
+	}
+	return dst
+}
+
+func (m *Member) append(dst []byte) []byte {
+	le := binary.LittleEndian
+	dst = append(dst, byte(m.Node.Role), bit(m.Alive, 0)|bit(m.Left, 1))
+	dst = le.AppendUint16(dst, m.Node.Rank)
+	dst = le.AppendUint32(dst, m.Incarnation)
+	dst = le.AppendUint32(dst, 0)
+	dst = le.AppendUint64(dst, m.Nonce)
+	return appendString(dst, m.Addr)
+}
+
+// DecodeView reads a view. It shares no memory with b.
+func DecodeView(b []byte) (*View, error) {
+	r := &reader{b: b}
+	v := &View{Job: r.u64(), Number: r.u64(), Next: r.u32(), Barrier: r.u64(), Snapshot: r.u64()}
+	v.Servers = r.members()
+	v.Workers = r.members()
+	if n := r.count(shardSize); n > 0 {
+		v.Shards = make([]Shard, n)
+	}
+	for i := range v.Shards {
+		s := &v.Shards[i]
+		s.Epoch = r.u64()
+		s.Primary = Replica{Server: r.u16(), Incarnation: r.u32()}
+		s.Backup = Replica{Server: r.u16(), Incarnation: r.u32()}
+		bits := r.u8()
+		s.InSync, s.Lost = bits&1 != 0, bits&2 != 0
+		if bits > 3 {
+			return nil, fmt.Errorf("%w: view with unknown bits %#x of shard %d", ErrBody, bits, i)
+		}
+	}
+	if err := r.end("view"); err != nil {
+		return nil, err
+	}
+	for i := range v.Servers {
+		if want := (Node{Server, uint16(i)}); v.Servers[i].Node != want {
+			return nil, fmt.Errorf("%w: view has %s in the place of %s", ErrBody, v.Servers[i].Node, want)
+		}
+	}
+	for i := range v.Workers {
+		if want := (Node{Worker, uint16(i)}); v.Workers[i].Node != want {
+			return nil, fmt.Errorf("%w: view has %s in the place of %s", ErrBody, v.Workers[i].Node, want)
+		}
+	}
+	return v, nil
+}
+
+func (r *reader) members() []Member {
+	n := r.count(memberSize)
+	if n == 0 {
+		return nil
+	}
+	out := make([]Member, n)
+	for i := range out {
+		m := &out[i]
+		m.Node.Role = Role(r.u8())
+		bits := r.u8()
+		m.Alive, m.Left = bits&1 != 0, bits&2 != 0
+		m.Node.Rank = r.u16()
+		m.Incarnation = r.u32()
+		if pad := r.u32(); pad != 0 || bits > 3 {
+			r.bad = true
+		}
+		m.Nonce = r.u64()
+		m.Addr = string(r.bytes())
+	}
+	return out
+}
+
+// Member returns the entry of a server or worker, nil for others.
+func (v *View) Member(n Node) *Member {
+	list := v.Servers
+	if n.Role == Worker {
+		list = v.Workers
+	} else if n.Role != Server {
+		return nil
+	}
+	if int(n.Rank) >= len(list) {
+		return nil
+	}
+	return &list[n.Rank]
+}
+
+// Current reports whether incarnation is the one that holds the node's place.
+func (v *View) Current(n Node, incarnation uint32) bool {
+	m := v.Member(n)
+	return m != nil && incarnation != 0 && m.Incarnation == incarnation
+}
+
+// Clone returns a copy that shares nothing with v.
+func (v *View) Clone() *View {
+	c := *v
+	c.Servers = append([]Member(nil), v.Servers...)
+	c.Workers = append([]Member(nil), v.Workers...)
+	c.Shards = append([]Shard(nil), v.Shards...)
+	return &c
+}

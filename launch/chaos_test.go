@@ -1,0 +1,134 @@
+//go:build cgo && linux
+
+package launch_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"gomx/kvstore/wire"
+)
+
+var (
+	chaosRuns = flag.Int("chaos.runs", 3, "runs of TestChaos")
+	chaosSeed = flag.Uint64("chaos.seed", 0, "seed of the first run of TestChaos, 0 for one from the clock")
+)
+
+// nemesis does one thing to one process of a job at a random instant.
+type nemesis struct {
+	victim wire.Node
+	signal syscall.Signal // SIGKILL or SIGSTOP
+	after  time.Duration  // of the first step
+	pause  time.Duration  // until SIGCONT
+
+	mu   sync.Mutex
+	pids map[wire.Node]int
+}
+
+func newNemesis(rng *rand.Rand, workers, servers int) *nemesis {
+	nodes := []wire.Node{{Role: wire.Scheduler}}
+	for i := range servers {
+		nodes = append(nodes, wire.Node{Role: wire.Server, Rank: uint16(i)})
+	}
+	for i := range workers {
+		nodes = append(nodes, wire.Node{Role: wire.Worker, Rank: uint16(i)})
+	}
+	n := &nemesis{victim: nodes[rng.IntN(len(nodes))], signal: syscall.SIGKILL, pids: map[wire.Node]int{},
+		after: time.Duration(rng.IntN(1000)) * time.Millisecond}
+	if rng.IntN(3) == 0 {
+		// Shorter and longer than the time after which a silent process counts as dead.
+		n.signal, n.pause = syscall.SIGSTOP, time.Duration(100+rng.IntN(4000))*time.Millisecond
+	}
+	return n
+}
+
+func (n *nemesis) String() string {
+	if n.signal == syscall.SIGSTOP {
+		return fmt.Sprintf("%s stopped for %v after %v", n.victim, n.pause, n.after)
+	}
+	return fmt.Sprintf("%s killed after %v", n.victim, n.after)
+}
+
+func (n *nemesis) started(node wire.Node, pid int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.pids[node] = pid
+}
+
+// strike waits for the first step, then for the instant.
+func (n *nemesis) strike(ctx context.Context, out *safeBuffer) {
+	for !strings.Contains(out.String(), "step 0\n") && ctx.Err() == nil {
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(n.after)
+	n.mu.Lock()
+	pid := n.pids[n.victim]
+	n.mu.Unlock()
+	if pid == 0 || ctx.Err() != nil || syscall.Kill(pid, n.signal) != nil {
+		return // it has ended before
+	}
+	if n.signal == syscall.SIGSTOP {
+		time.Sleep(n.pause)
+		_ = syscall.Kill(pid, syscall.SIGCONT)
+	}
+}
+
+// TestChaos kills or stops one process of a job of real processes at a random instant: the result stays
+// that of one process, bit for bit, and nobody waits for longer than promised.
+func TestChaos(t *testing.T) {
+	const workers, servers, steps = 3, 2, 60
+	seed := *chaosSeed
+	if seed == 0 {
+		seed = uint64(time.Now().UnixNano() % 1e9)
+	}
+	var worst time.Duration
+	for run := range *chaosRuns {
+		rng := rand.New(rand.NewPCG(seed+uint64(run), 1))
+		n := newNemesis(rng, workers, servers)
+		var out safeBuffer
+		l := trainJob(workers, servers, 2, steps, &out)
+		l.Started = n.started
+		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+		var wg sync.WaitGroup
+		struck, stop := context.WithCancel(ctx)
+		wg.Go(func() { n.strike(struck, &out) })
+		err := l.Run(ctx)
+		stop()
+		wg.Wait()
+		cancel()
+		if err != nil {
+			t.Fatalf("seed %d: %v: %v\n%s", seed+uint64(run), n, err, out.String())
+		}
+		checkResults(t, out.String(), workers, steps)
+		longest := longestStep(out.String())
+		t.Logf("seed %d: %v: longest step %v", seed+uint64(run), n, longest)
+		if t.Failed() {
+			t.Fatalf("seed %d: %v", seed+uint64(run), n)
+		}
+		if n.victim.Role == wire.Server && n.signal == syscall.SIGKILL {
+			worst = max(worst, longest)
+		}
+	}
+	if worst > 5*time.Second {
+		t.Errorf("a server's death has stopped the job for %v, want at most 5 s", worst)
+	}
+}
+
+// longestStep returns the longest of what workers say.
+func longestStep(out string) (longest time.Duration) {
+	for line := range strings.Lines(out) {
+		if _, text, ok := strings.Cut(line, "longest step "); ok {
+			if d, err := time.ParseDuration(strings.TrimSpace(text)); err == nil {
+				longest = max(longest, d)
+			}
+		}
+	}
+	return longest
+}

@@ -1,0 +1,218 @@
+package launch
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"gomx/kvstore/wire"
+)
+
+// Environ is what the environment of a process says about its job. The names are MXNet's where MXNet
+// has one, so that its scripts and schedulers start jobs of ours.
+type Environ struct {
+	Role    wire.Role // DMLC_ROLE; NoRole: no job
+	Rank    int       // DMLC_WORKER_ID or DMLC_SERVER_ID, else DMLC_RANK; -1: the scheduler chooses
+	Workers int       // DMLC_NUM_WORKER
+	Servers int       // DMLC_NUM_SERVER
+
+	// Scheduler is where the scheduler listens: GOMX_SCHEDULER, or tcp://DMLC_PS_ROOT_URI:DMLC_PS_ROOT_PORT.
+	Scheduler string
+	// Host is the name under which others reach this process: DMLC_NODE_HOST. Empty: the loopback if
+	// the scheduler is on it.
+	Host string
+
+	Job      uint64 // GOMX_JOB, hexadecimal: processes of other jobs are ignored
+	Replicas int    // GOMX_REPLICAS: copies of every shard, 1 or 2
+	Shrink   bool   // GOMX_POLICY=shrink: rounds close without dead workers; default: they wait
+	Backups  int    // GOMX_BACKUP_WORKERS: a round closes without the slowest so many
+	Dir      string // GOMX_DIR: folder for the scheduler's view, addresses and local sockets
+	Keys     string // GOMX_KEYS: folder of CURVE keys; empty: no encryption, on the loopback only
+	Status   string // GOMX_STATUS: where to serve health and metrics; default 127.0.0.1:0, "off": nowhere
+
+	Heartbeat time.Duration // PS_HEARTBEAT_INTERVAL, in seconds
+	Dead      time.Duration // PS_HEARTBEAT_TIMEOUT, in seconds
+	Verbose   int           // PS_VERBOSE
+}
+
+// names of variables.
+const (
+	envRole      = "DMLC_ROLE"
+	envWorkers   = "DMLC_NUM_WORKER"
+	envServers   = "DMLC_NUM_SERVER"
+	envRootHost  = "DMLC_PS_ROOT_URI"
+	envRootPort  = "DMLC_PS_ROOT_PORT"
+	envWorkerID  = "DMLC_WORKER_ID"
+	envServerID  = "DMLC_SERVER_ID"
+	envRank      = "DMLC_RANK"
+	envHost      = "DMLC_NODE_HOST"
+	envAttempts  = "DMLC_NUM_ATTEMPT"
+	envHeartbeat = "PS_HEARTBEAT_INTERVAL"
+	envDead      = "PS_HEARTBEAT_TIMEOUT"
+	envVerbose   = "PS_VERBOSE"
+	envScheduler = "GOMX_SCHEDULER"
+	envJob       = "GOMX_JOB"
+	envReplicas  = "GOMX_REPLICAS"
+	envPolicy    = "GOMX_POLICY"
+	envBackups   = "GOMX_BACKUP_WORKERS"
+	envDir       = "GOMX_DIR"
+	envKeys      = "GOMX_KEYS"
+	envStatus    = "GOMX_STATUS"
+)
+
+// FromEnviron reads the environment of the process.
+func FromEnviron() (Environ, error) { return parseEnviron(os.Getenv) }
+
+// envReader collects the first mistake.
+type envReader struct {
+	get func(string) string
+	err error
+}
+
+func (r *envReader) fail(name, want string) {
+	if r.err == nil {
+		r.err = fmt.Errorf("launch: %s=%q in the environment, want %s", name, r.get(name), want)
+	}
+}
+
+// number reads an integer of at least low; def stands for an empty value.
+func (r *envReader) number(name string, low, def int) int {
+	text := r.get(name)
+	if text == "" {
+		return def
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < low {
+		r.fail(name, fmt.Sprintf("a number from %d", low))
+		return def
+	}
+	return n
+}
+
+// seconds reads a duration in seconds.
+func (r *envReader) seconds(name string) time.Duration {
+	text := r.get(name)
+	if text == "" {
+		return 0
+	}
+	s, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(s >= 0 && s < 1e6) {
+		r.fail(name, "a number of seconds")
+		return 0
+	}
+	return time.Duration(s * float64(time.Second))
+}
+
+// parseEnviron reads variables by get.
+func parseEnviron(get func(string) string) (Environ, error) {
+	r := &envReader{get: get}
+	e := Environ{
+		Workers: r.number(envWorkers, 1, 0), Servers: r.number(envServers, 1, 0),
+		Scheduler: get(envScheduler), Host: get(envHost), Replicas: r.number(envReplicas, 1, 1),
+		Backups: r.number(envBackups, 0, 0), Dir: get(envDir), Keys: get(envKeys), Status: get(envStatus),
+		Heartbeat: r.seconds(envHeartbeat), Dead: r.seconds(envDead), Verbose: r.number(envVerbose, 0, 0),
+	}
+	switch get(envRole) {
+	case "":
+		return e, r.err
+	case "scheduler":
+		e.Role = wire.Scheduler
+	case "server":
+		e.Role = wire.Server
+	case "worker":
+		e.Role = wire.Worker
+	default:
+		r.fail(envRole, "scheduler, server or worker")
+	}
+	e.Rank = r.number(map[wire.Role]string{wire.Server: envServerID, wire.Worker: envWorkerID}[e.Role], 0, r.number(envRank, 0, -1))
+	if text := get(envJob); text != "" {
+		n, err := strconv.ParseUint(text, 16, 64)
+		if err != nil {
+			r.fail(envJob, "a hexadecimal number")
+		}
+		e.Job = n
+	}
+	switch get(envPolicy) {
+	case "", "wait":
+	case "shrink":
+		e.Shrink = true
+	default:
+		r.fail(envPolicy, "wait or shrink")
+	}
+	e.checkJob(r)
+	return e, r.err
+}
+
+// checkJob looks for what every role needs.
+func (e *Environ) checkJob(r *envReader) {
+	if e.Scheduler == "" {
+		host, port := r.get(envRootHost), r.get(envRootPort)
+		if host == "" {
+			r.fail(envRootHost, "the scheduler's host")
+		}
+		if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
+			r.fail(envRootPort, "the scheduler's port")
+		}
+		e.Scheduler = "tcp://" + host + ":" + port
+	}
+	if e.Workers == 0 {
+		r.fail(envWorkers, "the number of workers")
+	}
+	if e.Servers == 0 {
+		r.fail(envServers, "the number of servers")
+	}
+	if e.Replicas > 2 || e.Replicas > e.Servers {
+		r.fail(envReplicas, "1 or 2, and at most the number of servers")
+	}
+}
+
+// List returns the variables that say the same, without those of role and rank, as os/exec wants them.
+func (e *Environ) List() []string {
+	m := map[string]string{
+		envWorkers: strconv.Itoa(e.Workers), envServers: strconv.Itoa(e.Servers), envScheduler: e.Scheduler,
+		envReplicas: strconv.Itoa(e.Replicas), envJob: strconv.FormatUint(e.Job, 16), envPolicy: "wait",
+	}
+	if e.Shrink {
+		m[envPolicy] = "shrink"
+	}
+	if e.Backups > 0 {
+		m[envBackups] = strconv.Itoa(e.Backups)
+	}
+	if host, port, ok := strings.Cut(strings.TrimPrefix(e.Scheduler, "tcp://"), ":"); ok && strings.HasPrefix(e.Scheduler, "tcp://") {
+		m[envRootHost], m[envRootPort] = host, port
+	}
+	for name, v := range map[string]string{envHost: e.Host, envDir: e.Dir, envKeys: e.Keys, envStatus: e.Status} {
+		if v != "" {
+			m[name] = v
+		}
+	}
+	for name, d := range map[string]time.Duration{envHeartbeat: e.Heartbeat, envDead: e.Dead} {
+		if d > 0 {
+			m[name] = strconv.FormatFloat(d.Seconds(), 'g', -1, 64)
+		}
+	}
+	if e.Verbose > 0 {
+		m[envVerbose] = strconv.Itoa(e.Verbose)
+	}
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		list = append(list, name+"="+m[name])
+	}
+	return list
+}
+
+// For returns the variables of one node.
+func (e *Environ) For(n wire.Node) []string {
+	list := append(e.List(), envRole+"="+n.Role.String())
+	switch n.Role {
+	case wire.Worker:
+		list = append(list, envWorkerID+"="+strconv.Itoa(int(n.Rank)))
+	case wire.Server:
+		list = append(list, envServerID+"="+strconv.Itoa(int(n.Rank)))
+	}
+	return list
+}

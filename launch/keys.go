@@ -1,0 +1,108 @@
+package launch
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"gomx/kvstore/transport/zmq"
+	"gomx/kvstore/wire"
+)
+
+// publicFile holds everybody's public keys, by node; the key pair of each node is in a file of its own,
+// so that a host gets no more than it needs.
+const publicFile = "public.json"
+
+func keyFile(dir string, n wire.Node) string {
+	return filepath.Join(dir, strings.ReplaceAll(n.String(), " ", "-")+".json")
+}
+
+// MakeKeys writes keys for a job of so many workers and servers into a folder: public.json, which goes
+// everywhere, and one file per process, readable by the owner alone.
+func MakeKeys(dir string, workers, servers int) error {
+	nodes := []wire.Node{{Role: wire.Scheduler}}
+	for i := range servers {
+		nodes = append(nodes, wire.Node{Role: wire.Server, Rank: uint16(i)})
+	}
+	for i := range workers {
+		nodes = append(nodes, wire.Node{Role: wire.Worker, Rank: uint16(i)})
+	}
+	rings, err := zmq.NewKeyrings(nodes...)
+	if err != nil {
+		return fmt.Errorf("launch: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("launch: keys: %w", err)
+	}
+	public := map[string]string{}
+	for _, n := range nodes {
+		public[n.String()] = rings[n].Self.Public
+		if err := writeJSON(keyFile(dir, n), rings[n].Self); err != nil {
+			return err
+		}
+	}
+	return writeJSON(filepath.Join(dir, publicFile), public)
+}
+
+// LoadKeys reads the keyring of a node from a folder that MakeKeys wrote.
+func LoadKeys(dir string, n wire.Node) (*zmq.Keyring, error) {
+	ring := &zmq.Keyring{Nodes: map[wire.Node]string{}}
+	if err := readJSON(keyFile(dir, n), &ring.Self); err != nil {
+		return nil, err
+	}
+	var public map[string]string
+	if err := readJSON(filepath.Join(dir, publicFile), &public); err != nil {
+		return nil, err
+	}
+	for name, key := range public {
+		node, err := parseNode(name)
+		if err != nil {
+			return nil, fmt.Errorf("launch: keys in %s: %w", dir, err)
+		}
+		ring.Nodes[node] = key
+	}
+	return ring, nil
+}
+
+// parseNode reads what wire.Node.String writes.
+func parseNode(s string) (wire.Node, error) {
+	if s == "scheduler" {
+		return wire.Node{Role: wire.Scheduler}, nil
+	}
+	var role string
+	var rank uint16
+	if n, err := fmt.Sscanf(s, "%s %d", &role, &rank); n != 2 || err != nil {
+		return wire.Node{}, fmt.Errorf("node %q, want scheduler, server N or worker N", s)
+	}
+	switch role {
+	case "server":
+		return wire.Node{Role: wire.Server, Rank: rank}, nil
+	case "worker":
+		return wire.Node{Role: wire.Worker, Rank: rank}, nil
+	}
+	return wire.Node{}, fmt.Errorf("node %q, want scheduler, server N or worker N", s)
+}
+
+func writeJSON(path string, v any) error {
+	b, err := json.MarshalIndent(v, "", "\t")
+	if err == nil {
+		err = os.WriteFile(path, append(b, '\n'), 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("launch: keys: %w", err)
+	}
+	return nil
+}
+
+func readJSON(path string, v any) error {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("launch: keys: %w", err)
+	}
+	if err := json.Unmarshal(b, v); err != nil {
+		return fmt.Errorf("launch: keys in %s: %w", path, err)
+	}
+	return nil
+}

@@ -1,0 +1,112 @@
+package launch
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os/exec"
+	"sync"
+	"time"
+)
+
+// process is one child that runs or has run.
+type process struct {
+	cmd    *exec.Cmd
+	out    []*prefixer
+	exited chan struct{} // closed after err is set
+	err    error
+}
+
+// start runs a command whose lines appear on out and errs behind a prefix. It must be called on the
+// thread that outlives the child, see guardian.
+func start(cmd *exec.Cmd, out, errs *output) (*process, error) {
+	p := &process{cmd: cmd, exited: make(chan struct{})}
+	p.out = []*prefixer{{to: out}, {to: errs}}
+	cmd.Stdout, cmd.Stderr = p.out[0], p.out[1]
+	cmd.WaitDelay = time.Second // a grandchild that keeps the pipes open does not keep us
+	isolate(cmd)
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		p.err = cmd.Wait()
+		endGroup(cmd) // whatever it has left behind
+		for _, w := range p.out {
+			w.flush()
+		}
+		close(p.exited)
+	}()
+	return p, nil
+}
+
+// code returns the exit status, 128 plus the number for a signal, as shells do. It may be called
+// after exited.
+func (p *process) code() int {
+	if p.err == nil || errors.Is(p.err, exec.ErrWaitDelay) {
+		return 0
+	}
+	var exit *exec.ExitError
+	if !errors.As(p.err, &exit) {
+		return ExitFailed
+	}
+	if n := signalOf(exit); n > 0 {
+		return 128 + n
+	}
+	return exit.ExitCode()
+}
+
+// output is a writer that several processes share, with the prefix of one of them.
+type output struct {
+	mu     *sync.Mutex
+	w      io.Writer
+	prefix string
+}
+
+// prefixer writes whole lines, each behind the prefix. It belongs to one process.
+type prefixer struct {
+	to *output
+
+	mu   sync.Mutex
+	rest []byte
+}
+
+// maxLine is where a line without end is cut.
+const maxLine = 64 << 10
+
+// Write implements io.Writer.
+func (p *prefixer) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.rest = append(p.rest, b...)
+	for {
+		i := bytes.IndexByte(p.rest, '\n')
+		if i < 0 && len(p.rest) < maxLine {
+			return len(b), nil
+		}
+		line := p.rest
+		if i >= 0 {
+			line = p.rest[:i]
+		}
+		p.to.line(line)
+		p.rest = p.rest[min(len(line)+1, len(p.rest)):]
+	}
+}
+
+// flush writes a last line that does not end.
+func (p *prefixer) flush() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.rest) > 0 {
+		p.to.line(p.rest)
+		p.rest = nil
+	}
+}
+
+func (o *output) line(b []byte) {
+	line := make([]byte, 0, len(o.prefix)+len(b)+1)
+	line = append(append(append(line, o.prefix...), bytes.TrimSuffix(b, []byte("\r"))...), '\n')
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	// A terminal that has gone away is no reason to stop the job.
+	_, _ = o.w.Write(line)
+}

@@ -1,0 +1,30 @@
+package launch
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// isolate puts a command into a process group of its own, so that it can be ended with all that it
+// starts, and lets the kernel kill it when the thread that starts it ends.
+func isolate(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// endGroup kills what is left of a command's process group.
+func endGroup(cmd *exec.Cmd) { signalGroup(cmd, syscall.SIGKILL) }
+
+// signalGroup sends a signal to a command and all that it started.
+func signalGroup(cmd *exec.Cmd, s syscall.Signal) {
+	if cmd.Process != nil {
+		_ = syscall.Kill(-cmd.Process.Pid, s) // gone already is fine
+	}
+}
+
+// signalOf returns the number of the signal that ended a process, 0 if none did.
+func signalOf(e *exec.ExitError) int {
+	if s, ok := e.Sys().(syscall.WaitStatus); ok && s.Signaled() {
+		return int(s.Signal())
+	}
+	return 0
+}

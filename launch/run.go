@@ -1,0 +1,156 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"gomx/kvstore"
+	"gomx/kvstore/ps"
+	"gomx/kvstore/transport"
+	"gomx/kvstore/transport/zmq"
+	"gomx/kvstore/wire"
+
+	"github.com/rs/zerolog"
+)
+
+// Run does what the environment says: it is a scheduler or a server until the job is over, or calls
+// work, with the job in its context if there is one.
+func Run(ctx context.Context, work func(ctx context.Context) error) error {
+	e, err := FromEnviron()
+	if err != nil {
+		return usageError{err}
+	}
+	if e.Role == wire.NoRole {
+		return work(ctx)
+	}
+	cfg, cleanup, err := e.config()
+	if err != nil {
+		return usageError{err}
+	}
+	defer cleanup()
+	if e.Role != wire.Worker {
+		return kvstore.Serve(ctx, cfg)
+	}
+	job, err := kvstore.Join(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	if err := work(kvstore.WithJob(ctx, job)); err != nil {
+		return errors.Join(err, job.Abandon()) // a successor may take this place
+	}
+	return job.Close(ctx)
+}
+
+// usageError marks a mistake of whoever started the process.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// Main is Run for main functions: an interrupt ends the context, an error is printed, and the exit code
+// says whether running again may help.
+func Main(work func(ctx context.Context) error) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := Run(ctx, work)
+	stop()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", filepath.Base(os.Args[0]), err)
+	}
+	os.Exit(ExitCode(err))
+}
+
+// ExitCode returns the exit code for the error of a run.
+func ExitCode(err error) int {
+	var usage usageError
+	switch {
+	case err == nil:
+		return ExitOK
+	case errors.As(err, &usage):
+		return ExitUsage
+	case errors.Is(err, ps.ErrTimeout), errors.Is(err, ps.ErrViewChanged), errors.Is(err, ps.ErrFenced), errors.Is(err, ps.ErrLost),
+		errors.Is(err, kvstore.ErrReplaced), errors.Is(err, context.DeadlineExceeded):
+		return ExitRetry
+	}
+	return ExitFailed
+}
+
+// config turns the environment into the configuration of a process. cleanup removes what it leaves in
+// the job's folder.
+func (e *Environ) config() (c kvstore.JobConfig, cleanup func(), err error) {
+	node := wire.Node{Role: e.Role, Rank: uint16(max(0, e.Rank))}
+	if e.Role != wire.Scheduler && e.Rank < 0 {
+		return c, nil, fmt.Errorf("launch: %s without rank in the environment, want %s, %s or %s", e.Role, envWorkerID, envServerID, envRank)
+	}
+	if e.Role == wire.Scheduler {
+		node.Rank = 0
+	}
+	c = kvstore.JobConfig{Node: node, Scheduler: e.Scheduler, ID: e.Job, Workers: e.Workers, Servers: e.Servers, Replicas: e.Replicas,
+		Backups: e.Backups, Heartbeat: e.Heartbeat, Dead: e.Dead, Listen: e.listen(node), Dir: e.Dir, Log: e.log(node)}
+	if e.Shrink {
+		c.Policy = ps.Shrink
+	}
+	opt := zmq.Options{Advertise: e.Host}
+	if e.Keys != "" {
+		if opt.Keys, err = LoadKeys(e.Keys, node); err != nil {
+			return c, nil, err
+		}
+	}
+	c.Open = func(t transport.Config) (transport.Endpoint, error) { return zmq.Open(t, opt) }
+	cleanup = func() {}
+	if e.Status == "off" {
+		return c, cleanup, nil
+	}
+	if c.Status = e.Status; c.Status == "" {
+		c.Status = "127.0.0.1:0"
+	}
+	file := statusFile(e.Dir, node)
+	c.Announce = func(addr string) {
+		fmt.Fprintf(os.Stderr, "gomx: %s serves health and metrics at http://%s\n", node, addr)
+		if e.Dir != "" {
+			_ = os.WriteFile(file, []byte(addr), 0o600) // gomx top does without
+		}
+	}
+	if e.Dir != "" {
+		cleanup = func() { os.Remove(file) }
+	}
+	return c, cleanup, nil
+}
+
+// listen is where a process listens: beside the scheduler, on local sockets if that has one.
+func (e *Environ) listen(n wire.Node) string {
+	switch {
+	case n.Role == wire.Scheduler:
+		return e.Scheduler
+	case n.Role == wire.Worker:
+		return zmq.NoListen
+	case strings.HasPrefix(e.Scheduler, "ipc:"):
+		return "ipc"
+	case e.Host != "":
+		return "tcp://0.0.0.0:0"
+	}
+	return "" // the loopback
+}
+
+// log returns what writes state changes to the standard error, as much as PS_VERBOSE says.
+func (e *Environ) log(n wire.Node) zerolog.Logger {
+	level := zerolog.WarnLevel
+	switch {
+	case e.Verbose == 1:
+		level = zerolog.InfoLevel
+	case e.Verbose > 1:
+		level = zerolog.DebugLevel
+	}
+	w := zerolog.ConsoleWriter{Out: os.Stderr, NoColor: true, TimeFormat: time.TimeOnly}
+	return zerolog.New(w).Level(level).With().Timestamp().Stringer("self", n).Logger()
+}
+
+// statusFile is where a process of a job says at which address it serves health and metrics.
+func statusFile(dir string, n wire.Node) string {
+	return filepath.Join(dir, "status-"+strings.ReplaceAll(n.String(), " ", "-"))
+}

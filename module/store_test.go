@@ -1,0 +1,230 @@
+package module_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"gomx/checkpoint"
+	"gomx/initializer"
+	"gomx/internal/cluster"
+	dataio "gomx/io"
+	"gomx/kvstore"
+	"gomx/kvstore/compress"
+	"gomx/module"
+	nd "gomx/ndarray"
+	"gomx/optimizer"
+	sym "gomx/symbol"
+)
+
+// storeNet is a small network whose gradients are the same however samples are grouped.
+func storeNet() *sym.Symbol {
+	x := sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 8}, sym.Name("fc1"))
+	x = sym.Activation(x, sym.ActivationParams{ActType: "tanh"}, sym.Name("tanh"))
+	x = sym.FullyConnected(x, sym.FullyConnectedParams{NumHidden: 3}, sym.Name("fc2"))
+	return sym.SoftmaxOutput(x, sym.SoftmaxOutputParams{}, sym.Name("softmax"))
+}
+
+// storeData is an iterator over n samples in batches of 4.
+func storeData(t *testing.T, n int) *dataio.Table {
+	t.Helper()
+	x, y := make([]float32, n*5), make([]float32, n)
+	for i := range x {
+		x[i] = float32((i*7)%13)/6 - 1
+	}
+	for i := range y {
+		y[i] = float32(i % 3)
+	}
+	it, err := dataio.NDArrayIter(dataio.NDArrayConfig{Data: []*nd.Array{nd.FromSlice(x, n, 5)}, Label: []*nd.Array{nd.FromSlice(y)},
+		BatchSize: 4, Shuffle: true, Seed: 3, LastBatch: dataio.Discard})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return it
+}
+
+var storeOptimizer = optimizer.SGD{LR: 0.1, Momentum: 0.9, WD: 1e-3}
+
+// oneProcess trains as the workers of a job do together: it adds up the gradients of each round in the
+// order of ranks. A worker without data adds nothing.
+func oneProcess(t *testing.T, epochs int, parts []*dataio.Table) map[string][]float32 {
+	t.Helper()
+	m := module.New(storeNet(), module.Seed(5))
+	ok := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	ok(m.Bind(parts[0].ProvideData(), parts[0].ProvideLabel()))
+	ok(m.InitParams(initializer.Xavier{}))
+	o := storeOptimizer
+	o.Rescale = 1 / float64(4*len(parts))
+	ok(m.InitOptimizer(o))
+	args, _ := m.Params()
+	for range epochs {
+		for _, p := range parts {
+			ok(p.Reset())
+		}
+		for more := true; more; {
+			sum := map[string]*nd.Array{}
+			for _, p := range parts {
+				b, err := p.Next(t.Context())
+				if err != nil {
+					continue
+				}
+				ok(m.ForwardBackward(b))
+				for name, g := range m.Grads() {
+					if sum[name] == nil {
+						sum[name] = g.Copy()
+					} else {
+						sum[name] = sum[name].Add(g)
+					}
+				}
+			}
+			if more = len(sum) > 0; !more {
+				break
+			}
+			for i, name := range m.ParamNames() {
+				ok(m.Updater().Update(i, args[name], sum[name]))
+			}
+		}
+	}
+	return floats(t, args)
+}
+
+func floats(t *testing.T, arrays map[string]*nd.Array) map[string][]float32 {
+	t.Helper()
+	out := map[string][]float32{}
+	for name, a := range arrays {
+		v, err := a.Float32s()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[name] = v
+	}
+	return out
+}
+
+// fitJob trains as a job and returns the parameters of every worker.
+func fitJob(t *testing.T, workers, epochs int, data func(rank int) *dataio.Table, opts ...module.FitOption) []map[string][]float32 {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	c := cluster.Start(cluster.Config{Workers: workers, Servers: 2, Replicas: 2})
+	var mu sync.Mutex
+	out := make([]map[string][]float32, workers)
+	err := c.Work(ctx, func(ctx context.Context, rank int) error {
+		m := module.New(storeNet(), module.Seed(uint64(5+rank))) // only worker 0's values count
+		all := slices.Concat([]module.FitOption{module.Epochs(epochs), module.Init(initializer.Xavier{}),
+			module.Optimize(storeOptimizer), module.Store("dist_sync")}, opts)
+		if err := m.Fit(ctx, data(rank), all...); err != nil {
+			return err
+		}
+		args, _ := m.Params()
+		mu.Lock()
+		defer mu.Unlock()
+		out[rank] = floats(t, args)
+		return nil
+	})
+	if err := errors.Join(err, c.Wait()); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func compareParams(t *testing.T, got []map[string][]float32, want map[string][]float32) {
+	t.Helper()
+	for rank, params := range got {
+		for name, w := range want {
+			if !slices.Equal(params[name], w) {
+				t.Errorf("worker %d: %s differs from that of one process", rank, name)
+			}
+		}
+	}
+}
+
+// TestFitOnServers: three workers that share one data set do bit for bit what one process does that adds
+// up their gradients.
+func TestFitOnServers(t *testing.T) {
+	var parts []*dataio.Table
+	for rank := range 3 {
+		p := storeData(t, 53)
+		if err := p.Shard(rank, 3); err != nil {
+			t.Fatal(err)
+		}
+		parts = append(parts, p)
+	}
+	want := oneProcess(t, 3, parts)
+	prefix := filepath.Join(t.TempDir(), "net")
+	got := fitJob(t, 3, 3, func(int) *dataio.Table { return storeData(t, 53) }, module.Checkpoint(prefix, module.WithStates()))
+	compareParams(t, got, want)
+	model, err := checkpoint.Load(prefix, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if saved := floats(t, model.Args); !slices.Equal(saved["fc1_weight"], want["fc1_weight"]) {
+		t.Error("the checkpoint differs")
+	}
+	if states, err := checkpoint.LoadStates(checkpoint.StatesPath(prefix, 3)); err != nil || len(states) != 4 {
+		t.Errorf("%d states, %v, want 4", len(states), err)
+	}
+}
+
+// TestFitWithUnequalData: workers that run out of data do not stop the others.
+func TestFitWithUnequalData(t *testing.T) {
+	open := func(rank int) *dataio.Table {
+		it := storeData(t, 12+16*rank)
+		if err := it.Shard(0, 1); err != nil { // it is this worker's share already
+			t.Error(err)
+		}
+		return it
+	}
+	want := oneProcess(t, 2, []*dataio.Table{open(0), open(1), open(2)})
+	compareParams(t, fitJob(t, 3, 2, open), want)
+}
+
+func TestFitWithCompression(t *testing.T) {
+	data := func(int) *dataio.Table { return storeData(t, 53) }
+	got := fitJob(t, 2, 2, data, module.Compress(compress.Method{Kind: compress.TwoBit, Threshold: 0.05}))
+	compareParams(t, got[1:], got[0])
+}
+
+func TestFitWithOpenStore(t *testing.T) {
+	kv, err := kvstore.Open(t.Context(), "device")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer kv.Close()
+	want := oneProcess(t, 2, []*dataio.Table{storeData(t, 53)})
+	m := module.New(storeNet(), module.Seed(5))
+	if err := m.Fit(t.Context(), storeData(t, 53), module.Epochs(2), module.Init(initializer.Xavier{}),
+		module.Optimize(storeOptimizer), module.StoreWith(kv)); err != nil {
+		t.Fatal(err)
+	}
+	args, _ := m.Params()
+	compareParams(t, []map[string][]float32{floats(t, args)}, want)
+}
+
+func TestStoreMistakes(t *testing.T) {
+	m := module.New(storeNet())
+	for _, name := range []string{"dist", "dist_sync"} {
+		if err := m.Fit(t.Context(), storeData(t, 12), module.Store(name)); err == nil {
+			t.Errorf("store %s without a job: no error", name)
+		}
+	}
+	kv, err := kvstore.Open(t.Context(), "local")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := module.New(storeNet()).UseStore(t.Context(), kv); err == nil {
+		t.Error("UseStore before InitParams: no error")
+	}
+	if err := kv.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,190 @@
+package prim
+
+import (
+	"strconv"
+	"unsafe"
+
+	"gomx/device"
+	"gomx/dtype"
+	"gomx/op"
+)
+
+// PointwiseParams configures FusedPointwise.
+type PointwiseParams struct {
+	Code    string `op:"code,required" doc:"the program, as Chain spells it"`
+	Inputs  int    `op:"inputs,required" min:"0" max:"4096" doc:"its number of inputs"`
+	Outputs int    `op:"outputs,required" min:"1" max:"4096" doc:"its number of outputs"`
+}
+
+// Params returns the parameters of the operator that computes c.
+func (c *Chain) Params() PointwiseParams {
+	return PointwiseParams{Code: c.Code(), Inputs: c.Inputs, Outputs: len(c.Outs)}
+}
+
+// parse reads the program and checks the numbers that go with it.
+func (p PointwiseParams) parse() (*Chain, error) {
+	c, err := ParseChain(p.Code)
+	if err == nil && (c.Inputs != p.Inputs || len(c.Outs) != p.Outputs) {
+		return nil, op.Errorf("code", "%d inputs and %d outputs, want %d and %d", c.Inputs, len(c.Outs), p.Inputs, p.Outputs)
+	}
+	return c, err
+}
+
+// FusedPointwise computes a chain of pointwise operators in one pass over memory, block by block, and gives the same
+// bits as the operators one by one. Passes make it after the gradient.
+var FusedPointwise = op.Declare[PointwiseParams]("_fused_pointwise")
+
+// chainArgs is the number of inputs and outputs that may share memory; kernels look at run time what does.
+const chainArgs = 16
+
+func init() {
+	var pairs [][2]int
+	for i := range chainArgs {
+		for o := range chainArgs / 2 {
+			pairs = append(pairs, [2]int{i, o})
+		}
+	}
+	FusedPointwise.Define(op.Spec[PointwiseParams]{
+		Hidden:    true,
+		Pointwise: true,
+		Inputs:    func(p PointwiseParams) []op.Input { return args(p.Inputs) },
+		Outputs: func(p PointwiseParams) []string {
+			names := make([]string, p.Outputs)
+			for i := range names {
+				names[i] = "output" + strconv.Itoa(i)
+			}
+			return names
+		},
+		Infer: func(p PointwiseParams, in, out []dtype.Shape) error {
+			c, err := p.parse()
+			if err != nil {
+				return err
+			}
+			return c.infer(in, out)
+		},
+		InferType: op.FloatType[PointwiseParams],
+		NoGrad:    "it is made after the gradient",
+		Inplace:   pairs,
+		Ref: func(p PointwiseParams, c *op.Call) error {
+			a := &op.Args{Threads: 1, Train: c.Train}
+			for _, t := range c.In {
+				a.In = append(a.In, t.Desc)
+			}
+			for _, t := range c.Out {
+				a.Out = append(a.Out, t.Desc)
+			}
+			k, err := prepareBlocks(p, a, device.TierRef)
+			if err != nil {
+				return err
+			}
+			call := *c
+			call.Scratch = unsafe.Pointer(unsafe.SliceData(make([]uint64, k.Scratch/8+1)))
+			return k.Run(&call)
+		},
+	})
+}
+
+// chainBlock is the number of elements that Go kernels compute at a time.
+const chainBlock = 1024
+
+// blocks computes a chain with the kernels of its operators, block by block.
+type blocks struct {
+	*Chain
+	size         int // of an element
+	n            int
+	each, repeat []int // per input; repeat 0: as large as the output
+	whole, tail  []*op.Prepared
+	types        op.Desc // of one block
+	buffers      int     // bytes of the values' blocks in scratch memory, after which that of the kernels lies
+}
+
+// prepareBlocks prepares every operator for one block, with kernels up to a tier.
+func prepareBlocks(p PointwiseParams, a *op.Args, tier device.Tier) (*op.Prepared, error) {
+	c, err := p.parse()
+	if err != nil {
+		return nil, err
+	}
+	t, n := a.Out[0].DType, a.Out[0].Shape.Size()
+	b := &blocks{Chain: c, size: t.Size(), n: n, types: op.Plain(t, dtype.Shape{min(chainBlock, n)})}
+	for k, d := range a.In {
+		each, size, ok := Repeats(d.Shape, a.Out[0].Shape)
+		if !ok {
+			return nil, op.Errorf("arg"+strconv.Itoa(k), "shape %v does not repeat along %v in one way", d.Shape, a.Out[0].Shape)
+		}
+		b.each, b.repeat = append(b.each, each), append(b.repeat, size)
+	}
+	inner := 0
+	for _, s := range c.Steps {
+		for i, m := range []int{chainBlock, n % chainBlock} {
+			k, err := s.Op.Prepare(device.CPU(), tier, s.Params, stepArgs(t, min(m, n), len(s.Args), a.Train))
+			if err != nil {
+				return nil, err
+			}
+			inner = max(inner, k.Scratch)
+			if i == 0 {
+				b.whole = append(b.whole, k)
+			} else {
+				b.tail = append(b.tail, k)
+			}
+		}
+	}
+	b.buffers = (c.Inputs + len(c.Steps)) * chainBlock * b.size
+	return &op.Prepared{Scratch: b.buffers + inner, Run: b.run}, nil
+}
+
+// stepArgs describes operands of m elements each.
+func stepArgs(t dtype.Type, m, inputs int, train bool) *op.Args {
+	d := op.Plain(t, dtype.Shape{m})
+	a := &op.Args{Threads: 1, Train: train, Out: []op.Desc{d}}
+	for range inputs {
+		a.In = append(a.In, d)
+	}
+	return a
+}
+
+func (b *blocks) run(c *op.Call) error {
+	values := make([]op.Tensor, b.Inputs+len(b.Steps))
+	for at := 0; at < b.n; at += chainBlock {
+		m, kernels := min(chainBlock, b.n-at), b.whole
+		if m < chainBlock && b.n > chainBlock {
+			kernels = b.tail
+		}
+		for v := range values {
+			values[v] = op.Tensor{Desc: op.Plain(b.types.DType, dtype.Shape{m}), Data: unsafe.Add(c.Scratch, v*chainBlock*b.size)}
+		}
+		for k := range c.In {
+			b.load(&values[k], c.In[k], k, at, m)
+		}
+		for i, s := range b.Steps {
+			call := op.Call{Train: c.Train, Out: values[b.Inputs+i : b.Inputs+i+1], Scratch: unsafe.Add(c.Scratch, b.buffers)}
+			for _, a := range s.Args {
+				call.In = append(call.In, values[a])
+			}
+			if err := kernels[i].Run(&call); err != nil {
+				return err
+			}
+		}
+		for k, v := range b.Outs {
+			if c.Out[k].Data != nil {
+				copy(b.bytes(c.Out[k].Data, at, m), b.bytes(values[v].Data, 0, m))
+			}
+		}
+	}
+	return nil
+}
+
+// bytes views elements at to at+n of the memory at p.
+func (b *blocks) bytes(p unsafe.Pointer, at, n int) []byte {
+	return unsafe.Slice((*byte)(unsafe.Add(p, at*b.size)), n*b.size)
+}
+
+// load brings elements at to at+m of input k, as it is broadcast, into its block.
+func (b *blocks) load(block *op.Tensor, t op.Tensor, k, at, m int) {
+	if b.repeat[k] == 0 {
+		block.Data = unsafe.Add(t.Data, at*b.size)
+		return
+	}
+	for i := range m {
+		copy(b.bytes(block.Data, i, 1), b.bytes(t.Data, (at+i)/b.each[k]%b.repeat[k], 1))
+	}
+}

@@ -1,0 +1,101 @@
+package symbol
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"gomx/dtype"
+	nd "gomx/ndarray"
+	"gomx/op"
+	"gomx/op/update"
+)
+
+// pretend replaces the kernels of a program by ones that keep a processor busy for a while, and
+// returns how long all of them together take: what a run takes beyond that is the cost of the host.
+func (p *program) pretend(takes time.Duration) (all time.Duration) {
+	for i := range p.steps {
+		k := *p.steps[i].kernel
+		k.Run = func(*op.Call) error {
+			for start := time.Now(); time.Since(start) < takes; {
+			}
+			return nil
+		}
+		p.steps[i].kernel = &k
+		if !p.steps[i].skip {
+			all += takes
+		}
+	}
+	return all
+}
+
+func lenet() *Symbol {
+	h := Var("data")
+	for _, k := range []int{20, 50} {
+		h = Convolution(h, ConvolutionParams{Kernel: []int{5, 5}, NumFilter: k})
+		h = Activation(h, ActivationParams{ActType: "tanh"})
+		h = Pooling(h, PoolingParams{PoolType: "max", Kernel: []int{2, 2}, Stride: []int{2, 2}})
+	}
+	h = FullyConnected(Flatten(h), FullyConnectedParams{NumHidden: 500})
+	h = Activation(h, ActivationParams{ActType: "tanh"})
+	h = FullyConnected(h, FullyConnectedParams{NumHidden: 10})
+	return SoftmaxOutput(h, SoftmaxOutputParams{}, Name("softmax"))
+}
+
+// hostStep returns a training step of LeNet: forward, backward, and one update for every weight, of a
+// single element. Every kernel takes so long; all is what they take together.
+func hostStep(tb testing.TB, takes time.Duration) (step func(), all time.Duration) {
+	ex, err := lenet().SimpleBind(BindConfig{Shapes: map[string]dtype.Shape{"data": {64, 1, 28, 28}},
+		GradReq: map[string]op.Req{"data": op.ReqNull, "softmax_label": op.ReqNull}})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	b, err := ex.program(true)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	all = b.p.pretend(takes)
+	ctx := context.Background()
+	var weights [][]*nd.Array
+	for range ex.Grads {
+		weights = append(weights, []*nd.Array{nd.Zeros(nd.Shape{1}), nd.Zeros(nd.Shape{1}), nd.Zeros(nd.Shape{1})})
+	}
+	params := update.SGDMomUpdateParams{LR: 0.01, Momentum: 0.9, RescaleGrad: 1. / 64}
+	return func() {
+		if err := ex.Forward(true); err != nil {
+			tb.Fatal(err)
+		}
+		if err := ex.Backward(); err != nil {
+			tb.Fatal(err)
+		}
+		for _, w := range weights {
+			if _, err := nd.Invoke(update.SGDMomUpdate.Op, params, w, w[:1]); err != nil {
+				tb.Fatal(err)
+			}
+		}
+		if err := ex.Outputs()[0].Wait(ctx); err != nil {
+			tb.Fatal(err)
+		}
+	}, all
+}
+
+// BenchmarkLeNetHost measures what a training step of LeNet costs beyond its kernels, which take
+// nothing, or 100 microseconds each.
+func BenchmarkLeNetHost(b *testing.B) {
+	for _, takes := range []time.Duration{0, 100 * time.Microsecond} {
+		b.Run(takes.String(), func(b *testing.B) {
+			step, all := hostStep(b, takes)
+			for range 20 {
+				step()
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				step()
+			}
+			b.ReportMetric(float64(b.Elapsed()/time.Duration(b.N)-all)/1e3, "host-us/step")
+			if err := nd.WaitAll(context.Background()); err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+}

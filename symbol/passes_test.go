@@ -1,0 +1,439 @@
+package symbol_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gomx/device"
+	"gomx/dtype"
+	"gomx/engine"
+	"gomx/graph"
+	nd "gomx/ndarray"
+	"gomx/op"
+	sym "gomx/symbol"
+)
+
+// anyGraph grows a random graph of all kinds of operators over values of a batch of two.
+type anyGraph struct {
+	rng    *rand.Rand
+	values []*sym.Symbol
+	shapes []dtype.Shape
+	shape  map[string]dtype.Shape // of variables
+	random bool                   // with dropout
+	nodes  int
+}
+
+func newAnyGraph(rng *rand.Rand) *anyGraph {
+	g := &anyGraph{rng: rng, shape: map[string]dtype.Shape{}, random: rng.IntN(3) == 0}
+	g.variable("image", dtype.Shape{2, 3, 6, 6})
+	g.variable("row", dtype.Shape{2, 12})
+	g.variable("other", dtype.Shape{2, 12})
+	for range 6 + rng.IntN(22) {
+		g.grow()
+	}
+	return g
+}
+
+func (g *anyGraph) add(s *sym.Symbol, shape ...int) {
+	g.values, g.shapes = append(g.values, s), append(g.shapes, shape)
+}
+
+func (g *anyGraph) variable(name string, shape dtype.Shape) *sym.Symbol {
+	v := sym.Var(name)
+	g.shape[name] = shape
+	g.add(v, shape...)
+	return v
+}
+
+func (g *anyGraph) name(kind string) sym.Option {
+	g.nodes++
+	return sym.Name(fmt.Sprintf("%s%d", kind, g.nodes))
+}
+
+// pick returns a value with some number of axes, preferring what was made last; any number for 0.
+func (g *anyGraph) pick(axes int) (*sym.Symbol, dtype.Shape) {
+	for try := 0; ; try++ {
+		i := g.rng.IntN(len(g.values))
+		if try == 0 && g.rng.IntN(2) == 0 {
+			i = len(g.values) - 1
+		}
+		if axes == 0 || len(g.shapes[i]) == axes {
+			return g.values[i], g.shapes[i]
+		}
+	}
+}
+
+// like returns a value of a shape.
+func (g *anyGraph) like(shape dtype.Shape) *sym.Symbol {
+	for _, i := range g.rng.Perm(len(g.values)) {
+		if g.shapes[i].Equal(shape) {
+			return g.values[i]
+		}
+	}
+	panic("no value of this shape")
+}
+
+func (g *anyGraph) grow() {
+	switch g.rng.IntN(10) {
+	case 0:
+		g.layer()
+	case 1, 2, 3:
+		g.function()
+	case 4, 5:
+		g.pair()
+	case 6:
+		g.move()
+	case 7:
+		g.reduce()
+	case 8:
+		g.constant()
+	case 9:
+		g.part()
+	}
+}
+
+// layer adds a convolution, batch norm, pooling, dense layer or dropout.
+func (g *anyGraph) layer() {
+	switch g.rng.IntN(6) {
+	case 0:
+		x, s := g.pick(4)
+		n := []int{3, 8, 16}[g.rng.IntN(3)]
+		y := sym.Convolution(x, sym.ConvolutionParams{Kernel: []int{3, 3}, Pad: []int{1, 1}, NumFilter: n}, g.name("conv"))
+		g.add(y, s[0], n, s[2], s[3])
+	case 1:
+		x, s := g.pick(4)
+		g.add(sym.BatchNorm(x, sym.BatchNormParams{NoFixGamma: g.rng.IntN(2) == 0, Eps: 1e-2}, g.name("bn")).At(0), s...)
+	case 2:
+		x, s := g.pick(4)
+		p := sym.PoolingParams{Kernel: []int{3, 3}, Pad: []int{1, 1}, PoolType: []string{"max", "avg"}[g.rng.IntN(2)]}
+		g.add(sym.Pooling(x, p, g.name("pool")), s...)
+	case 3, 4:
+		x, s := g.pick(0)
+		g.add(sym.FullyConnected(x, sym.FullyConnectedParams{NumHidden: 12}, g.name("fc")), s[0], 12)
+	case 5:
+		x, s := g.pick(0)
+		p := sym.DropoutParams{P: op.Some(0.0)}
+		if g.random {
+			p.P = op.Some(0.4)
+		}
+		g.add(sym.Dropout(x, p, g.name("dropout")).At(0), s...)
+	}
+}
+
+// function adds a function of one value.
+func (g *anyGraph) function() {
+	x, s := g.pick(0)
+	number := sym.ScalarParams{Scalar: []float64{0, 1, 2, -0.5, 0.3}[g.rng.IntN(5)]}
+	list := []func() *sym.Symbol{
+		func() *sym.Symbol { return sym.Sigmoid(x, g.name("sigmoid")) },
+		func() *sym.Symbol { return sym.Tanh(x, g.name("tanh")) },
+		func() *sym.Symbol { return sym.Relu(x, g.name("relu")) },
+		func() *sym.Symbol { return sym.Erf(x, g.name("erf")) },
+		func() *sym.Symbol { return sym.Negative(x, g.name("neg")) },
+		func() *sym.Symbol { return sym.Abs(sym.Negative(x, g.name("neg")), g.name("abs")) },
+		func() *sym.Symbol { return sym.Square(sym.Tanh(x, g.name("tanh")), g.name("square")) },
+		func() *sym.Symbol { return sym.PlusScalar(x, number, g.name("plus")) },
+		func() *sym.Symbol { return sym.MulScalar(x, number, g.name("times")) },
+		func() *sym.Symbol { return sym.MinusScalar(x, number, g.name("minus")) },
+		func() *sym.Symbol { return sym.RMinusScalar(x, number, g.name("from")) },
+		func() *sym.Symbol { return sym.MaximumScalar(x, number, g.name("max")) },
+		func() *sym.Symbol {
+			return sym.LeakyReLU(x, sym.LeakyReLUParams{ActType: []string{"leaky", "elu", "gelu"}[g.rng.IntN(3)]}, g.name("leaky"))
+		},
+		func() *sym.Symbol {
+			return sym.Activation(x, sym.ActivationParams{ActType: []string{"relu", "tanh", "softrelu", "softsign"}[g.rng.IntN(4)]}, g.name("act"))
+		},
+		func() *sym.Symbol { return sym.BlockGrad(x, g.name("block")) },
+		func() *sym.Symbol { return sym.Identity(x, g.name("id")) },
+	}
+	g.add(list[g.rng.IntN(len(list))](), s...)
+}
+
+// pair adds a function of two values of one shape, or of one and a smaller one that is broadcast.
+func (g *anyGraph) pair() {
+	x, s := g.pick(0)
+	if g.rng.IntN(3) == 0 {
+		small := s.Clone()
+		for i := range small {
+			if g.rng.IntN(2) == 0 {
+				small[i] = 1
+			}
+		}
+		g.nodes++
+		v := g.variable(fmt.Sprintf("small%d", g.nodes), small)
+		list := []func(a, b *sym.Symbol, opts ...sym.Option) *sym.Symbol{sym.BroadcastAdd, sym.BroadcastMul, sym.BroadcastSub, sym.BroadcastMaximum}
+		g.add(list[g.rng.IntN(len(list))](x, v, g.name("broadcast")), s...)
+		return
+	}
+	y := g.like(s)
+	list := []func() *sym.Symbol{
+		func() *sym.Symbol { return sym.ElemwiseAdd(x, y, g.name("add")) },
+		func() *sym.Symbol { return sym.ElemwiseSub(x, y, g.name("sub")) },
+		func() *sym.Symbol { return sym.ElemwiseMul(x, sym.Sigmoid(y, g.name("gate")), g.name("mul")) },
+		func() *sym.Symbol { return sym.BroadcastAdd(x, y, g.name("add")) },
+		func() *sym.Symbol {
+			return sym.ElemwiseDiv(x, sym.PlusScalar(sym.Square(y, g.name("sq")), sym.ScalarParams{Scalar: 1}, g.name("one")), g.name("div"))
+		},
+		func() *sym.Symbol { return sym.AddN([]*sym.Symbol{x, y, x}, g.name("sum")) },
+	}
+	g.add(list[g.rng.IntN(len(list))](), s...)
+}
+
+// move adds a change of shape or of the order of axes.
+func (g *anyGraph) move() {
+	x, s := g.pick(0)
+	switch g.rng.IntN(4) {
+	case 0:
+		g.add(sym.Reshape(sym.Flatten(x, g.name("flat")), sym.ReshapeParams{Shape: s}, g.name("reshape")), s...)
+	case 1:
+		t := sym.Transpose(x, sym.TransposeParams{}, g.name("transpose"))
+		g.add(sym.Transpose(sym.Tanh(t, g.name("tanh")), sym.TransposeParams{}, g.name("transpose")), s...)
+	case 2:
+		t := sym.SwapAxis(x, sym.SwapAxisParams{Dim1: 0, Dim2: 1}, g.name("swap"))
+		g.add(sym.SwapAxis(t, sym.SwapAxisParams{Dim1: 0, Dim2: 1}, g.name("swap")), s...)
+	case 3:
+		x, s := g.pick(2)
+		t := sym.Transpose(g.like(s), sym.TransposeParams{}, g.name("transpose"))
+		g.add(sym.MulScalar(sym.Dot(sym.Dot(x, t, sym.DotParams{}, g.name("dot")), x, sym.DotParams{}, g.name("dot")), sym.ScalarParams{Scalar: 0.1}, g.name("times")), s...)
+	}
+}
+
+// reduce adds a reduction, brought back to the shape of its input.
+func (g *anyGraph) reduce() {
+	x, s := g.pick(0)
+	p := sym.ReduceParams{Axis: []int{len(s) - 1 - g.rng.IntN(len(s)-1)}, KeepDims: true}
+	y := sym.Mean(x, p, g.name("mean"))
+	if g.rng.IntN(2) == 0 {
+		y = sym.Sum(sym.MulScalar(x, sym.ScalarParams{Scalar: 0.2}, g.name("times")), p, g.name("sum"))
+	}
+	g.add(sym.BroadcastSub(x, y, g.name("center")), s...)
+}
+
+// constant adds something that joins a value with what is known beforehand.
+func (g *anyGraph) constant() {
+	x, s := g.pick(0)
+	switch g.rng.IntN(4) {
+	case 0:
+		g.add(sym.ElemwiseMul(x, sym.OnesLike(x, g.name("ones")), g.name("mul")), s...)
+	case 1:
+		z := sym.PlusScalar(sym.ZerosLike(sym.Tanh(x, g.name("tanh")), g.name("zeros")), sym.ScalarParams{Scalar: 0.25}, g.name("quarter"))
+		g.add(sym.ElemwiseAdd(z, x, g.name("add")), s...)
+	case 2:
+		ramp := sym.MulScalar(sym.Arange(sym.ArangeParams{Start: 0, Stop: op.Some(float64(s[len(s)-1]))}, g.name("arange")), sym.ScalarParams{Scalar: 0.1}, g.name("ramp"))
+		g.add(sym.BroadcastMul(x, ramp, g.name("mul")), s...)
+	case 3:
+		g.add(sym.ReshapeLike(sym.Tanh(x, g.name("tanh")), sym.Sigmoid(x, g.name("like")), sym.ReshapeLikeParams{}, g.name("reshape")), s...)
+	}
+}
+
+// part adds parts of values, put together again.
+func (g *anyGraph) part() {
+	x, s := g.pick(2)
+	if s[1] != 12 {
+		return
+	}
+	switch g.rng.IntN(3) {
+	case 0:
+		a := sym.SliceAxis(x, sym.SliceAxisParams{Axis: 1, Begin: 0, End: op.Some(6)}, g.name("slice"))
+		b := sym.SliceAxis(g.like(s), sym.SliceAxisParams{Axis: 1, Begin: 6, End: op.Some(12)}, g.name("slice"))
+		g.add(sym.Concat([]*sym.Symbol{a, b}, sym.ConcatParams{Dim: op.Some(1)}, g.name("concat")), s...)
+	case 1:
+		all := sym.SliceAxis(x, sym.SliceAxisParams{Axis: 1, Begin: 0, End: op.Opt[int]{}}, g.name("slice"))
+		g.add(sym.Concat([]*sym.Symbol{all}, sym.ConcatParams{Dim: op.Some(1)}, g.name("concat")), s...)
+	case 2:
+		parts := sym.SliceChannel(x, sym.SliceChannelParams{NumOutputs: 3}, g.name("split"))
+		gate := sym.ElemwiseMul(sym.Sigmoid(parts.At(0), g.name("gate")), sym.Tanh(parts.At(1), g.name("tanh")), g.name("mul"))
+		g.add(sym.Concat([]*sym.Symbol{gate, parts.At(2), gate}, sym.ConcatParams{Dim: op.Some(1)}, g.name("concat")), s...)
+	}
+}
+
+// symbol groups the last value and some others.
+func (g *anyGraph) symbol() *sym.Symbol {
+	outs := []*sym.Symbol{g.values[len(g.values)-1]}
+	for range g.rng.IntN(3) {
+		outs = append(outs, g.values[g.rng.IntN(len(g.values))])
+	}
+	return sym.Group(outs...)
+}
+
+// outcome is what runs of a graph left.
+type outcome map[string][]float32
+
+// trial is how a graph is run: everything that does not depend on passes.
+type trial struct {
+	s      *sym.Symbol
+	config sym.BindConfig
+	seed   uint64
+}
+
+// run binds the graph without some passes, or without any, and does two steps of training and one inference.
+func (c *trial) run(t *testing.T, plain bool, without []string) outcome {
+	t.Helper()
+	b := c.config
+	b.NoFusion, b.Without = plain, without
+	ex, err := c.s.SimpleBind(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ex.Close()
+	rng := rand.New(rand.NewPCG(c.seed, 7))
+	for _, name := range c.s.Arguments() {
+		fillGently(t, rng, ex.Args[name])
+		if g := ex.Grads[name]; g != nil {
+			fillBetween(t, rng, g, -1, 1)
+		}
+	}
+	for _, name := range c.s.AuxStates() {
+		fillBetween(t, rng, ex.Aux[name], 0.5, 1)
+	}
+	res := outcome{}
+	for step := range 2 {
+		if err := ex.Forward(true); err != nil {
+			t.Fatal(err)
+		}
+		c.keep(t, res, fmt.Sprintf("step %d output", step), ex.Outputs())
+		if len(ex.Grads) == 0 {
+			continue
+		}
+		var heads []*nd.Array
+		for _, o := range ex.Outputs() {
+			h := nd.Empty(o.Shape())
+			fillBetween(t, rng, h, -1, 1)
+			heads = append(heads, h)
+		}
+		if err := ex.Backward(heads...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := ex.Forward(false); err != nil {
+		t.Fatal(err)
+	}
+	c.keep(t, res, "inference output", ex.Outputs())
+	for name, g := range ex.Grads {
+		res["gradient of "+name] = values(t, g)
+	}
+	for name, a := range ex.Aux {
+		res["state "+name] = values(t, a)
+	}
+	return res
+}
+
+func (c *trial) keep(t *testing.T, res outcome, what string, list []*nd.Array) {
+	for i, a := range list {
+		res[fmt.Sprintf("%s %d", what, i)] = values(t, a)
+	}
+}
+
+// onNaive runs f with an engine that does everything at once.
+func onNaive(t *testing.T, f func()) {
+	t.Helper()
+	e, err := engine.New(engine.Config{Naive: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := engine.SetDefault(e)
+	defer engine.SetDefault(old)
+	f()
+}
+
+// selections are the sets of passes that a graph is tried with: by what they leave out.
+func selections(rng *rand.Rand) map[string][]string {
+	all := allPasses()
+	list := map[string][]string{"all passes": nil}
+	one := all[rng.IntN(len(all))]
+	list["only "+one] = slices.DeleteFunc(slices.Clone(all), func(n string) bool { return n == one })
+	list["all but "+one] = []string{one}
+	exact := []string{}
+	for _, p := range graph.Passes() {
+		if p.Loose {
+			exact = append(exact, p.Name)
+		}
+	}
+	list["all exact passes"] = exact
+	some := slices.DeleteFunc(slices.Clone(all), func(string) bool { return rng.IntN(2) == 0 })
+	list[fmt.Sprint("all but ", some)] = some
+	return list
+}
+
+// bitEqual reports whether a selection promises the bits of the graph without passes.
+func bitEqual(without []string) bool {
+	for _, p := range graph.Passes() {
+		if p.Loose && !slices.Contains(without, p.Name) {
+			return false
+		}
+	}
+	return true
+}
+
+// TestPassesAgree compares random graphs with and without passes: outputs, gradients and states of training, and
+// outputs of inference. The graph without passes runs on the naive engine.
+func TestPassesAgree(t *testing.T) {
+	for seed := range uint64(50) {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { passesAgree(t, seed) })
+	}
+}
+
+func passesAgree(t *testing.T, seed uint64) {
+	rng := rand.New(rand.NewPCG(seed, 11))
+	g := newAnyGraph(rng)
+	c := &trial{s: g.symbol(), seed: seed}
+	tier := []device.Tier{device.TierRef, device.TierGo, device.TierC, device.TierC}[rng.IntN(4)]
+	defer device.LimitTier(device.LimitTier(tier))
+	c.config = sym.BindConfig{Shapes: map[string]dtype.Shape{}, GradReq: map[string]op.Req{}, Seed: seed}
+	for _, name := range c.s.Arguments() {
+		if s, ok := g.shape[name]; ok {
+			c.config.Shapes[name] = s
+		}
+		c.config.GradReq[name] = []op.Req{op.ReqWrite, op.ReqWrite, op.ReqAdd, op.ReqNull}[rng.IntN(4)]
+	}
+	var want outcome
+	onNaive(t, func() { want = c.run(t, true, nil) })
+	bits := c.run(t, false, allPasses()) // layouts still change sums in convolutions
+	for what, without := range selections(rng) {
+		got := c.run(t, false, without)
+		for key := range want {
+			alike(t, what+": "+key, got[key], want[key])
+			if bitEqual(without) {
+				sameBits(t, what+": "+key, got[key], bits[key])
+			}
+		}
+	}
+}
+
+// alike demands that no element differs by more than 1e-4 of the largest. Gradients that cancel to nothing are noise
+// of the size of their terms.
+func alike(t *testing.T, what string, got, want []float32) {
+	t.Helper()
+	largest := 0.1
+	for _, v := range want {
+		largest = max(largest, math.Abs(float64(v)))
+	}
+	for i := range want {
+		if d := math.Abs(float64(got[i] - want[i])); !(d <= 1e-4*largest) {
+			t.Fatalf("%s: got %v at %d, want %v (largest %v)", what, got[i], i, want[i], largest)
+		}
+	}
+}
+
+func allPasses() (names []string) {
+	for _, p := range graph.Passes() {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// sameBits demands equal values, and NaN for NaN.
+func sameBits(t *testing.T, what string, got, want []float32) {
+	t.Helper()
+	for i := range want {
+		if got[i] != want[i] && (got[i] == got[i] || want[i] == want[i]) {
+			t.Fatalf("%s: got %v at %d, want exactly %v", what, got[i], i, want[i])
+		}
+	}
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d elements, want %d", what, len(got), len(want))
+	}
+}

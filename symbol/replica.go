@@ -1,0 +1,85 @@
+package symbol
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+
+	nd "gomx/ndarray"
+)
+
+// Replicate returns an executor that infers the same compiled graph for another goroutine: it
+// shares arguments, auxiliary states and all forms of parameters that are kept between runs, and
+// has inputs, outputs and planned memory of its own. Those of the arguments that are named get new
+// arrays; whatever else is written while replicas run, its writers order themselves.
+//
+// The memory is that of shared, another replica that runs in turn with this one, or, when that is
+// nil, new.
+func (ex *Executor) Replicate(shared *Executor, inputs ...string) (*Executor, error) {
+	if ex.closed {
+		return nil, errors.New("symbol: Replicate of a closed executor")
+	}
+	b, err := ex.program(false)
+	if err != nil {
+		return nil, err
+	}
+	b.p.shared.Store(true)
+	c := ex.config
+	c.Shared = nil
+	r := &Executor{symbol: ex.symbol, config: c, Args: maps.Clone(ex.Args), Grads: map[string]*nd.Array{}, Aux: ex.Aux,
+		shapes: ex.shapes, types: ex.types, index: ex.index}
+	for _, name := range inputs {
+		a := ex.Args[name]
+		if a == nil {
+			return nil, fmt.Errorf("symbol: no argument %q to replicate, want one of %v", name, ex.symbol.Arguments())
+		}
+		if b.p.derivesFrom(name) {
+			return nil, fmt.Errorf("symbol: argument %q cannot differ between replicas: they share what is derived from it", name)
+		}
+		r.Args[name] = nd.Zeros(a.Shape(), nd.On(a.Device()), nd.As(a.DType()), nd.Name(name))
+	}
+	if err := r.allocOutputs(); err != nil {
+		return nil, err
+	}
+	r.join(shared)
+	r.infer = b.p.bind(r)
+	return r, nil
+}
+
+// Redirect makes a the array of output i for the runs that follow. Shape and type must be the
+// bound ones.
+func (ex *Executor) Redirect(i int, a *nd.Array) error {
+	if i < 0 || i >= len(ex.outputs) {
+		return fmt.Errorf("symbol: output %d redirected, want one of 0..%d", i, len(ex.outputs)-1)
+	}
+	old := ex.outputs[i]
+	if !a.Shape().Equal(old.Shape()) || a.DType() != old.DType() || a.Device() != old.Device() {
+		return fmt.Errorf("symbol: output %s redirected to %v %v on %v, want %v %v on %v", ex.symbol.outputs[i],
+			a.DType(), a.Shape(), a.Device(), old.DType(), old.Shape(), old.Device())
+	}
+	ex.outputs[i] = a
+	for _, b := range []*bound{ex.infer, ex.train} {
+		if b != nil {
+			b.arrays[b.p.outputs[i]] = a
+		}
+	}
+	return nil
+}
+
+// derivesFrom reports whether some kept form of parameters is made of an argument.
+func (p *program) derivesFrom(name string) bool {
+	slot, ok := p.slotName[name]
+	if !ok {
+		return false
+	}
+	for i := range p.steps {
+		if s := &p.steps[i]; s.keep != nil {
+			for _, o := range s.external {
+				if !o.out && o.slot == slot {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
