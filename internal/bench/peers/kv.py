@@ -67,5 +67,5 @@ def job(name, floats, workers, rounds):
 
 
 for case in CASES:
-    if len(sys.argv) < 2 or re.search(sys.argv[1], case[0]):
+    if len(sys.argv) < 2 or any(re.search(sys.argv[1], line) for line in (case[0], case[0] + '.cpu')):
         (worker if os.environ.get('DMLC_ROLE') == 'worker' else job)(*case)
