@@ -1,6 +1,7 @@
 package ndarray
 
 import (
+	"gomx/dtype"
 	"gomx/op"
 	"gomx/op/prim"
 	"gomx/op/random"
@@ -84,7 +85,24 @@ func fillWith(a *Array, o *op.Op, params any, opts []Option) {
 // applyNew applies an operator without inputs.
 func applyNew(made *op.Op, params any, opts []Option) *Array {
 	o := collect(opts)
+	if o.dtype != dtype.Float32 {
+		params = typed(made, params, o.dtype)
+	}
 	iv := invocation{op: made, params: params, eng: o.eng, dev: o.dev, name: o.name,
 		seeded: o.seeded, seed: op.Seed{Key: o.seed}}
 	return iv.first()
+}
+
+// typed returns the parameters with another element type of the array that is made.
+func typed(made *op.Op, params any, t dtype.Type) any {
+	p, err := made.Normalize(params)
+	if err == nil {
+		attrs := made.FormatParams(p)
+		attrs["dtype"] = t.String()
+		p, err = made.ParseParams(attrs)
+	}
+	if err != nil {
+		panic(op.Errorf("As", "%s does not make arrays of %v: %v", made.Name, t, err))
+	}
+	return p
 }

@@ -80,3 +80,13 @@ func TestOptionalInputs(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// TestAsOnMakers gives an element type to arrays that operators make.
+func TestAsOnMakers(t *testing.T) {
+	if got := nd.Eye(nd.EyeParams{N: 3}, nd.As(dtype.Float64)).DType(); got != dtype.Float64 {
+		t.Errorf("Eye: element type %v, want float64", got)
+	}
+	if got := nd.Eye(nd.EyeParams{N: 3, DType: dtype.Int32}).DType(); got != dtype.Int32 {
+		t.Errorf("Eye: element type %v, want int32", got)
+	}
+}

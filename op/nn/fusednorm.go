@@ -112,6 +112,9 @@ func inferFusedNormGrad(p FusedBatchNormParams, in, out []dtype.Shape) error {
 	if err := op.Same("output", &in[normGradY], &in[normGradDY]); err != nil {
 		return err
 	}
+	if err := op.Same("beta", &in[normGradGamma], &in[normGradBeta]); err != nil {
+		return err
+	}
 	own := withoutBeta(in)
 	if err := inferBatchNormGrad(p.plain(), own, out[:3]); err != nil {
 		return err
