@@ -1,6 +1,10 @@
 package graph
 
-import "gomx/op"
+import (
+	"slices"
+
+	"gomx/op"
+)
 
 // Pass is one transformation of a graph: it returns the new outputs, which stand for the old ones
 // in order, and how many places it changed. It keeps facts up to date.
@@ -73,27 +77,15 @@ func Passes() []Pass {
 func Select(without []string, stages ...Stage) []Pass {
 	var list []Pass
 	for _, p := range Passes() {
-		if contains(stages, p.Stage) && !contains(without, p.Name) {
+		if slices.Contains(stages, p.Stage) && !slices.Contains(without, p.Name) {
 			list = append(list, p)
 		}
 	}
 	return list
 }
 
-func contains[T comparable](list []T, v T) bool {
-	for _, x := range list {
-		if x == v {
-			return true
-		}
-	}
-	return false
-}
-
 // Inference lists the passes for graphs that only infer, in the order in which they run.
 func Inference() []Pass { return Select(nil, Inferring) }
-
-// BeforeGradient lists the passes for graphs that are trained, in the order in which they run.
-func BeforeGradient() []Pass { return Select(nil, Training) }
 
 // Applied says what a pass did.
 type Applied struct {

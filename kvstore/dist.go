@@ -179,11 +179,7 @@ func (s *dist) find(key, what string, arrays []*nd.Array) (*distKey, error) {
 func (s *dist) all() []*distKey {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	list := make([]*distKey, len(s.order))
-	for i, key := range s.order {
-		list[i] = s.keys[key]
-	}
-	return list
+	return inOrder(s.order, s.keys)
 }
 
 func (s *dist) Barrier(ctx context.Context) error {

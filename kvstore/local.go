@@ -158,11 +158,7 @@ func (s *local) Barrier(ctx context.Context) error {
 func (s *local) all() []*localKey {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	list := make([]*localKey, len(s.order))
-	for i, key := range s.order {
-		list[i] = s.keys[key]
-	}
-	return list
+	return inOrder(s.order, s.keys)
 }
 
 func (s *local) SetOptimizer(_ context.Context, o optimizer.Optimizer) error {

@@ -99,3 +99,12 @@ func Open(ctx context.Context, name string, opts ...Option) (Store, error) {
 	}
 	return newLocal(name), nil
 }
+
+// inOrder lists what is kept of keys in their order.
+func inOrder[K any](order []string, keys map[string]*K) []*K {
+	list := make([]*K, len(order))
+	for i, key := range order {
+		list[i] = keys[key]
+	}
+	return list
+}

@@ -120,16 +120,9 @@ func (s *Symbol) InferTypePartial(types map[string]dtype.Type) (args, outs, aux 
 
 // inferKnownTypes runs type inference without choosing types that nothing says.
 func (s *Symbol) inferKnownTypes(types map[string]dtype.Type) (*inferred, error) {
-	if err := s.checkNames(); err != nil {
+	r, err := s.given(nil, types)
+	if err != nil {
 		return nil, err
 	}
-	g := graph.Index(s.outputs)
-	r := &inferred{g: g, shapes: make([]dtype.Shape, g.NumEntries()), types: make([]dtype.Type, g.NumEntries())}
-	for i := range r.types {
-		r.types[i] = dtype.Unknown
-	}
-	if err := r.seed(nil, types); err != nil {
-		return nil, err
-	}
-	return r, graph.InferTypes(g, r.types)
+	return r, graph.InferTypes(r.g, r.types)
 }

@@ -73,6 +73,12 @@ func (ex *Executor) Close() {
 		return
 	}
 	ex.closed = true
+	ex.forget()
+	ex.arena.leave()
+}
+
+// forget releases what has been compiled.
+func (ex *Executor) forget() {
 	if ex.current != nil {
 		ex.current.release()
 		ex.current = nil
@@ -83,7 +89,6 @@ func (ex *Executor) Close() {
 		}
 	}
 	ex.infer, ex.train = nil, nil
-	ex.arena.leave()
 }
 
 // Forward computes the outputs. In training dropout drops, batch norm learns, and what Backward

@@ -18,6 +18,18 @@ type inferred struct {
 
 // infer runs shape and type inference from the shapes and types of variables by name.
 func (s *Symbol) infer(shapes map[string]dtype.Shape, types map[string]dtype.Type) (*inferred, error) {
+	r, err := s.given(shapes, types)
+	if err != nil {
+		return nil, err
+	}
+	if err := graph.InferShapes(r.g, r.shapes); err != nil {
+		return nil, err
+	}
+	return r, r.inferTypes()
+}
+
+// given indexes the graph and stores what is given about its variables.
+func (s *Symbol) given(shapes map[string]dtype.Shape, types map[string]dtype.Type) (*inferred, error) {
 	if err := s.checkNames(); err != nil {
 		return nil, err
 	}
@@ -26,13 +38,7 @@ func (s *Symbol) infer(shapes map[string]dtype.Shape, types map[string]dtype.Typ
 	for i := range r.types {
 		r.types[i] = dtype.Unknown
 	}
-	if err := r.seed(shapes, types); err != nil {
-		return nil, err
-	}
-	if err := graph.InferShapes(g, r.shapes); err != nil {
-		return nil, err
-	}
-	return r, r.inferTypes()
+	return r, r.seed(shapes, types)
 }
 
 // seed stores what is given about the variables, by the caller or by their attributes.

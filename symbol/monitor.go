@@ -47,16 +47,7 @@ func (ex *Executor) SetMonitor(m *Monitor) {
 	if ex.closed {
 		return
 	}
-	if ex.current != nil {
-		ex.current.release()
-		ex.current = nil
-	}
-	for _, b := range []*bound{ex.infer, ex.train} {
-		if b != nil {
-			b.p.release()
-		}
-	}
-	ex.infer, ex.train = nil, nil
+	ex.forget()
 	ex.config.Monitor, ex.config.NoFusion = m, ex.unfused || m != nil
 }
 

@@ -17,6 +17,7 @@ func TestLookup(t *testing.T) {
 		table, index, s := random(r, l.Rows*l.Width), newGuarded(l.N), random(r, l.N*l.Width)
 		d, g := newGuarded(l.N*l.Width), newGuarded(l.Rows*l.Width)
 		wd, wg := make([]float64, l.N*l.Width), make([]float64, l.Rows*l.Width)
+		terms := make([]float64, l.Rows*l.Width) // sums of the absolute values of the terms of wg
 		for i := range index.v {
 			k := r.IntN(3*l.Rows) - l.Rows
 			index.v[i] = float32(k)
@@ -27,12 +28,17 @@ func TestLookup(t *testing.T) {
 			for e := range l.Width {
 				wd[i*l.Width+e] = float64(table.v[k*l.Width+e])
 				wg[k*l.Width+e] += float64(s.v[i*l.Width+e])
+				terms[k*l.Width+e] += math.Abs(float64(s.v[i*l.Width+e]))
 			}
 		}
 		l.Run(d.ptr(), table.ptr(), index.ptr())
 		near(t, "lookup", d.v, wd, 0)
 		l.RunGrad(g.ptr(), s.ptr(), index.ptr())
-		near(t, "gradient", g.v, wg, 1e-5)
+		for i, w := range wg {
+			if !(math.Abs(float64(g.v[i])-w) <= 2e-6*terms[i]) {
+				t.Fatalf("gradient: element %d is %v, want %v", i, g.v[i], w)
+			}
+		}
 		d.intact(t, "lookup")
 		g.intact(t, "gradient")
 	}

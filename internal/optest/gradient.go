@@ -104,17 +104,23 @@ func checkWantGrad(t *testing.T, o *op.Op, params any, c Case) {
 	compareAll(t, "gradient of input", got, c.WantGrad, c.Tol)
 }
 
-// checkDiff compares the gradient with central differences of sum(head·output) in float64.
-func checkDiff(t *testing.T, o *op.Op, params any, c Case) {
-	t.Helper()
-	in := cloneAll(c.In)
-	need := make([]bool, len(in))
+// widened returns copies of the inputs, in float64 where they are numbers to differentiate by, and which of them the
+// gradient is wanted of.
+func (c Case) widened() (in []op.Tensor, need []bool) {
+	in, need = cloneAll(c.In), make([]bool, len(c.In))
 	for i := range in {
 		if isFloat(in[i]) {
 			in[i] = widen(in[i])
 			need[i] = !slices.Contains(c.Const, i)
 		}
 	}
+	return in, need
+}
+
+// checkDiff compares the gradient with central differences of sum(head·output) in float64.
+func checkDiff(t *testing.T, o *op.Op, params any, c Case) {
+	t.Helper()
+	in, need := c.widened()
 	r := Runner{Train: c.Train, Seed: c.Seed}
 	out, err := r.Apply(o, params, cloneAll(in))
 	if err != nil {

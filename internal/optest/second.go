@@ -3,7 +3,6 @@ package optest
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"gomx/dtype"
@@ -63,13 +62,7 @@ func checkTwice(t *testing.T, o *op.Op, params any, c Case) {
 
 // newSecond makes the gradient of the floating-point inputs in float64; nil when there is none.
 func newSecond(o *op.Op, params any, c Case) (*second, error) {
-	in, need := cloneAll(c.In), make([]bool, len(c.In))
-	for i := range in {
-		if isFloat(in[i]) {
-			in[i] = widen(in[i])
-			need[i] = !slices.Contains(c.Const, i)
-		}
-	}
+	in, need := c.widened()
 	r := Runner{Train: c.Train, Seed: c.Seed}
 	out, err := r.Apply(o, params, cloneAll(in))
 	if err != nil {

@@ -70,17 +70,23 @@ func (c *converter) operandsOf(n *G.Node, count int) ([]*G.Node, error) {
 	return list, nil
 }
 
-// one converts a node that makes each element of its result from one of its operand.
-func (c *converter) one(n *G.Node, f func(data *sym.Symbol, opts ...sym.Option) *sym.Symbol) (value, error) {
+// only returns the one operand of a node and its shape.
+func (c *converter) only(n *G.Node) (*sym.Symbol, dtype.Shape, error) {
 	in, err := c.operandsOf(n, 1)
 	if err != nil {
-		return value{}, err
+		return nil, nil, err
 	}
 	x, err := c.whole(in[0])
+	return x, shapeOf(in[0]), err
+}
+
+// one converts a node that makes each element of its result from one of its operand.
+func (c *converter) one(n *G.Node, f func(data *sym.Symbol, opts ...sym.Option) *sym.Symbol) (value, error) {
+	x, from, err := c.only(n)
 	if err != nil {
 		return value{}, err
 	}
-	return value{sym: f(x), shape: shapeOf(in[0])}, nil
+	return value{sym: f(x), shape: from}, nil
 }
 
 // constant converts a number, or a tensor that never changes: a variable without a gradient.
@@ -129,11 +135,7 @@ func (c *converter) size(n *G.Node, o operation) (value, error) {
 
 // reduce converts a reduction over axes, which vanish.
 func (c *converter) reduce(n *G.Node, o operation, f func(data *sym.Symbol, p sym.ReduceParams, opts ...sym.Option) *sym.Symbol) (value, error) {
-	in, err := c.operandsOf(n, 1)
-	if err != nil {
-		return value{}, err
-	}
-	x, err := c.whole(in[0])
+	x, _, err := c.only(n)
 	if err != nil {
 		return value{}, err
 	}

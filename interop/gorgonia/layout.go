@@ -93,15 +93,10 @@ func (c *converter) repeat(n *G.Node, o operation) (value, error) {
 
 // slice converts a range of one axis, which vanishes when the range is one index.
 func (c *converter) slice(n *G.Node, o operation) (value, error) {
-	in, err := c.operandsOf(n, 1)
+	x, shape, err := c.only(n)
 	if err != nil {
 		return value{}, err
 	}
-	x, err := c.whole(in[0])
-	if err != nil {
-		return value{}, err
-	}
-	shape := shapeOf(in[0])
 	if len(o.ints) == 0 {
 		return value{sym: x, shape: shape}, nil
 	}

@@ -228,6 +228,12 @@ func (w *Worker) detach(c *call) {
 
 // ask registers a part that is answered by name and sends it.
 func (w *Worker) ask(p *part) {
+	w.name(p)
+	w.sendAsk(p)
+}
+
+// name gives a part the name by which an answer finds it.
+func (w *Worker) name(p *part) {
 	if n := len(w.unused); n > 0 {
 		p.slot = w.unused[n-1]
 		w.unused = w.unused[:n-1]
@@ -238,7 +244,6 @@ func (w *Worker) ask(p *part) {
 	w.slots[p.slot] = p
 	w.lastReq++
 	p.req = w.lastReq<<20 | uint64(p.slot)
-	w.sendAsk(p)
 }
 
 // asking returns the part that an answer names.

@@ -53,49 +53,16 @@ func (le *logEntry) body() []byte {
 }
 
 // logRing is a queue of log entries with consecutive indices.
-type logRing struct {
-	ring  []*logEntry
-	head  int
-	n     int
-	first uint64 // index of the entry at head
-}
-
-func (q *logRing) len() int    { return q.n }
-func (q *logRing) empty() bool { return q.n == 0 }
+type logRing struct{ window[logEntry] }
 
 // reset says that the next entry will have index after+1.
 func (q *logRing) reset(after uint64) { q.first = after + 1 }
 
 func (q *logRing) push(le *logEntry) {
-	if q.n == len(q.ring) {
-		grown := make([]*logEntry, max(16, 2*len(q.ring)))
-		for i := range q.n {
-			grown[i] = q.ring[(q.head+i)%len(q.ring)]
-		}
-		q.ring, q.head = grown, 0
-	}
-	if q.n == 0 {
+	if q.empty() {
 		q.first = le.index
 	}
-	q.ring[(q.head+q.n)%len(q.ring)] = le
-	q.n++
-}
-
-// at returns the entry with an index, nil when it is not here.
-func (q *logRing) at(index uint64) *logEntry {
-	if index < q.first || index >= q.first+uint64(q.n) {
-		return nil
-	}
-	return q.ring[(q.head+int(index-q.first))%len(q.ring)]
-}
-
-func (q *logRing) pop() *logEntry {
-	le := q.ring[q.head]
-	q.ring[q.head] = nil
-	q.head = (q.head + 1) % len(q.ring)
-	q.n--
-	q.first++
-	return le
+	q.window.push(le)
 }
 
 // newEntry returns a blank log entry.

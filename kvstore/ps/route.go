@@ -22,48 +22,21 @@ type route struct {
 	probed   Time
 }
 
-func newRoute(id uint32) *route { return &route{id: id, next: 1, flight: flight{first: 1}} }
+func newRoute(id uint32) *route {
+	return &route{id: id, next: 1, flight: flight{window[part]{first: 1}}}
+}
 
 // flight is a queue of pushes with consecutive sequences. Those that are committed leave it from the front.
-type flight struct {
-	ring  []*part
-	first uint64
-	head  int
-	n     int
-}
-
-func (f *flight) len() int { return f.n }
-
-func (f *flight) push(p *part) {
-	if f.n == len(f.ring) {
-		grown := make([]*part, max(16, 2*len(f.ring)))
-		for i := range f.n {
-			grown[i] = f.ring[(f.head+i)%len(f.ring)]
-		}
-		f.ring, f.head = grown, 0
-	}
-	f.ring[(f.head+f.n)%len(f.ring)] = p
-	f.n++
-}
-
-// at returns the push with a sequence, nil if it is committed or unknown.
-func (f *flight) at(seq uint64) *part {
-	if seq < f.first || seq >= f.first+uint64(f.n) {
-		return nil
-	}
-	return f.ring[(f.head+int(seq-f.first))%len(f.ring)]
-}
+type flight struct{ window[part] }
 
 // commit removes a push.
 func (f *flight) commit(seq uint64) {
 	if f.at(seq) == nil {
 		return
 	}
-	f.ring[(f.head+int(seq-f.first))%len(f.ring)] = nil
+	f.ring[f.place(seq)] = nil
 	for f.n > 0 && f.ring[f.head] == nil {
-		f.head = (f.head + 1) % len(f.ring)
-		f.first++
-		f.n--
+		f.pop()
 	}
 }
 
@@ -344,14 +317,6 @@ func (w *Worker) commit(r *route, seq uint64, o wire.Outcome) {
 
 // fused lets a part whose push is committed wait for its value under a name.
 func (w *Worker) fused(p *part) {
-	if n := len(w.unused); n > 0 {
-		p.slot = w.unused[n-1]
-		w.unused = w.unused[:n-1]
-	} else {
-		p.slot = len(w.slots)
-		w.slots = append(w.slots, nil)
-	}
-	w.slots[p.slot] = p
-	w.lastReq++
-	p.req, p.at = w.lastReq<<20|uint64(p.slot), w.now
+	w.name(p)
+	p.at = w.now
 }

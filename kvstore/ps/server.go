@@ -39,17 +39,22 @@ const (
 	defaultAhead  = 2
 )
 
+// fillLimits sets what is not given of the limits on which servers and workers must agree.
+func fillLimits(window, ahead, credit *int) {
+	if *window <= 0 {
+		*window = defaultWindow
+	}
+	*window = (*window + 63) &^ 63
+	if *ahead <= 0 {
+		*ahead = defaultAhead
+	}
+	if *credit <= 0 {
+		*credit = defaultCredit
+	}
+}
+
 func (c *ServerConfig) fill() {
-	if c.Window <= 0 {
-		c.Window = defaultWindow
-	}
-	c.Window = (c.Window + 63) &^ 63
-	if c.Ahead <= 0 {
-		c.Ahead = defaultAhead
-	}
-	if c.Credit <= 0 {
-		c.Credit = defaultCredit
-	}
+	fillLimits(&c.Window, &c.Ahead, &c.Credit)
 	if c.CheckEvery == 0 {
 		c.CheckEvery = 64
 	}

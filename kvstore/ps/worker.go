@@ -33,16 +33,7 @@ type WorkerConfig struct {
 }
 
 func (c *WorkerConfig) fill() {
-	if c.Window <= 0 {
-		c.Window = defaultWindow
-	}
-	c.Window = (c.Window + 63) &^ 63
-	if c.Ahead <= 0 {
-		c.Ahead = defaultAhead
-	}
-	if c.Credit <= 0 {
-		c.Credit = defaultCredit
-	}
+	fillLimits(&c.Window, &c.Ahead, &c.Credit)
 	if c.SliceSize == 0 {
 		c.SliceSize = 1 << 20
 	}

@@ -51,9 +51,6 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // Checksum returns the CRC-32C of b.
 func Checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 
-// Extend continues a Checksum by b.
-func Extend(sum uint32, b []byte) uint32 { return crc32.Update(sum, castagnoli, b) }
-
 // AppendHeader appends the header to dst. With FlagPayloadCRC it reads the whole payload.
 func (m *Message) AppendHeader(dst []byte) []byte {
 	var zero [HeaderSize]byte

@@ -224,6 +224,11 @@ func numbered(n int) []string {
 	if n == 1 {
 		return []string{"output"}
 	}
+	return allNumbered(n)
+}
+
+// allNumbered names outputs by their numbers, also when there is one.
+func allNumbered(n int) []string {
 	names := make([]string, n)
 	for i, in := range args(n) {
 		names[i] = "output" + in.Name[len("arg"):]

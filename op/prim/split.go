@@ -32,9 +32,7 @@ var (
 func init() {
 	slice := splitting("SliceChannel cuts an array along an axis into parts of equal extent. Known as split too.",
 		joinChannel, SliceChannelParams.cut, func(p SliceChannelParams) int { return p.NumOutputs }, "split")
-	slice.Outputs = func(p SliceChannelParams) []string { // numbered, also when there is one
-		return numbered(p.NumOutputs + 1)[:p.NumOutputs]
-	}
+	slice.Outputs = func(p SliceChannelParams) []string { return allNumbered(p.NumOutputs) }
 	SliceChannel.Define(slice)
 	joinChannel.Define(joining(SliceChannel, SliceChannelParams.cut, func(p SliceChannelParams) int { return p.NumOutputs }))
 	SplitV2.Define(splitting("SplitV2 cuts an array along an axis into equal parts, or at the given places.",
