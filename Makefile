@@ -1,9 +1,9 @@
 # gomx: set-up, demo and tests on a fresh Debian machine with Go, make and git.
 GO ?= go
-PACKAGES := gcc pkg-config libdnnl-dev libczmq-dev dataset-fashion-mnist
+PACKAGES := gcc g++ pkg-config libdnnl-dev libczmq-dev dataset-fashion-mnist
 GOLDEN ?= ../shared/golden
 
-.PHONY: deps demo test conformance race nocgo fuzz bench stress chaos generate lint
+.PHONY: deps demo test conformance race nocgo cuda-check fuzz bench stress chaos generate lint
 
 deps: ## system packages, by apt where that is allowed
 	@missing=""; for p in $(PACKAGES); do dpkg -s $$p >/dev/null 2>&1 || missing="$$missing $$p"; done; \
@@ -19,6 +19,7 @@ test: deps lint ## every test, conformance on its default cases included
 	$(GO) test -timeout 20m ./...
 	cd interop/gorgonia && $(GO) vet ./... && $(GO) test ./...
 	$(MAKE) nocgo
+	$(MAKE) cuda-check
 
 conformance: deps ## every golden case, the largest networks too
 	$(GO) test -timeout 60m ./internal/conformance -count=1 -v -golden $(GOLDEN)
@@ -30,6 +31,9 @@ nocgo: ## the tests without C
 	CGO_ENABLED=0 $(GO) test -timeout 20m ./...
 	cd interop/gorgonia && CGO_ENABLED=0 $(GO) test ./...
 
+cuda-check: deps ## what can be checked of CUDA without a GPU; skips where pip cannot fetch the headers
+	GO="$(GO)" bash device/cuda/check.sh
+
 fuzz: deps ## every fuzz target for a while, those of all operators (inference, kernels) for ten minutes each
 	@for t in $$(grep -rlE '^func Fuzz' --include='*_test.go' .); do d=$$(dirname $$t); n=30s; [ $$d = ./internal/optest ] && n=10m; \
 	for f in $$(grep -ohE '^func Fuzz[A-Za-z0-9_]+' $$t | cut -c6-); do $(GO) test $$d -run '^$$' -fuzz "^$$f$$" -fuzztime $$n || exit 1; done; done
@@ -37,8 +41,10 @@ fuzz: deps ## every fuzz target for a while, those of all operators (inference, 
 bench: deps ## Go benchmarks of every package
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
-stress: deps ## 100,000 random programs on every engine (hours), memory under ten million pushes, mutants of the scheduling core
+stress: deps ## 100,000 random programs on every engine (hours), memory under ten million pushes, 20,000 schedules of the parameter server, mutants of both
 	$(GO) test -timeout 60m -v -run 'FlatMemory|Mutants' ./engine -pushes 10000000 -mutants
+	$(GO) test -timeout 60m -v -run 'TestSchedules$$' ./kvstore/ps -schedules 20000
+	$(GO) test -timeout 60m -v -run Mutants ./kvstore/ps -mutants all
 	$(GO) test -race -timeout 24h -run Random ./engine -programs 100000
 
 chaos: deps ## 200 jobs of real processes, one process of each killed or stopped at a random instant

@@ -82,7 +82,12 @@ func (e *Engine) complete(o *oper, err error) {
 		e.absorb() // o itself may be in the inbox still
 	}
 	e.sched.core.done(o, failure)
+	e.collect(&out)
+	next := e.following()
 	e.leave(&out)
+	if next != nil {
+		e.runBegun(next, 1)
+	}
 }
 
 // issued takes in that the work of o is on its device's queue.

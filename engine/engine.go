@@ -47,6 +47,8 @@ type Engine struct {
 		closing bool               // workers end when they find nothing to do
 		halted  bool               // and do not look for anything
 		flying  map[*oper]struct{} // asynchronous operations that run
+
+		following bool // somebody runs what following returned
 	}
 	narrow, wide *crew
 	callers      *crew                   // of operations that their pushers run; no workers
@@ -192,7 +194,11 @@ func (e *Engine) dispatch(o *oper) {
 		o.acc()[0].v.deleted = true
 	}
 	if s.is(cheap) && e.mayInline(o) {
-		e.inline(o)
+		if s.async != nil {
+			e.begin(o)
+		} else {
+			e.inline(o)
+		}
 		return
 	}
 	o.queued = s.is(queued) && !e.cfg.Naive

@@ -1,12 +1,12 @@
 package engine
 
 // The inline path runs a cheap operation on the goroutine that pushes it when nothing pending uses its variables. The scheduler never hears of it,
-// unless somebody needs it to while the body runs: then the operation is shared, that is, submitted as one that is already running.
+// unless somebody needs it to while the body runs: then the operation is shared, that is, submitted as one that is already running. See begin for asynchronous ones.
 
 // mayInline reports whether o may run at once: nothing pending uses its variables and none is poisoned. push.mu is held.
 func (e *Engine) mayInline(o *oper) bool {
 	s := o.spec
-	if s.fn == nil || s.is(wide|barrier) || !s.is(host) || e.cfg.NoInline || e.cfg.Naive {
+	if s.is(wide|barrier|queued) || !s.is(host) || e.cfg.NoInline || e.cfg.Naive {
 		return false
 	}
 	acc := o.acc()

@@ -102,10 +102,12 @@ func (w *worker) advance() bool {
 }
 
 // maySpin reports whether w should watch the inbox for a while before it parks: waking it would cost those who push microseconds.
-// Only one worker does, not when other operations compute, and only where a processor is left for those who push. sched.mu is held.
+// Only one worker does, not when other operations compute, and only where a processor is left for those who push. What is under way elsewhere, in a
+// network for instance, takes longer than the waking, and may need the processor itself. sched.mu is held.
 func (w *worker) maySpin() bool {
 	e := w.e
-	return !w.spun && w.crew == e.narrow && e.sched.free == e.cfg.Workers && e.spins && e.narrow.spinning.CompareAndSwap(0, spinning)
+	return !w.spun && w.crew == e.narrow && e.sched.free == e.cfg.Workers && len(e.sched.flying) == 0 && e.spins &&
+		e.narrow.spinning.CompareAndSwap(0, spinning)
 }
 
 // The states of crew.spinning.

@@ -124,7 +124,7 @@ type Task struct {
 	// Threads is the number of cores that a Wide operation takes; zero means all.
 	Threads int
 	// Cheap marks a body of at most about a microsecond. It may run on the goroutine that pushes it, when nothing pending uses its variables, or on one that waits for what it writes,
-	// and is completed together with others.
+	// and is completed together with others. A cheap Async body may also run on the goroutine that completes what it waited for, by calling done or otherwise.
 	Cheap bool
 	// Queued marks an Async body that only puts work on the queue of its lane's device. It may start as soon as the operations it depends on have been put on their queues;
 	// it must make its queue wait for the events of Run.Waits and call Run.Issue once its own work is queued.

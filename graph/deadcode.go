@@ -26,7 +26,7 @@ func (c *cutter) visit(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
 	cut := slices.Clone(in)
 	for k, e := range in {
 		if slices.Contains(n.Op.Ignores, k) && !e.Node.IsVar() && e.Node.Op != prim.Zeros.Op {
-			if z := c.shape(r.facts, e, n.Attrs[groupAttr]); z.Valid() {
+			if z := c.shape(r.facts, e, n.Attrs[GroupAttr]); z.Valid() {
 				cut[k] = z
 			}
 		}
@@ -55,7 +55,7 @@ func (c *cutter) shape(f *Facts, e op.Entry, group string) op.Entry {
 		z = prim.Zeros.Node(prim.InitParams{Shape: s, DType: t}, nil...)
 		z.Name = fmt.Sprintf("shape%v", s)
 		if group != "" {
-			z.Attrs = map[string]string{groupAttr: group}
+			z.Attrs = map[string]string{GroupAttr: group}
 		}
 		c.made[key] = z
 	}

@@ -2,6 +2,8 @@ package graph
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"gomx/op"
 )
@@ -15,6 +17,7 @@ import (
 // It is reverse accumulation over the topological order, as in nnvm's gradient pass.
 func Gradient(heads, headGrads, wrt []op.Entry) ([]op.Entry, error) {
 	b := &backprop{order: op.Topo(heads), grads: map[op.Entry][]op.Entry{}, needs: map[*op.Node]bool{}}
+	b.findGroups()
 	b.markNeeded(wrt)
 	for i, h := range heads {
 		if !b.needs[h.Node] {
@@ -26,6 +29,7 @@ func Gradient(heads, headGrads, wrt []op.Entry) ([]op.Entry, error) {
 		}
 		if !head.Valid() {
 			head = b.apply("ones_like", h.Node.Name+"_head_grad", h)
+			b.follow(h.Node, head)
 		}
 		b.grads[h] = append(b.grads[h], head)
 	}
@@ -43,9 +47,10 @@ func Gradient(heads, headGrads, wrt []op.Entry) ([]op.Entry, error) {
 
 // backprop is the state of one run of Gradient.
 type backprop struct {
-	order []*op.Node
-	grads map[op.Entry][]op.Entry // contributions to the gradient of an entry
-	needs map[*op.Node]bool       // nodes through which gradients flow to wrt
+	order   []*op.Node
+	grads   map[op.Entry][]op.Entry // contributions to the gradient of an entry
+	needs   map[*op.Node]bool       // nodes through which gradients flow to wrt
+	grouped map[*op.Node]bool       // nodes whose groups are final; nil in a graph without groups
 }
 
 // markNeeded finds the nodes that depend on wrt.
@@ -84,12 +89,45 @@ func (b *backprop) visit(n *op.Node) error {
 	if err != nil {
 		return err
 	}
+	b.follow(n, in...)
 	for k, e := range in {
 		if need[k] && e.Valid() {
 			b.grads[n.In[k]] = append(b.grads[n.In[k]], e)
 		}
 	}
 	return nil
+}
+
+// findGroups looks whether the graph has groups, which gradients then follow.
+func (b *backprop) findGroups() {
+	if !slices.ContainsFunc(b.order, func(n *op.Node) bool { return Group(n) != "" }) {
+		return
+	}
+	b.grouped = map[*op.Node]bool{}
+	for _, n := range b.order {
+		b.grouped[n] = true
+	}
+}
+
+// follow puts the new nodes below entries into the group of n, whose gradients they compute.
+func (b *backprop) follow(n *op.Node, entries ...op.Entry) {
+	if b.grouped == nil {
+		return
+	}
+	group := Group(n)
+	for _, e := range entries {
+		m := e.Node
+		if m == nil || m.IsVar() || b.grouped[m] {
+			continue
+		}
+		b.grouped[m] = true
+		if group != "" && Group(m) == "" {
+			attrs := map[string]string{GroupAttr: group}
+			maps.Copy(attrs, m.Attrs)
+			m.Attrs = attrs
+		}
+		b.follow(n, m.In...)
+	}
 }
 
 // sum combines the contributions to the gradient of e into one entry and remembers it.
@@ -101,6 +139,7 @@ func (b *backprop) sum(e op.Entry) op.Entry {
 		return parts[0]
 	default:
 		s := b.total(e.Node.Name+"_grad_sum", parts)
+		b.follow(e.Node, s)
 		b.grads[e] = []op.Entry{s}
 		return s
 	}

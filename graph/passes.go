@@ -17,7 +17,9 @@ type Pass struct {
 	Loose bool
 	// Host passes make operators that only the processor has kernels for.
 	Host bool
-	Run  func(outs []op.Entry, f *Facts) ([]op.Entry, int)
+	// Needed passes are never left out: the graph would not run.
+	Needed bool
+	Run    func(outs []op.Entry, f *Facts) ([]op.Entry, int)
 }
 
 // Stage says when a pass runs.
@@ -25,36 +27,40 @@ type Stage uint8
 
 // The stages, in their order.
 const (
-	Composed  Stage = iota // on the graph as it was composed, before the gradient is added
+	Assigned  Stage = iota // on the graph as it was composed, before all others
+	Composed               // on the graph as it was composed, before the gradient is added
 	Inferring              // on graphs that only infer
 	Training               // on graphs that are trained, before the gradient is added
 	Compiled               // on the whole graph, with the gradient of one that trains
+	Placed                 // on the whole graph, after all others and after recomputing
 )
 
 // Passes lists all passes in the order in which they run.
 func Passes() []Pass {
 	return []Pass{
+		{Name: "assign-devices", Stage: Assigned, Needed: true, Run: assignDevices,
+			Reason: "groups say where operators run; first, so that no other pass joins what runs on two devices, and gradients are computed where their layers are"},
 		{Name: "share", Stage: Composed, Loose: true, Run: shareComposed,
 			Reason: "what is computed twice is computed once; before the gradient, which then goes that way once as well: its contributions are summed before, not after"},
 		{Name: "simplify", Stage: Composed, Loose: true, Run: simplifyComposed,
 			Reason: "what does nothing needs no gradient either, whose terms are then added in another order; before the fusions, whose patterns it would hide"},
 		{Name: "drop-dropout", Stage: Inferring, Run: dropDropout,
 			Reason: "dropout passes data on in inference; before the fusions, whose patterns it would hide"},
-		{Name: "fold-batchnorm", Stage: Inferring, Loose: true, Run: foldBatchNorm,
+		{Name: "fold-batchnorm", Stage: Inferring, Loose: true, Host: true, Run: foldBatchNorm,
 			Reason: "in inference a batch norm is an affine map that the convolution before it can do; before sums and activations, because it brings sums and activations next to convolutions"},
-		{Name: "fuse-sum", Stage: Inferring, Loose: true, Run: fuseSum,
+		{Name: "fuse-sum", Stage: Inferring, Loose: true, Host: true, Run: fuseSum,
 			Reason: "a convolution can add to what its output holds already; before activations, which come after the sum in residual networks"},
-		{Name: "fuse-activation", Stage: Inferring, Loose: true, Run: fuseActivation,
+		{Name: "fuse-activation", Stage: Inferring, Loose: true, Host: true, Run: fuseActivation,
 			Reason: "a rectifier costs nothing while results are still in registers"},
-		{Name: "adopt-convolutions", Stage: Inferring, Loose: true, Run: adoptConvolutions,
+		{Name: "adopt-convolutions", Stage: Inferring, Loose: true, Host: true, Run: adoptConvolutions,
 			Reason: "convolutions that nothing was fused into shall pass blocked arrays on as well; after the fusions, which look for them"},
-		{Name: "winograd", Stage: Inferring, Loose: true, Run: chooseWinograd,
+		{Name: "winograd", Stage: Inferring, Loose: true, Host: true, Run: chooseWinograd,
 			Reason: "3x3 windows cost less than half the multiplications by Winograd's algorithm; it works on blocked channels, so one choice is made for the whole graph"},
-		{Name: "fuse-norm", Stage: Training, Loose: true, Run: fuseNorm,
+		{Name: "fuse-norm", Stage: Training, Loose: true, Host: true, Run: fuseNorm,
 			Reason: "a batch norm, the sum after it and a rectifier read and write memory once in one kernel, in both directions"},
-		{Name: "fuse-trained-activation", Stage: Training, Loose: true, Run: fuseTrainedActivation,
+		{Name: "fuse-trained-activation", Stage: Training, Loose: true, Host: true, Run: fuseTrainedActivation,
 			Reason: "a rectifier costs nothing while the results of a convolution are still in registers; what it cut off is seen in what is left"},
-		{Name: "adopt-trained-convolutions", Stage: Training, Loose: true, Run: adoptConvolutions,
+		{Name: "adopt-trained-convolutions", Stage: Training, Loose: true, Host: true, Run: adoptConvolutions,
 			Reason: "convolutions shall pass blocked arrays on in both directions; after the fusions, which look for them"},
 		{Name: "dead-code", Stage: Compiled, Run: cutShapes,
 			Reason: "where only the shape of a value is read, the shape will do: what computes the value dies unless others read it; first, so that later passes do not work on the dead"},
@@ -68,16 +74,20 @@ func Passes() []Pass {
 			Reason: "products read their operands transposed as fast as not; after simplifying, which cancels transpositions"},
 		{Name: "share-compiled", Stage: Compiled, Run: shareCompiled,
 			Reason: "gradients compute things again that were computed; after everything that makes equal things look equal, before fusion, which hides them"},
+		{Name: "fuse-loss-gradient", Stage: Compiled, Loose: true, Host: true, Run: fuseLossGradient,
+			Reason: "the gradient of the scores is as large as they are, and read once: made block by block where it is read, it never exists; after sharing, which finds those that others read too"},
 		{Name: "fuse-pointwise", Stage: Compiled, Host: true, Run: fusePointwise,
-			Reason: "functions of single elements are bound by memory: a chain of them goes over it once; last, because no other pass looks into chains"},
+			Reason: "functions of single elements are bound by memory: a chain of them goes over it once; last of those that compute less, because none of them looks into chains"},
+		{Name: "copy-between-devices", Stage: Placed, Needed: true, Run: copyBetweenDevices,
+			Reason: "what lies on another device is copied, once for each device that reads it; last, because only then is it known who reads what"},
 	}
 }
 
-// Select lists passes of some stages in their order, but for those named in without.
+// Select lists passes of some stages in their order, but for those named in without that are not needed.
 func Select(without []string, stages ...Stage) []Pass {
 	var list []Pass
 	for _, p := range Passes() {
-		if slices.Contains(stages, p.Stage) && !slices.Contains(without, p.Name) {
+		if slices.Contains(stages, p.Stage) && (p.Needed || !slices.Contains(without, p.Name)) {
 			list = append(list, p)
 		}
 	}

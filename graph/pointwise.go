@@ -128,7 +128,7 @@ func (c *chainer) join(n *op.Node) {
 		c.close(n, nil)
 		return
 	}
-	g := &chain{shape: c.facts.Shapes[n.Entry(0)], forward: c.phase(n), group: n.Attrs[groupAttr], members: []*op.Node{n}, inside: map[op.Entry]int{}}
+	g := &chain{shape: c.facts.Shapes[n.Entry(0)], forward: c.phase(n), group: n.Attrs[GroupAttr], members: []*op.Node{n}, inside: map[op.Entry]int{}}
 	for _, e := range n.In {
 		g.inside[e]++
 	}

@@ -11,6 +11,8 @@ type Facts struct {
 	Types  map[op.Entry]dtype.Type
 	// Forward is how many of the outputs belong to the forward part, which runs by itself before the rest; 0: all.
 	Forward int
+	// Place says where nodes run; nil: all on one device.
+	Place *Placement
 
 	changes []Change // of the pass that runs
 }
@@ -170,8 +172,5 @@ func (r *rewriter) joined(o *op.Op, params any, first, last *op.Node, in ...op.E
 // together reports whether b may move to where a is: both are placed on one device, and nothing
 // but its inputs holds b back.
 func together(a, b *op.Node) bool {
-	return a.Attrs[groupAttr] == b.Attrs[groupAttr] && len(b.After) == 0
+	return a.Attrs[GroupAttr] == b.Attrs[GroupAttr] && len(b.After) == 0
 }
-
-// groupAttr names the attribute that places nodes on devices.
-const groupAttr = "__ctx_group__"

@@ -109,7 +109,7 @@ func (c *sharer) keyOf(n *op.Node, in []op.Entry) string {
 	for _, v := range n.Op.AppendRun(nil, n.Params) {
 		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
 	}
-	b = append(append(b, 0), n.Attrs[groupAttr]...)
+	b = append(append(b, 0), n.Attrs[GroupAttr]...)
 	if c.forward != nil && !c.forward[n] {
 		b = append(b, 1)
 	}

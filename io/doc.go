@@ -22,7 +22,8 @@
 // nothing is allocated in steady state. A batch stays as it is during the two calls of Next that
 // follow (more after Keep) and is then overwritten; operations that were started on its arrays
 // before that still see the old content, because the iterator waits for them. Copy what is to be
-// kept longer.
+// kept longer. Batches of NDArrayIter without shuffling are views of its arrays, which nothing is
+// copied for: write into neither.
 //
 // # The last batch
 //

@@ -55,8 +55,8 @@ func MNISTIter(c MNISTConfig) (*Table, error) {
 	if c.BatchSize == 0 {
 		c.BatchSize = 128
 	}
-	data := column{orElse(c.DataName, "data"), row, dtype.Float32, img.Shape[0], scaledRows(img.Data, rows*cols, 1.0/256)}
-	label := column{orElse(c.LabelName, "softmax_label"), nd.Shape{}, dtype.Float32, lab.Shape[0], scaledRows(lab.Data, 1, 1)}
+	data := column{name: orElse(c.DataName, "data"), row: row, typ: dtype.Float32, n: img.Shape[0], fill: scaledRows(img.Data, rows*cols, 1.0/256)}
+	label := column{name: orElse(c.LabelName, "softmax_label"), row: nd.Shape{}, typ: dtype.Float32, n: lab.Shape[0], fill: scaledRows(lab.Data, 1, 1)}
 	return newTable([]column{data}, []column{label}, tableOptions{c.BatchSize, c.LastBatch, c.Shuffle, c.Seed})
 }
 

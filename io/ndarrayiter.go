@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"gomx/device"
 	nd "gomx/ndarray"
 )
 
@@ -23,16 +24,18 @@ type NDArrayConfig struct {
 	LastBatch LastBatch // Auto: Pad
 }
 
-// NDArrayIter iterates over arrays, of which it keeps a copy on the host.
+// NDArrayIter iterates over arrays. Where the samples of a batch lie one after the other, without shuffling and on the
+// processor, the batch is a view of the arrays, as in MXNet: nothing is copied, and writing into either changes the
+// other. Shuffled arrays are copied once.
 func NDArrayIter(c NDArrayConfig) (*Table, error) {
 	if len(c.Data) == 0 {
 		return nil, fmt.Errorf("io: NDArrayIter: no data")
 	}
-	data, err := arrayColumns(c.Data, c.DataNames, "data")
+	data, err := arrayColumns(c.Data, c.DataNames, "data", c.Shuffle)
 	if err != nil {
 		return nil, err
 	}
-	label, err := arrayColumns(c.Label, c.LabelNames, "softmax_label")
+	label, err := arrayColumns(c.Label, c.LabelNames, "softmax_label", c.Shuffle)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +45,7 @@ func NDArrayIter(c NDArrayConfig) (*Table, error) {
 	return newTable(data, label, tableOptions{max(c.BatchSize, 1), c.LastBatch, c.Shuffle, c.Seed})
 }
 
-func arrayColumns(arrays []*nd.Array, names []string, fallback string) ([]column, error) {
+func arrayColumns(arrays []*nd.Array, names []string, fallback string, shuffle bool) ([]column, error) {
 	if names != nil && len(names) != len(arrays) {
 		return nil, fmt.Errorf("io: NDArrayIter: %d names for %d arrays of %s", len(names), len(arrays), fallback)
 	}
@@ -59,12 +62,24 @@ func arrayColumns(arrays []*nd.Array, names []string, fallback string) ([]column
 			return nil, fmt.Errorf("io: NDArrayIter: %s: a scalar, want an axis that counts samples", c.name)
 		}
 		c.n, c.row = a.Shape()[0], a.Shape()[1:].Clone()
-		host := make([]byte, a.Size()*a.DType().Size())
-		if err := a.ReadBytes(context.Background(), host); err != nil {
+		if err := c.take(a, shuffle); err != nil {
 			return nil, fmt.Errorf("io: NDArrayIter: %s: %w", c.name, err)
 		}
-		c.fill = byteRows(host, c.rowBytes())
 		cols = append(cols, c)
 	}
 	return cols, nil
+}
+
+// take makes a column of an array: of the array itself, or of a copy.
+func (c *column) take(a *nd.Array, shuffle bool) error {
+	if !shuffle && a.Device().Kind == device.KindCPU {
+		c.whole = a.Slice(0, c.n) // lives on when the caller closes a
+		return c.whole.Wait(context.Background())
+	}
+	host := make([]byte, a.Bytes())
+	if err := a.ReadBytes(context.Background(), host); err != nil {
+		return err
+	}
+	c.fill = byteRows(host, c.rowBytes())
+	return nil
 }

@@ -18,6 +18,31 @@ type column struct {
 	typ  dtype.Type // element type of the batches
 	n    int        // samples
 	fill func(dst []byte, rows []int)
+
+	// whole holds the samples as the batches want them, in place of fill: batches are views of it.
+	whole *nd.Array
+}
+
+// copyRows copies samples.
+func (c *column) copyRows(dst []byte, rows []int) error {
+	if c.whole == nil {
+		c.fill(dst, rows)
+		return nil
+	}
+	for len(rows) > 0 {
+		n := 1 // samples that lie one after the other
+		for n < len(rows) && rows[n] == rows[0]+n {
+			n++
+		}
+		part := c.whole.Slice(rows[0], rows[0]+n)
+		err := part.ReadBytes(context.Background(), dst[:n*c.rowBytes()])
+		part.Close()
+		if err != nil {
+			return err
+		}
+		dst, rows = dst[n*c.rowBytes():], rows[n:]
+	}
+	return nil
 }
 
 func (c *column) rowBytes() int { return c.row.Size() * c.typ.Size() }
@@ -45,6 +70,7 @@ type Table struct {
 	turn  int
 	stage []byte
 	share share
+	views map[int]*Batch // by first sample; nil unless all columns can be viewed
 }
 
 // keepDefault is how many calls of Next a batch survives.
@@ -52,19 +78,20 @@ const keepDefault = 2
 
 func newTable(data, label []column, o tableOptions) (*Table, error) {
 	cols := append(slices.Clone(data), label...)
-	biggest := 0
 	for _, c := range cols {
 		if c.n != cols[0].n {
 			return nil, fmt.Errorf("io: %s has %d samples, %s has %d", c.name, c.n, cols[0].name, cols[0].n)
 		}
-		biggest = max(biggest, c.rowBytes()*o.batch)
 	}
 	ord, err := newOrder(cols[0].n, o.batch, o.last, o.shuffle, o.seed)
 	if err != nil {
 		return nil, err
 	}
-	return &Table{cols: cols, nData: len(data), ord: ord, stage: make([]byte, (biggest+15)&^15),
-		ring: make([]*Batch, keepDefault+1)}, nil
+	t := &Table{cols: cols, nData: len(data), ord: ord, ring: make([]*Batch, keepDefault+1)}
+	if !slices.ContainsFunc(cols, func(c column) bool { return c.whole == nil }) {
+		t.views = map[int]*Batch{}
+	}
+	return t, nil
 }
 
 // tableOptions is what every in-memory iterator is configured with.
@@ -82,19 +109,27 @@ func (t *Table) Next(ctx context.Context) (*Batch, error) {
 	}
 	b := t.ring[t.turn]
 	if b == nil {
-		b = t.newBatch()
+		b = &Batch{Index: make([]int, t.ord.batch)}
 		t.ring[t.turn] = b
 	}
 	pad, ok := t.next(b.Index)
 	if !ok {
 		return nil, io.EOF
 	}
+	if t.views != nil && inARow(b.Index) {
+		v := t.view(b.Index)
+		v.Pad = pad
+		return v, nil
+	}
 	t.turn = (t.turn + 1) % len(t.ring)
 	b.Pad = pad
+	t.allocate(b)
 	for i := range t.cols {
 		c := &t.cols[i]
 		dst := t.stage[:c.rowBytes()*len(b.Index)]
-		c.fill(dst, b.Index)
+		if err := c.copyRows(dst, b.Index); err != nil {
+			return nil, fmt.Errorf("io: reading %s: %w", c.name, err)
+		}
 		if err := t.array(b, i).WriteBytes(dst); err != nil {
 			return nil, fmt.Errorf("io: filling %s: %w", c.name, err)
 		}
@@ -109,8 +144,12 @@ func (t *Table) array(b *Batch, i int) *nd.Array {
 	return b.Label[i-t.nData]
 }
 
-func (t *Table) newBatch() *Batch {
-	b := &Batch{Index: make([]int, t.ord.batch)}
+// allocate makes the arrays of a batch of the ring, and room to stage them.
+func (t *Table) allocate(b *Batch) {
+	if len(b.Data) > 0 {
+		return
+	}
+	biggest := 0
 	for i := range t.cols {
 		d := t.cols[i].desc(t.ord.batch)
 		a := nd.Empty(d.Shape, nd.As(d.DType))
@@ -119,7 +158,43 @@ func (t *Table) newBatch() *Batch {
 		} else {
 			b.Label = append(b.Label, a)
 		}
+		biggest = max(biggest, a.Bytes())
 	}
+	if len(t.stage) < biggest {
+		t.stage = make([]byte, (biggest+15)&^15)
+	}
+}
+
+// inARow reports whether rows follow each other.
+func inARow(rows []int) bool {
+	for i, r := range rows {
+		if r != rows[0]+i {
+			return false
+		}
+	}
+	return true
+}
+
+// view returns the batch of samples from first on, as a view of the columns. Views are made once, unless epochs begin
+// at ever other samples.
+func (t *Table) view(rows []int) *Batch {
+	first := rows[0]
+	if b := t.views[first]; b != nil {
+		return b
+	}
+	if len(t.views) > 2*t.ord.n/t.ord.batch+2 {
+		clear(t.views)
+	}
+	b := &Batch{Index: slices.Clone(rows)}
+	for i := range t.cols {
+		v := t.cols[i].whole.Slice(first, first+len(rows))
+		if i < t.nData {
+			b.Data = append(b.Data, v)
+		} else {
+			b.Label = append(b.Label, v)
+		}
+	}
+	t.views[first] = b
 	return b
 }
 

@@ -40,7 +40,9 @@ func (a arithmetic) Store(dst, payload []byte, t dtype.Type, codec uint8) {
 // Add implements ps.Arithmetic.
 func (a arithmetic) Add(dst, payload []byte, t dtype.Type, codec uint8) {
 	if codec == uint8(compress.None) {
-		a.Plain.Add(dst, payload, t, 0)
+		if t != dtype.Float32 || !addFloats(dst, payload) {
+			a.Plain.Add(dst, payload, t, 0)
+		}
 		return
 	}
 	if err := compress.Add(floatsOf(dst), compress.Kind(codec), payload); err != nil {

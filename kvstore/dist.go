@@ -9,6 +9,7 @@ import (
 	"gomx/device"
 	"gomx/kvstore/compress"
 	"gomx/kvstore/ps"
+	"gomx/kvstore/transport"
 	nd "gomx/ndarray"
 	"gomx/op"
 	"gomx/optimizer"
@@ -37,7 +38,7 @@ func openDist(ctx context.Context, name string, c config) (Store, error) {
 	if job == nil {
 		return nil, fmt.Errorf("kvstore: %s: the context belongs to no job: start the program with gomx launch, and let launch.Run call it", name)
 	}
-	s := &dist{name: name, job: job, cfg: c, keys: map[string]*distKey{}}
+	s := &dist{name: name, job: job, cfg: c, keys: map[string]*distKey{}, version: ps.RestoredVersion}
 	staleness := ps.Unbounded
 	switch {
 	case strings.HasSuffix(name, "_sync"):
@@ -104,8 +105,12 @@ func (s *dist) create(ctx context.Context, k *distKey, value []byte, direct bool
 		k.turn = k.eng.NewVar("kvstore " + k.name)
 	}
 	o := s.spec
+	k.whole = o != nil && !optimizer.Elementwise(o)
 	s.mu.Unlock()
-	spec := ps.KeySpec{DType: k.dtype, Total: uint64(len(value)), Direct: direct}
+	if k.whole && len(value) > transport.DefaultMaxPayload {
+		return k.fail("Init", fmt.Errorf("%d bytes, want at most %d: %s looks at keys as a whole", len(value), transport.DefaultMaxPayload, o.Name()))
+	}
+	spec := ps.KeySpec{DType: k.dtype, Total: uint64(len(value)), Direct: direct, Whole: k.whole}
 	_, err := s.job.wait(ctx, s.cfg.timeout, func(now, deadline ps.Time) (uint64, error) {
 		return s.job.worker.Init(now, k.id, spec, value, deadline)
 	})
@@ -220,6 +225,13 @@ func (s *dist) SetCompression(m compress.Method) error {
 func (s *dist) SetOptimizer(ctx context.Context, o optimizer.Optimizer) error {
 	if _, err := optimizer.NewUpdater(o, nil); err != nil {
 		return fmt.Errorf("kvstore: %w", err)
+	}
+	if !optimizer.Elementwise(o) {
+		for _, k := range s.all() {
+			if _, n := k.slices(); n > 1 && k.eng != nil {
+				return fmt.Errorf("kvstore: %s looks at keys as a whole, but %q was sliced by Init: call SetOptimizer before", o.Name(), k.name)
+			}
+		}
 	}
 	return s.sendSpec(ctx, o, nil)
 }

@@ -24,10 +24,12 @@ type distKey struct {
 	id    uint32
 	shape dtype.Shape
 	dtype dtype.Type
+	whole bool           // never sliced
 	eng   *engine.Engine // nil for the store's own numbers
 	turn  *engine.Var
 	sum   reducer
 	stage *nd.Array // pulled values on their way to another device, or beside what is being pushed
+	spare sync.Pool // of *exchange
 
 	// Used by operations that update turn, one at a time.
 	residual []float32
@@ -49,21 +51,31 @@ func (k *distKey) failed() error {
 	return k.err
 }
 
-// exchange is one operation under way: a push, a pull, or both.
+// exchange is one operation under way: a push, a pull, or both. It is a request of the job.
 type exchange struct {
 	key      *distKey
 	what     string
 	method   compress.Method
 	priority int8
-	value    []byte   // what is pushed
-	out      []byte   // room for what is pulled
-	codes    [][]byte // or its compressed slices
-	done     func(error)
+	value    []byte      // what is pushed
+	out      []byte      // room for what is pulled
+	codes    [][]byte    // or its compressed slices
+	done     func(error) // nil for a plain push
+}
+
+// exchange returns a blank one.
+func (k *distKey) exchange(what string, priority int) *exchange {
+	x, _ := k.spare.Get().(*exchange)
+	if x == nil {
+		x = new(exchange)
+	}
+	*x = exchange{key: k, what: what, method: k.coding(), priority: clampPriority(priority)}
+	return x
 }
 
 // begin starts the operation that pulls to out, and pushes sum before if it is not nil.
 func (k *distKey) begin(what string, priority int, sum *nd.Array, out []*nd.Array) {
-	x := &exchange{key: k, what: what, method: k.coding(), priority: clampPriority(priority)}
+	x := k.exchange(what, priority)
 	to := out[0]
 	if to.Device().Kind != device.KindCPU || sum != nil && to.Var() == sum.Var() {
 		if k.stage == nil {
@@ -75,14 +87,15 @@ func (k *distKey) begin(what string, priority int, sum *nd.Array, out []*nd.Arra
 	if !to.Whole() {
 		access = engine.Update
 	}
-	uses := make([]engine.Use, 0, 3)
-	uses = append(uses, engine.Use{Var: k.turn, Access: engine.Update}, engine.Use{Var: to.Var(), Access: access})
 	x.out = bytesOf(to)
+	t := engine.Task{Name: "kvstore pull", Async: runExchange, Arg: x, Priority: band(priority), Describe: k.describe, Cheap: k.light(x)}
+	turn, result := engine.Use{Var: k.turn, Access: engine.Update}, engine.Use{Var: to.Var(), Access: access}
 	if sum != nil {
-		uses = append(uses, engine.Use{Var: sum.Var(), Access: engine.Read})
-		x.value = bytesOf(sum)
+		t.Name, x.value = "kvstore push and pull", bytesOf(sum)
+		k.eng.PushUses(&t, turn, result, engine.Use{Var: sum.Var(), Access: engine.Read})
+	} else {
+		k.eng.PushUses(&t, turn, result)
 	}
-	k.eng.Push(&engine.Task{Name: "kvstore " + what, Async: runExchange, Arg: x, Uses: uses, Priority: band(priority), Describe: x.describe})
 	to.Touch()
 	for _, a := range out {
 		if a != to {
@@ -91,15 +104,24 @@ func (k *distKey) begin(what string, priority int, sum *nd.Array, out []*nd.Arra
 	}
 }
 
+// lightSize is the size of keys whose operations take so little time to begin that they may do so on whatever goroutine they
+// become possible: no more than copying this much to shared memory.
+const lightSize = 1 << 20
+
+func (k *distKey) light(x *exchange) bool {
+	return x.method.Kind == compress.None && len(x.out) <= lightSize
+}
+
 // push starts a push that nobody waits for: the values are copied, and errors are kept for the next pull.
 func (k *distKey) push(priority int, grads []*nd.Array) error {
 	sum, err := k.sum.add(grads, device.CPU(), compress.Method{})
 	if err != nil {
 		return fmt.Errorf("kvstore: key %q: %w", k.name, err)
 	}
-	x := &exchange{key: k, what: "push", method: k.coding(), priority: clampPriority(priority), value: bytesOf(sum)}
-	k.eng.Push(&engine.Task{Name: "kvstore push", Fn: runPush, Arg: x, Priority: band(priority), Describe: x.describe,
-		Uses: []engine.Use{{Var: k.turn, Access: engine.Update}, {Var: sum.Var(), Access: engine.Read}}})
+	x := k.exchange("push", priority)
+	x.value = bytesOf(sum)
+	k.eng.PushUses(&engine.Task{Name: "kvstore push", Fn: runPush, Arg: x, Priority: band(priority), Describe: k.describe},
+		engine.Use{Var: k.turn, Access: engine.Update}, engine.Use{Var: sum.Var(), Access: engine.Read})
 	return nil
 }
 
@@ -113,9 +135,8 @@ func (k *distKey) coding() compress.Method {
 	return k.store.method
 }
 
-func (x *exchange) describe() string {
-	return fmt.Sprintf("key %q of shape %v", x.key.name, x.key.shape)
-}
+// describe says for an error what the key is.
+func (k *distKey) describe() string { return fmt.Sprintf("key %q of shape %v", k.name, k.shape) }
 
 // runExchange is the body of an operation that pulls.
 func runExchange(r *engine.Run, done func(error)) {
@@ -128,7 +149,7 @@ func runExchange(r *engine.Run, done func(error)) {
 	}
 	err := k.encode(x)
 	if err == nil {
-		err = k.store.job.call(k.store.cfg.timeout, x.start, x.ended)
+		err = k.store.job.call(k.store.cfg.timeout, x)
 	}
 	if err != nil {
 		done(k.fail(x.what, err))
@@ -148,7 +169,7 @@ func runPush(r *engine.Run) error {
 	err := k.encode(x)
 	if err == nil {
 		k.codes = nil // they belong to the worker now
-		err = k.store.job.call(k.store.cfg.timeout, x.start, x.pushed)
+		err = k.store.job.call(k.store.cfg.timeout, x)
 	}
 	if err != nil {
 		return k.fail(x.what, err)
@@ -171,25 +192,31 @@ func (x *exchange) start(now, deadline ps.Time) (uint64, error) {
 	return w.Push(now, p)
 }
 
-// ended completes an operation that pulls.
-func (x *exchange) ended(d *ps.Done) {
-	if d.Err != nil {
-		x.done(x.key.fail(x.what, d.Err))
-		return
+// end completes an operation that pulls, and takes in the end of a plain push.
+func (x *exchange) end(d *ps.Done) {
+	k, done, err := x.key, x.done, d.Err
+	if err != nil {
+		err = k.fail(x.what, err)
 	}
-	x.done(nil)
+	if done == nil {
+		k.note(err)
+	}
+	*x = exchange{}
+	k.spare.Put(x)
+	if done != nil {
+		done(err)
+	}
 }
 
-// pushed takes in the end of a plain push.
-func (x *exchange) pushed(d *ps.Done) {
-	if d.Err == nil {
+// note keeps the first error of a plain push for the next operation.
+func (k *distKey) note(err error) {
+	if err == nil {
 		return
 	}
-	k := x.key
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.err == nil {
-		k.err = k.fail(x.what, d.Err)
+		k.err = err
 	}
 }
 
@@ -202,8 +229,7 @@ func (k *distKey) encode(x *exchange) error {
 	if k.residual == nil {
 		k.residual = make([]float32, len(values))
 	}
-	total := uint64(len(x.value))
-	n := wire.Slices(total, uint64(k.store.job.cfg.SliceSize))
+	total, n := k.slices()
 	for len(k.codes) < int(n) {
 		k.codes = append(k.codes, nil)
 	}

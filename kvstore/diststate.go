@@ -39,6 +39,9 @@ func (s *dist) OptimizerStates(ctx context.Context) ([]State, error) {
 // slices returns how many slices the key has.
 func (k *distKey) slices() (total uint64, n uint16) {
 	total = uint64(k.shape.Size() * k.dtype.Size())
+	if k.whole {
+		return total, 1
+	}
 	return total, wire.Slices(total, uint64(k.store.job.cfg.SliceSize))
 }
 

@@ -28,4 +28,10 @@
 //
 // SetCompression makes gradients smaller on their way; package compress has the codes. The residual
 // stays with the worker.
+//
+// # Snapshots
+//
+// The stores of a job are Snapshotters: Snapshot writes everything that the servers hold, as of one
+// moment, to JobConfig.Snapshots (gomx launch --snapshots). A job continues from one with
+// JobConfig.Restore (gomx launch --resume), bit for bit, and Resumed says how many steps are in it.
 package kvstore

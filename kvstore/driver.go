@@ -36,8 +36,8 @@ type driver struct {
 	stop  chan struct{}
 	done  sync.WaitGroup
 	save  func(*wire.View) error                // makes a view durable; nil: nobody asks
-	store func(*ps.Outbox) error                // writes snapshots; nil: nobody asks
-	ended func(d *ps.Done) func()               // a call of a worker ended; mu is held, but not when what it returns runs
+	store func(*ps.Outbox) error                // writes snapshots, before the view says so; nil: nobody asks
+	ended func(d *ps.Done) ender                // a call of a worker ended; mu is held, but not when whom it returns is told
 	tell  func(from wire.Node, m *wire.Message) // a message that the machine ignores; mu is held
 	after func(view *wire.View)                 // the view changed; mu is held
 	quit  func(err error)                       // the machine cannot go on; mu is held
@@ -54,7 +54,19 @@ type driver struct {
 		list []*ps.Buffer
 	}
 	spare []*ps.Buffer
-	calls []func() // to be run when mu is free
+	over  *tellings // to be told when mu is free, nil if nobody is
+	idle  sync.Pool // of *tellings
+}
+
+// ender is told how a call of a worker ended.
+type ender interface{ end(d *ps.Done) }
+
+// tellings are calls that ended, and who is to be told.
+type tellings struct{ list []telling }
+
+type telling struct {
+	who ender
+	how ps.Done
 }
 
 // tickEvery is how often the machines look at the clock. Nothing in the protocol is shorter.
@@ -88,15 +100,17 @@ func (d *driver) now() ps.Time { return ps.Time(time.Since(d.began)) }
 
 // handle is the endpoint's handler.
 func (d *driver) handle(from wire.Node, m *wire.Message) {
-	d.do(func() {
-		if m.Type == wire.TypeAsk || m.Type == wire.TypeTell {
-			if d.tell != nil {
-				d.tell(from, m)
-			}
-			return
-		}
+	d.mu.Lock()
+	switch {
+	case d.closed || d.machine == nil:
+		d.mu.Unlock()
+		return
+	case m.Type != wire.TypeAsk && m.Type != wire.TypeTell:
 		d.machine.Handle(d.now(), from, m)
-	}, nil)
+	case d.tell != nil:
+		d.tell(from, m)
+	}
+	d.leave()
 }
 
 func (d *driver) tick() {
@@ -115,31 +129,67 @@ func (d *driver) tick() {
 // do lets f use the machine, carries out what it wants done then, and runs the completions. Instead it
 // calls closed, if that is not nil, when the machine does not run.
 func (d *driver) do(f, closed func()) {
-	for _, call := range d.locked(f, closed) {
-		call()
+	if d.enter(closed) {
+		f()
+		d.leave()
 	}
 }
 
-func (d *driver) locked(f, closed func()) []func() {
+// enter takes mu, or calls closed, if that is not nil, when the machine does not run.
+func (d *driver) enter(closed func()) bool {
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed || d.machine == nil {
-		if closed != nil {
-			closed()
-		}
-		return nil
+	if !d.closed && d.machine != nil {
+		return true
 	}
-	f()
+	defer d.mu.Unlock()
+	if closed != nil {
+		closed()
+	}
+	return false
+}
+
+// leave carries out what the machine wants done, releases mu, and tells those whose calls ended.
+func (d *driver) leave() {
 	d.drain()
-	calls := d.calls
-	d.calls = nil
-	return calls
+	over := d.over
+	d.over = nil
+	d.mu.Unlock()
+	if over == nil {
+		return
+	}
+	for i := range over.list {
+		e := &over.list[i]
+		e.who.end(&e.how)
+	}
+	clear(over.list)
+	over.list = over.list[:0]
+	d.idle.Put(over)
+}
+
+// end notes that a call ended.
+func (d *driver) end(how *ps.Done) {
+	who := d.ended(how)
+	if who == nil {
+		return
+	}
+	if d.over == nil {
+		if d.over, _ = d.idle.Get().(*tellings); d.over == nil {
+			d.over = &tellings{}
+		}
+	}
+	d.over.list = append(d.over.list, telling{who, *how})
 }
 
 // drain carries out what the machine wants done. mu is held.
 func (d *driver) drain() {
 	d.takeBack()
 	out := d.machine.Out()
+	if d.store != nil && (len(out.Saves) > 0 || out.Manifest != nil) {
+		if err := d.store(out); err != nil {
+			d.fail(err)
+			return
+		}
+	}
 	if out.View != nil && d.save != nil {
 		if err := d.save(out.View); err != nil {
 			d.fail(err)
@@ -157,19 +207,12 @@ func (d *driver) drain() {
 	for i := range out.Sends {
 		d.send(&out.Sends[i])
 	}
-	if d.store != nil && (len(out.Saves) > 0 || out.Manifest != nil) {
-		if err := d.store(out); err != nil {
-			d.log.Error().Err(err).Msg("snapshot failed")
-		}
-	}
 	for i := range out.Events {
 		d.event(&out.Events[i])
 	}
 	if d.ended != nil {
 		for i := range out.Done {
-			if call := d.ended(&out.Done[i]); call != nil {
-				d.calls = append(d.calls, call)
-			}
+			d.end(&out.Done[i])
 		}
 	}
 	out.Reset()
@@ -182,7 +225,10 @@ func (d *driver) send(s *ps.Send) {
 		return
 	}
 	hold := s.Hold
-	if err := d.ep.Send(s.To, &s.Msg, func() { d.giveBack(hold) }); err != nil {
+	if hold.Back == nil {
+		hold.Back = func() { d.giveBack(hold) }
+	}
+	if err := d.ep.Send(s.To, &s.Msg, hold.Back); err != nil {
 		d.machine.Release(hold)
 	}
 }
@@ -230,7 +276,11 @@ func (d *driver) link(v *wire.View) {
 
 // event writes a line to the log.
 func (d *driver) event(e *ps.Event) {
-	d.log.Info().Stringer("node", e.Node).Uint32("shard", e.Shard).Uint64("epoch", e.Epoch).Str("detail", e.Text).Msg(eventText(e.Kind))
+	level := zerolog.InfoLevel
+	if e.Kind == ps.EventWaiting || e.Kind == ps.EventLost {
+		level = zerolog.WarnLevel // somebody should look
+	}
+	d.log.WithLevel(level).Stringer("node", e.Node).Uint32("shard", e.Shard).Uint64("epoch", e.Epoch).Str("detail", e.Text).Msg(eventText(e.Kind))
 }
 
 // fail ends the machine's work. mu is held.
@@ -264,6 +314,7 @@ func eventText(k ps.EventKind) string {
 		ps.EventJoined: "joined", ps.EventDead: "alive or dead", ps.EventLeft: "left", ps.EventPromoted: "serves shard", ps.EventDropped: "gives up shard",
 		ps.EventTransfer: "copies shard", ps.EventInSync: "copy in sync", ps.EventDiverged: "copies differ", ps.EventLost: "shard lost",
 		ps.EventFenced: "replaced", ps.EventRefused: "message refused", ps.EventSnapshot: "snapshot", ps.EventViewFailed: "view refused",
+		ps.EventWaiting: "waits",
 	}
 	if int(k) < len(texts) {
 		return texts[k]

@@ -18,7 +18,7 @@ type Job struct {
 	worker *ps.Worker
 
 	// Guarded by driver.mu.
-	waits  map[uint64]func(*ps.Done)
+	waits  map[uint64]ender
 	tells  map[uint64]func(*wire.Message)
 	asked  uint64
 	opened bool // by a store
@@ -46,7 +46,7 @@ func Join(ctx context.Context, c JobConfig) (*Job, error) {
 	if c.Node.Role != wire.Worker {
 		return nil, fmt.Errorf("kvstore: %s cannot join, only workers do", c.Node)
 	}
-	j := &Job{cfg: c, driver: newDriver(c.Node, c.Log), waits: map[uint64]func(*ps.Done){}, tells: map[uint64]func(*wire.Message){}}
+	j := &Job{cfg: c, driver: newDriver(c.Node, c.Log), waits: map[uint64]ender{}, tells: map[uint64]func(*wire.Message){}}
 	j.driver.ended, j.driver.tell = j.completion, j.told
 	if err := j.driver.open(c.Open, c.transport()); err != nil {
 		return nil, err
@@ -82,42 +82,56 @@ func (j *Job) Rank() int { return int(j.cfg.Node.Rank) }
 // Workers returns how many workers the job has.
 func (j *Job) Workers() int { return j.cfg.Workers }
 
-// starter begins a call of the worker, which is to end by a deadline.
-type starter func(now, deadline ps.Time) (uint64, error)
+// request is a call of the worker.
+type request interface {
+	// start begins the call, which is to end by a deadline. The driver's lock is held.
+	start(now, deadline ps.Time) (uint64, error)
+	ender // told once, unless starting failed
+}
 
-// call begins a call; done is called once when it ends, unless call returns an error.
-func (j *Job) call(timeout time.Duration, start starter, done func(*ps.Done)) error {
-	var err error
-	j.driver.do(func() {
-		var id uint64
-		now := j.driver.now()
-		if id, err = start(now, now+ps.Time(timeout)); err == nil && id != 0 { // 0: it is over already
-			j.waits[id] = done
-		}
-	}, func() { err = ps.ErrClosed })
+// call begins a call. An error says that it did not begin.
+func (j *Job) call(timeout time.Duration, r request) error {
+	d := j.driver
+	if !d.enter(nil) {
+		return ps.ErrClosed
+	}
+	now := d.now()
+	id, err := r.start(now, now+ps.Time(timeout))
+	if err == nil && id != 0 { // 0: it is over already
+		j.waits[id] = r
+	}
+	d.leave()
 	return err
 }
 
-// completion takes in the end of a call and returns what is to be run outside of the lock.
-func (j *Job) completion(d *ps.Done) func() {
-	done := j.waits[d.ID]
-	if done == nil {
-		return nil
-	}
+// completion takes in the end of a call and returns whom to tell.
+func (j *Job) completion(d *ps.Done) ender {
+	who := j.waits[d.ID]
 	delete(j.waits, d.ID)
-	end := *d
-	return func() { done(&end) }
+	return who
 }
+
+// starter begins a call of the worker.
+type starter func(now, deadline ps.Time) (uint64, error)
+
+// awaited is a call that somebody waits for.
+type awaited struct {
+	begin starter
+	ended chan ps.Done
+}
+
+func (a *awaited) start(now, deadline ps.Time) (uint64, error) { return a.begin(now, deadline) }
+func (a *awaited) end(d *ps.Done)                              { a.ended <- *d }
 
 // wait begins a call and waits for its end, or for that of ctx. The call then goes on, and must not use
 // memory of the caller.
 func (j *Job) wait(ctx context.Context, timeout time.Duration, start starter) (ps.Done, error) {
-	ended := make(chan ps.Done, 1)
-	if err := j.call(timeout, start, func(d *ps.Done) { ended <- *d }); err != nil {
+	a := &awaited{start, make(chan ps.Done, 1)}
+	if err := j.call(timeout, a); err != nil {
 		return ps.Done{}, err
 	}
 	select {
-	case d := <-ended:
+	case d := <-a.ended:
 		return d, d.Err
 	case <-ctx.Done():
 		return ps.Done{}, context.Cause(ctx)
@@ -173,7 +187,7 @@ func (j *Job) sendAsk(m wire.Message, id uint64) {
 
 // told takes in an answer. The driver's lock is held.
 func (j *Job) told(_ wire.Node, m *wire.Message) {
-	if m.Type != wire.TypeTell {
+	if m.Type != wire.TypeTell || m.Target != j.worker.Incarnation() {
 		return
 	}
 	if f := j.tells[m.Seq]; f != nil {

@@ -30,6 +30,10 @@ type JobConfig struct {
 	Listen string // where it listens, in the words of the transport; empty: wherever it likes
 	Dir    string // folder for the scheduler's view; empty: the view is not kept
 
+	// Snapshots is the folder for snapshots of the job, which scheduler and servers share; empty: there are none. Restore is the
+	// folder of the one that the job continues from, the same for all servers; see LatestSnapshot.
+	Snapshots, Restore string
+
 	SliceSize int           // bytes; longer keys are sliced; 0: 1 MiB
 	Heartbeat time.Duration // 0: 0.5 s
 	Dead      time.Duration // silence after which a node counts as dead; 0: 3 s

@@ -68,6 +68,9 @@ func serveScheduler(ctx context.Context, c JobConfig) error {
 		}
 		sc.View, d.save = v, file.save
 	}
+	if c.Snapshots != "" {
+		d.store = saveManifest(c.Snapshots)
+	}
 	s, err := ps.NewScheduler(sc)
 	if err != nil {
 		return fmt.Errorf("kvstore: %w", err)
@@ -134,15 +137,20 @@ func serveServer(ctx context.Context, c JobConfig) error {
 	if err := d.open(c.Open, c.transport()); err != nil {
 		return err
 	}
+	restore, err := c.restorer()
+	if err != nil {
+		return closing(err, d)
+	}
 	u := &updaters{by: map[uint32]*serverUpdater{}}
 	s, err := ps.NewServer(ps.ServerConfig{Job: c.ID, Rank: c.Node.Rank, Nonce: nonce(), Addr: d.ep.Addr(), Workers: c.Workers,
-		Policy: c.Policy, Backups: c.Backups, Timing: c.timing(), Arithmetic: arithmetic{}, Updater: u.open})
+		Policy: c.Policy, Backups: c.Backups, Timing: c.timing(), Arithmetic: arithmetic{}, Updater: u.open, Restore: restore})
 	if err == nil {
 		err = d.ep.Connect(wire.Node{Role: wire.Scheduler}, c.Scheduler)
 	}
 	if err != nil {
 		return closing(fmt.Errorf("kvstore: %w", err), d)
 	}
+	d.store = d.saveParts(s, c.Snapshots)
 	leaving := false
 	d.after = func(v *wire.View) {
 		switch {
@@ -215,7 +223,7 @@ func (d *driver) answer(s *ps.Server, u *updaters, from wire.Node, m *wire.Messa
 	if x == nil || place.Epoch != m.Epoch || place.Primary.Server != d.self.Rank || place.Primary.Incarnation != s.Incarnation() {
 		return // asked again when the views agree
 	}
-	r := wire.Message{Type: wire.TypeTell, Job: m.Job, From: d.self, Incarnation: s.Incarnation(), Shard: m.Shard, Epoch: m.Epoch,
+	r := wire.Message{Type: wire.TypeTell, Job: m.Job, From: d.self, Incarnation: s.Incarnation(), Target: m.Incarnation, Shard: m.Shard, Epoch: m.Epoch,
 		Seq: m.Seq, Key: m.Key, Slice: m.Slice, Slices: m.Slices, Payload: x.AppendState(nil, ps.ID{Key: m.Key, Slice: m.Slice})}
 	_ = d.ep.Send(from, &r, nil) // lost: asked again
 }

@@ -3,11 +3,8 @@ package kvstore
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
-	"reflect"
-	"strings"
 	"time"
 
 	"gomx/kvstore/ps"
@@ -149,82 +146,4 @@ func (d *driver) serveStatus(c *JobConfig, p page) error {
 		c.Announce(l.Addr().String())
 	}
 	return nil
-}
-
-// writeMetrics writes a status in Prometheus' text format.
-func writeMetrics(w io.Writer, st Status) {
-	put := func(name string, v any, labels string) {
-		fmt.Fprintf(w, "gomx_%s{node=%q%s} %v\n", name, st.Node, labels, v)
-	}
-	put("up", 1, "")
-	put("ready", bit(st.Ready), "")
-	put("view", st.View, "")
-	put("incarnation", st.Incarnation, "")
-	put("seconds", st.Seconds, "")
-	putFields(put, "", reflect.ValueOf(st.Stats))
-	if st.Transport != nil {
-		putFields(put, "transport_", reflect.ValueOf(*st.Transport))
-	}
-	lowest := ^uint64(0)
-	for _, m := range st.Members {
-		if m.Alive && strings.HasPrefix(m.Node, "worker") {
-			lowest = min(lowest, m.Clock)
-		}
-	}
-	for _, m := range st.Members {
-		label := fmt.Sprintf(",member=%q", m.Node)
-		put("member_alive", bit(m.Alive), label)
-		put("member_silent_seconds", m.Silent, label)
-		put("member_clock", m.Clock, label)
-		put("member_queue_bytes", m.Queue, label)
-		put("member_parked_pulls", m.Parked, label)
-		put("member_waits_for_worker", m.Waiting, label)
-		if m.Alive && strings.HasPrefix(m.Node, "worker") {
-			put("member_ahead_clocks", m.Clock-lowest, label)
-		}
-	}
-	for i, s := range st.Shards {
-		label := fmt.Sprintf(",shard=\"%d\"", i)
-		put("shard_epoch", s.Epoch, label)
-		put("shard_primary", s.Primary, label)
-		put("shard_backup", s.Backup, label)
-		put("shard_in_sync", bit(s.InSync), label)
-		put("shard_lost", bit(s.Lost), label)
-	}
-}
-
-// putFields writes the numbers of a struct or a map under their names in lower case.
-func putFields(put func(string, any, string), prefix string, v reflect.Value) {
-	switch v.Kind() {
-	case reflect.Struct:
-		for i := range v.NumField() {
-			put(prefix+snake(v.Type().Field(i).Name), v.Field(i).Interface(), "")
-		}
-	case reflect.Map:
-		for it := v.MapRange(); it.Next(); {
-			put(prefix+snake(it.Key().String()), it.Value().Interface(), "")
-		}
-	}
-}
-
-// snake writes SentBytes as sent_bytes.
-func snake(name string) string {
-	var b strings.Builder
-	for i, r := range name {
-		if r >= 'A' && r <= 'Z' {
-			if i > 0 {
-				b.WriteByte('_')
-			}
-			r += 'a' - 'A'
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
-}
-
-func bit(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }

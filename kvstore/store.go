@@ -47,7 +47,8 @@ type Store interface {
 	Barrier(ctx context.Context) error
 
 	// SetOptimizer makes pushes change values by an optimizer, which travels as name and parameters.
-	// Multipliers are looked up by key. Every worker calls it; the optimizer is that of worker 0.
+	// Multipliers are looked up by key. Every worker calls it; the optimizer is that of worker 0. One that looks at whole keys, like
+	// LAMB and LARS, is set before large keys are initialized: then they travel in one piece.
 	SetOptimizer(ctx context.Context, o optimizer.Optimizer) error
 	// SetCompression compresses gradients between devices and on their way to servers. It is called
 	// before the first Push.

@@ -177,21 +177,21 @@ func (s *dist) Table(ctx context.Context, name string, shape dtype.Shape) (*Tabl
 func (t *distTable) get(ctx context.Context, rows []uint32, out []byte) error {
 	s := t.store
 	room := make([]byte, len(out))
-	ended := make(chan error, 1)
-	err := s.job.call(s.cfg.timeout, func(now, deadline ps.Time) (uint64, error) {
+	a := &awaited{ended: make(chan ps.Done, 1)}
+	a.begin = func(now, deadline ps.Time) (uint64, error) {
 		id, err := t.table.Get(now, rows, room, deadline)
 		if err == nil && id == 0 {
-			ended <- nil // all rows were at hand
+			a.ended <- ps.Done{} // all rows were at hand
 		}
 		return id, err
-	}, func(d *ps.Done) { ended <- d.Err })
-	if err != nil {
+	}
+	if err := s.job.call(s.cfg.timeout, a); err != nil {
 		return err
 	}
 	select {
-	case err := <-ended:
+	case d := <-a.ended:
 		copy(out, room)
-		return err
+		return d.Err
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

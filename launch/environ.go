@@ -33,6 +33,11 @@ type Environ struct {
 	Dir      string // GOMX_DIR: folder for the scheduler's view, addresses and local sockets
 	Keys     string // GOMX_KEYS: folder of CURVE keys; empty: no encryption, on the loopback only
 	Status   string // GOMX_STATUS: where to serve health and metrics; default 127.0.0.1:0, "off": nowhere
+	// Snapshots is the folder of the job's snapshots, GOMX_SNAPSHOTS; Restore that of the one it continues from, GOMX_RESTORE.
+	Snapshots, Restore string
+	Threads            int // GOMX_THREADS: cores that kernels of this process use; 0: all
+	// NoShared keeps large payloads between processes of one host out of shared memory: GOMX_SHARED_MEMORY=off.
+	NoShared bool
 
 	Heartbeat time.Duration // PS_HEARTBEAT_INTERVAL, in seconds
 	Dead      time.Duration // PS_HEARTBEAT_TIMEOUT, in seconds
@@ -62,6 +67,10 @@ const (
 	envDir       = "GOMX_DIR"
 	envKeys      = "GOMX_KEYS"
 	envStatus    = "GOMX_STATUS"
+	envThreads   = "GOMX_THREADS"
+	envShared    = "GOMX_SHARED_MEMORY"
+	envSnapshots = "GOMX_SNAPSHOTS"
+	envRestore   = "GOMX_RESTORE"
 )
 
 // FromEnviron reads the environment of the process.
@@ -115,6 +124,7 @@ func parseEnviron(get func(string) string) (Environ, error) {
 		Scheduler: get(envScheduler), Host: get(envHost), Replicas: r.number(envReplicas, 1, 1),
 		Backups: r.number(envBackups, 0, 0), Dir: get(envDir), Keys: get(envKeys), Status: get(envStatus),
 		Heartbeat: r.seconds(envHeartbeat), Dead: r.seconds(envDead), Verbose: r.number(envVerbose, 0, 0),
+		Threads: r.number(envThreads, 0, 0), Snapshots: get(envSnapshots), Restore: get(envRestore),
 	}
 	switch get(envRole) {
 	case "":
@@ -142,6 +152,13 @@ func parseEnviron(get func(string) string) (Environ, error) {
 		e.Shrink = true
 	default:
 		r.fail(envPolicy, "wait or shrink")
+	}
+	switch get(envShared) {
+	case "", "on":
+	case "off":
+		e.NoShared = true
+	default:
+		r.fail(envShared, "on or off")
 	}
 	e.checkJob(r)
 	return e, r.err
@@ -185,7 +202,8 @@ func (e *Environ) List() []string {
 	if host, port, ok := strings.Cut(strings.TrimPrefix(e.Scheduler, "tcp://"), ":"); ok && strings.HasPrefix(e.Scheduler, "tcp://") {
 		m[envRootHost], m[envRootPort] = host, port
 	}
-	for name, v := range map[string]string{envHost: e.Host, envDir: e.Dir, envKeys: e.Keys, envStatus: e.Status} {
+	for name, v := range map[string]string{envHost: e.Host, envDir: e.Dir, envKeys: e.Keys, envStatus: e.Status,
+		envSnapshots: e.Snapshots, envRestore: e.Restore} {
 		if v != "" {
 			m[name] = v
 		}
@@ -197,6 +215,12 @@ func (e *Environ) List() []string {
 	}
 	if e.Verbose > 0 {
 		m[envVerbose] = strconv.Itoa(e.Verbose)
+	}
+	if e.Threads > 0 {
+		m[envThreads] = strconv.Itoa(e.Threads)
+	}
+	if e.NoShared {
+		m[envShared] = "off"
 	}
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(m)) {

@@ -64,7 +64,9 @@ func trainPlay(ctx context.Context) error {
 		fmt.Printf("resumes at step %d\n", first)
 	}
 	longest := time.Duration(0)
+	pause, _ := time.ParseDuration(os.Getenv("LAUNCH_TEST_PAUSE"))
 	for step := first; step < steps; step++ {
+		time.Sleep(pause) // stands for the work of a step
 		began := time.Now()
 		for _, key := range keys {
 			g := make([]float32, trainSize[key])
@@ -82,6 +84,11 @@ func trainPlay(ctx context.Context) error {
 			return err
 		}
 		longest = max(longest, time.Since(began))
+		if os.Getenv("LAUNCH_TEST_SNAPSHOT") == strconv.Itoa(step+1) {
+			if err := s.(kvstore.Snapshotter).Snapshot(ctx, uint64(step+1)); err != nil {
+				return err
+			}
+		}
 		if step == 0 || step == steps/2 {
 			fmt.Printf("step %d\n", step)
 		}

@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"time"
 
+	"gomx/device"
+	"gomx/kvstore"
 	"gomx/kvstore/wire"
 
 	"github.com/rs/zerolog"
@@ -32,12 +34,20 @@ type Local struct {
 	Backups  int  // rounds close without the slowest so many workers
 	TCP      bool // TCP on the loopback instead of local sockets
 	Keys     string
+	// Threads is how many cores the kernels of each process use. 0: those of the machine, shared among the
+	// workers and the servers, which together count as one.
+	Threads int
 	// Restarts is how often each process is started again after it died; -1: never. 0: 10 times.
 	Restarts int
 	// Env is added to the environment of every process.
 	Env []string
 	// Dir is a folder for what the processes share, kept at the end. Empty: one that is removed.
 	Dir string
+
+	// Snapshots is the folder for snapshots of the job, see kvstore.Snapshotter; empty: there are none. With Resume the job
+	// continues from the last one that is whole, if there is any.
+	Snapshots string
+	Resume    bool
 
 	Stdout, Stderr io.Writer
 	Log            zerolog.Logger // of the launcher itself
@@ -96,6 +106,9 @@ func (l *Local) validate() error {
 		l.Grace = defaultGrace
 	}
 	l.Replicas = max(1, l.Replicas)
+	if l.Threads == 0 {
+		l.Threads = max(1, device.Cores()/(l.Workers+1)) // the servers together are busy as a worker is
+	}
 	if l.Stdout == nil {
 		l.Stdout = io.Discard
 	}
@@ -187,7 +200,10 @@ func (l *Local) prepare() (*job, error) {
 	rand.Read(id[:])
 	j.env = Environ{Workers: l.Workers, Servers: l.Servers, Replicas: l.Replicas, Shrink: l.Shrink, Backups: l.Backups,
 		Job: binary.LittleEndian.Uint64(id[:]), Dir: dir, Keys: l.Keys, Heartbeat: l.Heartbeat, Dead: l.Dead,
-		Scheduler: "ipc://" + filepath.Join(dir, "scheduler")}
+		Threads: l.Threads, Scheduler: "ipc://" + filepath.Join(dir, "scheduler")}
+	if err := j.snapshots(); err != nil {
+		return nil, err
+	}
 	if l.TCP {
 		port, err := freePort()
 		if err != nil {
@@ -196,6 +212,27 @@ func (l *Local) prepare() (*job, error) {
 		j.env.Scheduler = fmt.Sprintf("tcp://127.0.0.1:%d", port)
 	}
 	return j, nil
+}
+
+// snapshots finds the folder of snapshots, and the one to continue from.
+func (j *job) snapshots() (err error) {
+	if j.Snapshots == "" {
+		if j.Resume {
+			return errors.New("launch: no folder of snapshots to resume from")
+		}
+		return nil
+	}
+	if j.env.Snapshots, err = filepath.Abs(j.Snapshots); err == nil {
+		err = os.MkdirAll(j.env.Snapshots, 0o755)
+	}
+	if err != nil {
+		return fmt.Errorf("launch: folder for snapshots: %w", err)
+	}
+	if !j.Resume {
+		return nil
+	}
+	j.env.Restore, err = kvstore.LatestSnapshot(j.env.Snapshots)
+	return err
 }
 
 // Runtime returns the folder in which Local keeps the folders of its jobs, and makes it.

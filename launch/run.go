@@ -7,13 +7,16 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
 
+	"gomx/device"
 	"gomx/kvstore"
 	"gomx/kvstore/ps"
 	"gomx/kvstore/transport"
+	"gomx/kvstore/transport/shm"
 	"gomx/kvstore/transport/zmq"
 	"gomx/kvstore/wire"
 
@@ -30,6 +33,7 @@ func Run(ctx context.Context, work func(ctx context.Context) error) error {
 	if e.Role == wire.NoRole {
 		return work(ctx)
 	}
+	limitCores(e.Threads)
 	cfg, cleanup, err := e.config()
 	if err != nil {
 		return usageError{err}
@@ -46,6 +50,17 @@ func Run(ctx context.Context, work func(ctx context.Context) error) error {
 		return errors.Join(err, job.Abandon()) // a successor may take this place
 	}
 	return job.Close(ctx)
+}
+
+// limitCores lets the kernels of this process use n cores, 0 for all. Processes that share a machine take several times as
+// long when the threads of each wait for cores that the others have. Goroutines still run on all.
+func limitCores(n int) {
+	if n == 0 {
+		return
+	}
+	all := runtime.GOMAXPROCS(n)
+	device.Cores() // remembers what it sees first
+	runtime.GOMAXPROCS(all)
 }
 
 // usageError marks a mistake of whoever started the process.
@@ -91,17 +106,17 @@ func (e *Environ) config() (c kvstore.JobConfig, cleanup func(), err error) {
 		node.Rank = 0
 	}
 	c = kvstore.JobConfig{Node: node, Scheduler: e.Scheduler, ID: e.Job, Workers: e.Workers, Servers: e.Servers, Replicas: e.Replicas,
-		Backups: e.Backups, Heartbeat: e.Heartbeat, Dead: e.Dead, Listen: e.listen(node), Dir: e.Dir, Log: e.log(node)}
+		Backups: e.Backups, Heartbeat: e.Heartbeat, Dead: e.Dead, Listen: e.listen(node), Dir: e.Dir, Snapshots: e.Snapshots, Restore: e.Restore, Log: e.log(node)}
 	if e.Shrink {
 		c.Policy = ps.Shrink
 	}
-	opt := zmq.Options{Advertise: e.Host}
+	opt := zmq.Options{Advertise: e.Host, Dedicated: e.dedicated()}
 	if e.Keys != "" {
 		if opt.Keys, err = LoadKeys(e.Keys, node); err != nil {
 			return c, nil, err
 		}
 	}
-	c.Open = func(t transport.Config) (transport.Endpoint, error) { return zmq.Open(t, opt) }
+	c.Open = e.opener(opt)
 	cleanup = func() {}
 	if e.Status == "off" {
 		return c, cleanup, nil
@@ -120,6 +135,22 @@ func (e *Environ) config() (c kvstore.JobConfig, cleanup func(), err error) {
 		cleanup = func() { os.Remove(file) }
 	}
 	return c, cleanup, nil
+}
+
+// dedicated reports whether waiting for messages may keep a processor of the Go scheduler: that of a server, which has little
+// else to do, and that of a worker whose kernels leave one to spare.
+func (e *Environ) dedicated() bool {
+	return e.Role == wire.Server || e.Role == wire.Worker && e.Threads > 0 && e.Threads < runtime.GOMAXPROCS(0)
+}
+
+// opener opens endpoints of ZeroMQ. Between servers and workers of one host shared memory takes the large payloads; the
+// scheduler has none.
+func (e *Environ) opener(opt zmq.Options) kvstore.Opener {
+	base := func(t transport.Config) (transport.Endpoint, error) { return zmq.Open(t, opt) }
+	if e.NoShared || e.Role == wire.Scheduler || runtime.GOOS != "linux" {
+		return base
+	}
+	return func(t transport.Config) (transport.Endpoint, error) { return shm.Open(t, shm.Options{Base: base}) }
 }
 
 // listen is where a process listens: beside the scheduler, on local sockets if that has one.

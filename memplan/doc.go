@@ -40,9 +40,12 @@
 //
 // A [Buffer] names the lane that works on it. With [Config.SeparateLanes]
 // buffers of different lanes never share bytes, so that sharing cannot make
-// one lane wait for another; this costs memory. A [Step] whose Lane is not
-// zero is known to run after all earlier steps of that lane, as kernels of one
-// GPU stream do, and needs no hazards for it.
+// one lane wait for another; this costs memory. [Plan.Lanes] then says which
+// part of the arena each lane has, so that lanes can be devices with arenas of
+// their own. Otherwise a lane takes over bytes of another only with a hazard
+// between the two. A [Step] whose Lane is not zero is known to run after all
+// earlier steps of that lane, as kernels of one GPU stream do, and needs no
+// hazards for it.
 //
 // # Pictures
 //

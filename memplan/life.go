@@ -17,6 +17,7 @@ type item struct {
 type group struct {
 	items []item
 	live  []int64 // bytes alive at every rank
+	lane  int     // of all buffers, when lanes are separate
 }
 
 // groups splits the buffers by lane when lanes are separate. Buffers without
@@ -41,6 +42,7 @@ func groups(buffers []Buffer, cfg Config) []group {
 	out := make([]group, len(lanes))
 	for i, lane := range lanes {
 		out[i] = newGroup(buffers, byLane[lane], cfg.Align)
+		out[i].lane = lane
 	}
 	return out
 }

@@ -91,6 +91,12 @@ type Plan struct {
 	Naive      int64   // the bytes of all buffers together: a plan without sharing
 	Align      int64   // the alignment planned with
 
+	// Lanes are the parts of the arena that the lanes have for themselves
+	// under [Config.SeparateLanes], the lowest first and without gaps; nil
+	// when lanes share. A caller with one arena for each lane, such as
+	// devices with memory of their own, subtracts the part's Offset.
+	Lanes []Part
+
 	// Hazards are pairs {earlier, later}: step later overwrites bytes that
 	// step earlier still uses (or reads what it wrote) and nothing in After
 	// orders them. Sorted by later, then earlier; no pair follows from
@@ -102,6 +108,12 @@ type Plan struct {
 	// are left out that follow from the order inside both runs and from each
 	// step waiting for itself in the run before.
 	Wraps [][2]int
+}
+
+// Part is a range of the arena that belongs to one lane.
+type Part struct {
+	Lane          int
+	Offset, Bytes int64
 }
 
 // String returns a summary in one line.
@@ -142,6 +154,9 @@ func Compute(buffers []Buffer, steps []Step, cfg Config) (*Plan, error) {
 			p.Naive += it.bytes
 		}
 		p.Total += best.total
+		if cfg.SeparateLanes {
+			p.Lanes = append(p.Lanes, Part{Lane: group.lane, Offset: base, Bytes: best.total})
+		}
 		p.LowerBound += peak(group.live)
 	}
 	if len(steps) > 0 {

@@ -30,6 +30,9 @@ func Verify(buffers []Buffer, steps []Step, plan *Plan) error {
 	if err := verifySums(buffers, plan); err != nil {
 		return err
 	}
+	if err := verifyParts(buffers, plan); err != nil {
+		return err
+	}
 	if len(steps) == 0 {
 		return nil
 	}
@@ -66,6 +69,29 @@ func verifySums(buffers []Buffer, plan *Plan) error {
 	low, high := bounds(buffers, plan.Align)
 	if plan.LowerBound > plan.Total || plan.LowerBound != low && plan.LowerBound != high {
 		return fmt.Errorf("memplan: lower bound %d with a total of %d: want %d, or %d with lanes apart", plan.LowerBound, plan.Total, low, high)
+	}
+	return nil
+}
+
+// verifyParts checks that lanes with parts of their own keep to them.
+func verifyParts(buffers []Buffer, plan *Plan) error {
+	if plan.Lanes == nil {
+		return nil
+	}
+	parts, top := map[int]Part{}, int64(0)
+	for _, p := range plan.Lanes {
+		if _, twice := parts[p.Lane]; twice || p.Offset != top || p.Bytes < 0 || p.Bytes > plan.Total-top {
+			return fmt.Errorf("memplan: lane %d has the part of %d bytes at %d: want one part for each lane, the first free byte being %d of %d",
+				p.Lane, p.Bytes, p.Offset, top, plan.Total)
+		}
+		parts[p.Lane], top = p, top+p.Bytes
+	}
+	for i, b := range buffers {
+		p, ok := parts[b.Lane]
+		if b.Bytes > 0 && (!ok || plan.Offsets[i] < p.Offset || plan.Offsets[i]+b.Bytes > p.Offset+p.Bytes) {
+			return fmt.Errorf("memplan: %s with %d bytes at offset %d leaves the part of lane %d, %d bytes at %d",
+				label(buffers, i), b.Bytes, plan.Offsets[i], b.Lane, p.Bytes, p.Offset)
+		}
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ func clone(p *memplan.Plan) *memplan.Plan {
 	c.Offsets = slices.Clone(p.Offsets)
 	c.Hazards = slices.Clone(p.Hazards)
 	c.Wraps = slices.Clone(p.Wraps)
+	c.Lanes = slices.Clone(p.Lanes)
 	return &c
 }
 
@@ -59,6 +60,32 @@ func TestVerifyNamesTheFault(t *testing.T) {
 				t.Errorf("got error %v, want one with %q", err, tt.want)
 			}
 		})
+	}
+}
+
+func TestVerifyNamesFaultsOfLanes(t *testing.T) {
+	buffers := []memplan.Buffer{
+		{Bytes: 64, Start: 0, End: 2, Name: "a", Lane: 1}, {Bytes: 64, Start: 3, End: 4, Name: "b", Lane: 2}, {Bytes: 64, Start: 3, End: 4, Name: "c", Lane: 1},
+	}
+	good := mustCompute(t, buffers, nil, memplan.Config{SeparateLanes: true})
+	for _, tt := range []struct {
+		name   string
+		damage func(p *memplan.Plan)
+		want   string
+	}{
+		{"another lane's part", func(p *memplan.Plan) { p.Offsets[1] = 0; p.Offsets[2] = 64 }, "buffer 1 (b) with 64 bytes at offset 0 leaves the part of lane 2"},
+		{"part too small", func(p *memplan.Plan) { p.Lanes[1].Bytes = 32 }, "leaves the part of lane 2"},
+		{"lane without a part", func(p *memplan.Plan) { p.Lanes = p.Lanes[:1] }, "buffer 1 (b) with 64 bytes at offset 64 leaves the part of lane 2, 0 bytes"},
+		{"two parts of a lane", func(p *memplan.Plan) { p.Lanes[1].Lane = 1 }, "lane 1 has the part of 64 bytes at 64"},
+		{"gap", func(p *memplan.Plan) { p.Lanes[1].Offset = 128 }, "lane 2 has the part of 64 bytes at 128"},
+		{"beyond the arena", func(p *memplan.Plan) { p.Lanes[1].Bytes = 128 }, "lane 2 has the part of 128 bytes at 64"},
+		{"negative", func(p *memplan.Plan) { p.Lanes[0].Bytes = -64 }, "lane 1 has the part of -64 bytes at 0"},
+	} {
+		bad := clone(good)
+		tt.damage(bad)
+		if err := memplan.Verify(buffers, nil, bad); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: got error %v, want one with %q", tt.name, err, tt.want)
+		}
 	}
 }
 

@@ -48,7 +48,7 @@ func (m *Module) Bind(data, label []dataio.Desc, opts ...BindOption) (err error)
 	if err := m.assign(data, label, !c.inference); err != nil {
 		return err
 	}
-	b := sym.BindConfig{Device: m.config.device, Seed: m.config.seed, Guard: c.guard,
+	b := sym.BindConfig{Device: m.config.device, Group2Ctx: m.config.groups, Seed: m.config.seed, Guard: c.guard,
 		Shapes: map[string]dtype.Shape{}, Types: map[string]dtype.Type{}, GradReq: map[string]op.Req{},
 		Args: map[string]*nd.Array{}, Aux: m.aux}
 	for _, f := range m.fed {
@@ -70,7 +70,13 @@ func (m *Module) Bind(data, label []dataio.Desc, opts ...BindOption) (err error)
 	for name, a := range m.args {
 		b.Args[name] = a
 	}
-	return m.bind(b, !c.inference)
+	if err := m.bind(b, !c.inference); err != nil {
+		return err
+	}
+	if m.buckets != nil {
+		m.buckets.begin(m, b, data, label)
+	}
+	return nil
 }
 
 // bind replaces the executors by one for b.
@@ -99,6 +105,9 @@ func (m *Module) key(ex *sym.Executor) string {
 
 // fits makes current an executor for the shapes of a batch.
 func (m *Module) fits(b *dataio.Batch) error {
+	if m.buckets != nil {
+		return m.buckets.choose(m, b)
+	}
 	same := true
 	for _, f := range m.fed {
 		a := f.of(b)

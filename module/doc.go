@@ -22,6 +22,22 @@
 // Batches may change their shape from one to the next: executors for the shapes seen are kept and
 // share parameters and memory.
 //
+// Where not only the shape but the network differs from batch to batch, as for sentences of many lengths, NewBucketing makes a
+// module of a function from bucket to symbol. All buckets share parameters and the memory of the largest:
+//
+//	mod, err := module.NewBucketing(lstm, train.DefaultBucket())
+//	err = mod.Fit(ctx, train, …)
+//
+// Group2Ctx places groups of a network's layers on devices of their own.
+//
+// Where not only the shape but the network differs from batch to batch, as for sentences of many lengths, NewBucketing makes a
+// module of a function from bucket to symbol. All buckets share parameters and the memory of the largest:
+//
+//	mod, err := module.NewBucketing(lstm, train.DefaultBucket())
+//	err = mod.Fit(ctx, train, …)
+//
+// Group2Ctx places groups of a network's layers on devices of their own.
+//
 // # Which arguments are what
 //
 // Arguments of the symbol that carry the names of the iterator's arrays are data and labels; all

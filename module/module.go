@@ -28,6 +28,7 @@ type Module struct {
 	fed        []feed   // where the arrays of a batch go, data first
 	params     []string // the other arguments, in order
 
+	buckets  *buckets                 // of a BucketingModule; nil: one network for all batches
 	execs    map[string]*sym.Executor // by the shapes of their inputs
 	current  *sym.Executor
 	training bool
@@ -58,6 +59,7 @@ type config struct {
 	labels []string
 	fixed  []string
 	seed   uint64
+	groups map[string]device.Device
 }
 
 // On places the module on a device; the default is device.CPU().
@@ -76,6 +78,12 @@ func Fixed(names ...string) Option { return func(c *config) { c.fixed = names } 
 
 // Seed starts the random numbers of initializers and of operators such as dropout.
 func Seed(seed uint64) Option { return func(c *config) { c.seed = seed } }
+
+// Group2Ctx places the groups that the attribute __ctx_group__ makes of the symbol's nodes on devices of their own, with their
+// parameters.
+func Group2Ctx(devices map[string]device.Device) Option {
+	return func(c *config) { c.groups = devices }
+}
 
 // New returns a module for a symbol. Mistakes in the symbol are reported by Bind.
 func New(s *sym.Symbol, opts ...Option) *Module {

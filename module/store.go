@@ -10,6 +10,7 @@ import (
 	dataio "gomx/io"
 	"gomx/kvstore"
 	nd "gomx/ndarray"
+	"gomx/optimizer"
 )
 
 // storage is the module's side of a store that updates the parameters.
@@ -55,6 +56,11 @@ func (m *Module) UseStore(ctx context.Context, kv kvstore.Store) error {
 			s.keys = append(s.keys, storedKey{index: i, name: name, grad: [1]*nd.Array{g}, value: [1]*nd.Array{m.args[name]}})
 		}
 	}
+	if !optimizer.Elementwise(o) { // so that keys travel whole
+		if err := kv.SetOptimizer(ctx, o); err != nil {
+			return fmt.Errorf("module: %w", err)
+		}
+	}
 	for i := range s.keys {
 		k := &s.keys[i]
 		if err := kv.Init(ctx, k.name, k.value[0]); err != nil {
@@ -78,7 +84,9 @@ func (m *Module) UseStore(ctx context.Context, kv kvstore.Store) error {
 func (s *storage) update(grads map[string]*nd.Array) error {
 	for i := range s.keys {
 		k := &s.keys[i]
-		k.grad[0] = grads[k.name]
+		if k.grad[0] = grads[k.name]; k.grad[0] == nil {
+			k.grad[0] = k.none() // the network of this batch's bucket does not have the parameter
+		}
 		if err := s.kv.PushPull(k.name, -i, k.grad[:], k.value[:]); err != nil {
 			return fmt.Errorf("module: %w", err)
 		}
@@ -90,15 +98,20 @@ func (s *storage) update(grads map[string]*nd.Array) error {
 func (s *storage) idle() error {
 	for i := range s.keys {
 		k := &s.keys[i]
-		if k.zero == nil {
-			v := k.value[0]
-			k.zero = nd.Zeros(v.Shape(), nd.As(v.DType()), nd.On(v.Device()), nd.Using(v.Engine()))
-		}
-		if err := s.kv.PushPull(k.name, -i, []*nd.Array{k.zero}, k.value[:]); err != nil {
+		if err := s.kv.PushPull(k.name, -i, []*nd.Array{k.none()}, k.value[:]); err != nil {
 			return fmt.Errorf("module: %w", err)
 		}
 	}
 	return nil
+}
+
+// none returns a gradient of zeros.
+func (k *storedKey) none() *nd.Array {
+	if k.zero == nil {
+		v := k.value[0]
+		k.zero = nd.Zeros(v.Shape(), nd.As(v.DType()), nd.On(v.Device()), nd.Using(v.Engine()))
+	}
+	return k.zero
 }
 
 // states returns what the store's optimizer keeps, by the numbers of the parameters.

@@ -28,6 +28,11 @@ type call struct {
 	values   [maxRunParams]float64      // behind args.Values
 	uses     [inlineOperands]engine.Use // until the push has copied them
 	describe func() string
+
+	// On a device with queues: what completes the operation, and the memory that is given back then.
+	done     func(error)
+	scratch  device.Block
+	complete func(error)
 }
 
 var calls = sync.Pool{New: func() any {
@@ -81,6 +86,41 @@ func runCall(r *engine.Run) error {
 	}
 	c.recycle()
 	return nil
+}
+
+// queueCall is the body of operations on devices with queues: it puts the kernel's work there.
+func queueCall(r *engine.Run, done func(error)) {
+	c := r.Arg.(*call)
+	q, err := device.QueueOf(c.dev, device.QueueCompute)
+	if err != nil {
+		done(err)
+		return
+	}
+	if c.complete == nil {
+		c.complete = c.completed
+	}
+	c.done, c.args.Queue = done, q
+	err = r.Begin(q)
+	if k := c.plan.kernel; err == nil && k.Scratch > 0 {
+		if c.scratch, err = device.Alloc(c.dev, k.Scratch, device.PurposeScratch); err == nil {
+			c.args.Scratch = c.scratch.Ptr
+		}
+	}
+	if err == nil {
+		err = c.plan.kernel.Run(&c.args)
+	}
+	r.Finish(q, c.complete, err)
+}
+
+// completed runs when the device has come to the end of the call.
+func (c *call) completed(err error) {
+	done := c.done
+	c.scratch.Free()
+	c.done, c.scratch = nil, device.Block{}
+	if err == nil {
+		c.recycle()
+	}
+	done(err)
 }
 
 // recycle returns the block to the pool without what it refers to. Only what has been used is cleared: a block is half a kilobyte.

@@ -176,6 +176,9 @@ func (iv *invocation) push(p *plan, results []*Array) error {
 		Wide: p.kernel.Threads > 1 && iv.dev.Kind == device.KindCPU, Threads: p.kernel.Threads,
 		Uses: iv.uses(p, results, c.uses[:0]),
 	}
+	if iv.dev.Kind != device.KindCPU && device.HasQueues(iv.dev.Kind) {
+		task.Fn, task.Async, task.Queued, task.Cheap = nil, queueCall, true, false
+	}
 	iv.eng.Push(&task)
 	for i, a := range results {
 		a.chunk.writes.Add(1)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"sync"
+	"unsafe"
 
 	"gomx/device"
 	"gomx/engine"
@@ -101,8 +102,12 @@ func copyArray(dst, src *Array) {
 	}
 	uses := [2]engine.Use{{Var: s.v, Access: engine.Read}, {Var: d.v, Access: dst.writing()}}
 	d.writes.Add(1)
-	d.eng.Push(&engine.Task{Name: "copy", Fn: runCopy, Arg: &blockCopy{d.block, s.block, dst.offset, src.offset, src.Bytes()},
-		Lane: lane, Uses: uses[:], Bytes: int64(src.Bytes()), Cheap: src.Bytes() <= cheapBytes})
+	task := engine.Task{Name: "copy", Fn: runCopy, Arg: &blockCopy{d.block, s.block, dst.offset, src.offset, src.Bytes()},
+		Lane: lane, Uses: uses[:], Bytes: int64(src.Bytes()), Cheap: src.Bytes() <= cheapBytes}
+	if d.dev.Kind != device.KindCPU && device.HasQueues(d.dev.Kind) && (s.dev.Kind == device.KindCPU || s.dev.Kind == d.dev.Kind) {
+		task.Fn, task.Async, task.Queued, task.Cheap = nil, queueCopy, true, false
+	}
+	d.eng.Push(&task)
 	runtime.KeepAlive(dst)
 	runtime.KeepAlive(src)
 }
@@ -114,22 +119,27 @@ type blockCopy struct {
 	bytes       int
 }
 
-// runCopy copies between blocks, through the host where neither is there.
+// runCopy copies between blocks.
 func runCopy(r *engine.Run) error {
 	c := r.Arg.(*blockCopy)
-	switch {
-	case c.src.Device().Kind == device.KindCPU:
-		c.dst.CopyIn(c.dstOff, hostBytes(c.src, c.off, c.bytes))
-	case c.dst.Device().Kind == device.KindCPU:
-		c.src.CopyOut(hostBytes(c.dst, c.dstOff, c.bytes), c.off)
-	default:
-		tmp, err := device.Alloc(device.CPU(), c.bytes, device.PurposeScratch)
-		if err != nil {
-			return err
-		}
-		defer tmp.Free()
-		c.src.CopyOut(hostBytes(tmp, 0, c.bytes), c.off)
-		c.dst.CopyIn(c.dstOff, hostBytes(tmp, 0, c.bytes))
+	return device.Copy(c.dst.Device(), unsafe.Add(c.dst.Ptr, c.dstOff), c.src.Device(), unsafe.Add(c.src.Ptr, c.off), c.bytes)
+}
+
+// queueCopy is the body of copies to a device with queues: from the host or from a device of the same kind.
+func queueCopy(r *engine.Run, done func(error)) {
+	c := r.Arg.(*blockCopy)
+	q, err := device.QueueOf(r.Lane().Device, device.QueueKind(r.Lane().Kind))
+	if err != nil {
+		done(err)
+		return
 	}
-	return nil
+	if err = r.Begin(q); err == nil {
+		dst, from := unsafe.Add(c.dst.Ptr, c.dstOff), c.src.Device()
+		if from.Kind == device.KindCPU {
+			err = q.CopyIn(dst, unsafe.Slice((*byte)(unsafe.Add(c.src.Ptr, c.off)), c.bytes))
+		} else {
+			err = q.CopyFrom(dst, from, unsafe.Add(c.src.Ptr, c.off), c.bytes)
+		}
+	}
+	r.Finish(q, done, err)
 }

@@ -3,7 +3,6 @@ package ndarray
 import (
 	"fmt"
 	"math"
-	"unsafe"
 
 	"gomx/device"
 	"gomx/dtype"
@@ -150,11 +149,6 @@ func (a *Array) To(d device.Device) *Array {
 	copyArray(b, a)
 	b.trace.tape = a.trace.tape
 	return b.enter(a.scope)
-}
-
-// hostBytes views part of a block that the processor can address.
-func hostBytes(b device.Block, offset, n int) []byte {
-	return unsafe.Slice((*byte)(unsafe.Add(b.Ptr, offset)), n)
 }
 
 // checkShape reports extents that no array can have.

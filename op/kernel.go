@@ -54,6 +54,8 @@ type Call struct {
 	Seed    Seed           // set for Random operators
 	Values  []float64      // parameters read at run time; nil: those the kernel was prepared with
 	Train   bool
+	// Queue takes the work of kernels on a device with queues: they return when it has been put there. Nil on hosts.
+	Queue device.Queue
 }
 
 // Args is what a kernel is prepared for.

@@ -9,15 +9,16 @@ import (
 	"gomx/engine"
 )
 
-// arena is the planned memory of one or more executors, which use it one run after the other.
+// arena is the planned memory of one or more executors, which use it one run after the other. It has a block on every device
+// that one of them uses.
 type arena struct {
-	dev   device.Device
 	token *engine.Var // overwritten when a run begins, read by its segments
+	forms *forms      // of parameters, which programs of all its executors share
 
-	mu    sync.Mutex
-	users int // executors that are not closed
-	block *arenaBlock
-	last  *run // the run that began last: what it keeps for its backward part is still there
+	mu     sync.Mutex
+	users  int // executors that are not closed
+	blocks map[device.Device]*arenaBlock
+	last   *run // the run that began last: what it keeps for its backward part is still there
 }
 
 // arenaBlock is freed when the arena and the last run on it have let go, or when the collector
@@ -35,21 +36,30 @@ func (b *arenaBlock) release() {
 	}
 }
 
-// reserve makes the arena at least bytes large, keeping what it has if that is enough. Runs that
+// room is what a program needs of an arena on one device, and which part of its plan that is.
+type room struct {
+	dev   device.Device
+	from  int64
+	bytes int64
+}
+
+// reserve makes the arena as large as a room at least, keeping what it has if that is enough. Runs that
 // are under way keep the old block until they are done. The caller holds mu.
-func (a *arena) reserve(bytes int) error {
-	if a.block != nil && bytes <= a.block.Bytes {
-		return nil
+func (a *arena) reserve(r room) (*arenaBlock, error) {
+	old := a.blocks[r.dev]
+	if old != nil && r.bytes <= int64(old.Bytes) {
+		return old, nil
 	}
-	b, err := device.Alloc(a.dev, bytes, device.PurposeArena)
+	b, err := device.Alloc(r.dev, int(r.bytes), device.PurposeArena)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	a.block.release()
-	a.block = &arenaBlock{Block: b}
-	a.block.refs.Store(1)
-	a.block.cleanup = runtime.AddCleanup(a.block, device.Block.Free, b)
-	return nil
+	old.release()
+	block := &arenaBlock{Block: b}
+	a.blocks[r.dev] = block
+	block.refs.Store(1)
+	block.cleanup = runtime.AddCleanup(block, device.Block.Free, b)
+	return block, nil
 }
 
 // join gives ex its arena: that of another executor, or a new one.
@@ -57,7 +67,7 @@ func (ex *Executor) join(other *Executor) {
 	if other != nil {
 		ex.arena = other.arena
 	} else {
-		ex.arena = &arena{dev: ex.config.Device, token: ex.engine().NewVar("arena")}
+		ex.arena = &arena{token: ex.engine().NewVar("arena"), blocks: map[device.Device]*arenaBlock{}, forms: &forms{list: map[string][]*form{}}}
 	}
 	ex.arena.mu.Lock()
 	defer ex.arena.mu.Unlock()
@@ -69,7 +79,9 @@ func (a *arena) leave() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.users--; a.users == 0 {
-		a.block.release()
-		a.block = nil
+		for _, b := range a.blocks {
+			b.release()
+		}
+		clear(a.blocks)
 	}
 }

@@ -13,8 +13,12 @@ import (
 // with every argument inferred from the attributes of the symbol.
 type BindConfig struct {
 	Device device.Device
-	Shapes map[string]dtype.Shape // of the data and labels, at least; the others are inferred
-	Types  map[string]dtype.Type  // float32 where nothing says otherwise
+	// Group2Ctx places groups of nodes, which the attribute __ctx_group__ names, on devices of their own: model parallelism. What
+	// is in no group follows its first input, variables in no group lie on Device. Values are copied where devices meet;
+	// arrays of arguments, gradients, states and outputs lie where their nodes are. Without it groups mean nothing.
+	Group2Ctx map[string]device.Device
+	Shapes    map[string]dtype.Shape // of the data and labels, at least; the others are inferred
+	Types     map[string]dtype.Type  // float32 where nothing says otherwise
 	// GradReq says per argument what becomes of its gradient; DefaultReq holds for the others.
 	GradReq    map[string]op.Req
 	DefaultReq op.Req
@@ -58,6 +62,9 @@ func (s *Symbol) SimpleBind(c BindConfig) (ex *Executor, err error) {
 	args, aux := s.variables()
 	ex = &Executor{symbol: s, config: c, Args: map[string]*nd.Array{}, Grads: map[string]*nd.Array{}, Aux: map[string]*nd.Array{},
 		shapes: r.shapes, types: r.types, index: r.g}
+	if ex.spread, err = s.spreadOver(&c); err != nil {
+		return nil, err
+	}
 	if err := allKnown(args, r.shapesOf(args)); err != nil {
 		return nil, err
 	}
@@ -111,7 +118,9 @@ func (ex *Executor) bindArg(v *op.Node) (err error) {
 	g, given := ex.config.Grads[v.Name]
 	if !given {
 		a := ex.Args[v.Name]
-		g = nd.Zeros(a.Shape(), nd.On(ex.config.Device), nd.As(a.DType()), nd.Name(v.Name+"_grad"))
+		g = nd.Zeros(a.Shape(), nd.On(a.Device()), nd.As(a.DType()), nd.Name(v.Name+"_grad"))
+	} else if g.Device() != ex.Args[v.Name].Device() {
+		return fmt.Errorf("symbol: gradient of %q is on %v, want the argument's device %v", v.Name, g.Device(), ex.Args[v.Name].Device())
 	} else if !g.Shape().Equal(ex.Args[v.Name].Shape()) {
 		return fmt.Errorf("symbol: gradient of %q has shape %v, want %v", v.Name, g.Shape(), ex.Args[v.Name].Shape())
 	}
@@ -133,7 +142,10 @@ func (ex *Executor) take(what string, given map[string]*nd.Array, v *op.Node) (*
 	shape, t := ex.shapes[e], ex.types[e]
 	a, ok := given[v.Name]
 	if !ok {
-		return nd.Zeros(shape, nd.On(ex.config.Device), nd.As(t), nd.Name(v.Name)), nil
+		return nd.Zeros(shape, nd.On(ex.deviceOf(v.Name)), nd.As(t), nd.Name(v.Name)), nil
+	}
+	if want := ex.deviceOf(v.Name); a.Device() != want {
+		return nil, fmt.Errorf("symbol: %s %q is on %v, want %v: use To", what, v.Name, a.Device(), want)
 	}
 	if !a.Shape().Equal(shape) || a.DType() != t {
 		return nil, fmt.Errorf("symbol: %s %q has shape %v and type %v, want %v and %v", what, v.Name, a.Shape(), a.DType(), shape, t)
@@ -147,7 +159,7 @@ func (ex *Executor) allocOutputs() error {
 		if !ex.shapes[e].Known() {
 			return fmt.Errorf("symbol: the shape %v of output %s is not known", ex.shapes[e], ex.symbol.outputs[i])
 		}
-		ex.outputs = append(ex.outputs, nd.Zeros(ex.shapes[e], nd.On(ex.config.Device), nd.As(ex.types[e]), nd.Name(ex.symbol.outputs[i].String())))
+		ex.outputs = append(ex.outputs, nd.Zeros(ex.shapes[e], nd.On(ex.outputOn(i)), nd.As(ex.types[e]), nd.Name(ex.symbol.outputs[i].String())))
 	}
 	return nil
 }

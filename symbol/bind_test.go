@@ -3,6 +3,7 @@ package symbol_test
 import (
 	"context"
 	"math"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -178,9 +179,16 @@ func TestStepsDoNotAllocate(t *testing.T) {
 	if device.MaxTier() < device.TierC {
 		budget = 16 // kernels in Go allocate when they split their work
 	}
-	if n := testing.AllocsPerRun(100, run); n > budget {
-		t.Errorf("got %v allocations per step, want at most %v", n, budget)
+	// What tests before this one have left is freed whenever the collector finds it, which allocates: only what every
+	// series shows belongs to the steps.
+	least := math.Inf(1)
+	for range 10 {
+		if least = min(least, testing.AllocsPerRun(50, run)); least <= budget {
+			return
+		}
+		runtime.GC()
 	}
+	t.Errorf("got %v allocations per step, want at most %v", least, budget)
 }
 
 func TestExecutorIsFreedWhenForgotten(t *testing.T) {

@@ -2,7 +2,6 @@ package symbol
 
 import (
 	"slices"
-	"sync"
 	"unsafe"
 
 	"gomx/engine"
@@ -19,8 +18,8 @@ type bound struct {
 	arrays []*nd.Array // by slot, for the next run
 	calls  []op.Call   // by step
 	tokens []*engine.Var
-	free   []*run         // guarded by the arena's mutex
-	base   unsafe.Pointer // of the arena that the calls' pointers were made for
+	free   []*run           // guarded by the arena's mutex
+	bases  []unsafe.Pointer // of the arena's blocks that the calls' pointers were made for, by room
 
 	monitor *Monitor
 	watch   [][]string // by step and output: the name under which the monitor sees it
@@ -30,7 +29,7 @@ type bound struct {
 // the executor's own.
 func (p *program) bind(ex *Executor) *bound {
 	b := &bound{p: p, ex: ex, arrays: make([]*nd.Array, len(p.slots)), calls: make([]op.Call, len(p.steps)),
-		tokens: make([]*engine.Var, len(p.segments))}
+		tokens: make([]*engine.Var, len(p.segments)), bases: make([]unsafe.Pointer, len(p.rooms))}
 	for i := range p.slots {
 		b.arrays[i] = p.slots[i].array
 	}
@@ -61,74 +60,32 @@ func (b *bound) feed(name string, a *nd.Array) {
 }
 
 // locate fills in the addresses of what lies in the arena.
-func (b *bound) locate(base unsafe.Pointer) {
-	if b.base == base {
+func (b *bound) locate(blocks []*arenaBlock) {
+	moved := false
+	for i, block := range blocks {
+		moved = moved || b.bases[i] != block.Ptr
+		b.bases[i] = block.Ptr
+	}
+	if !moved {
 		return
 	}
-	b.base = base
 	for i := range b.p.steps {
 		s, c := &b.p.steps[i], &b.calls[i]
 		for k := range s.internal {
 			o := &s.internal[k]
-			o.of(c).Data = unsafe.Add(base, o.offset)
+			o.of(c).Data = unsafe.Add(b.bases[o.room], o.offset)
 		}
 		if s.scratch >= 0 {
-			c.Scratch = unsafe.Add(base, s.scratch)
+			c.Scratch = unsafe.Add(b.bases[s.room], s.scratch)
 		}
 	}
 }
 
 // release tells that an executor or a run does not use the program any more; after the last one the
-// kept forms of parameters are freed.
+// kept forms of parameters are freed that no other program uses.
 func (p *program) release() {
 	if p.refs.Add(-1) > 0 {
 		return
 	}
-	for i := range p.slots {
-		if p.slots[i].kept {
-			p.slots[i].array.Close()
-		}
-	}
-}
-
-// derives says for which parameters the kept forms were pushed last.
-type derives struct {
-	mu   sync.Mutex
-	seen []content // by input of the derived steps, in order
-	once bool      // they have been pushed; constants have no inputs
-}
-
-// content identifies what was asked to be in an array at one moment.
-type content struct {
-	array   *nd.Array
-	version uint64
-}
-
-// stale reports whether the kept forms have to be made anew for the arrays of r, and takes note
-// that the caller will push what makes them. The caller holds derives.mu.
-func (p *program) stale(r *run) bool {
-	d, k := &p.derives, 0
-	changed := !d.once
-	d.once = true
-	for i := range p.steps {
-		s := &p.steps[i]
-		if s.keep == nil {
-			break
-		}
-		for _, in := range s.external {
-			if in.out {
-				continue
-			}
-			a := r.arrays[in.slot]
-			now := content{a, a.Version()}
-			if k == len(d.seen) {
-				d.seen = append(d.seen, content{})
-			}
-			if d.seen[k] != now {
-				d.seen[k], changed = now, true
-			}
-			k++
-		}
-	}
-	return changed
+	p.forms.release(p)
 }

@@ -30,6 +30,18 @@
 // Executors that infer the same graph side by side, one per goroutine, are made by Replicate: they
 // share the compiled graph, the parameters and all other forms of them.
 //
+// # Several devices
+//
+// BindConfig.Group2Ctx gives every group that CtxGroup makes of nodes a device: model parallelism. Passes then write down
+// where each operator runs and put copies where devices meet, in both directions; every device has an arena of its own, and
+// what is independent runs side by side. Results stay the same.
+//
+// # Several devices
+//
+// BindConfig.Group2Ctx gives every group that CtxGroup makes of nodes a device: model parallelism. Passes then write down
+// where each operator runs and put copies where devices meet, in both directions; every device has an arena of its own, and
+// what is independent runs side by side. Results stay the same.
+//
 // # Memory
 //
 // MemoryUse tells what a compiled graph needs. BindConfig.Recompute trades time for memory in
@@ -38,7 +50,7 @@
 //
 // # Looking inside
 //
-// A Monitor sees the outputs of the operators that its pattern names; Guard stops at the first value
+// PartialForward runs a graph operator by operator. A Monitor sees the outputs of the operators that its pattern names; Guard stops at the first value
 // that is not finite and names the operator.
 //
 // # Files

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"gomx/device"
 	"gomx/dtype"
 	"gomx/engine"
 	"gomx/graph"
@@ -26,12 +27,14 @@ type Executor struct {
 	outputs []*nd.Array
 	arena   *arena
 
-	infer, train *bound // compiled at first use
-	current      *run   // the run whose backward part has not been pushed yet
-	runs         uint64 // counts runs, for random streams
-	uses         []engine.Use
-	closed       bool
-	unfused      bool // NoFusion as configured, whether or not there is a monitor
+	programs [4]*bound // compiled at first use, by mode
+	current  *run      // the run whose backward part has not been pushed yet
+	stepping stepping  // a run that PartialForward has not finished
+	runs     uint64    // counts runs, for random streams
+	uses     []engine.Use
+	closed   bool
+	spread   *spread // where things lie on several devices; nil: on the device of the configuration
+	unfused  bool    // NoFusion as configured, whether or not there is a monitor
 }
 
 // Symbol returns what is bound.
@@ -52,14 +55,18 @@ func (ex *Executor) Feed(name string, a *nd.Array) error {
 		return fmt.Errorf("symbol: argument %q fed with %v %v on %v, want %v %v on %v",
 			name, a.DType(), a.Shape(), a.Device(), old.DType(), old.Shape(), old.Device())
 	}
-	for _, b := range []*bound{ex.infer, ex.train} {
+	for _, b := range ex.programs {
 		if b != nil && b.p.shared.Load() && b.p.derivesFrom(name) {
 			return fmt.Errorf("symbol: argument %q fed while replicas share what is derived from it: write into its array instead", name)
 		}
 	}
 	ex.Args[name] = a
-	for _, b := range []*bound{ex.infer, ex.train} {
-		if b != nil {
+	for i, b := range ex.programs {
+		switch {
+		case b == nil:
+		case b.p.derivesFrom(name) && placeOf(a) != placeOf(old) && !b.p.forms.part(b.p, b.p.slotName[name]):
+			ex.drop(i)
+		default:
 			b.feed(name, a)
 		}
 	}
@@ -77,18 +84,28 @@ func (ex *Executor) Close() {
 	ex.arena.leave()
 }
 
-// forget releases what has been compiled.
-func (ex *Executor) forget() {
-	if ex.current != nil {
-		ex.current.release()
-		ex.current = nil
-	}
-	for _, b := range []*bound{ex.infer, ex.train} {
-		if b != nil {
-			b.p.release()
+// drop releases one program, which is compiled anew when it is needed again.
+func (ex *Executor) drop(i int) {
+	b := ex.programs[i]
+	for _, r := range []**run{&ex.current, &ex.stepping.run} {
+		if *r != nil && (*r).b == b {
+			(*r).release()
+			*r = nil
 		}
 	}
-	ex.infer, ex.train = nil, nil
+	b.p.release()
+	ex.programs[i] = nil
+}
+
+// forget releases what has been compiled.
+func (ex *Executor) forget() {
+	ex.abandon()
+	for i, b := range ex.programs {
+		if b != nil {
+			b.p.release()
+			ex.programs[i] = nil
+		}
+	}
 }
 
 // Forward computes the outputs. In training dropout drops, batch norm learns, and what Backward
@@ -101,25 +118,36 @@ func (ex *Executor) Forward(train bool) error {
 	if err != nil {
 		return err
 	}
-	if ex.current != nil {
-		ex.current.release()
-		ex.current = nil
+	r, err := ex.beginRun(b)
+	if err != nil {
+		return err
 	}
+	ex.start(r)
+	ex.keepForBackward(r)
+	return nil
+}
+
+// beginRun takes a run of a program and gives up those that have not been finished.
+func (ex *Executor) beginRun(b *bound) (*run, error) {
+	ex.abandon()
 	ex.runs++
 	r, err := b.begin(ex.runs)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, slot := range b.p.mutated {
 		r.arrays[slot].Touch()
 	}
-	ex.start(r)
-	if train && len(b.p.segments) > b.p.forward {
+	return r, nil
+}
+
+// keepForBackward is what comes after the forward part of a run has been pushed: one with a backward part waits for it.
+func (ex *Executor) keepForBackward(r *run) {
+	if p := r.b.p; p.train && len(p.segments) > p.forward {
 		ex.current = r
-		return nil
+		return
 	}
 	r.release()
-	return nil
 }
 
 // Backward computes the gradients of the last Forward(true) into Grads, as each argument's
@@ -130,15 +158,17 @@ func (ex *Executor) Backward(headGrads ...*nd.Array) error {
 		return errors.New("symbol: Backward on an executor bound without gradients")
 	}
 	if ex.current == nil {
-		if ex.train != nil && len(ex.train.p.segments) == ex.train.p.forward {
-			return nil // nothing depends on an argument that wants a gradient
+		for _, b := range []*bound{ex.programs[training], ex.programs[training+modes]} {
+			if b != nil && len(b.p.segments) == b.p.forward {
+				return nil // nothing depends on an argument that wants a gradient
+			}
 		}
 		return errors.New("symbol: Backward wants a Forward(true) before it, each time")
 	}
 	if ex.arena.last != ex.current {
 		return errors.New("symbol: Backward after another executor that shares the memory has run: what Forward kept is gone")
 	}
-	if err := ex.setHeads(headGrads); err != nil {
+	if err := ex.setHeads(ex.current.b.p, headGrads); err != nil {
 		return err
 	}
 	r := ex.current
@@ -153,8 +183,7 @@ func (ex *Executor) Backward(headGrads ...*nd.Array) error {
 }
 
 // setHeads copies head gradients to where the program reads them; without any they are ones.
-func (ex *Executor) setHeads(grads []*nd.Array) error {
-	p := ex.train.p
+func (ex *Executor) setHeads(p *program, grads []*nd.Array) error {
 	if len(grads) == 0 {
 		return p.headsToOnes()
 	}
@@ -177,19 +206,32 @@ func (ex *Executor) setHeads(grads []*nd.Array) error {
 }
 
 // program returns the compiled graph for a mode.
-func (ex *Executor) program(train bool) (*bound, error) {
-	slot := &ex.infer
+func (ex *Executor) program(train bool) (*bound, error) { return ex.compiled(train, false) }
+
+// The modes by which programs are kept; one whose operators are pushed one by one is kept behind them.
+const (
+	inferring = iota
+	training
+	modes
+)
+
+// compiled returns the graph compiled for a mode, single for one whose operators are pushed one by one.
+func (ex *Executor) compiled(train, single bool) (*bound, error) {
+	mode := inferring
 	if train {
-		slot = &ex.train
+		mode = training
 	}
-	if *slot == nil {
-		p, err := ex.compile(train)
+	if single {
+		mode += modes
+	}
+	if ex.programs[mode] == nil {
+		p, err := ex.compile(train, single)
 		if err != nil {
 			return nil, err
 		}
-		*slot = p.bind(ex)
+		ex.programs[mode] = p.bind(ex)
 	}
-	return *slot, nil
+	return ex.programs[mode], nil
 }
 
 // MemoryUse is what a compiled mode of an executor needs beside the arrays bound to it.
@@ -201,6 +243,8 @@ type MemoryUse struct {
 	Kept       int64 // parameters in another form, folded or blocked, kept between runs
 	Values     int64 // Arena without what kernels need for themselves: scratch and what they keep for their gradients
 	Recomputed int   // nodes of the forward part that the backward part computes again
+
+	On map[device.Device]int64 // what Arena takes on each device
 }
 
 // MemoryUse compiles the graph for a mode, if that has not been done, and returns its memory.
@@ -210,6 +254,10 @@ func (ex *Executor) MemoryUse(train bool) (MemoryUse, error) {
 		return MemoryUse{}, err
 	}
 	p := b.p
-	return MemoryUse{Arena: p.plan.Total, LowerBound: p.plan.LowerBound, Unshared: p.plan.Naive, Outputs: p.outBytes, Kept: p.kept,
-		Values: p.values(), Recomputed: p.trade.Nodes}, nil
+	use := MemoryUse{Arena: p.plan.Total, LowerBound: p.plan.LowerBound, Unshared: p.plan.Naive, Outputs: p.outBytes, Kept: p.kept,
+		Values: p.values(), Recomputed: p.trade.Nodes, On: map[device.Device]int64{}}
+	for _, r := range p.rooms {
+		use.On[r.dev] += r.bytes
+	}
+	return use, nil
 }

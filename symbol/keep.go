@@ -1,51 +1,49 @@
 package symbol
 
 import (
-	"unsafe"
+	"encoding/binary"
+	"math"
 
 	"gomx/dtype"
-	"gomx/engine"
 	nd "gomx/ndarray"
 )
 
-// keeper makes a step run only when the variables it reads have changed since it ran last. Its
-// outputs live in arrays of the program's own.
+// keeper makes a step run only when the variables it reads have changed since its form was made. Its
+// outputs live in arrays of the form.
 type keeper struct {
 	slots []int // of the inputs
-	seen  []stamp
-	bytes int64
+	form  *form
 }
 
-// stamp identifies the content of an array at one moment. The variable is kept, so that no other
-// one can have its address.
+// stamp identifies the content of an array at one moment, as operations see it.
 type stamp struct {
-	v       *engine.Var
+	place
 	version uint64
-	at      unsafe.Pointer
 }
 
-func stampOf(a *nd.Array) stamp { return stamp{a.Var(), a.Var().Version(), a.Pointer()} }
+func stampOf(a *nd.Array) stamp { return stamp{placeOf(a), a.Var().Version()} }
 
-// fresh reports whether the outputs belong to the arrays of run r. The caller holds the variables
-// of the inputs for reading. From now on the outputs count as out of date until done.
+// fresh reports whether the form belongs to the arrays of run r. The caller holds the variables
+// of the inputs for reading and those of the outputs for writing. From now on the outputs count as out of date until done.
 func (k *keeper) fresh(r *run) bool {
-	if k.seen == nil {
+	seen := k.form.seen
+	if seen == nil {
 		return false
 	}
 	for i, s := range k.slots {
-		if k.seen[i] != stampOf(r.arrays[s]) {
-			k.seen = nil
+		if seen[i] != stampOf(r.arrays[s]) {
+			k.form.seen = nil
 			return false
 		}
 	}
 	return true
 }
 
-// done records that the outputs have been computed from the arrays of run r.
+// done records that the form has been made of the arrays of run r.
 func (k *keeper) done(r *run) {
-	k.seen = make([]stamp, len(k.slots))
+	k.form.seen = make([]stamp, len(k.slots))
 	for i, s := range k.slots {
-		k.seen[i] = stampOf(r.arrays[s])
+		k.form.seen[i] = stampOf(r.arrays[s])
 	}
 }
 
@@ -56,22 +54,47 @@ func (p *program) keep(s *step) {
 		return
 	}
 	k := &keeper{}
+	var inputs []place
 	for _, e := range s.node.In {
 		slot, ok := p.slotOf[p.g.Entry(e)]
 		if !ok || !e.Node.IsVar() {
 			return
 		}
 		k.slots = append(k.slots, slot)
+		inputs = append(inputs, placeOf(p.slots[slot].array))
 	}
+	k.form = p.formOf(s, inputs)
 	from, _ := p.g.Out(s.index)
-	for j := range s.call.Out {
-		bytes := s.call.Out[j].Bytes
-		e := s.node.Entry(j)
-		slot := p.addSlot(e.String(), nd.Empty(dtype.Shape{bytes}, nd.On(p.ex.config.Device), nd.As(dtype.Uint8), nd.Name(e.String())), false)
+	for j, a := range k.form.arrays {
+		slot := p.addSlot(s.node.Entry(j).String(), a, false)
 		p.slots[slot].sink = true
 		p.slotOf[from+j] = slot
-		k.bytes += int64(bytes)
+		p.kept += int64(a.Bytes())
 	}
-	p.kept += k.bytes
 	s.keep = k
+}
+
+// formOf returns the form that step s makes of arrays: one that other programs have where both only infer, or a new one.
+func (p *program) formOf(s *step, inputs []place) *form {
+	n := s.node
+	key := n.Op.AppendKey(append([]byte(n.Op.Name), 0), n.Params)
+	for _, v := range n.Op.AppendRun(nil, n.Params) {
+		key = binary.LittleEndian.AppendUint64(key, math.Float64bits(v))
+	}
+	p.forms.mu.Lock()
+	defer p.forms.mu.Unlock()
+	f := p.forms.find(p, s, string(key), inputs)
+	if f == nil || p.train {
+		f = &form{key: string(key), inputs: inputs}
+		for j := range s.call.Out {
+			d := s.call.Out[j].Desc
+			f.outs = append(f.outs, d)
+			f.arrays = append(f.arrays, nd.Empty(dtype.Shape{d.Bytes}, nd.On(p.deviceOf(n)), nd.As(dtype.Uint8), nd.Name(n.Entry(j).String())))
+		}
+		if !p.train {
+			p.forms.list[f.key] = append(p.forms.list[f.key], f)
+		}
+	}
+	f.users++
+	return f
 }

@@ -5,6 +5,7 @@ import (
 
 	"gomx/device"
 	"gomx/device/cpu"
+	"gomx/graph"
 	"gomx/op"
 	"gomx/op/nn"
 	"gomx/op/prim"
@@ -32,7 +33,7 @@ type move struct {
 // layOut chooses layouts and returns the outputs of the graph with what that adds to it; nil where
 // everything is plain.
 func (p *program) layOut(outs []op.Entry) ([]op.Entry, error) {
-	if p.ex.config.NoFusion || p.train && !cpu.HasBlocks() || p.ex.config.Device.Kind != device.KindCPU || device.MaxTier() < device.TierC || !cpu.HasC {
+	if p.ex.config.NoFusion || p.train && !cpu.HasBlocks() || !p.ex.onHost() || device.MaxTier() < device.TierC || !cpu.HasC {
 		return nil, nil
 	}
 	l := &layouter{p: p, used: p.used(), reads: map[op.Entry]int{}, now: map[op.Entry]op.Entry{}, desc: map[op.Entry]op.Desc{},
@@ -160,6 +161,9 @@ func (l *layouter) convert(e op.Entry, want op.Desc) (op.Entry, error) {
 		return e, err
 	}
 	n.Attrs = e.Node.Attrs
+	if l.p.ex.spread != nil {
+		n.Attrs = map[string]string{graph.GroupAttr: l.p.deviceOf(e.Node).String()}
+	}
 	r, err := l.p.ready(n, &op.Args{In: []op.Desc{have}, Out: []op.Desc{want}, Need: []bool{true}, Threads: device.Cores()})
 	if err != nil {
 		return e, err

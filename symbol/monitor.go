@@ -71,9 +71,9 @@ func (p *program) watched(m *Monitor) [][]string {
 	return list
 }
 
-// observe shows the outputs of step i to the monitor.
-func (b *bound) observe(i int, number uint64) error {
-	s, c := &b.p.steps[i], &b.calls[i]
+// observe shows the outputs of step i, those of c, to the monitor.
+func (b *bound) observe(i int, c *op.Call, number uint64) error {
+	s := &b.p.steps[i]
 	for j, name := range b.watch[i] {
 		if name == "" || c.Out[j].Data == nil {
 			continue

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"gomx/device"
 	"gomx/dtype"
 	"gomx/graph"
 	nd "gomx/ndarray"
@@ -19,7 +18,7 @@ func (p *program) passes(stages ...graph.Stage) []graph.Pass {
 	}
 	var list []graph.Pass
 	for _, pass := range graph.Select(c.Without, stages...) {
-		if !pass.Host || c.Device.Kind == device.KindCPU {
+		if !pass.Host || p.ex.onHost() {
 			list = append(list, pass)
 		}
 	}
@@ -49,7 +48,7 @@ func (p *program) optimize(outs []op.Entry) []op.Entry {
 	}
 	f := graph.FactsOf(p.ex.index, p.ex.shapes, p.ex.types)
 	outs, applied := graph.Run(p.passes(graph.Composed, mode), outs, f)
-	p.applied = applied
+	p.applied = append(p.applied, applied...)
 	return outs
 }
 

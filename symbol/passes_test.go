@@ -1,6 +1,7 @@
 package symbol_test
 
 import (
+	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -23,11 +24,14 @@ type anyGraph struct {
 	shapes []dtype.Shape
 	shape  map[string]dtype.Shape // of variables
 	random bool                   // with dropout
+	groups bool                   // nodes are in dev0, dev1, dev2 or no group
 	nodes  int
 }
 
-func newAnyGraph(rng *rand.Rand) *anyGraph {
-	g := &anyGraph{rng: rng, shape: map[string]dtype.Shape{}, random: rng.IntN(3) == 0}
+func newAnyGraph(rng *rand.Rand) *anyGraph { return growAnyGraph(rng, false) }
+
+func growAnyGraph(rng *rand.Rand, groups bool) *anyGraph {
+	g := &anyGraph{rng: rng, shape: map[string]dtype.Shape{}, random: rng.IntN(3) == 0, groups: groups}
 	g.variable("image", dtype.Shape{2, 3, 6, 6})
 	g.variable("row", dtype.Shape{2, 12})
 	g.variable("other", dtype.Shape{2, 12})
@@ -50,7 +54,13 @@ func (g *anyGraph) variable(name string, shape dtype.Shape) *sym.Symbol {
 
 func (g *anyGraph) name(kind string) sym.Option {
 	g.nodes++
-	return sym.Name(fmt.Sprintf("%s%d", kind, g.nodes))
+	name := fmt.Sprintf("%s%d", kind, g.nodes)
+	if g.groups {
+		if i := g.rng.IntN(4); i < 3 {
+			return sym.NewScope("", sym.CtxGroup(fmt.Sprint("dev", i))).Name(name)
+		}
+	}
+	return sym.Name(name)
 }
 
 // pick returns a value with some number of axes, preferring what was made last; any number for 0.
@@ -368,10 +378,15 @@ func bitEqual(without []string) bool {
 	return true
 }
 
+var (
+	firstSeed = flag.Uint64("seed", 0, "the first seed of the random graphs")
+	manySeeds = flag.Uint64("seeds", 50, "how many random graphs are tried")
+)
+
 // TestPassesAgree compares random graphs with and without passes: outputs, gradients and states of training, and
 // outputs of inference. The graph without passes runs on the naive engine.
 func TestPassesAgree(t *testing.T) {
-	for seed := range uint64(50) {
+	for seed := *firstSeed; seed < *firstSeed+*manySeeds; seed++ {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { passesAgree(t, seed) })
 	}
 }

@@ -34,9 +34,10 @@ func (p *program) place(forward int) error {
 	p.buffered = buffers
 	var err error
 	steps := p.planSteps(bufferOf, scratchOf)
-	if p.plan, err = memplan.Compute(buffers, steps, memplan.Config{}); err != nil {
+	if p.plan, err = memplan.Compute(buffers, steps, p.planConfig()); err != nil {
 		return fmt.Errorf("symbol: planning memory: %w", err)
 	}
+	p.makeRooms()
 	if p.ex.config.Guard || p.ex.config.Monitor != nil {
 		if err := memplan.Verify(buffers, steps, p.plan); err != nil {
 			return fmt.Errorf("symbol: checking the plan of the memory: %w", err)
@@ -45,11 +46,51 @@ func (p *program) place(forward int) error {
 	for i := range p.steps {
 		p.locate(&p.steps[i], bufferOf)
 		if b, ok := scratchOf[i]; ok {
-			p.steps[i].scratch = p.plan.Offsets[b]
+			p.steps[i].scratch = p.offset(b)
 		}
 	}
 	return nil
 }
+
+// planConfig says that every device has an arena of its own.
+func (p *program) planConfig() memplan.Config {
+	return memplan.Config{SeparateLanes: p.ex.spread != nil}
+}
+
+// makeRooms divides the plan by devices, and tells every step which room is its own.
+func (p *program) makeRooms() {
+	if p.ex.spread == nil {
+		p.rooms = []room{{dev: p.ex.config.Device, bytes: p.plan.Total}}
+		return
+	}
+	for i := range p.steps {
+		p.steps[i].room = p.roomOf(p.steps[i].node)
+	}
+	p.rooms = make([]room, len(p.devices))
+	for i, d := range p.devices {
+		p.rooms[i].dev = d
+	}
+	for _, part := range p.plan.Lanes {
+		p.rooms[part.Lane].from, p.rooms[part.Lane].bytes = part.Offset, part.Bytes
+	}
+}
+
+// roomOf returns the number of the room in which the results of a node lie, which is the number of its device.
+func (p *program) roomOf(n *op.Node) int {
+	if p.ex.spread == nil {
+		return 0
+	}
+	d := p.deviceOf(n)
+	i := slices.Index(p.devices, d)
+	if i < 0 {
+		i = len(p.devices)
+		p.devices = append(p.devices, d)
+	}
+	return i
+}
+
+// offset returns where a buffer begins in its room.
+func (p *program) offset(b int) int64 { return p.plan.Offsets[b] - p.rooms[p.buffered[b].Lane].from }
 
 // buffers lists what the arena holds: roots of entries, and the scratch memory of kernels.
 func (p *program) buffers() (list []memplan.Buffer, bufferOf, scratchOf map[int]int) {
@@ -61,7 +102,7 @@ func (p *program) buffers() (list []memplan.Buffer, bufferOf, scratchOf map[int]
 				continue
 			}
 			bufferOf[e] = len(list)
-			b := memplan.Buffer{Bytes: p.store.Bytes[e], Start: p.store.Start[e], End: p.store.End[e], Name: n.Entry(e - from).String()}
+			b := memplan.Buffer{Bytes: p.store.Bytes[e], Start: p.store.Start[e], End: p.store.End[e], Name: n.Entry(e - from).String(), Lane: p.roomOf(n)}
 			if reserved(n, e-from) {
 				b.Kind = memplan.Scratch
 			}
@@ -72,7 +113,7 @@ func (p *program) buffers() (list []memplan.Buffer, bufferOf, scratchOf map[int]
 		s := &p.steps[i]
 		if s.kernel.Scratch > 0 {
 			scratchOf[i] = len(list)
-			list = append(list, memplan.Buffer{Bytes: int64(s.kernel.Scratch), Start: s.index, End: s.index, Name: s.node.Name + " scratch", Kind: memplan.Scratch})
+			list = append(list, memplan.Buffer{Bytes: int64(s.kernel.Scratch), Start: s.index, End: s.index, Name: s.node.Name + " scratch", Kind: memplan.Scratch, Lane: p.roomOf(s.node)})
 		}
 	}
 	return list, bufferOf, scratchOf
@@ -90,7 +131,7 @@ func (p *program) values() int64 {
 	if len(list) == len(p.buffered) {
 		return p.plan.Total
 	}
-	plan, err := memplan.Compute(list, nil, memplan.Config{})
+	plan, err := memplan.Compute(list, nil, p.planConfig())
 	if err != nil {
 		panic(err) // a part of what has been planned already
 	}
@@ -175,7 +216,7 @@ func (p *program) operand(s *step, o operand, e int, bufferOf map[int]int) {
 		o.slot = slot
 		s.external = append(s.external, o)
 	} else if b, ok := bufferOf[root]; ok {
-		o.offset = p.plan.Offsets[b]
+		o.offset, o.room = p.offset(b), p.buffered[b].Lane
 		s.internal = append(s.internal, o)
 	}
 }

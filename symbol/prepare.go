@@ -6,6 +6,7 @@ import (
 	"gomx/device"
 	"gomx/graph"
 	"gomx/op"
+	"gomx/op/prim"
 )
 
 // step is one node ready to run.
@@ -20,6 +21,7 @@ type step struct {
 	internal []operand
 	external []operand
 	scratch  int64  // offset of the scratch memory, -1 without
+	room     int    // of the arena that holds it
 	stream   uint64 // of random numbers
 }
 
@@ -30,6 +32,7 @@ type operand struct {
 	index  int
 	slot   int
 	offset int64
+	room   int // of the arena that the offset counts in
 }
 
 // of returns the tensor of a call that o is about.
@@ -78,7 +81,10 @@ type ready struct {
 // ready prepares the kernel of a node. The error is op.ErrUnsupported where plain operands would be
 // served.
 func (p *program) ready(n *op.Node, a *op.Args) (*ready, error) {
-	k, err := n.Op.Prepare(p.ex.config.Device, device.MaxTier(), n.Params, a)
+	if n.Op == prim.CrossDeviceCopy.Op {
+		return p.copies(n, a), nil
+	}
+	k, err := n.Op.Prepare(p.deviceOf(n), device.MaxTier(), n.Params, a)
 	if err == op.ErrUnsupported {
 		return nil, err
 	}

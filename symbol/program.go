@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"gomx/device"
 	"gomx/dtype"
 	"gomx/graph"
 	"gomx/memplan"
@@ -18,12 +19,15 @@ import (
 type program struct {
 	ex       *Executor // that it was compiled for
 	train    bool
+	single   bool // every operator is a segment of its own
 	g        *graph.Indexed
 	shapes   []dtype.Shape
 	types    []dtype.Type
 	store    *graph.Storage
 	plan     *memplan.Plan
 	buffered []memplan.Buffer // what was planned
+	rooms    []room           // where the plan's memory is, one for each device
+	devices  []device.Device  // of the rooms, on several devices
 	outBytes int64
 	laid     map[*op.Node]*ready // kernels whose operands need not be plain
 	kept     int64               // bytes of derived parameters that are kept between runs
@@ -44,10 +48,10 @@ type program struct {
 	forward  int   // segments before the backward part
 	mutated  []int // slots that the forward part changes: auxiliary states
 
-	refs    atomic.Int32 // executors and runs that use it
-	shared  atomic.Bool  // by several executors
-	derives derives
-	trade   graph.Trade // what was done for memory
+	refs   atomic.Int32 // executors and runs that use it
+	shared atomic.Bool  // by several executors
+	forms  *forms       // in which its kept forms of parameters are
+	trade  graph.Trade  // what was done for memory
 }
 
 // slot is an array outside the arena: argument, gradient, auxiliary state or output.
@@ -60,10 +64,16 @@ type slot struct {
 }
 
 // compile builds the program of a mode.
-func (ex *Executor) compile(train bool) (p *program, err error) {
+func (ex *Executor) compile(train, single bool) (p *program, err error) {
 	defer op.Recover(&err)
-	p = &program{ex: ex, train: train, slotOf: map[int]int{}, slotName: map[string]int{}}
-	outs := p.optimize(ex.claimedOutputs())
+	made := &program{ex: ex, train: train, single: single, forms: ex.arena.forms, slotOf: map[int]int{}, slotName: map[string]int{}}
+	p = made
+	defer func() {
+		if err != nil {
+			made.forms.release(made)
+		}
+	}()
+	outs := p.optimize(p.assignDevices(ex.claimedOutputs()))
 	all, grads, err := p.differentiate(outs)
 	if err != nil {
 		return nil, err
@@ -72,6 +82,9 @@ func (ex *Executor) compile(train bool) (p *program, err error) {
 		return nil, err
 	}
 	if all, err = p.recompute(outs, all, grads); err != nil {
+		return nil, err
+	}
+	if outs, all, err = p.copyBetweenDevices(outs, all, grads); err != nil {
 		return nil, err
 	}
 	if err := p.number(outs, all, grads); err != nil {

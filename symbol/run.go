@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"gomx/device"
 	"gomx/dtype"
 	"gomx/engine"
 	nd "gomx/ndarray"
@@ -18,7 +19,7 @@ type run struct {
 	b      *bound
 	number uint64
 	arrays []*nd.Array
-	block  *arenaBlock
+	blocks []*arenaBlock // by room of the program
 	args   []segmentRun
 	refs   atomic.Int32
 }
@@ -27,6 +28,9 @@ type run struct {
 type segmentRun struct {
 	r   *run
 	seg *segment
+
+	// On a device with queues: what completes the operation of the run that is under way.
+	done, complete func(error)
 }
 
 // begin takes a run for the arrays that are bound now.
@@ -34,23 +38,27 @@ func (b *bound) begin(number uint64) (*run, error) {
 	a, p := b.ex.arena, b.p
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if err := a.reserve(int(p.plan.Total)); err != nil {
-		return nil, err
+	for _, room := range p.rooms {
+		if _, err := a.reserve(room); err != nil {
+			return nil, err
+		}
 	}
 	p.refs.Add(1)
 	var r *run
 	if n := len(b.free); n > 0 {
 		r, b.free = b.free[n-1], b.free[:n-1]
 	} else {
-		r = &run{b: b, arrays: make([]*nd.Array, len(p.slots)), args: make([]segmentRun, len(p.segments))}
+		r = &run{b: b, arrays: make([]*nd.Array, len(p.slots)), blocks: make([]*arenaBlock, len(p.rooms)), args: make([]segmentRun, len(p.segments))}
 		for i := range r.args {
-			r.args[i] = segmentRun{r, &p.segments[i]}
+			r.args[i] = segmentRun{r: r, seg: &p.segments[i]}
 		}
 	}
 	r.number = number
 	copy(r.arrays, b.arrays)
-	r.block = a.block
-	r.block.refs.Add(1)
+	for i, room := range p.rooms {
+		r.blocks[i] = a.blocks[room.dev]
+		r.blocks[i].refs.Add(1)
+	}
 	r.refs.Store(1)
 	a.last = r
 	return r, nil
@@ -62,7 +70,10 @@ func (r *run) release() {
 		return
 	}
 	clear(r.arrays)
-	r.block.release()
+	for i, block := range r.blocks {
+		block.release()
+		r.blocks[i] = nil
+	}
 	b := r.b
 	b.ex.arena.mu.Lock()
 	b.free = append(b.free, r)
@@ -81,7 +92,7 @@ func (ex *Executor) open(r *run) {
 func openRun(er *engine.Run) error {
 	r := er.Arg.(*run)
 	defer r.release()
-	r.b.locate(r.block.Ptr)
+	r.b.locate(r.blocks)
 	return nil
 }
 
@@ -89,15 +100,21 @@ func openRun(er *engine.Run) error {
 // have changed.
 func (ex *Executor) start(r *run) {
 	ex.open(r)
+	ex.derive(r)
+	ex.push(r, r.b.p.derived, r.b.p.forward)
+}
+
+// derive pushes what makes kept forms of parameters that have changed.
+func (ex *Executor) derive(r *run) {
 	p := r.b.p
-	if p.derived > 0 {
-		p.derives.mu.Lock()
-		if p.stale(r) {
-			ex.push(r, 0, p.derived)
-		}
-		p.derives.mu.Unlock()
+	if p.derived == 0 {
+		return
 	}
-	ex.push(r, p.derived, p.forward)
+	p.forms.pushing.Lock()
+	defer p.forms.pushing.Unlock()
+	if p.forms.stale(p, r) {
+		ex.push(r, 0, p.derived)
+	}
 }
 
 // push pushes segments [from, to) of a run.
@@ -120,19 +137,29 @@ func (ex *Executor) push(r *run, from, to int) {
 			}
 			ex.uses = append(ex.uses, engine.Use{Var: a.Var(), Access: access})
 		}
-		ex.engine().Push(&engine.Task{Name: seg.name, Fn: runSegment, Arg: &r.args[i], Uses: ex.uses,
-			Wide: seg.wide, Threads: seg.threads, Lane: engine.Lane{Device: ex.config.Device}})
+		task := engine.Task{Name: seg.name, Fn: runSegment, Arg: &r.args[i], Uses: ex.uses,
+			Wide: seg.wide, Threads: seg.threads, Lane: seg.lane}
+		if seg.queued() {
+			task.Fn, task.Async, task.Queued = nil, queueSegment, true
+		}
+		ex.engine().Push(&task)
 	}
 }
 
-// runSegment runs the kernels of a segment one after the other.
+// runSegment is the body of segments on hosts.
 func runSegment(er *engine.Run) error {
 	sr := er.Arg.(*segmentRun)
 	defer sr.r.release()
+	return sr.run(nil)
+}
+
+// run runs the kernels of a segment one after the other, or puts their work on a queue. There, whether a kept form of a parameter is fresh
+// is not known yet: it is made in any case.
+func (sr *segmentRun) run(q device.Queue) error {
 	b := sr.r.b
 	for i := sr.seg.from; i < sr.seg.to; i++ {
 		s, c := &b.p.steps[i], &b.calls[i]
-		if s.skip || s.keep != nil && s.keep.fresh(sr.r) {
+		if s.skip || s.keep != nil && q == nil && s.keep.fresh(sr.r) {
 			continue
 		}
 		for k := range s.external {
@@ -142,19 +169,27 @@ func runSegment(er *engine.Run) error {
 		if s.node.Op.Random {
 			c.Seed = op.Seed{Key: b.ex.config.Seed + s.stream<<32, Counter: sr.r.number << 32}
 		}
+		c.Queue = q
 		if err := s.kernel.Run(c); err != nil {
 			return s.describe(c, err)
 		}
-		if s.keep != nil {
+		if s.keep != nil && q == nil {
 			s.keep.done(sr.r)
 		}
+		if !b.ex.config.Guard && b.watch == nil {
+			continue
+		}
+		seen, err := onHost(q, c)
+		if err != nil {
+			return s.describe(c, err)
+		}
 		if b.ex.config.Guard {
-			if err := s.guard(c); err != nil {
+			if err := s.guard(seen); err != nil {
 				return err
 			}
 		}
 		if b.watch != nil {
-			if err := b.observe(i, sr.r.number); err != nil {
+			if err := b.observe(i, seen, sr.r.number); err != nil {
 				return err
 			}
 		}

@@ -3,6 +3,7 @@ package symbol
 import (
 	"slices"
 
+	"gomx/device"
 	"gomx/engine"
 	"gomx/memplan"
 	"gomx/op"
@@ -15,6 +16,7 @@ const maxSegment = 16
 type segment struct {
 	from, to int // steps
 	name     string
+	lane     engine.Lane
 	threads  int   // the most that a kernel uses
 	wide     bool  // goes to the worker of kernels that use several threads
 	needs    []int // segments whose results or whose memory it uses
@@ -28,14 +30,15 @@ type slotUse struct {
 }
 
 // cut divides the steps into segments. A segment begins at the first use of an argument that is
-// written from outside and at the first backward step; it ends at every write of a gradient. So
+// written from outside, at the first backward step and where the device changes; it ends at every write of a gradient and at
+// every value that another device waits for. So
 // the last layer's gradient can be sent on before the first layer's backward has run, and the
 // first layer can start before the last weight has arrived.
 //
 // Steps that make kept forms of parameters come first in inference and have segments of their own,
 // which are pushed only when a parameter has changed.
 func (p *program) cut(forward int) {
-	seen := map[int]bool{}
+	seen, leaves := map[int]bool{}, p.leaves()
 	from := 0
 	flush := func(to int) {
 		if to > from {
@@ -49,11 +52,14 @@ func (p *program) cut(forward int) {
 			flush(i)
 			p.derived = len(p.segments)
 		}
+		if i > 0 && (leaves[p.steps[i-1].node] || p.laneOf(s.node) != p.laneOf(p.steps[i-1].node)) {
+			flush(i)
+		}
 		if i > 0 && s.index >= forward && p.steps[i-1].index < forward {
 			flush(i)
 			p.forward = len(p.segments)
 		}
-		if s.index < forward && p.readsNewParam(s, seen) || i-from >= maxSegment {
+		if s.index < forward && p.readsNewParam(s, seen) || i-from >= maxSegment || p.single {
 			flush(i)
 		}
 		if s.index >= forward && p.writesSlot(s) {
@@ -148,7 +154,8 @@ func (p *program) widen() {
 	any := false
 	for i := range p.segments {
 		seg := &p.segments[i]
-		seg.wide = seg.threads > 1
+		seg.lane = p.laneOf(p.steps[seg.from].node)
+		seg.wide = seg.threads > 1 && p.onHost(seg)
 		any = any || seg.wide
 		for _, k := range seg.needs {
 			order.Add(k, i)
@@ -156,7 +163,7 @@ func (p *program) widen() {
 	}
 	for i := range p.segments {
 		seg := &p.segments[i]
-		if !any || seg.wide {
+		if !any || seg.wide || !p.onHost(seg) {
 			continue
 		}
 		seg.wide = true
@@ -168,6 +175,9 @@ func (p *program) widen() {
 		}
 	}
 }
+
+// onHost reports whether the workers of the processor run a segment.
+func (p *program) onHost(seg *segment) bool { return seg.lane.Device.Kind == device.KindCPU }
 
 // useSlots records what step s does with arrays outside the arena.
 func (p *program) useSlots(seg *segment, s *step) {

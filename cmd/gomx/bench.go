@@ -17,9 +17,13 @@ func benchCommand(log zerolog.Logger) *cobra.Command {
 		Long: `Measure a suite (` + strings.Join(bench.Names(), ", ") + `) and print one line per workload:
 name, ours, best peer, ratio, unit, which peer, separated by tabs.
 A ratio above 1 means that gomx is better. Only ratios of one run count.
-The suite engine compiles a program against the library in the peer's mxnet package, for which it needs gcc.`,
-		Example: "  gomx bench local --peer mxnet=PYTHON\n  gomx bench imperative --match dot",
-		Args:    exactArgs(1),
+The suite engine compiles a program against the library in the peer's mxnet package, for which it needs gcc.
+The suite platforms trains on several processes, in gomx and in mxnet, tensorflow and spark; a peer that is missing is
+named with the command that installs it. With --docs it brings the table in FOLDER/benchmarks.md and the picture
+FOLDER/platforms.svg up to date; FOLDER/platforms.json keeps the figures, so that a part may be measured again.`,
+		Example: "  gomx bench local --peer mxnet=PYTHON\n  gomx bench imperative --match dot\n" +
+			"  gomx bench platforms --peer mxnet=PYTHON,tf=PYTHON,spark=PYTHON --rounds 1 --docs docs",
+		Args: exactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, p := range peers {
 				peer, err := bench.ParsePeer(p)
@@ -34,8 +38,9 @@ The suite engine compiles a program against the library in the peer's mxnet pack
 		},
 	}
 	f := cmd.Flags()
-	f.StringArrayVar(&peers, "peer", nil, "peer and its Python, as mxnet=PYTHON or torch=PYTHON; may be repeated")
+	f.StringSliceVar(&peers, "peer", nil, "peer and its Python, as mxnet=PYTHON, torch=, tensorflow= or spark=; may be repeated or a list with commas")
 	f.StringVar(&c.Match, "match", "", "only workloads whose name contains this")
+	f.StringVar(&c.Docs, "docs", "", "folder of pages that the suite platforms brings up to date")
 	f.IntVar(&c.Rounds, "rounds", 3, "how often to alternate; the best of the rounds counts")
 	return cmd
 }

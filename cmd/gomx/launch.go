@@ -58,8 +58,11 @@ may help, and otherwise that of the process that could not be kept alive.`,
 	flags.IntVar(&l.Backups, "backup-workers", 0, "rounds close without the slowest so many workers")
 	flags.BoolVar(&l.TCP, "tcp", false, "TCP on the loopback instead of local sockets")
 	flags.BoolVar(&f.curve, "curve", false, "encrypt, with keys made for this run")
+	flags.IntVar(&l.Threads, "threads", 0, "cores that the kernels of each process use (default: the machine's, shared among the workers)")
 	flags.IntVar(&l.Restarts, "restarts", attempts(), "how often a process is started again, -1: never")
 	flags.StringVar(&l.Dir, "dir", "", "folder for what the processes share, kept (default: one that is removed)")
+	flags.StringVar(&l.Snapshots, "snapshots", "", "folder for snapshots that the program asks for")
+	flags.BoolVar(&l.Resume, "resume", false, "continue from the last snapshot in that folder, if there is one")
 	flags.DurationVar(&l.Dead, "dead", 0, "silence after which a process counts as dead (default 3s)")
 	flags.IntVarP(&f.verbose, "verbose", "v", 0, "1: processes log changes of state, 2: more")
 	return cmd

@@ -22,3 +22,15 @@ func nodeCommand() *cobra.Command {
 		},
 	}
 }
+
+// platformCommand is a process of the suite platforms, started by the suite itself.
+func platformCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    bench.PlatformCommand + " PLAN",
+		Hidden: true,
+		Args:   exactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return bench.RunPlatform(cmd.Context(), args[0], cmd.OutOrStdout())
+		},
+	}
+}

@@ -179,9 +179,10 @@ func writeTop(w io.Writer, list []kvstore.Status) error {
 		}
 		fmt.Fprintf(w, "job up %s, view %d, %d shards: %d without a second copy, %d lost\n\n",
 			time.Duration(st.Seconds*float64(time.Second)).Round(time.Second), st.View, len(st.Shards), single, lost)
-		fmt.Fprintln(tw, "NODE\tSTATE\tINCARNATION\tSILENT\tCLOCK\tHELD\tPARKED\tWAITS FOR")
-		for _, m := range st.Members {
-			fmt.Fprintf(tw, "%s\t%s\t%d\t%.1fs\t%d\t%s\t%d\t%s\n", m.Node, state(m), m.Incarnation, m.Silent, m.Clock, size(m.Queue), m.Parked, waits(m))
+		fmt.Fprintln(tw, "NODE\tSTATE\tINCARNATION\tSILENT\tCLOCK\tAHEAD\tHELD\tPARKED\tWAITS FOR")
+		for i := range st.Members {
+			m := &st.Members[i]
+			fmt.Fprintf(tw, "%s\t%s\t%d\t%.1fs\t%d\t%s\t%s\t%d\t%s\n", m.Node, state(m), m.Incarnation, m.Silent, m.Clock, ahead(&st, m), size(m.Queue), m.Parked, waits(m))
 		}
 		fmt.Fprintln(tw)
 	}
@@ -196,7 +197,7 @@ func writeTop(w io.Writer, list []kvstore.Status) error {
 	return tw.Flush()
 }
 
-func state(m kvstore.StatusMember) string {
+func state(m *kvstore.StatusMember) string {
 	switch {
 	case m.Left:
 		return "left"
@@ -208,8 +209,17 @@ func state(m kvstore.StatusMember) string {
 	return "dead"
 }
 
-func waits(m kvstore.StatusMember) string {
-	if m.Waiting < 0 || !strings.HasPrefix(m.Node, "server") {
+// ahead says how many clocks a worker is ahead of the slowest.
+func ahead(st *kvstore.Status, m *kvstore.StatusMember) string {
+	if !m.Alive || !strings.HasPrefix(m.Node, "worker") {
+		return "-"
+	}
+	return fmt.Sprint(st.Ahead(m))
+}
+
+// waits says for whom a member waits: for the worker without whom its oldest round, or its oldest call, cannot end.
+func waits(m *kvstore.StatusMember) string {
+	if !m.Alive || m.Left || m.Waiting < 0 {
 		return "-"
 	}
 	return fmt.Sprintf("worker %d", m.Waiting)

@@ -133,6 +133,18 @@ func (k Conv) Packing(threads int) (*Packing, error) {
 	return &Packing{k, p, int(C.gx_prog_packed_bytes(k.c)), threads}, err
 }
 
+// Equal reports whether layout is a *Packing that leaves weights as p does.
+func (p *Packing) Equal(layout any) bool {
+	q, ok := layout.(*Packing)
+	if !ok {
+		return false
+	}
+	same := p == q || p.Bytes == q.Bytes && C.gx_prog_packed_equal(p.conv.c, q.conv.c) != 0
+	runtime.KeepAlive(p)
+	runtime.KeepAlive(q)
+	return same
+}
+
 // Threads returns the number of threads that Run uses.
 func (p *Packing) Threads() int { return p.threads }
 

@@ -101,37 +101,43 @@ INLINE void store(const place *p, float *c, gx_v16 sum, int64_t lane) {
 	_mm512_mask_storeu_ps(c + lane, some, x);
 }
 
-// tile computes rows x COLS sums of k terms; rows is a constant at every call.
-INLINE void tile(const place *p, factor f, const float *b, int64_t k, int rows) {
+// tile computes rows x COLS sums of k terms, or half as many columns; rows and half are constants at every call.
+INLINE void tile(const place *p, factor f, const float *b, int64_t k, int rows, int half) {
 	gx_v16 lo[ROWS], hi[ROWS];
-	const float *a = f.a;
 #pragma GCC unroll 12
 	for (int r = 0; r < rows; r++) {
 		lo[r] = hi[r] = (gx_v16){};
 		__builtin_prefetch(p->c + r * p->ldc, 1);
 		__builtin_prefetch(p->c + r * p->ldc + p->cols - 1, 1);
 	}
+	const float *a = f.a;
 	for (int64_t i = 0; i < k; i++, b += COLS, a += f.along) {
-		gx_v16 x = GX_AT(b), y = GX_AT(b + LANES);
+		gx_v16 x = GX_AT(b), y = half ? x : GX_AT(b + LANES);
 		__builtin_prefetch(b + AHEAD * COLS);
-		__builtin_prefetch(b + AHEAD * COLS + LANES);
+		if (!half) __builtin_prefetch(b + AHEAD * COLS + LANES);
 #pragma GCC unroll 12
 		for (int r = 0; r < rows; r++) {
 			gx_v16 v = a[r * f.down] - (gx_v16){};
 			lo[r] += v * x;
-			hi[r] += v * y;
+			if (!half) hi[r] += v * y;
 		}
 	}
 #pragma GCC unroll 12
 	for (int r = 0; r < rows; r++) {
 		store(p, p->c + r * p->ldc, lo[r], 0);
-		store(p, p->c + r * p->ldc, hi[r], LANES);
+		if (!half) store(p, p->c + r * p->ldc, hi[r], LANES);
 	}
 }
 
 #define CASE(r) \
-	case r: tile(p, f, b, k, r); return
+	case r: \
+		if (p->cols <= LANES) \
+			tile(p, f, b, k, r, 1); \
+		else \
+			tile(p, f, b, k, r, 0); \
+		return
 
+// any_tile computes a tile of any number of rows and as many columns as its place has.
 WIDE static void any_tile(const place *p, factor f, const float *b, int64_t k, int64_t rows) {
 	switch (rows) {
 		CASE(1);
@@ -211,11 +217,18 @@ static void areas(const void *arg, int64_t begin, int64_t end) {
 	}
 }
 
+// split divides the work among threads: by columns, whose operand need not be packed twice then, unless they are so few
+// that some thread would wait long.
+static void split(job *j, int threads) {
+	int64_t panels = (j->g->n + COLS - 1) / COLS, tiles = (j->g->m + ROWS - 1) / ROWS;
+	j->across = gx_min(threads, panels);
+	if (panels % threads != 0 && panels < 8 * threads && tiles >= 8 * threads) j->across = 1;
+	j->down = gx_max(1, gx_min(threads / j->across, tiles));
+}
+
 static void run(job *j, int threads) {
-	const gx_gemm *g = j->g;
-	if (g->m == 0 || g->n == 0) return;
-	j->across = gx_min(threads, (g->n + COLS - 1) / COLS);
-	j->down = gx_max(1, gx_min(threads / j->across, (g->m + ROWS - 1) / ROWS));
+	if (j->g->m == 0 || j->g->n == 0) return;
+	split(j, threads);
 	gx_parallel(threads, j->down * j->across, 1, areas, j);
 }
 
@@ -227,6 +240,12 @@ void gx_gemm_run(float *c, const float *a, const float *b, const float *bias, co
 void gx_packed_gemm(float *c, const float *a, const float *packed, const float *bias, const gx_gemm *g, int threads) {
 	job j = {c, a, packed, bias, g, 1};
 	run(&j, threads);
+}
+
+void gx_packed_gemm_part(float *c, const float *a, const float *packed, const gx_gemm *g, int part, int parts) {
+	job j = {c, a, packed, 0, g, 1};
+	split(&j, parts);
+	if (part < j.down * j.across) areas(&j, part, part + 1);
 }
 
 int64_t gx_packed_size(const gx_gemm *g) { return (g->n + COLS - 1) / COLS * COLS * g->k; }
@@ -251,6 +270,13 @@ int gx_gemm_can(void) { return __builtin_cpu_supports("avx512f") && __builtin_cp
 int gx_gemm_can(void) { return 0; }
 void gx_gemm_run(float *c, const float *a, const float *b, const float *bias, const gx_gemm *g, int threads) {}
 void gx_packed_gemm(float *c, const float *a, const float *packed, const float *bias, const gx_gemm *g, int threads) {}
+void gx_packed_gemm_part(float *c, const float *a, const float *packed, const gx_gemm *g, int part, int parts) {
+	job j = {c, a, packed, 0, g, 1};
+	split(&j, parts);
+	if (part < j.down * j.across) areas(&j, part, part + 1);
+}
+
+void gx_packed_gemm_part(float *c, const float *a, const float *packed, const gx_gemm *g, int part, int parts) {}
 int64_t gx_packed_size(const gx_gemm *g) { return 0; }
 void gx_pack(float *d, const float *b, const gx_gemm *g, int threads) {}
 #endif

@@ -20,4 +20,8 @@ void gx_pack(float *d, const float *b, const gx_gemm *g, int threads);
 // gx_packed_gemm is gx_gemm_run with a packed B, for one that is used many times.
 void gx_packed_gemm(float *c, const float *a, const float *packed, const float *bias, const gx_gemm *g, int threads);
 
+// gx_packed_gemm_part computes one part of what gx_packed_gemm does with so many threads, without bias: the parts together
+// are the result.
+void gx_packed_gemm_part(float *c, const float *a, const float *packed, const gx_gemm *g, int part, int parts);
+
 #endif

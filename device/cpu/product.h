@@ -13,6 +13,9 @@ typedef struct {
 
 int gx_sgemm(float *c, const float *a, const float *b, const gx_gemm *g, int threads);
 
+// gx_sgemm_alone is gx_sgemm on the calling thread, which may be one of a team.
+int gx_sgemm_alone(float *c, const float *a, const float *b, const gx_gemm *g);
+
 // gx_batch_sgemm multiplies count matrices that lie sa, sb, sc elements apart.
 int gx_batch_sgemm(float *c, const float *a, const float *b, const gx_gemm *g, int64_t count, int64_t sa, int64_t sb, int64_t sc, int threads);
 

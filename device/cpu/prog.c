@@ -118,6 +118,10 @@ void gx_prog_set_packed(gx_prog *p, gx_md md) { p->packed = md; }
 gx_md gx_prog_packed(const gx_prog *p) { return p->packed; }
 int64_t gx_prog_packed_bytes(const gx_prog *p) { return p->packed ? (int64_t)dnnl_memory_desc_get_size(p->packed) : 0; }
 
+int gx_prog_packed_equal(const gx_prog *a, const gx_prog *b) {
+	return a->packed && b->packed && dnnl_memory_desc_equal(a->packed, b->packed);
+}
+
 gx_md gx_query(dnnl_primitive_desc_t pd, dnnl_query_t what) { return dnnl_primitive_desc_query_md(pd, what, 0); }
 
 int gx_prog_keep(gx_prog *p, dnnl_primitive_desc_t pd) {

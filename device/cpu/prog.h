@@ -49,6 +49,8 @@ int gx_layout_of(gx_prog *p, gx_md md, int n, const int64_t *dims); // the unpad
 void gx_prog_set_packed(gx_prog *p, gx_md md);   // the form of an operand that another program prepares
 gx_md gx_prog_packed(const gx_prog *p);
 int64_t gx_prog_packed_bytes(const gx_prog *p);
+// gx_prog_packed_equal says whether both take weights in the same form.
+int gx_prog_packed_equal(const gx_prog *a, const gx_prog *b);
 
 // gx_reorder makes the program that copies an array from one layout (pointer 0) to another (pointer 1).
 int gx_reorder(gx_prog **out, int axes, const int64_t *dims, int from, int to, int threads);

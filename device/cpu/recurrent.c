@@ -1,6 +1,9 @@
 #include "recurrent.h"
 
+#include "gemm.h"
 #include "gxmath.h"
+
+#include <omp.h>
 
 typedef struct {
 	float *gates, *extra, *out, *state, *dgates, *dstate, *dprev;
@@ -105,4 +108,69 @@ void gx_gru(float *gates, float *kept, float *out, const float *state, const flo
 void gx_gru_grad(float *dgates, float *dstate, float *dprev, const float *dout, const float *gates, const float *kept, const float *prev, const gx_cells *c, int threads) {
 	job j = {.dgates = dgates, .dstate = dstate, .dprev = dprev, .dout = dout, .gates = (float *)gates, .extra = (float *)kept, .prev = prev, .n = c->n};
 	gx_parallel(threads, c->batch, 1, gru_grad_range, &j);
+}
+
+// A team stays together through all steps: its threads share the product of a step, wait for each other, and share
+// the cells, which are rows.
+typedef struct {
+	float *gates, *memory, *out, *dgates, *dmemory, *dout;
+	const float *packed, *c0, *h0, *dy;
+	const gx_steps *g;
+} layer;
+
+static int64_t row_of(const gx_steps *g, int part, int parts) { return g->batch * part / parts; }
+static int64_t step_of(const gx_steps *g, int64_t i) { return g->back ? g->steps - 1 - i : i; }
+
+// before returns the block of the step that is taken before the i-th, or what is there before the first.
+static const float *before(const gx_steps *g, const float *x, int64_t i, const float *first) {
+	return i == 0 ? first : x + step_of(g, i - 1) * g->batch * g->n;
+}
+
+static void steps_part(const layer *l, int part, int parts) {
+	const gx_steps *g = l->g;
+	int64_t n = g->n, size = g->batch * n, from = row_of(g, part, parts), to = row_of(g, part + 1, parts);
+	gx_gemm p = {.m = g->batch, .n = 4 * n, .k = n, .lda = n, .ldb = n, .ldc = 4 * n, .alpha = 1.0f, .beta = 1.0f, .tb = 1};
+	for (int64_t i = 0; i < g->steps; i++) {
+		int64_t t = step_of(g, i);
+		job j = {.gates = l->gates + 4 * t * size, .extra = l->memory + t * size, .out = l->out + t * size, .prev = before(g, l->memory, i, l->c0), .n = n};
+		gx_packed_gemm_part(j.gates, before(g, l->out, i, l->h0), l->packed, &p, part, parts);
+#pragma omp barrier
+		lstm_range(&j, from, to);
+#pragma omp barrier
+	}
+}
+
+GX_CLONES static void add_rows(float *d, const float *x, int64_t step, int64_t n, int64_t rows) {
+	for (int64_t r = 0; r < rows; r++) GX_EACH(i, 0, n) d[r * n + i] += x[r * step + i];
+}
+
+static void steps_grad_part(const layer *l, int part, int parts) {
+	const gx_steps *g = l->g;
+	int64_t n = g->n, size = g->batch * n, from = row_of(g, part, parts), to = row_of(g, part + 1, parts);
+	gx_gemm p = {.m = g->batch, .n = n, .k = 4 * n, .lda = 4 * n, .ldb = n, .ldc = n, .alpha = 1.0f};
+	for (int64_t i = g->steps - 1; i >= 0; i--) {
+		int64_t t = step_of(g, i);
+		job j = {.gates = l->gates + 4 * t * size, .extra = l->memory + t * size, .prev = before(g, l->memory, i, l->c0), .n = n,
+				 .dgates = l->dgates + 4 * t * size, .dprev = l->dmemory, .dout = l->dout};
+		add_rows(l->dout + from * n, l->dy + (t * g->batch + from) * g->dy_row, g->dy_row, n, to - from);
+		lstm_grad_range(&j, from, to);
+#pragma omp barrier
+		gx_packed_gemm_part(l->dout, j.dgates, l->packed, &p, part, parts);
+#pragma omp barrier
+	}
+}
+
+void gx_lstm_steps(float *gates, float *memory, float *out, const float *packed, const float *c0, const float *h0, const gx_steps *g, int threads) {
+	layer l = {.gates = gates, .memory = memory, .out = out, .packed = packed, .c0 = c0, .h0 = h0, .g = g};
+	gx_team(threads);
+#pragma omp parallel num_threads(threads)
+	steps_part(&l, omp_get_thread_num(), omp_get_num_threads());
+}
+
+void gx_lstm_steps_grad(float *dgates, float *dmemory, float *dout, const float *dy, const float *gates, const float *memory, const float *packed, const float *c0,
+						const gx_steps *g, int threads) {
+	layer l = {.dgates = dgates, .dmemory = dmemory, .dout = dout, .dy = dy, .gates = (float *)gates, .memory = (float *)memory, .packed = packed, .c0 = c0, .g = g};
+	gx_team(threads);
+#pragma omp parallel num_threads(threads)
+	steps_grad_part(&l, omp_get_thread_num(), omp_get_num_threads());
 }

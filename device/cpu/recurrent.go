@@ -12,6 +12,10 @@ package cpu
 #cgo nocallback gx_gru
 #cgo noescape gx_gru_grad
 #cgo nocallback gx_gru_grad
+#cgo noescape gx_lstm_steps
+#cgo nocallback gx_lstm_steps
+#cgo noescape gx_lstm_steps_grad
+#cgo nocallback gx_lstm_steps_grad
 */
 import "C"
 
@@ -67,4 +71,58 @@ func (k Cells) GRUGrad(s CellStep, d CellGrads) {
 	c := k.c()
 	C.gx_gru_grad((*C.float)(d.Gates), (*C.float)(d.State), (*C.float)(d.Prev), (*C.float)(d.Out), (*C.float)(s.Gates), (*C.float)(s.Extra),
 		(*C.float)(s.Prev), &c, C.int(k.Threads))
+}
+
+// Sequence is a layer of an LSTM over Steps steps of Batch sequences, last step first when it goes Back. Only where CanPack.
+type Sequence struct {
+	Steps, Batch, Hidden int
+	Back                 bool
+	Threads              int
+}
+
+// SequenceState has the operands of a layer, which have a block of Batch rows per step.
+type SequenceState struct {
+	Packed unsafe.Pointer // weights from the state, packed for the product of Run or of RunGrad
+	Gates  unsafe.Pointer // sums that come from the input; they become activated gates
+	Memory unsafe.Pointer
+	Out    unsafe.Pointer
+	Mem0   unsafe.Pointer // memory and output before the first step
+	Out0   unsafe.Pointer // the gradient does not read it, nor Out
+}
+
+// SequenceGrads has the gradients of a layer.
+type SequenceGrads struct {
+	Gates unsafe.Pointer // of the sums, for all steps
+	Mem   unsafe.Pointer // of the last memory and output, which become those of the ones before the first step
+	Out   unsafe.Pointer
+	Y     unsafe.Pointer // of the outputs of all steps
+	Row   int            // floats from row to row of Y
+}
+
+func (q Sequence) c(row int) C.gx_steps {
+	return C.gx_steps{steps: C.int64_t(q.Steps), batch: C.int64_t(q.Batch), n: C.int64_t(q.Hidden), back: C.int32_t(boolInt(q.Back)), dy_row: C.int64_t(row)}
+}
+
+// Product is the product of the outputs before a step with the weights, whose packed form Run takes.
+func (q Sequence) Product() Gemm {
+	return Gemm{M: q.Batch, N: 4 * q.Hidden, K: q.Hidden, TransB: true, Alpha: 1, Beta: 1, Threads: q.Threads}
+}
+
+// ProductGrad is the product of the gradients of the sums with the weights, whose packed form RunGrad takes.
+func (q Sequence) ProductGrad() Gemm {
+	return Gemm{M: q.Batch, N: q.Hidden, K: 4 * q.Hidden, Alpha: 1, Threads: q.Threads}
+}
+
+// Run goes through all steps.
+func (q Sequence) Run(s SequenceState) {
+	c := q.c(0)
+	C.gx_lstm_steps((*C.float)(s.Gates), (*C.float)(s.Memory), (*C.float)(s.Out), (*C.float)(s.Packed), (*C.float)(s.Mem0), (*C.float)(s.Out0), &c,
+		C.int(q.Threads))
+}
+
+// RunGrad goes back through all steps.
+func (q Sequence) RunGrad(s SequenceState, g SequenceGrads) {
+	c := q.c(g.Row)
+	C.gx_lstm_steps_grad((*C.float)(g.Gates), (*C.float)(g.Mem), (*C.float)(g.Out), (*C.float)(g.Y), (*C.float)(s.Gates), (*C.float)(s.Memory),
+		(*C.float)(s.Packed), (*C.float)(s.Mem0), &c, C.int(q.Threads))
 }

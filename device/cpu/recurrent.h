@@ -23,4 +23,22 @@ void gx_gru(float *gates, float *kept, float *out, const float *state, const flo
 // gx_gru_grad writes the gradients of both sums, and to dprev what reaches prev past the gates.
 void gx_gru_grad(float *dgates, float *dstate, float *dprev, const float *dout, const float *gates, const float *kept, const float *prev, const gx_cells *c, int threads);
 
+// gx_steps is a layer of cells over all steps of a batch; the i-th step that it takes is step i, or steps - 1 - i when it goes
+// back. Arrays have a block of batch rows per step.
+typedef struct {
+	int64_t steps, batch, n;
+	int64_t dy_row; // floats between rows of dy
+	int32_t back;
+} gx_steps;
+
+// gx_lstm_steps goes through all steps: gates, 4 * n a row, hold what comes from the input and become activated, memory and
+// out are written. c0 and h0 are what is before the first step, packed are the weights of the state, packed for the product
+// with them. Only where gx_gemm_can, as the next.
+void gx_lstm_steps(float *gates, float *memory, float *out, const float *packed, const float *c0, const float *h0, const gx_steps *g, int threads);
+
+// gx_lstm_steps_grad goes back through all steps and writes dgates; dmemory and dout are the gradients of the last memory and
+// output, which become those of c0 and h0; dy is the gradient of out.
+void gx_lstm_steps_grad(float *dgates, float *dmemory, float *dout, const float *dy, const float *gates, const float *memory, const float *packed, const float *c0,
+						const gx_steps *g, int threads);
+
 #endif

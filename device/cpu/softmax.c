@@ -189,29 +189,66 @@ typedef struct {
 	float scale;
 } loss_job;
 
+// loss_row writes n of the gradients of a row, from class from on.
+INLINE void loss_row(float *d, const float *y, int64_t label, const gx_softmax_loss *p, float scale, int64_t from, int64_t n) {
+	float off = p->smooth / (float)gx_max(1, p->n - 1), on = 1.0f - p->smooth;
+	if (p->use_ignore && label == p->ignore) {
+		memset(d, 0, (size_t)n * sizeof(float));
+		return;
+	}
+	int64_t at = label - from;
+	float own = at >= 0 && at < n ? (y[at] - on) * scale : 0.0f; // first: d may be y
+	GX_EACH(i, 0, n) d[i] = (y[i] - off) * scale;
+	if (at >= 0 && at < n) d[at] = own;
+}
+
+// loss_cols does the same for classes that lie inner apart.
+INLINE void loss_cols(float *dx, const float *y, const float *label, const gx_softmax_loss *p, float scale) {
+	int64_t inner = p->inner;
+	float off = p->smooth / (float)gx_max(1, p->n - 1), on = 1.0f - p->smooth;
+	for (int64_t i = 0; i < p->n; i++)
+		GX_EACH(k, 0, inner) {
+			float v = y[i * inner + k] - ((int64_t)label[k] == i ? on : off);
+			dx[i * inner + k] = p->use_ignore && (int64_t)label[k] == p->ignore ? 0.0f : v * scale;
+		}
+}
+
 GX_CLONES static void loss_range(const void *arg, int64_t begin, int64_t end) {
 	const loss_job *j = arg;
 	const gx_softmax_loss *p = j->p;
-	int64_t n = p->n, inner = p->inner;
-	float off = p->smooth / (float)gx_max(1, n - 1), on = 1.0f - p->smooth;
-	for (int64_t o = begin; o < end; o++) {
-		const float *y = j->y + o * n * inner, *label = j->label + o * inner;
-		float *dx = j->dx + o * n * inner;
-		for (int64_t i = 0; i < n; i++)
-			_Pragma("GCC ivdep") for (int64_t k = 0; k < inner; k++) {
-				float v = y[i * inner + k] - ((int64_t)label[k] == i ? on : off);
-				dx[i * inner + k] = p->use_ignore && (int64_t)label[k] == p->ignore ? 0.0f : v * j->scale;
-			}
-	}
+	int64_t size = p->n * p->inner;
+	for (int64_t o = begin; o < end; o++)
+		if (p->inner == 1)
+			loss_row(j->dx + o * size, j->y + o * size, (int64_t)j->label[o], p, j->scale, 0, p->n);
+		else
+			loss_cols(j->dx + o * size, j->y + o * size, j->label + o * p->inner, p, j->scale);
+}
+
+float gx_softmax_loss_scale(const float *label, const gx_softmax_loss *p) {
+	if (!p->valid) return p->scale;
+	int64_t count = 0;
+	for (int64_t i = 0; i < p->outer * p->inner; i++) count += (int64_t)label[i] != p->ignore;
+	return p->scale / (float)gx_max(1, count);
 }
 
 void gx_softmax_loss_grad(float *dx, const float *y, const float *label, const gx_softmax_loss *p, int threads) {
-	float scale = p->scale;
-	if (p->valid) {
-		int64_t count = 0;
-		for (int64_t i = 0; i < p->outer * p->inner; i++) count += (int64_t)label[i] != p->ignore;
-		scale /= (float)gx_max(1, count);
-	}
-	loss_job j = {dx, y, label, p, scale};
+	loss_job j = {dx, y, label, p, gx_softmax_loss_scale(label, p)};
 	gx_parallel(threads, p->outer, 16, loss_range, &j);
+}
+
+GX_CLONES void gx_softmax_loss_columns(float *d, int64_t step, float *sum, const float *y, const float *label, const gx_softmax_loss *p, float scale,
+									   int64_t from, int64_t n) {
+	enum { GROUP = 32 }; // rows whose sums are added at once: short sums of short sums round less
+	float part[GX_LOSS_COLUMNS];
+	memset(sum, 0, (size_t)n * sizeof(float));
+	for (int64_t top = 0; top < p->outer; top += GROUP) {
+		int64_t bottom = gx_min(top + GROUP, p->outer);
+		memset(part, 0, (size_t)n * sizeof(float));
+		for (int64_t r = top; r < bottom; r++) {
+			float *row = d + r * step;
+			loss_row(row, y + r * p->n + from, (int64_t)label[r], p, scale, from, n);
+			GX_EACH(i, 0, n) part[i] += row[i];
+		}
+		GX_EACH(i, 0, n) sum[i] += part[i];
+	}
 }

@@ -53,10 +53,14 @@ type SoftmaxLoss struct {
 	Threads   int
 }
 
-// RunGrad writes the gradient of the logits from the softmax y and the labels.
-func (s SoftmaxLoss) RunGrad(dx, y, label unsafe.Pointer) {
-	p := C.gx_softmax_loss{outer: C.int64_t(s.Axis.Outer), n: C.int64_t(s.Axis.N), inner: C.int64_t(s.Axis.Inner),
+func (s SoftmaxLoss) c() C.gx_softmax_loss {
+	return C.gx_softmax_loss{outer: C.int64_t(s.Axis.Outer), n: C.int64_t(s.Axis.N), inner: C.int64_t(s.Axis.Inner),
 		scale: C.float(s.Scale), smooth: C.float(s.Smooth), ignore: C.int64_t(s.Ignore),
 		use_ignore: C.int32_t(boolInt(s.UseIgnore)), valid: C.int32_t(boolInt(s.Valid))}
+}
+
+// RunGrad writes the gradient of the logits from the softmax y and the labels.
+func (s SoftmaxLoss) RunGrad(dx, y, label unsafe.Pointer) {
+	p := s.c()
 	C.gx_softmax_loss_grad((*C.float)(dx), (*C.float)(y), (*C.float)(label), &p, C.int(s.Threads))
 }

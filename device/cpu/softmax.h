@@ -23,4 +23,13 @@ typedef struct {
 // gx_softmax_loss_grad writes scale * (y - onehot(label)).
 void gx_softmax_loss_grad(float *dx, const float *y, const float *label, const gx_softmax_loss *p, int threads);
 
+// gx_softmax_loss_scale returns what the gradient is multiplied by.
+float gx_softmax_loss_scale(const float *label, const gx_softmax_loss *p);
+
+// gx_softmax_loss_columns writes n columns of the gradient of all rows, from column from on, to rows of d that are step
+// apart, and the sum of each column. It wants inner = 1 and at most GX_LOSS_COLUMNS columns.
+enum { GX_LOSS_COLUMNS = 1024 };
+void gx_softmax_loss_columns(float *d, int64_t step, float *sum, const float *y, const float *label, const gx_softmax_loss *p, float scale, int64_t from,
+							 int64_t n);
+
 #endif

@@ -13,6 +13,7 @@ type Info struct {
 	Name         string
 	Memory       int64 // bytes
 	Major, Minor int   // compute capability
+	Processors   int   // multiprocessors
 }
 
 // Devices lists the GPUs of this machine in the driver's order; the position is the number that
@@ -46,6 +47,9 @@ func describe(i int) (info Info, err error) {
 	if info.Major, err = d.Attribute(cu.ComputeCapabilityMajor); err != nil {
 		return info, err
 	}
-	info.Minor, err = d.Attribute(cu.ComputeCapabilityMinor)
+	if info.Minor, err = d.Attribute(cu.ComputeCapabilityMinor); err != nil {
+		return info, err
+	}
+	info.Processors, err = d.Attribute(cu.MultiprocessorCount)
 	return info, err
 }

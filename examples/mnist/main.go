@@ -1,6 +1,5 @@
 // Mnist trains LeNet on Fashion-MNIST, or on handwritten digits where that is not installed, saves
-// the model, loads it again and scores it. Under gomx launch, with --kvstore dist_sync, several workers
-// train it together.
+// the model, loads it again and scores it. Under gomx launch several workers train it together.
 package main
 
 import (
@@ -40,7 +39,7 @@ func main() {
 	flag.IntVar(&o.batch, "batch", 64, "images per step")
 	flag.Uint64Var(&o.seed, "seed", 1, "of everything random")
 	flag.Float64Var(&o.lr, "lr", 0.05, "learning rate")
-	flag.StringVar(&o.store, "kvstore", "local", "store of the gradients: local, or dist_sync and others under gomx launch")
+	flag.StringVar(&o.store, "kvstore", "", "store of the gradients (default: dist_sync under gomx launch, local otherwise)")
 	flag.IntVar(&o.staleness, "staleness", 3, "how far workers of dist_ssp may drift apart")
 	flag.Parse()
 	launch.Main(func(ctx context.Context) error { return run(ctx, o) })
@@ -66,6 +65,11 @@ func lenet(size, classes int) *sym.Symbol {
 
 func run(ctx context.Context, o options) error {
 	set := data.Open(o.data)
+	if o.store == "" {
+		if o.store = "local"; kvstore.JobOf(ctx) != nil {
+			o.store = "dist_sync"
+		}
+	}
 	if o.epochs == 0 {
 		if o.epochs = 6; set.Name == "digits" {
 			o.epochs = 30

@@ -14,7 +14,8 @@ ndarray                                   imperative arrays, the tape
 graph                                     passes on op.Node, shared by symbol and the tape
 op/nn op/index op/loss op/rnn op/vision op/random op/update op/linalg op/contrib op/tensor
 op/prim                                   elementwise, reduce, broadcast, reshape, slice, take, cast, softmax, dot: what others' gradients are made of
-op/attach  op/loop  op/philox             loops, random numbers and kernel attachments that several families share
+op/attach                                 kernel attachments that several families share
+op/loop  op/philox                        loops and random numbers that several families share
 op                                        the registry and the graph IR
 kvstore/transport/{mem,zmq,shm}
 device/cpu device/cpu/pure device/cuda device/null

@@ -56,7 +56,7 @@ func (p *kvPlan) scheduler() string { return "ipc://" + filepath.Join(p.Dir, "sc
 
 // open opens the endpoint of one process.
 func (p *kvPlan) open(cfg transport.Config) (transport.Endpoint, error) {
-	opt := zmq.Options{Dedicated: cfg.Self.Role == wire.Server}
+	opt := zmq.Options{Dedicated: cfg.Self.Role != wire.Scheduler} // as in jobs of gomx launch that have a processor to spare
 	switch {
 	case cfg.Self.Role == wire.Worker:
 		cfg.Listen = zmq.NoListen
@@ -86,7 +86,7 @@ func (p *kvPlan) endpoint(self wire.Node, h transport.Handler) (transport.Endpoi
 
 // kvClient is a worker: one that has a store, or one that has only a transport.
 type kvClient interface {
-	round(ctx context.Context) error // pushes and pulls the array once
+	rounds(ctx context.Context, n int) error // pushes and pulls the array n times, each time when the time before is over
 	close(ctx context.Context) error
 }
 
@@ -177,10 +177,8 @@ func (p *kvPlan) repeat(ctx context.Context, w kvClient, rounds int, all bool) (
 		return f, err
 	}
 	start := time.Now()
-	for range rounds {
-		if err := w.round(ctx); err != nil {
-			return f, err
-		}
+	if err := w.rounds(ctx, rounds); err != nil {
+		return f, err
 	}
 	f.Seconds = time.Since(start).Seconds() / float64(rounds)
 	after, err := processorTime(pids)

@@ -83,11 +83,12 @@ type kvPush struct {
 	n        uint16
 	grad     []byte
 	value    []byte
-	complete chan struct{} // a round
+	complete chan struct{} // all rounds
 
 	mu       sync.Mutex
 	next     uint16 // slice to push
 	received uint16
+	left     int // rounds
 }
 
 // push opens a worker of such a server.
@@ -116,12 +117,19 @@ func (w *kvPush) handle(_ wire.Node, m *wire.Message) {
 	}
 	w.mu.Lock()
 	w.received++
-	done := w.received == w.n
+	over := w.received == w.n
+	if over {
+		w.left--
+	}
+	left := w.left
 	w.mu.Unlock()
-	if done {
-		w.complete <- struct{}{}
-	} else {
+	switch {
+	case !over:
 		w.push()
+	case left > 0:
+		w.begin()
+	default:
+		w.complete <- struct{}{}
 	}
 }
 
@@ -141,8 +149,8 @@ func (w *kvPush) push() error {
 		Slice: i, Slices: w.n, Total: w.total, Payload: w.grad[lo:hi]}, func() {})
 }
 
-// round pushes and pulls the array once.
-func (w *kvPush) round(ctx context.Context) error {
+// begin begins a round.
+func (w *kvPush) begin() error {
 	w.mu.Lock()
 	w.next, w.received = 0, 0
 	w.mu.Unlock()
@@ -150,6 +158,16 @@ func (w *kvPush) round(ctx context.Context) error {
 		if err := w.push(); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+func (w *kvPush) rounds(ctx context.Context, n int) error {
+	w.mu.Lock()
+	w.left = n
+	w.mu.Unlock()
+	if err := w.begin(); err != nil {
+		return err
 	}
 	select {
 	case <-w.complete:

@@ -51,9 +51,12 @@ func (p *kvPlan) join(ctx context.Context, rank int) (*kvStore, error) {
 	return w, s.Init(ctx, "w", w.grads[0])
 }
 
-func (w *kvStore) round(ctx context.Context) error {
-	if err := w.store.PushPull("w", 0, w.grads, w.outs); err != nil {
-		return err
+// rounds starts operations as peers/kv.py does: the store runs those on one key one after the other.
+func (w *kvStore) rounds(ctx context.Context, n int) error {
+	for range n {
+		if err := w.store.PushPull("w", 0, w.grads, w.outs); err != nil {
+			return err
+		}
 	}
 	return w.outs[0].Wait(ctx)
 }

@@ -7,21 +7,25 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 )
 
 // Peer is another system and the Python interpreter that has it.
 type Peer struct {
-	Name   string // mxnet or torch
+	Name   string // mxnet, torch, tensorflow or spark
 	Python string
 }
 
-// ParsePeer reads "mxnet=/path/to/python".
+// ParsePeer reads "mxnet=/path/to/python". TensorFlow may be called tf.
 func ParsePeer(s string) (Peer, error) {
 	name, python, ok := strings.Cut(s, "=")
-	if !ok || python == "" || name != "mxnet" && name != "torch" {
-		return Peer{}, fmt.Errorf("bench: peer %q, want mxnet=PYTHON or torch=PYTHON", s)
+	if name == "tf" {
+		name = "tensorflow"
+	}
+	if !ok || python == "" || !slices.Contains([]string{"mxnet", "torch", "tensorflow", "spark"}, name) {
+		return Peer{}, fmt.Errorf("bench: peer %q, want mxnet=PYTHON, torch=PYTHON, tensorflow=PYTHON or spark=PYTHON", s)
 	}
 	return Peer{name, python}, nil
 }

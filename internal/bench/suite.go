@@ -24,14 +24,14 @@ func (w *Workload) line() string {
 	return w.Name
 }
 
-// lowIsBetter reports whether a unit is a time.
+// lowIsBetter reports whether a unit is a time or an amount of memory.
 func lowIsBetter(unit string) bool {
 	for _, t := range []string{"us/", "ms/", "ns/", "s/op", "s/GiB"} {
 		if strings.HasPrefix(unit, t) {
 			return true
 		}
 	}
-	return unit == "us" || unit == "ms" || unit == "ns"
+	return unit == "us" || unit == "ms" || unit == "ns" || unit == "MiB"
 }
 
 // Suite is a named list of workloads and the script that peers run for them.
@@ -40,20 +40,22 @@ type Suite struct {
 	Script    string // below peers/
 	Workloads func() ([]Workload, error)
 
-	args     func(p Peer, line string) []string // of the script
-	variants func(p Peer) []variant             // the environments in which a peer is measured
+	args     func(p Peer, line string) []string         // of the script
+	variants func(p Peer) []variant                     // the environments in which a peer is measured
+	run      func(ctx context.Context, c *Config) error // instead of all that
 }
 
 // Suites lists what can be measured, by name.
 func Suites() []Suite {
 	return []Suite{
-		{"engine", "engine.c", scheduling, everything, byWorkers},
-		{"imperative", "imperative.py", imperative, peerAndLine, byThreads},
-		{"gemm", "imperative.py", gemm, peerAndLine, byThreads},
-		{"local", "local.py", local, onlyLine, byThreads},
-		{"convnets", "convnets.py", convnets, onlyLine, byThreads},
-		{"ops", "ops.py", operators, peerAndLine, byThreads},
-		{"kv", "kv.py", kv, onlyLine, byThreads},
+		{"engine", "engine.c", scheduling, everything, byWorkers, nil},
+		{"imperative", "imperative.py", imperative, peerAndLine, byThreads, nil},
+		{"gemm", "imperative.py", gemm, peerAndLine, byThreads, nil},
+		{"local", "local.py", local, onlyLine, byThreads, nil},
+		{"convnets", "convnets.py", convnets, onlyLine, byThreads, nil},
+		{"ops", "ops.py", operators, peerAndLine, byThreads, nil},
+		{"kv", "kv.py", kv, onlyLine, byThreads, nil},
+		{Name: "platforms", run: runPlatforms},
 	}
 }
 
@@ -63,6 +65,7 @@ type Config struct {
 	Peers  []Peer
 	Match  string // only workloads whose name contains it
 	Rounds int    // alternations; 0 means 3
+	Docs   string // folder of pages that the suite platforms brings up to date; empty: none
 	Out    io.Writer
 	Log    io.Writer // progress; nil for none
 }
@@ -83,12 +86,20 @@ func Run(ctx context.Context, c Config) error {
 		return fmt.Errorf("bench: unknown suite %q, want one of %s", c.Suite, strings.Join(Names(), ", "))
 	}
 	suite := Suites()[i]
+	if c.Rounds == 0 {
+		c.Rounds = 3
+	}
+	if suite.run != nil {
+		return suite.run(ctx, &c)
+	}
+	for _, p := range c.Peers {
+		if p.Name != "mxnet" && p.Name != "torch" {
+			return fmt.Errorf("bench: suite %s has nothing to run in peer %s: only platforms does", c.Suite, p.Name)
+		}
+	}
 	list, err := suite.Workloads()
 	if err != nil {
 		return err
-	}
-	if c.Rounds == 0 {
-		c.Rounds = 3
 	}
 	ps, err := newPrograms()
 	if err != nil {

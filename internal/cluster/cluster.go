@@ -21,6 +21,7 @@ type Config struct {
 	Backups                    int
 	SliceSize                  int
 	Dir                        string // for the scheduler's view
+	Snapshots, Restore         string // see kvstore.JobConfig
 	Seed                       uint64 // of the network's faults
 	Heartbeat, Dead            time.Duration
 }
@@ -44,7 +45,7 @@ var errKilled = errors.New("killed")
 func Start(c Config) *Cluster {
 	cl := &Cluster{Network: mem.NewNetwork(c.Seed), cancel: map[wire.Node]func(){}, ended: map[wire.Node]chan struct{}{}}
 	cl.cfg = kvstore.JobConfig{Scheduler: "mem:scheduler", ID: 1 + c.Seed, Workers: max(1, c.Workers), Servers: max(1, c.Servers),
-		Replicas: c.Replicas, Policy: c.Policy, Backups: c.Backups, SliceSize: c.SliceSize, Dir: c.Dir,
+		Replicas: c.Replicas, Policy: c.Policy, Backups: c.Backups, SliceSize: c.SliceSize, Dir: c.Dir, Snapshots: c.Snapshots, Restore: c.Restore,
 		Heartbeat: c.Heartbeat, Dead: c.Dead, Open: cl.open}
 	cl.Restart(wire.Node{Role: wire.Scheduler})
 	for i := range cl.cfg.Servers {

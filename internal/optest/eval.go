@@ -1,6 +1,7 @@
 package optest
 
 import (
+	"errors"
 	"fmt"
 	"unsafe"
 
@@ -14,6 +15,8 @@ type Runner struct {
 	Train bool
 	Seed  op.Seed     // what every random node gets
 	Tier  device.Tier // fastest kernels that may be used; the zero value is the reference
+	// Device is where kernels run that it has; the reference computes the others. The zero value is the processor.
+	Device device.Device
 }
 
 // Eval interprets the graph that outputs depend on with reference kernels, in inference mode.
@@ -69,6 +72,11 @@ func (r Runner) Apply(o *op.Op, params any, in []op.Tensor) ([]op.Tensor, error)
 
 // call prepares and runs a kernel for given operands; outputs without memory are not wanted.
 func (r Runner) call(o *op.Op, params any, in, out []op.Tensor) error {
+	if r.Device.Kind != device.KindCPU {
+		if err := r.onDevice(r.Device, o, params, in, out); !errors.Is(err, errNotServed) {
+			return err
+		}
+	}
 	a := &op.Args{In: make([]op.Desc, len(in)), Out: make([]op.Desc, len(out)),
 		Need: make([]bool, len(out)), Train: r.Train, Threads: 1}
 	for i, t := range in {

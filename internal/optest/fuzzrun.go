@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gomx/device"
 	"gomx/dtype"
@@ -61,8 +62,14 @@ type odd struct {
 	train, wild bool
 }
 
+// consistent names operators some inputs of which must be what another operator made of the others: on anything else
+// their kernels may differ.
+var consistent = []string{"_backward_Pooling"}
+
 // comparable reports whether outputs are determined by the inputs up to rounding.
-func (c *odd) comparable() bool { return !c.op.Update || c.in[0].DType == dtype.Float32 }
+func (c *odd) comparable() bool {
+	return !slices.Contains(consistent, c.op.Name) && (!c.op.Update || c.in[0].DType == dtype.Float32)
+}
 
 func (c *odd) shapes() []string {
 	var list []string

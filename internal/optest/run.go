@@ -66,6 +66,7 @@ func check(t *testing.T, o *op.Op, c Case) {
 	checkAlone(t, o, params, c, out)
 	checkIgnores(t, o, params, c, out)
 	checkTiers(t, o, params, c, out)
+	checkDevices(t, o, params, c, out)
 	checkWantGrad(t, o, params, c)
 	if !c.NoDiff && o.HasGrad() {
 		checkDiff(t, o, params, c)

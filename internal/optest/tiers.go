@@ -149,13 +149,14 @@ func checkGradTiers(t *testing.T, o *op.Op, params any, c Case, out []op.Tensor)
 	if !flows {
 		return
 	}
-	eval := func(tier device.Tier) ([]op.Tensor, error) {
+	evalOn := func(tier device.Tier, d device.Device) ([]op.Tensor, error) {
 		g, err := newGraph(o, params, cloneAll(c.In), heads, need)
 		if err != nil {
 			return nil, err
 		}
-		return g.eval(Runner{Train: c.Train, Seed: c.Seed, Tier: tier})
+		return g.eval(Runner{Train: c.Train, Seed: c.Seed, Tier: tier, Device: d})
 	}
+	eval := func(tier device.Tier) ([]op.Tensor, error) { return evalOn(tier, device.CPU()) }
 	want, err := eval(device.TierRef)
 	if err != nil {
 		return // the differences say so
@@ -168,4 +169,13 @@ func checkGradTiers(t *testing.T, o *op.Op, params any, c Case, out []op.Tensor)
 		}
 		compareAll(t, fmt.Sprintf("gradient, tier %v, of input", tier), got, want, c.Tol)
 	}
+	if device.Count(device.KindCUDA) == 0 {
+		return
+	}
+	got, err := evalOn(device.TierRef, device.CUDA(0))
+	if err != nil {
+		t.Errorf("gradient on the device: %v", err)
+		return
+	}
+	compareAll(t, "gradient on the device, of input", got, want, c.Tol)
 }

@@ -18,10 +18,26 @@ type net struct {
 	header   []byte
 	loop     bool // armed pushes are added by the network
 	absorbed int
+	events   func(ps.Event)
+	// lose says which messages do not arrive, when it is set.
+	lose func(from, to wire.Node, m *wire.Message) bool
+}
+
+// netConfig is what a net is made of.
+type netConfig struct {
+	servers, workers, replicas int
+	policy                     ps.Policy
+	opts                       func(*ps.WorkerConfig)
 }
 
 func newNet(t testing.TB, servers, workers, replicas int, key ps.KeySpec, opts func(*ps.WorkerConfig)) (*net, []*ps.Worker) {
 	t.Helper()
+	return netConfig{servers: servers, workers: workers, replicas: replicas, opts: opts}.open(t, key)
+}
+
+func (nc netConfig) open(t testing.TB, key ps.KeySpec) (*net, []*ps.Worker) {
+	t.Helper()
+	servers, workers, replicas, opts := nc.servers, nc.workers, nc.replicas, nc.opts
 	n := &net{machines: map[wire.Node]machine{}}
 	add := func(node wire.Node, m machine, err error) {
 		if err != nil {
@@ -30,15 +46,15 @@ func newNet(t testing.TB, servers, workers, replicas int, key ps.KeySpec, opts f
 		n.machines[node] = m
 		n.order = append(n.order, node)
 	}
-	sched, err := ps.NewScheduler(ps.SchedulerConfig{Job: job, Servers: servers, Workers: workers, Shards: servers, Replicas: replicas})
+	sched, err := ps.NewScheduler(ps.SchedulerConfig{Job: job, Servers: servers, Workers: workers, Shards: servers, Replicas: replicas, Policy: nc.policy})
 	add(wire.Node{Role: wire.Scheduler}, sched, err)
 	for i := range servers {
-		s, err := ps.NewServer(ps.ServerConfig{Job: job, Rank: uint16(i), Nonce: uint64(i + 1), Workers: workers})
+		s, err := ps.NewServer(ps.ServerConfig{Job: job, Rank: uint16(i), Nonce: uint64(i + 1), Workers: workers, Policy: nc.policy})
 		add(wire.Node{Role: wire.Server, Rank: uint16(i)}, s, err)
 	}
 	var list []*ps.Worker
 	for i := range workers {
-		c := ps.WorkerConfig{Job: job, Rank: uint16(i), Nonce: uint64(100 + i), Workers: workers, Staleness: ps.Unbounded}
+		c := ps.WorkerConfig{Job: job, Rank: uint16(i), Nonce: uint64(100 + i), Workers: workers, Policy: nc.policy, Staleness: ps.Unbounded}
 		if opts != nil {
 			opts(&c)
 		}
@@ -86,6 +102,11 @@ func (n *net) settle() {
 					m.Release(s.Hold)
 				}
 			}
+			for _, e := range out.Events {
+				if n.events != nil {
+					n.events(e)
+				}
+			}
 			n.done = append(n.done, out.Done...)
 			n.saves = append(n.saves, out.Saves...)
 			out.Reset()
@@ -95,6 +116,13 @@ func (n *net) settle() {
 
 // deliver hands a message over, or does what a fast receive loop would do with it.
 func (n *net) deliver(from wire.Node, s *ps.Send) {
+	if n.machines[s.To] == nil {
+		return
+	}
+	if n.lose != nil {
+		n.sift(from, s)
+		return
+	}
 	srv, ok := n.machines[s.To].(*ps.Server)
 	if m := &s.Msg; ok && n.loop && m.Type != wire.TypeBatch {
 		if a, ok := srv.Arm(m.Shard, ps.ID{Key: m.Key, Slice: m.Slice}); ok && a.Matches(m) {
@@ -111,6 +139,37 @@ func (n *net) deliver(from wire.Node, s *ps.Send) {
 		}
 	}
 	n.machines[s.To].Handle(n.now, from, &s.Msg)
+}
+
+// sift hands over the messages that are not lost, those of batches one by one.
+func (n *net) sift(from wire.Node, s *ps.Send) {
+	if s.Msg.Type != wire.TypeBatch {
+		if !n.lose(from, s.To, &s.Msg) {
+			n.machines[s.To].Handle(n.now, from, &s.Msg)
+		}
+		return
+	}
+	items := s.Msg.Items()
+	var m wire.Message
+	for {
+		if ok, err := items.Next(&m); !ok || err != nil {
+			return
+		}
+		if !n.lose(from, s.To, &m) {
+			n.machines[s.To].Handle(n.now, from, &m)
+		}
+	}
+}
+
+// pass lets time pass.
+func (n *net) pass(d ps.Time) {
+	for end := n.now + d; n.now < end; {
+		n.now += 10 * ps.Millisecond
+		for _, node := range n.order {
+			n.machines[node].Tick(n.now)
+		}
+		n.settle()
+	}
 }
 
 // until lets time pass until so many calls have ended.

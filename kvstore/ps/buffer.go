@@ -12,6 +12,8 @@ type Buffer struct {
 	refs int
 	home *pool
 	part *part // the piece of a push whose caller's memory this stands for
+	// Back is for who drives the machine: a function that notes that a transport is done with the buffer, made once and kept here.
+	Back func()
 }
 
 // data returns the values.

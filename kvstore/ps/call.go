@@ -11,12 +11,15 @@ type call struct {
 	id       uint64
 	op       string
 	key      uint32
+	began    Time
 	deadline Time
 	left     int
 	err      error
 	outcome  wire.Outcome
 	clock    uint64
 	ended    bool // reported; parts that are left go on without it
+	waits    wire.Node
+	told     bool // of a long wait
 }
 
 // part is what a call wants of one shard.
@@ -52,7 +55,7 @@ func (w *Worker) newPart(c *call, kind wire.Type, shard uint32) *part {
 	} else {
 		p = &part{}
 	}
-	*p = part{call: c, kind: kind, shard: shard, slot: -1, index: p.index[:0]}
+	*p = part{call: c, kind: kind, shard: shard, slot: -1, index: p.index[:0], buf: Buffer{Back: p.buf.Back}}
 	p.buf.part = p
 	c.left++
 	w.order++
@@ -73,7 +76,7 @@ func (w *Worker) newCall(now Time, op string, key uint32, deadline Time) *call {
 		deadline = now + w.cfg.Timeout
 	}
 	w.lastID++
-	*c = call{id: w.lastID, op: op, key: key, deadline: deadline}
+	*c = call{id: w.lastID, op: op, key: key, began: now, deadline: deadline}
 	w.calls = append(w.calls, c)
 	return c
 }
@@ -147,7 +150,11 @@ func (w *Worker) fail(c *call, err error) {
 	if c.ended {
 		return
 	}
-	c.err = &Error{Op: c.op, Key: c.key, Peer: w.blame(c), Err: err}
+	e := &Error{Op: c.op, Key: c.key, Peer: w.blame(c), Waits: c.waits, Err: err}
+	if c == w.joining && e.Waits.IsZero() {
+		e.Waits = w.blameJoin()
+	}
+	c.err = e
 	c.left++ // so that it does not end while its parts do
 	w.detach(c)
 	c.left--
@@ -166,7 +173,7 @@ func (w *Worker) failAll(err error) {
 
 // blame returns the node that a call waits for.
 func (w *Worker) blame(c *call) wire.Node {
-	if c == w.barrier || c == w.snap {
+	if c == w.barrier || c == w.snap || c == w.joining && len(w.shards) == 0 {
 		return scheduler
 	}
 	for _, r := range w.shards {

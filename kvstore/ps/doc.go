@@ -47,6 +47,7 @@
 // # Deadlines and memory
 //
 // Every call of a worker ends by its deadline, with an Error that says who was waited for: ErrTimeout, ErrFenced, ErrLost,
-// ErrRejected. A push that runs out of time goes on with a copy of its values, because its sequence cannot be taken back. Servers
+// ErrRejected. Whoever cannot answer a repeated message yet says whom it waits for itself: the Error of a call whose deadline passes
+// names who has not done its part, and a call that takes long says so in an event. A push that runs out of time goes on with a copy of its values, because its sequence cannot be taken back. Servers
 // refuse keys of which they could not hold a round of every worker. Pushing and pulling allocate nothing once buffers are warm.
 package ps

@@ -30,15 +30,20 @@ type Error struct {
 	Op   string    // what was tried: "push", "pull"
 	Key  uint32    // of which key
 	Peer wire.Node // who was waited for; nobody when unknown
-	Err  error     // one of the errors above, perhaps wrapped
+	// Waits is whom the peer waited for itself when it was heard last; nobody when unknown.
+	Waits wire.Node
+	Err   error // one of the errors above, perhaps wrapped
 }
 
 // Error says what was tried, with whom and how it ended.
 func (e *Error) Error() string {
-	if e.Peer.IsZero() {
+	switch {
+	case e.Peer.IsZero():
 		return fmt.Sprintf("kvstore: %s of key %d: %v", e.Op, e.Key, e.Err)
+	case e.Waits.IsZero():
+		return fmt.Sprintf("kvstore: %s of key %d at %s: %v", e.Op, e.Key, e.Peer, e.Err)
 	}
-	return fmt.Sprintf("kvstore: %s of key %d at %s: %v", e.Op, e.Key, e.Peer, e.Err)
+	return fmt.Sprintf("kvstore: %s of key %d at %s, which waits for %s: %v", e.Op, e.Key, e.Peer, e.Waits, e.Err)
 }
 
 // Unwrap returns the error below.

@@ -16,11 +16,12 @@ func (s *Server) init(sh *shard, m *wire.Message) {
 			s.reject(m, wire.ReasonShape)
 			return
 		}
-		s.answerInit(sh, e, m.From, m.Seq)
+		s.answerInit(sh, e, m)
 		return
 	}
 	if m.Flags&wire.FlagLast == 0 {
-		return // not yet: the worker will ask again
+		s.tellWaiting(sh, m, wire.Node{Role: wire.Worker}) // not yet: this worker will ask again
+		return
 	}
 	size, err := initSize(m)
 	if err != nil {
@@ -46,7 +47,7 @@ func (s *Server) init(sh *shard, m *wire.Message) {
 	}
 	s.append(sh, le)
 	if e := sh.entries[id]; e != nil {
-		s.answerInit(sh, e, m.From, m.Seq)
+		s.answerInit(sh, e, m)
 	}
 }
 
@@ -93,10 +94,11 @@ func (s *Server) affords(size int) bool {
 	return need <= s.cfg.Memory
 }
 
-func (s *Server) answerInit(sh *shard, e *entry, to wire.Node, seq uint64) {
+func (s *Server) answerInit(sh *shard, e *entry, m *wire.Message) {
 	a := s.message(wire.TypeInit)
-	a.Shard, a.Epoch, a.Seq, a.Key, a.Slice, a.Slices, a.Clock = sh.id, sh.epoch, seq, e.id.Key, e.id.Slice, e.slices, e.version
-	s.send(to, a, nil)
+	a.Shard, a.Epoch, a.Seq, a.Key, a.Slice, a.Slices, a.Clock = sh.id, sh.epoch, m.Seq, e.id.Key, e.id.Slice, e.slices, e.version
+	a.Target = m.Incarnation
+	s.send(m.From, a, nil)
 }
 
 // setOptimizer puts an optimizer into the log, unless it is known.
@@ -113,7 +115,8 @@ func (s *Server) setOptimizer(sh *shard, m *wire.Message) {
 	}
 	if spec.Version > sh.spec.Version {
 		if m.Flags&wire.FlagLast == 0 {
-			return // worker 0 sets it; the others wait until it is there
+			s.tellWaiting(sh, m, wire.Node{Role: wire.Worker}) // who sets it; the others wait until it is there
+			return
 		}
 		le := s.newEntry(kindSpec)
 		le.head()
@@ -123,7 +126,7 @@ func (s *Server) setOptimizer(sh *shard, m *wire.Message) {
 	}
 	if sh.spec.Version >= spec.Version {
 		a := s.message(wire.TypeOptimizer)
-		a.Shard, a.Epoch, a.Seq, a.Clock = sh.id, sh.epoch, m.Seq, sh.spec.Version
+		a.Shard, a.Epoch, a.Seq, a.Clock, a.Target = sh.id, sh.epoch, m.Seq, sh.spec.Version, m.Incarnation
 		s.send(m.From, a, nil)
 	}
 }

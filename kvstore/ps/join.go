@@ -26,6 +26,10 @@ func (w *Worker) askCursors() {
 		return
 	}
 	w.ticks, w.steps = make([]uint64, len(w.shards)), make([]int, len(w.shards))
+	if w.anyLost() {
+		w.fail(c, ErrLost)
+		return
+	}
 	for i := range w.shards {
 		w.ask(w.newPart(c, wire.TypeAskCursor, uint32(i)))
 	}
@@ -198,6 +202,17 @@ func (w *Worker) barrierDone(n uint64) {
 // are behind the clock training goes on; the state is that after the round of the clock on every key. Keys without rounds and
 // tables are taken as they are: their snapshot is one of a single clock when no worker pushes meanwhile.
 func (w *Worker) Snapshot(now Time, clock uint64, deadline Time) (uint64, error) {
+	return w.snapshot(now, clock, false, deadline)
+}
+
+// SnapshotAll asks for a snapshot of everything as it is when all workers that count have asked for the one of that number. They
+// call it when their pushes are committed, and push nothing until it ends: then the state is one of a single moment, whatever kinds
+// of keys there are. Numbers grow; a snapshot that exists ends the call at once.
+func (w *Worker) SnapshotAll(now Time, number uint64, deadline Time) (uint64, error) {
+	return w.snapshot(now, number, true, deadline)
+}
+
+func (w *Worker) snapshot(now Time, clock uint64, all bool, deadline Time) (uint64, error) {
 	if err := w.usable("snapshot", 0); err != nil {
 		return 0, err
 	}
@@ -206,7 +221,7 @@ func (w *Worker) Snapshot(now Time, clock uint64, deadline Time) (uint64, error)
 	}
 	c := w.newCall(now, "snapshot", 0, deadline)
 	c.left = 1
-	w.snap, w.snapAt = c, clock
+	w.snap, w.snapAt, w.snapAll = c, clock, all
 	w.sendSnapshot()
 	return c.id, nil
 }
@@ -214,6 +229,9 @@ func (w *Worker) Snapshot(now Time, clock uint64, deadline Time) (uint64, error)
 func (w *Worker) sendSnapshot() {
 	m := w.message(wire.TypeSnapshot)
 	m.Clock = w.snapAt
+	if w.snapAll {
+		m.Flags = wire.FlagLast
+	}
 	w.knock = w.now + w.timing.Resend
 	w.send(scheduler, m, nil)
 }
@@ -225,9 +243,12 @@ func (w *Worker) snapshotDone(m *wire.Message) {
 	}
 	w.snap = nil
 	c.left = 0
-	if m.Need != 0 {
+	switch m.Need {
+	case 0:
+		w.end(c, nil)
+	case snapshotLate:
 		w.end(c, &Error{Op: c.op, Peer: scheduler, Err: fmt.Errorf("%w: a key has passed clock %d", ErrRejected, m.Clock)})
-		return
+	default:
+		w.end(c, &Error{Op: c.op, Peer: scheduler, Err: fmt.Errorf("%w: a server could not write its part", ErrRejected)})
 	}
-	w.end(c, nil)
 }

@@ -103,9 +103,10 @@ func (m *member) adopt(msg *wire.Message) bool {
 	return true
 }
 
-// ours reports whether a message belongs to this job and comes from whom it says.
+// ours reports whether a message belongs to this job, comes from whom it says, and is not for another process in our place: numbers
+// of pushes and requests begin anew with every process.
 func (m *member) ours(from wire.Node, msg *wire.Message) bool {
-	return msg.Job == m.job && msg.From == from && !m.fenced
+	return msg.Job == m.job && msg.From == from && !m.fenced && (msg.Target == 0 || msg.Target == m.inc)
 }
 
 // bye tells the scheduler that we leave, with every tick from now on until it has heard.

@@ -44,6 +44,7 @@ const (
 	EventRefused                         // a message made no sense and was dropped
 	EventSnapshot                        // a snapshot is complete
 	EventViewFailed                      // a view could not be adopted
+	EventWaiting                         // a call waits for a node for long
 )
 
 // Event is a state change worth a line in a log.
@@ -130,7 +131,7 @@ func (o *Outbox) pack() {
 		s := &o.Sends[i]
 		slot := f.slot(s.To)
 		small := len(s.Msg.Payload) <= fuseItem && !s.Msg.Type.Control() && s.Msg.Flags&wire.FlagPayloadCRC == 0
-		if !small || slot.n > 0 && len(slot.body) > fuseBatch {
+		if !small || slot.n > 0 && (len(slot.body) > fuseBatch || slot.first.Msg.Target != s.Msg.Target) {
 			out = slot.flush(out)
 		}
 		if small {
@@ -179,7 +180,7 @@ func (s *fuseSlot) flush(out []Send) []Send {
 	case s.n > 1:
 		m := &s.first.Msg
 		out = append(out, Send{To: s.to, Msg: wire.Message{
-			Type: wire.TypeBatch, Job: m.Job, From: m.From, Incarnation: m.Incarnation, Payload: s.body,
+			Type: wire.TypeBatch, Job: m.Job, From: m.From, Incarnation: m.Incarnation, Target: m.Target, Payload: s.body,
 		}})
 		if cap(s.body) > cap(s.base) {
 			s.base = s.body[:0]

@@ -83,6 +83,8 @@ func (s *Scheduler) replace(id uint32, sh *wire.Shard) {
 		// Silent, but nobody else is certain to have all it has: it may only be slow.
 	case promotable && s.current(sh.Backup):
 		s.promote(id, sh)
+	case s.Done():
+		// Servers that leave a job which is over lose nothing.
 	default:
 		s.drop(sh)
 		sh.Lost, s.changed = true, true

@@ -68,6 +68,8 @@ type program struct {
 	slot     int                // next unused, in counting runs
 	pushes   map[[2]int]*pushed // by key and slot
 	seen     map[uint32]uint64  // clocks pulled by this process, per key
+	own      map[int]bool       // keys that this process has pushed
+	at       map[int]int        // clocks from which the staleness of what it has of keys counts
 	snapped  bool
 }
 
@@ -98,7 +100,8 @@ func (p *program) start(w *ps.Worker) {
 	}
 	p.w, p.phase, p.step, p.dead, p.finished, p.thought = w, phaseJoin, 0, false, false, false
 	p.pending, p.async = map[uint64]*pending{}, map[uint64]*pending{}
-	p.seen = map[uint32]uint64{}
+	p.seen, p.own = map[uint32]uint64{}, map[int]bool{}
+	p.at = map[int]int{}
 	p.weights, p.grads = nil, nil
 	n := 4 * p.load.slices * p.load.elems(p.sim.cfg.workers)
 	for range p.load.keys {
@@ -387,6 +390,7 @@ func (p *program) push() {
 		}
 		id, err := p.w.Push(now, op)
 		c := p.call("push", k, id, err)
+		p.own[k], p.at[k] = true, int(p.w.Pushes(uint32(k)))
 		at := [2]int{k, p.slotNow()}
 		if p.pushes[at] == nil {
 			p.pushes[at] = &pushed{key: k, slot: p.slotNow()}
@@ -409,20 +413,33 @@ func (p *program) pull() {
 	for _, k := range p.sim.rng.Perm(p.load.keys) {
 		id, err := p.w.Pull(p.sim.now, uint32(k), p.weights[k], 0, p.sim.now+patience)
 		c := p.call("pull", k, id, err)
-		own := int(p.w.Pushes(uint32(k)))
-		c.after = func() { p.lookAt(k, own) }
+		own, at := int(p.w.Pushes(uint32(k))), p.reached(k)
+		p.at[k] = at
+		c.after = func() { p.lookAt(k, own, at) }
 	}
+}
+
+// reached returns the clock that the staleness of a pull counts from. A process that took over a place has come as far as all its
+// keys, until it pushes.
+func (p *program) reached(key int) int {
+	at := int(p.w.Pushes(uint32(key)))
+	for k := range p.load.keys {
+		if n := int(p.w.Pushes(uint32(k))); !p.own[key] {
+			at = min(at, n)
+		}
+	}
+	return at
 }
 
 func (p *program) look() {
 	for k := range p.load.keys {
-		p.lookAt(k, int(p.w.Pushes(uint32(k))))
+		p.lookAt(k, int(p.w.Pushes(uint32(k))), p.at[k])
 	}
 }
 
 // lookAt checks what was pulled of keys without rounds: own pushes, and those of others as far as the staleness says, are there, and
 // nothing is there twice.
-func (p *program) lookAt(k, own int) {
+func (p *program) lookAt(k, own, at int) {
 	if p.load.kind == rounds {
 		return
 	}
@@ -439,7 +456,7 @@ func (p *program) lookAt(k, own int) {
 				if p.load.kind != single || v == 1 {
 					continue
 				}
-				bound := own - p.sim.cfg.staleness
+				bound := at - p.sim.cfg.staleness
 				if r == p.rank {
 					bound = own
 				} else if p.sim.cfg.staleness == ps.Unbounded {

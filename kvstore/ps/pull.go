@@ -37,6 +37,7 @@ func (s *Server) pullEntry(sh *shard, e *entry, m *wire.Message) {
 	for i := range *list {
 		if q := &(*list)[i]; q.from == p.from && q.seq == p.seq && q.fused == p.fused {
 			q.inc, q.until, q.need, q.own = p.inc, p.until, p.need, p.own
+			s.tellWaiting(sh, m, s.blamePull(sh, q))
 			return
 		}
 	}
@@ -85,8 +86,10 @@ func (s *Server) answer(sh *shard, p *parked) bool {
 func (s *Server) valueMessage(sh *shard, p *parked, clock uint64) wire.Message {
 	s.stats.Pulls++
 	m := s.message(wire.TypeValue)
-	m.Shard, m.Epoch, m.Seq, m.Clock, m.Need = sh.id, sh.epoch, p.seq, clock, sh.receipts[p.from.Rank].received
-	m.Key, m.Slice, m.Slices = p.entry.id.Key, p.entry.id.Slice, p.entry.slices
+	rc := &sh.receipts[p.from.Rank]
+	m.Shard, m.Epoch, m.Seq, m.Clock, m.Need = sh.id, sh.epoch, p.seq, clock, rc.received
+	rc.told, rc.bytes, rc.now = rc.received, 0, rc.now && rc.gap // the value says what has been received
+	m.Key, m.Slice, m.Slices, m.Target = p.entry.id.Key, p.entry.id.Slice, p.entry.slices, p.inc
 	if p.fused {
 		m.Flags |= wire.FlagFused
 		rk := &sh.ranks[p.from.Rank]
@@ -99,7 +102,7 @@ func (s *Server) valueMessage(sh *shard, p *parked, clock uint64) wire.Message {
 
 func (s *Server) rejectParked(sh *shard, p *parked, why wire.Reason) {
 	m := wire.Message{
-		Type: wire.TypePull, Shard: sh.id, From: p.from, Seq: p.seq, Key: p.entry.id.Key, Slice: p.entry.id.Slice, Slices: p.entry.slices,
+		Type: wire.TypePull, Shard: sh.id, From: p.from, Incarnation: p.inc, Seq: p.seq, Key: p.entry.id.Key, Slice: p.entry.id.Slice, Slices: p.entry.slices,
 	}
 	s.reject(&m, why)
 }
@@ -131,6 +134,10 @@ func (s *Server) unparkList(sh *shard, list []parked) []parked {
 func (s *Server) committed(sh *shard, le *logEntry) {
 	body, _ := wire.DecodeEntry(le.body())
 	e := le.entry
+	if le.kind == kindJoin {
+		// What has been committed since the join was put into the log is news of the incarnation before.
+		sh.receipts[le.id.Key].forget(s)
+	}
 	if le.kind == kindInit {
 		e = sh.entries[le.id]
 	}
@@ -156,7 +163,11 @@ func (s *Server) committed(sh *shard, le *logEntry) {
 	}
 	for i := range body.Len() {
 		c := body.At(i)
-		if c.Incarnation != sh.ranks[c.Rank].incarnation || s.answered(sh, c) {
+		if c.Incarnation != sh.ranks[c.Rank].incarnation || s.answered(sh, c.Rank, c.Seq) {
+			continue
+		}
+		if c.Seq == s.fused.seq && c.Rank == s.fused.rank {
+			s.fused.committed, s.fused.outcome = true, c.Outcome
 			continue
 		}
 		rc := &sh.receipts[c.Rank]
@@ -165,10 +176,10 @@ func (s *Server) committed(sh *shard, le *logEntry) {
 }
 
 // answered reports whether the outbox already answers a fused push by its value, which is an acknowledgement as well.
-func (s *Server) answered(sh *shard, c wire.Contributor) bool {
+func (s *Server) answered(sh *shard, rank uint16, seq uint64) bool {
 	for i := len(s.out.Sends) - 1; i >= 0 && i >= len(s.out.Sends)-s.cfg.Workers; i-- {
 		m := &s.out.Sends[i].Msg
-		if m.Type == wire.TypeValue && m.Flags&wire.FlagFused != 0 && m.Seq == c.Seq && m.Shard == sh.id && s.out.Sends[i].To.Rank == c.Rank {
+		if m.Type == wire.TypeValue && m.Flags&wire.FlagFused != 0 && m.Seq == seq && m.Shard == sh.id && s.out.Sends[i].To.Rank == rank {
 			return true
 		}
 	}
@@ -190,12 +201,15 @@ func (s *Server) flush(sh *shard) {
 			continue
 		}
 		m := s.message(wire.TypeAck)
-		m.Shard, m.Epoch, m.Need, m.Payload = sh.id, sh.epoch, rc.received, s.keep(rc.acks)
+		m.Shard, m.Epoch, m.Need, m.Payload, m.Target = sh.id, sh.epoch, rc.received, s.keep(rc.acks), sh.ranks[r].incarnation
 		if rc.gap {
 			m.Flags |= wire.FlagGap
 		}
+		if rc.probed {
+			m.Flags |= wire.FlagProbe
+		}
 		s.send(wire.Node{Role: wire.Worker, Rank: uint16(r)}, m, nil)
-		rc.told, rc.bytes, rc.gap, rc.now, rc.acks = rc.received, 0, false, false, rc.acks[:0]
+		rc.told, rc.bytes, rc.gap, rc.probed, rc.now, rc.acks = rc.received, 0, false, false, false, rc.acks[:0]
 	}
 }
 
@@ -223,6 +237,7 @@ func (s *Server) tickPrimary(sh *shard) {
 func (s *Server) cursor(sh *shard, m *wire.Message) {
 	rank := int(m.From.Rank)
 	if sh.ranks[rank].incarnation != m.Incarnation {
+		s.tellWaiting(sh, m, s.behind(sh)) // its join is not committed yet
 		return
 	}
 	if m.Flags&wire.FlagLast != 0 {
@@ -244,6 +259,6 @@ func (s *Server) cursor(sh *shard, m *wire.Message) {
 		})
 	}
 	a := s.message(wire.TypeCursor)
-	a.Shard, a.Epoch, a.Seq, a.Payload = sh.id, sh.epoch, m.Seq, c.Append(nil)
+	a.Shard, a.Epoch, a.Seq, a.Payload, a.Target = sh.id, sh.epoch, m.Seq, c.Append(nil), m.Incarnation
 	s.send(m.From, a, nil)
 }

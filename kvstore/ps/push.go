@@ -97,7 +97,7 @@ func (s *Server) begin(sh *shard, m *wire.Message) {
 	rk := &sh.ranks[m.From.Rank]
 	if !rk.away {
 		a := s.message(wire.TypeCursor)
-		a.Flags, a.Shard, a.Epoch, a.Seq = wire.FlagLast, sh.id, sh.epoch, m.Seq
+		a.Flags, a.Shard, a.Epoch, a.Seq, a.Target = wire.FlagLast, sh.id, sh.epoch, m.Seq, m.Incarnation
 		s.send(m.From, a, nil)
 		return
 	}
@@ -128,6 +128,9 @@ func (s *Server) push(sh *shard, m *wire.Message) {
 	}
 	if m.Flags&wire.FlagProbe != 0 {
 		s.probed(rk, rc, m.Seq)
+		if m.Seq <= rc.received && !rk.has(m.Seq) {
+			s.tellWaiting(sh, m, s.blamePush(sh, rank, m.Seq))
+		}
 		return
 	}
 	switch {
@@ -158,6 +161,10 @@ func (s *Server) push(sh *shard, m *wire.Message) {
 	if !rows && !e.direct {
 		s.skipRounds(e, m.Clock)
 	}
+	if m.Type == wire.TypePushPull {
+		s.fused.seq, s.fused.rank, s.fused.committed = m.Seq, m.From.Rank, false
+		defer s.unfuse(sh)
+	}
 	switch {
 	case rows:
 		s.received(rc, m)
@@ -176,6 +183,16 @@ func (s *Server) push(sh *shard, m *wire.Message) {
 	}
 	if m.Type == wire.TypePushPull {
 		s.pullEntry(sh, e, m)
+	}
+}
+
+// unfuse acknowledges a fused push that was committed and not answered by a value.
+func (s *Server) unfuse(sh *shard) {
+	f := s.fused
+	s.fused.seq = 0
+	if f.committed && !s.answered(sh, f.rank, f.seq) {
+		rc := &sh.receipts[f.rank]
+		rc.acks = wire.AppendAck(rc.acks, f.seq, f.outcome)
 	}
 }
 
@@ -239,7 +256,7 @@ func (s *Server) duplicate(sh *shard, m *wire.Message) {
 
 // probed tells a worker what became of its pushes from seq on.
 func (s *Server) probed(rk *rankState, rc *receipt, seq uint64) {
-	rc.now = true
+	rc.now, rc.probed = true, true
 	for n := 0; seq <= rc.received && n < len(rk.bits)*64; n++ {
 		if rk.has(seq) {
 			rc.acks = wire.AppendAck(rc.acks, seq, rk.outcome(seq))
@@ -325,6 +342,16 @@ func (s *Server) pushRound(sh *shard, e *entry, m *wire.Message) {
 	s.closeRounds(sh, e)
 }
 
+// furthest returns the last round that somebody has contributed to, 0 if there is none.
+func (e *entry) furthest() uint64 {
+	for i := len(e.rounds) - 1; i >= 0; i-- {
+		if e.rounds[i].n > 0 {
+			return e.rounds[i].clock
+		}
+	}
+	return 0
+}
+
 // insert keeps rounds in order.
 func (e *entry) insert(rd *round) {
 	e.rounds = append(e.rounds, rd)
@@ -400,6 +427,7 @@ func (s *Server) complete(e *entry, rd *round) bool {
 // closeRounds puts complete rounds into the log, in order.
 func (s *Server) closeRounds(sh *shard, e *entry) {
 	for {
+		s.skipRounds(e, e.furthest())
 		rd := e.open(e.closed + 1)
 		if rd == nil || !s.complete(e, rd) {
 			return

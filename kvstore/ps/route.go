@@ -50,13 +50,18 @@ func (w *Worker) redirect(r *route, place wire.Shard) {
 	if place.Epoch < r.epoch || place.Epoch == r.epoch && place.Primary == r.primary {
 		return
 	}
-	moved := place.Primary != r.primary
+	moved := place.Primary != r.primary || r.returned(place.Epoch)
 	r.epoch, r.primary = place.Epoch, place.Primary
 	if moved {
 		r.received = 0
+		r.passCommitted()
 	}
 	w.again(r)
 }
+
+// returned reports whether the primary, though it is the one we know, may have been another in the meantime: what it had taken in and
+// not committed is forgotten then.
+func (r *route) returned(epoch uint64) bool { return epoch > r.epoch+1 }
 
 // failShard ends all calls that need a shard.
 func (w *Worker) failShard(r *route, err error) {
@@ -263,6 +268,12 @@ func (w *Worker) acked(r *route, m *wire.Message) {
 		return
 	}
 	w.took(r, m.Need)
+	if m.Flags&wire.FlagProbe != 0 && m.Need < r.received {
+		// The primary does not have what we think it has, whyever: it is the one that knows.
+		r.received = m.Need
+		r.passCommitted()
+		w.resend(r)
+	}
 	for i := range acks.Len() {
 		seq, o := acks.At(i)
 		w.commit(r, seq, o)
@@ -284,8 +295,18 @@ func (w *Worker) took(r *route, seq uint64) {
 		}
 	}
 	r.received = seq
+	r.passCommitted()
 	if r.bytes < 0 || seq == r.next-1 {
 		r.bytes = 0
+	}
+}
+
+// passCommitted moves received past pushes that are committed: every primary knows them.
+func (r *route) passCommitted() {
+	f := &r.flight
+	r.received = max(r.received, f.first-1)
+	for s := r.received + 1; s < f.first+uint64(f.n) && f.at(s) == nil; s++ {
+		r.received = s
 	}
 }
 
@@ -299,6 +320,7 @@ func (w *Worker) commit(r *route, seq uint64, o wire.Outcome) {
 		r.bytes = max(0, r.bytes-len(p.payload))
 	}
 	r.flight.commit(seq)
+	r.passCommitted()
 	w.stats.Pushes++
 	p.final = true
 	p.call.outcome = max(p.call.outcome, o)

@@ -42,14 +42,6 @@ type Scheduler struct {
 	body    []byte
 }
 
-// collection is a snapshot that is being made.
-type collection struct {
-	clock uint64
-	files map[uint32]wire.SnapshotFile
-	asked []wire.Node
-	again Time
-}
-
 // NewScheduler returns a scheduler for a new job, or one that goes on where another one stopped.
 func NewScheduler(c SchedulerConfig) (*Scheduler, error) {
 	c.Timing.fill()
@@ -152,13 +144,13 @@ func (s *Scheduler) Handle(now Time, from wire.Node, m *wire.Message) {
 		s.settle()
 		s.tell(from) // until it has heard it repeats itself
 	case wire.TypeBarrier:
-		s.barrier(me, m.Seq)
+		s.barrier(me, m)
 	case wire.TypeInSync:
 		s.inSync(me, m)
 	case wire.TypeDiverged:
 		s.diverged(me, m)
 	case wire.TypeSnapshot:
-		s.askSnapshot(me, m.Clock)
+		s.askSnapshot(me, m)
 	case wire.TypeSnapshotDone:
 		s.collect(me, m)
 	}
@@ -256,17 +248,19 @@ func (s *Scheduler) Tick(now Time) {
 			s.out.event(EventDead, m.Node, 0, 0, "silent for too long")
 		}
 	})
-	if s.snap != nil && now >= s.snap.again {
+	if s.snap != nil && now >= s.snap.again && s.gathered() {
 		s.sendSnapshot()
 	}
 	s.settle()
 }
 
 // barrier notes that a worker has entered a barrier, or tells it that the barrier is passed.
-func (s *Scheduler) barrier(me *wire.Member, n uint64) {
+func (s *Scheduler) barrier(me *wire.Member, m *wire.Message) {
+	n := m.Seq
 	if me.Node.Role != wire.Worker || n > s.view.Barrier+1 {
 		return // nobody enters a barrier before the one in front of it is passed
 	}
+	again := s.entered[me.Node.Rank] >= n
 	s.entered[me.Node.Rank] = max(s.entered[me.Node.Rank], n)
 	if n <= s.view.Barrier {
 		m := s.message(wire.TypeBarrierDone)
@@ -275,6 +269,9 @@ func (s *Scheduler) barrier(me *wire.Member, n uint64) {
 		return
 	}
 	s.passBarriers()
+	if again && n > s.view.Barrier {
+		s.tellWaiting(me.Node, m, s.blameBarrier())
+	}
 }
 
 // passBarriers lets workers pass barriers that all have entered who count.
@@ -282,12 +279,10 @@ func (s *Scheduler) passBarriers() {
 	for {
 		waiting, counted := false, 0
 		for i := range s.view.Workers {
-			m := &s.view.Workers[i]
-			if m.Left || s.cfg.Policy == Shrink && !m.Alive {
-				continue
+			if s.counts(&s.view.Workers[i]) {
+				counted++
+				waiting = waiting || s.awaits(i)
 			}
-			counted++
-			waiting = waiting || s.entered[i] <= s.view.Barrier
 		}
 		if waiting || counted == 0 {
 			return
@@ -304,71 +299,13 @@ func (s *Scheduler) passBarriers() {
 	}
 }
 
-// askSnapshot begins a snapshot at a clock for a worker.
-func (s *Scheduler) askSnapshot(me *wire.Member, clock uint64) {
-	if me.Node.Role != wire.Worker || len(s.view.Shards) == 0 {
-		return
-	}
-	if s.snap == nil || s.snap.clock != clock {
-		if s.view.Snapshot == clock && clock != 0 && s.snap == nil {
-			s.snapshotDone([]wire.Node{me.Node}, clock, 0)
-			return
-		}
-		s.snap = &collection{clock: clock, files: map[uint32]wire.SnapshotFile{}}
-		s.sendSnapshot()
-	}
-	for _, n := range s.snap.asked {
-		if n == me.Node {
-			return
-		}
-	}
-	s.snap.asked = append(s.snap.asked, me.Node)
+// awaits reports whether the barrier which is not passed waits for a worker.
+func (s *Scheduler) awaits(rank int) bool {
+	m := &s.view.Workers[rank]
+	return s.counts(m) && s.entered[rank] <= s.view.Barrier
 }
 
-func (s *Scheduler) sendSnapshot() {
-	s.snap.again = s.now + s.cfg.Timing.Resend
-	for i := range s.view.Servers {
-		if n := &s.view.Servers[i]; n.Alive {
-			m := s.message(wire.TypeSnapshot)
-			m.Clock = s.snap.clock
-			s.out.Sends = append(s.out.Sends, Send{To: n.Node, Msg: m})
-		}
-	}
-}
-
-func (s *Scheduler) snapshotDone(to []wire.Node, clock, failed uint64) {
-	for _, n := range to {
-		m := s.message(wire.TypeSnapshotDone)
-		m.Clock, m.Need = clock, failed
-		s.out.Sends = append(s.out.Sends, Send{To: n, Msg: m})
-	}
-}
-
-// collect takes in one shard's part of a snapshot. With the last the snapshot exists.
-func (s *Scheduler) collect(me *wire.Member, m *wire.Message) {
-	c := s.snap
-	if c == nil || m.Clock != c.clock || int(m.Shard) >= len(s.view.Shards) {
-		return
-	}
-	place := &s.view.Shards[m.Shard]
-	if place.Primary != (wire.Replica{Server: me.Node.Rank, Incarnation: me.Incarnation}) || m.Epoch != place.Epoch {
-		return
-	}
-	if m.Need != 0 {
-		s.snap = nil
-		s.snapshotDone(c.asked, c.clock, 1)
-		return
-	}
-	c.files[m.Shard] = wire.SnapshotFile{Shard: m.Shard, Checksum: uint32(m.Seq), Size: m.Total, Name: string(m.Payload)}
-	if len(c.files) < len(s.view.Shards) {
-		return
-	}
-	manifest := &wire.Manifest{Job: s.cfg.Job, Clock: c.clock}
-	for i := range s.view.Shards {
-		manifest.Files = append(manifest.Files, c.files[uint32(i)])
-	}
-	s.out.Manifest = manifest
-	s.out.event(EventSnapshot, wire.Node{}, 0, 0, fmt.Sprintf("complete at clock %d", c.clock))
-	s.view.Snapshot, s.changed, s.snap = c.clock, true, nil
-	s.snapshotDone(c.asked, c.clock, 0)
+// counts reports whether others wait for a worker.
+func (s *Scheduler) counts(m *wire.Member) bool {
+	return !m.Left && (m.Alive || s.cfg.Policy != Shrink)
 }

@@ -79,6 +79,13 @@ type Server struct {
 	temp   []byte
 	// absorbing says that the sum has the payload that is being handled.
 	absorbing bool
+	// fused is the fused push that is being handled: the value, which follows, acknowledges it.
+	fused struct {
+		seq       uint64 // 0: none is
+		rank      uint16
+		committed bool
+		outcome   wire.Outcome
+	}
 }
 
 // ServerStats counts what a server has done.
@@ -240,7 +247,7 @@ func (s *Server) reject(m *wire.Message, why wire.Reason) {
 	}
 	r := s.message(wire.TypeReject)
 	r.Shard, r.Seq, r.Clock, r.Key, r.Slice, r.Slices = m.Shard, m.Seq, uint64(why), m.Key, m.Slice, m.Slices
-	r.Need = uint64(m.Type)
+	r.Need, r.Target = uint64(m.Type), m.Incarnation
 	if s.view != nil && int(m.Shard) < len(s.view.Shards) {
 		r.Epoch = s.view.Shards[m.Shard].Epoch
 	}
@@ -254,7 +261,7 @@ func (s *Server) fromScheduler(m *wire.Message) {
 			s.adoptShards()
 		}
 	case wire.TypeSnapshot:
-		s.startSnapshot(m.Clock)
+		s.startSnapshot(m.Clock, m.Flags&wire.FlagLast != 0)
 	default:
 		s.refuse(m, "not for a server")
 	}
@@ -313,21 +320,21 @@ func (s *Server) Tick(now Time) {
 
 // heartbeat sums up the server's state for people to see.
 func (s *Server) heartbeat() wire.Heartbeat {
-	h := wire.Heartbeat{Clock: 1<<64 - 1, Queue: s.stats.Held, Waiting: -1}
+	h := wire.Heartbeat{Queue: s.stats.Held, Waiting: -1}
 	for _, sh := range s.shards {
 		if sh == nil || sh.role != primary {
 			continue
 		}
 		for _, e := range sh.order {
-			h.Clock = min(h.Clock, e.clock(s, sh))
+			h.Clock = max(h.Clock, e.clock(s, sh))
 			if rd := e.open(e.closed + 1); rd != nil && h.Waiting < 0 {
 				h.Waiting = int32(s.missing(e, rd))
 			}
 		}
+		for r := range sh.ranks {
+			h.Clock = max(h.Clock, sh.ranks[r].tick)
+		}
 		h.Parked += uint32(sh.parked)
-	}
-	if h.Clock == 1<<64-1 {
-		h.Clock = 0
 	}
 	return h
 }

@@ -35,7 +35,8 @@ type shard struct {
 	spec    wire.Spec
 	updater Updater
 
-	busy bool // advance is running
+	busy      bool // advance is running
+	restoring bool // a snapshot is being read
 
 	// Of a primary.
 	next     uint64 // index of the last entry appended
@@ -114,6 +115,7 @@ type receipt struct {
 	since    Time   // when the first of those it does not know came
 	bytes    int    // how much they hold
 	gap      bool
+	probed   bool // the next acknowledgement answers a probe
 	now      bool // answer at once
 	acks     []byte
 	step     step

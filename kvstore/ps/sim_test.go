@@ -28,6 +28,7 @@ type process struct {
 	node    wire.Node
 	m       machine
 	gen     int // counts machines
+	nonce   uint64
 	pausedU ps.Time
 	backlog []delivery
 	owners  int      // payloads that the machine keeps
@@ -93,7 +94,7 @@ type sim struct {
 	logf   func(string, ...any)
 	faults []string
 	errs   []string
-	saves  map[uint32][]byte
+	saves  map[string][]byte
 	manif  *wire.Manifest
 	steps  int
 	ill    map[wire.Node]ps.Time // until when a node may have been cut off
@@ -119,7 +120,7 @@ type simConfig struct {
 func newSim(seed uint64, cfg simConfig) *sim {
 	s := &sim{
 		rng: rand.New(rand.NewPCG(seed, 1)), seed: seed, cfg: cfg, cut: map[[2]wire.Node]bool{}, ill: map[wire.Node]ps.Time{}, last: map[[2]wire.Node]ps.Time{},
-		order: true, slow: ps.Millisecond, leads: map[[2]uint64]wire.Replica{}, tops: map[[3]uint64]uint64{}, saves: map[uint32][]byte{},
+		order: true, slow: ps.Millisecond, leads: map[[2]uint64]wire.Replica{}, tops: map[[3]uint64]uint64{}, saves: map[string][]byte{},
 	}
 	s.sched = &process{node: wire.Node{Role: wire.Scheduler}}
 	s.boot(s.sched)
@@ -146,6 +147,7 @@ func (s *sim) fail(format string, args ...any) {
 func (s *sim) boot(p *process) {
 	p.gen++
 	s.nonces++
+	p.nonce = s.nonces
 	p.pausedU, p.backlog, p.owners = 0, nil, 0
 	var err error
 	switch p.node.Role {
@@ -280,8 +282,9 @@ func (s *sim) drain(p *process) {
 			p.prog.ended(d)
 		}
 		for i := range saves {
-			s.saves[saves[i].Shard] = saves[i].Data
-			p.m.(*ps.Server).Saved(&saves[i], fmt.Sprint("shard-", saves[i].Shard))
+			name := fmt.Sprintf("shard-%d of %s/%d", saves[i].Shard, p.node, p.gen)
+			s.saves[name] = saves[i].Data
+			p.m.(*ps.Server).Saved(&saves[i], name)
 		}
 		s.observe(p)
 	}

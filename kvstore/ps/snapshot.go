@@ -11,6 +11,7 @@ import (
 // applied, or at once when it has just been. Values are taken by reference, for they are not changed any more.
 type snapshot struct {
 	clock uint64
+	all   bool   // everything as it is: nobody pushes meanwhile
 	begun uint64 // index of the log when it began: what is created later is not part of it
 	left  int
 	taken map[ID][]byte // nil when all has been handed over
@@ -19,7 +20,7 @@ type snapshot struct {
 }
 
 // startSnapshot begins a snapshot of all shards that the server leads. A repeated request is answered again.
-func (s *Server) startSnapshot(clock uint64) {
+func (s *Server) startSnapshot(clock uint64, all bool) {
 	for _, sh := range s.shards {
 		if sh == nil || sh.role != primary {
 			continue
@@ -30,7 +31,7 @@ func (s *Server) startSnapshot(clock uint64) {
 			}
 			continue
 		}
-		sh.snap = &snapshot{clock: clock, begun: sh.next, left: len(sh.order), taken: map[ID][]byte{}}
+		sh.snap = &snapshot{clock: clock, all: all, begun: sh.next, left: len(sh.order), taken: map[ID][]byte{}}
 		for _, e := range sh.order {
 			s.capture(sh, e)
 		}
@@ -45,14 +46,11 @@ func (s *Server) capture(sh *shard, e *entry) {
 		return
 	}
 	switch {
-	case e.direct || e.version == snap.clock:
+	case e.direct || snap.all || e.version == snap.clock:
 		snap.taken[e.id] = appendPart(nil, e, e.version, e.value.data(), nil, sh.updater.AppendState(nil, e.id))
 	case e.version > snap.clock:
 		s.out.event(EventSnapshot, s.self, sh.id, sh.epoch, fmt.Sprintf("key %d is at clock %d, too late for a snapshot at %d", e.id.Key, e.version, snap.clock))
-		sh.snap = nil
-		m := s.message(wire.TypeSnapshotDone)
-		m.Shard, m.Epoch, m.Clock, m.Need = sh.id, sh.epoch, snap.clock, 1
-		s.send(scheduler, m, nil)
+		s.failSnapshot(sh, snapshotLate)
 		return
 	default:
 		return
@@ -102,6 +100,30 @@ func (s *Server) Saved(save *Save, name string) {
 	s.send(scheduler, m, nil)
 }
 
+// Why there is no snapshot, in SnapshotDone.
+const (
+	snapshotLate      = 1 // a key has passed the clock
+	snapshotUnwritten = 2 // a server could not write its part
+)
+
+// failSnapshot ends a snapshot that cannot be completed.
+func (s *Server) failSnapshot(sh *shard, why uint64) {
+	m := s.message(wire.TypeSnapshotDone)
+	m.Shard, m.Epoch, m.Clock, m.Need = sh.id, sh.epoch, sh.snap.clock, why
+	sh.snap = nil
+	s.send(scheduler, m, nil)
+}
+
+// SaveFailed says that a shard's part of a snapshot could not be written: the snapshot fails for all.
+func (s *Server) SaveFailed(save *Save) {
+	if int(save.Shard) >= len(s.shards) {
+		return
+	}
+	if sh := s.shards[save.Shard]; sh != nil && sh.snap != nil && sh.snap.clock == save.Clock {
+		s.failSnapshot(sh, snapshotUnwritten)
+	}
+}
+
 // CheckSnapshot verifies a shard's part of a snapshot without using it.
 func CheckSnapshot(b []byte) (shard uint32, clock uint64, err error) {
 	const fixed = len(snapshotMagic) + 4 + 4 + 8 + 8 + 4
@@ -117,6 +139,9 @@ func CheckSnapshot(b []byte) (shard uint32, clock uint64, err error) {
 	}
 	return le.Uint32(b[12:]), le.Uint64(b[24:]), nil
 }
+
+// RestoredVersion is the version of an optimizer from a snapshot: a job that continues sets its own under higher numbers.
+const RestoredVersion = 1
 
 // restore fills a fresh shard from the snapshot that the job continues from. Incarnations start anew: sequences of the old run
 // mean nothing, clocks stay.
@@ -142,7 +167,9 @@ func (s *Server) load(sh *shard, b []byte) error {
 		return fmt.Errorf("%w: snapshot of shard %d for shard %d", errState, id, sh.id)
 	}
 	n := binary.LittleEndian.Uint32(b[32:])
+	sh.restoring = true
 	rest, err := s.setHead(sh, b[36:len(b)-4])
+	sh.restoring = false
 	if err != nil {
 		return err
 	}

@@ -191,6 +191,9 @@ func (s *Server) setHead(sh *shard, b []byte) ([]byte, error) {
 			r.fates[j] = le.Uint64(h[8*(len(r.bits)+j):])
 		}
 	}
+	if sh.restoring {
+		spec.Version = min(spec.Version, RestoredVersion)
+	}
 	if spec.Version > sh.spec.Version {
 		sh.spec = spec
 		if err := sh.updater.SetSpec(spec); err != nil {

@@ -59,6 +59,9 @@ func (w *Worker) Table(now Time, key uint32, spec TableSpec, deadline Time) (*Ta
 		hi := min(lo+uint64(per), uint64(spec.Rows))
 		k.slices = append(k.slices, w.newSlice(k, uint16(len(k.slices)), lo*uint64(spec.RowSize), hi*uint64(spec.RowSize)))
 	}
+	if err := w.reachable(k, "table"); err != nil {
+		return nil, 0, err
+	}
 	if err := w.addKey(k); err != nil {
 		return nil, 0, err
 	}
@@ -222,6 +225,9 @@ func (t *Table) keep(row uint32, data []byte, clock uint64) {
 func (w *Worker) Clock(now Time, deadline Time) (uint64, error) {
 	if err := w.usable("clock", 0); err != nil {
 		return 0, err
+	}
+	if w.anyLost() {
+		return 0, &Error{Op: "clock", Err: ErrLost}
 	}
 	c := w.newCall(now, "clock", 0, deadline)
 	c.left = 1

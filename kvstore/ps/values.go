@@ -12,6 +12,7 @@ type KeySpec struct {
 	DType  dtype.Type
 	Total  uint64 // bytes
 	Direct bool   // pushes are applied one by one, as they come, instead of in rounds
+	Whole  bool   // it is never sliced
 }
 
 // Init creates a key with a value, which it has from worker 0, on all its shards. Every worker calls it, for the same keys; it ends
@@ -24,6 +25,8 @@ func (w *Worker) Init(now Time, key uint32, spec KeySpec, value []byte, deadline
 	switch {
 	case w.keys[key] != nil:
 		return 0, usage("init", key, "it exists already")
+	case spec.Whole && spec.Total > maxSlice:
+		return 0, usage("init", key, "%d bytes that are not to be sliced, want at most %d", spec.Total, maxSlice)
 	case !spec.DType.Valid() || spec.Total%uint64(spec.DType.Size()) != 0:
 		return 0, usage("init", key, "%d bytes of %s", spec.Total, spec.DType)
 	case creates && uint64(len(value)) != spec.Total:
@@ -31,9 +34,15 @@ func (w *Worker) Init(now Time, key uint32, spec KeySpec, value []byte, deadline
 	}
 	k := &workerKey{key: key, dtype: spec.DType, total: spec.Total, direct: spec.Direct}
 	n := wire.Slices(spec.Total, w.cfg.SliceSize)
+	if spec.Whole {
+		n = 1
+	}
 	for i := range n {
 		lo, hi := wire.Range(spec.Total, i, n)
 		k.slices = append(k.slices, w.newSlice(k, i, lo, hi))
+	}
+	if err := w.reachable(k, "init"); err != nil {
+		return 0, err
 	}
 	if err := w.addKey(k); err != nil {
 		return 0, err
@@ -147,6 +156,8 @@ func (w *Worker) Push(now Time, op PushOp) (uint64, error) {
 		}
 		p := w.newPart(c, kind, sl.shard)
 		sl.clock++
+		sl.pushed = true
+		w.begun = max(w.begun, sl.clock)
 		p.slice, p.clock, p.prio, p.codec = sl, sl.clock, op.Priority, op.Codec
 		if op.Codec == 0 {
 			p.payload = op.Value[sl.lo:sl.hi]
@@ -179,10 +190,30 @@ func (w *Worker) want(p *part) {
 		p.own = sl.clock
 	default:
 		p.own = sl.clock
-		if s := uint64(w.cfg.Staleness); sl.clock > s {
-			p.need = sl.clock - s
+		if s, at := uint64(w.cfg.Staleness), w.reached(sl); at > s {
+			p.need = at - s
 		}
 	}
+}
+
+// reached returns the clock that the staleness of a pull counts from. A worker that took over a place is where all its keys are: its
+// predecessor may have pushed some keys further, and whoever waits for the others would never get there.
+func (w *Worker) reached(sl *slice) uint64 {
+	at := sl.clock
+	if sl.pushed || sl.old == 0 {
+		return at
+	}
+	for id, c := range w.cursors {
+		if !c.Direct || c.Rows || c.Version == 0 {
+			continue
+		}
+		if k := w.keys[id.Key]; k != nil && int(id.Slice) < len(k.slices) {
+			at = min(at, k.slices[id.Slice].clock)
+		} else {
+			at = min(at, c.Clock)
+		}
+	}
+	return at
 }
 
 // Pull copies a key's value to out. It contains all that this worker has pushed before; with rounds it is the result of the last of
@@ -219,6 +250,16 @@ func (w *Worker) reachable(k *workerKey, op string) error {
 		}
 	}
 	return nil
+}
+
+// anyLost reports whether a shard has no copy left.
+func (w *Worker) anyLost() bool {
+	for _, r := range w.shards {
+		if r.lost {
+			return true
+		}
+	}
+	return false
 }
 
 // value takes in the answer to a pull.
@@ -325,6 +366,9 @@ func (w *Worker) rejected(r *route, m *wire.Message) {
 func (w *Worker) SetOptimizer(now Time, spec wire.Spec, deadline Time) (uint64, error) {
 	if err := w.usable("set optimizer", 0); err != nil {
 		return 0, err
+	}
+	if w.anyLost() {
+		return 0, &Error{Op: "set optimizer", Err: ErrLost}
 	}
 	c := w.newCall(now, "set optimizer", 0, deadline)
 	body := spec.Append(nil)

@@ -72,10 +72,12 @@ type Worker struct {
 	cursors map[ID]wire.CursorEntry
 	tables  map[uint32]*Table
 	clock   uint64   // steps ended by Clock
+	begun   uint64   // pushes of the key that has most
 	ticks   []uint64 // steps that earlier processes have ended, by shard
 	steps   []int    // bytes of rows changed in this step, by shard
 	snap    *call
 	snapAt  uint64
+	snapAll bool
 	stats   WorkerStats
 }
 
@@ -106,6 +108,7 @@ type slice struct {
 	shard  uint32
 	lo, hi uint64
 	clock  uint64  // pushes begun
+	pushed bool    // some of them by this process
 	old    uint64  // pushes that an earlier incarnation has committed
 	base   uint64  // what clock began with
 	there  uint64  // version that the server had then
@@ -216,6 +219,12 @@ func (w *Worker) fromScheduler(m *wire.Message) {
 		w.barrierDone(m.Seq)
 	case wire.TypeSnapshotDone:
 		w.snapshotDone(m)
+	case wire.TypeWaiting:
+		if c := w.barrier; wire.Type(m.Need) == wire.TypeBarrier && m.Seq == w.passed {
+			w.hearWaiting(c, m.Clock)
+		} else if c := w.snap; wire.Type(m.Need) == wire.TypeSnapshot {
+			w.hearWaiting(c, m.Clock)
+		}
 	}
 }
 
@@ -263,6 +272,10 @@ func (w *Worker) fromServer(m *wire.Message) {
 		}
 		// The primary is the one we know, and has seen a newer view: that is enough to go on.
 		w.asked = true
+		if r.returned(m.Epoch) {
+			r.received = 0
+			r.passCommitted()
+		}
 		r.epoch = m.Epoch
 		w.again(r)
 	}
@@ -275,13 +288,15 @@ func (w *Worker) fromServer(m *wire.Message) {
 		w.rejected(r, m)
 	case wire.TypeInit, wire.TypeOptimizer, wire.TypeCursor:
 		w.answered(r, m)
+	case wire.TypeWaiting:
+		w.hearWaiting(w.waitingFor(r, m), m.Clock)
 	}
 }
 
 // Tick lets time pass: heartbeats, repetitions and deadlines. It should be called every few milliseconds.
 func (w *Worker) Tick(now Time) {
 	w.start(now)
-	w.tickMember(now, wire.Heartbeat{Clock: w.clock, Waiting: -1})
+	w.tickMember(now, wire.Heartbeat{Clock: max(w.clock, w.begun), Waiting: w.waitsFor()})
 	if w.fenced {
 		w.failAll(ErrFenced)
 		return

@@ -8,7 +8,7 @@ import (
 // ItemSize is what an item of a batch takes beside its payload, which is padded to 8 bytes.
 const ItemSize = 64
 
-// AppendItem appends m to the payload of a batch. Job, From and Incarnation are those of the batch; Owner is not used. A batch
+// AppendItem appends m to the payload of a batch. Job, From, Incarnation and Target are those of the batch; Owner is not used. A batch
 // inside a batch is refused when it is read.
 func AppendItem(dst []byte, m *Message) []byte {
 	var h [ItemSize]byte
@@ -60,7 +60,7 @@ func (b *Batch) Next(m *Message) (bool, error) {
 		Type: Type(h[0]), DType: h[1], Codec: h[2], Priority: int8(h[3]), Flags: Flags(le.Uint16(h[4:])),
 		Slice: le.Uint16(h[6:]), Slices: le.Uint16(h[8:]), Key: le.Uint32(h[12:]), Shard: le.Uint32(h[16:]),
 		Epoch: le.Uint64(h[24:]), Seq: le.Uint64(h[32:]), Clock: le.Uint64(h[40:]), Need: le.Uint64(h[48:]), Total: le.Uint64(h[56:]),
-		Job: b.parent.Job, From: b.parent.From, Incarnation: b.parent.Incarnation,
+		Job: b.parent.Job, From: b.parent.From, Incarnation: b.parent.Incarnation, Target: b.parent.Target,
 		Payload: b.rest[ItemSize : ItemSize+n : ItemSize+n],
 	}
 	b.rest = b.rest[ItemSize+padded:]

@@ -44,10 +44,10 @@ func DecodeHello(b []byte) (Hello, error) {
 
 // Heartbeat is what a node tells the scheduler about itself, for people to see: the scheduler decides nothing by it.
 type Heartbeat struct {
-	Clock   uint64 // lowest clock of a server's shards, clock of a worker
+	Clock   uint64 // rounds or steps of a server's furthest key, or that a worker has begun of its furthest key
 	Queue   uint64 // bytes held for others
 	Parked  uint32 // pulls that wait
-	Waiting int32  // rank that a server's oldest open round waits for, -1: none
+	Waiting int32  // rank that a server's oldest open round waits for, or a call of a worker, -1: none
 }
 
 // Append appends the heartbeat's encoding.

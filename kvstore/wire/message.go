@@ -31,6 +31,7 @@ type Message struct {
 	Epoch       uint64 // of the shard, as the sender knows it
 	From        Node
 	Incarnation uint32 // of the sender
+	Target      uint32 // incarnation of the receiver that the message is for, 0: of any
 	Seq         uint64 // identity of a push on (rank, shard); number of a request; index in a log
 	Clock       uint64 // round of a push, version of a value
 	Need        uint64 // lowest version that answers a pull
@@ -81,6 +82,7 @@ func (m *Message) AppendHeader(dst []byte) []byte {
 	if m.Flags&FlagPayloadCRC != 0 {
 		le.PutUint32(h[84:], Checksum(m.Payload))
 	}
+	le.PutUint32(h[88:], m.Target)
 	le.PutUint32(h[HeaderSize-4:], Checksum(h[:HeaderSize-4]))
 	return dst
 }
@@ -116,12 +118,12 @@ func Decode(header, payload []byte, m *Message) error {
 		Seq: le.Uint64(h[24:]), Clock: le.Uint64(h[32:]), Need: le.Uint64(h[40:]), Total: le.Uint64(h[48:]),
 		Shard: le.Uint32(h[56:]), Incarnation: le.Uint32(h[60:]), Key: le.Uint32(h[64:]), Slice: le.Uint16(h[68:]),
 		Slices: le.Uint16(h[70:]), From: Node{Role: Role(h[74]), Rank: le.Uint16(h[72:])}, DType: h[75], Codec: h[76],
-		Priority: int8(h[77]), Payload: payload,
+		Priority: int8(h[77]), Target: le.Uint32(h[88:]), Payload: payload,
 	}
 	if err := m.check(); err != nil {
 		return err
 	}
-	if h[78]|h[79]|h[88]|h[89]|h[90]|h[91] != 0 {
+	if h[78]|h[79] != 0 {
 		return fmt.Errorf("%w: reserved bytes are not zero", ErrMessage)
 	}
 	if n := le.Uint32(h[80:]); uint64(n) != uint64(len(payload)) {

@@ -12,7 +12,7 @@ import (
 func sample() wire.Message {
 	return wire.Message{
 		Type: wire.TypePush, Flags: wire.FlagRetry, Job: 1 << 60, Shard: 7, Epoch: 3, From: wire.Node{Role: wire.Worker, Rank: 513},
-		Incarnation: 9, Seq: 1 << 40, Clock: 12, Need: 11, Key: 4, Slice: 2, Slices: 5, DType: 2, Codec: 1, Priority: -3,
+		Incarnation: 9, Target: 8, Seq: 1 << 40, Clock: 12, Need: 11, Key: 4, Slice: 2, Slices: 5, DType: 2, Codec: 1, Priority: -3,
 		Total: 4 << 20, Payload: []byte("values"),
 	}
 }
@@ -140,5 +140,18 @@ func TestTake(t *testing.T) {
 	q, o := m.Take(nil)
 	if &q[0] == &m.Payload[0] || o != nil || !bytes.Equal(q, m.Payload) {
 		t.Errorf("a payload without owner is not copied")
+	}
+}
+
+func TestNodesHaveNumbers(t *testing.T) {
+	for _, n := range []wire.Node{{Role: wire.Scheduler}, {Role: wire.Server, Rank: 65535}, {Role: wire.Worker, Rank: 7}} {
+		if got, ok := wire.NodeOf(n.Number()); got != n || !ok {
+			t.Errorf("got %v, %v, want %v", got, ok, n)
+		}
+	}
+	for _, number := range []uint64{0, 5, 9 << 16, 1 << 40} {
+		if n, ok := wire.NodeOf(number); ok {
+			t.Errorf("%#x is the number of %v", number, n)
+		}
 	}
 }

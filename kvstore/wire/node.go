@@ -48,3 +48,12 @@ func (n Node) String() string {
 
 // IsZero reports whether n is nobody.
 func (n Node) IsZero() bool { return n == Node{} }
+
+// Number returns the node as a number, for messages that are about a node.
+func (n Node) Number() uint64 { return uint64(n.Role)<<16 | uint64(n.Rank) }
+
+// NodeOf is the opposite of Number; ok is false for numbers of no node.
+func NodeOf(number uint64) (n Node, ok bool) {
+	n = Node{Role: Role(number >> 16), Rank: uint16(number)}
+	return n, number>>24 == 0 && n.Role.Valid()
+}

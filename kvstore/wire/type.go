@@ -47,6 +47,9 @@ const (
 	TypeCursor    Type = 26
 	// Optimizer sets the optimizer of a shard (body Spec).
 	TypeOptimizer Type = 27
+	// Waiting tells a worker whom one of its calls waits for, when it repeats the call's message: Clock is the node's number, Seq and
+	// Need are sequence and type of that message.
+	TypeWaiting Type = 28
 
 	// Replicate passes entry Seq of a shard's log to the backup (body Entry and payload); Replicated acknowledges all up to Seq.
 	TypeReplicate  Type = 32
@@ -125,6 +128,8 @@ func (t Type) dataName() string {
 		return "cursor"
 	case TypeOptimizer:
 		return "optimizer"
+	case TypeWaiting:
+		return "waiting"
 	}
 	return ""
 }
@@ -164,7 +169,7 @@ const (
 	FlagRetry
 	// FlagGap says in an ack that messages after Need are missing.
 	FlagGap
-	// FlagProbe marks a push without payload that only asks what became of the pushes from Seq on.
+	// FlagProbe marks a push without payload that only asks what became of the pushes from Seq on, and the ack that answers it.
 	FlagProbe
 	// FlagShared says that the payload is a descriptor of shared memory that holds the real one. Only transports see it.
 	FlagShared

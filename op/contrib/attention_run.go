@@ -13,6 +13,17 @@ type run struct {
 	in, out []op.Tensor
 	// mul multiplies matrices, one pair for each head of each sequence.
 	mul func(m product) error
+	// wipe sets an operand to zero; nil: where the processor can.
+	wipe func(t op.Tensor)
+}
+
+// clear sets an operand to zero.
+func (r *run) clear(t op.Tensor) {
+	if r.wipe != nil {
+		r.wipe(t)
+		return
+	}
+	loop.Clear(t)
 }
 
 // matrices are those of all heads within an operand: rows×cols elements, rows row elements apart, those of the first
@@ -72,7 +83,7 @@ func (r *run) scoresGrad(q, k part) error {
 	dy, in := r.scoresOf(r.in[0]), r.in[1:]
 	for _, t := range r.out {
 		if t.Data != nil {
-			loop.Clear(t)
+			r.clear(t)
 		}
 	}
 	a, b := r.vectors(in[q.in], q), r.vectors(in[k.in], k)
@@ -96,7 +107,7 @@ func (r *run) values(v part) error {
 func (r *run) valuesGrad(v part) error {
 	dy := r.vectors(r.in[0], whole)
 	if t := r.out[0]; t.Data != nil {
-		loop.Clear(t)
+		r.clear(t)
 		if err := r.multiply(product{dst: r.vectors(t, v), a: r.scoresOf(r.in[2]), b: dy, transA: true, alpha: 1}); err != nil {
 			return err
 		}

@@ -89,6 +89,9 @@ func inferCTC(p CTCLossParams, in, out []dtype.Shape) error {
 			batch = out[0][0]
 		}
 	}
+	if in[0][2] == 0 {
+		return op.Errorf("data", "shape %v: no classes, want at least the blank", in[0])
+	}
 	if t, l := in[0][0], in[1][1]; t != -1 && l != -1 && t < l {
 		return op.Errorf("label", "shape %v: more labels than data of shape %v has steps", in[1], in[0])
 	}

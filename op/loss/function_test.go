@@ -126,6 +126,7 @@ func TestCTCLossRejects(t *testing.T) {
 		t.Errorf("got error %v", err)
 	}
 	runInfer(t, loss.CTCLoss.Op,
+		inferCase{name: "no classes", in: []dtype.Shape{{2, 1, 0}, {1, 2}}, out: make([]dtype.Shape, 2), err: "no classes"},
 		inferCase{name: "too many labels", in: []dtype.Shape{{2, 1, 3}, {1, 3}}, out: make([]dtype.Shape, 2), err: "more labels than data of shape (2, 1, 3) has steps"},
 		inferCase{name: "batch", in: []dtype.Shape{{2, -1, 3}, {5, 1}}, out: make([]dtype.Shape, 2), want: []dtype.Shape{{2, 5, 3}, {5, 1}}})
 }

@@ -45,16 +45,21 @@ func softmaxGradC(p SoftmaxOutputParams, a *op.Args) (*op.Prepared, error) {
 	if a.In[1].Shape.Size() != v.samples*v.inner {
 		return nil, op.ErrUnsupported
 	}
+	s := softmaxLoss(p, v, a.In[1].Shape.Size(), attach.Threads(a, device.Work{Bytes: attach.Bytes(a)}))
+	return attach.Kernel(s.Threads, 0, func(c *op.Call) { s.RunGrad(c.Out[0].Data, c.In[0].Data, c.In[1].Data) }), nil
+}
+
+// softmaxLoss is the kernel of the gradient for so many labels.
+func softmaxLoss(p SoftmaxOutputParams, v classes, labels, threads int) cpu.SoftmaxLoss {
 	s := cpu.SoftmaxLoss{Axis: cpu.Axis3{Outer: v.samples, N: v.count, Inner: v.inner}, Ignore: int(p.IgnoreLabel.Value()),
-		UseIgnore: p.UseIgnore, Valid: p.Normalization == "valid", Smooth: float32(p.SmoothAlpha),
-		Threads: attach.Threads(a, device.Work{Bytes: attach.Bytes(a)})}
+		UseIgnore: p.UseIgnore, Valid: p.Normalization == "valid", Smooth: float32(p.SmoothAlpha), Threads: threads}
 	scale := p.GradScale
 	if p.MultiOutput {
 		s.Smooth = 0
 	}
 	if !s.Valid {
-		scale = v.scale(p, make([]float64, a.In[1].Shape.Size()))
+		scale = v.scale(p, make([]float64, labels))
 	}
 	s.Scale = float32(scale)
-	return attach.Kernel(s.Threads, 0, func(c *op.Call) { s.RunGrad(c.Out[0].Data, c.In[0].Data, c.In[1].Data) }), nil
+	return s
 }

@@ -68,6 +68,7 @@ func init() {
 			}
 			return grads
 		},
+		Once:    "the pass that makes the operator leaves alone what is differentiated twice",
 		Mutates: []int{3, 4},
 		Ref:     fusedNormRef,
 	})

@@ -59,10 +59,10 @@ func (p PoolingParams) leavesInput() bool {
 	return false
 }
 
-// poolC prepares pooling of data to output, channels first.
+// poolC prepares pooling of data to output, channels first. The maximum and the average of nothing are the reference's.
 func poolC(p PoolingParams, a *op.Args, data, output dtype.Shape) (*cpu.Pool, int, error) {
 	ignored := len(a.In) == 2 // the data, by the gradient of averages and sums
-	if !attach.AllOf(dtype.Float32, a.In[:len(a.In)-boolInt(ignored)]) || !attach.AllOf(dtype.Float32, a.Out) {
+	if data.Size() == 0 || !attach.AllOf(dtype.Float32, a.In[:len(a.In)-boolInt(ignored)]) || !attach.AllOf(dtype.Float32, a.Out) {
 		return nil, 0, op.ErrUnsupported
 	}
 	s, err := poolSpec(p, a, data, output)

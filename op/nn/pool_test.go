@@ -46,6 +46,10 @@ func TestPooling(t *testing.T) {
 			In: []op.Tensor{values(dtype.Shape{1, 1, 5}, 1, 2, 3, 4, 5)}, Want: []op.Tensor{values(dtype.Shape{1, 1, 3}, 2, 5, -math.MaxFloat32)},
 			Heads:    []op.Tensor{values(dtype.Shape{1, 1, 3}, 1, 2, 3)},
 			WantGrad: []op.Tensor{values(dtype.Shape{1, 1, 5}, 0, 1, 0, 0, 2)}},
+		optest.Case{Name: "average of nothing", NoDiff: true, Params: P{GlobalPool: true, PoolType: "avg"}, In: []op.Tensor{optest.F([]int{1, 2, 0})},
+			Want: []op.Tensor{optest.F([]int{1, 2, 1}, 0, 0)}},
+		optest.Case{Name: "maximum of nothing in half precision", NoDiff: true, Params: P{GlobalPool: true}, In: []op.Tensor{optest.Array(dtype.Float16, []int{1, 2, 0, 3})},
+			Want: []op.Tensor{optest.Array(dtype.Float16, []int{1, 2, 1, 1}, -65504, -65504)}},
 	)
 }
 

@@ -151,7 +151,7 @@ func inferBroadcastLike(p BroadcastLikeParams, in, out []dtype.Shape) error {
 		return nil
 	}
 	if len(p.LhsAxes) == 0 {
-		if _, err := broadcastShape(in[0], in[1]); err != nil || len(in[0]) > len(in[1]) {
+		if !broadcastsTo(in[0], in[1]) {
 			return op.Errorf("rhs", "shape %v does not take lhs of shape %v", in[1], in[0])
 		}
 		return op.SameShape(p, in[1:], out)
@@ -166,7 +166,7 @@ func inferBroadcastLike(p BroadcastLikeParams, in, out []dtype.Shape) error {
 		if err != nil {
 			return err
 		}
-		if have := in[0][a]; have > 1 && in[1][b] != -1 && have != in[1][b] {
+		if have := in[0][a]; !extends(have, in[1][b]) {
 			return op.Errorf("lhs", "axis %d has extent %d, want 1 or %d", a, have, in[1][b])
 		}
 		want[a] = in[1][b]
@@ -174,7 +174,6 @@ func inferBroadcastLike(p BroadcastLikeParams, in, out []dtype.Shape) error {
 	return op.Require("output", &out[0], want)
 }
 
-// sumLike sums over the axes that broadcasting repeated.
 // inferSumLike checks that the output, which is like the second input, broadcasts to the first.
 func inferSumLike(p op.NoParams, in, out []dtype.Shape) error {
 	if err := op.SameShape(p, in[1:], out); err != nil {
@@ -184,15 +183,29 @@ func inferSumLike(p op.NoParams, in, out []dtype.Shape) error {
 	if data == nil || like == nil {
 		return nil
 	}
-	lead := len(data) - len(like)
-	for i, d := range like {
-		if lead < 0 || d != 1 && d != -1 && data[lead+i] != -1 && d != data[lead+i] {
-			return op.Errorf("like", "shape %v, want one that broadcasts to %v", like, data)
-		}
+	if !broadcastsTo(like, data) {
+		return op.Errorf("like", "shape %v, want one that broadcasts to %v", like, data)
 	}
 	return nil
 }
 
+// broadcastsTo reports whether repeating axes of extent one may turn a shape into another, as far as they are known.
+func broadcastsTo(from, to dtype.Shape) bool {
+	lead := len(to) - len(from)
+	if lead < 0 {
+		return false
+	}
+	for i, d := range from {
+		if !extends(d, to[lead+i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func extends(from, to int) bool { return from == 1 || from == to || from == -1 || to == -1 }
+
+// sumLike sums over the axes that broadcasting repeated.
 func sumLike(_ op.NoParams, c *op.Call) error {
 	in, out := c.In[0], c.Out[0]
 	if in.Shape.Size() == out.Shape.Size() {

@@ -24,6 +24,19 @@ type backend struct {
 
 	lstm, gru         func(k *kernel, s *batchStep) // one step of all cells
 	lstmGrad, gruGrad func(k *kernel, s *batchStep)
+
+	lstmSteps, lstmStepsGrad func(k *kernel, s *layerSteps) // all steps of a layer; nil where there is only one by one
+}
+
+// layerSteps is one direction of a layer of an LSTM at all steps.
+type layerSteps struct {
+	back            bool
+	packed          []float32 // weights from the state
+	gates, extra, h []float32 // as in batchStep, for all steps
+	mem0, h0        []float32 // before the first step
+	dgates          []float32 // of the gradient, for all steps
+	dmem, dh        []float32 // gradients of the last memory and output, which become those of mem0 and h0
+	dy              []float32 // gradient of the outputs of all directions, from this one on
 }
 
 // packing multiplies with second operands that were brought into another order before.
@@ -68,6 +81,11 @@ func (a *arena) floats(n int) []float32 {
 		return nil
 	}
 	return unsafe.Slice((*float32)(unsafe.Add(a.base, at)), n)
+}
+
+// together reports whether all steps of a layer are one call.
+func (k *kernel) together() bool {
+	return k.lstmSteps != nil && k.p.Mode == "lstm" && !k.projected && k.packs()
 }
 
 // at returns the step that a direction takes as its i-th.

@@ -113,7 +113,7 @@ func (f *forward) keep(layer, dir int) reserve[float32] {
 // direction runs one direction of a layer from x to its part of y.
 func (f *forward) direction(layer, dir int, x, y []float32) error {
 	w, keep, at := weightsOf(&f.net, f.params, layer, dir), f.keep(layer, dir), layer*f.dirs+dir
-	gates, rows := keep.gates, f.rows()
+	gates := keep.gates
 	if f.cell.kept == 0 {
 		gates = keep.h // activated in place
 	}
@@ -129,10 +129,30 @@ func (f *forward) direction(layer, dir int, x, y []float32) error {
 	if f.packs() {
 		f.pack.pack(f.packed, w.h, f.recurrent())
 	}
-	s := batchStep{state: f.state, tanh: f.tanh, prev: part(attach.Floats(f.call.In[2]), at, f.batch*f.out)}
+	h0, mem0 := part(attach.Floats(f.call.In[2]), at, f.batch*f.out), []float32(nil)
 	if f.cell.memory {
-		s.mem = part(attach.Floats(f.call.In[3]), at, f.batch*f.hidden)
+		mem0 = part(attach.Floats(f.call.In[3]), at, f.batch*f.hidden)
 	}
+	if f.together() {
+		f.lstmSteps(f.kernel, &layerSteps{back: dir == 1, packed: f.packed, gates: gates, extra: keep.extra, h: keep.h, mem0: mem0, h0: h0})
+	} else if err := f.stepByStep(dir, gates, keep, w, h0, mem0); err != nil {
+		return err
+	}
+	f.scatter(y, keep.h, dir)
+	if f.p.StateOutputs {
+		last := f.at(dir, f.steps-1)
+		copy(part(attach.Floats(f.call.Out[1]), at, f.batch*f.out), f.block(keep.h, last, f.out))
+		if f.cell.memory {
+			copy(part(attach.Floats(f.call.Out[2]), at, f.batch*f.hidden), f.block(keep.extra, last, f.cell.extra*f.hidden))
+		}
+	}
+	return nil
+}
+
+// stepByStep goes through the steps of a direction.
+func (f *forward) stepByStep(dir int, gates []float32, keep reserve[float32], w weights[float32], h0, mem0 []float32) error {
+	rows := f.rows()
+	s := batchStep{state: f.state, tanh: f.tanh, prev: h0, mem: mem0}
 	for i := range f.steps {
 		t := f.at(dir, i)
 		s.gates, s.extra, s.out = f.block(gates, t, rows), f.block(keep.extra, t, f.cell.extra*f.hidden), f.block(keep.h, t, f.out)
@@ -142,13 +162,6 @@ func (f *forward) direction(layer, dir int, x, y []float32) error {
 		s.prev = f.block(keep.h, t, f.out)
 		if f.cell.memory {
 			s.mem = s.extra
-		}
-	}
-	f.scatter(y, keep.h, dir)
-	if f.p.StateOutputs {
-		copy(part(attach.Floats(f.call.Out[1]), at, f.batch*f.out), s.prev)
-		if f.cell.memory {
-			copy(part(attach.Floats(f.call.Out[2]), at, f.batch*f.hidden), s.mem)
 		}
 	}
 	return nil

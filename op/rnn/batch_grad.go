@@ -32,6 +32,7 @@ type backward struct {
 	tanh        []float32
 	full, dfull []float32 // outputs before projection
 	ones        []float32 // a row of as many ones as there are cells
+	packed      []float32 // weights from the state, if they are packed
 }
 
 func newBackward(k *kernel, a *arena) *backward {
@@ -54,6 +55,9 @@ func newBackward(k *kernel, a *arena) *backward {
 		g.full, g.dfull = a.floats(k.batch*k.hidden), a.floats(k.batch*k.hidden)
 	}
 	g.ones = a.floats(cells)
+	if k.together() {
+		g.packed = a.floats(k.pack.size(k.through()))
+	}
 	return g
 }
 
@@ -126,10 +130,27 @@ func (g *backward) direction(layer, dir int, f flow) error {
 	}
 	h0 := part(attach.Floats(g.inputs[2]), at, g.batch*g.out)
 	g.begin(at)
+	if g.together() {
+		g.pack.pack(g.packed, w.h, g.through())
+		g.lstmStepsGrad(g.kernel, &layerSteps{back: dir == 1, packed: g.packed, gates: keep.gates, extra: keep.extra, h: keep.h,
+			mem0: part(attach.Floats(g.inputs[3]), at, g.batch*g.hidden), h0: h0, dgates: g.dgates, dmem: g.dmem, dh: g.dh, dy: f.dy[dir*g.out:]})
+	} else if err := g.stepByStep(layer, dir, f.dy, w, dw); err != nil {
+		return err
+	}
+	g.end(at)
+	return g.collect(layer, dir, f, h0)
+}
+
+// through is the product that takes the gradient of what the gates get from the state to the outputs of the step before.
+func (k *kernel) through() product { return product{m: k.batch, n: k.out, k: k.rows()} }
+
+// stepByStep goes back through the steps of a direction.
+func (g *backward) stepByStep(layer, dir int, dy []float32, w, dw weights[float32]) error {
+	keep, at := reserveOf(&g.net, g.reserve, layer, dir), layer*g.dirs+dir
 	for i := g.steps - 1; i >= 0; i-- {
 		t := g.at(dir, i)
 		s := g.stepAt(keep, t)
-		s.prev = h0
+		s.prev = part(attach.Floats(g.inputs[2]), at, g.batch*g.out)
 		if g.cell.memory {
 			s.mem = part(attach.Floats(g.inputs[3]), at, g.batch*g.hidden)
 		}
@@ -140,13 +161,12 @@ func (g *backward) direction(layer, dir int, f flow) error {
 				s.mem = g.block(keep.extra, before, g.hidden)
 			}
 		}
-		g.receive(f.dy, t, dir)
+		g.receive(dy, t, dir)
 		if err := g.step(&s, w, dw); err != nil {
 			return err
 		}
 	}
-	g.end(at)
-	return g.collect(layer, dir, f, h0)
+	return nil
 }
 
 // receive adds the gradient of the outputs of a step to what flows back through time.
@@ -207,7 +227,7 @@ func (g *backward) step(s *batchStep, w, dw weights[float32]) error {
 		}
 	}
 	g.back(s)
-	p := product{m: g.batch, n: g.out, k: g.rows()}
+	p := g.through()
 	if g.dprev != nil {
 		copy(g.dh, g.dprev)
 		p.beta = 1

@@ -63,6 +63,10 @@ func backendC(a *op.Args) backend {
 		},
 	}
 	if cpu.CanPack() {
+		b.lstmSteps = func(k *kernel, s *layerSteps) { sequenceC(a, k, s).Run(s.stateC()) }
+		b.lstmStepsGrad = func(k *kernel, s *layerSteps) {
+			sequenceC(a, k, s).RunGrad(s.stateC(), cpu.SequenceGrads{Gates: pointer(s.dgates), Mem: pointer(s.dmem), Out: pointer(s.dh), Y: pointer(s.dy), Row: k.dirs * k.out})
+		}
 		b.pack = &packing{
 			size: func(p product) int { return gemm(a, p).Packed() / 4 },
 			pack: func(d, w []float32, p product) { gemm(a, p).Pack(pointer(d), pointer(w)) },
@@ -82,6 +86,15 @@ func gemm(a *op.Args, p product) cpu.Gemm {
 func cellsC(a *op.Args, k *kernel) cpu.Cells {
 	work := device.Work{Elems: float64(k.batch * k.rows())}
 	return cpu.Cells{Batch: k.batch, Hidden: k.hidden, Threads: attach.Threads(a, work)}
+}
+
+// sequenceC is a layer at all steps.
+func sequenceC(a *op.Args, k *kernel, s *layerSteps) cpu.Sequence {
+	return cpu.Sequence{Steps: k.steps, Batch: k.batch, Hidden: k.hidden, Back: s.back, Threads: threadsFor(a, k.recurrent())}
+}
+
+func (s *layerSteps) stateC() cpu.SequenceState {
+	return cpu.SequenceState{Packed: pointer(s.packed), Gates: pointer(s.gates), Memory: pointer(s.extra), Out: pointer(s.h), Mem0: pointer(s.mem0), Out0: pointer(s.h0)}
 }
 
 func stepC(s *batchStep, prev []float32) cpu.CellStep {

@@ -52,6 +52,9 @@ func inferDetection(p MultiBoxDetectionParams, in, out []dtype.Shape) error {
 			return err
 		}
 	}
+	if in[0][1] == 0 {
+		return op.Errorf("cls_prob", "shape %v: no classes, want at least the background", in[0])
+	}
 	return op.Require("output", &out[0], dtype.Shape{n, a, 6})
 }
 

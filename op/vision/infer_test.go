@@ -143,6 +143,7 @@ func TestWrongShapes(t *testing.T) {
 		"variances":         {op: "_contrib_MultiBoxTarget", attrs: "variances=(1,)", in: shapes{nil, nil, nil}, err: "variances: [1]"},
 		"labels":            {op: "_contrib_MultiBoxTarget", in: shapes{nil, {2, 3, 4}, nil}, err: "label: shape (2, 3, 4), want rows of at least five numbers"},
 		"anchors":           {op: "_contrib_MultiBoxDetection", in: shapes{{1, 3, 4}, {1, 12}, nil}, err: "loc_pred: shape (1, 12), want (1, 16)"},
+		"no background":     {op: "_contrib_MultiBoxDetection", in: shapes{{1, 0, 4}, {1, 16}, nil}, err: "cls_prob: shape (1, 0, 4): no classes"},
 		"one image":         {op: "_contrib_Proposal", in: shapes{{2, 24, 3, 3}, nil, nil}, err: "cls_prob: shape (2, 24, 3, 3), want (1, 24, 3, 3)"},
 		"two axes":          {op: "_image_to_tensor", in: shapes{{2, 3}}, err: "data: shape (2, 3), want an image or a batch of images"},
 		"two channels":      {op: "_image_normalize", in: shapes{{2, 4, 5}}, err: "data: shape (2, 4, 5), want 1 or 3 channels"},

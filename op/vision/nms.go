@@ -224,6 +224,9 @@ func boxNMSBack[T float](_ BoxNMSParams, c *op.Call) error {
 	dy, record, dx := read[T](c.In[0]), op.Slice[int64](c.In[1]), blank[T](c.Out[0])
 	k := c.Out[0].Shape[len(c.Out[0].Shape)-1]
 	for i, row := range record {
+		if row >= int64(len(record)) {
+			return op.Errorf("record", "row %d, want one below %d", row, len(record))
+		}
 		if row >= 0 {
 			copy(dx[int(row)*k:(int(row)+1)*k], dy[i*k:])
 		}

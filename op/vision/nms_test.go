@@ -1,6 +1,7 @@
 package vision_test
 
 import (
+	"strings"
 	"testing"
 
 	"gomx/dtype"
@@ -47,5 +48,9 @@ func TestBoxNMS(t *testing.T) {
 		optest.Case{Name: "to corners", NoDiff: true, Params: P{CoordStart: op.Some(0), ScoreIndex: op.Some(4), InFormat: "center"},
 			In: optest.Ops(optest.F([]int{1, 1, 5}, 2, 1.5, 2, 1, .9)), Want: optest.Ops(optest.F([]int{1, 1, 5}, 1, 1, 3, 2, .9))},
 		optest.Case{Name: "half", Params: P{IDIndex: op.Some(0)}, In: optest.Ops(half(x)), NoDiff: true})
-	runHidden(t, "_backward_contrib_box_nms", "", random(1, 4, 6), record(3, 0, -1, -1))
+	const back = "_backward_contrib_box_nms"
+	runHidden(t, back, "", random(1, 4, 6), record(3, 0, -1, -1))
+	if _, err := (optest.Runner{}).Apply(op.Lookup(back), P{CoordStart: op.Some(2), ScoreIndex: op.Some(1), OverlapThresh: op.Some(.5)}, optest.Ops(random(1, 4, 6), record(4, 0, -1, -1))); err == nil || !strings.Contains(err.Error(), "record: row 4, want one below 4") {
+		t.Errorf("row out of range: got error %v", err)
+	}
 }

@@ -14,11 +14,17 @@ void gx_keep_pages(void) {
 	mallopt(M_TRIM_THRESHOLD, 256 << 20);
 }
 
+static void close_all(gx_box *b) {
+	int fds[] = {b->bell, b->epoll, b->wake};
+	for (int i = 0; i < 3; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+}
+
 void gx_drop(gx_box *b) {
 	if (atomic_fetch_sub(&b->refs, 1) != 1)
 		return;
-	close(b->epoll);
-	close(b->wake);
+	close_all(b);
 	pthread_mutex_destroy(&b->mu);
 	free(b);
 }
@@ -26,6 +32,21 @@ void gx_drop(gx_box *b) {
 static int watch(gx_box *b, int fd, int32_t what) {
 	struct epoll_event e = {.events = EPOLLIN, .data.u64 = (uint32_t)what};
 	return epoll_ctl(b->epoll, EPOLL_CTL_ADD, fd, &e);
+}
+
+// hang puts up the bell, silent.
+static int hang(gx_box *b) {
+	struct epoll_event e = {.events = EPOLLONESHOT};
+	b->bell = epoll_create1(EPOLL_CLOEXEC);
+	return b->bell < 0 ? -1 : epoll_ctl(b->bell, EPOLL_CTL_ADD, b->epoll, &e);
+}
+
+// gx_arm lets the bell ring once, at once if there is something already.
+void gx_arm(gx_box *b) {
+	struct epoll_event e;
+	epoll_wait(b->bell, &e, 1, 0); // what it rang for last
+	e.events = EPOLLIN | EPOLLONESHOT;
+	epoll_ctl(b->bell, EPOLL_CTL_MOD, b->epoll, &e);
 }
 
 gx_box *gx_box_new(void) {
@@ -38,12 +59,10 @@ gx_box *gx_box_new(void) {
 	atomic_store(&b->refs, 1);
 	for (uint32_t i = 0; i < GX_LOANS; i++)
 		b->loan[i] = (gx_loan){.box = b, .number = i};
-	if (b->epoll < 0 || b->wake < 0 || watch(b, b->wake, WAKE) < 0) {
+	b->bell = -1;
+	if (b->epoll < 0 || b->wake < 0 || watch(b, b->wake, WAKE) < 0 || hang(b) < 0) {
 		int saved = errno;
-		if (b->epoll >= 0)
-			close(b->epoll);
-		if (b->wake >= 0)
-			close(b->wake);
+		close_all(b);
 		free(b);
 		errno = saved;
 		return NULL;
@@ -57,7 +76,7 @@ void gx_box_free(gx_box *b) {
 	gx_drop(b);
 }
 
-int gx_box_fd(gx_box *b) { return b->epoll; }
+int gx_box_fd(gx_box *b) { return b->bell; }
 
 static void wake(gx_box *b) {
 	uint64_t one = 1;

@@ -18,8 +18,8 @@
 // C that encodes nothing and, below 64 KiB, copies header and payload into one frame; larger payloads are lent to ZeroMQ
 // and come back through the box, in batches, without calls from C into Go. A receipt is one call that takes up to 64
 // messages; handlers read payloads in ZeroMQ's own memory. Nothing is allocated on the Go heap. The receiving goroutine
-// waits in Go's poller, or with Options.Dedicated on a thread that waits inside C, which is better for servers and worse
-// for workers.
+// waits in C for a moment, where an answer that is under way finds it soonest, then in Go's poller, which leaves the
+// processor to others; with Options.Dedicated it always waits in C.
 //
 // # Keys
 //

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 static void discard(gx_in *in) {
@@ -126,10 +128,23 @@ static void take_burst(gx_box *b) {
 	}
 }
 
+// wait_for waits for at most so many nanoseconds, without end if they are below 0.
+static int wait_for(gx_box *b, struct epoll_event *e, int n, int64_t ns) {
+#ifdef SYS_epoll_pwait2
+	if (ns > 0) {
+		struct timespec t = {ns / 1000000000, ns % 1000000000};
+		int rc = (int)syscall(SYS_epoll_pwait2, b->epoll, e, n, &t, NULL, 0);
+		if (rc >= 0 || errno != ENOSYS)
+			return rc;
+	}
+#endif
+	return epoll_wait(b->epoll, e, n, ns < 0 ? -1 : (int)((ns + 999999) / 1000000));
+}
+
 // look marks the sockets whose descriptors are readable and reports whether anything was.
-static int look(gx_box *b, int timeout) {
+static int look(gx_box *b, int64_t ns) {
 	struct epoll_event e[32];
-	int n = epoll_wait(b->epoll, e, 32, timeout);
+	int n = wait_for(b, e, 32, ns);
 	if (n <= 0)
 		return n < 0 && errno == EINTR;
 	pthread_mutex_lock(&b->mu);
@@ -146,8 +161,9 @@ static int look(gx_box *b, int timeout) {
 }
 
 // gx_receive gives the messages of the last receipt back to ZeroMQ and makes a new one. It returns 1 once there are
-// messages or loans, or the box is stopped, and 0 when there is nothing and wait is 0.
-int gx_receive(gx_box *b, int wait) {
+// messages or loans, or the box is stopped, and 0 when there was nothing for so many nanoseconds; below 0 it waits without
+// end.
+int gx_receive(gx_box *b, int64_t wait) {
 	gx_discard(b);
 	b->last.freed = 0;
 	for (;;) {
@@ -161,7 +177,7 @@ int gx_receive(gx_box *b, int wait) {
 			gx_collect(b);
 			return 1;
 		}
-		if (!look(b, wait ? -1 : 0) && !wait)
+		if (!look(b, wait) && wait >= 0)
 			return 0;
 	}
 }

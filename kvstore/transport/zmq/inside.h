@@ -25,6 +25,7 @@ typedef struct {
 struct gx_box {
 	pthread_mutex_t mu; // guards the sockets and their slots
 	int epoll, wake;
+	int bell;  // readable when, since gx_arm, epoll has become so: what others watch who do not always want to hear of it
 	int slots; // in use, holes included
 	gx_slot slot[GX_SOCKETS];
 

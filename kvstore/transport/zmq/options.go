@@ -13,8 +13,8 @@ type Options struct {
 	Keys *Keyring
 	// Advertise is the host in Addr when Listen names a wildcard such as 0.0.0.0.
 	Advertise string
-	// Dedicated gives the receiving goroutine a thread that waits inside ZeroMQ. It is meant for processes that do little
-	// but answer messages; elsewhere the goroutine waits like one that reads from a socket.
+	// Dedicated lets the receiving goroutine always wait in C. It is meant for processes that do little but answer messages.
+	// Elsewhere the goroutine does so for a moment after a message, and then waits like one that reads from a socket.
 	Dedicated bool
 	// Queue is how many messages may wait in each direction of a connection; 0 means 1000.
 	Queue int

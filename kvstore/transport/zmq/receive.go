@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"sync"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"gomx/kvstore/transport"
@@ -40,7 +41,13 @@ const mostUsers = 1 << 16
 func (in *receiver) init(e *endpoint) {
 	in.gate = transport.NewGate(&e.cfg, &e.count)
 	in.users = map[connection]wire.Node{}
-	in.look = func(uintptr) bool { return C.gx_receive(e.box, 0) != 0 }
+	in.look = func(uintptr) bool {
+		if C.gx_receive(e.box, 0) != 0 {
+			return true
+		}
+		C.gx_arm(e.box)
+		return false
+	}
 }
 
 // pollable makes a file of a descriptor that Go's poller watches.
@@ -60,8 +67,7 @@ func pollable(fd int) (*os.File, error) {
 // receive is the goroutine that receives.
 func (e *endpoint) receive() {
 	defer close(e.done)
-	wait, end := e.waiter()
-	defer end()
+	wait := e.waiter()
 	receipt := C.gx_last(e.box)
 	for wait() {
 		e.in.tell = e.settle(receipt, e.in.tell)
@@ -78,18 +84,26 @@ func (e *endpoint) receive() {
 		if e.isClosed() {
 			return
 		}
+		// Whom the messages have woken runs now, on this thread, and not after another has been woken for it. And a goroutine that
+		// the scheduler does not see for 10 ms counts as a loop: from then on its processor is taken away whenever it waits in C.
+		runtime.Gosched()
 	}
 }
 
+// linger is for how long the goroutine waits in C, which is faster but keeps a processor from other goroutines, before it waits in
+// Go's poller: an answer that is under way comes sooner. Starting the timer costs as much as a system call or two.
+const linger = 500 * time.Microsecond
+
 // waiter returns the way to wait for a receipt. It reports false when there can be no more.
-func (e *endpoint) waiter() (wait func() bool, end func()) {
+func (e *endpoint) waiter() func() bool {
 	if e.file != nil {
 		if conn, err := e.file.SyscallConn(); err == nil {
-			return func() bool { return conn.Read(e.in.look) == nil }, func() {}
+			return func() bool {
+				return C.gx_receive(e.box, C.int64_t(linger)) != 0 || conn.Read(e.in.look) == nil
+			}
 		}
 	}
-	runtime.LockOSThread()
-	return func() bool { return C.gx_receive(e.box, 1) != 0 }, runtime.UnlockOSThread
+	return func() bool { return C.gx_receive(e.box, -1) != 0 }
 }
 
 func (e *endpoint) isClosed() bool {

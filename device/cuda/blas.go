@@ -1,0 +1,149 @@
+//go:build cuda
+
+package cuda
+
+/*
+#cgo nocallback gcu_blas_gemm
+#cgo noescape gcu_blas_gemm
+#include "blas.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"gomx/dtype"
+)
+
+// blasNames are the files that the library of products may be in, the newest first.
+var blasNames = []string{"libcublas.so.13", "libcublas.so.12", "libcublas.so.11"}
+
+// theBlas opens the library of products at the first use. Without it our own kernel computes them.
+var theBlas = sync.OnceValues(func() (*C.gcu_blas, error) {
+	lib, err := openLibrary("cuBLAS, which makes products of matrices fast,", blasNames)
+	if err != nil {
+		return nil, err
+	}
+	f := new(C.gcu_blas)
+	var missing *C.char
+	if C.gcu_blas_load(lib, f, &missing) != 0 {
+		return nil, fmt.Errorf("cuda: cuBLAS has no function %s", C.GoString(missing))
+	}
+	return f, nil
+})
+
+// BLAS returns nil where products run in cuBLAS, otherwise why not.
+func BLAS() error {
+	_, err := theBlas()
+	return err
+}
+
+// tf32 says whether products of float32 may round their operands to ten bits of mantissa.
+var tf32 atomic.Bool
+
+// AllowTF32 lets products of float32 round their operands to tensor cores' TF32, ten bits of mantissa; it holds for queues that have not computed a product
+// yet. Off unless called.
+func AllowTF32(yes bool) { tf32.Store(yes) }
+
+// blasHandle is the library's state of one queue, made at its first product.
+type blasHandle struct {
+	once   sync.Once
+	handle unsafe.Pointer
+	err    error
+}
+
+// Dims are the extents of a product: batches of M×K by K×N matrices.
+type Dims struct{ Batch, M, N, K int }
+
+// Gemm is a product as cuBLAS takes it.
+type Gemm struct {
+	g C.gcu_gemm
+	d Dims
+}
+
+// The library's numbers for element types and arithmetic.
+const (
+	typeF32, typeF64, typeF16, typeBF16 = 0, 1, 2, 14
+	computeF32, computeF64              = 68, 70
+	mathDefault, mathTF32               = 0, 3
+)
+
+// NewGemm returns a product for the library, nil where its operands do not lie as the library wants. layout holds row, column and batch strides of A, B, C.
+func NewGemm(t dtype.Type, d Dims, layout [3][3]int, alpha, beta float64) *Gemm {
+	g := &Gemm{d: d}
+	g.g.compute = computeF32
+	switch t {
+	case dtype.Float32:
+		g.g._type = typeF32
+	case dtype.Float64:
+		g.g._type, g.g.compute, g.g.doubles = typeF64, computeF64, 1
+	case dtype.Float16:
+		g.g._type = typeF16
+	case dtype.BFloat16:
+		g.g._type = typeBF16
+	default:
+		return nil
+	}
+	// The library counts columns first: it is asked for the transposed product, Bᵀ·Aᵀ.
+	a, b, c := layout[0], layout[1], layout[2]
+	ta, lda, ok1 := columns(a, d.M, d.K)
+	tb, ldb, ok2 := columns(b, d.K, d.N)
+	if !ok1 || !ok2 || c[1] != 1 || c[0] < d.N || d.K == 0 {
+		return nil
+	}
+	for _, n := range []int{d.M, d.N, d.K, d.Batch, lda, ldb, c[0]} {
+		if n > math.MaxInt32 {
+			return nil
+		}
+	}
+	g.g.ta, g.g.tb = C.int(tb), C.int(ta)
+	g.g.m, g.g.n, g.g.k, g.g.batch = C.int(d.N), C.int(d.M), C.int(d.K), C.int(d.Batch)
+	g.g.lda, g.g.ldb, g.g.ldc = C.int(ldb), C.int(lda), C.int(c[0])
+	g.g.sa, g.g.sb, g.g.sc = C.longlong(b[2]), C.longlong(a[2]), C.longlong(c[2])
+	g.g.alpha, g.g.beta = C.double(alpha), C.double(beta)
+	return g
+}
+
+// columns says how the library, which sees rows as columns, has to read a matrix: as it is (0) or transposed (1).
+func columns(m [3]int, rows, cols int) (transposed, leading int, ok bool) {
+	switch {
+	case m[1] == 1 && m[0] >= cols:
+		return 0, max(m[0], 1), true
+	case m[0] == 1 && m[1] >= rows:
+		return 1, max(m[1], 1), true
+	}
+	return 0, 0, false
+}
+
+// Run puts the product on q; done is false where the library is missing.
+func (g *Gemm) Run(q *Queue, a, b, c unsafe.Pointer) (done bool, err error) {
+	f, err := theBlas()
+	if err != nil {
+		return false, nil
+	}
+	q.blas.once.Do(func() { q.blas.handle, q.blas.err = q.openBlas(f) })
+	if q.blas.err != nil {
+		return true, q.blas.err
+	}
+	code := C.gcu_blas_gemm(f, q.gpu.c(), q.blas.handle, &g.g, b, a, c)
+	if code != 0 {
+		return true, fmt.Errorf("cuda: cuBLAS: product of %d matrices of %d×%d by %d×%d: error %d", g.d.Batch, g.d.M, g.d.K, g.d.K, g.d.N, code)
+	}
+	return true, nil
+}
+
+func (q *Queue) openBlas(f *C.gcu_blas) (unsafe.Pointer, error) {
+	var h unsafe.Pointer
+	mode := C.int(mathDefault)
+	if tf32.Load() {
+		mode = mathTF32
+	}
+	if code := C.gcu_blas_open(f, q.gpu.c(), q.s, mode, &h); code != 0 {
+		return nil, fmt.Errorf("cuda: opening cuBLAS on device %d: error %d", q.gpu.id, code)
+	}
+	return h, nil
+}

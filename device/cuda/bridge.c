@@ -1,0 +1,113 @@
+//go:build cuda
+
+#include "bridge.h"
+
+#include <cuda.h>
+
+#define USE(ctx) \
+	do { \
+		CUresult set = cuCtxSetCurrent((CUcontext)(ctx)); \
+		if (set) return set; \
+	} while (0)
+
+const char *gcu_error_name(int code) {
+	const char *s = 0;
+	if (cuGetErrorName((CUresult)code, &s) || !s) return "CUDA_ERROR";
+	return s;
+}
+
+const char *gcu_error_text(int code) {
+	const char *s = 0;
+	if (cuGetErrorString((CUresult)code, &s) || !s) return code == 34 ? "the driver is missing or lacks this function" : "unknown error";
+	return s;
+}
+
+int gcu_launch(void *ctx, void *fn, void *stream, unsigned gx, unsigned gy, unsigned bx, unsigned by, const uint64_t *args) {
+	USE(ctx);
+	void *params[1] = {(void *)args};
+	return cuLaunchKernel((CUfunction)fn, gx, gy, 1, bx, by, 1, 0, (CUstream)stream, params, 0);
+}
+
+int gcu_record(void *ctx, void *event, void *stream) {
+	USE(ctx);
+	return cuEventRecord((CUevent)event, (CUstream)stream);
+}
+
+int gcu_wait(void *ctx, void *stream, void *event) {
+	USE(ctx);
+	return cuStreamWaitEvent((CUstream)stream, (CUevent)event, 0);
+}
+
+int gcu_query(void *event) { return cuEventQuery((CUevent)event); }
+
+int gcu_sync_event(void *event) { return cuEventSynchronize((CUevent)event); }
+
+int gcu_sync_stream(void *ctx, void *stream) {
+	USE(ctx);
+	return cuStreamSynchronize((CUstream)stream);
+}
+
+int gcu_pooled(int device, int *has) { return cuDeviceGetAttribute(has, CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, device); }
+
+// gcu_keep_pool lets the driver's pool keep what is freed: our own lists decide what goes back.
+int gcu_keep_pool(int device) {
+	CUmemoryPool pool;
+	CUresult err = cuDeviceGetDefaultMemPool(&pool, device);
+	if (err) return err;
+	cuuint64_t most = ~(cuuint64_t)0;
+	return cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &most);
+}
+
+int gcu_alloc(void *ctx, void *stream, size_t bytes, void **p) {
+	USE(ctx);
+	CUdeviceptr d = 0;
+	CUresult err = cuMemAllocAsync(&d, bytes, (CUstream)stream);
+	if (!err) err = cuStreamSynchronize((CUstream)stream);
+	*p = (void *)(uintptr_t)d;
+	return err;
+}
+
+int gcu_free(void *ctx, void *stream, void *p) {
+	USE(ctx);
+	return cuMemFreeAsync((CUdeviceptr)(uintptr_t)p, (CUstream)stream);
+}
+
+int gcu_alloc_pinned(void *ctx, size_t bytes, void **p) {
+	USE(ctx);
+	return cuMemHostAlloc(p, bytes, CU_MEMHOSTALLOC_PORTABLE);
+}
+
+int gcu_free_pinned(void *ctx, void *p) {
+	USE(ctx);
+	return cuMemFreeHost(p);
+}
+
+int gcu_copy_in(void *ctx, void *stream, void *dst, const void *src, size_t bytes) {
+	USE(ctx);
+	return cuMemcpyHtoDAsync((CUdeviceptr)(uintptr_t)dst, src, bytes, (CUstream)stream);
+}
+
+int gcu_copy_out(void *ctx, void *stream, void *dst, const void *src, size_t bytes) {
+	USE(ctx);
+	return cuMemcpyDtoHAsync(dst, (CUdeviceptr)(uintptr_t)src, bytes, (CUstream)stream);
+}
+
+int gcu_copy(void *ctx, void *stream, void *dst, const void *src, size_t bytes) {
+	USE(ctx);
+	return cuMemcpyDtoDAsync((CUdeviceptr)(uintptr_t)dst, (CUdeviceptr)(uintptr_t)src, bytes, (CUstream)stream);
+}
+
+int gcu_copy_peer(void *ctx, void *stream, void *dst, const void *src, void *src_ctx, size_t bytes) {
+	USE(ctx);
+	return cuMemcpyPeerAsync((CUdeviceptr)(uintptr_t)dst, (CUcontext)ctx, (CUdeviceptr)(uintptr_t)src, (CUcontext)src_ctx, bytes, (CUstream)stream);
+}
+
+int gcu_set8(void *ctx, void *stream, void *dst, int value, size_t bytes) {
+	USE(ctx);
+	return cuMemsetD8Async((CUdeviceptr)(uintptr_t)dst, (unsigned char)value, bytes, (CUstream)stream);
+}
+
+int gcu_mem_info(void *ctx, size_t *free, size_t *total) {
+	USE(ctx);
+	return cuMemGetInfo(free, total);
+}

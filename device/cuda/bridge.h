@@ -1,0 +1,36 @@
+//go:build cuda
+
+// What the driver's binding lacks or costs too much: calls that name their context, take no Go callback and allocate nothing. Every function returns the
+// driver's error code. Pointers to contexts, streams, events and functions are the driver's.
+
+#ifndef GX_BRIDGE_H
+#define GX_BRIDGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+const char *gcu_why_not(void);
+const char *gcu_error_name(int code);
+const char *gcu_error_text(int code);
+
+int gcu_launch(void *ctx, void *fn, void *stream, unsigned gx, unsigned gy, unsigned bx, unsigned by, const uint64_t *args);
+int gcu_record(void *ctx, void *event, void *stream);
+int gcu_wait(void *ctx, void *stream, void *event);
+int gcu_query(void *event);
+int gcu_sync_event(void *event);
+int gcu_sync_stream(void *ctx, void *stream);
+
+int gcu_pooled(int device, int *has);
+int gcu_keep_pool(int device);
+int gcu_alloc(void *ctx, void *stream, size_t bytes, void **p);
+int gcu_free(void *ctx, void *stream, void *p);
+int gcu_alloc_pinned(void *ctx, size_t bytes, void **p);
+int gcu_free_pinned(void *ctx, void *p);
+int gcu_copy_in(void *ctx, void *stream, void *dst, const void *src, size_t bytes);
+int gcu_copy_out(void *ctx, void *stream, void *dst, const void *src, size_t bytes);
+int gcu_copy(void *ctx, void *stream, void *dst, const void *src, size_t bytes);
+int gcu_copy_peer(void *ctx, void *stream, void *dst, const void *src, void *src_ctx, size_t bytes);
+int gcu_set8(void *ctx, void *stream, void *dst, int value, size_t bytes);
+int gcu_mem_info(void *ctx, size_t *free, size_t *total);
+
+#endif

@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# Checks everything about GPUs that can be checked without one: builds with the cuda tag against headers that pip fetches, starts the
+# program without a driver, lets NVIDIA's compiler translate every kernel, and runs the tests on an imitated driver.
+# Needs: go, g++, python3 with pip. Files that were fetched and made are kept in $CACHE (default: .cache/cuda of the repository).
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+GO=${GO:-go}
+ARCHS=${ARCHS:-70,80,90}
+CACHE=${CACHE:-$PWD/.cache/cuda}
+mkdir -p "$CACHE"
+
+fetch() { # folder, then what pip installs there
+	[ -e "$CACHE/$1/done" ] && return 0
+	python3 -m pip install -q --disable-pip-version-check --root-user-action=ignore --retries 1 --timeout 20 --no-deps --target "$CACHE/$1" "${@:2}" 2>"$CACHE/pip.log" && : >"$CACHE/$1/done"
+}
+
+if ! command -v python3 >/dev/null || ! python3 -m pip --version >/dev/null 2>&1; then
+	echo "cuda-check: skipped: there is no python3 with pip to fetch the headers with" >&2
+	exit 0
+fi
+if ! fetch runtime nvidia-cuda-runtime-cu12==12.4.127; then
+	echo "cuda-check: skipped: pip cannot fetch nvidia-cuda-runtime-cu12 (see $CACHE/pip.log)" >&2
+	exit 0
+fi
+if ! command -v g++ >/dev/null; then
+	echo "cuda-check: skipped: there is no g++ for the imitated driver" >&2
+	exit 0
+fi
+
+# The compiler finds the headers by CPATH, which, unlike CGO_CFLAGS, leaves other packages as they were built.
+export CPATH="$CACHE/runtime/nvidia/cuda_runtime/include"
+rm -rf "$CACHE/empty" && mkdir -p "$CACHE/empty" "$CACHE/fake"
+GOCACHE=$($GO env GOCACHE)
+export GOCACHE XDG_CACHE_HOME="$CACHE" # translated kernels go to the cache, what Go builds stays where it was
+
+step() { printf 'cuda-check: %s\n' "$*"; }
+
+step "the imitated driver"
+fake=device/cuda/fake
+g++ -std=c++17 -O2 -shared -fPIC -Wl,-soname,libcuda.so.1 -o "$CACHE/fake/libcuda.so.1" $fake/driver.cc -ldl -lpthread
+g++ -std=c++17 -O2 -shared -fPIC -DGX_PRELUDE="\"$PWD/$fake/host.h\"" -Wl,-soname,libnvrtc.so.12 -o "$CACHE/fake/libnvrtc.so.12" $fake/nvrtc.cc
+mkdir -p "$CACHE/fakeblas"
+g++ -std=c++17 -O2 -shared -fPIC -Wl,-soname,libcublas.so.12 -o "$CACHE/fakeblas/libcublas.so.12" $fake/blas.cc -ldl
+
+step "vet and build with the cuda tag"
+$GO vet -tags cuda ./device/... ./op/... ./cmd/gomx
+$GO build -tags cuda -o "$CACHE/gomx" ./cmd/gomx
+
+step "start without a driver"
+LD_LIBRARY_PATH="$CACHE/empty" "$CACHE/gomx" devices
+
+if fetch nvrtc nvidia-cuda-nvrtc-cu12==12.4.127; then
+	step "every kernel by NVIDIA's compiler for $ARCHS"
+	LD_LIBRARY_PATH="$CACHE/nvrtc/nvidia/cuda_nvrtc/lib" $GO test -tags cuda -count=1 -timeout 15m -run TestCompile ./device/cuda -args -archs "$ARCHS"
+else
+	step "skipped: pip cannot fetch nvidia-cuda-nvrtc-cu12, so no kernel was translated by NVIDIA's compiler"
+fi
+
+step "the tests on the imitated driver"
+LD_LIBRARY_PATH="$CACHE/fake" "$CACHE/gomx" devices
+LD_LIBRARY_PATH="$CACHE/fake" $GO test -tags cuda -count=1 -timeout 15m ./device/cuda ./op/...
+LD_LIBRARY_PATH="$CACHE/fake" $GO test -tags cuda -count=1 -timeout 15m -run CUDA ./module ./ndarray
+LD_LIBRARY_PATH="$CACHE/fake:$CACHE/fakeblas" $GO test -tags cuda -count=1 -timeout 15m -run 'Dot|Conv|Deconv|FullyConnected|FC' ./op/prim ./op/nn
+step "passed"

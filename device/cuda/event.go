@@ -1,0 +1,147 @@
+//go:build cuda
+
+package cuda
+
+/*
+#include "bridge.h"
+*/
+import "C"
+
+import (
+	"runtime"
+	"sync"
+	"time"
+	"unsafe"
+
+	"gorgonia.org/cu"
+)
+
+// Event is a mark in a queue. Events are used again: one that has been reached may still be waited for, which then waits for a later mark of the same
+// queue and harms nobody, because what is on a queue never depends on work that has not been issued.
+type Event struct {
+	event cu.Event
+	e     unsafe.Pointer // event, as the bridge takes it
+}
+
+// eventList holds the unused events of a queue.
+type eventList struct {
+	gpu *gpu
+
+	mu   sync.Mutex
+	free []*Event
+}
+
+func (l *eventList) take() (*Event, error) {
+	l.mu.Lock()
+	if n := len(l.free); n > 0 {
+		e := l.free[n-1]
+		l.free = l.free[:n-1]
+		l.mu.Unlock()
+		return e, nil
+	}
+	l.mu.Unlock()
+	e := &Event{}
+	err := l.gpu.locked(func() (err error) {
+		e.event, err = cu.MakeEvent(cu.DisableTiming)
+		return err
+	})
+	e.e = handle(&e.event)
+	return e, err
+}
+
+func (l *eventList) put(e *Event) {
+	l.mu.Lock()
+	l.free = append(l.free, e)
+	l.mu.Unlock()
+}
+
+// pending is a mark that somebody wants to be told of.
+type pending struct {
+	event *Event
+	done  func(error)
+	err   error // of the device, once it has come there
+}
+
+// watcher tells when devices have come to marks: one goroutine looks at the first mark of every queue and, as nothing has happened for a while, looks
+// less often. It ends when there is nothing to watch.
+type watcher struct {
+	mu      sync.Mutex
+	lists   map[*Queue][]pending // in the order of the queue
+	running bool
+}
+
+var watch = watcher{lists: map[*Queue][]pending{}}
+
+func (w *watcher) add(q *Queue, e *Event, done func(error)) {
+	w.mu.Lock()
+	w.lists[q] = append(w.lists[q], pending{event: e, done: done})
+	start := !w.running
+	w.running = true
+	w.mu.Unlock()
+	if start {
+		go w.main()
+	}
+}
+
+const (
+	watchSpin   = 200 * time.Microsecond // how long marks are looked at all the time
+	watchSleep  = 50 * time.Microsecond  // how long it sleeps between two looks then
+	watchLinger = 20                     // sleeps without anything to watch before it ends
+)
+
+// main looks at marks until there is nothing to watch for a while.
+func (w *watcher) main() {
+	var reached []pending
+	idle, last := 0, time.Now()
+	for {
+		empty := true
+		w.mu.Lock()
+		for q, list := range w.lists {
+			n := 0
+			for n < len(list) {
+				code := C.gcu_query(list[n].event.e)
+				if code == notReady {
+					break
+				}
+				if code != 0 {
+					list[n].err = check("running what is on the queue", code)
+				}
+				n++
+			}
+			for _, p := range list[:n] {
+				reached = append(reached, p)
+				q.events.put(p.event)
+			}
+			if n > 0 {
+				rest := copy(list, list[n:])
+				clear(list[rest:])
+				w.lists[q] = list[:rest]
+			}
+			empty = empty && len(w.lists[q]) == 0
+		}
+		if empty && len(reached) == 0 && idle >= watchLinger {
+			w.running = false
+			w.mu.Unlock()
+			return
+		}
+		w.mu.Unlock()
+		switch {
+		case len(reached) > 0:
+			for i, p := range reached {
+				p.done(p.err)
+				reached[i] = pending{}
+			}
+			reached, idle, last = reached[:0], 0, time.Now()
+		case time.Since(last) < watchSpin:
+			runtime.Gosched()
+		default:
+			if empty {
+				idle++
+			}
+			time.Sleep(watchSleep)
+		}
+	}
+}
+
+// notReady is what asking for an event returns before the device has come to it.
+const notReady = 600

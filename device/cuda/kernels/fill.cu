@@ -1,0 +1,53 @@
+// Values that are made, and conversions; element types are known at run time.
+
+struct Fill {
+	Ptr out;
+	Int type, n;
+	double start, step;
+	Int repeat, cols, diagonal;
+};
+
+KERNEL(fill, Fill) {
+	EACH(i, k.n) write(k.out, k.type, i, k.start);
+}
+KERNEL(arange, Fill) {
+	EACH(i, k.n) write(k.out, k.type, i, k.start + (double)(i / k.repeat) * k.step);
+}
+// Value number gaps, the last one where there is an end point, is exact.
+struct Linspace {
+	Ptr out;
+	Int type, n;
+	double start, step, stop;
+	Int gaps;
+};
+KERNEL(linspace, Linspace) {
+	EACH(i, k.n) write(k.out, k.type, i, i == k.gaps && i > 0 ? k.stop : k.start + (double)i * k.step);
+}
+KERNEL(eye, Fill) {
+	EACH(i, k.n) write(k.out, k.type, i, i % k.cols - i / k.cols == k.diagonal);
+}
+
+struct Cast {
+	Ptr out, in;
+	Int to, from, n;
+};
+KERNEL(cast, Cast) {
+	if (is_float(k.to) || is_float(k.from)) {
+		EACH(i, k.n) write(k.out, k.to, i, read(k.in, k.from, i));
+	} else {
+		EACH(i, k.n) write_int(k.out, k.to, i, read_int(k.in, k.from, i));
+	}
+}
+
+// Sets a number to zero when an element is infinite or not a number; all threads that write write the same.
+struct Finite {
+	float *out;
+	Ptr in;
+	Int type, n;
+};
+KERNEL(finite, Finite) {
+	EACH(i, k.n) {
+		double v = read(k.in, k.type, i);
+		if (!(v - v == 0)) *k.out = 0;
+	}
+}

@@ -1,0 +1,227 @@
+// What all kernels share. T is the element type that a file is compiled for, A the type that computes with it.
+
+#ifdef __CUDACC_RTC__
+typedef unsigned char uint8_t;
+typedef signed char int8_t;
+typedef unsigned short uint16_t;
+typedef short int16_t;
+typedef unsigned int uint32_t;
+typedef int int32_t;
+typedef unsigned long long uint64_t;
+typedef long long int64_t;
+// A kernel takes one struct of eight-byte fields, k.
+#define KERNEL(name, Args) extern "C" __global__ void k_##name(const Args k)
+#define INFINITY __int_as_float(0x7f800000)
+#define NAN __int_as_float(0x7fffffff)
+#endif
+
+typedef int64_t Int; // sizes and indices
+typedef void *Ptr;
+
+enum { F32 = 1, F64, F16, U8, I32, I8, I64, BOOL, I16, U16, U32, U64, BF16 };
+
+struct half_t {
+	uint16_t bits;
+};
+struct bfloat_t {
+	uint16_t bits;
+};
+
+__device__ inline float from_half(uint16_t h) {
+#ifdef __CUDACC_RTC__
+	float f;
+	asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(h));
+	return f;
+#else
+	uint32_t sign = (uint32_t)(h & 0x8000) << 16, exp = h >> 10 & 0x1f, frac = h & 0x3ff;
+	if (exp == 0x1f) return __uint_as_float(sign | 0x7f800000 | frac << 13);
+	if (exp == 0) return __uint_as_float(sign | __float_as_uint((float)frac / 16777216.0f));
+	return __uint_as_float(sign | (exp + 112) << 23 | frac << 13);
+#endif
+}
+
+__device__ inline uint16_t to_half(float f) {
+#ifdef __CUDACC_RTC__
+	uint16_t h;
+	asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(f));
+	return h;
+#else
+	uint32_t b = __float_as_uint(f), sign = b >> 16 & 0x8000, abs = b & 0x7fffffff;
+	if (abs > 0x7f800000) return sign | 0x7e00;
+	if (abs >= 0x47800000) return sign | 0x7c00;
+	if (abs < 0x38800000) return sign | (uint16_t)rintf(__uint_as_float(abs) * 16777216.0f);
+	abs += 0xfff + (abs >> 13 & 1);
+	return sign | (abs - 0x38000000) >> 13;
+#endif
+}
+
+__device__ inline float from_bfloat(uint16_t h) { return __uint_as_float((uint32_t)h << 16); }
+
+__device__ inline uint16_t to_bfloat(float f) {
+	uint32_t b = __float_as_uint(f);
+	if ((b & 0x7fffffff) > 0x7f800000) return b >> 16 | 0x40;
+	return (b + 0x7fff + (b >> 16 & 1)) >> 16;
+}
+
+__device__ inline Int cut64(double v) { return v >= -9223372036854775808.0 && v < 9223372036854775808.0 ? (Int)v : (Int)0x8000000000000000ull; }
+
+// The element type and the arithmetic of a unit.
+#ifndef GX_T
+#define GX_T 1
+#endif
+#define GX_FLOATS (GX_T == 1 || GX_T == 2 || GX_T == 3 || GX_T == 13)
+#if GX_T == 1
+typedef float T;
+#elif GX_T == 2
+typedef double T;
+#elif GX_T == 3
+typedef half_t T;
+#elif GX_T == 4
+typedef uint8_t T;
+#elif GX_T == 5
+typedef int32_t T;
+#elif GX_T == 6
+typedef int8_t T;
+#elif GX_T == 7
+typedef int64_t T;
+#elif GX_T == 8
+typedef bool T;
+#elif GX_T == 9
+typedef int16_t T;
+#elif GX_T == 10
+typedef uint16_t T;
+#elif GX_T == 11
+typedef uint32_t T;
+#elif GX_T == 12
+typedef uint64_t T;
+#elif GX_T == 13
+typedef bfloat_t T;
+#endif
+
+#if GX_T == 2
+typedef double A;
+#elif GX_FLOATS
+typedef float A;
+#else
+typedef Int A;
+#endif
+
+// get reads an element, put writes one, rounded once.
+__device__ inline float get(const float *p, Int i) { return p[i]; }
+__device__ inline double get(const double *p, Int i) { return p[i]; }
+__device__ inline float get(const half_t *p, Int i) { return from_half(p[i].bits); }
+__device__ inline float get(const bfloat_t *p, Int i) { return from_bfloat(p[i].bits); }
+template <class E> __device__ inline Int get(const E *p, Int i) { return (Int)p[i]; }
+
+__device__ inline void put(float *p, Int i, float v) { p[i] = v; }
+__device__ inline void put(double *p, Int i, double v) { p[i] = v; }
+__device__ inline void put(half_t *p, Int i, float v) { p[i].bits = to_half(v); }
+__device__ inline void put(bfloat_t *p, Int i, float v) { p[i].bits = to_bfloat(v); }
+__device__ inline void put(bool *p, Int i, Int v) { p[i] = v != 0; }
+template <class E> __device__ inline void put(E *p, Int i, Int v) { p[i] = (E)v; }
+
+// read and write serve operands whose element type is known at run time only.
+__device__ inline double read(Ptr p, Int type, Int i) {
+	switch (type) {
+	case F32: return ((float *)p)[i];
+	case F64: return ((double *)p)[i];
+	case F16: return get((half_t *)p, i);
+	case BF16: return get((bfloat_t *)p, i);
+	case U8: return ((uint8_t *)p)[i];
+	case I8: return ((int8_t *)p)[i];
+	case I32: return ((int32_t *)p)[i];
+	case I64: return (double)((Int *)p)[i];
+	case BOOL: return ((bool *)p)[i];
+	case I16: return ((int16_t *)p)[i];
+	case U16: return ((uint16_t *)p)[i];
+	case U32: return ((uint32_t *)p)[i];
+	case U64: return (double)((uint64_t *)p)[i];
+	}
+	return 0;
+}
+
+__device__ inline bool is_float(Int type) { return type == F32 || type == F64 || type == F16 || type == BF16; }
+
+__device__ inline Int read_int(Ptr p, Int type, Int i) {
+	switch (type) {
+	case U8: return ((uint8_t *)p)[i];
+	case I8: return ((int8_t *)p)[i];
+	case I32: return ((int32_t *)p)[i];
+	case I64: case U64: return ((Int *)p)[i];
+	case BOOL: return ((bool *)p)[i];
+	case I16: return ((int16_t *)p)[i];
+	case U16: return ((uint16_t *)p)[i];
+	case U32: return ((uint32_t *)p)[i];
+	}
+	return cut64(read(p, type, i));
+}
+
+__device__ inline void write_int(Ptr p, Int type, Int i, Int v) {
+	switch (type) {
+	case F32: ((float *)p)[i] = (float)v; break;
+	case F64: ((double *)p)[i] = (double)v; break;
+	case F16: put((half_t *)p, i, (float)v); break;
+	case BF16: put((bfloat_t *)p, i, (float)v); break;
+	case U8: case I8: case BOOL: ((uint8_t *)p)[i] = type == BOOL ? v != 0 : (uint8_t)v; break;
+	case I16: case U16: ((uint16_t *)p)[i] = (uint16_t)v; break;
+	case I32: case U32: ((uint32_t *)p)[i] = (uint32_t)v; break;
+	default: ((Int *)p)[i] = v;
+	}
+}
+
+// write rounds to the type of the operand; numbers that an integer cannot hold become its smallest value.
+__device__ inline void write(Ptr p, Int type, Int i, double v) {
+	switch (type) {
+	case F32: ((float *)p)[i] = (float)v; return;
+	case F64: ((double *)p)[i] = v; return;
+	case F16: put((half_t *)p, i, (float)v); return;
+	case BF16: put((bfloat_t *)p, i, (float)v); return;
+	case BOOL: ((bool *)p)[i] = v != 0; return;
+	case U64: ((uint64_t *)p)[i] = v >= 9223372036854775808.0 && v < 18446744073709551616.0 ? (uint64_t)(v - 9223372036854775808.0) ^ 0x8000000000000000ull : (uint64_t)cut64(v); return;
+	case I8: case U8: case I16: case U16: case I32: write_int(p, type, i, v > -2147483649.0 && v < 2147483648.0 ? (Int)v : (Int)-2147483648ll); return;
+	}
+	write_int(p, type, i, cut64(v));
+}
+
+// EACH runs i over [0, n), spread over all threads.
+#define THREAD ((Int)blockIdx.x * blockDim.x + threadIdx.x)
+#define THREADS ((Int)gridDim.x * blockDim.x)
+#define EACH(i, n) for (Int i = THREAD, each_end = (n); i < each_end; i += THREADS)
+
+const int AXES = 8; // the most that strided operands have
+
+__device__ inline float gx_max(float a, float b) { return isnan(a) || a > b ? a : b; }
+__device__ inline double gx_max(double a, double b) { return isnan(a) || a > b ? a : b; }
+__device__ inline Int gx_max(Int a, Int b) { return a > b ? a : b; }
+__device__ inline float gx_min(float a, float b) { return isnan(a) || a < b ? a : b; }
+__device__ inline double gx_min(double a, double b) { return isnan(a) || a < b ? a : b; }
+__device__ inline Int gx_min(Int a, Int b) { return a < b ? a : b; }
+
+const int BLOCK = 256; // the most threads of a block that reduces
+
+struct Add {
+	template <class E> __device__ E operator()(E a, E b) const { return a + b; }
+};
+struct Times {
+	template <class E> __device__ E operator()(E a, E b) const { return a * b; }
+};
+struct Most {
+	template <class E> __device__ E operator()(E a, E b) const { return gx_max(a, b); }
+};
+struct Least {
+	template <class E> __device__ E operator()(E a, E b) const { return gx_min(a, b); }
+};
+
+// together folds the values of all threads of a block, whose number is a power of two, always in the same order, and returns the result to each.
+template <class F, class E> __device__ inline E together(E v) {
+	__shared__ E buf[BLOCK];
+	F fold;
+	__syncthreads();
+	buf[threadIdx.x] = v;
+	__syncthreads();
+	for (int half = blockDim.x / 2; half > 0; half /= 2) {
+		if ((int)threadIdx.x < half) buf[threadIdx.x] = fold(buf[threadIdx.x], buf[threadIdx.x + half]);
+		__syncthreads();
+	}
+	return buf[0];
+}

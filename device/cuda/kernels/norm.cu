@@ -1,0 +1,83 @@
+// Normalization. Arrays are [outer][channels][inner]; statistics have an element type of their own.
+
+struct Norm {
+	T *out;
+	const T *x, *dy;
+	Ptr gamma, beta, mean, inv, moving_mean, moving_var, dgamma, dbeta;
+	Int stat; // element type of all these
+	Int outer, channels, inner;
+	double eps, momentum;
+	Int fix_gamma, batch_stats;
+};
+
+#define CHANNEL(i) \
+	for (Int r = threadIdx.x; r < k.outer * k.inner; r += blockDim.x) \
+		for (Int i = (r / k.inner * k.channels + c) * k.inner + r % k.inner, once = 1; once; once = 0)
+
+// Mean and 1/sqrt(variance + eps) of each channel, one block per channel; the moving averages follow.
+KERNEL(batch_stats, Norm) {
+	double n = (double)(k.outer * k.inner);
+	for (Int c = blockIdx.x; c < k.channels; c += gridDim.x) {
+		double mean, var;
+		if (k.batch_stats) {
+			A sum = 0;
+			CHANNEL(i) sum += get(k.x, i);
+			A m = together<Add>(sum) / (A)n;
+			sum = 0;
+			CHANNEL(i) {
+				A d = get(k.x, i) - m;
+				sum += d * d;
+			}
+			mean = m, var = (double)together<Add>(sum) / n;
+		} else {
+			mean = read(k.moving_mean, k.stat, c), var = read(k.moving_var, k.stat, c);
+		}
+		if (threadIdx.x == 0) {
+			write(k.mean, k.stat, c, mean);
+			write(k.inv, k.stat, c, 1 / sqrt(var + k.eps));
+			if (k.batch_stats) {
+				write(k.moving_mean, k.stat, c, read(k.moving_mean, k.stat, c) * k.momentum + mean * (1 - k.momentum));
+				write(k.moving_var, k.stat, c, read(k.moving_var, k.stat, c) * k.momentum + var * (1 - k.momentum));
+			}
+		}
+	}
+}
+
+KERNEL(batch_norm, Norm) {
+	EACH(i, k.outer * k.channels * k.inner) {
+		Int c = i / k.inner % k.channels;
+		A scale = (A)read(k.inv, k.stat, c);
+		if (!k.fix_gamma) scale *= (A)read(k.gamma, k.stat, c);
+		put(k.out, i, (get(k.x, i) - (A)read(k.mean, k.stat, c)) * scale + (A)read(k.beta, k.stat, c));
+	}
+}
+
+// Sums of dy and of dy times the normalized data, one block per channel: the gradients of beta and gamma. moving_mean and moving_var point to scratch
+// memory for them, in double.
+KERNEL(batch_sums, Norm) {
+	for (Int c = blockIdx.x; c < k.channels; c += gridDim.x) {
+		A mean = (A)read(k.mean, k.stat, c), inv = (A)read(k.inv, k.stat, c), a = 0, b = 0;
+		CHANNEL(i) {
+			A dy = get(k.dy, i);
+			a += dy * (get(k.x, i) - mean) * inv, b += dy;
+		}
+		a = together<Add>(a);
+		b = together<Add>(b);
+		if (threadIdx.x == 0) {
+			((double *)k.moving_mean)[c] = a, ((double *)k.moving_var)[c] = b;
+			if (k.dgamma) write(k.dgamma, k.stat, c, k.fix_gamma ? 0 : (double)a);
+			if (k.dbeta) write(k.dbeta, k.stat, c, (double)b);
+		}
+	}
+}
+
+KERNEL(batch_norm_grad, Norm) {
+	A n = (A)(k.outer * k.inner);
+	EACH(i, k.outer * k.channels * k.inner) {
+		Int c = i / k.inner % k.channels;
+		A inv = (A)read(k.inv, k.stat, c), scale = inv, shift = 0, tilt = 0;
+		if (!k.fix_gamma) scale *= (A)read(k.gamma, k.stat, c);
+		if (k.batch_stats) shift = (A)((double *)k.moving_var)[c] / n, tilt = (A)((double *)k.moving_mean)[c] / n * inv;
+		put(k.out, i, scale * (get(k.dy, i) - shift - (get(k.x, i) - (A)read(k.mean, k.stat, c)) * tilt));
+	}
+}

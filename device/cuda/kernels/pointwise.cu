@@ -1,0 +1,274 @@
+// Functions of one and two elements. ZIP operands broadcast: with nd > 0 they have strides along the axes of the output, 0 where they repeat.
+// The expressions are also what fused chains are made of.
+
+struct Map {
+	T *out;
+	const T *a, *b;
+	Int n;
+	double s, t;
+	Int nd, dim[AXES], sa[AXES], sb[AXES];
+};
+
+__device__ inline float gx_exp(float x) { return expf(x); }
+__device__ inline double gx_exp(double x) { return exp(x); }
+__device__ inline float gx_pow(float x, float y) { return powf(x, y); }
+__device__ inline double gx_pow(double x, double y) { return pow(x, y); }
+#define ONE(name, f, d) \
+	__device__ inline float name(float x) { return f(x); } \
+	__device__ inline double name(double x) { return d(x); }
+ONE(gx_expm1, expm1f, expm1)
+ONE(gx_log, logf, log)
+ONE(gx_log10, log10f, log10)
+ONE(gx_log2, log2f, log2)
+ONE(gx_log1p, log1pf, log1p)
+ONE(gx_sqrt, sqrtf, sqrt)
+ONE(gx_cbrt, cbrtf, cbrt)
+ONE(gx_tanh, tanhf, tanh)
+ONE(gx_erf, erff, erf)
+ONE(gx_round, roundf, round)
+ONE(gx_ceil, ceilf, ceil)
+ONE(gx_floor, floorf, floor)
+ONE(gx_trunc, truncf, trunc)
+ONE(gx_sin, sinf, sin)
+ONE(gx_cos, cosf, cos)
+ONE(gx_tan, tanf, tan)
+ONE(gx_asin, asinf, asin)
+ONE(gx_acos, acosf, acos)
+ONE(gx_atan, atanf, atan)
+ONE(gx_sinh, sinhf, sinh)
+ONE(gx_cosh, coshf, cosh)
+ONE(gx_asinh, asinhf, asinh)
+ONE(gx_acosh, acoshf, acosh)
+ONE(gx_atanh, atanhf, atanh)
+ONE(gx_abs, fabsf, fabs)
+__device__ inline Int gx_abs(Int x) { return x < 0 ? -x : x; }
+
+// Floating-point remainder with the sign of b; 0 where b is 0.
+template <class E> __device__ inline E gx_mod(E a, E b) {
+	if (b == 0) return 0;
+	E r = (E)fmod((double)a, (double)b);
+	return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+__device__ inline Int gx_mod(Int a, Int b) {
+	if (b == 0 || b == -1) return 0;
+	Int r = a % b;
+	return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+template <class E> __device__ inline E gx_div(E a, E b) { return a / b; }
+__device__ inline Int gx_div(Int a, Int b) { return b == 0 ? 0 : b == -1 ? -(uint64_t)a : a / b; }
+template <class E> __device__ inline E gx_rint(E x) {
+	E lo = gx_floor(x), hi = gx_ceil(x);
+	return x - lo > hi - x ? hi : lo;
+}
+template <class E> __device__ inline E gx_sigmoid(E x) { return (E)1 / ((E)1 + gx_exp(-x)); }
+// log(1 + e^x) without overflow.
+template <class E> __device__ inline E gx_softplus(E x) { return (x > 0 ? x : (E)0) + gx_log1p(gx_exp(-gx_abs(x))); }
+
+// The digamma function: by reflection for x below zero, by recurrence up to 10, and from there by its asymptotic series.
+__device__ inline double gx_psi(double x) {
+	double y = 0;
+	if (x <= 0) {
+		if (x == floor(x)) return NAN;
+		y = -3.14159265358979323846 / tan(3.14159265358979323846 * x);
+		x = 1 - x;
+	}
+	for (; x < 10; x += 1) y -= 1 / x;
+	double z = 1 / (x * x);
+	return y + log(x) - 0.5 / x - z * (1.0 / 12 - z * (1.0 / 120 - z * (1.0 / 252 - z * (1.0 / 240 - z * (1.0 / 132)))));
+}
+
+// The derivative of the digamma function.
+__device__ inline double gx_trigamma(double x) {
+	const double pi = 3.14159265358979323846;
+	if (x <= 0) {
+		if (x == floor(x)) return INFINITY;
+		double s = sin(pi * x);
+		return pi * pi / (s * s) - gx_trigamma(1 - x);
+	}
+	double y = 0;
+	for (; x < 10; x += 1) y += 1 / (x * x);
+	double z = 1 / (x * x);
+	return y + 1 / x + 0.5 * z + z / x * (1.0 / 6 - z * (1.0 / 30 - z * (1.0 / 42 - z * (1.0 / 30 - z * (5.0 / 66)))));
+}
+
+// The inverse of the error function: a rational start (Giles) and two steps of Newton's method in double.
+__device__ inline double gx_erfinv(double x) {
+	if (!(x > -1 && x < 1)) return x == 1 ? INFINITY : x == -1 ? -INFINITY : NAN;
+	double w = -log((1 - x) * (1 + x)), p;
+	if (w < 5) {
+		w -= 2.5;
+		p = 2.81022636e-08;
+		p = 3.43273939e-07 + p * w;
+		p = -3.5233877e-06 + p * w;
+		p = -4.39150654e-06 + p * w;
+		p = 0.00021858087 + p * w;
+		p = -0.00125372503 + p * w;
+		p = -0.00417768164 + p * w;
+		p = 0.246640727 + p * w;
+		p = 1.50140941 + p * w;
+	} else {
+		w = sqrt(w) - 3;
+		p = -0.000200214257;
+		p = 0.000100950558 + p * w;
+		p = 0.00134934322 + p * w;
+		p = -0.00367342844 + p * w;
+		p = 0.00573950773 + p * w;
+		p = -0.0076224613 + p * w;
+		p = 0.00943887047 + p * w;
+		p = 1.00167406 + p * w;
+		p = 2.83297682 + p * w;
+	}
+	double y = p * x;
+	for (int i = 0; i < 2; i++) {
+		double e = (1 - fabs(x)) - erfc(fabs(y)); // erf(|y|) - |x|, precise near the ends
+		y -= (y < 0 ? -e : e) / (1.12837916709551257390 * exp(-y * y));
+	}
+	return y;
+}
+__device__ inline double gx_gamma(double x) {
+	if (x == floor(x) && x < 0) return NAN;
+	return tgamma(x);
+}
+
+#define MAP(name, value) \
+	KERNEL(name, Map) { \
+		const A s = (A)k.s, t = (A)k.t; \
+		(void)s, (void)t; \
+		EACH(i, k.n) { \
+			const A x = get(k.a, i); \
+			put(k.out, i, (A)(value)); \
+		} \
+	}
+
+#define ZIP(name, value) \
+	KERNEL(name, Map) { \
+		const A s = (A)k.s, t = (A)k.t; \
+		(void)s, (void)t; \
+		if (k.nd == 0) { \
+			EACH(i, k.n) { \
+				const A x = get(k.a, i), y = get(k.b, i); \
+				put(k.out, i, (A)(value)); \
+			} \
+			return; \
+		} \
+		EACH(i, k.n) { \
+			Int rest = i, ia = 0, ib = 0; \
+			for (int d = (int)k.nd - 1; d >= 0; d--) { \
+				Int at = rest % k.dim[d]; \
+				rest /= k.dim[d]; \
+				ia += at * k.sa[d], ib += at * k.sb[d]; \
+			} \
+			const A x = get(k.a, ia), y = get(k.b, ib); \
+			put(k.out, i, (A)(value)); \
+		} \
+	}
+
+MAP(copy, x)
+MAP(abs, gx_abs(x))
+MAP(sign, (x > 0) - (x < 0))
+MAP(neg, -x)
+MAP(square, x * x)
+MAP(relu, x < 0 ? (A)0 : x)
+MAP(lnot, x == 0)
+MAP(clip, x < s ? s : x > t ? t : x)
+MAP(clip_mask, x >= s && x <= t)
+MAP(adds, x + s)
+MAP(subs, x - s)
+MAP(rsubs, s - x)
+MAP(muls, x * s)
+MAP(divs, gx_div(x, s))
+MAP(rdivs, gx_div(s, x))
+MAP(mods, gx_mod(x, s))
+MAP(rmods, gx_mod(s, x))
+MAP(maxs, gx_max(x, s))
+MAP(mins, gx_min(x, s))
+MAP(eqs, x == s)
+MAP(nes, x != s)
+MAP(gts, x > s)
+MAP(ges, x >= s)
+MAP(lts, x < s)
+MAP(les, x <= s)
+MAP(ands, x != 0 && s != 0)
+MAP(ors, x != 0 || s != 0)
+MAP(xors, (x != 0) != (s != 0))
+ZIP(add, x + y)
+ZIP(sub, x - y)
+ZIP(mul, x * y)
+ZIP(div, gx_div(x, y))
+ZIP(mod, gx_mod(x, y))
+ZIP(max, gx_max(x, y))
+ZIP(min, gx_min(x, y))
+ZIP(eq, x == y)
+ZIP(ne, x != y)
+ZIP(gt, x > y)
+ZIP(ge, x >= y)
+ZIP(lt, x < y)
+ZIP(le, x <= y)
+ZIP(land, x != 0 && y != 0)
+ZIP(lor, x != 0 || y != 0)
+ZIP(lxor, (x != 0) != (y != 0))
+
+#if GX_FLOATS
+MAP(reciprocal, (A)1 / x)
+MAP(sqrt, gx_sqrt(x))
+MAP(rsqrt, (A)1 / gx_sqrt(x))
+MAP(cbrt, gx_cbrt(x))
+MAP(rcbrt, (A)1 / gx_cbrt(x))
+MAP(exp, gx_exp(x))
+MAP(expm1, gx_expm1(x))
+MAP(log, gx_log(x))
+MAP(log10, gx_log10(x))
+MAP(log2, gx_log2(x))
+MAP(log1p, gx_log1p(x))
+MAP(sigmoid, gx_sigmoid(x))
+MAP(softsign, x / ((A)1 + gx_abs(x)))
+MAP(softrelu, gx_softplus(x))
+MAP(tanh, gx_tanh(x))
+MAP(erf, gx_erf(x))
+MAP(erfinv, gx_erfinv(x))
+MAP(gamma, gx_gamma(x))
+MAP(gammaln, lgamma((double)x))
+MAP(digamma, gx_psi(x))
+MAP(trigamma, gx_trigamma(x))
+MAP(round, gx_round(x))
+MAP(rint, gx_rint(x))
+MAP(ceil, gx_ceil(x))
+MAP(floor, gx_floor(x))
+MAP(trunc, gx_trunc(x))
+MAP(sin, gx_sin(x))
+MAP(cos, gx_cos(x))
+MAP(tan, gx_tan(x))
+MAP(arcsin, gx_asin(x))
+MAP(arccos, gx_acos(x))
+MAP(arctan, gx_atan(x))
+MAP(sinh, gx_sinh(x))
+MAP(cosh, gx_cosh(x))
+MAP(arcsinh, gx_asinh(x))
+MAP(arccosh, gx_acosh(x))
+MAP(arctanh, gx_atanh(x))
+MAP(pows, gx_pow(x, s))
+MAP(rpows, gx_pow(s, x))
+MAP(hypots, (A)hypot((double)x, (double)s))
+MAP(leaky, x > 0 ? x : x * s)
+MAP(elu, x > 0 ? x : s * gx_expm1(x))
+MAP(selu, (A)1.0507009873554804934193349852946 * (x > 0 ? x : (A)1.6732632423543772848170429916717 * gx_expm1(x)))
+MAP(gelu, (A)0.5 * x * ((A)1 + gx_erf(x * (A)0.70710678118654752440)))
+MAP(hardsigmoid, gx_max((A)0, gx_min((A)1, s * x + t)))
+MAP(smooth_l1, gx_abs(x) > t ? gx_abs(x) - (A)0.5 * t : (A)0.5 * x * x * s)
+ZIP(pow, gx_pow(x, y))
+ZIP(hypot, (A)hypot((double)x, (double)y))
+// Gradients: x is the gradient of the result, y the result or the operand.
+ZIP(relu_grad, y <= 0 ? (A)0 : x)
+ZIP(sigmoid_grad, x * y * ((A)1 - y))
+ZIP(tanh_grad, x * ((A)1 - y * y))
+ZIP(softrelu_grad, x * -gx_expm1(-y))
+ZIP(leaky_grad, y > 0 ? x : x * s)
+ZIP(elu_grad, y > 0 ? x : x * (s + y))
+ZIP(elu_grad_of_data, y > 0 ? x : x * s * gx_exp(y))
+ZIP(selu_grad, x * (A)1.0507009873554804934193349852946 * (y > 0 ? (A)1 : (A)1.6732632423543772848170429916717 + y))
+ZIP(gelu_grad, x * ((A)0.5 * ((A)1 + gx_erf(y * (A)0.70710678118654752440)) + y * gx_exp((A)-0.5 * y * y) * (A)0.39894228040143267794))
+ZIP(scaled_difference, s * (x - y))
+ZIP(scaled_sign, s * ((x > y) - (x < y)))
+ZIP(smooth_l1_grad, x * gx_min(gx_max(s * y, (A)-1), (A)1))
+ZIP(softsign_grad, x / (((A)1 + gx_abs(y)) * ((A)1 + gx_abs(y))))
+#endif

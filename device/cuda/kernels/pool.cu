@@ -1,0 +1,101 @@
+// Pooling over windows that slide over up to three axes, in any order of axes.
+
+struct Pool {
+	T *out;
+	const T *x, *y, *dy;
+	Int batch, channels;
+	Int in_[3], out_[3], kernel[3], stride[3], pad[3];
+	Int sx[5], sy[5]; // strides of batch, channel and the three axes of data and output
+	Int kind;         // 0 max, 1 sum, 2 average, 3 p-norm
+	Int count_pad;
+	double power, lowest;
+};
+
+struct Cell {
+	Int lo[3], hi[3], count;
+};
+__device__ inline Cell cell(const Pool &k, const Int *at) {
+	Cell c;
+	c.count = 1;
+	for (int a = 0; a < 3; a++) {
+		Int lo = at[a] * k.stride[a] - k.pad[a], hi = lo + k.kernel[a], end = k.in_[a] + k.pad[a];
+		if (hi > end) hi = end;
+		c.lo[a] = lo < 0 ? 0 : lo, c.hi[a] = hi > k.in_[a] ? k.in_[a] : hi;
+		if (!k.count_pad) lo = c.lo[a], hi = c.hi[a];
+		c.count *= hi > lo ? hi - lo : 0;
+	}
+	return c;
+}
+#define WINDOW(c) \
+	for (Int d = (c).lo[0]; d < (c).hi[0]; d++) \
+		for (Int h = (c).lo[1]; h < (c).hi[1]; h++) \
+			for (Int w = (c).lo[2]; w < (c).hi[2]; w++)
+#define IN(base) ((base) + d * k.sx[2] + h * k.sx[3] + w * k.sx[4])
+
+// largest returns the first largest element of a window, -1 where there is none.
+__device__ inline Int largest(const Pool &k, const Cell &c, Int base) {
+	Int best = -1;
+	A top = 0;
+	WINDOW(c) {
+		A v = get(k.x, IN(base));
+		if ((best < 0 && !isnan(v)) || (best >= 0 && v > top)) best = IN(base), top = v;
+	}
+	return best;
+}
+
+KERNEL(pool, Pool) {
+	Int spots = k.out_[0] * k.out_[1] * k.out_[2];
+	EACH(i, k.batch * k.channels * spots) {
+		Int o = i % spots, ch = i / spots % k.channels, b = i / spots / k.channels;
+		Int at[3] = {o / (k.out_[2] * k.out_[1]), o / k.out_[2] % k.out_[1], o % k.out_[2]};
+		Int base = b * k.sx[0] + ch * k.sx[1], to = b * k.sy[0] + ch * k.sy[1];
+		for (int a = 0; a < 3; a++) to += at[a] * k.sy[2 + a];
+		Cell c = cell(k, at);
+		if (k.kind == 0) {
+			Int best = largest(k, c, base);
+			put(k.out, to, best < 0 ? (A)k.lowest : get(k.x, best));
+			continue;
+		}
+		A sum = 0;
+		WINDOW(c) {
+			A v = get(k.x, IN(base));
+			sum += k.kind == 3 ? (A)pow((double)v, k.power) : v;
+		}
+		if (k.kind == 3) sum = (A)pow((double)sum, 1 / k.power);
+		if (k.kind == 2) sum = c.count ? sum / (A)c.count : (A)0;
+		put(k.out, to, sum);
+	}
+}
+
+// Each element of the data gathers from the windows that it lies in: no two threads write the same place.
+KERNEL(pool_grad, Pool) {
+	Int size = k.in_[0] * k.in_[1] * k.in_[2];
+	EACH(i, k.batch * k.channels * size) {
+		Int e = i % size, ch = i / size % k.channels, b = i / size / k.channels;
+		Int at[3] = {e / (k.in_[2] * k.in_[1]), e / k.in_[2] % k.in_[1], e % k.in_[2]}, from[3], to[3];
+		Int base = b * k.sx[0] + ch * k.sx[1], self = base, grad = b * k.sy[0] + ch * k.sy[1];
+		for (int a = 0; a < 3; a++) {
+			self += at[a] * k.sx[2 + a];
+			Int p = at[a] + k.pad[a]; // windows o with o·stride <= p < o·stride + kernel
+			from[a] = p < k.kernel[a] ? 0 : (p - k.kernel[a]) / k.stride[a] + 1;
+			to[a] = p / k.stride[a] + 1 < k.out_[a] ? p / k.stride[a] + 1 : k.out_[a];
+		}
+		A sum = 0;
+		for (Int z = from[0]; z < to[0]; z++)
+			for (Int y = from[1]; y < to[1]; y++)
+				for (Int x = from[2]; x < to[2]; x++) {
+					Int o[3] = {z, y, x}, g = grad + z * k.sy[2] + y * k.sy[3] + x * k.sy[4];
+					A dy = get(k.dy, g);
+					Cell c = cell(k, o);
+					if (k.kind == 0) {
+						if (largest(k, c, base) == self) sum += dy;
+					} else if (k.kind == 3) {
+						A v = get(k.y, g);
+						if (v != 0 || k.power <= 1) sum += dy * (A)pow((double)get(k.x, self) / (double)v, k.power - 1);
+					} else {
+						sum += k.kind == 1 ? dy : c.count ? dy / (A)c.count : (A)0;
+					}
+				}
+		put(k.out, self, sum);
+	}
+}

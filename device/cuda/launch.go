@@ -1,0 +1,130 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"unsafe"
+
+	"gomx/dtype"
+)
+
+// Axes is the most axes that strided operands of kernels have, after neighbours that lie alike have been joined.
+const Axes = 8
+
+// LaunchWith puts a kernel on q whose parameter is args, a struct of fields of eight bytes: int, float64, unsafe.Pointer and arrays of these.
+func LaunchWith[T any](q *Queue, f *Function, g Grid, args *T) error {
+	return q.Launch(f, g, unsafe.Slice((*uint64)(unsafe.Pointer(args)), int(unsafe.Sizeof(*args))/8)...)
+}
+
+// Walk is how operands are walked along the axes of one of them: extents, and per operand the distance of neighbours along each axis, 0 where it repeats.
+type Walk struct {
+	Dims    []int
+	Strides [][]int
+}
+
+// NewWalk joins axes that all operands walk in one go and drops those of extent one. It returns false when more than Axes are left.
+func NewWalk(shape []int, strides ...[]int) (Walk, bool) {
+	w := Walk{Strides: make([][]int, len(strides))}
+	for i, d := range shape {
+		if d == 1 {
+			continue
+		}
+		last := len(w.Dims) - 1
+		joins := last >= 0
+		for k, s := range strides {
+			joins = joins && w.Strides[k][last] == s[i]*d
+		}
+		if joins {
+			w.Dims[last] *= d
+			for k, s := range strides {
+				w.Strides[k][last] = s[i]
+			}
+			continue
+		}
+		w.Dims = append(w.Dims, d)
+		for k, s := range strides {
+			w.Strides[k] = append(w.Strides[k], s[i])
+		}
+	}
+	return w, len(w.Dims) <= Axes
+}
+
+// Linear reports whether all operands are walked element after element.
+func (w Walk) Linear() bool {
+	for _, s := range w.Strides {
+		if len(s) > 1 || len(s) == 1 && s[0] != 1 {
+			return false
+		}
+	}
+	return true
+}
+
+// Size returns the number of elements of the walk.
+func (w Walk) Size() int {
+	n := 1
+	for _, d := range w.Dims {
+		n *= d
+	}
+	return n
+}
+
+// Fill copies the walk into the arrays of a kernel's parameter and returns the number of axes.
+func (w Walk) Fill(dims *[Axes]int, strides ...*[Axes]int) int {
+	copy(dims[:], w.Dims)
+	for k, s := range strides {
+		copy(s[:], w.Strides[k])
+	}
+	return len(w.Dims)
+}
+
+// Expression is what a kernel of kernels/pointwise.cu computes of x, of y where it has two operands, and of the numbers s and t.
+type Expression struct {
+	Text     string
+	Operands int
+	Floats   bool // for floating-point types only
+}
+
+// expressions reads kernels/pointwise.cu.
+var expressions = sync.OnceValue(func() map[string]Expression {
+	text, err := kernelFiles.ReadFile("kernels/pointwise.cu")
+	if err != nil {
+		panic(err)
+	}
+	list := map[string]Expression{}
+	only := false
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		only = only || line == "#if GX_FLOATS" && len(list) > 0
+		for n, macro := range []string{"MAP(", "ZIP("} {
+			if rest, ok := strings.CutPrefix(line, macro); ok {
+				name, value, _ := strings.Cut(rest, ", ")
+				list[name] = Expression{strings.TrimSuffix(value, ")"), n + 1, only}
+			}
+		}
+	}
+	return list
+})
+
+// ExpressionOf returns the expression of a pointwise kernel. It panics when there is none: names are constants of the program.
+func ExpressionOf(name string) Expression {
+	e, ok := expressions()[name]
+	if !ok {
+		panic(fmt.Sprintf("cuda: kernels/pointwise.cu has no %q", name))
+	}
+	return e
+}
+
+// Takes reports whether the pointwise kernel of a name is made for an element type.
+func Takes(name string, t dtype.Type) bool {
+	return slices.Contains(floats, t) || !ExpressionOf(name).Floats && Serves("pointwise", t)
+}
+
+// Floats lists the floating-point types.
+func Floats() []dtype.Type { return slices.Clone(floats) }
+
+// Code is the number of an element type in kernels, for operands whose type they learn at run time.
+func Code(t dtype.Type) int { return int(t) + 1 }

@@ -1,0 +1,108 @@
+//go:build cuda
+
+package cuda
+
+/*
+#include <stdlib.h>
+#include "library.h"
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"unsafe"
+)
+
+// compilerNames are the files that the compiler may be in, the newest first.
+var compilerNames = []string{"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"}
+
+// compiler is NVIDIA's compiler of CUDA C for programs, NVRTC, as found on this machine.
+type compiler struct {
+	f            C.gcu_nvrtc
+	major, minor int
+	archs        []int // that it knows, in ascending order; empty: it does not say
+}
+
+// theCompiler opens the compiler at the first use.
+var theCompiler = sync.OnceValues(openCompiler)
+
+func openCompiler() (*compiler, error) {
+	lib, err := openLibrary("the compiler NVRTC, which makes GPU code of kernels,", compilerNames)
+	if err != nil {
+		return nil, err
+	}
+	c := &compiler{}
+	var missing *C.char
+	if C.gcu_nvrtc_load(lib, &c.f, &missing) != 0 {
+		return nil, fmt.Errorf("cuda: the compiler NVRTC has no function %s", C.GoString(missing))
+	}
+	var major, minor C.int
+	C.gcu_nvrtc_version(&c.f, &major, &minor)
+	c.major, c.minor = int(major), int(minor)
+	var list [64]C.int
+	for _, a := range list[:C.gcu_nvrtc_archs(&c.f, &list[0], C.int(len(list)))] {
+		c.archs = append(c.archs, int(a))
+	}
+	slices.Sort(c.archs)
+	return c, nil
+}
+
+// openLibrary opens the first of several names. The error says what the library is for and why each name was refused.
+func openLibrary(what string, names []string) (unsafe.Pointer, error) {
+	var reasons []string
+	for _, name := range names {
+		var why [512]C.char
+		n := C.CString(name)
+		lib := C.gcu_dlopen(n, &why[0], C.size_t(len(why)))
+		C.free(unsafe.Pointer(n))
+		if lib != nil {
+			return lib, nil
+		}
+		reasons = append(reasons, C.GoString(&why[0]))
+	}
+	return nil, fmt.Errorf("cuda: %s was not found: %s", what, strings.Join(reasons, "; "))
+}
+
+// target returns what to compile for on a device of compute capability arch: machine code where the compiler knows the architecture, otherwise code of the
+// newest one it knows, which the driver translates.
+func (c *compiler) target(arch int) (option string, binary bool) {
+	if len(c.archs) == 0 || slices.Contains(c.archs, arch) {
+		return fmt.Sprintf("--gpu-architecture=sm_%d", arch), true
+	}
+	i, _ := slices.BinarySearch(c.archs, arch)
+	return fmt.Sprintf("--gpu-architecture=compute_%d", c.archs[max(i-1, 0)]), false
+}
+
+// compile translates a source for a compute capability.
+func (c *compiler) compile(name, source string, arch int, defines []string) ([]byte, error) {
+	option, binary := c.target(arch)
+	options := append([]string{option, "--std=c++17", "-default-device"}, defines...)
+	list := make([]*C.char, len(options))
+	for i, o := range options {
+		list[i] = C.CString(o)
+		defer C.free(unsafe.Pointer(list[i]))
+	}
+	text, title := C.CString(source), C.CString(name)
+	defer C.free(unsafe.Pointer(text))
+	defer C.free(unsafe.Pointer(title))
+	var out, log *C.char
+	var size C.size_t
+	var wantBinary C.int
+	if binary {
+		wantBinary = 1
+	}
+	argv := (**C.char)(C.malloc(C.size_t(len(list)) * C.size_t(unsafe.Sizeof(out))))
+	defer C.free(unsafe.Pointer(argv))
+	copy(unsafe.Slice(argv, len(list)), list)
+	code := C.gcu_nvrtc_compile(&c.f, text, title, C.int(len(list)), argv, wantBinary, &out, &size, &log)
+	defer C.free(unsafe.Pointer(out))
+	defer C.free(unsafe.Pointer(log))
+	if code != 0 {
+		return nil, errors.New("cuda: compiling " + name + " for " + option + ": " + C.GoString(C.gcu_nvrtc_text(&c.f, code)) + "\n" + C.GoString(log))
+	}
+	return C.GoBytes(unsafe.Pointer(out), C.int(size)), nil
+}

@@ -1,0 +1,212 @@
+//go:build cuda
+
+package cuda
+
+/*
+#include "bridge.h"
+*/
+import "C"
+
+import (
+	"runtime"
+	"sync"
+	"unsafe"
+
+	"gorgonia.org/cu"
+
+	"gomx/device"
+)
+
+// Queue is a stream of a device: what is put on it runs in order, behind the processor's back. It implements device.Queue. One goroutine at a time
+// puts work on it: a lane of an engine, or a caller that waits for each copy.
+type Queue struct {
+	gpu    *gpu
+	kind   device.QueueKind
+	stream cu.Stream
+	s      unsafe.Pointer // stream, as the bridge takes it
+	events eventList
+	blas   blasHandle
+
+	mu    sync.Mutex // held while staged memory is filled or emptied
+	stage [2]stage
+	turn  int // the stage that is used next
+}
+
+// stage is a piece of pinned memory that copies pass through.
+type stage struct {
+	mem   unsafe.Pointer
+	event *Event // after the last copy out of it; nil: unused
+}
+
+const stageBytes = 4 << 20
+
+func newQueue(g *gpu, kind device.QueueKind, s cu.Stream) *Queue {
+	q := &Queue{gpu: g, kind: kind, stream: s}
+	q.s = handle(&q.stream)
+	q.events.gpu = g
+	return q
+}
+
+// Device returns the device that the queue belongs to.
+func (q *Queue) Device() device.Device { return device.CUDA(q.gpu.id) }
+
+// Wait makes what is put on q from now on wait for mark, an *Event of any queue.
+func (q *Queue) Wait(mark any) error {
+	return check("waiting for an event", C.gcu_wait(q.gpu.c(), q.s, mark.(*Event).e))
+}
+
+// Mark puts an event on q.
+func (q *Queue) Mark() (any, error) {
+	e, err := q.mark()
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+func (q *Queue) mark() (*Event, error) {
+	e, err := q.events.take()
+	if err != nil {
+		return nil, err
+	}
+	if err := check("recording an event", C.gcu_record(q.gpu.c(), e.e, q.s)); err != nil {
+		q.events.put(e)
+		return nil, err
+	}
+	return e, nil
+}
+
+// Notify calls done when the device has come to mark, an *Event of q.
+func (q *Queue) Notify(mark any, done func(error)) { watch.add(q, mark.(*Event), done) }
+
+// Sync waits until q is empty.
+func (q *Queue) Sync() error {
+	return check("waiting for a stream", C.gcu_sync_stream(q.gpu.c(), q.s))
+}
+
+// CopyFrom puts a copy between devices, or within one, on q.
+func (q *Queue) CopyFrom(dst unsafe.Pointer, from device.Device, src unsafe.Pointer, bytes int) error {
+	if bytes == 0 {
+		return nil
+	}
+	if from.ID == q.gpu.id {
+		return check("copying on the device", C.gcu_copy(q.gpu.c(), q.s, dst, src, C.size_t(bytes)))
+	}
+	g, err := open(from.ID)
+	if err != nil {
+		return err
+	}
+	q.gpu.reach(g)
+	return check("copying between devices", C.gcu_copy_peer(q.gpu.c(), q.s, dst, src, g.c(), C.size_t(bytes)))
+}
+
+// Clear puts the filling of memory with zeros on q.
+func (q *Queue) Clear(p unsafe.Pointer, bytes int) error {
+	if bytes == 0 {
+		return nil
+	}
+	return check("clearing memory", C.gcu_set8(q.gpu.c(), q.s, p, 0, C.size_t(bytes)))
+}
+
+// reach lets g copy straight from and to other, where the machine can do that. Otherwise the driver goes through the host.
+func (g *gpu) reach(other *gpu) {
+	if _, done := g.peers.LoadOrStore(other.id, true); done {
+		return
+	}
+	a, errA := cu.GetDevice(g.id)
+	b, errB := cu.GetDevice(other.id)
+	if errA != nil || errB != nil {
+		return
+	}
+	if can, err := a.CanAccessPeer(b); err == nil && can != 0 {
+		// A refusal is no failure: copies then take the longer way.
+		_ = g.locked(func() error { return other.ctx.EnablePeerAccess(0) })
+	}
+}
+
+// CopyIn puts a copy from the host on q, through pinned memory: the device copies one half while the processor fills the other.
+func (q *Queue) CopyIn(dst unsafe.Pointer, src []byte) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for at := 0; at < len(src); at += stageBytes {
+		part := src[at:min(at+stageBytes, len(src))]
+		s, err := q.nextStage()
+		if err != nil {
+			return err
+		}
+		copy(unsafe.Slice((*byte)(s.mem), len(part)), part)
+		if err := check("copying to the device", C.gcu_copy_in(q.gpu.c(), q.s, unsafe.Add(dst, at), s.mem, C.size_t(len(part)))); err != nil {
+			return err
+		}
+		if s.event, err = q.mark(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CopyOut copies to the host, after what is on q, through pinned memory, and returns when dst is filled.
+func (q *Queue) CopyOut(dst []byte, src unsafe.Pointer) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var waiting *stage // holds what has not been copied to dst yet
+	var part []byte
+	for at := 0; at < len(dst) || waiting != nil; at += stageBytes {
+		var next *stage
+		var into []byte
+		if at < len(dst) {
+			into = dst[at:min(at+stageBytes, len(dst))]
+			s, err := q.nextStage()
+			if err != nil {
+				return err
+			}
+			if err := check("copying from the device", C.gcu_copy_out(q.gpu.c(), q.s, s.mem, unsafe.Add(src, at), C.size_t(len(into)))); err != nil {
+				return err
+			}
+			if s.event, err = q.mark(); err != nil {
+				return err
+			}
+			next = s
+		}
+		if waiting != nil {
+			if err := q.settle(waiting); err != nil {
+				return err
+			}
+			copy(part, unsafe.Slice((*byte)(waiting.mem), len(part)))
+		}
+		waiting, part = next, into
+	}
+	runtime.KeepAlive(dst)
+	return nil
+}
+
+// nextStage returns pinned memory that no copy uses. The caller holds mu.
+func (q *Queue) nextStage() (*stage, error) {
+	s := &q.stage[q.turn]
+	q.turn = (q.turn + 1) % len(q.stage)
+	if s.mem == nil {
+		p, err := allocPinned(q.gpu, stageBytes)
+		if err != nil {
+			return nil, err
+		}
+		s.mem = p
+	}
+	return s, q.settle(s)
+}
+
+// settle waits until the device is done with a stage.
+func (q *Queue) settle(s *stage) error {
+	if s.event == nil {
+		return nil
+	}
+	err := check("waiting for a copy", C.gcu_sync_event(s.event.e))
+	q.events.put(s.event)
+	s.event = nil
+	return err
+}
+
+// allocPinned returns host memory that devices copy from and to without a detour.
+func allocPinned(g *gpu, bytes int) (p unsafe.Pointer, err error) {
+	err = check("allocating pinned memory", C.gcu_alloc_pinned(g.c(), C.size_t(bytes), &p))
+	return p, err
+}

@@ -1,0 +1,72 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"gomx/dtype"
+)
+
+// The element types that families of kernels are made for.
+var (
+	floats  = []dtype.Type{dtype.Float32, dtype.Float64, dtype.Float16, dtype.BFloat16}
+	numbers = slices.Concat(floats, []dtype.Type{dtype.Uint8, dtype.Int8, dtype.Int32, dtype.Int64})
+	all     = append(slices.Clone(numbers), dtype.Bool)
+	untyped = []dtype.Type{dtype.Unknown}
+)
+
+// types says for which element types each family is made. Each needs its file kernels/<family>.cu.
+var types = map[string][]dtype.Type{
+	"pointwise": all,
+	"copy":      untyped,
+	"fill":      untyped,
+	"reduce":    numbers,
+	"softmax":   floats,
+	"product":   floats,
+	"conv":      floats,
+	"pool":      floats,
+	"norm":      floats,
+	"random":    floats,
+	"update":    floats,
+	"loss":      floats,
+	"index":     untyped,
+	"rows":      floats,
+}
+
+// Serves reports whether a family of kernels is made for an element type.
+func Serves(family string, t dtype.Type) bool { return slices.Contains(types[family], t) }
+
+// Units lists all that kernels/ holds, for each element type that it is made for.
+func Units() ([]Unit, error) {
+	files, err := kernelFiles.ReadDir("kernels")
+	if err != nil {
+		return nil, err
+	}
+	var list []Unit
+	for _, f := range files {
+		family, ok := strings.CutSuffix(path.Base(f.Name()), ".cu")
+		if !ok {
+			continue
+		}
+		if len(types[family]) == 0 {
+			return nil, fmt.Errorf("cuda: no element types are given for kernels/%s.cu", family)
+		}
+		for _, t := range types[family] {
+			list = append(list, Unit{Family: family, DType: t})
+		}
+	}
+	return list, nil
+}
+
+// CompilerVersion returns the version of the compiler of kernels, an error that says where it was looked for if there is none.
+func CompilerVersion() (string, error) {
+	c, err := theCompiler()
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%d.%d", c.major, c.minor), nil
+}

@@ -1,0 +1,63 @@
+package engine
+
+// A cheap asynchronous operation, a request to a server for instance, only begins something. A worker that had to be woken for that would cost more
+// than the body. So it begins on the goroutine that pushes it when nothing pending uses its variables, and otherwise on the one that completes what it waited for.
+
+// begin starts o on its pusher's goroutine and tells the scheduler that it runs. push.mu is held and released.
+func (e *Engine) begin(o *oper) {
+	o.inline, o.inBody = true, true
+	o.crew = e.narrow.id
+	acc := o.acc()
+	for i := range acc {
+		acc[i].v.send(acc[i].mode)
+	}
+	e.push.inline++
+	e.submit(o)
+	e.push.mu.Unlock()
+	e.runBegun(o, 0)
+}
+
+// following takes the next operation of the processor if it only begins something, and a core for it, or returns nil.
+// It does so for one goroutine at a time: a body may complete its operation and so come here again. sched.mu is held.
+func (e *Engine) following() *oper {
+	c := e.narrow
+	if c.n == 0 || e.sched.free == 0 || e.sched.following || e.sched.halted || e.wideFirst() {
+		return nil
+	}
+	o := c.first()
+	if !o.spec.is(cheap) || o.spec.async == nil {
+		return nil
+	}
+	c.pop()
+	e.sched.free--
+	e.sched.following = true
+	o.run.Worker = -1
+	o.inBody = true
+	return o
+}
+
+// runBegun runs the body of o, for which a number of cores has been taken.
+func (e *Engine) runBegun(o *oper, cores int) {
+	err := ErrGoexit // unless the body returns
+	defer func() {
+		var failure *OpError
+		if err != nil {
+			failure = opError(o, err)
+		}
+		var out outbox
+		e.sched.mu.Lock()
+		if failure != nil {
+			e.absorb() // o itself may be in the inbox still
+		}
+		if cores > 0 {
+			e.sched.free += cores
+			e.sched.following = false
+		}
+		if failure == nil && !o.signaled {
+			e.sched.flying[o] = struct{}{}
+		}
+		e.bodyReturned(o, failure)
+		e.leave(&out)
+	}()
+	err = e.body(o)
+}

@@ -1,0 +1,236 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"gomx/kvstore"
+	"gomx/kvstore/wire"
+	"gomx/launch"
+)
+
+// platformSide is what was measured of a job in one system.
+type platformSide struct {
+	Rate     float64    `json:"rate"`             // samples per second, of all workers
+	Seconds  float64    `json:"seconds"`          // that were measured
+	Loss     float64    `json:"loss,omitempty"`   // after the steps before, mean over the workers
+	Accuracy float64    `json:"accuracy"`         // then
+	Worker   processUse `json:"worker"`           // each of them
+	Server   processUse `json:"server"`           //
+	Network  float64    `json:"network,omitzero"` // bytes per second that a worker sends and receives; only ours
+}
+
+// platformJobTime is how long a job may take; Spark needs minutes to begin.
+const platformJobTime = 10 * time.Minute
+
+// platformRun collects what the workers of a job say while their processes are watched.
+type platformRun struct {
+	plan  *platformPlan
+	watch *processWatch
+
+	mu     sync.Mutex
+	checks int
+	begun  int
+	ended  int
+	from   time.Time // when the last worker began with what counts
+	to     time.Time // when the first one was through
+	side   platformSide
+	err    error
+}
+
+func newPlatformRun(p *platformPlan) *platformRun {
+	return &platformRun{plan: p, watch: watchProcesses(100 * time.Millisecond)}
+}
+
+// line takes in what a worker prints: check with loss and accuracy, begin, and end with seconds and samples.
+func (r *platformRun) line(text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	what, rest, _ := strings.Cut(strings.TrimSpace(text), "\t")
+	var a, b float64
+	read := func() bool {
+		if _, err := fmt.Sscanf(rest, "%g\t%g", &a, &b); err != nil && r.err == nil {
+			r.err = fmt.Errorf("a worker says %q: %w", text, err)
+		}
+		return r.err == nil
+	}
+	switch what {
+	case "check":
+		if read() {
+			r.checks++
+			r.side.Loss += a
+			r.side.Accuracy += b
+		}
+	case "begin":
+		r.begun++
+		r.from = time.Now()
+	case "end":
+		if read() {
+			if r.ended++; r.ended == 1 {
+				r.to = time.Now()
+			}
+			r.side.Rate += b / a
+			r.side.Seconds = max(r.side.Seconds, a)
+		}
+	}
+}
+
+// over reports whether so many workers have said all.
+func (r *platformRun) over(workers int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.err != nil || r.ended == workers
+}
+
+// finish returns what was measured of so many workers. Nobody prints any more.
+func (r *platformRun) finish(workers int) (platformSide, error) {
+	r.watch.close()
+	s := r.side
+	switch {
+	case r.err != nil:
+		return s, r.err
+	case r.ended != workers || r.begun != workers:
+		return s, fmt.Errorf("%d of %d workers have finished", r.ended, workers)
+	}
+	if r.checks > 0 {
+		s.Loss /= float64(r.checks)
+		s.Accuracy /= float64(r.checks)
+	}
+	s.Worker, s.Server = r.watch.use("worker", r.from, r.to), r.watch.use("server", r.from, r.to)
+	return s, nil
+}
+
+// runPlatform runs a job of gomx: this program again as scheduler, server and workers, by launch.
+func runPlatform(ctx context.Context, p *platformPlan) (platformSide, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return platformSide{}, err
+	}
+	plan, err := json.Marshal(p)
+	if err != nil {
+		return platformSide{}, err
+	}
+	dir, err := os.MkdirTemp("", "gomx-platform-")
+	if err != nil {
+		return platformSide{}, err
+	}
+	defer os.RemoveAll(dir)
+	ctx, cancel := context.WithTimeout(ctx, platformJobTime)
+	defer cancel()
+	r := newPlatformRun(p)
+	var said bytes.Buffer
+	l := launch.Local{Program: []string{exe, PlatformCommand, string(plan)}, Workers: p.Workers, Servers: 1, Restarts: -1, Dir: dir,
+		Stdout: &platformOutput{run: r}, Stderr: &said,
+		Started: func(n wire.Node, pid int) { r.watch.add(n.String(), pid) }}
+	var traffic networkWatch
+	asking, stop := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() { traffic.run(asking, dir) })
+	err = l.Run(ctx)
+	stop()
+	wg.Wait()
+	side, missing := r.finish(p.Workers)
+	if err != nil {
+		return side, fmt.Errorf("%w: %s", err, lastLine(said.String()))
+	}
+	side.Network = traffic.rate(r.from, r.to)
+	return side, missing
+}
+
+// platformOutput splits what launch writes into lines without the names of the workers.
+type platformOutput struct {
+	run  *platformRun
+	rest []byte
+}
+
+// Write implements io.Writer; launch calls it for one line at a time.
+func (o *platformOutput) Write(b []byte) (int, error) {
+	o.rest = append(o.rest, b...)
+	for {
+		line, rest, ok := bytes.Cut(o.rest, []byte("\n"))
+		if !ok {
+			return len(b), nil
+		}
+		o.rest = rest
+		if _, text, ok := strings.Cut(string(line), "] "); ok {
+			o.run.line(text)
+		}
+	}
+}
+
+// networkWatch asks a worker for the bytes that it has sent and received, as gomx top does.
+type networkWatch struct {
+	list []networkSample
+}
+
+type networkSample struct {
+	at    time.Time
+	bytes uint64
+}
+
+// run asks until ctx ends.
+func (w *networkWatch) run(ctx context.Context, dir string) {
+	t := time.NewTicker(200 * time.Millisecond)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+		addr, err := os.ReadFile(filepath.Join(dir, "status-worker-0"))
+		if err != nil {
+			continue // it has not begun yet
+		}
+		if st, err := askStatus(ctx, string(addr)); err == nil && st.Transport != nil {
+			w.list = append(w.list, networkSample{time.Now(), st.Transport.SentBytes + st.Transport.ReceivedBytes})
+		}
+	}
+}
+
+// rate returns the bytes per second between two instants, 0 if nobody was asked then.
+func (w *networkWatch) rate(from, to time.Time) float64 {
+	var first, last *networkSample
+	for i := range w.list {
+		s := &w.list[i]
+		if s.at.Before(from) || s.at.After(to) {
+			continue
+		}
+		if first == nil {
+			first = s
+		}
+		last = s
+	}
+	if first == last {
+		return 0
+	}
+	return float64(last.bytes-first.bytes) / last.at.Sub(first.at).Seconds()
+}
+
+// askStatus reads the status page of a process.
+func askStatus(ctx context.Context, addr string) (st kvstore.Status, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/status", nil)
+	if err != nil {
+		return st, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return st, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return st, errors.New(resp.Status)
+	}
+	return st, json.NewDecoder(resp.Body).Decode(&st)
+}

@@ -1,0 +1,232 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// platformPeer says how a system's jobs are run.
+type platformPeer struct {
+	module   string // of Python, that the peer needs
+	install  string // packages that bring it
+	variants []variant
+	start    func(j *peerJob) error
+}
+
+// platformPeers are the systems of the comparison that can be had.
+var platformPeers = map[string]platformPeer{
+	"mxnet":      {"mxnet", "numpy==1.23.5 mxnet==1.9.1", []variant{{"mxnet", nil}, {"mxnet omp2", []string{"OMP_NUM_THREADS=2"}}}, startMXNet},
+	"tensorflow": {"tensorflow", "tensorflow-cpu", []variant{{"tensorflow", nil}}, startTensorFlow},
+	"spark":      {"pyspark", "pyspark==3.5.3 numpy", []variant{{"spark", nil}}, startSpark},
+}
+
+// checkPlatformPeer says what is missing of a peer, and how to get it.
+func checkPlatformPeer(ctx context.Context, p Peer) error {
+	sys, ok := platformPeers[p.Name]
+	if !ok {
+		return fmt.Errorf("bench: platforms: no jobs for peer %s, want mxnet, tensorflow or spark", p.Name)
+	}
+	how := fmt.Sprintf("make a virtual environment (python3 -m venv DIR), install it there with DIR/bin/pip install %s, and give --peer %s=DIR/bin/python",
+		sys.install, p.Name)
+	if _, err := exec.LookPath(p.Python); err != nil {
+		return fmt.Errorf("bench: peer %s is missing: %w: %s", p.Name, err, how)
+	}
+	if _, err := output(exec.CommandContext(ctx, p.Python, "-c", "import importlib.util, sys; sys.exit(importlib.util.find_spec('"+sys.module+"') is None)")); err != nil {
+		return fmt.Errorf("bench: peer %s is missing: %s has no package %s: %s", p.Name, p.Python, sys.module, how)
+	}
+	if p.Name == "spark" {
+		if _, err := exec.LookPath("java"); err != nil {
+			return errors.New("bench: peer spark needs Java, which is missing: apt-get install openjdk-17-jre-headless")
+		}
+	}
+	return nil
+}
+
+// peerScripts writes the scripts of the suite into a folder.
+func peerScripts(dir string) error {
+	names, err := scripts.ReadDir("peers")
+	if err != nil {
+		return err
+	}
+	for _, n := range names {
+		if !strings.HasPrefix(n.Name(), "platforms_") {
+			continue
+		}
+		text, err := scripts.ReadFile("peers/" + n.Name())
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, n.Name()), text, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// peerJob is a job of a peer that runs.
+type peerJob struct {
+	ctx    context.Context
+	peer   Peer
+	dir    string // with the scripts
+	plan   string
+	run    *platformRun
+	env    []string
+	port   int
+	speak  int // workers that print
+	wg     sync.WaitGroup
+	cancel context.CancelFunc
+
+	mu  sync.Mutex
+	err error
+}
+
+// runPlatformPeer runs a job in a peer.
+func runPlatformPeer(ctx context.Context, p Peer, v variant, dir string, plan *platformPlan) (platformSide, error) {
+	text, err := json.Marshal(plan)
+	if err != nil {
+		return platformSide{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, platformJobTime)
+	defer cancel()
+	j := &peerJob{ctx: ctx, peer: p, dir: dir, plan: string(text), run: newPlatformRun(plan), env: v.env, speak: plan.Workers, cancel: cancel}
+	if j.port, err = freePorts(1 + plan.Workers); err != nil {
+		return platformSide{}, err
+	}
+	err = platformPeers[p.Name].start(j)
+	if err != nil {
+		cancel()
+	}
+	for !j.run.over(j.speak) && ctx.Err() == nil {
+		time.Sleep(10 * time.Millisecond)
+	}
+	timeout := errors.Is(ctx.Err(), context.DeadlineExceeded)
+	cancel() // servers and workers that have said all need not live
+	j.wg.Wait()
+	side, missing := j.run.finish(j.speak)
+	switch {
+	case err != nil:
+		return side, err
+	case j.err != nil:
+		return side, j.err
+	case timeout:
+		return side, fmt.Errorf("%s has not finished within %v", v.name, platformJobTime)
+	}
+	return side, missing
+}
+
+// process starts a process of the job. Workers' lines are read; one that fails ends the job.
+func (j *peerJob) process(name string, env []string, args ...string) error {
+	cmd := exec.CommandContext(j.ctx, j.peer.Python, args...)
+	cmd.Env = append(append(cmd.Environ(), j.env...), env...)
+	cmd.WaitDelay = 5 * time.Second
+	var said strings.Builder
+	cmd.Stderr = &said
+	var out io.ReadCloser
+	worker := strings.HasPrefix(name, "worker")
+	if worker {
+		var err error
+		if out, err = cmd.StdoutPipe(); err != nil {
+			return err
+		}
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	j.run.watch.add(name, cmd.Process.Pid)
+	j.wg.Go(func() {
+		if worker {
+			for lines := bufio.NewScanner(out); lines.Scan(); {
+				j.run.line(lines.Text())
+			}
+		}
+		err := cmd.Wait()
+		if err == nil || !worker || j.ctx.Err() != nil {
+			return
+		}
+		j.mu.Lock()
+		if j.err == nil {
+			j.err = fmt.Errorf("%s: %w: %s", name, err, lastLine(said.String()))
+		}
+		j.mu.Unlock()
+		j.cancel()
+	})
+	return nil
+}
+
+func (j *peerJob) script(name string) string { return filepath.Join(j.dir, name) }
+
+// startMXNet starts scheduler, server and workers.
+func startMXNet(j *peerJob) error {
+	env := []string{"DMLC_PS_ROOT_URI=127.0.0.1", "DMLC_PS_ROOT_PORT=" + strconv.Itoa(j.port), "DMLC_INTERFACE=lo",
+		"DMLC_NUM_WORKER=" + strconv.Itoa(j.speak), "DMLC_NUM_SERVER=1"}
+	names := []string{"scheduler", "server 0"}
+	for i := range j.speak {
+		names = append(names, fmt.Sprint("worker ", i))
+	}
+	for _, name := range names {
+		role, _, _ := strings.Cut(name, " ")
+		if err := j.process(name, append(env[:len(env):len(env)], "DMLC_ROLE="+role), j.script("platforms_mxnet.py"), j.plan); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// startTensorFlow starts a parameter server and workers on ports that follow each other.
+func startTensorFlow(j *peerJob) error {
+	port := strconv.Itoa(j.port)
+	if err := j.process("server 0", nil, j.script("platforms_tf.py"), j.plan, "ps", "0", port); err != nil {
+		return err
+	}
+	for i := range j.speak {
+		if err := j.process(fmt.Sprint("worker ", i), nil, j.script("platforms_tf.py"), j.plan, "worker", strconv.Itoa(i), port); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// startSpark starts the one program that does the work of all workers.
+func startSpark(j *peerJob) error {
+	j.speak = 1
+	return j.process("worker 0", nil, j.script("platforms_spark.py"), j.plan)
+}
+
+// freePorts returns the first of n ports of the loopback that follow each other and that nobody listens on.
+func freePorts(n int) (int, error) {
+	var last error
+	for range 100 {
+		first, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return 0, err
+		}
+		port := first.Addr().(*net.TCPAddr).Port
+		list := []net.Listener{first}
+		for i := 1; i < n; i++ {
+			l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port+i)))
+			if last = err; err != nil {
+				break
+			}
+			list = append(list, l)
+		}
+		for _, l := range list {
+			l.Close()
+		}
+		if len(list) == n {
+			return port, nil
+		}
+	}
+	return 0, fmt.Errorf("looking for %d ports that follow each other: %w", n, last)
+}

@@ -1,0 +1,165 @@
+package ps
+
+import (
+	"fmt"
+
+	"gomx/kvstore/wire"
+)
+
+// Who waits for whom. A server or scheduler that cannot answer yet stays silent the first time, and says whom it waits for when the
+// worker repeats itself. So an error of a call whose deadline passes names who has not done its part, and a call that takes long
+// explains itself in the log.
+
+// slowCall is how long a call may wait before a line in the log says for whom.
+const slowCall = 5 * Second
+
+// tellWaiting tells a worker whom a message of it waits for, if that is known.
+func (s *Server) tellWaiting(sh *shard, m *wire.Message, on wire.Node) {
+	if on.IsZero() {
+		return
+	}
+	r := s.message(wire.TypeWaiting)
+	r.Shard, r.Epoch, r.Seq, r.Clock, r.Need, r.Key, r.Target = sh.id, sh.epoch, m.Seq, on.Number(), uint64(m.Type), m.Key, m.Incarnation
+	s.send(m.From, r, nil)
+}
+
+// behind returns the backup if the log waits for it.
+func (s *Server) behind(sh *shard) wire.Node {
+	if sh.commit < sh.next && !sh.place.Backup.IsZero() {
+		return wire.Node{Role: wire.Server, Rank: sh.place.Backup.Server}
+	}
+	return wire.Node{}
+}
+
+// blameRound returns whom a round of an entry waits for: the lowest rank that has not contributed to it or to the one that is open.
+func (s *Server) blameRound(sh *shard, e *entry, clock uint64) wire.Node {
+	if clock <= e.closed {
+		return s.behind(sh)
+	}
+	rd := e.open(e.closed + 1)
+	for r := range e.starts {
+		if s.expects(e, r, e.closed+1) && (rd == nil || !rd.have[r].in) {
+			return wire.Node{Role: wire.Worker, Rank: uint16(r)}
+		}
+	}
+	return s.behind(sh)
+}
+
+// blamePull returns whom a parked pull waits for.
+func (s *Server) blamePull(sh *shard, p *parked) wire.Node {
+	e, from := p.entry, int(p.from.Rank)
+	if p.rows == nil && !e.direct {
+		return s.blameRound(sh, e, p.need)
+	}
+	at := func(r int) uint64 { return e.clocks[r] }
+	waits := func(r int) bool { return e.starts[r] != never }
+	if p.rows != nil {
+		at = func(r int) uint64 { return sh.ranks[r].tick }
+		waits = func(r int) bool { return !sh.ranks[r].away }
+	}
+	if at(from) < p.own {
+		return s.behind(sh)
+	}
+	slowest := wire.Node{}
+	low := p.need
+	for r := range sh.ranks {
+		if s.counts(r) && waits(r) && at(r) < low {
+			slowest, low = wire.Node{Role: wire.Worker, Rank: uint16(r)}, at(r)
+		}
+	}
+	return slowest
+}
+
+// blamePush returns whom a push waits for that has been taken in.
+func (s *Server) blamePush(sh *shard, rank int, seq uint64) wire.Node {
+	for _, e := range sh.order {
+		for _, rd := range e.rounds {
+			if c := &rd.have[rank]; c.in && c.seq == seq && c.inc == sh.ranks[rank].incarnation {
+				return s.blameRound(sh, e, rd.clock)
+			}
+		}
+	}
+	return s.behind(sh)
+}
+
+// tellWaiting tells a worker which of others a message of it waits for.
+func (s *Scheduler) tellWaiting(to wire.Node, m *wire.Message, on wire.Node) {
+	if on.IsZero() {
+		return
+	}
+	r := s.message(wire.TypeWaiting)
+	r.Seq, r.Clock, r.Need, r.Target = m.Seq, on.Number(), uint64(m.Type), m.Incarnation
+	s.out.Sends = append(s.out.Sends, Send{To: to, Msg: r})
+}
+
+// blameBarrier returns the first worker that has not entered the barrier which is not passed.
+func (s *Scheduler) blameBarrier() wire.Node {
+	for i := range s.view.Workers {
+		if s.awaits(i) {
+			return s.view.Workers[i].Node
+		}
+	}
+	return wire.Node{}
+}
+
+// blameSnapshot returns the first worker that has not asked for the snapshot, or the primary of the first shard whose part is
+// missing.
+func (s *Scheduler) blameSnapshot() wire.Node {
+	if n := s.absent(); !n.IsZero() {
+		return n
+	}
+	for i := range s.view.Shards {
+		if _, ok := s.snap.files[uint32(i)]; !ok {
+			return wire.Node{Role: wire.Server, Rank: s.view.Shards[i].Primary.Server}
+		}
+	}
+	return wire.Node{}
+}
+
+// hearWaiting notes whom a call waits for.
+func (w *Worker) hearWaiting(c *call, number uint64) {
+	on, ok := wire.NodeOf(number)
+	if c == nil || c.ended || !ok {
+		return
+	}
+	c.waits = on
+	if d := w.now - c.began; d >= slowCall && !c.told {
+		c.told = true
+		w.out.event(EventWaiting, on, 0, 0, fmt.Sprintf("%s of key %d for %.1f s", c.op, c.key, float64(d)/float64(Second)))
+	}
+}
+
+// waitingFor returns the call that a server's word about a message is about.
+func (w *Worker) waitingFor(r *route, m *wire.Message) *call {
+	p := w.asking(m.Seq)
+	if t := wire.Type(m.Need); t == wire.TypePush || t == wire.TypePushPull || t == wire.TypeTick {
+		p = r.flight.at(m.Seq)
+	}
+	if p == nil || p.shard != r.id {
+		return nil
+	}
+	return p.call
+}
+
+// waitsFor returns the worker that one of the calls waits for, -1 if none does as far as is known.
+func (w *Worker) waitsFor() int32 {
+	for _, c := range w.calls {
+		if c.waits.Role == wire.Worker {
+			return int32(c.waits.Rank)
+		}
+	}
+	return -1
+}
+
+// blameJoin returns who keeps a job from starting.
+func (w *Worker) blameJoin() wire.Node {
+	if w.view == nil || len(w.shards) > 0 {
+		return wire.Node{}
+	}
+	for i := range w.view.Servers {
+		if m := &w.view.Servers[i]; !m.Alive {
+			return m.Node
+		}
+	}
+	return wire.Node{}
+}

@@ -1,0 +1,203 @@
+package kvstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gomx/kvstore/ps"
+	"gomx/kvstore/wire"
+)
+
+// A snapshot of a job is a folder "snapshot-NUMBER" with one file for each shard and a manifest that lists them with their checksums.
+// The manifest is written last: a folder without one is no snapshot.
+
+// Snapshotter is what the stores of a job can do beyond Store, when JobConfig.Snapshots names a folder.
+type Snapshotter interface {
+	Store
+	// Snapshot writes everything that the servers hold, values, optimizers and how far every worker is, to files, all as of one
+	// moment. Every worker calls it with the same number, after the same step; the call waits for this worker's pushes and for the
+	// calls of the others. Numbers grow from one to the next; the call for one that exists returns at once, so that a worker which
+	// repeats steps after a crash may repeat the call.
+	//
+	// A job with as many workers and shards continues from the files: see JobConfig.Restore. There Resumed tells how many steps are
+	// in them.
+	Snapshot(ctx context.Context, number uint64) error
+}
+
+// Snapshot implements Snapshotter.
+func (s *dist) Snapshot(ctx context.Context, number uint64) error {
+	if number == 0 {
+		return fmt.Errorf("kvstore: snapshot 0: numbers begin with 1")
+	}
+	if err := s.settle(ctx); err != nil {
+		return err
+	}
+	_, err := s.job.wait(ctx, s.cfg.timeout, func(now, deadline ps.Time) (uint64, error) {
+		return s.job.worker.SnapshotAll(now, number, deadline)
+	})
+	return err
+}
+
+const (
+	snapshotPrefix = "snapshot-"
+	manifestName   = "manifest"
+	keepSnapshots  = 2
+)
+
+// snapshotDir returns the folder of a snapshot.
+func snapshotDir(root string, number uint64) string {
+	return filepath.Join(root, snapshotPrefix+strconv.FormatUint(number, 10))
+}
+
+// errNoFolder explains why there are no snapshots.
+var errNoFolder = errors.New("the job has no folder for snapshots")
+
+// saveParts writes a server's parts of snapshots, each on a goroutine that the driver waits for: a disk may be slow, and the shards
+// must not wait for it.
+func (d *driver) saveParts(s *ps.Server, root string) func(*ps.Outbox) error {
+	return func(out *ps.Outbox) error {
+		for _, save := range out.Saves {
+			name := fmt.Sprintf("shard-%d-%d-%d", save.Shard, d.self.Rank, s.Incarnation())
+			d.done.Go(func() {
+				err := errNoFolder
+				if root != "" {
+					err = writePart(snapshotDir(root, save.Clock), name, save.Data)
+				}
+				d.do(func() {
+					if err != nil {
+						d.log.Error().Err(err).Uint32("shard", save.Shard).Msg("part of a snapshot is not written")
+						s.SaveFailed(&save)
+						return
+					}
+					s.Saved(&save, name)
+				}, nil)
+			})
+		}
+		return nil
+	}
+}
+
+func writePart(dir, name string, data []byte) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	return writeDurably(filepath.Join(dir, name), data)
+}
+
+// saveManifest completes a snapshot, and removes those that are too old. It is done before anybody hears of the snapshot.
+func saveManifest(root string) func(*ps.Outbox) error {
+	return func(out *ps.Outbox) error {
+		if out.Manifest == nil {
+			return nil
+		}
+		dir := snapshotDir(root, out.Manifest.Clock)
+		if err := writePart(dir, manifestName, out.Manifest.Append(nil)); err != nil {
+			return fmt.Errorf("kvstore: manifest of snapshot %d: %w", out.Manifest.Clock, err)
+		}
+		return prune(root, out.Manifest.Clock)
+	}
+}
+
+// prune removes all snapshots before one but the latest of them.
+func prune(root string, last uint64) error {
+	numbers, err := snapshotNumbers(root)
+	if err != nil {
+		return err
+	}
+	numbers = slices.DeleteFunc(numbers, func(n uint64) bool { return n > last })
+	for _, n := range numbers[:max(0, len(numbers)-keepSnapshots)] {
+		if err := os.RemoveAll(snapshotDir(root, n)); err != nil {
+			return fmt.Errorf("kvstore: old snapshot: %w", err)
+		}
+	}
+	return nil
+}
+
+// snapshotNumbers lists the snapshots of a folder in their order, complete or not.
+func snapshotNumbers(root string) ([]uint64, error) {
+	list, err := os.ReadDir(root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("kvstore: snapshots: %w", err)
+	}
+	var numbers []uint64
+	for _, e := range list {
+		text, ok := strings.CutPrefix(e.Name(), snapshotPrefix)
+		if n, err := strconv.ParseUint(text, 10, 64); ok && err == nil && e.IsDir() {
+			numbers = append(numbers, n)
+		}
+	}
+	slices.Sort(numbers)
+	return numbers, nil
+}
+
+// LatestSnapshot returns the folder of the last snapshot in a folder of snapshots that is whole: all files are there and their
+// checksums are right. It is empty when there is none.
+func LatestSnapshot(root string) (string, error) {
+	numbers, err := snapshotNumbers(root)
+	if err != nil {
+		return "", err
+	}
+	for _, n := range slices.Backward(numbers) {
+		dir := snapshotDir(root, n)
+		if _, err := readSnapshot(dir); err == nil {
+			return dir, nil
+		}
+	}
+	return "", nil
+}
+
+// readSnapshot reads the parts of a snapshot, by shard, and verifies them.
+func readSnapshot(dir string) ([][]byte, error) {
+	b, err := os.ReadFile(filepath.Join(dir, manifestName))
+	if err != nil {
+		return nil, fmt.Errorf("kvstore: snapshot: %w", err)
+	}
+	m, err := wire.DecodeManifest(b)
+	if err != nil {
+		return nil, fmt.Errorf("kvstore: snapshot %s: %w", dir, err)
+	}
+	parts := make([][]byte, len(m.Files))
+	for i, f := range m.Files {
+		if f.Shard != uint32(i) || filepath.Base(f.Name) != f.Name {
+			return nil, fmt.Errorf("kvstore: snapshot %s: the manifest names %q for shard %d", dir, f.Name, f.Shard)
+		}
+		part, err := os.ReadFile(filepath.Join(dir, f.Name))
+		if err != nil {
+			return nil, fmt.Errorf("kvstore: snapshot: %w", err)
+		}
+		if uint64(len(part)) != f.Size || wire.Checksum(part) != f.Checksum {
+			return nil, fmt.Errorf("kvstore: snapshot %s: %s has %d bytes with checksum %#x, the manifest says %d with %#x",
+				dir, f.Name, len(part), wire.Checksum(part), f.Size, f.Checksum)
+		}
+		if shard, clock, err := ps.CheckSnapshot(part); err != nil || shard != f.Shard || clock != m.Clock {
+			return nil, fmt.Errorf("kvstore: snapshot %s: %s is of shard %d at %d, want shard %d at %d (%w)", dir, f.Name, shard, clock, f.Shard, m.Clock, err)
+		}
+		parts[i] = part
+	}
+	return parts, nil
+}
+
+// restorer returns what a server asks for a shard's part of the snapshot that the job continues from.
+func (c *JobConfig) restorer() (func(shard uint32) []byte, error) {
+	if c.Restore == "" {
+		return nil, nil
+	}
+	parts, err := readSnapshot(c.Restore)
+	if err != nil {
+		return nil, err
+	}
+	if len(parts) != c.shards() {
+		return nil, fmt.Errorf("kvstore: snapshot %s has %d shards, the job has %d: it needs as many servers as the job that wrote it", c.Restore, len(parts), c.shards())
+	}
+	return func(shard uint32) []byte { return parts[shard] }, nil
+}

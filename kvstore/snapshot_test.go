@@ -1,0 +1,125 @@
+package kvstore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gomx/internal/cluster"
+	"gomx/kvstore"
+	"gomx/kvstore/ps"
+	"gomx/kvstore/wire"
+	nd "gomx/ndarray"
+	"gomx/optimizer"
+)
+
+// trainFrom runs the steps that are left of a training, with a snapshot after some of them, and returns the values.
+func trainFrom(ctx context.Context, s kvstore.Store, o optimizer.Optimizer, steps int, after ...int) (map[string][]float32, error) {
+	out := map[string]*nd.Array{}
+	keys := []string{"small", "big_weight"}
+	for _, key := range keys {
+		out[key] = nd.Zeros(nd.Shape{sizes[key]})
+		if err := s.Broadcast(ctx, key, nd.Ones(nd.Shape{sizes[key]}), out[key]); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.SetOptimizer(ctx, o); err != nil {
+		return nil, err
+	}
+	for step := range steps {
+		if step >= int(s.(kvstore.Joint).Resumed()) {
+			for _, key := range keys {
+				g := nd.FromSlice(gradient(sizes[key], key, s.Rank(), step))
+				if err := s.PushPull(key, 0, []*nd.Array{g}, []*nd.Array{out[key]}); err != nil {
+					return nil, err
+				}
+			}
+		}
+		if slices.Contains(after, step+1) {
+			if err := s.(kvstore.Snapshotter).Snapshot(ctx, uint64(step+1)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	got := map[string][]float32{}
+	for _, key := range keys {
+		v, err := out[key].Float32s()
+		if err != nil {
+			return nil, err
+		}
+		got[key] = v
+	}
+	return got, nil
+}
+
+// TestSnapshotContinues writes snapshots in the middle of a training, and wants a job that continues from one to end as the whole.
+func TestSnapshotContinues(t *testing.T) {
+	const steps = 9
+	o := optimizer.Adam{LR: 0.05}
+	want := oracle(t, 3, steps, o)
+	dir := t.TempDir()
+	run := func(c cluster.Config, steps int, after ...int) {
+		t.Helper()
+		c.Workers, c.Servers, c.Replicas, c.SliceSize, c.Snapshots = 3, 2, 2, 4096, dir
+		work(t, cluster.Start(c), "dist_sync", func(ctx context.Context, s kvstore.Store) error {
+			got, err := trainFrom(ctx, s, o, steps, after...)
+			if err != nil || steps < 9 {
+				return err
+			}
+			for key := range want {
+				if !slices.Equal(got[key], want[key]) {
+					return fmt.Errorf("%s differs from one process", key)
+				}
+			}
+			return nil
+		})
+	}
+	run(cluster.Config{}, 6, 2, 4, 5)
+	last, err := kvstore.LatestSnapshot(dir)
+	must(t, err)
+	if filepath.Base(last) != "snapshot-5" {
+		t.Fatalf("the latest snapshot is %q, want snapshot-5", last)
+	}
+	if list, _ := filepath.Glob(filepath.Join(dir, "*")); len(list) != 2 {
+		t.Errorf("%v are left, want the last two", list)
+	}
+	run(cluster.Config{Restore: last, Seed: 1}, steps)
+
+	// A damaged snapshot is passed over, and refused when it is named.
+	parts, err := filepath.Glob(filepath.Join(last, "shard-0-*"))
+	must(t, err)
+	b, err := os.ReadFile(parts[0])
+	must(t, err)
+	b[len(b)/2] ^= 1
+	must(t, os.WriteFile(parts[0], b, 0o600))
+	before, err := kvstore.LatestSnapshot(dir)
+	must(t, err)
+	if filepath.Base(before) != "snapshot-4" {
+		t.Fatalf("the latest whole snapshot is %q, want snapshot-4", before)
+	}
+	c := cluster.Start(cluster.Config{Restore: last, Seed: 2})
+	c.Kill(wire.Node{Role: wire.Scheduler}) // servers that start would wait for it
+	if err := c.Wait(); err == nil || !strings.Contains(err.Error(), "checksum") {
+		t.Errorf("a server that is to start from a damaged snapshot: got %v, want an error about its checksum", err)
+	}
+	run(cluster.Config{Restore: before, Seed: 3}, steps)
+}
+
+// TestSnapshotWithoutFolder wants an error that says what is missing, at once.
+func TestSnapshotWithoutFolder(t *testing.T) {
+	c := cluster.Start(cluster.Config{Workers: 1, Servers: 1})
+	work(t, c, "dist_sync", func(ctx context.Context, s kvstore.Store) error {
+		if err := s.Init(ctx, "w", nd.Ones(nd.Shape{4})); err != nil {
+			return err
+		}
+		if err := s.(kvstore.Snapshotter).Snapshot(ctx, 1); !errors.Is(err, ps.ErrRejected) {
+			return fmt.Errorf("got %v, want %v", err, ps.ErrRejected)
+		}
+		return nil
+	})
+}

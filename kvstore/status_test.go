@@ -1,0 +1,192 @@
+package kvstore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"gomx/kvstore"
+	"gomx/kvstore/transport"
+	"gomx/kvstore/transport/mem"
+	"gomx/kvstore/wire"
+	nd "gomx/ndarray"
+)
+
+// pages are the addresses at which the processes of a job serve health and metrics.
+type pages struct {
+	mu   sync.Mutex
+	cond *sync.Cond
+	addr map[string]string
+}
+
+func newPages() *pages {
+	p := &pages{addr: map[string]string{}}
+	p.cond = sync.NewCond(&p.mu)
+	return p
+}
+
+// config is the configuration of a process that serves its pages.
+func (p *pages) config(network *mem.Network, n wire.Node) kvstore.JobConfig {
+	return kvstore.JobConfig{Node: n, Scheduler: "mem:scheduler", ID: 1, Workers: 2, Servers: 1, Status: "127.0.0.1:0",
+		Open: func(c transport.Config) (transport.Endpoint, error) { return mem.Open(network, c) },
+		Announce: func(addr string) {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.addr[n.String()] = addr
+			p.cond.Broadcast()
+		}}
+}
+
+// get reads a page of a process, once that serves.
+func (p *pages) get(t *testing.T, node, page string) (int, string) {
+	t.Helper()
+	p.mu.Lock()
+	for p.addr[node] == "" {
+		p.cond.Wait()
+	}
+	addr := p.addr[node]
+	p.mu.Unlock()
+	resp, err := http.Get("http://" + addr + page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(text)
+}
+
+// until reads a page again and again until it is as wanted.
+func (p *pages) until(t *testing.T, node, page string, want func(code int, text string) bool) string {
+	t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for {
+		code, text := p.get(t, node, page)
+		if want(code, text) {
+			return text
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s of %s is still %d:\n%s", page, node, code, text)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+func ok(code int, _ string) bool { return code == http.StatusOK }
+
+// has wants lines in a page.
+func has(lines ...string) func(int, string) bool {
+	return func(_ int, text string) bool {
+		for _, l := range lines {
+			if !strings.Contains(text, l+"\n") {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+// TestPages looks at health, readiness and metrics of a job in which one worker is a round ahead of the other.
+func TestPages(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	network, p := mem.NewNetwork(1), newPages()
+	var wg sync.WaitGroup
+	serve := func(n wire.Node) {
+		wg.Go(func() {
+			if err := kvstore.Serve(ctx, p.config(network, n)); err != nil && ctx.Err() == nil {
+				t.Errorf("%s: %v", n, err)
+			}
+		})
+	}
+	turn := make(chan struct{})
+	worker := func(rank uint16) {
+		wg.Go(func() {
+			if err := p.work(ctx, network, rank, turn); err != nil {
+				t.Errorf("worker %d: %v", rank, err)
+			}
+		})
+	}
+	serve(wire.Node{Role: wire.Scheduler})
+	worker(0)
+	if code, text := p.get(t, "worker 0", "/healthz"); code != http.StatusOK || text != "ok\n" {
+		t.Errorf("health of a worker that waits for its job: %d %q", code, text)
+	}
+	if code, _ := p.get(t, "worker 0", "/readyz"); code != http.StatusServiceUnavailable {
+		t.Errorf("a worker is ready without servers: %d", code)
+	}
+	serve(wire.Node{Role: wire.Server})
+	worker(1)
+	for _, node := range []string{"scheduler", "server 0", "worker 0", "worker 1"} {
+		p.until(t, node, "/readyz", ok)
+		checkMetrics(t, p.until(t, node, "/metrics", has(fmt.Sprintf("gomx_ready{node=%q} 1", node))))
+	}
+	// Worker 0 has pushed, worker 1 has not.
+	p.until(t, "scheduler", "/metrics", has(
+		`gomx_member_alive{node="scheduler",member="worker 1"} 1`,
+		`gomx_member_clock{node="scheduler",member="worker 0"} 1`,
+		`gomx_member_ahead_clocks{node="scheduler",member="worker 0"} 1`,
+		`gomx_member_ahead_clocks{node="scheduler",member="worker 1"} 0`,
+		`gomx_member_waits_for_worker{node="scheduler",member="server 0"} 1`,
+		`gomx_shard_lost{node="scheduler",shard="0"} 0`))
+	p.until(t, "worker 0", "/metrics", has(`gomx_calls{node="worker 0"} 1`, `# TYPE gomx_pushes counter`, `# TYPE gomx_flying gauge`))
+	close(turn)
+	wg.Wait()
+}
+
+// work is a worker of one round, which worker 1 begins when it is its turn.
+func (p *pages) work(ctx context.Context, network *mem.Network, rank uint16, turn chan struct{}) error {
+	job, err := kvstore.Join(ctx, p.config(network, wire.Node{Role: wire.Worker, Rank: rank}))
+	if err != nil {
+		return err
+	}
+	s, err := kvstore.Open(kvstore.WithJob(ctx, job), "dist_sync")
+	if err != nil {
+		return errors.Join(err, job.Abandon())
+	}
+	a, out := nd.Ones(nd.Shape{4}), nd.Zeros(nd.Shape{4})
+	if err := s.Init(ctx, "a", a); err != nil {
+		return errors.Join(err, job.Abandon())
+	}
+	if rank == 1 {
+		<-turn
+	}
+	err = s.PushPull("a", 0, []*nd.Array{a}, []*nd.Array{out})
+	if err == nil {
+		err = out.Wait(ctx)
+	}
+	return errors.Join(err, s.Close(), job.Close(ctx))
+}
+
+var (
+	metricLine = regexp.MustCompile(`^(gomx_[a-z_]+)\{node="[a-z0-9 ]+"(,[a-z]+="[a-z0-9 ]+")?\} [-+0-9.e]+$`)
+	typeLine   = regexp.MustCompile(`^# TYPE (gomx_[a-z_]+) (gauge|counter)$`)
+)
+
+// checkMetrics checks that a page is what Prometheus reads: every metric in one group, behind its type.
+func checkMetrics(t *testing.T, text string) {
+	t.Helper()
+	seen, current := map[string]bool{}, ""
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		if m := typeLine.FindStringSubmatch(line); m != nil {
+			if current = m[1]; seen[current] {
+				t.Errorf("%s has two groups", current)
+			}
+			seen[current] = true
+			continue
+		}
+		if m := metricLine.FindStringSubmatch(line); m == nil || m[1] != current {
+			t.Errorf("line %q in the group of %s", line, current)
+		}
+	}
+}

@@ -1,0 +1,39 @@
+package kvstore
+
+import (
+	"bytes"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gomx/dtype"
+	"gomx/kvstore/ps"
+)
+
+// TestSumsAreThoseOfTheProtocol compares the fast sum of float32 values with the protocol's own, bit for bit: infinities,
+// their differences, tiny values, odd lengths and odd addresses included.
+func TestSumsAreThoseOfTheProtocol(t *testing.T) {
+	const seed = 1
+	r := rand.New(rand.NewPCG(seed, 2))
+	special := []float32{0, float32(math.Copysign(0, -1)), float32(math.Inf(1)), float32(math.Inf(-1)), math.MaxFloat32, 1e-45, -1e-40}
+	for _, n := range []int{0, 1, 255, 256, 257, 1000, 4096, 7850} {
+		for _, shift := range []int{0, 1, 4, 12} {
+			got, add := make([]byte, 4*n+shift)[shift:], make([]byte, 4*n+shift)[shift:]
+			for i := 0; i+4 <= len(got); i += 4 {
+				for _, b := range [][]byte{got, add} {
+					x := math.Float32bits(special[r.IntN(len(special))])
+					if r.IntN(4) > 0 {
+						x = math.Float32bits(float32(r.NormFloat64()))
+					}
+					b[i], b[i+1], b[i+2], b[i+3] = byte(x), byte(x>>8), byte(x>>16), byte(x>>24)
+				}
+			}
+			want := bytes.Clone(got)
+			arithmetic{}.Add(got, add, dtype.Float32, 0)
+			ps.Plain{}.Add(want, add, dtype.Float32, 0)
+			if !bytes.Equal(got, want) {
+				t.Errorf("seed %d: sums of %d values at offset %d differ", seed, n, shift)
+			}
+		}
+	}
+}

@@ -1,0 +1,242 @@
+package module
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"gomx/dtype"
+	dataio "gomx/io"
+	nd "gomx/ndarray"
+	"gomx/op"
+	sym "gomx/symbol"
+)
+
+// SymGen makes the network of a bucket. It is called once for each bucket that a batch has. All networks share the
+// parameters of the default bucket's; one may leave some out.
+type SymGen func(bucket any) (*sym.Symbol, error)
+
+// BucketingModule is a Module whose network depends on the bucket of a batch, such as the length of its sentences. Every
+// bucket has an executor of its own; parameters, gradients, states and the planned memory are shared, so that all buckets
+// together take the memory of the largest. What is saved is the network of the default bucket.
+//
+// An output belongs to its bucket: once a batch of another bucket has been forwarded it is closed.
+type BucketingModule struct{ *Module }
+
+// NewBucketing returns a module for networks that gen makes, as MXNet's BucketingModule is. The default bucket is the one that
+// the iterator describes: the largest, with all parameters. Batches without a bucket belong to it.
+func NewBucketing(gen SymGen, defaultBucket any, opts ...Option) (*BucketingModule, error) {
+	if defaultBucket == nil {
+		return nil, errors.New("module: NewBucketing: the default bucket is nil, want what an iterator's batches have, such as a length")
+	}
+	b := &buckets{gen: gen, key: defaultBucket}
+	s, err := b.make(defaultBucket)
+	if err != nil {
+		return nil, err
+	}
+	m := New(s, opts...)
+	m.buckets = b
+	return &BucketingModule{m}, nil
+}
+
+// DefaultBucket returns the bucket that the module was made for.
+func (m *BucketingModule) DefaultBucket() any { return m.buckets.key }
+
+// Buckets returns how many buckets have had batches, or been switched to, since Bind.
+func (m *BucketingModule) Buckets() int { return len(m.buckets.known) }
+
+// SwitchBucket binds a bucket for the shapes of its data and labels, which Forward does by itself for every batch.
+func (m *BucketingModule) SwitchBucket(bucket any, data, label []dataio.Desc) (err error) {
+	defer op.Recover(&err)
+	if !m.Bound() {
+		return errNotBound
+	}
+	shapes := map[string]dtype.Shape{}
+	bk, err := m.buckets.of(m.Module, bucket)
+	if err != nil {
+		return err
+	}
+	for _, f := range bk.fed {
+		list := data
+		if f.label {
+			list = label
+		}
+		if f.index < len(list) {
+			shapes[f.name] = list[f.index].Shape
+		}
+	}
+	return m.buckets.turn(m.Module, bk, shapes)
+}
+
+// buckets are the networks of a BucketingModule.
+type buckets struct {
+	gen         SymGen
+	key         any // the default
+	data, label []dataio.Desc
+	known       map[any]*bucket
+	now         *bucket
+	grads       map[string]*nd.Array // of the default bucket's executor
+	config      sym.BindConfig       // that the default bucket was bound with
+}
+
+// bucket is one network, and where the arrays of a batch go in it.
+type bucket struct {
+	key                   any
+	symbol                *sym.Symbol
+	fed                   []feed
+	dataNames, labelNames []string
+	params                []string
+}
+
+// make calls the generator.
+func (b *buckets) make(key any) (*sym.Symbol, error) {
+	s, err := b.gen(key)
+	if err == nil && s == nil {
+		err = errors.New("no symbol")
+	}
+	if err == nil {
+		err = s.Err()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("module: network of bucket %v: %w", key, err)
+	}
+	return s, nil
+}
+
+// begin takes note of what the default bucket has been bound to.
+func (b *buckets) begin(m *Module, c sym.BindConfig, data, label []dataio.Desc) {
+	b.data, b.label, b.config, b.grads = data, label, c, m.current.Grads
+	b.now = &bucket{b.key, m.symbol, m.fed, m.dataNames, m.labelNames, m.params}
+	b.known = map[any]*bucket{b.key: b.now}
+}
+
+// of returns the network of a bucket, which is made at the first use.
+func (b *buckets) of(m *Module, key any) (*bucket, error) {
+	if key == nil {
+		key = b.key
+	}
+	if bk := b.known[key]; bk != nil {
+		return bk, nil
+	}
+	s, err := b.make(key)
+	if err != nil {
+		return nil, err
+	}
+	sub := New(s)
+	sub.config = m.config
+	sub.config.fixed = slices.DeleteFunc(slices.Clone(m.config.fixed), func(name string) bool { return !slices.Contains(s.Arguments(), name) })
+	if err := sub.assign(b.data, b.label, m.training); err != nil {
+		return nil, fmt.Errorf("bucket %v: %w", key, err)
+	}
+	for _, p := range sub.params {
+		if m.args[p] == nil {
+			return nil, fmt.Errorf("module: bucket %v has the parameter %q, which the default bucket %v has not", key, p, b.key)
+		}
+	}
+	for _, a := range s.AuxStates() {
+		if m.aux[a] == nil {
+			return nil, fmt.Errorf("module: bucket %v has the auxiliary state %q, which the default bucket %v has not", key, a, b.key)
+		}
+	}
+	bk := &bucket{key, s, sub.fed, sub.dataNames, sub.labelNames, sub.params}
+	b.known[key] = bk
+	return bk, nil
+}
+
+// choose makes current the executor for the bucket and the shapes of a batch.
+func (b *buckets) choose(m *Module, batch *dataio.Batch) error {
+	bk, err := b.of(m, batch.Bucket)
+	if err != nil {
+		return err
+	}
+	same := bk == b.now
+	for i := 0; i < len(bk.fed) && same; i++ {
+		a := bk.fed[i].of(batch)
+		same = a == nil || a.Shape().Equal(m.current.Args[bk.fed[i].name].Shape())
+	}
+	if same {
+		return nil
+	}
+	shapes := map[string]dtype.Shape{}
+	for _, f := range bk.fed {
+		if a := f.of(batch); a != nil {
+			shapes[f.name] = a.Shape()
+		}
+	}
+	return b.turn(m, bk, shapes)
+}
+
+// turn makes current the executor of a bucket for shapes.
+func (b *buckets) turn(m *Module, bk *bucket, shapes map[string]dtype.Shape) error {
+	key := ""
+	if bk.key != b.key {
+		key = fmt.Sprintf("%T %v: ", bk.key, bk.key)
+	}
+	for _, f := range bk.fed {
+		if s, ok := shapes[f.name]; ok {
+			key += f.name + s.String()
+		}
+	}
+	ex := m.execs[key]
+	if ex == nil {
+		var err error
+		if ex, err = b.bind(m, bk, shapes); err != nil {
+			return fmt.Errorf("module: bucket %v: %w", bk.key, err)
+		}
+		m.execs[key] = ex
+		closeAll(m.current.Outputs())
+	} else if ex != m.current {
+		if err := hand(m.current, ex); err != nil {
+			return err
+		}
+	}
+	b.now, m.current = bk, ex
+	m.fed, m.dataNames, m.labelNames = bk.fed, bk.dataNames, bk.labelNames
+	return nil
+}
+
+// bind makes an executor that shares all but inputs and outputs with the others.
+func (b *buckets) bind(m *Module, bk *bucket, shapes map[string]dtype.Shape) (*sym.Executor, error) {
+	c := b.config
+	c.Shapes, c.Shared, c.Aux = shapes, m.current, map[string]*nd.Array{}
+	c.Args, c.Grads, c.GradReq = map[string]*nd.Array{}, map[string]*nd.Array{}, map[string]op.Req{}
+	for _, name := range bk.symbol.Arguments() {
+		c.GradReq[name] = op.ReqNull
+		if r, ok := b.config.GradReq[name]; ok {
+			c.GradReq[name] = r
+		}
+	}
+	for _, name := range bk.params {
+		if a := m.args[name]; a != nil {
+			c.Args[name] = a
+		}
+		if g := b.grads[name]; g != nil {
+			c.Grads[name] = g
+		}
+	}
+	for _, name := range bk.symbol.AuxStates() {
+		c.Aux[name] = m.aux[name]
+	}
+	return bk.symbol.SimpleBind(c)
+}
+
+// hand gives ex outputs in the place of those of the executor before, whose memory becomes free unless the shapes are the same.
+func hand(before, ex *sym.Executor) (err error) {
+	defer op.Recover(&err)
+	old := slices.Clone(before.Outputs())
+	for i, a := range ex.Outputs() {
+		k := slices.IndexFunc(old, func(o *nd.Array) bool {
+			return o.Shape().Equal(a.Shape()) && o.DType() == a.DType() && o.Device() == a.Device()
+		})
+		if k >= 0 {
+			a, old = old[k], slices.Delete(old, k, k+1)
+		} else {
+			a = nd.Empty(a.Shape(), nd.On(a.Device()), nd.As(a.DType()))
+		}
+		if err := ex.Redirect(i, a); err != nil {
+			return err
+		}
+	}
+	closeAll(old)
+	return nil
+}

@@ -1,0 +1,88 @@
+//go:build cuda
+
+package ndarray_test
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"gomx/device"
+	"gomx/device/cuda"
+	nd "gomx/ndarray"
+	"gomx/op"
+)
+
+func needGPU(t *testing.T) {
+	t.Helper()
+	if device.Count(device.KindCUDA) == 0 {
+		t.Skip("no devices: ", cuda.Missing())
+	}
+}
+
+// TestCUDAPrograms runs random programs of a few arrays on a GPU and on the processor: copies in and out, between devices, and kernels, in the order of
+// the pushes without a wait between them.
+func TestCUDAPrograms(t *testing.T) {
+	needGPU(t)
+	devices := []device.Device{device.CUDA(0), device.CUDA(max(device.Count(device.KindCUDA)-1, 0))}
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 9))
+		n := 1 + rng.IntN(5000)
+		var host, there []*nd.Array
+		for i := range 4 {
+			values := make([]float32, n)
+			for k := range values {
+				values[k] = float32(rng.IntN(9) - 4)
+			}
+			a := nd.FromSlice(values)
+			host = append(host, a)
+			there = append(there, a.To(devices[i%2]))
+		}
+		for range 30 {
+			x, y, z := rng.IntN(4), rng.IntN(4), rng.IntN(4)
+			switch rng.IntN(3) {
+			case 0:
+				host[z] = host[x].Copy()
+				there[z] = there[x].To(devices[z%2])
+				if there[z] == there[x] {
+					there[z] = there[x].Copy()
+				}
+			case 1:
+				host[z] = nd.BroadcastMaximum(host[x], host[y])
+				there[z] = nd.BroadcastMaximum(there[x], there[y].To(there[x].Device()))
+			default:
+				host[z] = nd.ElemwiseSub(host[x], host[y])
+				there[z] = nd.ElemwiseSub(there[x], there[y].To(there[x].Device()))
+			}
+		}
+		for i := range host {
+			want, err := host[i].Float32s()
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := there[i].Float32s()
+			if err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			for k := range want {
+				if got[k] != want[k] {
+					t.Fatalf("seed %d: array %d, element %d: got %v, want %v", seed, i, k, got[k], want[k])
+				}
+			}
+		}
+	}
+}
+
+// TestCUDAMissingKernel asks for an operator that has no kernel for GPUs.
+func TestCUDAMissingKernel(t *testing.T) {
+	needGPU(t)
+	x := nd.Ones([]int{4}, nd.On(device.CUDA(0)))
+	err := func() (err error) {
+		defer op.Recover(&err)
+		nd.Sort(x, nd.SortParams{})
+		return nil
+	}()
+	if err == nil || !strings.Contains(err.Error(), "sort") || !strings.Contains(err.Error(), "gpu(0)") {
+		t.Errorf("sorting on a GPU: %v, want an error that names the operator and the device", err)
+	}
+}

@@ -1,0 +1,116 @@
+//go:build cuda
+
+package attach
+
+import (
+	"unsafe"
+
+	"gomx/device"
+	"gomx/device/cuda"
+	"gomx/dtype"
+	"gomx/op"
+	"gomx/op/loop"
+)
+
+// CUDA attaches a kernel for GPUs.
+func CUDA[P any](h op.Handle[P], prepare op.Prepare[P]) {
+	h.Kernel(device.KindCUDA, device.TierRef, prepare)
+}
+
+// OnQueue makes a prepared kernel of a function that puts its work on a queue.
+func OnQueue(scratch int, run func(q *cuda.Queue, c *op.Call) error) (*op.Prepared, error) {
+	return &op.Prepared{Scratch: scratch, Run: func(c *op.Call) error { return run(c.Queue.(*cuda.Queue), c) }}, nil
+}
+
+// OneFloat returns the element type that all operands have, if it is one of floating-point numbers.
+func OneFloat(a *op.Args) (dtype.Type, bool) {
+	t := dtype.Unknown
+	for _, list := range [][]op.Desc{a.In, a.Out} {
+		for _, d := range list {
+			if t == dtype.Unknown {
+				t = d.DType
+			}
+			if d.DType != t {
+				return t, false
+			}
+		}
+	}
+	return t, !loop.Exact(t)
+}
+
+// pointwise is the parameter of the kernels in pointwise.cu.
+type pointwise struct {
+	out, a, b   unsafe.Pointer
+	n           int
+	s, t        float64
+	axes        int
+	dim, sa, sb [cuda.Axes]int
+}
+
+// CUDAMap prepares a pointwise kernel from input 0 to output 0, with its numbers.
+func CUDAMap(a *op.Args, name string, numbers ...float64) (*op.Prepared, error) {
+	t := a.In[0].DType
+	if t != a.Out[0].DType || !cuda.Takes(name, t) {
+		return nil, op.ErrUnsupported
+	}
+	f, args := cuda.Func("pointwise", name, t), pointwise{n: a.Out[0].Shape.Size()}
+	for i, v := range numbers {
+		*[]*float64{&args.s, &args.t}[i] = v
+	}
+	k, err := OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
+		args := args
+		args.out, args.a = c.Out[0].Data, c.In[0].Data
+		return cuda.LaunchWith(q, f, q.Each(args.n), &args)
+	})
+	k.Elem = Elem{Name: name, S: args.s, T: args.t}
+	return k, err
+}
+
+// Elem is what a pointwise kernel does, as chains read it.
+type Elem struct {
+	Name string
+	S, T float64
+}
+
+// CUDAZip prepares a pointwise kernel from inputs first and second, which broadcast, to output 0.
+func CUDAZip(a *op.Args, name string, first, second int) (*op.Prepared, error) {
+	return CUDAZipWith(a, name, first, second, 0)
+}
+
+// CUDAZipWith is CUDAZip for a kernel with a number.
+func CUDAZipWith(a *op.Args, name string, first, second int, number float64) (*op.Prepared, error) {
+	t := a.Out[0].DType
+	if a.In[first].DType != t || a.In[second].DType != t || !cuda.Takes(name, t) {
+		return nil, op.ErrUnsupported
+	}
+	out := a.Out[0].Shape
+	x, y := a.In[first].Shape, a.In[second].Shape
+	args := pointwise{n: out.Size(), s: number}
+	if x.Size() != args.n || y.Size() != args.n {
+		w, ok := cuda.NewWalk(out, loop.Broadcast(x, out), loop.Broadcast(y, out))
+		if !ok {
+			return nil, op.ErrUnsupported
+		}
+		if !w.Linear() {
+			args.axes = w.Fill(&args.dim, &args.sa, &args.sb)
+		}
+	}
+	f := cuda.Func("pointwise", name, t)
+	k, err := OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
+		args := args
+		args.out, args.a, args.b = c.Out[0].Data, c.In[first].Data, c.In[second].Data
+		return cuda.LaunchWith(q, f, q.Each(args.n), &args)
+	})
+	k.Elem = Elem{Name: name, S: number}
+	return k, err
+}
+
+// CUDAUnary is the Prepare of operators that are always one function.
+func CUDAUnary[P any](name string, numbers ...float64) op.Prepare[P] {
+	return func(_ P, a *op.Args) (*op.Prepared, error) { return CUDAMap(a, name, numbers...) }
+}
+
+// CUDABinary is the Prepare of operators that are always one function of two operands.
+func CUDABinary[P any](name string) op.Prepare[P] {
+	return func(_ P, a *op.Args) (*op.Prepared, error) { return CUDAZip(a, name, 0, 1) }
+}

@@ -1,0 +1,53 @@
+//go:build cuda
+
+package attach
+
+import (
+	"unsafe"
+
+	"gomx/device/cuda"
+	"gomx/dtype"
+	"gomx/op"
+)
+
+// Lanes is a kernel of softmax.cu, which treats the elements along one axis together.
+type Lanes struct {
+	Factor     float64
+	Log        bool
+	Length     int // the input that says how many elements of each lane count, -1 for all
+	LengthType dtype.Type
+
+	f               *cuda.Function
+	outer, n, inner int
+}
+
+// NewLanes prepares a kernel along an axis.
+func NewLanes(family, name string, t dtype.Type, shape dtype.Shape, axis int) *Lanes {
+	return &Lanes{Factor: 1, Length: -1, f: cuda.Func(family, name, t), outer: shape[:axis].Size(), n: shape[axis], inner: shape[axis+1:].Size()}
+}
+
+// LaneGrid returns a grid with a block for each of lanes lanes of n elements.
+func LaneGrid(lanes, n int) cuda.Grid {
+	threads := 32
+	for threads < 256 && threads < n {
+		threads *= 2
+	}
+	return cuda.Grid{X: min(lanes, 1<<20), Y: 1, Threads: threads}
+}
+
+// Run puts the kernel on a queue.
+func (l *Lanes) Run(q *cuda.Queue, c *op.Call, a, b unsafe.Pointer) error {
+	var length unsafe.Pointer
+	kind, logarithm := 0, 0
+	if l.Length >= 0 {
+		length, kind = c.In[l.Length].Data, cuda.Code(l.LengthType)
+	}
+	if l.Log {
+		logarithm = 1
+	}
+	if l.outer*l.inner*l.n == 0 {
+		return nil
+	}
+	return q.Launch(l.f, LaneGrid(l.outer*l.inner, l.n), cuda.P(c.Out[0].Data), cuda.P(a), cuda.P(b), cuda.P(length), cuda.I(kind),
+		cuda.I(l.outer), cuda.I(l.n), cuda.I(l.inner), cuda.F(l.Factor), cuda.I(logarithm))
+}

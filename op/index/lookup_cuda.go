@@ -1,0 +1,169 @@
+//go:build cuda
+
+package index
+
+import (
+	"strconv"
+
+	"gomx/device/cuda"
+	"gomx/dtype"
+	"gomx/op"
+	"gomx/op/attach"
+	"gomx/op/loop"
+	"gomx/op/prim"
+)
+
+// lookupArgs are the extents of a look-up: runs of n elements, count of them for each of outer, out of extent.
+type lookupArgs struct{ kind, outer, extent, count, n, wrap int }
+
+func init() {
+	attach.CUDA(Take, func(p TakeParams, a *op.Args) (*op.Prepared, error) {
+		k, err := p.lookup(a.In[0].Shape, a.In[1])
+		if err != nil {
+			return nil, err
+		}
+		return gatherCUDA("take", k, a.Out[0], 0, 1)
+	})
+	attach.CUDA(takeGrad, func(p TakeParams, a *op.Args) (*op.Prepared, error) {
+		k, err := p.lookup(a.Out[0].Shape, a.In[1])
+		if err != nil {
+			return nil, err
+		}
+		return sumLookupCUDA(k, a.Out[0])
+	})
+	attach.CUDA(Embedding, func(p EmbeddingParams, a *op.Args) (*op.Prepared, error) {
+		k := lookupArgs{cuda.Code(a.In[0].DType), 1, p.InputDim, a.In[0].Shape.Size(), p.OutputDim, 0}
+		return gatherCUDA("take", k, a.Out[0], 1, 0)
+	})
+	attach.CUDA(embeddingGrad, func(p EmbeddingParams, a *op.Args) (*op.Prepared, error) {
+		k := lookupArgs{cuda.Code(a.In[1].DType), 1, p.InputDim, a.In[1].Shape.Size(), p.OutputDim, 0}
+		return sumLookupCUDA(k, a.Out[0])
+	})
+	attach.CUDA(Pick, pickCUDA)
+	attach.CUDA(BatchTake, func(_ op.NoParams, a *op.Args) (*op.Prepared, error) {
+		return pickCUDA(PickParams{Axis: op.Some(-1), Mode: "clip"}, a)
+	})
+	attach.CUDA(pickGrad, func(p PickParams, a *op.Args) (*op.Prepared, error) {
+		k, err := p.lookup(a.Out[0].Shape, a.In[1])
+		if err != nil {
+			return nil, err
+		}
+		place, err := gatherCUDA("place", k, a.Out[0], 0, 1)
+		if err != nil {
+			return nil, err
+		}
+		bytes := a.Out[0].Bytes
+		return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
+			if err := q.Clear(c.Out[0].Data, bytes); err != nil {
+				return err
+			}
+			return place.Run(c)
+		})
+	})
+	attach.CUDA(OneHot, oneHotCUDA)
+	attach.CUDA(ArgMax, argCUDA("argmax"))
+	attach.CUDA(ArgMin, argCUDA("argmin"))
+	attach.CUDA(ArgMaxChannel, func(_ op.NoParams, a *op.Args) (*op.Prepared, error) {
+		return argCUDA("argmax")(ArgParams{Axis: op.Some(-1)}, a)
+	})
+}
+
+// wraps says how an index out of range is made legal; an error cannot be reported from a device.
+func wraps(mode string) (int, error) {
+	switch mode {
+	case "clip":
+		return 0, nil
+	case "wrap":
+		return 1, nil
+	}
+	return 0, op.ErrUnsupported
+}
+
+func (p TakeParams) lookup(s dtype.Shape, indices op.Desc) (k lookupArgs, err error) {
+	axis, err := prim.Axis("axis", p.Axis, len(s))
+	if err != nil {
+		return k, err
+	}
+	k = lookupArgs{kind: cuda.Code(indices.DType), outer: s[:axis].Size(), extent: s[axis], count: indices.Shape.Size(), n: s[axis+1:].Size()}
+	k.wrap, err = wraps(p.Mode)
+	return k, err
+}
+
+func (p PickParams) lookup(s dtype.Shape, indices op.Desc) (k lookupArgs, err error) {
+	axis, ok := p.Axis.Get()
+	if !ok {
+		s, axis = dtype.Shape{s.Size()}, 0
+	}
+	if axis, err = prim.Axis("axis", axis, len(s)); err != nil {
+		return k, err
+	}
+	k = lookupArgs{kind: cuda.Code(indices.DType), outer: s[:axis].Size(), extent: s[axis], count: 1, n: s[axis+1:].Size()}
+	k.wrap, err = wraps(p.Mode)
+	return k, err
+}
+
+// gatherCUDA prepares a kernel of index.cu from inputs src and index to output 0.
+func gatherCUDA(name string, k lookupArgs, out op.Desc, src, index int) (*op.Prepared, error) {
+	if k.extent == 0 {
+		return nil, op.ErrUnsupported
+	}
+	f := cuda.Func("index", name+strconv.Itoa(out.DType.Size()), dtype.Unknown)
+	n := k.outer * k.count * k.n
+	return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
+		return q.Launch(f, q.Each(n), cuda.P(c.Out[0].Data), cuda.P(c.In[src].Data), cuda.P(c.In[index].Data), cuda.I(k.kind),
+			cuda.I(k.outer), cuda.I(k.extent), cuda.I(k.count), cuda.I(k.n), cuda.I(k.wrap))
+	})
+}
+
+// sumLookupCUDA prepares the gradient of a look-up from inputs 0, the gradient, and 1, the indices.
+func sumLookupCUDA(k lookupArgs, out op.Desc) (*op.Prepared, error) {
+	if k.extent == 0 || !cuda.Serves("rows", out.DType) {
+		return nil, op.ErrUnsupported
+	}
+	add, round := cuda.Func("rows", "lookup_grad", out.DType), cuda.Func("rows", "lookup_round", out.DType)
+	size := out.Shape.Size()
+	return attach.OnQueue(8*size, func(q *cuda.Queue, c *op.Call) error {
+		if err := q.Clear(c.Scratch, 8*size); err != nil {
+			return err
+		}
+		launch := func(f *cuda.Function, n int) error {
+			return q.Launch(f, q.Each(n), cuda.P(c.Out[0].Data), cuda.P(c.In[0].Data), cuda.P(c.In[1].Data), cuda.I(k.kind), cuda.I(k.outer),
+				cuda.I(k.extent), cuda.I(k.count), cuda.I(k.n), cuda.I(k.wrap), cuda.P(c.Scratch))
+		}
+		if err := launch(add, k.outer*k.n); err != nil {
+			return err
+		}
+		return launch(round, size)
+	})
+}
+
+func pickCUDA(p PickParams, a *op.Args) (*op.Prepared, error) {
+	k, err := p.lookup(a.In[0].Shape, a.In[1])
+	if err != nil {
+		return nil, err
+	}
+	return gatherCUDA("pick", k, a.Out[0], 0, 1)
+}
+
+func oneHotCUDA(p OneHotParams, a *op.Args) (*op.Prepared, error) {
+	f, n := cuda.Func("index", "one_hot", dtype.Unknown), a.In[0].Shape.Size()
+	to, from := cuda.Code(a.Out[0].DType), cuda.Code(a.In[0].DType)
+	return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
+		return q.Launch(f, q.Each(n*p.Depth), cuda.P(c.Out[0].Data), cuda.P(c.In[0].Data), cuda.I(to), cuda.I(from), cuda.I(n), cuda.I(p.Depth),
+			cuda.F(p.OnValue.Value()), cuda.F(p.OffValue))
+	})
+}
+
+func argCUDA(name string) op.Prepare[ArgParams] {
+	return func(p ArgParams, a *op.Args) (*op.Prepared, error) {
+		t, s := a.In[0].DType, a.In[0].Shape
+		v, err := vectors(p.Axis, s)
+		if err != nil || v.n == 0 || loop.Exact(t) {
+			return nil, op.ErrUnsupported
+		}
+		f, to := cuda.Func("reduce", name, t), cuda.Code(a.Out[0].DType)
+		return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
+			return q.Launch(f, q.Each(v.count), cuda.P(c.Out[0].Data), cuda.P(c.In[0].Data), cuda.I(to), cuda.I(v.count/max(v.step, 1)), cuda.I(v.n), cuda.I(v.step))
+		})
+	}
+}

@@ -1,0 +1,5 @@
+//go:build cuda
+
+package nn_test
+
+import _ "gomx/device/cuda"

@@ -1,0 +1,86 @@
+//go:build cuda
+
+package nn
+
+import (
+	"unsafe"
+
+	"gomx/device/cuda"
+	"gomx/op"
+	"gomx/op/attach"
+)
+
+// normArgs is the parameter of the kernels in norm.cu.
+type normArgs struct {
+	out, x, dy                                                   unsafe.Pointer
+	gamma, beta, mean, inv, movingMean, movingVar, dgamma, dbeta unsafe.Pointer
+	stat, outer, channels, inner                                 int
+	eps, momentum                                                float64
+	fixGamma, batchStats                                         int
+}
+
+func init() {
+	attach.CUDA(BatchNorm, batchNormCUDA)
+	attach.CUDA(BatchNormGrad, batchNormGradCUDA)
+}
+
+// newNormArgs fills in what does not change from run to run.
+func newNormArgs(p BatchNormParams, a *op.Args, data op.Desc, stat op.Desc) (normArgs, error) {
+	if data.Layout != nil || a.Out[0].Layout != nil || !cuda.Serves("norm", data.DType) {
+		return normArgs{}, op.ErrUnsupported
+	}
+	v := newChannels(data.Shape, p.Axis.Value())
+	args := normArgs{stat: cuda.Code(stat.DType), outer: v.outer, channels: v.count, inner: v.inner, eps: p.Eps, momentum: p.Momentum.Value()}
+	if !p.NoFixGamma {
+		args.fixGamma = 1
+	}
+	if a.Train && !p.UseGlobalStats {
+		args.batchStats = 1
+	}
+	return args, nil
+}
+
+func batchNormCUDA(p BatchNormParams, a *op.Args) (*op.Prepared, error) {
+	fixed, err := newNormArgs(p, a, a.In[0], a.In[1])
+	if err != nil {
+		return nil, err
+	}
+	t, n := a.In[0].DType, a.In[0].Shape.Size()
+	stats, apply := cuda.Func("norm", "batch_stats", t), cuda.Func("norm", "batch_norm", t)
+	bytes := (8*fixed.channels + 63) &^ 63
+	return attach.OnQueue(2*bytes, func(q *cuda.Queue, c *op.Call) error {
+		args := fixed
+		args.out, args.x, args.gamma, args.beta = c.Out[0].Data, c.In[0].Data, c.In[1].Data, c.In[2].Data
+		args.movingMean, args.movingVar, args.mean, args.inv = c.In[3].Data, c.In[4].Data, c.Out[1].Data, c.Out[2].Data
+		if args.mean == nil {
+			args.mean = c.Scratch
+		}
+		if args.inv == nil {
+			args.inv = unsafe.Add(c.Scratch, bytes)
+		}
+		if err := cuda.LaunchWith(q, stats, attach.LaneGrid(args.channels, args.outer*args.inner), &args); err != nil || args.out == nil {
+			return err
+		}
+		return cuda.LaunchWith(q, apply, q.Each(n), &args)
+	})
+}
+
+func batchNormGradCUDA(p BatchNormParams, a *op.Args) (*op.Prepared, error) {
+	fixed, err := newNormArgs(p, a, a.In[1], a.In[2])
+	if err != nil {
+		return nil, err
+	}
+	t, n := a.In[1].DType, a.In[1].Shape.Size()
+	sums, apply := cuda.Func("norm", "batch_sums", t), cuda.Func("norm", "batch_norm_grad", t)
+	bytes := (8*fixed.channels + 63) &^ 63
+	return attach.OnQueue(2*bytes, func(q *cuda.Queue, c *op.Call) error {
+		args := fixed
+		args.out, args.dy, args.x, args.gamma = c.Out[0].Data, c.In[0].Data, c.In[1].Data, c.In[2].Data
+		args.mean, args.inv, args.dgamma, args.dbeta = c.In[3].Data, c.In[4].Data, c.Out[1].Data, c.Out[2].Data
+		args.movingMean, args.movingVar = c.Scratch, unsafe.Add(c.Scratch, bytes)
+		if err := cuda.LaunchWith(q, sums, attach.LaneGrid(args.channels, args.outer*args.inner), &args); err != nil || args.out == nil {
+			return err
+		}
+		return cuda.LaunchWith(q, apply, q.Each(n), &args)
+	})
+}

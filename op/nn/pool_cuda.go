@@ -1,0 +1,61 @@
+//go:build cuda
+
+package nn
+
+import (
+	"unsafe"
+
+	"gomx/device/cuda"
+	"gomx/dtype"
+	"gomx/op"
+	"gomx/op/attach"
+)
+
+// poolArgs is the parameter of the kernels in pool.cu.
+type poolArgs struct {
+	out, x, y, dy   unsafe.Pointer
+	batch, channels int
+	in, outExt      [3]int
+	kernel, stride  [3]int
+	pad             [3]int
+	sx, sy          [5]int
+	kind, countPad  int
+	power, lowest   float64
+}
+
+func init() {
+	attach.CUDA(Pooling, func(p PoolingParams, a *op.Args) (*op.Prepared, error) {
+		return poolCUDA("pool", p, a.In[0], a.Out[0], func(args *poolArgs, c *op.Call) { args.x = c.In[0].Data })
+	})
+	attach.CUDA(PoolingGrad, func(p PoolingParams, a *op.Args) (*op.Prepared, error) {
+		return poolCUDA("pool_grad", p, a.Out[0], a.In[0], func(args *poolArgs, c *op.Call) {
+			args.dy, args.x, args.y = c.In[0].Data, c.In[1].Data, c.In[2].Data
+		})
+	})
+	attach.CUDA(PoolingSumGrad, func(p PoolingParams, a *op.Args) (*op.Prepared, error) {
+		return poolCUDA("pool_grad", p, a.Out[0], a.In[0], func(args *poolArgs, c *op.Call) { args.dy = c.In[0].Data })
+	})
+}
+
+// poolCUDA prepares a kernel between data and output; operands fills in where they are.
+func poolCUDA(name string, p PoolingParams, data, output op.Desc, operands func(args *poolArgs, c *op.Call)) (*op.Prepared, error) {
+	if data.Layout != nil || output.Layout != nil || !cuda.Serves("pool", data.DType) {
+		return nil, op.ErrUnsupported
+	}
+	g := newPooling(p, data.Shape, output.Shape)
+	fixed := poolArgs{batch: g.batch, channels: g.channels, in: g.in, outExt: g.out, kernel: g.kernel, stride: g.stride, pad: g.pad, sx: g.x, sy: g.y,
+		kind: map[string]int{"max": 0, "sum": 1, "avg": 2, "lp": 3}[p.PoolType], power: float64(p.PValue.Or(1)), lowest: lowest(data.DType)}
+	if g.countPad {
+		fixed.countPad = 1
+	}
+	f, n := cuda.Func("pool", name, data.DType), output.Shape.Size()
+	if name == "pool_grad" {
+		n = dtype.Shape(data.Shape).Size()
+	}
+	return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
+		args := fixed
+		args.out = c.Out[0].Data
+		operands(&args, c)
+		return cuda.LaunchWith(q, f, q.Each(n), &args)
+	})
+}

@@ -1,0 +1,5 @@
+//go:build cuda
+
+package rnn_test
+
+import _ "gomx/device/cuda"

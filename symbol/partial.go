@@ -1,0 +1,67 @@
+package symbol
+
+import (
+	"errors"
+	"fmt"
+)
+
+// PartialForward computes the outputs operator by operator: it runs number step of the compiled graph and returns how many are left. Step 0
+// begins a run, and the steps must come in order; a run whose last step has come is over, after which Backward follows one that
+// trains. A step beyond the end does nothing. Forward in between gives the run up.
+//
+// Looking at the arrays of the executor between two steps shows what is there so far, and waiting for them how long a step
+// took. It runs a graph compiled for it, in which every operator is pushed by itself.
+func (ex *Executor) PartialForward(train bool, step int) (left int, err error) {
+	if ex.closed {
+		return 0, errors.New("symbol: PartialForward on a closed executor")
+	}
+	b, err := ex.compiled(train, true)
+	if err != nil {
+		return 0, err
+	}
+	p := b.p
+	n := p.forward - p.derived
+	r := ex.stepping.run
+	switch {
+	case step < 0:
+		return 0, fmt.Errorf("symbol: PartialForward of step %d, want one from 0 on", step)
+	case step >= n && n > 0:
+		return 0, nil
+	case step == 0:
+		if r, err = ex.beginRun(b); err != nil {
+			return 0, err
+		}
+		ex.open(r)
+		ex.derive(r)
+		ex.stepping.run = r
+	case r == nil || r.b != b || ex.stepping.next != step:
+		return 0, fmt.Errorf("symbol: PartialForward of step %d, want step 0 or the one after the last", step)
+	case ex.arena.last != r:
+		return 0, errors.New("symbol: PartialForward after another executor that shares the memory has run: what the steps before have computed is gone")
+	}
+	at := p.derived + step
+	ex.push(r, at, min(at+1, p.forward))
+	ex.stepping.next = step + 1
+	if left = n - step - 1; left > 0 {
+		return left, nil
+	}
+	ex.stepping.run = nil
+	ex.keepForBackward(r)
+	return 0, nil
+}
+
+// stepping is a run whose forward part is pushed step by step.
+type stepping struct {
+	run  *run
+	next int
+}
+
+// abandon lets go of the runs that have not been finished.
+func (ex *Executor) abandon() {
+	for _, r := range []**run{&ex.current, &ex.stepping.run} {
+		if *r != nil {
+			(*r).release()
+			*r = nil
+		}
+	}
+}
