@@ -125,7 +125,8 @@ Logistic regression has 10,000 samples of 10,000 features; the others have 60,00
 and 64 units. Every worker holds its share of the samples; full batches are whole shares. gomx trains by `+"`module.Fit`"+`, MXNet
 in a loop over its Module, TensorFlow by a replicated graph. From the same weights and data gomx and MXNet have, after the
 same steps, losses that differ by less than %g, or the command fails; TensorFlow's by less than %g. Nobody computes a metric.
-The ratio is that to the best of the others. Memory is what is resident while training, time that of all processes.
+The ratio is that to the best of the others in the same run; each row may be of a run of its own, by `+"`--match`"+`. Memory is
+what is resident while training, time that of all processes.
 
 ![Samples per second and memory of a worker, in gomx and in others](%s)
 
