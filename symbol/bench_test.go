@@ -51,13 +51,8 @@ func benchmarkStep(b *testing.B, s *sym.Symbol, shape ...int) {
 		}
 	}
 	params := update.SGDMomUpdateParams{LR: 0.01, Momentum: 0.9, RescaleGrad: 1 / float64(shape[0])}
-	step := func() {
-		if err := ex.Forward(true); err != nil {
-			b.Fatal(err)
-		}
-		if err := ex.Backward(); err != nil {
-			b.Fatal(err)
-		}
+	train := func() {
+		step(b, ex)
 		for _, w := range weights {
 			if _, err := nd.Invoke(update.SGDMomUpdate.Op, params, w, w[:1]); err != nil {
 				b.Fatal(err)
@@ -68,11 +63,11 @@ func benchmarkStep(b *testing.B, s *sym.Symbol, shape ...int) {
 		}
 	}
 	for range 5 {
-		step()
+		train()
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		step()
+		train()
 	}
 	if err := nd.WaitAll(ctx); err != nil {
 		b.Fatal(err)

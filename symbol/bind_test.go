@@ -29,7 +29,7 @@ func bindMLP(t *testing.T, c sym.BindConfig) *sym.Executor {
 	return ex
 }
 
-func step(t *testing.T, ex *sym.Executor) {
+func step(t testing.TB, ex *sym.Executor) {
 	t.Helper()
 	if err := ex.Forward(true); err != nil {
 		t.Fatal(err)

@@ -86,12 +86,7 @@ func BenchmarkPasses(b *testing.B) {
 					a.Set(nd.Uniform(-0.1, 0.1, a.Shape(), nd.Seed(1)))
 				}
 				run := func() {
-					if err := ex.Forward(true); err != nil {
-						b.Fatal(err)
-					}
-					if err := ex.Backward(); err != nil {
-						b.Fatal(err)
-					}
+					step(b, ex)
 					if err := nd.WaitAll(context.Background()); err != nil {
 						b.Fatal(err)
 					}

@@ -63,12 +63,7 @@ func BenchmarkRecompute(b *testing.B) {
 					b.Fatal(err)
 				}
 				run := func() {
-					if err := ex.Forward(true); err != nil {
-						b.Fatal(err)
-					}
-					if err := ex.Backward(); err != nil {
-						b.Fatal(err)
-					}
+					step(b, ex)
 					if err := nd.WaitAll(context.Background()); err != nil {
 						b.Fatal(err)
 					}

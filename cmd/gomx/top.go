@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -101,7 +100,7 @@ func look(ctx context.Context, where string) ([]kvstore.Status, error) {
 	var list []kvstore.Status
 	var failed error
 	for _, addr := range addrs {
-		st, err := ask(ctx, addr)
+		st, err := kvstore.ReadStatus(ctx, addr)
 		if err != nil {
 			failed = err // it may have ended just now
 			continue
@@ -140,26 +139,6 @@ func addresses(dir string) ([]string, error) {
 		}
 	}
 	return list, nil
-}
-
-// ask reads the status page of a process.
-func ask(ctx context.Context, addr string) (st kvstore.Status, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-	defer cancel()
-	addr = strings.TrimSuffix(strings.TrimPrefix(addr, "http://"), "/")
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/status", nil)
-	if err != nil {
-		return st, err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return st, err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return st, fmt.Errorf("%s answers %s", addr, resp.Status)
-	}
-	return st, json.NewDecoder(io.LimitReader(resp.Body, 16<<20)).Decode(&st)
 }
 
 // writeTop writes a table of what the scheduler knows, and of what the processes say of themselves.

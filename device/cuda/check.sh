@@ -33,6 +33,13 @@ rm -rf "$CACHE/empty" && mkdir -p "$CACHE/empty" "$CACHE/fake"
 GOCACHE=$($GO env GOCACHE)
 export GOCACHE XDG_CACHE_HOME="$CACHE" # translated kernels go to the cache, what Go builds stays where it was
 
+devices() { # folder of libraries, then what the program must say of them: tests that miss them would only skip
+	local said
+	said=$(LD_LIBRARY_PATH="$1" "$CACHE/gomx" devices)
+	echo "$said"
+	case "$said" in *"$2"*) ;; *) echo "cuda-check: failed: want $2" >&2; exit 1 ;; esac
+}
+
 step() { printf 'cuda-check: %s\n' "$*"; }
 
 step "the imitated driver"
@@ -47,17 +54,18 @@ $GO vet -tags cuda ./device/... ./op/... ./cmd/gomx
 $GO build -tags cuda -o "$CACHE/gomx" ./cmd/gomx
 
 step "start without a driver"
-LD_LIBRARY_PATH="$CACHE/empty" "$CACHE/gomx" devices
+devices "$CACHE/empty" 'gpu: 0 devices'
 
 if fetch nvrtc nvidia-cuda-nvrtc-cu12==12.4.127; then
 	step "every kernel by NVIDIA's compiler for $ARCHS"
+	devices "$CACHE/nvrtc/nvidia/cuda_nvrtc/lib" 'NVRTC: 12'
 	LD_LIBRARY_PATH="$CACHE/nvrtc/nvidia/cuda_nvrtc/lib" $GO test -tags cuda -count=1 -timeout 15m -run TestCompile ./device/cuda -args -archs "$ARCHS"
 else
 	step "skipped: pip cannot fetch nvidia-cuda-nvrtc-cu12, so no kernel was translated by NVIDIA's compiler"
 fi
 
 step "the tests on the imitated driver"
-LD_LIBRARY_PATH="$CACHE/fake" "$CACHE/gomx" devices
+devices "$CACHE/fake" 'gpu(1): imitation'
 LD_LIBRARY_PATH="$CACHE/fake" $GO test -tags cuda -count=1 -timeout 15m ./device/cuda ./op/...
 LD_LIBRARY_PATH="$CACHE/fake" $GO test -tags cuda -count=1 -timeout 15m -run CUDA ./module ./ndarray
 LD_LIBRARY_PATH="$CACHE/fake:$CACHE/fakeblas" $GO test -tags cuda -count=1 -timeout 15m -run 'Dot|Conv|Deconv|FullyConnected|FC' ./op/prim ./op/nn

@@ -68,6 +68,11 @@ func Compile(u Unit, arch int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return u.compile(c, text, arch)
+}
+
+// compile translates the source of a unit.
+func (u Unit) compile(c *compiler, text string, arch int) ([]byte, error) {
 	return c.compile(fmt.Sprintf("%s.cu (%v)", u.Family, u.DType), text, arch, u.defines())
 }
 
@@ -91,7 +96,7 @@ func code(u Unit, arch int) ([]byte, error) {
 			return b, nil
 		}
 	}
-	b, err := Compile(u, arch)
+	b, err := u.compile(c, text, arch)
 	if err == nil && path != "" {
 		store(path, b)
 	}

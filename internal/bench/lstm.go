@@ -29,13 +29,7 @@ func languageModel(hidden, batch int) Workload {
 		least := 0.0
 		for i := range 5 {
 			start := time.Now()
-			if err := ex.Forward(true); err != nil {
-				return 0, err
-			}
-			if err := ex.Backward(); err != nil {
-				return 0, err
-			}
-			if err := nd.WaitAll(ctx); err != nil {
+			if err := languageStep(ctx, ex); err != nil {
 				return 0, err
 			}
 			if s := time.Since(start).Seconds(); i > 0 && (least == 0 || s < least) {
@@ -45,6 +39,17 @@ func languageModel(hidden, batch int) Workload {
 		return float64(batch*lstmSteps) / least, nil
 	}
 	return Workload{Name: fmt.Sprintf("local.lstm_fused.h%d.bs%d", hidden, batch), Unit: "words/s", Run: run}
+}
+
+// languageStep runs the network forward and backward, to the end.
+func languageStep(ctx context.Context, ex *sym.Executor) error {
+	if err := ex.Forward(true); err != nil {
+		return err
+	}
+	if err := ex.Backward(); err != nil {
+		return err
+	}
+	return nd.WaitAll(ctx)
 }
 
 func languageExecutor(hidden, batch int) (*sym.Executor, error) {

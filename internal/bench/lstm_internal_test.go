@@ -1,11 +1,8 @@
 package bench
 
 import (
-	"context"
 	"fmt"
 	"testing"
-
-	nd "gomx/ndarray"
 )
 
 // BenchmarkLanguageModel is one training step of the language models that the suite "local" measures.
@@ -18,13 +15,7 @@ func BenchmarkLanguageModel(b *testing.B) {
 			}
 			defer ex.Close()
 			step := func() {
-				if err := ex.Forward(true); err != nil {
-					b.Fatal(err)
-				}
-				if err := ex.Backward(); err != nil {
-					b.Fatal(err)
-				}
-				if err := nd.WaitAll(context.Background()); err != nil {
+				if err := languageStep(b.Context(), ex); err != nil {
 					b.Fatal(err)
 				}
 			}

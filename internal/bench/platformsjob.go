@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -191,7 +189,7 @@ func (w *networkWatch) run(ctx context.Context, dir string) {
 		if err != nil {
 			continue // it has not begun yet
 		}
-		if st, err := askStatus(ctx, string(addr)); err == nil && st.Transport != nil {
+		if st, err := kvstore.ReadStatus(ctx, string(addr)); err == nil && st.Transport != nil {
 			w.list = append(w.list, networkSample{time.Now(), st.Transport.SentBytes + st.Transport.ReceivedBytes})
 		}
 	}
@@ -214,23 +212,4 @@ func (w *networkWatch) rate(from, to time.Time) float64 {
 		return 0
 	}
 	return float64(last.bytes-first.bytes) / last.at.Sub(first.at).Seconds()
-}
-
-// askStatus reads the status page of a process.
-func askStatus(ctx context.Context, addr string) (st kvstore.Status, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/status", nil)
-	if err != nil {
-		return st, err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return st, err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return st, errors.New(resp.Status)
-	}
-	return st, json.NewDecoder(resp.Body).Decode(&st)
 }

@@ -50,6 +50,7 @@ const (
 func init() {
 	FusedBatchNorm.Define(op.Spec[FusedBatchNormParams]{
 		Hidden:  true,
+		Doc:     "FusedBatchNorm is BatchNorm of channels on axis 1, the sum with another array where that is asked for, and a rectifier.",
 		Layouts: true,
 		Inputs: func(p FusedBatchNormParams) []op.Input {
 			list := []op.Input{{Name: "data"}, {Name: "gamma", Role: op.Param}, {Name: "beta", Role: op.Param},

@@ -40,6 +40,17 @@ func newNormArgs(p BatchNormParams, a *op.Args, data op.Desc, stat op.Desc) (nor
 	return args, nil
 }
 
+// perChannel is the scratch of one number for each channel.
+func (a *normArgs) perChannel() int { return (8*a.channels + 63) &^ 63 }
+
+// launch runs a kernel that sums over each channel and, where an output is wanted, one that computes its n elements.
+func (a *normArgs) launch(q *cuda.Queue, sums, apply *cuda.Function, n int) error {
+	if err := cuda.LaunchWith(q, sums, attach.LaneGrid(a.channels, a.outer*a.inner), a); err != nil || a.out == nil {
+		return err
+	}
+	return cuda.LaunchWith(q, apply, q.Each(n), a)
+}
+
 func batchNormCUDA(p BatchNormParams, a *op.Args) (*op.Prepared, error) {
 	fixed, err := newNormArgs(p, a, a.In[0], a.In[1])
 	if err != nil {
@@ -47,7 +58,7 @@ func batchNormCUDA(p BatchNormParams, a *op.Args) (*op.Prepared, error) {
 	}
 	t, n := a.In[0].DType, a.In[0].Shape.Size()
 	stats, apply := cuda.Func("norm", "batch_stats", t), cuda.Func("norm", "batch_norm", t)
-	bytes := (8*fixed.channels + 63) &^ 63
+	bytes := fixed.perChannel()
 	return attach.OnQueue(2*bytes, func(q *cuda.Queue, c *op.Call) error {
 		args := fixed
 		args.out, args.x, args.gamma, args.beta = c.Out[0].Data, c.In[0].Data, c.In[1].Data, c.In[2].Data
@@ -58,10 +69,7 @@ func batchNormCUDA(p BatchNormParams, a *op.Args) (*op.Prepared, error) {
 		if args.inv == nil {
 			args.inv = unsafe.Add(c.Scratch, bytes)
 		}
-		if err := cuda.LaunchWith(q, stats, attach.LaneGrid(args.channels, args.outer*args.inner), &args); err != nil || args.out == nil {
-			return err
-		}
-		return cuda.LaunchWith(q, apply, q.Each(n), &args)
+		return args.launch(q, stats, apply, n)
 	})
 }
 
@@ -72,15 +80,12 @@ func batchNormGradCUDA(p BatchNormParams, a *op.Args) (*op.Prepared, error) {
 	}
 	t, n := a.In[1].DType, a.In[1].Shape.Size()
 	sums, apply := cuda.Func("norm", "batch_sums", t), cuda.Func("norm", "batch_norm_grad", t)
-	bytes := (8*fixed.channels + 63) &^ 63
+	bytes := fixed.perChannel()
 	return attach.OnQueue(2*bytes, func(q *cuda.Queue, c *op.Call) error {
 		args := fixed
 		args.out, args.dy, args.x, args.gamma = c.Out[0].Data, c.In[0].Data, c.In[1].Data, c.In[2].Data
 		args.mean, args.inv, args.dgamma, args.dbeta = c.In[3].Data, c.In[4].Data, c.Out[1].Data, c.Out[2].Data
 		args.movingMean, args.movingVar = c.Scratch, unsafe.Add(c.Scratch, bytes)
-		if err := cuda.LaunchWith(q, sums, attach.LaneGrid(args.channels, args.outer*args.inner), &args); err != nil || args.out == nil {
-			return err
-		}
-		return cuda.LaunchWith(q, apply, q.Each(n), &args)
+		return args.launch(q, sums, apply, n)
 	})
 }
