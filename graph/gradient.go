@@ -3,7 +3,6 @@ package graph
 import (
 	"fmt"
 	"maps"
-	"slices"
 
 	"gomx/op"
 )
@@ -16,8 +15,10 @@ import (
 //
 // It is reverse accumulation over the topological order, as in nnvm's gradient pass.
 func Gradient(heads, headGrads, wrt []op.Entry) ([]op.Entry, error) {
-	b := &backprop{order: op.Topo(heads), grads: map[op.Entry][]op.Entry{}, needs: map[*op.Node]bool{}}
-	b.findGroups()
+	b := &backprop{order: deepFirst(heads), grads: map[op.Entry][]op.Entry{}, needs: map[*op.Node]bool{}, known: map[*op.Node]bool{}}
+	for _, n := range b.order {
+		b.known[n] = true
+	}
 	b.markNeeded(wrt)
 	for i, h := range heads {
 		if !b.needs[h.Node] {
@@ -29,12 +30,12 @@ func Gradient(heads, headGrads, wrt []op.Entry) ([]op.Entry, error) {
 		}
 		if !head.Valid() {
 			head = b.apply("ones_like", h.Node.Name+"_head_grad", h)
-			b.follow(h.Node, head)
+			b.follow(h.Node, 0, head)
 		}
 		b.grads[h] = append(b.grads[h], head)
 	}
 	for i := len(b.order) - 1; i >= 0; i-- {
-		if err := b.visit(b.order[i]); err != nil {
+		if err := b.visit(b.order[i], len(b.order)-i); err != nil {
 			return nil, err
 		}
 	}
@@ -47,10 +48,10 @@ func Gradient(heads, headGrads, wrt []op.Entry) ([]op.Entry, error) {
 
 // backprop is the state of one run of Gradient.
 type backprop struct {
-	order   []*op.Node
-	grads   map[op.Entry][]op.Entry // contributions to the gradient of an entry
-	needs   map[*op.Node]bool       // nodes through which gradients flow to wrt
-	grouped map[*op.Node]bool       // nodes whose groups are final; nil in a graph without groups
+	order []*op.Node
+	grads map[op.Entry][]op.Entry // contributions to the gradient of an entry
+	needs map[*op.Node]bool       // nodes through which gradients flow to wrt
+	known map[*op.Node]bool       // nodes that are finished
 }
 
 // markNeeded finds the nodes that depend on wrt.
@@ -67,8 +68,8 @@ func (b *backprop) markNeeded(wrt []op.Entry) {
 	}
 }
 
-// visit propagates the gradients of n's outputs to its inputs.
-func (b *backprop) visit(n *op.Node) error {
+// visit propagates the gradients of n's outputs to its inputs, as the turn-th of all nodes.
+func (b *backprop) visit(n *op.Node, turn int) error {
 	if n.IsVar() || !b.needs[n] {
 		return nil
 	}
@@ -89,7 +90,7 @@ func (b *backprop) visit(n *op.Node) error {
 	if err != nil {
 		return err
 	}
-	b.follow(n, in...)
+	b.follow(n, turn, in...)
 	for k, e := range in {
 		if need[k] && e.Valid() {
 			b.grads[n.In[k]] = append(b.grads[n.In[k]], e)
@@ -98,35 +99,23 @@ func (b *backprop) visit(n *op.Node) error {
 	return nil
 }
 
-// findGroups looks whether the graph has groups, which gradients then follow.
-func (b *backprop) findGroups() {
-	if !slices.ContainsFunc(b.order, func(n *op.Node) bool { return Group(n) != "" }) {
-		return
-	}
-	b.grouped = map[*op.Node]bool{}
-	for _, n := range b.order {
-		b.grouped[n] = true
-	}
-}
-
-// follow puts the new nodes below entries into the group of n, whose gradients they compute.
-func (b *backprop) follow(n *op.Node, entries ...op.Entry) {
-	if b.grouped == nil {
-		return
-	}
+// follow puts the new nodes below entries into the group of n, whose gradients they compute, and gives them a turn; 0 is
+// for nodes that run as soon as they can.
+func (b *backprop) follow(n *op.Node, turn int, entries ...op.Entry) {
 	group := Group(n)
 	for _, e := range entries {
 		m := e.Node
-		if m == nil || m.IsVar() || b.grouped[m] {
+		if m == nil || m.IsVar() || b.known[m] {
 			continue
 		}
-		b.grouped[m] = true
+		b.known[m] = true
+		m.Turn = turn
 		if group != "" && Group(m) == "" {
 			attrs := map[string]string{GroupAttr: group}
 			maps.Copy(attrs, m.Attrs)
 			m.Attrs = attrs
 		}
-		b.follow(n, m.In...)
+		b.follow(n, turn, m.In...)
 	}
 }
 
@@ -139,7 +128,7 @@ func (b *backprop) sum(e op.Entry) op.Entry {
 		return parts[0]
 	default:
 		s := b.total(e.Node.Name+"_grad_sum", parts)
-		b.follow(e.Node, s)
+		b.follow(e.Node, 0, s)
 		b.grads[e] = []op.Entry{s}
 		return s
 	}

@@ -11,7 +11,13 @@ import (
 
 func lookup(t *testing.T, name string, in ...op.Entry) op.Entry {
 	t.Helper()
-	n, err := op.NewNode(op.Lookup(name), name, nil, in...)
+	return named(t, name, name, in...)
+}
+
+// named applies an operator without parameters under a name.
+func named(t *testing.T, opName, name string, in ...op.Entry) op.Entry {
+	t.Helper()
+	n, err := op.NewNode(op.Lookup(opName), name, nil, in...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ func Index(outputs []op.Entry) *Indexed { return IndexPhases(outputs, outputs) }
 // IndexPhases numbers the graph that computes outputs, which begin with those called first: the
 // nodes that first depends on come before all others.
 func IndexPhases(first, outputs []op.Entry) *Indexed {
-	g := &Indexed{Nodes: hoist(op.Topo(outputs), len(op.Topo(first))), id: map[*op.Node]int{}}
+	g := &Indexed{Nodes: arrange(deepFirst(outputs), len(op.Topo(first))), id: map[*op.Node]int{}}
 	g.first = make([]int, len(g.Nodes)+1)
 	for i, n := range g.Nodes {
 		g.id[n] = i

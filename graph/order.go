@@ -1,65 +1,195 @@
 package graph
 
-import "gomx/op"
+import (
+	"container/heap"
+	"slices"
 
-// hoist moves operators forward that free memory: one that is the only reader of two or more
-// inputs and can work in place runs as soon as its inputs exist. So the terms of a gradient that
-// many steps share are added as they come instead of all being kept. The order stays topological,
-// and nodes from number forward on stay behind those before.
-func hoist(nodes []*op.Node, forward int) []*op.Node {
-	h := &hoister{nodes: nodes, forward: forward, readers: make([][]int, len(nodes)), waits: make([]int, len(nodes)),
-		frees: make([]bool, len(nodes)), done: make([]bool, len(nodes))}
-	h.count()
-	for i := range nodes {
-		if !h.done[i] {
-			h.emit(i)
+	"gomx/op"
+)
+
+// few is the number of inputs up to which the deepest is computed first.
+const few = 3
+
+// deepFirst returns the nodes that outputs depend on in topological order, outputs one after the other, and of the inputs of
+// a node first the one with the longest way behind it: what needs little is computed when it is needed, and not kept from
+// the start. Inputs of what joins many come as they stand, most often in the order in which a loop made them.
+func deepFirst(outputs []op.Entry) []*op.Node {
+	depth := map[*op.Node]int{}
+	for _, n := range op.Topo(outputs) {
+		for _, m := range before(n) {
+			depth[n] = max(depth[n], depth[m]+1)
 		}
 	}
-	return h.order
+	var order []*op.Node
+	var stack []visit
+	done := make(map[*op.Node]bool, len(depth))
+	enter := func(n *op.Node) {
+		if done[n] {
+			return
+		}
+		done[n] = true
+		in := before(n)
+		if len(n.In) <= few {
+			slices.SortStableFunc(in, func(a, b *op.Node) int { return depth[b] - depth[a] })
+		}
+		stack = append(stack, visit{n, in})
+	}
+	for _, e := range outputs {
+		enter(e.Node)
+		for len(stack) > 0 {
+			v := &stack[len(stack)-1]
+			if len(v.in) == 0 {
+				order = append(order, v.n)
+				stack = stack[:len(stack)-1]
+				continue
+			}
+			m := v.in[0]
+			v.in = v.in[1:]
+			enter(m)
+		}
+	}
+	return order
 }
 
-// hoister is the state of hoist, by node number.
-type hoister struct {
+// visit is a node and those it needs that have not been visited.
+type visit struct {
+	n  *op.Node
+	in []*op.Node
+}
+
+// before lists the nodes that run before n.
+func before(n *op.Node) []*op.Node {
+	list := make([]*op.Node, 0, len(n.In)+len(n.After))
+	for _, e := range n.In {
+		list = append(list, e.Node)
+	}
+	return append(list, n.After...)
+}
+
+// arrange orders the nodes of a graph, the first of which, forward many, belong to the forward part. The backward part
+// takes the gradients of the last forward nodes first, whatever the order in which outputs ask for them, so that what
+// the forward part kept is let go in the reverse of the order in which it was made. What only passes gradients on, as a
+// sum does, runs as soon as it can, and what only reads the forward part as late as it can.
+//
+// In either part an operator that is the only reader of two or more inputs and can work in place comes right behind
+// them: the terms of a gradient that many steps share are added as they come instead of all being kept. The order is
+// topological.
+func arrange(nodes []*op.Node, forward int) []*op.Node {
+	a := &arranger{nodes: nodes, forward: forward, readers: make([][]int, len(nodes)), waits: make([]int, len(nodes)),
+		frees: make([]bool, len(nodes)), done: make([]bool, len(nodes))}
+	a.count()
+	a.ready.turn = a.turns()
+	for i := range nodes[:forward] {
+		if !a.done[i] {
+			a.emit(i)
+		}
+	}
+	for i := forward; i < len(nodes); i++ {
+		if a.waits[i] == 0 {
+			heap.Push(&a.ready, i)
+		}
+	}
+	for len(a.ready.nodes) > 0 {
+		a.emit(heap.Pop(&a.ready).(int))
+	}
+	return a.order
+}
+
+// arranger is the state of arrange, by node number.
+type arranger struct {
 	nodes   []*op.Node
 	forward int
 	readers [][]int // nodes that wait for this one, once per input
 	waits   []int   // inputs and control dependencies that have not run
 	frees   []bool  // running it early frees memory
 	done    []bool
+	ready   queue // nodes of the backward part that wait for nothing
 	order   []*op.Node
 }
 
 // count fills in who waits for whom, and which nodes free memory.
-func (h *hoister) count() {
-	id := make(map[*op.Node]int, len(h.nodes))
+func (a *arranger) count() {
+	id := make(map[*op.Node]int, len(a.nodes))
 	uses := map[op.Entry]int{}
-	for i, n := range h.nodes {
+	for i, n := range a.nodes {
 		id[n] = i
 		for _, e := range n.In {
-			h.readers[id[e.Node]] = append(h.readers[id[e.Node]], i)
+			a.readers[id[e.Node]] = append(a.readers[id[e.Node]], i)
 			uses[e]++
 		}
-		for _, a := range n.After {
-			h.readers[id[a]] = append(h.readers[id[a]], i)
+		for _, m := range n.After {
+			a.readers[id[m]] = append(a.readers[id[m]], i)
 		}
-		h.waits[i] = len(n.In) + len(n.After)
+		a.waits[i] = len(n.In) + len(n.After)
 	}
-	for i, n := range h.nodes {
-		h.frees[i] = !n.IsVar() && len(n.In) > 1 && len(n.Op.Inplace) > 0
+	for i, n := range a.nodes {
+		a.frees[i] = !n.IsVar() && len(n.In) > 1 && len(n.Op.Inplace) > 0
 		for _, e := range n.In {
-			h.frees[i] = h.frees[i] && !e.Node.IsVar() && uses[e] == 1
+			a.frees[i] = a.frees[i] && !e.Node.IsVar() && uses[e] == 1
 		}
 	}
 }
 
-// emit runs node i, then what that makes ready and worthwhile.
-func (h *hoister) emit(i int) {
-	h.done[i] = true
-	h.order = append(h.order, h.nodes[i])
-	for _, r := range h.readers[i] {
-		h.waits[r]--
-		if h.waits[r] == 0 && h.frees[r] && !h.done[r] && (i >= h.forward || r < h.forward) {
-			h.emit(r)
+// turns gives a turn to every node of the backward part: its own, or else the latest of the gradients that it reads, or
+// else the first of the nodes that read it.
+func (a *arranger) turns() []int {
+	turn := make([]int, len(a.nodes))
+	for i := a.forward; i < len(a.nodes); i++ {
+		if own := a.nodes[i].Turn; own > 0 {
+			turn[i] = own
+		}
+		for _, r := range a.readers[i] {
+			turn[r] = max(turn[r], turn[i])
 		}
 	}
+	for i := len(a.nodes) - 1; i >= a.forward; i-- {
+		if turn[i] > 0 {
+			continue
+		}
+		for _, r := range a.readers[i] {
+			if turn[i] == 0 || turn[r] < turn[i] {
+				turn[i] = turn[r]
+			}
+		}
+	}
+	return turn
+}
+
+// emit runs node i, then what that makes ready and worthwhile.
+func (a *arranger) emit(i int) {
+	a.done[i] = true
+	a.order = append(a.order, a.nodes[i])
+	for _, r := range a.readers[i] {
+		a.waits[r]--
+		switch {
+		case a.waits[r] > 0 || i < a.forward && r >= a.forward:
+		case a.frees[r]:
+			a.emit(r)
+		case i >= a.forward:
+			heap.Push(&a.ready, r)
+		}
+	}
+}
+
+// queue is a heap of node numbers by turn, and then by number.
+type queue struct {
+	nodes []int
+	turn  []int // of all nodes
+}
+
+func (q *queue) Len() int { return len(q.nodes) }
+
+func (q *queue) Less(i, j int) bool {
+	a, b := q.nodes[i], q.nodes[j]
+	return q.turn[a] < q.turn[b] || q.turn[a] == q.turn[b] && a < b
+}
+
+func (q *queue) Swap(i, j int) { q.nodes[i], q.nodes[j] = q.nodes[j], q.nodes[i] }
+
+func (q *queue) Push(x any) { q.nodes = append(q.nodes, x.(int)) }
+
+func (q *queue) Pop() any {
+	last := q.nodes[len(q.nodes)-1]
+	q.nodes = q.nodes[:len(q.nodes)-1]
+	return last
 }

@@ -1,6 +1,9 @@
 package graph_test
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"gomx/graph"
@@ -67,5 +70,51 @@ func TestOrderStaysTopological(t *testing.T) {
 	}
 	if len(g.Nodes) != len(op.Topo(outs)) {
 		t.Errorf("got %d nodes, want %d", len(g.Nodes), len(op.Topo(outs)))
+	}
+}
+
+// TestBackwardGoesFromTheLastToTheFirst makes a grid of nodes, each of which reads its neighbours before it, and asks for
+// gradients from the first on.
+func TestBackwardGoesFromTheLastToTheFirst(t *testing.T) {
+	const layers, steps = 3, 5
+	var w, below, outs []op.Entry
+	for l := range layers {
+		w = append(w, op.Var(fmt.Sprint("w", l)).Entry(0))
+	}
+	place := map[string]int{}
+	state := slices.Clone(w)
+	for s := range steps {
+		below = []op.Entry{op.Var(fmt.Sprint("x", s)).Entry(0)}
+		for l := range layers {
+			joined := named(t, "elemwise_mul", fmt.Sprint("join", l, "_", s), below[l], state[l])
+			state[l] = named(t, "tanh", fmt.Sprint("cell", l, "_", s), named(t, "elemwise_mul", fmt.Sprint("gate", l, "_", s), joined, w[l]))
+			below = append(below, state[l])
+		}
+		outs = append(outs, state[layers-1])
+	}
+	forward := op.Topo(outs)
+	for i, n := range forward {
+		place[n.Name] = i
+	}
+	grads, err := graph.Gradient(outs, nil, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := graph.IndexPhases(outs, append(outs, grads...))
+	last, seen := len(forward), 0
+	for _, n := range g.Nodes[len(forward):] {
+		name, _, found := strings.Cut(n.Name, "_backward")
+		at, ok := place[name]
+		if !found || !ok {
+			continue // a sum, or a gradient that comes from outside
+		}
+		seen++
+		if at > last {
+			t.Errorf("%s, of node %d, comes behind that of node %d", n.Name, at, last)
+		}
+		last = at
+	}
+	if want := 3 * layers * steps; seen < want {
+		t.Errorf("%d gradients of nodes found, want at least %d", seen, want)
 	}
 }

@@ -93,8 +93,10 @@ type recomputer struct {
 }
 
 func newRecomputer(all []op.Entry, f *Facts, forward int) *recomputer {
-	r := &recomputer{all: all, facts: f, forward: forward, fwd: op.Topo(all[:forward]), id: map[*op.Node]int{}}
-	n := len(r.fwd)
+	r := &recomputer{all: all, facts: f, forward: forward, id: map[*op.Node]int{}}
+	nodes := IndexPhases(all[:forward], all).Nodes
+	n := len(op.Topo(all[:forward]))
+	r.fwd, r.back = nodes[:n], nodes[n:]
 	r.work, r.bytes, r.last, r.outs = make([]float64, n), make([]int64, n), make([]int, n), make([]bool, n)
 	r.cross, r.before = make([]int64, n+1), make([]int64, n+1)
 	for i, m := range r.fwd {
@@ -119,11 +121,6 @@ func newRecomputer(all []op.Entry, f *Facts, forward int) *recomputer {
 	}
 	for _, e := range all[:forward] {
 		r.outs[r.id[e.Node]] = true
-	}
-	for _, m := range op.Topo(all) {
-		if _, ok := r.id[m]; !ok {
-			r.back = append(r.back, m)
-		}
 	}
 	return r
 }

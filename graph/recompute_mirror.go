@@ -68,6 +68,7 @@ func (m *mirror) second(n *op.Node) *op.Node {
 	}
 	c := *n
 	c.Name, c.In, c.After = n.Name+"_again", make([]op.Entry, len(n.In)), m.after
+	c.Turn = 0
 	for k, e := range n.In {
 		switch {
 		case n.Mutates(k) && !reads(n):

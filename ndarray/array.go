@@ -67,9 +67,9 @@ func (a *Array) Version() uint64 { return a.chunk.writes.Load() }
 func (a *Array) Touch() { a.chunk.writes.Add(1) }
 
 // Pointer returns the address of the first element. It is valid only inside an engine operation
-// that uses Var.
+// that uses Var: there also when a has been closed since the operation was pushed.
 func (a *Array) Pointer() unsafe.Pointer {
-	return unsafe.Add(a.mem("Pointer").block.Ptr, a.offset)
+	return unsafe.Add(a.chunk.block.Ptr, a.offset)
 }
 
 // Tensor describes a as an operand of kernels. Its address is valid as Pointer's is.

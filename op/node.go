@@ -14,6 +14,7 @@ type Node struct {
 	In     []Entry
 	After  []*Node // control dependencies: run before this node
 	Site   string  // file:line that made the node, when known
+	Turn   int     // of nodes that compute gradients, when known: the place in the backward part of what they differentiate, from 1 on
 }
 
 // Entry is one output of a node. The zero Entry is "none".

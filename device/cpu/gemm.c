@@ -270,12 +270,6 @@ int gx_gemm_can(void) { return __builtin_cpu_supports("avx512f") && __builtin_cp
 int gx_gemm_can(void) { return 0; }
 void gx_gemm_run(float *c, const float *a, const float *b, const float *bias, const gx_gemm *g, int threads) {}
 void gx_packed_gemm(float *c, const float *a, const float *packed, const float *bias, const gx_gemm *g, int threads) {}
-void gx_packed_gemm_part(float *c, const float *a, const float *packed, const gx_gemm *g, int part, int parts) {
-	job j = {c, a, packed, 0, g, 1};
-	split(&j, parts);
-	if (part < j.down * j.across) areas(&j, part, part + 1);
-}
-
 void gx_packed_gemm_part(float *c, const float *a, const float *packed, const gx_gemm *g, int part, int parts) {}
 int64_t gx_packed_size(const gx_gemm *g) { return 0; }
 void gx_pack(float *d, const float *b, const gx_gemm *g, int threads) {}

@@ -110,15 +110,47 @@ void gx_gru_grad(float *dgates, float *dstate, float *dprev, const float *dout, 
 	gx_parallel(threads, c->batch, 1, gru_grad_range, &j);
 }
 
-// A team stays together through all steps: its threads share the product of a step, wait for each other, and share
-// the cells, which are rows.
+// A team stays together through all steps. Its threads share the cells, which are rows, and the product of a step: where
+// the weights fit into the cache of every core each multiplies its own rows and waits for nobody; larger weights are read
+// once for all, columns by columns, and the threads wait for each other.
 typedef struct {
 	float *gates, *memory, *out, *dgates, *dmemory, *dout;
 	const float *packed, *c0, *h0, *dy;
 	const gx_steps *g;
 } layer;
 
-static int64_t row_of(const gx_steps *g, int part, int parts) { return g->batch * part / parts; }
+enum {
+	CACHED = 192 << 10, // numbers of weights that stay in a core's second cache
+	FEWEST = 8,         // rows that a product of their own is worth
+};
+
+// share is what one thread has of a layer: rows from to to of each step, and a part of the product if together.
+typedef struct {
+	int64_t from, to;
+	int part, parts, together;
+} share;
+
+static share share_of(const gx_steps *g, int part, int parts) {
+	int together = parts > 1 && (4 * g->n * g->n > CACHED || g->batch < FEWEST * parts);
+	return (share){g->batch * part / parts, g->batch * (part + 1) / parts, part, parts, together};
+}
+
+// multiply computes c = a * packed + beta * c for all rows of a step, or a thread's own.
+static void multiply(float *c, const float *a, const float *packed, gx_gemm g, const share *s) {
+	if (s->together) {
+		gx_packed_gemm_part(c, a, packed, &g, s->part, s->parts);
+		return;
+	}
+	g.m = s->to - s->from;
+	gx_packed_gemm_part(c + s->from * g.ldc, a + s->from * g.lda, packed, &g, 0, 1);
+}
+
+static void meet(const share *s) {
+	if (s->together) {
+#pragma omp barrier
+	}
+}
+
 static int64_t step_of(const gx_steps *g, int64_t i) { return g->back ? g->steps - 1 - i : i; }
 
 // before returns the block of the step that is taken before the i-th, or what is there before the first.
@@ -126,17 +158,17 @@ static const float *before(const gx_steps *g, const float *x, int64_t i, const f
 	return i == 0 ? first : x + step_of(g, i - 1) * g->batch * g->n;
 }
 
-static void steps_part(const layer *l, int part, int parts) {
+static void steps_part(const layer *l, share s) {
 	const gx_steps *g = l->g;
-	int64_t n = g->n, size = g->batch * n, from = row_of(g, part, parts), to = row_of(g, part + 1, parts);
+	int64_t n = g->n, size = g->batch * n;
 	gx_gemm p = {.m = g->batch, .n = 4 * n, .k = n, .lda = n, .ldb = n, .ldc = 4 * n, .alpha = 1.0f, .beta = 1.0f, .tb = 1};
 	for (int64_t i = 0; i < g->steps; i++) {
 		int64_t t = step_of(g, i);
 		job j = {.gates = l->gates + 4 * t * size, .extra = l->memory + t * size, .out = l->out + t * size, .prev = before(g, l->memory, i, l->c0), .n = n};
-		gx_packed_gemm_part(j.gates, before(g, l->out, i, l->h0), l->packed, &p, part, parts);
-#pragma omp barrier
-		lstm_range(&j, from, to);
-#pragma omp barrier
+		multiply(j.gates, before(g, l->out, i, l->h0), l->packed, p, &s);
+		meet(&s);
+		lstm_range(&j, s.from, s.to);
+		meet(&s);
 	}
 }
 
@@ -144,19 +176,19 @@ GX_CLONES static void add_rows(float *d, const float *x, int64_t step, int64_t n
 	for (int64_t r = 0; r < rows; r++) GX_EACH(i, 0, n) d[r * n + i] += x[r * step + i];
 }
 
-static void steps_grad_part(const layer *l, int part, int parts) {
+static void steps_grad_part(const layer *l, share s) {
 	const gx_steps *g = l->g;
-	int64_t n = g->n, size = g->batch * n, from = row_of(g, part, parts), to = row_of(g, part + 1, parts);
+	int64_t n = g->n, size = g->batch * n;
 	gx_gemm p = {.m = g->batch, .n = n, .k = 4 * n, .lda = 4 * n, .ldb = n, .ldc = n, .alpha = 1.0f};
 	for (int64_t i = g->steps - 1; i >= 0; i--) {
 		int64_t t = step_of(g, i);
 		job j = {.gates = l->gates + 4 * t * size, .extra = l->memory + t * size, .prev = before(g, l->memory, i, l->c0), .n = n,
 				 .dgates = l->dgates + 4 * t * size, .dprev = l->dmemory, .dout = l->dout};
-		add_rows(l->dout + from * n, l->dy + (t * g->batch + from) * g->dy_row, g->dy_row, n, to - from);
-		lstm_grad_range(&j, from, to);
-#pragma omp barrier
-		gx_packed_gemm_part(l->dout, j.dgates, l->packed, &p, part, parts);
-#pragma omp barrier
+		add_rows(l->dout + s.from * n, l->dy + (t * g->batch + s.from) * g->dy_row, g->dy_row, n, s.to - s.from);
+		lstm_grad_range(&j, s.from, s.to);
+		meet(&s);
+		multiply(l->dout, j.dgates, l->packed, p, &s);
+		meet(&s);
 	}
 }
 
@@ -164,7 +196,7 @@ void gx_lstm_steps(float *gates, float *memory, float *out, const float *packed,
 	layer l = {.gates = gates, .memory = memory, .out = out, .packed = packed, .c0 = c0, .h0 = h0, .g = g};
 	gx_team(threads);
 #pragma omp parallel num_threads(threads)
-	steps_part(&l, omp_get_thread_num(), omp_get_num_threads());
+	steps_part(&l, share_of(g, omp_get_thread_num(), omp_get_num_threads()));
 }
 
 void gx_lstm_steps_grad(float *dgates, float *dmemory, float *dout, const float *dy, const float *gates, const float *memory, const float *packed, const float *c0,
@@ -172,5 +204,5 @@ void gx_lstm_steps_grad(float *dgates, float *dmemory, float *dout, const float 
 	layer l = {.dgates = dgates, .dmemory = dmemory, .dout = dout, .dy = dy, .gates = (float *)gates, .memory = (float *)memory, .packed = packed, .c0 = c0, .g = g};
 	gx_team(threads);
 #pragma omp parallel num_threads(threads)
-	steps_grad_part(&l, omp_get_thread_num(), omp_get_num_threads());
+	steps_grad_part(&l, share_of(g, omp_get_thread_num(), omp_get_num_threads()));
 }

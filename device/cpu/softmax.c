@@ -238,7 +238,10 @@ void gx_softmax_loss_grad(float *dx, const float *y, const float *label, const g
 
 GX_CLONES void gx_softmax_loss_columns(float *d, int64_t step, float *sum, const float *y, const float *label, const gx_softmax_loss *p, float scale,
 									   int64_t from, int64_t n) {
-	enum { GROUP = 32 }; // rows whose sums are added at once: short sums of short sums round less
+	enum {
+		GROUP = 32, // rows whose sums are added at once: short sums of short sums round less
+		AHEAD = 8,  // rows of y are far apart, and nothing but a hint fetches the next before it is needed
+	};
 	float part[GX_LOSS_COLUMNS];
 	memset(sum, 0, (size_t)n * sizeof(float));
 	for (int64_t top = 0; top < p->outer; top += GROUP) {
@@ -246,6 +249,7 @@ GX_CLONES void gx_softmax_loss_columns(float *d, int64_t step, float *sum, const
 		memset(part, 0, (size_t)n * sizeof(float));
 		for (int64_t r = top; r < bottom; r++) {
 			float *row = d + r * step;
+			for (int64_t i = 0; i < n; i += GX_LANES) __builtin_prefetch(y + (r + AHEAD) * p->n + from + i);
 			loss_row(row, y + r * p->n + from, (int64_t)label[r], p, scale, from, n);
 			GX_EACH(i, 0, n) part[i] += row[i];
 		}
