@@ -1,5 +1,5 @@
 // Package checkpoint reads and writes MXNet's files: lists of arrays (.params), models
-// (-symbol.json with -0003.params) and optimizer states (.states).
+// (-symbol.json with -0003.params), networks of buckets (.buckets) and optimizer states (.states).
 //
 //	model, err := checkpoint.Load("resnet-50", 0) // resnet-50-symbol.json, resnet-50-0000.params
 //	…

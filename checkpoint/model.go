@@ -3,7 +3,6 @@ package checkpoint
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -38,15 +37,7 @@ func (m *Model) Save(prefix string, epoch int) error {
 	if m.Symbol == nil {
 		return fmt.Errorf("checkpoint: %s: the model has no symbol", prefix)
 	}
-	text, err := m.Symbol.JSON()
-	if err != nil {
-		return fmt.Errorf("checkpoint: %s: %w", prefix, err)
-	}
-	err = WriteFile(SymbolPath(prefix), func(w io.Writer) error {
-		_, err := w.Write(text)
-		return err
-	})
-	if err != nil {
+	if err := SaveSymbol(SymbolPath(prefix), m.Symbol); err != nil {
 		return err
 	}
 	return SaveArrays(ParamsPath(prefix, epoch), m.arrays())
@@ -63,13 +54,9 @@ func (m *Model) arrays() []Named {
 // aux:, as Module and exported Gluon networks have them, or be plain names, which the symbol then
 // tells apart.
 func Load(prefix string, epoch int) (*Model, error) {
-	text, err := os.ReadFile(SymbolPath(prefix))
+	s, err := LoadSymbol(SymbolPath(prefix))
 	if err != nil {
-		return nil, fmt.Errorf("checkpoint: %w", err)
-	}
-	s, err := sym.Load(text)
-	if err != nil {
-		return nil, fmt.Errorf("checkpoint: %s: %w", SymbolPath(prefix), err)
+		return nil, err
 	}
 	m := &Model{Symbol: s}
 	path := ParamsPath(prefix, epoch)

@@ -13,7 +13,24 @@ const (
 	QueueCompute QueueKind = iota // kernels
 	QueueIn                       // copies to the device
 	QueueOut                      // copies from the device
+	QueueBeside                   // kernels that run beside those of QueueCompute; the kinds after it, up to Beside of them, do so too
 )
+
+// Beside is how many queues there are for kernels besides QueueCompute.
+const Beside = 3
+
+// Recorder is the ability of a Queue to record work and to repeat it at little cost.
+type Recorder interface {
+	// Record runs work, which puts work on the queue, but lets the queue only remember it. Where something cannot be remembered, or it would not pay,
+	// the recording is nil: then work is to be run again, for real. The error is that of work.
+	Record(work func() error) (Recording, error)
+}
+
+// Recording is work that a queue remembers until nobody refers to it. It belongs to the goroutine that puts work on the queue.
+type Recording interface {
+	// Replay puts the work on the queue again, with the addresses and numbers that it had when it was recorded.
+	Replay() error
+}
 
 // Queue is a queue of a device that works behind the processor's back, in the order in which work was put on it. Work is put on a queue by one
 // goroutine at a time.

@@ -49,11 +49,12 @@ const (
 	Compute LaneKind = iota // kernels
 	CopyIn                  // copies to the device
 	CopyOut                 // copies from the device
+	Beside                  // kernels beside those of Compute; kinds after it are further lanes of that sort
 )
 
-var laneNames = [...]string{Compute: "compute", CopyIn: "copy in", CopyOut: "copy out"}
+var laneNames = [...]string{Compute: "compute", CopyIn: "copy in", CopyOut: "copy out", Beside: "beside"}
 
-// String returns compute, copy in or copy out.
+// String returns compute, copy in, copy out or beside.
 func (k LaneKind) String() string {
 	if int(k) >= len(laneNames) {
 		return fmt.Sprintf("lane%d", uint8(k))

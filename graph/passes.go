@@ -28,6 +28,7 @@ type Stage uint8
 // The stages, in their order.
 const (
 	Assigned  Stage = iota // on the graph as it was composed, before all others
+	Converted              // on the graph as it was composed, after devices have been assigned
 	Composed               // on the graph as it was composed, before the gradient is added
 	Inferring              // on graphs that only infer
 	Training               // on graphs that are trained, before the gradient is added
@@ -40,6 +41,8 @@ func Passes() []Pass {
 	return []Pass{
 		{Name: "assign-devices", Stage: Assigned, Needed: true, Run: assignDevices,
 			Reason: "groups say where operators run; first, so that no other pass joins what runs on two devices, and gradients are computed where their layers are"},
+		{Name: "mix-precision", Stage: Converted, Loose: true, Needed: true, Run: mixPrecision,
+			Reason: "products are computed in a narrow type where that is asked for; before all others but the placement, which then see the types that the graph computes with, and before the gradient, which converts back"},
 		{Name: "share", Stage: Composed, Loose: true, Run: shareComposed,
 			Reason: "what is computed twice is computed once; before the gradient, which then goes that way once as well: its contributions are summed before, not after"},
 		{Name: "simplify", Stage: Composed, Loose: true, Run: simplifyComposed,
@@ -76,7 +79,9 @@ func Passes() []Pass {
 			Reason: "gradients compute things again that were computed; after everything that makes equal things look equal, before fusion, which hides them"},
 		{Name: "fuse-loss-gradient", Stage: Compiled, Loose: true, Host: true, Run: fuseLossGradient,
 			Reason: "the gradient of the scores is as large as they are, and read once: made block by block where it is read, it never exists; after sharing, which finds those that others read too"},
-		{Name: "fuse-pointwise", Stage: Compiled, Host: true, Run: fusePointwise,
+		{Name: "fuse-row-loss", Stage: Compiled, Loose: true, Host: true, Run: fuseRowLoss,
+			Reason: "a layer of one output with a regression head takes as long as its data takes to read: made with the output, its gradient reads nothing again; after sharing and dead code, which show that nobody else reads between"},
+		{Name: "fuse-pointwise", Stage: Compiled, Run: fusePointwise,
 			Reason: "functions of single elements are bound by memory: a chain of them goes over it once; last of those that compute less, because none of them looks into chains"},
 		{Name: "copy-between-devices", Stage: Placed, Needed: true, Run: copyBetweenDevices,
 			Reason: "what lies on another device is copied, once for each device that reads it; last, because only then is it known who reads what"},

@@ -56,6 +56,7 @@ type chainer struct {
 // chain is pointwise operators that become one.
 type chain struct {
 	shape   dtype.Shape
+	t       dtype.Type
 	forward bool
 	group   string
 	closed  bool // somebody outside has read it
@@ -101,16 +102,16 @@ func (c *chainer) phase(n *op.Node) bool { return c.forward == nil || c.forward[
 // fusible reports whether n may be a member of a chain. Sums of many gradients, which are added as they come, may not: a
 // chain would keep them all until the last is there.
 func (c *chainer) fusible(n *op.Node) bool {
-	if n.IsVar() || draws(n) || len(n.After) > 0 || c.after[n] || !n.Op.Pointwise || n.Op == prim.GradAdd.Op || !prim.Fusible(n.Op, n.Params, len(n.In)) {
+	if n.IsVar() || draws(n) || len(n.After) > 0 || c.after[n] || !n.Op.Pointwise || n.Op == prim.GradAdd.Op {
 		return false
 	}
 	out := n.Entry(0)
-	shape := c.facts.Shapes[out]
-	if !known(c.facts, out) || c.facts.Types[out] != dtype.Float32 || shape.Size() == 0 || len(shape) == 0 {
+	shape, t := c.facts.Shapes[out], c.facts.Types[out]
+	if !known(c.facts, out) || shape.Size() == 0 || len(shape) == 0 || !prim.Fusible(c.facts.kind(n), t, n.Op, n.Params, len(n.In)) {
 		return false
 	}
 	for _, e := range n.In {
-		if !known(c.facts, e) || c.facts.Types[e] != dtype.Float32 || c.mutated[e.Node] {
+		if !known(c.facts, e) || c.facts.Types[e] != t || c.mutated[e.Node] {
 			return false
 		}
 		if s := c.facts.Shapes[e]; !s.Equal(shape) {
@@ -128,13 +129,13 @@ func (c *chainer) join(n *op.Node) {
 		c.close(n, nil)
 		return
 	}
-	g := &chain{shape: c.facts.Shapes[n.Entry(0)], forward: c.phase(n), group: n.Attrs[GroupAttr], members: []*op.Node{n}, inside: map[op.Entry]int{}}
+	g := &chain{shape: c.facts.Shapes[n.Entry(0)], t: c.facts.Types[n.Entry(0)], forward: c.phase(n), group: n.Attrs[GroupAttr], members: []*op.Node{n}, inside: map[op.Entry]int{}}
 	for _, e := range n.In {
 		g.inside[e]++
 	}
 	for _, e := range n.In {
 		h := c.chain[e.Node]
-		if h == nil || h.closed || slices.Contains(g.members, e.Node) || h.forward != g.forward || h.group != g.group || !h.shape.Equal(g.shape) {
+		if h == nil || h.closed || slices.Contains(g.members, e.Node) || h.forward != g.forward || h.group != g.group || h.t != g.t || !h.shape.Equal(g.shape) {
 			continue
 		}
 		if both := h.union(g); c.fits(both) {
@@ -158,7 +159,7 @@ func (c *chainer) close(n *op.Node, own *chain) {
 
 // union returns the chain of all members of both, in an order in which each comes after what it reads.
 func (g *chain) union(h *chain) *chain {
-	u := &chain{shape: g.shape, forward: g.forward, group: g.group, members: slices.Concat(g.members, h.members), inside: map[op.Entry]int{}}
+	u := &chain{shape: g.shape, t: g.t, forward: g.forward, group: g.group, members: slices.Concat(g.members, h.members), inside: map[op.Entry]int{}}
 	for _, c := range []*chain{g, h} {
 		for e, n := range c.inside {
 			u.inside[e] += n

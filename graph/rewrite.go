@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"gomx/device"
 	"gomx/dtype"
 	"gomx/op"
 )
@@ -13,8 +14,20 @@ type Facts struct {
 	Forward int
 	// Place says where nodes run; nil: all on one device.
 	Place *Placement
+	// Device is where nodes run whose attributes name no device.
+	Device device.Device
+	// Mixed says how a graph computes with two floating-point types; nil: with those of its variables.
+	Mixed *Mixed
 
 	changes []Change // of the pass that runs
+}
+
+// kind returns the kind of the device that n runs on.
+func (f *Facts) kind(n *op.Node) device.Kind {
+	if d, err := device.Parse(Group(n)); err == nil {
+		return d.Kind
+	}
+	return f.Device.Kind
 }
 
 // note records a change for the report.

@@ -38,6 +38,7 @@ type BucketSentences struct {
 	perm    [][]int  // by bucket
 	epoch   int
 	at      int
+	share   share
 	rings   []bucketRing
 	keep    int
 	stage   []float32
@@ -117,6 +118,13 @@ func (b *BucketSentences) arrange() {
 		}
 	}
 	r.Shuffle(len(b.order), func(i, j int) { b.order[i], b.order[j] = b.order[j], b.order[i] })
+	if s := &b.share; s.parts > 1 {
+		whole, mine := len(b.order)-len(b.order)%s.parts, b.order[:0]
+		for i := s.part; i < whole; i += s.parts {
+			mine = append(mine, b.order[i])
+		}
+		b.order = mine
+	}
 }
 
 // Next returns the next batch, whose bucket is the length of its sentences; io.EOF at the end of the epoch.

@@ -21,20 +21,37 @@ type share struct {
 	running     bool
 }
 
-// Shard implements Sharder.
-func (t *Table) Shard(part, parts int) error {
+// shareOf checks the part of an iterator that has so many batches.
+func shareOf(part, parts, batches int) (share, error) {
 	if parts < 1 || part < 0 || part >= parts {
-		return fmt.Errorf("io: part %d of %d", part, parts)
+		return share{}, fmt.Errorf("io: part %d of %d", part, parts)
 	}
-	t.share = share{set: true, part: part, parts: parts}
-	if n := t.ord.batches(); n < parts {
-		return fmt.Errorf("io: %d batches for %d workers, want at least one for each", n, parts)
+	if batches < parts {
+		return share{}, fmt.Errorf("io: %d batches for %d workers, want at least one for each", batches, parts)
 	}
-	return nil
+	return share{set: true, part: part, parts: parts}, nil
+}
+
+// Shard implements Sharder.
+func (t *Table) Shard(part, parts int) (err error) {
+	t.share, err = shareOf(part, parts, t.ord.batches())
+	return err
 }
 
 // Sharded implements Sharder.
 func (t *Table) Sharded() bool { return t.share.set }
+
+// Shard implements Sharder. The batches of one round may belong to different buckets.
+func (b *BucketSentences) Shard(part, parts int) (err error) {
+	b.share = share{}
+	b.arrange()
+	b.share, err = shareOf(part, parts, len(b.order))
+	b.arrange()
+	return err
+}
+
+// Sharded implements Sharder.
+func (b *BucketSentences) Sharded() bool { return b.share.set }
 
 // next is order.next for the batches of the part.
 func (t *Table) next(idx []int) (pad int, ok bool) {

@@ -7,14 +7,23 @@ import (
 
 	"gomx/dtype"
 	"gomx/kvstore/ps"
+	nd "gomx/ndarray"
 )
 
 // Joint is what the stores of a job can do beyond Store.
 type Joint interface {
 	Store
+	// InitSum is Init for a key that no optimizer changes: once there is one, what is pushed to the key is
+	// added to its value, never compressed, and scaled as if all workers had contributed.
+	InitSum(ctx context.Context, key string, value *nd.Array) error
 	// Agree lets every worker contribute a number, and returns those of all workers by rank. Every
 	// worker calls it, with the same names in the same order as Init.
 	Agree(ctx context.Context, name string, number uint64) ([]uint64, error)
+	// Skip, in jobs whose rounds close without the slowest workers, moves on to where the others are, and
+	// returns how many rounds this worker leaves out: a program that pushes every key once per step counts
+	// them as steps. It is called when what has been pulled is there and nothing else is under way. Without
+	// it a worker that has fallen behind stays there, and nothing that it pushes counts.
+	Skip() uint64
 	// Resumed returns how many rounds an earlier process in this worker's place has completed for
 	// certain, on every key. A program that pushes every key once per step skips so many steps; what it
 	// pulls until it has caught up is as it was.

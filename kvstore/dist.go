@@ -75,7 +75,24 @@ func (s *dist) Resumed() uint64 {
 	return n
 }
 
+// Skip implements Joint.
+func (s *dist) Skip() uint64 {
+	var n uint64
+	s.job.driver.do(func() { n = s.job.worker.Skip() }, nil)
+	return n
+}
+
 func (s *dist) Init(ctx context.Context, key string, value *nd.Array) error {
+	return s.init(ctx, key, value, false)
+}
+
+// InitSum implements Joint.
+func (s *dist) InitSum(ctx context.Context, key string, value *nd.Array) error {
+	return s.init(ctx, key, value, true)
+}
+
+// init makes a key of a program.
+func (s *dist) init(ctx context.Context, key string, value *nd.Array, added bool) error {
 	if value == nil {
 		return fmt.Errorf("kvstore: no value for key %q", key)
 	}
@@ -83,7 +100,7 @@ func (s *dist) Init(ctx context.Context, key string, value *nd.Array) error {
 	if err := value.ReadBytes(ctx, b); err != nil {
 		return fmt.Errorf("kvstore: value of key %q: %w", key, err)
 	}
-	k := &distKey{store: s, name: key, shape: value.Shape().Clone(), dtype: value.DType(), eng: value.Engine()}
+	k := &distKey{store: s, name: key, shape: value.Shape().Clone(), dtype: value.DType(), eng: value.Engine(), added: added}
 	return s.create(ctx, k, b, !s.sync)
 }
 
@@ -103,9 +120,10 @@ func (s *dist) create(ctx context.Context, k *distKey, value []byte, direct bool
 	s.order = append(s.order, k.name)
 	if k.eng != nil {
 		k.turn = k.eng.NewVar("kvstore " + k.name)
+		k.say = k.describe
 	}
 	o := s.spec
-	k.whole = o != nil && !optimizer.Elementwise(o)
+	k.whole = o != nil && !optimizer.Elementwise(o) && !k.added
 	s.mu.Unlock()
 	if k.whole && len(value) > transport.DefaultMaxPayload {
 		return k.fail("Init", fmt.Errorf("%d bytes, want at most %d: %s looks at keys as a whole", len(value), transport.DefaultMaxPayload, o.Name()))
@@ -228,7 +246,7 @@ func (s *dist) SetOptimizer(ctx context.Context, o optimizer.Optimizer) error {
 	}
 	if !optimizer.Elementwise(o) {
 		for _, k := range s.all() {
-			if _, n := k.slices(); n > 1 && k.eng != nil {
+			if _, n := k.slices(); n > 1 && k.eng != nil && !k.added {
 				return fmt.Errorf("kvstore: %s looks at keys as a whole, but %q was sliced by Init: call SetOptimizer before", o.Name(), k.name)
 			}
 		}
@@ -242,6 +260,11 @@ func (s *dist) sendSpec(ctx context.Context, o optimizer.Optimizer, states []spe
 	s.spec = o
 	s.version++
 	u := updaterSpec{Names: append([]string(nil), s.order...), Rounds: s.sync, States: states}
+	for _, k := range inOrder(s.order, s.keys) {
+		if k.added {
+			u.Added = append(u.Added, k.id)
+		}
+	}
 	version := s.version
 	s.mu.Unlock()
 	spec, err := u.spec(version, o)

@@ -25,8 +25,10 @@ type distKey struct {
 	shape dtype.Shape
 	dtype dtype.Type
 	whole bool           // never sliced
+	added bool           // no optimizer changes it
 	eng   *engine.Engine // nil for the store's own numbers
 	turn  *engine.Var
+	say   func() string // for errors: what the key is
 	sum   reducer
 	stage *nd.Array // pulled values on their way to another device, or beside what is being pushed
 	spare sync.Pool // of *exchange
@@ -60,6 +62,7 @@ type exchange struct {
 	value    []byte      // what is pushed
 	out      []byte      // room for what is pulled
 	codes    [][]byte    // or its compressed slices
+	copied   []byte      // memory for the values of a plain push
 	done     func(error) // nil for a plain push
 }
 
@@ -69,7 +72,7 @@ func (k *distKey) exchange(what string, priority int) *exchange {
 	if x == nil {
 		x = new(exchange)
 	}
-	*x = exchange{key: k, what: what, method: k.coding(), priority: clampPriority(priority)}
+	*x = exchange{key: k, what: what, method: k.coding(), priority: clampPriority(priority), copied: x.copied}
 	return x
 }
 
@@ -88,7 +91,7 @@ func (k *distKey) begin(what string, priority int, sum *nd.Array, out []*nd.Arra
 		access = engine.Update
 	}
 	x.out = bytesOf(to)
-	t := engine.Task{Name: "kvstore pull", Async: runExchange, Arg: x, Priority: band(priority), Describe: k.describe, Cheap: k.light(x)}
+	t := engine.Task{Name: "kvstore pull", Async: runExchange, Arg: x, Priority: band(priority), Describe: k.say, Cheap: k.light(x)}
 	turn, result := engine.Use{Var: k.turn, Access: engine.Update}, engine.Use{Var: to.Var(), Access: access}
 	if sum != nil {
 		t.Name, x.value = "kvstore push and pull", bytesOf(sum)
@@ -120,7 +123,7 @@ func (k *distKey) push(priority int, grads []*nd.Array) error {
 	}
 	x := k.exchange("push", priority)
 	x.value = bytesOf(sum)
-	k.eng.PushUses(&engine.Task{Name: "kvstore push", Fn: runPush, Arg: x, Priority: band(priority), Describe: k.describe},
+	k.eng.PushUses(&engine.Task{Name: "kvstore push", Fn: runPush, Arg: x, Priority: band(priority), Describe: k.say},
 		engine.Use{Var: k.turn, Access: engine.Update}, engine.Use{Var: sum.Var(), Access: engine.Read})
 	return nil
 }
@@ -129,7 +132,7 @@ func (k *distKey) push(priority int, grads []*nd.Array) error {
 func (k *distKey) coding() compress.Method {
 	k.store.mu.Lock()
 	defer k.store.mu.Unlock()
-	if k.dtype != dtype.Float32 {
+	if k.dtype != dtype.Float32 || k.added {
 		return compress.Method{}
 	}
 	return k.store.method
@@ -164,7 +167,8 @@ func runPush(r *engine.Run) error {
 		return err
 	}
 	if x.method.Kind == compress.None {
-		x.value = append([]byte(nil), x.value...)
+		x.copied = append(x.copied[:0], x.value...)
+		x.value = x.copied
 	}
 	err := k.encode(x)
 	if err == nil {
@@ -201,7 +205,10 @@ func (x *exchange) end(d *ps.Done) {
 	if done == nil {
 		k.note(err)
 	}
-	*x = exchange{}
+	*x = exchange{copied: x.copied}
+	if err != nil {
+		x.copied = nil // a transport may read it still
+	}
 	k.spare.Put(x)
 	if done != nil {
 		done(err)

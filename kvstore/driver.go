@@ -314,7 +314,7 @@ func eventText(k ps.EventKind) string {
 		ps.EventJoined: "joined", ps.EventDead: "alive or dead", ps.EventLeft: "left", ps.EventPromoted: "serves shard", ps.EventDropped: "gives up shard",
 		ps.EventTransfer: "copies shard", ps.EventInSync: "copy in sync", ps.EventDiverged: "copies differ", ps.EventLost: "shard lost",
 		ps.EventFenced: "replaced", ps.EventRefused: "message refused", ps.EventSnapshot: "snapshot", ps.EventViewFailed: "view refused",
-		ps.EventWaiting: "waits",
+		ps.EventWaiting: "waits", ps.EventSwapped: "copies change places",
 	}
 	if int(k) < len(texts) {
 		return texts[k]

@@ -24,7 +24,7 @@ type JobConfig struct {
 	Servers  int
 	Replicas int       // copies of every shard, 1 or 2; 0: 1
 	Policy   ps.Policy // what happens to rounds when a worker dies
-	Backups  int       // rounds close without the slowest so many workers
+	Backups  int       // rounds close when all workers but so many have contributed; what the others push then counts nowhere
 
 	Open   Opener // opens this process's endpoint
 	Listen string // where it listens, in the words of the transport; empty: wherever it likes
@@ -53,6 +53,8 @@ func (c *JobConfig) validate() error {
 		return fmt.Errorf("kvstore: job of %d workers and %d servers, want at least one of each", c.Workers, c.Servers)
 	case c.Replicas < 0 || c.Replicas > 2 || c.Replicas > c.Servers:
 		return fmt.Errorf("kvstore: %d replicas on %d servers, want 1 or 2, and at most one per server", c.Replicas, c.Servers)
+	case c.Backups < 0 || c.Backups >= c.Workers:
+		return fmt.Errorf("kvstore: rounds without the slowest %d of %d workers, want fewer", c.Backups, c.Workers)
 	case c.Node.Role == wire.Server && int(c.Node.Rank) >= c.Servers, c.Node.Role == wire.Worker && int(c.Node.Rank) >= c.Workers:
 		return fmt.Errorf("kvstore: %s in a job of %d workers and %d servers", c.Node, c.Workers, c.Servers)
 	case c.Node.Role != wire.Scheduler && c.Scheduler == "":

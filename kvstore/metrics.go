@@ -75,6 +75,7 @@ func writeMetrics(w io.Writer, st Status) {
 		m.put("shard_backup", s.Backup, label)
 		m.put("shard_in_sync", bit(s.InSync), label)
 		m.put("shard_lost", bit(s.Lost), label)
+		m.put("shard_swapped", bit(s.Swapped), label)
 	}
 	m.write(w)
 }
@@ -105,6 +106,19 @@ func (s *Status) Slowest() uint64 {
 		}
 	}
 	return slowest
+}
+
+// Leads returns how many shards a server serves as primary, and of how many it has the second copy.
+func (s *Status) Leads(rank int) (primary, backup int) {
+	for i := range s.Shards {
+		if s.Shards[i].Primary == rank {
+			primary++
+		}
+		if s.Shards[i].Backup == rank {
+			backup++
+		}
+	}
+	return primary, backup
 }
 
 // Ahead returns how many clocks a member is ahead of the slowest worker: the staleness of what it reads, at most.

@@ -38,6 +38,9 @@ func (r *reducer) add(grads []*nd.Array, dev device.Device, m compress.Method) (
 	for len(r.parts) < len(grads) {
 		r.parts = append(r.parts, &part{})
 	}
+	if len(grads) == 1 && m.Kind == compress.None {
+		return r.move(&r.parts[0].moved, grads[0], dev), nil
+	}
 	list := make([]*nd.Array, len(grads), max(len(grads), 4))
 	copy(list, grads)
 	if m.Kind != compress.None && grads[0].DType() == dtype.Float32 {

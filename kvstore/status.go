@@ -48,6 +48,7 @@ type StatusShard struct {
 	Backup  int    `json:"backup"`
 	InSync  bool   `json:"in_sync"`
 	Lost    bool   `json:"lost"`
+	Swapped bool   `json:"swapped"` // primary and backup change places just now
 }
 
 // page adds to the status of a process what only its role has; the driver's lock is held.
@@ -69,7 +70,7 @@ func schedulerPage(d *driver, s *ps.Scheduler) page {
 		add(v.Workers)
 		st.Stats = map[string]uint64{"Barriers": v.Barrier}
 		for _, sh := range v.Shards {
-			x := StatusShard{Epoch: sh.Epoch, Primary: -1, Backup: -1, InSync: sh.InSync, Lost: sh.Lost}
+			x := StatusShard{Epoch: sh.Epoch, Primary: -1, Backup: -1, InSync: sh.InSync, Lost: sh.Lost, Swapped: sh.Swapped}
 			if !sh.Primary.IsZero() {
 				x.Primary = int(sh.Primary.Server)
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"gomx/dtype"
 	"gomx/engine"
@@ -21,6 +22,7 @@ type serverUpdater struct {
 	version uint64 // of the spec
 	encoded string // optimizer
 	names   []string
+	added   []uint32 // keys to which pushes are added
 	rounds  bool
 	updater *optimizer.Updater
 	slots   map[ps.ID]*updaterSlot
@@ -43,8 +45,9 @@ func newServerUpdater() (*serverUpdater, error) {
 // updaterSpec is the content of a wire.Spec.
 type updaterSpec struct {
 	Optimizer json.RawMessage `json:"optimizer"`
-	Names     []string        `json:"names"`  // of keys, by number
-	Rounds    bool            `json:"rounds"` // gradients are sums over the workers
+	Names     []string        `json:"names"`           // of keys, by number
+	Added     []uint32        `json:"added,omitempty"` // numbers of keys that the optimizer leaves alone
+	Rounds    bool            `json:"rounds"`          // gradients are sums over the workers
 	States    []specState     `json:"states,omitempty"`
 }
 
@@ -87,7 +90,8 @@ func (u *serverUpdater) SetSpec(s wire.Spec) error {
 			return fmt.Errorf("kvstore: %w", err)
 		}
 	}
-	u.version, u.encoded, u.names, u.rounds = s.Version, string(params.Optimizer), params.Names, params.Rounds
+	u.version, u.encoded, u.rounds = s.Version, string(params.Optimizer), params.Rounds
+	u.names, u.added = params.Names, params.Added
 	for id := range u.slots {
 		u.name(id)
 	}
@@ -138,7 +142,9 @@ func (u *serverUpdater) update(p ps.Update) error {
 	if u.rounds && p.Contributors != p.Count && p.Contributors > 0 { // as if all had contributed
 		s.grad.MulScalarInPlace(float64(p.Count) / float64(p.Contributors))
 	}
-	if err := u.updater.Update(index(p.ID), s.weight, s.grad); err != nil {
+	if slices.Contains(u.added, p.ID.Key) {
+		s.weight.AddInPlace(s.grad)
+	} else if err := u.updater.Update(index(p.ID), s.weight, s.grad); err != nil {
 		return err
 	}
 	return s.weight.ReadBytes(context.Background(), p.Dst)

@@ -70,6 +70,9 @@ func (m *Module) Bind(data, label []dataio.Desc, opts ...BindOption) (err error)
 	for name, a := range m.args {
 		b.Args[name] = a
 	}
+	if err := m.tune(&b); err != nil {
+		return err
+	}
 	if err := m.bind(b, !c.inference); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package module
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"gomx/dtype"
@@ -18,7 +19,8 @@ type SymGen func(bucket any) (*sym.Symbol, error)
 
 // BucketingModule is a Module whose network depends on the bucket of a batch, such as the length of its sentences. Every
 // bucket has an executor of its own; parameters, gradients, states and the planned memory are shared, so that all buckets
-// together take the memory of the largest. What is saved is the network of the default bucket.
+// together take the memory of the largest. Save writes the network of the default bucket as every module does and, where
+// buckets are integers, those of all buckets as MXNet's BucketingModule does; LoadBucketing reads both.
 //
 // An output belongs to its bucket: once a batch of another bucket has been forwarded it is closed.
 type BucketingModule struct{ *Module }
@@ -26,11 +28,14 @@ type BucketingModule struct{ *Module }
 // NewBucketing returns a module for networks that gen makes, as MXNet's BucketingModule is. The default bucket is the one that
 // the iterator describes: the largest, with all parameters. Batches without a bucket belong to it.
 func NewBucketing(gen SymGen, defaultBucket any, opts ...Option) (*BucketingModule, error) {
-	if defaultBucket == nil {
-		return nil, errors.New("module: NewBucketing: the default bucket is nil, want what an iterator's batches have, such as a length")
+	return newBucketing(&buckets{gen: gen, key: defaultBucket}, opts)
+}
+
+func newBucketing(b *buckets, opts []Option) (*BucketingModule, error) {
+	if b.key == nil {
+		return nil, errors.New("module: the default bucket is nil, want what an iterator's batches have, such as a length")
 	}
-	b := &buckets{gen: gen, key: defaultBucket}
-	s, err := b.make(defaultBucket)
+	s, err := b.make(b.key)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +76,8 @@ func (m *BucketingModule) SwitchBucket(bucket any, data, label []dataio.Desc) (e
 // buckets are the networks of a BucketingModule.
 type buckets struct {
 	gen         SymGen
-	key         any // the default
+	key         any                 // the default
+	saved       map[int]*sym.Symbol // by a checkpoint, in the place of what gen makes
 	data, label []dataio.Desc
 	known       map[any]*bucket
 	now         *bucket
@@ -88,8 +94,14 @@ type bucket struct {
 	params                []string
 }
 
-// make calls the generator.
+// make returns the network of a bucket: that of the checkpoint, else the generator's.
 func (b *buckets) make(key any) (*sym.Symbol, error) {
+	if k, ok := integer(key); ok && b.saved[k] != nil {
+		return b.saved[k], nil
+	}
+	if b.gen == nil {
+		return nil, fmt.Errorf("module: no network of bucket %v: the checkpoint has those of %v, and there is no generator", key, slices.Sorted(maps.Keys(b.saved)))
+	}
 	s, err := b.gen(key)
 	if err == nil && s == nil {
 		err = errors.New("no symbol")

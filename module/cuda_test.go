@@ -10,6 +10,7 @@ import (
 
 	"gomx/device"
 	"gomx/device/cuda"
+	"gomx/dtype"
 	"gomx/examples/data"
 	"gomx/initializer"
 	"gomx/metric"
@@ -33,7 +34,7 @@ func smallLeNet() *sym.Symbol {
 }
 
 // lossCurve trains LeNet on a device and returns the cross entropy of every batch, and the accuracy on images that it has not seen.
-func lossCurve(t *testing.T, d device.Device, epochs int) (curve []float64, accuracy float64) {
+func lossCurve(t *testing.T, d device.Device, epochs int, opts ...module.Option) (curve []float64, accuracy float64) {
 	t.Helper()
 	set := data.Digits()
 	train, err := set.Train(64, 1)
@@ -44,7 +45,7 @@ func lossCurve(t *testing.T, d device.Device, epochs int) (curve []float64, accu
 	if err != nil {
 		t.Fatal(err)
 	}
-	mod := module.New(smallLeNet(), module.Seed(1), module.On(d))
+	mod := module.New(smallLeNet(), append(opts, module.Seed(1), module.On(d))...)
 	err = mod.Fit(context.Background(), train, module.Epochs(epochs), module.Init(initializer.Xavier{}), module.Sample(1), module.Validate(test),
 		module.Optimize(optimizer.SGD{LR: 0.05, Momentum: 0.9, WD: 1e-4}), module.Metric(metric.Composite(metric.CrossEntropy(), metric.Accuracy())))
 	if err != nil {
@@ -85,4 +86,21 @@ func TestCUDALeNet(t *testing.T) {
 		t.Errorf("the loss went from %v to %v only", want[0], want[len(want)-1])
 	}
 	t.Logf("%d batches, loss %.4f to %.4f, relative difference at most %.2g, validation accuracy %.3f", len(got), got[0], got[len(got)-1], worst, accuracy)
+}
+
+// TestCUDAMixedPrecision trains LeNet in narrow types on a GPU along the curve that the processor takes in the same types.
+func TestCUDAMixedPrecision(t *testing.T) {
+	if device.Count(device.KindCUDA) == 0 {
+		t.Skip("no devices: ", cuda.Missing())
+	}
+	for _, p := range []dtype.Type{dtype.Float16, dtype.BFloat16} {
+		opts := []module.Option{module.MixedPrecision(p), module.LossScale(module.Scaling{Initial: 256, Window: 8, Max: 1024})}
+		want, _ := lossCurve(t, device.CPU(), 1, opts...)
+		got, _ := lossCurve(t, device.CUDA(0), 1, append(opts, module.Streams(2), module.Replay())...)
+		for i := range want {
+			if math.Abs(got[i]-want[i]) > 0.05*max(want[i], 0.2) {
+				t.Fatalf("%v, batch %d: cross entropy %v, want %v as on the processor", p, i, got[i], want[i])
+			}
+		}
+	}
 }

@@ -28,13 +28,7 @@
 //	mod, err := module.NewBucketing(lstm, train.DefaultBucket())
 //	err = mod.Fit(ctx, train, …)
 //
-// Group2Ctx places groups of a network's layers on devices of their own.
-//
-// Where not only the shape but the network differs from batch to batch, as for sentences of many lengths, NewBucketing makes a
-// module of a function from bucket to symbol. All buckets share parameters and the memory of the largest:
-//
-//	mod, err := module.NewBucketing(lstm, train.DefaultBucket())
-//	err = mod.Fit(ctx, train, …)
+// Its checkpoints hold the networks of all buckets; LoadBucketing reads them, and those of MXNet's BucketingModule.
 //
 // Group2Ctx places groups of a network's layers on devices of their own.
 //
@@ -53,6 +47,11 @@
 //	model, err := checkpoint.Load("resnet-50", 0)
 //	p, err := module.NewPredictor(model, module.Input("data", 1, 3, 224, 224))
 //	probs, err := p.Predict(ctx, image)
+//
+// # Precision and devices
+//
+// On places a module on a device. MixedPrecision lets layers that are mostly products compute in float16 or bfloat16; parameters stay float32, and LossScale says how
+// gradients are kept in the range of float16. Streams and Replay tell a GPU to run branches side by side and to launch recorded kernels at once.
 //
 // # Padding
 //

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gomx/device"
+	"gomx/dtype"
 	dataio "gomx/io"
 	nd "gomx/ndarray"
 	"gomx/op"
@@ -39,6 +40,7 @@ type Module struct {
 	inited    bool
 
 	updater *optimizer.Updater
+	scaler  *scaler  // nil: gradients are not scaled
 	store   *storage // nil: the module updates its parameters itself
 	history History
 }
@@ -60,6 +62,11 @@ type config struct {
 	fixed  []string
 	seed   uint64
 	groups map[string]device.Device
+
+	precision dtype.Type // float32: as composed
+	scaling   *Scaling
+	streams   int
+	replay    bool
 }
 
 // On places the module on a device; the default is device.CPU().
@@ -84,6 +91,13 @@ func Seed(seed uint64) Option { return func(c *config) { c.seed = seed } }
 func Group2Ctx(devices map[string]device.Device) Option {
 	return func(c *config) { c.groups = devices }
 }
+
+// Streams lets branches of the network run side by side on as many queues of a GPU, at most 4. Results are the same.
+func Streams(n int) Option { return func(c *config) { c.streams = n } }
+
+// Replay lets a GPU record the kernels of a part of the network and launch them all at once from then on, which takes less of the processor. Results are
+// the same.
+func Replay() Option { return func(c *config) { c.replay = true } }
 
 // New returns a module for a symbol. Mistakes in the symbol are reported by Bind.
 func New(s *sym.Symbol, opts ...Option) *Module {

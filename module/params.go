@@ -149,10 +149,15 @@ func (m *Module) Model() *checkpoint.Model {
 }
 
 // Save writes a checkpoint of the symbol and the parameters: prefix-symbol.json and, for epoch 3,
-// prefix-0003.params. It waits for the values.
+// prefix-0003.params. The parameters come last: when they are there, all the rest is. It waits for the values.
 func (m *Module) Save(prefix string, epoch int) error {
 	if !m.inited {
 		return fmt.Errorf("module: saving %s: the parameters have no values yet", prefix)
+	}
+	if m.buckets != nil {
+		if err := m.buckets.save(prefix); err != nil {
+			return err
+		}
 	}
 	return m.Model().Save(prefix, epoch)
 }

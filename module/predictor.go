@@ -52,6 +52,8 @@ type predictConfig struct {
 	names  []string
 	shapes map[string]dtype.Shape
 	limit  int
+
+	precision dtype.Type
 }
 
 // Input names an argument that Predict is given and says its shape. Arrays are given to Predict in
@@ -68,6 +70,10 @@ func InFlight(n int) PredictOption { return func(c *predictConfig) { c.limit = m
 // PredictOn places the predictor on a device; the default is device.CPU().
 func PredictOn(d device.Device) PredictOption { return func(c *predictConfig) { c.device = d } }
 
+// PredictPrecision makes layers that are mostly products compute in float16 or bfloat16, as MixedPrecision does in training. The parameters are
+// converted once; inputs and outputs keep their types.
+func PredictPrecision(t dtype.Type) PredictOption { return func(c *predictConfig) { c.precision = t } }
+
 // NewPredictor compiles a model for inference with the given inputs. Labels that only losses read
 // need not be given.
 func NewPredictor(model *checkpoint.Model, opts ...PredictOption) (p *Predictor, err error) {
@@ -82,7 +88,7 @@ func NewPredictor(model *checkpoint.Model, opts ...PredictOption) (p *Predictor,
 	if err := c.check(model); err != nil {
 		return nil, fmt.Errorf("module: %w", err)
 	}
-	ex, err := model.Symbol.SimpleBind(sym.BindConfig{Device: c.device, DefaultReq: op.ReqNull, Shapes: c.shapes,
+	ex, err := model.Symbol.SimpleBind(sym.BindConfig{Device: c.device, DefaultReq: op.ReqNull, Shapes: c.shapes, Precision: c.precision,
 		Args: placed(model.Args, c.device), Aux: placed(model.Aux, c.device)})
 	if err != nil {
 		return nil, fmt.Errorf("module: %w", err)

@@ -84,10 +84,15 @@ func (m *Module) batchSize() int {
 func (m *Module) Updater() *optimizer.Updater { return m.updater }
 
 // Update lets the optimizer change the parameters by the gradients, asynchronously: here, or in the
-// store.
+// store. With a loss scale that is not fixed it waits for the gradients, and changes nothing if one is not finite.
 func (m *Module) Update() error {
 	if m.updater == nil {
 		return errors.New("module: no optimizer: call InitOptimizer first")
+	}
+	if skip, err := m.overflowed(); err != nil {
+		return err
+	} else if skip {
+		return m.skipUpdate()
 	}
 	if m.store != nil {
 		return m.store.update(m.current.Grads)

@@ -21,6 +21,7 @@ type storage struct {
 	kv    kvstore.Store
 	owned bool // opened by Fit, which closes it
 	keys  []storedKey
+	aux   []sharedAux // of a store that processes share
 }
 
 // storedKey is a parameter that is trained.
@@ -35,7 +36,8 @@ type storedKey struct {
 // UseStore lets a store update the parameters: Update pushes gradients and pulls parameters. It is called
 // after InitParams and InitOptimizer, by every worker of the store. The parameters become those of worker
 // 0, and gradients are divided by the number of workers if the store adds them up. Parameters without
-// gradients stay out of the store.
+// gradients stay out of the store. Auxiliary states are shared where processes are: a moving average is one
+// over the batches of all workers.
 func (m *Module) UseStore(ctx context.Context, kv kvstore.Store) error {
 	switch {
 	case !m.inited:
@@ -67,6 +69,9 @@ func (m *Module) UseStore(ctx context.Context, kv kvstore.Store) error {
 			return fmt.Errorf("module: %w", err)
 		}
 	}
+	if err := s.shareAux(ctx, m.aux); err != nil {
+		return err
+	}
 	if err := kv.SetOptimizer(ctx, o); err != nil {
 		return fmt.Errorf("module: %w", err)
 	}
@@ -76,12 +81,19 @@ func (m *Module) UseStore(ctx context.Context, kv kvstore.Store) error {
 			return fmt.Errorf("module: %w", err)
 		}
 	}
+	if err := s.pullAux(); err != nil {
+		return err
+	}
 	m.store = s
 	return nil
 }
 
-// update pushes all gradients and pulls all parameters.
+// update pushes all gradients and pulls all parameters. Auxiliary states, which are known before the
+// gradients, go first.
 func (s *storage) update(grads map[string]*nd.Array) error {
+	if err := s.updateAux(); err != nil {
+		return err
+	}
 	for i := range s.keys {
 		k := &s.keys[i]
 		if k.grad[0] = grads[k.name]; k.grad[0] == nil {
@@ -96,6 +108,9 @@ func (s *storage) update(grads map[string]*nd.Array) error {
 
 // idle takes part in a round without a batch: its gradients are zeros.
 func (s *storage) idle() error {
+	if err := s.updateAux(); err != nil {
+		return err
+	}
 	for i := range s.keys {
 		k := &s.keys[i]
 		if err := s.kv.PushPull(k.name, -i, []*nd.Array{k.none()}, k.value[:]); err != nil {
@@ -222,7 +237,9 @@ func (f *fitting) closeStore() error {
 		return nil
 	}
 	f.m.store = nil
-	if err := s.kv.Close(); err != nil {
+	err := s.kv.Close()
+	s.closeAux()
+	if err != nil {
 		return fmt.Errorf("module: %w", err)
 	}
 	return nil

@@ -50,10 +50,9 @@ func storeData(t *testing.T, n int) *dataio.Table {
 var storeOptimizer = optimizer.SGD{LR: 0.1, Momentum: 0.9, WD: 1e-3}
 
 // oneProcess trains as the workers of a job do together: it adds up the gradients of each round in the
-// order of ranks. A worker without data adds nothing.
-func oneProcess(t *testing.T, epochs int, parts []*dataio.Table) map[string][]float32 {
+// order of ranks. A worker without data adds nothing, nor does one to the gradient of a parameter that its network has not.
+func oneProcess(t *testing.T, m *module.Module, epochs int, parts []dataio.Iter) map[string][]float32 {
 	t.Helper()
-	m := module.New(storeNet(), module.Seed(5))
 	ok := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -63,30 +62,30 @@ func oneProcess(t *testing.T, epochs int, parts []*dataio.Table) map[string][]fl
 	ok(m.Bind(parts[0].ProvideData(), parts[0].ProvideLabel()))
 	ok(m.InitParams(initializer.Xavier{}))
 	o := storeOptimizer
-	o.Rescale = 1 / float64(4*len(parts))
+	o.Rescale = 1 / float64(parts[0].BatchSize()*len(parts))
 	ok(m.InitOptimizer(o))
 	args, _ := m.Params()
 	for range epochs {
 		for _, p := range parts {
 			ok(p.Reset())
 		}
-		for more := true; more; {
-			sum := map[string]*nd.Array{}
+		for {
+			sum, batches := map[string]*nd.Array{}, 0
+			for name, a := range args {
+				sum[name] = nd.Zeros(a.Shape())
+			}
 			for _, p := range parts {
 				b, err := p.Next(t.Context())
 				if err != nil {
 					continue
 				}
+				batches++
 				ok(m.ForwardBackward(b))
 				for name, g := range m.Grads() {
-					if sum[name] == nil {
-						sum[name] = g.Copy()
-					} else {
-						sum[name] = sum[name].Add(g)
-					}
+					sum[name] = sum[name].Add(g)
 				}
 			}
-			if more = len(sum) > 0; !more {
+			if batches == 0 {
 				break
 			}
 			for i, name := range m.ParamNames() {
@@ -110,8 +109,21 @@ func floats(t *testing.T, arrays map[string]*nd.Array) map[string][]float32 {
 	return out
 }
 
+// fitter is a module, whatever its kind.
+type fitter interface {
+	Fit(ctx context.Context, train dataio.Iter, opts ...module.FitOption) error
+	Params() (args, aux map[string]*nd.Array)
+}
+
+// tables returns a module and its data for every worker: all of them the same network.
+func tables(data func(rank int) *dataio.Table) func(rank int) (fitter, dataio.Iter) {
+	return func(rank int) (fitter, dataio.Iter) {
+		return module.New(storeNet(), module.Seed(uint64(5+rank))), data(rank) // only worker 0's values count
+	}
+}
+
 // fitJob trains as a job and returns the parameters of every worker.
-func fitJob(t *testing.T, workers, epochs int, data func(rank int) *dataio.Table, opts ...module.FitOption) []map[string][]float32 {
+func fitJob(t *testing.T, workers, epochs int, open func(rank int) (fitter, dataio.Iter), opts ...module.FitOption) []map[string][]float32 {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -119,10 +131,10 @@ func fitJob(t *testing.T, workers, epochs int, data func(rank int) *dataio.Table
 	var mu sync.Mutex
 	out := make([]map[string][]float32, workers)
 	err := c.Work(ctx, func(ctx context.Context, rank int) error {
-		m := module.New(storeNet(), module.Seed(uint64(5+rank))) // only worker 0's values count
+		m, data := open(rank)
 		all := slices.Concat([]module.FitOption{module.Epochs(epochs), module.Init(initializer.Xavier{}),
 			module.Optimize(storeOptimizer), module.Store("dist_sync")}, opts)
-		if err := m.Fit(ctx, data(rank), all...); err != nil {
+		if err := m.Fit(ctx, data, all...); err != nil {
 			return err
 		}
 		args, _ := m.Params()
@@ -151,7 +163,7 @@ func compareParams(t *testing.T, got []map[string][]float32, want map[string][]f
 // TestFitOnServers: three workers that share one data set do bit for bit what one process does that adds
 // up their gradients.
 func TestFitOnServers(t *testing.T) {
-	var parts []*dataio.Table
+	var parts []dataio.Iter
 	for rank := range 3 {
 		p := storeData(t, 53)
 		if err := p.Shard(rank, 3); err != nil {
@@ -159,9 +171,9 @@ func TestFitOnServers(t *testing.T) {
 		}
 		parts = append(parts, p)
 	}
-	want := oneProcess(t, 3, parts)
+	want := oneProcess(t, module.New(storeNet(), module.Seed(5)), 3, parts)
 	prefix := filepath.Join(t.TempDir(), "net")
-	got := fitJob(t, 3, 3, func(int) *dataio.Table { return storeData(t, 53) }, module.Checkpoint(prefix, module.WithStates()))
+	got := fitJob(t, 3, 3, tables(func(int) *dataio.Table { return storeData(t, 53) }), module.Checkpoint(prefix, module.WithStates()))
 	compareParams(t, got, want)
 	model, err := checkpoint.Load(prefix, 3)
 	if err != nil {
@@ -184,13 +196,13 @@ func TestFitWithUnequalData(t *testing.T) {
 		}
 		return it
 	}
-	want := oneProcess(t, 2, []*dataio.Table{open(0), open(1), open(2)})
-	compareParams(t, fitJob(t, 3, 2, open), want)
+	want := oneProcess(t, module.New(storeNet(), module.Seed(5)), 2, []dataio.Iter{open(0), open(1), open(2)})
+	compareParams(t, fitJob(t, 3, 2, tables(open)), want)
 }
 
 func TestFitWithCompression(t *testing.T) {
 	data := func(int) *dataio.Table { return storeData(t, 53) }
-	got := fitJob(t, 2, 2, data, module.Compress(compress.Method{Kind: compress.TwoBit, Threshold: 0.05}))
+	got := fitJob(t, 2, 2, tables(data), module.Compress(compress.Method{Kind: compress.TwoBit, Threshold: 0.05}))
 	compareParams(t, got[1:], got[0])
 }
 
@@ -200,7 +212,7 @@ func TestFitWithOpenStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer kv.Close()
-	want := oneProcess(t, 2, []*dataio.Table{storeData(t, 53)})
+	want := oneProcess(t, module.New(storeNet(), module.Seed(5)), 2, []dataio.Iter{storeData(t, 53)})
 	m := module.New(storeNet(), module.Seed(5))
 	if err := m.Fit(t.Context(), storeData(t, 53), module.Epochs(2), module.Init(initializer.Xavier{}),
 		module.Optimize(storeOptimizer), module.StoreWith(kv)); err != nil {

@@ -19,6 +19,11 @@ type BindConfig struct {
 	Group2Ctx map[string]device.Device
 	Shapes    map[string]dtype.Shape // of the data and labels, at least; the others are inferred
 	Types     map[string]dtype.Type  // float32 where nothing says otherwise
+	// Precision is what layers that are mostly products compute in: float16, bfloat16, or float32, which leaves the graph as it is.
+	// Arguments, gradients, states and outputs keep their types; values are converted inside, as package graph's Mixed says.
+	Precision dtype.Type
+	// LossScale scales gradients on their way through the layers of a Precision that is not float32; nil: they are not scaled.
+	LossScale *LossScale
 	// GradReq says per argument what becomes of its gradient; DefaultReq holds for the others.
 	GradReq    map[string]op.Req
 	DefaultReq op.Req
@@ -34,6 +39,12 @@ type BindConfig struct {
 	// memory, or as near to it as possible. Results stay the same bit for bit. Zero recomputes only the
 	// nodes whose attribute __force_mirroring__ is True.
 	Recompute float64
+	// Streams is the number of queues of a device, at most 4, that branches of the graph run on side by side, where the device has queues. Results are
+	// the same. 0 and 1: one.
+	Streams int
+	// Replay lets a device record the kernels of a segment and launch all of them at once in later runs, where the device can do that and their
+	// addresses have not changed.
+	Replay bool
 	// Guard makes every operator check its outputs for NaN and infinity: the first one found is
 	// an error that names it. It costs one pass over all values. The plan of the memory is checked
 	// by an independent verifier too.
@@ -53,6 +64,9 @@ type BindConfig struct {
 func (s *Symbol) SimpleBind(c BindConfig) (ex *Executor, err error) {
 	defer op.Recover(&err)
 	if err := checkPasses(c.Without); err != nil {
+		return nil, err
+	}
+	if err := c.checkPrecision(); err != nil {
 		return nil, err
 	}
 	r, err := s.inferFor(&c)

@@ -13,13 +13,14 @@ import (
 //
 // The calls are written by the engine's operations only, in the order of the arena's token.
 type bound struct {
-	p      *program
-	ex     *Executor
-	arrays []*nd.Array // by slot, for the next run
-	calls  []op.Call   // by step
-	tokens []*engine.Var
-	free   []*run           // guarded by the arena's mutex
-	bases  []unsafe.Pointer // of the arena's blocks that the calls' pointers were made for, by room
+	p       *program
+	ex      *Executor
+	arrays  []*nd.Array // by slot, for the next run
+	calls   []op.Call   // by step
+	tokens  []*engine.Var
+	records []record         // of segments on queues; nil: none is recorded
+	free    []*run           // guarded by the arena's mutex
+	bases   []unsafe.Pointer // of the arena's blocks that the calls' pointers were made for, by room
 
 	monitor *Monitor
 	watch   [][]string // by step and output: the name under which the monitor sees it
@@ -48,6 +49,7 @@ func (p *program) bind(ex *Executor) *bound {
 		b.tokens[i] = ex.engine().NewVar("segment")
 	}
 	b.monitor, b.watch = ex.config.Monitor, p.watched(ex.config.Monitor)
+	b.records = b.newRecords()
 	p.refs.Add(1)
 	return b
 }

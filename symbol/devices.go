@@ -190,7 +190,7 @@ func (p *program) copies(n *op.Node, a *op.Args) *ready {
 
 // laneOf returns the queue on which a node runs: copies between a processor and another device have queues of their own.
 func (p *program) laneOf(n *op.Node) engine.Lane {
-	lane := engine.Lane{Device: p.deviceOf(n)}
+	lane := engine.Lane{Device: p.deviceOf(n), Kind: p.branchLane(n)}
 	if p.ex.spread == nil || n.Op != prim.CrossDeviceCopy.Op {
 		return lane
 	}
@@ -204,12 +204,17 @@ func (p *program) laneOf(n *op.Node) engine.Lane {
 	return lane
 }
 
-// leaves marks the nodes that another device waits for.
+// leaves marks the nodes that another device, or another lane, waits for.
 func (p *program) leaves() map[*op.Node]bool {
 	set := map[*op.Node]bool{}
 	for i := range p.steps {
 		if n := p.steps[i].node; n.Op == prim.CrossDeviceCopy.Op {
 			set[n], set[n.In[0].Node] = true, true
+		}
+		for _, e := range p.steps[i].node.In {
+			if p.beside != nil && !e.Node.IsVar() && p.beside[e.Node] != p.beside[p.steps[i].node] {
+				set[e.Node] = true
+			}
 		}
 	}
 	return set

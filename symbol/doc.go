@@ -15,12 +15,14 @@
 // order: the same program always gives the same names. A mistake in composition is kept and
 // reported once, by inference or bind, with the operator and the line that made it.
 //
+// Compose puts the outputs of other symbols in the place of variables, by name; Internals and Output pick inner layers.
+//
 // # Binding
 //
 // SimpleBind infers all shapes, allocates arguments, gradients and auxiliary states, adds the
 // gradient to the graph, plans the memory of everything in between as one arena, and prepares
 // every kernel. The Executor then only pushes segments of the graph onto the engine: Forward,
-// Backward. In steady state that allocates nothing.
+// Backward. In steady state that allocates nothing. Eval binds, runs and forgets, for a single look.
 //
 // Inference runs a graph of its own, which the passes of package graph have shortened. Its kernels
 // choose blocked layouts for what lies between them; arguments and outputs are always plain.
@@ -29,12 +31,6 @@
 //
 // Executors that infer the same graph side by side, one per goroutine, are made by Replicate: they
 // share the compiled graph, the parameters and all other forms of them.
-//
-// # Several devices
-//
-// BindConfig.Group2Ctx gives every group that CtxGroup makes of nodes a device: model parallelism. Passes then write down
-// where each operator runs and put copies where devices meet, in both directions; every device has an arena of its own, and
-// what is independent runs side by side. Results stay the same.
 //
 // # Several devices
 //

@@ -50,7 +50,14 @@ func infer(t *testing.T, ex *sym.Executor) []float32 {
 	return values(t, ex.Outputs()[0])
 }
 
-func inUse(on device.Device) int64 { return device.Usage(on).Used[device.PurposeArray] }
+// inUse returns the bytes of arrays when nothing is pending.
+func inUse(t *testing.T, on device.Device) int64 {
+	t.Helper()
+	if err := nd.WaitAll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return device.Usage(on).Used[device.PurposeArray]
+}
 
 // reshapeAlike returns an executor for another batch whose weights are kept in as many bytes. Kernels choose the form by shape
 // and number of cores, so that may be one for the same batch.
@@ -82,16 +89,16 @@ func reshapeAlike(t *testing.T, ex *sym.Executor, kept int64) *sym.Executor {
 func TestKeptFormsAreShared(t *testing.T) {
 	on := device.Device{ID: 9} // which no other test uses
 	ex := bindFolded(t, on, 2)
-	before := inUse(on)
+	before := inUse(t, on)
 	want := infer(t, ex)
 	use, err := ex.MemoryUse(false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if least := int64(3 * 64 * 64 * 9 * 4); use.Kept < least || inUse(on) < before+least {
-		t.Fatalf("keeps %d bytes of weights, arrays grew by %d, want %d at least", use.Kept, inUse(on)-before, least)
+	if least := int64(3 * 64 * 64 * 9 * 4); use.Kept < least || inUse(t, on) < before+least {
+		t.Fatalf("keeps %d bytes of weights, arrays grew by %d, want %d at least", use.Kept, inUse(t, on)-before, least)
 	}
-	alone := inUse(on)
+	alone := inUse(t, on)
 	more := reshapeAlike(t, ex, use.Kept)
 	samples := []float32{}
 	for more.Args["data"].Size() > len(samples) { // the first two are those of the first executor
@@ -106,7 +113,7 @@ func TestKeptFormsAreShared(t *testing.T) {
 	if use, err := more.MemoryUse(false); err != nil || use.Kept == 0 {
 		t.Errorf("after reshaping: %+v, %v, want kept weights", use, err)
 	}
-	if grown := inUse(on) - alone; grown > use.Kept/2 {
+	if grown := inUse(t, on) - alone; grown > use.Kept/2 {
 		t.Errorf("the second executor takes %d bytes of arrays, want little beside its inputs and outputs: %d bytes of kept weights are there already", grown, use.Kept)
 	}
 	fillBetween(t, rand.New(rand.NewPCG(7, 8)), ex.Args["conv1_weight"], 0.01, 0.1)
@@ -117,12 +124,12 @@ func TestKeptFormsAreShared(t *testing.T) {
 	}
 	ex.Close()
 	compare(t, "after closing the first", infer(t, more), changed)
-	together := inUse(on)
+	together := inUse(t, on)
 	more.Close()
 	if err := nd.WaitAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if freed := together - inUse(on); freed < use.Kept {
+	if freed := together - inUse(t, on); freed < use.Kept {
 		t.Errorf("closing both freed %d bytes, want the kept weights: %d", freed, use.Kept)
 	}
 }

@@ -18,7 +18,7 @@ func (s *Symbol) JSON() ([]byte, error) {
 		return nil, err
 	}
 	nodes := s.Nodes()
-	w := &jsonWriter{id: map[*op.Node]int{}}
+	w := &jsonWriter{id: map[*op.Node]int{}, versions: versions{}}
 	rows, args := []int{0}, []int{}
 	for i, n := range nodes {
 		w.id[n] = i
@@ -37,15 +37,16 @@ func (s *Symbol) JSON() ([]byte, error) {
 	w.b.WriteString("\n  ], \n")
 	w.field("arg_nodes", w.list(ints(args)))
 	w.field("node_row_ptr", w.list(ints(rows)))
-	w.field("heads", w.list(w.entries(s.outputs)))
+	w.field("heads", w.list(w.entries(s.outputs, make([]int, len(s.outputs)))))
 	fmt.Fprintf(&w.b, "  \"attrs\": {\"mxnet_version\": [\"int\", %d]}\n}", mxnetVersion)
 	return []byte(w.b.String()), nil
 }
 
 // jsonWriter lays text out as dmlc's JSON writer does: short lists and maps on one line.
 type jsonWriter struct {
-	b  strings.Builder
-	id map[*op.Node]int
+	b        strings.Builder
+	id       map[*op.Node]int
+	versions versions
 }
 
 func (w *jsonWriter) field(key, value string) { fmt.Fprintf(&w.b, "  %q: %s, \n", key, value) }
@@ -60,7 +61,7 @@ func (w *jsonWriter) node(n *op.Node) {
 	if attrs := attrsOf(n); len(attrs) > 0 {
 		w.b.WriteString("      \"attrs\": " + attrText(attrs) + ", \n")
 	}
-	w.b.WriteString("      \"inputs\": " + indent(w.list(w.entries(n.In)), "    "))
+	w.b.WriteString("      \"inputs\": " + indent(w.list(w.entries(n.In, w.versions.of(n))), "    "))
 	if len(n.After) > 0 {
 		deps := make([]int, len(n.After))
 		for i, d := range n.After {
@@ -118,11 +119,11 @@ func ints(list []int) []string {
 	return s
 }
 
-// entries writes [node, output, version]; the version is how often a state was changed before.
-func (w *jsonWriter) entries(list []op.Entry) []string {
+// entries writes [node, output, version]; the version is how often a state has been changed by then.
+func (w *jsonWriter) entries(list []op.Entry, versions []int) []string {
 	s := make([]string, len(list))
 	for i, e := range list {
-		s[i] = fmt.Sprintf("[%d, %d, 0]", w.id[e.Node], e.Index)
+		s[i] = fmt.Sprintf("[%d, %d, %d]", w.id[e.Node], e.Index, versions[i])
 	}
 	return s
 }

@@ -40,16 +40,23 @@ func checkPasses(names []string) error {
 }
 
 // optimize runs the passes for graphs without gradient.
-func (p *program) optimize(outs []op.Entry) []op.Entry {
+func (p *program) optimize(outs []op.Entry) ([]op.Entry, error) {
+	outs, err := p.mixPrecision(outs)
+	if err != nil {
+		return nil, err
+	}
 	outs = graph.Streams(outs)
 	mode := graph.Inferring
 	if p.train {
 		mode = graph.Training
 	}
-	f := graph.FactsOf(p.ex.index, p.ex.shapes, p.ex.types)
+	f, err := p.facts(outs)
+	if err != nil {
+		return nil, err
+	}
 	outs, applied := graph.Run(p.passes(graph.Composed, mode), outs, f)
 	p.applied = append(p.applied, applied...)
-	return outs
+	return outs, nil
 }
 
 // optimizeAll runs the passes for the whole graph, whose outputs begin with those of the forward part and end with the
@@ -63,7 +70,7 @@ func (p *program) optimizeAll(outs, all []op.Entry, grads []gradient) (forward, 
 	if err != nil {
 		return nil, nil, err
 	}
-	f.Forward = len(outs)
+	f.Forward, f.Device = len(outs), p.ex.config.Device
 	list, applied := graph.Run(passes, all, f)
 	p.applied = append(p.applied, applied...)
 	for i := range grads {

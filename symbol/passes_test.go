@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"gomx/device"
@@ -16,258 +17,6 @@ import (
 	"gomx/op"
 	sym "gomx/symbol"
 )
-
-// anyGraph grows a random graph of all kinds of operators over values of a batch of two.
-type anyGraph struct {
-	rng    *rand.Rand
-	values []*sym.Symbol
-	shapes []dtype.Shape
-	shape  map[string]dtype.Shape // of variables
-	random bool                   // with dropout
-	groups bool                   // nodes are in dev0, dev1, dev2 or no group
-	nodes  int
-}
-
-func newAnyGraph(rng *rand.Rand) *anyGraph { return growAnyGraph(rng, false) }
-
-func growAnyGraph(rng *rand.Rand, groups bool) *anyGraph {
-	g := &anyGraph{rng: rng, shape: map[string]dtype.Shape{}, random: rng.IntN(3) == 0, groups: groups}
-	g.variable("image", dtype.Shape{2, 3, 6, 6})
-	g.variable("row", dtype.Shape{2, 12})
-	g.variable("other", dtype.Shape{2, 12})
-	for range 6 + rng.IntN(22) {
-		g.grow()
-	}
-	return g
-}
-
-func (g *anyGraph) add(s *sym.Symbol, shape ...int) {
-	g.values, g.shapes = append(g.values, s), append(g.shapes, shape)
-}
-
-func (g *anyGraph) variable(name string, shape dtype.Shape) *sym.Symbol {
-	v := sym.Var(name)
-	g.shape[name] = shape
-	g.add(v, shape...)
-	return v
-}
-
-func (g *anyGraph) name(kind string) sym.Option {
-	g.nodes++
-	name := fmt.Sprintf("%s%d", kind, g.nodes)
-	if g.groups {
-		if i := g.rng.IntN(4); i < 3 {
-			return sym.NewScope("", sym.CtxGroup(fmt.Sprint("dev", i))).Name(name)
-		}
-	}
-	return sym.Name(name)
-}
-
-// pick returns a value with some number of axes, preferring what was made last; any number for 0.
-func (g *anyGraph) pick(axes int) (*sym.Symbol, dtype.Shape) {
-	for try := 0; ; try++ {
-		i := g.rng.IntN(len(g.values))
-		if try == 0 && g.rng.IntN(2) == 0 {
-			i = len(g.values) - 1
-		}
-		if axes == 0 || len(g.shapes[i]) == axes {
-			return g.values[i], g.shapes[i]
-		}
-	}
-}
-
-// like returns a value of a shape.
-func (g *anyGraph) like(shape dtype.Shape) *sym.Symbol {
-	for _, i := range g.rng.Perm(len(g.values)) {
-		if g.shapes[i].Equal(shape) {
-			return g.values[i]
-		}
-	}
-	panic("no value of this shape")
-}
-
-func (g *anyGraph) grow() {
-	switch g.rng.IntN(10) {
-	case 0:
-		g.layer()
-	case 1, 2, 3:
-		g.function()
-	case 4, 5:
-		g.pair()
-	case 6:
-		g.move()
-	case 7:
-		g.reduce()
-	case 8:
-		g.constant()
-	case 9:
-		g.part()
-	}
-}
-
-// layer adds a convolution, batch norm, pooling, dense layer or dropout.
-func (g *anyGraph) layer() {
-	switch g.rng.IntN(6) {
-	case 0:
-		x, s := g.pick(4)
-		n := []int{3, 8, 16}[g.rng.IntN(3)]
-		y := sym.Convolution(x, sym.ConvolutionParams{Kernel: []int{3, 3}, Pad: []int{1, 1}, NumFilter: n}, g.name("conv"))
-		g.add(y, s[0], n, s[2], s[3])
-	case 1:
-		x, s := g.pick(4)
-		g.add(sym.BatchNorm(x, sym.BatchNormParams{NoFixGamma: g.rng.IntN(2) == 0, Eps: 1e-2}, g.name("bn")).At(0), s...)
-	case 2:
-		x, s := g.pick(4)
-		p := sym.PoolingParams{Kernel: []int{3, 3}, Pad: []int{1, 1}, PoolType: []string{"max", "avg"}[g.rng.IntN(2)]}
-		g.add(sym.Pooling(x, p, g.name("pool")), s...)
-	case 3, 4:
-		x, s := g.pick(0)
-		g.add(sym.FullyConnected(x, sym.FullyConnectedParams{NumHidden: 12}, g.name("fc")), s[0], 12)
-	case 5:
-		x, s := g.pick(0)
-		p := sym.DropoutParams{P: op.Some(0.0)}
-		if g.random {
-			p.P = op.Some(0.4)
-		}
-		g.add(sym.Dropout(x, p, g.name("dropout")).At(0), s...)
-	}
-}
-
-// function adds a function of one value.
-func (g *anyGraph) function() {
-	x, s := g.pick(0)
-	number := sym.ScalarParams{Scalar: []float64{0, 1, 2, -0.5, 0.3}[g.rng.IntN(5)]}
-	list := []func() *sym.Symbol{
-		func() *sym.Symbol { return sym.Sigmoid(x, g.name("sigmoid")) },
-		func() *sym.Symbol { return sym.Tanh(x, g.name("tanh")) },
-		func() *sym.Symbol { return sym.Relu(x, g.name("relu")) },
-		func() *sym.Symbol { return sym.Erf(x, g.name("erf")) },
-		func() *sym.Symbol { return sym.Negative(x, g.name("neg")) },
-		func() *sym.Symbol { return sym.Abs(sym.Negative(x, g.name("neg")), g.name("abs")) },
-		func() *sym.Symbol { return sym.Square(sym.Tanh(x, g.name("tanh")), g.name("square")) },
-		func() *sym.Symbol { return sym.PlusScalar(x, number, g.name("plus")) },
-		func() *sym.Symbol { return sym.MulScalar(x, number, g.name("times")) },
-		func() *sym.Symbol { return sym.MinusScalar(x, number, g.name("minus")) },
-		func() *sym.Symbol { return sym.RMinusScalar(x, number, g.name("from")) },
-		func() *sym.Symbol { return sym.MaximumScalar(x, number, g.name("max")) },
-		func() *sym.Symbol {
-			return sym.LeakyReLU(x, sym.LeakyReLUParams{ActType: []string{"leaky", "elu", "gelu"}[g.rng.IntN(3)]}, g.name("leaky"))
-		},
-		func() *sym.Symbol {
-			return sym.Activation(x, sym.ActivationParams{ActType: []string{"relu", "tanh", "softrelu", "softsign"}[g.rng.IntN(4)]}, g.name("act"))
-		},
-		func() *sym.Symbol { return sym.BlockGrad(x, g.name("block")) },
-		func() *sym.Symbol { return sym.Identity(x, g.name("id")) },
-	}
-	g.add(list[g.rng.IntN(len(list))](), s...)
-}
-
-// pair adds a function of two values of one shape, or of one and a smaller one that is broadcast.
-func (g *anyGraph) pair() {
-	x, s := g.pick(0)
-	if g.rng.IntN(3) == 0 {
-		small := s.Clone()
-		for i := range small {
-			if g.rng.IntN(2) == 0 {
-				small[i] = 1
-			}
-		}
-		g.nodes++
-		v := g.variable(fmt.Sprintf("small%d", g.nodes), small)
-		list := []func(a, b *sym.Symbol, opts ...sym.Option) *sym.Symbol{sym.BroadcastAdd, sym.BroadcastMul, sym.BroadcastSub, sym.BroadcastMaximum}
-		g.add(list[g.rng.IntN(len(list))](x, v, g.name("broadcast")), s...)
-		return
-	}
-	y := g.like(s)
-	list := []func() *sym.Symbol{
-		func() *sym.Symbol { return sym.ElemwiseAdd(x, y, g.name("add")) },
-		func() *sym.Symbol { return sym.ElemwiseSub(x, y, g.name("sub")) },
-		func() *sym.Symbol { return sym.ElemwiseMul(x, sym.Sigmoid(y, g.name("gate")), g.name("mul")) },
-		func() *sym.Symbol { return sym.BroadcastAdd(x, y, g.name("add")) },
-		func() *sym.Symbol {
-			return sym.ElemwiseDiv(x, sym.PlusScalar(sym.Square(y, g.name("sq")), sym.ScalarParams{Scalar: 1}, g.name("one")), g.name("div"))
-		},
-		func() *sym.Symbol { return sym.AddN([]*sym.Symbol{x, y, x}, g.name("sum")) },
-	}
-	g.add(list[g.rng.IntN(len(list))](), s...)
-}
-
-// move adds a change of shape or of the order of axes.
-func (g *anyGraph) move() {
-	x, s := g.pick(0)
-	switch g.rng.IntN(4) {
-	case 0:
-		g.add(sym.Reshape(sym.Flatten(x, g.name("flat")), sym.ReshapeParams{Shape: s}, g.name("reshape")), s...)
-	case 1:
-		t := sym.Transpose(x, sym.TransposeParams{}, g.name("transpose"))
-		g.add(sym.Transpose(sym.Tanh(t, g.name("tanh")), sym.TransposeParams{}, g.name("transpose")), s...)
-	case 2:
-		t := sym.SwapAxis(x, sym.SwapAxisParams{Dim1: 0, Dim2: 1}, g.name("swap"))
-		g.add(sym.SwapAxis(t, sym.SwapAxisParams{Dim1: 0, Dim2: 1}, g.name("swap")), s...)
-	case 3:
-		x, s := g.pick(2)
-		t := sym.Transpose(g.like(s), sym.TransposeParams{}, g.name("transpose"))
-		g.add(sym.MulScalar(sym.Dot(sym.Dot(x, t, sym.DotParams{}, g.name("dot")), x, sym.DotParams{}, g.name("dot")), sym.ScalarParams{Scalar: 0.1}, g.name("times")), s...)
-	}
-}
-
-// reduce adds a reduction, brought back to the shape of its input.
-func (g *anyGraph) reduce() {
-	x, s := g.pick(0)
-	p := sym.ReduceParams{Axis: []int{len(s) - 1 - g.rng.IntN(len(s)-1)}, KeepDims: true}
-	y := sym.Mean(x, p, g.name("mean"))
-	if g.rng.IntN(2) == 0 {
-		y = sym.Sum(sym.MulScalar(x, sym.ScalarParams{Scalar: 0.2}, g.name("times")), p, g.name("sum"))
-	}
-	g.add(sym.BroadcastSub(x, y, g.name("center")), s...)
-}
-
-// constant adds something that joins a value with what is known beforehand.
-func (g *anyGraph) constant() {
-	x, s := g.pick(0)
-	switch g.rng.IntN(4) {
-	case 0:
-		g.add(sym.ElemwiseMul(x, sym.OnesLike(x, g.name("ones")), g.name("mul")), s...)
-	case 1:
-		z := sym.PlusScalar(sym.ZerosLike(sym.Tanh(x, g.name("tanh")), g.name("zeros")), sym.ScalarParams{Scalar: 0.25}, g.name("quarter"))
-		g.add(sym.ElemwiseAdd(z, x, g.name("add")), s...)
-	case 2:
-		ramp := sym.MulScalar(sym.Arange(sym.ArangeParams{Start: 0, Stop: op.Some(float64(s[len(s)-1]))}, g.name("arange")), sym.ScalarParams{Scalar: 0.1}, g.name("ramp"))
-		g.add(sym.BroadcastMul(x, ramp, g.name("mul")), s...)
-	case 3:
-		g.add(sym.ReshapeLike(sym.Tanh(x, g.name("tanh")), sym.Sigmoid(x, g.name("like")), sym.ReshapeLikeParams{}, g.name("reshape")), s...)
-	}
-}
-
-// part adds parts of values, put together again.
-func (g *anyGraph) part() {
-	x, s := g.pick(2)
-	if s[1] != 12 {
-		return
-	}
-	switch g.rng.IntN(3) {
-	case 0:
-		a := sym.SliceAxis(x, sym.SliceAxisParams{Axis: 1, Begin: 0, End: op.Some(6)}, g.name("slice"))
-		b := sym.SliceAxis(g.like(s), sym.SliceAxisParams{Axis: 1, Begin: 6, End: op.Some(12)}, g.name("slice"))
-		g.add(sym.Concat([]*sym.Symbol{a, b}, sym.ConcatParams{Dim: op.Some(1)}, g.name("concat")), s...)
-	case 1:
-		all := sym.SliceAxis(x, sym.SliceAxisParams{Axis: 1, Begin: 0, End: op.Opt[int]{}}, g.name("slice"))
-		g.add(sym.Concat([]*sym.Symbol{all}, sym.ConcatParams{Dim: op.Some(1)}, g.name("concat")), s...)
-	case 2:
-		parts := sym.SliceChannel(x, sym.SliceChannelParams{NumOutputs: 3}, g.name("split"))
-		gate := sym.ElemwiseMul(sym.Sigmoid(parts.At(0), g.name("gate")), sym.Tanh(parts.At(1), g.name("tanh")), g.name("mul"))
-		g.add(sym.Concat([]*sym.Symbol{gate, parts.At(2), gate}, sym.ConcatParams{Dim: op.Some(1)}, g.name("concat")), s...)
-	}
-}
-
-// symbol groups the last value and some others.
-func (g *anyGraph) symbol() *sym.Symbol {
-	outs := []*sym.Symbol{g.values[len(g.values)-1]}
-	for range g.rng.IntN(3) {
-		outs = append(outs, g.values[g.rng.IntN(len(g.values))])
-	}
-	return sym.Group(outs...)
-}
 
 // outcome is what runs of a graph left.
 type outcome map[string][]float32
@@ -292,6 +41,15 @@ func (c *trial) run(t *testing.T, plain bool, without []string) outcome {
 	rng := rand.New(rand.NewPCG(c.seed, 7))
 	for _, name := range c.s.Arguments() {
 		fillGently(t, rng, ex.Args[name])
+		if strings.HasSuffix(name, "_label") {
+			label := make([]float32, ex.Args[name].Size())
+			for i := range label {
+				label[i] = float32(rng.IntN(12)) // a class
+			}
+			if err := nd.CopyFrom(ex.Args[name], label); err != nil {
+				t.Fatal(err)
+			}
+		}
 		if g := ex.Grads[name]; g != nil {
 			fillBetween(t, rng, g, -1, 1)
 		}
@@ -450,5 +208,34 @@ func sameBits(t *testing.T, what string, got, want []float32) {
 	}
 	if len(got) != len(want) {
 		t.Fatalf("%s: %d elements, want %d", what, len(got), len(want))
+	}
+}
+
+// TestRandomGraphsReachPasses makes sure that random graphs have something to do for every pass that depends on nothing but the graph.
+func TestRandomGraphsReachPasses(t *testing.T) {
+	reached := map[string]bool{}
+	for seed := range uint64(120) {
+		g := newAnyGraph(rand.New(rand.NewPCG(seed, 11)))
+		c := sym.BindConfig{Shapes: map[string]dtype.Shape{}}
+		s := g.symbol()
+		for _, name := range s.Arguments() {
+			if shape, ok := g.shape[name]; ok {
+				c.Shapes[name] = shape
+			}
+		}
+		for _, train := range []bool{true, false} {
+			e, err := sym.Explain(s, c, train)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range e.Passes {
+				reached[p.Pass] = reached[p.Pass] || len(p.Changes) > 0
+			}
+		}
+	}
+	for _, p := range graph.Passes() {
+		if !p.Needed && !reached[p.Name] {
+			t.Errorf("no random graph has anything to do for the pass %s", p.Name)
+		}
 	}
 }

@@ -28,6 +28,7 @@ type program struct {
 	buffered []memplan.Buffer // what was planned
 	rooms    []room           // where the plan's memory is, one for each device
 	devices  []device.Device  // of the rooms, on several devices
+	beside   map[*op.Node]int // lanes of nodes among those for kernels; nil: all in one
 	outBytes int64
 	laid     map[*op.Node]*ready // kernels whose operands need not be plain
 	kept     int64               // bytes of derived parameters that are kept between runs
@@ -73,7 +74,10 @@ func (ex *Executor) compile(train, single bool) (p *program, err error) {
 			made.forms.release(made)
 		}
 	}()
-	outs := p.optimize(p.assignDevices(ex.claimedOutputs()))
+	outs, err := p.optimize(p.assignDevices(ex.claimedOutputs()))
+	if err != nil {
+		return nil, err
+	}
 	all, grads, err := p.differentiate(outs)
 	if err != nil {
 		return nil, err
@@ -108,6 +112,7 @@ func (ex *Executor) compile(train, single bool) (p *program, err error) {
 	if err := p.prepare(); err != nil {
 		return nil, err
 	}
+	p.spreadBranches()
 	p.cut(forward)
 	if err := p.place(forward); err != nil {
 		return nil, err

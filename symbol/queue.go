@@ -9,8 +9,29 @@ import (
 )
 
 // queued reports whether the kernels of a segment put their work on a queue of its device.
-func (s *segment) queued() bool {
-	return s.lane.Kind == engine.Compute && s.lane.Device.Kind != device.KindCPU && device.HasQueues(s.lane.Device.Kind)
+func (s *segment) queued() bool { return onQueue(s.lane) }
+
+// onQueue reports whether a lane is one of a device whose kernels put work on its queue.
+func onQueue(l engine.Lane) bool {
+	return l.Kind != engine.CopyIn && l.Kind != engine.CopyOut && l.Device.Kind != device.KindCPU && device.HasQueues(l.Device.Kind)
+}
+
+// queueOpen is openRun on a device with queues.
+func queueOpen(er *engine.Run, done func(error)) {
+	q, err := queueOf(er.Lane())
+	if err == nil {
+		err = er.Begin(q)
+	}
+	if err == nil {
+		err = openRun(er)
+	} else {
+		er.Arg.(*run).release()
+	}
+	if q == nil {
+		done(err)
+		return
+	}
+	er.Finish(q, done, err)
 }
 
 // queueSegment is the body of segments on devices with queues: it puts the work of all kernels there.
@@ -20,13 +41,13 @@ func queueSegment(er *engine.Run, done func(error)) {
 	if sr.complete == nil {
 		sr.complete = sr.completed
 	}
-	q, err := device.QueueOf(sr.seg.lane.Device, device.QueueCompute)
+	q, err := queueOf(sr.seg.lane)
 	if err != nil {
 		sr.completed(err)
 		return
 	}
 	if err = er.Begin(q); err == nil {
-		err = sr.run(q)
+		err = sr.issue(q)
 	}
 	er.Finish(q, sr.complete, err)
 }

@@ -85,7 +85,12 @@ func (r *run) release() {
 func (ex *Executor) open(r *run) {
 	r.refs.Add(1)
 	ex.uses = append(ex.uses[:0], engine.Use{Var: ex.arena.token, Access: engine.Overwrite})
-	ex.engine().Push(&engine.Task{Name: "executor run", Fn: openRun, Arg: r, Uses: ex.uses, Cheap: true})
+	task := engine.Task{Name: "executor run", Fn: openRun, Arg: r, Uses: ex.uses, Cheap: true}
+	if lane := (engine.Lane{Device: ex.config.Device}); ex.spread == nil && onQueue(lane) {
+		// Addresses are read when work is put on the queue, so the runs before need not be done.
+		task.Fn, task.Async, task.Queued, task.Cheap, task.Lane = nil, queueOpen, true, false, lane
+	}
+	ex.engine().Push(&task)
 }
 
 // openRun fills in the addresses of the steps, if the arena has moved.

@@ -14,6 +14,7 @@ const maxSegment = 16
 
 // segment is a run of steps that the engine executes as one operation.
 type segment struct {
+	number   int
 	from, to int // steps
 	name     string
 	lane     engine.Lane
@@ -31,7 +32,7 @@ type slotUse struct {
 
 // cut divides the steps into segments. A segment begins at the first use of an argument that is
 // written from outside, at the first backward step and where the device changes; it ends at every write of a gradient and at
-// every value that another device waits for. So
+// every value that another device or lane waits for. So
 // the last layer's gradient can be sent on before the first layer's backward has run, and the
 // first layer can start before the last weight has arrived.
 //
@@ -42,7 +43,7 @@ func (p *program) cut(forward int) {
 	from := 0
 	flush := func(to int) {
 		if to > from {
-			p.segments = append(p.segments, segment{from: from, to: to})
+			p.segments = append(p.segments, segment{number: len(p.segments), from: from, to: to})
 			from = to
 		}
 	}
@@ -58,6 +59,9 @@ func (p *program) cut(forward int) {
 		if i > 0 && s.index >= forward && p.steps[i-1].index < forward {
 			flush(i)
 			p.forward = len(p.segments)
+		}
+		if p.crosses(s) {
+			flush(i)
 		}
 		if s.index < forward && p.readsNewParam(s, seen) || i-from >= maxSegment || p.single {
 			flush(i)

@@ -125,6 +125,11 @@ func (s *Symbol) AuxStates() []string {
 	return names(aux)
 }
 
+// Inputs lists all variables, arguments and auxiliary states, in the order of the graph.
+func (s *Symbol) Inputs() []string {
+	return names(slices.DeleteFunc(s.Nodes(), func(n *op.Node) bool { return !n.IsVar() }))
+}
+
 // Outputs lists the names of the outputs, such as fc1_output.
 func (s *Symbol) Outputs() []string {
 	nameNodes(s.outputs)

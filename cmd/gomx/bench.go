@@ -5,12 +5,15 @@ import (
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
+
+	"gomx/device"
 	"gomx/internal/bench"
 )
 
 func benchCommand(log zerolog.Logger) *cobra.Command {
 	var peers []string
 	var c bench.Config
+	var on string
 	cmd := &cobra.Command{
 		Use:   "bench NAME",
 		Short: "Measure a suite of workloads, alternating with peers",
@@ -21,7 +24,7 @@ The suite engine compiles a program against the library in the peer's mxnet pack
 The suite platforms trains on several processes, in gomx and in mxnet, tensorflow and spark; a peer that is missing is
 named with the command that installs it. With --docs it brings the table in FOLDER/benchmarks.md and the picture
 FOLDER/platforms.svg up to date; FOLDER/platforms.json keeps the figures, so that a part may be measured again.`,
-		Example: "  gomx bench local --peer mxnet=PYTHON\n  gomx bench imperative --match dot\n" +
+		Example: "  gomx bench local --peer mxnet=PYTHON\n  gomx bench convnets --device cuda --precision bfloat16 --peer torch=PYTHON\n  gomx bench imperative --match dot\n" +
 			"  gomx bench platforms --peer mxnet=PYTHON,tf=PYTHON,spark=PYTHON --rounds 1 --docs docs",
 		Args: exactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -32,6 +35,11 @@ FOLDER/platforms.svg up to date; FOLDER/platforms.json keeps the figures, so tha
 				}
 				c.Peers = append(c.Peers, peer)
 			}
+			dev, err := device.Parse(strings.Replace(on, "cuda", "gpu", 1))
+			if err != nil {
+				return usageError{err}
+			}
+			c.Device = dev
 			c.Suite, c.Out, c.Log = args[0], cmd.OutOrStdout(), cmd.ErrOrStderr()
 			log.Debug().Str("suite", c.Suite).Msg("bench")
 			return bench.Run(cmd.Context(), c)
@@ -41,6 +49,10 @@ FOLDER/platforms.svg up to date; FOLDER/platforms.json keeps the figures, so tha
 	f.StringSliceVar(&peers, "peer", nil, "peer and its Python, as mxnet=PYTHON, torch=, tensorflow= or spark=; may be repeated or a list with commas")
 	f.StringVar(&c.Match, "match", "", "only workloads whose name contains this")
 	f.StringVar(&c.Docs, "docs", "", "folder of pages that the suite platforms brings up to date")
+	f.StringVar(&on, "device", "cpu", "where the suite convnets runs, for example cuda or cuda(1)")
+	f.StringVar(&c.Precision, "precision", "float32", "what it computes in there: float32, tf32, float16 or bfloat16")
+	f.IntVar(&c.Streams, "streams", 0, "queues of the device that branches of a network share")
+	f.BoolVar(&c.Replay, "replay", false, "let the device record parts of a network and replay them")
 	f.IntVar(&c.Rounds, "rounds", 3, "how often to alternate; the best of the rounds counts")
 	return cmd
 }

@@ -32,5 +32,10 @@ func listGPUs(w io.Writer) error {
 	} else {
 		fmt.Fprintln(w, "cuBLAS: found")
 	}
+	if err := cuda.DNN(); err != nil {
+		fmt.Fprintln(w, "cuDNN:", err)
+	} else {
+		fmt.Fprintln(w, "cuDNN: found")
+	}
 	return nil
 }

@@ -23,6 +23,18 @@ func nodeCommand() *cobra.Command {
 	}
 }
 
+// memoryCommand is a process in which a suite measures the memory of one workload, started by the suite itself.
+func memoryCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    bench.MemoryCommand + " SUITE WORKLOAD",
+		Hidden: true,
+		Args:   exactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return bench.RunMemory(cmd.Context(), args[0], args[1], cmd.OutOrStdout())
+		},
+	}
+}
+
 // platformCommand is a process of the suite platforms, started by the suite itself.
 func platformCommand() *cobra.Command {
 	return &cobra.Command{

@@ -158,10 +158,10 @@ func writeTop(w io.Writer, list []kvstore.Status) error {
 		}
 		fmt.Fprintf(w, "job up %s, view %d, %d shards: %d without a second copy, %d lost\n\n",
 			time.Duration(st.Seconds*float64(time.Second)).Round(time.Second), st.View, len(st.Shards), single, lost)
-		fmt.Fprintln(tw, "NODE\tSTATE\tINCARNATION\tSILENT\tCLOCK\tAHEAD\tHELD\tPARKED\tWAITS FOR")
+		fmt.Fprintln(tw, "NODE\tSTATE\tINCARNATION\tSILENT\tSHARDS\tCLOCK\tAHEAD\tHELD\tPARKED\tWAITS FOR")
 		for i := range st.Members {
 			m := &st.Members[i]
-			fmt.Fprintf(tw, "%s\t%s\t%d\t%.1fs\t%d\t%s\t%s\t%d\t%s\n", m.Node, state(m), m.Incarnation, m.Silent, m.Clock, ahead(&st, m), size(m.Queue), m.Parked, waits(m))
+			fmt.Fprintf(tw, "%s\t%s\t%d\t%.1fs\t%s\t%d\t%s\t%s\t%d\t%s\n", m.Node, state(m), m.Incarnation, m.Silent, shards(&st, m), m.Clock, ahead(&st, m), size(m.Queue), m.Parked, waits(m))
 		}
 		fmt.Fprintln(tw)
 	}
@@ -186,6 +186,16 @@ func state(m *kvstore.StatusMember) string {
 		return "missing"
 	}
 	return "dead"
+}
+
+// shards says how many shards a server leads, and of how many it has the second copy.
+func shards(st *kvstore.Status, m *kvstore.StatusMember) string {
+	rank := 0
+	if _, err := fmt.Sscanf(m.Node, "server %d", &rank); err != nil {
+		return "-"
+	}
+	primary, backup := st.Leads(rank)
+	return fmt.Sprintf("%d+%d", primary, backup)
 }
 
 // ahead says how many clocks a worker is ahead of the slowest.

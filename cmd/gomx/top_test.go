@@ -39,7 +39,7 @@ func topJob(t *testing.T) string {
 			{Node: "worker 1", Incarnation: 2, Alive: true, Clock: 3, Waiting: -1},
 			{Node: "worker 2", Waiting: -1},
 			{Node: "worker 3", Incarnation: 1, Alive: true, Left: true, Clock: 1, Waiting: -1},
-		}, Shards: []kvstore.StatusShard{{Primary: 0, Backup: -1}, {Primary: -1, Backup: -1, Lost: true}}},
+		}, Shards: []kvstore.StatusShard{{Primary: 0, Backup: -1}, {Primary: -1, Backup: 0, Lost: true}}},
 		"worker 0": {Node: "worker 0", Ready: true, Seconds: 60, Transport: &transport.Stats{SentBytes: 3 << 20, ReceivedBytes: 1536, Stale: 2}},
 	} {
 		name = filepath.Join(dir, "status-"+strings.ReplaceAll(name, " ", "-"))
@@ -65,13 +65,13 @@ func TestTop(t *testing.T) {
 	}
 	for _, want := range []string{
 		"job up 1m1s, view 7, 2 shards: 1 without a second copy, 1 lost",
-		"NODE STATE INCARNATION SILENT CLOCK AHEAD HELD PARKED WAITS FOR",
-		"server 0 alive 1 0.2s 3 - 30.7 KiB 2 worker 1",
-		"server 1 dead 1 12.0s 0 - 0 B 0 -",
-		"worker 0 alive 1 0.0s 5 2 0 B 0 worker 1",
-		"worker 1 alive 2 0.0s 3 0 0 B 0 -",
-		"worker 2 missing 0 0.0s 0 - 0 B 0 -",
-		"worker 3 left 1 0.0s 1 0 0 B 0 -",
+		"NODE STATE INCARNATION SILENT SHARDS CLOCK AHEAD HELD PARKED WAITS FOR",
+		"server 0 alive 1 0.2s 1+1 3 - 30.7 KiB 2 worker 1",
+		"server 1 dead 1 12.0s 0+0 0 - 0 B 0 -",
+		"worker 0 alive 1 0.0s - 5 2 0 B 0 worker 1",
+		"worker 1 alive 2 0.0s - 3 0 0 B 0 -",
+		"worker 2 missing 0 0.0s - 0 - 0 B 0 -",
+		"worker 3 left 1 0.0s - 1 0 0 B 0 -",
 		"worker 0 true 60s 3.0 MiB 1.5 KiB 2",
 	} {
 		if !rows[want] {

@@ -129,6 +129,7 @@ func (g *Gemm) Run(q *Queue, a, b, c unsafe.Pointer) (done bool, err error) {
 	if q.blas.err != nil {
 		return true, q.blas.err
 	}
+	q.gpu.launches.Add(1)
 	code := C.gcu_blas_gemm(f, q.gpu.c(), q.blas.handle, &g.g, b, a, c)
 	if code != 0 {
 		return true, fmt.Errorf("cuda: cuBLAS: product of %d matrices of %d×%d by %d×%d: error %d", g.d.Batch, g.d.M, g.d.K, g.d.K, g.d.N, code)

@@ -107,6 +107,33 @@ int gcu_set8(void *ctx, void *stream, void *dst, int value, size_t bytes) {
 	return cuMemsetD8Async((CUdeviceptr)(uintptr_t)dst, (unsigned char)value, bytes, (CUstream)stream);
 }
 
+int gcu_record_begin(void *ctx, void *stream) {
+	USE(ctx);
+	return cuStreamBeginCapture((CUstream)stream, CU_STREAM_CAPTURE_MODE_RELAXED);
+}
+
+int gcu_record_end(void *ctx, void *stream, void **exec) {
+	*exec = 0;
+	USE(ctx);
+	CUgraph graph = 0;
+	CUgraphExec made = 0;
+	CUresult err = cuStreamEndCapture((CUstream)stream, &graph);
+	if (!err) err = cuGraphInstantiateWithFlags(&made, graph, 0);
+	if (graph) cuGraphDestroy(graph);
+	if (!err) *exec = made;
+	return err;
+}
+
+int gcu_replay(void *ctx, void *stream, void *exec) {
+	USE(ctx);
+	return cuGraphLaunch((CUgraphExec)exec, (CUstream)stream);
+}
+
+int gcu_forget(void *ctx, void *exec) {
+	USE(ctx);
+	return cuGraphExecDestroy((CUgraphExec)exec);
+}
+
 int gcu_mem_info(void *ctx, size_t *free, size_t *total) {
 	USE(ctx);
 	return cuMemGetInfo(free, total);

@@ -31,6 +31,13 @@ int gcu_copy_out(void *ctx, void *stream, void *dst, const void *src, size_t byt
 int gcu_copy(void *ctx, void *stream, void *dst, const void *src, size_t bytes);
 int gcu_copy_peer(void *ctx, void *stream, void *dst, const void *src, void *src_ctx, size_t bytes);
 int gcu_set8(void *ctx, void *stream, void *dst, int value, size_t bytes);
+
+// A recording: between the two calls the stream remembers what is put on it. gcu_record_end returns what can be launched, or an error and nothing.
+int gcu_record_begin(void *ctx, void *stream);
+int gcu_record_end(void *ctx, void *stream, void **exec);
+int gcu_replay(void *ctx, void *stream, void *exec);
+int gcu_forget(void *ctx, void *exec);
+
 int gcu_mem_info(void *ctx, size_t *free, size_t *total);
 
 #endif

@@ -11,12 +11,13 @@
 //
 // The driver and NVIDIA's libraries are opened when the program runs. It starts without any of them: without the driver
 // (libcuda.so.1) there are no devices, and Missing says why; without NVRTC (version 11 to 13) no kernel can be compiled; without
-// cuBLAS (11 to 13) our own kernel computes products. The driver's functions jump through a table (shim.S, shim.c)
+// cuBLAS (11 to 13) our own kernel computes products, without cuDNN (8 and 9) convolutions are made of products. The driver's functions jump through a table (shim.S, shim.c)
 // that is filled in from libcuda.so.1, so one binary serves drivers of several versions, CUDA 13's included.
 //
 // # Queues
 //
-// Every device has three streams, each a device.Queue: one for kernels, one for copies in, one for copies out. The lanes of an engine
+// Every device has streams, each a device.Queue: one for kernels, one for copies in, one for copies out, and further ones for kernels that run beside the
+// first. The lanes of an engine
 // put work on them and go on; events order the streams among each other, and one goroutine watches events and completes
 // operations (event.go). Copies from and to the host pass through pinned memory, piece by piece, while the device copies the
 // piece before.
@@ -30,8 +31,13 @@
 //	f := cuda.Func("pointwise", "square", dtype.Float32)
 //	err := cuda.LaunchWith(q, f, q.Each(n), &args)
 //
+// Families of kernels that are seldom the bulk of the work learn element types at run time (Any in gx.cuh) and compute in double.
 // Operators attach them in op/<family>/<stem>_cuda.go with the helpers of op/attach. Results repeat bit for bit: sums have
-// a fixed order, and none is made of atomic additions.
+// a fixed order, and none is made of atomic additions; only counts are.
+//
+// A Chain is a kernel made at run time of the expressions of several pointwise functions. A Conv is a convolution in cuDNN with the algorithm that was the fastest
+// when its shape was met first; the choice is kept beside the translated kernels. Queue.Record remembers kernels as a graph of the driver, to be
+// launched at once.
 //
 // # Without a GPU
 //

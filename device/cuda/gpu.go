@@ -26,7 +26,7 @@ import (
 )
 
 // queues is the number of queues of a device.
-const queues = 3
+const queues = int(device.QueueBeside) + device.Beside
 
 // gpu is one device that is in use: its context, its queues and the functions loaded on it. It is made at the first use and lives as long as the process,
 // as its context does. Fields do not change after open, but for those with their own locks.
@@ -40,6 +40,7 @@ type gpu struct {
 	modules   modules
 	peers     sync.Map                         // by id of the other device: whether it has been asked for
 	functions atomic.Pointer[[]unsafe.Pointer] // by Function.id: the driver's handle
+	launches  atomic.Int64                     // kernels and recordings put on queues
 }
 
 // opened holds the devices in use.
@@ -152,6 +153,14 @@ func check(call string, code C.int) error {
 
 // Missing says why there are no devices, "" where the driver was found.
 func Missing() string { return C.GoString(C.gcu_why_not()) }
+
+// Launches returns how many kernels the program has launched on device id, 0 while it is not in use. A recording that is replayed counts once.
+func Launches(id int) int64 {
+	if g := opened.gpus[id].Load(); g != nil {
+		return g.launches.Load()
+	}
+	return 0
+}
 
 // MemInfo returns how many bytes of device id are free and how many it has.
 func MemInfo(id int) (free, total int64, err error) {

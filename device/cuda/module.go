@@ -50,30 +50,25 @@ func (u Unit) source() (string, error) {
 	return string(head) + "#line 1 \"" + u.Family + ".cu\"\n" + string(body), nil
 }
 
-// defines tells the source its element type.
-func (u Unit) defines() []string {
-	if u.DType == dtype.Unknown {
-		return nil
+// options tells the source its element type. Products and sums of pointwise functions are rounded one by one, so that a chain of them makes the same
+// bits as the functions do one after the other; those of boxes and of points between elements so that comparisons end as they do on the processor.
+func (u Unit) options() (list []string) {
+	if u.DType != dtype.Unknown {
+		list = append(list, fmt.Sprintf("-DGX_T=%d", int(u.DType)+1))
 	}
-	return []string{fmt.Sprintf("-DGX_T=%d", int(u.DType)+1)}
+	switch u.Family {
+	case "pointwise", "chain", "boxes", "sample":
+		list = append(list, "--fmad=false")
+	}
+	return list
 }
 
-// Compile translates a unit for a compute capability such as 90, without a device and without the cache.
-func Compile(u Unit, arch int) ([]byte, error) {
-	c, err := theCompiler()
-	if err != nil {
-		return nil, err
-	}
-	text, err := u.source()
-	if err != nil {
-		return nil, err
-	}
-	return u.compile(c, text, arch)
-}
+// Compile translates a unit for a compute capability such as 90, without a device, or takes it from the cache.
+func Compile(u Unit, arch int) ([]byte, error) { return code(u, arch) }
 
 // compile translates the source of a unit.
 func (u Unit) compile(c *compiler, text string, arch int) ([]byte, error) {
-	return c.compile(fmt.Sprintf("%s.cu (%v)", u.Family, u.DType), text, arch, u.defines())
+	return c.compile(fmt.Sprintf("%s.cu (%v)", u.Family, u.DType), text, arch, u.options())
 }
 
 // code returns the translation of a unit, from the cache on disk where it has been made before.
@@ -88,7 +83,7 @@ func code(u Unit, arch int) ([]byte, error) {
 	}
 	option, _ := c.target(arch)
 	h := sha256.New()
-	fmt.Fprintln(h, c.major, c.minor, option, u.defines(), text)
+	fmt.Fprintln(h, c.major, c.minor, option, u.options(), text)
 	path := ""
 	if dir := cacheDir(); dir != "" {
 		path = filepath.Join(dir, u.Family+"-"+hex.EncodeToString(h.Sum(nil)[:12]))
@@ -264,6 +259,7 @@ func (q *Queue) Launch(f *Function, g Grid, args ...uint64) error {
 	if g.X <= 0 || g.Y <= 0 {
 		return nil
 	}
+	q.gpu.launches.Add(1)
 	code := C.gcu_launch(q.gpu.c(), fn, q.s, C.uint(g.X), C.uint(g.Y), C.uint(g.Threads), 1, (*C.uint64_t)(unsafe.Pointer(unsafe.SliceData(args))))
 	if code != 0 {
 		return check(fmt.Sprintf("launching %s of %s.cu with %d×%d blocks of %d threads", f.name, f.unit.Family, g.X, g.Y, g.Threads), code)

@@ -78,9 +78,9 @@ func (c *compiler) target(arch int) (option string, binary bool) {
 }
 
 // compile translates a source for a compute capability.
-func (c *compiler) compile(name, source string, arch int, defines []string) ([]byte, error) {
+func (c *compiler) compile(name, source string, arch int, more []string) ([]byte, error) {
 	option, binary := c.target(arch)
-	options := append([]string{option, "--std=c++17", "-default-device"}, defines...)
+	options := append([]string{option, "--std=c++17", "-default-device"}, more...)
 	list := make([]*C.char, len(options))
 	for i, o := range options {
 		list[i] = C.CString(o)

@@ -26,6 +26,9 @@ type Queue struct {
 	s      unsafe.Pointer // stream, as the bridge takes it
 	events eventList
 	blas   blasHandle
+	dnn    dnnHandle
+	tape   tape
+	space  workspace
 
 	mu    sync.Mutex // held while staged memory is filled or emptied
 	stage [2]stage
@@ -52,6 +55,9 @@ func (q *Queue) Device() device.Device { return device.CUDA(q.gpu.id) }
 
 // Wait makes what is put on q from now on wait for mark, an *Event of any queue.
 func (q *Queue) Wait(mark any) error {
+	if q.tape.refuses() {
+		return errNotRecorded
+	}
 	return check("waiting for an event", C.gcu_wait(q.gpu.c(), q.s, mark.(*Event).e))
 }
 
@@ -65,6 +71,9 @@ func (q *Queue) Mark() (any, error) {
 }
 
 func (q *Queue) mark() (*Event, error) {
+	if q.tape.refuses() {
+		return nil, errNotRecorded
+	}
 	e, err := q.events.take()
 	if err != nil {
 		return nil, err
@@ -81,6 +90,9 @@ func (q *Queue) Notify(mark any, done func(error)) { watch.add(q, mark.(*Event),
 
 // Sync waits until q is empty.
 func (q *Queue) Sync() error {
+	if q.tape.refuses() {
+		return errNotRecorded
+	}
 	return check("waiting for a stream", C.gcu_sync_stream(q.gpu.c(), q.s))
 }
 
@@ -91,6 +103,9 @@ func (q *Queue) CopyFrom(dst unsafe.Pointer, from device.Device, src unsafe.Poin
 	}
 	if from.ID == q.gpu.id {
 		return check("copying on the device", C.gcu_copy(q.gpu.c(), q.s, dst, src, C.size_t(bytes)))
+	}
+	if q.tape.refuses() {
+		return errNotRecorded
 	}
 	g, err := open(from.ID)
 	if err != nil {
@@ -126,6 +141,9 @@ func (g *gpu) reach(other *gpu) {
 
 // CopyIn puts a copy from the host on q, through pinned memory: the device copies one half while the processor fills the other.
 func (q *Queue) CopyIn(dst unsafe.Pointer, src []byte) error {
+	if q.tape.refuses() {
+		return errNotRecorded
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for at := 0; at < len(src); at += stageBytes {
@@ -147,6 +165,9 @@ func (q *Queue) CopyIn(dst unsafe.Pointer, src []byte) error {
 
 // CopyOut copies to the host, after what is on q, through pinned memory, and returns when dst is filled.
 func (q *Queue) CopyOut(dst []byte, src unsafe.Pointer) error {
+	if q.tape.refuses() {
+		return errNotRecorded
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	var waiting *stage // holds what has not been copied to dst yet

@@ -26,7 +26,7 @@ var types = map[string][]dtype.Type{
 	"fill":      untyped,
 	"reduce":    numbers,
 	"softmax":   floats,
-	"product":   floats,
+	"product":   numbers,
 	"conv":      floats,
 	"pool":      floats,
 	"norm":      floats,
@@ -35,6 +35,17 @@ var types = map[string][]dtype.Type{
 	"loss":      floats,
 	"index":     untyped,
 	"rows":      floats,
+	"local":     floats,
+	"cells":     floats,
+	"trust":     untyped,
+	"order":     untyped,
+	"sample":    floats,
+	"boxes":     floats,
+	"image":     untyped,
+	"linalg":    untyped,
+	"draw":      untyped,
+	"tensor":    untyped,
+	"ctc":       untyped,
 }
 
 // Serves reports whether a family of kernels is made for an element type.

@@ -64,10 +64,21 @@ func network(name string, net *sym.Symbol, batch, side int, training bool) Workl
 
 // networkStep binds a network and returns a step that waits for its results.
 func networkStep(ctx context.Context, net *sym.Symbol, batch, side int, training bool) (func() error, error) {
+	push, err := networkPush(net, batch, side, training)
+	return func() error {
+		if err := push(); err != nil {
+			return err
+		}
+		return nd.WaitAll(ctx)
+	}, err
+}
+
+// networkPush binds a network and returns a step that only starts the work, on data that lie where the network is.
+func networkPush(net *sym.Symbol, batch, side int, training bool, options ...module.Option) (func() error, error) {
 	shape := nd.Shape{batch, 3, side, side}
 	data := []dataio.Desc{{Name: "data", Shape: shape}}
 	label := []dataio.Desc{{Name: "softmax_label", Shape: nd.Shape{batch}}}
-	mod := module.New(net)
+	mod := module.New(net, options...)
 	var opts []module.BindOption
 	if !training {
 		opts = append(opts, module.ForInference())
@@ -83,7 +94,9 @@ func networkStep(ctx context.Context, net *sym.Symbol, batch, side int, training
 			return nil, err
 		}
 	}
-	b := &dataio.Batch{Data: []*nd.Array{nd.Uniform(0, 1, shape)}, Label: []*nd.Array{nd.Zeros(nd.Shape{batch})}}
+	args, _ := mod.Params()
+	on := nd.On(args[mod.ParamNames()[0]].Device())
+	b := &dataio.Batch{Data: []*nd.Array{nd.Uniform(0, 1, shape, on)}, Label: []*nd.Array{nd.Zeros(nd.Shape{batch}, on)}}
 	return func() error {
 		if err := mod.Forward(b, training); err != nil {
 			return err
@@ -92,10 +105,8 @@ func networkStep(ctx context.Context, net *sym.Symbol, batch, side int, training
 			if err := mod.Backward(); err != nil {
 				return err
 			}
-			if err := mod.Update(); err != nil {
-				return err
-			}
+			return mod.Update()
 		}
-		return nd.WaitAll(ctx)
+		return nil
 	}, nil
 }

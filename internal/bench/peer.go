@@ -56,48 +56,60 @@ func byWorkers(p Peer) []variant {
 	return list
 }
 
-// measure runs the script of a suite for one workload in every variant of p and returns the best figure.
-func (s *Suite) measure(ctx context.Context, ps *programs, p Peer, w *Workload) (best float64, who string, err error) {
+// measured is what a side has to say about a workload. No figure is zero.
+type measured struct {
+	speed  float64
+	who    string  // the variant with the best speed
+	memory float64 // the least peak, 0 where the side says nothing about it
+}
+
+// measure runs the script of a suite for one workload in every variant of p and returns the best figures.
+func (s *Suite) measure(ctx context.Context, ps *programs, p Peer, w *Workload) (best measured, err error) {
 	c, err := ps.of(ctx, s.Script, p)
 	if err != nil {
-		return 0, "", fmt.Errorf("%s: %w", p.Name, err)
+		return best, fmt.Errorf("%s: %w", p.Name, err)
 	}
 	for _, v := range s.variants(p) {
 		cmd := exec.CommandContext(ctx, c.path, append(c.args[:len(c.args):len(c.args)], s.args(p, w.line())...)...)
 		cmd.Env = append(append(cmd.Environ(), c.env...), v.env...)
 		out, err := output(cmd)
 		if err != nil {
-			return 0, "", fmt.Errorf("%s: %s: %w", v.name, s.Script, err)
+			return best, fmt.Errorf("%s: %s: %w", v.name, s.Script, err)
 		}
-		got, err := figure(out, w)
+		got, ok, err := figure(out, w.line(), w.Unit)
+		if err == nil && !ok {
+			err = fmt.Errorf("its output has no line %q", w.line())
+		}
 		if err != nil {
-			return 0, "", fmt.Errorf("%s: %w", v.name, err)
+			return best, fmt.Errorf("%s: %w", v.name, err)
 		}
-		if b := better(w.Unit, best, got); b != best {
-			best, who = b, v.name
+		if b := better(w.Unit, best.speed, got); b != best.speed {
+			best.speed, best.who = b, v.name
 		}
+		peak, _, err := figure(out, memoryLine(w.line()), memoryUnit)
+		if err != nil {
+			return best, fmt.Errorf("%s: %w", v.name, err)
+		}
+		best.memory = better(memoryUnit, best.memory, peak)
 	}
-	return best, who, nil
+	return best, nil
 }
 
-// figure finds the best line of a workload in the output of a script.
-func figure(out []byte, w *Workload) (best float64, err error) {
+// figure finds the best of the lines with a name in the output of a script.
+func figure(out []byte, line, unit string) (best float64, ok bool, err error) {
 	sc := bufio.NewScanner(bytes.NewReader(out))
 	for sc.Scan() {
 		f := strings.Split(sc.Text(), "\t")
-		if len(f) != 3 || f[0] != w.line() {
+		if len(f) != 3 || f[0] != line {
 			continue
 		}
 		v, err := strconv.ParseFloat(f[1], 64)
 		if err != nil {
-			return 0, fmt.Errorf("its line %q has no number: %w", sc.Text(), err)
+			return 0, false, fmt.Errorf("its line %q has no number: %w", sc.Text(), err)
 		}
-		best = better(w.Unit, best, v)
+		best, ok = better(unit, best, v), true
 	}
-	if best == 0 {
-		return 0, fmt.Errorf("its output has no line %q", w.line())
-	}
-	return best, nil
+	return best, ok, nil
 }
 
 // output runs a command and returns what it printed; the error of one that fails has the last line of its complaints.

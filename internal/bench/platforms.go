@@ -127,8 +127,8 @@ func (pc *platformCase) agree(r *platformResult) error {
 }
 
 // perSample is the processor time of all processes in microseconds per sample.
-func (s *platformSide) perSample(workers int) float64 {
-	return (s.Worker.CPU*float64(workers) + s.Server.CPU) / s.Rate * 1e6
+func (s *platformSide) perSample() float64 {
+	return (s.Worker.CPU*float64(s.Workers) + s.Server.CPU) / s.Rate * 1e6
 }
 
 // print writes the lines of a case: samples per second, memory of a worker, processor time and traffic.
@@ -140,7 +140,7 @@ func (pc *platformCase) print(c *Config, r *platformResult, all *means) {
 	}{
 		{"", "samples/s", func(s *platformSide) float64 { return s.Rate }},
 		{".memory", "MiB", func(s *platformSide) float64 { return s.Worker.Memory / mib }},
-		{".cpu", "us/sample", func(s *platformSide) float64 { return s.perSample(pc.plan.Workers) }},
+		{".cpu", "us/sample", func(s *platformSide) float64 { return s.perSample() }},
 	} {
 		w := Workload{Name: pc.name + line.end, Unit: line.unit}
 		res := &result{by: map[string]float64{}}

@@ -94,18 +94,18 @@ func platformCases() []platformCase {
 		list = append(list, platformCase{name, p, steps, platformTargets(model, batch, workers)})
 	}
 	for _, async := range []bool{false, true} {
-		add("logreg", 100, 3, async, map[string]int{"gomx": 1000, "mxnet": 300, "tensorflow": 100})
-		add("logreg", 500, 3, async, map[string]int{"gomx": 300, "mxnet": 60, "tensorflow": 80})
+		add("logreg", 100, 3, async, map[string]int{"gomx": 2000, "mxnet": 300, "tensorflow": 300})
+		add("logreg", 500, 3, async, map[string]int{"gomx": 800, "mxnet": 60, "tensorflow": 200})
 		add("softmax", 500, 3, async, map[string]int{"gomx": 2500, "mxnet": 800, "tensorflow": 400})
 		add("snn", 500, 3, async, map[string]int{"gomx": 800, "mxnet": 400, "tensorflow": 250})
 		add("mly", 500, 3, async, map[string]int{"gomx": 800, "mxnet": 350, "tensorflow": 250})
 	}
-	add("logreg", 0, 3, false, map[string]int{"gomx": 30, "spark": 10})
+	add("logreg", 0, 3, false, map[string]int{"gomx": 60, "spark": 10})
 	add("softmax", 0, 3, false, map[string]int{"gomx": 60, "spark": 6})
 	add("snn", 0, 3, false, map[string]int{"gomx": 20, "spark": 6})
 	add("mly", 0, 3, false, map[string]int{"gomx": 20, "spark": 6})
 	for _, workers := range []int{1, 5} {
-		add("logreg", 100, workers, false, map[string]int{"gomx": 1000, "mxnet": 300})
+		add("logreg", 100, workers, false, map[string]int{"gomx": 2000, "mxnet": 300})
 		add("softmax", 500, workers, false, map[string]int{"gomx": 2500, "mxnet": 800})
 		add("mly", 500, workers, false, map[string]int{"gomx": 800, "mxnet": 350})
 	}

@@ -22,6 +22,7 @@ type platformSide struct {
 	Seconds  float64    `json:"seconds"`          // that were measured
 	Loss     float64    `json:"loss,omitempty"`   // after the steps before, mean over the workers
 	Accuracy float64    `json:"accuracy"`         // then
+	Workers  int        `json:"workers"`          // processes
 	Worker   processUse `json:"worker"`           // each of them
 	Server   processUse `json:"server"`           //
 	Network  float64    `json:"network,omitzero"` // bytes per second that a worker sends and receives; only ours
@@ -93,6 +94,7 @@ func (r *platformRun) over(workers int) bool {
 func (r *platformRun) finish(workers int) (platformSide, error) {
 	r.watch.close()
 	s := r.side
+	s.Workers = workers
 	switch {
 	case r.err != nil:
 		return s, r.err

@@ -149,7 +149,7 @@ what is resident while training, time that of all processes.
 			return
 		}
 		fmt.Fprintf(&b, "| %s |%s%s %.1f |\n", pc.title(), platformMemory(r),
-			platformColumns(r, func(s *platformSide) float64 { return s.perSample(pc.plan.Workers) }), r.Sides[ourName].Network/1e6)
+			platformColumns(r, (*platformSide).perSample), r.Sides[ourName].Network/1e6)
 	})
 	return b.String()
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"gomx/device"
 )
 
 // Workload is one measured line.
@@ -43,18 +45,19 @@ type Suite struct {
 	args     func(p Peer, line string) []string         // of the script
 	variants func(p Peer) []variant                     // the environments in which a peer is measured
 	run      func(ctx context.Context, c *Config) error // instead of all that
+	memories bool                                       // peak memory is compared too
 }
 
 // Suites lists what can be measured, by name.
 func Suites() []Suite {
 	return []Suite{
-		{"engine", "engine.c", scheduling, everything, byWorkers, nil},
-		{"imperative", "imperative.py", imperative, peerAndLine, byThreads, nil},
-		{"gemm", "imperative.py", gemm, peerAndLine, byThreads, nil},
-		{"local", "local.py", local, onlyLine, byThreads, nil},
-		{"convnets", "convnets.py", convnets, onlyLine, byThreads, nil},
-		{"ops", "ops.py", operators, peerAndLine, byThreads, nil},
-		{"kv", "kv.py", kv, onlyLine, byThreads, nil},
+		{"engine", "engine.c", scheduling, everything, byWorkers, nil, false},
+		{"imperative", "imperative.py", imperative, peerAndLine, byThreads, nil, false},
+		{"gemm", "imperative.py", gemm, peerAndLine, byThreads, nil, false},
+		{"local", "local.py", local, onlyLine, byThreads, nil, true},
+		{"convnets", "convnets.py", convnets, onlyLine, byThreads, nil, true},
+		{"ops", "ops.py", operators, peerAndLine, byThreads, nil, false},
+		{"kv", "kv.py", kv, onlyLine, byThreads, nil, false},
 		{Name: "platforms", run: runPlatforms},
 	}
 }
@@ -66,8 +69,14 @@ type Config struct {
 	Match  string // only workloads whose name contains it
 	Rounds int    // alternations; 0 means 3
 	Docs   string // folder of pages that the suite platforms brings up to date; empty: none
-	Out    io.Writer
-	Log    io.Writer // progress; nil for none
+	// Device is where the suite convnets runs, Precision what it computes in there: float32, tf32, float16 or bfloat16. Streams and Replay are the module's
+	// options.
+	Device    device.Device
+	Precision string
+	Streams   int
+	Replay    bool
+	Out       io.Writer
+	Log       io.Writer // progress; nil for none
 }
 
 // result collects the best of every side for one workload.
@@ -76,18 +85,35 @@ type result struct {
 	best     float64
 	bestPeer string
 	by       map[string]float64 // the best of each peer
+
+	memory, peerMemory float64 // peaks in MiB, of MXNet on the other side; 0 where they are not compared
+}
+
+// suiteOf returns the suite with a name.
+func suiteOf(name string) (Suite, error) {
+	i := slices.IndexFunc(Suites(), func(s Suite) bool { return s.Name == name })
+	if i < 0 {
+		return Suite{}, fmt.Errorf("bench: unknown suite %q, want one of %s", name, strings.Join(Names(), ", "))
+	}
+	return Suites()[i], nil
 }
 
 // Run measures a suite and prints one line per workload:
-// name, ours, best peer, ratio, unit, which peer, separated by tabs.
+// name, ours, best peer, ratio, unit, which peer, separated by tabs. Under a workload that trains or infers beside MXNet
+// a line of the same form says how much memory a process takes for it, here and there; see RunMemory.
 func Run(ctx context.Context, c Config) error {
-	i := slices.IndexFunc(Suites(), func(s Suite) bool { return s.Name == c.Suite })
-	if i < 0 {
-		return fmt.Errorf("bench: unknown suite %q, want one of %s", c.Suite, strings.Join(Names(), ", "))
+	suite, err := suiteOf(c.Suite)
+	if err != nil {
+		return err
 	}
-	suite := Suites()[i]
 	if c.Rounds == 0 {
 		c.Rounds = 3
+	}
+	if err := c.checkDevice(); err != nil {
+		return err
+	}
+	if c.Device != device.CPU() {
+		suite = onGPU(&c)
 	}
 	if suite.run != nil {
 		return suite.run(ctx, &c)
@@ -133,18 +159,27 @@ func (s *Suite) alternate(ctx context.Context, c *Config, ps *programs, w *Workl
 		r.ours = better(w.Unit, r.ours, v)
 		logf(c.Log, "%s round %d: gomx %.4g %s\n", w.Name, round+1, v, w.Unit)
 		for _, p := range c.Peers {
-			v, who, err := s.measure(ctx, ps, p, w)
+			m, err := s.measure(ctx, ps, p, w)
 			if err != nil {
 				return nil, err
 			}
-			logf(c.Log, "%s round %d: %s %.4g %s\n", w.Name, round+1, who, v, w.Unit)
-			r.by[p.Name] = better(w.Unit, r.by[p.Name], v)
-			if b := better(w.Unit, r.best, v); b != r.best {
-				r.best, r.bestPeer = b, who
+			logf(c.Log, "%s round %d: %s %.4g %s\n", w.Name, round+1, m.who, m.speed, w.Unit)
+			r.by[p.Name] = better(w.Unit, r.by[p.Name], m.speed)
+			if b := better(w.Unit, r.best, m.speed); b != r.best {
+				r.best, r.bestPeer = b, m.who
+			}
+			if p.Name == "mxnet" {
+				r.peerMemory = better(memoryUnit, r.peerMemory, m.memory)
 			}
 		}
 	}
-	return r, nil
+	if !s.memories || r.peerMemory == 0 {
+		return r, nil
+	}
+	var err error
+	r.memory, err = s.memory(ctx, w)
+	logf(c.Log, "%s: gomx %.1f %s, mxnet %.1f %s\n", memoryLine(w.Name), r.memory, memoryUnit, r.peerMemory, memoryUnit)
+	return r, err
 }
 
 // better returns the better of two figures; 0 means none yet.
@@ -167,6 +202,9 @@ func (r *result) print(out io.Writer, w *Workload) {
 		return
 	}
 	fmt.Fprintf(out, "%s\t%.4g\t%.4g\t%.2f\t%s\t%s\n", w.Name, r.ours, r.best, ratio(w.Unit, r.ours, r.best), w.Unit, r.bestPeer)
+	if r.memory > 0 {
+		fmt.Fprintf(out, "%s\t%.1f\t%.1f\t%.2f\t%s\tmxnet\n", memoryLine(w.Name), r.memory, r.peerMemory, ratio(memoryUnit, r.memory, r.peerMemory), memoryUnit)
+	}
 }
 
 // Names returns the names of the suites.

@@ -24,18 +24,22 @@ type Config struct {
 	Snapshots, Restore         string // see kvstore.JobConfig
 	Seed                       uint64 // of the network's faults
 	Heartbeat, Dead            time.Duration
+	// Announce, if set, is told where each process serves health and metrics; see kvstore.JobConfig.
+	Announce func(n wire.Node, addr string)
 }
 
 // Cluster is a running job. Its methods may be called from any goroutine.
 type Cluster struct {
 	Network *mem.Network
 	cfg     kvstore.JobConfig
+	tell    func(n wire.Node, addr string)
 	wg      sync.WaitGroup
 
 	mu     sync.Mutex
 	errs   []error
 	cancel map[wire.Node]func()
 	ended  map[wire.Node]chan struct{}
+	again  map[int]*kvstore.Job // of workers that have died
 }
 
 // errKilled is the cause of a process's end by Kill.
@@ -43,10 +47,12 @@ var errKilled = errors.New("killed")
 
 // Start starts scheduler and servers.
 func Start(c Config) *Cluster {
-	cl := &Cluster{Network: mem.NewNetwork(c.Seed), cancel: map[wire.Node]func(){}, ended: map[wire.Node]chan struct{}{}}
+	cl := &Cluster{Network: mem.NewNetwork(c.Seed), cancel: map[wire.Node]func(){}, ended: map[wire.Node]chan struct{}{},
+		again: map[int]*kvstore.Job{}}
 	cl.cfg = kvstore.JobConfig{Scheduler: "mem:scheduler", ID: 1 + c.Seed, Workers: max(1, c.Workers), Servers: max(1, c.Servers),
 		Replicas: c.Replicas, Policy: c.Policy, Backups: c.Backups, SliceSize: c.SliceSize, Dir: c.Dir, Snapshots: c.Snapshots, Restore: c.Restore,
 		Heartbeat: c.Heartbeat, Dead: c.Dead, Open: cl.open}
+	cl.tell = c.Announce
 	cl.Restart(wire.Node{Role: wire.Scheduler})
 	for i := range cl.cfg.Servers {
 		cl.Restart(wire.Node{Role: wire.Server, Rank: uint16(i)})
@@ -58,8 +64,7 @@ func (c *Cluster) open(t transport.Config) (transport.Endpoint, error) { return 
 
 // Restart begins a process in the place of a server or the scheduler that is not running.
 func (c *Cluster) Restart(n wire.Node) {
-	cfg := c.cfg
-	cfg.Node = n
+	cfg := c.config(n)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	ended := make(chan struct{})
 	c.mu.Lock()
@@ -88,8 +93,16 @@ func (c *Cluster) Kill(n wire.Node) {
 
 // Worker returns the configuration of a worker's process.
 func (c *Cluster) Worker(rank int) kvstore.JobConfig {
+	return c.config(wire.Node{Role: wire.Worker, Rank: uint16(rank)})
+}
+
+// config returns the configuration of any process.
+func (c *Cluster) config(n wire.Node) kvstore.JobConfig {
 	cfg := c.cfg
-	cfg.Node = wire.Node{Role: wire.Worker, Rank: uint16(rank)}
+	cfg.Node = n
+	if c.tell != nil {
+		cfg.Status, cfg.Announce = "127.0.0.1:0", func(addr string) { c.tell(n, addr) }
+	}
 	return cfg
 }
 
@@ -115,7 +128,28 @@ func (c *Cluster) work(ctx context.Context, rank int, f func(ctx context.Context
 		return err
 	}
 	err = f(kvstore.WithJob(ctx, job), rank)
+	c.mu.Lock()
+	if again := c.again[rank]; again != nil {
+		job = again
+	}
+	c.mu.Unlock()
 	return errors.Join(err, job.Close(ctx))
+}
+
+// Again ends a worker that f of Work is at once, as if its process had died, and returns the context of a new one in its
+// place.
+func (c *Cluster) Again(ctx context.Context, rank int) (context.Context, error) {
+	if err := kvstore.JobOf(ctx).Abandon(); err != nil {
+		return nil, err
+	}
+	job, err := kvstore.Join(ctx, c.Worker(rank))
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.again[rank] = job
+	return kvstore.WithJob(ctx, job), nil
 }
 
 // Wait waits until scheduler and servers have ended, and returns their errors.

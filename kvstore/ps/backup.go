@@ -27,6 +27,7 @@ type peer struct {
 	acked   uint64
 	end     uint64 // index of the entry that ends the transfer
 	must    uint64 // what was committed before the backup counted: it must have that before it may be promoted
+	turn    uint64 // index of the entry by which a swap began, which the backup must have before the next one
 	pos     int    // next entry of shard.order to send
 	sent    Time
 	asked   Time
@@ -113,10 +114,14 @@ func (s *Server) replicated(sh *shard, m *wire.Message) {
 	s.requestSync(sh)
 }
 
-// requestSync asks the scheduler to make the backup promotable, once it has everything that was ever committed.
+// requestSync asks the scheduler to make the backup promotable, once it has everything that was ever committed. With the same words
+// it confirms a swap of which the backup knows.
 func (s *Server) requestSync(sh *shard) {
 	p := sh.peer
-	if p == nil || p.phase != ended || p.acked < p.must || s.now < p.asked {
+	switch {
+	case p == nil || s.now < p.asked:
+		return
+	case p.phase == inSync && (!sh.place.Swapped || p.acked < p.turn), p.phase < ended, p.acked < p.must:
 		return
 	}
 	p.asked = s.now + s.timing.Resend
@@ -162,6 +167,9 @@ func (s *Server) replicate(sh *shard, m *wire.Message) {
 			return
 		}
 		sh.blank, sh.rebuilding, sh.commit = false, true, m.Seq-1
+	}
+	if sh.tail && !s.turned(sh, m) {
+		return
 	}
 	if m.Seq != sh.commit+1 {
 		return

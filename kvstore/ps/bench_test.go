@@ -26,6 +26,7 @@ type net struct {
 // netConfig is what a net is made of.
 type netConfig struct {
 	servers, workers, replicas int
+	backups                    int
 	policy                     ps.Policy
 	opts                       func(*ps.WorkerConfig)
 }
@@ -49,12 +50,12 @@ func (nc netConfig) open(t testing.TB, key ps.KeySpec) (*net, []*ps.Worker) {
 	sched, err := ps.NewScheduler(ps.SchedulerConfig{Job: job, Servers: servers, Workers: workers, Shards: servers, Replicas: replicas, Policy: nc.policy})
 	add(wire.Node{Role: wire.Scheduler}, sched, err)
 	for i := range servers {
-		s, err := ps.NewServer(ps.ServerConfig{Job: job, Rank: uint16(i), Nonce: uint64(i + 1), Workers: workers, Policy: nc.policy})
+		s, err := ps.NewServer(ps.ServerConfig{Job: job, Rank: uint16(i), Nonce: uint64(i + 1), Workers: workers, Backups: nc.backups, Policy: nc.policy})
 		add(wire.Node{Role: wire.Server, Rank: uint16(i)}, s, err)
 	}
 	var list []*ps.Worker
 	for i := range workers {
-		c := ps.WorkerConfig{Job: job, Rank: uint16(i), Nonce: uint64(100 + i), Workers: workers, Policy: nc.policy, Staleness: ps.Unbounded}
+		c := ps.WorkerConfig{Job: job, Rank: uint16(i), Nonce: uint64(100 + i), Workers: workers, Backups: nc.backups, Policy: nc.policy, Staleness: ps.Unbounded}
 		if opts != nil {
 			opts(&c)
 		}
@@ -213,23 +214,69 @@ func buffers(n int, size uint64) (list [][]byte) {
 	return list
 }
 
+// TestSteadyStateAllocatesNothing counts what one step of three workers allocates in all machines together: rounds and pushes that are
+// applied at once, with one copy and with two, with and without backup workers, pushed and pulled in one message or in two, of one
+// large key and of many small ones.
 func TestSteadyStateAllocatesNothing(t *testing.T) {
-	for _, tt := range []struct {
-		replicas int
-		direct   bool
-	}{{1, false}, {2, false}, {1, true}, {2, true}} {
-		t.Run(fmt.Sprintf("replicas %d direct %v", tt.replicas, tt.direct), func(t *testing.T) {
-			const total = 3 << 16
-			n, list := newNet(t, 2, 3, tt.replicas, ps.KeySpec{Total: total, Direct: tt.direct}, func(c *ps.WorkerConfig) { c.SliceSize = 1 << 16 })
-			grads, outs := buffers(3, total), buffers(3, total)
-			for range 20 {
-				n.round(t, list, grads, outs)
+	const large, small, many = 3 << 16, 512, 20
+	for name, tt := range map[string]struct {
+		nc    netConfig
+		key   ps.KeySpec
+		keys  uint32
+		apart bool
+	}{
+		"rounds":             {netConfig{replicas: 1}, ps.KeySpec{Total: large}, 1, false},
+		"rounds, two copies": {netConfig{replicas: 2}, ps.KeySpec{Total: large}, 1, false},
+		"push, then pull":    {netConfig{replicas: 2}, ps.KeySpec{Total: large}, 1, true},
+		"small keys":         {netConfig{replicas: 2}, ps.KeySpec{Total: small}, many, false},
+		"small keys apart":   {netConfig{replicas: 2}, ps.KeySpec{Total: small}, many, true},
+		"backup workers":     {netConfig{replicas: 2, backups: 1}, ps.KeySpec{Total: large}, 1, false},
+		"direct":             {netConfig{replicas: 1}, ps.KeySpec{Total: large, Direct: true}, 1, false},
+		"direct, two copies": {netConfig{replicas: 2}, ps.KeySpec{Total: large, Direct: true}, 1, false},
+		"small direct keys":  {netConfig{replicas: 2}, ps.KeySpec{Total: small, Direct: true}, many, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tt.nc.servers, tt.nc.workers = 2, 3
+			tt.nc.opts = func(c *ps.WorkerConfig) { c.SliceSize = 1 << 16 }
+			n, list := tt.nc.open(t, tt.key)
+			for key := range tt.keys - 1 {
+				n.initKey(t, list, 2+key, tt.key)
 			}
-			if got := testing.AllocsPerRun(100, func() { n.round(t, list, grads, outs) }); got != 0 {
-				t.Errorf("got %v allocations per round of 3 workers, want 0", got)
+			grads, outs := buffers(3, tt.key.Total), buffers(3*int(tt.keys), tt.key.Total)
+			step := func() { n.step(t, list, tt.keys, grads, outs, tt.apart) }
+			for range 30 {
+				step()
+			}
+			if got := testing.AllocsPerRun(100, step); got != 0 {
+				t.Errorf("got %v allocations per step of 3 workers, want 0", got)
 			}
 		})
 	}
+}
+
+// step lets every worker push and pull all keys once.
+func (n *net) step(t testing.TB, list []*ps.Worker, keys uint32, grads, outs [][]byte, apart bool) {
+	calls := 0
+	for i, w := range list {
+		for key := range keys {
+			out := outs[i*int(keys)+int(key)]
+			op := ps.PushOp{Key: 1 + key, Value: grads[i]}
+			if !apart {
+				op.Out = out
+			}
+			_, err := w.Push(n.now, op)
+			calls++
+			if err == nil && apart {
+				_, err = w.Pull(n.now, 1+key, out, 0, 0)
+				calls++
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	n.now += ps.Millisecond
+	n.until(t, calls)
 }
 
 func BenchmarkPushPull(b *testing.B) {

@@ -38,16 +38,23 @@
 // it in sync, and a primary commits alone only when the view says that nobody may be promoted: so at most one server commits in an
 // epoch, without clocks or leases. A new backup gets the state entry by entry between the entries of the log, while training goes on.
 //
-// # Workers that die
+// When a server that died has its copies again, the scheduler gives it primaries until it leads as many shards as others: it lets
+// the copies of one shard after the other change places. Both hold the state all the time. The old primary keeps the entries of its
+// log that are not committed; the first entry of the new one's log tells it how many of them count. Until the scheduler knows that it
+// has them nothing new is committed without either, and whichever dies, the other goes on.
+//
+// # Workers that die, or are slow
 //
 // Under Wait, rounds wait for a process that takes over the rank: Join tells it how far its predecessor was (Resumed), what it pushes
 // again is recognized, and what it pulls meanwhile is as it was. The result is that of the undisturbed run, bit for bit. Under Shrink
-// rounds close without the dead.
+// rounds close without the dead. With backup workers they close when all but so many have contributed; later pushes are Late, and
+// count nowhere. A worker that has fallen behind calls Skip.
 //
 // # Deadlines and memory
 //
 // Every call of a worker ends by its deadline, with an Error that says who was waited for: ErrTimeout, ErrFenced, ErrLost,
-// ErrRejected. Whoever cannot answer a repeated message yet says whom it waits for itself: the Error of a call whose deadline passes
-// names who has not done its part, and a call that takes long says so in an event. A push that runs out of time goes on with a copy of its values, because its sequence cannot be taken back. Servers
-// refuse keys of which they could not hold a round of every worker. Pushing and pulling allocate nothing once buffers are warm.
+// ErrRejected. Whoever cannot answer a repeated message yet says whom it waits for itself: the Error names who has not done its part,
+// and a call that takes long says so in an event. A push that runs out of time goes on with a copy of its values, because its
+// sequence cannot be taken back. Servers refuse keys of which they could not hold a round of every worker. Pushing and pulling
+// allocate nothing once buffers are warm.
 package ps

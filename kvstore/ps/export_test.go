@@ -28,3 +28,14 @@ func (s *Server) Value(id ID) ([]byte, uint64, bool) {
 
 // Lent returns how many parts of ended calls a worker keeps because a transport reads their memory.
 func (w *Worker) Lent() int { return len(w.lent) }
+
+// Swap lets the copies of a shard change places now, if they may. It reports whether they do.
+func (s *Scheduler) Swap(now Time, shard int) bool {
+	s.start(now)
+	if shard >= len(s.view.Shards) || !s.swappable(&s.view.Shards[shard]) {
+		return false
+	}
+	s.swap(uint32(shard))
+	s.settle()
+	return true
+}

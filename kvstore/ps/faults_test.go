@@ -90,21 +90,21 @@ func (s *sim) trouble() {
 	wrk := s.worker[s.rng.IntN(len(s.worker))]
 	pause := ps.Time(s.rng.Int64N(int64(6 * ps.Second)))
 	back := ps.Time(s.rng.Int64N(int64(5 * ps.Second)))
-	switch s.rng.IntN(9) {
+	switch s.rng.IntN(12) {
+	case 9, 10, 11:
+		s.swap()
 	case 0, 1:
 		if s.spare(srv) {
 			s.note("kill %s", srv.node)
 			s.killAndBoot(srv, back)
 		}
 	case 2:
-		s.note("pause %s for %.1f s", srv.node, float64(pause)/1e9)
-		srv.pausedU = s.now + pause
+		s.pause(srv, pause)
 	case 3:
 		s.note("kill %s", wrk.node)
 		s.killAndBoot(wrk, back)
 	case 4:
-		s.note("pause %s for %.1f s", wrk.node, float64(pause)/1e9)
-		wrk.pausedU = s.now + pause
+		s.pause(wrk, pause)
 	case 5:
 		s.note("kill the scheduler")
 		s.killAndBoot(s.sched, back)
@@ -120,6 +120,45 @@ func (s *sim) trouble() {
 	default:
 		s.partition(pause)
 	}
+}
+
+// pause stops a process for a while. It is not well again before the others have heard of it.
+func (s *sim) pause(p *process, d ps.Time) {
+	s.note("pause %s for %.1f s", p.node, float64(d)/1e9)
+	p.pausedU = s.now + d
+	s.ill[p.node] = max(s.ill[p.node], p.pausedU+ps.Second)
+}
+
+// swap lets the copies of a shard change places, and perhaps makes trouble for one of them, or for the scheduler, before they know.
+func (s *sim) swap() {
+	sched, ok := s.sched.m.(*ps.Scheduler)
+	shard := s.rng.IntN(s.cfg.shards)
+	if !ok || s.now < s.sched.pausedU || !sched.Swap(s.now, shard) {
+		return
+	}
+	s.swaps++
+	s.note("swap shard %d", shard)
+	s.drain(s.sched)
+	if s.sched.m == nil || s.rng.IntN(2) == 0 {
+		return
+	}
+	place := s.disk.Shards[shard]
+	one := s.server[[...]wire.Replica{place.Primary, place.Backup}[s.rng.IntN(2)].Server]
+	pause, back := ps.Time(s.rng.Int64N(int64(6*ps.Second))), ps.Time(s.rng.Int64N(int64(5*ps.Second)))
+	s.after(ps.Time(s.rng.Int64N(int64(4*s.slow))), func() {
+		switch s.rng.IntN(4) {
+		case 0, 1:
+			if !s.calm && s.spare(one) {
+				s.note("kill %s", one.node)
+				s.killAndBoot(one, back)
+			}
+		case 2:
+			s.pause(one, pause)
+		case 3:
+			s.note("kill the scheduler")
+			s.killAndBoot(s.sched, back)
+		}
+	})
 }
 
 func (s *sim) note(format string, args ...any) {

@@ -203,6 +203,10 @@ func TestCallEndsWhenTheServerRefuses(t *testing.T) {
 func TestMisuse(t *testing.T) {
 	n, list := pair(t)
 	buf := make([]byte, 64)
+	table := func(w *ps.Worker, spec ps.TableSpec) (uint64, error) {
+		_, id, err := w.Table(n.now, 4, spec, 0)
+		return id, err
+	}
 	for name, f := range map[string]func() (uint64, error){
 		"unknown key": func() (uint64, error) { return list[0].Push(n.now, ps.PushOp{Key: 5, Value: buf}) },
 		"length":      func() (uint64, error) { return list[0].Push(n.now, ps.PushOp{Key: 1, Value: buf[:60]}) },
@@ -210,6 +214,30 @@ func TestMisuse(t *testing.T) {
 		"twice":       func() (uint64, error) { return list[0].Init(n.now, 1, ps.KeySpec{Total: 64}, buf, 0) },
 		"elements":    func() (uint64, error) { return list[0].Init(n.now, 3, ps.KeySpec{Total: 63}, buf[:63], 0) },
 		"second join": func() (uint64, error) { return list[0].Join(n.now, 0) },
+		"codes": func() (uint64, error) {
+			return list[0].Push(n.now, ps.PushOp{Key: 1, Codec: 2, Codes: [][]byte{buf, buf}})
+		},
+		"room to push": func() (uint64, error) {
+			return list[0].Push(n.now, ps.PushOp{Key: 1, Value: buf, Out: buf[:8]})
+		},
+		"pull unknown": func() (uint64, error) { return list[0].Pull(n.now, 5, buf, 0, 0) },
+		"value":        func() (uint64, error) { return list[0].Init(n.now, 3, ps.KeySpec{Total: 64}, buf[:8], 0) },
+		"whole and too large": func() (uint64, error) {
+			return list[0].Init(n.now, 3, ps.KeySpec{Total: 1<<28 + 64, Whole: true}, nil, 0)
+		},
+		"more slices than the window": func() (uint64, error) {
+			return list[1].Init(n.now, 3, ps.KeySpec{Total: 2000 << 20}, nil, 0)
+		},
+		"table of nothing":  func() (uint64, error) { return table(list[0], ps.TableSpec{Rows: 0, RowSize: 4}) },
+		"rows of nothing":   func() (uint64, error) { return table(list[0], ps.TableSpec{Rows: 4}) },
+		"rows too large":    func() (uint64, error) { return table(list[0], ps.TableSpec{Rows: 4, RowSize: 16<<20 + 4}) },
+		"parts of elements": func() (uint64, error) { return table(list[0], ps.TableSpec{Rows: 4, RowSize: 6}) },
+		"table twice": func() (uint64, error) {
+			_, id, err := list[0].Table(n.now, 1, ps.TableSpec{Rows: 4, RowSize: 4}, 0)
+			return id, err
+		},
+		"clock of unknown": func() (uint64, error) { return 0, list[0].SetClock(5, 1) },
+		"staleness":        func() (uint64, error) { return 0, list[0].SetStaleness(1) },
 	} {
 		if _, err := f(); !errors.Is(err, ps.ErrUsage) {
 			t.Errorf("%s: got %v, want %v", name, err, ps.ErrUsage)

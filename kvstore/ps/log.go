@@ -22,7 +22,8 @@ const (
 	kindBegin                  // a transfer begins: the backup forgets what it has
 	kindPart                   // the state of one entry, for a new backup
 	kindEnd                    // a transfer ends; the payload is the rest of the shard's state
-	lastKind   = kindEnd
+	kindTurn                   // the log of a primary begins that was the backup, and whose backup was the primary
+	lastKind   = kindTurn
 )
 
 // logEntry is a change of a shard's replicated state, on its way to all copies.
@@ -41,7 +42,6 @@ type logEntry struct {
 	buf    *Buffer // head and payload; small kinds use own
 	own    []byte  // head and payload of small kinds
 	entry  *entry
-	round  *round
 }
 
 // body returns head and payload.
@@ -318,7 +318,7 @@ func (s *Server) create(sh *shard, le *logEntry, value []byte) {
 	if sh.entries[le.id] != nil {
 		return
 	}
-	e := &entry{id: le.id, slices: le.slices, dtype: dtype.Type(int8(le.dtype)), total: le.total, direct: le.direct}
+	e := &entry{id: le.id, slices: le.slices, dtype: dtype.Type(int8(le.dtype)), total: le.total, direct: le.direct, since: le.index}
 	lo, hi := wire.Range(le.total, le.id.Slice, le.slices)
 	e.size = int(hi - lo)
 	if le.rows {

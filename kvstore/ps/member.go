@@ -24,6 +24,7 @@ type member struct {
 	left   bool
 	body   []byte
 	out    Outbox
+	item   wire.Message // of the batch that is being handled
 }
 
 func (m *member) number() uint64 {
@@ -107,6 +108,25 @@ func (m *member) adopt(msg *wire.Message) bool {
 // of pushes and requests begin anew with every process.
 func (m *member) ours(from wire.Node, msg *wire.Message) bool {
 	return msg.Job == m.job && msg.From == from && !m.fenced && (msg.Target == 0 || msg.Target == m.inc)
+}
+
+// dispatcher takes in one message.
+type dispatcher interface{ dispatch(m *wire.Message) }
+
+// unpack passes on the items of a batch one by one, and any other message as it is.
+func (m *member) unpack(msg *wire.Message, d dispatcher) error {
+	if msg.Type != wire.TypeBatch {
+		d.dispatch(msg)
+		return nil
+	}
+	items := msg.Items()
+	for {
+		if ok, err := items.Next(&m.item); !ok {
+			m.item = wire.Message{} // its payload belongs to the transport
+			return err
+		}
+		d.dispatch(&m.item)
+	}
 }
 
 // bye tells the scheduler that we leave, with every tick from now on until it has heard.

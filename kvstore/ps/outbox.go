@@ -45,6 +45,7 @@ const (
 	EventSnapshot                        // a snapshot is complete
 	EventViewFailed                      // a view could not be adopted
 	EventWaiting                         // a call waits for a node for long
+	EventSwapped                         // the copies of a shard change places
 )
 
 // Event is a state change worth a line in a log.

@@ -26,6 +26,7 @@ func (s *Scheduler) place() {
 			sh.Backup, sh.InSync, s.changed = r, false, true
 		}
 	}
+	s.balance()
 }
 
 // placeFirst spreads the shards over the servers when all are there. Empty copies are equal: backups are in sync from the start.
@@ -95,7 +96,7 @@ func (s *Scheduler) replace(id uint32, sh *wire.Shard) {
 // drop takes a shard's backup out. The new epoch tells the primary that it may commit alone.
 func (s *Scheduler) drop(sh *wire.Shard) {
 	sh.Epoch++
-	sh.Backup, sh.InSync = wire.Replica{}, false
+	sh.Backup, sh.InSync, sh.Swapped = wire.Replica{}, false, false
 }
 
 // promote makes the backup the primary.
@@ -130,9 +131,16 @@ func (s *Scheduler) candidate(primary wire.Replica) (wire.Replica, bool) {
 	return s.replica(best), true
 }
 
-// inSync makes a backup promotable, at the primary's request.
+// inSync makes a backup promotable, or notes that it knows of a swap, at the primary's request.
 func (s *Scheduler) inSync(me *wire.Member, m *wire.Message) {
-	if sh := s.ledBy(me, m); sh != nil && !sh.InSync && uint64(sh.Backup.Incarnation) == m.Seq && !sh.Backup.IsZero() {
+	sh := s.ledBy(me, m)
+	if sh == nil || uint64(sh.Backup.Incarnation) != m.Seq || sh.Backup.IsZero() {
+		return
+	}
+	if sh.Swapped {
+		sh.Swapped, s.changed = false, true
+	}
+	if !sh.InSync {
 		sh.InSync, s.changed = true, true
 		s.out.event(EventInSync, wire.Node{Role: wire.Server, Rank: sh.Backup.Server}, m.Shard, sh.Epoch, "")
 	}

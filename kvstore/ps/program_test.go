@@ -283,6 +283,12 @@ func (p *program) next() {
 	if p.think() {
 		return
 	}
+	if p.sim.rng.IntN(2) == 0 {
+		p.step += int(p.w.Skip())
+		if p.step >= p.stop {
+			return
+		}
+	}
 	p.step++
 	if p.load.kind == tables {
 		p.tableStep()

@@ -146,7 +146,6 @@ func (s *Server) committed(sh *shard, le *logEntry) {
 			s.freeRound(e.rounds[0])
 			e.rounds = append(e.rounds[:0], e.rounds[1:]...)
 		}
-		le.round = nil
 		s.capture(sh, e)
 	}
 	if e != nil && len(e.parked) > 0 {

@@ -119,8 +119,8 @@ func (s *Server) begin(sh *shard, m *wire.Message) {
 func (s *Server) push(sh *shard, m *wire.Message) {
 	rank := int(m.From.Rank)
 	rk, rc := &sh.ranks[rank], &sh.receipts[rank]
-	if rk.incarnation != m.Incarnation {
-		return // its join is not committed yet; the worker will ask again
+	if rk.incarnation != m.Incarnation || rk.away {
+		return // its join is not committed yet, or it has not said where it starts; the worker will ask again
 	}
 	rc.received = max(rc.received, rk.low)
 	for rk.has(rc.received + 1) {
@@ -198,17 +198,22 @@ func (s *Server) unfuse(sh *shard) {
 
 // skipRounds gives up rounds before a clock that nobody contributes to: all who count start behind them.
 func (s *Server) skipRounds(e *entry, clock uint64) {
-	for e.closed+1 < clock {
-		if rd := e.open(e.closed + 1); rd != nil && rd.n > 0 {
-			return
-		}
-		for r := range e.starts {
-			if s.expects(e, r, e.closed+1) {
-				return
-			}
-		}
-		e.closed++
+	if clock <= e.closed+1 {
+		return
 	}
+	last := clock - 1
+	for r, start := range e.starts {
+		if s.counts(r) {
+			last = min(last, start)
+		}
+	}
+	for _, rd := range e.rounds {
+		if rd.n > 0 && rd.clock > e.closed {
+			last = min(last, rd.clock-1)
+			break
+		}
+	}
+	e.closed = max(e.closed, last)
 }
 
 // fits checks a payload.
@@ -435,7 +440,7 @@ func (s *Server) closeRounds(sh *shard, e *entry) {
 		e.closed++
 		s.stats.Rounds++
 		le := s.newEntry(kindRound)
-		le.clock, le.round, le.n = rd.clock, rd, rd.n
+		le.clock, le.n = rd.clock, rd.n
 		le.buf = rd.sum.hold()
 		head := le.buf.entry(le.n)[:wire.EntrySize(le.n)]
 		wire.PutEntry(head, le.n, 0)

@@ -117,7 +117,6 @@ func (w *Worker) resend(r *route) {
 		w.stats.Resends++
 		w.sendPush(r, p, wire.FlagRetry)
 	}
-	r.probed = w.now
 }
 
 // enqueue gives a push its place behind others of the same slice.
@@ -237,11 +236,11 @@ func (w *Worker) tickRoute(r *route) {
 		return
 	}
 	if r.flight.n > 0 {
-		last := r.flight.first + uint64(r.flight.n) - 1
-		switch {
-		case r.received < last && w.now-r.sent >= w.timing.Resend:
+		first, last := r.flight.at(r.flight.first), r.flight.first+uint64(r.flight.n)-1
+		if r.received < last && w.now-r.sent >= w.timing.Resend {
 			w.resend(r)
-		case w.now-max(r.probed, r.sent) >= 2*w.timing.Resend:
+		}
+		if r.received >= first.seq && w.now-max(r.probed, first.at) >= 2*w.timing.Resend {
 			w.probe(r)
 		}
 	}
@@ -322,6 +321,9 @@ func (w *Worker) commit(r *route, seq uint64, o wire.Outcome) {
 	r.flight.commit(seq)
 	r.passCommitted()
 	w.stats.Pushes++
+	if o == wire.Late {
+		w.stats.Late++
+	}
 	p.final = true
 	p.call.outcome = max(p.call.outcome, o)
 	p.call.clock = max(p.call.clock, p.clock)

@@ -14,7 +14,7 @@ import (
 // What a worker pushes in one step is kept until its tick comes and becomes one entry of the log: a step is on a shard as a whole or
 // not at all, so that a worker that repeats a step after a crash knows what is there.
 
-// tickLimit is how many bytes of rows a worker may change on one shard in one step.
+// tickLimit is how many bytes of rows a worker may change on one shard in one step, or read of one block at once.
 const tickLimit = 32 << 20
 
 const groupHead = 16
@@ -61,10 +61,13 @@ func nextGroup(b []byte) (g group, rest []byte, ok bool) {
 	return g, b[groupHead+rows+deltas:], true
 }
 
-// checkIndices checks row numbers.
+// checkIndices checks row numbers, and that the rows fit into a message.
 func checkIndices(e *entry, rows []byte) error {
 	if e.row == 0 || len(rows)%4 != 0 || len(rows) == 0 {
 		return fmt.Errorf("%d bytes of row numbers for rows of %d bytes", len(rows), e.row)
+	}
+	if n := len(rows) / 4; n > tickLimit/e.row {
+		return fmt.Errorf("%d rows of %d bytes, want at most %d bytes", n, e.row, tickLimit)
 	}
 	for i := 0; i < len(rows); i += 4 {
 		if n := binary.LittleEndian.Uint32(rows[i:]); uint64(n) >= uint64(e.size/e.row) {

@@ -26,6 +26,8 @@ type SchedulerConfig struct {
 //  1. Only a copy that the durable view calls in sync is promoted, and promotion raises the epoch.
 //  2. A primary commits without its backup only when a durable view says that the backup may not be promoted.
 //  3. A backup takes log entries of its own epoch only.
+//  4. When the copies of a shard change places the old primary is a backup in sync from then on: it commits nothing any more, and
+//     has all that the other may have committed.
 type Scheduler struct {
 	cfg     SchedulerConfig
 	out     Outbox
@@ -40,6 +42,7 @@ type Scheduler struct {
 	changed bool
 	started bool
 	body    []byte
+	load    []int // shards that each server leads, while balance counts
 }
 
 // NewScheduler returns a scheduler for a new job, or one that goes on where another one stopped.

@@ -151,21 +151,8 @@ func (s *Server) Handle(now Time, from wire.Node, m *wire.Message) {
 		s.stats.Refused++
 		return
 	}
-	if m.Type != wire.TypeBatch {
-		s.dispatch(m)
-		return
-	}
-	items := m.Items()
-	var item wire.Message
-	for {
-		ok, err := items.Next(&item)
-		if err != nil {
-			s.refuse(m, err.Error())
-		}
-		if !ok {
-			return
-		}
-		s.dispatch(&item)
+	if err := s.unpack(m, s); err != nil {
+		s.refuse(m, err.Error())
 	}
 }
 
@@ -209,12 +196,12 @@ func (s *Server) dispatch(m *wire.Message) {
 		s.stranger(m)
 	case m.Epoch > sh.epoch:
 		s.asked = true // whoever sends this knows a newer view
+	case m.From.Role == wire.Worker && sh.role != primary:
+		s.reject(m, wire.ReasonNotPrimary)
 	case m.Epoch < sh.epoch:
 		s.reject(m, wire.ReasonEpoch)
 	case m.From.Role == wire.Server:
 		s.fromServer(sh, m)
-	case sh.role != primary:
-		s.reject(m, wire.ReasonNotPrimary)
 	default:
 		s.fromWorker(sh, m)
 	}

@@ -52,6 +52,7 @@ type shard struct {
 	// Of a backup.
 	rebuilding bool // a transfer has begun and not ended
 	blank      bool // waits for a transfer to begin
+	tail       bool // was the primary, and does not know yet how much of its log counts
 	answer     bool // owes the primary an acknowledgement
 	checkAt    uint64
 	checkSum   uint32
@@ -278,16 +279,22 @@ func (s *Server) lead(id uint32, place wire.Shard) {
 		sh.peer = nil
 	}
 	sh.epoch, sh.place = place.Epoch, place
-	if !place.Backup.IsZero() && sh.peer == nil {
+	switch {
+	case place.Backup.IsZero():
+	case sh.peer == nil:
 		sh.peer = newPeer(place, sh.next)
-	}
-	if sh.peer != nil && place.InSync {
+		if place.Swapped {
+			s.turn(sh)
+		}
+	case place.InSync:
 		sh.peer.phase = inSync
 	}
 }
 
-// promote turns a backup into the primary: what it has applied is the whole truth.
+// promote turns a backup into the primary: what it has applied is the whole truth, and for one that was the primary before, what it
+// has in its log.
 func (sh *shard) promote(s *Server) {
+	s.cut(sh, never)
 	sh.role = primary
 	sh.next = sh.commit
 	sh.log.reset(sh.commit)
@@ -305,6 +312,10 @@ func (s *Server) follow(id uint32, place wire.Shard) {
 	sh := s.shards[id]
 	initial := sh == nil && !s.had[id] && place.InSync // as in lead
 	keep := sh != nil && sh.role == backup && sh.epoch == place.Epoch
+	if sh != nil && sh.role == primary && place.Swapped && place.Epoch == sh.epoch+1 {
+		s.demote(sh)
+		keep = true
+	}
 	if !keep {
 		if sh != nil {
 			sh.close(s)

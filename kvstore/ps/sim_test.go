@@ -97,6 +97,7 @@ type sim struct {
 	saves  map[string][]byte
 	manif  *wire.Manifest
 	steps  int
+	swaps  int
 	ill    map[wire.Node]ps.Time // until when a node may have been cut off
 	calm   bool                  // no more trouble
 	rest   ps.Time               // when a run that is over has come to rest

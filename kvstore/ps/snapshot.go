@@ -12,7 +12,7 @@ import (
 type snapshot struct {
 	clock uint64
 	all   bool   // everything as it is: nobody pushes meanwhile
-	begun uint64 // index of the log when it began: what is created later is not part of it
+	begun uint64 // index of the last entry applied when it began: what is created later is not part of it
 	left  int
 	taken map[ID][]byte // nil when all has been handed over
 	saved bool
@@ -31,7 +31,7 @@ func (s *Server) startSnapshot(clock uint64, all bool) {
 			}
 			continue
 		}
-		sh.snap = &snapshot{clock: clock, all: all, begun: sh.next, left: len(sh.order), taken: map[ID][]byte{}}
+		sh.snap = &snapshot{clock: clock, all: all, begun: sh.commit, left: len(sh.order), taken: map[ID][]byte{}}
 		for _, e := range sh.order {
 			s.capture(sh, e)
 		}

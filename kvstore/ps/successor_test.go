@@ -74,6 +74,31 @@ func TestAWorkerPassesCommittedPushes(t *testing.T) {
 	}
 }
 
+// TestALostAcknowledgementIsAskedFor loses the acknowledgement of a push while others are pushed all the time.
+func TestALostAcknowledgementIsAskedFor(t *testing.T) {
+	n, list := newNet(t, 1, 1, 1, ps.KeySpec{Total: 64, Direct: true}, nil)
+	lost := false
+	n.lose = func(from, to wire.Node, m *wire.Message) bool {
+		first := !lost && m.Type == wire.TypeAck && len(m.Payload) > 0
+		lost = lost || first
+		return first
+	}
+	id, err := list[0].Push(n.now, ps.PushOp{Key: 1, Value: make([]byte, 64)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		n.pass(100 * ps.Millisecond)
+		n.pushKey(t, list[0], 1)
+	}
+	for _, d := range n.done {
+		if d.ID == id {
+			return
+		}
+	}
+	t.Errorf("the push has not ended after 2 s and %d others", len(n.done))
+}
+
 // TestRoundsAreSkippedThatNobodyMakes lets the only worker leave that is expected in a round, when the next one has begun.
 func TestRoundsAreSkippedThatNobodyMakes(t *testing.T) {
 	spec := ps.KeySpec{Total: 64}

@@ -46,7 +46,7 @@ func (w *Worker) Table(now Time, key uint32, spec TableSpec, deadline Time) (*Ta
 	switch {
 	case w.keys[key] != nil:
 		return nil, 0, usage("table", key, "it exists already")
-	case !spec.DType.Valid() || spec.Rows == 0 || spec.RowSize <= 0 || spec.RowSize%spec.DType.Size() != 0 || spec.RowSize > maxSlice/2:
+	case !spec.DType.Valid() || spec.Rows == 0 || spec.RowSize <= 0 || spec.RowSize%spec.DType.Size() != 0 || spec.RowSize > tickLimit/2:
 		return nil, 0, usage("table", key, "%d rows of %d bytes of %s", spec.Rows, spec.RowSize, spec.DType)
 	}
 	const most = 1<<16 - 1
@@ -160,6 +160,10 @@ func (t *Table) Get(now Time, rows []uint32, out []byte, deadline Time) (uint64,
 		}
 		p.payload = binary.LittleEndian.AppendUint32(p.payload, row%t.per)
 		p.index = append(p.index, uint32(i))
+		if len(p.index) >= tickLimit/t.key.row {
+			w.ask(p) // full: what else is wanted of the block goes into another one
+			delete(parts, block)
+		}
 	}
 	if c == nil {
 		return 0, nil

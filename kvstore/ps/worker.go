@@ -84,6 +84,7 @@ type Worker struct {
 // WorkerStats counts what a worker has done.
 type WorkerStats struct {
 	Pushes  uint64 // slices pushed
+	Late    uint64 // of those, slices whose round was closed without them: they count nowhere
 	Pulls   uint64 // slices pulled
 	Resends uint64 // messages sent again
 	Stale   uint64 // answers dropped because they were older than what had been seen
@@ -176,21 +177,8 @@ func (w *Worker) Handle(now Time, from wire.Node, m *wire.Message) {
 	if !w.ours(from, m) {
 		return
 	}
-	if m.Type != wire.TypeBatch {
-		w.dispatch(m)
-		return
-	}
-	items := m.Items()
-	var item wire.Message
-	for {
-		ok, err := items.Next(&item)
-		if err != nil {
-			w.out.event(EventRefused, m.From, m.Shard, m.Epoch, err.Error())
-		}
-		if !ok {
-			return
-		}
-		w.dispatch(&item)
+	if err := w.unpack(m, w); err != nil {
+		w.out.event(EventRefused, m.From, m.Shard, m.Epoch, err.Error())
 	}
 }
 
@@ -270,8 +258,11 @@ func (w *Worker) fromServer(m *wire.Message) {
 		if m.Epoch < r.epoch {
 			return
 		}
-		// The primary is the one we know, and has seen a newer view: that is enough to go on.
 		w.asked = true
+		if m.Type == wire.TypeReject && !leads(wire.Reason(m.Clock)) {
+			return
+		}
+		// The primary is the one we know, and has seen a newer view: that is enough to go on.
 		if r.returned(m.Epoch) {
 			r.received = 0
 			r.passCommitted()
@@ -291,6 +282,12 @@ func (w *Worker) fromServer(m *wire.Message) {
 	case wire.TypeWaiting:
 		w.hearWaiting(w.waitingFor(r, m), m.Clock)
 	}
+}
+
+// leads reports whether whoever refuses a message for a reason is the shard's primary in the epoch that it names. What has been the
+// primary may know that another one is, and must not be taken for the primary of that epoch.
+func leads(why wire.Reason) bool {
+	return why != wire.ReasonNotPrimary && why != wire.ReasonIncarnation
 }
 
 // Tick lets time pass: heartbeats, repetitions and deadlines. It should be called every few milliseconds.

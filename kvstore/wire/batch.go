@@ -41,7 +41,7 @@ type Batch struct {
 // Items returns the walk over a batch. The batch's own message is read by every Next.
 func (m *Message) Items() Batch { return Batch{parent: m, rest: m.Payload} }
 
-// Next decodes the next item into m, which must not be the batch. It returns false at the end.
+// Next decodes the next item into m, which must not be the batch. It returns false at the end, and with an error.
 func (b *Batch) Next(m *Message) (bool, error) {
 	if len(b.rest) == 0 {
 		return false, nil
@@ -67,5 +67,6 @@ func (b *Batch) Next(m *Message) (bool, error) {
 	if m.Type == TypeBatch || m.Flags&FlagPayloadCRC != 0 {
 		return false, fmt.Errorf("%w: batch item %s with flags %#x", ErrMessage, m.Type, uint16(m.Flags))
 	}
-	return true, m.check()
+	err := m.check()
+	return err == nil, err
 }

@@ -19,6 +19,7 @@ func sampleView() *wire.View {
 		Shards: []wire.Shard{
 			{Epoch: 4, Primary: wire.Replica{Server: 0, Incarnation: 2}, Backup: wire.Replica{Server: 1, Incarnation: 8}, InSync: true},
 			{Epoch: 1, Lost: true},
+			{Epoch: 9, Primary: wire.Replica{Server: 0, Incarnation: 2}, Backup: wire.Replica{Server: 1, Incarnation: 8}, InSync: true, Swapped: true},
 		},
 	}
 }

@@ -54,9 +54,6 @@ const (
 	// Replicate passes entry Seq of a shard's log to the backup (body Entry and payload); Replicated acknowledges all up to Seq.
 	TypeReplicate  Type = 32
 	TypeReplicated Type = 33
-	// Transfer carries one part of a shard's state to a new backup; Transferred acknowledges all parts up to Seq.
-	TypeTransfer    Type = 34
-	TypeTransferred Type = 35
 
 	// Ask and Tell are for the processes that drive the state machines, which ignore them.
 	TypeAsk  Type = 48
@@ -90,10 +87,6 @@ func (t Type) name() string {
 		return "replicate"
 	case TypeReplicated:
 		return "replicated"
-	case TypeTransfer:
-		return "transfer"
-	case TypeTransferred:
-		return "transferred"
 	case TypeAsk:
 		return "ask"
 	case TypeTell:

@@ -31,6 +31,7 @@ type Shard struct {
 	Backup  Replica
 	InSync  bool // the backup may be promoted, and the primary commits nothing without it
 	Lost    bool // no copy is left
+	Swapped bool // the two have changed places in this epoch, and the backup may not know yet from where on the primary's log counts
 }
 
 // View is what the scheduler knows and makes durable before it tells anybody. Views are ordered by Number.
@@ -72,7 +73,7 @@ func (v *View) Append(dst []byte) []byte {
 			dst = le.AppendUint16(dst, r.Server)
 			dst = le.AppendUint32(dst, r.Incarnation)
 		}
-		dst = append(dst, bit(s.InSync, 0)|bit(s.Lost, 1))
+		dst = append(dst, bit(s.InSync, 0)|bit(s.Lost, 1)|bit(s.Swapped, 2))
 	}
 	return dst
 }
@@ -102,9 +103,14 @@ func DecodeView(b []byte) (*View, error) {
 		s.Primary = Replica{Server: r.u16(), Incarnation: r.u32()}
 		s.Backup = Replica{Server: r.u16(), Incarnation: r.u32()}
 		bits := r.u8()
-		s.InSync, s.Lost = bits&1 != 0, bits&2 != 0
-		if bits > 3 {
+		s.InSync, s.Lost, s.Swapped = bits&1 != 0, bits&2 != 0, bits&4 != 0
+		if bits > 7 {
 			return nil, fmt.Errorf("%w: view with unknown bits %#x of shard %d", ErrBody, bits, i)
+		}
+		for _, c := range [...]Replica{s.Primary, s.Backup} {
+			if int(c.Server) >= len(v.Servers) && !r.bad {
+				return nil, fmt.Errorf("%w: view with shard %d on server %d of %d", ErrBody, i, c.Server, len(v.Servers))
+			}
 		}
 	}
 	if err := r.end("view"); err != nil {

@@ -62,7 +62,7 @@ func CUDAMap(a *op.Args, name string, numbers ...float64) (*op.Prepared, error) 
 		args.out, args.a = c.Out[0].Data, c.In[0].Data
 		return cuda.LaunchWith(q, f, q.Each(args.n), &args)
 	})
-	k.Elem = Elem{Name: name, S: args.s, T: args.t}
+	k.Elem = Elem{Name: name, S: args.s, T: args.t, operands: 1}
 	return k, err
 }
 
@@ -70,7 +70,13 @@ func CUDAMap(a *op.Args, name string, numbers ...float64) (*op.Prepared, error) 
 type Elem struct {
 	Name string
 	S, T float64
+
+	operands      int
+	first, second int // inputs that they are
 }
+
+// Pick returns the operands of the function among the inputs of the operator.
+func (e Elem) Pick(inputs []int) []int { return []int{inputs[e.first], inputs[e.second]}[:e.operands] }
 
 // CUDAZip prepares a pointwise kernel from inputs first and second, which broadcast, to output 0.
 func CUDAZip(a *op.Args, name string, first, second int) (*op.Prepared, error) {
@@ -101,7 +107,7 @@ func CUDAZipWith(a *op.Args, name string, first, second int, number float64) (*o
 		args.out, args.a, args.b = c.Out[0].Data, c.In[first].Data, c.In[second].Data
 		return cuda.LaunchWith(q, f, q.Each(args.n), &args)
 	})
-	k.Elem = Elem{Name: name, S: number}
+	k.Elem = Elem{Name: name, S: number, operands: 2, first: first, second: second}
 	return k, err
 }
 

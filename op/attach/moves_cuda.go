@@ -47,10 +47,10 @@ type transposeArgs struct {
 
 // fillArgs is the parameter of the kernels in fill.cu.
 type fillArgs struct {
-	out                    unsafe.Pointer
-	kind, n                int
-	start, step            float64
-	repeat, cols, diagonal int
+	out      unsafe.Pointer
+	kind, n  int
+	start, _ float64
+	_        [3]int // what other kernels of the file read
 }
 
 // CUDAMoves prepares a kernel that only moves elements. plan gets the operands as the reference kernel does, and says by Moves what it does with them.

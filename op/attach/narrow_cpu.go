@@ -37,6 +37,7 @@ func widen[P any](o *op.Op, prepare op.Prepare[P], p P, a *op.Args) (*op.Prepare
 		return nil, op.ErrUnsupported
 	}
 	wide := *a
+	wide.Free = nil // what is converted back lies plainly
 	wide.In, wide.Out = slices.Clone(a.In), slices.Clone(a.Out)
 	for _, list := range [][]op.Desc{wide.In, wide.Out} {
 		for i, d := range list {

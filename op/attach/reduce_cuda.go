@@ -40,18 +40,8 @@ func NewReduction(name string, t dtype.Type, shape dtype.Shape, mask []bool, sca
 	if !cuda.Serves("reduce", t) {
 		return nil, op.ErrUnsupported
 	}
-	var kept, reduced, ks, rs []int
-	st := shape.Strides()
-	for i, d := range shape {
-		if mask[i] {
-			reduced, rs = append(reduced, d), append(rs, st[i])
-		} else {
-			kept, ks = append(kept, d), append(ks, st[i])
-		}
-	}
-	k, ok1 := cuda.NewWalk(kept, ks)
-	w, ok2 := cuda.NewWalk(reduced, rs)
-	if !ok1 || !ok2 {
+	k, w, ok := Halves(shape, mask)
+	if !ok {
 		return nil, op.ErrUnsupported
 	}
 	r := &Reduction{args: reduceArgs{outs: k.Size(), size: w.Size(), chunks: 1, scale: scale}}
@@ -67,6 +57,22 @@ func NewReduction(name string, t dtype.Type, shape dtype.Shape, mask []bool, sca
 	}
 	r.block = cuda.Func("reduce", name+"_block", t)
 	return r, nil
+}
+
+// Halves returns the walks along the axes of an operand that are kept and along those that mask marks, false when one has too many.
+func Halves(shape dtype.Shape, mask []bool) (k, r cuda.Walk, ok bool) {
+	var kept, reduced, ks, rs []int
+	st := shape.Strides()
+	for i, d := range shape {
+		if mask[i] {
+			reduced, rs = append(reduced, d), append(rs, st[i])
+		} else {
+			kept, ks = append(kept, d), append(ks, st[i])
+		}
+	}
+	k, ok1 := cuda.NewWalk(kept, ks)
+	r, ok2 := cuda.NewWalk(reduced, rs)
+	return k, r, ok1 && ok2
 }
 
 // Scratch returns how many bytes of scratch memory a run needs.

@@ -117,24 +117,10 @@ func gatherCUDA(name string, k lookupArgs, out op.Desc, src, index int) (*op.Pre
 
 // sumLookupCUDA prepares the gradient of a look-up from inputs 0, the gradient, and 1, the indices.
 func sumLookupCUDA(k lookupArgs, out op.Desc) (*op.Prepared, error) {
-	if k.extent == 0 || !cuda.Serves("rows", out.DType) {
+	if k.extent == 0 {
 		return nil, op.ErrUnsupported
 	}
-	add, round := cuda.Func("rows", "lookup_grad", out.DType), cuda.Func("rows", "lookup_round", out.DType)
-	size := out.Shape.Size()
-	return attach.OnQueue(8*size, func(q *cuda.Queue, c *op.Call) error {
-		if err := q.Clear(c.Scratch, 8*size); err != nil {
-			return err
-		}
-		launch := func(f *cuda.Function, n int) error {
-			return q.Launch(f, q.Each(n), cuda.P(c.Out[0].Data), cuda.P(c.In[0].Data), cuda.P(c.In[1].Data), cuda.I(k.kind), cuda.I(k.outer),
-				cuda.I(k.extent), cuda.I(k.count), cuda.I(k.n), cuda.I(k.wrap), cuda.P(c.Scratch))
-		}
-		if err := launch(add, k.outer*k.n); err != nil {
-			return err
-		}
-		return launch(round, size)
-	})
+	return attach.NewGroups(k.outer, k.extent, k.count, k.n, k.wrap, 1).Sum(out)
 }
 
 func pickCUDA(p PickParams, a *op.Args) (*op.Prepared, error) {
@@ -154,12 +140,25 @@ func oneHotCUDA(p OneHotParams, a *op.Args) (*op.Prepared, error) {
 	})
 }
 
+// bestArgs is the parameter of the kernel in tensor.cu that compares whole numbers.
+type bestArgs struct {
+	out, in                  attach.Any
+	outer, n, inner, largest int
+}
+
 func argCUDA(name string) op.Prepare[ArgParams] {
 	return func(p ArgParams, a *op.Args) (*op.Prepared, error) {
 		t, s := a.In[0].DType, a.In[0].Shape
 		v, err := vectors(p.Axis, s)
-		if err != nil || v.n == 0 || loop.Exact(t) {
+		if err != nil || v.n == 0 {
 			return nil, op.ErrUnsupported
+		}
+		if loop.Exact(t) {
+			k := bestArgs{outer: v.count / max(v.step, 1), n: v.n, inner: v.step, largest: attach.B2I(name == "argmax")}
+			return attach.CUDAEach(attach.AnyFunc("tensor", "best"), v.count, k, func(k bestArgs, c *op.Call) bestArgs {
+				k.out, k.in = attach.AnyOf(c.Out[0]), attach.AnyOf(c.In[0])
+				return k
+			})
 		}
 		f, to := cuda.Func("reduce", name, t), cuda.Code(a.Out[0].DType)
 		return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {

@@ -3,6 +3,8 @@
 package linalg
 
 import (
+	"unsafe"
+
 	"gomx/device/cuda"
 	"gomx/dtype"
 	"gomx/op"
@@ -16,30 +18,44 @@ func init() {
 	attach.CUDA(Gemm2, func(p Gemm2Params, a *op.Args) (*op.Prepared, error) { return p.productCUDA(0, a) })
 }
 
-// productCUDA serves matrices whose rows lie one after the other.
+// productCUDA multiplies batch by batch: the axes between those of rows and columns count matrices that lie in one another, those before the rows
+// batches of them.
 func (p Gemm2Params) productCUDA(beta float64, a *op.Args) (*op.Prepared, error) {
-	out := a.Out[0].Shape
+	t, out := a.Out[0].DType, a.Out[0].Shape
 	n := len(out)
 	axis, err := p.axis(n)
 	if err != nil {
 		return nil, err
 	}
+	batch, outer := dtype.Shape(out[:n-2]).Size(), 1
 	if axis != n-2 {
-		return nil, op.ErrUnsupported
+		batch, outer = dtype.Shape(out[axis+1:n-1]).Size(), dtype.Shape(out[:axis]).Size()
 	}
-	dense := func(d op.Desc, t bool) attach.Matrix { return attach.Dense(d.Shape[n-2], d.Shape[n-1]).If(t) }
-	k, err := attach.NewProduct(a.Out[0].DType, dtype.Shape(out[:n-2]).Size(), dense(a.In[0], p.TransposeA), dense(a.In[1], p.TransposeB),
-		dense(a.Out[0], false), p.Alpha.Value(), beta)
+	matrix := func(d op.Desc, turn bool) attach.Matrix {
+		m := attach.Dense(d.Shape[axis], d.Shape[n-1])
+		if axis != n-2 {
+			m.RowStride, m.Batch = batch*m.Cols, m.Cols
+		}
+		return m.If(turn)
+	}
+	k, err := attach.NewProduct(t, batch, matrix(a.In[0], p.TransposeA), matrix(a.In[1], p.TransposeB), matrix(a.Out[0], false), p.Alpha.Value(), beta)
 	if err != nil {
 		return nil, err
 	}
 	bytes := a.Out[0].Bytes
+	step := func(d op.Desc) int { return d.Bytes / max(outer, 1) }
+	da, db, dc := step(a.In[0]), step(a.In[1]), step(a.Out[0])
 	return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
 		if beta != 0 && c.Out[0].Data != c.In[2].Data {
 			if err := q.CopyFrom(c.Out[0].Data, q.Device(), c.In[2].Data, bytes); err != nil {
 				return err
 			}
 		}
-		return k.Run(q, c.In[0].Data, c.In[1].Data, c.Out[0].Data)
+		for i := range outer {
+			if err := k.Run(q, unsafe.Add(c.In[0].Data, i*da), unsafe.Add(c.In[1].Data, i*db), unsafe.Add(c.Out[0].Data, i*dc)); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }

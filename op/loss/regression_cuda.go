@@ -28,7 +28,7 @@ func init() {
 		case "batch":
 			g /= float64(max(rows(a.In[0].Shape), 1))
 		case "valid":
-			return nil, op.ErrUnsupported
+			return validGradCUDA(p, a)
 		}
 		return attach.CUDAFill(func(MakeLossParams) float64 { return g })(p, a)
 	})

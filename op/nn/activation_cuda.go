@@ -3,9 +3,13 @@
 package nn
 
 import (
+	"unsafe"
+
 	"gomx/device/cuda"
+	"gomx/dtype"
 	"gomx/op"
 	"gomx/op/attach"
+	"gomx/op/loop"
 )
 
 func init() {
@@ -19,14 +23,15 @@ func init() {
 	attach.CUDA(DropoutGrad, dropoutGradCUDA)
 }
 
-// leakyCUDA serves the types without further operands.
 func leakyCUDA(p LeakyReLUParams, a *op.Args) (*op.Prepared, error) {
 	slope := p.Slope.Value()
 	switch p.ActType {
 	case "leaky", "elu", "selu", "gelu":
 		return attach.CUDAMap(a, p.ActType, slope)
+	case "prelu":
+		return preluCUDA(a)
 	}
-	return nil, op.ErrUnsupported
+	return rreluCUDA(p, a)
 }
 
 func leakyGradCUDA(p LeakyReLUParams, a *op.Args) (*op.Prepared, error) {
@@ -34,19 +39,23 @@ func leakyGradCUDA(p LeakyReLUParams, a *op.Args) (*op.Prepared, error) {
 	switch {
 	case p.ActType == "elu" && slope < 0:
 		name = "elu_grad_of_data"
-	case p.ActType == "leaky", p.ActType == "elu", p.ActType == "selu", p.ActType == "gelu":
-	default:
-		return nil, op.ErrUnsupported
+	case p.ActType == "prelu":
+		return preluGradCUDA(a)
+	case p.ActType == "rrelu":
+		return attach.CUDAZip(a, "mul", 0, 1)
 	}
 	return attach.CUDAZipWith(a, name, 0, 1, slope)
 }
 
 func dropoutCUDA(p DropoutParams, a *op.Args) (*op.Prepared, error) {
 	n, shared := a.Out[0].Shape.Size(), a.Out[1].Shape.Size()
-	if n != shared || !cuda.Serves("random", a.In[0].DType) {
+	if !cuda.Serves("random", a.In[0].DType) {
 		return nil, op.ErrUnsupported
 	}
 	keep := 1 - p.P.Value()
+	if n != shared && drops(p, a.Train) {
+		return sharedDropoutCUDA(p, a)
+	}
 	if !drops(p, a.Train) {
 		move := attach.CUDAMove[DropoutParams]()
 		k, err := move(p, &op.Args{In: a.In, Out: a.Out[:1], Train: a.Train})
@@ -56,7 +65,7 @@ func dropoutCUDA(p DropoutParams, a *op.Args) (*op.Prepared, error) {
 		ones := cuda.Func("fill", "fill", -1)
 		return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
 			if c.Out[1].Data != nil {
-				err := q.Launch(ones, q.Each(n), cuda.P(c.Out[1].Data), cuda.I(cuda.Code(a.Out[1].DType)), cuda.I(n), cuda.F(1), 0, 0, 0, 0)
+				err := q.Launch(ones, q.Each(shared), cuda.P(c.Out[1].Data), cuda.I(cuda.Code(a.Out[1].DType)), cuda.I(shared), cuda.F(1), 0, 0, 0, 0)
 				if err != nil {
 					return err
 				}
@@ -75,15 +84,63 @@ func dropoutCUDA(p DropoutParams, a *op.Args) (*op.Prepared, error) {
 
 func dropoutGradCUDA(p DropoutParams, a *op.Args) (*op.Prepared, error) {
 	n := a.Out[0].Shape.Size()
-	if n != a.In[1].Shape.Size() || !cuda.Serves("random", a.In[0].DType) {
+	if !cuda.Serves("random", a.In[0].DType) {
 		return nil, op.ErrUnsupported
 	}
 	if !drops(p, a.Train) {
 		return attach.CUDAMove[DropoutParams]()(p, a)
 	}
+	if n != a.In[1].Shape.Size() {
+		k, err := newMaskArgs(p, a.In[0].Shape, a.In[1].Shape)
+		if err != nil {
+			return nil, err
+		}
+		return attach.CUDAEach(cuda.Func("random", "masked", a.In[0].DType), n, k, func(k maskArgs, c *op.Call) maskArgs {
+			k.out, k.mask, k.in = c.Out[0].Data, c.In[1].Data, c.In[0].Data
+			return k
+		})
+	}
 	scale := 1 / (1 - p.P.Value())
 	f := cuda.Func("random", "dropout_grad", a.In[0].DType)
 	return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
 		return q.Launch(f, q.Each(n), cuda.P(c.Out[0].Data), cuda.P(c.In[1].Data), cuda.P(c.In[0].Data), cuda.I(n), 0, 0, cuda.F(scale))
+	})
+}
+
+// maskArgs is the parameter of the kernel in random.cu for masks that several elements share.
+type maskArgs struct {
+	out, mask, in unsafe.Pointer
+	n, axes       int
+	dim, sm       [cuda.Axes]int
+	scale         float64
+}
+
+func newMaskArgs(p DropoutParams, data, mask dtype.Shape) (k maskArgs, err error) {
+	w, ok := cuda.NewWalk(data, loop.Broadcast(mask, data))
+	if !ok {
+		return k, op.ErrUnsupported
+	}
+	k = maskArgs{n: data.Size(), scale: 1 / (1 - p.P.Value())}
+	k.axes = w.Fill(&k.dim, &k.sm)
+	return k, nil
+}
+
+// sharedDropoutCUDA draws one number for all elements along some axes.
+func sharedDropoutCUDA(p DropoutParams, a *op.Args) (*op.Prepared, error) {
+	fixed, err := newMaskArgs(p, a.In[0].Shape, a.Out[1].Shape)
+	if err != nil {
+		return nil, err
+	}
+	t, shared := a.In[0].DType, a.Out[1].Shape.Size()
+	draw, apply := cuda.Func("random", "dropout", t), cuda.Func("random", "masked", t)
+	return attach.OnQueue(shared, func(q *cuda.Queue, c *op.Call) error {
+		k := fixed
+		if k.out, k.in, k.mask = c.Out[0].Data, c.In[0].Data, c.Out[1].Data; k.mask == nil {
+			k.mask = c.Scratch
+		}
+		if err := q.Launch(draw, q.Each((shared+3)/4), 0, cuda.P(k.mask), 0, cuda.I(shared), c.Seed.Key, c.Seed.Counter, cuda.F(1-p.P.Value())); err != nil || k.out == nil {
+			return err
+		}
+		return cuda.LaunchWith(q, apply, q.Each(k.n), &k)
 	})
 }

@@ -76,7 +76,7 @@ func visibleStats(meanVar bool) int {
 }
 
 // statsType infers one floating-point type for data and a second for parameters and statistics:
-// the same, but float32 where the first is float16.
+// the same, but float32 where the first is float16, and for bfloat16 data where they are given so.
 func statsType(dataIn, dataOut, paramIn, paramOut []dtype.Type) error {
 	if err := op.FloatType(op.NoParams{}, dataIn, dataOut); err != nil {
 		return err
@@ -91,7 +91,7 @@ func statsType(dataIn, dataOut, paramIn, paramOut []dtype.Type) error {
 		}
 		return nil
 	}
-	if t == dtype.Float16 {
+	if t == dtype.Float16 || t == dtype.BFloat16 && paramIn[0] == dtype.Float32 {
 		t = dtype.Float32
 	}
 	for _, list := range [][]dtype.Type{paramIn, paramOut} {

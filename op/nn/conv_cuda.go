@@ -49,19 +49,7 @@ func init() {
 			return sumBias(q, c, bias, dy)
 		})
 	})
-	attach.CUDA(Deconvolution, func(p DeconvolutionParams, a *op.Args) (*op.Prepared, error) {
-		k, err := newConvCUDA(newTransposed(p, a.In[0].Shape, a.Out[0].Shape), a.Out[0].DType)
-		if err != nil {
-			return nil, err
-		}
-		return attach.OnQueue(k.scratch, func(q *cuda.Queue, c *op.Call) error {
-			var bias unsafe.Pointer
-			if !p.NoBias.Value() {
-				bias = c.In[2].Data
-			}
-			return k.backData(q, c.Out[0].Data, c.In[0].Data, c.In[1].Data, bias, c.Scratch)
-		})
-	})
+	attach.CUDA(Deconvolution, deconvolutionCUDA)
 	attach.CUDA(DeconvolutionGrad, func(p DeconvolutionParams, a *op.Args) (*op.Prepared, error) {
 		k, err := newConvCUDA(newTransposed(p, a.In[1].Shape, a.In[0].Shape), a.In[0].DType)
 		if err != nil {
@@ -85,6 +73,20 @@ func init() {
 			}
 			return sumBias(q, c, bias, dy)
 		})
+	})
+}
+
+func deconvolutionCUDA(p DeconvolutionParams, a *op.Args) (*op.Prepared, error) {
+	k, err := newConvCUDA(newTransposed(p, a.In[0].Shape, a.Out[0].Shape), a.Out[0].DType)
+	if err != nil {
+		return nil, err
+	}
+	return attach.OnQueue(k.scratch, func(q *cuda.Queue, c *op.Call) error {
+		var bias unsafe.Pointer
+		if !p.NoBias.Value() {
+			bias = c.In[2].Data
+		}
+		return k.backData(q, c.Out[0].Data, c.In[0].Data, c.In[1].Data, bias, c.Scratch)
 	})
 }
 
@@ -119,6 +121,9 @@ type convCUDA struct {
 	turn, scratch                       int // images at a time; bytes
 	im2col, col2im, collect, distribute *cuda.Function
 	whole, rest                         convProducts
+
+	dnn  *cuda.Conv // nil: the library is missing or does not take it
+	need int        // with dnn: scratch memory where the library has no algorithm
 }
 
 // convProducts are the products for a number of images.
@@ -142,6 +147,11 @@ func newConvCUDA(g *convolution, t dtype.Type) (*convCUDA, error) {
 	perImage := max((k.ci*k.taps+k.co)*k.spots*k.size, 1)
 	k.turn = min(max(mostColumns/perImage, 1), max(g.batch, 1))
 	k.scratch = k.turn*perImage + 256
+	k.dnn = cuda.NewConv(t, cuda.ConvDims{Batch: g.batch, In: g.inChan, Out: g.outChan, Groups: g.groups, Image: g.in[:], Result: g.out[:],
+		Kernel: g.kernel[:], Stride: g.stride[:], Pad: g.pad[:], Dilate: g.dilate[:]})
+	if k.dnn != nil {
+		k.scratch, k.need = 0, k.scratch
+	}
 	for name, f := range map[string]**cuda.Function{"im2col": &k.im2col, "col2im": &k.col2im, "gather": &k.collect, "scatter": &k.distribute} {
 		*f = cuda.Func("conv", name, t)
 	}
@@ -211,8 +221,27 @@ func (k *convCUDA) pack(q *cuda.Queue, f *cuda.Function, s *convStep, out, in, b
 	return q.Launch(f, q.Each(s.images*k.co*k.spots), cuda.P(out), cuda.P(in), cuda.P(bias), cuda.I(s.images), cuda.I(k.co), cuda.I(k.spots), cuda.I(k.g.outChan*k.spots))
 }
 
+// library runs f, which puts work of cuDNN on q. Where the library has no algorithm done is false, and space is what products may use.
+func (k *convCUDA) library(q *cuda.Queue, scratch unsafe.Pointer, f func(c *cuda.Conv) error) (done bool, space unsafe.Pointer, err error) {
+	if k.dnn == nil {
+		return false, scratch, nil
+	}
+	if err := f(k.dnn); err != cuda.ErrNoAlgorithm {
+		return true, nil, err
+	}
+	space, err = q.Workspace(k.need)
+	return err != nil, space, err
+}
+
 // forward computes y = w * x + bias.
 func (k *convCUDA) forward(q *cuda.Queue, y, x, w, bias, scratch unsafe.Pointer) error {
+	done, scratch, err := k.library(q, scratch, func(c *cuda.Conv) error { return c.Forward(q, y, x, w) })
+	if done && err == nil && bias != nil {
+		return addBiasCUDA(q, k.im2col, y, bias, k.g.batch, k.g.outChan, k.spots)
+	}
+	if done {
+		return err
+	}
 	return k.each(scratch, func(s *convStep) error {
 		if err := k.slide(q, k.im2col, s, s.cols, unsafe.Add(x, s.x), k.ci*k.taps*s.images*k.spots); err != nil {
 			return err
@@ -230,7 +259,19 @@ func (k *convCUDA) forward(q *cuda.Queue, y, x, w, bias, scratch unsafe.Pointer)
 
 // backData computes dx = wᵀ * dy, plus bias where the layer is a deconvolution.
 func (k *convCUDA) backData(q *cuda.Queue, dx, dy, w, bias, scratch unsafe.Pointer) error {
-	err := k.each(scratch, func(s *convStep) error {
+	done, scratch, err := k.library(q, scratch, func(c *cuda.Conv) error { return c.BackData(q, dx, dy, w) })
+	if !done {
+		err = k.dataByProducts(q, dx, dy, w, scratch)
+	}
+	if err != nil || bias == nil {
+		return err
+	}
+	return addBiasCUDA(q, k.im2col, dx, bias, k.g.batch, k.g.inChan, k.area)
+}
+
+// dataByProducts computes dx = wᵀ * dy.
+func (k *convCUDA) dataByProducts(q *cuda.Queue, dx, dy, w, scratch unsafe.Pointer) error {
+	return k.each(scratch, func(s *convStep) error {
 		if err := k.pack(q, k.collect, s, s.packed, unsafe.Add(dy, s.y), nil); err != nil {
 			return err
 		}
@@ -239,14 +280,14 @@ func (k *convCUDA) backData(q *cuda.Queue, dx, dy, w, bias, scratch unsafe.Point
 		}
 		return k.slide(q, k.col2im, s, unsafe.Add(dx, s.x), s.cols, s.images*k.ci*k.area)
 	})
-	if err != nil || bias == nil {
-		return err
-	}
-	return addBiasCUDA(q, k.im2col, dx, bias, k.g.batch, k.g.inChan, k.area)
 }
 
 // backWeight computes dw = dy * x.
 func (k *convCUDA) backWeight(q *cuda.Queue, dw, dy, x, scratch unsafe.Pointer) error {
+	done, scratch, err := k.library(q, scratch, func(c *cuda.Conv) error { return c.BackWeight(q, dw, dy, x) })
+	if done {
+		return err
+	}
 	return k.each(scratch, func(s *convStep) error {
 		if err := k.pack(q, k.collect, s, s.packed, unsafe.Add(dy, s.y), nil); err != nil {
 			return err

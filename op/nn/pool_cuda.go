@@ -32,9 +32,32 @@ func init() {
 			args.dy, args.x, args.y = c.In[0].Data, c.In[1].Data, c.In[2].Data
 		})
 	})
+	attach.CUDA(PoolingV1, func(p PoolingV1Params, a *op.Args) (*op.Prepared, error) {
+		return p.poolCUDA("pool", a.In[0], a.Out[0], func(args *poolArgs, c *op.Call) { args.x = c.In[0].Data })
+	})
+	attach.CUDA(PoolingV1Grad, func(p PoolingV1Params, a *op.Args) (*op.Prepared, error) {
+		return p.poolCUDA("pool_grad", a.Out[0], a.In[0], func(args *poolArgs, c *op.Call) {
+			args.dy, args.x, args.y = c.In[0].Data, c.In[1].Data, c.In[2].Data
+		})
+	})
+	attach.CUDA(poolSelect, func(p PoolingParams, a *op.Args) (*op.Prepared, error) {
+		return poolCUDA("pool_select", p, a.In[1], a.Out[0], func(args *poolArgs, c *op.Call) { args.dy, args.x = c.In[0].Data, c.In[1].Data })
+	})
+	attach.CUDA(poolV1Select, func(p PoolingV1Params, a *op.Args) (*op.Prepared, error) {
+		return p.poolCUDA("pool_select", a.In[1], a.Out[0], func(args *poolArgs, c *op.Call) {
+			args.dy, args.x, args.y = c.In[0].Data, c.In[1].Data, c.In[2].Data
+		})
+	})
 	attach.CUDA(PoolingSumGrad, func(p PoolingParams, a *op.Args) (*op.Prepared, error) {
 		return poolCUDA("pool_grad", p, a.Out[0], a.In[0], func(args *poolArgs, c *op.Call) { args.dy = c.In[0].Data })
 	})
+}
+
+// poolCUDA is poolCUDA by the rules of old: windows of maxima count padding as zeros, averages divide by their whole extent.
+func (p PoolingV1Params) poolCUDA(name string, data, output op.Desc, operands func(args *poolArgs, c *op.Call)) (*op.Prepared, error) {
+	v1, now := map[string]string{"max": "max_v1", "avg": "avg_v1", "sum": "sum"}, p.current()
+	now.PoolType = v1[p.PoolType]
+	return poolCUDA(name, now, data, output, operands)
 }
 
 // poolCUDA prepares a kernel between data and output; operands fills in where they are.
@@ -44,7 +67,7 @@ func poolCUDA(name string, p PoolingParams, data, output op.Desc, operands func(
 	}
 	g := newPooling(p, data.Shape, output.Shape)
 	fixed := poolArgs{batch: g.batch, channels: g.channels, in: g.in, outExt: g.out, kernel: g.kernel, stride: g.stride, pad: g.pad, sx: g.x, sy: g.y,
-		kind: map[string]int{"max": 0, "sum": 1, "avg": 2, "lp": 3}[p.PoolType], power: float64(p.PValue.Or(1)), lowest: lowest(data.DType)}
+		kind: map[string]int{"max": 0, "sum": 1, "avg": 2, "lp": 3, "max_v1": 4, "avg_v1": 5}[p.PoolType], power: float64(p.PValue.Or(1)), lowest: lowest(data.DType)}
 	if g.countPad {
 		fixed.countPad = 1
 	}

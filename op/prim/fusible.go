@@ -7,18 +7,29 @@ import (
 	"gomx/op"
 )
 
-// Fusible reports whether an operator with some number of float32 inputs may become a step of a chain: it treats
-// elements one by one, and where chains have a kernel in C it has one, too.
-func Fusible(o *op.Op, params any, inputs int) bool {
+// Fusible reports whether an operator with some number of inputs of an element type may become a step of a chain on a kind of device: it treats
+// elements one by one, and where chains are one kernel it says what it does to each.
+func Fusible(kind device.Kind, t dtype.Type, o *op.Op, params any, inputs int) bool {
 	if !o.Pointwise || o == FusedPointwise.Op || inputs == 0 || len(o.Mutates) > 0 || len(o.Outputs(params)) != 1 || len(o.AppendRun(nil, params)) > 0 {
+		return false
+	}
+	switch {
+	case kind == device.KindCUDA:
+		return t.IsFloat() && (o == AddN.Op || elemOn(kind, t, o, params, inputs) != nil)
+	case kind != device.KindCPU || t != dtype.Float32:
 		return false
 	}
 	return !cpu.HasC || device.MaxTier() < device.TierC || elemOf(o, params, inputs) != nil
 }
 
-// elemOf returns what the kernel of an operator does to every element of a block, nil when it does not say.
+// elemOf returns what the processor's kernel of an operator does to every element of a block, nil when it does not say.
 func elemOf(o *op.Op, params any, inputs int) any {
-	k, err := o.Prepare(device.CPU(), device.TierC, params, stepArgs(dtype.Float32, chainBlock, inputs, false))
+	return elemOn(device.KindCPU, dtype.Float32, o, params, inputs)
+}
+
+// elemOn returns what the kernel of an operator does to an element on a kind of device, in the device's terms.
+func elemOn(kind device.Kind, t dtype.Type, o *op.Op, params any, inputs int) any {
+	k, err := o.Prepare(device.Device{Kind: kind}, device.TierC, params, stepArgs(t, chainBlock, inputs, false))
 	if err != nil {
 		return nil
 	}

@@ -15,6 +15,7 @@ import (
 func init() {
 	attach.CUDA(Identity, attach.CUDAMove[op.NoParams]())
 	attach.CUDA(IdentityWithAttrLike, attach.CUDAMove[op.NoParams]())
+	attach.CUDA(ScaleGradient, attach.CUDAMove[op.NoParams]())
 	attach.CUDA(Reshape, attach.CUDAMove[ReshapeParams]())
 	attach.CUDA(ReshapeLike, attach.CUDAMove[ReshapeLikeParams]())
 	attach.CUDA(Flatten, attach.CUDAMove[op.NoParams]())
@@ -42,7 +43,7 @@ func init() {
 	attach.CUDA(Reverse, attach.CUDAView(reversal))
 	attachSlicesCUDA()
 	attachJoinsCUDA()
-	for _, h := range []op.Handle[CastParams]{Cast, AmpCast} {
+	for _, h := range []op.Handle[CastParams]{Cast, AmpCast, KeptCast} {
 		attach.CUDA(h, func(_ CastParams, a *op.Args) (*op.Prepared, error) { return attach.CUDACast(a) })
 	}
 	attach.CUDA(castLike, func(_ op.NoParams, a *op.Args) (*op.Prepared, error) { return attach.CUDACast(a) })

@@ -115,7 +115,7 @@ func init() {
 	attach.TierC(BroadcastTo, repeatC[BroadcastToParams])
 	attach.TierC(BroadcastAxis, repeatC[BroadcastAxisParams])
 	attach.TierC(BroadcastLike, repeatC[BroadcastLikeParams])
-	for _, h := range []op.Handle[CastParams]{Cast, AmpCast} {
+	for _, h := range []op.Handle[CastParams]{Cast, AmpCast, KeptCast} {
 		attach.TierC(h, func(_ CastParams, a *op.Args) (*op.Prepared, error) { return castC(a) })
 	}
 	attach.TierC(castLike, func(_ op.NoParams, a *op.Args) (*op.Prepared, error) { return castC(a) })

@@ -1,7 +1,9 @@
 package random
 
 import (
+	"maps"
 	"math"
+	"slices"
 
 	"gomx/dtype"
 	"gomx/op"
@@ -30,17 +32,31 @@ func init() {
 	}
 }
 
-// densityHandles are declared here, as gradients name them.
-var densityHandles, densityGrads = declareDensities()
+// The densities.
+var (
+	pdfUniform     = op.Declare[PDFParams]("_random_pdf_uniform")
+	pdfNormal      = op.Declare[PDFParams]("_random_pdf_normal")
+	pdfExponential = op.Declare[PDFParams]("_random_pdf_exponential")
+	pdfGamma       = op.Declare[PDFParams]("_random_pdf_gamma")
+	pdfPoisson     = op.Declare[PDFParams]("_random_pdf_poisson")
+	pdfNegative    = op.Declare[PDFParams]("_random_pdf_negative_binomial")
+	pdfDispersed   = op.Declare[PDFParams]("_random_pdf_generalized_negative_binomial")
+	pdfDirichlet   = op.Declare[PDFParams]("_random_pdf_dirichlet")
+)
 
-func declareDensities() (forward, back map[string]op.Handle[PDFParams]) {
-	forward, back = map[string]op.Handle[PDFParams]{}, map[string]op.Handle[PDFParams]{}
-	for _, name := range []string{"uniform", "normal", "exponential", "gamma", "poisson", "negative_binomial",
-		"generalized_negative_binomial", "dirichlet"} {
-		forward[name] = op.Declare[PDFParams]("_random_pdf_" + name)
+// densityHandles are the densities by the names of distributions, densityGrads their gradients.
+var (
+	densityHandles = map[string]op.Handle[PDFParams]{"uniform": pdfUniform, "normal": pdfNormal, "exponential": pdfExponential, "gamma": pdfGamma,
+		"poisson": pdfPoisson, "negative_binomial": pdfNegative, "generalized_negative_binomial": pdfDispersed, "dirichlet": pdfDirichlet}
+	densityGrads = declareDensityGrads()
+)
+
+func declareDensityGrads() map[string]op.Handle[PDFParams] {
+	back := map[string]op.Handle[PDFParams]{}
+	for _, name := range slices.Sorted(maps.Keys(densityHandles)) {
 		back[name] = op.Declare[PDFParams]("_backward_pdf_" + name)
 	}
-	return forward, back
+	return back
 }
 
 func (d density) define() {

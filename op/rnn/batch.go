@@ -100,7 +100,7 @@ func (k *kernel) at(dir, i int) int {
 func (k *kernel) block(x []float32, step, n int) []float32 { return part(x, step, k.batch*n) }
 
 // part cuts out piece i of equal pieces of n numbers; nothing has no parts.
-func part(x []float32, i, n int) []float32 {
+func part[F any](x []F, i, n int) []F {
 	if x == nil {
 		return nil
 	}

@@ -19,6 +19,8 @@ type stepArgs struct {
 	numbers           [12]float64
 	scale             unsafe.Pointer
 	scaleType         int
+	rates, decays     unsafe.Pointer
+	listType, which   int
 }
 
 // numbers are what a rule is made of: learning rate, weight decay, factor and limit of the gradient, and five of its own.

@@ -1,61 +1,13 @@
 // The library of products for the driver beside this file: libcublas.so.12 for tests, with the four functions that the bridge calls. Matrices lie columns
 // first, as the real one wants them.
 
-#include <dlfcn.h>
-#include <math.h>
-#include <stdint.h>
-#include <string.h>
+#include "library.h"
 
 namespace {
-
-void (*put)(void *, void (*)(void *), void *);
-void *(*host)(void *);
 
 struct Handle {
 	void *stream;
 };
-
-float half_to_float(uint16_t h) {
-	int exp = h >> 10 & 31, frac = h & 1023;
-	float v = exp == 31 ? (frac ? NAN : INFINITY) : exp ? ldexpf(1024 + frac, exp - 25) : ldexpf(frac, -24);
-	return h & 0x8000 ? -v : v;
-}
-uint16_t float_to_half(float f) {
-	uint32_t b;
-	memcpy(&b, &f, 4);
-	uint32_t sign = b >> 16 & 0x8000, abs = b & 0x7fffffff;
-	if (abs > 0x7f800000) return sign | 0x7e00;
-	if (abs >= 0x47800000) return sign | 0x7c00;
-	float mag;
-	memcpy(&mag, &abs, 4);
-	if (abs < 0x38800000) return sign | (uint16_t)rintf(mag * 16777216.0f);
-	abs += 0xfff + (abs >> 13 & 1);
-	return sign | (abs - 0x38000000) >> 13;
-}
-
-double load(const void *p, int type, long long i) {
-	switch (type) {
-	case 0: return ((const float *)p)[i];
-	case 1: return ((const double *)p)[i];
-	case 2: return half_to_float(((const uint16_t *)p)[i]);
-	}
-	uint32_t b = (uint32_t)((const uint16_t *)p)[i] << 16;
-	float f;
-	memcpy(&f, &b, 4);
-	return f;
-}
-
-void store(void *p, int type, long long i, double v) {
-	switch (type) {
-	case 0: ((float *)p)[i] = (float)v; return;
-	case 1: ((double *)p)[i] = v; return;
-	case 2: ((uint16_t *)p)[i] = float_to_half((float)v); return;
-	}
-	float f = (float)v;
-	uint32_t b;
-	memcpy(&b, &f, 4);
-	((uint16_t *)p)[i] = (b + 0x7fff + (b >> 16 & 1)) >> 16;
-}
 
 struct Gemm {
 	int ta, tb, m, n, k, type, lda, ldb, ldc, batch;
@@ -65,8 +17,8 @@ struct Gemm {
 	void *c;
 };
 
-void run(void *arg) {
-	Gemm *g = (Gemm *)arg;
+void run(const void *arg) {
+	const Gemm *g = (const Gemm *)arg;
 	const void *a = host((void *)g->a), *b = host((void *)g->b);
 	void *c = host(g->c);
 	for (int x = 0; x < g->batch; x++)
@@ -81,7 +33,6 @@ void run(void *arg) {
 				long long o = x * g->sc + i + (long long)j * g->ldc;
 				store(c, g->type, o, g->alpha * sum + (g->beta != 0 ? g->beta * load(c, g->type, o) : 0));
 			}
-	delete g;
 }
 
 } // namespace
@@ -89,12 +40,8 @@ void run(void *arg) {
 extern "C" {
 
 int cublasCreate_v2(void **h) {
-	void *driver = dlopen("libcuda.so.1", RTLD_NOW);
-	if (!driver) return 1;
-	put = (void (*)(void *, void (*)(void *), void *))dlsym(driver, "gx_fake_put");
-	host = (void *(*)(void *))dlsym(driver, "gx_fake_host");
 	*h = new Handle{nullptr};
-	return put && host ? 0 : 1;
+	return open_driver() ? 0 : 1;
 }
 int cublasSetStream_v2(void *h, void *stream) {
 	((Handle *)h)->stream = stream;
@@ -106,10 +53,10 @@ int cublasGemmStridedBatchedEx(void *h, int ta, int tb, int m, int n, int k, con
                                int tb_, int ldb, long long sb, const void *beta, void *c, int tc_, int ldc, long long sc, int batch, int compute, int) {
 	if (lda < (ta ? k : m) || ldb < (tb ? n : k) || ldc < m || m < 0 || n < 0 || k < 0) return 7;
 	if (ta_ != tb_ || ta_ != tc_ || compute != (ta_ == 1 ? 70 : 68)) return 15;
-	Gemm *g = new Gemm{ta, tb, m, n, k, ta_, lda, ldb, ldc, batch, sa, sb, sc, 0, 0, a, b, c};
-	g->alpha = compute == 70 ? *(const double *)alpha : *(const float *)alpha;
-	g->beta = compute == 70 ? *(const double *)beta : *(const float *)beta;
-	put(((Handle *)h)->stream, run, g);
+	Gemm g = {ta, tb, m, n, k, ta_, lda, ldb, ldc, batch, sa, sb, sc, 0, 0, a, b, c};
+	g.alpha = compute == 70 ? *(const double *)alpha : *(const float *)alpha;
+	g.beta = compute == 70 ? *(const double *)beta : *(const float *)beta;
+	put(((Handle *)h)->stream, run, &g, sizeof g);
 	return 0;
 }
 

@@ -144,6 +144,8 @@ struct Stream {
 	std::condition_variable cond;
 	std::deque<std::function<void()>> work;
 	bool shut = false;
+	bool captures = false, spoiled = false; // work is remembered instead of done; something was asked for that cannot be
+	std::vector<std::function<void()>> remembered;
 	std::thread worker;
 	explicit Stream(Context *c) : ctx(c), worker([this] { run(); }) {}
 	void run() {
@@ -159,9 +161,25 @@ struct Stream {
 	}
 	void put(std::function<void()> f) {
 		std::lock_guard<std::mutex> lock(mu);
+		if (captures) {
+			remembered.push_back(std::move(f));
+			return;
+		}
 		work.push_back(std::move(f));
 		cond.notify_one();
 	}
+	// refuses reports whether the stream is capturing, which what is asked for spoils.
+	bool refuses() {
+		std::lock_guard<std::mutex> lock(mu);
+		if (captures) spoiled = true;
+		return captures;
+	}
+};
+
+// A graph is what a stream remembered.
+struct Graph {
+	Context *ctx;
+	std::vector<std::function<void()>> work;
 };
 
 // default_stream serves each device for calls that name none.
@@ -267,6 +285,7 @@ CUresult cuStreamCreate(CUstream *s, unsigned) {
 }
 CUresult cuStreamSynchronize(CUstream s) {
 	CHECK_CONTEXT;
+	if (stream_of(s)->refuses()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 	auto m = std::make_shared<Mark>();
 	stream_of(s)->put([m] { m->reach(); });
 	m->wait();
@@ -297,6 +316,7 @@ CUresult cuEventRecord(CUevent e, CUstream s) {
 	CHECK_CONTEXT;
 	Stream *x = stream_of(s);
 	if (x->ctx != current) return CUDA_ERROR_INVALID_HANDLE;
+	if (x->refuses()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED; // the real one remembers it, which nobody here asks for
 	auto m = std::make_shared<Mark>();
 	{
 		std::lock_guard<std::mutex> lock(((Event *)e)->mu);
@@ -320,7 +340,52 @@ CUresult cuEventSynchronize(CUevent e) {
 }
 CUresult cuStreamWaitEvent(CUstream s, CUevent e, unsigned) {
 	CHECK_CONTEXT;
+	if (stream_of(s)->refuses()) return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
 	if (auto m = mark_of(e)) stream_of(s)->put([m] { m->wait(); });
+	return CUDA_SUCCESS;
+}
+
+CUresult cuStreamBeginCapture(CUstream s, CUstreamCaptureMode) {
+	CHECK_CONTEXT;
+	if (!s) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+	Stream *x = (Stream *)s;
+	std::lock_guard<std::mutex> lock(x->mu);
+	if (x->captures) return CUDA_ERROR_ILLEGAL_STATE;
+	x->captures = true, x->spoiled = false;
+	x->remembered.clear();
+	return CUDA_SUCCESS;
+}
+CUresult cuStreamEndCapture(CUstream s, CUgraph *g) {
+	CHECK_CONTEXT;
+	Stream *x = (Stream *)s;
+	std::lock_guard<std::mutex> lock(x->mu);
+	*g = nullptr;
+	if (!x->captures) return CUDA_ERROR_ILLEGAL_STATE;
+	x->captures = false;
+	if (x->spoiled) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+	*g = (CUgraph) new Graph{x->ctx, std::move(x->remembered)};
+	return CUDA_SUCCESS;
+}
+CUresult cuGraphInstantiateWithFlags(CUgraphExec *e, CUgraph g, unsigned long long) {
+	CHECK_CONTEXT;
+	*e = (CUgraphExec) new std::shared_ptr<Graph>(new Graph(*(Graph *)g));
+	return CUDA_SUCCESS;
+}
+CUresult cuGraphDestroy(CUgraph g) {
+	delete (Graph *)g;
+	return CUDA_SUCCESS;
+}
+CUresult cuGraphExecDestroy(CUgraphExec e) {
+	delete (std::shared_ptr<Graph> *)e;
+	return CUDA_SUCCESS;
+}
+CUresult cuGraphLaunch(CUgraphExec e, CUstream s) {
+	CHECK_CONTEXT;
+	auto g = *(std::shared_ptr<Graph> *)e;
+	if (stream_of(s)->ctx != current || g->ctx != current) return CUDA_ERROR_INVALID_HANDLE;
+	stream_of(s)->put([g] {
+		for (auto &f : g->work) f();
+	});
 	return CUDA_SUCCESS;
 }
 
@@ -442,8 +507,10 @@ CUresult cuLaunchKernel(CUfunction fn, unsigned gx, unsigned gy, unsigned gz, un
 }
 
 // What the library of products beside this file needs: work on a stream, and where an address lies.
-void gx_fake_put(void *stream, void (*f)(void *), void *arg) {
-	stream_of((CUstream)stream)->put([=] { f(arg); });
+void gx_fake_put(void *stream, void (*f)(const void *), const void *arg, size_t bytes) {
+	std::vector<uint64_t> copy((bytes + 7) / 8);
+	memcpy(copy.data(), arg, bytes);
+	stream_of((CUstream)stream)->put([=] { f(copy.data()); });
 }
 void *gx_fake_host(void *p) { return is_device((uint64_t)p) ? host((uint64_t)p) : p; }
 

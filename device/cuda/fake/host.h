@@ -15,6 +15,7 @@
 #define __device__
 #define __host__
 #define __forceinline__ inline
+#define __noinline__ inline __attribute__((noinline))
 #define __constant__ static const
 #define __shared__ static thread_local
 #define __launch_bounds__(...)

@@ -197,6 +197,64 @@ __device__ inline float gx_min(float a, float b) { return isnan(a) || a < b ? a 
 __device__ inline double gx_min(double a, double b) { return isnan(a) || a < b ? a : b; }
 __device__ inline Int gx_min(Int a, Int b) { return a < b ? a : b; }
 
+// at is where element i of a walk along n axes lies.
+__device__ inline Int at(Int i, Int n, const Int *dim, const Int *stride) {
+	Int off = 0;
+	_Pragma("unroll 1") for (int d = (int)n - 1; d > 0; d--) {
+		off += i % dim[d] * stride[d];
+		i /= dim[d];
+	}
+	return n > 0 ? off + i * stride[0] : 0;
+}
+
+// Functions of the arithmetic type.
+__device__ inline float gx_exp(float x) { return expf(x); }
+__device__ inline double gx_exp(double x) { return exp(x); }
+static __device__ __noinline__ float gx_pow(float x, float y) { return powf(x, y); }
+static __device__ __noinline__ double gx_pow(double x, double y) { return pow(x, y); }
+#define ONE(name, f, d) \
+	__device__ inline float name(float x) { return f(x); } \
+	__device__ inline double name(double x) { return d(x); }
+ONE(gx_expm1, expm1f, expm1)
+ONE(gx_log, logf, log)
+ONE(gx_log10, log10f, log10)
+ONE(gx_log2, log2f, log2)
+ONE(gx_log1p, log1pf, log1p)
+ONE(gx_sqrt, sqrtf, sqrt)
+ONE(gx_cbrt, cbrtf, cbrt)
+ONE(gx_tanh, tanhf, tanh)
+ONE(gx_erf, erff, erf)
+ONE(gx_round, roundf, round)
+ONE(gx_ceil, ceilf, ceil)
+ONE(gx_floor, floorf, floor)
+ONE(gx_trunc, truncf, trunc)
+ONE(gx_sin, sinf, sin)
+ONE(gx_cos, cosf, cos)
+ONE(gx_tan, tanf, tan)
+ONE(gx_asin, asinf, asin)
+ONE(gx_acos, acosf, acos)
+ONE(gx_atan, atanf, atan)
+ONE(gx_sinh, sinhf, sinh)
+ONE(gx_cosh, coshf, cosh)
+ONE(gx_asinh, asinhf, asinh)
+ONE(gx_acosh, acoshf, acosh)
+ONE(gx_atanh, atanhf, atanh)
+ONE(gx_abs, fabsf, fabs)
+__device__ inline Int gx_abs(Int x) { return x < 0 ? -x : x; }
+
+// The digamma function: by reflection for x below zero, by recurrence up to 10, and from there by its asymptotic series.
+static __device__ __noinline__ double gx_psi(double x) {
+	double y = 0;
+	if (x <= 0) {
+		if (x == floor(x)) return NAN;
+		y = -3.14159265358979323846 / tan(3.14159265358979323846 * x);
+		x = 1 - x;
+	}
+	for (; x < 10; x += 1) y -= 1 / x;
+	double z = 1 / (x * x);
+	return y + log(x) - 0.5 / x - z * (1.0 / 12 - z * (1.0 / 120 - z * (1.0 / 252 - z * (1.0 / 240 - z * (1.0 / 132)))));
+}
+
 const int BLOCK = 256; // the most threads of a block that reduces
 
 struct Add {
@@ -225,3 +283,37 @@ template <class F, class E> __device__ inline E together(E v) {
 	}
 	return buf[0];
 }
+
+// Philox 4x32-10 (Salmon et al. 2011), the same stream as on the processor: element i is word i%4 of block i/4.
+
+__device__ inline void philox(uint64_t key, uint64_t counter, uint32_t stream, uint64_t n, uint32_t *out) {
+	uint64_t at = counter + n;
+	uint32_t c0 = (uint32_t)at, c1 = (uint32_t)(at >> 32), c2 = stream, c3 = 0, k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
+	for (int r = 0; r < 10; r++) {
+		uint64_t p0 = (uint64_t)0xD2511F53u * c0, p1 = (uint64_t)0xCD9E8D57u * c2;
+		uint32_t n0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0, n2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
+		c0 = n0, c1 = (uint32_t)p1, c2 = n2, c3 = (uint32_t)p0;
+		k0 += 0x9E3779B9u, k1 += 0xBB67AE85u;
+	}
+	out[0] = c0, out[1] = c1, out[2] = c2, out[3] = c3;
+}
+__device__ inline double unit(uint32_t word) { return (double)(word >> 8) / 16777216.0; }
+
+// Any is an operand whose element type is known at run time only; p is zero where it is not wanted.
+static __device__ __noinline__ double any_get(Ptr p, Int type, Int i) { return read(p, type, i); }
+static __device__ __noinline__ Int any_get_int(Ptr p, Int type, Int i) { return read_int(p, type, i); }
+static __device__ __noinline__ void any_set(Ptr p, Int type, Int i, double v) { write(p, type, i, v); }
+static __device__ __noinline__ void any_set_int(Ptr p, Int type, Int i, Int v) { write_int(p, type, i, v); }
+struct Any {
+	Ptr p;
+	Int type;
+	__device__ double operator[](Int i) const { return any_get(p, type, i); }
+	__device__ Int integer(Int i) const { return any_get_int(p, type, i); }
+	__device__ void set(Int i, double v) const { any_set(p, type, i, v); }
+	__device__ void set_integer(Int i, Int v) const { any_set_int(p, type, i, v); }
+	// copy sets element i to element j of another operand of this type.
+	__device__ void copy(Int i, const Any &from, Int j) const {
+		if (is_float(type)) set(i, from[j]);
+		else set_integer(i, from.integer(j));
+	}
+};

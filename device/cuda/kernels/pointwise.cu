@@ -9,53 +9,19 @@ struct Map {
 	Int nd, dim[AXES], sa[AXES], sb[AXES];
 };
 
-__device__ inline float gx_exp(float x) { return expf(x); }
-__device__ inline double gx_exp(double x) { return exp(x); }
-__device__ inline float gx_pow(float x, float y) { return powf(x, y); }
-__device__ inline double gx_pow(double x, double y) { return pow(x, y); }
-#define ONE(name, f, d) \
-	__device__ inline float name(float x) { return f(x); } \
-	__device__ inline double name(double x) { return d(x); }
-ONE(gx_expm1, expm1f, expm1)
-ONE(gx_log, logf, log)
-ONE(gx_log10, log10f, log10)
-ONE(gx_log2, log2f, log2)
-ONE(gx_log1p, log1pf, log1p)
-ONE(gx_sqrt, sqrtf, sqrt)
-ONE(gx_cbrt, cbrtf, cbrt)
-ONE(gx_tanh, tanhf, tanh)
-ONE(gx_erf, erff, erf)
-ONE(gx_round, roundf, round)
-ONE(gx_ceil, ceilf, ceil)
-ONE(gx_floor, floorf, floor)
-ONE(gx_trunc, truncf, trunc)
-ONE(gx_sin, sinf, sin)
-ONE(gx_cos, cosf, cos)
-ONE(gx_tan, tanf, tan)
-ONE(gx_asin, asinf, asin)
-ONE(gx_acos, acosf, acos)
-ONE(gx_atan, atanf, atan)
-ONE(gx_sinh, sinhf, sinh)
-ONE(gx_cosh, coshf, cosh)
-ONE(gx_asinh, asinhf, asinh)
-ONE(gx_acosh, acoshf, acosh)
-ONE(gx_atanh, atanhf, atanh)
-ONE(gx_abs, fabsf, fabs)
-__device__ inline Int gx_abs(Int x) { return x < 0 ? -x : x; }
-
 // Floating-point remainder with the sign of b; 0 where b is 0.
-template <class E> __device__ inline E gx_mod(E a, E b) {
+template <class E> __device__ __noinline__ E gx_mod(E a, E b) {
 	if (b == 0) return 0;
 	E r = (E)fmod((double)a, (double)b);
 	return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
-__device__ inline Int gx_mod(Int a, Int b) {
+static __device__ __noinline__ Int gx_mod(Int a, Int b) {
 	if (b == 0 || b == -1) return 0;
 	Int r = a % b;
 	return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 template <class E> __device__ inline E gx_div(E a, E b) { return a / b; }
-__device__ inline Int gx_div(Int a, Int b) { return b == 0 ? 0 : b == -1 ? -(uint64_t)a : a / b; }
+static __device__ __noinline__ Int gx_div(Int a, Int b) { return b == 0 ? 0 : b == -1 ? -(uint64_t)a : a / b; }
 template <class E> __device__ inline E gx_rint(E x) {
 	E lo = gx_floor(x), hi = gx_ceil(x);
 	return x - lo > hi - x ? hi : lo;
@@ -64,21 +30,8 @@ template <class E> __device__ inline E gx_sigmoid(E x) { return (E)1 / ((E)1 + g
 // log(1 + e^x) without overflow.
 template <class E> __device__ inline E gx_softplus(E x) { return (x > 0 ? x : (E)0) + gx_log1p(gx_exp(-gx_abs(x))); }
 
-// The digamma function: by reflection for x below zero, by recurrence up to 10, and from there by its asymptotic series.
-__device__ inline double gx_psi(double x) {
-	double y = 0;
-	if (x <= 0) {
-		if (x == floor(x)) return NAN;
-		y = -3.14159265358979323846 / tan(3.14159265358979323846 * x);
-		x = 1 - x;
-	}
-	for (; x < 10; x += 1) y -= 1 / x;
-	double z = 1 / (x * x);
-	return y + log(x) - 0.5 / x - z * (1.0 / 12 - z * (1.0 / 120 - z * (1.0 / 252 - z * (1.0 / 240 - z * (1.0 / 132)))));
-}
-
 // The derivative of the digamma function.
-__device__ inline double gx_trigamma(double x) {
+static __device__ __noinline__ double gx_trigamma(double x) {
 	const double pi = 3.14159265358979323846;
 	if (x <= 0) {
 		if (x == floor(x)) return INFINITY;
@@ -92,7 +45,7 @@ __device__ inline double gx_trigamma(double x) {
 }
 
 // The inverse of the error function: a rational start (Giles) and two steps of Newton's method in double.
-__device__ inline double gx_erfinv(double x) {
+static __device__ __noinline__ double gx_erfinv(double x) {
 	if (!(x > -1 && x < 1)) return x == 1 ? INFINITY : x == -1 ? -INFINITY : NAN;
 	double w = -log((1 - x) * (1 + x)), p;
 	if (w < 5) {
@@ -125,16 +78,21 @@ __device__ inline double gx_erfinv(double x) {
 	}
 	return y;
 }
-__device__ inline double gx_gamma(double x) {
+static __device__ __noinline__ double gx_gamma(double x) {
 	if (x == floor(x) && x < 0) return NAN;
 	return tgamma(x);
 }
 
+static __device__ __noinline__ double gx_lgamma(double x) { return lgamma(x); }
+static __device__ __noinline__ A gx_hypot(A x, A y) { return (A)hypot((double)x, (double)y); }
+
+// Loops over long expressions are not unrolled: it takes the compiler long and gains nothing.
+#define LOOP EACH
 #define MAP(name, value) \
 	KERNEL(name, Map) { \
 		const A s = (A)k.s, t = (A)k.t; \
 		(void)s, (void)t; \
-		EACH(i, k.n) { \
+		LOOP(i, k.n) { \
 			const A x = get(k.a, i); \
 			put(k.out, i, (A)(value)); \
 		} \
@@ -145,15 +103,15 @@ __device__ inline double gx_gamma(double x) {
 		const A s = (A)k.s, t = (A)k.t; \
 		(void)s, (void)t; \
 		if (k.nd == 0) { \
-			EACH(i, k.n) { \
+			LOOP(i, k.n) { \
 				const A x = get(k.a, i), y = get(k.b, i); \
 				put(k.out, i, (A)(value)); \
 			} \
 			return; \
 		} \
-		EACH(i, k.n) { \
+		LOOP(i, k.n) { \
 			Int rest = i, ia = 0, ib = 0; \
-			for (int d = (int)k.nd - 1; d >= 0; d--) { \
+			_Pragma("unroll 1") for (int d = (int)k.nd - 1; d >= 0; d--) { \
 				Int at = rest % k.dim[d]; \
 				rest /= k.dim[d]; \
 				ia += at * k.sa[d], ib += at * k.sb[d]; \
@@ -209,6 +167,8 @@ ZIP(lor, x != 0 || y != 0)
 ZIP(lxor, (x != 0) != (y != 0))
 
 #if GX_FLOATS
+#undef LOOP
+#define LOOP _Pragma("unroll 1") EACH
 MAP(reciprocal, (A)1 / x)
 MAP(sqrt, gx_sqrt(x))
 MAP(rsqrt, (A)1 / gx_sqrt(x))
@@ -227,7 +187,7 @@ MAP(tanh, gx_tanh(x))
 MAP(erf, gx_erf(x))
 MAP(erfinv, gx_erfinv(x))
 MAP(gamma, gx_gamma(x))
-MAP(gammaln, lgamma((double)x))
+MAP(gammaln, gx_lgamma(x))
 MAP(digamma, gx_psi(x))
 MAP(trigamma, gx_trigamma(x))
 MAP(round, gx_round(x))
@@ -248,7 +208,7 @@ MAP(arccosh, gx_acosh(x))
 MAP(arctanh, gx_atanh(x))
 MAP(pows, gx_pow(x, s))
 MAP(rpows, gx_pow(s, x))
-MAP(hypots, (A)hypot((double)x, (double)s))
+MAP(hypots, gx_hypot(x, s))
 MAP(leaky, x > 0 ? x : x * s)
 MAP(elu, x > 0 ? x : s * gx_expm1(x))
 MAP(selu, (A)1.0507009873554804934193349852946 * (x > 0 ? x : (A)1.6732632423543772848170429916717 * gx_expm1(x)))
@@ -256,7 +216,7 @@ MAP(gelu, (A)0.5 * x * ((A)1 + gx_erf(x * (A)0.70710678118654752440)))
 MAP(hardsigmoid, gx_max((A)0, gx_min((A)1, s * x + t)))
 MAP(smooth_l1, gx_abs(x) > t ? gx_abs(x) - (A)0.5 * t : (A)0.5 * x * x * s)
 ZIP(pow, gx_pow(x, y))
-ZIP(hypot, (A)hypot((double)x, (double)y))
+ZIP(hypot, gx_hypot(x, y))
 // Gradients: x is the gradient of the result, y the result or the operand.
 ZIP(relu_grad, y <= 0 ? (A)0 : x)
 ZIP(sigmoid_grad, x * y * ((A)1 - y))

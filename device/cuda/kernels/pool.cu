@@ -6,7 +6,7 @@ struct Pool {
 	Int batch, channels;
 	Int in_[3], out_[3], kernel[3], stride[3], pad[3];
 	Int sx[5], sy[5]; // strides of batch, channel and the three axes of data and output
-	Int kind;         // 0 max, 1 sum, 2 average, 3 p-norm
+	Int kind;         // 0 max, 1 sum, 2 average, 3 p-norm, 4 max with zeros around, 5 average of whole windows
 	Int count_pad;
 	double power, lowest;
 };
@@ -26,11 +26,26 @@ __device__ inline Cell cell(const Pool &k, const Int *at) {
 	}
 	return c;
 }
+// spot finds the window of output i, where its plane of the data begins and where the output lies.
+__device__ inline Cell spot(const Pool &k, Int i, Int *base, Int *to) {
+	Int spots = k.out_[0] * k.out_[1] * k.out_[2], o = i % spots, ch = i / spots % k.channels, b = i / spots / k.channels;
+	Int at[3] = {o / (k.out_[2] * k.out_[1]), o / k.out_[2] % k.out_[1], o % k.out_[2]};
+	*base = b * k.sx[0] + ch * k.sx[1], *to = b * k.sy[0] + ch * k.sy[1];
+	for (int a = 0; a < 3; a++) *to += at[a] * k.sy[2 + a];
+	return cell(k, at);
+}
 #define WINDOW(c) \
 	for (Int d = (c).lo[0]; d < (c).hi[0]; d++) \
 		for (Int h = (c).lo[1]; h < (c).hi[1]; h++) \
 			for (Int w = (c).lo[2]; w < (c).hi[2]; w++)
 #define IN(base) ((base) + d * k.sx[2] + h * k.sx[3] + w * k.sx[4])
+
+// inside is the number of elements of the data in a window.
+__device__ inline Int inside(const Cell &c) {
+	Int n = 1;
+	for (int a = 0; a < 3; a++) n *= c.hi[a] > c.lo[a] ? c.hi[a] - c.lo[a] : 0;
+	return n;
+}
 
 // largest returns the first largest element of a window, -1 where there is none.
 __device__ inline Int largest(const Pool &k, const Cell &c, Int base) {
@@ -44,16 +59,18 @@ __device__ inline Int largest(const Pool &k, const Cell &c, Int base) {
 }
 
 KERNEL(pool, Pool) {
-	Int spots = k.out_[0] * k.out_[1] * k.out_[2];
-	EACH(i, k.batch * k.channels * spots) {
-		Int o = i % spots, ch = i / spots % k.channels, b = i / spots / k.channels;
-		Int at[3] = {o / (k.out_[2] * k.out_[1]), o / k.out_[2] % k.out_[1], o % k.out_[2]};
-		Int base = b * k.sx[0] + ch * k.sx[1], to = b * k.sy[0] + ch * k.sy[1];
-		for (int a = 0; a < 3; a++) to += at[a] * k.sy[2 + a];
-		Cell c = cell(k, at);
+	EACH(i, k.batch * k.channels * k.out_[0] * k.out_[1] * k.out_[2]) {
+		Int base, to;
+		Cell c = spot(k, i, &base, &to);
 		if (k.kind == 0) {
 			Int best = largest(k, c, base);
 			put(k.out, to, best < 0 ? (A)k.lowest : get(k.x, best));
+			continue;
+		}
+		if (k.kind == 4) {
+			Int best = largest(k, c, base);
+			A v = best < 0 ? (A)-INFINITY : get(k.x, best);
+			put(k.out, to, c.count != inside(c) && v < 0 ? (A)0 : v);
 			continue;
 		}
 		A sum = 0;
@@ -63,6 +80,7 @@ KERNEL(pool, Pool) {
 		}
 		if (k.kind == 3) sum = (A)pow((double)sum, 1 / k.power);
 		if (k.kind == 2) sum = c.count ? sum / (A)c.count : (A)0;
+		if (k.kind == 5) sum /= (A)(k.kernel[0] * k.kernel[1] * k.kernel[2]);
 		put(k.out, to, sum);
 	}
 }
@@ -89,6 +107,10 @@ KERNEL(pool_grad, Pool) {
 					Cell c = cell(k, o);
 					if (k.kind == 0) {
 						if (largest(k, c, base) == self) sum += dy;
+					} else if (k.kind == 4) {
+						if (get(k.x, self) == get(k.y, g)) sum += dy;
+					} else if (k.kind == 5) {
+						sum += dy / (A)(k.kernel[0] * k.kernel[1] * k.kernel[2]);
 					} else if (k.kind == 3) {
 						A v = get(k.y, g);
 						if (v != 0 || k.power <= 1) sum += dy * (A)pow((double)get(k.x, self) / (double)v, k.power - 1);
@@ -97,5 +119,22 @@ KERNEL(pool_grad, Pool) {
 					}
 				}
 		put(k.out, self, sum);
+	}
+}
+
+// Picks of dy, which is like the data, what the windows' maxima are, or sums what each window's gradient was spread over.
+KERNEL(pool_select, Pool) {
+	EACH(i, k.batch * k.channels * k.out_[0] * k.out_[1] * k.out_[2]) {
+		Int base, to;
+		Cell c = spot(k, i, &base, &to);
+		A sum = 0;
+		if (k.kind == 0) {
+			Int best = largest(k, c, base);
+			if (best >= 0) sum = get(k.dy, best);
+		} else {
+			WINDOW(c) if (k.kind != 4 || get(k.x, IN(base)) == get(k.y, to)) sum += get(k.dy, IN(base));
+			if (k.kind == 5) sum /= (A)(k.kernel[0] * k.kernel[1] * k.kernel[2]);
+		}
+		put(k.out, to, sum);
 	}
 }

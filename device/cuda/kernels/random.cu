@@ -1,17 +1,4 @@
-// Philox 4x32-10 (Salmon et al. 2011), the same stream as on the processor: element i is word i%4 of block i/4.
-
-__device__ inline void philox(uint64_t key, uint64_t counter, uint32_t stream, uint64_t n, uint32_t *out) {
-	uint64_t at = counter + n;
-	uint32_t c0 = (uint32_t)at, c1 = (uint32_t)(at >> 32), c2 = stream, c3 = 0, k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
-	for (int r = 0; r < 10; r++) {
-		uint64_t p0 = (uint64_t)0xD2511F53u * c0, p1 = (uint64_t)0xCD9E8D57u * c2;
-		uint32_t n0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0, n2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
-		c0 = n0, c1 = (uint32_t)p1, c2 = n2, c3 = (uint32_t)p0;
-		k0 += 0x9E3779B9u, k1 += 0xBB67AE85u;
-	}
-	out[0] = c0, out[1] = c1, out[2] = c2, out[3] = c3;
-}
-__device__ inline double unit(uint32_t word) { return (double)(word >> 8) / 16777216.0; }
+// Numbers drawn one by one from streams of random words.
 
 struct Dropout {
 	T *out;
@@ -37,6 +24,18 @@ KERNEL(dropout, Dropout) {
 }
 KERNEL(dropout_grad, Dropout) { /* keep holds the scale */
 	EACH(i, k.n) put(k.out, i, k.mask[i] ? get(k.in, i) * (A)k.keep : (A)0);
+}
+
+// A mask that several elements share.
+struct Masked {
+	T *out;
+	const uint8_t *mask;
+	const T *in;
+	Int n, nd, dim[AXES], sm[AXES];
+	double scale;
+};
+KERNEL(masked, Masked) {
+	EACH(i, k.n) put(k.out, i, k.mask[at(i, k.nd, k.dim, k.sm)] ? get(k.in, i) * (A)k.scale : (A)0);
 }
 
 struct Uniform {

@@ -10,15 +10,6 @@ struct Reduce {
 	Int nk, dk[AXES], sk[AXES], nr, dr[AXES], sr[AXES];
 };
 
-__device__ inline Int at(Int i, Int n, const Int *dim, const Int *stride) {
-	Int off = 0;
-	for (int d = (int)n - 1; d > 0; d--) {
-		off += i % dim[d] * stride[d];
-		i /= dim[d];
-	}
-	return n > 0 ? off + i * stride[0] : 0;
-}
-
 template <class F> __device__ inline void finish(const Reduce &k, Int o, A v) {
 	if (GX_FLOATS) v *= (A)k.scale;
 	put(k.out, o, v);

@@ -1,4 +1,4 @@
-// Normalization of groups of elements (layer, instance and group norm) and the gradient of look-ups.
+// Normalization of groups of elements (layer, instance and group norm).
 
 // Element j of group g lies at (g / inner)·n·inner + g % inner + j·inner. Its gamma is number j, or, with per_group > 0, number g % per_group.
 struct Rows {
@@ -69,28 +69,4 @@ KERNEL(rows_param_grad, Rows) {
 			if (k.dbeta) put(k.dbeta, p, b);
 		}
 	}
-}
-
-// The gradient of a look-up: run (o, i) of out, which has extent runs per o, sums the runs of the gradient whose index is i, in their order: the same
-// bits each time. One thread goes through all indices for one element of the runs.
-struct Lookup {
-	T *out;
-	const T *dy;
-	Ptr index;
-	Int type, outer, extent, count, n, wrap;
-	double *sum; // [outer][extent][n], zero
-};
-KERNEL(lookup_grad, Lookup) {
-	EACH(t, k.outer * k.n) {
-		Int e = t % k.n, o = t / k.n;
-		for (Int j = 0; j < k.count; j++) {
-			Int i = read_int(k.index, k.type, j);
-			if (k.wrap) i %= k.extent, i += i < 0 ? k.extent : 0;
-			else i = i < 0 ? 0 : i < k.extent ? i : k.extent - 1;
-			k.sum[(o * k.extent + i) * k.n + e] += (double)get(k.dy, (o * k.count + j) * k.n + e);
-		}
-	}
-}
-KERNEL(lookup_round, Lookup) {
-	EACH(i, k.outer * k.extent * k.n) put(k.out, i, (A)k.sum[i]);
 }

@@ -11,22 +11,26 @@ struct Step {
 	double p[12]; // the numbers of the rule
 	Ptr scale;    // where the factor of the gradient is, if not among the numbers; without effect when it is zero or not finite
 	Int scale_type;
+	Ptr rates, decays; // lists of learning rates and weight decays, element number which of them; zero: they are among the numbers
+	Int list_type, which;
 };
 
 __device__ inline double limit(double g, double most) { return most < 0 ? g : g < -most ? -most : g > most ? most : g; }
 __device__ inline double sign_of(double x) { return (x > 0) - (x < 0); }
 
-
 template <class F> __device__ inline void step(const Step &k, F rule) {
 	Int states = k.states - (k.mixed ? 1 : 0);
 	double rescale = k.scale ? read(k.scale, k.scale_type, 0) : k.p[2];
 	bool idle = k.scale && (rescale == 0 || !(rescale - rescale == 0));
+	double p[12];
+	for (int j = 0; j < 12; j++) p[j] = k.p[j];
+	if (k.rates) p[0] = read(k.rates, k.list_type, k.which), p[1] = read(k.decays, k.list_type, k.which);
 	EACH(i, k.n) {
 		double v[2 + STATES];
 		v[0] = k.mixed ? ((float *)k.state[states])[i] : (double)get(k.weight, i);
 		v[1] = get(k.grad, i);
 		for (Int s = 0; s < states; s++) v[2 + s] = k.mixed ? ((float *)k.state[s])[i] : (double)get((T *)k.state[s], i);
-		if (!idle) rule(v, k.p, rescale);
+		if (!idle) rule(v, p, rescale);
 		if (k.mixed) ((float *)k.state[states])[i] = (float)v[0];
 		put(k.out, i, (A)v[0]);
 		for (Int s = 0; s < states; s++) {

@@ -32,6 +32,8 @@ x, y = data.part(plan, rank)
 batch = plan['batch'] or len(x)
 with tf.device(tf.train.replica_device_setter(worker_device='/job:worker/task:%d' % rank, cluster=cluster)):
     step = tf.Variable(0, trainable=False, dtype=tf.int64, name='step')
+    ready = tf.Variable(0, trainable=False, dtype=tf.int32, name='ready')
+    arrive = tf.assign_add(ready, 1, use_locking=True)
     samples = tf.placeholder(tf.float32, [None, plan['features']])
     labels = tf.placeholder(tf.int64, [None])
     h = samples
@@ -68,6 +70,10 @@ with tf.train.MonitoredTrainingSession(master=server.target, is_chief=rank == 0,
 
     run(plan['warm'])
     data.say('check', *run(1, loss, accuracy)[1:])
+    # Without rounds nobody waits: those who come first would be measured with the processors to themselves.
+    session.run(arrive)
+    while session.run(ready) < workers:
+        time.sleep(0.001)
     data.say('begin')
     t = time.perf_counter()
     run(plan['steps'])

@@ -184,8 +184,11 @@ func (e *endpoint) Close() error {
 
 // release gives up sockets, loans and everything else, in this order.
 func (e *endpoint) release() error {
-	e.flush()
+	sent := e.flush()
 	e.mu.Lock()
+	if !sent { // whoever has not taken it by now
+		e.opt.Linger = 0
+	}
 	for node := range e.peers {
 		e.hangUp(node)
 	}
@@ -206,7 +209,7 @@ func (e *endpoint) release() error {
 	if e.dir != "" {
 		os.RemoveAll(e.dir)
 	}
-	if left := e.recall(time.Now().Add(e.opt.Linger + 2*time.Second)); left > 0 {
+	if left := e.recall(time.Now().Add(recallPatience)); left > 0 {
 		go func() { // they must stay where they are until ZeroMQ lets go
 			e.recall(time.Now().Add(time.Hour))
 			C.gx_box_free(e.box)
@@ -217,13 +220,21 @@ func (e *endpoint) release() error {
 	return nil
 }
 
-// flush waits for unsent messages to leave.
-func (e *endpoint) flush() {
+// recallPatience is how long ZeroMQ may take to close sockets, which is the work of its threads: milliseconds, unless a
+// machine that has much else to do lets them wait.
+const recallPatience = 20 * time.Second
+
+// flush waits for unsent messages to leave, and reports whether all have.
+func (e *endpoint) flush() bool {
 	pause, deadline := 50*time.Microsecond, time.Now().Add(e.opt.Linger)
-	for C.gx_unsent(e.box) > 0 && time.Now().Before(deadline) {
+	for C.gx_unsent(e.box) > 0 {
+		if time.Now().After(deadline) {
+			return false
+		}
 		time.Sleep(pause)
 		pause = min(2*pause, 5*time.Millisecond)
 	}
+	return true
 }
 
 // recall waits until ZeroMQ has let go of every lent payload, which it does soon after the sockets were closed, and

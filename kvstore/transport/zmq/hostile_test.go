@@ -7,7 +7,6 @@ import (
 	"flag"
 	"io"
 	"math/rand/v2"
-	"net"
 	"strconv"
 	"strings"
 	"testing"
@@ -43,14 +42,14 @@ func keyrings(t testing.TB) map[wire.Node]*zmq.Keyring {
 }
 
 // locked opens endpoints with everybody's own keys.
-func locked(rings map[wire.Node]*zmq.Keyring) transporttest.Opener {
+func locked(rings map[wire.Node]*zmq.Keyring, listen string) transporttest.Opener {
 	return func(t testing.TB, cfg transport.Config) transport.Endpoint {
-		return opener(zmq.Options{Keys: rings[cfg.Self]}, "")(t, cfg)
+		return opener(zmq.Options{Keys: rings[cfg.Self]}, listen)(t, cfg)
 	}
 }
 
 func TestConformanceWithKeys(t *testing.T) {
-	transporttest.Run(t, transporttest.Suite{Open: locked(keyrings(t)), Payload: 1 << 20})
+	transporttest.Run(t, transporttest.Suite{Open: locked(keyrings(t), ""), Payload: 1 << 20})
 }
 
 // raw connects a bare socket to an endpoint's data address.
@@ -74,9 +73,11 @@ func claim(from wire.Node, payload []byte) *wire.Message {
 	return &wire.Message{Type: wire.TypePush, Job: testJob, From: from, Incarnation: 1, Seq: 666, Payload: payload}
 }
 
-func TestPeersWithoutAKeyOfTheJobNeverGetThrough(t *testing.T) {
+func TestPeersWithoutAKeyOfTheJobNeverGetThrough(t *testing.T) { overSockets(t, peersWithoutAKey) }
+
+func peersWithoutAKey(t *testing.T, listen string) {
 	rings := keyrings(t)
-	server := transporttest.Start(t, locked(rings), transport.Config{Self: transporttest.Server(0)}, nil)
+	server := transporttest.Start(t, locked(rings, listen), transport.Config{Self: transporttest.Server(0)}, nil)
 	stranger, err := zmq.NewKey()
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +98,7 @@ func TestPeersWithoutAKeyOfTheJobNeverGetThrough(t *testing.T) {
 		}
 	}
 	// Whoever has a key still gets an answer, after the strangers had their time.
-	worker := transporttest.Start(t, locked(rings), transport.Config{Self: transporttest.Worker(2)}, nil)
+	worker := transporttest.Start(t, locked(rings, listen), transport.Config{Self: transporttest.Worker(2)}, nil)
 	if err := worker.Connect(server.Self, server.Addr()); err != nil {
 		t.Fatal(err)
 	}
@@ -116,9 +117,11 @@ func TestPeersWithoutAKeyOfTheJobNeverGetThrough(t *testing.T) {
 	}
 }
 
-func TestAKeySpeaksForItsOwnNodeOnly(t *testing.T) {
+func TestAKeySpeaksForItsOwnNodeOnly(t *testing.T) { overSockets(t, keyOfOneNode) }
+
+func keyOfOneNode(t *testing.T, listen string) {
 	rings := keyrings(t)
-	server := transporttest.Start(t, locked(rings), transport.Config{Self: transporttest.Server(0)}, nil)
+	server := transporttest.Start(t, locked(rings, listen), transport.Config{Self: transporttest.Server(0)}, nil)
 	s := raw(t, server.Addr(), withKey(rings[transporttest.Worker(1)].Self, rings[server.Self].Self.Public)...)
 	send := func(from wire.Node) {
 		if err := s.SendFrame(claim(from, nil).AppendHeader(nil), goczmq.FlagNone); err != nil {
@@ -197,10 +200,12 @@ func garbage(rng *rand.Rand) [][][]byte {
 	return append(list, many)
 }
 
-func TestGarbageIsCountedAndChangesNothing(t *testing.T) {
+func TestGarbageIsCountedAndChangesNothing(t *testing.T) { overSockets(t, garbageIsCounted) }
+
+func garbageIsCounted(t *testing.T, listen string) {
 	t.Logf("seed %d", *seed)
 	rng := rand.New(rand.NewPCG(*seed, 0))
-	server := transporttest.Start(t, opener(zmq.Options{}, ""), transport.Config{Self: transporttest.Server(0), MaxPayload: 1 << 16}, nil)
+	server := transporttest.Start(t, opener(zmq.Options{}, listen), transport.Config{Self: transporttest.Server(0), MaxPayload: 1 << 16}, nil)
 	s := raw(t, server.Addr())
 	list := garbage(rng)
 	for _, parts := range list {
@@ -220,7 +225,7 @@ func TestGarbageIsCountedAndChangesNothing(t *testing.T) {
 	if got := server.Received(); len(got) != 0 {
 		t.Errorf("the handler got %s", &got[0])
 	}
-	worker := transporttest.Start(t, opener(zmq.Options{}, ""), transport.Config{Self: transporttest.Worker(0)}, nil)
+	worker := transporttest.Start(t, opener(zmq.Options{}, listen), transport.Config{Self: transporttest.Worker(0)}, nil)
 	if err := worker.Connect(server.Self, server.Addr()); err != nil {
 		t.Fatal(err)
 	}
@@ -237,16 +242,10 @@ func TestGarbageIsCountedAndChangesNothing(t *testing.T) {
 // strangers speak no ZeroMQ at all, or stop in the middle.
 func strangers(t *testing.T, addr string, rng *rand.Rand) {
 	t.Helper()
-	first, _, _ := strings.Cut(addr, ",")
-	host := strings.TrimPrefix(first, "tcp://")
 	for i := range 20 {
-		c, err := net.Dial("tcp", host)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := dialRaw(t, addr, false)
 		switch i % 4 {
 		case 0: // says nothing
-			t.Cleanup(func() { c.Close() })
 			continue
 		case 1: // half a greeting
 			io.WriteString(c, "\xff\x00\x00\x00\x00\x00\x00\x00\x01\x7f\x03")

@@ -1,0 +1,118 @@
+#include "rowloss.h"
+
+#include "gx.h"
+#include "gxmath.h"
+
+// Rows go by blocks: while their values are in the cache they are multiplied with the weight, and, scaled by what the loss
+// makes of the results, added to the gradient.
+
+enum {
+	BLOCK = 4,       // rows of a block
+	LONGEST = 32768, // inputs of rows that go by blocks: a block must stay in the cache
+	LINE = 16,       // floats of a line of the cache
+};
+
+typedef struct {
+	float *y, *dw, *db;
+	const float *x, *w, *bias, *label;
+	const gx_row_loss *p;
+	float *parts, *sums;
+	int threads;
+} job;
+
+static int parts_of(const gx_row_loss *p, int threads) { return (int)gx_max(1, gx_min(threads, p->rows)); }
+
+int64_t gx_row_loss_room(const gx_row_loss *p, int threads) {
+	int parts = parts_of(p, threads);
+	return (parts - 1) * p->in + parts;
+}
+
+// fold adds the lanes in a fixed order.
+static inline __attribute__((always_inline)) float fold(const gx_v16 *v) {
+	float s[LINE];
+	memcpy(s, v, sizeof s);
+	for (int n = LINE / 2; n > 0; n /= 2)
+		for (int i = 0; i < n; i++) s[i] += s[i + n];
+	return s[0];
+}
+
+// multiply writes the products of count rows with w.
+static inline __attribute__((always_inline)) void multiply(float *s, const float *x, const float *w, int64_t n, int count) {
+	gx_v16 sum[BLOCK] = {0};
+	int64_t i = 0;
+	for (; i + LINE <= n; i += LINE) {
+		gx_v16 v = GX_AT(w + i);
+		for (int r = 0; r < count; r++) sum[r] += GX_AT(x + r * n + i) * v;
+	}
+	for (int r = 0; r < count; r++) s[r] = fold(&sum[r]);
+	for (; i < n; i++)
+		for (int r = 0; r < count; r++) s[r] += x[r * n + i] * w[i];
+}
+
+// add adds count rows, each times its factor.
+static inline __attribute__((always_inline)) void add(float *d, const float *x, const float *factor, int64_t n, int count) {
+	int64_t i = 0;
+	for (; i + LINE <= n; i += LINE) {
+		gx_v16 v = GX_AT(d + i);
+		for (int r = 0; r < count; r++) v += GX_AT(x + r * n + i) * factor[r];
+		GX_AT(d + i) = v;
+	}
+	for (; i < n; i++)
+		for (int r = 0; r < count; r++) d[i] += x[r * n + i] * factor[r];
+}
+
+// block works on count rows from row at on and returns what they add to the gradient of the bias.
+static inline __attribute__((always_inline)) float block(const job *j, float *d, int64_t at, int count) {
+	const gx_row_loss *p = j->p;
+	float s[BLOCK], bias = j->bias ? j->bias[0] : 0.0f, sum = 0.0f;
+	const float *x = j->x + at * p->in;
+	multiply(s, x, j->w, p->in, count);
+	for (int r = 0; r < count; r++) {
+		float v = s[r] + bias;
+		if (p->sigmoid) v = gx_sigmoid(v);
+		if (j->y) j->y[at + r] = v;
+		s[r] = v - j->label[at + r];
+		if (p->sign) s[r] = s[r] > 0.0f ? 1.0f : (s[r] < 0.0f ? -1.0f : s[r]);
+		sum += s[r];
+	}
+	if (d) add(d, x, s, p->in, count);
+	return sum;
+}
+
+// part works on rows begin to end and adds to d, and returns what they add to the gradient of the bias.
+GX_CLONES static float part(const job *j, float *d, int64_t begin, int64_t end) {
+	float sum = 0.0f;
+	if (d) memset(d, 0, (size_t)j->p->in * sizeof(float));
+	int64_t i = begin;
+	if (j->p->in <= LONGEST)
+		for (; i + BLOCK <= end; i += BLOCK) sum += block(j, d, i, BLOCK);
+	for (; i < end; i++) sum += block(j, d, i, 1);
+	return sum;
+}
+
+static void parts(const void *arg, int64_t begin, int64_t end) {
+	const job *j = arg;
+	for (int64_t t = begin; t < end; t++) {
+		float *d = t == 0 || !j->dw ? j->dw : j->parts + (t - 1) * j->p->in;
+		j->sums[t] = part(j, d, j->p->rows * t / j->threads, j->p->rows * (t + 1) / j->threads);
+	}
+}
+
+static void add_parts(const void *arg, int64_t begin, int64_t end) {
+	const job *j = arg;
+	for (int t = 1; t < j->threads; t++) {
+		const float *d = j->parts + (t - 1) * j->p->in;
+		GX_EACH(i, begin, end) j->dw[i] += d[i];
+	}
+}
+
+void gx_row_loss_run(float *y, float *dw, float *db, const float *x, const float *w, const float *bias, const float *label, const gx_row_loss *p,
+					 float *memory, int threads) {
+	int n = parts_of(p, threads);
+	job j = {y, dw, db, x, w, bias, label, p, memory + n, memory, n};
+	gx_parallel(n, n, 1, parts, &j);
+	if (dw && n > 1) gx_parallel(n, p->in, GX_LANES, add_parts, &j);
+	if (!db) return;
+	db[0] = 0.0f;
+	for (int t = 0; t < n; t++) db[0] += j.sums[t];
+}

@@ -1,0 +1,186 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unsafe"
+
+	"gomx/dtype"
+)
+
+// What a Chain may have at most: its numbers and addresses travel with every launch.
+const (
+	ChainInputs  = 16
+	ChainOutputs = 8
+	ChainSteps   = 64
+)
+
+// Repeat says how an input of a Chain repeats along the output: element e of the output meets its element e / Each % Size. Size 0 stands for an input of the
+// output's size.
+type Repeat struct{ Each, Size int }
+
+// ChainStep is one pointwise function of a Chain, by the name that it has in kernels/pointwise.cu.
+type ChainStep struct {
+	Name string
+	S, T float64
+	Args []int // values: inputs come first, then the results of the steps before
+}
+
+// Chain is a sequence of pointwise functions that one kernel computes in one pass over memory. The kernel's text is made of the functions' expressions, so
+// every element is what the functions one after the other would make of it, to the bit.
+type Chain struct {
+	packs, single *Function // several elements of a thread at once, and one
+	lanes         int
+	in, outs, n   int
+	fixed         []uint64 // the parameter without addresses
+}
+
+// NewChain makes a chain of n elements; outs are the values that are kept. It reports false where there is too much of something, or a function that is
+// not made for the element type.
+func NewChain(t dtype.Type, n int, in []Repeat, steps []ChainStep, outs []int) (*Chain, bool) {
+	if len(in) > ChainInputs || len(outs) > ChainOutputs || len(outs) == 0 || len(steps) > ChainSteps || !slices.Contains(floats, t) {
+		return nil, false
+	}
+	for _, s := range steps {
+		if _, ok := expressions()[s.Name]; !ok || !Takes(s.Name, t) || len(s.Args) != ExpressionOf(s.Name).Operands {
+			return nil, false
+		}
+	}
+	w := chainWriter{lanes: max(16/t.Size(), 2), in: in, steps: steps, outs: outs, short: n < 1<<31}
+	u := Unit{Family: "chain", DType: t, Text: w.text()}
+	c := &Chain{packs: FuncOf(u, "chain"), single: FuncOf(u, "chain_single"), lanes: w.lanes, in: len(in), outs: len(outs), n: n}
+	c.fixed = append(c.fixed, I(n))
+	for _, r := range in {
+		c.fixed = append(c.fixed, I(max(r.Each, 1)))
+	}
+	for _, r := range in {
+		c.fixed = append(c.fixed, I(max(r.Size, 1)))
+	}
+	for _, s := range steps {
+		c.fixed = append(c.fixed, F(s.S), F(s.T))
+	}
+	return c, true
+}
+
+// Unit returns what is compiled.
+func (c *Chain) Unit() Unit { return c.packs.unit }
+
+// chainWords is the size of the largest parameter.
+const chainWords = 1 + 3*ChainInputs + ChainOutputs + 2*ChainSteps
+
+// Run puts the chain on q.
+func (c *Chain) Run(q *Queue, out, in []unsafe.Pointer) error {
+	var buf [chainWords]uint64
+	args := append(buf[:0], c.fixed...)
+	bits := uintptr(0)
+	for _, list := range [][]unsafe.Pointer{in, out} {
+		for _, p := range list {
+			args, bits = append(args, P(p)), bits|uintptr(p)
+		}
+	}
+	if bits%16 != 0 {
+		return q.Launch(c.single, q.Each(c.n), args...)
+	}
+	return q.Launch(c.packs, q.Each(c.n/c.lanes+1), args...)
+}
+
+// chainWriter writes the text of a chain.
+type chainWriter struct {
+	lanes int
+	in    []Repeat
+	steps []ChainStep
+	outs  []int
+	short bool // positions fit into 32 bits
+	b     strings.Builder
+}
+
+func (w *chainWriter) line(format string, args ...any) { fmt.Fprintf(&w.b, format+"\n", args...) }
+
+// text returns the whole unit: the functions that expressions use, the parameter, and two kernels.
+func (w *chainWriter) text() string {
+	head, err := kernelFiles.ReadFile("kernels/pointwise.cu")
+	if err != nil {
+		panic(err)
+	}
+	before, _, _ := strings.Cut(string(head), "#define MAP(")
+	w.b.WriteString(before)
+	w.line("struct Chain {\n\tInt n, each[%d], size[%d];\n\tdouble c[%d];\n\tPtr in[%d], out[%d];\n};", max(len(w.in), 1), max(len(w.in), 1), max(2*len(w.steps), 1),
+		max(len(w.in), 1), len(w.outs))
+	w.line("struct alignas(16) Pack {\n\tT v[%d];\n};", w.lanes)
+	w.line("__device__ inline A once(A v) {\n\tT t;\n\tput(&t, 0, v);\n\treturn get(&t, 0);\n}")
+	index := "Int"
+	if w.short {
+		index = "unsigned"
+	}
+	w.line("__device__ inline Int again(Int i, Int each, Int size) { return (%s)i / (%s)each %% (%s)size; }", index, index, index)
+	w.function()
+	w.packs()
+	w.line("KERNEL(chain_single, Chain) {\n\tEACH(i, k.n) single(k, i);\n}")
+	return w.b.String()
+}
+
+// function writes what is done to one element.
+func (w *chainWriter) function() {
+	w.line("__device__ inline void element(const Chain &k, const A *in, A *out) {")
+	for i := range w.in {
+		w.line("\tconst A v%d = in[%d];", i, i)
+	}
+	for i, s := range w.steps {
+		v := len(w.in) + i
+		w.line("\tA v%d;\n\t{\n\t\tconst A s = (A)k.c[%d], t = (A)k.c[%d], x = v%d;", v, 2*i, 2*i+1, s.Args[0])
+		if len(s.Args) > 1 {
+			w.line("\t\tconst A y = v%d;", s.Args[1])
+		}
+		w.line("\t\t(void)s, (void)t;\n\t\tv%d = once((A)(%s));\n\t}", v, ExpressionOf(s.Name).Text)
+	}
+	for i, v := range w.outs {
+		w.line("\tout[%d] = v%d;", i, v)
+	}
+	w.line("}")
+	w.line("__device__ inline void single(const Chain &k, Int i) {\n\tA in[%d], out[%d];", max(len(w.in), 1), len(w.outs))
+	for i, r := range w.in {
+		w.line("\tin[%d] = get((const T *)k.in[%d], %s);", i, i, w.position(r, i, "i"))
+	}
+	w.line("\telement(k, in, out);")
+	for i := range w.outs {
+		w.line("\tput((T *)k.out[%d], i, out[%d]);", i, i)
+	}
+	w.line("}")
+}
+
+// position is where element e of the output finds its element of input i.
+func (w *chainWriter) position(r Repeat, i int, e string) string {
+	switch {
+	case r.Size == 0:
+		return e
+	case r.Size == 1:
+		return "0"
+	}
+	return fmt.Sprintf("again(%s, k.each[%d], k.size[%d])", e, i, i)
+}
+
+// packs writes the kernel that reads and writes 16 bytes at once.
+func (w *chainWriter) packs() {
+	w.line("KERNEL(chain, Chain) {\n\tconst Int packs = k.n / %d;\n\tEACH(p, packs) {\n\t\tA in[%d][%d], out[%d][%d];", w.lanes, w.lanes, max(len(w.in), 1), w.lanes, len(w.outs))
+	for i, r := range w.in {
+		if r.Size == 0 {
+			w.line("\t\tconst Pack a%d = ((const Pack *)k.in[%d])[p];", i, i)
+		}
+	}
+	w.line("#pragma unroll\n\t\tfor (int j = 0; j < %d; j++) {", w.lanes)
+	for i, r := range w.in {
+		if r.Size == 0 {
+			w.line("\t\t\tin[j][%d] = get(a%d.v, j);", i, i)
+		} else {
+			w.line("\t\t\tin[j][%d] = get((const T *)k.in[%d], %s);", i, i, w.position(r, i, fmt.Sprintf("p * %d + j", w.lanes)))
+		}
+	}
+	w.line("\t\t\telement(k, in[j], out[j]);\n\t\t}")
+	for i := range w.outs {
+		w.line("\t\t{\n\t\t\tPack r;\n#pragma unroll\n\t\t\tfor (int j = 0; j < %d; j++) put(r.v, j, out[j][%d]);\n\t\t\t((Pack *)k.out[%d])[p] = r;\n\t\t}", w.lanes, i, i)
+	}
+	w.line("\t}\n\tfor (Int i = packs * %d + THREAD; i < k.n; i += THREADS) single(k, i);\n}", w.lanes)
+}

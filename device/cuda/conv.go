@@ -1,0 +1,217 @@
+//go:build cuda
+
+package cuda
+
+/*
+#include "dnn.h"
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"sync"
+	"unsafe"
+
+	"gomx/dtype"
+)
+
+// ConvDims are the extents of a convolution of images in [batch][channels][...] by weights in [out channels][channels of a group][...].
+type ConvDims struct {
+	Batch, In, Out, Groups int
+	Image, Result, Kernel  []int
+	Stride, Pad, Dilate    []int
+}
+
+// The kinds of work of a convolution: forward, and the gradients of its data and of its weight.
+const (
+	convForward = iota
+	convData
+	convWeight
+	convKinds
+)
+
+// Conv is a convolution as cuDNN computes it. It serves any number of queues.
+type Conv struct {
+	lib  *dnn
+	c    *C.gcu_dnn_conv
+	key  string // of what decides which algorithm is fastest, but for device and kind
+	math C.int
+
+	mu     sync.Mutex
+	chosen map[choiceKey]*choice
+}
+
+// choiceKey is what an algorithm is chosen for.
+type choiceKey struct{ device, kind int }
+
+// choice is an algorithm; none is known to work when err is set.
+type choice struct {
+	algo  C.int
+	math  C.int
+	bytes int
+	err   error
+}
+
+// ErrNoAlgorithm means that cuDNN does not compute a convolution.
+var ErrNoAlgorithm = errors.New("cuda: cuDNN has no algorithm for this convolution")
+
+// The library's numbers for element types and arithmetic.
+const (
+	dnnFloat, dnnDouble, dnnHalf, dnnBFloat16 = 0, 1, 2, 9
+	dnnDefaultMath, dnnTensorMath, dnnFMAMath = 0, 1, 3
+)
+
+// NewConv describes a convolution to cuDNN, nil where the library is missing or does not take it.
+func NewConv(t dtype.Type, d ConvDims) *Conv {
+	lib, err := theDNN()
+	if err != nil || !d.fits() {
+		return nil
+	}
+	d.strip()
+	s := C.gcu_dnn_spec{compute: dnnFloat, math: dnnTensorMath, groups: C.int(d.Groups), axes: C.int(max(len(d.Kernel), 2))}
+	switch t {
+	case dtype.Float32:
+		if s._type, s.math = dnnFloat, dnnFMAMath; tf32.Load() {
+			s.math = dnnDefaultMath
+		}
+	case dtype.Float64:
+		s._type, s.compute, s.math = dnnDouble, dnnDouble, dnnDefaultMath
+	case dtype.Float16:
+		s._type = dnnHalf
+	case dtype.BFloat16:
+		s._type = dnnBFloat16
+	default:
+		return nil
+	}
+	s.x[0], s.x[1] = C.int(d.Batch), C.int(d.In)
+	s.y[0], s.y[1] = C.int(d.Batch), C.int(d.Out)
+	s.w[0], s.w[1] = C.int(d.Out), C.int(d.In/d.Groups)
+	lead := int(s.axes) - len(d.Kernel)
+	for i := range int(s.axes) {
+		s.x[2+i], s.y[2+i], s.w[2+i], s.stride[i], s.dilate[i] = 1, 1, 1, 1, 1
+		if k := i - lead; k >= 0 {
+			s.x[2+i], s.y[2+i], s.w[2+i] = C.int(d.Image[k]), C.int(d.Result[k]), C.int(d.Kernel[k])
+			s.stride[i], s.dilate[i], s.pad[i] = C.int(d.Stride[k]), C.int(d.Dilate[k]), C.int(d.Pad[k])
+		}
+	}
+	c := &Conv{lib: lib, c: new(C.gcu_dnn_conv), math: s.math, chosen: map[choiceKey]*choice{}, key: fmt.Sprint(t, d, s.math)}
+	if C.gcu_dnn_conv_make(&lib.f, &s, c.c) != 0 {
+		return nil
+	}
+	runtime.AddCleanup(c, func(made *C.gcu_dnn_conv) { C.gcu_dnn_conv_free(&lib.f, made) }, c.c)
+	return c
+}
+
+// strip leaves out axes in front along which nothing happens, down to two.
+func (d *ConvDims) strip() {
+	for len(d.Kernel) > 2 && d.Image[0] == 1 && d.Kernel[0] == 1 && d.Pad[0] == 0 {
+		for _, list := range []*[]int{&d.Image, &d.Result, &d.Kernel, &d.Stride, &d.Pad, &d.Dilate} {
+			*list = (*list)[1:]
+		}
+	}
+}
+
+// fits reports whether the library computes such extents: it derives those of the result.
+func (d *ConvDims) fits() bool {
+	n := len(d.Kernel)
+	if n < 1 || n > C.gcu_dnn_axes || d.Batch*d.In*d.Out*d.Groups == 0 {
+		return false
+	}
+	sizes := []int{d.Batch * d.In, d.Batch * d.Out}
+	for i := range n {
+		window := d.Dilate[i]*(d.Kernel[i]-1) + 1
+		if d.Result[i] < 1 || d.Result[i] != (d.Image[i]+2*d.Pad[i]-window)/d.Stride[i]+1 {
+			return false
+		}
+		sizes[0] *= d.Image[i]
+		sizes[1] *= d.Result[i]
+	}
+	return max(sizes[0], sizes[1]) <= math.MaxInt32
+}
+
+// Forward computes y = w * x.
+func (c *Conv) Forward(q *Queue, y, x, w unsafe.Pointer) error { return c.run(q, convForward, x, w, y) }
+
+// BackData computes dx of dy.
+func (c *Conv) BackData(q *Queue, dx, dy, w unsafe.Pointer) error {
+	return c.run(q, convData, w, dy, dx)
+}
+
+// BackWeight computes dw of dy.
+func (c *Conv) BackWeight(q *Queue, dw, dy, x unsafe.Pointer) error {
+	return c.run(q, convWeight, x, dy, dw)
+}
+
+// run puts one kind of work on a queue.
+func (c *Conv) run(q *Queue, kind int, a, b, to unsafe.Pointer) error {
+	handle, err := c.lib.on(q)
+	if err != nil {
+		return err
+	}
+	s := c.choice(q, handle, kind, a, b, to)
+	if s.err != nil {
+		return s.err
+	}
+	space, err := q.Workspace(s.bytes)
+	if err != nil {
+		return err
+	}
+	q.gpu.launches.Add(1)
+	code := C.gcu_dnn_conv_run(&c.lib.f, q.gpu.c(), handle, c.c, C.int(kind), s.algo, a, b, to, space, C.size_t(s.bytes))
+	runtime.KeepAlive(c)
+	return c.lib.check("convolution "+c.key, code)
+}
+
+// choice returns the algorithm for a kind of work on a queue's device: the one that was the fastest when it was needed first, here or in an earlier run
+// of the program.
+func (c *Conv) choice(q *Queue, handle unsafe.Pointer, kind int, a, b, to unsafe.Pointer) *choice {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := choiceKey{q.gpu.id, kind}
+	if s := c.chosen[key]; s != nil {
+		return s
+	}
+	if q.tape.refuses() {
+		return &choice{err: errNotRecorded}
+	}
+	s := c.remembered(q, handle, kind)
+	if s == nil {
+		s = c.search(q, handle, kind, a, b, to)
+	}
+	if s.err == nil {
+		s.err = c.lib.check("choosing arithmetic", C.gcu_dnn_conv_math(&c.lib.f, c.c, C.int(kind), s.math))
+	}
+	c.chosen[key] = s
+	return s
+}
+
+// mostSpace is the most memory that an algorithm may take beside its operands.
+const mostSpace = 256 << 20
+
+// search lets the library try all algorithms on the operands and takes the fastest whose results repeat. Where the library finds none, there is none.
+func (c *Conv) search(q *Queue, handle unsafe.Pointer, kind int, a, b, to unsafe.Pointer) *choice {
+	space, err := q.Workspace(mostSpace)
+	if err != nil {
+		space, err = q.Workspace(1 << 20)
+	}
+	if err != nil {
+		return &choice{err: err}
+	}
+	var list [16]C.gcu_dnn_perf
+	var found C.int
+	code := C.gcu_dnn_conv_find(&c.lib.f, q.gpu.c(), handle, c.c, C.int(kind), a, b, to, space, C.size_t(q.space.bytes), &found, &list[0], C.int(len(list)))
+	if code != 0 {
+		return &choice{err: ErrNoAlgorithm}
+	}
+	for _, p := range list[:found] { // the fastest first
+		if p.status == 0 && p.determinism == 1 && int(p.memory) <= q.space.bytes {
+			s := &choice{algo: p.algo, math: p.math, bytes: int(p.memory)}
+			c.remember(q, kind, s)
+			return s
+		}
+	}
+	return &choice{err: ErrNoAlgorithm}
+}

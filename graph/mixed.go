@@ -1,0 +1,206 @@
+package graph
+
+import (
+	"maps"
+	"slices"
+
+	"gomx/dtype"
+	"gomx/op"
+	"gomx/op/loss"
+	"gomx/op/prim"
+)
+
+// Mixed says how a graph computes with two floating-point types, of which float32 is one.
+//
+// Operators that are mostly products compute in the narrow type; those that lose accuracy in it or leave its range in float32;
+// all others in the type of what they are given, the wider one where that differs. Parameters stay float32: the graph converts them where they are read,
+// and their gradients back.
+type Mixed struct {
+	Type dtype.Type // the narrow type: Float16 or BFloat16
+	// Factor and Inverse are variables of shape (1): what gradients are multiplied by where they begin, and its inverse, by which they are multiplied
+	// where they end, in variables. Without them gradients are not scaled.
+	Factor, Inverse op.Entry
+	Learned         func(v *op.Node) bool // variables whose gradient is wanted
+	Kept            bool                  // parameters in the narrow type are kept between runs, as inference does
+}
+
+// mixPrecision rewrites a graph without gradient that computes in float32.
+func mixPrecision(outs []op.Entry, f *Facts) ([]op.Entry, int) {
+	if f.Mixed == nil {
+		return outs, 0
+	}
+	r, order := newRewriter(outs, f)
+	m := &mixer{rewriter: r, Mixed: f.Mixed, forms: map[form]op.Entry{}}
+	for _, n := range order {
+		if n.IsVar() {
+			m.keep(n, nil)
+		} else {
+			m.visit(n)
+		}
+	}
+	list := m.now(outs)
+	for i, e := range outs {
+		list[i] = m.convert(list[i], f.Types[e], nil, false)
+		if m.scales() && !losesHead(e.Node) && list[i].Node.Op != loss.BlockGrad.Op && f.Types[e] == dtype.Float32 {
+			list[i] = m.scaled(list[i], m.Factor, nil)
+		}
+	}
+	return list, m.changes
+}
+
+// mixer is the state of mixPrecision.
+type mixer struct {
+	*rewriter
+	*Mixed
+	forms map[form]op.Entry
+}
+
+// form names what an entry has been made into: another element type, or one whose gradient is scaled, for readers of a group.
+type form struct {
+	of     op.Entry
+	to     dtype.Type
+	factor op.Entry
+	group  string
+	kept   bool
+}
+
+func (m *mixer) scales() bool { return m.Factor.Valid() }
+
+// losesHead reports whether a node is a loss: it makes its own gradient, whatever flows into its output.
+func losesHead(n *op.Node) bool {
+	switch n.Op {
+	case loss.SoftmaxOutput.Op, loss.LinearRegressionOutput.Op, loss.LogisticRegressionOutput.Op, loss.MAERegressionOutput.Op,
+		loss.SVMOutput.Op, loss.MakeLoss.Op, loss.AsLoss.Op:
+		return true
+	}
+	return false
+}
+
+// visit writes n with inputs of the types that it shall have.
+func (m *mixer) visit(n *op.Node) {
+	in := m.now(n.In)
+	for k, e := range in {
+		if m.scales() && e.Node.IsVar() && !n.Mutates(k) && m.facts.Types[e] == dtype.Float32 && m.Learned(e.Node) {
+			in[k] = m.scaled(e, m.Inverse, n)
+		}
+	}
+	in, types := m.choose(n, in)
+	if m.scales() && (losesHead(n) || n.Op == loss.SparseReg.Op) {
+		in[0] = m.scaled(in[0], m.Factor, n)
+	}
+	c := m.keep(n, in)
+	for i, t := range types {
+		m.facts.Types[c.Entry(i)] = t
+	}
+	if m.scales() && n.Op == loss.SparseReg.Op { // it adds to the gradient that flows through it
+		m.made[n.Entry(0)] = m.scaled(c.Entry(0), m.Inverse, n)
+	}
+}
+
+// choose returns the inputs of n in the types that it shall compute with, and the types of its outputs.
+func (m *mixer) choose(n *op.Node, in []op.Entry) ([]op.Entry, []dtype.Type) {
+	narrow, wide := false, false
+	for k, e := range in {
+		if !n.Mutates(k) {
+			narrow = narrow || m.facts.Types[e] == m.Type
+			wide = wide || m.facts.Types[e] == dtype.Float32
+		}
+	}
+	class := classOf(n)
+	if class == computesNarrow && (narrow || wide) {
+		list := m.convertAll(n, in, dtype.Float32, m.Type)
+		if types, ok := m.types(n, list); ok {
+			return list, types
+		}
+	}
+	if class == computesEither && narrow {
+		if types, ok := m.types(n, in); ok {
+			return in, types
+		}
+	}
+	if narrow {
+		in = m.convertAll(n, in, m.Type, dtype.Float32)
+	}
+	types, _ := m.types(n, in)
+	return in, types
+}
+
+// types infers the types of n's outputs; ok is false when it does not take the inputs.
+func (m *mixer) types(n *op.Node, in []op.Entry) ([]dtype.Type, bool) {
+	given, out := make([]dtype.Type, len(in)), make([]dtype.Type, n.NumOutputs())
+	for k, e := range in {
+		given[k] = dtype.Unknown
+		if t, ok := m.facts.Types[e]; ok {
+			given[k] = t
+		}
+	}
+	for i := range out {
+		out[i] = dtype.Unknown
+	}
+	want := slices.Clone(given)
+	if err := n.Op.InferType(n.Params, given, out); err != nil || !slices.Equal(given, want) || slices.Contains(out, dtype.Unknown) {
+		return nil, false
+	}
+	return out, true
+}
+
+// convertAll converts the inputs of n that have one type to another. States that n changes stay as they are.
+func (m *mixer) convertAll(n *op.Node, in []op.Entry, from, to dtype.Type) []op.Entry {
+	list, args := slices.Clone(in), n.Op.Inputs(n.Params)
+	for k, e := range in {
+		if m.facts.Types[e] == from && !n.Mutates(k) {
+			list[k] = m.convert(e, to, n, m.Kept && k < len(args) && args[k].Role == op.Param)
+		}
+	}
+	return list
+}
+
+// convert returns e in another type, for n to read; keep says that it is a parameter.
+func (m *mixer) convert(e op.Entry, to dtype.Type, n *op.Node, keep bool) op.Entry {
+	if t, ok := m.facts.Types[e]; !ok || t == to {
+		return e
+	}
+	cast := prim.Cast
+	if keep && e.Node.IsVar() {
+		cast = prim.KeptCast
+	}
+	return m.form(form{of: e, to: to, group: groupFor(e, n), kept: cast == prim.KeptCast}, func() *op.Node {
+		return cast.Node(prim.CastParams{DType: to}, e)
+	}, e.Node.Name+"_"+to.String())
+}
+
+// scaled returns e with a gradient that is multiplied by factor.
+func (m *mixer) scaled(e, factor op.Entry, n *op.Node) op.Entry {
+	return m.form(form{of: e, to: m.facts.Types[e], factor: factor, group: groupFor(e, n)}, func() *op.Node {
+		return prim.ScaleGradient.Node(op.NoParams{}, e, factor)
+	}, e.Node.Name+"_scaled")
+}
+
+// form makes a node for a form of an entry, unless there is one.
+func (m *mixer) form(f form, node func() *op.Node, name string) op.Entry {
+	if e, ok := m.forms[f]; ok {
+		return e
+	}
+	n := node()
+	n.Name, n.Site = name, f.of.Node.Site
+	if f.group != "" {
+		n.Attrs = map[string]string{GroupAttr: f.group}
+		maps.Copy(n.Attrs, f.of.Node.Attrs)
+		n.Attrs[GroupAttr] = f.group
+	}
+	e := n.Entry(0)
+	m.facts.copy(e, f.of)
+	m.facts.Types[e] = f.to
+	m.forms[f] = e
+	m.changes++
+	m.facts.note(Change{Node: name, Before: f.of.String(), After: n.Op.Name})
+	return e
+}
+
+// groupFor returns the group of a node between e and its reader n: that of the operator that computes e, that of the reader where e is a variable.
+func groupFor(e op.Entry, n *op.Node) string {
+	if n != nil && e.Node.IsVar() {
+		return Group(n)
+	}
+	return Group(e.Node)
+}

@@ -1,0 +1,109 @@
+package ps
+
+import "gomx/kvstore/wire"
+
+// When a server that died is replaced, its copies are made anew as backups, and the primaries stay where they fled to: one server
+// carries the load of two. So the scheduler lets the copies of a shard change places, one shard at a time. It is a promotion by which
+// nothing is lost, not even for a moment: the new view says that the old primary is in sync, and it is, because it keeps the tail of
+// its log, the entries that it has put there and not committed.
+//
+// The new primary has a part of that tail, and begins its own log with a mark (kindTurn). The index of the mark tells the other how
+// far that part goes: it applies so much, forgets the rest, of which nobody has heard, and goes on as any backup. Until then it
+// acknowledges nothing, so that nothing new is committed. If the new primary dies before, the old one is promoted, and applies its
+// whole tail: more than the other has ever shown. If the old one dies the other has all that was ever committed.
+//
+// Invariants:
+//  1. A swap begins when both copies know the epoch before it, or have nothing: the one before it has been confirmed by the primary
+//     (wire.Shard.Swapped is durable until then), or the primary itself has called the backup in sync in that epoch.
+//  2. The tail of a former primary begins behind what it has committed, and its successor's log begins within or right behind it.
+
+// balance lets the copies of one shard change places if the primary's server leads at least two shards more than the backup's. It
+// waits for the swap before, for a snapshot that is being made, and until all else that has changed is durable.
+func (s *Scheduler) balance() {
+	if s.changed || s.snap != nil && s.snap.again != 0 {
+		return
+	}
+	s.load = append(s.load[:0], make([]int, len(s.view.Servers))...)
+	for i := range s.view.Shards {
+		if sh := &s.view.Shards[i]; !sh.Lost {
+			s.load[sh.Primary.Server]++
+		}
+	}
+	best, most := -1, 1
+	for i := range s.view.Shards {
+		sh := &s.view.Shards[i]
+		if sh.Swapped {
+			return
+		}
+		if d := s.load[sh.Primary.Server] - s.load[sh.Backup.Server]; d > most && s.swappable(sh) {
+			best, most = i, d
+		}
+	}
+	if best >= 0 {
+		s.swap(uint32(best))
+	}
+}
+
+// swappable reports whether the copies of a shard may change places: both are there, and know of each other.
+func (s *Scheduler) swappable(sh *wire.Shard) bool {
+	return !sh.Lost && sh.InSync && !sh.Swapped && s.fresh(sh.Primary) && s.fresh(sh.Backup) && !s.Done()
+}
+
+// swap lets the copies of a shard change places.
+func (s *Scheduler) swap(id uint32) {
+	sh := &s.view.Shards[id]
+	sh.Epoch++
+	sh.Primary, sh.Backup, sh.Swapped = sh.Backup, sh.Primary, true
+	s.changed = true
+	s.out.event(EventSwapped, wire.Node{Role: wire.Server, Rank: sh.Primary.Server}, id, sh.Epoch, "")
+}
+
+// turn begins the log of a primary that has changed places with its backup.
+func (s *Server) turn(sh *shard) {
+	sh.peer.turn = sh.next + 1
+	s.appendMarker(sh, kindTurn, nil)
+}
+
+// demote turns a primary into the backup of the one with whom it changed places. What workers have sent and is not in the log is
+// forgotten: they send it to the other.
+func (s *Server) demote(sh *shard) {
+	sh.role, sh.tail, sh.peer, sh.snap = backup, true, nil, nil
+	for _, e := range sh.order {
+		for _, rd := range e.rounds {
+			s.freeRound(rd)
+		}
+		clear(e.rounds)
+		clear(e.parked)
+		e.rounds, e.parked = e.rounds[:0], e.parked[:0]
+	}
+	clear(sh.rows)
+	sh.rows, sh.parked = sh.rows[:0], 0
+	for i := range sh.receipts {
+		sh.receipts[i].forget(s)
+	}
+	sh.checks, sh.checkAt = [len(sh.checks)]checkpoint{}, 0
+	s.out.event(EventSwapped, s.self, sh.id, sh.place.Epoch, "backup from now on")
+}
+
+// turned reports whether a former primary may take in a message of its successor's log. The mark makes it a backup like any other.
+func (s *Server) turned(sh *shard, m *wire.Message) bool {
+	if kind(m.Need) != kindTurn || m.Seq <= sh.commit || m.Seq > sh.commit+1+uint64(sh.log.len()) {
+		return false
+	}
+	s.cut(sh, m.Seq-1)
+	return true
+}
+
+// cut applies the tail of a former primary's log up to an index and forgets the rest.
+func (s *Server) cut(sh *shard, last uint64) {
+	sh.tail = false
+	for !sh.log.empty() {
+		le := sh.log.pop()
+		if le.index == sh.commit+1 && le.index <= last {
+			sh.commit++
+			s.apply(sh, le)
+			s.checkpoint(sh, le)
+		}
+		s.recycle(le)
+	}
+}

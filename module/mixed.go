@@ -1,0 +1,182 @@
+package module
+
+import (
+	"fmt"
+
+	"gomx/device"
+	"gomx/dtype"
+	"gomx/kvstore"
+	nd "gomx/ndarray"
+	"gomx/op"
+	sym "gomx/symbol"
+)
+
+// MixedPrecision makes layers that are mostly products (convolutions, dense and recurrent layers) compute in float16 or bfloat16. Losses, norms over layers,
+// exponentials and sums stay in float32, everything else computes in what it is given. Parameters, their gradients, the optimizer's states and
+// checkpoints stay float32.
+//
+// In float16 the gradients are scaled, because small ones would vanish: by a factor that is found while training goes on, unless LossScale says otherwise.
+func MixedPrecision(t dtype.Type) Option {
+	return func(c *config) { c.precision = t }
+}
+
+// Scaling is the factor by which mixed precision multiplies the gradients where they begin, and divides them where they end. It is halved when a
+// gradient is infinite or NaN, and the batch is skipped: no parameter changes. After Window batches that went well it is doubled.
+//
+// A worker of a job that skips a batch takes part in the round with gradients of zero. To know whether gradients are finite costs a wait for them after
+// every batch.
+type Scaling struct {
+	Initial float64 // 0: 65536
+	Max     float64 // 0: 2^24
+	Window  int     // 0: 2000
+	Fixed   bool    // Initial holds, and nothing is skipped
+}
+
+// LossScale says how gradients are scaled in mixed precision. Without it those of float16 are, as the zero Scaling says, and those of bfloat16,
+// which has the range of float32, are not.
+func LossScale(s Scaling) Option {
+	return func(c *config) { c.scaling = &s }
+}
+
+// minLossScale is the factor below which gradients that are not finite are the network's fault.
+const minLossScale = 1.0 / (1 << 16)
+
+// scaler is the state of a Scaling: pure, but for the arrays that hold the factor.
+type scaler struct {
+	Scaling
+	scale   *sym.LossScale
+	good    int // batches since the factor has changed
+	skipped int
+	byPlace map[device.Device][]*nd.Array // the gradients looked at, kept to be used again
+}
+
+// newScaler returns the state for a configuration, nil where gradients are not scaled.
+func newScaler(c *config) (*scaler, error) {
+	s := Scaling{}
+	switch {
+	case c.precision == dtype.Float32 && c.scaling != nil:
+		return nil, fmt.Errorf("module: LossScale without MixedPrecision")
+	case c.scaling != nil:
+		s = *c.scaling
+	case c.precision != dtype.Float16:
+		return nil, nil
+	}
+	if s.Initial == 0 {
+		s.Initial = 1 << 16
+	}
+	if s.Max == 0 {
+		s.Max = max(1<<24, s.Initial)
+	}
+	if s.Window == 0 {
+		s.Window = 2000
+	}
+	if !(s.Initial > 0 && s.Max >= s.Initial) || s.Window < 0 {
+		return nil, fmt.Errorf("module: LossScale from %v to %v with a window of %d batches, want positive numbers, the second not below the first", s.Initial, s.Max, s.Window)
+	}
+	return &scaler{Scaling: s, scale: sym.NewLossScale(c.device, s.Initial), byPlace: map[device.Device][]*nd.Array{}}, nil
+}
+
+// next takes note of a batch and returns the factor of the next one.
+func (s *scaler) next(finite bool) (factor float64, err error) {
+	factor = s.scale.Value()
+	if !finite {
+		s.good = 0
+		s.skipped++
+		if factor /= 2; factor < minLossScale {
+			return factor, fmt.Errorf("module: gradients are not finite even with a loss scale of %v: the network diverges", factor*2)
+		}
+		return factor, nil
+	}
+	if s.good++; s.good >= s.Window {
+		s.good = 0
+		factor = min(2*factor, s.Max)
+	}
+	return factor, nil
+}
+
+// finite waits for gradients and reports whether all their elements are finite numbers.
+func (s *scaler) finite(grads map[string]*nd.Array) (ok bool, err error) {
+	defer op.Recover(&err)
+	for d, list := range s.byPlace {
+		s.byPlace[d] = list[:0]
+	}
+	for _, g := range grads {
+		s.byPlace[g.Device()] = append(s.byPlace[g.Device()], g)
+	}
+	var answers []*nd.Array
+	for _, list := range s.byPlace {
+		if len(list) > 0 {
+			answers = append(answers, nd.MultiAllFinite(list, nd.MultiAllFiniteParams{}))
+		}
+	}
+	defer closeAll(answers)
+	ok = true
+	for _, a := range answers {
+		v, err := a.Float32s()
+		if err != nil {
+			return false, err
+		}
+		ok = ok && v[0] == 1
+	}
+	return ok, nil
+}
+
+// overflowed reports whether the gradients of the last Backward cannot be used, and chooses the factor of the next batch.
+func (m *Module) overflowed() (bool, error) {
+	s := m.scaler
+	if s == nil || s.Fixed {
+		return false, nil
+	}
+	finite, err := s.finite(m.current.Grads)
+	if err != nil {
+		return false, fmt.Errorf("module: %w", err)
+	}
+	factor, err := s.next(finite)
+	if err != nil {
+		return true, err
+	}
+	if factor != s.scale.Value() {
+		s.scale.Set(factor)
+	}
+	return !finite, nil
+}
+
+// skipUpdate is the Update of a batch whose gradients cannot be used.
+func (m *Module) skipUpdate() error {
+	if m.store != nil {
+		if _, joint := m.store.kv.(kvstore.Joint); joint {
+			return m.store.idle()
+		}
+	}
+	return nil
+}
+
+// LossScale returns the factor by which gradients are scaled in the next batch, 1 without scaling.
+func (m *Module) LossScale() float64 {
+	if m.scaler == nil {
+		return 1
+	}
+	return m.scaler.scale.Value()
+}
+
+// Skipped returns how many batches have changed no parameter because a gradient was not finite.
+func (m *Module) Skipped() int {
+	if m.scaler == nil {
+		return 0
+	}
+	return m.scaler.skipped
+}
+
+// tune puts into what is bound how it is computed.
+func (m *Module) tune(b *sym.BindConfig) (err error) {
+	b.Precision, b.Streams, b.Replay = m.config.precision, m.config.streams, m.config.replay
+	if m.scaler == nil {
+		if m.scaler, err = newScaler(&m.config); err != nil {
+			return err
+		}
+	}
+	if m.scaler != nil {
+		b.LossScale = m.scaler.scale
+	}
+	return nil
+}

@@ -1,0 +1,82 @@
+package module
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"gomx/kvstore"
+	nd "gomx/ndarray"
+)
+
+// sharedAux is an auxiliary state, such as a moving average of batch norm, that the workers of a job have in common.
+//
+// Every worker adds the change that its batch makes, divided by their number, and takes what all changes make of the
+// state: moving averages are over the batches of all workers. The rounds are those of the parameters, so that a worker
+// that takes the place of one that has died finds the states as they belong to its parameters.
+type sharedAux struct {
+	name   string
+	value  *nd.Array    // of the module
+	change [1]*nd.Array // of the last batch
+	common [1]*nd.Array // what the store had before it
+}
+
+// shareAux puts the auxiliary states into a store that several processes share. The values become those of worker 0, or
+// of the job as far as it has come.
+func (s *storage) shareAux(ctx context.Context, aux map[string]*nd.Array) error {
+	kv, ok := s.kv.(kvstore.Joint)
+	if !ok {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(aux)) {
+		v := aux[name]
+		if !v.DType().IsFloat() {
+			continue // what is counted is not averaged
+		}
+		x := sharedAux{name: name, value: v}
+		for _, a := range []*[1]*nd.Array{&x.change, &x.common} {
+			a[0] = nd.Empty(v.Shape(), nd.As(v.DType()), nd.On(v.Device()), nd.Using(v.Engine()))
+		}
+		if err := kv.InitSum(ctx, name, v); err != nil {
+			return fmt.Errorf("module: %w", err)
+		}
+		s.aux = append(s.aux, x)
+	}
+	return nil
+}
+
+// pullAux takes the auxiliary states from the store.
+func (s *storage) pullAux() error {
+	for i := range s.aux {
+		x := &s.aux[i]
+		if err := s.kv.Pull(x.name, 0, x.common[:]...); err != nil {
+			return fmt.Errorf("module: %w", err)
+		}
+		x.common[0].CopyInto(x.value)
+	}
+	return nil
+}
+
+// updateAux adds what the last batch has changed, and takes the states that all batches of the round have made.
+func (s *storage) updateAux() error {
+	for i := range s.aux {
+		x := &s.aux[i]
+		x.value.CopyInto(x.change[0])
+		x.change[0].SubInPlace(x.common[0]).MulScalarInPlace(1 / float64(s.kv.NumWorkers()))
+		if err := s.kv.PushPull(x.name, 0, x.change[:], x.common[:]); err != nil {
+			return fmt.Errorf("module: %w", err)
+		}
+		x.common[0].CopyInto(x.value)
+	}
+	return nil
+}
+
+// closeAux gives back what is kept beside the states.
+func (s *storage) closeAux() {
+	for i := range s.aux {
+		s.aux[i].change[0].Close()
+		s.aux[i].common[0].Close()
+	}
+	s.aux = nil
+}

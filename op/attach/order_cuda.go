@@ -1,0 +1,158 @@
+//go:build cuda
+
+package attach
+
+import (
+	"unsafe"
+
+	"gomx/device/cuda"
+	"gomx/dtype"
+	"gomx/op"
+)
+
+// orderArgs is the parameter of the kernels in order.cu that sort.
+type orderArgs struct {
+	x                             Any
+	from, to                      unsafe.Pointer
+	lanes, n, step, width, ascend int
+}
+
+// run is how many elements one thread of order.cu sorts.
+const run = 8
+
+// Order says what is sorted: lanes of n elements, step apart. Lane l begins at l/step·step·n + l%step.
+type Order struct {
+	Lanes, N, Step int
+	Ascend         bool
+}
+
+// Scratch is how many bytes of memory sorting takes.
+func (o Order) Scratch() int { return 2 * 8 * o.Lanes * o.N }
+
+// Run sorts the lanes of x and returns where the places of their elements are in order, as int64; equal elements keep their order. scratch has
+// Scratch bytes.
+func (o Order) Run(q *cuda.Queue, x Any, scratch unsafe.Pointer) (unsafe.Pointer, error) {
+	k := orderArgs{x: x, to: scratch, from: unsafe.Add(scratch, o.Scratch()/2), lanes: o.Lanes, n: o.N, step: max(o.Step, 1), width: run, ascend: B2I(o.Ascend)}
+	if err := cuda.LaunchWith(q, AnyFunc("order", "order_runs"), q.Each(o.Lanes*((o.N+run-1)/run)), &k); err != nil {
+		return nil, err
+	}
+	for ; k.width < o.N; k.width *= 2 {
+		k.from, k.to = k.to, k.from
+		if err := cuda.LaunchWith(q, AnyFunc("order", "order_merge"), q.Each(o.Lanes*o.N), &k); err != nil {
+			return nil, err
+		}
+	}
+	return k.to, nil
+}
+
+// tuplesArgs and groupsArgs are parameters of the kernels in order.cu for runs of elements that tuples of indices name.
+type (
+	tuplesArgs struct {
+		index             Any
+		at                unsafe.Pointer
+		axes, count, mode int
+		dim, stride       [cuda.Axes]int
+	}
+	groupsArgs struct {
+		out, in                 Any
+		at, order               unsafe.Pointer
+		outer, extent, count, n int
+	}
+)
+
+// What becomes of indices out of range: the nearest one, the rest of a division, nothing; ends mark that negative ones count from the end.
+const (
+	Nearest = iota
+	Modulo
+	LeftOut
+	NearestEnds
+	LeftOutEnds
+)
+
+// Groups says which runs of an array belong to which of another one, where indices tell.
+type Groups struct {
+	tuples tuplesArgs
+	runs   groupsArgs
+	index  int  // input with the indices
+	sorted bool // runs that belong together are found
+}
+
+// NewGroups is for runs of n elements that single indices lead to, count of them for each of outer, out of extent; index is the input with the indices.
+func NewGroups(outer, extent, count, n, mode, index int) *Groups {
+	g := &Groups{index: index, runs: groupsArgs{outer: outer, extent: extent, count: count, n: n}}
+	g.tuples = tuplesArgs{axes: 1, count: count, mode: mode}
+	g.tuples.dim[0], g.tuples.stride[0] = extent, 1
+	return g
+}
+
+// TupleGroups is for tuples of indices into an array of shape s.
+func TupleGroups(s, indices dtype.Shape, index, mode int) (*Groups, error) {
+	m := indices[0]
+	if m > cuda.Axes || s[:m].Size() == 0 {
+		return nil, op.ErrUnsupported
+	}
+	n := s[m:].Size()
+	g := &Groups{index: index, runs: groupsArgs{outer: 1, extent: s[:m].Size(), count: indices[1:].Size(), n: n}}
+	g.tuples = tuplesArgs{axes: m, count: g.runs.count, mode: mode}
+	for a, st := range s[:m].Strides() {
+		g.tuples.dim[a], g.tuples.stride[a] = s[a], st
+	}
+	return g, nil
+}
+
+// Scratch is how many bytes a run takes.
+func (g *Groups) Scratch() int { return 8*g.runs.count + Order{1, g.runs.count, 1, true}.Scratch() }
+
+// Launch runs a kernel over all runs; what it takes of the order of runs is made first.
+func (g *Groups) Launch(q *cuda.Queue, c *op.Call, name string, out, in op.Tensor) error {
+	t, k := g.tuples, g.runs
+	if k.outer*k.count*k.n == 0 {
+		return nil
+	}
+	t.index, t.at = AnyOf(c.In[g.index]), c.Scratch
+	if err := cuda.LaunchWith(q, AnyFunc("order", "tuples"), q.Each(t.count), &t); err != nil {
+		return err
+	}
+	k.out, k.in, k.at = AnyOf(out), AnyOf(in), t.at
+	if g.sorted {
+		var err error
+		at := Any{Data: t.at, Type: cuda.Code(dtype.Int64)}
+		if k.order, err = (Order{1, k.count, 1, true}).Run(q, at, unsafe.Add(c.Scratch, 8*k.count)); err != nil {
+			return err
+		}
+	}
+	return cuda.LaunchWith(q, AnyFunc("order", name), q.Each(k.outer*k.count*k.n), &k)
+}
+
+// Sum prepares the gradient of reading: runs of input 0 that belong together are added up.
+func (g *Groups) Sum(out op.Desc) (*op.Prepared, error) {
+	g.sorted = true
+	return OnQueue(g.Scratch(), func(q *cuda.Queue, c *op.Call) error {
+		if err := q.Clear(c.Out[0].Data, out.Bytes); err != nil {
+			return err
+		}
+		return g.Launch(q, c, "groups_sum", c.Out[0], c.In[0])
+	})
+}
+
+// Write prepares writing runs of input from over a copy of input base, or over zeros where base is -1.
+func (g *Groups) Write(out op.Desc, base, from int) (*op.Prepared, error) {
+	g.sorted = true
+	return OnQueue(g.Scratch(), func(q *cuda.Queue, c *op.Call) error {
+		if err := CopyOver(q, c, out.Bytes, base); err != nil {
+			return err
+		}
+		return g.Launch(q, c, "groups_last", c.Out[0], c.In[from])
+	})
+}
+
+// CopyOver makes output 0 a copy of an input, or clears it.
+func CopyOver(q *cuda.Queue, c *op.Call, bytes, base int) error {
+	switch {
+	case base < 0:
+		return q.Clear(c.Out[0].Data, bytes)
+	case c.Out[0].Data != c.In[base].Data:
+		return q.CopyFrom(c.Out[0].Data, q.Device(), c.In[base].Data, bytes)
+	}
+	return nil
+}

@@ -1,0 +1,138 @@
+//go:build cuda
+
+package nn
+
+import (
+	"unsafe"
+
+	"gomx/device/cuda"
+	"gomx/op"
+	"gomx/op/attach"
+)
+
+// lrnArgs is the parameter of the kernels of LRN in local.cu.
+type lrnArgs struct {
+	out, norm, x, dy             unsafe.Pointer
+	outer, channels, inner, half int
+	share, beta, knorm           float64
+}
+
+// lengthArgs is that of the kernels for parts of length one.
+type lengthArgs struct {
+	out, norm, x, dy unsafe.Pointer
+	parts, n, inner  int
+	eps              float64
+}
+
+func init() {
+	attach.CUDA(LRN, func(p LRNParams, a *op.Args) (*op.Prepared, error) {
+		return p.launchCUDA("lrn", a, func(k lrnArgs, c *op.Call) lrnArgs {
+			k.out, k.norm, k.x = c.Out[0].Data, c.Out[1].Data, c.In[0].Data
+			return k
+		})
+	})
+	attach.CUDA(LRNGrad, func(p LRNParams, a *op.Args) (*op.Prepared, error) {
+		return p.launchCUDA("lrn_grad", a, func(k lrnArgs, c *op.Call) lrnArgs {
+			k.out, k.dy, k.x, k.norm = c.Out[0].Data, c.In[0].Data, c.In[1].Data, c.In[2].Data
+			return k
+		})
+	})
+	attach.CUDA(L2Normalization, func(p L2NormalizationParams, a *op.Args) (*op.Prepared, error) {
+		return p.launchCUDA("length", a, func(k lengthArgs, c *op.Call) lengthArgs {
+			k.out, k.norm, k.x = c.Out[0].Data, c.Out[1].Data, c.In[0].Data
+			return k
+		})
+	})
+	attach.CUDA(L2NormalizationGrad, func(p L2NormalizationParams, a *op.Args) (*op.Prepared, error) {
+		return p.launchCUDA("length_grad", a, func(k lengthArgs, c *op.Call) lengthArgs {
+			k.out, k.dy, k.x, k.norm = c.Out[0].Data, c.In[0].Data, c.In[1].Data, c.In[2].Data
+			return k
+		})
+	})
+}
+
+func (p LRNParams) launchCUDA(name string, a *op.Args, fill func(k lrnArgs, c *op.Call) lrnArgs) (*op.Prepared, error) {
+	t, ok := attach.OneFloat(a)
+	if !ok {
+		return nil, op.ErrUnsupported
+	}
+	v := newChannels(a.In[0].Shape, 1)
+	return attach.CUDAEach(cuda.Func("local", name, t), a.In[0].Shape.Size(), lrnArgs{outer: v.outer, channels: v.count, inner: v.inner, half: p.Nsize / 2,
+		share: p.Alpha.Value() / float64(p.Nsize), beta: p.Beta.Value(), knorm: p.Knorm.Value()}, fill)
+}
+
+func (p L2NormalizationParams) launchCUDA(name string, a *op.Args, fill func(k lengthArgs, c *op.Call) lengthArgs) (*op.Prepared, error) {
+	t, ok := attach.OneFloat(a)
+	if !ok {
+		return nil, op.ErrUnsupported
+	}
+	s := a.In[0].Shape
+	k := lengthArgs{inner: 1, eps: p.Eps}
+	switch p.Mode {
+	case "channel":
+		k.n, k.inner = s[1], s[2:].Size()
+	case "spatial":
+		k.n = s[2:].Size()
+	default:
+		k.n = s[1:].Size()
+	}
+	if k.n > 0 {
+		k.parts = s.Size() / k.n
+	} else {
+		return nil, op.ErrUnsupported
+	}
+	return attach.CUDABlocks(cuda.Func("local", name, t), k.parts, k.n, k, fill)
+}
+
+// growArgs is the parameter of the kernels that repeat elements.
+type growArgs struct {
+	out, in                    unsafe.Pointer
+	batch, channels, h, w      int
+	fh, fw, first, total, more int
+}
+
+func init() {
+	attach.CUDA(UpSampling, func(p UpSamplingParams, a *op.Args) (*op.Prepared, error) {
+		if p.SampleType == "bilinear" {
+			return deconvolutionCUDA(bilinear(p), a)
+		}
+		return nearestCUDA(p, "grow", a.In, a.Out[0], func(q *cuda.Queue, f *cuda.Function, c *op.Call, k growArgs, i int) error {
+			k.in, k.out, k.more = c.In[i].Data, c.Out[0].Data, attach.B2I(i > 0 && p.MultiInputMode == "sum")
+			return cuda.LaunchWith(q, f, q.Each(k.batch*k.channels*k.h*k.fh*k.w*k.fw), &k)
+		})
+	})
+	attach.CUDA(UpSamplingGrad, func(p UpSamplingParams, a *op.Args) (*op.Prepared, error) {
+		return nearestCUDA(p, "grow_grad", a.Out, a.In[0], func(q *cuda.Queue, f *cuda.Function, c *op.Call, k growArgs, i int) error {
+			if c.Out[i].Data == nil {
+				return nil
+			}
+			k.in, k.out = c.In[0].Data, c.Out[i].Data
+			return cuda.LaunchWith(q, f, q.Each(k.batch*k.channels*k.h*k.w), &k)
+		})
+	})
+}
+
+// nearestCUDA prepares one launch for each of the small images.
+func nearestCUDA(p UpSamplingParams, name string, small []op.Desc, large op.Desc,
+	launch func(q *cuda.Queue, f *cuda.Function, c *op.Call, k growArgs, i int) error) (*op.Prepared, error) {
+	t := large.DType
+	if !cuda.Serves("local", t) {
+		return nil, op.ErrUnsupported
+	}
+	f, list, first := cuda.Func("local", name, t), make([]growArgs, len(small)), 0
+	for i, d := range small {
+		s := d.Shape
+		list[i] = growArgs{batch: s[0], channels: s[1], h: s[2], w: s[3], fh: large.Shape[2] / s[2], fw: large.Shape[3] / s[3], total: large.Shape[1]}
+		if p.MultiInputMode != "sum" {
+			list[i].first, first = first, first+s[1]
+		}
+	}
+	return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
+		for i, k := range list {
+			if err := launch(q, f, c, k, i); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,145 @@
+//go:build cuda
+
+package random
+
+import (
+	"unsafe"
+
+	"gomx/device/cuda"
+	"gomx/op"
+	"gomx/op/attach"
+)
+
+// drawArgs is the parameter of the kernel in draw.cu that draws from distributions.
+type drawArgs struct {
+	out, a, b     attach.Any
+	n, each, kind int
+	first, second float64
+	key, counter  uint64
+}
+
+// The distributions by their numbers in draw.cu.
+const (
+	isUniform = iota
+	isNormal
+	isExponential
+	isPoisson
+	isGamma
+	isNegativeBinomial
+	isDispersed
+)
+
+func init() {
+	scalarCUDA(Exponential, isExponential, func(p RateParams) (a, b float64) { return p.Lam, 0 })
+	scalarCUDA(Poisson, isPoisson, func(p RateParams) (a, b float64) { return p.Lam, 0 })
+	scalarCUDA(Gamma, isGamma, func(p GammaParams) (a, b float64) { return p.Alpha, p.Beta })
+	scalarCUDA(NegativeBinomial, isNegativeBinomial, func(p NegativeBinomialParams) (a, b float64) { return float64(p.K), p.P })
+	scalarCUDA(Dispersed, isDispersed, func(p DispersedParams) (a, b float64) { return p.Mu, p.Alpha.Value() })
+	scalarCUDA(ExponentialLike, isExponential, func(p RateLikeParams) (a, b float64) { return p.Lam, 0 })
+	scalarCUDA(PoissonLike, isPoisson, func(p RateLikeParams) (a, b float64) { return p.Lam, 0 })
+	scalarCUDA(GammaLike, isGamma, func(p GammaLikeParams) (a, b float64) { return p.Alpha, p.Beta })
+	scalarCUDA(NegativeBinomialLike, isNegativeBinomial, func(p NegativeBinomialLikeParams) (a, b float64) { return float64(p.K), p.P })
+	scalarCUDA(DispersedLike, isDispersed, func(p DispersedLikeParams) (a, b float64) { return p.Mu, p.Alpha.Value() })
+	for h, kind := range map[op.Handle[SampleParams]]int{SampleUniform: isUniform, SampleNormal: isNormal, SampleExponential: isExponential, SamplePoisson: isPoisson,
+		SampleGamma: isGamma, SampleNegativeBinomial: isNegativeBinomial, SampleDispersed: isDispersed} {
+		attach.CUDA(h, func(_ SampleParams, a *op.Args) (*op.Prepared, error) {
+			k := drawArgs{n: a.Out[0].Shape.Size(), kind: kind}
+			k.each = max(k.n/max(a.In[0].Shape.Size(), 1), 1)
+			return k.prepare(func(k drawArgs, c *op.Call) drawArgs {
+				k.a = attach.AnyOf(c.In[0])
+				if len(c.In) > 1 {
+					k.b = attach.AnyOf(c.In[1])
+				}
+				return k
+			})
+		})
+	}
+}
+
+// scalarCUDA attaches a distribution whose parameters are numbers.
+func scalarCUDA[P any](h op.Handle[P], kind int, params func(P) (a, b float64)) {
+	attach.CUDA(h, func(p P, a *op.Args) (*op.Prepared, error) {
+		k := drawArgs{n: a.Out[0].Shape.Size(), each: 1, kind: kind}
+		k.first, k.second = params(p)
+		return k.prepare(func(k drawArgs, _ *op.Call) drawArgs { return k })
+	})
+}
+
+func (k drawArgs) prepare(fill func(k drawArgs, c *op.Call) drawArgs) (*op.Prepared, error) {
+	return attach.CUDAEach(attach.AnyFunc("draw", "draw"), k.n, k, func(k drawArgs, c *op.Call) drawArgs {
+		k.out, k.key, k.counter = attach.AnyOf(c.Out[0]), c.Seed.Key, c.Seed.Counter
+		return fill(k, c)
+	})
+}
+
+// wholeArgs, classesArgs and shuffleArgs are parameters of the kernels for finite sets.
+type (
+	wholeArgs struct {
+		out                attach.Any
+		n, low             int
+		span, key, counter uint64
+	}
+	classesArgs struct {
+		out, logs, prob, head attach.Any
+		n, each, classes      int
+		key, counter          uint64
+	}
+	shuffleArgs struct {
+		out, in        attach.Any
+		order, partner unsafe.Pointer
+		n, run         int
+		key, counter   uint64
+	}
+)
+
+func init() {
+	attach.CUDA(RandInt, func(p RandIntParams, a *op.Args) (*op.Prepared, error) {
+		k := wholeArgs{n: a.Out[0].Shape.Size(), low: p.Low, span: uint64(p.High - p.Low)}
+		return attach.CUDAEach(attach.AnyFunc("draw", "whole"), k.n, k, func(k wholeArgs, c *op.Call) wholeArgs {
+			k.out, k.key, k.counter = attach.AnyOf(c.Out[0]), c.Seed.Key, c.Seed.Counter
+			return k
+		})
+	})
+	attach.CUDA(Multinomial, func(p MultinomialParams, a *op.Args) (*op.Prepared, error) {
+		k := classesArgs{n: a.Out[0].Shape.Size()}
+		if k.classes, k.each = draws(op.Tensor{Desc: a.In[0]}, op.Tensor{Desc: a.Out[0]}); k.classes == 0 {
+			return nil, op.ErrUnsupported
+		}
+		return attach.CUDAEach(attach.AnyFunc("draw", "classes"), k.n, k, func(k classesArgs, c *op.Call) classesArgs {
+			k.out, k.prob, k.key, k.counter = attach.AnyOf(c.Out[0]), attach.AnyOf(c.In[0]), c.Seed.Key, c.Seed.Counter
+			if p.GetProb {
+				k.logs = attach.AnyOf(c.Out[1])
+			}
+			return k
+		})
+	})
+	attach.CUDA(multinomialGrad, func(_ MultinomialParams, a *op.Args) (*op.Prepared, error) {
+		k := classesArgs{n: a.Out[0].Shape.Size()}
+		k.classes, k.each = draws(op.Tensor{Desc: a.In[1]}, op.Tensor{Desc: a.In[2]})
+		return attach.CUDAEach(attach.AnyFunc("draw", "classes_grad"), k.n, k, func(k classesArgs, c *op.Call) classesArgs {
+			k.out, k.head, k.prob, k.logs = attach.AnyOf(c.Out[0]), attach.AnyOf(c.In[0]), attach.AnyOf(c.In[1]), attach.AnyOf(c.In[2])
+			return k
+		})
+	})
+	attach.CUDA(Shuffle, shuffleCUDA)
+}
+
+func shuffleCUDA(p op.NoParams, a *op.Args) (*op.Prepared, error) {
+	s := a.In[0].Shape
+	if len(s) == 0 || s.Size() == 0 {
+		return attach.CUDAMove[op.NoParams]()(p, a)
+	}
+	fixed := shuffleArgs{n: s[0], run: s.Size() / s[0]}
+	return attach.OnQueue(2*8*fixed.n, func(q *cuda.Queue, c *op.Call) error {
+		k := fixed
+		k.out, k.in, k.key, k.counter = attach.AnyOf(c.Out[0]), attach.AnyOf(c.In[0]), c.Seed.Key, c.Seed.Counter
+		k.order, k.partner = c.Scratch, unsafe.Add(c.Scratch, 8*k.n)
+		if err := cuda.LaunchWith(q, attach.AnyFunc("draw", "shuffle_partners"), q.Each(k.n), &k); err != nil {
+			return err
+		}
+		if err := cuda.LaunchWith(q, attach.AnyFunc("draw", "shuffle_order"), cuda.Grid{X: 1, Y: 1, Threads: 1}, &k); err != nil {
+			return err
+		}
+		return cuda.LaunchWith(q, attach.AnyFunc("draw", "shuffle_rows"), q.Each(k.n*k.run), &k)
+	})
+}

@@ -1,0 +1,99 @@
+package symbol_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gomx/dtype"
+	"gomx/op"
+	sym "gomx/symbol"
+)
+
+// TestRowLossIsOnePass compares the gradients of a layer of one output that are made with the outputs with those that are
+// made after them, written and added, and looks whether a forward pass leaves gradients alone.
+func TestRowLossIsOnePass(t *testing.T) {
+	fc := func(p sym.FullyConnectedParams) *sym.Symbol {
+		return sym.FullyConnected(sym.Var("data"), p, sym.Name("fc"))
+	}
+	one := sym.FullyConnectedParams{NumHidden: 1}
+	for name, c := range map[string]struct {
+		net   *sym.Symbol
+		req   op.Req
+		joins bool
+	}{
+		"logistic":  {sym.LogisticRegressionOutput(fc(one), sym.RegressionParams{}, sym.Name("out")), op.ReqWrite, true},
+		"added":     {sym.LogisticRegressionOutput(fc(one), sym.RegressionParams{GradScale: 0.25}, sym.Name("out")), op.ReqAdd, true},
+		"linear":    {sym.LinearRegressionOutput(fc(sym.FullyConnectedParams{NumHidden: 1, NoBias: true}), sym.RegressionParams{GradScale: 2}, sym.Name("out")), op.ReqWrite, true},
+		"two":       {sym.LogisticRegressionOutput(fc(sym.FullyConnectedParams{NumHidden: 2}), sym.RegressionParams{}, sym.Name("out")), op.ReqWrite, false},
+		"also read": {alsoRead(fc(one)), op.ReqWrite, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var results [2]map[string][]float32
+			for i, without := range [][]string{nil, {"fuse-row-loss"}} {
+				ex, err := c.net.SimpleBind(sym.BindConfig{Shapes: map[string]dtype.Shape{"data": {13, 40}}, Without: without,
+					GradReq: map[string]op.Req{"data": op.ReqNull, "out_label": op.ReqNull, "fc_weight": c.req, "fc_bias": c.req}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				rng := rand.New(rand.NewPCG(1, 2))
+				for _, a := range ex.Symbol().Arguments() {
+					fillRandom(t, rng, ex.Args[a])
+				}
+				results[i] = rowLossRun(t, ex)
+				e, err := ex.Explain(true)
+				if err != nil {
+					t.Fatal(err)
+				}
+				joined := false
+				for _, p := range e.Passes {
+					joined = joined || p.Pass == "fuse-row-loss" && len(p.Changes) > 0
+				}
+				if want := c.joins && i == 0; joined != want {
+					t.Errorf("without %v: joined is %v, want %v", without, joined, want)
+				}
+				ex.Close()
+			}
+			for key, want := range results[1] {
+				for k, w := range want {
+					if g := results[0][key][k]; !(math.Abs(float64(g-w)) <= 1e-4*(1+math.Abs(float64(w)))) {
+						t.Fatalf("%s: element %d is %v, want %v", key, k, g, w)
+					}
+				}
+			}
+		})
+	}
+}
+
+// alsoRead puts a head on a layer whose results somebody else reads too.
+func alsoRead(layer *sym.Symbol) *sym.Symbol {
+	return sym.Group(sym.LogisticRegressionOutput(layer, sym.RegressionParams{}, sym.Name("out")), sym.BlockGrad(layer))
+}
+
+// rowLossRun makes two steps and returns outputs and gradients.
+func rowLossRun(t *testing.T, ex *sym.Executor) map[string][]float32 {
+	t.Helper()
+	for _, g := range ex.Grads {
+		g.Fill(3)
+	}
+	for range 2 {
+		if err := ex.Forward(true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out := map[string][]float32{"output": values(t, ex.Outputs()[0])}
+	for name, g := range ex.Grads {
+		for _, v := range values(t, g) {
+			if v != 3 {
+				t.Fatalf("a forward pass has written the gradient of %s", name)
+			}
+		}
+	}
+	if err := ex.Backward(); err != nil {
+		t.Fatal(err)
+	}
+	for name, g := range ex.Grads {
+		out[name] = values(t, g)
+	}
+	return out
+}
