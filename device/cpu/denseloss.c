@@ -67,21 +67,12 @@ static void columns(const void *arg, int64_t begin, int64_t end) {
 	}
 }
 
-static void add_parts(const void *arg, int64_t begin, int64_t end) {
-	const job *j = arg;
-	int64_t n = j->p->loss.outer * j->p->in;
-	for (int t = 1; t < j->threads; t++) {
-		const float *part = j->parts + (t - 1) * n;
-		GX_EACH(i, begin, end) j->dx[i] += part[i];
-	}
-}
-
 int gx_dense_loss_grad(float *dx, float *dw, float *db, const float *y, const float *label, const float *x, const float *w, const gx_dense_loss *p, float *memory,
 					   int threads) {
 	int parts = parts_of(p, threads), err = 0;
 	float *sums = memory + parts * block_size(p);
 	job j = {dx, dw, db, y, label, x, w, p, memory, sums, sums + parts * WIDTH, gx_softmax_loss_scale(label, &p->loss), parts, &err};
 	gx_parallel(parts, parts, 1, columns, &j);
-	if (dx && parts > 1) gx_parallel(parts, p->loss.outer * p->in, GX_LANES, add_parts, &j);
+	if (dx) gx_add_parts(dx, j.parts, p->loss.outer * p->in, parts - 1, parts);
 	return err;
 }

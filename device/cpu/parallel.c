@@ -35,3 +35,23 @@ void gx_parallel(int threads, int64_t n, int64_t grain, gx_range_fn fn, const vo
 		fn(arg, b, gx_min(e, n));
 	}
 }
+
+typedef struct {
+	float *d;
+	const float *parts;
+	int64_t n;
+	int count;
+} addition;
+
+static void add_range(const void *arg, int64_t begin, int64_t end) {
+	const addition *a = arg;
+	for (int t = 0; t < a->count; t++) {
+		const float *part = a->parts + t * a->n;
+		GX_EACH(i, begin, end) a->d[i] += part[i];
+	}
+}
+
+void gx_add_parts(float *d, const float *parts, int64_t n, int count, int threads) {
+	addition a = {d, parts, n, count};
+	if (count > 0) gx_parallel(threads, n, GX_LANES, add_range, &a);
+}

@@ -98,20 +98,12 @@ static void parts(const void *arg, int64_t begin, int64_t end) {
 	}
 }
 
-static void add_parts(const void *arg, int64_t begin, int64_t end) {
-	const job *j = arg;
-	for (int t = 1; t < j->threads; t++) {
-		const float *d = j->parts + (t - 1) * j->p->in;
-		GX_EACH(i, begin, end) j->dw[i] += d[i];
-	}
-}
-
 void gx_row_loss_run(float *y, float *dw, float *db, const float *x, const float *w, const float *bias, const float *label, const gx_row_loss *p,
 					 float *memory, int threads) {
 	int n = parts_of(p, threads);
 	job j = {y, dw, db, x, w, bias, label, p, memory + n, memory, n};
 	gx_parallel(n, n, 1, parts, &j);
-	if (dw && n > 1) gx_parallel(n, p->in, GX_LANES, add_parts, &j);
+	if (dw) gx_add_parts(dw, j.parts, p->in, n - 1, n);
 	if (!db) return;
 	db[0] = 0.0f;
 	for (int t = 0; t < n; t++) db[0] += j.sums[t];

@@ -74,17 +74,7 @@ func TestCUDAChain(t *testing.T) {
 		if err != nil {
 			t.Fatalf("seed %d: %s: %v", seed, c.Code(), err)
 		}
-		for _, s := range c.Steps {
-			var args []op.Tensor
-			for _, a := range s.Args {
-				args = append(args, values[a])
-			}
-			y, err := r.Apply(s.Op, s.Params, args)
-			if err != nil {
-				t.Fatal(err)
-			}
-			values = append(values, y[0])
-		}
+		values = stepByStep(t, r, c, values)
 		for k, v := range c.Outs {
 			if !slices.Equal(raw(got[k]), raw(values[v])) {
 				t.Errorf("seed %d, %v, output %d of %s: got %s, want %s", seed, dt, k, c.Code(), fmt.Sprint(got[k]), fmt.Sprint(values[v]))

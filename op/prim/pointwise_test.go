@@ -87,6 +87,24 @@ func TestRepeats(t *testing.T) {
 	}
 }
 
+// stepByStep returns the inputs of a chain and what each of its steps computes as an operator of its own.
+func stepByStep(t *testing.T, r optest.Runner, c *prim.Chain, in []op.Tensor) []op.Tensor {
+	t.Helper()
+	values := append([]op.Tensor{}, in...)
+	for _, s := range c.Steps {
+		var args []op.Tensor
+		for _, a := range s.Args {
+			args = append(args, values[a])
+		}
+		y, err := r.Apply(s.Op, s.Params, args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values = append(values, y[0])
+	}
+	return values
+}
+
 // TestFusedPointwiseIsItsSteps compares every tier with the operators one by one on that tier, to the bit.
 func TestFusedPointwiseIsItsSteps(t *testing.T) {
 	c := geluChain()
@@ -100,18 +118,7 @@ func TestFusedPointwiseIsItsSteps(t *testing.T) {
 				}
 			}
 			r := optest.Runner{Tier: tier}
-			values := append([]op.Tensor{}, in...)
-			for _, s := range c.Steps {
-				var args []op.Tensor
-				for _, a := range s.Args {
-					args = append(args, values[a])
-				}
-				y, err := r.Apply(s.Op, s.Params, args)
-				if err != nil {
-					t.Fatal(err)
-				}
-				values = append(values, y[0])
-			}
+			values := stepByStep(t, r, c, in)
 			got, err := r.Apply(prim.FusedPointwise.Op, c.Params(), in)
 			if err != nil {
 				t.Fatal(err)
