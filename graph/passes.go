@@ -79,6 +79,8 @@ func Passes() []Pass {
 			Reason: "gradients compute things again that were computed; after everything that makes equal things look equal, before fusion, which hides them"},
 		{Name: "fuse-loss-gradient", Stage: Compiled, Loose: true, Host: true, Run: fuseLossGradient,
 			Reason: "the gradient of the scores is as large as they are, and read once: made block by block where it is read, it never exists; after sharing, which finds those that others read too"},
+		{Name: "move-bias", Stage: Compiled, Loose: true, Host: true, Run: moveBias,
+			Reason: "of many rows, a product without bias is the fastest one, and the softmax that reads it next has the time to add; after sharing, which finds scores that others read too"},
 		{Name: "fuse-row-loss", Stage: Compiled, Loose: true, Host: true, Run: fuseRowLoss,
 			Reason: "a layer of one output with a regression head takes as long as its data takes to read: made with the output, its gradient reads nothing again; after sharing and dead code, which show that nobody else reads between"},
 		{Name: "fuse-pointwise", Stage: Compiled, Run: fusePointwise,

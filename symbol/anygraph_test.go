@@ -290,6 +290,9 @@ func (g *anyGraph) symbol() *sym.Symbol {
 // loss ends in a dense layer and a loss, which some passes join.
 func (g *anyGraph) loss(x *sym.Symbol) *sym.Symbol {
 	if g.rng.IntN(2) == 0 {
+		if g.rng.IntN(3) == 0 {
+			x = sym.Tile(sym.Flatten(x, g.name("flat")), sym.TileParams{Reps: []int{64, 1}}, g.name("many"))
+		}
 		x = sym.FullyConnected(x, sym.FullyConnectedParams{NumHidden: 12}, g.name("scores"))
 		return sym.SoftmaxOutput(x, sym.SoftmaxOutputParams{}, g.name("softmax"))
 	}

@@ -16,6 +16,10 @@ enum { ROWS = 12, COLS = 32, LANES = 16, AHEAD = 64 };
 // ones, so that a tile's first operand stays in the first cache.
 enum { ROOM = 96 << 10, FEW = 96, LONG = ROOM / COLS, SHORT = 384 };
 
+// Blocks are handed out where every thread finds FEWEST. Of a product that a team shares, KEPT percent of the columns have
+// their threads from the start.
+enum { FEWEST = 4, KEPT = 80 };
+
 #define WIDE GX_WIDE
 #define INLINE static inline __attribute__((always_inline)) WIDE
 
@@ -182,10 +186,21 @@ static void rows(const job *j, area r, part t, const float *b, int64_t step) {
 	}
 }
 
+// parts_of is the number of parts into which the terms of sums are cut.
+static int64_t parts_of(const gx_gemm *g) {
+	int64_t most = g->m <= FEW ? LONG : SHORT;
+	return gx_max(1, (g->k + most - 1) / most);
+}
+
+// width_of is the number of columns of a block.
+static int64_t width_of(const gx_gemm *g) {
+	int64_t parts = parts_of(g);
+	return ROOM / COLS / gx_max(1, (g->k + parts - 1) / parts) * COLS;
+}
+
 // multiply computes an area.
 static void multiply(const job *j, area r) {
-	int64_t k = j->g->k, most = j->g->m <= FEW ? LONG : SHORT, parts = gx_max(1, (k + most - 1) / most);
-	int64_t width = ROOM / COLS / gx_max(1, (k + parts - 1) / parts) * COLS;
+	int64_t k = j->g->k, parts = parts_of(j->g), width = width_of(j->g);
 	float packed[ROOM] __attribute__((aligned(64)));
 	for (int64_t left = r.left; left < r.right; left += width) {
 		area s = {r.top, r.bottom, left, gx_min(left + width, r.right)};
@@ -226,10 +241,18 @@ static void split(job *j, int threads) {
 	j->down = gx_max(1, gx_min(threads / j->across, tiles));
 }
 
+// run computes the product. Many blocks are handed out one by one, which makes up for threads that are held up.
 static void run(job *j, int threads) {
 	if (j->g->m == 0 || j->g->n == 0) return;
 	split(j, threads);
-	gx_parallel(threads, j->down * j->across, 1, areas, j);
+	int64_t width = width_of(j->g), blocks = (j->g->n + width - 1) / width;
+	if (threads == 1 || blocks < FEWEST * threads || j->g->m <= FEW) {
+		gx_parallel(threads, j->down * j->across, 1, areas, j);
+		return;
+	}
+	j->down = 1;
+	j->across = blocks;
+	gx_hand_out(threads, blocks, areas, j);
 }
 
 void gx_gemm_run(float *c, const float *a, const float *b, const float *bias, const gx_gemm *g, int threads) {
@@ -242,10 +265,19 @@ void gx_packed_gemm(float *c, const float *a, const float *packed, const float *
 	run(&j, threads);
 }
 
-void gx_packed_gemm_part(float *c, const float *a, const float *packed, const gx_gemm *g, int part, int parts) {
+void gx_packed_gemm_part(float *c, const float *a, const float *packed, const gx_gemm *g, int part, int parts, int64_t *taken) {
 	job j = {c, a, packed, 0, g, 1};
-	split(&j, parts);
-	if (part < j.down * j.across) areas(&j, part, part + 1);
+	int64_t m = g->m, panels = (g->n + COLS - 1) / COLS, tiles = (m + ROWS - 1) / ROWS, own = panels * KEPT / 100 / parts;
+	if (own > 0) multiply(&j, (area){0, m, part * own * COLS, (part + 1) * own * COLS});
+	for (int64_t all = (panels - parts * own) * tiles, i; (i = __atomic_fetch_add(taken, 1, __ATOMIC_RELAXED)) < all;) {
+		int64_t left = (parts * own + i / tiles) * COLS, row = i % tiles;
+		multiply(&j, (area){m * row / tiles, m * (row + 1) / tiles, left, gx_min(g->n, left + COLS)});
+	}
+}
+
+void gx_packed_gemm_alone(float *c, const float *a, const float *packed, const gx_gemm *g) {
+	job j = {c, a, packed, 0, g, 1};
+	multiply(&j, (area){0, g->m, 0, g->n});
 }
 
 int64_t gx_packed_size(const gx_gemm *g) { return (g->n + COLS - 1) / COLS * COLS * g->k; }
@@ -270,13 +302,15 @@ int gx_gemm_can(void) { return __builtin_cpu_supports("avx512f") && __builtin_cp
 int gx_gemm_can(void) { return 0; }
 void gx_gemm_run(float *c, const float *a, const float *b, const float *bias, const gx_gemm *g, int threads) {}
 void gx_packed_gemm(float *c, const float *a, const float *packed, const float *bias, const gx_gemm *g, int threads) {}
-void gx_packed_gemm_part(float *c, const float *a, const float *packed, const gx_gemm *g, int part, int parts) {}
+void gx_packed_gemm_part(float *c, const float *a, const float *packed, const gx_gemm *g, int part, int parts, int64_t *taken) {}
+void gx_packed_gemm_alone(float *c, const float *a, const float *packed, const gx_gemm *g) {}
 int64_t gx_packed_size(const gx_gemm *g) { return 0; }
 void gx_pack(float *d, const float *b, const gx_gemm *g, int threads) {}
 #endif
 
-// oneDNN 2.6 is better wherever the second operand is not transposed, at few rows, and at short sums.
-int gx_gemm_fits(const gx_gemm *g) {
+// oneDNN 2.6 is better wherever the second operand is not transposed, at few rows, and at short sums; at many rows, unless a
+// bias would have to be written before.
+int gx_gemm_fits(const gx_gemm *g, int bias) {
 	int64_t least = g->ta ? 2 : 13;
-	return g->tb && g->m >= least && (g->m < 128 || g->k >= 128) && gx_gemm_can();
+	return g->tb && g->m >= least && (g->m < 128 || (bias && g->k >= 128)) && gx_gemm_can();
 }

@@ -4,8 +4,8 @@
 
 #include "product.h"
 
-// gx_gemm_fits reports whether gx_gemm_run is the faster way to compute a product on this processor.
-int gx_gemm_fits(const gx_gemm *g);
+// gx_gemm_fits reports whether gx_gemm_run is the faster way to compute a product, or one with a bias, on this processor.
+int gx_gemm_fits(const gx_gemm *g, int bias);
 
 // gx_gemm_can reports whether this processor can do what follows. Where it cannot, nothing of it may be called.
 int gx_gemm_can(void);
@@ -20,8 +20,11 @@ void gx_pack(float *d, const float *b, const gx_gemm *g, int threads);
 // gx_packed_gemm is gx_gemm_run with a packed B, for one that is used many times.
 void gx_packed_gemm(float *c, const float *a, const float *packed, const float *bias, const gx_gemm *g, int threads);
 
-// gx_packed_gemm_part computes one part of what gx_packed_gemm does with so many threads, without bias: the parts together
-// are the result.
-void gx_packed_gemm_part(float *c, const float *a, const float *packed, const gx_gemm *g, int part, int parts);
+// gx_packed_gemm_part computes one thread's part of C = alpha * A * op(B) + beta * C with a packed B; the parts together are
+// the product. Threads share the last columns as they come: taken is zero before the first begins.
+void gx_packed_gemm_part(float *c, const float *a, const float *packed, const gx_gemm *g, int part, int parts, int64_t *taken);
+
+// gx_packed_gemm_alone computes the whole on the calling thread, which may be one of a team.
+void gx_packed_gemm_alone(float *c, const float *a, const float *packed, const gx_gemm *g);
 
 #endif

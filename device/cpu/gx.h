@@ -30,6 +30,9 @@ typedef void (*gx_range_fn)(const void *arg, int64_t begin, int64_t end);
 // gx_parallel splits n items into one range per thread, bounds rounded to multiples of grain.
 void gx_parallel(int threads, int64_t n, int64_t grain, gx_range_fn fn, const void *arg);
 
+// gx_hand_out gives every thread one of n items, and the next when it is done.
+void gx_hand_out(int threads, int64_t n, gx_range_fn fn, const void *arg);
+
 // gx_add_parts adds to the n numbers of d those of count parts that lie one behind the other, part by part.
 void gx_add_parts(float *d, const float *parts, int64_t n, int count, int threads);
 

@@ -36,6 +36,12 @@ void gx_parallel(int threads, int64_t n, int64_t grain, gx_range_fn fn, const vo
 	}
 }
 
+void gx_hand_out(int threads, int64_t n, gx_range_fn fn, const void *arg) {
+	gx_team(threads);
+#pragma omp parallel for num_threads(threads) schedule(dynamic)
+	for (int64_t i = 0; i < n; i++) fn(arg, i, i + 1);
+}
+
 typedef struct {
 	float *d;
 	const float *parts;

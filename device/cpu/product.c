@@ -14,7 +14,7 @@ static int sgemm(float *c, const float *a, const float *b, const gx_gemm *g, int
 			for (int64_t j = 0; j < g->n; j++) c[i * g->ldc + j] = g->beta == 0.0f ? 0.0f : g->beta * c[i * g->ldc + j];
 		return 0;
 	}
-	if (gx_gemm_fits(g)) {
+	if (gx_gemm_fits(g, 0)) {
 		gx_gemm_run(c, a, b, 0, g, threads);
 		return 0;
 	}
@@ -74,7 +74,7 @@ int gx_batch_sgemm(float *c, const float *a, const float *b, const gx_gemm *g, i
 
 int gx_dense(float *y, const float *x, const float *w, const float *bias, int64_t rows, int64_t in, int64_t out, int threads) {
 	gx_gemm g = {rows, out, in, in, in, out, 1.0f, bias ? 1.0f : 0.0f, 0, 1};
-	if (in > 0 && gx_gemm_fits(&g)) {
+	if (in > 0 && gx_gemm_fits(&g, bias != 0)) {
 		g.beta = 0.0f;
 		gx_gemm_run(y, x, w, bias, &g, threads);
 		return 0;

@@ -7,7 +7,7 @@
 
 typedef struct {
 	float *gates, *extra, *out, *state, *dgates, *dstate, *dprev;
-	const float *prev, *dout;
+	const float *prev, *dout, *bias; // a bias may be null
 	int64_t n;
 } job;
 
@@ -18,6 +18,7 @@ GX_CLONES static void lstm_range(const void *arg, int64_t begin, int64_t end) {
 		float *gi = s->gates + 4 * b * n, *gf = gi + n, *gg = gf + n, *go = gg + n;
 		float *c = s->extra + b * n, *h = s->out + b * n;
 		const float *prev = s->prev + b * n;
+		if (s->bias) GX_EACH(j, 0, 4 * n) gi[j] += s->bias[j];
 		GX_EACH(j, 0, n) {
 			float i = gx_sigmoid(gi[j]), f = gx_sigmoid(gf[j]), g = gx_tanh(gg[j]), o = gx_sigmoid(go[j]);
 			float m = f * prev[j] + i * g;
@@ -115,8 +116,9 @@ void gx_gru_grad(float *dgates, float *dstate, float *dprev, const float *dout, 
 // once for all, columns by columns, and the threads wait for each other.
 typedef struct {
 	float *gates, *memory, *out, *dgates, *dmemory, *dout;
-	const float *packed, *c0, *h0, *dy;
+	const float *packed, *bias, *c0, *h0, *dy;
 	const gx_steps *g;
+	int64_t *taken; // of the products of two steps
 } layer;
 
 enum {
@@ -135,20 +137,25 @@ static share share_of(const gx_steps *g, int part, int parts) {
 	return (share){g->batch * part / parts, g->batch * (part + 1) / parts, part, parts, together};
 }
 
-// multiply computes c = a * packed + beta * c for all rows of a step, or a thread's own.
-static void multiply(float *c, const float *a, const float *packed, gx_gemm g, const share *s) {
+// multiply computes c = a * packed + beta * c for all rows of the i-th step, or a thread's own.
+static void multiply(const layer *l, int64_t i, float *c, const float *a, gx_gemm g, const share *s) {
 	if (s->together) {
-		gx_packed_gemm_part(c, a, packed, &g, s->part, s->parts);
+		gx_packed_gemm_part(c, a, l->packed, &g, s->part, s->parts, &l->taken[i % 2]);
 		return;
 	}
 	g.m = s->to - s->from;
-	gx_packed_gemm_part(c + s->from * g.ldc, a + s->from * g.lda, packed, &g, 0, 1);
+	gx_packed_gemm_alone(c + s->from * g.ldc, a + s->from * g.lda, l->packed, &g);
 }
 
 static void meet(const share *s) {
 	if (s->together) {
 #pragma omp barrier
 	}
+}
+
+// again readies the count of the i-th product for the one after the next: nobody looks at it until they meet again.
+static void again(const layer *l, int64_t i, const share *s) {
+	if (s->part == 0) l->taken[i % 2] = 0;
 }
 
 static int64_t step_of(const gx_steps *g, int64_t i) { return g->back ? g->steps - 1 - i : i; }
@@ -164,9 +171,11 @@ static void steps_part(const layer *l, share s) {
 	gx_gemm p = {.m = g->batch, .n = 4 * n, .k = n, .lda = n, .ldb = n, .ldc = 4 * n, .alpha = 1.0f, .beta = 1.0f, .tb = 1};
 	for (int64_t i = 0; i < g->steps; i++) {
 		int64_t t = step_of(g, i);
-		job j = {.gates = l->gates + 4 * t * size, .extra = l->memory + t * size, .out = l->out + t * size, .prev = before(g, l->memory, i, l->c0), .n = n};
-		multiply(j.gates, before(g, l->out, i, l->h0), l->packed, p, &s);
+		job j = {.gates = l->gates + 4 * t * size, .extra = l->memory + t * size, .out = l->out + t * size, .prev = before(g, l->memory, i, l->c0), .bias = l->bias,
+				 .n = n};
+		multiply(l, i, j.gates, before(g, l->out, i, l->h0), p, &s);
 		meet(&s);
+		again(l, i, &s);
 		lstm_range(&j, s.from, s.to);
 		meet(&s);
 	}
@@ -187,13 +196,15 @@ static void steps_grad_part(const layer *l, share s) {
 		add_rows(l->dout + s.from * n, l->dy + (t * g->batch + s.from) * g->dy_row, g->dy_row, n, s.to - s.from);
 		lstm_grad_range(&j, s.from, s.to);
 		meet(&s);
-		multiply(l->dout, j.dgates, l->packed, p, &s);
+		multiply(l, i, l->dout, j.dgates, p, &s);
 		meet(&s);
+		again(l, i, &s);
 	}
 }
 
-void gx_lstm_steps(float *gates, float *memory, float *out, const float *packed, const float *c0, const float *h0, const gx_steps *g, int threads) {
-	layer l = {.gates = gates, .memory = memory, .out = out, .packed = packed, .c0 = c0, .h0 = h0, .g = g};
+void gx_lstm_steps(float *gates, float *memory, float *out, const float *packed, const float *bias, const float *c0, const float *h0, const gx_steps *g, int threads) {
+	int64_t taken[2] = {0};
+	layer l = {.gates = gates, .memory = memory, .out = out, .packed = packed, .bias = bias, .c0 = c0, .h0 = h0, .g = g, .taken = taken};
 	gx_team(threads);
 #pragma omp parallel num_threads(threads)
 	steps_part(&l, share_of(g, omp_get_thread_num(), omp_get_num_threads()));
@@ -201,7 +212,8 @@ void gx_lstm_steps(float *gates, float *memory, float *out, const float *packed,
 
 void gx_lstm_steps_grad(float *dgates, float *dmemory, float *dout, const float *dy, const float *gates, const float *memory, const float *packed, const float *c0,
 						const gx_steps *g, int threads) {
-	layer l = {.dgates = dgates, .dmemory = dmemory, .dout = dout, .dy = dy, .gates = (float *)gates, .memory = (float *)memory, .packed = packed, .c0 = c0, .g = g};
+	int64_t taken[2] = {0};
+	layer l = {.dgates = dgates, .dmemory = dmemory, .dout = dout, .dy = dy, .gates = (float *)gates, .memory = (float *)memory, .packed = packed, .c0 = c0, .g = g, .taken = taken};
 	gx_team(threads);
 #pragma omp parallel num_threads(threads)
 	steps_grad_part(&l, share_of(g, omp_get_thread_num(), omp_get_num_threads()));

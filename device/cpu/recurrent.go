@@ -84,6 +84,7 @@ type Sequence struct {
 type SequenceState struct {
 	Packed unsafe.Pointer // weights from the state, packed for the product of Run or of RunGrad
 	Gates  unsafe.Pointer // sums that come from the input; they become activated gates
+	Bias   unsafe.Pointer // added to the sums of every step; the gradient does not read it
 	Memory unsafe.Pointer
 	Out    unsafe.Pointer
 	Mem0   unsafe.Pointer // memory and output before the first step
@@ -116,7 +117,7 @@ func (q Sequence) ProductGrad() Gemm {
 // Run goes through all steps.
 func (q Sequence) Run(s SequenceState) {
 	c := q.c(0)
-	C.gx_lstm_steps((*C.float)(s.Gates), (*C.float)(s.Memory), (*C.float)(s.Out), (*C.float)(s.Packed), (*C.float)(s.Mem0), (*C.float)(s.Out0), &c,
+	C.gx_lstm_steps((*C.float)(s.Gates), (*C.float)(s.Memory), (*C.float)(s.Out), (*C.float)(s.Packed), (*C.float)(s.Bias), (*C.float)(s.Mem0), (*C.float)(s.Out0), &c,
 		C.int(q.Threads))
 }
 

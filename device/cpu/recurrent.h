@@ -31,10 +31,10 @@ typedef struct {
 	int32_t back;
 } gx_steps;
 
-// gx_lstm_steps goes through all steps: gates, 4 * n a row, hold what comes from the input and become activated, memory and
-// out are written. c0 and h0 are what is before the first step, packed are the weights of the state, packed for the product
+// gx_lstm_steps goes through all steps: gates, 4 * n a row, hold what comes from the input, without bias, and become
+// activated, memory and out are written. c0 and h0 are what is before the first step, packed are the weights of the state, packed for the product
 // with them. Only where gx_gemm_can, as the next.
-void gx_lstm_steps(float *gates, float *memory, float *out, const float *packed, const float *c0, const float *h0, const gx_steps *g, int threads);
+void gx_lstm_steps(float *gates, float *memory, float *out, const float *packed, const float *bias, const float *c0, const float *h0, const gx_steps *g, int threads);
 
 // gx_lstm_steps_grad goes back through all steps and writes dgates; dmemory and dout are the gradients of the last memory and
 // output, which become those of c0 and h0; dy is the gradient of out.

@@ -78,6 +78,12 @@ INLINE void affine_row(float *d, const float *x, int64_t n, float a, float b) {
 	GX_EACH(i, 0, n) d[i] = x[i] * a + b;
 }
 
+// softmax_row writes the softmax of a row whose largest element is m.
+INLINE void softmax_row(float *d, const float *x, int64_t n, float m, float s) {
+	exp_row(d, x, n, m, s);
+	affine_row(d, d, n, 1.0f / sum_row(d, n), 0.0f);
+}
+
 GX_CLONES static void rows(const void *arg, int64_t begin, int64_t end) {
 	const job *j = arg;
 	for (int64_t r = begin; r < end; r++) {
@@ -93,9 +99,19 @@ GX_CLONES static void rows(const void *arg, int64_t begin, int64_t end) {
 			float l = logf(sum_exp_row(x, j->n, m, j->s));
 			affine_row(d, x, j->n, j->s, -m * j->s - l);
 		} else {
-			exp_row(d, x, j->n, m, j->s);
-			affine_row(d, d, j->n, 1.0f / sum_row(d, j->n), 0.0f);
+			softmax_row(d, x, j->n, m, j->s);
 		}
+	}
+}
+
+// biased_rows reads the bias in the place of y.
+GX_CLONES static void biased_rows(const void *arg, int64_t begin, int64_t end) {
+	const job *j = arg;
+	for (int64_t r = begin; r < end; r++) {
+		const float *x = j->x + r * j->n;
+		float *d = j->d + r * j->n;
+		GX_EACH(i, 0, j->n) d[i] = x[i] + j->y[i];
+		softmax_row(d, d, j->n, max_row(d, j->n), j->s);
 	}
 }
 
@@ -129,6 +145,11 @@ void gx_softmax(float *d, const float *x, int64_t outer, int64_t n, int64_t inne
 		gx_parallel(threads, outer, 4, rows, &j);
 	else
 		gx_parallel(threads, outer * ((inner + COLS - 1) / COLS), 1, cols, &j);
+}
+
+void gx_bias_softmax(float *d, const float *x, const float *bias, int64_t outer, int64_t n, int threads) {
+	job j = {d, x, bias, n, 1, 1.0f, 0};
+	if (n > 0) gx_parallel(threads, outer, 4, biased_rows, &j);
 }
 
 static inline __attribute__((always_inline)) void grad_row(float *d, const float *dy, const float *y, int64_t n, float s, int log) {

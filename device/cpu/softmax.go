@@ -6,6 +6,8 @@ package cpu
 #include "softmax.h"
 #cgo noescape gx_softmax
 #cgo nocallback gx_softmax
+#cgo noescape gx_bias_softmax
+#cgo nocallback gx_bias_softmax
 #cgo noescape gx_softmax_grad
 #cgo nocallback gx_softmax_grad
 #cgo noescape gx_softmax_loss_grad
@@ -27,6 +29,12 @@ type Softmax struct {
 func (s Softmax) Run(d, x unsafe.Pointer) {
 	C.gx_softmax((*C.float)(d), (*C.float)(x), C.int64_t(s.Axis.Outer), C.int64_t(s.Axis.N), C.int64_t(s.Axis.Inner),
 		C.float(s.Temperature), boolInt(s.Log), C.int(s.Threads))
+}
+
+// RunBiased writes the softmax of x + bias, a number for each position along the axis, to d, which may be x. It wants
+// Inner = 1, Temperature = 1 and no Log.
+func (s Softmax) RunBiased(d, x, bias unsafe.Pointer) {
+	C.gx_bias_softmax((*C.float)(d), (*C.float)(x), (*C.float)(bias), C.int64_t(s.Axis.Outer), C.int64_t(s.Axis.N), C.int(s.Threads))
 }
 
 // RunGrad writes the gradient of the input from that of the output and the output.

@@ -7,6 +7,9 @@
 // gx_softmax writes exp(x/temperature) normalized along the axis, or its logarithm.
 void gx_softmax(float *d, const float *x, int64_t outer, int64_t n, int64_t inner, float temperature, int log, int threads);
 
+// gx_bias_softmax writes the softmax of the rows of x + bias.
+void gx_bias_softmax(float *d, const float *x, const float *bias, int64_t outer, int64_t n, int threads);
+
 // gx_softmax_grad writes the gradient from that of the output dy and the output y.
 void gx_softmax_grad(float *dx, const float *dy, const float *y, int64_t outer, int64_t n, int64_t inner, float temperature, int log, int threads);
 

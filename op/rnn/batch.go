@@ -31,7 +31,7 @@ type backend struct {
 // layerSteps is one direction of a layer of an LSTM at all steps.
 type layerSteps struct {
 	back            bool
-	packed          []float32 // weights from the state
+	packed, bias    []float32 // weights from the state, and what is added to the sums
 	gates, extra, h []float32 // as in batchStep, for all steps
 	mem0, h0        []float32 // before the first step
 	dgates          []float32 // of the gradient, for all steps

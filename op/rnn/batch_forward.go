@@ -123,7 +123,7 @@ func (f *forward) direction(layer, dir int, x, y []float32) error {
 			f.bias[i] += v
 		}
 	}
-	if err := f.dense(gates, x, w.x, f.bias, f.steps*f.batch); err != nil {
+	if err := f.fromInput(gates, x, w); err != nil {
 		return err
 	}
 	if f.packs() {
@@ -134,7 +134,7 @@ func (f *forward) direction(layer, dir int, x, y []float32) error {
 		mem0 = part(attach.Floats(f.call.In[3]), at, f.batch*f.hidden)
 	}
 	if f.together() {
-		f.lstmSteps(f.kernel, &layerSteps{back: dir == 1, packed: f.packed, gates: gates, extra: keep.extra, h: keep.h, mem0: mem0, h0: h0})
+		f.lstmSteps(f.kernel, &layerSteps{back: dir == 1, packed: f.packed, bias: f.bias, gates: gates, extra: keep.extra, h: keep.h, mem0: mem0, h0: h0})
 	} else if err := f.stepByStep(dir, gates, keep, w, h0, mem0); err != nil {
 		return err
 	}
@@ -147,6 +147,15 @@ func (f *forward) direction(layer, dir int, x, y []float32) error {
 		}
 	}
 	return nil
+}
+
+// fromInput writes what comes from the input at all steps, and the bias unless the steps add it.
+func (f *forward) fromInput(gates, x []float32, w weights[float32]) error {
+	if cells := f.steps * f.batch; !f.together() {
+		return f.dense(gates, x, w.x, f.bias, cells)
+	} else {
+		return f.mul(gates, x, w.x, product{m: cells, n: f.rows(), k: len(x) / cells, tb: true})
+	}
 }
 
 // stepByStep goes through the steps of a direction.

@@ -94,7 +94,7 @@ func sequenceC(a *op.Args, k *kernel, s *layerSteps) cpu.Sequence {
 }
 
 func (s *layerSteps) stateC() cpu.SequenceState {
-	return cpu.SequenceState{Packed: pointer(s.packed), Gates: pointer(s.gates), Memory: pointer(s.extra), Out: pointer(s.h), Mem0: pointer(s.mem0), Out0: pointer(s.h0)}
+	return cpu.SequenceState{Packed: pointer(s.packed), Bias: pointer(s.bias), Gates: pointer(s.gates), Memory: pointer(s.extra), Out: pointer(s.h), Mem0: pointer(s.mem0), Out0: pointer(s.h0)}
 }
 
 func stepC(s *batchStep, prev []float32) cpu.CellStep {
