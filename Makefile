@@ -27,8 +27,9 @@ conformance: deps ## every golden case, the largest networks too
 race: deps ## the tests under the race detector
 	$(GO) test -race -timeout 40m ./...
 
-nocgo: ## the tests without C
+nocgo: ## the tests without C, and kernels without oneDNN
 	CGO_ENABLED=0 $(GO) test -timeout 20m ./...
+	$(GO) test -tags nodnn -timeout 20m ./device/cpu ./op/prim ./op/nn ./op/linalg
 	cd interop/gorgonia && CGO_ENABLED=0 $(GO) test ./...
 
 cuda-check: deps ## what can be checked of CUDA without a GPU; skips where pip cannot fetch the headers

@@ -43,6 +43,8 @@ func Passes() []Pass {
 			Reason: "groups say where operators run; first, so that no other pass joins what runs on two devices, and gradients are computed where their layers are"},
 		{Name: "mix-precision", Stage: Converted, Loose: true, Needed: true, Run: mixPrecision,
 			Reason: "products are computed in a narrow type where that is asked for; before all others but the placement, which then see the types that the graph computes with, and before the gradient, which converts back"},
+		{Name: "settle-shapes", Stage: Composed, Needed: true, Run: settleShapes,
+			Reason: "arrays made in a shape that follows from their use get it; before all passes that may take the use away"},
 		{Name: "share", Stage: Composed, Loose: true, Run: shareComposed,
 			Reason: "what is computed twice is computed once; before the gradient, which then goes that way once as well: its contributions are summed before, not after"},
 		{Name: "simplify", Stage: Composed, Loose: true, Run: simplifyComposed,

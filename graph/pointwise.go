@@ -102,7 +102,7 @@ func (c *chainer) phase(n *op.Node) bool { return c.forward == nil || c.forward[
 // fusible reports whether n may be a member of a chain. Sums of many gradients, which are added as they come, may not: a
 // chain would keep them all until the last is there.
 func (c *chainer) fusible(n *op.Node) bool {
-	if n.IsVar() || draws(n) || len(n.After) > 0 || c.after[n] || !n.Op.Pointwise || n.Op == prim.GradAdd.Op {
+	if n.IsVar() || draws(n) || len(n.After) > 0 || c.after[n] || !n.Op.Pointwise && !prim.IsCast(n.Op) || n.Op == prim.GradAdd.Op {
 		return false
 	}
 	out := n.Entry(0)
@@ -111,7 +111,10 @@ func (c *chainer) fusible(n *op.Node) bool {
 		return false
 	}
 	for _, e := range n.In {
-		if !known(c.facts, e) || c.facts.Types[e] != t || c.mutated[e.Node] {
+		if !known(c.facts, e) || c.mutated[e.Node] {
+			return false
+		}
+		if from := c.facts.Types[e]; from != t && !(prim.IsCast(n.Op) && prim.FusibleTypes(c.facts.kind(n), from, t)) {
 			return false
 		}
 		if s := c.facts.Shapes[e]; !s.Equal(shape) {
@@ -135,7 +138,7 @@ func (c *chainer) join(n *op.Node) {
 	}
 	for _, e := range n.In {
 		h := c.chain[e.Node]
-		if h == nil || h.closed || slices.Contains(g.members, e.Node) || h.forward != g.forward || h.group != g.group || h.t != g.t || !h.shape.Equal(g.shape) {
+		if h == nil || h.closed || slices.Contains(g.members, e.Node) || h.forward != g.forward || h.group != g.group || !prim.FusibleTypes(c.facts.kind(n), h.t, g.t) || !h.shape.Equal(g.shape) {
 			continue
 		}
 		if both := h.union(g); c.fits(both) {
@@ -175,7 +178,17 @@ func (c *chainer) fits(g *chain) bool {
 	for _, m := range g.members {
 		steps += max(1, len(m.In)-1)
 	}
-	return len(in) <= chainInputs && len(outs) <= chainOutputs && steps <= chainSteps
+	return len(in) <= chainInputs && len(outs) <= chainOutputs && steps <= chainSteps && !c.crosses(in, outs)
+}
+
+// crosses reports whether an input that repeats has as many bytes as an output of a narrower type, which could take its place before it has been read.
+func (c *chainer) crosses(in, outs []op.Entry) bool {
+	bytes := func(e op.Entry) int { return c.facts.Shapes[e].Size() * c.facts.Types[e].Size() }
+	return slices.ContainsFunc(in, func(i op.Entry) bool {
+		return slices.ContainsFunc(outs, func(o op.Entry) bool {
+			return bytes(i) == bytes(o) && c.facts.Types[i].Size() != c.facts.Types[o].Size()
+		})
+	})
 }
 
 // borders lists what a chain reads from outside, and what others read of it. Inputs made by the backward part come

@@ -242,7 +242,7 @@ func (r *recomputer) alive(outs []op.Entry, origin map[*op.Node]*op.Node) int64 
 	for _, e := range g.Outputs {
 		places[e] = Sink
 	}
-	s := AssignStorage(g, places, bytes, len(r.fwd))
+	s := AssignStorage(g, places, bytes, len(r.fwd), nil)
 	live := make([]int64, len(g.Nodes)+1)
 	for e, root := range s.Root {
 		if root == e && places[e] == Arena {

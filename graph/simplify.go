@@ -30,7 +30,7 @@ func simplify(r *rewriter, n *op.Node, in []op.Entry, compiled bool) op.Entry {
 			return op.Entry{}
 		}
 	}
-	for _, rule := range []func() op.Entry{s.neutral, s.nested, s.signs, s.constants, s.moved, s.reshaped} {
+	for _, rule := range []func() op.Entry{s.neutral, s.casts, s.nested, s.signs, s.constants, s.moved, s.reshaped} {
 		if e := rule(); e.Valid() {
 			if r.outs[n.Entry(0)] && (e.Node.IsVar() || r.was[e] != (op.Entry{})) {
 				return op.Entry{} // an output keeps a node of its own
@@ -88,6 +88,18 @@ func (s *simplifier) neutral() op.Entry {
 		return when(s.n.Params.(nn.DropoutParams).P.Value() == 0, x)
 	}
 	return when(s.compiled && s.n.Op.Identity, x)
+}
+
+// casts finds conversions whose type is known, so that they need not wait for what says it.
+func (s *simplifier) casts() op.Entry {
+	x := s.in[0]
+	switch {
+	case !s.compiled || !prim.IsCastLike(s.n.Op):
+		return op.Entry{}
+	case s.like(x):
+		return x
+	}
+	return s.make(prim.Cast.Op, prim.CastParams{DType: s.facts.Types[s.n.Entry(0)]}, x)
 }
 
 // reverses reports whether a slice goes backward: it may have the shape of its input all the same.

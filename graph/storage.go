@@ -30,9 +30,9 @@ const (
 // a Source); bytes is the size of every entry. An operator writes in place only when nobody reads
 // the input afterwards, however many names the memory has. What is written in place into a Sink is
 // computed there from the start, but the first forward nodes leave the sinks of later nodes alone:
-// a forward pass does not touch gradients.
-func AssignStorage(g *Indexed, places []Place, bytes []int64, forward int) *Storage {
-	a := &assigner{g: g, places: places, forward: forward, pending: make([]int, g.NumEntries()), taken: make([]bool, g.NumEntries())}
+// a forward pass does not touch gradients. apart marks the nodes that do not work in place; nil: none.
+func AssignStorage(g *Indexed, places []Place, bytes []int64, forward int, apart []bool) *Storage {
+	a := &assigner{g: g, places: places, forward: forward, apart: apart, pending: make([]int, g.NumEntries()), taken: make([]bool, g.NumEntries())}
 	a.Root = make([]int, g.NumEntries())
 	a.Bytes = slices.Clone(bytes)
 	a.Start = make([]int, g.NumEntries())
@@ -82,13 +82,14 @@ type assigner struct {
 	forward int
 	pending []int
 	taken   []bool // sinks in which an input is computed already
+	apart   []bool
 }
 
 func (a *assigner) visit(i int, n *op.Node) {
 	from, to := a.g.Out(i)
 	if n.Op.Identity {
 		a.share(a.Root[a.g.Entry(n.In[0])], from)
-	} else {
+	} else if a.apart == nil || !a.apart[i] {
 		for _, pair := range n.Op.Inplace {
 			in, out := pair[0], from+pair[1]
 			if in >= len(n.In) || out >= to || ignores(n, in) {

@@ -23,7 +23,7 @@ func assign(g *graph.Indexed) *graph.Storage {
 	for _, e := range g.Outputs {
 		places[e] = graph.Sink
 	}
-	return graph.AssignStorage(g, places, bytes, len(g.Nodes))
+	return graph.AssignStorage(g, places, bytes, len(g.Nodes), nil)
 }
 
 func TestStorageSharesAChain(t *testing.T) {
@@ -40,11 +40,26 @@ func TestStorageSharesAChain(t *testing.T) {
 	}
 }
 
+func TestStorageKeepsApart(t *testing.T) {
+	a := lookup(t, "tanh", op.Var("x").Entry(0))
+	b := lookup(t, "exp", a)
+	g := graph.Index([]op.Entry{lookup(t, "sin", b)})
+	places, bytes := []graph.Place{graph.Source, graph.Arena, graph.Arena, graph.Sink}, []int64{8, 8, 8, 8}
+	for node, want := range []bool{true, true, false, true} {
+		apart := make([]bool, len(g.Nodes))
+		apart[node] = true
+		s := graph.AssignStorage(g, places, bytes, len(g.Nodes), apart)
+		if got := s.Root[g.Entry(a)] == s.Root[g.Entry(b)]; got != want {
+			t.Errorf("node %d apart: tanh and exp share memory: %v, want %v", node, got, want)
+		}
+	}
+}
+
 func TestStorageKeepsForwardOutOfGradients(t *testing.T) {
 	a := lookup(t, "tanh", op.Var("x").Entry(0))
 	g := graph.Index([]op.Entry{lookup(t, "exp", a)})
 	places := []graph.Place{graph.Source, graph.Arena, graph.Sink}
-	s := graph.AssignStorage(g, places, []int64{8, 8, 8}, 2)
+	s := graph.AssignStorage(g, places, []int64{8, 8, 8}, 2, nil)
 	if got, want := s.Root[g.Entry(a)], g.Entry(a); got != want {
 		t.Errorf("a forward value has root %d, want its own: the output belongs to the backward part", got)
 	}

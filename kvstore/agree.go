@@ -19,6 +19,8 @@ type Joint interface {
 	// Agree lets every worker contribute a number, and returns those of all workers by rank. Every
 	// worker calls it, with the same names in the same order as Init.
 	Agree(ctx context.Context, name string, number uint64) ([]uint64, error)
+	// Backups returns how many workers a round closes without at most: whoever is late then contributes to none of its rounds.
+	Backups() int
 	// Skip, in jobs whose rounds close without the slowest workers, moves on to where the others are, and
 	// returns how many rounds this worker leaves out: a program that pushes every key once per step counts
 	// them as steps. It is called when what has been pulled is there and nothing else is under way. Without

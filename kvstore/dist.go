@@ -9,7 +9,6 @@ import (
 	"gomx/device"
 	"gomx/kvstore/compress"
 	"gomx/kvstore/ps"
-	"gomx/kvstore/transport"
 	nd "gomx/ndarray"
 	"gomx/op"
 	"gomx/optimizer"
@@ -75,6 +74,9 @@ func (s *dist) Resumed() uint64 {
 	return n
 }
 
+// Backups implements Joint.
+func (s *dist) Backups() int { return s.job.cfg.Backups }
+
 // Skip implements Joint.
 func (s *dist) Skip() uint64 {
 	var n uint64
@@ -125,8 +127,8 @@ func (s *dist) create(ctx context.Context, k *distKey, value []byte, direct bool
 	o := s.spec
 	k.whole = o != nil && !optimizer.Elementwise(o) && !k.added
 	s.mu.Unlock()
-	if k.whole && len(value) > transport.DefaultMaxPayload {
-		return k.fail("Init", fmt.Errorf("%d bytes, want at most %d: %s looks at keys as a whole", len(value), transport.DefaultMaxPayload, o.Name()))
+	if k.whole && len(value) > maxSlice {
+		return k.fail("Init", fmt.Errorf("%d bytes, want at most %d: %s looks at keys as a whole", len(value), maxSlice, o.Name()))
 	}
 	spec := ps.KeySpec{DType: k.dtype, Total: uint64(len(value)), Direct: direct, Whole: k.whole}
 	_, err := s.job.wait(ctx, s.cfg.timeout, func(now, deadline ps.Time) (uint64, error) {

@@ -206,9 +206,6 @@ func (x *exchange) end(d *ps.Done) {
 		k.note(err)
 	}
 	*x = exchange{copied: x.copied}
-	if err != nil {
-		x.copied = nil // a transport may read it still
-	}
 	k.spare.Put(x)
 	if done != nil {
 		done(err)

@@ -43,10 +43,12 @@ type driver struct {
 	quit  func(err error)                       // the machine cannot go on; mu is held
 	pages *http.Server                          // health and metrics, nil if not wanted
 
+	last func() // the endpoint is closed; mu is held
+
 	mu      sync.Mutex
 	machine machine
 	seen    uint64 // number of the view whose members are connected
-	linked  map[wire.Node]string
+	links   links
 	closed  bool
 
 	back struct { // payloads that the transport has given back; sent functions run anywhere
@@ -73,7 +75,7 @@ type telling struct {
 const tickEvery = 10 * time.Millisecond
 
 func newDriver(self wire.Node, log zerolog.Logger) *driver {
-	return &driver{self: self, log: log, began: time.Now(), stop: make(chan struct{}), linked: map[wire.Node]string{}}
+	return &driver{self: self, log: log, began: time.Now(), stop: make(chan struct{}), links: newLinks()}
 }
 
 // open opens the endpoint, whose handler drops what comes before start.
@@ -122,7 +124,10 @@ func (d *driver) tick() {
 			return
 		case <-t.C:
 		}
-		d.do(func() { d.machine.Tick(d.now()) }, nil)
+		d.do(func() {
+			d.relink()
+			d.machine.Tick(d.now())
+		}, nil)
 	}
 }
 
@@ -207,6 +212,9 @@ func (d *driver) drain() {
 	for i := range out.Sends {
 		d.send(&out.Sends[i])
 	}
+	if len(out.Recall) > 0 {
+		d.recall(out.Recall)
+	}
 	for i := range out.Events {
 		d.event(&out.Events[i])
 	}
@@ -253,27 +261,6 @@ func (d *driver) takeBack() {
 	d.spare = list
 }
 
-// link connects to the servers that a view names: those of lower and higher ranks for servers, which
-// replicate to each other, all for workers.
-func (d *driver) link(v *wire.View) {
-	if d.self.Role == wire.Scheduler {
-		return // everybody connects to the scheduler
-	}
-	for i := range v.Servers {
-		m := &v.Servers[i]
-		switch {
-		case m.Node == d.self || m.Addr == d.linked[m.Node]:
-		case m.Addr == "" || !m.Alive:
-		default:
-			if err := d.ep.Connect(m.Node, m.Addr); err != nil {
-				d.log.Error().Err(err).Stringer("node", m.Node).Msg("cannot connect")
-				continue
-			}
-			d.linked[m.Node] = m.Addr
-		}
-	}
-}
-
 // event writes a line to the log.
 func (d *driver) event(e *ps.Event) {
 	level := zerolog.InfoLevel
@@ -305,7 +292,13 @@ func (d *driver) close() error {
 		_ = d.pages.Close() // whoever reads them is cut off
 	}
 	d.done.Wait()
-	return d.ep.Close()
+	err := d.ep.Close()
+	if d.last != nil && d.machine != nil {
+		d.mu.Lock()
+		d.last()
+		d.leave()
+	}
+	return err
 }
 
 // eventText says in words what an event is about.

@@ -2,14 +2,17 @@ package kvstore_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
 
 	"gomx/internal/cluster"
 	"gomx/kvstore"
+	"gomx/kvstore/ps"
 	"gomx/kvstore/transport/mem"
 	"gomx/kvstore/wire"
+	nd "gomx/ndarray"
 	"gomx/optimizer"
 )
 
@@ -58,4 +61,33 @@ func TestPartitionHeals(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestAbandonedCallsEnd lets a worker give up its job while an operation waits for another worker: whoever waits for the operation is
+// told at once, and not when its deadline has passed.
+func TestAbandonedCallsEnd(t *testing.T) {
+	c := cluster.Start(cluster.Config{Workers: 2, Dead: time.Second})
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	must(t, c.Work(ctx, func(ctx context.Context, rank int) error {
+		s, err := kvstore.Open(ctx, "dist_sync")
+		if err != nil || rank == 1 {
+			return err
+		}
+		if err := s.Init(ctx, "w", nd.Zeros(nd.Shape{5})); err != nil {
+			return err
+		}
+		out := nd.Zeros(nd.Shape{5})
+		if err := s.PushPull("w", 0, []*nd.Array{nd.Ones(nd.Shape{5})}, []*nd.Array{out}); err != nil {
+			return err
+		}
+		if _, err := c.Again(ctx, rank); err != nil {
+			return err
+		}
+		if err := out.Wait(ctx); !errors.Is(err, ps.ErrClosed) {
+			return fmt.Errorf("got %w, want %w", err, ps.ErrClosed)
+		}
+		return nil
+	}))
+	must(t, c.Wait())
 }

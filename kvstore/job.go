@@ -60,6 +60,7 @@ func Join(ctx context.Context, c JobConfig) (*Job, error) {
 		return nil, closing(fmt.Errorf("kvstore: %w", err), j.driver)
 	}
 	j.worker = w
+	j.driver.last = func() { w.Leave() } // what has not ended does so now
 	if err := j.driver.serveStatus(&c, workerPage(j.driver, w)); err != nil {
 		return nil, closing(err, j.driver)
 	}

@@ -34,7 +34,7 @@ type JobConfig struct {
 	// folder of the one that the job continues from, the same for all servers; see LatestSnapshot.
 	Snapshots, Restore string
 
-	SliceSize int           // bytes; longer keys are sliced; 0: 1 MiB
+	SliceSize int           // bytes; longer keys are sliced; 0: 1 MiB, at most 64 MiB
 	Heartbeat time.Duration // 0: 0.5 s
 	Dead      time.Duration // silence after which a node counts as dead; 0: 3 s
 	Status    string        // address for health and metrics; empty: none
@@ -64,6 +64,9 @@ func (c *JobConfig) validate() error {
 	if c.SliceSize == 0 {
 		c.SliceSize = 1 << 20
 	}
+	if c.SliceSize < 64 || c.SliceSize > maxSlice {
+		return fmt.Errorf("kvstore: slices of %d bytes, want 64 to %d", c.SliceSize, maxSlice)
+	}
 	return nil
 }
 
@@ -71,9 +74,16 @@ func (c *JobConfig) timing() ps.Timing {
 	return ps.Timing{Heartbeat: ps.Time(c.Heartbeat), Dead: ps.Time(c.Dead)}
 }
 
+// maxSlice is the longest slice, that of a key that is not sliced included. A copy of a shard is made by messages that hold a slice,
+// the value before it, and what the optimizer keeps: up to six times as much.
+const (
+	maxSlice   = 64 << 20
+	maxPayload = 8 * maxSlice
+)
+
 // transport is the endpoint's configuration.
 func (c *JobConfig) transport() transport.Config {
-	t := transport.Config{Job: c.ID, Listen: c.Listen}
+	t := transport.Config{Job: c.ID, Listen: c.Listen, MaxPayload: maxPayload}
 	if c.Node.Role == wire.Scheduler && t.Listen == "" {
 		t.Listen = c.Scheduler
 	}

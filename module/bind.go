@@ -2,6 +2,7 @@ package module
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"gomx/dtype"
@@ -48,9 +49,8 @@ func (m *Module) Bind(data, label []dataio.Desc, opts ...BindOption) (err error)
 	if err := m.assign(data, label, !c.inference); err != nil {
 		return err
 	}
-	b := sym.BindConfig{Device: m.config.device, Group2Ctx: m.config.groups, Seed: m.config.seed, Guard: c.guard,
-		Shapes: map[string]dtype.Shape{}, Types: map[string]dtype.Type{}, GradReq: map[string]op.Req{},
-		Args: map[string]*nd.Array{}, Aux: m.aux}
+	b := sym.BindConfig{Group2Ctx: m.config.groups, Seed: m.config.seed, Guard: c.guard,
+		Shapes: map[string]dtype.Shape{}, Types: map[string]dtype.Type{}, GradReq: map[string]op.Req{}}
 	for _, f := range m.fed {
 		d := data
 		if f.label {
@@ -67,9 +67,6 @@ func (m *Module) Bind(data, label []dataio.Desc, opts ...BindOption) (err error)
 			b.GradReq[a] = m.request(a, c.inputGrads)
 		}
 	}
-	for name, a := range m.args {
-		b.Args[name] = a
-	}
 	if err := m.tune(&b); err != nil {
 		return err
 	}
@@ -82,31 +79,83 @@ func (m *Module) Bind(data, label []dataio.Desc, opts ...BindOption) (err error)
 	return nil
 }
 
-// bind replaces the executors by one for b.
+// bind replaces the executors by those for b.
 func (m *Module) bind(b sym.BindConfig, training bool) error {
-	ex, err := m.symbol.SimpleBind(b)
+	m.settleAux()
+	g, err := m.bindGroup(m.symbol, b, m.fed, func(k int, b *sym.BindConfig) {
+		old := m.device(k)
+		b.Args, b.Aux = maps.Clone(old.args), old.aux
+	})
 	if err != nil {
 		return fmt.Errorf("module: %w", err)
 	}
-	m.current, m.training, m.guard = ex, training, b.Guard
-	m.execs = map[string]*sym.Executor{m.key(ex): ex}
-	m.args, m.aux = map[string]*nd.Array{}, ex.Aux
-	for _, p := range m.params {
-		m.args[p] = ex.Args[p]
+	m.current, m.training, m.guard = g, training, b.Guard
+	m.execs = map[string]*group{m.key(g): g}
+	var all []replica
+	for _, ex := range g.parts {
+		r := replica{map[string]*nd.Array{}, ex.Aux}
+		for _, p := range m.params {
+			r.args[p] = ex.Args[p]
+		}
+		all = append(all, r)
 	}
-	return nil
+	m.args, m.aux, m.replicas = all[0].args, all[0].aux, all[1:]
+	if m.sums == nil {
+		return nil
+	}
+	err, m.sums = m.sums.kv.Close(), nil
+	return err
 }
 
-// key identifies an executor by the shapes of what it is fed.
-func (m *Module) key(ex *sym.Executor) string {
+// bindGroup makes the executors of a network, one per device. Its configuration is that of whole batches; on says what device k has of its own.
+func (m *Module) bindGroup(s *sym.Symbol, c sym.BindConfig, fed []feed, on func(k int, c *sym.BindConfig)) (*group, error) {
+	places := m.config.places()
+	shapes, err := partShapes(c.Shapes, fed, len(places))
+	if err != nil {
+		return nil, err
+	}
+	var parts []*sym.Executor
+	for k, d := range places {
+		part := c
+		part.Device, part.Shapes = d, shapes
+		part.Seed += uint64(k) * deviceSeeds // every device drops something else
+		if m.scaler != nil {
+			part.LossScale = m.scaler.scales[k]
+		}
+		on(k, &part)
+		ex, err := s.SimpleBind(part)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, ex)
+	}
+	return newGroup(parts, fed), nil
+}
+
+// deviceSeeds is how far the random streams of devices are apart: an odd number without a pattern in its bits.
+const deviceSeeds = 0x9e3779b97f4a7c15
+
+// device returns the arrays on device k: none before there are any.
+func (m *Module) device(k int) replica {
+	switch {
+	case k == 0:
+		return replica{m.args, m.aux}
+	case k <= len(m.replicas):
+		return m.replicas[k-1]
+	}
+	return replica{}
+}
+
+// key identifies executors by the shapes of what they are fed.
+func (m *Module) key(g *group) string {
 	s := ""
 	for _, f := range m.fed {
-		s += f.name + ex.Args[f.name].Shape().String()
+		s += f.name + g.shape(f).String()
 	}
 	return s
 }
 
-// fits makes current an executor for the shapes of a batch.
+// fits makes current executors for the shapes of a batch.
 func (m *Module) fits(b *dataio.Batch) error {
 	if m.buckets != nil {
 		return m.buckets.choose(m, b)
@@ -114,7 +163,7 @@ func (m *Module) fits(b *dataio.Batch) error {
 	same := true
 	for _, f := range m.fed {
 		a := f.of(b)
-		same = same && (a == nil || a.Shape().Equal(m.current.Args[f.name].Shape()))
+		same = same && (a == nil || a.Shape().Equal(m.current.shape(f)))
 	}
 	if same {
 		return nil
@@ -128,20 +177,20 @@ func (m *Module) fits(b *dataio.Batch) error {
 		shapes[f.name] = a.Shape()
 		key += f.name + a.Shape().String()
 	}
-	if ex := m.execs[key]; ex != nil {
-		m.current = ex
+	if g := m.execs[key]; g != nil {
+		m.current = g
 		return nil
 	}
-	ex, err := m.current.Reshape(shapes)
+	g, err := m.current.reshape(shapes, m.fed)
 	if err != nil {
-		return fmt.Errorf("module: batch of another shape: %w", err)
+		return err
 	}
 	for _, p := range m.params {
-		if ex.Args[p] != m.args[p] {
-			return fmt.Errorf("module: batch of another shape: parameter %q would change from shape %v to %v", p, m.args[p].Shape(), ex.Args[p].Shape())
+		if a := g.first().Args[p]; a != m.args[p] {
+			return fmt.Errorf("module: batch of another shape: parameter %q would change from shape %v to %v", p, m.args[p].Shape(), a.Shape())
 		}
 	}
-	m.execs[key], m.current = ex, ex
+	m.execs[key], m.current = g, g
 	return nil
 }
 
@@ -157,7 +206,7 @@ func (f feed) of(b *dataio.Batch) *nd.Array {
 	return list[f.index]
 }
 
-// feed gives the arrays of a batch to the current executor.
+// feed gives the arrays of a batch to the current executors.
 func (m *Module) feed(b *dataio.Batch) error {
 	for _, f := range m.fed {
 		a := f.of(b)
@@ -167,12 +216,8 @@ func (m *Module) feed(b *dataio.Batch) error {
 			}
 			return fmt.Errorf("module: the batch has %d data arrays, none for %q", len(b.Data), f.name)
 		}
-		bound := m.current.Args[f.name]
-		if a.Device() != bound.Device() || a.DType() != bound.DType() {
-			a = a.To(bound.Device()).AsType(bound.DType())
-		}
-		if err := m.current.Feed(f.name, a); err != nil {
-			return fmt.Errorf("module: %w", err)
+		if err := m.current.feed(f, a); err != nil {
+			return err
 		}
 	}
 	return nil

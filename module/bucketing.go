@@ -81,8 +81,8 @@ type buckets struct {
 	data, label []dataio.Desc
 	known       map[any]*bucket
 	now         *bucket
-	grads       map[string]*nd.Array // of the default bucket's executor
-	config      sym.BindConfig       // that the default bucket was bound with
+	grads       *group         // the default bucket's executors, whose gradients all buckets share
+	config      sym.BindConfig // that the default bucket was bound with
 }
 
 // bucket is one network, and where the arrays of a batch go in it.
@@ -117,7 +117,7 @@ func (b *buckets) make(key any) (*sym.Symbol, error) {
 
 // begin takes note of what the default bucket has been bound to.
 func (b *buckets) begin(m *Module, c sym.BindConfig, data, label []dataio.Desc) {
-	b.data, b.label, b.config, b.grads = data, label, c, m.current.Grads
+	b.data, b.label, b.config, b.grads = data, label, c, m.current
 	b.now = &bucket{b.key, m.symbol, m.fed, m.dataNames, m.labelNames, m.params}
 	b.known = map[any]*bucket{b.key: b.now}
 }
@@ -164,7 +164,7 @@ func (b *buckets) choose(m *Module, batch *dataio.Batch) error {
 	same := bk == b.now
 	for i := 0; i < len(bk.fed) && same; i++ {
 		a := bk.fed[i].of(batch)
-		same = a == nil || a.Shape().Equal(m.current.Args[bk.fed[i].name].Shape())
+		same = a == nil || a.Shape().Equal(m.current.shape(bk.fed[i]))
 	}
 	if same {
 		return nil
@@ -189,47 +189,54 @@ func (b *buckets) turn(m *Module, bk *bucket, shapes map[string]dtype.Shape) err
 			key += f.name + s.String()
 		}
 	}
-	ex := m.execs[key]
-	if ex == nil {
+	g := m.execs[key]
+	if g == nil {
 		var err error
-		if ex, err = b.bind(m, bk, shapes); err != nil {
+		if g, err = b.bind(m, bk, shapes); err != nil {
 			return fmt.Errorf("module: bucket %v: %w", bk.key, err)
 		}
-		m.execs[key] = ex
-		closeAll(m.current.Outputs())
-	} else if ex != m.current {
-		if err := hand(m.current, ex); err != nil {
-			return err
+		m.execs[key] = g
+		m.current.closeOutputs()
+	} else if g != m.current {
+		for k, before := range m.current.parts {
+			if err := hand(before, g.parts[k]); err != nil {
+				return err
+			}
 		}
+		m.current.closeJoined()
 	}
-	b.now, m.current = bk, ex
+	b.now, m.current = bk, g
 	m.fed, m.dataNames, m.labelNames = bk.fed, bk.dataNames, bk.labelNames
 	return nil
 }
 
-// bind makes an executor that shares all but inputs and outputs with the others.
-func (b *buckets) bind(m *Module, bk *bucket, shapes map[string]dtype.Shape) (*sym.Executor, error) {
+// bind makes executors that share all but inputs and outputs with the others.
+func (b *buckets) bind(m *Module, bk *bucket, shapes map[string]dtype.Shape) (*group, error) {
 	c := b.config
-	c.Shapes, c.Shared, c.Aux = shapes, m.current, map[string]*nd.Array{}
-	c.Args, c.Grads, c.GradReq = map[string]*nd.Array{}, map[string]*nd.Array{}, map[string]op.Req{}
+	c.Shapes, c.GradReq = shapes, map[string]op.Req{}
 	for _, name := range bk.symbol.Arguments() {
 		c.GradReq[name] = op.ReqNull
 		if r, ok := b.config.GradReq[name]; ok {
 			c.GradReq[name] = r
 		}
 	}
-	for _, name := range bk.params {
-		if a := m.args[name]; a != nil {
-			c.Args[name] = a
+	c.Monitor = m.monitor
+	return m.bindGroup(bk.symbol, c, bk.fed, func(k int, c *sym.BindConfig) {
+		have := m.device(k)
+		c.Shared = m.current.parts[k]
+		c.Args, c.Grads, c.Aux = map[string]*nd.Array{}, map[string]*nd.Array{}, map[string]*nd.Array{}
+		for _, name := range bk.params {
+			if a := have.args[name]; a != nil {
+				c.Args[name] = a
+			}
+			if g := b.grads.parts[k].Grads[name]; g != nil {
+				c.Grads[name] = g
+			}
 		}
-		if g := b.grads[name]; g != nil {
-			c.Grads[name] = g
+		for _, name := range bk.symbol.AuxStates() {
+			c.Aux[name] = have.aux[name]
 		}
-	}
-	for _, name := range bk.symbol.AuxStates() {
-		c.Aux[name] = m.aux[name]
-	}
-	return bk.symbol.SimpleBind(c)
+	})
 }
 
 // hand gives ex outputs in the place of those of the executor before, whose memory becomes free unless the shapes are the same.

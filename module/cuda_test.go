@@ -104,3 +104,12 @@ func TestCUDAMixedPrecision(t *testing.T) {
 		}
 	}
 }
+
+// TestCUDAFitOverDevices trains on two GPUs, bit for bit as one does with the parts of every batch; gradients are added up on a GPU or by the processor.
+func TestCUDAFitOverDevices(t *testing.T) {
+	if n := device.Count(device.KindCUDA); n < 2 {
+		t.Skipf("%d devices, want two: %s", n, cuda.Missing())
+	}
+	compareDevices(t, []device.Device{device.CUDA(0), device.CUDA(1)})
+	compareDevices(t, []device.Device{device.CUDA(1), device.CUDA(0)}, module.Store("local"))
+}

@@ -50,7 +50,13 @@
 //
 // # Precision and devices
 //
-// On places a module on a device. MixedPrecision lets layers that are mostly products compute in float16 or bfloat16; parameters stay float32, and LossScale says how
+// On places a module on a device, or on several: then each computes a part of every batch, and the gradients are added up (ExampleOn):
+//
+//	mod := module.New(net, module.On(device.CUDA(0), device.CUDA(1)))
+//
+// Everything else stays as it is: Fit, Score, checkpoints, the optimizer's states, and the stores of jobs, to which each process gives the sum over its devices.
+//
+// MixedPrecision lets layers that are mostly products compute in float16 or bfloat16; parameters stay float32, and LossScale says how
 // gradients are kept in the range of float16. Streams and Replay tell a GPU to run branches side by side and to launch recorded kernels at once.
 //
 // # Padding
@@ -59,10 +65,10 @@
 //
 // # Repeating a run
 //
-// With the same seeds (Seed here, and the iterator's) a run repeats bit for bit on one device. To
+// With the same seeds (Seed here, and the iterator's) a run repeats bit for bit on the same devices. To
 // continue from a checkpoint with states, load both and say BeginEpoch: ExampleBeginEpoch shows it.
 //
 // # Looking for trouble
 //
-// Guard makes training end at the first value that is not finite, with the operator that made it.
+// Guard makes training end at the first value that is not finite, with the operator that made it. Module.Monitor shows values inside the network while it runs.
 package module

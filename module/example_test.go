@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"gomx/device"
 	"gomx/initializer"
 	dataio "gomx/io"
 	"gomx/metric"
@@ -101,4 +102,31 @@ func ExampleBeginEpoch() {
 	}
 	fmt.Println(len(mod.History().Epochs), "epochs more")
 	// Output: 38 epochs more
+}
+
+// Two devices share every batch, as gpu(0) and gpu(1) in MXNet's context=[mx.gpu(0), mx.gpu(1)] do. Here they are two devices of the processor, so that the
+// example runs everywhere; on a machine with GPUs they are device.CUDA(0) and device.CUDA(1).
+func ExampleOn() {
+	ctx := context.Background()
+	mod := module.New(line(), module.On(device.Device{ID: 0}, device.Device{ID: 1}))
+	train, err := dataio.NDArrayIter(dataio.NDArrayConfig{
+		Data:  []*nd.Array{nd.FromSlice([]float32{-1, -0.25, 0.5, 1}, 4, 1)},
+		Label: []*nd.Array{nd.FromSlice([]float32{-1, 0.5, 2, 3}, 4, 1)}, LabelNames: []string{"line_label"},
+		BatchSize: 2})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := mod.Fit(ctx, train, module.Epochs(100), module.Optimize(optimizer.SGD{LR: 0.2}), module.Metric(metric.MSE())); err != nil {
+		fmt.Println(err)
+		return
+	}
+	outs, err := mod.Predict(ctx, train)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	y, err := outs[0].Float32s()
+	fmt.Printf("%.2f %v\n", y, err)
+	// Output: [-1.00 0.50 2.00 3.00] <nil>
 }

@@ -132,6 +132,9 @@ func (f *fitting) epoch(ctx context.Context, epoch int) error {
 		if err == nil {
 			err = f.batch(ctx, b, epoch, n)
 		}
+		if err == nil {
+			err = f.keepUp(ctx)
+		}
 		if err != nil {
 			return fmt.Errorf("batch %d: %w", n, err)
 		}

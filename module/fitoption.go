@@ -58,7 +58,8 @@ func Metric(m metric.Metric) FitOption { return func(c *fitConfig) { c.metric = 
 // in training.
 func ValidationMetric(m metric.Metric) FitOption { return func(c *fitConfig) { c.validMetric = m } }
 
-// Store chooses how gradients meet weights: "local" and "device" mean in this process; the names of
+// Store chooses how gradients meet weights: "local" and "device" mean in this process, where those of several
+// devices are added up by the processor or, as without Store, on the first device; the names of
 // kvstore that begin with dist_ mean on the servers of the job that the context belongs to. The workers of
 // a job go through the data together: an iterator with parts (io.Sharder) hands each of them its share,
 // unless it has been told a share before. A worker that has fewer batches than others takes part in the

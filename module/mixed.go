@@ -44,8 +44,8 @@ const minLossScale = 1.0 / (1 << 16)
 // scaler is the state of a Scaling: pure, but for the arrays that hold the factor.
 type scaler struct {
 	Scaling
-	scale   *sym.LossScale
-	good    int // batches since the factor has changed
+	scales  []*sym.LossScale // of the devices
+	good    int              // batches since the factor has changed
 	skipped int
 	byPlace map[device.Device][]*nd.Array // the gradients looked at, kept to be used again
 }
@@ -73,12 +73,19 @@ func newScaler(c *config) (*scaler, error) {
 	if !(s.Initial > 0 && s.Max >= s.Initial) || s.Window < 0 {
 		return nil, fmt.Errorf("module: LossScale from %v to %v with a window of %d batches, want positive numbers, the second not below the first", s.Initial, s.Max, s.Window)
 	}
-	return &scaler{Scaling: s, scale: sym.NewLossScale(c.device, s.Initial), byPlace: map[device.Device][]*nd.Array{}}, nil
+	out := &scaler{Scaling: s, byPlace: map[device.Device][]*nd.Array{}}
+	for _, d := range c.places() {
+		out.scales = append(out.scales, sym.NewLossScale(d, s.Initial))
+	}
+	return out, nil
 }
+
+// value returns the factor, which is the same on all devices.
+func (s *scaler) value() float64 { return s.scales[0].Value() }
 
 // next takes note of a batch and returns the factor of the next one.
 func (s *scaler) next(finite bool) (factor float64, err error) {
-	factor = s.scale.Value()
+	factor = s.value()
 	if !finite {
 		s.good = 0
 		s.skipped++
@@ -127,7 +134,7 @@ func (m *Module) overflowed() (bool, error) {
 	if s == nil || s.Fixed {
 		return false, nil
 	}
-	finite, err := s.finite(m.current.Grads)
+	finite, err := s.finite(m.current.first().Grads)
 	if err != nil {
 		return false, fmt.Errorf("module: %w", err)
 	}
@@ -135,8 +142,10 @@ func (m *Module) overflowed() (bool, error) {
 	if err != nil {
 		return true, err
 	}
-	if factor != s.scale.Value() {
-		s.scale.Set(factor)
+	if factor != s.value() {
+		for _, scale := range s.scales {
+			scale.Set(factor)
+		}
 	}
 	return !finite, nil
 }
@@ -145,6 +154,7 @@ func (m *Module) overflowed() (bool, error) {
 func (m *Module) skipUpdate() error {
 	if m.store != nil {
 		if _, joint := m.store.kv.(kvstore.Joint); joint {
+			m.settleAux()
 			return m.store.idle()
 		}
 	}
@@ -156,7 +166,7 @@ func (m *Module) LossScale() float64 {
 	if m.scaler == nil {
 		return 1
 	}
-	return m.scaler.scale.Value()
+	return m.scaler.value()
 }
 
 // Skipped returns how many batches have changed no parameter because a gradient was not finite.
@@ -175,8 +185,6 @@ func (m *Module) tune(b *sym.BindConfig) (err error) {
 			return err
 		}
 	}
-	if m.scaler != nil {
-		b.LossScale = m.scaler.scale
-	}
+	b.Monitor = m.monitor
 	return nil
 }

@@ -18,8 +18,8 @@ import (
 // Module is a symbol together with its parameters, the executors that compute it and the optimizer
 // that trains it. It is used by one goroutine at a time.
 //
-// Invariants: args and aux are the arrays of every executor in execs; current is one of them, and
-// is nil until Bind.
+// Invariants: args and aux, and those of replicas, are the arrays of every executor in execs; current is one of them, and
+// is nil until Bind. The parameters have equal values on all devices whenever a run begins.
 type Module struct {
 	symbol *sym.Symbol
 	config config
@@ -29,14 +29,18 @@ type Module struct {
 	fed        []feed   // where the arrays of a batch go, data first
 	params     []string // the other arguments, in order
 
-	buckets  *buckets                 // of a BucketingModule; nil: one network for all batches
-	execs    map[string]*sym.Executor // by the shapes of their inputs
-	current  *sym.Executor
+	buckets  *buckets          // of a BucketingModule; nil: one network for all batches
+	execs    map[string]*group // by the shapes of their inputs
+	current  *group
 	training bool
 	guard    bool
+	monitor  *sym.Monitor
 
-	args, aux map[string]*nd.Array
-	given     *givenParams // set before there is memory for them
+	args, aux map[string]*nd.Array // on the first device
+	replicas  []replica            // on the other devices
+	drifted   bool                 // the devices' auxiliary states differ
+	sums      *sums                // adds up the devices' gradients, made at the first use
+	given     *givenParams         // set before there is memory for them
 	inited    bool
 
 	updater *optimizer.Updater
@@ -50,18 +54,19 @@ type feed struct {
 	name  string
 	label bool
 	index int // in Batch.Data or Batch.Label
+	axis  int // of the batch, -1 if there is none
 }
 
 // Option configures a module.
 type Option func(*config)
 
 type config struct {
-	device device.Device
-	data   []string
-	labels []string
-	fixed  []string
-	seed   uint64
-	groups map[string]device.Device
+	devices []device.Device
+	data    []string
+	labels  []string
+	fixed   []string
+	seed    uint64
+	groups  map[string]device.Device
 
 	precision dtype.Type // float32: as composed
 	scaling   *Scaling
@@ -69,8 +74,12 @@ type config struct {
 	replay    bool
 }
 
-// On places the module on a device; the default is device.CPU().
-func On(d device.Device) Option { return func(c *config) { c.device = d } }
+// On places the module on a device, or on several that share the work; the default is device.CPU().
+//
+// Each of several devices has a copy of the parameters and computes an equal part of every batch, the first device the first part. Gradients are added up on
+// the first device, in the order of the devices; the parameters are updated there and copied to the others. Outputs are those of the whole
+// batch, on the processor. Auxiliary states, such as the moving averages of batch norm, are the means of what the devices have made of their parts.
+func On(devices ...device.Device) Option { return func(c *config) { c.devices = devices } }
 
 // Data names the arguments that batches feed, for symbols whose iterator names them otherwise: the
 // iterator's arrays are taken in order.
@@ -101,7 +110,7 @@ func Replay() Option { return func(c *config) { c.replay = true } }
 
 // New returns a module for a symbol. Mistakes in the symbol are reported by Bind.
 func New(s *sym.Symbol, opts ...Option) *Module {
-	m := &Module{symbol: s, execs: map[string]*sym.Executor{}}
+	m := &Module{symbol: s, execs: map[string]*group{}}
 	for _, o := range opts {
 		o(&m.config)
 	}
@@ -133,6 +142,9 @@ func (m *Module) assign(data, label []dataio.Desc, training bool) error {
 	if err := m.symbol.Err(); err != nil {
 		return err
 	}
+	if err := m.config.checkPlaces(); err != nil {
+		return err
+	}
 	m.fed, m.dataNames, m.labelNames, m.params = nil, nil, nil, nil
 	names, err := rename(m.config.data, data, "data")
 	if err != nil {
@@ -142,7 +154,7 @@ func (m *Module) assign(data, label []dataio.Desc, training bool) error {
 		if !slices.Contains(args, name) {
 			return fmt.Errorf("module: data %q is not an argument of the symbol, whose arguments are %s", name, quoted(args))
 		}
-		m.fed = append(m.fed, feed{name, false, i})
+		m.fed = append(m.fed, feed{name, false, i, batchAxis(m.symbol, name)})
 	}
 	m.dataNames = names
 	if names, err = rename(m.config.labels, label, "label"); err != nil {
@@ -150,7 +162,7 @@ func (m *Module) assign(data, label []dataio.Desc, training bool) error {
 	}
 	for i, name := range names {
 		if slices.Contains(args, name) {
-			m.fed = append(m.fed, feed{name, true, i})
+			m.fed = append(m.fed, feed{name, true, i, batchAxis(m.symbol, name)})
 			m.labelNames = append(m.labelNames, name)
 		}
 	}

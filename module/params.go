@@ -41,9 +41,11 @@ func (m *Module) SetParams(args, aux map[string]*nd.Array, opts ...ParamOption) 
 		m.given = g
 		return nil
 	}
+	m.settleAux() // of those that keep their values
 	if err := m.copyGiven(g); err != nil {
 		return err
 	}
+	m.spreadAll()
 	m.inited = m.inited || !g.allowMissing
 	return nil
 }
@@ -117,6 +119,7 @@ func (m *Module) InitParams(init initializer.Initializer) error {
 			return err
 		}
 	}
+	m.spreadAll()
 	m.given, m.inited = nil, true
 	return nil
 }
@@ -137,8 +140,9 @@ func (m *Module) initialize(a *nd.Array, name, attr string, init initializer.Ini
 }
 
 // Params returns the parameters and auxiliary states by name. The arrays are the module's own:
-// they change as training goes on.
+// they change as training goes on. With several devices they are those of the first one: values are given by SetParams, which gives them to all.
 func (m *Module) Params() (args, aux map[string]*nd.Array) {
+	m.settleAux()
 	return maps.Clone(m.args), maps.Clone(m.aux)
 }
 
@@ -175,7 +179,11 @@ func Load(prefix string, epoch int, opts ...Option) (*Module, error) {
 // Wait waits for all pending computations on the parameters and returns the first error on the way
 // to them.
 func (m *Module) Wait(ctx context.Context) error {
-	for _, list := range []map[string]*nd.Array{m.args, m.aux} {
+	lists := []map[string]*nd.Array{m.args, m.aux}
+	for _, r := range m.replicas {
+		lists = append(lists, r.args, r.aux)
+	}
+	for _, list := range lists {
 		for _, name := range slices.Sorted(maps.Keys(list)) {
 			if err := list[name].Wait(ctx); err != nil {
 				return err

@@ -25,7 +25,12 @@ func (m *Module) Forward(b *dataio.Batch, train bool) error {
 	if err := m.feed(b); err != nil {
 		return err
 	}
-	return m.current.Forward(train)
+	if !train {
+		m.settleAux()
+	} else if len(m.replicas) > 0 {
+		m.drifted = true
+	}
+	return m.current.forward(train)
 }
 
 // Backward computes the gradients of the last Forward in training, asynchronously. Networks that
@@ -37,7 +42,10 @@ func (m *Module) Backward(outGrads ...*nd.Array) error {
 	if !m.training {
 		return errors.New("module: Backward: bound for inference only")
 	}
-	return m.current.Backward(outGrads...)
+	if err := m.current.backward(outGrads); err != nil {
+		return err
+	}
+	return m.reduce()
 }
 
 // ForwardBackward is Forward in training, then Backward.
@@ -68,16 +76,17 @@ func (m *Module) InitOptimizer(o optimizer.Optimizer) error {
 	return nil
 }
 
-// batchSize returns the first extent of the first input.
+// batchSize returns the number of samples in the first input, 0 if it has no batch.
 func (m *Module) batchSize() int {
 	if len(m.fed) == 0 {
 		return 0
 	}
-	s := m.current.Args[m.fed[0].name].Shape()
-	if len(s) == 0 {
+	f := m.fed[0]
+	s := m.current.shape(f)
+	if f.axis < 0 || f.axis >= len(s) {
 		return 0
 	}
-	return s[0]
+	return s[f.axis]
 }
 
 // Updater returns what runs the optimizer, nil before InitOptimizer.
@@ -95,16 +104,18 @@ func (m *Module) Update() error {
 		return m.skipUpdate()
 	}
 	if m.store != nil {
-		return m.store.update(m.current.Grads)
+		m.settleAux()
+		return m.store.update(m.current.first().Grads)
 	}
 	for i, name := range m.params {
-		g := m.current.Grads[name]
+		g := m.current.first().Grads[name]
 		if g == nil {
 			continue
 		}
 		if err := m.updater.Update(i, m.args[name], g); err != nil {
 			return fmt.Errorf("module: %w", err)
 		}
+		m.spread(name)
 	}
 	return nil
 }
@@ -114,15 +125,15 @@ func (m *Module) Outputs() []*nd.Array {
 	if !m.Bound() {
 		return nil
 	}
-	return m.current.Outputs()
+	return m.current.outputs()
 }
 
-// Grads returns the gradients of the last Backward by the names of the parameters. The next one
+// Grads returns the gradients of the last Backward by the names of the parameters, summed over the devices. The next one
 // overwrites them.
 func (m *Module) Grads() map[string]*nd.Array {
 	grads := map[string]*nd.Array{}
 	for _, name := range m.params {
-		if g := m.current.Grads[name]; g != nil {
+		if g := m.current.first().Grads[name]; g != nil {
 			grads[name] = g
 		}
 	}
@@ -132,8 +143,11 @@ func (m *Module) Grads() map[string]*nd.Array {
 // InputGrads returns the gradients of the data, for modules bound with WithInputGrads.
 func (m *Module) InputGrads() []*nd.Array {
 	var grads []*nd.Array
-	for _, name := range m.dataNames {
-		if g := m.current.Grads[name]; g != nil {
+	for _, f := range m.fed {
+		if f.label {
+			continue
+		}
+		if g := m.current.inputGrads(f); g != nil {
 			grads = append(grads, g)
 		}
 	}

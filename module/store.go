@@ -1,6 +1,7 @@
 package module
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,8 +30,8 @@ type storedKey struct {
 	index int // in Module.params
 	name  string
 	grad  [1]*nd.Array
-	value [1]*nd.Array
-	zero  *nd.Array // gradient of a batch that this worker does not have, made at the first use
+	value []*nd.Array // on every device of the module
+	zero  *nd.Array   // gradient of a batch that this worker does not have, made at the first use
 }
 
 // UseStore lets a store update the parameters: Update pushes gradients and pulls parameters. It is called
@@ -54,8 +55,8 @@ func (m *Module) UseStore(ctx context.Context, kv kvstore.Store) error {
 	}
 	s := &storage{kv: kv}
 	for i, name := range m.params {
-		if g := m.current.Grads[name]; g != nil {
-			s.keys = append(s.keys, storedKey{index: i, name: name, grad: [1]*nd.Array{g}, value: [1]*nd.Array{m.args[name]}})
+		if g := m.current.first().Grads[name]; g != nil {
+			s.keys = append(s.keys, storedKey{index: i, name: name, grad: [1]*nd.Array{g}, value: m.copies(name)})
 		}
 	}
 	if !optimizer.Elementwise(o) { // so that keys travel whole
@@ -69,7 +70,7 @@ func (m *Module) UseStore(ctx context.Context, kv kvstore.Store) error {
 			return fmt.Errorf("module: %w", err)
 		}
 	}
-	if err := s.shareAux(ctx, m.aux); err != nil {
+	if err := s.shareAux(ctx, m); err != nil {
 		return err
 	}
 	if err := kv.SetOptimizer(ctx, o); err != nil {
@@ -77,7 +78,7 @@ func (m *Module) UseStore(ctx context.Context, kv kvstore.Store) error {
 	}
 	for i := range s.keys {
 		k := &s.keys[i]
-		if err := kv.Pull(k.name, -i, k.value[0]); err != nil {
+		if err := kv.Pull(k.name, -i, k.value...); err != nil {
 			return fmt.Errorf("module: %w", err)
 		}
 	}
@@ -99,7 +100,7 @@ func (s *storage) update(grads map[string]*nd.Array) error {
 		if k.grad[0] = grads[k.name]; k.grad[0] == nil {
 			k.grad[0] = k.none() // the network of this batch's bucket does not have the parameter
 		}
-		if err := s.kv.PushPull(k.name, -i, k.grad[:], k.value[:]); err != nil {
+		if err := s.kv.PushPull(k.name, -i, k.grad[:], k.value); err != nil {
 			return fmt.Errorf("module: %w", err)
 		}
 	}
@@ -113,7 +114,7 @@ func (s *storage) idle() error {
 	}
 	for i := range s.keys {
 		k := &s.keys[i]
-		if err := s.kv.PushPull(k.name, -i, []*nd.Array{k.none()}, k.value[:]); err != nil {
+		if err := s.kv.PushPull(k.name, -i, []*nd.Array{k.none()}, k.value); err != nil {
 			return fmt.Errorf("module: %w", err)
 		}
 	}
@@ -173,7 +174,7 @@ func (m *Module) stateArrays() (func(i int) []*nd.Array, error) {
 type share struct {
 	rank    int
 	rounds  int // batches of an epoch of the worker that has the most; 0: unknown
-	resumed int // batches that an earlier process in this place has trained on
+	resumed int // batches that are left out: an earlier process in this place has trained on them, or their rounds have closed
 }
 
 // openStore opens the store that Fit has been given the name of, and hands out the data among the
@@ -184,7 +185,7 @@ func (f *fitting) openStore(ctx context.Context) error {
 		if c.store != "" && c.store != "local" && c.store != "device" {
 			return fmt.Errorf("module: store %q, want one of %s", c.store, strings.Join(kvstore.Names(), ", "))
 		}
-		return nil // one device: the module's own updater does the same
+		return m.reduceWith(ctx, cmp.Or(c.store, "device"), c.compression) // one process: the module's own updater does the rest
 	}
 	kv, owned := c.kv, false
 	if kv == nil {
@@ -261,11 +262,31 @@ func (f *fitting) catchUp(ctx context.Context, n int) error {
 		if err := f.m.store.idle(); err != nil {
 			return err
 		}
+		if err := f.keepUp(ctx); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// skip reports whether the next round has been done by an earlier process in this place.
+// keepUp leaves out the rounds that other workers have closed without this one, in jobs where they may: what it would push there
+// counts nowhere. It waits for what has been pulled, which shows how far they are.
+func (f *fitting) keepUp(ctx context.Context) error {
+	if f.m.store == nil {
+		return nil
+	}
+	j, ok := f.m.store.kv.(kvstore.Joint)
+	if !ok || j.Backups() == 0 {
+		return nil
+	}
+	if err := f.m.Wait(ctx); err != nil {
+		return err
+	}
+	f.share.resumed += int(j.Skip())
+	return nil
+}
+
+// skip reports whether the next round is left out.
 func (f *fitting) skip() bool {
 	if f.share.resumed == 0 {
 		return false

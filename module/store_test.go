@@ -29,8 +29,11 @@ func storeNet() *sym.Symbol {
 	return sym.SoftmaxOutput(x, sym.SoftmaxOutputParams{}, sym.Name("softmax"))
 }
 
-// storeData is an iterator over n samples in batches of 4.
-func storeData(t *testing.T, n int) *dataio.Table {
+// storeData is an iterator over n samples in batches of 4, without what is left over.
+func storeData(t *testing.T, n int) *dataio.Table { return samples(t, n, 4, dataio.Discard) }
+
+// samples is an iterator over n samples.
+func samples(t *testing.T, n, batch int, last dataio.LastBatch) *dataio.Table {
 	t.Helper()
 	x, y := make([]float32, n*5), make([]float32, n)
 	for i := range x {
@@ -40,7 +43,7 @@ func storeData(t *testing.T, n int) *dataio.Table {
 		y[i] = float32(i % 3)
 	}
 	it, err := dataio.NDArrayIter(dataio.NDArrayConfig{Data: []*nd.Array{nd.FromSlice(x, n, 5)}, Label: []*nd.Array{nd.FromSlice(y)},
-		BatchSize: 4, Shuffle: true, Seed: 3, LastBatch: dataio.Discard})
+		BatchSize: batch, Shuffle: true, Seed: 3, LastBatch: last})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"gomx/dtype"
 	"gomx/kvstore"
 	nd "gomx/ndarray"
 )
@@ -15,26 +16,35 @@ import (
 // Every worker adds the change that its batch makes, divided by their number, and takes what all changes make of the
 // state: moving averages are over the batches of all workers. The rounds are those of the parameters, so that a worker
 // that takes the place of one that has died finds the states as they belong to its parameters.
+//
+// What is counted, a state of integers, is not averaged: the changes of all workers add up, to the count of all batches.
+// Truth values stay with their worker, for there is no change of one that others could add.
 type sharedAux struct {
 	name   string
 	value  *nd.Array    // of the module
+	others []*nd.Array  // of its other devices
+	counts bool         // its elements are integers
 	change [1]*nd.Array // of the last batch
 	common [1]*nd.Array // what the store had before it
 }
 
 // shareAux puts the auxiliary states into a store that several processes share. The values become those of worker 0, or
 // of the job as far as it has come.
-func (s *storage) shareAux(ctx context.Context, aux map[string]*nd.Array) error {
+func (s *storage) shareAux(ctx context.Context, m *Module) error {
 	kv, ok := s.kv.(kvstore.Joint)
 	if !ok {
 		return nil
 	}
-	for _, name := range slices.Sorted(maps.Keys(aux)) {
-		v := aux[name]
-		if !v.DType().IsFloat() {
-			continue // what is counted is not averaged
+	m.settleAux()
+	for _, name := range slices.Sorted(maps.Keys(m.aux)) {
+		v := m.aux[name]
+		if v.DType() == dtype.Bool {
+			continue
 		}
-		x := sharedAux{name: name, value: v}
+		x := sharedAux{name: name, value: v, counts: !v.DType().IsFloat()}
+		for _, r := range m.replicas {
+			x.others = append(x.others, r.aux[name])
+		}
 		for _, a := range []*[1]*nd.Array{&x.change, &x.common} {
 			a[0] = nd.Empty(v.Shape(), nd.As(v.DType()), nd.On(v.Device()), nd.Using(v.Engine()))
 		}
@@ -46,6 +56,14 @@ func (s *storage) shareAux(ctx context.Context, aux map[string]*nd.Array) error 
 	return nil
 }
 
+// take gives the state that the store has had to all devices.
+func (x *sharedAux) take() {
+	x.common[0].CopyInto(x.value)
+	for _, a := range x.others {
+		x.common[0].CopyInto(a)
+	}
+}
+
 // pullAux takes the auxiliary states from the store.
 func (s *storage) pullAux() error {
 	for i := range s.aux {
@@ -53,7 +71,7 @@ func (s *storage) pullAux() error {
 		if err := s.kv.Pull(x.name, 0, x.common[:]...); err != nil {
 			return fmt.Errorf("module: %w", err)
 		}
-		x.common[0].CopyInto(x.value)
+		x.take()
 	}
 	return nil
 }
@@ -63,11 +81,14 @@ func (s *storage) updateAux() error {
 	for i := range s.aux {
 		x := &s.aux[i]
 		x.value.CopyInto(x.change[0])
-		x.change[0].SubInPlace(x.common[0]).MulScalarInPlace(1 / float64(s.kv.NumWorkers()))
+		x.change[0].SubInPlace(x.common[0])
+		if !x.counts {
+			x.change[0].MulScalarInPlace(1 / float64(s.kv.NumWorkers()))
+		}
 		if err := s.kv.PushPull(x.name, 0, x.change[:], x.common[:]); err != nil {
 			return fmt.Errorf("module: %w", err)
 		}
-		x.common[0].CopyInto(x.value)
+		x.take()
 	}
 	return nil
 }

@@ -744,7 +744,7 @@ func AllFinite(data *Array, p AllFiniteParams) *Array {
 	return apply1(opAllFinite, p, data)
 }
 
-// AmpCast converts between floating-point types for mixed precision; other arrays pass unchanged.
+// AmpCast converts arrays of the types of mixed precision, float16, bfloat16 and float32; other arrays pass unchanged.
 //
 // Parameters:
 //   - DType: element type of the output; required
@@ -752,7 +752,7 @@ func AmpCast(data *Array, p CastParams) *Array {
 	return apply1(opAmpCast, p, data)
 }
 
-// AmpMultiCast converts floating-point arrays to the widest of their element types, or to the narrowest; other arrays pass unchanged.
+// AmpMultiCast converts arrays of the types of mixed precision, float16, bfloat16 and float32, to the widest of their element types, or to the narrowest; other arrays pass unchanged.
 //
 // Parameters:
 //   - CastNarrow: convert to the narrowest of the types, not to the widest
@@ -2123,7 +2123,7 @@ func LogisticRegressionOutput(data, label *Array, p RegressionParams) *Array {
 	return apply1(opLogisticRegressionOutput, p, data, label)
 }
 
-// MAERegressionOutput passes data on; its gradient is that of the absolute error.
+// MAERegressionOutput passes data on; its gradient is that of the absolute error, with -1 where output and label are equal.
 //
 // The gradient is (output - label), or its sign, times grad_scale divided by the number of outputs per
 // sample; gradients flowing into the output are ignored. The label has as many elements as data.

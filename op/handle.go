@@ -20,11 +20,11 @@ type Op struct {
 	Doc     string
 	Aliases []string
 
-	Hidden, Variadic, Multi, Identity, Update, Random, Derived, Layouts, Pointwise bool
-	NoGrad, Once                                                                   string
-	Inplace                                                                        [][2]int
-	Mutates, Ignores                                                               []int
-	ParamsType                                                                     reflect.Type
+	Hidden, Variadic, Multi, Identity, Update, Random, Derived, Layouts, Pointwise, Keeps bool
+	NoGrad, Once                                                                          string
+	Inplace                                                                               [][2]int
+	Mutates, Ignores                                                                      []int
+	ParamsType                                                                            reflect.Type
 
 	schema    *schema
 	defined   bool
@@ -80,7 +80,7 @@ func (h Handle[P]) Define(s Spec[P]) {
 	}
 	o.defined, o.Doc, o.Aliases, o.Hidden = true, s.Doc, s.Aliases, s.Hidden
 	o.Variadic, o.Multi, o.Identity, o.Update, o.Random = s.Variadic, s.Multi, s.Identity, s.Update, s.Random
-	o.Derived, o.Layouts, o.Pointwise = s.Derived, s.Layouts, s.Pointwise
+	o.Derived, o.Layouts, o.Pointwise, o.Keeps = s.Derived, s.Layouts, s.Pointwise, s.Keeps
 	o.NoGrad, o.Once, o.Inplace, o.Mutates, o.Ignores = s.NoGrad, s.Once, s.Inplace, s.Mutates, s.Ignores
 	if o.GoName = s.GoName; o.GoName == "" {
 		o.GoName = camel(o.Name)

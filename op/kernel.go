@@ -65,6 +65,8 @@ type Args struct {
 	Free    []bool // outputs whose layout the kernel may choose; nil: none
 	Train   bool   // training mode: dropout drops, batch norm learns
 	Threads int    // configured cores; a kernel may use up to this many threads
+
+	Device device.Device // where the kernel will run: set by Prepare and Serves
 }
 
 // Chooses reports whether the kernel may choose the layout of output i.
@@ -80,6 +82,7 @@ type Prepared struct {
 	In      []Desc // what the kernel wants its inputs to be; nil: Args.In
 	Scratch int    // bytes of scratch memory per run
 	Threads int    // threads that a run uses, fixed here so that results repeat; 0 means 1
+	Apart   bool   // outputs should not share memory with inputs, whatever the operator's Inplace says: a plainer kernel runs where they do
 	// Elem says what a kernel that treats elements one by one does to each, in the terms of its device; nil: not said.
 	// Kernels that do the work of several are made of it.
 	Elem any
@@ -108,6 +111,7 @@ type kernelKey struct {
 // ErrUnsupported; on other devices a missing kernel is an error. Only operators with Layouts may
 // be offered operands that are not plain.
 func (o *Op) Prepare(dev device.Device, tier device.Tier, params any, a *Args) (*Prepared, error) {
+	a.Device = dev
 	for t := int(tier); t >= 0; t-- {
 		prep := o.kernels[kernelKey{dev.Kind, device.Tier(t)}]
 		if prep == nil {
@@ -234,6 +238,7 @@ func ParseReq(s string) (Req, error) {
 
 // Serves reports whether the kernel of exactly that tier takes the operands.
 func (o *Op) Serves(dev device.Device, tier device.Tier, params any, a *Args) bool {
+	a.Device = dev
 	prep := o.kernels[kernelKey{dev.Kind, tier}]
 	if prep == nil {
 		return false

@@ -84,6 +84,9 @@ type Spec[P any] struct {
 	// Layouts says that kernels look at the layouts of operands. To the others executors give
 	// plain arrays only.
 	Layouts bool
+	// Keeps says that the last output is for the operator's own gradient alone, which looks at its layout: kernels may lay it out as they
+	// like where Args.Free says so.
+	Keeps bool
 	// Pointwise operators treat the elements of operands of one shape alike, wherever they lie.
 	// They work on any layout that all operands share.
 	Pointwise bool

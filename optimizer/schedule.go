@@ -57,13 +57,14 @@ type CosineScheduler struct {
 	Warmup
 }
 
-// base returns the first of two rates that is set.
-func base(lr, own float64) float64 {
+// base returns the first of two rates that is set. As in MXNet, the optimizer's rate goes before the base rate of factors,
+// while curves and warm-ups keep to their own.
+func base(first, second float64) float64 {
 	switch {
-	case lr != 0:
-		return lr
-	case own != 0:
-		return own
+	case first != 0:
+		return first
+	case second != 0:
+		return second
 	}
 	return defaultLR
 }
@@ -82,7 +83,7 @@ func (w Warmup) rate(target float64, updates int) (lr float64, ok bool) {
 // Rate returns the learning rate after the given number of updates.
 func (s FactorScheduler) Rate(lr float64, updates int) float64 {
 	rate := base(lr, s.BaseLR)
-	if r, ok := s.Warmup.rate(rate, updates); ok {
+	if r, ok := s.Warmup.rate(base(s.BaseLR, lr), updates); ok {
 		return r
 	}
 	factor, stop := s.Factor, s.StopLR
@@ -104,7 +105,7 @@ func (s FactorScheduler) Rate(lr float64, updates int) float64 {
 // Rate returns the learning rate after the given number of updates.
 func (s MultiFactorScheduler) Rate(lr float64, updates int) float64 {
 	rate := base(lr, s.BaseLR)
-	if r, ok := s.Warmup.rate(rate, updates); ok {
+	if r, ok := s.Warmup.rate(base(s.BaseLR, lr), updates); ok {
 		return r
 	}
 	for _, n := range s.Step {
@@ -117,7 +118,7 @@ func (s MultiFactorScheduler) Rate(lr float64, updates int) float64 {
 
 // Rate returns the learning rate after the given number of updates.
 func (s PolyScheduler) Rate(lr float64, updates int) float64 {
-	rate := base(lr, s.BaseLR)
+	rate := base(s.BaseLR, lr)
 	if r, ok := s.Warmup.rate(rate, updates); ok {
 		return r
 	}
@@ -131,7 +132,7 @@ func (s PolyScheduler) Rate(lr float64, updates int) float64 {
 
 // Rate returns the learning rate after the given number of updates.
 func (s CosineScheduler) Rate(lr float64, updates int) float64 {
-	rate := base(lr, s.BaseLR)
+	rate := base(s.BaseLR, lr)
 	if r, ok := s.Warmup.rate(rate, updates); ok {
 		return r
 	}

@@ -131,7 +131,16 @@ func TestCUDAFusion(t *testing.T) {
 	x, y := sym.Var("x"), sym.Var("y")
 	a := sym.Tanh(sym.PlusScalar(sym.ElemwiseMul(x, y), sym.ScalarParams{Scalar: 0.25}))
 	b := sym.BroadcastMul(sym.Sigmoid(sym.ElemwiseSub(a, x)), sym.Activation(y, sym.ActivationParams{ActType: "softrelu"}))
-	net := sym.Group(b, a)
+	half := sym.MulScalar(sym.Relu(sym.Cast(sym.Square(x), sym.CastParams{DType: dtype.Float16})), sym.ScalarParams{Scalar: 0.3})
+	casts := sym.Tanh(sym.ElemwiseAdd(sym.Cast(half, sym.CastParams{DType: dtype.Float32}), y))
+	for _, net := range []*sym.Symbol{sym.Group(b, a), casts} {
+		compareFused(t, net)
+	}
+}
+
+// compareFused compares a network with chains and without.
+func compareFused(t *testing.T, net *sym.Symbol) {
+	t.Helper()
 	loose := []string{"share", "simplify", "scale-once", "transposed-products"}
 	want, apart := stepOn(t, net, sym.BindConfig{Device: device.CUDA(0), Without: append(loose, "fuse-pointwise")}, 2)
 	got, joined := stepOn(t, net, sym.BindConfig{Device: device.CUDA(0), Without: loose}, 2)

@@ -749,7 +749,7 @@ func AllFinite(data *Symbol, p AllFiniteParams, opts ...Option) *Symbol {
 	return compose(opAllFinite, p, opts, data)
 }
 
-// AmpCast converts between floating-point types for mixed precision; other arrays pass unchanged.
+// AmpCast converts arrays of the types of mixed precision, float16, bfloat16 and float32; other arrays pass unchanged.
 //
 // Parameters:
 //   - DType: element type of the output; required
@@ -757,7 +757,7 @@ func AmpCast(data *Symbol, p CastParams, opts ...Option) *Symbol {
 	return compose(opAmpCast, p, opts, data)
 }
 
-// AmpMultiCast converts floating-point arrays to the widest of their element types, or to the narrowest; other arrays pass unchanged.
+// AmpMultiCast converts arrays of the types of mixed precision, float16, bfloat16 and float32, to the widest of their element types, or to the narrowest; other arrays pass unchanged.
 //
 // Parameters:
 //   - CastNarrow: convert to the narrowest of the types, not to the widest
@@ -2158,7 +2158,7 @@ func LogisticRegressionOutput(data *Symbol, p RegressionParams, opts ...Option) 
 	return compose(opLogisticRegressionOutput, p, opts, data)
 }
 
-// MAERegressionOutput passes data on; its gradient is that of the absolute error.
+// MAERegressionOutput passes data on; its gradient is that of the absolute error, with -1 where output and label are equal.
 //
 // The gradient is (output - label), or its sign, times grad_scale divided by the number of outputs per
 // sample; gradients flowing into the output are ignored. The label has as many elements as data.

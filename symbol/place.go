@@ -18,18 +18,19 @@ func (p *program) place(forward int) error {
 			places[e] = graph.Sink
 		}
 	}
-	bytes := make([]int64, p.g.NumEntries())
+	bytes, apart := make([]int64, p.g.NumEntries()), make([]bool, len(p.g.Nodes))
 	for e := range bytes {
 		bytes[e] = int64(p.desc(e).Bytes)
 	}
 	for i := range p.steps {
 		s := &p.steps[i]
 		from, _ := p.g.Out(s.index)
+		apart[s.index] = s.kernel.Apart
 		for j := range s.call.Out {
 			bytes[from+j] = int64(s.call.Out[j].Bytes)
 		}
 	}
-	p.store = graph.AssignStorage(p.g, places, bytes, forward)
+	p.store = graph.AssignStorage(p.g, places, bytes, forward, apart)
 	buffers, bufferOf, scratchOf := p.buffers()
 	p.buffered = buffers
 	var err error

@@ -61,12 +61,20 @@ func (p *program) used() []bool {
 func (p *program) args(i int, n *op.Node, used []bool) *op.Args {
 	a := &op.Args{Train: p.train, Threads: device.Cores()}
 	for _, e := range n.In {
-		a.In = append(a.In, p.desc(p.g.Entry(e)))
+		d, private := p.private[p.g.Entry(e)]
+		if !private {
+			d = p.desc(p.g.Entry(e))
+		}
+		a.In = append(a.In, d)
 	}
 	from, to := p.g.Out(i)
 	for e := from; e < to; e++ {
 		a.Out = append(a.Out, p.desc(e))
 		a.Need = append(a.Need, used[e])
+	}
+	if _, outside := p.slotOf[to-1]; n.Op.Keeps && !outside {
+		a.Free = make([]bool, to-from)
+		a.Free[to-from-1] = true
 	}
 	return a
 }
@@ -97,6 +105,7 @@ func (p *program) ready(n *op.Node, a *op.Args) (*ready, error) {
 // prepare readies the kernel of every node.
 func (p *program) prepare() error {
 	used := p.used()
+	p.private = map[int]op.Desc{}
 	for i, n := range p.g.Nodes {
 		if n.IsVar() {
 			continue
@@ -106,6 +115,12 @@ func (p *program) prepare() error {
 			var err error
 			if r, err = p.ready(n, p.args(i, n, used)); err != nil {
 				return err
+			}
+		}
+		from, _ := p.g.Out(i)
+		for j, d := range r.out {
+			if n.Op.Keeps && d.Layout != nil {
+				p.private[from+j] = d
 			}
 		}
 		s := step{node: n, index: i, stream: graph.Stream(n), kernel: r.kernel, scratch: -1, dead: !slices.Contains(r.args.Need, true) && len(n.Op.Mutates) == 0}

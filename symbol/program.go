@@ -31,6 +31,7 @@ type program struct {
 	beside   map[*op.Node]int // lanes of nodes among those for kernels; nil: all in one
 	outBytes int64
 	laid     map[*op.Node]*ready // kernels whose operands need not be plain
+	private  map[int]op.Desc     // entries that their operators' gradients alone read, laid out as kernels liked
 	kept     int64               // bytes of derived parameters that are kept between runs
 	applied  []graph.Applied     // what the passes did
 

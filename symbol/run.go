@@ -221,7 +221,7 @@ func shapes(list []op.Tensor) string {
 // guard looks for NaN and infinity in the outputs of s.
 func (s *step) guard(c *op.Call) error {
 	for i, t := range c.Out {
-		if t.Data == nil || t.DType != dtype.Float32 {
+		if t.Data == nil || t.DType != dtype.Float32 || s.node.Op.Keeps && t.Layout != nil {
 			continue
 		}
 		for k, v := range op.Slice[float32](t) {

@@ -37,5 +37,8 @@ func listGPUs(w io.Writer) error {
 	} else {
 		fmt.Fprintln(w, "cuDNN: found")
 	}
+	for _, missing := range cuda.DNNMissing() {
+		fmt.Fprintln(w, "cuDNN without", missing)
+	}
 	return nil
 }

@@ -4,9 +4,9 @@ package cpu
 
 /*
 #cgo CFLAGS: -O3 -std=gnu11 -fopenmp -Wall
-#cgo LDFLAGS: -fopenmp -ldnnl -lm
-
-#include <dnnl.h>
+#cgo LDFLAGS: -fopenmp -lm
+#cgo !nodnn LDFLAGS: -ldnnl
+#cgo nodnn CFLAGS: -I${SRCDIR}/nodnn
 */
 import "C"
 
@@ -15,16 +15,10 @@ import "fmt"
 // HasC reports whether this binary has the kernels of tier c.
 const HasC = true
 
-// Library names the library behind convolutions and matrix products, with its version.
-func Library() string {
-	v := C.dnnl_version()
-	return fmt.Sprintf("oneDNN %d.%d.%d", v.major, v.minor, v.patch)
-}
-
 var statusNames = [...]string{1: "out of memory", 2: "invalid arguments", 3: "not implemented", 4: "last implementation reached",
 	5: "run-time error", 6: "not required"}
 
-// status turns a oneDNN status into an error that says what failed.
+// status turns a status, which is one of oneDNN's, into an error that says what failed.
 func status(code C.int, what string) error {
 	if code == 0 {
 		return nil
@@ -33,5 +27,5 @@ func status(code C.int, what string) error {
 	if int(code) < len(statusNames) {
 		name = statusNames[code]
 	}
-	return fmt.Errorf("cpu: %s: oneDNN reports %s (%d)", what, name, int(code))
+	return fmt.Errorf("cpu: %s: %s (%d)", what, name, int(code))
 }

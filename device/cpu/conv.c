@@ -1,5 +1,8 @@
+//go:build !nodnn
+
 #include "conv.h"
 
+#include "dnnprog.h"
 #include "gx.h"
 
 #define TRY(call) \

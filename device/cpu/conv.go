@@ -21,7 +21,7 @@ import (
 	"unsafe"
 )
 
-// Program is a sequence of oneDNN primitives made for certain shapes and threads. It may run any number
+// Program is a sequence of kernels made for certain shapes and threads: oneDNN's, or our own where these are missing. It may run any number
 // of times, also concurrently with separate scratch memory.
 type Program struct {
 	what    string

@@ -1,4 +1,4 @@
-// Convolutions of (batch, channels, spatial...) by oneDNN programs.
+// Convolutions of (batch, channels, spatial...) as programs: oneDNN's in conv.c, our own in plainconv.c.
 #ifndef GX_CONV_H
 #define GX_CONV_H
 

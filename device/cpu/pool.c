@@ -67,7 +67,7 @@ static void finish(float *y, const gx_pool *p, int64_t od, int64_t oh) {
 	if (p->type == GX_POOL_MAX)
 		for (int64_t i = 0; i < n; i++) y[i] = y[i] != y[i] ? -FLT_MAX : y[i];
 	if (p->type == GX_POOL_LP && p->p > 1)
-		for (int64_t i = 0; i < n; i++) y[i] = p->p == 2 ? sqrtf(y[i]) : powf(y[i], 1.0f / 3.0f);
+		for (int64_t i = 0; i < n; i++) y[i] = p->p == 2 ? sqrtf(y[i]) : cbrtf(y[i]);
 	if (p->type != GX_POOL_AVG) return;
 	int64_t rows = window(p, 0, od, p->include_pad) * window(p, 1, oh, p->include_pad);
 	for (int64_t i = 0; i < n; i++) {

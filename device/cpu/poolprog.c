@@ -1,5 +1,8 @@
+//go:build !nodnn
+
 #include "poolprog.h"
 
+#include "dnnprog.h"
 #include "gx.h"
 
 #define TRY(call) \

@@ -1,4 +1,4 @@
-// Pooling of arrays that are not plain, by oneDNN.
+// Pooling of arrays that are not plain: by oneDNN in poolprog.c, our own in plainprog.c.
 #ifndef GX_POOLPROG_H
 #define GX_POOLPROG_H
 

@@ -1,4 +1,6 @@
-#include "prog.h"
+//go:build !nodnn
+
+#include "dnnprog.h"
 
 #include "gx.h"
 

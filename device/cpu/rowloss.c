@@ -72,7 +72,7 @@ static inline __attribute__((always_inline)) float block(const job *j, float *d,
 		if (p->sigmoid) v = gx_sigmoid(v);
 		if (j->y) j->y[at + r] = v;
 		s[r] = v - j->label[at + r];
-		if (p->sign) s[r] = s[r] > 0.0f ? 1.0f : (s[r] < 0.0f ? -1.0f : s[r]);
+		if (p->sign) s[r] = s[r] > 0.0f ? 1.0f : (s[r] <= 0.0f ? -1.0f : s[r]);
 		sum += s[r];
 	}
 	if (d) add(d, x, s, p->in, count);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Packs what a machine with a GPU needs to run gomx and its tests without network, compiler or packages: programs built with the cuda tag, the shared libraries that
-# they need but for those of C and C++, of which NVIDIA's libraries may want a newer one, and the golden cases of the repository.
+# Packs what a machine with a GPU needs to run gomx and its tests without network, compiler or packages: programs built with the tags cuda and nodnn, which need no
+# oneDNN, the shared libraries that they need but for those of C and C++, of which NVIDIA's libraries may want a newer one, and the golden cases of the repository.
 #	device/cuda/carry.sh carry.tar.gz            then there: tar xzf carry.tar.gz && ./carry/run.sh
 # PACKAGES names the packages whose tests are packed, GOLDEN another folder of golden cases; CPATH must lead to CUDA's headers, as for any build with the tag.
 set -euo pipefail
@@ -14,15 +14,19 @@ trap 'rm -rf "$work"' EXIT
 dir=$work/carry
 mkdir -p "$dir/lib"
 
-$GO build -tags cuda -trimpath -ldflags='-s -w' -o "$dir/gomx" ./cmd/gomx
+$GO build -tags cuda,nodnn -trimpath -ldflags='-s -w' -o "$dir/gomx" ./cmd/gomx
 for p in $PACKAGES; do
 	mkdir -p "$dir/$p"
-	$GO test -tags cuda -trimpath -ldflags='-s -w' -c -o "$dir/$p/run.test" "./$p"
+	$GO test -tags cuda,nodnn -trimpath -ldflags='-s -w' -c -o "$dir/$p/run.test" "./$p"
 	[ ! -d "$p/testdata" ] || cp -r "$p/testdata" "$dir/$p/testdata"
 done
 for b in "$dir/gomx" "$dir"/*/*/run.test "$dir"/*/run.test; do
 	[ ! -e "$b" ] || ldd "$b" | awk '/=> \//{print $3}'
 done | sort -u | grep -vE '/(ld-linux|libc|libm|libdl|libpthread|librt|libresolv|libstdc\+\+|libgcc_s)[-.]' | xargs -I{} cp -L {} "$dir/lib/"
+if ls "$dir/lib" | grep -q dnnl; then
+	echo "carry: a program needs oneDNN: $(ls "$dir/lib")" >&2
+	exit 1
+fi
 cp -r "$GOLDEN" "$dir/golden"
 cp device/cuda/run.sh "$dir/run.sh"
 tar -C "$work" -czf "$out" carry

@@ -4,7 +4,6 @@ package cuda
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"unsafe"
 
@@ -18,19 +17,24 @@ const (
 	ChainSteps   = 64
 )
 
-// Repeat says how an input of a Chain repeats along the output: element e of the output meets its element e / Each % Size. Size 0 stands for an input of the
-// output's size.
-type Repeat struct{ Each, Size int }
+// ChainInput is an input of a Chain, and how it repeats along the output: element e of the output meets its element e / Each % Size. Size 0 stands for an input
+// of the output's size.
+type ChainInput struct {
+	Each, Size int
+	Type       dtype.Type
+}
 
 // ChainStep is one pointwise function of a Chain, by the name that it has in kernels/pointwise.cu.
 type ChainStep struct {
 	Name string
 	S, T float64
-	Args []int // values: inputs come first, then the results of the steps before
+	Args []int      // values: inputs come first, then the results of the steps before
+	Type dtype.Type // of the result, to which it is rounded
 }
 
 // Chain is a sequence of pointwise functions that one kernel computes in one pass over memory. The kernel's text is made of the functions' expressions, so
-// every element is what the functions one after the other would make of it, to the bit.
+// every element is what the functions one after the other would make of it, to the bit. Values may have different types of those that are computed in float32:
+// a step named copy converts.
 type Chain struct {
 	packs, single *Function // several elements of a thread at once, and one
 	lanes         int
@@ -38,18 +42,26 @@ type Chain struct {
 	fixed         []uint64 // the parameter without addresses
 }
 
-// NewChain makes a chain of n elements; outs are the values that are kept. It reports false where there is too much of something, or a function that is
-// not made for the element type.
-func NewChain(t dtype.Type, n int, in []Repeat, steps []ChainStep, outs []int) (*Chain, bool) {
-	if len(in) > ChainInputs || len(outs) > ChainOutputs || len(outs) == 0 || len(steps) > ChainSteps || !slices.Contains(floats, t) {
+// NewChain makes a chain of n elements; outs are the values that are kept. It reports false where there is too much of something, a function that is
+// not made for an element type, or types that are not computed in the same one.
+func NewChain(n int, in []ChainInput, steps []ChainStep, outs []int) (*Chain, bool) {
+	if len(in) > ChainInputs || len(outs) > ChainOutputs || len(outs) == 0 || len(steps) > ChainSteps {
 		return nil, false
 	}
+	w := chainWriter{in: in, steps: steps, outs: outs, short: n < 1<<31}
+	for _, i := range in {
+		w.types = append(w.types, i.Type)
+	}
 	for _, s := range steps {
-		if _, ok := expressions()[s.Name]; !ok || !Takes(s.Name, t) || len(s.Args) != ExpressionOf(s.Name).Operands {
+		if _, ok := expressions()[s.Name]; !ok || !Takes(s.Name, s.Type) || len(s.Args) != ExpressionOf(s.Name).Operands {
 			return nil, false
 		}
+		w.types = append(w.types, s.Type)
 	}
-	w := chainWriter{lanes: max(16/t.Size(), 2), in: in, steps: steps, outs: outs, short: n < 1<<31}
+	t, ok := w.settle()
+	if !ok {
+		return nil, false
+	}
 	u := Unit{Family: "chain", DType: t, Text: w.text()}
 	c := &Chain{packs: FuncOf(u, "chain"), single: FuncOf(u, "chain_single"), lanes: w.lanes, in: len(in), outs: len(outs), n: n}
 	c.fixed = append(c.fixed, I(n))
@@ -90,12 +102,37 @@ func (c *Chain) Run(q *Queue, out, in []unsafe.Pointer) error {
 // chainWriter writes the text of a chain.
 type chainWriter struct {
 	lanes int
-	in    []Repeat
+	types []dtype.Type // of the values
+	in    []ChainInput
 	steps []ChainStep
 	outs  []int
 	short bool // positions fit into 32 bits
 	b     strings.Builder
 }
+
+// names are the element types in kernels.
+var names = map[dtype.Type]string{dtype.Float32: "float", dtype.Float64: "double", dtype.Float16: "half_t", dtype.BFloat16: "bfloat_t"}
+
+// settle returns the type that the unit is made for, and chooses the elements of a pack: 16 bytes of the narrowest type.
+func (w *chainWriter) settle() (t dtype.Type, ok bool) {
+	narrowest := 8
+	for i, u := range w.types {
+		if names[u] == "" || i > 0 && u != t && (u == dtype.Float64 || t == dtype.Float64) {
+			return t, false
+		}
+		if i > 0 && u != t {
+			t = dtype.Float32
+		} else {
+			t = u
+		}
+		narrowest = min(narrowest, u.Size())
+	}
+	w.lanes = 16 / narrowest
+	return t, true
+}
+
+// of is the name of a value's type.
+func (w *chainWriter) of(value int) string { return names[w.types[value]] }
 
 func (w *chainWriter) line(format string, args ...any) { fmt.Fprintf(&w.b, format+"\n", args...) }
 
@@ -109,8 +146,8 @@ func (w *chainWriter) text() string {
 	w.b.WriteString(before)
 	w.line("struct Chain {\n\tInt n, each[%d], size[%d];\n\tdouble c[%d];\n\tPtr in[%d], out[%d];\n};", max(len(w.in), 1), max(len(w.in), 1), max(2*len(w.steps), 1),
 		max(len(w.in), 1), len(w.outs))
-	w.line("struct alignas(16) Pack {\n\tT v[%d];\n};", w.lanes)
-	w.line("__device__ inline A once(A v) {\n\tT t;\n\tput(&t, 0, v);\n\treturn get(&t, 0);\n}")
+	w.line("template <class E> struct alignas(16) Pack {\n\tE v[%d];\n};", w.lanes)
+	w.line("template <class E> __device__ inline A once(A v) {\n\tE t;\n\tput(&t, 0, v);\n\treturn get(&t, 0);\n}")
 	index := "Int"
 	if w.short {
 		index = "unsigned"
@@ -134,7 +171,7 @@ func (w *chainWriter) function() {
 		if len(s.Args) > 1 {
 			w.line("\t\tconst A y = v%d;", s.Args[1])
 		}
-		w.line("\t\t(void)s, (void)t;\n\t\tv%d = once((A)(%s));\n\t}", v, ExpressionOf(s.Name).Text)
+		w.line("\t\t(void)s, (void)t;\n\t\tv%d = once<%s>((A)(%s));\n\t}", v, w.of(v), ExpressionOf(s.Name).Text)
 	}
 	for i, v := range w.outs {
 		w.line("\tout[%d] = v%d;", i, v)
@@ -142,17 +179,17 @@ func (w *chainWriter) function() {
 	w.line("}")
 	w.line("__device__ inline void single(const Chain &k, Int i) {\n\tA in[%d], out[%d];", max(len(w.in), 1), len(w.outs))
 	for i, r := range w.in {
-		w.line("\tin[%d] = get((const T *)k.in[%d], %s);", i, i, w.position(r, i, "i"))
+		w.line("\tin[%d] = get((const %s *)k.in[%d], %s);", i, w.of(i), i, w.position(r, i, "i"))
 	}
 	w.line("\telement(k, in, out);")
-	for i := range w.outs {
-		w.line("\tput((T *)k.out[%d], i, out[%d]);", i, i)
+	for i, v := range w.outs {
+		w.line("\tput((%s *)k.out[%d], i, out[%d]);", w.of(v), i, i)
 	}
 	w.line("}")
 }
 
 // position is where element e of the output finds its element of input i.
-func (w *chainWriter) position(r Repeat, i int, e string) string {
+func (w *chainWriter) position(r ChainInput, i int, e string) string {
 	switch {
 	case r.Size == 0:
 		return e
@@ -162,12 +199,12 @@ func (w *chainWriter) position(r Repeat, i int, e string) string {
 	return fmt.Sprintf("again(%s, k.each[%d], k.size[%d])", e, i, i)
 }
 
-// packs writes the kernel that reads and writes 16 bytes at once.
+// packs writes the kernel that reads and writes at least 16 bytes at once.
 func (w *chainWriter) packs() {
 	w.line("KERNEL(chain, Chain) {\n\tconst Int packs = k.n / %d;\n\tEACH(p, packs) {\n\t\tA in[%d][%d], out[%d][%d];", w.lanes, w.lanes, max(len(w.in), 1), w.lanes, len(w.outs))
 	for i, r := range w.in {
 		if r.Size == 0 {
-			w.line("\t\tconst Pack a%d = ((const Pack *)k.in[%d])[p];", i, i)
+			w.line("\t\tconst Pack<%s> a%d = ((const Pack<%s> *)k.in[%d])[p];", w.of(i), i, w.of(i), i)
 		}
 	}
 	w.line("#pragma unroll\n\t\tfor (int j = 0; j < %d; j++) {", w.lanes)
@@ -175,12 +212,12 @@ func (w *chainWriter) packs() {
 		if r.Size == 0 {
 			w.line("\t\t\tin[j][%d] = get(a%d.v, j);", i, i)
 		} else {
-			w.line("\t\t\tin[j][%d] = get((const T *)k.in[%d], %s);", i, i, w.position(r, i, fmt.Sprintf("p * %d + j", w.lanes)))
+			w.line("\t\t\tin[j][%d] = get((const %s *)k.in[%d], %s);", i, w.of(i), i, w.position(r, i, fmt.Sprintf("p * %d + j", w.lanes)))
 		}
 	}
 	w.line("\t\t\telement(k, in[j], out[j]);\n\t\t}")
-	for i := range w.outs {
-		w.line("\t\t{\n\t\t\tPack r;\n#pragma unroll\n\t\t\tfor (int j = 0; j < %d; j++) put(r.v, j, out[j][%d]);\n\t\t\t((Pack *)k.out[%d])[p] = r;\n\t\t}", w.lanes, i, i)
+	for i, v := range w.outs {
+		w.line("\t\t{\n\t\t\tPack<%s> r;\n#pragma unroll\n\t\t\tfor (int j = 0; j < %d; j++) put(r.v, j, out[j][%d]);\n\t\t\t((Pack<%s> *)k.out[%d])[p] = r;\n\t\t}", w.of(v), w.lanes, i, w.of(v), i)
 	}
 	w.line("\t}\n\tfor (Int i = packs * %d + THREAD; i < k.n; i += THREADS) single(k, i);\n}", w.lanes)
 }

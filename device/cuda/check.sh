@@ -51,7 +51,7 @@ g++ -std=c++17 -O2 -shared -fPIC -Wl,-soname,libcuda.so.1 -o "$CACHE/fake/libcud
 g++ -std=c++17 -O2 -shared -fPIC -DGX_PRELUDE="\"$PWD/$fake/host.h\"" -Wl,-soname,libnvrtc.so.12 -o "$CACHE/fake/libnvrtc.so.12" $fake/nvrtc.cc
 mkdir -p "$CACHE/fakeblas" "$CACHE/fakednn"
 g++ -std=c++17 -O2 -shared -fPIC -Wl,-soname,libcublas.so.12 -o "$CACHE/fakeblas/libcublas.so.12" $fake/blas.cc -ldl
-g++ -std=c++17 -O2 -shared -fPIC -Wl,-soname,libcudnn.so.9 -o "$CACHE/fakednn/libcudnn.so.9" $fake/dnn.cc -ldl
+g++ -std=c++17 -O2 -shared -fPIC -Wl,-soname,libcudnn.so.9 -o "$CACHE/fakednn/libcudnn.so.9" $fake/dnn*.cc -ldl
 
 step "vet and build with the cuda tag"
 $GO vet -tags cuda ./device/... ./op/... ./cmd/gomx
@@ -72,6 +72,8 @@ step "the tests on the imitated driver"
 devices "$CACHE/fake" 'gpu(1): imitation'
 LD_LIBRARY_PATH="$CACHE/fake" $GO test -tags cuda -count=1 -timeout 15m -skip TestCompile ./device/cuda ./op/...
 LD_LIBRARY_PATH="$CACHE/fake" $GO test -tags cuda -count=1 -timeout 15m -run CUDA ./symbol ./kvstore ./module ./ndarray
+LD_LIBRARY_PATH="$CACHE/fake" $GO test -tags cuda -count=1 -timeout 15m -run 'TestOps$|TestModels$' ./internal/conformance -device cuda -small
 LD_LIBRARY_PATH="$CACHE/fake:$CACHE/fakeblas" $GO test -tags cuda -count=1 -timeout 15m -run 'Dot|Conv|Deconv|FullyConnected|FC' ./op/prim ./op/nn
-LD_LIBRARY_PATH="$CACHE/fake:$CACHE/fakednn" $GO test -tags cuda -count=1 -timeout 15m -run 'Conv|Deconv' ./device/cuda ./op/nn
+LD_LIBRARY_PATH="$CACHE/fake:$CACHE/fakednn" $GO test -tags cuda -count=1 -timeout 15m -run 'Conv|Deconv|Pool|Norm|Soft|Layer|CUDALibrary' ./device/cuda ./op/nn ./op/loss ./op/prim
+LD_LIBRARY_PATH="$CACHE/fake:$CACHE/fakednn" $GO test -tags cuda -count=1 -timeout 15m -run CUDALibrary ./op/rnn ./symbol
 step "passed"

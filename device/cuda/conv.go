@@ -3,7 +3,9 @@
 package cuda
 
 /*
-#include "dnn.h"
+#cgo noescape gcu_dnn_conv_run
+#cgo nocallback gcu_dnn_conv_run
+#include "conv.h"
 */
 import "C"
 
@@ -58,34 +60,15 @@ type choice struct {
 // ErrNoAlgorithm means that cuDNN does not compute a convolution.
 var ErrNoAlgorithm = errors.New("cuda: cuDNN has no algorithm for this convolution")
 
-// The library's numbers for element types and arithmetic.
-const (
-	dnnFloat, dnnDouble, dnnHalf, dnnBFloat16 = 0, 1, 2, 9
-	dnnDefaultMath, dnnTensorMath, dnnFMAMath = 0, 1, 3
-)
-
 // NewConv describes a convolution to cuDNN, nil where the library is missing or does not take it.
 func NewConv(t dtype.Type, d ConvDims) *Conv {
-	lib, err := theDNN()
-	if err != nil || !d.fits() {
+	lib, err := dnnWith(C.gcu_dnn_convolution)
+	e, ok := dnnTypeOf(t)
+	if err != nil || !ok || !d.fits() {
 		return nil
 	}
 	d.strip()
-	s := C.gcu_dnn_spec{compute: dnnFloat, math: dnnTensorMath, groups: C.int(d.Groups), axes: C.int(max(len(d.Kernel), 2))}
-	switch t {
-	case dtype.Float32:
-		if s._type, s.math = dnnFloat, dnnFMAMath; tf32.Load() {
-			s.math = dnnDefaultMath
-		}
-	case dtype.Float64:
-		s._type, s.compute, s.math = dnnDouble, dnnDouble, dnnDefaultMath
-	case dtype.Float16:
-		s._type = dnnHalf
-	case dtype.BFloat16:
-		s._type = dnnBFloat16
-	default:
-		return nil
-	}
+	s := C.gcu_dnn_spec{_type: e.number, compute: e.compute, math: e.math, groups: C.int(d.Groups), axes: C.int(max(len(d.Kernel), 2))}
 	s.x[0], s.x[1] = C.int(d.Batch), C.int(d.In)
 	s.y[0], s.y[1] = C.int(d.Batch), C.int(d.Out)
 	s.w[0], s.w[1] = C.int(d.Out), C.int(d.In/d.Groups)
@@ -98,10 +81,10 @@ func NewConv(t dtype.Type, d ConvDims) *Conv {
 		}
 	}
 	c := &Conv{lib: lib, c: new(C.gcu_dnn_conv), math: s.math, chosen: map[choiceKey]*choice{}, key: fmt.Sprint(t, d, s.math)}
-	if C.gcu_dnn_conv_make(&lib.f, &s, c.c) != 0 {
+	if C.gcu_dnn_conv_make(lib.f, &s, c.c) != 0 {
 		return nil
 	}
-	runtime.AddCleanup(c, func(made *C.gcu_dnn_conv) { C.gcu_dnn_conv_free(&lib.f, made) }, c.c)
+	runtime.AddCleanup(c, func(made *C.gcu_dnn_conv) { C.gcu_dnn_conv_free(lib.f, made) }, c.c)
 	return c
 }
 
@@ -160,7 +143,7 @@ func (c *Conv) run(q *Queue, kind int, a, b, to unsafe.Pointer) error {
 		return err
 	}
 	q.gpu.launches.Add(1)
-	code := C.gcu_dnn_conv_run(&c.lib.f, q.gpu.c(), handle, c.c, C.int(kind), s.algo, a, b, to, space, C.size_t(s.bytes))
+	code := C.gcu_dnn_conv_run(c.lib.f, q.gpu.c(), handle, c.c, C.int(kind), s.algo, a, b, to, space, C.size_t(s.bytes))
 	runtime.KeepAlive(c)
 	return c.lib.check("convolution "+c.key, code)
 }
@@ -182,7 +165,7 @@ func (c *Conv) choice(q *Queue, handle unsafe.Pointer, kind int, a, b, to unsafe
 		s = c.search(q, handle, kind, a, b, to)
 	}
 	if s.err == nil {
-		s.err = c.lib.check("choosing arithmetic", C.gcu_dnn_conv_math(&c.lib.f, c.c, C.int(kind), s.math))
+		s.err = c.lib.check("choosing arithmetic", C.gcu_dnn_conv_math(c.lib.f, c.c, C.int(kind), s.math))
 	}
 	c.chosen[key] = s
 	return s
@@ -202,7 +185,7 @@ func (c *Conv) search(q *Queue, handle unsafe.Pointer, kind int, a, b, to unsafe
 	}
 	var list [16]C.gcu_dnn_perf
 	var found C.int
-	code := C.gcu_dnn_conv_find(&c.lib.f, q.gpu.c(), handle, c.c, C.int(kind), a, b, to, space, C.size_t(q.space.bytes), &found, &list[0], C.int(len(list)))
+	code := C.gcu_dnn_conv_find(c.lib.f, q.gpu.c(), handle, c.c, C.int(kind), a, b, to, space, C.size_t(q.space.bytes), &found, &list[0], C.int(len(list)))
 	if code != 0 {
 		return &choice{err: ErrNoAlgorithm}
 	}

@@ -3,7 +3,7 @@
 package cuda
 
 /*
-#include "dnn.h"
+#include "conv.h"
 */
 import "C"
 
@@ -47,9 +47,9 @@ func (c *Conv) remembered(q *Queue, handle unsafe.Pointer, kind int) *choice {
 	if n, err := fmt.Sscan(string(text), &s.algo, &s.math); n != 2 || err != nil {
 		return nil
 	}
-	if C.gcu_dnn_conv_math(&c.lib.f, c.c, C.int(kind), s.math) != 0 ||
-		C.gcu_dnn_conv_size(&c.lib.f, q.gpu.c(), handle, c.c, C.int(kind), s.algo, &bytes) != 0 || bytes > mostSpace {
-		C.gcu_dnn_conv_math(&c.lib.f, c.c, C.int(kind), c.math)
+	if C.gcu_dnn_conv_math(c.lib.f, c.c, C.int(kind), s.math) != 0 ||
+		C.gcu_dnn_conv_size(c.lib.f, q.gpu.c(), handle, c.c, C.int(kind), s.algo, &bytes) != 0 || bytes > mostSpace {
+		C.gcu_dnn_conv_math(c.lib.f, c.c, C.int(kind), c.math)
 		return nil
 	}
 	s.bytes = int(bytes)

@@ -6,8 +6,7 @@
 #define GX_DNN_H
 
 #include <stddef.h>
-
-enum { gcu_dnn_axes = 3 }; // of images, at most
+#include <stdint.h>
 
 // What one algorithm did when all were tried.
 typedef struct {
@@ -17,6 +16,10 @@ typedef struct {
 	int determinism, math, reserved[3];
 } gcu_dnn_perf;
 
+// The parts of the library that are used, each with functions of its own. All need the first.
+enum { gcu_dnn_core, gcu_dnn_convolution, gcu_dnn_pooling, gcu_dnn_softmax, gcu_dnn_norm, gcu_dnn_recurrent, gcu_dnn_parts };
+
+// The library's functions. Those of a part that the library lacks are zero.
 typedef struct {
 	size_t (*GetVersion)(void);
 	int (*Create)(void **);
@@ -25,6 +28,7 @@ typedef struct {
 	int (*CreateTensorDescriptor)(void **);
 	int (*SetTensorNdDescriptor)(void *, int, int, const int *, const int *);
 	int (*DestroyTensorDescriptor)(void *);
+
 	int (*CreateFilterDescriptor)(void **);
 	int (*SetFilterNdDescriptor)(void *, int, int, int, const int *);
 	int (*DestroyFilterDescriptor)(void *);
@@ -37,34 +41,58 @@ typedef struct {
 	int (*Find[3])(void *, const void *, const void *, const void *, const void *, const void *, const void *, void *, int, int *, gcu_dnn_perf *, void *, size_t);
 	int (*Size[3])(void *, const void *, const void *, const void *, const void *, int, size_t *);
 	int (*Run[3])(void *, const void *, const void *, const void *, const void *, const void *, const void *, int, void *, size_t, const void *, const void *, void *);
+
+	int (*CreatePoolingDescriptor)(void **);
+	int (*SetPoolingNdDescriptor)(void *, int, int, int, const int *, const int *, const int *);
+	int (*DestroyPoolingDescriptor)(void *);
+	int (*PoolingForward)(void *, const void *, const void *, const void *, const void *, const void *, const void *, void *);
+	int (*PoolingBackward)(void *, const void *, const void *, const void *, const void *, const void *, const void *, const void *, const void *, const void *,
+	                       const void *, void *);
+
+	int (*SoftmaxForward)(void *, int, int, const void *, const void *, const void *, const void *, const void *, void *);
+	int (*SoftmaxBackward)(void *, int, int, const void *, const void *, const void *, const void *, const void *, const void *, const void *, void *);
+
+	int (*DeriveBNTensorDescriptor)(void *, const void *, int);
+	int (*BatchNormalizationForwardInference)(void *, int, const void *, const void *, const void *, const void *, const void *, void *, const void *, const void *,
+	                                          const void *, const void *, const void *, double);
+	int (*BatchNormalizationForwardTraining)(void *, int, const void *, const void *, const void *, const void *, const void *, void *, const void *, const void *,
+	                                         const void *, double, void *, void *, double, void *, void *);
+	int (*BatchNormalizationBackward)(void *, int, const void *, const void *, const void *, const void *, const void *, const void *, const void *, const void *,
+	                                  const void *, void *, const void *, const void *, void *, void *, double, const void *, const void *);
+
+	int (*CreateDropoutDescriptor)(void **);
+	int (*SetDropoutDescriptor)(void *, void *, float, void *, size_t, unsigned long long);
+	int (*DestroyDropoutDescriptor)(void *);
+	int (*CreateRNNDescriptor)(void **);
+	int (*SetRNNDescriptor)(void *, int, int, int, int, int, int, int, int, int32_t, int32_t, int32_t, int32_t, void *, uint32_t);
+	int (*DestroyRNNDescriptor)(void *);
+	int (*CreateRNNDataDescriptor)(void **);
+	int (*SetRNNDataDescriptor)(void *, int, int, int, int, int, const int *, void *);
+	int (*DestroyRNNDataDescriptor)(void *);
+	int (*GetRNNTempSpaceSizes)(void *, void *, int, void *, size_t *, size_t *);
+	int (*GetRNNWeightSpaceSize)(void *, void *, size_t *);
+	int (*GetRNNWeightParams)(void *, void *, int32_t, size_t, const void *, int32_t, void *, void **, void *, void **);
+	int (*GetTensorNdDescriptor)(void *, int, int *, int *, int *, int *);
+	int (*RNNForward)(void *, void *, int, const int32_t *, void *, const void *, void *, void *, void *, const void *, void *, void *, const void *, void *, size_t,
+	                  const void *, size_t, void *, size_t, void *);
+	int (*RNNBackwardData)(void *, void *, const int32_t *, void *, const void *, const void *, void *, void *, void *, const void *, const void *, void *, void *,
+	                       const void *, const void *, void *, size_t, const void *, size_t, void *, size_t, void *);
+	int (*RNNBackwardWeights)(void *, void *, int, const int32_t *, void *, const void *, void *, const void *, void *, const void *, size_t, void *, size_t, void *,
+	                          size_t, void *);
 } gcu_dnn;
 
-// A convolution as the library is told of it. One that images of one axis have is told as one of two.
-typedef struct {
-	int type, compute, math, axes, groups;
-	int x[2 + gcu_dnn_axes], w[2 + gcu_dnn_axes], y[2 + gcu_dnn_axes];
-	int pad[gcu_dnn_axes], stride[gcu_dnn_axes], dilate[gcu_dnn_axes];
-} gcu_dnn_spec;
-
-// Its descriptors, a convolution's for each kind, because kinds may use different arithmetic.
-typedef struct {
-	void *x, *w, *y, *conv[3];
-	int doubles;
-} gcu_dnn_conv;
-
-int gcu_dnn_load(void *lib, gcu_dnn *f, const char **missing);
+// gcu_dnn_load fills in the functions of a part and returns whether all are there; otherwise it names one that is missing.
+int gcu_dnn_load(void *lib, gcu_dnn *f, int part, const char **missing);
 size_t gcu_dnn_version(gcu_dnn *f);
-int gcu_dnn_open(gcu_dnn *f, void *ctx, void *stream, void **handle);
 const char *gcu_dnn_text(gcu_dnn *f, int code);
 
-int gcu_dnn_conv_make(gcu_dnn *f, const gcu_dnn_spec *s, gcu_dnn_conv *c);
-void gcu_dnn_conv_free(gcu_dnn *f, gcu_dnn_conv *c);
-int gcu_dnn_conv_math(gcu_dnn *f, gcu_dnn_conv *c, int kind, int math);
+// gcu_dnn_open makes the library's state of a stream. Zero stands for the stream of those that ask for sizes only.
+int gcu_dnn_open(gcu_dnn *f, void *ctx, void *stream, void **handle);
 
-// The operands a and b are x and w forward, w and dy for the data's gradient, x and dy for the weight's; to is the result.
-int gcu_dnn_conv_find(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_conv *c, int kind, const void *a, const void *b, void *to, void *space, size_t bytes,
-                      int *found, gcu_dnn_perf *list, int most);
-int gcu_dnn_conv_size(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_conv *c, int kind, int algo, size_t *bytes);
-int gcu_dnn_conv_run(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_conv *c, int kind, int algo, const void *a, const void *b, void *to, void *space, size_t bytes);
+// gcu_dnn_tensor makes the descriptor of an array, a dense one where strides is zero.
+int gcu_dnn_tensor(gcu_dnn *f, void **d, int type, int n, const int *dims, const int *strides);
+
+// gcu_dnn_scales returns the numbers 1 and 0 as the library takes them for an element type.
+void gcu_dnn_scales(int doubles, const void **one, const void **none);
 
 #endif

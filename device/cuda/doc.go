@@ -11,7 +11,8 @@
 //
 // The driver and NVIDIA's libraries are opened when the program runs. It starts without any of them: without the driver
 // (libcuda.so.1) there are no devices, and Missing says why; without NVRTC (version 11 to 13) no kernel can be compiled; without
-// cuBLAS (11 to 13) our own kernel computes products, without cuDNN (8 and 9) convolutions are made of products. The driver's functions jump through a table (shim.S, shim.c)
+// cuBLAS (11 to 13) our own kernel computes products, without cuDNN (8 and 9), or parts of it, convolutions are made of products and other layers run in
+// kernels of our own. The driver's functions jump through a table (shim.S, shim.c)
 // that is filled in from libcuda.so.1, so one binary serves drivers of several versions, CUDA 13's included.
 //
 // # Queues
@@ -36,7 +37,8 @@
 // a fixed order, and none is made of atomic additions; only counts are.
 //
 // A Chain is a kernel made at run time of the expressions of several pointwise functions. A Conv is a convolution in cuDNN with the algorithm that was the fastest
-// when its shape was met first; the choice is kept beside the translated kernels. Queue.Record remembers kernels as a graph of the driver, to be
+// when its shape was met first; the choice is kept beside the translated kernels. A Pool, Softmax, Norm or RNN is a layer in cuDNN; ErrNotServed leaves the
+// first three to our own kernels. Queue.Record remembers kernels as a graph of the driver, to be
 // launched at once.
 //
 // # Without a GPU

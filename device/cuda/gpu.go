@@ -38,6 +38,7 @@ type gpu struct {
 	queues    [queues]*Queue
 	memory    cu.Stream // allocations and their ends
 	modules   modules
+	planner   planner
 	peers     sync.Map                         // by id of the other device: whether it has been asked for
 	functions atomic.Pointer[[]unsafe.Pointer] // by Function.id: the driver's handle
 	launches  atomic.Int64                     // kernels and recordings put on queues

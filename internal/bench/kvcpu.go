@@ -57,3 +57,39 @@ func processorTime(pids []int) (seconds float64, err error) {
 	}
 	return seconds, nil
 }
+
+// usedBy returns what processes have used so far.
+func usedBy(pids []int) (f kvFigures, err error) {
+	if f.CPU, err = processorTime(pids); err == nil {
+		f.Switches, err = contextSwitches(pids)
+	}
+	return f, err
+}
+
+// contextSwitches returns how often the threads of processes have left a processor so far, by themselves or not.
+func contextSwitches(pids []int) (switches float64, err error) {
+	for _, pid := range pids {
+		tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
+		if err != nil {
+			return 0, err
+		}
+		for _, path := range tasks {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				continue // the thread has ended
+			}
+			for line := range strings.Lines(string(text)) {
+				name, value, _ := strings.Cut(line, ":")
+				if !strings.HasSuffix(name, "voluntary_ctxt_switches") {
+					continue
+				}
+				n, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+				if err != nil {
+					return 0, fmt.Errorf("bench: %s says %q, want a number", path, line)
+				}
+				switches += n
+			}
+		}
+	}
+	return switches, nil
+}

@@ -172,7 +172,7 @@ func (p *kvPlan) repeat(ctx context.Context, w kvClient, rounds int, all bool) (
 			return f, err
 		}
 	}
-	before, err := processorTime(pids)
+	before, err := usedBy(pids)
 	if err != nil {
 		return f, err
 	}
@@ -181,7 +181,8 @@ func (p *kvPlan) repeat(ctx context.Context, w kvClient, rounds int, all bool) (
 		return f, err
 	}
 	f.Seconds = time.Since(start).Seconds() / float64(rounds)
-	after, err := processorTime(pids)
-	f.CPU = (after - before) / float64(rounds)
+	after, err := usedBy(pids)
+	f.CPU = (after.CPU - before.CPU) / float64(rounds)
+	f.Switches = (after.Switches - before.Switches) / float64(rounds)
 	return f, err
 }

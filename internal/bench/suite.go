@@ -28,7 +28,7 @@ func (w *Workload) line() string {
 
 // lowIsBetter reports whether a unit is a time or an amount of memory.
 func lowIsBetter(unit string) bool {
-	for _, t := range []string{"us/", "ms/", "ns/", "s/op", "s/GiB"} {
+	for _, t := range []string{"us/", "ms/", "ns/", "s/op", "s/GiB", "switches/"} {
 		if strings.HasPrefix(unit, t) {
 			return true
 		}

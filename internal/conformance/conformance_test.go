@@ -19,6 +19,7 @@ var (
 	tierFlag    = flag.String("tier", "c", "kernel tiers: ref, go, c or several with commas")
 	deviceFlag  = flag.String("device", "cpu", "device to compute on")
 	onlyFlag    = flag.String("only", "", "run the cases whose id matches, without consulting the list of known failures")
+	smallFlag   = flag.Bool("small", false, "leave out the networks that are too large for slow kernels, such as those of an imitated device")
 	rewriteFlag = flag.Bool("rewrite", false, "write the list of known failures anew")
 	selectFlag  = flag.Bool("select", false, "write testdata/golden from the golden folder")
 )
@@ -44,13 +45,17 @@ func suite(t *testing.T, load func(*conformance.Golden) ([]conformance.Case, err
 		}
 		cases = slices.DeleteFunc(cases, func(c conformance.Case) bool { return !re.MatchString(c.ID) })
 	}
-	cases, left := conformance.LeaveOut(cases, tiers)
+	cases, left := conformance.LeaveOut(cases, tiers, *smallFlag)
 	if len(left) > 0 {
 		fmt.Printf("%s: left out for their size: %s\n", t.Name(), strings.Join(left, " "))
 	}
 	report := conformance.Run(os.Stdout, t.Name(), cases, env, tiers)
 	defer func() { fmt.Println(report.Summary()) }()
-	known, err := conformance.ReadKnown(filepath.Join("testdata", "known_failing", t.Name()+".txt"))
+	list := t.Name()
+	if env.Device.Kind != device.KindCPU { // what a device does not serve fails there only
+		list += "." + env.Device.Kind.String()
+	}
+	known, err := conformance.ReadKnown(filepath.Join("testdata", "known_failing", list+".txt"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,8 @@
 // testdata/known_failing/<Test>.txt names the cases that are known to fail, one id per line. A
 // test succeeds when exactly the cases of its list fail. A listed case that passes is an error
 // that asks for its removal, so the list only shrinks; an id that does not occur in the golden
-// data is passed over. The flag -rewrite writes the list anew.
+// data is passed over. The flag -rewrite writes the list anew. Devices other than the processor have lists of their own, <Test>.gpu.txt:
+// what their kernels do not serve by nature.
 //
 // What gomx does not have yet counts as failed, never as skipped. Only the largest models are
 // left out, in size.go, where the C kernels are missing or the race detector slows them down.
@@ -33,6 +34,7 @@
 //	-golden DIR       folder of golden data
 //	-tier ref,go,c    kernel tiers; a case passes when it passes on each of them
 //	-device cuda      device to compute on
+//	-small            leave out the largest models, for devices that are slow
 //	-only REGEXP      run the cases whose id matches, and do not consult the list
 //	-rewrite          write the list of known failures anew
 //	-select           write testdata/golden from the golden folder

@@ -184,8 +184,8 @@ func (c *modelCase) infer(s *sym.Symbol, f *feed, env Env) error {
 
 // withPreHead adds the tensor that enters the first head's layer to the outputs.
 func withPreHead(s *sym.Symbol) *sym.Symbol {
-	head := s.Entries()[0]
-	return sym.FromEntries(head, head.Node.In[0])
+	heads := s.Entries()
+	return sym.FromEntries(append(slices.Clone(heads), heads[0].Node.In[0])...)
 }
 
 // train checks one forward and backward pass in training mode. What enters the loss is checked

@@ -10,9 +10,9 @@ import (
 const heavy = 1 << 20
 
 // LeaveOut separates the cases that are too large for what they would run on: without the C
-// kernels, on a plainer tier, or under the race detector.
-func LeaveOut(cases []Case, tiers []device.Tier) (kept []Case, left []string) {
-	slow := raceDetector || !op.Lookup("Convolution").HasKernel(device.KindCPU, device.TierC)
+// kernels, on a plainer tier, under the race detector, or on something else that is slow.
+func LeaveOut(cases []Case, tiers []device.Tier, slow bool) (kept []Case, left []string) {
+	slow = slow || raceDetector || !op.Lookup("Convolution").HasKernel(device.KindCPU, device.TierC)
 	for _, t := range tiers {
 		slow = slow || t < device.TierC
 	}

@@ -1,7 +1,9 @@
 package ps
 
 import (
+	"bytes"
 	"fmt"
+	"slices"
 
 	"gomx/kvstore/wire"
 )
@@ -14,12 +16,14 @@ type call struct {
 	began    Time
 	deadline Time
 	left     int
-	err      error
+	held     int   // parts whose memory, the caller's, a transport reads
+	err      error // it has failed, and ends when nothing of it is held
 	outcome  wire.Outcome
 	clock    uint64
 	ended    bool // reported; parts that are left go on without it
 	waits    wire.Node
 	told     bool // of a long wait
+	over     bool // its deadline has passed, and all that is missing is its memory
 }
 
 // part is what a call wants of one shard.
@@ -45,6 +49,8 @@ type part struct {
 	done    bool
 	final   bool // committed; a fused part then waits for its value
 	buf     Buffer
+	lent    []uint16 // servers that messages with the payload have gone to since it was last lent to nobody
+	kept    bool     // the payload is the worker's own
 }
 
 func (w *Worker) newPart(c *call, kind wire.Type, shard uint32) *part {
@@ -55,7 +61,7 @@ func (w *Worker) newPart(c *call, kind wire.Type, shard uint32) *part {
 	} else {
 		p = &part{}
 	}
-	*p = part{call: c, kind: kind, shard: shard, slot: -1, index: p.index[:0], buf: Buffer{Back: p.buf.Back}}
+	*p = part{call: c, kind: kind, shard: shard, slot: -1, index: p.index[:0], lent: p.lent[:0], buf: Buffer{Back: p.buf.Back}}
 	p.buf.part = p
 	c.left++
 	w.order++
@@ -81,12 +87,24 @@ func (w *Worker) newCall(now Time, op string, key uint32, deadline Time) *call {
 	return c
 }
 
+// lend notes that a message to a server refers to the part's memory.
+func (p *part) lend(server uint16) *Buffer {
+	if p.buf.refs == 0 {
+		p.lent = p.lent[:0]
+	}
+	p.buf.refs++
+	if !slices.Contains(p.lent, server) {
+		p.lent = append(p.lent, server)
+	}
+	return &p.buf
+}
+
 // sent gives back one reference of a transport to the part's memory.
 func (p *part) sent() {
 	p.buf.refs--
 }
 
-// finish ends a part. A push whose memory a transport still reads stays until it is given back.
+// finish ends a part. Where a transport still reads the caller's memory its call goes on until that is back.
 func (w *Worker) finish(p *part) {
 	p.done = true
 	if p.slot >= 0 {
@@ -94,22 +112,34 @@ func (w *Worker) finish(p *part) {
 		w.unused = append(w.unused, p.slot)
 		p.slot = -1
 	}
-	if p.buf.refs > 0 {
+	lent := p.buf.refs > 0
+	if lent {
 		w.lent = append(w.lent, p)
+	}
+	if lent && !p.kept {
+		p.call.held++
 		return
 	}
-	w.retire(p)
+	w.leave(p)
+	if !lent {
+		w.retire(p)
+	}
 }
 
-// retire counts a part that is done and lent to nobody.
-func (w *Worker) retire(p *part) {
+// leave ends what a part has to do with its call.
+func (w *Worker) leave(p *part) {
 	c := p.call
-	p.call, p.payload, p.out, p.slice = nil, nil, nil, nil
-	w.parts = append(w.parts, p)
+	p.call = nil
 	c.left--
-	if c.left == 0 {
+	if c.left == 0 || c.err != nil && c.held == 0 {
 		w.end(c, c.err)
 	}
+}
+
+// retire takes back a part that is done and lent to nobody.
+func (w *Worker) retire(p *part) {
+	p.payload, p.out, p.slice = nil, nil, nil
+	w.parts = append(w.parts, p)
 }
 
 // reap retires parts whose memory has come back.
@@ -118,9 +148,13 @@ func (w *Worker) reap() {
 	for _, p := range w.lent {
 		if p.buf.refs > 0 {
 			kept = append(kept, p)
-		} else {
-			w.retire(p)
+			continue
 		}
+		if p.call != nil {
+			p.call.held--
+			w.leave(p)
+		}
+		w.retire(p)
 	}
 	w.lent = kept
 }
@@ -129,6 +163,9 @@ func (w *Worker) reap() {
 func (w *Worker) end(c *call, err error) {
 	if !c.ended {
 		c.ended = true
+		if c == w.joining {
+			w.joining = nil // who has it next is another call
+		}
 		w.out.Done = append(w.out.Done, Done{ID: c.id, Err: err, Outcome: c.outcome, Clock: c.clock})
 		for i, other := range w.calls {
 			if other == c {
@@ -145,9 +182,10 @@ func (w *Worker) end(c *call, err error) {
 	}
 }
 
-// fail gives a call an error; it ends at once.
+// fail gives a call an error. It ends when no transport reads its memory any more, which is recalled: at once, or when connections
+// have been dropped.
 func (w *Worker) fail(c *call, err error) {
-	if c.ended {
+	if c.ended || c.err != nil {
 		return
 	}
 	e := &Error{Op: c.op, Key: c.key, Peer: w.blame(c), Waits: c.waits, Err: err}
@@ -155,19 +193,42 @@ func (w *Worker) fail(c *call, err error) {
 		e.Waits = w.blameJoin()
 	}
 	c.err = e
-	c.left++ // so that it does not end while its parts do
+	c.left, c.held = c.left+1, c.held+1 // so that it does not end while its parts do
 	w.detach(c)
-	c.left--
-	w.end(c, c.err)
+	c.left, c.held = c.left-1, c.held-1
+	if c.held == 0 {
+		w.end(c, c.err)
+		return
+	}
+	w.recall(c)
 }
 
-// expire ends a call whose deadline has passed.
-func (w *Worker) expire(c *call) { w.fail(c, ErrTimeout) }
+// recall asks for the memory of a call that a transport reads.
+func (w *Worker) recall(c *call) {
+	for _, p := range w.lent {
+		if p.call == c {
+			w.out.recall(p.lent)
+		}
+	}
+}
+
+// expire ends a call whose deadline has passed. One that is done but for its memory does not fail.
+func (w *Worker) expire(c *call) {
+	switch {
+	case c.left > c.held:
+		w.fail(c, ErrTimeout)
+	case !c.over:
+		c.over = true
+		w.recall(c)
+	}
+}
 
 // failAll ends all calls.
 func (w *Worker) failAll(err error) {
-	for len(w.calls) > 0 {
-		w.fail(w.calls[len(w.calls)-1], err)
+	for i := len(w.calls) - 1; i >= 0; i-- {
+		if i < len(w.calls) {
+			w.fail(w.calls[i], err)
+		}
 	}
 }
 
@@ -210,27 +271,48 @@ func (w *Worker) detach(c *call) {
 			w.finish(p)
 		}
 	}
-	keep := func(p *part) {
-		if p != nil && p.call == c && !p.done {
-			p.payload = append([]byte(nil), p.payload...)
-			p.out = nil
-		}
-	}
 	for _, r := range w.shards {
 		for i := range r.flight.n {
-			keep(r.flight.at(r.flight.first + uint64(i)))
+			seq := r.flight.first + uint64(i)
+			if p := r.flight.at(seq); p != nil && p.call == c {
+				r.flight.set(seq, w.keep(p))
+			}
 		}
-		for _, p := range r.ready {
-			keep(p)
-		}
+		w.keepAll(c, r.ready)
 	}
 	for _, k := range w.keys {
 		for _, sl := range k.slices {
-			for _, p := range sl.queue {
-				keep(p)
-			}
+			w.keepAll(c, sl.queue)
 		}
 	}
+}
+
+// keepAll keeps those pushes of a list that are of a call. They have not been sent.
+func (w *Worker) keepAll(c *call, list []*part) {
+	for i, p := range list {
+		if p.call == c {
+			list[i] = w.keep(p)
+		}
+	}
+}
+
+// keep lets a push whose call has failed go on with a copy of its values. When a transport still reads the caller's a twin goes on in
+// its stead.
+func (w *Worker) keep(p *part) *part {
+	p.out = nil
+	switch {
+	case p.kept:
+		return p
+	case p.buf.refs == 0:
+		p.payload, p.kept = bytes.Clone(p.payload), true
+		return p
+	}
+	t := w.newPart(p.call, p.kind, p.shard)
+	t.slice, t.seq, t.clock, t.need, t.own = p.slice, p.seq, p.clock, p.need, p.own
+	t.flags, t.codec, t.prio, t.order, t.at = p.flags, p.codec, p.prio, p.order, p.at
+	t.payload, t.kept = bytes.Clone(p.payload), true
+	w.finish(p)
+	return t
 }
 
 // ask registers a part that is answered by name and sends it.

@@ -14,6 +14,7 @@ type collection struct {
 	files map[uint32]wire.SnapshotFile
 	asked []wire.Node
 	again Time
+	heard Time // when somebody asked for it last
 }
 
 // askSnapshot begins a snapshot at a clock for a worker.
@@ -29,12 +30,25 @@ func (s *Scheduler) askSnapshot(me *wire.Member, m *wire.Message) {
 		}
 		s.snap = &collection{clock: clock, all: all, files: map[uint32]wire.SnapshotFile{}}
 	}
+	s.snap.heard = s.now
 	if s.snap.has(me.Node) {
 		s.tellWaiting(me.Node, m, s.blameSnapshot())
 		return
 	}
 	s.snap.asked = append(s.snap.asked, me.Node)
 	if s.gathered() && s.snap.again == 0 {
+		s.sendSnapshot()
+	}
+}
+
+// tickSnapshot repeats what servers have not answered. A snapshot that nobody asks for any more is given up.
+func (s *Scheduler) tickSnapshot() {
+	switch {
+	case s.snap == nil:
+	case s.now-s.snap.heard > s.cfg.Timing.Dead:
+		s.out.event(EventSnapshot, wire.Node{}, 0, 0, fmt.Sprintf("given up at clock %d: no worker waits for it", s.snap.clock))
+		s.snap = nil
+	case s.now >= s.snap.again && s.gathered():
 		s.sendSnapshot()
 	}
 }

@@ -55,6 +55,7 @@
 // Every call of a worker ends by its deadline, with an Error that says who was waited for: ErrTimeout, ErrFenced, ErrLost,
 // ErrRejected. Whoever cannot answer a repeated message yet says whom it waits for itself: the Error names who has not done its part,
 // and a call that takes long says so in an event. A push that runs out of time goes on with a copy of its values, because its
-// sequence cannot be taken back. Servers refuse keys of which they could not hold a round of every worker. Pushing and pulling
+// sequence cannot be taken back. The memory that a call was given is the caller's again when the call ends, however it does: where a
+// transport still reads it then, for a peer that takes nothing in, the connection is dropped first (Outbox.Recall). Servers refuse keys of which they could not hold a round of every worker. Pushing and pulling
 // allocate nothing once buffers are warm.
 package ps

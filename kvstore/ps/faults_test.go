@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gomx/kvstore/ps"
@@ -52,6 +53,7 @@ func choose(rng *rand.Rand) simConfig {
 	if c.load.kind == rounds && rng.IntN(4) == 0 {
 		c.load.snap = 1 + rng.IntN(c.load.steps)
 	}
+	c.load.hasty = c.load.kind != tables && rng.IntN(4) == 0
 	return c
 }
 
@@ -303,6 +305,7 @@ func (s *sim) where() string {
 // verify checks what must hold when everything has come to rest.
 func (s *sim) verify() {
 	s.verifyCopies()
+	s.verifyBalance()
 	s.verifyMemory()
 	switch s.cfg.load.kind {
 	case rounds:
@@ -358,6 +361,24 @@ func (s *sim) verifyCopies() {
 		if !ok || pi != bi || psum != bsum {
 			s.fail("I4: shard %d: primary at %d with %#x, backup at %d with %#x (%v)", i, pi, psum, bi, bsum, ok)
 		}
+	}
+}
+
+// verifyBalance checks that primaries are spread as evenly as the copies allow.
+func (s *sim) verifyBalance() {
+	if sched, ok := s.sched.m.(*ps.Scheduler); !ok || sched.Done() || s.cfg.replicas < 2 {
+		return
+	}
+	shards, n := make([]pairOf, len(s.disk.Shards)), make([]int, s.cfg.servers)
+	for i, sh := range s.disk.Shards {
+		if !sh.InSync {
+			return
+		}
+		shards[i] = pairOf{int(sh.Primary.Server), int(sh.Backup.Server)}
+		n[sh.Primary.Server]++
+	}
+	if most, least := bestSpread(s.cfg.servers, shards); slices.Max(n) != most || slices.Min(n) != least {
+		s.fail("servers lead %v shards at rest, want between %d and %d", n, least, most)
 	}
 }
 

@@ -38,6 +38,9 @@ func (s *Server) init(sh *shard, m *wire.Message) {
 			return // on its way to the backup
 		}
 	}
+	if s.crowded(sh, m) {
+		return
+	}
 	le := s.newEntry(kindInit)
 	le.head()
 	le.own = append(le.own, m.Payload...)
@@ -101,6 +104,25 @@ func (s *Server) answerInit(sh *shard, e *entry, m *wire.Message) {
 	s.send(m.From, a, nil)
 }
 
+// crowded reports whether a message that creates something has to wait until the backup has more of the log, and says so: other than
+// pushes, which have their windows, such messages are bounded by nothing else.
+func (s *Server) crowded(sh *shard, m *wire.Message) bool {
+	bytes := 0
+	for i := sh.commit + 1; i <= sh.next; i++ {
+		if le := sh.log.at(i); le.kind == kindInit || le.kind == kindSpec {
+			bytes += len(le.own)
+		}
+	}
+	if sh.log.len() < s.cfg.Workers*s.cfg.Window && (bytes == 0 || bytes+len(m.Payload) <= logBytes) {
+		return false
+	}
+	s.tellWaiting(sh, m, s.behind(sh))
+	return true
+}
+
+// logBytes is how much of what creates something may be in the log of a shard and not committed.
+const logBytes = 64 << 20
+
 // setOptimizer puts an optimizer into the log, unless it is known.
 func (s *Server) setOptimizer(sh *shard, m *wire.Message) {
 	spec, err := wire.DecodeSpec(m.Payload)
@@ -116,6 +138,9 @@ func (s *Server) setOptimizer(sh *shard, m *wire.Message) {
 	if spec.Version > sh.spec.Version {
 		if m.Flags&wire.FlagLast == 0 {
 			s.tellWaiting(sh, m, wire.Node{Role: wire.Worker}) // who sets it; the others wait until it is there
+			return
+		}
+		if s.crowded(sh, m) {
 			return
 		}
 		le := s.newEntry(kindSpec)

@@ -1,6 +1,10 @@
 package ps
 
-import "gomx/kvstore/wire"
+import (
+	"slices"
+
+	"gomx/kvstore/wire"
+)
 
 // Send asks for a message to be sent.
 type Send struct {
@@ -65,6 +69,9 @@ type Outbox struct {
 	Manifest *wire.Manifest
 	// Sends are messages, to be sent in this order.
 	Sends []Send
+	// Recall are nodes that read memory which must come back: when the messages above are sent, the connections to them are dropped,
+	// with all that is on its way, and made anew.
+	Recall []wire.Node
 	// Saves are parts of snapshots to be written.
 	Saves []Save
 	// Done are calls that ended.
@@ -77,7 +84,7 @@ type Outbox struct {
 
 // Empty reports whether there is nothing to do.
 func (o *Outbox) Empty() bool {
-	return o.View == nil && len(o.Sends) == 0 && len(o.Saves) == 0 && o.Manifest == nil && len(o.Done) == 0 && len(o.Events) == 0
+	return o.View == nil && len(o.Sends) == 0 && len(o.Recall) == 0 && len(o.Saves) == 0 && o.Manifest == nil && len(o.Done) == 0 && len(o.Events) == 0
 }
 
 // Reset forgets what has been carried out.
@@ -87,6 +94,7 @@ func (o *Outbox) Reset() {
 	clear(o.Saves)
 	clear(o.Events)
 	o.View, o.Manifest = nil, nil
+	o.Recall = o.Recall[:0]
 	o.Sends, o.Saves, o.Done, o.Events = o.Sends[:0], o.Saves[:0], o.Done[:0], o.Events[:0]
 	o.fuse.final = 0
 	for i := range o.fuse.slots {
@@ -96,6 +104,15 @@ func (o *Outbox) Reset() {
 
 func (o *Outbox) event(k EventKind, n wire.Node, shard uint32, epoch uint64, text string) {
 	o.Events = append(o.Events, Event{Kind: k, Node: n, Shard: shard, Epoch: epoch, Text: text})
+}
+
+// recall adds servers to Recall.
+func (o *Outbox) recall(servers []uint16) {
+	for _, rank := range servers {
+		if n := (wire.Node{Role: wire.Server, Rank: rank}); !slices.Contains(o.Recall, n) {
+			o.Recall = append(o.Recall, n)
+		}
+	}
 }
 
 // fuser puts small messages to one peer into batches: a wake-up costs more than the bytes of a small key.

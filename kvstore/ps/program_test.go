@@ -29,6 +29,7 @@ type workload struct {
 	fused  bool
 	mom    bool // with an optimizer that has a state
 	snap   int  // a snapshot at this clock, 0: none
+	hasty  bool // pushes and pulls have short deadlines; what is not there by then is pulled again
 }
 
 // elems is the length of a slice: a slot for every push of every worker.
@@ -80,6 +81,8 @@ type pending struct {
 	deadline ps.Time
 	push     *pushed
 	after    func()
+	value    []byte // what is pushed
+	out      []byte // room for what is pulled
 }
 
 const (
@@ -153,7 +156,7 @@ func (p *program) ended(d ps.Done) {
 		return
 	}
 	delete(p.pending, d.ID)
-	if p.sim.now > c.deadline+2*tickEvery && p.sim.worker[p.rank].pausedU == 0 {
+	if p.sim.now > c.deadline+2*tickEvery+recallTakes && p.sim.worker[p.rank].pausedU == 0 {
 		p.sim.fail("I7: %s of key %d by worker %d ended %.3f s late", c.op, c.key, p.rank, float64(p.sim.now-c.deadline)/1e9)
 	}
 	if c.push != nil {
@@ -162,6 +165,9 @@ func (p *program) ended(d ps.Done) {
 	switch {
 	case errors.Is(d.Err, ps.ErrFenced):
 		p.fenced()
+		return
+	case errors.Is(d.Err, ps.ErrTimeout) && p.load.hasty && (c.op == "push" || c.op == "pull"):
+		p.tooLate(c)
 		return
 	case d.Err != nil:
 		p.sim.fail("worker %d: %v", p.rank, d.Err)
@@ -178,6 +184,40 @@ func (p *program) ended(d ps.Done) {
 	if c.after != nil {
 		c.after()
 	}
+}
+
+// until is the deadline of a push or pull that begins now.
+func (p *program) until() ps.Time {
+	if p.load.hasty {
+		return p.sim.now + 100*ps.Millisecond + ps.Time(p.sim.rng.Int64N(int64(ps.Second)))
+	}
+	return p.sim.now + patience
+}
+
+// tooLate goes on after a push or pull whose deadline has passed. What it was given is used for something else at once; the push is
+// done when it can be, with the values that it had.
+func (p *program) tooLate(c *pending) {
+	p.sim.late++
+	for _, b := range [][]byte{c.value, c.out} {
+		for i := range b {
+			b[i] = 0xa5
+		}
+	}
+	if c.out == nil {
+		return
+	}
+	out := make([]byte, len(c.out)) // nobody writes to the old one any more
+	p.weights[c.key] = out
+	p.pullTo(c.key, out, c.after)
+	spoilt := c.out
+	p.sim.after(10*ps.Second, func() {
+		for _, v := range spoilt {
+			if v != 0xa5 {
+				p.sim.fail("worker %d: room for key %d is written to after the call has ended", p.rank, c.key)
+				return
+			}
+		}
+	})
 }
 
 // think lets a worker compute for a while between its steps. It reports whether the program has to wait.
@@ -241,7 +281,11 @@ func (p *program) advance() {
 			p.look()
 		}
 	case phaseLast:
-		if len(p.async) > 0 {
+		if p.load.hasty && p.w.Fenced() { // no call is left to say so
+			p.fenced()
+			return
+		}
+		if len(p.async) > 0 || p.load.hasty && !p.w.Drained() {
 			p.think()
 			return
 		}
@@ -385,8 +429,9 @@ func (p *program) push() {
 		}
 	}
 	p.fillGradients()
-	now, until := p.sim.now, p.sim.now+patience
+	now := p.sim.now
 	for _, k := range p.sim.rng.Perm(p.load.keys) {
+		until := p.until()
 		if p.load.kind == single && p.w.Pushes(uint32(k)) >= uint64(p.step) {
 			continue // an earlier process has done it
 		}
@@ -396,6 +441,7 @@ func (p *program) push() {
 		}
 		id, err := p.w.Push(now, op)
 		c := p.call("push", k, id, err)
+		c.value, c.out, c.deadline = op.Value, op.Out, until
 		p.own[k], p.at[k] = true, int(p.w.Pushes(uint32(k)))
 		at := [2]int{k, p.slotNow()}
 		if p.pushes[at] == nil {
@@ -417,12 +463,18 @@ func (p *program) push() {
 
 func (p *program) pull() {
 	for _, k := range p.sim.rng.Perm(p.load.keys) {
-		id, err := p.w.Pull(p.sim.now, uint32(k), p.weights[k], 0, p.sim.now+patience)
-		c := p.call("pull", k, id, err)
 		own, at := int(p.w.Pushes(uint32(k))), p.reached(k)
 		p.at[k] = at
-		c.after = func() { p.lookAt(k, own, at) }
+		p.pullTo(k, p.weights[k], func() { p.lookAt(k, own, at) })
 	}
+}
+
+// pullTo pulls a key.
+func (p *program) pullTo(k int, out []byte, after func()) {
+	until := p.until()
+	id, err := p.w.Pull(p.sim.now, uint32(k), out, 0, until)
+	c := p.call("pull", k, id, err)
+	c.out, c.deadline, c.after = out, until, after
 }
 
 // reached returns the clock that the staleness of a pull counts from. A process that took over a place has come as far as all its

@@ -34,8 +34,13 @@ func (s *Server) pullEntry(sh *shard, e *entry, m *wire.Message) {
 	if rows {
 		list = &sh.rows
 	}
+	kept := 0
 	for i := range *list {
-		if q := &(*list)[i]; q.from == p.from && q.seq == p.seq && q.fused == p.fused {
+		q := &(*list)[i]
+		if q.from == p.from {
+			kept += len(q.rows)
+		}
+		if q.from == p.from && q.seq == p.seq && q.fused == p.fused {
 			q.inc, q.until, q.need, q.own = p.inc, p.until, p.need, p.own
 			s.tellWaiting(sh, m, s.blamePull(sh, q))
 			return
@@ -47,14 +52,18 @@ func (s *Server) pullEntry(sh *shard, e *entry, m *wire.Message) {
 	if s.answer(sh, &p) {
 		return
 	}
-	if len(*list) >= s.cfg.Workers*s.cfg.Window {
-		return // the worker will ask again
+	if sh.waiting == nil {
+		sh.waiting = make([]int, s.cfg.Workers)
+	}
+	if sh.waiting[m.From.Rank] >= 2*s.cfg.Window || rows && kept+len(m.Payload) > tickLimit {
+		return // more than a worker has reason to: it will ask again
 	}
 	if rows {
 		p.rows = append([]byte(nil), m.Payload...)
 	}
 	*list = append(*list, p)
 	sh.parked++
+	sh.waiting[m.From.Rank]++
 }
 
 // answer answers a pull if it can be answered now.
@@ -125,6 +134,7 @@ func (s *Server) unparkList(sh *shard, list []parked) []parked {
 			continue
 		}
 		sh.parked--
+		sh.waiting[p.from.Rank]--
 	}
 	clear(list[len(kept):])
 	return kept

@@ -184,10 +184,9 @@ func (w *Worker) sendPush(r *route, p *part, flags wire.Flags) {
 	if sl := p.slice; sl != nil {
 		m.Key, m.Slice, m.Slices, m.DType, m.Total = sl.id.Key, sl.id.Slice, uint16(len(sl.key.slices)), uint8(sl.key.dtype), sl.key.total
 	}
-	p.buf.refs++
 	p.at, r.sent = w.now, w.now
 	r.bytes += len(p.payload)
-	w.send(wire.Node{Role: wire.Server, Rank: r.primary.Server}, m, &p.buf)
+	w.send(wire.Node{Role: wire.Server, Rank: r.primary.Server}, m, p.lend(r.primary.Server))
 }
 
 // sendAsk sends a pull, or something else that is answered by name.
@@ -214,9 +213,7 @@ func (w *Worker) sendAsk(p *part) {
 	}
 	var hold *Buffer
 	if p.kind != wire.TypePushPull && len(p.payload) > 0 {
-		m.Payload = p.payload
-		p.buf.refs++
-		hold = &p.buf
+		m.Payload, hold = p.payload, p.lend(r.primary.Server)
 	}
 	w.send(wire.Node{Role: wire.Server, Rank: r.primary.Server}, m, hold)
 }

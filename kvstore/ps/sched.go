@@ -42,7 +42,8 @@ type Scheduler struct {
 	changed bool
 	started bool
 	body    []byte
-	load    []int // shards that each server leads, while balance counts
+	load    []int     // shards that each server leads, while balance counts
+	ways    []reached // on which it looks for one who leads less
 }
 
 // NewScheduler returns a scheduler for a new job, or one that goes on where another one stopped.
@@ -251,9 +252,7 @@ func (s *Scheduler) Tick(now Time) {
 			s.out.event(EventDead, m.Node, 0, 0, "silent for too long")
 		}
 	})
-	if s.snap != nil && now >= s.snap.again && s.gathered() {
-		s.sendSnapshot()
-	}
+	s.tickSnapshot()
 	s.settle()
 }
 

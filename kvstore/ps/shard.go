@@ -44,6 +44,7 @@ type shard struct {
 	peer     *peer
 	receipts []receipt
 	parked   int
+	waiting  []int    // of those, by rank
 	swept    Time     // when parked pulls are looked at next
 	rows     []parked // pulls of rows, which wait for ticks
 	checks   [8]checkpoint

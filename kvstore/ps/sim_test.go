@@ -5,6 +5,7 @@ import (
 	"container/heap"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gomx/kvstore/ps"
@@ -30,9 +31,10 @@ type process struct {
 	gen     int // counts machines
 	nonce   uint64
 	pausedU ps.Time
-	backlog []delivery
-	owners  int      // payloads that the machine keeps
-	prog    *program // of a worker
+	backlog []*delivery
+	lent    []*delivery // messages on their way that refer to the machine's memory
+	owners  int         // payloads that the machine keeps
+	prog    *program    // of a worker
 }
 
 // delivery is a message on its way.
@@ -44,6 +46,7 @@ type delivery struct {
 	lent     *ps.Buffer
 	gen      int // of the sender, whose buffer it is
 	twin     bool
+	lost     bool // with its connection
 }
 
 // event is something that happens at a time.
@@ -70,37 +73,39 @@ func (q *eventQueue) Pop() any {
 
 // sim is one run.
 type sim struct {
-	rng    *rand.Rand
-	seed   uint64
-	now    ps.Time
-	queue  eventQueue
-	seq    int
-	sched  *process
-	server []*process
-	worker []*process
-	cut    map[[2]wire.Node]bool
-	last   map[[2]wire.Node]ps.Time // of ordered links
-	loss   float64
-	twice  float64
-	single bool // batches are sent in pieces
-	order  bool // links keep the order of messages
-	slow   ps.Time
-	disk   *wire.View
-	crash  int // 1: the scheduler dies before its next view is durable, 2: after
-	cfg    simConfig
-	nonces uint64
-	leads  map[[2]uint64]wire.Replica // (shard, epoch) to who committed
-	tops   map[[3]uint64]uint64
-	logf   func(string, ...any)
-	faults []string
-	errs   []string
-	saves  map[string][]byte
-	manif  *wire.Manifest
-	steps  int
-	swaps  int
-	ill    map[wire.Node]ps.Time // until when a node may have been cut off
-	calm   bool                  // no more trouble
-	rest   ps.Time               // when a run that is over has come to rest
+	rng     *rand.Rand
+	seed    uint64
+	now     ps.Time
+	queue   eventQueue
+	seq     int
+	sched   *process
+	server  []*process
+	worker  []*process
+	cut     map[[2]wire.Node]bool
+	last    map[[2]wire.Node]ps.Time // of ordered links
+	loss    float64
+	twice   float64
+	single  bool // batches are sent in pieces
+	order   bool // links keep the order of messages
+	slow    ps.Time
+	disk    *wire.View
+	crash   int // 1: the scheduler dies before its next view is durable, 2: after
+	cfg     simConfig
+	nonces  uint64
+	leads   map[[2]uint64]wire.Replica // (shard, epoch) to who committed
+	tops    map[[3]uint64]uint64
+	logf    func(string, ...any)
+	faults  []string
+	errs    []string
+	saves   map[string][]byte
+	manif   *wire.Manifest
+	steps   int
+	swaps   int
+	recalls int                   // connections that were dropped
+	late    int                   // pushes and pulls whose deadline has passed
+	ill     map[wire.Node]ps.Time // until when a node may have been cut off
+	calm    bool                  // no more trouble
+	rest    ps.Time               // when a run that is over has come to rest
 }
 
 // simConfig is what a run is about.
@@ -149,7 +154,7 @@ func (s *sim) boot(p *process) {
 	p.gen++
 	s.nonces++
 	p.nonce = s.nonces
-	p.pausedU, p.backlog, p.owners = 0, nil, 0
+	p.pausedU, p.backlog, p.lent, p.owners = 0, nil, nil, 0
 	var err error
 	switch p.node.Role {
 	case wire.Scheduler:
@@ -267,6 +272,10 @@ func (s *sim) drain(p *process) {
 		for i := range out.Sends {
 			s.split(p, &out.Sends[i])
 		}
+		for _, n := range out.Recall {
+			s.recalls++
+			s.recall(p, n)
+		}
 		saves := append([]ps.Save(nil), out.Saves...)
 		for _, e := range out.Events {
 			if s.logf != nil {
@@ -288,6 +297,11 @@ func (s *sim) drain(p *process) {
 			p.m.(*ps.Server).Saved(&saves[i], name)
 		}
 		s.observe(p)
+		if w, ok := p.m.(*ps.Worker); ok {
+			if err := w.Audit(); err != nil {
+				s.fail("%s: %v", p.node, err)
+			}
+		}
 	}
 }
 
@@ -366,7 +380,7 @@ func (s *sim) transmit(p *process, x *ps.Send) {
 	if x.Msg.From != p.node {
 		s.fail("%s sends as %s", p.node, x.Msg.From)
 	}
-	d := delivery{from: p.node, to: x.To, header: x.Msg.AppendHeader(nil), payload: x.Msg.Payload, lent: x.Hold, gen: p.gen}
+	d := &delivery{from: p.node, to: x.To, header: x.Msg.AppendHeader(nil), payload: x.Msg.Payload, lent: x.Hold, gen: p.gen}
 	if x.Hold == nil {
 		d.payload = bytes.Clone(x.Msg.Payload)
 	}
@@ -385,16 +399,40 @@ func (s *sim) transmit(p *process, x *ps.Send) {
 		at = max(at, s.last[link])
 		s.last[link] = at
 	}
+	if d.lent != nil {
+		p.lent = append(p.lent, d)
+	}
 	s.after(at-s.now, func() { s.deliver(d) })
 	if s.rng.Float64() < s.twice {
-		t := d
+		t := *d
 		t.twin, t.lent, t.payload = true, nil, bytes.Clone(d.payload)
-		s.after(at-s.now+ps.Time(s.rng.Int64N(int64(50*s.slow))), func() { s.deliver(t) })
+		s.after(at-s.now+ps.Time(s.rng.Int64N(int64(50*s.slow))), func() { s.deliver(&t) })
+	}
+}
+
+// recallTakes is how long it takes at most until a connection that is dropped reads no memory any more.
+const recallTakes = 200 * ps.Millisecond
+
+// recall drops a process's connection to a node, which takes a moment: what is on its way may just arrive.
+func (s *sim) recall(p *process, to wire.Node) {
+	for _, d := range p.lent {
+		if d.to != to || d.lost {
+			continue
+		}
+		gen := p.gen
+		s.after(ps.Time(s.rng.Int64N(int64(recallTakes))), func() {
+			if d.lent == nil || d.lost || p.gen != gen {
+				return
+			}
+			d.lost = true
+			s.giveBack(d)
+			s.drain(p)
+		})
 	}
 }
 
 // giveBack returns a lent buffer to its machine.
-func (s *sim) giveBack(d delivery) {
+func (s *sim) giveBack(d *delivery) {
 	if d.lent == nil {
 		return
 	}
@@ -402,6 +440,8 @@ func (s *sim) giveBack(d delivery) {
 	if p.m == nil || p.gen != d.gen {
 		return
 	}
+	p.lent = slices.DeleteFunc(p.lent, func(x *delivery) bool { return x == d })
+	defer func() { d.lent = nil }()
 	switch m := p.m.(type) {
 	case *ps.Server:
 		m.Release(d.lent)
@@ -410,7 +450,10 @@ func (s *sim) giveBack(d delivery) {
 	}
 }
 
-func (s *sim) deliver(d delivery) {
+func (s *sim) deliver(d *delivery) {
+	if d.lost {
+		return
+	}
 	p := s.find(d.to)
 	if p == nil || p.m == nil {
 		s.giveBack(d)

@@ -27,6 +27,7 @@ func (s *Server) startSnapshot(clock uint64, all bool) {
 		}
 		if sh.snap != nil && sh.snap.clock == clock {
 			if sh.snap.saved {
+				sh.snap.done.Epoch = sh.epoch // a backup may have been lost since
 				s.send(scheduler, sh.snap.done, nil)
 			}
 			continue

@@ -1,6 +1,10 @@
 package ps
 
-import "gomx/kvstore/wire"
+import (
+	"slices"
+
+	"gomx/kvstore/wire"
+)
 
 // When a server that died is replaced, its copies are made anew as backups, and the primaries stay where they fled to: one server
 // carries the load of two. So the scheduler lets the copies of a shard change places, one shard at a time. It is a promotion by which
@@ -17,31 +21,68 @@ import "gomx/kvstore/wire"
 //     (wire.Shard.Swapped is durable until then), or the primary itself has called the backup in sync in that epoch.
 //  2. The tail of a former primary begins behind what it has committed, and its successor's log begins within or right behind it.
 
-// balance lets the copies of one shard change places if the primary's server leads at least two shards more than the backup's. It
-// waits for the swap before, for a snapshot that is being made, and until all else that has changed is durable.
+// balance lets the copies of one shard change places if that helps to spread the primaries. It waits for the swap before, for a
+// snapshot that is being made, and until all else that has changed is durable.
+//
+// A server that leads two shards more than another gives one away if there is a way to the other: a shard of its own whose backup is
+// on the next server, that has one whose backup is on the one after, and so on. The shortest of all ways is taken, its first shard
+// now; what is left of it is the shortest way then. Servers on the way lead one shard less than its first and one more than its last,
+// or there would be a shorter one: so nobody ever leads more than the one who led most, and the sum of squares of what they lead
+// falls when a way has been gone. When there is none the greatest number of shards that a server leads is as small as it can be with
+// these copies, and the smallest as great: all whom the first can reach lead as many or one less, and can give to nobody else.
 func (s *Scheduler) balance() {
 	if s.changed || s.snap != nil && s.snap.again != 0 {
 		return
 	}
 	s.load = append(s.load[:0], make([]int, len(s.view.Servers))...)
 	for i := range s.view.Shards {
-		if sh := &s.view.Shards[i]; !sh.Lost {
-			s.load[sh.Primary.Server]++
-		}
-	}
-	best, most := -1, 1
-	for i := range s.view.Shards {
 		sh := &s.view.Shards[i]
 		if sh.Swapped {
 			return
 		}
-		if d := s.load[sh.Primary.Server] - s.load[sh.Backup.Server]; d > most && s.swappable(sh) {
-			best, most = i, d
+		if !sh.Lost {
+			s.load[sh.Primary.Server]++
+		}
+	}
+	best, least := -1, len(s.load)
+	for from := range s.load {
+		if s.load[from] < slices.Min(s.load)+2 {
+			continue
+		}
+		if first, length := s.way(from); length < least {
+			best, least = first, length
 		}
 	}
 	if best >= 0 {
 		s.swap(uint32(best))
 	}
+}
+
+// reached is a server on a way, the shard with which the way begins, and its length.
+type reached struct{ server, first, length int }
+
+// way returns the first shard and the length of the shortest way from a server to one that leads at least two shards less.
+func (s *Scheduler) way(from int) (first, length int) {
+	s.ways = append(s.ways[:0], reached{server: from, first: -1})
+	for i := 0; i < len(s.ways); i++ {
+		at := s.ways[i]
+		if s.load[from] >= s.load[at.server]+2 {
+			return at.first, at.length
+		}
+		for id := range s.view.Shards {
+			sh := &s.view.Shards[id]
+			to := int(sh.Backup.Server)
+			if int(sh.Primary.Server) != at.server || !s.swappable(sh) || slices.ContainsFunc(s.ways, func(r reached) bool { return r.server == to }) {
+				continue
+			}
+			next := reached{to, at.first, at.length + 1}
+			if at.first < 0 {
+				next.first = id
+			}
+			s.ways = append(s.ways, next)
+		}
+	}
+	return -1, len(s.load)
 }
 
 // swappable reports whether the copies of a shard may change places: both are there, and know of each other.
@@ -78,6 +119,7 @@ func (s *Server) demote(sh *shard) {
 	}
 	clear(sh.rows)
 	sh.rows, sh.parked = sh.rows[:0], 0
+	clear(sh.waiting)
 	for i := range sh.receipts {
 		sh.receipts[i].forget(s)
 	}

@@ -227,6 +227,22 @@ func TestPrimariesComeBack(t *testing.T) {
 	}
 }
 
+// TestASnapshotThatNobodyAsksForIsGivenUp lets the worker that wants a snapshot run out of time: from then on it keeps nobody from
+// changing places.
+func TestASnapshotThatNobodyAsksForIsGivenUp(t *testing.T) {
+	n, list := newNet(t, 2, 1, 2, ps.KeySpec{Total: 64}, nil)
+	if _, err := list[0].Snapshot(n.now, 5, n.now+ps.Second); err != nil {
+		t.Fatal(err)
+	}
+	n.settle()
+	n.replaceServer(t)
+	n.pass(10 * ps.Second)
+	sched := n.machines[wire.Node{Role: wire.Scheduler}].(*ps.Scheduler)
+	if a, b := sched.View().Shards[0], sched.View().Shards[1]; a.Primary.Server == b.Primary.Server {
+		t.Errorf("one server leads both shards: %+v, %+v", a, b)
+	}
+}
+
 // TestNoSwapDuringASnapshot wants primaries to stay while they make a snapshot.
 func TestNoSwapDuringASnapshot(t *testing.T) {
 	n, list := newNet(t, 2, 1, 2, ps.KeySpec{Total: 64}, nil)

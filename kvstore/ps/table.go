@@ -155,7 +155,7 @@ func (t *Table) Get(now Time, rows []uint32, out []byte, deadline Time) (uint64,
 		if p == nil {
 			sl := t.key.slices[block]
 			p = w.newPart(c, wire.TypePull, sl.shard)
-			p.slice, p.flags, p.need, p.own, p.out = sl, wire.FlagRows, need, w.clock, out
+			p.slice, p.flags, p.need, p.own, p.out, p.kept = sl, wire.FlagRows, need, w.clock, out, true
 			parts[block] = p
 		}
 		p.payload = binary.LittleEndian.AppendUint32(p.payload, row%t.per)
@@ -248,7 +248,7 @@ func (w *Worker) Clock(now Time, deadline Time) (uint64, error) {
 			continue
 		}
 		p := w.newPart(c, wire.TypeTick, uint32(i))
-		p.clock, p.prio = w.clock, 127
+		p.clock, p.prio, p.kept = w.clock, 127, true
 		w.ready(p)
 	}
 	c.left--
@@ -308,6 +308,6 @@ func (f *flush) send(shard uint32) {
 	}
 	f.parts[shard] = nil
 	p := f.w.newPart(f.call, wire.TypePush, shard)
-	p.clock, p.flags, p.payload, p.prio = f.w.clock, wire.FlagRows, b, 127
+	p.clock, p.flags, p.payload, p.prio, p.kept = f.w.clock, wire.FlagRows, b, 127, true
 	f.w.ready(p)
 }

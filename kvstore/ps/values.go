@@ -374,7 +374,7 @@ func (w *Worker) SetOptimizer(now Time, spec wire.Spec, deadline Time) (uint64, 
 	body := spec.Append(nil)
 	for i := range w.shards {
 		p := w.newPart(c, wire.TypeOptimizer, uint32(i))
-		p.payload = body
+		p.payload, p.kept = body, true
 		if w.self.Rank == 0 {
 			p.flags |= wire.FlagLast
 		}

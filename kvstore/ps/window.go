@@ -32,6 +32,9 @@ func (w *window[T]) at(number uint64) *T {
 	return w.ring[w.place(number)]
 }
 
+// set replaces what has a number that is here.
+func (w *window[T]) set(number uint64, x *T) { w.ring[w.place(number)] = x }
+
 func (w *window[T]) place(number uint64) int { return (w.head + int(number-w.first)) % len(w.ring) }
 
 // pop removes the first.

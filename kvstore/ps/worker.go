@@ -298,6 +298,11 @@ func (w *Worker) Tick(now Time) {
 		w.failAll(ErrFenced)
 		return
 	}
+	for i := len(w.calls) - 1; i >= 0; i-- { // before what would lend their memory again
+		if i < len(w.calls) && now >= w.calls[i].deadline {
+			w.expire(w.calls[i])
+		}
+	}
 	for _, r := range w.shards {
 		w.tickRoute(r)
 	}
@@ -307,11 +312,6 @@ func (w *Worker) Tick(now Time) {
 		}
 		if w.snap != nil {
 			w.sendSnapshot()
-		}
-	}
-	for i := len(w.calls) - 1; i >= 0; i-- {
-		if i < len(w.calls) && now >= w.calls[i].deadline {
-			w.expire(w.calls[i])
 		}
 	}
 }

@@ -17,7 +17,8 @@ type Endpoint interface {
 	// Connect makes and keeps a connection to a peer. A second call for the same peer with another address replaces the
 	// first; with the same address it does nothing. Success does not mean that anybody is there.
 	Connect(peer wire.Node, addr string) error
-	// Disconnect gives up the connection to a peer and forgets the way back to it. Unsent messages are lost.
+	// Disconnect gives up the connection to a peer and forgets the way back to it. Unsent messages are lost, at once or after a
+	// moment, and their payloads given back.
 	Disconnect(peer wire.Node)
 	// Send queues a message. The header is encoded before Send returns. The payload is copied when sent is nil; otherwise
 	// it must not change until sent is called, which happens exactly once, from any goroutine, also when the message is

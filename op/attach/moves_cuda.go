@@ -139,6 +139,11 @@ func (m *Moves) Fill(t op.Tensor, v float64) {
 		fill: fillArgs{kind: cuda.Code(t.DType), n: t.Shape.Size(), start: v}})
 }
 
+// FillOn puts the filling of n elements with a value on q.
+func FillOn(q *cuda.Queue, t dtype.Type, out unsafe.Pointer, n int, v float64) error {
+	return cuda.LaunchWith(q, AnyFunc("fill", "fill"), q.Each(n), &fillArgs{out: out, kind: cuda.Code(t), n: n, start: v})
+}
+
 // Clear sets all elements of t to zero.
 func (m *Moves) Clear(t op.Tensor) { m.Fill(t, 0) }
 

@@ -42,7 +42,7 @@ with blank_label last, -1. A label that does not fit into the steps has loss 0.`
 		Outputs:   func(CTCLossParams) []string { return []string{"output0", "output1"} },
 		Visible:   func(CTCLossParams) int { return 1 },
 		Infer:     inferCTC,
-		InferType: op.FloatType[CTCLossParams],
+		InferType: ctcTypes,
 		Grad: func(g *op.Grad, p CTCLossParams) []op.Entry {
 			in := make([]op.Entry, len(g.Node.In))
 			in[0] = CTCLossGrad.Apply(p, g.Head(0), g.Out(1))
@@ -94,6 +94,19 @@ func inferCTC(p CTCLossParams, in, out []dtype.Shape) error {
 	}
 	if t, l := in[0][0], in[1][1]; t != -1 && l != -1 && t < l {
 		return op.Errorf("label", "shape %v: more labels than data of shape %v has steps", in[1], in[0])
+	}
+	return nil
+}
+
+// ctcTypes leaves labels and lengths the types they have.
+func ctcTypes(p CTCLossParams, in, out []dtype.Type) error {
+	if err := op.FloatType(p, in[:1], out); err != nil {
+		return err
+	}
+	for i, t := range in[1:] {
+		if t == dtype.Unknown {
+			in[1+i] = in[0]
+		}
 	}
 	return nil
 }

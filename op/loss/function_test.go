@@ -116,6 +116,24 @@ func TestCTCLossAgainstAllPaths(t *testing.T) {
 	}
 }
 
+func TestCTCLossOfIntegerLabels(t *testing.T) {
+	x, lengths := random(1, 4, 2, 3), vec(2, 1)
+	run := func(label, lengths op.Tensor) []op.Tensor {
+		out, err := optest.Runner{}.Apply(loss.CTCLoss.Op, loss.CTCLossParams{UseLabelLengths: true, BlankLabel: "first"}, []op.Tensor{x, label, lengths})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	want := run(values(dtype.Shape{2, 2}, 1, 2, 2, 0), lengths)
+	got := run(optest.Array(dtype.Int32, []int{2, 2}, 1, 2, 2, 0), optest.Array(dtype.Int64, []int{2}, 2, 1))
+	for i := range want {
+		if d := optest.Diff(got[i], want[i], optest.Tolerance{}); d != "" {
+			t.Errorf("output %d: %s", i, d)
+		}
+	}
+}
+
 func TestCTCLossRejects(t *testing.T) {
 	p, err := loss.CTCLoss.Normalize(nil)
 	if err != nil {

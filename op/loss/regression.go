@@ -51,8 +51,8 @@ func init() {
 			`LinearRegressionOutput passes data on; its gradient is that of half the squared error.`},
 		{LogisticRegressionOutput, LogisticRegressionGrad, false, func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }, residual,
 			`LogisticRegressionOutput is the sigmoid of data; its gradient is that of the cross entropy.`},
-		{MAERegressionOutput, MAERegressionGrad, true, keep, func(y, label float64) float64 { return sign(y - label) },
-			`MAERegressionOutput passes data on; its gradient is that of the absolute error.`},
+		{MAERegressionOutput, MAERegressionGrad, true, keep, func(y, label float64) float64 { return side(y - label) },
+			`MAERegressionOutput passes data on; its gradient is that of the absolute error, with -1 where output and label are equal.`},
 	} {
 		r.define()
 	}
@@ -121,14 +121,15 @@ func perSample(s dtype.Shape) int {
 	return s[1:].Size()
 }
 
-func sign(x float64) float64 {
+// side is 1 for a positive difference of output and label and -1 for others, zero included, as in MXNet.
+func side(d float64) float64 {
 	switch {
-	case x > 0:
+	case d > 0:
 		return 1
-	case x < 0:
+	case d <= 0:
 		return -1
 	}
-	return x
+	return d
 }
 
 // inferRegression infers that output equals data in shape, and the label's shape from both: that

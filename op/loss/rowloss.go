@@ -117,7 +117,7 @@ func rowLossRef(p RowLossParams, c *op.Call) error {
 		y[i] = v
 		d := v - label[i]
 		if p.Absolute {
-			d = sign(d)
+			d = side(d)
 		}
 		db[0] += d
 		for k := range in {

@@ -35,7 +35,7 @@ func rowLossFloats(p RowLossParams, c *op.Call) {
 			y[i] = d
 		}
 		if d -= l; p.Absolute {
-			d = float32(sign(float64(d)))
+			d = float32(side(float64(d)))
 		}
 		sum += d
 		if dw == nil {

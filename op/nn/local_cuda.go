@@ -10,58 +10,58 @@ import (
 	"gomx/op/attach"
 )
 
-// lrnArgs is the parameter of the kernels of LRN in local.cu.
+// localOperands is how the parameters of the norms in local.cu begin.
+type localOperands struct{ out, norm, x, dy unsafe.Pointer }
+
+func normOperands(c *op.Call) localOperands {
+	return localOperands{out: c.Out[0].Data, norm: c.Out[1].Data, x: c.In[0].Data}
+}
+
+func normGradOperands(c *op.Call) localOperands {
+	return localOperands{out: c.Out[0].Data, dy: c.In[0].Data, x: c.In[1].Data, norm: c.In[2].Data}
+}
+
+// lrnArgs is the parameter of the kernels of LRN.
 type lrnArgs struct {
-	out, norm, x, dy             unsafe.Pointer
+	localOperands
 	outer, channels, inner, half int
 	share, beta, knorm           float64
 }
 
 // lengthArgs is that of the kernels for parts of length one.
 type lengthArgs struct {
-	out, norm, x, dy unsafe.Pointer
-	parts, n, inner  int
-	eps              float64
+	localOperands
+	parts, n, inner int
+	eps             float64
 }
 
 func init() {
-	attach.CUDA(LRN, func(p LRNParams, a *op.Args) (*op.Prepared, error) {
-		return p.launchCUDA("lrn", a, func(k lrnArgs, c *op.Call) lrnArgs {
-			k.out, k.norm, k.x = c.Out[0].Data, c.Out[1].Data, c.In[0].Data
-			return k
-		})
-	})
+	attach.CUDA(LRN, func(p LRNParams, a *op.Args) (*op.Prepared, error) { return p.launchCUDA("lrn", a, normOperands) })
 	attach.CUDA(LRNGrad, func(p LRNParams, a *op.Args) (*op.Prepared, error) {
-		return p.launchCUDA("lrn_grad", a, func(k lrnArgs, c *op.Call) lrnArgs {
-			k.out, k.dy, k.x, k.norm = c.Out[0].Data, c.In[0].Data, c.In[1].Data, c.In[2].Data
-			return k
-		})
+		return p.launchCUDA("lrn_grad", a, normGradOperands)
 	})
 	attach.CUDA(L2Normalization, func(p L2NormalizationParams, a *op.Args) (*op.Prepared, error) {
-		return p.launchCUDA("length", a, func(k lengthArgs, c *op.Call) lengthArgs {
-			k.out, k.norm, k.x = c.Out[0].Data, c.Out[1].Data, c.In[0].Data
-			return k
-		})
+		return p.launchCUDA("length", a, normOperands)
 	})
 	attach.CUDA(L2NormalizationGrad, func(p L2NormalizationParams, a *op.Args) (*op.Prepared, error) {
-		return p.launchCUDA("length_grad", a, func(k lengthArgs, c *op.Call) lengthArgs {
-			k.out, k.dy, k.x, k.norm = c.Out[0].Data, c.In[0].Data, c.In[1].Data, c.In[2].Data
-			return k
-		})
+		return p.launchCUDA("length_grad", a, normGradOperands)
 	})
 }
 
-func (p LRNParams) launchCUDA(name string, a *op.Args, fill func(k lrnArgs, c *op.Call) lrnArgs) (*op.Prepared, error) {
+func (p LRNParams) launchCUDA(name string, a *op.Args, operands func(c *op.Call) localOperands) (*op.Prepared, error) {
 	t, ok := attach.OneFloat(a)
 	if !ok {
 		return nil, op.ErrUnsupported
 	}
 	v := newChannels(a.In[0].Shape, 1)
-	return attach.CUDAEach(cuda.Func("local", name, t), a.In[0].Shape.Size(), lrnArgs{outer: v.outer, channels: v.count, inner: v.inner, half: p.Nsize / 2,
-		share: p.Alpha.Value() / float64(p.Nsize), beta: p.Beta.Value(), knorm: p.Knorm.Value()}, fill)
+	fixed := lrnArgs{outer: v.outer, channels: v.count, inner: v.inner, half: p.Nsize / 2, share: p.Alpha.Value() / float64(p.Nsize), beta: p.Beta.Value(), knorm: p.Knorm.Value()}
+	return attach.CUDAEach(cuda.Func("local", name, t), a.In[0].Shape.Size(), fixed, func(k lrnArgs, c *op.Call) lrnArgs {
+		k.localOperands = operands(c)
+		return k
+	})
 }
 
-func (p L2NormalizationParams) launchCUDA(name string, a *op.Args, fill func(k lengthArgs, c *op.Call) lengthArgs) (*op.Prepared, error) {
+func (p L2NormalizationParams) launchCUDA(name string, a *op.Args, operands func(c *op.Call) localOperands) (*op.Prepared, error) {
 	t, ok := attach.OneFloat(a)
 	if !ok {
 		return nil, op.ErrUnsupported
@@ -81,7 +81,10 @@ func (p L2NormalizationParams) launchCUDA(name string, a *op.Args, fill func(k l
 	} else {
 		return nil, op.ErrUnsupported
 	}
-	return attach.CUDABlocks(cuda.Func("local", name, t), k.parts, k.n, k, fill)
+	return attach.CUDABlocks(cuda.Func("local", name, t), k.parts, k.n, k, func(k lengthArgs, c *op.Call) lengthArgs {
+		k.localOperands = operands(c)
+		return k
+	})
 }
 
 // growArgs is the parameter of the kernels that repeat elements.

@@ -41,7 +41,7 @@ func newNormArgs(p BatchNormParams, a *op.Args, data op.Desc, stat op.Desc) (nor
 }
 
 // perChannel is the scratch of one number for each channel.
-func (a *normArgs) perChannel() int { return (8*a.channels + 63) &^ 63 }
+func (a *normArgs) perChannel() int { return (8*a.channels + 255) &^ 255 }
 
 // launch runs a kernel that sums over each channel and, where an output is wanted, one that computes its n elements.
 func (a *normArgs) launch(q *cuda.Queue, sums, apply *cuda.Function, n int) error {
@@ -51,6 +51,14 @@ func (a *normArgs) launch(q *cuda.Queue, sums, apply *cuda.Function, n int) erro
 	return cuda.LaunchWith(q, apply, q.Each(n), a)
 }
 
+// unless returns p, or the next number for each channel of scratch where nobody wants p.
+func (a *normArgs) unless(p unsafe.Pointer, s *attach.CUDAScratch) unsafe.Pointer {
+	if spare := s.Take(a.perChannel()); p == nil {
+		return spare
+	}
+	return p
+}
+
 func batchNormCUDA(p BatchNormParams, a *op.Args) (*op.Prepared, error) {
 	fixed, err := newNormArgs(p, a, a.In[0], a.In[1])
 	if err != nil {
@@ -58,16 +66,15 @@ func batchNormCUDA(p BatchNormParams, a *op.Args) (*op.Prepared, error) {
 	}
 	t, n := a.In[0].DType, a.In[0].Shape.Size()
 	stats, apply := cuda.Func("norm", "batch_stats", t), cuda.Func("norm", "batch_norm", t)
-	bytes := fixed.perChannel()
-	return attach.OnQueue(2*bytes, func(q *cuda.Queue, c *op.Call) error {
-		args := fixed
+	lib := newNormDNN(&fixed, t, a.In[1].DType)
+	return attach.OnQueue(3*fixed.perChannel(), func(q *cuda.Queue, c *op.Call) error {
+		args, scratch := fixed, attach.CUDAScratch{Base: c.Scratch}
 		args.out, args.x, args.gamma, args.beta = c.Out[0].Data, c.In[0].Data, c.In[1].Data, c.In[2].Data
-		args.movingMean, args.movingVar, args.mean, args.inv = c.In[3].Data, c.In[4].Data, c.Out[1].Data, c.Out[2].Data
-		if args.mean == nil {
-			args.mean = c.Scratch
-		}
-		if args.inv == nil {
-			args.inv = unsafe.Add(c.Scratch, bytes)
+		args.movingMean, args.movingVar = c.In[3].Data, c.In[4].Data
+		args.mean, args.inv = args.unless(c.Out[1].Data, &scratch), args.unless(c.Out[2].Data, &scratch)
+		wanted := c.Out[1].Data != nil || c.Out[2].Data != nil
+		if err := lib.forward(q, &args, &scratch, wanted); err != cuda.ErrNotServed {
+			return err
 		}
 		return args.launch(q, stats, apply, n)
 	})
@@ -80,12 +87,17 @@ func batchNormGradCUDA(p BatchNormParams, a *op.Args) (*op.Prepared, error) {
 	}
 	t, n := a.In[1].DType, a.In[1].Shape.Size()
 	sums, apply := cuda.Func("norm", "batch_sums", t), cuda.Func("norm", "batch_norm_grad", t)
-	bytes := fixed.perChannel()
-	return attach.OnQueue(2*bytes, func(q *cuda.Queue, c *op.Call) error {
-		args := fixed
+	lib := newNormDNN(&fixed, t, a.In[2].DType)
+	k, err := attach.OnQueue(3*fixed.perChannel(), func(q *cuda.Queue, c *op.Call) error {
+		args, scratch := fixed, attach.CUDAScratch{Base: c.Scratch}
 		args.out, args.dy, args.x, args.gamma = c.Out[0].Data, c.In[0].Data, c.In[1].Data, c.In[2].Data
 		args.mean, args.inv, args.dgamma, args.dbeta = c.In[3].Data, c.In[4].Data, c.Out[1].Data, c.Out[2].Data
-		args.movingMean, args.movingVar = c.Scratch, unsafe.Add(c.Scratch, bytes)
+		if err := lib.backward(q, &args, scratch); err != cuda.ErrNotServed {
+			return err
+		}
+		args.movingMean, args.movingVar = scratch.Take(args.perChannel()), scratch.Take(args.perChannel())
 		return args.launch(q, sums, apply, n)
 	})
+	k.Apart = lib.learns
+	return k, err
 }

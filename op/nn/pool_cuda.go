@@ -75,10 +75,37 @@ func poolCUDA(name string, p PoolingParams, data, output op.Desc, operands func(
 	if name == "pool_grad" {
 		n = dtype.Shape(data.Shape).Size()
 	}
+	lib := g.library(p, data.DType, name)
 	return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
 		args := fixed
 		args.out = c.Out[0].Data
 		operands(&args, c)
+		if err := args.byLibrary(q, lib, name); err != cuda.ErrNotServed {
+			return err
+		}
 		return cuda.LaunchWith(q, f, q.Each(n), &args)
 	})
+}
+
+// library returns the layer as cuDNN computes it, nil where it does not, or where it is not expected to be faster: windows that cover everything are sums
+// of long rows.
+func (g *pooling) library(p PoolingParams, t dtype.Type, name string) *cuda.Pool {
+	if name == "pool_select" || p.GlobalPool || p.PoolType != "max" && p.PoolType != "avg" {
+		return nil
+	}
+	return cuda.NewPool(t, cuda.PoolDims{Batch: g.batch, Channels: g.channels, In: g.in, Out: g.out, Kernel: g.kernel, Stride: g.stride, Pad: g.pad,
+		InStrides: g.x, OutStrides: g.y, Average: g.avg, CountsPad: g.countPad})
+}
+
+// byLibrary puts the layer on q by way of cuDNN.
+func (k *poolArgs) byLibrary(q *cuda.Queue, lib *cuda.Pool, name string) error {
+	switch {
+	case lib == nil:
+		return cuda.ErrNotServed
+	case name == "pool":
+		return lib.Forward(q, k.out, k.x)
+	case k.x == nil: // averages
+		return lib.Backward(q, k.out, k.dy, k.out, k.dy)
+	}
+	return lib.Backward(q, k.out, k.dy, k.x, k.y)
 }

@@ -133,12 +133,23 @@ func poolRef(p PoolingParams, c *op.Call) error {
 			}
 		})
 		if p.PoolType == "lp" {
-			sum = math.Pow(sum, 1/power)
+			sum = root(sum, p.PValue.Or(1))
 		}
 		y[w.out] = sum * g.scale(w)
 	})
 	loop.Store(c.Out[0], 0, y)
 	return nil
+}
+
+// root is the root of power 1, 2 or 3; the third one is defined for sums below zero too.
+func root(sum float64, power int) float64 {
+	switch power {
+	case 2:
+		return math.Sqrt(sum)
+	case 3:
+		return math.Cbrt(sum)
+	}
+	return sum
 }
 
 // poolGradRef serves all types; the sums read neither data nor output.

@@ -43,13 +43,13 @@ func init() {
 		Ref: func(_ CastParams, c *op.Call) error { return convert(c) },
 	}
 	Cast.Define(s)
-	s.Doc = "AmpCast converts between floating-point types for mixed precision; other arrays pass unchanged."
+	s.Doc = "AmpCast converts arrays of the types of mixed precision, float16, bfloat16 and float32; other arrays pass unchanged."
 	s.Aliases = nil
 	s.InferType = func(p CastParams, in, out []dtype.Type) error {
 		if in[0] == dtype.Unknown {
 			return nil
 		}
-		if in[0].IsFloat() {
+		if isMixed(in[0]) {
 			return requireType("output", &out[0], p.DType)
 		}
 		return op.SameType(p, in, out)
@@ -76,8 +76,8 @@ func init() {
 
 func defineAmpMultiCast() {
 	AmpMultiCast.Define(op.Spec[AmpMultiCastParams]{
-		Doc: "AmpMultiCast converts floating-point arrays to the widest of their element types, or to the narrowest;" +
-			" other arrays pass unchanged.",
+		Doc: "AmpMultiCast converts arrays of the types of mixed precision, float16, bfloat16 and float32, to the widest of" +
+			" their element types, or to the narrowest; other arrays pass unchanged.",
 		GoName:   "AmpMultiCast",
 		Inputs:   func(p AmpMultiCastParams) []op.Input { return args(p.NumOutputs) },
 		Outputs:  func(p AmpMultiCastParams) []string { return numbered(p.NumOutputs) },
@@ -85,13 +85,13 @@ func defineAmpMultiCast() {
 		Multi:    true,
 		Infer:    func(_ AmpMultiCastParams, in, out []dtype.Shape) error { return eachLike(in, out) },
 		InferType: func(p AmpMultiCastParams, in, out []dtype.Type) error {
-			common, err := commonFloat(p, in)
-			if err != nil || common == dtype.Unknown {
-				return err
+			common, known := commonFloat(p, in)
+			if !known {
+				return nil
 			}
 			for i, t := range in {
 				want := t
-				if t.IsFloat() {
+				if isMixed(t) {
 					want = common
 				}
 				if err := requireType("output", &out[i], want); err != nil {
@@ -121,22 +121,24 @@ func defineAmpMultiCast() {
 	})
 }
 
-// commonFloat returns the widest or narrowest floating-point type of the inputs, Unknown while
-// one of them is.
-func commonFloat(p AmpMultiCastParams, in []dtype.Type) (dtype.Type, error) {
-	common := dtype.Unknown
+// isMixed reports whether t takes part in mixed precision: float64 and integers do not.
+func isMixed(t dtype.Type) bool {
+	return t == dtype.Float16 || t == dtype.BFloat16 || t == dtype.Float32
+}
+
+// commonFloat returns the widest or narrowest type of mixed precision among the inputs, and whether
+// all inputs' types are known.
+func commonFloat(p AmpMultiCastParams, in []dtype.Type) (common dtype.Type, known bool) {
+	common = dtype.Unknown
 	for _, t := range in {
 		if t == dtype.Unknown {
-			return t, nil
+			return t, false
 		}
-		if t.IsFloat() && (common == dtype.Unknown || (t.Size() > common.Size()) != p.CastNarrow && t.Size() != common.Size()) {
+		if isMixed(t) && (common == dtype.Unknown || (t.Size() > common.Size()) != p.CastNarrow && t.Size() != common.Size()) {
 			common = t
 		}
 	}
-	if common == dtype.Unknown {
-		return common, op.Errorf("data", "no floating-point array among %d", len(in))
-	}
-	return common, nil
+	return common, true
 }
 
 // requireType sets an element type that is not known yet, or reports both.

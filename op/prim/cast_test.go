@@ -35,13 +35,18 @@ func TestCast(t *testing.T) {
 			Heads: optest.Ops(optest.Array(dtype.Float64, []int{2}, 3, 4)), WantGrad: optest.Ops(optest.F([]int{2}, 3, 4))})
 	optest.Run(t, prim.AmpCast.Op,
 		optest.Case{Params: prim.CastParams{DType: dtype.Float16}, In: optest.Ops(optest.Range(2)), NoDiff: true, Want: optest.Ops(optest.Array(dtype.Float16, []int{2}, 0, 1))},
-		optest.Case{Params: prim.CastParams{DType: dtype.Float16}, In: optest.Ops(optest.Array(dtype.Int32, []int{1}, 5)), Want: optest.Ops(optest.Array(dtype.Int32, []int{1}, 5))})
+		optest.Case{Params: prim.CastParams{DType: dtype.Float16}, In: optest.Ops(optest.Array(dtype.Int32, []int{1}, 5)), Want: optest.Ops(optest.Array(dtype.Int32, []int{1}, 5))},
+		optest.Case{Name: "float64", Params: prim.CastParams{DType: dtype.Float16}, In: optest.Ops(optest.Array(dtype.Float64, []int{1}, 0.1)),
+			Want: optest.Ops(optest.Array(dtype.Float64, []int{1}, 0.1))})
 }
 
 func TestAmpMultiCast(t *testing.T) {
 	h, f, i := optest.Array(dtype.Float16, []int{1}, 0.5), optest.F([]int{2}, 1, 2), optest.Array(dtype.Int32, []int{1}, 3)
+	d := optest.Array(dtype.Float64, []int{1}, 0.1)
 	optest.Run(t, prim.AmpMultiCast.Op,
 		optest.Case{Name: "widest", NoDiff: true, In: optest.Ops(h, f, i), Want: optest.Ops(optest.F([]int{1}, 0.5), f, i)},
 		optest.Case{Name: "narrowest", Params: prim.AmpMultiCastParams{CastNarrow: true}, NoDiff: true, In: optest.Ops(f, h),
-			Want: optest.Ops(optest.Array(dtype.Float16, []int{2}, 1, 2), h)})
+			Want: optest.Ops(optest.Array(dtype.Float16, []int{2}, 1, 2), h)},
+		optest.Case{Name: "float64", NoDiff: true, In: optest.Ops(h, d), Want: optest.Ops(h, d)},
+		optest.Case{Name: "nothing to convert", In: optest.Ops(i, i), Want: optest.Ops(i, i)})
 }

@@ -109,7 +109,7 @@ func parseStep(text string, values int) (s ChainStep, err error) {
 	if len(fields) == 0 {
 		return s, op.Errorf("code", "an empty step")
 	}
-	if s.Op = op.Lookup(fields[0]); s.Op == nil || !s.Op.Pointwise {
+	if s.Op = op.Lookup(fields[0]); s.Op == nil || !s.Op.Pointwise && !IsCast(s.Op) {
 		return s, op.Errorf("code", "%q is not a pointwise operator", fields[0])
 	}
 	attrs := map[string]string{}
@@ -164,6 +164,42 @@ func (c *Chain) infer(in, out []dtype.Shape) error {
 		}
 	}
 	return nil
+}
+
+// types returns the element types of all values, given those of the inputs: casts change them on the way.
+func (c *Chain) types(in []dtype.Type) ([]dtype.Type, error) {
+	values := slices.Clone(in)
+	for _, s := range c.Steps {
+		args, y := make([]dtype.Type, len(s.Args)), []dtype.Type{dtype.Unknown}
+		for k, a := range s.Args {
+			args[k] = values[a]
+		}
+		if err := s.Op.InferType(s.Params, args, y); err != nil {
+			return nil, err
+		}
+		values = append(values, y[0])
+	}
+	return values, nil
+}
+
+// casts reports whether a step of c may change the element type.
+func (c *Chain) casts() bool {
+	return slices.ContainsFunc(c.Steps, func(s ChainStep) bool { return IsCast(s.Op) })
+}
+
+// IsCast reports whether o converts to another element type.
+func IsCast(o *op.Op) bool { return o == Cast.Op || o == AmpCast.Op }
+
+// IsCastLike reports whether o converts to the element type of its second input.
+func IsCastLike(o *op.Op) bool { return o == castLike.Op }
+
+// typesOf lists the element types of operands.
+func typesOf(list []op.Desc) []dtype.Type {
+	types := make([]dtype.Type, len(list))
+	for i, d := range list {
+		types[i] = d.DType
+	}
+	return types
 }
 
 // Repeats says how an array of shape in, broadcast to shape out, repeats: element e of out meets element e / each % size

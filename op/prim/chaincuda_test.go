@@ -83,6 +83,89 @@ func TestCUDAChain(t *testing.T) {
 	}
 }
 
+// castingChain makes a chain that goes from one type of mixed precision to another and back, over inputs of different types.
+func castingChain(rng *rand.Rand, types []dtype.Type, in []dtype.Type) *prim.Chain {
+	c := &prim.Chain{Inputs: len(in)}
+	value, t := 0, in[0] // a value of the shape of the output, and its type
+	add := func(o *op.Op, params any, to dtype.Type, args ...int) {
+		c.Steps = append(c.Steps, prim.ChainStep{Op: o, Params: params, Args: args})
+		value, t = c.Inputs+len(c.Steps)-1, to
+	}
+	for range 3 + rng.IntN(4) {
+		switch k := rng.IntN(c.Inputs); {
+		case rng.IntN(3) == 0:
+			add(prim.Exp.Op, op.NoParams{}, t, value)
+		case in[k] == t:
+			add(prim.BroadcastMul.Op, op.NoParams{}, t, value, k)
+		default:
+			to := types[rng.IntN(len(types))]
+			add([]op.Handle[prim.CastParams]{prim.Cast, prim.AmpCast}[rng.IntN(2)].Op, prim.CastParams{DType: to}, to, value)
+			add(prim.MulScalar.Op, prim.ScalarParams{Scalar: 0.3}, t, value)
+		}
+		if rng.IntN(3) == 0 && len(c.Outs) < 3 {
+			c.Outs = append(c.Outs, value)
+		}
+	}
+	if len(c.Outs) == 0 || c.Outs[len(c.Outs)-1] != value {
+		c.Outs = append(c.Outs, value)
+	}
+	return c
+}
+
+// TestCUDAChainCasts compares generated kernels whose values have several types with the operators one by one, to the bit, and the reference of the chain with both.
+func TestCUDAChainCasts(t *testing.T) {
+	if device.Count(device.KindCUDA) == 0 {
+		t.Skip("no devices: ", cuda.Missing())
+	}
+	types := []dtype.Type{dtype.Float32, dtype.Float16, dtype.BFloat16}
+	for seed := range uint64(8) {
+		rng := rand.New(rand.NewPCG(seed, 5))
+		in := []dtype.Type{types[seed%3], types[rng.IntN(3)], dtype.Float32}
+		c, gpu := castingChain(rng, types, in), optest.Runner{Device: device.CUDA(0)}
+		shapes := []dtype.Shape{{2 + rng.IntN(9), 3, 1 + rng.IntN(40)}, {3, 1}, {1}}
+		a := &op.Args{Threads: 1}
+		values, host := make([]op.Tensor, len(shapes)), make([]op.Tensor, len(shapes))
+		for i, s := range shapes {
+			x := optest.New(dtype.Float32, s...)
+			for k := range op.Slice[float32](x) {
+				op.Slice[float32](x)[k] = rng.Float32()*4 - 2
+			}
+			for r, list := range map[optest.Runner][]op.Tensor{gpu: values, {}: host} {
+				y, err := r.Apply(prim.Cast.Op, prim.CastParams{DType: in[i]}, []op.Tensor{x})
+				if err != nil {
+					t.Fatal(err)
+				}
+				list[i] = y[0]
+			}
+			a.In = append(a.In, op.Plain(in[i], s))
+		}
+		want := stepByStep(t, gpu, c, slices.Clone(values))
+		for _, v := range c.Outs {
+			a.Out = append(a.Out, want[v].Desc)
+		}
+		if !prim.FusedPointwise.Op.Serves(device.CUDA(0), device.TierRef, c.Params(), a) {
+			t.Fatalf("seed %d: no kernel for %s of %v", seed, c.Code(), in)
+		}
+		got, err := gpu.Apply(prim.FusedPointwise.Op, c.Params(), values)
+		if err != nil {
+			t.Fatalf("seed %d: %s: %v", seed, c.Code(), err)
+		}
+		slow, err := optest.Runner{}.Apply(prim.FusedPointwise.Op, c.Params(), host)
+		if err != nil {
+			t.Fatalf("seed %d: %s: reference: %v", seed, c.Code(), err)
+		}
+		steps := stepByStep(t, optest.Runner{}, c, slices.Clone(host))
+		for k, v := range c.Outs {
+			if !slices.Equal(raw(got[k]), raw(want[v])) || got[k].DType != want[v].DType {
+				t.Errorf("seed %d, output %d of %s: got %s, want %s", seed, k, c.Code(), fmt.Sprint(got[k]), fmt.Sprint(want[v]))
+			}
+			if !slices.Equal(raw(slow[k]), raw(steps[v])) {
+				t.Errorf("seed %d, output %d of %s: the reference has %s, want %s", seed, k, c.Code(), fmt.Sprint(slow[k]), fmt.Sprint(steps[v]))
+			}
+		}
+	}
+}
+
 // TestCUDAChainIsFused makes sure that the GPU, not the reference, computes chains.
 func TestCUDAChainIsFused(t *testing.T) {
 	c := geluChain()

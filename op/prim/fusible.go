@@ -7,16 +7,23 @@ import (
 	"gomx/op"
 )
 
+// FusibleTypes reports whether operators on these element types may be steps of one chain on a kind of device, with casts between them.
+func FusibleTypes(kind device.Kind, t, u dtype.Type) bool {
+	return t == u || kind == device.KindCUDA && isMixed(t) && isMixed(u)
+}
+
 // Fusible reports whether an operator with some number of inputs of an element type may become a step of a chain on a kind of device: it treats
 // elements one by one, and where chains are one kernel it says what it does to each.
 func Fusible(kind device.Kind, t dtype.Type, o *op.Op, params any, inputs int) bool {
-	if !o.Pointwise || o == FusedPointwise.Op || inputs == 0 || len(o.Mutates) > 0 || len(o.Outputs(params)) != 1 || len(o.AppendRun(nil, params)) > 0 {
+	if !o.Pointwise && !IsCast(o) || o == FusedPointwise.Op || inputs == 0 || len(o.Mutates) > 0 || len(o.Outputs(params)) != 1 || len(o.AppendRun(nil, params)) > 0 {
 		return false
 	}
 	switch {
+	case kind == device.KindCUDA && IsCast(o):
+		return isMixed(t)
 	case kind == device.KindCUDA:
 		return t.IsFloat() && (o == AddN.Op || elemOn(kind, t, o, params, inputs) != nil)
-	case kind != device.KindCPU || t != dtype.Float32:
+	case kind != device.KindCPU || t != dtype.Float32 || IsCast(o):
 		return false
 	}
 	return !cpu.HasC || device.MaxTier() < device.TierC || elemOf(o, params, inputs) != nil

@@ -1,6 +1,7 @@
 package prim
 
 import (
+	"slices"
 	"strconv"
 	"unsafe"
 
@@ -62,9 +63,29 @@ func init() {
 			}
 			return c.infer(in, out)
 		},
-		InferType: op.FloatType[PointwiseParams],
-		NoGrad:    "it is made after the gradient",
-		Inplace:   pairs,
+		InferType: func(p PointwiseParams, in, out []dtype.Type) error {
+			c, err := p.parse()
+			switch {
+			case err != nil:
+				return err
+			case slices.Contains(in, dtype.Unknown) && c.casts():
+				return nil
+			case slices.Contains(in, dtype.Unknown):
+				return op.FloatType(p, in, out)
+			}
+			types, err := c.types(in)
+			if err != nil {
+				return err
+			}
+			for k, v := range c.Outs {
+				if err := requireType("output", &out[k], types[v]); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		NoGrad:  "it is made after the gradient",
+		Inplace: pairs,
 		Ref: func(p PointwiseParams, c *op.Call) error {
 			a := &op.Args{Threads: 1, Train: c.Train}
 			for _, t := range c.In {
@@ -90,12 +111,12 @@ const chainBlock = 1024
 // blocks computes a chain with the kernels of its operators, block by block.
 type blocks struct {
 	*Chain
-	size         int // of an element
 	n            int
-	each, repeat []int // per input; repeat 0: as large as the output
+	types        []dtype.Type // of the values
+	widest       int          // bytes of the widest element
+	each, repeat []int        // per input; repeat 0: as large as the output
 	whole, tail  []*op.Prepared
-	types        op.Desc // of one block
-	buffers      int     // bytes of the values' blocks in scratch memory, after which that of the kernels lies
+	buffers      int // bytes of the values' blocks in scratch memory, after which that of the kernels lies
 }
 
 // prepareBlocks prepares every operator for one block, with kernels up to a tier.
@@ -104,8 +125,13 @@ func prepareBlocks(p PointwiseParams, a *op.Args, tier device.Tier) (*op.Prepare
 	if err != nil {
 		return nil, err
 	}
-	t, n := a.Out[0].DType, a.Out[0].Shape.Size()
-	b := &blocks{Chain: c, size: t.Size(), n: n, types: op.Plain(t, dtype.Shape{min(chainBlock, n)})}
+	b := &blocks{Chain: c, n: a.Out[0].Shape.Size()}
+	if b.types, err = c.types(typesOf(a.In)); err != nil {
+		return nil, err
+	}
+	for _, t := range b.types {
+		b.widest = max(b.widest, t.Size())
+	}
 	for k, d := range a.In {
 		each, size, ok := Repeats(d.Shape, a.Out[0].Shape)
 		if !ok {
@@ -114,9 +140,11 @@ func prepareBlocks(p PointwiseParams, a *op.Args, tier device.Tier) (*op.Prepare
 		b.each, b.repeat = append(b.each, each), append(b.repeat, size)
 	}
 	inner := 0
-	for _, s := range c.Steps {
-		for i, m := range []int{chainBlock, n % chainBlock} {
-			k, err := s.Op.Prepare(device.CPU(), tier, s.Params, stepArgs(t, min(m, n), len(s.Args), a.Train))
+	for at, s := range c.Steps {
+		for i, m := range []int{chainBlock, b.n % chainBlock} {
+			args := stepArgs(b.types[s.Args[0]], min(m, b.n), len(s.Args), a.Train)
+			args.Out[0] = op.Plain(b.types[c.Inputs+at], args.Out[0].Shape)
+			k, err := s.Op.Prepare(device.CPU(), tier, s.Params, args)
 			if err != nil {
 				return nil, err
 			}
@@ -128,7 +156,7 @@ func prepareBlocks(p PointwiseParams, a *op.Args, tier device.Tier) (*op.Prepare
 			}
 		}
 	}
-	b.buffers = (c.Inputs + len(c.Steps)) * chainBlock * b.size
+	b.buffers = len(b.types) * chainBlock * b.widest
 	return &op.Prepared{Scratch: b.buffers + inner, Run: b.run}, nil
 }
 
@@ -150,7 +178,7 @@ func (b *blocks) run(c *op.Call) error {
 			kernels = b.tail
 		}
 		for v := range values {
-			values[v] = op.Tensor{Desc: op.Plain(b.types.DType, dtype.Shape{m}), Data: unsafe.Add(c.Scratch, v*chainBlock*b.size)}
+			values[v] = op.Tensor{Desc: op.Plain(b.types[v], dtype.Shape{m}), Data: unsafe.Add(c.Scratch, v*chainBlock*b.widest)}
 		}
 		for k := range c.In {
 			b.load(&values[k], c.In[k], k, at, m)
@@ -166,25 +194,26 @@ func (b *blocks) run(c *op.Call) error {
 		}
 		for k, v := range b.Outs {
 			if c.Out[k].Data != nil {
-				copy(b.bytes(c.Out[k].Data, at, m), b.bytes(values[v].Data, 0, m))
+				copy(b.bytes(v, c.Out[k].Data, at, m), b.bytes(v, values[v].Data, 0, m))
 			}
 		}
 	}
 	return nil
 }
 
-// bytes views elements at to at+n of the memory at p.
-func (b *blocks) bytes(p unsafe.Pointer, at, n int) []byte {
-	return unsafe.Slice((*byte)(unsafe.Add(p, at*b.size)), n*b.size)
+// bytes views elements at to at+n of the memory at p as value v has them.
+func (b *blocks) bytes(v int, p unsafe.Pointer, at, n int) []byte {
+	size := b.types[v].Size()
+	return unsafe.Slice((*byte)(unsafe.Add(p, at*size)), n*size)
 }
 
 // load brings elements at to at+m of input k, as it is broadcast, into its block.
 func (b *blocks) load(block *op.Tensor, t op.Tensor, k, at, m int) {
 	if b.repeat[k] == 0 {
-		block.Data = unsafe.Add(t.Data, at*b.size)
+		block.Data = unsafe.Add(t.Data, at*b.types[k].Size())
 		return
 	}
 	for i := range m {
-		copy(b.bytes(block.Data, i, 1), b.bytes(t.Data, (at+i)/b.each[k]%b.repeat[k], 1))
+		copy(b.bytes(k, block.Data, i, 1), b.bytes(k, t.Data, (at+i)/b.each[k]%b.repeat[k], 1))
 	}
 }

@@ -16,23 +16,23 @@ func init() { attach.CUDA(FusedPointwise, chainCUDA) }
 
 // chainCUDA prepares a chain as one kernel made of its steps' expressions.
 func chainCUDA(p PointwiseParams, a *op.Args) (*op.Prepared, error) {
-	t, ok := attach.OneFloat(a)
-	if !ok {
-		return nil, op.ErrUnsupported
-	}
 	c, err := p.parse()
 	if err != nil {
 		return nil, err
 	}
-	in := make([]cuda.Repeat, len(a.In))
+	types, err := c.types(typesOf(a.In))
+	if err != nil {
+		return nil, err
+	}
+	in := make([]cuda.ChainInput, len(a.In))
 	for k, d := range a.In {
 		each, size, ok := Repeats(d.Shape, a.Out[0].Shape)
 		if !ok {
 			return nil, op.ErrUnsupported
 		}
-		in[k] = cuda.Repeat{Each: each, Size: size}
+		in[k] = cuda.ChainInput{Each: each, Size: size, Type: d.DType}
 	}
-	steps, number, ok := stepsCUDA(c, t)
+	steps, number, ok := stepsCUDA(c, types)
 	if !ok {
 		return nil, op.ErrUnsupported
 	}
@@ -43,7 +43,7 @@ func chainCUDA(p PointwiseParams, a *op.Args) (*op.Prepared, error) {
 		}
 	}
 	n := a.Out[0].Shape.Size()
-	k, ok := cuda.NewChain(t, n, in, steps, outs)
+	k, ok := cuda.NewChain(n, in, steps, outs)
 	if !ok {
 		return nil, op.ErrUnsupported
 	}
@@ -63,29 +63,35 @@ func chainCUDA(p PointwiseParams, a *op.Args) (*op.Prepared, error) {
 	})
 }
 
-// stepsCUDA returns what the steps of a chain do to an element, and the numbers that the chain's values get.
-func stepsCUDA(c *Chain, t dtype.Type) (steps []cuda.ChainStep, number []int, ok bool) {
+// stepsCUDA returns what the steps of a chain do to an element, given the types of its values, and the numbers that these get.
+func stepsCUDA(c *Chain, types []dtype.Type) (steps []cuda.ChainStep, number []int, ok bool) {
 	for i := range c.Inputs {
 		number = append(number, i)
 	}
-	for _, s := range c.Steps {
+	for i, s := range c.Steps {
+		t := types[c.Inputs+i]
 		args := make([]int, len(s.Args))
 		for k, v := range s.Args {
 			args[k] = number[v]
 		}
 		if s.Op == AddN.Op && len(args) > 2 {
 			for _, v := range args[1:] {
-				steps = append(steps, cuda.ChainStep{Name: "add", Args: []int{args[0], v}})
+				steps = append(steps, cuda.ChainStep{Name: "add", Args: []int{args[0], v}, Type: t})
 				args[0] = c.Inputs + len(steps) - 1
 			}
 			number = append(number, args[0])
+			continue
+		}
+		if IsCast(s.Op) {
+			steps = append(steps, cuda.ChainStep{Name: "copy", Args: args, Type: t})
+			number = append(number, c.Inputs+len(steps)-1)
 			continue
 		}
 		do, ok := elemOn(device.KindCUDA, t, s.Op, s.Params, len(s.Args)).(attach.Elem)
 		if !ok {
 			return nil, nil, false
 		}
-		steps = append(steps, cuda.ChainStep{Name: do.Name, S: do.S, T: do.T, Args: do.Pick(args)})
+		steps = append(steps, cuda.ChainStep{Name: do.Name, S: do.S, T: do.T, Args: do.Pick(args), Type: t})
 		number = append(number, c.Inputs+len(steps)-1)
 	}
 	return steps, number, true

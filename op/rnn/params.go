@@ -106,18 +106,27 @@ type weights[F any] struct {
 	bh   []F
 }
 
-// weightsOf finds the parameters of one direction of one layer: first come all weights, layer by
-// layer and direction by direction, then all biases in the same order.
-func weightsOf[F any](n *net, flat []F, layer, dir int) weights[F] {
-	at, biases := 0, 0
+// places are where the weights of one direction of one layer begin, and its biases.
+type places struct{ weights, biases int }
+
+// placesOf finds them: first come all weights, layer by layer and direction by direction, then all
+// biases in the same order.
+func (n *net) placesOf(layer, dir int) (p places) {
 	for l := range n.layers {
 		if l < layer {
-			at += n.dirs * n.weightSize(l)
+			p.weights += n.dirs * n.weightSize(l)
 		}
-		biases += n.dirs * n.weightSize(l)
+		p.biases += n.dirs * n.weightSize(l)
 	}
-	at += dir * n.weightSize(layer)
-	biases += (layer*n.dirs + dir) * 2 * n.rows()
+	p.weights += dir * n.weightSize(layer)
+	p.biases += (layer*n.dirs + dir) * 2 * n.rows()
+	return p
+}
+
+// weightsOf cuts out the parameters of one direction of one layer.
+func weightsOf[F any](n *net, flat []F, layer, dir int) weights[F] {
+	p := n.placesOf(layer, dir)
+	at, biases := p.weights, p.biases
 	cut := func(from *int, size int) []F {
 		s := flat[*from : *from+size : *from+size]
 		*from += size

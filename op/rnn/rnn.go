@@ -45,6 +45,7 @@ zero, the last state is the one at its end, and the backward direction starts th
 		Grad:   rnnGrad,
 		Once:   "the kernel goes back through all steps at once; cells made of basic operators can be differentiated again",
 		Random: true,
+		Keeps:  true,
 		Ref:    rnnRef,
 	})
 	RNNGrad.Define(op.Spec[RNNParams]{

@@ -55,6 +55,9 @@ func prepareCUDA[F element](p RNNParams, a *op.Args) (*op.Prepared, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s := k.stackFor(a); s != nil {
+		return s.prepare(a)
+	}
 	products, err := k.forwardProducts()
 	if err != nil {
 		return nil, err

@@ -86,6 +86,9 @@ func prepareGradCUDA[F element](p RNNParams, a *op.Args) (*op.Prepared, error) {
 	if err != nil {
 		return nil, err
 	}
+	if kept, ok := a.In[len(a.In)-1].Layout.(dnnReserve); ok {
+		return k.prepareGradDNN(a, kept)
+	}
 	products, err := k.gradProducts()
 	if err != nil {
 		return nil, err

@@ -6,19 +6,21 @@
 #include <stdint.h>
 #include <string.h>
 
-namespace {
+#define OF_THE_LIBRARY __attribute__((visibility("hidden"))) inline
 
-void (*put)(void *, void (*)(const void *), const void *, size_t);
-void *(*host)(void *);
+OF_THE_LIBRARY void (*put)(void *, void (*)(const void *), const void *, size_t);
+OF_THE_LIBRARY void *(*host)(void *);
 
 // open_driver finds the driver beside which a library works.
-bool open_driver() {
+OF_THE_LIBRARY bool open_driver() {
 	void *driver = dlopen("libcuda.so.1", RTLD_NOW);
 	if (!driver) return false;
 	put = (void (*)(void *, void (*)(const void *), const void *, size_t))dlsym(driver, "gx_fake_put");
 	host = (void *(*)(void *))dlsym(driver, "gx_fake_host");
 	return put && host;
 }
+
+namespace {
 
 float half_to_float(uint16_t h) {
 	int exp = h >> 10 & 31, frac = h & 1023;

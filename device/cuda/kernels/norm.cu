@@ -43,6 +43,16 @@ KERNEL(batch_stats, Norm) {
 	}
 }
 
+// Moves the averages towards the mean of the batch and its variance, which is found in 1/sqrt(variance + eps).
+KERNEL(batch_moved, Norm) {
+	EACH(c, k.channels) {
+		double inv = read(k.inv, k.stat, c), var = 1 / (inv * inv) - k.eps;
+		if (var < 0) var = 0;
+		write(k.moving_mean, k.stat, c, read(k.moving_mean, k.stat, c) * k.momentum + read(k.mean, k.stat, c) * (1 - k.momentum));
+		write(k.moving_var, k.stat, c, read(k.moving_var, k.stat, c) * k.momentum + var * (1 - k.momentum));
+	}
+}
+
 KERNEL(batch_norm, Norm) {
 	EACH(i, k.outer * k.channels * k.inner) {
 		Int c = i / k.inner % k.channels;

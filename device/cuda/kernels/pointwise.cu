@@ -228,7 +228,7 @@ ZIP(elu_grad_of_data, y > 0 ? x : x * s * gx_exp(y))
 ZIP(selu_grad, x * (A)1.0507009873554804934193349852946 * (y > 0 ? (A)1 : (A)1.6732632423543772848170429916717 + y))
 ZIP(gelu_grad, x * ((A)0.5 * ((A)1 + gx_erf(y * (A)0.70710678118654752440)) + y * gx_exp((A)-0.5 * y * y) * (A)0.39894228040143267794))
 ZIP(scaled_difference, s * (x - y))
-ZIP(scaled_sign, s * ((x > y) - (x < y)))
+ZIP(scaled_sign, s * ((x > y) - (x <= y)))
 ZIP(smooth_l1_grad, x * gx_min(gx_max(s * y, (A)-1), (A)1))
 ZIP(softsign_grad, x / (((A)1 + gx_abs(y)) * ((A)1 + gx_abs(y))))
 #endif

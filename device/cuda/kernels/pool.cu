@@ -78,7 +78,7 @@ KERNEL(pool, Pool) {
 			A v = get(k.x, IN(base));
 			sum += k.kind == 3 ? (A)pow((double)v, k.power) : v;
 		}
-		if (k.kind == 3) sum = (A)pow((double)sum, 1 / k.power);
+		if (k.kind == 3) sum = k.power == 3 ? (A)cbrt((double)sum) : k.power == 2 ? (A)sqrt((double)sum) : sum; // a third root is below zero, too
 		if (k.kind == 2) sum = c.count ? sum / (A)c.count : (A)0;
 		if (k.kind == 5) sum /= (A)(k.kernel[0] * k.kernel[1] * k.kernel[2]);
 		put(k.out, to, sum);

@@ -1,7 +1,7 @@
 """MXNet kvstore dist_sync: push + pull round trips between processes on the loopback. Usage: kv.py [REGEX of line names]
 Without a role in the environment it starts scheduler, server and workers; ".cpu" lines are processor seconds of all of
-them per GiB that a worker pushes."""
-import os, re, subprocess, sys, time
+them per GiB that a worker pushes, ".switches" lines how often their threads leave a processor in a round."""
+import glob, os, re, subprocess, sys, time
 
 CASES = [  # name, floats, workers, rounds
     ('kv.4KB', 1000, 1, 500), ('kv.31KB.w3', 7850, 3, 500), ('kv.1MB', 250000, 1, 100),
@@ -18,6 +18,17 @@ def seconds(pids):
     return total / TICK
 
 
+def switches(pids):
+    """Context switches of processes so far."""
+    total = 0
+    for path in (p for pid in pids for p in glob.glob('/proc/%d/task/*/status' % pid)):
+        try:
+            total += sum(int(n) for n in re.findall(r'voluntary_ctxt_switches:\s*(\d+)', open(path).read()))
+        except FileNotFoundError:
+            pass  # the thread has ended
+    return total
+
+
 def worker(name, floats, workers, rounds):
     import mxnet as mx
     kv = mx.kv.create('dist_sync')
@@ -30,18 +41,20 @@ def worker(name, floats, workers, rounds):
         mx.nd.waitall()
     go(max(2, rounds // 10))
     kv._barrier()
-    best = cost = 1e9
+    best = cost = switched = 1e9
     for _ in range(3):
         # The parent writes down the processes once all are there.
         pids = [int(p) for p in open(os.environ['KV_PIDS']).read().split()]
-        c, t = seconds(pids), time.perf_counter()
+        s, c, t = switches(pids), seconds(pids), time.perf_counter()
         go(rounds)
         best = min(best, (time.perf_counter() - t) / rounds)
         cost = min(cost, (seconds(pids) - c) / rounds)
+        switched = min(switched, (switches(pids) - s) / rounds)
         kv._barrier()
     if kv.rank == 0:
         print('%s\t%.1f\tus' % (name, best * 1e6))
-        print('%s.cpu\t%.4f\ts/GiB' % (name, cost / (floats * 4 / 2.0**30)), flush=True)
+        print('%s.cpu\t%.4f\ts/GiB' % (name, cost / (floats * 4 / 2.0**30)))
+        print('%s.switches\t%.1f\tswitches/round' % (name, switched), flush=True)
 
 
 def job(name, floats, workers, rounds):
@@ -67,5 +80,5 @@ def job(name, floats, workers, rounds):
 
 
 for case in CASES:
-    if len(sys.argv) < 2 or any(re.search(sys.argv[1], line) for line in (case[0], case[0] + '.cpu')):
+    if len(sys.argv) < 2 or any(re.search(sys.argv[1], line) for line in (case[0], case[0] + '.cpu', case[0] + '.switches')):
         (worker if os.environ.get('DMLC_ROLE') == 'worker' else job)(*case)

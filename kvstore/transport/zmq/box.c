@@ -124,5 +124,6 @@ void gx_remove(gx_box *b, int slot) {
 	pthread_mutex_lock(&b->mu);
 	epoll_ctl(b->epoll, EPOLL_CTL_DEL, b->slot[slot].fd, NULL);
 	b->slot[slot] = (gx_slot){0};
+	atomic_store(&b->hurry, 1);
 	pthread_mutex_unlock(&b->mu);
 }

@@ -16,10 +16,17 @@
 //
 // All sockets of an endpoint lie in a box (box.h) behind one lock, with one descriptor to wait on. A send is one call into
 // C that encodes nothing and, below 64 KiB, copies header and payload into one frame; larger payloads are lent to ZeroMQ
-// and come back through the box, in batches, without calls from C into Go. A receipt is one call that takes up to 64
-// messages; handlers read payloads in ZeroMQ's own memory. Nothing is allocated on the Go heap. The receiving goroutine
-// waits in C for a moment, where an answer that is under way finds it soonest, then in Go's poller, which leaves the
-// processor to others; with Options.Dedicated it always waits in C.
+// and come back through the box, in batches, without calls from C into Go. A receipt is one call that takes a message from
+// each socket that has one; handlers read payloads in ZeroMQ's own memory. Nothing is allocated on the Go heap. The
+// receiving goroutine waits in C for a moment, where an answer that is under way finds it soonest, then in Go's poller,
+// which leaves the processor to others; with Options.Dedicated it always waits in C.
+//
+// # Small messages
+//
+// What they cost is waking threads. The receiving goroutine lets others run on its thread only when it has woken one: to
+// do so wakes a thread for itself. ZeroMQ's own threads do not interrupt each other where several processes of a job share
+// few processors: see calm.c. What tells whether a socket has more, two system calls, is done once for a message and
+// everything that its handler sends.
 //
 // # Keys
 //

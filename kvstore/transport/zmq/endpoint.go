@@ -69,6 +69,7 @@ func Open(cfg transport.Config, opt Options) (transport.Endpoint, error) {
 	if err := checkLibrary(opt.Keys != nil); err != nil {
 		return nil, err
 	}
+	ready()
 	C.gx_keep_pages()
 	box, err := C.gx_box_new()
 	if box == nil {

@@ -110,20 +110,21 @@ static int take(gx_slot *s, gx_in *in) {
 	return 1;
 }
 
-// take_burst receives what the ready sockets have, lower slots first.
+// take_burst receives one message from each ready socket, lower slots first. A socket stays ready until it has none: to find that
+// out takes two system calls, which can wait until the messages have been handled, and what they caused was sent.
 static void take_burst(gx_box *b) {
 	gx_receipt *r = &b->last;
-	for (int i = 0; i < b->slots; i++) {
+	for (int i = 0; i < b->slots && r->n < GX_BURST; i++) {
 		gx_slot *s = &b->slot[i];
-		while (s->socket && s->ready && r->n < GX_BURST) {
-			gx_in *in = &r->in[r->n];
-			in->slot = i;
-			if (take(s, in))
-				r->n++;
-			else {
-				discard(in);
-				s->ready = 0;
-			}
+		if (!s->socket || !s->ready)
+			continue;
+		gx_in *in = &r->in[r->n];
+		in->slot = i;
+		if (take(s, in))
+			r->n++;
+		else {
+			discard(in);
+			s->ready = 0;
 		}
 	}
 }

@@ -33,6 +33,7 @@ struct gx_box {
 	atomic_int stop;
 	atomic_int refs;         // the owner and every unsent message: the last one frees the box
 	atomic_int unsent;       // messages that ZeroMQ has not passed on yet
+	atomic_int hurry;        // a socket was closed: somebody may wait for what it has been lent
 	_Atomic(gx_loan *) freed; // given back, not yet collected
 	gx_loan loan[GX_LOANS];
 
@@ -43,6 +44,7 @@ enum { WAKE = -1 };
 
 void gx_drop(gx_box *b);
 void gx_wake(gx_box *b);
+void gx_calm(void);
 void gx_discard(gx_box *b);
 
 #endif

@@ -11,11 +11,12 @@ static int gone(gx_box *b) {
 
 static void going(gx_box *b) {
 	atomic_fetch_add(&b->refs, 1);
-	atomic_fetch_add(&b->unsent, 1);
+	if (atomic_fetch_add(&b->unsent, 1) == 0)
+		atomic_store(&b->hurry, 0);
 }
 
 // loan_back is called by whatever thread of ZeroMQ is done with a payload. The receiver is woken for the last of several
-// only: while some are on their way out there is nothing to hurry for.
+// only: while some are on their way out there is nothing to hurry for, unless a socket was closed to have them back.
 static void loan_back(void *data, void *hint) {
 	(void)data;
 	gx_loan *l = hint;
@@ -24,9 +25,10 @@ static void loan_back(void *data, void *hint) {
 	do
 		l->next = top;
 	while (!atomic_compare_exchange_weak(&b->freed, &top, l));
-	if (gone(b) == 0)
+	if (gone(b) == 0 || atomic_load(&b->hurry))
 		gx_wake(b);
 	gx_drop(b);
+	gx_calm();
 }
 
 static void copy_back(void *data, void *hint) {
@@ -35,6 +37,7 @@ static void copy_back(void *data, void *hint) {
 	if (gone(b) == 0 && atomic_load(&b->freed))
 		gx_wake(b);
 	gx_drop(b);
+	gx_calm();
 }
 
 // gx_unsent counts the messages that ZeroMQ has not passed on yet.
@@ -113,18 +116,26 @@ static int send_locked(gx_box *b, const gx_out *o, void *socket, const void *hea
 	return send_copy(b, socket, head, body, o->size) < 0 && !o->router ? errno : 0;
 }
 
-// gx_send sends and returns 0 or an errno. Sending can swallow the edge that announces received messages, hence the look
-// at the events.
+// announce sees to it that the receiver hears of messages whose edge a send has swallowed. Unless it waits it looks at the
+// sockets that are ready before it does; asking this one takes two system calls.
+static void announce(gx_box *b, gx_slot *s) {
+	int events;
+	size_t size = sizeof events;
+	if (!atomic_load(&b->waiting))
+		s->ready = 1;
+	else if (zmq_getsockopt(s->socket, ZMQ_EVENTS, &events, &size) == 0 && (events & ZMQ_POLLIN)) {
+		s->ready = 1;
+		gx_wake(b);
+	}
+}
+
+// gx_send sends and returns 0 or an errno.
 int gx_send(gx_box *b, const gx_out *o, const void *head, const void *body) {
 	pthread_mutex_lock(&b->mu);
 	gx_slot *s = &b->slot[o->slot];
 	int err = send_locked(b, o, s->socket, head, body);
-	int events;
-	size_t size = sizeof events;
-	if (s->socket && !s->ready && zmq_getsockopt(s->socket, ZMQ_EVENTS, &events, &size) == 0 && (events & ZMQ_POLLIN)) {
-		s->ready = 1;
-		gx_wake(b);
-	}
+	if (s->socket && !s->ready)
+		announce(b, s);
 	pthread_mutex_unlock(&b->mu);
 	return err;
 }

@@ -21,12 +21,14 @@ import (
 
 // receiver is what the receiving goroutine has for itself.
 type receiver struct {
-	gate   *transport.Gate
-	m      wire.Message
-	tell   []func()
-	users  map[connection]wire.Node // whom the keys of connections belong to
-	leases sync.Pool                // of *lease
-	look   func(uintptr) bool       // asks for messages without waiting; made once, to allocate nothing per wait
+	gate    *transport.Gate
+	m       wire.Message
+	tell    []func()
+	users   map[connection]wire.Node // whom the keys of connections belong to
+	leases  sync.Pool                // of *lease
+	yielded time.Time
+	alone   bool               // there is no other thread to be woken
+	look    func(uintptr) bool // asks for messages without waiting; made once, to allocate nothing per wait
 }
 
 // connection is a peer of one of our listening sockets.
@@ -41,6 +43,7 @@ const mostUsers = 1 << 16
 func (in *receiver) init(e *endpoint) {
 	in.gate = transport.NewGate(&e.cfg, &e.count)
 	in.users = map[connection]wire.Node{}
+	in.alone = runtime.GOMAXPROCS(0) == 1
 	in.look = func(uintptr) bool {
 		if C.gx_receive(e.box, 0) != 0 {
 			return true
@@ -70,6 +73,7 @@ func (e *endpoint) receive() {
 	wait := e.waiter()
 	receipt := C.gx_last(e.box)
 	for wait() {
+		sends := e.count.Sent.Load()
 		e.in.tell = e.settle(receipt, e.in.tell)
 		for i, sent := range e.in.tell {
 			e.in.tell[i] = nil
@@ -84,8 +88,22 @@ func (e *endpoint) receive() {
 		if e.isClosed() {
 			return
 		}
-		// Whom the messages have woken runs now, on this thread, and not after another has been woken for it. And a goroutine that
-		// the scheduler does not see for 10 ms counts as a loop: from then on its processor is taken away whenever it waits in C.
+		e.in.yield(e, sends)
+	}
+}
+
+// yieldEvery is how long the receiving goroutine may stay out of the scheduler's sight. After 10 ms it counts as a loop: from then
+// on its processor is taken away whenever it waits in C.
+const yieldEvery = 4 * time.Millisecond
+
+// yield lets other goroutines run on this thread if they should. Then another thread is woken for this goroutine, which costs as
+// much as a message. A worker does so when messages have led to no others, for then somebody waited for them, who runs now, and not
+// after a thread has been woken for him; sends is how many messages had been sent when they came.
+func (in *receiver) yield(e *endpoint, sends uint64) {
+	now := time.Now()
+	woken := e.cfg.Self.Role == wire.Worker && e.count.Sent.Load() == sends
+	if woken || in.alone || now.Sub(in.yielded) >= yieldEvery {
+		in.yielded = now
 		runtime.Gosched()
 	}
 }

@@ -1,0 +1,6 @@
+//go:build cgo && nodnn
+
+package cpu
+
+// Library says that this binary has been built without oneDNN: convolutions and matrix products are our own.
+func Library() string { return "no library, our own kernels" }

@@ -1,0 +1,40 @@
+// What the files of the library of network layers share: libcudnn.so.9 for tests, with the functions that the bridge calls. It computes with plain loops in
+// double and checks that descriptors, modes and memory fit together as the real one wants them.
+
+#pragma once
+#include "library.h"
+
+#include <stdlib.h>
+
+namespace {
+
+enum { ok = 0, bad_param = 2000, not_supported = 3000, not_initialized = 1001 };
+enum { axes = 3 };
+
+struct Handle {
+	void *stream;
+};
+struct Array { // tensor or filter
+	int type = -1, n = 0, dims[2 + axes], strides[2 + axes];
+	bool filter = false, dense = true; // dense: row-major without gaps
+	long size() const {
+		long total = 1;
+		for (int i = 0; i < n; i++) total *= dims[i];
+		return total;
+	}
+	bool like(const Array *b) const {
+		bool same = type == b->type && n == b->n;
+		for (int i = 0; i < n && same; i++) same = dims[i] == b->dims[i];
+		return same;
+	}
+};
+
+// scale reads the number that results are multiplied by, in the type that computes with an array's.
+inline double scale(const void *p, int type) { return type == 1 ? *(const double *)p : *(const float *)p; }
+
+// result stores a number of an array as alpha times it plus beta times what was there.
+inline void result(void *to, int type, long i, double v, double alpha, double beta) {
+	store(to, type, i, alpha * v + (beta != 0 ? beta * load(to, type, i) : 0));
+}
+
+} // namespace

@@ -1,0 +1,22 @@
+package kvstore
+
+import (
+	"context"
+	"time"
+
+	"gomx/kvstore/ps"
+)
+
+// SetTimeout replaces the bound of a store's operations that begin from now on.
+func SetTimeout(s Store, d time.Duration) { s.(*dist).cfg.timeout = d }
+
+// Value returns what the servers have of a key of floats, also when an operation on the key has failed.
+func Value(ctx context.Context, s Store, key string) ([]float32, error) {
+	x := s.(*dist)
+	k := x.keys[key]
+	b := make([]byte, 4*k.shape.Size())
+	_, err := x.job.wait(ctx, x.cfg.timeout, func(now, deadline ps.Time) (uint64, error) {
+		return x.job.worker.Pull(now, k.id, b, 0, deadline)
+	})
+	return floatsOf(b), err
+}

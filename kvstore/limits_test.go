@@ -1,0 +1,67 @@
+package kvstore_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"gomx/internal/cluster"
+	"gomx/kvstore"
+	"gomx/kvstore/wire"
+	nd "gomx/ndarray"
+	"gomx/optimizer"
+)
+
+// TestSlicesHaveALimit wants a job with slices that no message holds to be refused before it starts.
+func TestSlicesHaveALimit(t *testing.T) {
+	c := cluster.Start(cluster.Config{Workers: 1})
+	cfg := c.Worker(0)
+	for _, size := range []int{-1, 3, 64<<20 + 1} {
+		cfg.SliceSize = size
+		if _, err := kvstore.Join(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "slices of") {
+			t.Errorf("slices of %d bytes: got %v", size, err)
+		}
+	}
+	must(t, c.Work(t.Context(), func(context.Context, int) error { return nil }), c.Wait())
+}
+
+// TestLargeWholeKeysAreRebuilt replaces a server that holds a key which is never sliced: with what the optimizer keeps it is longer
+// than 64 MiB, and the second copy is made nevertheless.
+func TestLargeWholeKeysAreRebuilt(t *testing.T) {
+	t.Parallel()
+	const n = 5 << 20 // floats
+	h := newHealth()
+	c := cluster.Start(cluster.Config{Workers: 1, Servers: 2, Replicas: 2, Heartbeat: 50 * time.Millisecond, Dead: time.Second, Announce: h.announce})
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	must(t, c.Work(ctx, func(ctx context.Context, _ int) error {
+		s, err := kvstore.Open(ctx, "dist_sync")
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(s.SetOptimizer(ctx, optimizer.LAMB{LR: 0.1}), s.Init(ctx, "w", nd.Ones(nd.Shape{n}))); err != nil {
+			return err
+		}
+		w := nd.Zeros(nd.Shape{n})
+		for range 2 {
+			if err := s.PushPull("w", 0, []*nd.Array{nd.Ones(nd.Shape{n})}, []*nd.Array{w}); err != nil {
+				return err
+			}
+		}
+		if err := w.Wait(ctx); err != nil {
+			return err
+		}
+		addr, server := <-h.addr, wire.Node{Role: wire.Server}
+		before, err := h.whole(ctx, addr, server, 0)
+		if err != nil {
+			return err
+		}
+		c.Kill(server)
+		c.Restart(server)
+		_, err = h.whole(ctx, addr, server, before)
+		return errors.Join(err, s.Close())
+	}))
+	must(t, c.Wait())
+}

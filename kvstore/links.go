@@ -1,0 +1,98 @@
+package kvstore
+
+import (
+	"time"
+
+	"gomx/kvstore/wire"
+)
+
+// links are a driver's connections to servers. The driver's mu guards them.
+type links struct {
+	to      map[wire.Node]string // addresses
+	failed  map[wire.Node]string // addresses that there is no connection to, though it was tried
+	again   time.Time            // when to try those once more
+	pending bool                 // there are some
+}
+
+func newLinks() links {
+	return links{to: map[wire.Node]string{}, failed: map[wire.Node]string{}}
+}
+
+// relinkEvery is how often a connection is tried that could not be made.
+const relinkEvery = time.Second
+
+// link connects to the servers that a view names: those of lower and higher ranks for servers, which
+// replicate to each other, all for workers. Those that are dead and hold nothing are given up, and what is
+// queued for them.
+func (d *driver) link(v *wire.View) {
+	if d.self.Role == wire.Scheduler || d.closed {
+		return // everybody connects to the scheduler
+	}
+	l := &d.links
+	l.pending = false
+	for i := range v.Servers {
+		m := &v.Servers[i]
+		switch {
+		case m.Node == d.self:
+		case !m.Alive && !holds(v, m):
+			d.unlink(m.Node)
+		case m.Addr == l.to[m.Node] || m.Addr == "" || !m.Alive:
+		default:
+			d.connect(m.Node, m.Addr)
+		}
+	}
+}
+
+// holds reports whether a server has a copy of a shard. One that is silent may have the only one, and be
+// silent towards the scheduler alone.
+func holds(v *wire.View, m *wire.Member) bool {
+	me := wire.Replica{Server: m.Node.Rank, Incarnation: m.Incarnation}
+	for i := range v.Shards {
+		if v.Shards[i].Primary == me || v.Shards[i].Backup == me {
+			return true
+		}
+	}
+	return false
+}
+
+// connect connects to a server, or notes that it must be tried again.
+func (d *driver) connect(n wire.Node, addr string) {
+	l := &d.links
+	if err := d.ep.Connect(n, addr); err != nil {
+		l.pending, l.again = true, time.Now().Add(relinkEvery)
+		if l.failed[n] != addr { // said once
+			l.failed[n] = addr
+			d.log.Error().Err(err).Stringer("node", n).Msg("cannot connect")
+		}
+		return
+	}
+	l.to[n] = addr
+	delete(l.failed, n)
+}
+
+// unlink gives up the connection to a server, if there is one.
+func (d *driver) unlink(n wire.Node) {
+	if d.links.to[n] != "" {
+		d.ep.Disconnect(n)
+		delete(d.links.to, n)
+	}
+}
+
+// relink tries connections again that could not be made.
+func (d *driver) relink() {
+	if d.links.pending && !time.Now().Before(d.links.again) {
+		d.link(d.machine.View())
+	}
+}
+
+// recall drops the connections to servers, by which the transport gives back what it has been lent for
+// them, and makes them anew.
+func (d *driver) recall(nodes []wire.Node) {
+	for _, n := range nodes {
+		d.unlink(n)
+		d.log.Info().Stringer("node", n).Msg("connection made anew: a call ran out of time with messages on their way")
+	}
+	if v := d.machine.View(); v != nil {
+		d.link(v)
+	}
+}

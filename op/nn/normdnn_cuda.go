@@ -1,0 +1,75 @@
+//go:build cuda
+
+package nn
+
+import (
+	"unsafe"
+
+	"gomx/device/cuda"
+	"gomx/dtype"
+	"gomx/op/attach"
+)
+
+// normDNN is batch normalization in cuDNN. The library learns and goes back as MXNet does, but for three things: it wants a gamma where ours is fixed, its
+// moving averages take the unbiased variance, and it has no gradient where moving averages were used. It is not told that results may lie over operands.
+type normDNN struct {
+	lib     *cuda.Norm // nil: our own kernels are taken
+	learns  bool       // the statistics are those of the batch
+	stat    dtype.Type
+	average *cuda.Function
+}
+
+// newNormDNN looks for the library; like holds what does not change.
+func newNormDNN(like *normArgs, t, stat dtype.Type) *normDNN {
+	d := &normDNN{stat: stat, average: cuda.Func("norm", "batch_moved", t)}
+	if like.eps >= 0 {
+		d.lib = cuda.NewNorm(t, stat, like.outer, like.channels, like.inner)
+	}
+	d.learns = d.lib != nil && like.batchStats != 0
+	return d
+}
+
+// scale returns gamma, or ones in scratch memory where it is fixed.
+func (d *normDNN) scale(q *cuda.Queue, k *normArgs, s *attach.CUDAScratch) (unsafe.Pointer, error) {
+	ones := s.Take(k.perChannel())
+	if k.fixGamma == 0 {
+		return k.gamma, nil
+	}
+	return ones, attach.FillOn(q, d.stat, ones, k.channels, 1)
+}
+
+// forward puts the layer on q. The statistics are wanted, or nobody reads them.
+func (d *normDNN) forward(q *cuda.Queue, k *normArgs, s *attach.CUDAScratch, wanted bool) error {
+	if d.lib == nil || k.out == k.x || k.out == nil || !d.learns && (wanted || k.batchStats != 0) {
+		return cuda.ErrNotServed
+	}
+	gamma, err := d.scale(q, k, s)
+	if err != nil {
+		return err
+	}
+	args := cuda.NormArgs{Out: k.out, X: k.x, Gamma: gamma, Beta: k.beta, Mean: k.mean, Inv: k.inv, Eps: k.eps}
+	if !d.learns {
+		args.Mean, args.Var = k.movingMean, k.movingVar
+		return d.lib.Infer(q, &args)
+	}
+	if err := d.lib.Learn(q, &args); err != nil {
+		return err
+	}
+	return cuda.LaunchWith(q, d.average, q.Each(k.channels), k)
+}
+
+// backward puts the gradient on q.
+func (d *normDNN) backward(q *cuda.Queue, k *normArgs, s attach.CUDAScratch) error {
+	if !d.learns || k.out == nil || k.out == k.x || k.out == k.dy {
+		return cuda.ErrNotServed
+	}
+	gamma, err := d.scale(q, k, &s)
+	if err != nil {
+		return err
+	}
+	args := cuda.NormArgs{Out: k.out, X: k.x, DY: k.dy, Gamma: gamma, Mean: k.mean, Inv: k.inv, DGamma: k.unless(k.dgamma, &s), DBeta: k.unless(k.dbeta, &s), Eps: k.eps}
+	if err := d.lib.Backward(q, &args); err != nil || k.fixGamma == 0 || k.dgamma == nil {
+		return err
+	}
+	return q.Clear(k.dgamma, k.channels*d.stat.Size())
+}
