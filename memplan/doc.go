@@ -15,7 +15,8 @@
 //
 // [Compute] chooses an offset for every buffer. This is dynamic storage
 // allocation, which is NP-hard; several fast heuristics are tried and the best
-// result is improved within a fixed amount of work. [Plan.LowerBound], the
+// result is improved within a fixed amount of work; where they stay well above
+// the bound, a bounded search with backtracking follows. [Plan.LowerBound], the
 // most bytes alive at one step, says how much any planner could still gain,
 // and [Plan.Naive] what no sharing at all would cost.
 //

@@ -83,13 +83,19 @@ func (s *shelf) insert(p placed) {
 		}
 		c = s.chunks[at-1]
 	}
-	k, _ := slices.BinarySearchFunc(c, p.lo, func(q placed, lo int64) int {
-		if q.lo <= lo {
+	s.chunks[at-1] = slices.Insert(c, above(c, p.lo), p)
+}
+
+// above returns the position behind the sorted rectangles that start at the
+// address or below.
+func above(sorted []placed, lo int64) int {
+	at, _ := slices.BinarySearchFunc(sorted, lo, func(p placed, lo int64) int {
+		if p.lo <= lo {
 			return -1
 		}
 		return 1
 	})
-	s.chunks[at-1] = slices.Insert(c, k, p)
+	return at
 }
 
 // find returns the offset that the fit chooses for an item.

@@ -175,6 +175,23 @@ func TestNetworksReachTheBound(t *testing.T) {
 	}
 }
 
+// TestAlternatingSizes plans an unrolled recurrent network, whose large and small buffers alternate: greedy placements
+// take a tenth more than the lower bound.
+func TestAlternatingSizes(t *testing.T) {
+	buffers := profile(t, filepath.Join("testdata", "alternating", "lstm_t10_h1024_b16_infer.txt"))
+	greedy := mustCompute(t, buffers, nil, memplan.Config{Rounds: -1})
+	if 20*greedy.Total <= 21*greedy.LowerBound {
+		t.Errorf("%v without a search: the case is too easy", greedy)
+	}
+	plan := mustCompute(t, buffers, nil, memplan.Config{})
+	if 20*plan.Total > 21*plan.LowerBound {
+		t.Errorf("%v", plan)
+	}
+	if err := memplan.Verify(buffers, nil, plan); err != nil {
+		t.Error(err)
+	}
+}
+
 // sizeMatching is the planner of systems without offsets: whole blocks are
 // reused, the best fitting free one first, and grow when they are too small.
 func sizeMatching(buffers []memplan.Buffer) (total int64) {

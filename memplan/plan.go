@@ -79,7 +79,7 @@ type Config struct {
 
 	// Rounds bounds the local improvement of the best heuristic's result.
 	// Zero means 64 rounds, and more where there are few buffers; a negative
-	// number none.
+	// number none, and no search with backtracking either.
 	Rounds int
 }
 

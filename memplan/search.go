@@ -53,7 +53,17 @@ func search(items []item, live []int64, rounds int, work *int64) layout {
 	if best.seq == nil {
 		best.seq = fallback
 	}
-	return improve(&s, items, best, bound, rounds, work)
+	// Whether to retrace, and to what limit, must not depend on the rounds: else
+	// more rounds could give a larger result.
+	limit := bound + spare(items, bound)
+	loose := rounds > 0 && best.total > limit
+	best = improve(&s, items, best, bound, rounds, work)
+	if loose && best.total > bound {
+		if l, found := retrace(items, limit, work); found {
+			better(l)
+		}
+	}
+	return best
 }
 
 // sequences returns the orders to place the items in, the most promising first.

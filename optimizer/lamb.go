@@ -39,7 +39,7 @@ func (o LAMB) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
 	nd.Scope(func(sc *nd.Scoped) {
 		x := sc.Enter(w)
 		step := apply(update.LambUpdatePhase1.Op, first, []*nd.Array{x, g, state[0], state[1]}, []*nd.Array{nil})
-		apply(update.LambUpdatePhase2.Op, second, []*nd.Array{x, step, norm(x), norm(step)}, []*nd.Array{w})
+		apply(update.LambUpdatePhase2.Op, second, []*nd.Array{x, step, s.weightNorm(sc, x), norm(step)}, []*nd.Array{w})
 	})
 }
 

@@ -48,6 +48,11 @@ type Step struct {
 	Own     *Memory // of this parameter
 	Shared  *Memory // of all parameters
 
+	base       float64   // learning rate before the multiplier
+	half       *nd.Array // the float16 weight that the weight is the float32 copy of; nil without MultiPrecision
+	sum        *nd.Array // of the gradients of a batch that is not complete
+	collecting bool      // sum holds gradients
+
 	params any // boxed parameters of the last operator started, to be used again
 	in     []*nd.Array
 	out    [1]*nd.Array

@@ -19,9 +19,9 @@ type RMSProp struct {
 	Common
 }
 
-// Ftrl follows the regularized leader (McMahan et al., 2013).
+// Ftrl follows the regularized leader (McMahan et al., 2013). As in MXNet a schedule keeps to its own base rate.
 type Ftrl struct {
-	LR     float64         `opt:"learning_rate"` // 0: 0.1
+	LR     float64         `opt:"learning_rate"` // 0: 0.1; not used with a schedule
 	Lamda1 op.Opt[float64] `opt:"lamda1"`        // L1 regularization; unset: 0.01
 	Beta   op.Opt[float64] `opt:"beta"`          // unset: 1
 	WD     float64         `opt:"wd"`
@@ -51,7 +51,12 @@ func (FTML) Name() string { return "ftml" }
 func (o RMSProp) Settings() Settings { return Settings{orDefault(o.LR, 0.001), o.WD, o.Common} }
 
 // Settings returns the parameters that all optimizers have.
-func (o Ftrl) Settings() Settings { return Settings{orDefault(o.LR, 0.1), o.WD, o.Common} }
+func (o Ftrl) Settings() Settings {
+	if o.Schedule != nil {
+		return Settings{0, o.WD, o.Common}
+	}
+	return Settings{orDefault(o.LR, 0.1), o.WD, o.Common}
+}
 
 // Settings returns the parameters that all optimizers have.
 func (o FTML) Settings() Settings { return Settings{o.LR, o.WD, o.Common} }

@@ -33,7 +33,7 @@ func (u *Updater) Settled() (Optimizer, error) {
 }
 
 // Progress is what an updater knows about one parameter beside its state arrays. With both, another
-// updater of the same optimizer continues bit for bit.
+// updater of the same optimizer continues bit for bit (LBSGD where a batch ends).
 type Progress struct {
 	Count       int    // updates of the parameter
 	Updates     int    // the most updates that any parameter has had

@@ -177,25 +177,41 @@ func (u *Updater) Update(i int, weight, grad *nd.Array) (err error) {
 	if !s.ready {
 		s.state, s.ready = u.newState(weight, mixed), true
 	}
-	s.count++
-	u.updates = max(u.updates, s.count)
 	u.fill(s)
 	if mixed {
 		u.updateMixed(s, weight, grad)
 		return nil
 	}
+	s.step.half = nil
 	u.opt.Update(&s.step, weight, grad, s.state)
 	return nil
 }
 
-// fill works out the numbers of the next update.
+// rateFirst is the ability of an optimizer to have its learning rate from before the update was counted.
+type rateFirst interface{ rateFirst() }
+
+// count counts an update of a parameter and returns its learning rate before multipliers.
+func (u *Updater) count(s *slot) (rate float64) {
+	_, first := u.opt.(rateFirst)
+	if first {
+		rate = u.LR()
+	}
+	s.count++
+	u.updates = max(u.updates, s.count)
+	if !first {
+		rate = u.LR()
+	}
+	return rate
+}
+
+// fill counts the next update and works out its numbers.
 func (u *Updater) fill(s *slot) {
-	st := &s.step
+	st, rate := &s.step, u.count(s)
 	st.Count, st.Rescale, st.Clip = s.count, u.rescale, -1
 	if u.set.Clip > 0 {
 		st.Clip = u.set.Clip
 	}
-	st.LR, st.WD = u.LR(), u.set.WD
+	st.base, st.LR, st.WD = rate, rate, u.set.WD
 	if m, ok := u.lrMult[st.Name]; ok {
 		st.LR *= m
 	}
@@ -227,6 +243,7 @@ func (u *Updater) updateMixed(s *slot, weight, grad *nd.Array) {
 		n := len(s.state) - 1
 		master, own = s.state[n], s.state[:n]
 	}
+	s.step.half = weight
 	g := grad.AsType(dtype.Float32)
 	defer g.Close()
 	u.opt.Update(&s.step, master, g, own)

@@ -48,8 +48,9 @@ weight = (sign(z)·lamda1 - z)/((beta + sqrt(n))/lr + wd) where |z| > lamda1, 0 
 				g := clip(p.RescaleGrad*v[1], p.ClipGradient)
 				v[2] += g - (math.Sqrt(v[3]+g*g)-math.Sqrt(v[3]))*v[0]/p.LR
 				v[3] += g * g
-				v[0] = 0
-				if math.Abs(v[2]) > lamda {
+				if math.Abs(v[2]) <= lamda {
+					v[0] = 0
+				} else { // also where z is not a number
 					v[0] = (sign(v[2])*lamda - v[2]) / ((beta+math.Sqrt(v[3]))/p.LR + p.WD)
 				}
 			}

@@ -98,7 +98,7 @@ RULE(ftrl, {
 	v[2] += g - (sqrt(v[3] + g * g) - sqrt(v[3])) * v[0] / lr;
 	v[3] += g * g;
 	double z = v[2] < 0 ? -v[2] : v[2];
-	v[0] = z > p[4] ? (sign_of(v[2]) * p[4] - v[2]) / ((p[5] + sqrt(v[3])) / lr + wd) : 0;
+	v[0] = z <= p[4] ? 0 : (sign_of(v[2]) * p[4] - v[2]) / ((p[5] + sqrt(v[3])) / lr + wd);
 })
 RULE(adagrad, {
 	double g = limit(rescale * v[1], most);

@@ -1,0 +1,107 @@
+package optimizer
+
+import (
+	"math"
+
+	nd "gomx/ndarray"
+	"gomx/op/prim"
+)
+
+// LBSGD is SGD for large batches: it averages the gradients of BatchScale updates, of which only the last changes the weight, and
+// warms the learning rate up to BatchScale times its value. As in MXNet their sum is not part of the
+// state: a run continued elsewhere in the middle of a batch misses the gradients that the batch had.
+type LBSGD struct {
+	LR              float64 `opt:"learning_rate"` // 0: 0.01
+	Momentum        float64 `opt:"momentum"`
+	WD              float64 `opt:"wd"`
+	WarmupStrategy  string  `opt:"warmup_strategy"`   // linear (default), power2, sqrt or lars
+	WarmupEpochs    int     `opt:"warmup_epochs"`     // 0: 5
+	BatchScale      int     `opt:"batch_scale"`       // 0: 1
+	UpdatesPerEpoch int     `opt:"updates_per_epoch"` // 0: 32
+	BeginEpoch      int     `opt:"begin_epoch"`
+	Epochs          int     `opt:"num_epochs"` // not used
+	Common
+}
+
+// Name returns lbsgd.
+func (LBSGD) Name() string { return "lbsgd" }
+
+func (LBSGD) rateFirst() {}
+
+// Settings returns the parameters that all optimizers have.
+func (o LBSGD) Settings() Settings { return Settings{o.LR, o.WD, o.Common} }
+
+// State returns the momentum, nothing without momentum.
+func (o LBSGD) State(w *nd.Array) []*nd.Array { return momentumState(w, o.Momentum) }
+
+// Update changes w and state by the mean gradient of a batch when g is the last of its gradients.
+func (o LBSGD) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
+	// Not s.Count: MXNet's warm-up knows nothing of the updates that a run begins with.
+	s.Own[0]++
+	n := o.BeginEpoch*o.perEpoch() + int(s.Own[0])
+	nd.Scope(func(sc *nd.Scoped) {
+		if g = o.collect(s, sc, n, g); g == nil {
+			return
+		}
+		if o.WarmupStrategy != "lars" {
+			momentumStep(s, o.Momentum, s.LR*o.warmup(n), w, g, state)
+			return
+		}
+		w2, g2 := sumSquares(sc.Enter(w)), sumSquares(sc.Enter(g))
+		ratio := sqrt(div(w2, plus(add(g2, scale(w2, s.WD)), 1e-18)))
+		ratio = nd.Apply(prim.Clip, prim.ClipParams{AMin: 0.01, AMax: 100}, ratio)
+		arrayStep(s, sc, o.Momentum, scale(ratio, s.LR), w, g, state)
+	})
+}
+
+// collect adds a gradient to those of its batch. It returns their mean when the batch is complete, nil before.
+func (o LBSGD) collect(s *Step, sc *nd.Scoped, n int, g *nd.Array) *nd.Array {
+	every := max(o.BatchScale, 1)
+	if every == 1 {
+		return g
+	}
+	total := sc.Enter(g)
+	if s.collecting {
+		total = add(sc.Enter(s.sum), total)
+	}
+	if s.collecting = n%every != 0; !s.collecting {
+		return nd.Apply(prim.DivScalar, prim.ScalarParams{Scalar: float64(every)}, total)
+	}
+	if s.sum == nil {
+		s.sum = zeros(g, 1)[0]
+	}
+	total.CopyInto(s.sum)
+	return nil
+}
+
+func (o LBSGD) perEpoch() int {
+	if o.UpdatesPerEpoch == 0 {
+		return 32
+	}
+	return o.UpdatesPerEpoch
+}
+
+// warmup returns the factor of the learning rate after n updates.
+func (o LBSGD) warmup(n int) float64 {
+	epochs := o.WarmupEpochs
+	if epochs == 0 {
+		epochs = 5
+	}
+	last, top := epochs*o.perEpoch(), float64(max(o.BatchScale, 1))
+	if n >= last {
+		return top
+	}
+	if last <= 1 {
+		return 1
+	}
+	x := float64(n) / float64(last)
+	switch o.WarmupStrategy {
+	case "", "linear":
+		return 1 + (top-1)*x
+	case "power2":
+		return 1 + (top-1)*x*x
+	case "sqrt":
+		return 1 + (top-1)*math.Sqrt(x)
+	}
+	return 1
+}
