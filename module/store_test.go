@@ -163,10 +163,9 @@ func compareParams(t *testing.T, got []map[string][]float32, want map[string][]f
 	}
 }
 
-// TestFitOnServers: three workers that share one data set do bit for bit what one process does that adds
-// up their gradients.
-func TestFitOnServers(t *testing.T) {
-	var parts []dataio.Iter
+// storeParts returns the parts of a data set that three workers have.
+func storeParts(t *testing.T) (parts []dataio.Iter) {
+	t.Helper()
 	for rank := range 3 {
 		p := storeData(t, 53)
 		if err := p.Shard(rank, 3); err != nil {
@@ -174,6 +173,13 @@ func TestFitOnServers(t *testing.T) {
 		}
 		parts = append(parts, p)
 	}
+	return parts
+}
+
+// TestFitOnServers: three workers that share one data set do bit for bit what one process does that adds
+// up their gradients.
+func TestFitOnServers(t *testing.T) {
+	parts := storeParts(t)
 	want := oneProcess(t, module.New(storeNet(), module.Seed(5)), 3, parts)
 	prefix := filepath.Join(t.TempDir(), "net")
 	got := fitJob(t, 3, 3, tables(func(int) *dataio.Table { return storeData(t, 53) }), module.Checkpoint(prefix, module.WithStates()))

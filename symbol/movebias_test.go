@@ -46,14 +46,7 @@ func TestSoftmaxAddsTheBias(t *testing.T) {
 					fillRandom(t, rng, ex.Args[a])
 				}
 				results[i] = resultsOf(t, ex, train)
-				e, err := ex.Explain(train)
-				if err != nil {
-					t.Fatal(name, err)
-				}
-				moved := false
-				for _, p := range e.Passes {
-					moved = moved || p.Pass == "move-bias" && len(p.Changes) > 0
-				}
+				moved := changedBy(t, ex, train, "move-bias")
 				if want := c.moves && i == 0; moved != want {
 					t.Errorf("%s, training %v, without %v: moved is %v, want %v", name, train, without, moved, want)
 				}

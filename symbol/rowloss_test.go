@@ -3,6 +3,7 @@ package symbol_test
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gomx/dtype"
@@ -41,14 +42,7 @@ func TestRowLossIsOnePass(t *testing.T) {
 					fillRandom(t, rng, ex.Args[a])
 				}
 				results[i] = rowLossRun(t, ex)
-				e, err := ex.Explain(true)
-				if err != nil {
-					t.Fatal(err)
-				}
-				joined := false
-				for _, p := range e.Passes {
-					joined = joined || p.Pass == "fuse-row-loss" && len(p.Changes) > 0
-				}
+				joined := changedBy(t, ex, true, "fuse-row-loss")
 				if want := c.joins && i == 0; joined != want {
 					t.Errorf("without %v: joined is %v, want %v", without, joined, want)
 				}
@@ -68,6 +62,16 @@ func TestRowLossIsOnePass(t *testing.T) {
 // alsoRead puts a head on a layer whose results somebody else reads too.
 func alsoRead(layer *sym.Symbol) *sym.Symbol {
 	return sym.Group(sym.LogisticRegressionOutput(layer, sym.RegressionParams{}, sym.Name("out")), sym.BlockGrad(layer))
+}
+
+// changedBy reports whether a pass has changed the graph of an executor.
+func changedBy(t *testing.T, ex *sym.Executor, train bool, pass string) bool {
+	t.Helper()
+	e, err := ex.Explain(train)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(e.Passes, func(p sym.PassReport) bool { return p.Pass == pass && len(p.Changes) > 0 })
 }
 
 // rowLossRun makes two steps and returns outputs and gradients.

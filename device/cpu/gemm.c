@@ -244,9 +244,9 @@ static void split(job *j, int threads) {
 // run computes the product. Many blocks are handed out one by one, which makes up for threads that are held up.
 static void run(job *j, int threads) {
 	if (j->g->m == 0 || j->g->n == 0) return;
-	split(j, threads);
 	int64_t width = width_of(j->g), blocks = (j->g->n + width - 1) / width;
 	if (threads == 1 || blocks < FEWEST * threads || j->g->m <= FEW) {
+		split(j, threads);
 		gx_parallel(threads, j->down * j->across, 1, areas, j);
 		return;
 	}

@@ -35,10 +35,10 @@ func (p *kvPlan) processes() (pids []int, err error) {
 	return pids, json.Unmarshal(text, &pids)
 }
 
-// processorTime returns the seconds that processes have been running so far.
-func processorTime(pids []int) (seconds float64, err error) {
+// eachThread adds up what read finds in a file of /proc of every thread of processes.
+func eachThread(pids []int, file string, read func(text string) (float64, error)) (sum float64, err error) {
 	for _, pid := range pids {
-		tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+		tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/%s", pid, file))
 		if err != nil {
 			return 0, err
 		}
@@ -47,15 +47,23 @@ func processorTime(pids []int) (seconds float64, err error) {
 			if err != nil {
 				continue // the thread has ended
 			}
-			ns, _, _ := strings.Cut(string(text), " ")
-			n, err := strconv.ParseFloat(ns, 64)
+			n, err := read(string(text))
 			if err != nil {
-				return 0, fmt.Errorf("bench: %s says %q, want nanoseconds first", path, text)
+				return 0, fmt.Errorf("bench: %s says %q, want numbers: %w", path, text, err)
 			}
-			seconds += n / 1e9
+			sum += n
 		}
 	}
-	return seconds, nil
+	return sum, nil
+}
+
+// processorTime returns the seconds that processes have been running so far.
+func processorTime(pids []int) (seconds float64, err error) {
+	ns, err := eachThread(pids, "schedstat", func(text string) (float64, error) {
+		running, _, _ := strings.Cut(text, " ")
+		return strconv.ParseFloat(running, 64)
+	})
+	return ns / 1e9, err
 }
 
 // usedBy returns what processes have used so far.
@@ -68,28 +76,18 @@ func usedBy(pids []int) (f kvFigures, err error) {
 
 // contextSwitches returns how often the threads of processes have left a processor so far, by themselves or not.
 func contextSwitches(pids []int) (switches float64, err error) {
-	for _, pid := range pids {
-		tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
-		if err != nil {
-			return 0, err
-		}
-		for _, path := range tasks {
-			text, err := os.ReadFile(path)
+	return eachThread(pids, "status", func(text string) (sum float64, err error) {
+		for line := range strings.Lines(text) {
+			name, value, _ := strings.Cut(line, ":")
+			if !strings.HasSuffix(name, "voluntary_ctxt_switches") {
+				continue
+			}
+			n, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
 			if err != nil {
-				continue // the thread has ended
+				return 0, err
 			}
-			for line := range strings.Lines(string(text)) {
-				name, value, _ := strings.Cut(line, ":")
-				if !strings.HasSuffix(name, "voluntary_ctxt_switches") {
-					continue
-				}
-				n, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
-				if err != nil {
-					return 0, fmt.Errorf("bench: %s says %q, want a number", path, line)
-				}
-				switches += n
-			}
+			sum += n
 		}
-	}
-	return switches, nil
+		return sum, nil
+	})
 }

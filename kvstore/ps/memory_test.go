@@ -97,6 +97,15 @@ func TestCallsEndWhenTheirMemoryIsBack(t *testing.T) {
 	}
 }
 
+// commitTwo sends what there is, and lets the server acknowledge the first two pushes.
+func (b *borrower) commitTwo(now ps.Time) {
+	b.step()
+	ack := wire.Message{Type: wire.TypeAck, Job: job, From: leader, Incarnation: b.w.View().Shards[0].Primary.Incarnation, Epoch: 1, Need: 2,
+		Payload: wire.AppendAck(wire.AppendAck(nil, 1, wire.Applied), 2, wire.Applied)}
+	b.w.Handle(now, leader, &ack)
+	b.step()
+}
+
 // TestCommittedCallsWaitForTheirMemory lets pushes be committed while a transport still reads them, a repetition perhaps: the call ends
 // well when its memory is back, which its deadline recalls.
 func TestCommittedCallsWaitForTheirMemory(t *testing.T) {
@@ -106,11 +115,7 @@ func TestCommittedCallsWaitForTheirMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.step()
-	ack := wire.Message{Type: wire.TypeAck, Job: job, From: leader, Incarnation: b.w.View().Shards[0].Primary.Incarnation, Epoch: 1, Need: 2,
-		Payload: wire.AppendAck(wire.AppendAck(nil, 1, wire.Applied), 2, wire.Applied)}
-	b.w.Handle(n.now, leader, &ack)
-	b.step()
+	b.commitTwo(n.now)
 	if !b.w.Drained() || len(b.done) > 0 || len(b.recall) > 0 {
 		t.Fatalf("committed: %v, %d ends, recalled from %v, want no end while the memory is lent, and no recall", b.w.Drained(), len(b.done), b.recall)
 	}
@@ -144,11 +149,7 @@ func TestStepsDoNotWaitForMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.step()
-	ack := wire.Message{Type: wire.TypeAck, Job: job, From: leader, Incarnation: b.w.View().Shards[0].Primary.Incarnation, Epoch: 1, Need: 2,
-		Payload: wire.AppendAck(wire.AppendAck(nil, 1, wire.Applied), 2, wire.Applied)}
-	b.w.Handle(n.now, leader, &ack)
-	b.step()
+	b.commitTwo(n.now)
 	if len(b.kept) == 0 {
 		t.Fatal("no payload is lent")
 	}

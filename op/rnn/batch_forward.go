@@ -151,11 +151,11 @@ func (f *forward) direction(layer, dir int, x, y []float32) error {
 
 // fromInput writes what comes from the input at all steps, and the bias unless the steps add it.
 func (f *forward) fromInput(gates, x []float32, w weights[float32]) error {
-	if cells := f.steps * f.batch; !f.together() {
-		return f.dense(gates, x, w.x, f.bias, cells)
-	} else {
+	cells := f.steps * f.batch
+	if f.together() {
 		return f.mul(gates, x, w.x, product{m: cells, n: f.rows(), k: len(x) / cells, tb: true})
 	}
+	return f.dense(gates, x, w.x, f.bias, cells)
 }
 
 // stepByStep goes through the steps of a direction.
