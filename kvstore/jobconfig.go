@@ -34,6 +34,10 @@ type JobConfig struct {
 	// folder of the one that the job continues from, the same for all servers; see LatestSnapshot.
 	Snapshots, Restore string
 
+	// Memory is how many bytes a server may need for its keys: two values of each, and what all workers may push ahead. One that
+	// would need more is refused with ps.ErrRejected. 0: no limit.
+	Memory uint64
+
 	SliceSize int           // bytes; longer keys are sliced; 0: 1 MiB, at most 64 MiB
 	Heartbeat time.Duration // 0: 0.5 s
 	Dead      time.Duration // silence after which a node counts as dead; 0: 3 s

@@ -9,6 +9,7 @@ import (
 
 	"gomx/internal/cluster"
 	"gomx/kvstore"
+	"gomx/kvstore/ps"
 	"gomx/kvstore/wire"
 	nd "gomx/ndarray"
 	"gomx/optimizer"
@@ -25,6 +26,35 @@ func TestSlicesHaveALimit(t *testing.T) {
 		}
 	}
 	must(t, c.Work(t.Context(), func(context.Context, int) error { return nil }), c.Wait())
+}
+
+// TestServersHaveAMemory wants a key that is too large for the servers to be refused by name, and the keys before it to go on.
+func TestServersHaveAMemory(t *testing.T) {
+	t.Parallel()
+	const each = 2 + 2 // values of a key, and rounds ahead of the one worker
+	c := cluster.Start(cluster.Config{Workers: 1, Memory: each * 4 * 1500})
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	must(t, c.Work(ctx, func(ctx context.Context, _ int) error {
+		s, err := kvstore.Open(ctx, "dist_sync")
+		if err != nil {
+			return err
+		}
+		if err := s.Init(ctx, "small", nd.Ones(nd.Shape{1000})); err != nil {
+			return err
+		}
+		if err := s.Init(ctx, "large", nd.Ones(nd.Shape{1000})); !errors.Is(err, ps.ErrRejected) || !strings.Contains(err.Error(), "large") {
+			t.Errorf("a key too many: got %v, want %v", err, ps.ErrRejected)
+		}
+		w := nd.Zeros(nd.Shape{1000})
+		if err := s.PushPull("small", 0, []*nd.Array{nd.Full(3, nd.Shape{1000})}, []*nd.Array{w}); err != nil {
+			return err
+		}
+		if got, err := w.At(999).Item(); err != nil || got != 3 {
+			t.Errorf("got %v, %v, want 3", got, err)
+		}
+		return s.Close()
+	}), c.Wait())
 }
 
 // TestLargeWholeKeysAreRebuilt replaces a server that holds a key which is never sliced: with what the optimizer keeps it is longer

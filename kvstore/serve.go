@@ -143,7 +143,7 @@ func serveServer(ctx context.Context, c JobConfig) error {
 	}
 	u := &updaters{by: map[uint32]*serverUpdater{}}
 	s, err := ps.NewServer(ps.ServerConfig{Job: c.ID, Rank: c.Node.Rank, Nonce: nonce(), Addr: d.ep.Addr(), Workers: c.Workers,
-		Policy: c.Policy, Backups: c.Backups, Timing: c.timing(), Arithmetic: arithmetic{}, Updater: u.open, Restore: restore})
+		Policy: c.Policy, Backups: c.Backups, Memory: c.Memory, Timing: c.timing(), Arithmetic: arithmetic{}, Updater: u.open, Restore: restore})
 	if err == nil {
 		err = d.ep.Connect(wire.Node{Role: wire.Scheduler}, c.Scheduler)
 	}

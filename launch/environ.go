@@ -30,6 +30,7 @@ type Environ struct {
 	Replicas int    // GOMX_REPLICAS: copies of every shard, 1 or 2
 	Shrink   bool   // GOMX_POLICY=shrink: rounds close without dead workers; default: they wait
 	Backups  int    // GOMX_BACKUP_WORKERS: a round closes without the slowest so many
+	Memory   uint64 // GOMX_SERVER_MEMORY: bytes that a server may need for its keys; 0: no limit
 	Dir      string // GOMX_DIR: folder for the scheduler's view, addresses and local sockets
 	Keys     string // GOMX_KEYS: folder of CURVE keys; empty: no encryption, on the loopback only
 	Status   string // GOMX_STATUS: where to serve health and metrics; default 127.0.0.1:0, "off": nowhere
@@ -64,6 +65,7 @@ const (
 	envReplicas  = "GOMX_REPLICAS"
 	envPolicy    = "GOMX_POLICY"
 	envBackups   = "GOMX_BACKUP_WORKERS"
+	envMemory    = "GOMX_SERVER_MEMORY"
 	envDir       = "GOMX_DIR"
 	envKeys      = "GOMX_KEYS"
 	envStatus    = "GOMX_STATUS"
@@ -122,7 +124,7 @@ func parseEnviron(get func(string) string) (Environ, error) {
 	e := Environ{
 		Workers: r.number(envWorkers, 1, 0), Servers: r.number(envServers, 1, 0),
 		Scheduler: get(envScheduler), Host: get(envHost), Replicas: r.number(envReplicas, 1, 1),
-		Backups: r.number(envBackups, 0, 0), Dir: get(envDir), Keys: get(envKeys), Status: get(envStatus),
+		Backups: r.number(envBackups, 0, 0), Memory: uint64(r.number(envMemory, 0, 0)), Dir: get(envDir), Keys: get(envKeys), Status: get(envStatus),
 		Heartbeat: r.seconds(envHeartbeat), Dead: r.seconds(envDead), Verbose: r.number(envVerbose, 0, 0),
 		Threads: r.number(envThreads, 0, 0), Snapshots: get(envSnapshots), Restore: get(envRestore),
 	}
@@ -198,6 +200,9 @@ func (e *Environ) List() []string {
 	}
 	if e.Backups > 0 {
 		m[envBackups] = strconv.Itoa(e.Backups)
+	}
+	if e.Memory > 0 {
+		m[envMemory] = strconv.FormatUint(e.Memory, 10)
 	}
 	if host, port, ok := strings.Cut(strings.TrimPrefix(e.Scheduler, "tcp://"), ":"); ok && strings.HasPrefix(e.Scheduler, "tcp://") {
 		m[envRootHost], m[envRootPort] = host, port

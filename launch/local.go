@@ -32,8 +32,10 @@ type Local struct {
 	Replicas int  // copies of every shard; 0: 1
 	Shrink   bool // rounds close without dead workers
 	Backups  int  // rounds close without the slowest so many workers
-	TCP      bool // TCP on the loopback instead of local sockets
-	Keys     string
+	// Memory is how many bytes each server may need for its keys, see kvstore.JobConfig. 0: no limit.
+	Memory uint64
+	TCP    bool // TCP on the loopback instead of local sockets
+	Keys   string
 	// Threads is how many cores the kernels of each process use. 0: those of the machine, shared among the
 	// workers and the servers, which together count as one.
 	Threads int
@@ -198,7 +200,7 @@ func (l *Local) prepare() (*job, error) {
 	}
 	var id [8]byte
 	rand.Read(id[:])
-	j.env = Environ{Workers: l.Workers, Servers: l.Servers, Replicas: l.Replicas, Shrink: l.Shrink, Backups: l.Backups,
+	j.env = Environ{Workers: l.Workers, Servers: l.Servers, Replicas: l.Replicas, Shrink: l.Shrink, Backups: l.Backups, Memory: l.Memory,
 		Job: binary.LittleEndian.Uint64(id[:]), Dir: dir, Keys: l.Keys, Heartbeat: l.Heartbeat, Dead: l.Dead,
 		Threads: l.Threads, Scheduler: "ipc://" + filepath.Join(dir, "scheduler")}
 	if err := j.snapshots(); err != nil {

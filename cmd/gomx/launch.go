@@ -22,6 +22,7 @@ type launchFlags struct {
 	curve   bool
 	verbose int
 	servers int
+	memory  uint64 // MiB
 }
 
 func launchCommand(log zerolog.Logger) *cobra.Command {
@@ -56,6 +57,7 @@ may help, and otherwise that of the process that could not be kept alive.`,
 	flags.IntVar(&l.Replicas, "replicas", 1, "copies of every parameter, 1 or 2")
 	flags.StringVar(&f.policy, "policy", "wait", "what rounds do when a worker dies: wait for its successor, or shrink")
 	flags.IntVar(&l.Backups, "backup-workers", 0, "rounds close without the slowest so many workers")
+	flags.Uint64Var(&f.memory, "server-memory", 0, "MiB that each server may need for its keys (default: no limit)")
 	flags.BoolVar(&l.TCP, "tcp", false, "TCP on the loopback instead of local sockets")
 	flags.BoolVar(&f.curve, "curve", false, "encrypt, with keys made for this run")
 	flags.IntVar(&l.Threads, "threads", 0, "cores that the kernels of each process use (default: the machine's, shared among the workers)")
@@ -88,6 +90,7 @@ func (f *launchFlags) run(ctx context.Context) error {
 	default:
 		return usageError{fmt.Errorf("--policy %q, want wait or shrink", f.policy)}
 	}
+	l.Memory = f.memory << 20
 	if f.verbose > 0 {
 		l.Env = append(l.Env, "PS_VERBOSE="+strconv.Itoa(f.verbose))
 	}

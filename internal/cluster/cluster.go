@@ -20,6 +20,7 @@ type Config struct {
 	Policy                     ps.Policy
 	Backups                    int
 	SliceSize                  int
+	Memory                     uint64 // of each server, see kvstore.JobConfig
 	Dir                        string // for the scheduler's view
 	Snapshots, Restore         string // see kvstore.JobConfig
 	Seed                       uint64 // of the network's faults
@@ -50,7 +51,7 @@ func Start(c Config) *Cluster {
 	cl := &Cluster{Network: mem.NewNetwork(c.Seed), cancel: map[wire.Node]func(){}, ended: map[wire.Node]chan struct{}{},
 		again: map[int]*kvstore.Job{}}
 	cl.cfg = kvstore.JobConfig{Scheduler: "mem:scheduler", ID: 1 + c.Seed, Workers: max(1, c.Workers), Servers: max(1, c.Servers),
-		Replicas: c.Replicas, Policy: c.Policy, Backups: c.Backups, SliceSize: c.SliceSize, Dir: c.Dir, Snapshots: c.Snapshots, Restore: c.Restore,
+		Replicas: c.Replicas, Policy: c.Policy, Backups: c.Backups, SliceSize: c.SliceSize, Memory: c.Memory, Dir: c.Dir, Snapshots: c.Snapshots, Restore: c.Restore,
 		Heartbeat: c.Heartbeat, Dead: c.Dead, Open: cl.open}
 	cl.tell = c.Announce
 	cl.Restart(wire.Node{Role: wire.Scheduler})

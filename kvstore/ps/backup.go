@@ -29,6 +29,7 @@ type peer struct {
 	must    uint64 // what was committed before the backup counted: it must have that before it may be promoted
 	turn    uint64 // index of the entry by which a swap began, which the backup must have before the next one
 	pos     int    // next entry of shard.order to send
+	again   uint64 // while the backup catches up: the last entry that has been sent again; otherwise 0
 	sent    Time
 	asked   Time
 }
@@ -44,7 +45,7 @@ func newPeer(place wire.Shard, next uint64) *peer {
 const (
 	// transferAhead is how many entries of the log may be on their way to a backup while parts are sent.
 	transferAhead = 8
-	// resendBurst is how many log entries are sent again at once.
+	// resendBurst is how many entries that are sent again may be on their way to a backup that catches up.
 	resendBurst = 32
 	// logLimit is where a backup that does not keep up is given up, before it is in sync.
 	logLimit = 1 << 14
@@ -109,6 +110,9 @@ func (s *Server) replicated(sh *shard, m *wire.Message) {
 	if m.Seq > p.acked {
 		p.acked = m.Seq
 		p.sent = s.now
+		if p.again != 0 {
+			s.sendAgain(sh)
+		}
 	}
 	s.advance(sh)
 	s.requestSync(sh)
@@ -139,14 +143,26 @@ func (s *Server) tickPeer(sh *shard) {
 	s.advance(sh)
 	s.requestSync(sh)
 	if p.acked < sh.next && s.now-p.sent >= s.timing.Resend {
-		for i := p.acked + 1; i <= min(sh.next, p.acked+resendBurst); i++ {
-			if le := sh.log.at(i); le != nil {
-				s.sendEntry(sh, le)
-			}
-		}
+		p.again = p.acked
+		s.sendAgain(sh)
 	}
 	if p.phase < ended && sh.log.len() > logLimit {
 		s.diverged(sh, "it does not keep up")
+	}
+}
+
+// sendAgain sends a backup that has missed entries the next of them. It takes entries in their order only, so that those which are new
+// are lost on it until it has been sent all; that many are on their way lets it catch up at the pace of the connection.
+func (s *Server) sendAgain(sh *shard) {
+	p := sh.peer
+	for p.again = max(p.again, p.acked); p.again < min(sh.next, p.acked+resendBurst); {
+		p.again++
+		if le := sh.log.at(p.again); le != nil {
+			s.sendEntry(sh, le)
+		}
+	}
+	if p.again == sh.next {
+		p.again = 0 // from here on the backup has everything that is sent
 	}
 }
 

@@ -90,3 +90,33 @@ func TestWhatIsGoneIsSaid(t *testing.T) {
 		out.Reset()
 	}
 }
+
+// TestABackupThatMissedManyEntriesCatchesUp loses all that the primary sends to its backup for a while. What has been committed before
+// the next repetition shows that the entries that were lost follow each other without one pause for every few of them.
+func TestABackupThatMissedManyEntriesCatchesUp(t *testing.T) {
+	const pushes = 1000
+	x := newSwapping(t)
+	x.apart(func(_ wire.Node, m *wire.Message) bool { return m.Type == wire.TypeReplicate })
+	x.push(t, pushes)
+	if n := x.ended(t); n != 0 {
+		t.Fatalf("%d pushes are committed that the backup does not have", n)
+	}
+	sent, most := 0, 0
+	x.n.lose = func(_, _ wire.Node, m *wire.Message) bool {
+		if m.Type == wire.TypeReplicate && m.Shard == x.shard {
+			sent++
+			most = max(most, sent)
+		} else if m.Type == wire.TypeReplicated && m.Shard == x.shard {
+			sent = 0
+		}
+		return false
+	}
+	x.n.pass(500 * ps.Millisecond) // more than one pause before something is sent again, less than two
+	if n := x.ended(t); n != pushes {
+		t.Errorf("%d of %d pushes are committed", n, pushes)
+	}
+	if most > 32 {
+		t.Errorf("%d entries were on their way at once, want at most 32", most)
+	}
+	x.want(t, x.first, pushes, 2)
+}
