@@ -1,6 +1,6 @@
 # gomx: set-up, demo and tests on a fresh Debian machine with Go, make and git.
 GO ?= go
-PACKAGES := gcc g++ pkg-config libdnnl-dev libczmq-dev dataset-fashion-mnist
+PACKAGES := gcc g++ pkg-config libdnnl-dev libczmq-dev libturbojpeg0-dev dataset-fashion-mnist
 GOLDEN ?= ../shared/golden
 
 .PHONY: deps demo test conformance race nocgo cuda-check fuzz bench stress chaos generate lint

@@ -79,7 +79,10 @@ func openPool(d Device) (*Pool, error) {
 	registry.mu.Lock()
 	defer registry.mu.Unlock()
 	if int(d.Kind) >= len(registry.kinds) || registry.kinds[d.Kind].backend == nil {
-		return nil, fmt.Errorf("device: this binary has no backend for %s", d)
+		if d.Kind == KindCUDA {
+			return nil, fmt.Errorf("device: %s: this binary was built without the tag cuda", d)
+		}
+		return nil, fmt.Errorf("device: %s: this binary has no backend for devices of that kind", d)
 	}
 	k := &registry.kinds[d.Kind]
 	if n := min(k.backend.Count(), maxDevices); d.ID < 0 || d.ID >= n {

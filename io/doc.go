@@ -13,7 +13,8 @@
 //
 // An Iter hands out batches until Next answers io.EOF; Reset begins the next epoch. The iterators
 // here keep their samples in memory, in the element type of the file, and convert one batch at a
-// time: a Table, made by NDArrayIter, MNISTIter, CSVIter or LibSVMIter. Prefetch puts a goroutine
+// time: a Table, made by NDArrayIter, MNISTIter, CSVIter or LibSVMIter. ImageRecordIter leaves pictures in their RecordIO
+// file, and decodes and augments each batch when it is asked for (ExampleImageRecordIter). Prefetch puts a goroutine
 // in front of any of them. An iterator is used by one goroutine at a time.
 //
 // # Who owns a batch
@@ -34,12 +35,12 @@
 //
 // # Shuffling
 //
-// The order of an epoch is a function of seed and epoch number alone, so that a run resumed with
-// SetEpoch sees what the undisturbed run would have seen.
+// The order of an epoch is a function of seed and epoch number alone, and so is what is drawn to augment a picture, whatever the number
+// of threads: a run resumed with SetEpoch sees what the undisturbed run would have seen.
 //
 // # Files
 //
 // ReadIDX decodes the idx files of MNIST and its relatives, plain or gzipped; RecordReader and
-// RecordWriter handle RecordIO. Decoders answer damaged input with an error that says what was
+// RecordWriter handle RecordIO; package io/image decodes pictures. Decoders answer damaged input with an error that says what was
 // found and what was wanted, and never allocate what a header merely claims.
 package io

@@ -11,13 +11,14 @@ import (
 	nd "gomx/ndarray"
 )
 
-// column is one array of a data set: samples of equal shape, kept on the host.
+// column is one array of a data set: samples of equal shape, kept on the host or in a file.
 type column struct {
 	name string
 	row  nd.Shape   // shape of one sample
 	typ  dtype.Type // element type of the batches
 	n    int        // samples
 	fill func(dst []byte, rows []int)
+	read func(dst []byte, rows []int) error // in place of fill where samples are in a file
 
 	// whole holds the samples as the batches want them, in place of fill: batches are views of it.
 	whole *nd.Array
@@ -25,7 +26,10 @@ type column struct {
 
 // copyRows copies samples.
 func (c *column) copyRows(dst []byte, rows []int) error {
-	if c.whole == nil {
+	switch {
+	case c.read != nil:
+		return c.read(dst, rows)
+	case c.whole == nil:
 		c.fill(dst, rows)
 		return nil
 	}
@@ -60,8 +64,8 @@ func byteRows(data []byte, rowBytes int) func([]byte, []int) {
 	}
 }
 
-// Table iterates over samples that are all in memory. NDArrayIter, MNISTIter, CSVIter and
-// LibSVMIter make one. A Table is used by one goroutine at a time.
+// Table iterates over samples. NDArrayIter, MNISTIter, CSVIter and LibSVMIter make one of samples that are all in memory;
+// ImageRecordIter reads them. A Table is used by one goroutine at a time.
 type Table struct {
 	cols  []column
 	nData int

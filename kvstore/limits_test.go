@@ -60,10 +60,13 @@ func TestServersHaveAMemory(t *testing.T) {
 // TestLargeWholeKeysAreRebuilt replaces a server that holds a key which is never sliced: with what the optimizer keeps it is longer
 // than 64 MiB, and the second copy is made nevertheless.
 func TestLargeWholeKeysAreRebuilt(t *testing.T) {
+	if race {
+		t.Skip("takes a minute under the race detector")
+	}
 	t.Parallel()
 	const n = 5 << 20 // floats
 	h := newHealth()
-	c := cluster.Start(cluster.Config{Workers: 1, Servers: 2, Replicas: 2, Heartbeat: 50 * time.Millisecond, Dead: time.Second, Announce: h.announce})
+	c := cluster.Start(cluster.Config{Workers: 1, Servers: 2, Replicas: 2, Heartbeat: 50 * time.Millisecond, Dead: 10 * time.Second, Announce: h.announce})
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	must(t, c.Work(ctx, func(ctx context.Context, _ int) error {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Packs what a machine with a GPU needs to run gomx and its tests without network, compiler or packages: programs built with the tags cuda and nodnn, which need no
+# Packs what a machine with a GPU needs to run gomx and its tests without network, compiler or packages: programs built with the tags cuda, nodnn and nojpeg, which need no
 # oneDNN, the shared libraries that they need but for those of C and C++, of which NVIDIA's libraries may want a newer one, and the golden cases of the repository.
 #	device/cuda/carry.sh carry.tar.gz            then there: tar xzf carry.tar.gz && ./carry/run.sh
 # PACKAGES names the packages whose tests are packed, GOLDEN another folder of golden cases; CPATH must lead to CUDA's headers, as for any build with the tag.
@@ -14,10 +14,10 @@ trap 'rm -rf "$work"' EXIT
 dir=$work/carry
 mkdir -p "$dir/lib"
 
-$GO build -tags cuda,nodnn -trimpath -ldflags='-s -w' -o "$dir/gomx" ./cmd/gomx
+$GO build -tags cuda,nodnn,nojpeg -trimpath -ldflags='-s -w' -o "$dir/gomx" ./cmd/gomx
 for p in $PACKAGES; do
 	mkdir -p "$dir/$p"
-	$GO test -tags cuda,nodnn -trimpath -ldflags='-s -w' -c -o "$dir/$p/run.test" "./$p"
+	$GO test -tags cuda,nodnn,nojpeg -trimpath -ldflags='-s -w' -c -o "$dir/$p/run.test" "./$p"
 	[ ! -d "$p/testdata" ] || cp -r "$p/testdata" "$dir/$p/testdata"
 done
 for b in "$dir/gomx" "$dir"/*/*/run.test "$dir"/*/run.test; do

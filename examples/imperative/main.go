@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gomx/autograd"
+	"gomx/device"
 	"gomx/examples/data"
 	dataio "gomx/io"
 	"gomx/metric"
@@ -20,8 +21,13 @@ func main() {
 	epochs := flag.Int("epochs", 0, "how often to go through the images (0: 5, or 60 for digits)")
 	batch := flag.Int("batch", 100, "images per step")
 	lr := flag.Float64("lr", 0.1, "learning rate")
+	dev := flag.String("device", "cpu", "what to compute on: cpu, or gpu in binaries with the tag cuda")
 	flag.Parse()
-	accuracy, err := run(data.Open(*dir), *epochs, *batch, *lr)
+	on, err := device.Parse(*dev)
+	var accuracy float64
+	if err == nil {
+		accuracy, err = run(data.Open(*dir), *epochs, *batch, *lr, on)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "imperative:", err)
 		os.Exit(1)
@@ -34,10 +40,10 @@ type regression struct {
 	w, b *nd.Array
 }
 
-func newRegression(inputs, classes int) *regression {
+func newRegression(inputs, classes int, on device.Device) *regression {
 	r := &regression{
-		w: nd.Normal(0, 0.01, nd.Shape{classes, inputs}, nd.Seed(7)),
-		b: nd.Zeros(nd.Shape{classes}),
+		w: nd.Normal(0, 0.01, nd.Shape{classes, inputs}, nd.Seed(7), nd.On(on)),
+		b: nd.Zeros(nd.Shape{classes}, nd.On(on)),
 	}
 	r.w.AttachGrad()
 	r.b.AttachGrad()
@@ -51,10 +57,10 @@ func (r *regression) scores(x *nd.Array) *nd.Array {
 
 // step trains on one batch. All of it is asynchronous: nothing here waits for a result.
 func (r *regression) step(batch *dataio.Batch, lr float64) {
-	x, label := batch.Data[0], batch.Label[0]
 	nd.Scope(func(s *nd.Scoped) {
+		x, label := s.Enter(batch.Data[0]).To(r.w.Device()), s.Enter(batch.Label[0]).To(r.w.Device())
 		tape := autograd.Train()
-		loss := nd.SoftmaxCrossEntropy(r.scores(tape.Watch(s.Enter(x))), label)
+		loss := nd.SoftmaxCrossEntropy(r.scores(tape.Watch(x)), label)
 		loss.Backward()
 		sgd := nd.SGDUpdateParams{LR: lr, RescaleGrad: 1 / float64(x.Shape()[0])}
 		nd.SGDUpdate(r.w, r.w.Grad(), sgd)
@@ -70,7 +76,7 @@ func (r *regression) accuracy(test *dataio.Table) (float64, error) {
 			return 0, err
 		}
 		n := test.BatchSize() - batch.Pad
-		out := r.scores(batch.Data[0])
+		out := r.scores(batch.Data[0].To(r.w.Device())).To(device.CPU())
 		err := m.Update([]*nd.Array{batch.Label[0].Slice(0, n)}, []*nd.Array{out.Slice(0, n)})
 		if err != nil {
 			return 0, err
@@ -81,7 +87,7 @@ func (r *regression) accuracy(test *dataio.Table) (float64, error) {
 }
 
 // run trains and returns the share of test images that are recognized.
-func run(set data.Set, epochs, batch int, lr float64) (accuracy float64, err error) {
+func run(set data.Set, epochs, batch int, lr float64, on device.Device) (accuracy float64, err error) {
 	train, err := set.Train(batch, 1)
 	if err != nil {
 		return 0, err
@@ -96,7 +102,7 @@ func run(set data.Set, epochs, batch int, lr float64) (accuracy float64, err err
 			epochs = 60
 		}
 	}
-	model := newRegression(set.Size*set.Size, len(set.Classes))
+	model := newRegression(set.Size*set.Size, len(set.Classes), on)
 	for epoch := range epochs {
 		start := time.Now()
 		images := 0

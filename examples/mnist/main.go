@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
+	"gomx/device"
 	"gomx/examples/data"
 	"gomx/initializer"
 	"gomx/internal/plot"
@@ -29,6 +31,7 @@ type options struct {
 	lr        float64
 	store     string
 	staleness int
+	on        []device.Device
 }
 
 func main() {
@@ -41,6 +44,16 @@ func main() {
 	flag.Float64Var(&o.lr, "lr", 0.05, "learning rate")
 	flag.StringVar(&o.store, "kvstore", "", "store of the gradients (default: dist_sync under gomx launch, local otherwise)")
 	flag.IntVar(&o.staleness, "staleness", 3, "how far workers of dist_ssp may drift apart")
+	flag.Func("device", "what to train on, gpu in binaries with the tag cuda; gpu(0),gpu(1) share every batch (default cpu)", func(list string) error {
+		for name := range strings.SplitSeq(list, ",") {
+			d, err := device.Parse(name)
+			if err != nil {
+				return err
+			}
+			o.on = append(o.on, d)
+		}
+		return nil
+	})
 	flag.Parse()
 	launch.Main(func(ctx context.Context) error { return run(ctx, o) })
 }
@@ -85,7 +98,7 @@ func run(ctx context.Context, o options) error {
 	}
 	fmt.Printf("%s: %d images for training, %d for validation\n", set.Name, train.Samples(), test.Samples())
 	prefix := filepath.Join(o.out, "lenet")
-	mod := module.New(lenet(set.Size, len(set.Classes)), module.Seed(o.seed))
+	mod := module.New(lenet(set.Size, len(set.Classes)), module.Seed(o.seed), module.On(o.on...))
 	err = mod.Fit(ctx, train,
 		module.Validate(test),
 		module.Epochs(o.epochs),
@@ -107,7 +120,7 @@ func run(ctx context.Context, o options) error {
 
 // report loads the checkpoint again, scores it, and draws what happened.
 func report(ctx context.Context, o options, set data.Set, mod *module.Module, test dataio.Iter) error {
-	loaded, err := module.Load(filepath.Join(o.out, "lenet"), o.epochs)
+	loaded, err := module.Load(filepath.Join(o.out, "lenet"), o.epochs, module.On(o.on...))
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ device/cpu device/cpu/pure device/cuda device/null
 kvstore/ps  kvstore/transport             the pure protocol; the transport interface
 engine  memplan  kvstore/wire  kvstore/compress   wire: messages, shared by ps and transports; compress: codes of gradients
 device
-dtype
+dtype  io/image
 `
 
 // order maps packages to lines counted from below, and knows the folders on

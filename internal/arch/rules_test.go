@@ -56,7 +56,7 @@ type corner struct {
 
 // corners are looked up from the top: the first prefix that matches counts.
 var corners = []corner{
-	{"C", []string{"device/cpu", "device/cuda", "kvstore/transport/zmq"}},
+	{"C", []string{"device/cpu", "device/cuda", "kvstore/transport/zmq", "io/image"}},
 	{"github.com/zeromq/goczmq", []string{"kvstore/transport/zmq"}},
 	{"gorgonia.org/cu", []string{"device/cuda"}},
 	{"gorgonia.org", []string{"interop"}},

@@ -55,7 +55,10 @@ func suite(t *testing.T, load func(*conformance.Golden) ([]conformance.Case, err
 	if env.Device.Kind != device.KindCPU { // what a device does not serve fails there only
 		list += "." + env.Device.Kind.String()
 	}
-	known, err := conformance.ReadKnown(filepath.Join("testdata", "known_failing", list+".txt"))
+	if _, err := os.Stat(knownList(list + ".nocgo")); err == nil && device.MaxTier() < device.TierC {
+		list += ".nocgo"
+	}
+	known, err := conformance.ReadKnown(knownList(list))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,6 +74,9 @@ func suite(t *testing.T, load func(*conformance.Golden) ([]conformance.Case, err
 		}
 	}
 }
+
+// knownList is the path of a list of known failures.
+func knownList(name string) string { return filepath.Join("testdata", "known_failing", name+".txt") }
 
 // environment reads the flags.
 func environment(t *testing.T) (conformance.Env, []device.Tier) {

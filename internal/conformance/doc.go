@@ -24,7 +24,8 @@
 // test succeeds when exactly the cases of its list fail. A listed case that passes is an error
 // that asks for its removal, so the list only shrinks; an id that does not occur in the golden
 // data is passed over. The flag -rewrite writes the list anew. Devices other than the processor have lists of their own, <Test>.gpu.txt:
-// what their kernels do not serve by nature.
+// what their kernels do not serve by nature. So do builds without C where they need one, <Test>.nocgo.txt: the standard library's
+// JPEGs differ by a level more than the tolerance in a few samples.
 //
 // What gomx does not have yet counts as failed, never as skipped. Only the largest models are
 // left out, in size.go, where the C kernels are missing or the race detector slows them down.

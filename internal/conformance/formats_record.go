@@ -135,13 +135,3 @@ func (c *headerCase) run(env Env) error {
 	}
 	return nil
 }
-
-// imageCase is a picture to be decoded.
-type imageCase struct{}
-
-func (c *imageCase) run(Env) error { return missing("decoding of images") }
-
-// resizeCase is a picture to be resized.
-type resizeCase struct{}
-
-func (c *resizeCase) run(Env) error { return missing("resizing of images") }

@@ -55,6 +55,8 @@ var mutants = []mutant{
 	{name: "never send again", file: "route.go", old: "if r.received < last && w.now-r.sent >= w.timing.Resend {", with: "if last == 0 {"},
 	{name: "ask only when nothing is sent what became of pushes", file: "route.go", old: "max(r.probed, first.at)", with: "max(r.probed, r.sent)", run: "IsAskedFor"},
 	{name: "never repeat the log", file: "backup.go", old: "if p.acked < sh.next && s.now-p.sent >= s.timing.Resend {", with: "if false {"},
+	{name: "catch up a few entries at a time", file: "backup.go", old: "\t\tif p.again != 0 {\n\t\t\ts.sendAgain(sh)\n\t\t}\n", with: "", run: "MissedMany"},
+	{name: "send the whole log again at once", file: "backup.go", old: "min(sh.next, p.acked+resendBurst)", with: "sh.next", run: "MissedMany"},
 	{name: "follow no view", file: "route.go", old: "\tr.epoch, r.primary = place.Epoch, place.Primary\n", with: "\tr.epoch = place.Epoch\n\tif r.primary.IsZero() {\n\t\tr.primary = place.Primary\n\t}\n"},
 	{name: "apply late pushes", file: "push.go", old: "\tif m.Clock <= e.closed {", with: "\tif m.Clock < e.closed {"},
 	{name: "wait for the dead", file: "shard.go", old: "return !m.Left && (s.cfg.Policy == Wait || m.Alive)", with: "return !m.Left", run: "RoundsShrink"},

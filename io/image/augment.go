@@ -1,0 +1,198 @@
+package image
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+)
+
+// Augment says how pictures are changed at random before training: what MXNet's default augmenter does, in its order. The zero value
+// cuts the middle out. Source: MXNet's ImageRecordIter, src/io/image_aug_default.cc.
+type Augment struct {
+	Resize int    // the shorter side becomes so long first; 0: it stays
+	Interp Interp // of everything that resizes
+
+	// The picture is transformed if one of these is set.
+	Rotate         int     // by so many degrees, counterclockwise; 0: by a random number up to MaxRotateAngle either way
+	MaxRotateAngle int     // degrees
+	MaxShear       float64 // (x, y) → (x+my, y) with m up to this either way
+	MinScale       float64 // width and height are scaled by a number from this
+	MaxScale       float64 // to this; 0: 1
+	MaxAspect      float64 // width to height is changed by a factor up to this above or below 1; with MinAspect: up to this
+	MinAspect      float64 // and from this; 0: see MaxAspect
+	MinSize        float64 // pixels that width and height have at least
+	MaxSize        float64 // and at most; 0: any
+
+	Pad  int    // width of a border that is put around then
+	Fill *uint8 // value of what pictures do not cover; nil: 255
+
+	// One of three ways to cut is taken. Without them the middle is, of a picture that is enlarged first where it is too small.
+	RandCrop    bool // somewhere, instead of the middle
+	MinCropSize int  // a square with sides from this
+	MaxCropSize int  // to this, which is resized; 0: none
+	// RandomResizedCrop cuts out a part of the area from MinArea to MaxArea (0: 1), with width to height between MinAspect and MaxAspect, and
+	// resizes it; the usual way to train on ImageNet.
+	RandomResizedCrop bool
+	MinArea, MaxArea  float64
+
+	Brightness, Contrast, Saturation float64 // each is multiplied by up to so much above or below 1, in any order
+	RandomH, RandomS, RandomL        int     // hue (of 180), saturation and lightness (of 255) change by up to so much
+	PCANoise                         float64 // standard deviation of noise along the principal components of ImageNet's colors
+}
+
+// fill returns a copy with defaults in the place of zeros.
+func (a Augment) fill() Augment {
+	one := func(v *float64) {
+		if *v == 0 {
+			*v = 1
+		}
+	}
+	one(&a.MinScale)
+	one(&a.MaxScale)
+	one(&a.MinArea)
+	one(&a.MaxArea)
+	if a.MinAspect == 0 {
+		a.MinAspect, a.MaxAspect = 1-a.MaxAspect, 1+a.MaxAspect
+	}
+	if a.MaxSize == 0 {
+		a.MaxSize = 1e10
+	}
+	if a.Fill == nil {
+		a.Fill = new(uint8(255))
+	}
+	return a
+}
+
+// Validate reports settings that contradict each other or cannot be.
+func (a Augment) Validate() error {
+	a = a.fill()
+	switch {
+	case a.Resize < 0 || a.Pad < 0 || a.MaxRotateAngle < 0 || a.MinCropSize < 0:
+		return fmt.Errorf("image: augmentation with a negative size: %+v", a)
+	case int(a.Interp) >= len(interpNames):
+		return fmt.Errorf("image: interpolation %v", a.Interp)
+	case !(0 < a.MinScale && a.MinScale <= a.MaxScale):
+		return fmt.Errorf("image: scale from %v to %v", a.MinScale, a.MaxScale)
+	case !(0 < a.MinAspect && a.MinAspect <= a.MaxAspect):
+		return fmt.Errorf("image: width to height from %v to %v", a.MinAspect, a.MaxAspect)
+	case !(0 < a.MinArea && a.MinArea <= a.MaxArea && a.MaxArea <= 1):
+		return fmt.Errorf("image: part of the area from %v to %v, want from above 0 to 1", a.MinArea, a.MaxArea)
+	case !(0 <= a.MinSize && a.MinSize <= a.MaxSize):
+		return fmt.Errorf("image: sizes from %v to %v", a.MinSize, a.MaxSize)
+	case a.MinCropSize > a.MaxCropSize:
+		return fmt.Errorf("image: crops from %d to %d", a.MinCropSize, a.MaxCropSize)
+	case a.RandomResizedCrop && (a.RandCrop || a.MaxCropSize > 0 || a.MinScale != 1 || a.MaxScale != 1):
+		return fmt.Errorf("image: RandomResizedCrop does not go with RandCrop, MaxCropSize, MinScale and MaxScale")
+	case !(a.Brightness >= 0 && a.Contrast >= 0 && a.Saturation >= 0 && a.PCANoise >= 0 && a.MaxShear >= 0) || a.RandomH < 0 || a.RandomS < 0 || a.RandomL < 0:
+		return fmt.Errorf("image: negative change of colors or shear: %+v", a)
+	}
+	return nil
+}
+
+// Apply changes a picture, which may be overwritten, and cuts out width×height pixels. What it draws depends on r alone. The settings must be valid.
+func (a Augment) Apply(m *Image, width, height int, r *rand.Rand) (*Image, error) {
+	a = a.fill()
+	if a.Resize > 0 {
+		w, h := shortSize(m, a.Resize)
+		m = m.Resize(w, h, a.Interp.choose(m.Width, m.Height, w, h, r))
+	}
+	if a.transforms() {
+		m = a.transform(m, r)
+	}
+	if a.Pad > 0 {
+		m = m.Pad(a.Pad, *a.Fill)
+	}
+	m, err := a.cut(m, width, height, r)
+	if err != nil {
+		return nil, err
+	}
+	if m.Channels >= 3 {
+		a.color(m, r)
+	}
+	return m, nil
+}
+
+func (a *Augment) transforms() bool {
+	aspect := !a.RandomResizedCrop && (a.MinAspect != 1 || a.MaxAspect != 1)
+	return a.MaxRotateAngle > 0 || a.MaxShear > 0 || a.Rotate > 0 || a.MinScale != 1 || a.MaxScale != 1 || aspect || a.MaxSize != 1e10 || a.MinSize != 0
+}
+
+// between draws a number.
+func between(lo, hi float64, r *rand.Rand) float64 { return lo + r.Float64()*(hi-lo) }
+
+// transform rotates, shears and scales around the middle.
+func (a *Augment) transform(m *Image, r *rand.Rand) *Image {
+	shear := between(-a.MaxShear, a.MaxShear, r)
+	angle := r.IntN(2*a.MaxRotateAngle+1) - a.MaxRotateAngle
+	if a.Rotate > 0 {
+		angle = a.Rotate
+	}
+	sin, cos := math.Sincos(float64(angle) / 180 * math.Pi)
+	scale, ratio := 1.0, 1.0
+	if !a.RandomResizedCrop {
+		scale, ratio = between(a.MinScale, a.MaxScale, r), between(a.MinAspect, a.MaxAspect, r)
+	}
+	hs := 2 * scale / (1 + ratio)
+	ws := ratio * hs
+	w, h := float64(m.Width), float64(m.Height)
+	width, height := max(a.MinSize, min(a.MaxSize, scale*w)), max(a.MinSize, min(a.MaxSize, scale*h))
+	t := Matrix{hs*cos - shear*sin*ws, hs*sin + shear*cos*ws, 0, -sin * ws, cos * ws, 0}
+	t[2], t[5] = (width-t[0]*w-t[1]*h)/2, (height-t[3]*w-t[4]*h)/2
+	for i, v := range t {
+		t[i] = float64(float32(v)) // as MXNet keeps it
+	}
+	nw, nh := max(1, int(width)), max(1, int(height))
+	return m.Affine(t, nw, nh, a.Interp.choose(m.Width, m.Height, nw, nh, r), *a.Fill)
+}
+
+// cut cuts out what the network sees.
+func (a *Augment) cut(m *Image, width, height int, r *rand.Rand) (*Image, error) {
+	place := func(free int) int {
+		if a.RandCrop {
+			return r.IntN(free + 1)
+		}
+		return free / 2
+	}
+	resized := func(x, y, w, h int) *Image {
+		return m.Crop(x, y, w, h).Resize(width, height, a.Interp.choose(w, h, width, height, r))
+	}
+	switch {
+	case a.RandomResizedCrop:
+		if w, h, ok := a.part(m, r); ok {
+			return resized(r.IntN(m.Width-w+1), r.IntN(m.Height-h+1), w, h), nil
+		}
+	case a.MaxCropSize > 0:
+		if m.Width < a.MaxCropSize || m.Height < a.MaxCropSize {
+			return nil, fmt.Errorf("image: %d×%d pixels, want at least MaxCropSize %d", m.Width, m.Height, a.MaxCropSize)
+		}
+		size := max(1, a.MinCropSize+r.IntN(a.MaxCropSize-a.MinCropSize+1))
+		return resized(place(m.Width-size), place(m.Height-size), size, size), nil
+	}
+	by := a.Interp.choose(m.Width, m.Height, width, height, r)
+	if m.Height < height {
+		m = m.Resize(max(1, int(float32(height)/float32(m.Height)*float32(m.Width))), height, by)
+	}
+	if m.Width < width {
+		m = m.Resize(width, max(height, int(float32(width)/float32(m.Width)*float32(m.Height))), by)
+	}
+	return m.Crop(place(m.Width-width), place(m.Height-height), width, height), nil
+}
+
+// part draws the size of a part of the area that fits into the picture, which may not exist.
+func (a *Augment) part(m *Image, r *rand.Rand) (w, h int, ok bool) {
+	if a.MinArea == 1 && a.MaxArea == 1 && a.MinAspect == 1 && a.MaxAspect == 1 {
+		return 0, 0, false
+	}
+	for range 10 {
+		area := float64(m.Width*m.Height) * between(a.MinArea, a.MaxArea, r)
+		ratio := between(a.MinAspect, a.MaxAspect, r)
+		w, h = int(math.Round(math.Sqrt(area*ratio))), int(math.Round(math.Sqrt(area/ratio)))
+		if r.Float64() > 0.5 {
+			w, h = h, w
+		}
+		if 0 < w && w <= m.Width && 0 < h && h <= m.Height {
+			return w, h, true
+		}
+	}
+	return 0, 0, false
+}

@@ -1,0 +1,111 @@
+package image
+
+import (
+	"bytes"
+	"fmt"
+	stdimage "image"
+	"image/color"
+	_ "image/jpeg" // formats that Decode reads
+	_ "image/png"
+
+	_ "golang.org/x/image/bmp"
+	_ "golang.org/x/image/tiff"
+	_ "golang.org/x/image/webp"
+)
+
+// Mode says which channels Decode returns; its values are their numbers.
+type Mode int
+
+// The modes.
+const (
+	Gray Mode = 1 // luminance
+	RGB  Mode = 3
+	RGBA Mode = 4 // of pictures that have transparency; others are opaque
+)
+
+// maxRatio is how many pixels a byte of a file may hold: deflate makes at most 1032 bytes of one, and eight pixels fit into a byte.
+const maxRatio = 8 << 10
+
+// Decode reads a JPEG, PNG, BMP, TIFF or WebP file.
+func Decode(data []byte, mode Mode) (*Image, error) {
+	if mode != Gray && mode != RGB && mode != RGBA {
+		return nil, fmt.Errorf("image: mode %d, want 1, 3 or 4 channels", int(mode))
+	}
+	head, format, err := stdimage.DecodeConfig(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("image: %d bytes are no picture: %w", len(data), err)
+	}
+	if head.Width < 1 || head.Height < 1 || head.Height > (len(data)+1)*maxRatio/head.Width {
+		return nil, fmt.Errorf("image: %s of %d bytes claims %d×%d pixels", format, len(data), head.Width, head.Height)
+	}
+	out := New(head.Height, head.Width, int(mode))
+	if format == "jpeg" && decodeJPEG(out, data) == nil {
+		return out, nil
+	}
+	src, _, err := stdimage.Decode(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("image: %s: %w", format, err)
+	}
+	if b := src.Bounds(); b.Dx() != head.Width || b.Dy() != head.Height {
+		return nil, fmt.Errorf("image: %s of %d×%d pixels, its header says %d×%d", format, b.Dx(), b.Dy(), head.Width, head.Height)
+	}
+	if ycc, ok := src.(*stdimage.YCbCr); ok && format == "jpeg" {
+		fromYCbCr(out, ycc)
+	} else {
+		fromImage(out, src, format)
+	}
+	return out, nil
+}
+
+// fromImage converts any picture.
+func fromImage(out *Image, src stdimage.Image, format string) {
+	b := src.Bounds()
+	gray := luminance
+	if format == "png" {
+		gray = pngLuminance
+	}
+	var pixel func(x, y int) color.NRGBA
+	switch s := src.(type) {
+	case *stdimage.Gray:
+		pixel = func(x, y int) color.NRGBA { v := s.GrayAt(x, y).Y; return color.NRGBA{v, v, v, 255} }
+	case *stdimage.NRGBA:
+		pixel = s.NRGBAAt
+	case *stdimage.NRGBA64:
+		pixel = func(x, y int) color.NRGBA {
+			c := s.NRGBA64At(x, y)
+			return color.NRGBA{uint8(c.R >> 8), uint8(c.G >> 8), uint8(c.B >> 8), uint8(c.A >> 8)}
+		}
+	case *stdimage.Paletted:
+		palette := make([]color.NRGBA, 256)
+		for i, c := range s.Palette {
+			palette[i] = color.NRGBAModel.Convert(c).(color.NRGBA)
+		}
+		pixel = func(x, y int) color.NRGBA { return palette[s.ColorIndexAt(x, y)] }
+	default:
+		pixel = func(x, y int) color.NRGBA { return color.NRGBAModel.Convert(s.At(x, y)).(color.NRGBA) }
+	}
+	i := 0
+	for y := b.Min.Y; y < b.Max.Y; y++ {
+		for x := b.Min.X; x < b.Max.X; x++ {
+			c := pixel(x, y)
+			switch out.Channels {
+			case 1:
+				out.Pix[i] = gray(c)
+			default:
+				copy(out.Pix[i:i+out.Channels], []uint8{c.R, c.G, c.B, c.A})
+			}
+			i += out.Channels
+		}
+	}
+}
+
+// luminance weighs colors by 0.299, 0.587 and 0.114 in 14 bits, as OpenCV does.
+func luminance(c color.NRGBA) uint8 {
+	return uint8((4899*uint32(c.R) + 9617*uint32(c.G) + 1868*uint32(c.B) + 1<<13) >> 14)
+}
+
+// pngLuminance does so in 15 bits, rounded down, as libpng does.
+func pngLuminance(c color.NRGBA) uint8 {
+	const r, g = 9797, 19234
+	return uint8((r*uint32(c.R) + g*uint32(c.G) + (1<<15-r-g)*uint32(c.B)) >> 15)
+}

@@ -1,0 +1,85 @@
+package image
+
+import "fmt"
+
+// Image is a picture of 8-bit samples: Height rows of Width pixels of Channels samples each, in the order R, G, B, A; one channel is luminance.
+type Image struct {
+	Pix                     []uint8
+	Height, Width, Channels int
+}
+
+// New returns a black picture. It panics if an extent is not positive.
+func New(height, width, channels int) *Image {
+	if height < 1 || width < 1 || channels < 1 {
+		panic(fmt.Sprintf("image: %d×%d with %d channels, want at least 1 of each", width, height, channels))
+	}
+	return &Image{make([]uint8, height*width*channels), height, width, channels}
+}
+
+// row returns the samples of row y.
+func (m *Image) row(y int) []uint8 {
+	n := m.Width * m.Channels
+	return m.Pix[y*n : (y+1)*n]
+}
+
+// At returns the samples of a pixel, which share memory with the picture.
+func (m *Image) At(x, y int) []uint8 {
+	i := (y*m.Width + x) * m.Channels
+	return m.Pix[i : i+m.Channels : i+m.Channels]
+}
+
+// Crop returns the rectangle whose upper left corner is at (x, y). It panics if that reaches beyond the picture.
+func (m *Image) Crop(x, y, width, height int) *Image {
+	if x < 0 || y < 0 || x+width > m.Width || y+height > m.Height {
+		panic(fmt.Sprintf("image: crop of %d×%d at (%d, %d) from %d×%d", width, height, x, y, m.Width, m.Height))
+	}
+	out := New(height, width, m.Channels)
+	for i := range height {
+		copy(out.row(i), m.row(y + i)[x*m.Channels:])
+	}
+	return out
+}
+
+// CenterCrop returns the middle of the picture, at most as large as it is.
+func (m *Image) CenterCrop(width, height int) *Image {
+	width, height = min(width, m.Width), min(height, m.Height)
+	return m.Crop((m.Width-width)/2, (m.Height-height)/2, width, height)
+}
+
+// Pad returns the picture with a border of n pixels whose samples are v.
+func (m *Image) Pad(n int, v uint8) *Image {
+	out := New(m.Height+2*n, m.Width+2*n, m.Channels)
+	out.fill(v)
+	for y := range m.Height {
+		copy(out.row(y + n)[n*m.Channels:], m.row(y))
+	}
+	return out
+}
+
+// Planes calls f for every sample with its channel and the number of its pixel: the order of arrays whose first axis is the channels.
+func (m *Image) Planes(f func(channel, pixel int, v uint8)) {
+	for k := range m.Channels {
+		for i, at := 0, k; at < len(m.Pix); i, at = i+1, at+m.Channels {
+			f(k, i, m.Pix[at])
+		}
+	}
+}
+
+func (m *Image) fill(v uint8) {
+	for i := range m.Pix {
+		m.Pix[i] = v
+	}
+}
+
+// Mirror exchanges left and right, in place.
+func (m *Image) Mirror() {
+	c := m.Channels
+	for y := range m.Height {
+		row := m.row(y)
+		for l, r := 0, len(row)-c; l < r; l, r = l+c, r-c {
+			for k := range c {
+				row[l+k], row[r+k] = row[r+k], row[l+k]
+			}
+		}
+	}
+}

@@ -1,0 +1,241 @@
+package image
+
+import (
+	"fmt"
+	"math"
+)
+
+// Resize returns the picture at another size, as cv2.resize makes it. Random interpolation is for Augment; here it means Auto.
+func (m *Image) Resize(width, height int, by Interp) *Image {
+	if width < 1 || height < 1 {
+		panic(fmt.Sprintf("image: resize to %d×%d", width, height))
+	}
+	by = by.choose(m.Width, m.Height, width, height, nil)
+	if width == m.Width && height == m.Height {
+		return m.Crop(0, 0, width, height)
+	}
+	sx, sy := float64(m.Width)/float64(width), float64(m.Height)/float64(height)
+	switch {
+	case by == Nearest:
+		return m.nearest(width, height)
+	case by == Area && sx >= 1 && sy >= 1, by == Linear && sx == 2 && sy == 2:
+		return m.shrink(width, height)
+	}
+	return m.interpolate(width, height, by)
+}
+
+// ResizeShort scales the picture so that its shorter side has size pixels.
+func (m *Image) ResizeShort(size int, by Interp) *Image {
+	width, height := shortSize(m, size)
+	return m.Resize(width, height, by)
+}
+
+func shortSize(m *Image, size int) (width, height int) {
+	if m.Height > m.Width {
+		return size, size * m.Height / m.Width
+	}
+	return size * m.Width / m.Height, size
+}
+
+func (m *Image) nearest(width, height int) *Image {
+	out := New(height, width, m.Channels)
+	from := func(i, n, size int) int { return min(int(float64(i)*(1/(float64(n)/float64(size)))), size-1) }
+	for y := range height {
+		src := from(y, height, m.Height)
+		for x := range width {
+			copy(out.At(x, y), m.At(from(x, width, m.Width), src))
+		}
+	}
+	return out
+}
+
+// axis says for each sample of an axis where its first tap is, and what the taps weigh, in units of 1/2048.
+type axis struct {
+	first  []int
+	weight []int32 // taps for each sample
+	taps   int
+}
+
+const weightUnit = 1 << 11
+
+// newAxis maps n samples to size pixels. An enlargement by Area is one between two pixels that changes within one pixel's width only.
+func newAxis(n, size int, by Interp, horizontal bool) axis {
+	a := axis{taps: by.taps()}
+	scale := 1 / (float64(n) / float64(size))
+	w := make([]float32, a.taps)
+	for i := range n {
+		f := float32((float64(i)+0.5)*scale - 0.5)
+		at := int(math.Floor(float64(f)))
+		f -= float32(at)
+		if by == Area {
+			at = int(math.Floor(float64(i) * scale))
+			f = max(0, float32(float64(i+1)-float64(at+1)*(float64(n)/float64(size))))
+			f -= float32(math.Floor(float64(f)))
+		}
+		if a.taps == 2 && horizontal && (at < 0 || at >= size-1) {
+			at, f = min(max(at, 0), size-1), 0
+		}
+		by.weights(w, f)
+		a.first = append(a.first, at-(a.taps/2-1))
+		for _, v := range w {
+			a.weight = append(a.weight, int32(math.RoundToEven(float64(v*weightUnit))))
+		}
+	}
+	return a
+}
+
+// interpolate makes the picture from rows that are resized already, in integers: first along the rows, then across them.
+func (m *Image) interpolate(width, height int, by Interp) *Image {
+	ax, ay := newAxis(width, m.Width, by, true), newAxis(height, m.Height, by, false)
+	out := New(height, width, m.Channels)
+	rows, have := make([][]int32, ay.taps), make([]int, ay.taps)
+	for k := range rows {
+		rows[k], have[k] = make([]int32, width*m.Channels), -1
+	}
+	for y := range height {
+		for k := range ay.taps {
+			src := min(max(ay.first[y]+k, 0), m.Height-1)
+			// A row that another tap has made for the sample before is taken over.
+			for j := k; j < ay.taps; j++ {
+				if have[j] == src {
+					rows[k], rows[j], have[k], have[j] = rows[j], rows[k], have[j], have[k]
+					break
+				}
+			}
+			if have[k] != src {
+				m.resizeRow(rows[k], m.row(src), &ax)
+				have[k] = src
+			}
+		}
+		across(out.row(y), rows, ay.weight[y*ay.taps:][:ay.taps])
+	}
+	return out
+}
+
+// resizeRow resizes one row.
+func (m *Image) resizeRow(dst []int32, src []uint8, a *axis) {
+	c, last := m.Channels, m.Width-1
+	if a.taps == 2 && c == 3 {
+		for x, first := range a.first {
+			l, r := src[first*3:][:3], src[min(first+1, last)*3:][:3]
+			d, u, v := dst[x*3:][:3], a.weight[2*x], a.weight[2*x+1]
+			d[0], d[1], d[2] = u*int32(l[0])+v*int32(r[0]), u*int32(l[1])+v*int32(r[1]), u*int32(l[2])+v*int32(r[2])
+		}
+		return
+	}
+	for x, first := range a.first {
+		w := a.weight[x*a.taps:][:a.taps]
+		for k := range c {
+			sum := int32(0)
+			for t, v := range w {
+				sum += v * int32(src[min(max(first+t, 0), last)*c+k])
+			}
+			dst[x*c+k] = sum
+		}
+	}
+}
+
+// across adds up rows. Two rows are added with four bits less, as OpenCV's vector code does.
+func across(dst []uint8, rows [][]int32, w []int32) {
+	if len(rows) == 2 {
+		above, below, u, v := rows[0][:len(dst)], rows[1][:len(dst)], w[0], w[1]
+		for i := range dst {
+			dst[i] = uint8((u*(above[i]>>4)>>16 + v*(below[i]>>4)>>16 + 2) >> 2) // weights of at most 1 keep it within 0 to 255
+		}
+		return
+	}
+	for i := range dst {
+		sum := int64(1 << 21)
+		for k, v := range w {
+			sum += int64(v) * int64(rows[k][i])
+		}
+		dst[i] = clamp8(int32(sum >> 22))
+	}
+}
+
+// cover is the part that a pixel has of a sample.
+type cover struct {
+	pixel  int
+	weight float32
+}
+
+// covers returns which pixels of an axis each of n samples covers.
+func covers(n, size int) [][]cover {
+	scale := 1 / (float64(n) / float64(size))
+	list := make([][]cover, n)
+	for i := range list {
+		from, to := float64(i)*scale, float64(i)*scale+scale
+		cell := min(scale, float64(size)-from)
+		last := min(int(math.Floor(to)), size-1)
+		first := min(int(math.Ceil(from)), last)
+		if rest := float64(first) - from; rest > 1e-3 {
+			list[i] = append(list[i], cover{first - 1, float32(rest / cell)})
+		}
+		for p := first; p < last; p++ {
+			list[i] = append(list[i], cover{p, float32(1 / cell)})
+		}
+		if rest := to - float64(last); rest > 1e-3 {
+			list[i] = append(list[i], cover{last, float32(min(rest, 1, cell) / cell)})
+		}
+	}
+	return list
+}
+
+// shrink makes each sample the mean of the pixels under it.
+func (m *Image) shrink(width, height int) *Image {
+	out := New(height, width, m.Channels)
+	if m.Width%width == 0 && m.Height%height == 0 {
+		m.blocks(out, m.Width/width, m.Height/height)
+		return out
+	}
+	cx, cy := covers(width, m.Width), covers(height, m.Height)
+	c := m.Channels
+	row, sum := make([]float32, width*c), make([]float32, width*c)
+	for y, rows := range cy {
+		clear(sum)
+		for _, r := range rows {
+			src := m.row(r.pixel)
+			clear(row)
+			for x, pixels := range cx {
+				for _, p := range pixels {
+					for k := range c {
+						row[x*c+k] += float32(src[p.pixel*c+k]) * p.weight
+					}
+				}
+			}
+			for i, v := range row {
+				sum[i] += v * r.weight
+			}
+		}
+		dst := out.row(y)
+		for i, v := range sum {
+			dst[i] = clamp8(int32(math.RoundToEven(float64(v))))
+		}
+	}
+	return out
+}
+
+// blocks is shrink where a sample has w×h whole pixels.
+func (m *Image) blocks(out *Image, w, h int) {
+	c := m.Channels
+	scale := 1 / float32(w*h)
+	for y := range out.Height {
+		dst := out.row(y)
+		for x := range out.Width {
+			for k := range c {
+				sum := int32(0)
+				for j := range h {
+					src := m.row(y*h + j)
+					for i := range w {
+						sum += int32(src[(x*w+i)*c+k])
+					}
+				}
+				if w == 2 && h == 2 {
+					dst[x*c+k] = uint8((sum + 2) >> 2)
+				} else {
+					dst[x*c+k] = clamp8(int32(math.RoundToEven(float64(float32(sum) * scale))))
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,291 @@
+package io
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"gomx/device"
+	"gomx/dtype"
+	"gomx/io/image"
+	nd "gomx/ndarray"
+)
+
+// ImageRecordConfig configures ImageRecordIter.
+type ImageRecordConfig struct {
+	Path  string // .rec file, as im2rec makes it
+	Index string // the .idx file that goes with it; empty: records are looked for when the file is opened
+	List  string // .lst file, whose labels take the place of those in the records; empty: none
+
+	DataShape  nd.Shape   // of one sample: channels (1, 3 or 4), height, width
+	LabelWidth int        // numbers in one label; 0: 1
+	DType      dtype.Type // of the samples: Float32, Uint8 (as they are), Int8 (less the mean, rounded)
+
+	image.Augment
+	Normalize
+
+	BatchSize int // 0: 1
+	Shuffle   bool
+	Seed      uint64    // of the order, and of what is drawn for each picture
+	LastBatch LastBatch // Auto: Round
+	Threads   int       // that decode; 0: the cores
+	DataName  string    // empty: data
+	LabelName string    // empty: softmax_label
+}
+
+// Normalize says how samples become numbers: (v - mean)·scale·contrast/std + illumination·scale/std.
+type Normalize struct {
+	Mean                  [4]float32 // of red, green, blue and transparency, or of luminance
+	MeanImage             *nd.Array  // of the shape of a sample, in the place of Mean
+	Std                   [4]float32 // 0: 1
+	Scale                 float32    // 0: 1
+	MaxRandomContrast     float32    // contrast is drawn from 1 less this to 1 more
+	MaxRandomIllumination float32    // illumination from less to more
+	Mirror                bool       // left and right are exchanged
+	RandMirror            bool       // for half of the pictures
+}
+
+// ImageRecords iterates over pictures in a RecordIO file, which stay there: every batch is read, decoded and augmented when it is asked
+// for, by several threads. Prefetch makes that happen while a network computes. An iterator is used by one goroutine at a time, and closed at the end.
+type ImageRecords struct {
+	*Table
+	src *pictures
+}
+
+// ImageRecordIter opens a file of pictures. What is drawn for a picture depends on seed, epoch and its place in the file alone.
+//
+// Where MXNet leaves the end of the last batch undefined (round_batch false), LastBatch Pad completes it, and Batch.Pad says so.
+func ImageRecordIter(c ImageRecordConfig) (*ImageRecords, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	p := &pictures{c: &c, labels: map[uint64][]float32{}}
+	if err := p.normalize(); err != nil {
+		return nil, err
+	}
+	if c.List != "" {
+		if err := p.readList(c.List); err != nil {
+			return nil, err
+		}
+	}
+	if err := p.open(); err != nil {
+		return nil, err
+	}
+	row := nd.Shape{c.LabelWidth}
+	if c.LabelWidth == 1 {
+		row = nd.Shape{}
+	}
+	data := column{name: orElse(c.DataName, "data"), row: c.DataShape, typ: c.DType, n: len(p.offsets), read: p.read}
+	label := column{name: orElse(c.LabelName, "softmax_label"), row: row, typ: dtype.Float32, n: len(p.offsets), fill: p.fillLabels}
+	t, err := newTable([]column{data}, []column{label}, tableOptions{c.BatchSize, c.LastBatch, c.Shuffle, c.Seed})
+	if err != nil {
+		return nil, errors.Join(err, p.f.Close())
+	}
+	p.ord = t.ord
+	return &ImageRecords{t, p}, nil
+}
+
+// Close closes the file.
+func (r *ImageRecords) Close() error { return r.src.f.Close() }
+
+// check fills in defaults and reports what cannot be.
+func (c *ImageRecordConfig) check() error {
+	s := c.DataShape
+	switch {
+	case len(s) != 3 || s.Size() < 1 || s[0] != 1 && s[0] != 3 && s[0] != 4:
+		return fmt.Errorf("io: ImageRecordIter: data shape %v, want (1, 3 or 4 channels, height, width)", s)
+	case c.LabelWidth < 0:
+		return fmt.Errorf("io: ImageRecordIter: labels of %d numbers", c.LabelWidth)
+	case c.DType != dtype.Float32 && c.DType != dtype.Uint8 && c.DType != dtype.Int8:
+		return fmt.Errorf("io: ImageRecordIter: samples of %v, want float32, uint8 or int8", c.DType)
+	}
+	if c.LastBatch == Auto {
+		c.LastBatch = Round
+	}
+	if c.Threads < 1 {
+		c.Threads = device.Cores()
+	}
+	if c.Scale == 0 {
+		c.Scale = 1
+	}
+	for i, v := range c.Std {
+		if v == 0 {
+			c.Std[i] = 1
+		}
+	}
+	c.BatchSize, c.LabelWidth = max(c.BatchSize, 1), max(c.LabelWidth, 1)
+	return c.Augment.Validate()
+}
+
+// pictures reads samples from a file.
+type pictures struct {
+	c       *ImageRecordConfig
+	f       *os.File
+	offsets []int64 // of the records
+	mean    []float32
+	labels  map[uint64][]float32 // of a list, by the number of the picture
+	ord     *order
+	drawn   []float32 // labels of the rows that were read last
+}
+
+// open finds the records.
+func (p *pictures) open() error {
+	f, err := os.Open(p.c.Path)
+	if err != nil {
+		return fmt.Errorf("io: %w", err)
+	}
+	p.f = f
+	if p.c.Index == "" {
+		p.offsets, err = scanRecords(f)
+	} else {
+		err = p.readIndex()
+	}
+	if err == nil && len(p.offsets) == 0 {
+		err = fmt.Errorf("no records")
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("io: %s: %w", p.c.Path, err), f.Close())
+	}
+	return nil
+}
+
+func (p *pictures) readIndex() error {
+	idx, err := os.Open(p.c.Index)
+	if err != nil {
+		return err
+	}
+	defer idx.Close()
+	x, err := ReadRecordIndex(idx)
+	if err != nil {
+		return fmt.Errorf("%s: %w", p.c.Index, err)
+	}
+	for _, k := range x.Keys {
+		p.offsets = append(p.offsets, x.Offset[k])
+	}
+	return nil
+}
+
+// normalize takes the mean picture.
+func (p *pictures) normalize() error {
+	m := p.c.MeanImage
+	if m == nil {
+		return nil
+	}
+	if !m.Shape().Equal(p.c.DataShape) || m.DType() != dtype.Float32 {
+		return fmt.Errorf("io: ImageRecordIter: mean picture of %v %v, want float32 %v", m.DType(), m.Shape(), p.c.DataShape)
+	}
+	var err error
+	p.mean, err = m.Float32s()
+	return err
+}
+
+// read decodes rows, each by one of the threads.
+func (p *pictures) read(dst []byte, rows []int) error {
+	n := len(dst) / len(rows)
+	p.drawn = append(p.drawn[:0], make([]float32, len(rows)*p.c.LabelWidth)...)
+	var next atomic.Int64
+	errs := make([]error, min(p.c.Threads, len(rows)))
+	var wg sync.WaitGroup
+	for t := range errs {
+		wg.Go(func() {
+			w := pictureReader{p: p}
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= len(rows) {
+					return
+				}
+				if err := w.read(dst[i*n:(i+1)*n], p.drawn[i*p.c.LabelWidth:][:p.c.LabelWidth], rows[i]); err != nil {
+					errs[t] = fmt.Errorf("%s: record %d: %w", p.c.Path, rows[i], err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// fillLabels returns the labels of the rows that have just been read.
+func (p *pictures) fillLabels(dst []byte, _ []int) {
+	copy(unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(dst))), len(dst)/4), p.drawn)
+}
+
+// pictureReader is one thread's part of pictures.
+type pictureReader struct {
+	p    *pictures
+	file RecordReader
+	rng  rand.PCG
+}
+
+// read reads one sample and its label.
+func (w *pictureReader) read(dst []byte, label []float32, row int) error {
+	p := w.p
+	off := p.offsets[row]
+	w.file.r = io.NewSectionReader(p.f, off, math.MaxInt64-off)
+	payload, err := w.file.Next()
+	if err != nil {
+		return truncated(err)
+	}
+	h, content, err := UnpackRecord(payload)
+	if err != nil {
+		return err
+	}
+	from := h.Label
+	if p.c.List != "" {
+		if from = p.labels[h.ID]; from == nil {
+			return fmt.Errorf("picture %d is not in %s", h.ID, p.c.List)
+		}
+	}
+	if copy(label, from) != len(from) || len(from) != len(label) {
+		return fmt.Errorf("label of %d numbers, want %d", len(from), len(label))
+	}
+	m, err := image.Decode(content, image.Mode(p.c.DataShape[0]))
+	if err != nil {
+		return err
+	}
+	w.rng.Seed(p.c.Seed^0x9e3779b97f4a7c15, uint64(p.ord.epoch)<<40|uint64(row))
+	r := rand.New(&w.rng)
+	if m, err = p.c.Augment.Apply(m, p.c.DataShape[2], p.c.DataShape[1], r); err != nil {
+		return err
+	}
+	p.store(dst, m, r)
+	return nil
+}
+
+// store normalizes a picture and lays its channels one behind the other.
+func (p *pictures) store(dst []byte, m *image.Image, r *rand.Rand) {
+	c := p.c
+	if c.RandMirror && r.IntN(2) == 1 || c.Mirror {
+		m.Mirror()
+	}
+	plane := m.Height * m.Width
+	switch c.DType {
+	case dtype.Uint8:
+		m.Planes(func(k, i int, v uint8) { dst[k*plane+i] = v })
+	case dtype.Int8:
+		m.Planes(func(k, i int, v uint8) {
+			dst[k*plane+i] = byte(int8(min(max(int(v)-int(math.Round(float64(p.meanAt(k, k*plane+i)))), -128), 127)))
+		})
+	default:
+		out := unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(dst))), len(dst)/4)
+		draw := func(most float32) float32 { return (2*r.Float32() - 1) * most * c.Scale }
+		contrast, light := c.Scale+draw(c.MaxRandomContrast), draw(c.MaxRandomIllumination)
+		m.Planes(func(k, i int, v uint8) {
+			out[k*plane+i] = (float32(v)-p.meanAt(k, k*plane+i))*(contrast/c.Std[k]) + light/c.Std[k]
+		})
+	}
+}
+
+// meanAt returns what is taken off a sample.
+func (p *pictures) meanAt(channel, i int) float32 {
+	if p.mean != nil {
+		return p.mean[i]
+	}
+	return p.c.Mean[channel]
+}
