@@ -222,3 +222,15 @@ func TestPlatformCases(t *testing.T) {
 		}
 	}
 }
+
+// TestATimeThatCannotBe wants a worker whose difference of two times is negative to be an error, not a figure.
+func TestATimeThatCannotBe(t *testing.T) {
+	for _, said := range []string{"end\t-0.5\t100", "end\t1\t0", "end\tNaN\t100"} {
+		r := newPlatformRun(&platformPlan{Workers: 1})
+		r.line("begin")
+		r.line(said)
+		if s, err := r.finish(1); err == nil || !strings.Contains(err.Error(), "samples took") {
+			t.Errorf("%q: got %v samples/s, %v", said, s.Rate, err)
+		}
+	}
+}

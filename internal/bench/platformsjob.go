@@ -73,13 +73,18 @@ func (r *platformRun) line(text string) {
 		r.begun++
 		r.from = time.Now()
 	case "end":
-		if read() {
-			if r.ended++; r.ended == 1 {
-				r.to = time.Now()
-			}
-			r.side.Rate += b / a
-			r.side.Seconds = max(r.side.Seconds, a)
+		if !read() {
+			return
 		}
+		if !(a > 0 && b > 0) {
+			r.err = fmt.Errorf("a worker says that %g samples took %g s", b, a)
+			return
+		}
+		if r.ended++; r.ended == 1 {
+			r.to = time.Now()
+		}
+		r.side.Rate += b / a
+		r.side.Seconds = max(r.side.Seconds, a)
 	}
 }
 
