@@ -41,6 +41,6 @@
 // # Files
 //
 // ReadIDX decodes the idx files of MNIST and its relatives, plain or gzipped; RecordReader and
-// RecordWriter handle RecordIO; package io/image decodes pictures. Decoders answer damaged input with an error that says what was
+// RecordWriter handle RecordIO; package io/image decodes pictures, PackImages (and the command gomx im2rec) makes files of them. Decoders answer damaged input with an error that says what was
 // found and what was wanted, and never allocate what a header merely claims.
 package io

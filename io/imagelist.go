@@ -1,10 +1,14 @@
 package io
 
 import (
+	"bufio"
 	"encoding/binary"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -36,9 +40,17 @@ func scanRecords(f *os.File) ([]int64, error) {
 	return list, nil
 }
 
-// readList reads the labels of a .lst file: in every line the number of a picture, its label, and a path, separated by tabs.
-func (p *pictures) readList(path string) error {
-	return eachLine(path, func(line []byte) error {
+// ImageEntry is a line of a .lst file: a picture to be packed, or the label of one that is packed.
+type ImageEntry struct {
+	ID    uint64
+	Label []float32
+	Path  string // from the root of the pictures, with slashes
+}
+
+// ReadImageList reads a .lst file: in every line the number of a picture, its label, and a path, separated by tabs.
+func ReadImageList(path string) ([]ImageEntry, error) {
+	var list []ImageEntry
+	err := eachLine(path, func(line []byte) error {
 		fields := strings.Split(string(line), "\t")
 		if len(fields) < 3 {
 			return fmt.Errorf("%d fields, want the number of a picture, its label and a path", len(fields))
@@ -47,15 +59,71 @@ func (p *pictures) readList(path string) error {
 		if err != nil {
 			return fmt.Errorf("%q is not the number of a picture", fields[0])
 		}
-		var label []float32
+		e := ImageEntry{ID: id, Path: fields[len(fields)-1]}
 		for _, s := range fields[1 : len(fields)-1] {
 			v, err := strconv.ParseFloat(strings.TrimSpace(s), 32)
 			if err != nil {
 				return fmt.Errorf("%q is not a number", s)
 			}
-			label = append(label, float32(v))
+			e.Label = append(e.Label, float32(v))
 		}
-		p.labels[id] = label
+		list = append(list, e)
 		return nil
 	})
+	return list, err
 }
+
+// WriteImageList writes a .lst file.
+func WriteImageList(w io.Writer, list []ImageEntry) error {
+	b := bufio.NewWriter(w)
+	for _, e := range list {
+		fmt.Fprintf(b, "%d\t", e.ID)
+		for _, v := range e.Label {
+			fmt.Fprintf(b, "%f\t", v)
+		}
+		fmt.Fprintln(b, e.Path)
+	}
+	return b.Flush()
+}
+
+// ListImages finds the pictures below a folder, in the order of their names. With classes the folders directly below it are
+// classes, numbered in the order of their names; without, all labels are 0 and folders are left out.
+func ListImages(root string, classes bool) ([]ImageEntry, error) {
+	var list []ImageEntry
+	numbers := map[string]float32{}
+	err := fs.WalkDir(os.DirFS(root), ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if path != "." && !classes {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !slices.Contains(imageEndings, strings.ToLower(filepath.Ext(path))) {
+			return nil
+		}
+		e := ImageEntry{ID: uint64(len(list)), Label: []float32{0}, Path: path}
+		if class, _, ok := strings.Cut(path, "/"); ok {
+			n, known := numbers[class]
+			if !known {
+				n = float32(len(numbers))
+				numbers[class] = n
+			}
+			e.Label[0] = n
+		}
+		list = append(list, e)
+		return nil
+	})
+	if err == nil && len(list) == 0 {
+		err = fmt.Errorf("no pictures in %s", root)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("io: %w", err)
+	}
+	return list, nil
+}
+
+// imageEndings are the names' endings of files that are taken for pictures.
+var imageEndings = []string{".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff", ".webp"}

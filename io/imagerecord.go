@@ -70,8 +70,12 @@ func ImageRecordIter(c ImageRecordConfig) (*ImageRecords, error) {
 		return nil, err
 	}
 	if c.List != "" {
-		if err := p.readList(c.List); err != nil {
+		list, err := ReadImageList(c.List)
+		if err != nil {
 			return nil, err
+		}
+		for _, e := range list {
+			p.labels[e.ID] = e.Label
 		}
 	}
 	if err := p.open(); err != nil {

@@ -64,7 +64,7 @@ func root(log zerolog.Logger) *cobra.Command {
 		SilenceErrors: true,
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	cmd.AddCommand(benchCommand(log), inspectCommand(), launchCommand(log), topCommand(), traceCommand(), versionCommand(), nodeCommand(), memoryCommand(), platformCommand(), devicesCommand())
+	cmd.AddCommand(benchCommand(log), im2recCommand(), inspectCommand(), launchCommand(log), topCommand(), traceCommand(), versionCommand(), nodeCommand(), memoryCommand(), platformCommand(), devicesCommand())
 	return cmd
 }
 

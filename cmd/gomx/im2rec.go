@@ -1,0 +1,115 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+
+	dataio "gomx/io"
+	"gomx/io/image"
+
+	"github.com/spf13/cobra"
+)
+
+// im2recFlags are the flags of the command im2rec.
+type im2recFlags struct {
+	list, recursive, shuffle bool
+	seed                     uint64
+	train                    float64
+	interp                   int
+	encoding                 string
+	pack                     dataio.PackConfig
+}
+
+func im2recCommand() *cobra.Command {
+	var f im2recFlags
+	cmd := &cobra.Command{
+		Use:   "im2rec PREFIX FOLDER",
+		Short: "Pack a folder of pictures into a RecordIO file",
+		Long: `Pack the pictures that PREFIX.lst names into PREFIX.rec and PREFIX.idx, which ImageRecordIter and MXNet read. With --list
+the list is made first: of the pictures in FOLDER, or with --recursive of those in its folders, each of which is a class.`,
+		Example: "  gomx im2rec --list --recursive --train-ratio 0.9 data/birds photos\n  gomx im2rec data/birds_train photos --resize 256",
+		Args:    exactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.list {
+				return f.write(cmd.OutOrStdout(), args[0], args[1])
+			}
+			return f.run(cmd, args[0], args[1])
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&f.list, "list", false, "make PREFIX.lst, and nothing else")
+	flags.BoolVar(&f.recursive, "recursive", false, "folders are classes")
+	flags.BoolVar(&f.shuffle, "shuffle", true, "the list is in random order")
+	flags.Uint64Var(&f.seed, "seed", 100, "of that order")
+	flags.Float64Var(&f.train, "train-ratio", 1, "part of the pictures in PREFIX_train.lst, the others in PREFIX_val.lst")
+	flags.IntVar(&f.pack.Resize, "resize", 0, "length of the shorter side (default: as it is)")
+	flags.BoolVar(&f.pack.CenterCrop, "center-crop", false, "cut out the square in the middle")
+	flags.IntVar(&f.interp, "inter-method", 1, "how to resize: 0 nearest, 1 linear, 2 cubic, 3 area, 4 Lanczos, 9 by what changes")
+	flags.IntVar(&f.pack.Quality, "quality", 95, "of JPEGs, 1 to 100")
+	flags.StringVar(&f.encoding, "encoding", ".jpg", "how pictures are stored, .jpg or .png")
+	flags.BoolVar(&f.pack.Gray, "gray", false, "store luminance only")
+	flags.BoolVar(&f.pack.PassThrough, "pass-through", false, "store files as they are")
+	flags.IntVar(&f.pack.Threads, "num-thread", 0, "threads (default: the cores)")
+	return cmd
+}
+
+// write makes the lists.
+func (f *im2recFlags) write(out io.Writer, prefix, root string) error {
+	if !(f.train > 0 && f.train <= 1) {
+		return usageError{fmt.Errorf("--train-ratio %v, want above 0 and at most 1", f.train)}
+	}
+	list, err := dataio.ListImages(root, f.recursive)
+	if err != nil {
+		return err
+	}
+	if f.shuffle {
+		rand.New(rand.NewPCG(f.seed, 0)).Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	}
+	parts := map[string][]dataio.ImageEntry{".lst": list}
+	if f.train < 1 {
+		n := int(float64(len(list)) * f.train)
+		parts = map[string][]dataio.ImageEntry{"_train.lst": list[:n], "_val.lst": list[n:]}
+	}
+	for end, part := range parts {
+		file, err := os.Create(prefix + end)
+		if err != nil {
+			return err
+		}
+		if err := dataio.WriteImageList(file, part); err != nil {
+			file.Close()
+			return err
+		}
+		if err := file.Close(); err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "%s%s: %d pictures\n", prefix, end, len(part))
+	}
+	return nil
+}
+
+// run packs a list.
+func (f *im2recFlags) run(cmd *cobra.Command, prefix, root string) (err error) {
+	switch f.encoding {
+	case ".jpg", ".jpeg":
+	case ".png":
+		f.pack.PNG = true
+	default:
+		return usageError{fmt.Errorf("--encoding %q, want .jpg or .png", f.encoding)}
+	}
+	if f.pack.Interp, err = image.InterpOf(f.interp); err != nil {
+		return usageError{err}
+	}
+	list, err := dataio.ReadImageList(prefix + ".lst")
+	if err != nil {
+		return err
+	}
+	f.pack.Packed = func(done, all int) { fmt.Fprintf(cmd.ErrOrStderr(), "\r%d of %d pictures", done, all) }
+	if err := dataio.PackImages(cmd.Context(), prefix, root, list, f.pack); err != nil {
+		return err
+	}
+	fmt.Fprintln(cmd.ErrOrStderr())
+	fmt.Fprintf(cmd.OutOrStdout(), "%s.rec and %s.idx: %d pictures\n", prefix, prefix, len(list))
+	return nil
+}
