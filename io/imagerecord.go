@@ -9,7 +9,6 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
-	"unsafe"
 
 	"gomx/device"
 	"gomx/dtype"
@@ -160,14 +159,9 @@ func (p *pictures) open() error {
 }
 
 func (p *pictures) readIndex() error {
-	idx, err := os.Open(p.c.Index)
+	x, err := openRecordIndex(p.c.Index)
 	if err != nil {
 		return err
-	}
-	defer idx.Close()
-	x, err := ReadRecordIndex(idx)
-	if err != nil {
-		return fmt.Errorf("%s: %w", p.c.Index, err)
 	}
 	for _, k := range x.Keys {
 		p.offsets = append(p.offsets, x.Offset[k])
@@ -217,7 +211,7 @@ func (p *pictures) read(dst []byte, rows []int) error {
 
 // fillLabels returns the labels of the rows that have just been read.
 func (p *pictures) fillLabels(dst []byte, _ []int) {
-	copy(unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(dst))), len(dst)/4), p.drawn)
+	copy(floatsOf(dst), p.drawn)
 }
 
 // pictureReader is one thread's part of pictures.
@@ -277,7 +271,7 @@ func (p *pictures) store(dst []byte, m *image.Image, r *rand.Rand) {
 			dst[k*plane+i] = byte(int8(min(max(int(v)-int(math.Round(float64(p.meanAt(k, k*plane+i)))), -128), 127)))
 		})
 	default:
-		out := unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(dst))), len(dst)/4)
+		out := floatsOf(dst)
 		draw := func(most float32) float32 { return (2*r.Float32() - 1) * most * c.Scale }
 		contrast, light := c.Scale+draw(c.MaxRandomContrast), draw(c.MaxRandomIllumination)
 		m.Planes(func(k, i int, v uint8) {

@@ -3,7 +3,6 @@ package io
 import (
 	"fmt"
 	"io/fs"
-	"unsafe"
 
 	"gomx/dtype"
 	nd "gomx/ndarray"
@@ -67,7 +66,7 @@ func scaledRows(data []byte, row int, scale float32) func([]byte, []int) {
 		table[i] = float32(i) * scale
 	}
 	return func(dst []byte, rows []int) {
-		out := unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(dst))), len(rows)*row)
+		out := floatsOf(dst)[:len(rows)*row]
 		for i, r := range rows {
 			src := data[r*row : (r+1)*row]
 			d := out[i*row : (i+1)*row]

@@ -38,6 +38,20 @@ func ReadRecordIndex(r io.Reader) (*RecordIndex, error) {
 	return x, nil
 }
 
+// openRecordIndex reads the index in a file.
+func openRecordIndex(path string) (*RecordIndex, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	x, err := ReadRecordIndex(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return x, nil
+}
+
 // IndexedRecords reads records in any order.
 type IndexedRecords struct {
 	Index *RecordIndex
@@ -46,14 +60,9 @@ type IndexedRecords struct {
 
 // OpenIndexed opens a .rec file and its index.
 func OpenIndexed(idxPath, recPath string) (*IndexedRecords, error) {
-	idx, err := os.Open(idxPath)
+	x, err := openRecordIndex(idxPath)
 	if err != nil {
 		return nil, fmt.Errorf("io: %w", err)
-	}
-	defer idx.Close()
-	x, err := ReadRecordIndex(idx)
-	if err != nil {
-		return nil, fmt.Errorf("io: %s: %w", idxPath, err)
 	}
 	f, err := os.Open(recPath)
 	if err != nil {

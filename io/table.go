@@ -6,6 +6,7 @@ import (
 	"io"
 	"iter"
 	"slices"
+	"unsafe"
 
 	"gomx/dtype"
 	nd "gomx/ndarray"
@@ -53,6 +54,11 @@ func (c *column) rowBytes() int { return c.row.Size() * c.typ.Size() }
 
 func (c *column) desc(batch int) Desc {
 	return Desc{Name: c.name, Shape: append(nd.Shape{batch}, c.row...), DType: c.typ}
+}
+
+// floatsOf views the memory of float32 samples.
+func floatsOf(b []byte) []float32 {
+	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
 }
 
 // byteRows returns a fill function for samples that are stored as the batches want them.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
 
 	dataio "gomx/io"
 	"gomx/io/image"
@@ -73,15 +72,7 @@ func (f *im2recFlags) write(out io.Writer, prefix, root string) error {
 		parts = map[string][]dataio.ImageEntry{"_train.lst": list[:n], "_val.lst": list[n:]}
 	}
 	for end, part := range parts {
-		file, err := os.Create(prefix + end)
-		if err != nil {
-			return err
-		}
-		if err := dataio.WriteImageList(file, part); err != nil {
-			file.Close()
-			return err
-		}
-		if err := file.Close(); err != nil {
+		if err := toFile(prefix+end, func(w io.Writer) error { return dataio.WriteImageList(w, part) }); err != nil {
 			return err
 		}
 		fmt.Fprintf(out, "%s%s: %d pictures\n", prefix, end, len(part))

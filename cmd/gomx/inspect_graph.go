@@ -119,6 +119,7 @@ func (f *graphFlags) write(out io.Writer, v any, table func(io.Writer) error) er
 	return enc.Encode(v)
 }
 
+// toFile writes a file.
 func toFile(path string, write func(io.Writer) error) error {
 	f, err := os.Create(path)
 	if err != nil {

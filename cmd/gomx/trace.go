@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -48,7 +47,7 @@ its queues with simulated durations, the weights stay on the host and are copied
 					return err
 				}
 			}
-			return f.save(func(w io.Writer) error { return write(w, &t) })
+			return toFile(f.output, func(w io.Writer) error { return write(w, &t) })
 		},
 	}
 	cmd.Flags().StringVarP(&f.output, "output", "o", "trace.svg", "file to write, .svg or .json")
@@ -75,17 +74,4 @@ func (f *traceFlags) format() (func(w io.Writer, t *trace) error, error) {
 	default:
 		return nil, fmt.Errorf("-o %q, want a file that ends in .svg or .json", f.output)
 	}
-}
-
-// save writes the output.
-func (f *traceFlags) save(write func(w io.Writer) error) error {
-	file, err := os.Create(f.output)
-	if err != nil {
-		return err
-	}
-	if err := write(file); err != nil {
-		file.Close()
-		return fmt.Errorf("%s: %w", f.output, err)
-	}
-	return file.Close()
 }
