@@ -1,0 +1,58 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+
+	"gomx/internal/shape/measure"
+)
+
+func main() {
+	root := flag.String("root", ".", "folder of the module")
+	cover := flag.String("cover", "", "coverage profile of a test run")
+	page := flag.String("write", "", "page whose table is replaced")
+	flag.Parse()
+	if err := run(*root, *cover, *page); err != nil {
+		fmt.Fprintln(os.Stderr, "shape:", err)
+		os.Exit(1)
+	}
+}
+
+func run(root, cover, page string) error {
+	pkgs, err := measure.Tree(os.DirFS(root))
+	if err != nil {
+		return err
+	}
+	covered, err := coverage(cover)
+	if err != nil {
+		return err
+	}
+	text := table(pkgs, covered)
+	if page == "" {
+		fmt.Print(text)
+		return nil
+	}
+	old, err := os.ReadFile(page)
+	if err != nil {
+		return err
+	}
+	changed, err := replace(string(old), text)
+	if err != nil {
+		return fmt.Errorf("%s: %w", page, err)
+	}
+	return os.WriteFile(page, []byte(changed), 0o644)
+}
+
+// coverage reads a profile; without one it returns an empty map.
+func coverage(name string) (map[string]float64, error) {
+	if name == "" {
+		return map[string]float64{}, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return measure.Coverage(f)
+}
