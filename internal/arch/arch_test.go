@@ -68,6 +68,8 @@ func TestForbidden(t *testing.T) {
 		{"examples/mnist", "examples/digits", "same line"},
 		{"internal/plot", "cmd/gomx", "same line"},
 		{"internal/plot", "internal/bench", "same line"},
+		{"internal/shape", "internal/shape/measure", ""},
+		{"internal/shape/measure", "internal/shape", "same line"},
 		{"internal/conformance", "internal/optest", ""},
 		{"internal/bench", "internal/optest", "tests only"},
 		{"module", "internal/plot", "line above"},

@@ -111,13 +111,14 @@ func (o order) forbidden(from, to string) string {
 	return to + " is on a line above in the layer list"
 }
 
-// sameTop settles the topmost line: commands and examples are made of what is
-// under internal and of their own parts, never the other way round.
+// sameTop settles the topmost line: commands and examples are made of packages
+// under internal and of their own parts, never the other way round. A command
+// under internal may have parts below its own folder.
 func sameTop(from, to string) bool {
 	a, _, _ := strings.Cut(from, "/")
 	b, _, _ := strings.Cut(to, "/")
 	if a == b {
-		return a != "internal" && a != "examples"
+		return a != "internal" && a != "examples" || a == "internal" && strings.HasPrefix(to, from+"/")
 	}
 	return b == "internal"
 }
