@@ -36,7 +36,9 @@ type Environ struct {
 	Status   string // GOMX_STATUS: where to serve health and metrics; default 127.0.0.1:0, "off": nowhere
 	// Snapshots is the folder of the job's snapshots, GOMX_SNAPSHOTS; Restore that of the one it continues from, GOMX_RESTORE.
 	Snapshots, Restore string
-	Threads            int // GOMX_THREADS: cores that kernels of this process use; 0: all
+	// Launcher is the file whose lock the launcher holds while it lives, GOMX_LAUNCHER; empty: there is none.
+	Launcher string
+	Threads  int // GOMX_THREADS: cores that kernels of this process use; 0: all
 	// NoShared keeps large payloads between processes of one host out of shared memory: GOMX_SHARED_MEMORY=off.
 	NoShared bool
 
@@ -73,6 +75,7 @@ const (
 	envShared    = "GOMX_SHARED_MEMORY"
 	envSnapshots = "GOMX_SNAPSHOTS"
 	envRestore   = "GOMX_RESTORE"
+	envLauncher  = "GOMX_LAUNCHER"
 )
 
 // FromEnviron reads the environment of the process.
@@ -127,6 +130,7 @@ func parseEnviron(get func(string) string) (Environ, error) {
 		Backups: r.number(envBackups, 0, 0), Memory: uint64(r.number(envMemory, 0, 0)), Dir: get(envDir), Keys: get(envKeys), Status: get(envStatus),
 		Heartbeat: r.seconds(envHeartbeat), Dead: r.seconds(envDead), Verbose: r.number(envVerbose, 0, 0),
 		Threads: r.number(envThreads, 0, 0), Snapshots: get(envSnapshots), Restore: get(envRestore),
+		Launcher: get(envLauncher),
 	}
 	switch get(envRole) {
 	case "":
@@ -208,7 +212,7 @@ func (e *Environ) List() []string {
 		m[envRootHost], m[envRootPort] = host, port
 	}
 	for name, v := range map[string]string{envHost: e.Host, envDir: e.Dir, envKeys: e.Keys, envStatus: e.Status,
-		envSnapshots: e.Snapshots, envRestore: e.Restore} {
+		envSnapshots: e.Snapshots, envRestore: e.Restore, envLauncher: e.Launcher} {
 		if v != "" {
 			m[name] = v
 		}

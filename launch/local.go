@@ -2,22 +2,13 @@ package launch
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"runtime"
 	"sync"
-	"sync/atomic"
-	"syscall"
 	"time"
 
 	"gomx/device"
-	"gomx/kvstore"
 	"gomx/kvstore/wire"
 
 	"github.com/rs/zerolog"
@@ -35,7 +26,10 @@ type Local struct {
 	// Memory is how many bytes each server may need for its keys, see kvstore.JobConfig. 0: no limit.
 	Memory uint64
 	TCP    bool // TCP on the loopback instead of local sockets
-	Keys   string
+	// Keys is a folder of keys that MakeKeys wrote, for encryption. With Curve keys are made for this run,
+	// and removed at its end. Without either nothing is encrypted.
+	Keys  string
+	Curve bool
 	// Threads is how many cores the kernels of each process use. 0: those of the machine, shared among the
 	// workers and the servers, which together count as one.
 	Threads int
@@ -43,7 +37,8 @@ type Local struct {
 	Restarts int
 	// Env is added to the environment of every process.
 	Env []string
-	// Dir is a folder for what the processes share, kept at the end. Empty: one that is removed.
+	// Dir is a folder for what the processes share, kept at the end; two jobs cannot share one. Empty: a
+	// folder that is removed at the end, or by the next launcher if this one is killed.
 	Dir string
 
 	// Snapshots is the folder for snapshots of the job, see kvstore.Snapshotter; empty: there are none. With Resume the job
@@ -61,26 +56,6 @@ type Local struct {
 
 	// Started is called whenever a process runs, for tests and displays.
 	Started func(n wire.Node, pid int)
-}
-
-// Exit codes of a launcher, and of programs that Main runs.
-const (
-	ExitOK     = 0
-	ExitFailed = 1  // the program failed: running it again would fail again
-	ExitUsage  = 2  // flags or environment make no sense
-	ExitRetry  = 75 // something outside failed: running it again may help
-)
-
-// ExitError says that a process ended in a way that ends the job.
-type ExitError struct {
-	Node wire.Node
-	Code int // 128 plus the number of the signal that ended it
-	Runs int
-}
-
-// Error says who ended how.
-func (e *ExitError) Error() string {
-	return fmt.Sprintf("launch: %s ended with exit code %d after %d runs", e.Node, e.Code, e.Runs)
 }
 
 const (
@@ -125,15 +100,13 @@ func (l *Local) validate() error {
 // others are asked to end and then killed. Nothing is left behind.
 func (l Local) Run(ctx context.Context) error {
 	if err := l.validate(); err != nil {
-		return err
+		return usageError{err}
 	}
 	job, err := l.prepare()
 	if err != nil {
 		return err
 	}
-	if l.Dir == "" {
-		defer os.RemoveAll(job.env.Dir)
-	}
+	defer job.release()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	job.guard.run()
@@ -150,11 +123,11 @@ func (l Local) Run(ctx context.Context) error {
 	defer stopWorking()
 	job.stopWorking = stopWorking
 	for _, n := range nodes {
-		helpers.Go(func() { job.keep(ctx, serving, cancel, n) })
+		helpers.Go(func() { job.keep(serving, cancel, n) })
 	}
 	for i := range l.Workers {
 		n := wire.Node{Role: wire.Worker, Rank: uint16(i)}
-		workers.Go(func() { job.keep(ctx, working, cancel, n) })
+		workers.Go(func() { job.keep(working, cancel, n) })
 	}
 	workers.Wait()
 	// Servers and scheduler end by themselves when the last worker has said goodbye.
@@ -168,187 +141,4 @@ func (l Local) Run(ctx context.Context) error {
 	<-done
 	timer.Stop()
 	return context.Cause(ctx)
-}
-
-// job is a running Local.
-type job struct {
-	*Local
-	env   Environ
-	guard guardian
-	mu    sync.Mutex // serializes lines of output
-	over  chan struct{}
-
-	// stopWorking ends workers that are left when the scheduler has ended by itself: all had said
-	// goodbye, but one died before its process had ended, and was started again for nothing.
-	stopWorking func()
-	allLeft     atomic.Bool
-}
-
-// prepare makes the folder and the environment.
-func (l *Local) prepare() (*job, error) {
-	j := &job{Local: l, over: make(chan struct{})}
-	dir := l.Dir
-	var err error
-	if dir == "" {
-		if dir, err = os.MkdirTemp(Runtime(), "job-"); err != nil {
-			return nil, fmt.Errorf("launch: folder for the job: %w", err)
-		}
-	} else if dir, err = filepath.Abs(dir); err != nil {
-		return nil, fmt.Errorf("launch: folder for the job: %w", err)
-	} else if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("launch: folder for the job: %w", err)
-	}
-	var id [8]byte
-	rand.Read(id[:])
-	j.env = Environ{Workers: l.Workers, Servers: l.Servers, Replicas: l.Replicas, Shrink: l.Shrink, Backups: l.Backups, Memory: l.Memory,
-		Job: binary.LittleEndian.Uint64(id[:]), Dir: dir, Keys: l.Keys, Heartbeat: l.Heartbeat, Dead: l.Dead,
-		Threads: l.Threads, Scheduler: "ipc://" + filepath.Join(dir, "scheduler")}
-	if err := j.snapshots(); err != nil {
-		return nil, err
-	}
-	if l.TCP {
-		port, err := freePort()
-		if err != nil {
-			return nil, err
-		}
-		j.env.Scheduler = fmt.Sprintf("tcp://127.0.0.1:%d", port)
-	}
-	return j, nil
-}
-
-// snapshots finds the folder of snapshots, and the one to continue from.
-func (j *job) snapshots() (err error) {
-	if j.Snapshots == "" {
-		if j.Resume {
-			return errors.New("launch: no folder of snapshots to resume from")
-		}
-		return nil
-	}
-	if j.env.Snapshots, err = filepath.Abs(j.Snapshots); err == nil {
-		err = os.MkdirAll(j.env.Snapshots, 0o755)
-	}
-	if err != nil {
-		return fmt.Errorf("launch: folder for snapshots: %w", err)
-	}
-	if !j.Resume {
-		return nil
-	}
-	j.env.Restore, err = kvstore.LatestSnapshot(j.env.Snapshots)
-	return err
-}
-
-// Runtime returns the folder in which Local keeps the folders of its jobs, and makes it.
-func Runtime() string {
-	dir := filepath.Join(os.TempDir(), fmt.Sprintf("gomx-%d", os.Getuid()))
-	// A failure shows when a folder is made below.
-	_ = os.MkdirAll(dir, 0o700)
-	return dir
-}
-
-// keep runs a node until it has done its work, or ctx or until ends. It starts it again when it dies,
-// after a pause that grows.
-func (j *job) keep(ctx, until context.Context, fail context.CancelCauseFunc, n wire.Node) {
-	pause := 100 * time.Millisecond
-	for run := 1; ; run++ {
-		began := time.Now()
-		code, err := j.once(until, n)
-		switch {
-		case err != nil:
-			fail(fmt.Errorf("launch: starting %s: %w", n, err))
-			return
-		case code == ExitOK && n.Role == wire.Scheduler:
-			j.allLeft.Store(true)
-			time.AfterFunc(j.Grace, j.stopWorking)
-			return
-		case until.Err() != nil, code == ExitOK, j.ended() && n.Role != wire.Worker, j.allLeft.Load() && code > 128:
-			return
-		case code == ExitFailed || code == ExitUsage || j.Restarts < run:
-			fail(&ExitError{n, code, run})
-			return
-		}
-		j.Log.Warn().Stringer("node", n).Int("code", code).Int("run", run).Msg("process died, starting it again")
-		if time.Since(began) > 10*time.Second {
-			pause = 100 * time.Millisecond
-		}
-		select {
-		case <-time.After(pause):
-		case <-until.Done():
-			return
-		}
-		pause = min(2*pause, 5*time.Second)
-	}
-}
-
-// finish says that the workers have ended.
-func (j *job) finish() { close(j.over) }
-
-func (j *job) ended() bool {
-	select {
-	case <-j.over:
-		return true
-	default:
-		return false
-	}
-}
-
-// once runs a node one time and returns its exit code.
-func (j *job) once(until context.Context, n wire.Node) (int, error) {
-	if until.Err() != nil {
-		return ExitRetry, nil
-	}
-	cmd := exec.Command(j.Program[0], j.Program[1:]...)
-	cmd.Env = append(append(os.Environ(), j.Env...), j.env.For(n)...)
-	prefix := fmt.Sprintf("[%s] ", n)
-	var p *process
-	var err error
-	j.guard.do(func() {
-		p, err = start(cmd, &output{&j.mu, j.Stdout, prefix}, &output{&j.mu, j.Stderr, prefix})
-	})
-	if err != nil {
-		return 0, err
-	}
-	if j.Started != nil {
-		j.Started(n, cmd.Process.Pid)
-	}
-	select {
-	case <-p.exited:
-		return p.code(), nil
-	case <-until.Done():
-	}
-	signalGroup(cmd, syscall.SIGTERM)
-	select {
-	case <-p.exited:
-	case <-time.After(j.Grace):
-		endGroup(cmd)
-		<-p.exited
-	}
-	return p.code(), nil
-}
-
-// guardian is a thread that starts the processes: the kernel kills them when it ends, so it must
-// live as long as they may.
-type guardian struct {
-	work chan func()
-	wg   sync.WaitGroup
-}
-
-func (g *guardian) run() {
-	g.work = make(chan func())
-	g.wg.Go(func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-		for f := range g.work {
-			f()
-		}
-	})
-}
-
-func (g *guardian) do(f func()) {
-	done := make(chan struct{})
-	g.work <- func() { defer close(done); f() }
-	<-done
-}
-
-func (g *guardian) end() {
-	close(g.work)
-	g.wg.Wait()
 }

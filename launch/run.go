@@ -33,6 +33,8 @@ func Run(ctx context.Context, work func(ctx context.Context) error) error {
 	if e.Role == wire.NoRole {
 		return work(ctx)
 	}
+	ctx, stop := withLauncher(ctx, e.Launcher)
+	defer stop()
 	limitCores(e.Threads)
 	cfg, cleanup, err := e.config()
 	if err != nil {
@@ -63,36 +65,20 @@ func limitCores(n int) {
 	runtime.GOMAXPROCS(all)
 }
 
-// usageError marks a mistake of whoever started the process.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
 // Main is Run for main functions: an interrupt ends the context, an error is printed, and the exit code
 // says whether running again may help.
 func Main(work func(ctx context.Context) error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := Run(ctx, work)
+	code := ExitCode(err)
+	if code == ExitFailed && ctx.Err() != nil {
+		code = ExitRetry // it was told to end: the program itself did not fail
+	}
 	stop()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", filepath.Base(os.Args[0]), err)
 	}
-	os.Exit(ExitCode(err))
-}
-
-// ExitCode returns the exit code for the error of a run.
-func ExitCode(err error) int {
-	var usage usageError
-	switch {
-	case err == nil:
-		return ExitOK
-	case errors.As(err, &usage):
-		return ExitUsage
-	case errors.Is(err, ps.ErrTimeout), errors.Is(err, ps.ErrViewChanged), errors.Is(err, ps.ErrFenced), errors.Is(err, ps.ErrLost),
-		errors.Is(err, kvstore.ErrReplaced), errors.Is(err, context.DeadlineExceeded):
-		return ExitRetry
-	}
-	return ExitFailed
+	os.Exit(code)
 }
 
 // config turns the environment into the configuration of a process. cleanup removes what it leaves in

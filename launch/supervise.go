@@ -1,0 +1,129 @@
+package launch
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+
+	"gomx/kvstore/wire"
+)
+
+// keep runs a node until it has done its work, or ctx or until ends. It starts the node again when it
+// dies, after a pause that grows.
+func (j *job) keep(until context.Context, fail context.CancelCauseFunc, n wire.Node) {
+	const shortest = 100 * time.Millisecond
+	var d deaths
+	for pause := shortest; ; pause = min(2*pause, 5*time.Second) {
+		began := time.Now()
+		code, err := j.once(until, n)
+		lived := time.Since(began)
+		if err != nil {
+			if d.runs == 0 {
+				fail(usageError{fmt.Errorf("launch: starting %s: %w", n, err)})
+				return
+			}
+			j.Log.Warn().Err(err).Stringer("node", n).Msg("process cannot be started")
+			code = ExitRetry // for want of memory or processes, which may pass
+		}
+		v := d.judge(n.Role, code, lived, j.Restarts)
+		switch {
+		case v == finished && n.Role == wire.Scheduler:
+			j.allLeft.Store(true)
+			time.AfterFunc(j.Grace, j.stopWorking)
+			return
+		case until.Err() != nil, v == finished, j.ended() && n.Role != wire.Worker, j.allLeft.Load() && v == again:
+			return
+		case v == hopeless:
+			fail(&ExitError{n, code, d.runs})
+			return
+		}
+		j.Log.Warn().Stringer("node", n).Int("code", code).Int("run", d.runs).Msg("process died, starting it again")
+		if lived > 10*time.Second {
+			pause = shortest
+		}
+		select {
+		case <-time.After(pause):
+		case <-until.Done():
+			return
+		}
+	}
+}
+
+// finish says that the workers have ended.
+func (j *job) finish() { close(j.over) }
+
+func (j *job) ended() bool {
+	select {
+	case <-j.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// once runs a node one time and returns its exit code.
+func (j *job) once(until context.Context, n wire.Node) (int, error) {
+	if until.Err() != nil {
+		return ExitRetry, nil
+	}
+	cmd := exec.Command(j.Program[0], j.Program[1:]...)
+	cmd.Env = append(append(inherited(os.Environ()), j.Env...), j.env.For(n)...)
+	prefix := fmt.Sprintf("[%s] ", n)
+	var p *process
+	var err error
+	j.guard.do(func() {
+		p, err = start(cmd, &output{&j.mu, j.Stdout, prefix}, &output{&j.mu, j.Stderr, prefix})
+	})
+	if err != nil {
+		return 0, err
+	}
+	if j.Started != nil {
+		j.Started(n, cmd.Process.Pid)
+	}
+	select {
+	case <-p.exited:
+		return p.code(), nil
+	case <-until.Done():
+	}
+	signalGroup(cmd, syscall.SIGTERM)
+	select {
+	case <-p.exited:
+	case <-time.After(j.Grace):
+		endGroup(cmd)
+		<-p.exited
+	}
+	return p.code(), nil
+}
+
+// guardian is a thread that starts the processes: the kernel kills them when it ends, so it must
+// live as long as they may.
+type guardian struct {
+	work chan func()
+	wg   sync.WaitGroup
+}
+
+func (g *guardian) run() {
+	g.work = make(chan func())
+	g.wg.Go(func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+		for f := range g.work {
+			f()
+		}
+	})
+}
+
+func (g *guardian) do(f func()) {
+	done := make(chan struct{})
+	g.work <- func() { defer close(done); f() }
+	<-done
+}
+
+func (g *guardian) end() {
+	close(g.work)
+	g.wg.Wait()
+}
