@@ -20,8 +20,8 @@
 //
 // The launcher starts them again. A scheduler continues from its file. A server gets copies of its shards
 // from the others, if there are replicas; training goes on meanwhile. A worker takes over the place of the
-// one that died and begins the program anew: Fit skips the batches that are done. A worker that ends with
-// exit code 1 or 2 ends the job instead: it would fail again.
+// one that died and begins the program anew: Fit skips the batches that are done. A process that declares by
+// its exit code that a restart would not help ends the job instead: see ExitFailed and the codes beside it.
 //
 // # The environment
 //

@@ -19,7 +19,6 @@ import (
 type launchFlags struct {
 	local   launch.Local
 	policy  string
-	curve   bool
 	verbose int
 	servers int
 	memory  uint64 // MiB
@@ -31,11 +30,25 @@ func launchCommand(log zerolog.Logger) *cobra.Command {
 		Use:   "launch -n WORKERS [-s SERVERS] [flags] -- PROGRAM [ARGUMENTS]",
 		Short: "Run a distributed program as processes of this machine",
 		Long: `Run a program as scheduler, servers and workers on this machine: the same program in every role, told by
-its environment (DMLC_ROLE and so on) which one it has. What they print appears behind their names.
-Processes that die are started again; with --replicas 2 training goes on when a server dies.
+its environment (DMLC_ROLE and so on) which role it has. Each line that a process prints appears
+behind the name of the process.
 
-The exit code is 0 when all workers have ended well, 2 for mistakes in the arguments, 75 when running the job again
-may help, and otherwise that of the process that could not be kept alive.`,
+A process that dies is started again, whatever it died of: a signal, a crash (a Go program's crash
+ends with exit code 2) or want of memory. With --replicas 2 training goes on when a server dies.
+These exit codes end the job instead:
+
+  0   the process has done its work
+  1   of a worker: the program failed, and would fail again
+  64  the program cannot run with these arguments
+  74  all copies of a part of the parameters are lost
+  76  another process has taken the place of this one
+
+Programs that call launch.Main end like this; others should. A program that ends with 2 three times
+in a row, each time within two seconds, ends the job too: flags that it does not know do that.
+
+The exit code of gomx launch is 0 when all workers have ended well, 2 for mistakes in the arguments,
+75 when running the job again may help (with --resume if it has snapshots), and otherwise that of the
+process that could not be kept alive.`,
 		Example: "  gomx launch -n 3 -s 2 --replicas 2 -- ./mnist --kvstore dist_sync\n  gomx top",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -53,20 +66,20 @@ may help, and otherwise that of the process that could not be kept alive.`,
 	flags := cmd.Flags()
 	flags.SetInterspersed(false)
 	flags.IntVarP(&l.Workers, "num-workers", "n", 1, "number of workers")
-	flags.IntVarP(&f.servers, "num-servers", "s", 0, "number of servers (default: that of workers)")
+	flags.IntVarP(&f.servers, "num-servers", "s", 0, "number of servers (default: as many as workers)")
 	flags.IntVar(&l.Replicas, "replicas", 1, "copies of every parameter, 1 or 2")
 	flags.StringVar(&f.policy, "policy", "wait", "what rounds do when a worker dies: wait for its successor, or shrink")
-	flags.IntVar(&l.Backups, "backup-workers", 0, "rounds close without the slowest so many workers")
-	flags.Uint64Var(&f.memory, "server-memory", 0, "MiB that each server may need for its keys (default: no limit)")
+	flags.IntVar(&l.Backups, "backup-workers", 0, "number of slow workers that a round does not wait for")
+	flags.Uint64Var(&f.memory, "server-memory", 0, "memory in MiB that each server may use for its keys (default: no limit)")
 	flags.BoolVar(&l.TCP, "tcp", false, "TCP on the loopback instead of local sockets")
-	flags.BoolVar(&f.curve, "curve", false, "encrypt, with keys made for this run")
-	flags.IntVar(&l.Threads, "threads", 0, "cores that the kernels of each process use (default: the machine's, shared among the workers)")
-	flags.IntVar(&l.Restarts, "restarts", attempts(), "how often a process is started again, -1: never")
-	flags.StringVar(&l.Dir, "dir", "", "folder for what the processes share, kept (default: one that is removed)")
-	flags.StringVar(&l.Snapshots, "snapshots", "", "folder for snapshots that the program asks for")
-	flags.BoolVar(&l.Resume, "resume", false, "continue from the last snapshot in that folder, if there is one")
-	flags.DurationVar(&l.Dead, "dead", 0, "silence after which a process counts as dead (default 3s)")
-	flags.IntVarP(&f.verbose, "verbose", "v", 0, "1: processes log changes of state, 2: more")
+	flags.BoolVar(&l.Curve, "curve", false, "encrypt all connections, with keys made for this run")
+	flags.IntVar(&l.Threads, "threads", 0, "number of cores for the kernels of each process (default: those of the machine, divided among the workers)")
+	flags.IntVar(&l.Restarts, "restarts", attempts(), "number of times that a process is started again, -1: never (default 10)")
+	flags.StringVar(&l.Dir, "dir", "", "folder for the files that the processes share, kept at the end (default: a folder that is removed)")
+	flags.StringVar(&l.Snapshots, "snapshots", "", "folder for snapshots of the training; each job gets a folder of its own in it")
+	flags.BoolVar(&l.Resume, "resume", false, "continue the newest job in the folder of --snapshots from its last snapshot")
+	flags.DurationVar(&l.Dead, "dead", 0, "time of silence after which a process counts as dead (default 3s)")
+	flags.IntVarP(&f.verbose, "verbose", "v", 0, "log of the processes: 1 for changes of state, 2 for details")
 	return cmd
 }
 
@@ -83,6 +96,9 @@ func (f *launchFlags) run(ctx context.Context) error {
 	if l.Servers = f.servers; l.Servers == 0 {
 		l.Servers = l.Workers
 	}
+	if l.Resume && l.Snapshots == "" {
+		return usageError{errors.New("--resume without --snapshots: it names the folder to resume from")}
+	}
 	switch f.policy {
 	case "wait":
 	case "shrink":
@@ -93,17 +109,6 @@ func (f *launchFlags) run(ctx context.Context) error {
 	l.Memory = f.memory << 20
 	if f.verbose > 0 {
 		l.Env = append(l.Env, "PS_VERBOSE="+strconv.Itoa(f.verbose))
-	}
-	if f.curve {
-		dir, err := os.MkdirTemp("", "gomx-keys-")
-		if err != nil {
-			return err
-		}
-		defer os.RemoveAll(dir)
-		if err := launch.MakeKeys(dir, l.Workers, l.Servers); err != nil {
-			return err
-		}
-		l.Keys = dir
 	}
 	l.Stdout, l.Stderr = os.Stdout, os.Stderr
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGHUP)

@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"time"
 
 	"gomx/launch"
@@ -29,7 +31,7 @@ func main() {
 	defer stop()
 	log := newLogger(os.Stderr)
 	if err := root(log).ExecuteContext(ctx); err != nil {
-		log.Error().Err(err).Msg("failed")
+		fmt.Fprintln(os.Stderr, "gomx:", err)
 		os.Exit(exitCode(err))
 	}
 }
@@ -38,15 +40,27 @@ func exitCode(err error) int {
 	var u usageError
 	var exit *launch.ExitError
 	switch {
-	case errors.As(err, &u):
+	case errors.As(err, &u), errors.Is(err, launch.ErrUsage):
 		return exitUsage
 	case errors.As(err, &exit):
-		return exit.Code
+		return jobCode(exit.Code)
 	}
 	return exitFailure
 }
 
-// newLogger logs for people on a terminal and JSON elsewhere.
+// jobCode returns the exit code of gomx for that of the process that ended a job.
+func jobCode(code int) int {
+	switch code {
+	case launch.ExitUsage:
+		return exitUsage
+	case launch.ExitLost, launch.ExitReplaced:
+		return launch.ExitRetry
+	}
+	return code
+}
+
+// newLogger returns the log of what commands do meanwhile: for people on a terminal, JSON elsewhere.
+// The error that a command ends with is not part of it.
 func newLogger(f *os.File) zerolog.Logger {
 	var w io.Writer = f
 	if isatty.IsTerminal(f.Fd()) {
@@ -60,12 +74,28 @@ func root(log zerolog.Logger) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:           "gomx",
 		Short:         "A deep-learning framework: arrays, graphs, training, MXNet's files",
+		Args:          noCommand,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceUsage:  true,
 		SilenceErrors: true,
+
+		SuggestionsMinimumDistance: 2,
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	cmd.AddCommand(benchCommand(log), im2recCommand(), inspectCommand(), launchCommand(log), topCommand(), traceCommand(), versionCommand(), nodeCommand(), memoryCommand(), platformCommand(), devicesCommand())
 	return cmd
+}
+
+// noCommand refuses the name of a command that does not exist.
+func noCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	text := fmt.Sprintf("unknown command %q", args[0])
+	if list := cmd.SuggestionsFor(args[0]); len(list) > 0 {
+		text += fmt.Sprintf(": do you mean %s?", strings.Join(list, " or "))
+	}
+	return usageError{errors.New(text + "; gomx --help lists the commands")}
 }
 
 // exactArgs demands n arguments and says how the command is used.

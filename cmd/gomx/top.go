@@ -32,10 +32,17 @@ func topCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "top [FOLDER | ADDRESS]",
 		Short: "Show a running job: who lives, how far they are, who waits for whom",
-		Long: `Show a job that runs on this machine: the newest one, the one that was started with launch --dir FOLDER, or the one
-whose scheduler serves health and metrics at ADDRESS, which every process prints when it starts.`,
+		Long: `Show a job that runs on this machine. Without an argument there must be one job that gomx launch runs;
+when there are several, the error lists their folders. FOLDER is that of a job (launch --dir, or one of
+the list). ADDRESS is where the scheduler of a job serves health and metrics; every process prints its
+address when it starts.`,
 		Example: "  gomx top\n  gomx top --once 127.0.0.1:40123",
-		Args:    cobra.MaximumNArgs(1),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usageError{fmt.Errorf("%d arguments, want at most one: %s", len(args), cmd.UseLine())}
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			where := ""
 			if len(args) > 0 {
@@ -44,9 +51,9 @@ whose scheduler serves health and metrics at ADDRESS, which every process prints
 			return f.run(cmd.Context(), cmd.OutOrStdout(), where)
 		},
 	}
-	cmd.Flags().DurationVar(&f.every, "every", time.Second, "time between two looks")
-	cmd.Flags().BoolVar(&f.once, "once", false, "look once")
-	cmd.Flags().StringVarP(&f.output, "output", "o", "table", "table or json")
+	cmd.Flags().DurationVar(&f.every, "every", time.Second, "time between two tables")
+	cmd.Flags().BoolVar(&f.once, "once", false, "print one table and end")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "table", "form of the output: table or json")
 	return cmd
 }
 
@@ -57,18 +64,22 @@ func (f *topFlags) run(ctx context.Context, w io.Writer, where string) error {
 	if f.every <= 0 {
 		return usageError{fmt.Errorf("--every %v, want a positive duration", f.every)}
 	}
+	job, err := choose(where)
+	if err != nil {
+		return err
+	}
 	terminal := w == io.Writer(os.Stdout) && isatty.IsTerminal(os.Stdout.Fd())
 	t := time.NewTicker(f.every)
 	defer t.Stop()
 	for {
-		list, err := look(ctx, where)
+		list, err := job.look(ctx)
 		if err != nil {
 			return err
 		}
 		if terminal && !f.once {
 			fmt.Fprint(w, "\x1b[H\x1b[2J")
 		}
-		if err := f.show(w, list); err != nil {
+		if err := f.show(w, job, list); err != nil {
 			return err
 		}
 		if f.once {
@@ -82,18 +93,55 @@ func (f *topFlags) run(ctx context.Context, w io.Writer, where string) error {
 	}
 }
 
-func (f *topFlags) show(w io.Writer, list []kvstore.Status) error {
+func (f *topFlags) show(w io.Writer, job topTarget, list []kvstore.Status) error {
 	if f.output == "json" {
 		return json.NewEncoder(w).Encode(list)
 	}
+	fmt.Fprintln(w, job.title)
 	return writeTop(w, list)
 }
 
-// look asks the processes of a job for their status.
-func look(ctx context.Context, where string) ([]kvstore.Status, error) {
-	addrs := []string{where}
-	if info, err := os.Stat(where); where == "" || err == nil && info.IsDir() {
-		if addrs, err = addresses(where); err != nil {
+// topTarget is the job that is shown: the folder in which its processes leave their addresses, or one address.
+type topTarget struct {
+	title     string
+	dir, addr string
+}
+
+// choose returns the job at a folder or an address; without either, the only one that runs.
+func choose(where string) (topTarget, error) {
+	if where != "" {
+		if info, err := os.Stat(where); err == nil && info.IsDir() {
+			return topTarget{title: "job in " + where, dir: where}, nil
+		}
+		return topTarget{title: "job at " + where, addr: where}, nil
+	}
+	jobs, err := launch.Jobs()
+	switch {
+	case err != nil:
+		return topTarget{}, err
+	case len(jobs) == 0:
+		return topTarget{}, errors.New("no job that gomx launch started runs here: name its folder or an address")
+	case len(jobs) > 1:
+		var text strings.Builder
+		for _, j := range jobs {
+			fmt.Fprintf(&text, "\n  %s", describe(j))
+		}
+		return topTarget{}, usageError{fmt.Errorf("%d jobs run here, name the folder of one:%s", len(jobs), text.String())}
+	}
+	return topTarget{title: "job in " + describe(jobs[0]), dir: jobs[0].Dir}, nil
+}
+
+// describe names a job by its folder, its launcher and its program.
+func describe(j launch.Holder) string {
+	return fmt.Sprintf("%s: launcher %d, started at %s: %s", j.Dir, j.PID, j.Began.Format(time.TimeOnly), strings.Join(j.Program, " "))
+}
+
+// look asks the processes of the job for their status.
+func (j topTarget) look(ctx context.Context) ([]kvstore.Status, error) {
+	addrs := []string{j.addr}
+	if j.dir != "" {
+		var err error
+		if addrs, err = addresses(j.dir); err != nil {
 			return nil, err
 		}
 	}
@@ -108,26 +156,14 @@ func look(ctx context.Context, where string) ([]kvstore.Status, error) {
 		list = append(list, st)
 	}
 	if len(list) == 0 {
-		return nil, fmt.Errorf("no process of the job answers: %w", failed)
+		return nil, fmt.Errorf("%s: no process of the job answers: %w", j.title, failed)
 	}
 	slices.SortFunc(list, func(a, b kvstore.Status) int { return strings.Compare(a.Node, b.Node) })
 	return list, nil
 }
 
-// addresses finds the processes of the job in a folder, or of the newest job.
+// addresses finds the processes of the job in a folder.
 func addresses(dir string) ([]string, error) {
-	if dir == "" {
-		jobs, err := filepath.Glob(filepath.Join(launch.Runtime(), "job-*"))
-		if err != nil || len(jobs) == 0 {
-			return nil, errors.New("no job that gomx launch started runs here: name its folder or an address")
-		}
-		newest := time.Time{}
-		for _, j := range jobs {
-			if info, err := os.Stat(j); err == nil && info.ModTime().After(newest) {
-				dir, newest = j, info.ModTime()
-			}
-		}
-	}
 	files, err := filepath.Glob(filepath.Join(dir, "status-*"))
 	if err != nil || len(files) == 0 {
 		return nil, fmt.Errorf("%s: no process of the job says where to ask it", dir)

@@ -27,20 +27,25 @@ func serveStatus(t *testing.T, st kvstore.Status) string {
 	return strings.TrimPrefix(s.URL, "http://")
 }
 
+// topSample is the status of a scheduler.
+func topSample() kvstore.Status {
+	return kvstore.Status{Node: "scheduler", View: 7, Ready: true, Seconds: 61, Members: []kvstore.StatusMember{
+		{Node: "server 0", Incarnation: 1, Alive: true, Silent: 0.2, Clock: 3, Queue: 31400, Parked: 2, Waiting: 1},
+		{Node: "server 1", Incarnation: 1, Silent: 12, Waiting: -1},
+		{Node: "worker 0", Incarnation: 1, Alive: true, Clock: 5, Waiting: 1},
+		{Node: "worker 1", Incarnation: 2, Alive: true, Clock: 3, Waiting: -1},
+		{Node: "worker 2", Waiting: -1},
+		{Node: "worker 3", Incarnation: 1, Alive: true, Left: true, Clock: 1, Waiting: -1},
+	}, Shards: []kvstore.StatusShard{{Primary: 0, Backup: -1}, {Primary: -1, Backup: 0, Lost: true}}}
+}
+
 // topJob writes the folder of a job in which worker 0 is ahead and waits for worker 1, as server 0 does; server 1 is dead.
 func topJob(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, st := range map[string]kvstore.Status{
-		"scheduler": {Node: "scheduler", View: 7, Ready: true, Seconds: 61, Members: []kvstore.StatusMember{
-			{Node: "server 0", Incarnation: 1, Alive: true, Silent: 0.2, Clock: 3, Queue: 31400, Parked: 2, Waiting: 1},
-			{Node: "server 1", Incarnation: 1, Silent: 12, Waiting: -1},
-			{Node: "worker 0", Incarnation: 1, Alive: true, Clock: 5, Waiting: 1},
-			{Node: "worker 1", Incarnation: 2, Alive: true, Clock: 3, Waiting: -1},
-			{Node: "worker 2", Waiting: -1},
-			{Node: "worker 3", Incarnation: 1, Alive: true, Left: true, Clock: 1, Waiting: -1},
-		}, Shards: []kvstore.StatusShard{{Primary: 0, Backup: -1}, {Primary: -1, Backup: 0, Lost: true}}},
-		"worker 0": {Node: "worker 0", Ready: true, Seconds: 60, Transport: &transport.Stats{SentBytes: 3 << 20, ReceivedBytes: 1536, Stale: 2}},
+		"scheduler": topSample(),
+		"worker 0":  {Node: "worker 0", Ready: true, Seconds: 60, Transport: &transport.Stats{SentBytes: 3 << 20, ReceivedBytes: 1536, Stale: 2}},
 	} {
 		name = filepath.Join(dir, "status-"+strings.ReplaceAll(name, " ", "-"))
 		if err := os.WriteFile(name, []byte(serveStatus(t, st)), 0o600); err != nil {
