@@ -36,6 +36,11 @@ func Run(ctx context.Context, work func(ctx context.Context) error) error {
 	ctx, stop := withLauncher(ctx, e.Launcher)
 	defer stop()
 	limitCores(e.Threads)
+	if e.Role != wire.Scheduler && e.Rank < 0 {
+		if err := e.askRank(ctx); err != nil {
+			return err
+		}
+	}
 	cfg, cleanup, err := e.config()
 	if err != nil {
 		return usageError{err}
@@ -85,9 +90,6 @@ func Main(work func(ctx context.Context) error) {
 // the job's folder.
 func (e *Environ) config() (c kvstore.JobConfig, cleanup func(), err error) {
 	node := wire.Node{Role: e.Role, Rank: uint16(max(0, e.Rank))}
-	if e.Role != wire.Scheduler && e.Rank < 0 {
-		return c, nil, fmt.Errorf("launch: %s without rank in the environment, want %s, %s or %s", e.Role, envWorkerID, envServerID, envRank)
-	}
 	if e.Role == wire.Scheduler {
 		node.Rank = 0
 	}
@@ -121,6 +123,23 @@ func (e *Environ) config() (c kvstore.JobConfig, cleanup func(), err error) {
 		cleanup = func() { os.Remove(file) }
 	}
 	return c, cleanup, nil
+}
+
+// askRank lets the scheduler choose the rank of a process whose environment has none, as those of MPI,
+// Slurm and MXNet's own trackers.
+func (e *Environ) askRank(ctx context.Context) error {
+	if e.Keys != "" {
+		return usageError{fmt.Errorf("launch: %s without rank in the environment, want %s, %s or %s: with encryption each rank has its key", e.Role, envWorkerID, envServerID, envRank)}
+	}
+	node := wire.Node{Role: e.Role}
+	rank, err := kvstore.AskRank(ctx, kvstore.JobConfig{Node: node, Scheduler: e.Scheduler, ID: e.Job, Workers: e.Workers, Servers: e.Servers,
+		Listen: zmq.NoListen, Log: e.log(node),
+		Open: func(t transport.Config) (transport.Endpoint, error) { return zmq.Open(t, zmq.Options{}) }})
+	if err != nil {
+		return err
+	}
+	e.Rank = rank
+	return nil
 }
 
 // dedicated reports whether waiting for messages may keep a processor of the Go scheduler: that of a server, which has little

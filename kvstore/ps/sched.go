@@ -44,6 +44,8 @@ type Scheduler struct {
 	body    []byte
 	load    []int     // shards that each server leads, while balance counts
 	ways    []reached // on which it looks for one who leads less
+
+	promised map[wire.Node]promise // places that guests have been told to take
 }
 
 // NewScheduler returns a scheduler for a new job, or one that goes on where another one stopped.
@@ -124,6 +126,9 @@ func (s *Scheduler) each(f func(m *wire.Member)) {
 func (s *Scheduler) Handle(now Time, from wire.Node, m *wire.Message) {
 	s.start(now)
 	me := s.view.Member(from)
+	if m.Job == s.cfg.Job && m.From == from && me == nil && m.Type == wire.TypeHello {
+		s.guest(from, m)
+	}
 	if m.Job != s.cfg.Job || m.From != from || me == nil {
 		return
 	}
