@@ -14,7 +14,6 @@ import (
 	"gomx/dtype"
 	"gomx/engine"
 	nd "gomx/ndarray"
-	"gomx/op"
 )
 
 // TestMain runs all tests on both engines.
@@ -135,7 +134,7 @@ func TestTiersAgree(t *testing.T) {
 func TestDropoutFollowsTheTape(t *testing.T) {
 	x := nd.Ones(nd.Shape{1000})
 	x.AttachGrad()
-	p := nd.DropoutParams{P: op.Some(0.5)}
+	p := nd.DropoutParams{P: nd.Some(0.5)}
 	zeros := func(a *nd.Array) (n int) {
 		for _, v := range values(t, a) {
 			if v == 0 {

@@ -28,7 +28,7 @@ func Example_training() {
 	w, b := nd.Zeros(nd.Shape{1, 2}), nd.Zeros(nd.Shape{1})
 	w.AttachGrad()
 	b.AttachGrad()
-	step := nd.SGDUpdateParams{LR: 2, RescaleGrad: 1. / 200}
+	step := nd.SGDUpdateParams{LR: 2, RescaleGrad: nd.Some(1. / 200)}
 	for range 200 {
 		tape := autograd.Train()
 		out := nd.FullyConnected(tape.Watch(points), w, b, nd.FullyConnectedParams{NumHidden: 1})

@@ -7,7 +7,6 @@ import (
 	"gomx/autograd"
 	"gomx/dtype"
 	nd "gomx/ndarray"
-	"gomx/op"
 )
 
 // secondOrderNets lists functions of named arrays whose first derivatives are differentiated: the layers of networks, and
@@ -35,7 +34,7 @@ var secondOrderNets = []struct {
 	}},
 	{"generator", [][]int{{2, 3, 2, 2}, {3, 2, 3, 3}, {2}}, func(in []*nd.Array) *nd.Array {
 		return nd.Deconvolution(in[0], in[1], in[2], nd.DeconvolutionParams{Kernel: []int{3, 3}, Stride: []int{2, 2}, NumFilter: 2,
-			NoBias: op.Some(false)}).Tanh()
+			NoBias: nd.Some(false)}).Tanh()
 	}},
 	{"LSTM cell", [][]int{{2, 3}, {2, 2}, {2, 2}, {8, 3}, {8}, {8, 2}, {8}}, func(in []*nd.Array) *nd.Array {
 		p := nd.FullyConnectedParams{NumHidden: 8}

@@ -92,7 +92,7 @@ func (r *rewriter) joinRowLoss(m *rowLoss) {
 
 // scaleRowLoss takes the gradients from the node that was made.
 func (r *rewriter) scaleRowLoss(m *rowLoss) {
-	p := prim.ScalarParams{Scalar: m.headGrad.Params.(loss.RegressionParams).GradScale}
+	p := prim.ScalarParams{Scalar: m.headGrad.Params.(loss.RegressionParams).GradScale.Value()}
 	for i := 1; i < m.layerGrad.NumOutputs(); i++ {
 		n := prim.MulScalar.Node(p, m.made.Entry(i))
 		n.Name, n.Attrs, n.Site = m.layerGrad.Name, m.layerGrad.Attrs, m.layerGrad.Site

@@ -13,7 +13,6 @@ import (
 	"gomx/metric"
 	"gomx/module"
 	nd "gomx/ndarray"
-	"gomx/op"
 	"gomx/optimizer"
 	sym "gomx/symbol"
 )
@@ -57,7 +56,7 @@ func lstm(bucket any) (*sym.Symbol, error) {
 	o := sym.Reshape(sym.Transpose(r, swap), sym.ReshapeParams{Shape: []int{sentences * length, hidden}})
 	o = sym.FullyConnected(o, sym.FullyConnectedParams{NumHidden: words}, sym.Name("decode"))
 	label := sym.Reshape(sym.Var("softmax_label"), sym.ReshapeParams{Shape: []int{-1}})
-	return sym.SoftmaxOutput(o, sym.SoftmaxOutputParams{UseIgnore: true, IgnoreLabel: op.Some(-1.0), Normalization: "valid"},
+	return sym.SoftmaxOutput(o, sym.SoftmaxOutputParams{UseIgnore: true, IgnoreLabel: sym.Some(-1.0), Normalization: "valid"},
 		sym.Name("softmax"), sym.With("label", label)), nil
 }
 

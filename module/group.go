@@ -7,7 +7,6 @@ import (
 	"gomx/device"
 	"gomx/dtype"
 	nd "gomx/ndarray"
-	"gomx/op"
 	"gomx/op/prim"
 	sym "gomx/symbol"
 )
@@ -124,7 +123,7 @@ func (g *group) cut(a *nd.Array, axis, k int) *nd.Array {
 	if axis == 0 {
 		return a.Slice(k*n, (k+1)*n)
 	}
-	return nd.SliceAxis(a, prim.SliceAxisParams{Axis: axis, Begin: k * n, End: op.Some((k + 1) * n)})
+	return nd.SliceAxis(a, prim.SliceAxisParams{Axis: axis, Begin: k * n, End: nd.Some((k + 1) * n)})
 }
 
 // forward starts the computation of the outputs.
@@ -215,7 +214,7 @@ func (g *group) join(i int) {
 			parts[k] = staged[k]
 		}
 	}
-	if err := nd.InvokeInto(prim.Concat.Op, prim.ConcatParams{Dim: op.Some(axis)}, parts, []*nd.Array{whole}); err != nil {
+	if err := nd.InvokeInto(prim.Concat.Op, prim.ConcatParams{Dim: nd.Some(axis)}, parts, []*nd.Array{whole}); err != nil {
 		panic(err)
 	}
 }
@@ -264,7 +263,7 @@ func (g *group) inputGrads(f feed) *nd.Array {
 	for k, ex := range g.parts {
 		parts[k] = ex.Grads[f.name].To(grad.Device())
 	}
-	return nd.Concat(parts, prim.ConcatParams{Dim: op.Some(f.axis)})
+	return nd.Concat(parts, prim.ConcatParams{Dim: nd.Some(f.axis)})
 }
 
 // closeOutputs releases the outputs.

@@ -12,7 +12,6 @@ import (
 	"gomx/initializer"
 	"gomx/module"
 	nd "gomx/ndarray"
-	"gomx/op"
 	sym "gomx/symbol"
 )
 
@@ -22,7 +21,7 @@ func twoGroups() *sym.Symbol {
 	x := sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 8}, first.Name("fc1"))
 	x = sym.BatchNorm(x, sym.BatchNormParams{}, first.Name("bn")).At(0)
 	x = sym.Activation(x, sym.ActivationParams{ActType: "tanh"}, first.Name("tanh"))
-	x = sym.Dropout(x, sym.DropoutParams{P: op.Some(0.3)}, second.Name("drop"))
+	x = sym.Dropout(x, sym.DropoutParams{P: sym.Some(0.3)}, second.Name("drop"))
 	x = sym.FullyConnected(x, sym.FullyConnectedParams{NumHidden: 3}, second.Name("fc2"))
 	return sym.SoftmaxOutput(x, sym.SoftmaxOutputParams{}, second.Name("softmax"))
 }

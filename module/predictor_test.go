@@ -21,7 +21,7 @@ import (
 func residual() *sym.Symbol {
 	unit := func(x *sym.Symbol, name string) *sym.Symbol {
 		c := sym.Convolution(x, sym.ConvolutionParams{Kernel: []int{3, 3}, Pad: []int{1, 1}, NumFilter: 32}, sym.Name(name))
-		b := sym.BatchNorm(c, sym.BatchNormParams{Eps: 1e-3}, sym.Name(name+"_bn"))
+		b := sym.BatchNorm(c, sym.BatchNormParams{Eps: sym.Some(1e-3)}, sym.Name(name+"_bn"))
 		return sym.Activation(b, sym.ActivationParams{ActType: "relu"}, sym.Name(name+"_relu"))
 	}
 	x := unit(sym.Var("data"), "conv0")

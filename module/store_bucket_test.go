@@ -6,7 +6,6 @@ import (
 
 	dataio "gomx/io"
 	"gomx/module"
-	"gomx/op"
 	sym "gomx/symbol"
 )
 
@@ -23,7 +22,7 @@ func counts(bucket any) (*sym.Symbol, error) {
 	}
 	x = sym.FullyConnected(x, sym.FullyConnectedParams{NumHidden: words}, sym.Name("decode"))
 	label := sym.Reshape(sym.Var("softmax_label"), sym.ReshapeParams{Shape: []int{-1}})
-	return sym.SoftmaxOutput(x, sym.SoftmaxOutputParams{UseIgnore: true, IgnoreLabel: op.Some(-1.0)},
+	return sym.SoftmaxOutput(x, sym.SoftmaxOutputParams{UseIgnore: true, IgnoreLabel: sym.Some(-1.0)},
 		sym.Name("softmax"), sym.With("label", label)), nil
 }
 

@@ -46,7 +46,7 @@ func Normal(mean, sd float64, shape Shape, opts ...Option) *Array {
 		return Full(mean, shape, opts...)
 	}
 	a := Empty(shape, opts...)
-	fillWith(a, random.Normal.Op, random.NormalParams{Loc: mean, Scale: sd, DType: op.Some(a.dtype), Shape: []int{a.Size()}}, opts)
+	fillWith(a, random.Normal.Op, random.NormalParams{Loc: mean, Scale: op.Some(sd), DType: op.Some(a.dtype), Shape: []int{a.Size()}}, opts)
 	return a
 }
 
@@ -55,7 +55,7 @@ func Arange(start, stop, step float64, opts ...Option) *Array {
 	if step == 0 {
 		panic(misuse("Arange", "step", "0, want another number"))
 	}
-	return applyNew(prim.Arange.Op, prim.ArangeParams{Start: start, Stop: op.Some(stop), Step: step, DType: collect(opts).dtype}, opts)
+	return applyNew(prim.Arange.Op, prim.ArangeParams{Start: start, Stop: op.Some(stop), Step: op.Some(step), DType: collect(opts).dtype}, opts)
 }
 
 // Fill sets all elements of a to v.

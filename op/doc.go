@@ -6,7 +6,7 @@
 // kernel, a plain Go loop that is both definition and oracle:
 //
 //	type SwishParams struct {
-//		Beta float64 `op:"beta,zero" default:"1" doc:"slope of the gate"`
+//		Beta op.Opt[float64] `op:"beta" default:"1" doc:"slope of the gate"`
 //	}
 //
 //	var Swish = op.Declare[SwishParams]("swish")

@@ -11,7 +11,7 @@ import (
 )
 
 type swishParams struct {
-	Beta    float64         `op:"beta,zero" default:"1" doc:"slope"`
+	Beta    op.Opt[float64] `op:"beta" default:"1" doc:"slope"`
 	Axis    op.Opt[int]     `op:"axis" doc:"axis"`
 	Mom     op.Opt[float64] `op:"momentum" default:"0.9" doc:"momentum"`
 	NoFlat  bool            `op:"flatten,not" doc:"flatten"`
@@ -30,7 +30,7 @@ func init() {
 		Ref: func(p swishParams, c *op.Call) error {
 			x, y := op.Slice[float32](c.In[0]), op.Slice[float32](c.Out[0])
 			for i, v := range x {
-				y[i] = v / (1 + float32(math.Exp(-p.Beta*float64(v))))
+				y[i] = v / (1 + float32(math.Exp(-p.Beta.Value()*float64(v))))
 			}
 			return nil
 		},
@@ -45,7 +45,7 @@ func TestParseParams(t *testing.T) {
 		err   string
 	}{
 		{"defaults", map[string]string{"num_filter": "3"}, func(p swishParams) bool {
-			return p.Beta == 1 && !p.Axis.IsSet() && p.Mom.Value() == 0.9 && !p.NoFlat && p.Mode == "a"
+			return p.Beta.Value() == 1 && !p.Axis.IsSet() && p.Mom.Value() == 0.9 && !p.NoFlat && p.Mode == "a"
 		}, ""},
 		{"given", map[string]string{"num_filter": "3L", "axis": "-1", "flatten": "False", "kernel": "(3L, 4)", "momentum": "0", "__lr_mult__": "2"},
 			func(p swishParams) bool {

@@ -1,6 +1,8 @@
 package op_test
 
 import (
+	"math"
+	"strings"
 	"testing"
 
 	"gomx/op"
@@ -42,4 +44,38 @@ func TestNoneDiffersFromDefault(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Zero is a value like others where a file gives it, and it is not negative.
+func TestZeroIsKept(t *testing.T) {
+	type params struct {
+		Slope op.Opt[float64] `op:"slope" default:"1"`
+	}
+	h := op.Declare[params]("test_zero")
+	parsed, err := h.ParseParams(map[string]string{"slope": "0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := h.Normalize(parsed)
+	if err != nil || again != parsed {
+		t.Fatalf("normalizing twice: got %+v, %v, want %+v", again, err, parsed)
+	}
+	if v, set := parsed.(params).Slope.Get(); v != 0 || math.Signbit(v) || !set {
+		t.Errorf("got %v, set %v, want a positive zero", v, set)
+	}
+	if got := h.FormatParams(parsed)["slope"]; got != "0" {
+		t.Errorf("got slope=%q in a file, want 0", got)
+	}
+}
+
+func TestDeclareRejectsUnknownOption(t *testing.T) {
+	type bad struct {
+		Beta float64 `op:"beta,zero"`
+	}
+	defer func() {
+		if r := recover(); r == nil || !strings.Contains(r.(string), `unknown option "zero"`) {
+			t.Errorf("got %v, want a panic that names the option", r)
+		}
+	}()
+	op.Declare[bad]("test_option")
 }

@@ -17,10 +17,10 @@ import (
 //	Parts  int `op:"parts,required" min:"1" max:"65536" doc:"number of outputs"`
 //	NoBias bool `op:"no_bias" doc:"leave the bias out"`
 //	NoFlatten bool `op:"flatten,not"`       // MXNet's flatten, true by default, stored negated
-//	Beta float64 `op:"beta,zero" default:"1"` // a zero field means the default; in a file, and as -0, zero can be asked for
+//	Beta Opt[float64] `op:"beta" default:"1"` // zero is legal, and not the default
 //
 // A field left at its zero value takes the default. Where zero is legal and not the default the
-// field must be an Opt. Options after the name: required, not, zero, auto (set from the number of
+// field must be an Opt. Options after the name: required, not, auto (set from the number of
 // inputs), run (a float64 that changes from call to call, such as a learning rate: kernels are not
 // prepared for its value but read it from the Call, by Handle.At).
 type ParamSpec struct {
@@ -72,6 +72,11 @@ func newSchema(opName string, typ reflect.Type) *schema {
 func newParam(f reflect.StructField, index int) ParamSpec {
 	name, options, _ := strings.Cut(f.Tag.Get("op"), ",")
 	opts := strings.Split(options, ",")
+	for _, o := range opts {
+		if !slices.Contains([]string{"", "required", "not", "auto", "run"}, o) {
+			panic(fmt.Sprintf("op: field %s: unknown option %q, want required, not, auto or run", f.Name, o))
+		}
+	}
 	p := ParamSpec{Name: name, Field: f.Name, GoType: f.Type.String(), Doc: f.Tag.Get("doc"), index: index,
 		Default: f.Tag.Get("default"), Required: slices.Contains(opts, "required"),
 		Not: slices.Contains(opts, "not"), Auto: slices.Contains(opts, "auto"), Run: slices.Contains(opts, "run")}
@@ -96,7 +101,7 @@ func boundTag(f reflect.StructField, key string) *float64 {
 }
 
 // check fills in a missing default and reports what is wrong with the declaration. A default
-// that the zero value cannot express needs an Opt, a lower bound above zero, or the zero option.
+// that the zero value cannot express needs an Opt or a lower bound above zero.
 func (s *schema) check(p *ParamSpec, f reflect.StructField) string {
 	if _, dup := s.byName[p.Name]; dup {
 		return "declared twice"
@@ -121,7 +126,7 @@ func (s *schema) check(p *ParamSpec, f reflect.StructField) string {
 	if len(p.Enum) > 0 || f.Type.Kind() == reflect.Slice && len(p.Default) > 2 {
 		zeroLegal = false // the empty string and the nil slice mean "default"
 	}
-	if strings.Contains(f.Tag.Get("op"), ",zero") || p.Not {
+	if p.Not {
 		zeroLegal = false
 	}
 	if zeroLegal && !isOpt && !v.Elem().IsZero() && f.Type.Kind() != reflect.Slice {
@@ -151,7 +156,7 @@ func (p *ParamSpec) normalize(f reflect.Value) error {
 	if o, ok := ptr.(optional); ok && !o.isSet() && (p.Default == "" || p.Default == "None") {
 		f.SetZero() // None is what the default says anyway
 	}
-	zero := f.IsZero() && (f.Kind() != reflect.Float64 || !math.Signbit(f.Float()))
+	zero := f.IsZero()
 	if p.Required && zero && (f.Kind() == reflect.Slice || f.Kind() == reflect.String) {
 		return Errorf(p.Name, "missing, it has no default")
 	}
@@ -234,9 +239,6 @@ func (s *schema) finish(v reflect.Value, given []bool) error {
 		p := &s.params[i]
 		f := v.Field(p.index)
 		if given[i] && f.IsZero() {
-			if f.Kind() == reflect.Float64 && p.Default != "0" {
-				f.SetFloat(math.Copysign(0, -1)) // zero, but not the zero value: a gradient's node gets the same parameters
-			}
 			if err := p.bounds(f.Addr().Interface()); err != nil {
 				return err
 			}

@@ -70,7 +70,7 @@ func (o Adam) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
 	b1, b2 := o.Beta1.Or(0.9), o.Beta2.Or(0.999)
 	lr := s.LR * math.Sqrt(bias(b2, s.Count)) / bias(b1, s.Count)
 	start(s, update.AdamUpdate, update.AdamUpdateParams{LR: lr, Beta1: op.Some(b1), Beta2: op.Some(b2),
-		Epsilon: orDefault(o.Epsilon, 1e-8), WD: s.WD, RescaleGrad: s.Rescale, ClipGradient: s.Clip}, w, g, state)
+		Epsilon: op.Some(orDefault(o.Epsilon, 1e-8)), WD: s.WD, RescaleGrad: op.Some(s.Rescale), ClipGradient: op.Some(s.Clip)}, w, g, state)
 }
 
 // Update changes w and state by the gradient.

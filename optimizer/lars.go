@@ -62,11 +62,11 @@ func (o LARS) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
 func momentumStep(s *Step, momentum, lr float64, w, g *nd.Array, state []*nd.Array) {
 	if len(state) == 0 {
 		start(s, update.SGDUpdate, update.SGDUpdateParams{LR: lr, WD: s.WD,
-			RescaleGrad: s.Rescale, ClipGradient: s.Clip}, w, g, nil)
+			RescaleGrad: op.Some(s.Rescale), ClipGradient: op.Some(s.Clip)}, w, g, nil)
 		return
 	}
 	start(s, update.SGDMomUpdate, update.SGDMomUpdateParams{LR: lr, Momentum: momentum, WD: s.WD,
-		RescaleGrad: s.Rescale, ClipGradient: s.Clip}, w, g, state)
+		RescaleGrad: op.Some(s.Rescale), ClipGradient: op.Some(s.Clip)}, w, g, state)
 }
 
 // arrayStep is a step of SGD whose learning rate is an array of shape (1,), so that nobody waits

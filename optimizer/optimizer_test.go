@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	nd "gomx/ndarray"
-	"gomx/op"
 	"gomx/optimizer"
 )
 
@@ -18,10 +17,10 @@ func TestTravel(t *testing.T) {
 		LRMult:   map[string]float64{"a": 2}, WDMult: map[string]float64{"b": 0}}
 	for _, o := range []optimizer.Optimizer{
 		optimizer.SGD{}, optimizer.SGD{LR: 0.1, Momentum: 0.9, WD: 1e-4, Common: common},
-		optimizer.Signum{Momentum: op.Some(0.0), WDLH: 0.1},
-		optimizer.Adam{LR: 0.1, Beta1: op.Some(0.5), Epsilon: 1e-3, Common: optimizer.Common{Schedule: optimizer.CosineScheduler{MaxUpdate: 9}}},
+		optimizer.Signum{Momentum: nd.Some(0.0), WDLH: 0.1},
+		optimizer.Adam{LR: 0.1, Beta1: nd.Some(0.5), Epsilon: 1e-3, Common: optimizer.Common{Schedule: optimizer.CosineScheduler{MaxUpdate: 9}}},
 		optimizer.LARS{NoMomentumCorrection: true}, optimizer.LAMB{NoBiasCorrection: true, UpperBound: 3},
-		optimizer.RMSProp{Centered: true, Gamma2: op.Some(0.1)}, optimizer.SGLD{Seed: 4}, optimizer.LBSGD{WarmupStrategy: "lars"},
+		optimizer.RMSProp{Centered: true, Gamma2: nd.Some(0.1)}, optimizer.SGLD{Seed: 4}, optimizer.LBSGD{WarmupStrategy: "lars"},
 	} {
 		data, err := optimizer.Encode(o)
 		if err != nil {

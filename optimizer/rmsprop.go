@@ -83,22 +83,22 @@ func (o RMSProp) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
 		limit = o.ClipWeights
 	}
 	if !o.Centered {
-		start(s, update.RMSPropUpdate, update.RMSPropUpdateParams{LR: s.LR, Gamma1: gamma1, Epsilon: eps, WD: s.WD,
-			RescaleGrad: s.Rescale, ClipGradient: s.Clip, ClipWeights: limit}, w, g, state)
+		start(s, update.RMSPropUpdate, update.RMSPropUpdateParams{LR: s.LR, Gamma1: gamma1, Epsilon: op.Some(eps), WD: s.WD,
+			RescaleGrad: op.Some(s.Rescale), ClipGradient: op.Some(s.Clip), ClipWeights: op.Some(limit)}, w, g, state)
 		return
 	}
 	start(s, update.RMSPropAlexUpdate, update.RMSPropAlexUpdateParams{LR: s.LR, Gamma1: gamma1, Gamma2: op.Some(o.Gamma2.Or(0.9)),
-		Epsilon: eps, WD: s.WD, RescaleGrad: s.Rescale, ClipGradient: s.Clip, ClipWeights: limit}, w, g, state)
+		Epsilon: op.Some(eps), WD: s.WD, RescaleGrad: op.Some(s.Rescale), ClipGradient: op.Some(s.Clip), ClipWeights: op.Some(limit)}, w, g, state)
 }
 
 // Update changes w and state by the gradient.
 func (o Ftrl) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
 	start(s, update.FtrlUpdate, update.FtrlUpdateParams{LR: s.LR, Lamda1: op.Some(o.Lamda1.Or(0.01)), Beta: op.Some(o.Beta.Or(1)),
-		WD: s.WD, RescaleGrad: s.Rescale, ClipGradient: s.Clip}, w, g, state)
+		WD: s.WD, RescaleGrad: op.Some(s.Rescale), ClipGradient: op.Some(s.Clip)}, w, g, state)
 }
 
 // Update changes w and state by the gradient.
 func (o FTML) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
 	start(s, update.FTMLUpdate, update.FTMLUpdateParams{LR: s.LR, Beta1: op.Some(o.Beta1.Or(0.6)), Beta2: op.Some(o.Beta2.Or(0.999)),
-		Epsilon: orDefault(o.Epsilon, 1e-8), T: s.Count, WD: s.WD, RescaleGrad: s.Rescale, ClipGrad: s.Clip}, w, g, state)
+		Epsilon: op.Some(orDefault(o.Epsilon, 1e-8)), T: s.Count, WD: s.WD, RescaleGrad: op.Some(s.Rescale), ClipGrad: op.Some(s.Clip)}, w, g, state)
 }

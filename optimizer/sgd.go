@@ -75,7 +75,7 @@ func (o SGD) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
 		return
 	}
 	start(s, update.SGDMomUpdate, update.SGDMomUpdateParams{LR: s.LR, Momentum: o.Momentum, WD: s.WD,
-		RescaleGrad: s.Rescale, ClipGradient: s.Clip}, w, g, state)
+		RescaleGrad: op.Some(s.Rescale), ClipGradient: op.Some(s.Clip)}, w, g, state)
 }
 
 // Update changes w and state by the gradient.
@@ -84,7 +84,7 @@ func (o NAG) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
 		plainStep(s, w, g)
 		return
 	}
-	p := update.NAGMomUpdateParams{LR: s.LR, Momentum: o.Momentum, WD: s.WD, RescaleGrad: s.Rescale, ClipGradient: s.Clip}
+	p := update.NAGMomUpdateParams{LR: s.LR, Momentum: o.Momentum, WD: s.WD, RescaleGrad: op.Some(s.Rescale), ClipGradient: op.Some(s.Clip)}
 	if s.WD == 0 {
 		start(s, update.NAGMomUpdate, p, w, g, state)
 		return
@@ -101,16 +101,16 @@ func (o NAG) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
 // plainStep is a step without momentum.
 func plainStep(s *Step, w, g *nd.Array) {
 	start(s, update.SGDUpdate, update.SGDUpdateParams{LR: s.LR, WD: s.WD,
-		RescaleGrad: s.Rescale, ClipGradient: s.Clip}, w, g, nil)
+		RescaleGrad: op.Some(s.Rescale), ClipGradient: op.Some(s.Clip)}, w, g, nil)
 }
 
 // Update changes w and state by the gradient.
 func (o Signum) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
 	if len(state) == 0 {
 		start(s, update.SignSGDUpdate, update.SignSGDUpdateParams{LR: s.LR, WD: s.WD,
-			RescaleGrad: s.Rescale, ClipGradient: s.Clip}, w, g, nil)
+			RescaleGrad: op.Some(s.Rescale), ClipGradient: op.Some(s.Clip)}, w, g, nil)
 		return
 	}
 	start(s, update.SignumUpdate, update.SignumUpdateParams{LR: s.LR, Momentum: o.Momentum.Or(0.9), WD: s.WD,
-		RescaleGrad: s.Rescale, ClipGradient: s.Clip, WDLH: o.WDLH}, w, g, state)
+		RescaleGrad: op.Some(s.Rescale), ClipGradient: op.Some(s.Clip), WDLH: o.WDLH}, w, g, state)
 }

@@ -109,7 +109,7 @@ func (g *anyGraph) layer() {
 		g.add(y, s[0], n, s[2], s[3])
 	case 1:
 		x, s := g.pick(4)
-		g.add(sym.BatchNorm(x, sym.BatchNormParams{NoFixGamma: g.rng.IntN(2) == 0, Eps: 1e-2}, g.name("bn")).At(0), s...)
+		g.add(sym.BatchNorm(x, sym.BatchNormParams{NoFixGamma: g.rng.IntN(2) == 0, Eps: sym.Some(1e-2)}, g.name("bn")).At(0), s...)
 	case 2:
 		x, s := g.pick(4)
 		p := sym.PoolingParams{Kernel: []int{3, 3}, Pad: []int{1, 1}, PoolType: []string{"max", "avg"}[g.rng.IntN(2)]}
@@ -119,9 +119,9 @@ func (g *anyGraph) layer() {
 		g.add(sym.FullyConnected(x, sym.FullyConnectedParams{NumHidden: 12}, g.name("fc")), s[0], 12)
 	case 5:
 		x, s := g.pick(0)
-		p := sym.DropoutParams{P: op.Some(0.0)}
+		p := sym.DropoutParams{P: sym.Some(0.0)}
 		if g.random {
-			p.P = op.Some(0.4)
+			p.P = sym.Some(0.4)
 		}
 		g.add(sym.Dropout(x, p, g.name("dropout")).At(0), s...)
 	}
@@ -136,7 +136,7 @@ func (g *anyGraph) residual() {
 	}
 	y := sym.Convolution(x, sym.ConvolutionParams{Kernel: []int{3, 3}, Pad: []int{1, 1}, NumFilter: s[1], NoBias: true}, g.name("conv"))
 	if g.rng.IntN(3) > 0 {
-		y = sym.BatchNorm(y, sym.BatchNormParams{Eps: 1e-2}, g.name("bn")).At(0)
+		y = sym.BatchNorm(y, sym.BatchNormParams{Eps: sym.Some(1e-2)}, g.name("bn")).At(0)
 	}
 	if g.rng.IntN(2) == 0 {
 		y = sym.ElemwiseAdd(y, x, g.name("add"))
@@ -247,7 +247,7 @@ func (g *anyGraph) constant() {
 		z := sym.PlusScalar(sym.ZerosLike(sym.Tanh(x, g.name("tanh")), g.name("zeros")), sym.ScalarParams{Scalar: 0.25}, g.name("quarter"))
 		g.add(sym.ElemwiseAdd(z, x, g.name("add")), s...)
 	case 2:
-		ramp := sym.MulScalar(sym.Arange(sym.ArangeParams{Start: 0, Stop: op.Some(float64(s[len(s)-1]))}, g.name("arange")), sym.ScalarParams{Scalar: 0.1}, g.name("ramp"))
+		ramp := sym.MulScalar(sym.Arange(sym.ArangeParams{Start: 0, Stop: sym.Some(float64(s[len(s)-1]))}, g.name("arange")), sym.ScalarParams{Scalar: 0.1}, g.name("ramp"))
 		g.add(sym.BroadcastMul(x, ramp, g.name("mul")), s...)
 	case 3:
 		g.add(sym.ReshapeLike(sym.Tanh(x, g.name("tanh")), sym.Sigmoid(x, g.name("like")), sym.ReshapeLikeParams{}, g.name("reshape")), s...)
@@ -262,16 +262,16 @@ func (g *anyGraph) part() {
 	}
 	switch g.rng.IntN(3) {
 	case 0:
-		a := sym.SliceAxis(x, sym.SliceAxisParams{Axis: 1, Begin: 0, End: op.Some(6)}, g.name("slice"))
-		b := sym.SliceAxis(g.like(s), sym.SliceAxisParams{Axis: 1, Begin: 6, End: op.Some(12)}, g.name("slice"))
-		g.add(sym.Concat([]*sym.Symbol{a, b}, sym.ConcatParams{Dim: op.Some(1)}, g.name("concat")), s...)
+		a := sym.SliceAxis(x, sym.SliceAxisParams{Axis: 1, Begin: 0, End: sym.Some(6)}, g.name("slice"))
+		b := sym.SliceAxis(g.like(s), sym.SliceAxisParams{Axis: 1, Begin: 6, End: sym.Some(12)}, g.name("slice"))
+		g.add(sym.Concat([]*sym.Symbol{a, b}, sym.ConcatParams{Dim: sym.Some(1)}, g.name("concat")), s...)
 	case 1:
 		all := sym.SliceAxis(x, sym.SliceAxisParams{Axis: 1, Begin: 0, End: op.Opt[int]{}}, g.name("slice"))
-		g.add(sym.Concat([]*sym.Symbol{all}, sym.ConcatParams{Dim: op.Some(1)}, g.name("concat")), s...)
+		g.add(sym.Concat([]*sym.Symbol{all}, sym.ConcatParams{Dim: sym.Some(1)}, g.name("concat")), s...)
 	case 2:
 		parts := sym.SliceChannel(x, sym.SliceChannelParams{NumOutputs: 3}, g.name("split"))
 		gate := sym.ElemwiseMul(sym.Sigmoid(parts.At(0), g.name("gate")), sym.Tanh(parts.At(1), g.name("tanh")), g.name("mul"))
-		g.add(sym.Concat([]*sym.Symbol{gate, parts.At(2), gate}, sym.ConcatParams{Dim: op.Some(1)}, g.name("concat")), s...)
+		g.add(sym.Concat([]*sym.Symbol{gate, parts.At(2), gate}, sym.ConcatParams{Dim: sym.Some(1)}, g.name("concat")), s...)
 	}
 }
 

@@ -50,7 +50,7 @@ func benchmarkStep(b *testing.B, s *sym.Symbol, shape ...int) {
 			weights = append(weights, []*nd.Array{ex.Args[name], g, nd.Zeros(g.Shape())})
 		}
 	}
-	params := update.SGDMomUpdateParams{LR: 0.01, Momentum: 0.9, RescaleGrad: 1 / float64(shape[0])}
+	params := update.SGDMomUpdateParams{LR: 0.01, Momentum: 0.9, RescaleGrad: sym.Some(1 / float64(shape[0]))}
 	train := func() {
 		step(b, ex)
 		for _, w := range weights {

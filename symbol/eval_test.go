@@ -27,7 +27,7 @@ func ExampleSymbol_Eval() {
 
 func TestEval(t *testing.T) {
 	x := sym.Var("x")
-	norm := sym.BatchNorm(x, sym.BatchNormParams{Eps: 1e-3}, sym.Name("bn")).At(0)
+	norm := sym.BatchNorm(x, sym.BatchNormParams{Eps: sym.Some(1e-3)}, sym.Name("bn")).At(0)
 	values := map[string]*nd.Array{"x": nd.FromSlice([]float32{1, 2}, 1, 2), "bn_gamma": nd.Ones(nd.Shape{2}), "bn_beta": nd.Zeros(nd.Shape{2}),
 		"bn_moving_mean": nd.FromSlice([]float32{1, 1}), "bn_moving_var": nd.FromSlice([]float32{1 - 1e-3, 1 - 1e-3})}
 	without := func(name string) map[string]*nd.Array {

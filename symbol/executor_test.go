@@ -34,11 +34,11 @@ func randomNet(rng *rand.Rand, size int) *sym.Symbol {
 			r := sym.Reshape(pick(), sym.ReshapeParams{Shape: []int{6, 4}})
 			v = sym.Reshape(sym.Sigmoid(r), sym.ReshapeParams{Shape: []int{4, 6}})
 		case 6:
-			both := sym.Concat([]*sym.Symbol{pick(), pick()}, sym.ConcatParams{Dim: op.Some(1)})
+			both := sym.Concat([]*sym.Symbol{pick(), pick()}, sym.ConcatParams{Dim: sym.Some(1)})
 			v = sym.FullyConnected(both, sym.FullyConnectedParams{NumHidden: 6, NoBias: true}, sym.Name(fmt.Sprintf("fc%d", i)))
 		case 7:
 			parts := sym.SliceChannel(pick(), sym.SliceChannelParams{NumOutputs: 2})
-			v = sym.Concat([]*sym.Symbol{parts.At(1), parts.At(0)}, sym.ConcatParams{Dim: op.Some(1)})
+			v = sym.Concat([]*sym.Symbol{parts.At(1), parts.At(0)}, sym.ConcatParams{Dim: sym.Some(1)})
 		}
 		values = append(values, v)
 	}

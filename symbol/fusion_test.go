@@ -51,7 +51,7 @@ func (g *convNet) relu(s *sym.Symbol) *sym.Symbol {
 }
 
 func (g *convNet) norm(s *sym.Symbol) *sym.Symbol {
-	return sym.BatchNorm(s, sym.BatchNormParams{NoFixGamma: g.rng.IntN(2) == 0, Eps: 1e-3}, g.name("bn"))
+	return sym.BatchNorm(s, sym.BatchNormParams{NoFixGamma: g.rng.IntN(2) == 0, Eps: sym.Some(1e-3)}, g.name("bn"))
 }
 
 // conv makes a convolution that keeps the extents, of one of several kinds.
@@ -106,7 +106,7 @@ func (g *convNet) grow() {
 	case 6:
 		other := g.rng.IntN(len(g.values))
 		both := []*sym.Symbol{x, g.values[other]}
-		g.add(sym.Concat(both, sym.ConcatParams{Dim: op.Some(1)}, g.name("concat")), c+g.chans[other])
+		g.add(sym.Concat(both, sym.ConcatParams{Dim: sym.Some(1)}, g.name("concat")), c+g.chans[other])
 	case 7:
 		g.add(sym.ElemwiseMul(x, g.relu(x), g.name("mul")), c)
 	}

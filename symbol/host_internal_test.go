@@ -60,7 +60,7 @@ func hostStep(tb testing.TB, takes time.Duration) (step func(), all time.Duratio
 	for range ex.Grads {
 		weights = append(weights, []*nd.Array{nd.Zeros(nd.Shape{1}), nd.Zeros(nd.Shape{1}), nd.Zeros(nd.Shape{1})})
 	}
-	params := update.SGDMomUpdateParams{LR: 0.01, Momentum: 0.9, RescaleGrad: 1. / 64}
+	params := update.SGDMomUpdateParams{LR: 0.01, Momentum: 0.9, RescaleGrad: nd.Some(1. / 64)}
 	return func() {
 		if err := ex.Forward(true); err != nil {
 			tb.Fatal(err)

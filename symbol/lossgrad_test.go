@@ -26,8 +26,8 @@ func TestLossGradientIsNotKept(t *testing.T) {
 		fuses bool
 	}{
 		{"plain", sym.SoftmaxOutputParams{}, true},
-		{"valid", sym.SoftmaxOutputParams{Normalization: "valid", UseIgnore: true, IgnoreLabel: op.Some(0.0)}, true},
-		{"smooth", sym.SoftmaxOutputParams{SmoothAlpha: 0.1, GradScale: 0.5}, true},
+		{"valid", sym.SoftmaxOutputParams{Normalization: "valid", UseIgnore: true, IgnoreLabel: sym.Some(0.0)}, true},
+		{"smooth", sym.SoftmaxOutputParams{SmoothAlpha: 0.1, GradScale: sym.Some(0.5)}, true},
 		{"times the output", sym.SoftmaxOutputParams{OutGrad: true}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -110,7 +110,7 @@ func TestMixedPrecision(t *testing.T) {
 func TestLossScaleSavesSmallGradients(t *testing.T) {
 	x := sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 3, NoBias: true}, sym.Name("fc1"))
 	x = sym.FullyConnected(x, sym.FullyConnectedParams{NumHidden: 2, NoBias: true}, sym.Name("fc2"))
-	net := sym.MakeLoss(sym.Sum(x, sym.ReduceParams{}), sym.MakeLossParams{GradScale: 1e-9})
+	net := sym.MakeLoss(sym.Sum(x, sym.ReduceParams{}), sym.MakeLossParams{GradScale: sym.Some(1e-9)})
 	_, want := mixedRun(t, net, sym.BindConfig{})
 	_, lost := mixedRun(t, net, sym.BindConfig{Precision: dtype.Float16})
 	_, kept := mixedRun(t, net, sym.BindConfig{Precision: dtype.Float16, LossScale: sym.NewLossScale(device.CPU(), 1<<20)})

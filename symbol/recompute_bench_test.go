@@ -16,11 +16,11 @@ func unrolledLSTM(steps, hidden int) *sym.Symbol {
 	dense := sym.FullyConnectedParams{NumHidden: 4 * hidden}
 	input := []sym.Option{sym.With("weight", sym.Var("i2h_weight")), sym.With("bias", sym.Var("i2h_bias"))}
 	state := []sym.Option{sym.With("weight", sym.Var("h2h_weight")), sym.With("bias", sym.Var("h2h_bias"))}
-	x := sym.SliceChannel(sym.Var("data"), sym.SliceChannelParams{NumOutputs: steps, Axis: op.Some(1), SqueezeAxis: true})
+	x := sym.SliceChannel(sym.Var("data"), sym.SliceChannelParams{NumOutputs: steps, Axis: sym.Some(1), SqueezeAxis: true})
 	h, c := sym.Var("h0"), sym.Var("c0")
 	for t := range steps {
 		g := sym.ElemwiseAdd(sym.FullyConnected(x.At(t), dense, input...), sym.FullyConnected(h, dense, state...))
-		parts := sym.SliceChannel(g, sym.SliceChannelParams{NumOutputs: 4, Axis: op.Some(1)})
+		parts := sym.SliceChannel(g, sym.SliceChannelParams{NumOutputs: 4, Axis: sym.Some(1)})
 		tanh := func(s *sym.Symbol) *sym.Symbol { return sym.Activation(s, sym.ActivationParams{ActType: "tanh"}) }
 		c = sym.ElemwiseAdd(sym.ElemwiseMul(sym.Sigmoid(parts.At(1)), c), sym.ElemwiseMul(sym.Sigmoid(parts.At(0)), tanh(parts.At(2))))
 		h = sym.ElemwiseMul(sym.Sigmoid(parts.At(3)), tanh(c))

@@ -8,7 +8,6 @@ import (
 
 	"gomx/dtype"
 	nd "gomx/ndarray"
-	"gomx/op"
 	sym "gomx/symbol"
 )
 
@@ -21,7 +20,7 @@ func dropoutNet(depth int, opts ...sym.Option) *sym.Symbol {
 		b := sym.BatchNorm(c, sym.BatchNormParams{NoFixGamma: true, UseGlobalStats: i%4 == 3}, append(opts, sym.Name(fmt.Sprintf("bn%d", i)))...)
 		y := sym.Activation(b, sym.ActivationParams{ActType: []string{"relu", "tanh"}[i%2]}, opts...)
 		if i%3 == 1 {
-			y = sym.Dropout(y, sym.DropoutParams{P: op.Some(0.3)}, opts...)
+			y = sym.Dropout(y, sym.DropoutParams{P: sym.Some(0.3)}, opts...)
 		}
 		if i%2 == 1 {
 			y = sym.ElemwiseAdd(x, y)

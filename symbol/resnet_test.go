@@ -17,7 +17,7 @@ func resnet(units ...int) *sym.Symbol {
 		n++
 		x = sym.Convolution(x, sym.ConvolutionParams{Kernel: []int{kernel, kernel}, Stride: []int{stride, stride}, Pad: []int{kernel / 2, kernel / 2},
 			NumFilter: filters, NoBias: true}, sym.Name(fmt.Sprintf("conv%d", n)))
-		x = sym.BatchNorm(x, sym.BatchNormParams{NoFixGamma: true, Eps: 1e-5}, sym.Name(fmt.Sprintf("bn%d", n)))
+		x = sym.BatchNorm(x, sym.BatchNormParams{NoFixGamma: true, Eps: sym.Some(1e-5)}, sym.Name(fmt.Sprintf("bn%d", n)))
 		if relu {
 			x = sym.Activation(x, sym.ActivationParams{ActType: "relu"}, sym.Name(fmt.Sprintf("relu%d", n)))
 		}

@@ -24,8 +24,8 @@ func TestRowLossIsOnePass(t *testing.T) {
 		joins bool
 	}{
 		"logistic":  {sym.LogisticRegressionOutput(fc(one), sym.RegressionParams{}, sym.Name("out")), op.ReqWrite, true},
-		"added":     {sym.LogisticRegressionOutput(fc(one), sym.RegressionParams{GradScale: 0.25}, sym.Name("out")), op.ReqAdd, true},
-		"linear":    {sym.LinearRegressionOutput(fc(sym.FullyConnectedParams{NumHidden: 1, NoBias: true}), sym.RegressionParams{GradScale: 2}, sym.Name("out")), op.ReqWrite, true},
+		"added":     {sym.LogisticRegressionOutput(fc(one), sym.RegressionParams{GradScale: sym.Some(0.25)}, sym.Name("out")), op.ReqAdd, true},
+		"linear":    {sym.LinearRegressionOutput(fc(sym.FullyConnectedParams{NumHidden: 1, NoBias: true}), sym.RegressionParams{GradScale: sym.Some(2.0)}, sym.Name("out")), op.ReqWrite, true},
 		"two":       {sym.LogisticRegressionOutput(fc(sym.FullyConnectedParams{NumHidden: 2}), sym.RegressionParams{}, sym.Name("out")), op.ReqWrite, false},
 		"also read": {alsoRead(fc(one)), op.ReqWrite, false},
 	} {

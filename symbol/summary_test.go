@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"gomx/dtype"
-	"gomx/op"
 	sym "gomx/symbol"
 )
 
@@ -59,7 +58,7 @@ func TestSummaryOfProductsAndWindows(t *testing.T) {
 		{"sum", sym.Sum(x, sym.ReduceParams{}), dtype.Shape{3, 5}, 15},
 		{"transpose", sym.Transpose(x, sym.TransposeParams{}), dtype.Shape{3, 5}, 0},
 		{"grouped convolution", sym.Convolution(x, sym.ConvolutionParams{Kernel: []int{3}, NumFilter: 4, NumGroup: 2, NoBias: true}), dtype.Shape{1, 4, 5}, 2 * 12 * 6},
-		{"concat", sym.Concat([]*sym.Symbol{x, x}, sym.ConcatParams{Dim: op.Some(1)}), dtype.Shape{3, 5}, 0},
+		{"concat", sym.Concat([]*sym.Symbol{x, x}, sym.ConcatParams{Dim: sym.Some(1)}), dtype.Shape{3, 5}, 0},
 	} {
 		s, err := sym.Summarize(tt.s, map[string]dtype.Shape{"x": tt.shape})
 		if err != nil {

@@ -24,7 +24,7 @@ import (
 
 // SwishParams are the parameters of Swish.
 type SwishParams struct {
-	Beta float64 `op:"beta,zero" default:"1" doc:"slope of the gate"`
+	Beta op.Opt[float64] `op:"beta" default:"1" doc:"slope of the gate"`
 }
 
 // Swish is x·sigmoid(βx), element by element.
@@ -47,14 +47,14 @@ func swish(p SwishParams, c *op.Call) error {
 	}
 	x, y := op.Slice[float32](c.In[0]), op.Slice[float32](c.Out[0])
 	for i, v := range x {
-		y[i] = float32(float64(v) / (1 + math.Exp(-p.Beta*float64(v))))
+		y[i] = float32(float64(v) / (1 + math.Exp(-p.Beta.Value()*float64(v))))
 	}
 	return nil
 }
 
 // swishGrad is the derivative βy + sigmoid(βx)·(1-βy), as nodes of the operators it is made of.
 func swishGrad(g *op.Grad, p SwishParams) []op.Entry {
-	none, beta := op.NoParams{}, prim.ScalarParams{Scalar: p.Beta}
+	none, beta := op.NoParams{}, prim.ScalarParams{Scalar: p.Beta.Value()}
 	gate := prim.Sigmoid.Apply(none, prim.MulScalar.Apply(beta, g.In(0)))
 	by := prim.MulScalar.Apply(beta, g.Out(0))
 	rest := prim.ElemwiseMul.Apply(none, gate, prim.RMinusScalar.Apply(prim.ScalarParams{Scalar: 1}, by))
@@ -73,7 +73,7 @@ func main() {
 func imperative() {
 	x := nd.FromSlice([]float32{-2, 0, 2})
 	x.AttachGrad()
-	y := nd.Apply(Swish, SwishParams{Beta: 1.5}, autograd.Train().Watch(x))
+	y := nd.Apply(Swish, SwishParams{Beta: nd.Some(1.5)}, autograd.Train().Watch(x))
 	y.Backward()
 	fmt.Println(y)
 	fmt.Println(x.Grad())

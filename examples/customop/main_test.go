@@ -33,7 +33,7 @@ func TestSecondDerivative(t *testing.T) {
 		s := 1 / (1 + math.Exp(-2*v))
 		return s + 2*v*s*(1-s)
 	}
-	y := nd.Apply(Swish, SwishParams{Beta: 2}, autograd.Train().Watch(x))
+	y := nd.Apply(Swish, SwishParams{Beta: nd.Some(2.0)}, autograd.Train().Watch(x))
 	g, err := autograd.Grad([]*nd.Array{y}, []*nd.Array{x}, autograd.CreateGraph())
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +47,7 @@ func TestSecondDerivative(t *testing.T) {
 
 // The operator travels in symbol files under its name and with its parameters.
 func TestSymbolFile(t *testing.T) {
-	text, err := sym.Apply(Swish, SwishParams{Beta: 1.5}, sym.Var("data")).JSON()
+	text, err := sym.Apply(Swish, SwishParams{Beta: sym.Some(1.5)}, sym.Var("data")).JSON()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -62,7 +62,7 @@ func (r *regression) step(batch *dataio.Batch, lr float64) {
 		tape := autograd.Train()
 		loss := nd.SoftmaxCrossEntropy(r.scores(tape.Watch(x)), label)
 		loss.Backward()
-		sgd := nd.SGDUpdateParams{LR: lr, RescaleGrad: 1 / float64(x.Shape()[0])}
+		sgd := nd.SGDUpdateParams{LR: lr, RescaleGrad: nd.Some(1 / float64(x.Shape()[0]))}
 		nd.SGDUpdate(r.w, r.w.Grad(), sgd)
 		nd.SGDUpdate(r.b, r.b.Grad(), sgd)
 	})

@@ -22,7 +22,7 @@ func relu(x *sym.Symbol) *sym.Symbol {
 }
 
 func norm(x *sym.Symbol) *sym.Symbol {
-	return sym.BatchNorm(x, sym.BatchNormParams{Eps: 1e-5, NoFixGamma: true})
+	return sym.BatchNorm(x, sym.BatchNormParams{Eps: sym.Some(1e-5), NoFixGamma: true})
 }
 
 func maxPool(x *sym.Symbol, kernel, stride, pad int) *sym.Symbol {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"gomx/dtype"
-	"gomx/op"
 	sym "gomx/symbol"
 	G "gorgonia.org/gorgonia"
 )
@@ -152,7 +151,7 @@ func (c *converter) softmax(n *G.Node, o operation) (value, error) {
 	if axis == -1 && n.Shape().IsColVec() {
 		axis = 0
 	}
-	p := sym.SoftmaxParams{Axis: op.Some(axis)}
+	p := sym.SoftmaxParams{Axis: sym.Some(axis)}
 	return c.one(n, func(x *sym.Symbol, opts ...sym.Option) *sym.Symbol {
 		if o.flag {
 			return sym.LogSoftmax(x, nil, p, opts...)

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"gomx/dtype"
-	"gomx/op"
 	sym "gomx/symbol"
 	G "gorgonia.org/gorgonia"
 )
@@ -184,6 +183,6 @@ func (c *converter) dropout(n *G.Node) (value, error) {
 		return value{}, err
 	}
 	return c.one(n, func(x *sym.Symbol, opts ...sym.Option) *sym.Symbol {
-		return sym.Dropout(x, sym.DropoutParams{P: op.Some(p)}, opts...)
+		return sym.Dropout(x, sym.DropoutParams{P: sym.Some(p)}, opts...)
 	})
 }

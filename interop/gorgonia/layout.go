@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"gomx/dtype"
-	"gomx/op"
 	sym "gomx/symbol"
 	G "gorgonia.org/gorgonia"
 )
@@ -87,7 +86,7 @@ func (c *converter) repeat(n *G.Node, o operation) (value, error) {
 		return value{sym: v.sym, shape: shape, less: true}, nil
 	}
 	x, err := c.whole(in[0])
-	p := sym.RepeatParams{Repeats: want[axis] / from[axis], Axis: op.Some(axis)}
+	p := sym.RepeatParams{Repeats: want[axis] / from[axis], Axis: sym.Some(axis)}
 	return value{sym: sym.Repeat(x, p), shape: want}, err
 }
 
@@ -109,7 +108,7 @@ func (c *converter) slice(n *G.Node, o operation) (value, error) {
 		return value{}, fmt.Errorf("takes every %dth element, want all", step)
 	}
 	shape[axis] = end - begin
-	return value{sym: sym.SliceAxis(x, sym.SliceAxisParams{Axis: axis, Begin: begin, End: op.Some(end)}), shape: shape}, nil
+	return value{sym: sym.SliceAxis(x, sym.SliceAxisParams{Axis: axis, Begin: begin, End: sym.Some(end)}), shape: shape}, nil
 }
 
 // concat converts the joining of arrays along an axis.
@@ -125,5 +124,5 @@ func (c *converter) concat(n *G.Node, o operation) (value, error) {
 		}
 		list = append(list, x)
 	}
-	return value{sym: sym.Concat(list, sym.ConcatParams{Dim: op.Some(o.ints[0])}), shape: dtype.Shape(n.Shape()).Clone()}, nil
+	return value{sym: sym.Concat(list, sym.ConcatParams{Dim: sym.Some(o.ints[0])}), shape: dtype.Shape(n.Shape()).Clone()}, nil
 }

@@ -22,7 +22,7 @@ func TestBiasSoftmax(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := optest.Runner{}.Apply(loss.SoftmaxOutput.Op, loss.SoftmaxOutputParams{PreserveShape: true, GradScale: 1, Normalization: "null"}, []op.Tensor{sum[0], label})
+		want, err := optest.Runner{}.Apply(loss.SoftmaxOutput.Op, loss.SoftmaxOutputParams{PreserveShape: true, GradScale: op.Some(1.0), Normalization: "null"}, []op.Tensor{sum[0], label})
 		if err != nil {
 			t.Fatal(err)
 		}

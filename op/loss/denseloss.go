@@ -10,7 +10,7 @@ import (
 type DenseGradParams struct {
 	NumHidden     int             `op:"num_hidden,required" min:"1" doc:"outputs of the dense layer, which are the classes"`
 	NoBias        bool            `op:"no_bias" doc:"the layer has no bias"`
-	GradScale     float64         `op:"grad_scale,zero" default:"1" doc:"factor of the gradient"`
+	GradScale     op.Opt[float64] `op:"grad_scale" default:"1" doc:"factor of the gradient"`
 	IgnoreLabel   op.Opt[float64] `op:"ignore_label" default:"-1" doc:"label of samples that are not learned, with use_ignore"`
 	UseIgnore     bool            `op:"use_ignore" doc:"samples labelled ignore_label get no gradient"`
 	Normalization string          `op:"normalization" default:"null" enum:"null|batch|valid" doc:"what the gradient is divided by: nothing, the batch size, the number of labels that are not ignore_label"`

@@ -88,5 +88,5 @@ func (k denseGrad) labelScale(label []float32) float32 {
 			valid++
 		}
 	}
-	return float32(k.GradScale / float64(max(valid, 1)))
+	return float32(k.GradScale.Value() / float64(max(valid, 1)))
 }

@@ -52,7 +52,7 @@ func TestDenseGrad(t *testing.T) {
 	for _, c := range []denseCase{
 		{rows: 3, in: 4, out: 5},
 		{rows: 1, in: 1, out: 1},
-		{rows: 7, in: 5, out: 40, p: P{GradScale: 0.5, SmoothAlpha: 0.1}},
+		{rows: 7, in: 5, out: 40, p: P{GradScale: op.Some(0.5), SmoothAlpha: 0.1}},
 		{rows: 40, in: 24, out: 1100, p: P{Normalization: "batch"}},
 		{rows: 66, in: 33, out: 530, p: P{Normalization: "valid", UseIgnore: true, IgnoreLabel: op.Some(0.0)}, noBias: true},
 		{rows: 9, in: 8, out: 64, p: P{UseIgnore: true}},

@@ -40,12 +40,12 @@ func TestSmoothL1(t *testing.T) {
 	x := vec(-2, -.1, .2, 1)
 	optest.Run(t, loss.SmoothL1.Op,
 		optest.Case{Name: "default", Params: loss.SmoothL1Params{}, In: []op.Tensor{vec(-2, -.1, .2, 3)}, Want: []op.Tensor{vec(1.5, .005, .02, 2.5)}},
-		optest.Case{Name: "narrow", Params: loss.SmoothL1Params{Scalar: 2}, In: []op.Tensor{x}, Want: []op.Tensor{vec(1.875, .02, .08, .875)}},
+		optest.Case{Name: "narrow", Params: loss.SmoothL1Params{Scalar: op.Some(2.0)}, In: []op.Tensor{x}, Want: []op.Tensor{vec(1.875, .02, .08, .875)}},
 	)
 }
 
 func TestSparseReg(t *testing.T) {
-	p := loss.SparseRegParams{SparsenessTarget: .5, Penalty: op.Some(.1), Momentum: op.Some(.5)}
+	p := loss.SparseRegParams{SparsenessTarget: op.Some(.5), Penalty: op.Some(.1), Momentum: op.Some(.5)}
 	x := values(dtype.Shape{2, 2}, .2, .4, .4, .8)
 	optest.Run(t, loss.SparseReg.Op,
 		optest.Case{Name: "training", Params: p, Train: true, NoDiff: true, In: []op.Tensor{x, vec(.5, .4)}, Want: []op.Tensor{x},

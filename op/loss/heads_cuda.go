@@ -67,7 +67,7 @@ func init() {
 		if !ok {
 			return nil, op.ErrUnsupported
 		}
-		k := sparseArgs{samples: a.In[0].Shape[0], units: a.In[1].Shape.Size(), target: p.SparsenessTarget, penalty: p.Penalty.Value()}
+		k := sparseArgs{samples: a.In[0].Shape[0], units: a.In[1].Shape.Size(), target: p.SparsenessTarget.Value(), penalty: p.Penalty.Value()}
 		return attach.CUDAEach(cuda.Func("loss", "sparse_grad", t), k.samples*k.units, k, func(k sparseArgs, c *op.Call) sparseArgs {
 			k.out, k.x, k.average = c.Out[0].Data, c.In[0].Data, c.In[1].Data
 			return k
@@ -98,7 +98,7 @@ func validGradCUDA(p MakeLossParams, a *op.Args) (*op.Prepared, error) {
 	if !ok {
 		return nil, op.ErrUnsupported
 	}
-	fixed := validArgs{n: a.Out[0].Shape.Size(), least: p.ValidThresh, value: p.GradScale}
+	fixed := validArgs{n: a.Out[0].Shape.Size(), least: p.ValidThresh, value: p.GradScale.Value()}
 	count, fill := cuda.Func("loss", "valid_count", t), cuda.Func("loss", "valid_fill", t)
 	return attach.OnQueue(8, func(q *cuda.Queue, c *op.Call) error {
 		k := fixed

@@ -9,9 +9,9 @@ import (
 
 // MakeLossParams configures MakeLoss.
 type MakeLossParams struct {
-	GradScale     float64 `op:"grad_scale,zero" default:"1" doc:"the gradient"`
-	ValidThresh   float64 `op:"valid_thresh" doc:"elements above count as valid"`
-	Normalization string  `op:"normalization" default:"null" enum:"null|batch|valid" doc:"what the gradient is divided by: nothing, the number of rows, the number of valid elements"`
+	GradScale     op.Opt[float64] `op:"grad_scale" default:"1" doc:"the gradient"`
+	ValidThresh   float64         `op:"valid_thresh" doc:"elements above count as valid"`
+	Normalization string          `op:"normalization" default:"null" enum:"null|batch|valid" doc:"what the gradient is divided by: nothing, the number of rows, the number of valid elements"`
 }
 
 // The operators that turn data into a loss or end the flow of gradients.
@@ -82,7 +82,7 @@ func pass[P any](_ P, c *op.Call) error {
 }
 
 func makeLossGradRef(p MakeLossParams, c *op.Call) error {
-	g := p.GradScale
+	g := p.GradScale.Value()
 	switch p.Normalization {
 	case "batch":
 		g /= float64(max(rows(c.In[0].Shape), 1))

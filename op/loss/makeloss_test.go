@@ -16,8 +16,8 @@ func TestMakeLoss(t *testing.T) {
 	all := func(v float32) []op.Tensor { return []op.Tensor{values(dtype.Shape{2, 2}, v, v, v, v)} }
 	optest.Run(t, loss.MakeLoss.Op,
 		optest.Case{Name: "plain", Params: P{}, NoDiff: true, In: []op.Tensor{x}, Want: []op.Tensor{x}, Heads: heads, WantGrad: all(1)},
-		optest.Case{Name: "batch", Params: P{GradScale: 3, Normalization: "batch"}, NoDiff: true, In: []op.Tensor{x}, Heads: heads, WantGrad: all(1.5)},
-		optest.Case{Name: "valid", Params: P{GradScale: 3, Normalization: "valid", ValidThresh: -1}, NoDiff: true, In: []op.Tensor{x}, Heads: heads, WantGrad: all(1)},
+		optest.Case{Name: "batch", Params: P{GradScale: op.Some(3.0), Normalization: "batch"}, NoDiff: true, In: []op.Tensor{x}, Heads: heads, WantGrad: all(1.5)},
+		optest.Case{Name: "valid", Params: P{GradScale: op.Some(3.0), Normalization: "valid", ValidThresh: -1}, NoDiff: true, In: []op.Tensor{x}, Heads: heads, WantGrad: all(1)},
 		optest.Case{Name: "none valid", Params: P{Normalization: "valid", ValidThresh: 5}, NoDiff: true, In: []op.Tensor{x}, Heads: heads, WantGrad: all(1)},
 	)
 	optest.Run(t, loss.AsLoss.Op, optest.Case{NoDiff: true, In: []op.Tensor{x}, Want: []op.Tensor{x}, Heads: heads, WantGrad: all(1)})

@@ -12,7 +12,7 @@ import (
 // RegressionParams configures LinearRegressionOutput, LogisticRegressionOutput and
 // MAERegressionOutput.
 type RegressionParams struct {
-	GradScale float64 `op:"grad_scale,zero" default:"1" doc:"factor of the gradient"`
+	GradScale op.Opt[float64] `op:"grad_scale" default:"1" doc:"factor of the gradient"`
 }
 
 // The regression heads and their gradients.
@@ -90,7 +90,7 @@ sample; gradients flowing into the output are ignored. The label has as many ele
 		Ref: func(p RegressionParams, c *op.Call) error {
 			label := c.In[1]
 			label.Shape = c.In[0].Shape
-			scale := p.GradScale / float64(max(perSample(c.In[0].Shape), 1))
+			scale := p.GradScale.Value() / float64(max(perSample(c.In[0].Shape), 1))
 			loop.Zip(loop.Func2{F: func(y, l float64) float64 { return scale * r.slope(y, l) }}, c.Out[0], c.In[0], label)
 			return nil
 		},

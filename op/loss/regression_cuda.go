@@ -19,11 +19,11 @@ func init() {
 		attach.CUDA(h, func(p RegressionParams, a *op.Args) (*op.Prepared, error) {
 			flat := &op.Args{In: []op.Desc{a.In[0], a.In[1]}, Out: a.Out}
 			flat.In[1].Shape = a.In[0].Shape
-			return attach.CUDAZipWith(flat, name, 0, 1, p.GradScale/float64(max(perSample(a.In[0].Shape), 1)))
+			return attach.CUDAZipWith(flat, name, 0, 1, p.GradScale.Value()/float64(max(perSample(a.In[0].Shape), 1)))
 		})
 	}
 	attach.CUDA(MakeLossGrad, func(p MakeLossParams, a *op.Args) (*op.Prepared, error) {
-		g := p.GradScale
+		g := p.GradScale.Value()
 		switch p.Normalization {
 		case "batch":
 			g /= float64(max(rows(a.In[0].Shape), 1))
@@ -33,10 +33,10 @@ func init() {
 		return attach.CUDAFill(func(MakeLossParams) float64 { return g })(p, a)
 	})
 	attach.CUDA(SmoothL1, func(p SmoothL1Params, a *op.Args) (*op.Prepared, error) {
-		s2 := p.Scalar * p.Scalar
+		s2 := p.Scalar.Value() * p.Scalar.Value()
 		return attach.CUDAMap(a, "smooth_l1", s2, 1/s2)
 	})
 	attach.CUDA(SmoothL1Grad, func(p SmoothL1Params, a *op.Args) (*op.Prepared, error) {
-		return attach.CUDAZipWith(a, "smooth_l1_grad", 0, 1, p.Scalar*p.Scalar)
+		return attach.CUDAZipWith(a, "smooth_l1_grad", 0, 1, p.Scalar.Value()*p.Scalar.Value())
 	})
 }

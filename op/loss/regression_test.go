@@ -23,7 +23,7 @@ func TestRegressionOutputs(t *testing.T) {
 		{loss.LogisticRegressionOutput, s, values(dtype.Shape{2, 2}, 2*sigmoid(1), 2*sigmoid(-2), -1, 2*(sigmoid(3)-3))},
 		{loss.MAERegressionOutput, x, values(dtype.Shape{2, 2}, 2, -2, -2, -2)},
 	} {
-		optest.Run(t, c.o.Op, optest.Case{Params: loss.RegressionParams{GradScale: 4}, NoDiff: true, Twice: c.o != loss.MAERegressionOutput, Const: []int{1},
+		optest.Run(t, c.o.Op, optest.Case{Params: loss.RegressionParams{GradScale: op.Some(4.0)}, NoDiff: true, Twice: c.o != loss.MAERegressionOutput, Const: []int{1},
 			In: []op.Tensor{x, label}, Want: []op.Tensor{c.want},
 			Heads: []op.Tensor{random(1, 2, 2)}, WantGrad: []op.Tensor{c.grad, {}}})
 	}

@@ -33,7 +33,7 @@ func rowApart(t *testing.T, head, grad op.Handle[loss.RegressionParams], noBias 
 	}
 	layer := nn.FullyConnectedParams{NumHidden: 1, NoBias: noBias}
 	z := apply(nn.FullyConnected.Op, layer, append([]op.Tensor{in[0], in[1]}, in[3:]...)...)
-	p := loss.RegressionParams{GradScale: 1}
+	p := loss.RegressionParams{GradScale: op.Some(1.0)}
 	y := apply(head.Op, p, z[0], in[2])
 	d := apply(grad.Op, p, y[0], in[2], y[0])
 	return append(y[:1:1], apply(nn.FullyConnectedGrad.Op, layer, d[0], in[0], in[1])[1:]...)

@@ -10,8 +10,8 @@ import (
 
 // SmoothL1Params configures SmoothL1.
 type SmoothL1Params struct {
-	Scalar float64 `op:"scalar,zero" default:"1" doc:"σ: the loss is quadratic where |x| < 1/σ²"`
-	IsInt  bool    `op:"is_int" doc:"accepted for compatibility, without effect"`
+	Scalar op.Opt[float64] `op:"scalar" default:"1" doc:"σ: the loss is quadratic where |x| < 1/σ²"`
+	IsInt  bool            `op:"is_int" doc:"accepted for compatibility, without effect"`
 }
 
 // The smooth absolute value.
@@ -33,7 +33,7 @@ func init() {
 		},
 		Inplace: [][2]int{{0, 0}},
 		Ref: func(p SmoothL1Params, c *op.Call) error {
-			s2 := p.Scalar * p.Scalar
+			s2 := p.Scalar.Value() * p.Scalar.Value()
 			loop.Map(loop.Func1{F: func(x float64) float64 {
 				if a := math.Abs(x); a > 1/s2 {
 					return a - 0.5/s2
@@ -49,14 +49,14 @@ func init() {
 		Infer:     op.SameShape[SmoothL1Params],
 		InferType: op.FloatType[SmoothL1Params],
 		Grad: func(g *op.Grad, p SmoothL1Params) []op.Entry {
-			s2 := p.Scalar * p.Scalar
+			s2 := p.Scalar.Value() * p.Scalar.Value()
 			h, dy, x := g.Head(0), g.In(0), g.In(1)
 			curved := prim.LesserScalar.Apply(number(1), prim.Abs.Apply(none, prim.MulScalar.Apply(number(s2), x)))
 			return []op.Entry{SmoothL1Grad.Apply(p, h, x), mul(mul(h, dy), prim.MulScalar.Apply(number(s2), curved))}
 		},
 		Inplace: [][2]int{{0, 0}, {1, 0}},
 		Ref: func(p SmoothL1Params, c *op.Call) error {
-			s2 := p.Scalar * p.Scalar
+			s2 := p.Scalar.Value() * p.Scalar.Value()
 			loop.Zip(loop.Func2{F: func(g, x float64) float64 { return g * min(max(s2*x, -1), 1) }}, c.Out[0], c.In[0], c.In[1])
 			return nil
 		},

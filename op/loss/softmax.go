@@ -7,7 +7,7 @@ import (
 
 // SoftmaxOutputParams configures SoftmaxOutput.
 type SoftmaxOutputParams struct {
-	GradScale     float64         `op:"grad_scale,zero" default:"1" doc:"factor of the gradient"`
+	GradScale     op.Opt[float64] `op:"grad_scale" default:"1" doc:"factor of the gradient"`
 	IgnoreLabel   op.Opt[float64] `op:"ignore_label" default:"-1" doc:"label of samples that are not learned, with use_ignore"`
 	MultiOutput   bool            `op:"multi_output" doc:"classes along axis 1, one label per position of the other axes"`
 	UseIgnore     bool            `op:"use_ignore" doc:"samples labelled ignore_label get no gradient"`

@@ -35,7 +35,7 @@ func init() {
 	attach.TierC(LogisticRegressionOutput, attach.Unary[RegressionParams](cpu.Map{Op: cpu.Sigmoid}))
 	for _, h := range []op.Handle[RegressionParams]{LinearRegressionGrad, LogisticRegressionGrad} {
 		attach.TierC(h, func(p RegressionParams, a *op.Args) (*op.Prepared, error) {
-			scale := float32(p.GradScale / float64(max(perSample(a.In[0].Shape), 1)))
+			scale := float32(p.GradScale.Value() / float64(max(perSample(a.In[0].Shape), 1)))
 			return attach.Zip(a, cpu.Zip{Op: cpu.AXPBY, S: scale, T: -scale})
 		})
 	}
@@ -62,7 +62,7 @@ func softmaxGradC(p SoftmaxOutputParams, a *op.Args) (*op.Prepared, error) {
 func softmaxLoss(p SoftmaxOutputParams, v classes, labels, threads int) cpu.SoftmaxLoss {
 	s := cpu.SoftmaxLoss{Axis: cpu.Axis3{Outer: v.samples, N: v.count, Inner: v.inner}, Ignore: int(p.IgnoreLabel.Value()),
 		UseIgnore: p.UseIgnore, Valid: p.Normalization == "valid", Smooth: float32(p.SmoothAlpha), Threads: threads}
-	scale := p.GradScale
+	scale := p.GradScale.Value()
 	if p.MultiOutput {
 		s.Smooth = 0
 	}

@@ -39,7 +39,7 @@ func softmaxGradCUDA(p SoftmaxOutputParams, a *op.Args) (*op.Prepared, error) {
 		return nil, op.ErrUnsupported
 	}
 	v := newClasses(p, a.In[0].Shape)
-	fixed := headArgs{samples: v.samples, classes: v.count, inner: v.inner, labels: a.In[1].Shape.Size(), ignore: p.IgnoreLabel.Value(), scale: p.GradScale}
+	fixed := headArgs{samples: v.samples, classes: v.count, inner: v.inner, labels: a.In[1].Shape.Size(), ignore: p.IgnoreLabel.Value(), scale: p.GradScale.Value()}
 	if p.UseIgnore {
 		fixed.useIgnore = 1
 	}

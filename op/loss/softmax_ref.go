@@ -60,7 +60,7 @@ func softmaxRef(p SoftmaxOutputParams, c *op.Call) error {
 func softmaxGradRef(p SoftmaxOutputParams, c *op.Call) error {
 	out, label := loop.Floats(c.In[0]), loop.Floats(c.In[1])
 	y := slices.Clone(out)
-	scale := p.GradScale
+	scale := p.GradScale.Value()
 	if c.In[1].Shape.Equal(c.In[0].Shape) {
 		for i := range y {
 			y[i] -= label[i]
@@ -108,7 +108,7 @@ func (v classes) target(p SoftmaxOutputParams, y []float64, at int, label float6
 // scale is what the gradient is multiplied by. Without normalization by valid labels, positions
 // inside a sample share one unit.
 func (v classes) scale(p SoftmaxOutputParams, label []float64) float64 {
-	s := p.GradScale
+	s := p.GradScale.Value()
 	if p.Normalization != "valid" {
 		s /= float64(v.inner)
 	}

@@ -25,7 +25,7 @@ func TestSoftmaxOutput(t *testing.T) {
 		grad  op.Tensor
 	}{
 		{"plain", P{}, vec(0, 1), values(dtype.Shape{2, 2}, -.75, .75, .5, -.5)},
-		{"scale", P{GradScale: 2}, vec(0, 1), values(dtype.Shape{2, 2}, -1.5, 1.5, 1, -1)},
+		{"scale", P{GradScale: op.Some(2.0)}, vec(0, 1), values(dtype.Shape{2, 2}, -1.5, 1.5, 1, -1)},
 		{"batch", P{Normalization: "batch"}, vec(0, 1), values(dtype.Shape{2, 2}, -.375, .375, .25, -.25)},
 		{"ignore label without use", P{IgnoreLabel: op.Some(0.0)}, vec(0, 1), values(dtype.Shape{2, 2}, -.75, .75, .5, -.5)},
 		{"ignore", P{IgnoreLabel: op.Some(0.0), UseIgnore: true}, vec(0, 1), values(dtype.Shape{2, 2}, 0, 0, .5, -.5)},
@@ -66,7 +66,7 @@ func TestSoftmaxOutputMulti(t *testing.T) {
 
 func TestSoftmaxOutputLearnsProbabilities(t *testing.T) {
 	label := values(dtype.Shape{2, 2}, .5, .5, 0, 1)
-	checkGrad(t, loss.SoftmaxOutput.Op, loss.SoftmaxOutputParams{GradScale: 2, Normalization: "batch"},
+	checkGrad(t, loss.SoftmaxOutput.Op, loss.SoftmaxOutputParams{GradScale: op.Some(2.0), Normalization: "batch"},
 		[]op.Tensor{logits(), label}, values(dtype.Shape{2, 2}, -.5, .5, 1, -1))
 }
 

@@ -9,7 +9,7 @@ import (
 
 // SparseRegParams configures SparseReg.
 type SparseRegParams struct {
-	SparsenessTarget float64         `op:"sparseness_target,zero" default:"0.1" doc:"mean activation that is wanted, between 0 and 1"`
+	SparsenessTarget op.Opt[float64] `op:"sparseness_target" default:"0.1" doc:"mean activation that is wanted, between 0 and 1"`
 	Penalty          op.Opt[float64] `op:"penalty" default:"0.001" doc:"factor of the penalty"`
 	Momentum         op.Opt[float64] `op:"momentum" default:"0.9" doc:"share of the old value in the moving average"`
 }
@@ -56,7 +56,7 @@ training the auxiliary state moves: a = a·momentum + mean·(1-momentum).`,
 		Inplace:   [][2]int{{0, 0}},
 		Ref: func(p SparseRegParams, c *op.Call) error {
 			dy, mean := loop.Floats(c.In[0]), loop.Floats(c.In[1])
-			t := p.SparsenessTarget
+			t := p.SparsenessTarget.Value()
 			for i := range dy {
 				a := mean[i%len(mean)]
 				dy[i] += p.Penalty.Value() * ((1-t)/(1-a) - t/a)

@@ -60,7 +60,7 @@ func normSpec(p BatchNormParams, a *op.Args, data op.Desc) (cpu.BatchNorm, error
 	if err != nil {
 		return cpu.BatchNorm{}, err
 	}
-	return cpu.BatchNorm{Axis: cpu.SplitAt(data.Shape, axis), Eps: float32(p.Eps), Momentum: float32(p.Momentum.Value()),
+	return cpu.BatchNorm{Axis: cpu.SplitAt(data.Shape, axis), Eps: float32(p.Eps.Value()), Momentum: float32(p.Momentum.Value()),
 		FixGamma: !p.NoFixGamma, Learn: a.Train && !p.UseGlobalStats,
 		Threads: attach.Threads(a, device.Work{Bytes: 2 * attach.Bytes(a)})}, nil
 }

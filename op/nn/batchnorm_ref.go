@@ -65,7 +65,7 @@ func batchNorm(p BatchNormParams, c *op.Call) (x, means, invs []float64) {
 			movingMean[k] = movingMean[k]*m + mean*(1-m)
 			movingVar[k] = movingVar[k]*m + variance*(1-m)
 		}
-		inv := 1 / math.Sqrt(variance+p.Eps)
+		inv := 1 / math.Sqrt(variance+p.Eps.Value())
 		means[k], invs[k] = mean, inv
 		scale := inv
 		if p.NoFixGamma {

@@ -26,7 +26,7 @@ func TestBatchNormTraining(t *testing.T) {
 			After: []op.Tensor{x, gamma, beta, vec(2, 20), vec(1, 100)}, Const: []int{3, 4}, NoDiff: true},
 		optest.Case{Name: "half", Train: true, In: []op.Tensor{half(x), gamma, beta, mean, variance}, Params: P{}, NoDiff: true,
 			Want: []op.Tensor{half(values(dtype.Shape{2, 2, 1}, 5-inv[0], 6-10*inv[1], 5+inv[0], 6+10*inv[1]))}},
-		optest.Case{Name: "differences", Train: true, Params: P{NoFixGamma: true, Axis: op.Some(-1), Eps: 0.1}, Const: []int{3, 4},
+		optest.Case{Name: "differences", Train: true, Params: P{NoFixGamma: true, Axis: op.Some(-1), Eps: op.Some(0.1)}, Const: []int{3, 4},
 			In: []op.Tensor{random(1, 3, 2, 2), random(2, 2), random(3, 2), random(4, 2), positive(5, 2)}},
 		optest.Case{Name: "global statistics", Train: true, Params: P{NoFixGamma: true, UseGlobalStats: true}, Const: []int{3, 4},
 			In:    []op.Tensor{random(1, 3, 2, 2), random(2, 2), random(3, 2), mean, variance},

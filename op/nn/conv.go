@@ -7,17 +7,17 @@ import (
 
 // ConvolutionParams configures Convolution.
 type ConvolutionParams struct {
-	Kernel    []int  `op:"kernel,required" doc:"extent of the window: (w), (h, w) or (d, h, w)"`
-	Stride    []int  `op:"stride" doc:"step of the window, 1 by default"`
-	Dilate    []int  `op:"dilate" doc:"distance of neighbouring window elements, 1 by default"`
-	Pad       []int  `op:"pad" doc:"zeros added on both sides, 0 by default"`
-	NumFilter int    `op:"num_filter,required" min:"1" doc:"number of output channels"`
-	NumGroup  int    `op:"num_group" default:"1" min:"1" doc:"number of groups that channels are divided into"`
-	Workspace int    `op:"workspace,zero" default:"1024" doc:"accepted for compatibility, without effect"`
-	NoBias    bool   `op:"no_bias" doc:"leave the bias out"`
-	CudnnTune string `op:"cudnn_tune" default:"None" enum:"None|off|limited_workspace|fastest" doc:"accepted for compatibility, without effect"`
-	CudnnOff  bool   `op:"cudnn_off" doc:"accepted for compatibility, without effect"`
-	Layout    string `op:"layout" default:"None" enum:"None|NCW|NCHW|NCDHW|NHWC|NDHWC" doc:"order of axes; only those with channels second are supported"`
+	Kernel    []int       `op:"kernel,required" doc:"extent of the window: (w), (h, w) or (d, h, w)"`
+	Stride    []int       `op:"stride" doc:"step of the window, 1 by default"`
+	Dilate    []int       `op:"dilate" doc:"distance of neighbouring window elements, 1 by default"`
+	Pad       []int       `op:"pad" doc:"zeros added on both sides, 0 by default"`
+	NumFilter int         `op:"num_filter,required" min:"1" doc:"number of output channels"`
+	NumGroup  int         `op:"num_group" default:"1" min:"1" doc:"number of groups that channels are divided into"`
+	Workspace op.Opt[int] `op:"workspace" default:"1024" doc:"accepted for compatibility, without effect"`
+	NoBias    bool        `op:"no_bias" doc:"leave the bias out"`
+	CudnnTune string      `op:"cudnn_tune" default:"None" enum:"None|off|limited_workspace|fastest" doc:"accepted for compatibility, without effect"`
+	CudnnOff  bool        `op:"cudnn_off" doc:"accepted for compatibility, without effect"`
+	Layout    string      `op:"layout" default:"None" enum:"None|NCW|NCHW|NCDHW|NHWC|NDHWC" doc:"order of axes; only those with channels second are supported"`
 }
 
 // Convolution is the convolution layer over one, two or three spatial axes.

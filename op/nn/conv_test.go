@@ -67,7 +67,7 @@ func TestConvolutionAcceptsMXNetAttributes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := p.(nn.ConvolutionParams); got.Kernel[1] != 5 || got.Workspace != 512 || got.NoBias || got.NumGroup != 1 {
+	if got := p.(nn.ConvolutionParams); got.Kernel[1] != 5 || got.Workspace.Value() != 512 || got.NoBias || got.NumGroup != 1 {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -16,7 +16,7 @@ type DeconvolutionParams struct {
 	TargetShape []int        `op:"target_shape" doc:"extents of the output, from which pad and adj are computed"`
 	NumFilter   int          `op:"num_filter,required" min:"1" doc:"number of output channels"`
 	NumGroup    int          `op:"num_group" default:"1" min:"1" doc:"number of groups that channels are divided into"`
-	Workspace   int          `op:"workspace,zero" default:"512" doc:"accepted for compatibility, without effect"`
+	Workspace   op.Opt[int]  `op:"workspace" default:"512" doc:"accepted for compatibility, without effect"`
 	NoBias      op.Opt[bool] `op:"no_bias" default:"True" doc:"leave the bias out"`
 	CudnnTune   string       `op:"cudnn_tune" default:"None" enum:"None|off|limited_workspace|fastest" doc:"accepted for compatibility, without effect"`
 	CudnnOff    bool         `op:"cudnn_off" doc:"accepted for compatibility, without effect"`

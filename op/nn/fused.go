@@ -75,9 +75,9 @@ var FusedFullyConnected = op.Declare[FusedFullyConnectedParams]("_fused_FullyCon
 
 // FoldBatchNormParams configures FoldBatchNorm.
 type FoldBatchNormParams struct {
-	Eps        float64 `op:"eps,zero" default:"0.001" doc:"added to the variance"`
-	NoFixGamma bool    `op:"fix_gamma,not" doc:"treat gamma as one"`
-	NoBias     bool    `op:"no_bias" doc:"the layer has no bias"`
+	Eps        op.Opt[float64] `op:"eps" default:"0.001" doc:"added to the variance"`
+	NoFixGamma bool            `op:"fix_gamma,not" doc:"treat gamma as one"`
+	NoBias     bool            `op:"no_bias" doc:"the layer has no bias"`
 }
 
 // FoldBatchNorm makes of a layer's weight and bias and of the batch norm that follows the weight
@@ -232,7 +232,7 @@ func foldRef(p FoldBatchNormParams, c *op.Call) error {
 	}
 	row := len(w) / max(len(beta), 1)
 	for k := range beta {
-		s := 1 / math.Sqrt(variance[k]+p.Eps)
+		s := 1 / math.Sqrt(variance[k]+p.Eps.Value())
 		if p.NoFixGamma {
 			s *= gamma[k]
 		}

@@ -10,7 +10,7 @@ import (
 
 // FusedBatchNormParams configures FusedBatchNorm.
 type FusedBatchNormParams struct {
-	Eps            float64         `op:"eps,zero" default:"0.001" doc:"added to the variance"`
+	Eps            op.Opt[float64] `op:"eps" default:"0.001" doc:"added to the variance"`
 	Momentum       op.Opt[float64] `op:"momentum" default:"0.9" doc:"share of the old value in a moving average"`
 	NoFixGamma     bool            `op:"fix_gamma,not" doc:"treat gamma as one and give it no gradient"`
 	UseGlobalStats bool            `op:"use_global_stats" doc:"normalize by the moving averages in training too"`

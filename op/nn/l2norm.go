@@ -11,8 +11,8 @@ import (
 
 // L2NormalizationParams configures L2Normalization.
 type L2NormalizationParams struct {
-	Eps  float64 `op:"eps,zero" default:"1e-10" doc:"added to the sum of squares"`
-	Mode string  `op:"mode" default:"instance" enum:"instance|spatial|channel" doc:"what is normalized: samples, the positions of a channel, the channels of a position"`
+	Eps  op.Opt[float64] `op:"eps" default:"1e-10" doc:"added to the sum of squares"`
+	Mode string          `op:"mode" default:"instance" enum:"instance|spatial|channel" doc:"what is normalized: samples, the positions of a channel, the channels of a position"`
 }
 
 // L2Normalization scales parts of data to length one.
@@ -120,7 +120,7 @@ func l2Ref(p L2NormalizationParams, c *op.Call) error {
 	x, norm := loop.Floats(c.In[0]), make([]float64, c.Out[1].Shape.Size())
 	eachShared(c.In[0].Shape, c.Out[1].Shape, func(i, part int) { norm[part] += x[i] * x[i] })
 	for k, v := range norm {
-		norm[k] = math.Sqrt(v + p.Eps)
+		norm[k] = math.Sqrt(v + p.Eps.Value())
 	}
 	eachShared(c.In[0].Shape, c.Out[1].Shape, func(i, part int) { x[i] /= norm[part] })
 	return storeWanted(c, x, norm)

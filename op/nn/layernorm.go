@@ -7,21 +7,21 @@ import (
 
 // LayerNormParams configures LayerNorm.
 type LayerNormParams struct {
-	Axis          op.Opt[int] `op:"axis" default:"-1" doc:"axis that is normalized"`
-	Eps           float64     `op:"eps,zero" default:"1e-05" doc:"added to the variance"`
-	OutputMeanVar bool        `op:"output_mean_var" doc:"also return mean and deviation"`
+	Axis          op.Opt[int]     `op:"axis" default:"-1" doc:"axis that is normalized"`
+	Eps           op.Opt[float64] `op:"eps" default:"1e-05" doc:"added to the variance"`
+	OutputMeanVar bool            `op:"output_mean_var" doc:"also return mean and deviation"`
 }
 
 // InstanceNormParams configures InstanceNorm.
 type InstanceNormParams struct {
-	Eps float64 `op:"eps,zero" default:"0.001" doc:"added to the variance"`
+	Eps op.Opt[float64] `op:"eps" default:"0.001" doc:"added to the variance"`
 }
 
 // GroupNormParams configures GroupNorm.
 type GroupNormParams struct {
-	NumGroups     int     `op:"num_groups" default:"1" min:"1" doc:"number of groups of channels"`
-	Eps           float64 `op:"eps,zero" default:"1e-05" doc:"added to the variance"`
-	OutputMeanVar bool    `op:"output_mean_var" doc:"also return mean and deviation"`
+	NumGroups     int             `op:"num_groups" default:"1" min:"1" doc:"number of groups of channels"`
+	Eps           op.Opt[float64] `op:"eps" default:"1e-05" doc:"added to the variance"`
+	OutputMeanVar bool            `op:"output_mean_var" doc:"also return mean and deviation"`
 }
 
 // The normalizations that do not look at the batch, and their gradients: from the gradient of the
@@ -50,7 +50,7 @@ beta have one element per position of the axis. The second and third output are 
 sqrt(var + eps), of the shape of data with the axis of extent 1; their gradients are ignored.`,
 		aliases: []string{"_npx_layer_norm"},
 		visible: func(p LayerNormParams) int { return visibleStats(p.OutputMeanVar) },
-		eps:     func(p LayerNormParams) float64 { return p.Eps },
+		eps:     func(p LayerNormParams) float64 { return p.Eps.Value() },
 		shapes: func(p LayerNormParams, data dtype.Shape) (param, stats dtype.Shape, err error) {
 			a, err := axisOf("axis", p.Axis.Value(), len(data))
 			if err != nil {
@@ -86,7 +86,7 @@ func instanceNorm() normalization[InstanceNormParams] {
 Data has shape (n, c, ...); mean and (biased) variance are taken over all axes but the first two;
 gamma and beta have one element per channel.`,
 		visible: func(InstanceNormParams) int { return 1 },
-		eps:     func(p InstanceNormParams) float64 { return p.Eps },
+		eps:     func(p InstanceNormParams) float64 { return p.Eps.Value() },
 		shapes: func(_ InstanceNormParams, data dtype.Shape) (param, stats dtype.Shape, err error) {
 			if len(data) < 3 {
 				return nil, nil, op.Errorf("data", "shape %v, want at least 3 axes", data)
@@ -117,7 +117,7 @@ Data has shape (n, c, ...); mean and (biased) variance are taken over c/num_grou
 further axes; gamma and beta have one element per group, as in MXNet. The second and third output
 are the mean and sqrt(var + eps), of shape (n, num_groups); their gradients are ignored.`,
 		visible: func(p GroupNormParams) int { return visibleStats(p.OutputMeanVar) },
-		eps:     func(p GroupNormParams) float64 { return p.Eps },
+		eps:     func(p GroupNormParams) float64 { return p.Eps.Value() },
 		shapes: func(p GroupNormParams, data dtype.Shape) (param, stats dtype.Shape, err error) {
 			if len(data) < 3 {
 				return nil, nil, op.Errorf("data", "shape %v, want at least 3 axes", data)

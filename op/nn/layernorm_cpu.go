@@ -16,13 +16,13 @@ func init() {
 		if err != nil || s[a+1:].Size() != 1 {
 			return cpu.RowNorm{}, false
 		}
-		return cpu.RowNorm{Rows: s[:a].Size(), N: s[a], Params: s[a], PerElement: true, Eps: float32(p.Eps)}, true
+		return cpu.RowNorm{Rows: s[:a].Size(), N: s[a], Params: s[a], PerElement: true, Eps: float32(p.Eps.Value())}, true
 	})
 	attachNorm(InstanceNorm, InstanceNormGrad, func(p InstanceNormParams, s dtype.Shape) (cpu.RowNorm, bool) {
-		return cpu.RowNorm{Rows: s[0] * s[1], N: s[2:].Size(), Params: s[1], Eps: float32(p.Eps)}, true
+		return cpu.RowNorm{Rows: s[0] * s[1], N: s[2:].Size(), Params: s[1], Eps: float32(p.Eps.Value())}, true
 	})
 	attachNorm(GroupNorm, GroupNormGrad, func(p GroupNormParams, s dtype.Shape) (cpu.RowNorm, bool) {
-		return cpu.RowNorm{Rows: s[0] * p.NumGroups, N: s[1:].Size() / p.NumGroups, Params: p.NumGroups, Eps: float32(p.Eps)}, true
+		return cpu.RowNorm{Rows: s[0] * p.NumGroups, N: s[1:].Size() / p.NumGroups, Params: p.NumGroups, Eps: float32(p.Eps.Value())}, true
 	})
 }
 

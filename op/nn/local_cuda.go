@@ -67,7 +67,7 @@ func (p L2NormalizationParams) launchCUDA(name string, a *op.Args, operands func
 		return nil, op.ErrUnsupported
 	}
 	s := a.In[0].Shape
-	k := lengthArgs{inner: 1, eps: p.Eps}
+	k := lengthArgs{inner: 1, eps: p.Eps.Value()}
 	switch p.Mode {
 	case "channel":
 		k.n, k.inner = s[1], s[2:].Size()

@@ -30,7 +30,7 @@ func newNormArgs(p BatchNormParams, a *op.Args, data op.Desc, stat op.Desc) (nor
 		return normArgs{}, op.ErrUnsupported
 	}
 	v := newChannels(data.Shape, p.Axis.Value())
-	args := normArgs{stat: cuda.Code(stat.DType), outer: v.outer, channels: v.count, inner: v.inner, eps: p.Eps, momentum: p.Momentum.Value()}
+	args := normArgs{stat: cuda.Code(stat.DType), outer: v.outer, channels: v.count, inner: v.inner, eps: p.Eps.Value(), momentum: p.Momentum.Value()}
 	if !p.NoFixGamma {
 		args.fixGamma = 1
 	}

@@ -19,8 +19,8 @@ func TestLayerNorm(t *testing.T) {
 	optest.Run(t, nn.LayerNorm.Op,
 		optest.Case{Name: "values", Params: P{}, In: []op.Tensor{x, gamma, beta}, Want: want},
 		optest.Case{Name: "half", Params: P{}, In: []op.Tensor{half(x), half(gamma), half(beta)}, Want: []op.Tensor{half(want[0])}},
-		optest.Case{Name: "first axis", Params: P{Axis: op.Some(0), Eps: .1}, In: []op.Tensor{random(1, 3, 2, 2), random(2, 3), random(3, 3)}},
-		optest.Case{Name: "middle axis", Params: P{Axis: op.Some(1), Eps: .1}, In: []op.Tensor{random(1, 2, 3, 2), random(2, 3), random(3, 3)}},
+		optest.Case{Name: "first axis", Params: P{Axis: op.Some(0), Eps: op.Some(.1)}, In: []op.Tensor{random(1, 3, 2, 2), random(2, 3), random(3, 3)}},
+		optest.Case{Name: "middle axis", Params: P{Axis: op.Some(1), Eps: op.Some(.1)}, In: []op.Tensor{random(1, 2, 3, 2), random(2, 3), random(3, 3)}},
 	)
 }
 
@@ -29,7 +29,7 @@ func TestInstanceNorm(t *testing.T) {
 	optest.Run(t, nn.InstanceNorm.Op,
 		optest.Case{Name: "values", Params: nn.InstanceNormParams{}, In: []op.Tensor{values(dtype.Shape{1, 2, 2}, 1, 3, 4, 6), vec(2, 3), vec(5, 6)},
 			Want: []op.Tensor{values(dtype.Shape{1, 2, 2}, 5-2*inv, 5+2*inv, 6-3*inv, 6+3*inv)}},
-		optest.Case{Name: "differences", Params: nn.InstanceNormParams{Eps: .1}, In: []op.Tensor{random(1, 2, 3, 2, 2), random(2, 3), random(3, 3)}},
+		optest.Case{Name: "differences", Params: nn.InstanceNormParams{Eps: op.Some(.1)}, In: []op.Tensor{random(1, 2, 3, 2, 2), random(2, 3), random(3, 3)}},
 	)
 }
 
@@ -39,8 +39,8 @@ func TestGroupNorm(t *testing.T) {
 	optest.Run(t, nn.GroupNorm.Op,
 		optest.Case{Name: "values", Params: P{}, In: []op.Tensor{values(dtype.Shape{1, 2, 2}, 1, 2, 3, 4), vec(2), vec(5)},
 			Want: []op.Tensor{values(dtype.Shape{1, 2, 2}, 5-3*inv, 5-inv, 5+inv, 5+3*inv), values(dtype.Shape{1, 1}, 2.5), values(dtype.Shape{1, 1}, 1/inv)}},
-		optest.Case{Name: "groups", Params: P{NumGroups: 2, Eps: .1}, In: []op.Tensor{random(1, 2, 4, 3), random(2, 2), random(3, 2)}},
-		optest.Case{Name: "two axes", Params: P{NumGroups: 3, Eps: .1}, In: []op.Tensor{random(1, 1, 3, 2, 2), random(2, 3), random(3, 3)}},
+		optest.Case{Name: "groups", Params: P{NumGroups: 2, Eps: op.Some(.1)}, In: []op.Tensor{random(1, 2, 4, 3), random(2, 2), random(3, 2)}},
+		optest.Case{Name: "two axes", Params: P{NumGroups: 3, Eps: op.Some(.1)}, In: []op.Tensor{random(1, 1, 3, 2, 2), random(2, 3), random(3, 3)}},
 	)
 }
 
@@ -79,7 +79,7 @@ func TestL2Normalization(t *testing.T) {
 		optest.Case{Name: "channel", Params: P{Mode: "channel"}, In: []op.Tensor{x}, Want: []op.Tensor{values(dtype.Shape{1, 2, 2}, .6, .8, .8, .6)}},
 		optest.Case{Name: "spatial", Params: P{Mode: "spatial"}, In: []op.Tensor{values(dtype.Shape{1, 2, 2}, 3, 4, 8, 6)},
 			Want: []op.Tensor{values(dtype.Shape{1, 2, 2}, .6, .8, .8, .6)}},
-		optest.Case{Name: "two axes", Params: P{Mode: "spatial", Eps: .1}, In: []op.Tensor{random(1, 2, 2, 3, 2)}},
+		optest.Case{Name: "two axes", Params: P{Mode: "spatial", Eps: op.Some(.1)}, In: []op.Tensor{random(1, 2, 2, 3, 2)}},
 		optest.Case{Name: "samples", Params: P{}, In: []op.Tensor{random(1, 3, 4)}},
 	)
 }

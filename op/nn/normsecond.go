@@ -50,7 +50,7 @@ func batchNormSecond(g *op.Grad, p BatchNormParams) []op.Entry {
 			pick := func(batch, used op.Entry) op.Entry { return prim.Where.Apply(none, ones, batch, used) }
 			centre := mean(x)
 			deviation := mean(square(sub(x, wide(centre))))
-			mu, inv = pick(centre, mu), pick(prim.Rsqrt.Apply(none, plus(deviation, p.Eps)), inv)
+			mu, inv = pick(centre, mu), pick(prim.Rsqrt.Apply(none, plus(deviation, p.Eps.Value())), inv)
 		}
 		hat := mul(sub(x, wide(mu)), wide(inv))
 		factor := inv

@@ -77,7 +77,7 @@ func foldC(p FoldBatchNormParams, a *op.Args) (*op.Prepared, error) {
 func foldFloats(p FoldBatchNormParams, weight, bias []float32, in [][]float32) {
 	row := len(weight) / max(len(bias), 1)
 	for k := range bias {
-		s := 1 / math.Sqrt(float64(in[4][k])+p.Eps)
+		s := 1 / math.Sqrt(float64(in[4][k])+p.Eps.Value())
 		if p.NoFixGamma {
 			s *= float64(in[1][k])
 		}

@@ -10,12 +10,12 @@ import (
 
 // UpSamplingParams configures UpSampling.
 type UpSamplingParams struct {
-	Scale          int    `op:"scale,required" min:"1" doc:"factor by which the first input grows"`
-	NumFilter      int    `op:"num_filter" min:"0" doc:"number of channels, for bilinear"`
-	SampleType     string `op:"sample_type,required" enum:"nearest|bilinear" doc:"how values between elements are found"`
-	MultiInputMode string `op:"multi_input_mode" default:"concat" enum:"concat|sum" doc:"how several inputs are joined"`
-	NumArgs        int    `op:"num_args,auto" max:"16384" doc:"number of inputs"`
-	Workspace      int    `op:"workspace,zero" default:"512" doc:"accepted for compatibility, without effect"`
+	Scale          int         `op:"scale,required" min:"1" doc:"factor by which the first input grows"`
+	NumFilter      int         `op:"num_filter" min:"0" doc:"number of channels, for bilinear"`
+	SampleType     string      `op:"sample_type,required" enum:"nearest|bilinear" doc:"how values between elements are found"`
+	MultiInputMode string      `op:"multi_input_mode" default:"concat" enum:"concat|sum" doc:"how several inputs are joined"`
+	NumArgs        int         `op:"num_args,auto" max:"16384" doc:"number of inputs"`
+	Workspace      op.Opt[int] `op:"workspace" default:"512" doc:"accepted for compatibility, without effect"`
 }
 
 // UpSampling makes images larger.

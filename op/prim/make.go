@@ -27,7 +27,7 @@ type FullParams struct {
 type ArangeParams struct {
 	Start      float64         `op:"start,required" doc:"first value; without stop: the end, and 0 is the first"`
 	Stop       op.Opt[float64] `op:"stop" doc:"end, not included"`
-	Step       float64         `op:"step,zero" default:"1" doc:"distance of values"`
+	Step       op.Opt[float64] `op:"step" default:"1" doc:"distance of values"`
 	Repeat     int             `op:"repeat" default:"1" min:"1" doc:"how often each value repeats"`
 	InferRange bool            `op:"infer_range" doc:"take the number of values from the use of the output"`
 	Ctx        string          `op:"ctx" doc:"device, as in cpu(0)"`
@@ -55,11 +55,11 @@ type EyeParams struct {
 
 // ArangeLikeParams are the parameters of ArangeLike.
 type ArangeLikeParams struct {
-	Start  float64     `op:"start" doc:"first value"`
-	Step   float64     `op:"step,zero" default:"1" doc:"distance of values"`
-	Repeat int         `op:"repeat" default:"1" min:"1" doc:"how often each value repeats"`
-	Ctx    string      `op:"ctx" doc:"device, as in cpu(0)"`
-	Axis   op.Opt[int] `op:"axis" doc:"axis of data that gives the number of values; None: its whole shape"`
+	Start  float64         `op:"start" doc:"first value"`
+	Step   op.Opt[float64] `op:"step" default:"1" doc:"distance of values"`
+	Repeat int             `op:"repeat" default:"1" min:"1" doc:"how often each value repeats"`
+	Ctx    string          `op:"ctx" doc:"device, as in cpu(0)"`
+	Axis   op.Opt[int]     `op:"axis" doc:"axis of data that gives the number of values; None: its whole shape"`
 }
 
 // The operators that make arrays from nothing.
@@ -98,7 +98,7 @@ func init() {
 		Infer:   inferArangeLike,
 		Grad:    ZeroGrad[ArangeLikeParams],
 		Ref: func(p ArangeLikeParams, c *op.Call) error {
-			loop.Generate(c.Out[0], func(i int) float64 { return p.Start + float64(i/p.Repeat)*p.Step })
+			loop.Generate(c.Out[0], func(i int) float64 { return p.Start + float64(i/p.Repeat)*p.Step.Value() })
 			return nil
 		},
 	})
@@ -161,10 +161,10 @@ func (p ArangeParams) bounds() (start, stop float64, ok bool) {
 
 func (p ArangeParams) check() error {
 	start, stop, ok := p.bounds()
-	if ok && (stop-start)*p.Step < 0 {
-		return op.Errorf("step", "%v from %v to %v never arrives", p.Step, start, stop)
+	if ok && (stop-start)*p.Step.Value() < 0 {
+		return op.Errorf("step", "%v from %v to %v never arrives", p.Step.Value(), start, stop)
 	}
-	if n := (stop - start) / p.Step; !(n < 1<<40) {
+	if n := (stop - start) / p.Step.Value(); !(n < 1<<40) {
 		return op.Errorf("stop", "%v values from %v to %v are too many", n, start, stop)
 	}
 	return nil
@@ -175,12 +175,12 @@ func (p ArangeParams) desc() (dtype.Shape, dtype.Type) {
 	if !ok {
 		return dtype.Shape{-1}, p.DType
 	}
-	return dtype.Shape{int(math.Ceil((stop-start)/p.Step)) * p.Repeat}, p.DType
+	return dtype.Shape{int(math.Ceil((stop-start)/p.Step.Value())) * p.Repeat}, p.DType
 }
 
 func (p ArangeParams) value() func(i, n int) float64 {
 	start, _, _ := p.bounds()
-	return func(i, _ int) float64 { return start + float64(i/p.Repeat)*p.Step }
+	return func(i, _ int) float64 { return start + float64(i/p.Repeat)*p.Step.Value() }
 }
 
 func (p LinspaceParams) desc() (dtype.Shape, dtype.Type) { return dtype.Shape{p.Num}, p.DType }

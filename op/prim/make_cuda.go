@@ -12,10 +12,10 @@ import (
 func init() {
 	attach.CUDA(Arange, func(p ArangeParams, a *op.Args) (*op.Prepared, error) {
 		start, _, _ := p.bounds()
-		return arangeCUDA(start, p.Step, p.Repeat, a)
+		return arangeCUDA(start, p.Step.Value(), p.Repeat, a)
 	})
 	attach.CUDA(ArangeLike, func(p ArangeLikeParams, a *op.Args) (*op.Prepared, error) {
-		return arangeCUDA(p.Start, p.Step, p.Repeat, a)
+		return arangeCUDA(p.Start, p.Step.Value(), p.Repeat, a)
 	})
 	attach.CUDA(Linspace, func(p LinspaceParams, a *op.Args) (*op.Prepared, error) {
 		gaps := p.Num - 1

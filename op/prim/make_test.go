@@ -42,8 +42,8 @@ func TestArangeErrors(t *testing.T) {
 		p    prim.ArangeParams
 		want string
 	}{
-		{prim.ArangeParams{Start: 1, Stop: op.Some(0.0), Step: 1, Repeat: 1}, "never arrives"},
-		{prim.ArangeParams{Start: 0, Stop: op.Some(1e300), Step: 1e-300, Repeat: 1}, "too many"},
+		{prim.ArangeParams{Start: 1, Stop: op.Some(0.0), Step: op.Some(1.0), Repeat: 1}, "never arrives"},
+		{prim.ArangeParams{Start: 0, Stop: op.Some(1e300), Step: op.Some(1e-300), Repeat: 1}, "too many"},
 	} {
 		if _, err := optest.Infer(prim.Arange.Op, tt.p, nil); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("got error %v, want %q", err, tt.want)

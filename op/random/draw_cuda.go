@@ -16,9 +16,11 @@ func init() {
 	attach.CUDA(UniformLike, func(p UniformLikeParams, a *op.Args) (*op.Prepared, error) {
 		return drawCUDA("uniform", p.Low, p.High.Value()-p.Low, a)
 	})
-	attach.CUDA(Normal, func(p NormalParams, a *op.Args) (*op.Prepared, error) { return drawCUDA("normal", p.Loc, p.Scale, a) })
+	attach.CUDA(Normal, func(p NormalParams, a *op.Args) (*op.Prepared, error) {
+		return drawCUDA("normal", p.Loc, p.Scale.Value(), a)
+	})
 	attach.CUDA(NormalLike, func(p NormalLikeParams, a *op.Args) (*op.Prepared, error) {
-		return drawCUDA("normal", p.Loc, p.Scale, a)
+		return drawCUDA("normal", p.Loc, p.Scale.Value(), a)
 	})
 }
 

@@ -11,8 +11,8 @@ import (
 )
 
 func init() {
-	attach.TierC(Normal, func(p NormalParams, a *op.Args) (*op.Prepared, error) { return normalC(p.Loc, p.Scale, a) })
-	attach.TierC(NormalLike, func(p NormalLikeParams, a *op.Args) (*op.Prepared, error) { return normalC(p.Loc, p.Scale, a) })
+	attach.TierC(Normal, func(p NormalParams, a *op.Args) (*op.Prepared, error) { return normalC(p.Loc, p.Scale.Value(), a) })
+	attach.TierC(NormalLike, func(p NormalLikeParams, a *op.Args) (*op.Prepared, error) { return normalC(p.Loc, p.Scale.Value(), a) })
 }
 
 func normalC(loc, scale float64, a *op.Args) (*op.Prepared, error) {

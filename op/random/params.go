@@ -17,7 +17,7 @@ type UniformParams struct {
 // NormalParams are the parameters of RandomNormal.
 type NormalParams struct {
 	Loc   float64            `op:"loc" doc:"mean"`
-	Scale float64            `op:"scale,zero" default:"1" doc:"standard deviation"`
+	Scale op.Opt[float64]    `op:"scale" default:"1" doc:"standard deviation"`
 	Shape []int              `op:"shape" doc:"shape of the output"`
 	Ctx   string             `op:"ctx" doc:"device, as in cpu(0)"`
 	DType op.Opt[dtype.Type] `op:"dtype" doc:"element type of the output; None: float32"`
@@ -25,7 +25,7 @@ type NormalParams struct {
 
 // RateParams are the parameters of RandomExponential and RandomPoisson.
 type RateParams struct {
-	Lam   float64            `op:"lam,zero" default:"1" doc:"rate of the exponential, mean of the Poisson distribution"`
+	Lam   op.Opt[float64]    `op:"lam" default:"1" doc:"rate of the exponential, mean of the Poisson distribution"`
 	Shape []int              `op:"shape" doc:"shape of the output"`
 	Ctx   string             `op:"ctx" doc:"device, as in cpu(0)"`
 	DType op.Opt[dtype.Type] `op:"dtype" doc:"element type of the output; None: float32"`
@@ -33,8 +33,8 @@ type RateParams struct {
 
 // GammaParams are the parameters of RandomGamma.
 type GammaParams struct {
-	Alpha float64            `op:"alpha,zero" default:"1" doc:"shape of the distribution"`
-	Beta  float64            `op:"beta,zero" default:"1" doc:"scale of the distribution"`
+	Alpha op.Opt[float64]    `op:"alpha" default:"1" doc:"shape of the distribution"`
+	Beta  op.Opt[float64]    `op:"beta" default:"1" doc:"scale of the distribution"`
 	Shape []int              `op:"shape" doc:"shape of the output"`
 	Ctx   string             `op:"ctx" doc:"device, as in cpu(0)"`
 	DType op.Opt[dtype.Type] `op:"dtype" doc:"element type of the output; None: float32"`
@@ -42,8 +42,8 @@ type GammaParams struct {
 
 // NegativeBinomialParams are the parameters of RandomNegativeBinomial.
 type NegativeBinomialParams struct {
-	K     int                `op:"k,zero" default:"1" doc:"number of failures to wait for"`
-	P     float64            `op:"p,zero" default:"1" doc:"probability of a failure"`
+	K     op.Opt[int]        `op:"k" default:"1" doc:"number of failures to wait for"`
+	P     op.Opt[float64]    `op:"p" default:"1" doc:"probability of a failure"`
 	Shape []int              `op:"shape" doc:"shape of the output"`
 	Ctx   string             `op:"ctx" doc:"device, as in cpu(0)"`
 	DType op.Opt[dtype.Type] `op:"dtype" doc:"element type of the output; None: float32"`
@@ -51,7 +51,7 @@ type NegativeBinomialParams struct {
 
 // DispersedParams are the parameters of RandomGeneralizedNegativeBinomial.
 type DispersedParams struct {
-	Mu    float64            `op:"mu,zero" default:"1" doc:"mean"`
+	Mu    op.Opt[float64]    `op:"mu" default:"1" doc:"mean"`
 	Alpha op.Opt[float64]    `op:"alpha" default:"1" doc:"dispersion; zero: the Poisson distribution"`
 	Shape []int              `op:"shape" doc:"shape of the output"`
 	Ctx   string             `op:"ctx" doc:"device, as in cpu(0)"`
@@ -66,30 +66,30 @@ type UniformLikeParams struct {
 
 // NormalLikeParams are the parameters of RandomNormalLike.
 type NormalLikeParams struct {
-	Loc   float64 `op:"loc" doc:"mean"`
-	Scale float64 `op:"scale,zero" default:"1" doc:"standard deviation"`
+	Loc   float64         `op:"loc" doc:"mean"`
+	Scale op.Opt[float64] `op:"scale" default:"1" doc:"standard deviation"`
 }
 
 // RateLikeParams are the parameters of RandomExponentialLike and RandomPoissonLike.
 type RateLikeParams struct {
-	Lam float64 `op:"lam,zero" default:"1" doc:"rate of the exponential, mean of the Poisson distribution"`
+	Lam op.Opt[float64] `op:"lam" default:"1" doc:"rate of the exponential, mean of the Poisson distribution"`
 }
 
 // GammaLikeParams are the parameters of RandomGammaLike.
 type GammaLikeParams struct {
-	Alpha float64 `op:"alpha,zero" default:"1" doc:"shape of the distribution"`
-	Beta  float64 `op:"beta,zero" default:"1" doc:"scale of the distribution"`
+	Alpha op.Opt[float64] `op:"alpha" default:"1" doc:"shape of the distribution"`
+	Beta  op.Opt[float64] `op:"beta" default:"1" doc:"scale of the distribution"`
 }
 
 // NegativeBinomialLikeParams are the parameters of RandomNegativeBinomialLike.
 type NegativeBinomialLikeParams struct {
-	K int     `op:"k,zero" default:"1" doc:"number of failures to wait for"`
-	P float64 `op:"p,zero" default:"1" doc:"probability of a failure"`
+	K op.Opt[int]     `op:"k" default:"1" doc:"number of failures to wait for"`
+	P op.Opt[float64] `op:"p" default:"1" doc:"probability of a failure"`
 }
 
 // DispersedLikeParams are the parameters of RandomGeneralizedNegativeBinomialLike.
 type DispersedLikeParams struct {
-	Mu    float64         `op:"mu,zero" default:"1" doc:"mean"`
+	Mu    op.Opt[float64] `op:"mu" default:"1" doc:"mean"`
 	Alpha op.Opt[float64] `op:"alpha" default:"1" doc:"dispersion; zero: the Poisson distribution"`
 }
 

@@ -30,16 +30,16 @@ const (
 )
 
 func init() {
-	scalarCUDA(Exponential, isExponential, func(p RateParams) (a, b float64) { return p.Lam, 0 })
-	scalarCUDA(Poisson, isPoisson, func(p RateParams) (a, b float64) { return p.Lam, 0 })
-	scalarCUDA(Gamma, isGamma, func(p GammaParams) (a, b float64) { return p.Alpha, p.Beta })
-	scalarCUDA(NegativeBinomial, isNegativeBinomial, func(p NegativeBinomialParams) (a, b float64) { return float64(p.K), p.P })
-	scalarCUDA(Dispersed, isDispersed, func(p DispersedParams) (a, b float64) { return p.Mu, p.Alpha.Value() })
-	scalarCUDA(ExponentialLike, isExponential, func(p RateLikeParams) (a, b float64) { return p.Lam, 0 })
-	scalarCUDA(PoissonLike, isPoisson, func(p RateLikeParams) (a, b float64) { return p.Lam, 0 })
-	scalarCUDA(GammaLike, isGamma, func(p GammaLikeParams) (a, b float64) { return p.Alpha, p.Beta })
-	scalarCUDA(NegativeBinomialLike, isNegativeBinomial, func(p NegativeBinomialLikeParams) (a, b float64) { return float64(p.K), p.P })
-	scalarCUDA(DispersedLike, isDispersed, func(p DispersedLikeParams) (a, b float64) { return p.Mu, p.Alpha.Value() })
+	scalarCUDA(Exponential, isExponential, func(p RateParams) (a, b float64) { return p.Lam.Value(), 0 })
+	scalarCUDA(Poisson, isPoisson, func(p RateParams) (a, b float64) { return p.Lam.Value(), 0 })
+	scalarCUDA(Gamma, isGamma, func(p GammaParams) (a, b float64) { return p.Alpha.Value(), p.Beta.Value() })
+	scalarCUDA(NegativeBinomial, isNegativeBinomial, func(p NegativeBinomialParams) (a, b float64) { return float64(p.K.Value()), p.P.Value() })
+	scalarCUDA(Dispersed, isDispersed, func(p DispersedParams) (a, b float64) { return p.Mu.Value(), p.Alpha.Value() })
+	scalarCUDA(ExponentialLike, isExponential, func(p RateLikeParams) (a, b float64) { return p.Lam.Value(), 0 })
+	scalarCUDA(PoissonLike, isPoisson, func(p RateLikeParams) (a, b float64) { return p.Lam.Value(), 0 })
+	scalarCUDA(GammaLike, isGamma, func(p GammaLikeParams) (a, b float64) { return p.Alpha.Value(), p.Beta.Value() })
+	scalarCUDA(NegativeBinomialLike, isNegativeBinomial, func(p NegativeBinomialLikeParams) (a, b float64) { return float64(p.K.Value()), p.P.Value() })
+	scalarCUDA(DispersedLike, isDispersed, func(p DispersedLikeParams) (a, b float64) { return p.Mu.Value(), p.Alpha.Value() })
 	for h, kind := range map[op.Handle[SampleParams]]int{SampleUniform: isUniform, SampleNormal: isNormal, SampleExponential: isExponential, SamplePoisson: isPoisson,
 		SampleGamma: isGamma, SampleNegativeBinomial: isNegativeBinomial, SampleDispersed: isDispersed} {
 		attach.CUDA(h, func(_ SampleParams, a *op.Args) (*op.Prepared, error) {

@@ -9,6 +9,6 @@ import (
 
 func init() {
 	attach.CUDA(HardSigmoid, func(p HardSigmoidParams, a *op.Args) (*op.Prepared, error) {
-		return attach.CUDAMap(a, "hardsigmoid", p.Alpha, p.Beta.Value())
+		return attach.CUDAMap(a, "hardsigmoid", p.Alpha.Value(), p.Beta.Value())
 	})
 }

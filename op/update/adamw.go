@@ -13,10 +13,10 @@ type AdamWUpdateParams struct {
 	LR           float64         `op:"lr,required,run" doc:"learning rate"`
 	Beta1        op.Opt[float64] `op:"beta1" default:"0.9" doc:"decay of the mean of gradients"`
 	Beta2        op.Opt[float64] `op:"beta2" default:"0.999" doc:"decay of the mean of squared gradients"`
-	Epsilon      float64         `op:"epsilon,zero" default:"1e-08" doc:"added to the root"`
+	Epsilon      op.Opt[float64] `op:"epsilon" default:"1e-08" doc:"added to the root"`
 	WD           float64         `op:"wd" doc:"weight decay"`
 	Eta          float64         `op:"eta,required" doc:"factor of the schedule"`
-	ClipGradient float64         `op:"clip_gradient,zero" default:"-1" doc:"limit of the rescaled gradient's elements, negative for none"`
+	ClipGradient op.Opt[float64] `op:"clip_gradient" default:"-1" doc:"limit of the rescaled gradient's elements, negative for none"`
 }
 
 // Adam with decoupled weight decay.
@@ -80,10 +80,10 @@ func adamW(p AdamWUpdateParams, rescale float64) func(v []float64) {
 	}
 	b1, b2 := p.Beta1.Value(), p.Beta2.Value()
 	return func(v []float64) {
-		g := clip(rescale*v[1], p.ClipGradient)
+		g := clip(rescale*v[1], p.ClipGradient.Value())
 		v[2] = b1*v[2] + (1-b1)*g
 		v[3] = b2*v[3] + (1-b2)*g*g
-		v[0] -= p.Eta * (p.LR*v[2]/(math.Sqrt(v[3])+p.Epsilon) + p.WD*v[0])
+		v[0] -= p.Eta * (p.LR*v[2]/(math.Sqrt(v[3])+p.Epsilon.Value()) + p.WD*v[0])
 	}
 }
 

@@ -12,17 +12,17 @@ type FtrlUpdateParams struct {
 	Lamda1       op.Opt[float64] `op:"lamda1" default:"0.01" doc:"weight of the absolute values, which makes weights zero"`
 	Beta         op.Opt[float64] `op:"beta" default:"1" doc:"added to the root"`
 	WD           float64         `op:"wd" doc:"weight decay"`
-	RescaleGrad  float64         `op:"rescale_grad,zero" default:"1" doc:"factor of the gradient"`
-	ClipGradient float64         `op:"clip_gradient,zero" default:"-1" doc:"limit of the gradient's elements, negative for none"`
+	RescaleGrad  op.Opt[float64] `op:"rescale_grad" default:"1" doc:"factor of the gradient"`
+	ClipGradient op.Opt[float64] `op:"clip_gradient" default:"-1" doc:"limit of the gradient's elements, negative for none"`
 }
 
 // AdagradUpdateParams configures AdagradUpdate.
 type AdagradUpdateParams struct {
-	LR           float64 `op:"lr,required,run" doc:"learning rate"`
-	Epsilon      float64 `op:"epsilon,zero" default:"1e-07" doc:"added to the root"`
-	WD           float64 `op:"wd" doc:"weight decay"`
-	RescaleGrad  float64 `op:"rescale_grad,zero" default:"1" doc:"factor of the gradient"`
-	ClipGradient float64 `op:"clip_gradient,zero" default:"-1" doc:"limit of the gradient's elements, negative for none"`
+	LR           float64         `op:"lr,required,run" doc:"learning rate"`
+	Epsilon      op.Opt[float64] `op:"epsilon" default:"1e-07" doc:"added to the root"`
+	WD           float64         `op:"wd" doc:"weight decay"`
+	RescaleGrad  op.Opt[float64] `op:"rescale_grad" default:"1" doc:"factor of the gradient"`
+	ClipGradient op.Opt[float64] `op:"clip_gradient" default:"-1" doc:"limit of the gradient's elements, negative for none"`
 }
 
 // Optimizers that remember the sum of squared gradients.
@@ -45,7 +45,7 @@ weight = (sign(z)·lamda1 - z)/((beta + sqrt(n))/lr + wd) where |z| > lamda1, 0 
 		step: func(p FtrlUpdateParams) func(v []float64) {
 			lamda, beta := p.Lamda1.Value(), p.Beta.Value()
 			return func(v []float64) {
-				g := clip(p.RescaleGrad*v[1], p.ClipGradient)
+				g := clip(p.RescaleGrad.Value()*v[1], p.ClipGradient.Value())
 				v[2] += g - (math.Sqrt(v[3]+g*g)-math.Sqrt(v[3]))*v[0]/p.LR
 				v[3] += g * g
 				if math.Abs(v[2]) <= lamda {
@@ -65,9 +65,9 @@ weight -= lr·(g/sqrt(history + epsilon) + wd·weight)`,
 		states: []string{"history"},
 		step: func(p AdagradUpdateParams) func(v []float64) {
 			return func(v []float64) {
-				g := clip(p.RescaleGrad*v[1], p.ClipGradient)
+				g := clip(p.RescaleGrad.Value()*v[1], p.ClipGradient.Value())
 				v[2] += g * g
-				v[0] -= p.LR * (g/math.Sqrt(v[2]+p.Epsilon) + p.WD*v[0])
+				v[0] -= p.LR * (g/math.Sqrt(v[2]+p.Epsilon.Value()) + p.WD*v[0])
 			}
 		},
 	})

@@ -10,10 +10,10 @@ import (
 
 // GroupAdagradUpdateParams configures GroupAdagradUpdate.
 type GroupAdagradUpdateParams struct {
-	LR           float64 `op:"lr,required,run" doc:"learning rate"`
-	RescaleGrad  float64 `op:"rescale_grad,zero" default:"1" doc:"factor of the gradient"`
-	ClipGradient float64 `op:"clip_gradient,zero" default:"-1" doc:"limit of the rescaled gradient's elements, negative for none"`
-	Epsilon      float64 `op:"epsilon,zero" default:"1e-05" doc:"added below the root"`
+	LR           float64         `op:"lr,required,run" doc:"learning rate"`
+	RescaleGrad  op.Opt[float64] `op:"rescale_grad" default:"1" doc:"factor of the gradient"`
+	ClipGradient op.Opt[float64] `op:"clip_gradient" default:"-1" doc:"limit of the rescaled gradient's elements, negative for none"`
+	Epsilon      op.Opt[float64] `op:"epsilon" default:"1e-05" doc:"added below the root"`
 }
 
 // GroupAdagradUpdate is AdagradUpdate with one learning rate per row.
@@ -63,12 +63,12 @@ func groupAdagradRef(p GroupAdagradUpdateParams, c *op.Call) error {
 	for r := range history {
 		sum := 0.0
 		for i := r * width; i < (r+1)*width; i++ {
-			g[i] = clip(p.RescaleGrad*g[i], p.ClipGradient)
+			g[i] = clip(p.RescaleGrad.Value()*g[i], p.ClipGradient.Value())
 			sum += g[i] * g[i]
 		}
 		history[r] += sum / float64(width)
 		for i := r * width; i < (r+1)*width; i++ {
-			w[i] -= p.LR * g[i] / math.Sqrt(history[r]+p.Epsilon)
+			w[i] -= p.LR * g[i] / math.Sqrt(history[r]+p.Epsilon.Value())
 		}
 	}
 	loop.Store(c.In[2], 0, history)

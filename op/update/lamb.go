@@ -12,19 +12,19 @@ import (
 type LambUpdatePhase1Params struct {
 	Beta1            op.Opt[float64] `op:"beta1" default:"0.9" doc:"decay of the mean of gradients"`
 	Beta2            op.Opt[float64] `op:"beta2" default:"0.999" doc:"decay of the mean of squared gradients"`
-	Epsilon          float64         `op:"epsilon,zero" default:"1e-06" doc:"added to the root"`
+	Epsilon          op.Opt[float64] `op:"epsilon" default:"1e-06" doc:"added to the root"`
 	T                int             `op:"t,required" min:"0" doc:"number of the step"`
 	NoBiasCorrection bool            `op:"bias_correction,not" doc:"correct the means for starting at zero"`
 	WD               float64         `op:"wd,required" doc:"weight decay"`
-	RescaleGrad      float64         `op:"rescale_grad,zero" default:"1" doc:"factor of the gradient"`
-	ClipGradient     float64         `op:"clip_gradient,zero" default:"-1" doc:"limit of the rescaled gradient's elements, negative for none"`
+	RescaleGrad      op.Opt[float64] `op:"rescale_grad" default:"1" doc:"factor of the gradient"`
+	ClipGradient     op.Opt[float64] `op:"clip_gradient" default:"-1" doc:"limit of the rescaled gradient's elements, negative for none"`
 }
 
 // LambUpdatePhase2Params configures LambUpdatePhase2.
 type LambUpdatePhase2Params struct {
-	LR         float64 `op:"lr,required,run" doc:"learning rate"`
-	LowerBound float64 `op:"lower_bound,zero" default:"-1" doc:"least norm of the weights, negative for none"`
-	UpperBound float64 `op:"upper_bound,zero" default:"-1" doc:"greatest norm of the weights, negative for none"`
+	LR         float64         `op:"lr,required,run" doc:"learning rate"`
+	LowerBound op.Opt[float64] `op:"lower_bound" default:"-1" doc:"least norm of the weights, negative for none"`
+	UpperBound op.Opt[float64] `op:"upper_bound" default:"-1" doc:"greatest norm of the weights, negative for none"`
 }
 
 // The two phases of LAMB (You et al. 2020).
@@ -65,10 +65,10 @@ func lambDirection(p LambUpdatePhase1Params) func(v []float64) {
 		c1, c2 = 1-math.Pow(b1, float64(p.T)), 1-math.Pow(b2, float64(p.T))
 	}
 	return func(v []float64) {
-		g := clip(p.RescaleGrad*v[1], p.ClipGradient)
+		g := clip(p.RescaleGrad.Value()*v[1], p.ClipGradient.Value())
 		v[2] = b1*v[2] + (1-b1)*g
 		v[3] = b2*v[3] + (1-b2)*g*g
-		v[0] = v[2]/c1/(math.Sqrt(v[3]/c2)+p.Epsilon) + p.WD*v[0]
+		v[0] = v[2]/c1/(math.Sqrt(v[3]/c2)+p.Epsilon.Value()) + p.WD*v[0]
 	}
 }
 
@@ -142,11 +142,11 @@ func defineLamb2(h op.Handle[LambUpdatePhase2Params], goName string, master int)
 
 // trust is the ratio of the norms of weight and direction.
 func trust(p LambUpdatePhase2Params, r1, r2 float64) float64 {
-	if p.LowerBound >= 0 {
-		r1 = max(r1, p.LowerBound)
+	if p.LowerBound.Value() >= 0 {
+		r1 = max(r1, p.LowerBound.Value())
 	}
-	if p.UpperBound >= 0 {
-		r1 = min(r1, p.UpperBound)
+	if p.UpperBound.Value() >= 0 {
+		r1 = min(r1, p.UpperBound.Value())
 	}
 	if r1 == 0 || r2 == 0 {
 		return 1

@@ -16,21 +16,23 @@ func init() {
 		}
 		multiCUDA(pick(mixed, MultiSGDUpdate, MultiMPSGDUpdate), multiStep[MultiSGDUpdateParams]{name: "sgd", mixed: mixed, states: states,
 			numbers: func(p MultiSGDUpdateParams, i int) numbers {
-				return numbers{p.LRs[i], p.WDs[i], p.RescaleGrad, p.ClipGradient}
+				return numbers{p.LRs[i], p.WDs[i], p.RescaleGrad.Value(), p.ClipGradient.Value()}
 			}})
 		multiCUDA(pick(mixed, MultiSGDMomUpdate, MultiMPSGDMomUpdate), multiStep[MultiSGDMomUpdateParams]{name: "sgd_mom", mixed: mixed, states: states + 1,
 			numbers: func(p MultiSGDMomUpdateParams, i int) numbers {
-				return numbers{p.LRs[i], p.WDs[i], p.RescaleGrad, p.ClipGradient, p.Momentum}
+				return numbers{p.LRs[i], p.WDs[i], p.RescaleGrad.Value(), p.ClipGradient.Value(), p.Momentum}
 			}})
 		multiCUDA(pick(mixed, PreloadedMultiSGDUpdate, PreloadedMultiMPSGDUpdate), multiStep[PreloadedSGDUpdateParams]{name: "sgd", mixed: mixed, states: states, loaded: true,
-			numbers: func(p PreloadedSGDUpdateParams, _ int) numbers { return numbers{0, 0, p.RescaleGrad, p.ClipGradient} }})
+			numbers: func(p PreloadedSGDUpdateParams, _ int) numbers {
+				return numbers{0, 0, p.RescaleGrad.Value(), p.ClipGradient.Value()}
+			}})
 		multiCUDA(pick(mixed, PreloadedMultiSGDMomUpdate, PreloadedMultiMPSGDMomUpdate), multiStep[PreloadedSGDMomUpdateParams]{name: "sgd_mom", mixed: mixed, states: states + 1, loaded: true,
 			numbers: func(p PreloadedSGDMomUpdateParams, _ int) numbers {
-				return numbers{0, 0, p.RescaleGrad, p.ClipGradient, p.Momentum}
+				return numbers{0, 0, p.RescaleGrad.Value(), p.ClipGradient.Value(), p.Momentum}
 			}})
 		multiCUDA(pick(mixed, MultiAdamWUpdate, MultiMPAdamWUpdate), multiStep[MultiAdamWUpdateParams]{name: "adamw", mixed: mixed, states: states + 2, scaled: true,
 			numbers: func(p MultiAdamWUpdateParams, i int) numbers {
-				return numbers{p.LRs[i], p.WDs[i], 1, p.ClipGradient, p.Beta1.Value(), p.Beta2.Value(), p.Epsilon, p.Etas[i]}
+				return numbers{p.LRs[i], p.WDs[i], 1, p.ClipGradient.Value(), p.Beta1.Value(), p.Beta2.Value(), p.Epsilon.Value(), p.Etas[i]}
 			}})
 	}
 }

@@ -35,7 +35,7 @@ func TestPreloadedSGD(t *testing.T) {
 }
 
 func TestMultiAdamWIsAdamW(t *testing.T) {
-	one := update.AdamWUpdateParams{LR: .1, Eta: .5, WD: .2, ClipGradient: 1}
+	one := update.AdamWUpdateParams{LR: .1, Eta: .5, WD: .2, ClipGradient: op.Some(1.0)}
 	in := []op.Tensor{vec(1, 2), vec(1, -4), vec(.5, 0), vec(.25, 0), vec(.5)}
 	p, err := update.AdamWUpdate.Normalize(one)
 	if err != nil {
@@ -49,7 +49,7 @@ func TestMultiAdamWIsAdamW(t *testing.T) {
 	optest.Run(t, update.AdamWUpdate.Op, optest.Case{Name: "skip", Params: one,
 		In: []op.Tensor{in[0], in[1], in[2], in[3], vec(0)}, Want: in[:1], After: in[:4]})
 	optest.Run(t, update.MultiAdamWUpdate.Op, optest.Case{
-		Params: update.MultiAdamWUpdateParams{LRs: []float64{.1}, WDs: []float64{.2}, Etas: []float64{.5}, ClipGradient: 1},
+		Params: update.MultiAdamWUpdateParams{LRs: []float64{.1}, WDs: []float64{.2}, Etas: []float64{.5}, ClipGradient: op.Some(1.0)},
 		In:     in, Want: want, After: after})
 }
 
@@ -57,7 +57,7 @@ func TestMultiAdamWIsAdamW(t *testing.T) {
 func TestMultiLamb(t *testing.T) {
 	optest.Run(t, update.MultiLambUpdate.Op, optest.Case{
 		Params: update.MultiLambUpdateParams{LearningRates: []float64{.1, .2}, WDs: []float64{.1, 0}, StepCount: []int{1, 3}, NumTensors: 2,
-			RescaleGrad: .5, ClipGradient: .4, LowerBound: .5, UpperBound: 1.5},
+			RescaleGrad: op.Some(.5), ClipGradient: op.Some(.4), LowerBound: op.Some(.5), UpperBound: op.Some(1.5)},
 		In: []op.Tensor{
 			vec(1.7640524, .40015721, .978738, 2.2408931, 1.867558, -.97727787), vec(.14404356, 1.4542735, .7610377, .12167501, .44386324, .33367434),
 			vec(-2.5529897, .6536186, .8644362, -.742165, 2.2697546, -1.4543657), vec(.94374806, .6818203, .3595079, .43703195, .6976313, .06022547),

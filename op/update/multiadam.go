@@ -12,10 +12,10 @@ type MultiAdamWUpdateParams struct {
 	LRs          []float64       `op:"lrs,required" doc:"learning rate of each weight"`
 	Beta1        op.Opt[float64] `op:"beta1" default:"0.9" doc:"decay of the mean of gradients"`
 	Beta2        op.Opt[float64] `op:"beta2" default:"0.999" doc:"decay of the mean of squared gradients"`
-	Epsilon      float64         `op:"epsilon,zero" default:"1e-08" doc:"added to the root"`
+	Epsilon      op.Opt[float64] `op:"epsilon" default:"1e-08" doc:"added to the root"`
 	WDs          []float64       `op:"wds,required" doc:"weight decay of each weight"`
 	Etas         []float64       `op:"etas,required" doc:"factor of the schedule of each weight"`
-	ClipGradient float64         `op:"clip_gradient,zero" default:"-1" doc:"limit of the rescaled gradients' elements, negative for none"`
+	ClipGradient op.Opt[float64] `op:"clip_gradient" default:"-1" doc:"limit of the rescaled gradients' elements, negative for none"`
 	NumWeights   int             `op:"num_weights" default:"1" min:"1" max:"16384" doc:"number of weights"`
 }
 
@@ -24,12 +24,12 @@ type MultiLambUpdateParams struct {
 	LearningRates    []float64       `op:"learning_rates,required" doc:"learning rate of each weight"`
 	Beta1            op.Opt[float64] `op:"beta1" default:"0.9" doc:"decay of the mean of gradients"`
 	Beta2            op.Opt[float64] `op:"beta2" default:"0.999" doc:"decay of the mean of squared gradients"`
-	Epsilon          float64         `op:"epsilon,zero" default:"1e-06" doc:"added to the root"`
+	Epsilon          op.Opt[float64] `op:"epsilon" default:"1e-06" doc:"added to the root"`
 	WDs              []float64       `op:"wds,required" doc:"weight decay of each weight"`
-	RescaleGrad      float64         `op:"rescale_grad,zero" default:"1" doc:"factor of the gradients"`
-	LowerBound       float64         `op:"lower_bound,zero" default:"-1" doc:"least norm of a weight, negative for none"`
-	UpperBound       float64         `op:"upper_bound,zero" default:"-1" doc:"greatest norm of a weight, negative for none"`
-	ClipGradient     float64         `op:"clip_gradient,zero" default:"-1" doc:"limit of the rescaled gradients' elements, negative for none"`
+	RescaleGrad      op.Opt[float64] `op:"rescale_grad" default:"1" doc:"factor of the gradients"`
+	LowerBound       op.Opt[float64] `op:"lower_bound" default:"-1" doc:"least norm of a weight, negative for none"`
+	UpperBound       op.Opt[float64] `op:"upper_bound" default:"-1" doc:"greatest norm of a weight, negative for none"`
+	ClipGradient     op.Opt[float64] `op:"clip_gradient" default:"-1" doc:"limit of the rescaled gradients' elements, negative for none"`
 	NoBiasCorrection bool            `op:"bias_correction,not" doc:"correct the means for starting at zero"`
 	StepCount        []int           `op:"step_count,required" doc:"number of the step of each weight"`
 	NumTensors       int             `op:"num_tensors" default:"1" min:"1" max:"16384" doc:"number of weights"`

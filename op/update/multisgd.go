@@ -7,36 +7,36 @@ import (
 
 // MultiSGDUpdateParams configures MultiSGDUpdate.
 type MultiSGDUpdateParams struct {
-	LRs          []float64 `op:"lrs,required" doc:"learning rate of each weight"`
-	WDs          []float64 `op:"wds,required" doc:"weight decay of each weight"`
-	RescaleGrad  float64   `op:"rescale_grad,zero" default:"1" doc:"factor of the gradients"`
-	ClipGradient float64   `op:"clip_gradient,zero" default:"-1" doc:"limit of the rescaled gradients' elements, negative for none"`
-	NumWeights   int       `op:"num_weights" default:"1" min:"1" max:"16384" doc:"number of weights"`
+	LRs          []float64       `op:"lrs,required" doc:"learning rate of each weight"`
+	WDs          []float64       `op:"wds,required" doc:"weight decay of each weight"`
+	RescaleGrad  op.Opt[float64] `op:"rescale_grad" default:"1" doc:"factor of the gradients"`
+	ClipGradient op.Opt[float64] `op:"clip_gradient" default:"-1" doc:"limit of the rescaled gradients' elements, negative for none"`
+	NumWeights   int             `op:"num_weights" default:"1" min:"1" max:"16384" doc:"number of weights"`
 }
 
 // MultiSGDMomUpdateParams configures MultiSGDMomUpdate.
 type MultiSGDMomUpdateParams struct {
-	LRs          []float64 `op:"lrs,required" doc:"learning rate of each weight"`
-	WDs          []float64 `op:"wds,required" doc:"weight decay of each weight"`
-	Momentum     float64   `op:"momentum" doc:"share of the last step that is repeated"`
-	RescaleGrad  float64   `op:"rescale_grad,zero" default:"1" doc:"factor of the gradients"`
-	ClipGradient float64   `op:"clip_gradient,zero" default:"-1" doc:"limit of the rescaled gradients' elements, negative for none"`
-	NumWeights   int       `op:"num_weights" default:"1" min:"1" max:"16384" doc:"number of weights"`
+	LRs          []float64       `op:"lrs,required" doc:"learning rate of each weight"`
+	WDs          []float64       `op:"wds,required" doc:"weight decay of each weight"`
+	Momentum     float64         `op:"momentum" doc:"share of the last step that is repeated"`
+	RescaleGrad  op.Opt[float64] `op:"rescale_grad" default:"1" doc:"factor of the gradients"`
+	ClipGradient op.Opt[float64] `op:"clip_gradient" default:"-1" doc:"limit of the rescaled gradients' elements, negative for none"`
+	NumWeights   int             `op:"num_weights" default:"1" min:"1" max:"16384" doc:"number of weights"`
 }
 
 // PreloadedSGDUpdateParams configures PreloadedMultiSGDUpdate.
 type PreloadedSGDUpdateParams struct {
-	RescaleGrad  float64 `op:"rescale_grad,zero" default:"1" doc:"factor of the gradients"`
-	ClipGradient float64 `op:"clip_gradient,zero" default:"-1" doc:"limit of the rescaled gradients' elements, negative for none"`
-	NumWeights   int     `op:"num_weights" default:"1" min:"1" max:"16384" doc:"number of weights"`
+	RescaleGrad  op.Opt[float64] `op:"rescale_grad" default:"1" doc:"factor of the gradients"`
+	ClipGradient op.Opt[float64] `op:"clip_gradient" default:"-1" doc:"limit of the rescaled gradients' elements, negative for none"`
+	NumWeights   int             `op:"num_weights" default:"1" min:"1" max:"16384" doc:"number of weights"`
 }
 
 // PreloadedSGDMomUpdateParams configures PreloadedMultiSGDMomUpdate.
 type PreloadedSGDMomUpdateParams struct {
-	Momentum     float64 `op:"momentum" doc:"share of the last step that is repeated"`
-	RescaleGrad  float64 `op:"rescale_grad,zero" default:"1" doc:"factor of the gradients"`
-	ClipGradient float64 `op:"clip_gradient,zero" default:"-1" doc:"limit of the rescaled gradients' elements, negative for none"`
-	NumWeights   int     `op:"num_weights" default:"1" min:"1" max:"16384" doc:"number of weights"`
+	Momentum     float64         `op:"momentum" doc:"share of the last step that is repeated"`
+	RescaleGrad  op.Opt[float64] `op:"rescale_grad" default:"1" doc:"factor of the gradients"`
+	ClipGradient op.Opt[float64] `op:"clip_gradient" default:"-1" doc:"limit of the rescaled gradients' elements, negative for none"`
+	NumWeights   int             `op:"num_weights" default:"1" min:"1" max:"16384" doc:"number of weights"`
 }
 
 // Stochastic gradient descent for many weights at once.

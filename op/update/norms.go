@@ -27,9 +27,9 @@ type MultiSumSqParams struct {
 
 // MultiLarsParams configures MultiLars.
 type MultiLarsParams struct {
-	Eta         float64 `op:"eta,required" doc:"trust coefficient"`
-	Eps         float64 `op:"eps,required" doc:"added to the denominator"`
-	RescaleGrad float64 `op:"rescale_grad,zero" default:"1" doc:"factor of the gradients"`
+	Eta         float64         `op:"eta,required" doc:"trust coefficient"`
+	Eps         float64         `op:"eps,required" doc:"added to the denominator"`
+	RescaleGrad op.Opt[float64] `op:"rescale_grad" default:"1" doc:"factor of the gradients"`
 }
 
 // What optimizers ask of many arrays at once.
@@ -103,7 +103,7 @@ lr·eta·w/(g + wd·w + eps) where both norms are positive. All operands are vec
 		Inplace:   [][2]int{{0, 0}},
 		Ref: func(p MultiLarsParams, c *op.Call) error {
 			each(c.In, c.Out, func(v []float64) {
-				w, g := math.Sqrt(v[1]), math.Sqrt(v[2])*p.RescaleGrad
+				w, g := math.Sqrt(v[1]), math.Sqrt(v[2])*p.RescaleGrad.Value()
 				if w > 0 && g > 0 {
 					v[0] *= p.Eta * w / (g + v[3]*w + p.Eps)
 				}

@@ -10,11 +10,11 @@ import (
 type RMSPropUpdateParams struct {
 	LR           float64         `op:"lr,required,run" doc:"learning rate"`
 	Gamma1       op.Opt[float64] `op:"gamma1" default:"0.95" doc:"decay of the mean of squared gradients"`
-	Epsilon      float64         `op:"epsilon,zero" default:"1e-08" doc:"added below the root"`
+	Epsilon      op.Opt[float64] `op:"epsilon" default:"1e-08" doc:"added below the root"`
 	WD           float64         `op:"wd" doc:"weight decay"`
-	RescaleGrad  float64         `op:"rescale_grad,zero" default:"1" doc:"factor of the gradient"`
-	ClipGradient float64         `op:"clip_gradient,zero" default:"-1" doc:"limit of the gradient's elements, negative for none"`
-	ClipWeights  float64         `op:"clip_weights,zero" default:"-1" doc:"limit of the weights, negative for none"`
+	RescaleGrad  op.Opt[float64] `op:"rescale_grad" default:"1" doc:"factor of the gradient"`
+	ClipGradient op.Opt[float64] `op:"clip_gradient" default:"-1" doc:"limit of the gradient's elements, negative for none"`
+	ClipWeights  op.Opt[float64] `op:"clip_weights" default:"-1" doc:"limit of the weights, negative for none"`
 }
 
 // RMSPropAlexUpdateParams configures RMSPropAlexUpdate.
@@ -22,11 +22,11 @@ type RMSPropAlexUpdateParams struct {
 	LR           float64         `op:"lr,required,run" doc:"learning rate"`
 	Gamma1       op.Opt[float64] `op:"gamma1" default:"0.95" doc:"decay of the means of gradients and their squares"`
 	Gamma2       op.Opt[float64] `op:"gamma2" default:"0.9" doc:"share of the last step that is repeated"`
-	Epsilon      float64         `op:"epsilon,zero" default:"1e-08" doc:"added below the root"`
+	Epsilon      op.Opt[float64] `op:"epsilon" default:"1e-08" doc:"added below the root"`
 	WD           float64         `op:"wd" doc:"weight decay"`
-	RescaleGrad  float64         `op:"rescale_grad,zero" default:"1" doc:"factor of the gradient"`
-	ClipGradient float64         `op:"clip_gradient,zero" default:"-1" doc:"limit of the gradient's elements, negative for none"`
-	ClipWeights  float64         `op:"clip_weights,zero" default:"-1" doc:"limit of the weights, negative for none"`
+	RescaleGrad  op.Opt[float64] `op:"rescale_grad" default:"1" doc:"factor of the gradient"`
+	ClipGradient op.Opt[float64] `op:"clip_gradient" default:"-1" doc:"limit of the gradient's elements, negative for none"`
+	ClipWeights  op.Opt[float64] `op:"clip_weights" default:"-1" doc:"limit of the weights, negative for none"`
 }
 
 // The two forms of RMSProp.
@@ -48,9 +48,9 @@ weight = clip(weight - lr·g/sqrt(n + epsilon))`,
 		step: func(p RMSPropUpdateParams) func(v []float64) {
 			decay := p.Gamma1.Value()
 			return func(v []float64) {
-				g := clip(p.RescaleGrad*v[1]+p.WD*v[0], p.ClipGradient)
+				g := clip(p.RescaleGrad.Value()*v[1]+p.WD*v[0], p.ClipGradient.Value())
 				v[2] = decay*v[2] + (1-decay)*g*g
-				v[0] = clip(v[0]-p.LR*g/math.Sqrt(v[2]+p.Epsilon), p.ClipWeights)
+				v[0] = clip(v[0]-p.LR*g/math.Sqrt(v[2]+p.Epsilon.Value()), p.ClipWeights.Value())
 			}
 		},
 	})
@@ -65,11 +65,11 @@ weight = clip(weight + delta)`,
 		step: func(p RMSPropAlexUpdateParams) func(v []float64) {
 			decay, momentum := p.Gamma1.Value(), p.Gamma2.Value()
 			return func(v []float64) {
-				g := clip(p.RescaleGrad*v[1]+p.WD*v[0], p.ClipGradient)
+				g := clip(p.RescaleGrad.Value()*v[1]+p.WD*v[0], p.ClipGradient.Value())
 				v[2] = decay*v[2] + (1-decay)*g*g
 				v[3] = decay*v[3] + (1-decay)*g
-				v[4] = momentum*v[4] - p.LR*g/math.Sqrt(v[2]-v[3]*v[3]+p.Epsilon)
-				v[0] = clip(v[0]+v[4], p.ClipWeights)
+				v[4] = momentum*v[4] - p.LR*g/math.Sqrt(v[2]-v[3]*v[3]+p.Epsilon.Value())
+				v[0] = clip(v[0]+v[4], p.ClipWeights.Value())
 			}
 		},
 	})

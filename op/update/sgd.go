@@ -4,30 +4,30 @@ import "gomx/op"
 
 // SGDUpdateParams configures SGDUpdate.
 type SGDUpdateParams struct {
-	LR           float64 `op:"lr,required,run" doc:"learning rate"`
-	WD           float64 `op:"wd" doc:"weight decay"`
-	RescaleGrad  float64 `op:"rescale_grad,zero" default:"1" doc:"factor of the gradient"`
-	ClipGradient float64 `op:"clip_gradient,zero" default:"-1" doc:"limit of the rescaled gradient's elements, negative for none"`
-	NoLazyUpdate bool    `op:"lazy_update,not" doc:"with sparse gradients, update only rows that have one"`
+	LR           float64         `op:"lr,required,run" doc:"learning rate"`
+	WD           float64         `op:"wd" doc:"weight decay"`
+	RescaleGrad  op.Opt[float64] `op:"rescale_grad" default:"1" doc:"factor of the gradient"`
+	ClipGradient op.Opt[float64] `op:"clip_gradient" default:"-1" doc:"limit of the rescaled gradient's elements, negative for none"`
+	NoLazyUpdate bool            `op:"lazy_update,not" doc:"with sparse gradients, update only rows that have one"`
 }
 
 // SGDMomUpdateParams configures SGDMomUpdate.
 type SGDMomUpdateParams struct {
-	LR           float64 `op:"lr,required,run" doc:"learning rate"`
-	Momentum     float64 `op:"momentum" doc:"share of the last step that is repeated"`
-	WD           float64 `op:"wd" doc:"weight decay"`
-	RescaleGrad  float64 `op:"rescale_grad,zero" default:"1" doc:"factor of the gradient"`
-	ClipGradient float64 `op:"clip_gradient,zero" default:"-1" doc:"limit of the rescaled gradient's elements, negative for none"`
-	NoLazyUpdate bool    `op:"lazy_update,not" doc:"with sparse gradients, update only rows that have one"`
+	LR           float64         `op:"lr,required,run" doc:"learning rate"`
+	Momentum     float64         `op:"momentum" doc:"share of the last step that is repeated"`
+	WD           float64         `op:"wd" doc:"weight decay"`
+	RescaleGrad  op.Opt[float64] `op:"rescale_grad" default:"1" doc:"factor of the gradient"`
+	ClipGradient op.Opt[float64] `op:"clip_gradient" default:"-1" doc:"limit of the rescaled gradient's elements, negative for none"`
+	NoLazyUpdate bool            `op:"lazy_update,not" doc:"with sparse gradients, update only rows that have one"`
 }
 
 // NAGMomUpdateParams configures NAGMomUpdate.
 type NAGMomUpdateParams struct {
-	LR           float64 `op:"lr,required,run" doc:"learning rate"`
-	Momentum     float64 `op:"momentum" doc:"share of the last step that is repeated"`
-	WD           float64 `op:"wd" doc:"weight decay"`
-	RescaleGrad  float64 `op:"rescale_grad,zero" default:"1" doc:"factor of the gradient"`
-	ClipGradient float64 `op:"clip_gradient,zero" default:"-1" doc:"limit of the rescaled gradient's elements, negative for none"`
+	LR           float64         `op:"lr,required,run" doc:"learning rate"`
+	Momentum     float64         `op:"momentum" doc:"share of the last step that is repeated"`
+	WD           float64         `op:"wd" doc:"weight decay"`
+	RescaleGrad  op.Opt[float64] `op:"rescale_grad" default:"1" doc:"factor of the gradient"`
+	ClipGradient op.Opt[float64] `op:"clip_gradient" default:"-1" doc:"limit of the rescaled gradient's elements, negative for none"`
 }
 
 // Stochastic gradient descent, plain, with momentum and with Nesterov's momentum.
@@ -78,7 +78,7 @@ g = clip(rescale_grad·grad) + wd·weight; mom = momentum·mom - lr·g; weight +
 		states: []string{"mom"},
 		step: func(p NAGMomUpdateParams) func(v []float64) {
 			return func(v []float64) {
-				g := clip(p.RescaleGrad*v[1], p.ClipGradient) + p.WD*v[0]
+				g := clip(p.RescaleGrad.Value()*v[1], p.ClipGradient.Value()) + p.WD*v[0]
 				v[2] = p.Momentum*v[2] - p.LR*g
 				v[0] += p.Momentum*v[2] - p.LR*g
 			}
@@ -91,14 +91,14 @@ g = clip(rescale_grad·grad) + wd·weight; mom = momentum·mom - lr·g; weight +
 // sgdStep is the rule of gradient descent for weight and gradient.
 func sgdStep(p SGDUpdateParams) func(v []float64) {
 	return func(v []float64) {
-		v[0] = (1-p.LR*p.WD)*v[0] - p.LR*clip(p.RescaleGrad*v[1], p.ClipGradient)
+		v[0] = (1-p.LR*p.WD)*v[0] - p.LR*clip(p.RescaleGrad.Value()*v[1], p.ClipGradient.Value())
 	}
 }
 
 // momStep is the rule of gradient descent with momentum for weight, gradient and momentum.
 func momStep(p SGDMomUpdateParams) func(v []float64) {
 	return func(v []float64) {
-		v[2] = p.Momentum*v[2] - p.LR*p.WD*v[0] - p.LR*clip(p.RescaleGrad*v[1], p.ClipGradient)
+		v[2] = p.Momentum*v[2] - p.LR*p.WD*v[0] - p.LR*clip(p.RescaleGrad.Value()*v[1], p.ClipGradient.Value())
 		v[0] += v[2]
 	}
 }

@@ -8,29 +8,29 @@ import (
 
 func init() {
 	attach.TierGo(SGDUpdate, func(p SGDUpdateParams, a *op.Args) (*op.Prepared, error) {
-		u := pure.Update{WD: float32(p.WD), Rescale: float32(p.RescaleGrad), Clip: float32(p.ClipGradient)}
+		u := pure.Update{WD: float32(p.WD), Rescale: float32(p.RescaleGrad.Value()), Clip: float32(p.ClipGradient.Value())}
 		return updateGo(a, u, func(u pure.Update, c *op.Call, out []float32, v [][]float32) {
 			u.LR = float32(SGDUpdate.At(p, c).LR)
 			u.SGD(out, v[0], v[1])
 		})
 	})
 	attach.TierGo(SGDMomUpdate, func(p SGDMomUpdateParams, a *op.Args) (*op.Prepared, error) {
-		u := pure.Update{WD: float32(p.WD), Rescale: float32(p.RescaleGrad), Clip: float32(p.ClipGradient), Momentum: float32(p.Momentum)}
+		u := pure.Update{WD: float32(p.WD), Rescale: float32(p.RescaleGrad.Value()), Clip: float32(p.ClipGradient.Value()), Momentum: float32(p.Momentum)}
 		return updateGo(a, u, func(u pure.Update, c *op.Call, out []float32, v [][]float32) {
 			u.LR = float32(SGDMomUpdate.At(p, c).LR)
 			u.SGDMomentum(out, v[0], v[1], v[2])
 		})
 	})
 	attach.TierGo(NAGMomUpdate, func(p NAGMomUpdateParams, a *op.Args) (*op.Prepared, error) {
-		u := pure.Update{WD: float32(p.WD), Rescale: float32(p.RescaleGrad), Clip: float32(p.ClipGradient), Momentum: float32(p.Momentum)}
+		u := pure.Update{WD: float32(p.WD), Rescale: float32(p.RescaleGrad.Value()), Clip: float32(p.ClipGradient.Value()), Momentum: float32(p.Momentum)}
 		return updateGo(a, u, func(u pure.Update, c *op.Call, out []float32, v [][]float32) {
 			u.LR = float32(NAGMomUpdate.At(p, c).LR)
 			u.NAG(out, v[0], v[1], v[2])
 		})
 	})
 	attach.TierGo(AdamUpdate, func(p AdamUpdateParams, a *op.Args) (*op.Prepared, error) {
-		u := pure.Update{WD: float32(p.WD), Rescale: float32(p.RescaleGrad), Clip: float32(p.ClipGradient),
-			Beta1: float32(p.Beta1.Value()), Beta2: float32(p.Beta2.Value()), E: float32(p.Epsilon)}
+		u := pure.Update{WD: float32(p.WD), Rescale: float32(p.RescaleGrad.Value()), Clip: float32(p.ClipGradient.Value()),
+			Beta1: float32(p.Beta1.Value()), Beta2: float32(p.Beta2.Value()), E: float32(p.Epsilon.Value())}
 		return updateGo(a, u, func(u pure.Update, c *op.Call, out []float32, v [][]float32) {
 			u.LR = float32(AdamUpdate.At(p, c).LR)
 			u.Adam(out, v[0], v[1], v[2], v[3])

@@ -27,46 +27,48 @@ type stepArgs struct {
 type numbers [9]float64
 
 func init() {
-	sgd := func(p SGDUpdateParams) numbers { return numbers{p.LR, p.WD, p.RescaleGrad, p.ClipGradient} }
+	sgd := func(p SGDUpdateParams) numbers {
+		return numbers{p.LR, p.WD, p.RescaleGrad.Value(), p.ClipGradient.Value()}
+	}
 	stepCUDA(SGDUpdate, "sgd", false, sgd)
 	stepCUDA(MPSGDUpdate, "sgd", true, sgd)
 	mom := func(p SGDMomUpdateParams) numbers {
-		return numbers{p.LR, p.WD, p.RescaleGrad, p.ClipGradient, p.Momentum}
+		return numbers{p.LR, p.WD, p.RescaleGrad.Value(), p.ClipGradient.Value(), p.Momentum}
 	}
 	stepCUDA(SGDMomUpdate, "sgd_mom", false, mom)
 	stepCUDA(MPSGDMomUpdate, "sgd_mom", true, mom)
 	nag := func(p NAGMomUpdateParams) numbers {
-		return numbers{p.LR, p.WD, p.RescaleGrad, p.ClipGradient, p.Momentum}
+		return numbers{p.LR, p.WD, p.RescaleGrad.Value(), p.ClipGradient.Value(), p.Momentum}
 	}
 	stepCUDA(NAGMomUpdate, "nag_mom", false, nag)
 	stepCUDA(MPNAGMomUpdate, "nag_mom", true, nag)
 	stepCUDA(AdamUpdate, "adam", false, func(p AdamUpdateParams) numbers {
-		return numbers{p.LR, p.WD, p.RescaleGrad, p.ClipGradient, p.Beta1.Value(), p.Beta2.Value(), p.Epsilon}
+		return numbers{p.LR, p.WD, p.RescaleGrad.Value(), p.ClipGradient.Value(), p.Beta1.Value(), p.Beta2.Value(), p.Epsilon.Value()}
 	})
 	adamW := func(p AdamWUpdateParams) numbers {
-		return numbers{p.LR, p.WD, 1, p.ClipGradient, p.Beta1.Value(), p.Beta2.Value(), p.Epsilon, p.Eta}
+		return numbers{p.LR, p.WD, 1, p.ClipGradient.Value(), p.Beta1.Value(), p.Beta2.Value(), p.Epsilon.Value(), p.Eta}
 	}
 	scaledStepCUDA(AdamWUpdate, "adamw", false, true, adamW)
 	scaledStepCUDA(MPAdamWUpdate, "adamw", true, true, adamW)
 	stepCUDA(FTMLUpdate, "ftml", false, func(p FTMLUpdateParams) numbers {
 		b1, b2 := p.Beta1.Value(), p.Beta2.Value()
-		return numbers{p.LR, p.WD, p.RescaleGrad, p.ClipGrad, b1, b2, p.Epsilon, 1 - math.Pow(b1, float64(p.T)), 1 - math.Pow(b2, float64(p.T))}
+		return numbers{p.LR, p.WD, p.RescaleGrad.Value(), p.ClipGrad.Value(), b1, b2, p.Epsilon.Value(), 1 - math.Pow(b1, float64(p.T)), 1 - math.Pow(b2, float64(p.T))}
 	})
 	stepCUDA(RMSPropUpdate, "rmsprop", false, func(p RMSPropUpdateParams) numbers {
-		return numbers{p.LR, p.WD, p.RescaleGrad, p.ClipGradient, p.Gamma1.Value(), 0, p.Epsilon, p.ClipWeights}
+		return numbers{p.LR, p.WD, p.RescaleGrad.Value(), p.ClipGradient.Value(), p.Gamma1.Value(), 0, p.Epsilon.Value(), p.ClipWeights.Value()}
 	})
 	stepCUDA(RMSPropAlexUpdate, "rmspropalex", false, func(p RMSPropAlexUpdateParams) numbers {
-		return numbers{p.LR, p.WD, p.RescaleGrad, p.ClipGradient, p.Gamma1.Value(), p.Gamma2.Value(), p.Epsilon, p.ClipWeights}
+		return numbers{p.LR, p.WD, p.RescaleGrad.Value(), p.ClipGradient.Value(), p.Gamma1.Value(), p.Gamma2.Value(), p.Epsilon.Value(), p.ClipWeights.Value()}
 	})
 	stepCUDA(FtrlUpdate, "ftrl", false, func(p FtrlUpdateParams) numbers {
-		return numbers{p.LR, p.WD, p.RescaleGrad, p.ClipGradient, p.Lamda1.Value(), p.Beta.Value()}
+		return numbers{p.LR, p.WD, p.RescaleGrad.Value(), p.ClipGradient.Value(), p.Lamda1.Value(), p.Beta.Value()}
 	})
 	stepCUDA(AdagradUpdate, "adagrad", false, func(p AdagradUpdateParams) numbers {
-		return numbers{p.LR, p.WD, p.RescaleGrad, p.ClipGradient, 0, 0, p.Epsilon}
+		return numbers{p.LR, p.WD, p.RescaleGrad.Value(), p.ClipGradient.Value(), 0, 0, p.Epsilon.Value()}
 	})
 	stepCUDA(SignSGDUpdate, "signsgd", false, func(p SignSGDUpdateParams) numbers { return numbers{p.LR, p.WD, 1, -1} })
 	stepCUDA(SignumUpdate, "signum", false, func(p SignumUpdateParams) numbers {
-		return numbers{p.LR, p.WD, p.RescaleGrad, p.ClipGradient, p.Momentum, p.WDLH}
+		return numbers{p.LR, p.WD, p.RescaleGrad.Value(), p.ClipGradient.Value(), p.Momentum, p.WDLH}
 	})
 }
 

@@ -52,7 +52,7 @@ func init() {
 			n := a.Out[0].Shape.Size()
 			return attach.CUDAEach(attach.AnyFunc("trust", "along"), n, alongArgs{n: n}, func(k alongArgs, c *op.Call) alongArgs {
 				now := h.At(p, c)
-				k.lr, k.lower, k.upper = now.LR, now.LowerBound, now.UpperBound
+				k.lr, k.lower, k.upper = now.LR, now.LowerBound.Value(), now.UpperBound.Value()
 				k.out, k.weight, k.g = attach.AnyOf(c.Out[0]), attach.AnyOf(c.In[master]), attach.AnyOf(c.In[1])
 				k.r1, k.r2 = attach.AnyOf(c.In[2]), attach.AnyOf(c.In[3])
 				if master > 0 {
@@ -69,7 +69,7 @@ func init() {
 	}
 	attach.CUDA(MultiSumSq, sumSquaresCUDA)
 	attach.CUDA(MultiLars, func(p MultiLarsParams, a *op.Args) (*op.Prepared, error) {
-		k := larsArgs{n: a.Out[0].Shape.Size(), eta: p.Eta, eps: p.Eps, rescale: p.RescaleGrad}
+		k := larsArgs{n: a.Out[0].Shape.Size(), eta: p.Eta, eps: p.Eps, rescale: p.RescaleGrad.Value()}
 		return attach.CUDAEach(attach.AnyFunc("trust", "lars"), k.n, k, func(k larsArgs, c *op.Call) larsArgs {
 			k.out, k.lrs, k.weights = attach.AnyOf(c.Out[0]), attach.AnyOf(c.In[0]), attach.AnyOf(c.In[1])
 			k.grads, k.wds = attach.AnyOf(c.In[2]), attach.AnyOf(c.In[3])
@@ -81,7 +81,7 @@ func init() {
 		k.width = a.In[0].Shape.Size() / max(k.rows, 1)
 		return attach.CUDABlocks(attach.AnyFunc("trust", "row_adagrad"), k.rows, k.width, k, func(k rowStepArgs, c *op.Call) rowStepArgs {
 			now := GroupAdagradUpdate.At(p, c)
-			k.lr, k.rescale, k.limit, k.eps = now.LR, now.RescaleGrad, now.ClipGradient, now.Epsilon
+			k.lr, k.rescale, k.limit, k.eps = now.LR, now.RescaleGrad.Value(), now.ClipGradient.Value(), now.Epsilon.Value()
 			k.out, k.weight, k.grad, k.history = attach.AnyOf(c.Out[0]), attach.AnyOf(c.In[0]), attach.AnyOf(c.In[1]), attach.AnyOf(c.In[2])
 			return k
 		})
@@ -90,7 +90,7 @@ func init() {
 
 // directionCUDA is the parameter of the first phase, but for the operands.
 func (p LambUpdatePhase1Params) directionCUDA(n int) directionArgs {
-	k := directionArgs{n: n, beta1: p.Beta1.Value(), beta2: p.Beta2.Value(), eps: p.Epsilon, wd: p.WD, rescale: p.RescaleGrad, limit: p.ClipGradient, mean1: 1, var1: 1}
+	k := directionArgs{n: n, beta1: p.Beta1.Value(), beta2: p.Beta2.Value(), eps: p.Epsilon.Value(), wd: p.WD, rescale: p.RescaleGrad.Value(), limit: p.ClipGradient.Value(), mean1: 1, var1: 1}
 	if !p.NoBiasCorrection {
 		k.mean1, k.var1 = 1-math.Pow(k.beta1, float64(p.T)), 1-math.Pow(k.beta2, float64(p.T))
 	}
@@ -157,7 +157,7 @@ func lambCUDA(p MultiLambUpdateParams, a *op.Args, mixed bool) (*op.Prepared, er
 				return err
 			}
 			s := alongArgs{out: attach.AnyOf(c.Out[i]), weight: weight, g: along, r1: norms, r2: attach.Any{Data: unsafe.Add(norms.Data, 8), Type: double},
-				n: k.n, squared: 1, lr: p.LearningRates[i], lower: p.LowerBound, upper: p.UpperBound}
+				n: k.n, squared: 1, lr: p.LearningRates[i], lower: p.LowerBound.Value(), upper: p.UpperBound.Value()}
 			if mixed {
 				s.exact = weight
 			}

@@ -142,7 +142,7 @@ func matchCUDA(p BipartiteMatchingParams, a *op.Args) (*op.Prepared, error) {
 		return nil, op.ErrUnsupported
 	}
 	r := len(s)
-	fixed := matchArgs{count: s[:r-2].Size(), rows: s[r-2], cols: s[r-1], ascend: attach.B2I(p.IsAscend), top: p.TopK, threshold: narrow[float64](p.Threshold)}
+	fixed := matchArgs{count: s[:r-2].Size(), rows: s[r-2], cols: s[r-1], ascend: attach.B2I(p.IsAscend), top: p.TopK.Value(), threshold: narrow[float64](p.Threshold)}
 	sorted := attach.Order{Lanes: fixed.count, N: fixed.rows * fixed.cols, Step: 1, Ascend: p.IsAscend}
 	kind, f := cuda.Code(t), cuda.Func("boxes", "match", t)
 	var size attach.CUDAScratch

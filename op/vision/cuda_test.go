@@ -40,7 +40,7 @@ func TestCUDAImages(t *testing.T) {
 		}
 	}
 	rois := optest.Array(dtype.Float32, []int{4, 5}, 0, 1, 1, 12, 9, 1, 0, 3, 16, 12, 1, 5.5, 2.25, 9, 11.5, 0, -2, -1, 20, 14)
-	optest.Run(t, vision.ROIAlign.Op, optest.Case{Params: vision.ROIAlignParams{PooledSize: []int{5, 4}, SpatialScale: 0.9, SampleRatio: 2}, In: []op.Tensor{x, rois}, Const: []int{1}, NoDiff: true},
+	optest.Run(t, vision.ROIAlign.Op, optest.Case{Params: vision.ROIAlignParams{PooledSize: []int{5, 4}, SpatialScale: 0.9, SampleRatio: op.Some(2)}, In: []op.Tensor{x, rois}, Const: []int{1}, NoDiff: true},
 		optest.Case{Params: vision.ROIAlignParams{PooledSize: []int{3, 3}, SpatialScale: 1}, In: []op.Tensor{x, rois}, Const: []int{1}, NoDiff: true})
 	optest.Run(t, vision.ROIPooling.Op, optest.Case{Params: vision.ROIPoolingParams{PooledSize: []int{4, 3}, SpatialScale: 0.7}, In: []op.Tensor{x, rois}, Const: []int{1}, NoDiff: true})
 }

@@ -10,9 +10,9 @@ import (
 
 // BipartiteMatchingParams configures BipartiteMatching.
 type BipartiteMatchingParams struct {
-	IsAscend  bool    `op:"is_ascend" doc:"low scores are the better ones"`
-	Threshold float64 `op:"threshold,required" doc:"score that a match must exceed, or stay below with is_ascend"`
-	TopK      int     `op:"topk,zero" default:"-1" doc:"matching ends when there are more matches than this; -1: no limit"`
+	IsAscend  bool        `op:"is_ascend" doc:"low scores are the better ones"`
+	Threshold float64     `op:"threshold,required" doc:"score that a match must exceed, or stay below with is_ascend"`
+	TopK      op.Opt[int] `op:"topk" default:"-1" doc:"matching ends when there are more matches than this; -1: no limit"`
 }
 
 // BipartiteMatching pairs rows and columns.
@@ -102,7 +102,7 @@ func matchMatrix[T float](p BipartiteMatchingParams, scores, ofRow, ofColumn []T
 			return
 		}
 		ofRow[row], ofColumn[column] = T(column), T(row)
-		if count++; p.TopK > 0 && count > p.TopK {
+		if count++; p.TopK.Value() > 0 && count > p.TopK.Value() {
 			return
 		}
 	}

@@ -8,11 +8,11 @@ import (
 
 // ROIAlignParams configures ROIAlign.
 type ROIAlignParams struct {
-	PooledSize        []int   `op:"pooled_size,required" doc:"height and width of the output"`
-	SpatialScale      float64 `op:"spatial_scale,required" min:"0" doc:"what coordinates of regions are multiplied by to get those of data, at most 1"`
-	SampleRatio       int     `op:"sample_ratio,zero" default:"-1" doc:"samples per part and axis; without, as many as elements of data fit"`
-	PositionSensitive bool    `op:"position_sensitive" doc:"every part of a region reads channels of its own"`
-	Aligned           bool    `op:"aligned" doc:"coordinates count from the corner of the first element, not from its centre"`
+	PooledSize        []int       `op:"pooled_size,required" doc:"height and width of the output"`
+	SpatialScale      float64     `op:"spatial_scale,required" min:"0" doc:"what coordinates of regions are multiplied by to get those of data, at most 1"`
+	SampleRatio       op.Opt[int] `op:"sample_ratio" default:"-1" doc:"samples per part and axis; without, as many as elements of data fit"`
+	PositionSensitive bool        `op:"position_sensitive" doc:"every part of a region reads channels of its own"`
+	Aligned           bool        `op:"aligned" doc:"coordinates count from the corner of the first element, not from its centre"`
 }
 
 // ROIAlign and its gradient.
@@ -129,7 +129,7 @@ func newAligned[T float](p ROIAlignParams, row []T, data dtype.Shape) (aligned[T
 			return a, op.Errorf("rois", "row %v, want an extent above 0 with aligned", row)
 		}
 		a.start[i], a.part[i] = lo, size/T(pooled)
-		if a.counts[i] = p.SampleRatio; a.counts[i] <= 0 {
+		if a.counts[i] = p.SampleRatio.Value(); a.counts[i] <= 0 {
 			a.counts[i] = ceil(a.part[i])
 		}
 	}

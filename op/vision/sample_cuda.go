@@ -118,7 +118,7 @@ func (p ROIAlignParams) regionsCUDA(data op.Desc, out dtype.Shape) (regionArgs, 
 	if p.PositionSensitive {
 		k.depth = out[2] * out[3]
 	}
-	k.samples, k.aligned = p.SampleRatio, attach.B2I(p.Aligned)
+	k.samples, k.aligned = p.SampleRatio.Value(), attach.B2I(p.Aligned)
 	return k, err
 }
 
