@@ -23,8 +23,14 @@ A ratio above 1 means that gomx is better. Only ratios of one run count.
 The suite engine compiles a program against the library in the peer's mxnet package, for which it needs gcc.
 The suite platforms trains on several processes, in gomx and in mxnet, tensorflow and spark; a peer that is missing is
 named with the command that installs it. With --docs it brings the table in FOLDER/benchmarks.md and the picture
-FOLDER/platforms.svg up to date; FOLDER/platforms.json keeps the figures, so that a part may be measured again.`,
+FOLDER/platforms.svg up to date; FOLDER/platforms.json keeps the figures, so that a part may be measured again.
+The suite oddconvs measures processor time, user and system, of convolutions with odd numbers of channels. It measures a
+tenth of its lines, chosen by --seed, or every line with --all. A line below 0.9 is measured once more at the end, alone.
+With --against, another build of gomx takes the place of peers: both run every line in a process of its own, in turn, at
+least ten times, and the medians are compared. A line below 0.93 is measured once more at the end, alone.
+Lines that begin with # are comments: what is measured on which processor, and which lines were measured again.`,
 		Example: "  gomx bench local --peer mxnet=PYTHON\n  gomx bench convnets --device cuda --precision bfloat16 --peer torch=PYTHON\n  gomx bench imperative --match dot\n" +
+			"  gomx bench oddconvs --peer mxnet=PYTHON --seed 7\n  gomx bench convnets --against ./gomx-old\n" +
 			"  gomx bench platforms --peer mxnet=PYTHON,tf=PYTHON,spark=PYTHON --rounds 1 --docs docs",
 		Args: exactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -53,6 +59,9 @@ FOLDER/platforms.svg up to date; FOLDER/platforms.json keeps the figures, so tha
 	f.StringVar(&c.Precision, "precision", "float32", "what it computes in there: float32, tf32, float16 or bfloat16")
 	f.IntVar(&c.Streams, "streams", 0, "queues of the device that branches of a network share")
 	f.BoolVar(&c.Replay, "replay", false, "let the device record parts of a network and replay them")
-	f.IntVar(&c.Rounds, "rounds", 3, "how often to alternate; the best of the rounds counts")
+	f.IntVar(&c.Rounds, "rounds", 0, "how often to alternate; the best of the rounds counts, or with --against the median (default 3, or 10 with --against)")
+	f.StringVar(&c.Against, "against", "", "path of another build of gomx to measure in place of peers")
+	f.Uint64Var(&c.Seed, "seed", 1, "seed of the choice of lines in the suite oddconvs")
+	f.BoolVar(&c.All, "all", false, "measure every line of the suite oddconvs")
 	return cmd
 }

@@ -104,7 +104,7 @@ func TestTrace(t *testing.T) {
 }
 
 func TestWrongUsage(t *testing.T) {
-	for _, args := range [][]string{{"inspect"}, {"inspect", "x", "-o", "xml"}, {"bench", "local", "--peer", "nope"}, {"version", "--nope"},
+	for _, args := range [][]string{{"inspect"}, {"inspect", "x", "-o", "xml"}, {"bench", "local", "--peer", "nope"}, {"bench", "local", "--peer", "mxnet=python,nope=python"}, {"version", "--nope"},
 		{"trace", "vgg"}, {"trace", "lenet", "-o", "x.png"}, {"trace", "lenet", "--batch", "0"}} {
 		_, err := gomx(t, args...)
 		if err == nil || exitCode(err) != exitUsage {

@@ -11,5 +11,16 @@
 //	gomx bench local --peer mxnet=PYTHON
 //
 // A ratio above 1 means that gomx is better, whether the unit counts work per time or time per
-// work.
+// work. The output begins with a comment line that names the processor, and ends with geometric
+// means: NAME.geomean.PEER against each peer, and NAME.geomean against the better peer of each line.
+//
+// The suite oddconvs has thousands of short lines. Its peers are sessions: processes that read names
+// of lines and answer each with a figure. It measures processor time, and a seeded tenth of its lines.
+//
+// Another build of gomx may take the place of peers (Config.Against). Both builds then run as
+// processes of their own, in turn, and medians are compared. The other build may be older than this
+// one: all that it must understand is bench NAME --match LINE --rounds 1.
+//
+// A line that falls below the floor of its suite, or below 0.93 against another build, is measured
+// once more when all others are done. The second figures count, and a comment has the first ratio.
 package bench

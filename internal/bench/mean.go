@@ -36,19 +36,20 @@ func (m *means) add(w *Workload, r *result) {
 	}
 }
 
-// print writes the geometric mean of the ratios: against each of several peers, and against the best of them.
+// print writes the geometric means of the ratios: against each peer, and against the better peer of each line.
 func (m *means) print(out io.Writer, suite string) {
 	if len(m.best) == 0 {
 		return
 	}
 	names := slices.Sorted(maps.Keys(m.by))
-	if len(names) > 1 {
-		for _, name := range names {
-			fmt.Fprintf(out, "%s.geomean.%s\t-\t-\t%.2f\tratio\t%s\n", suite, name, geometric(m.by[name]), name)
-		}
-		names = []string{"best"}
+	for _, name := range names {
+		fmt.Fprintf(out, "%s.geomean.%s\t-\t-\t%.3f\tratio\t%s\n", suite, name, geometric(m.by[name]), name)
 	}
-	fmt.Fprintf(out, "%s.geomean\t-\t-\t%.2f\tratio\t%s\n", suite, geometric(m.best), names[0])
+	of := names[0]
+	if len(names) > 1 {
+		of = "best"
+	}
+	fmt.Fprintf(out, "%s.geomean\t-\t-\t%.3f\tratio\t%s\n", suite, geometric(m.best), of)
 }
 
 // geometric returns the geometric mean.

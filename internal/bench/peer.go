@@ -47,6 +47,15 @@ func byThreads(p Peer) []variant {
 	return []variant{{"mxnet", nil}, {"mxnet omp2", []string{"OMP_NUM_THREADS=2"}}}
 }
 
+// oneOrTwoThreads are the variants of lines that are measured in processor time, where a second thread is
+// not free.
+func oneOrTwoThreads(p Peer) []variant {
+	if p.Name != "mxnet" {
+		return alone(p)
+	}
+	return []variant{{"mxnet omp1", []string{"OMP_NUM_THREADS=1"}}, {"mxnet omp2", []string{"OMP_NUM_THREADS=2"}}}
+}
+
 // byWorkers are the variants of MXNet's engine: it has one worker by default.
 func byWorkers(p Peer) []variant {
 	var list []variant
@@ -65,6 +74,9 @@ type measured struct {
 
 // measure runs the script of a suite for one workload in every variant of p and returns the best figures.
 func (s *Suite) measure(ctx context.Context, ps *programs, p Peer, w *Workload) (best measured, err error) {
+	if s.sessions {
+		return s.ask(ctx, ps, p, w)
+	}
 	c, err := ps.of(ctx, s.Script, p)
 	if err != nil {
 		return best, fmt.Errorf("%s: %w", p.Name, err)
@@ -91,6 +103,24 @@ func (s *Suite) measure(ctx context.Context, ps *programs, p Peer, w *Workload) 
 			return best, fmt.Errorf("%s: %w", v.name, err)
 		}
 		best.memory = better(memoryUnit, best.memory, peak)
+	}
+	return best, nil
+}
+
+// ask has the processes of a peer measure one workload and returns the best figure.
+func (s *Suite) ask(ctx context.Context, ps *programs, p Peer, w *Workload) (best measured, err error) {
+	for _, v := range s.variants(p) {
+		session, err := ps.session(ctx, s.Script, p, v)
+		if err != nil {
+			return best, fmt.Errorf("%s: %w", v.name, err)
+		}
+		got, err := session.ask(ctx, w.line())
+		if err != nil {
+			return best, fmt.Errorf("%s: %s: %w", v.name, s.Script, err)
+		}
+		if b := better(w.Unit, best.speed, got); b != best.speed {
+			best.speed, best.who = b, v.name
+		}
 	}
 	return best, nil
 }

@@ -35,6 +35,7 @@ func runPlatforms(ctx context.Context, c *Config) error {
 	if err := peerScripts(dir); err != nil {
 		return err
 	}
+	printHeader(c)
 	var all means
 	var results []platformResult
 	for _, pc := range platformCases() {

@@ -21,10 +21,12 @@ type command struct {
 	env  []string
 }
 
-// programs are the scripts of one run of a suite, in a folder, made ready once for each peer.
+// programs are the scripts of one run of a suite, in a folder, made ready once for each peer, and the
+// processes that go on from line to line.
 type programs struct {
-	dir   string
-	ready map[string]command
+	dir      string
+	ready    map[string]command
+	sessions map[string]*session // by script, interpreter and variant
 }
 
 func newPrograms() (*programs, error) {
@@ -32,10 +34,39 @@ func newPrograms() (*programs, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &programs{dir, map[string]command{}}, nil
+	return &programs{dir, map[string]command{}, map[string]*session{}}, nil
 }
 
-func (ps *programs) close() { os.RemoveAll(ps.dir) }
+func (ps *programs) close() {
+	ps.endSessions()
+	os.RemoveAll(ps.dir)
+}
+
+// session returns the process that measures lines by a script in a variant of a peer.
+func (ps *programs) session(ctx context.Context, script string, p Peer, v variant) (*session, error) {
+	key := strings.Join([]string{script, p.Python, v.name}, " ")
+	if s, ok := ps.sessions[key]; ok {
+		return s, nil
+	}
+	c, err := ps.of(ctx, script, p)
+	if err != nil {
+		return nil, err
+	}
+	s, err := startSession(c, v.env)
+	if err != nil {
+		return nil, err
+	}
+	ps.sessions[key] = s
+	return s, nil
+}
+
+// endSessions ends the processes; the next line starts new ones.
+func (ps *programs) endSessions() {
+	for key, s := range ps.sessions {
+		s.close()
+		delete(ps.sessions, key)
+	}
+}
 
 // of returns what runs a script in a peer.
 func (ps *programs) of(ctx context.Context, script string, p Peer) (command, error) {

@@ -46,18 +46,24 @@ type Suite struct {
 	variants func(p Peer) []variant                     // the environments in which a peer is measured
 	run      func(ctx context.Context, c *Config) error // instead of all that
 	memories bool                                       // peak memory is compared too
+	sessions bool                                       // a peer's process goes on from line to line; see session
+	sampled  bool                                       // a tenth of the workloads is measured unless all are asked for
+	only     string                                     // the one peer that the script knows; empty: mxnet and torch
+	floor    float64                                    // a line whose ratio is below is measured once more, alone
 }
 
 // Suites lists what can be measured, by name.
 func Suites() []Suite {
 	return []Suite{
-		{"engine", "engine.c", scheduling, everything, byWorkers, nil, false},
-		{"imperative", "imperative.py", imperative, peerAndLine, byThreads, nil, false},
-		{"gemm", "imperative.py", gemm, peerAndLine, byThreads, nil, false},
-		{"local", "local.py", local, onlyLine, byThreads, nil, true},
-		{"convnets", "convnets.py", convnets, onlyLine, byThreads, nil, true},
-		{"ops", "ops.py", operators, peerAndLine, byThreads, nil, false},
-		{"kv", "kv.py", kv, onlyLine, byThreads, nil, false},
+		{Name: "engine", Script: "engine.c", Workloads: scheduling, args: everything, variants: byWorkers, only: "mxnet"},
+		{Name: "imperative", Script: "imperative.py", Workloads: imperative, args: peerAndLine, variants: byThreads},
+		{Name: "gemm", Script: "imperative.py", Workloads: gemm, args: peerAndLine, variants: byThreads},
+		{Name: "local", Script: "local.py", Workloads: local, args: onlyLine, variants: byThreads, memories: true},
+		{Name: "convnets", Script: "convnets.py", Workloads: convnets, args: onlyLine, variants: byThreads, memories: true},
+		{Name: "ops", Script: "ops.py", Workloads: operators, args: peerAndLine, variants: byThreads},
+		{Name: "kv", Script: "kv.py", Workloads: kv, args: onlyLine, variants: byThreads},
+		{Name: "oddconvs", Script: "oddconvs.py", Workloads: oddconvs, variants: oneOrTwoThreads, sessions: true, sampled: true,
+			only: "mxnet", floor: 0.9},
 		{Name: "platforms", run: runPlatforms},
 	}
 }
@@ -67,8 +73,12 @@ type Config struct {
 	Suite  string
 	Peers  []Peer
 	Match  string // only workloads whose name contains it
-	Rounds int    // alternations; 0 means 3
-	Docs   string // folder of pages that the suite platforms brings up to date; empty: none
+	Rounds int    // alternations; 0 means 3, or 10 against another build
+	Seed   uint64 // of the choice of workloads, in suites that measure a tenth of them
+	All    bool   // measure all of them
+	// Against is the path of another build of this program, which is measured in place of peers; empty: none.
+	Against string
+	Docs    string // folder of pages that the suite platforms brings up to date; empty: none
 	// Device is where the suite convnets runs, Precision what it computes in there: float32, tf32, float16 or bfloat16. Streams and Replay are the module's
 	// options.
 	Device    device.Device
@@ -106,24 +116,33 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
-	if c.Rounds == 0 {
-		c.Rounds = 3
-	}
 	if err := c.checkDevice(); err != nil {
 		return err
 	}
 	if c.Device != device.CPU() {
 		suite = onGPU(&c)
 	}
+	if c.Against != "" {
+		return suite.against(ctx, &c)
+	}
+	if c.Rounds == 0 {
+		c.Rounds = 3
+	}
 	if suite.run != nil {
 		return suite.run(ctx, &c)
 	}
 	for _, p := range c.Peers {
-		if p.Name != "mxnet" && p.Name != "torch" {
-			return fmt.Errorf("bench: suite %s has nothing to run in peer %s: only platforms does", c.Suite, p.Name)
+		if known := []string{"mxnet", "torch"}; !slices.Contains(known, p.Name) || suite.only != "" && p.Name != suite.only {
+			return fmt.Errorf("bench: suite %s has nothing to run in peer %s", c.Suite, p.Name)
 		}
 	}
-	list, err := suite.Workloads()
+	return suite.beside(ctx, &c)
+}
+
+// beside measures the suite in gomx and in the peers. Lines below the suite's floor are measured once more,
+// when all others are done; the second figures count.
+func (s *Suite) beside(ctx context.Context, c *Config) error {
+	list, notes, err := s.chosen(c)
 	if err != nil {
 		return err
 	}
@@ -132,20 +151,49 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer ps.close()
+	printHeader(c, notes...)
 	var all means
-	for _, w := range list {
-		if !strings.Contains(w.Name, c.Match) {
-			continue
-		}
-		r, err := suite.alternate(ctx, &c, ps, &w)
+	var low []Workload
+	one := func(w *Workload, again bool) error {
+		r, err := s.alternate(ctx, c, ps, w)
 		if err != nil {
 			return fmt.Errorf("bench: %s: %w", w.Name, err)
 		}
-		r.print(c.Out, &w)
-		all.add(&w, r)
+		if got := ratio(w.Unit, r.ours, r.best); !again && r.best != 0 && got < s.floor {
+			low = append(low, *w)
+			printLow(c.Out, w.Name, got, s.floor)
+			return nil
+		}
+		r.print(c.Out, w)
+		all.add(w, r)
+		return nil
+	}
+	for _, w := range list {
+		if err := one(&w, false); err != nil {
+			return err
+		}
+	}
+	printRepeated(c.Out, len(low), s.floor)
+	for _, w := range low {
+		ps.endSessions()
+		if err := one(&w, true); err != nil {
+			return err
+		}
 	}
 	all.print(c.Out, c.Suite)
 	return nil
+}
+
+// printLow says that a line is below a floor and is measured again later.
+func printLow(out io.Writer, name string, got, floor float64) {
+	fmt.Fprintf(out, "# %s: ratio %.3f is below %.2f, measured once more at the end, alone\n", name, got, floor)
+}
+
+// printRepeated says that the lines that follow have been measured before.
+func printRepeated(out io.Writer, n int, floor float64) {
+	if n > 0 {
+		fmt.Fprintf(out, "# %d lines were below %.2f; here they are once more, each measured alone\n", n, floor)
+	}
 }
 
 // alternate measures one workload in gomx and in the peers, in turn.
@@ -201,7 +249,8 @@ func (r *result) print(out io.Writer, w *Workload) {
 		fmt.Fprintf(out, "%s\t%.4g\t-\t-\t%s\t-\n", w.Name, r.ours, w.Unit)
 		return
 	}
-	fmt.Fprintf(out, "%s\t%.4g\t%.4g\t%.2f\t%s\t%s\n", w.Name, r.ours, r.best, ratio(w.Unit, r.ours, r.best), w.Unit, r.bestPeer)
+	fmt.Fprintf(out, "%s\t%.4g\t%.4g\t%.2f\t%s\t%s\n", w.Name, r.ours, r.best,
+		ratio(w.Unit, r.ours, r.best), w.Unit, r.bestPeer)
 	if r.memory > 0 {
 		fmt.Fprintf(out, "%s\t%.1f\t%.1f\t%.2f\t%s\tmxnet\n", memoryLine(w.Name), r.memory, r.peerMemory, ratio(memoryUnit, r.memory, r.peerMemory), memoryUnit)
 	}

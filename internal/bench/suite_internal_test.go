@@ -138,7 +138,7 @@ func TestWorkloadsRun(t *testing.T) {
 		if err := Run(context.Background(), Config{Suite: match.suite, Match: match.name, Rounds: 1, Out: &b}); err != nil {
 			t.Fatal(err)
 		}
-		if !strings.HasPrefix(b.String(), match.name+"\t") {
+		if !strings.Contains(b.String(), "\n"+match.name+"\t") {
 			t.Errorf("got %q, want a line of %s", b.String(), match.name)
 		}
 	}

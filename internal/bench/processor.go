@@ -1,0 +1,83 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// How long processorCost measures, as peers/oddconvs.py does.
+const (
+	processorLoops = 3                     // the best counts
+	processorLoop  = 40 * time.Millisecond // what a loop is to take
+	processorSteps = 2000                  // the most steps of a loop
+)
+
+// processorCost returns microseconds of processor time of the whole process per step: the best of some loops.
+// Steps of a loop follow each other without waiting; wait waits for what they started.
+func processorCost(ctx context.Context, step func() error, wait func(context.Context) error) (float64, error) {
+	loop := func(n int) (float64, error) {
+		start, err := processSeconds()
+		if err != nil {
+			return 0, err
+		}
+		for range n {
+			if err := step(); err != nil {
+				return 0, err
+			}
+		}
+		if err := wait(ctx); err != nil {
+			return 0, err
+		}
+		end, err := processSeconds()
+		return end - start, err
+	}
+	if _, err := loop(2); err != nil {
+		return 0, err
+	}
+	trial, err := loop(2)
+	if err != nil {
+		return 0, err
+	}
+	n := max(1, min(int(2*processorLoop.Seconds()/max(trial, 1e-6)), processorSteps))
+	least := 0.0
+	for range processorLoops {
+		s, err := loop(n)
+		if err != nil {
+			return 0, err
+		}
+		least = better("us/op", least, s/float64(n)*1e6)
+	}
+	return least, nil
+}
+
+// printHeader writes the comment line that begins the output of a suite: what is measured, and on what.
+func printHeader(c *Config, more ...string) {
+	text := fmt.Sprintf("gomx bench %s on %s, %d processors", c.Suite, processorModel(), runtime.NumCPU())
+	fmt.Fprintf(c.Out, "# %s\n", strings.Join(append([]string{text}, more...), ", "))
+}
+
+// processorModel returns the model name of the processor as the operating system tells it.
+func processorModel() string {
+	text, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return runtime.GOARCH + " of an unknown model"
+	}
+	return modelIn(string(text))
+}
+
+// modelIn finds the model name in the text of /proc/cpuinfo. Some kernels call it differently on ARM.
+func modelIn(cpuinfo string) string {
+	for _, key := range []string{"model name", "Model", "CPU part"} {
+		for line := range strings.Lines(cpuinfo) {
+			name, value, ok := strings.Cut(line, ":")
+			if ok && strings.TrimSpace(name) == key {
+				return strings.TrimSpace(value)
+			}
+		}
+	}
+	return runtime.GOARCH + " of an unknown model"
+}
