@@ -83,6 +83,9 @@ func (j *Job) Rank() int { return int(j.cfg.Node.Rank) }
 // Workers returns how many workers the job has.
 func (j *Job) Workers() int { return j.cfg.Workers }
 
+// Snapshots returns the folder for snapshots of the job, empty if it has none: see Snapshotter.
+func (j *Job) Snapshots() string { return j.cfg.Snapshots }
+
 // request is a call of the worker.
 type request interface {
 	// start begins the call, which is to end by a deadline. The driver's lock is held.

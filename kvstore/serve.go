@@ -137,7 +137,7 @@ func serveServer(ctx context.Context, c JobConfig) error {
 	if err := d.open(c.Open, c.transport()); err != nil {
 		return err
 	}
-	restore, err := c.restorer()
+	restore, err := c.restorer(e.end)
 	if err != nil {
 		return closing(err, d)
 	}

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"gomx/kvstore/ps"
-	"gomx/kvstore/wire"
 )
 
 // A snapshot of a job is a folder "snapshot-NUMBER" with one file for each shard and a manifest that lists them with their checksums.
@@ -105,14 +104,28 @@ func saveManifest(root string) func(*ps.Outbox) error {
 	}
 }
 
-// prune removes all snapshots before one but the latest of them.
+// complete reports whether a snapshot has a manifest.
+func complete(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, manifestName))
+	return err == nil
+}
+
+// prune removes the snapshots up to a number that are not complete, and of those that are all but the
+// latest.
 func prune(root string, last uint64) error {
 	numbers, err := snapshotNumbers(root)
 	if err != nil {
 		return err
 	}
-	numbers = slices.DeleteFunc(numbers, func(n uint64) bool { return n > last })
-	for _, n := range numbers[:max(0, len(numbers)-keepSnapshots)] {
+	kept := 0
+	for _, n := range slices.Backward(numbers) {
+		if n > last {
+			continue
+		}
+		if complete(snapshotDir(root, n)) && kept < keepSnapshots {
+			kept++
+			continue
+		}
 		if err := os.RemoveAll(snapshotDir(root, n)); err != nil {
 			return fmt.Errorf("kvstore: old snapshot: %w", err)
 		}
@@ -138,66 +151,4 @@ func snapshotNumbers(root string) ([]uint64, error) {
 	}
 	slices.Sort(numbers)
 	return numbers, nil
-}
-
-// LatestSnapshot returns the folder of the last snapshot in a folder of snapshots that is whole: all files are there and their
-// checksums are right. It is empty when there is none.
-func LatestSnapshot(root string) (string, error) {
-	numbers, err := snapshotNumbers(root)
-	if err != nil {
-		return "", err
-	}
-	for _, n := range slices.Backward(numbers) {
-		dir := snapshotDir(root, n)
-		if _, err := readSnapshot(dir); err == nil {
-			return dir, nil
-		}
-	}
-	return "", nil
-}
-
-// readSnapshot reads the parts of a snapshot, by shard, and verifies them.
-func readSnapshot(dir string) ([][]byte, error) {
-	b, err := os.ReadFile(filepath.Join(dir, manifestName))
-	if err != nil {
-		return nil, fmt.Errorf("kvstore: snapshot: %w", err)
-	}
-	m, err := wire.DecodeManifest(b)
-	if err != nil {
-		return nil, fmt.Errorf("kvstore: snapshot %s: %w", dir, err)
-	}
-	parts := make([][]byte, len(m.Files))
-	for i, f := range m.Files {
-		if f.Shard != uint32(i) || filepath.Base(f.Name) != f.Name {
-			return nil, fmt.Errorf("kvstore: snapshot %s: the manifest names %q for shard %d", dir, f.Name, f.Shard)
-		}
-		part, err := os.ReadFile(filepath.Join(dir, f.Name))
-		if err != nil {
-			return nil, fmt.Errorf("kvstore: snapshot: %w", err)
-		}
-		if uint64(len(part)) != f.Size || wire.Checksum(part) != f.Checksum {
-			return nil, fmt.Errorf("kvstore: snapshot %s: %s has %d bytes with checksum %#x, the manifest says %d with %#x",
-				dir, f.Name, len(part), wire.Checksum(part), f.Size, f.Checksum)
-		}
-		if shard, clock, err := ps.CheckSnapshot(part); err != nil || shard != f.Shard || clock != m.Clock {
-			return nil, fmt.Errorf("kvstore: snapshot %s: %s is of shard %d at %d, want shard %d at %d (%w)", dir, f.Name, shard, clock, f.Shard, m.Clock, err)
-		}
-		parts[i] = part
-	}
-	return parts, nil
-}
-
-// restorer returns what a server asks for a shard's part of the snapshot that the job continues from.
-func (c *JobConfig) restorer() (func(shard uint32) []byte, error) {
-	if c.Restore == "" {
-		return nil, nil
-	}
-	parts, err := readSnapshot(c.Restore)
-	if err != nil {
-		return nil, err
-	}
-	if len(parts) != c.shards() {
-		return nil, fmt.Errorf("kvstore: snapshot %s has %d shards, the job has %d: it needs as many servers as the job that wrote it", c.Restore, len(parts), c.shards())
-	}
-	return func(shard uint32) []byte { return parts[shard] }, nil
 }

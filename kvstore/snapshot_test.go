@@ -80,7 +80,7 @@ func TestSnapshotContinues(t *testing.T) {
 		})
 	}
 	run(cluster.Config{}, 6, 2, 4, 5)
-	last, err := kvstore.LatestSnapshot(dir)
+	last, _, err := kvstore.LatestSnapshot(dir)
 	must(t, err)
 	if filepath.Base(last) != "snapshot-5" {
 		t.Fatalf("the latest snapshot is %q, want snapshot-5", last)
@@ -97,10 +97,10 @@ func TestSnapshotContinues(t *testing.T) {
 	must(t, err)
 	b[len(b)/2] ^= 1
 	must(t, os.WriteFile(parts[0], b, 0o600))
-	before, err := kvstore.LatestSnapshot(dir)
+	before, skipped, err := kvstore.LatestSnapshot(dir)
 	must(t, err)
-	if filepath.Base(before) != "snapshot-4" {
-		t.Fatalf("the latest whole snapshot is %q, want snapshot-4", before)
+	if filepath.Base(before) != "snapshot-4" || len(skipped) != 1 || !strings.Contains(skipped[0].Error(), last) {
+		t.Fatalf("the latest whole snapshot is %q, skipped are %v, want snapshot-4 and an error that names %s", before, skipped, last)
 	}
 	c := cluster.Start(cluster.Config{Restore: last, Seed: 2})
 	c.Kill(wire.Node{Role: wire.Scheduler}) // servers that start would wait for it
@@ -122,4 +122,53 @@ func TestSnapshotWithoutFolder(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestDamagedSnapshots wants an error that names the snapshots when none is whole, and no error when there is none.
+func TestDamagedSnapshots(t *testing.T) {
+	dir := t.TempDir()
+	if got, skipped, err := kvstore.LatestSnapshot(dir); got != "" || skipped != nil || err != nil {
+		t.Errorf("an empty folder: got %q, %v, %v", got, skipped, err)
+	}
+	must(t, os.MkdirAll(filepath.Join(dir, "snapshot-9"), 0o700)) // never completed
+	if got, skipped, err := kvstore.LatestSnapshot(dir); got != "" || skipped != nil || err != nil {
+		t.Errorf("a snapshot without a manifest: got %q, %v, %v", got, skipped, err)
+	}
+	for _, n := range []string{"snapshot-3", "snapshot-4"} {
+		must(t, os.MkdirAll(filepath.Join(dir, n), 0o700))
+		must(t, os.WriteFile(filepath.Join(dir, n, "manifest"), []byte("not a manifest"), 0o600))
+	}
+	got, _, err := kvstore.LatestSnapshot(dir)
+	if err == nil || !strings.Contains(err.Error(), "snapshot-3") || !strings.Contains(err.Error(), "snapshot-4") {
+		t.Errorf("two damaged ones: got %q, %v, want an error that names both", got, err)
+	}
+}
+
+// TestRestoreFits wants a snapshot to be refused by a job with another number of workers or servers, and
+// snapshots that were never completed not to count among those that are kept.
+func TestRestoreFits(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.MkdirAll(filepath.Join(dir, "snapshot-3"), 0o700)) // of a server that died while it wrote
+	c := cluster.Start(cluster.Config{Workers: 2, Servers: 3, Snapshots: dir})
+	work(t, c, "dist_sync", func(ctx context.Context, s kvstore.Store) error {
+		_, err := trainFrom(ctx, s, optimizer.SGD{LR: 0.1}, 6, 2, 4, 6)
+		return err
+	})
+	list, _ := filepath.Glob(filepath.Join(dir, "*"))
+	want := []string{filepath.Join(dir, "snapshot-4"), filepath.Join(dir, "snapshot-6")}
+	if !slices.Equal(list, want) {
+		t.Errorf("%v are left, want %v", list, want)
+	}
+	last, _, err := kvstore.LatestSnapshot(dir)
+	must(t, err)
+	for _, c := range []struct {
+		workers, servers int
+		want             string
+	}{{2, 3, ""}, {3, 3, "2 workers"}, {1, 3, "2 workers"}, {2, 2, "as many servers"}} {
+		cfg := kvstore.JobConfig{Workers: c.workers, Servers: c.servers, Restore: last}
+		err := cfg.CheckRestore()
+		if (err == nil) != (c.want == "") || err != nil && (!strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), last)) {
+			t.Errorf("%d workers and %d servers: got %v, want an error that names %s and says %q", c.workers, c.servers, err, last, c.want)
+		}
+	}
 }

@@ -65,6 +65,13 @@ func (n *nemesis) started(node wire.Node, pid int) {
 	n.starts[node]++
 }
 
+// kill ends a process at once.
+func (n *nemesis) kill(node wire.Node) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	_ = syscall.Kill(n.pids[node], syscall.SIGKILL)
+}
+
 // explain makes every process that is left write where its goroutines are, which ends it.
 func (n *nemesis) explain() {
 	n.mu.Lock()

@@ -84,10 +84,8 @@ func trainPlay(ctx context.Context) error {
 			return err
 		}
 		longest = max(longest, time.Since(began))
-		if os.Getenv("LAUNCH_TEST_SNAPSHOT") == strconv.Itoa(step+1) {
-			if err := s.(kvstore.Snapshotter).Snapshot(ctx, uint64(step+1)); err != nil {
-				return err
-			}
+		if err := snapshotPlay(ctx, s, step+1); err != nil {
+			return err
 		}
 		if step == 0 || step == steps/2 {
 			fmt.Printf("step %d\n", step)
@@ -102,6 +100,19 @@ func trainPlay(ctx context.Context) error {
 		fmt.Printf("result %s %08x\n", key, checksum(v))
 	}
 	return s.Close()
+}
+
+// snapshotPlay takes a snapshot after the step that LAUNCH_TEST_SNAPSHOT names, or after each LAUNCH_TEST_SNAPSHOTS steps.
+func snapshotPlay(ctx context.Context, s kvstore.Store, steps int) error {
+	every, _ := strconv.Atoi(os.Getenv("LAUNCH_TEST_SNAPSHOTS"))
+	if os.Getenv("LAUNCH_TEST_SNAPSHOT") != strconv.Itoa(steps) && (every == 0 || steps%every != 0) {
+		return nil
+	}
+	if err := s.(kvstore.Snapshotter).Snapshot(ctx, uint64(steps)); err != nil {
+		return err
+	}
+	fmt.Printf("snapshot %d\n", steps)
+	return nil
 }
 
 func checksum(v []float32) uint32 {

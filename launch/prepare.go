@@ -3,15 +3,12 @@ package launch
 import (
 	"crypto/rand"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"gomx/kvstore"
 )
 
 // job is a running Local.
@@ -108,25 +105,4 @@ func (j *job) release() {
 	for _, f := range j.locks {
 		f.Close()
 	}
-}
-
-// snapshots finds the folder of snapshots, and the one to continue from.
-func (j *job) snapshots() (err error) {
-	if j.Snapshots == "" {
-		if j.Resume {
-			return errors.New("launch: no folder of snapshots to resume from")
-		}
-		return nil
-	}
-	if j.env.Snapshots, err = filepath.Abs(j.Snapshots); err == nil {
-		err = os.MkdirAll(j.env.Snapshots, 0o755)
-	}
-	if err != nil {
-		return fmt.Errorf("launch: folder for snapshots: %w", err)
-	}
-	if !j.Resume {
-		return nil
-	}
-	j.env.Restore, err = kvstore.LatestSnapshot(j.env.Snapshots)
-	return err
 }
