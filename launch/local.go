@@ -102,6 +102,9 @@ func (l Local) Run(ctx context.Context) error {
 	if err := l.validate(); err != nil {
 		return usageError{err}
 	}
+	if err := l.checkFiles(); err != nil {
+		return err
+	}
 	job, err := l.prepare()
 	if err != nil {
 		return err

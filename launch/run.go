@@ -36,6 +36,9 @@ func Run(ctx context.Context, work func(ctx context.Context) error) error {
 	ctx, stop := withLauncher(ctx, e.Launcher)
 	defer stop()
 	limitCores(e.Threads)
+	if err := checkFiles("a "+e.Role.String(), filesFor(e.Role, e.Workers, e.Servers)); err != nil {
+		return err
+	}
 	if e.Role != wire.Scheduler && e.Rank < 0 {
 		if err := e.askRank(ctx); err != nil {
 			return err
