@@ -7,6 +7,7 @@ import (
 
 	"gomx/dtype"
 	"gomx/initializer"
+	"gomx/op"
 )
 
 func fill(t *testing.T, init initializer.Initializer, name string, shape ...int) []float32 {
@@ -44,7 +45,6 @@ func TestSuffix(t *testing.T) {
 
 // TestSpread checks bounds and standard deviations of the random initializers.
 func TestSpread(t *testing.T) {
-	zero := 0.0
 	for _, c := range []struct {
 		name string
 		init initializer.Initializer
@@ -56,7 +56,7 @@ func TestSpread(t *testing.T) {
 		{"xavier", initializer.Xavier{}, 0.1, 0.1 * math.Sqrt(3)},
 		{"xavier in", initializer.Xavier{FactorType: "in"}, math.Sqrt(1.0 / 150), 0.2},
 		{"xavier gaussian out", initializer.Xavier{RndType: "gaussian", FactorType: "out", Magnitude: 2}, math.Sqrt(2.0 / 50), 0},
-		{"msra", initializer.MSRAPrelu{Slope: &zero}, math.Sqrt(2.0 / 100), 0},
+		{"msra", initializer.MSRAPrelu{Slope: op.Some(0.0)}, math.Sqrt(2.0 / 100), 0},
 	} {
 		// fan in 50*3 = 150, fan out 50, mean 100
 		v := fill(t, c.init, "w_weight", 150, 50, 1)
@@ -123,10 +123,9 @@ func TestBilinear(t *testing.T) {
 }
 
 func TestText(t *testing.T) {
-	slope := 0.1
 	for _, init := range []initializer.Initializer{
 		initializer.Zero{}, initializer.One{}, initializer.Constant{Value: 2}, initializer.Uniform{Scale: 1},
-		initializer.Normal{}, initializer.Xavier{Magnitude: 2}, initializer.MSRAPrelu{Slope: &slope}, initializer.Orthogonal{},
+		initializer.Normal{}, initializer.Xavier{Magnitude: 2}, initializer.MSRAPrelu{Slope: op.Some(0.0)}, initializer.Orthogonal{},
 		initializer.Bilinear{}, initializer.LSTMBias{},
 	} {
 		text, err := initializer.Format(init)
@@ -142,7 +141,8 @@ func TestText(t *testing.T) {
 			t.Errorf("%s came back as %s", text, again)
 		}
 	}
-	for _, bad := range []string{"", "nothing", "[", `["xavier"]`, `[1, {}]`, `["xavier", {"magnitud": 2}]`, `["zero", []]`} {
+	for _, bad := range []string{"", "nothing", "[", `["xavier"]`, `[1, {}]`, `["xavier", {"magnitud": 2}]`, `["zero", []]`,
+		`["uniform", {"scale": 0}]`, `["xavier", {"magnitude": 0.0}]`, `["lstmbias", {"forget_bias": "x"}]`} {
 		if _, err := initializer.Parse(bad); err == nil {
 			t.Errorf("%q: no error", bad)
 		}

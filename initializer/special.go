@@ -5,6 +5,8 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/mat"
+
+	"gomx/op"
 )
 
 // Orthogonal makes the rows or columns of the weight, seen as a matrix, orthogonal (Saxe et al.,
@@ -19,7 +21,7 @@ type Bilinear struct{}
 
 // LSTMBias sets the biases of the forget gate, the second of four blocks, and the others to 0.
 type LSTMBias struct {
-	ForgetBias *float64 `json:"forget_bias,omitempty"` // nil: 1
+	ForgetBias op.Opt[float64] `json:"forget_bias,omitzero"` // unset: 1
 }
 
 // Weight fills dst.
@@ -77,10 +79,7 @@ func (Bilinear) Weight(d Desc, dst []float32) error {
 
 // Weight fills dst.
 func (l LSTMBias) Weight(_ Desc, dst []float32) error {
-	bias := 1.0
-	if l.ForgetBias != nil {
-		bias = *l.ForgetBias
-	}
+	bias := l.ForgetBias.Or(1)
 	hidden := len(dst) / 4
 	clear(dst)
 	for i := hidden; i < 2*hidden; i++ {

@@ -48,6 +48,9 @@ func Parse(text string) (Initializer, error) {
 	if err := dec.Decode(v.Interface()); err != nil {
 		return nil, fmt.Errorf("initializer %s: arguments %s: %w", name, args, err)
 	}
+	if key := unaskable(typ, args); key != "" {
+		return nil, fmt.Errorf("initializer %s: %s is 0, want another number: the initializer zero sets weights to 0", name, key)
+	}
 	return v.Elem().Interface().(Initializer), nil
 }
 
@@ -62,4 +65,20 @@ func Format(init Initializer) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("initializer: %T has no text form", init)
+}
+
+// unaskable returns the name of an argument that is zero where the field's zero means the default,
+// empty if there is none.
+func unaskable(typ reflect.Type, args []byte) string {
+	given := map[string]any{}
+	if json.Unmarshal(args, &given) != nil {
+		return ""
+	}
+	for i := range typ.NumField() {
+		name, option, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
+		if option == "omitempty" && given[name] == 0.0 {
+			return name
+		}
+	}
+	return ""
 }

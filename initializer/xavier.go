@@ -3,6 +3,8 @@ package initializer
 import (
 	"fmt"
 	"math"
+
+	"gomx/op"
 )
 
 // Xavier scales random weights by the number of inputs and outputs, so that gradients have about
@@ -15,8 +17,8 @@ type Xavier struct {
 
 // MSRAPrelu is Xavier for layers followed by ReLU or PReLU (He et al., 2015).
 type MSRAPrelu struct {
-	FactorType string   `json:"factor_type,omitempty"` // avg (default), in or out
-	Slope      *float64 `json:"slope,omitempty"`       // initial slope of the PReLU; nil: 0.25
+	FactorType string          `json:"factor_type,omitempty"` // avg (default), in or out
+	Slope      op.Opt[float64] `json:"slope,omitzero"`        // initial slope of the PReLU; unset: 0.25
 }
 
 // Weight fills dst; the parameter needs two axes or more.
@@ -54,9 +56,6 @@ func (x Xavier) Weight(d Desc, dst []float32) error {
 
 // Weight fills dst; the parameter needs two axes or more.
 func (m MSRAPrelu) Weight(d Desc, dst []float32) error {
-	slope := 0.25
-	if m.Slope != nil {
-		slope = *m.Slope
-	}
+	slope := m.Slope.Or(0.25)
 	return Xavier{"gaussian", m.FactorType, 2 / (1 + slope*slope)}.Weight(d, dst)
 }

@@ -14,7 +14,7 @@ import (
 
 // TestNormsAreOfWholeKeys trains keys that are longer than a slice by optimizers that look at norms.
 func TestNormsAreOfWholeKeys(t *testing.T) {
-	for _, o := range []optimizer.Optimizer{optimizer.LAMB{LR: 0.01}, optimizer.LARS{LR: 0.1, Momentum: 0.9, Eta: 0.1}} {
+	for _, o := range []optimizer.Optimizer{optimizer.LAMB{LR: 0.01}, optimizer.LARS{LR: 0.1, Momentum: 0.9, Eta: nd.Some(0.1)}} {
 		t.Run(o.Name(), func(t *testing.T) {
 			const steps = 3
 			want := oracle(t, 2, steps, o)

@@ -56,7 +56,7 @@ func logLoss(label, pred *view, c *config) (sum, n float64, err error) {
 		return 0, 0, fmt.Errorf("prediction of shape %v has no classes", pred.shape)
 	}
 	for i, l := range label.data {
-		if c.ignore != nil && float64(l) == *c.ignore {
+		if ignore, set := c.ignore.Get(); set && float64(l) == ignore {
 			continue
 		}
 		j := min(max(int(int32(l)), 0), size-1) // pick clips its index

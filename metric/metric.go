@@ -5,6 +5,7 @@ import (
 	"math"
 
 	nd "gomx/ndarray"
+	"gomx/op"
 )
 
 // Metric measures predictions against labels over any number of batches.
@@ -32,7 +33,7 @@ type config struct {
 	axis   int
 	eps    float64
 	micro  bool
-	ignore *float64
+	ignore op.Opt[float64]
 }
 
 // Name gives the metric another name. All metrics heed it.
@@ -49,7 +50,7 @@ func Eps(eps float64) Option { return func(c *config) { c.eps = eps } }
 func Micro() Option { return func(c *config) { c.micro = true } }
 
 // IgnoreLabel leaves out samples with that label.
-func IgnoreLabel(label float64) Option { return func(c *config) { c.ignore = &label } }
+func IgnoreLabel(label float64) Option { return func(c *config) { c.ignore = op.Some(label) } }
 
 func configure(name string, axis int, opts []Option) config {
 	c := config{name: name, axis: axis, eps: 1e-12}

@@ -1,5 +1,7 @@
 package op
 
+import "encoding/json"
+
 // Opt is an optional value: the zero Opt is unset. Parameters whose zero value differs from
 // their default and is legal have this type.
 //
@@ -34,6 +36,29 @@ func (o Opt[T]) Value() T { return o.value }
 
 // IsSet reports whether o holds a value.
 func (o Opt[T]) IsSet() bool { return o.set }
+
+// MarshalJSON writes the value, null when there is none. Fields with the option omitzero leave out
+// what is unset.
+func (o Opt[T]) MarshalJSON() ([]byte, error) {
+	if !o.set {
+		return []byte("null"), nil
+	}
+	return json.Marshal(o.value)
+}
+
+// UnmarshalJSON reads a value, or null for none.
+func (o *Opt[T]) UnmarshalJSON(data []byte) error {
+	if string(data) == "null" {
+		*o = None[T]()
+		return nil
+	}
+	var v T
+	err := json.Unmarshal(data, &v)
+	if err == nil {
+		*o = Some(v)
+	}
+	return err
+}
 
 // optional is how the parameter codec reaches into an Opt of any type.
 type optional interface {

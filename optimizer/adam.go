@@ -10,30 +10,30 @@ import (
 
 // Adam scales steps by running means of the gradient and its square (Kingma and Ba, 2015).
 type Adam struct {
-	LR      float64         `opt:"learning_rate"` // 0: 0.001
-	Beta1   op.Opt[float64] `opt:"beta1"`         // unset: 0.9
-	Beta2   op.Opt[float64] `opt:"beta2"`         // unset: 0.999
-	Epsilon float64         `opt:"epsilon"`       // 0: 1e-8
+	LR      float64         `opt:"learning_rate,positive"` // 0: 0.001
+	Beta1   op.Opt[float64] `opt:"beta1"`                  // unset: 0.9
+	Beta2   op.Opt[float64] `opt:"beta2"`                  // unset: 0.999
+	Epsilon op.Opt[float64] `opt:"epsilon"`                // unset: 1e-8
 	WD      float64         `opt:"wd"`
 	Common
 }
 
 // Adamax is Adam with the maximum norm (same paper).
 type Adamax struct {
-	LR    float64         `opt:"learning_rate"` // 0: 0.002
-	Beta1 op.Opt[float64] `opt:"beta1"`         // unset: 0.9
-	Beta2 op.Opt[float64] `opt:"beta2"`         // unset: 0.999
+	LR    float64         `opt:"learning_rate,positive"` // 0: 0.002
+	Beta1 op.Opt[float64] `opt:"beta1"`                  // unset: 0.9
+	Beta2 op.Opt[float64] `opt:"beta2"`                  // unset: 0.999
 	WD    float64         `opt:"wd"`
 	Common
 }
 
 // Nadam is Adam with Nesterov's momentum (Dozat, 2016).
 type Nadam struct {
-	LR            float64         `opt:"learning_rate"`  // 0: 0.001
-	Beta1         op.Opt[float64] `opt:"beta1"`          // unset: 0.9
-	Beta2         op.Opt[float64] `opt:"beta2"`          // unset: 0.999
-	Epsilon       float64         `opt:"epsilon"`        // 0: 1e-8
-	ScheduleDecay op.Opt[float64] `opt:"schedule_decay"` // unset: 0.004
+	LR            float64         `opt:"learning_rate,positive"` // 0: 0.001
+	Beta1         op.Opt[float64] `opt:"beta1"`                  // unset: 0.9
+	Beta2         op.Opt[float64] `opt:"beta2"`                  // unset: 0.999
+	Epsilon       op.Opt[float64] `opt:"epsilon"`                // unset: 1e-8
+	ScheduleDecay op.Opt[float64] `opt:"schedule_decay"`         // unset: 0.004
 	WD            float64         `opt:"wd"`
 	Common
 }
@@ -70,7 +70,7 @@ func (o Adam) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
 	b1, b2 := o.Beta1.Or(0.9), o.Beta2.Or(0.999)
 	lr := s.LR * math.Sqrt(bias(b2, s.Count)) / bias(b1, s.Count)
 	start(s, update.AdamUpdate, update.AdamUpdateParams{LR: lr, Beta1: op.Some(b1), Beta2: op.Some(b2),
-		Epsilon: op.Some(orDefault(o.Epsilon, 1e-8)), WD: s.WD, RescaleGrad: op.Some(s.Rescale), ClipGradient: op.Some(s.Clip)}, w, g, state)
+		Epsilon: op.Some(o.Epsilon.Or(1e-8)), WD: s.WD, RescaleGrad: op.Some(s.Rescale), ClipGradient: op.Some(s.Clip)}, w, g, state)
 }
 
 // Update changes w and state by the gradient.
@@ -110,7 +110,7 @@ func (o Nadam) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
 		mean.CopyInto(state[0])
 		variance.CopyInto(state[1])
 		bar := add(scale(scale(g, 1/(1-*product)), 1-now), scale(scale(mean, 1/(1-*product*next)), next))
-		root := plus(sqrt(scale(variance, 1/bias(b2, s.Count))), orDefault(o.Epsilon, 1e-8))
+		root := plus(sqrt(scale(variance, 1/bias(b2, s.Count))), o.Epsilon.Or(1e-8))
 		sub(x, div(scale(bar, s.LR), root)).CopyInto(w)
 	})
 }

@@ -7,18 +7,18 @@ import (
 
 // AdaGrad divides steps by the root of the sum of squared gradients (Duchi et al., 2011).
 type AdaGrad struct {
-	LR  float64 `opt:"learning_rate"` // 0: 0.01
-	Eps float64 `opt:"eps"`           // 0: 1e-7
-	WD  float64 `opt:"wd"`
+	LR  float64         `opt:"learning_rate,positive"` // 0: 0.01
+	Eps op.Opt[float64] `opt:"eps"`                    // unset: 1e-7
+	WD  float64         `opt:"wd"`
 	Common
 }
 
 // AdaDelta chooses the size of steps by running means (Zeiler, 2012). It has no learning rate.
 type AdaDelta struct {
 	Rho     op.Opt[float64] `opt:"rho"`     // unset: 0.9
-	Epsilon float64         `opt:"epsilon"` // 0: 1e-5
+	Epsilon op.Opt[float64] `opt:"epsilon"` // unset: 1e-5
 	WD      float64         `opt:"wd"`
-	LR      float64         `opt:"learning_rate"` // not used
+	LR      float64         `opt:"learning_rate,positive"` // not used
 	Common
 }
 
@@ -46,14 +46,14 @@ func (o AdaGrad) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
 		x, g := sc.Enter(w), clip(scale(sc.Enter(g), s.Rescale), s.Clip)
 		sum := add(sc.Enter(state[0]), square(g))
 		sum.CopyInto(state[0])
-		step := div(g, sqrt(plus(sum, orDefault(o.Eps, 1e-7))))
+		step := div(g, sqrt(plus(sum, o.Eps.Or(1e-7))))
 		add(x, scale(add(step, scale(x, s.WD)), -s.LR)).CopyInto(w)
 	})
 }
 
 // Update changes w and state by the gradient.
 func (o AdaDelta) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
-	rho, eps := o.Rho.Or(0.9), orDefault(o.Epsilon, 1e-5)
+	rho, eps := o.Rho.Or(0.9), o.Epsilon.Or(1e-5)
 	nd.Scope(func(sc *nd.Scoped) {
 		x, g := sc.Enter(w), clip(scale(sc.Enter(g), s.Rescale), s.Clip)
 		delta := sc.Enter(state[1])

@@ -6,21 +6,22 @@ import (
 	"strconv"
 
 	nd "gomx/ndarray"
+	"gomx/op"
 )
 
 // DCASGD is asynchronous SGD that compensates for delayed gradients (Zheng et al., 2017).
 type DCASGD struct {
-	LR       float64 `opt:"learning_rate"` // 0: 0.01
-	Momentum float64 `opt:"momentum"`
-	Lamda    float64 `opt:"lamda"` // weight of the compensation; 0: 0.04
-	WD       float64 `opt:"wd"`
+	LR       float64         `opt:"learning_rate,positive"` // 0: 0.01
+	Momentum float64         `opt:"momentum"`
+	Lamda    op.Opt[float64] `opt:"lamda"` // weight of the compensation; unset: 0.04
+	WD       float64         `opt:"wd"`
 	Common
 }
 
 // SGLD adds noise to SGD, which makes it sample from the posterior of the parameters (Welling and
 // Teh, 2011).
 type SGLD struct {
-	LR   float64 `opt:"learning_rate"` // 0: 0.01
+	LR   float64 `opt:"learning_rate,positive"` // 0: 0.01
 	WD   float64 `opt:"wd"`
 	Seed int     `opt:"seed"` // of the noise, which depends on it, the parameter and its count of updates
 	Common
@@ -29,8 +30,8 @@ type SGLD struct {
 // Test adds gradients to weights and keeps a copy of the weight as state; stores are tested with
 // it.
 type Test struct {
-	LR float64 `opt:"learning_rate"` // not used
-	WD float64 `opt:"wd"`            // not used
+	LR float64 `opt:"learning_rate,positive"` // not used
+	WD float64 `opt:"wd"`                     // not used
 	Common
 }
 
@@ -66,7 +67,7 @@ func (o DCASGD) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
 	nd.Scope(func(sc *nd.Scoped) {
 		x, g := sc.Enter(w), clip(scale(sc.Enter(g), s.Rescale), s.Clip)
 		before := state[len(state)-1]
-		drift := mul(scale(mul(g, g), orDefault(o.Lamda, 0.04)), sub(x, sc.Enter(before)))
+		drift := mul(scale(mul(g, g), o.Lamda.Or(0.04)), sub(x, sc.Enter(before)))
 		step := scale(add(add(g, scale(x, s.WD)), drift), -s.LR)
 		if len(state) == 2 {
 			step = add(scale(sc.Enter(state[0]), o.Momentum), step)

@@ -55,9 +55,6 @@ func New(name string, kwargs map[string]any) (Optimizer, error) {
 		return nil, fmt.Errorf("optimizer: unknown name %q, want one of %s", name, strings.Join(Names(), ", "))
 	}
 	v, err := decode(typ, kwargs)
-	if lr, ok := number(kwargs["learning_rate"]); err == nil && ok && lr == 0 {
-		err = fmt.Errorf("parameter learning_rate: 0, want a positive number")
-	}
 	if err != nil {
 		return nil, fmt.Errorf("optimizer %s: %w", name, err)
 	}
@@ -115,13 +112,19 @@ func encode(v reflect.Value, params map[string]any) error {
 			}
 			continue
 		}
-		name, not := tag(f)
+		name, option := tag(f)
 		if field.IsZero() {
 			continue
 		}
 		switch x := field.Interface().(type) {
 		case op.Opt[float64]:
-			params[name] = x.Value()
+			if x.IsSet() {
+				params[name] = x.Value()
+			}
+		case op.Opt[int]:
+			if x.IsSet() {
+				params[name] = x.Value()
+			}
 		case Schedule:
 			n, err := encodeSchedule(x)
 			if err != nil {
@@ -129,7 +132,7 @@ func encode(v reflect.Value, params map[string]any) error {
 			}
 			params[name] = n
 		case bool:
-			params[name] = x != not
+			params[name] = x != (option == "not")
 		default:
 			params[name] = x
 		}
@@ -147,8 +150,9 @@ func encodeSchedule(s Schedule) (named, error) {
 	return named{}, fmt.Errorf("schedule %T has no name to travel under", s)
 }
 
-// tag returns the name of a field, and whether its value is stored negated.
-func tag(f reflect.StructField) (name string, not bool) {
-	name, option, _ := strings.Cut(f.Tag.Get("opt"), ",")
-	return name, option == "not"
+// tag returns the name of a field and its option: not for a value that is stored negated, positive
+// for a number whose zero means the default, so that nobody can ask for zero.
+func tag(f reflect.StructField) (name, option string) {
+	name, option, _ = strings.Cut(f.Tag.Get("opt"), ",")
+	return name, option
 }

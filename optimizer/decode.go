@@ -15,34 +15,37 @@ import (
 func decode(typ reflect.Type, params map[string]any) (reflect.Value, error) {
 	v := reflect.New(typ).Elem()
 	for _, key := range slices.Sorted(maps.Keys(params)) {
-		field, not, ok := find(v, key)
+		field, option, ok := find(v, key)
 		if !ok {
 			return v, fmt.Errorf("unknown parameter %q, want one of %s", key, strings.Join(tags(typ), ", "))
 		}
 		if params[key] == nil {
 			continue
 		}
-		if err := set(field, params[key], not); err != nil {
+		if n, ok := number(params[key]); ok && n == 0 && option == "positive" {
+			return v, fmt.Errorf("parameter %s: 0, want a positive number", key)
+		}
+		if err := set(field, params[key], option == "not"); err != nil {
 			return v, fmt.Errorf("parameter %s: %w", key, err)
 		}
 	}
 	return v, nil
 }
 
-func find(v reflect.Value, key string) (field reflect.Value, not, ok bool) {
+func find(v reflect.Value, key string) (field reflect.Value, option string, ok bool) {
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
 		if f.Anonymous {
-			if field, not, ok = find(v.Field(i), key); ok {
-				return field, not, true
+			if field, option, ok = find(v.Field(i), key); ok {
+				return field, option, true
 			}
 			continue
 		}
-		if name, not := tag(f); name == key {
-			return v.Field(i), not, true
+		if name, option := tag(f); name == key {
+			return v.Field(i), option, true
 		}
 	}
-	return field, false, false
+	return field, "", false
 }
 
 func tags(typ reflect.Type) (names []string) {
@@ -96,11 +99,15 @@ func setNumber(field reflect.Value, value any) error {
 		field.SetFloat(n)
 	case op.Opt[float64]:
 		field.Set(reflect.ValueOf(op.Some(n)))
-	case int:
+	case int, op.Opt[int]:
 		if n != math.Trunc(n) || math.Abs(n) > 1<<53 {
 			return fmt.Errorf("%v, want an integer", value)
 		}
-		field.SetInt(int64(n))
+		if field.Kind() == reflect.Int {
+			field.SetInt(int64(n))
+		} else {
+			field.Set(reflect.ValueOf(op.Some(int(n))))
+		}
 	default:
 		return fmt.Errorf("has no text form: type %s", field.Type())
 	}

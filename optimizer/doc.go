@@ -1,11 +1,11 @@
 // Package optimizer changes parameters by their gradients, with MXNet's optimizers, learning-rate
 // schedulers and rules.
 //
-// An optimizer is a plain struct of parameters; fields left zero have MXNet's defaults, and fields
-// of type op.Opt are those where zero itself is a sensible value:
+// An optimizer is a plain struct of parameters; fields left zero have MXNet's defaults. Fields of
+// type op.Opt are those where zero itself is a sensible value; nd.Some and sym.Some set them:
 //
 //	optimizer.SGD{LR: 0.05, Momentum: 0.9, WD: 1e-4}
-//	optimizer.Adam{LR: 0.001, Beta1: op.Some(0.5)}
+//	optimizer.Adam{LR: 0.001, Beta1: nd.Some(0.5)}
 //	optimizer.SGD{LR: 0.1, Common: optimizer.Common{
 //		Clip: 5, Schedule: optimizer.CosineScheduler{MaxUpdate: 10000}}}
 //

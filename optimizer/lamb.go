@@ -9,12 +9,12 @@ import (
 // LAMB is Adam whose steps are scaled, layer by layer, by the norm of the weight (You et al.,
 // 2020).
 type LAMB struct {
-	LR         float64         `opt:"learning_rate"` // 0: 0.001
-	Beta1      op.Opt[float64] `opt:"beta1"`         // unset: 0.9
-	Beta2      op.Opt[float64] `opt:"beta2"`         // unset: 0.999
-	Epsilon    float64         `opt:"epsilon"`       // 0: 1e-6
-	LowerBound float64         `opt:"lower_bound"`   // of the weight's norm; 0: none
-	UpperBound float64         `opt:"upper_bound"`   // of the weight's norm; 0: none
+	LR         float64         `opt:"learning_rate,positive"` // 0: 0.001
+	Beta1      op.Opt[float64] `opt:"beta1"`                  // unset: 0.9
+	Beta2      op.Opt[float64] `opt:"beta2"`                  // unset: 0.999
+	Epsilon    op.Opt[float64] `opt:"epsilon"`                // unset: 1e-6
+	LowerBound float64         `opt:"lower_bound"`            // of the weight's norm; 0: none
+	UpperBound float64         `opt:"upper_bound"`            // of the weight's norm; 0: none
 	// NoBiasCorrection leaves the running means as they are.
 	NoBiasCorrection bool    `opt:"bias_correction,not"`
 	WD               float64 `opt:"wd"`
@@ -33,7 +33,7 @@ func (o LAMB) State(w *nd.Array) []*nd.Array { return zeros(w, 2) }
 // Update changes w and state by the gradient.
 func (o LAMB) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
 	first := update.LambUpdatePhase1Params{Beta1: op.Some(o.Beta1.Or(0.9)), Beta2: op.Some(o.Beta2.Or(0.999)),
-		Epsilon: op.Some(orDefault(o.Epsilon, 1e-6)), T: s.Count, NoBiasCorrection: o.NoBiasCorrection, WD: s.WD,
+		Epsilon: op.Some(o.Epsilon.Or(1e-6)), T: s.Count, NoBiasCorrection: o.NoBiasCorrection, WD: s.WD,
 		RescaleGrad: op.Some(s.Rescale), ClipGradient: op.Some(s.Clip)}
 	second := update.LambUpdatePhase2Params{LR: s.LR, LowerBound: op.Some(bound(o.LowerBound)), UpperBound: op.Some(bound(o.UpperBound))}
 	nd.Scope(func(sc *nd.Scoped) {

@@ -21,7 +21,7 @@ type mxnetRun struct {
 
 // largeBatch is LBSGD with batches of two updates and a warm-up of six.
 func largeBatch(strategy string, momentum float64, c optimizer.Common) optimizer.LBSGD {
-	return optimizer.LBSGD{LR: 0.1, Momentum: momentum, WarmupStrategy: strategy, WarmupEpochs: 2, BatchScale: 2, UpdatesPerEpoch: 3, Common: c}
+	return optimizer.LBSGD{LR: 0.1, Momentum: momentum, WarmupStrategy: strategy, WarmupEpochs: nd.Some(2), BatchScale: 2, UpdatesPerEpoch: 3, Common: c}
 }
 
 func mxnetRuns() []mxnetRun {
@@ -56,10 +56,10 @@ func mxnetRuns() []mxnetRun {
 		{"lbsgd mixed without momentum", largeBatch("linear", 0, mixed), true, 5,
 			[2][]float64{{0.30419921875, -0.8583984375, -0.0333251953125}, {2.1953125, -0.69189453125, 0.88330078125}},
 			[2][][]float64{{{0.30416664, -0.85833329, -0.03333342}}, {{2.1958332, -0.69171554, 0.88330901}}}},
-		{"lars schedule", optimizer.LARS{LR: 0.4, Momentum: 0.5, Eta: 0.1, Common: halving(1, 0)}, false, 4,
+		{"lars schedule", optimizer.LARS{LR: 0.4, Momentum: 0.5, Eta: nd.Some(0.1), Common: halving(1, 0)}, false, 4,
 			[2][]float64{{0.46808496, -1.1861699, 0.62233979}, {2.0579336, -0.41586757, 0.33173513}},
 			[2][][]float64{{{-0.00296857, 0.00593715, -0.0118743}}, {{0.00902157, -0.01804313, 0.03608627}}}},
-		{"lars mixed", optimizer.LARS{LR: 0.4, Momentum: 0.5, Eta: 0.1, Common: mixed}, true, 6,
+		{"lars mixed", optimizer.LARS{LR: 0.4, Momentum: 0.5, Eta: nd.Some(0.1), Common: mixed}, true, 6,
 			[2][]float64{{0.378173828125, -1.0068359375, 0.2626953125}, {2.1875, -0.67333984375, 0.8466796875}},
 			[2][][]float64{{{-0.02140082, 0.04280164, -0.08560328}, {0.37819782, -1.0063955, 0.2627911}},
 				{{0.03884402, -0.07768804, 0.15537608}, {2.1866441, -0.67333657, 0.84655106}}}},

@@ -12,11 +12,11 @@ import (
 // LARS is SGD whose learning rate follows, layer by layer, the ratio of the norms of weight and
 // gradient (You et al., 2017). Biases and the parameters of normalizations keep the plain rate.
 type LARS struct {
-	LR       float64 `opt:"learning_rate"` // 0: 0.01
-	Momentum float64 `opt:"momentum"`
-	WD       float64 `opt:"wd"`
-	Eta      float64 `opt:"eta"` // 0: 0.001
-	Eps      float64 `opt:"eps"`
+	LR       float64         `opt:"learning_rate,positive"` // 0: 0.01
+	Momentum float64         `opt:"momentum"`
+	WD       float64         `opt:"wd"`
+	Eta      op.Opt[float64] `opt:"eta"` // unset: 0.001
+	Eps      float64         `opt:"eps"`
 	// NoMomentumCorrection leaves the momentum alone when the learning rate changes.
 	NoMomentumCorrection bool `opt:"momentum_correction,not"`
 	Common
@@ -52,7 +52,7 @@ func (o LARS) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
 		valid := mul(positive(wn), positive(gn))
 		other := plus(scale(valid, -1), 1)
 		// other keeps the denominator away from zero where the ratio is not used.
-		ratio := div(scale(wn, orDefault(o.Eta, 0.001)), add(plus(add(gn, scale(wn, s.WD)), o.Eps), other))
+		ratio := div(scale(wn, o.Eta.Or(0.001)), add(plus(add(gn, scale(wn, s.WD)), o.Eps), other))
 		rate := scale(add(mul(valid, ratio), other), s.LR)
 		arrayStep(s, sc, momentum, rate, w, g, state)
 	})

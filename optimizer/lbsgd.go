@@ -4,6 +4,7 @@ import (
 	"math"
 
 	nd "gomx/ndarray"
+	"gomx/op"
 	"gomx/op/prim"
 )
 
@@ -11,15 +12,15 @@ import (
 // warms the learning rate up to BatchScale times its value. As in MXNet their sum is not part of the
 // state: a run continued elsewhere in the middle of a batch misses the gradients that the batch had.
 type LBSGD struct {
-	LR              float64 `opt:"learning_rate"` // 0: 0.01
-	Momentum        float64 `opt:"momentum"`
-	WD              float64 `opt:"wd"`
-	WarmupStrategy  string  `opt:"warmup_strategy"`   // linear (default), power2, sqrt or lars
-	WarmupEpochs    int     `opt:"warmup_epochs"`     // 0: 5
-	BatchScale      int     `opt:"batch_scale"`       // 0: 1
-	UpdatesPerEpoch int     `opt:"updates_per_epoch"` // 0: 32
-	BeginEpoch      int     `opt:"begin_epoch"`
-	Epochs          int     `opt:"num_epochs"` // not used
+	LR              float64     `opt:"learning_rate,positive"` // 0: 0.01
+	Momentum        float64     `opt:"momentum"`
+	WD              float64     `opt:"wd"`
+	WarmupStrategy  string      `opt:"warmup_strategy"`            // linear (default), power2, sqrt or lars
+	WarmupEpochs    op.Opt[int] `opt:"warmup_epochs"`              // unset: 5
+	BatchScale      int         `opt:"batch_scale,positive"`       // 0: 1
+	UpdatesPerEpoch int         `opt:"updates_per_epoch,positive"` // 0: 32
+	BeginEpoch      int         `opt:"begin_epoch"`
+	Epochs          int         `opt:"num_epochs"` // not used
 	Common
 }
 
@@ -83,11 +84,7 @@ func (o LBSGD) perEpoch() int {
 
 // warmup returns the factor of the learning rate after n updates.
 func (o LBSGD) warmup(n int) float64 {
-	epochs := o.WarmupEpochs
-	if epochs == 0 {
-		epochs = 5
-	}
-	last, top := epochs*o.perEpoch(), float64(max(o.BatchScale, 1))
+	last, top := o.WarmupEpochs.Or(5)*o.perEpoch(), float64(max(o.BatchScale, 1))
 	if n >= last {
 		return top
 	}

@@ -20,10 +20,10 @@ type Optimizer interface {
 
 // Common are the parameters that optimizers share and that are rarely set.
 type Common struct {
-	Rescale        float64            `opt:"rescale_grad"`    // factor of gradients; 0: 1, or what the module chooses
-	Clip           float64            `opt:"clip_gradient"`   // limit of the rescaled gradients' elements; 0: none
-	Schedule       Schedule           `opt:"lr_scheduler"`    // nil: the learning rate is constant
-	MultiPrecision bool               `opt:"multi_precision"` // float32 copies of float16 weights
+	Rescale        float64            `opt:"rescale_grad,positive"` // factor of gradients; 0: 1, or what the module chooses
+	Clip           float64            `opt:"clip_gradient"`         // limit of the rescaled gradients' elements; 0: none
+	Schedule       Schedule           `opt:"lr_scheduler"`          // nil: the learning rate is constant
+	MultiPrecision bool               `opt:"multi_precision"`       // float32 copies of float16 weights
 	BeginUpdate    int                `opt:"begin_num_update"`
 	LRMult         map[string]float64 `opt:"lr_mult"` // multipliers of the learning rate by parameter name
 	WDMult         map[string]float64 `opt:"wd_mult"` // multipliers of the weight decay by parameter name

@@ -18,7 +18,7 @@ func TestTravel(t *testing.T) {
 	for _, o := range []optimizer.Optimizer{
 		optimizer.SGD{}, optimizer.SGD{LR: 0.1, Momentum: 0.9, WD: 1e-4, Common: common},
 		optimizer.Signum{Momentum: nd.Some(0.0), WDLH: 0.1},
-		optimizer.Adam{LR: 0.1, Beta1: nd.Some(0.5), Epsilon: 1e-3, Common: optimizer.Common{Schedule: optimizer.CosineScheduler{MaxUpdate: 9}}},
+		optimizer.Adam{LR: 0.1, Beta1: nd.Some(0.5), Epsilon: nd.Some(1e-3), Common: optimizer.Common{Schedule: optimizer.CosineScheduler{MaxUpdate: 9}}},
 		optimizer.LARS{NoMomentumCorrection: true}, optimizer.LAMB{NoBiasCorrection: true, UpperBound: 3},
 		optimizer.RMSProp{Centered: true, Gamma2: nd.Some(0.1)}, optimizer.SGLD{Seed: 4}, optimizer.LBSGD{WarmupStrategy: "lars"},
 	} {
@@ -185,5 +185,32 @@ func BenchmarkUpdate(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// What MXNet's keyword arguments may set to zero is zero; where zero cannot be had, it is refused.
+func TestZeroParameters(t *testing.T) {
+	o, err := optimizer.New("adam", map[string]any{"epsilon": 0, "beta1": 0.0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := optimizer.Adam{Epsilon: nd.Some(0.0), Beta1: nd.Some(0.0)}
+	if !reflect.DeepEqual(o, optimizer.Optimizer(want)) {
+		t.Errorf("got %+v, want %+v", o, want)
+	}
+	text, err := optimizer.Encode(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if back, err := optimizer.Decode(text); err != nil || !reflect.DeepEqual(back, o) {
+		t.Errorf("got %+v, %v from %s, want %+v", back, err, text, o)
+	}
+	for _, key := range []string{"learning_rate", "rescale_grad"} {
+		if _, err := optimizer.New("sgd", map[string]any{key: 0}); err == nil || !strings.Contains(err.Error(), key+": 0, want a positive number") {
+			t.Errorf("%s: got %v, want an error that asks for a positive number", key, err)
+		}
+	}
+	if _, err := optimizer.NewSchedule("factor", map[string]any{"step": 2, "factor": 0}); err == nil {
+		t.Error("a schedule with factor 0 is accepted")
 	}
 }

@@ -9,10 +9,10 @@ import (
 // RMSProp divides steps by the root of a running mean of squared gradients (Tieleman and Hinton,
 // 2012), centred if asked for (Graves, 2013).
 type RMSProp struct {
-	LR          float64         `opt:"learning_rate"` // 0: 0.001
-	Gamma1      op.Opt[float64] `opt:"gamma1"`        // decay of the running means; unset: 0.9
-	Gamma2      op.Opt[float64] `opt:"gamma2"`        // momentum, when centred; unset: 0.9
-	Epsilon     float64         `opt:"epsilon"`       // 0: 1e-8
+	LR          float64         `opt:"learning_rate,positive"` // 0: 0.001
+	Gamma1      op.Opt[float64] `opt:"gamma1"`                 // decay of the running means; unset: 0.9
+	Gamma2      op.Opt[float64] `opt:"gamma2"`                 // momentum, when centred; unset: 0.9
+	Epsilon     op.Opt[float64] `opt:"epsilon"`                // unset: 1e-8
 	Centered    bool            `opt:"centered"`
 	ClipWeights float64         `opt:"clip_weights"` // limit of the weights' elements; 0: none
 	WD          float64         `opt:"wd"`
@@ -21,19 +21,19 @@ type RMSProp struct {
 
 // Ftrl follows the regularized leader (McMahan et al., 2013). As in MXNet a schedule keeps to its own base rate.
 type Ftrl struct {
-	LR     float64         `opt:"learning_rate"` // 0: 0.1; not used with a schedule
-	Lamda1 op.Opt[float64] `opt:"lamda1"`        // L1 regularization; unset: 0.01
-	Beta   op.Opt[float64] `opt:"beta"`          // unset: 1
+	LR     float64         `opt:"learning_rate,positive"` // 0: 0.1; not used with a schedule
+	Lamda1 op.Opt[float64] `opt:"lamda1"`                 // L1 regularization; unset: 0.01
+	Beta   op.Opt[float64] `opt:"beta"`                   // unset: 1
 	WD     float64         `opt:"wd"`
 	Common
 }
 
 // FTML follows the moving leader (Zheng and Kwok, 2017).
 type FTML struct {
-	LR      float64         `opt:"learning_rate"` // 0: 0.01
-	Beta1   op.Opt[float64] `opt:"beta1"`         // unset: 0.6
-	Beta2   op.Opt[float64] `opt:"beta2"`         // unset: 0.999
-	Epsilon float64         `opt:"epsilon"`       // 0: 1e-8
+	LR      float64         `opt:"learning_rate,positive"` // 0: 0.01
+	Beta1   op.Opt[float64] `opt:"beta1"`                  // unset: 0.6
+	Beta2   op.Opt[float64] `opt:"beta2"`                  // unset: 0.999
+	Epsilon op.Opt[float64] `opt:"epsilon"`                // unset: 1e-8
 	WD      float64         `opt:"wd"`
 	Common
 }
@@ -78,17 +78,17 @@ func (o FTML) State(w *nd.Array) []*nd.Array { return zeros(w, 3) }
 
 // Update changes w and state by the gradient.
 func (o RMSProp) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
-	limit, gamma1, eps := -1.0, op.Some(o.Gamma1.Or(0.9)), orDefault(o.Epsilon, 1e-8)
+	limit, gamma1, eps := -1.0, op.Some(o.Gamma1.Or(0.9)), op.Some(o.Epsilon.Or(1e-8))
 	if o.ClipWeights > 0 {
 		limit = o.ClipWeights
 	}
 	if !o.Centered {
-		start(s, update.RMSPropUpdate, update.RMSPropUpdateParams{LR: s.LR, Gamma1: gamma1, Epsilon: op.Some(eps), WD: s.WD,
+		start(s, update.RMSPropUpdate, update.RMSPropUpdateParams{LR: s.LR, Gamma1: gamma1, Epsilon: eps, WD: s.WD,
 			RescaleGrad: op.Some(s.Rescale), ClipGradient: op.Some(s.Clip), ClipWeights: op.Some(limit)}, w, g, state)
 		return
 	}
 	start(s, update.RMSPropAlexUpdate, update.RMSPropAlexUpdateParams{LR: s.LR, Gamma1: gamma1, Gamma2: op.Some(o.Gamma2.Or(0.9)),
-		Epsilon: op.Some(eps), WD: s.WD, RescaleGrad: op.Some(s.Rescale), ClipGradient: op.Some(s.Clip), ClipWeights: op.Some(limit)}, w, g, state)
+		Epsilon: eps, WD: s.WD, RescaleGrad: op.Some(s.Rescale), ClipGradient: op.Some(s.Clip), ClipWeights: op.Some(limit)}, w, g, state)
 }
 
 // Update changes w and state by the gradient.
@@ -100,5 +100,5 @@ func (o Ftrl) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
 // Update changes w and state by the gradient.
 func (o FTML) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
 	start(s, update.FTMLUpdate, update.FTMLUpdateParams{LR: s.LR, Beta1: op.Some(o.Beta1.Or(0.6)), Beta2: op.Some(o.Beta2.Or(0.999)),
-		Epsilon: op.Some(orDefault(o.Epsilon, 1e-8)), T: s.Count, WD: s.WD, RescaleGrad: op.Some(s.Rescale), ClipGrad: op.Some(s.Clip)}, w, g, state)
+		Epsilon: op.Some(o.Epsilon.Or(1e-8)), T: s.Count, WD: s.WD, RescaleGrad: op.Some(s.Rescale), ClipGrad: op.Some(s.Clip)}, w, g, state)
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"gomx/op"
 )
 
 // defaultLR is the learning rate where neither optimizer nor schedule says one.
@@ -25,26 +27,26 @@ type Warmup struct {
 
 // FactorScheduler multiplies the rate by Factor every Step updates.
 type FactorScheduler struct {
-	Step   int     `opt:"step"`
-	Factor float64 `opt:"factor"`         // 0: 1
-	StopLR float64 `opt:"stop_factor_lr"` // smallest rate; 0: 1e-8
-	BaseLR float64 `opt:"base_lr"`        // 0: 0.01
+	Step   int             `opt:"step"`
+	Factor float64         `opt:"factor,positive"`  // 0: 1
+	StopLR op.Opt[float64] `opt:"stop_factor_lr"`   // smallest rate; unset: 1e-8
+	BaseLR float64         `opt:"base_lr,positive"` // 0: 0.01
 	Warmup
 }
 
 // MultiFactorScheduler multiplies the rate by Factor after each of the given numbers of updates.
 type MultiFactorScheduler struct {
-	Step   []int   `opt:"step"`   // increasing
-	Factor float64 `opt:"factor"` // 0: 1
-	BaseLR float64 `opt:"base_lr"`
+	Step   []int   `opt:"step"`            // increasing
+	Factor float64 `opt:"factor,positive"` // 0: 1
+	BaseLR float64 `opt:"base_lr,positive"`
 	Warmup
 }
 
 // PolyScheduler lets the rate fall from BaseLR to FinalLR as a power of what is left.
 type PolyScheduler struct {
 	MaxUpdate int     `opt:"max_update"` // where FinalLR is reached
-	BaseLR    float64 `opt:"base_lr"`
-	Power     int     `opt:"pwr"` // 0: 2
+	BaseLR    float64 `opt:"base_lr,positive"`
+	Power     int     `opt:"pwr,positive"` // 0: 2
 	FinalLR   float64 `opt:"final_lr"`
 	Warmup
 }
@@ -52,7 +54,7 @@ type PolyScheduler struct {
 // CosineScheduler lets the rate fall from BaseLR to FinalLR as half a wave of the cosine.
 type CosineScheduler struct {
 	MaxUpdate int     `opt:"max_update"` // where FinalLR is reached
-	BaseLR    float64 `opt:"base_lr"`
+	BaseLR    float64 `opt:"base_lr,positive"`
 	FinalLR   float64 `opt:"final_lr"`
 	Warmup
 }
@@ -86,12 +88,9 @@ func (s FactorScheduler) Rate(lr float64, updates int) float64 {
 	if r, ok := s.Warmup.rate(base(s.BaseLR, lr), updates); ok {
 		return r
 	}
-	factor, stop := s.Factor, s.StopLR
+	factor, stop := s.Factor, s.StopLR.Or(1e-8)
 	if factor == 0 {
 		factor = 1
-	}
-	if stop == 0 {
-		stop = 1e-8
 	}
 	// Multiplying step by step rounds as MXNet does; it ends early at the smallest rate.
 	for n := s.Step; updates > n && s.Step > 0 && factor != 1; n += s.Step {

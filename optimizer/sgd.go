@@ -8,7 +8,7 @@ import (
 
 // SGD is stochastic gradient descent, with momentum if asked for.
 type SGD struct {
-	LR       float64 `opt:"learning_rate"` // 0: 0.01
+	LR       float64 `opt:"learning_rate,positive"` // 0: 0.01
 	Momentum float64 `opt:"momentum"`
 	WD       float64 `opt:"wd"`
 	Common
@@ -16,7 +16,7 @@ type SGD struct {
 
 // NAG is stochastic gradient descent with Nesterov's momentum.
 type NAG struct {
-	LR       float64 `opt:"learning_rate"` // 0: 0.01
+	LR       float64 `opt:"learning_rate,positive"` // 0: 0.01
 	Momentum float64 `opt:"momentum"`
 	WD       float64 `opt:"wd"`
 	Common
@@ -24,8 +24,8 @@ type NAG struct {
 
 // Signum goes by the sign of the gradient or of its momentum (Bernstein et al., 2018).
 type Signum struct {
-	LR       float64         `opt:"learning_rate"` // 0: 0.01
-	Momentum op.Opt[float64] `opt:"momentum"`      // unset: 0.9
+	LR       float64         `opt:"learning_rate,positive"` // 0: 0.01
+	Momentum op.Opt[float64] `opt:"momentum"`               // unset: 0.9
 	WD       float64         `opt:"wd"`
 	WDLH     float64         `opt:"wd_lh"` // weight decay apart from the gradient
 	Common
