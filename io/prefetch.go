@@ -18,6 +18,10 @@ type Prefetcher struct {
 	out  chan prefetched // nil while no goroutine runs
 	stop context.CancelFunc
 	end  error // what ended the epoch; Reset clears it
+
+	begun []byte // state of it when it was taken over in this epoch; nil: not in use, or it has none
+	taken int    // batches handed out since
+	moved bool   // batches were handed out without the goroutine
 }
 
 type prefetched struct {
@@ -46,6 +50,7 @@ func (p *Prefetcher) Keep(n int) {
 		return
 	}
 	p.halt()
+	p.forget()
 	p.kept = n
 	// depth batches wait in the channel and one more is in the hands of the goroutine.
 	p.it.(Keeper).Keep(n + p.depth + 1)
@@ -59,9 +64,10 @@ func (p *Prefetcher) Next(ctx context.Context) (*Batch, error) {
 	p.start()
 	select {
 	case r := <-p.out:
-		if r.err != nil {
+		if p.taken++; r.err != nil {
 			p.end = r.err
 			p.halt()
+			p.forget() // the goroutine has come to the end
 		}
 		return r.b, r.err
 	case <-ctx.Done():
@@ -73,6 +79,7 @@ func (p *Prefetcher) start() {
 	if p.out != nil {
 		return
 	}
+	p.begin()
 	ctx, stop := context.WithCancel(context.Background())
 	out := make(chan prefetched, p.depth)
 	p.out, p.stop = out, stop
@@ -106,10 +113,12 @@ func (p *Prefetcher) halt() {
 
 // Reset begins the next epoch; batches are prepared from the first Next on.
 func (p *Prefetcher) Reset() error {
-	if p.end == nil && p.out == nil {
+	if p.end == nil && p.out == nil && !p.moved {
 		return nil
 	}
 	p.halt()
+	p.forget()
+	p.moved = false
 	if p.end != nil && !errors.Is(p.end, io.EOF) {
 		return p.end
 	}

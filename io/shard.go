@@ -79,6 +79,7 @@ func (p *Prefetcher) Shard(part, parts int) error {
 		return fmt.Errorf("io: %T has no parts", p.it)
 	}
 	p.halt()
+	p.forget()
 	return s.Shard(part, parts)
 }
 

@@ -126,10 +126,11 @@ func (g *group) cut(a *nd.Array, axis, k int) *nd.Array {
 	return nd.SliceAxis(a, prim.SliceAxisParams{Axis: axis, Begin: k * n, End: nd.Some((k + 1) * n)})
 }
 
-// forward starts the computation of the outputs.
-func (g *group) forward(train bool) error {
+// forward starts the computation of the outputs. Run places it in the random stream.
+func (g *group) forward(train bool, run uint64) error {
 	g.fresh = false
 	for _, ex := range g.parts {
+		ex.Seek(run)
 		if err := ex.Forward(train); err != nil {
 			return err
 		}

@@ -42,6 +42,7 @@ type Module struct {
 	sums      *sums                // adds up the devices' gradients, made at the first use
 	given     *givenParams         // set before there is memory for them
 	inited    bool
+	stream    stream
 
 	updater *optimizer.Updater
 	scaler  *scaler  // nil: gradients are not scaled

@@ -30,7 +30,25 @@ func (m *Module) Forward(b *dataio.Batch, train bool) error {
 	} else if len(m.replicas) > 0 {
 		m.drifted = true
 	}
-	return m.current.forward(train)
+	return m.current.forward(train, m.stream.next(train))
+}
+
+// stream is where a module is in the random stream of its networks. It is one for all executors, and training does not depend
+// on how often the network has been run for inference in between: a run that is taken up again finds its place by the number
+// of its steps alone.
+type stream struct {
+	steps uint64 // runs in training so far
+	looks uint64 // runs in inference since the last one in training
+}
+
+// next counts a run and returns the number of runs that come before it in the stream.
+func (s *stream) next(train bool) uint64 {
+	if train {
+		s.steps, s.looks = s.steps+1, 0
+		return s.steps - 1
+	}
+	s.looks++
+	return s.steps + s.looks - 1
 }
 
 // Backward computes the gradients of the last Forward in training, asynchronously. Networks that

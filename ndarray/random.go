@@ -22,6 +22,25 @@ func init() { SetSeed(0) }
 // engine does. A process starts with seed 0.
 func SetSeed(seed uint64) { streams.Store(&stream{key: seed}) }
 
+// StreamState is a place in the process-wide random stream.
+type StreamState struct {
+	Seed uint64 // given to SetSeed
+	Next uint64 // number of the next random value
+}
+
+// RandomState returns where the process-wide stream is: what random operations will draw next.
+func RandomState() StreamState {
+	s := streams.Load()
+	return StreamState{s.key, s.next.Load()}
+}
+
+// SetRandomState continues the process-wide stream at a place that RandomState has returned.
+func SetRandomState(at StreamState) {
+	s := &stream{key: at.Seed}
+	s.next.Store(at.Next)
+	streams.Store(s)
+}
+
 // reserve returns the part of the stream that the operation uses.
 func (iv *invocation) reserve(p *plan) op.Seed {
 	if iv.seeded {

@@ -3,6 +3,8 @@ package optimizer
 import (
 	"encoding/json"
 	"fmt"
+
+	nd "gomx/ndarray"
 )
 
 // SetName names parameter i, for multipliers and messages, after NewUpdater. Whether it decays is
@@ -33,11 +35,26 @@ func (u *Updater) Settled() (Optimizer, error) {
 }
 
 // Progress is what an updater knows about one parameter beside its state arrays. With both, another
-// updater of the same optimizer continues bit for bit (LBSGD where a batch ends).
+// updater of the same optimizer continues bit for bit (LBSGD in the middle of a batch with Collected as well).
 type Progress struct {
 	Count       int    // updates of the parameter
 	Updates     int    // the most updates that any parameter has had
 	Own, Shared Memory // of the parameter, and of all
+}
+
+// Collected returns the sum of the gradients of a batch of parameter i that is not complete, nil if there is none. Only LBSGD has
+// one.
+func (u *Updater) Collected(i int) *nd.Array {
+	if s := u.slots[i]; s != nil && s.step.collecting {
+		return s.step.sum
+	}
+	return nil
+}
+
+// SetCollected continues a batch of parameter i with what Collected has returned.
+func (u *Updater) SetCollected(i int, sum *nd.Array) {
+	s := u.slot(i)
+	s.step.sum, s.step.collecting = sum, sum != nil
 }
 
 // Progress returns that of parameter i.

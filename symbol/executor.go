@@ -30,7 +30,7 @@ type Executor struct {
 	programs [4]*bound // compiled at first use, by mode
 	current  *run      // the run whose backward part has not been pushed yet
 	stepping stepping  // a run that PartialForward has not finished
-	runs     uint64    // counts runs, for random streams
+	runs     uint64    // number of the last run, which places it in the random stream
 	uses     []engine.Use
 	closed   bool
 	spread   *spread // where things lie on several devices; nil: on the device of the configuration
@@ -107,6 +107,10 @@ func (ex *Executor) forget() {
 		}
 	}
 }
+
+// Seek says after which run of the random stream the next one comes: the stream is at the place where it is after so many
+// runs of an executor that has just been bound. A program that continues another's work seeks to where that one was.
+func (ex *Executor) Seek(run uint64) { ex.runs = run }
 
 // Forward computes the outputs. In training dropout drops, batch norm learns, and what Backward
 // needs is kept.
