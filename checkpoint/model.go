@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
@@ -100,21 +99,14 @@ func LoadParams(path string, auxNames []string) (args, aux map[string]*nd.Array,
 
 // epochs lists the checkpoints of a prefix, for errors.
 func epochs(prefix string) string {
-	dir, base := ".", prefix
-	if i := strings.LastIndexByte(prefix, os.PathSeparator); i >= 0 {
-		dir, base = prefix[:i+1], prefix[i+1:]
-	}
-	entries, _ := os.ReadDir(dir)
-	var found []string
-	for _, e := range entries {
-		rest, ok := strings.CutPrefix(e.Name(), base+"-")
-		number, ok2 := strings.CutSuffix(rest, ".params")
-		if ok && ok2 && len(found) < 20 {
-			found = append(found, number)
-		}
-	}
-	if len(found) == 0 {
+	list, _ := Epochs(prefix)
+	if len(list) == 0 {
 		return "none"
 	}
-	return strings.Join(found, ", ")
+	const most = 20
+	names := make([]string, min(len(list), most))
+	for i := range names {
+		names[i] = fmt.Sprintf("%04d", list[i])
+	}
+	return strings.Join(names, ", ")
 }
