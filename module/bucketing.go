@@ -78,6 +78,7 @@ type buckets struct {
 	gen         SymGen
 	key         any                 // the default
 	saved       map[int]*sym.Symbol // by a checkpoint, in the place of what gen makes
+	kept        map[int]*sym.Symbol // by the process before this one: saved again, not used
 	data, label []dataio.Desc
 	known       map[any]*bucket
 	now         *bucket

@@ -33,10 +33,9 @@ func LoadBucketing(prefix string, epoch int, gen SymGen, defaultBucket any, opts
 // save writes the networks of all buckets that have been used, here or before the checkpoint that was loaded. MXNet's format
 // has integers for buckets; where they are something else, only the default's network is saved.
 func (b *buckets) save(prefix string) error {
-	networks := maps.Clone(b.saved)
-	if networks == nil {
-		networks = map[int]*sym.Symbol{}
-	}
+	networks := map[int]*sym.Symbol{}
+	maps.Copy(networks, b.kept)
+	maps.Copy(networks, b.saved)
 	for key, bk := range b.known {
 		k, ok := integer(key)
 		if !ok {

@@ -47,6 +47,8 @@ type fitting struct {
 	train   dataio.Iter
 	reports []reporter
 	saved   []int // epochs of the checkpoints that are kept
+	at      place // in the first epoch
+	scored  int   // epochs of the validation data so far
 	end     BatchEnd
 	share   share
 	window  Scores // of the batch that has just ended, once somebody asked
@@ -61,6 +63,9 @@ func (f *fitting) prepare(ctx context.Context) error {
 	}
 	if c.validMetric == nil {
 		c.validMetric = c.metric
+	}
+	if err := f.settleResume(); err != nil {
+		return err
 	}
 	bind := []BindOption{}
 	if c.guard {
@@ -89,6 +94,12 @@ func (f *fitting) prepare(ctx context.Context) error {
 	if s, ok := f.train.(interface{ SetEpoch(int) }); ok && c.begin > 0 {
 		s.SetEpoch(c.begin)
 	}
+	if err := f.removeTemporary(); err != nil {
+		return err
+	}
+	if err := f.takeUp(ctx); err != nil {
+		return err
+	}
 	batches := 0
 	if n, ok := f.train.(dataio.Counter); ok {
 		batches = n.Batches()
@@ -103,16 +114,19 @@ func (f *fitting) prepare(ctx context.Context) error {
 // epoch trains on the data once, measures, saves and reports.
 func (f *fitting) epoch(ctx context.Context, epoch int) error {
 	c, m := &f.config, f.m
-	start := time.Now()
-	c.metric.Reset()
-	if err := f.train.Reset(); err != nil {
-		return err
+	at := f.at
+	f.at = place{}
+	start := time.Now().Add(-at.time)
+	if !at.within {
+		c.metric.Reset()
+		if err := f.train.Reset(); err != nil {
+			return err
+		}
 	}
 	for _, r := range f.reports {
 		r.begin(epoch)
 	}
-	samples, batches := 0, 0
-	for n := 0; ; n++ {
+	for n := at.next; ; n++ {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("batch %d: %w", n, err)
 		}
@@ -138,14 +152,23 @@ func (f *fitting) epoch(ctx context.Context, epoch int) error {
 		if err != nil {
 			return fmt.Errorf("batch %d: %w", n, err)
 		}
-		samples += f.end.Samples
-		batches++
+		at.samples += f.end.Samples
+		at.batches++
+		if every := c.resume.batches; every > 0 && (n+1)%every == 0 {
+			at.time = time.Since(start)
+			if err := f.keepPlace(epoch, n+1, at); err != nil {
+				return fmt.Errorf("batch %d: %w", n, err)
+			}
+		}
 	}
 	if err := m.Wait(ctx); err != nil {
 		return err
 	}
-	end := EpochEnd{Epoch: epoch, Train: scores(c.metric.Value()), Samples: samples, Batches: batches, Time: time.Since(start)}
-	return f.finish(ctx, &end)
+	end := EpochEnd{Epoch: epoch, Train: scores(c.metric.Value()), Samples: at.samples, Batches: at.batches, Time: time.Since(start)}
+	if err := f.finish(ctx, &end); err != nil {
+		return err
+	}
+	return f.keepPlace(epoch+1, 0, place{})
 }
 
 // batch trains on one batch.
@@ -204,6 +227,7 @@ func (f *fitting) finish(ctx context.Context, end *EpochEnd) error {
 			return err
 		}
 		end.Validation = s
+		f.scored++
 	}
 	m.history.Epochs = append(m.history.Epochs, *end)
 	if err := f.save(end.Epoch); err != nil {

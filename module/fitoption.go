@@ -29,6 +29,7 @@ type fitConfig struct {
 	guard        bool
 	rebind       bool
 	checkpoint   checkpointConfig
+	resume       checkpointConfig
 	report       []func(batches int) reporter
 	every        int
 	onBatch      []func(*BatchEnd) error
@@ -114,10 +115,11 @@ func OnEpoch(f func(*EpochEnd) error) FitOption {
 type CheckpointOption func(*checkpointConfig)
 
 type checkpointConfig struct {
-	prefix string
-	keep   int
-	every  int
-	states bool
+	prefix  string
+	keep    int
+	every   int
+	batches int // of EveryBatches
+	states  bool
 }
 
 // Checkpoint saves symbol and parameters after epochs: prefix-symbol.json, and prefix-0001.params

@@ -42,6 +42,22 @@ func (f *fitting) save(epoch int) error {
 	return nil
 }
 
+// removeTemporary removes the files that a process which was killed has not completed.
+func (f *fitting) removeTemporary() error {
+	if f.share.rank > 0 {
+		return nil
+	}
+	for _, prefix := range []string{f.config.checkpoint.prefix, f.config.resume.prefix} {
+		if prefix == "" {
+			continue
+		}
+		if err := checkpoint.RemoveTemporary(prefix); err != nil {
+			return fmt.Errorf("module: %w", err)
+		}
+	}
+	return nil
+}
+
 // SaveStates writes the optimizer's states to a file that MXNet's Module loads. It waits for them.
 func (m *Module) SaveStates(path string) error {
 	if m.updater == nil {

@@ -1,0 +1,384 @@
+package module
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"gomx/checkpoint"
+	dataio "gomx/io"
+	"gomx/kvstore"
+	"gomx/kvstore/compress"
+	"gomx/metric"
+	nd "gomx/ndarray"
+	"gomx/optimizer"
+)
+
+// Resume makes Fit begin, or go on exactly where the last run with the same prefix was cut: a process that is killed at any
+// instant and started again ends with the parameters and the history of one that was not, bit for bit on processors of one kind.
+// The program says the same things as before; Epochs may be more.
+//
+// The file prefix.resume holds everything that the next step depends on: parameters, the optimizer's states and counts, epoch and
+// batch, random streams, the places of the iterators, loss scale and history. It is written at the end of epochs, after their
+// callbacks, and with EveryBatches in between; what was trained since is trained again, and callbacks for it are called
+// again. Where there is no Checkpoint, Resume is one too, with the options given here. A finished run trains nothing more and
+// has its parameters and its history. Remove the file to begin anew.
+//
+// Iterators are io.Stateful or have a method SetEpoch. In the jobs of several processes the servers have the parameters: there
+// Snapshots takes the place of Resume.
+func Resume(prefix string, opts ...CheckpointOption) FitOption {
+	return func(c *fitConfig) {
+		c.resume = checkpointConfig{prefix: prefix, every: 1}
+		for _, o := range opts {
+			o(&c.resume)
+		}
+	}
+}
+
+// EveryBatches lets Resume save its place after every n batches too, not only at the end of epochs.
+func EveryBatches(n int) CheckpointOption { return func(c *checkpointConfig) { c.batches = n } }
+
+// place is where Fit is in its first epoch, when it goes on in the middle of one.
+type place struct {
+	next    int // batch of the epoch
+	samples int // of the batches before
+	batches int
+	time    time.Duration // that they took
+	within  bool          // the epoch has begun
+}
+
+// settleResume completes the configuration and reports combinations that cannot be resumed.
+func (f *fitting) settleResume() error {
+	c := &f.config
+	if c.resume.prefix == "" {
+		if c.checkpoint.batches != 0 {
+			return errors.New("module: Fit: EveryBatches without Resume, which it belongs to")
+		}
+		return nil
+	}
+	if c.checkpoint.prefix == "" {
+		c.checkpoint = c.resume
+	} else if c.checkpoint.batches != 0 {
+		c.resume.batches = c.checkpoint.batches
+	}
+	c.resume.every = c.checkpoint.every
+	switch {
+	case c.resume.batches < 0:
+		return fmt.Errorf("module: Fit: EveryBatches(%d), want 0 or more", c.resume.batches)
+	case kvstore.IsDist(c.store):
+		return fmt.Errorf("module: Fit: Resume with the store %s, whose servers have the parameters: use module.Snapshots and gomx launch --snapshots, --resume", c.store)
+	case c.kv != nil:
+		return errors.New("module: Fit: Resume with StoreWith: the store has the optimizer's states; use Store, or module.Snapshots in a job")
+	case c.compression.Kind != compress.None && len(f.m.config.places()) > 1:
+		return errors.New("module: Fit: Resume with Compress over several devices: what compression leaves for later batches is not saved")
+	}
+	for what, it := range map[string]dataio.Iter{"training": f.train, "validation": c.validate} {
+		if it == nil {
+			continue
+		}
+		if _, err := iterState(it); err != nil {
+			return fmt.Errorf("module: Fit: Resume: %s data: %w", what, err)
+		}
+	}
+	if c.resume.batches > 0 {
+		if _, err := metricState(c.metric); err != nil {
+			return fmt.Errorf("module: Fit: EveryBatches(%d): %w", c.resume.batches, err)
+		}
+	}
+	return nil
+}
+
+// iterState returns the state of an iterator, nil for one that only has SetEpoch.
+func iterState(it dataio.Iter) ([]byte, error) {
+	if s, ok := it.(dataio.Stateful); ok {
+		return s.State()
+	}
+	if _, ok := it.(interface{ SetEpoch(int) }); ok {
+		return nil, nil
+	}
+	return nil, fmt.Errorf("%T cannot say its state: it needs the methods of io.Stateful, or SetEpoch", it)
+}
+
+// setIterState takes an iterator to a state, or to the beginning of an epoch and some batches on.
+func setIterState(ctx context.Context, it dataio.Iter, state []byte, epoch, batch int) error {
+	if s, ok := it.(dataio.Stateful); ok {
+		return s.SetState(state)
+	}
+	s, ok := it.(interface{ SetEpoch(int) })
+	if !ok {
+		return fmt.Errorf("%T cannot be given a state", it)
+	}
+	s.SetEpoch(epoch)
+	if err := it.Reset(); err != nil || batch == 0 {
+		return err
+	}
+	return dataio.Skip(ctx, it, batch)
+}
+
+// metricState returns the state of a metric.
+func metricState(m metric.Metric) ([]byte, error) {
+	s, ok := m.(metric.Stateful)
+	if !ok {
+		return nil, fmt.Errorf("the metric %T cannot say its state: it needs the methods of metric.Stateful", m)
+	}
+	return s.State()
+}
+
+// keepPlace saves where the run is, if that is due: before a batch of an epoch.
+func (f *fitting) keepPlace(epoch, batch int, at place) error {
+	r := &f.config.resume
+	if r.prefix == "" {
+		return nil
+	}
+	if batch == 0 && epoch%r.every != 0 && epoch != f.config.epochs {
+		return nil
+	}
+	rec, err := f.record(epoch, batch, at)
+	if err != nil {
+		return fmt.Errorf("module: Resume: %w", err)
+	}
+	text, err := json.Marshal(rec)
+	if err != nil {
+		return fmt.Errorf("module: Resume: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(r.prefix), 0o777); err != nil {
+		return fmt.Errorf("module: Resume: %w", err)
+	}
+	if err := checkpoint.SaveRun(checkpoint.RunPath(r.prefix), text, f.m.runArrays()); err != nil {
+		return fmt.Errorf("module: Resume: %w", err)
+	}
+	return nil
+}
+
+// record describes the run.
+func (f *fitting) record(epoch, batch int, at place) (rec *runRecord, err error) {
+	c, m := &f.config, f.m
+	rec = &runRecord{Identity: f.identity(), Epoch: epoch, Batch: batch, Steps: m.stream.steps, Random: nd.RandomState(), Drifted: m.drifted,
+		Samples: at.samples, Batches: at.batches, Time: at.time, Checkpoints: f.saved, Scored: f.scored, History: m.history.record()}
+	if rec.Train, err = iterState(f.train); err != nil {
+		return nil, err
+	}
+	if c.validate != nil {
+		if rec.Validation, err = iterState(c.validate); err != nil {
+			return nil, err
+		}
+	}
+	if batch > 0 {
+		if rec.Metric, err = metricState(c.metric); err != nil {
+			return nil, err
+		}
+	}
+	if s := m.scaler; s != nil {
+		rec.Scale = &scaleRecord{exact(s.value()), s.good, s.skipped}
+	}
+	for i := range m.params {
+		p := m.updater.Progress(i)
+		states := -1
+		if m.updater.State(i) != nil || p.Count > 0 {
+			states = len(m.updater.State(i))
+		}
+		rec.Params = append(rec.Params, paramRecord{p.Count, p.Updates, pairOf(p.Own), pairOf(p.Shared), states, m.updater.Collected(i) != nil})
+	}
+	return rec, nil
+}
+
+// paramArrays lists the parameters and the auxiliary states of all devices by the names that they have in the file of a run.
+func (m *Module) paramArrays() (list []checkpoint.Named) {
+	for _, name := range m.params {
+		list = append(list, checkpoint.Named{Name: "arg:" + name, Array: m.args[name]})
+	}
+	for k := range len(m.replicas) + 1 {
+		for _, name := range m.symbol.AuxStates() {
+			list = append(list, checkpoint.Named{Name: auxKey(k, name), Array: m.device(k).aux[name]})
+		}
+	}
+	return list
+}
+
+// runArrays lists all arrays of a run by the names that they have in its file.
+func (m *Module) runArrays() []checkpoint.Named {
+	list := m.paramArrays()
+	for i := range m.params {
+		for k, a := range m.updater.State(i) {
+			if a != nil {
+				list = append(list, checkpoint.Named{Name: stateKey(i, k), Array: a})
+			}
+		}
+		if a := m.updater.Collected(i); a != nil {
+			list = append(list, checkpoint.Named{Name: sumKey(i), Array: a})
+		}
+	}
+	return list
+}
+
+// The names of arrays in the file of a run.
+func auxKey(device int, name string) string { return fmt.Sprintf("aux:%d:%s", device, name) }
+func stateKey(param, k int) string          { return fmt.Sprintf("state:%d:%d", param, k) }
+func sumKey(param int) string               { return fmt.Sprintf("sum:%d", param) }
+
+// identity says which run this is: a file of another one cannot be gone on from.
+func (f *fitting) identity() []identity {
+	m := f.m
+	network := "unknown"
+	if text, err := m.symbol.JSON(); err == nil {
+		network = fmt.Sprintf("%d parameters, checksum %08x", len(m.params), crc32.ChecksumIEEE(text))
+	}
+	opt := m.updater.Optimizer()
+	settings := opt.Name()
+	if text, err := optimizer.Encode(opt); err == nil {
+		settings = string(text)
+	}
+	return []identity{{"network", network}, {"optimizer", settings}, {"seed", fmt.Sprint(m.config.seed)},
+		{"number of devices", fmt.Sprint(len(m.config.places()))}, {"precision", m.config.precision.String()},
+		{"validation", fmt.Sprint(f.config.validate != nil)}}
+}
+
+// takeUp goes on from the file of the run, if there is one.
+func (f *fitting) takeUp(ctx context.Context) error {
+	r := &f.config.resume
+	if r.prefix == "" {
+		return nil
+	}
+	path := checkpoint.RunPath(r.prefix)
+	text, arrays, err := checkpoint.LoadRun(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = f.restore(ctx, text, arrays)
+	}
+	if err != nil {
+		return fmt.Errorf("module: Resume: %s: %w (remove the file to begin anew)", path, err)
+	}
+	return nil
+}
+
+// restore takes over all of a run.
+func (f *fitting) restore(ctx context.Context, text []byte, arrays map[string]*nd.Array) error {
+	m := f.m
+	rec, err := parseRun(text)
+	if err != nil {
+		return err
+	}
+	if err := sameRun(rec.Identity, f.identity()); err != nil {
+		return err
+	}
+	if len(rec.Params) != len(m.params) {
+		return fmt.Errorf("it has %d parameters, the network %d", len(rec.Params), len(m.params))
+	}
+	if err := m.setRunArrays(rec, arrays); err != nil {
+		return err
+	}
+	if m.buckets != nil {
+		if m.buckets.kept, err = checkpoint.LoadBuckets(f.config.checkpoint.prefix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return f.restorePlace(ctx, rec)
+}
+
+// restorePlace takes over all of a run but its arrays.
+func (f *fitting) restorePlace(ctx context.Context, rec *runRecord) error {
+	c, m := &f.config, f.m
+	if err := setIterState(ctx, f.train, rec.Train, rec.Epoch, rec.Batch); err != nil {
+		return fmt.Errorf("training data: %w", err)
+	}
+	if c.validate != nil {
+		if err := setIterState(ctx, c.validate, rec.Validation, rec.Scored, 0); err != nil {
+			return fmt.Errorf("validation data: %w", err)
+		}
+	}
+	if rec.Batch > 0 {
+		s, ok := c.metric.(metric.Stateful)
+		if !ok {
+			return fmt.Errorf("the metric %T cannot be given a state", c.metric)
+		}
+		if err := s.SetState(rec.Metric); err != nil {
+			return err
+		}
+		f.at = place{rec.Batch, rec.Samples, rec.Batches, rec.Time, true}
+	}
+	if s := m.scaler; s != nil && rec.Scale != nil {
+		s.good, s.skipped = rec.Scale.Good, rec.Scale.Skipped
+		for _, scale := range s.scales {
+			scale.Set(float64(rec.Scale.Value))
+		}
+	}
+	m.stream, m.drifted, m.history = stream{steps: rec.Steps}, rec.Drifted, rec.History.history()
+	nd.SetRandomState(rec.Random)
+	c.begin, f.saved, f.scored = rec.Epoch, rec.Checkpoints, rec.Scored
+	return nil
+}
+
+// setRunArrays takes over parameters, auxiliary states and what the optimizer knows of them.
+func (m *Module) setRunArrays(rec *runRecord, arrays map[string]*nd.Array) error {
+	for _, n := range m.paramArrays() {
+		if err := copySame(n.Name, arrays[n.Name], n.Array); err != nil {
+			return err
+		}
+	}
+	for _, name := range m.params {
+		m.spread(name)
+	}
+	if err := m.InitOptimizer(m.updater.Optimizer()); err != nil { // one that has updated nothing
+		return err
+	}
+	for i, p := range rec.Params {
+		m.updater.SetProgress(i, optimizer.Progress{Count: p.Count, Updates: p.Updates, Own: p.Own.memory(), Shared: p.Shared.memory()})
+		if err := m.setRunState(i, p, arrays); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// setRunState takes over the optimizer's states of a parameter.
+func (m *Module) setRunState(i int, p paramRecord, arrays map[string]*nd.Array) error {
+	weight := m.args[m.params[i]]
+	if p.States >= 0 {
+		state := m.updater.NewState(weight)
+		if len(state) != p.States {
+			return fmt.Errorf("parameter %s has %d states, optimizer %s wants %d", m.params[i], p.States, m.updater.Optimizer().Name(), len(state))
+		}
+		for k, a := range state {
+			if a == nil {
+				continue
+			}
+			if err := copySame(stateKey(i, k), arrays[stateKey(i, k)], a); err != nil {
+				return err
+			}
+		}
+		m.updater.SetState(i, state)
+	}
+	if !p.Collected {
+		return nil
+	}
+	typ := weight.DType()
+	if a := arrays[sumKey(i)]; a != nil {
+		typ = a.DType() // that of the float32 copy, where there is one
+	}
+	sum := nd.Empty(weight.Shape(), nd.As(typ), nd.On(weight.Device()), nd.Using(weight.Engine()))
+	if err := copySame(sumKey(i), arrays[sumKey(i)], sum); err != nil {
+		return err
+	}
+	m.updater.SetCollected(i, sum)
+	return nil
+}
+
+// copySame copies an array of a file into one of its shape and type.
+func copySame(name string, from, to *nd.Array) error {
+	switch {
+	case from == nil:
+		return fmt.Errorf("array %q is missing", name)
+	case !from.Shape().Equal(to.Shape()) || from.DType() != to.DType():
+		return fmt.Errorf("array %q is %v of shape %v, want %v of shape %v", name, from.DType(), from.Shape(), to.DType(), to.Shape())
+	}
+	from.CopyInto(to)
+	return nil
+}
