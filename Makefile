@@ -3,7 +3,7 @@ GO ?= go
 PACKAGES := gcc g++ pkg-config libdnnl-dev libczmq-dev libturbojpeg0-dev dataset-fashion-mnist
 GOLDEN ?= ../shared/golden
 
-.PHONY: deps demo test conformance race nocgo cuda-check fuzz bench stress chaos generate lint
+.PHONY: deps demo test conformance race nocgo cuda-check fuzz bench stress chaos resume generate lint
 
 deps: ## system packages, by apt where that is allowed
 	@missing=""; for p in $(PACKAGES); do dpkg -s $$p >/dev/null 2>&1 || missing="$$missing $$p"; done; \
@@ -50,6 +50,9 @@ stress: deps ## 100,000 random programs on every engine (hours), memory under te
 
 chaos: deps ## 200 jobs of real processes, one process of each killed or stopped at a random instant
 	$(GO) test -timeout 120m -v -count=1 -run TestChaos ./launch -chaos.runs 200
+
+resume: deps ## 100 runs of Fit whose processes are killed at random instants and started again
+	$(GO) test -timeout 60m -v -count=1 -run 'TestKill$$' ./module -resume.runs 100
 
 generate: ## functions and tables made from the operator registry
 	$(GO) generate ./...
