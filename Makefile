@@ -2,8 +2,10 @@
 GO ?= go
 PACKAGES := gcc g++ pkg-config libdnnl-dev libczmq-dev libturbojpeg0-dev dataset-fashion-mnist
 GOLDEN ?= ../shared/golden
+CHAOS_RUNS ?= 300
+CHAOS_JOURNAL ?= runs/chaos.jsonl
 
-.PHONY: deps demo test conformance race nocgo cuda-check fuzz bench stress chaos resume generate lint
+.PHONY: deps demo test conformance race nocgo cuda-check fuzz bench stress chaos resume resume-jobs generate lint
 
 deps: ## system packages, by apt where that is allowed
 	@missing=""; for p in $(PACKAGES); do dpkg -s $$p >/dev/null 2>&1 || missing="$$missing $$p"; done; \
@@ -48,8 +50,11 @@ stress: deps ## 100,000 random programs on every engine (hours), memory under te
 	$(GO) test -timeout 60m -v -run Mutants ./kvstore/ps -mutants all
 	$(GO) test -race -timeout 24h -run Random ./engine -programs 100000
 
-chaos: deps ## 200 jobs of real processes, one process of each killed or stopped at a random instant
-	$(GO) test -timeout 120m -v -count=1 -run TestChaos ./launch -chaos.runs 200
+chaos: deps ## 300 jobs of real processes with faults at random instants, 30 of them with the protocol's own intervals; runs add up in CHAOS_JOURNAL
+	$(GO) test -timeout 240m -v -count=1 -run 'TestChaos$$' ./launch -chaos.runs $(CHAOS_RUNS) -chaos.journal $(abspath $(CHAOS_JOURNAL))
+
+resume-jobs: deps ## 50 jobs of real processes, each killed as a whole at a random instant and resumed from its snapshots
+	$(GO) test -timeout 60m -v -count=1 -run 'TestResumeJobs$$' ./launch -resume.runs 50 -chaos.journal $(abspath $(CHAOS_JOURNAL))
 
 resume: deps ## 100 runs of Fit whose processes are killed at random instants and started again
 	$(GO) test -timeout 60m -v -count=1 -run 'TestKill$$' ./module -resume.runs 100

@@ -4,178 +4,177 @@ package launch_test
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"regexp"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"gomx/kvstore/wire"
+	"gomx/launch"
 )
 
 var (
-	chaosRuns = flag.Int("chaos.runs", 3, "runs of TestChaos")
-	chaosSeed = flag.Uint64("chaos.seed", 0, "seed of the first run of TestChaos, 0 for one from the clock")
+	chaosRuns    = flag.Int("chaos.runs", 3, "number of runs of TestChaos")
+	chaosSeed    = flag.Uint64("chaos.seed", 0, "seed of the first run of TestChaos, 0: from the journal, or from the clock without one")
+	chaosJournal = flag.String("chaos.journal", "", "file to which every run adds a line; runs go on with seeds that are not in it for this commit")
 )
 
-// nemesis does one thing to one process of a job at a random instant.
-type nemesis struct {
-	victim wire.Node
-	signal syscall.Signal // SIGKILL or SIGSTOP
-	after  time.Duration  // of the first step
-	pause  time.Duration  // until SIGCONT
+// One run in slowRuns has the intervals of the protocol as they are by default; those of the others are divided by
+// chaosScale.
+const (
+	slowRuns   = 10
+	chaosScale = 6
+)
 
-	mu     sync.Mutex
-	pids   map[wire.Node]int
-	starts map[wire.Node]int
-	hit    bool // the signal came while workers were training
-}
-
-func newNemesis(rng *rand.Rand, workers, servers int) *nemesis {
-	nodes := []wire.Node{{Role: wire.Scheduler}}
-	for i := range servers {
-		nodes = append(nodes, wire.Node{Role: wire.Server, Rank: uint16(i)})
-	}
-	for i := range workers {
-		nodes = append(nodes, wire.Node{Role: wire.Worker, Rank: uint16(i)})
-	}
-	n := &nemesis{victim: nodes[rng.IntN(len(nodes))], signal: syscall.SIGKILL,
-		pids: map[wire.Node]int{}, starts: map[wire.Node]int{}, after: time.Duration(rng.IntN(1000)) * time.Millisecond}
-	if rng.IntN(3) == 0 {
-		// Shorter and longer than the time after which a silent process counts as dead.
-		n.signal, n.pause = syscall.SIGSTOP, time.Duration(100+rng.IntN(4000))*time.Millisecond
-	}
-	return n
-}
-
-func (n *nemesis) String() string {
-	if n.signal == syscall.SIGSTOP {
-		return fmt.Sprintf("%s stopped for %v after %v", n.victim, n.pause, n.after)
-	}
-	return fmt.Sprintf("%s killed after %v", n.victim, n.after)
-}
-
-func (n *nemesis) started(node wire.Node, pid int) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.pids[node] = pid
-	n.starts[node]++
-}
-
-// kill ends a process at once.
-func (n *nemesis) kill(node wire.Node) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	_ = syscall.Kill(n.pids[node], syscall.SIGKILL)
-}
-
-// explain makes every process that is left write where its goroutines are, which ends it.
-func (n *nemesis) explain() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, pid := range n.pids {
-		_ = syscall.Kill(pid, syscall.SIGCONT)
-		_ = syscall.Kill(pid, syscall.SIGQUIT)
-	}
-}
-
-// check reports processes that have been started again without having been killed: a call whose deadline
-// passes, or an error of any kind, ends a process.
-func (n *nemesis) check(t *testing.T) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for node, starts := range n.starts {
-		most := 1
-		if node == n.victim && n.signal == syscall.SIGKILL {
-			most = 2
-		}
-		if starts > most {
-			t.Errorf("%s was started %d times, want at most %d", node, starts, most)
-		}
-	}
-}
-
-// strike waits for the first step, then for the instant.
-func (n *nemesis) strike(ctx context.Context, out *safeBuffer) {
-	for !strings.Contains(out.String(), "step 0\n") && ctx.Err() == nil {
-		time.Sleep(time.Millisecond)
-	}
-	time.Sleep(n.after)
-	n.mu.Lock()
-	pid := n.pids[n.victim]
-	n.mu.Unlock()
-	training := !strings.Contains(out.String(), "] result ")
-	if pid == 0 || ctx.Err() != nil || syscall.Kill(pid, n.signal) != nil {
-		return // it has ended before
-	}
-	n.mu.Lock()
-	n.hit = training
-	n.mu.Unlock()
-	if n.signal == syscall.SIGSTOP {
-		time.Sleep(n.pause)
-		_ = syscall.Kill(pid, syscall.SIGCONT)
-	}
-}
-
-// TestChaos kills or stops one process of a job of real processes at a random instant: the result stays
-// that of one process, bit for bit, nobody but the victim ends before its time, and nobody waits for longer
-// than promised.
+// TestChaos does one or two things to the processes of a job at random instants: the result stays that of one process,
+// bit for bit, when a copy of everything survives; otherwise an error says what is lost. Nobody but the victims ends
+// before its time, and no job hangs.
 func TestChaos(t *testing.T) {
+	j := openJournal(t, *chaosJournal, "chaos")
 	seed := *chaosSeed
-	if seed == 0 {
-		seed = uint64(time.Now().UnixNano() % 1e9)
+	if seed == 0 && *chaosJournal == "" {
+		seed = uint64(time.Now().UnixNano()%1e9)*slowRuns + 1 // a quick one
 	}
-	var worst time.Duration
-	hits := 0
 	for run := range uint64(*chaosRuns) {
-		n, longest := chaos(t, seed+run)
-		if n.hit {
-			hits++
+		s := seed + run
+		if seed == 0 {
+			s = j.next()
 		}
-		t.Logf("seed %d: %v: longest step %v, while training: %v", seed+run, n, longest, n.hit)
-		if n.victim.Role == wire.Server && n.signal == syscall.SIGKILL {
-			worst = max(worst, longest)
+		c := newChaos(s)
+		began := time.Now()
+		outcome := c.run(t)
+		e := entry{Seed: s, Scale: c.scale, Outcome: outcome, Seconds: time.Since(began).Seconds()}
+		for i, f := range c.n.faults {
+			e.Faults = append(e.Faults, f.String())
+			e.Hit = e.Hit || c.n.hits[i]
+		}
+		j.add(t, e, c.out.String())
+		t.Logf("seed %d, intervals divided by %v: %v: %s after %.1f s, longest step %v", s, c.scale, c.n.faults, firstLine(outcome), e.Seconds, longestStep(c.out.String()))
+		if strings.HasPrefix(outcome, failed) {
+			t.Errorf("seed %d: %v: %s\n%s", s, c.n.faults, outcome, tail(c.out.String(), 200))
 		}
 	}
-	t.Logf("%d of %d runs were hit while training; a server's death has cost at most %v", hits, *chaosRuns, worst)
-	if worst > 5*time.Second {
-		t.Errorf("a server's death has stopped the job for %v, want at most 5 s", worst)
-	}
+	j.report(t)
 }
 
-// chaos is one run. It returns what happened and the longest step of all workers.
-func chaos(t *testing.T, seed uint64) (n *nemesis, longest time.Duration) {
-	t.Helper()
-	const workers, servers, steps, limit = 3, 2, 60, 90 * time.Second
-	n = newNemesis(rand.New(rand.NewPCG(seed, 1)), workers, servers)
-	var out safeBuffer
-	l := trainJob(workers, servers, 2, steps, &out)
-	l.Env = append(l.Env, "LAUNCH_TEST_PAUSE=15ms")
-	l.Started = n.started
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
-	defer cancel()
-	var wg sync.WaitGroup
-	struck, stop := context.WithCancel(ctx)
-	wg.Go(func() { n.strike(struck, &out) })
-	hung := time.AfterFunc(limit-10*time.Second, n.explain)
-	err := l.Run(ctx)
-	if !hung.Stop() {
-		err = fmt.Errorf("the job hangs (%w)", err)
+func firstLine(s string) string { line, _, _ := strings.Cut(s, "\n"); return line }
+
+// tail returns the last lines of a text.
+func tail(s string, n int) string {
+	lines := strings.SplitAfter(s, "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "")
+}
+
+// chaosRun is one run of TestChaos.
+type chaosRun struct {
+	seed             uint64
+	scale            float64
+	workers, servers int
+	n                *nemesis
+	out              safeBuffer
+}
+
+func newChaos(seed uint64) *chaosRun {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	c := &chaosRun{seed: seed, scale: chaosScale, workers: 2 + rng.IntN(2), servers: 2 + rng.IntN(2)}
+	if seed%slowRuns == 0 {
+		c.scale = 1
 	}
+	c.n = newNemesis(drawFaults(rng, c.workers, c.servers, c.scale)...)
+	return c
+}
+
+// job returns the job of the run.
+func (c *chaosRun) job(dir string) launch.Local {
+	l := trainJob(c.workers, c.servers, 2, chaosSteps, &c.out)
+	// Calls outlive every pause, so that only the protocol ends them.
+	l.Env = append(l.Env, "LAUNCH_TEST_PLAY=chaos", "LAUNCH_TEST_TIMEOUT=5m", "GOTRACEBACK=single")
+	l.Started = c.n.started
+	l.Snapshots = dir
+	if c.scale != 1 {
+		scaled := func(d time.Duration) time.Duration { return time.Duration(float64(d) / c.scale) }
+		l.Heartbeat, l.Dead = scaled(500*time.Millisecond), scaled(3*time.Second)
+	}
+	return l
+}
+
+// limit is how long the run may take: what its pauses take, twice over, and time for the rest on a busy machine.
+func (c *chaosRun) limit() time.Duration {
+	limit := 90 * time.Second
+	for _, f := range c.n.faults {
+		if !f.deadly() {
+			limit += 2 * f.pause
+		}
+	}
+	return limit
+}
+
+// lostShards is what the error of a job says that has lost all copies of some shards.
+var lostShards = regexp.MustCompile(`all copies of shards? .*lost|lost.*shards? [0-9]`)
+
+// run carries out the run and returns its outcome.
+func (c *chaosRun) run(t *testing.T) (outcome string) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "gomx-chaos-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	l := c.job(dir)
+	ctx, cancel := context.WithTimeout(t.Context(), c.limit()+20*time.Second)
+	defer cancel()
+	struck, stop := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() { c.n.strike(struck, &c.out) })
+	hung := time.AfterFunc(c.limit(), c.n.explain)
+	err = l.Run(ctx)
+	ended := time.Now()
+	inTime := hung.Stop()
 	stop()
 	wg.Wait()
-	if err != nil {
-		t.Fatalf("seed %d: %v: %v\n%s", seed, n, err, out.String())
+	var exit *launch.ExitError
+	switch {
+	case !inTime:
+		return fmt.Sprintf("%sthe job hangs (%v)", failed, err)
+	case err == nil:
+		return c.checkEnd(t)
+	case !c.n.mayLose():
+		return fmt.Sprintf("%sthough a copy of everything survived: %v", failed, err)
+	case !errors.As(err, &exit) || exit.Code != launch.ExitLost || !lostShards.MatchString(c.out.String()):
+		return fmt.Sprintf("%swant an error that names the lost shards: %v", failed, err)
+	case ended.Sub(c.n.last()) > 30*time.Second:
+		return fmt.Sprintf("%sthe error came %v after the last death", failed, ended.Sub(c.n.last()))
 	}
-	checkResults(t, out.String(), workers, steps)
-	n.check(t)
-	if t.Failed() {
-		t.Fatalf("seed %d: %v\n%s", seed, n, out.String())
+	return lost
+}
+
+// checkEnd checks the results of a job that has ended well.
+func (c *chaosRun) checkEnd(t *testing.T) string {
+	t.Helper()
+	wrong := c.n.check()
+	out := c.out.String()
+	for key, sum := range alone(t, c.workers, chaosSteps) {
+		for r := range c.workers {
+			if want := fmt.Sprintf("[worker %d] result %s %08x\n", r, key, sum); !strings.Contains(out, want) {
+				wrong = append(wrong, fmt.Sprintf("output lacks %q", want))
+			}
+		}
 	}
-	return n, longestStep(out.String())
+	if f := c.n.faults[0]; len(c.n.faults) == 1 && f.deadly() && f.victim.Role == wire.Server && f.moment == "step" {
+		if d := longestStep(out); d > 5*time.Second {
+			wrong = append(wrong, fmt.Sprintf("the death of a server has stopped a step for %v, want at most 5 s", d))
+		}
+	}
+	if len(wrong) > 0 {
+		return failed + strings.Join(wrong, "; ")
+	}
+	return identical
 }
 
 // longestStep returns the longest of what workers say.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -117,7 +118,7 @@ func TestServerOfAResumedJob(t *testing.T) {
 	l := trainJob(1, 2, 2, steps, &out)
 	l.Snapshots, l.Resume = dir, true
 	l.Env = append(l.Env, "LAUNCH_TEST_SNAPSHOTS=10", "LAUNCH_TEST_PAUSE=20ms")
-	n := &nemesis{pids: map[wire.Node]int{}, starts: map[wire.Node]int{}}
+	n := newNemesis()
 	l.Started = n.started
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
@@ -127,7 +128,7 @@ func TestServerOfAResumedJob(t *testing.T) {
 	if list, _ := filepath.Glob(filepath.Join(dir, "job-1", "snapshot-4")); len(list) != 0 {
 		t.Errorf("%v is still there", list)
 	}
-	n.kill(wire.Node{Role: wire.Server})
+	n.signal(wire.Node{Role: wire.Server}, syscall.SIGKILL)
 	if err := <-done; err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
