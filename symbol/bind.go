@@ -27,7 +27,8 @@ type BindConfig struct {
 	// GradReq says per argument what becomes of its gradient; DefaultReq holds for the others.
 	GradReq    map[string]op.Req
 	DefaultReq op.Req
-	// Args, Grads and Aux are arrays to use instead of new ones.
+	// Args, Grads and Aux are arrays to use instead of new ones. They belong to one engine, which the executor runs on; where none is
+	// given that is engine.Default() at the time of the bind. A gradient has the shape, element type and device of its argument.
 	Args, Grads, Aux map[string]*nd.Array
 	// Shared is an executor whose planned memory is used together with this one's; they then run
 	// one after the other.
@@ -69,12 +70,16 @@ func (s *Symbol) SimpleBind(c BindConfig) (ex *Executor, err error) {
 	if err := c.checkPrecision(); err != nil {
 		return nil, err
 	}
+	eng, err := c.engineFor()
+	if err != nil {
+		return nil, err
+	}
 	r, err := s.inferFor(&c)
 	if err != nil {
 		return nil, err
 	}
 	args, aux := s.variables()
-	ex = &Executor{symbol: s, config: c, Args: map[string]*nd.Array{}, Grads: map[string]*nd.Array{}, Aux: map[string]*nd.Array{},
+	ex = &Executor{symbol: s, config: c, eng: eng, Args: map[string]*nd.Array{}, Grads: map[string]*nd.Array{}, Aux: map[string]*nd.Array{},
 		shapes: r.shapes, types: r.types, index: r.g}
 	if ex.spread, err = s.spreadOver(&c); err != nil {
 		return nil, err
@@ -132,11 +137,11 @@ func (ex *Executor) bindArg(v *op.Node) (err error) {
 	g, given := ex.config.Grads[v.Name]
 	if !given {
 		a := ex.Args[v.Name]
-		g = nd.Zeros(a.Shape(), nd.On(a.Device()), nd.As(a.DType()), nd.Name(v.Name+"_grad"))
+		g = ex.zeros(a.Shape(), nd.On(a.Device()), nd.As(a.DType()), nd.Name(v.Name+"_grad"))
 	} else if g.Device() != ex.Args[v.Name].Device() {
 		return fmt.Errorf("symbol: gradient of %q is on %v, want the argument's device %v", v.Name, g.Device(), ex.Args[v.Name].Device())
-	} else if !g.Shape().Equal(ex.Args[v.Name].Shape()) {
-		return fmt.Errorf("symbol: gradient of %q has shape %v, want %v", v.Name, g.Shape(), ex.Args[v.Name].Shape())
+	} else if a := ex.Args[v.Name]; !g.Shape().Equal(a.Shape()) || g.DType() != a.DType() {
+		return fmt.Errorf("symbol: gradient of %q is %v %v, want %v %v", v.Name, g.DType(), g.Shape(), a.DType(), a.Shape())
 	}
 	ex.Grads[v.Name] = g
 	return nil
@@ -156,7 +161,7 @@ func (ex *Executor) take(what string, given map[string]*nd.Array, v *op.Node) (*
 	shape, t := ex.shapes[e], ex.types[e]
 	a, ok := given[v.Name]
 	if !ok {
-		return nd.Zeros(shape, nd.On(ex.deviceOf(v.Name)), nd.As(t), nd.Name(v.Name)), nil
+		return ex.zeros(shape, nd.On(ex.deviceOf(v.Name)), nd.As(t), nd.Name(v.Name)), nil
 	}
 	if want := ex.deviceOf(v.Name); a.Device() != want {
 		return nil, fmt.Errorf("symbol: %s %q is on %v, want %v: use To", what, v.Name, a.Device(), want)
@@ -173,7 +178,7 @@ func (ex *Executor) allocOutputs() error {
 		if !ex.shapes[e].Known() {
 			return fmt.Errorf("symbol: the shape %v of output %s is not known", ex.shapes[e], ex.symbol.outputs[i])
 		}
-		ex.outputs = append(ex.outputs, nd.Zeros(ex.shapes[e], nd.On(ex.outputOn(i)), nd.As(ex.types[e]), nd.Name(ex.symbol.outputs[i].String())))
+		ex.outputs = append(ex.outputs, ex.zeros(ex.shapes[e], nd.On(ex.outputOn(i)), nd.As(ex.types[e]), nd.Name(ex.symbol.outputs[i].String())))
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ func (p *program) bind(ex *Executor) *bound {
 		b.calls[i] = c
 	}
 	for i := range b.tokens {
-		b.tokens[i] = ex.engine().NewVar("segment")
+		b.tokens[i] = ex.eng.NewVar("segment")
 	}
 	b.monitor, b.watch = ex.config.Monitor, p.watched(ex.config.Monitor)
 	b.records = b.newRecords()

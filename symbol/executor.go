@@ -21,20 +21,22 @@ type Executor struct {
 
 	symbol  *Symbol
 	config  BindConfig
+	eng     *engine.Engine // of all its arrays
 	index   *graph.Indexed // the forward graph, with what inference learned of it
 	shapes  []dtype.Shape
 	types   []dtype.Type
 	outputs []*nd.Array
 	arena   *arena
 
-	programs [4]*bound // compiled at first use, by mode
-	current  *run      // the run whose backward part has not been pushed yet
-	stepping stepping  // a run that PartialForward has not finished
-	runs     uint64    // number of the last run, which places it in the random stream
-	uses     []engine.Use
-	closed   bool
-	spread   *spread // where things lie on several devices; nil: on the device of the configuration
-	unfused  bool    // NoFusion as configured, whether or not there is a monitor
+	programs  [4]*bound // compiled at first use, by mode
+	current   *run      // the run whose backward part has not been pushed yet
+	untrained bool      // the last run that was finished was one of Forward(false)
+	stepping  stepping  // a run that PartialForward has not finished
+	runs      uint64    // number of the last run, which places it in the random stream
+	uses      []engine.Use
+	closed    bool
+	spread    *spread // where things lie on several devices; nil: on the device of the configuration
+	unfused   bool    // NoFusion as configured, whether or not there is a monitor
 }
 
 // Symbol returns what is bound.
@@ -51,9 +53,8 @@ func (ex *Executor) Feed(name string, a *nd.Array) error {
 	if !ok {
 		return fmt.Errorf("symbol: no argument %q, want one of %v", name, ex.symbol.Arguments())
 	}
-	if !a.Shape().Equal(old.Shape()) || a.DType() != old.DType() || a.Device() != old.Device() {
-		return fmt.Errorf("symbol: argument %q fed with %v %v on %v, want %v %v on %v",
-			name, a.DType(), a.Shape(), a.Device(), old.DType(), old.Shape(), old.Device())
+	if err := ex.admit(fmt.Sprintf("array fed to argument %q", name), a, old); err != nil {
+		return err
 	}
 	for _, b := range ex.programs {
 		if b != nil && b.p.shared.Load() && b.p.derivesFrom(name) {
@@ -147,66 +148,12 @@ func (ex *Executor) beginRun(b *bound) (*run, error) {
 
 // keepForBackward is what comes after the forward part of a run has been pushed: one with a backward part waits for it.
 func (ex *Executor) keepForBackward(r *run) {
+	ex.untrained = !r.b.p.train
 	if p := r.b.p; p.train && len(p.segments) > p.forward {
 		ex.current = r
 		return
 	}
 	r.release()
-}
-
-// Backward computes the gradients of the last Forward(true) into Grads, as each argument's
-// request says. headGrads are the gradients flowing into the outputs: none means ones; losses
-// ignore them.
-func (ex *Executor) Backward(headGrads ...*nd.Array) error {
-	if len(ex.Grads) == 0 {
-		return errors.New("symbol: Backward on an executor bound without gradients")
-	}
-	if ex.current == nil {
-		for _, b := range []*bound{ex.programs[training], ex.programs[training+modes]} {
-			if b != nil && len(b.p.segments) == b.p.forward {
-				return nil // nothing depends on an argument that wants a gradient
-			}
-		}
-		return errors.New("symbol: Backward wants a Forward(true) before it, each time")
-	}
-	if ex.arena.last != ex.current {
-		return errors.New("symbol: Backward after another executor that shares the memory has run: what Forward kept is gone")
-	}
-	if err := ex.setHeads(ex.current.b.p, headGrads); err != nil {
-		return err
-	}
-	r := ex.current
-	ex.current = nil
-	p := r.b.p
-	for _, a := range p.written {
-		a.Touch()
-	}
-	ex.push(r, p.forward, len(p.segments))
-	r.release()
-	return nil
-}
-
-// setHeads copies head gradients to where the program reads them; without any they are ones.
-func (ex *Executor) setHeads(p *program, grads []*nd.Array) error {
-	if len(grads) == 0 {
-		return p.headsToOnes()
-	}
-	if len(grads) != len(ex.outputs) {
-		return fmt.Errorf("symbol: Backward with %d head gradients, want %d", len(grads), len(ex.outputs))
-	}
-	for i, g := range grads {
-		if g == nil {
-			return fmt.Errorf("symbol: head gradient %d is nil", i)
-		}
-		if h := p.heads[i]; h != nil {
-			if !g.Shape().Equal(h.Shape()) {
-				return fmt.Errorf("symbol: head gradient %d has shape %v, want that of output %s: %v", i, g.Shape(), ex.symbol.outputs[i], h.Shape())
-			}
-			h.Set(g)
-		}
-	}
-	p.ones = false
-	return nil
 }
 
 // program returns the compiled graph for a mode.

@@ -89,7 +89,7 @@ func (p *program) formOf(s *step, inputs []place) *form {
 		for j := range s.call.Out {
 			d := s.call.Out[j].Desc
 			f.outs = append(f.outs, d)
-			f.arrays = append(f.arrays, nd.Empty(dtype.Shape{d.Bytes}, nd.On(p.deviceOf(n)), nd.As(dtype.Uint8), nd.Name(n.Entry(j).String())))
+			f.arrays = append(f.arrays, nd.Empty(dtype.Shape{d.Bytes}, nd.On(p.deviceOf(n)), nd.As(dtype.Uint8), nd.Name(n.Entry(j).String()), nd.Using(p.ex.eng)))
 		}
 		if !p.train {
 			p.forms.list[f.key] = append(p.forms.list[f.key], f)

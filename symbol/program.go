@@ -217,15 +217,30 @@ func (p *program) differentiate(outs []op.Entry) (all []op.Entry, grads []gradie
 		claimed[e] = true
 	}
 	for i := len(wrt) - 1; i >= 0; i-- {
-		if e := entries[i]; e.Valid() {
-			g := p.gradientOf(wrt[i].Node.Name, e, claimed)
-			grads = append(grads, g)
-			all = append(all, g.entry)
+		e := entries[i]
+		if !e.Valid() && p.ex.req(wrt[i].Node.Name) == op.ReqAdd {
+			continue
 		}
+		if !e.Valid() {
+			e = zeroGradient(wrt[i])
+		}
+		g := p.gradientOf(wrt[i].Node.Name, e, claimed)
+		grads = append(grads, g)
+		all = append(all, g.entry)
 	}
 	p.bindHeads(all, headVars)
 	p.headSlots = len(p.slots)
 	return all, grads, nil
+}
+
+// zeroGradient makes the gradient of a variable that the outputs do not depend on, or only through operators that let no
+// gradient pass.
+func zeroGradient(v op.Entry) op.Entry {
+	n, err := op.NewNode(op.Lookup("zeros_like"), v.Node.Name+"_no_grad", nil, v)
+	if err != nil {
+		panic(err)
+	}
+	return n.Entry(0)
 }
 
 // gradientOf makes the entry that ends in the gradient array of arg.
@@ -252,25 +267,11 @@ func (p *program) bindHeads(all, headVars []op.Entry) {
 	for i, h := range headVars {
 		if read[h.Node] {
 			o := p.ex.outputs[i]
-			p.heads[i] = nd.Ones(o.Shape(), nd.On(o.Device()), nd.As(o.DType()), nd.Name(h.Node.Name))
+			p.heads[i] = nd.Ones(o.Shape(), nd.On(o.Device()), nd.As(o.DType()), nd.Name(h.Node.Name), nd.Using(p.ex.eng))
 			p.addSlot(h.Node.Name, p.heads[i], false)
 		}
 	}
 	p.ones = true
-}
-
-// headsToOnes restores the head gradients that Backward without arguments means.
-func (p *program) headsToOnes() error {
-	if p.ones {
-		return nil
-	}
-	for _, h := range p.heads {
-		if h != nil {
-			h.Set(nd.Ones(h.Shape(), nd.On(h.Device()), nd.As(h.DType())))
-		}
-	}
-	p.ones = true
-	return nil
 }
 
 func (p *program) addSlot(name string, a *nd.Array, param bool) int {

@@ -26,7 +26,7 @@ func (ex *Executor) Replicate(shared *Executor, inputs ...string) (*Executor, er
 	b.p.shared.Store(true)
 	c := ex.config
 	c.Shared = nil
-	r := &Executor{symbol: ex.symbol, config: c, Args: maps.Clone(ex.Args), Grads: map[string]*nd.Array{}, Aux: ex.Aux,
+	r := &Executor{symbol: ex.symbol, config: c, eng: ex.eng, Args: maps.Clone(ex.Args), Grads: map[string]*nd.Array{}, Aux: ex.Aux,
 		shapes: ex.shapes, types: ex.types, index: ex.index, spread: ex.spread}
 	for _, name := range inputs {
 		a := ex.Args[name]
@@ -36,7 +36,7 @@ func (ex *Executor) Replicate(shared *Executor, inputs ...string) (*Executor, er
 		if b.p.derivesFrom(name) {
 			return nil, fmt.Errorf("symbol: argument %q cannot differ between replicas: they share what is derived from it", name)
 		}
-		r.Args[name] = nd.Zeros(a.Shape(), nd.On(a.Device()), nd.As(a.DType()), nd.Name(name))
+		r.Args[name] = ex.zeros(a.Shape(), nd.On(a.Device()), nd.As(a.DType()), nd.Name(name))
 	}
 	if err := r.allocOutputs(); err != nil {
 		return nil, err
@@ -53,9 +53,8 @@ func (ex *Executor) Redirect(i int, a *nd.Array) error {
 		return fmt.Errorf("symbol: output %d redirected, want one of 0..%d", i, len(ex.outputs)-1)
 	}
 	old := ex.outputs[i]
-	if !a.Shape().Equal(old.Shape()) || a.DType() != old.DType() || a.Device() != old.Device() {
-		return fmt.Errorf("symbol: output %s redirected to %v %v on %v, want %v %v on %v", ex.symbol.outputs[i],
-			a.DType(), a.Shape(), a.Device(), old.DType(), old.Shape(), old.Device())
+	if err := ex.admit(fmt.Sprintf("array for output %s", ex.symbol.outputs[i]), a, old); err != nil {
+		return err
 	}
 	ex.outputs[i] = a
 	for _, b := range ex.programs {

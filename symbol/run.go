@@ -11,8 +11,6 @@ import (
 	"gomx/op"
 )
 
-func (ex *Executor) engine() *engine.Engine { return engine.Default() }
-
 // run is one execution of a program: the arrays it was pushed with. It is reused when its last
 // segment is done.
 type run struct {
@@ -90,7 +88,7 @@ func (ex *Executor) open(r *run) {
 		// Addresses are read when work is put on the queue, so the runs before need not be done.
 		task.Fn, task.Async, task.Queued, task.Cheap, task.Lane = nil, queueOpen, true, false, lane
 	}
-	ex.engine().Push(&task)
+	ex.eng.Push(&task)
 }
 
 // openRun fills in the addresses of the steps, if the arena has moved.
@@ -147,7 +145,7 @@ func (ex *Executor) push(r *run, from, to int) {
 		if seg.queued() {
 			task.Fn, task.Async, task.Queued = nil, queueSegment, true
 		}
-		ex.engine().Push(&task)
+		ex.eng.Push(&task)
 	}
 }
 

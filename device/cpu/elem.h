@@ -20,7 +20,7 @@
 	X(CLIP, gx_clamp(x, s, t)) \
 	X(ADDS, x + s) X(MULS, x *s) X(RSUBS, s - x) X(DIVS, x / s) X(RDIVS, s / x) X(AFFINE, x *s + t) \
 	X(MAXS, x > s || x != x ? x : s) X(MINS, x < s || x != x ? x : s) \
-	X(POWS, powf(x, s)) X(RPOWS, powf(s, x)) X(MODS, gx_mod(x, s)) X(RMODS, gx_mod(s, x)) X(HYPOTS, (float)sqrt((double)x * x + (double)s * s)) \
+	X(POWS, powf(x, s)) X(RPOWS, powf(s, x)) X(MODS, gx_mod(x, s)) X(RMODS, gx_mod(s, x)) X(HYPOTS, gx_hypot(x, s)) \
 	X(EQS, (float)(x == s)) X(NES, (float)(x != s)) X(GTS, (float)(x > s)) X(GES, (float)(x >= s)) \
 	X(LTS, (float)(x < s)) X(LES, (float)(x <= s)) \
 	X(NOT, (float)(x == 0.0f)) \
@@ -31,7 +31,7 @@
 #define GX_ZIPS(X) \
 	X(ADD, a + b) X(SUB, a - b) X(MUL, a *b) X(DIV, a / b) \
 	X(MAX, a > b || a != a ? a : b) X(MIN, a < b || a != a ? a : b) \
-	X(POW, powf(a, b)) X(MOD, gx_mod(a, b)) X(HYPOT, (float)sqrt((double)a * a + (double)b * b)) \
+	X(POW, powf(a, b)) X(MOD, gx_mod(a, b)) X(HYPOT, gx_hypot(a, b)) \
 	X(EQ, (float)(a == b)) X(NE, (float)(a != b)) X(GT, (float)(a > b)) X(GE, (float)(a >= b)) \
 	X(LT, (float)(a < b)) X(LE, (float)(a <= b)) \
 	X(AND, (float)(a != 0.0f && b != 0.0f)) X(OR, (float)(a != 0.0f || b != 0.0f)) \
@@ -40,13 +40,13 @@
 // GX_GRADS lists gradients: a is the output's gradient, b the saved output or, where X is in the name, input;
 // s and t are the constants of the forward function. They do not broadcast.
 #define GX_GRADS(X) \
-	X(RELU_GRAD, b > 0.0f || b != b ? a : 0.0f) X(SIGMOID_GRAD, a *b *(1.0f - b)) X(TANH_GRAD, a *(1.0f - b * b)) \
+	X(RELU_GRAD, b > 0.0f ? a : (b != b ? b : 0.0f)) X(SIGMOID_GRAD, a *b *(1.0f - b)) X(TANH_GRAD, a *(1.0f - b * b)) \
 	X(SOFTPLUS_GRAD, -a *gx_expm1(-b)) \
 	X(SOFTSIGN_X_GRAD, a / ((1.0f + gx_abs(b)) * (1.0f + gx_abs(b)))) \
 	X(GELU_X_GRAD, a *(0.5f * (1.0f + gx_erf(b * 0.70710678f)) + b * 0.39894228f * gx_exp(-0.5f * b * b))) \
 	X(LEAKY_X_GRAD, b > 0.0f ? a : s *a) X(ELU_GRAD, b > 0.0f ? a : a *(s + b)) X(ELU_X_GRAD, b > 0.0f ? a : a *s *gx_exp(b)) \
 	X(SELU_GRAD, b > 0.0f ? t *a : t *a *(s + b)) /* as MXNet: the derivative wants b / t */ \
-	X(CLIP_X_GRAD, b >= s && b <= t ? a : 0.0f) \
+	X(CLIP_X_GRAD, b < s || b > t ? 0.0f : a) \
 	X(HARDSIGMOID_X_GRAD, s *b + t > 0.0f && s *b + t < 1.0f ? s *a : 0.0f) \
 	X(AXPBY, s *a + t * b)
 

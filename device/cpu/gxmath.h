@@ -145,6 +145,12 @@ static inline float gx_erf(float x) {
 	return t < -1.0f ? -1.0f : t;
 }
 
+// gx_hypot is infinite where an operand is, whatever the other one.
+static inline float gx_hypot(float x, float y) {
+	if (isinf(x) || isinf(y)) return INFINITY;
+	return (float)sqrt((double)x * x + (double)y * y);
+}
+
 // gx_mod is the remainder with the sign of the divisor, 0 for a divisor of 0.
 static inline float gx_mod(float x, float y) {
 	if (y == 0.0f) return 0.0f;

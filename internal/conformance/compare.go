@@ -15,6 +15,9 @@ func (t Tolerance) holds(got, want float64) bool {
 	if got == want || math.IsNaN(got) && math.IsNaN(want) {
 		return true
 	}
+	if math.IsInf(want, 0) {
+		return false
+	}
 	return math.Abs(got-want) <= t.Abs+t.Rel*math.Abs(want)
 }
 

@@ -52,7 +52,7 @@ func init() {
 		{LogisticRegressionOutput, LogisticRegressionGrad, false, func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }, residual,
 			`LogisticRegressionOutput is the sigmoid of data; its gradient is that of the cross entropy.`},
 		{MAERegressionOutput, MAERegressionGrad, true, keep, func(y, label float64) float64 { return side(y - label) },
-			`MAERegressionOutput passes data on; its gradient is that of the absolute error, with -1 where output and label are equal.`},
+			`MAERegressionOutput passes data on; its gradient is that of the absolute error, with -1 where output and label are equal or not numbers.`},
 	} {
 		r.define()
 	}
@@ -123,13 +123,10 @@ func perSample(s dtype.Shape) int {
 
 // side is 1 for a positive difference of output and label and -1 for others, zero included, as in MXNet.
 func side(d float64) float64 {
-	switch {
-	case d > 0:
+	if d > 0 {
 		return 1
-	case d <= 0:
-		return -1
 	}
-	return d
+	return -1
 }
 
 // inferRegression infers that output equals data in shape, and the label's shape from both: that

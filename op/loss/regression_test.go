@@ -65,3 +65,11 @@ func TestScaleZero(t *testing.T) {
 			Heads: []op.Tensor{values(dtype.Shape{2, 1}, 1, 1)}, WantGrad: []op.Tensor{values(dtype.Shape{2, 1}, 0, 0), {}}})
 	}
 }
+
+// TestMAEGradientAtNaN: as in MXNet the sign of what is not a number is -1.
+func TestMAEGradientAtNaN(t *testing.T) {
+	nan := float32(math.NaN())
+	optest.Run(t, loss.MAERegressionOutput.Op, optest.Case{NoDiff: true, Const: []int{1},
+		In:    []op.Tensor{values(dtype.Shape{2, 2}, nan, 1, 2, 1), values(dtype.Shape{2, 2}, 1, nan, 1, 1)},
+		Heads: []op.Tensor{values(dtype.Shape{2, 2}, 9, 9, 9, 9)}, WantGrad: []op.Tensor{values(dtype.Shape{2, 2}, -.5, -.5, .5, -.5), {}}})
+}

@@ -70,8 +70,11 @@ var activations = map[string]activation{
 			return 0
 		},
 		func(y float64) float64 {
-			if y > 0 || math.IsNaN(y) {
+			switch {
+			case y > 0:
 				return 1
+			case math.IsNaN(y):
+				return y
 			}
 			return 0
 		},

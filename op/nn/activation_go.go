@@ -17,8 +17,11 @@ var activationsGo = map[string]struct{ value, slope func(v float32) float32 }{
 		}
 		return x
 	}, func(y float32) float32 {
-		if y > 0 || y != y {
+		switch {
+		case y > 0:
 			return 1
+		case y != y:
+			return y
 		}
 		return 0
 	}},

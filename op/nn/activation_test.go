@@ -115,3 +115,11 @@ func TestRReLUSlopesAreInRange(t *testing.T) {
 		t.Errorf("got slopes from %v to %v, want them from 0.125 to 0.334", least, most)
 	}
 }
+
+// TestReluAtNaN: the gradient is NaN where the data are, on every tier and in the layers that relu is fused into.
+func TestReluAtNaN(t *testing.T) {
+	nan := float32(math.NaN())
+	optest.Run(t, nn.Activation.Op, optest.Case{Params: nn.ActivationParams{ActType: "relu"}, NoDiff: true,
+		In: []op.Tensor{vec(nan, -1, 0, 2)}, Want: []op.Tensor{vec(nan, 0, 0, 2)},
+		Heads: []op.Tensor{vec(3, 3, 3, 3)}, WantGrad: []op.Tensor{vec(nan, 0, 0, 3)}})
+}

@@ -23,6 +23,7 @@ func init() {
 	}
 	attach.TierC(Degrees, attach.Unary[op.NoParams](cpu.Map{Op: cpu.MulS, S: 180 / math.Pi}))
 	attach.TierC(Radians, attach.Unary[op.NoParams](cpu.Map{Op: cpu.MulS, S: math.Pi / 180}))
+	attach.TierC(ReluGrad, func(_ op.NoParams, a *op.Args) (*op.Prepared, error) { return attach.Zip(a, cpu.Zip{Op: cpu.ReLUGrad}) })
 	attachBinary()
 	attachScalar()
 	attach.TierC(Clip, func(p ClipParams, a *op.Args) (*op.Prepared, error) {

@@ -34,6 +34,7 @@ func init() {
 			attach.CUDA(h, attach.CUDABinary[op.NoParams](name))
 		}
 	}
+	attach.CUDA(ReluGrad, func(_ op.NoParams, a *op.Args) (*op.Prepared, error) { return attach.CUDAZip(a, "relu_grad", 0, 1) })
 	attach.CUDA(GradAdd, attach.CUDABinary[op.NoParams]("add"))
 	for h, name := range map[op.Handle[ScalarParams]]string{
 		PlusScalar: "adds", MinusScalar: "subs", RMinusScalar: "rsubs", MulScalar: "muls", DivScalar: "divs", RDivScalar: "rdivs",

@@ -42,6 +42,9 @@ var (
 	LogicalNot = op.Declare[op.NoParams]("logical_not")
 )
 
+// ReluGrad is the gradient of Relu: from the gradient of the output and the output to that of the input. NaN stays NaN.
+var ReluGrad = op.Declare[op.NoParams]("_backward_relu")
+
 // unary is a row of the table: a function and its gradient, which gets the input x, the output y
 // and the gradient dy of the output. A nil grad means that the function is constant almost
 // everywhere.
@@ -58,6 +61,19 @@ func init() {
 			u.define()
 		}
 	}
+	ReluGrad.Define(op.Spec[op.NoParams]{
+		Hidden:    true,
+		Inputs:    func(op.NoParams) []op.Input { return []op.Input{{Name: "out_grad"}, {Name: "output"}} },
+		Infer:     op.SameShape[op.NoParams],
+		Inplace:   [][2]int{{0, 0}, {1, 0}},
+		Pointwise: true,
+		Grad:      Adjoint(func(g *op.Grad, _ op.NoParams, h op.Entry) op.Entry { return ReluGrad.Apply(none, h, g.In(1)) }),
+		Ref: func(_ op.NoParams, c *op.Call) error {
+			loop.Zip(loop.Func2{F: func(dy, y float64) float64 { return dy * reluSlope(y) },
+				I: func(dy, y int64) int64 { return dy * bit[int64](y > 0) }}, c.Out[0], c.In[0], c.In[1])
+			return nil
+		},
+	})
 	digamma.Define(op.Spec[op.NoParams]{
 		Hidden: true,
 		Infer:  op.SameShape[op.NoParams],
@@ -162,7 +178,7 @@ func exponentials() []unary {
 func special() []unary {
 	return []unary{
 		{Relu, "Relu computes max(x, 0) and keeps NaN.", loop.Func1{F: relu, I: func(x int64) int64 { return max(x, 0) }},
-			func(_, y, dy op.Entry) op.Entry { return mul(dy, GreaterScalar.Apply(ScalarParams{}, y)) }},
+			func(_, y, dy op.Entry) op.Entry { return ReluGrad.Apply(none, dy, y) }},
 		{Sigmoid, "Sigmoid computes 1/(1+e⁻ˣ).", loop.Func1{F: func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }},
 			func(_, y, dy op.Entry) op.Entry { return mul(mul(dy, y), from(1, y)) }},
 		{Softsign, "Softsign computes x/(1+|x|).", loop.Func1{F: func(x float64) float64 { return x / (1 + math.Abs(x)) }},
@@ -207,6 +223,14 @@ func relu(x float64) float64 {
 	return x
 }
 
+// reluSlope is the derivative of relu in terms of its value.
+func reluSlope(y float64) float64 {
+	if math.IsNaN(y) {
+		return y
+	}
+	return bit[float64](y > 0)
+}
+
 func rint(x float64) float64 {
 	if lo, hi := math.Floor(x), math.Ceil(x); x-lo > hi-x {
 		return hi
@@ -215,16 +239,16 @@ func rint(x float64) float64 {
 }
 
 func lgamma(x float64) float64 {
-	y, _ := math.Lgamma(x)
+	y, _ := math.Lgamma(math.Max(x, -math.MaxFloat64)) // math.Lgamma(-Inf) is -Inf
 	return y
 }
 
 // Psi is the digamma function, the derivative of the logarithm of the gamma function: by reflection for negative x, by recurrence up to 10, and from
-// there by its asymptotic series (Abramowitz and Stegun, 6.3.18).
+// there by its asymptotic series (Abramowitz and Stegun, 6.3.18). At its poles it is the largest number, as in MXNet.
 func Psi(x float64) float64 {
 	if x <= 0 {
 		if x == math.Floor(x) {
-			return math.NaN()
+			return math.MaxFloat64
 		}
 		return Psi(1-x) - math.Pi/math.Tan(math.Pi*x)
 	}

@@ -242,11 +242,12 @@ ONE(gx_atanh, atanhf, atanh)
 ONE(gx_abs, fabsf, fabs)
 __device__ inline Int gx_abs(Int x) { return x < 0 ? -x : x; }
 
-// The digamma function: by reflection for x below zero, by recurrence up to 10, and from there by its asymptotic series.
+// The digamma function: by reflection for x below zero, by recurrence up to 10, and from there by its asymptotic series. At its poles it is
+// the largest number.
 static __device__ __noinline__ double gx_psi(double x) {
 	double y = 0;
 	if (x <= 0) {
-		if (x == floor(x)) return NAN;
+		if (x == floor(x)) return 1.7976931348623157e308;
 		y = -3.14159265358979323846 / tan(3.14159265358979323846 * x);
 		x = 1 - x;
 	}

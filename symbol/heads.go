@@ -1,0 +1,118 @@
+package symbol
+
+import (
+	"errors"
+	"fmt"
+
+	nd "gomx/ndarray"
+)
+
+// Backward computes the gradients of the last Forward(true) into Grads, as each argument's
+// request says: under write an argument that no gradient reaches gets zeros, under add its array
+// stays as it is. Without any gradient to compute Backward does nothing.
+//
+// headGrads are the gradients flowing into the outputs, in the outputs' order; they are converted
+// to the outputs' element types. None means ones; losses ignore them, so that nil does for a loss.
+// As in MXNet those beyond the last output are passed over.
+//
+// After a Forward(false) Backward runs Forward(true) itself: outputs and auxiliary states are then
+// those of a training run. A second Backward after one Forward is an error, because the first one
+// has used the memory of what was kept.
+func (ex *Executor) Backward(headGrads ...*nd.Array) error {
+	if ex.closed {
+		return errors.New("symbol: Backward on a closed executor")
+	}
+	if len(ex.Grads) == 0 {
+		return nil
+	}
+	if ex.current == nil && ex.untrained {
+		if err := ex.Forward(true); err != nil {
+			return err
+		}
+	}
+	if ex.current == nil {
+		for _, b := range []*bound{ex.programs[training], ex.programs[training+modes]} {
+			if b != nil && len(b.p.segments) == b.p.forward {
+				return nil // nothing depends on an argument that wants a gradient
+			}
+		}
+		return errors.New("symbol: Backward wants a Forward(true) before it, each time")
+	}
+	if ex.arena.last != ex.current {
+		return errors.New("symbol: Backward after another executor that shares the memory has run: what Forward kept is gone")
+	}
+	if err := ex.setHeads(ex.current.b.p, headGrads); err != nil {
+		return err
+	}
+	r := ex.current
+	ex.current = nil
+	p := r.b.p
+	for _, a := range p.written {
+		a.Touch()
+	}
+	ex.push(r, p.forward, len(p.segments))
+	r.release()
+	return nil
+}
+
+// setHeads copies head gradients to where the program reads them; without any they are ones.
+func (ex *Executor) setHeads(p *program, grads []*nd.Array) error {
+	if len(grads) == 0 {
+		p.headsToOnes()
+		return nil
+	}
+	if len(grads) < len(ex.outputs) {
+		return fmt.Errorf("symbol: Backward with %d head gradients, want %d", len(grads), len(ex.outputs))
+	}
+	for i, h := range p.heads {
+		if err := ex.checkHead(i, grads[i], h); err != nil {
+			return err
+		}
+	}
+	for i, h := range p.heads {
+		if h != nil {
+			setConverted(h, grads[i])
+		}
+	}
+	p.ones = false
+	return nil
+}
+
+// checkHead reports what makes a useless as the gradient of output i, which is read from h, or from nowhere where that is nil.
+func (ex *Executor) checkHead(i int, a, h *nd.Array) error {
+	switch {
+	case h == nil:
+		return nil
+	case a == nil:
+		return fmt.Errorf("symbol: head gradient %d is nil", i)
+	case !a.Shape().Equal(h.Shape()):
+		return fmt.Errorf("symbol: head gradient %d has shape %v, want that of output %s: %v", i, a.Shape(), ex.symbol.outputs[i], h.Shape())
+	case a.Engine() != ex.eng:
+		return fmt.Errorf("symbol: head gradient %d belongs to another engine than the executor", i)
+	}
+	return nil
+}
+
+// setConverted sets dst to the values of src, whose element type may differ.
+func setConverted(dst, src *nd.Array) {
+	if src.DType() == dst.DType() {
+		dst.Set(src)
+		return
+	}
+	c := src.Detach().AsType(dst.DType())
+	dst.Set(c)
+	c.Close()
+}
+
+// headsToOnes restores the head gradients that Backward without arguments means.
+func (p *program) headsToOnes() {
+	if p.ones {
+		return
+	}
+	for _, h := range p.heads {
+		if h != nil {
+			h.Fill(1)
+		}
+	}
+	p.ones = true
+}

@@ -1,0 +1,221 @@
+package symbol_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"gomx/dtype"
+	nd "gomx/ndarray"
+	"gomx/op"
+	sym "gomx/symbol"
+)
+
+// TestWriteGivesZerosWhereNoGradientFlows binds gradient arrays that hold other numbers to graphs that let no gradient pass:
+// under write they become zeros, under add they keep what they hold.
+func TestWriteGivesZerosWhereNoGradientFlows(t *testing.T) {
+	x, y := sym.Var("x"), sym.Var("y")
+	for name, s := range map[string]*sym.Symbol{
+		"sign":        sym.Sign(x),
+		"shape_array": sym.ShapeArray(x),
+		"size_array":  sym.SizeArray(x),
+		"BlockGrad":   sym.BlockGrad(x),
+		"round":       sym.Round(x),
+		"rint":        sym.Rint(x),
+		"floor":       sym.Floor(x),
+		"ceil":        sym.Ceil(x),
+		"trunc":       sym.Trunc(x),
+		"fix":         sym.Fix(x),
+		"comparison":  sym.Group(sym.BroadcastGreater(x, y), sym.BroadcastEqual(x, y)),
+		"argmax":      sym.ArgMax(x, sym.ArgParams{Axis: op.Some(0)}),
+		"one_hot":     sym.OneHot(x, sym.OneHotParams{Depth: 3}),
+		"zeros_like":  sym.ZerosLike(x),
+		"ones_like":   sym.OnesLike(x),
+		"through":     sym.Square(sym.Exp(sym.BlockGrad(sym.Exp(x)))),
+		"beside":      sym.ElemwiseAdd(sym.Square(y), sym.Sign(x)),
+	} {
+		for _, req := range []op.Req{op.ReqWrite, op.ReqAdd} {
+			c := sym.BindConfig{Shapes: map[string]dtype.Shape{"x": {2, 3}}, DefaultReq: req, Grads: map[string]*nd.Array{}}
+			for _, arg := range s.Arguments() {
+				c.Shapes[arg] = dtype.Shape{2, 3}
+				c.Grads[arg] = nd.Full(7, nd.Shape{2, 3})
+			}
+			ex, err := s.SimpleBind(c)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if err := ex.Forward(true); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if err := ex.Backward(); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			want := float32(0)
+			if req == op.ReqAdd {
+				want = 7
+			}
+			for i, v := range values(t, c.Grads["x"]) {
+				if v != want {
+					t.Errorf("%s, %v: gradient[%d] is %v, want %v", name, req, i, v, want)
+					break
+				}
+			}
+			ex.Close()
+		}
+	}
+}
+
+// TestSoftmaxLengthGetsZeros: the length of a masked softmax has no gradient while its data have one.
+func TestSoftmaxLengthGetsZeros(t *testing.T) {
+	s := sym.Softmax(sym.Var("x"), sym.Var("length"), sym.SoftmaxParams{UseLength: true})
+	g := nd.Full(7, nd.Shape{2}, nd.As(dtype.Int32))
+	ex, err := s.SimpleBind(sym.BindConfig{Shapes: map[string]dtype.Shape{"x": {2, 3}}, Grads: map[string]*nd.Array{"length": g},
+		Args: map[string]*nd.Array{"length": nd.FromSlice([]int32{1, 2}, 2)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ex.Forward(true); err != nil {
+		t.Fatal(err)
+	}
+	if err := ex.Backward(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := nd.Values[int32](g); err != nil || got[0] != 0 || got[1] != 0 {
+		t.Errorf("gradient of the length is %v (%v), want zeros", got, err)
+	}
+}
+
+// TestHeadGradientsOfOtherTypes: they are converted to the type of the output, as MXNet does.
+func TestHeadGradientsOfOtherTypes(t *testing.T) {
+	ex := boundSquare(t, sym.BindConfig{})
+	for _, head := range []*nd.Array{
+		nd.FromSlice([]float64{2.5, 2.5, 2.5}, 3), nd.Full(2.5, nd.Shape{3}, nd.As(dtype.Float16)),
+	} {
+		if err := ex.Forward(true); err != nil {
+			t.Fatal(err)
+		}
+		if err := ex.Backward(head); err != nil {
+			t.Fatalf("%v: %v", head.DType(), err)
+		}
+		near(t, head.DType().String(), values(t, ex.Grads["x"]), []float32{5, 10, 15})
+	}
+	if err := ex.Forward(true); err != nil {
+		t.Fatal(err)
+	}
+	if err := ex.Backward(nd.FromSlice([]int32{2, 2, 2}, 3)); err != nil {
+		t.Fatal(err)
+	}
+	near(t, "int32", values(t, ex.Grads["x"]), []float32{4, 8, 12})
+}
+
+// boundSquare binds x² for x = (1, 2, 3).
+func boundSquare(t *testing.T, c sym.BindConfig) *sym.Executor {
+	t.Helper()
+	c.Args = map[string]*nd.Array{"x": nd.FromSlice([]float32{1, 2, 3}, 3)}
+	ex, err := sym.Square(sym.Var("x")).SimpleBind(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(ex.Close)
+	return ex
+}
+
+func TestHeadGradientsInNumber(t *testing.T) {
+	ex := boundSquare(t, sym.BindConfig{})
+	if err := ex.Forward(true); err != nil {
+		t.Fatal(err)
+	}
+	if err := ex.Backward(nd.Full(2, nd.Shape{3}), nd.Full(9, nd.Shape{3}), nil); err != nil {
+		t.Fatalf("more head gradients than outputs: %v", err)
+	}
+	near(t, "gradient", values(t, ex.Grads["x"]), []float32{4, 8, 12})
+	if err := ex.Forward(true); err != nil {
+		t.Fatal(err)
+	}
+	for want, heads := range map[string][]*nd.Array{"nil": {nil}, "shape (2,)": {nd.Ones(nd.Shape{2})}} {
+		if err := ex.Backward(heads...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one that mentions %q", err, want)
+		}
+	}
+	x := sym.Var("x")
+	two, err := sym.Group(sym.Square(x), sym.Exp(x)).SimpleBind(
+		sym.BindConfig{Shapes: map[string]dtype.Shape{"x": {3}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer two.Close()
+	if err := two.Forward(true); err != nil {
+		t.Fatal(err)
+	}
+	if err := two.Backward(nd.Ones(nd.Shape{3})); err == nil || !strings.Contains(err.Error(), "1 head gradients, want 2") {
+		t.Errorf("error %v, want one that counts the head gradients", err)
+	}
+}
+
+// TestBackwardAfterInference: the graph is run again as in training, with the values of now.
+func TestBackwardAfterInference(t *testing.T) {
+	ex := boundSquare(t, sym.BindConfig{})
+	for range 2 {
+		if err := ex.Forward(false); err != nil {
+			t.Fatal(err)
+		}
+		if err := ex.Backward(nd.Full(2, nd.Shape{3})); err != nil {
+			t.Fatal(err)
+		}
+		near(t, "gradient", values(t, ex.Grads["x"]), []float32{4, 8, 12})
+	}
+	if err := ex.Backward(); err == nil || !strings.Contains(err.Error(), "each time") {
+		t.Errorf("second Backward: error %v, want one that asks for a Forward", err)
+	}
+	ex.Close()
+	if err := ex.Backward(); err == nil || !strings.Contains(err.Error(), "closed") {
+		t.Errorf("Backward of a closed executor: error %v", err)
+	}
+}
+
+func TestBackwardWithoutGradients(t *testing.T) {
+	ex := boundSquare(t, sym.BindConfig{DefaultReq: op.ReqNull})
+	if err := ex.Forward(true); err != nil {
+		t.Fatal(err)
+	}
+	if err := ex.Backward(nd.Ones(nd.Shape{3})); err != nil {
+		t.Errorf("every request is null: %v", err)
+	}
+}
+
+// TestGradientArraysOfOtherTypes: they are refused when the symbol is bound.
+func TestGradientArraysOfOtherTypes(t *testing.T) {
+	for want, g := range map[string]*nd.Array{
+		"is float64 (3,), want float32 (3,)": nd.Zeros(nd.Shape{3}, nd.As(dtype.Float64)),
+		"is float32 (2,), want float32 (3,)": nd.Zeros(nd.Shape{2}),
+		"is nil":                             nil,
+	} {
+		_, err := sym.Square(sym.Var("x")).SimpleBind(sym.BindConfig{
+			Shapes: map[string]dtype.Shape{"x": {3}}, Grads: map[string]*nd.Array{"x": g}})
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), `"x"`) {
+			t.Errorf("error %v, want one that names x and mentions %q", err, want)
+		}
+	}
+}
+
+// TestReluPassesNaNOn is the class of a non-finite value that a compiled graph must not swallow.
+func TestReluPassesNaNOn(t *testing.T) {
+	for name, s := range map[string]*sym.Symbol{
+		"relu": sym.Relu(sym.Var("x")), "Activation": sym.Activation(sym.Var("x"), sym.ActivationParams{ActType: "relu"})} {
+		nan := float32(math.NaN())
+		ex, err := s.SimpleBind(sym.BindConfig{Args: map[string]*nd.Array{"x": nd.FromSlice([]float32{nan, -1, 0, 2}, 4)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := ex.Forward(true); err != nil {
+			t.Fatal(err)
+		}
+		if err := ex.Backward(nd.Full(3, nd.Shape{4})); err != nil {
+			t.Fatal(err)
+		}
+		if g := values(t, ex.Grads["x"]); g[0] == g[0] || g[1] != 0 || g[2] != 0 || g[3] != 3 {
+			t.Errorf("%s: gradient %v, want [NaN 0 0 3]", name, g)
+		}
+		ex.Close()
+	}
+}

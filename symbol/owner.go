@@ -1,0 +1,66 @@
+package symbol
+
+import (
+	"fmt"
+
+	"gomx/engine"
+	nd "gomx/ndarray"
+)
+
+// engineFor chooses the engine of an executor: that of the arrays it is given, of the executor
+// whose memory it shares, or the default one. Arrays of different engines do not mix.
+func (c *BindConfig) engineFor() (*engine.Engine, error) {
+	var eng *engine.Engine
+	var first string
+	if c.Shared != nil {
+		eng, first = c.Shared.eng, "the executor that shares its memory"
+	}
+	for _, group := range []struct {
+		what   string
+		arrays map[string]*nd.Array
+	}{{"argument", c.Args}, {"gradient of", c.Grads}, {"auxiliary state", c.Aux}} {
+		for _, name := range sortedKeys(group.arrays) {
+			what := fmt.Sprintf("%s %q", group.what, name)
+			a := group.arrays[name]
+			switch {
+			case a == nil:
+				return nil, fmt.Errorf("symbol: %s is nil, want an array", what)
+			case eng == nil:
+				eng, first = a.Engine(), what
+			case a.Engine() != eng:
+				return nil, fmt.Errorf("symbol: %s belongs to another engine than %s", what, first)
+			}
+		}
+	}
+	if c.LossScale != nil {
+		switch scale := c.LossScale.factor.Engine(); {
+		case eng == nil:
+			eng = scale
+		case scale != eng:
+			return nil, fmt.Errorf("symbol: the loss scale belongs to another engine than %s", first)
+		}
+	}
+	if eng == nil {
+		eng = engine.Default()
+	}
+	return eng, nil
+}
+
+// zeros makes an array on the executor's engine.
+func (ex *Executor) zeros(like nd.Shape, opts ...nd.Option) *nd.Array {
+	return nd.Zeros(like, append(opts, nd.Using(ex.eng))...)
+}
+
+// admit checks an array that replaces one of the executor's.
+func (ex *Executor) admit(what string, a, old *nd.Array) error {
+	switch {
+	case a == nil:
+		return fmt.Errorf("symbol: %s is nil, want an array", what)
+	case !a.Shape().Equal(old.Shape()) || a.DType() != old.DType() || a.Device() != old.Device():
+		return fmt.Errorf("symbol: %s is %v %v on %v, want %v %v on %v", what,
+			a.DType(), a.Shape(), a.Device(), old.DType(), old.Shape(), old.Device())
+	case a.Engine() != ex.eng:
+		return fmt.Errorf("symbol: %s belongs to another engine than the executor", what)
+	}
+	return nil
+}
