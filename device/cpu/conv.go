@@ -43,6 +43,18 @@ func newProgram(what string, c *C.gx_prog, code C.int) (*Program, error) {
 // Scratch returns the bytes of scratch memory of one run, to be aligned to 64.
 func (p *Program) Scratch() int { return p.scratch }
 
+// Impls names the library's implementation of every step, in order; nil where the kernels are our own.
+func (p *Program) Impls() (names []string) {
+	for i := C.int(0); ; i++ {
+		name := C.gx_prog_impl(p.c, i)
+		if name == nil {
+			runtime.KeepAlive(p)
+			return names
+		}
+		names = append(names, C.GoString(name))
+	}
+}
+
 func (p *Program) run(ptrs [6]unsafe.Pointer, scratch unsafe.Pointer) error {
 	err := status(C.gx_prog_run(p.c, ptrs[0], ptrs[1], ptrs[2], ptrs[3], ptrs[4], ptrs[5], scratch), p.what)
 	runtime.KeepAlive(p)

@@ -40,9 +40,16 @@ int gx_prog_deliver(gx_prog *p, gx_md made, gx_place at, gx_md plain, gx_place f
 int gx_prog_copy(gx_prog *p, gx_md from, gx_place at, gx_md to, gx_place into);        // nothing when both are one
 int gx_prog_post(gx_prog *p, int add, int relu, dnnl_primitive_attr_t *attr);          // owned by the program
 int gx_layout_tag(int layout, int axes);         // for arrays with that many spatial axes
-int gx_layout_of(gx_prog *p, gx_md md, int n, const int64_t *dims); // the unpadded layout that md is, or -1
+int gx_layout_of(gx_md md, int n, const int64_t *dims); // the unpadded layout that md is, or -1
 void gx_prog_set_packed(gx_prog *p, gx_md md);   // the form of an operand that another program prepares
 gx_md gx_prog_packed(const gx_prog *p);
 gx_md gx_query(dnnl_primitive_desc_t pd, dnnl_query_t what);
+const char *gx_impl(dnnl_primitive_desc_t pd); // name of the implementation, owned by pd
+
+#define GX_TRY(call) \
+	do { \
+		int err_ = (int)(call); \
+		if (err_) return err_; \
+	} while (0)
 
 #endif

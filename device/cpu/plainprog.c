@@ -28,6 +28,7 @@ int gx_prog_run(gx_prog *p, void *a, void *b, void *c, void *d, void *e, void *f
 int64_t gx_prog_scratch(const gx_prog *p) { return p->scratch; }
 int64_t gx_prog_packed_bytes(const gx_prog *p) { return p->packed; }
 int gx_prog_packed_equal(const gx_prog *a, const gx_prog *b) { return a->packed > 0 && a->packed == b->packed; }
+const char *gx_prog_impl(const gx_prog *p, int i) { return 0; }
 void gx_prog_free(gx_prog *p) { free(p); }
 
 // place says where channel c of image n begins in a layout, and how far its pixels are apart.

@@ -5,12 +5,6 @@
 #include "dnnprog.h"
 #include "gx.h"
 
-#define TRY(call) \
-	do { \
-		int err_ = (int)(call); \
-		if (err_) return err_; \
-	} while (0)
-
 int gx_pool_program(gx_prog **out, const gx_pool *c, int64_t channels, int axes, int layout, int choose_y, int threads) {
 	gx_prog *p = *out = gx_prog_new(threads);
 	if (!p) return dnnl_out_of_memory;
@@ -28,22 +22,22 @@ int gx_pool_program(gx_prog **out, const gx_pool *c, int64_t channels, int axes,
 	                                             : dnnl_pooling_avg_exclude_padding;
 	gx_md mx, my, plain;
 	dnnl_primitive_desc_t pd;
-	TRY(gx_prog_md(p, &mx, axes + 2, x, gx_layout_tag(layout, axes)));
-	TRY(gx_prog_md(p, &my, axes + 2, y, gx_layout_tag(layout, axes)));
-	TRY(gx_prog_md(p, &plain, axes + 2, y, gx_layout_tag(choose_y ? layout : GX_PLAIN, axes)));
+	GX_TRY(gx_prog_md(p, &mx, axes + 2, x, gx_layout_tag(layout, axes)));
+	GX_TRY(gx_prog_md(p, &my, axes + 2, y, gx_layout_tag(layout, axes)));
+	GX_TRY(gx_prog_md(p, &plain, axes + 2, y, gx_layout_tag(choose_y ? layout : GX_PLAIN, axes)));
 #if DNNL_VERSION_MAJOR >= 3
-	TRY(dnnl_pooling_forward_primitive_desc_create(&pd, gx_engine(), dnnl_forward_inference, alg, mx, my, stride, kernel, dilate, pad,
+	GX_TRY(dnnl_pooling_forward_primitive_desc_create(&pd, gx_engine(), dnnl_forward_inference, alg, mx, my, stride, kernel, dilate, pad,
 		pad_end, gx_prog_attr(p)));
 #else
 	(void)dilate;
 	dnnl_pooling_desc_t d;
-	TRY(dnnl_pooling_forward_desc_init(&d, dnnl_forward_inference, alg, mx, my, stride, kernel, pad, pad_end));
-	TRY(dnnl_primitive_desc_create(&pd, &d, gx_prog_attr(p), gx_engine(), 0));
+	GX_TRY(dnnl_pooling_forward_desc_init(&d, dnnl_forward_inference, alg, mx, my, stride, kernel, pad, pad_end));
+	GX_TRY(dnnl_primitive_desc_create(&pd, &d, gx_prog_attr(p), gx_engine(), 0));
 #endif
-	TRY(gx_prog_keep(p, pd));
+	GX_TRY(gx_prog_keep(p, pd));
 	gx_place py, final = {1, 0};
-	TRY(gx_prog_place(p, my, plain, final, &py));
+	GX_TRY(gx_prog_place(p, my, plain, final, &py));
 	gx_bind binds[] = {{DNNL_ARG_SRC, mx, {0, 0}}, {DNNL_ARG_DST, my, py}};
-	TRY(gx_prog_step(p, pd, binds, 2));
+	GX_TRY(gx_prog_step(p, pd, binds, 2));
 	return gx_prog_deliver(p, my, py, plain, final);
 }

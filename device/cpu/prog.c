@@ -8,10 +8,11 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-enum { MAX_STEPS = 16, MAX_OWNED = 48, CONTEXTS = 4, ALIGN = 64, SCRATCHPAD = -2 };
+enum { MAX_STEPS = 16, MAX_OWNED = 64, CONTEXTS = 4, ALIGN = 64, SCRATCHPAD = -2 };
 
 typedef struct {
 	dnnl_primitive_t prim;
+	const char *impl; // owned by the description of the primitive
 	int n, copy; // copy: nothing happens when the first two operands are one
 	gx_bind binds[GX_PROG_ARGS];
 } step;
@@ -55,25 +56,37 @@ gx_prog *gx_prog_new(int threads) {
 
 dnnl_primitive_attr_t gx_prog_attr(gx_prog *p) { return p->attr; }
 
-int gx_prog_md(gx_prog *p, gx_md *md, int n, const int64_t *dims, int tag) {
-	if (p->owned_md == MAX_OWNED) return dnnl_out_of_memory;
+// new_md makes a description on the heap; null where oneDNN refuses it or memory is short.
+static gx_md new_md(int n, const int64_t *dims, int tag, int *err) {
 	dnnl_dims_t d;
 	for (int i = 0; i < n; i++) d[i] = dims[i];
 #if DNNL_VERSION_MAJOR >= 3
 	dnnl_memory_desc_t m = 0;
-	int err = dnnl_memory_desc_create_with_tag(&m, n, d, dnnl_f32, (dnnl_format_tag_t)tag);
-	if (err) return err;
+	*err = dnnl_memory_desc_create_with_tag(&m, n, d, dnnl_f32, (dnnl_format_tag_t)tag);
 #else
 	dnnl_memory_desc_t *m = malloc(sizeof *m);
-	if (!m) return dnnl_out_of_memory;
-	int err = dnnl_memory_desc_init_by_tag(m, n, d, dnnl_f32, (dnnl_format_tag_t)tag);
-	if (err) {
-		free(m);
-		return err;
-	}
+	*err = m ? (int)dnnl_memory_desc_init_by_tag(m, n, d, dnnl_f32, (dnnl_format_tag_t)tag) : dnnl_out_of_memory;
+	if (!*err) return m;
+	free(m);
+	m = 0;
 #endif
-	p->md[p->owned_md++] = *md = m;
-	return 0;
+	return m;
+}
+
+static void free_md(gx_md m) {
+#if DNNL_VERSION_MAJOR >= 3
+	dnnl_memory_desc_destroy((dnnl_memory_desc_t)m);
+#else
+	free((void *)m);
+#endif
+}
+
+int gx_prog_md(gx_prog *p, gx_md *md, int n, const int64_t *dims, int tag) {
+	if (p->owned_md == MAX_OWNED) return dnnl_out_of_memory;
+	int err;
+	gx_md m = new_md(n, dims, tag, &err);
+	if (!err) p->md[p->owned_md++] = *md = m;
+	return err;
 }
 
 int gx_prog_post(gx_prog *p, int add, int relu, dnnl_primitive_attr_t *attr) {
@@ -106,15 +119,25 @@ static const int layout_tags[GX_LAYOUTS][4] = {
 
 int gx_layout_tag(int layout, int axes) { return layout_tags[layout][axes]; }
 
-int gx_layout_of(gx_prog *p, gx_md md, int n, const int64_t *dims) {
-	for (int i = 0; i < GX_LAYOUTS; i++) {
-		gx_md m;
+int gx_layout_of(gx_md md, int n, const int64_t *dims) {
+	int got = -1;
+	for (int i = 0; i < GX_LAYOUTS && got < 0; i++) {
 		if ((i == GX_BLOCK8 && dims[1] % 8) || (i == GX_BLOCK16 && dims[1] % 16)) continue;
-		if (gx_prog_md(p, &m, n, dims, layout_tags[i][n - 2])) return -1;
-		if (dnnl_memory_desc_equal(m, md)) return i;
+		int err;
+		gx_md m = new_md(n, dims, layout_tags[i][n - 2], &err);
+		if (err) return -1;
+		if (dnnl_memory_desc_equal(m, md)) got = i;
+		free_md(m);
 	}
-	return -1;
+	return got;
 }
+
+const char *gx_impl(dnnl_primitive_desc_t pd) {
+	const char *name = 0;
+	return dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name) || !name ? "" : name;
+}
+
+const char *gx_prog_impl(const gx_prog *p, int i) { return i < p->steps ? p->step[i].impl : 0; }
 
 void gx_prog_set_packed(gx_prog *p, gx_md md) { p->packed = md; }
 gx_md gx_prog_packed(const gx_prog *p) { return p->packed; }
@@ -148,6 +171,7 @@ int gx_prog_step(gx_prog *p, dnnl_primitive_desc_t pd, const gx_bind *binds, int
 	int err = dnnl_primitive_create(&s->prim, pd);
 	if (err) return err;
 	p->steps++;
+	s->impl = gx_impl(pd);
 	memcpy(s->binds, binds, (size_t)n * sizeof *binds);
 	s->n = n;
 	gx_md pad = gx_query(pd, dnnl_query_scratchpad_md);
@@ -269,12 +293,7 @@ void gx_prog_free(gx_prog *p) {
 	for (int i = 0; i < CONTEXTS; i++) free_context(p, atomic_exchange(&p->idle[i], 0));
 	for (int i = 0; i < p->steps; i++) dnnl_primitive_destroy(p->step[i].prim);
 	for (int i = 0; i < p->owned_pd; i++) dnnl_primitive_desc_destroy(p->pd[i]);
-	for (int i = 0; i < p->owned_md; i++)
-#if DNNL_VERSION_MAJOR >= 3
-		dnnl_memory_desc_destroy((dnnl_memory_desc_t)p->md[i]);
-#else
-		free((void *)p->md[i]);
-#endif
+	for (int i = 0; i < p->owned_md; i++) free_md(p->md[i]);
 	if (p->post) dnnl_primitive_attr_destroy(p->post);
 	if (p->attr) dnnl_primitive_attr_destroy(p->attr);
 	free(p);

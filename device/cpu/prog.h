@@ -20,6 +20,9 @@ int gx_reorder(gx_prog **out, int axes, const int64_t *dims, int from, int to, i
 int64_t gx_prog_packed_bytes(const gx_prog *p);
 int gx_prog_packed_equal(const gx_prog *a, const gx_prog *b);
 
+// gx_prog_impl names the implementation that the library has chosen for step i, null after the last one.
+const char *gx_prog_impl(const gx_prog *p, int i);
+
 // Running. Any number of threads may run one program, each with its own scratch memory. What constructors and runs return is 0, or what went wrong.
 int64_t gx_prog_scratch(const gx_prog *p);
 int gx_prog_run(gx_prog *p, void *a, void *b, void *c, void *d, void *e, void *f, void *scratch);

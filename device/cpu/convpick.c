@@ -1,0 +1,231 @@
+//go:build !nodnn
+
+#include "convpick.h"
+
+#include "gx.h"
+
+static const int weight_tags[] = {dnnl_x, dnnl_oiw, dnnl_oihw, dnnl_oidhw};
+static const int group_tags[] = {dnnl_x, dnnl_goiw, dnnl_goihw, dnnl_goidhw};
+
+int gx_conv_describe(gx_prog *p, const gx_conv *c, gx_conv_descs *d) {
+	int n = (int)c->axes;
+	int64_t x[5] = {c->batch, c->ic}, y[5] = {c->batch, c->oc}, w[6], *k = w;
+	if (c->groups > 1) *k++ = c->groups;
+	*k++ = c->oc / c->groups;
+	*k++ = c->ic / c->groups;
+	d->pixels = d->taps = 1;
+	for (int i = 0; i < n; i++) {
+		x[2 + i] = c->in[i];
+		y[2 + i] = c->out[i];
+		*k++ = c->kernel[i];
+		d->stride[i] = c->stride[i];
+		d->dilate[i] = c->dilate[i] - 1;
+		d->pad[i] = c->pad[i];
+		d->pad_end[i] = (c->out[i] - 1) * c->stride[i] + (c->kernel[i] - 1) * c->dilate[i] + 1 - c->in[i] - c->pad[i];
+		d->pixels *= c->out[i];
+		d->taps *= c->kernel[i];
+	}
+	int wn = (int)(k - w);
+	GX_TRY(gx_prog_md(p, &d->x, n + 2, x, gx_layout_tag(c->x_layout, n)));
+	GX_TRY(gx_prog_md(p, &d->y, n + 2, y, gx_layout_tag(c->y_layout, n)));
+	GX_TRY(gx_prog_md(p, &d->dx, n + 2, x, gx_layout_tag(GX_PLAIN, n)));
+	GX_TRY(gx_prog_md(p, &d->sum, n + 2, y, gx_layout_tag(c->add_layout, n)));
+	GX_TRY(gx_prog_md(p, &d->w, wn, w, c->groups > 1 ? group_tags[n] : weight_tags[n]));
+	GX_TRY(gx_prog_md(p, &d->b, 1, &c->oc, dnnl_x));
+	GX_TRY(gx_prog_md(p, &d->any_x, n + 2, x, dnnl_format_tag_any));
+	GX_TRY(gx_prog_md(p, &d->any_y, n + 2, y, dnnl_format_tag_any));
+	return gx_prog_md(p, &d->any_w, wn, w, dnnl_format_tag_any);
+}
+
+static dnnl_alg_kind_t algorithm(int winograd) { return winograd ? dnnl_convolution_winograd : dnnl_convolution_direct; }
+
+static int forward_pd(dnnl_primitive_desc_t *pd, const gx_conv *c, const gx_conv_descs *d, gx_md x, gx_md y, dnnl_primitive_attr_t attr) {
+	dnnl_alg_kind_t alg = algorithm(c->winograd);
+	dnnl_prop_kind_t prop = c->train ? dnnl_forward_training : dnnl_forward_inference;
+	gx_md b = c->bias ? d->b : 0;
+#if DNNL_VERSION_MAJOR >= 3
+	return dnnl_convolution_forward_primitive_desc_create(pd, gx_engine(), prop, alg, x, d->any_w, b, y,
+		d->stride, d->dilate, d->pad, d->pad_end, attr);
+#else
+	dnnl_convolution_desc_t cd;
+	GX_TRY(dnnl_dilated_convolution_forward_desc_init(&cd, prop, alg, x, d->any_w, b, y,
+		d->stride, d->dilate, d->pad, d->pad_end));
+	return dnnl_primitive_desc_create(pd, &cd, attr, gx_engine(), 0);
+#endif
+}
+
+static int data_pd(dnnl_primitive_desc_t *pd, const gx_conv *c, const gx_conv_descs *d, gx_md x, gx_md y, const gx_wish *w) {
+	dnnl_alg_kind_t alg = algorithm(c->winograd);
+#if DNNL_VERSION_MAJOR >= 3
+	return dnnl_convolution_backward_data_primitive_desc_create(pd, gx_engine(), alg, x, d->any_w, y,
+		d->stride, d->dilate, d->pad, d->pad_end, w->hint, w->attr);
+#else
+	dnnl_convolution_desc_t cd;
+	GX_TRY(dnnl_dilated_convolution_backward_data_desc_init(&cd, alg, x, d->any_w, y,
+		d->stride, d->dilate, d->pad, d->pad_end));
+	return dnnl_primitive_desc_create(pd, &cd, w->attr, gx_engine(), w->hint);
+#endif
+}
+
+static int weights_pd(dnnl_primitive_desc_t *pd, const gx_conv *c, const gx_conv_descs *d, gx_md x, gx_md y, const gx_wish *w) {
+	dnnl_alg_kind_t alg = algorithm(c->winograd && !c->direct_dw);
+	gx_md b = c->bias ? d->b : 0;
+#if DNNL_VERSION_MAJOR >= 3
+	return dnnl_convolution_backward_weights_primitive_desc_create(pd, gx_engine(), alg, x, d->any_w, b, y,
+		d->stride, d->dilate, d->pad, d->pad_end, w->hint, w->attr);
+#else
+	dnnl_convolution_desc_t cd;
+	GX_TRY(dnnl_dilated_convolution_backward_weights_desc_init(&cd, alg, x, d->any_w, b, y,
+		d->stride, d->dilate, d->pad, d->pad_end));
+	return dnnl_primitive_desc_create(pd, &cd, w->attr, gx_engine(), w->hint);
+#endif
+}
+
+int gx_conv_hint(gx_prog *p, const gx_conv *c, const gx_conv_descs *d, dnnl_primitive_desc_t *hint) {
+	GX_TRY(forward_pd(hint, c, d, d->any_x, d->any_y, gx_prog_attr(p)));
+	return gx_prog_keep(p, *hint);
+}
+
+// make asks for a primitive with data x and output y.
+static int make(gx_pick *k, const gx_conv *c, const gx_conv_descs *d, gx_md x, gx_md y, const gx_wish *w) {
+	switch (w->pass) {
+	case GX_PASS_FORWARD:
+		GX_TRY(forward_pd(&k->pd, c, d, x, y, w->attr));
+		break;
+	case GX_PASS_DATA:
+		GX_TRY(data_pd(&k->pd, c, d, x, y, w));
+		break;
+	default:
+		GX_TRY(weights_pd(&k->pd, c, d, x, y, w));
+	}
+	k->x = gx_query(k->pd, w->pass == GX_PASS_DATA ? dnnl_query_diff_src_md : dnnl_query_src_md);
+	k->w = gx_query(k->pd, w->pass == GX_PASS_WEIGHTS ? dnnl_query_diff_weights_md : dnnl_query_weights_md);
+	k->y = gx_query(k->pd, w->pass == GX_PASS_FORWARD ? dnnl_query_dst_md : dnnl_query_diff_dst_md);
+	return 0;
+}
+
+int gx_conv_leaves(const gx_conv *c, int pass, gx_md made) {
+	int n = (int)c->axes, data = pass == GX_PASS_DATA;
+	int64_t dims[5] = {c->batch, data ? c->ic : c->oc}, pixels = 1;
+	for (int i = 0; i < n; i++) {
+		dims[2 + i] = data ? c->in[i] : c->out[i];
+		pixels *= dims[2 + i];
+	}
+	int layout = gx_layout_of(made, n + 2, dims);
+	if (layout == GX_PLAIN) return GX_PLAIN;
+	if (data) return c->choose_dx && layout != GX_LAST ? layout : -1;
+	if (layout >= 0 && pixels == 1) return GX_PLAIN; // all layouts without padding are one
+	if (c->train && layout == GX_LAST) return -1;    // other operators of training know plain arrays and blocks only
+	return c->choose_y ? layout : -1;
+}
+
+// Estimates of time in nanoseconds, of one thread with wide vectors. They need only be good enough to tell the kernels that
+// come into question apart: these differ by their layouts, and by the class of their implementation. Naive ones are the last
+// resort.
+enum { CALL_NS = 300, LANES = 16 };
+static const double move_ns = 0.25, mac_ns = 0.01, window_ns = 0.5, naive_ns = 1e6;
+
+static double bytes(gx_md m) { return (double)dnnl_memory_desc_get_size(m); }
+
+// moved is the time of bringing an operand from one layout into another.
+static double moved(gx_md from, gx_md to) {
+	if (dnnl_memory_desc_equal(from, to)) return 0.0;
+	return CALL_NS + move_ns * fmax(bytes(from), bytes(to)) / sizeof(float);
+}
+
+static double whole_vectors(int64_t n) { return (double)((n + LANES - 1) / LANES * LANES) / (double)n; }
+
+// work is the time of the primitive itself. Kernels for blocks compute their padding, those for channels last fill up
+// vectors of the channels that they write; products make a matrix of windows first.
+static double work(const gx_conv *c, const gx_conv_descs *d, const gx_pick *k, int pass) {
+	double out = (double)(c->batch * d->pixels), window = (double)(c->ic / c->groups * d->taps);
+	double macs = out * window * (double)c->oc;
+	const char *impl = gx_impl(k->pd);
+	if (!strncmp(impl, "ref", 3)) return naive_ns * macs;
+	if (strstr(impl, "gemm") && !strstr(impl, "brg")) {
+		double copied = d->taps > 1 || d->pixels * c->batch * c->ic * (int64_t)sizeof(float) != (int64_t)bytes(d->dx) ? 1.0 : 0.0;
+		return (double)(c->batch * c->groups) * CALL_NS + mac_ns * macs + copied * window_ns * out * window * (double)c->groups;
+	}
+	if (c->groups > 1) return mac_ns * LANES * macs / (double)gx_min(LANES, c->oc);
+	double px = bytes(k->x) / bytes(d->dx), py = bytes(k->y) / bytes(d->y);
+	double filled = whole_vectors(pass == GX_PASS_DATA ? c->ic : c->oc) / (pass == GX_PASS_DATA ? px : py);
+	return mac_ns * macs * px * py * filled;
+}
+
+// total is the time of a primitive with the changes of layout around it.
+static double total(const gx_conv *c, const gx_conv_descs *d, const gx_pick *k, const gx_wish *w) {
+	double ns = CALL_NS + work(c, d, k, w->pass);
+	if (!c->packed) ns += moved(d->w, k->w);
+	if (w->pass != GX_PASS_DATA) ns += moved(d->x, k->x);
+	if (w->pass == GX_PASS_FORWARD) return gx_conv_leaves(c, w->pass, k->y) < 0 ? ns + moved(k->y, d->y) : ns;
+	if (!w->dy || !dnnl_memory_desc_equal(w->dy, k->y)) ns += moved(d->y, k->y);
+	if (w->pass == GX_PASS_DATA && gx_conv_leaves(c, w->pass, k->x) < 0) ns += moved(k->x, d->dx);
+	return ns;
+}
+
+static int naive(const gx_pick *k) { return !strncmp(gx_impl(k->pd), "ref", 3); }
+
+// Channels that fill whole vectors run fastest blocked. Others would be padded with zeros to a multiple of 16; channels
+// last need no padding. With very few channels blocked kernels read the plain input directly. Depthwise convolutions
+// take either; what is channels last already stays so.
+static int suits_last(const gx_conv *c) {
+	int64_t ic = c->ic / c->groups, oc = c->oc / c->groups;
+	if (c->groups > 1) return c->x_layout == GX_LAST && ic == 1 && oc == 1;
+	return ic >= 8 && (ic % 16 != 0 || oc % 16 != 0);
+}
+
+// first_tag is the layout that is asked for first, for arrays with a number of channels that come in layout now. Gradients
+// keep to the layouts of the forward pass.
+static int first_tag(const gx_conv *c, int64_t channels, int now) {
+	int n = (int)c->axes;
+	if (c->train && now != GX_PLAIN) return gx_layout_tag(now, n);
+	if (c->winograd) return dnnl_format_tag_any;
+	if (c->blocked && channels % 16 == 0) return gx_layout_tag(GX_BLOCK16, n);
+	return suits_last(c) ? gx_layout_tag(GX_LAST, n) : (int)dnnl_format_tag_any;
+}
+
+enum { OFFERS = 5 };
+
+// offers lists the layouts of data and output that are tried: first what is best where oneDNN has it, then pairs that
+// it has kernels for in general.
+static void offers(const gx_conv *c, int tags[OFFERS][2]) {
+	int n = (int)c->axes, any = dnnl_format_tag_any, last = gx_layout_tag(GX_LAST, n), plain = gx_layout_tag(GX_PLAIN, n);
+	const int list[OFFERS][2] = {{first_tag(c, c->ic, c->x_layout), first_tag(c, c->oc, c->y_layout)},
+		{last, last}, {any, any}, {plain, any}, {plain, plain}};
+	memcpy(tags, list, sizeof list);
+}
+
+static int in_layout(gx_prog *p, gx_md like, int tag, int axes, int64_t batch, int64_t channels, const int64_t *space, gx_md *got) {
+	*got = like;
+	if (tag == dnnl_format_tag_any) return 0;
+	int64_t dims[5] = {batch, channels};
+	for (int i = 0; i < axes; i++) dims[2 + i] = space[i];
+	return gx_prog_md(p, got, axes + 2, dims, tag);
+}
+
+int gx_conv_pick(gx_prog *p, const gx_conv *c, const gx_conv_descs *d, const gx_wish *w, gx_pick *got) {
+	int tags[OFFERS][2], n = (int)c->axes, err = dnnl_unimplemented;
+	double least = 0.0;
+	got->pd = 0;
+	offers(c, tags);
+	for (int i = 0; i < OFFERS; i++) {
+		gx_pick k;
+		gx_md x, y;
+		GX_TRY(in_layout(p, d->any_x, tags[i][0], n, c->batch, c->ic, c->in, &x));
+		GX_TRY(in_layout(p, d->any_y, tags[i][1], n, c->batch, c->oc, c->out, &y));
+		int failed = make(&k, c, d, x, y, w);
+		if (failed) {
+			if (i == 0) err = failed;
+			continue;
+		}
+		double ns = total(c, d, &k, w);
+		if (got->pd && ns >= least) {
+			dnnl_primitive_desc_destroy(k.pd);
+			continue;
+		}
+		if (got->pd) dnnl_primitive_desc_destroy(got->pd);
+		*got = k, least = ns;
+		if (i == 0 && !naive(&k)) break;
+	}
+	return got->pd ? gx_prog_keep(p, got->pd) : err;
+}
