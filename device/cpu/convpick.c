@@ -123,44 +123,50 @@ int gx_conv_leaves(const gx_conv *c, int pass, gx_md made) {
 // come into question apart: these differ by their layouts, and by the class of their implementation. Naive ones are the last
 // resort.
 enum { CALL_NS = 300, LANES = 16 };
-static const double move_ns = 0.25, mac_ns = 0.01, window_ns = 0.5, naive_ns = 1e6;
+static const double mac_ns = 0.01, touch_ns = 0.05, window_ns[] = {0.35, 0.55, 1.0}, group_ns = 5.0, naive_ns = 1e6;
 
-static double bytes(gx_md m) { return (double)dnnl_memory_desc_get_size(m); }
+static double floats(gx_md m) { return (double)dnnl_memory_desc_get_size(m) / (double)sizeof(float); }
 
-// moved is the time of bringing an operand from one layout into another.
-static double moved(gx_md from, gx_md to) {
+// moved is the time of bringing an array with a number of channels from one layout into another. Whole blocks move fast.
+static double moved(gx_md from, gx_md to, int64_t channels) {
 	if (dnnl_memory_desc_equal(from, to)) return 0.0;
-	return CALL_NS + move_ns * fmax(bytes(from), bytes(to)) / sizeof(float);
+	return CALL_NS + (channels % LANES ? 0.3 : 0.1) * fmax(floats(from), floats(to));
 }
 
 static double whole_vectors(int64_t n) { return (double)((n + LANES - 1) / LANES * LANES) / (double)n; }
 
+// products is the time of a primitive that makes a matrix of windows of every image and group, and multiplies it.
+static double products(const gx_conv *c, const gx_conv_descs *d, double macs, int pass) {
+	double columns = (double)(c->batch * d->pixels), ns = (double)(c->batch * c->groups) * CALL_NS;
+	ns += macs * mac_ns * (c->groups > 1 || pass == GX_PASS_WEIGHTS ? 2.0 : 1.0);
+	int moves = d->taps > 1;
+	for (int64_t i = 0; i < c->axes; i++) moves = moves || c->stride[i] > 1;
+	return moves ? ns + window_ns[pass] * columns * (double)(c->ic * d->taps) : ns;
+}
+
 // work is the time of the primitive itself. Kernels for blocks compute their padding, those for channels last fill up
-// vectors of the channels that they write; products make a matrix of windows first.
+// vectors of the channels that they write, and both do one group after the other unless the groups are single channels.
 static double work(const gx_conv *c, const gx_conv_descs *d, const gx_pick *k, int pass) {
-	double out = (double)(c->batch * d->pixels), window = (double)(c->ic / c->groups * d->taps);
-	double macs = out * window * (double)c->oc;
+	int64_t ic = c->ic / c->groups, oc = c->oc / c->groups;
+	double columns = (double)(c->batch * d->pixels), macs = columns * (double)(ic * c->oc * d->taps);
 	const char *impl = gx_impl(k->pd);
 	if (!strncmp(impl, "ref", 3)) return naive_ns * macs;
-	if (strstr(impl, "gemm") && !strstr(impl, "brg")) {
-		double copied = d->taps > 1 || d->pixels * c->batch * c->ic * (int64_t)sizeof(float) != (int64_t)bytes(d->dx) ? 1.0 : 0.0;
-		return (double)(c->batch * c->groups) * CALL_NS + mac_ns * macs + copied * window_ns * out * window * (double)c->groups;
-	}
-	if (c->groups > 1) return mac_ns * LANES * macs / (double)gx_min(LANES, c->oc);
-	double px = bytes(k->x) / bytes(d->dx), py = bytes(k->y) / bytes(d->y);
-	double filled = whole_vectors(pass == GX_PASS_DATA ? c->ic : c->oc) / (pass == GX_PASS_DATA ? px : py);
-	return mac_ns * macs * px * py * filled;
+	double touched = touch_ns * (floats(k->x) + floats(k->y));
+	if (strstr(impl, "gemm") && !strstr(impl, "brg")) return touched + products(c, d, macs, pass);
+	double px = floats(k->x) / floats(d->dx), py = floats(k->y) / floats(d->y), full = px * py;
+	if (c->groups > 1 && ic == 1 && oc == 1) return touched + mac_ns * macs * full;
+	full *= pass == GX_PASS_DATA ? whole_vectors(ic) / px : whole_vectors(oc) / py;
+	return touched + mac_ns * macs * full + (c->groups > 1 ? group_ns * columns * (double)c->groups : 0.0);
 }
 
 // total is the time of a primitive with the changes of layout around it.
 static double total(const gx_conv *c, const gx_conv_descs *d, const gx_pick *k, const gx_wish *w) {
 	double ns = CALL_NS + work(c, d, k, w->pass);
-	if (!c->packed) ns += moved(d->w, k->w);
-	if (w->pass != GX_PASS_DATA) ns += moved(d->x, k->x);
-	if (w->pass == GX_PASS_FORWARD) return gx_conv_leaves(c, w->pass, k->y) < 0 ? ns + moved(k->y, d->y) : ns;
-	if (!w->dy || !dnnl_memory_desc_equal(w->dy, k->y)) ns += moved(d->y, k->y);
-	if (w->pass == GX_PASS_DATA && gx_conv_leaves(c, w->pass, k->x) < 0) ns += moved(k->x, d->dx);
-	return ns;
+	if (!c->packed) ns += moved(d->w, k->w, 1);
+	if (w->pass != GX_PASS_DATA) ns += moved(d->x, k->x, c->ic);
+	if (w->pass == GX_PASS_FORWARD) return gx_conv_leaves(c, w->pass, k->y) < 0 ? ns + moved(k->y, d->y, c->oc) : ns;
+	if (!w->dy || !dnnl_memory_desc_equal(w->dy, k->y)) ns += moved(d->y, k->y, c->oc);
+	return w->pass == GX_PASS_DATA && gx_conv_leaves(c, w->pass, k->x) < 0 ? ns + moved(k->x, d->dx, c->ic) : ns;
 }
 
 static int naive(const gx_pick *k) { return !strncmp(gx_impl(k->pd), "ref", 3); }
@@ -195,6 +201,10 @@ static void offers(const gx_conv *c, int tags[OFFERS][2]) {
 	memcpy(tags, list, sizeof list);
 }
 
+// settled reports whether the first offer is taken wherever oneDNN has a kernel for it, because its layouts suit the layers
+// around: dense convolutions of whole blocks.
+static int settled(const gx_conv *c) { return c->winograd || (c->groups == 1 && c->ic % LANES == 0 && c->oc % LANES == 0); }
+
 static int in_layout(gx_prog *p, gx_md like, int tag, int axes, int64_t batch, int64_t channels, const int64_t *space, gx_md *got) {
 	*got = like;
 	if (tag == dnnl_format_tag_any) return 0;
@@ -225,7 +235,7 @@ int gx_conv_pick(gx_prog *p, const gx_conv *c, const gx_conv_descs *d, const gx_
 		}
 		if (got->pd) dnnl_primitive_desc_destroy(got->pd);
 		*got = k, least = ns;
-		if (i == 0 && !naive(&k)) break;
+		if (i == 0 && settled(c) && !naive(&k)) break;
 	}
 	return got->pd ? gx_prog_keep(p, got->pd) : err;
 }
