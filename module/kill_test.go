@@ -59,15 +59,18 @@ func play(ctx context.Context, name, prefix string) (p *exec.Cmd, out *bytes.Buf
 func TestKill(t *testing.T) {
 	seed := drawResumeSeed(t)
 	names := slices.Sorted(maps.Keys(resumeCases))
-	want, length := map[string]string{}, map[string]time.Duration{}
+	want, length := map[string]string{}, map[string]time.Duration{} // length is from the first checkpoint on
 	identical, between := 0, 0
 	for run := range *killRuns {
 		r := rand.New(rand.NewPCG(seed+uint64(run), 0))
 		name := names[run%len(names)]
 		if want[name] == "" {
+			prefix := filepath.Join(t.TempDir(), "m")
+			p, out, err := play(t.Context(), name, prefix)
 			begin := time.Now()
-			p, out, err := play(t.Context(), name, filepath.Join(t.TempDir(), "m"))
 			if err == nil {
+				awaitCheckpoint(prefix)
+				begin = time.Now()
 				err = p.Wait()
 			}
 			if err != nil {
@@ -84,13 +87,10 @@ func TestKill(t *testing.T) {
 			}
 			if kills < 1+r.IntN(3) {
 				// Most of the runs are to be hit between their first checkpoint and their end.
-				for wait := 0; r.IntN(10) > 0 && wait < 5000; wait++ {
-					if _, err := os.Stat(checkpoint.RunPath(prefix)); err == nil {
-						break
-					}
-					time.Sleep(time.Millisecond)
+				if kills > 0 || r.IntN(10) > 0 {
+					awaitCheckpoint(prefix)
 				}
-				time.Sleep(time.Duration(r.Float64() * 0.4 * float64(length[name])))
+				time.Sleep(time.Duration(r.Float64() * 0.8 * float64(length[name])))
 				_, statErr := os.Stat(checkpoint.RunPath(prefix))
 				_ = p.Process.Kill()
 				if p.Wait() != nil {
@@ -116,6 +116,16 @@ func TestKill(t *testing.T) {
 	t.Logf("%d of %d bit-identical; %d killed between the first checkpoint and the last", identical, *killRuns, between)
 	if 10*between < 8**killRuns && *killRuns >= 20 {
 		t.Errorf("%d of %d runs were killed between the first checkpoint and the last, want 80 %%", between, *killRuns)
+	}
+}
+
+// awaitCheckpoint waits for the first checkpoint of a run, for 10 seconds at most.
+func awaitCheckpoint(prefix string) {
+	for range 10000 {
+		if _, err := os.Stat(checkpoint.RunPath(prefix)); err == nil {
+			return
+		}
+		time.Sleep(time.Millisecond)
 	}
 }
 
