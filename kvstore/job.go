@@ -86,6 +86,9 @@ func (j *Job) Workers() int { return j.cfg.Workers }
 // Snapshots returns the folder for snapshots of the job, empty if it has none: see Snapshotter.
 func (j *Job) Snapshots() string { return j.cfg.Snapshots }
 
+// Restored returns the folder of the snapshot from which the job continues, empty if it began by itself.
+func (j *Job) Restored() string { return j.cfg.Restore }
+
 // request is a call of the worker.
 type request interface {
 	// start begins the call, which is to end by a deadline. The driver's lock is held.

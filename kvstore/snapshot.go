@@ -50,6 +50,10 @@ const (
 	keepSnapshots  = 2
 )
 
+// SnapshotFolder returns the folder of a snapshot in a job's folder for snapshots. Workers may put files of their own into it before
+// they call Snapshot: they are removed with the snapshot. The names worker-RANK are those of package module.
+func SnapshotFolder(root string, number uint64) string { return snapshotDir(root, number) }
+
 // snapshotDir returns the folder of a snapshot.
 func snapshotDir(root string, number uint64) string {
 	return filepath.Join(root, snapshotPrefix+strconv.FormatUint(number, 10))

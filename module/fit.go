@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"time"
 
 	dataio "gomx/io"
 	"gomx/metric"
@@ -48,7 +46,8 @@ type fitting struct {
 	reports []reporter
 	saved   []int // epochs of the checkpoints that are kept
 	at      place // in the first epoch
-	scored  int   // epochs of the validation data so far
+	job     jobSnapshots
+	scored  int // epochs of the validation data so far
 	end     BatchEnd
 	share   share
 	window  Scores // of the batch that has just ended, once somebody asked
@@ -100,6 +99,9 @@ func (f *fitting) prepare(ctx context.Context) error {
 	if err := f.takeUp(ctx); err != nil {
 		return err
 	}
+	if err := f.joinSnapshots(ctx); err != nil {
+		return err
+	}
 	batches := 0
 	if n, ok := f.train.(dataio.Counter); ok {
 		batches = n.Batches()
@@ -109,66 +111,6 @@ func (f *fitting) prepare(ctx context.Context) error {
 	}
 	f.end.Window = f.takeWindow
 	return nil
-}
-
-// epoch trains on the data once, measures, saves and reports.
-func (f *fitting) epoch(ctx context.Context, epoch int) error {
-	c, m := &f.config, f.m
-	at := f.at
-	f.at = place{}
-	start := time.Now().Add(-at.time)
-	if !at.within {
-		c.metric.Reset()
-		if err := f.train.Reset(); err != nil {
-			return err
-		}
-	}
-	for _, r := range f.reports {
-		r.begin(epoch)
-	}
-	for n := at.next; ; n++ {
-		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("batch %d: %w", n, err)
-		}
-		b, err := f.train.Next(ctx)
-		if errors.Is(err, io.EOF) {
-			if n == 0 {
-				return errors.New("module: the iterator has no batches")
-			}
-			if err := f.catchUp(ctx, n); err != nil {
-				return fmt.Errorf("batch %d: %w", n, err)
-			}
-			break
-		}
-		if err == nil && f.skip() {
-			continue
-		}
-		if err == nil {
-			err = f.batch(ctx, b, epoch, n)
-		}
-		if err == nil {
-			err = f.keepUp(ctx)
-		}
-		if err != nil {
-			return fmt.Errorf("batch %d: %w", n, err)
-		}
-		at.samples += f.end.Samples
-		at.batches++
-		if every := c.resume.batches; every > 0 && (n+1)%every == 0 {
-			at.time = time.Since(start)
-			if err := f.keepPlace(epoch, n+1, at); err != nil {
-				return fmt.Errorf("batch %d: %w", n, err)
-			}
-		}
-	}
-	if err := m.Wait(ctx); err != nil {
-		return err
-	}
-	end := EpochEnd{Epoch: epoch, Train: scores(c.metric.Value()), Samples: at.samples, Batches: at.batches, Time: time.Since(start)}
-	if err := f.finish(ctx, &end); err != nil {
-		return err
-	}
-	return f.keepPlace(epoch+1, 0, place{})
 }
 
 // batch trains on one batch.

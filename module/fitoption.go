@@ -30,6 +30,7 @@ type fitConfig struct {
 	rebind       bool
 	checkpoint   checkpointConfig
 	resume       checkpointConfig
+	snapshots    snapshotConfig
 	report       []func(batches int) reporter
 	every        int
 	onBatch      []func(*BatchEnd) error

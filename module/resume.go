@@ -140,6 +140,9 @@ func (f *fitting) keepPlace(epoch, batch int, at place) error {
 		return nil
 	}
 	rec, err := f.record(epoch, batch, at)
+	if err == nil {
+		rec.Train, err = iterState(f.train)
+	}
 	if err != nil {
 		return fmt.Errorf("module: Resume: %w", err)
 	}
@@ -161,11 +164,8 @@ func (f *fitting) record(epoch, batch int, at place) (rec *runRecord, err error)
 	c, m := &f.config, f.m
 	rec = &runRecord{Identity: f.identity(), Epoch: epoch, Batch: batch, Steps: m.stream.steps, Random: nd.RandomState(), Drifted: m.drifted,
 		Samples: at.samples, Batches: at.batches, Time: at.time, Checkpoints: f.saved, Scored: f.scored, History: m.history.record()}
-	if rec.Train, err = iterState(f.train); err != nil {
-		return nil, err
-	}
 	if c.validate != nil {
-		if rec.Validation, err = iterState(c.validate); err != nil {
+		if rec.Validation, err = iterState(c.validate); err != nil && c.resume.prefix != "" {
 			return nil, err
 		}
 	}
@@ -304,16 +304,22 @@ func (f *fitting) restorePlace(ctx context.Context, rec *runRecord) error {
 		}
 		f.at = place{rec.Batch, rec.Samples, rec.Batches, rec.Time, true}
 	}
+	f.restoreStreams(rec)
+	m.drifted, c.begin, f.saved = rec.Drifted, rec.Epoch, rec.Checkpoints
+	return nil
+}
+
+// restoreStreams takes over the random streams, the loss scale and the history.
+func (f *fitting) restoreStreams(rec *runRecord) {
+	m := f.m
 	if s := m.scaler; s != nil && rec.Scale != nil {
 		s.good, s.skipped = rec.Scale.Good, rec.Scale.Skipped
 		for _, scale := range s.scales {
 			scale.Set(float64(rec.Scale.Value))
 		}
 	}
-	m.stream, m.drifted, m.history = stream{steps: rec.Steps}, rec.Drifted, rec.History.history()
+	m.stream, m.history, f.scored = stream{steps: rec.Steps}, rec.History.history(), rec.Scored
 	nd.SetRandomState(rec.Random)
-	c.begin, f.saved, f.scored = rec.Epoch, rec.Checkpoints, rec.Scored
-	return nil
 }
 
 // setRunArrays takes over parameters, auxiliary states and what the optimizer knows of them.

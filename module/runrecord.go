@@ -16,6 +16,7 @@ type runRecord struct {
 	Identity []identity     `json:"identity"`
 	Epoch    int            `json:"epoch"` // to go on with
 	Batch    int            `json:"batch"` // of the epoch, to go on with; 0: the epoch has not begun
+	Round    int            `json:"round"` // of a job, after which this is
 	Steps    uint64         `json:"steps"` // of training, which place the networks' random streams
 	Random   nd.StreamState `json:"random"`
 	Drifted  bool           `json:"drifted"` // the devices' auxiliary states differ

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"gomx/checkpoint"
 	nd "gomx/ndarray"
@@ -29,7 +30,7 @@ func (f *fitting) save(epoch int) error {
 			return err
 		}
 	}
-	f.saved = append(f.saved, number)
+	f.saved = append(slices.DeleteFunc(f.saved, func(n int) bool { return n >= number }), number)
 	for c.keep > 0 && len(f.saved) > c.keep {
 		old := f.saved[0]
 		f.saved = f.saved[1:]
@@ -40,6 +41,14 @@ func (f *fitting) save(epoch int) error {
 		}
 	}
 	return nil
+}
+
+// findSaved finds the checkpoints of the process that this one takes the place of, for KeepLast.
+func (f *fitting) findSaved() (err error) {
+	if f.share.rank == 0 && f.share.joined > 0 && f.config.checkpoint.prefix != "" {
+		f.saved, err = checkpoint.Epochs(f.config.checkpoint.prefix)
+	}
+	return err
 }
 
 // removeTemporary removes the files that a process which was killed has not completed.

@@ -174,7 +174,9 @@ func (m *Module) stateArrays() (func(i int) []*nd.Array, error) {
 type share struct {
 	rank    int
 	rounds  int // batches of an epoch of the worker that has the most; 0: unknown
-	resumed int // batches that are left out: an earlier process in this place has trained on them, or their rounds have closed
+	resumed int // rounds that are left out: an earlier process in this place has taken part in them, or they have closed
+	joined  int // rounds that an earlier process had taken part in when this one began
+	round   int // rounds so far, those that were left out included
 }
 
 // openStore opens the store that Fit has been given the name of, and hands out the data among the
@@ -228,7 +230,8 @@ func (f *fitting) openStore(ctx context.Context) error {
 		}
 	}
 	f.share.resumed = int(joint.Resumed())
-	return nil
+	f.share.joined = f.share.resumed
+	return f.findSaved()
 }
 
 // closeStore closes a store that Fit has opened. Afterwards the module updates its parameters itself.
@@ -242,29 +245,6 @@ func (f *fitting) closeStore() error {
 	s.closeAux()
 	if err != nil {
 		return fmt.Errorf("module: %w", err)
-	}
-	return nil
-}
-
-// catchUp takes part in the rounds that other workers still have in this epoch, after n batches of its
-// own.
-func (f *fitting) catchUp(ctx context.Context, n int) error {
-	if f.m.store == nil {
-		return nil
-	}
-	for ; n < f.share.rounds; n++ {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if f.skip() {
-			continue
-		}
-		if err := f.m.store.idle(); err != nil {
-			return err
-		}
-		if err := f.keepUp(ctx); err != nil {
-			return err
-		}
 	}
 	return nil
 }
@@ -284,15 +264,6 @@ func (f *fitting) keepUp(ctx context.Context) error {
 	}
 	f.share.resumed += int(j.Skip())
 	return nil
-}
-
-// skip reports whether the next round is left out.
-func (f *fitting) skip() bool {
-	if f.share.resumed == 0 {
-		return false
-	}
-	f.share.resumed--
-	return true
 }
 
 // loadStates gives the states of a file to the optimizer, wherever it runs.

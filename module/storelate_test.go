@@ -32,6 +32,16 @@ func (g *gated) Next(ctx context.Context) (*dataio.Batch, error) {
 	return b, err
 }
 
+// Skip implements dataio.Skipper: batches that are passed over count too.
+func (g *gated) Skip(ctx context.Context, n int) error {
+	for range n {
+		if _, err := g.Next(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // wait returns when the channel is closed.
 func wait(ctx context.Context, c <-chan struct{}) error {
 	select {

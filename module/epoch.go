@@ -1,0 +1,159 @@
+package module
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"gomx/checkpoint"
+	dataio "gomx/io"
+)
+
+// epochRun is Fit's work in one epoch.
+type epochRun struct {
+	*fitting
+	epoch int
+	at    place
+	start time.Time
+	shown bool // reporters know of the epoch
+}
+
+// epoch trains on the data once, measures, saves and reports. An epoch whose rounds are all left out, because an earlier process
+// in this place has trained on them, is passed over: nobody is told of it, and what has been saved of it stays.
+func (f *fitting) epoch(ctx context.Context, epoch int) error {
+	r := &epochRun{fitting: f, epoch: epoch, at: f.at}
+	f.at = place{}
+	r.start = time.Now().Add(-r.at.time)
+	if !r.at.within {
+		f.config.metric.Reset()
+		if err := f.train.Reset(); err != nil {
+			return err
+		}
+	}
+	for n := r.at.next; ; n++ {
+		more, err := r.round(ctx, n)
+		if err != nil {
+			return fmt.Errorf("batch %d: %w", n, err)
+		}
+		if !more {
+			break
+		}
+	}
+	if !r.at.within {
+		return f.passOver(ctx, epoch)
+	}
+	if err := f.m.Wait(ctx); err != nil {
+		return err
+	}
+	end := EpochEnd{Epoch: epoch, Train: scores(f.config.metric.Value()), Samples: r.at.samples, Batches: r.at.batches, Time: time.Since(r.start)}
+	if err := f.finish(ctx, &end); err != nil {
+		return err
+	}
+	if err := f.keepPlace(epoch+1, 0, place{}); err != nil {
+		return err
+	}
+	return f.snapshotEpoch(ctx, epoch+1)
+}
+
+// round is what Fit does with batch n. It reports whether there was one.
+func (r *epochRun) round(ctx context.Context, n int) (more bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	if r.share.resumed > 0 {
+		err := dataio.Skip(ctx, r.train, 1)
+		if err == nil {
+			r.m.stream.steps++
+			return true, r.leaveOut(ctx, n+1)
+		}
+		if !errors.Is(err, io.EOF) {
+			return false, err
+		}
+		return false, r.last(ctx, n)
+	}
+	b, err := r.train.Next(ctx)
+	if errors.Is(err, io.EOF) {
+		return false, r.last(ctx, n)
+	}
+	if err != nil {
+		return false, err
+	}
+	r.begin()
+	if err := r.batch(ctx, b, r.epoch, n); err != nil {
+		return false, err
+	}
+	r.at.samples += r.end.Samples
+	r.at.batches++
+	if every := r.config.resume.batches; every > 0 && (n+1)%every == 0 {
+		r.at.time = time.Since(r.start)
+		if err := r.keepPlace(r.epoch, n+1, r.at); err != nil {
+			return false, err
+		}
+	}
+	return true, r.passed(ctx, n+1)
+}
+
+// begin notes that this process takes part in the epoch.
+func (r *epochRun) begin() {
+	r.at.within = true
+	if r.shown {
+		return
+	}
+	r.shown = true
+	for _, rep := range r.reports {
+		rep.begin(r.epoch)
+	}
+}
+
+// last is the end of this worker's data in an epoch, after n batches: it takes part in the rounds that other workers still have.
+func (r *epochRun) last(ctx context.Context, n int) error {
+	if n == 0 {
+		return errors.New("module: the iterator has no batches")
+	}
+	if r.m.store == nil {
+		return nil
+	}
+	for ; n < r.share.rounds; n++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if r.share.resumed > 0 {
+			if err := r.leaveOut(ctx, n+1); err != nil {
+				return err
+			}
+			continue
+		}
+		r.begin()
+		if err := r.m.store.idle(); err != nil {
+			return err
+		}
+		if err := r.passed(ctx, n+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// passOver is the end of an epoch of which all rounds were left out. Its parameters are saved if they have not been: that is so when
+// the process before ended between the last round and the checkpoint, and the parameters are then those after that round.
+func (f *fitting) passOver(ctx context.Context, epoch int) error {
+	f.scored++
+	if s, ok := f.config.validate.(interface{ SetEpoch(int) }); ok {
+		s.SetEpoch(f.scored)
+	}
+	c := &f.config.checkpoint
+	if f.share.resumed > 0 || c.prefix == "" || f.share.rank > 0 {
+		return nil
+	}
+	list, err := checkpoint.Epochs(c.prefix)
+	if err != nil || slices.Contains(list, epoch+1) {
+		return err
+	}
+	if err := f.m.Wait(ctx); err != nil {
+		return err
+	}
+	return f.save(epoch)
+}
