@@ -4,27 +4,25 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"gomx/dtype"
 	"gomx/internal/cluster"
-	dataio "gomx/io"
 	"gomx/kvstore"
 	"gomx/kvstore/compress"
-	"gomx/module"
 	nd "gomx/ndarray"
 	"gomx/optimizer"
-	sym "gomx/symbol"
 )
 
 // distCase is training, or aggregation of gradients, on several machines.
 type distCase struct {
 	ID, KVStore, File       string
+	Note                    string // informative
+	Symbol                  string // of the network that is trained; empty: gradients are only pushed
 	Workers, Servers, Steps int
+	BigarrayBound           int `json:"bigarray_bound"` // larger arrays are cut, in elements; 0: MXNet's default
 	Keys                    map[string][]int
 	Results                 []Ref
 
@@ -38,12 +36,12 @@ type distCase struct {
 const distTimeout = time.Minute
 
 func distCases(g *Golden) ([]Case, error) {
-	var index struct{ Cases []*distCase }
-	if err := g.JSON("train/dist.json", &index); err != nil {
+	cases, err := casesOf[distCase](g, "train/dist.json")
+	if err != nil {
 		return nil, err
 	}
 	var list []Case
-	for _, c := range index.Cases {
+	for _, c := range cases {
 		c.File = "train/" + c.File
 		list = append(list, Case{ID: "dist/" + c.ID, Run: c.run})
 	}
@@ -60,14 +58,16 @@ func (c *distCase) run(env Env) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), distTimeout)
 	defer cancel()
-	cl := cluster.Start(cluster.Config{Workers: c.Workers, Servers: c.Servers, SliceSize: 4096})
-	err := cl.Work(ctx, func(ctx context.Context, rank int) error {
-		if c.ID == "module" {
-			return c.module(ctx, rank)
+	work := c.store
+	if c.Symbol != "" {
+		net, err := c.network(env.Golden)
+		if err != nil {
+			return err
 		}
-		return c.store(ctx, rank)
-	})
-	if err != nil {
+		work = func(ctx context.Context, rank int) error { return c.module(ctx, rank, net) }
+	}
+	cl := cluster.Start(cluster.Config{Workers: c.Workers, Servers: c.Servers, SliceSize: 4 * c.BigarrayBound})
+	if err := cl.Work(ctx, work); err != nil {
 		return err
 	}
 	return cl.Wait()
@@ -136,7 +136,7 @@ func (c *distCase) steps(ctx context.Context, kv kvstore.Store, rank int) error 
 
 // configure sets what the mode of the case wants.
 func (c *distCase) configure(ctx context.Context, kv kvstore.Store) error {
-	switch c.ID {
+	switch c.mode() {
 	case "sgd_momentum":
 		return kv.SetOptimizer(ctx, optimizer.SGD{LR: 0.1, Momentum: 0.9, WD: 0.01, Common: optimizer.Common{Rescale: 1.0 / 3}})
 	case "adam":
@@ -149,10 +149,16 @@ func (c *distCase) configure(ctx context.Context, kv kvstore.Store) error {
 	return missing("mode %s", c.ID)
 }
 
+// mode returns what the case does: its id, up to a dot.
+func (c *distCase) mode() string {
+	mode, _, _ := strings.Cut(c.ID, ".")
+	return mode
+}
+
 // grads returns the gradients of a worker's devices.
 func (c *distCase) grads(key string, rank, t int) ([]*nd.Array, error) {
 	names := []string{fmt.Sprintf("dist/%s/r%d/t%d/data", key, rank, t)}
-	if c.ID == "two_devices" {
+	if c.mode() == "two_devices" {
 		names = nil
 		for q := range 2 {
 			names = append(names, fmt.Sprintf("dist/%s/r%d/t%d/d%d/data", key, rank, t, q))
@@ -167,81 +173,4 @@ func (c *distCase) grads(key string, rank, t int) ([]*nd.Array, error) {
 		list = append(list, x)
 	}
 	return list, nil
-}
-
-// module trains an MLP and compares its parameters.
-func (c *distCase) module(ctx context.Context, rank int) error {
-	const batch = 8
-	data, err := os.ReadFile(c.golden.Path("train/mlp-symbol.json"))
-	if err != nil {
-		return err
-	}
-	s, err := sym.Load(data)
-	if err != nil {
-		return err
-	}
-	m := module.New(s, module.On(c.env.Device))
-	dataShape, labelShape := nd.Shape{batch, 784}, nd.Shape{batch}
-	if err := m.Bind([]dataio.Desc{{Name: "data", Shape: dataShape, DType: dtype.Float32}},
-		[]dataio.Desc{{Name: "softmax_label", Shape: labelShape, DType: dtype.Float32}}); err != nil {
-		return err
-	}
-	params := values{}
-	for _, r := range c.Results {
-		if r.Name != "rescale_grad" {
-			params[r.Name] = Fill(r.Name, r.Shape)
-		}
-	}
-	args, err := params.upload(c.env.Device)
-	if err != nil {
-		return err
-	}
-	if err := m.SetParams(args, nil); err != nil {
-		return err
-	}
-	if err := m.InitOptimizer(optimizer.SGD{LR: 0.1, Momentum: 0.9, WD: 1e-3}); err != nil {
-		return err
-	}
-	kv, err := kvstore.Open(ctx, c.KVStore)
-	if err != nil {
-		return err
-	}
-	if err := m.UseStore(ctx, kv); err != nil {
-		return errors.Join(err, kv.Close())
-	}
-	return errors.Join(c.train(m, rank, dataShape, labelShape), kv.Close())
-}
-
-func (c *distCase) train(m *module.Module, rank int, dataShape, labelShape nd.Shape) error {
-	for t := range c.Steps {
-		name := fmt.Sprintf("dist/r%d/t%d/", rank, t)
-		label, err := FillInput("int:10", name+"label", labelShape)
-		if err != nil {
-			return err
-		}
-		y, err := label.upload(c.env.Device)
-		if err != nil {
-			return err
-		}
-		x, err := Fill(name+"data", dataShape).upload(c.env.Device)
-		if err != nil {
-			return err
-		}
-		if err := m.ForwardBackward(&dataio.Batch{Data: []*nd.Array{x}, Label: []*nd.Array{y}}); err != nil {
-			return err
-		}
-		if err := m.Update(); err != nil {
-			return err
-		}
-	}
-	args, _ := m.Params()
-	for _, r := range c.Results {
-		if r.Name == "rescale_grad" {
-			continue
-		}
-		if err := c.result(r.Name, args[r.Name]); err != nil {
-			return err
-		}
-	}
-	return nil
 }

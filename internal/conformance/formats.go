@@ -8,7 +8,10 @@ import (
 	"strings"
 )
 
-// formatCase is what all cases of formats.json have; the rest depends on the kind.
+// described is what every case of formats.json may say of itself beside its own fields.
+type described struct{ Kind, Note string }
+
+// formatCase is what names a case of formats.json; the rest depends on the kind.
 type formatCase struct {
 	Kind     string
 	File     string
@@ -34,7 +37,7 @@ var formatKinds = map[string]func(data []byte) (func(env Env) error, error){
 func decodeCase[C any](run func(c *C, env Env) error) func([]byte) (func(Env) error, error) {
 	return func(data []byte) (func(Env) error, error) {
 		c := new(C)
-		if err := json.Unmarshal(data, c); err != nil {
+		if err := decodeStrictly(data, c); err != nil {
 			return nil, err
 		}
 		return func(env Env) error { return run(c, env) }, nil
@@ -46,9 +49,15 @@ const formatsArchive = "formats/formats.npz"
 
 // FormatCases reads formats/formats.json.
 func FormatCases(g *Golden) ([]Case, error) {
-	var index struct{ Cases []json.RawMessage }
+	var index struct {
+		MXNet, NPZ string // NPZ: the archive of all cases
+		Cases      []json.RawMessage
+	}
 	if err := g.JSON("formats/formats.json", &index); err != nil {
 		return nil, err
+	}
+	if got, want := "formats/"+index.NPZ, formatsArchive; got != want {
+		return nil, fmt.Errorf("conformance: formats.json: the archive is %s, want %s", got, want)
 	}
 	var list []Case
 	for _, raw := range index.Cases {

@@ -2,9 +2,11 @@ package conformance
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -17,7 +19,10 @@ import (
 
 // checkpointCase is what Module saved of a network, and its outputs after loading.
 type checkpointCase struct {
+	described
 	File, States string
+	StatesFormat string `json:"states_format"` // informative
+	Symbol       string // the file of the network, PREFIX-symbol.json
 	Prefix       string
 	Epoch        int
 	Data, Label  Ref
@@ -26,6 +31,9 @@ type checkpointCase struct {
 }
 
 func (c *checkpointCase) run(env Env) error {
+	if want := c.Prefix + "-symbol.json"; c.Symbol != want {
+		return fmt.Errorf("the symbol is in %s, want %s", c.Symbol, want)
+	}
 	m, err := checkpoint.Load(env.Golden.Path("formats/"+c.Prefix), c.Epoch)
 	if err != nil {
 		return err
@@ -100,9 +108,12 @@ func (c *checkpointCase) checkSaved(g *Golden, m *checkpoint.Model) error {
 	return nil
 }
 
-// checkStates reads the optimizer's states: momenta of the parameters, in the order of the
-// symbol's arguments.
+// checkStates reads the optimizer's states: arrays for each parameter, as many as the optimizer keeps, in the order of
+// the symbol's arguments. Written and read again they are the same.
 func (c *checkpointCase) checkStates(g *Golden, m *checkpoint.Model) error {
+	if c.States == "" {
+		return nil
+	}
 	states, err := checkpoint.LoadStates(g.Path("formats/" + c.States))
 	if err != nil {
 		return err
@@ -112,9 +123,56 @@ func (c *checkpointCase) checkStates(g *Golden, m *checkpoint.Model) error {
 		return fmt.Errorf("%d states, want %d", len(states), len(names))
 	}
 	for i, s := range states {
-		if r := s.State.Array; s.Index != i || r == nil || !r.Shape.Equal(m.Args[names[i]].Shape()) {
-			return fmt.Errorf("state %d is number %d, %+v, want an array of shape %v", i, s.Index, r, m.Args[names[i]].Shape())
+		if s.Name == "" && s.Index != i || s.Name != "" && s.Name != names[i] {
+			return fmt.Errorf("state %d belongs to parameter %d %q, want %d %q", i, s.Index, s.Name, i, names[i])
 		}
+		arrays, err := s.State.Arrays()
+		if err != nil {
+			return fmt.Errorf("state of %s: %w", names[i], err)
+		}
+		for k, a := range arrays {
+			if want := m.Args[names[i]].Shape(); !fits(a.Shape(), want) {
+				return fmt.Errorf("state of %s: array %d has the shape %v, want %v", names[i], k, a.Shape(), want)
+			}
+		}
+	}
+	var b bytes.Buffer
+	if err := checkpoint.WriteStates(&b, states); err != nil {
+		return err
+	}
+	again, err := checkpoint.ReadStates(&b)
+	if err != nil {
+		return fmt.Errorf("states written again: %w", err)
+	}
+	if !reflect.DeepEqual(again, states) {
+		return errors.New("states written again differ")
+	}
+	return nil
+}
+
+// fits reports whether a state may belong to a weight: it is one number, or for every axis has the weight's extent or 1.
+func fits(state, weight nd.Shape) bool {
+	if state.Size() == 1 {
+		return true
+	}
+	return slices.EqualFunc(state, weight, func(s, w int) bool { return s == w || s == 1 })
+}
+
+// addLabel gives the label to a network that has a place for one.
+func (c *checkpointCase) addLabel(env Env, s *sym.Symbol, args map[string]*nd.Array) error {
+	if c.Label.Key == "" {
+		return nil
+	}
+	for _, name := range s.Arguments() {
+		if args[name] != nil || !strings.HasSuffix(name, "label") {
+			continue
+		}
+		label, err := env.Golden.Array(formatsArchive, c.Label)
+		if err != nil {
+			return err
+		}
+		args[name], err = label.upload(env.Device)
+		return err
 	}
 	return nil
 }
@@ -127,6 +185,9 @@ func (c *checkpointCase) forward(env Env, m *checkpoint.Model) error {
 	}
 	cfg := sym.BindConfig{Device: env.Device, DefaultReq: op.ReqNull, Args: maps.Clone(m.Args), Aux: m.Aux}
 	if cfg.Args["data"], err = data.upload(env.Device); err != nil {
+		return err
+	}
+	if err := c.addLabel(env, m.Symbol, cfg.Args); err != nil {
 		return err
 	}
 	for name, a := range cfg.Args {

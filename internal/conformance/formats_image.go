@@ -10,6 +10,7 @@ import (
 
 // imageCase is a picture to be decoded.
 type imageCase struct {
+	described
 	File      string
 	RGB, Gray Ref
 	Tolerance float64
@@ -34,6 +35,7 @@ func (c *imageCase) run(env Env) error {
 
 // resizeCase is a picture to be resized.
 type resizeCase struct {
+	described
 	File      string
 	Interp    int
 	SizeWH    [2]int `json:"size_wh"`
@@ -94,6 +96,8 @@ type imageArgs struct {
 	StdA           float32 `json:"std_a"`
 	Scale          float32 `json:"scale"`
 	Threads        int     `json:"preprocess_threads"`
+	RandCrop       bool    `json:"rand_crop"`
+	RandMirror     bool    `json:"rand_mirror"`
 }
 
 // overImages makes an ImageRecordIter.

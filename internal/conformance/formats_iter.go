@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 
 	"gomx/dtype"
 	dataio "gomx/io"
@@ -15,6 +18,7 @@ import (
 
 // iteratorCase is an iterator and the batches of its epochs.
 type iteratorCase struct {
+	described
 	File, Iterator string
 	Kwargs         iteratorArgs
 	Epochs         [][]goldenBatch
@@ -31,7 +35,10 @@ type iteratorArgs struct {
 	LabelCSV   string `json:"label_csv"`
 	LabelSVM   string `json:"label_libsvm"`
 	Label      string // file, or how NDArrayIter's is made
+	Data       string // how NDArrayIter's is made
 	Flat       bool
+	Shuffle    bool
+	Silent     bool   // prints nothing, as all of ours
 	LastBatch  string `json:"last_batch_handle"`
 	N          int
 	imageArgs
@@ -47,6 +54,12 @@ type goldenBatch struct {
 }
 
 func (c *iteratorCase) run(env Env) error {
+	if k := c.Kwargs; k.Shuffle || k.RandCrop || k.RandMirror {
+		return errors.New("shuffle, rand_crop and rand_mirror are random: nothing to compare with")
+	}
+	if err := c.checkPads(); err != nil {
+		return err
+	}
 	it, err := c.open(env)
 	if err != nil {
 		return err
@@ -57,6 +70,20 @@ func (c *iteratorCase) run(env Env) error {
 		}
 		if err := it.Reset(); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// checkPads compares the case's list of all pads with those of its batches.
+func (c *iteratorCase) checkPads() error {
+	for e, batches := range c.Epochs {
+		var pads []int
+		for _, b := range batches {
+			pads = append(pads, b.Pad)
+		}
+		if c.Pads != nil && (len(c.Pads) != len(c.Epochs) || !slices.Equal(pads, c.Pads[e])) {
+			return fmt.Errorf("the case has the pads %v, its epoch %d %v", c.Pads, e, pads)
 		}
 	}
 	return nil
@@ -97,22 +124,60 @@ func (c *iteratorCase) open(env Env) (dataio.Iter, error) {
 	return nil, missing("iterator %s", c.Iterator)
 }
 
-// overArrays makes an NDArrayIter over arange(n*3).reshape(n,3) and 10*arange(n).
+// overArrays makes an NDArrayIter over arrays that the case describes.
 func (c *iteratorCase) overArrays() (dataio.Iter, error) {
 	last, err := dataio.ParseLastBatch(c.Kwargs.LastBatch)
 	if err != nil {
 		return nil, err
 	}
-	n := c.Kwargs.N
-	data, label := make([]float32, 3*n), make([]float32, n)
-	for i := range data {
-		data[i] = float32(i)
+	data, err := countUp(c.Kwargs.Data, c.Kwargs.N)
+	if err != nil {
+		return nil, err
 	}
-	for i := range label {
-		label[i] = float32(10 * i)
+	cfg := dataio.NDArrayConfig{Data: []*nd.Array{data}, BatchSize: c.Kwargs.BatchSize, LastBatch: last}
+	if c.Kwargs.Label != "" {
+		label, err := countUp(c.Kwargs.Label, c.Kwargs.N)
+		if err != nil {
+			return nil, err
+		}
+		cfg.Label = []*nd.Array{label}
 	}
-	return dataio.NDArrayIter(dataio.NDArrayConfig{Data: []*nd.Array{nd.FromSlice(data, n, 3)},
-		Label: []*nd.Array{nd.FromSlice(label)}, BatchSize: c.Kwargs.BatchSize, LastBatch: last})
+	return dataio.NDArrayIter(cfg)
+}
+
+// countingUp is how a case describes an array: "arange(n*3).reshape(n,3)" or "10*arange(n)".
+var countingUp = regexp.MustCompile(`^(?:(\d+)\*)?arange\(n((?:\*\d+)*)\)(?:\.reshape\(n((?:,\d+)*)\))?$`)
+
+// countUp makes the array that a case describes for n rows.
+func countUp(text string, n int) (*nd.Array, error) {
+	m := countingUp.FindStringSubmatch(strings.ReplaceAll(text, " ", ""))
+	if m == nil {
+		return nil, fmt.Errorf("unknown array %q, want such as arange(n*3).reshape(n,3) or 10*arange(n)", text)
+	}
+	numbers := func(s, by string) (list []int) {
+		for part := range strings.SplitSeq(strings.TrimPrefix(s, by), by) {
+			if v, err := strconv.Atoi(part); err == nil {
+				list = append(list, v)
+			}
+		}
+		return list
+	}
+	factor, shape := 1, append(nd.Shape{n}, numbers(m[3], ",")...)
+	if m[1] != "" {
+		factor = numbers(m[1], "*")[0]
+	}
+	size := n
+	for _, v := range numbers(m[2], "*") {
+		size *= v
+	}
+	if size != shape.Size() {
+		return nil, fmt.Errorf("array %q has %d elements and the shape %v", text, size, shape)
+	}
+	list := make([]float32, size)
+	for i := range list {
+		list[i] = float32(factor * i)
+	}
+	return nd.FromSlice(list, shape...), nil
 }
 
 // epoch compares the batches of one epoch.

@@ -12,10 +12,13 @@ import (
 
 // paramsCase is a file of arrays.
 type paramsCase struct {
+	described
 	File   string
 	Names  []string
 	Legacy string // V0 or V1: not written any more
 	Arrays []paramsArray
+	// NPShape says that the records are V3: written where shapes without axes and axes of size 0 have NumPy's meaning.
+	NPShape bool `json:"np_shape"`
 }
 
 // paramsArray is one array of the file.
@@ -42,8 +45,8 @@ func (c *paramsCase) run(env Env) error {
 			return fmt.Errorf("array %d %q: %w", i, a.Name, err)
 		}
 	}
-	if c.Legacy != "" {
-		return nil
+	if err := c.checkVersions(list); err != nil || c.Legacy != "" {
+		return err
 	}
 	var again bytes.Buffer
 	if err := checkpoint.WriteList(&again, list); err != nil {
@@ -51,6 +54,27 @@ func (c *paramsCase) run(env Env) error {
 	}
 	if !bytes.Equal(again.Bytes(), data) {
 		return fmt.Errorf("written again as %d bytes that differ from the %d of MXNet", again.Len(), len(data))
+	}
+	return nil
+}
+
+// checkVersions compares the versions of the records with what the case says of the file.
+func (c *paramsCase) checkVersions(list []*checkpoint.Record) error {
+	want := checkpoint.V2
+	switch {
+	case c.Legacy == "V0":
+		want = checkpoint.V0
+	case c.Legacy == "V1":
+		want = checkpoint.V1
+	case c.Legacy != "":
+		return fmt.Errorf("unknown legacy format %q, want V0 or V1", c.Legacy)
+	case c.NPShape:
+		want = checkpoint.V3
+	}
+	for _, r := range list {
+		if r.Version != want {
+			return fmt.Errorf("array %q is of version %v, want %v", r.Name, r.Version, want)
+		}
 	}
 	return nil
 }

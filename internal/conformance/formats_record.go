@@ -8,12 +8,15 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
+	"strings"
 
 	dataio "gomx/io"
 )
 
 // recordCase is a RecordIO file, with an index or without.
 type recordCase struct {
+	described
 	File, Idx string
 	Keys      []int
 	Records   []string // in hexadecimal
@@ -92,7 +95,9 @@ func readRecords(data []byte) ([]string, error) {
 
 // headerCase is a file of records that begin with an image header.
 type headerCase struct {
+	described
 	File    string
+	Idx     string // the index of the file; empty: it has none
 	Records []struct {
 		Raw     string // the whole record
 		Flag    uint32
@@ -114,6 +119,9 @@ func (c *headerCase) run(env Env) error {
 	if len(records) != len(c.Records) {
 		return fmt.Errorf("%d records, want %d", len(records), len(c.Records))
 	}
+	if err := c.checkIndex(env.Golden, records); err != nil {
+		return err
+	}
 	for i, want := range c.Records {
 		if records[i] != want.Raw {
 			return fmt.Errorf("record %d is %s, want %s", i, records[i], want.Raw)
@@ -131,6 +139,40 @@ func (c *headerCase) run(env Env) error {
 		}
 		if again := hex.EncodeToString(dataio.PackRecord(h, content)); again != want.Raw {
 			return fmt.Errorf("record %d packed again is %s, want %s", i, again, want.Raw)
+		}
+	}
+	return nil
+}
+
+// checkIndex reads every record by its key.
+func (c *headerCase) checkIndex(g *Golden, records []string) error {
+	if c.Idx == "" {
+		return nil
+	}
+	x, err := dataio.OpenIndexed(g.Path("formats/"+c.Idx), g.Path("formats/"+c.File))
+	if err != nil {
+		return err
+	}
+	defer x.Close()
+	text, err := os.ReadFile(g.Path("formats/" + c.Idx))
+	if err != nil {
+		return err
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n") // each a key and an offset
+	if len(lines) != len(records) {
+		return fmt.Errorf("the index has %d keys, want %d", len(lines), len(records))
+	}
+	for i, line := range lines {
+		key, err := strconv.Atoi(strings.Fields(line)[0])
+		if err != nil {
+			return fmt.Errorf("index line %q: %w", line, err)
+		}
+		r, err := x.Read(key)
+		if err != nil {
+			return err
+		}
+		if hex.EncodeToString(r) != records[i] {
+			return fmt.Errorf("record with key %d is %x, want %s", key, r, records[i])
 		}
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 
 // symbolCase is a symbol file.
 type symbolCase struct {
+	described
 	File           string
 	Upgraded       string // what MXNet 1.9.1 writes after loading an old file
 	Arguments, Aux []string
@@ -21,6 +22,7 @@ type symbolCase struct {
 	AttrDict       map[string]map[string]string `json:"attr_dict"`
 	ArgShapes      []dtype.Shape                `json:"arg_shapes"`
 	OutShapes      []dtype.Shape                `json:"out_shapes"`
+	Exported       bool                         // by gluon: has one input, data
 }
 
 func (c *symbolCase) run(env Env) error {
@@ -34,6 +36,9 @@ func (c *symbolCase) run(env Env) error {
 	}
 	if err := c.checkNames(s); err != nil {
 		return err
+	}
+	if c.Exported && !slices.Contains(s.Arguments(), "data") {
+		return fmt.Errorf("an exported network has no argument data but %v", s.Arguments())
 	}
 	if got := s.AttrDict(); c.AttrDict != nil && !reflect.DeepEqual(got, c.AttrDict) {
 		return fmt.Errorf("attributes are %v, want %v", got, c.AttrDict)

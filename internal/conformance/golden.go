@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -47,16 +48,53 @@ func (g *Golden) Close() error {
 // Path returns the path of a file of the folder, named with slashes.
 func (g *Golden) Path(name string) string { return filepath.Join(g.dir, filepath.FromSlash(name)) }
 
-// JSON decodes a file of the folder into v.
+// JSON decodes a file of the folder into v. A field that v has no place for is an error, so that no part of a case is
+// passed over without a word.
 func (g *Golden) JSON(name string, v any) error {
 	data, err := os.ReadFile(g.Path(name))
 	if err != nil {
 		return fmt.Errorf("conformance: %w", err)
 	}
-	if err := json.Unmarshal(data, v); err != nil {
+	if err := decodeStrictly(data, v); err != nil {
 		return fmt.Errorf("conformance: %s: %w", name, err)
 	}
 	return nil
+}
+
+// decodeStrictly decodes JSON into v, in which every field must have a place.
+func decodeStrictly(data []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	return d.Decode(v)
+}
+
+// index is a JSON file of cases. MXNet, NumPy and Note say how it was made.
+type index[C any] struct {
+	MXNet, NumPy, Note string
+	Cases              []C
+}
+
+// casesOf reads the cases of an index. The error of a case names it by its place.
+func casesOf[C any](g *Golden, name string) ([]*C, error) {
+	var raw index[json.RawMessage]
+	if err := g.JSON(name, &raw); err != nil {
+		return nil, err
+	}
+	list := make([]*C, len(raw.Cases))
+	for i, text := range raw.Cases {
+		list[i] = new(C)
+		if err := decodeStrictly(text, list[i]); err != nil {
+			return nil, fmt.Errorf("conformance: %s: case %d %s: %w", name, i, nameOf(text), err)
+		}
+	}
+	return list, nil
+}
+
+// nameOf returns the id or name of a case that cannot be decoded as a whole.
+func nameOf(text []byte) string {
+	var c struct{ ID, Name, Model string }
+	json.Unmarshal(text, &c) // fields of other types stay empty
+	return c.ID + c.Name + c.Model
 }
 
 // Ref refers to an array of an archive.

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -15,6 +16,14 @@ import (
 	nd "gomx/ndarray"
 )
 
+// planIndex is the whole of memplan.json. Variants says in which environment MXNet planned each figure, RSS how
+// large processes of MXNet grew.
+type planIndex struct {
+	MXNet         string
+	Variants, RSS json.RawMessage
+	Cases         []*planCase
+}
+
 // planCase is a network bound for one batch size and mode, and the memory that MXNet planned.
 type planCase struct {
 	Model       string
@@ -27,11 +36,12 @@ type planCase struct {
 	GradBytes   int64            `json:"grad_bytes"`
 	AuxBytes    int64            `json:"aux_bytes"`
 	OutputBytes int64            `json:"output_bytes"`
+	Nodes       map[string]int   // of MXNet's graphs per variant, informative
 }
 
 // PlanCases reads memplan/memplan.json.
 func PlanCases(g *Golden) ([]Case, error) {
-	var index struct{ Cases []*planCase }
+	var index planIndex
 	if err := g.JSON("memplan/memplan.json", &index); err != nil {
 		return nil, err
 	}
@@ -93,7 +103,7 @@ var ErrNoCase = errors.New("no case")
 // PlanRecomputed plans training of a network in memplan.json twice, the second time recomputing as far as it takes
 // to come down to a share of the memory.
 func PlanRecomputed(env Env, model string, batch int, share float64) (without, with sym.MemoryUse, err error) {
-	var index struct{ Cases []*planCase }
+	var index planIndex
 	if err := env.Golden.JSON("memplan/memplan.json", &index); err != nil {
 		return without, with, err
 	}
@@ -132,7 +142,28 @@ func (c *planCase) measure(env Env, reuse *planReuse, share float64) (use sym.Me
 		return use, err
 	}
 	defer ex.Close()
+	if err := c.checkArrays(ex); err != nil {
+		return use, err
+	}
 	return ex.MemoryUse(c.Train)
+}
+
+// checkArrays compares the bytes of arguments, gradients and auxiliary states with MXNet's.
+func (c *planCase) checkArrays(ex *sym.Executor) error {
+	for _, x := range []struct {
+		what   string
+		arrays map[string]*nd.Array
+		want   int64
+	}{{"arguments", ex.Args, c.ArgBytes}, {"gradients", ex.Grads, c.GradBytes}, {"auxiliary states", ex.Aux, c.AuxBytes}} {
+		got := int64(0)
+		for _, a := range x.arrays {
+			got += int64(a.Shape().Size() * a.DType().Size())
+		}
+		if got != x.want {
+			return fmt.Errorf("%s take %d bytes, want %d", x.what, got, x.want)
+		}
+	}
+	return nil
 }
 
 // planReuse keeps the arrays of the last network: binding it again for another batch size then

@@ -14,6 +14,9 @@ import (
 // modelCase is a whole network.
 type modelCase struct {
 	Name, Symbol, File string
+	Batch              int // of the inputs, informative
+	Dropouts           int `json:"dropout_set_to_zero_for_training"`
+	Internals          int
 	Inputs             map[string]inputFill
 	Arguments          []Ref
 	Aux                []Ref
@@ -52,12 +55,15 @@ func (s *namedShape) UnmarshalJSON(data []byte) error {
 
 // ModelCases reads models/cases.json.
 func ModelCases(g *Golden) ([]Case, error) {
-	var index struct{ Cases []*modelCase }
-	if err := g.JSON("models/cases.json", &index); err != nil {
+	cases, err := casesOf[modelCase](g, "models/cases.json")
+	if err != nil {
 		return nil, err
 	}
 	var list []Case
-	for _, c := range index.Cases {
+	for _, c := range cases {
+		if c.Internals != 0 && c.Internals != len(c.InternalShapes) {
+			return nil, fmt.Errorf("conformance: models/cases.json: %s: %d internals and %d shapes of them", c.Name, c.Internals, len(c.InternalShapes))
+		}
 		c.File = "models/" + c.File
 		list = append(list, Case{ID: c.Name, Run: c.run, Weight: c.elements()})
 	}
@@ -96,13 +102,25 @@ func (c *modelCase) run(env Env) error {
 	if err := c.infer(s, f, env); err != nil {
 		return fmt.Errorf("inference: %w", err)
 	}
-	if s, err = withoutDropout(data); err != nil {
+	if !c.trains() {
+		return nil
+	}
+	var dropouts int
+	if s, dropouts, err = withoutDropout(data); err != nil {
 		return err
+	}
+	if dropouts != c.Dropouts {
+		return fmt.Errorf("%d dropouts are set to zero for training, want %d", dropouts, c.Dropouts)
 	}
 	if err := c.train(s, f, env); err != nil {
 		return fmt.Errorf("training: %w", err)
 	}
 	return nil
+}
+
+// trains reports whether the case has a training part: some are for inference only.
+func (c *modelCase) trains() bool {
+	return len(c.ForwardTrain) > 0 || len(c.GradNorms) > 0 || len(c.Grads) > 0
 }
 
 // checkShapes compares names and inferred shapes with those of the case.
@@ -117,7 +135,7 @@ func (c *modelCase) checkShapes(s *sym.Symbol) error {
 		return err
 	}
 	names := in.Outputs()
-	if len(names) != len(c.InternalShapes) {
+	if c.InternalShapes != nil && len(names) != len(c.InternalShapes) {
 		return fmt.Errorf("%d internal outputs, want %d", len(names), len(c.InternalShapes))
 	}
 	for i, want := range c.InternalShapes {
@@ -164,6 +182,9 @@ func (c *modelCase) feed() (*feed, error) {
 	for name := range c.GradNorms {
 		f.req[name] = op.ReqWrite
 	}
+	for _, r := range c.Grads {
+		f.req[r.Name] = op.ReqWrite
+	}
 	return f, nil
 }
 
@@ -171,7 +192,7 @@ func (c *modelCase) feed() (*feed, error) {
 func (c *modelCase) infer(s *sym.Symbol, f *feed, env Env) error {
 	g := *f
 	g.req = nil
-	ex, err := g.bind(withPreHead(s), env)
+	ex, err := g.bind(c.withPreHead(s, c.ForwardInfer), env)
 	if err != nil {
 		return err
 	}
@@ -182,9 +203,12 @@ func (c *modelCase) infer(s *sym.Symbol, f *feed, env Env) error {
 	return c.outputs(ex, c.ForwardInfer, env.Golden)
 }
 
-// withPreHead adds the tensor that enters the first head's layer to the outputs.
-func withPreHead(s *sym.Symbol) *sym.Symbol {
+// withPreHead adds the tensor that enters the first head's layer to the outputs, if the references end with it.
+func (c *modelCase) withPreHead(s *sym.Symbol, refs []Ref) *sym.Symbol {
 	heads := s.Entries()
+	if len(refs) == len(c.Outputs) {
+		return s
+	}
 	return sym.FromEntries(append(slices.Clone(heads), heads[0].Node.In[0])...)
 }
 
@@ -202,10 +226,12 @@ func (c *modelCase) train(s *sym.Symbol, f *feed, env Env) error {
 	if err := ex.Forward(true); err != nil {
 		return err
 	}
-	if err := ex.Backward(); err != nil {
-		return err
+	if len(f.req) > 0 {
+		if err := ex.Backward(); err != nil {
+			return err
+		}
 	}
-	if err := c.outputs(ex, c.ForwardTrain[:len(c.Outputs)], env.Golden); err != nil {
+	if err := c.outputs(ex, c.ForwardTrain[:min(len(c.ForwardTrain), len(c.Outputs))], env.Golden); err != nil {
 		return err
 	}
 	if err := c.norms("gradient of ", ex.Grads, c.GradNorms); err != nil {
@@ -220,7 +246,7 @@ func (c *modelCase) train(s *sym.Symbol, f *feed, env Env) error {
 func (c *modelCase) trainForward(s *sym.Symbol, f *feed, env Env) error {
 	g := *f
 	g.req = nil
-	ex, err := g.bind(withPreHead(s), env)
+	ex, err := g.bind(c.withPreHead(s, c.ForwardTrain), env)
 	if err != nil {
 		return err
 	}
@@ -231,23 +257,38 @@ func (c *modelCase) trainForward(s *sym.Symbol, f *feed, env Env) error {
 	return c.outputs(ex, c.ForwardTrain, env.Golden)
 }
 
-// withoutDropout loads a symbol with the probability of every Dropout set to zero.
-func withoutDropout(data []byte) (*sym.Symbol, error) {
+// withoutDropout loads a symbol with the probability of every Dropout set to zero, and says how many there are. One
+// without attributes has MXNet's default probability until then.
+func withoutDropout(data []byte) (*sym.Symbol, int, error) {
 	var g map[string]any
 	if err := json.Unmarshal(data, &g); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	nodes, _ := g["nodes"].([]any)
+	count := 0
 	for _, n := range nodes {
-		if n, ok := n.(map[string]any); ok && n["op"] == "Dropout" {
-			if attrs, ok := n["attrs"].(map[string]any); ok {
-				attrs["p"] = "0"
+		n, ok := n.(map[string]any)
+		if !ok || n["op"] != "Dropout" {
+			continue
+		}
+		count++
+		key := "attrs"
+		for _, old := range []string{"attr", "param"} { // older files call them so
+			if n[old] != nil {
+				key = old
 			}
 		}
+		attrs, ok := n[key].(map[string]any)
+		if !ok {
+			attrs = map[string]any{}
+			n[key] = attrs
+		}
+		attrs["p"] = "0"
 	}
 	changed, err := json.Marshal(g)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return sym.Load(changed)
+	s, err := sym.Load(changed)
+	return s, count, err
 }

@@ -19,6 +19,7 @@ type opCase struct {
 	Op, Alias        string
 	Attrs            map[string]string
 	IsTrain          bool     `json:"is_train"`
+	GradReq          string   `json:"grad_req"`
 	Inputs, Aux      []Ref    // in argument order
 	Outputs          []Ref    // visible ones
 	OutputNames      []string `json:"output_names"`
@@ -27,20 +28,50 @@ type opCase struct {
 	Grads            []Ref
 	AuxAfter         []Ref `json:"aux_after"`
 	UndefinedOutputs []int `json:"undefined_outputs"`
+	Nonfinite        bool  `json:"has_nonfinite"`
+	Note, Backend    string
 }
 
 // OpCases reads ops/cases.json.
 func OpCases(g *Golden) ([]Case, error) {
-	var index struct{ Cases []*opCase }
-	if err := g.JSON("ops/cases.json", &index); err != nil {
+	return opCasesOf(g, "ops")
+}
+
+// opCasesOf reads the operator cases of a folder.
+func opCasesOf(g *Golden, folder string) ([]Case, error) {
+	cases, err := casesOf[opCase](g, folder+"/cases.json")
+	if err != nil {
 		return nil, err
 	}
-	list := make([]Case, len(index.Cases))
-	for i, c := range index.Cases {
-		c.File = "ops/" + c.File
+	list := make([]Case, len(cases))
+	for i, c := range cases {
+		c.File = folder + "/" + c.File
+		if err := c.valid(); err != nil {
+			return nil, fmt.Errorf("conformance: %s/cases.json: %s: %w", folder, c.ID, err)
+		}
 		list[i] = Case{ID: c.ID, Run: c.run}
 	}
 	return list, nil
+}
+
+// valid checks that the fields of a case agree with each other.
+func (c *opCase) valid() error {
+	for _, r := range c.Inputs {
+		if r.GradReq != c.GradReq && r.GradReq != "null" {
+			return fmt.Errorf("input %s has grad_req %q, the case %q", r.Name, r.GradReq, c.GradReq)
+		}
+	}
+	switch {
+	case (c.GradReq == "null") != (len(c.Grads) == 0):
+		return fmt.Errorf("grad_req %q and %d gradients", c.GradReq, len(c.Grads))
+	case (c.GradReq == "add") != (len(c.GradInit) > 0):
+		return fmt.Errorf("grad_req %q and %d initial gradients", c.GradReq, len(c.GradInit))
+	case len(c.OutputNames) != len(c.Outputs):
+		return fmt.Errorf("%d names of %d outputs", len(c.OutputNames), len(c.Outputs))
+	case len(c.Aux) != len(c.AuxAfter):
+		return fmt.Errorf("%d auxiliary states before and %d after", len(c.Aux), len(c.AuxAfter))
+	}
+	return nil
 }
 
 // run loads the case's graph from JSON, binds it and runs it, as a program would.
@@ -200,6 +231,9 @@ func (c *opCase) compare(g *Golden, what string, x *nd.Array, r Ref, name string
 	got, err := download(x)
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
+	}
+	if tol, ok := roundedTolerance(c.Family, c.Op, want.DType); ok {
+		return compare(what, got, want, tol)
 	}
 	if name == "" && c.Op == "CTCLoss" {
 		name = c.Op

@@ -29,15 +29,16 @@ type updateCase struct {
 	Attrs           map[string]string
 	Inputs, Outputs []Ref
 	InputsAfter     []Ref `json:"inputs_after"`
+	Note            string
 }
 
 func updateCases(g *Golden) ([]Case, error) {
-	var index struct{ Cases []*updateCase }
-	if err := g.JSON("optim/update_ops.json", &index); err != nil {
+	cases, err := casesOf[updateCase](g, "optim/update_ops.json")
+	if err != nil {
 		return nil, err
 	}
 	var list []Case
-	for _, c := range index.Cases {
+	for _, c := range cases {
 		c.File = "optim/" + c.File
 		list = append(list, Case{ID: "update/" + c.ID, Run: c.run})
 	}
@@ -105,15 +106,18 @@ type metricCase struct {
 		Label, Pred Ref
 		ValueAfter  *float64 `json:"value_after"` // null: not a number
 	}
+	// NumInst and SumMetric are two numbers inside MXNet's metric, of which it makes the last value; informative.
+	NumInst   *float64 `json:"num_inst"`
+	SumMetric *float64 `json:"sum_metric"`
 }
 
 func metricCases(g *Golden) ([]Case, error) {
-	var index struct{ Cases []*metricCase }
-	if err := g.JSON("optim/metrics.json", &index); err != nil {
+	cases, err := casesOf[metricCase](g, "optim/metrics.json")
+	if err != nil {
 		return nil, err
 	}
 	var list []Case
-	for _, c := range index.Cases {
+	for _, c := range cases {
 		c.File = "optim/" + c.File
 		list = append(list, Case{ID: "metric/" + c.ID, Run: c.run})
 	}

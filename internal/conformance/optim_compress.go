@@ -21,12 +21,17 @@ type compressionCase struct {
 }
 
 func compressionCases(g *Golden) ([]Case, error) {
-	var index struct{ Cases []*compressionCase }
-	if err := g.JSON("optim/compression.json", &index); err != nil {
+	cases, err := casesOf[compressionCase](g, "optim/compression.json")
+	if err != nil {
 		return nil, err
 	}
 	var list []Case
-	for _, c := range index.Cases {
+	for _, c := range cases {
+		for i, s := range c.Steps {
+			if len(s.Grads) != c.Devices {
+				return nil, fmt.Errorf("conformance: compression.json: %s: step %d has %d gradients for %d devices", c.ID, i, len(s.Grads), c.Devices)
+			}
+		}
 		c.File = "optim/" + c.File
 		list = append(list, Case{ID: "compression/" + c.ID, Run: c.run})
 	}

@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,6 +22,13 @@ type optimizerCase struct {
 	}
 	Steps  int
 	Params []optimizerParam
+	DType  string // of the weights
+	// What MXNet's optimizer holds after it is made: its class, its attributes, and the multipliers that follow from Mult and
+	// the names. The weights show whether ours has the same.
+	Class    string
+	Defaults map[string]any
+	LRMult   map[string]float64 `json:"lr_mult"`
+	WDMult   map[string]float64 `json:"wd_mult"`
 }
 
 // optimizerParam is one parameter: gradients and weights have a leading axis of steps.
@@ -34,12 +40,12 @@ type optimizerParam struct {
 }
 
 func optimizerCases(g *Golden) ([]Case, error) {
-	var index struct{ Cases []*optimizerCase }
-	if err := g.JSON("optim/optimizers.json", &index); err != nil {
+	cases, err := casesOf[optimizerCase](g, "optim/optimizers.json")
+	if err != nil {
 		return nil, err
 	}
 	var list []Case
-	for _, c := range index.Cases {
+	for _, c := range cases {
 		c.File = "optim/" + c.File
 		list = append(list, Case{ID: "optimizer/" + c.ID, Run: c.run})
 	}
@@ -61,6 +67,9 @@ func (c *optimizerCase) run(env Env) error {
 			return err
 		}
 		grads[i] = arrays[1]
+		if got := arrays[0].DType.String(); c.DType != "" && got != c.DType {
+			return fmt.Errorf("%s has dtype %s, the case %s", p.Name, got, c.DType)
+		}
 		if weights[i], err = arrays[0].upload(env.Device); err != nil {
 			return err
 		}
@@ -84,13 +93,9 @@ func (c *optimizerCase) run(env Env) error {
 
 // updater makes the updater that the keyword arguments describe.
 func (c *optimizerCase) updater() (*optimizer.Updater, error) {
-	kwargs := maps.Clone(c.Kwargs)
-	if text, ok := kwargs["lr_scheduler"].(string); ok {
-		s, err := scheduleOf(text)
-		if err != nil {
-			return nil, err
-		}
-		kwargs["lr_scheduler"] = s
+	kwargs, err := optimizerKwargs(c.Kwargs)
+	if err != nil {
+		return nil, err
 	}
 	kwargs["lr_mult"], kwargs["wd_mult"] = c.Mult.LR, c.Mult.WD
 	o, err := optimizer.New(c.Optimizer, kwargs)
@@ -102,6 +107,20 @@ func (c *optimizerCase) updater() (*optimizer.Updater, error) {
 		names[p.Index] = p.Name
 	}
 	return optimizer.NewUpdater(o, names)
+}
+
+// optimizerKwargs returns a copy of an optimizer's keyword arguments in which a schedule that is spelled as text is one.
+func optimizerKwargs(given map[string]any) (map[string]any, error) {
+	kwargs := map[string]any{}
+	maps.Copy(kwargs, given)
+	if text, ok := kwargs["lr_scheduler"].(string); ok {
+		s, err := scheduleOf(text)
+		if err != nil {
+			return nil, err
+		}
+		kwargs["lr_scheduler"] = s
+	}
+	return kwargs, nil
 }
 
 // scheduleOf reads "factor:step=3,factor=0.5".
@@ -155,19 +174,20 @@ func (c *optimizerCase) checkStates(g *Golden, u *optimizer.Updater) error {
 type scheduleCase struct {
 	Class  string
 	Kwargs map[string]any
-	LR     []float64 // after 0, 1, 2, ... updates
+	LR     []float64 // after each number of updates
+	// NumUpdate are the first and the last number of updates; none: they begin with 0.
+	NumUpdate []int `json:"num_update"`
 }
 
 func scheduleCases(g *Golden) ([]Case, error) {
-	var index struct{ Cases []json.RawMessage }
-	if err := g.JSON("optim/lr_schedules.json", &index); err != nil {
+	cases, err := casesOf[scheduleCase](g, "optim/lr_schedules.json")
+	if err != nil {
 		return nil, err
 	}
 	var list []Case
-	for _, raw := range index.Cases {
-		c := &scheduleCase{}
-		if err := json.Unmarshal(raw, c); err != nil {
-			return nil, fmt.Errorf("conformance: lr_schedules.json: %w", err)
+	for _, c := range cases {
+		if n := len(c.NumUpdate); n != 0 && (n != 2 || c.NumUpdate[1]-c.NumUpdate[0]+1 != len(c.LR)) {
+			return nil, fmt.Errorf("conformance: lr_schedules.json: %s: %d rates for the updates %v, want first and last", c.Class, len(c.LR), c.NumUpdate)
 		}
 		list = append(list, Case{ID: "schedule/" + c.Class + "(" + spell(c.Kwargs) + ")", Run: c.run})
 	}
@@ -179,7 +199,12 @@ func (c *scheduleCase) run(Env) error {
 	if err != nil {
 		return err
 	}
-	for n, want := range c.LR {
+	first := 0
+	if len(c.NumUpdate) > 0 {
+		first = c.NumUpdate[0]
+	}
+	for i, want := range c.LR {
+		n := first + i
 		if err := near(fmt.Sprintf("rate after %d updates", n), s.Rate(0, n), want, Tolerance{1e-15, 1e-12}); err != nil {
 			return err
 		}

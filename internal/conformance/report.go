@@ -97,7 +97,7 @@ func panicSite(stack string) string {
 	for line := range strings.SplitSeq(after, "\n") {
 		line = strings.TrimSpace(line)
 		file, _, _ := strings.Cut(line, " +0x")
-		if strings.Contains(file, ".go:") && !strings.Contains(file, "/runtime/") {
+		if strings.Contains(file, ".go:") && !strings.Contains("/"+file, "/runtime/") {
 			return " at " + filepath.Base(filepath.Dir(file)) + "/" + filepath.Base(file)
 		}
 	}

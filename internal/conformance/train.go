@@ -19,7 +19,9 @@ import (
 // trainCase is a network trained by Module for some steps over alternating batches.
 type trainCase struct {
 	ID, Symbol, File string
+	Model, Note      string // informative
 	Batch            int
+	RescaleGrad      *float64 `json:"rescale_grad"` // nil: what the module chooses
 	Optimizer        string
 	OptimizerParams  map[string]any `json:"optimizer_params"`
 	Steps, Batches   int
@@ -43,12 +45,15 @@ type trainInput struct {
 
 // TrainCases reads train/train.json and train/dist.json.
 func TrainCases(g *Golden) ([]Case, error) {
-	var index struct{ Cases []*trainCase }
-	if err := g.JSON("train/train.json", &index); err != nil {
+	cases, err := casesOf[trainCase](g, "train/train.json")
+	if err != nil {
 		return nil, err
 	}
 	var list []Case
-	for _, c := range index.Cases {
+	for _, c := range cases {
+		if len(c.Loss) != c.Steps || len(c.ParamL2) != c.Steps {
+			return nil, fmt.Errorf("conformance: train.json: %s: %d losses and %d lengths for %d steps", c.ID, len(c.Loss), len(c.ParamL2), c.Steps)
+		}
 		c.File = "train/" + c.File
 		list = append(list, Case{ID: "train/" + c.ID, Run: c.run})
 	}
@@ -65,11 +70,15 @@ func (c *trainCase) run(env Env) error {
 	if err != nil {
 		return err
 	}
-	batches, err := c.batches(s, env)
+	names, err := c.inputs(s)
 	if err != nil {
 		return err
 	}
-	m, err := c.module(s, env)
+	batches, err := c.batches(names, env)
+	if err != nil {
+		return err
+	}
+	m, err := c.module(s, names, env)
 	if err != nil {
 		return err
 	}
@@ -101,58 +110,115 @@ func auxOf(m *module.Module) (values, error) {
 	return v, nil
 }
 
-// inputs returns the names of data and label, in the order of the arguments.
-func (c *trainCase) inputs(s *sym.Symbol) (data, label []string) {
-	for _, name := range s.Arguments() {
+// trainNames are the inputs of a network that is trained, in the order of its arguments.
+type trainNames struct {
+	data, label []string
+	target      string // the input that the loss layer compares with; empty: it compares with nothing
+	borrowed    bool   // the case has no such input: its first data are the label
+}
+
+// inputs sorts the inputs. The label of a case may be called label or be data; one without is given the data.
+func (c *trainCase) inputs(s *sym.Symbol) (n trainNames, err error) {
+	args := s.Arguments()
+	for name := range c.Inputs {
+		if !slices.Contains(args, name) {
+			return n, fmt.Errorf("the network has no argument %s", name)
+		}
+	}
+	n.target = lossTarget(s)
+	for _, name := range args {
 		if _, ok := c.Inputs[name]; !ok {
 			continue
 		}
 		if strings.HasSuffix(name, "label") {
-			label = append(label, name)
+			n.label = append(n.label, name)
 		} else {
-			data = append(data, name)
+			n.data = append(n.data, name)
 		}
 	}
-	return data, label
+	if _, ok := c.Inputs[n.target]; n.target != "" && !ok {
+		if len(n.data) == 0 {
+			return n, fmt.Errorf("no input for %s, and no data in its place", n.target)
+		}
+		n.label, n.borrowed = append(n.label, n.target), true
+	}
+	return n, nil
+}
+
+// lossTarget returns the variable that the first head compares with: the one behind its last input.
+func lossTarget(s *sym.Symbol) string {
+	head := s.Entries()[0].Node
+	if len(head.In) < 2 {
+		return ""
+	}
+	node := head.In[len(head.In)-1].Node
+	for len(node.In) > 0 {
+		node = node.In[0].Node
+	}
+	return node.Name
+}
+
+// trainBatch is a batch and the array that the loss is computed against, nil if it needs none.
+type trainBatch struct {
+	*dataio.Batch
+	target *nd.Array
 }
 
 // batches computes the batches that the steps use in turn.
-func (c *trainCase) batches(s *sym.Symbol, env Env) ([]*dataio.Batch, error) {
-	data, label := c.inputs(s)
-	list := make([]*dataio.Batch, c.Batches)
+func (c *trainCase) batches(n trainNames, env Env) ([]trainBatch, error) {
+	list := make([]trainBatch, c.Batches)
 	for i := range list {
-		list[i] = &dataio.Batch{}
-		for k, name := range slices.Concat(data, label) {
-			in := c.Inputs[name]
-			a, err := FillInput(in.Fill, in.Names[i], in.Shape)
+		b := trainBatch{Batch: &dataio.Batch{}}
+		for k, name := range slices.Concat(n.data, n.label) {
+			x, err := c.value(n.source(name), i, env)
 			if err != nil {
 				return nil, err
 			}
-			x, err := a.upload(env.Device)
-			if err != nil {
-				return nil, err
+			if name == n.target {
+				b.target = x
 			}
-			if k < len(data) {
-				list[i].Data = append(list[i].Data, x)
+			if k < len(n.data) {
+				b.Data = append(b.Data, x)
 			} else {
-				list[i].Label = append(list[i].Label, x)
+				b.Label = append(b.Label, x)
 			}
 		}
+		list[i] = b
 	}
 	return list, nil
 }
 
+// source returns the input of the case that an argument is computed from.
+func (n *trainNames) source(name string) string {
+	if n.borrowed && name == n.target {
+		return n.data[0]
+	}
+	return name
+}
+
+// value computes an input of one batch.
+func (c *trainCase) value(name string, batch int, env Env) (*nd.Array, error) {
+	in := c.Inputs[name]
+	if len(in.Names) != c.Batches {
+		return nil, fmt.Errorf("input %s has %d names for %d batches", name, len(in.Names), c.Batches)
+	}
+	a, err := FillInput(in.Fill, in.Names[batch], in.Shape)
+	if err != nil {
+		return nil, err
+	}
+	return a.upload(env.Device)
+}
+
 // module binds the network with its initial parameters and optimizer.
-func (c *trainCase) module(s *sym.Symbol, env Env) (*module.Module, error) {
+func (c *trainCase) module(s *sym.Symbol, n trainNames, env Env) (*module.Module, error) {
 	describe := func(names []string) (list []dataio.Desc) {
-		for _, n := range names {
-			list = append(list, dataio.Desc{Name: n, Shape: c.Inputs[n].Shape, DType: dtype.Float32})
+		for _, name := range names {
+			list = append(list, dataio.Desc{Name: name, Shape: c.Inputs[n.source(name)].Shape, DType: dtype.Float32})
 		}
 		return list
 	}
-	data, label := c.inputs(s)
 	m := module.New(s, module.On(env.Device))
-	if err := m.Bind(describe(data), describe(label)); err != nil {
+	if err := m.Bind(describe(n.data), describe(n.label)); err != nil {
 		return nil, err
 	}
 	fill := func(refs []Ref) (map[string]*nd.Array, error) {
@@ -173,7 +239,14 @@ func (c *trainCase) module(s *sym.Symbol, env Env) (*module.Module, error) {
 	if err := m.SetParams(args, aux); err != nil {
 		return nil, err
 	}
-	o, err := optimizer.New(c.Optimizer, c.OptimizerParams)
+	kwargs, err := optimizerKwargs(c.OptimizerParams)
+	if err != nil {
+		return nil, err
+	}
+	if c.RescaleGrad != nil {
+		kwargs["rescale_grad"] = *c.RescaleGrad
+	}
+	o, err := optimizer.New(c.Optimizer, kwargs)
 	if err != nil {
 		return nil, err
 	}
@@ -181,11 +254,11 @@ func (c *trainCase) module(s *sym.Symbol, env Env) (*module.Module, error) {
 }
 
 // step trains on one batch and compares loss and length of the parameters.
-func (c *trainCase) step(m *module.Module, b *dataio.Batch, step int) error {
-	if err := m.ForwardBackward(b); err != nil {
+func (c *trainCase) step(m *module.Module, b trainBatch, step int) error {
+	if err := m.ForwardBackward(b.Batch); err != nil {
 		return err
 	}
-	loss, err := lossOf(m.Symbol().Entries()[0].Node.Op.Name, m.Outputs()[0], b.Label[0])
+	loss, err := lossOf(m.Symbol().Entries()[0].Node.Op.Name, m.Outputs()[0], b.target)
 	if err != nil {
 		return err
 	}

@@ -23,11 +23,18 @@ func (c *trainCase) tolerance(step int, diff float64) Tolerance {
 // settled is the number of steps that are compared closely whatever the network.
 const settled = 5
 
-// lossOf computes what a loss layer minimizes, from its output: the mean over rows.
+// lossOf computes what a loss layer minimizes, from its output: the mean over the labels, or over the output of a layer
+// that has none. Regression layers have one label for every output.
 func lossOf(layer string, out, label *nd.Array) (float64, error) {
 	p, err := out.Float64s()
 	if err != nil {
 		return 0, err
+	}
+	if layer == "MakeLoss" {
+		return sumUp(p).Sum / float64(len(p)), nil
+	}
+	if label == nil {
+		return 0, fmt.Errorf("no loss is defined for %s without a label", layer)
 	}
 	y, err := label.Float64s()
 	if err != nil {
@@ -43,6 +50,8 @@ func lossOf(layer string, out, label *nd.Array) (float64, error) {
 			sum -= t*math.Log(p[i]) + (1-t)*math.Log(1-p[i])
 		case "LinearRegressionOutput":
 			sum += (p[i] - t) * (p[i] - t)
+		case "MAERegressionOutput":
+			sum += math.Abs(p[i] - t)
 		default:
 			return 0, fmt.Errorf("no loss is defined for %s", layer)
 		}
