@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 
@@ -69,7 +70,27 @@ func (f *feed) bind(s *sym.Symbol, env Env) (*sym.Executor, error) {
 	if c.Grads, err = f.grads.upload(env.Device); err != nil {
 		return nil, err
 	}
-	return s.SimpleBind(c)
+	ex, err := s.SimpleBind(c)
+	if err != nil {
+		return nil, err
+	}
+	return ex, f.spoil(ex)
+}
+
+// leftover is every byte of a gradient array before it is overwritten: no number that a gradient is likely to have.
+const leftover = 0x41
+
+// spoil fills the gradient arrays that a backward pass is to overwrite, so that one that it leaves alone is noticed.
+func (f *feed) spoil(ex *sym.Executor) error {
+	for name, g := range ex.Grads {
+		if f.req[name] != op.ReqWrite {
+			continue
+		}
+		if err := g.WriteBytes(bytes.Repeat([]byte{leftover}, g.Shape().Size()*g.DType().Size())); err != nil {
+			return fmt.Errorf("gradient array of %s: %w", name, err)
+		}
+	}
+	return nil
 }
 
 // close gives the arrays of an executor back without waiting for the collector, but for shared

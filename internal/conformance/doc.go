@@ -1,7 +1,7 @@
 // Package conformance holds gomx to what MXNet 1.9.1 computed.
 //
 // The golden data is a folder of JSON indexes, npz archives and files that the real MXNet wrote;
-// its README.md defines them. Each of the six tests reads one folder of it:
+// its README.md defines them. Each of the seven tests reads one folder of it:
 //
 //	TestOps      ops/      operators: outputs, gradients, auxiliary states
 //	TestFormats  formats/  .params, checkpoints, symbol JSON, RecordIO, images, iterators
@@ -9,6 +9,11 @@
 //	TestMemplan  memplan/  planned memory is not larger than MXNet's best
 //	TestOptim    optim/    optimizers, update operators, schedules, metrics, compression
 //	TestTrain    train/    twenty steps of training, and training on several machines
+//	TestRest     rest/     operators and behaviours that were added later: in graphs, and called on arrays
+//
+// A field of a case that a test has no place for is an error ("unknown field"), so that other cases
+// of the same formats are run in full or refused. testdata/own has cases of our own, of kinds that the
+// golden data have none of; its make.py writes them with MXNet.
 //
 // Run one as
 //

@@ -49,7 +49,7 @@ var indexes = map[string]func(*conformance.Golden) ([]conformance.Case, error){
 	"ops/cases.json": conformance.OpCases, "formats/formats.json": conformance.FormatCases, "models/cases.json": conformance.ModelCases,
 	"memplan/memplan.json": conformance.PlanCases, "optim/optimizers.json": conformance.OptimCases, "optim/update_ops.json": conformance.OptimCases,
 	"optim/lr_schedules.json": conformance.OptimCases, "optim/metrics.json": conformance.OptimCases, "optim/compression.json": conformance.OptimCases,
-	"train/train.json": conformance.TrainCases, "train/dist.json": conformance.TrainCases,
+	"rest/cases.json": conformance.RestCases, "rest/imperative.json": conformance.RestCases, "train/train.json": conformance.TrainCases, "train/dist.json": conformance.TrainCases,
 }
 
 // TestUnknownFieldsAreErrors adds a field to each object of a case in turn, which must not be passed over.

@@ -24,6 +24,9 @@ var selectedOps = map[string]int{
 	"_ones": 1, "_arange": 1, "one_hot": 1, "argmax": 1,
 }
 
+// selectedRest are the families of later operators of which one case each is selected.
+var selectedRest = []string{"nograd", "nonfinite", "softmaxact", "reduce2", "prelu", "dropout", "pool2", "linalg2", "contrib2"}
+
 // selectedModels are the networks of the selection.
 var selectedModels = []string{"mlp", "lenet", "logistic"}
 
@@ -37,8 +40,8 @@ type selection struct {
 
 // selectedCase is what selections look at.
 type selectedCase struct {
-	ID, Op, Name, Model, Kind, File, Iterator, Optimizer, Class, Symbol string
-	Batch                                                               int
+	ID, Op, Family, Name, Model, Kind, File, Iterator, Optimizer, Class, Symbol string
+	Batch                                                                       int
 }
 
 // selections lists the indexes.
@@ -49,9 +52,19 @@ func selections() []selection {
 	}
 	ops := func(c *selectedCase) bool { left[c.Op]--; return left[c.Op] >= 0 }
 	all := func(*selectedCase) bool { return true }
+	rest := map[string]bool{} // operators that have their case
+	newOps := func(c *selectedCase) bool {
+		if rest[c.Op] || !slices.Contains(selectedRest, c.Family) {
+			return false
+		}
+		rest[c.Op] = true
+		return true
+	}
 	models := func(c *selectedCase) bool { return slices.Contains(selectedModels, c.Name+c.Model) }
 	return []selection{
 		{"ops/cases.json", "", ops, nil},
+		{"rest/cases.json", "", newOps, nil},
+		{"rest/imperative.json", "rest/imperative.npz", all, nil},
 		{"formats/formats.json", "formats/formats.npz", selectFormat, []string{"file", "idx", "upgraded", "label", "label_csv", "label_libsvm"}},
 		{"models/cases.json", "", models, []string{"symbol"}},
 		{"memplan/memplan.json", "", func(c *selectedCase) bool { return models(c) && c.Batch <= 128 }, nil},

@@ -27,7 +27,7 @@ func TestSelection(t *testing.T) {
 	defer g.Close()
 	for _, load := range []func(*conformance.Golden) ([]conformance.Case, error){
 		conformance.OpCases, conformance.FormatCases, conformance.ModelCases,
-		conformance.PlanCases, conformance.OptimCases, conformance.TrainCases,
+		conformance.PlanCases, conformance.OptimCases, conformance.TrainCases, conformance.RestCases,
 	} {
 		cases, err := load(g)
 		if err != nil {
