@@ -118,6 +118,9 @@ func (s *dist) create(ctx context.Context, k *distKey, value []byte, direct bool
 		return fmt.Errorf("kvstore: key %q has a value already", k.name)
 	}
 	k.id = uint32(len(s.order))
+	if k.eng == nil {
+		k.id |= ps.Aside
+	}
 	s.keys[k.name] = k
 	s.order = append(s.order, k.name)
 	if k.eng != nil {
@@ -134,6 +137,9 @@ func (s *dist) create(ctx context.Context, k *distKey, value []byte, direct bool
 	_, err := s.job.wait(ctx, s.cfg.timeout, func(now, deadline ps.Time) (uint64, error) {
 		return s.job.worker.Init(now, k.id, spec, value, deadline)
 	})
+	if err == nil && direct && k.eng != nil {
+		s.job.driver.do(func() { err = s.job.worker.SetClock(k.id, s.job.worker.Resumed()) }, func() { err = errClosed })
+	}
 	if err != nil {
 		return k.fail("Init", err)
 	}

@@ -50,7 +50,7 @@ func (b *balanced) say(server int, m wire.Message) {
 	member := b.s.View().Servers[server]
 	m.Job, m.From, m.Incarnation = job, member.Node, member.Incarnation
 	b.s.Handle(b.now, m.From, &m)
-	b.s.Out().Reset()
+	durable(b.s, b.now)
 }
 
 // rest lets servers be heard of and confirm swaps until nothing changes, and calls each after every swap.

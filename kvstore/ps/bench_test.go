@@ -110,8 +110,22 @@ func (n *net) settle() {
 			}
 			n.done = append(n.done, out.Done...)
 			n.saves = append(n.saves, out.Saves...)
-			out.Reset()
+			durable(m, n.now)
 		}
+	}
+}
+
+// durable resets a machine's outbox, and makes durable at once what a scheduler wants so.
+func durable(m machine, now ps.Time) {
+	out := m.Out()
+	view, manifest := out.View, out.Manifest
+	out.Reset()
+	s, ok := m.(*ps.Scheduler)
+	if ok && manifest != nil {
+		s.Recorded(now, manifest.Clock, nil)
+	}
+	if ok && view != nil {
+		s.Persisted(now, view.Number)
 	}
 }
 

@@ -10,11 +10,13 @@ import (
 // collection is a snapshot that is being made.
 type collection struct {
 	clock uint64
-	all   bool // begins when all workers have asked
+	try   uint32 // tells attempts at a snapshot of one clock from each other
+	all   bool   // begins when all workers have asked
 	files map[uint32]wire.SnapshotFile
 	asked []wire.Node
 	again Time
-	heard Time // when somebody asked for it last
+	heard Time // awake time at which somebody asked for it last
+	whole bool // its manifest is being written
 }
 
 // askSnapshot begins a snapshot at a clock for a worker.
@@ -24,13 +26,21 @@ func (s *Scheduler) askSnapshot(me *wire.Member, m *wire.Message) {
 		return
 	}
 	if s.snap == nil || s.snap.clock != clock {
-		if clock != 0 && (s.view.Snapshot == clock && s.snap == nil || all && clock <= s.view.Snapshot) {
+		if clock != 0 && (s.told.Snapshot == clock && s.snap == nil || all && clock <= s.told.Snapshot) {
 			s.snapshotDone([]wire.Node{me.Node}, clock, 0)
 			return
 		}
-		s.snap = &collection{clock: clock, all: all, files: map[uint32]wire.SnapshotFile{}}
+		if clock != 0 && (s.view.Snapshot == clock && s.snap == nil || all && clock <= s.view.Snapshot) {
+			s.answer = append(s.answer, me.Node)
+			return
+		}
+		if s.snap != nil && s.snap.whole {
+			return // one after the other
+		}
+		s.tries++
+		s.snap = &collection{clock: clock, try: uint32(s.told.Number)<<12 | s.tries&0xfff, all: all, files: map[uint32]wire.SnapshotFile{}}
 	}
-	s.snap.heard = s.now
+	s.snap.heard = s.awake.time
 	if s.snap.has(me.Node) {
 		s.tellWaiting(me.Node, m, s.blameSnapshot())
 		return
@@ -44,9 +54,10 @@ func (s *Scheduler) askSnapshot(me *wire.Member, m *wire.Message) {
 // tickSnapshot repeats what servers have not answered. A snapshot that nobody asks for any more is given up.
 func (s *Scheduler) tickSnapshot() {
 	switch {
-	case s.snap == nil:
-	case s.now-s.snap.heard > s.cfg.Timing.Dead:
+	case s.snap == nil || s.snap.whole:
+	case s.awake.time-s.snap.heard > s.cfg.Timing.Dead:
 		s.out.event(EventSnapshot, wire.Node{}, 0, 0, fmt.Sprintf("given up at clock %d: no worker waits for it", s.snap.clock))
+		s.discard(s.snap)
 		s.snap = nil
 	case s.now >= s.snap.again && s.gathered():
 		s.sendSnapshot()
@@ -73,11 +84,11 @@ func (s *Scheduler) sendSnapshot() {
 	for i := range s.view.Servers {
 		if n := &s.view.Servers[i]; n.Alive {
 			m := s.message(wire.TypeSnapshot)
-			m.Clock = s.snap.clock
+			m.Clock, m.Key = s.snap.clock, s.snap.try
 			if s.snap.all {
 				m.Flags = wire.FlagLast
 			}
-			s.out.Sends = append(s.out.Sends, Send{To: n.Node, Msg: m})
+			s.send(n.Node, m)
 		}
 	}
 }
@@ -86,14 +97,20 @@ func (s *Scheduler) snapshotDone(to []wire.Node, clock, failed uint64) {
 	for _, n := range to {
 		m := s.message(wire.TypeSnapshotDone)
 		m.Clock, m.Need = clock, failed
-		s.out.Sends = append(s.out.Sends, Send{To: n, Msg: m})
+		s.send(n, m)
 	}
 }
 
-// collect takes in one shard's part of a snapshot. With the last the snapshot exists.
+// collect takes in one shard's part of a snapshot. With the last the snapshot is whole, and exists when its manifest is durable.
 func (s *Scheduler) collect(me *wire.Member, m *wire.Message) {
 	c := s.snap
-	if c == nil || m.Clock != c.clock || int(m.Shard) >= len(s.view.Shards) {
+	if c == nil || m.Clock != c.clock || m.Key != c.try {
+		if m.Need == 0 && m.Clock > s.view.Snapshot {
+			s.out.Discard = append(s.out.Discard, Part{m.Clock, string(m.Payload)}) // the attempt has failed meanwhile
+		}
+		return
+	}
+	if c.whole || int(m.Shard) >= len(s.view.Shards) {
 		return
 	}
 	place := &s.view.Shards[m.Shard]
@@ -101,8 +118,7 @@ func (s *Scheduler) collect(me *wire.Member, m *wire.Message) {
 		return
 	}
 	if m.Need != 0 {
-		s.snap = nil
-		s.snapshotDone(c.asked, c.clock, m.Need)
+		s.failCollection(m.Need)
 		return
 	}
 	c.files[m.Shard] = wire.SnapshotFile{Shard: m.Shard, Checksum: uint32(m.Seq), Size: m.Total, Name: string(m.Payload)}
@@ -113,8 +129,42 @@ func (s *Scheduler) collect(me *wire.Member, m *wire.Message) {
 	for i := range s.view.Shards {
 		manifest.Files = append(manifest.Files, c.files[uint32(i)])
 	}
-	s.out.Manifest = manifest
-	s.out.event(EventSnapshot, wire.Node{}, 0, 0, fmt.Sprintf("complete at clock %d", c.clock))
-	s.view.Snapshot, s.changed, s.snap = c.clock, true, nil
-	s.snapshotDone(c.asked, c.clock, 0)
+	s.out.Manifest, c.whole = manifest, true
+}
+
+// failCollection gives up a snapshot, and says why.
+func (s *Scheduler) failCollection(why uint64) {
+	c := s.snap
+	s.snap = nil
+	s.discard(c)
+	s.snapshotDone(c.asked, c.clock, why)
+}
+
+// discard has the parts removed of a snapshot that has failed. Those that are yet to be reported are removed then.
+func (s *Scheduler) discard(c *collection) {
+	for i := range s.view.Shards {
+		if f, ok := c.files[uint32(i)]; ok {
+			s.out.Discard = append(s.out.Discard, Part{c.clock, f.Name})
+		}
+	}
+}
+
+// Recorded says that the manifest of Outbox.Manifest is durable, or why it is not: then the snapshot has failed. Workers hear of one
+// that exists when the view says so.
+func (s *Scheduler) Recorded(now Time, clock uint64, err error) {
+	s.start(now)
+	c := s.snap
+	if c == nil || !c.whole || c.clock != clock {
+		return
+	}
+	if err != nil {
+		s.out.event(EventSnapshot, wire.Node{}, 0, 0, fmt.Sprintf("failed at clock %d: %v", clock, err))
+		s.failCollection(snapshotUnwritten)
+		s.settle()
+		return
+	}
+	s.out.event(EventSnapshot, wire.Node{}, 0, 0, fmt.Sprintf("complete at clock %d", clock))
+	s.answer = append(s.answer, c.asked...)
+	s.view.Snapshot, s.changed, s.snap = clock, true, nil
+	s.settle()
 }

@@ -16,7 +16,9 @@ var (
 	// ErrViewChanged says that the job changed in a way that the call does not survive.
 	ErrViewChanged = errors.New("the job's members changed")
 	// ErrLost says that all copies of a shard are lost: the job continues from its last snapshot.
-	ErrLost = errors.New("all copies of a shard are lost")
+	ErrLost = errors.New("all copies of shards are lost")
+	// ErrNoScheduler says that the scheduler has not been heard of for longer than Timing.Patience: it is gone for good.
+	ErrNoScheduler = errors.New("the scheduler is gone")
 	// ErrRejected says that a server refused the call.
 	ErrRejected = errors.New("refused by the server")
 	// ErrUsage says that a call makes no sense.
@@ -28,22 +30,34 @@ var (
 // Error is how a call of a worker ended.
 type Error struct {
 	Op   string    // what was tried: "push", "pull"
-	Key  uint32    // of which key
+	Key  uint32    // of which key, or NoKey
 	Peer wire.Node // who was waited for; nobody when unknown
 	// Waits is whom the peer waited for itself when it was heard last; nobody when unknown.
 	Waits wire.Node
 	Err   error // one of the errors above, perhaps wrapped
 }
 
+// NoKey stands in the place of a key for what is about none.
+const NoKey = ^uint32(0)
+
 // Error says what was tried, with whom and how it ended.
 func (e *Error) Error() string {
-	switch {
-	case e.Peer.IsZero():
-		return fmt.Sprintf("kvstore: %s of key %d: %v", e.Op, e.Key, e.Err)
-	case e.Waits.IsZero():
-		return fmt.Sprintf("kvstore: %s of key %d at %s: %v", e.Op, e.Key, e.Peer, e.Err)
+	text := "kvstore: " + what(e.Op, e.Key)
+	if !e.Peer.IsZero() {
+		text += fmt.Sprintf(" at %s", e.Peer)
 	}
-	return fmt.Sprintf("kvstore: %s of key %d at %s, which waits for %s: %v", e.Op, e.Key, e.Peer, e.Waits, e.Err)
+	if !e.Peer.IsZero() && !e.Waits.IsZero() {
+		text += fmt.Sprintf(", which waits for %s", e.Waits)
+	}
+	return fmt.Sprintf("%s: %v", text, e.Err)
+}
+
+// what names a call.
+func what(op string, key uint32) string {
+	if key == NoKey {
+		return op
+	}
+	return fmt.Sprintf("%s of key %d", op, key)
 }
 
 // Unwrap returns the error below.

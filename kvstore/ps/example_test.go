@@ -28,7 +28,7 @@ func drive(now ps.Time, machines map[wire.Node]machine) (done []ps.Done) {
 				}
 			}
 			done = append(done, out.Done...)
-			out.Reset()
+			durable(m, now)
 		}
 	}
 	return done

@@ -27,7 +27,7 @@ func (s *Scheduler) guest(from wire.Node, m *wire.Message) {
 		s.out.event(EventRefused, from, 0, 0, fmt.Sprintf("hello for rank %d: %v", h.Rank, err))
 		return
 	}
-	if s.Done() {
+	if over(s.view) {
 		return // too late: the job is over
 	}
 	list := s.view.Workers
@@ -44,7 +44,7 @@ func (s *Scheduler) guest(from wire.Node, m *wire.Message) {
 	}
 	r := s.message(wire.TypeHello)
 	r.Payload = reply.Append(nil)
-	s.out.Sends = append(s.out.Sends, Send{To: from, Msg: r})
+	s.send(from, r)
 }
 
 // freePlace returns the place that is promised to a nonce, or else the first one that nobody has had, or

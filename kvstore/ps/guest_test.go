@@ -37,6 +37,7 @@ func TestGuests(t *testing.T) {
 		me := wire.Node{Role: wire.Worker, Rank: rank}
 		h := wire.Hello{Nonce: nonce, Rank: int32(rank), Addr: "mem:x"}
 		s.Handle(now, me, &wire.Message{Type: wire.TypeHello, Job: 7, From: me, Payload: h.Append(nil)})
+		durable(s, now)
 	}
 	now := ps.Second
 	for _, c := range []struct {
@@ -65,6 +66,7 @@ func TestGuests(t *testing.T) {
 			s.Handle(now, me, &wire.Message{Type: wire.TypeHeartbeat, Job: 7, From: me, Incarnation: s.View().Member(me).Incarnation})
 		}
 		s.Tick(now)
+		durable(s, now)
 	}
 	if got := askRank(t, s, now, guest(wire.Worker, 3), 6); got != 1 {
 		t.Errorf("after a death: promised rank %d, want 1", got)

@@ -20,7 +20,7 @@ func (s *Server) init(sh *shard, m *wire.Message) {
 		return
 	}
 	if m.Flags&wire.FlagLast == 0 {
-		s.tellWaiting(sh, m, wire.Node{Role: wire.Worker}) // not yet: this worker will ask again
+		s.park(sh, m, wire.Node{Role: wire.Worker}) // until worker 0 has created it
 		return
 	}
 	size, err := initSize(m)
@@ -35,7 +35,8 @@ func (s *Server) init(sh *shard, m *wire.Message) {
 	}
 	for i := sh.commit + 1; i <= sh.next; i++ {
 		if le := sh.log.at(i); le.kind == kindInit && le.id == id {
-			return // on its way to the backup
+			s.park(sh, m, s.behind(sh)) // on its way to the backup
+			return
 		}
 	}
 	if s.crowded(sh, m) {
@@ -48,10 +49,8 @@ func (s *Server) init(sh *shard, m *wire.Message) {
 	if m.Flags&wire.FlagRows != 0 {
 		le.rows, le.clock = true, m.Clock
 	}
+	s.park(sh, m, s.behind(sh))
 	s.append(sh, le)
-	if e := sh.entries[id]; e != nil {
-		s.answerInit(sh, e, m)
-	}
 }
 
 // maxSlice is the largest slice that a server accepts.
@@ -130,28 +129,34 @@ func (s *Server) setOptimizer(sh *shard, m *wire.Message) {
 		s.refuse(m, err.Error())
 		return
 	}
+	if sh.spec.Version >= spec.Version {
+		s.answerOptimizer(sh, m)
+		return
+	}
+	m.Clock = spec.Version // for answerable
 	for i := sh.commit + 1; i <= sh.next; i++ {
 		if le := sh.log.at(i); le.kind == kindSpec && le.clock >= spec.Version {
+			s.park(sh, m, s.behind(sh))
 			return
 		}
 	}
-	if spec.Version > sh.spec.Version {
-		if m.Flags&wire.FlagLast == 0 {
-			s.tellWaiting(sh, m, wire.Node{Role: wire.Worker}) // who sets it; the others wait until it is there
-			return
-		}
-		if s.crowded(sh, m) {
-			return
-		}
-		le := s.newEntry(kindSpec)
-		le.head()
-		le.own = append(le.own, m.Payload...)
-		le.clock = spec.Version
-		s.append(sh, le)
+	if m.Flags&wire.FlagLast == 0 {
+		s.park(sh, m, wire.Node{Role: wire.Worker}) // until worker 0 has set it
+		return
 	}
-	if sh.spec.Version >= spec.Version {
-		a := s.message(wire.TypeOptimizer)
-		a.Shard, a.Epoch, a.Seq, a.Clock, a.Target = sh.id, sh.epoch, m.Seq, sh.spec.Version, m.Incarnation
-		s.send(m.From, a, nil)
+	if s.crowded(sh, m) {
+		return
 	}
+	le := s.newEntry(kindSpec)
+	le.head()
+	le.own = append(le.own, m.Payload...)
+	le.clock = spec.Version
+	s.park(sh, m, s.behind(sh))
+	s.append(sh, le)
+}
+
+func (s *Server) answerOptimizer(sh *shard, m *wire.Message) {
+	a := s.message(wire.TypeOptimizer)
+	a.Shard, a.Epoch, a.Seq, a.Clock, a.Target = sh.id, sh.epoch, m.Seq, sh.spec.Version, m.Incarnation
+	s.send(m.From, a, nil)
 }

@@ -10,9 +10,9 @@ import (
 // has come. It is the first call.
 func (w *Worker) Join(now Time, deadline Time) (uint64, error) {
 	if w.joining != nil || w.joined {
-		return 0, usage("join", 0, "it has been called before")
+		return 0, usage("join", NoKey, "it has been called before")
 	}
-	c := w.newCall(now, "join", 0, deadline)
+	c := w.newCall(now, "join", NoKey, deadline)
 	w.joining = c
 	c.left = 1 // until the shards are known
 	w.askCursors()
@@ -26,8 +26,8 @@ func (w *Worker) askCursors() {
 		return
 	}
 	w.ticks, w.steps = make([]uint64, len(w.shards)), make([]int, len(w.shards))
-	if w.anyLost() {
-		w.fail(c, ErrLost)
+	if w.lost != nil {
+		w.fail(c, w.lost)
 		return
 	}
 	for i := range w.shards {
@@ -53,7 +53,7 @@ func (w *Worker) tookCursor(r *route, m *wire.Message) bool {
 	}
 	if !w.loose() {
 		w.findResume()
-		w.joined = true
+		w.begin()
 		c.left--
 		return true
 	}
@@ -68,6 +68,11 @@ func (w *Worker) tookCursor(r *route, m *wire.Message) bool {
 
 // startPoint is where a worker starts when rounds may close without it: behind what any shard has seen, the same on all.
 type startPoint struct{ round, push, tick uint64 }
+
+// begin says that the worker has joined, and where it starts.
+func (w *Worker) begin() {
+	w.joined, w.started = true, max(w.resumed, w.clock)
+}
 
 // findStart works out where to start.
 func (w *Worker) findStart() {
@@ -88,23 +93,43 @@ func (w *Worker) findStart() {
 func (w *Worker) startedOn() {
 	if c := w.joining; c.left == 2 {
 		c.left--
-		w.joined = true
+		w.begin()
 	}
 }
 
-// findResume works out where the worker continues when rounds have waited for it: it repeats the clock that is committed on some
+// Aside is the first number of keys that are no part of a program's steps: they do not count for Resumed.
+const Aside = 1 << 31
+
+// findResume works out where the worker continues when rounds have waited for it: it repeats the step that is committed on some
 // shards and not on others.
 func (w *Worker) findResume() {
-	first := true
+	rounds, direct, rows := uint64(never), uint64(never), false
 	for _, c := range w.cursors {
-		if !c.Direct && (first || c.Clock < w.resumed) {
-			w.resumed, first = c.Clock, false
+		switch {
+		case c.Rows:
+			rows = true
+		case c.Key >= Aside:
+		case c.Direct:
+			direct = min(direct, c.Clock)
+		default:
+			rounds = min(rounds, c.Clock)
 		}
 	}
 	for i, t := range w.ticks {
 		if i == 0 || t < w.clock {
 			w.clock = t
 		}
+	}
+	switch {
+	case rounds != never: // what they were at a step is known for the last step only
+		w.resumed = rounds
+	case direct != never && rows:
+		w.resumed = min(direct, w.clock)
+		w.clock = w.resumed
+	case direct != never:
+		w.resumed = direct
+	case rows:
+		w.resumed = w.clock
 	}
 }
 
@@ -140,8 +165,9 @@ func (w *Worker) Pushes(key uint32) uint64 {
 func (w *Worker) Clocks() uint64 { return w.clock }
 
 // Resumed returns how many pushes to every key are committed for certain: an earlier process in the same place has made them. A
-// program that pushes every key once per step continues with the step after. What it repeats of that step is recognized, and what
-// it pulls meanwhile is as it was.
+// program that pushes every key once per step, or that ends every step by Clock, continues with the step after. What it repeats of
+// that step is recognized, of keys without rounds when it says so by SetClock; what it pulls of keys with rounds meanwhile is as it
+// was.
 func (w *Worker) Resumed() uint64 { return w.resumed }
 
 // Cursor returns what is committed of a slice of this worker's pushes by earlier processes in its place; ok is false when the slice
@@ -151,8 +177,9 @@ func (w *Worker) Cursor(id ID) (c wire.CursorEntry, ok bool) {
 	return c, ok
 }
 
-// SetClock says how many pushes to a key count as done, for programs that do not push every key once per step. It must be called
-// between Init and the first Push or Pull.
+// SetClock says how many pushes to a key count as done, for programs that do not push every key once per step, and for keys without
+// rounds of programs that do: pushes that an earlier process has made count once. It must be called between Init and the first Push
+// or Pull.
 func (w *Worker) SetClock(key uint32, clock uint64) error {
 	k := w.keys[key]
 	if k == nil {
@@ -165,37 +192,6 @@ func (w *Worker) SetClock(key uint32, clock uint64) error {
 		sl.clock = clock
 	}
 	return nil
-}
-
-// Barrier ends when all workers that count have called it as often as this one.
-func (w *Worker) Barrier(now Time, deadline Time) (uint64, error) {
-	if err := w.usable("barrier", 0); err != nil {
-		return 0, err
-	}
-	if w.barrier != nil {
-		return 0, usage("barrier", 0, "the one before has not ended")
-	}
-	c := w.newCall(now, "barrier", 0, deadline)
-	c.left = 1
-	w.passed++
-	w.barrier = c
-	w.sendBarrier()
-	return c.id, nil
-}
-
-func (w *Worker) sendBarrier() {
-	m := w.message(wire.TypeBarrier)
-	m.Seq = w.passed
-	w.knock = w.now + w.timing.Resend
-	w.send(scheduler, m, nil)
-}
-
-func (w *Worker) barrierDone(n uint64) {
-	if c := w.barrier; c != nil && n >= w.passed {
-		w.barrier = nil
-		c.left = 0
-		w.end(c, nil)
-	}
 }
 
 // Snapshot asks for a snapshot of all shards at a clock that no key has passed. It ends when the snapshot is complete. While keys
@@ -213,13 +209,13 @@ func (w *Worker) SnapshotAll(now Time, number uint64, deadline Time) (uint64, er
 }
 
 func (w *Worker) snapshot(now Time, clock uint64, all bool, deadline Time) (uint64, error) {
-	if err := w.usable("snapshot", 0); err != nil {
+	if err := w.usable("snapshot", NoKey); err != nil {
 		return 0, err
 	}
 	if w.snap != nil {
-		return 0, usage("snapshot", 0, "the one before has not ended")
+		return 0, usage("snapshot", NoKey, "the one before has not ended")
 	}
-	c := w.newCall(now, "snapshot", 0, deadline)
+	c := w.newCall(now, "snapshot", NoKey, deadline)
 	c.left = 1
 	w.snap, w.snapAt, w.snapAll = c, clock, all
 	w.sendSnapshot()

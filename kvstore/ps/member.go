@@ -18,6 +18,9 @@ type member struct {
 	inc    uint32 // 0 until a view names us
 	view   *wire.View
 	timing Timing
+	awake  wakefulness
+	heard  Time // awake time at which the scheduler was heard of last
+	alone  bool // the scheduler has been silent for too long
 	beat   Time // when to say hello or send a heartbeat next
 	asked  bool // a message of a newer view has been seen: ask for it
 	fenced bool
@@ -34,6 +37,28 @@ func (m *member) number() uint64 {
 	return m.view.Number
 }
 
+// wake begins a step. It reports whether the process has stood still: then nothing that it has not heard means anything yet.
+func (m *member) wake(now Time) (stood bool) {
+	stood = m.awake.step(now, &m.timing)
+	if stood {
+		m.heard = max(m.heard, m.awake.time+m.timing.Dead-m.timing.Patience)
+	}
+	return stood
+}
+
+// hear notes a word of the scheduler. One that knows less than we do is not ours.
+func (m *member) hear(msg *wire.Message) {
+	if t := msg.Type; (t == wire.TypeView || t == wire.TypeHeartbeat) && msg.Seq < m.number() {
+		return
+	}
+	m.heard, m.alone = m.awake.time, false
+}
+
+// silent says how long the scheduler has not been heard of.
+func (m *member) silent() error {
+	return fmt.Errorf("%w: it has said nothing for %.0f s", ErrNoScheduler, float64(m.awake.time-m.heard)/float64(Second))
+}
+
 // message returns a message of ours without contents.
 func (m *member) message(t wire.Type) wire.Message {
 	return wire.Message{Type: t, Job: m.job, From: m.self, Incarnation: m.inc}
@@ -47,6 +72,7 @@ var scheduler = wire.Node{Role: wire.Scheduler}
 
 // tickMember sends what the scheduler waits for.
 func (m *member) tickMember(now Time, h wire.Heartbeat) {
+	m.alone = m.alone || m.awake.time-m.heard > m.timing.Patience
 	if m.fenced || now < m.beat && !m.asked {
 		return
 	}
@@ -100,7 +126,7 @@ func (m *member) adopt(msg *wire.Message) bool {
 		m.fenced = true
 		m.out.event(EventFenced, m.self, 0, 0, "")
 	}
-	m.view = v
+	m.view, m.asked = v, true // the scheduler waits for a heartbeat that names it
 	return true
 }
 

@@ -27,7 +27,14 @@ type Done struct {
 type Save struct {
 	Shard uint32
 	Clock uint64
+	Try   uint32 // attempt at a snapshot of this clock: its file has a name of its own
 	Data  []byte
+}
+
+// Part is a shard's part of a snapshot, by the name that Saved was given.
+type Part struct {
+	Clock uint64
+	Name  string
 }
 
 // EventKind says what an event is about.
@@ -63,10 +70,12 @@ type Event struct {
 
 // Outbox is what a state machine wants done. Who drives it carries everything out, in the order of the fields, and resets it.
 type Outbox struct {
-	// View, when set, must be durable before anything is sent. A scheduler that cannot make it durable must end.
+	// View, when set, is to be made durable, however long that takes: call Persisted then. It must not be changed.
 	View *wire.View
-	// Manifest, when set, completes a snapshot, all files of which are durable. It must be durable before anything is sent.
+	// Manifest, when set, completes a snapshot, all files of which are durable. Call Recorded when it is so too, or cannot be.
 	Manifest *wire.Manifest
+	// Discard are parts of snapshots that have failed, which may be removed.
+	Discard []Part
 	// Sends are messages, to be sent in this order.
 	Sends []Send
 	// Recall are nodes that read memory which must come back: when the messages above are sent, the connections to them are dropped,
@@ -78,13 +87,16 @@ type Outbox struct {
 	Done []Done
 	// Events are for logs.
 	Events []Event
+	// Fatal is why the machine cannot go on.
+	Fatal error
 
 	fuse fuser
 }
 
 // Empty reports whether there is nothing to do.
 func (o *Outbox) Empty() bool {
-	return o.View == nil && len(o.Sends) == 0 && len(o.Recall) == 0 && len(o.Saves) == 0 && o.Manifest == nil && len(o.Done) == 0 && len(o.Events) == 0
+	return o.View == nil && len(o.Sends) == 0 && len(o.Recall) == 0 && len(o.Saves) == 0 && o.Manifest == nil && len(o.Discard) == 0 && len(o.Done) == 0 &&
+		len(o.Events) == 0 && o.Fatal == nil
 }
 
 // Reset forgets what has been carried out.
@@ -93,7 +105,8 @@ func (o *Outbox) Reset() {
 	clear(o.Done)
 	clear(o.Saves)
 	clear(o.Events)
-	o.View, o.Manifest = nil, nil
+	o.View, o.Manifest, o.Fatal = nil, nil, nil
+	o.Discard = o.Discard[:0]
 	o.Recall = o.Recall[:0]
 	o.Sends, o.Saves, o.Done, o.Events = o.Sends[:0], o.Saves[:0], o.Done[:0], o.Events[:0]
 	o.fuse.final = 0

@@ -61,30 +61,35 @@ func (s *Scheduler) alive(r wire.Replica) bool {
 	return s.current(r) && s.view.Servers[r.Server].Alive
 }
 
-// fresh reports whether a copy's process has been heard of lately.
+// fresh reports whether a copy's process is there for certain: it has been heard of lately, and knows who has been given up.
 func (s *Scheduler) fresh(r wire.Replica) bool {
 	n := wire.Node{Role: wire.Server, Rank: r.Server}
-	return s.alive(r) && s.met[n] && s.now-s.last[n] <= s.cfg.Timing.Suspect
+	return s.alive(r) && s.seen[n] >= s.proof && s.silence(n) <= s.cfg.Timing.Suspect
 }
 
-// replace reacts to the loss of a shard's copies. A copy is given up only for the sake of one that is there for certain: when both
-// are silent the one that is heard of first decides. As long as a copy may come back that nothing can stand in for, the shard waits
-// for it. What is put off is looked at again with every tick.
+// hopeless reports whether a copy cannot serve: its process is gone, or has been silent for too long to be waited for.
+func (s *Scheduler) hopeless(r wire.Replica) bool {
+	return !s.current(r) || !s.alive(r) && s.silence(wire.Node{Role: wire.Server, Rank: r.Server}) > s.cfg.Timing.Patience
+}
+
+// replace reacts to the loss of a shard's copies. A copy that may come back is given up only for the sake of one that is there for
+// certain: when both are silent the one that is heard of first decides, and a copy that nothing can stand in for is waited for.
+// What is put off is looked at again with every tick.
 func (s *Scheduler) replace(id uint32, sh *wire.Shard) {
 	promotable := !sh.Backup.IsZero() && sh.InSync
 	switch {
 	case s.alive(sh.Primary):
-		if !sh.Backup.IsZero() && !s.alive(sh.Backup) && s.fresh(sh.Primary) {
+		if !sh.Backup.IsZero() && !s.alive(sh.Backup) && (s.fresh(sh.Primary) || !s.current(sh.Backup)) {
 			s.drop(sh)
 			s.changed = true
 		}
 	case promotable && s.fresh(sh.Backup):
 		s.promote(id, sh)
-	case s.current(sh.Primary):
+	case promotable && !s.current(sh.Primary) && s.current(sh.Backup):
+		s.promote(id, sh) // nothing else is left
+	case !s.hopeless(sh.Primary), promotable && !s.hopeless(sh.Backup):
 		// Silent, but nobody else is certain to have all it has: it may only be slow.
-	case promotable && s.current(sh.Backup):
-		s.promote(id, sh)
-	case s.Done():
+	case over(s.view):
 		// Servers that leave a job which is over lose nothing.
 	default:
 		s.drop(sh)

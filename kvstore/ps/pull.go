@@ -170,6 +170,9 @@ func (s *Server) committed(sh *shard, le *logEntry) {
 			s.unpark(sh, e)
 		}
 	}
+	if len(sh.asks) > 0 && (le.kind == kindInit || le.kind == kindSpec || le.kind == kindJoin || le.kind == kindStart) {
+		s.answerAsks(sh)
+	}
 	for i := range body.Len() {
 		c := body.At(i)
 		if c.Incarnation != sh.ranks[c.Rank].incarnation || s.answered(sh, c.Rank, c.Seq) {
@@ -230,10 +233,11 @@ func (s *Server) tickPrimary(sh *shard) {
 		}
 	}
 	s.tickPeer(sh)
-	if sh.parked == 0 || s.now < sh.swept {
+	if sh.parked+len(sh.asks) == 0 || s.now < sh.swept {
 		return
 	}
 	sh.swept = s.now + s.timing.Park/4
+	s.answerAsks(sh)
 	for _, e := range sh.order {
 		if len(e.parked) > 0 {
 			s.unpark(sh, e)
@@ -246,7 +250,7 @@ func (s *Server) tickPrimary(sh *shard) {
 func (s *Server) cursor(sh *shard, m *wire.Message) {
 	rank := int(m.From.Rank)
 	if sh.ranks[rank].incarnation != m.Incarnation {
-		s.tellWaiting(sh, m, s.behind(sh)) // its join is not committed yet
+		s.park(sh, m, s.behind(sh)) // its join is not committed yet
 		return
 	}
 	if m.Flags&wire.FlagLast != 0 {

@@ -103,7 +103,8 @@ func (s *Server) begin(sh *shard, m *wire.Message) {
 	}
 	for i := sh.commit + 1; i <= sh.next; i++ {
 		if le := sh.log.at(i); le.kind == kindStart && le.id.Key == uint32(m.From.Rank) {
-			return // on its way to the backup
+			s.park(sh, m, s.behind(sh)) // on its way to the backup
+			return
 		}
 	}
 	le := s.newEntry(kindStart)
@@ -112,6 +113,7 @@ func (s *Server) begin(sh *shard, m *wire.Message) {
 	for _, v := range [...]uint64{m.Clock, m.Need, m.Total} {
 		le.own = binary.LittleEndian.AppendUint64(le.own, v)
 	}
+	s.park(sh, m, s.behind(sh))
 	s.append(sh, le)
 }
 

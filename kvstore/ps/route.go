@@ -45,7 +45,6 @@ func (w *Worker) redirect(r *route, place wire.Shard) {
 	if place.Lost && !r.lost {
 		r.lost = true
 		w.out.event(EventLost, wire.Node{}, r.id, place.Epoch, "")
-		w.failShard(r, ErrLost)
 	}
 	if place.Epoch < r.epoch || place.Epoch == r.epoch && place.Primary == r.primary {
 		return
@@ -62,35 +61,6 @@ func (w *Worker) redirect(r *route, place wire.Shard) {
 // returned reports whether the primary, though it is the one we know, may have been another in the meantime: what it had taken in and
 // not committed is forgotten then.
 func (r *route) returned(epoch uint64) bool { return epoch > r.epoch+1 }
-
-// failShard ends all calls that need a shard.
-func (w *Worker) failShard(r *route, err error) {
-	for i := len(w.calls) - 1; i >= 0; i-- {
-		if i < len(w.calls) && w.needs(w.calls[i], r) {
-			w.fail(w.calls[i], err)
-		}
-	}
-}
-
-// needs reports whether a call waits for a shard.
-func (w *Worker) needs(c *call, r *route) bool {
-	for _, p := range w.slots {
-		if p != nil && p.call == c && p.shard == r.id {
-			return true
-		}
-	}
-	for i := range r.flight.n {
-		if p := r.flight.at(r.flight.first + uint64(i)); p != nil && p.call == c {
-			return true
-		}
-	}
-	for _, p := range r.ready {
-		if p.call == c {
-			return true
-		}
-	}
-	return false
-}
 
 // again repeats everything that a shard's primary may not have.
 func (w *Worker) again(r *route) {

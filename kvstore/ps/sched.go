@@ -22,28 +22,43 @@ type SchedulerConfig struct {
 // Scheduler decides who is in the job and where every shard lives. Nothing else depends on it: values and gradients flow while it is
 // away. It is a state machine that one goroutine drives.
 //
-// A view is durable before anybody hears of it (Outbox.View). That makes at most one server commit to a shard in an epoch:
+// A view is durable before anybody hears of it: Outbox.View asks for that, and Persisted says that it is done. One view at a time is
+// being made durable; meanwhile the scheduler goes on, and what changes goes into the next one. At most one server commits to a shard
+// in an epoch:
 //  1. Only a copy that the durable view calls in sync is promoted, and promotion raises the epoch.
 //  2. A primary commits without its backup only when a durable view says that the backup may not be promoted.
 //  3. A backup takes log entries of its own epoch only.
 //  4. When the copies of a shard change places the old primary is a backup in sync from then on: it commits nothing any more, and
 //     has all that the other may have committed.
+//
+// A copy that is silent is given up only for the sake of one whose server is there for certain. Two rules make it certain:
+//  5. Silence counts only while the scheduler itself is awake, and counts anew for all when it has stood still.
+//  6. A server is there when it has named, in a heartbeat, a view that was made after the last server was given up, and after the
+//     scheduler stood still or began. A heartbeat that has waited in a queue names an older one.
 type Scheduler struct {
 	cfg     SchedulerConfig
 	out     Outbox
 	now     Time
-	view    *wire.View
-	last    map[wire.Node]Time // when each node was heard of, or given time to be heard of
-	met     map[wire.Node]bool // who has been heard of by this process
+	awake   wakefulness
+	view    *wire.View // as it is decided
+	told    *wire.View // the last one that is durable, which others know
+	body    []byte     // its encoding
+	writing *wire.View // is being made durable, nil when none is
+	changed bool       // view has changed since the last one that was written
+	proof   uint64     // who is there has named this view or a later one
+
+	last    map[wire.Node]Time   // awake time at which each node was heard of, or given time to be heard of
+	seen    map[wire.Node]uint64 // view that each node has named in a heartbeat
+	buried  map[wire.Node]uint64 // view in which a node was given up: who names it is back
 	beats   map[wire.Node]wire.Heartbeat
 	retired map[uint64]bool // nonces of processes that were replaced: their late hellos mean nothing
-	entered []uint64        // barriers, by worker
+	entered []entered       // barriers, by worker
 	snap    *collection
-	changed bool
-	started bool
-	body    []byte
-	load    []int     // shards that each server leads, while balance counts
-	ways    []reached // on which it looks for one who leads less
+	tries   uint32      // snapshots begun
+	answer  []wire.Node // workers that wait for the snapshot of the view that is being written
+	forgot  Time        // awake time at which a node first named a view that this scheduler cannot know
+	load    []int       // shards that each server leads, while balance counts
+	ways    []reached   // on which it looks for one who leads less
 
 	promised map[wire.Node]promise // places that guests have been told to take
 }
@@ -63,7 +78,8 @@ func NewScheduler(c SchedulerConfig) (*Scheduler, error) {
 		return nil, fmt.Errorf("ps: %d replicas on %d servers: %w", c.Replicas, c.Servers, ErrUsage)
 	}
 	s := &Scheduler{
-		cfg: c, last: map[wire.Node]Time{}, met: map[wire.Node]bool{}, beats: map[wire.Node]wire.Heartbeat{}, retired: map[uint64]bool{}, entered: make([]uint64, c.Workers),
+		cfg: c, last: map[wire.Node]Time{}, seen: map[wire.Node]uint64{}, buried: map[wire.Node]uint64{},
+		beats: map[wire.Node]wire.Heartbeat{}, retired: map[uint64]bool{}, entered: make([]entered, c.Workers), forgot: -1,
 	}
 	if c.View == nil {
 		s.view = &wire.View{Job: c.Job, Next: 1}
@@ -73,9 +89,11 @@ func NewScheduler(c SchedulerConfig) (*Scheduler, error) {
 		for i := range c.Workers {
 			s.view.Workers = append(s.view.Workers, wire.Member{Node: wire.Node{Role: wire.Worker, Rank: uint16(i)}})
 		}
+		s.told = s.view.Clone()
 		return s, nil
 	}
-	s.view = c.View.Clone()
+	s.view, s.told = c.View.Clone(), c.View.Clone()
+	s.body = s.told.Append(nil)
 	if v := s.view; v.Job != c.Job || len(v.Servers) != c.Servers || len(v.Workers) != c.Workers {
 		return nil, fmt.Errorf("ps: view of job %#x with %d servers and %d workers, want job %#x with %d and %d: %w",
 			v.Job, len(v.Servers), len(v.Workers), c.Job, c.Servers, c.Workers, ErrUsage)
@@ -86,31 +104,53 @@ func NewScheduler(c SchedulerConfig) (*Scheduler, error) {
 // Out returns what the scheduler wants done. The caller carries it out and resets it.
 func (s *Scheduler) Out() *Outbox { return &s.out }
 
-// View returns the current view. It must not be changed.
-func (s *Scheduler) View() *wire.View { return s.view }
+// View returns the last view that is durable. It must not be changed.
+func (s *Scheduler) View() *wire.View { return s.told }
 
-// Heartbeat returns what a node said of itself last, and when.
-func (s *Scheduler) Heartbeat(n wire.Node) (wire.Heartbeat, Time) { return s.beats[n], s.last[n] }
+// Heartbeat returns what a node said of itself last, and for how long it has been silent while the scheduler was awake.
+func (s *Scheduler) Heartbeat(n wire.Node) (wire.Heartbeat, Time) { return s.beats[n], s.silence(n) }
 
-// Done reports whether all workers have said goodbye: the job is over.
-func (s *Scheduler) Done() bool {
-	for i := range s.view.Workers {
-		if !s.view.Workers[i].Left {
+// Done reports whether all workers have said goodbye, and everybody has been told: the job is over.
+func (s *Scheduler) Done() bool { return over(s.told) }
+
+// over reports whether all workers have left.
+func over(v *wire.View) bool {
+	for i := range v.Workers {
+		if !v.Workers[i].Left {
 			return false
 		}
 	}
 	return true
 }
 
-// start begins a step. A scheduler that took over gives everybody time to be heard of.
+// start begins a step. A scheduler that took over, or has stood still, gives everybody time to be heard of.
 func (s *Scheduler) start(now Time) {
 	s.now = now
-	if s.started {
+	began := s.awake.began
+	if stood := s.awake.step(now, &s.cfg.Timing); began && !stood {
 		return
 	}
-	s.started = true
-	s.each(func(m *wire.Member) { s.last[m.Node] = now })
+	s.each(func(m *wire.Member) {
+		s.last[m.Node] = s.awake.time
+		if !began && !m.Alive {
+			s.buried[m.Node] = s.view.Number + 1
+		}
+	})
+	if s.snap != nil {
+		s.snap.heard = s.awake.time
+	}
+	if len(s.view.Shards) > 0 {
+		s.prove()
+	}
 }
+
+// prove wants servers to name a view that is yet to be made before anything is decided for their sake.
+func (s *Scheduler) prove() {
+	s.proof, s.changed = s.view.Number+1, true
+}
+
+// silence returns how long a node has not been heard of while the scheduler was awake.
+func (s *Scheduler) silence(n wire.Node) Time { return s.awake.time - s.last[n] }
 
 // each calls f for all places.
 func (s *Scheduler) each(f func(m *wire.Member)) {
@@ -138,10 +178,10 @@ func (s *Scheduler) Handle(now Time, from wire.Node, m *wire.Message) {
 		return
 	}
 	if m.Incarnation == 0 || m.Incarnation != me.Incarnation {
-		s.tell(from) // it sees in the view that it has been replaced
+		s.stranger(me, m)
 		return
 	}
-	s.heard(me)
+	s.last[from] = s.awake.time
 	switch m.Type {
 	case wire.TypeHeartbeat:
 		s.heartbeat(me, m)
@@ -150,7 +190,6 @@ func (s *Scheduler) Handle(now Time, from wire.Node, m *wire.Message) {
 			me.Left, me.Alive, s.changed = true, false, true
 			s.out.event(EventLeft, from, 0, 0, "")
 		}
-		s.settle()
 		s.tell(from) // until it has heard it repeats itself
 	case wire.TypeBarrier:
 		s.barrier(me, m)
@@ -166,6 +205,16 @@ func (s *Scheduler) Handle(now Time, from wire.Node, m *wire.Message) {
 	s.settle()
 }
 
+// stranger handles a message of a process that does not hold its place: it sees in the view that it has been replaced. One that names
+// a view which this scheduler has not made knows of another scheduler, whose view is lost.
+func (s *Scheduler) stranger(me *wire.Member, m *wire.Message) {
+	s.tell(me.Node)
+	if m.Type == wire.TypeHeartbeat && m.Seq > s.view.Number && len(s.view.Shards) == 0 && s.forgot < 0 {
+		s.forgot = s.awake.time
+		s.out.event(EventViewFailed, m.From, 0, 0, fmt.Sprintf("it knows view %d, this scheduler has made %d", m.Seq, s.view.Number))
+	}
+}
+
 // hello gives a process its place. A process that takes over a place ends the incarnation before it.
 func (s *Scheduler) hello(me *wire.Member, m *wire.Message) {
 	h, err := wire.DecodeHello(m.Payload)
@@ -174,145 +223,146 @@ func (s *Scheduler) hello(me *wire.Member, m *wire.Message) {
 		return
 	}
 	if me.Nonce == h.Nonce {
-		s.heard(me)
+		s.last[me.Node] = s.awake.time
 		s.tell(me.Node)
 		return
 	}
-	if s.retired[h.Nonce] || s.Done() {
-		return // replaced, or too late: the job is over
+	if s.retired[h.Nonce] {
+		return
+	}
+	if over(s.view) {
+		s.tell(me.Node) // too late: it sees that the job is over
+		return
 	}
 	if me.Nonce != 0 {
 		s.retired[me.Nonce] = true
 	}
-	*me = wire.Member{Node: me.Node, Incarnation: s.view.Next, Alive: true, Nonce: h.Nonce, Addr: h.Addr}
+	calls := me.Calls
+	calls.Done = 0
+	*me = wire.Member{Node: me.Node, Incarnation: s.view.Next, Alive: true, Nonce: h.Nonce, Addr: h.Addr, Calls: calls}
 	s.view.Next++
-	s.last[me.Node], s.met[me.Node] = s.now, true
+	s.last[me.Node], s.seen[me.Node] = s.awake.time, 0
+	delete(s.beats, me.Node)
 	s.changed = true
 	s.out.event(EventJoined, me.Node, 0, 0, fmt.Sprintf("incarnation %d at %s", me.Incarnation, me.Addr))
 }
 
-// heard notes a sign of life. A node that was given up and had no successor comes back, but for workers under Shrink, whose rounds
-// have been closed without them.
-func (s *Scheduler) heard(me *wire.Member) {
-	s.last[me.Node], s.met[me.Node] = s.now, true
-	if me.Alive || me.Left || me.Node.Role == wire.Worker && s.cfg.Policy == Shrink {
+// heartbeat takes in a sign of life. A node that was given up and had no successor comes back when it knows that it was, but for
+// workers under Shrink, whose rounds have been closed without them.
+func (s *Scheduler) heartbeat(me *wire.Member, m *wire.Message) {
+	if h, err := wire.DecodeHeartbeat(m.Payload); err == nil {
+		s.beats[me.Node] = h
+	}
+	s.seen[me.Node] = max(s.seen[me.Node], m.Seq)
+	if m.Seq < s.told.Number {
+		s.tell(me.Node)
+	} else {
+		a := s.message(wire.TypeHeartbeat)
+		a.Seq = s.told.Number
+		s.send(me.Node, a)
+	}
+	if me.Alive || me.Left || m.Seq < s.buried[me.Node] || me.Node.Role == wire.Worker && s.cfg.Policy == Shrink {
 		return
 	}
 	me.Alive, s.changed = true, true
 	s.out.event(EventDead, me.Node, 0, 0, "alive again")
 }
 
-func (s *Scheduler) heartbeat(me *wire.Member, m *wire.Message) {
-	if h, err := wire.DecodeHeartbeat(m.Payload); err == nil {
-		s.beats[me.Node] = h
-	}
-	if m.Seq < s.view.Number {
-		s.tell(me.Node)
-	}
-}
-
-// tell sends the current view to a node.
+// tell sends the view that is durable to a node.
 func (s *Scheduler) tell(n wire.Node) {
-	if s.changed || s.view.Number == 0 {
-		return // everybody is told in a moment
+	if s.told.Number == 0 {
+		return // everybody is told when there is one
 	}
-	s.body = s.view.Append(nil)
-	s.sendView(n)
-}
-
-func (s *Scheduler) sendView(n wire.Node) {
 	m := s.message(wire.TypeView)
-	m.Seq, m.Payload = s.view.Number, s.body
-	s.out.Sends = append(s.out.Sends, Send{To: n, Msg: m})
+	m.Seq, m.Payload = s.told.Number, s.body
+	s.send(n, m)
 }
 
 func (s *Scheduler) message(t wire.Type) wire.Message {
 	return wire.Message{Type: t, Job: s.cfg.Job, From: scheduler}
 }
 
-// settle makes a changed view durable and tells everybody.
+func (s *Scheduler) send(to wire.Node, m wire.Message) {
+	s.out.Sends = append(s.out.Sends, Send{To: to, Msg: m})
+}
+
+// settle draws the consequences of what has changed, and has the view made durable unless one is being made so.
 func (s *Scheduler) settle() {
 	s.place()
 	s.passBarriers()
-	if !s.changed {
+	if !s.changed || s.writing != nil {
 		return
 	}
 	s.changed = false
 	s.view.Number++
-	s.out.View = s.view.Clone()
-	s.body = s.view.Append(nil)
+	s.writing = s.view.Clone()
+	s.out.View = s.writing
+}
+
+// Persisted says that the view of Outbox.View with a number is durable. Now everybody is told.
+func (s *Scheduler) Persisted(now Time, number uint64) {
+	if s.writing == nil || s.writing.Number != number {
+		return
+	}
+	s.start(now)
+	before := s.told
+	s.told, s.writing = s.writing, nil
+	s.body = s.told.Append(nil)
 	s.each(func(m *wire.Member) {
-		if m.Incarnation != 0 && !m.Left {
-			s.sendView(m.Node)
+		if now, old := s.told.Member(m.Node), before.Member(m.Node); now.Incarnation != 0 && !(now.Left && old.Left) {
+			s.tell(m.Node)
 		}
 	})
+	for i := range s.told.Workers {
+		if now, old := &s.told.Workers[i], &before.Workers[i]; now.Calls.Done > old.Calls.Done && now.Incarnation == old.Incarnation {
+			s.endBarrier(now)
+		}
+	}
+	if len(s.answer) > 0 && s.told.Snapshot == s.view.Snapshot {
+		s.snapshotDone(s.answer, s.told.Snapshot, 0)
+		s.answer = nil
+	}
+	s.settle()
 }
 
 // Tick lets time pass: nodes that have been silent for too long are given up.
 func (s *Scheduler) Tick(now Time) {
 	s.start(now)
 	s.each(func(m *wire.Member) {
-		if m.Alive && now-s.last[m.Node] > s.cfg.Timing.Dead {
+		if m.Alive && s.silence(m.Node) > s.cfg.Timing.Dead {
 			m.Alive, s.changed = false, true
+			s.buried[m.Node] = s.view.Number + 1
 			s.out.event(EventDead, m.Node, 0, 0, "silent for too long")
+			if m.Node.Role == wire.Server {
+				s.prove()
+			}
 		}
 	})
+	if s.forgot >= 0 && s.awake.time-s.forgot > s.cfg.Timing.Dead && len(s.view.Shards) == 0 {
+		s.out.Fatal = errForgot
+	}
 	s.tickSnapshot()
 	s.settle()
 }
 
-// barrier notes that a worker has entered a barrier, or tells it that the barrier is passed.
-func (s *Scheduler) barrier(me *wire.Member, m *wire.Message) {
-	n := m.Seq
-	if me.Node.Role != wire.Worker || n > s.view.Barrier+1 {
-		return // nobody enters a barrier before the one in front of it is passed
-	}
-	again := s.entered[me.Node.Rank] >= n
-	s.entered[me.Node.Rank] = max(s.entered[me.Node.Rank], n)
-	if n <= s.view.Barrier {
-		m := s.message(wire.TypeBarrierDone)
-		m.Seq = s.view.Barrier
-		s.out.Sends = append(s.out.Sends, Send{To: me.Node, Msg: m})
-		return
-	}
-	s.passBarriers()
-	if again && n > s.view.Barrier {
-		s.tellWaiting(me.Node, m, s.blameBarrier())
-	}
-}
+// errForgot ends a scheduler that was started without the view of the one before it.
+var errForgot = fmt.Errorf("%w: the job's processes know a later view than this scheduler, which was started without the view of the one before it",
+	ErrViewChanged)
 
-// passBarriers lets workers pass barriers that all have entered who count.
-func (s *Scheduler) passBarriers() {
-	for {
-		waiting, counted := false, 0
-		for i := range s.view.Workers {
-			if s.counts(&s.view.Workers[i]) {
-				counted++
-				waiting = waiting || s.awaits(i)
+// LostError returns the error of a job of which shards are lost, nil when none is.
+func LostError(v *wire.View) error {
+	var names []byte
+	n := 0
+	for i := range v.Shards {
+		if v.Shards[i].Lost {
+			if n++; n > 1 {
+				names = append(names, ", "...)
 			}
-		}
-		if waiting || counted == 0 {
-			return
-		}
-		s.view.Barrier++
-		s.changed = true
-		for i := range s.view.Workers {
-			if w := &s.view.Workers[i]; w.Incarnation != 0 && !w.Left {
-				m := s.message(wire.TypeBarrierDone)
-				m.Seq = s.view.Barrier
-				s.out.Sends = append(s.out.Sends, Send{To: w.Node, Msg: m})
-			}
+			names = fmt.Append(names, i)
 		}
 	}
-}
-
-// awaits reports whether the barrier which is not passed waits for a worker.
-func (s *Scheduler) awaits(rank int) bool {
-	m := &s.view.Workers[rank]
-	return s.counts(m) && s.entered[rank] <= s.view.Barrier
-}
-
-// counts reports whether others wait for a worker.
-func (s *Scheduler) counts(m *wire.Member) bool {
-	return !m.Left && (m.Alive || s.cfg.Policy != Shrink)
+	if n == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %d of %d, numbers %s: the job can only go on from a snapshot", ErrLost, n, len(v.Shards), names)
 }

@@ -71,7 +71,8 @@ type Server struct {
 	cfg    ServerConfig
 	mem    memory
 	shards []*shard
-	had    []bool // which shards there has ever been a copy of
+	ahead  []wire.Message // of workers that know a newer view
+	had    []bool         // which shards there has ever been a copy of
 	now    Time
 	stats  ServerStats
 	spare  []*logEntry
@@ -159,6 +160,7 @@ func (s *Server) Handle(now Time, from wire.Node, m *wire.Message) {
 // start begins a step.
 func (s *Server) start(now Time) {
 	s.now = now
+	s.wake(now)
 	if len(s.out.Sends) == 0 {
 		s.temp = s.temp[:0]
 	}
@@ -195,7 +197,7 @@ func (s *Server) dispatch(m *wire.Message) {
 	case !s.view.Current(m.From, m.Incarnation):
 		s.stranger(m)
 	case m.Epoch > sh.epoch:
-		s.asked = true // whoever sends this knows a newer view
+		s.early(m) // its sender knows a newer view
 	case m.From.Role == wire.Worker && sh.role != primary:
 		s.reject(m, wire.ReasonNotPrimary)
 	case m.Epoch < sh.epoch:
@@ -210,7 +212,7 @@ func (s *Server) dispatch(m *wire.Message) {
 // unserved handles a message about a shard that is not here.
 func (s *Server) unserved(m *wire.Message) {
 	if s.view == nil || int(m.Shard) < len(s.view.Shards) && m.Epoch > s.view.Shards[m.Shard].Epoch {
-		s.asked = true
+		s.early(m)
 		return
 	}
 	s.reject(m, wire.ReasonNotPrimary)
@@ -220,7 +222,7 @@ func (s *Server) unserved(m *wire.Message) {
 func (s *Server) stranger(m *wire.Message) {
 	known := s.view.Member(m.From)
 	if known == nil || m.Incarnation > known.Incarnation {
-		s.asked = true
+		s.early(m)
 		return
 	}
 	s.reject(m, wire.ReasonIncarnation)
@@ -242,13 +244,16 @@ func (s *Server) reject(m *wire.Message, why wire.Reason) {
 }
 
 func (s *Server) fromScheduler(m *wire.Message) {
+	s.hear(m)
 	switch m.Type {
+	case wire.TypeHeartbeat:
 	case wire.TypeView:
 		if s.adopt(m) && !s.fenced && s.inc != 0 {
 			s.adoptShards()
+			s.catchUp()
 		}
 	case wire.TypeSnapshot:
-		s.startSnapshot(m.Clock, m.Flags&wire.FlagLast != 0)
+		s.startSnapshot(m.Clock, m.Key, m.Flags&wire.FlagLast != 0)
 	default:
 		s.refuse(m, "not for a server")
 	}
@@ -295,6 +300,9 @@ func (s *Server) Tick(now Time) {
 		return
 	}
 	s.tickMember(now, s.heartbeat())
+	if s.alone {
+		s.out.Fatal = s.silent()
+	}
 	for _, sh := range s.shards {
 		if sh == nil {
 			continue

@@ -45,7 +45,8 @@ type shard struct {
 	receipts []receipt
 	parked   int
 	waiting  []int    // of those, by rank
-	swept    Time     // when parked pulls are looked at next
+	swept    Time     // when parked pulls and questions are looked at next
+	asks     []asked  // questions that wait for the log
 	rows     []parked // pulls of rows, which wait for ticks
 	checks   [8]checkpoint
 	snap     *snapshot
@@ -342,7 +343,7 @@ func (sh *shard) close(s *Server) {
 	for i := range sh.receipts {
 		sh.receipts[i].forget(s)
 	}
-	sh.entries, sh.order = nil, nil
+	sh.entries, sh.order, sh.asks = nil, nil, nil
 }
 
 func (e *entry) close(s *Server) {

@@ -73,39 +73,40 @@ func (q *eventQueue) Pop() any {
 
 // sim is one run.
 type sim struct {
-	rng     *rand.Rand
-	seed    uint64
-	now     ps.Time
-	queue   eventQueue
-	seq     int
-	sched   *process
-	server  []*process
-	worker  []*process
-	cut     map[[2]wire.Node]bool
-	last    map[[2]wire.Node]ps.Time // of ordered links
-	loss    float64
-	twice   float64
-	single  bool // batches are sent in pieces
-	order   bool // links keep the order of messages
-	slow    ps.Time
-	disk    *wire.View
-	crash   int // 1: the scheduler dies before its next view is durable, 2: after
-	cfg     simConfig
-	nonces  uint64
-	leads   map[[2]uint64]wire.Replica // (shard, epoch) to who committed
-	tops    map[[3]uint64]uint64
-	logf    func(string, ...any)
-	faults  []string
-	errs    []string
-	saves   map[string][]byte
-	manif   *wire.Manifest
-	steps   int
-	swaps   int
-	recalls int                   // connections that were dropped
-	late    int                   // pushes and pulls whose deadline has passed
-	ill     map[wire.Node]ps.Time // until when a node may have been cut off
-	calm    bool                  // no more trouble
-	rest    ps.Time               // when a run that is over has come to rest
+	rng      *rand.Rand
+	seed     uint64
+	now      ps.Time
+	queue    eventQueue
+	seq      int
+	sched    *process
+	server   []*process
+	worker   []*process
+	cut      map[[2]wire.Node]bool
+	last     map[[2]wire.Node]ps.Time // of ordered links
+	loss     float64
+	twice    float64
+	single   bool // batches are sent in pieces
+	order    bool // links keep the order of messages
+	slow     ps.Time
+	disk     *wire.View
+	slowDisk ps.Time // how long a write may take, 0: a moment
+	crash    int     // 1: the scheduler dies before its next view is durable, 2: after
+	cfg      simConfig
+	nonces   uint64
+	leads    map[[2]uint64]wire.Replica // (shard, epoch) to who committed
+	tops     map[[3]uint64]uint64
+	logf     func(string, ...any)
+	faults   []string
+	errs     []string
+	saves    map[string][]byte
+	manif    *wire.Manifest
+	steps    int
+	swaps    int
+	recalls  int                   // connections that were dropped
+	late     int                   // pushes and pulls whose deadline has passed
+	ill      map[wire.Node]ps.Time // until when a node may have been cut off
+	calm     bool                  // no more trouble
+	rest     ps.Time               // when a run that is over has come to rest
 }
 
 // simConfig is what a run is about.
@@ -253,21 +254,13 @@ func (s *sim) drain(p *process) {
 			return
 		}
 		if out.View != nil {
-			if s.crash == 1 {
-				s.crash = 0
-				s.kill(p)
-				return
-			}
-			s.checkView(out.View)
-			s.disk = out.View.Clone()
-			if s.crash == 2 {
-				s.crash = 0
-				s.kill(p)
-				return
-			}
+			s.write(p, out.View)
 		}
 		if out.Manifest != nil {
-			s.manif = out.Manifest
+			s.record(p, out.Manifest)
+		}
+		if out.Fatal != nil {
+			s.fail("%s gives up: %v", p.node, out.Fatal)
 		}
 		for i := range out.Sends {
 			s.split(p, &out.Sends[i])
@@ -305,6 +298,64 @@ func (s *sim) drain(p *process) {
 	}
 }
 
+// diskTakes is how long a write takes: a moment, or long while the disk is slow.
+func (s *sim) diskTakes() ps.Time {
+	if s.slowDisk > 0 {
+		return ps.Time(s.rng.Int64N(int64(s.slowDisk)))
+	}
+	return ps.Time(s.rng.Int64N(int64(5 * ps.Millisecond)))
+}
+
+// write makes a scheduler's view durable, unless the scheduler dies before.
+func (s *sim) write(p *process, v *wire.View) {
+	gen := p.gen
+	s.after(s.diskTakes(), func() {
+		if p.gen != gen || p.m == nil {
+			return
+		}
+		if s.crash == 1 {
+			s.crash = 0
+			s.kill(p)
+			return
+		}
+		s.checkView(v)
+		s.disk = v
+		if s.crash == 2 {
+			s.crash = 0
+			s.kill(p)
+			return
+		}
+		s.whenAwake(p, func() { p.m.(*ps.Scheduler).Persisted(s.now, v.Number) })
+	})
+}
+
+// record makes a snapshot's manifest durable.
+func (s *sim) record(p *process, m *wire.Manifest) {
+	gen := p.gen
+	s.after(s.diskTakes(), func() {
+		if p.gen != gen || p.m == nil {
+			return
+		}
+		s.manif = m
+		s.whenAwake(p, func() { p.m.(*ps.Scheduler).Recorded(s.now, m.Clock, nil) })
+	})
+}
+
+// whenAwake does something with a process's machine when the process does not stand still.
+func (s *sim) whenAwake(p *process, do func()) {
+	gen := p.gen
+	if s.now >= p.pausedU {
+		do()
+		s.drain(p)
+		return
+	}
+	s.after(p.pausedU-s.now, func() {
+		if p.gen == gen && p.m != nil {
+			s.whenAwake(p, do)
+		}
+	})
+}
+
 // checkView checks I14 and the order of epochs on what becomes durable.
 func (s *sim) checkView(v *wire.View) {
 	if s.disk == nil {
@@ -318,7 +369,17 @@ func (s *sim) checkView(v *wire.View) {
 		if b.Epoch < a.Epoch || b.Primary != a.Primary && b.Epoch == a.Epoch {
 			s.fail("shard %d: epoch %d of %v follows %d of %v", i, b.Epoch, b.Primary, a.Epoch, a.Primary)
 		}
-		if b.Primary != a.Primary && (!a.InSync || b.Primary != a.Backup) {
+		if b.Primary == a.Primary {
+			continue
+		}
+		// It may have come in sync while the view before was being written.
+		srv, ok := s.server[b.Primary.Server].m.(*ps.Server)
+		whole := a.InSync
+		if ok && srv.Incarnation() == b.Primary.Incarnation {
+			_, follows := srv.Follows(i)
+			whole = whole || follows
+		}
+		if b.Primary != a.Backup || !whole {
 			s.fail("shard %d: %v is promoted, which was not in sync", i, b.Primary)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 // applied, or at once when it has just been. Values are taken by reference, for they are not changed any more.
 type snapshot struct {
 	clock uint64
+	try   uint32 // attempt at a snapshot of this clock
 	all   bool   // everything as it is: nobody pushes meanwhile
 	begun uint64 // index of the last entry applied when it began: what is created later is not part of it
 	left  int
@@ -20,19 +21,19 @@ type snapshot struct {
 }
 
 // startSnapshot begins a snapshot of all shards that the server leads. A repeated request is answered again.
-func (s *Server) startSnapshot(clock uint64, all bool) {
+func (s *Server) startSnapshot(clock uint64, try uint32, all bool) {
 	for _, sh := range s.shards {
 		if sh == nil || sh.role != primary {
 			continue
 		}
-		if sh.snap != nil && sh.snap.clock == clock {
+		if sh.snap != nil && sh.snap.clock == clock && sh.snap.try == try {
 			if sh.snap.saved {
 				sh.snap.done.Epoch = sh.epoch // a backup may have been lost since
 				s.send(scheduler, sh.snap.done, nil)
 			}
 			continue
 		}
-		sh.snap = &snapshot{clock: clock, all: all, begun: sh.commit, left: len(sh.order), taken: map[ID][]byte{}}
+		sh.snap = &snapshot{clock: clock, try: try, all: all, begun: sh.commit, left: len(sh.order), taken: map[ID][]byte{}}
 		for _, e := range sh.order {
 			s.capture(sh, e)
 		}
@@ -82,7 +83,7 @@ func (s *Server) finishSnapshot(sh *shard) {
 	}
 	b = le.AppendUint32(b, wire.Checksum(b))
 	snap.taken = nil
-	s.out.Saves = append(s.out.Saves, Save{Shard: sh.id, Clock: snap.clock, Data: b})
+	s.out.Saves = append(s.out.Saves, Save{Shard: sh.id, Clock: snap.clock, Try: snap.try, Data: b})
 }
 
 // Saved says that a shard's part of a snapshot is durable in a file of that name.
@@ -91,12 +92,13 @@ func (s *Server) Saved(save *Save, name string) {
 		return
 	}
 	sh := s.shards[save.Shard]
-	if sh == nil || sh.snap == nil || sh.snap.clock != save.Clock {
+	m := s.message(wire.TypeSnapshotDone)
+	m.Shard, m.Key, m.Clock, m.Payload = save.Shard, save.Try, save.Clock, []byte(name)
+	if sh == nil || sh.snap == nil || sh.snap.clock != save.Clock || sh.snap.try != save.Try {
+		s.send(scheduler, m, nil) // given up meanwhile: it may be removed
 		return
 	}
-	m := s.message(wire.TypeSnapshotDone)
-	m.Shard, m.Epoch, m.Clock, m.Total, m.Seq = sh.id, sh.epoch, save.Clock, uint64(len(save.Data)), uint64(wire.Checksum(save.Data))
-	m.Payload = []byte(name)
+	m.Epoch, m.Total, m.Seq = sh.epoch, uint64(len(save.Data)), uint64(wire.Checksum(save.Data))
 	sh.snap.saved, sh.snap.done = true, m
 	s.send(scheduler, m, nil)
 }
@@ -110,7 +112,7 @@ const (
 // failSnapshot ends a snapshot that cannot be completed.
 func (s *Server) failSnapshot(sh *shard, why uint64) {
 	m := s.message(wire.TypeSnapshotDone)
-	m.Shard, m.Epoch, m.Clock, m.Need = sh.id, sh.epoch, sh.snap.clock, why
+	m.Shard, m.Epoch, m.Clock, m.Key, m.Need = sh.id, sh.epoch, sh.snap.clock, sh.snap.try, why
 	sh.snap = nil
 	s.send(scheduler, m, nil)
 }
@@ -120,7 +122,7 @@ func (s *Server) SaveFailed(save *Save) {
 	if int(save.Shard) >= len(s.shards) {
 		return
 	}
-	if sh := s.shards[save.Shard]; sh != nil && sh.snap != nil && sh.snap.clock == save.Clock {
+	if sh := s.shards[save.Shard]; sh != nil && sh.snap != nil && sh.snap.clock == save.Clock && sh.snap.try == save.Try {
 		s.failSnapshot(sh, snapshotUnwritten)
 	}
 }

@@ -31,7 +31,7 @@ import (
 // falls when a way has been gone. When there is none the greatest number of shards that a server leads is as small as it can be with
 // these copies, and the smallest as great: all whom the first can reach lead as many or one less, and can give to nobody else.
 func (s *Scheduler) balance() {
-	if s.changed || s.snap != nil && s.snap.again != 0 {
+	if s.changed || s.writing != nil || s.snap != nil && s.snap.again != 0 {
 		return
 	}
 	s.load = append(s.load[:0], make([]int, len(s.view.Servers))...)
@@ -87,7 +87,7 @@ func (s *Scheduler) way(from int) (first, length int) {
 
 // swappable reports whether the copies of a shard may change places: both are there, and know of each other.
 func (s *Scheduler) swappable(sh *wire.Shard) bool {
-	return !sh.Lost && sh.InSync && !sh.Swapped && s.fresh(sh.Primary) && s.fresh(sh.Backup) && !s.Done()
+	return !sh.Lost && sh.InSync && !sh.Swapped && s.fresh(sh.Primary) && s.fresh(sh.Backup) && !over(s.view)
 }
 
 // swap lets the copies of a shard change places.
@@ -118,7 +118,7 @@ func (s *Server) demote(sh *shard) {
 		e.rounds, e.parked = e.rounds[:0], e.parked[:0]
 	}
 	clear(sh.rows)
-	sh.rows, sh.parked = sh.rows[:0], 0
+	sh.rows, sh.parked, sh.asks = sh.rows[:0], 0, nil
 	clear(sh.waiting)
 	for i := range sh.receipts {
 		sh.receipts[i].forget(s)

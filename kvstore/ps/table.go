@@ -59,9 +59,6 @@ func (w *Worker) Table(now Time, key uint32, spec TableSpec, deadline Time) (*Ta
 		hi := min(lo+uint64(per), uint64(spec.Rows))
 		k.slices = append(k.slices, w.newSlice(k, uint16(len(k.slices)), lo*uint64(spec.RowSize), hi*uint64(spec.RowSize)))
 	}
-	if err := w.reachable(k, "table"); err != nil {
-		return nil, 0, err
-	}
 	if err := w.addKey(k); err != nil {
 		return nil, 0, err
 	}
@@ -135,9 +132,6 @@ func (t *Table) Get(now Time, rows []uint32, out []byte, deadline Time) (uint64,
 		if row >= t.rows {
 			return 0, usage("get", t.key.key, "row %d, want one below %d", row, t.rows)
 		}
-	}
-	if err := w.reachable(t.key, "get"); err != nil {
-		return 0, err
 	}
 	need := t.need()
 	var c *call
@@ -227,13 +221,10 @@ func (t *Table) keep(row uint32, data []byte, clock uint64) {
 // Clock ends the worker's step: what it has added to its tables leaves, and with it the news that the step is over. The call ends
 // when all copies have it; the next step may begin at once.
 func (w *Worker) Clock(now Time, deadline Time) (uint64, error) {
-	if err := w.usable("clock", 0); err != nil {
+	if err := w.usable("clock", NoKey); err != nil {
 		return 0, err
 	}
-	if w.anyLost() {
-		return 0, &Error{Op: "clock", Err: ErrLost}
-	}
-	c := w.newCall(now, "clock", 0, deadline)
+	c := w.newCall(now, "clock", NoKey, deadline)
 	c.left = 1
 	w.clock++
 	c.clock = w.clock

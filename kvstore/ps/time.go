@@ -12,8 +12,9 @@ const (
 // Timing holds the intervals of the protocol. Zero fields get their defaults.
 type Timing struct {
 	Heartbeat Time // between signs of life; 0.5 s
-	Suspect   Time // silence after which the scheduler relies on a node no more; 1.5 s
+	Suspect   Time // silence after which the scheduler relies on a node no more; half of Dead
 	Dead      Time // silence after which the scheduler gives a node up; 3 s
+	Patience  Time // silence of the scheduler, or of all copies of a shard, after which the job is given up; 100 s
 	Resend    Time // until a message that was not answered is sent again; 0.3 s
 	Park      Time // how long a server keeps a pull that nobody repeats; 3 s
 	AckDelay  Time // how long a server may collect receipts; 20 ms
@@ -26,11 +27,31 @@ func (t *Timing) fill() {
 		}
 	}
 	def(&t.Heartbeat, 500*Millisecond)
-	def(&t.Suspect, 3*Second/2)
 	def(&t.Dead, 3*Second)
+	def(&t.Suspect, t.Dead/2)
+	def(&t.Patience, 100*Second)
 	def(&t.Resend, 300*Millisecond)
 	def(&t.Park, 3*Second)
 	def(&t.AckDelay, 20*Millisecond)
+}
+
+// wakefulness is how long a machine has been awake. A process may stand still at any point, while its clock goes on and what others
+// say waits in queues: only time in which it could have heard them says anything about them.
+type wakefulness struct {
+	at    Time // of the last step
+	time  Time // awake until then
+	began bool
+}
+
+// step begins a step of the machine. It reports whether the machine has stood still since the step before.
+func (a *wakefulness) step(now Time, t *Timing) (stood bool) {
+	gap := now - a.at
+	if !a.began {
+		gap = 0
+	}
+	a.at, a.began = now, true
+	a.time += max(0, min(gap, t.Heartbeat))
+	return gap > t.Suspect
 }
 
 // Policy says what happens to rounds when a worker dies.

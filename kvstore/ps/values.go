@@ -41,9 +41,6 @@ func (w *Worker) Init(now Time, key uint32, spec KeySpec, value []byte, deadline
 		lo, hi := wire.Range(spec.Total, i, n)
 		k.slices = append(k.slices, w.newSlice(k, i, lo, hi))
 	}
-	if err := w.reachable(k, "init"); err != nil {
-		return 0, err
-	}
 	if err := w.addKey(k); err != nil {
 		return 0, err
 	}
@@ -105,8 +102,8 @@ func (w *Worker) addKey(k *workerKey) error {
 func (w *Worker) usable(op string, key uint32) error {
 	var err error
 	switch {
-	case w.fenced:
-		err = ErrFenced
+	case w.Err() != nil:
+		err = w.Err()
 	case w.left:
 		err = ErrClosed
 	case !w.joined:
@@ -145,9 +142,6 @@ func (w *Worker) Push(now Time, op PushOp) (uint64, error) {
 	case op.Out != nil && uint64(len(op.Out)) != k.total:
 		return 0, usage("push", op.Key, "room for %d bytes, want %d", len(op.Out), k.total)
 	}
-	if err := w.reachable(k, "push"); err != nil {
-		return 0, err
-	}
 	c := w.newCall(now, "push", op.Key, op.Deadline)
 	for i, sl := range k.slices {
 		kind := wire.TypePush
@@ -157,7 +151,9 @@ func (w *Worker) Push(now Time, op PushOp) (uint64, error) {
 		p := w.newPart(c, kind, sl.shard)
 		sl.clock++
 		sl.pushed = true
-		w.begun = max(w.begun, sl.clock)
+		if op.Key < Aside {
+			w.step(sl.clock)
+		}
 		p.slice, p.clock, p.prio, p.codec = sl, sl.clock, op.Priority, op.Codec
 		if op.Codec == 0 {
 			p.payload = op.Value[sl.lo:sl.hi]
@@ -171,6 +167,12 @@ func (w *Worker) Push(now Time, op PushOp) (uint64, error) {
 		w.enqueue(p)
 	}
 	return c.id, nil
+}
+
+// step notes that a step has begun. Barriers may wait until a worker that took over a place has begun its first.
+func (w *Worker) step(n uint64) {
+	w.asked = w.asked || w.started > 0 && w.begun <= w.started && n > w.started
+	w.begun = max(w.begun, n)
 }
 
 // want says what a pull of a slice needs: with rounds all that this worker has pushed, otherwise its own pushes and, within the
@@ -229,9 +231,6 @@ func (w *Worker) Pull(now Time, key uint32, out []byte, priority int8, deadline 
 	case uint64(len(out)) != k.total:
 		return 0, usage("pull", key, "room for %d bytes, want %d", len(out), k.total)
 	}
-	if err := w.reachable(k, "pull"); err != nil {
-		return 0, err
-	}
 	c := w.newCall(now, "pull", key, deadline)
 	for _, sl := range k.slices {
 		p := w.newPart(c, wire.TypePull, sl.shard)
@@ -240,26 +239,6 @@ func (w *Worker) Pull(now Time, key uint32, out []byte, priority int8, deadline 
 		w.ask(p)
 	}
 	return c.id, nil
-}
-
-// reachable reports whether all shards of a key have a copy left.
-func (w *Worker) reachable(k *workerKey, op string) error {
-	for _, sl := range k.slices {
-		if w.shards[sl.shard].lost {
-			return &Error{Op: op, Key: k.key, Err: ErrLost}
-		}
-	}
-	return nil
-}
-
-// anyLost reports whether a shard has no copy left.
-func (w *Worker) anyLost() bool {
-	for _, r := range w.shards {
-		if r.lost {
-			return true
-		}
-	}
-	return false
 }
 
 // value takes in the answer to a pull.
@@ -364,13 +343,10 @@ func (w *Worker) rejected(r *route, m *wire.Message) {
 
 // SetOptimizer sets the optimizer of all shards to that of worker 0. Every worker calls it, with the same version.
 func (w *Worker) SetOptimizer(now Time, spec wire.Spec, deadline Time) (uint64, error) {
-	if err := w.usable("set optimizer", 0); err != nil {
+	if err := w.usable("set optimizer", NoKey); err != nil {
 		return 0, err
 	}
-	if w.anyLost() {
-		return 0, &Error{Op: "set optimizer", Err: ErrLost}
-	}
-	c := w.newCall(now, "set optimizer", 0, deadline)
+	c := w.newCall(now, "set optimizer", NoKey, deadline)
 	body := spec.Append(nil)
 	for i := range w.shards {
 		p := w.newPart(c, wire.TypeOptimizer, uint32(i))

@@ -6,8 +6,8 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// Who waits for whom. A server or scheduler that cannot answer yet stays silent the first time, and says whom it waits for when the
-// worker repeats itself. So an error of a call whose deadline passes names who has not done its part, and a call that takes long
+// Who waits for whom. A server or scheduler that cannot answer yet stays silent the first time, answers when it can, and says
+// whom it waits for when the worker repeats itself. So an error of a call whose deadline passes names who has not done its part, and a call that takes long
 // explains itself in the log.
 
 // slowCall is how long a call may wait before a line in the log says for whom.
@@ -89,7 +89,7 @@ func (s *Scheduler) tellWaiting(to wire.Node, m *wire.Message, on wire.Node) {
 	}
 	r := s.message(wire.TypeWaiting)
 	r.Seq, r.Clock, r.Need, r.Target = m.Seq, on.Number(), uint64(m.Type), m.Incarnation
-	s.out.Sends = append(s.out.Sends, Send{To: to, Msg: r})
+	s.send(to, r)
 }
 
 // blameBarrier returns the first worker that has not entered the barrier which is not passed.
@@ -125,7 +125,7 @@ func (w *Worker) hearWaiting(c *call, number uint64) {
 	c.waits = on
 	if d := w.now - c.began; d >= slowCall && !c.told {
 		c.told = true
-		w.out.event(EventWaiting, on, 0, 0, fmt.Sprintf("%s of key %d for %.1f s", c.op, c.key, float64(d)/float64(Second)))
+		w.out.event(EventWaiting, on, 0, 0, fmt.Sprintf("%s for %.1f s", what(c.op, c.key), float64(d)/float64(Second)))
 	}
 }
 

@@ -49,36 +49,40 @@ func (c *WorkerConfig) fill() {
 // A worker is a state machine: one goroutine drives it.
 type Worker struct {
 	member
-	cfg     WorkerConfig
-	now     Time
-	shards  []*route
-	keys    map[uint32]*workerKey
-	calls   []*call
-	slots   []*part // parts that wait for an answer which names them
-	unused  []int
-	lent    []*part // parts that are done, whose memory a transport still reads
-	parts   []*part // unused
-	spare   []*call // unused
-	lastID  uint64
-	lastReq uint64
-	order   uint64
-	passed  uint64 // barriers
-	barrier *call
-	knock   Time // when to ask for the barrier again
-	joining *call
-	joined  bool
-	resumed uint64
-	from    startPoint
-	cursors map[ID]wire.CursorEntry
-	tables  map[uint32]*Table
-	clock   uint64   // steps ended by Clock
-	begun   uint64   // pushes of the key that has most
-	ticks   []uint64 // steps that earlier processes have ended, by shard
-	steps   []int    // bytes of rows changed in this step, by shard
-	snap    *call
-	snapAt  uint64
-	snapAll bool
-	stats   WorkerStats
+	cfg      WorkerConfig
+	now      Time
+	shards   []*route
+	keys     map[uint32]*workerKey
+	calls    []*call
+	slots    []*part // parts that wait for an answer which names them
+	unused   []int
+	lent     []*part // parts that are done, whose memory a transport still reads
+	parts    []*part // unused
+	spare    []*call // unused
+	lastID   uint64
+	lastReq  uint64
+	order    uint64
+	called   uint64 // calls for barriers
+	passed   uint64 // of those, how many have ended
+	calledAt uint64 // steps begun at the last of them
+	started  uint64 // steps that processes before this one have ended
+	barrier  *call
+	knock    Time // when to ask for the barrier again
+	joining  *call
+	joined   bool
+	resumed  uint64
+	from     startPoint
+	cursors  map[ID]wire.CursorEntry
+	tables   map[uint32]*Table
+	clock    uint64   // steps ended by Clock
+	begun    uint64   // pushes of the key that has most
+	ticks    []uint64 // steps that earlier processes have ended, by shard
+	steps    []int    // bytes of rows changed in this step, by shard
+	snap     *call
+	snapAt   uint64
+	snapAll  bool
+	stats    WorkerStats
+	lost     error // shards are lost
 }
 
 // WorkerStats counts what a worker has done.
@@ -161,6 +165,20 @@ func (w *Worker) Incarnation() uint32 { return w.inc }
 // Fenced reports whether another process has taken the worker's place: all calls end with ErrFenced.
 func (w *Worker) Fenced() bool { return w.fenced }
 
+// Err returns why calls fail from now on: the worker was replaced, a shard is lost, or the scheduler is gone. It is nil while the job
+// can go on.
+func (w *Worker) Err() error {
+	switch {
+	case w.fenced:
+		return ErrFenced
+	case w.lost != nil:
+		return w.lost
+	case w.alone:
+		return w.silent()
+	}
+	return nil
+}
+
 // Stats returns what the worker has done so far.
 func (w *Worker) Stats() WorkerStats {
 	st := w.stats
@@ -182,9 +200,14 @@ func (w *Worker) Handle(now Time, from wire.Node, m *wire.Message) {
 	}
 }
 
-// start begins a step.
+// start begins a step. Where the worker has stood still, answers wait that its calls must see before they run out of time.
 func (w *Worker) start(now Time) {
 	w.now = now
+	if w.wake(now) {
+		for _, c := range w.calls {
+			c.deadline = max(c.deadline, now+w.timing.Dead)
+		}
+	}
 	if len(w.lent) > 0 {
 		w.reap()
 	}
@@ -200,6 +223,7 @@ func (w *Worker) dispatch(m *wire.Message) {
 }
 
 func (w *Worker) fromScheduler(m *wire.Message) {
+	w.hear(m)
 	switch m.Type {
 	case wire.TypeView:
 		w.adoptView(m)
@@ -208,7 +232,7 @@ func (w *Worker) fromScheduler(m *wire.Message) {
 	case wire.TypeSnapshotDone:
 		w.snapshotDone(m)
 	case wire.TypeWaiting:
-		if c := w.barrier; wire.Type(m.Need) == wire.TypeBarrier && m.Seq == w.passed {
+		if c := w.barrier; wire.Type(m.Need) == wire.TypeBarrier && m.Seq == w.called {
 			w.hearWaiting(c, m.Clock)
 		} else if c := w.snap; wire.Type(m.Need) == wire.TypeSnapshot {
 			w.hearWaiting(c, m.Clock)
@@ -239,6 +263,11 @@ func (w *Worker) adoptView(m *wire.Message) {
 			w.shards = append(w.shards, newRoute(uint32(i)))
 		}
 		w.redirect(w.shards[i], w.view.Shards[i])
+	}
+	if w.lost == nil {
+		if w.lost = LostError(w.view); w.lost != nil {
+			w.failAll(w.lost)
+		}
 	}
 	w.askCursors()
 }
@@ -293,9 +322,11 @@ func leads(why wire.Reason) bool {
 // Tick lets time pass: heartbeats, repetitions and deadlines. It should be called every few milliseconds.
 func (w *Worker) Tick(now Time) {
 	w.start(now)
-	w.tickMember(now, wire.Heartbeat{Clock: max(w.clock, w.begun), Waiting: w.waitsFor()})
+	w.tickMember(now, wire.Heartbeat{Clock: w.position(), Waiting: w.waitsFor(), Start: w.started})
+	if err := w.Err(); err != nil {
+		w.failAll(err)
+	}
 	if w.fenced {
-		w.failAll(ErrFenced)
 		return
 	}
 	for i := len(w.calls) - 1; i >= 0; i-- { // before what would lend their memory again

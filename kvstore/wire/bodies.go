@@ -42,12 +42,14 @@ func DecodeHello(b []byte) (Hello, error) {
 	return h, nil
 }
 
-// Heartbeat is what a node tells the scheduler about itself, for people to see: the scheduler decides nothing by it.
+// Heartbeat is what a node tells the scheduler about itself, for people to see. The scheduler decides nothing by it, but which barriers
+// a worker that took over a place has left behind it.
 type Heartbeat struct {
 	Clock   uint64 // rounds or steps of a server's furthest key, or that a worker has begun of its furthest key
 	Queue   uint64 // bytes held for others
 	Parked  uint32 // pulls that wait
 	Waiting int32  // rank that a server's oldest open round waits for, or a call of a worker, -1: none
+	Start   uint64 // steps that processes before this one, a worker, have ended
 }
 
 // Append appends the heartbeat's encoding.
@@ -55,13 +57,14 @@ func (h *Heartbeat) Append(dst []byte) []byte {
 	dst = binary.LittleEndian.AppendUint64(dst, h.Clock)
 	dst = binary.LittleEndian.AppendUint64(dst, h.Queue)
 	dst = binary.LittleEndian.AppendUint32(dst, h.Parked)
-	return binary.LittleEndian.AppendUint32(dst, uint32(h.Waiting))
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(h.Waiting))
+	return binary.LittleEndian.AppendUint64(dst, h.Start)
 }
 
 // DecodeHeartbeat reads a heartbeat.
 func DecodeHeartbeat(b []byte) (Heartbeat, error) {
 	r := &reader{b: b}
-	h := Heartbeat{Clock: r.u64(), Queue: r.u64(), Parked: r.u32(), Waiting: int32(r.u32())}
+	h := Heartbeat{Clock: r.u64(), Queue: r.u64(), Parked: r.u32(), Waiting: int32(r.u32()), Start: r.u64()}
 	return h, r.end("heartbeat")
 }
 

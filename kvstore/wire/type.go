@@ -11,11 +11,13 @@ const (
 	TypeHello Type = 1
 	// View tells a node the current view (body View).
 	TypeView Type = 2
-	// Heartbeat says that a node lives (body Heartbeat); Seq is the number of the view it knows.
+	// Heartbeat says that a node lives (body Heartbeat); Seq is the number of the view it knows. The scheduler answers with one that
+	// has no body, or with its view where that is newer.
 	TypeHeartbeat Type = 3
 	// Bye says that a node leaves for good.
 	TypeBye Type = 4
-	// Barrier enters barrier number Seq; BarrierDone says that all workers did.
+	// Barrier is call number Seq of a process for a barrier, made when it had begun Clock steps, the first Need of them by processes
+	// before it. BarrierDone says that its calls up to Seq have ended.
 	TypeBarrier     Type = 5
 	TypeBarrierDone Type = 6
 	// InSync is a primary's request that its backup of Shard, incarnation Seq, may be promoted from now on.

@@ -13,6 +13,17 @@ type Member struct {
 	Left        bool   // said goodbye
 	Nonce       uint64 // drawn by the process, to recognize its own hello
 	Addr        string // where the process listens; workers may have none
+	Calls       Calls  // of a worker
+}
+
+// Calls is how a worker's place takes part in barriers. A process that takes over a place runs its program again and leaves out the
+// steps that are committed: from these numbers follows which of its calls repeat calls of its predecessor.
+type Calls struct {
+	Done  uint64 // calls of this incarnation that have ended
+	Begin uint64 // steps that had ended when the job began: 0, or those of the snapshot that it continues from
+	First uint64 // barriers that processes in this place passed before their first step
+	Step  uint64 // steps that had begun at the last barrier passed
+	Here  uint64 // barriers passed at that step
 }
 
 // Replica is one copy of a shard. The zero value is no copy.
@@ -47,7 +58,7 @@ type View struct {
 }
 
 const (
-	memberSize = 4 + 4 + 4 + 8 + 4 // without the address
+	memberSize = 4 + 4 + 4 + 8 + 5*8 + 4 // without the address
 	shardSize  = 8 + 2*6 + 1
 )
 
@@ -85,6 +96,9 @@ func (m *Member) append(dst []byte) []byte {
 	dst = le.AppendUint32(dst, m.Incarnation)
 	dst = le.AppendUint32(dst, 0)
 	dst = le.AppendUint64(dst, m.Nonce)
+	for _, n := range [...]uint64{m.Calls.Done, m.Calls.Begin, m.Calls.First, m.Calls.Step, m.Calls.Here} {
+		dst = le.AppendUint64(dst, n)
+	}
 	return appendString(dst, m.Addr)
 }
 
@@ -146,6 +160,7 @@ func (r *reader) members() []Member {
 			r.bad = true
 		}
 		m.Nonce = r.u64()
+		m.Calls = Calls{Done: r.u64(), Begin: r.u64(), First: r.u64(), Step: r.u64(), Here: r.u64()}
 		m.Addr = string(r.bytes())
 	}
 	return out

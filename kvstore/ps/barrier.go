@@ -1,0 +1,177 @@
+package ps
+
+import "gomx/kvstore/wire"
+
+// A barrier is passed when all workers that count have called it, or are beyond it.
+//
+// A process that takes over a place runs the program of its predecessor again, but for the steps that are committed. So it repeats the
+// calls that were made before the first step, makes none of those between the steps that it leaves out, and may or may not repeat
+// those between the last of these and its own first one, as the program has it. The scheduler keeps how many barriers a place has
+// passed before its first step, and at the last one (wire.Calls), and tells calls that are repeated, which end at once, from new ones.
+// A worker that has begun its own first step has left behind what others call at the step before.
+
+// entered is a worker's call for the barrier that is not passed.
+type entered struct {
+	incarnation uint32 // of the process that called; another one has not
+	call        uint64
+	step        uint64 // steps begun when it called
+}
+
+// in reports whether the process in a worker's place has called the barrier that is not passed.
+func (s *Scheduler) in(m *wire.Member) bool {
+	e := &s.entered[m.Node.Rank]
+	return e.incarnation == m.Incarnation && m.Incarnation != 0 && e.call == m.Calls.Done+1
+}
+
+// barrier notes that a worker calls a barrier, or tells it that its call has ended.
+func (s *Scheduler) barrier(me *wire.Member, m *wire.Message) {
+	if me.Node.Role != wire.Worker || me.Left {
+		return
+	}
+	if told := s.told.Member(me.Node); told.Incarnation == me.Incarnation && m.Seq <= told.Calls.Done {
+		s.endBarrier(told)
+		return
+	}
+	switch {
+	case m.Seq != me.Calls.Done+1:
+		return // it has ended, which is being made durable, or makes no sense
+	case s.in(me):
+		s.passBarriers()
+		if s.in(me) {
+			s.tellWaiting(me.Node, m, s.blameBarrier())
+		}
+		return
+	}
+	if c := &me.Calls; c.First == 0 && c.Here == 0 {
+		c.Begin = m.Need // durable with the first barrier
+	}
+	if m.Clock == m.Need && m.Seq <= repeated(&me.Calls, m.Need) {
+		me.Calls.Done, s.changed = m.Seq, true
+		return
+	}
+	s.entered[me.Node.Rank] = entered{incarnation: me.Incarnation, call: m.Seq, step: m.Clock}
+}
+
+// repeated returns how many calls of a process that has not begun a step of its own repeat calls of its predecessor, which has ended
+// so many steps.
+func repeated(c *wire.Calls, steps uint64) uint64 {
+	if steps > c.Begin && c.Step == steps {
+		return c.First + c.Here
+	}
+	return c.First
+}
+
+// endBarrier tells a worker how many of its calls have ended.
+func (s *Scheduler) endBarrier(w *wire.Member) {
+	m := s.message(wire.TypeBarrierDone)
+	m.Seq, m.Target = w.Calls.Done, w.Incarnation
+	s.send(w.Node, m)
+}
+
+// passBarriers lets workers pass the barrier if all have called it who count. They hear of it when it is durable.
+func (s *Scheduler) passBarriers() {
+	calls := 0
+	for i := range s.view.Workers {
+		if s.in(&s.view.Workers[i]) {
+			calls++
+		}
+		if s.awaits(i) {
+			return
+		}
+	}
+	if calls == 0 {
+		return
+	}
+	s.view.Barrier++
+	s.changed = true
+	for i := range s.view.Workers {
+		switch w := &s.view.Workers[i]; {
+		case s.in(w):
+			w.Calls.Done++
+			pass(&w.Calls, s.entered[i].step)
+			s.entered[i] = entered{}
+		case !w.Left && !s.counts(w): // nobody has waited for it, and nobody will be there when it calls
+			pass(&w.Calls, s.beats[w.Node].Clock)
+		}
+	}
+}
+
+// pass counts a barrier that a worker has passed when it had begun so many steps.
+func pass(c *wire.Calls, step uint64) {
+	if step <= c.Begin {
+		c.First++
+		return
+	}
+	if c.Step != step {
+		c.Step, c.Here = step, 0
+	}
+	c.Here++
+}
+
+// awaits reports whether the barrier which is not passed waits for a worker.
+func (s *Scheduler) awaits(rank int) bool {
+	m := &s.view.Workers[rank]
+	return s.counts(m) && !s.in(m) && !s.beyond(m)
+}
+
+// beyond reports whether a worker that took over a place has begun a step of its own, and all calls for the barrier were made before
+// that step.
+func (s *Scheduler) beyond(m *wire.Member) bool {
+	h := s.beats[m.Node]
+	if h.Start == 0 || h.Clock <= h.Start {
+		return false
+	}
+	for i := range s.view.Workers {
+		if s.in(&s.view.Workers[i]) && s.entered[i].step > h.Start {
+			return false
+		}
+	}
+	return true
+}
+
+// counts reports whether others wait for a worker.
+func (s *Scheduler) counts(m *wire.Member) bool {
+	return !m.Left && (m.Alive || s.cfg.Policy != Shrink)
+}
+
+// Barrier ends when all workers that count have called it, or are beyond it. A worker that took over a place repeats the calls that
+// its program makes again, which end at once where others have passed them.
+func (w *Worker) Barrier(now Time, deadline Time) (uint64, error) {
+	if err := w.usable("barrier", NoKey); err != nil {
+		return 0, err
+	}
+	if w.barrier != nil {
+		return 0, usage("barrier", NoKey, "the one before has not ended")
+	}
+	c := w.newCall(now, "barrier", NoKey, deadline)
+	c.left = 1
+	if w.called == w.passed { // otherwise the call before ran out of time: this one goes on with it
+		w.called, w.calledAt = w.passed+1, w.position()
+	}
+	w.barrier = c
+	w.sendBarrier()
+	return c.id, nil
+}
+
+// position returns how many steps the worker has begun, those of processes before it included.
+func (w *Worker) position() uint64 { return max(w.started, w.clock, w.begun) }
+
+func (w *Worker) sendBarrier() {
+	m := w.message(wire.TypeBarrier)
+	m.Seq, m.Clock, m.Need = w.called, w.calledAt, w.started
+	w.knock = w.now + w.timing.Resend
+	w.send(scheduler, m, nil)
+}
+
+// barrierDone notes how many calls have ended.
+func (w *Worker) barrierDone(n uint64) {
+	if n < w.called {
+		return
+	}
+	w.passed = w.called
+	if c := w.barrier; c != nil {
+		w.barrier = nil
+		c.left = 0
+		w.end(c, nil)
+	}
+}
