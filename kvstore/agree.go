@@ -26,9 +26,10 @@ type Joint interface {
 	// them as steps. It is called when what has been pulled is there and nothing else is under way. Without
 	// it a worker that has fallen behind stays there, and nothing that it pushes counts.
 	Skip() uint64
-	// Resumed returns how many rounds an earlier process in this worker's place has completed for
-	// certain, on every key. A program that pushes every key once per step skips so many steps; what it
-	// pulls until it has caught up is as it was.
+	// Resumed returns how many steps an earlier process in this worker's place has completed for certain: pushes to every
+	// key, or, in a job that has tables only, calls of Clock. A program that pushes every key once per step skips so many
+	// steps, in every kind of store. What it pushes again counts once; what it pulls of keys with rounds until it has
+	// caught up is as it was.
 	Resumed() uint64
 }
 

@@ -67,6 +67,9 @@ func (s *dist) Name() string    { return s.name }
 func (s *dist) Rank() int       { return s.job.Rank() }
 func (s *dist) NumWorkers() int { return s.job.Workers() }
 
+// Sums implements Store.
+func (s *dist) Sums() bool { return s.sync }
+
 // Resumed implements Joint.
 func (s *dist) Resumed() uint64 {
 	var n uint64

@@ -35,8 +35,7 @@ type driver struct {
 	ep    transport.Endpoint
 	stop  chan struct{}
 	done  sync.WaitGroup
-	save  func(*wire.View) error                // makes a view durable; nil: nobody asks
-	store func(*ps.Outbox) error                // writes snapshots, before the view says so; nil: nobody asks
+	store func(*ps.Outbox)                      // begins to write what is to be durable; mu is held, nothing may be written under it
 	ended func(d *ps.Done) ender                // a call of a worker ended; mu is held, but not when whom it returns is told
 	tell  func(from wire.Node, m *wire.Message) // a message that the machine ignores; mu is held
 	after func(view *wire.View)                 // the view changed; mu is held
@@ -189,17 +188,8 @@ func (d *driver) end(how *ps.Done) {
 func (d *driver) drain() {
 	d.takeBack()
 	out := d.machine.Out()
-	if d.store != nil && (len(out.Saves) > 0 || out.Manifest != nil) {
-		if err := d.store(out); err != nil {
-			d.fail(err)
-			return
-		}
-	}
-	if out.View != nil && d.save != nil {
-		if err := d.save(out.View); err != nil {
-			d.fail(err)
-			return
-		}
+	if d.store != nil {
+		d.store(out)
 	}
 	if v := d.machine.View(); v != nil && v.Number != d.seen {
 		d.seen = v.Number
@@ -222,6 +212,9 @@ func (d *driver) drain() {
 		for i := range out.Done {
 			d.end(&out.Done[i])
 		}
+	}
+	if out.Fatal != nil {
+		d.fail(out.Fatal)
 	}
 	out.Reset()
 }

@@ -202,10 +202,13 @@ func (j *Job) told(_ wire.Node, m *wire.Message) {
 	}
 }
 
-// Close waits until all pushes are committed, says goodbye and leaves the job.
+// Close waits until all pushes are committed, says goodbye and leaves the job. It ends with ErrNoScheduler when there is no scheduler
+// to say it to.
 func (j *Job) Close(ctx context.Context) error {
 	err := j.drained(ctx)
-	j.goodbye(ctx)
+	if byeErr := j.goodbye(ctx); err == nil {
+		err = byeErr
+	}
 	if closeErr := j.driver.close(); err == nil {
 		err = closeErr
 	}
@@ -217,10 +220,13 @@ func (j *Job) drained(ctx context.Context) error {
 	t := time.NewTicker(tickEvery)
 	defer t.Stop()
 	for {
-		over := false
-		j.driver.do(func() { over = j.worker.Drained() || j.worker.Fenced() }, func() { over = true })
-		if over {
+		over, fate := false, error(nil)
+		j.driver.do(func() { over, fate = j.worker.Drained() || j.worker.Fenced(), j.worker.Err() }, func() { over = true })
+		switch {
+		case over:
 			return nil
+		case fate != nil:
+			return fmt.Errorf("kvstore: %s has pushes that are not committed: %w", j.cfg.Node, fate)
 		}
 		select {
 		case <-t.C:
@@ -230,26 +236,27 @@ func (j *Job) drained(ctx context.Context) error {
 	}
 }
 
-// goodbye repeats that the worker leaves until the scheduler has heard it, or a moment has passed.
-func (j *Job) goodbye(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-	defer cancel()
+// goodbye repeats that the worker leaves until the scheduler has heard it, or is given up.
+func (j *Job) goodbye(ctx context.Context) error {
 	for pause := 2 * time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
-		heard := false
+		heard, fate := false, error(nil)
 		j.driver.do(func() {
-			v := j.worker.View()
-			heard = v == nil || j.worker.Fenced() || v.Member(j.cfg.Node).Left
+			fate = j.worker.Err()
+			heard = j.worker.View() == nil || j.worker.Fenced() || j.worker.View().Member(j.cfg.Node).Left
 			if !heard {
 				j.worker.Leave()
 			}
 		}, func() { heard = true })
-		if heard {
-			return
+		switch {
+		case heard:
+			return nil
+		case fate != nil:
+			return fmt.Errorf("kvstore: %s cannot leave the job: %w", j.cfg.Node, fate)
 		}
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
-			return
+			return fmt.Errorf("kvstore: %s leaves without a word of the scheduler: %w", j.cfg.Node, context.Cause(ctx))
 		}
 	}
 }

@@ -41,7 +41,10 @@ type JobConfig struct {
 	SliceSize int           // bytes; longer keys are sliced; 0: 1 MiB, at most 64 MiB
 	Heartbeat time.Duration // 0: 0.5 s
 	Dead      time.Duration // silence after which a node counts as dead; 0: 3 s
-	Status    string        // address for health and metrics; empty: none
+	// Patience is how long a process waits for a scheduler that is silent, and the scheduler for the copies of a shard that are all
+	// silent, while the process that waits is awake itself. Then the job ends, with ErrNoScheduler or ErrLost. 0: 100 s.
+	Patience time.Duration
+	Status   string // address for health and metrics; empty: none
 	// Announce is called with the address of health and metrics once they are served.
 	Announce func(addr string)
 	Log      zerolog.Logger
@@ -75,7 +78,7 @@ func (c *JobConfig) validate() error {
 }
 
 func (c *JobConfig) timing() ps.Timing {
-	return ps.Timing{Heartbeat: ps.Time(c.Heartbeat), Dead: ps.Time(c.Dead)}
+	return ps.Timing{Heartbeat: ps.Time(c.Heartbeat), Dead: ps.Time(c.Dead), Patience: ps.Time(c.Patience)}
 }
 
 // maxSlice is the longest slice, that of a key that is not sliced included. A copy of a shard is made by messages that hold a slice,

@@ -42,6 +42,7 @@ func newLocal(name string) *local {
 func (s *local) Name() string    { return s.name }
 func (s *local) Rank() int       { return 0 }
 func (s *local) NumWorkers() int { return 1 }
+func (s *local) Sums() bool      { return true }
 
 func (s *local) Init(_ context.Context, key string, value *nd.Array) (err error) {
 	defer op.Recover(&err)

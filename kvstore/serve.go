@@ -12,6 +12,12 @@ import (
 	"gomx/kvstore/wire"
 )
 
+// ErrNoScheduler says that the scheduler of a job is gone for good: see JobConfig.Patience.
+var ErrNoScheduler = ps.ErrNoScheduler
+
+// ErrLost says that all copies of shards are lost: the job can only go on from a snapshot.
+var ErrLost = ps.ErrLost
+
 // ErrReplaced says that another process has taken the place of this one in the job.
 var ErrReplaced = errors.New("kvstore: another process has taken this place in the job")
 
@@ -60,21 +66,20 @@ func (e *ending) wait(ctx context.Context) error {
 func serveScheduler(ctx context.Context, c JobConfig) error {
 	sc := ps.SchedulerConfig{Job: c.ID, Servers: c.Servers, Workers: c.Workers, Shards: c.shards(), Replicas: c.Replicas, Policy: c.Policy, Timing: c.timing()}
 	d := newDriver(c.Node, c.Log)
+	r := &records{d: d, root: c.Snapshots}
 	if c.Dir != "" {
-		file := viewFile{filepath.Join(c.Dir, fmt.Sprintf("view-%x", c.ID))}
-		v, err := file.load()
+		r.file = &viewFile{filepath.Join(c.Dir, fmt.Sprintf("view-%x", c.ID))}
+		v, err := r.file.load()
 		if err != nil {
 			return err
 		}
-		sc.View, d.save = v, file.save
-	}
-	if c.Snapshots != "" {
-		d.store = saveManifest(c.Snapshots)
+		sc.View = v
 	}
 	s, err := ps.NewScheduler(sc)
 	if err != nil {
 		return fmt.Errorf("kvstore: %w", err)
 	}
+	r.s, d.store = s, r.write
 	e := newEnding()
 	d.quit = e.end
 	if err := d.open(c.Open, c.transport()); err != nil {
@@ -84,7 +89,7 @@ func serveScheduler(ctx context.Context, c JobConfig) error {
 		return closing(err, d)
 	}
 	d.start(scheduler{s})
-	d.done.Go(func() { d.watch(e, func() bool { return s.Done() && gone(s.View()) }, s.Done) })
+	d.done.Go(func() { d.watch(e, s) })
 	err = e.wait(ctx)
 	if closeErr := d.close(); err == nil {
 		err = closeErr
@@ -105,8 +110,8 @@ func gone(v *wire.View) bool {
 // lastWord is how long a scheduler stays when all workers have left, so that servers can hear of it.
 const lastWord = 3 * time.Second
 
-// watch ends a scheduler when all have left, or some time after the workers have.
-func (d *driver) watch(e *ending, all, most func() bool) {
+// watch ends a scheduler when all have left, or some time after the workers have, or after shards are lost.
+func (d *driver) watch(e *ending, s *ps.Scheduler) {
 	t := time.NewTicker(50 * time.Millisecond)
 	defer t.Stop()
 	var since time.Time
@@ -117,13 +122,17 @@ func (d *driver) watch(e *ending, all, most func() bool) {
 		case <-t.C:
 		}
 		d.do(func() {
+			lost := ps.LostError(s.View())
 			switch {
-			case all():
+			case s.Done() && gone(s.View()):
 				e.end(nil)
-			case most() && since.IsZero():
+			case since.IsZero() && (s.Done() || lost != nil):
 				since = time.Now()
 			case !since.IsZero() && time.Since(since) > lastWord:
-				e.end(nil)
+				if lost != nil {
+					lost = fmt.Errorf("kvstore: %w", lost)
+				}
+				e.end(lost)
 			}
 		}, nil)
 	}
@@ -156,8 +165,10 @@ func serveServer(ctx context.Context, c JobConfig) error {
 		switch {
 		case s.Fenced():
 			e.end(ErrReplaced)
-		case v.Member(c.Node).Left:
+		case v.Member(c.Node).Left, over(v) && s.Incarnation() == 0:
 			e.end(nil)
+		case ps.LostError(v) != nil:
+			e.end(fmt.Errorf("kvstore: %w", ps.LostError(v)))
 		case over(v) && !leaving:
 			leaving = true
 			s.Leave()

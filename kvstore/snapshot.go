@@ -10,8 +10,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"gomx/kvstore/ps"
+	"gomx/kvstore/wire"
 )
 
 // A snapshot of a job is a folder "snapshot-NUMBER" with one file for each shard and a manifest that lists them with their checksums.
@@ -64,10 +66,10 @@ var errNoFolder = errors.New("the job has no folder for snapshots")
 
 // saveParts writes a server's parts of snapshots, each on a goroutine that the driver waits for: a disk may be slow, and the shards
 // must not wait for it.
-func (d *driver) saveParts(s *ps.Server, root string) func(*ps.Outbox) error {
-	return func(out *ps.Outbox) error {
+func (d *driver) saveParts(s *ps.Server, root string) func(*ps.Outbox) {
+	return func(out *ps.Outbox) {
 		for _, save := range out.Saves {
-			name := fmt.Sprintf("shard-%d-%d-%d", save.Shard, d.self.Rank, s.Incarnation())
+			name := fmt.Sprintf("shard-%d-%d-%d-%d", save.Shard, d.self.Rank, s.Incarnation(), save.Try)
 			d.done.Go(func() {
 				err := errNoFolder
 				if root != "" {
@@ -83,7 +85,6 @@ func (d *driver) saveParts(s *ps.Server, root string) func(*ps.Outbox) error {
 				}, nil)
 			})
 		}
-		return nil
 	}
 }
 
@@ -94,17 +95,46 @@ func writePart(dir, name string, data []byte) error {
 	return writeDurably(filepath.Join(dir, name), data)
 }
 
-// saveManifest completes a snapshot, and removes those that are too old. It is done before anybody hears of the snapshot.
-func saveManifest(root string) func(*ps.Outbox) error {
-	return func(out *ps.Outbox) error {
-		if out.Manifest == nil {
-			return nil
+// manifestTries is how often a manifest is tried, a second apart, before its snapshot has failed.
+const manifestTries = 3
+
+// writeManifest completes a snapshot, and removes those that are too old.
+func (r *records) writeManifest(m *wire.Manifest) error {
+	if r.root == "" {
+		return errNoFolder
+	}
+	for tries := 1; ; tries++ {
+		err := writePart(snapshotDir(r.root, m.Clock), manifestName, m.Append(nil))
+		if err == nil {
+			break
 		}
-		dir := snapshotDir(root, out.Manifest.Clock)
-		if err := writePart(dir, manifestName, out.Manifest.Append(nil)); err != nil {
-			return fmt.Errorf("kvstore: manifest of snapshot %d: %w", out.Manifest.Clock, err)
+		r.d.log.Error().Err(err).Uint64("snapshot", m.Clock).Int("tries", tries).Msg("manifest of a snapshot is not written")
+		if tries == manifestTries {
+			return fmt.Errorf("kvstore: manifest of snapshot %d: %w", m.Clock, err)
 		}
-		return prune(root, out.Manifest.Clock)
+		select {
+		case <-r.d.stop:
+			return err
+		case <-time.After(writeAgain):
+		}
+	}
+	if err := prune(r.root, m.Clock); err != nil {
+		r.d.log.Error().Err(err).Msg("old snapshots are not removed")
+	}
+	return nil
+}
+
+// discard removes parts of snapshots that have failed, and their folders when nothing else is there.
+func (r *records) discard(parts []ps.Part) {
+	for _, p := range parts {
+		dir := snapshotDir(r.root, p.Clock)
+		if filepath.Base(p.Name) != p.Name {
+			continue
+		}
+		if err := os.Remove(filepath.Join(dir, p.Name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			r.d.log.Error().Err(err).Msg("part of a failed snapshot is not removed")
+		}
+		_ = os.Remove(dir) // fails unless it is empty
 	}
 }
 

@@ -55,15 +55,15 @@ type StatusShard struct {
 type page func(s *Status)
 
 // schedulerPage shows all processes.
-func schedulerPage(d *driver, s *ps.Scheduler) page {
+func schedulerPage(_ *driver, s *ps.Scheduler) page {
 	return func(st *Status) {
-		v, now := s.View(), d.now()
+		v := s.View()
 		st.Ready = true
 		add := func(list []wire.Member) {
 			for _, m := range list {
-				h, at := s.Heartbeat(m.Node)
+				h, silent := s.Heartbeat(m.Node)
 				st.Members = append(st.Members, StatusMember{Node: m.Node.String(), Incarnation: m.Incarnation, Alive: m.Alive, Left: m.Left,
-					Silent: time.Duration(now - at).Seconds(), Clock: h.Clock, Queue: h.Queue, Parked: h.Parked, Waiting: h.Waiting})
+					Silent: time.Duration(silent).Seconds(), Clock: h.Clock, Queue: h.Queue, Parked: h.Parked, Waiting: h.Waiting})
 			}
 		}
 		add(v.Servers)
@@ -112,6 +112,9 @@ func (d *driver) status(p page) Status {
 	return st
 }
 
+// idleTimeout is how long a connection of a reader of pages stays open that asks for nothing.
+const idleTimeout = 15 * time.Second
+
 // serveStatus begins to serve the pages, if the job wants them.
 func (d *driver) serveStatus(c *JobConfig, p page) error {
 	if c.Status == "" {
@@ -139,7 +142,7 @@ func (d *driver) serveStatus(c *JobConfig, p page) error {
 		// A reader that has gone away is no reason to do anything.
 		_ = json.NewEncoder(w).Encode(d.status(p))
 	})
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second}
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: idleTimeout}
 	d.pages = server
 	d.done.Go(func() { _ = server.Serve(l) }) // ends with ErrServerClosed
 	d.log.Info().Str("addr", l.Addr().String()).Msg("health and metrics")

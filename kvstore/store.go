@@ -27,6 +27,9 @@ type Store interface {
 	Rank() int
 	// NumWorkers returns how many workers share the store.
 	NumWorkers() int
+	// Sums reports whether what changes a value is the sum of one push of every worker, as in dist_sync, and in dist_ssp without
+	// staleness. Otherwise every push changes the value on its own.
+	Sums() bool
 
 	// Init gives a key its value. Every worker calls it, for the same keys in the same order; the
 	// value is that of worker 0.

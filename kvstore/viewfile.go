@@ -7,7 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"time"
 
+	"gomx/kvstore/ps"
 	"gomx/kvstore/wire"
 )
 
@@ -42,6 +45,55 @@ func (f viewFile) save(v *wire.View) error {
 		return fmt.Errorf("kvstore: view of the scheduler: %w", err)
 	}
 	return nil
+}
+
+// records writes what a scheduler wants to be durable, on goroutines of their own: a disk may be slow, or full for a while, and
+// neither heartbeats nor pages wait for it. A view is tried until it is written; meanwhile nobody hears of it.
+type records struct {
+	d    *driver
+	s    *ps.Scheduler
+	file *viewFile // nil: views are not kept
+	root string    // of snapshots; empty: there are none
+}
+
+// writeAgain is the pause after a view could not be written.
+const writeAgain = time.Second
+
+// write begins to write. The driver's lock is held.
+func (r *records) write(out *ps.Outbox) {
+	if v := out.View; v != nil {
+		r.d.done.Go(func() { r.writeView(v) })
+	}
+	if m := out.Manifest; m != nil {
+		r.d.done.Go(func() {
+			err := r.writeManifest(m)
+			r.d.do(func() { r.s.Recorded(r.d.now(), m.Clock, err) }, nil)
+		})
+	}
+	if len(out.Discard) > 0 && r.root != "" {
+		parts := slices.Clone(out.Discard)
+		r.d.done.Go(func() { r.discard(parts) })
+	}
+}
+
+// writeView writes a view, however often that takes, and tells the scheduler.
+func (r *records) writeView(v *wire.View) {
+	for tries := 1; r.file != nil; tries++ {
+		err := r.file.save(v)
+		if err == nil {
+			if tries > 1 {
+				r.d.log.Info().Int("tries", tries).Uint64("view", v.Number).Msg("view of the scheduler is written at last")
+			}
+			break
+		}
+		r.d.log.Error().Err(err).Int("tries", tries).Uint64("view", v.Number).Msg("view of the scheduler is not written, trying again: members of the job cannot change")
+		select {
+		case <-r.d.stop:
+			return
+		case <-time.After(writeAgain):
+		}
+	}
+	r.d.do(func() { r.s.Persisted(r.d.now(), v.Number) }, nil)
 }
 
 // writeDurably replaces a file, so that a crash leaves the old content or the new.

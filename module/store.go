@@ -46,7 +46,7 @@ func (m *Module) UseStore(ctx context.Context, kv kvstore.Store) error {
 	case m.updater == nil:
 		return errors.New("module: UseStore: no optimizer: call InitOptimizer first")
 	}
-	if strings.HasSuffix(kv.Name(), "_sync") {
+	if kv.Sums() {
 		m.updater.SetRescale(1 / float64(m.batchSize()*kv.NumWorkers()))
 	}
 	o, err := m.updater.Settled()

@@ -413,13 +413,17 @@ func (s *Server) complete(e *entry, rd *round) bool {
 	if s.cfg.Backups == 0 {
 		return s.sumUp(e, rd) && rd.n > 0
 	}
-	expected := 0
+	expected, counted := 0, 0
 	for r := range rd.have {
+		if rd.have[r].in || s.counts(r) {
+			counted++
+		}
 		if rd.have[r].in || s.expects(e, r, rd.clock) {
 			expected++
 		}
 	}
-	if rd.n == 0 || rd.n < expected-s.cfg.Backups {
+	// A worker that is about to start is one of those whom the round need not wait for.
+	if rd.n == 0 || rd.n < min(expected, counted-s.cfg.Backups) {
 		return false
 	}
 	for r := range rd.have {

@@ -28,7 +28,7 @@ type WorkerConfig struct {
 	Ahead     int    // 2
 	Credit    int    // bytes on their way to one shard that the server has not taken in; 4 MiB
 	SliceSize uint64 // bytes; keys that are longer are sliced; 1 MiB
-	Timeout   Time   // of calls without a deadline; 60 s
+	Timeout   Time   // of calls without a deadline; 120 s
 	Timing    Timing
 }
 
@@ -38,7 +38,7 @@ func (c *WorkerConfig) fill() {
 		c.SliceSize = 1 << 20
 	}
 	if c.Timeout <= 0 {
-		c.Timeout = 60 * Second
+		c.Timeout = 120 * Second
 	}
 	c.Timing.fill()
 }
