@@ -42,7 +42,7 @@ func TestBackupWorkers(t *testing.T) {
 	var ahead sync.WaitGroup // workers 0 and 1 are through with the steps that the other sleeps through
 	ahead.Add(2)
 	work(t, c, "dist_sync", func(ctx context.Context, s kvstore.Store) error {
-		if err := s.Init(ctx, "w", nd.Zeros(nd.Shape{n})); err != nil {
+		if err := errors.Join(s.Init(ctx, "w", nd.Zeros(nd.Shape{n})), s.Barrier(ctx)); err != nil { // all have joined
 			return err
 		}
 		step, late := 0, false

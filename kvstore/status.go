@@ -92,7 +92,7 @@ func serverPage(_ *driver, s *ps.Server) page {
 // workerPage shows what a worker has done.
 func workerPage(_ *driver, w *ps.Worker) page {
 	return func(st *Status) {
-		st.Incarnation, st.Ready, st.Stats = w.Incarnation(), w.Incarnation() != 0 && !w.Fenced(), w.Stats()
+		st.Incarnation, st.Ready, st.Stats = w.Incarnation(), w.Incarnation() != 0 && w.MaxShards() > 0 && w.Err() == nil, w.Stats()
 	}
 }
 
