@@ -28,13 +28,13 @@ var secondOrderNets = []struct {
 		h := nd.Convolution(in[0], in[1], in[2], nd.ConvolutionParams{Kernel: []int{3, 3}, Pad: []int{1, 1}, NumFilter: 3})
 		h = nd.BatchNorm(h, in[3], in[4], nd.Zeros(nd.Shape{3}, nd.As(dtype.Float64)), nd.Ones(nd.Shape{3}, nd.As(dtype.Float64)),
 			nd.BatchNormParams{NoFixGamma: true})
-		h = nd.LeakyReLU(h, nil, nd.LeakyReLUParams{ActType: "gelu"})
+		h = nd.LeakyReLU(h, nd.LeakyReLUParams{ActType: "gelu"})
 		h = nd.Pooling(h, nd.PoolingParams{PoolType: "avg", Kernel: []int{2, 2}, Stride: []int{2, 2}})
 		return nd.FullyConnected(h, in[5], in[6], nd.FullyConnectedParams{NumHidden: 2})
 	}},
 	{"generator", [][]int{{2, 3, 2, 2}, {3, 2, 3, 3}, {2}}, func(in []*nd.Array) *nd.Array {
-		return nd.Deconvolution(in[0], in[1], in[2], nd.DeconvolutionParams{Kernel: []int{3, 3}, Stride: []int{2, 2}, NumFilter: 2,
-			NoBias: nd.Some(false)}).Tanh()
+		return nd.Deconvolution(in[0], in[1], nd.DeconvolutionParams{Kernel: []int{3, 3}, Stride: []int{2, 2}, NumFilter: 2,
+			NoBias: nd.Some(false)}, nd.With("bias", in[2])).Tanh()
 	}},
 	{"LSTM cell", [][]int{{2, 3}, {2, 2}, {2, 2}, {8, 3}, {8}, {8, 2}, {8}}, func(in []*nd.Array) *nd.Array {
 		p := nd.FullyConnectedParams{NumHidden: 8}
@@ -50,7 +50,7 @@ var secondOrderNets = []struct {
 	{"classifier", [][]int{{3, 4}, {5, 4}}, func(in []*nd.Array) *nd.Array {
 		logits := nd.Dot(in[0], in[1], nd.DotParams{TransposeB: true})
 		label := nd.FromSlice([]float64{0, 4, 2})
-		return nd.Pick(nd.LogSoftmax(logits, nil, nd.SoftmaxParams{}), label, nd.PickParams{}).Neg()
+		return nd.Pick(nd.LogSoftmax(logits, nd.SoftmaxParams{}), label, nd.PickParams{}).Neg()
 	}},
 	{"embedding", [][]int{{5, 3}, {3}}, func(in []*nd.Array) *nd.Array {
 		rows := nd.Embedding(nd.FromSlice([]float64{1, 4, 1}), in[0], nd.EmbeddingParams{InputDim: 5, OutputDim: 3, DType: dtype.Float64})

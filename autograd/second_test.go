@@ -175,7 +175,7 @@ func TestSecondOrderOfIntermediateArrays(t *testing.T) {
 func TestSecondOrderMisuse(t *testing.T) {
 	x := nd.FromSlice([]float32{1, 2, 3, 4, 5, 6}, 2, 1, 3)
 	x.AttachGrad()
-	y := nd.CTCLoss(autograd.Train().Watch(x), nd.FromSlice([]float32{1}, 1, 1), nil, nil, nd.CTCLossParams{}).Square()
+	y := nd.CTCLoss(autograd.Train().Watch(x), nd.FromSlice([]float32{1}, 1, 1), nd.CTCLossParams{}).Square()
 	g, err := autograd.Grad([]*nd.Array{y}, []*nd.Array{x}, autograd.CreateGraph())
 	if err != nil {
 		t.Fatal(err)

@@ -50,7 +50,7 @@ func lstm(bucket any) (*sym.Symbol, error) {
 	swap := sym.TransposeParams{Axes: []int{1, 0, 2}}
 	zero := func() *sym.Symbol { return sym.Zeros(sym.InitParams{Shape: []int{1, sentences, hidden}}) }
 	x := sym.Embedding(sym.Var("data"), sym.EmbeddingParams{InputDim: words, OutputDim: 12}, sym.Name("embed"))
-	r := sym.RNN(sym.Transpose(x, swap), nil, sym.RNNParams{StateSize: hidden, NumLayers: 1, Mode: "lstm"}, sym.Name("lstm"),
+	r := sym.RNN(sym.Transpose(x, swap), sym.RNNParams{StateSize: hidden, NumLayers: 1, Mode: "lstm"}, sym.Name("lstm"),
 		sym.With("state", zero()), sym.With("state_cell", zero()),
 		sym.With("parameters", sym.Var("lstm_parameters", sym.Init(`["uniform", {"scale": 0.1}]`))))
 	o := sym.Reshape(sym.Transpose(r, swap), sym.ReshapeParams{Shape: []int{sentences * length, hidden}})

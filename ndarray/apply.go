@@ -1,6 +1,8 @@
 package ndarray
 
 import (
+	"slices"
+	"strings"
 	"sync"
 
 	"gomx/op"
@@ -51,20 +53,38 @@ func apply1(o *op.Op, params any, in ...*Array) *Array {
 
 // applyMany applies an operator and returns the outputs that composition sees; names as in
 // applyNamed, nil where all inputs are always there.
-func applyMany(o *op.Op, params any, names []string, in ...*Array) []*Array {
+func applyMany(o *op.Op, params any, names []string, with []Input, in ...*Array) []*Array {
 	iv := newInvocation(o, params, in)
 	defer iv.release()
-	iv.names = names
+	iv.fill(names, with)
 	return iv.visible()
 }
 
 // applyNamed is apply1 for operators whose inputs depend on the parameters: in is the longest list
-// of inputs, names their names, and those that the parameters switch off are nil.
-func applyNamed(o *op.Op, params any, names []string, in ...*Array) *Array {
+// of inputs, names their names, and those that the parameters switch off are nil. Inputs given by
+// name take the places of nils.
+func applyNamed(o *op.Op, params any, names []string, with []Input, in ...*Array) *Array {
 	iv := newInvocation(o, params, in)
 	defer iv.release()
-	iv.names = names
+	iv.fill(names, with)
 	return iv.first()
+}
+
+// fill puts the inputs that were given by name in their places.
+func (iv *invocation) fill(names []string, with []Input) {
+	iv.names = names
+	for _, w := range with {
+		i := slices.Index(names, w.name)
+		switch {
+		case i < 0:
+			panic(misuse(iv.op.Name, w.name, "no input of this name, want one of %s", strings.Join(names, ", ")))
+		case w.array == nil:
+			panic(misuse(iv.op.Name, w.name, "the array given by With is nil"))
+		case iv.in[i] != nil:
+			panic(misuse(iv.op.Name, w.name, "the input is given twice"))
+		}
+		iv.in[i] = w.array
+	}
 }
 
 // applyTo applies an operator whose result overwrites out, which is returned.

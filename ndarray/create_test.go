@@ -90,3 +90,33 @@ func TestAsOnMakers(t *testing.T) {
 		t.Errorf("Eye: element type %v, want int32", got)
 	}
 }
+
+func TestInputsByName(t *testing.T) {
+	x := nd.FromSlice([]float32{0, 0, 0, 0, 0, 0}, 2, 3)
+	lengths := nd.FromSlice([]int32{1, 2})
+	p := nd.SoftmaxParams{UseLength: true}
+	got, err := nd.Softmax(x, p, nd.With("length", lengths)).Float32s()
+	if want := []float32{1, 0, 0, 0.5, 0.5, 0}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %v, %v, want %v", got, err, want)
+	}
+	image := nd.Ones(nd.Shape{1, 1, 2, 2})
+	d := nd.DeconvolutionParams{Kernel: []int{2, 2}, NumFilter: 1}
+	want(t, nd.Deconvolution(image, image, d).Sum(), 16)
+	d.NoBias = nd.Some(false)
+	want(t, nd.Deconvolution(image, image, d, nd.With("bias", nd.Ones(nd.Shape{1}))).Sum(), 25)
+	for _, c := range []struct {
+		name string
+		call func()
+		want string
+	}{
+		{"unknown", func() { nd.Softmax(x, p, nd.With("lengths", lengths)) }, "lengths: no input of this name, want one of data, length"},
+		{"missing", func() { nd.Softmax(x, p) }, "length: the array is nil"},
+		{"nil", func() { nd.Softmax(x, p, nd.With("length", nil)) }, "length: the array given by With is nil"},
+		{"positional", func() { nd.Softmax(x, p, nd.With("data", x)) }, "data: the input is given twice"},
+		{"off", func() { nd.Softmax(x, nd.SoftmaxParams{}, nd.With("length", lengths)) }, "the parameters switch this input off"},
+	} {
+		if got := panics(t, c.call); !strings.Contains(got, c.want) {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+	}
+}

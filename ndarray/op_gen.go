@@ -652,6 +652,23 @@ var (
 	opZerosLike                             = op.Lookup("zeros_like")
 )
 
+// Names of the inputs of operators whose parameters switch inputs on or off.
+var (
+	inBilinearResize2D = []string{"data", "like"}
+	inCTCLoss          = []string{"data", "label", "data_lengths", "label_lengths"}
+	inConvolution      = []string{"data", "weight", "bias"}
+	inDeconvolution    = []string{"data", "weight", "bias"}
+	inFullyConnected   = []string{"data", "weight", "bias"}
+	inLeakyReLU        = []string{"data", "gamma"}
+	inLogSoftmax       = []string{"data", "length"}
+	inRNN              = []string{"data", "parameters", "state", "state_cell", "sequence_length"}
+	inSequenceLast     = []string{"data", "sequence_length"}
+	inSequenceMask     = []string{"data", "sequence_length"}
+	inSequenceReverse  = []string{"data", "sequence_length"}
+	inSoftmax          = []string{"data", "length"}
+	inSoftmin          = []string{"data", "length"}
+)
+
 // Abs computes |x|.
 func Abs(data *Array) *Array {
 	return apply1(opAbs, op.NoParams{}, data)
@@ -757,7 +774,7 @@ func AmpCast(data *Array, p CastParams) *Array {
 // Parameters:
 //   - CastNarrow: convert to the narrowest of the types, not to the widest
 func AmpMultiCast(data []*Array, p AmpMultiCastParams) []*Array {
-	return applyMany(opAmpMultiCast, p, nil, data...)
+	return applyMany(opAmpMultiCast, p, nil, nil, data...)
 }
 
 // ArangeLike makes the values start, start+step, … in the shape of data, or as many as an axis of data has.
@@ -886,6 +903,8 @@ func BatchTake(a, indices *Array) *Array {
 //
 // MXNet's name is _contrib_BilinearResize2D.
 //
+// Optional inputs, given by [With]: like.
+//
 // Parameters:
 //   - Height: height of the output, for mode size without scales; 1 by default
 //   - Width: width of the output, for mode size without scales; 1 by default
@@ -893,8 +912,8 @@ func BatchTake(a, indices *Array) *Array {
 //   - ScaleWidth: factor of the width; read where scale_height is given
 //   - Mode: how the size of the output is found; one of size, odd_scale, like, to_even_down, to_even_up, to_odd_down, to_odd_up, size by default
 //   - NoAlignCorners: lay the centres of the outermost elements on each other, not the borders of the images (switches align_corners off)
-func BilinearResize2D(data, like *Array, p BilinearResize2DParams) *Array {
-	return applyNamed(opBilinearResize2D, p, []string{"data", "like"}, data, like)
+func BilinearResize2D(data *Array, p BilinearResize2DParams, with ...Input) *Array {
+	return applyNamed(opBilinearResize2D, p, inBilinearResize2D, with, data, nil)
 }
 
 // BilinearSampler reads an image at the points of a grid (Jaderberg et al. 2015).
@@ -1096,12 +1115,14 @@ func BroadcastTo(data *Array, p BroadcastToParams) *Array {
 //
 // Its gradient has no gradient in turn: the kernel computes it along with the loss.
 //
+// Optional inputs, given by [With]: data_lengths, label_lengths.
+//
 // Parameters:
 //   - UseDataLengths: data_lengths gives the number of steps of each sequence
 //   - UseLabelLengths: label_lengths gives the number of labels of each sequence
 //   - BlankLabel: class of the blank: 0 (labels count from 1) or the last one (labels count from 0); one of first, last, first by default
-func CTCLoss(data, label, dataLengths, labelLengths *Array, p CTCLossParams) *Array {
-	return applyNamed(opCTCLoss, p, []string{"data", "label", "data_lengths", "label_lengths"}, data, label, dataLengths, labelLengths)
+func CTCLoss(data, label *Array, p CTCLossParams, with ...Input) *Array {
+	return applyNamed(opCTCLoss, p, inCTCLoss, with, data, label, nil, nil)
 }
 
 // Cast converts to an element type. Conversion to integers cuts off the fraction; values that an integer type cannot hold convert as x86 processors do it.
@@ -1252,7 +1273,7 @@ func ContribQuadratic(data *Array, p QuadraticParams) *Array {
 //   - CudnnOff: accepted for compatibility, without effect
 //   - Layout: order of axes; only those with channels second are supported; one of None, NCW, NCHW, NCDHW, NHWC, NDHWC, None by default
 func Convolution(data, weight, bias *Array, p ConvolutionParams) *Array {
-	return applyNamed(opConvolution, p, []string{"data", "weight", "bias"}, data, weight, bias)
+	return applyNamed(opConvolution, p, inConvolution, nil, data, weight, bias)
 }
 
 // Cos computes the cosine of an angle in radians.
@@ -1296,6 +1317,8 @@ func CumSum(a *Array, p CumSumParams) *Array {
 // stride·(x - 1) + dilate·(kernel - 1) + 1 - 2·pad + adj. With target_shape, pad and adj are chosen
 // to give these extents.
 //
+// Optional inputs, given by [With]: bias.
+//
 // Parameters:
 //   - Kernel: extent of the window: (w), (h, w) or (d, h, w); required
 //   - Stride: distance of neighbouring inputs in the output, 1 by default
@@ -1310,8 +1333,8 @@ func CumSum(a *Array, p CumSumParams) *Array {
 //   - CudnnTune: accepted for compatibility, without effect; one of None, off, limited_workspace, fastest, None by default
 //   - CudnnOff: accepted for compatibility, without effect
 //   - Layout: order of axes; only those with channels second are supported; one of None, NCW, NCHW, NCDHW, NHWC, NDHWC, None by default
-func Deconvolution(data, weight, bias *Array, p DeconvolutionParams) *Array {
-	return apply1(opDeconvolution, p, data, weight, bias)
+func Deconvolution(data, weight *Array, p DeconvolutionParams, with ...Input) *Array {
+	return applyNamed(opDeconvolution, p, inDeconvolution, with, data, weight, nil)
 }
 
 // Degrees converts from radians to degrees.
@@ -1520,7 +1543,7 @@ func FtrlUpdate(weight, grad, z, n *Array, p FtrlUpdateParams) *Array {
 //   - NoBias: leave the bias out
 //   - NoFlatten: treat all axes but the first as one; otherwise the last axis alone is transformed (switches flatten off)
 func FullyConnected(data, weight, bias *Array, p FullyConnectedParams) *Array {
-	return applyNamed(opFullyConnected, p, []string{"data", "weight", "bias"}, data, weight, bias)
+	return applyNamed(opFullyConnected, p, inFullyConnected, nil, data, weight, bias)
 }
 
 // Gamma computes the gamma function.
@@ -1623,7 +1646,7 @@ func HardSigmoid(data *Array, p HardSigmoidParams) *Array {
 //   - BinCnt: number of bins of equal width; None: the input bins gives their edges
 //   - Range: lower edge of the first and upper edge of the last bin; with bin_cnt
 func Histogram(data, bins *Array, p HistogramParams) []*Array {
-	return applyMany(opHistogram, p, nil, data, bins)
+	return applyMany(opHistogram, p, nil, nil, data, bins)
 }
 
 // Hypot computes √(a² + b²) for operands of one shape.
@@ -1831,13 +1854,15 @@ func LayerNorm(data, gamma, beta *Array, p LayerNormParams) *Array {
 // is x·Φ(x) for all x, with the normal distribution Φ. The gradient of selu for negative values is
 // scale·(alpha + y), as MXNet has it, where the derivative would be scale·alpha + y.
 //
+// Optional inputs, given by [With]: gamma.
+//
 // Parameters:
 //   - ActType: the function; one of rrelu, leaky, prelu, elu, selu, gelu, leaky by default
 //   - Slope: slope of leaky and elu for negative values; 0.25 by default
 //   - LowerBound: least slope of rrelu; 0.125 by default
 //   - UpperBound: greatest slope of rrelu; 0.334 by default
-func LeakyReLU(data, gamma *Array, p LeakyReLUParams) *Array {
-	return applyNamed(opLeakyReLU, p, []string{"data", "gamma"}, data, gamma)
+func LeakyReLU(data *Array, p LeakyReLUParams, with ...Input) *Array {
+	return applyNamed(opLeakyReLU, p, inLeakyReLU, with, data, nil)
 }
 
 // Lesser computes 1 where a < b and 0 elsewhere, in the type of the operands, for operands of one shape.
@@ -1898,7 +1923,7 @@ func LinalgExtracttrian(A *Array, p TriangleParams) *Array {
 //
 // Its gradient has no gradient in turn: it is not provided.
 func LinalgGelqf(A *Array) []*Array {
-	return applyMany(opLinalgGelqf, op.NoParams{}, nil, A)
+	return applyMany(opLinalgGelqf, op.NoParams{}, nil, nil, A)
 }
 
 // LinalgGemm computes alpha·op(A)·op(B) + beta·C for each matrix of a batch.
@@ -1964,7 +1989,7 @@ func LinalgPotri(A *Array) *Array {
 
 // LinalgSlogdet computes sign and logarithm of the absolute value of the determinant of each matrix of a batch. For a single matrix the outputs have shape (1,). No gradient flows through the sign, none at all to a singular matrix.
 func LinalgSlogdet(A *Array) []*Array {
-	return applyMany(opLinalgSlogdet, op.NoParams{}, nil, A)
+	return applyMany(opLinalgSlogdet, op.NoParams{}, nil, nil, A)
 }
 
 // LinalgSumlogdiag sums the logarithms of the diagonal of each square matrix of a batch. For a single matrix the output has shape (1,).
@@ -1976,7 +2001,7 @@ func LinalgSumlogdiag(A *Array) *Array {
 //
 // Its gradient has no gradient in turn: it is not provided.
 func LinalgSyevd(A *Array) []*Array {
-	return applyMany(opLinalgSyevd, op.NoParams{}, nil, A)
+	return applyMany(opLinalgSyevd, op.NoParams{}, nil, nil, A)
 }
 
 // LinalgSyrk computes alpha·A·Aᵀ, or alpha·Aᵀ·A with transpose, for each matrix of a batch.
@@ -2056,13 +2081,15 @@ func Log2(data *Array) *Array {
 
 // LogSoftmax computes x/T - log Σ exp(x/T) along an axis. T is the temperature. With use_length, elements behind the length are zero in the output and left out of sums.
 //
+// Optional inputs, given by [With]: length.
+//
 // Parameters:
 //   - Axis: axis along which the results sum to one; -1 by default
 //   - Temperature: data is divided by it first; None: 1
 //   - DType: element type of the output; None: that of data
 //   - UseLength: take only as many elements of the axis as the input length says
-func LogSoftmax(data, length *Array, p SoftmaxParams) *Array {
-	return applyNamed(opLogSoftmax, p, []string{"data", "length"}, data, length)
+func LogSoftmax(data *Array, p SoftmaxParams, with ...Input) *Array {
+	return applyNamed(opLogSoftmax, p, inLogSoftmax, with, data, nil)
 }
 
 // LogicalAnd computes 1 where a and b are not zero and 0 elsewhere, in the type of the operands, for operands of one shape.
@@ -2343,7 +2370,7 @@ func ModScalar(data *Array, p ScalarParams) *Array {
 //   - Axes: axes to reduce; none: all
 //   - KeepDims: keep reduced axes with extent one
 func Moments(data *Array, p MomentsParams) []*Array {
-	return applyMany(opMoments, p, nil, data)
+	return applyMany(opMoments, p, nil, nil, data)
 }
 
 // MulScalar computes x · s for every element x and the number s.
@@ -2372,7 +2399,7 @@ func MulScalar(data *Array, p ScalarParams) *Array {
 //   - ClipGradient: limit of the rescaled gradients' elements, negative for none; -1 by default
 //   - NumWeights: number of weights; 1 by default
 func MultiAdamWUpdate(data []*Array, p MultiAdamWUpdateParams) []*Array {
-	return applyMany(opMultiAdamWUpdate, p, nil, data...)
+	return applyMany(opMultiAdamWUpdate, p, nil, nil, data...)
 }
 
 // MultiAllFinite (multi_all_finite) is 1 when no element of any input is infinite or NaN, 0 otherwise. The output has shape (1).
@@ -2464,7 +2491,7 @@ func MultiBoxTarget(anchor, label, clsPred *Array, p MultiBoxTargetParams) *Arra
 //   - StepCount: number of the step of each weight; required
 //   - NumTensors: number of weights; 1 by default
 func MultiLambUpdate(data []*Array, p MultiLambUpdateParams) []*Array {
-	return applyMany(opMultiLambUpdate, p, nil, data...)
+	return applyMany(opMultiLambUpdate, p, nil, nil, data...)
 }
 
 // MultiLars (multi_lars) scales learning rates by the layer-wise trust ratio (You et al. 2017).
@@ -2497,7 +2524,7 @@ func MultiLars(lrs, weightsSumSq, gradsSumSq, wds *Array, p MultiLarsParams) *Ar
 //   - ClipGradient: limit of the rescaled gradients' elements, negative for none; -1 by default
 //   - NumWeights: number of weights; 1 by default
 func MultiMPAdamWUpdate(data []*Array, p MultiAdamWUpdateParams) []*Array {
-	return applyMany(opMultiMPAdamWUpdate, p, nil, data...)
+	return applyMany(opMultiMPAdamWUpdate, p, nil, nil, data...)
 }
 
 // MultiMPLambUpdate (_multi_mp_lamb_update) is one step of LAMB, both phases, for many weights.
@@ -2520,7 +2547,7 @@ func MultiMPAdamWUpdate(data []*Array, p MultiAdamWUpdateParams) []*Array {
 //   - StepCount: number of the step of each weight; required
 //   - NumTensors: number of weights; 1 by default
 func MultiMPLambUpdate(data []*Array, p MultiLambUpdateParams) []*Array {
-	return applyMany(opMultiMPLambUpdate, p, nil, data...)
+	return applyMany(opMultiMPLambUpdate, p, nil, nil, data...)
 }
 
 // MultiMPSGDMomUpdate (multi_mp_sgd_mom_update) is one step of gradient descent with momentum for many weights.
@@ -2537,7 +2564,7 @@ func MultiMPLambUpdate(data []*Array, p MultiLambUpdateParams) []*Array {
 //   - ClipGradient: limit of the rescaled gradients' elements, negative for none; -1 by default
 //   - NumWeights: number of weights; 1 by default
 func MultiMPSGDMomUpdate(data []*Array, p MultiSGDMomUpdateParams) []*Array {
-	return applyMany(opMultiMPSGDMomUpdate, p, nil, data...)
+	return applyMany(opMultiMPSGDMomUpdate, p, nil, nil, data...)
 }
 
 // MultiMPSGDUpdate (multi_mp_sgd_update) is one step of stochastic gradient descent for many weights.
@@ -2553,7 +2580,7 @@ func MultiMPSGDMomUpdate(data []*Array, p MultiSGDMomUpdateParams) []*Array {
 //   - ClipGradient: limit of the rescaled gradients' elements, negative for none; -1 by default
 //   - NumWeights: number of weights; 1 by default
 func MultiMPSGDUpdate(data []*Array, p MultiSGDUpdateParams) []*Array {
-	return applyMany(opMultiMPSGDUpdate, p, nil, data...)
+	return applyMany(opMultiMPSGDUpdate, p, nil, nil, data...)
 }
 
 // MultiProposal is Proposal for n images: n times as many rows, and im_info of shape (n, 3).
@@ -2588,7 +2615,7 @@ func MultiProposal(clsProb, bboxPred, imInfo *Array, p ProposalParams) *Array {
 //   - ClipGradient: limit of the rescaled gradients' elements, negative for none; -1 by default
 //   - NumWeights: number of weights; 1 by default
 func MultiSGDMomUpdate(data []*Array, p MultiSGDMomUpdateParams) []*Array {
-	return applyMany(opMultiSGDMomUpdate, p, nil, data...)
+	return applyMany(opMultiSGDMomUpdate, p, nil, nil, data...)
 }
 
 // MultiSGDUpdate (multi_sgd_update) is one step of stochastic gradient descent for many weights.
@@ -2604,7 +2631,7 @@ func MultiSGDMomUpdate(data []*Array, p MultiSGDMomUpdateParams) []*Array {
 //   - ClipGradient: limit of the rescaled gradients' elements, negative for none; -1 by default
 //   - NumWeights: number of weights; 1 by default
 func MultiSGDUpdate(data []*Array, p MultiSGDUpdateParams) []*Array {
-	return applyMany(opMultiSGDUpdate, p, nil, data...)
+	return applyMany(opMultiSGDUpdate, p, nil, nil, data...)
 }
 
 // MultiSumSq (multi_sum_sq) returns the sum of squares of each input, in a vector.
@@ -2788,7 +2815,7 @@ func PowerScalar(data *Array, p ScalarParams) *Array {
 //   - ClipGradient: limit of the rescaled gradients' elements, negative for none; -1 by default
 //   - NumWeights: number of weights; 1 by default
 func PreloadedMultiMPSGDMomUpdate(data []*Array, p PreloadedSGDMomUpdateParams) []*Array {
-	return applyMany(opPreloadedMultiMPSGDMomUpdate, p, nil, data...)
+	return applyMany(opPreloadedMultiMPSGDMomUpdate, p, nil, nil, data...)
 }
 
 // PreloadedMultiMPSGDUpdate (preloaded_multi_mp_sgd_update) is one step of stochastic gradient descent for many weights.
@@ -2803,7 +2830,7 @@ func PreloadedMultiMPSGDMomUpdate(data []*Array, p PreloadedSGDMomUpdateParams) 
 //   - ClipGradient: limit of the rescaled gradients' elements, negative for none; -1 by default
 //   - NumWeights: number of weights; 1 by default
 func PreloadedMultiMPSGDUpdate(data []*Array, p PreloadedSGDUpdateParams) []*Array {
-	return applyMany(opPreloadedMultiMPSGDUpdate, p, nil, data...)
+	return applyMany(opPreloadedMultiMPSGDUpdate, p, nil, nil, data...)
 }
 
 // PreloadedMultiSGDMomUpdate (preloaded_multi_sgd_mom_update) is one step of gradient descent with momentum for many weights.
@@ -2819,7 +2846,7 @@ func PreloadedMultiMPSGDUpdate(data []*Array, p PreloadedSGDUpdateParams) []*Arr
 //   - ClipGradient: limit of the rescaled gradients' elements, negative for none; -1 by default
 //   - NumWeights: number of weights; 1 by default
 func PreloadedMultiSGDMomUpdate(data []*Array, p PreloadedSGDMomUpdateParams) []*Array {
-	return applyMany(opPreloadedMultiSGDMomUpdate, p, nil, data...)
+	return applyMany(opPreloadedMultiSGDMomUpdate, p, nil, nil, data...)
 }
 
 // PreloadedMultiSGDUpdate (preloaded_multi_sgd_update) is one step of stochastic gradient descent for many weights.
@@ -2834,7 +2861,7 @@ func PreloadedMultiSGDMomUpdate(data []*Array, p PreloadedSGDMomUpdateParams) []
 //   - ClipGradient: limit of the rescaled gradients' elements, negative for none; -1 by default
 //   - NumWeights: number of weights; 1 by default
 func PreloadedMultiSGDUpdate(data []*Array, p PreloadedSGDUpdateParams) []*Array {
-	return applyMany(opPreloadedMultiSGDUpdate, p, nil, data...)
+	return applyMany(opPreloadedMultiSGDUpdate, p, nil, nil, data...)
 }
 
 // Prod computes the product over the given axes, over all of them if none are given. Reducing all axes gives shape (1,) unless keepdims is set.
@@ -2956,6 +2983,8 @@ func RModScalar(data *Array, p ScalarParams) *Array {
 //
 // Its gradient has no gradient in turn: the kernel goes back through all steps at once; cells made of basic operators can be differentiated again.
 //
+// Optional inputs, given by [With]: state_cell, sequence_length.
+//
 // Parameters:
 //   - StateSize: numbers in the state of one layer and direction; required
 //   - NumLayers: layers on top of one another; required
@@ -2968,8 +2997,8 @@ func RModScalar(data *Array, p ScalarParams) *Array {
 //   - StateClipMax: accepted for compatibility, without effect as in MXNet's kernels for CPUs
 //   - StateClipNaN: accepted for compatibility, without effect as in MXNet's kernels for CPUs
 //   - UseSequenceLength: sequences have lengths of their own, given by a further input
-func RNN(data, parameters, state, stateCell, sequenceLength *Array, p RNNParams) []*Array {
-	return applyMany(opRNN, p, []string{"data", "parameters", "state", "state_cell", "sequence_length"}, data, parameters, state, stateCell, sequenceLength)
+func RNN(data, parameters, state *Array, p RNNParams, with ...Input) []*Array {
+	return applyMany(opRNN, p, inRNN, with, data, parameters, state, nil, nil)
 }
 
 // RNNParamConcat joins the flattened parameters of a recurrent layer. It is Concat under another name.
@@ -3421,7 +3450,7 @@ func SampleGeneralizedNegativeBinomial(mu, alpha *Array, p SampleParams) *Array 
 //   - GetProb: return the logarithm of the probability of each number too
 //   - DType: element type of the numbers; int32 by default
 func SampleMultinomial(data *Array, p MultinomialParams) []*Array {
-	return applyMany(opSampleMultinomial, p, nil, data)
+	return applyMany(opSampleMultinomial, p, nil, nil, data)
 }
 
 // SampleNegativeBinomial draws negative binomial numbers for k failures of probability p, for every element of these arrays as many as shape says: the output has the shape of the arrays followed by shape.
@@ -3478,30 +3507,36 @@ func ScatterSetND(lhs, rhs, indices *Array, p ScatterNDParams) *Array {
 
 // SequenceLast picks the last step of each sequence: from (steps, batch, …), or (batch, steps, …) with axis 1, to (batch, …). Without use_sequence_length that is the last step of data.
 //
+// Optional inputs, given by [With]: sequence_length.
+//
 // Parameters:
 //   - UseSequenceLength: sequences have lengths of their own, given by a further input
 //   - Axis: axis of the steps, 0 or 1; the other one is that of the sequences. Reversing knows 0 only
-func SequenceLast(data, sequenceLength *Array, p SequenceParams) *Array {
-	return applyNamed(opSequenceLast, p, []string{"data", "sequence_length"}, data, sequenceLength)
+func SequenceLast(data *Array, p SequenceParams, with ...Input) *Array {
+	return applyNamed(opSequenceLast, p, inSequenceLast, with, data, nil)
 }
 
 // SequenceMask sets what follows the end of each sequence to a value. Data has shape (steps, batch, …), or (batch, steps, …) with axis 1. Without use_sequence_length data stays as it is.
+//
+// Optional inputs, given by [With]: sequence_length.
 //
 // Parameters:
 //   - UseSequenceLength: sequences have lengths of their own, given by a further input
 //   - Value: what elements after the end become
 //   - Axis: axis of the steps, 0 or 1; the other one is that of the sequences
-func SequenceMask(data, sequenceLength *Array, p SequenceMaskParams) *Array {
-	return applyNamed(opSequenceMask, p, []string{"data", "sequence_length"}, data, sequenceLength)
+func SequenceMask(data *Array, p SequenceMaskParams, with ...Input) *Array {
+	return applyNamed(opSequenceMask, p, inSequenceMask, with, data, nil)
 }
 
 // SequenceReverse turns each sequence around. Data has shape (steps, batch, …). With use_sequence_length only the steps of each sequence change places and what follows its end stays.
 //
+// Optional inputs, given by [With]: sequence_length.
+//
 // Parameters:
 //   - UseSequenceLength: sequences have lengths of their own, given by a further input
 //   - Axis: axis of the steps, 0 or 1; the other one is that of the sequences. Reversing knows 0 only
-func SequenceReverse(data, sequenceLength *Array, p SequenceParams) *Array {
-	return applyNamed(opSequenceReverse, p, []string{"data", "sequence_length"}, data, sequenceLength)
+func SequenceReverse(data *Array, p SequenceParams, with ...Input) *Array {
+	return applyNamed(opSequenceReverse, p, inSequenceReverse, with, data, nil)
 }
 
 // ShapeArray is the shape of data, as a vector of int64.
@@ -3616,7 +3651,7 @@ func SliceAxis(data *Array, p SliceAxisParams) *Array {
 //   - Axis: axis to cut; 1 by default
 //   - SqueezeAxis: remove the axis, which must be cut into parts of extent one
 func SliceChannel(data *Array, p SliceChannelParams) []*Array {
-	return applyMany(opSliceChannel, p, nil, data)
+	return applyMany(opSliceChannel, p, nil, nil, data)
 }
 
 // SliceLike cuts data down to the extents of shape_like, along the given axes or all.
@@ -3638,13 +3673,15 @@ func SmoothL1(data *Array, p SmoothL1Params) *Array {
 
 // Softmax computes exp(x/T) / Σ exp(x/T) along an axis. T is the temperature. With use_length, elements behind the length are zero in the output and left out of sums.
 //
+// Optional inputs, given by [With]: length.
+//
 // Parameters:
 //   - Axis: axis along which the results sum to one; -1 by default
 //   - Temperature: data is divided by it first; None: 1
 //   - DType: element type of the output; None: that of data
 //   - UseLength: take only as many elements of the axis as the input length says
-func Softmax(data, length *Array, p SoftmaxParams) *Array {
-	return applyNamed(opSoftmax, p, []string{"data", "length"}, data, length)
+func Softmax(data *Array, p SoftmaxParams, with ...Input) *Array {
+	return applyNamed(opSoftmax, p, inSoftmax, with, data, nil)
 }
 
 // SoftmaxActivation is the softmax over all elements of a sample, or over its channels at each position.
@@ -3688,13 +3725,15 @@ func SoftmaxOutput(data, label *Array, p SoftmaxOutputParams) *Array {
 
 // Softmin computes exp(-x/T) / Σ exp(-x/T) along an axis. T is the temperature. With use_length, elements behind the length are zero in the output and left out of sums.
 //
+// Optional inputs, given by [With]: length.
+//
 // Parameters:
 //   - Axis: axis along which the results sum to one; -1 by default
 //   - Temperature: data is divided by it first; None: 1
 //   - DType: element type of the output; None: that of data
 //   - UseLength: take only as many elements of the axis as the input length says
-func Softmin(data, length *Array, p SoftmaxParams) *Array {
-	return applyNamed(opSoftmin, p, []string{"data", "length"}, data, length)
+func Softmin(data *Array, p SoftmaxParams, with ...Input) *Array {
+	return applyNamed(opSoftmin, p, inSoftmin, with, data, nil)
 }
 
 // Softsign computes x/(1+|x|).
@@ -3746,7 +3785,7 @@ func SpatialTransformer(data, loc *Array, p SpatialTransformerParams) *Array {
 //   - SqueezeAxis: remove the axis, which must be cut into parts of extent one
 //   - Sections: number of equal parts; zero: cut at indices
 func SplitV2(data *Array, p SplitV2Params) []*Array {
-	return applyMany(opSplitV2, p, nil, data)
+	return applyMany(opSplitV2, p, nil, nil, data)
 }
 
 // Sqrt computes the square root.
@@ -3830,7 +3869,7 @@ func Tile(data *Array, p TileParams) *Array {
 //   - IsAscend: select the smallest elements, not the largest
 //   - DType: element type of the indices; float32 by default
 func TopK(data *Array, p TopKParams) []*Array {
-	return applyMany(opTopK, p, nil, data)
+	return applyMany(opTopK, p, nil, nil, data)
 }
 
 // Transpose permutes axes: axis i of the output is axis axes[i] of the input. Without axes their order is reversed.

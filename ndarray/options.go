@@ -37,6 +37,18 @@ func Name(name string) Option { return func(o *options) { o.name = name } }
 // one's own instead of engine.Default(). Arrays of different engines do not mix.
 func Using(e *engine.Engine) Option { return func(o *options) { o.eng = e } }
 
+// Input is an optional input of an operator, by its name.
+type Input struct {
+	name  string
+	array *Array
+}
+
+// With gives an input that the operator has only under some parameters, such as the lengths of a
+// softmax:
+//
+//	nd.Softmax(x, nd.SoftmaxParams{UseLength: true}, nd.With("length", lengths))
+func With(input string, a *Array) Input { return Input{input, a} }
+
 func collect(opts []Option) options {
 	var o options
 	for _, f := range opts {

@@ -35,7 +35,7 @@ func layered() map[string]struct {
 	list := map[string]entry{"images": {sym.SoftmaxActivation(images, sym.SoftmaxActivationParams{Mode: "channel"}), dtype.Shape{2, 3, 9, 7}}}
 	for _, share := range []float64{0, 0.5} {
 		p := sym.RNNParams{Mode: "lstm", StateSize: 5, NumLayers: 2, Bidirectional: true, P: share}
-		list[fmt.Sprint("sequences, dropping ", share)] = entry{sym.Tanh(sym.RNN(x, nil, p, sym.Name("rnn"))), dtype.Shape{rnnSteps, 2, 3}}
+		list[fmt.Sprint("sequences, dropping ", share)] = entry{sym.Tanh(sym.RNN(x, p, sym.Name("rnn"))), dtype.Shape{rnnSteps, 2, 3}}
 	}
 	return list
 }

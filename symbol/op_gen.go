@@ -905,6 +905,8 @@ func BatchTake(a, indices *Symbol, opts ...Option) *Symbol {
 //
 // MXNet's name is _contrib_BilinearResize2D.
 //
+// Optional inputs, given by [With]: like.
+//
 // Parameters:
 //   - Height: height of the output, for mode size without scales; 1 by default
 //   - Width: width of the output, for mode size without scales; 1 by default
@@ -912,8 +914,8 @@ func BatchTake(a, indices *Symbol, opts ...Option) *Symbol {
 //   - ScaleWidth: factor of the width; read where scale_height is given
 //   - Mode: how the size of the output is found; one of size, odd_scale, like, to_even_down, to_even_up, to_odd_down, to_odd_up, size by default
 //   - NoAlignCorners: lay the centres of the outermost elements on each other, not the borders of the images (switches align_corners off)
-func BilinearResize2D(data, like *Symbol, p BilinearResize2DParams, opts ...Option) *Symbol {
-	return compose(opBilinearResize2D, p, opts, data, like)
+func BilinearResize2D(data *Symbol, p BilinearResize2DParams, opts ...Option) *Symbol {
+	return compose(opBilinearResize2D, p, opts, data)
 }
 
 // BilinearSampler reads an image at the points of a grid (Jaderberg et al. 2015).
@@ -1115,6 +1117,8 @@ func BroadcastTo(data *Symbol, p BroadcastToParams, opts ...Option) *Symbol {
 //
 // Its gradient has no gradient in turn: the kernel computes it along with the loss.
 //
+// Optional inputs, given by [With]: data_lengths, label_lengths.
+//
 // Parameters:
 //   - UseDataLengths: data_lengths gives the number of steps of each sequence
 //   - UseLabelLengths: label_lengths gives the number of labels of each sequence
@@ -1314,6 +1318,8 @@ func CumSum(a *Symbol, p CumSumParams, opts ...Option) *Symbol {
 // (num_filter), the output (n, num_filter, ...) with spatial extents
 // stride·(x - 1) + dilate·(kernel - 1) + 1 - 2·pad + adj. With target_shape, pad and adj are chosen
 // to give these extents.
+//
+// Optional inputs, given by [With]: bias.
 //
 // Parameters:
 //   - Kernel: extent of the window: (w), (h, w) or (d, h, w); required
@@ -1866,6 +1872,8 @@ func LayerNorm(data *Symbol, p LayerNormParams, opts ...Option) *Symbol {
 // is x·Φ(x) for all x, with the normal distribution Φ. The gradient of selu for negative values is
 // scale·(alpha + y), as MXNet has it, where the derivative would be scale·alpha + y.
 //
+// Optional inputs, given by [With]: gamma.
+//
 // Parameters:
 //   - ActType: the function; one of rrelu, leaky, prelu, elu, selu, gelu, leaky by default
 //   - Slope: slope of leaky and elu for negative values; 0.25 by default
@@ -2091,13 +2099,15 @@ func Log2(data *Symbol, opts ...Option) *Symbol {
 
 // LogSoftmax computes x/T - log Σ exp(x/T) along an axis. T is the temperature. With use_length, elements behind the length are zero in the output and left out of sums.
 //
+// Optional inputs, given by [With]: length.
+//
 // Parameters:
 //   - Axis: axis along which the results sum to one; -1 by default
 //   - Temperature: data is divided by it first; None: 1
 //   - DType: element type of the output; None: that of data
 //   - UseLength: take only as many elements of the axis as the input length says
-func LogSoftmax(data, length *Symbol, p SoftmaxParams, opts ...Option) *Symbol {
-	return compose(opLogSoftmax, p, opts, data, length)
+func LogSoftmax(data *Symbol, p SoftmaxParams, opts ...Option) *Symbol {
+	return compose(opLogSoftmax, p, opts, data)
 }
 
 // LogicalAnd computes 1 where a and b are not zero and 0 elsewhere, in the type of the operands, for operands of one shape.
@@ -3001,6 +3011,8 @@ func RModScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 //
 // Its gradient has no gradient in turn: the kernel goes back through all steps at once; cells made of basic operators can be differentiated again.
 //
+// Optional inputs, given by [With]: state_cell, sequence_length.
+//
 // Parameters:
 //   - StateSize: numbers in the state of one layer and direction; required
 //   - NumLayers: layers on top of one another; required
@@ -3013,8 +3025,8 @@ func RModScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 //   - StateClipMax: accepted for compatibility, without effect as in MXNet's kernels for CPUs
 //   - StateClipNaN: accepted for compatibility, without effect as in MXNet's kernels for CPUs
 //   - UseSequenceLength: sequences have lengths of their own, given by a further input
-func RNN(data, sequenceLength *Symbol, p RNNParams, opts ...Option) *Symbol {
-	return compose(opRNN, p, opts, data, sequenceLength)
+func RNN(data *Symbol, p RNNParams, opts ...Option) *Symbol {
+	return compose(opRNN, p, opts, data)
 }
 
 // RNNParamConcat joins the flattened parameters of a recurrent layer. It is Concat under another name.
@@ -3523,30 +3535,36 @@ func ScatterSetND(lhs, rhs, indices *Symbol, p ScatterNDParams, opts ...Option) 
 
 // SequenceLast picks the last step of each sequence: from (steps, batch, …), or (batch, steps, …) with axis 1, to (batch, …). Without use_sequence_length that is the last step of data.
 //
+// Optional inputs, given by [With]: sequence_length.
+//
 // Parameters:
 //   - UseSequenceLength: sequences have lengths of their own, given by a further input
 //   - Axis: axis of the steps, 0 or 1; the other one is that of the sequences. Reversing knows 0 only
-func SequenceLast(data, sequenceLength *Symbol, p SequenceParams, opts ...Option) *Symbol {
-	return compose(opSequenceLast, p, opts, data, sequenceLength)
+func SequenceLast(data *Symbol, p SequenceParams, opts ...Option) *Symbol {
+	return compose(opSequenceLast, p, opts, data)
 }
 
 // SequenceMask sets what follows the end of each sequence to a value. Data has shape (steps, batch, …), or (batch, steps, …) with axis 1. Without use_sequence_length data stays as it is.
+//
+// Optional inputs, given by [With]: sequence_length.
 //
 // Parameters:
 //   - UseSequenceLength: sequences have lengths of their own, given by a further input
 //   - Value: what elements after the end become
 //   - Axis: axis of the steps, 0 or 1; the other one is that of the sequences
-func SequenceMask(data, sequenceLength *Symbol, p SequenceMaskParams, opts ...Option) *Symbol {
-	return compose(opSequenceMask, p, opts, data, sequenceLength)
+func SequenceMask(data *Symbol, p SequenceMaskParams, opts ...Option) *Symbol {
+	return compose(opSequenceMask, p, opts, data)
 }
 
 // SequenceReverse turns each sequence around. Data has shape (steps, batch, …). With use_sequence_length only the steps of each sequence change places and what follows its end stays.
 //
+// Optional inputs, given by [With]: sequence_length.
+//
 // Parameters:
 //   - UseSequenceLength: sequences have lengths of their own, given by a further input
 //   - Axis: axis of the steps, 0 or 1; the other one is that of the sequences. Reversing knows 0 only
-func SequenceReverse(data, sequenceLength *Symbol, p SequenceParams, opts ...Option) *Symbol {
-	return compose(opSequenceReverse, p, opts, data, sequenceLength)
+func SequenceReverse(data *Symbol, p SequenceParams, opts ...Option) *Symbol {
+	return compose(opSequenceReverse, p, opts, data)
 }
 
 // ShapeArray is the shape of data, as a vector of int64.
@@ -3683,13 +3701,15 @@ func SmoothL1(data *Symbol, p SmoothL1Params, opts ...Option) *Symbol {
 
 // Softmax computes exp(x/T) / Σ exp(x/T) along an axis. T is the temperature. With use_length, elements behind the length are zero in the output and left out of sums.
 //
+// Optional inputs, given by [With]: length.
+//
 // Parameters:
 //   - Axis: axis along which the results sum to one; -1 by default
 //   - Temperature: data is divided by it first; None: 1
 //   - DType: element type of the output; None: that of data
 //   - UseLength: take only as many elements of the axis as the input length says
-func Softmax(data, length *Symbol, p SoftmaxParams, opts ...Option) *Symbol {
-	return compose(opSoftmax, p, opts, data, length)
+func Softmax(data *Symbol, p SoftmaxParams, opts ...Option) *Symbol {
+	return compose(opSoftmax, p, opts, data)
 }
 
 // SoftmaxActivation is the softmax over all elements of a sample, or over its channels at each position.
@@ -3733,13 +3753,15 @@ func SoftmaxOutput(data *Symbol, p SoftmaxOutputParams, opts ...Option) *Symbol 
 
 // Softmin computes exp(-x/T) / Σ exp(-x/T) along an axis. T is the temperature. With use_length, elements behind the length are zero in the output and left out of sums.
 //
+// Optional inputs, given by [With]: length.
+//
 // Parameters:
 //   - Axis: axis along which the results sum to one; -1 by default
 //   - Temperature: data is divided by it first; None: 1
 //   - DType: element type of the output; None: that of data
 //   - UseLength: take only as many elements of the axis as the input length says
-func Softmin(data, length *Symbol, p SoftmaxParams, opts ...Option) *Symbol {
-	return compose(opSoftmin, p, opts, data, length)
+func Softmin(data *Symbol, p SoftmaxParams, opts ...Option) *Symbol {
+	return compose(opSoftmin, p, opts, data)
 }
 
 // Softsign computes x/(1+|x|).

@@ -28,7 +28,10 @@ func config(opts []Option) *options {
 // Name names the node; variables made for it are called <name>_weight and so on.
 func Name(name string) Option { return func(c *options) { c.name = name } }
 
-// With gives an input that would be made by name, such as a weight shared by two layers.
+// With gives an input by its name: one that would be made by name, such as a weight shared by two
+// layers, or one that the operator has only under some parameters:
+//
+//	sym.Softmax(x, sym.SoftmaxParams{UseLength: true}, sym.With("length", lengths))
 func With(input string, s *Symbol) Option {
 	return func(c *options) {
 		if c.with == nil {

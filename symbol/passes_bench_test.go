@@ -60,7 +60,7 @@ func writtenAttention(x *sym.Symbol) *sym.Symbol {
 	t := sym.Transpose(x, sym.TransposeParams{Axes: []int{0, 2, 1}})
 	score := sym.MulScalar(sym.DivScalar(sym.BatchDot(x, t, sym.DotParams{}), number(8)), number(1.44))
 	mask := sym.MulScalar(sym.RMinusScalar(sym.Eye(sym.EyeParams{N: 128}), number(1)), number(-4))
-	return sym.BatchDot(sym.Softmax(sym.BroadcastAdd(score, sym.ExpandDims(mask, sym.ExpandDimsParams{})), nil, sym.SoftmaxParams{}), x, sym.DotParams{})
+	return sym.BatchDot(sym.Softmax(sym.BroadcastAdd(score, sym.ExpandDims(mask, sym.ExpandDimsParams{})), sym.SoftmaxParams{}), x, sym.DotParams{})
 }
 
 // passesOf lists the passes of some stages that change a network when it is trained.

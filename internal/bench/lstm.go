@@ -55,7 +55,7 @@ func languageStep(ctx context.Context, ex *sym.Executor) error {
 func languageExecutor(hidden, batch int) (*sym.Executor, error) {
 	e := sym.Embedding(sym.Var("data"), sym.EmbeddingParams{InputDim: lstmWords, OutputDim: hidden})
 	swap := sym.TransposeParams{Axes: []int{1, 0, 2}}
-	r := sym.RNN(sym.Transpose(e, swap), nil, sym.RNNParams{StateSize: hidden, NumLayers: lstmLayers, Mode: "lstm"}, sym.Name("rnn"))
+	r := sym.RNN(sym.Transpose(e, swap), sym.RNNParams{StateSize: hidden, NumLayers: lstmLayers, Mode: "lstm"}, sym.Name("rnn"))
 	o := sym.Reshape(sym.Transpose(r, swap), sym.ReshapeParams{Shape: []int{-1, hidden}})
 	o = sym.FullyConnected(o, sym.FullyConnectedParams{NumHidden: lstmWords})
 	label := sym.Reshape(sym.Var("softmax_label"), sym.ReshapeParams{Shape: []int{-1}})

@@ -156,6 +156,9 @@ func documented(m *model, kernels kernelTable, types map[string]served) *documen
 		}
 		var names []string
 		for _, in := range f.Inputs {
+			if in.Optional {
+				in.Name += " (by `With`)"
+			}
 			names = append(names, in.Name)
 		}
 		if r.Inputs = strings.Join(names, ", "); f.Op.Variadic {

@@ -148,6 +148,9 @@ func addNames(d ast.Decl, names map[string]bool) {
 // Var is the name of the package variable that holds the operator.
 func (f function) Var() string { return "op" + f.Name }
 
+// NamesVar is the name of the package variable that holds the names of the inputs.
+func (f function) NamesVar() string { return "in" + f.Name }
+
 // Creates reports whether the operator makes arrays out of nothing.
 func (f function) Creates() bool { return !f.Op.Variadic && len(f.Inputs) == 0 }
 
@@ -157,8 +160,8 @@ func (f function) Signature(typ string, dataOnly bool) string {
 	var parts []string
 	if f.Op.Variadic {
 		parts = append(parts, "data []"+typ)
-	} else if names := f.Args(dataOnly); names != "" {
-		parts = append(parts, names+" "+typ)
+	} else if names := f.positional(dataOnly); len(names) > 0 {
+		parts = append(parts, strings.Join(names, ", ")+" "+typ)
 	}
 	if f.Params != "" {
 		parts = append(parts, "p "+f.Params)
@@ -166,15 +169,48 @@ func (f function) Signature(typ string, dataOnly bool) string {
 	return strings.Join(parts, ", ")
 }
 
-// Args lists the inputs as identifiers.
+// Args lists the positional inputs as identifiers.
 func (f function) Args(dataOnly bool) string {
 	if f.Op.Variadic {
 		return "data..."
 	}
+	return strings.Join(f.positional(dataOnly), ", ")
+}
+
+// positional returns the identifiers of the inputs that are not given by With.
+func (f function) positional(dataOnly bool) (names []string) {
+	for _, in := range f.Inputs {
+		if !in.Optional && (in.Data || !dataOnly) {
+			names = append(names, in.Go)
+		}
+	}
+	return names
+}
+
+// Slots lists all inputs: the positional ones as identifiers, nil for the others.
+func (f function) Slots() string {
+	var list []string
+	for _, in := range f.Inputs {
+		if in.Optional {
+			list = append(list, "nil")
+		} else {
+			list = append(list, in.Go)
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// HasOptional reports whether some inputs are given by With.
+func (f function) HasOptional() bool {
+	return slices.ContainsFunc(f.Inputs, func(in input) bool { return in.Optional })
+}
+
+// OptionalNames lists MXNet's names of the inputs that are given by With.
+func (f function) OptionalNames() string {
 	var names []string
 	for _, in := range f.Inputs {
-		if in.Data || !dataOnly {
-			names = append(names, in.Go)
+		if in.Optional {
+			names = append(names, in.Name)
 		}
 	}
 	return strings.Join(names, ", ")

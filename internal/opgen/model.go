@@ -19,14 +19,15 @@ type function struct {
 	Params   string   // the same, empty when users have nothing to set
 	Doc      []string // comment lines without slashes
 	Inputs   []input  // all that any parameters give
-	Optional bool     // some parameters switch inputs off
+	Varies   bool     // some parameters switch inputs on or off
 }
 
 // input is an input of a function.
 type input struct {
-	Name string // MXNet's
-	Go   string // identifier
-	Data bool
+	Name     string // MXNet's
+	Go       string // identifier
+	Data     bool
+	Optional bool // absent under default parameters: given by With
 }
 
 // alias is a parameter struct that users of the generated package find there.
@@ -69,8 +70,9 @@ func newModel() (*model, error) {
 			return nil, fmt.Errorf("operators %s and %s are both called %s, set GoName", other.Name, o.Name, o.GoName)
 		}
 		seen[o.GoName] = o
-		f := function{Op: o, Name: o.GoName, Doc: comment(o)}
-		f.Inputs, f.Optional = inputs(o)
+		f := function{Op: o, Name: o.GoName}
+		f.Inputs, f.Varies = inputs(o)
+		f.Doc = f.comment()
 		if err := m.addParams(&f); err != nil {
 			return nil, err
 		}
@@ -111,7 +113,7 @@ func settable(o *op.Op) []op.ParamSpec {
 
 // inputs returns all inputs that an operator has under any of its variants, in order, and whether
 // some variants have fewer.
-func inputs(o *op.Op) (list []input, optional bool) {
+func inputs(o *op.Op) (list []input, varies bool) {
 	if o.Variadic {
 		return nil, false
 	}
@@ -125,11 +127,37 @@ func inputs(o *op.Op) (list []input, optional bool) {
 				at = k + 1
 				continue
 			}
-			list = slices.Insert(list, at, input{x.Name, goIdent(x.Name), x.Role == op.Data})
+			list = slices.Insert(list, at, input{Name: x.Name, Go: goIdent(x.Name), Data: x.Role == op.Data})
 			at++
 		}
 	}
-	return list, shortest < len(list)
+	usual := o.Inputs(defaults(o))
+	for i, x := range list {
+		list[i].Optional = !slices.ContainsFunc(usual, func(y op.Input) bool { return y.Name == x.Name })
+	}
+	return list, min(shortest, len(usual)) < len(list)
+}
+
+// defaults returns parameters with nothing set but those that have no default.
+func defaults(o *op.Op) any {
+	attrs := map[string]string{}
+	for _, p := range o.Params() {
+		switch {
+		case !p.Required:
+		case len(p.Enum) > 0:
+			attrs[p.Name] = p.Enum[0]
+		case strings.HasPrefix(p.GoType, "[]") || strings.HasSuffix(p.GoType, "Shape"):
+			attrs[p.Name] = "(1,1)"
+		case p.GoType == "string":
+			attrs[p.Name] = ""
+		default:
+			attrs[p.Name] = "1"
+		}
+	}
+	if params, err := o.ParseParams(attrs); err == nil {
+		return params
+	}
+	return reflect.New(o.ParamsType).Elem().Interface()
 }
 
 // variants returns the zero parameters, and those with one boolean set, one of the legal strings,
@@ -177,8 +205,9 @@ func goIdent(name string) string {
 	return id
 }
 
-// comment returns the documentation of the generated functions of o.
-func comment(o *op.Op) []string {
+// comment returns the documentation of the generated functions.
+func (f function) comment() []string {
+	o := f.Op
 	doc := strings.TrimSpace(o.Doc)
 	if !strings.HasPrefix(doc, o.GoName+" ") {
 		doc = o.GoName + " is the operator " + o.Name + ".\n\n" + doc
@@ -186,6 +215,9 @@ func comment(o *op.Op) []string {
 	lines := strings.Split(doc, "\n")
 	if !strings.EqualFold(o.GoName, strings.ReplaceAll(o.Name, "_", "")) && !strings.Contains(doc, o.Name) {
 		lines = append(lines, "", "MXNet's name is "+o.Name+".")
+	}
+	if names := f.OptionalNames(); names != "" {
+		lines = append(lines, "", "Optional inputs, given by [With]: "+names+".")
 	}
 	params := settable(o)
 	if len(params) > 0 {

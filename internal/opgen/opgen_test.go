@@ -80,16 +80,22 @@ func TestInputsOfAllVariants(t *testing.T) {
 			}
 			return in
 		}})
-	list, optional := inputs(h.Op)
+	list, varies := inputs(h.Op)
 	f := function{Op: h.Op, Inputs: list, Params: "P"}
-	if got, want := f.Signature("*A", false), "data, movingMean, typeIn, length, mask *A, p P"; got != want {
+	if got, want := f.Signature("*A", false), "data, movingMean, typeIn *A, p P"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got, want := f.Signature("*A", true), "data, length, mask *A, p P"; got != want {
+	if got, want := f.Signature("*A", true), "data *A, p P"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if !optional {
-		t.Error("inputs that parameters switch off are not noticed")
+	if got, want := f.Slots(), "data, movingMean, typeIn, nil, nil"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := f.OptionalNames(), "length, mask"; got != want {
+		t.Errorf("got %q given by With, want %q", got, want)
+	}
+	if !varies {
+		t.Error("inputs that parameters switch on or off are not noticed")
 	}
 }
 

@@ -154,8 +154,8 @@ func (c *converter) softmax(n *G.Node, o operation) (value, error) {
 	p := sym.SoftmaxParams{Axis: sym.Some(axis)}
 	return c.one(n, func(x *sym.Symbol, opts ...sym.Option) *sym.Symbol {
 		if o.flag {
-			return sym.LogSoftmax(x, nil, p, opts...)
+			return sym.LogSoftmax(x, p, opts...)
 		}
-		return sym.Softmax(x, nil, p, opts...)
+		return sym.Softmax(x, p, opts...)
 	})
 }
