@@ -1145,7 +1145,7 @@ func Ceil(data *Symbol, opts ...Option) *Symbol {
 	return compose(opCeil, op.NoParams{}, opts, data)
 }
 
-// Clip limits elements to the range from a_min to a_max; NaN stays. The gradient flows where an element lies within the range, its ends included.
+// Clip limits elements to the range from a_min to a_max; NaN stays. The gradient flows where an element lies within the range, its ends included, and where it is NaN. A range with a_min above a_max is an error.
 //
 // Parameters:
 //   - AMin: lower bound; required
@@ -2168,7 +2168,7 @@ func LogisticRegressionOutput(data *Symbol, p RegressionParams, opts ...Option) 
 	return compose(opLogisticRegressionOutput, p, opts, data)
 }
 
-// MAERegressionOutput passes data on; its gradient is that of the absolute error, with -1 where output and label are equal.
+// MAERegressionOutput passes data on; its gradient is that of the absolute error, with -1 where output and label are equal or not numbers.
 //
 // The gradient is (output - label), or its sign, times grad_scale divided by the number of outputs per
 // sample; gradients flowing into the output are ignored. The label has as many elements as data.
