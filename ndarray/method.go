@@ -30,6 +30,18 @@ func (a *Array) Max(axes ...int) *Array { return reduce(prim.Max, a, axes) }
 // Min returns the smallest element along the given axes; see Sum.
 func (a *Array) Min(axes ...int) *Array { return reduce(prim.Min, a, axes) }
 
+// Prod returns the product along the given axes; see Sum.
+func (a *Array) Prod(axes ...int) *Array { return reduce(prim.Prod, a, axes) }
+
+// NanSum returns the sum along the given axes of what is a number; see Sum.
+func (a *Array) NanSum(axes ...int) *Array { return reduce(prim.NanSum, a, axes) }
+
+// NanProd returns the product along the given axes of what is a number; see Sum.
+func (a *Array) NanProd(axes ...int) *Array { return reduce(prim.NanProd, a, axes) }
+
+// Norm returns the Euclidean norm along the given axes; see Sum.
+func (a *Array) Norm(axes ...int) *Array { return apply1(opNorm, NormParams{Axis: axes}, a) }
+
 // reduce applies a reduction.
 func reduce(h op.Handle[prim.ReduceParams], a *Array, axes []int) *Array {
 	return apply1(h.Op, prim.ReduceParams{Axis: axes}, a)
@@ -40,6 +52,11 @@ func (a *Array) Softmax() *Array { return apply1(prim.Softmax.Op, prim.SoftmaxPa
 
 // LogSoftmax returns the logarithm of Softmax.
 func (a *Array) LogSoftmax() *Array { return apply1(prim.LogSoftmax.Op, prim.SoftmaxParams{}, a) }
+
+// Softmin is Softmax of the negative elements.
+func (a *Array) Softmin() *Array {
+	return applyNamed(opSoftmin, SoftmaxParams{}, inSoftmin, nil, a, nil)
+}
 
 // Clip limits the elements to lo … hi.
 func (a *Array) Clip(lo, hi float64) *Array {

@@ -1,0 +1,49 @@
+package ndarray
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+)
+
+// Format implements fmt.Formatter. It waits. %v and %s print as String does, %+v adds nothing to
+// it, and %q quotes it. Other verbs apply to the elements: %.2f prints them with two digits after
+// the point, %d, %x and %o print integers, and a width holds for each element; the shape is left
+// out. Where the values cannot be had, %!f(error) takes their place. Elements that a verb does not
+// fit appear as fmt prints them: %!d(float64=1.5).
+func (a *Array) Format(s fmt.State, verb rune) {
+	switch verb {
+	case 'v', 's':
+		io.WriteString(s, a.String())
+		return
+	case 'q':
+		fmt.Fprintf(s, "%q", a.String())
+		return
+	}
+	if a == nil || a.chunk == nil || a.closed.Load() {
+		fmt.Fprintf(s, "%%!%c(ndarray.Array: closed)", verb)
+		return
+	}
+	values, err := a.Float64s()
+	if err != nil {
+		fmt.Fprintf(s, "%%!%c(%v)", verb, err)
+		return
+	}
+	f := newFormatter(a, values)
+	format := fmt.FormatString(s, verb)
+	f.text = func(v float64) string { return fmt.Sprintf(format, element(verb, v, a.dtype.IsFloat())) }
+	f.width = 0
+	f.walk(0, 0, func(v float64) { f.width = max(f.width, len(f.text(v))) })
+	io.WriteString(s, f.nested(0, 0))
+}
+
+// element returns v as the type that a verb is for: an integer where the verb is one of integers
+// and v, of any element type, is an integer.
+func element(verb rune, v float64, float bool) any {
+	whole := v == math.Trunc(v) && math.Abs(v) < 1<<63
+	if whole && (strings.ContainsRune("dboOcU", verb) || !float && (verb == 'x' || verb == 'X')) {
+		return int64(v)
+	}
+	return v
+}
