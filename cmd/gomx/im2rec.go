@@ -38,19 +38,19 @@ the list is made first: of the pictures in FOLDER, or with --recursive of those 
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&f.list, "list", false, "make PREFIX.lst, and nothing else")
-	flags.BoolVar(&f.recursive, "recursive", false, "folders are classes")
-	flags.BoolVar(&f.shuffle, "shuffle", true, "the list is in random order")
-	flags.Uint64Var(&f.seed, "seed", 100, "of that order")
-	flags.Float64Var(&f.train, "train-ratio", 1, "part of the pictures in PREFIX_train.lst, the others in PREFIX_val.lst")
-	flags.IntVar(&f.pack.Resize, "resize", 0, "length of the shorter side (default: as it is)")
-	flags.BoolVar(&f.pack.CenterCrop, "center-crop", false, "cut out the square in the middle")
-	flags.IntVar(&f.interp, "inter-method", 1, "how to resize: 0 nearest, 1 linear, 2 cubic, 3 area, 4 Lanczos, 9 by what changes")
-	flags.IntVar(&f.pack.Quality, "quality", 95, "of JPEGs, 1 to 100")
-	flags.StringVar(&f.encoding, "encoding", ".jpg", "how pictures are stored, .jpg or .png")
-	flags.BoolVar(&f.pack.Gray, "gray", false, "store luminance only")
-	flags.BoolVar(&f.pack.PassThrough, "pass-through", false, "store files as they are")
-	flags.IntVar(&f.pack.Threads, "num-thread", 0, "threads (default: the cores)")
+	flags.BoolVar(&f.list, "list", false, "make the list PREFIX.lst only, pack nothing")
+	flags.BoolVar(&f.recursive, "recursive", false, "take every folder in FOLDER as a class")
+	flags.BoolVar(&f.shuffle, "shuffle", true, "put the list in random order")
+	flags.Uint64Var(&f.seed, "seed", 100, "seed of the shuffle order")
+	flags.Float64Var(&f.train, "train-ratio", 1, "share of the pictures that PREFIX_train.lst gets, above 0 and at most 1; PREFIX_val.lst gets the rest")
+	flags.IntVar(&f.pack.Resize, "resize", 0, "length of the shorter side in pixels (default: unchanged)")
+	flags.BoolVar(&f.pack.CenterCrop, "center-crop", false, "cut out the square in the middle of each picture")
+	flags.IntVar(&f.interp, "inter-method", 1, "method of resizing: 0 nearest, 1 linear, 2 cubic, 3 area, 4 Lanczos, 9 area when shrinking and cubic when enlarging")
+	flags.IntVar(&f.pack.Quality, "quality", 95, "quality of JPEG files, 1 to 100")
+	flags.StringVar(&f.encoding, "encoding", ".jpg", "file format of the packed pictures: .jpg or .png")
+	flags.BoolVar(&f.pack.Gray, "gray", false, "store grey pictures of one channel")
+	flags.BoolVar(&f.pack.PassThrough, "pass-through", false, "store the bytes of the files unchanged")
+	flags.IntVar(&f.pack.Threads, "num-thread", 0, "number of threads (default: one for each core)")
 	return cmd
 }
 
@@ -96,11 +96,13 @@ func (f *im2recFlags) run(cmd *cobra.Command, prefix, root string) (err error) {
 	if err != nil {
 		return err
 	}
-	f.pack.Packed = func(done, all int) { fmt.Fprintf(cmd.ErrOrStderr(), "\r%d of %d pictures", done, all) }
+	if w := cmd.ErrOrStderr(); onTerminal(w) {
+		f.pack.Packed = func(done, all int) { fmt.Fprintf(w, "\r%d of %d pictures", done, all) }
+		defer fmt.Fprintln(w)
+	}
 	if err := dataio.PackImages(cmd.Context(), prefix, root, list, f.pack); err != nil {
 		return err
 	}
-	fmt.Fprintln(cmd.ErrOrStderr())
 	fmt.Fprintf(cmd.OutOrStdout(), "%s.rec and %s.idx: %d pictures\n", prefix, prefix, len(list))
 	return nil
 }

@@ -43,7 +43,7 @@ func inspectCommand() *cobra.Command {
 		},
 	}
 	graph.register(cmd)
-	cmd.Flags().StringVarP(&output, "output", "o", "text", "text or json")
+	cmd.Flags().StringVarP(&output, "output", "o", "text", "form of the output: text or json")
 	return cmd
 }
 

@@ -27,11 +27,11 @@ type graphFlags struct {
 func (f *graphFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.shapes, "shape", nil, "shape of an input of the graph, as in data=1,3,224,224")
-	flags.BoolVar(&f.train, "train", false, "explain and draw the memory of training instead of inference")
-	flags.BoolVar(&f.summary, "summary", false, "table of layers with output shapes, parameters and FLOPs")
-	flags.BoolVar(&f.explain, "explain", false, "what every pass does to the graph")
-	flags.StringVar(&f.svg, "svg", "", "draw the graph into this file")
-	flags.StringVar(&f.memory, "memory", "", "draw the plan of its memory into this file")
+	flags.BoolVar(&f.train, "train", false, "use the graph of training for --explain and --memory, not that of inference")
+	flags.BoolVar(&f.summary, "summary", false, "print a table of layers with output shapes, numbers of parameters and FLOPs")
+	flags.BoolVar(&f.explain, "explain", false, "print the changes that each pass makes to the graph")
+	flags.StringVar(&f.svg, "svg", "", "file for a drawing of the graph, .svg")
+	flags.StringVar(&f.memory, "memory", "", "file for a drawing of the memory plan, .svg")
 }
 
 // any reports whether something was asked for.
@@ -138,13 +138,13 @@ func parseShapes(list []string) (map[string]dtype.Shape, error) {
 	for _, text := range list {
 		name, dims, ok := strings.Cut(text, "=")
 		if !ok || name == "" {
-			return nil, fmt.Errorf("--shape %q, want name=1,2,3", text)
+			return nil, usageError{fmt.Errorf("--shape %q, want name=1,2,3", text)}
 		}
 		shape := dtype.Shape{}
 		for d := range strings.SplitSeq(strings.Trim(dims, "()"), ",") {
 			v, err := strconv.Atoi(strings.TrimSpace(d))
 			if err != nil || v < 0 {
-				return nil, fmt.Errorf("--shape %q: %q is not an extent", text, d)
+				return nil, usageError{fmt.Errorf("--shape %q: %q is not an extent", text, d)}
 			}
 			shape = append(shape, v)
 		}

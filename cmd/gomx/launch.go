@@ -68,7 +68,7 @@ process that could not be kept alive.`,
 	flags.IntVarP(&l.Workers, "num-workers", "n", 1, "number of workers")
 	flags.IntVarP(&f.servers, "num-servers", "s", 0, "number of servers (default: as many as workers)")
 	flags.IntVar(&l.Replicas, "replicas", 1, "copies of every parameter, 1 or 2")
-	flags.StringVar(&f.policy, "policy", "wait", "what rounds do when a worker dies: wait for its successor, or shrink")
+	flags.StringVar(&f.policy, "policy", "wait", "rule for rounds when a worker dies: wait for its successor, or shrink")
 	flags.IntVar(&l.Backups, "backup-workers", 0, "number of slow workers that a round does not wait for")
 	flags.Uint64Var(&f.memory, "server-memory", 0, "memory in MiB that each server may use for its keys (default: no limit)")
 	flags.BoolVar(&l.TCP, "tcp", false, "TCP on the loopback instead of local sockets")

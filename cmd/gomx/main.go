@@ -63,10 +63,16 @@ func jobCode(code int) int {
 // The error that a command ends with is not part of it.
 func newLogger(f *os.File) zerolog.Logger {
 	var w io.Writer = f
-	if isatty.IsTerminal(f.Fd()) {
+	if onTerminal(f) {
 		w = zerolog.ConsoleWriter{Out: f, TimeFormat: time.TimeOnly}
 	}
 	return zerolog.New(w).With().Timestamp().Logger()
+}
+
+// onTerminal reports whether w is a terminal, where progress and colours may be shown.
+func onTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && isatty.IsTerminal(f.Fd())
 }
 
 // root builds the command tree.

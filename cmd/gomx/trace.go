@@ -51,8 +51,8 @@ its queues with simulated durations, the weights stay on the host and are copied
 		},
 	}
 	cmd.Flags().StringVarP(&f.output, "output", "o", "trace.svg", "file to write, .svg or .json")
-	cmd.Flags().BoolVar(&f.simulate, "simulate", false, "run the step again on a null device")
-	cmd.Flags().IntVar(&f.batch, "batch", 64, "images per step")
+	cmd.Flags().BoolVar(&f.simulate, "simulate", false, "run the recorded step again on a simulated device")
+	cmd.Flags().IntVar(&f.batch, "batch", 64, "number of images per step")
 	return cmd
 }
 

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write the help texts of testdata/help anew")
+
+// unclear finds usage texts that cannot be read alone: those that begin with a preposition, an
+// article or a question word, and those with a clause in place of a noun.
+var unclear = regexp.MustCompile(`^(of|in|on|by|as|for|to|the|a|an|what|how|where|when|which|who|only)\b|\b(by|with|of) (what|whoever|that of|those of)\b|\bof (that|those)\b`)
+
+// TestHelpTexts walks the whole command tree: every command has an example, every flag a text that
+// can be read alone.
+func TestHelpTexts(t *testing.T) {
+	for _, cmd := range commands(root(zerolog.Nop())) {
+		if cmd.Hidden || cmd.Name() == "help" || cmd.Name() == "completion" || cmd.Parent() != nil && cmd.Parent().Name() == "completion" {
+			continue
+		}
+		if first := cmd.Short[:1]; first != strings.ToUpper(first) || strings.HasSuffix(cmd.Short, ".") {
+			t.Errorf("%s: short text %q, want a capital letter and no full stop", cmd.CommandPath(), cmd.Short)
+		}
+		if cmd.HasParent() && cmd.Example == "" {
+			t.Errorf("%s has no example", cmd.CommandPath())
+		}
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if f.Name == "help" {
+				return
+			}
+			words := strings.Fields(f.Usage)
+			if len(words) < 2 || unclear.MatchString(f.Usage) || strings.HasSuffix(f.Usage, ".") {
+				t.Errorf("%s --%s: %q cannot be read alone", cmd.CommandPath(), f.Name, f.Usage)
+			} else if r := []rune(words[0]); unicode.IsUpper(r[0]) && !unicode.IsUpper(r[1]) {
+				t.Errorf("%s --%s: %q begins with a capital letter", cmd.CommandPath(), f.Name, f.Usage)
+			}
+		})
+	}
+}
+
+func commands(cmd *cobra.Command) []*cobra.Command {
+	list := []*cobra.Command{cmd}
+	for _, c := range cmd.Commands() {
+		list = append(list, commands(c)...)
+	}
+	return list
+}
+
+// TestHelpIsGolden compares the help of commands with testdata/help; -rewrite writes it anew.
+func TestHelpIsGolden(t *testing.T) {
+	for _, name := range []string{"im2rec", "inspect", "trace", "version"} {
+		got, err := gomx(t, name, "--help")
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join("testdata", "help", name+".txt")
+		if *rewrite {
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil || !bytes.Equal([]byte(got), want) {
+			t.Errorf("help of %s: got\n%s\nwant\n%s (%v): go test ./cmd/gomx -run Golden -rewrite", name, got, want, err)
+		}
+	}
+}
+
+// Mistakes in the arguments end with 2, files that cannot be read with 1.
+func TestExitCodes(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "none.params")
+	for _, c := range []struct {
+		args string
+		want int
+	}{
+		{"inspct x", exitUsage},
+		{"inspect", exitUsage},
+		{"inspect --colour x", exitUsage},
+		{"inspect x -o yaml", exitUsage},
+		{"im2rec a b --encoding .gif", exitUsage},
+		{"im2rec a b --seed x", exitUsage},
+		{"trace resnet", exitUsage},
+		{"inspect " + missing, exitFailure},
+		{"im2rec " + missing + " .", exitFailure},
+	} {
+		_, err := gomx(t, strings.Fields(c.args)...)
+		if err == nil || exitCode(err) != c.want || strings.Contains(err.Error(), "\n") {
+			t.Errorf("gomx %s: %v, want one line and exit code %d", c.args, err, c.want)
+		}
+	}
+}
