@@ -38,6 +38,19 @@ type ParamSpec struct {
 	index    int
 }
 
+// Bounds says in words which numbers are legal, empty if all are.
+func (p ParamSpec) Bounds() string {
+	switch {
+	case p.min != nil && p.max != nil:
+		return fmt.Sprintf("%v to %v", *p.min, *p.max)
+	case p.min != nil:
+		return fmt.Sprintf("at least %v", *p.min)
+	case p.max != nil:
+		return fmt.Sprintf("at most %v", *p.max)
+	}
+	return ""
+}
+
 // schema is what reflection learns of a parameter struct once, at Declare.
 type schema struct {
 	typ    reflect.Type

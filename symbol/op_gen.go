@@ -20,304 +20,1170 @@ import (
 // The parameters of operators, so that programs need not import the packages that declare them.
 type (
 	// ActivationParams holds the parameters of Activation.
+	//
+	//   - ActType string: the function; required
 	ActivationParams = nn.ActivationParams
 	// AdagradUpdateParams holds the parameters of AdagradUpdate.
+	//
+	//   - LR float64: learning rate; required
+	//   - Epsilon Opt[float64]: added to the root; 1e-07 by default
+	//   - WD float64: weight decay
+	//   - RescaleGrad Opt[float64]: factor of the gradient; 1 by default
+	//   - ClipGradient Opt[float64]: limit of the gradient's elements, negative for none; -1 by default
+	//
+	// Fields of type Opt are set by [Some]: AdagradUpdateParams{Epsilon: sym.Some(0.5)}.
 	AdagradUpdateParams = update.AdagradUpdateParams
 	// AdamUpdateParams holds the parameters of AdamUpdate.
+	//
+	//   - LR float64: learning rate, the correction of bias included; required
+	//   - Beta1 Opt[float64]: decay of the mean of gradients; 0.9 by default
+	//   - Beta2 Opt[float64]: decay of the mean of squared gradients; 0.999 by default
+	//   - Epsilon Opt[float64]: added to the root; 1e-08 by default
+	//   - WD float64: weight decay
+	//   - RescaleGrad Opt[float64]: factor of the gradient; 1 by default
+	//   - ClipGradient Opt[float64]: limit of the gradient's elements, negative for none; -1 by default
+	//   - NoLazyUpdate bool: with sparse gradients, update only rows that have one (switches lazy_update off)
+	//
+	// Fields of type Opt are set by [Some]: AdamUpdateParams{Beta1: sym.Some(0.5)}.
 	AdamUpdateParams = update.AdamUpdateParams
 	// AdamWUpdateParams holds the parameters of AdamWUpdate and MPAdamWUpdate.
+	//
+	//   - LR float64: learning rate; required
+	//   - Beta1 Opt[float64]: decay of the mean of gradients; 0.9 by default
+	//   - Beta2 Opt[float64]: decay of the mean of squared gradients; 0.999 by default
+	//   - Epsilon Opt[float64]: added to the root; 1e-08 by default
+	//   - WD float64: weight decay
+	//   - Eta float64: factor of the schedule; required
+	//   - ClipGradient Opt[float64]: limit of the rescaled gradient's elements, negative for none; -1 by default
+	//
+	// Fields of type Opt are set by [Some]: AdamWUpdateParams{Beta1: sym.Some(0.5)}.
 	AdamWUpdateParams = update.AdamWUpdateParams
 	// AdaptiveAvgPooling2DParams holds the parameters of AdaptiveAvgPooling2D.
+	//
+	//   - OutputSize []int: height and width of the output; one number stands for both, none for 1
 	AdaptiveAvgPooling2DParams = vision.AdaptiveAvgPooling2DParams
 	// AddNParams holds the parameters of AddN.
 	AddNParams = prim.AddNParams
 	// AllCloseParams holds the parameters of ContribAllclose.
+	//
+	//   - RTol Opt[float64]: allowed difference relative to b; 1e-05 by default
+	//   - ATol Opt[float64]: allowed difference; 1e-08 by default
+	//   - NotEqualNaN bool: whether two NaNs are equal (switches equal_nan off)
+	//
+	// Fields of type Opt are set by [Some]: AllCloseParams{RTol: sym.Some(0.5)}.
 	AllCloseParams = contrib.AllCloseParams
 	// AllFiniteParams holds the parameters of AllFinite.
+	//
+	//   - NoInitOutput bool: accepted for compatibility: the output is always set (switches init_output off)
 	AllFiniteParams = update.AllFiniteParams
 	// AmpMultiCastParams holds the parameters of AmpMultiCast.
+	//
+	//   - CastNarrow bool: convert to the narrowest of the types, not to the widest
 	AmpMultiCastParams = prim.AmpMultiCastParams
 	// ArangeLikeParams holds the parameters of ArangeLike.
+	//
+	//   - Start float64: first value
+	//   - Step Opt[float64]: distance of values; 1 by default
+	//   - Repeat int: how often each value repeats; at least 1; 1 by default
+	//   - Ctx string: device, as in cpu(0)
+	//   - Axis Opt[int]: axis of data that gives the number of values; None: its whole shape
+	//
+	// Fields of type Opt are set by [Some]: ArangeLikeParams{Step: sym.Some(0.5)}.
 	ArangeLikeParams = prim.ArangeLikeParams
 	// ArangeParams holds the parameters of Arange.
+	//
+	//   - Start float64: first value; without stop: the end, and 0 is the first; required
+	//   - Stop Opt[float64]: end, not included
+	//   - Step Opt[float64]: distance of values; 1 by default
+	//   - Repeat int: how often each value repeats; at least 1; 1 by default
+	//   - InferRange bool: take the number of values from the use of the output
+	//   - Ctx string: device, as in cpu(0)
+	//   - DType dtype.Type: element type of the output; float32 by default
+	//
+	// Fields of type Opt are set by [Some]: ArangeParams{Stop: sym.Some(0.5)}.
 	ArangeParams = prim.ArangeParams
 	// ArgParams holds the parameters of ArgMax and ArgMin.
+	//
+	//   - Axis Opt[int]: axis to search; None: the flattened array
+	//   - KeepDims bool: keep the axis with extent one
+	//
+	// Fields of type Opt are set by [Some]: ArgParams{Axis: sym.Some(1)}.
 	ArgParams = index.ArgParams
 	// ArgSortParams holds the parameters of ArgSort.
+	//
+	//   - Axis Opt[int]: axis along which to sort; None: the flattened array; -1 by default
+	//   - Descend bool: whether the smallest element comes first (switches is_ascend off)
+	//   - DType dtype.Type: element type of the indices; float32 by default
+	//
+	// Fields of type Opt are set by [Some]: ArgSortParams{Axis: sym.Some(1)}.
 	ArgSortParams = index.ArgSortParams
 	// AttentionParams holds the parameters of ContribInterleavedMatmulEncdecQk, ContribInterleavedMatmulEncdecValatt, ContribInterleavedMatmulSelfattQk and others.
+	//
+	//   - Heads int: number of attention heads; at least 1; required
 	AttentionParams = contrib.AttentionParams
 	// BandParams holds the parameters of LinalgExtractdiag and LinalgMakediag.
+	//
+	//   - Offset int: which diagonal: so many above (positive) or below the main one
 	BandParams = linalg.BandParams
 	// BatchNormParams holds the parameters of BatchNorm.
+	//
+	//   - Eps Opt[float64]: added to the variance; 0.001 by default
+	//   - Momentum Opt[float64]: share of the old value in a moving average; 0.9 by default
+	//   - NoFixGamma bool: treat gamma as one and give it no gradient (switches fix_gamma off)
+	//   - UseGlobalStats bool: normalize by the moving averages in training too
+	//   - OutputMeanVar bool: also return mean and 1/sqrt(variance + eps)
+	//   - Axis Opt[int]: axis of the channels; 1 by default
+	//   - CudnnOff bool: accepted for compatibility, without effect
+	//   - MinCalibRange Opt[float64]: accepted for compatibility, without effect
+	//   - MaxCalibRange Opt[float64]: accepted for compatibility, without effect
+	//
+	// Fields of type Opt are set by [Some]: BatchNormParams{Eps: sym.Some(0.5)}.
 	BatchNormParams = nn.BatchNormParams
 	// BilinearResize2DParams holds the parameters of BilinearResize2D.
+	//
+	//   - Height int: height of the output, for mode size without scales; at least 1; 1 by default
+	//   - Width int: width of the output, for mode size without scales; at least 1; 1 by default
+	//   - ScaleHeight Opt[float64]: factor of the height, for modes size and odd_scale
+	//   - ScaleWidth Opt[float64]: factor of the width; read where scale_height is given
+	//   - Mode string: how the size of the output is found; one of size, odd_scale, like, to_even_down, to_even_up, to_odd_down, to_odd_up, size by default
+	//   - NoAlignCorners bool: lay the centres of the outermost elements on each other, not the borders of the images (switches align_corners off)
+	//
+	// Fields of type Opt are set by [Some]: BilinearResize2DParams{ScaleHeight: sym.Some(0.5)}.
 	BilinearResize2DParams = vision.BilinearResize2DParams
 	// BilinearSamplerParams holds the parameters of BilinearSampler.
+	//
+	//   - CudnnOff Opt[bool]: accepted for compatibility, without effect
+	//
+	// Fields of type Opt are set by [Some]: BilinearSamplerParams{CudnnOff: sym.Some(true)}.
 	BilinearSamplerParams = vision.BilinearSamplerParams
 	// BipartiteMatchingParams holds the parameters of BipartiteMatching.
+	//
+	//   - IsAscend bool: low scores are the better ones
+	//   - Threshold float64: score that a match must exceed, or stay below with is_ascend; required
+	//   - TopK Opt[int]: matching ends when there are more matches than this; -1: no limit; -1 by default
+	//
+	// Fields of type Opt are set by [Some]: BipartiteMatchingParams{TopK: sym.Some(1)}.
 	BipartiteMatchingParams = vision.BipartiteMatchingParams
 	// BlockParams holds the parameters of DepthToSpace and SpaceToDepth.
+	//
+	//   - BlockSize int: height and width of the blocks; 1 to 65536; required
 	BlockParams = vision.BlockParams
 	// BoxIoUParams holds the parameters of BoxIoU.
+	//
+	//   - Format string: what the four numbers of a box are; one of corner, center, corner by default
 	BoxIoUParams = vision.BoxIoUParams
 	// BoxNMSParams holds the parameters of BoxNMS.
+	//
+	//   - OverlapThresh Opt[float64]: overlap above which the box with the lower score is suppressed; 0.5 by default
+	//   - ValidThresh float64: score that boxes must exceed
+	//   - TopK Opt[int]: how many boxes of the highest scores take part; negative: all, 0: the data is passed on; -1 by default
+	//   - CoordStart Opt[int]: place of the four coordinates in a row; 2 by default
+	//   - ScoreIndex Opt[int]: place of the score; 1 by default
+	//   - IDIndex Opt[int]: place of the class, negative for none; -1 by default
+	//   - BackgroundID Opt[int]: class of boxes that are left out; -1 by default
+	//   - ForceSuppress bool: compare boxes of different classes too
+	//   - InFormat string: what the four coordinates of data are; one of corner, center, corner by default
+	//   - OutFormat string: what those of the output are; one of corner, center, corner by default
+	//
+	// Fields of type Opt are set by [Some]: BoxNMSParams{OverlapThresh: sym.Some(0.5)}.
 	BoxNMSParams = vision.BoxNMSParams
 	// BroadcastAxisParams holds the parameters of BroadcastAxis.
+	//
+	//   - Axis []int: axes of extent one
+	//   - Size []int: their extents in the output
 	BroadcastAxisParams = prim.BroadcastAxisParams
 	// BroadcastLikeParams holds the parameters of BroadcastLike.
+	//
+	//   - LhsAxes []int: axes of the first input to repeat; none: all
+	//   - RhsAxes []int: axes of the second input that give their extents
 	BroadcastLikeParams = prim.BroadcastLikeParams
 	// BroadcastToParams holds the parameters of BroadcastTo.
+	//
+	//   - Shape []int: shape of the output; zero keeps an extent
 	BroadcastToParams = prim.BroadcastToParams
 	// CTCLossParams holds the parameters of CTCLoss.
+	//
+	//   - UseDataLengths bool: data_lengths gives the number of steps of each sequence
+	//   - UseLabelLengths bool: label_lengths gives the number of labels of each sequence
+	//   - BlankLabel string: class of the blank: 0 (labels count from 1) or the last one (labels count from 0); one of first, last, first by default
 	CTCLossParams = loss.CTCLossParams
 	// CastParams holds the parameters of Cast and AmpCast.
+	//
+	//   - DType dtype.Type: element type of the output; required
 	CastParams = prim.CastParams
 	// ClipParams holds the parameters of Clip.
+	//
+	//   - AMin float64: lower bound; required
+	//   - AMax float64: upper bound; required
 	ClipParams = prim.ClipParams
 	// Col2ImParams holds the parameters of Col2Im.
+	//
+	//   - OutputSize []int: extent of the image: (w), (h, w) or (d, h, w); required
+	//   - Kernel []int: extent of a patch; required
+	//   - Stride []int: distance between patches, 1 by default
+	//   - Dilate []int: distance between elements of a patch, 1 by default
+	//   - Pad []int: extent added on both sides, 0 by default
 	Col2ImParams = vision.Col2ImParams
 	// ConcatParams holds the parameters of Concat and RNNParamConcat.
+	//
+	//   - Dim Opt[int]: axis along which the inputs are joined; 1 by default
+	//
+	// Fields of type Opt are set by [Some]: ConcatParams{Dim: sym.Some(1)}.
 	ConcatParams = prim.ConcatParams
 	// ConvolutionParams holds the parameters of Convolution.
+	//
+	//   - Kernel []int: extent of the window: (w), (h, w) or (d, h, w); required
+	//   - Stride []int: step of the window, 1 by default
+	//   - Dilate []int: distance of neighbouring window elements, 1 by default
+	//   - Pad []int: zeros added on both sides, 0 by default
+	//   - NumFilter int: number of output channels; at least 1; required
+	//   - NumGroup int: number of groups that channels are divided into; at least 1; 1 by default
+	//   - Workspace Opt[int]: accepted for compatibility, without effect; 1024 by default
+	//   - NoBias bool: leave the bias out
+	//   - CudnnTune string: accepted for compatibility, without effect; one of None, off, limited_workspace, fastest, None by default
+	//   - CudnnOff bool: accepted for compatibility, without effect
+	//   - Layout string: order of axes; only those with channels second are supported; one of None, NCW, NCHW, NCDHW, NHWC, NDHWC, None by default
+	//
+	// Fields of type Opt are set by [Some]: ConvolutionParams{Workspace: sym.Some(1)}.
 	ConvolutionParams = nn.ConvolutionParams
 	// CropParams holds the parameters of Crop.
+	//
+	//   - Offset []int: first row and column that is kept; (0, 0) by default
+	//   - HW []int: height and width that are kept, for one input; (0, 0) by default
+	//   - CenterCrop bool: keep the middle; offset is not read
 	CropParams = vision.CropParams
 	// CumSumParams holds the parameters of CumSum.
+	//
+	//   - Axis Opt[int]: axis to sum along; None: flatten first
+	//   - DType Opt[gomx/dtype.Type]: element type of the output; None: that of the input
+	//
+	// Fields of type Opt are set by [Some]: CumSumParams{Axis: sym.Some(1)}.
 	CumSumParams = tensor.CumSumParams
 	// DeconvolutionParams holds the parameters of Deconvolution.
+	//
+	//   - Kernel []int: extent of the window: (w), (h, w) or (d, h, w); required
+	//   - Stride []int: distance of neighbouring inputs in the output, 1 by default
+	//   - Dilate []int: distance of neighbouring window elements, 1 by default
+	//   - Pad []int: elements cut off on both sides, 0 by default
+	//   - Adj []int: elements added at the end, below the stride, 0 by default
+	//   - TargetShape []int: extents of the output, from which pad and adj are computed
+	//   - NumFilter int: number of output channels; at least 1; required
+	//   - NumGroup int: number of groups that channels are divided into; at least 1; 1 by default
+	//   - Workspace Opt[int]: accepted for compatibility, without effect; 512 by default
+	//   - NoBias Opt[bool]: leave the bias out; True by default
+	//   - CudnnTune string: accepted for compatibility, without effect; one of None, off, limited_workspace, fastest, None by default
+	//   - CudnnOff bool: accepted for compatibility, without effect
+	//   - Layout string: order of axes; only those with channels second are supported; one of None, NCW, NCHW, NCDHW, NHWC, NDHWC, None by default
+	//
+	// Fields of type Opt are set by [Some]: DeconvolutionParams{Workspace: sym.Some(1)}.
 	DeconvolutionParams = nn.DeconvolutionParams
 	// DiagParams holds the parameters of Diag.
+	//
+	//   - K int: which diagonal; positive above the main one
+	//   - Axis1 int: axis of the rows
+	//   - Axis2 Opt[int]: axis of the columns; 1 by default
+	//
+	// Fields of type Opt are set by [Some]: DiagParams{Axis2: sym.Some(1)}.
 	DiagParams = tensor.DiagParams
 	// DispersedLikeParams holds the parameters of RandomGeneralizedNegativeBinomialLike.
+	//
+	//   - Mu Opt[float64]: mean; 1 by default
+	//   - Alpha Opt[float64]: dispersion; zero: the Poisson distribution; 1 by default
+	//
+	// Fields of type Opt are set by [Some]: DispersedLikeParams{Mu: sym.Some(0.5)}.
 	DispersedLikeParams = random.DispersedLikeParams
 	// DispersedParams holds the parameters of RandomGeneralizedNegativeBinomial.
+	//
+	//   - Mu Opt[float64]: mean; 1 by default
+	//   - Alpha Opt[float64]: dispersion; zero: the Poisson distribution; 1 by default
+	//   - Shape []int: shape of the output
+	//   - Ctx string: device, as in cpu(0)
+	//   - DType Opt[gomx/dtype.Type]: element type of the output; None: float32
+	//
+	// Fields of type Opt are set by [Some]: DispersedParams{Mu: sym.Some(0.5)}.
 	DispersedParams = random.DispersedParams
 	// DotParams holds the parameters of BatchDot and Dot.
+	//
+	//   - TransposeA bool: sum over the first axis of lhs (Dot), or transpose each of its matrices (BatchDot)
+	//   - TransposeB bool: sum over the last axis of rhs (Dot), or transpose each of its matrices (BatchDot)
+	//   - ForwardStype string: storage of the output; dense arrays know one only; one of None, default, row_sparse, csr, None by default
 	DotParams = prim.DotParams
 	// DropoutParams holds the parameters of Dropout.
+	//
+	//   - P Opt[float64]: share of elements that are dropped, below 1; at least 0; 0.5 by default
+	//   - Mode string: drop in training only, or always; one of training, always, training by default
+	//   - Axes []int: axes along which elements are dropped together
+	//   - CudnnOff Opt[bool]: accepted for compatibility, without effect
+	//
+	// Fields of type Opt are set by [Some]: DropoutParams{P: sym.Some(0.5)}.
 	DropoutParams = nn.DropoutParams
 	// EmbeddingParams holds the parameters of Embedding.
+	//
+	//   - InputDim int: number of rows of weight; at least 1; required
+	//   - OutputDim int: extent of a row; at least 1; required
+	//   - DType dtype.Type: element type of weight; float32 by default
+	//   - SparseGrad bool: make the gradient of weight row-sparse; dense arrays know one form only
 	EmbeddingParams = index.EmbeddingParams
 	// ExpandDimsParams holds the parameters of ExpandDims.
+	//
+	//   - Axis int: where the new axis is; negative counts from the end of the output; required
 	ExpandDimsParams = prim.ExpandDimsParams
 	// EyeParams holds the parameters of Eye.
+	//
+	//   - N int: number of rows; at least 1; required
+	//   - M int: number of columns; zero: as many as rows; at least 0
+	//   - K int: which diagonal; positive above the main one
+	//   - Ctx string: device, as in cpu(0)
+	//   - DType dtype.Type: element type of the output; float32 by default
 	EyeParams = prim.EyeParams
 	// FTMLUpdateParams holds the parameters of FTMLUpdate.
+	//
+	//   - LR float64: learning rate; required
+	//   - Beta1 Opt[float64]: decay of the mean of gradients; 0.6 by default
+	//   - Beta2 Opt[float64]: decay of the mean of squared gradients; 0.999 by default
+	//   - Epsilon Opt[float64]: added to the root; 1e-08 by default
+	//   - T int: number of the step, from 1 on; at least 1; required
+	//   - WD float64: weight decay
+	//   - RescaleGrad Opt[float64]: factor of the gradient; 1 by default
+	//   - ClipGrad Opt[float64]: limit of the gradient's elements, negative for none; -1 by default
+	//
+	// Fields of type Opt are set by [Some]: FTMLUpdateParams{Beta1: sym.Some(0.5)}.
 	FTMLUpdateParams = update.FTMLUpdateParams
 	// FtrlUpdateParams holds the parameters of FtrlUpdate.
+	//
+	//   - LR float64: learning rate; required
+	//   - Lamda1 Opt[float64]: weight of the absolute values, which makes weights zero; 0.01 by default
+	//   - Beta Opt[float64]: added to the root; 1 by default
+	//   - WD float64: weight decay
+	//   - RescaleGrad Opt[float64]: factor of the gradient; 1 by default
+	//   - ClipGradient Opt[float64]: limit of the gradient's elements, negative for none; -1 by default
+	//
+	// Fields of type Opt are set by [Some]: FtrlUpdateParams{Lamda1: sym.Some(0.5)}.
 	FtrlUpdateParams = update.FtrlUpdateParams
 	// FullParams holds the parameters of Full.
+	//
+	//   - Shape []int: shape of the output; extents of zero are inferred from its use
+	//   - Ctx string: device, as in cpu(0)
+	//   - DType dtype.Type: element type of the output; float32 by default
+	//   - Value float64: value of all elements; required
 	FullParams = prim.FullParams
 	// FullyConnectedParams holds the parameters of FullyConnected.
+	//
+	//   - NumHidden int: number of outputs per sample; at least 1; required
+	//   - NoBias bool: leave the bias out
+	//   - NoFlatten bool: treat all axes but the first as one; otherwise the last axis alone is transformed (switches flatten off)
 	FullyConnectedParams = nn.FullyConnectedParams
 	// GammaLikeParams holds the parameters of RandomGammaLike.
+	//
+	//   - Alpha Opt[float64]: shape of the distribution; 1 by default
+	//   - Beta Opt[float64]: scale of the distribution; 1 by default
+	//
+	// Fields of type Opt are set by [Some]: GammaLikeParams{Alpha: sym.Some(0.5)}.
 	GammaLikeParams = random.GammaLikeParams
 	// GammaParams holds the parameters of RandomGamma.
+	//
+	//   - Alpha Opt[float64]: shape of the distribution; 1 by default
+	//   - Beta Opt[float64]: scale of the distribution; 1 by default
+	//   - Shape []int: shape of the output
+	//   - Ctx string: device, as in cpu(0)
+	//   - DType Opt[gomx/dtype.Type]: element type of the output; None: float32
+	//
+	// Fields of type Opt are set by [Some]: GammaParams{Alpha: sym.Some(0.5)}.
 	GammaParams = random.GammaParams
 	// Gemm2Params holds the parameters of LinalgGemm2.
+	//
+	//   - TransposeA bool: transpose the matrices A
+	//   - TransposeB bool: transpose the matrices B
+	//   - Alpha Opt[float64]: factor of the product; 1 by default
+	//   - Axis Opt[int]: axis of the rows of matrices; -2 by default
+	//
+	// Fields of type Opt are set by [Some]: Gemm2Params{Alpha: sym.Some(0.5)}.
 	Gemm2Params = linalg.Gemm2Params
 	// GemmParams holds the parameters of LinalgGemm.
+	//
+	//   - TransposeA bool: transpose the matrices A
+	//   - TransposeB bool: transpose the matrices B
+	//   - Alpha Opt[float64]: factor of the product; 1 by default
+	//   - Beta Opt[float64]: factor of C; 1 by default
+	//   - Axis Opt[int]: axis of the rows of matrices; -2 by default
+	//
+	// Fields of type Opt are set by [Some]: GemmParams{Alpha: sym.Some(0.5)}.
 	GemmParams = linalg.GemmParams
 	// GradientMultiplierParams holds the parameters of ContribGradientmultiplier.
+	//
+	//   - Scalar Opt[float64]: what the gradient is multiplied by; 1 by default
+	//   - NotInt bool: whether scalar is an integer; without effect (switches is_int off)
+	//
+	// Fields of type Opt are set by [Some]: GradientMultiplierParams{Scalar: sym.Some(0.5)}.
 	GradientMultiplierParams = contrib.GradientMultiplierParams
 	// GridGeneratorParams holds the parameters of GridGenerator.
+	//
+	//   - TransformType string: what data is: an affine matrix or a displacement of every position; required
+	//   - TargetShape []int: height and width of the grid, for affine; (0, 0) by default
 	GridGeneratorParams = vision.GridGeneratorParams
 	// GroupAdagradUpdateParams holds the parameters of GroupAdagradUpdate.
+	//
+	//   - LR float64: learning rate; required
+	//   - RescaleGrad Opt[float64]: factor of the gradient; 1 by default
+	//   - ClipGradient Opt[float64]: limit of the rescaled gradient's elements, negative for none; -1 by default
+	//   - Epsilon Opt[float64]: added below the root; 1e-05 by default
+	//
+	// Fields of type Opt are set by [Some]: GroupAdagradUpdateParams{RescaleGrad: sym.Some(0.5)}.
 	GroupAdagradUpdateParams = update.GroupAdagradUpdateParams
 	// GroupNormParams holds the parameters of GroupNorm.
+	//
+	//   - NumGroups int: number of groups of channels; at least 1; 1 by default
+	//   - Eps Opt[float64]: added to the variance; 1e-05 by default
+	//   - OutputMeanVar bool: also return mean and deviation
+	//
+	// Fields of type Opt are set by [Some]: GroupNormParams{Eps: sym.Some(0.5)}.
 	GroupNormParams = nn.GroupNormParams
 	// HardSigmoidParams holds the parameters of HardSigmoid.
+	//
+	//   - Alpha Opt[float64]: slope; 0.2 by default
+	//   - Beta Opt[float64]: value at zero; 0.5 by default
+	//
+	// Fields of type Opt are set by [Some]: HardSigmoidParams{Alpha: sym.Some(0.5)}.
 	HardSigmoidParams = tensor.HardSigmoidParams
 	// HistogramParams holds the parameters of Histogram.
+	//
+	//   - BinCnt Opt[int]: number of bins of equal width; None: the input bins gives their edges
+	//   - Range []float64: lower edge of the first and upper edge of the last bin; with bin_cnt
+	//
+	// Fields of type Opt are set by [Some]: HistogramParams{BinCnt: sym.Some(1)}.
 	HistogramParams = tensor.HistogramParams
 	// Im2ColParams holds the parameters of Im2Col.
+	//
+	//   - Kernel []int: extent of a patch: (w), (h, w) or (d, h, w); required
+	//   - Stride []int: distance between patches, 1 by default
+	//   - Dilate []int: distance between elements of a patch, 1 by default
+	//   - Pad []int: extent added on both sides, 0 by default
 	Im2ColParams = vision.Im2ColParams
 	// ImageCropParams holds the parameters of ImageCrop.
+	//
+	//   - X int: first column that is kept; at least 0; required
+	//   - Y int: first row; at least 0; required
+	//   - Width int: number of columns; at least 1; required
+	//   - Height int: number of rows; at least 1; required
 	ImageCropParams = vision.ImageCropParams
 	// ImageNormalizeParams holds the parameters of ImageNormalize.
+	//
+	//   - Mean []float64: what is subtracted: one number per channel, or one for all; (0, 0, 0, 0) by default
+	//   - Std []float64: what is divided by afterwards; (1, 1, 1, 1) by default
 	ImageNormalizeParams = vision.ImageNormalizeParams
 	// IndexArrayParams holds the parameters of IndexArray.
+	//
+	//   - Axes []int: axes to report; none: all
 	IndexArrayParams = index.IndexArrayParams
 	// InitParams holds the parameters of Ones and Zeros.
+	//
+	//   - Shape []int: shape of the output; extents of zero are inferred from its use
+	//   - Ctx string: device, as in cpu(0)
+	//   - DType dtype.Type: element type of the output; float32 by default
 	InitParams = prim.InitParams
 	// InstanceNormParams holds the parameters of InstanceNorm.
+	//
+	//   - Eps Opt[float64]: added to the variance; 0.001 by default
+	//
+	// Fields of type Opt are set by [Some]: InstanceNormParams{Eps: sym.Some(0.5)}.
 	InstanceNormParams = nn.InstanceNormParams
 	// KhatriRaoParams holds the parameters of KhatriRao.
 	KhatriRaoParams = tensor.KhatriRaoParams
 	// L2NormalizationParams holds the parameters of L2Normalization.
+	//
+	//   - Eps Opt[float64]: added to the sum of squares; 1e-10 by default
+	//   - Mode string: what is normalized: samples, the positions of a channel, the channels of a position; one of instance, spatial, channel, instance by default
+	//
+	// Fields of type Opt are set by [Some]: L2NormalizationParams{Eps: sym.Some(0.5)}.
 	L2NormalizationParams = nn.L2NormalizationParams
 	// LRNParams holds the parameters of LRN.
+	//
+	//   - Alpha Opt[float64]: factor of the mean square; 0.0001 by default
+	//   - Beta Opt[float64]: exponent; 0.75 by default
+	//   - Knorm Opt[float64]: added to the scaled mean square; 2 by default
+	//   - Nsize int: number of neighbouring channels, odd; at least 1; required
+	//
+	// Fields of type Opt are set by [Some]: LRNParams{Alpha: sym.Some(0.5)}.
 	LRNParams = nn.LRNParams
 	// LambUpdatePhase1Params holds the parameters of LambUpdatePhase1 and MPLambUpdatePhase1.
+	//
+	//   - Beta1 Opt[float64]: decay of the mean of gradients; 0.9 by default
+	//   - Beta2 Opt[float64]: decay of the mean of squared gradients; 0.999 by default
+	//   - Epsilon Opt[float64]: added to the root; 1e-06 by default
+	//   - T int: number of the step; at least 0; required
+	//   - NoBiasCorrection bool: correct the means for starting at zero (switches bias_correction off)
+	//   - WD float64: weight decay; required
+	//   - RescaleGrad Opt[float64]: factor of the gradient; 1 by default
+	//   - ClipGradient Opt[float64]: limit of the rescaled gradient's elements, negative for none; -1 by default
+	//
+	// Fields of type Opt are set by [Some]: LambUpdatePhase1Params{Beta1: sym.Some(0.5)}.
 	LambUpdatePhase1Params = update.LambUpdatePhase1Params
 	// LambUpdatePhase2Params holds the parameters of LambUpdatePhase2 and MPLambUpdatePhase2.
+	//
+	//   - LR float64: learning rate; required
+	//   - LowerBound Opt[float64]: least norm of the weights, negative for none; -1 by default
+	//   - UpperBound Opt[float64]: greatest norm of the weights, negative for none; -1 by default
+	//
+	// Fields of type Opt are set by [Some]: LambUpdatePhase2Params{LowerBound: sym.Some(0.5)}.
 	LambUpdatePhase2Params = update.LambUpdatePhase2Params
 	// LayerNormParams holds the parameters of LayerNorm.
+	//
+	//   - Axis Opt[int]: axis that is normalized; -1 by default
+	//   - Eps Opt[float64]: added to the variance; 1e-05 by default
+	//   - OutputMeanVar bool: also return mean and deviation
+	//
+	// Fields of type Opt are set by [Some]: LayerNormParams{Axis: sym.Some(1)}.
 	LayerNormParams = nn.LayerNormParams
 	// LeakyReLUParams holds the parameters of LeakyReLU.
+	//
+	//   - ActType string: the function; one of rrelu, leaky, prelu, elu, selu, gelu, leaky by default
+	//   - Slope Opt[float64]: slope of leaky and elu for negative values; 0.25 by default
+	//   - LowerBound Opt[float64]: least slope of rrelu; 0.125 by default
+	//   - UpperBound Opt[float64]: greatest slope of rrelu; 0.334 by default
+	//
+	// Fields of type Opt are set by [Some]: LeakyReLUParams{Slope: sym.Some(0.5)}.
 	LeakyReLUParams = nn.LeakyReLUParams
 	// LinspaceParams holds the parameters of Linspace.
+	//
+	//   - Start float64: first value; required
+	//   - Stop float64: last value, or the end; required
+	//   - Num int: number of values; at least 0; required
+	//   - NoEndpoint bool: whether stop is the last value (switches endpoint off)
+	//   - Ctx string: device, as in cpu(0)
+	//   - DType dtype.Type: element type of the output; float32 by default
 	LinspaceParams = prim.LinspaceParams
 	// MakeLossParams holds the parameters of MakeLoss.
+	//
+	//   - GradScale Opt[float64]: the gradient; 1 by default
+	//   - ValidThresh float64: elements above count as valid
+	//   - Normalization string: what the gradient is divided by: nothing, the number of rows, the number of valid elements; one of null, batch, valid, null by default
+	//
+	// Fields of type Opt are set by [Some]: MakeLossParams{GradScale: sym.Some(0.5)}.
 	MakeLossParams = loss.MakeLossParams
 	// MomentsParams holds the parameters of Moments.
+	//
+	//   - Axes []int: axes to reduce; none: all
+	//   - KeepDims bool: keep reduced axes with extent one
 	MomentsParams = prim.MomentsParams
 	// MultiAdamWUpdateParams holds the parameters of MultiAdamWUpdate and MultiMPAdamWUpdate.
+	//
+	//   - LRs []float64: learning rate of each weight; required
+	//   - Beta1 Opt[float64]: decay of the mean of gradients; 0.9 by default
+	//   - Beta2 Opt[float64]: decay of the mean of squared gradients; 0.999 by default
+	//   - Epsilon Opt[float64]: added to the root; 1e-08 by default
+	//   - WDs []float64: weight decay of each weight; required
+	//   - Etas []float64: factor of the schedule of each weight; required
+	//   - ClipGradient Opt[float64]: limit of the rescaled gradients' elements, negative for none; -1 by default
+	//   - NumWeights int: number of weights; 1 to 16384; 1 by default
+	//
+	// Fields of type Opt are set by [Some]: MultiAdamWUpdateParams{Beta1: sym.Some(0.5)}.
 	MultiAdamWUpdateParams = update.MultiAdamWUpdateParams
 	// MultiAllFiniteParams holds the parameters of MultiAllFinite.
+	//
+	//   - NoInitOutput bool: accepted for compatibility: the output is always set (switches init_output off)
 	MultiAllFiniteParams = update.MultiAllFiniteParams
 	// MultiBoxDetectionParams holds the parameters of MultiBoxDetection.
+	//
+	//   - NoClip bool: leave boxes that reach over the border of the image (switches clip off)
+	//   - Threshold Opt[float64]: probability that a detection must reach; 0.01 by default
+	//   - BackgroundID int: accepted for compatibility, the background is class 0
+	//   - NMSThreshold Opt[float64]: overlap from which the less probable box is suppressed; outside of (0, 1]: nothing is sorted or suppressed; 0.5 by default
+	//   - ForceSuppress bool: compare boxes of different classes too
+	//   - Variances []float64: what predictions of x, y, width and height are multiplied by; (0.1, 0.1, 0.2, 0.2) by default
+	//   - NMSTopK Opt[int]: how many detections of the highest probability take part; 0 or less: all; -1 by default
+	//
+	// Fields of type Opt are set by [Some]: MultiBoxDetectionParams{Threshold: sym.Some(0.5)}.
 	MultiBoxDetectionParams = vision.MultiBoxDetectionParams
 	// MultiBoxPriorParams holds the parameters of MultiBoxPrior.
+	//
+	//   - Sizes []float64: sizes of boxes; the first one takes all ratios; (1,) by default
+	//   - Ratios []float64: ratios of width to height; the first one takes all sizes; (1,) by default
+	//   - Clip bool: cut boxes off at the border of the image
+	//   - Steps []float64: distance of centres along y and x; -1: as many as positions; (-1, -1) by default
+	//   - Offsets []float64: place of a centre in its position along y and x, 0 to 1; (0.5, 0.5) by default
 	MultiBoxPriorParams = vision.MultiBoxPriorParams
 	// MultiBoxTargetParams holds the parameters of MultiBoxTarget.
+	//
+	//   - OverlapThreshold Opt[float64]: overlap above which an anchor takes the class of a label; 0 or less: only the best anchor of a label does; 0.5 by default
+	//   - IgnoreLabel Opt[float64]: class of anchors that are neither positive nor negative; -1 by default
+	//   - NegativeMiningRatio Opt[float64]: negative anchors per positive one; 0 or less: all others are negative; -1 by default
+	//   - NegativeMiningThresh Opt[float64]: overlap below which an anchor can be negative, with mining; 0.5 by default
+	//   - MinimumNegativeSamples int: accepted for compatibility, without effect
+	//   - Variances []float64: what targets of x, y, width and height are divided by; (0.1, 0.1, 0.2, 0.2) by default
+	//
+	// Fields of type Opt are set by [Some]: MultiBoxTargetParams{OverlapThreshold: sym.Some(0.5)}.
 	MultiBoxTargetParams = vision.MultiBoxTargetParams
 	// MultiLambUpdateParams holds the parameters of MultiLambUpdate and MultiMPLambUpdate.
+	//
+	//   - LearningRates []float64: learning rate of each weight; required
+	//   - Beta1 Opt[float64]: decay of the mean of gradients; 0.9 by default
+	//   - Beta2 Opt[float64]: decay of the mean of squared gradients; 0.999 by default
+	//   - Epsilon Opt[float64]: added to the root; 1e-06 by default
+	//   - WDs []float64: weight decay of each weight; required
+	//   - RescaleGrad Opt[float64]: factor of the gradients; 1 by default
+	//   - LowerBound Opt[float64]: least norm of a weight, negative for none; -1 by default
+	//   - UpperBound Opt[float64]: greatest norm of a weight, negative for none; -1 by default
+	//   - ClipGradient Opt[float64]: limit of the rescaled gradients' elements, negative for none; -1 by default
+	//   - NoBiasCorrection bool: correct the means for starting at zero (switches bias_correction off)
+	//   - StepCount []int: number of the step of each weight; required
+	//   - NumTensors int: number of weights; 1 to 16384; 1 by default
+	//
+	// Fields of type Opt are set by [Some]: MultiLambUpdateParams{Beta1: sym.Some(0.5)}.
 	MultiLambUpdateParams = update.MultiLambUpdateParams
 	// MultiLarsParams holds the parameters of MultiLars.
+	//
+	//   - Eta float64: trust coefficient; required
+	//   - Eps float64: added to the denominator; required
+	//   - RescaleGrad Opt[float64]: factor of the gradients; 1 by default
+	//
+	// Fields of type Opt are set by [Some]: MultiLarsParams{RescaleGrad: sym.Some(0.5)}.
 	MultiLarsParams = update.MultiLarsParams
 	// MultiSGDMomUpdateParams holds the parameters of MultiMPSGDMomUpdate and MultiSGDMomUpdate.
+	//
+	//   - LRs []float64: learning rate of each weight; required
+	//   - WDs []float64: weight decay of each weight; required
+	//   - Momentum float64: share of the last step that is repeated
+	//   - RescaleGrad Opt[float64]: factor of the gradients; 1 by default
+	//   - ClipGradient Opt[float64]: limit of the rescaled gradients' elements, negative for none; -1 by default
+	//   - NumWeights int: number of weights; 1 to 16384; 1 by default
+	//
+	// Fields of type Opt are set by [Some]: MultiSGDMomUpdateParams{RescaleGrad: sym.Some(0.5)}.
 	MultiSGDMomUpdateParams = update.MultiSGDMomUpdateParams
 	// MultiSGDUpdateParams holds the parameters of MultiMPSGDUpdate and MultiSGDUpdate.
+	//
+	//   - LRs []float64: learning rate of each weight; required
+	//   - WDs []float64: weight decay of each weight; required
+	//   - RescaleGrad Opt[float64]: factor of the gradients; 1 by default
+	//   - ClipGradient Opt[float64]: limit of the rescaled gradients' elements, negative for none; -1 by default
+	//   - NumWeights int: number of weights; 1 to 16384; 1 by default
+	//
+	// Fields of type Opt are set by [Some]: MultiSGDUpdateParams{RescaleGrad: sym.Some(0.5)}.
 	MultiSGDUpdateParams = update.MultiSGDUpdateParams
 	// MultiSumSqParams holds the parameters of MultiSumSq.
 	MultiSumSqParams = update.MultiSumSqParams
 	// MultinomialParams holds the parameters of SampleMultinomial.
+	//
+	//   - Shape []int: shape of the numbers that each distribution draws
+	//   - GetProb bool: return the logarithm of the probability of each number too
+	//   - DType Opt[gomx/dtype.Type]: element type of the numbers; int32 by default
 	MultinomialParams = random.MultinomialParams
 	// NAGMomUpdateParams holds the parameters of MPNAGMomUpdate and NAGMomUpdate.
+	//
+	//   - LR float64: learning rate; required
+	//   - Momentum float64: share of the last step that is repeated
+	//   - WD float64: weight decay
+	//   - RescaleGrad Opt[float64]: factor of the gradient; 1 by default
+	//   - ClipGradient Opt[float64]: limit of the rescaled gradient's elements, negative for none; -1 by default
+	//
+	// Fields of type Opt are set by [Some]: NAGMomUpdateParams{RescaleGrad: sym.Some(0.5)}.
 	NAGMomUpdateParams = update.NAGMomUpdateParams
 	// NegativeBinomialLikeParams holds the parameters of RandomNegativeBinomialLike.
+	//
+	//   - K Opt[int]: number of failures to wait for; 1 by default
+	//   - P Opt[float64]: probability of a failure; 1 by default
+	//
+	// Fields of type Opt are set by [Some]: NegativeBinomialLikeParams{K: sym.Some(1)}.
 	NegativeBinomialLikeParams = random.NegativeBinomialLikeParams
 	// NegativeBinomialParams holds the parameters of RandomNegativeBinomial.
+	//
+	//   - K Opt[int]: number of failures to wait for; 1 by default
+	//   - P Opt[float64]: probability of a failure; 1 by default
+	//   - Shape []int: shape of the output
+	//   - Ctx string: device, as in cpu(0)
+	//   - DType Opt[gomx/dtype.Type]: element type of the output; None: float32
+	//
+	// Fields of type Opt are set by [Some]: NegativeBinomialParams{K: sym.Some(1)}.
 	NegativeBinomialParams = random.NegativeBinomialParams
 	// NormParams holds the parameters of Norm.
+	//
+	//   - Ord int: 1: sum of absolute values, 2: Euclidean; at least 1; 2 by default
+	//   - Axis []int: axes to reduce; none: all
+	//   - OutDType Opt[gomx/dtype.Type]: element type of the output; None: that of data
+	//   - KeepDims bool: keep reduced axes with extent one
 	NormParams = prim.NormParams
 	// NormalLikeParams holds the parameters of RandomNormalLike.
+	//
+	//   - Loc float64: mean
+	//   - Scale Opt[float64]: standard deviation; 1 by default
+	//
+	// Fields of type Opt are set by [Some]: NormalLikeParams{Scale: sym.Some(0.5)}.
 	NormalLikeParams = random.NormalLikeParams
 	// NormalParams holds the parameters of RandomNormal.
+	//
+	//   - Loc float64: mean
+	//   - Scale Opt[float64]: standard deviation; 1 by default
+	//   - Shape []int: shape of the output
+	//   - Ctx string: device, as in cpu(0)
+	//   - DType Opt[gomx/dtype.Type]: element type of the output; None: float32
+	//
+	// Fields of type Opt are set by [Some]: NormalParams{Scale: sym.Some(0.5)}.
 	NormalParams = random.NormalParams
 	// OneHotParams holds the parameters of OneHot.
+	//
+	//   - Depth int: extent of the new axis; at least 0; required
+	//   - OnValue Opt[float64]: value at the index; 1 by default
+	//   - OffValue float64: value elsewhere
+	//   - DType dtype.Type: element type of the output; float32 by default
+	//
+	// Fields of type Opt are set by [Some]: OneHotParams{OnValue: sym.Some(0.5)}.
 	OneHotParams = index.OneHotParams
 	// PDFParams holds the parameters of RandomPDFDirichlet, RandomPDFExponential, RandomPDFGamma and others.
+	//
+	//   - IsLog bool: compute the logarithm of the density
 	PDFParams = random.PDFParams
 	// PadParams holds the parameters of Pad.
+	//
+	//   - Mode string: what is added: a constant, the nearest element, the mirror image without the edge; required
+	//   - PadWidth []int: elements added before and after each axis: (before_1, after_1, before_2, ...); required
+	//   - ConstantValue float64: the constant
 	PadParams = nn.PadParams
 	// PickParams holds the parameters of Pick.
+	//
+	//   - Axis Opt[int]: axis to select from; None: the flattened array; -1 by default
+	//   - KeepDims bool: keep the axis with extent one
+	//   - Mode string: what becomes of an index out of range: the nearest one, or the rest of a division; one of clip, wrap, clip by default
+	//
+	// Fields of type Opt are set by [Some]: PickParams{Axis: sym.Some(1)}.
 	PickParams = index.PickParams
 	// PoolingParams holds the parameters of Pooling.
+	//
+	//   - Kernel []int: extent of the window: (w), (h, w) or (d, h, w)
+	//   - PoolType string: what is made of a window; one of max, avg, sum, lp, max by default
+	//   - GlobalPool bool: the window covers everything; kernel, stride and pad are not read
+	//   - CudnnOff bool: accepted for compatibility, without effect
+	//   - PoolingConvention string: how the extent of the output is rounded; one of full, valid, same, valid by default
+	//   - Stride []int: step of the window, 1 by default
+	//   - Pad []int: extent added on both sides, 0 by default
+	//   - PValue Opt[int]: exponent of lp: 1, 2 or 3
+	//   - CountIncludePad Opt[bool]: divide avg by the extent of the window with padding; true by default
+	//   - Layout string: order of axes; one of None, NCW, NCHW, NCDHW, NWC, NHWC, NDHWC, None by default
+	//
+	// Fields of type Opt are set by [Some]: PoolingParams{PValue: sym.Some(1)}.
 	PoolingParams = nn.PoolingParams
 	// PoolingV1Params holds the parameters of PoolingV1.
+	//
+	//   - Kernel []int: extent of the window: (h, w)
+	//   - PoolType string: what is made of a window; one of max, avg, sum, max by default
+	//   - GlobalPool bool: the window covers everything
+	//   - PoolingConvention string: how the extent of the output is rounded; one of full, valid, valid by default
+	//   - Stride []int: step of the window, 1 by default
+	//   - Pad []int: zeros added on both sides, 0 by default
 	PoolingV1Params = nn.PoolingV1Params
 	// PreloadedSGDMomUpdateParams holds the parameters of PreloadedMultiMPSGDMomUpdate and PreloadedMultiSGDMomUpdate.
+	//
+	//   - Momentum float64: share of the last step that is repeated
+	//   - RescaleGrad Opt[float64]: factor of the gradients; 1 by default
+	//   - ClipGradient Opt[float64]: limit of the rescaled gradients' elements, negative for none; -1 by default
+	//   - NumWeights int: number of weights; 1 to 16384; 1 by default
+	//
+	// Fields of type Opt are set by [Some]: PreloadedSGDMomUpdateParams{RescaleGrad: sym.Some(0.5)}.
 	PreloadedSGDMomUpdateParams = update.PreloadedSGDMomUpdateParams
 	// PreloadedSGDUpdateParams holds the parameters of PreloadedMultiMPSGDUpdate and PreloadedMultiSGDUpdate.
+	//
+	//   - RescaleGrad Opt[float64]: factor of the gradients; 1 by default
+	//   - ClipGradient Opt[float64]: limit of the rescaled gradients' elements, negative for none; -1 by default
+	//   - NumWeights int: number of weights; 1 to 16384; 1 by default
+	//
+	// Fields of type Opt are set by [Some]: PreloadedSGDUpdateParams{RescaleGrad: sym.Some(0.5)}.
 	PreloadedSGDUpdateParams = update.PreloadedSGDUpdateParams
 	// ProposalParams holds the parameters of MultiProposal and Proposal.
+	//
+	//   - PreNMSTopN Opt[int]: how many boxes of the highest scores take part; 0 or less: all; 6000 by default
+	//   - PostNMSTopN int: how many proposals an image gets; at least 1; 300 by default
+	//   - Threshold Opt[float64]: overlap above which the box with the lower score is suppressed; 0.7 by default
+	//   - MinSize Opt[int]: height and width that a box must have, before the image was scaled; 16 by default
+	//   - Scales []float64: sizes of anchors, in steps of the feature map; (4, 8, 16, 32) by default
+	//   - Ratios []float64: ratios of height to width of anchors; (0.5, 1, 2) by default
+	//   - FeatureStride int: elements of the image per step of the feature map; at least 1; 16 by default
+	//   - OutputScore bool: make the scores a visible output
+	//   - IoULoss bool: bbox_pred is added to the corners of anchors
+	//
+	// Fields of type Opt are set by [Some]: ProposalParams{PreNMSTopN: sym.Some(1)}.
 	ProposalParams = vision.ProposalParams
 	// QuadraticParams holds the parameters of ContribQuadratic.
+	//
+	//   - A float64: factor of x²
+	//   - B float64: factor of x
+	//   - C float64: what is added
 	QuadraticParams = contrib.QuadraticParams
 	// RMSPropAlexUpdateParams holds the parameters of RMSPropAlexUpdate.
+	//
+	//   - LR float64: learning rate; required
+	//   - Gamma1 Opt[float64]: decay of the means of gradients and their squares; 0.95 by default
+	//   - Gamma2 Opt[float64]: share of the last step that is repeated; 0.9 by default
+	//   - Epsilon Opt[float64]: added below the root; 1e-08 by default
+	//   - WD float64: weight decay
+	//   - RescaleGrad Opt[float64]: factor of the gradient; 1 by default
+	//   - ClipGradient Opt[float64]: limit of the gradient's elements, negative for none; -1 by default
+	//   - ClipWeights Opt[float64]: limit of the weights, negative for none; -1 by default
+	//
+	// Fields of type Opt are set by [Some]: RMSPropAlexUpdateParams{Gamma1: sym.Some(0.5)}.
 	RMSPropAlexUpdateParams = update.RMSPropAlexUpdateParams
 	// RMSPropUpdateParams holds the parameters of RMSPropUpdate.
+	//
+	//   - LR float64: learning rate; required
+	//   - Gamma1 Opt[float64]: decay of the mean of squared gradients; 0.95 by default
+	//   - Epsilon Opt[float64]: added below the root; 1e-08 by default
+	//   - WD float64: weight decay
+	//   - RescaleGrad Opt[float64]: factor of the gradient; 1 by default
+	//   - ClipGradient Opt[float64]: limit of the gradient's elements, negative for none; -1 by default
+	//   - ClipWeights Opt[float64]: limit of the weights, negative for none; -1 by default
+	//
+	// Fields of type Opt are set by [Some]: RMSPropUpdateParams{Gamma1: sym.Some(0.5)}.
 	RMSPropUpdateParams = update.RMSPropUpdateParams
 	// RNNParams holds the parameters of RNN.
+	//
+	//   - StateSize int: numbers in the state of one layer and direction; at least 1; required
+	//   - NumLayers int: layers on top of one another; 1 to 16384; required
+	//   - Bidirectional bool: read every sequence in both directions
+	//   - Mode string: kind of cell; required
+	//   - P float64: share of the outputs of a layer that is dropped on the way to the next, below 1; in training only; at least 0
+	//   - StateOutputs bool: also return the last states
+	//   - ProjectionSize Opt[int]: size to which an LSTM projects its outputs; at least 1
+	//   - StateClipMin Opt[float64]: accepted for compatibility, without effect as in MXNet's kernels for CPUs
+	//   - StateClipMax Opt[float64]: accepted for compatibility, without effect as in MXNet's kernels for CPUs
+	//   - StateClipNaN bool: accepted for compatibility, without effect as in MXNet's kernels for CPUs
+	//   - UseSequenceLength bool: sequences have lengths of their own, given by a further input
+	//
+	// Fields of type Opt are set by [Some]: RNNParams{ProjectionSize: sym.Some(1)}.
 	RNNParams = rnn.RNNParams
 	// ROIAlignParams holds the parameters of ROIAlign.
+	//
+	//   - PooledSize []int: height and width of the output; required
+	//   - SpatialScale float64: what coordinates of regions are multiplied by to get those of data, at most 1; at least 0; required
+	//   - SampleRatio Opt[int]: samples per part and axis; without, as many as elements of data fit; -1 by default
+	//   - PositionSensitive bool: every part of a region reads channels of its own
+	//   - Aligned bool: coordinates count from the corner of the first element, not from its centre
+	//
+	// Fields of type Opt are set by [Some]: ROIAlignParams{SampleRatio: sym.Some(1)}.
 	ROIAlignParams = vision.ROIAlignParams
 	// ROIPoolingParams holds the parameters of ROIPooling.
+	//
+	//   - PooledSize []int: height and width of the output; required
+	//   - SpatialScale float64: what coordinates of regions are multiplied by to get those of data; required
 	ROIPoolingParams = vision.ROIPoolingParams
 	// RandIntParams holds the parameters of RandomRandInt.
+	//
+	//   - Low int: lower bound, included; required
+	//   - High int: upper bound, left out; required
+	//   - Shape []int: shape of the output
+	//   - Ctx string: device, as in cpu(0)
+	//   - DType Opt[gomx/dtype.Type]: element type of the output, int32 or int64; None: int32
 	RandIntParams = random.RandIntParams
 	// RateLikeParams holds the parameters of RandomExponentialLike and RandomPoissonLike.
+	//
+	//   - Lam Opt[float64]: rate of the exponential, mean of the Poisson distribution; 1 by default
+	//
+	// Fields of type Opt are set by [Some]: RateLikeParams{Lam: sym.Some(0.5)}.
 	RateLikeParams = random.RateLikeParams
 	// RateParams holds the parameters of RandomExponential and RandomPoisson.
+	//
+	//   - Lam Opt[float64]: rate of the exponential, mean of the Poisson distribution; 1 by default
+	//   - Shape []int: shape of the output
+	//   - Ctx string: device, as in cpu(0)
+	//   - DType Opt[gomx/dtype.Type]: element type of the output; None: float32
+	//
+	// Fields of type Opt are set by [Some]: RateParams{Lam: sym.Some(0.5)}.
 	RateParams = random.RateParams
 	// RavelParams holds the parameters of RavelMultiIndex and UnravelIndex.
+	//
+	//   - Shape []int: shape of the array that is indexed; required
 	RavelParams = index.RavelParams
 	// ReduceParams holds the parameters of Max, Mean, Min and others.
+	//
+	//   - Axis []int: axes to reduce; none: all
+	//   - KeepDims bool: keep reduced axes with extent one
+	//   - Exclude bool: reduce all axes but those given
 	ReduceParams = prim.ReduceParams
 	// RegressionParams holds the parameters of LinearRegressionOutput, LogisticRegressionOutput and MAERegressionOutput.
+	//
+	//   - GradScale Opt[float64]: factor of the gradient; 1 by default
+	//
+	// Fields of type Opt are set by [Some]: RegressionParams{GradScale: sym.Some(0.5)}.
 	RegressionParams = loss.RegressionParams
 	// RepeatParams holds the parameters of Repeat.
+	//
+	//   - Repeats int: how often each element repeats; at least 0; required
+	//   - Axis Opt[int]: axis along which elements repeat; None: flatten first
+	//
+	// Fields of type Opt are set by [Some]: RepeatParams{Axis: sym.Some(1)}.
 	RepeatParams = prim.RepeatParams
 	// ReshapeLikeParams holds the parameters of ReshapeLike.
+	//
+	//   - LhsBegin Opt[int]: first axis of lhs to replace; None: 0
+	//   - LhsEnd Opt[int]: axis after the last to replace; None: all
+	//   - RhsBegin Opt[int]: first axis of rhs to copy; None: 0
+	//   - RhsEnd Opt[int]: axis after the last to copy; None: all
+	//
+	// Fields of type Opt are set by [Some]: ReshapeLikeParams{LhsBegin: sym.Some(1)}.
 	ReshapeLikeParams = prim.ReshapeLikeParams
 	// ReshapeParams holds the parameters of Reshape.
+	//
+	//   - Shape []int: new shape: 0 copies an extent, -1 is computed from the size, -2 copies all that remain, -3 joins two, -4 splits one into the next two numbers
+	//   - Reverse bool: read the shapes from the right
+	//   - TargetShape []int: old form of shape: one zero is computed from the size
+	//   - KeepHighest bool: with target_shape: keep the first extent
 	ReshapeParams = prim.ReshapeParams
 	// ReverseParams holds the parameters of Reverse.
+	//
+	//   - Axis []int: axes to reverse; required
 	ReverseParams = prim.ReverseParams
 	// SGDMomUpdateParams holds the parameters of MPSGDMomUpdate and SGDMomUpdate.
+	//
+	//   - LR float64: learning rate; required
+	//   - Momentum float64: share of the last step that is repeated
+	//   - WD float64: weight decay
+	//   - RescaleGrad Opt[float64]: factor of the gradient; 1 by default
+	//   - ClipGradient Opt[float64]: limit of the rescaled gradient's elements, negative for none; -1 by default
+	//   - NoLazyUpdate bool: with sparse gradients, update only rows that have one (switches lazy_update off)
+	//
+	// Fields of type Opt are set by [Some]: SGDMomUpdateParams{RescaleGrad: sym.Some(0.5)}.
 	SGDMomUpdateParams = update.SGDMomUpdateParams
 	// SGDUpdateParams holds the parameters of MPSGDUpdate and SGDUpdate.
+	//
+	//   - LR float64: learning rate; required
+	//   - WD float64: weight decay
+	//   - RescaleGrad Opt[float64]: factor of the gradient; 1 by default
+	//   - ClipGradient Opt[float64]: limit of the rescaled gradient's elements, negative for none; -1 by default
+	//   - NoLazyUpdate bool: with sparse gradients, update only rows that have one (switches lazy_update off)
+	//
+	// Fields of type Opt are set by [Some]: SGDUpdateParams{RescaleGrad: sym.Some(0.5)}.
 	SGDUpdateParams = update.SGDUpdateParams
 	// SVMOutputParams holds the parameters of SVMOutput.
+	//
+	//   - Margin Opt[float64]: distance from the border that is wanted; 1 by default
+	//   - RegularizationCoefficient Opt[float64]: factor of the gradient; 1 by default
+	//   - UseLinear bool: hinge loss instead of its square
+	//
+	// Fields of type Opt are set by [Some]: SVMOutputParams{Margin: sym.Some(0.5)}.
 	SVMOutputParams = loss.SVMOutputParams
 	// SampleParams holds the parameters of SampleExponential, SampleGamma, SampleGeneralizedNegativeBinomial and others.
+	//
+	//   - Shape []int: shape of the numbers that each element of the parameters draws
+	//   - DType Opt[gomx/dtype.Type]: element type of the output; None: that of the parameters
 	SampleParams = random.SampleParams
 	// ScalarParams holds the parameters of DivScalar, EqualScalar, GreaterEqualScalar and others.
+	//
+	//   - Scalar float64: the number; rounded to the element type of the array, cut off for integers; required
+	//   - NotInt bool: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
 	ScalarParams = prim.ScalarParams
 	// ScatterNDParams holds the parameters of ScatterSetND and ScatterND.
+	//
+	//   - Shape []int: shape of the output; required
 	ScatterNDParams = index.ScatterNDParams
 	// SequenceMaskParams holds the parameters of SequenceMask.
+	//
+	//   - UseSequenceLength bool: sequences have lengths of their own, given by a further input
+	//   - Value float64: what elements after the end become
+	//   - Axis int: axis of the steps, 0 or 1; the other one is that of the sequences; at least 0
 	SequenceMaskParams = rnn.SequenceMaskParams
 	// SequenceParams holds the parameters of SequenceLast and SequenceReverse.
+	//
+	//   - UseSequenceLength bool: sequences have lengths of their own, given by a further input
+	//   - Axis int: axis of the steps, 0 or 1; the other one is that of the sequences. Reversing knows 0 only; at least 0
 	SequenceParams = rnn.SequenceParams
 	// SignSGDUpdateParams holds the parameters of SignSGDUpdate.
+	//
+	//   - LR float64: learning rate; required
+	//   - WD float64: weight decay
+	//   - RescaleGrad Opt[float64]: factor of the gradient; 1 by default
+	//   - ClipGradient Opt[float64]: accepted for compatibility: a sign is not changed by clipping; -1 by default
+	//
+	// Fields of type Opt are set by [Some]: SignSGDUpdateParams{RescaleGrad: sym.Some(0.5)}.
 	SignSGDUpdateParams = update.SignSGDUpdateParams
 	// SignumUpdateParams holds the parameters of SignumUpdate.
+	//
+	//   - LR float64: learning rate; required
+	//   - Momentum float64: decay of the mean of gradients
+	//   - WD float64: weight decay, added to the gradient
+	//   - RescaleGrad Opt[float64]: factor of the gradient; 1 by default
+	//   - ClipGradient Opt[float64]: limit of the rescaled gradient's elements, negative for none; -1 by default
+	//   - WDLH float64: weight decay that shrinks weights directly
+	//
+	// Fields of type Opt are set by [Some]: SignumUpdateParams{RescaleGrad: sym.Some(0.5)}.
 	SignumUpdateParams = update.SignumUpdateParams
 	// SliceAssignScalarParams holds the parameters of SliceAssignScalar.
+	//
+	//   - Scalar float64: the number to write
+	//   - Begin []Opt[int]: first index per axis; required
+	//   - End []Opt[int]: index after the last per axis; required
+	//   - Step []Opt[int]: distance per axis, may be negative
 	SliceAssignScalarParams = prim.SliceAssignScalarParams
 	// SliceAxisParams holds the parameters of SliceAxis.
+	//
+	//   - Axis int: axis to cut; required
+	//   - Begin int: first index; required
+	//   - End Opt[int]: index after the last; None: through the end; required
+	//
+	// Fields of type Opt are set by [Some]: SliceAxisParams{End: sym.Some(1)}.
 	SliceAxisParams = prim.SliceAxisParams
 	// SliceChannelParams holds the parameters of SliceChannel.
+	//
+	//   - NumOutputs int: number of parts; 1 to 16384; required
+	//   - Axis Opt[int]: axis to cut; 1 by default
+	//   - SqueezeAxis bool: remove the axis, which must be cut into parts of extent one
+	//
+	// Fields of type Opt are set by [Some]: SliceChannelParams{Axis: sym.Some(1)}.
 	SliceChannelParams = prim.SliceChannelParams
 	// SliceLikeParams holds the parameters of SliceLike.
+	//
+	//   - Axes []int: axes to cut; none: all
 	SliceLikeParams = prim.SliceLikeParams
 	// SliceParams holds the parameters of SliceAssign and Slice.
+	//
+	//   - Begin []Opt[int]: first index per axis; None: the end at which the step begins; required
+	//   - End []Opt[int]: index after the last per axis; None: through the other end; required
+	//   - Step []Opt[int]: distance per axis, may be negative; None: 1
 	SliceParams = prim.SliceParams
 	// SmoothL1Params holds the parameters of SmoothL1.
+	//
+	//   - Scalar Opt[float64]: σ: the loss is quadratic where |x| < 1/σ²; 1 by default
+	//   - IsInt bool: accepted for compatibility, without effect
+	//
+	// Fields of type Opt are set by [Some]: SmoothL1Params{Scalar: sym.Some(0.5)}.
 	SmoothL1Params = loss.SmoothL1Params
 	// SoftmaxActivationParams holds the parameters of SoftmaxActivation.
+	//
+	//   - Mode string: what sums to one: all elements of a sample, or the channels of a position; one of instance, channel, instance by default
 	SoftmaxActivationParams = nn.SoftmaxActivationParams
 	// SoftmaxOutputParams holds the parameters of SoftmaxOutput.
+	//
+	//   - GradScale Opt[float64]: factor of the gradient; 1 by default
+	//   - IgnoreLabel Opt[float64]: label of samples that are not learned, with use_ignore; -1 by default
+	//   - MultiOutput bool: classes along axis 1, one label per position of the other axes
+	//   - UseIgnore bool: samples labelled ignore_label get no gradient
+	//   - PreserveShape bool: classes along the last axis instead of all axes but the first
+	//   - Normalization string: what the gradient is divided by: nothing, the batch size, the number of labels that are not ignore_label; one of null, batch, valid, null by default
+	//   - OutGrad bool: multiply the gradient by the output
+	//   - SmoothAlpha float64: share of the target that is spread over the other classes; at least 0
+	//
+	// Fields of type Opt are set by [Some]: SoftmaxOutputParams{GradScale: sym.Some(0.5)}.
 	SoftmaxOutputParams = loss.SoftmaxOutputParams
 	// SoftmaxParams holds the parameters of LogSoftmax, Softmax and Softmin.
+	//
+	//   - Axis Opt[int]: axis along which the results sum to one; -1 by default
+	//   - Temperature Opt[float64]: data is divided by it first; None: 1
+	//   - DType Opt[gomx/dtype.Type]: element type of the output; None: that of data
+	//   - UseLength bool: take only as many elements of the axis as the input length says
+	//
+	// Fields of type Opt are set by [Some]: SoftmaxParams{Axis: sym.Some(1)}.
 	SoftmaxParams = prim.SoftmaxParams
 	// SortParams holds the parameters of Sort.
+	//
+	//   - Axis Opt[int]: axis along which to sort; None: the flattened array; -1 by default
+	//   - Descend bool: whether the smallest element comes first (switches is_ascend off)
+	//
+	// Fields of type Opt are set by [Some]: SortParams{Axis: sym.Some(1)}.
 	SortParams = index.SortParams
 	// SparseRegParams holds the parameters of IdentityAttachKLSparseReg.
+	//
+	//   - SparsenessTarget Opt[float64]: mean activation that is wanted, between 0 and 1; 0.1 by default
+	//   - Penalty Opt[float64]: factor of the penalty; 0.001 by default
+	//   - Momentum Opt[float64]: share of the old value in the moving average; 0.9 by default
+	//
+	// Fields of type Opt are set by [Some]: SparseRegParams{SparsenessTarget: sym.Some(0.5)}.
 	SparseRegParams = loss.SparseRegParams
 	// SpatialTransformerParams holds the parameters of SpatialTransformer.
+	//
+	//   - TargetShape []int: height and width of the output; (0, 0) by default
+	//   - TransformType string: what loc is: an affine matrix; required
+	//   - SamplerType string: how values between elements are found; required
+	//   - CudnnOff Opt[bool]: accepted for compatibility, without effect
+	//
+	// Fields of type Opt are set by [Some]: SpatialTransformerParams{CudnnOff: sym.Some(true)}.
 	SpatialTransformerParams = vision.SpatialTransformerParams
 	// SplitV2Params holds the parameters of SplitV2.
+	//
+	//   - Indices []int: where parts begin; the first is 0; required
+	//   - Axis Opt[int]: axis to cut; 1 by default
+	//   - SqueezeAxis bool: remove the axis, which must be cut into parts of extent one
+	//   - Sections int: number of equal parts; zero: cut at indices; 0 to 16384
+	//
+	// Fields of type Opt are set by [Some]: SplitV2Params{Axis: sym.Some(1)}.
 	SplitV2Params = prim.SplitV2Params
 	// SqueezeParams holds the parameters of Squeeze.
+	//
+	//   - Axis []int: axes to remove, of extent one; none: all such axes
 	SqueezeParams = prim.SqueezeParams
 	// StackParams holds the parameters of Stack.
+	//
+	//   - Axis int: where the new axis is; negative counts from the end of the output
 	StackParams = prim.StackParams
 	// SwapAxisParams holds the parameters of SwapAxis.
+	//
+	//   - Dim1 int: first axis
+	//   - Dim2 int: second axis
 	SwapAxisParams = prim.SwapAxisParams
 	// SyrkParams holds the parameters of LinalgSyrk.
+	//
+	//   - Transpose bool: compute Aᵀ·A instead of A·Aᵀ
+	//   - Alpha Opt[float64]: factor of the product; 1 by default
+	//
+	// Fields of type Opt are set by [Some]: SyrkParams{Alpha: sym.Some(0.5)}.
 	SyrkParams = linalg.SyrkParams
 	// TakeParams holds the parameters of Take.
+	//
+	//   - Axis int: axis that indices select from
+	//   - Mode string: what becomes of an index out of range: the nearest one, an error, or the rest of a division; one of clip, raise, wrap, clip by default
 	TakeParams = index.TakeParams
 	// TileParams holds the parameters of Tile.
+	//
+	//   - Reps []int: how often each axis repeats; aligned at the last axes; required
 	TileParams = prim.TileParams
 	// TopKParams holds the parameters of TopK.
+	//
+	//   - Axis Opt[int]: axis along which to select; None: the flattened array; -1 by default
+	//   - K Opt[int]: how many elements; zero: all; 1 by default
+	//   - RetTyp string: what to return: the elements, their indices, both, or ones in their places; one of value, indices, mask, both, indices by default
+	//   - IsAscend bool: select the smallest elements, not the largest
+	//   - DType dtype.Type: element type of the indices; float32 by default
+	//
+	// Fields of type Opt are set by [Some]: TopKParams{Axis: sym.Some(1)}.
 	TopKParams = index.TopKParams
 	// TransposeParams holds the parameters of Transpose.
+	//
+	//   - Axes []int: which axis of the input becomes each axis of the output; none: reverse the axes
 	TransposeParams = prim.TransposeParams
 	// TriangleParams holds the parameters of LinalgExtracttrian and LinalgMaketrian.
+	//
+	//   - Offset int: where the triangle begins: diagonals above (positive) or below the main one
+	//   - Upper bool: take the lower triangle; with an offset its sign says which one is meant (switches lower off)
 	TriangleParams = linalg.TriangleParams
 	// TriangularParams holds the parameters of LinalgTrmm and LinalgTrsm.
+	//
+	//   - Transpose bool: use the transpose of A
+	//   - RightSide bool: A stands on the right
+	//   - Upper bool: A is a lower triangular matrix (switches lower off)
+	//   - Alpha Opt[float64]: factor of B; 1 by default
+	//
+	// Fields of type Opt are set by [Some]: TriangularParams{Alpha: sym.Some(0.5)}.
 	TriangularParams = linalg.TriangularParams
 	// UniformLikeParams holds the parameters of RandomUniformLike.
+	//
+	//   - Low float64: lower bound, included
+	//   - High Opt[float64]: upper bound, left out; 1 by default
+	//
+	// Fields of type Opt are set by [Some]: UniformLikeParams{High: sym.Some(0.5)}.
 	UniformLikeParams = random.UniformLikeParams
 	// UniformParams holds the parameters of RandomUniform.
+	//
+	//   - Low float64: lower bound, included
+	//   - High Opt[float64]: upper bound, left out; 1 by default
+	//   - Shape []int: shape of the output
+	//   - Ctx string: device, as in cpu(0)
+	//   - DType Opt[gomx/dtype.Type]: element type of the output; None: float32
+	//
+	// Fields of type Opt are set by [Some]: UniformParams{High: sym.Some(0.5)}.
 	UniformParams = random.UniformParams
 	// UpSamplingParams holds the parameters of UpSampling.
+	//
+	//   - Scale int: factor by which the first input grows; at least 1; required
+	//   - NumFilter int: number of channels, for bilinear; at least 0
+	//   - SampleType string: how values between elements are found; required
+	//   - MultiInputMode string: how several inputs are joined; one of concat, sum, concat by default
+	//   - Workspace Opt[int]: accepted for compatibility, without effect; 512 by default
+	//
+	// Fields of type Opt are set by [Some]: UpSamplingParams{Workspace: sym.Some(1)}.
 	UpSamplingParams = nn.UpSamplingParams
 )
 
@@ -771,7 +1637,7 @@ func AmpMultiCast(data []*Symbol, p AmpMultiCastParams, opts ...Option) *Symbol 
 //   - Start: first value; without stop: the end, and 0 is the first; required
 //   - Stop: end, not included
 //   - Step: distance of values; 1 by default
-//   - Repeat: how often each value repeats; 1 by default
+//   - Repeat: how often each value repeats; at least 1; 1 by default
 //   - InferRange: take the number of values from the use of the output
 //   - Ctx: device, as in cpu(0)
 //   - DType: element type of the output; float32 by default
@@ -786,7 +1652,7 @@ func Arange(p ArangeParams, opts ...Option) *Symbol {
 // Parameters:
 //   - Start: first value
 //   - Step: distance of values; 1 by default
-//   - Repeat: how often each value repeats; 1 by default
+//   - Repeat: how often each value repeats; at least 1; 1 by default
 //   - Ctx: device, as in cpu(0)
 //   - Axis: axis of data that gives the number of values; None: its whole shape
 func ArangeLike(data *Symbol, p ArangeLikeParams, opts ...Option) *Symbol {
@@ -908,8 +1774,8 @@ func BatchTake(a, indices *Symbol, opts ...Option) *Symbol {
 // Optional inputs, given by [With]: like.
 //
 // Parameters:
-//   - Height: height of the output, for mode size without scales; 1 by default
-//   - Width: width of the output, for mode size without scales; 1 by default
+//   - Height: height of the output, for mode size without scales; at least 1; 1 by default
+//   - Width: width of the output, for mode size without scales; at least 1; 1 by default
 //   - ScaleHeight: factor of the height, for modes size and odd_scale
 //   - ScaleWidth: factor of the width; read where scale_height is given
 //   - Mode: how the size of the output is found; one of size, odd_scale, like, to_even_down, to_even_up, to_odd_down, to_odd_up, size by default
@@ -1207,7 +2073,7 @@ func ContribGradientmultiplier(data *Symbol, p GradientMultiplierParams, opts ..
 // scores (batch·heads, steps, keys), scaled by 1/√size.
 //
 // Parameters:
-//   - Heads: number of attention heads; required
+//   - Heads: number of attention heads; at least 1; required
 func ContribInterleavedMatmulEncdecQk(queries, keysValues *Symbol, p AttentionParams, opts ...Option) *Symbol {
 	return compose(opContribInterleavedMatmulEncdecQk, p, opts, queries, keysValues)
 }
@@ -1218,7 +2084,7 @@ func ContribInterleavedMatmulEncdecQk(queries, keysValues *Symbol, p AttentionPa
 // batch, heads·size).
 //
 // Parameters:
-//   - Heads: number of attention heads; required
+//   - Heads: number of attention heads; at least 1; required
 func ContribInterleavedMatmulEncdecValatt(keysValues, attention *Symbol, p AttentionParams, opts ...Option) *Symbol {
 	return compose(opContribInterleavedMatmulEncdecValatt, p, opts, keysValues, attention)
 }
@@ -1229,7 +2095,7 @@ func ContribInterleavedMatmulEncdecValatt(keysValues, attention *Symbol, p Atten
 // scaled by 1/√size.
 //
 // Parameters:
-//   - Heads: number of attention heads; required
+//   - Heads: number of attention heads; at least 1; required
 func ContribInterleavedMatmulSelfattQk(queriesKeysValues *Symbol, p AttentionParams, opts ...Option) *Symbol {
 	return compose(opContribInterleavedMatmulSelfattQk, p, opts, queriesKeysValues)
 }
@@ -1240,7 +2106,7 @@ func ContribInterleavedMatmulSelfattQk(queriesKeysValues *Symbol, p AttentionPar
 // to (steps, batch, heads·size).
 //
 // Parameters:
-//   - Heads: number of attention heads; required
+//   - Heads: number of attention heads; at least 1; required
 func ContribInterleavedMatmulSelfattValatt(queriesKeysValues, attention *Symbol, p AttentionParams, opts ...Option) *Symbol {
 	return compose(opContribInterleavedMatmulSelfattValatt, p, opts, queriesKeysValues, attention)
 }
@@ -1267,8 +2133,8 @@ func ContribQuadratic(data *Symbol, p QuadraticParams, opts ...Option) *Symbol {
 //   - Stride: step of the window, 1 by default
 //   - Dilate: distance of neighbouring window elements, 1 by default
 //   - Pad: zeros added on both sides, 0 by default
-//   - NumFilter: number of output channels; required
-//   - NumGroup: number of groups that channels are divided into; 1 by default
+//   - NumFilter: number of output channels; at least 1; required
+//   - NumGroup: number of groups that channels are divided into; at least 1; 1 by default
 //   - Workspace: accepted for compatibility, without effect; 1024 by default
 //   - NoBias: leave the bias out
 //   - CudnnTune: accepted for compatibility, without effect; one of None, off, limited_workspace, fastest, None by default
@@ -1328,8 +2194,8 @@ func CumSum(a *Symbol, p CumSumParams, opts ...Option) *Symbol {
 //   - Pad: elements cut off on both sides, 0 by default
 //   - Adj: elements added at the end, below the stride, 0 by default
 //   - TargetShape: extents of the output, from which pad and adj are computed
-//   - NumFilter: number of output channels; required
-//   - NumGroup: number of groups that channels are divided into; 1 by default
+//   - NumFilter: number of output channels; at least 1; required
+//   - NumGroup: number of groups that channels are divided into; at least 1; 1 by default
 //   - Workspace: accepted for compatibility, without effect; 512 by default
 //   - NoBias: leave the bias out; True by default
 //   - CudnnTune: accepted for compatibility, without effect; one of None, off, limited_workspace, fastest, None by default
@@ -1350,7 +2216,7 @@ func Degrees(data *Symbol, opts ...Option) *Symbol {
 // row i, column j of its block in channel k.
 //
 // Parameters:
-//   - BlockSize: height and width of the blocks; required
+//   - BlockSize: height and width of the blocks; 1 to 65536; required
 func DepthToSpace(data *Symbol, p BlockParams, opts ...Option) *Symbol {
 	return compose(opDepthToSpace, p, opts, data)
 }
@@ -1391,7 +2257,7 @@ func Dot(lhs, rhs *Symbol, p DotParams, opts ...Option) *Symbol {
 // one decision. The hidden second output is the mask of what is kept.
 //
 // Parameters:
-//   - P: share of elements that are dropped, below 1; 0.5 by default
+//   - P: share of elements that are dropped, below 1; at least 0; 0.5 by default
 //   - Mode: drop in training only, or always; one of training, always, training by default
 //   - Axes: axes along which elements are dropped together
 //   - CudnnOff: accepted for compatibility, without effect
@@ -1422,8 +2288,8 @@ func ElemwiseSub(lhs, rhs *Symbol, opts ...Option) *Symbol {
 // Embedding replaces every index of data by that row of weight, whose shape is (input_dim, output_dim): the output has the shape of data and one more axis of extent output_dim. Indices out of range are clipped.
 //
 // Parameters:
-//   - InputDim: number of rows of weight; required
-//   - OutputDim: extent of a row; required
+//   - InputDim: number of rows of weight; at least 1; required
+//   - OutputDim: extent of a row; at least 1; required
 //   - DType: element type of weight; float32 by default
 //   - SparseGrad: make the gradient of weight row-sparse; dense arrays know one form only
 func Embedding(data *Symbol, p EmbeddingParams, opts ...Option) *Symbol {
@@ -1475,8 +2341,8 @@ func Expm1(data *Symbol, opts ...Option) *Symbol {
 // Eye makes a matrix with ones on a diagonal and zeros elsewhere.
 //
 // Parameters:
-//   - N: number of rows; required
-//   - M: number of columns; zero: as many as rows
+//   - N: number of rows; at least 1; required
+//   - M: number of columns; zero: as many as rows; at least 0
 //   - K: which diagonal; positive above the main one
 //   - Ctx: device, as in cpu(0)
 //   - DType: element type of the output; float32 by default
@@ -1495,7 +2361,7 @@ func Eye(p EyeParams, opts ...Option) *Symbol {
 //   - Beta1: decay of the mean of gradients; 0.6 by default
 //   - Beta2: decay of the mean of squared gradients; 0.999 by default
 //   - Epsilon: added to the root; 1e-08 by default
-//   - T: number of the step, from 1 on; required
+//   - T: number of the step, from 1 on; at least 1; required
 //   - WD: weight decay
 //   - RescaleGrad: factor of the gradient; 1 by default
 //   - ClipGrad: limit of the gradient's elements, negative for none; -1 by default
@@ -1552,7 +2418,7 @@ func Full(p FullParams, opts ...Option) *Symbol {
 // The weight has shape (num_hidden, inputs), the bias (num_hidden).
 //
 // Parameters:
-//   - NumHidden: number of outputs per sample; required
+//   - NumHidden: number of outputs per sample; at least 1; required
 //   - NoBias: leave the bias out
 //   - NoFlatten: treat all axes but the first as one; otherwise the last axis alone is transformed (switches flatten off)
 func FullyConnected(data *Symbol, p FullyConnectedParams, opts ...Option) *Symbol {
@@ -1642,7 +2508,7 @@ func GroupAdagradUpdate(weight, grad *Symbol, p GroupAdagradUpdateParams, opts .
 // are the mean and sqrt(var + eps), of shape (n, num_groups); their gradients are ignored.
 //
 // Parameters:
-//   - NumGroups: number of groups of channels; 1 by default
+//   - NumGroups: number of groups of channels; at least 1; 1 by default
 //   - Eps: added to the variance; 1e-05 by default
 //   - OutputMeanVar: also return mean and deviation
 func GroupNorm(data *Symbol, p GroupNormParams, opts ...Option) *Symbol {
@@ -1724,10 +2590,10 @@ func Im2Col(data *Symbol, p Im2ColParams, opts ...Option) *Symbol {
 // ImageCrop cuts a rectangle out of images of shape (h, w, c) or (n, h, w, c) with 1 or 3 channels.
 //
 // Parameters:
-//   - X: first column that is kept; required
-//   - Y: first row; required
-//   - Width: number of columns; required
-//   - Height: number of rows; required
+//   - X: first column that is kept; at least 0; required
+//   - Y: first row; at least 0; required
+//   - Width: number of columns; at least 1; required
+//   - Height: number of rows; at least 1; required
 func ImageCrop(data *Symbol, p ImageCropParams, opts ...Option) *Symbol {
 	return compose(opImageCrop, p, opts, data)
 }
@@ -1813,7 +2679,7 @@ func L2Normalization(data *Symbol, p L2NormalizationParams, opts ...Option) *Sym
 //   - Alpha: factor of the mean square; 0.0001 by default
 //   - Beta: exponent; 0.75 by default
 //   - Knorm: added to the scaled mean square; 2 by default
-//   - Nsize: number of neighbouring channels, odd; required
+//   - Nsize: number of neighbouring channels, odd; at least 1; required
 func LRN(data *Symbol, p LRNParams, opts ...Option) *Symbol {
 	return compose(opLRN, p, opts, data)
 }
@@ -1828,7 +2694,7 @@ func LRN(data *Symbol, p LRNParams, opts ...Option) *Symbol {
 //   - Beta1: decay of the mean of gradients; 0.9 by default
 //   - Beta2: decay of the mean of squared gradients; 0.999 by default
 //   - Epsilon: added to the root; 1e-06 by default
-//   - T: number of the step; required
+//   - T: number of the step; at least 0; required
 //   - NoBiasCorrection: correct the means for starting at zero (switches bias_correction off)
 //   - WD: weight decay; required
 //   - RescaleGrad: factor of the gradient; 1 by default
@@ -2069,7 +2935,7 @@ func LinearRegressionOutput(data *Symbol, p RegressionParams, opts ...Option) *S
 // Parameters:
 //   - Start: first value; required
 //   - Stop: last value, or the end; required
-//   - Num: number of values; required
+//   - Num: number of values; at least 0; required
 //   - NoEndpoint: whether stop is the last value (switches endpoint off)
 //   - Ctx: device, as in cpu(0)
 //   - DType: element type of the output; float32 by default
@@ -2212,7 +3078,7 @@ func MPAdamWUpdate(weight, grad, rescaleGrad *Symbol, p AdamWUpdateParams, opts 
 //   - Beta1: decay of the mean of gradients; 0.9 by default
 //   - Beta2: decay of the mean of squared gradients; 0.999 by default
 //   - Epsilon: added to the root; 1e-06 by default
-//   - T: number of the step; required
+//   - T: number of the step; at least 0; required
 //   - NoBiasCorrection: correct the means for starting at zero (switches bias_correction off)
 //   - WD: weight decay; required
 //   - RescaleGrad: factor of the gradient; 1 by default
@@ -2415,7 +3281,7 @@ func MulScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 //   - WDs: weight decay of each weight; required
 //   - Etas: factor of the schedule of each weight; required
 //   - ClipGradient: limit of the rescaled gradients' elements, negative for none; -1 by default
-//   - NumWeights: number of weights; 1 by default
+//   - NumWeights: number of weights; 1 to 16384; 1 by default
 func MultiAdamWUpdate(data []*Symbol, p MultiAdamWUpdateParams, opts ...Option) *Symbol {
 	return compose(opMultiAdamWUpdate, p, opts, data...)
 }
@@ -2507,7 +3373,7 @@ func MultiBoxTarget(anchor, label, clsPred *Symbol, p MultiBoxTargetParams, opts
 //   - ClipGradient: limit of the rescaled gradients' elements, negative for none; -1 by default
 //   - NoBiasCorrection: correct the means for starting at zero (switches bias_correction off)
 //   - StepCount: number of the step of each weight; required
-//   - NumTensors: number of weights; 1 by default
+//   - NumTensors: number of weights; 1 to 16384; 1 by default
 func MultiLambUpdate(data []*Symbol, p MultiLambUpdateParams, opts ...Option) *Symbol {
 	return compose(opMultiLambUpdate, p, opts, data...)
 }
@@ -2540,7 +3406,7 @@ func MultiLars(lrs, weightsSumSq, gradsSumSq, wds *Symbol, p MultiLarsParams, op
 //   - WDs: weight decay of each weight; required
 //   - Etas: factor of the schedule of each weight; required
 //   - ClipGradient: limit of the rescaled gradients' elements, negative for none; -1 by default
-//   - NumWeights: number of weights; 1 by default
+//   - NumWeights: number of weights; 1 to 16384; 1 by default
 func MultiMPAdamWUpdate(data []*Symbol, p MultiAdamWUpdateParams, opts ...Option) *Symbol {
 	return compose(opMultiMPAdamWUpdate, p, opts, data...)
 }
@@ -2563,7 +3429,7 @@ func MultiMPAdamWUpdate(data []*Symbol, p MultiAdamWUpdateParams, opts ...Option
 //   - ClipGradient: limit of the rescaled gradients' elements, negative for none; -1 by default
 //   - NoBiasCorrection: correct the means for starting at zero (switches bias_correction off)
 //   - StepCount: number of the step of each weight; required
-//   - NumTensors: number of weights; 1 by default
+//   - NumTensors: number of weights; 1 to 16384; 1 by default
 func MultiMPLambUpdate(data []*Symbol, p MultiLambUpdateParams, opts ...Option) *Symbol {
 	return compose(opMultiMPLambUpdate, p, opts, data...)
 }
@@ -2580,7 +3446,7 @@ func MultiMPLambUpdate(data []*Symbol, p MultiLambUpdateParams, opts ...Option) 
 //   - Momentum: share of the last step that is repeated
 //   - RescaleGrad: factor of the gradients; 1 by default
 //   - ClipGradient: limit of the rescaled gradients' elements, negative for none; -1 by default
-//   - NumWeights: number of weights; 1 by default
+//   - NumWeights: number of weights; 1 to 16384; 1 by default
 func MultiMPSGDMomUpdate(data []*Symbol, p MultiSGDMomUpdateParams, opts ...Option) *Symbol {
 	return compose(opMultiMPSGDMomUpdate, p, opts, data...)
 }
@@ -2596,7 +3462,7 @@ func MultiMPSGDMomUpdate(data []*Symbol, p MultiSGDMomUpdateParams, opts ...Opti
 //   - WDs: weight decay of each weight; required
 //   - RescaleGrad: factor of the gradients; 1 by default
 //   - ClipGradient: limit of the rescaled gradients' elements, negative for none; -1 by default
-//   - NumWeights: number of weights; 1 by default
+//   - NumWeights: number of weights; 1 to 16384; 1 by default
 func MultiMPSGDUpdate(data []*Symbol, p MultiSGDUpdateParams, opts ...Option) *Symbol {
 	return compose(opMultiMPSGDUpdate, p, opts, data...)
 }
@@ -2607,12 +3473,12 @@ func MultiMPSGDUpdate(data []*Symbol, p MultiSGDUpdateParams, opts ...Option) *S
 //
 // Parameters:
 //   - PreNMSTopN: how many boxes of the highest scores take part; 0 or less: all; 6000 by default
-//   - PostNMSTopN: how many proposals an image gets; 300 by default
+//   - PostNMSTopN: how many proposals an image gets; at least 1; 300 by default
 //   - Threshold: overlap above which the box with the lower score is suppressed; 0.7 by default
 //   - MinSize: height and width that a box must have, before the image was scaled; 16 by default
 //   - Scales: sizes of anchors, in steps of the feature map; (4, 8, 16, 32) by default
 //   - Ratios: ratios of height to width of anchors; (0.5, 1, 2) by default
-//   - FeatureStride: elements of the image per step of the feature map; 16 by default
+//   - FeatureStride: elements of the image per step of the feature map; at least 1; 16 by default
 //   - OutputScore: make the scores a visible output
 //   - IoULoss: bbox_pred is added to the corners of anchors
 func MultiProposal(clsProb, bboxPred, imInfo *Symbol, p ProposalParams, opts ...Option) *Symbol {
@@ -2631,7 +3497,7 @@ func MultiProposal(clsProb, bboxPred, imInfo *Symbol, p ProposalParams, opts ...
 //   - Momentum: share of the last step that is repeated
 //   - RescaleGrad: factor of the gradients; 1 by default
 //   - ClipGradient: limit of the rescaled gradients' elements, negative for none; -1 by default
-//   - NumWeights: number of weights; 1 by default
+//   - NumWeights: number of weights; 1 to 16384; 1 by default
 func MultiSGDMomUpdate(data []*Symbol, p MultiSGDMomUpdateParams, opts ...Option) *Symbol {
 	return compose(opMultiSGDMomUpdate, p, opts, data...)
 }
@@ -2647,7 +3513,7 @@ func MultiSGDMomUpdate(data []*Symbol, p MultiSGDMomUpdateParams, opts ...Option
 //   - WDs: weight decay of each weight; required
 //   - RescaleGrad: factor of the gradients; 1 by default
 //   - ClipGradient: limit of the rescaled gradients' elements, negative for none; -1 by default
-//   - NumWeights: number of weights; 1 by default
+//   - NumWeights: number of weights; 1 to 16384; 1 by default
 func MultiSGDUpdate(data []*Symbol, p MultiSGDUpdateParams, opts ...Option) *Symbol {
 	return compose(opMultiSGDUpdate, p, opts, data...)
 }
@@ -2699,7 +3565,7 @@ func Negative(data *Symbol, opts ...Option) *Symbol {
 // Norm computes the sum of absolute values, or the square root of the sum of squares, over the given axes, over all of them if none are given.
 //
 // Parameters:
-//   - Ord: 1: sum of absolute values, 2: Euclidean; 2 by default
+//   - Ord: 1: sum of absolute values, 2: Euclidean; at least 1; 2 by default
 //   - Axis: axes to reduce; none: all
 //   - OutDType: element type of the output; None: that of data
 //   - KeepDims: keep reduced axes with extent one
@@ -2724,7 +3590,7 @@ func NotEqualScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 // OneHot replaces every index by a vector of the given depth that is on_value at the index and off_value elsewhere; everywhere for an index out of range.
 //
 // Parameters:
-//   - Depth: extent of the new axis; required
+//   - Depth: extent of the new axis; at least 0; required
 //   - OnValue: value at the index; 1 by default
 //   - OffValue: value elsewhere
 //   - DType: element type of the output; float32 by default
@@ -2841,7 +3707,7 @@ func PowerScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 //   - Momentum: share of the last step that is repeated
 //   - RescaleGrad: factor of the gradients; 1 by default
 //   - ClipGradient: limit of the rescaled gradients' elements, negative for none; -1 by default
-//   - NumWeights: number of weights; 1 by default
+//   - NumWeights: number of weights; 1 to 16384; 1 by default
 func PreloadedMultiMPSGDMomUpdate(data []*Symbol, p PreloadedSGDMomUpdateParams, opts ...Option) *Symbol {
 	return compose(opPreloadedMultiMPSGDMomUpdate, p, opts, data...)
 }
@@ -2856,7 +3722,7 @@ func PreloadedMultiMPSGDMomUpdate(data []*Symbol, p PreloadedSGDMomUpdateParams,
 // Parameters:
 //   - RescaleGrad: factor of the gradients; 1 by default
 //   - ClipGradient: limit of the rescaled gradients' elements, negative for none; -1 by default
-//   - NumWeights: number of weights; 1 by default
+//   - NumWeights: number of weights; 1 to 16384; 1 by default
 func PreloadedMultiMPSGDUpdate(data []*Symbol, p PreloadedSGDUpdateParams, opts ...Option) *Symbol {
 	return compose(opPreloadedMultiMPSGDUpdate, p, opts, data...)
 }
@@ -2872,7 +3738,7 @@ func PreloadedMultiMPSGDUpdate(data []*Symbol, p PreloadedSGDUpdateParams, opts 
 //   - Momentum: share of the last step that is repeated
 //   - RescaleGrad: factor of the gradients; 1 by default
 //   - ClipGradient: limit of the rescaled gradients' elements, negative for none; -1 by default
-//   - NumWeights: number of weights; 1 by default
+//   - NumWeights: number of weights; 1 to 16384; 1 by default
 func PreloadedMultiSGDMomUpdate(data []*Symbol, p PreloadedSGDMomUpdateParams, opts ...Option) *Symbol {
 	return compose(opPreloadedMultiSGDMomUpdate, p, opts, data...)
 }
@@ -2887,7 +3753,7 @@ func PreloadedMultiSGDMomUpdate(data []*Symbol, p PreloadedSGDMomUpdateParams, o
 // Parameters:
 //   - RescaleGrad: factor of the gradients; 1 by default
 //   - ClipGradient: limit of the rescaled gradients' elements, negative for none; -1 by default
-//   - NumWeights: number of weights; 1 by default
+//   - NumWeights: number of weights; 1 to 16384; 1 by default
 func PreloadedMultiSGDUpdate(data []*Symbol, p PreloadedSGDUpdateParams, opts ...Option) *Symbol {
 	return compose(opPreloadedMultiSGDUpdate, p, opts, data...)
 }
@@ -2915,12 +3781,12 @@ func Prod(data *Symbol, p ReduceParams, opts ...Option) *Symbol {
 //
 // Parameters:
 //   - PreNMSTopN: how many boxes of the highest scores take part; 0 or less: all; 6000 by default
-//   - PostNMSTopN: how many proposals an image gets; 300 by default
+//   - PostNMSTopN: how many proposals an image gets; at least 1; 300 by default
 //   - Threshold: overlap above which the box with the lower score is suppressed; 0.7 by default
 //   - MinSize: height and width that a box must have, before the image was scaled; 16 by default
 //   - Scales: sizes of anchors, in steps of the feature map; (4, 8, 16, 32) by default
 //   - Ratios: ratios of height to width of anchors; (0.5, 1, 2) by default
-//   - FeatureStride: elements of the image per step of the feature map; 16 by default
+//   - FeatureStride: elements of the image per step of the feature map; at least 1; 16 by default
 //   - OutputScore: make the scores a visible output
 //   - IoULoss: bbox_pred is added to the corners of anchors
 func Proposal(clsProb, bboxPred, imInfo *Symbol, p ProposalParams, opts ...Option) *Symbol {
@@ -3014,13 +3880,13 @@ func RModScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 // Optional inputs, given by [With]: state_cell, sequence_length.
 //
 // Parameters:
-//   - StateSize: numbers in the state of one layer and direction; required
-//   - NumLayers: layers on top of one another; required
+//   - StateSize: numbers in the state of one layer and direction; at least 1; required
+//   - NumLayers: layers on top of one another; 1 to 16384; required
 //   - Bidirectional: read every sequence in both directions
 //   - Mode: kind of cell; required
-//   - P: share of the outputs of a layer that is dropped on the way to the next, below 1; in training only
+//   - P: share of the outputs of a layer that is dropped on the way to the next, below 1; in training only; at least 0
 //   - StateOutputs: also return the last states
-//   - ProjectionSize: size to which an LSTM projects its outputs
+//   - ProjectionSize: size to which an LSTM projects its outputs; at least 1
 //   - StateClipMin: accepted for compatibility, without effect as in MXNet's kernels for CPUs
 //   - StateClipMax: accepted for compatibility, without effect as in MXNet's kernels for CPUs
 //   - StateClipNaN: accepted for compatibility, without effect as in MXNet's kernels for CPUs
@@ -3049,7 +3915,7 @@ func RNNParamConcat(data []*Symbol, p ConcatParams, opts ...Option) *Symbol {
 //
 // Parameters:
 //   - PooledSize: height and width of the output; required
-//   - SpatialScale: what coordinates of regions are multiplied by to get those of data, at most 1; required
+//   - SpatialScale: what coordinates of regions are multiplied by to get those of data, at most 1; at least 0; required
 //   - SampleRatio: samples per part and axis; without, as many as elements of data fit; -1 by default
 //   - PositionSensitive: every part of a region reads channels of its own
 //   - Aligned: coordinates count from the corner of the first element, not from its centre
@@ -3348,7 +4214,7 @@ func Relu(data *Symbol, opts ...Option) *Symbol {
 // Repeat repeats every element, along an axis or of the flattened array.
 //
 // Parameters:
-//   - Repeats: how often each element repeats; required
+//   - Repeats: how often each element repeats; at least 0; required
 //   - Axis: axis along which elements repeat; None: flatten first
 func Repeat(data *Symbol, p RepeatParams, opts ...Option) *Symbol {
 	return compose(opRepeat, p, opts, data)
@@ -3539,7 +4405,7 @@ func ScatterSetND(lhs, rhs, indices *Symbol, p ScatterNDParams, opts ...Option) 
 //
 // Parameters:
 //   - UseSequenceLength: sequences have lengths of their own, given by a further input
-//   - Axis: axis of the steps, 0 or 1; the other one is that of the sequences. Reversing knows 0 only
+//   - Axis: axis of the steps, 0 or 1; the other one is that of the sequences. Reversing knows 0 only; at least 0
 func SequenceLast(data *Symbol, p SequenceParams, opts ...Option) *Symbol {
 	return compose(opSequenceLast, p, opts, data)
 }
@@ -3551,7 +4417,7 @@ func SequenceLast(data *Symbol, p SequenceParams, opts ...Option) *Symbol {
 // Parameters:
 //   - UseSequenceLength: sequences have lengths of their own, given by a further input
 //   - Value: what elements after the end become
-//   - Axis: axis of the steps, 0 or 1; the other one is that of the sequences
+//   - Axis: axis of the steps, 0 or 1; the other one is that of the sequences; at least 0
 func SequenceMask(data *Symbol, p SequenceMaskParams, opts ...Option) *Symbol {
 	return compose(opSequenceMask, p, opts, data)
 }
@@ -3562,7 +4428,7 @@ func SequenceMask(data *Symbol, p SequenceMaskParams, opts ...Option) *Symbol {
 //
 // Parameters:
 //   - UseSequenceLength: sequences have lengths of their own, given by a further input
-//   - Axis: axis of the steps, 0 or 1; the other one is that of the sequences. Reversing knows 0 only
+//   - Axis: axis of the steps, 0 or 1; the other one is that of the sequences. Reversing knows 0 only; at least 0
 func SequenceReverse(data *Symbol, p SequenceParams, opts ...Option) *Symbol {
 	return compose(opSequenceReverse, p, opts, data)
 }
@@ -3675,7 +4541,7 @@ func SliceAxis(data *Symbol, p SliceAxisParams, opts ...Option) *Symbol {
 // SliceChannel cuts an array along an axis into parts of equal extent. Known as split too.
 //
 // Parameters:
-//   - NumOutputs: number of parts; required
+//   - NumOutputs: number of parts; 1 to 16384; required
 //   - Axis: axis to cut; 1 by default
 //   - SqueezeAxis: remove the axis, which must be cut into parts of extent one
 func SliceChannel(data *Symbol, p SliceChannelParams, opts ...Option) *Symbol {
@@ -3746,7 +4612,7 @@ func SoftmaxCrossEntropy(data *Symbol, opts ...Option) *Symbol {
 //   - PreserveShape: classes along the last axis instead of all axes but the first
 //   - Normalization: what the gradient is divided by: nothing, the batch size, the number of labels that are not ignore_label; one of null, batch, valid, null by default
 //   - OutGrad: multiply the gradient by the output
-//   - SmoothAlpha: share of the target that is spread over the other classes
+//   - SmoothAlpha: share of the target that is spread over the other classes; at least 0
 func SoftmaxOutput(data *Symbol, p SoftmaxOutputParams, opts ...Option) *Symbol {
 	return compose(opSoftmaxOutput, p, opts, data)
 }
@@ -3783,7 +4649,7 @@ func Sort(data *Symbol, p SortParams, opts ...Option) *Symbol {
 // Data of shape (n, c, h·b, w·b) becomes (n, b·b·c, h, w).
 //
 // Parameters:
-//   - BlockSize: height and width of the blocks; required
+//   - BlockSize: height and width of the blocks; 1 to 65536; required
 func SpaceToDepth(data *Symbol, p BlockParams, opts ...Option) *Symbol {
 	return compose(opSpaceToDepth, p, opts, data)
 }
@@ -3811,7 +4677,7 @@ func SpatialTransformer(data, loc *Symbol, p SpatialTransformerParams, opts ...O
 //   - Indices: where parts begin; the first is 0; required
 //   - Axis: axis to cut; 1 by default
 //   - SqueezeAxis: remove the axis, which must be cut into parts of extent one
-//   - Sections: number of equal parts; zero: cut at indices
+//   - Sections: number of equal parts; zero: cut at indices; 0 to 16384
 func SplitV2(data *Symbol, p SplitV2Params, opts ...Option) *Symbol {
 	return compose(opSplitV2, p, opts, data)
 }
@@ -3928,8 +4794,8 @@ func UnravelIndex(data *Symbol, p RavelParams, opts ...Option) *Symbol {
 // learned weight that starts as bilinear interpolation; its inputs are data and weight.
 //
 // Parameters:
-//   - Scale: factor by which the first input grows; required
-//   - NumFilter: number of channels, for bilinear
+//   - Scale: factor by which the first input grows; at least 1; required
+//   - NumFilter: number of channels, for bilinear; at least 0
 //   - SampleType: how values between elements are found; required
 //   - MultiInputMode: how several inputs are joined; one of concat, sum, concat by default
 //   - Workspace: accepted for compatibility, without effect; 512 by default

@@ -13,13 +13,13 @@ import (
 
 // function is an operator as the templates see it.
 type function struct {
-	Op       *op.Op
-	Name     string   // of the generated functions
-	Struct   string   // name of the parameter struct's alias, empty when there is none
-	Params   string   // the same, empty when users have nothing to set
-	Doc      []string // comment lines without slashes
-	Inputs   []input  // all that any parameters give
-	Varies   bool     // some parameters switch inputs on or off
+	Op     *op.Op
+	Name   string   // of the generated functions
+	Struct string   // name of the parameter struct's alias, empty when there is none
+	Params string   // the same, empty when users have nothing to set
+	Doc    []string // comment lines without slashes
+	Inputs []input  // all that any parameters give
+	Varies bool     // some parameters switch inputs on or off
 }
 
 // input is an input of a function.
@@ -34,10 +34,35 @@ type input struct {
 type alias struct {
 	Name, Package, Path string
 	Users               []string // the functions that take it
+	Params              []op.ParamSpec
 }
 
-// Doc says whose parameters they are.
-func (a alias) Doc() string {
+// Doc says whose parameters they are and lists the fields: go doc shows of an alias nothing but its
+// comment. short is the name under which programs import the package.
+func (a alias) Doc(short string) []string {
+	lines := []string{a.summary()}
+	if len(a.Params) > 0 {
+		lines = append(lines, "")
+	}
+	optional := ""
+	for _, p := range a.Params {
+		typ := strings.ReplaceAll(p.GoType, "op.Opt", "Opt")
+		lines = append(lines, "  - "+p.Field+" "+typ+": "+p.Doc+legal(p))
+		if example := some[typ]; example != "" && optional == "" {
+			optional = a.Name + "{" + p.Field + ": " + short + example + "}"
+		}
+	}
+	if optional != "" {
+		lines = append(lines, "", "Fields of type Opt are set by [Some]: "+optional+".")
+	}
+	return lines
+}
+
+// some are values of optional fields by the fields' types.
+var some = map[string]string{"Opt[float64]": ".Some(0.5)", "Opt[int]": ".Some(1)", "Opt[bool]": ".Some(true)"}
+
+// summary says whose parameters they are.
+func (a alias) summary() string {
 	users := a.Users
 	if len(users) > 3 {
 		users = append(users[:3:3], "others")
@@ -102,7 +127,7 @@ func (m *model) addParams(f *function) error {
 			return nil
 		}
 	}
-	m.Aliases = append(m.Aliases, alias{t.Name(), path.Base(t.PkgPath()), t.PkgPath(), []string{f.Name}})
+	m.Aliases = append(m.Aliases, alias{t.Name(), path.Base(t.PkgPath()), t.PkgPath(), []string{f.Name}, settable(f.Op)})
 	return nil
 }
 
@@ -229,17 +254,21 @@ func (f function) comment() []string {
 	return lines
 }
 
-// legal says what values a parameter takes.
+// legal says which values a parameter takes.
 func legal(p op.ParamSpec) string {
+	bounds := ""
+	if b := p.Bounds(); b != "" {
+		bounds = "; " + b
+	}
 	switch {
 	case p.Required:
-		return "; required"
+		return bounds + "; required"
 	case len(p.Enum) > 0:
 		return "; one of " + strings.Join(p.Enum, ", ") + ", " + p.Default + " by default"
 	case p.Not:
 		return " (switches " + p.Name + " off)"
 	case p.Default == "" || p.Default == "None" || p.Default == "False" || p.Default == "()" || p.Default == "0":
-		return ""
+		return bounds
 	}
-	return "; " + p.Default + " by default"
+	return bounds + "; " + p.Default + " by default"
 }

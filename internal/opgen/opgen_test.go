@@ -139,3 +139,30 @@ func TestKernelTableIsTrue(t *testing.T) {
 		}
 	}
 }
+
+// An alias shows its fields where go doc looks: in its comment.
+func TestAliasesShowFields(t *testing.T) {
+	m, err := newModel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range m.Aliases {
+		text := strings.Join(a.Doc("nd"), "\n")
+		for _, p := range a.Params {
+			if !strings.Contains(text, "  - "+p.Field+" ") || p.Doc == "" {
+				t.Errorf("%s: field %s is not described in %q", a.Name, p.Field, text)
+			}
+		}
+	}
+	i := slices.IndexFunc(m.Aliases, func(a alias) bool { return a.Name == "DropoutParams" })
+	got := strings.Join(m.Aliases[i].Doc("nd"), "\n")
+	for _, want := range []string{
+		"  - P Opt[float64]: share of elements that are dropped, below 1; at least 0; 0.5 by default",
+		"  - Mode string: drop in training only, or always; one of training, always, training by default",
+		"Fields of type Opt are set by [Some]: DropoutParams{P: nd.Some(0.5)}.",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("got\n%s\nwant in it %q", got, want)
+		}
+	}
+}
