@@ -67,7 +67,7 @@ func TestWriteGivesZerosWhereNoGradientFlows(t *testing.T) {
 
 // TestSoftmaxLengthGetsZeros: the length of a masked softmax has no gradient while its data have one.
 func TestSoftmaxLengthGetsZeros(t *testing.T) {
-	s := sym.Softmax(sym.Var("x"), sym.Var("length"), sym.SoftmaxParams{UseLength: true})
+	s := sym.Softmax(sym.Var("x"), sym.SoftmaxParams{UseLength: true}, sym.With("length", sym.Var("length")))
 	g := nd.Full(7, nd.Shape{2}, nd.As(dtype.Int32))
 	ex, err := s.SimpleBind(sym.BindConfig{Shapes: map[string]dtype.Shape{"x": {2, 3}}, Grads: map[string]*nd.Array{"length": g},
 		Args: map[string]*nd.Array{"length": nd.FromSlice([]int32{1, 2}, 2)}})
