@@ -27,6 +27,9 @@ type NDArrayConfig struct {
 // NDArrayIter iterates over arrays. Where the samples of a batch lie one after the other, without shuffling and on the
 // processor, the batch is a view of the arrays, as in MXNet: nothing is copied, and writing into either changes the
 // other. Shuffled arrays are copied once.
+//
+// With fewer samples than a batch has, Pad and Round repeat them until the batch is full, and Batch.Pad counts the repetitions; Discard and
+// RollOver, which would have no batch, are an error.
 func NDArrayIter(c NDArrayConfig) (*Table, error) {
 	if len(c.Data) == 0 {
 		return nil, fmt.Errorf("io: NDArrayIter: no data")

@@ -39,6 +39,9 @@ func Rebind() BindOption { return func(c *bindConfig) { c.force = true } }
 // bound module is left as it is, unless Rebind is asked for.
 func (m *Module) Bind(data, label []dataio.Desc, opts ...BindOption) (err error) {
 	defer op.Recover(&err)
+	if err := m.usable("Bind"); err != nil {
+		return err
+	}
 	var c bindConfig
 	for _, o := range opts {
 		o(&c)

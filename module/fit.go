@@ -18,9 +18,17 @@ import (
 // It returns the first error, with epoch and batch; ctx ends it between two batches.
 func (m *Module) Fit(ctx context.Context, train dataio.Iter, opts ...FitOption) (err error) {
 	defer op.Recover(&err)
+	if err := m.checkCall(ctx, "Fit", train, "training data"); err != nil {
+		return err
+	}
 	f := &fitting{m: m, train: train, config: fitConfig{epochs: 1, every: 50}}
 	for _, o := range opts {
-		o(&f.config)
+		if o != nil {
+			o(&f.config)
+		}
+	}
+	if err := f.config.check(); err != nil {
+		return err
 	}
 	if err := f.prepare(ctx); err != nil {
 		return errors.Join(err, f.closeStore())
@@ -83,13 +91,14 @@ func (f *fitting) prepare(ctx context.Context) error {
 		c.optimizer = optimizer.SGD{}
 	}
 	if c.optimizer != nil {
-		if err := m.InitOptimizer(c.optimizer); err != nil {
+		if err := m.chooseOptimizer(c.optimizer); err != nil {
 			return err
 		}
 	}
 	if err := f.openStore(ctx); err != nil {
 		return err
 	}
+	m.loaded = false // what trains from here on is the run's own
 	if s, ok := f.train.(interface{ SetEpoch(int) }); ok && c.begin > 0 {
 		s.SetEpoch(c.begin)
 	}
@@ -110,6 +119,7 @@ func (f *fitting) prepare(ctx context.Context) error {
 		f.reports = append(f.reports, r(batches))
 	}
 	f.end.Window = f.takeWindow
+	f.end.Scores = func() Scores { return scores(c.metric.Value()) }
 	return nil
 }
 

@@ -35,12 +35,13 @@ type fitConfig struct {
 	every        int
 	onBatch      []func(*BatchEnd) error
 	onEpoch      []func(*EpochEnd) error
+	misuse       string // the first option whose argument is nil; empty: none
 }
 
-// Validate scores the module on it after every epoch.
+// Validate scores the module on it after every epoch; nil: on nothing.
 func Validate(it dataio.Iter) FitOption { return func(c *fitConfig) { c.validate = it } }
 
-// Epochs says how many times to go through the data. The default is 1.
+// Epochs says how many times to go through the data: none, where a run that is continued has had as many. The default is 1.
 func Epochs(n int) FitOption { return func(c *fitConfig) { c.epochs = n } }
 
 // BeginEpoch continues a run at an epoch, counted from 0: iterators that can are set to it.
@@ -48,17 +49,34 @@ func BeginEpoch(n int) FitOption { return func(c *fitConfig) { c.begin = n } }
 
 // Optimize chooses the optimizer. The default is the one of InitOptimizer or of an earlier Fit,
 // else SGD with learning rate 0.01.
-func Optimize(o optimizer.Optimizer) FitOption { return func(c *fitConfig) { c.optimizer = o } }
+//
+// States that LoadStates has given to an optimizer of the same kind are kept; for another kind they are an error.
+func Optimize(o optimizer.Optimizer) FitOption {
+	return func(c *fitConfig) {
+		c.want(!isNil(o), "Optimize(nil), want an optimizer; without the option it is SGD")
+		c.optimizer = o
+	}
+}
 
 // Init chooses the initializer of parameters that have no values yet.
 func Init(i initializer.Initializer) FitOption { return func(c *fitConfig) { c.init = i } }
 
 // Metric chooses what to measure. The default is accuracy.
-func Metric(m metric.Metric) FitOption { return func(c *fitConfig) { c.metric = m } }
+func Metric(m metric.Metric) FitOption {
+	return func(c *fitConfig) {
+		c.want(!isNil(m), "Metric(nil), want a metric; without the option it is the accuracy")
+		c.metric = m
+	}
+}
 
 // ValidationMetric chooses what to measure on the validation data. The default is what is measured
 // in training.
-func ValidationMetric(m metric.Metric) FitOption { return func(c *fitConfig) { c.validMetric = m } }
+func ValidationMetric(m metric.Metric) FitOption {
+	return func(c *fitConfig) {
+		c.want(!isNil(m), "ValidationMetric(nil), want a metric; without the option it is that of training")
+		c.validMetric = m
+	}
+}
 
 // Store chooses how gradients meet weights: "local" and "device" mean in this process, where those of several
 // devices are added up by the processor or, as without Store, on the first device; the names of
@@ -71,7 +89,12 @@ func Store(name string, opts ...kvstore.Option) FitOption {
 }
 
 // StoreWith is Store for a store that is open already. Fit does not close it.
-func StoreWith(kv kvstore.Store) FitOption { return func(c *fitConfig) { c.kv = kv } }
+func StoreWith(kv kvstore.Store) FitOption {
+	return func(c *fitConfig) {
+		c.want(!isNil(kv), "StoreWith(nil), want an open store")
+		c.kv = kv
+	}
+}
 
 // Compress makes gradients smaller on their way to the store; see package compress.
 func Compress(m compress.Method) FitOption { return func(c *fitConfig) { c.compression = m } }
@@ -83,9 +106,11 @@ func Guard() FitOption { return func(c *fitConfig) { c.guard = true } }
 // Force binds the module again even if it is bound; parameters are kept.
 func Force() FitOption { return func(c *fitConfig) { c.rebind = true } }
 
-// Progress shows the progress on w: a bar on a terminal, otherwise lines as of Speedometer.
+// Progress shows the progress on w: a bar on a terminal, otherwise a line every ten seconds, and lines after epochs. The scores in it
+// are those since the epoch began.
 func Progress(w io.Writer) FitOption {
 	return func(c *fitConfig) {
+		c.want(!isNil(w), "Progress(nil), want a writer")
 		c.report = append(c.report, func(batches int) reporter { return newProgress(w, c.epochs, batches) })
 	}
 }
@@ -94,22 +119,29 @@ func Progress(w io.Writer) FitOption {
 // epochs, in MXNet's format.
 func Speedometer(w io.Writer, every int) FitOption {
 	return func(c *fitConfig) {
+		c.want(!isNil(w), "Speedometer(nil), want a writer")
 		c.report = append(c.report, func(int) reporter { return newSpeedometer(w, every) })
 	}
 }
 
 // Sample sets after how many batches a point is added to the history: the scores since the point
-// before, or since a line of progress in between. The default is 50, 0 or less adds none.
+// before, or since a line of a Speedometer in between. The default is 50, 0 or less adds none.
 func Sample(batches int) FitOption { return func(c *fitConfig) { c.every = batches } }
 
 // OnBatch calls f after every batch; an error ends training.
 func OnBatch(f func(*BatchEnd) error) FitOption {
-	return func(c *fitConfig) { c.onBatch = append(c.onBatch, f) }
+	return func(c *fitConfig) {
+		c.want(f != nil, "OnBatch(nil), want a function")
+		c.onBatch = append(c.onBatch, f)
+	}
 }
 
 // OnEpoch calls f after every epoch; an error ends training.
 func OnEpoch(f func(*EpochEnd) error) FitOption {
-	return func(c *fitConfig) { c.onEpoch = append(c.onEpoch, f) }
+	return func(c *fitConfig) {
+		c.want(f != nil, "OnEpoch(nil), want a function")
+		c.onEpoch = append(c.onEpoch, f)
+	}
 }
 
 // CheckpointOption configures Checkpoint.

@@ -23,6 +23,8 @@ type BatchEnd struct {
 	// Window returns the scores since they were last taken: about the last stretch of batches.
 	// It is computed when called.
 	Window func() Scores
+	// Scores returns the scores since the epoch began. It is computed when called, and leaves Window as it is.
+	Scores func() Scores
 }
 
 // EpochEnd is what callbacks are told after an epoch.

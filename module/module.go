@@ -45,6 +45,7 @@ type Module struct {
 	stream    stream
 
 	updater *optimizer.Updater
+	loaded  bool     // the updater's states are those of LoadStates
 	scaler  *scaler  // nil: gradients are not scaled
 	store   *storage // nil: the module updates its parameters itself
 	history History
@@ -122,7 +123,7 @@ func New(s *sym.Symbol, opts ...Option) *Module {
 func (m *Module) Symbol() *sym.Symbol { return m.symbol }
 
 // Bound reports whether there is memory for the module.
-func (m *Module) Bound() bool { return m.current != nil }
+func (m *Module) Bound() bool { return m != nil && m.current != nil }
 
 // DataNames returns the arguments that batches feed, once bound.
 func (m *Module) DataNames() []string { return m.dataNames }

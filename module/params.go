@@ -33,6 +33,9 @@ func AllowExtra() ParamOption { return func(g *givenParams) { g.allowExtra = tru
 // SetParams copies values into the parameters and auxiliary states. Before Bind it keeps them
 // until there is memory for them.
 func (m *Module) SetParams(args, aux map[string]*nd.Array, opts ...ParamOption) error {
+	if err := m.usable("SetParams"); err != nil {
+		return err
+	}
 	g := &givenParams{args: args, aux: aux}
 	for _, o := range opts {
 		o(g)
@@ -155,6 +158,9 @@ func (m *Module) Model() *checkpoint.Model {
 // Save writes a checkpoint of the symbol and the parameters: prefix-symbol.json and, for epoch 3,
 // prefix-0003.params. The parameters come last: when they are there, all the rest is. It waits for the values.
 func (m *Module) Save(prefix string, epoch int) error {
+	if err := m.usable("Save"); err != nil {
+		return err
+	}
 	if !m.inited {
 		return fmt.Errorf("module: saving %s: the parameters have no values yet", prefix)
 	}
@@ -179,6 +185,9 @@ func Load(prefix string, epoch int, opts ...Option) (*Module, error) {
 // Wait waits for all pending computations on the parameters and returns the first error on the way
 // to them.
 func (m *Module) Wait(ctx context.Context) error {
+	if err := m.usable("Wait"); err != nil {
+		return err
+	}
 	lists := []map[string]*nd.Array{m.args, m.aux}
 	for _, r := range m.replicas {
 		lists = append(lists, r.args, r.aux)

@@ -82,7 +82,12 @@ func NewPredictor(model *checkpoint.Model, opts ...PredictOption) (p *Predictor,
 	for _, o := range opts {
 		o(&c)
 	}
-	if len(c.names) == 0 {
+	switch {
+	case model == nil:
+		return nil, errors.New("module: NewPredictor: the model is nil")
+	case model.Symbol == nil:
+		return nil, errors.New("module: NewPredictor: the model has no symbol")
+	case len(c.names) == 0:
 		return nil, errors.New("module: NewPredictor: no Input given")
 	}
 	if err := c.check(model); err != nil {
@@ -170,8 +175,19 @@ func (p *Predictor) Predict(ctx context.Context, in ...*nd.Array) (*nd.Array, er
 // PredictAll is Predict for symbols of several outputs.
 func (p *Predictor) PredictAll(ctx context.Context, in ...*nd.Array) (outs []*nd.Array, err error) {
 	defer op.Recover(&err)
-	if len(in) != len(p.inputs) {
+	switch {
+	case p == nil:
+		return nil, errors.New("module: Predict of a predictor that is nil")
+	case ctx == nil:
+		return nil, errors.New("module: Predict: the context is nil, want context.Background() or another")
+	case len(in) != len(p.inputs):
 		return nil, fmt.Errorf("module: Predict with %d arrays, want %d: %s", len(in), len(p.inputs), quoted(p.inputs))
+	}
+	if err := checkArrays("Predict", p.inputs, in); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("module: predict: %w", err)
 	}
 	l, err := p.acquire(ctx)
 	if err != nil {
@@ -324,6 +340,9 @@ func (p *Predictor) push(ex *sym.Executor, in []*nd.Array) ([]*nd.Array, error) 
 // values, later ones the new.
 func (p *Predictor) SetParams(args, aux map[string]*nd.Array) (err error) {
 	defer op.Recover(&err)
+	if p == nil {
+		return errors.New("module: SetParams of a predictor that is nil")
+	}
 	p.params.Lock()
 	defer p.params.Unlock()
 	for _, part := range []struct {
@@ -334,6 +353,9 @@ func (p *Predictor) SetParams(args, aux map[string]*nd.Array) (err error) {
 			src, dst := part.given[name], part.have[name]
 			if dst == nil || slices.Contains(p.inputs, name) {
 				return fmt.Errorf("module: value given for %q, which is no %s of the model", name, part.what)
+			}
+			if src == nil {
+				return fmt.Errorf("module: value for %s %q is nil", part.what, name)
 			}
 			if !src.Shape().Equal(dst.Shape()) {
 				return fmt.Errorf("module: value for %s %q has shape %v, want %v", part.what, name, src.Shape(), dst.Shape())
@@ -350,6 +372,9 @@ func (p *Predictor) SetParams(args, aux map[string]*nd.Array) (err error) {
 // Close waits for the calls of Predict that go on and gives the planned memory back. The model's
 // arrays stay. Predict fails from now on.
 func (p *Predictor) Close() {
+	if p == nil {
+		return
+	}
 	p.mu.Lock()
 	closed := p.closed
 	p.closed = true

@@ -18,16 +18,53 @@ type reporter interface {
 	epoch(*EpochEnd)
 }
 
-// linesEvery is after how many batches a line is written where there is no terminal.
-const linesEvery = 50
+// How often Progress writes a line where there is no terminal, and scores where there is one.
+const (
+	linesEvery  = 10 * time.Second
+	scoresEvery = time.Second
+)
 
-// newProgress returns a bar for terminals and a speedometer for everything else.
+// newProgress returns a bar for terminals and lines by the clock for everything else.
 func newProgress(w io.Writer, epochs, batches int) reporter {
 	if f, ok := w.(*os.File); ok && isatty.IsTerminal(f.Fd()) {
 		return &bar{w: w, epochs: epochs, batches: batches}
 	}
-	return newSpeedometer(w, linesEvery)
+	return &clock{w: w, batches: batches, every: linesEvery, now: time.Now}
 }
+
+// clock writes a line when so much time has passed since the last one, however many batches that were: a slow run is seen to go on, a
+// fast one does not fill the screen.
+type clock struct {
+	w       io.Writer
+	batches int // of an epoch; 0: unknown
+	every   time.Duration
+	now     func() time.Time
+	seen    int // samples since the last line
+	last    time.Time
+}
+
+func (c *clock) begin(int) { c.seen, c.last = 0, c.now() }
+
+func (c *clock) batch(b *BatchEnd) {
+	c.seen += b.Samples
+	now := c.now()
+	passed := now.Sub(c.last)
+	if passed < c.every {
+		return
+	}
+	line := fmt.Sprintf("Epoch[%d] Batch [%d", b.Epoch, b.Batch+1)
+	if c.batches > 0 {
+		line += fmt.Sprintf("/%d", c.batches)
+	}
+	line += fmt.Sprintf("]\tSpeed: %.2f samples/sec", float64(c.seen)/passed.Seconds())
+	for _, v := range b.Scores() {
+		line += fmt.Sprintf("\t%s=%f", v.Name, v.Value)
+	}
+	fmt.Fprintln(c.w, line)
+	c.seen, c.last = 0, now
+}
+
+func (c *clock) epoch(e *EpochEnd) { writeEpoch(c.w, e) }
 
 // speedometer writes lines in MXNet's format.
 type speedometer struct {
@@ -80,6 +117,7 @@ type bar struct {
 	w               io.Writer
 	epochs, batches int
 	bar             *progressbar.ProgressBar
+	scored          time.Time // when scores were last shown
 }
 
 func (p *bar) begin(int) { p.bar = nil }
@@ -101,8 +139,9 @@ func (p *bar) batch(b *BatchEnd) {
 			progressbar.OptionThrottle(100*time.Millisecond),
 			progressbar.OptionClearOnFinish())
 	}
-	if b.Batch > 0 && b.Batch%linesEvery == 0 {
-		p.bar.Describe(p.title(b.Epoch) + "  " + b.Window().String())
+	if now := time.Now(); now.Sub(p.scored) >= scoresEvery {
+		p.bar.Describe(p.title(b.Epoch) + "  " + b.Scores().String())
+		p.scored = now
 	}
 	// A bar that cannot be drawn is no reason to end training.
 	_ = p.bar.Add(b.Samples)

@@ -69,6 +69,9 @@ func (f *fitting) removeTemporary() error {
 
 // SaveStates writes the optimizer's states to a file that MXNet's Module loads. It waits for them.
 func (m *Module) SaveStates(path string) error {
+	if err := m.usable("SaveStates"); err != nil {
+		return err
+	}
 	if m.updater == nil {
 		return errors.New("module: no optimizer whose states could be saved")
 	}
@@ -92,6 +95,9 @@ func (m *Module) SaveStates(path string) error {
 
 // LoadStates reads the optimizer's states from a file that SaveStates or MXNet's Module wrote.
 func (m *Module) LoadStates(path string) error {
+	if err := m.usable("LoadStates"); err != nil {
+		return err
+	}
 	if m.updater == nil {
 		return errors.New("module: LoadStates: call InitOptimizer first")
 	}
@@ -99,7 +105,11 @@ func (m *Module) LoadStates(path string) error {
 	if err != nil {
 		return err
 	}
-	return m.loadStates(path, list)
+	if err := m.loadStates(path, list); err != nil {
+		return err
+	}
+	m.loaded = m.store == nil // a store has them already
+	return nil
 }
 
 // stateIndex returns the number of the parameter that a state belongs to.

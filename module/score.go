@@ -53,6 +53,12 @@ func scores(names []string, values []float64) Scores {
 // Score measures the module on an epoch of an iterator. Samples that only fill up the last batch
 // are not counted. An unbound module is bound for inference.
 func (m *Module) Score(ctx context.Context, it dataio.Iter, mt metric.Metric) (Scores, error) {
+	if err := m.checkCall(ctx, "Score", it, "data"); err != nil {
+		return nil, err
+	}
+	if isNil(mt) {
+		return nil, errors.New("module: Score: the metric is nil")
+	}
 	mt.Reset()
 	err := m.infer(ctx, it, func(b *dataio.Batch) (err error) {
 		defer op.Recover(&err)
@@ -86,6 +92,9 @@ func (m *Module) infer(ctx context.Context, it dataio.Iter, f func(b *dataio.Bat
 		return err
 	}
 	for n := 0; ; n++ {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("batch %d: %w", n, err)
+		}
 		b, err := it.Next(ctx)
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -125,6 +134,9 @@ func closeAll(list []*nd.Array) {
 // Predict returns the outputs for all samples of an epoch, without padding, on the processor. An
 // unbound module is bound for inference.
 func (m *Module) Predict(ctx context.Context, it dataio.Iter) ([]*nd.Array, error) {
+	if err := m.checkCall(ctx, "Predict", it, "data"); err != nil {
+		return nil, err
+	}
 	var rows []collected
 	err := m.infer(ctx, it, func(b *dataio.Batch) (err error) {
 		defer op.Recover(&err)

@@ -13,8 +13,11 @@ import (
 // Forward computes the outputs for a batch, asynchronously. In training dropout drops and batch
 // norm learns. A batch of another shape than the last one's is fine.
 func (m *Module) Forward(b *dataio.Batch, train bool) error {
-	if !m.Bound() {
+	switch {
+	case !m.Bound():
 		return errNotBound
+	case b == nil:
+		return errors.New("module: Forward: the batch is nil")
 	}
 	if !m.inited {
 		return errors.New("module: the parameters have no values: call InitParams, or SetParams, first")
@@ -77,8 +80,11 @@ func (m *Module) ForwardBackward(b *dataio.Batch) error {
 // InitOptimizer chooses the optimizer. Unless it says otherwise, gradients are divided by the
 // batch size. The multipliers in the symbol's attributes are heeded.
 func (m *Module) InitOptimizer(o optimizer.Optimizer) error {
-	if !m.Bound() {
+	switch {
+	case !m.Bound():
 		return errNotBound
+	case isNil(o):
+		return errors.New("module: InitOptimizer: the optimizer is nil")
 	}
 	u, err := optimizer.NewUpdater(o, m.params)
 	if err != nil {
@@ -90,7 +96,37 @@ func (m *Module) InitOptimizer(o optimizer.Optimizer) error {
 	if n := m.batchSize(); n > 0 {
 		u.SetRescale(1 / float64(n))
 	}
-	m.updater = u
+	m.updater, m.loaded = u, false
+	return nil
+}
+
+// chooseOptimizer is InitOptimizer for Fit: states that LoadStates has given to an optimizer of the same kind stay, with the counts of
+// updates.
+func (m *Module) chooseOptimizer(o optimizer.Optimizer) error {
+	old, loaded := m.updater, m.loaded
+	if err := m.InitOptimizer(o); err != nil || !loaded {
+		return err
+	}
+	before := old.Optimizer().Name()
+	if o.Name() != before {
+		m.updater, m.loaded = old, true
+		return fmt.Errorf("module: Fit: Optimize(%s) after LoadStates, which has given states to %s: "+
+			"call InitOptimizer with the optimizer of Fit before LoadStates, or leave one of them out", o.Name(), before)
+	}
+	for i, name := range m.params {
+		state := old.State(i)
+		if state == nil {
+			continue
+		}
+		if want := m.updater.NewState(m.args[name]); len(want) != len(state) {
+			m.updater, m.loaded = old, true
+			return fmt.Errorf("module: Fit: Optimize(%s) keeps %d arrays for %s, the optimizer that LoadStates has given states to, %s, keeps %d: their parameters differ",
+				o.Name(), len(want), name, before, len(state))
+		}
+		m.updater.SetState(i, state)
+		m.updater.SetProgress(i, old.Progress(i))
+	}
+	m.loaded = true
 	return nil
 }
 
@@ -113,6 +149,9 @@ func (m *Module) Updater() *optimizer.Updater { return m.updater }
 // Update lets the optimizer change the parameters by the gradients, asynchronously: here, or in the
 // store. With a loss scale that is not fixed it waits for the gradients, and changes nothing if one is not finite.
 func (m *Module) Update() error {
+	if !m.Bound() {
+		return errNotBound
+	}
 	if m.updater == nil {
 		return errors.New("module: no optimizer: call InitOptimizer first")
 	}
@@ -175,5 +214,11 @@ func (m *Module) InputGrads() []*nd.Array {
 // UpdateMetric measures the outputs of the last Forward against the labels of its batch. It waits
 // for the outputs, not for the gradients.
 func (m *Module) UpdateMetric(mt metric.Metric, labels []*nd.Array) error {
+	switch {
+	case !m.Bound():
+		return errNotBound
+	case isNil(mt):
+		return errors.New("module: UpdateMetric: the metric is nil")
+	}
 	return mt.Update(labels, m.Outputs())
 }

@@ -40,7 +40,12 @@ type storedKey struct {
 // gradients stay out of the store. Auxiliary states are shared where processes are: a moving average is one
 // over the batches of all workers.
 func (m *Module) UseStore(ctx context.Context, kv kvstore.Store) error {
+	if err := m.usable("UseStore"); err != nil {
+		return err
+	}
 	switch {
+	case isNil(kv):
+		return errors.New("module: UseStore: the store is nil")
 	case !m.inited:
 		return errors.New("module: UseStore: the parameters have no values: call InitParams first")
 	case m.updater == nil:
@@ -86,7 +91,20 @@ func (m *Module) UseStore(ctx context.Context, kv kvstore.Store) error {
 		return err
 	}
 	m.store = s
-	return nil
+	return s.giveLoaded(ctx, m)
+}
+
+// giveLoaded gives the states that LoadStates has read to the store, unless the job has gone on from there already.
+func (s *storage) giveLoaded(ctx context.Context, m *Module) error {
+	if j, ok := s.kv.(kvstore.Joint); !m.loaded || ok && j.Resumed() > 0 {
+		return nil
+	}
+	states := map[int][]*nd.Array{}
+	for i := range s.keys {
+		states[s.keys[i].index] = m.updater.State(s.keys[i].index)
+	}
+	m.loaded = false
+	return s.load(ctx, states)
 }
 
 // update pushes all gradients and pulls all parameters. Auxiliary states, which are known before the
