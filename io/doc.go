@@ -36,7 +36,8 @@
 // # Shuffling
 //
 // The order of an epoch is a function of seed and epoch number alone, and so is what is drawn to augment a picture, whatever the number
-// of threads: a run resumed with SetEpoch sees what the undisturbed run would have seen.
+// of threads: a run resumed with SetEpoch sees what the undisturbed run would have seen. In the middle of an epoch the iterators here are
+// taken up by their state (Stateful), and pass over batches without reading them (Skipper).
 //
 // # Files
 //

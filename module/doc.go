@@ -65,8 +65,11 @@
 //
 // # Repeating a run
 //
-// With the same seeds (Seed here, and the iterator's) a run repeats bit for bit on the same devices. To
-// continue from a checkpoint with states, load both and say BeginEpoch: ExampleBeginEpoch shows it.
+// With the same seeds (Seed here, and the iterator's) a run repeats bit for bit on the same devices.
+//
+// With Resume a run that is killed at any instant goes on exactly where it was cut (ExampleResume, docs/resume.md); in jobs of several
+// processes Snapshots does that. To continue from a checkpoint of another program or of MXNet, load parameters and states and say
+// BeginEpoch: ExampleBeginEpoch shows it.
 //
 // # Looking for trouble
 //

@@ -2,6 +2,7 @@ package module_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -129,4 +130,49 @@ func ExampleOn() {
 	y, err := outs[0].Float32s()
 	fmt.Printf("%.2f %v\n", y, err)
 	// Output: [-1.00 0.50 2.00 3.00] <nil>
+}
+
+// A run is cut in its third epoch, here by an error, and goes on when the program is started again.
+func ExampleResume() {
+	dir, err := os.MkdirTemp("", "example")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	program := func(cut bool) error {
+		mod := module.New(line())
+		err := mod.Fit(context.Background(), onLine(),
+			module.Epochs(40),
+			module.Optimize(optimizer.SGD{LR: 0.2, Momentum: 0.5}),
+			module.Init(initializer.Normal{}),
+			module.Metric(metric.MSE()),
+			module.OnEpoch(func(e *module.EpochEnd) error {
+				if cut && e.Epoch == 2 {
+					return errors.New("cut")
+				}
+				if e.Epoch < 4 {
+					fmt.Println("epoch", e.Epoch)
+				}
+				return nil
+			}),
+			module.Resume(filepath.Join(dir, "line"), module.KeepLast(1)))
+		if err != nil {
+			return err
+		}
+		args, _ := mod.Params()
+		w, _ := args["fc_weight"].Item()
+		fmt.Printf("slope %.2f after %d epochs\n", w, len(mod.History().Epochs))
+		return nil
+	}
+	fmt.Println(program(true))
+	fmt.Println(program(false))
+	// Output:
+	// epoch 0
+	// epoch 1
+	// epoch 2: cut
+	// epoch 2
+	// epoch 3
+	// slope 2.00 after 40 epochs
+	// <nil>
 }
