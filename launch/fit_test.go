@@ -129,8 +129,14 @@ func newFitJob(dir, every string, resume bool) *fitJob {
 	return j
 }
 
-// run runs the job to its end, or kills all of its processes after a time from the first batch on.
-func (j *fitJob) run(t *testing.T, kill time.Duration) (outcomes []string) {
+// complete lists the snapshots of the job that are complete.
+func (j *fitJob) complete() []string {
+	list, _ := filepath.Glob(filepath.Join(j.Snapshots, "job-1", "snapshot-*", "manifest"))
+	return list
+}
+
+// run runs the job to its end, or kills all of its processes after a time: from the first batch on, or the first snapshot.
+func (j *fitJob) run(t *testing.T, kill time.Duration, snapshot bool) (outcomes []string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 	defer cancel()
@@ -138,7 +144,7 @@ func (j *fitJob) run(t *testing.T, kill time.Duration) (outcomes []string) {
 	go func() { done <- j.Run(ctx) }()
 	if kill > 0 {
 		for range 30000 {
-			if strings.Contains(j.out.String(), "at batch") {
+			if strings.Contains(j.out.String(), "at batch") && (!snapshot || len(j.complete()) > 0) {
 				break
 			}
 			time.Sleep(time.Millisecond)
@@ -182,17 +188,19 @@ func TestFitResumes(t *testing.T) {
 		every := []string{"", "3"}[run%2]
 		if want[every] == nil {
 			begun := time.Now()
-			want[every] = newFitJob(t.TempDir(), every, false).run(t, 0)
+			want[every] = newFitJob(t.TempDir(), every, false).run(t, 0, false)
 			length[every] = time.Since(begun)
 			if len(want[every]) != 2 {
 				t.Fatalf("outcomes %v, want those of two workers", want[every])
 			}
 		}
 		dir := t.TempDir()
-		newFitJob(dir, every, false).run(t, time.Duration((0.1+0.9*r.Float64())*float64(48*11*time.Millisecond)))
-		list, _ := filepath.Glob(filepath.Join(dir, "snapshots", "job-1", "snapshot-*", "manifest"))
+		first := newFitJob(dir, every, false)
+		// Most of the runs are to be hit between their first snapshot and their last.
+		first.run(t, time.Duration(r.Float64()*float64(30*11*time.Millisecond)), r.IntN(10) > 0)
+		list := first.complete()
 		again := newFitJob(dir, every, true)
-		got := again.run(t, 0)
+		got := again.run(t, 0, false)
 		hit := len(list) > 0 && strings.Contains(again.out.String(), "at batch")
 		if hit {
 			between++
