@@ -124,7 +124,7 @@ func (l Local) Run(ctx context.Context) error {
 	defer stopServing()
 	working, stopWorking := context.WithCancel(ctx)
 	defer stopWorking()
-	job.stopWorking = stopWorking
+	job.stopWorking, job.stopServing = stopWorking, stopServing
 	for _, n := range nodes {
 		helpers.Go(func() { job.keep(serving, cancel, n) })
 	}

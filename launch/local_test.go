@@ -54,6 +54,12 @@ var plays = map[string]func(role, dir string) int{
 		return 0
 	},
 	"die always": func(role, _ string) int { return 9 },
+	"over": func(role, _ string) int {
+		if role == "server" {
+			time.Sleep(time.Hour)
+		}
+		return 0
+	},
 	"fail": func(role, _ string) int {
 		if role == "worker" && os.Getenv("DMLC_WORKER_ID") == "1" {
 			return launch.ExitFailed
@@ -204,5 +210,19 @@ func TestValidate(t *testing.T) {
 		if err := l.Run(t.Context()); err == nil {
 			t.Errorf("%s: no error", name)
 		}
+	}
+}
+
+// TestServerWithoutAPlace runs a server that waits for a scheduler which has ended because the job is over.
+func TestServerWithoutAPlace(t *testing.T) {
+	var out bytes.Buffer
+	l, _ := local(t, "over", &out)
+	l.Grace = 20 * time.Second
+	began := time.Now()
+	if err := l.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("the job has ended %v after its scheduler", took)
 	}
 }

@@ -25,6 +25,7 @@ type job struct {
 	// stopWorking ends workers that are left when the scheduler has ended by itself: all had said
 	// goodbye, but one died before its process had ended, and was started again for nothing.
 	stopWorking func()
+	stopServing func() // ends scheduler and servers
 	allLeft     atomic.Bool
 }
 

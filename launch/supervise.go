@@ -13,6 +13,11 @@ import (
 	"gomx/kvstore/wire"
 )
 
+// lastServers is how long servers may take to end when the scheduler has ended by itself. Those that have
+// a place in the job know by then that it is over; one that was started again at the last moment never
+// gets a place.
+const lastServers = 500 * time.Millisecond
+
 // keep runs a node until it has done its work, or ctx or until ends. It starts the node again when it
 // dies, after a pause that grows.
 func (j *job) keep(until context.Context, fail context.CancelCauseFunc, n wire.Node) {
@@ -35,6 +40,7 @@ func (j *job) keep(until context.Context, fail context.CancelCauseFunc, n wire.N
 		case v == finished && n.Role == wire.Scheduler:
 			j.allLeft.Store(true)
 			time.AfterFunc(j.Grace, j.stopWorking)
+			time.AfterFunc(min(j.Grace, lastServers), j.stopServing)
 			return
 		case until.Err() != nil, v == finished, j.ended() && n.Role != wire.Worker, j.allLeft.Load() && v == again:
 			return
