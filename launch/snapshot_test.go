@@ -52,13 +52,14 @@ func TestResume(t *testing.T) {
 	if out := run(9, true); strings.Count(out, "resumes at step 5\n") != 3 {
 		t.Errorf("want three workers that resume at step 5:\n%s", out)
 	}
-	for name, c := range map[string]struct {
+	for _, c := range []struct {
+		name    string
 		workers int
 		change  func()
 		want    string
 	}{
-		"fewer workers": {2, func() {}, "3 workers"},
-		"all damaged": {3, func() {
+		{"fewer workers", 2, func() {}, "3 workers"},
+		{"all damaged", 3, func() {
 			parts, _ := filepath.Glob(filepath.Join(dir, "job-1", "snapshot-5", "shard-*"))
 			for _, p := range parts {
 				if err := os.WriteFile(p, []byte("x"), 0o600); err != nil {
@@ -70,7 +71,7 @@ func TestResume(t *testing.T) {
 		c.change()
 		out, err := snapshotJob(t, dir, c.workers, 9, true)
 		if !errors.Is(err, launch.ErrUsage) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "snapshot-5") {
-			t.Errorf("%s: got %v, want an error that names the snapshot and %q\n%s", name, err, c.want, out)
+			t.Errorf("%s: got %v, want an error that names the snapshot and %q\n%s", c.name, err, c.want, out)
 		}
 	}
 }
