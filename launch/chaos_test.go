@@ -99,7 +99,7 @@ func (c *chaosRun) job(dir string) launch.Local {
 	l.Snapshots = dir
 	if c.scale != 1 {
 		scaled := func(d time.Duration) time.Duration { return time.Duration(float64(d) / c.scale) }
-		l.Heartbeat, l.Dead = scaled(500*time.Millisecond), scaled(3*time.Second)
+		l.Heartbeat, l.Dead, l.Patience = scaled(500*time.Millisecond), scaled(3*time.Second), scaled(100*time.Second)
 	}
 	return l
 }

@@ -44,6 +44,7 @@ type Environ struct {
 
 	Heartbeat time.Duration // PS_HEARTBEAT_INTERVAL, in seconds
 	Dead      time.Duration // PS_HEARTBEAT_TIMEOUT, in seconds
+	Patience  time.Duration // GOMX_PATIENCE, in seconds: see kvstore.JobConfig
 	Verbose   int           // PS_VERBOSE
 }
 
@@ -76,6 +77,7 @@ const (
 	envSnapshots = "GOMX_SNAPSHOTS"
 	envRestore   = "GOMX_RESTORE"
 	envLauncher  = "GOMX_LAUNCHER"
+	envPatience  = "GOMX_PATIENCE"
 )
 
 // FromEnviron reads the environment of the process.
@@ -130,7 +132,7 @@ func parseEnviron(get func(string) string) (Environ, error) {
 		Backups: r.number(envBackups, 0, 0), Memory: uint64(r.number(envMemory, 0, 0)), Dir: get(envDir), Keys: get(envKeys), Status: get(envStatus),
 		Heartbeat: r.seconds(envHeartbeat), Dead: r.seconds(envDead), Verbose: r.number(envVerbose, 0, 0),
 		Threads: r.number(envThreads, 0, 0), Snapshots: get(envSnapshots), Restore: get(envRestore),
-		Launcher: get(envLauncher),
+		Launcher: get(envLauncher), Patience: r.seconds(envPatience),
 	}
 	switch get(envRole) {
 	case "":
@@ -217,7 +219,7 @@ func (e *Environ) List() []string {
 			m[name] = v
 		}
 	}
-	for name, d := range map[string]time.Duration{envHeartbeat: e.Heartbeat, envDead: e.Dead} {
+	for name, d := range map[string]time.Duration{envHeartbeat: e.Heartbeat, envDead: e.Dead, envPatience: e.Patience} {
 		if d > 0 {
 			m[name] = strconv.FormatFloat(d.Seconds(), 'g', -1, 64)
 		}

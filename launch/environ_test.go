@@ -28,7 +28,7 @@ func TestMXNetEnvironment(t *testing.T) {
 
 func TestEnvironmentSurvives(t *testing.T) {
 	want := launch.Environ{Role: wire.Server, Rank: 1, Workers: 3, Servers: 2, Scheduler: "tcp://127.0.0.1:1234", Host: "h", Job: 0xabc,
-		Replicas: 2, Shrink: true, Backups: 1, Memory: 1 << 33, Dir: "/d", Keys: "/k", Status: "off", Heartbeat: time.Second, Dead: 3 * time.Second, Verbose: 2, Threads: 3}
+		Replicas: 2, Shrink: true, Backups: 1, Memory: 1 << 33, Dir: "/d", Keys: "/k", Status: "off", Heartbeat: time.Second, Dead: 3 * time.Second, Patience: time.Minute, Verbose: 2, Threads: 3}
 	set(t, want.For(wire.Node{Role: wire.Server, Rank: 1})...)
 	got, err := launch.FromEnviron()
 	if err != nil || !reflect.DeepEqual(got, want) {

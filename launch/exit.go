@@ -47,7 +47,7 @@ func ExitCode(err error) int {
 		return ExitLost
 	case errors.Is(err, ps.ErrFenced), errors.Is(err, kvstore.ErrReplaced):
 		return ExitReplaced
-	case errors.Is(err, ps.ErrTimeout), errors.Is(err, ps.ErrViewChanged), errors.Is(err, errOrphan),
+	case errors.Is(err, ps.ErrTimeout), errors.Is(err, ps.ErrViewChanged), errors.Is(err, ps.ErrNoScheduler), errors.Is(err, errOrphan),
 		errors.Is(err, context.DeadlineExceeded):
 		return ExitRetry
 	}

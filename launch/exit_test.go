@@ -139,7 +139,7 @@ func TestExitCodes(t *testing.T) {
 	}{
 		{nil, launch.ExitOK}, {errors.New("a bug"), launch.ExitFailed}, {wrapped(ps.ErrLost), launch.ExitLost},
 		{wrapped(ps.ErrFenced), launch.ExitReplaced}, {kvstore.ErrReplaced, launch.ExitReplaced},
-		{wrapped(ps.ErrTimeout), launch.ExitRetry}, {context.DeadlineExceeded, launch.ExitRetry},
+		{wrapped(ps.ErrTimeout), launch.ExitRetry}, {wrapped(ps.ErrNoScheduler), launch.ExitRetry}, {context.DeadlineExceeded, launch.ExitRetry},
 		{fmt.Errorf("flags: %w", launch.ErrUsage), launch.ExitUsage},
 	} {
 		if got := launch.ExitCode(c.err); got != c.want || got == 2 {

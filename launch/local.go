@@ -49,7 +49,7 @@ type Local struct {
 	Stdout, Stderr io.Writer
 	Log            zerolog.Logger // of the launcher itself
 
-	Heartbeat, Dead time.Duration // 0: defaults of the protocol
+	Heartbeat, Dead, Patience time.Duration // see kvstore.JobConfig; 0: defaults
 	// Grace is how long processes may take to end by themselves after the last worker has, and after
 	// they have been asked to. 0: 5 seconds.
 	Grace time.Duration

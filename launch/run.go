@@ -97,7 +97,7 @@ func (e *Environ) config() (c kvstore.JobConfig, cleanup func(), err error) {
 		node.Rank = 0
 	}
 	c = kvstore.JobConfig{Node: node, Scheduler: e.Scheduler, ID: e.Job, Workers: e.Workers, Servers: e.Servers, Replicas: e.Replicas,
-		Backups: e.Backups, Memory: e.Memory, Heartbeat: e.Heartbeat, Dead: e.Dead, Listen: e.listen(node), Dir: e.Dir, Snapshots: e.Snapshots, Restore: e.Restore, Log: e.log(node)}
+		Backups: e.Backups, Memory: e.Memory, Heartbeat: e.Heartbeat, Dead: e.Dead, Patience: e.Patience, Listen: e.listen(node), Dir: e.Dir, Snapshots: e.Snapshots, Restore: e.Restore, Log: e.log(node)}
 	if e.Shrink {
 		c.Policy = ps.Shrink
 	}

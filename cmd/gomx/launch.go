@@ -79,6 +79,7 @@ process that could not be kept alive.`,
 	flags.StringVar(&l.Snapshots, "snapshots", "", "folder for snapshots of the training; each job gets a folder of its own in it")
 	flags.BoolVar(&l.Resume, "resume", false, "continue the newest job in the folder of --snapshots from its last snapshot")
 	flags.DurationVar(&l.Dead, "dead", 0, "time of silence after which a process counts as dead (default 3s)")
+	flags.DurationVar(&l.Patience, "patience", 0, "time of silence after which a job without its scheduler, or without any copy of a part of the parameters, is given up (default 1m40s)")
 	flags.IntVarP(&f.verbose, "verbose", "v", 0, "log of the processes: 1 for changes of state, 2 for details")
 	return cmd
 }

@@ -164,3 +164,14 @@ func (m *member) bye() {
 func (m *member) gone() bool {
 	return m.left && (m.inc == 0 || m.fenced || m.view.Member(m.self).Left)
 }
+
+// evicted takes in the scheduler's word that another process has this one's place: its views no longer
+// come here.
+func (m *member) evicted(msg *wire.Message) bool {
+	if msg.Type != wire.TypeReject || wire.Reason(msg.Clock) != wire.ReasonIncarnation || m.inc == 0 || msg.Target != m.inc {
+		return false
+	}
+	m.fenced = true
+	m.out.event(EventFenced, m.self, 0, 0, "")
+	return true
+}

@@ -252,6 +252,10 @@ func (s *Server) fromScheduler(m *wire.Message) {
 			s.adoptShards()
 			s.catchUp()
 		}
+	case wire.TypeReject:
+		if s.evicted(m) {
+			s.out.Fatal = ErrFenced
+		}
 	case wire.TypeSnapshot:
 		s.startSnapshot(m.Clock, m.Key, m.Flags&wire.FlagLast != 0)
 	default:

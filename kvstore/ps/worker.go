@@ -227,6 +227,10 @@ func (w *Worker) fromScheduler(m *wire.Message) {
 	switch m.Type {
 	case wire.TypeView:
 		w.adoptView(m)
+	case wire.TypeReject:
+		if w.evicted(m) {
+			w.failAll(ErrFenced)
+		}
 	case wire.TypeBarrierDone:
 		w.barrierDone(m.Seq)
 	case wire.TypeSnapshotDone:

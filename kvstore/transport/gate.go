@@ -38,3 +38,8 @@ func (g *Gate) Admit(from wire.Node, m *wire.Message) bool {
 	}
 	return true
 }
+
+// Replaced reports whether a message comes from a process in whose place a newer one has been heard.
+func (g *Gate) Replaced(m *wire.Message) bool {
+	return m.Job == g.job && m.Incarnation != 0 && m.Incarnation < g.newest[m.From]
+}

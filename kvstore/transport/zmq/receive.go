@@ -148,6 +148,9 @@ func (e *endpoint) take(in *C.gx_in) {
 	}
 	from, ours := e.sender(in)
 	if !e.in.gate.Admit(from, m) {
+		if !ours && m.From.Role != wire.Scheduler && e.cfg.Self.Role == wire.Scheduler && (from.IsZero() || from == m.From) && e.in.gate.Replaced(m) {
+			e.refuse(in, m)
+		}
 		return
 	}
 	if !ours {
@@ -167,6 +170,21 @@ func (e *endpoint) take(in *C.gx_in) {
 		}
 	}
 	m.Payload, m.Owner = nil, nil
+}
+
+// refuse tells a process that another one has taken its place. The way back to their node leads to that
+// one; this answer goes to the connection on which the message came.
+func (e *endpoint) refuse(in *C.gx_in, m *wire.Message) {
+	answer := wire.Message{Type: wire.TypeReject, Job: e.cfg.Job, From: e.cfg.Self, Target: m.Incarnation, Clock: uint64(wire.ReasonIncarnation)}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return
+	}
+	header := answer.AppendHeader(e.header[:0])
+	out := C.gx_out{loan: -1, slot: in.slot, router: 1, conn: C.uint32_t(in.conn)}
+	// Lost if the connection is gone or busy: the process speaks again.
+	C.gx_send(e.box, &out, unsafe.Pointer(&header[0]), unsafe.Pointer(&header[0]))
 }
 
 // sender returns who sent a message as far as keys and connections tell, and whether it came on a connection of ours.
