@@ -307,6 +307,29 @@ func TestNestedPushes(t *testing.T) {
 	}
 }
 
+// TestNestedInline pushes from inside an operation that runs on the goroutine of its pusher.
+func TestNestedInline(t *testing.T) {
+	e := open(t, engine.Config{Workers: 1, MaxOps: 2})
+	v, g := e.NewVar("v"), newGate()
+	e.Push(&engine.Task{Name: "gate", Fn: g.body, Uses: []engine.Use{{Var: v, Access: engine.Update}}})
+	var n atomic.Int64
+	pushed := make(chan struct{})
+	go func() {
+		defer close(pushed)
+		e.Push(&engine.Task{Name: "parent", Cheap: true, Fn: func(r *engine.Run) error {
+			for range 5 {
+				r.Engine().Push(&engine.Task{Name: "child", Fn: add, Arg: &n, Uses: []engine.Use{{Var: v, Access: engine.Update}}})
+			}
+			return nil
+		}})
+	}()
+	<-pushed // although nothing has been completed
+	close(g.open)
+	if err := e.WaitAll(bg); err != nil || n.Load() != 5 {
+		t.Errorf("got %d nested operations and error %v, want 5", n.Load(), err)
+	}
+}
+
 func TestNoAllocations(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")

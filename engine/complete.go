@@ -1,6 +1,9 @@
 package engine
 
 // body runs the body of o and returns its failure; a panic is one. For an asynchronous operation nil means that done is called or will be.
+// insideBody recognizes its frame on the stack.
+//
+//go:noinline
 func (e *Engine) body(o *oper) (err error) {
 	returned := false
 	defer func() {

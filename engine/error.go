@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -96,16 +97,18 @@ func (s *site) String() string {
 	if s == nil || s.n == 0 {
 		return ""
 	}
+	own := reflect.TypeFor[Engine]().PkgPath()
+	module := strings.TrimSuffix(own, "engine")
 	first := ""
 	frames := runtime.CallersFrames(s.pc[:s.n])
 	for {
 		f, more := frames.Next()
-		if f.Function != "" && !strings.HasPrefix(f.Function, "gomx/engine.") {
+		if f.Function != "" && !strings.HasPrefix(f.Function, own+".") {
 			at := fmt.Sprintf("%s:%d", f.File, f.Line)
 			if first == "" {
 				first = at
 			}
-			if !inFramework(f.Function) {
+			if !inFramework(module, f.Function) {
 				return at
 			}
 		}
@@ -115,9 +118,10 @@ func (s *site) String() string {
 	}
 }
 
-// inFramework reports whether the function belongs to one of the packages through which programs reach the engine.
-func inFramework(function string) bool {
-	path, ok := strings.CutPrefix(function, "gomx/")
+// inFramework reports whether the function belongs to one of the packages through which programs reach the engine. module is the path of
+// the module with a slash behind it, whatever a fork has made of it.
+func inFramework(module, function string) bool {
+	path, ok := strings.CutPrefix(function, module)
 	if !ok {
 		return strings.HasPrefix(function, "runtime.")
 	}

@@ -19,7 +19,9 @@ func (e *Engine) mayInline(o *oper) bool {
 	return true
 }
 
-// inline runs o. push.mu is held and released.
+// inline runs o. push.mu is held and released. insideBody recognizes its frame on the stack.
+//
+//go:noinline
 func (e *Engine) inline(o *oper) {
 	o.inline = true
 	acc := o.acc()

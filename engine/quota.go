@@ -1,8 +1,8 @@
 package engine
 
 import (
+	"reflect"
 	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 )
@@ -64,8 +64,11 @@ func (h *throttle) release(e *Engine) {
 	h.waiting.Store(int32(len(kept)))
 }
 
-// insideBody reports whether the calling goroutine is running the body of an operation. It looks at the stack, a microsecond or two, so only those ask who would wait otherwise.
+// insideBody reports whether the calling goroutine is running the body of an operation. The two functions that run bodies are known by
+// their addresses, so neither the names of functions nor the path of the module matter. It looks at the stack, a microsecond or two,
+// so only those ask who would wait otherwise.
 func insideBody() bool {
+	body, inline := entry((*Engine).body), entry((*Engine).inline)
 	var pc [64]uintptr
 	for skip := 2; ; skip += len(pc) {
 		n := runtime.Callers(skip, pc[:])
@@ -73,7 +76,7 @@ func insideBody() bool {
 		for more := n > 0; more; {
 			var f runtime.Frame
 			f, more = frames.Next()
-			if strings.HasPrefix(f.Function, "gomx/engine.(*Engine).") && (strings.HasSuffix(f.Function, ".body") || strings.HasSuffix(f.Function, ".inline")) {
+			if f.Entry == body || f.Entry == inline {
 				return true
 			}
 		}
@@ -82,3 +85,6 @@ func insideBody() bool {
 		}
 	}
 }
+
+// entry returns the address at which the code of a function begins, as runtime.Frame gives it. The function must not be inlined.
+func entry(function any) uintptr { return reflect.ValueOf(function).Pointer() }

@@ -3,6 +3,7 @@ package op
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"runtime"
 	"strings"
 )
@@ -107,9 +108,8 @@ func internalFrame(function, file string) bool {
 	if strings.HasPrefix(function, "runtime.") {
 		return true
 	}
-	if !strings.HasPrefix(function, "gomx/") {
-		return false
-	}
-	return !strings.HasSuffix(file, "_test.go") &&
-		!strings.HasPrefix(function, "gomx/examples/") && !strings.HasPrefix(function, "gomx/cmd/")
+	module := strings.TrimSuffix(reflect.TypeFor[Error]().PkgPath(), "op") // with a slash behind it
+	rest, ok := strings.CutPrefix(function, module)
+	return ok && !strings.HasSuffix(file, "_test.go") &&
+		!strings.HasPrefix(rest, "examples/") && !strings.HasPrefix(rest, "cmd/")
 }
