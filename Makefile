@@ -5,7 +5,7 @@ GOLDEN ?= ../shared/golden
 CHAOS_RUNS ?= 300
 CHAOS_JOURNAL ?= runs/chaos.jsonl
 
-.PHONY: deps demo test conformance race nocgo cuda-check fuzz bench stress chaos resume resume-jobs generate lint
+.PHONY: deps demo test conformance race nocgo cross cuda-check fuzz bench stress chaos resume resume-jobs generate lint
 
 deps: ## system packages, by apt where that is allowed
 	@missing=""; for p in $(PACKAGES); do dpkg -s $$p >/dev/null 2>&1 || missing="$$missing $$p"; done; \
@@ -21,6 +21,7 @@ test: deps lint ## every test, conformance on its default cases included
 	$(GO) test -timeout 20m ./...
 	cd interop/gorgonia && $(GO) vet ./... && $(GO) test ./...
 	$(MAKE) nocgo
+	$(MAKE) cross
 	$(MAKE) cuda-check
 
 conformance: deps ## every golden case, the largest networks too
@@ -33,6 +34,11 @@ nocgo: ## the tests without C, and kernels without oneDNN
 	CGO_ENABLED=0 $(GO) test -timeout 20m ./...
 	$(GO) test -tags nodnn -timeout 20m ./device/cpu ./op/prim ./op/nn ./op/linalg
 	cd interop/gorgonia && CGO_ENABLED=0 $(GO) test ./...
+
+cross: ## builds for the platforms that have no C here, and vets the packages whose files depend on the platform
+	@tagged=$$(grep -rlE '^//go:build' --include='*.go' --exclude-dir=testdata --exclude-dir=interop . | xargs -n1 dirname | sort -u | grep -v /cuda); \
+	for t in windows/amd64 darwin/arm64 linux/arm64 freebsd/amd64; do echo $$t; export GOOS=$${t%/*} GOARCH=$${t#*/} CGO_ENABLED=0; \
+	$(GO) build ./... && $(GO) vet $$tagged || exit 1; done
 
 cuda-check: deps ## what can be checked of CUDA without a GPU; skips where pip cannot fetch the headers
 	GO="$(GO)" bash device/cuda/check.sh

@@ -119,10 +119,24 @@ func TestDropoutGoesUnlessItIsAnOutput(t *testing.T) {
 
 func TestPassesHaveReasons(t *testing.T) {
 	seen := map[string]bool{}
-	for _, p := range graph.Inference() {
+	stages := map[graph.Stage]bool{}
+	for _, p := range graph.Passes() {
 		if p.Name == "" || p.Reason == "" || p.Run == nil || seen[p.Name] {
 			t.Errorf("pass %q: want a name of its own, a reason and a function", p.Name)
 		}
-		seen[p.Name] = true
+		if p.Stage > graph.Placed {
+			t.Errorf("pass %q: stage %d, want one of the %d", p.Name, p.Stage, graph.Placed+1)
+		}
+		seen[p.Name], stages[p.Stage] = true, true
+	}
+	for s := graph.Assigned; s <= graph.Placed; s++ {
+		if !stages[s] {
+			t.Errorf("no pass runs in stage %d: are these all passes?", s)
+		}
+		for _, p := range graph.Select(nil, s) {
+			if !seen[p.Name] {
+				t.Errorf("pass %q of stage %d is not among all passes", p.Name, s)
+			}
+		}
 	}
 }

@@ -28,8 +28,14 @@ func sweep(dir string) {
 	for _, path := range list {
 		number, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(path), folderPrefix), "-")
 		pid, err := strconv.Atoi(number)
-		if err == nil && pid > 0 && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+		if err == nil && pid > 0 && gone(pid) {
 			os.RemoveAll(path)
 		}
 	}
+}
+
+// gone reports whether it is certain that a process is no more.
+func gone(pid int) bool {
+	p, err := os.FindProcess(pid)
+	return err == nil && errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }
