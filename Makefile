@@ -5,7 +5,7 @@ GOLDEN ?= ../shared/golden
 CHAOS_RUNS ?= 300
 CHAOS_JOURNAL ?= runs/chaos.jsonl
 
-.PHONY: deps demo test conformance race nocgo cross cuda-check fuzz bench stress chaos resume resume-jobs generate lint
+.PHONY: deps demo test conformance race nocgo cross cuda-check fuzz hostile bench stress chaos resume resume-jobs generate lint
 
 deps: ## system packages, by apt where that is allowed
 	@missing=""; for p in $(PACKAGES); do dpkg -s $$p >/dev/null 2>&1 || missing="$$missing $$p"; done; \
@@ -46,6 +46,9 @@ cuda-check: deps ## what can be checked of CUDA without a GPU; skips where pip c
 fuzz: deps ## every fuzz target for a while, those of all operators (inference, kernels) for ten minutes each
 	@for t in $$(grep -rlE '^func Fuzz' --include='*_test.go' .); do d=$$(dirname $$t); n=30s; [ $$d = ./internal/optest ] && n=10m; \
 	for f in $$(grep -ohE '^func Fuzz[A-Za-z0-9_]+' $$t | cut -c6-); do $(GO) test $$d -run '^$$' -fuzz "^$$f$$" -fuzztime $$n || exit 1; done; done
+
+hostile: deps ## 10,000 damaged files of every kind: no panic, no memory that the file does not justify, at most a second each
+	$(GO) test -timeout 60m -v -count=1 -run Hostile $$(grep -rl 'hostile\.Kind{' --include='*_test.go' . | xargs -n1 dirname | sort -u) -hostile.n 10000
 
 bench: deps ## Go benchmarks of every package
 	$(GO) test -run '^$$' -bench . -benchmem ./...

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 
 	"gomx/op"
@@ -18,9 +19,6 @@ type Named struct {
 	Name  string
 	Array *nd.Array
 }
-
-// maxSparse is the size to which sparse arrays of files are unpacked.
-const maxSparse = 1 << 33
 
 // SaveArrays writes arrays to a file, in order, so that the file is either complete or unchanged.
 // When all names are empty the file is an unnamed list, otherwise each needs one. It waits for the
@@ -79,19 +77,19 @@ func fillRecord(r *Record, a *nd.Array, buf []byte) error {
 	return nil
 }
 
-// LoadArrays reads all arrays of a file onto the processor. Sparse ones become dense.
-func LoadArrays(path string) ([]Named, error) {
+// LoadArrays reads all arrays of a file onto the processor. Sparse ones become dense, within DenseLimit.
+func LoadArrays(path string, opts ...LoadOption) ([]Named, error) {
 	var list []Named
 	err := readFile(path, func(r io.Reader, size int64) (err error) {
-		list, err = readArrays(r, size)
+		list, err = readArrays(r, size, newRoom(size, opts))
 		return err
 	})
 	return list, err
 }
 
 // LoadMap reads all arrays of a file whose arrays have names, each a different one.
-func LoadMap(path string) (map[string]*nd.Array, error) {
-	list, err := LoadArrays(path)
+func LoadMap(path string, opts ...LoadOption) (map[string]*nd.Array, error) {
+	list, err := LoadArrays(path, opts...)
 	if err != nil {
 		return nil, err
 	}
@@ -108,25 +106,30 @@ func LoadMap(path string) (map[string]*nd.Array, error) {
 	return m, nil
 }
 
-func readArrays(r io.Reader, size int64) ([]Named, error) {
+func readArrays(r io.Reader, size int64, dense *room) (list []Named, err error) {
 	d, err := NewDecoder(r, size)
 	if err != nil {
 		return nil, err
 	}
-	var list []Named
+	defer func() {
+		if err != nil {
+			closeAll(list)
+			list = nil
+		}
+	}()
 	for rec, err := range d.Records() {
 		if err != nil {
-			return nil, err
+			return list, err
 		}
-		a, err := rec.array()
+		a, err := rec.array(dense)
 		if err != nil {
-			return nil, fmt.Errorf("array %d: %w", len(list), err)
+			return list, fmt.Errorf("array %d: %w", len(list), err)
 		}
 		list = append(list, Named{"", a})
 	}
 	names, err := d.Names()
 	if err != nil {
-		return nil, err
+		return list, err
 	}
 	for i, name := range names {
 		list[i].Name = name
@@ -134,14 +137,32 @@ func readArrays(r io.Reader, size int64) ([]Named, error) {
 	return list, nil
 }
 
-// array makes an array on the processor of a record; nil for none.
-func (r *Record) array() (a *nd.Array, err error) {
+// closeAll frees arrays.
+func closeAll(list []Named) {
+	for _, n := range list {
+		if n.Array != nil {
+			n.Array.Close()
+		}
+	}
+}
+
+// array makes an array on the processor of a record; nil for none. A sparse one takes from dense.
+func (r *Record) array(dense *room) (a *nd.Array, err error) {
 	defer op.Recover(&err)
 	if r.Shape == nil {
 		return nil, nil
 	}
-	if r, err = r.Dense(maxSparse); err != nil {
-		return nil, err
+	if r.Stype != Dense {
+		n, ok := byteSize(r.DType, r.Shape)
+		if !ok {
+			n = math.MaxInt64
+		}
+		if err := dense.take(n, r.Stype, r.DType, r.Shape); err != nil {
+			return nil, err
+		}
+		if r, err = r.Dense(n); err != nil {
+			return nil, err
+		}
 	}
 	a = nd.Empty(r.Shape, nd.As(r.DType))
 	return a, a.WriteBytes(r.Data)

@@ -52,14 +52,14 @@ func (m *Model) arrays() []Named {
 // Load reads the checkpoint of an epoch. Keys of the parameters may have MXNet's prefixes arg: and
 // aux:, as Module and exported Gluon networks have them, or be plain names, which the symbol then
 // tells apart.
-func Load(prefix string, epoch int) (*Model, error) {
+func Load(prefix string, epoch int, opts ...LoadOption) (*Model, error) {
 	s, err := LoadSymbol(SymbolPath(prefix))
 	if err != nil {
 		return nil, err
 	}
 	m := &Model{Symbol: s}
 	path := ParamsPath(prefix, epoch)
-	if m.Args, m.Aux, err = LoadParams(path, s.AuxStates()); errors.Is(err, fs.ErrNotExist) {
+	if m.Args, m.Aux, err = LoadParams(path, s.AuxStates(), opts...); errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w (the epochs of %s that are there: %s)", err, prefix, epochs(prefix))
 	}
 	if err != nil {
@@ -70,8 +70,8 @@ func Load(prefix string, epoch int) (*Model, error) {
 
 // LoadParams reads a file of parameters and separates auxiliary states from arguments: by the
 // prefixes aux: and arg:, and for names without prefix by the list auxNames.
-func LoadParams(path string, auxNames []string) (args, aux map[string]*nd.Array, err error) {
-	arrays, err := LoadMap(path)
+func LoadParams(path string, auxNames []string, opts ...LoadOption) (args, aux map[string]*nd.Array, err error) {
+	arrays, err := LoadMap(path, opts...)
 	if err != nil {
 		return nil, nil, err
 	}

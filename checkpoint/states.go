@@ -36,10 +36,11 @@ func SaveStates(path string, states []IndexedState) error {
 }
 
 // LoadStates reads a .states file. When an optimizer was dumped with its states, it is passed over.
-func LoadStates(path string) ([]IndexedState, error) {
+// Sparse states count at their dense size, within DenseLimit.
+func LoadStates(path string, opts ...LoadOption) ([]IndexedState, error) {
 	var states []IndexedState
 	err := readFile(path, func(r io.Reader, _ int64) (err error) {
-		states, err = ReadStates(r)
+		states, err = ReadStates(r, opts...)
 		return err
 	})
 	return states, err
@@ -75,7 +76,7 @@ func (s State) Arrays() ([]*nd.Array, error) {
 		if s.Array == nil {
 			return nil, nil
 		}
-		a, err := s.Array.array()
+		a, err := s.Array.array(&room{math.MaxInt64, math.MaxInt64}) // bounded by ReadStates
 		return []*nd.Array{a}, err
 	}
 	var list []*nd.Array
@@ -90,7 +91,7 @@ func (s State) Arrays() ([]*nd.Array, error) {
 }
 
 // ReadStates decodes the content of a .states file.
-func ReadStates(r io.Reader) ([]IndexedState, error) {
+func ReadStates(r io.Reader, opts ...LoadOption) ([]IndexedState, error) {
 	data, err := io.ReadAll(r)
 	if err != nil {
 		return nil, err
@@ -107,7 +108,7 @@ func ReadStates(r io.Reader) ([]IndexedState, error) {
 		return nil, fmt.Errorf("the pickle holds a %s, want a dictionary of states", pyType(v))
 	}
 	var states []IndexedState
-	sr := &stateReader{budget: len(data), arrays: map[*pyObject]*Record{}}
+	sr := &stateReader{budget: len(data), bytes: newRoom(int64(len(data)), opts), arrays: map[*pyObject]*Record{}}
 	for i, k := range d.keys {
 		s := IndexedState{}
 		switch k := k.(type) {
@@ -127,9 +128,11 @@ func ReadStates(r io.Reader) ([]IndexedState, error) {
 }
 
 // stateReader interprets values of a pickle. A pickle may refer to one value any number of times:
-// arrays are decoded once, and the number of states is bounded by the size of the file.
+// arrays are decoded once, and the number of states and the bytes of their arrays are bounded by the
+// size of the file.
 type stateReader struct {
 	budget int
+	bytes  *room
 	arrays map[*pyObject]*Record
 }
 
@@ -146,17 +149,29 @@ func (sr *stateReader) state(v any, depth int) (State, error) {
 		return sr.parts(v.items, depth)
 	case *pyObject:
 		if r := sr.arrays[v]; r != nil {
-			return State{Array: r}, nil
+			return State{Array: r}, sr.claim(r)
 		}
 		raw, err := arrayBytes(v)
 		if err != nil {
 			return State{}, err
 		}
 		r, err := DecodeRecord(bytes.NewReader(raw), int64(len(raw)))
+		if err != nil {
+			return State{}, err
+		}
 		sr.arrays[v] = r
-		return State{Array: r}, err
+		return State{Array: r}, sr.claim(r)
 	}
 	return State{}, fmt.Errorf("a %s, want an array, a tuple or None", pyType(v))
+}
+
+// claim counts the bytes of one more array.
+func (sr *stateReader) claim(r *Record) error {
+	n, ok := byteSize(r.DType, r.Shape)
+	if !ok {
+		n = math.MaxInt64
+	}
+	return sr.bytes.take(n, r.Stype, r.DType, r.Shape)
 }
 
 func (sr *stateReader) parts(items []any, depth int) (State, error) {

@@ -26,6 +26,9 @@ type ImageRecordConfig struct {
 	LabelWidth int        // numbers in one label; 0: 1
 	DType      dtype.Type // of the samples: Float32, Uint8 (as they are), Int8 (less the mean, rounded)
 
+	// MaxPixels is the largest number of pixels of a picture in the file; 0: image.MaxPixels.
+	MaxPixels int
+
 	image.Augment
 	Normalize
 
@@ -103,6 +106,8 @@ func (c *ImageRecordConfig) check() error {
 	switch {
 	case len(s) != 3 || s.Size() < 1 || s[0] != 1 && s[0] != 3 && s[0] != 4:
 		return fmt.Errorf("io: ImageRecordIter: data shape %v, want (1, 3 or 4 channels, height, width)", s)
+	case c.MaxPixels < 0:
+		return fmt.Errorf("io: ImageRecordIter: pictures of at most %d pixels", c.MaxPixels)
 	case c.LabelWidth < 0:
 		return fmt.Errorf("io: ImageRecordIter: labels of %d numbers", c.LabelWidth)
 	case c.DType != dtype.Float32 && c.DType != dtype.Uint8 && c.DType != dtype.Int8:
@@ -110,6 +115,9 @@ func (c *ImageRecordConfig) check() error {
 	}
 	if c.LastBatch == Auto {
 		c.LastBatch = Round
+	}
+	if c.MaxPixels == 0 {
+		c.MaxPixels = image.MaxPixels
 	}
 	if c.Threads < 1 {
 		c.Threads = device.Cores()
@@ -243,7 +251,7 @@ func (w *pictureReader) read(dst []byte, label []float32, row int) error {
 	if copy(label, from) != len(from) || len(from) != len(label) {
 		return fmt.Errorf("label of %d numbers, want %d", len(from), len(label))
 	}
-	m, err := image.Decode(content, image.Mode(p.c.DataShape[0]))
+	m, err := image.DecodeUpTo(content, image.Mode(p.c.DataShape[0]), p.c.MaxPixels)
 	if err != nil {
 		return err
 	}

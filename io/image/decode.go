@@ -7,6 +7,7 @@ import (
 	"image/color"
 	_ "image/jpeg" // formats that Decode reads
 	_ "image/png"
+	"io"
 
 	_ "golang.org/x/image/bmp"
 	_ "golang.org/x/image/tiff"
@@ -26,23 +27,36 @@ const (
 // maxRatio is how many pixels a byte of a file may hold: deflate makes at most 1032 bytes of one, and eight pixels fit into a byte.
 const maxRatio = 8 << 10
 
-// Decode reads a JPEG, PNG, BMP, TIFF or WebP file.
-func Decode(data []byte, mode Mode) (*Image, error) {
+// MaxPixels is the number of pixels that Decode accepts: 64 Mi, 8192 pixels squared.
+const MaxPixels = 64 << 20
+
+// Decode reads a JPEG, PNG, BMP, TIFF or WebP file of at most MaxPixels pixels.
+func Decode(data []byte, mode Mode) (*Image, error) { return DecodeUpTo(data, mode, MaxPixels) }
+
+// DecodeUpTo reads a picture of at most a number of pixels. Larger ones are refused by their header, before memory is
+// allocated; decoding takes at most about 16 bytes for each pixel that the header names.
+func DecodeUpTo(data []byte, mode Mode, pixels int) (*Image, error) {
 	if mode != Gray && mode != RGB && mode != RGBA {
 		return nil, fmt.Errorf("image: mode %d, want 1, 3 or 4 channels", int(mode))
 	}
-	head, format, err := stdimage.DecodeConfig(bytes.NewReader(data))
+	if err := checkTIFF(data); err != nil {
+		return nil, err
+	}
+	head, format, err := stdimage.DecodeConfig(newFile(data))
 	if err != nil {
 		return nil, fmt.Errorf("image: %d bytes are no picture: %w", len(data), err)
 	}
 	if head.Width < 1 || head.Height < 1 || head.Height > (len(data)+1)*maxRatio/head.Width {
 		return nil, fmt.Errorf("image: %s of %d bytes claims %d×%d pixels", format, len(data), head.Width, head.Height)
 	}
+	if head.Height > pixels/head.Width {
+		return nil, fmt.Errorf("image: %s claims %d×%d pixels, want at most %d in all", format, head.Width, head.Height, pixels)
+	}
 	out := New(head.Height, head.Width, int(mode))
 	if format == "jpeg" && decodeJPEG(out, data) == nil {
 		return out, nil
 	}
-	src, _, err := stdimage.Decode(bytes.NewReader(data))
+	src, _, err := stdimage.Decode(newFile(data))
 	if err != nil {
 		return nil, fmt.Errorf("image: %s: %w", format, err)
 	}
@@ -55,6 +69,24 @@ func Decode(data []byte, mode Mode) (*Image, error) {
 		fromImage(out, src, format)
 	}
 	return out, nil
+}
+
+// file is a file in memory. It can be looked into without reading, so the library does not put a buffer between, and read from
+// anywhere, so decoders need not copy it up to an offset that it claims.
+type file struct {
+	*bytes.Reader
+	data []byte
+}
+
+func newFile(data []byte) *file { return &file{bytes.NewReader(data), data} }
+
+// Peek returns the next n bytes without reading them.
+func (f *file) Peek(n int) ([]byte, error) {
+	rest := f.data[len(f.data)-f.Len():]
+	if n > len(rest) {
+		return rest, io.EOF
+	}
+	return rest[:n], nil
 }
 
 // fromImage converts any picture.
