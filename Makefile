@@ -5,7 +5,7 @@ GOLDEN ?= ../shared/golden
 CHAOS_RUNS ?= 300
 CHAOS_JOURNAL ?= runs/chaos.jsonl
 
-.PHONY: deps demo test conformance race nocgo cross cuda-check fuzz hostile bench stress chaos resume resume-jobs generate lint
+.PHONY: deps demo test conformance race nocgo cross cuda-check fuzz hostile oracle bench stress chaos resume resume-jobs generate lint
 
 deps: ## system packages, by apt where that is allowed
 	@missing=""; for p in $(PACKAGES); do dpkg -s $$p >/dev/null 2>&1 || missing="$$missing $$p"; done; \
@@ -49,6 +49,10 @@ fuzz: deps ## every fuzz target for a while, those of all operators (inference, 
 
 hostile: deps ## 10,000 damaged files of every kind: no panic, no memory that the file does not justify, at most a second each
 	$(GO) test -timeout 60m -v -count=1 -run Hostile $$(grep -rl 'hostile\.Kind{' --include='*_test.go' . | xargs -n1 dirname | sort -u) -hostile.n 10000
+
+oracle: deps ## random calls of every operator beside MXNet: make oracle MXNET=PYTHON, a Python that can import MXNet 1.9.1
+	@[ -n "$(MXNET)" ] || { echo "wants MXNET=PYTHON, a Python interpreter that can import mxnet" >&2; exit 2; }
+	$(GO) test -timeout 10h -v -count=1 -run TestOracle ./internal/oracle -mxnet "$(MXNET)" -oracle.n 400
 
 bench: deps ## Go benchmarks of every package
 	$(GO) test -run '^$$' -bench . -benchmem ./...

@@ -82,7 +82,7 @@ func ReadRun(r io.Reader, size int64) (description []byte, arrays map[string]*nd
 	if _, err := io.ReadFull(content, description); err != nil {
 		return nil, nil, err
 	}
-	list, err := readArrays(content, limited.N)
+	list, err := readArrays(content, limited.N, newRoom(limited.N, nil))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -51,6 +51,18 @@ func (p ParamSpec) Bounds() string {
 	return ""
 }
 
+// Limits returns the least and the largest value of a number, infinite where there is no bound.
+func (p ParamSpec) Limits() (low, high float64) {
+	low, high = math.Inf(-1), math.Inf(1)
+	if p.min != nil {
+		low = *p.min
+	}
+	if p.max != nil {
+		high = *p.max
+	}
+	return low, high
+}
+
 // schema is what reflection learns of a parameter struct once, at Declare.
 type schema struct {
 	typ    reflect.Type

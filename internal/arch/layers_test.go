@@ -86,6 +86,7 @@ var testOnly = map[string]bool{
 	"internal/devicetest":    true,
 	"internal/hostile":       true,
 	"internal/optest":        true,
+	"internal/oracle":        true,
 	"internal/transporttest": true,
 }
 
