@@ -150,7 +150,7 @@ func inherited(o *oper) *OpError {
 		if a.mode == Overwrite {
 			continue
 		}
-		if p := a.v.poison.Load(); p != nil {
+		if p := a.v.poisoned(); p != nil {
 			return p.cause
 		}
 	}
@@ -192,7 +192,7 @@ func (c *core) retire(o *oper) {
 		if q.head != nil {
 			c.advance(q)
 		} else {
-			v.quietAt.Store(q.taken)
+			v.publishQuiet(q.taken)
 		}
 	}
 	c.live--
@@ -244,7 +244,7 @@ func (c *core) write(o *oper, a *access) {
 		c.taint(o, a)
 	}
 	if !o.skipped && !o.spec.is(barrier) {
-		v.version.Add(1)
+		v.publishWrite()
 	}
 	v.q.writes++
 	if v.waiters != nil {
@@ -257,7 +257,7 @@ func (c *core) taint(o *oper, a *access) {
 	if o.spec.is(barrier) {
 		return
 	}
-	old := a.v.poison.Load()
+	old := a.v.poisoned()
 	var p *poison
 	switch {
 	case o.inherited != nil:
@@ -268,7 +268,7 @@ func (c *core) taint(o *oper, a *access) {
 	case o.failure != nil:
 		p = &poison{o.failure, false}
 	}
-	a.v.poison.Store(p)
+	a.v.publishPoison(p)
 	if old == nil && p != nil {
 		c.poisoned++
 	} else if old != nil && p == nil {

@@ -116,6 +116,8 @@ func TestRulesBite(t *testing.T) {
 		{"pure cores are pure", "kvstore/ps/a.go", "package ps\nfunc f() { go f() }\n", "goroutines"},
 		{"pure cores are pure", "kvstore/ps/a.go", "package ps\nfunc f(c chan int) { <-c }\n", "channels"},
 		{"pure cores are pure", "kvstore/ps/a.go", "package ps\ntype t struct{ c chan int }\n", ""},
+		{"pure cores are pure", "engine/issue.go", "package engine\nimport \"time\"\n", "engine/issue.go imports"},
+		{"pure cores are pure", "memplan/a.go", "package memplan\ntype t struct{ m interface{ Lock() } }\nfunc (x t) f() { x.m.Lock() }\n", ""},
 		{"pure cores are pure", "kvstore/ps/a_test.go", "package ps\nimport \"time\"\n", ""},
 	}
 	for _, tt := range tests {
@@ -132,6 +134,33 @@ func TestRulesBite(t *testing.T) {
 		faults := strings.Join(rules[i].check(files), "\n")
 		if (faults == "") != (tt.want == "") || !strings.Contains(faults, tt.want) {
 			t.Errorf("%s, %s: got %q, want %q", tt.rule, tt.file, faults, tt.want)
+		}
+	}
+}
+
+// TestPureCoresSeeTypes breaks the rule of pure cores where only types show it: an atomic behind a field, and a method of another file that acts.
+func TestPureCoresSeeTypes(t *testing.T) {
+	tests := []struct{ pure, other, want string }{
+		{"func f(v *v) { v.n.Load() }", "", "engine.f acts but is of a pure core: calls (*sync/atomic.Uint64).Load"},
+		{"func f(v *v) { v.g() }", "func (v *v) g() { v.h() }\nfunc (v *v) h() { v.n.Add(1) }", "engine.v.g, which engine.v.h, which (*sync/atomic.Uint64).Add"},
+		{"func f(v *v) { v.g() }", "func (v *v) g() { v.mu.Lock() }", "(*sync.Mutex).Lock"},
+		{"func f(v *v) { v.g() }", "func (v *v) g() { v.c <- 1 }", "uses goroutines or channels"},
+		{"func f(v *v) { v.g() }", "func (v *v) g() { v.x++ }\nfunc other() { time.Now() }", ""},
+		{"func f() { after() }", "func after() { time.Now() }", "time.Now"},
+		{"func f(v *Var) { v.publishQuiet() }", "type Var struct{ n atomic.Uint64 }\nfunc (v *Var) publishQuiet() { v.n.Store(1) }", ""},
+	}
+	for _, tt := range tests {
+		files, err := read(fstest.MapFS{
+			"engine/issue.go": {Data: []byte("package engine\n" + tt.pure + "\n")},
+			"engine/var.go": {Data: []byte("package engine\nimport (\"sync\"; \"sync/atomic\"; \"time\"; _ \"gomx/device\")\n" +
+				"type v struct{ n atomic.Uint64; mu sync.Mutex; c chan int; x int; t time.Time }\n" + tt.other + "\n")},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		faults := strings.Join(pureCores(files), "\n")
+		if (faults == "") != (tt.want == "") || !strings.Contains(faults, tt.want) {
+			t.Errorf("%s with %s: got %q, want %q", tt.pure, tt.other, faults, tt.want)
 		}
 	}
 }

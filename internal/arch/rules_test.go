@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"go/ast"
-	"go/token"
 	"path"
 	"slices"
 	"strings"
@@ -168,46 +167,5 @@ func packageDocs(files []source) (faults []string) {
 		}
 	}
 	slices.Sort(faults)
-	return faults
-}
-
-// pure lists files and folders that decide but never act: no clock, no lock,
-// no goroutine, no file, no network; a channel may be carried for the driver,
-// but not used. This is what lets tests drive them through
-// every order of events.
-var pure = []string{"engine/sched.go", "memplan", "kvstore/ps"}
-
-// impure are the packages that a pure core may not import.
-var impure = []string{"time", "sync", "net", "os", "context"}
-
-func pureCores(files []source) (faults []string) {
-	for _, f := range files {
-		if f.test || !slices.ContainsFunc(pure, func(p string) bool { return f.path == p || within(f.pkg, p) }) {
-			continue
-		}
-		for _, imported := range f.imports {
-			if slices.ContainsFunc(impure, func(p string) bool { return within(imported, p) }) {
-				faults = append(faults, fmt.Sprintf("%s imports %q but is a pure core", f.path, imported))
-			}
-		}
-		file, err := f.body()
-		if err != nil {
-			faults = append(faults, err.Error())
-			continue
-		}
-		ast.Inspect(file, func(n ast.Node) bool {
-			acts := false
-			switch n := n.(type) {
-			case *ast.GoStmt, *ast.SelectStmt, *ast.SendStmt:
-				acts = true
-			case *ast.UnaryExpr:
-				acts = n.Op == token.ARROW
-			}
-			if acts {
-				faults = append(faults, fmt.Sprintf("%s uses goroutines or channels but is a pure core", f.path))
-			}
-			return !acts
-		})
-	}
 	return faults
 }
