@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"syscall"
 	"testing"
@@ -43,6 +44,7 @@ func exhaust() {
 	var keep [][]byte
 	for {
 		keep = append(keep, make([]byte, 1<<30))
+		runtime.KeepAlive(keep)
 	}
 }
 

@@ -3,14 +3,12 @@
 package launch_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"math"
 	"os"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -152,24 +150,6 @@ func alone(t *testing.T, workers, steps int) map[string]uint32 {
 		sums[key] = checksum(v)
 	}
 	return sums
-}
-
-// output collects what a job prints.
-type safeBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *safeBuffer) Write(b []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(b)
-}
-
-func (s *safeBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
 }
 
 // trainJob returns a job of trainPlay.
