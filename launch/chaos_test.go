@@ -116,7 +116,7 @@ func (c *chaosRun) limit() time.Duration {
 }
 
 // lostShards is what the error of a job says that has lost all copies of some shards.
-var lostShards = regexp.MustCompile(`all copies of shards? .*lost|lost.*shards? [0-9]`)
+var lostShards = regexp.MustCompile(`all copies of shards are lost: [0-9]+ of [0-9]+, numbers [0-9]`)
 
 // run carries out the run and returns its outcome.
 func (c *chaosRun) run(t *testing.T) (outcome string) {
