@@ -80,6 +80,18 @@ func (s *sim) weather(until ps.Time) {
 			return
 		}
 		s.after(at, s.trouble)
+		if s.rng.IntN(4) == 0 { // two at once, or the second while the first is being mended
+			s.after(at+ps.Time(s.rng.Int64N(int64(ps.Second)))*ps.Time(s.rng.IntN(2)), s.trouble)
+		}
+	}
+}
+
+// moment makes trouble now and then where a program does something that it does once: it begins, ends, or asks for a snapshot.
+func (s *sim) moment() {
+	if s.now < s.until && s.rng.IntN(12) == 0 {
+		for range 1 + s.rng.IntN(2) {
+			s.after(ps.Time(s.rng.Int64N(int64(20*ps.Millisecond))), s.trouble)
+		}
 	}
 }
 
@@ -92,9 +104,24 @@ func (s *sim) trouble() {
 	wrk := s.worker[s.rng.IntN(len(s.worker))]
 	pause := ps.Time(s.rng.Int64N(int64(6 * ps.Second)))
 	back := ps.Time(s.rng.Int64N(int64(5 * ps.Second)))
-	switch s.rng.IntN(12) {
+	switch s.rng.IntN(16) {
 	case 9, 10, 11:
 		s.swap()
+	case 12:
+		s.pause(s.sched, ps.Time(s.rng.Int64N(int64(s.stall))))
+	case 13:
+		all := s.all()
+		s.pause(all[s.rng.IntN(len(all))], ps.Time(s.rng.Int64N(int64(s.stall))))
+	case 14:
+		s.note("the disk is slow for %.1f s", float64(2*pause)/1e9)
+		s.slowDisk = 10 * ps.Second
+		s.after(2*pause, func() { s.slowDisk = 0 })
+	case 15: // a server dies while the scheduler stands still
+		if s.spare(srv) && s.sched.m != nil {
+			s.pause(s.sched, ps.Time(s.rng.Int64N(int64(s.stall))))
+			s.note("kill %s", srv.node)
+			s.killAndBoot(srv, ps.Time(s.rng.Int64N(int64(s.stall))))
+		}
 	case 0, 1:
 		if s.spare(srv) {
 			s.note("kill %s", srv.node)
@@ -127,7 +154,7 @@ func (s *sim) trouble() {
 // pause stops a process for a while. It is not well again before the others have heard of it.
 func (s *sim) pause(p *process, d ps.Time) {
 	s.note("pause %s for %.1f s", p.node, float64(d)/1e9)
-	p.pausedU = s.now + d
+	p.pausedU = max(p.pausedU, s.now+d)
 	s.ill[p.node] = max(s.ill[p.node], p.pausedU+ps.Second)
 }
 
@@ -141,7 +168,7 @@ func (s *sim) swap() {
 	s.swaps++
 	s.note("swap shard %d", shard)
 	s.drain(s.sched)
-	if s.sched.m == nil || s.rng.IntN(2) == 0 {
+	if s.sched.m == nil || len(s.disk.Shards) == 0 || s.rng.IntN(2) == 0 {
 		return
 	}
 	place := s.disk.Shards[shard]
@@ -251,7 +278,7 @@ func (s *sim) partition(d ps.Time) {
 
 // heal ends all trouble.
 func (s *sim) heal() {
-	s.loss, s.twice, s.crash = 0, 0, 0
+	s.loss, s.twice, s.crash, s.slowDisk = 0, 0, 0, 0
 	clear(s.cut)
 	for _, p := range s.all() {
 		p.pausedU = min(p.pausedU, s.now)
@@ -266,10 +293,15 @@ func simulate(seed uint64, logf func(string, ...any)) *sim {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	s := newSim(seed, choose(rng))
 	s.logf = logf
-	trouble := 15 * ps.Second
-	s.after(trouble+8*ps.Second, s.heal)
+	trouble, limit := 15*ps.Second, 150*ps.Second
+	if rng.IntN(4) == 0 { // long stalls
+		s.stall, s.wait = 60*ps.Second, 200*ps.Second
+		trouble, limit = 40*ps.Second, 400*ps.Second
+	}
+	s.until = trouble
+	s.after(trouble+s.stall+2*ps.Second, s.heal)
 	s.weather(trouble)
-	if !s.run(150 * ps.Second) {
+	if !s.run(limit) {
 		if len(s.errs) == 0 {
 			s.fail("I7: the programs did not end: %s", s.where())
 		}
@@ -277,8 +309,8 @@ func simulate(seed uint64, logf func(string, ...any)) *sim {
 	}
 	s.calm = true
 	s.heal()
-	s.rest = s.now + 12*ps.Second
-	s.run(s.now + 30*ps.Second)
+	s.rest = s.now + 25*ps.Second // a view may be on its way to a disk that was slow
+	s.run(s.now + 50*ps.Second)
 	s.verify()
 	return s
 }

@@ -93,6 +93,16 @@ var mutants = []mutant{
 	{name: "never recall memory", file: "call.go", old: "			w.out.recall(p.lent)\n", with: "			_ = p\n", run: "Memory"},
 	{name: "calls that are committed run out of time", file: "call.go", old: "	case c.left > c.held:", with: "	case c.left > 0:", run: "Memory"},
 	{name: "a call in the place of the join", file: "call.go", old: "			w.joining = nil // who", with: "			_ = 0 // who", run: "JoinsPlace"},
+	{name: "count silence while it stands still", file: "time.go", old: "a.time += max(0, min(gap, t.Heartbeat))\n\treturn gap > t.Suspect", with: "a.time += max(0, gap)\n\treturn false", run: "StandsStill|ADeadServer|SelfIsAwake"},
+	{name: "give up a copy without a confirmation", file: "place.go", old: "s.alive(r) && s.seen[n] >= s.proof && s.silence", with: "s.alive(r) && s.silence", run: "Confirm"},
+	{name: "a heartbeat of old is life", file: "sched.go", old: "me.Left || m.Seq < s.buried[me.Node] ||", with: "me.Left ||", run: "Confirm"},
+	{name: "a late hello takes a place", file: "sched.go", old: "if me.Alive && s.silence(me.Node) < s.cfg.Timing.Heartbeat*3/2 {", with: "if false {"},
+	{name: "lose a shard that nobody knows to have moved", file: "place.go", old: "\tcase s.takeBack(id, sh):\n", with: "", run: "SlowDisk"},
+	{name: "never give up a shard", file: "place.go", old: " > s.cfg.Timing.Patience\n", with: " > 1<<60\n", run: "LastCopy"},
+	{name: "wait for the scheduler for ever", file: "member.go", old: "m.alone = m.alone || m.awake.time-m.heard > m.timing.Patience", with: "_ = m.alone", run: "GoneForGood"},
+	{name: "answer questions when they are repeated", file: "pull.go", old: "\t\ts.answerAsks(sh)\n\t}\n\tfor i := range body", with: "\t}\n\tfor i := range body", run: "AnsweredAtOnce"},
+	{name: "barriers of a successor begin anew", file: "barrier.go", old: "m.Seq <= repeated(&me.Calls, m.Need) {", with: "m.Seq <= s.view.Barrier {", run: "BarrierAfter"},
+	{name: "wait for barriers that were left behind", file: "barrier.go", old: "&& !s.in(m) && !s.beyond(m)", with: "&& !s.in(m)", run: "BarrierAfter"},
 	{name: "count the staleness from a predecessor's clock", file: "values.go", old: "if sl.pushed || sl.old == 0 {", with: "if true {", run: "Successor"},
 }
 

@@ -91,11 +91,35 @@ func (s *Scheduler) replace(id uint32, sh *wire.Shard) {
 		// Silent, but nobody else is certain to have all it has: it may only be slow.
 	case over(s.view):
 		// Servers that leave a job which is over lose nothing.
+	case s.takeBack(id, sh):
 	default:
 		s.drop(sh)
 		sh.Lost, s.changed = true, true
 		s.out.event(EventLost, wire.Node{}, id, sh.Epoch, "")
 	}
+}
+
+// takeBack returns a shard to a copy that was given up in a view of which nobody has heard yet: nothing has been committed without it.
+func (s *Scheduler) takeBack(id uint32, sh *wire.Shard) bool {
+	if int(id) >= len(s.told.Shards) || s.told.Shards[id].Epoch == sh.Epoch {
+		return false
+	}
+	was := &s.told.Shards[id]
+	r := was.Primary
+	if was.InSync && s.hopeless(r) {
+		r = was.Backup
+	}
+	if r.IsZero() || s.hopeless(r) {
+		return false
+	}
+	sh.Primary = r
+	s.drop(sh)
+	s.changed = true
+	if s.writing != nil {
+		s.hushed = s.writing.Number
+	}
+	s.out.event(EventPromoted, wire.Node{Role: wire.Server, Rank: r.Server}, id, sh.Epoch, "again")
+	return true
 }
 
 // drop takes a shard's backup out. The new epoch tells the primary that it may commit alone.

@@ -113,19 +113,19 @@ func (p *program) start(w *ps.Worker) {
 	}
 }
 
-// patience is the deadline of calls: no single fault lasts so long.
-const patience = 60 * ps.Second
-
 func (p *program) call(op string, key int, id uint64, err error) *pending {
 	if err != nil {
 		if errors.Is(err, ps.ErrFenced) {
 			p.fenced()
+		} else if p.sim.alone && errors.Is(err, ps.ErrNoScheduler) {
+			p.sim.ends[p.sim.worker[p.rank].node] = err
+			p.dead = true
 		} else {
 			p.sim.fail("worker %d: %v", p.rank, err)
 		}
 		return &pending{}
 	}
-	c := &pending{op: op, key: key, deadline: p.sim.now + patience}
+	c := &pending{op: op, key: key, deadline: p.sim.now + p.sim.wait}
 	p.pending[id] = c
 	return c
 }
@@ -156,7 +156,7 @@ func (p *program) ended(d ps.Done) {
 		return
 	}
 	delete(p.pending, d.ID)
-	if p.sim.now > c.deadline+2*tickEvery+recallTakes && p.sim.worker[p.rank].pausedU == 0 {
+	if p.sim.now > c.deadline+2*tickEvery+recallTakes && p.sim.worker[p.rank].pausedU == 0 && !p.sim.alone {
 		p.sim.fail("I7: %s of key %d by worker %d ended %.3f s late", c.op, c.key, p.rank, float64(p.sim.now-c.deadline)/1e9)
 	}
 	if c.push != nil {
@@ -168,6 +168,10 @@ func (p *program) ended(d ps.Done) {
 		return
 	case errors.Is(d.Err, ps.ErrTimeout) && p.load.hasty && (c.op == "push" || c.op == "pull"):
 		p.tooLate(c)
+		return
+	case p.sim.alone && errors.Is(d.Err, ps.ErrNoScheduler):
+		p.sim.ends[p.sim.worker[p.rank].node] = d.Err
+		p.dead = true
 		return
 	case d.Err != nil:
 		p.sim.fail("worker %d: %v", p.rank, d.Err)
@@ -191,7 +195,7 @@ func (p *program) until() ps.Time {
 	if p.load.hasty {
 		return p.sim.now + 100*ps.Millisecond + ps.Time(p.sim.rng.Int64N(int64(ps.Second)))
 	}
-	return p.sim.now + patience
+	return p.sim.now + p.sim.wait
 }
 
 // tooLate goes on after a push or pull whose deadline has passed. What it was given is used for something else at once; the push is
@@ -255,7 +259,10 @@ func (p *program) run() {
 }
 
 func (p *program) advance() {
-	now, until := p.sim.now, p.sim.now+patience
+	now, until := p.sim.now, p.sim.now+p.sim.wait
+	if p.phase == phaseInit || p.phase == phaseBarrier || p.phase == phaseLast {
+		p.sim.moment()
+	}
 	switch p.phase {
 	case phaseJoin:
 		id, err := p.w.Join(now, until)
@@ -317,8 +324,9 @@ func (p *program) resume() {
 func (p *program) next() {
 	if p.load.snap > 0 && !p.snapped && p.rank == 0 && p.step == p.load.snap-1 {
 		p.snapped = true
+		p.sim.moment()
 		// It ends while training goes on, or fails because a key has been faster.
-		_, _ = p.w.Snapshot(p.sim.now, uint64(p.load.snap), p.sim.now+patience)
+		_, _ = p.w.Snapshot(p.sim.now, uint64(p.load.snap), p.sim.now+p.sim.wait)
 	}
 	if p.step >= p.stop {
 		p.phase = phaseLast
@@ -345,7 +353,7 @@ func (p *program) next() {
 }
 
 func (p *program) init() {
-	now, until := p.sim.now, p.sim.now+patience
+	now, until := p.sim.now, p.sim.now+p.sim.wait
 	if p.load.kind == tables {
 		width := p.sim.cfg.workers * p.load.slots()
 		t, id, err := p.w.Table(now, 0, ps.TableSpec{Rows: 12, RowSize: 4 * width, CacheRows: 3}, until)
@@ -552,7 +560,7 @@ func (p *program) tableStep() {
 	}
 	p.rows = []uint32{uint32(p.sim.rng.IntN(12)), uint32(p.sim.rng.IntN(12)), rowsOf(p.rank, p.step)[0]}
 	p.rowBuf = make([]byte, len(p.rows)*4*width)
-	id, err := p.table.Get(p.sim.now, p.rows, p.rowBuf, p.sim.now+patience)
+	id, err := p.table.Get(p.sim.now, p.rows, p.rowBuf, p.sim.now+p.sim.wait)
 	step := p.step
 	if err == nil && id == 0 {
 		p.lookRows(step)
@@ -568,7 +576,7 @@ func (p *program) tableStep() {
 
 // endTableStep ends a step. The next one may begin before all copies know.
 func (p *program) endTableStep() {
-	id, err := p.w.Clock(p.sim.now, p.sim.now+patience)
+	id, err := p.w.Clock(p.sim.now, p.sim.now+p.sim.wait)
 	c := p.call("clock", 0, id, err)
 	if err == nil && p.sim.rng.IntN(2) == 0 {
 		delete(p.pending, id)

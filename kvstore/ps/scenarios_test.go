@@ -85,7 +85,7 @@ func TestABackupIsPromotableOnlyWithAllThatWasCommitted(t *testing.T) {
 		return false
 	}
 	n.replaceServer(t)
-	n.pass(ps.Second)
+	n.pass(2 * ps.Second)
 	if end == 0 {
 		t.Fatal("no transfer has ended")
 	}

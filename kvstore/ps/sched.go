@@ -45,14 +45,16 @@ type Scheduler struct {
 	body    []byte     // its encoding
 	writing *wire.View // is being made durable, nil when none is
 	changed bool       // view has changed since the last one that was written
+	hushed  uint64     // number of a view of which nobody is to hear: the next one takes something in it back
 	proof   uint64     // who is there has named this view or a later one
 
 	last    map[wire.Node]Time   // awake time at which each node was heard of, or given time to be heard of
 	seen    map[wire.Node]uint64 // view that each node has named in a heartbeat
 	buried  map[wire.Node]uint64 // view in which a node was given up: who names it is back
 	beats   map[wire.Node]wire.Heartbeat
-	retired map[uint64]bool // nonces of processes that were replaced: their late hellos mean nothing
-	entered []entered       // barriers, by worker
+	retired map[uint64]bool      // nonces of processes that were replaced: their late hellos mean nothing
+	asking  map[wire.Node]uint64 // nonce of the process that asked last for a place which is taken
+	entered []entered            // barriers, by worker
 	snap    *collection
 	tries   uint32      // snapshots begun
 	answer  []wire.Node // workers that wait for the snapshot of the view that is being written
@@ -79,7 +81,7 @@ func NewScheduler(c SchedulerConfig) (*Scheduler, error) {
 	}
 	s := &Scheduler{
 		cfg: c, last: map[wire.Node]Time{}, seen: map[wire.Node]uint64{}, buried: map[wire.Node]uint64{},
-		beats: map[wire.Node]wire.Heartbeat{}, retired: map[uint64]bool{}, entered: make([]entered, c.Workers), forgot: -1,
+		beats: map[wire.Node]wire.Heartbeat{}, retired: map[uint64]bool{}, asking: map[wire.Node]uint64{}, entered: make([]entered, c.Workers), forgot: -1,
 	}
 	if c.View == nil {
 		s.view = &wire.View{Job: c.Job, Next: 1}
@@ -234,6 +236,15 @@ func (s *Scheduler) hello(me *wire.Member, m *wire.Message) {
 		s.tell(me.Node) // too late: it sees that the job is over
 		return
 	}
+	if me.Alive && s.silence(me.Node) < s.cfg.Timing.Heartbeat*3/2 {
+		// The process that holds the place lives, or has just died: one that is to follow it repeats itself, and one that is dead
+		// itself, and whose hello comes late, does not. So processes that are given the same rank by mistake do not drive each other out.
+		if s.asking[me.Node] != h.Nonce {
+			s.asking[me.Node] = h.Nonce
+			s.out.event(EventJoined, me.Node, 0, 0, "another process asks for the place, which it gets when its process is silent")
+		}
+		return
+	}
 	if me.Nonce != 0 {
 		s.retired[me.Nonce] = true
 	}
@@ -305,6 +316,11 @@ func (s *Scheduler) Persisted(now Time, number uint64) {
 		return
 	}
 	s.start(now)
+	if number == s.hushed {
+		s.writing = nil
+		s.settle()
+		return
+	}
 	before := s.told
 	s.told, s.writing = s.writing, nil
 	s.body = s.told.Append(nil)

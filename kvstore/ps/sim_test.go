@@ -107,6 +107,11 @@ type sim struct {
 	ill      map[wire.Node]ps.Time // until when a node may have been cut off
 	calm     bool                  // no more trouble
 	rest     ps.Time               // when a run that is over has come to rest
+	wait     ps.Time               // deadline of calls: no single fault lasts so long
+	stall    ps.Time               // how long a process may stand still
+	until    ps.Time               // when trouble ends
+	alone    bool                  // the scheduler is gone for good
+	ends     map[wire.Node]error   // why machines have given up then
 }
 
 // simConfig is what a run is about.
@@ -127,7 +132,7 @@ type simConfig struct {
 func newSim(seed uint64, cfg simConfig) *sim {
 	s := &sim{
 		rng: rand.New(rand.NewPCG(seed, 1)), seed: seed, cfg: cfg, cut: map[[2]wire.Node]bool{}, ill: map[wire.Node]ps.Time{}, last: map[[2]wire.Node]ps.Time{},
-		order: true, slow: ps.Millisecond, leads: map[[2]uint64]wire.Replica{}, tops: map[[3]uint64]uint64{}, saves: map[string][]byte{},
+		order: true, slow: ps.Millisecond, wait: 60 * ps.Second, stall: 6 * ps.Second, ends: map[wire.Node]error{}, leads: map[[2]uint64]wire.Replica{}, tops: map[[3]uint64]uint64{}, saves: map[string][]byte{},
 	}
 	s.sched = &process{node: wire.Node{Role: wire.Scheduler}}
 	s.boot(s.sched)
@@ -260,6 +265,9 @@ func (s *sim) drain(p *process) {
 			s.record(p, out.Manifest)
 		}
 		if out.Fatal != nil {
+			s.ends[p.node] = out.Fatal
+		}
+		if out.Fatal != nil && !s.alone {
 			s.fail("%s gives up: %v", p.node, out.Fatal)
 		}
 		for i := range out.Sends {
@@ -349,7 +357,7 @@ func (s *sim) whenAwake(p *process, do func()) {
 		s.drain(p)
 		return
 	}
-	s.after(p.pausedU-s.now, func() {
+	s.after(tickEvery, func() {
 		if p.gen == gen && p.m != nil {
 			s.whenAwake(p, do)
 		}

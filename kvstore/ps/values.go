@@ -206,7 +206,7 @@ func (w *Worker) reached(sl *slice) uint64 {
 		return at
 	}
 	for id, c := range w.cursors {
-		if !c.Direct || c.Rows || c.Version == 0 {
+		if !c.Direct || c.Rows {
 			continue
 		}
 		if k := w.keys[id.Key]; k != nil && int(id.Slice) < len(k.slices) {
