@@ -249,3 +249,10 @@ func TestStoreMistakes(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestSSPWithoutStalenessIsSync wants the parameters of dist_sync, bit for bit: the store sums, whatever its name.
+func TestSSPWithoutStalenessIsSync(t *testing.T) {
+	open := tables(func(int) *dataio.Table { return storeData(t, 53) })
+	want := fitJob(t, 2, 2, open)
+	compareParams(t, fitJob(t, 2, 2, open, module.Store("dist_ssp", kvstore.Staleness(0))), want[0])
+}

@@ -24,7 +24,7 @@ type Config struct {
 	Dir                        string // for the scheduler's view
 	Snapshots, Restore         string // see kvstore.JobConfig
 	Seed                       uint64 // of the network's faults
-	Heartbeat, Dead            time.Duration
+	Heartbeat, Dead, Patience  time.Duration
 	// Announce, if set, is told where each process serves health and metrics; see kvstore.JobConfig.
 	Announce func(n wire.Node, addr string)
 }
@@ -52,7 +52,7 @@ func Start(c Config) *Cluster {
 		again: map[int]*kvstore.Job{}}
 	cl.cfg = kvstore.JobConfig{Scheduler: "mem:scheduler", ID: 1 + c.Seed, Workers: max(1, c.Workers), Servers: max(1, c.Servers),
 		Replicas: c.Replicas, Policy: c.Policy, Backups: c.Backups, SliceSize: c.SliceSize, Memory: c.Memory, Dir: c.Dir, Snapshots: c.Snapshots, Restore: c.Restore,
-		Heartbeat: c.Heartbeat, Dead: c.Dead, Open: cl.open}
+		Heartbeat: c.Heartbeat, Dead: c.Dead, Patience: c.Patience, Open: cl.open}
 	cl.tell = c.Announce
 	cl.Restart(wire.Node{Role: wire.Scheduler})
 	for i := range cl.cfg.Servers {
