@@ -3,6 +3,7 @@ package kvstore
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"gomx/kvstore/ps"
@@ -88,6 +89,15 @@ func (j *Job) Snapshots() string { return j.cfg.Snapshots }
 
 // Restored returns the folder of the snapshot from which the job continues, empty if it began by itself.
 func (j *Job) Restored() string { return j.cfg.Restore }
+
+// OwnFile returns the name of a file of this worker in the folder of the job, which a process that takes its place on the same machine
+// finds; empty if the job has no folder.
+func (j *Job) OwnFile(name string) string {
+	if j.cfg.Dir == "" {
+		return ""
+	}
+	return filepath.Join(j.cfg.Dir, fmt.Sprintf("%s-%x-%d", name, j.cfg.ID, j.Rank()))
+}
 
 // request is a call of the worker.
 type request interface {

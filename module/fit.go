@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	dataio "gomx/io"
+	"gomx/kvstore"
 	"gomx/metric"
 	"gomx/op"
 	"gomx/optimizer"
@@ -106,6 +107,9 @@ func (f *fitting) prepare(ctx context.Context) error {
 		return err
 	}
 	if err := f.takeUp(ctx); err != nil {
+		return err
+	}
+	if err := f.keepScale(kvstore.JobOf(ctx)); err != nil {
 		return err
 	}
 	if err := f.joinSnapshots(ctx); err != nil {

@@ -47,6 +47,7 @@ type scaler struct {
 	scales  []*sym.LossScale // of the devices
 	good    int              // batches since the factor has changed
 	skipped int
+	journal *scaleJournal                 // of a worker of a job; nil: there is none
 	byPlace map[device.Device][]*nd.Array // the gradients looked at, kept to be used again
 }
 
@@ -139,6 +140,9 @@ func (m *Module) overflowed() (bool, error) {
 		return false, fmt.Errorf("module: %w", err)
 	}
 	factor, err := s.next(finite)
+	if err == nil && s.good == 0 && s.journal != nil {
+		err = s.journal.add(scaleEvent{m.stream.steps, exact(factor), s.skipped})
+	}
 	if err != nil {
 		return true, err
 	}

@@ -7,11 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"gomx/checkpoint"
+	"gomx/dtype"
 	"gomx/initializer"
 	"gomx/internal/cluster"
 	dataio "gomx/io"
@@ -38,16 +40,23 @@ type jobLife struct {
 	epochs  []module.EpochEnd
 }
 
+// narrow is what a store's name ends with in jobs that compute in float16.
+const narrow = " in float16"
+
 const jobRounds = 4 // of an epoch of storeData for three workers
 
 // liveInJob trains as a worker, to the end, or until it dies after so many batches.
-func liveInJob(ctx context.Context, t *testing.T, prefix string, dies int, opts ...module.FitOption) (life jobLife, err error) {
+func liveInJob(ctx context.Context, t *testing.T, prefix, store string, dies int, opts ...module.FitOption) (life jobLife, err error) {
 	t.Helper()
-	kv, err := kvstore.Open(ctx, "dist_sync")
+	kv, err := kvstore.Open(ctx, strings.TrimSuffix(store, narrow))
 	if err != nil {
 		return life, err
 	}
-	m := module.New(jobNet(), module.Seed(uint64(5+kv.Rank())))
+	with := []module.Option{module.Seed(uint64(5 + kv.Rank()))}
+	if strings.HasSuffix(store, narrow) {
+		with = append(with, module.MixedPrecision(dtype.Float16), module.LossScale(module.Scaling{Initial: 1 << 20, Window: 3}))
+	}
+	m := module.New(jobNet(), with...)
 	all := []module.FitOption{module.Epochs(3), module.Init(initializer.Xavier{}), module.StoreWith(kv),
 		module.Optimize(optimizer.Adam{LR: 0.05, Common: optimizer.Common{Schedule: optimizer.FactorScheduler{Step: 3, Factor: 0.7}}}),
 		module.Validate(samples(t, 20, 4, dataio.Pad)), module.Checkpoint(prefix, module.KeepLast(2), module.WithStates()), module.Sample(1),
@@ -87,66 +96,83 @@ func readFiles(t *testing.T, dir string) map[string]string {
 }
 
 // TestRestartedWorkerZero lets worker 0, which saves, die in the middle and at the end of an epoch. The process that takes its place
-// goes on at the batch that comes next, with the random numbers of that batch; it neither saves nor validates epochs that are
+// goes on at the batch that comes next, with the random numbers of that batch and its loss scale; it neither saves nor validates epochs that are
 // over, and the job ends with the parameters and the files of one in which nobody dies.
 func TestRestartedWorkerZero(t *testing.T) {
-	var want jobLife
-	var files map[string]string
-	for _, dies := range []int{0, jobRounds + 2, jobRounds, 2*jobRounds - 1} {
-		ok := t.Run(fmt.Sprintf("after %d batches", dies), func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			defer cancel()
-			dir := t.TempDir()
-			prefix := filepath.Join(dir, "m")
-			c := cluster.Start(cluster.Config{Workers: 3, Servers: 2, Replicas: 2, Heartbeat: 50 * time.Millisecond, Dead: time.Second})
-			var mu sync.Mutex
-			var life jobLife
-			err := c.Work(ctx, func(ctx context.Context, rank int) error {
-				if rank == 0 && dies > 0 {
-					if _, err := liveInJob(ctx, t, prefix, dies); !errors.Is(err, errDies) {
-						return fmt.Errorf("got %w, want a death", err)
-					}
-					var err error
-					if ctx, err = c.Again(ctx, rank); err != nil {
-						return err
-					}
-				}
-				l, err := liveInJob(ctx, t, prefix, -1)
-				if mu.Lock(); rank == 0 {
-					life = l
-				}
-				mu.Unlock()
-				return err
-			})
-			if err := errors.Join(err, c.Wait()); err != nil {
-				t.Fatal(err)
-			}
-			if dies == 0 {
-				want, files = life, readFiles(t, dir)
-				return
-			}
-			if got := readFiles(t, dir); fmt.Sprintf("%x", got) != fmt.Sprintf("%x", files) {
+	for store, deaths := range map[string][]int{
+		"dist_sync":          {jobRounds + 2, jobRounds, 2*jobRounds - 1},
+		"dist_ssp":           {jobRounds + 2},
+		"dist_sync" + narrow: {jobRounds + 2},
+	} {
+		t.Run(store, func(t *testing.T) {
+			want, files := restartJob(t, store, 0)
+			for _, dies := range deaths {
+				life, got := restartJob(t, store, dies)
 				for name := range files {
-					t.Errorf("file %s is the same: %v", name, got[name] == files[name])
+					if got[name] != files[name] {
+						t.Errorf("death after %d batches: file %s differs", dies, name)
+					}
 				}
-			}
-			first := slices.Index(want.batches, life.batches[0])
-			if first < dies-1 || first > dies+1 {
-				t.Errorf("the second process begins with batch %v, want the one after %d or its neighbour", life.batches[0], dies)
-			}
-			if !slices.Equal(life.batches, want.batches[first:]) {
-				t.Errorf("the second process has batches %v, want %v", life.batches, want.batches[first:])
-			}
-			for i, e := range life.epochs {
-				if e.Samples == 0 || e.Epoch != i+life.batches[0][0] {
-					t.Errorf("the second process is told of epoch %d with %d samples", e.Epoch, e.Samples)
+				if len(got) != len(files) {
+					t.Errorf("death after %d batches: %d files, want %d", dies, len(got), len(files))
 				}
+				checkSecondLife(t, life, want, dies)
 			}
 		})
-		if !ok {
-			return
+	}
+}
+
+// checkSecondLife compares the life of a process that has taken the place of one which died with an undisturbed one.
+func checkSecondLife(t *testing.T, life, want jobLife, dies int) {
+	t.Helper()
+	first := slices.Index(want.batches, life.batches[0])
+	if first < dies-1 || first > dies+1 {
+		t.Errorf("the second process begins with batch %v, want the one after %d or its neighbour", life.batches[0], dies)
+	}
+	if !slices.Equal(life.batches, want.batches[first:]) {
+		t.Errorf("the second process has batches %v, want %v", life.batches, want.batches[first:])
+	}
+	for i, e := range life.epochs {
+		if e.Samples == 0 || e.Epoch != i+life.batches[0][0] {
+			t.Errorf("the second process is told of epoch %d with %d samples", e.Epoch, e.Samples)
 		}
 	}
+	if got, want := strings.SplitN(life.outcome, "\n", 2)[0], strings.SplitN(want.outcome, "\n", 2)[0]; got != want {
+		t.Errorf("the second process ends with %s, want %s", got, want)
+	}
+}
+
+// restartJob runs a job whose worker 0 dies after so many batches and is started again; 0: nobody dies. It returns the last life of worker 0
+// and the files that it has saved.
+func restartJob(t *testing.T, store string, dies int) (life jobLife, files map[string]string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	dir := t.TempDir()
+	prefix := filepath.Join(dir, "m")
+	c := cluster.Start(cluster.Config{Workers: 3, Servers: 2, Replicas: 2, Heartbeat: 50 * time.Millisecond, Dead: time.Second, Dir: t.TempDir()})
+	var mu sync.Mutex
+	err := c.Work(ctx, func(ctx context.Context, rank int) error {
+		if rank == 0 && dies > 0 {
+			if _, err := liveInJob(ctx, t, prefix, store, dies); !errors.Is(err, errDies) {
+				return fmt.Errorf("got %w, want a death", err)
+			}
+			var err error
+			if ctx, err = c.Again(ctx, rank); err != nil {
+				return err
+			}
+		}
+		l, err := liveInJob(ctx, t, prefix, store, -1)
+		if mu.Lock(); rank == 0 {
+			life = l
+		}
+		mu.Unlock()
+		return err
+	})
+	if err := errors.Join(err, c.Wait()); err != nil {
+		t.Fatal(err)
+	}
+	return life, readFiles(t, dir)
 }
 
 // TestSnapshotsOfFit lets all processes of a job die at once and continues from the last snapshot: every worker goes on at the batch that
@@ -185,7 +211,7 @@ func snapshotJob(t *testing.T, dir, folder, restore string, every, dies int) []j
 	var mu sync.Mutex
 	lives := make([]jobLife, 3)
 	err := c.Work(ctx, func(ctx context.Context, rank int) error {
-		l, err := liveInJob(ctx, t, filepath.Join(dir, "m"), dies, module.Snapshots(folder, every))
+		l, err := liveInJob(ctx, t, filepath.Join(dir, "m"), "dist_sync", dies, module.Snapshots(folder, every))
 		if errors.Is(err, errDies) {
 			return nil // and leaves: the job ends
 		}

@@ -313,10 +313,7 @@ func (f *fitting) restorePlace(ctx context.Context, rec *runRecord) error {
 func (f *fitting) restoreStreams(rec *runRecord) {
 	m := f.m
 	if s := m.scaler; s != nil && rec.Scale != nil {
-		s.good, s.skipped = rec.Scale.Good, rec.Scale.Skipped
-		for _, scale := range s.scales {
-			scale.Set(float64(rec.Scale.Value))
-		}
+		s.set(float64(rec.Scale.Value), rec.Scale.Good, rec.Scale.Skipped)
 	}
 	m.stream, m.history, f.scored = stream{steps: rec.Steps}, rec.History.history(), rec.Scored
 	nd.SetRandomState(rec.Random)

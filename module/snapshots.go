@@ -136,6 +136,9 @@ func (r *epochRun) leaveOut(ctx context.Context, next int) error {
 		r.job.saved = nil
 		return r.continueFrom(ctx, rec)
 	}
+	if s := r.m.scaler; s != nil && r.share.round == r.share.joined {
+		s.rejoin(r.m.stream.steps)
+	}
 	return r.snapshotRound(ctx, next)
 }
 
@@ -167,6 +170,9 @@ func (r *epochRun) continueFrom(ctx context.Context, rec *runRecord) error {
 		}
 	}
 	r.restoreStreams(rec)
+	if s := r.m.scaler; s != nil && s.journal != nil {
+		return s.journal.add(scaleEvent{r.m.stream.steps - uint64(s.good), exact(s.value()), s.skipped})
+	}
 	return nil
 }
 
