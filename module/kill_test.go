@@ -90,7 +90,7 @@ func TestKill(t *testing.T) {
 				if kills > 0 || r.IntN(10) > 0 {
 					awaitCheckpoint(prefix)
 				}
-				time.Sleep(time.Duration(r.Float64() * 0.8 * float64(length[name])))
+				time.Sleep(time.Duration(r.Float64() * 0.5 * float64(length[name])))
 				_, statErr := os.Stat(checkpoint.RunPath(prefix))
 				_ = p.Process.Kill()
 				if p.Wait() != nil {
