@@ -85,8 +85,9 @@ type Prepared struct {
 	Apart   bool   // outputs should not share memory with inputs, whatever the operator's Inplace says: a plainer kernel runs where they do
 	// Elem says what a kernel that treats elements one by one does to each, in the terms of its device; nil: not said.
 	// Kernels that do the work of several are made of it.
-	Elem any
-	Run  func(c *Call) error
+	Elem  any
+	Impls []string // the implementations that a library has chosen, in the order of their calls; nil: no library is called
+	Run   func(c *Call) error
 }
 
 // Prepare readies a kernel for parameters and operands. It returns ErrUnsupported to pass the

@@ -17,6 +17,14 @@ type Explanation struct {
 	Operators int          `json:"operators"` // operators that run, those of the gradient included
 	Reorders  int          `json:"reorders"`  // changes of layout among them
 	Passes    []PassReport `json:"passes"`    // in the order in which they ran
+	Library   []LibraryUse `json:"library"`   // operators that call a library, in the order in which they run
+}
+
+// LibraryUse says which of its implementations a library has chosen for a node.
+type LibraryUse struct {
+	Node  string   `json:"node"`
+	Op    string   `json:"op"`
+	Impls []string `json:"impls"` // in the order of the calls
 }
 
 // PassReport says what one pass did.
@@ -58,6 +66,9 @@ func (ex *Executor) Explain(train bool) (*Explanation, error) {
 		if s.node.Op == nn.Reorder.Op {
 			e.Reorders++
 		}
+		if len(s.kernel.Impls) > 0 {
+			e.Library = append(e.Library, LibraryUse{s.node.Name, s.node.Op.Name, s.kernel.Impls})
+		}
 	}
 	for _, a := range b.p.applied {
 		e.Passes = append(e.Passes, PassReport{Pass: a.Pass.Name, Reason: a.Pass.Reason, Loose: a.Pass.Loose, Changes: a.List})
@@ -72,7 +83,8 @@ func (e *Explanation) String() string {
 	return b.String()
 }
 
-// WriteTable writes a row for every change: the pass, the node, what it was and what it became.
+// WriteTable writes a row for every change: the pass, the node, what it was and what it became; and a row for every node that
+// calls a library.
 func (e *Explanation) WriteTable(w io.Writer) error {
 	mode := "inference"
 	if e.Train {
@@ -88,6 +100,13 @@ func (e *Explanation) WriteTable(w io.Writer) error {
 		for _, c := range p.Changes {
 			fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", p.Pass, c.Node, c.Before, c.After)
 		}
+	}
+	if len(e.Library) > 0 {
+		fmt.Fprintf(t, "\nkernels of the library\n")
+		fmt.Fprintf(t, "node\toperator\timplementations\n")
+	}
+	for _, u := range e.Library {
+		fmt.Fprintf(t, "%s\t%s\t%s\n", u.Node, u.Op, strings.Join(u.Impls, " "))
 	}
 	return t.Flush()
 }

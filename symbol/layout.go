@@ -94,10 +94,10 @@ func (l *layouter) visit(i int, n *op.Node) error {
 func (l *layouter) choose(i int, n *op.Node, in []op.Entry) (*ready, error) {
 	a := l.p.args(i, n, l.used)
 	switch layout := l.common(n, in); {
-	case n.Op.Layouts:
-		return l.offer(i, n, a, in)
 	case layout != nil && n.Op.Pointwise && l.alike(i, n, a):
 		return l.pointwise(n, a, in, layout)
+	case n.Op.Layouts:
+		return l.offer(i, n, a, in)
 	case layout != nil && n.Op == prim.Concat.Op && n.Params.(prim.ConcatParams).Dim.Value() == 1 && l.free(i, 0):
 		if r, err := l.concat(n, a, in, layout); r != nil || err != nil {
 			return r, err

@@ -163,6 +163,9 @@ func (p *Packing) Threads() int { return p.threads }
 // Scratch returns the bytes of scratch memory that Run needs.
 func (p *Packing) Scratch() int { return p.pack.Scratch() }
 
+// Impls names the library's implementation of every step of Run.
+func (p *Packing) Impls() []string { return p.pack.Impls() }
+
 // Run brings plain weights w into the layout.
 func (p *Packing) Run(packed, w, scratch unsafe.Pointer) error {
 	return p.pack.run([6]unsafe.Pointer{w, packed}, scratch)

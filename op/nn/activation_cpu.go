@@ -30,6 +30,8 @@ func init() {
 func leakyC(p LeakyReLUParams, a *op.Args) (*op.Prepared, error) {
 	slope := float32(p.Slope.Value())
 	switch p.ActType {
+	case "prelu":
+		return preluC(a)
 	case "leaky":
 		return attach.Map(a, cpu.Map{Op: cpu.Leaky, S: slope})
 	case "elu":
@@ -45,6 +47,8 @@ func leakyC(p LeakyReLUParams, a *op.Args) (*op.Prepared, error) {
 func leakyGradC(p LeakyReLUParams, a *op.Args) (*op.Prepared, error) {
 	slope := float32(p.Slope.Value())
 	switch {
+	case p.ActType == "prelu":
+		return preluGradC(a)
 	case p.ActType == "leaky":
 		return attach.Zip(a, cpu.Zip{Op: cpu.LeakyXGrad, S: slope})
 	case p.ActType == "elu" && slope < 0:

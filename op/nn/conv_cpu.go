@@ -44,7 +44,7 @@ func convC(p ConvolutionParams, a *op.Args) (*op.Prepared, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &op.Prepared{Threads: s.Threads, Scratch: k.Scratch(), Run: func(c *op.Call) error {
+	return &op.Prepared{Threads: s.Threads, Scratch: k.Scratch(), Impls: k.Impls(), Run: func(c *op.Call) error {
 		var bias unsafe.Pointer
 		if s.Bias {
 			bias = c.In[2].Data
@@ -79,7 +79,7 @@ func convGradC(p ConvolutionParams, a *op.Args) (*op.Prepared, error) {
 	if !onePixel(a.In[1].Shape) {
 		out[0] = inLayout(out[0], k.DX)
 	}
-	return &op.Prepared{Threads: s.Threads, Scratch: b.end, Out: out, Run: func(c *op.Call) error {
+	return &op.Prepared{Threads: s.Threads, Scratch: b.end, Impls: k.Impls(), Out: out, Run: func(c *op.Call) error {
 		o := cpu.ConvGrads{DX: c.Out[0].Data, DW: w.or(c.Out[1].Data, c.Scratch), DY: c.In[0].Data, X: c.In[1].Data, W: c.In[2].Data}
 		if s.Bias {
 			o.DBias = b.or(c.Out[2].Data, c.Scratch)

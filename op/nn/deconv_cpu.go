@@ -45,7 +45,7 @@ func deconvC(p DeconvolutionParams, a *op.Args) (*op.Prepared, error) {
 	}
 	channels[1] = out[1]
 	bias, _ := cpu.NewBroadcast(cpu.Add, out, channels, out, s.Threads)
-	return &op.Prepared{Threads: s.Threads, Scratch: k.Scratch(), Run: func(c *op.Call) error {
+	return &op.Prepared{Threads: s.Threads, Scratch: k.Scratch(), Impls: k.Impls(), Run: func(c *op.Call) error {
 		y := c.Out[0].Data
 		if err := k.Run(cpu.ConvGrads{DX: y, DY: c.In[0].Data, W: c.In[1].Data}, c.Scratch); err != nil {
 			return err
@@ -77,7 +77,8 @@ func deconvGradC(p DeconvolutionParams, a *op.Args) (*op.Prepared, error) {
 	}
 	bias := cpu.NewReduce(cpu.Sum, dy, axes, 1, s.Threads)
 	scratch := max(data.Scratch(), weight.Scratch(), bias.Scratch())
-	return &op.Prepared{Threads: s.Threads, Scratch: scratch, Run: func(c *op.Call) error {
+	impls := append(data.Impls(), weight.Impls()...)
+	return &op.Prepared{Threads: s.Threads, Scratch: scratch, Impls: impls, Run: func(c *op.Call) error {
 		g := c.In[0].Data
 		if out := c.Out[0].Data; out != nil {
 			if err := data.Run(out, g, c.In[2].Data, nil, c.Scratch); err != nil {

@@ -127,7 +127,7 @@ func (f fusedConv) prepared(k cpu.Conv) (*op.Prepared, error) {
 		f.in[fusedSum] = inLayout(f.in[fusedSum], f.spec.Sum)
 	}
 	add, bias := f.add, f.spec.Bias
-	return &op.Prepared{Threads: f.spec.Threads, Scratch: k.Scratch(), In: f.in, Out: []op.Desc{f.out}, Run: func(c *op.Call) error {
+	return &op.Prepared{Threads: f.spec.Threads, Scratch: k.Scratch(), Impls: k.Impls(), In: f.in, Out: []op.Desc{f.out}, Run: func(c *op.Call) error {
 		var b, sum unsafe.Pointer
 		if bias {
 			b = c.In[2+add].Data

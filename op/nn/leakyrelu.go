@@ -59,6 +59,7 @@ scale·(alpha + y), as MXNet has it, where the derivative would be scale·alpha 
 		},
 		Inplace:   [][2]int{{0, 0}},
 		Pointwise: true,
+		Layouts:   true,
 		Random:    true,
 		Ref:       leakyRef,
 	})
@@ -85,6 +86,7 @@ func defineLeakyGrad() {
 		Grad:      leakySecond,
 		Inplace:   [][2]int{{0, 0}},
 		Pointwise: true,
+		Layouts:   true,
 		Ref:       leakyGradRef,
 	})
 }

@@ -148,7 +148,7 @@ func poolBlockedC(p PoolingParams, a *op.Args) (*op.Prepared, error) {
 	if keep {
 		out = inLayout(out, l)
 	}
-	return &op.Prepared{Threads: s.Threads, Scratch: k.Scratch(), Out: []op.Desc{out}, Run: func(c *op.Call) error {
+	return &op.Prepared{Threads: s.Threads, Scratch: k.Scratch(), Impls: k.Impls(), Out: []op.Desc{out}, Run: func(c *op.Call) error {
 		return k.Run(c.Out[0].Data, c.In[0].Data, c.Scratch)
 	}}, nil
 }
