@@ -5,7 +5,7 @@ GOLDEN ?= ../shared/golden
 CHAOS_RUNS ?= 300
 CHAOS_JOURNAL ?= runs/chaos.jsonl
 
-.PHONY: deps demo test conformance race nocgo cross cuda-check fuzz hostile oracle bench stress chaos resume resume-jobs generate lint
+.PHONY: deps demo test conformance race nocgo cross cuda-check fuzz hostile oracle bench stress chaos resume resume-jobs generate lint rename release
 
 deps: ## system packages, by apt where that is allowed
 	@missing=""; for p in $(PACKAGES); do dpkg -s $$p >/dev/null 2>&1 || missing="$$missing $$p"; done; \
@@ -80,3 +80,9 @@ lint: ## formatting, vet, staticcheck
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "not formatted:" $$unformatted >&2; exit 1; fi
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
+
+rename: ## gives the module another path: make rename MODULE=host/path
+	$(GO) run ./internal/modtool rename "$(MODULE)"
+
+release: ## a module zip and list for GOPROXY in dist: make release VERSION=v0.2.0
+	$(GO) run ./internal/modtool release "$(VERSION)"
