@@ -5,7 +5,7 @@ GOLDEN ?= ../shared/golden
 CHAOS_RUNS ?= 300
 CHAOS_JOURNAL ?= runs/chaos.jsonl
 
-.PHONY: deps demo test conformance race nocgo cross cuda-check fuzz hostile oracle bench stress chaos resume resume-jobs generate lint rename release
+.PHONY: deps demo test conformance race nocgo cross cuda-check fuzz hostile oracle bench stress chaos resume resume-jobs generate lint rename rename-check release
 
 deps: ## system packages, by apt where that is allowed
 	@missing=""; for p in $(PACKAGES); do dpkg -s $$p >/dev/null 2>&1 || missing="$$missing $$p"; done; \
@@ -83,6 +83,9 @@ lint: ## formatting, vet, staticcheck
 
 rename: ## gives the module another path: make rename MODULE=host/path
 	$(GO) run ./internal/modtool rename "$(MODULE)"
+
+rename-check: deps ## renames a copy of this module, runs tests in it, releases it and fetches the release (minutes)
+	$(GO) test -timeout 40m -v -count=1 -run 'TestRenamedReleaseIsFetched$$' ./internal/modtool -whole
 
 release: ## a module zip and list for GOPROXY in dist: make release VERSION=v0.2.0
 	$(GO) run ./internal/modtool release "$(VERSION)"
