@@ -46,7 +46,8 @@ type Store interface {
 	// Broadcast is Init, then Pull.
 	Broadcast(ctx context.Context, key string, value *nd.Array, out ...*nd.Array) error
 	// Barrier waits until every worker has called it, and until the pushes of this worker are
-	// complete.
+	// complete. A process that takes over a worker's place repeats the calls before the first step, which
+	// end at once, and is not waited for at barriers that it has left behind.
 	Barrier(ctx context.Context) error
 
 	// SetOptimizer makes pushes change values by an optimizer, which travels as name and parameters.

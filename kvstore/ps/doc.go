@@ -50,6 +50,12 @@
 // rounds close without the dead. With backup workers they close when all but so many have contributed; later pushes are Late, and
 // count nowhere. A worker that has fallen behind calls Skip.
 //
+// # Time
+//
+// Any process may stand still while its clock goes on. Silence counts only while who listens is awake, and anew when it has stood still;
+// a copy is given up only when the server with the other one has named, in a heartbeat, the view by which its server was given up.
+// Who has heard nothing of the scheduler for Timing.Patience ends with ErrNoScheduler.
+//
 // # Deadlines and memory
 //
 // Every call of a worker ends by its deadline, with an Error that says who was waited for: ErrTimeout, ErrFenced, ErrLost,

@@ -84,7 +84,7 @@ func (w *Worker) Audit() error {
 // Swap lets the copies of a shard change places now, if they may. It reports whether they do.
 func (s *Scheduler) Swap(now Time, shard int) bool {
 	s.start(now)
-	if shard >= len(s.view.Shards) || !s.swappable(&s.view.Shards[shard]) {
+	if shard >= len(s.view.Shards) || s.writing != nil || !s.swappable(&s.view.Shards[shard]) {
 		return false
 	}
 	s.swap(uint32(shard))

@@ -382,10 +382,10 @@ func (s *sim) checkView(v *wire.View) {
 		}
 		// It may have come in sync while the view before was being written.
 		srv, ok := s.server[b.Primary.Server].m.(*ps.Server)
-		whole := a.InSync
-		if ok && srv.Incarnation() == b.Primary.Incarnation {
+		whole := true
+		if ok && srv.Incarnation() == b.Primary.Incarnation { // otherwise nobody can tell any more
 			_, follows := srv.Follows(i)
-			whole = whole || follows
+			whole = a.InSync || follows
 		}
 		if b.Primary != a.Backup || !whole {
 			s.fail("shard %d: %v is promoted, which was not in sync", i, b.Primary)
