@@ -64,8 +64,8 @@ var secondOrderNets = []struct {
 	{"cholesky factor", [][]int{{3, 3}}, func(in []*nd.Array) *nd.Array {
 		x := in[0].Add(in[0].T())
 		eye := nd.Eye(nd.EyeParams{N: 3, DType: dtype.Float64}).MulScalar(9)
-		l := nd.LinalgPotrf(x.Add(eye))
-		return nd.LinalgPotri(l).Mul(x).Add(l)
+		l := nd.LinalgPotrf(x.Add(eye), nd.CholeskyParams{})
+		return nd.LinalgPotri(l, nd.CholeskyParams{}).Mul(x).Add(l)
 	}},
 	{"norms", [][]int{{3, 4}}, func(in []*nd.Array) *nd.Array {
 		return nd.Norm(in[0], nd.NormParams{Axis: []int{1}}).Square().Add(nd.L2Normalization(in[0], nd.L2NormalizationParams{}).Sum())

@@ -211,6 +211,10 @@ type (
 	//
 	//   - DType dtype.Type: element type of the output; required
 	CastParams = prim.CastParams
+	// CholeskyParams holds the parameters of LinalgPotrf and LinalgPotri.
+	//
+	//   - Upper bool: whether the factor is the lower triangular one; else the upper (switches lower off)
+	CholeskyParams = linalg.CholeskyParams
 	// ClipParams holds the parameters of Clip.
 	//
 	//   - AMin float64: lower bound; required
@@ -310,7 +314,7 @@ type (
 	DotParams = prim.DotParams
 	// DropoutParams holds the parameters of Dropout.
 	//
-	//   - P Opt[float64]: share of elements that are dropped, below 1; at least 0; 0.5 by default
+	//   - P Opt[float64]: share of elements that are dropped; 0 to 1; 0.5 by default
 	//   - Mode string: drop in training only, or always; one of training, always, training by default
 	//   - Axes []int: axes along which elements are dropped together
 	//   - CudnnOff Opt[bool]: accepted for compatibility, without effect
@@ -1044,7 +1048,7 @@ type (
 	SmoothL1Params = loss.SmoothL1Params
 	// SoftmaxActivationParams holds the parameters of SoftmaxActivation.
 	//
-	//   - Mode string: what sums to one: all elements of a sample, or the channels of a position; one of instance, channel, instance by default
+	//   - Mode string: what sums to one: the elements along the last axis, or the channels of a position; one of instance, channel, instance by default
 	SoftmaxActivationParams = nn.SoftmaxActivationParams
 	// SoftmaxOutputParams holds the parameters of SoftmaxOutput.
 	//
@@ -1696,7 +1700,7 @@ func ArgMax(data *Array, p ArgParams) *Array {
 	return apply1(opArgMax, p, data)
 }
 
-// ArgMaxChannel is the index of the largest element along the last axis.
+// ArgMaxChannel is the index of the largest element along axis 1, the channels.
 func ArgMaxChannel(data *Array) *Array {
 	return apply1(opArgMaxChannel, op.NoParams{}, data)
 }
@@ -2251,11 +2255,11 @@ func Dot(lhs, rhs *Array, p DotParams) *Array {
 // Dropout sets random elements to zero in training and passes data on otherwise.
 //
 // Each element is dropped with probability p; what is left is multiplied by 1/(1-p), so that the
-// expectation stays. With axes, elements that differ only in their position along these axes share
+// expectation stays. With p = 1 all are dropped, and no gradient passes. With axes, elements that differ only in their position along these axes share
 // one decision. The hidden second output is the mask of what is kept.
 //
 // Parameters:
-//   - P: share of elements that are dropped, below 1; at least 0; 0.5 by default
+//   - P: share of elements that are dropped; 0 to 1; 0.5 by default
 //   - Mode: drop in training only, or always; one of training, always, training by default
 //   - Axes: axes along which elements are dropped together
 //   - CudnnOff: accepted for compatibility, without effect
@@ -2843,14 +2847,20 @@ func LinalgMaketrian(A *Array, p TriangleParams) *Array {
 	return apply1(opLinalgMaketrian, p, A)
 }
 
-// LinalgPotrf computes the Cholesky factor of each symmetric, positive definite matrix of a batch: the lower triangular matrix L with L·Lᵀ = A. Only the lower triangle of A is read; its gradient is symmetric.
-func LinalgPotrf(A *Array) *Array {
-	return apply1(opLinalgPotrf, op.NoParams{}, A)
+// LinalgPotrf computes the Cholesky factor of each symmetric, positive definite matrix of a batch: the lower triangular matrix L with L·Lᵀ = A, or the upper triangular matrix U with Uᵀ·U = A. Only the triangle of A that the factor fills is read; its gradient is symmetric.
+//
+// Parameters:
+//   - Upper: whether the factor is the lower triangular one; else the upper (switches lower off)
+func LinalgPotrf(A *Array, p CholeskyParams) *Array {
+	return apply1(opLinalgPotrf, p, A)
 }
 
-// LinalgPotri computes (A·Aᵀ)⁻¹ for each lower triangular matrix A of a batch: from the factor that LinalgPotrf returned to the inverse of the original matrix.
-func LinalgPotri(A *Array) *Array {
-	return apply1(opLinalgPotri, op.NoParams{}, A)
+// LinalgPotri computes (A·Aᵀ)⁻¹ for each lower triangular matrix A of a batch, (Aᵀ·A)⁻¹ for an upper one: from the factor that LinalgPotrf returned to the inverse of the original matrix.
+//
+// Parameters:
+//   - Upper: whether the factor is the lower triangular one; else the upper (switches lower off)
+func LinalgPotri(A *Array, p CholeskyParams) *Array {
+	return apply1(opLinalgPotri, p, A)
 }
 
 // LinalgSlogdet computes sign and logarithm of the absolute value of the determinant of each matrix of a batch. For a single matrix the outputs have shape (1,). No gradient flows through the sign, none at all to a singular matrix.
@@ -3621,7 +3631,8 @@ func PlusScalar(data *Array, p ScalarParams) *Array {
 // Data has shape (n, c, [d,] [h,] w), or channels last where layout says so. With extent x padded
 // on both sides, the output has floor((x + 2·pad - kernel)/stride) + 1 positions (valid), as many
 // with the ceiling (full), or ceil((x + 2·pad)/stride) (same). Windows are cut off at the padding;
-// max and lp see no padding, avg counts it unless count_include_pad is false.
+// max and lp see no padding, avg counts it unless count_include_pad is false. Strides and pads beyond
+// the axes of the kernel are passed over, as in MXNet.
 //
 // Parameters:
 //   - Kernel: extent of the window: (w), (h, w) or (d, h, w)
@@ -4550,12 +4561,13 @@ func Softmax(data *Array, p SoftmaxParams, with ...Input) *Array {
 	return applyNamed(opSoftmax, p, inSoftmax, with, data, nil)
 }
 
-// SoftmaxActivation is the softmax over all elements of a sample, or over its channels at each position.
+// SoftmaxActivation is the softmax along the last axis, or over the channels, axis 1, at each position.
 //
-// MXNet keeps it for old models; softmax with an axis is the general form.
+// MXNet keeps it for old models; softmax with an axis is the general form. Its documentation says that mode instance
+// normalizes all elements of a sample; what MXNet 1.9.1 computes, and this operator, is the softmax along the last axis.
 //
 // Parameters:
-//   - Mode: what sums to one: all elements of a sample, or the channels of a position; one of instance, channel, instance by default
+//   - Mode: what sums to one: the elements along the last axis, or the channels of a position; one of instance, channel, instance by default
 func SoftmaxActivation(data *Array, p SoftmaxActivationParams) *Array {
 	return apply1(opSoftmaxActivation, p, data)
 }

@@ -175,6 +175,18 @@ func (o *Op) ParseParams(attrs map[string]string) (any, error) {
 	return p, WithOp(err, o.Name, "", "")
 }
 
+// UnknownParams returns the keys of attrs, sorted, that are neither parameters nor of the form __key__.
+func (o *Op) UnknownParams(attrs map[string]string) []string {
+	var keys []string
+	for key := range attrs {
+		if _, ok := o.schema.byName[key]; !ok && !hiddenKey(key) {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
 // FormatParams writes the parameters that differ from their defaults as attribute strings.
 func (o *Op) FormatParams(params any) map[string]string { return o.schema.format(params) }
 

@@ -230,7 +230,7 @@ func (s *schema) parse(attrs map[string]string) (any, error) {
 	v := reflect.New(s.typ).Elem()
 	given := make([]bool, len(s.params))
 	for key, text := range attrs {
-		if strings.HasPrefix(key, "__") && strings.HasSuffix(key, "__") {
+		if hiddenKey(key) {
 			continue
 		}
 		i, ok := s.byName[key]
@@ -257,6 +257,9 @@ func (s *schema) parse(attrs map[string]string) (any, error) {
 	}
 	return v.Interface(), nil
 }
+
+// hiddenKey reports whether an attribute is not for the operator.
+func hiddenKey(key string) bool { return strings.HasPrefix(key, "__") && strings.HasSuffix(key, "__") }
 
 // finish normalizes parsed parameters, keeping explicit zeros as they were given.
 func (s *schema) finish(v reflect.Value, given []bool) error {

@@ -15,8 +15,8 @@ import (
 // to the outputs' element types. None means ones; losses ignore them, so that nil does for a loss.
 // As in MXNet those beyond the last output are passed over.
 //
-// After a Forward(false) Backward runs Forward(true) itself: outputs and auxiliary states are then
-// those of a training run. A second Backward after one Forward is an error, because the first one
+// After a Forward(false) Backward runs the graph again as in training, with the arguments of now;
+// outputs and auxiliary states keep what they hold. A second Backward after one Forward is an error, because the first one
 // has used the memory of what was kept.
 func (ex *Executor) Backward(headGrads ...*nd.Array) error {
 	if ex.closed {
@@ -26,7 +26,7 @@ func (ex *Executor) Backward(headGrads ...*nd.Array) error {
 		return nil
 	}
 	if ex.current == nil && ex.untrained {
-		if err := ex.Forward(true); err != nil {
+		if err := ex.forwardAside(); err != nil {
 			return err
 		}
 	}
@@ -52,6 +52,28 @@ func (ex *Executor) Backward(headGrads ...*nd.Array) error {
 	}
 	ex.push(r, p.forward, len(p.segments))
 	r.release()
+	return nil
+}
+
+// forwardAside runs the forward part as in training, on copies of the auxiliary states and with outputs that nobody sees.
+func (ex *Executor) forwardAside() error {
+	b, err := ex.program(true)
+	if err != nil {
+		return err
+	}
+	r, err := ex.beginRun(b)
+	if err != nil {
+		return err
+	}
+	for _, slot := range b.p.mutated {
+		r.arrays[slot] = r.arrays[slot].Copy()
+	}
+	for _, slot := range b.p.outputs {
+		a := r.arrays[slot]
+		r.arrays[slot] = nd.Empty(a.Shape(), nd.On(a.Device()), nd.As(a.DType()), nd.Using(ex.eng))
+	}
+	ex.start(r)
+	ex.keepForBackward(r)
 	return nil
 }
 

@@ -173,6 +173,35 @@ func TestBackwardAfterInference(t *testing.T) {
 	}
 }
 
+// TestBackwardAfterInferenceLeavesStates: outputs and moving averages stay those of inference.
+func TestBackwardAfterInferenceLeavesStates(t *testing.T) {
+	s := sym.BatchNorm(sym.Var("x"), sym.BatchNormParams{}, sym.Name("bn"))
+	ex, err := s.SimpleBind(sym.BindConfig{Args: map[string]*nd.Array{"x": nd.FromSlice([]float32{1, 2, 3, 8}, 4, 1)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ex.Close()
+	ex.Args["bn_gamma"].Fill(1)
+	ex.Aux["bn_moving_var"].Fill(4)
+	heads := nd.FromSlice([]float32{1, 2, 4, 3}, 4, 1)
+	grads := map[bool][]float32{}
+	for _, train := range []bool{true, false} {
+		ex.Aux["bn_moving_mean"].Fill(1)
+		if err := ex.Forward(train); err != nil {
+			t.Fatal(err)
+		}
+		before := values(t, ex.Outputs()[0])
+		mean := values(t, ex.Aux["bn_moving_mean"])
+		if err := ex.Backward(heads); err != nil {
+			t.Fatal(err)
+		}
+		grads[train] = values(t, ex.Grads["x"])
+		near(t, "output", values(t, ex.Outputs()[0]), before)
+		near(t, "moving mean", values(t, ex.Aux["bn_moving_mean"]), mean)
+	}
+	near(t, "gradient", grads[false], grads[true])
+}
+
 func TestBackwardWithoutGradients(t *testing.T) {
 	ex := boundSquare(t, sym.BindConfig{DefaultReq: op.ReqNull})
 	if err := ex.Forward(true); err != nil {

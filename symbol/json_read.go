@@ -34,7 +34,8 @@ type jsonNode struct {
 type jsonEntry []int
 
 // Load reads a symbol from the JSON of any MXNet since 0.8, upgrading old spellings. Files are
-// hostile input: whatever they hold, the result is a symbol or an error that names the node.
+// hostile input: whatever they hold, the result is a symbol or an error that names the node. Attributes that an operator
+// does not have are passed over, with an op.Notice.
 func Load(data []byte) (*Symbol, error) {
 	var g jsonGraph
 	dec := json.NewDecoder(bytes.NewReader(data))
@@ -144,7 +145,7 @@ func (l *loader) add(i int, j *jsonNode) error {
 func (l *loader) finish(n *op.Node, attrs map[string]string) error {
 	hidden := takeHidden(attrs)
 	upgradeAttrs(n.Op.Name, attrs, l.version)
-	p, err := n.Op.ParseParams(attrs)
+	p, err := n.Op.ParseParams(known(n.Op, attrs))
 	if err != nil {
 		return err
 	}
@@ -170,6 +171,20 @@ func (l *loader) finish(n *op.Node, attrs map[string]string) error {
 		}
 	}
 	return nil
+}
+
+// known returns attrs without those that the operator does not have, which MXNet passes over in files. Each is noted once.
+func known(o *op.Op, attrs map[string]string) map[string]string {
+	unknown := o.UnknownParams(attrs)
+	if len(unknown) == 0 {
+		return attrs
+	}
+	rest := maps.Clone(attrs)
+	for _, key := range unknown {
+		op.Notice("attribute %s of operator %s is unknown and has no effect", key, o.Name)
+		delete(rest, key)
+	}
+	return rest
 }
 
 // withDefault sets key unless it is set; a nil map is made.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gomx/dtype"
+	"gomx/op"
 	sym "gomx/symbol"
 )
 
@@ -195,4 +196,24 @@ func ExampleSymbol_InferShape() {
 	}
 	fmt.Println(net.Arguments(), args, outs)
 	// Output: [data fc_weight fc_bias] [(32, 784) (10, 784) (10,)] [(32, 10)]
+}
+
+// TestUnknownAttributesOfFilesAreNoted: they are passed over, and said once.
+func TestUnknownAttributesOfFilesAreNoted(t *testing.T) {
+	var said []string
+	defer op.NoticesTo(op.NoticesTo(func(text string) { said = append(said, text) }))
+	const file = `{"nodes": [{"op": "null", "name": "x", "inputs": []},
+		{"op": "Activation", "name": "a", "attrs": {"act_type": "relu", "speed": "9"}, "inputs": [[0, 0, 0]]},
+		{"op": "Activation", "name": "b", "attrs": {"act_type": "tanh", "speed": "9"}, "inputs": [[1, 0, 0]]}],
+		"arg_nodes": [0], "heads": [[2, 0, 0]], "attrs": {"mxnet_version": ["int", 10901]}}`
+	s, err := sym.Load([]byte(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := s.Outputs(), []string{"b_output"}; !slices.Equal(got, want) {
+		t.Errorf("outputs %q, want %q", got, want)
+	}
+	if len(said) != 1 || !strings.Contains(said[0], "attribute speed of operator Activation") {
+		t.Errorf("notices %q, want one of the attribute", said)
+	}
 }

@@ -27,15 +27,17 @@ func init() {
 	smaller := func(x, best float64) bool { return x < best || math.IsNaN(x) && !math.IsNaN(best) }
 	ArgMax.Define(arg("ArgMax is the index of the largest element along an axis, of the first one among equals.", "ArgMax", larger))
 	ArgMin.Define(arg("ArgMin is the index of the smallest element along an axis, of the first one among equals.", "ArgMin", smaller))
-	last := ArgParams{Axis: op.Some(-1)}
 	ArgMaxChannel.Define(op.Spec[op.NoParams]{
-		Doc:    "ArgMaxChannel is the index of the largest element along the last axis.",
+		Doc:    "ArgMaxChannel is the index of the largest element along axis 1, the channels.",
 		GoName: "ArgMaxChannel",
-		Infer:  func(_ op.NoParams, in, out []dtype.Shape) error { return inferArg(last, in, out) },
+		Infer:  func(_ op.NoParams, in, out []dtype.Shape) error { return inferArg(channel(), in, out) },
 		Grad:   prim.ZeroGrad[op.NoParams],
-		Ref:    func(_ op.NoParams, c *op.Call) error { return search(last, c, larger) },
+		Ref:    func(_ op.NoParams, c *op.Call) error { return search(channel(), c, larger) },
 	})
 }
+
+// channel are the parameters of ArgMax that ArgMaxChannel stands for.
+func channel() ArgParams { return ArgParams{Axis: op.Some(1)} }
 
 func arg(doc, goName string, better func(x, best float64) bool) op.Spec[ArgParams] {
 	return op.Spec[ArgParams]{

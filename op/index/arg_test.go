@@ -20,6 +20,8 @@ func TestArg(t *testing.T) {
 	run(index.ArgMax.Op, "columns, kept", index.ArgParams{Axis: op.Some(0), KeepDims: true}, []int{1, 3}, 1, 0, 0)
 	run(index.ArgMin.Op, "rows", index.ArgParams{Axis: op.Some(-1)}, []int{2}, 0, 1)
 	optest.Run(t, index.ArgMaxChannel.Op, optest.Case{NoDiff: true, In: optest.Ops(x), Want: optest.Ops(optest.F([]int{2}, 1, 0))})
+	optest.Run(t, index.ArgMaxChannel.Op, optest.Case{Name: "axis 1 of three", NoDiff: true,
+		In: optest.Ops(optest.F([]int{1, 3, 2}, 1, 6, 5, 2, 3, 4)), Want: optest.Ops(optest.F([]int{1, 2}, 1, 0))})
 	holes := optest.F([]int{3}, 1, math.NaN(), 3)
 	optest.Run(t, index.ArgMax.Op, optest.Case{Name: "NaN", NoDiff: true, In: optest.Ops(holes), Want: optest.Ops(optest.F([]int{1}, 1))})
 	optest.Run(t, index.ArgMin.Op, optest.Case{Name: "NaN", NoDiff: true, In: optest.Ops(holes), Want: optest.Ops(optest.F([]int{1}, 1))})

@@ -37,7 +37,7 @@ func init() {
 	attach.TierC(ArgMax, func(p ArgParams, a *op.Args) (*op.Prepared, error) { return argC(p, a, cpu.ArgMax) })
 	attach.TierC(ArgMin, func(p ArgParams, a *op.Args) (*op.Prepared, error) { return argC(p, a, cpu.ArgMin) })
 	attach.TierC(ArgMaxChannel, func(_ op.NoParams, a *op.Args) (*op.Prepared, error) {
-		return argC(ArgParams{Axis: op.Some(-1)}, a, cpu.ArgMax)
+		return argC(channel(), a, cpu.ArgMax)
 	})
 }
 

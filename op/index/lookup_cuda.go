@@ -64,7 +64,7 @@ func init() {
 	attach.CUDA(ArgMax, argCUDA("argmax"))
 	attach.CUDA(ArgMin, argCUDA("argmin"))
 	attach.CUDA(ArgMaxChannel, func(_ op.NoParams, a *op.Args) (*op.Prepared, error) {
-		return argCUDA("argmax")(ArgParams{Axis: op.Some(-1)}, a)
+		return argCUDA("argmax")(channel(), a)
 	})
 }
 

@@ -31,9 +31,22 @@ func init() {
 	for h, k := range map[op.Handle[op.NoParams]]struct {
 		name     string
 		matrices int // inputs and outputs are square; so many fit into scratch memory
-	}{Potrf: {"potrf", 1}, Potri: {"potri", 3}, potrfGrad: {"potrf_grad", 3}, potriGrad: {"potri_grad", 3}, Inverse: {"inverse", 3}, Det: {"det", 2}, SlogDet: {"slogdet", 2},
+	}{potrfGrad: {"potrf_grad", 3}, potriGrad: {"potri_grad", 3}, Inverse: {"inverse", 3}, Det: {"det", 2}, SlogDet: {"slogdet", 2},
 		Syevd: {"syevd", 4}, syevdGrad: {"syevd_grad", 4}} {
 		attach.CUDA(h, func(_ op.NoParams, a *op.Args) (*op.Prepared, error) {
+			args := newBatchArgs(a.In[0])
+			args.room = k.matrices*args.n*args.n + 2*args.n
+			return batchCUDA(k.name, args, nil)
+		})
+	}
+	for h, k := range map[op.Handle[CholeskyParams]]struct {
+		name     string
+		matrices int
+	}{Potrf: {"potrf", 1}, Potri: {"potri", 3}} {
+		attach.CUDA(h, func(p CholeskyParams, a *op.Args) (*op.Prepared, error) {
+			if p.Upper {
+				return nil, op.Errorf("lower", "False is not supported on %v", a.Device)
+			}
 			args := newBatchArgs(a.In[0])
 			args.room = k.matrices*args.n*args.n + 2*args.n
 			return batchCUDA(k.name, args, nil)

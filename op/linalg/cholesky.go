@@ -8,54 +8,75 @@ import (
 	"gomx/op/prim"
 )
 
+// CholeskyParams say which triangle the factor of a matrix fills.
+type CholeskyParams struct {
+	Upper bool `op:"lower,not" doc:"whether the factor is the lower triangular one; else the upper"`
+}
+
 // Potrf factors positive definite matrices, Potri inverts them from their factors.
 var (
-	Potrf     = op.Declare[op.NoParams]("_linalg_potrf")
-	Potri     = op.Declare[op.NoParams]("_linalg_potri")
+	Potrf     = op.Declare[CholeskyParams]("_linalg_potrf")
+	Potri     = op.Declare[CholeskyParams]("_linalg_potri")
 	potrfGrad = op.Declare[op.NoParams]("_backward_linalg_potrf")
 	potriGrad = op.Declare[op.NoParams]("_backward_linalg_potri")
 )
 
 func init() {
-	Potrf.Define(op.Spec[op.NoParams]{
+	Potrf.Define(op.Spec[CholeskyParams]{
 		Doc: "LinalgPotrf computes the Cholesky factor of each symmetric, positive definite matrix of a batch: the lower" +
-			" triangular matrix L with L·Lᵀ = A. Only the lower triangle of A is read; its gradient is symmetric.",
+			" triangular matrix L with L·Lᵀ = A, or the upper triangular matrix U with Uᵀ·U = A. Only the triangle of A that the" +
+			" factor fills is read; its gradient is symmetric.",
 		Aliases:   []string{"linalg_potrf"},
-		Inputs:    inputs[op.NoParams]("A"),
-		Infer:     squares[op.NoParams],
-		InferType: realType[op.NoParams],
-		Grad: func(g *op.Grad, p op.NoParams) []op.Entry {
-			return []op.Entry{potrfGrad.Apply(p, g.Head(0), g.Out(0))}
+		Inputs:    inputs[CholeskyParams]("A"),
+		Infer:     squares[CholeskyParams],
+		InferType: realType[CholeskyParams],
+		Grad: func(g *op.Grad, p CholeskyParams) []op.Entry {
+			dl, l := g.Head(0), g.Out(0)
+			if p.Upper {
+				dl, l = transposed(dl), transposed(l)
+			}
+			return []op.Entry{potrfGrad.Apply(none, dl, l)} // symmetric
 		},
 		Inplace: [][2]int{{0, 0}},
-		Ref: func(_ op.NoParams, c *op.Call) error {
+		Ref: func(p CholeskyParams, c *op.Call) error {
 			a := load(c.In[0])
 			for i := range a.count {
 				m := a.at(i)
+				if p.Upper {
+					m.transpose()
+				}
 				if m.rows > 0 && !(lapack.Implementation{}).Dpotrf(blas.Lower, m.rows, m.data, m.cols) {
 					return op.Errorf("A", "matrix %d is not positive definite", i)
 				}
-				m.lower()
+				if m.lower(); p.Upper {
+					m.transpose()
+				}
 			}
 			a.store(c.Out[0])
 			return nil
 		},
 	})
-	Potri.Define(op.Spec[op.NoParams]{
-		Doc: "LinalgPotri computes (A·Aᵀ)⁻¹ for each lower triangular matrix A of a batch: from the factor that LinalgPotrf" +
-			" returned to the inverse of the original matrix.",
+	Potri.Define(op.Spec[CholeskyParams]{
+		Doc: "LinalgPotri computes (A·Aᵀ)⁻¹ for each lower triangular matrix A of a batch, (Aᵀ·A)⁻¹ for an upper one: from the" +
+			" factor that LinalgPotrf returned to the inverse of the original matrix.",
 		Aliases:   []string{"linalg_potri"},
-		Inputs:    inputs[op.NoParams]("A"),
-		Infer:     squares[op.NoParams],
-		InferType: realType[op.NoParams],
-		Grad: func(g *op.Grad, p op.NoParams) []op.Entry {
-			return []op.Entry{potriGrad.Apply(p, g.Head(0), g.In(0), g.Out(0))}
+		Inputs:    inputs[CholeskyParams]("A"),
+		Infer:     squares[CholeskyParams],
+		InferType: realType[CholeskyParams],
+		Grad: func(g *op.Grad, p CholeskyParams) []op.Entry {
+			if p.Upper {
+				return []op.Entry{transposed(potriGrad.Apply(none, g.Head(0), transposed(g.In(0)), g.Out(0)))}
+			}
+			return []op.Entry{potriGrad.Apply(none, g.Head(0), g.In(0), g.Out(0))}
 		},
 		Inplace: [][2]int{{0, 0}},
-		Ref: func(_ op.NoParams, c *op.Call) error {
+		Ref: func(p CholeskyParams, c *op.Call) error {
 			a := load(c.In[0])
 			for i := range a.count {
 				m := a.at(i)
+				if p.Upper {
+					m.transpose()
+				}
 				inv, err := invertLower(m, i)
 				if err != nil {
 					return err

@@ -5,7 +5,7 @@
 // are matrices, the axes before them count matrices and are equal for all operands; every operator
 // works on one matrix after the other. Element types are float32 and float64.
 //
-//	l := linalg.Potrf.Apply(op.NoParams{}, a)                                // L·Lᵀ = A
+//	l := linalg.Potrf.Apply(linalg.CholeskyParams{}, a)                          // L·Lᵀ = A
 //	x := linalg.Trsm.Apply(linalg.TriangularParams{}, l, b)                  // L·X = B
 //	y := linalg.Gemm2.Apply(linalg.Gemm2Params{TransposeA: true}, x, x)      // Xᵀ·X
 //
@@ -16,7 +16,7 @@
 //
 // # Symmetric and triangular operands
 //
-// What is said to be symmetric is read from its lower triangle (LinalgPotrf, LinalgSyevd) and gets a symmetric
+// What is said to be symmetric is read from one triangle, the lower one unless LinalgPotrf is told otherwise, (LinalgPotrf, LinalgSyevd) and gets a symmetric
 // gradient: the one that changes of the matrix as a whole see. Of a triangular operand the other triangle
 // is not read, and its gradient is zero there.
 //

@@ -11,7 +11,7 @@ import (
 // A symmetric, positive definite system is solved with the factor of its matrix.
 func ExampleTrsm() {
 	a, b := op.Var("a"), op.Var("b")
-	l := linalg.Potrf.Apply(op.NoParams{}, a.Entry(0))
+	l := linalg.Potrf.Apply(linalg.CholeskyParams{}, a.Entry(0))
 	x := linalg.Trsm.Apply(linalg.TriangularParams{}, l, b.Entry(0))
 	x = linalg.Trsm.Apply(linalg.TriangularParams{Transpose: true}, l, x)
 	out, err := optest.Eval([]op.Entry{x}, map[*op.Node]op.Tensor{

@@ -16,6 +16,12 @@ func TestCholesky(t *testing.T) {
 	optest.Run(t, linalg.Potri.Op,
 		optest.Case{Name: "values", In: optest.Ops(optest.F([]int{2, 2}, 2, 99, 0, 0.5)), Want: optest.Ops(optest.F([]int{2, 2}, 0.25, 0, 0, 4))},
 		optest.Case{Name: "batch", In: optest.Ops(full(1, 2, 3, 3))})
+	upper := linalg.CholeskyParams{Upper: true}
+	optest.Run(t, linalg.Potrf.Op,
+		optest.Case{Name: "upper", Params: upper, NoDiff: true, In: optest.Ops(optest.F([]int{2, 2}, 4, 2, 99, 10)), Want: optest.Ops(optest.F([]int{2, 2}, 2, 1, 0, 3))})
+	optest.Run(t, linalg.Potri.Op,
+		optest.Case{Name: "upper", Params: upper, In: optest.Ops(optest.F([]int{2, 2}, 2, 0, 99, 0.5)), Want: optest.Ops(optest.F([]int{2, 2}, 0.25, 0, 0, 4))},
+		optest.Case{Name: "upper batch", Params: upper, In: optest.Ops(full(1, 2, 3, 3))})
 	wantError(t, linalg.Potrf.Op, nil, "A: matrix 1 is not positive definite", optest.F([]int{2, 1, 1}, 1, -1))
 	wantError(t, linalg.Potri.Op, nil, "A: matrix 0 has a zero on its diagonal", optest.F([]int{2, 2}, 1, 0, 1, 0))
 	wantError(t, linalg.Potrf.Op, nil, "A: shape (2, 3), want", optest.Range(2, 3))

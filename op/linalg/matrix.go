@@ -23,6 +23,17 @@ func (m matrix) clone() matrix { return matrix{m.rows, m.cols, slices.Clone(m.da
 
 func (m matrix) at(i, j int) float64 { return m.data[i*m.cols+j] }
 
+// transpose turns a square matrix over.
+func (m matrix) transpose() {
+	for i := range m.rows {
+		for j := range i {
+			a, b := m.at(i, j), m.at(j, i)
+			m.set(i, j, b)
+			m.set(j, i, a)
+		}
+	}
+}
+
 func (m matrix) set(i, j int, v float64) { m.data[i*m.cols+j] = v }
 
 // general is m as package blas64 sees it.

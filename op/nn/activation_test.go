@@ -91,7 +91,7 @@ func TestSinglePReLUSlope(t *testing.T) {
 		}
 	}
 	runInfer(t, []inferCase{{name: "gamma", op: nn.LeakyReLU.Op, attrs: "act_type=prelu",
-		in: []dtype.Shape{{2, 3}, {2}}, out: []dtype.Shape{nil}, err: "gamma: shape (2,), want one slope"}})
+		in: []dtype.Shape{{2, 3}, {4}}, out: []dtype.Shape{nil}, err: "gamma: shape (4,), want one slope"}})
 }
 
 func TestRReLUSlopesAreInRange(t *testing.T) {

@@ -29,7 +29,7 @@ type bendArgs struct {
 // newBendArgs walks data with the slopes of a prelu.
 func newBendArgs(data, gamma op.Desc) (k bendArgs, err error) {
 	s := data.Shape
-	along := loop.Broadcast(gammaShape(gamma.Shape, len(s)), s)
+	along := loop.Broadcast(gammaShape(gamma.Shape, s), s)
 	mask := make([]bool, len(s))
 	for i, st := range along {
 		mask[i] = st == 0

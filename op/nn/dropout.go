@@ -10,7 +10,7 @@ import (
 
 // DropoutParams configures Dropout.
 type DropoutParams struct {
-	P        op.Opt[float64] `op:"p" default:"0.5" min:"0" doc:"share of elements that are dropped, below 1"`
+	P        op.Opt[float64] `op:"p" default:"0.5" min:"0" max:"1" doc:"share of elements that are dropped"`
 	Mode     string          `op:"mode" default:"training" enum:"training|always" doc:"drop in training only, or always"`
 	Axes     []int           `op:"axes" doc:"axes along which elements are dropped together"`
 	CudnnOff op.Opt[bool]    `op:"cudnn_off" default:"False" doc:"accepted for compatibility, without effect"`
@@ -28,7 +28,7 @@ func init() {
 		Doc: `Dropout sets random elements to zero in training and passes data on otherwise.
 
 Each element is dropped with probability p; what is left is multiplied by 1/(1-p), so that the
-expectation stays. With axes, elements that differ only in their position along these axes share
+expectation stays. With p = 1 all are dropped, and no gradient passes. With axes, elements that differ only in their position along these axes share
 one decision. The hidden second output is the mask of what is kept.`,
 		Aliases: []string{"_npx_dropout"},
 		Outputs: func(DropoutParams) []string { return []string{"output", "mask"} },
@@ -71,9 +71,6 @@ func dropoutType(in, out []dtype.Type, mask *dtype.Type) error {
 }
 
 func inferDropout(p DropoutParams, x, y, mask *dtype.Shape) error {
-	if p.P.Value() >= 1 {
-		return op.Errorf("p", "%v, want less than 1", p.P.Value())
-	}
 	if err := op.Same("output", x, y); err != nil || *x == nil && *mask == nil {
 		return err
 	}
@@ -105,6 +102,14 @@ func drops(p DropoutParams, train bool) bool {
 	return (train || p.Mode == "always") && p.P.Value() > 0
 }
 
+// scale is the factor of the elements that are kept, 0 where none is.
+func (p DropoutParams) scale() float64 {
+	if p.P.Value() >= 1 {
+		return 0
+	}
+	return 1 / (1 - p.P.Value())
+}
+
 func dropoutRef(p DropoutParams, c *op.Call) error {
 	mask, keep := make([]float64, c.Out[1].Shape.Size()), 1-p.P.Value()
 	if drops(p, c.Train) {
@@ -120,7 +125,7 @@ func dropoutRef(p DropoutParams, c *op.Call) error {
 	switch {
 	case c.Out[0].Data == nil:
 	case drops(p, c.Train):
-		applyMask(c.Out[0], c.In[0], op.TensorOf(mask, c.Out[1].Shape...), 1/keep)
+		applyMask(c.Out[0], c.In[0], op.TensorOf(mask, c.Out[1].Shape...), p.scale())
 	default:
 		loop.Move(c.Out[0], c.In[0])
 	}
@@ -142,6 +147,6 @@ func dropoutGradRef(p DropoutParams, c *op.Call) error {
 		loop.Move(c.Out[0], c.In[0])
 		return nil
 	}
-	applyMask(c.Out[0], c.In[0], c.In[1], 1/(1-p.P.Value()))
+	applyMask(c.Out[0], c.In[0], c.In[1], p.scale())
 	return nil
 }

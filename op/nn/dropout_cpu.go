@@ -37,6 +37,6 @@ func dropoutGradC(p DropoutParams, a *op.Args) (*op.Prepared, error) {
 		k := cpu.Map{Op: cpu.Copy, Threads: threads}
 		return attach.Kernel(threads, 0, func(c *op.Call) { k.Run(c.Out[0].Data, c.In[0].Data, n) }), nil
 	}
-	k := cpu.Mask{N: n, Scale: float32(1 / (1 - p.P.Value())), Threads: threads}
+	k := cpu.Mask{N: n, Scale: float32(p.scale()), Threads: threads}
 	return attach.Kernel(threads, 0, func(c *op.Call) { k.Run(c.Out[0].Data, c.In[0].Data, c.In[1].Data) }), nil
 }

@@ -122,32 +122,39 @@ func inferLeaky(p LeakyReLUParams, in, out []dtype.Shape) error {
 	return checkGamma(in[0], &in[1])
 }
 
-// checkGamma accepts one slope, one per channel, or an array that broadcasts to data.
+// checkGamma accepts one slope, one per channel, one per sample and channel, or an array that broadcasts to data.
 func checkGamma(data dtype.Shape, gamma *dtype.Shape) error {
-	g := *gamma
-	if len(g) == 1 && len(data) > 1 {
-		g = gammaShape(g, len(data))
-	}
+	g := gammaShape(*gamma, data)
 	ok := len(g) == len(data)
 	for i := 0; ok && i < len(g); i++ {
 		ok = g[i] == 1 || g[i] == -1 || data[i] == -1 || g[i] == data[i]
 	}
 	if !ok {
-		return op.Errorf("gamma", "shape %v, want one slope, one per channel or the shape of data %v", *gamma, data)
+		return op.Errorf("gamma", "shape %v, want one slope, one per channel, one per sample and channel, or what broadcasts to the shape of data %v", *gamma, data)
 	}
 	return nil
 }
 
-// gammaShape lays gamma over data with rank axes: a vector runs along the channels.
-func gammaShape(gamma dtype.Shape, rank int) dtype.Shape {
-	if len(gamma) != 1 || rank < 2 {
+// gammaShape lays one or two axes of slopes over the first two of data, from channels to samples, as MXNet does: an axis of
+// the slopes goes to the next axis of data that has its extent, or takes any if its extent is one.
+func gammaShape(gamma, data dtype.Shape) dtype.Shape {
+	if len(gamma) > 2 || len(data) < 2 {
 		return gamma
 	}
-	s := make(dtype.Shape, rank)
+	s := make(dtype.Shape, len(data))
 	for i := range s {
 		s[i] = 1
 	}
-	s[1] = gamma[0]
+	left := len(gamma) - 1
+	for i := 1; i >= 0 && left >= 0; i-- {
+		if g := gamma[left]; g == 1 || g == -1 || data[i] == -1 || g == data[i] {
+			s[i] = g
+			left--
+		}
+	}
+	if left >= 0 {
+		return gamma
+	}
 	return s
 }
 

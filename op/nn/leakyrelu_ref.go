@@ -51,7 +51,7 @@ func leakyRef(p LeakyReLUParams, c *op.Call) error {
 	switch p.ActType {
 	case "prelu":
 		gamma := c.In[1]
-		gamma.Shape = gammaShape(gamma.Shape, len(c.In[0].Shape))
+		gamma.Shape = gammaShape(gamma.Shape, c.In[0].Shape)
 		loop.Zip(loop.Func2{F: bend}, c.Out[0], c.In[0], gamma)
 	case "rrelu":
 		rrelu(p, c)
@@ -134,7 +134,7 @@ func preluGrad(c *op.Call) {
 	dy, x, gamma := loop.Floats(c.In[0]), loop.Floats(c.In[1]), loop.Floats(c.In[2])
 	dgamma := make([]float64, len(gamma))
 	shape := c.In[1].Shape
-	along := loop.Broadcast(gammaShape(c.In[2].Shape, len(shape)), shape)
+	along := loop.Broadcast(gammaShape(c.In[2].Shape, shape), shape)
 	loop.Walk(shape, func(n int, off, by []int) {
 		for i := range n {
 			a, k := off[0]+i*by[0], off[1]+i*by[1]

@@ -101,5 +101,8 @@ func TestSoftmaxActivation(t *testing.T) {
 			Want: []op.Tensor{values(dtype.Shape{2, 2}, .25, .75, .5, .5)}},
 		optest.Case{Name: "channel", Params: nn.SoftmaxActivationParams{Mode: "channel"}, In: []op.Tensor{values(dtype.Shape{1, 2, 2}, 0, 1, l3, 1)},
 			Want: []op.Tensor{values(dtype.Shape{1, 2, 2}, .25, .5, .75, .5)}},
+		optest.Case{Name: "instance of three axes", Params: nn.SoftmaxActivationParams{}, In: []op.Tensor{values(dtype.Shape{1, 2, 2}, 0, l3, 1, 1)},
+			Want: []op.Tensor{values(dtype.Shape{1, 2, 2}, .25, .75, .5, .5)}},
+		optest.Case{Name: "instance of one axis", Params: nn.SoftmaxActivationParams{}, In: []op.Tensor{vec(0, l3)}, Want: []op.Tensor{vec(.25, .75)}},
 	)
 }

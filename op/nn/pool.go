@@ -38,7 +38,8 @@ func init() {
 Data has shape (n, c, [d,] [h,] w), or channels last where layout says so. With extent x padded
 on both sides, the output has floor((x + 2·pad - kernel)/stride) + 1 positions (valid), as many
 with the ceiling (full), or ceil((x + 2·pad)/stride) (same). Windows are cut off at the padding;
-max and lp see no padding, avg counts it unless count_include_pad is false.`,
+max and lp see no padding, avg counts it unless count_include_pad is false. Strides and pads beyond
+the axes of the kernel are passed over, as in MXNet.`,
 		Aliases:   []string{"_npx_pooling"},
 		Infer:     inferPool,
 		InferType: op.FloatType[PoolingParams],
@@ -148,7 +149,8 @@ func checkPool(p PoolingParams) error {
 	if p.GlobalPool {
 		return nil
 	}
-	return checkWindow(p.Kernel, p.Stride, nil, p.Pad)
+	n := len(p.Kernel)
+	return checkWindow(p.Kernel, p.Stride[:min(n, len(p.Stride))], nil, p.Pad[:min(n, len(p.Pad))])
 }
 
 // poolExtent returns the number of positions along spatial axis i of extent n.

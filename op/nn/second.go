@@ -115,7 +115,7 @@ func preluSecond(g *op.Grad, p LeakyReLUParams) []op.Entry {
 func softmaxActivationSecond(g *op.Grad, p SoftmaxActivationParams) []op.Entry {
 	over := prim.ReduceParams{Axis: []int{1}, KeepDims: true}
 	if p.Mode == "instance" {
-		over = prim.ReduceParams{Axis: []int{0}, Exclude: true, KeepDims: true}
+		over.Axis = []int{-1}
 	}
 	h, dy, y := g.Head(0), g.In(0), g.In(1)
 	inner := func(a, b op.Entry) op.Entry { return prim.Sum.Apply(over, mul(a, b)) }

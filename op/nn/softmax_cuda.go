@@ -31,9 +31,6 @@ func (p SoftmaxActivationParams) lanesCUDA(name string, a *op.Args) (*attach.Lan
 	if !ok {
 		return nil, op.ErrUnsupported
 	}
-	v := newChannels(a.In[0].Shape, 1)
-	if p.Mode == "instance" {
-		v.count, v.inner = v.count*v.inner, 1
-	}
+	v := p.classes(a.In[0].Shape)
 	return attach.NewLanes("softmax", name, t, []int{v.outer, v.count, v.inner}, 1), nil
 }

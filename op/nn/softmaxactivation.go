@@ -3,13 +3,14 @@ package nn
 import (
 	"math"
 
+	"gomx/dtype"
 	"gomx/op"
 	"gomx/op/loop"
 )
 
 // SoftmaxActivationParams configures SoftmaxActivation.
 type SoftmaxActivationParams struct {
-	Mode string `op:"mode" default:"instance" enum:"instance|channel" doc:"what sums to one: all elements of a sample, or the channels of a position"`
+	Mode string `op:"mode" default:"instance" enum:"instance|channel" doc:"what sums to one: the elements along the last axis, or the channels of a position"`
 }
 
 // SoftmaxActivation is the softmax of samples or of channels.
@@ -21,10 +22,11 @@ var SoftmaxActivationGrad = op.Declare[SoftmaxActivationParams]("_backward_Softm
 
 func init() {
 	SoftmaxActivation.Define(op.Spec[SoftmaxActivationParams]{
-		Doc: `SoftmaxActivation is the softmax over all elements of a sample, or over its channels at each position.
+		Doc: `SoftmaxActivation is the softmax along the last axis, or over the channels, axis 1, at each position.
 
-MXNet keeps it for old models; softmax with an axis is the general form.`,
-		Infer:     minAxes[SoftmaxActivationParams](2),
+MXNet keeps it for old models; softmax with an axis is the general form. Its documentation says that mode instance
+normalizes all elements of a sample; what MXNet 1.9.1 computes, and this operator, is the softmax along the last axis.`,
+		Infer:     inferSoftmaxActivation,
 		InferType: op.FloatType[SoftmaxActivationParams],
 		Grad: func(g *op.Grad, p SoftmaxActivationParams) []op.Entry {
 			return []op.Entry{SoftmaxActivationGrad.Apply(p, g.Head(0), g.Out(0))}
@@ -40,7 +42,7 @@ MXNet keeps it for old models; softmax with an axis is the general form.`,
 	SoftmaxActivationGrad.Define(op.Spec[SoftmaxActivationParams]{
 		Hidden:    true,
 		Inputs:    inputs[SoftmaxActivationParams]("out_grad", "output"),
-		Infer:     minAxes[SoftmaxActivationParams](2),
+		Infer:     inferSoftmaxActivation,
 		InferType: op.FloatType[SoftmaxActivationParams],
 		Grad:      softmaxActivationSecond,
 		Inplace:   [][2]int{{0, 0}, {1, 0}},
@@ -61,12 +63,30 @@ MXNet keeps it for old models; softmax with an axis is the general form.`,
 	})
 }
 
+// inferSoftmaxActivation wants an axis to normalize.
+func inferSoftmaxActivation(p SoftmaxActivationParams, in, out []dtype.Shape) error {
+	return minAxes[SoftmaxActivationParams](p.axis()+1)(p, in, out)
+}
+
+// axis is the axis that is normalized, 0 standing for the last one.
+func (p SoftmaxActivationParams) axis() int {
+	if p.Mode == "channel" {
+		return 1
+	}
+	return 0
+}
+
+// classes is the view of data along the axis that is normalized.
+func (p SoftmaxActivationParams) classes(s dtype.Shape) channels {
+	if a := p.axis(); a > 0 {
+		return newChannels(s, a)
+	}
+	return newChannels(s, len(s)-1)
+}
+
 // eachClasses visits the runs of elements that sum to one: n elements from at on, by apart.
 func eachClasses(p SoftmaxActivationParams, t op.Tensor, f func(at, n, by int)) {
-	v := newChannels(t.Shape, 1)
-	if p.Mode == "instance" {
-		v.count, v.inner = v.count*v.inner, 1
-	}
+	v := p.classes(t.Shape)
 	if v.count == 0 {
 		return
 	}

@@ -79,7 +79,10 @@ func init() {
 	Full.Define(maker("Full makes an array of one value.", func(p FullParams) (dtype.Shape, dtype.Type) {
 		return InitParams{Shape: p.Shape, DType: p.DType}.desc()
 	}, func(p FullParams) func(i, n int) float64 { return constant(p.Value) }, "_npi_full"))
-	s := maker("Arange makes the values start, start+step, … up to stop, which is left out.", ArangeParams.desc, ArangeParams.value)
+	s := maker(`Arange makes the values start, start+step, … up to stop, which is left out.
+
+There are as many values as start, stop and step say. For integers start and step then lose their fractions before
+the values are computed, as in MXNet.`, ArangeParams.desc, ArangeParams.value)
 	infer := s.Infer
 	s.Infer = func(p ArangeParams, in, out []dtype.Shape) error {
 		if err := p.check(); err != nil {
@@ -180,7 +183,11 @@ func (p ArangeParams) desc() (dtype.Shape, dtype.Type) {
 
 func (p ArangeParams) value() func(i, n int) float64 {
 	start, _, _ := p.bounds()
-	return func(i, _ int) float64 { return start + float64(i/p.Repeat)*p.Step.Value() }
+	step := p.Step.Value()
+	if loop.Exact(p.DType) {
+		start, step = math.Trunc(start), math.Trunc(step)
+	}
+	return func(i, _ int) float64 { return start + float64(i/p.Repeat)*step }
 }
 
 func (p LinspaceParams) desc() (dtype.Shape, dtype.Type) { return dtype.Shape{p.Num}, p.DType }

@@ -50,3 +50,11 @@ func TestArangeErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestArangeOfIntegers: the number of values follows from the fractions, which start and step then lose.
+func TestArangeOfIntegers(t *testing.T) {
+	for _, typ := range []dtype.Type{dtype.Int32, dtype.Int64, dtype.Uint8} {
+		optest.Run(t, prim.Arange.Op, optest.Case{Params: prim.ArangeParams{Start: 1.5, Stop: op.Some(8.5), Step: op.Some(1.5), DType: typ},
+			Want: optest.Ops(optest.Array(typ, []int{5}, 1, 2, 3, 4, 5))})
+	}
+}
