@@ -95,6 +95,8 @@ static void one_hot(const void *arg, int64_t begin, int64_t end) {
 }
 
 void gx_one_hot(float *d, const float *index, int64_t n, int64_t depth, float on, float off, int threads) {
+	if (!depth) // rows without elements have no memory
+		return;
 	hot j = {d, index, depth, on, off};
 	gx_parallel(threads, n, 16, one_hot, &j);
 }

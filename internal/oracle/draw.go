@@ -227,9 +227,12 @@ func (d drawer) value(p op.ParamSpec) string {
 		return []string{"True", "False"}[d.IntN(2)]
 	case kind == "float64":
 		return strconv.FormatFloat(d.number(p, []float64{0, 1, -1, 0.5, 2, 0.1, 0.9, 1e-3, 3}), 'g', -1, 64)
-	case kind == "dtype.Type":
+	case strings.HasSuffix(kind, "dtype.Type"):
 		return []string{"float32", "float16", "float64", "uint8", "int8", "int32", "int64"}[d.IntN(7)]
 	case kind == "string":
+		if p.Name == "ctx" {
+			return "cpu(0)"
+		}
 		return []string{"None", "float32", "x"}[d.IntN(3)]
 	}
 	return strconv.Itoa(int(d.number(p, []float64{0, 1, 2, 3, 4, -1, 1, 2, -2, 5, 0, 7})))

@@ -99,11 +99,15 @@ func TestOracle(t *testing.T) {
 	calls, differences := 0, 0
 	wanted := regexp.MustCompile("^(" + *kinds + ")$")
 	for _, o := range operators() {
-		seen := map[string]bool{}
+		seen, hung := map[string]bool{}, p.Hangs
 		for n := range uint64(*rounds) {
 			c, ok := oracle.Generate(o, *seed+n)
 			if !ok {
 				continue
+			}
+			if p.Hangs >= hung+2 {
+				t.Logf("%s: no more calls, MXNet hangs", o.Name)
+				break
 			}
 			calls++
 			d := ask(t, p, c)
@@ -112,7 +116,7 @@ func TestOracle(t *testing.T) {
 			}
 			small := c.Shrink(func(s *oracle.Call) bool { return ask(t, p, s).Kind == d.Kind })
 			d = ask(t, p, small)
-			if key := d.Kind + small.String(); oracle.Known(small, d) != "" || seen[key] || len(seen) >= 3 {
+			if key := d.Kind + small.String(); d.Kind == "" || oracle.Known(small, d) != "" || seen[key] || len(seen) >= 3 {
 				continue // three of an operator are enough to read
 			} else {
 				seen[key] = true

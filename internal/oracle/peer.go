@@ -31,7 +31,7 @@ type Peer struct {
 }
 
 // NewPeer returns a peer that runs a Python interpreter which can import MXNet.
-func NewPeer(python string) *Peer { return &Peer{Patience: 20 * time.Second, python: python} }
+func NewPeer(python string) *Peer { return &Peer{Patience: 10 * time.Second, python: python} }
 
 // start starts the process.
 func (p *Peer) start() (err error) {

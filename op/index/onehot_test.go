@@ -5,6 +5,7 @@ import (
 
 	"gomx/dtype"
 	"gomx/internal/optest"
+	nd "gomx/ndarray"
 	"gomx/op"
 	"gomx/op/index"
 )
@@ -15,4 +16,12 @@ func TestOneHot(t *testing.T) {
 			Want: optest.Ops(optest.F([]int{3, 3}, 0, 0, 1, 1, 0, 0, 0, 0, 0))},
 		optest.Case{Name: "values", Params: index.OneHotParams{Depth: 2, OnValue: op.Some(2.0), OffValue: -1, DType: dtype.Int32},
 			In: optest.Ops(ids(dtype.Int32, []int{1, 2}, 1, -1)), Want: optest.Ops(optest.Array(dtype.Int32, []int{1, 2, 2}, -1, 2, -1, -1))})
+}
+
+// TestOneHotWithoutDepth makes vectors of no elements, whose array has no memory.
+func TestOneHotWithoutDepth(t *testing.T) {
+	y := nd.OneHot(nd.Zeros(nd.Shape{100}), nd.OneHotParams{Depth: 0})
+	if err := y.Wait(t.Context()); err != nil || !y.Shape().Equal(nd.Shape{100, 0}) {
+		t.Errorf("got shape %v and %v, want (100, 0)", y.Shape(), err)
+	}
 }
