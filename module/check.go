@@ -7,6 +7,7 @@ import (
 	"reflect"
 
 	dataio "gomx/io"
+	"gomx/kvstore"
 	nd "gomx/ndarray"
 )
 
@@ -49,6 +50,8 @@ func (c *fitConfig) check() error {
 	switch {
 	case c.misuse != "":
 		return errors.New("module: Fit: " + c.misuse)
+	case c.clipNorm != 0 && kvstore.IsDist(c.store):
+		return errClipJob
 	case c.epochs < 0:
 		return fmt.Errorf("module: Fit: Epochs(%d), want 0 or more", c.epochs)
 	case c.begin < 0:

@@ -31,6 +31,7 @@ func (m *Module) Fit(ctx context.Context, train dataio.Iter, opts ...FitOption) 
 	if err := f.config.check(); err != nil {
 		return err
 	}
+	defer m.dropClip()
 	if err := f.prepare(ctx); err != nil {
 		return errors.Join(err, f.closeStore())
 	}
@@ -97,6 +98,9 @@ func (f *fitting) prepare(ctx context.Context) error {
 		}
 	}
 	if err := f.openStore(ctx); err != nil {
+		return err
+	}
+	if err := m.chooseClip(c.clipNorm); err != nil {
 		return err
 	}
 	m.loaded = false // what trains from here on is the run's own

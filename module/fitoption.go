@@ -26,6 +26,7 @@ type fitConfig struct {
 	storeOptions []kvstore.Option
 	kv           kvstore.Store
 	compression  compress.Method
+	clipNorm     float64 // 0: none
 	guard        bool
 	rebind       bool
 	checkpoint   checkpointConfig

@@ -47,6 +47,7 @@ type Module struct {
 	updater *optimizer.Updater
 	loaded  bool     // the updater's states are those of LoadStates
 	scaler  *scaler  // nil: gradients are not scaled
+	clip    *clipper // of a Fit; nil: gradients are not clipped
 	store   *storage // nil: the module updates its parameters itself
 	history History
 }

@@ -160,6 +160,11 @@ func (m *Module) Update() error {
 	} else if skip {
 		return m.skipUpdate()
 	}
+	if m.clip != nil {
+		if err := m.clip.scale(m.current.first().Grads, m.params, m.updater.Rescale()); err != nil {
+			return err
+		}
+	}
 	if m.store != nil {
 		m.settleAux()
 		return m.store.update(m.current.first().Grads)

@@ -100,6 +100,9 @@ func (u *Updater) SetRescale(factor float64) {
 	}
 }
 
+// Rescale returns the factor of gradients.
+func (u *Updater) Rescale() float64 { return u.rescale }
+
 // Optimizer returns the optimizer that the updater runs.
 func (u *Updater) Optimizer() Optimizer { return u.opt }
 

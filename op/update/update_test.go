@@ -94,7 +94,8 @@ func TestMeasures(t *testing.T) {
 		optest.Case{Name: "yes", In: []op.Tensor{vec(1, 2)}, Want: []op.Tensor{vec(1)}},
 		optest.Case{Name: "no", In: []op.Tensor{vec(1, inf)}, Want: []op.Tensor{vec(0)}})
 	optest.Run(t, update.MultiAllFinite.Op, optest.Case{In: []op.Tensor{vec(1, 2), vec(float32(math.NaN()))}, Want: []op.Tensor{vec(0)}})
-	optest.Run(t, update.MultiSumSq.Op, optest.Case{In: []op.Tensor{vec(1, 2), op.TensorOf([]float32{3, 4}, 1, 2)}, Want: []op.Tensor{vec(5, 25)}})
+	optest.Run(t, update.MultiSumSq.Op, optest.Case{In: []op.Tensor{vec(1, 2), op.TensorOf([]float32{3, 4}, 1, 2)}, Want: []op.Tensor{vec(5, 25)}},
+		optest.Case{Name: "sizes", In: []op.Tensor{optest.Random(3, -1, 1, 70, 300), optest.Random(4, -1, 1, 1), optest.Random(5, -1, 1, 3, 1, 17)}})
 	optest.Run(t, update.MultiLars.Op, optest.Case{Params: update.MultiLarsParams{Eta: .5, Eps: .1, RescaleGrad: op.Some(2.0)},
 		In: []op.Tensor{vec(.1, .2, .3), vec(4, 9, 0), vec(1, 4, 5), vec(.01, .02, .03)}, Want: []op.Tensor{vec(.04716982, .07211539, .3)}})
 }

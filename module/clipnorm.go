@@ -1,0 +1,251 @@
+package module
+
+import (
+	"errors"
+	"fmt"
+
+	"gomx/device"
+	"gomx/dtype"
+	"gomx/kvstore"
+	nd "gomx/ndarray"
+	"gomx/op"
+	"gomx/op/prim"
+	"gomx/op/update"
+)
+
+// ClipGlobalNorm scales the gradients of every batch before they change parameters, so that the
+// Euclidean norm of all of them together is at most max. It holds for this Fit.
+//
+// The norm is that of the gradients as the optimizer takes them: the gradients that Grads returns,
+// summed over the devices, times the optimizer's factor, which is 1 divided by the batch size unless
+// Rescale says otherwise. They are multiplied by max/(norm+1e-8) where that is below one. Parameters
+// without gradients count for nothing. The optimizer's own Clip, of single elements, comes afterwards.
+// Fit does not wait for the norm. A gradient that is not finite stays so, and Guard finds its
+// consequences.
+//
+// With the stores of several processes it is an error: their servers add up the gradients of the
+// workers parameter by parameter, and no process knows the norm of the sums.
+func ClipGlobalNorm(max float64) FitOption {
+	return func(c *fitConfig) {
+		c.want(max > 0, fmt.Sprintf("ClipGlobalNorm(%v), want a positive number", max))
+		c.clipNorm = max
+	}
+}
+
+// errClipJob is the mistake of clipping by a norm that no process knows.
+var errClipJob = errors.New("module: Fit: ClipGlobalNorm with a store of several processes, " +
+	"where no process knows the norm of the sums of all workers: " +
+	"use the optimizer's Clip, which limits every element, or train in one process")
+
+// chooseClip puts Fit's limit of the norm into force.
+func (m *Module) chooseClip(limit float64) error {
+	if limit == 0 {
+		return nil
+	}
+	if m.store != nil {
+		if _, joint := m.store.kv.(kvstore.Joint); joint {
+			return errClipJob
+		}
+	}
+	m.clip = &clipper{limit: limit}
+	return nil
+}
+
+// dropClip ends the clipping of a Fit.
+func (m *Module) dropClip() {
+	if m.clip != nil {
+		m.clip.close()
+		m.clip = nil
+	}
+}
+
+// clipper scales gradients to a norm. Everything is pushed to the engine and works in arrays that are
+// kept, so that nobody waits and in steady state nothing is allocated.
+type clipper struct {
+	limit   float64
+	rescale float64 // that steps are made for
+	steps   []clipStep
+	parts   []*clipPart
+	total   *nd.Array // float32, shape (1), on the first part's device: the sum of squares, then the factor
+	in, out []*nd.Array
+}
+
+// clipStep is an operation on total, in place.
+type clipStep struct {
+	op     *op.Op
+	params any
+}
+
+// clipPart is the gradients on one device with one element type.
+type clipPart struct {
+	dev    device.Device
+	dtype  dtype.Type
+	grads  []*nd.Array // by the number of the parameter; nil: none in this batch
+	sums   *nd.Array   // float32, by the number of the parameter: sums of squares, else 0
+	slots  []*nd.Array // the elements of sums
+	used   []bool      // slots that are not 0
+	own    *nd.Array   // float32, shape (1), on dev; total itself in the first part
+	staged *nd.Array   // own where total is; own itself if that is the same device
+	half   *nd.Array   // the factor, shape (1), on dev, of the gradients' type; nil if that is float32
+	cast   any         // parameters of the conversion to half
+}
+
+// Parameters of the operations, as the interfaces that they are passed as.
+var (
+	clipNone any = op.NoParams{}
+	clipSums any = update.MultiSumSqParams{}
+	clipSum  any = prim.ReduceParams{KeepDims: true}
+)
+
+// scale starts to scale gradients so that their norm, times rescale, keeps the limit.
+func (c *clipper) scale(grads map[string]*nd.Array, names []string, rescale float64) (err error) {
+	defer op.Recover(&err)
+	for _, p := range c.parts {
+		clear(p.grads)
+	}
+	for i, name := range names {
+		if g := grads[name]; g != nil {
+			c.part(g, len(names)).grads[i] = g
+		}
+	}
+	if len(c.parts) == 0 {
+		return nil // no parameter is trained
+	}
+	c.plan(rescale)
+	for _, p := range c.parts {
+		if err := c.measure(p); err != nil {
+			return err
+		}
+	}
+	for _, s := range c.steps {
+		if err := c.invoke(s.op, s.params, c.total, c.total, nil); err != nil {
+			return err
+		}
+	}
+	for _, p := range c.parts {
+		if err := c.apply(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// part returns the part that a gradient belongs to, one of n.
+func (c *clipper) part(g *nd.Array, n int) *clipPart {
+	d, t := g.Device(), g.DType()
+	for _, p := range c.parts {
+		if p.dev == d && p.dtype == t {
+			return p
+		}
+	}
+	single := func(d device.Device, t dtype.Type) *nd.Array {
+		return nd.Zeros(nd.Shape{1}, nd.On(d), nd.As(t), nd.Using(g.Engine()))
+	}
+	p := &clipPart{dev: d, dtype: t, used: make([]bool, n)}
+	p.grads, p.slots = make([]*nd.Array, n), make([]*nd.Array, n)
+	p.sums = nd.Zeros(nd.Shape{n}, nd.On(d), nd.Using(g.Engine()))
+	for i := range p.slots {
+		p.slots[i] = p.sums.Slice(i, i+1)
+	}
+	p.own = single(d, dtype.Float32)
+	p.staged = p.own
+	if c.total == nil {
+		c.total = p.own
+	} else if d != c.total.Device() {
+		p.staged = single(c.total.Device(), dtype.Float32)
+	}
+	if t != dtype.Float32 {
+		p.half, p.cast = single(d, t), prim.CastParams{DType: t}
+	}
+	c.parts = append(c.parts, p)
+	return p
+}
+
+// plan makes the steps from the sum of squares to the factor: min(1, limit/(rescale*sqrt(x)+1e-8)).
+func (c *clipper) plan(rescale float64) {
+	if c.steps != nil && c.rescale == rescale {
+		return
+	}
+	c.rescale = rescale
+	c.steps = []clipStep{
+		{prim.Sqrt.Op, clipNone},
+		{prim.MulScalar.Op, prim.ScalarParams{Scalar: rescale}},
+		{prim.PlusScalar.Op, prim.ScalarParams{Scalar: 1e-8}},
+		{prim.RDivScalar.Op, prim.ScalarParams{Scalar: c.limit}},
+		{prim.MinimumScalar.Op, prim.ScalarParams{Scalar: 1}},
+	}
+}
+
+// measure adds the squares of a part's gradients to the total, which the first part begins.
+func (c *clipper) measure(p *clipPart) error {
+	for i, g := range p.grads {
+		switch {
+		case g != nil:
+			if err := c.invoke(update.MultiSumSq.Op, clipSums, p.slots[i], g, nil); err != nil {
+				return err
+			}
+		case p.used[i]:
+			p.slots[i].Fill(0)
+		}
+		p.used[i] = g != nil
+	}
+	if err := c.invoke(prim.Sum.Op, clipSum, p.own, p.sums, nil); err != nil {
+		return err
+	}
+	if p.own == c.total {
+		return nil
+	}
+	if p.staged != p.own {
+		p.own.CopyInto(p.staged)
+	}
+	return c.invoke(prim.ElemwiseAdd.Op, clipNone, c.total, c.total, p.staged)
+}
+
+// apply multiplies a part's gradients by the factor.
+func (c *clipper) apply(p *clipPart) error {
+	factor := c.total
+	if p.staged != p.own { // on another device
+		c.total.CopyInto(p.own)
+		factor = p.own
+	}
+	if p.half != nil {
+		if err := c.invoke(prim.Cast.Op, p.cast, p.half, factor, nil); err != nil {
+			return err
+		}
+		factor = p.half
+	}
+	for _, g := range p.grads {
+		if g == nil {
+			continue
+		}
+		if err := c.invoke(prim.BroadcastMul.Op, clipNone, g, g, factor); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// invoke starts an operation on a, and on b unless it is nil.
+func (c *clipper) invoke(o *op.Op, params any, out, a, b *nd.Array) error {
+	c.out, c.in = append(c.out[:0], out), append(c.in[:0], a)
+	if b != nil {
+		c.in = append(c.in, b)
+	}
+	if err := nd.InvokeInto(o, params, c.in, c.out); err != nil {
+		return fmt.Errorf("module: ClipGlobalNorm: %w", err)
+	}
+	return nil
+}
+
+// close releases the arrays.
+func (c *clipper) close() {
+	for _, p := range c.parts {
+		closeAll(p.slots)
+		p.sums.Close()
+		p.own.Close()
+		p.staged.Close()
+		if p.half != nil {
+			p.half.Close()
+		}
+	}
+}
