@@ -26,7 +26,7 @@ func TestGolden(t *testing.T) {
 			}
 		}
 	}
-	if err := g.JSON("metrics.json", &index); err != nil {
+	if err := g.Part("metrics.json", &index); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range index.Cases {

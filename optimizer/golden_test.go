@@ -45,7 +45,7 @@ type goldenCase struct {
 func TestGolden(t *testing.T) {
 	g := openGolden(t)
 	var index struct{ Cases []goldenCase }
-	if err := g.JSON("optimizers.json", &index); err != nil {
+	if err := g.Part("optimizers.json", &index); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range index.Cases {
@@ -169,7 +169,7 @@ func TestSchedules(t *testing.T) {
 			LR     []float64
 		}
 	}
-	if err := g.JSON("lr_schedules.json", &index); err != nil {
+	if err := g.Part("lr_schedules.json", &index); err != nil {
 		t.Fatal(err)
 	}
 	for i, c := range index.Cases {
