@@ -21,6 +21,20 @@ func (a *Array) String() string {
 	if a == nil || a.chunk == nil || a.closed.Load() {
 		return "<Array: closed>"
 	}
+	values, err := a.Float64s()
+	if err != nil {
+		return a.foot() + ": " + err.Error()
+	}
+	return a.text(values)
+}
+
+// text formats values of a.
+func (a *Array) text(values []float64) string {
+	return newFormatter(a, values).nested(0, 0) + "\n" + a.foot()
+}
+
+// foot describes a by shape, element type and device.
+func (a *Array) foot() string {
 	dims := make([]string, len(a.shape))
 	for i, d := range a.shape {
 		dims[i] = strconv.Itoa(d)
@@ -32,13 +46,7 @@ func (a *Array) String() string {
 	if a.dtype != dtype.Float32 {
 		about += " " + a.dtype.String()
 	}
-	foot := fmt.Sprintf("<Array %s %v>", about, a.Device())
-	values, err := a.Float64s()
-	if err != nil {
-		return foot + ": " + err.Error()
-	}
-	f := newFormatter(a, values)
-	return f.nested(0, 0) + "\n" + foot
+	return fmt.Sprintf("<Array %s %v>", about, a.Device())
 }
 
 // formatter prints the values of one array. Unsigned 64-bit integers above 2⁵³ are rounded.

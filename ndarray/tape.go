@@ -24,6 +24,17 @@ type Tape struct {
 // NewTape returns a tape. Programs use autograd.Train and autograd.Predict.
 func NewTape(train bool) *Tape { return &Tape{train: train} }
 
+// String says which behaviour of operators the tape asks for.
+func (t *Tape) String() string {
+	switch {
+	case t == nil:
+		return "<Tape: nil>"
+	case t.train:
+		return "<Tape of training>"
+	}
+	return "<Tape of inference>"
+}
+
 // Training reports whether operators behave as in training under the tape.
 func (t *Tape) Training() bool { return t.train }
 

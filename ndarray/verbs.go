@@ -10,24 +10,24 @@ import (
 // Format implements fmt.Formatter. It waits. %v and %s print as String does, %+v adds nothing to
 // it, and %q quotes it. Other verbs apply to the elements: %.2f prints them with two digits after
 // the point, %d, %x and %o print integers, and a width holds for each element; the shape is left
-// out. Where the values cannot be had, %!f(error) takes their place. Elements that a verb does not
-// fit appear as fmt prints them: %!d(float64=1.5).
+// out. Where the values cannot be had, %!v(error) or the like of another verb takes their place.
+// Elements that a verb does not fit appear as fmt prints them: %!d(float64=1.5).
 func (a *Array) Format(s fmt.State, verb rune) {
-	switch verb {
-	case 'v', 's':
-		io.WriteString(s, a.String())
-		return
-	case 'q':
-		fmt.Fprintf(s, "%q", a.String())
-		return
-	}
 	if a == nil || a.chunk == nil || a.closed.Load() {
 		fmt.Fprintf(s, "%%!%c(ndarray.Array: closed)", verb)
 		return
 	}
 	values, err := a.Float64s()
 	if err != nil {
-		fmt.Fprintf(s, "%%!%c(%v)", verb, err)
+		fmt.Fprintf(s, "%%!%c(%s: %v)", verb, a.foot(), err)
+		return
+	}
+	switch verb {
+	case 'v', 's':
+		io.WriteString(s, a.text(values))
+		return
+	case 'q':
+		fmt.Fprintf(s, "%q", a.text(values))
 		return
 	}
 	f := newFormatter(a, values)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	nd "gomx/ndarray"
+	"gomx/op"
 )
 
 func TestVerbs(t *testing.T) {
@@ -13,6 +14,8 @@ func TestVerbs(t *testing.T) {
 	whole := nd.FromSlice([]int32{7, 255})
 	closed := nd.FromSlice([]float32{1})
 	closed.Close()
+	failed := nd.Apply(failing, op.NoParams{}, nd.FromSlice([]float32{1, 2}))
+	_, failure := failed.Float32s()
 	for _, c := range []struct {
 		format string
 		a      *nd.Array
@@ -31,6 +34,10 @@ func TestVerbs(t *testing.T) {
 		{"%d", nd.FromSlice([]float32{1, 2}), "[1 2]"},
 		{"%d", nd.FromSlice([]float32{1.5}), "[%!d(float64=1.5)]"},
 		{"%.1f", nd.FromSlice([]float64{3.5}).Reshape(), "3.5"},
+		{"%v", closed, "%!v(ndarray.Array: closed)"},
+		{"%s", failed, "%!s(<Array 2 cpu(0)>: " + failure.Error() + ")"},
+		{"%v", failed, "%!v(<Array 2 cpu(0)>: " + failure.Error() + ")"},
+		{"%.2f", failed, "%!f(<Array 2 cpu(0)>: " + failure.Error() + ")"},
 		{"%.1f", closed, "%!f(ndarray.Array: closed)"},
 		{"%.1f", nil, "%!f(ndarray.Array: closed)"},
 	} {
@@ -40,5 +47,14 @@ func TestVerbs(t *testing.T) {
 	}
 	if got := fmt.Sprintf("%.1f", nd.FromSlice(ramp(3000), 30, 100)); !strings.Contains(got, "...") || len(got) > 700 {
 		t.Errorf("a large array is not printed in part: %d characters", len(got))
+	}
+}
+
+func TestTapeText(t *testing.T) {
+	var none *nd.Tape
+	for tape, want := range map[*nd.Tape]string{nd.NewTape(true): "<Tape of training>", nd.NewTape(false): "<Tape of inference>", none: "<Tape: nil>"} {
+		if got := fmt.Sprint(tape); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
 	}
 }

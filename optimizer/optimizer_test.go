@@ -1,6 +1,7 @@
 package optimizer_test
 
 import (
+	"fmt"
 	"math"
 	"reflect"
 	"strings"
@@ -212,5 +213,18 @@ func TestZeroParameters(t *testing.T) {
 	}
 	if _, err := optimizer.NewSchedule("factor", map[string]any{"step": 2, "factor": 0}); err == nil {
 		t.Error("a schedule with factor 0 is accepted")
+	}
+}
+
+func TestUpdaterText(t *testing.T) {
+	u, err := optimizer.NewUpdater(optimizer.Adam{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := u.Update(0, nd.Ones(nd.Shape{2}), nd.Ones(nd.Shape{2})); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := fmt.Sprint(u), "<Updater adam: 1 updates>"; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }

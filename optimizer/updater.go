@@ -100,6 +100,14 @@ func (u *Updater) SetRescale(factor float64) {
 	}
 }
 
+// String describes the updater by its optimizer and the number of updates.
+func (u *Updater) String() string {
+	if u == nil {
+		return "<Updater: nil>"
+	}
+	return fmt.Sprintf("<Updater %s: %d updates>", u.opt.Name(), u.updates)
+}
+
 // Rescale returns the factor of gradients.
 func (u *Updater) Rescale() float64 { return u.rescale }
 

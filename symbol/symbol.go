@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"gomx/op"
 )
@@ -192,14 +191,6 @@ func attrsOf(n *op.Node) map[string]string {
 	}
 	maps.Copy(a, n.Attrs)
 	return a
-}
-
-// String describes s by its outputs.
-func (s *Symbol) String() string {
-	if s.err != nil {
-		return "<Symbol: " + s.err.Error() + ">"
-	}
-	return "<Symbol " + strings.Join(s.Outputs(), ", ") + ">"
 }
 
 // checkNames reports two variables, or two operators, of one name: nothing could tell them apart

@@ -1,0 +1,50 @@
+package io
+
+import (
+	"fmt"
+	"strings"
+)
+
+// String describes the iterator by its arrays and the number of its batches.
+func (t *Table) String() string {
+	if t == nil {
+		return "<Table: nil>"
+	}
+	return describe("Table", t)
+}
+
+// String describes the iterator by its arrays and the number of its batches.
+func (it *ImageRecords) String() string {
+	if it == nil {
+		return "<ImageRecords: nil>"
+	}
+	return describe("ImageRecords", it.Table)
+}
+
+// String describes the iterator by the arrays of its default bucket and the number of its batches.
+func (it *BucketSentences) String() string {
+	if it == nil {
+		return "<BucketSentences: nil>"
+	}
+	return describe("BucketSentences", it)
+}
+
+// String describes the iterator by the one that it reads ahead of.
+func (p *Prefetcher) String() string {
+	if p == nil {
+		return "<Prefetcher: nil>"
+	}
+	return fmt.Sprintf("<Prefetcher of %v, %d batches ahead>", p.it, p.depth)
+}
+
+// describe returns what an iterator provides.
+func describe(kind string, it interface {
+	Iter
+	Counter
+}) string {
+	var list []string
+	for _, d := range append(it.ProvideData(), it.ProvideLabel()...) {
+		list = append(list, fmt.Sprintf("%s %v", d.Name, d.Shape))
+	}
+	return fmt.Sprintf("<%s of %s: %d batches>", kind, strings.Join(list, ", "), it.Batches())
+}
