@@ -10,7 +10,7 @@ import (
 func TestNoticesAreGivenOnce(t *testing.T) {
 	var got []string
 	old := op.NoticesTo(func(text string) { got = append(got, text) })
-	defer op.NoticesTo(old)
+	defer func() { op.NoticesTo(old) }()
 	for range 2 {
 		op.Notice("%s has no effect", "a")
 		op.Notice("%s has no effect", "b")

@@ -201,7 +201,8 @@ func ExampleSymbol_InferShape() {
 // TestUnknownAttributesOfFilesAreNoted: they are passed over, and said once.
 func TestUnknownAttributesOfFilesAreNoted(t *testing.T) {
 	var said []string
-	defer op.NoticesTo(op.NoticesTo(func(text string) { said = append(said, text) }))
+	old := op.NoticesTo(func(text string) { said = append(said, text) })
+	defer func() { op.NoticesTo(old) }()
 	const file = `{"nodes": [{"op": "null", "name": "x", "inputs": []},
 		{"op": "Activation", "name": "a", "attrs": {"act_type": "relu", "speed": "9"}, "inputs": [[0, 0, 0]]},
 		{"op": "Activation", "name": "b", "attrs": {"act_type": "tanh", "speed": "9"}, "inputs": [[1, 0, 0]]}],
