@@ -8,7 +8,7 @@ import (
 // broadcast applies the variant of an operator for equal shapes where it can, because it is faster,
 // and the one that broadcasts otherwise.
 func broadcast(elem, spread op.Handle[op.NoParams], a, b *Array) *Array {
-	if a.shape.Equal(b.shape) {
+	if a == nil || b == nil || a.shape.Equal(b.shape) { // of nil arrays the operator tells the argument
 		return apply1(elem.Op, op.NoParams{}, a, b)
 	}
 	return apply1(spread.Op, op.NoParams{}, a, b)

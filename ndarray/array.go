@@ -35,52 +35,67 @@ type Array struct {
 }
 
 // Shape returns the extents. The caller must not change them.
-func (a *Array) Shape() Shape { return a.shape }
+func (a *Array) Shape() Shape {
+	if a == nil {
+		panic(isNil("Shape"))
+	}
+	return a.shape
+}
 
 // DType returns the element type.
-func (a *Array) DType() dtype.Type { return a.dtype }
+func (a *Array) DType() dtype.Type {
+	if a == nil {
+		panic(isNil("DType"))
+	}
+	return a.dtype
+}
 
 // Size returns the number of elements.
-func (a *Array) Size() int { return a.shape.Size() }
+func (a *Array) Size() int { return a.Shape().Size() }
 
 // Bytes returns the size of the values in bytes.
-func (a *Array) Bytes() int { return a.Size() * a.dtype.Size() }
+func (a *Array) Bytes() int { return a.Shape().Size() * a.dtype.Size() }
 
 // Device returns where the values live.
-func (a *Array) Device() device.Device { return a.chunk.dev }
+func (a *Array) Device() device.Device { return a.memory("Device").dev }
 
 // Engine returns the engine that runs the operations on a.
-func (a *Array) Engine() *engine.Engine { return a.chunk.eng }
+func (a *Array) Engine() *engine.Engine { return a.memory("Engine").eng }
 
 // Var returns the variable of the memory of a; arrays that share memory share it. Operations
 // pushed to the engine on a's memory must use it, with Overwrite only if Whole reports true.
 func (a *Array) Var() *engine.Var { return a.mem("Var").v }
 
 // Whole reports whether a covers all of the memory that its variable stands for.
-func (a *Array) Whole() bool { return a.offset == 0 && a.Bytes() == a.chunk.block.Bytes }
+func (a *Array) Whole() bool {
+	return a.memory("Whole") != nil && a.offset == 0 && a.Bytes() == a.chunk.block.Bytes
+}
 
 // Version counts the writes to the memory of a that were asked for through this package, and by
 // Touch.
-func (a *Array) Version() uint64 { return a.chunk.writes.Load() }
+func (a *Array) Version() uint64 { return a.memory("Version").writes.Load() }
 
 // Touch counts a write to a that was pushed to the engine directly, so that tapes notice it.
-func (a *Array) Touch() { a.chunk.writes.Add(1) }
+func (a *Array) Touch() { a.memory("Touch").writes.Add(1) }
 
 // Pointer returns the address of the first element. It is valid only inside an engine operation
 // that uses Var: there also when a has been closed since the operation was pushed.
 func (a *Array) Pointer() unsafe.Pointer {
-	return unsafe.Add(a.chunk.block.Ptr, a.offset)
+	return unsafe.Add(a.memory("Pointer").block.Ptr, a.offset)
 }
 
 // Tensor describes a as an operand of kernels. Its address is valid as Pointer's is.
 func (a *Array) Tensor() op.Tensor {
-	return op.Tensor{Desc: op.Plain(a.dtype, a.shape), Data: a.Pointer()}
+	return op.Tensor{Data: a.Pointer(), Desc: op.Plain(a.dtype, a.shape)}
 }
 
 // Close releases the memory as soon as the operations on it that are pending are complete and the
 // last array that shares it is closed. Using a closed array panics; closing it again does
 // nothing. Arrays that are not closed are released after the garbage collector has found them.
 func (a *Array) Close() {
+	if a == nil {
+		panic(isNil("Close"))
+	}
 	if a.chunk != nil && !a.closed.Swap(true) {
 		a.chunk.release()
 	}
@@ -89,13 +104,24 @@ func (a *Array) Close() {
 // mem returns the chunk, and panics when a has been closed.
 func (a *Array) mem(what string) *chunk {
 	if a == nil {
-		panic(misuse(what, "", "the array is nil"))
+		panic(isNil(what))
 	}
 	if a.closed.Load() {
 		panic(misuse(what, "", "the array has been closed"))
 	}
 	return a.chunk
 }
+
+// memory returns the chunk, also of a closed array.
+func (a *Array) memory(what string) *chunk {
+	if a == nil {
+		panic(isNil(what))
+	}
+	return a.chunk
+}
+
+// isNil returns the error of a method that is called on nil.
+func isNil(what string) *op.Error { return misuse(what, "", "the array is nil") }
 
 // misuse returns the error of a wrong call of a function of this package.
 func misuse(what, arg, format string, args ...any) *op.Error {
@@ -145,6 +171,9 @@ type owner struct {
 
 // newArray allocates an array whose values are undefined.
 func newArray(eng *engine.Engine, dev device.Device, t dtype.Type, shape Shape, name string) (*Array, error) {
+	if !t.Valid() {
+		return nil, op.Errorf("dtype", "%v is not an element type", t)
+	}
 	block, err := device.Alloc(dev, shape.Size()*t.Size(), device.PurposeArray)
 	if err != nil {
 		return nil, err

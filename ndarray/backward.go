@@ -13,6 +13,7 @@ import (
 // given. What the tape held for a is freed: a second Backward panics. It panics with *op.Error
 // when a was not recorded, or when an array that the derivative reads has been overwritten.
 func (a *Array) Backward(grad ...*Array) {
+	a.memory("Backward")
 	if len(grad) > 1 {
 		panic(misuse("Backward", "grad", "%d gradients, want at most one", len(grad)))
 	}

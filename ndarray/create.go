@@ -60,6 +60,7 @@ func Arange(start, stop, step float64, opts ...Option) *Array {
 
 // Fill sets all elements of a to v.
 func (a *Array) Fill(v float64) {
+	a.mem("Fill")
 	a.checkWritable("Fill")
 	fill(a, v)
 }

@@ -84,7 +84,7 @@ func (a *Array) WriteBytes(src []byte) error {
 
 // Float32s waits for a and returns its values converted to float32.
 func (a *Array) Float32s() ([]float32, error) {
-	if a.dtype == dtype.Float32 {
+	if a.DType() == dtype.Float32 {
 		return Values[float32](a)
 	}
 	wide, err := a.Float64s()
@@ -100,7 +100,7 @@ func (a *Array) Float32s() ([]float32, error) {
 
 // Float64s waits for a and returns its values converted to float64.
 func (a *Array) Float64s() ([]float64, error) {
-	if a.dtype == dtype.Float64 {
+	if a.DType() == dtype.Float64 {
 		return Values[float64](a)
 	}
 	raw := make([]uint64, (a.Bytes()+7)/8) // aligned for every element type

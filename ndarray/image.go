@@ -65,6 +65,7 @@ func packedRow(pix []uint8, stride int) func(dst []uint8, _ image.Image, y int) 
 // (height, width, 1), an image.NRGBA for three channels, red, green and blue, or four with the
 // opacity. Elements are rounded and limited to 0 … 255.
 func (a *Array) Image() (image.Image, error) {
+	a.mem("Image")
 	channels := 0
 	switch len(a.shape) {
 	case 2:

@@ -65,6 +65,7 @@ func (a *Array) Clip(lo, hi float64) *Array {
 
 // Flatten returns a view with two axes: the first of a, and all others as one.
 func (a *Array) Flatten() *Array {
+	a.mem("Flatten")
 	if len(a.shape) == 0 {
 		return a.Reshape(1, 1)
 	}
@@ -78,6 +79,7 @@ func (a *Array) Flatten() *Array {
 // ExpandDims returns a view with a further axis of extent one; a negative axis counts from the
 // end of the result.
 func (a *Array) ExpandDims(axis int) *Array {
+	a.mem("ExpandDims")
 	k := fromEnd(axis, len(a.shape)+1)
 	if k < 0 || k > len(a.shape) {
 		panic(misuse("ExpandDims", "axis", "%d, want at most %d", axis, len(a.shape)))

@@ -73,4 +73,4 @@ func (a *Array) ShapeArray() *Array { return apply1(opShapeArray, op.NoParams{},
 func (a *Array) SizeArray() *Array { return apply1(opSizeArray, op.NoParams{}, a) }
 
 // Rank returns the number of axes.
-func (a *Array) Rank() int { return len(a.shape) }
+func (a *Array) Rank() int { return len(a.Shape()) }

@@ -11,6 +11,7 @@ import (
 //
 //	for i, row := range x.Rows() { … }
 func (a *Array) Rows() iter.Seq2[int, *Array] {
+	a.mem("Rows")
 	if len(a.shape) == 0 {
 		panic(misuse("Rows", "", "the array is a scalar, want at least one axis"))
 	}

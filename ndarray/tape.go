@@ -131,6 +131,10 @@ func gradName(name string) string {
 
 // AttachGradArray is AttachGrad with a gradient array of the caller's.
 func (a *Array) AttachGradArray(grad *Array, req GradReq) {
+	a.mem("AttachGradArray")
+	if grad == nil {
+		panic(misuse("AttachGradArray", "grad", "the array is nil"))
+	}
 	if !grad.shape.Equal(a.shape) || grad.dtype != a.dtype || grad.chunk.dev != a.chunk.dev {
 		panic(misuse("AttachGradArray", "grad", "%v %v on %v, want %v %v on %v",
 			grad.dtype, grad.shape, grad.chunk.dev, a.dtype, a.shape, a.chunk.dev))
@@ -145,6 +149,7 @@ func (a *Array) AttachGradArray(grad *Array, req GradReq) {
 
 // Grad returns the attached gradient, nil if there is none.
 func (a *Array) Grad() *Array {
+	a.memory("Grad")
 	if l := a.leaf.Load(); l != nil {
 		return l.grad
 	}
@@ -153,6 +158,7 @@ func (a *Array) Grad() *Array {
 
 // ZeroGrad sets the attached gradient to zero.
 func (a *Array) ZeroGrad() {
+	a.memory("ZeroGrad")
 	if g := a.Grad(); g != nil {
 		fill(g, 0)
 	}
@@ -160,6 +166,7 @@ func (a *Array) ZeroGrad() {
 
 // Recorded reports whether a tape can differentiate a.
 func (a *Array) Recorded() bool {
+	a.memory("Recorded")
 	return a.trace.tape != nil && (a.trace.step != nil || a.leaf.Load() != nil)
 }
 

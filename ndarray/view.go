@@ -13,6 +13,7 @@ import (
 // Slice returns a view of rows begin to end-1 along the first axis; negative bounds count from
 // the end. Writing to it writes to a.
 func (a *Array) Slice(begin, end int) *Array {
+	a.mem("Slice")
 	if len(a.shape) == 0 {
 		panic(misuse("Slice", "", "the array is a scalar, want at least one axis"))
 	}
@@ -29,6 +30,7 @@ func (a *Array) Slice(begin, end int) *Array {
 
 // At returns a view of row i, without the first axis; a negative i counts from the end.
 func (a *Array) At(i int) *Array {
+	a.mem("At")
 	if len(a.shape) == 0 {
 		panic(misuse("At", "", "the array is a scalar, want at least one axis"))
 	}
@@ -106,6 +108,10 @@ func fromEnd(i, n int) int {
 // Set overwrites the values of a with those of src, which has the same shape and element type and
 // may be on another device.
 func (a *Array) Set(src *Array) {
+	a.mem("Set")
+	if src == nil {
+		panic(misuse("Set", "src", "the array is nil"))
+	}
 	if !a.shape.Equal(src.shape) || a.dtype != src.dtype {
 		panic(misuse("Set", "src", "%v %v, want %v %v", src.dtype, src.shape, a.dtype, a.shape))
 	}
@@ -125,7 +131,13 @@ func (a *Array) Set(src *Array) {
 }
 
 // CopyInto overwrites dst with the values of a; see Set.
-func (a *Array) CopyInto(dst *Array) { dst.Set(a) }
+func (a *Array) CopyInto(dst *Array) {
+	a.mem("CopyInto")
+	if dst == nil {
+		panic(misuse("CopyInto", "dst", "the array is nil"))
+	}
+	dst.Set(a)
+}
 
 // Copy returns a new array with the values of a.
 func (a *Array) Copy() *Array { return unary(prim.Identity, a) }

@@ -1,6 +1,7 @@
 package op
 
 import (
+	"fmt"
 	"unsafe"
 
 	"gomx/device"
@@ -31,10 +32,26 @@ type Tensor struct {
 	Data unsafe.Pointer
 }
 
-// Slice views the operand's memory as elements of type T, whose size must be that of the dtype.
-func Slice[T any](t Tensor) []T {
+// Slice views the operand's memory as elements of type T, which must be the Go type of its elements: it panics with
+// *Error where it is not.
+func Slice[T Element](t Tensor) []T {
 	if t.Data == nil {
 		return nil
+	}
+	if want := TypeOf[T](); t.DType != want {
+		panic(&Error{Msg: fmt.Sprintf("a kernel views an operand of %v %v as %v", t.DType, t.Shape, want)})
+	}
+	return unsafe.Slice((*T)(t.Data), t.Shape.Size())
+}
+
+// Bits views the operand's memory as unsigned integers of the size of its elements, for kernels that move elements whatever
+// their type. It panics with *Error where the size is another one.
+func Bits[T uint8 | uint16 | uint32 | uint64](t Tensor) []T {
+	if t.Data == nil {
+		return nil
+	}
+	if size := TypeOf[T]().Size(); t.DType.Size() != size {
+		panic(&Error{Msg: fmt.Sprintf("a kernel moves an operand of %v %v as elements of %d bytes", t.DType, t.Shape, size)})
 	}
 	return unsafe.Slice((*T)(t.Data), t.Shape.Size())
 }

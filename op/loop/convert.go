@@ -30,6 +30,7 @@ func Load(dst []float64, t op.Tensor, off, stride int) {
 	case dtype.Uint64:
 		load(dst, op.Slice[uint64](t), off, stride)
 	default:
+		valid(t)
 		var buf [Block]int64
 		for i := 0; i < len(dst); i += Block {
 			n := min(Block, len(dst)-i)
@@ -64,8 +65,10 @@ func LoadInt(dst []int64, t op.Tensor, off, stride int) {
 		load(dst, op.Slice[int32](t), off, stride)
 	case dtype.Uint32:
 		load(dst, op.Slice[uint32](t), off, stride)
-	case dtype.Int64, dtype.Uint64:
+	case dtype.Int64:
 		load(dst, op.Slice[int64](t), off, stride)
+	case dtype.Uint64:
+		load(dst, op.Slice[uint64](t), off, stride)
 	case dtype.Bool:
 		for i, s := 0, op.Slice[bool](t); i < len(dst); i++ {
 			if dst[i] = 0; s[off+i*stride] {
@@ -73,6 +76,7 @@ func LoadInt(dst []int64, t op.Tensor, off, stride int) {
 			}
 		}
 	default:
+		valid(t)
 		var buf [Block]float64
 		for i := 0; i < len(dst); i += Block {
 			n := min(Block, len(dst)-i)
@@ -107,6 +111,7 @@ func Store(t op.Tensor, off int, src []float64) {
 			s[i] = v != 0
 		}
 	default:
+		valid(t)
 		convert := toInt64
 		switch t.DType {
 		case dtype.Uint64:
@@ -146,9 +151,12 @@ func StoreInt(t op.Tensor, off int, src []int64) {
 		store(op.Slice[int32](t)[off:], src)
 	case dtype.Uint32:
 		store(op.Slice[uint32](t)[off:], src)
-	case dtype.Int64, dtype.Uint64:
+	case dtype.Int64:
 		copy(op.Slice[int64](t)[off:], src)
+	case dtype.Uint64:
+		store(op.Slice[uint64](t)[off:], src)
 	default:
+		valid(t)
 		var buf [Block]float64
 		for i := 0; i < len(src); i += Block {
 			n := min(Block, len(src)-i)
@@ -157,6 +165,14 @@ func StoreInt(t op.Tensor, off int, src []int64) {
 			}
 			Store(t, off+i, buf[:n])
 		}
+	}
+}
+
+// valid panics with *op.Error unless t has an element type: the functions above call each other for types that they do not
+// name.
+func valid(t op.Tensor) {
+	if !t.DType.Valid() {
+		panic(op.Errorf("", "%v is not an element type", t.DType))
 	}
 }
 

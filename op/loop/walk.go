@@ -116,8 +116,8 @@ func Copy(shape dtype.Shape, dst, src View) {
 	}
 }
 
-func copyRuns[T any](shape dtype.Shape, dst, src View) {
-	d, s := op.Slice[T](dst.Tensor), op.Slice[T](src.Tensor)
+func copyRuns[T uint8 | uint16 | uint32 | uint64](shape dtype.Shape, dst, src View) {
+	d, s := op.Bits[T](dst.Tensor), op.Bits[T](src.Tensor)
 	Walk(shape, func(n int, off, step []int) {
 		i, j := dst.Off+off[0], src.Off+off[1]
 		if step[0] == 1 && step[1] == 1 {

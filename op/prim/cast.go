@@ -143,6 +143,9 @@ func commonFloat(p AmpMultiCastParams, in []dtype.Type) (common dtype.Type, know
 
 // requireType sets an element type that is not known yet, or reports both.
 func requireType(arg string, t *dtype.Type, want dtype.Type) error {
+	if want != dtype.Unknown && !want.Valid() {
+		return op.Errorf("dtype", "%v is not an element type", want)
+	}
 	if *t != dtype.Unknown && *t != want {
 		return op.Errorf(arg, "element type %v, want %v", *t, want)
 	}

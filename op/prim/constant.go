@@ -30,7 +30,7 @@ func init() {
 		InferType: func(p ConstantParams, _, out []dtype.Type) error { return requireType("output", &out[0], p.DType) },
 		NoGrad:    "it is made after the gradient",
 		Ref: func(p ConstantParams, c *op.Call) error {
-			b := op.Slice[byte](op.Tensor{Desc: op.Desc{Shape: dtype.Shape{len(p.Data)}}, Data: c.Out[0].Data})
+			b := op.Slice[byte](op.Tensor{Desc: op.Plain(dtype.Uint8, dtype.Shape{len(p.Data)}), Data: c.Out[0].Data})
 			copy(b, p.Data)
 			return nil
 		},
