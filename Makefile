@@ -58,7 +58,8 @@ bench: deps ## Go benchmarks of every package
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
 stress: deps ## 100,000 random programs on every engine (hours), memory under ten million pushes, 20,000 schedules of the parameter server, mutants of both
-	$(GO) test -timeout 60m -v -run 'FlatMemory|Mutants' ./engine -pushes 10000000 -mutants
+	$(GO) test -timeout 60m -v -run FlatMemory ./engine -pushes 10000000
+	$(GO) test -timeout 60m -v -run Mutants ./engine/core -mutants
 	$(GO) test -timeout 60m -v -run 'TestSchedules$$' ./kvstore/ps -schedules 20000
 	$(GO) test -timeout 60m -v -run Mutants ./kvstore/ps -mutants all
 	$(GO) test -race -timeout 24h -run Random ./engine -programs 100000

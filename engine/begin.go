@@ -9,7 +9,7 @@ func (e *Engine) begin(o *oper) {
 	o.crew = e.narrow.id
 	acc := o.acc()
 	for i := range acc {
-		acc[i].v.send(acc[i].mode)
+		varOf(acc[i].Var).send(acc[i].Mode)
 	}
 	e.push.inline++
 	e.submit(o)

@@ -43,17 +43,17 @@ func (e *Engine) async(o *oper, p *Profile) {
 // bodyReturned completes a synchronous operation, and an asynchronous one whose body failed; other asynchronous ones are left to their done. sched.mu is held.
 func (e *Engine) bodyReturned(o *oper, failure *OpError) {
 	if !o.inBody {
-		e.sched.core.done(o, failure)
+		e.done(o, failure)
 		return
 	}
 	o.inBody = false
 	switch {
 	case o.retired: // done was called before the body returned, and the record has been kept for us
-		e.sched.core.retired.push(o)
+		o.link, e.sched.late = e.sched.late, o
 	case failure != nil && !o.signaled:
 		o.signaled = true
 		delete(e.sched.flying, o)
-		e.sched.core.done(o, failure)
+		e.done(o, failure)
 	}
 }
 
@@ -84,7 +84,7 @@ func (e *Engine) complete(o *oper, err error) {
 	if o.inline {
 		e.absorb() // o itself may be in the inbox still
 	}
-	e.sched.core.done(o, failure)
+	e.done(o, failure)
 	e.collect(&out)
 	next := e.following()
 	e.leave(&out)
@@ -97,8 +97,8 @@ func (e *Engine) complete(o *oper, err error) {
 func (e *Engine) issued(o *oper, event Event) {
 	var out outbox
 	e.sched.mu.Lock()
-	if o.queued && !o.signaled {
-		e.sched.core.issued(o, event)
+	if o.queued() && !o.signaled {
+		e.sched.core.Issued(&o.Op, event)
 	}
 	e.leave(&out)
 }
@@ -129,16 +129,27 @@ func (e *Engine) leave(out *outbox) {
 	}
 }
 
-// collect moves what the core has made ready to the queues of the crews and what is retired to out. sched.mu is held.
+// done tells the core that the body of o is complete. sched.mu is held.
+func (e *Engine) done(o *oper, failure *OpError) {
+	if failure == nil {
+		e.sched.core.Done(&o.Op, nil)
+		return
+	}
+	e.sched.core.Done(&o.Op, failure)
+}
+
+// collect moves ready operations to the queues of the crews, and retired ones and woken waiters to out.
+// It follows every change of the core before sched.mu, which is held, is released.
 func (e *Engine) collect(out *outbox) {
 	c := &e.sched.core
-	if c.ready.head != nil {
+	if op := c.Ready(); op != nil {
 		crews := *e.crews.Load()
-		for o := c.ready.pop(); o != nil; o = c.ready.pop() {
+		for ; op != nil; op = c.Ready() {
+			o := operOf(op)
 			crew := crews[o.crew]
 			if crew == e.wide {
 				r := o.spec.rank
-				o.turn = e.narrow.popped[r] + uint32(e.narrow.ready[r].n)
+				o.turn = e.narrow.popped[r] + uint32(e.narrow.ready[r].Len())
 			}
 			crew.push(o)
 			if crew.lane {
@@ -146,43 +157,45 @@ func (e *Engine) collect(out *outbox) {
 			}
 		}
 	}
-	if c.retired.head != nil {
-		e.free(out)
+	e.free(out)
+	for w := c.Woken(); w != nil; w = c.Woken() {
+		out.waken(waiterOf(w))
 	}
-	for c.woken != nil {
-		w := c.woken
-		c.woken = w.next
-		w.next, out.woken = out.woken, w
-	}
-	if c.live == 0 && e.sched.idlers != nil && e.inbox.empty() {
-		for e.sched.idlers != nil {
-			w := e.sched.idlers
+	if c.Live() == 0 && e.sched.idlers != nil && e.inbox.empty() {
+		for w := e.sched.idlers; w != nil; w = e.sched.idlers {
 			e.sched.idlers = w.next
-			w.next, out.woken = out.woken, w
+			out.waken(w)
 		}
 	}
 }
 
-// free moves retired records to out, except those whose body still runs. sched.mu is held.
+// waken adds a waiter to be signaled.
+func (out *outbox) waken(w *waiter) { w.next, out.woken = out.woken, w }
+
+// free publishes retired operations and moves their records to out, except those whose body still
+// runs. sched.mu is held.
 func (e *Engine) free(out *outbox) {
-	c := &e.sched.core
 	n := uint64(0)
-	for o := c.retired.pop(); o != nil; o = c.retired.pop() {
-		if !o.retired {
-			o.retired = true
-			o.gen++
-			n++
-			if o.spec.bytes != 0 {
-				e.bytes.Add(-o.spec.bytes)
-			}
+	for op := e.sched.core.Retired(); op != nil; op = e.sched.core.Retired() {
+		o := operOf(op)
+		o.publish()
+		o.retired = true
+		o.gen++
+		n++
+		if o.spec.bytes != 0 {
+			e.bytes.Add(-o.spec.bytes)
 		}
-		if o.inBody {
-			continue
+		if !o.inBody {
+			o.link, out.freed = out.freed, o
 		}
-		o.next = out.freed
-		out.freed = o
 	}
-	e.retired.Add(n)
+	if n > 0 {
+		e.retired.Add(n)
+	}
+	for o := e.sched.late; o != nil; o = e.sched.late {
+		e.sched.late = o.link
+		o.link, out.freed = out.freed, o
+	}
 }
 
 // patience is how many cheap operations a worker that is about to run cheap ones leaves for later rather than wake another, which costs microseconds.

@@ -3,6 +3,8 @@ package engine
 import (
 	"sync"
 	"sync/atomic"
+
+	"gomx/engine/core"
 )
 
 // crewID is the index of a crew in Engine.crews.
@@ -13,12 +15,12 @@ type crew struct {
 	id crewID
 
 	// Guarded by Engine.sched.mu.
-	ready  [bands]list   // by rank
-	n      int           // ready operations
-	popped [bands]uint32 // operations taken
-	heavy  int           // those that are not cheap
-	lane   bool          // needs no core of the processor
-	cores  int           // cores that a wide operation computes on
+	ready  [bands]core.List // by rank
+	n      int              // ready operations
+	popped [bands]uint32    // operations taken
+	heavy  int              // those that are not cheap
+	lane   bool             // needs no core of the processor
+	cores  int              // cores that a wide operation computes on
 
 	// What pushers look at to see whether somebody must be woken: how many workers are parked, how many will soon look at the inbox by themselves,
 	// and whether waking is of no use because there are no cores.
@@ -97,7 +99,7 @@ func (e *Engine) crew(s *spec) *crew {
 
 // push adds a ready operation.
 func (c *crew) push(o *oper) {
-	c.ready[o.spec.rank].push(o)
+	c.ready[o.spec.rank].Push(&o.Op)
 	c.n++
 	if !o.spec.is(cheap) {
 		c.heavy++
@@ -107,8 +109,8 @@ func (c *crew) push(o *oper) {
 // first returns the operation that pop would take; there must be one.
 func (c *crew) first() *oper {
 	for i := range c.ready {
-		if o := c.ready[i].head; o != nil {
-			return o
+		if o := c.ready[i].First(); o != nil {
+			return operOf(o)
 		}
 	}
 	return nil
@@ -117,7 +119,8 @@ func (c *crew) first() *oper {
 // pop takes the next operation, nil if there is none.
 func (c *crew) pop() *oper {
 	for i := range c.ready {
-		if o := c.ready[i].pop(); o != nil {
+		if op := c.ready[i].Pop(); op != nil {
+			o := operOf(op)
 			c.n--
 			c.popped[i]++
 			if !o.spec.is(cheap) {

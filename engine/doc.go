@@ -37,7 +37,7 @@
 // # Inside
 //
 // Those who push fill a pooled record and leave it in an inbox. Whoever has time, normally a worker between two operations, takes the scheduler's lock, hands what is
-// in the inbox to the scheduling core, completes what it has run and takes the next. The core (sched.go, issue.go) is plain data: the tests drive it
+// in the inbox to the scheduling core, completes what it has run and takes the next. The core, package core, is plain data: the tests drive it
 // through random orders of events with an adversary in the place of workers and devices. A naive engine uses the same core and runs everything on the pushing goroutine.
 //
 // A body must not wait for the engine that runs it, and must not touch variables that it did not declare.

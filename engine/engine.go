@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"gomx/engine/core"
 )
 
 // ErrClosed is what a push to a closed engine panics with.
@@ -40,13 +42,14 @@ type Engine struct {
 	// sched is the scheduling core and what is guarded with it.
 	sched struct {
 		mu      sync.Mutex
-		core    core
+		core    core.Core
 		free    int                // cores that nobody computes on
 		idlers  *waiter            // who waits until nothing is pending
 		waiters *waiter            // unused ones
 		closing bool               // workers end when they find nothing to do
 		halted  bool               // and do not look for anything
 		flying  map[*oper]struct{} // asynchronous operations that run
+		late    *oper              // retired while their bodies still ran, which have returned; linked
 
 		following bool // somebody runs what following returned
 	}
@@ -154,12 +157,12 @@ func (e *Engine) fill(o *oper, uses []Use) {
 		}
 		if v.stamp == e.push.stamp {
 			a := &acc[v.slot]
-			a.mode = a.mode.merge(uses[i].Access)
+			a.Mode = a.Mode.Merge(core.Mode(uses[i].Access))
 			continue
 		}
 		v.stamp, v.slot = e.push.stamp, int32(n)
 		a := &acc[n]
-		a.v, a.mode = v, uses[i].Access
+		a.Var, a.Mode = &v.q, core.Mode(uses[i].Access)
 		n++
 	}
 	o.n = int32(n)
@@ -191,7 +194,7 @@ func (e *Engine) dispatch(o *oper) {
 		panic(ErrClosed)
 	}
 	if s.is(kill) {
-		o.acc()[0].v.deleted = true
+		varOf(o.acc()[0].Var).deleted = true
 	}
 	if s.is(cheap) && e.mayInline(o) {
 		if s.async != nil {
@@ -201,16 +204,15 @@ func (e *Engine) dispatch(o *oper) {
 		}
 		return
 	}
-	o.queued = s.is(queued) && !e.cfg.Naive
 	crew := e.crew(s)
 	o.crew = crew.id
 	acc := o.acc()
 	for i := range acc {
-		v := acc[i].v
+		v := varOf(acc[i].Var)
 		if v.running != nil {
 			e.share(v.running)
 		}
-		v.send(acc[i].mode)
+		v.send(acc[i].Mode)
 	}
 	e.submit(o) // from here on the record is the scheduler's
 	e.push.mu.Unlock()
@@ -224,6 +226,7 @@ func (e *Engine) dispatch(o *oper) {
 
 // submit sends o to the scheduler. push.mu is held.
 func (e *Engine) submit(o *oper) {
+	o.Set(o.acc(), int32(o.crew), o.rules())
 	e.push.submitted++
 	if o.spec.bytes != 0 {
 		e.bytes.Add(o.spec.bytes)

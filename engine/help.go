@@ -14,15 +14,15 @@ func (e *Engine) helpable(v *Var) *oper {
 		return nil
 	}
 	for range helpDepth {
-		a := v.q.writer
-		if a == nil {
-			return nil // readers are in the way: who they are is not known
+		op := v.q.Writer()
+		if op == nil {
+			return nil // readers are in the way, and the core does not list them
 		}
-		o := a.op
-		if o.unclear > 0 {
-			v = o.blocker()
+		if !op.Clear() {
+			v = varOf(op.Blocker())
 			continue
 		}
+		o := operOf(op)
 		if !o.spec.is(cheap) || o.spec.async != nil || o.crew != e.narrow.id || !e.narrow.remove(o) {
 			return nil
 		}
@@ -32,35 +32,10 @@ func (e *Engine) helpable(v *Var) *oper {
 	return nil
 }
 
-// blocker returns the first variable that o waits for; there is one.
-func (o *oper) blocker() *Var {
-	acc := o.acc()
-	i := 0
-	for acc[i].clear {
-		i++
-	}
-	return acc[i].v
-}
-
 // remove takes o out of the ready operations if it is among the first of its band.
 func (c *crew) remove(o *oper) bool {
-	l := &c.ready[o.spec.rank]
-	prev := (*oper)(nil)
-	at := l.head
-	for n := 0; at != nil && at != o && n < helpReach; n++ {
-		prev, at = at, at.next
-	}
-	if at != o {
+	if !c.ready[o.spec.rank].Remove(&o.Op, helpReach+1) {
 		return false
-	}
-	if prev == nil {
-		l.pop()
-	} else {
-		prev.next = o.next
-		if l.tail == o {
-			l.tail = prev
-		}
-		l.n--
 	}
 	c.n--
 	c.popped[o.spec.rank]++
@@ -78,7 +53,7 @@ func (e *Engine) help(o *oper) {
 		var out outbox
 		e.sched.mu.Lock()
 		e.sched.free++
-		e.sched.core.done(o, failure)
+		e.done(o, failure)
 		e.leave(&out)
 	}()
 	o.run.Worker = -1

@@ -80,7 +80,7 @@ func (e *Engine) look() { e.inbox.known = e.inbox.sent.Load() }
 // absorb hands what was pushed to the core. sched.mu is held.
 func (e *Engine) absorb() {
 	for e.look(); e.inbox.taken != e.inbox.known; {
-		e.sched.core.submit(e.inbox.take())
+		e.sched.core.Submit(&e.inbox.take().Op)
 	}
 }
 
@@ -95,10 +95,10 @@ const (
 func (e *Engine) absorbSome() {
 	c := &e.sched.core
 	for e.look(); e.inbox.taken != e.inbox.known; {
-		ready := e.narrow.n + c.ready.n
-		if e.narrow.heavy == 0 && (ready >= enough || ready >= e.cfg.Workers && c.live >= window) {
+		ready := e.narrow.n + c.Waiting()
+		if e.narrow.heavy == 0 && (ready >= enough || ready >= e.cfg.Workers && c.Live() >= window) {
 			return
 		}
-		c.submit(e.inbox.take())
+		c.Submit(&e.inbox.take().Op)
 	}
 }

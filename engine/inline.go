@@ -1,5 +1,7 @@
 package engine
 
+import "gomx/engine/core"
+
 // The inline path runs a cheap operation on the goroutine that pushes it when nothing pending uses its variables. The scheduler never hears of it,
 // unless somebody needs it to while the body runs: then the operation is shared, that is, submitted as one that is already running. See begin for asynchronous ones.
 
@@ -11,7 +13,7 @@ func (e *Engine) mayInline(o *oper) bool {
 	}
 	acc := o.acc()
 	for i := range acc {
-		v := acc[i].v
+		v := varOf(acc[i].Var)
 		if !v.quiet() || (v.poison.Load() != nil && !s.is(delete_)) {
 			return false
 		}
@@ -26,10 +28,10 @@ func (e *Engine) inline(o *oper) {
 	o.inline = true
 	acc := o.acc()
 	for i := range acc {
-		acc[i].v.running = o
+		varOf(acc[i].Var).running = o
 	}
-	if o.next = e.push.live; o.next != nil {
-		o.next.prev = o
+	if o.link = e.push.live; o.link != nil {
+		o.link.prev = o
 	}
 	e.push.live = o
 	e.push.inline++
@@ -65,9 +67,9 @@ func (e *Engine) inlineDone(o *oper, err error) {
 	e.unlink(o)
 	acc := o.acc()
 	for i := range acc {
-		v := acc[i].v
+		v := varOf(acc[i].Var)
 		v.running = nil
-		if acc[i].mode != Read {
+		if acc[i].Mode != core.Read {
 			v.version.Add(1)
 		}
 	}
@@ -82,9 +84,9 @@ func (e *Engine) share(o *oper) {
 	e.unlink(o)
 	acc := o.acc()
 	for i := range acc {
-		v := acc[i].v
+		v := varOf(acc[i].Var)
 		v.running = nil
-		v.send(acc[i].mode)
+		v.send(acc[i].Mode)
 	}
 	e.submit(o)
 }
@@ -92,12 +94,12 @@ func (e *Engine) share(o *oper) {
 // unlink takes o out of the list of inline operations. push.mu is held.
 func (e *Engine) unlink(o *oper) {
 	if o.prev == nil {
-		e.push.live = o.next
+		e.push.live = o.link
 	} else {
-		o.prev.next = o.next
+		o.prev.link = o.link
 	}
-	if o.next != nil {
-		o.next.prev = o.prev
+	if o.link != nil {
+		o.link.prev = o.prev
 	}
-	o.prev = nil
+	o.prev, o.link = nil, nil
 }

@@ -3,82 +3,95 @@ package engine
 import (
 	"sync"
 	"sync/atomic"
+	"unsafe"
+
+	"gomx/engine/core"
 )
 
 // inlineUses is the number of uses that an operation record holds without a separate slice.
 const inlineUses = 4
 
-// access is one use of one operation in flight.
-type access struct {
-	op     *oper
-	v      *Var
-	next   *access // the following access in the queue of v
-	mode   Access
-	clear  bool // every conflicting access pushed before it has been retired
-	passed bool // it has been issued or retired; kept for variables with an issue order only
-}
-
-// oper is one operation in flight. Records are pooled; a record is owned by its pusher, then by the scheduler, then by the worker that runs it, then by the scheduler again.
-// It travels between processors, so what every operation needs comes first and fills few cache lines.
+// oper is one operation in flight. Records are pooled; a record is owned by its pusher, then by the
+// scheduler, then by the worker that runs it, then by the scheduler again.
 //
-// Layout: the first cache line is read or written at every step, the second describes one-shot operations, the next two hold their uses.
+// Layout: records travel between processors. The first cache line is read or written at every step,
+// the second holds the call, the third describes one-shot operations, the next hold the uses.
 type oper struct {
-	next      *oper // in the list that holds the record
-	spec      *spec // own, or that of a reusable operation
-	run       Run
-	unclear   int32 // accesses that are not clear
-	n         int32 // accesses
-	crew      crewID
-	queued    bool // follows the rules of Task.Queued
-	finished  bool
-	skipped   bool
-	inline    bool // runs on its pusher's goroutine
-	inBody    bool // an asynchronous body has not returned yet
-	retired   bool // the core has finished with it
-	own       spec
-	buf       [inlineUses]access
-	more      []access // holds the accesses when buf is too small
-	inherited *OpError // the first cause among its inputs
-	failure   *OpError // its own failure
-	site      *site
-	eng       *Engine
-	prev      *oper  // links, with next, the operations that run inline now
-	gen       uint64 // counts the lives of the record; guarded by Engine.sched.mu
-	waits     []Event
-	ungranted int32  // accesses that may not be issued yet; of queued operations only
-	turn      uint32 // of a wide operation: the operations of one core and the same band that were ready before it have been taken when so many have
-	shared    bool   // an inline operation that the scheduler has been told of
-	signaled  bool   // done has been called
-	_         [6]byte
-	started   atomic.Int64 // when the device came to the work of a queued operation, on the clock of the profile
-	_         [8]byte
+	core.Op        // guarded by Engine.sched.mu once submitted; the first field, see operOf
+	spec     *spec // own, or that of a reusable operation
+	run      Run
+	link     *oper // in the chain of free, late or inline operations that holds the record
+	n        int32 // uses
+	crew     crewID
+	inline   bool // runs on its pusher's goroutine
+	inBody   bool // an asynchronous body has not returned yet
+	retired  bool // the core has finished with it
+	shared   bool // an inline operation that the scheduler has been told of
+	signaled bool // done has been called
+	own      spec
+	buf      [inlineUses]core.Use
+	more     []core.Use // holds the uses when buf is too small
+	site     *site
+	eng      *Engine
+	prev     *oper  // links, with link, the operations that run inline now
+	gen      uint64 // counts the lives of the record; guarded by Engine.sched.mu
+	waits    []Event
+	turn     uint32       // of a wide operation: its place among the operations of one core of its band
+	started  atomic.Int64 // start of a queued operation's work on its device, on the clock of the profile
 }
 
-// acc returns the accesses.
-func (o *oper) acc() []access {
+// operOf returns the record around an operation of the core.
+func operOf(o *core.Op) *oper { return (*oper)(unsafe.Pointer(o)) }
+
+// The conversions between the core's records and the engine's need the former first in the latter.
+var _ = [1]int{}[unsafe.Offsetof(oper{}.Op)+unsafe.Offsetof(Var{}.q)+unsafe.Offsetof(waiter{}.Waiter)]
+
+// acc returns the uses.
+func (o *oper) acc() []core.Use {
 	if o.n <= inlineUses {
 		return o.buf[:o.n]
 	}
 	return o.more[:o.n]
 }
 
-// sized returns room for n accesses.
-func (o *oper) sized(n int) []access {
+// sized returns room for n uses.
+func (o *oper) sized(n int) []core.Use {
 	if n <= inlineUses {
 		return o.buf[:n]
 	}
 	if n > cap(o.more) {
-		o.more = make([]access, n)
+		o.more = make([]core.Use, n)
 	}
 	return o.more[:n]
 }
+
+// rules returns how the core treats o.
+func (o *oper) rules() (r core.Rules) {
+	if o.spec.is(noSkip | delete_) {
+		r |= core.Always
+	}
+	if o.spec.is(barrier) {
+		r |= core.Silent
+	}
+	if o.inline {
+		return r | core.Running
+	}
+	if o.spec.is(queued) && !o.eng.cfg.Naive {
+		r |= core.Queued
+	}
+	return r
+}
+
+// queued reports whether o follows the rules of Task.Queued.
+func (o *oper) queued() bool { return o.Rules().Is(core.Queued) }
 
 // reset forgets everything that keeps memory of the program alive.
 func (o *oper) reset() {
 	acc := o.acc()
 	for i := range acc {
-		acc[i].v, acc[i].next = nil, nil
+		acc[i].Var = nil
 	}
+	o.Reset()
 	if cap(o.more) > 256 {
 		o.more = nil
 	}
@@ -86,9 +99,9 @@ func (o *oper) reset() {
 		o.own.fn, o.own.async, o.own.describe = nil, nil, nil
 	}
 	o.spec, o.run.Arg, o.n = nil, nil, 0
-	o.queued, o.finished, o.skipped, o.inline, o.inBody, o.retired = false, false, false, false, false, false
-	if o.inherited != nil || o.failure != nil || o.site != nil {
-		o.inherited, o.failure, o.site = nil, nil, nil
+	o.inline, o.inBody, o.retired = false, false, false
+	if o.site != nil {
+		o.site = nil
 	}
 	if o.shared || o.signaled {
 		o.shared, o.signaled = false, false
@@ -100,35 +113,25 @@ func (o *oper) reset() {
 	}
 }
 
-// list is a singly linked queue of operation records.
-type list struct {
-	head, tail *oper
-	n          int
-}
-
-func (l *list) push(o *oper) {
-	o.next = nil
-	if l.tail == nil {
-		l.head = o
-	} else {
-		l.tail.next = o
+// publish makes known, outside of the scheduler's lock, how the retired operation o left its
+// variables: versions, poison, and whether they are unused.
+func (o *oper) publish() {
+	ran := !o.Skipped() && !o.spec.is(barrier)
+	acc := o.acc()
+	for i := range acc {
+		v := varOf(acc[i].Var)
+		if acc[i].Mode != core.Read {
+			if ran {
+				v.version.Add(1)
+			}
+			if p := v.q.Poison(); p != v.poison.Load() {
+				v.poison.Store(p)
+			}
+		}
+		if v.q.Quiet() {
+			v.quietAt.Store(v.q.Taken())
+		}
 	}
-	l.tail = o
-	l.n++
-}
-
-func (l *list) pop() *oper {
-	o := l.head
-	if o == nil {
-		return nil
-	}
-	l.head = o.next
-	if l.head == nil {
-		l.tail = nil
-	}
-	o.next = nil
-	l.n--
-	return o
 }
 
 // recycler brings records of complete operations back to those who push. They travel as a list of addresses: following links through records that another processor has just written would stall the pusher.
@@ -139,12 +142,13 @@ type recycler struct {
 
 // put takes in a chain of records that nobody uses any more and forgets what they refer to.
 func (r *recycler) put(o *oper) {
-	for p := o; p != nil; p = p.next {
+	for p := o; p != nil; p = p.link {
 		p.reset()
 	}
 	r.mu.Lock()
-	for ; o != nil; o = o.next {
+	for o != nil {
 		r.back = append(r.back, o)
+		o, o.link = o.link, nil
 	}
 	r.mu.Unlock()
 }

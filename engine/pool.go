@@ -180,8 +180,8 @@ func (w *worker) pick() {
 			o.inBody = true
 			e.sched.flying[o] = struct{}{}
 		}
-		if o.queued {
-			o.waits = e.sched.core.waits(o, o.waits[:0])
+		if o.queued() {
+			o.waits = e.sched.core.Waits(&o.Op, o.waits[:0])
 		}
 		if !o.spec.is(cheap) {
 			break

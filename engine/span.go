@@ -30,7 +30,7 @@ func usesOf(o *oper) []Use {
 	acc := o.acc()
 	uses := make([]Use, len(acc))
 	for i := range acc {
-		uses[i] = Use{acc[i].v, acc[i].mode}
+		uses[i] = Use{varOf(acc[i].Var), Access(acc[i].Mode)}
 	}
 	return uses
 }

@@ -24,12 +24,11 @@ const (
 	wide flags = 1 << iota
 	cheap
 	queued
-	noSkip   // runs although an input is poisoned
-	delete_  // exempt from quotas
-	barrier  // belongs to a wait: holds the variable like an update but changes nothing
-	kill     // ends the life of its variable
-	host     // runs on the processor
-	skipless = noSkip | delete_ | barrier
+	noSkip  // runs although an input is poisoned
+	delete_ // exempt from quotas
+	barrier // belongs to a wait: holds the variable like an update but changes nothing
+	kill    // ends the life of its variable
+	host    // runs on the processor
 )
 
 func (f flags) is(g flags) bool { return f&g != 0 }

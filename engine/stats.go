@@ -23,7 +23,8 @@ func (e *Engine) Stats() Stats {
 	e.push.mu.Unlock()
 	e.sched.mu.Lock()
 	s.Completed = e.retired.Load()
-	s.Failed, s.Skipped, s.Poisoned = e.sched.core.failed, e.sched.core.skipped, e.sched.core.poisoned
+	n := e.sched.core.Counts()
+	s.Failed, s.Skipped, s.Poisoned = n.Failed, n.Skipped, n.Poisoned
 	s.Stopped = e.sched.halted
 	s.Ready, s.BusyCores = e.narrow.n+e.wide.n, e.cfg.Workers-e.sched.free
 	e.sched.mu.Unlock()

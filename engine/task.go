@@ -98,7 +98,7 @@ const bands = 4
 var rank = [bands]uint8{Urgent: 0, High: 1, Normal: 2, Low: 3}
 
 // Event is a mark in the queue of a device, made and understood by the device's own code.
-type Event any
+type Event = any
 
 // Task describes an operation: what it runs, which variables it uses and where it belongs.
 // The zero value of each field is the common case. Exactly one of Fn and Async must be set.
@@ -176,10 +176,7 @@ func (r *Run) Waits() []Event { return r.op.waits }
 
 // Poison returns the error that a NoSkip operation inherits from its inputs, nil for others.
 func (r *Run) Poison() error {
-	if r.op.inherited == nil {
-		return nil
-	}
-	return r.op.inherited
+	return r.op.Inherited()
 }
 
 // Push is Engine.Push for the body and for goroutines that it started: it never waits for room, since what would make room may be this operation.

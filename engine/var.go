@@ -1,50 +1,51 @@
 package engine
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+	"unsafe"
+
+	"gomx/engine/core"
+)
 
 // Var is a variable: a tag for something that operations read and write, such as the memory of an array. The engine never looks at the thing itself.
 // Operations that use the same variable run in the order of their pushes, except that reads between two writes run together.
 // Variables are made by Engine.NewVar and must be used with that engine only.
 //
 // Invariants:
-//  1. quietAt never exceeds sent; they are equal only when the scheduler knows of nothing pending that uses the variable;
+//  1. quietAt never exceeds sent; they are equal only when the scheduler knows of no pending operation
+//     that uses the variable;
 //  2. running is set only while they are equal;
 //  3. writes complete in the order of their pushes.
 type Var struct {
+	q core.Var // guarded by Engine.sched.mu; the first field, see varOf
+
+	// Written under Engine.sched.mu, and by inline operations while they own the variable; read by anyone.
+	quietAt atomic.Uint64 // value of sent up to which everything was complete when the variable was last unused
+	version atomic.Uint64
+	poison  atomic.Pointer[core.Poison]
+	name    string
+	_       [16]byte // pushers and workers write to different cache lines
+
 	// Guarded by Engine.push.mu; eng never changes.
 	sent       uint64 // uses that went to the scheduler
 	sentWrites uint64 // writes among them
-	running    *oper  // the operation that uses the variable inline on its pusher's goroutine, unknown to the scheduler
-	stamp      uint64 // the last push that used the variable, and which of its uses it was: finds duplicates
-	slot       int32
+	running    *oper  // operation that uses the variable inline on its pusher's goroutine, unknown to the scheduler
+	stamp      uint64 // number of the last push that used the variable; finds duplicates
+	slot       int32  // index of the use in that push
 	deleted    bool
 	eng        *Engine
-	_          [16]byte // what pushers write and what workers write is kept on different cache lines
-
-	// poison and the following are written by whoever completes an operation and read by anyone.
-	poison atomic.Pointer[poison]
-	q      queue // guarded by Engine.sched.mu
-
-	quietAt atomic.Uint64 // value of sent up to which everything was complete when the variable was last unused
-	version atomic.Uint64
-	waiters *waiter // guarded by Engine.sched.mu
-	name    string
-	_       [24]byte
 }
 
-// poison is the state of a variable whose value is not what the program asked for.
-type poison struct {
-	cause  *OpError
-	intact bool // only skipped writes: the value is an old one
-}
+// varOf returns the variable around one of the core.
+func varOf(v *core.Var) *Var { return (*Var)(unsafe.Pointer(v)) }
 
 // quiet reports whether nothing pending uses v. push.mu is held.
 func (v *Var) quiet() bool { return v.running == nil && v.sent == v.quietAt.Load() }
 
 // send counts a use that goes to the scheduler. push.mu is held.
-func (v *Var) send(mode Access) {
+func (v *Var) send(mode core.Mode) {
 	v.sent++
-	if mode != Read {
+	if mode != core.Read {
 		v.sentWrites++
 	}
 }
@@ -73,7 +74,7 @@ func (v *Var) Version() uint64 { return v.version.Load() }
 // Err returns the error that poisons v at this moment, an *OpError, or nil. It does not wait for pending writes.
 func (v *Var) Err() error {
 	if p := v.poison.Load(); p != nil {
-		return p.cause
+		return p.Cause
 	}
 	return nil
 }

@@ -3,6 +3,9 @@ package engine
 import (
 	"context"
 	"fmt"
+	"unsafe"
+
+	"gomx/engine/core"
 )
 
 // WaitRead waits until the writes of v that are pending now are complete, so that v may be read, and returns the error that poisons v, an *OpError.
@@ -55,25 +58,21 @@ func (e *Engine) WaitAll(ctx context.Context) error {
 	var w *waiter
 	e.sched.mu.Lock()
 	e.absorb()
-	if e.sched.core.live > 0 {
+	if e.sched.core.Live() > 0 {
 		w = e.newWaiter()
 		w.v = nil
 		w.next, e.sched.idlers = e.sched.idlers, w
 	}
 	e.leave(&out)
 	if w != nil {
-		if err := e.park(ctx, w, &e.sched.idlers); err != nil {
+		if err := e.park(ctx, w); err != nil {
 			return err
 		}
 	}
 	e.sched.mu.Lock()
-	first := e.sched.core.first
-	e.sched.core.first = nil
+	first := e.sched.core.TakeFirst()
 	e.sched.mu.Unlock()
-	if first != nil {
-		return first
-	}
-	return nil
+	return first
 }
 
 // owns panics when v is another engine's.
@@ -92,11 +91,11 @@ func (e *Engine) await(ctx context.Context, v *Var, target uint64) error {
 		e.sched.mu.Lock()
 		e.absorb()
 		e.collect(&out)
-		if v.q.writes < target {
+		if v.q.Writes() < target {
 			if o = e.helpable(v); o == nil {
 				w = e.newWaiter()
-				w.v, w.writes = v, target
-				w.next, v.waiters = v.waiters, w
+				w.v, w.Writes = v, target
+				e.sched.core.Await(&v.q, &w.Waiter)
 			}
 		}
 		e.leave(&out)
@@ -104,15 +103,15 @@ func (e *Engine) await(ctx context.Context, v *Var, target uint64) error {
 		case o != nil:
 			e.help(o)
 		case w != nil:
-			return e.park(ctx, w, &v.waiters)
+			return e.park(ctx, w)
 		default:
 			return nil
 		}
 	}
 }
 
-// park blocks until w is signaled, or takes w out of the list that it is in when ctx ends.
-func (e *Engine) park(ctx context.Context, w *waiter, list **waiter) error {
+// park blocks until w is signaled, or makes it wait no longer when ctx ends.
+func (e *Engine) park(ctx context.Context, w *waiter) error {
 	var done <-chan struct{}
 	if ctx != nil {
 		done = ctx.Done()
@@ -126,20 +125,42 @@ func (e *Engine) park(ctx context.Context, w *waiter, list **waiter) error {
 	case <-done:
 	}
 	e.sched.mu.Lock()
-	what := "everything pending"
+	goal := "everything pending"
 	if w.v != nil {
-		what = fmt.Sprintf("variable %q", w.v.name)
+		goal = fmt.Sprintf("variable %q", w.v.name)
 	}
-	for p := list; *p != nil; p = &(*p).next {
-		if *p == w {
-			*p = w.next
-			e.putWaiter(w) // nobody knows it any more: its channel is and stays empty
-			break
-		}
+	if e.unpark(w) {
+		e.putWaiter(w) // nobody knows it any more: its channel is and stays empty
 	}
 	e.sched.mu.Unlock()
-	return fmt.Errorf("engine: waiting for %s: %w", what, context.Cause(ctx))
+	return fmt.Errorf("engine: waiting for %s: %w", goal, context.Cause(ctx))
 }
+
+// unpark makes w wait no longer and reports whether it had not been signaled. sched.mu is held.
+func (e *Engine) unpark(w *waiter) bool {
+	if w.v != nil {
+		return e.sched.core.Forget(&w.v.q, &w.Waiter)
+	}
+	for p := &e.sched.idlers; *p != nil; p = &(*p).next {
+		if *p == w {
+			*p = w.next
+			return true
+		}
+	}
+	return false
+}
+
+// waiter is a goroutine that waits until a number of writes of a variable are complete, or until
+// nothing is pending.
+type waiter struct {
+	core.Waiter         // the first field, see waiterOf
+	next        *waiter // in the list of those that wait for everything, of those to be signaled, or of unused ones
+	v           *Var    // nil while it waits for everything
+	ch          chan struct{}
+}
+
+// waiterOf returns the waiter around one of the core.
+func waiterOf(w *core.Waiter) *waiter { return (*waiter)(unsafe.Pointer(w)) }
 
 // newWaiter returns an unused waiter. sched.mu is held.
 func (e *Engine) newWaiter() *waiter {
@@ -166,14 +187,10 @@ func (e *Engine) ClearError(v *Var) error {
 	}
 	e.sched.mu.Lock()
 	defer e.sched.mu.Unlock()
-	p := v.poison.Load()
-	if p != nil && !p.intact {
-		return fmt.Errorf("engine: variable %q is undefined, a write of it failed midway: %w", v.name, p.cause)
+	if p := e.sched.core.Accept(&v.q); p != nil {
+		return fmt.Errorf("engine: variable %q is undefined, a write of it failed midway: %w", v.name, p.Cause)
 	}
-	if p != nil {
-		v.poison.Store(nil)
-		e.sched.core.poisoned--
-	}
+	v.poison.Store(nil)
 	return nil
 }
 

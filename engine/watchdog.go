@@ -96,24 +96,29 @@ func (d *dumper) running(o *oper, by string) {
 	d.followers(o, "  ")
 }
 
-// followers describes what waits for the accesses of o.
+// followers describes what waits for the uses of o.
 func (d *dumper) followers(o *oper, indent string) {
-	for _, a := range o.acc() {
-		for w := a.v.waiters; w != nil && !d.told[w]; w = w.next {
-			d.told[w] = true
-			d.printf("%sfor variable %q waits: somebody, who wants %d more writes\n", indent, a.v.name, w.writes-a.v.q.writes)
+	acc := o.acc()
+	for i := range acc {
+		v := varOf(acc[i].Var)
+		for cw := range v.q.Waiters() {
+			if w := waiterOf(cw); !d.told[w] {
+				d.told[w] = true
+				d.printf("%sfor variable %q waits: somebody, who wants %d more writes\n", indent, v.name, w.Writes-v.q.Writes())
+			}
 		}
-		for b := a.v.q.head; b != nil; b = b.next {
-			if b.op == o || d.seen[b.op] {
+		for u := range v.q.Pending() {
+			b := operOf(u.Op())
+			if b == o || d.seen[b] {
 				continue
 			}
 			if len(d.seen) >= maxDump {
 				d.printf("%s...\n", indent)
 				return
 			}
-			d.seen[b.op] = true
-			d.printf("%sto %v variable %q waits: %s\n", indent, b.mode, a.v.name, name(b.op))
-			d.followers(b.op, indent+"  ")
+			d.seen[b] = true
+			d.printf("%sto %v variable %q waits: %s\n", indent, Access(u.Mode), v.name, name(b))
+			d.followers(b, indent+"  ")
 		}
 	}
 }

@@ -20,7 +20,8 @@ op                                        the registry and the graph IR
 kvstore/transport/{mem,zmq,shm}
 device/cpu device/cpu/pure device/cuda device/null
 kvstore/ps  kvstore/transport             the pure protocol; the transport interface
-engine  memplan  kvstore/wire  kvstore/compress   wire: messages, shared by ps and transports; compress: codes of gradients
+engine                                    drives engine/core with workers and lanes
+engine/core  memplan  kvstore/wire  kvstore/compress   wire: messages, shared by ps and transports; compress: codes of gradients
 device
 dtype  io/image
 `

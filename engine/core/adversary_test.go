@@ -1,4 +1,4 @@
-package engine
+package core
 
 import (
 	"errors"
@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"math/rand"
 	"testing"
-
-	"gomx/device"
 )
 
 var adversaries = flag.Int("adversaries", 1000, "random schedules of the core")
 
 // fakeCell is a piece of memory that operations of the adversary use; it notices overlaps.
 type fakeCell struct {
+	name    string
 	v       *Var
 	value   uint64
 	readers int
@@ -22,11 +21,13 @@ type fakeCell struct {
 
 // fakeOp is an operation of the adversary: a host operation runs between its start and its end, a queued one is first put on the queue of its lane.
 type fakeOp struct {
-	o       *oper
+	o       *Op
+	name    string
+	rules   Rules
 	id      uint64
 	lane    int // 0 is the host
 	fail    bool
-	waits   []Event
+	waits   []any
 	started bool
 	ended   bool // also the event that marks the end of a queued operation
 	issued  bool
@@ -37,19 +38,25 @@ type fakeOp struct {
 // adversary drives a core through a random legal order of events.
 type adversary struct {
 	t       *testing.T
-	c       core
+	c       Core
 	r       *rand.Rand
 	cells   []*fakeCell
 	ops     []*fakeOp
-	byRec   map[*oper]*fakeOp
+	byRec   map[*Op]*fakeOp
 	next    int
-	ready   []*fakeOp          // handed out, not started
-	host    []*fakeOp          // host operations that run
-	entered []*fakeOp          // queued operations whose body runs and has not issued
-	queues  [4][]*fakeOp       // work of the lanes, the first may run
-	ends    []*fakeOp          // complete on their device, not reported
-	waiting map[*waiter]uint64 // and how many writes of their variable must be complete
+	ready   []*fakeOp           // handed out, not started
+	host    []*fakeOp           // host operations that run
+	entered []*fakeOp           // queued operations whose body runs and has not issued
+	queues  [4][]*fakeOp        // work of the lanes, the first may run
+	ends    []*fakeOp           // complete on their device, not reported
+	waiting map[*Waiter]awaited // and how many writes of their variable must be complete
 	oracle  []fakeModel
+}
+
+// awaited is the goal of a waiter.
+type awaited struct {
+	cell   *fakeCell
+	writes uint64
 }
 
 type fakeModel struct {
@@ -59,9 +66,9 @@ type fakeModel struct {
 }
 
 func newAdversary(t *testing.T, seed int64) *adversary {
-	a := &adversary{t: t, r: rand.New(rand.NewSource(seed)), byRec: map[*oper]*fakeOp{}, waiting: map[*waiter]uint64{}}
+	a := &adversary{t: t, r: rand.New(rand.NewSource(seed)), byRec: map[*Op]*fakeOp{}, waiting: map[*Waiter]awaited{}}
 	for i := range 2 + a.r.Intn(8) {
-		a.cells = append(a.cells, &fakeCell{v: &Var{name: fmt.Sprint("v", i)}})
+		a.cells = append(a.cells, &fakeCell{name: fmt.Sprint("v", i), v: &Var{}})
 	}
 	a.oracle = make([]fakeModel, len(a.cells))
 	lanes := a.r.Intn(4) // from the host alone to three lanes
@@ -72,24 +79,19 @@ func newAdversary(t *testing.T, seed int64) *adversary {
 }
 
 func (a *adversary) makeOp(i, lane int) *fakeOp {
-	f := &fakeOp{o: &oper{}, id: uint64(i + 1), lane: lane, fail: a.r.Intn(15) == 0}
-	s := &f.o.own
-	s.name, s.flags = fmt.Sprint("op", i), host
+	f := &fakeOp{o: &Op{}, name: fmt.Sprint("op", i), id: uint64(i + 1), lane: lane, fail: a.r.Intn(15) == 0}
 	if lane > 0 {
-		s.flags, s.kind, s.id = queued, device.KindNull, int32(lane)
-		f.o.queued = true
+		f.rules = Queued
 	}
 	if a.r.Intn(10) == 0 {
-		s.flags |= noSkip
+		f.rules |= Always
 	}
-	f.o.spec = s
 	perm := a.r.Perm(len(a.cells))
-	n := min(a.r.Intn(5), len(perm))
-	acc := f.o.sized(n)
-	for j := range acc {
-		acc[j].v, acc[j].mode = a.cells[perm[j]].v, Access(a.r.Intn(3))
+	uses := make([]Use, min(a.r.Intn(5), len(perm)))
+	for j := range uses {
+		uses[j] = Use{Var: a.cells[perm[j]].v, Mode: Mode(a.r.Intn(3))}
 	}
-	f.o.n = int32(n)
+	f.o.Set(uses, int32(lane), f.rules)
 	a.byRec[f.o] = f
 	return f
 }
@@ -106,9 +108,9 @@ func (a *adversary) cell(v *Var) *fakeCell {
 // serial runs f in the oracle.
 func (a *adversary) serial(f *fakeOp) {
 	cause, sum := "", f.id
-	for _, u := range f.o.acc() {
-		m := &a.oracle[a.index(u.v)]
-		if u.mode != Overwrite {
+	for _, u := range f.o.Uses() {
+		m := &a.oracle[a.index(u.Var)]
+		if u.Mode != Overwrite {
 			sum = sum*31 + m.value
 			if cause == "" {
 				cause = m.cause
@@ -116,19 +118,19 @@ func (a *adversary) serial(f *fakeOp) {
 		}
 	}
 	f.cause = cause
-	for _, u := range f.o.acc() {
-		m := &a.oracle[a.index(u.v)]
-		if u.mode == Read {
+	for _, u := range f.o.Uses() {
+		m := &a.oracle[a.index(u.Var)]
+		if u.Mode == Read {
 			continue
 		}
 		m.value = sum
 		m.writes++
 		switch {
-		case cause != "" && (m.cause == "" || u.mode == Overwrite):
+		case cause != "" && (m.cause == "" || u.Mode == Overwrite):
 			m.cause = cause
 		case cause != "":
 		case f.fail:
-			m.cause = f.o.spec.name
+			m.cause = f.name
 		default:
 			m.cause = ""
 		}
@@ -147,15 +149,15 @@ func (a *adversary) index(v *Var) int {
 // start begins the work of f, on the host or on its device.
 func (a *adversary) start(f *fakeOp) {
 	f.started = true
-	if f.cause != "" && f.lane == 0 && !f.o.spec.is(noSkip) {
-		a.t.Fatalf("%s runs although its inputs are poisoned by %s", f.o.spec.name, f.cause)
+	if f.cause != "" && f.lane == 0 && !f.rules.Is(Always) {
+		a.t.Fatalf("%s runs although its inputs are poisoned by %s", f.name, f.cause)
 	}
-	for _, u := range f.o.acc() {
-		c := a.cell(u.v)
-		if c.writing || u.mode != Read && c.readers > 0 {
-			a.t.Fatalf("%s starts to %v %s, which has %d readers, written %v", f.o.spec.name, u.mode, u.v.name, c.readers, c.writing)
+	for _, u := range f.o.Uses() {
+		c := a.cell(u.Var)
+		if c.writing || u.Mode != Read && c.readers > 0 {
+			a.t.Fatalf("%s starts to %v %s, which has %d readers, written %v", f.name, u.Mode, c.name, c.readers, c.writing)
 		}
-		if u.mode == Read {
+		if u.Mode == Read {
 			c.readers++
 		} else {
 			c.writing = true
@@ -167,13 +169,13 @@ func (a *adversary) start(f *fakeOp) {
 func (a *adversary) end(f *fakeOp) {
 	f.ended = true
 	sum := f.id
-	for _, u := range f.o.acc() {
-		if c := a.cell(u.v); u.mode != Overwrite {
+	for _, u := range f.o.Uses() {
+		if c := a.cell(u.Var); u.Mode != Overwrite {
 			sum = sum*31 + c.value
 		}
 	}
-	for _, u := range f.o.acc() {
-		if c := a.cell(u.v); u.mode == Read {
+	for _, u := range f.o.Uses() {
+		if c := a.cell(u.Var); u.Mode == Read {
 			c.readers--
 		} else {
 			c.writing, c.value = false, sum
@@ -182,11 +184,11 @@ func (a *adversary) end(f *fakeOp) {
 }
 
 func (a *adversary) report(f *fakeOp) {
-	var failure *OpError
+	var failure error
 	if f.fail {
-		failure = &OpError{Op: f.o.spec.name, Err: errors.New("injected")}
+		failure = errors.New(f.name)
 	}
-	a.c.done(f.o, failure)
+	a.c.Done(f.o, failure)
 }
 
 // take removes a random element.
@@ -236,11 +238,11 @@ func (a *adversary) submit() {
 	f := a.ops[a.next]
 	a.next++
 	a.serial(f)
-	a.c.submit(f.o)
-	if i := a.r.Intn(len(a.cells)); a.r.Intn(4) == 0 && a.cells[i].v.q.writes < a.oracle[i].writes {
-		w := &waiter{v: a.cells[i].v, writes: a.oracle[i].writes}
-		w.next, w.v.waiters = w.v.waiters, w
-		a.waiting[w] = w.writes
+	a.c.Submit(f.o)
+	if i := a.r.Intn(len(a.cells)); a.r.Intn(4) == 0 && a.cells[i].v.Writes() < a.oracle[i].writes {
+		w := &Waiter{Writes: a.oracle[i].writes}
+		a.c.Await(a.cells[i].v, w)
+		a.waiting[w] = awaited{a.cells[i], w.Writes}
 	}
 }
 
@@ -271,7 +273,7 @@ func (a *adversary) enter() {
 		a.host = append(a.host, f)
 		return
 	}
-	f.waits = a.c.waits(f.o, nil)
+	f.waits = a.c.Waits(f.o, nil)
 	a.entered = append(a.entered, f)
 }
 
@@ -281,7 +283,7 @@ func (a *adversary) issue() {
 	a.queues[f.lane] = append(a.queues[f.lane], f)
 	if a.r.Intn(10) > 0 {
 		f.issued = true
-		a.c.issued(f.o, f)
+		a.c.Issued(f.o, f)
 	}
 }
 
@@ -305,66 +307,83 @@ func (a *adversary) runDevice(lane int) {
 	a.ends = append(a.ends, f)
 }
 
-// collect takes what the core hands out.
+// collect takes the results of the core.
 func (a *adversary) collect() {
-	for o := a.c.ready.pop(); o != nil; o = a.c.ready.pop() {
+	for o := a.c.Ready(); o != nil; o = a.c.Ready() {
 		f := a.byRec[o]
 		if f.started {
-			a.t.Fatalf("%s is ready twice", o.spec.name)
+			a.t.Fatalf("%s is ready twice", f.name)
 		}
 		a.ready = append(a.ready, f)
 	}
-	for o := a.c.retired.pop(); o != nil; o = a.c.retired.pop() {
+	for o := a.c.Retired(); o != nil; o = a.c.Retired() {
 		f := a.byRec[o]
 		if f.retired {
-			a.t.Fatalf("%s is retired twice", o.spec.name)
+			a.t.Fatalf("%s is retired twice", f.name)
 		}
 		f.retired = true
 	}
-	for a.c.woken != nil {
-		w := a.c.woken
-		a.c.woken = w.next
-		if w.v.q.writes < a.waiting[w] {
-			a.t.Fatalf("a waiter for %d writes of %s was woken after %d", a.waiting[w], w.v.name, w.v.q.writes)
+	for w := a.c.Woken(); w != nil; w = a.c.Woken() {
+		goal := a.waiting[w]
+		if goal.cell.v.Writes() < goal.writes {
+			a.t.Fatalf("a waiter for %d writes of %s was woken after %d", goal.writes, goal.cell.name, goal.cell.v.Writes())
 		}
 		delete(a.waiting, w)
 	}
 	for _, c := range a.cells {
-		if q := &c.v.q; q.head != nil && q.writer == nil && (q.readers == 0 || q.head.mode == Read) {
-			a.t.Fatalf("%s of %s waits for nothing", q.head.op.spec.name, c.v.name)
+		if v := c.v; v.head != nil && v.writer == nil && (v.readers == 0 || v.head.Mode == Read) {
+			a.t.Fatalf("%s of %s waits for nothing", a.byRec[v.head.op].name, c.name)
 		}
 	}
 }
 
+// check compares the end of a run with the oracle.
 func (a *adversary) check() {
-	if a.c.live != 0 || len(a.waiting) != 0 {
-		a.t.Fatalf("at the end %d operations are live and %d waiters asleep", a.c.live, len(a.waiting))
+	if a.c.Live() != 0 || len(a.waiting) != 0 {
+		a.t.Fatalf("at the end %d operations are live and %d waiters asleep", a.c.Live(), len(a.waiting))
 	}
+	var want Counts
 	for _, f := range a.ops {
-		if !f.retired || !f.started && (f.cause == "" || f.o.spec.is(noSkip)) {
-			a.t.Fatalf("%s is retired %v and ran %v", f.o.spec.name, f.retired, f.started)
+		if !f.retired || !f.started && (f.cause == "" || f.rules.Is(Always)) {
+			a.t.Fatalf("%s is retired %v and ran %v", f.name, f.retired, f.started)
+		}
+		if f.o.Skipped() == f.started {
+			a.t.Fatalf("%s is skipped %v and ran %v", f.name, f.o.Skipped(), f.started)
+		}
+		if f.o.Skipped() {
+			want.Skipped++
+		} else if f.fail {
+			want.Failed++
 		}
 	}
-	poisoned := 0
 	for i, c := range a.cells {
-		m, cause := a.oracle[i], ""
-		p := c.v.poison.Load()
-		if p != nil {
-			cause = p.cause.Op
-			poisoned++
-		}
-		if cause != m.cause || c.v.q.writes != m.writes || p == nil && c.value != m.value {
-			a.t.Fatalf("%s: got cause %q, value %x, %d writes; want %q, %x, %d", c.v.name, cause, c.value, c.v.q.writes, m.cause, m.value, m.writes)
-		}
-		if c.v.quietAt.Load() != c.v.q.taken || c.v.q.head != nil || c.v.q.writer != nil || c.v.q.readers != 0 {
-			a.t.Fatalf("%s is not quiet at the end: %+v", c.v.name, c.v.q)
-		}
-		if r := c.v.q.order; r != nil && (r.front != nil || r.reads != 0 || r.write.op != nil || len(r.behind) > 0) {
-			a.t.Fatalf("the issue order of %s is not empty at the end: %+v", c.v.name, *r)
+		a.checkCell(c, a.oracle[i])
+		if c.v.Poison() != nil {
+			want.Poisoned++
 		}
 	}
-	if poisoned != a.c.poisoned {
-		a.t.Fatalf("the core counts %d poisoned variables, there are %d", a.c.poisoned, poisoned)
+	if got := a.c.Counts(); got != want {
+		a.t.Fatalf("got counts %+v, want %+v", got, want)
+	}
+	if first := a.c.TakeFirst(); (first != nil) != (want.Failed > 0) || a.c.TakeFirst() != nil {
+		a.t.Fatalf("got first failure %v of %d, once", first, want.Failed)
+	}
+}
+
+// checkCell compares one variable at the end of a run with the oracle.
+func (a *adversary) checkCell(c *fakeCell, m fakeModel) {
+	v, cause := c.v, ""
+	if p := v.Poison(); p != nil {
+		cause = p.Cause.Error()
+	}
+	if cause != m.cause || v.Writes() != m.writes || cause == "" && c.value != m.value {
+		a.t.Fatalf("%s: got cause %q, value %x, %d writes; want %q, %x, %d", c.name, cause, c.value, v.Writes(), m.cause, m.value, m.writes)
+	}
+	if !v.Quiet() || v.tail != nil {
+		a.t.Fatalf("%s is not quiet at the end: %+v", c.name, v)
+	}
+	if r := v.order; r != nil && (r.front != nil || r.reads != 0 || r.write.op != nil || len(r.behind) > 0) {
+		a.t.Fatalf("the issue order of %s is not empty at the end: %+v", c.name, *r)
 	}
 }
 

@@ -1,0 +1,97 @@
+package core
+
+import "iter"
+
+// Var is the scheduling state of a variable. The zero value is an unused variable.
+type Var struct {
+	head, tail *Use // uses that are not clear, in the order of submission
+	writer     *Use // clear live write
+	readers    int  // clear live reads
+	taken      uint64
+	writes     uint64
+	order      *order // kept once a queued operation has used the variable
+	waiters    *Waiter
+	poison     *Poison
+}
+
+// Poison is the state of a variable whose value is not the one that the program asked for. It is
+// immutable.
+type Poison struct {
+	Cause  error // first failure on the way to the variable
+	Intact bool  // only skipped writes: the value is an old one
+}
+
+// Waiter waits until a number of writes of a variable are retired. The driver sets Writes and keeps
+// the rest of what it needs around it.
+type Waiter struct {
+	next   *Waiter
+	Writes uint64 // writes of the variable, counted from its beginning
+}
+
+// Poison returns the state after all operations retired so far, nil for a good value.
+func (v *Var) Poison() *Poison { return v.poison }
+
+// Taken returns the number of uses submitted so far.
+func (v *Var) Taken() uint64 { return v.taken }
+
+// Writes returns the number of writes retired so far, skipped ones included.
+func (v *Var) Writes() uint64 { return v.writes }
+
+// Quiet reports whether no submitted operation that is not retired uses v.
+func (v *Var) Quiet() bool { return v.head == nil && v.writer == nil && v.readers == 0 }
+
+// Writer returns the operation with the clear live write of v, nil if there is none.
+func (v *Var) Writer() *Op {
+	if v.writer == nil {
+		return nil
+	}
+	return v.writer.op
+}
+
+// Pending lists the uses of v that are not clear, in their order.
+func (v *Var) Pending() iter.Seq[*Use] {
+	return func(yield func(*Use) bool) {
+		for u := v.head; u != nil; u = u.next {
+			if !yield(u) {
+				return
+			}
+		}
+	}
+}
+
+// Waiters lists the waiters of v.
+func (v *Var) Waiters() iter.Seq[*Waiter] {
+	return func(yield func(*Waiter) bool) {
+		for w := v.waiters; w != nil; w = w.next {
+			if !yield(w) {
+				return
+			}
+		}
+	}
+}
+
+// admit makes u the clear live use that it asks for if no clear live use conflicts with it.
+func (v *Var) admit(u *Use) bool {
+	if v.writer != nil {
+		return false
+	}
+	if u.Mode == Read {
+		v.readers++
+		return true
+	}
+	if v.readers > 0 {
+		return false
+	}
+	v.writer = u
+	return true
+}
+
+func (v *Var) append(u *Use) {
+	u.next = nil
+	if v.tail == nil {
+		v.head = u
+	} else {
+		v.tail.next = u
+	}
+	v.tail = u
+}
