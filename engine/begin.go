@@ -38,12 +38,8 @@ func (e *Engine) following() *oper {
 
 // runBegun runs the body of o, for which a number of cores has been taken.
 func (e *Engine) runBegun(o *oper, cores int) {
-	err := ErrGoexit // unless the body returns
-	defer func() {
-		var failure *OpError
-		if err != nil {
-			failure = opError(o, err)
-		}
+	e.perform(o, func(o *oper, err error) {
+		failure := opError(o, err)
 		var out outbox
 		e.sched.mu.Lock()
 		if failure != nil {
@@ -58,6 +54,5 @@ func (e *Engine) runBegun(o *oper, cores int) {
 		}
 		e.bodyReturned(o, failure)
 		e.leave(&out)
-	}()
-	err = e.body(o)
+	})
 }

@@ -205,8 +205,6 @@ func TestMisuse(t *testing.T) {
 	e := open(t, engine.Config{Workers: 1})
 	dead := e.NewVar("dead")
 	e.DeleteVar(dead, nil)
-	op := e.NewOp(engine.Task{Name: "op", Fn: empty})
-	e.DeleteOp(op)
 	other := open(t, engine.Config{Naive: true}).NewVar("foreign")
 	for want, f := range map[string]func(){
 		`"f" uses variable "foreign"`: func() { e.Push(&engine.Task{Name: "f", Fn: empty, Uses: []engine.Use{{Var: other}}}) },
@@ -214,7 +212,6 @@ func TestMisuse(t *testing.T) {
 		`"b" uses variable "dead"`:    func() { e.Push(&engine.Task{Name: "b", Fn: empty, Uses: []engine.Use{{Var: dead}}}) },
 		`"c" uses a nil variable`:     func() { e.Push(&engine.Task{Name: "c", Fn: empty, Uses: make([]engine.Use, 1)}) },
 		`"d" has priority 9`:          func() { e.Push(&engine.Task{Name: "d", Fn: empty, Priority: 9}) },
-		`operation "op" is deleted`:   func() { e.PushOp(op, nil) },
 		`"e" is wide on gpu(0)`: func() {
 			e.Push(&engine.Task{Name: "e", Fn: empty, Wide: true, Lane: engine.Lane{Device: device.CUDA(0)}})
 		},
@@ -243,12 +240,12 @@ func TestCallSites(t *testing.T) {
 		e := open(t, engine.Config{Workers: 1, CallSites: sites})
 		v, w := e.NewVar("v"), e.NewVar("w")
 		e.Push(&engine.Task{Name: "one-shot", Fn: fail, Uses: []engine.Use{{Var: v, Access: engine.Update}}})
-		e.PushOp(e.NewOp(engine.Task{Name: "reusable", Fn: fail, Uses: []engine.Use{{Var: w, Access: engine.Update}}}), nil)
+		e.Push(&engine.Task{Name: "cheap", Cheap: true, Fn: fail, Uses: []engine.Use{{Var: w, Access: engine.Update}}})
 		if got := e.WaitRead(bg, v).Error(); strings.Contains(got, "behaviour_test.go:") != sites {
-			t.Errorf("one-shot operation with CallSites %v: got %q", sites, got)
+			t.Errorf("operation with CallSites %v: got %q", sites, got)
 		}
-		if got := e.WaitRead(bg, w).Error(); !strings.Contains(got, "behaviour_test.go:") {
-			t.Errorf("reusable operation: got %q", got)
+		if got := e.WaitRead(bg, w).Error(); strings.Contains(got, "behaviour_test.go:") != sites {
+			t.Errorf("cheap operation with CallSites %v: got %q", sites, got)
 		}
 	}
 }
@@ -340,11 +337,11 @@ func TestNoAllocations(t *testing.T) {
 		for i := range v {
 			v[i] = e.NewVar("v")
 		}
-		op := e.NewOp(engine.Task{Name: "op", Fn: empty, Uses: []engine.Use{{Var: v[0]}, {Var: v[1], Access: engine.Update}}})
+		queued := engine.Task{Name: "queued", Fn: empty}
 		task := engine.Task{Name: "task", Fn: empty, Cheap: true}
 		run := func() {
 			for i := range 1000 {
-				e.PushOp(op, nil)
+				e.PushUses(&queued, engine.Use{Var: v[0]}, engine.Use{Var: v[1], Access: engine.Update})
 				e.PushUses(&task, engine.Use{Var: v[i%8]}, engine.Use{Var: v[7-i%8], Access: engine.Overwrite})
 			}
 			e.WaitAll(bg)

@@ -1,45 +1,5 @@
 package engine
 
-// body runs the body of o and returns its failure; a panic is one. For an asynchronous operation nil means that done is called or will be.
-// insideBody recognizes its frame on the stack.
-//
-//go:noinline
-func (e *Engine) body(o *oper) (err error) {
-	returned := false
-	defer func() {
-		if !returned {
-			if p := recover(); p != nil {
-				err = recovered(p)
-			}
-		}
-	}()
-	switch p := e.profile.Load(); {
-	case o.spec.async != nil:
-		e.async(o, p)
-	case p != nil:
-		err = p.measure(o)
-	default:
-		err = o.spec.fn(&o.run)
-	}
-	returned = true
-	return err
-}
-
-// async runs the body of an asynchronous operation.
-func (e *Engine) async(o *oper, p *Profile) {
-	gen := o.gen
-	done := func(err error) { e.asyncDone(o, gen, err) }
-	if p != nil {
-		v := p.begin(o)
-		done = func(err error) {
-			v.at = max(v.at, o.started.Load())
-			p.end(v)
-			e.asyncDone(o, gen, err)
-		}
-	}
-	o.spec.async(&o.run, done)
-}
-
 // bodyReturned completes a synchronous operation, and an asynchronous one whose body failed; other asynchronous ones are left to their done. sched.mu is held.
 func (e *Engine) bodyReturned(o *oper, failure *OpError) {
 	if !o.inBody {
@@ -75,10 +35,7 @@ func (e *Engine) asyncDone(o *oper, gen uint64, err error) {
 
 // complete takes in that o is complete, from a goroutine that is not the worker that ran it.
 func (e *Engine) complete(o *oper, err error) {
-	var failure *OpError
-	if err != nil {
-		failure = opError(o, err)
-	}
+	failure := opError(o, err)
 	var out outbox
 	e.sched.mu.Lock()
 	if o.inline {
@@ -210,7 +167,7 @@ func (e *Engine) rouseOthers(out *outbox, soon bool) {
 			out.add(n.unparkLast())
 		}
 	}
-	if first && e.sched.free >= e.cores(w.first().spec) {
+	if first && e.sched.free >= e.cores(&w.first().spec) {
 		out.add(w.unparkLast())
 	}
 	if shut := first || w.cores > 0 && e.sched.free == 0; shut != n.shut.Load() {

@@ -14,7 +14,7 @@
 //
 // An operation that returns an error or panics poisons the variables it writes. Operations that read or update a poisoned variable are skipped, and poison what
 // they would have written; everything else goes on. Every wait for a poisoned variable returns the first cause, an *OpError that names the operation, its device, what
-// Task.Describe says, and the line of the push if Config.CallSites is on (a reusable Op always knows where it was made). A variable is cured by
+// Task.Describe says, and the line of the push if Config.CallSites is on. A variable is cured by
 // a completed Overwrite. One that only missed writes still holds an old value, which ClearError accepts.
 //
 // This differs from MXNet on purpose: there an error is reported once, by whoever waits first, and forgotten everywhere; here it stays as long as the value is bad.

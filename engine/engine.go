@@ -126,8 +126,8 @@ type extra struct {
 // pushTask is the common part of pushes.
 func (e *Engine) pushTask(t *Task, uses []Use, x extra) {
 	o := e.take(t.Bytes, x.exempt)
-	o.own.set(t, x.flags)
-	o.spec, o.site = &o.own, x.site
+	o.spec.set(t, x.flags)
+	o.site = x.site
 	o.run.Arg = t.Arg
 	e.fill(o, uses)
 	e.dispatch(o)
@@ -187,7 +187,7 @@ func (e *Engine) misuse(o *oper, v *Var) {
 
 // dispatch runs o inline if it may, otherwise submits it. push.mu is held and released.
 func (e *Engine) dispatch(o *oper) {
-	s := o.spec
+	s := &o.spec
 	o.run.Worker = -1
 	if e.push.closed && !s.is(delete_) {
 		e.push.mu.Unlock()

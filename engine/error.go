@@ -17,7 +17,7 @@ type OpError struct {
 	Op     string // name of the operation
 	Lane   Lane   // where it ran
 	Detail string // what Task.Describe said
-	Site   string // file:line of the push, or of the creation of a reusable operation; empty when it was not recorded
+	Site   string // file:line of the push; empty unless Config.CallSites is on
 	Err    error  // what the body returned, or a *PanicError
 }
 
@@ -61,13 +61,14 @@ func recovered(p any) error {
 	return &PanicError{p, string(debug.Stack())}
 }
 
-// opError returns the failure of o for err. It calls the program's Describe, so no lock may be held.
+// opError returns the failure of o for the error of its body, nil for none. It calls the program's
+// Describe, so no lock may be held.
 func opError(o *oper, err error) *OpError {
-	name, say := o.spec.name, o.spec.describe
-	if b, ok := err.(*bulkError); ok {
-		name, say, err = b.item.name, b.item.describe, b.err
+	if err == nil {
+		return nil
 	}
-	return &OpError{Op: name, Lane: o.spec.laneOf(), Detail: describe(say), Site: o.site.String(), Err: err}
+	s := &o.spec
+	return &OpError{Op: s.name, Lane: s.laneOf(), Detail: describe(s.describe), Site: o.site.String(), Err: err}
 }
 
 // describe returns what say says about the arguments of an operation, whatever it does.

@@ -65,25 +65,3 @@ func Example_errors() {
 	// load on cpu(0) (float32 (2,3)): file is truncated
 	// <nil>
 }
-
-// An operation that runs again and again is analysed once.
-func ExampleEngine_NewOp() {
-	e, _ := engine.New(engine.Config{})
-	defer e.Close()
-	v := e.NewVar("total")
-	total := 0
-	op := e.NewOp(engine.Task{
-		Name: "accumulate",
-		Fn:   func(r *engine.Run) error { total += r.Arg.(int); return nil },
-		Uses: []engine.Use{{Var: v, Access: engine.Update}},
-	})
-	for i := range 5 {
-		e.PushOp(op, i)
-	}
-	e.DeleteOp(op)
-	if err := e.WaitRead(context.Background(), v); err != nil {
-		panic(err)
-	}
-	fmt.Println(total)
-	// Output: 10
-}

@@ -44,18 +44,16 @@ func (c *crew) remove(o *oper) bool {
 
 // help runs o, which helpable returned.
 func (e *Engine) help(o *oper) {
-	err := ErrGoexit // unless the body returns
-	defer func() {
-		var failure *OpError
-		if err != nil {
-			failure = opError(o, err)
-		}
-		var out outbox
-		e.sched.mu.Lock()
-		e.sched.free++
-		e.done(o, failure)
-		e.leave(&out)
-	}()
 	o.run.Worker = -1
-	err = e.body(o)
+	e.perform(o, e.helped)
+}
+
+// helped completes an operation that a waiting goroutine has run.
+func (e *Engine) helped(o *oper, err error) {
+	failure := opError(o, err)
+	var out outbox
+	e.sched.mu.Lock()
+	e.sched.free++
+	e.done(o, failure)
+	e.leave(&out)
 }

@@ -7,7 +7,7 @@ import "gomx/engine/core"
 
 // mayInline reports whether o may run at once: nothing pending uses its variables and none is poisoned. push.mu is held.
 func (e *Engine) mayInline(o *oper) bool {
-	s := o.spec
+	s := &o.spec
 	if s.is(wide|barrier|queued) || !s.is(host) || e.cfg.NoInline || e.cfg.Naive {
 		return false
 	}
@@ -21,9 +21,7 @@ func (e *Engine) mayInline(o *oper) bool {
 	return true
 }
 
-// inline runs o. push.mu is held and released. insideBody recognizes its frame on the stack.
-//
-//go:noinline
+// inline runs o. push.mu is held and released.
 func (e *Engine) inline(o *oper) {
 	o.inline = true
 	acc := o.acc()
@@ -37,20 +35,7 @@ func (e *Engine) inline(o *oper) {
 	e.push.inline++
 	e.push.mu.Unlock()
 
-	returned := false
-	var err error
-	defer func() {
-		if !returned {
-			err = recovered(recover())
-		}
-		e.inlineDone(o, err)
-	}()
-	if p := e.profile.Load(); p != nil {
-		err = p.measure(o)
-	} else {
-		err = o.spec.fn(&o.run)
-	}
-	returned = true
+	e.perform(o, e.inlineDone)
 }
 
 // inlineDone completes o, through the scheduler if it has been told of o or must be told that it failed.

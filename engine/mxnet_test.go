@@ -66,7 +66,7 @@ func TestRandSumExpr(t *testing.T) {
 	})
 }
 
-// TestBasics follows the test "basics": reusable operations, deletion of operations and variables in order, waiting for a variable that nothing uses.
+// TestBasics follows the test "basics": deletion of variables in order, waiting for a variable that nothing uses.
 func TestBasics(t *testing.T) {
 	each(t, func(t *testing.T, e *engine.Engine) {
 		var n atomic.Int64
@@ -74,18 +74,11 @@ func TestBasics(t *testing.T) {
 		if err := e.WaitRead(bg, v); err != nil {
 			t.Error(err)
 		}
-		op := e.NewOp(engine.Task{Name: "op", Fn: add, Arg: &n, Uses: []engine.Use{{Var: v}}})
 		for range 10 {
-			e.PushOp(op, nil)
+			e.Push(&engine.Task{Name: "read", Fn: add, Arg: &n, Uses: []engine.Use{{Var: v}}})
 		}
-		e.DeleteOp(op)
-		var ops []*engine.Op
 		for range 10 {
-			ops = append(ops, e.NewOp(engine.Task{Name: "op", Fn: add, Uses: []engine.Use{{Var: v, Access: engine.Update}}}))
-		}
-		for _, op := range ops {
-			e.PushOp(op, &n)
-			e.DeleteOp(op)
+			e.Push(&engine.Task{Name: "update", Fn: add, Arg: &n, Uses: []engine.Use{{Var: v, Access: engine.Update}}})
 		}
 		var atDeletion int64
 		e.DeleteVar(v, func() { atDeletion = n.Load() })

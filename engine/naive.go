@@ -26,20 +26,13 @@ func (e *Engine) driveOne() bool {
 	if o == nil {
 		return false
 	}
-	err := ErrGoexit // unless the body returns
-	defer func() {
-		var failure *OpError
-		if err != nil {
-			failure = opError(o, err)
-		}
-		e.driven(o, failure)
-	}()
-	err = e.body(o)
+	e.perform(o, e.driven)
 	return true
 }
 
 // driven takes in that the body of o has returned.
-func (e *Engine) driven(o *oper, failure *OpError) {
+func (e *Engine) driven(o *oper, err error) {
+	failure := opError(o, err)
 	var out outbox
 	e.sched.mu.Lock()
 	e.bodyReturned(o, failure)

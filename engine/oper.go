@@ -17,8 +17,7 @@ const inlineUses = 4
 // Layout: records travel between processors. The first cache line is read or written at every step,
 // the second holds the call, the third describes one-shot operations, the next hold the uses.
 type oper struct {
-	core.Op        // guarded by Engine.sched.mu once submitted; the first field, see operOf
-	spec     *spec // own, or that of a reusable operation
+	core.Op  // guarded by Engine.sched.mu once submitted; the first field, see operOf
 	run      Run
 	link     *oper // in the chain of free, late or inline operations that holds the record
 	n        int32 // uses
@@ -28,7 +27,7 @@ type oper struct {
 	retired  bool // the core has finished with it
 	shared   bool // an inline operation that the scheduler has been told of
 	signaled bool // done has been called
-	own      spec
+	spec     spec
 	buf      [inlineUses]core.Use
 	more     []core.Use // holds the uses when buf is too small
 	site     *site
@@ -95,10 +94,8 @@ func (o *oper) reset() {
 	if cap(o.more) > 256 {
 		o.more = nil
 	}
-	if o.spec == &o.own {
-		o.own.fn, o.own.async, o.own.describe = nil, nil, nil
-	}
-	o.spec, o.run.Arg, o.n = nil, nil, 0
+	o.spec.fn, o.spec.async, o.spec.describe = nil, nil, nil
+	o.run.Arg, o.n = nil, 0
 	o.inline, o.inBody, o.retired = false, false, false
 	if o.site != nil {
 		o.site = nil

@@ -30,8 +30,6 @@ func (w *worker) main() {
 	ended := false
 	defer func() {
 		if !ended {
-			w.errs[w.at] = opError(w.batch[w.at], ErrGoexit)
-			w.at++
 			go w.main()
 			return
 		}
@@ -214,7 +212,7 @@ func (w *worker) reserve(c *crew) bool {
 	case c.lane:
 		return true
 	case c == e.wide:
-		need = e.cores(c.first().spec)
+		need = e.cores(&c.first().spec)
 	case e.wideFirst():
 		return false
 	}
@@ -246,12 +244,15 @@ func (e *Engine) cores(s *spec) int {
 	return min(int(s.threads), e.cfg.Workers)
 }
 
-// runBatch runs what is left of the batch.
+// runBatch runs the rest of the batch.
 func (w *worker) runBatch() {
-	for ; w.at < w.n; w.at++ {
-		o := w.batch[w.at]
-		if err := w.e.body(o); err != nil {
-			w.errs[w.at] = opError(o, err)
-		}
+	for w.at < w.n {
+		w.e.perform(w.batch[w.at], w.ran)
 	}
+}
+
+// ran notes the end of the operation that runs. The batch is completed together.
+func (w *worker) ran(o *oper, err error) {
+	w.errs[w.at] = opError(o, err)
+	w.at++
 }

@@ -64,19 +64,18 @@ func (h *throttle) release(e *Engine) {
 	h.waiting.Store(int32(len(kept)))
 }
 
-// insideBody reports whether the calling goroutine is running the body of an operation. The two functions that run bodies are known by
-// their addresses, so neither the names of functions nor the path of the module matter. It looks at the stack, a microsecond or two,
-// so only those ask who would wait otherwise.
+// insideBody reports whether the calling goroutine runs the body of an operation. It looks for the
+// function that runs bodies, by its address, among the callers. That takes a microsecond or two, so
+// only a goroutine that would have to wait otherwise asks.
 func insideBody() bool {
-	body, inline := entry((*Engine).body), entry((*Engine).inline)
+	perform := reflect.ValueOf((*Engine).perform).Pointer()
 	var pc [64]uintptr
 	for skip := 2; ; skip += len(pc) {
 		n := runtime.Callers(skip, pc[:])
 		frames := runtime.CallersFrames(pc[:n])
 		for more := n > 0; more; {
 			var f runtime.Frame
-			f, more = frames.Next()
-			if f.Entry == body || f.Entry == inline {
+			if f, more = frames.Next(); f.Entry == perform {
 				return true
 			}
 		}
@@ -85,6 +84,3 @@ func insideBody() bool {
 		}
 	}
 }
-
-// entry returns the address at which the code of a function begins, as runtime.Frame gives it. The function must not be inlined.
-func entry(function any) uintptr { return reflect.ValueOf(function).Pointer() }

@@ -201,12 +201,6 @@ func (p *program) next() {
 	}
 	p.steps = append(p.steps, s)
 	p.want = append(p.want, p.model(s, at, t.NoSkip))
-	if r.Intn(3) == 0 {
-		op := p.e.NewOp(t)
-		p.e.PushOp(op, nil)
-		p.e.DeleteOp(op)
-		return
-	}
 	p.e.Push(&t)
 }
 

@@ -38,13 +38,12 @@ func TestStats(t *testing.T) {
 func TestWatchdog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		e, err := engine.New(engine.Config{Workers: 1, Watchdog: time.Second, Logger: zerolog.New(&log)})
+		e, err := engine.New(engine.Config{Workers: 1, CallSites: true, Watchdog: time.Second, Logger: zerolog.New(&log)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		v, w, g := e.NewVar("weights"), e.NewVar("output"), newGate()
-		op := e.NewOp(engine.Task{Name: "stuck", Fn: g.body, Uses: []engine.Use{{Var: v, Access: engine.Update}}})
-		e.PushOp(op, nil)
+		e.Push(&engine.Task{Name: "stuck", Fn: g.body, Uses: []engine.Use{{Var: v, Access: engine.Update}}})
 		e.Push(&engine.Task{Name: "blocked", Fn: empty, Uses: []engine.Use{{Var: v}, {Var: w, Access: engine.Overwrite}}})
 		go e.WaitRead(bg, w)
 		time.Sleep(10 * time.Second) // of the clock of the bubble

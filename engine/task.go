@@ -27,14 +27,6 @@ func (a Access) String() string {
 	return accessNames[a]
 }
 
-// merge returns the access that allows both.
-func (a Access) merge(b Access) Access {
-	if a == b {
-		return a
-	}
-	return Update
-}
-
 // Use is one variable of an operation and what the operation does with it.
 type Use struct {
 	Var    *Var
@@ -158,7 +150,7 @@ func (t *Task) check() {
 
 // Run is what the body of an operation is handed. It is valid until the operation is complete.
 type Run struct {
-	// Arg is the argument of the task or of PushOp.
+	// Arg is the argument of the task.
 	Arg any
 	// Worker is the index of the worker that runs the body, at least zero and never used by two bodies at once, or -1 on a goroutine that is not a worker's.
 	Worker int
@@ -190,9 +182,6 @@ func (r *Run) Push(t *Task) {
 	s.capture()
 	r.op.eng.pushTask(t, t.Uses, extra{site: s, exempt: true})
 }
-
-// PushOp is Engine.PushOp for the body and for goroutines that it started.
-func (r *Run) PushOp(op *Op, arg any) { r.op.eng.pushOp(op, arg, true) }
 
 // Issue says that the work of a Queued operation is on its device's queue and that event marks its end.
 // It is called at most once, by the body and before done.

@@ -1,0 +1,42 @@
+package engine
+
+// perform runs the body of o and then finish, which gets the error of the body: its own, a
+// *PanicError, or ErrGoexit when the body ends the goroutine. Every body runs here. For an
+// asynchronous operation nil means that done has been or will be called. finish runs even when the
+// goroutine ends, so no operation is lost. insideBody recognizes the frame of perform on the stack.
+//
+//go:noinline
+func (e *Engine) perform(o *oper, finish func(o *oper, err error)) {
+	returned := false
+	var err error
+	defer func() {
+		if !returned {
+			err = recovered(recover())
+		}
+		finish(o, err)
+	}()
+	switch p := e.profile.Load(); {
+	case o.spec.async != nil:
+		e.async(o, p)
+	case p != nil:
+		err = p.measure(o)
+	default:
+		err = o.spec.fn(&o.run)
+	}
+	returned = true
+}
+
+// async runs the body of an asynchronous operation.
+func (e *Engine) async(o *oper, p *Profile) {
+	gen := o.gen
+	done := func(err error) { e.asyncDone(o, gen, err) }
+	if p != nil {
+		v := p.begin(o)
+		done = func(err error) {
+			v.at = max(v.at, o.started.Load())
+			p.end(v)
+			e.asyncDone(o, gen, err)
+		}
+	}
+	o.spec.async(&o.run, done)
+}
