@@ -1,12 +1,14 @@
 package engine
 
-// A cheap asynchronous operation, a request to a server for instance, only begins something. A worker that had to be woken for that would cost more
-// than the body. So it begins on the goroutine that pushes it when nothing pending uses its variables, and otherwise on the one that completes what it waited for.
+// A cheap asynchronous operation, such as a request to a server, only begins something. Waking a
+// worker would cost more than its body. So it begins on the goroutine that pushes it when nothing
+// pending uses its variables, and otherwise on the goroutine that completes its last input.
 
-// begin starts o on its pusher's goroutine and tells the scheduler that it runs. push.mu is held and released.
+// begin starts o on its pusher's goroutine and tells the scheduler that it runs. push.mu is held
+// and released.
 func (e *Engine) begin(o *oper) {
 	o.inline, o.inBody = true, true
-	o.crew = e.narrow.id
+	o.pool = e.narrow.id
 	acc := o.acc()
 	for i := range acc {
 		varOf(acc[i].Var).send(acc[i].Mode)
@@ -17,8 +19,9 @@ func (e *Engine) begin(o *oper) {
 	e.runBegun(o, 0)
 }
 
-// following takes the next operation of the processor if it only begins something, and a core for it, or returns nil.
-// It does so for one goroutine at a time: a body may complete its operation and so come here again. sched.mu is held.
+// following takes the next operation of the processor and a core for it if it is cheap and
+// asynchronous, or returns nil. It serves one goroutine at a time: a body may complete its
+// operation and so come here again. sched.mu is held.
 func (e *Engine) following() *oper {
 	c := e.narrow
 	if c.n == 0 || e.sched.free == 0 || e.sched.following || e.sched.halted || e.wideFirst() {

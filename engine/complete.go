@@ -1,6 +1,7 @@
 package engine
 
-// bodyReturned completes a synchronous operation, and an asynchronous one whose body failed; other asynchronous ones are left to their done. sched.mu is held.
+// bodyReturned completes a synchronous operation, and an asynchronous one whose body failed. Other
+// asynchronous operations are completed by their done. sched.mu is held.
 func (e *Engine) bodyReturned(o *oper, failure *OpError) {
 	if !o.inBody {
 		e.done(o, failure)
@@ -17,7 +18,8 @@ func (e *Engine) bodyReturned(o *oper, failure *OpError) {
 	}
 }
 
-// asyncDone completes an asynchronous operation, from any thread. gen tells a late second call from the record's next life.
+// asyncDone completes an asynchronous operation, from any thread. gen tells a late second call from
+// a call in the record's next life.
 func (e *Engine) asyncDone(o *oper, gen uint64, err error) {
 	e.sched.mu.Lock()
 	again := o.gen != gen || o.signaled
@@ -60,13 +62,14 @@ func (e *Engine) issued(o *oper, event Event) {
 	e.leave(&out)
 }
 
-// outbox is what is to be done once sched.mu is released: waking costs microseconds, and what is freed may be large.
+// outbox collects the work that waits for the release of sched.mu: waking costs microseconds, and
+// freeing may be long.
 type outbox struct {
 	woken *waiter
 	freed *oper // records, linked
 	wake  *worker
-	open  bool   // the workers of the processor may start again what pushes bring
-	seen  uint64 // what had been sent to the inbox at the last look
+	open  bool   // workers of the processor have cores again, so pushes must wake them
+	seen  uint64 // count of the inbox at the last look
 }
 
 func (out *outbox) add(w *worker) {
@@ -75,10 +78,10 @@ func (out *outbox) add(w *worker) {
 	}
 }
 
-// leave does the rest of a change of the core and releases sched.mu, which is held.
+// leave finishes a change of the core and releases sched.mu, which is held.
 func (e *Engine) leave(out *outbox) {
 	e.collect(out)
-	e.rouseOthers(out, false)
+	e.chooseWakes(out, false)
 	e.sched.mu.Unlock()
 	e.deliver(out)
 	if e.cfg.Naive {
@@ -95,22 +98,22 @@ func (e *Engine) done(o *oper, failure *OpError) {
 	e.sched.core.Done(&o.Op, failure)
 }
 
-// collect moves ready operations to the queues of the crews, and retired ones and woken waiters to out.
+// collect moves ready operations to the queues of the pools, and retired ones and woken waiters to out.
 // It follows every change of the core before sched.mu, which is held, is released.
 func (e *Engine) collect(out *outbox) {
 	c := &e.sched.core
 	if op := c.Ready(); op != nil {
-		crews := *e.crews.Load()
+		pools := *e.pools.Load()
 		for ; op != nil; op = c.Ready() {
 			o := operOf(op)
-			crew := crews[o.crew]
-			if crew == e.wide {
+			pool := pools[o.pool]
+			if pool == e.wide {
 				r := o.spec.rank
 				o.turn = e.narrow.popped[r] + uint32(e.narrow.ready[r].Len())
 			}
-			crew.push(o)
-			if crew.lane {
-				out.add(crew.unparkLast())
+			pool.push(o)
+			if pool.lane {
+				out.add(pool.unparkLast())
 			}
 		}
 	}
@@ -155,14 +158,16 @@ func (e *Engine) free(out *outbox) {
 	}
 }
 
-// patience is how many cheap operations a worker that is about to run cheap ones leaves for later rather than wake another, which costs microseconds.
-const patience = 64
+// maxPostponed is the number of cheap operations that a worker about to run cheap ones leaves for
+// later rather than wake another worker, which costs microseconds. BenchmarkQueue2 chose it.
+const maxPostponed = 64
 
-// rouseOthers chooses workers to wake for what is ready. soon says that the caller is a worker of the processor that will be back within microseconds. sched.mu is held.
-func (e *Engine) rouseOthers(out *outbox, soon bool) {
+// chooseWakes chooses workers to wake for the ready operations. soon says that the caller is a
+// worker of the processor that will be back within microseconds. sched.mu is held.
+func (e *Engine) chooseWakes(out *outbox, soon bool) {
 	n, w := e.narrow, e.wide
 	first := e.wideFirst()
-	if n.n > 0 && !first && e.sched.free > 0 && (!soon || n.heavy > 0 || n.n > patience) {
+	if n.n > 0 && !first && e.sched.free > 0 && (!soon || n.heavy > 0 || n.n > maxPostponed) {
 		if !n.spinning.CompareAndSwap(spinning, poked) {
 			out.add(n.unparkLast())
 		}
@@ -179,7 +184,7 @@ func (e *Engine) rouseOthers(out *outbox, soon bool) {
 	}
 }
 
-// deliver does what is in out. No lock is held.
+// deliver carries out an outbox. No lock is held.
 func (e *Engine) deliver(out *outbox) {
 	for w := out.woken; w != nil; {
 		next := w.next
@@ -194,7 +199,7 @@ func (e *Engine) deliver(out *outbox) {
 		w = next
 	}
 	if out.open && e.inbox.sent.Load() != out.seen {
-		e.rouse(e.narrow) // pushed while the crew was shut
+		e.wakeOne(e.narrow) // pushed while the pool was shut
 	}
 	if out.freed == nil {
 		return

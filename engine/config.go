@@ -8,24 +8,32 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Config says how an engine works. The zero value is the default.
+// Config holds the settings of an engine. The zero value is the default.
 type Config struct {
-	// Workers is the number of operations of the processor that run at once, and the number of cores that wide kernels share. Zero means runtime.GOMAXPROCS(0).
+	// Workers is the number of operations of the processor that run at once, and the number of
+	// cores that wide kernels share. Zero means runtime.GOMAXPROCS(0).
 	Workers int
-	// Naive runs every operation on the goroutine that pushes it, or on the one that completes what it waits for. For debugging: the stack of a failing body leads to its push.
+	// Naive runs every operation on the goroutine that pushes it, or on the goroutine that
+	// completes its last input. It is for debugging: the stack of a failing body leads to its push.
 	Naive bool
 	// NoInline sends cheap operations through the queues too.
 	NoInline bool
-	// CallSites records where every one-shot operation was pushed, for error messages. It costs about 200 ns per push; reusable operations always know where they were made.
+	// CallSites records the line that pushed each operation, for error messages. It costs about 200
+	// ns per push.
 	CallSites bool
-	// MaxOps is how many operations may be pending before Push makes its caller wait. Zero means 4096: their records fit into a processor's cache, which makes an operation two to four times cheaper than with 65536.
-	// A program that must push more before the first can finish needs a larger number.
+	// MaxOps is the number of pending operations at which Push makes its caller wait. Zero means
+	// 4096: their records fit into the cache of a processor, which makes an operation two to four
+	// times cheaper than with 65536 (BenchmarkQueue1). A program that must push more before the
+	// first can finish needs a larger number.
 	MaxOps int
-	// MaxBytes is how much memory pending operations may hold (the sum of Task.Bytes) before Push makes its caller wait. Zero means no limit.
+	// MaxBytes is the memory in bytes, summed from Task.Bytes, that pending operations may hold
+	// before Push makes its caller wait. Zero means no limit.
 	MaxBytes int64
-	// Watchdog is how long nothing may finish while something is pending before the Logger gets a dump of who waits for whom. Zero turns it off.
+	// Watchdog is the time without any completion, while operations are pending, after which the
+	// Logger gets a dump of the engine. Zero turns it off.
 	Watchdog time.Duration
-	// Logger is told what no wait returns: a completion that came twice, a worker that is stuck. The zero value discards.
+	// Logger gets events that no wait returns: a completion that came twice, a worker that is
+	// stuck. The zero value discards them.
 	Logger zerolog.Logger
 }
 

@@ -2,13 +2,15 @@ package engine
 
 import "sync"
 
-// process holds the engine of the process: the one exception to engines being passed around, because arrays made anywhere must be able to meet in one operation.
+// process holds the engine of the process. It is the one exception to engines being passed around:
+// arrays made anywhere must be able to meet in one operation.
 var process struct {
 	mu sync.Mutex
 	e  *Engine
 }
 
-// Default returns the engine of the process. It is started with the zero Config at the first call unless SetDefault gave another.
+// Default returns the engine of the process. The first call starts it with the zero Config unless
+// SetDefault gave another.
 func Default() *Engine {
 	process.mu.Lock()
 	defer process.mu.Unlock()
@@ -22,8 +24,9 @@ func Default() *Engine {
 	return process.e
 }
 
-// SetDefault makes e the engine of the process and returns the one before, nil if there was none. Programs call it before anything uses Default, tests around a case.
-// Variables belong to the engine that they were used with.
+// SetDefault makes e the engine of the process and returns the one before, nil if there was none.
+// Programs call it before anything uses Default, tests around a case. Variables belong to the
+// engine that they were used with.
 func SetDefault(e *Engine) (old *Engine) {
 	process.mu.Lock()
 	defer process.mu.Unlock()

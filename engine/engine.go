@@ -9,24 +9,26 @@ import (
 	"gomx/engine/core"
 )
 
-// ErrClosed is what a push to a closed engine panics with.
+// ErrClosed is the value of the panic of a push to a closed engine.
 var ErrClosed = errors.New("engine: closed")
 
-// Engine runs operations in an order that respects what they read and write. All methods may be called by any number of goroutines at once.
+// Engine runs operations in an order that respects their reads and writes. All methods may be
+// called by any number of goroutines at once.
 //
-// Locks: those who push hold push.mu, those who schedule sched.mu, nobody both. Under either, the small locks of crews, throttle and recycler may be taken, which guard one list each.
-// No lock is held while a function of the program runs.
+// Locks: pushers hold push.mu, schedulers sched.mu, no goroutine both. Under either, the locks of
+// pools, throttle and recycler may be taken, which guard one list each. No lock is held while a
+// function of the program runs.
 type Engine struct {
 	cfg Config
 
-	// push is what those who push share.
+	// push is the state that pushers share.
 	push struct {
 		mu        sync.Mutex
 		free      []*oper        // records for reuse
 		submitted uint64         // operations that went to the scheduler
 		stamp     uint64         // counts calls that merge uses
 		live      *oper          // operations that run inline now and that the scheduler does not know
-		lanes     map[Lane]*crew // those of devices other than the processor
+		lanes     map[Lane]*pool // pools of devices other than the processor
 		wide      bool           // the worker of wide kernels has been started
 		stopped   bool           // new workers are left to Start
 		closed    bool
@@ -39,23 +41,23 @@ type Engine struct {
 	bytes    atomic.Int64  // held by pending operations
 	throttle throttle
 
-	// sched is the scheduling core and what is guarded with it.
+	// sched is the scheduling core and the state that its lock guards too.
 	sched struct {
 		mu      sync.Mutex
 		core    core.Core
 		free    int                // cores that nobody computes on
-		idlers  *waiter            // who waits until nothing is pending
-		waiters *waiter            // unused ones
+		idlers  *waiter            // waiters until nothing is pending
+		waiters *waiter            // unused records
 		closing bool               // workers end when they find nothing to do
 		halted  bool               // and do not look for anything
 		flying  map[*oper]struct{} // asynchronous operations that run
 		late    *oper              // retired while their bodies still ran, which have returned; linked
 
-		following bool // somebody runs what following returned
+		following bool // a goroutine runs the operation that following returned
 	}
-	narrow, wide *crew
-	callers      *crew                   // of operations that their pushers run; no workers
-	crews        atomic.Pointer[[]*crew] // by id
+	narrow, wide *pool
+	callers      *pool                   // operations that their pushers run; no workers
+	pools        atomic.Pointer[[]*pool] // by id
 	members      atomic.Pointer[[]*worker]
 	profile      atomic.Pointer[Profile]
 	workers      sync.WaitGroup
@@ -71,9 +73,9 @@ func New(cfg Config) (*Engine, error) {
 	e := &Engine{cfg: cfg, spins: runtime.GOMAXPROCS(0) > 1}
 	e.inbox.init()
 	e.sched.free = cfg.Workers
-	e.push.lanes = map[Lane]*crew{}
+	e.push.lanes = map[Lane]*pool{}
 	e.sched.flying = map[*oper]struct{}{}
-	e.callers, e.narrow, e.wide = e.enlist(&crew{}), e.enlist(&crew{}), e.enlist(&crew{})
+	e.callers, e.narrow, e.wide = e.addPool(&pool{}), e.addPool(&pool{}), e.addPool(&pool{})
 	if !cfg.Naive {
 		for i := range cfg.Workers {
 			e.start(e.narrow, i)
@@ -85,14 +87,17 @@ func New(cfg Config) (*Engine, error) {
 	return e, nil
 }
 
-// Workers returns the number of operations of the processor that run at once. Run.Worker of such an operation is at most Workers.
+// Workers returns the number of operations of the processor that run at once. Run.Worker of such an
+// operation is at most Workers.
 func (e *Engine) Workers() int { return e.cfg.Workers }
 
 // NewVar returns a new variable. The name is shown in errors and dumps and may be empty.
 func (e *Engine) NewVar(name string) *Var { return &Var{name: name, eng: e} }
 
-// Push makes the operation pending that t describes; it runs once everything it depends on is complete, possibly at once on this goroutine if it is cheap.
-// t is copied. Push waits while too much is pending, unless t deletes or the caller is the body of an operation; goroutines that a body started use Run.Push.
+// Push makes the operation pending that t describes. It runs once all its dependences are complete,
+// possibly at once on this goroutine if it is cheap. t is copied. Push waits while too much is
+// pending, unless t deletes or the caller is the body of an operation; goroutines that a body
+// started use Run.Push.
 func (e *Engine) Push(t *Task) {
 	t.check()
 	if e.cfg.CallSites {
@@ -104,7 +109,8 @@ func (e *Engine) Push(t *Task) {
 	e.pushTask(t, t.Uses, extra{exempt: t.Delete})
 }
 
-// PushUses is Push with the uses given apart, which spares a caller that lists them in place an allocation. t.Uses is ignored.
+// PushUses is Push with the uses given apart, which spares a caller that lists them in place an
+// allocation. t.Uses is ignored.
 func (e *Engine) PushUses(t *Task, uses ...Use) {
 	t.check()
 	if e.cfg.CallSites {
@@ -116,7 +122,7 @@ func (e *Engine) PushUses(t *Task, uses ...Use) {
 	e.pushTask(t, uses, extra{exempt: t.Delete})
 }
 
-// extra is what a push is besides its task.
+// extra holds the properties of a push besides its task.
 type extra struct {
 	flags  flags
 	exempt bool // waits for no quota
@@ -133,7 +139,8 @@ func (e *Engine) pushTask(t *Task, uses []Use, x extra) {
 	e.dispatch(o)
 }
 
-// take waits until the quotas have room for an operation that holds so many bytes, locks push.mu and returns an unused record.
+// take waits until the quotas have room for an operation that holds the given bytes, locks push.mu
+// and returns an unused record.
 func (e *Engine) take(bytes int64, exempt bool) *oper {
 	e.push.mu.Lock()
 	for !exempt && e.full(bytes) {
@@ -172,17 +179,18 @@ func (e *Engine) fill(o *oper, uses []Use) {
 	}
 }
 
-// misuse panics for a use of v that cannot be. push.mu is held and released; o is left to the garbage collector.
+// misuse panics for a use of v that is not allowed. push.mu is held and released; o is left to the
+// garbage collector.
 func (e *Engine) misuse(o *oper, v *Var) {
 	e.push.mu.Unlock()
 	if v == nil {
 		panic("engine: task \"" + o.spec.name + "\" uses a nil variable")
 	}
-	what := "which is deleted"
+	fault := "which is deleted"
 	if v.eng != e {
-		what = "which belongs to another engine"
+		fault = "which belongs to another engine"
 	}
-	panic("engine: task \"" + o.spec.name + "\" uses variable \"" + v.name + "\", " + what)
+	panic("engine: task \"" + o.spec.name + "\" uses variable \"" + v.name + "\", " + fault)
 }
 
 // dispatch runs o inline if it may, otherwise submits it. push.mu is held and released.
@@ -204,8 +212,8 @@ func (e *Engine) dispatch(o *oper) {
 		}
 		return
 	}
-	crew := e.crew(s)
-	o.crew = crew.id
+	pool := e.pool(s)
+	o.pool = pool.id
 	acc := o.acc()
 	for i := range acc {
 		v := varOf(acc[i].Var)
@@ -217,16 +225,16 @@ func (e *Engine) dispatch(o *oper) {
 	e.submit(o) // from here on the record is the scheduler's
 	e.push.mu.Unlock()
 	switch {
-	case crew == e.callers:
+	case pool == e.callers:
 		e.drive()
-	case crew.needsWaking():
-		e.rouse(crew)
+	case pool.needsWaking():
+		e.wakeOne(pool)
 	}
 }
 
 // submit sends o to the scheduler. push.mu is held.
 func (e *Engine) submit(o *oper) {
-	o.Set(o.acc(), int32(o.crew), o.rules())
+	o.Set(o.acc(), int32(o.pool), o.rules())
 	e.push.submitted++
 	if o.spec.bytes != 0 {
 		e.bytes.Add(o.spec.bytes)

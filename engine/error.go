@@ -12,13 +12,14 @@ import (
 // ErrGoexit is the failure of an operation whose body ended its goroutine with runtime.Goexit.
 var ErrGoexit = errors.New("the body called runtime.Goexit")
 
-// OpError is the failure of an operation. It poisons what the operation was to write and everything that is computed from that, and every wait for one of these variables returns it.
+// OpError is the failure of an operation. It poisons the variables that the operation was to write
+// and everything computed from them, and every wait for one of these variables returns it.
 type OpError struct {
 	Op     string // name of the operation
 	Lane   Lane   // where it ran
-	Detail string // what Task.Describe said
+	Detail string // text of Task.Describe
 	Site   string // file:line of the push; empty unless Config.CallSites is on
-	Err    error  // what the body returned, or a *PanicError
+	Err    error  // error of the body, or a *PanicError
 }
 
 // Error names the operation, its device, its arguments and the line that pushed it.
@@ -35,16 +36,16 @@ func (e *OpError) Error() string {
 	return b.String()
 }
 
-// Unwrap returns what the body returned.
+// Unwrap returns the error of the body.
 func (e *OpError) Unwrap() error { return e.Err }
 
 // PanicError is the failure of an operation whose body panicked.
 type PanicError struct {
-	Value any    // what it panicked with
+	Value any    // argument of panic
 	Stack string // the stack of the panic
 }
 
-// Error says what the body panicked with; the stack is left to those who want it.
+// Error shows the value of the panic, without the stack.
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 
 // Unwrap returns the value of the panic when that is an error.
@@ -53,7 +54,7 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
-// recovered returns the error of a body that did not return: p is what recover returned.
+// recovered returns the error of a body that did not return. p is the result of recover.
 func recovered(p any) error {
 	if p == nil {
 		return ErrGoexit
@@ -71,7 +72,7 @@ func opError(o *oper, err error) *OpError {
 	return &OpError{Op: s.name, Lane: s.laneOf(), Detail: describe(s.describe), Site: o.site.String(), Err: err}
 }
 
-// describe returns what say says about the arguments of an operation, whatever it does.
+// describe returns the text of say about the arguments of an operation, also when say panics.
 func describe(say func() string) (detail string) {
 	if say == nil {
 		return ""
@@ -84,7 +85,7 @@ func describe(say func() string) (detail string) {
 	return say()
 }
 
-// site is a call stack, resolved to a line only when somebody asks.
+// site is a call stack, resolved to a line on demand.
 type site struct {
 	pc [12]uintptr
 	n  int
@@ -93,7 +94,8 @@ type site struct {
 // capture records the stack above its caller's caller.
 func (s *site) capture() { s.n = runtime.Callers(3, s.pc[:]) }
 
-// String returns file:line of the first frame outside of the framework's own packages, or of the first outside of this one, or nothing.
+// String returns file:line of the first frame outside of the framework's packages, else of the
+// first frame outside of this package, else the empty string.
 func (s *site) String() string {
 	if s == nil || s.n == 0 {
 		return ""
@@ -119,8 +121,8 @@ func (s *site) String() string {
 	}
 }
 
-// inFramework reports whether the function belongs to one of the packages through which programs reach the engine. module is the path of
-// the module with a slash behind it, whatever a fork has made of it.
+// inFramework reports whether the function belongs to one of the packages through which programs
+// reach the engine. module is the path of the module with a slash behind it.
 func inFramework(module, function string) bool {
 	path, ok := strings.CutPrefix(function, module)
 	if !ok {

@@ -1,14 +1,17 @@
 package engine
 
-// Who waits for a variable may run cheap operations that the variable depends on: handing them to a worker and being woken costs many times more.
-// It runs nothing else, or it would be caught in somebody's long kernel.
+// A goroutine that waits for a variable may run cheap operations that the variable depends on:
+// handing them to a worker and being woken costs many times more. It runs no other operation, or it
+// would be caught in a long kernel.
 
+// BenchmarkPushWait chose these bounds of the search.
 const (
 	helpDepth = 16 // links of a chain of dependences that are followed
-	helpReach = 8  // operations of a band that are looked at
+	helpBand  = 8  // operations of a band that are looked at
 )
 
-// helpable takes a ready cheap operation that v depends on, and a core for it, or returns nil. sched.mu is held.
+// helpable takes a ready cheap operation that v depends on, and a core for it, or returns nil.
+// sched.mu is held.
 func (e *Engine) helpable(v *Var) *oper {
 	if e.cfg.Naive || e.sched.free == 0 || e.wideFirst() {
 		return nil
@@ -23,7 +26,7 @@ func (e *Engine) helpable(v *Var) *oper {
 			continue
 		}
 		o := operOf(op)
-		if !o.spec.is(cheap) || o.spec.async != nil || o.crew != e.narrow.id || !e.narrow.remove(o) {
+		if !o.spec.is(cheap) || o.spec.async != nil || o.pool != e.narrow.id || !e.narrow.remove(o) {
 			return nil
 		}
 		e.sched.free--
@@ -33,8 +36,8 @@ func (e *Engine) helpable(v *Var) *oper {
 }
 
 // remove takes o out of the ready operations if it is among the first of its band.
-func (c *crew) remove(o *oper) bool {
-	if !c.ready[o.spec.rank].Remove(&o.Op, helpReach+1) {
+func (c *pool) remove(o *oper) bool {
+	if !c.ready[o.spec.rank].Remove(&o.Op, helpBand+1) {
 		return false
 	}
 	c.n--

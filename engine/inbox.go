@@ -4,10 +4,12 @@ import (
 	"sync/atomic"
 )
 
+// segmentSize is the number of slots of a segment. BenchmarkQueue1 chose it.
 const segmentSize = 256
 
-// inbox carries operations from those who push, who hold push.mu, to those who schedule, who hold sched.mu. Neither waits for the other.
-// It is a chain of segments: the next records are found without following pointers through memory that another processor has just written.
+// inbox carries operations from pushers, which hold push.mu, to schedulers, which hold sched.mu.
+// Neither waits for the other. It is a chain of segments: the next records are found without
+// following pointers through memory that another processor has just written.
 type inbox struct {
 	// Guarded by push.mu.
 	tail  *segment
@@ -74,29 +76,33 @@ func (b *inbox) take() *oper {
 	return o
 }
 
-// look notes how much has been pushed. Whoever goes to sleep afterwards, having found nothing to do, looks once more whether that has changed. sched.mu is held.
+// look notes the number of operations pushed so far. A worker that goes to sleep afterwards
+// compares it once more. sched.mu is held.
 func (e *Engine) look() { e.inbox.known = e.inbox.sent.Load() }
 
-// absorb hands what was pushed to the core. sched.mu is held.
+// absorb hands all pushed operations to the core. sched.mu is held.
 func (e *Engine) absorb() {
 	for e.look(); e.inbox.taken != e.inbox.known; {
 		e.sched.core.Submit(&e.inbox.take().Op)
 	}
 }
 
-// A worker of the processor that runs cheap operations does not look at all that was pushed: what is looked at shortly before it runs is in the cache still.
-// It stops at enough ready operations, and at a window of pending ones when every worker has something to do. An urgent operation is delayed by as many cheap ones at most.
+// A worker of the processor that runs cheap operations does not absorb everything: records that are
+// looked at shortly before they run are still in its cache. It stops at readyTarget ready
+// operations, and at window pending ones when every worker has something to do. That also bounds
+// the number of cheap operations that delay an urgent one. BenchmarkQueue1 and BenchmarkQueue2
+// chose both.
 const (
-	enough = 64
-	window = 256
+	readyTarget = 64
+	window      = 256
 )
 
-// absorbSome is absorb for the workers of the processor. sched.mu is held.
-func (e *Engine) absorbSome() {
+// absorbWindow is absorb for the workers of the processor. sched.mu is held.
+func (e *Engine) absorbWindow() {
 	c := &e.sched.core
 	for e.look(); e.inbox.taken != e.inbox.known; {
 		ready := e.narrow.n + c.Waiting()
-		if e.narrow.heavy == 0 && (ready >= enough || ready >= e.cfg.Workers && c.Live() >= window) {
+		if e.narrow.heavy == 0 && (ready >= readyTarget || ready >= e.cfg.Workers && c.Live() >= window) {
 			return
 		}
 		c.Submit(&e.inbox.take().Op)

@@ -2,10 +2,13 @@ package engine
 
 import "gomx/engine/core"
 
-// The inline path runs a cheap operation on the goroutine that pushes it when nothing pending uses its variables. The scheduler never hears of it,
-// unless somebody needs it to while the body runs: then the operation is shared, that is, submitted as one that is already running. See begin for asynchronous ones.
+// The inline path runs a cheap operation on the goroutine that pushes it when nothing pending uses
+// its variables. The scheduler never hears of it, unless another goroutine needs one of its
+// variables while the body runs: then the operation is shared, that is, submitted as one that
+// already runs. See begin for asynchronous operations.
 
-// mayInline reports whether o may run at once: nothing pending uses its variables and none is poisoned. push.mu is held.
+// mayInline reports whether o may run at once: nothing pending uses its variables and none is
+// poisoned. push.mu is held.
 func (e *Engine) mayInline(o *oper) bool {
 	s := &o.spec
 	if s.is(wide|barrier|queued) || !s.is(host) || e.cfg.NoInline || e.cfg.Naive {
@@ -38,7 +41,7 @@ func (e *Engine) inline(o *oper) {
 	e.perform(o, e.inlineDone)
 }
 
-// inlineDone completes o, through the scheduler if it has been told of o or must be told that it failed.
+// inlineDone completes o, through the scheduler if o has been shared or has failed.
 func (e *Engine) inlineDone(o *oper, err error) {
 	e.push.mu.Lock()
 	if err != nil && !o.shared {

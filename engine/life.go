@@ -5,20 +5,21 @@ import (
 	"sync"
 )
 
-// life is what starts and ends an engine's goroutines. Its lock comes before all others.
+// life is the state of an engine's goroutines. Its lock comes before all others.
 type life struct {
 	mu       sync.Mutex
 	stopped  bool
 	closed   bool
-	err      error          // what Close returned
+	err      error          // result of Close
 	ending   chan struct{}  // closed to end the watchdog
 	watchdog sync.WaitGroup // until it has ended
 }
 
-// Stop ends the goroutines that run operations, after the bodies that run now. What is pending, and what is pushed afterwards, stays pending until Start:
-// a push that the quotas hold back and a wait for such an operation return only then. Variables, their errors and reusable operations stay as they are.
-// Cheap operations may still run on goroutines that push or wait, and what a device has begun still completes. Stopping a stopped or closed engine does nothing.
-// It must not be called by the body of an operation.
+// Stop ends the goroutines that run operations, after the bodies that run. Pending operations stay
+// pending until Start, and so do later ones: a push that the quotas hold back, and a wait for such
+// an operation, return only then. Variables and their errors stay as they are. Cheap operations may
+// still run on goroutines that push or wait, and work that a device has begun still completes.
+// Stopping a stopped or closed engine does nothing. The body of an operation must not call Stop.
 func (e *Engine) Stop() {
 	e.life.mu.Lock()
 	defer e.life.mu.Unlock()
@@ -32,7 +33,7 @@ func (e *Engine) Stop() {
 	e.sched.mu.Lock()
 	e.sched.halted = true
 	e.sched.mu.Unlock()
-	e.dismiss()
+	e.endWorkers()
 }
 
 // Start undoes Stop. It does nothing when the engine is not stopped.
@@ -53,10 +54,10 @@ func (e *Engine) resume() {
 	e.sched.mu.Unlock()
 	e.push.mu.Lock()
 	e.push.stopped = false
-	team := e.team()
-	e.workers.Add(len(team))
+	all := e.allWorkers()
+	e.workers.Add(len(all))
 	e.push.mu.Unlock()
-	for _, w := range team {
+	for _, w := range all {
 		go w.main()
 	}
 	if e.cfg.Naive {
@@ -64,8 +65,10 @@ func (e *Engine) resume() {
 	}
 }
 
-// Close waits until nothing is pending and ends the engine's goroutines. It returns what WaitAll returned; closing again returns the same. A stopped engine is started first.
-// Afterwards pushes panic, except for those that delete, which run at once. It must not be called by the body of an operation.
+// Close waits until nothing is pending and ends the engine's goroutines. It returns the result of
+// WaitAll; closing again returns the same. A stopped engine is started first. Afterwards pushes
+// panic, except for those that delete, which run at once. The body of an operation must not call
+// Close.
 func (e *Engine) Close() error {
 	e.life.mu.Lock()
 	defer e.life.mu.Unlock()
@@ -79,15 +82,15 @@ func (e *Engine) Close() error {
 	e.sched.mu.Lock()
 	e.sched.closing = true
 	e.sched.mu.Unlock()
-	e.dismiss()
+	e.endWorkers()
 	e.life.watchdog.Wait()
 	return e.life.err
 }
 
-// dismiss wakes all workers, which find that they are to end, and waits for them.
-func (e *Engine) dismiss() {
+// endWorkers wakes all workers, which find that they are to end, and waits for them.
+func (e *Engine) endWorkers() {
 	e.narrow.spinning.CompareAndSwap(spinning, poked)
-	for _, c := range *e.crews.Load() {
+	for _, c := range *e.pools.Load() {
 		for w := c.unparkLast(); w != nil; w = c.unparkLast() {
 			w.wake <- struct{}{}
 		}

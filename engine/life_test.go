@@ -22,7 +22,7 @@ func TestStop(t *testing.T) {
 				v, w := e.NewVar("v"), e.NewVar("w")
 				boom := errors.New("boom")
 				push := func() {
-					// Of all crews, with more operations than the smallest quota.
+					// Of all pools, with more operations than the smallest quota.
 					e.Push(&engine.Task{Name: "narrow", Fn: add, Arg: &n, Uses: []engine.Use{{Var: v, Access: engine.Update}}})
 					e.Push(&engine.Task{Name: "wide", Fn: add, Arg: &n, Wide: true, Uses: []engine.Use{{Var: v, Access: engine.Update}}})
 					e.Push(&engine.Task{Name: "lane", Fn: add, Arg: &n, Lane: engine.Lane{Device: device.Null(1)}})

@@ -1,7 +1,8 @@
 package engine
 
-// drive runs what is ready on the calling goroutine until nothing is: the whole of a naive engine, and what is left of a closed one.
-// An operation that depends on one running elsewhere is run by whoever completes that.
+// drive runs ready operations on the calling goroutine until there is none. A naive engine runs
+// everything here, a closed one its deletions. An operation that depends on one that runs elsewhere
+// is run by the goroutine that completes that.
 func (e *Engine) drive() {
 	for e.driveOne() {
 	}

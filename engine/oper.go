@@ -21,7 +21,7 @@ type oper struct {
 	run      Run
 	link     *oper // in the chain of free, late or inline operations that holds the record
 	n        int32 // uses
-	crew     crewID
+	pool     poolID
 	inline   bool // runs on its pusher's goroutine
 	inBody   bool // an asynchronous body has not returned yet
 	retired  bool // the core has finished with it
@@ -131,13 +131,16 @@ func (o *oper) publish() {
 	}
 }
 
-// recycler brings records of complete operations back to those who push. They travel as a list of addresses: following links through records that another processor has just written would stall the pusher.
+// recycler brings records of complete operations back to pushers. They travel as a list of
+// addresses: following links through records that another processor has just written would stall
+// the pusher.
 type recycler struct {
 	mu   sync.Mutex
 	back []*oper
 }
 
-// put takes in a chain of records that nobody uses any more and forgets what they refer to.
+// put takes in a chain of records that are not used any more and forgets the memory that they refer
+// to.
 func (r *recycler) put(o *oper) {
 	for p := o; p != nil; p = p.link {
 		p.reset()
@@ -158,6 +161,7 @@ func (r *recycler) swap(empty []*oper) []*oper {
 	return empty
 }
 
+// slab is the number of records that are allocated together.
 const slab = 32
 
 // record returns an unused record. push.mu is held.

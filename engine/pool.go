@@ -1,258 +1,192 @@
 package engine
 
 import (
-	"runtime"
-	"time"
+	"sync"
+	"sync/atomic"
+
+	"gomx/engine/core"
 )
 
-// maxBatch is how many cheap operations a worker takes at once: they are completed together, so it bounds how long the first waits for the last.
-const maxBatch = 8
+// poolID is the index of a pool in Engine.pools.
+type poolID uint16
 
-// worker is one goroutine of a crew. Its fields belong to it alone.
-type worker struct {
-	e     *Engine
-	crew  *crew
-	index int
-	wake  chan struct{} // of capacity 1
-	batch [maxBatch]*oper
-	errs  [maxBatch]*OpError
-	n     int     // operations in batch
-	at    int     // the one that runs
-	cores int     // taken for the batch
-	away  bool    // runs an operation that is not cheap
-	spun  bool    // has watched in vain since it last had something to do
-	next  *worker // in the list of those to be woken
-	seen  uint64  // what had been sent to the inbox when w last looked
-}
+// pool is a queue of ready operations and the workers that serve it. There is one for the
+// processor, one for wide kernels, one for each lane of another device, and one without workers for
+// operations that run on their pusher.
+type pool struct {
+	id poolID
 
-// main runs until the engine is stopped or closed. A body that ends the goroutine is survived by a new one.
-func (w *worker) main() {
-	ended := false
-	defer func() {
-		if !ended {
-			go w.main()
-			return
-		}
-		w.e.workers.Done()
-	}()
-	if w.crew != w.e.narrow {
-		runtime.LockOSThread()
-	}
-	w.runBatch()
-	for w.advance() {
-		w.runBatch()
-	}
-	ended = true
-}
+	// Guarded by Engine.sched.mu.
+	ready  [bands]core.List // by rank
+	n      int              // ready operations
+	popped [bands]uint32    // operations taken
+	heavy  int              // ready operations that are not cheap
+	lane   bool             // needs no core of the processor
+	cores  int              // cores that a wide operation computes on
 
-// advance completes the batch that has run and takes another; it waits while there is nothing to do and returns false when the engine is stopped or closed.
-func (w *worker) advance() bool {
-	e, c := w.e, w.crew
-	for {
-		var out outbox
-		e.sched.mu.Lock()
-		if w.away {
-			w.away = false
-			c.watch.Add(1)
-		}
-		for i := range w.n {
-			e.bodyReturned(w.batch[i], w.errs[i])
-			w.batch[i], w.errs[i] = nil, nil
-		}
-		w.release()
-		if c == e.narrow {
-			e.absorbSome()
-		} else {
-			e.absorb()
-		}
-		e.collect(&out)
-		if !e.sched.halted {
-			w.pick()
-		}
-		w.away = w.n > 0 && !w.batch[0].spec.is(cheap)
-		if w.away {
-			c.watch.Add(-1)
-		}
-		e.rouseOthers(&out, w.n > 0 && !w.away)
-		w.seen = e.inbox.known
-		closing := e.sched.halted || e.sched.closing && w.n == 0
-		spin := w.n == 0 && !closing && w.maySpin()
-		if w.n == 0 && !closing && !spin {
-			c.park(w)
-		}
-		e.sched.mu.Unlock()
-		e.deliver(&out)
-		switch {
-		case w.away && e.inbox.sent.Load() != w.seen && c.needsWaking():
-			e.rouse(c) // pushed when this worker was still expected to look
-			return true
-		case w.n > 0:
-			return true
-		case closing:
-			return false
-		case spin:
-			w.spun = !w.spin()
-		default:
-			w.sleep()
-			w.spun = false
-		}
+	// Pushers read these counters to decide whether to wake a worker: the number of parked workers,
+	// the number of workers that will look at the inbox without being woken, and whether no core is
+	// free for a woken worker.
+	idle  atomic.Int32
+	watch atomic.Int32
+	shut  atomic.Bool
+	// spinning is the state of the worker that watches the inbox instead of parking.
+	spinning atomic.Int32
+
+	parked struct {
+		mu   sync.Mutex
+		list []*worker
 	}
 }
 
-// maySpin reports whether w should watch the inbox for a while before it parks: waking it would cost those who push microseconds.
-// Only one worker does, not when other operations compute, and only where a processor is left for those who push. What is under way elsewhere, in a
-// network for instance, takes longer than the waking, and may need the processor itself. sched.mu is held.
-func (w *worker) maySpin() bool {
-	e := w.e
-	return !w.spun && w.crew == e.narrow && e.sched.free == e.cfg.Workers && len(e.sched.flying) == 0 && e.spins &&
-		e.narrow.spinning.CompareAndSwap(0, spinning)
+// start starts a worker of c, or leaves that to Start when the engine is stopped. push.mu is held,
+// or the engine is not yet known to others.
+func (e *Engine) start(c *pool, index int) {
+	w := &worker{e: e, pool: c, index: index, wake: make(chan struct{}, 1)}
+	c.watch.Add(1)
+	e.addWorker(w)
+	if !e.push.stopped {
+		e.workers.Add(1)
+		go w.main()
+	}
 }
 
-// The states of crew.spinning.
-const (
-	spinning = 1 + iota
-	poked    // somebody made an operation ready
-)
+// addWorker adds w to the members. push.mu is held, or the engine is not yet known to others.
+func (e *Engine) addWorker(w *worker) {
+	all := append([]*worker(nil), e.allWorkers()...)
+	all = append(all, w)
+	e.members.Store(&all)
+}
 
-const (
-	spinFor   = 200 * time.Microsecond
-	spinLooks = 100  // looks between two of the clock
-	spinTurns = 4000 // looks at the clock, in case it stands still as it does in tests
-)
+// allWorkers returns the workers of all pools.
+func (e *Engine) allWorkers() []*worker {
+	if p := e.members.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
 
-// spin watches until there may be something to do, and returns false when it has watched in vain.
-func (w *worker) spin() bool {
-	e, c := w.e, w.crew
-	defer c.spinning.Store(0)
-	start := time.Now()
-	for turn := 0; turn < spinTurns && time.Since(start) < spinFor; turn++ {
-		runtime.Gosched()
-		for range spinLooks {
-			if e.inbox.sent.Load() != w.seen || c.spinning.Load() == poked {
-				return true
+// addPool gives c its id. push.mu is held, or the engine is not yet known to others.
+func (e *Engine) addPool(c *pool) *pool {
+	var pools []*pool
+	if old := e.pools.Load(); old != nil {
+		pools = append(pools, *old...)
+	}
+	c.id = poolID(len(pools))
+	pools = append(pools, c)
+	e.pools.Store(&pools)
+	return c
+}
+
+// pool returns the pool that runs operations described by s, and starts its worker if there is
+// none. push.mu is held.
+func (e *Engine) pool(s *spec) *pool {
+	switch {
+	case e.cfg.Naive || e.push.closed:
+		return e.callers
+	case !s.is(host):
+		c := e.push.lanes[s.laneOf()]
+		if c == nil {
+			c = e.addPool(&pool{lane: true})
+			e.push.lanes[s.laneOf()] = c
+			e.start(c, e.cfg.Workers+len(e.push.lanes))
+		}
+		return c
+	case s.is(wide):
+		if !e.push.wide {
+			e.push.wide = true
+			e.start(e.wide, e.cfg.Workers)
+		}
+		return e.wide
+	}
+	return e.narrow
+}
+
+// push adds a ready operation.
+func (c *pool) push(o *oper) {
+	c.ready[o.spec.rank].Push(&o.Op)
+	c.n++
+	if !o.spec.is(cheap) {
+		c.heavy++
+	}
+}
+
+// first returns the operation that pop would take; there must be one.
+func (c *pool) first() *oper {
+	for i := range c.ready {
+		if o := c.ready[i].First(); o != nil {
+			return operOf(o)
+		}
+	}
+	return nil
+}
+
+// pop takes the next operation, nil if there is none.
+func (c *pool) pop() *oper {
+	for i := range c.ready {
+		if op := c.ready[i].Pop(); op != nil {
+			o := operOf(op)
+			c.n--
+			c.popped[i]++
+			if !o.spec.is(cheap) {
+				c.heavy--
 			}
+			return o
+		}
+	}
+	return nil
+}
+
+// park puts w on the list from which workers are woken.
+func (c *pool) park(w *worker) {
+	c.parked.mu.Lock()
+	c.parked.list = append(c.parked.list, w)
+	c.idle.Add(1)
+	c.watch.Add(-1)
+	c.parked.mu.Unlock()
+}
+
+// unpark takes w off the list and returns false if another goroutine has done so: then a token is
+// on its way to w.wake.
+func (c *pool) unpark(w *worker) bool {
+	c.parked.mu.Lock()
+	defer c.parked.mu.Unlock()
+	for i, p := range c.parked.list {
+		if p == w {
+			c.parked.list = append(c.parked.list[:i], c.parked.list[i+1:]...)
+			c.unparked()
+			return true
 		}
 	}
 	return false
 }
 
-// sleep waits until somebody has work for w, which has been parked.
-func (w *worker) sleep() {
-	if w.e.inbox.sent.Load() != w.seen && w.crew.unpark(w) {
-		return // submitted between the last look and the parking: the pusher may have seen nobody to wake
+// unparkLast takes the worker that was parked last off the list, nil if there is none. The caller
+// must send to its wake.
+func (c *pool) unparkLast() *worker {
+	if c.idle.Load() == 0 {
+		return nil
 	}
-	<-w.wake
+	c.parked.mu.Lock()
+	defer c.parked.mu.Unlock()
+	last := len(c.parked.list) - 1
+	if last < 0 {
+		return nil
+	}
+	w := c.parked.list[last]
+	c.parked.list = c.parked.list[:last]
+	c.unparked()
+	return w
 }
 
-// rouse wakes a worker of c after a push.
-func (e *Engine) rouse(c *crew) {
-	if w := c.unparkLast(); w != nil {
-		w.wake <- struct{}{}
-		runtime.Gosched() // lets it start now: a sender that stays busy delays it by up to 100 µs
-	}
+// unparked counts a worker that is being woken as one that will look at the inbox, so that no
+// second worker is woken for the same push.
+func (c *pool) unparked() {
+	c.idle.Add(-1)
+	c.watch.Add(1)
 }
 
-// pick takes operations for w: several if they are cheap. sched.mu is held.
-func (w *worker) pick() {
-	e, c := w.e, w.crew
-	if c == e.wide && !e.wideFirst() {
-		c = e.narrow // rather than wake somebody else
-	}
-	if c.n == 0 || !w.reserve(c) {
-		return
-	}
-	limit := 1
-	if c == e.narrow {
-		limit = min(maxBatch, max(1, c.n/e.cfg.Workers))
-	}
-	for w.n < limit {
-		o := c.first()
-		if w.n > 0 && !o.spec.is(cheap) {
-			break
-		}
-		c.pop()
-		w.batch[w.n] = o
-		w.n++
-		o.run.Worker = w.index
-		if o.spec.async != nil {
-			o.inBody = true
-			e.sched.flying[o] = struct{}{}
-		}
-		if o.queued() {
-			o.waits = e.sched.core.Waits(&o.Op, o.waits[:0])
-		}
-		if !o.spec.is(cheap) {
-			break
-		}
-	}
-	w.at, w.spun = 0, false
-}
-
-// wideFirst reports whether the turn is a wide operation's: by priority band, then by the order of becoming ready. Then no other operation of the processor may start. sched.mu is held.
-func (e *Engine) wideFirst() bool {
-	if e.wide.n == 0 {
-		return false
-	}
-	if e.narrow.n == 0 {
-		return true
-	}
-	w, n := e.wide.first(), e.narrow.first()
-	r := w.spec.rank
-	if r != n.spec.rank {
-		return r < n.spec.rank
-	}
-	return int32(e.narrow.popped[r]-w.turn) >= 0
-}
-
-// reserve takes the cores that the next operation of c needs, if they are free and its turn has come. sched.mu is held.
-func (w *worker) reserve(c *crew) bool {
-	e := w.e
-	need := 1
-	switch {
-	case c.lane:
-		return true
-	case c == e.wide:
-		need = e.cores(&c.first().spec)
-	case e.wideFirst():
-		return false
-	}
-	if need > e.sched.free {
-		return false
-	}
-	e.sched.free -= need
-	w.cores = need
-	if c == e.wide {
-		c.cores = need
-	}
-	return true
-}
-
-// release gives back the cores of the batch that has run. sched.mu is held.
-func (w *worker) release() {
-	w.e.sched.free += w.cores
-	if w.crew == w.e.wide {
-		w.crew.cores = 0
-	}
-	w.n, w.cores = 0, 0
-}
-
-// cores returns the number of cores that the wide operation s takes.
-func (e *Engine) cores(s *spec) int {
-	if s.threads <= 0 {
-		return e.cfg.Workers
-	}
-	return min(int(s.threads), e.cfg.Workers)
-}
-
-// runBatch runs the rest of the batch.
-func (w *worker) runBatch() {
-	for w.at < w.n {
-		w.e.perform(w.batch[w.at], w.ran)
-	}
-}
-
-// ran notes the end of the operation that runs. The batch is completed together.
-func (w *worker) ran(o *oper, err error) {
-	w.errs[w.at] = opError(o, err)
-	w.at++
+// needsWaking reports whether a push to c has to wake somebody.
+func (c *pool) needsWaking() bool {
+	return c.watch.Load() == 0 && c.idle.Load() > 0 && !c.shut.Load()
 }

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// Profile records what an engine runs and when, between Engine.StartProfile and Stop. It may be used by any number of goroutines.
+// Profile records the operations that an engine runs and their times, between Engine.StartProfile
+// and Stop. It may be used by any number of goroutines.
 type Profile struct {
 	e     *Engine
 	start time.Time
@@ -40,7 +41,8 @@ const (
 	counterEvent
 )
 
-// StartProfile starts recording and returns the record. A profile that was being recorded is stopped. While none is, the cost per operation is a nanosecond.
+// StartProfile starts recording and returns the record. It stops a profile that is being recorded.
+// Without a profile the cost per operation is a nanosecond.
 func (e *Engine) StartProfile() *Profile {
 	p := &Profile{e: e, start: time.Now()}
 	e.profile.Store(p)
@@ -76,7 +78,7 @@ func (p *Profile) measure(o *oper) error {
 	return o.spec.fn(&o.run)
 }
 
-// Scope records what the program itself does until the returned function is called.
+// Scope records an activity of the program itself, until the returned function is called.
 func (p *Profile) Scope(name string) (end func()) {
 	v := event{name: name, kind: scopeEvent, at: p.now()}
 	return func() { p.end(v) }
@@ -106,7 +108,8 @@ type traceEvent struct {
 	Args  map[string]any `json:"args,omitempty"`
 }
 
-// WriteTrace writes the record in the Chrome trace event format, which ui.perfetto.dev opens: one process for each device, one thread for each worker.
+// WriteTrace writes the record in the Chrome trace event format, which ui.perfetto.dev opens: one
+// process for each device, one thread for each worker.
 func (p *Profile) WriteTrace(w io.Writer) error {
 	pids := map[string]int{}
 	out := []traceEvent{}
@@ -134,7 +137,7 @@ func (p *Profile) WriteTrace(w io.Writer) error {
 	return json.NewEncoder(w).Encode(map[string]any{"traceEvents": out, "displayTimeUnit": "ms"})
 }
 
-// Row is what a profile says about all operations, or scopes, of one name.
+// Row sums up all operations, or scopes, of one name.
 type Row struct {
 	Name            string
 	Count           int

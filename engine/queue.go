@@ -2,7 +2,8 @@ package engine
 
 import "gomx/device"
 
-// Begin makes a queue of a device wait for what the operation must wait for. The body of a Queued operation calls it before it puts work on the queue.
+// Begin makes a queue of a device wait for the inputs of the operation. The body of a Queued
+// operation calls it before it puts work on the queue.
 func (r *Run) Begin(q device.Queue) error {
 	for _, e := range r.op.waits {
 		if err := q.Wait(e); err != nil {
@@ -12,8 +13,9 @@ func (r *Run) Begin(q device.Queue) error {
 	return nil
 }
 
-// Finish ends the body of a Queued operation that has put its work on q: the operation counts as issued, and done is called when the device has come to the
-// end of it. With a failure of the body, failed, nothing is issued, but done, which is given the failure, still waits for what is on the queue.
+// Finish ends the body of a Queued operation that has put its work on q: the operation counts as
+// issued, and done is called when the device has come to the end of its work. If the body failed,
+// failed holds its error: nothing is issued, and done gets the error after the work on the queue.
 func (r *Run) Finish(q device.Queue, done func(error), failed error) {
 	mark, err := q.Mark()
 	switch {

@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 )
 
-// throttle holds back those who push while too much is pending.
+// throttle holds back pushers while too much is pending.
 type throttle struct {
-	waiting atomic.Int32 // those in list
+	waiting atomic.Int32 // length of list
 	mu      sync.Mutex
 	list    []*held
 }
@@ -21,7 +21,8 @@ type held struct {
 	ch      chan struct{}
 }
 
-// full reports whether an operation that holds so many bytes must wait before it is submitted. push.mu is held.
+// full reports whether an operation that holds the given bytes must wait before it is submitted.
+// push.mu is held.
 func (e *Engine) full(bytes int64) bool {
 	pending := e.push.submitted - e.retired.Load()
 	if pending >= uint64(e.cfg.MaxOps) {
@@ -30,7 +31,8 @@ func (e *Engine) full(bytes int64) bool {
 	return bytes > 0 && e.cfg.MaxBytes > 0 && pending > 0 && e.bytes.Load()+bytes > e.cfg.MaxBytes
 }
 
-// wait returns when there is room again, or at once and true when it is called from inside an operation: what would make room may be that operation.
+// wait returns when there is room again, or at once and true when it is called inside an operation:
+// that operation may be the one that makes room.
 func (h *throttle) wait(e *Engine, retired uint64, bytes int64) (exempt bool) {
 	if insideBody() {
 		return true
@@ -40,12 +42,12 @@ func (h *throttle) wait(e *Engine, retired uint64, bytes int64) (exempt bool) {
 	h.list = append(h.list, me)
 	h.waiting.Add(1)
 	h.mu.Unlock()
-	h.release(e) // what made room before we were in the list told nobody
+	h.release(e) // room made before we were in the list was not announced
 	<-me.ch
 	return false
 }
 
-// release lets go whoever has room now.
+// release lets the pushers go on that have room.
 func (h *throttle) release(e *Engine) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -50,7 +50,7 @@ func TestWatchdog(t *testing.T) {
 		close(g.open)
 		e.Close()
 		got := log.String()
-		for _, want := range []string{`worker 0): \"stuck\" on cpu(0), pushed at`, "seeing_test.go", `to read variable \"weights\" waits: \"blocked\"`, `for variable \"output\" waits: somebody`} {
+		for _, want := range []string{`worker 0): \"stuck\" on cpu(0), pushed at`, "seeing_test.go", `to read variable \"weights\" waits: \"blocked\"`, `for variable \"output\" waits: a goroutine`} {
 			if !strings.Contains(got, want) {
 				t.Errorf("watchdog said %s, want something with %s", got, want)
 			}

@@ -12,8 +12,9 @@ type Span struct {
 	Start, End time.Duration
 }
 
-// Spans returns the operations and scopes recorded so far, in the order of their ends. Operations with conflicting uses end in the order of their pushes,
-// so the list shows, with the uses, who had to wait for whom.
+// Spans returns the operations and scopes recorded so far, in the order of their ends. Operations
+// with conflicting uses end in the order of their pushes, so the list shows, with the uses, the
+// waits between operations.
 func (p *Profile) Spans() []Span {
 	var spans []Span
 	for _, v := range p.snapshot() {
@@ -35,8 +36,9 @@ func usesOf(o *oper) []Use {
 	return uses
 }
 
-// Started tells a running profile that the device has come to the work of a Queued operation. Its entry then begins here and not when its body put the work on the queue.
-// It is called at most once, before done.
+// Started tells a running profile that the device has come to the work of a Queued operation. Its
+// entry begins then, not when its body put the work on the queue. It is called at most once, before
+// done.
 func (r *Run) Started() {
 	if p := r.op.eng.profile.Load(); p != nil {
 		r.op.started.Store(p.now())

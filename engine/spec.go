@@ -2,7 +2,7 @@ package engine
 
 import "gomx/device"
 
-// spec is what a Task says about an operation apart from its uses and argument, in one cache line.
+// spec holds the fields of a Task apart from its uses and argument, in one cache line.
 type spec struct {
 	fn       func(r *Run) error
 	async    func(r *Run, done func(error))

@@ -1,6 +1,6 @@
 package engine
 
-// Stats are counters of an engine at one moment. Those that only grow count from New.
+// Stats are counters of an engine at one moment. Counters that only grow count from New.
 type Stats struct {
 	Pushed       uint64 // operations that went through the queues
 	Inline       uint64 // operations that Push ran itself

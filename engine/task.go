@@ -7,7 +7,7 @@ import (
 	"gomx/device"
 )
 
-// Access says what an operation does with a variable.
+// Access tells how an operation uses a variable.
 type Access uint8
 
 // The access modes. The zero value is Read.
@@ -27,7 +27,7 @@ func (a Access) String() string {
 	return accessNames[a]
 }
 
-// Use is one variable of an operation and what the operation does with it.
+// Use is one variable of an operation and the access to it.
 type Use struct {
 	Var    *Var
 	Access Access
@@ -41,7 +41,7 @@ const (
 	Compute LaneKind = iota // kernels
 	CopyIn                  // copies to the device
 	CopyOut                 // copies from the device
-	Beside                  // kernels beside those of Compute; kinds after it are further lanes of that sort
+	Beside                  // kernels that run beside Compute; later kinds are further such lanes
 )
 
 var laneNames = [...]string{Compute: "compute", CopyIn: "copy in", CopyOut: "copy out", Beside: "beside"}
@@ -73,7 +73,8 @@ func (l Lane) String() string {
 // host reports whether the workers of the processor run operations of l.
 func (l Lane) host() bool { return l.Device.Kind == device.KindCPU }
 
-// Band is a priority: of the ready operations of one queue those of a higher band run first, those of one band in the order in which they became ready.
+// Band is a priority. Among the ready operations of one queue those of a higher band run first,
+// those of one band in the order in which they became ready.
 type Band uint8
 
 // The priority bands. The zero value is Normal.
@@ -92,8 +93,8 @@ var rank = [bands]uint8{Urgent: 0, High: 1, Normal: 2, Low: 3}
 // Event is a mark in the queue of a device, made and understood by the device's own code.
 type Event = any
 
-// Task describes an operation: what it runs, which variables it uses and where it belongs.
-// The zero value of each field is the common case. Exactly one of Fn and Async must be set.
+// Task describes an operation: its body, its variables and its place. The zero value of each field
+// is the common case. Exactly one of Fn and Async must be set.
 type Task struct {
 	// Name is shown in errors, dumps and profiles.
 	Name string
@@ -111,18 +112,23 @@ type Task struct {
 	Lane Lane
 	// Priority is the band among ready operations of the same queue.
 	Priority Band
-	// Wide marks a kernel that uses several threads. Wide operations run one at a time, on one worker that is bound to its thread
-	// (OpenMP keeps one team per thread), and while one runs or waits for cores no other operation of the processor is started.
+	// Wide marks a kernel that uses several threads. Wide operations run one at a time, on one
+	// worker that is bound to its thread (OpenMP keeps one team per thread), and while one runs or
+	// waits for cores no other operation of the processor is started.
 	Wide bool
 	// Threads is the number of cores that a Wide operation takes; zero means all.
 	Threads int
-	// Cheap marks a body of at most about a microsecond. It may run on the goroutine that pushes it, when nothing pending uses its variables, or on one that waits for what it writes,
-	// and is completed together with others. A cheap Async body may also run on the goroutine that completes what it waited for, by calling done or otherwise.
+	// Cheap marks a body of at most about a microsecond. It may run on the goroutine that pushes
+	// it, when nothing pending uses its variables, or on one that waits for its results, and is
+	// completed together with others. A cheap Async body may also run on the goroutine that
+	// completes its last input, by calling done or otherwise.
 	Cheap bool
-	// Queued marks an Async body that only puts work on the queue of its lane's device. It may start as soon as the operations it depends on have been put on their queues;
-	// it must make its queue wait for the events of Run.Waits and call Run.Issue once its own work is queued.
+	// Queued marks an Async body that only puts work on the queue of its lane's device. It may
+	// start as soon as the operations it depends on have been put on their queues. It must make its
+	// queue wait for the events of Run.Waits, and call Run.Issue once its own work is queued.
 	Queued bool
-	// NoSkip marks an operation that runs even if an input is poisoned; what it writes inherits the error all the same.
+	// NoSkip marks an operation that runs even if an input is poisoned. The variables that it
+	// writes inherit the error all the same.
 	NoSkip bool
 	// Delete marks an operation that frees something: it is exempt from quotas and may be pushed after Close.
 	Delete bool
@@ -148,11 +154,12 @@ func (t *Task) check() {
 	}
 }
 
-// Run is what the body of an operation is handed. It is valid until the operation is complete.
+// Run is the argument of the body of an operation. It is valid until the operation is complete.
 type Run struct {
 	// Arg is the argument of the task.
 	Arg any
-	// Worker is the index of the worker that runs the body, at least zero and never used by two bodies at once, or -1 on a goroutine that is not a worker's.
+	// Worker is the index of the worker that runs the body, at least zero and never used by two
+	// bodies at once, or -1 on a goroutine that is not a worker's.
 	Worker int
 	op     *oper
 }
@@ -163,7 +170,8 @@ func (r *Run) Lane() Lane { return r.op.spec.laneOf() }
 // Engine returns the engine that runs the operation. A body may push to it but must not wait for it.
 func (r *Run) Engine() *Engine { return r.op.eng }
 
-// Waits returns the events that the queue of a Queued operation must wait for before its work may start, valid until the operation is complete.
+// Waits returns the events that the queue of a Queued operation must wait for before its work may
+// start, valid until the operation is complete.
 func (r *Run) Waits() []Event { return r.op.waits }
 
 // Poison returns the error that a NoSkip operation inherits from its inputs, nil for others.
@@ -171,7 +179,8 @@ func (r *Run) Poison() error {
 	return r.op.Inherited()
 }
 
-// Push is Engine.Push for the body and for goroutines that it started: it never waits for room, since what would make room may be this operation.
+// Push is Engine.Push for the body and for goroutines that it started: it never waits for room,
+// since this operation may be the one that makes room.
 func (r *Run) Push(t *Task) {
 	t.check()
 	if !r.op.eng.cfg.CallSites {

@@ -7,13 +7,14 @@ import (
 	"gomx/engine/core"
 )
 
-// Var is a variable: a tag for something that operations read and write, such as the memory of an array. The engine never looks at the thing itself.
-// Operations that use the same variable run in the order of their pushes, except that reads between two writes run together.
-// Variables are made by Engine.NewVar and must be used with that engine only.
+// Var is a variable: a tag for something that operations read and write, such as the memory of an
+// array. The engine never looks at the thing itself. Operations that use the same variable run in
+// the order of their pushes, except that reads between two writes run together. Variables are made
+// by Engine.NewVar and must be used with that engine only.
 //
 // Invariants:
-//  1. quietAt never exceeds sent; they are equal only when the scheduler knows of no pending operation
-//     that uses the variable;
+//  1. quietAt never exceeds sent; they are equal only when the scheduler knows of no pending
+//     operation that uses the variable;
 //  2. running is set only while they are equal;
 //  3. writes complete in the order of their pushes.
 type Var struct {
@@ -71,7 +72,8 @@ func (v *Var) Name() string { return v.name }
 // Version returns the number of completed writes that ran: 0 at first, unchanged by reads and by skipped writes.
 func (v *Var) Version() uint64 { return v.version.Load() }
 
-// Err returns the error that poisons v at this moment, an *OpError, or nil. It does not wait for pending writes.
+// Err returns the error that poisons v at this moment, an *OpError, or nil. It does not wait for
+// pending writes.
 func (v *Var) Err() error {
 	if p := v.poison.Load(); p != nil {
 		return p.Cause

@@ -8,9 +8,9 @@ import (
 	"gomx/engine/core"
 )
 
-// WaitRead waits until the writes of v that are pending now are complete, so that v may be read, and returns the error that poisons v, an *OpError.
-// Pending reads do not matter. It must not be called by the body of an operation.
-// When ctx ends first its error is returned; nil stands for context.Background().
+// WaitRead waits until the pending writes of v are complete, so that v may be read, and returns the
+// error that poisons v, an *OpError. Pending reads do not matter. When ctx ends first its error is
+// returned; nil stands for context.Background(). The body of an operation must not call WaitRead.
 func (e *Engine) WaitRead(ctx context.Context, v *Var) error {
 	e.owns(v)
 	e.push.mu.Lock()
@@ -29,8 +29,9 @@ func (e *Engine) WaitRead(ctx context.Context, v *Var) error {
 	return v.Err()
 }
 
-// WaitWrite waits until all reads and writes of v that are pending now are complete, so that v may be written, and returns the error that poisons v, an *OpError.
-// It must not be called by the body of an operation.
+// WaitWrite waits until all pending reads and writes of v are complete, so that v may be written,
+// and returns the error that poisons v, an *OpError. The body of an operation must not call
+// WaitWrite.
 func (e *Engine) WaitWrite(ctx context.Context, v *Var) error {
 	e.owns(v)
 	e.push.mu.Lock()
@@ -46,8 +47,8 @@ func (e *Engine) WaitWrite(ctx context.Context, v *Var) error {
 
 func nothing(*Run) error { return nil }
 
-// WaitAll waits until nothing is pending and returns the first failure since the last WaitAll, an *OpError. Variables stay poisoned.
-// It must not be called by the body of an operation.
+// WaitAll waits until nothing is pending and returns the first failure since the last WaitAll, an
+// *OpError. Variables stay poisoned. The body of an operation must not call WaitAll.
 func (e *Engine) WaitAll(ctx context.Context) error {
 	e.push.mu.Lock()
 	for e.push.live != nil {
@@ -130,7 +131,7 @@ func (e *Engine) park(ctx context.Context, w *waiter) error {
 		goal = fmt.Sprintf("variable %q", w.v.name)
 	}
 	if e.unpark(w) {
-		e.putWaiter(w) // nobody knows it any more: its channel is and stays empty
+		e.putWaiter(w) // no other goroutine knows it: its channel is and stays empty
 	}
 	e.sched.mu.Unlock()
 	return fmt.Errorf("engine: waiting for %s: %w", goal, context.Cause(ctx))
@@ -154,7 +155,7 @@ func (e *Engine) unpark(w *waiter) bool {
 // nothing is pending.
 type waiter struct {
 	core.Waiter         // the first field, see waiterOf
-	next        *waiter // in the list of those that wait for everything, of those to be signaled, or of unused ones
+	next        *waiter // in the list of idle waiters, of waiters to be signaled, or of unused records
 	v           *Var    // nil while it waits for everything
 	ch          chan struct{}
 }
@@ -178,8 +179,9 @@ func (e *Engine) putWaiter(w *waiter) {
 	w.next, e.sched.waiters = e.sched.waiters, w
 }
 
-// ClearError declares that the value of v is to be used although a write of it was skipped: v holds the value that it had before.
-// It waits for pending uses of v first. When a write failed midway the value is undefined: v stays poisoned, and an error says so.
+// ClearError declares that the value of v is to be used although a write of it was skipped: v holds
+// the value from before that write. It waits for pending uses of v first. When a write failed
+// midway the value is undefined: v stays poisoned, and an error says so.
 func (e *Engine) ClearError(v *Var) error {
 	err := e.WaitWrite(context.Background(), v)
 	if err == nil {
@@ -194,8 +196,8 @@ func (e *Engine) ClearError(v *Var) error {
 	return nil
 }
 
-// DeleteVar ends the life of v: free, which may be nil, runs once everything pending that uses v is complete. Using v afterwards panics.
-// It never waits and may be called after Close.
+// DeleteVar ends the life of v: free, which may be nil, runs once all pending operations that use v
+// are complete. Using v afterwards panics. DeleteVar never waits and may be called after Close.
 func (e *Engine) DeleteVar(v *Var, free func()) {
 	e.DeleteVarWith(v, deleted, free)
 }

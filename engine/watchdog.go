@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// watchdog reports an engine that has pending operations and completes none: once for each time it gets stuck.
+// watchdog reports an engine that has pending operations and completes none, once for each stall.
 type watchdog struct {
 	e        *Engine
 	stop     chan struct{}
@@ -45,14 +45,15 @@ func (d *watchdog) watch(limit time.Duration) {
 // maxDump bounds how many operations a dump describes.
 const maxDump = 200
 
-// Dump writes who waits for whom: the operations that run, what waits for them, and who waits for a variable, with names and call sites.
+// Dump writes the operations that run, the operations that wait for them, and the variables that
+// goroutines wait for, with names and call sites.
 func (e *Engine) Dump(w io.Writer) error {
 	s := e.Stats()
 	d := dumper{seen: map[*oper]bool{}, told: map[*waiter]bool{}}
 	d.printf("engine: %d operations pending, %d ready, %d of %d cores busy, %d goroutines held back\n", s.Pending, s.Ready, s.BusyCores, e.cfg.Workers, s.HeldBack)
 	e.sched.mu.Lock()
 	e.absorb()
-	for _, worker := range e.team() {
+	for _, worker := range e.allWorkers() {
 		for _, o := range worker.batch[:worker.n] {
 			d.running(o, fmt.Sprintf("worker %d", worker.index))
 		}
@@ -61,7 +62,7 @@ func (e *Engine) Dump(w io.Writer) error {
 		d.running(o, "asynchronous")
 	}
 	for w := e.sched.idlers; w != nil; w = w.next {
-		d.printf("waiting: somebody for everything pending\n")
+		d.printf("waiting: a goroutine for everything pending\n")
 	}
 	var out outbox
 	e.leave(&out)
@@ -86,7 +87,7 @@ func name(o *oper) string {
 	return s
 }
 
-// running describes an operation that runs and what waits for it.
+// running describes an operation that runs and its followers.
 func (d *dumper) running(o *oper, by string) {
 	if d.seen[o] || len(d.seen) >= maxDump {
 		return
@@ -96,7 +97,7 @@ func (d *dumper) running(o *oper, by string) {
 	d.followers(o, "  ")
 }
 
-// followers describes what waits for the uses of o.
+// followers describes the operations and goroutines that wait for the uses of o.
 func (d *dumper) followers(o *oper, indent string) {
 	acc := o.acc()
 	for i := range acc {
@@ -104,7 +105,7 @@ func (d *dumper) followers(o *oper, indent string) {
 		for cw := range v.q.Waiters() {
 			if w := waiterOf(cw); !d.told[w] {
 				d.told[w] = true
-				d.printf("%sfor variable %q waits: somebody, who wants %d more writes\n", indent, v.name, w.Writes-v.q.Writes())
+				d.printf("%sfor variable %q waits: a goroutine, until %d more writes\n", indent, v.name, w.Writes-v.q.Writes())
 			}
 		}
 		for u := range v.q.Pending() {

@@ -1,0 +1,265 @@
+package engine
+
+import (
+	"runtime"
+	"time"
+)
+
+// maxBatch is the number of cheap operations that a worker takes at once. They are completed
+// together, so it bounds the time for which the first waits for the last. BenchmarkQueue1 and
+// BenchmarkQueue2 chose it: 1 costs twice as much, 16 gains nothing.
+const maxBatch = 8
+
+// worker is one goroutine of a pool. Its fields belong to it alone.
+type worker struct {
+	e     *Engine
+	pool  *pool
+	index int
+	wake  chan struct{} // of capacity 1
+	batch [maxBatch]*oper
+	errs  [maxBatch]*OpError
+	n     int     // operations in batch
+	at    int     // index of the operation that runs
+	cores int     // number taken for the batch
+	away  bool    // an operation that is not cheap runs
+	spun  bool    // spin has ended without work since the last operation
+	next  *worker // in a list of workers to be woken
+	seen  uint64  // count of the inbox at the last look
+}
+
+// main runs until the engine is stopped or closed. When a body ends the goroutine, a new one goes
+// on with the batch.
+func (w *worker) main() {
+	ended := false
+	defer func() {
+		if !ended {
+			go w.main()
+			return
+		}
+		w.e.workers.Done()
+	}()
+	if w.pool != w.e.narrow {
+		runtime.LockOSThread()
+	}
+	w.runBatch()
+	for w.advance() {
+		w.runBatch()
+	}
+	ended = true
+}
+
+// advance completes the batch that has run and takes another. It waits while there is nothing to
+// do, and returns false when the engine is stopped or closed.
+func (w *worker) advance() bool {
+	e, c := w.e, w.pool
+	for {
+		var out outbox
+		e.sched.mu.Lock()
+		if w.away {
+			w.away = false
+			c.watch.Add(1)
+		}
+		for i := range w.n {
+			e.bodyReturned(w.batch[i], w.errs[i])
+			w.batch[i], w.errs[i] = nil, nil
+		}
+		w.release()
+		if c == e.narrow {
+			e.absorbWindow()
+		} else {
+			e.absorb()
+		}
+		e.collect(&out)
+		if !e.sched.halted {
+			w.pick()
+		}
+		w.away = w.n > 0 && !w.batch[0].spec.is(cheap)
+		if w.away {
+			c.watch.Add(-1)
+		}
+		e.chooseWakes(&out, w.n > 0 && !w.away)
+		w.seen = e.inbox.known
+		closing := e.sched.halted || e.sched.closing && w.n == 0
+		spin := w.n == 0 && !closing && w.maySpin()
+		if w.n == 0 && !closing && !spin {
+			c.park(w)
+		}
+		e.sched.mu.Unlock()
+		e.deliver(&out)
+		switch {
+		case w.away && e.inbox.sent.Load() != w.seen && c.needsWaking():
+			e.wakeOne(c) // pushed when this worker was still expected to look
+			return true
+		case w.n > 0:
+			return true
+		case closing:
+			return false
+		case spin:
+			w.spun = !w.spin()
+		default:
+			w.sleep()
+			w.spun = false
+		}
+	}
+}
+
+// maySpin reports whether w should watch the inbox for a while before it parks, because waking a
+// parked worker costs the pusher microseconds. Only one worker watches, not while other operations
+// compute, and only where a processor is left for pushers. Asynchronous operations take longer than
+// a wake-up and may need the processor themselves. sched.mu is held.
+func (w *worker) maySpin() bool {
+	e := w.e
+	return !w.spun && w.pool == e.narrow && e.sched.free == e.cfg.Workers && len(e.sched.flying) == 0 && e.spins &&
+		e.narrow.spinning.CompareAndSwap(0, spinning)
+}
+
+// The states of pool.spinning.
+const (
+	spinning = 1 + iota
+	poked    // an operation became ready
+)
+
+const (
+	spinFor   = 200 * time.Microsecond
+	spinLooks = 100  // looks between two of the clock
+	spinTurns = 4000 // looks at the clock, in case it stands still as it does in tests
+)
+
+// spin watches until there may be something to do, and returns false when the time is over.
+func (w *worker) spin() bool {
+	e, c := w.e, w.pool
+	defer c.spinning.Store(0)
+	start := time.Now()
+	for turn := 0; turn < spinTurns && time.Since(start) < spinFor; turn++ {
+		runtime.Gosched()
+		for range spinLooks {
+			if e.inbox.sent.Load() != w.seen || c.spinning.Load() == poked {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// sleep blocks w, which has been parked, until it is woken.
+func (w *worker) sleep() {
+	if w.e.inbox.sent.Load() != w.seen && w.pool.unpark(w) {
+		return // submitted between the last look and the parking: the pusher may have seen no worker to wake
+	}
+	<-w.wake
+}
+
+// wakeOne wakes a worker of c after a push.
+func (e *Engine) wakeOne(c *pool) {
+	if w := c.unparkLast(); w != nil {
+		w.wake <- struct{}{}
+		runtime.Gosched() // lets it start now: a sender that stays busy delays it by up to 100 µs
+	}
+}
+
+// pick takes operations for w: several if they are cheap. sched.mu is held.
+func (w *worker) pick() {
+	e, c := w.e, w.pool
+	if c == e.wide && !e.wideFirst() {
+		c = e.narrow // rather than wake somebody else
+	}
+	if c.n == 0 || !w.reserve(c) {
+		return
+	}
+	limit := 1
+	if c == e.narrow {
+		limit = min(maxBatch, max(1, c.n/e.cfg.Workers))
+	}
+	for w.n < limit {
+		o := c.first()
+		if w.n > 0 && !o.spec.is(cheap) {
+			break
+		}
+		c.pop()
+		w.batch[w.n] = o
+		w.n++
+		o.run.Worker = w.index
+		if o.spec.async != nil {
+			o.inBody = true
+			e.sched.flying[o] = struct{}{}
+		}
+		if o.queued() {
+			o.waits = e.sched.core.Waits(&o.Op, o.waits[:0])
+		}
+		if !o.spec.is(cheap) {
+			break
+		}
+	}
+	w.at, w.spun = 0, false
+}
+
+// wideFirst reports whether a wide operation is the next to start: by priority band, then by the
+// order of becoming ready. If so no other operation of the processor may start. sched.mu is held.
+func (e *Engine) wideFirst() bool {
+	if e.wide.n == 0 {
+		return false
+	}
+	if e.narrow.n == 0 {
+		return true
+	}
+	w, n := e.wide.first(), e.narrow.first()
+	r := w.spec.rank
+	if r != n.spec.rank {
+		return r < n.spec.rank
+	}
+	return int32(e.narrow.popped[r]-w.turn) >= 0
+}
+
+// reserve takes the cores that the next operation of c needs, if they are free and no other
+// operation comes first. sched.mu is held.
+func (w *worker) reserve(c *pool) bool {
+	e := w.e
+	need := 1
+	switch {
+	case c.lane:
+		return true
+	case c == e.wide:
+		need = e.cores(&c.first().spec)
+	case e.wideFirst():
+		return false
+	}
+	if need > e.sched.free {
+		return false
+	}
+	e.sched.free -= need
+	w.cores = need
+	if c == e.wide {
+		c.cores = need
+	}
+	return true
+}
+
+// release gives back the cores of the batch that has run. sched.mu is held.
+func (w *worker) release() {
+	w.e.sched.free += w.cores
+	if w.pool == w.e.wide {
+		w.pool.cores = 0
+	}
+	w.n, w.cores = 0, 0
+}
+
+// cores returns the number of cores that the wide operation s takes.
+func (e *Engine) cores(s *spec) int {
+	if s.threads <= 0 {
+		return e.cfg.Workers
+	}
+	return min(int(s.threads), e.cfg.Workers)
+}
+
+// runBatch runs the rest of the batch.
+func (w *worker) runBatch() {
+	for w.at < w.n {
+		w.e.perform(w.batch[w.at], w.ran)
+	}
+}
+
+// ran notes the end of the operation that runs. The batch is completed together.
+func (w *worker) ran(o *oper, err error) {
+	w.errs[w.at] = opError(o, err)
+	w.at++
+}
