@@ -9,7 +9,7 @@ package engine
 func (e *Engine) begin(o *oper) {
 	o.inline, o.inBody = true, true
 	o.pool = e.narrow.id
-	acc := o.acc()
+	acc := o.Uses()
 	for i := range acc {
 		varOf(acc[i].Var).send(acc[i].Mode)
 	}

@@ -1,5 +1,7 @@
 package engine
 
+import "gomx/engine/core"
+
 // bodyReturned completes a synchronous operation, and an asynchronous one whose body failed. Other
 // asynchronous operations are completed by their done. sched.mu is held.
 func (e *Engine) bodyReturned(o *oper, failure *OpError) {
@@ -10,7 +12,7 @@ func (e *Engine) bodyReturned(o *oper, failure *OpError) {
 	o.inBody = false
 	switch {
 	case o.retired: // done was called before the body returned, and the record has been kept for us
-		o.link, e.sched.late = e.sched.late, o
+		e.sched.late.Push(&o.Op)
 	case failure != nil && !o.signaled:
 		o.signaled = true
 		delete(e.sched.flying, o)
@@ -66,7 +68,7 @@ func (e *Engine) issued(o *oper, event Event) {
 // freeing may be long.
 type outbox struct {
 	woken *waiter
-	freed *oper // records, linked
+	freed core.List // records
 	wake  *worker
 	open  bool   // workers of the processor have cores again, so pushes must wake them
 	seen  uint64 // count of the inbox at the last look
@@ -140,21 +142,22 @@ func (e *Engine) free(out *outbox) {
 		o := operOf(op)
 		o.publish()
 		o.retired = true
-		o.gen++
 		n++
-		if o.spec.bytes != 0 {
-			e.bytes.Add(-o.spec.bytes)
+		if o.spec.async != nil {
+			o.gen++
+		}
+		if o.spec.is(holds) {
+			e.bytes.Add(-o.bytes)
 		}
 		if !o.inBody {
-			o.link, out.freed = out.freed, o
+			out.freed.Push(op)
 		}
 	}
 	if n > 0 {
 		e.retired.Add(n)
 	}
-	for o := e.sched.late; o != nil; o = e.sched.late {
-		e.sched.late = o.link
-		o.link, out.freed = out.freed, o
+	for op := e.sched.late.Pop(); op != nil; op = e.sched.late.Pop() {
+		out.freed.Push(op)
 	}
 }
 
@@ -201,10 +204,10 @@ func (e *Engine) deliver(out *outbox) {
 	if out.open && e.inbox.sent.Load() != out.seen {
 		e.wakeOne(e.narrow) // pushed while the pool was shut
 	}
-	if out.freed == nil {
+	if out.freed.Len() == 0 {
 		return
 	}
-	e.returned.put(out.freed)
+	e.returned.put(&out.freed)
 	if e.throttle.waiting.Load() > 0 {
 		e.throttle.release(e)
 	}

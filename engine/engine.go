@@ -51,7 +51,7 @@ type Engine struct {
 		closing bool               // workers end when they find nothing to do
 		halted  bool               // and do not look for anything
 		flying  map[*oper]struct{} // asynchronous operations that run
-		late    *oper              // retired while their bodies still ran, which have returned; linked
+		late    core.List          // retired while their bodies still ran, which have returned
 
 		following bool // a goroutine runs the operation that following returned
 	}
@@ -132,8 +132,7 @@ type extra struct {
 // pushTask is the common part of pushes.
 func (e *Engine) pushTask(t *Task, uses []Use, x extra) {
 	o := e.take(t.Bytes, x.exempt)
-	o.spec.set(t, x.flags)
-	o.site = x.site
+	o.set(t, x)
 	o.run.Arg = t.Arg
 	e.fill(o, uses)
 	e.dispatch(o)
@@ -154,7 +153,7 @@ func (e *Engine) take(bytes int64, exempt bool) *oper {
 
 // fill sets the accesses of o to uses, merging duplicates. push.mu is held.
 func (e *Engine) fill(o *oper, uses []Use) {
-	acc := o.sized(len(uses))
+	acc := o.room(len(uses))
 	e.push.stamp++
 	n := 0
 	for i := range uses {
@@ -172,11 +171,12 @@ func (e *Engine) fill(o *oper, uses []Use) {
 		a.Var, a.Mode = &v.q, core.Mode(uses[i].Access)
 		n++
 	}
-	o.n = int32(n)
 	if n <= inlineUses && n < len(uses) {
 		copy(o.buf[:], acc[:n]) // with the duplicates they may not have fitted
 		clear(o.more[:min(n, cap(o.more))])
+		acc = o.buf[:]
 	}
+	o.SetUses(acc[:n])
 }
 
 // misuse panics for a use of v that is not allowed. push.mu is held and released; o is left to the
@@ -184,13 +184,13 @@ func (e *Engine) fill(o *oper, uses []Use) {
 func (e *Engine) misuse(o *oper, v *Var) {
 	e.push.mu.Unlock()
 	if v == nil {
-		panic("engine: task \"" + o.spec.name + "\" uses a nil variable")
+		panic("engine: task \"" + o.name + "\" uses a nil variable")
 	}
 	fault := "which is deleted"
 	if v.eng != e {
 		fault = "which belongs to another engine"
 	}
-	panic("engine: task \"" + o.spec.name + "\" uses variable \"" + v.name + "\", " + fault)
+	panic("engine: task \"" + o.name + "\" uses variable \"" + v.name + "\", " + fault)
 }
 
 // dispatch runs o inline if it may, otherwise submits it. push.mu is held and released.
@@ -202,7 +202,7 @@ func (e *Engine) dispatch(o *oper) {
 		panic(ErrClosed)
 	}
 	if s.is(kill) {
-		varOf(o.acc()[0].Var).deleted = true
+		varOf(o.Uses()[0].Var).deleted = true
 	}
 	if s.is(cheap) && e.mayInline(o) {
 		if s.async != nil {
@@ -214,7 +214,7 @@ func (e *Engine) dispatch(o *oper) {
 	}
 	pool := e.pool(s)
 	o.pool = pool.id
-	acc := o.acc()
+	acc := o.Uses()
 	for i := range acc {
 		v := varOf(acc[i].Var)
 		if v.running != nil {
@@ -234,10 +234,10 @@ func (e *Engine) dispatch(o *oper) {
 
 // submit sends o to the scheduler. push.mu is held.
 func (e *Engine) submit(o *oper) {
-	o.Set(o.acc(), int32(o.pool), o.rules())
+	o.SetRules(int32(o.pool), o.rules())
 	e.push.submitted++
-	if o.spec.bytes != 0 {
-		e.bytes.Add(o.spec.bytes)
+	if o.spec.is(holds) {
+		e.bytes.Add(o.bytes)
 	}
 	e.inbox.put(o)
 }

@@ -68,8 +68,7 @@ func opError(o *oper, err error) *OpError {
 	if err == nil {
 		return nil
 	}
-	s := &o.spec
-	return &OpError{Op: s.name, Lane: s.laneOf(), Detail: describe(s.describe), Site: o.site.String(), Err: err}
+	return &OpError{Op: o.name, Lane: o.spec.laneOf(), Detail: describe(o.describe), Site: o.site.String(), Err: err}
 }
 
 // describe returns the text of say about the arguments of an operation, also when say panics.

@@ -14,7 +14,7 @@ func (e *Engine) mayInline(o *oper) bool {
 	if s.is(wide|barrier|queued) || !s.is(host) || e.cfg.NoInline || e.cfg.Naive {
 		return false
 	}
-	acc := o.acc()
+	acc := o.Uses()
 	for i := range acc {
 		v := varOf(acc[i].Var)
 		if !v.quiet() || (v.poison.Load() != nil && !s.is(delete_)) {
@@ -27,7 +27,7 @@ func (e *Engine) mayInline(o *oper) bool {
 // inline runs o. push.mu is held and released.
 func (e *Engine) inline(o *oper) {
 	o.inline = true
-	acc := o.acc()
+	acc := o.Uses()
 	for i := range acc {
 		varOf(acc[i].Var).running = o
 	}
@@ -53,7 +53,7 @@ func (e *Engine) inlineDone(o *oper, err error) {
 		return
 	}
 	e.unlink(o)
-	acc := o.acc()
+	acc := o.Uses()
 	for i := range acc {
 		v := varOf(acc[i].Var)
 		v.running = nil
@@ -70,7 +70,7 @@ func (e *Engine) inlineDone(o *oper, err error) {
 func (e *Engine) share(o *oper) {
 	o.shared = true
 	e.unlink(o)
-	acc := o.acc()
+	acc := o.Uses()
 	for i := range acc {
 		v := varOf(acc[i].Var)
 		v.running = nil

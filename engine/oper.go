@@ -14,29 +14,46 @@ const inlineUses = 4
 // oper is one operation in flight. Records are pooled; a record is owned by its pusher, then by the
 // scheduler, then by the worker that runs it, then by the scheduler again.
 //
-// Layout: records travel between processors. The first cache line is read or written at every step,
-// the second holds the call, the third describes one-shot operations, the next hold the uses.
+// Layout: records travel between processors. A run on a worker touches the first two cache lines and
+// the uses; the third line and the last are written by pushers and read when a flag of spec says so.
 type oper struct {
-	core.Op  // guarded by Engine.sched.mu once submitted; the first field, see operOf
-	run      Run
-	link     *oper // in the chain of free, late or inline operations that holds the record
-	n        int32 // uses
-	pool     poolID
+	core.Op       // guarded by Engine.sched.mu once submitted; the first field, see operOf
 	inline   bool // runs on its pusher's goroutine
 	inBody   bool // an asynchronous body has not returned yet
 	retired  bool // the core has finished with it
 	shared   bool // an inline operation that the scheduler has been told of
 	signaled bool // done has been called
-	spec     spec
-	buf      [inlineUses]core.Use
-	more     []core.Use // holds the uses when buf is too small
-	site     *site
-	eng      *Engine
-	prev     *oper  // links, with link, the operations that run inline now
-	gen      uint64 // counts the lives of the record; guarded by Engine.sched.mu
-	waits    []Event
-	turn     uint32       // of a wide operation: its place among the operations of one core of its band
-	started  atomic.Int64 // start of a queued operation's work on its device, on the clock of the profile
+	pool     poolID
+
+	run  Run
+	spec spec
+
+	about
+	eng  *Engine
+	link *oper  // next in the chain of inline operations
+	gen  uint64 // number of the asynchronous lives of the record; guarded by Engine.sched.mu
+	turn uint32 // of a wide operation: its place among the operations of one core of its band
+
+	buf  [inlineUses]core.Use
+	more []core.Use // holds the uses when buf is too small
+	site *site
+	prev *oper      // links, with link, the operations that run inline now
+	dev  *deviceRun // kept once the operation has been queued on a device
+	_    [16]byte
+}
+
+// deviceRun holds the state of an operation that only operations on queues of devices have.
+type deviceRun struct {
+	waits   []Event      // events that the queue must wait for
+	started atomic.Int64 // start of the work on the device, on the clock of the profile
+}
+
+// device returns the state for a queue of a device.
+func (o *oper) device() *deviceRun {
+	if o.dev == nil {
+		o.dev = &deviceRun{}
+	}
+	return o.dev
 }
 
 // operOf returns the record around an operation of the core.
@@ -45,16 +62,8 @@ func operOf(o *core.Op) *oper { return (*oper)(unsafe.Pointer(o)) }
 // The conversions between the core's records and the engine's need the former first in the latter.
 var _ = [1]int{}[unsafe.Offsetof(oper{}.Op)+unsafe.Offsetof(Var{}.q)+unsafe.Offsetof(waiter{}.Waiter)]
 
-// acc returns the uses.
-func (o *oper) acc() []core.Use {
-	if o.n <= inlineUses {
-		return o.buf[:o.n]
-	}
-	return o.more[:o.n]
-}
-
-// sized returns room for n uses.
-func (o *oper) sized(n int) []core.Use {
+// room returns memory for n uses.
+func (o *oper) room(n int) []core.Use {
 	if n <= inlineUses {
 		return o.buf[:n]
 	}
@@ -86,27 +95,19 @@ func (o *oper) queued() bool { return o.Rules().Is(core.Queued) }
 
 // reset forgets everything that keeps memory of the program alive.
 func (o *oper) reset() {
-	acc := o.acc()
-	for i := range acc {
-		acc[i].Var = nil
-	}
-	o.Reset()
-	if cap(o.more) > 256 {
+	if len(o.Uses()) > inlineUses && cap(o.more) > 256 {
 		o.more = nil
 	}
-	o.spec.fn, o.spec.async, o.spec.describe = nil, nil, nil
-	o.run.Arg, o.n = nil, 0
-	o.inline, o.inBody, o.retired = false, false, false
-	if o.site != nil {
-		o.site = nil
+	o.Reset()
+	o.spec.fn, o.spec.async, o.run.Arg = nil, nil, nil
+	o.inline, o.inBody, o.retired, o.shared, o.signaled = false, false, false, false, false
+	if o.spec.is(holds | described | located) {
+		o.bytes, o.describe, o.site = 0, nil, nil
 	}
-	if o.shared || o.signaled {
-		o.shared, o.signaled = false, false
-		o.started.Store(0)
-	}
-	if len(o.waits) > 0 {
-		clear(o.waits)
-		o.waits = o.waits[:0]
+	if o.spec.is(queued) && o.dev != nil {
+		o.dev.started.Store(0)
+		clear(o.dev.waits)
+		o.dev.waits = o.dev.waits[:0]
 	}
 }
 
@@ -114,10 +115,11 @@ func (o *oper) reset() {
 // variables: versions, poison, and whether they are unused.
 func (o *oper) publish() {
 	ran := !o.Skipped() && !o.spec.is(barrier)
-	acc := o.acc()
+	acc := o.Uses()
 	for i := range acc {
-		v := varOf(acc[i].Var)
-		if acc[i].Mode != core.Read {
+		u := &acc[i]
+		if u.Mode != core.Read {
+			v := varOf(u.Var)
 			if ran {
 				v.version.Add(1)
 			}
@@ -125,8 +127,8 @@ func (o *oper) publish() {
 				v.poison.Store(p)
 			}
 		}
-		if v.q.Quiet() {
-			v.quietAt.Store(v.q.Taken())
+		if u.Last() && u.Var.Quiet() {
+			varOf(u.Var).quietAt.Store(u.Var.Taken())
 		}
 	}
 }
@@ -139,16 +141,14 @@ type recycler struct {
 	back []*oper
 }
 
-// put takes in a chain of records that are not used any more and forgets the memory that they refer
-// to.
-func (r *recycler) put(o *oper) {
-	for p := o; p != nil; p = p.link {
-		p.reset()
+// put takes in records that are not used any more and forgets the memory that they refer to.
+func (r *recycler) put(list *core.List) {
+	for o := list.First(); o != nil; o = o.Next() {
+		operOf(o).reset()
 	}
 	r.mu.Lock()
-	for o != nil {
-		r.back = append(r.back, o)
-		o, o.link = o.link, nil
+	for o := list.Pop(); o != nil; o = list.Pop() {
+		r.back = append(r.back, operOf(o))
 	}
 	r.mu.Unlock()
 }

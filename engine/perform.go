@@ -33,7 +33,9 @@ func (e *Engine) async(o *oper, p *Profile) {
 	if p != nil {
 		v := p.begin(o)
 		done = func(err error) {
-			v.at = max(v.at, o.started.Load())
+			if o.dev != nil {
+				v.at = max(v.at, o.dev.started.Load())
+			}
 			p.end(v)
 			e.asyncDone(o, gen, err)
 		}

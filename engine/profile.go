@@ -62,7 +62,7 @@ func (p *Profile) add(v event) {
 
 // begin returns the entry of an operation that starts now.
 func (p *Profile) begin(o *oper) event {
-	return event{name: o.spec.name, lane: o.spec.laneOf(), track: o.run.Worker, uses: usesOf(o), at: p.now()}
+	return event{name: o.name, lane: o.spec.laneOf(), track: o.run.Worker, uses: usesOf(o), at: p.now()}
 }
 
 // end records an entry that began earlier.

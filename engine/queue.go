@@ -5,7 +5,7 @@ import "gomx/device"
 // Begin makes a queue of a device wait for the inputs of the operation. The body of a Queued
 // operation calls it before it puts work on the queue.
 func (r *Run) Begin(q device.Queue) error {
-	for _, e := range r.op.waits {
+	for _, e := range r.Waits() {
 		if err := q.Wait(e); err != nil {
 			return err
 		}

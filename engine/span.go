@@ -28,7 +28,7 @@ func (p *Profile) Spans() []Span {
 
 // usesOf returns the uses of o, duplicates merged.
 func usesOf(o *oper) []Use {
-	acc := o.acc()
+	acc := o.Uses()
 	uses := make([]Use, len(acc))
 	for i := range acc {
 		uses[i] = Use{varOf(acc[i].Var), Access(acc[i].Mode)}
@@ -40,7 +40,7 @@ func usesOf(o *oper) []Use {
 // entry begins then, not when its body put the work on the queue. It is called at most once, before
 // done.
 func (r *Run) Started() {
-	if p := r.op.eng.profile.Load(); p != nil {
-		r.op.started.Store(p.now())
+	if p := r.op.eng.profile.Load(); p != nil && r.op.dev != nil {
+		r.op.dev.started.Store(p.now())
 	}
 }

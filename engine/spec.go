@@ -2,19 +2,23 @@ package engine
 
 import "gomx/device"
 
-// spec holds the fields of a Task apart from its uses and argument, in one cache line.
+// spec holds the fields of a Task that its run needs.
 type spec struct {
-	fn       func(r *Run) error
-	async    func(r *Run, done func(error))
+	fn      func(r *Run) error
+	async   func(r *Run, done func(error))
+	id      int32 // of the device
+	threads int16
+	kind    device.Kind
+	lane    LaneKind
+	rank    uint8 // of the priority band: the lowest runs first
+	flags
+}
+
+// about holds the fields of a Task that its run does not need; flags tell which are set.
+type about struct {
 	name     string
 	describe func() string
 	bytes    int64
-	id       int32 // of the device
-	threads  int16
-	kind     device.Kind
-	lane     LaneKind
-	rank     uint8 // of the priority band: the lowest runs first
-	flags
 }
 
 // flags are the properties of an operation.
@@ -24,22 +28,38 @@ const (
 	wide flags = 1 << iota
 	cheap
 	queued
-	noSkip  // runs although an input is poisoned
-	delete_ // exempt from quotas
-	barrier // belongs to a wait: holds the variable like an update but changes nothing
-	kill    // ends the life of its variable
-	host    // runs on the processor
+	noSkip    // runs although an input is poisoned
+	delete_   // exempt from quotas
+	barrier   // belongs to a wait: holds the variable like an update but changes nothing
+	kill      // ends the life of its variable
+	host      // runs on the processor
+	holds     // about.bytes is not zero
+	described // about.describe is set
+	located   // oper.site is set
 )
 
 func (f flags) is(g flags) bool { return f&g != 0 }
 
-// set makes s the spec of t.
-func (s *spec) set(t *Task, extra flags) {
-	s.fn, s.async, s.describe, s.name = t.Fn, t.Async, t.Describe, t.Name
-	s.bytes = t.Bytes
+// set makes o an operation of t.
+func (o *oper) set(t *Task, x extra) {
+	o.name = t.Name
+	f := x.flags
+	if t.Bytes != 0 {
+		o.bytes = t.Bytes
+		f |= holds
+	}
+	if t.Describe != nil {
+		o.describe = t.Describe
+		f |= described
+	}
+	if x.site != nil {
+		o.site = x.site
+		f |= located
+	}
+	s := &o.spec
+	s.fn, s.async = t.Fn, t.Async
 	s.id, s.threads = int32(t.Lane.Device.ID), int16(t.Threads)
 	s.kind, s.lane, s.rank = t.Lane.Device.Kind, t.Lane.Kind, rank[t.Priority]
-	f := extra
 	if t.Wide {
 		f |= wide
 	}

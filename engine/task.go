@@ -172,7 +172,12 @@ func (r *Run) Engine() *Engine { return r.op.eng }
 
 // Waits returns the events that the queue of a Queued operation must wait for before its work may
 // start, valid until the operation is complete.
-func (r *Run) Waits() []Event { return r.op.waits }
+func (r *Run) Waits() []Event {
+	if r.op.dev == nil {
+		return nil
+	}
+	return r.op.dev.waits
+}
 
 // Poison returns the error that a NoSkip operation inherits from its inputs, nil for others.
 func (r *Run) Poison() error {

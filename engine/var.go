@@ -35,6 +35,7 @@ type Var struct {
 	slot       int32  // index of the use in that push
 	deleted    bool
 	eng        *Engine
+	_          [16]byte
 }
 
 // varOf returns the variable around one of the core.

@@ -80,7 +80,7 @@ type dumper struct {
 func (d *dumper) printf(format string, args ...any) { fmt.Fprintf(&d.b, format, args...) }
 
 func name(o *oper) string {
-	s := fmt.Sprintf("%q on %v", o.spec.name, o.spec.laneOf())
+	s := fmt.Sprintf("%q on %v", o.name, o.spec.laneOf())
 	if at := o.site.String(); at != "" {
 		s += ", pushed at " + at
 	}
@@ -99,7 +99,7 @@ func (d *dumper) running(o *oper, by string) {
 
 // followers describes the operations and goroutines that wait for the uses of o.
 func (d *dumper) followers(o *oper, indent string) {
-	acc := o.acc()
+	acc := o.Uses()
 	for i := range acc {
 		v := varOf(acc[i].Var)
 		for cw := range v.q.Waiters() {

@@ -184,7 +184,8 @@ func (w *worker) pick() {
 			e.sched.flying[o] = struct{}{}
 		}
 		if o.queued() {
-			o.waits = e.sched.core.Waits(&o.Op, o.waits[:0])
+			d := o.device()
+			d.waits = e.sched.core.Waits(&o.Op, d.waits[:0])
 		}
 		if !o.spec.is(cheap) {
 			break
@@ -260,6 +261,8 @@ func (w *worker) runBatch() {
 
 // ran notes the end of the operation that runs. The batch is completed together.
 func (w *worker) ran(o *oper, err error) {
-	w.errs[w.at] = opError(o, err)
+	if err != nil {
+		w.errs[w.at] = opError(o, err)
+	}
 	w.at++
 }

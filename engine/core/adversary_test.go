@@ -91,7 +91,8 @@ func (a *adversary) makeOp(i, lane int) *fakeOp {
 	for j := range uses {
 		uses[j] = Use{Var: a.cells[perm[j]].v, Mode: Mode(a.r.Intn(3))}
 	}
-	f.o.Set(uses, int32(lane), f.rules)
+	f.o.SetUses(uses)
+	f.o.SetRules(int32(lane), f.rules)
 	a.byRec[f.o] = f
 	return f
 }

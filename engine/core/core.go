@@ -27,7 +27,7 @@ func (c *Core) Submit(o *Op) {
 	}
 	for i := range o.uses {
 		u := &o.uses[i]
-		u.op, u.passed = o, false
+		u.op, u.passed, u.last = o, false, false
 		v := u.Var
 		v.taken++
 		if queued && v.order == nil {
@@ -187,6 +187,8 @@ func (c *Core) retire(o *Op) {
 		}
 		if v.head != nil {
 			c.advance(v)
+		} else {
+			u.last = true
 		}
 	}
 	c.live--

@@ -9,7 +9,8 @@ import (
 // run submits an operation and completes it at once if it is ready.
 func run(c *Core, failure error, rules Rules, uses ...Use) *Op {
 	o := &Op{}
-	o.Set(uses, 0, rules)
+	o.SetUses(uses)
+	o.SetRules(0, rules)
 	c.Submit(o)
 	if ready := c.Ready(); ready == o {
 		c.Done(o, failure)
@@ -75,7 +76,8 @@ func TestForget(t *testing.T) {
 	var c Core
 	var v Var
 	o := &Op{}
-	o.Set([]Use{{Var: &v, Mode: Update}}, 0, 0)
+	o.SetUses([]Use{{Var: &v, Mode: Update}})
+	o.SetRules(0, 0)
 	c.Submit(o)
 	a, b := &Waiter{Writes: 1}, &Waiter{Writes: 1}
 	c.Await(&v, a)
@@ -100,8 +102,10 @@ func TestRunning(t *testing.T) {
 	var c Core
 	var v Var
 	o, next := &Op{}, &Op{}
-	o.Set([]Use{{Var: &v, Mode: Update}}, 0, Running)
-	next.Set([]Use{{Var: &v}}, 0, 0)
+	o.SetUses([]Use{{Var: &v, Mode: Update}})
+	o.SetRules(0, Running)
+	next.SetUses([]Use{{Var: &v}})
+	next.SetRules(0, 0)
 	c.Submit(o)
 	c.Submit(next)
 	if got := c.Ready(); got != nil || c.Waiting() != 0 {
@@ -114,8 +118,12 @@ func TestRunning(t *testing.T) {
 		t.Errorf("got pending uses %v, want the follower's", got)
 	}
 	c.Done(o, nil)
-	if c.Ready() != next || c.Retired() != o || v.Writer() != nil {
+	if c.Ready() != next || c.Retired() != o || v.Writer() != nil || o.Uses()[0].Last() {
 		t.Error("the end of the running operation did not release the follower")
+	}
+	c.Done(next, nil)
+	if c.Retired() != next || !next.Uses()[0].Last() || !v.Quiet() {
+		t.Error("the end of the follower did not leave the variable quiet")
 	}
 }
 

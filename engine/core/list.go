@@ -13,6 +13,9 @@ func (l *List) Len() int { return l.n }
 // First returns the operation that Pop would take, nil if there is none.
 func (l *List) First() *Op { return l.head }
 
+// Next returns the operation behind o in its list, nil for the last.
+func (o *Op) Next() *Op { return o.next }
+
 // Push appends o.
 func (l *List) Push(o *Op) {
 	o.next = nil

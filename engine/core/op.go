@@ -40,10 +40,15 @@ type Use struct {
 
 	clear  bool // every conflicting use before it has been retired
 	passed bool // issued or retired; kept for variables with an issue order only
+	last   bool // no live use of Var was left when the operation was retired
 }
 
 // Clear reports whether every conflicting use before u has been retired.
 func (u *Use) Clear() bool { return u.clear }
+
+// Last reports whether Var was quiet when the operation of u was retired. It may not be quiet any
+// more.
+func (u *Use) Last() bool { return u.last }
 
 // Op returns the operation that u belongs to.
 func (u *Use) Op() *Op { return u.op }
@@ -68,17 +73,16 @@ type fault struct {
 	inherited error // first cause among its inputs
 }
 
-// Set prepares o for Submit: its uses, each variable at most once, the number of its lane and its
-// rules. The slice stays in use until Retired hands o out.
-func (o *Op) Set(uses []Use, lane int32, rules Rules) {
-	o.uses, o.lane, o.rules = uses, lane, rules
-}
+// SetUses gives o its uses, each variable at most once. The slice stays in use until Reset.
+func (o *Op) SetUses(uses []Use) { o.uses = uses }
 
-// Reset forgets the run of o, so that its record can be used again. The driver clears the variables
-// of its uses itself.
+// SetRules gives o the number of its lane and its rules, before Submit.
+func (o *Op) SetRules(lane int32, rules Rules) { o.lane, o.rules = lane, rules }
+
+// Reset forgets the run of o, so that its record can be used again.
 func (o *Op) Reset() {
 	for i := range o.uses {
-		o.uses[i].next = nil
+		o.uses[i].Var, o.uses[i].next = nil, nil
 	}
 	o.uses, o.rules, o.finished, o.skipped = nil, 0, false, false
 	if o.fault != nil {
@@ -86,13 +90,13 @@ func (o *Op) Reset() {
 	}
 }
 
-// Uses returns the uses given to Set. Only Mode and Var may be read.
+// Uses returns the uses of o. After Submit only Mode and Var may be read.
 func (o *Op) Uses() []Use { return o.uses }
 
 // Skipped reports whether o was skipped because an input was poisoned.
 func (o *Op) Skipped() bool { return o.skipped }
 
-// Rules returns the rules given to Set.
+// Rules returns the rules of o.
 func (o *Op) Rules() Rules { return o.rules }
 
 // Clear reports whether all uses of o are clear.
