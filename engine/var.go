@@ -52,21 +52,6 @@ func (v *Var) send(mode core.Mode) {
 	}
 }
 
-// The core publishes three facts of a variable for those who read without sched.mu, by the following methods and by nothing
-// else. Only the holder of sched.mu writes them, so the core reads back what it has written.
-
-// poisoned returns the poison of v, nil for none.
-func (v *Var) poisoned() *poison { return v.poison.Load() }
-
-// publishPoison sets the poison of v. sched.mu is held.
-func (v *Var) publishPoison(p *poison) { v.poison.Store(p) }
-
-// publishQuiet says that all of the first n uses that were sent are complete. sched.mu is held.
-func (v *Var) publishQuiet(n uint64) { v.quietAt.Store(n) }
-
-// publishWrite counts a write that ran. sched.mu is held.
-func (v *Var) publishWrite() { v.version.Add(1) }
-
 // Name returns the name given to NewVar.
 func (v *Var) Name() string { return v.name }
 
