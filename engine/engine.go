@@ -234,7 +234,13 @@ func (e *Engine) dispatch(o *oper) {
 
 // submit sends o to the scheduler. push.mu is held.
 func (e *Engine) submit(o *oper) {
-	o.SetRules(int32(o.pool), o.rules())
+	rules := o.spec.rules
+	if o.inline {
+		rules = rules&^core.Queued | core.Running
+	} else if e.cfg.Naive {
+		rules &^= core.Queued
+	}
+	o.SetRules(int32(o.pool), rules)
 	e.push.submitted++
 	if o.spec.is(holds) {
 		e.bytes.Add(o.bytes)

@@ -73,23 +73,6 @@ func (o *oper) room(n int) []core.Use {
 	return o.more[:n]
 }
 
-// rules returns how the core treats o.
-func (o *oper) rules() (r core.Rules) {
-	if o.spec.is(noSkip | delete_) {
-		r |= core.Always
-	}
-	if o.spec.is(barrier) {
-		r |= core.Silent
-	}
-	if o.inline {
-		return r | core.Running
-	}
-	if o.spec.is(queued) && !o.eng.cfg.Naive {
-		r |= core.Queued
-	}
-	return r
-}
-
 // queued reports whether o follows the rules of Task.Queued.
 func (o *oper) queued() bool { return o.Rules().Is(core.Queued) }
 

@@ -1,6 +1,9 @@
 package engine
 
-import "gomx/device"
+import (
+	"gomx/device"
+	"gomx/engine/core"
+)
 
 // spec holds the fields of a Task that its run needs.
 type spec struct {
@@ -11,6 +14,7 @@ type spec struct {
 	kind    device.Kind
 	lane    LaneKind
 	rank    uint8 // of the priority band: the lowest runs first
+	rules   core.Rules
 	flags
 }
 
@@ -43,7 +47,10 @@ func (f flags) is(g flags) bool { return f&g != 0 }
 // set makes o an operation of t.
 func (o *oper) set(t *Task, x extra) {
 	o.name = t.Name
-	f := x.flags
+	f, r := x.flags, core.Rules(0)
+	if f.is(barrier) {
+		r = core.Silent
+	}
 	if t.Bytes != 0 {
 		o.bytes = t.Bytes
 		f |= holds
@@ -68,17 +75,20 @@ func (o *oper) set(t *Task, x extra) {
 	}
 	if t.Queued {
 		f |= queued
+		r |= core.Queued
 	}
 	if t.NoSkip {
 		f |= noSkip
+		r |= core.Always
 	}
 	if t.Delete {
 		f |= delete_
+		r |= core.Always
 	}
 	if s.kind == device.KindCPU {
 		f |= host
 	}
-	s.flags = f
+	s.flags, s.rules = f, r
 }
 
 // laneOf returns the lane of the operation.

@@ -254,8 +254,9 @@ func (e *Engine) cores(s *spec) int {
 
 // runBatch runs the rest of the batch.
 func (w *worker) runBatch() {
+	ran := w.ran
 	for w.at < w.n {
-		w.e.perform(w.batch[w.at], w.ran)
+		w.e.perform(w.batch[w.at], ran)
 	}
 }
 
