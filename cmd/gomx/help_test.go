@@ -58,7 +58,7 @@ func commands(cmd *cobra.Command) []*cobra.Command {
 
 // TestHelpIsGolden compares the help of commands with testdata/help; -rewrite writes it anew.
 func TestHelpIsGolden(t *testing.T) {
-	for _, name := range []string{"im2rec", "inspect", "trace", "version"} {
+	for _, name := range []string{"bench", "devices", "im2rec", "inspect", "launch", "top", "trace", "version"} {
 		got, err := gomx(t, name, "--help")
 		if err != nil {
 			t.Fatal(err)

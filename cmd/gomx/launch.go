@@ -29,12 +29,12 @@ func launchCommand(log zerolog.Logger) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "launch -n WORKERS [-s SERVERS] [flags] -- PROGRAM [ARGUMENTS]",
 		Short: "Run a distributed program as processes of this machine",
-		Long: `Run a program as scheduler, servers and workers on this machine: the same program in every role, told by
-its environment (DMLC_ROLE and so on) which role it has. Each line that a process prints appears
-behind the name of the process.
+		Long: `Run a program as scheduler, servers and workers on this machine: the same program in every role, which
+it finds in its environment (DMLC_ROLE and so on). Each line that a process prints appears behind the
+name of the process.
 
-A process that dies is started again, whatever it died of: a signal, a crash (a Go program's crash
-ends with exit code 2) or want of memory. With --replicas 2 training goes on when a server dies.
+A process that dies is started again after a signal, a crash (a Go program's crash ends with exit
+code 2) or want of memory. With --replicas 2 training goes on when a server dies.
 These exit codes end the job instead:
 
   0   the process has done its work
@@ -67,14 +67,14 @@ process that could not be kept alive.`,
 	flags.SetInterspersed(false)
 	flags.IntVarP(&l.Workers, "num-workers", "n", 1, "number of workers")
 	flags.IntVarP(&f.servers, "num-servers", "s", 0, "number of servers (default: as many as workers)")
-	flags.IntVar(&l.Replicas, "replicas", 1, "copies of every parameter, 1 or 2")
+	flags.IntVar(&l.Replicas, "replicas", 1, "number of copies of every parameter on the servers, 1 or 2")
 	flags.StringVar(&f.policy, "policy", "wait", "rule for rounds when a worker dies: wait for its successor, or shrink")
 	flags.IntVar(&l.Backups, "backup-workers", 0, "number of slow workers that a round does not wait for")
 	flags.Uint64Var(&f.memory, "server-memory", 0, "memory in MiB that each server may use for its keys (default: no limit)")
-	flags.BoolVar(&l.TCP, "tcp", false, "TCP on the loopback instead of local sockets")
-	flags.BoolVar(&l.Curve, "curve", false, "encrypt all connections, with keys made for this run")
+	flags.BoolVar(&l.TCP, "tcp", false, "use TCP on the loopback instead of local sockets")
+	flags.BoolVar(&l.Curve, "curve", false, "encrypt all connections with keys made for this run")
 	flags.IntVar(&l.Threads, "threads", 0, "number of cores for the kernels of each process (default: those of the machine, divided among the workers)")
-	flags.IntVar(&l.Restarts, "restarts", attempts(), "number of times that a process is started again, -1: never (default 10)")
+	flags.IntVar(&l.Restarts, "restarts", attempts(), "number of times that a process is started again, -1 for never (default 10)")
 	flags.StringVar(&l.Dir, "dir", "", "folder for the files that the processes share, kept at the end (default: a folder that is removed)")
 	flags.StringVar(&l.Snapshots, "snapshots", "", "folder for snapshots of the training; each job gets a folder of its own in it")
 	flags.BoolVar(&l.Resume, "resume", false, "continue the newest job in the folder of --snapshots from its last snapshot")
