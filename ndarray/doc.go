@@ -11,6 +11,34 @@
 // values are MXNet's defaults; the commonest also exist as methods. [Apply] and [Invoke] apply
 // operators of one's own.
 //
+// # Operators
+//
+// The generated functions by group; docs/ops.md is the table of all of them, with MXNet's names and
+// every parameter. Optional parameters are set with [Some], optional inputs given with [With].
+//
+//   - Layers: [FullyConnected], [Convolution], [Deconvolution], [Pooling], [Activation], [LeakyReLU],
+//     [Dropout], [BatchNorm], [LayerNorm], [GroupNorm], [InstanceNorm], [LRN], [UpSampling], [Pad]
+//   - Sequences: [RNN] (LSTM and GRU too), [SequenceLast], [SequenceMask], [SequenceReverse], [Embedding]
+//   - Losses: [SoftmaxOutput], [SoftmaxCrossEntropy], [LinearRegressionOutput], [LogisticRegressionOutput],
+//     [SVMOutput], [CTCLoss], [SmoothL1], [MakeLoss], [BlockGrad]
+//   - Functions of elements: [Exp], [Log], [Sqrt], [Sigmoid], [Tanh], [Relu], [Erf], [Gamma], [Clip],
+//     [Round], [Cast] and others
+//   - Two arrays: [ElemwiseAdd], [BroadcastAdd], [BroadcastMul], [BroadcastMaximum], [Equal], [LogicalAnd],
+//     [Where] and others; an array and a number: [PlusScalar], [PowerScalar] and others
+//   - Reductions: [Sum], [Mean], [Prod], [Max], [Min], [Norm], [Moments], [Softmax], [LogSoftmax], [CumSum]
+//   - Shapes: [Reshape], [Flatten], [ExpandDims], [Squeeze], [Transpose], [SwapAxis], [BroadcastTo],
+//     [Concat], [Stack], [SliceChannel], [SplitV2], [Slice], [SliceAxis], [Tile], [Repeat], [Reverse]
+//   - Indices: [Take], [Pick], [OneHot], [GatherND], [ScatterND], [ArgMax], [ArgSort], [Sort], [TopK]
+//   - Matrices: [Dot], [BatchDot], [KhatriRao], [LinalgGemm2], [LinalgPotrf], [LinalgInverse], [LinalgDet],
+//     [LinalgSyevd] and others
+//   - Random numbers: [RandomUniform], [RandomNormal], [SampleMultinomial], [SampleNormal],
+//     [RandomPDFNormal], [Shuffle] and others
+//   - Vision: [ROIPooling], [ROIAlign], [BoxNMS], [MultiBoxPrior], [MultiBoxTarget], [MultiBoxDetection],
+//     [Proposal], [BilinearResize2D], [SpatialTransformer], [ImageNormalize] and others
+//   - Updates of parameters: [SGDUpdate], [SGDMomUpdate], [AdamUpdate], [RMSPropUpdate], [FtrlUpdate],
+//     [LambUpdatePhase1], [MultiSGDUpdate] and others
+//   - Contributed: [ContribDivSqrtDim], [ContribInterleavedMatmulSelfattQk] and others
+//
 // # Indexing
 //
 // [Array.Index] takes part of an array, [Array.SetIndex] overwrites it, as NumPy has it: with places,
@@ -35,7 +63,7 @@
 //
 // Misuse is a mistake in the program and panics with *op.Error, naming the operator, the argument,
 // what was found and what was wanted, and the line of the call. A failure at run time poisons the
-// results, and what is computed from them: whoever waits for them gets it. Overwriting the whole
+// results, and everything computed from them: a wait for them returns it. Overwriting the whole
 // array cures it; ClearError accepts a value that was not touched.
 //
 // # Memory
