@@ -16,8 +16,11 @@
 // Fit is made of functions that may be called one by one: Bind makes memory for the shapes that an
 // iterator provides, InitParams gives values to parameters, InitOptimizer chooses the optimizer;
 // then, for every batch, Forward, Backward, Update and UpdateMetric. All of these start work and
-// return; UpdateMetric waits for the outputs. Errors of the computation come back from whatever
-// waits: UpdateMetric, Wait, Fit.
+// return; UpdateMetric waits for the outputs. Errors of the computation come back from the functions
+// that wait: UpdateMetric, Wait, Fit.
+//
+// In a loop of one's own, ndarray.ClipGlobalNorm on Grads comes between Backward and Update; the option
+// ClipGlobalNorm of Fit does the same without a wait.
 //
 // Batches may change their shape from one to the next: executors for the shapes seen are kept and
 // share parameters and memory.
@@ -32,7 +35,7 @@
 //
 // Group2Ctx places groups of a network's layers on devices of their own.
 //
-// # Which arguments are what
+// # The roles of arguments
 //
 // Arguments of the symbol that carry the names of the iterator's arrays are data and labels; all
 // others are parameters, except those whose name ends in label. A label that the symbol wants and
