@@ -157,7 +157,7 @@ func TestAliasesShowFields(t *testing.T) {
 	i := slices.IndexFunc(m.Aliases, func(a alias) bool { return a.Name == "DropoutParams" })
 	got := strings.Join(m.Aliases[i].Doc("nd"), "\n")
 	for _, want := range []string{
-		"  - P Opt[float64]: share of elements that are dropped, below 1; at least 0; 0.5 by default",
+		"  - P Opt[float64]: share of elements that are dropped; 0 to 1; 0.5 by default",
 		"  - Mode string: drop in training only, or always; one of training, always, training by default",
 		"Fields of type Opt are set by [Some]: DropoutParams{P: nd.Some(0.5)}.",
 	} {
