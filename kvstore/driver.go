@@ -1,6 +1,7 @@
 package kvstore
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -222,7 +223,10 @@ func (d *driver) drain() {
 // send hands a message to the transport. What cannot be sent is lost: the protocol repeats it.
 func (d *driver) send(s *ps.Send) {
 	if s.Hold == nil {
-		_ = d.ep.Send(s.To, &s.Msg, nil)
+		err := d.ep.Send(s.To, &s.Msg, nil)
+		if x, ok := d.machine.(*scheduler); ok && errors.Is(err, transport.ErrUnreachable) {
+			x.Unreachable(s.To)
+		}
 		return
 	}
 	hold := s.Hold

@@ -40,7 +40,7 @@ func Serve(ctx context.Context, c JobConfig) error {
 type scheduler struct{ *ps.Scheduler }
 
 // Release implements machine.
-func (scheduler) Release(*ps.Buffer) {}
+func (*scheduler) Release(*ps.Buffer) {}
 
 // ending collects the reason for which a process ends.
 type ending struct {
@@ -88,7 +88,7 @@ func serveScheduler(ctx context.Context, c JobConfig) error {
 	if err := d.serveStatus(&c, schedulerPage(d, s)); err != nil {
 		return closing(err, d)
 	}
-	d.start(scheduler{s})
+	d.start(&scheduler{s})
 	d.done.Go(func() { d.watch(e, s) })
 	err = e.wait(ctx)
 	if closeErr := d.close(); err == nil {

@@ -41,7 +41,11 @@ func pushed(key string, rank, step, i int) float32 {
 // an earlier process in the same place has completed are skipped, as Fit does.
 func trainPlay(ctx context.Context) error {
 	steps, _ := strconv.Atoi(os.Getenv("LAUNCH_TEST_STEPS"))
-	s, err := kvstore.Open(ctx, "dist_sync", kvstore.Timeout(40*time.Second))
+	timeout, err := time.ParseDuration(os.Getenv("LAUNCH_TEST_TIMEOUT"))
+	if err != nil {
+		timeout = 40 * time.Second
+	}
+	s, err := kvstore.Open(ctx, "dist_sync", kvstore.Timeout(timeout))
 	if err != nil {
 		return err
 	}

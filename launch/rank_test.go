@@ -26,12 +26,18 @@ type byHand struct {
 
 func newByHand(t *testing.T, workers, servers, steps int, env ...string) *byHand {
 	t.Helper()
+	return newByHandFor(t, 90*time.Second, workers, servers, steps, env...)
+}
+
+// newByHandFor sets a limit to the time that the job may take.
+func newByHandFor(t *testing.T, limit time.Duration, workers, servers, steps int, env ...string) *byHand {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	t.Cleanup(cancel)
 	return &byHand{t, ctx, workers, servers, steps, l.Addr().(*net.TCPAddr).Port, env}
 }
@@ -103,20 +109,29 @@ func TestRanksFromTheScheduler(t *testing.T) {
 	}
 }
 
-// TestTwoOfOneRank starts two workers with the same rank, as two supervisors do that do not know of each other: the one
-// that is replaced says so with its exit code, and does not come back.
+// TestTwoOfOneRank starts two workers with the same rank, as two supervisors do that do not know of each other: the one that holds the
+// place goes on undisturbed, and the other one ends with the exit code that says why, and does not come back.
 func TestTwoOfOneRank(t *testing.T) {
-	b := newByHand(t, 1, 1, 100)
+	const steps = 400
+	b := newByHand(t, 1, 1, steps)
 	b.start("scheduler")
 	b.start("server", "DMLC_SERVER_ID=0")
 	first, out := b.start("worker", "DMLC_WORKER_ID=0")
 	eventually(t, "the first step", func() bool { return strings.Contains(out.String(), "step 0\n") })
 	second, secondOut := b.start("worker", "DMLC_WORKER_ID=0")
-	_ = first.Wait()
-	if code := first.ProcessState.ExitCode(); code != launch.ExitReplaced || !strings.Contains(out.String(), "taken this place") {
-		t.Errorf("the first worker ended with %d, want %d:\n%s", code, launch.ExitReplaced, out.String())
+	_ = second.Wait()
+	if code := second.ProcessState.ExitCode(); code != launch.ExitReplaced || !strings.Contains(secondOut.String(), "taken this place") {
+		t.Errorf("the second worker ended with %d, want %d:\n%s", code, launch.ExitReplaced, secondOut.String())
 	}
-	if err := second.Wait(); err != nil {
-		t.Errorf("the second worker: %v\n%s", err, secondOut.String())
+	if strings.Contains(out.String(), "result") {
+		t.Error("the second worker has waited for the end of the first")
+	}
+	if err := first.Wait(); err != nil {
+		t.Errorf("the first worker: %v\n%s", err, out.String())
+	}
+	for key, sum := range alone(t, 1, steps) {
+		if want := fmt.Sprintf("result %s %08x\n", key, sum); !strings.Contains(out.String(), want) {
+			t.Errorf("output lacks %q:\n%s", want, out.String())
+		}
 	}
 }

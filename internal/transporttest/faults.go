@@ -234,3 +234,19 @@ func workerRestarts(t *testing.T, s *Suite) {
 		}
 	}
 }
+
+// hungUp closes the endpoint of a worker that has spoken: messages to it can soon be sent no more.
+func hungUp(t *testing.T, s *Suite) {
+	server, worker := s.two(t, nil, nil)
+	worker.Push(server.Self, 1, nil)
+	server.Wait(1)
+	if err := server.Send(worker.Self, server.Message(wire.TypeHeartbeat, 1, nil), nil); err != nil {
+		t.Errorf("to a worker that has spoken: %v", err)
+	}
+	if err := worker.Close(); err != nil {
+		t.Error(err)
+	}
+	Eventually(t, "the end of the connection", func() bool {
+		return errors.Is(server.Send(worker.Self, server.Message(wire.TypeHeartbeat, 1, nil), nil), transport.ErrUnreachable)
+	})
+}

@@ -29,7 +29,7 @@ func Run(t *testing.T, s Suite) {
 		{"Fields", fields}, {"Sizes", sizes}, {"Order", order}, {"Slices", slicesInFlight}, {"Echo", echo}, {"Keep", keep},
 		{"Senders", senders}, {"Refusals", refusals}, {"ForeignJob", foreignJob}, {"Stale", stale}, {"Busy", busy},
 		{"CloseWhileSending", closeWhileSending}, {"CloseReceiver", closeReceiver},
-		{"ServerRestarts", serverRestarts}, {"WorkerRestarts", workerRestarts},
+		{"HungUp", hungUp}, {"ServerRestarts", serverRestarts}, {"WorkerRestarts", workerRestarts},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, &s) })
 	}

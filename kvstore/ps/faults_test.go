@@ -104,7 +104,7 @@ func (s *sim) trouble() {
 	wrk := s.worker[s.rng.IntN(len(s.worker))]
 	pause := ps.Time(s.rng.Int64N(int64(6 * ps.Second)))
 	back := ps.Time(s.rng.Int64N(int64(5 * ps.Second)))
-	switch s.rng.IntN(16) {
+	switch s.rng.IntN(17) {
 	case 9, 10, 11:
 		s.swap()
 	case 12:
@@ -121,6 +121,13 @@ func (s *sim) trouble() {
 			s.pause(s.sched, ps.Time(s.rng.Int64N(int64(s.stall))))
 			s.note("kill %s", srv.node)
 			s.killAndBoot(srv, ps.Time(s.rng.Int64N(int64(s.stall))))
+		}
+	case 16: // a connection breaks; a process that lives makes another one
+		all := append(s.all()[1:], srv)
+		p := all[s.rng.IntN(len(all))]
+		if s.now >= p.pausedU {
+			s.note("hang up %s", p.node)
+			s.hung[p.node] = s.now + ps.Time(s.rng.Int64N(int64(2*ps.Second)))
 		}
 	case 0, 1:
 		if s.spare(srv) {
@@ -151,9 +158,11 @@ func (s *sim) trouble() {
 	}
 }
 
-// pause stops a process for a while. It is not well again before the others have heard of it.
+// pause stops a process for a while. It is not well again before the others have heard of it. One whose connection has broken makes
+// another one before: both at once look like a death.
 func (s *sim) pause(p *process, d ps.Time) {
 	s.note("pause %s for %.1f s", p.node, float64(d)/1e9)
+	delete(s.hung, p.node)
 	p.pausedU = max(p.pausedU, s.now+d)
 	s.ill[p.node] = max(s.ill[p.node], p.pausedU+ps.Second)
 }
@@ -280,6 +289,7 @@ func (s *sim) partition(d ps.Time) {
 func (s *sim) heal() {
 	s.loss, s.twice, s.crash, s.slowDisk = 0, 0, 0, 0
 	clear(s.cut)
+	clear(s.hung)
 	for _, p := range s.all() {
 		p.pausedU = min(p.pausedU, s.now)
 		if p.m == nil {

@@ -166,9 +166,12 @@ func (m *member) gone() bool {
 }
 
 // evicted takes in the scheduler's word that another process has this one's place: its views no longer
-// come here.
+// come here. One that has no place yet is named by its nonce.
 func (m *member) evicted(msg *wire.Message) bool {
-	if msg.Type != wire.TypeReject || wire.Reason(msg.Clock) != wire.ReasonIncarnation || m.inc == 0 || msg.Target != m.inc {
+	if msg.Type != wire.TypeReject || wire.Reason(msg.Clock) != wire.ReasonIncarnation {
+		return false
+	}
+	if m.inc == 0 && msg.Seq != m.nonce || m.inc != 0 && msg.Target != m.inc {
 		return false
 	}
 	m.fenced = true

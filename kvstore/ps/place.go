@@ -67,9 +67,11 @@ func (s *Scheduler) fresh(r wire.Replica) bool {
 	return s.alive(r) && s.seen[n] >= s.proof && s.silence(n) <= s.cfg.Timing.Suspect
 }
 
-// hopeless reports whether a copy cannot serve: its process is gone, or has been silent for too long to be waited for.
+// hopeless reports whether a copy cannot serve: its process is gone, is silent without a connection, or has been silent for too long
+// to be waited for.
 func (s *Scheduler) hopeless(r wire.Replica) bool {
-	return !s.current(r) || !s.alive(r) && s.silence(wire.Node{Role: wire.Server, Rank: r.Server}) > s.cfg.Timing.Patience
+	n := wire.Node{Role: wire.Server, Rank: r.Server}
+	return !s.current(r) || !s.alive(r) && (s.hungUp(n) || s.silence(n) > s.cfg.Timing.Patience)
 }
 
 // replace reacts to the loss of a shard's copies. A copy that may come back is given up only for the sake of one that is there for

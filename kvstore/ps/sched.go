@@ -52,9 +52,10 @@ type Scheduler struct {
 	seen    map[wire.Node]uint64 // view that each node has named in a heartbeat
 	buried  map[wire.Node]uint64 // view in which a node was given up: who names it is back
 	beats   map[wire.Node]wire.Heartbeat
-	retired map[uint64]bool      // nonces of processes that were replaced: their late hellos mean nothing
-	asking  map[wire.Node]uint64 // nonce of the process that asked last for a place which is taken
-	entered []entered            // barriers, by worker
+	retired map[uint64]bool // nonces of processes that were replaced: their late hellos mean nothing
+	asking  map[uint64]Time // nonces of processes that ask for a place which is taken, and since which awake time
+	ends    ends
+	entered []entered // barriers, by worker
 	snap    *collection
 	tries   uint32      // snapshots begun
 	answer  []wire.Node // workers that wait for the snapshot of the view that is being written
@@ -81,7 +82,7 @@ func NewScheduler(c SchedulerConfig) (*Scheduler, error) {
 	}
 	s := &Scheduler{
 		cfg: c, last: map[wire.Node]Time{}, seen: map[wire.Node]uint64{}, buried: map[wire.Node]uint64{},
-		beats: map[wire.Node]wire.Heartbeat{}, retired: map[uint64]bool{}, asking: map[wire.Node]uint64{}, entered: make([]entered, c.Workers), forgot: -1,
+		beats: map[wire.Node]wire.Heartbeat{}, retired: map[uint64]bool{}, asking: map[uint64]Time{}, ends: newEnds(), entered: make([]entered, c.Workers), forgot: -1,
 	}
 	if c.View == nil {
 		s.view = &wire.View{Job: c.Job, Next: 1}
@@ -132,10 +133,13 @@ func (s *Scheduler) start(now Time) {
 	if stood := s.awake.step(now, &s.cfg.Timing); began && !stood {
 		return
 	}
+	s.ends.forget()
+	clear(s.asking) // nobody has been heard of since
 	s.each(func(m *wire.Member) {
 		s.last[m.Node] = s.awake.time
 		if !began && !m.Alive {
 			s.buried[m.Node] = s.view.Number + 1
+			s.changed = s.changed || m.Incarnation != 0 && !m.Left // it can come back only with the view that it is to name
 		}
 	})
 	if s.snap != nil {
@@ -184,6 +188,7 @@ func (s *Scheduler) Handle(now Time, from wire.Node, m *wire.Message) {
 		return
 	}
 	s.last[from] = s.awake.time
+	s.ends.hear(from)
 	switch m.Type {
 	case wire.TypeHeartbeat:
 		s.heartbeat(me, m)
@@ -226,6 +231,7 @@ func (s *Scheduler) hello(me *wire.Member, m *wire.Message) {
 	}
 	if me.Nonce == h.Nonce {
 		s.last[me.Node] = s.awake.time
+		s.ends.hear(me.Node)
 		s.tell(me.Node)
 		return
 	}
@@ -236,13 +242,7 @@ func (s *Scheduler) hello(me *wire.Member, m *wire.Message) {
 		s.tell(me.Node) // too late: it sees that the job is over
 		return
 	}
-	if me.Alive && s.silence(me.Node) < s.cfg.Timing.Heartbeat*3/2 {
-		// The process that holds the place lives, or has just died: one that is to follow it repeats itself, and one that is dead
-		// itself, and whose hello comes late, does not. So processes that are given the same rank by mistake do not drive each other out.
-		if s.asking[me.Node] != h.Nonce {
-			s.asking[me.Node] = h.Nonce
-			s.out.event(EventJoined, me.Node, 0, 0, "another process asks for the place, which it gets when its process is silent")
-		}
+	if s.held(me, h.Nonce) {
 		return
 	}
 	if me.Nonce != 0 {
@@ -253,6 +253,7 @@ func (s *Scheduler) hello(me *wire.Member, m *wire.Message) {
 	*me = wire.Member{Node: me.Node, Incarnation: s.view.Next, Alive: true, Nonce: h.Nonce, Addr: h.Addr, Calls: calls}
 	s.view.Next++
 	s.last[me.Node], s.seen[me.Node] = s.awake.time, 0
+	s.ends.hear(me.Node)
 	delete(s.beats, me.Node)
 	s.changed = true
 	s.out.event(EventJoined, me.Node, 0, 0, fmt.Sprintf("incarnation %d at %s", me.Incarnation, me.Addr))
@@ -357,6 +358,7 @@ func (s *Scheduler) Tick(now Time) {
 	if s.forgot >= 0 && s.awake.time-s.forgot > s.cfg.Timing.Dead && len(s.view.Shards) == 0 {
 		s.out.Fatal = errForgot
 	}
+	s.look()
 	s.tickSnapshot()
 	s.settle()
 }

@@ -112,6 +112,7 @@ type sim struct {
 	until    ps.Time               // when trouble ends
 	alone    bool                  // the scheduler is gone for good
 	ends     map[wire.Node]error   // why machines have given up then
+	hung     map[wire.Node]ps.Time // until when a node has no connection to the scheduler
 }
 
 // simConfig is what a run is about.
@@ -132,7 +133,7 @@ type simConfig struct {
 func newSim(seed uint64, cfg simConfig) *sim {
 	s := &sim{
 		rng: rand.New(rand.NewPCG(seed, 1)), seed: seed, cfg: cfg, cut: map[[2]wire.Node]bool{}, ill: map[wire.Node]ps.Time{}, last: map[[2]wire.Node]ps.Time{},
-		order: true, slow: ps.Millisecond, wait: 60 * ps.Second, stall: 6 * ps.Second, ends: map[wire.Node]error{}, leads: map[[2]uint64]wire.Replica{}, tops: map[[3]uint64]uint64{}, saves: map[string][]byte{},
+		order: true, slow: ps.Millisecond, wait: 60 * ps.Second, stall: 6 * ps.Second, ends: map[wire.Node]error{}, hung: map[wire.Node]ps.Time{}, leads: map[[2]uint64]wire.Replica{}, tops: map[[3]uint64]uint64{}, saves: map[string][]byte{},
 	}
 	s.sched = &process{node: wire.Node{Role: wire.Scheduler}}
 	s.boot(s.sched)
@@ -161,6 +162,7 @@ func (s *sim) boot(p *process) {
 	s.nonces++
 	p.nonce = s.nonces
 	p.pausedU, p.backlog, p.lent, p.owners = 0, nil, nil, 0
+	delete(s.hung, p.node)
 	var err error
 	switch p.node.Role {
 	case wire.Scheduler:
@@ -455,6 +457,10 @@ func (s *sim) transmit(p *process, x *ps.Send) {
 	}
 	d.sum = wire.Checksum(d.payload)
 	lossy := s.rng.Float64() < s.loss
+	if s.unconnected(d) {
+		s.giveBack(d)
+		return
+	}
 	if s.cut[[2]wire.Node{p.node, x.To}] || lossy {
 		s.giveBack(d)
 		return
@@ -477,6 +483,17 @@ func (s *sim) transmit(p *process, x *ps.Send) {
 		t.twin, t.lent, t.payload = true, nil, bytes.Clone(d.payload)
 		s.after(at-s.now+ps.Time(s.rng.Int64N(int64(50*s.slow))), func() { s.deliver(&t) })
 	}
+}
+
+// unconnected reports whether a message cannot be sent for want of a connection between a process and the scheduler, which is told:
+// one that is dead has none.
+func (s *sim) unconnected(d *delivery) bool {
+	sched, ok := s.sched.m.(*ps.Scheduler)
+	if p := s.find(d.to); d.from == s.sched.node && ok && p != nil && (p.m == nil || s.hung[d.to] > s.now) {
+		sched.Unreachable(d.to)
+		return true
+	}
+	return d.to == s.sched.node && s.hung[d.from] > s.now
 }
 
 // recallTakes is how long it takes at most until a connection that is dropped reads no memory any more.

@@ -254,6 +254,9 @@ func (w *Worker) adoptView(m *wire.Message) {
 		return
 	}
 	if w.inc == 0 {
+		if over(w.view) { // a job that has ended takes nobody in
+			w.failAll(fmt.Errorf("%w: all its workers have left", ErrClosed))
+		}
 		return
 	}
 	me := w.view.Member(w.self)

@@ -22,7 +22,8 @@ type Endpoint interface {
 	Disconnect(peer wire.Node)
 	// Send queues a message. The header is encoded before Send returns. The payload is copied when sent is nil; otherwise
 	// it must not change until sent is called, which happens exactly once, from any goroutine, also when the message is
-	// lost. When Send returns an error sent is not called.
+	// lost. When Send returns an error sent is not called. A message to a node that has connected to us, and whose connection is
+	// closed, ends with ErrUnreachable soon after that: the kernel closes the connections of a process that dies.
 	Send(to wire.Node, m *wire.Message, sent func()) error
 	// Close gives unsent messages a moment to leave and ends the endpoint. It must not be called from a handler.
 	Close() error

@@ -105,7 +105,7 @@ func (e *endpoint) Send(to wire.Node, m *wire.Message, sent func()) error {
 	return nil
 }
 
-// way finds the address of a node.
+// way finds the address of a node. The way back to one that has closed its endpoint is closed.
 func (e *endpoint) way(to wire.Node) (string, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -115,7 +115,7 @@ func (e *endpoint) way(to wire.Node) (string, error) {
 	if addr, ok := e.peers[to]; ok {
 		return addr, nil
 	}
-	if addr, ok := e.routes[to]; ok {
+	if addr, ok := e.routes[to]; ok && e.net.there(addr) {
 		return addr, nil
 	}
 	return "", transport.ErrUnreachable

@@ -101,6 +101,13 @@ func (n *Network) leave(addr string) {
 	delete(n.at, addr)
 }
 
+// there reports whether an address has an endpoint.
+func (n *Network) there(addr string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.at[addr] != nil
+}
+
 // fate decides when copies of a message arrive: none if it is lost.
 func (n *Network) fate(from, to wire.Node, addr string) (at *endpoint, due []time.Time) {
 	n.mu.Lock()

@@ -44,7 +44,7 @@ func (e *endpoint) bind() error {
 	}
 	var bound []string
 	for i, one := range list {
-		z := e.socket(goczmq.Router, class(i), len(list) == 1)
+		z := e.socket(goczmq.Router, class(i), len(list) == 1, e.cfg.Self.Role == wire.Scheduler)
 		if e.opt.Keys != nil {
 			z.SetOption(goczmq.SockSetZapDomain(e.domain))
 			z.SetOption(goczmq.SockSetCurveServer(1))
@@ -104,7 +104,7 @@ func tryBind(z *goczmq.Sock, addr string) (port int, ok bool) {
 
 // dial connects one socket to an address of a node. The caller holds mu.
 func (e *endpoint) dial(to wire.Node, addr string, k class) (*sock, error) {
-	z := e.socket(goczmq.Dealer, k, false)
+	z := e.socket(goczmq.Dealer, k, false, to.Role == wire.Scheduler)
 	if e.opt.Keys != nil {
 		public, known := e.opt.Keys.Nodes[to]
 		if !known {
@@ -125,8 +125,9 @@ func (e *endpoint) dial(to wire.Node, addr string, k class) (*sock, error) {
 }
 
 // socket makes a socket with the limits of its class. Connections get their names from the socket that they reach, a
-// fresh one for each, so that no peer can take over another's.
-func (e *endpoint) socket(kind int, k class, both bool) *goczmq.Sock {
+// fresh one for each, so that no peer can take over another's. A connection that lasts is closed by the kernel alone, when a process
+// has ended, or at the end that has made it when the other host is silent: a process that stands still keeps it.
+func (e *endpoint) socket(kind int, k class, both, lasts bool) *goczmq.Sock {
 	frame := maxFrame(&e.cfg)
 	if k == control && !both {
 		frame = maxControl
@@ -136,11 +137,15 @@ func (e *endpoint) socket(kind int, k class, both bool) *goczmq.Sock {
 		goczmq.SockSetMaxmsgsize(frame),
 		goczmq.SockSetSndhwm(e.opt.Queue), goczmq.SockSetRcvhwm(e.opt.Queue),
 		goczmq.SockSetHandshakeIvl(ms(e.opt.Handshake)),
-		goczmq.SockSetHeartbeatIvl(ms(e.opt.Heartbeat)),
-		goczmq.SockSetHeartbeatTimeout(3 * ms(e.opt.Heartbeat)),
-		goczmq.SockSetHeartbeatTtl(3 * ms(e.opt.Heartbeat)),
 		goczmq.SockSetReconnectIvl(20), goczmq.SockSetReconnectIvlMax(1000),
 		goczmq.SockSetLinger(0),
+	}
+	switch {
+	case lasts && kind == goczmq.Dealer:
+		options = append(options, goczmq.SockSetTcpMaxrt(3*ms(e.opt.Heartbeat)))
+	case !lasts:
+		options = append(options, goczmq.SockSetHeartbeatIvl(ms(e.opt.Heartbeat)),
+			goczmq.SockSetHeartbeatTimeout(3*ms(e.opt.Heartbeat)), goczmq.SockSetHeartbeatTtl(3*ms(e.opt.Heartbeat)))
 	}
 	if kind == goczmq.Router {
 		options = append(options, goczmq.SockSetRouterMandatory(1))
