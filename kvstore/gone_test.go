@@ -12,6 +12,7 @@ import (
 
 	"gomx/internal/cluster"
 	"gomx/kvstore"
+	"gomx/kvstore/ps"
 	"gomx/kvstore/wire"
 	nd "gomx/ndarray"
 )
@@ -164,4 +165,38 @@ func TestStoresSum(t *testing.T) {
 		}
 		return nil
 	}, kvstore.Staleness(2))
+}
+
+// TestASchedulerWithoutItsView kills the scheduler and starts another one that has no folder, and so no view of the job: it ends with an
+// error that says so, instead of beginning anew, and the others with one that says that their scheduler is gone.
+func TestASchedulerWithoutItsView(t *testing.T) {
+	c := cluster.Start(cluster.Config{Workers: 1, Servers: 1, Heartbeat: 50 * time.Millisecond, Dead: 300 * time.Millisecond, Patience: 2 * time.Second})
+	scheduler := wire.Node{Role: wire.Scheduler}
+	err := c.Work(t.Context(), func(ctx context.Context, _ int) error {
+		s, err := kvstore.Open(ctx, "dist_sync")
+		if err != nil {
+			return err
+		}
+		if err := s.Init(ctx, "w", nd.Zeros(nd.Shape{5})); err != nil {
+			return err
+		}
+		c.Kill(scheduler)
+		c.Restart(scheduler)
+		for {
+			if err := s.Barrier(ctx); err != nil {
+				return err
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	})
+	if !errors.Is(err, kvstore.ErrNoScheduler) {
+		t.Errorf("worker: got %v, want %v", err, kvstore.ErrNoScheduler)
+	}
+	err = c.Wait()
+	if !errors.Is(err, ps.ErrViewChanged) || !strings.Contains(err.Error(), "scheduler: ") || !strings.Contains(err.Error(), "without the view") {
+		t.Errorf("scheduler: got %v, want %v", err, ps.ErrViewChanged)
+	}
+	if !errors.Is(err, kvstore.ErrNoScheduler) || !strings.Contains(err.Error(), "server 0: ") {
+		t.Errorf("server: got %v, want %v", err, kvstore.ErrNoScheduler)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"regexp"
 	"strings"
@@ -188,5 +189,33 @@ func checkMetrics(t *testing.T, text string) {
 		if m := metricLine.FindStringSubmatch(line); m == nil || m[1] != current {
 			t.Errorf("line %q in the group of %s", line, current)
 		}
+	}
+}
+
+// TestIdleReadersAreHungUpOn keeps a connection after a page was read: it is closed when nothing has been asked for some time.
+func TestIdleReadersAreHungUpOn(t *testing.T) {
+	t.Parallel()
+	p := newPages()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- kvstore.Serve(ctx, p.config(mem.NewNetwork(1), wire.Node{Role: wire.Scheduler})) }()
+	defer func() { cancel(); <-ended }()
+	p.get(t, "scheduler", "/healthz")
+	conn, err := net.Dial("tcp", p.addr["scheduler"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	began := time.Now()
+	if _, err := io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.SetReadDeadline(began.Add(60 * time.Second))
+	text, err := io.ReadAll(conn)
+	if err != nil || !strings.Contains(string(text), "200 OK") || strings.Contains(string(text), "Connection: close") {
+		t.Errorf("a reader that keeps its connection gets %q and %v, want a page and the end of the connection", text, err)
+	}
+	if took := time.Since(began); took < 10*time.Second {
+		t.Errorf("the connection is closed after %v, want it to be kept for a while", took)
 	}
 }

@@ -243,8 +243,8 @@ func (w *Worker) snapshotDone(m *wire.Message) {
 	case 0:
 		w.end(c, nil)
 	case snapshotLate:
-		w.end(c, &Error{Op: c.op, Peer: scheduler, Err: fmt.Errorf("%w: a key has passed clock %d", ErrRejected, m.Clock)})
+		w.end(c, &Error{Op: c.op, Key: c.key, Peer: scheduler, Err: fmt.Errorf("%w: a key has passed clock %d", ErrRejected, m.Clock)})
 	default:
-		w.end(c, &Error{Op: c.op, Peer: scheduler, Err: fmt.Errorf("%w: a server could not write its part", ErrRejected)})
+		w.end(c, &Error{Op: c.op, Key: c.key, Peer: scheduler, Err: fmt.Errorf("%w: a server could not write its part", ErrRejected)})
 	}
 }

@@ -115,3 +115,19 @@ func TestJoinSaysWhichServerIsMissing(t *testing.T) {
 		t.Errorf("got %+v, want an error of the scheduler, which waits for server 0", done)
 	}
 }
+
+// TestWhatIsAboutNoKeyNamesNone refuses a snapshot, which is about no key: the error must not name one.
+func TestWhatIsAboutNoKeyNamesNone(t *testing.T) {
+	for _, why := range []uint64{1, 2, 3} {
+		n, list := newNet(t, 1, 1, 1, ps.KeySpec{Total: 64}, nil)
+		if _, err := list[0].Snapshot(n.now, 5, 0); err != nil {
+			t.Fatal(err)
+		}
+		m := wire.Message{Type: wire.TypeSnapshotDone, Job: job, From: wire.Node{Role: wire.Scheduler}, Clock: 5, Need: why}
+		list[0].Handle(n.now, m.From, &m)
+		n.settle()
+		if len(n.done) != 1 || n.done[0].Err == nil || strings.Contains(n.done[0].Err.Error(), "of key") || !strings.Contains(n.done[0].Err.Error(), "snapshot at scheduler") {
+			t.Errorf("a snapshot that fails ends with %+v, want an error about a snapshot and no key", n.done)
+		}
+	}
+}
