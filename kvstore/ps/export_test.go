@@ -31,6 +31,16 @@ func (s *Server) Value(id ID) ([]byte, uint64, bool) {
 	return nil, 0, false
 }
 
+// Copy returns the value of a slice as a server has it, whether it leads the shard or follows another one.
+func (s *Server) Copy(id ID) ([]byte, bool) {
+	for _, sh := range s.shards {
+		if sh != nil && sh.entries[id] != nil {
+			return sh.entries[id].value.data(), true
+		}
+	}
+	return nil, false
+}
+
 // Lent returns how many parts of ended calls a worker keeps because a transport reads their memory.
 func (w *Worker) Lent() int { return len(w.lent) }
 

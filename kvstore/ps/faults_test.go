@@ -311,7 +311,14 @@ func simulate(seed uint64, logf func(string, ...any)) *sim {
 	s.until = trouble
 	s.after(trouble+s.stall+2*ps.Second, s.heal)
 	s.weather(trouble)
-	if !s.run(limit) {
+	if rng.IntN(16) == 0 {
+		s.wait = 300 * ps.Second // calls do not run out of time before
+		s.after(ps.Time(rng.Int64N(int64(trouble))), s.desert)
+	}
+	if ended := s.run(limit); s.alone {
+		s.verifyDeserted()
+		return s
+	} else if !ended {
 		if len(s.errs) == 0 {
 			s.fail("I7: the programs did not end: %s", s.where())
 		}

@@ -158,6 +158,9 @@ func (s *sim) fail(format string, args ...any) {
 
 // boot starts a new machine in a place.
 func (s *sim) boot(p *process) {
+	if p == s.sched && s.alone {
+		return // it is gone for good
+	}
 	p.gen++
 	s.nonces++
 	p.nonce = s.nonces
