@@ -55,14 +55,15 @@ func once(dir string, words ...any) bool {
 
 func init() {
 	plays["crash"] = func(role, dir string) int {
+		once(dir, "run ", role, " ", os.Getpid())
 		if once(dir, role) { // one process of each role
 			crashes[os.Getenv("LAUNCH_TEST_CRASH")]()
 		}
 		if role != "worker" {
 			time.Sleep(time.Hour)
 		}
-		for { // until everybody has died once
-			if list, _ := filepath.Glob(filepath.Join(dir, "*")); len(list) == 3 {
+		for { // until one process of each role has been started again: 2 + 3 + 3 runs
+			if list, _ := filepath.Glob(filepath.Join(dir, "run *")); len(list) == 8 {
 				return 0
 			}
 			time.Sleep(5 * time.Millisecond)
