@@ -964,12 +964,12 @@ type (
 	// SampleParams holds the parameters of SampleExponential, SampleGamma, SampleGeneralizedNegativeBinomial and others.
 	//
 	//   - Shape []int: shape of the numbers that each element of the parameters draws
-	//   - DType Opt[gomx/dtype.Type]: element type of the output; None: that of the parameters
+	//   - DType Opt[gomx/dtype.Type]: element type of the output; None: float32
 	SampleParams = random.SampleParams
 	// ScalarParams holds the parameters of DivScalar, EqualScalar, GreaterEqualScalar and others.
 	//
 	//   - Scalar float64: the number; rounded to the element type of the array, cut off for integers; required
-	//   - NotInt bool: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
+	//   - NotInt bool: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
 	ScalarParams = prim.ScalarParams
 	// ScatterNDParams holds the parameters of ScatterSetND and ScatterND.
 	//
@@ -2237,7 +2237,7 @@ func Diag(data *Array, p DiagParams) *Array {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
 func DivScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opDivScalar, p, data)
 }
@@ -2307,7 +2307,7 @@ func Equal(lhs, rhs *Array) *Array {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
 func EqualScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opEqualScalar, p, data)
 }
@@ -2445,7 +2445,7 @@ func GreaterEqual(lhs, rhs *Array) *Array {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
 func GreaterEqualScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opGreaterEqualScalar, p, data)
 }
@@ -2454,7 +2454,7 @@ func GreaterEqualScalar(data *Array, p ScalarParams) *Array {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
 func GreaterScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opGreaterScalar, p, data)
 }
@@ -2528,7 +2528,7 @@ func Hypot(lhs, rhs *Array) *Array {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
 func HypotScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opHypotScalar, p, data)
 }
@@ -2749,7 +2749,7 @@ func LesserEqual(lhs, rhs *Array) *Array {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
 func LesserEqualScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opLesserEqualScalar, p, data)
 }
@@ -2758,7 +2758,7 @@ func LesserEqualScalar(data *Array, p ScalarParams) *Array {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
 func LesserScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opLesserScalar, p, data)
 }
@@ -2977,7 +2977,7 @@ func LogicalAnd(lhs, rhs *Array) *Array {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
 func LogicalAndScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opLogicalAndScalar, p, data)
 }
@@ -2996,7 +2996,7 @@ func LogicalOr(lhs, rhs *Array) *Array {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
 func LogicalOrScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opLogicalOrScalar, p, data)
 }
@@ -3010,7 +3010,7 @@ func LogicalXor(lhs, rhs *Array) *Array {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
 func LogicalXorScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opLogicalXorScalar, p, data)
 }
@@ -3178,7 +3178,7 @@ func Maximum(lhs, rhs *Array) *Array {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
 func MaximumScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opMaximumScalar, p, data)
 }
@@ -3212,7 +3212,7 @@ func Minimum(lhs, rhs *Array) *Array {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
 func MinimumScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opMinimumScalar, p, data)
 }
@@ -3221,7 +3221,7 @@ func MinimumScalar(data *Array, p ScalarParams) *Array {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
 func MinusScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opMinusScalar, p, data)
 }
@@ -3235,7 +3235,7 @@ func Mod(lhs, rhs *Array) *Array {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
 func ModScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opModScalar, p, data)
 }
@@ -3253,7 +3253,7 @@ func Moments(data *Array, p MomentsParams) []*Array {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
 func MulScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opMulScalar, p, data)
 }
@@ -3574,7 +3574,7 @@ func NotEqual(lhs, rhs *Array) *Array {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
 func NotEqualScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opNotEqualScalar, p, data)
 }
@@ -3621,7 +3621,7 @@ func Pick(data, index *Array, p PickParams) *Array {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
 func PlusScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opPlusScalar, p, data)
 }
@@ -3674,7 +3674,7 @@ func Power(lhs, rhs *Array) *Array {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
 func PowerScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opPowerScalar, p, data)
 }
@@ -3780,7 +3780,7 @@ func Proposal(clsProb, bboxPred, imInfo *Array, p ProposalParams) *Array {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
 func RDivScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opRDivScalar, p, data)
 }
@@ -3825,7 +3825,7 @@ func RMSPropUpdate(weight, grad, n *Array, p RMSPropUpdateParams) *Array {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
 func RMinusScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opRMinusScalar, p, data)
 }
@@ -3834,7 +3834,7 @@ func RMinusScalar(data *Array, p ScalarParams) *Array {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
 func RModScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opRModScalar, p, data)
 }
@@ -3926,7 +3926,7 @@ func ROIPooling(data, rois *Array, p ROIPoolingParams) *Array {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
 func RPowerScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opRPowerScalar, p, data)
 }
@@ -4295,7 +4295,7 @@ func SVMOutput(data, label *Array, p SVMOutputParams) *Array {
 //
 // Parameters:
 //   - Shape: shape of the numbers that each element of the parameters draws
-//   - DType: element type of the output; None: that of the parameters
+//   - DType: element type of the output; None: float32
 func SampleExponential(lam *Array, p SampleParams) *Array {
 	return apply1(opSampleExponential, p, lam)
 }
@@ -4304,7 +4304,7 @@ func SampleExponential(lam *Array, p SampleParams) *Array {
 //
 // Parameters:
 //   - Shape: shape of the numbers that each element of the parameters draws
-//   - DType: element type of the output; None: that of the parameters
+//   - DType: element type of the output; None: float32
 func SampleGamma(alpha, beta *Array, p SampleParams) *Array {
 	return apply1(opSampleGamma, p, alpha, beta)
 }
@@ -4313,7 +4313,7 @@ func SampleGamma(alpha, beta *Array, p SampleParams) *Array {
 //
 // Parameters:
 //   - Shape: shape of the numbers that each element of the parameters draws
-//   - DType: element type of the output; None: that of the parameters
+//   - DType: element type of the output; None: float32
 func SampleGeneralizedNegativeBinomial(mu, alpha *Array, p SampleParams) *Array {
 	return apply1(opSampleGeneralizedNegativeBinomial, p, mu, alpha)
 }
@@ -4334,7 +4334,7 @@ func SampleMultinomial(data *Array, p MultinomialParams) []*Array {
 //
 // Parameters:
 //   - Shape: shape of the numbers that each element of the parameters draws
-//   - DType: element type of the output; None: that of the parameters
+//   - DType: element type of the output; None: float32
 func SampleNegativeBinomial(k, pIn *Array, p SampleParams) *Array {
 	return apply1(opSampleNegativeBinomial, p, k, pIn)
 }
@@ -4343,7 +4343,7 @@ func SampleNegativeBinomial(k, pIn *Array, p SampleParams) *Array {
 //
 // Parameters:
 //   - Shape: shape of the numbers that each element of the parameters draws
-//   - DType: element type of the output; None: that of the parameters
+//   - DType: element type of the output; None: float32
 func SampleNormal(mu, sigma *Array, p SampleParams) *Array {
 	return apply1(opSampleNormal, p, mu, sigma)
 }
@@ -4352,7 +4352,7 @@ func SampleNormal(mu, sigma *Array, p SampleParams) *Array {
 //
 // Parameters:
 //   - Shape: shape of the numbers that each element of the parameters draws
-//   - DType: element type of the output; None: that of the parameters
+//   - DType: element type of the output; None: float32
 func SamplePoisson(lam *Array, p SampleParams) *Array {
 	return apply1(opSamplePoisson, p, lam)
 }
@@ -4361,7 +4361,7 @@ func SamplePoisson(lam *Array, p SampleParams) *Array {
 //
 // Parameters:
 //   - Shape: shape of the numbers that each element of the parameters draws
-//   - DType: element type of the output; None: that of the parameters
+//   - DType: element type of the output; None: float32
 func SampleUniform(low, high *Array, p SampleParams) *Array {
 	return apply1(opSampleUniform, p, low, high)
 }

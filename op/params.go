@@ -20,7 +20,8 @@ import (
 //	Beta Opt[float64] `op:"beta" default:"1"` // zero is legal, and not the default
 //
 // A field left at its zero value takes the default. Where zero is legal and not the default the
-// field must be an Opt. Options after the name: required, not, auto (set from the number of
+// field must be an Opt. A required field with an absent tag takes its value when attributes are
+// parsed that leave it out, because MXNet has a default there that Go's zero would hide. Options after the name: required, not, auto (set from the number of
 // inputs), run (a float64 that changes from call to call, such as a learning rate: kernels are not
 // prepared for its value but read it from the Call, by Handle.At).
 type ParamSpec struct {
@@ -30,6 +31,7 @@ type ParamSpec struct {
 	Default  string   // in MXNet's spelling; empty when required, "None" for an unset Opt
 	Enum     []string // legal spellings of a string
 	Doc      string
+	Absent   string // value of a required parameter that parsed attributes leave out; empty: an error
 	Required bool
 	Not      bool // stored negated
 	Auto     bool // number of inputs
@@ -103,7 +105,7 @@ func newParam(f reflect.StructField, index int) ParamSpec {
 		}
 	}
 	p := ParamSpec{Name: name, Field: f.Name, GoType: f.Type.String(), Doc: f.Tag.Get("doc"), index: index,
-		Default: f.Tag.Get("default"), Required: slices.Contains(opts, "required"),
+		Default: f.Tag.Get("default"), Absent: f.Tag.Get("absent"), Required: slices.Contains(opts, "required"),
 		Not: slices.Contains(opts, "not"), Auto: slices.Contains(opts, "auto"), Run: slices.Contains(opts, "run")}
 	if e := f.Tag.Get("enum"); e != "" {
 		p.Enum = strings.Split(e, "|")
@@ -248,9 +250,17 @@ func (s *schema) parse(attrs map[string]string) (any, error) {
 		given[i] = true
 	}
 	for i := range s.params {
-		if p := &s.params[i]; p.Required && !given[i] {
+		p := &s.params[i]
+		if !p.Required || given[i] {
+			continue
+		}
+		if p.Absent == "" {
 			return nil, Errorf(p.Name, "missing, it has no default")
 		}
+		if err := parseValue(v.Field(p.index).Addr().Interface(), p.Absent); err != nil {
+			return nil, Errorf(p.Name, "%v", err)
+		}
+		given[i] = true
 	}
 	if err := s.finish(v, given); err != nil {
 		return nil, err

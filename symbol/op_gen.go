@@ -964,12 +964,12 @@ type (
 	// SampleParams holds the parameters of SampleExponential, SampleGamma, SampleGeneralizedNegativeBinomial and others.
 	//
 	//   - Shape []int: shape of the numbers that each element of the parameters draws
-	//   - DType Opt[gomx/dtype.Type]: element type of the output; None: that of the parameters
+	//   - DType Opt[gomx/dtype.Type]: element type of the output; None: float32
 	SampleParams = random.SampleParams
 	// ScalarParams holds the parameters of DivScalar, EqualScalar, GreaterEqualScalar and others.
 	//
 	//   - Scalar float64: the number; rounded to the element type of the array, cut off for integers; required
-	//   - NotInt bool: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
+	//   - NotInt bool: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
 	ScalarParams = prim.ScalarParams
 	// ScatterNDParams holds the parameters of ScatterSetND and ScatterND.
 	//
@@ -2242,7 +2242,7 @@ func Diag(data *Symbol, p DiagParams, opts ...Option) *Symbol {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
 func DivScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opDivScalar, p, opts, data)
 }
@@ -2312,7 +2312,7 @@ func Equal(lhs, rhs *Symbol, opts ...Option) *Symbol {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
 func EqualScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opEqualScalar, p, opts, data)
 }
@@ -2466,7 +2466,7 @@ func GreaterEqual(lhs, rhs *Symbol, opts ...Option) *Symbol {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
 func GreaterEqualScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opGreaterEqualScalar, p, opts, data)
 }
@@ -2475,7 +2475,7 @@ func GreaterEqualScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
 func GreaterScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opGreaterScalar, p, opts, data)
 }
@@ -2549,7 +2549,7 @@ func Hypot(lhs, rhs *Symbol, opts ...Option) *Symbol {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
 func HypotScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opHypotScalar, p, opts, data)
 }
@@ -2770,7 +2770,7 @@ func LesserEqual(lhs, rhs *Symbol, opts ...Option) *Symbol {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
 func LesserEqualScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opLesserEqualScalar, p, opts, data)
 }
@@ -2779,7 +2779,7 @@ func LesserEqualScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
 func LesserScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opLesserScalar, p, opts, data)
 }
@@ -2998,7 +2998,7 @@ func LogicalAnd(lhs, rhs *Symbol, opts ...Option) *Symbol {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
 func LogicalAndScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opLogicalAndScalar, p, opts, data)
 }
@@ -3017,7 +3017,7 @@ func LogicalOr(lhs, rhs *Symbol, opts ...Option) *Symbol {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
 func LogicalOrScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opLogicalOrScalar, p, opts, data)
 }
@@ -3031,7 +3031,7 @@ func LogicalXor(lhs, rhs *Symbol, opts ...Option) *Symbol {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
 func LogicalXorScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opLogicalXorScalar, p, opts, data)
 }
@@ -3199,7 +3199,7 @@ func Maximum(lhs, rhs *Symbol, opts ...Option) *Symbol {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
 func MaximumScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opMaximumScalar, p, opts, data)
 }
@@ -3233,7 +3233,7 @@ func Minimum(lhs, rhs *Symbol, opts ...Option) *Symbol {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
 func MinimumScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opMinimumScalar, p, opts, data)
 }
@@ -3242,7 +3242,7 @@ func MinimumScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
 func MinusScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opMinusScalar, p, opts, data)
 }
@@ -3256,7 +3256,7 @@ func Mod(lhs, rhs *Symbol, opts ...Option) *Symbol {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
 func ModScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opModScalar, p, opts, data)
 }
@@ -3274,7 +3274,7 @@ func Moments(data *Symbol, p MomentsParams, opts ...Option) *Symbol {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
 func MulScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opMulScalar, p, opts, data)
 }
@@ -3595,7 +3595,7 @@ func NotEqual(lhs, rhs *Symbol, opts ...Option) *Symbol {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
 func NotEqualScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opNotEqualScalar, p, opts, data)
 }
@@ -3652,7 +3652,7 @@ func Pick(data, index *Symbol, p PickParams, opts ...Option) *Symbol {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
 func PlusScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opPlusScalar, p, opts, data)
 }
@@ -3705,7 +3705,7 @@ func Power(lhs, rhs *Symbol, opts ...Option) *Symbol {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
 func PowerScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opPowerScalar, p, opts, data)
 }
@@ -3811,7 +3811,7 @@ func Proposal(clsProb, bboxPred, imInfo *Symbol, p ProposalParams, opts ...Optio
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
 func RDivScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opRDivScalar, p, opts, data)
 }
@@ -3856,7 +3856,7 @@ func RMSPropUpdate(weight, grad *Symbol, p RMSPropUpdateParams, opts ...Option) 
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
 func RMinusScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opRMinusScalar, p, opts, data)
 }
@@ -3865,7 +3865,7 @@ func RMinusScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
 func RModScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opRModScalar, p, opts, data)
 }
@@ -3957,7 +3957,7 @@ func ROIPooling(data, rois *Symbol, p ROIPoolingParams, opts ...Option) *Symbol 
 //
 // Parameters:
 //   - Scalar: the number; rounded to the element type of the array, cut off for integers; required
-//   - NotInt: whether the number is an integer: decides the type that a boolean array becomes (switches is_int off)
+//   - NotInt: whether the number is an integer; if not, arrays of integers and booleans become float64 (switches is_int off)
 func RPowerScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opRPowerScalar, p, opts, data)
 }
@@ -4326,7 +4326,7 @@ func SVMOutput(data *Symbol, p SVMOutputParams, opts ...Option) *Symbol {
 //
 // Parameters:
 //   - Shape: shape of the numbers that each element of the parameters draws
-//   - DType: element type of the output; None: that of the parameters
+//   - DType: element type of the output; None: float32
 func SampleExponential(lam *Symbol, p SampleParams, opts ...Option) *Symbol {
 	return compose(opSampleExponential, p, opts, lam)
 }
@@ -4335,7 +4335,7 @@ func SampleExponential(lam *Symbol, p SampleParams, opts ...Option) *Symbol {
 //
 // Parameters:
 //   - Shape: shape of the numbers that each element of the parameters draws
-//   - DType: element type of the output; None: that of the parameters
+//   - DType: element type of the output; None: float32
 func SampleGamma(alpha, beta *Symbol, p SampleParams, opts ...Option) *Symbol {
 	return compose(opSampleGamma, p, opts, alpha, beta)
 }
@@ -4344,7 +4344,7 @@ func SampleGamma(alpha, beta *Symbol, p SampleParams, opts ...Option) *Symbol {
 //
 // Parameters:
 //   - Shape: shape of the numbers that each element of the parameters draws
-//   - DType: element type of the output; None: that of the parameters
+//   - DType: element type of the output; None: float32
 func SampleGeneralizedNegativeBinomial(mu, alpha *Symbol, p SampleParams, opts ...Option) *Symbol {
 	return compose(opSampleGeneralizedNegativeBinomial, p, opts, mu, alpha)
 }
@@ -4365,7 +4365,7 @@ func SampleMultinomial(data *Symbol, p MultinomialParams, opts ...Option) *Symbo
 //
 // Parameters:
 //   - Shape: shape of the numbers that each element of the parameters draws
-//   - DType: element type of the output; None: that of the parameters
+//   - DType: element type of the output; None: float32
 func SampleNegativeBinomial(k, pIn *Symbol, p SampleParams, opts ...Option) *Symbol {
 	return compose(opSampleNegativeBinomial, p, opts, k, pIn)
 }
@@ -4374,7 +4374,7 @@ func SampleNegativeBinomial(k, pIn *Symbol, p SampleParams, opts ...Option) *Sym
 //
 // Parameters:
 //   - Shape: shape of the numbers that each element of the parameters draws
-//   - DType: element type of the output; None: that of the parameters
+//   - DType: element type of the output; None: float32
 func SampleNormal(mu, sigma *Symbol, p SampleParams, opts ...Option) *Symbol {
 	return compose(opSampleNormal, p, opts, mu, sigma)
 }
@@ -4383,7 +4383,7 @@ func SampleNormal(mu, sigma *Symbol, p SampleParams, opts ...Option) *Symbol {
 //
 // Parameters:
 //   - Shape: shape of the numbers that each element of the parameters draws
-//   - DType: element type of the output; None: that of the parameters
+//   - DType: element type of the output; None: float32
 func SamplePoisson(lam *Symbol, p SampleParams, opts ...Option) *Symbol {
 	return compose(opSamplePoisson, p, opts, lam)
 }
@@ -4392,7 +4392,7 @@ func SamplePoisson(lam *Symbol, p SampleParams, opts ...Option) *Symbol {
 //
 // Parameters:
 //   - Shape: shape of the numbers that each element of the parameters draws
-//   - DType: element type of the output; None: that of the parameters
+//   - DType: element type of the output; None: float32
 func SampleUniform(low, high *Symbol, p SampleParams, opts ...Option) *Symbol {
 	return compose(opSampleUniform, p, opts, low, high)
 }

@@ -78,6 +78,19 @@ func TestRunningNeverPanics(t *testing.T) {
 	}
 }
 
+// TestRunningWithoutElements runs every operator on arrays without elements, which have no memory: a kernel that
+// computes an address from nil, or divides by an extent, ends the process.
+func TestRunningWithoutElements(t *testing.T) {
+	for _, o := range op.All() {
+		for seed := range uint64(*rounds) {
+			if err := optest.RunsEmpty(o, noise(seed, 96)); err != nil {
+				t.Errorf("seed %d: %v", seed, err)
+				break
+			}
+		}
+	}
+}
+
 func noise(seed uint64, n int) []byte {
 	rng := rand.New(rand.NewPCG(seed, 5))
 	b := make([]byte, n)

@@ -98,6 +98,8 @@ func allocated() uint64 {
 type draw struct {
 	data []byte
 	tame bool // no enormous numbers as attributes
+	// empty gives most shapes an extent of zero, and many attributes that value.
+	empty bool
 }
 
 func (d *draw) below(n int) int {
@@ -152,6 +154,9 @@ func (d *draw) value(p op.ParamSpec) string {
 }
 
 func (d *draw) number() string {
+	if d.empty && d.below(3) == 0 {
+		return "0"
+	}
 	if d.tame {
 		return numbers[d.below(14)]
 	}
@@ -189,6 +194,9 @@ func (d *draw) shape() dtype.Shape {
 }
 
 func (d *draw) dtype() dtype.Type {
+	if d.empty && d.below(2) == 0 {
+		return dtype.Float32 // most kernels are made for it
+	}
 	list := []dtype.Type{dtype.Unknown, dtype.Float32, dtype.Float64, dtype.Float16, dtype.BFloat16, dtype.Uint8, dtype.Int8, dtype.Int32, dtype.Int64, dtype.Bool}
 	return list[d.below(len(list))]
 }

@@ -95,7 +95,7 @@ func (c *Call) compareOne(got, want Operand) string {
 	rel := 0.0
 	if isFloat(want.DType) {
 		rel = map[dtype.Type]float64{dtype.Float64: 1e-7, dtype.Float32: 2e-4, dtype.Float16: 2e-2}[want.DType]
-		for _, x := range slices.Concat(c.In, c.Out) {
+		for _, x := range slices.Concat(c.In, c.Out, c.Heads) {
 			switch x.DType {
 			case dtype.Float16:
 				rel = 2e-2

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"math"
 	"slices"
 
 	"gomx/dtype"
@@ -133,12 +134,26 @@ func inferScatter(p ScatterNDParams, data *dtype.Shape, idx dtype.Shape, out *dt
 	return err
 }
 
+// wholes returns indices, of floating-point numbers the largest whole numbers that are not larger:
+// -0.5 names the last element.
+func wholes(indices op.Tensor) []int64 {
+	if loop.Exact(indices.DType) {
+		return loop.Ints(indices)
+	}
+	x := loop.Floats(indices)
+	list := make([]int64, len(x))
+	for i, v := range x {
+		list[i] = int64(math.Floor(v))
+	}
+	return list
+}
+
 // tuples calls f for every tuple of indices: the offset in an array of shape s that it names, the
 // offset among the elements it stands for, and their number.
 func tuples(s dtype.Shape, indices op.Tensor, f func(at, k, n int)) error {
 	m := indices.Shape[0]
 	count, n := indices.Shape[1:].Size(), s[m:].Size()
-	list, st := loop.Ints(indices), s.Strides()
+	list, st := wholes(indices), s.Strides()
 	for k := range count {
 		at := 0
 		for a := range m {

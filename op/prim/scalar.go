@@ -10,8 +10,8 @@ import (
 
 // ScalarParams are the parameters of operators of an array and a number.
 type ScalarParams struct {
-	Scalar float64 `op:"scalar,required" doc:"the number; rounded to the element type of the array, cut off for integers"`
-	NotInt bool    `op:"is_int,not" doc:"whether the number is an integer: decides the type that a boolean array becomes"`
+	Scalar float64 `op:"scalar,required" absent:"1" doc:"the number; rounded to the element type of the array, cut off for integers"`
+	NotInt bool    `op:"is_int,not" doc:"whether the number is an integer; if not, arrays of integers and booleans become float64"`
 }
 
 // The functions of an array and a number.
@@ -76,7 +76,7 @@ func (r scalar) define() {
 				n := int64(s)
 				f.I = func(x int64) int64 { return r.f.I(x, n) }
 			}
-			if c.In[0].DType == dtype.Bool && p.NotInt {
+			if loop.Exact(c.In[0].DType) && p.NotInt {
 				f = loop.Func1{F: func(x float64) float64 { return r.f.F(x, p.Scalar) }}
 			}
 			loop.Map(f, c.Out[0], c.In[0])
@@ -104,21 +104,22 @@ func round(t dtype.Type, v float64) float64 {
 	return loop.Floats(cell)[0]
 }
 
-// scalarType keeps the element type, but booleans become int64 or float64 by the number.
+// scalarType keeps the element type, but integers become float64 with a number that is none, and
+// booleans int64 or float64.
 func scalarType(p ScalarParams, in, out []dtype.Type) error {
-	if in[0] == dtype.Bool {
+	if in[0] == dtype.Bool || p.NotInt && in[0] != dtype.Unknown && loop.Exact(in[0]) {
 		want := dtype.Int64
 		if p.NotInt {
 			want = dtype.Float64
 		}
 		if out[0] != dtype.Unknown && out[0] != want {
-			return op.Errorf("output", "element type %v, want %v for boolean data", out[0], want)
+			return op.Errorf("output", "element type %v, want %v for data of type %v", out[0], want, in[0])
 		}
 		out[0] = want
 		return nil
 	}
 	if in[0] == dtype.Unknown && (out[0] == dtype.Int64 || out[0] == dtype.Float64) {
-		return nil // the input may be boolean
+		return nil // the input may be boolean or an integer
 	}
 	return op.SameType(p, in, out)
 }

@@ -67,6 +67,10 @@ func TestScalarTypes(t *testing.T) {
 		optest.Run(t, tt.op.Op, optest.Case{Name: tt.name, Params: prim.ScalarParams{Scalar: tt.s}, NoDiff: true,
 			In: optest.Ops(tt.x), Want: optest.Ops(tt.want)})
 	}
+	optest.Run(t, prim.MulScalar.Op, optest.Case{Name: "integers and a fraction", Params: prim.ScalarParams{Scalar: 0.5, NotInt: true},
+		In: optest.Ops(optest.Array(dtype.Int32, []int{2}, 1, -2)), Want: optest.Ops(optest.Array(dtype.Float64, []int{2}, 0.5, -1))})
+	optest.Run(t, prim.PlusScalar.Op, optest.Case{Name: "a file without the number", Attrs: map[string]string{},
+		In: optest.Ops(optest.F([]int{2}, 1, -2)), Want: optest.Ops(optest.F([]int{2}, 2, -1))})
 	optest.Run(t, prim.MulScalar.Op, optest.Case{Name: "booleans and a fraction", Params: prim.ScalarParams{Scalar: 0.5, NotInt: true},
 		In: optest.Ops(optest.Array(dtype.Bool, []int{2}, 0, 1)), Want: optest.Ops(optest.Array(dtype.Float64, []int{2}, 0, 0.5))})
 }

@@ -56,10 +56,16 @@ func inferDirichlet(in, out []dtype.Shape) error {
 	if last < 0 || len(alpha) > len(sample) {
 		return op.Errorf("sample", "shape %v for alpha of shape %v", sample, alpha)
 	}
-	if err := op.Require("output", &out[0], sample[:last]); err != nil {
-		return err
+	if last == 0 {
+		if err := op.Require("output", &out[0], dtype.Shape{1}); err != nil { // not a scalar, as in MXNet
+			return err
+		}
+	} else {
+		if err := op.Require("output", &out[0], sample[:last]); err != nil {
+			return err
+		}
+		copy(sample, out[0])
 	}
-	copy(sample, out[0])
 	if alpha == nil {
 		return nil
 	}

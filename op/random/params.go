@@ -96,5 +96,5 @@ type DispersedLikeParams struct {
 // SampleParams are the parameters of operators whose distributions' parameters are arrays.
 type SampleParams struct {
 	Shape []int              `op:"shape" doc:"shape of the numbers that each element of the parameters draws"`
-	DType op.Opt[dtype.Type] `op:"dtype" doc:"element type of the output; None: that of the parameters"`
+	DType op.Opt[dtype.Type] `op:"dtype" doc:"element type of the output; None: float32"`
 }

@@ -69,20 +69,12 @@ func inferSample(shape []int, in, out []dtype.Shape) error {
 	return op.Require("output", &out[0], append(in[0].Clone(), shape...))
 }
 
-// sampleType makes the output of the wanted type, else of that of the parameters if it is a
-// floating-point type, else float32.
+// sampleType makes the output of the wanted type, else float32 whatever the parameters are.
 func sampleType(p SampleParams, in, out []dtype.Type) error {
 	if err := op.SameType(p, in, nil); err != nil {
 		return err
 	}
-	if in[0] == dtype.Unknown && !p.DType.IsSet() {
-		return nil
-	}
-	def := dtype.Float32
-	if in[0].IsFloat() {
-		def = in[0]
-	}
-	return setType(&out[0], p.DType, def)
+	return setType(&out[0], p.DType, dtype.Float32)
 }
 
 func sample(c *op.Call, f func(s *source, a, b float64) float64) error {

@@ -29,6 +29,10 @@ func TestSample(t *testing.T) {
 		if !out[0].Shape.Equal(dtype.Shape{2, many / 2}) {
 			t.Errorf("%s: got shape %v", h.name, out[0].Shape)
 		}
+		wide := optest.Ops(optest.Array(dtype.Float64, []int{2}, 1, 5), optest.Array(dtype.Float64, []int{2}, 2, 7))[:h.inputs]
+		if out, err := (optest.Runner{Seed: seed}).Apply(o, p, wide); err != nil || out[0].DType != dtype.Float32 {
+			t.Errorf("%s of float64: got %v, %v, want float32", h.name, out, err)
+		}
 		x := loop.Floats(out[0])
 		for row, want := range h.mean {
 			mean := 0.0

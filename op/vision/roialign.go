@@ -100,6 +100,9 @@ func between[T float](v T, n int) (lo, hi int, f T) {
 	return lo, lo + 1, v - T(lo)
 }
 
+// mostSamples bounds the samples along one side of a part: a region of 1e30 would never end.
+const mostSamples = 1 << 12
+
 // aligned is the geometry of one region of ROIAlign.
 type aligned[T float] struct {
 	image  int
@@ -132,6 +135,9 @@ func newAligned[T float](p ROIAlignParams, row []T, data dtype.Shape) (aligned[T
 		if a.counts[i] = p.SampleRatio.Value(); a.counts[i] <= 0 {
 			a.counts[i] = ceil(a.part[i])
 		}
+		if a.counts[i] > mostSamples {
+			return a, op.Errorf("rois", "row %v, %d samples along a part, want at most %d", row, a.counts[i], mostSamples)
+		}
 	}
 	return a, nil
 }
@@ -139,6 +145,9 @@ func newAligned[T float](p ROIAlignParams, row []T, data dtype.Shape) (aligned[T
 // taps lists the samples of the part at a row and column.
 func (a *aligned[T]) taps(row, col int) []tap[T] {
 	var list []tap[T]
+	if a.h == 0 || a.w == 0 {
+		return nil
+	}
 	for i := range a.counts[0] {
 		y := a.start[0] + T(T(row)*a.part[0]) + T((T(i)+0.5)*a.part[0])/T(a.counts[0])
 		for j := range a.counts[1] {
