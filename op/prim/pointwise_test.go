@@ -47,7 +47,7 @@ func TestChainCodeErrors(t *testing.T) {
 	for _, tt := range []struct{ code, want string }{
 		{"", "parts"}, {"in 1; out 0", "parts"}, {"in -1; exp 0; out 1", "begins"}, {"in x; exp 0; out 1", "begins"},
 		{"in 1; dot 0 0; out 1", "pointwise"}, {"in 1; exp 1; out 1", "value 1"}, {"in 1; exp 0 0; out 1", "operands"},
-		{"in 1; exp 0; out 0", "output 0"}, {"in 1; exp 0; out 2", "output 2"}, {"in 1; _mul_scalar 0; out 1", "scalar"}, {"in 1; exp 0 a=b; out 1", "unknown"},
+		{"in 1; exp 0; out 0", "output 0"}, {"in 1; exp 0; out 2", "output 2"}, {"in 1; _mul_scalar 0 scalar=x; out 1", "scalar"}, {"in 1; exp 0 a=b; out 1", "unknown"},
 	} {
 		if _, err := prim.ParseChain(tt.code); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%q: got %v, want an error that mentions %q", tt.code, err, tt.want)
