@@ -15,6 +15,9 @@ type Desc struct {
 	Shape dtype.Shape
 	Init  string // the __init__ attribute, empty if there is none
 	Seed  uint64 // of the whole model; see Rand
+
+	// Global is the initializer of the whole model, for initializers that hand parts on to it. Fill sets it.
+	Global Initializer
 }
 
 // Rand returns the source of random numbers for the parameter: a function of seed and name.
@@ -40,6 +43,9 @@ type chooser interface {
 func Fill(init Initializer, d Desc, dst []float32) error {
 	if d.Shape.Size() != len(dst) {
 		return fmt.Errorf("initializer: %s: room for %d values, want %d for shape %v", d.Name, len(dst), d.Shape.Size(), d.Shape)
+	}
+	if d.Global == nil {
+		d.Global = init
 	}
 	err := fill(init, d, dst)
 	if err != nil {

@@ -21,6 +21,7 @@ var kinds = map[string]reflect.Type{
 	"msraprelu":  reflect.TypeFor[MSRAPrelu](),
 	"orthogonal": reflect.TypeFor[Orthogonal](),
 	"bilinear":   reflect.TypeFor[Bilinear](),
+	"fusedrnn":   reflect.TypeFor[FusedRNN](),
 	"lstmbias":   reflect.TypeFor[LSTMBias](),
 }
 

@@ -12,6 +12,7 @@ import (
 	"gomx/initializer"
 	nd "gomx/ndarray"
 	"gomx/op"
+	sym "gomx/symbol"
 )
 
 // givenParams are values for parameters, by name.
@@ -106,13 +107,13 @@ func (m *Module) InitParams(init initializer.Initializer) error {
 	if given == nil {
 		given = &givenParams{allowMissing: true}
 	}
-	attrs := m.symbol.AttrDict()
+	attrs := initAttrs(m.symbol)
 	for _, part := range []struct{ have, given map[string]*nd.Array }{{m.args, given.args}, {m.aux, given.aux}} {
 		for _, name := range slices.Sorted(maps.Keys(part.have)) {
 			if part.given[name] != nil || !given.allowMissing {
 				continue
 			}
-			if err := m.initialize(part.have[name], name, attrs[name]["__init__"], init); err != nil {
+			if err := m.initialize(part.have[name], name, attrs[name], init); err != nil {
 				return fmt.Errorf("module: %w", err)
 			}
 		}
@@ -125,6 +126,26 @@ func (m *Module) InitParams(init initializer.Initializer) error {
 	m.spreadAll()
 	m.given, m.inited = nil, true
 	return nil
+}
+
+// initAttrs returns the text forms of initializers that variables ask for by their attribute __init__, or else operators for
+// their inputs: files need not carry the attribute.
+func initAttrs(s *sym.Symbol) map[string]string {
+	attrs := map[string]string{}
+	for _, n := range s.Nodes() {
+		if n.IsVar() {
+			if text := n.Attrs["__init__"]; text != "" {
+				attrs[n.Name] = text
+			}
+			continue
+		}
+		for i, in := range n.Op.Inputs(n.Params) {
+			if v := n.In[i].Node; v.IsVar() && in.Init != "" && attrs[v.Name] == "" {
+				attrs[v.Name] = in.Init
+			}
+		}
+	}
+	return attrs
 }
 
 // initialize fills one array.

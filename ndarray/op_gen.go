@@ -3853,7 +3853,8 @@ func RModScalar(data *Array, p ScalarParams) *Array {
 // The vector of parameters holds all weights, then all biases. Weights go layer by layer, and in
 // a layer direction by direction: those of the input (gates·state_size, input), those of the state
 // (gates·state_size, size) and, with a projection, (size, state_size). Biases go in the same order, those of the
-// input before those of the state.
+// input before those of the state. A variable of parameters without an initializer asks for fusedrnn: the matrix of every gate
+// gets values from the initializer of the model, biases are 0. States that are variables begin with zeros.
 //
 // With use_sequence_length sequence i ends after sequence_length[i] steps: outputs after its end are
 // zero, the last state is the one at its end, and the backward direction starts there.
@@ -3878,7 +3879,8 @@ func RNN(data, parameters, state *Array, p RNNParams, with ...Input) []*Array {
 	return applyMany(opRNN, p, inRNN, with, data, parameters, state, nil, nil)
 }
 
-// RNNParamConcat joins the flattened parameters of a recurrent layer. It is Concat under another name.
+// RNNParamConcat joins the flattened parameters of a recurrent layer. It is Concat but for inference:
+// where the extents of several inputs are unknown, they share equally the extent of the output that the others leave.
 //
 // Parameters:
 //   - Dim: axis along which the inputs are joined; 1 by default

@@ -43,7 +43,9 @@ func init() {
 		Ref: concat,
 	}
 	Concat.Define(s)
-	s.Doc = "RNNParamConcat joins the flattened parameters of a recurrent layer. It is Concat under another name."
+	s.Doc = `RNNParamConcat joins the flattened parameters of a recurrent layer. It is Concat but for inference:
+where the extents of several inputs are unknown, they share equally the extent of the output that the others leave.`
+	s.Infer = inferShares
 	s.Aliases = []string{"_npi_rnn_param_concat"}
 	s.GoName = "RNNParamConcat"
 	RNNParamConcat.Define(s)
@@ -113,6 +115,37 @@ func eachLike(a, b []dtype.Shape) error {
 			return op.Errorf("", "shape %v, want %v", b[i], a[i])
 		}
 		a[i], b[i] = m, m.Clone()
+	}
+	return nil
+}
+
+// inferShares is inferConcat in which inputs of unknown extents share the rest of the output.
+func inferShares(p ConcatParams, in, out []dtype.Shape) error {
+	if err := inferConcat(p, in, out); err != nil || len(out[0]) == 0 {
+		return err
+	}
+	axis, err := Axis("dim", p.Dim.Value(), len(out[0]))
+	if err != nil || out[0][axis] == -1 {
+		return err
+	}
+	rest, missing := out[0][axis], 0
+	for _, s := range in {
+		if s[axis] == -1 {
+			missing++
+		} else {
+			rest -= s[axis]
+		}
+	}
+	switch {
+	case missing == 0:
+		return nil
+	case rest < 0 || rest%missing != 0:
+		return op.Errorf("output", "extent %d of axis %d leaves %d for %d inputs, want a multiple of their number", out[0][axis], axis, rest, missing)
+	}
+	for _, s := range in {
+		if s[axis] == -1 {
+			s[axis] = rest / missing
+		}
 	}
 	return nil
 }

@@ -1,6 +1,8 @@
 package rnn
 
 import (
+	"fmt"
+
 	"gomx/dtype"
 	"gomx/op"
 )
@@ -28,7 +30,8 @@ With W the weights, b the biases, v and u for input and state, a step is
 The vector of parameters holds all weights, then all biases. Weights go layer by layer, and in
 a layer direction by direction: those of the input (gates·state_size, input), those of the state
 (gates·state_size, size) and, with a projection, (size, state_size). Biases go in the same order, those of the
-input before those of the state.
+input before those of the state. A variable of parameters without an initializer asks for fusedrnn: the matrix of every gate
+gets values from the initializer of the model, biases are 0. States that are variables begin with zeros.
 
 With use_sequence_length sequence i ends after sequence_length[i] steps: outputs after its end are
 zero, the last state is the one at its end, and the backward direction starts there.`,
@@ -85,14 +88,26 @@ func visible(p RNNParams) []string {
 }
 
 func rnnInputs(p RNNParams) []op.Input {
-	list := []op.Input{{Name: "data"}, {Name: "parameters", Role: op.Param}, {Name: "state", Role: op.State}}
+	list := []op.Input{{Name: "data"}, {Name: "parameters", Role: op.Param, Init: paramsInit(p)},
+		{Name: "state", Role: op.State, Init: "zeros"}}
 	if p.Mode == "lstm" {
-		list = append(list, op.Input{Name: "state_cell", Role: op.State})
+		list = append(list, op.Input{Name: "state_cell", Role: op.State, Init: "zeros"})
 	}
 	if p.UseSequenceLength {
 		list = append(list, op.Input{Name: "sequence_length"})
 	}
 	return list
+}
+
+// paramsInit is the initializer of a vector of parameters without one of its own, in MXNet's text form: matrices of single
+// gates get values from the initializer of the model, biases are 0.
+func paramsInit(p RNNParams) string {
+	projection := ""
+	if size, ok := p.ProjectionSize.Get(); ok {
+		projection = fmt.Sprintf(`, "projection_size": %d`, size)
+	}
+	return fmt.Sprintf(`["fusedrnn", {"init": null, "num_hidden": %d, "num_layers": %d, "mode": %q, "bidirectional": %v, "forget_bias": 0.0%s}]`,
+		p.StateSize, p.NumLayers, p.Mode, p.Bidirectional, projection)
 }
 
 // lengthsAt is the place of the lengths of sequences, -1 when there are none.
