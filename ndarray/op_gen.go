@@ -42,7 +42,7 @@ type (
 	//   - WD float64: weight decay
 	//   - RescaleGrad Opt[float64]: factor of the gradient; 1 by default
 	//   - ClipGradient Opt[float64]: limit of the gradient's elements, negative for none; -1 by default
-	//   - NoLazyUpdate bool: with sparse gradients, update only rows that have one (switches lazy_update off)
+	//   - NoLazyUpdate bool: with sparse gradients, update only rows that have one; without effect, as gradients are dense (switches lazy_update off)
 	//
 	// Fields of type Opt are set by [Some]: AdamUpdateParams{Beta1: nd.Some(0.5)}.
 	AdamUpdateParams = update.AdamUpdateParams
@@ -326,7 +326,7 @@ type (
 	//   - InputDim int: number of rows of weight; at least 1; required
 	//   - OutputDim int: extent of a row; at least 1; required
 	//   - DType dtype.Type: element type of weight; float32 by default
-	//   - SparseGrad bool: make the gradient of weight row-sparse; dense arrays know one form only
+	//   - SparseGrad bool: make the gradient of weight row-sparse; accepted for compatibility, all gradients are dense
 	EmbeddingParams = index.EmbeddingParams
 	// ExpandDimsParams holds the parameters of ExpandDims.
 	//
@@ -939,7 +939,7 @@ type (
 	//   - WD float64: weight decay
 	//   - RescaleGrad Opt[float64]: factor of the gradient; 1 by default
 	//   - ClipGradient Opt[float64]: limit of the rescaled gradient's elements, negative for none; -1 by default
-	//   - NoLazyUpdate bool: with sparse gradients, update only rows that have one (switches lazy_update off)
+	//   - NoLazyUpdate bool: with sparse gradients, update only rows that have one; without effect, as gradients are dense (switches lazy_update off)
 	//
 	// Fields of type Opt are set by [Some]: SGDMomUpdateParams{RescaleGrad: nd.Some(0.5)}.
 	SGDMomUpdateParams = update.SGDMomUpdateParams
@@ -949,7 +949,7 @@ type (
 	//   - WD float64: weight decay
 	//   - RescaleGrad Opt[float64]: factor of the gradient; 1 by default
 	//   - ClipGradient Opt[float64]: limit of the rescaled gradient's elements, negative for none; -1 by default
-	//   - NoLazyUpdate bool: with sparse gradients, update only rows that have one (switches lazy_update off)
+	//   - NoLazyUpdate bool: with sparse gradients, update only rows that have one; without effect, as gradients are dense (switches lazy_update off)
 	//
 	// Fields of type Opt are set by [Some]: SGDUpdateParams{RescaleGrad: nd.Some(0.5)}.
 	SGDUpdateParams = update.SGDUpdateParams
@@ -1582,7 +1582,7 @@ func AdagradUpdate(weight, grad, history *Array, p AdagradUpdateParams) *Array {
 //   - WD: weight decay
 //   - RescaleGrad: factor of the gradient; 1 by default
 //   - ClipGradient: limit of the gradient's elements, negative for none; -1 by default
-//   - NoLazyUpdate: with sparse gradients, update only rows that have one (switches lazy_update off)
+//   - NoLazyUpdate: with sparse gradients, update only rows that have one; without effect, as gradients are dense (switches lazy_update off)
 func AdamUpdate(weight, grad, mean, varIn *Array, p AdamUpdateParams) *Array {
 	return apply1(opAdamUpdate, p, weight, grad, mean, varIn)
 }
@@ -2293,7 +2293,7 @@ func ElemwiseSub(lhs, rhs *Array) *Array {
 //   - InputDim: number of rows of weight; at least 1; required
 //   - OutputDim: extent of a row; at least 1; required
 //   - DType: element type of weight; float32 by default
-//   - SparseGrad: make the gradient of weight row-sparse; dense arrays know one form only
+//   - SparseGrad: make the gradient of weight row-sparse; accepted for compatibility, all gradients are dense
 func Embedding(data, weight *Array, p EmbeddingParams) *Array {
 	return apply1(opEmbedding, p, data, weight)
 }
@@ -3099,6 +3099,9 @@ func MPLambUpdatePhase2(weight, g, r1, r2, weight32 *Array, p LambUpdatePhase2Pa
 // NAGMomUpdate (nag_mom_update) is one step of Nesterov's accelerated gradient.
 //
 // g = clip(rescale_grad·grad) + wd·weight; mom = momentum·mom - lr·g; weight += momentum·mom - lr·g
+//
+// With out=weight and wd above 0, MXNet 1.9.1 takes the weight that it has just written for the decay in the momentum; here both
+// are of the formula.
 // The weight may have low precision: weight32 is the exact one, and the output is rounded from it.
 //
 // Parameters:
@@ -3124,7 +3127,7 @@ func MPNAGMomUpdate(weight, grad, mom, weight32 *Array, p NAGMomUpdateParams) *A
 //   - WD: weight decay
 //   - RescaleGrad: factor of the gradient; 1 by default
 //   - ClipGradient: limit of the rescaled gradient's elements, negative for none; -1 by default
-//   - NoLazyUpdate: with sparse gradients, update only rows that have one (switches lazy_update off)
+//   - NoLazyUpdate: with sparse gradients, update only rows that have one; without effect, as gradients are dense (switches lazy_update off)
 func MPSGDMomUpdate(weight, grad, mom, weight32 *Array, p SGDMomUpdateParams) *Array {
 	return apply1(opMPSGDMomUpdate, p, weight, grad, mom, weight32)
 }
@@ -3141,7 +3144,7 @@ func MPSGDMomUpdate(weight, grad, mom, weight32 *Array, p SGDMomUpdateParams) *A
 //   - WD: weight decay
 //   - RescaleGrad: factor of the gradient; 1 by default
 //   - ClipGradient: limit of the rescaled gradient's elements, negative for none; -1 by default
-//   - NoLazyUpdate: with sparse gradients, update only rows that have one (switches lazy_update off)
+//   - NoLazyUpdate: with sparse gradients, update only rows that have one; without effect, as gradients are dense (switches lazy_update off)
 func MPSGDUpdate(weight, grad, weight32 *Array, p SGDUpdateParams) *Array {
 	return apply1(opMPSGDUpdate, p, weight, grad, weight32)
 }
@@ -3518,6 +3521,9 @@ func MultiSumSq(data []*Array) *Array {
 // NAGMomUpdate (nag_mom_update) is one step of Nesterov's accelerated gradient.
 //
 // g = clip(rescale_grad·grad) + wd·weight; mom = momentum·mom - lr·g; weight += momentum·mom - lr·g
+//
+// With out=weight and wd above 0, MXNet 1.9.1 takes the weight that it has just written for the decay in the momentum; here both
+// are of the formula.
 //
 // Parameters:
 //   - LR: learning rate; required
@@ -4260,7 +4266,7 @@ func Rsqrt(data *Array) *Array {
 //   - WD: weight decay
 //   - RescaleGrad: factor of the gradient; 1 by default
 //   - ClipGradient: limit of the rescaled gradient's elements, negative for none; -1 by default
-//   - NoLazyUpdate: with sparse gradients, update only rows that have one (switches lazy_update off)
+//   - NoLazyUpdate: with sparse gradients, update only rows that have one; without effect, as gradients are dense (switches lazy_update off)
 func SGDMomUpdate(weight, grad, mom *Array, p SGDMomUpdateParams) *Array {
 	return apply1(opSGDMomUpdate, p, weight, grad, mom)
 }
@@ -4274,7 +4280,7 @@ func SGDMomUpdate(weight, grad, mom *Array, p SGDMomUpdateParams) *Array {
 //   - WD: weight decay
 //   - RescaleGrad: factor of the gradient; 1 by default
 //   - ClipGradient: limit of the rescaled gradient's elements, negative for none; -1 by default
-//   - NoLazyUpdate: with sparse gradients, update only rows that have one (switches lazy_update off)
+//   - NoLazyUpdate: with sparse gradients, update only rows that have one; without effect, as gradients are dense (switches lazy_update off)
 func SGDUpdate(weight, grad *Array, p SGDUpdateParams) *Array {
 	return apply1(opSGDUpdate, p, weight, grad)
 }

@@ -141,6 +141,26 @@ func (o *Op) HasKernel(kind device.Kind, tier device.Tier) bool {
 // Lookup returns the operator with a name or alias, nil if there is none.
 func Lookup(name string) *Op { return registry[name] }
 
+// Find is Lookup with an error that says why there is no operator with a name.
+func Find(name string) (*Op, error) {
+	if o := registry[name]; o != nil {
+		return o, nil
+	}
+	if strings.HasPrefix(name, "_np") {
+		return nil, fmt.Errorf("operator %s is one of MXNet's NumPy operators (_np_, _npi_, _npx_), which are not supported: "+
+			"export a network that is made of mx.sym's or mx.nd's operators", name)
+	}
+	if kind := outside[name]; kind != "" {
+		return nil, fmt.Errorf("operator %s, %s, is not supported yet", name, kind)
+	}
+	return nil, fmt.Errorf("unknown operator %q", name)
+}
+
+// outside are MXNet's operators whose bodies are code or graphs of the user, by their kinds.
+var outside = map[string]string{"Custom": "which runs code of the user's program", "_Native": "which runs code of the user's program",
+	"_NDArray": "which runs code of the user's program", "_foreach": "a loop over a graph",
+	"_while_loop": "a loop over a graph", "_cond": "a choice between graphs"}
+
 // All returns every operator once, sorted by name.
 func All() []*Op {
 	names := slices.Sorted(maps.Keys(registry))
@@ -165,6 +185,7 @@ func (o *Op) Normalize(params any) (any, error) {
 	if err := o.schema.normalize(v); err != nil {
 		return nil, WithOp(err, o.Name, "", "")
 	}
+	o.noteIdle(v)
 	return v.Interface(), nil
 }
 
@@ -172,7 +193,23 @@ func (o *Op) Normalize(params any) (any, error) {
 // __key__ are passed over, unknown keys are errors.
 func (o *Op) ParseParams(attrs map[string]string) (any, error) {
 	p, err := o.schema.parse(attrs)
-	return p, WithOp(err, o.Name, "", "")
+	if err != nil {
+		return nil, WithOp(err, o.Name, "", "")
+	}
+	o.noteIdle(reflect.ValueOf(p))
+	return p, nil
+}
+
+// noteIdle gives notice of parameters that have values without effect.
+func (o *Op) noteIdle(params reflect.Value) {
+	if o.Hidden {
+		return
+	}
+	for i := range o.schema.params {
+		if p := &o.schema.params[i]; p.Idle && !params.Field(p.index).IsZero() {
+			Notice("parameter %s of %s has no effect: %s", p.Name, o.Name, p.Doc)
+		}
+	}
 }
 
 // UnknownParams returns the keys of attrs, sorted, that are neither parameters nor of the form __key__.

@@ -23,7 +23,8 @@ import (
 // field must be an Opt. A required field with an absent tag takes its value when attributes are
 // parsed that leave it out, because MXNet has a default there that Go's zero would hide. Options after the name: required, not, auto (set from the number of
 // inputs), run (a float64 that changes from call to call, such as a learning rate: kernels are not
-// prepared for its value but read it from the Call, by Handle.At).
+// prepared for its value but read it from the Call, by Handle.At), idle (accepted without effect: a value that is not
+// zero is noted once, by Notice).
 type ParamSpec struct {
 	Name     string   // MXNet's attribute name
 	Field    string   // Go field
@@ -36,6 +37,7 @@ type ParamSpec struct {
 	Not      bool // stored negated
 	Auto     bool // number of inputs
 	Run      bool // read at run time
+	Idle     bool // without effect: notices say so where it is given
 	min, max *float64
 	index    int
 }
@@ -100,13 +102,14 @@ func newParam(f reflect.StructField, index int) ParamSpec {
 	name, options, _ := strings.Cut(f.Tag.Get("op"), ",")
 	opts := strings.Split(options, ",")
 	for _, o := range opts {
-		if !slices.Contains([]string{"", "required", "not", "auto", "run"}, o) {
-			panic(fmt.Sprintf("op: field %s: unknown option %q, want required, not, auto or run", f.Name, o))
+		if !slices.Contains([]string{"", "required", "not", "auto", "run", "idle"}, o) {
+			panic(fmt.Sprintf("op: field %s: unknown option %q, want required, not, auto, run or idle", f.Name, o))
 		}
 	}
 	p := ParamSpec{Name: name, Field: f.Name, GoType: f.Type.String(), Doc: f.Tag.Get("doc"), index: index,
 		Default: f.Tag.Get("default"), Absent: f.Tag.Get("absent"), Required: slices.Contains(opts, "required"),
-		Not: slices.Contains(opts, "not"), Auto: slices.Contains(opts, "auto"), Run: slices.Contains(opts, "run")}
+		Not: slices.Contains(opts, "not"), Auto: slices.Contains(opts, "auto"), Run: slices.Contains(opts, "run"),
+		Idle: slices.Contains(opts, "idle")}
 	if e := f.Tag.Get("enum"); e != "" {
 		p.Enum = strings.Split(e, "|")
 	}

@@ -86,6 +86,9 @@ func seedFromAttrs(n *op.Node, shape *dtype.Shape, typ *dtype.Type) error {
 			*shape = s
 		}
 	}
+	if t, ok := storageCodes[n.Attrs["__storage_type__"]]; ok && t != StorageDefault {
+		op.Notice("storage type %s of variables has no effect: all arrays are dense", t)
+	}
 	if text := n.Attrs["__dtype__"]; text != "" && text != "-1" {
 		t, err := op.ParseType(text)
 		if err != nil {

@@ -106,6 +106,9 @@ func (l *loader) entry(e jsonEntry, before int) (op.Entry, error) {
 
 // add builds node i.
 func (l *loader) add(i int, j *jsonNode) error {
+	if _, err := op.Find(j.Op); err != nil && j.Op != "null" {
+		return err
+	}
 	if len(j.Subgraphs) > 0 {
 		return fmt.Errorf("operator %s has subgraphs, which gomx does not run", j.Op)
 	}
@@ -135,9 +138,7 @@ func (l *loader) add(i int, j *jsonNode) error {
 		}
 		return nil
 	}
-	if n.Op = op.Lookup(j.Op); n.Op == nil {
-		return fmt.Errorf("unknown operator %q", j.Op)
-	}
+	n.Op = op.Lookup(j.Op)
 	return l.finish(n, attrs)
 }
 

@@ -42,7 +42,7 @@ type (
 	//   - WD float64: weight decay
 	//   - RescaleGrad Opt[float64]: factor of the gradient; 1 by default
 	//   - ClipGradient Opt[float64]: limit of the gradient's elements, negative for none; -1 by default
-	//   - NoLazyUpdate bool: with sparse gradients, update only rows that have one (switches lazy_update off)
+	//   - NoLazyUpdate bool: with sparse gradients, update only rows that have one; without effect, as gradients are dense (switches lazy_update off)
 	//
 	// Fields of type Opt are set by [Some]: AdamUpdateParams{Beta1: sym.Some(0.5)}.
 	AdamUpdateParams = update.AdamUpdateParams
@@ -326,7 +326,7 @@ type (
 	//   - InputDim int: number of rows of weight; at least 1; required
 	//   - OutputDim int: extent of a row; at least 1; required
 	//   - DType dtype.Type: element type of weight; float32 by default
-	//   - SparseGrad bool: make the gradient of weight row-sparse; dense arrays know one form only
+	//   - SparseGrad bool: make the gradient of weight row-sparse; accepted for compatibility, all gradients are dense
 	EmbeddingParams = index.EmbeddingParams
 	// ExpandDimsParams holds the parameters of ExpandDims.
 	//
@@ -939,7 +939,7 @@ type (
 	//   - WD float64: weight decay
 	//   - RescaleGrad Opt[float64]: factor of the gradient; 1 by default
 	//   - ClipGradient Opt[float64]: limit of the rescaled gradient's elements, negative for none; -1 by default
-	//   - NoLazyUpdate bool: with sparse gradients, update only rows that have one (switches lazy_update off)
+	//   - NoLazyUpdate bool: with sparse gradients, update only rows that have one; without effect, as gradients are dense (switches lazy_update off)
 	//
 	// Fields of type Opt are set by [Some]: SGDMomUpdateParams{RescaleGrad: sym.Some(0.5)}.
 	SGDMomUpdateParams = update.SGDMomUpdateParams
@@ -949,7 +949,7 @@ type (
 	//   - WD float64: weight decay
 	//   - RescaleGrad Opt[float64]: factor of the gradient; 1 by default
 	//   - ClipGradient Opt[float64]: limit of the rescaled gradient's elements, negative for none; -1 by default
-	//   - NoLazyUpdate bool: with sparse gradients, update only rows that have one (switches lazy_update off)
+	//   - NoLazyUpdate bool: with sparse gradients, update only rows that have one; without effect, as gradients are dense (switches lazy_update off)
 	//
 	// Fields of type Opt are set by [Some]: SGDUpdateParams{RescaleGrad: sym.Some(0.5)}.
 	SGDUpdateParams = update.SGDUpdateParams
@@ -1570,7 +1570,7 @@ func AdagradUpdate(weight, grad *Symbol, p AdagradUpdateParams, opts ...Option) 
 //   - WD: weight decay
 //   - RescaleGrad: factor of the gradient; 1 by default
 //   - ClipGradient: limit of the gradient's elements, negative for none; -1 by default
-//   - NoLazyUpdate: with sparse gradients, update only rows that have one (switches lazy_update off)
+//   - NoLazyUpdate: with sparse gradients, update only rows that have one; without effect, as gradients are dense (switches lazy_update off)
 func AdamUpdate(weight, grad *Symbol, p AdamUpdateParams, opts ...Option) *Symbol {
 	return compose(opAdamUpdate, p, opts, weight, grad)
 }
@@ -2298,7 +2298,7 @@ func ElemwiseSub(lhs, rhs *Symbol, opts ...Option) *Symbol {
 //   - InputDim: number of rows of weight; at least 1; required
 //   - OutputDim: extent of a row; at least 1; required
 //   - DType: element type of weight; float32 by default
-//   - SparseGrad: make the gradient of weight row-sparse; dense arrays know one form only
+//   - SparseGrad: make the gradient of weight row-sparse; accepted for compatibility, all gradients are dense
 func Embedding(data *Symbol, p EmbeddingParams, opts ...Option) *Symbol {
 	return compose(opEmbedding, p, opts, data)
 }
@@ -3120,6 +3120,9 @@ func MPLambUpdatePhase2(weight, g, r1, r2 *Symbol, p LambUpdatePhase2Params, opt
 // NAGMomUpdate (nag_mom_update) is one step of Nesterov's accelerated gradient.
 //
 // g = clip(rescale_grad·grad) + wd·weight; mom = momentum·mom - lr·g; weight += momentum·mom - lr·g
+//
+// With out=weight and wd above 0, MXNet 1.9.1 takes the weight that it has just written for the decay in the momentum; here both
+// are of the formula.
 // The weight may have low precision: weight32 is the exact one, and the output is rounded from it.
 //
 // Parameters:
@@ -3145,7 +3148,7 @@ func MPNAGMomUpdate(weight, grad *Symbol, p NAGMomUpdateParams, opts ...Option) 
 //   - WD: weight decay
 //   - RescaleGrad: factor of the gradient; 1 by default
 //   - ClipGradient: limit of the rescaled gradient's elements, negative for none; -1 by default
-//   - NoLazyUpdate: with sparse gradients, update only rows that have one (switches lazy_update off)
+//   - NoLazyUpdate: with sparse gradients, update only rows that have one; without effect, as gradients are dense (switches lazy_update off)
 func MPSGDMomUpdate(weight, grad *Symbol, p SGDMomUpdateParams, opts ...Option) *Symbol {
 	return compose(opMPSGDMomUpdate, p, opts, weight, grad)
 }
@@ -3162,7 +3165,7 @@ func MPSGDMomUpdate(weight, grad *Symbol, p SGDMomUpdateParams, opts ...Option) 
 //   - WD: weight decay
 //   - RescaleGrad: factor of the gradient; 1 by default
 //   - ClipGradient: limit of the rescaled gradient's elements, negative for none; -1 by default
-//   - NoLazyUpdate: with sparse gradients, update only rows that have one (switches lazy_update off)
+//   - NoLazyUpdate: with sparse gradients, update only rows that have one; without effect, as gradients are dense (switches lazy_update off)
 func MPSGDUpdate(weight, grad *Symbol, p SGDUpdateParams, opts ...Option) *Symbol {
 	return compose(opMPSGDUpdate, p, opts, weight, grad)
 }
@@ -3539,6 +3542,9 @@ func MultiSumSq(data []*Symbol, opts ...Option) *Symbol {
 // NAGMomUpdate (nag_mom_update) is one step of Nesterov's accelerated gradient.
 //
 // g = clip(rescale_grad·grad) + wd·weight; mom = momentum·mom - lr·g; weight += momentum·mom - lr·g
+//
+// With out=weight and wd above 0, MXNet 1.9.1 takes the weight that it has just written for the decay in the momentum; here both
+// are of the formula.
 //
 // Parameters:
 //   - LR: learning rate; required
@@ -4291,7 +4297,7 @@ func Rsqrt(data *Symbol, opts ...Option) *Symbol {
 //   - WD: weight decay
 //   - RescaleGrad: factor of the gradient; 1 by default
 //   - ClipGradient: limit of the rescaled gradient's elements, negative for none; -1 by default
-//   - NoLazyUpdate: with sparse gradients, update only rows that have one (switches lazy_update off)
+//   - NoLazyUpdate: with sparse gradients, update only rows that have one; without effect, as gradients are dense (switches lazy_update off)
 func SGDMomUpdate(weight, grad *Symbol, p SGDMomUpdateParams, opts ...Option) *Symbol {
 	return compose(opSGDMomUpdate, p, opts, weight, grad)
 }
@@ -4305,7 +4311,7 @@ func SGDMomUpdate(weight, grad *Symbol, p SGDMomUpdateParams, opts ...Option) *S
 //   - WD: weight decay
 //   - RescaleGrad: factor of the gradient; 1 by default
 //   - ClipGradient: limit of the rescaled gradient's elements, negative for none; -1 by default
-//   - NoLazyUpdate: with sparse gradients, update only rows that have one (switches lazy_update off)
+//   - NoLazyUpdate: with sparse gradients, update only rows that have one; without effect, as gradients are dense (switches lazy_update off)
 func SGDUpdate(weight, grad *Symbol, p SGDUpdateParams, opts ...Option) *Symbol {
 	return compose(opSGDUpdate, p, opts, weight, grad)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gomx/launch"
+	"gomx/op"
 
 	"github.com/mattn/go-isatty"
 	"github.com/rs/zerolog"
@@ -30,6 +31,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	log := newLogger(os.Stderr)
+	op.NoticesTo(func(text string) { log.Warn().Msg(text) })
 	if err := root(log).ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "gomx:", err)
 		os.Exit(exitCode(err))

@@ -12,7 +12,7 @@ type EmbeddingParams struct {
 	InputDim   int        `op:"input_dim,required" min:"1" doc:"number of rows of weight"`
 	OutputDim  int        `op:"output_dim,required" min:"1" doc:"extent of a row"`
 	DType      dtype.Type `op:"dtype" doc:"element type of weight"`
-	SparseGrad bool       `op:"sparse_grad" doc:"make the gradient of weight row-sparse; dense arrays know one form only"`
+	SparseGrad bool       `op:"sparse_grad,idle" doc:"make the gradient of weight row-sparse; accepted for compatibility, all gradients are dense"`
 }
 
 // Embedding looks rows of a table up.

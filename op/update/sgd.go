@@ -8,7 +8,7 @@ type SGDUpdateParams struct {
 	WD           float64         `op:"wd" doc:"weight decay"`
 	RescaleGrad  op.Opt[float64] `op:"rescale_grad" default:"1" doc:"factor of the gradient"`
 	ClipGradient op.Opt[float64] `op:"clip_gradient" default:"-1" doc:"limit of the rescaled gradient's elements, negative for none"`
-	NoLazyUpdate bool            `op:"lazy_update,not" doc:"with sparse gradients, update only rows that have one"`
+	NoLazyUpdate bool            `op:"lazy_update,not" doc:"with sparse gradients, update only rows that have one; without effect, as gradients are dense"`
 }
 
 // SGDMomUpdateParams configures SGDMomUpdate.
@@ -18,7 +18,7 @@ type SGDMomUpdateParams struct {
 	WD           float64         `op:"wd" doc:"weight decay"`
 	RescaleGrad  op.Opt[float64] `op:"rescale_grad" default:"1" doc:"factor of the gradient"`
 	ClipGradient op.Opt[float64] `op:"clip_gradient" default:"-1" doc:"limit of the rescaled gradient's elements, negative for none"`
-	NoLazyUpdate bool            `op:"lazy_update,not" doc:"with sparse gradients, update only rows that have one"`
+	NoLazyUpdate bool            `op:"lazy_update,not" doc:"with sparse gradients, update only rows that have one; without effect, as gradients are dense"`
 }
 
 // NAGMomUpdateParams configures NAGMomUpdate.
@@ -73,7 +73,10 @@ mom = momentum·mom - lr·(clip(rescale_grad·grad) + wd·weight); weight += mom
 	nesterov := rule[NAGMomUpdateParams]{
 		doc: `NAGMomUpdate (nag_mom_update) is one step of Nesterov's accelerated gradient.
 
-g = clip(rescale_grad·grad) + wd·weight; mom = momentum·mom - lr·g; weight += momentum·mom - lr·g`,
+g = clip(rescale_grad·grad) + wd·weight; mom = momentum·mom - lr·g; weight += momentum·mom - lr·g
+
+With out=weight and wd above 0, MXNet 1.9.1 takes the weight that it has just written for the decay in the momentum; here both
+are of the formula.`,
 		goName: "NAGMomUpdate",
 		states: []string{"mom"},
 		step: func(p NAGMomUpdateParams) func(v []float64) {
