@@ -122,15 +122,23 @@ int gx_conv_leaves(const gx_conv *c, int pass, gx_md made) {
 // Estimates of time in nanoseconds, of one thread with wide vectors. They need only be good enough to tell the kernels that
 // come into question apart: these differ by their layouts, and by the class of their implementation. Naive ones are the last
 // resort.
-enum { CALL_NS = 300, LANES = 16 };
+enum { CALL_NS = 300, LANES = 16, CACHED = 1 << 20 }; // CACHED: numbers that stay in a cache
 static const double mac_ns = 0.01, touch_ns = 0.05, window_ns[] = {0.35, 0.55, 1.0}, group_ns = 5.0, naive_ns = 1e6;
 
 static double floats(gx_md m) { return (double)dnnl_memory_desc_get_size(m) / (double)sizeof(float); }
 
-// moved is the time of bringing an array with a number of channels from one layout into another. Whole blocks move fast.
-static double moved(gx_md from, gx_md to, int64_t channels) {
+static int layout_of(gx_md m, const int64_t *dims, int64_t axes) { return gx_layout_of(m, (int)axes + 2, dims); }
+
+// moved is the time of bringing data or output, which has a number of channels, from one layout into another. Whole blocks
+// move fast, and between them and channels last all do; what leaves the caches moves at half the speed.
+static double moved(const gx_conv *c, const int64_t *extent, int64_t channels, gx_md from, gx_md to) {
 	if (dnnl_memory_desc_equal(from, to)) return 0.0;
-	return CALL_NS + (channels % LANES ? 0.3 : 0.1) * fmax(floats(from), floats(to));
+	int64_t dims[5] = {c->batch, channels};
+	for (int64_t i = 0; i < c->axes; i++) dims[2 + i] = extent[i];
+	int a = layout_of(from, dims, c->axes), b = layout_of(to, dims, c->axes);
+	int fast = (a == GX_PLAIN || b == GX_PLAIN) ? channels % LANES == 0 && a != GX_LAST && b != GX_LAST : 1;
+	double n = fmax(floats(from), floats(to));
+	return CALL_NS + (fast ? 0.1 : 0.3) * (n > CACHED ? 2.0 * n : n);
 }
 
 static double whole_vectors(int64_t n) { return (double)((n + LANES - 1) / LANES * LANES) / (double)n; }
@@ -162,11 +170,11 @@ static double work(const gx_conv *c, const gx_conv_descs *d, const gx_pick *k, i
 // total is the time of a primitive with the changes of layout around it.
 static double total(const gx_conv *c, const gx_conv_descs *d, const gx_pick *k, const gx_wish *w) {
 	double ns = CALL_NS + work(c, d, k, w->pass);
-	if (!c->packed) ns += moved(d->w, k->w, 1);
-	if (w->pass != GX_PASS_DATA) ns += moved(d->x, k->x, c->ic);
-	if (w->pass == GX_PASS_FORWARD) return gx_conv_leaves(c, w->pass, k->y) < 0 ? ns + moved(k->y, d->y, c->oc) : ns;
-	if (!w->dy || !dnnl_memory_desc_equal(w->dy, k->y)) ns += moved(d->y, k->y, c->oc);
-	return w->pass == GX_PASS_DATA && gx_conv_leaves(c, w->pass, k->x) < 0 ? ns + moved(k->x, d->dx, c->ic) : ns;
+	if (!c->packed && !dnnl_memory_desc_equal(d->w, k->w)) ns += CALL_NS + 0.3 * floats(k->w);
+	if (w->pass != GX_PASS_DATA) ns += moved(c, c->in, c->ic, d->x, k->x);
+	if (w->pass == GX_PASS_FORWARD) return gx_conv_leaves(c, w->pass, k->y) < 0 ? ns + moved(c, c->out, c->oc, k->y, d->y) : ns;
+	if (!w->dy || !dnnl_memory_desc_equal(w->dy, k->y)) ns += moved(c, c->out, c->oc, d->y, k->y);
+	return w->pass == GX_PASS_DATA && gx_conv_leaves(c, w->pass, k->x) < 0 ? ns + moved(c, c->in, c->ic, k->x, d->dx) : ns;
 }
 
 static int naive(const gx_pick *k) { return !strncmp(gx_impl(k->pd), "ref", 3); }
