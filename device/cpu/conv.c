@@ -1,6 +1,7 @@
 //go:build !nodnn
 
 #include "convpick.h"
+#include "depthwise.h"
 
 // add_forward appends the convolution: y is where it writes.
 static int add_forward(gx_prog *p, const gx_conv *c, const gx_conv_descs *d, const gx_pick *k, gx_place py) {
@@ -15,6 +16,20 @@ static int add_forward(gx_prog *p, const gx_conv *c, const gx_conv_descs *d, con
 	return gx_prog_step(p, k->pd, binds, c->bias ? 4 : 3);
 }
 
+static void run_depthwise(const void *arg, void *const *at, int threads) {
+	const gx_conv *c = arg;
+	gx_planes a = {.x = at[0], .w = at[1], .bias = c->bias ? at[2] : 0, .y = at[3], .scratch = at[4]};
+	gx_depthwise_forward(c, &a, threads);
+}
+
+// add_depthwise appends our own kernel, which reads and writes plain arrays.
+static int add_depthwise(gx_prog *p, gx_conv *c, const gx_conv_descs *d, int threads) {
+	gx_place at[] = {{0, 0}, {1, 0}, {2, 0}, {3, 0}, gx_prog_room(p, threads * gx_depthwise_room(c))};
+	if (c->packed) gx_prog_set_packed(p, d->w);
+	c->y_layout = GX_PLAIN;
+	return gx_prog_own(p, run_depthwise, "gomx:depthwise", c, sizeof *c, at, 5);
+}
+
 int gx_conv_forward(gx_prog **out, gx_conv *c, int threads) {
 	gx_prog *p = *out = gx_prog_new(threads);
 	if (!p) return dnnl_out_of_memory;
@@ -22,6 +37,7 @@ int gx_conv_forward(gx_prog **out, gx_conv *c, int threads) {
 	gx_wish w = {.pass = GX_PASS_FORWARD};
 	gx_pick k;
 	GX_TRY(gx_conv_describe(p, c, &d));
+	if (gx_depthwise_fits(c)) return add_depthwise(p, c, &d, threads);
 	GX_TRY(gx_prog_post(p, c->add, c->relu, &w.attr));
 	GX_TRY(gx_conv_pick(p, c, &d, &w, &k));
 	gx_place py, final = {3, 0};
@@ -86,10 +102,30 @@ static int add_data(gx_prog *p, gx_conv *c, const gx_conv_descs *d, gx_wish w, m
 	return gx_prog_deliver(p, k.x, px, dx, final);
 }
 
+static void run_depthwise_weights(const void *arg, void *const *at, int threads) {
+	const gx_conv *c = arg;
+	gx_planes a = {.dy = at[0], .x = at[1], .dw = at[2], .dbias = c->bias ? at[3] : 0, .scratch = at[4]};
+	gx_depthwise_weights(c, &a, threads);
+}
+
+static void run_depthwise_data(const void *arg, void *const *at, int threads) {
+	gx_planes a = {.dy = at[0], .w = at[1], .dx = at[2], .scratch = at[3]};
+	gx_depthwise_data(arg, &a, threads);
+}
+
+static int add_depthwise_gradients(gx_prog *p, gx_conv *c, int want_x, int want_w, int threads) {
+	gx_place room = gx_prog_room(p, threads * gx_depthwise_room(c));
+	gx_place weights[] = {{0, 0}, {1, 0}, {4, 0}, {5, 0}, room}, data[] = {{0, 0}, {2, 0}, {3, 0}, room};
+	c->dx_layout = GX_PLAIN;
+	if (want_w) GX_TRY(gx_prog_own(p, run_depthwise_weights, "gomx:depthwise", c, sizeof *c, weights, 5));
+	return want_x ? gx_prog_own(p, run_depthwise_data, "gomx:depthwise", c, sizeof *c, data, 4) : 0;
+}
+
 int gx_conv_backward(gx_prog **out, gx_conv *c, int want_x, int want_w, int threads) {
 	gx_prog *p = *out = gx_prog_new(threads);
 	if (!p) return dnnl_out_of_memory;
 	gx_conv_descs d;
+	if (gx_depthwise_fits(c) && c->y_layout == GX_PLAIN) return add_depthwise_gradients(p, c, want_x, want_w, threads);
 	gx_wish w = {.attr = gx_prog_attr(p)};
 	GX_TRY(gx_conv_describe(p, c, &d));
 	GX_TRY(gx_conv_hint(p, c, &d, &w.hint));

@@ -27,12 +27,17 @@ typedef struct {
 	gx_place at;
 } gx_bind;
 
+// gx_own_fn is a kernel of ours: arg says what it computes, at has its operands.
+typedef void (*gx_own_fn)(const void *arg, void *const *at, int threads);
+
 // Building. Functions return a oneDNN status; after a failure the program is only fit for gx_prog_free.
 gx_prog *gx_prog_new(int threads);
 dnnl_engine_t gx_engine(void);
 dnnl_primitive_attr_t gx_prog_attr(gx_prog *p);                      // asks for scratch memory of the caller
 int gx_prog_md(gx_prog *p, gx_md *md, int n, const int64_t *dims, int tag); // owned by the program
 int gx_prog_step(gx_prog *p, dnnl_primitive_desc_t pd, const gx_bind *binds, int n);
+int gx_prog_own(gx_prog *p, gx_own_fn fn, const char *name, const void *arg, size_t size, const gx_place *at, int n); // arg is copied
+gx_place gx_prog_room(gx_prog *p, int64_t floats); // scratch memory
 int gx_prog_keep(gx_prog *p, dnnl_primitive_desc_t pd); // the program owns pd from now on, whatever is returned
 int gx_prog_use(gx_prog *p, gx_md from, gx_place at, gx_md want, gx_place *got);       // reorders an input when needed
 int gx_prog_place(gx_prog *p, gx_md made, gx_md plain, gx_place final, gx_place *got); // where a primitive writes an output

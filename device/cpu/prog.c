@@ -15,6 +15,8 @@ typedef struct {
 	const char *impl; // owned by the description of the primitive
 	int n, copy; // copy: nothing happens when the first two operands are one
 	gx_bind binds[GX_PROG_ARGS];
+	gx_own_fn own; // instead of a primitive; arg belongs to the program
+	void *arg;
 } step;
 
 // context is what one run at a time uses: memory objects whose pointers are set before each run.
@@ -183,6 +185,20 @@ int gx_prog_step(gx_prog *p, dnnl_primitive_desc_t pd, const gx_bind *binds, int
 	return 0;
 }
 
+int gx_prog_own(gx_prog *p, gx_own_fn fn, const char *name, const void *arg, size_t size, const gx_place *at, int n) {
+	if (p->steps == MAX_STEPS || n > GX_PROG_ARGS) return dnnl_out_of_memory;
+	step *s = &p->step[p->steps];
+	s->arg = malloc(size);
+	if (!s->arg) return dnnl_out_of_memory;
+	p->steps++;
+	memcpy(s->arg, arg, size);
+	s->own = fn, s->impl = name, s->n = n;
+	for (int i = 0; i < n; i++) s->binds[i].at = at[i];
+	return 0;
+}
+
+gx_place gx_prog_room(gx_prog *p, int64_t floats) { return take_scratch(p, floats * (int64_t)sizeof(float)); }
+
 static int reorder(gx_prog *p, gx_md from, gx_place a, gx_md to, gx_place b) {
 	dnnl_primitive_desc_t pd;
 	int err = dnnl_reorder_primitive_desc_create(&pd, from, engine, to, engine, p->attr);
@@ -242,7 +258,7 @@ static context *new_context(const gx_prog *p) {
 	if (!c) return 0;
 	int err = dnnl_stream_create(&c->stream, engine, dnnl_stream_default_flags);
 	for (int i = 0; i < p->steps && !err; i++)
-		for (int k = 0; k < p->step[i].n && !err; k++) {
+		for (int k = 0; k < p->step[i].n && !err && !p->step[i].own; k++) {
 			const gx_bind *b = &p->step[i].binds[k];
 			c->args[i][k].arg = b->arg;
 			err = dnnl_memory_create(&c->args[i][k].memory, b->md, engine, DNNL_MEMORY_NONE);
@@ -252,20 +268,25 @@ static context *new_context(const gx_prog *p) {
 	return 0;
 }
 
+static void *pointer(const gx_prog *p, gx_place at, void *const *ptrs, char *scratch) {
+	if (at.slot == SCRATCHPAD) return scratch + p->scratch;
+	return at.slot < 0 ? scratch + at.offset : ptrs[at.slot];
+}
+
 static int run(const gx_prog *p, context *c, void *const *ptrs, char *scratch) {
 	for (int i = 0; i < p->steps; i++) {
 		const step *s = &p->step[i];
-		void *first = 0;
-		int same = 0;
-		for (int k = 0; k < s->n; k++) {
-			gx_place at = s->binds[k].at;
-			void *ptr = at.slot == SCRATCHPAD ? scratch + p->scratch : at.slot < 0 ? scratch + at.offset : ptrs[at.slot];
-			int err = dnnl_memory_set_data_handle(c->args[i][k].memory, ptr);
-			if (err) return err;
-			if (k == 0) first = ptr;
-			if (k == 1) same = ptr == first;
+		void *at[GX_PROG_ARGS];
+		for (int k = 0; k < s->n; k++) at[k] = pointer(p, s->binds[k].at, ptrs, scratch);
+		if (s->copy && at[0] == at[1]) continue;
+		if (s->own) {
+			s->own(s->arg, at, p->threads);
+			continue;
 		}
-		if (s->copy && same) continue;
+		for (int k = 0; k < s->n; k++) {
+			int err = dnnl_memory_set_data_handle(c->args[i][k].memory, at[k]);
+			if (err) return err;
+		}
 		int err = dnnl_primitive_execute(s->prim, c->stream, s->n, c->args[i]);
 		if (err) return err;
 	}
@@ -291,7 +312,10 @@ int gx_prog_run(gx_prog *p, void *a, void *b, void *c, void *d, void *e, void *f
 void gx_prog_free(gx_prog *p) {
 	if (!p) return;
 	for (int i = 0; i < CONTEXTS; i++) free_context(p, atomic_exchange(&p->idle[i], 0));
-	for (int i = 0; i < p->steps; i++) dnnl_primitive_destroy(p->step[i].prim);
+	for (int i = 0; i < p->steps; i++) {
+		if (p->step[i].prim) dnnl_primitive_destroy(p->step[i].prim);
+		free(p->step[i].arg);
+	}
 	for (int i = 0; i < p->owned_pd; i++) dnnl_primitive_desc_destroy(p->pd[i]);
 	for (int i = 0; i < p->owned_md; i++) free_md(p->md[i]);
 	if (p->post) dnnl_primitive_attr_destroy(p->post);
