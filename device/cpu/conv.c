@@ -121,11 +121,15 @@ static int add_depthwise_gradients(gx_prog *p, gx_conv *c, int want_x, int want_
 	return want_x ? gx_prog_own(p, run_depthwise_data, "gomx:depthwise", c, sizeof *c, data, 4) : 0;
 }
 
+// pixelwise reports whether the window of a convolution is one pixel. Our gradients of larger windows take longer than
+// oneDNN's with their changes of layout.
+static int pixelwise(const gx_conv *c) { return c->kernel[0] == 1 && c->kernel[1] == 1; }
+
 int gx_conv_backward(gx_prog **out, gx_conv *c, int want_x, int want_w, int threads) {
 	gx_prog *p = *out = gx_prog_new(threads);
 	if (!p) return dnnl_out_of_memory;
 	gx_conv_descs d;
-	if (gx_depthwise_fits(c) && c->y_layout == GX_PLAIN) return add_depthwise_gradients(p, c, want_x, want_w, threads);
+	if (gx_depthwise_fits(c) && pixelwise(c) && c->y_layout == GX_PLAIN) return add_depthwise_gradients(p, c, want_x, want_w, threads);
 	gx_wish w = {.attr = gx_prog_attr(p)};
 	GX_TRY(gx_conv_describe(p, c, &d));
 	GX_TRY(gx_conv_hint(p, c, &d, &w.hint));
