@@ -159,10 +159,17 @@ func (s *sim) trouble() {
 }
 
 // pause stops a process for a while. It is not well again before the others have heard of it. One whose connection has broken makes
-// another one before: both at once look like a death.
+// another one before, and is heard of: both at once look like a death.
 func (s *sim) pause(p *process, d ps.Time) {
+	if again := s.hung[p.node] + ps.Second; s.hung[p.node] > 0 && again > s.now {
+		s.after(again-s.now, func() {
+			if !s.calm {
+				s.pause(p, d)
+			}
+		})
+		return
+	}
 	s.note("pause %s for %.1f s", p.node, float64(d)/1e9)
-	delete(s.hung, p.node)
 	p.pausedU = max(p.pausedU, s.now+d)
 	s.ill[p.node] = max(s.ill[p.node], p.pausedU+ps.Second)
 }
