@@ -48,13 +48,13 @@ func (g *Golden) Close() error {
 // Path returns the path of a file of the folder, named with slashes.
 func (g *Golden) Path(name string) string { return filepath.Join(g.dir, filepath.FromSlash(name)) }
 
-// JSON decodes a file of the folder into v. It is for tests that read a part of a file: fields that v has no place for
-// are passed over.
-func (g *Golden) JSON(name string, v any) error { return g.decode(name, v, json.Unmarshal) }
+// JSON decodes a file of the folder into v. A field that v has no place for is an error, so that no part of a case is
+// passed over without a word.
+func (g *Golden) JSON(name string, v any) error { return g.decode(name, v, decodeStrictly) }
 
-// strictJSON is JSON, but a field that v has no place for is an error, so that no part of a case is passed over
-// without a word.
-func (g *Golden) strictJSON(name string, v any) error { return g.decode(name, v, decodeStrictly) }
+// Part decodes the fields of a file that v has a place for. Tests of single packages, which look at a part of the
+// cases, use it; the harness itself reads everything with JSON.
+func (g *Golden) Part(name string, v any) error { return g.decode(name, v, json.Unmarshal) }
 
 func (g *Golden) decode(name string, v any, decode func(data []byte, v any) error) error {
 	data, err := os.ReadFile(g.Path(name))
@@ -62,19 +62,6 @@ func (g *Golden) decode(name string, v any, decode func(data []byte, v any) erro
 		return fmt.Errorf("conformance: %w", err)
 	}
 	if err := decode(data, v); err != nil {
-		return fmt.Errorf("conformance: %s: %w", name, err)
-	}
-	return nil
-}
-
-// Part decodes the fields of a file that v has a place for. Tests of single packages, which look at a
-// part of the cases, use it; the harness itself reads everything with JSON.
-func (g *Golden) Part(name string, v any) error {
-	data, err := os.ReadFile(g.Path(name))
-	if err != nil {
-		return fmt.Errorf("conformance: %w", err)
-	}
-	if err := json.Unmarshal(data, v); err != nil {
 		return fmt.Errorf("conformance: %s: %w", name, err)
 	}
 	return nil
@@ -96,7 +83,7 @@ type index[C any] struct {
 // casesOf reads the cases of an index. The error of a case names it by its place.
 func casesOf[C any](g *Golden, name string) ([]*C, error) {
 	var raw index[json.RawMessage]
-	if err := g.strictJSON(name, &raw); err != nil {
+	if err := g.JSON(name, &raw); err != nil {
 		return nil, err
 	}
 	list := make([]*C, len(raw.Cases))
