@@ -20,8 +20,8 @@ func preluSpec(a *op.Args, data, gamma op.Desc) (k cpu.PReLU, l cpu.Layout, thre
 		return k, l, 0, op.ErrUnsupported
 	}
 	shape := data.Shape
-	if len(shape) == 1 {
-		shape = dtype.Shape{1, shape[0]}
+	if len(shape) < 2 {
+		shape = dtype.Shape{1, shape.Size()}
 	}
 	threads = attach.Threads(a, device.Work{Bytes: attach.Bytes(a)})
 	return cpu.NewPReLU(shape, l, n == 1, threads), l, threads, nil
