@@ -1691,7 +1691,7 @@ func Arctanh(data *Array) *Array {
 	return apply1(opArctanh, op.NoParams{}, data)
 }
 
-// ArgMax is the index of the largest element along an axis, of the first one among equals. The indices have the element type of data.
+// ArgMax is the index of the largest element along an axis, of the first one among equals. The indices have the element type of data. An axis without elements is an error.
 //
 // Parameters:
 //   - Axis: axis to search; None: the flattened array
@@ -1705,7 +1705,7 @@ func ArgMaxChannel(data *Array) *Array {
 	return apply1(opArgMaxChannel, op.NoParams{}, data)
 }
 
-// ArgMin is the index of the smallest element along an axis, of the first one among equals. The indices have the element type of data.
+// ArgMin is the index of the smallest element along an axis, of the first one among equals. The indices have the element type of data. An axis without elements is an error.
 //
 // Parameters:
 //   - Axis: axis to search; None: the flattened array
@@ -2223,7 +2223,7 @@ func DepthToSpace(data *Array, p BlockParams) *Array {
 	return apply1(opDepthToSpace, p, data)
 }
 
-// Diag takes the k-th diagonal of matrices along two axes and puts it on a new last axis. Of a vector it makes a square matrix with that diagonal and zeros elsewhere.
+// Diag takes the k-th diagonal of matrices along two axes and puts it on a new last axis. Of a vector it makes a square matrix with that diagonal and zeros elsewhere. A k more than one beyond the last diagonal is an error; one beyond, it is empty.
 //
 // Parameters:
 //   - K: which diagonal; positive above the main one
@@ -3162,7 +3162,7 @@ func MakeLoss(data *Array, p MakeLossParams) *Array {
 	return apply1(opMakeLoss, p, data)
 }
 
-// Max computes the largest element, NaN if there is one, over the given axes, over all of them if none are given. Reducing all axes gives shape (1,) unless keepdims is set.
+// Max computes the largest element, NaN if there is one, over the given axes, over all of them if none are given. Reducing all axes gives shape (1,) unless keepdims is set. An extremum of no elements is an error.
 //
 // Parameters:
 //   - Axis: axes to reduce; none: all
@@ -3196,7 +3196,7 @@ func Mean(data *Array, p ReduceParams) *Array {
 	return apply1(opMean, p, data)
 }
 
-// Min computes the smallest element, NaN if there is one, over the given axes, over all of them if none are given. Reducing all axes gives shape (1,) unless keepdims is set.
+// Min computes the smallest element, NaN if there is one, over the given axes, over all of them if none are given. Reducing all axes gives shape (1,) unless keepdims is set. An extremum of no elements is an error.
 //
 // Parameters:
 //   - Axis: axes to reduce; none: all
@@ -4719,7 +4719,7 @@ func SwapAxis(data *Array, p SwapAxisParams) *Array {
 	return apply1(opSwapAxis, p, data)
 }
 
-// Take selects slices of a along an axis: in the output the axis is replaced by the axes of indices.
+// Take selects slices of a along an axis: in the output the axis is replaced by the axes of indices. Indices out of range are errors with mode raise, which arrive at those who wait for the output.
 //
 // Parameters:
 //   - Axis: axis that indices select from
@@ -4738,7 +4738,7 @@ func Tanh(data *Array) *Array {
 	return apply1(opTanh, op.NoParams{}, data)
 }
 
-// Tile lays copies of the whole array side by side along every axis.
+// Tile lays copies of the whole array side by side along every axis. No copies along an axis, 0 in reps, give an array without elements, as under MXNet's NumPy shapes.
 //
 // Parameters:
 //   - Reps: how often each axis repeats; aligned at the last axes; required

@@ -1696,7 +1696,7 @@ func Arctanh(data *Symbol, opts ...Option) *Symbol {
 	return compose(opArctanh, op.NoParams{}, opts, data)
 }
 
-// ArgMax is the index of the largest element along an axis, of the first one among equals. The indices have the element type of data.
+// ArgMax is the index of the largest element along an axis, of the first one among equals. The indices have the element type of data. An axis without elements is an error.
 //
 // Parameters:
 //   - Axis: axis to search; None: the flattened array
@@ -1710,7 +1710,7 @@ func ArgMaxChannel(data *Symbol, opts ...Option) *Symbol {
 	return compose(opArgMaxChannel, op.NoParams{}, opts, data)
 }
 
-// ArgMin is the index of the smallest element along an axis, of the first one among equals. The indices have the element type of data.
+// ArgMin is the index of the smallest element along an axis, of the first one among equals. The indices have the element type of data. An axis without elements is an error.
 //
 // Parameters:
 //   - Axis: axis to search; None: the flattened array
@@ -2228,7 +2228,7 @@ func DepthToSpace(data *Symbol, p BlockParams, opts ...Option) *Symbol {
 	return compose(opDepthToSpace, p, opts, data)
 }
 
-// Diag takes the k-th diagonal of matrices along two axes and puts it on a new last axis. Of a vector it makes a square matrix with that diagonal and zeros elsewhere.
+// Diag takes the k-th diagonal of matrices along two axes and puts it on a new last axis. Of a vector it makes a square matrix with that diagonal and zeros elsewhere. A k more than one beyond the last diagonal is an error; one beyond, it is empty.
 //
 // Parameters:
 //   - K: which diagonal; positive above the main one
@@ -3183,7 +3183,7 @@ func MakeLoss(data *Symbol, p MakeLossParams, opts ...Option) *Symbol {
 	return compose(opMakeLoss, p, opts, data)
 }
 
-// Max computes the largest element, NaN if there is one, over the given axes, over all of them if none are given. Reducing all axes gives shape (1,) unless keepdims is set.
+// Max computes the largest element, NaN if there is one, over the given axes, over all of them if none are given. Reducing all axes gives shape (1,) unless keepdims is set. An extremum of no elements is an error.
 //
 // Parameters:
 //   - Axis: axes to reduce; none: all
@@ -3217,7 +3217,7 @@ func Mean(data *Symbol, p ReduceParams, opts ...Option) *Symbol {
 	return compose(opMean, p, opts, data)
 }
 
-// Min computes the smallest element, NaN if there is one, over the given axes, over all of them if none are given. Reducing all axes gives shape (1,) unless keepdims is set.
+// Min computes the smallest element, NaN if there is one, over the given axes, over all of them if none are given. Reducing all axes gives shape (1,) unless keepdims is set. An extremum of no elements is an error.
 //
 // Parameters:
 //   - Axis: axes to reduce; none: all
@@ -4750,7 +4750,7 @@ func SwapAxis(data *Symbol, p SwapAxisParams, opts ...Option) *Symbol {
 	return compose(opSwapAxis, p, opts, data)
 }
 
-// Take selects slices of a along an axis: in the output the axis is replaced by the axes of indices.
+// Take selects slices of a along an axis: in the output the axis is replaced by the axes of indices. Indices out of range are errors with mode raise, which arrive at those who wait for the output.
 //
 // Parameters:
 //   - Axis: axis that indices select from
@@ -4769,7 +4769,7 @@ func Tanh(data *Symbol, opts ...Option) *Symbol {
 	return compose(opTanh, op.NoParams{}, opts, data)
 }
 
-// Tile lays copies of the whole array side by side along every axis.
+// Tile lays copies of the whole array side by side along every axis. No copies along an axis, 0 in reps, give an array without elements, as under MXNet's NumPy shapes.
 //
 // Parameters:
 //   - Reps: how often each axis repeats; aligned at the last axes; required

@@ -41,7 +41,7 @@ func channel() ArgParams { return ArgParams{Axis: op.Some(1)} }
 
 func arg(doc, goName string, better func(x, best float64) bool) op.Spec[ArgParams] {
 	return op.Spec[ArgParams]{
-		Doc:    doc + " The indices have the element type of data.",
+		Doc:    doc + " The indices have the element type of data. An axis without elements is an error.",
 		GoName: goName,
 		Infer:  inferArg,
 		Grad:   prim.ZeroGrad[ArgParams],

@@ -22,7 +22,8 @@ var takeGrad = op.Declare[TakeParams]("_backward_take")
 
 func init() {
 	Take.Define(op.Spec[TakeParams]{
-		Doc:       "Take selects slices of a along an axis: in the output the axis is replaced by the axes of indices.",
+		Doc: "Take selects slices of a along an axis: in the output the axis is replaced by the axes of indices. " +
+			"Indices out of range are errors with mode raise, which arrive at those who wait for the output.",
 		Aliases:   []string{"_npi_take"},
 		Inputs:    prim.Inputs[TakeParams]("a", "indices"),
 		Infer:     inferTake,

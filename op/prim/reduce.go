@@ -91,11 +91,16 @@ func expand(p expandParams, e, x op.Entry) op.Entry { return expandReduced.Apply
 func (r reduction) define() {
 	doc := r.goName + " computes " + r.what + " over the given axes, over all of them if none are given." +
 		" Reducing all axes gives shape (1,) unless keepdims is set."
+	infer := inferReduce
+	if r.op == Max || r.op == Min {
+		doc += " An extremum of no elements is an error."
+		infer = inferExtremum
+	}
 	r.op.Define(op.Spec[ReduceParams]{
 		Doc:     doc,
 		GoName:  r.goName,
 		Aliases: r.aliases,
-		Infer:   inferReduce,
+		Infer:   infer,
 		Grad: func(g *op.Grad, p ReduceParams) []op.Entry {
 			e := expandParams{Axis: p.Axis, KeepDims: p.KeepDims, Exclude: p.Exclude}
 			return []op.Entry{r.grad(e, g.In(0), g.Out(0), g.Head(0))}
@@ -217,6 +222,17 @@ func inferReduce(p ReduceParams, in, out []dtype.Shape) error {
 		if !mask[i] || p.KeepDims {
 			k++
 		}
+	}
+	return nil
+}
+
+// inferExtremum is inferReduce for operators that have no result for no elements.
+func inferExtremum(p ReduceParams, in, out []dtype.Shape) error {
+	if err := inferReduce(p, in, out); err != nil {
+		return err
+	}
+	if in[0].Known() && in[0].Size() == 0 && out[0].Size() > 0 {
+		return op.Errorf("data", "shape %v, want at least one element along the reduced axes", in[0])
 	}
 	return nil
 }

@@ -35,7 +35,8 @@ var (
 
 func init() {
 	Tile.Define(op.Spec[TileParams]{
-		Doc:     "Tile lays copies of the whole array side by side along every axis.",
+		Doc: "Tile lays copies of the whole array side by side along every axis. No copies along an axis, 0 in reps, give an array" +
+			" without elements, as under MXNet's NumPy shapes.",
 		Aliases: []string{"_npi_tile"},
 		Infer:   inferTile,
 		Grad: func(g *op.Grad, p TileParams) []op.Entry {
