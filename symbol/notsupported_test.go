@@ -38,7 +38,7 @@ func TestOperatorsOfOtherKinds(t *testing.T) {
 func TestSparseOptionsAreNoted(t *testing.T) {
 	var got []string
 	old := op.NoticesTo(func(text string) { got = append(got, text) })
-	defer op.NoticesTo(old)
+	defer func() { op.NoticesTo(old) }()
 	for range 2 {
 		w := sym.Var("w", sym.StorageType(sym.StorageRowSparse))
 		net := sym.Embedding(sym.Var("data"), sym.EmbeddingParams{InputDim: 3, OutputDim: 2, SparseGrad: true}, sym.With("weight", w))
