@@ -93,8 +93,11 @@ func (r scalar) define() {
 
 // round returns the value that v has in an element type; booleans count as integers.
 func round(t dtype.Type, v float64) float64 {
-	if t == dtype.Float64 {
+	switch t {
+	case dtype.Float64:
 		return v
+	case dtype.Float32:
+		return float64(float32(v))
 	}
 	if loop.Exact(t) {
 		t = dtype.Int64
