@@ -89,6 +89,9 @@ func (k *blockedCase) expect() {
 			if k.sum {
 				k.y[i] += float64(k.s.v[i])
 			}
+			if k.ReLU && math.Abs(k.y[i]) < 1e-4 {
+				k.dy.v[i], k.ds[i] = 0, 0 // rounding decides on which side of zero it lies
+			}
 			if k.ReLU && k.y[i] <= 0 {
 				k.y[i], k.ds[i] = 0, 0
 			}
