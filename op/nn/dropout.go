@@ -111,8 +111,9 @@ func (p DropoutParams) scale() float64 {
 }
 
 func dropoutRef(p DropoutParams, c *op.Call) error {
-	mask, keep := make([]float64, c.Out[1].Shape.Size()), 1-p.P.Value()
+	mask, keep := make([]float64, c.Out[1].Shape.Size()), 1.0
 	if drops(p, c.Train) {
+		keep = 1 - p.P.Value()
 		philox.Uniform(mask, c.Seed, 0)
 	}
 	for i, u := range mask {
