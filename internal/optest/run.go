@@ -22,7 +22,6 @@ type Case struct {
 	Train  bool
 	Seed   op.Seed
 
-	HostOnly bool        // kernels of devices differ from the reference here, or refuse
 	NoDiff   bool        // do not compare the gradient with differences, nor the gradient of the gradient
 	Twice    bool        // with NoDiff: compare the gradient of the gradient nevertheless
 	Const    []int       // inputs that are not differentiated, as indices and labels

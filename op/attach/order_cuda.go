@@ -60,13 +60,13 @@ type (
 	}
 )
 
-// What becomes of indices out of range: the nearest one, the rest of a division, nothing; ends mark that negative ones count from the end.
+// Nearest and its neighbours say how indices out of range are read.
 const (
-	Nearest = iota
-	Modulo
-	LeftOut
-	NearestEnds
-	LeftOutEnds
+	Nearest     = iota // the nearest index in range
+	Modulo             // the remainder of a division by the extent
+	LeftOut            // the index names nothing
+	NearestEnds        // as Nearest; fractions are rounded down, negative indices count from the end
+	LeftOutEnds        // as LeftOut, with the same two rules
 )
 
 // Groups says which runs of an array belong to which of another one, where indices tell.

@@ -310,6 +310,8 @@ struct Any {
 	Int type;
 	__device__ double operator[](Int i) const { return any_get(p, type, i); }
 	__device__ Int integer(Int i) const { return any_get_int(p, type, i); }
+	// floored rounds a fraction down, where integer cuts it off.
+	__device__ Int floored(Int i) const { return is_float(type) ? (Int)floor((*this)[i]) : integer(i); }
 	__device__ void set(Int i, double v) const { any_set(p, type, i, v); }
 	__device__ void set_integer(Int i, Int v) const { any_set_int(p, type, i, v); }
 	// copy sets element i to element j of another operand of this type.

@@ -83,7 +83,9 @@ KERNEL(order_chosen, Chosen) {
 struct Tuples {
 	Any index;
 	Int *at;
-	Int axes, count, mode; // 0: the nearest one, 1: modulo, 2: left out; negative ones of 3 and 4, which are like 0 and 2, count from the end
+	// 0: the nearest one, 1: modulo, 2: left out. 3 and 4 are like 0 and 2, but round fractions down and count
+	// negative ones from the end.
+	Int axes, count, mode;
 	Int dim[AXES], stride[AXES];
 };
 KERNEL(tuples, Tuples) {
@@ -91,7 +93,8 @@ KERNEL(tuples, Tuples) {
 		Int at = 0;
 		bool out = false;
 		for (Int a = 0; a < k.axes; a++) {
-			Int n = k.dim[a], i = k.index.integer(a * k.count + j);
+			Int n = k.dim[a], at_j = a * k.count + j;
+			Int i = k.mode >= 3 ? k.index.floored(at_j) : k.index.integer(at_j);
 			if (k.mode >= 3 && i < 0) i += n;
 			if (k.mode == 1) i %= n, i += i < 0 ? n : 0;
 			out = out || i < 0 || i >= n;
