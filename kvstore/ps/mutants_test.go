@@ -79,7 +79,7 @@ var mutants = []mutant{
 	{name: "swap for nothing", file: "swap.go", old: "if s.load[from] >= s.load[at.server]+2 {", with: "if s.load[from] >= s.load[at.server]+1 {", run: "Balance"},
 	{name: "balance pairs only", file: "swap.go", old: "int(sh.Primary.Server) != at.server ||", with: "int(sh.Primary.Server) != from ||", run: "Balance"},
 	{name: "go any way", file: "swap.go", old: "length < least {", with: "first >= 0 && best < 0 && length < least {", run: "Balance"},
-	{name: "report a snapshot's part in the epoch of old", file: "snapshot.go", old: "				sh.snap.done.Epoch = sh.epoch", with: "				_ = sh.epoch"},
+	{name: "report a snapshot's part in the epoch of old", file: "snapshot.go", old: "				sh.snap.done.Epoch = sh.epoch", with: "				_ = sh.epoch", run: "SurvivesTheLoss"},
 	{name: "wait for a snapshot that nobody asks for", file: "collect.go", old: "s.awake.time-s.snap.heard > s.cfg.Timing.Dead", with: "false", run: "NobodyAsksFor"},
 	{name: "swap during a snapshot", file: "swap.go", old: "|| s.snap != nil && s.snap.again != 0 {", with: "{", run: "NoSwap"},
 	{name: "learn who leads from one who does not", file: "worker.go", old: "return why != wire.ReasonNotPrimary &&", with: "return", run: "NotTakenForIt"},

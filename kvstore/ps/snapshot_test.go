@@ -98,3 +98,31 @@ func FuzzSnapshot(f *testing.F) {
 		restored(t, b)
 	})
 }
+
+// TestASnapshotSurvivesTheLossOfABackup loses the report of a shard's part, and the shard's backup
+// before the report is repeated: the part is that of the epoch in which it is reported.
+func TestASnapshotSurvivesTheLossOfABackup(t *testing.T) {
+	n, list := newNet(t, 2, 1, 2, ps.KeySpec{Total: 64}, nil)
+	if _, err := list[0].SnapshotAll(n.now, 1, n.now+30*ps.Second); err != nil {
+		t.Fatal(err)
+	}
+	n.settle()
+	srv := n.machines[leader].(*ps.Server)
+	n.lose = func(from, to wire.Node, m *wire.Message) bool {
+		return m.Type == wire.TypeSnapshotDone && to.Role == wire.Scheduler || from == follower || to == follower
+	}
+	saved := func() {
+		for i := range n.saves {
+			srv.Saved(&n.saves[i], "part")
+		}
+		n.saves = n.saves[:0]
+	}
+	saved()
+	n.pass(5 * ps.Second) // the other server is given up, and its shard's part is made anew
+	n.lose = func(from, to wire.Node, m *wire.Message) bool { return from == follower || to == follower }
+	for range 10 {
+		n.pass(100 * ps.Millisecond)
+		saved()
+	}
+	n.until(t, 1)
+}

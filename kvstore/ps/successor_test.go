@@ -188,8 +188,11 @@ func TestASuccessorHearsNothingOfItsPredecessor(t *testing.T) {
 	if _, err := w.Join(n.now, 0); err != nil {
 		t.Fatal(err)
 	}
+	for w.Incarnation() == 0 { // its predecessor's place is held for a moment
+		n.pass(10 * ps.Millisecond)
+	}
 	n.pass(100 * ps.Millisecond)
-	silent = false
+	silent = false // the pushes and the join reach the backup, and are committed, together
 	n.until(t, 1)
 	if _, err := w.Init(n.now, 1, spec, make([]byte, 64), 0); err != nil {
 		t.Fatal(err)
