@@ -24,7 +24,7 @@ var counter = op.Declare[op.NoParams]("_test_counter")
 
 func init() {
 	counter.Define(op.Spec[op.NoParams]{
-		Hidden: true,
+		Traits: op.Traits{Hidden: true, Mutates: []int{1}},
 		Inputs: func(op.NoParams) []op.Input {
 			return []op.Input{{Name: "data"}, {Name: "batches", Role: op.Aux, Init: `["zero", {}]`}}
 		},
@@ -38,8 +38,7 @@ func init() {
 			in[0], in[1], out[0] = dtype.Float32, dtype.Int32, dtype.Float32
 			return nil
 		},
-		Grad:    func(g *op.Grad, _ op.NoParams) []op.Entry { return []op.Entry{g.Head(0), {}} },
-		Mutates: []int{1},
+		Grad: func(g *op.Grad, _ op.NoParams) []op.Entry { return []op.Entry{g.Head(0), {}} },
 		Ref: func(_ op.NoParams, c *op.Call) error {
 			loop.Move(c.Out[0], c.In[0])
 			if c.Train {

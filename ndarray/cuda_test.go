@@ -77,11 +77,14 @@ func TestCUDAPrograms(t *testing.T) {
 var hostOnly = op.Declare[op.NoParams]("_test_host_only")
 
 func init() {
-	hostOnly.Define(op.Spec[op.NoParams]{Hidden: true, Infer: op.SameShape[op.NoParams], NoGrad: "nobody needs it",
+	hostOnly.Define(op.Spec[op.NoParams]{
+		Traits: op.Traits{Hidden: true, NoGrad: "nobody needs it"},
+		Infer:  op.SameShape[op.NoParams],
 		Ref: func(_ op.NoParams, c *op.Call) error {
 			copy(op.Slice[float32](c.Out[0]), op.Slice[float32](c.In[0]))
 			return nil
-		}})
+		},
+	})
 }
 
 // TestCUDAMissingKernel asks for an operator that has no kernel for GPUs.

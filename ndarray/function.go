@@ -39,7 +39,7 @@ var (
 
 func init() {
 	functionNode.Define(op.Spec[functionParams]{
-		Hidden:  true,
+		Traits:  op.Traits{Hidden: true},
 		Inputs:  func(p functionParams) []op.Input { return numbered("input", p.Inputs) },
 		Outputs: func(p functionParams) []string { return names(numbered("output", p.Outputs)) },
 		Infer:   anyShape,
@@ -57,11 +57,10 @@ func init() {
 		Ref: onTapeOnly,
 	})
 	functionGrad.Define(op.Spec[functionParams]{
-		Hidden:  true,
+		Traits:  op.Traits{Hidden: true, NoGrad: "it is a function in Go, whose operations are recorded themselves"},
 		Inputs:  func(p functionParams) []op.Input { return numbered("input", p.Inputs+2*p.Outputs) },
 		Outputs: func(p functionParams) []string { return names(numbered("output", p.Inputs)) },
 		Infer:   anyShape,
-		NoGrad:  "it is a function in Go, whose operations are recorded themselves",
 		Ref:     onTapeOnly,
 	})
 }

@@ -28,11 +28,15 @@ var (
 )
 
 func init() {
-	failing.Define(op.Spec[op.NoParams]{Doc: "fails", NoGrad: "test", Inplace: [][2]int{{0, 0}}, Infer: op.SameShape[op.NoParams],
-		Ref: func(_ op.NoParams, c *op.Call) error { return errBroken }})
-	count.Define(op.Spec[op.NoParams]{Doc: "counts in an auxiliary state when training",
-		Inputs: prim.Inputs[op.NoParams]("data", "state"), Mutates: []int{1},
-		Infer: op.SameShape[op.NoParams],
+	failing.Define(op.Spec[op.NoParams]{
+		Traits: op.Traits{Doc: "fails", NoGrad: "test", Inplace: [][2]int{{0, 0}}},
+		Infer:  op.SameShape[op.NoParams],
+		Ref:    func(_ op.NoParams, c *op.Call) error { return errBroken },
+	})
+	count.Define(op.Spec[op.NoParams]{
+		Traits: op.Traits{Doc: "counts in an auxiliary state when training", Mutates: []int{1}},
+		Inputs: prim.Inputs[op.NoParams]("data", "state"),
+		Infer:  op.SameShape[op.NoParams],
 		Grad: func(g *op.Grad, _ op.NoParams) []op.Entry {
 			return []op.Entry{prim.ElemwiseMul.Apply(op.NoParams{}, g.Head(0), g.In(0)), {}}
 		},
@@ -42,18 +46,22 @@ func init() {
 				op.Slice[float32](c.In[1])[0]++
 			}
 			return nil
-		}})
-	update.Define(op.Spec[op.NoParams]{Doc: "subtracts", Update: true, NoGrad: "test",
-		Inputs: prim.Inputs[op.NoParams]("weight", "grad"), Infer: op.SameShape[op.NoParams], Inplace: [][2]int{{0, 0}},
+		},
+	})
+	update.Define(op.Spec[op.NoParams]{
+		Traits: op.Traits{Doc: "subtracts", Update: true, NoGrad: "test", Inplace: [][2]int{{0, 0}}},
+		Inputs: prim.Inputs[op.NoParams]("weight", "grad"), Infer: op.SameShape[op.NoParams],
 		Ref: func(_ op.NoParams, c *op.Call) error {
 			w, g, out := op.Slice[float32](c.In[0]), op.Slice[float32](c.In[1]), op.Slice[float32](c.Out[0])
 			for i := range w {
 				out[i] = w[i] - g[i]
 			}
 			return nil
-		}})
-	shapeOf.Define(op.Spec[op.NoParams]{Doc: "reads the shape only", NoGrad: "test", Ignores: []int{0},
-		Infer: op.SameShape[op.NoParams],
+		},
+	})
+	shapeOf.Define(op.Spec[op.NoParams]{
+		Traits: op.Traits{Doc: "reads the shape only", NoGrad: "test", Ignores: []int{0}},
+		Infer:  op.SameShape[op.NoParams],
 		Ref: func(_ op.NoParams, c *op.Call) error {
 			if c.In[0].Data != nil {
 				return errors.New("an ignored input has data")
@@ -62,23 +70,29 @@ func init() {
 				op.Slice[float32](c.Out[0])[i] = float32(len(c.In[0].Shape))
 			}
 			return nil
-		}})
-	draw.Define(op.Spec[op.NoParams]{Doc: "returns its counters", Random: true, NoGrad: "test",
-		Infer: op.SameShape[op.NoParams],
+		},
+	})
+	draw.Define(op.Spec[op.NoParams]{
+		Traits: op.Traits{Doc: "returns its counters", Random: true, NoGrad: "test"},
+		Infer:  op.SameShape[op.NoParams],
 		Ref: func(_ op.NoParams, c *op.Call) error {
 			for i := range op.Slice[float32](c.Out[0]) {
 				op.Slice[float32](c.Out[0])[i] = float32(c.Seed.Counter + uint64(i) + 1000*c.Seed.Key)
 			}
 			return nil
-		}})
-	crossed.Define(op.Spec[op.NoParams]{Doc: "reverses", NoGrad: "test", Infer: op.SameShape[op.NoParams],
+		},
+	})
+	crossed.Define(op.Spec[op.NoParams]{
+		Traits: op.Traits{Doc: "reverses", NoGrad: "test"},
+		Infer:  op.SameShape[op.NoParams],
 		Ref: func(_ op.NoParams, c *op.Call) error {
 			x, y := op.Slice[float32](c.In[0]), op.Slice[float32](c.Out[0])
 			for i := range y {
 				y[i] = x[len(x)-1-i]
 			}
 			return nil
-		}})
+		},
+	})
 }
 
 func TestInvokeMisuse(t *testing.T) {

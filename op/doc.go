@@ -13,10 +13,10 @@
 //
 //	func init() {
 //		Swish.Define(op.Spec[SwishParams]{
-//			Doc:   "Swish computes x·sigmoid(βx) element by element.",
-//			Infer: op.SameShape[SwishParams],
-//			Grad:  swishGrad,
-//			Ref:   swish,
+//			Traits: op.Traits{Doc: "Swish computes x·sigmoid(βx) element by element."},
+//			Infer:  op.SameShape[SwishParams],
+//			Grad:   swishGrad,
+//			Ref:    swish,
 //		})
 //	}
 //

@@ -15,16 +15,9 @@ import (
 // Op is an operator with its parameters erased: what graphs, passes and generators see.
 // It is immutable once every init has run.
 type Op struct {
-	Name    string
-	GoName  string
-	Doc     string
-	Aliases []string
-
-	Hidden, Variadic, Multi, Identity, Update, Random, Derived, Layouts, Pointwise, Keeps bool
-	NoGrad, Once                                                                          string
-	Inplace                                                                               [][2]int
-	Mutates, Ignores                                                                      []int
-	ParamsType                                                                            reflect.Type
+	Name string // MXNet's name
+	Traits
+	ParamsType reflect.Type
 
 	schema    *schema
 	defined   bool
@@ -75,14 +68,11 @@ func (h Handle[P]) Define(s Spec[P]) {
 	must(s.Ref != nil, "has no reference kernel")
 	must((s.Grad == nil) == (s.NoGrad != ""), "wants either a gradient or the reason for having none")
 	must(s.Grad != nil || s.Once == "", "has no gradient that might be differentiated")
+	o.defined, o.Traits = true, s.Traits
 	if s.Once != "" && s.Doc != "" {
-		s.Doc += "\n\nIts gradient has no gradient in turn: " + s.Once + "."
+		o.Doc += "\n\nIts gradient has no gradient in turn: " + s.Once + "."
 	}
-	o.defined, o.Doc, o.Aliases, o.Hidden = true, s.Doc, s.Aliases, s.Hidden
-	o.Variadic, o.Multi, o.Identity, o.Update, o.Random = s.Variadic, s.Multi, s.Identity, s.Update, s.Random
-	o.Derived, o.Layouts, o.Pointwise, o.Keeps = s.Derived, s.Layouts, s.Pointwise, s.Keeps
-	o.NoGrad, o.Once, o.Inplace, o.Mutates, o.Ignores = s.NoGrad, s.Once, s.Inplace, s.Mutates, s.Ignores
-	if o.GoName = s.GoName; o.GoName == "" {
+	if o.GoName == "" {
 		o.GoName = camel(o.Name)
 	}
 	for _, a := range s.Aliases {

@@ -24,8 +24,7 @@ var swish = op.Declare[swishParams]("test_swish")
 
 func init() {
 	swish.Define(op.Spec[swishParams]{
-		Doc:    "Swish for tests.",
-		NoGrad: "test",
+		Traits: op.Traits{Doc: "Swish for tests.", NoGrad: "test"},
 		Infer:  op.SameShape[swishParams],
 		Ref: func(p swishParams, c *op.Call) error {
 			x, y := op.Slice[float32](c.In[0]), op.Slice[float32](c.Out[0])
@@ -141,11 +140,14 @@ type runParams struct {
 var runOp = op.Declare[runParams]("test_run")
 
 func init() {
-	runOp.Define(op.Spec[runParams]{Doc: "Scales.", NoGrad: "test", Infer: op.SameShape[runParams],
+	runOp.Define(op.Spec[runParams]{
+		Traits: op.Traits{Doc: "Scales.", NoGrad: "test"},
+		Infer:  op.SameShape[runParams],
 		Ref: func(p runParams, c *op.Call) error {
 			op.Slice[float32](c.Out[0])[0] = float32(p.LR)
 			return nil
-		}})
+		},
+	})
 }
 
 func TestRunParametersAreReadFromTheCall(t *testing.T) {

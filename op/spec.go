@@ -25,30 +25,19 @@ type Input struct {
 // NoParams is the parameter struct of operators without parameters.
 type NoParams struct{}
 
-// Spec defines an operator with parameters P in one place. Fields left nil have the stated
-// default. Functions get normalized parameters: defaults filled in, bounds checked. They must be
-// pure and safe for concurrent use.
+// Spec defines an operator with parameters P in one place: its constant facts, which are the
+// embedded Traits, and its functions. Functions left nil have the stated default. They get
+// normalized parameters: defaults filled in, bounds checked. They must be pure and safe for
+// concurrent use.
 type Spec[P any] struct {
-	// Doc explains the operator: first line short, then the mathematics, shapes, MXNet's name if
-	// it differs. Required unless Hidden.
-	Doc string
-	// Aliases are other names that symbol files use.
-	Aliases []string
-	// GoName is the name of the generated functions where CamelCase of the name will not do.
-	GoName string
-	// Hidden operators (gradients, helpers of passes) get no generated functions.
-	Hidden bool
+	Traits
 
 	// Inputs lists the inputs; nil: one Data input called data.
 	Inputs func(p P) []Input
-	// Variadic operators take any number of Data inputs; their count fills the auto parameter.
-	Variadic bool
 	// Outputs lists the outputs; nil: one called output.
 	Outputs func(p P) []string
 	// Visible is the number of outputs that composition sees, from the first on; nil: all.
 	Visible func(p P) int
-	// Multi makes the generated functions return a slice of outputs.
-	Multi bool
 
 	// Infer fills in unknown shapes of inputs and outputs in both directions; it is called until
 	// nothing changes and must accept nil (unknown) everywhere. Required.
@@ -59,39 +48,6 @@ type Spec[P any] struct {
 	// Grad returns the gradient of every input as entries of new nodes; the zero Entry means no
 	// gradient. See Grad. Nil needs NoGrad.
 	Grad func(g *Grad, p P) []Entry
-	// NoGrad says why the operator has no gradient.
-	NoGrad string
-	// Once says why the gradient cannot be differentiated in turn; it becomes part of the documentation. Empty: it can.
-	Once string
-
-	// Inplace lists pairs {input, output} that may share memory when the input is not needed
-	// afterwards: the kernels read an element before they write it.
-	Inplace [][2]int
-	// Identity operators only pass data on: input 0 and output 0 may share memory whatever else
-	// reads the input.
-	Identity bool
-	// Mutates lists inputs that the kernel changes in place when training (auxiliary states) or,
-	// with Update, always.
-	Mutates []int
-	// Update marks optimizer kernels: they change what Mutates lists always, and where Inplace
-	// pairs input 0 with output 0 imperative functions write the new weight into the old one.
-	Update bool
-	// Ignores lists inputs of which only the shape is read.
-	Ignores []int
-	// Derived operators compute another form of parameters, such as folded weights: when all their
-	// inputs are variables, executors keep the result until one of these changes.
-	Derived bool
-	// Layouts says that kernels look at the layouts of operands. To the others executors give
-	// plain arrays only.
-	Layouts bool
-	// Keeps says that the last output is for the operator's own gradient alone, which looks at its layout: kernels may lay it out as they
-	// like where Args.Free says so.
-	Keeps bool
-	// Pointwise operators treat the elements of operands of one shape alike, wherever they lie.
-	// They work on any layout that all operands share.
-	Pointwise bool
-	// Random operators get a Seed at every run; Stateful ones may not be merged or folded.
-	Random bool
 
 	// Ref is the reference kernel: the plain Go loop that defines the operator and is the oracle
 	// of every other kernel. It serves all dtypes that the operator supports. Required.

@@ -42,8 +42,11 @@ func init() {
 		}
 		return nil
 	}
-	meet.Define(op.Spec[meetParams]{Hidden: true, Infer: op.SameShape[meetParams], Ref: run,
-		Grad: func(g *op.Grad, _ meetParams) []op.Entry { return []op.Entry{g.Head(0)} }})
+	meet.Define(op.Spec[meetParams]{
+		Traits: op.Traits{Hidden: true},
+		Infer:  op.SameShape[meetParams], Ref: run,
+		Grad: func(g *op.Grad, _ meetParams) []op.Entry { return []op.Entry{g.Head(0)} },
+	})
 	meet.Kernel(device.KindNull, device.TierRef, op.Simple(run))
 	gate.Kernel(device.KindNull, device.TierRef, op.Simple(func(_ op.NoParams, c *op.Call) error {
 		loop.Move(c.Out[0], c.In[0])

@@ -34,11 +34,17 @@ func init() {
 			return nil
 		}
 	}
-	gate.Define(op.Spec[op.NoParams]{Hidden: true, Infer: op.SameShape[op.NoParams], Ref: pass(&hooks.forward),
+	gate.Define(op.Spec[op.NoParams]{
+		Traits: op.Traits{Hidden: true},
+		Infer:  op.SameShape[op.NoParams], Ref: pass(&hooks.forward),
 		Grad: func(g *op.Grad, _ op.NoParams) []op.Entry {
 			return []op.Entry{gateGrad.Apply(op.NoParams{}, g.OutGrad[0])}
-		}})
-	gateGrad.Define(op.Spec[op.NoParams]{Hidden: true, Infer: op.SameShape[op.NoParams], NoGrad: "a test needs none", Ref: pass(&hooks.backward)})
+		},
+	})
+	gateGrad.Define(op.Spec[op.NoParams]{
+		Traits: op.Traits{Hidden: true, NoGrad: "a test needs none"},
+		Infer:  op.SameShape[op.NoParams], Ref: pass(&hooks.backward),
+	})
 }
 
 const patience = 20 * time.Second

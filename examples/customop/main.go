@@ -32,11 +32,13 @@ var Swish = op.Declare[SwishParams]("swish")
 
 func init() {
 	Swish.Define(op.Spec[SwishParams]{
-		Doc:     "Swish computes x·sigmoid(βx) element by element (Ramachandran et al. 2017).",
-		Infer:   op.SameShape[SwishParams],
-		Grad:    swishGrad,
-		Inplace: [][2]int{{0, 0}},
-		Ref:     swish,
+		Traits: op.Traits{
+			Doc:     "Swish computes x·sigmoid(βx) element by element (Ramachandran et al. 2017).",
+			Inplace: [][2]int{{0, 0}},
+		},
+		Infer: op.SameShape[SwishParams],
+		Grad:  swishGrad,
+		Ref:   swish,
 	})
 }
 

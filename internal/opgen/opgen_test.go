@@ -65,8 +65,10 @@ func TestInputsOfAllVariants(t *testing.T) {
 		Mode   string `op:"mode" default:"a" enum:"a|b" doc:"mode"`
 	}
 	h := op.Declare[params]("test_inputs")
-	h.Define(op.Spec[params]{Doc: "test", NoGrad: "test", Infer: op.SameShape[params],
-		Ref: func(params, *op.Call) error { return nil },
+	h.Define(op.Spec[params]{
+		Traits: op.Traits{Doc: "test", NoGrad: "test"},
+		Infer:  op.SameShape[params],
+		Ref:    func(params, *op.Call) error { return nil },
 		Inputs: func(p params) []op.Input {
 			in := []op.Input{{Name: "data"}, {Name: "moving_mean", Role: op.Aux}}
 			if !p.NoBias {
@@ -79,7 +81,8 @@ func TestInputsOfAllVariants(t *testing.T) {
 				in = append(in, op.Input{Name: "mask"})
 			}
 			return in
-		}})
+		},
+	})
 	list, varies := inputs(h.Op)
 	f := function{Op: h.Op, Inputs: list, Params: "P"}
 	if got, want := f.Signature("*A", false), "data, movingMean, typeIn *A, p P"; got != want {

@@ -107,7 +107,7 @@ func attend(h, grad op.Handle[AttentionParams], a attention, doc string) {
 		in[i].Name, names[i] = o.name, o.name
 	}
 	h.Define(op.Spec[AttentionParams]{
-		Doc:       doc,
+		Traits:    op.Traits{Doc: doc},
 		Inputs:    func(AttentionParams) []op.Input { return in },
 		Infer:     func(p AttentionParams, in, out []dtype.Shape) error { return a.infer(p, in, out) },
 		InferType: op.FloatType[AttentionParams],
@@ -117,7 +117,7 @@ func attend(h, grad op.Handle[AttentionParams], a attention, doc string) {
 		Ref: func(p AttentionParams, c *op.Call) error { return a.run(plainRun(p, c.In, c.Out)) },
 	})
 	grad.Define(op.Spec[AttentionParams]{
-		Hidden:    true,
+		Traits:    op.Traits{Hidden: true},
 		Inputs:    func(AttentionParams) []op.Input { return append([]op.Input{{Name: "grad"}}, in...) },
 		Outputs:   func(AttentionParams) []string { return names },
 		Infer:     func(p AttentionParams, in, out []dtype.Shape) error { return a.inferGrad(p, in, out) },

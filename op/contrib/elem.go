@@ -31,13 +31,15 @@ var (
 
 func init() {
 	DivSqrtDim.Define(op.Spec[op.NoParams]{
-		Doc:       "ContribDivSqrtDim divides by the square root of the last extent: attention scales its scores so.",
+		Traits: op.Traits{
+			Doc:     "ContribDivSqrtDim divides by the square root of the last extent: attention scales its scores so.",
+			Inplace: [][2]int{{0, 0}},
+		},
 		Infer:     op.SameShape[op.NoParams],
 		InferType: op.FloatType[op.NoParams],
 		Grad: func(g *op.Grad, p op.NoParams) []op.Entry {
 			return []op.Entry{DivSqrtDim.Apply(p, g.Head(0))}
 		},
-		Inplace: [][2]int{{0, 0}},
 		Ref: func(_ op.NoParams, c *op.Call) error {
 			s := c.In[0].Shape
 			if len(s) == 0 {
@@ -49,26 +51,30 @@ func init() {
 		},
 	})
 	Quadratic.Define(op.Spec[QuadraticParams]{
-		Doc:   "ContribQuadratic computes a·x² + b·x + c element by element.",
+		Traits: op.Traits{
+			Doc:     "ContribQuadratic computes a·x² + b·x + c element by element.",
+			Inplace: [][2]int{{0, 0}},
+		},
 		Infer: op.SameShape[QuadraticParams],
 		Grad: func(g *op.Grad, p QuadraticParams) []op.Entry {
 			slope := Quadratic.Apply(QuadraticParams{B: 2 * p.A, C: p.B}, g.In(0))
 			return []op.Entry{prim.ElemwiseMul.Apply(op.NoParams{}, g.Head(0), slope)}
 		},
-		Inplace: [][2]int{{0, 0}},
 		Ref: func(p QuadraticParams, c *op.Call) error {
 			loop.Map(loop.Func1{F: func(x float64) float64 { return (p.A*x+p.B)*x + p.C }}, c.Out[0], c.In[0])
 			return nil
 		},
 	})
 	GradientMultiplier.Define(op.Spec[GradientMultiplierParams]{
-		Doc: "ContribGradientmultiplier passes data on and multiplies the gradient by a number; a negative one reverses the" +
-			" gradient.",
+		Traits: op.Traits{
+			Doc: "ContribGradientmultiplier passes data on and multiplies the gradient by a number; a negative one reverses the" +
+				" gradient.",
+			Identity: true,
+		},
 		Infer: op.SameShape[GradientMultiplierParams],
 		Grad: func(g *op.Grad, p GradientMultiplierParams) []op.Entry {
 			return []op.Entry{prim.MulScalar.Apply(prim.ScalarParams{Scalar: p.Scalar.Value()}, g.Head(0))}
 		},
-		Identity: true,
 		Ref: func(_ GradientMultiplierParams, c *op.Call) error {
 			loop.Move(c.Out[0], c.In[0])
 			return nil
@@ -89,8 +95,11 @@ var AllClose = op.Declare[AllCloseParams]("_contrib_allclose")
 
 func defineAllClose() {
 	AllClose.Define(op.Spec[AllCloseParams]{
-		Doc: "ContribAllclose is 1 when |a - b| ≤ atol + rtol·|b| for all elements of two arrays of one shape, otherwise 0: a" +
-			" single uint8 without axes. Infinities are close to themselves.",
+		Traits: op.Traits{
+			Doc: "ContribAllclose is 1 when |a - b| ≤ atol + rtol·|b| for all elements of two arrays of one shape, otherwise 0: a" +
+				" single uint8 without axes. Infinities are close to themselves.",
+			NoGrad: "it is a comparison",
+		},
 		Inputs: prim.Inputs[AllCloseParams]("a", "b"),
 		Infer: func(p AllCloseParams, in, out []dtype.Shape) error {
 			if err := op.SameShape(p, in, nil); err != nil {
@@ -104,7 +113,6 @@ func defineAllClose() {
 			}
 			return op.SameType(p, in, nil)
 		},
-		NoGrad: "it is a comparison",
 		Ref: func(p AllCloseParams, c *op.Call) error {
 			all, a, b := 1.0, loop.Floats(c.In[0]), loop.Floats(c.In[1])
 			for i, v := range b {

@@ -28,11 +28,13 @@ func init() {
 	ArgMax.Define(arg("ArgMax is the index of the largest element along an axis, of the first one among equals.", "ArgMax", larger))
 	ArgMin.Define(arg("ArgMin is the index of the smallest element along an axis, of the first one among equals.", "ArgMin", smaller))
 	ArgMaxChannel.Define(op.Spec[op.NoParams]{
-		Doc:    "ArgMaxChannel is the index of the largest element along axis 1, the channels.",
-		GoName: "ArgMaxChannel",
-		Infer:  func(_ op.NoParams, in, out []dtype.Shape) error { return inferArg(channel(), in, out) },
-		Grad:   prim.ZeroGrad[op.NoParams],
-		Ref:    func(_ op.NoParams, c *op.Call) error { return search(channel(), c, larger) },
+		Traits: op.Traits{
+			Doc:    "ArgMaxChannel is the index of the largest element along axis 1, the channels.",
+			GoName: "ArgMaxChannel",
+		},
+		Infer: func(_ op.NoParams, in, out []dtype.Shape) error { return inferArg(channel(), in, out) },
+		Grad:  prim.ZeroGrad[op.NoParams],
+		Ref:   func(_ op.NoParams, c *op.Call) error { return search(channel(), c, larger) },
 	})
 }
 
@@ -41,11 +43,13 @@ func channel() ArgParams { return ArgParams{Axis: op.Some(1)} }
 
 func arg(doc, goName string, better func(x, best float64) bool) op.Spec[ArgParams] {
 	return op.Spec[ArgParams]{
-		Doc:    doc + " The indices have the element type of data. An axis without elements is an error.",
-		GoName: goName,
-		Infer:  inferArg,
-		Grad:   prim.ZeroGrad[ArgParams],
-		Ref:    func(p ArgParams, c *op.Call) error { return search(p, c, better) },
+		Traits: op.Traits{
+			Doc:    doc + " The indices have the element type of data. An axis without elements is an error.",
+			GoName: goName,
+		},
+		Infer: inferArg,
+		Grad:  prim.ZeroGrad[ArgParams],
+		Ref:   func(p ArgParams, c *op.Call) error { return search(p, c, better) },
 	}
 }
 

@@ -22,9 +22,11 @@ var embeddingGrad = op.Declare[EmbeddingParams]("_backward_Embedding")
 
 func init() {
 	Embedding.Define(op.Spec[EmbeddingParams]{
-		Doc: "Embedding replaces every index of data by that row of weight, whose shape is (input_dim, output_dim):" +
-			" the output has the shape of data and one more axis of extent output_dim. Indices out of range are clipped.",
-		Aliases: []string{"_npx_embedding", "_sparse_Embedding"},
+		Traits: op.Traits{
+			Doc: "Embedding replaces every index of data by that row of weight, whose shape is (input_dim, output_dim):" +
+				" the output has the shape of data and one more axis of extent output_dim. Indices out of range are clipped.",
+			Aliases: []string{"_npx_embedding", "_sparse_Embedding"},
+		},
 		Inputs: func(EmbeddingParams) []op.Input {
 			return []op.Input{{Name: "data"}, {Name: "weight", Role: op.Param}}
 		},
@@ -36,7 +38,7 @@ func init() {
 		Ref: embedding,
 	})
 	embeddingGrad.Define(op.Spec[EmbeddingParams]{
-		Hidden: true,
+		Traits: op.Traits{Hidden: true},
 		Inputs: prim.Inputs[EmbeddingParams]("grad", "data"),
 		Infer: func(p EmbeddingParams, in, out []dtype.Shape) error {
 			forward := []dtype.Shape{in[1], out[0]}

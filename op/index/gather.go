@@ -25,11 +25,13 @@ var (
 
 func init() {
 	GatherND.Define(op.Spec[op.NoParams]{
-		Doc: "GatherND looks elements, or slices, of data up. The first axis of indices has one entry per axis of data" +
-			" that it selects from: element (i, j) of the output is data[indices[0, i, j], indices[1, i, j], …]." +
-			" Negative indices count from the end.",
-		GoName:    "GatherND",
-		Aliases:   []string{"_npi_gather_nd", "_npx_gather_nd"},
+		Traits: op.Traits{
+			Doc: "GatherND looks elements, or slices, of data up. The first axis of indices has one entry per axis of data" +
+				" that it selects from: element (i, j) of the output is data[indices[0, i, j], indices[1, i, j], …]." +
+				" Negative indices count from the end.",
+			GoName:  "GatherND",
+			Aliases: []string{"_npi_gather_nd", "_npx_gather_nd"},
+		},
 		Inputs:    prim.Inputs[op.NoParams]("data", "indices"),
 		Infer:     inferGather,
 		InferType: dataType[op.NoParams](0),
@@ -41,9 +43,8 @@ func init() {
 		},
 	})
 	gatherGrad.Define(op.Spec[op.NoParams]{
-		Hidden:  true,
-		Inputs:  prim.Inputs[op.NoParams]("grad", "indices", "like"),
-		Ignores: []int{2},
+		Traits: op.Traits{Hidden: true, Ignores: []int{2}},
+		Inputs: prim.Inputs[op.NoParams]("grad", "indices", "like"),
 		Infer: func(p op.NoParams, in, out []dtype.Shape) error {
 			if err := op.SameShape(p, in[2:], out); err != nil {
 				return err
@@ -66,9 +67,11 @@ func init() {
 
 func defineScatter() {
 	ScatterND.Define(op.Spec[ScatterNDParams]{
-		Doc: "ScatterND writes the elements of data into zeros of the given shape, at the places that indices names as in" +
-			" GatherND. Of several elements for one place the last one stays.",
-		GoName:    "ScatterND",
+		Traits: op.Traits{
+			Doc: "ScatterND writes the elements of data into zeros of the given shape, at the places that indices names as in" +
+				" GatherND. Of several elements for one place the last one stays.",
+			GoName: "ScatterND",
+		},
 		Inputs:    prim.Inputs[ScatterNDParams]("data", "indices"),
 		Infer:     func(p ScatterNDParams, in, out []dtype.Shape) error { return inferScatter(p, &in[0], in[1], &out[0]) },
 		InferType: dataType[ScatterNDParams](0),
@@ -81,10 +84,14 @@ func defineScatter() {
 		},
 	})
 	ScatterSetND.Define(op.Spec[ScatterNDParams]{
-		Doc:     "ScatterSetND is lhs with the elements of rhs written at the places that indices names as in GatherND.",
-		GoName:  "ScatterSetND",
-		Aliases: []string{"_npi_scatter_set_nd"},
-		Inputs:  prim.Inputs[ScatterNDParams]("lhs", "rhs", "indices"),
+		Traits: op.Traits{
+			Doc:     "ScatterSetND is lhs with the elements of rhs written at the places that indices names as in GatherND.",
+			GoName:  "ScatterSetND",
+			Aliases: []string{"_npi_scatter_set_nd"},
+			Inplace: [][2]int{{0, 0}},
+			NoGrad:  "it serves assignment to indexed arrays, which is not recorded",
+		},
+		Inputs: prim.Inputs[ScatterNDParams]("lhs", "rhs", "indices"),
 		Infer: func(p ScatterNDParams, in, out []dtype.Shape) error {
 			if err := op.SameShape(p, in[:1], out); err != nil {
 				return err
@@ -92,8 +99,6 @@ func defineScatter() {
 			return inferScatter(p, &in[1], in[2], &out[0])
 		},
 		InferType: func(p ScatterNDParams, in, out []dtype.Type) error { return op.SameType(p, in[:2], out) },
-		Inplace:   [][2]int{{0, 0}},
-		NoGrad:    "it serves assignment to indexed arrays, which is not recorded",
 		Ref: func(_ ScatterNDParams, c *op.Call) error {
 			loop.Move(c.Out[0], c.In[0])
 			return tuples(c.Out[0].Shape, c.In[2], func(at, k, n int) { copyRun(c.Out[0], at, c.In[1], k, n) })

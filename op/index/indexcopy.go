@@ -21,12 +21,14 @@ var (
 
 func init() {
 	IndexCopy.Define(op.Spec[op.NoParams]{
-		Doc:       "IndexCopy is old_tensor with the rows of new_tensor in place of those that index_vector names. Of several rows for one place the last one stays.",
-		GoName:    "IndexCopy",
+		Traits: op.Traits{
+			Doc:     "IndexCopy is old_tensor with the rows of new_tensor in place of those that index_vector names. Of several rows for one place the last one stays.",
+			GoName:  "IndexCopy",
+			Inplace: [][2]int{{0, 0}},
+		},
 		Inputs:    prim.Inputs[op.NoParams]("old_tensor", "index_vector", "new_tensor"),
 		Infer:     inferIndexCopy,
 		InferType: indexCopyType,
-		Inplace:   [][2]int{{0, 0}},
 		Grad: func(g *op.Grad, p op.NoParams) []op.Entry {
 			n := indexCopyGrad.Node(p, g.Head(0), g.In(1), g.In(2))
 			return []op.Entry{n.Entry(0), {}, n.Entry(1)}
@@ -37,10 +39,9 @@ func init() {
 		},
 	})
 	indexCopyGrad.Define(op.Spec[op.NoParams]{
-		Hidden:  true,
+		Traits:  op.Traits{Hidden: true, Ignores: []int{2}},
 		Inputs:  prim.Inputs[op.NoParams]("grad", "index_vector", "new_tensor"),
 		Outputs: func(op.NoParams) []string { return []string{"old_grad", "new_grad"} },
-		Ignores: []int{2},
 		Infer: func(p op.NoParams, in, out []dtype.Shape) error {
 			forward := []dtype.Shape{in[0], in[1], in[2]}
 			if err := inferIndexCopy(p, forward, out[:1]); err != nil {
@@ -56,10 +57,12 @@ func init() {
 		Ref: indexCopyBackward,
 	})
 	IndexArray.Define(op.Spec[IndexArrayParams]{
-		Doc:     "IndexArray lists the index of every element, on a new last axis with one entry per axis of data, or per given axis. It has type int64.",
-		GoName:  "IndexArray",
-		Ignores: []int{0},
-		Infer:   inferIndexArray,
+		Traits: op.Traits{
+			Doc:     "IndexArray lists the index of every element, on a new last axis with one entry per axis of data, or per given axis. It has type int64.",
+			GoName:  "IndexArray",
+			Ignores: []int{0},
+		},
+		Infer: inferIndexArray,
 		InferType: func(_ IndexArrayParams, _, out []dtype.Type) error {
 			return setType("output", &out[0], dtype.Int64)
 		},

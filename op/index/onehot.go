@@ -20,11 +20,13 @@ var OneHot = op.Declare[OneHotParams]("one_hot")
 
 func init() {
 	OneHot.Define(op.Spec[OneHotParams]{
-		Doc: "OneHot replaces every index by a vector of the given depth that is on_value at the index and off_value" +
-			" elsewhere; everywhere for an index out of range.",
-		Aliases: []string{"_npx_one_hot"},
-		Inputs:  prim.Inputs[OneHotParams]("indices"),
-		Infer:   inferOneHot,
+		Traits: op.Traits{
+			Doc: "OneHot replaces every index by a vector of the given depth that is on_value at the index and off_value" +
+				" elsewhere; everywhere for an index out of range.",
+			Aliases: []string{"_npx_one_hot"},
+		},
+		Inputs: prim.Inputs[OneHotParams]("indices"),
+		Infer:  inferOneHot,
 		InferType: func(p OneHotParams, _, out []dtype.Type) error {
 			return setType("output", &out[0], p.DType)
 		},

@@ -23,8 +23,10 @@ var (
 
 func init() {
 	Pick.Define(op.Spec[PickParams]{
-		Doc:       "Pick selects one element of every vector along an axis: that at the position which index says.",
-		Aliases:   []string{"_npx_pick", "choose_element_0index"},
+		Traits: op.Traits{
+			Doc:     "Pick selects one element of every vector along an axis: that at the position which index says.",
+			Aliases: []string{"_npx_pick", "choose_element_0index"},
+		},
 		Inputs:    prim.Inputs[PickParams]("data", "index"),
 		Infer:     inferPick,
 		InferType: dataType[PickParams](0),
@@ -34,9 +36,8 @@ func init() {
 		Ref: pick,
 	})
 	pickGrad.Define(op.Spec[PickParams]{
-		Hidden:  true,
-		Inputs:  prim.Inputs[PickParams]("grad", "index", "like"),
-		Ignores: []int{2},
+		Traits: op.Traits{Hidden: true, Ignores: []int{2}},
+		Inputs: prim.Inputs[PickParams]("grad", "index", "like"),
 		Infer: func(p PickParams, in, out []dtype.Shape) error {
 			if err := op.SameShape(p, in[2:], out); err != nil {
 				return err
@@ -57,7 +58,9 @@ func init() {
 	})
 	rows := PickParams{Axis: op.Some(-1), Mode: "clip"}
 	BatchTake.Define(op.Spec[op.NoParams]{
-		Doc:    "BatchTake selects one element of every row of the matrix a: that at the position which indices says.",
+		Traits: op.Traits{
+			Doc: "BatchTake selects one element of every row of the matrix a: that at the position which indices says.",
+		},
 		Inputs: prim.Inputs[op.NoParams]("a", "indices"),
 		Infer: func(_ op.NoParams, in, out []dtype.Shape) error {
 			if err := op.Require("a", &in[0], dtype.Shape{-1, -1}); err != nil {

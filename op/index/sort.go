@@ -45,8 +45,10 @@ var (
 
 func init() {
 	Sort.Define(op.Spec[SortParams]{
-		Doc:       "Sort orders the elements along an axis. A second output, which composition does not see, is where each came from.",
-		Aliases:   []string{"_npi_sort"},
+		Traits: op.Traits{
+			Doc:     "Sort orders the elements along an axis. A second output, which composition does not see, is where each came from.",
+			Aliases: []string{"_npi_sort"},
+		},
 		Outputs:   func(SortParams) []string { return []string{"output0", "output1"} },
 		Visible:   func(SortParams) int { return 1 },
 		Infer:     func(p SortParams, in, out []dtype.Shape) error { return inferTopK(p.topK(), in, out) },
@@ -57,22 +59,26 @@ func init() {
 		Ref: func(p SortParams, c *op.Call) error { return topK(p.topK(), c) },
 	})
 	ArgSort.Define(op.Spec[ArgSortParams]{
-		Doc:       "ArgSort is the indices that order the elements along an axis.",
-		GoName:    "ArgSort",
-		Aliases:   []string{"_npi_argsort"},
+		Traits: op.Traits{
+			Doc:     "ArgSort is the indices that order the elements along an axis.",
+			GoName:  "ArgSort",
+			Aliases: []string{"_npi_argsort"},
+		},
 		Infer:     func(p ArgSortParams, in, out []dtype.Shape) error { return inferTopK(p.topK(), in, out) },
 		InferType: func(p ArgSortParams, in, out []dtype.Type) error { return inferTopKType(p.topK(), in, out) },
 		Grad:      prim.ZeroGrad[ArgSortParams],
 		Ref:       func(p ArgSortParams, c *op.Call) error { return topK(p.topK(), c) },
 	})
 	TopK.Define(op.Spec[TopKParams]{
-		Doc: "TopK selects the k largest, or smallest, elements along an axis in order: their indices (of element type" +
-			" dtype), their values, both, or a mask of ones in their places.",
-		GoName:    "TopK",
-		Aliases:   []string{"_npx_topk"},
+		Traits: op.Traits{
+			Doc: "TopK selects the k largest, or smallest, elements along an axis in order: their indices (of element type" +
+				" dtype), their values, both, or a mask of ones in their places.",
+			GoName:  "TopK",
+			Aliases: []string{"_npx_topk"},
+			Multi:   true,
+		},
 		Outputs:   TopKParams.outputs,
 		Visible:   func(p TopKParams) int { return map[bool]int{true: 2, false: 1}[p.RetTyp == "both"] },
-		Multi:     true,
 		Infer:     inferTopK,
 		InferType: inferTopKType,
 		Grad: func(g *op.Grad, p TopKParams) []op.Entry {
@@ -84,9 +90,8 @@ func init() {
 		Ref: topK,
 	})
 	topKGrad.Define(op.Spec[TopKParams]{
-		Hidden:  true,
-		Inputs:  prim.Inputs[TopKParams]("grad", "indices", "like"),
-		Ignores: []int{2},
+		Traits: op.Traits{Hidden: true, Ignores: []int{2}},
+		Inputs: prim.Inputs[TopKParams]("grad", "indices", "like"),
 		Infer: func(p TopKParams, in, out []dtype.Shape) error {
 			if err := op.SameShape(p, in[2:], out); err != nil {
 				return err
@@ -100,7 +105,7 @@ func init() {
 		Ref: topKBackward,
 	})
 	topKSelect.Define(op.Spec[TopKParams]{
-		Hidden: true,
+		Traits: op.Traits{Hidden: true},
 		Inputs: prim.Inputs[TopKParams]("grad", "indices"),
 		Infer: func(p TopKParams, in, out []dtype.Shape) error {
 			pair := []dtype.Shape{out[0], in[1]}

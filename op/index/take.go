@@ -22,9 +22,11 @@ var takeGrad = op.Declare[TakeParams]("_backward_take")
 
 func init() {
 	Take.Define(op.Spec[TakeParams]{
-		Doc: "Take selects slices of a along an axis: in the output the axis is replaced by the axes of indices. " +
-			"Indices out of range are errors with mode raise, which arrive at those who wait for the output.",
-		Aliases:   []string{"_npi_take"},
+		Traits: op.Traits{
+			Doc: "Take selects slices of a along an axis: in the output the axis is replaced by the axes of indices. " +
+				"Indices out of range are errors with mode raise, which arrive at those who wait for the output.",
+			Aliases: []string{"_npi_take"},
+		},
 		Inputs:    prim.Inputs[TakeParams]("a", "indices"),
 		Infer:     inferTake,
 		InferType: dataType[TakeParams](0),
@@ -37,9 +39,8 @@ func init() {
 		},
 	})
 	takeGrad.Define(op.Spec[TakeParams]{
-		Hidden:  true,
-		Inputs:  prim.Inputs[TakeParams]("grad", "indices", "like"),
-		Ignores: []int{2},
+		Traits: op.Traits{Hidden: true, Ignores: []int{2}},
+		Inputs: prim.Inputs[TakeParams]("grad", "indices", "like"),
 		Infer: func(p TakeParams, in, out []dtype.Shape) error {
 			if err := op.SameShape(p, in[2:], out); err != nil {
 				return err

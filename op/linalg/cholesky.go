@@ -23,10 +23,13 @@ var (
 
 func init() {
 	Potrf.Define(op.Spec[CholeskyParams]{
-		Doc: "LinalgPotrf computes the Cholesky factor of each symmetric, positive definite matrix of a batch: the lower" +
-			" triangular matrix L with L·Lᵀ = A, or the upper triangular matrix U with Uᵀ·U = A. Only the triangle of A that the" +
-			" factor fills is read; its gradient is symmetric.",
-		Aliases:   []string{"linalg_potrf"},
+		Traits: op.Traits{
+			Doc: "LinalgPotrf computes the Cholesky factor of each symmetric, positive definite matrix of a batch: the lower" +
+				" triangular matrix L with L·Lᵀ = A, or the upper triangular matrix U with Uᵀ·U = A. Only the triangle of A that the" +
+				" factor fills is read; its gradient is symmetric.",
+			Aliases: []string{"linalg_potrf"},
+			Inplace: [][2]int{{0, 0}},
+		},
 		Inputs:    inputs[CholeskyParams]("A"),
 		Infer:     squares[CholeskyParams],
 		InferType: realType[CholeskyParams],
@@ -37,7 +40,6 @@ func init() {
 			}
 			return []op.Entry{potrfGrad.Apply(none, dl, l)} // symmetric
 		},
-		Inplace: [][2]int{{0, 0}},
 		Ref: func(p CholeskyParams, c *op.Call) error {
 			a := load(c.In[0])
 			for i := range a.count {
@@ -57,9 +59,12 @@ func init() {
 		},
 	})
 	Potri.Define(op.Spec[CholeskyParams]{
-		Doc: "LinalgPotri computes (A·Aᵀ)⁻¹ for each lower triangular matrix A of a batch, (Aᵀ·A)⁻¹ for an upper one: from the" +
-			" factor that LinalgPotrf returned to the inverse of the original matrix.",
-		Aliases:   []string{"linalg_potri"},
+		Traits: op.Traits{
+			Doc: "LinalgPotri computes (A·Aᵀ)⁻¹ for each lower triangular matrix A of a batch, (Aᵀ·A)⁻¹ for an upper one: from the" +
+				" factor that LinalgPotrf returned to the inverse of the original matrix.",
+			Aliases: []string{"linalg_potri"},
+			Inplace: [][2]int{{0, 0}},
+		},
 		Inputs:    inputs[CholeskyParams]("A"),
 		Infer:     squares[CholeskyParams],
 		InferType: realType[CholeskyParams],
@@ -69,7 +74,6 @@ func init() {
 			}
 			return []op.Entry{potriGrad.Apply(none, g.Head(0), g.In(0), g.Out(0))}
 		},
-		Inplace: [][2]int{{0, 0}},
 		Ref: func(p CholeskyParams, c *op.Call) error {
 			a := load(c.In[0])
 			for i := range a.count {
@@ -95,7 +99,7 @@ func init() {
 // nodes.
 func backward(h op.Handle[op.NoParams], f func(m []matrix) matrix, formula func(in []op.Entry) op.Entry, names ...string) {
 	h.Define(op.Spec[op.NoParams]{
-		Hidden:    true,
+		Traits:    op.Traits{Hidden: true},
 		Inputs:    inputs[op.NoParams](names...),
 		Infer:     squares[op.NoParams],
 		InferType: realType[op.NoParams],

@@ -24,8 +24,10 @@ var (
 
 func init() {
 	ExtractDiag.Define(op.Spec[BandParams]{
-		Doc:       "LinalgExtractdiag takes a diagonal out of each square matrix of a batch.",
-		Aliases:   []string{"linalg_extractdiag"},
+		Traits: op.Traits{
+			Doc:     "LinalgExtractdiag takes a diagonal out of each square matrix of a batch.",
+			Aliases: []string{"linalg_extractdiag"},
+		},
 		Inputs:    inputs[BandParams]("A"),
 		Infer:     func(p BandParams, in, out []dtype.Shape) error { return p.infer(&in[0], &out[0]) },
 		InferType: realType[BandParams],
@@ -38,8 +40,10 @@ func init() {
 		},
 	})
 	MakeDiag.Define(op.Spec[BandParams]{
-		Doc:       "LinalgMakediag puts each vector on a diagonal of a square matrix. The rest is zero.",
-		Aliases:   []string{"linalg_makediag"},
+		Traits: op.Traits{
+			Doc:     "LinalgMakediag puts each vector on a diagonal of a square matrix. The rest is zero.",
+			Aliases: []string{"linalg_makediag"},
+		},
 		Inputs:    inputs[BandParams]("A"),
 		Infer:     func(p BandParams, in, out []dtype.Shape) error { return p.infer(&out[0], &in[0]) },
 		InferType: realType[BandParams],
@@ -57,9 +61,11 @@ func init() {
 
 func defineSumLogDiag() {
 	SumLogDiag.Define(op.Spec[op.NoParams]{
-		Doc: "LinalgSumlogdiag sums the logarithms of the diagonal of each square matrix of a batch. For a single matrix" +
-			" the output has shape (1,).",
-		Aliases:   []string{"linalg_sumlogdiag"},
+		Traits: op.Traits{
+			Doc: "LinalgSumlogdiag sums the logarithms of the diagonal of each square matrix of a batch. For a single matrix" +
+				" the output has shape (1,).",
+			Aliases: []string{"linalg_sumlogdiag"},
+		},
 		Inputs:    inputs[op.NoParams]("A"),
 		Infer:     func(_ op.NoParams, in, out []dtype.Shape) error { return inferScalars(in, out) },
 		InferType: realType[op.NoParams],
@@ -79,7 +85,7 @@ func defineSumLogDiag() {
 		},
 	})
 	sumLogDiagGrad.Define(op.Spec[op.NoParams]{
-		Hidden:    true,
+		Traits:    op.Traits{Hidden: true},
 		Inputs:    inputs[op.NoParams]("grad", "A"),
 		Infer:     inferScalarsGrad,
 		InferType: realType[op.NoParams],

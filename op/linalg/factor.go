@@ -22,18 +22,20 @@ var (
 
 func init() {
 	Gelqf.Define(op.Spec[op.NoParams]{
-		Doc: "LinalgGelqf computes the LQ factorization A = L·Q of each matrix (m, n), m ≤ n, of a batch. The outputs are Q" +
-			" (m, n) with orthonormal rows and L (m, m), lower triangular, with signs as LAPACK chooses them.",
-		Aliases:   []string{"linalg_gelqf"},
+		Traits: op.Traits{
+			Doc: "LinalgGelqf computes the LQ factorization A = L·Q of each matrix (m, n), m ≤ n, of a batch. The outputs are Q" +
+				" (m, n) with orthonormal rows and L (m, m), lower triangular, with signs as LAPACK chooses them.",
+			Aliases: []string{"linalg_gelqf"},
+			Multi:   true,
+			Once:    "it is not provided",
+		},
 		Inputs:    inputs[op.NoParams]("A"),
 		Outputs:   outputs[op.NoParams]("output0", "output1"),
-		Multi:     true,
 		Infer:     func(_ op.NoParams, in, out []dtype.Shape) error { return inferLQ(&in[0], &out[0], &out[1]) },
 		InferType: realType[op.NoParams],
 		Grad: func(g *op.Grad, p op.NoParams) []op.Entry {
 			return []op.Entry{gelqfGrad.Apply(p, g.Head(0), g.Head(1), g.Out(0), g.Out(1))}
 		},
-		Once: "it is not provided",
 		Ref: func(_ op.NoParams, c *op.Call) error {
 			a, l := load(c.In[0]), like(c.Out[1])
 			for i := range a.count {
@@ -45,7 +47,7 @@ func init() {
 		},
 	})
 	gelqfGrad.Define(op.Spec[op.NoParams]{
-		Hidden: true,
+		Traits: op.Traits{Hidden: true, NoGrad: "the second derivative of LinalgGelqf is not provided"},
 		Inputs: inputs[op.NoParams]("q_grad", "l_grad", "q", "l"),
 		Infer: func(_ op.NoParams, in, out []dtype.Shape) error {
 			for range 2 {
@@ -59,7 +61,6 @@ func init() {
 			return nil
 		},
 		InferType: realType[op.NoParams],
-		NoGrad:    "the second derivative of LinalgGelqf is not provided",
 		Ref: func(_ op.NoParams, c *op.Call) error {
 			dq, dl, q, l := load(c.In[0]), load(c.In[1]), load(c.In[2]), load(c.In[3])
 			for i := range dq.count {
@@ -106,19 +107,21 @@ func factorLQGrad(dq, dl, q, l matrix) {
 
 func defineSyevd() {
 	Syevd.Define(op.Spec[op.NoParams]{
-		Doc: "LinalgSyevd computes the eigenvectors and eigenvalues of each symmetric matrix of a batch: A = Uᵀ·diag(L)·U. The" +
-			" outputs are U, whose rows are the vectors, each with its largest element positive, and L in ascending order." +
-			" Only the lower triangle of A is read; its gradient is symmetric, and infinite where eigenvalues are equal.",
-		Aliases:   []string{"linalg_syevd"},
+		Traits: op.Traits{
+			Doc: "LinalgSyevd computes the eigenvectors and eigenvalues of each symmetric matrix of a batch: A = Uᵀ·diag(L)·U. The" +
+				" outputs are U, whose rows are the vectors, each with its largest element positive, and L in ascending order." +
+				" Only the lower triangle of A is read; its gradient is symmetric, and infinite where eigenvalues are equal.",
+			Aliases: []string{"linalg_syevd"},
+			Multi:   true,
+			Once:    "it is not provided",
+		},
 		Inputs:    inputs[op.NoParams]("A"),
 		Outputs:   outputs[op.NoParams]("output0", "output1"),
-		Multi:     true,
 		Infer:     func(_ op.NoParams, in, out []dtype.Shape) error { return inferEigen(&in[0], &out[0], &out[1]) },
 		InferType: realType[op.NoParams],
 		Grad: func(g *op.Grad, p op.NoParams) []op.Entry {
 			return []op.Entry{syevdGrad.Apply(p, g.Head(0), g.Head(1), g.Out(0), g.Out(1))}
 		},
-		Once: "it is not provided",
 		Ref: func(_ op.NoParams, c *op.Call) error {
 			a := load(c.In[0])
 			values := make([]float64, a.count*a.rows)
@@ -135,7 +138,7 @@ func defineSyevd() {
 		},
 	})
 	syevdGrad.Define(op.Spec[op.NoParams]{
-		Hidden: true,
+		Traits: op.Traits{Hidden: true, NoGrad: "the second derivative of LinalgSyevd is not provided"},
 		Inputs: inputs[op.NoParams]("u_grad", "l_grad", "u", "l"),
 		Infer: func(_ op.NoParams, in, out []dtype.Shape) error {
 			for range 2 {
@@ -149,7 +152,6 @@ func defineSyevd() {
 			return nil
 		},
 		InferType: realType[op.NoParams],
-		NoGrad:    "the second derivative of LinalgSyevd is not provided",
 		Ref: func(_ op.NoParams, c *op.Call) error {
 			du, dl, u, l := load(c.In[0]), loop.Floats(c.In[1]), load(c.In[2]), loop.Floats(c.In[3])
 			for i := range du.count {

@@ -32,11 +32,14 @@ var (
 
 func init() {
 	Gemm.Define(op.Spec[GemmParams]{
-		Doc: `LinalgGemm computes alpha·op(A)·op(B) + beta·C for each matrix of a batch.
+		Traits: op.Traits{
+			Doc: `LinalgGemm computes alpha·op(A)·op(B) + beta·C for each matrix of a batch.
 
 op(X) is X or its transpose. The last axis holds the columns of matrices, another one, axis, their
 rows; the remaining ones count matrices and are equal for all operands.`,
-		Aliases:   []string{"linalg_gemm"},
+			Aliases: []string{"linalg_gemm"},
+			Inplace: [][2]int{{2, 0}},
+		},
 		Inputs:    inputs[GemmParams]("A", "B", "C"),
 		Infer:     func(p GemmParams, in, out []dtype.Shape) error { return p.product().infer(in, out) },
 		InferType: realType[GemmParams],
@@ -44,15 +47,16 @@ rows; the remaining ones count matrices and are equal for all operands.`,
 			dc := prim.MulScalar.Apply(prim.ScalarParams{Scalar: p.Beta.Value()}, g.Head(0))
 			return append(p.product().grad(g), dc)
 		},
-		Inplace: [][2]int{{2, 0}},
-		Ref:     func(p GemmParams, c *op.Call) error { return p.product().run(p.Beta.Value(), c) },
+		Ref: func(p GemmParams, c *op.Call) error { return p.product().run(p.Beta.Value(), c) },
 	})
 	Gemm2.Define(op.Spec[Gemm2Params]{
-		Doc: `LinalgGemm2 computes alpha·op(A)·op(B) for each matrix of a batch.
+		Traits: op.Traits{
+			Doc: `LinalgGemm2 computes alpha·op(A)·op(B) for each matrix of a batch.
 
 op(X) is X or its transpose. The last axis holds the columns of matrices, another one, axis, their
 rows; the remaining ones count matrices and are equal for all operands.`,
-		Aliases:   []string{"linalg_gemm2"},
+			Aliases: []string{"linalg_gemm2"},
+		},
 		Inputs:    inputs[Gemm2Params]("A", "B"),
 		Infer:     func(p Gemm2Params, in, out []dtype.Shape) error { return p.infer(in, out) },
 		InferType: realType[Gemm2Params],

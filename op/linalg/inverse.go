@@ -22,8 +22,11 @@ var (
 
 func init() {
 	Inverse.Define(op.Spec[op.NoParams]{
-		Doc:       "LinalgInverse inverts each matrix of a batch. A singular matrix is an error.",
-		Aliases:   []string{"linalg_inverse", "_npi_inv"},
+		Traits: op.Traits{
+			Doc:     "LinalgInverse inverts each matrix of a batch. A singular matrix is an error.",
+			Aliases: []string{"linalg_inverse", "_npi_inv"},
+			Inplace: [][2]int{{0, 0}},
+		},
 		Inputs:    inputs[op.NoParams]("A"),
 		Infer:     squares[op.NoParams],
 		InferType: realType[op.NoParams],
@@ -32,7 +35,6 @@ func init() {
 			left := Gemm2.Apply(Gemm2Params{TransposeA: true}, b, g.Head(0))
 			return []op.Entry{Gemm2.Apply(Gemm2Params{TransposeB: true, Alpha: op.Some(-1.0)}, left, b)}
 		},
-		Inplace: [][2]int{{0, 0}},
 		Ref: func(_ op.NoParams, c *op.Call) error {
 			a := load(c.In[0])
 			for i := range a.count {
@@ -52,9 +54,11 @@ func init() {
 
 func defineDet() {
 	Det.Define(op.Spec[op.NoParams]{
-		Doc: "LinalgDet computes the determinant of each matrix of a batch. For a single matrix the output has shape (1,)." +
-			" The gradient of a singular matrix is zero, as in MXNet.",
-		Aliases:   []string{"linalg_det", "_npi_det"},
+		Traits: op.Traits{
+			Doc: "LinalgDet computes the determinant of each matrix of a batch. For a single matrix the output has shape (1,)." +
+				" The gradient of a singular matrix is zero, as in MXNet.",
+			Aliases: []string{"linalg_det", "_npi_det"},
+		},
 		Inputs:    inputs[op.NoParams]("A"),
 		Outputs:   outputs[op.NoParams]("output0"),
 		Infer:     func(_ op.NoParams, in, out []dtype.Shape) error { return inferScalars(in, out) },
@@ -73,7 +77,7 @@ func defineDet() {
 		},
 	})
 	detGrad.Define(op.Spec[op.NoParams]{
-		Hidden:    true,
+		Traits:    op.Traits{Hidden: true},
 		Inputs:    inputs[op.NoParams]("grad", "det", "A"),
 		Infer:     inferScalarsGrad,
 		InferType: realType[op.NoParams],
@@ -95,12 +99,14 @@ func defineDet() {
 
 func defineSlogDet() {
 	SlogDet.Define(op.Spec[op.NoParams]{
-		Doc: "LinalgSlogdet computes sign and logarithm of the absolute value of the determinant of each matrix of a batch." +
-			" For a single matrix the outputs have shape (1,). No gradient flows through the sign, none at all to a singular matrix.",
-		Aliases:   []string{"linalg_slogdet", "_npi_slogdet"},
+		Traits: op.Traits{
+			Doc: "LinalgSlogdet computes sign and logarithm of the absolute value of the determinant of each matrix of a batch." +
+				" For a single matrix the outputs have shape (1,). No gradient flows through the sign, none at all to a singular matrix.",
+			Aliases: []string{"linalg_slogdet", "_npi_slogdet"},
+			Multi:   true,
+		},
 		Inputs:    inputs[op.NoParams]("A"),
 		Outputs:   outputs[op.NoParams]("output0", "output1"),
-		Multi:     true,
 		Infer:     func(_ op.NoParams, in, out []dtype.Shape) error { return inferScalars(in, out) },
 		InferType: realType[op.NoParams],
 		Grad: func(g *op.Grad, p op.NoParams) []op.Entry {
@@ -124,7 +130,7 @@ func defineSlogDet() {
 		},
 	})
 	slogDetGrad.Define(op.Spec[op.NoParams]{
-		Hidden:    true,
+		Traits:    op.Traits{Hidden: true},
 		Inputs:    inputs[op.NoParams]("grad", "A"),
 		Infer:     inferScalarsGrad,
 		InferType: realType[op.NoParams],

@@ -17,9 +17,11 @@ var Syrk = op.Declare[SyrkParams]("_linalg_syrk")
 
 func init() {
 	Syrk.Define(op.Spec[SyrkParams]{
-		Doc:     "LinalgSyrk computes alpha·A·Aᵀ, or alpha·Aᵀ·A with transpose, for each matrix of a batch.",
-		Aliases: []string{"linalg_syrk"},
-		Inputs:  inputs[SyrkParams]("A"),
+		Traits: op.Traits{
+			Doc:     "LinalgSyrk computes alpha·A·Aᵀ, or alpha·Aᵀ·A with transpose, for each matrix of a batch.",
+			Aliases: []string{"linalg_syrk"},
+		},
+		Inputs: inputs[SyrkParams]("A"),
 		Infer: func(p SyrkParams, in, out []dtype.Shape) error {
 			size := 0
 			if p.Transpose {

@@ -22,12 +22,14 @@ var (
 
 func init() {
 	ExtractTrian.Define(op.Spec[TriangleParams]{
-		Doc: `LinalgExtracttrian packs a triangle of each square matrix of a batch into a vector.
+		Traits: op.Traits{
+			Doc: `LinalgExtracttrian packs a triangle of each square matrix of a batch into a vector.
 
 A positive offset means the upper triangle that begins so many diagonals above the main one, a
 negative one the lower triangle. A lower triangle is packed row by row, an upper one column by
 column.`,
-		Aliases:   []string{"linalg_extracttrian"},
+			Aliases: []string{"linalg_extracttrian"},
+		},
 		Inputs:    inputs[TriangleParams]("A"),
 		Infer:     func(p TriangleParams, in, out []dtype.Shape) error { return p.infer(&in[0], &out[0]) },
 		InferType: realType[TriangleParams],
@@ -40,9 +42,11 @@ column.`,
 		},
 	})
 	MakeTrian.Define(op.Spec[TriangleParams]{
-		Doc: "LinalgMaketrian unpacks each vector into a triangle of a square matrix, as LinalgExtracttrian packed it." +
-			" The rest is zero.",
-		Aliases:   []string{"linalg_maketrian"},
+		Traits: op.Traits{
+			Doc: "LinalgMaketrian unpacks each vector into a triangle of a square matrix, as LinalgExtracttrian packed it." +
+				" The rest is zero.",
+			Aliases: []string{"linalg_maketrian"},
+		},
 		Inputs:    inputs[TriangleParams]("A"),
 		Infer:     func(p TriangleParams, in, out []dtype.Shape) error { return p.infer(&out[0], &in[0]) },
 		InferType: realType[TriangleParams],

@@ -25,9 +25,12 @@ var (
 
 func init() {
 	Trmm.Define(op.Spec[TriangularParams]{
-		Doc: "LinalgTrmm computes alpha·op(A)·B, or alpha·B·op(A) with rightside, for each matrix of a batch. A is" +
-			" triangular: its other triangle is not read. op(A) is A or its transpose.",
-		Aliases:   []string{"linalg_trmm"},
+		Traits: op.Traits{
+			Doc: "LinalgTrmm computes alpha·op(A)·B, or alpha·B·op(A) with rightside, for each matrix of a batch. A is" +
+				" triangular: its other triangle is not read. op(A) is A or its transpose.",
+			Aliases: []string{"linalg_trmm"},
+			Inplace: [][2]int{{1, 0}},
+		},
 		Inputs:    inputs[TriangularParams]("A", "B"),
 		Infer:     inferTriangular,
 		InferType: realType[TriangularParams],
@@ -37,7 +40,6 @@ func init() {
 			back.Transpose = !p.Transpose
 			return []op.Entry{p.triangle(p.factor(dy, b), p.Alpha.Value()), Trmm.Apply(back, a, dy)}
 		},
-		Inplace: [][2]int{{1, 0}},
 		Ref: func(p TriangularParams, c *op.Call) error {
 			return p.each(c, func(a, b matrix) {
 				blas64.Trmm(p.side(), trans(p.Transpose), p.Alpha.Value(), a.triangular(p.Upper), b.general())
@@ -45,9 +47,12 @@ func init() {
 		},
 	})
 	Trsm.Define(op.Spec[TriangularParams]{
-		Doc: "LinalgTrsm solves op(A)·X = alpha·B, or X·op(A) = alpha·B with rightside, for each matrix of a batch. A is" +
-			" triangular: its other triangle is not read. op(A) is A or its transpose.",
-		Aliases:   []string{"linalg_trsm"},
+		Traits: op.Traits{
+			Doc: "LinalgTrsm solves op(A)·X = alpha·B, or X·op(A) = alpha·B with rightside, for each matrix of a batch. A is" +
+				" triangular: its other triangle is not read. op(A) is A or its transpose.",
+			Aliases: []string{"linalg_trsm"},
+			Inplace: [][2]int{{1, 0}},
+		},
 		Inputs:    inputs[TriangularParams]("A", "B"),
 		Infer:     inferTriangular,
 		InferType: realType[TriangularParams],
@@ -58,7 +63,6 @@ func init() {
 			db := prim.MulScalar.Apply(prim.ScalarParams{Scalar: p.Alpha.Value()}, s)
 			return []op.Entry{p.triangle(p.factor(s, g.Out(0)), -1), db}
 		},
-		Inplace: [][2]int{{1, 0}},
 		Ref: func(p TriangularParams, c *op.Call) error {
 			return p.each(c, func(a, b matrix) {
 				b.scale(p.Alpha.Value())

@@ -17,12 +17,14 @@ func (p SoftmaxOutputParams) AlongLast(s dtype.Shape) bool {
 
 func init() {
 	BiasSoftmax.Define(op.Spec[op.NoParams]{
-		Hidden:    true,
+		Traits: op.Traits{
+			Hidden:  true,
+			NoGrad:  "the gradient is that of the loss, which needs the output only",
+			Inplace: [][2]int{{0, 0}},
+		},
 		Inputs:    func(op.NoParams) []op.Input { return []op.Input{{Name: "data"}, {Name: "bias"}} },
 		Infer:     inferBiasSoftmax,
 		InferType: op.FloatType[op.NoParams],
-		NoGrad:    "the gradient is that of the loss, which needs the output only",
-		Inplace:   [][2]int{{0, 0}},
 		Ref:       biasSoftmaxRef,
 	})
 }

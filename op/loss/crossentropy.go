@@ -23,9 +23,11 @@ const leastProbability = 1e-8
 
 func init() {
 	SoftmaxCrossEntropy.Define(op.Spec[op.NoParams]{
-		Doc: `SoftmaxCrossEntropy (softmax_cross_entropy) is the sum of -log softmax(data)[label] over a batch.
+		Traits: op.Traits{
+			Doc: `SoftmaxCrossEntropy (softmax_cross_entropy) is the sum of -log softmax(data)[label] over a batch.
 
 Data has shape (n, classes), the label (n), the output (1). Probabilities below 1e-8 count as 1e-8.`,
+		},
 		Inputs:    dataLabel[op.NoParams],
 		Infer:     inferCrossEntropy,
 		InferType: op.FloatType[op.NoParams],
@@ -35,7 +37,7 @@ Data has shape (n, classes), the label (n), the output (1). Probabilities below 
 		Ref: crossEntropyRef,
 	})
 	SoftmaxCrossEntropyGrad.Define(op.Spec[op.NoParams]{
-		Hidden: true,
+		Traits: op.Traits{Hidden: true, Inplace: [][2]int{{1, 0}}},
 		Inputs: func(op.NoParams) []op.Input {
 			return []op.Input{{Name: "out_grad"}, {Name: "data"}, {Name: "label"}}
 		},
@@ -55,8 +57,7 @@ Data has shape (n, classes), the label (n), the output (1). Probabilities below 
 			all := prim.ReduceParams{}
 			return []op.Entry{prim.Sum.Apply(all, mul(h, one)), mul(prim.Unreduce(all, dy, x), softmaxTangent(prim.Softmax.Apply(prim.SoftmaxParams{}, x), h)), {}}
 		},
-		Inplace: [][2]int{{1, 0}},
-		Ref:     crossEntropyGradRef,
+		Ref: crossEntropyGradRef,
 	})
 }
 

@@ -22,13 +22,16 @@ var CTCLossGrad = op.Declare[CTCLossParams]("_backward_CTCLoss")
 
 func init() {
 	CTCLoss.Define(op.Spec[CTCLossParams]{
-		Doc: `CTCLoss is the loss of connectionist temporal classification (Graves et al. 2006).
+		Traits: op.Traits{
+			Doc: `CTCLoss is the loss of connectionist temporal classification (Graves et al. 2006).
 
 Data has shape (steps, n, classes) and is not normalized yet, the label (n, labels), the output (n):
 the negative logarithm of the probability that the softmax of data spells the label, with
 repetitions and blanks in between. Without label_lengths a label ends at its first padding, 0 or,
 with blank_label last, -1. A label that does not fit into the steps has loss 0.`,
-		Aliases: []string{"ctc_loss", "_contrib_CTCLoss", "_contrib_ctc_loss"},
+			Aliases: []string{"ctc_loss", "_contrib_CTCLoss", "_contrib_ctc_loss"},
+			Once:    "the kernel computes it along with the loss",
+		},
 		Inputs: func(p CTCLossParams) []op.Input {
 			in := dataLabel(p)
 			if p.UseDataLengths {
@@ -48,16 +51,17 @@ with blank_label last, -1. A label that does not fit into the steps has loss 0.`
 			in[0] = CTCLossGrad.Apply(p, g.Head(0), g.Out(1))
 			return in
 		},
-		Once: "the kernel computes it along with the loss",
-		Ref:  ctcRef,
+		Ref: ctcRef,
 	})
 	CTCLossGrad.Define(op.Spec[CTCLossParams]{
-		Hidden:    true,
+		Traits: op.Traits{
+			Hidden:  true,
+			NoGrad:  "the second derivative of CTCLoss is not provided",
+			Inplace: [][2]int{{1, 0}},
+		},
 		Inputs:    func(CTCLossParams) []op.Input { return []op.Input{{Name: "out_grad"}, {Name: "derivative"}} },
 		Infer:     inferCTCGrad,
 		InferType: op.FloatType[CTCLossParams],
-		NoGrad:    "the second derivative of CTCLoss is not provided",
-		Inplace:   [][2]int{{1, 0}},
 		Ref: func(_ CTCLossParams, c *op.Call) error {
 			head := c.In[0]
 			head.Shape = dtype.Shape{1, head.Shape[0], 1}

@@ -52,7 +52,7 @@ const (
 
 func init() {
 	DenseGrad.Define(op.Spec[DenseGradParams]{
-		Hidden: true,
+		Traits: op.Traits{Hidden: true, NoGrad: "it is a gradient itself"},
 		Inputs: func(DenseGradParams) []op.Input {
 			return []op.Input{{Name: "output"}, {Name: "label"}, {Name: "data"}, {Name: "weight"}}
 		},
@@ -64,7 +64,6 @@ func init() {
 		},
 		Infer:     inferDenseGrad,
 		InferType: op.FloatType[DenseGradParams],
-		NoGrad:    "it is a gradient itself",
 		Ref:       denseGradRef,
 	})
 }

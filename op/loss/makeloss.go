@@ -29,49 +29,54 @@ var (
 // The gradient of make_loss is that of MakeLoss with its defaults.
 func init() {
 	MakeLoss.Define(op.Spec[MakeLossParams]{
-		Doc: `MakeLoss passes data on as a loss: its gradient is the constant grad_scale.
+		Traits: op.Traits{
+			Doc: `MakeLoss passes data on as a loss: its gradient is the constant grad_scale.
 
 With normalization batch the gradient is divided by the product of all extents of data but the
 last, with valid by the number of elements above valid_thresh. Gradients flowing into the output are ignored.`,
+			Identity: true,
+			Inplace:  [][2]int{{0, 0}},
+		},
 		Infer:     op.SameShape[MakeLossParams],
 		InferType: op.FloatType[MakeLossParams],
 		Grad: func(g *op.Grad, p MakeLossParams) []op.Entry {
 			return []op.Entry{MakeLossGrad.Apply(p, g.In(0))}
 		},
-		Identity: true,
-		Inplace:  [][2]int{{0, 0}},
-		Ref:      pass[MakeLossParams],
+		Ref: pass[MakeLossParams],
 	})
 	MakeLossGrad.Define(op.Spec[MakeLossParams]{
-		Hidden:    true,
+		Traits:    op.Traits{Hidden: true, Inplace: [][2]int{{0, 0}}},
 		Infer:     op.SameShape[MakeLossParams],
 		InferType: op.FloatType[MakeLossParams],
 		Grad:      prim.ZeroGrad[MakeLossParams],
-		Inplace:   [][2]int{{0, 0}},
 		Ref:       makeLossGradRef,
 	})
 	AsLoss.Define(op.Spec[op.NoParams]{
-		Doc:       "AsLoss (make_loss) passes data on as a loss: its gradient is one, whatever flows into the output.",
-		Aliases:   []string{"_sparse_make_loss"},
-		GoName:    "AsLoss",
+		Traits: op.Traits{
+			Doc:      "AsLoss (make_loss) passes data on as a loss: its gradient is one, whatever flows into the output.",
+			Aliases:  []string{"_sparse_make_loss"},
+			GoName:   "AsLoss",
+			Identity: true,
+			Inplace:  [][2]int{{0, 0}},
+		},
 		Outputs:   func(op.NoParams) []string { return []string{"loss"} },
 		Infer:     op.SameShape[op.NoParams],
 		InferType: op.FloatType[op.NoParams],
 		Grad: func(g *op.Grad, _ op.NoParams) []op.Entry {
 			return []op.Entry{MakeLossGrad.Apply(MakeLossParams{}, g.In(0))}
 		},
-		Identity: true,
-		Inplace:  [][2]int{{0, 0}},
-		Ref:      pass[op.NoParams],
+		Ref: pass[op.NoParams],
 	})
 	BlockGrad.Define(op.Spec[op.NoParams]{
-		Doc:      "BlockGrad passes data on and lets no gradient through.",
-		Aliases:  []string{"stop_gradient", "_sparse_stop_gradient"},
-		Infer:    op.SameShape[op.NoParams],
-		Grad:     func(*op.Grad, op.NoParams) []op.Entry { return []op.Entry{{}} },
-		Identity: true,
-		Inplace:  [][2]int{{0, 0}},
-		Ref:      pass[op.NoParams],
+		Traits: op.Traits{
+			Doc:      "BlockGrad passes data on and lets no gradient through.",
+			Aliases:  []string{"stop_gradient", "_sparse_stop_gradient"},
+			Identity: true,
+			Inplace:  [][2]int{{0, 0}},
+		},
+		Infer: op.SameShape[op.NoParams],
+		Grad:  func(*op.Grad, op.NoParams) []op.Entry { return []op.Entry{{}} },
+		Ref:   pass[op.NoParams],
 	})
 }
 

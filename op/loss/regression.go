@@ -60,33 +60,33 @@ func init() {
 
 func (r regression) define() {
 	r.head.Define(op.Spec[RegressionParams]{
-		Doc: r.doc + `
+		Traits: op.Traits{
+			Doc: r.doc + `
 
 The gradient is (output - label), or its sign, times grad_scale divided by the number of outputs per
 sample; gradients flowing into the output are ignored. The label has as many elements as data.`,
-		Aliases:   []string{"_sparse_" + r.head.Name},
+			Aliases:  []string{"_sparse_" + r.head.Name},
+			Inplace:  [][2]int{{0, 0}},
+			Identity: r.identity,
+			Ignores:  []int{1},
+		},
 		Inputs:    dataLabel[RegressionParams],
 		Infer:     inferRegression,
 		InferType: op.FloatType[RegressionParams],
 		Grad: func(g *op.Grad, p RegressionParams) []op.Entry {
 			return []op.Entry{r.grad.Apply(p, g.Out(0), g.In(1), g.In(0)), {}}
 		},
-		Inplace:  [][2]int{{0, 0}},
-		Identity: r.identity,
-		Ignores:  []int{1},
 		Ref: func(_ RegressionParams, c *op.Call) error {
 			loop.Map(loop.Func1{F: r.value}, c.Out[0], c.In[0])
 			return nil
 		},
 	})
 	r.grad.Define(op.Spec[RegressionParams]{
-		Hidden:    true,
+		Traits:    op.Traits{Hidden: true, Ignores: []int{2}, Inplace: [][2]int{{0, 0}}},
 		Inputs:    lossInputs[RegressionParams],
-		Ignores:   []int{2},
 		Infer:     lossShapes(inferRegression),
 		InferType: op.FloatType[RegressionParams],
 		Grad:      r.second,
-		Inplace:   [][2]int{{0, 0}},
 		Ref: func(p RegressionParams, c *op.Call) error {
 			label := c.In[1]
 			label.Shape = c.In[0].Shape

@@ -48,7 +48,7 @@ const (
 
 func init() {
 	RowLoss.Define(op.Spec[RowLossParams]{
-		Hidden: true,
+		Traits: op.Traits{Hidden: true, NoGrad: "it is a gradient as well"},
 		Inputs: func(p RowLossParams) []op.Input {
 			list := []op.Input{{Name: "data"}, {Name: "weight"}, {Name: "label"}}
 			if !p.NoBias {
@@ -64,7 +64,6 @@ func init() {
 		},
 		Infer:     inferRowLoss,
 		InferType: op.FloatType[RowLossParams],
-		NoGrad:    "it is a gradient as well",
 		Ref:       rowLossRef,
 	})
 }

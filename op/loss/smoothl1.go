@@ -24,14 +24,16 @@ var (
 
 func init() {
 	SmoothL1.Define(op.Spec[SmoothL1Params]{
-		Doc:       `SmoothL1 (smooth_l1) is (σx)²/2 where |x| < 1/σ², and |x| - 1/(2σ²) elsewhere.`,
-		Aliases:   []string{"_npx_smooth_l1"},
+		Traits: op.Traits{
+			Doc:     `SmoothL1 (smooth_l1) is (σx)²/2 where |x| < 1/σ², and |x| - 1/(2σ²) elsewhere.`,
+			Aliases: []string{"_npx_smooth_l1"},
+			Inplace: [][2]int{{0, 0}},
+		},
 		Infer:     op.SameShape[SmoothL1Params],
 		InferType: op.FloatType[SmoothL1Params],
 		Grad: func(g *op.Grad, p SmoothL1Params) []op.Entry {
 			return []op.Entry{SmoothL1Grad.Apply(p, g.Head(0), g.In(0))}
 		},
-		Inplace: [][2]int{{0, 0}},
 		Ref: func(p SmoothL1Params, c *op.Call) error {
 			s2 := p.Scalar.Value() * p.Scalar.Value()
 			loop.Map(loop.Func1{F: func(x float64) float64 {
@@ -44,7 +46,7 @@ func init() {
 		},
 	})
 	SmoothL1Grad.Define(op.Spec[SmoothL1Params]{
-		Hidden:    true,
+		Traits:    op.Traits{Hidden: true, Inplace: [][2]int{{0, 0}, {1, 0}}},
 		Inputs:    func(SmoothL1Params) []op.Input { return []op.Input{{Name: "out_grad"}, {Name: "data"}} },
 		Infer:     op.SameShape[SmoothL1Params],
 		InferType: op.FloatType[SmoothL1Params],
@@ -54,7 +56,6 @@ func init() {
 			curved := prim.LesserScalar.Apply(number(1), prim.Abs.Apply(none, prim.MulScalar.Apply(number(s2), x)))
 			return []op.Entry{SmoothL1Grad.Apply(p, h, x), mul(mul(h, dy), prim.MulScalar.Apply(number(s2), curved))}
 		},
-		Inplace: [][2]int{{0, 0}, {1, 0}},
 		Ref: func(p SmoothL1Params, c *op.Call) error {
 			s2 := p.Scalar.Value() * p.Scalar.Value()
 			loop.Zip(loop.Func2{F: func(g, x float64) float64 { return g * min(max(s2*x, -1), 1) }}, c.Out[0], c.In[0], c.In[1])

@@ -26,7 +26,8 @@ var SoftmaxOutputGrad = op.Declare[SoftmaxOutputParams]("_backward_SoftmaxOutput
 
 func init() {
 	SoftmaxOutput.Define(op.Spec[SoftmaxOutputParams]{
-		Doc: `SoftmaxOutput computes class probabilities and learns by cross entropy.
+		Traits: op.Traits{
+			Doc: `SoftmaxOutput computes class probabilities and learns by cross entropy.
 
 The output is the softmax of data over all axes but the first, over the last axis with
 preserve_shape, or over axis 1 with multi_output. The gradient by data is output - onehot(label)
@@ -34,25 +35,24 @@ times grad_scale, divided as normalization says; gradients flowing into the outp
 With out_grad the gradient is multiplied by the output, which is what MXNet does under that name.
 The label holds class numbers, of shape data.shape without the axis of classes; a label of the
 shape of data holds probabilities.`,
-		Aliases:   []string{"Softmax"},
+			Aliases: []string{"Softmax"},
+			Inplace: [][2]int{{0, 0}},
+			Ignores: []int{1},
+		},
 		Inputs:    dataLabel[SoftmaxOutputParams],
 		Infer:     inferSoftmax,
 		InferType: op.FloatType[SoftmaxOutputParams],
 		Grad: func(g *op.Grad, p SoftmaxOutputParams) []op.Entry {
 			return []op.Entry{SoftmaxOutputGrad.Apply(p, g.Out(0), g.In(1), g.In(0)), {}}
 		},
-		Inplace: [][2]int{{0, 0}},
-		Ignores: []int{1},
-		Ref:     softmaxRef,
+		Ref: softmaxRef,
 	})
 	SoftmaxOutputGrad.Define(op.Spec[SoftmaxOutputParams]{
-		Hidden:    true,
+		Traits:    op.Traits{Hidden: true, Ignores: []int{2}, Inplace: [][2]int{{0, 0}}},
 		Inputs:    lossInputs[SoftmaxOutputParams],
-		Ignores:   []int{2},
 		Infer:     lossShapes(inferSoftmax),
 		InferType: op.FloatType[SoftmaxOutputParams],
 		Grad:      softmaxSecond,
-		Inplace:   [][2]int{{0, 0}},
 		Ref:       softmaxGradRef,
 	})
 }

@@ -23,11 +23,15 @@ var SparseRegGrad = op.Declare[SparseRegParams]("_backward_IdentityAttachKLSpars
 
 func init() {
 	SparseReg.Define(op.Spec[SparseRegParams]{
-		Doc: `IdentityAttachKLSparseReg passes data on and adds the gradient of a penalty that keeps it sparse.
+		Traits: op.Traits{
+			Doc: `IdentityAttachKLSparseReg passes data on and adds the gradient of a penalty that keeps it sparse.
 
 The penalty is the Kullback-Leibler divergence of a moving average a of each unit's activation (the
 output of a sigmoid) from sparseness_target t: its gradient is penalty·((1-t)/(1-a) - t/a). In
 training the auxiliary state moves: a = a·momentum + mean·(1-momentum).`,
+			Inplace: [][2]int{{0, 0}},
+			Mutates: []int{1},
+		},
 		Inputs: func(SparseRegParams) []op.Input {
 			return []op.Input{{Name: "data"}, {Name: "moving_avg", Role: op.Aux}}
 		},
@@ -38,12 +42,10 @@ training the auxiliary state moves: a = a·momentum + mean·(1-momentum).`,
 		Grad: func(g *op.Grad, p SparseRegParams) []op.Entry {
 			return []op.Entry{SparseRegGrad.Apply(p, g.Head(0), g.Out(1)), {}}
 		},
-		Inplace: [][2]int{{0, 0}},
-		Mutates: []int{1},
-		Ref:     sparseRegRef,
+		Ref: sparseRegRef,
 	})
 	SparseRegGrad.Define(op.Spec[SparseRegParams]{
-		Hidden: true,
+		Traits: op.Traits{Hidden: true, Inplace: [][2]int{{0, 0}}},
 		Inputs: func(SparseRegParams) []op.Input { return []op.Input{{Name: "out_grad"}, {Name: "mean"}} },
 		Infer: func(p SparseRegParams, in, out []dtype.Shape) error {
 			fin, fout := []dtype.Shape{in[0], in[1]}, []dtype.Shape{out[0], nil}
@@ -53,7 +55,6 @@ training the auxiliary state moves: a = a·momentum + mean·(1-momentum).`,
 		},
 		InferType: op.FloatType[SparseRegParams],
 		Grad:      prim.Adjoint(func(_ *op.Grad, _ SparseRegParams, h op.Entry) op.Entry { return h }),
-		Inplace:   [][2]int{{0, 0}},
 		Ref: func(p SparseRegParams, c *op.Call) error {
 			dy, mean := loop.Floats(c.In[0]), loop.Floats(c.In[1])
 			t := p.SparsenessTarget.Value()

@@ -23,26 +23,27 @@ var SVMOutputGrad = op.Declare[SVMOutputParams]("_backward_SVMOutput")
 
 func init() {
 	SVMOutput.Define(op.Spec[SVMOutputParams]{
-		Doc: `SVMOutput passes scores on and learns by squared hinge loss, one class against the others.
+		Traits: op.Traits{
+			Doc: `SVMOutput passes scores on and learns by squared hinge loss, one class against the others.
 
 Data has shape (n, ..., classes), the label the shape of data without its last axis. The score of
 the label's class should exceed margin, the others fall below -margin; gradients flowing into the
 output are ignored.`,
+			Identity: true,
+			Inplace:  [][2]int{{0, 0}},
+			Ignores:  []int{1},
+		},
 		Inputs:    dataLabel[SVMOutputParams],
 		Infer:     inferSVM,
 		InferType: op.FloatType[SVMOutputParams],
 		Grad: func(g *op.Grad, p SVMOutputParams) []op.Entry {
 			return []op.Entry{SVMOutputGrad.Apply(p, g.Out(0), g.In(1), g.In(0)), {}}
 		},
-		Identity: true,
-		Inplace:  [][2]int{{0, 0}},
-		Ignores:  []int{1},
-		Ref:      pass[SVMOutputParams],
+		Ref: pass[SVMOutputParams],
 	})
 	SVMOutputGrad.Define(op.Spec[SVMOutputParams]{
-		Hidden:    true,
+		Traits:    op.Traits{Hidden: true, Ignores: []int{2}, Inplace: [][2]int{{0, 0}}},
 		Inputs:    lossInputs[SVMOutputParams],
-		Ignores:   []int{2},
 		Infer:     lossShapes(inferSVM),
 		InferType: op.FloatType[SVMOutputParams],
 		Grad: func(g *op.Grad, p SVMOutputParams) []op.Entry {
@@ -53,8 +54,7 @@ output are ignored.`,
 			slope := prim.MulScalar.Apply(number(2*p.RegularizationCoefficient.Value()), missed)
 			return []op.Entry{{}, {}, mul(g.Head(0), slope)} // the output is the data
 		},
-		Inplace: [][2]int{{0, 0}},
-		Ref:     svmGradRef,
+		Ref: svmGradRef,
 	})
 }
 

@@ -19,13 +19,10 @@ var lossValue = op.Declare[linkParams]("_loss_value")
 
 func init() {
 	lossValue.Define(op.Spec[linkParams]{
-		Hidden:    true,
+		Traits:    op.Traits{Hidden: true, Ignores: []int{1}, Identity: true, Inplace: [][2]int{{0, 0}}},
 		Inputs:    prim.Inputs[linkParams]("output", "data"),
-		Ignores:   []int{1},
 		Infer:     op.SameShape[linkParams],
 		InferType: op.FloatType[linkParams],
-		Identity:  true,
-		Inplace:   [][2]int{{0, 0}},
 		Grad: func(g *op.Grad, p linkParams) []op.Entry {
 			h, y := g.Head(0), g.Out(0)
 			switch p.Link {

@@ -21,10 +21,14 @@ var ActivationGrad = op.Declare[ActivationParams]("_backward_Activation")
 
 func init() {
 	Activation.Define(op.Spec[ActivationParams]{
-		Doc: `Activation applies a function element by element.
+		Traits: op.Traits{
+			Doc: `Activation applies a function element by element.
 
 relu is max(x, 0), sigmoid 1/(1+exp(-x)), softrelu log(1+exp(x)), softsign x/(1+|x|).`,
-		Aliases:   []string{"_npx_activation"},
+			Aliases:   []string{"_npx_activation"},
+			Inplace:   [][2]int{{0, 0}},
+			Pointwise: true,
+		},
 		Infer:     op.SameShape[ActivationParams],
 		InferType: op.FloatType[ActivationParams],
 		Grad: func(g *op.Grad, p ActivationParams) []op.Entry {
@@ -34,21 +38,17 @@ relu is max(x, 0), sigmoid 1/(1+exp(-x)), softrelu log(1+exp(x)), softsign x/(1+
 			}
 			return []op.Entry{ActivationGrad.Apply(p, g.Head(0), saved)}
 		},
-		Inplace:   [][2]int{{0, 0}},
-		Pointwise: true,
 		Ref: func(p ActivationParams, c *op.Call) error {
 			loop.Map(loop.Func1{F: activations[p.ActType].value}, c.Out[0], c.In[0])
 			return nil
 		},
 	})
 	ActivationGrad.Define(op.Spec[ActivationParams]{
-		Hidden:    true,
+		Traits:    op.Traits{Hidden: true, Inplace: [][2]int{{0, 0}, {1, 0}}, Pointwise: true},
 		Inputs:    inputs[ActivationParams]("out_grad", "saved"),
 		Infer:     op.SameShape[ActivationParams],
 		InferType: op.FloatType[ActivationParams],
 		Grad:      activationSecond,
-		Inplace:   [][2]int{{0, 0}, {1, 0}},
-		Pointwise: true,
 		Ref: func(p ActivationParams, c *op.Call) error {
 			slope := activations[p.ActType].slope
 			loop.Zip(loop.Func2{F: func(g, saved float64) float64 { return g * slope(saved) }}, c.Out[0], c.In[0], c.In[1])

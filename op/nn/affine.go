@@ -74,8 +74,7 @@ type normalization[P any] struct {
 // as they are in MXNet.
 func defineNorm[P any](h, grad op.Handle[P], n normalization[P]) {
 	h.Define(op.Spec[P]{
-		Doc:     n.doc,
-		Aliases: n.aliases,
+		Traits: op.Traits{Doc: n.doc, Aliases: n.aliases, Inplace: [][2]int{{0, 0}}},
 		Inputs: func(P) []op.Input {
 			return []op.Input{{Name: "data"}, {Name: "gamma", Role: op.Param}, {Name: "beta", Role: op.Param}}
 		},
@@ -86,7 +85,6 @@ func defineNorm[P any](h, grad op.Handle[P], n normalization[P]) {
 		Grad: func(g *op.Grad, p P) []op.Entry {
 			return g.Each(grad.Node(p, g.Head(0), g.In(0), g.In(1), g.Out(1), g.Out(2)))
 		},
-		Inplace: [][2]int{{0, 0}},
 		Ref: func(p P, c *op.Call) error {
 			x := loop.Floats(c.In[0])
 			mean, std := n.layout(p, c.In[0].Shape).forward(x, loop.Floats(c.In[1]), loop.Floats(c.In[2]), c.Out[1].Shape.Size(), n.eps(p))
@@ -94,13 +92,12 @@ func defineNorm[P any](h, grad op.Handle[P], n normalization[P]) {
 		},
 	})
 	grad.Define(op.Spec[P]{
-		Hidden:    true,
+		Traits:    op.Traits{Hidden: true, Inplace: [][2]int{{0, 0}}},
 		Inputs:    inputs[P]("out_grad", "data", "gamma", "mean", "std"),
 		Outputs:   func(P) []string { return []string{"data", "gamma", "beta"} },
 		Infer:     n.inferGrad,
 		InferType: op.FloatType[P],
 		Grad:      func(g *op.Grad, p P) []op.Entry { return normSecond(g, n.seen(p), n.eps(p)) },
-		Inplace:   [][2]int{{0, 0}},
 		Ref: func(p P, c *op.Call) error {
 			dy := loop.Floats(c.In[0])
 			dgamma, dbeta := n.layout(p, c.In[1].Shape).backward(dy, loop.Floats(c.In[1]), loop.Floats(c.In[2]), loop.Floats(c.In[3]), loop.Floats(c.In[4]))

@@ -27,14 +27,18 @@ var BatchNormGrad = op.Declare[BatchNormParams]("_backward_BatchNorm")
 
 func init() {
 	BatchNorm.Define(op.Spec[BatchNormParams]{
-		Doc: `BatchNorm normalizes every channel over the batch: (x - mean)·gamma/sqrt(var + eps) + beta.
+		Traits: op.Traits{
+			Doc: `BatchNorm normalizes every channel over the batch: (x - mean)·gamma/sqrt(var + eps) + beta.
 
 In training mean and (biased) variance are those of the batch, and the auxiliary states move:
 moving = moving·momentum + batch·(1 - momentum). Otherwise, or with use_global_stats, the moving
 averages are used. The second output is the mean used, the third 1/sqrt(variance + eps); both
 carry no gradient. For half-precision data all other operands are float32.`,
-		Aliases: []string{"_npx_batch_norm", "BatchNorm_v1"},
-		Layouts: true,
+			Aliases: []string{"_npx_batch_norm", "BatchNorm_v1"},
+			Layouts: true,
+			Inplace: [][2]int{{0, 0}},
+			Mutates: []int{3, 4},
+		},
 		Inputs: func(BatchNormParams) []op.Input {
 			return []op.Input{{Name: "data"}, {Name: "gamma", Role: op.Param}, {Name: "beta", Role: op.Param},
 				{Name: "moving_mean", Role: op.Aux, Init: `["zero", {}]`}, {Name: "moving_var", Role: op.Aux, Init: `["one", {}]`}}
@@ -48,22 +52,18 @@ carry no gradient. For half-precision data all other operands are float32.`,
 		Grad: func(g *op.Grad, p BatchNormParams) []op.Entry {
 			return g.Each(BatchNormGrad.Node(p, g.Head(0), g.In(0), g.In(1), g.Out(1), g.Out(2)))
 		},
-		Inplace: [][2]int{{0, 0}},
-		Mutates: []int{3, 4},
-		Ref:     batchNormRef,
+		Ref: batchNormRef,
 	})
 	BatchNormGrad.Define(op.Spec[BatchNormParams]{
-		Hidden:  true,
-		Layouts: true,
+		Traits:  op.Traits{Hidden: true, Layouts: true, Inplace: [][2]int{{0, 0}, {1, 0}}},
 		Inputs:  inputs[BatchNormParams]("out_grad", "data", "gamma", "mean", "var"),
 		Outputs: func(BatchNormParams) []string { return []string{"data", "gamma", "beta"} },
 		Infer:   inferBatchNormGrad,
 		InferType: func(_ BatchNormParams, in, out []dtype.Type) error {
 			return statsType(in[:2], out[:1], in[2:], out[1:])
 		},
-		Grad:    batchNormSecond,
-		Inplace: [][2]int{{0, 0}, {1, 0}},
-		Ref:     batchNormGradRef,
+		Grad: batchNormSecond,
+		Ref:  batchNormGradRef,
 	})
 }
 

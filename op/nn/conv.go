@@ -29,13 +29,15 @@ var ConvolutionGrad = op.Declare[ConvolutionParams]("_backward_Convolution")
 
 func init() {
 	Convolution.Define(op.Spec[ConvolutionParams]{
-		Doc: `Convolution slides a window over the spatial axes and applies an affine map to it.
+		Traits: op.Traits{
+			Doc: `Convolution slides a window over the spatial axes and applies an affine map to it.
 
 Data has shape (n, c, [d,] [h,] w), the weight (num_filter, c/num_group, kernel...), the bias
 (num_filter), the output (n, num_filter, ...) with spatial extents
 floor((x + 2·pad - dilate·(kernel-1) - 1)/stride) + 1. With num_group g, the channels fall into
 g groups that are convolved separately.`,
-		Aliases:   []string{"_npx_convolution", "Convolution_v1"},
+			Aliases: []string{"_npx_convolution", "Convolution_v1"},
+		},
 		Inputs:    func(p ConvolutionParams) []op.Input { return weighted(p.NoBias) },
 		Infer:     inferConv,
 		InferType: op.FloatType[ConvolutionParams],
@@ -45,8 +47,7 @@ g groups that are convolved separately.`,
 		Ref: convRef,
 	})
 	ConvolutionGrad.Define(op.Spec[ConvolutionParams]{
-		Hidden:    true,
-		Layouts:   true,
+		Traits:    op.Traits{Hidden: true, Layouts: true},
 		Inputs:    inputs[ConvolutionParams]("out_grad", "data", "weight"),
 		Outputs:   func(p ConvolutionParams) []string { return weightedGrads(p.NoBias) },
 		Infer:     backward(inferConv, func(p ConvolutionParams) int { return len(weighted(p.NoBias)) }, 0, 1),

@@ -32,13 +32,15 @@ var DeconvolutionGrad = op.Declare[DeconvolutionParams]("_backward_Deconvolution
 
 func init() {
 	Deconvolution.Define(op.Spec[DeconvolutionParams]{
-		Doc: `Deconvolution (transposed convolution) is the gradient of a convolution by its data, as a layer.
+		Traits: op.Traits{
+			Doc: `Deconvolution (transposed convolution) is the gradient of a convolution by its data, as a layer.
 
 Data has shape (n, c, [d,] [h,] w), the weight (c, num_filter/num_group, kernel...), the bias
 (num_filter), the output (n, num_filter, ...) with spatial extents
 stride·(x - 1) + dilate·(kernel - 1) + 1 - 2·pad + adj. With target_shape, pad and adj are chosen
 to give these extents.`,
-		Aliases:   []string{"_npx_deconvolution"},
+			Aliases: []string{"_npx_deconvolution"},
+		},
 		Inputs:    func(p DeconvolutionParams) []op.Input { return weighted(p.NoBias.Value()) },
 		Infer:     inferDeconv,
 		InferType: op.FloatType[DeconvolutionParams],
@@ -48,7 +50,7 @@ to give these extents.`,
 		Ref: deconvRef,
 	})
 	DeconvolutionGrad.Define(op.Spec[DeconvolutionParams]{
-		Hidden:    true,
+		Traits:    op.Traits{Hidden: true},
 		Inputs:    inputs[DeconvolutionParams]("out_grad", "data", "weight"),
 		Outputs:   func(p DeconvolutionParams) []string { return weightedGrads(p.NoBias.Value()) },
 		Infer:     backward(inferDeconv, func(p DeconvolutionParams) int { return len(weighted(p.NoBias.Value())) }, 0, 1),

@@ -25,12 +25,16 @@ var DropoutGrad = op.Declare[DropoutParams]("_backward_Dropout")
 
 func init() {
 	Dropout.Define(op.Spec[DropoutParams]{
-		Doc: `Dropout sets random elements to zero in training and passes data on otherwise.
+		Traits: op.Traits{
+			Doc: `Dropout sets random elements to zero in training and passes data on otherwise.
 
 Each element is dropped with probability p; what is left is multiplied by 1/(1-p), so that the
 expectation stays. With p = 1 all are dropped, and no gradient passes. With axes, elements that differ only in their position along these axes share
 one decision. The hidden second output is the mask of what is kept.`,
-		Aliases: []string{"_npx_dropout"},
+			Aliases: []string{"_npx_dropout"},
+			Inplace: [][2]int{{0, 0}},
+			Random:  true,
+		},
 		Outputs: func(DropoutParams) []string { return []string{"output", "mask"} },
 		Visible: func(DropoutParams) int { return 1 },
 		Infer: func(p DropoutParams, in, out []dtype.Shape) error {
@@ -42,12 +46,10 @@ one decision. The hidden second output is the mask of what is kept.`,
 		Grad: func(g *op.Grad, p DropoutParams) []op.Entry {
 			return []op.Entry{DropoutGrad.Apply(p, g.Head(0), g.Out(1))}
 		},
-		Inplace: [][2]int{{0, 0}},
-		Random:  true,
-		Ref:     dropoutRef,
+		Ref: dropoutRef,
 	})
 	DropoutGrad.Define(op.Spec[DropoutParams]{
-		Hidden: true,
+		Traits: op.Traits{Hidden: true, Inplace: [][2]int{{0, 0}}},
 		Inputs: inputs[DropoutParams]("out_grad", "mask"),
 		Infer: func(p DropoutParams, in, out []dtype.Shape) error {
 			return inferDropout(p, &in[0], &out[0], &in[1])
@@ -55,9 +57,8 @@ one decision. The hidden second output is the mask of what is kept.`,
 		InferType: func(_ DropoutParams, in, out []dtype.Type) error {
 			return dropoutType(in[:1], out[:1], &in[1])
 		},
-		Grad:    prim.Adjoint(func(g *op.Grad, p DropoutParams, h op.Entry) op.Entry { return DropoutGrad.Apply(p, h, g.In(1)) }),
-		Inplace: [][2]int{{0, 0}},
-		Ref:     dropoutGradRef,
+		Grad: prim.Adjoint(func(g *op.Grad, p DropoutParams, h op.Entry) op.Entry { return DropoutGrad.Apply(p, h, g.In(1)) }),
+		Ref:  dropoutGradRef,
 	})
 }
 

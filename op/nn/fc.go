@@ -22,12 +22,14 @@ var FullyConnectedGrad = op.Declare[FullyConnectedParams]("_backward_FullyConnec
 
 func init() {
 	FullyConnected.Define(op.Spec[FullyConnectedParams]{
-		Doc: `FullyConnected applies an affine transformation, y = x·wᵀ + b.
+		Traits: op.Traits{
+			Doc: `FullyConnected applies an affine transformation, y = x·wᵀ + b.
 
 With flatten, data of shape (n, ...) is seen as a matrix of n rows and the output has shape
 (n, num_hidden). Without, only the last axis is transformed: (a, b, c) gives (a, b, num_hidden).
 The weight has shape (num_hidden, inputs), the bias (num_hidden).`,
-		Aliases:   []string{"_npx_fully_connected", "_sparse_FullyConnected"},
+			Aliases: []string{"_npx_fully_connected", "_sparse_FullyConnected"},
+		},
 		Inputs:    func(p FullyConnectedParams) []op.Input { return weighted(p.NoBias) },
 		Infer:     inferFC,
 		InferType: op.FloatType[FullyConnectedParams],
@@ -37,7 +39,7 @@ The weight has shape (num_hidden, inputs), the bias (num_hidden).`,
 		Ref: fcRef,
 	})
 	FullyConnectedGrad.Define(op.Spec[FullyConnectedParams]{
-		Hidden:    true,
+		Traits:    op.Traits{Hidden: true},
 		Inputs:    inputs[FullyConnectedParams]("out_grad", "data", "weight"),
 		Outputs:   func(p FullyConnectedParams) []string { return weightedGrads(p.NoBias) },
 		Infer:     backward(inferFC, func(p FullyConnectedParams) int { return len(weighted(p.NoBias)) }, 0, 1),

@@ -88,8 +88,7 @@ func init() {
 	for _, h := range []op.Handle[FusedConvolutionParams]{FusedConvolution, FusedConvolutionAdd} {
 		add := 0
 		s := op.Spec[FusedConvolutionParams]{
-			Hidden:    true,
-			Layouts:   true,
+			Traits:    op.Traits{Hidden: true, Layouts: true},
 			Inputs:    func(p FusedConvolutionParams) []op.Input { return fusedInputs(p.NoBias, false) },
 			InferType: op.FloatType[FusedConvolutionParams],
 		}
@@ -104,13 +103,12 @@ func init() {
 		h.Define(s)
 	}
 	FusedFullyConnected.Define(op.Spec[FusedFullyConnectedParams]{
-		Hidden: true,
+		Traits: op.Traits{Hidden: true, NoGrad: "it exists in inference only"},
 		Inputs: func(p FusedFullyConnectedParams) []op.Input { return weighted(p.NoBias) },
 		Infer: func(p FusedFullyConnectedParams, in, out []dtype.Shape) error {
 			return inferFC(p.plain(), in, out)
 		},
 		InferType: op.FloatType[FusedFullyConnectedParams],
-		NoGrad:    "it exists in inference only",
 		Ref: func(p FusedFullyConnectedParams, c *op.Call) error {
 			if err := fcRef(p.plain(), c); err != nil {
 				return err
@@ -120,14 +118,16 @@ func init() {
 		},
 	})
 	FoldBatchNorm.Define(op.Spec[FoldBatchNormParams]{
-		Hidden:    true,
-		Derived:   true,
-		Layouts:   true,
+		Traits: op.Traits{
+			Hidden:  true,
+			Derived: true,
+			Layouts: true,
+			NoGrad:  "it exists in inference only",
+		},
 		Inputs:    foldInputs,
 		Outputs:   func(FoldBatchNormParams) []string { return []string{"weight", "bias"} },
 		Infer:     inferFold,
 		InferType: op.FloatType[FoldBatchNormParams],
-		NoGrad:    "it exists in inference only",
 		Ref:       foldRef,
 	})
 }

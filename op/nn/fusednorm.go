@@ -49,9 +49,13 @@ const (
 
 func init() {
 	FusedBatchNorm.Define(op.Spec[FusedBatchNormParams]{
-		Hidden:  true,
-		Doc:     "FusedBatchNorm is BatchNorm of channels on axis 1, the sum with another array where that is asked for, and a rectifier.",
-		Layouts: true,
+		Traits: op.Traits{
+			Hidden:  true,
+			Doc:     "FusedBatchNorm is BatchNorm of channels on axis 1, the sum with another array where that is asked for, and a rectifier.",
+			Layouts: true,
+			Once:    "the pass that makes the operator leaves alone what is differentiated twice",
+			Mutates: []int{3, 4},
+		},
 		Inputs: func(p FusedBatchNormParams) []op.Input {
 			list := []op.Input{{Name: "data"}, {Name: "gamma", Role: op.Param}, {Name: "beta", Role: op.Param},
 				{Name: "moving_mean", Role: op.Aux}, {Name: "moving_var", Role: op.Aux}, {Name: "sum"}}
@@ -69,21 +73,21 @@ func init() {
 			}
 			return grads
 		},
-		Once:    "the pass that makes the operator leaves alone what is differentiated twice",
-		Mutates: []int{3, 4},
-		Ref:     fusedNormRef,
+		Ref: fusedNormRef,
 	})
 	FusedBatchNormGrad.Define(op.Spec[FusedBatchNormParams]{
-		Hidden:  true,
-		Layouts: true,
-		Inputs:  inputs[FusedBatchNormParams]("out_grad", "data", "gamma", "beta", "mean", "var", "output"),
+		Traits: op.Traits{
+			Hidden:  true,
+			Layouts: true,
+			NoGrad:  "it is a gradient itself",
+			Inplace: [][2]int{{normGradDY, 3}, {normGradX, 0}, {normGradDY, 0}},
+		},
+		Inputs: inputs[FusedBatchNormParams]("out_grad", "data", "gamma", "beta", "mean", "var", "output"),
 		Outputs: func(p FusedBatchNormParams) []string {
 			return []string{"data", "gamma", "beta", "sum"}[:3+boolInt(p.Sum)]
 		},
 		Infer:     inferFusedNormGrad,
 		InferType: op.FloatType[FusedBatchNormParams],
-		NoGrad:    "it is a gradient itself",
-		Inplace:   [][2]int{{normGradDY, 3}, {normGradX, 0}, {normGradDY, 0}},
 		Ref:       fusedNormGradRef,
 	})
 }

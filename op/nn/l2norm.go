@@ -24,10 +24,13 @@ var L2NormalizationGrad = op.Declare[L2NormalizationParams]("_backward_L2Normali
 
 func init() {
 	L2Normalization.Define(op.Spec[L2NormalizationParams]{
-		Doc: `L2Normalization divides parts of data by their Euclidean norm, sqrt(Σx² + eps).
+		Traits: op.Traits{
+			Doc: `L2Normalization divides parts of data by their Euclidean norm, sqrt(Σx² + eps).
 
 A part is a sample (instance), all positions of one channel of a sample (spatial), or all channels
 of one position of a sample (channel).`,
+			Inplace: [][2]int{{0, 0}},
+		},
 		Outputs:   func(L2NormalizationParams) []string { return []string{"output", "norm"} },
 		Visible:   func(L2NormalizationParams) int { return 1 },
 		Infer:     func(p L2NormalizationParams, in, out []dtype.Shape) error { return inferL2(p, in, out) },
@@ -39,11 +42,10 @@ of one position of a sample (channel).`,
 			}
 			return []op.Entry{dx}
 		},
-		Inplace: [][2]int{{0, 0}},
-		Ref:     l2Ref,
+		Ref: l2Ref,
 	})
 	L2NormalizationGrad.Define(op.Spec[L2NormalizationParams]{
-		Hidden: true,
+		Traits: op.Traits{Hidden: true, Inplace: [][2]int{{0, 0}}},
 		Inputs: inputs[L2NormalizationParams]("out_grad", "output", "norm"),
 		Infer: func(p L2NormalizationParams, in, out []dtype.Shape) error {
 			for _, s := range []*dtype.Shape{&in[1], &out[0], &in[1]} {
@@ -58,7 +60,6 @@ of one position of a sample (channel).`,
 		},
 		InferType: op.FloatType[L2NormalizationParams],
 		Grad:      l2Second,
-		Inplace:   [][2]int{{0, 0}},
 		Ref:       l2GradRef,
 	})
 }

@@ -27,15 +27,21 @@ func init() {
 
 func defineLeaky() {
 	LeakyReLU.Define(op.Spec[LeakyReLUParams]{
-		Doc: `LeakyReLU passes positive values on and bends negative ones.
+		Traits: op.Traits{
+			Doc: `LeakyReLU passes positive values on and bends negative ones.
 
 leaky multiplies them by slope; prelu by the learned gamma, one per channel or a single one; rrelu
 by a slope drawn between lower_bound and upper_bound for each element in training, by the middle
 of both otherwise; elu gives slope·(exp(x)-1); selu is elu scaled to keep mean and variance; gelu
 is x·Φ(x) for all x, with the normal distribution Φ. The gradient of selu for negative values is
 scale·(alpha + y), as MXNet has it, where the derivative would be scale·alpha + y.`,
-		Aliases: []string{"_npx_leaky_relu"},
-		GoName:  "LeakyReLU",
+			Aliases:   []string{"_npx_leaky_relu"},
+			GoName:    "LeakyReLU",
+			Inplace:   [][2]int{{0, 0}},
+			Pointwise: true,
+			Layouts:   true,
+			Random:    true,
+		},
 		Inputs: func(p LeakyReLUParams) []op.Input {
 			if p.ActType != "prelu" {
 				return []op.Input{{Name: "data"}}
@@ -57,17 +63,13 @@ scale·(alpha + y), as MXNet has it, where the derivative would be scale·alpha 
 			}
 			return g.Each(LeakyReLUGrad.Node(p, in...))
 		},
-		Inplace:   [][2]int{{0, 0}},
-		Pointwise: true,
-		Layouts:   true,
-		Random:    true,
-		Ref:       leakyRef,
+		Ref: leakyRef,
 	})
 }
 
 func defineLeakyGrad() {
 	LeakyReLUGrad.Define(op.Spec[LeakyReLUParams]{
-		Hidden: true,
+		Traits: op.Traits{Hidden: true, Inplace: [][2]int{{0, 0}}, Pointwise: true, Layouts: true},
 		Inputs: func(p LeakyReLUParams) []op.Input {
 			in := []op.Input{{Name: "out_grad"}, {Name: "saved"}, {Name: "gamma"}}
 			if p.ActType != "prelu" {
@@ -84,9 +86,6 @@ func defineLeakyGrad() {
 		Infer:     inferLeakyGrad,
 		InferType: op.FloatType[LeakyReLUParams],
 		Grad:      leakySecond,
-		Inplace:   [][2]int{{0, 0}},
-		Pointwise: true,
-		Layouts:   true,
 		Ref:       leakyGradRef,
 	})
 }

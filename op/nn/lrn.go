@@ -25,10 +25,12 @@ var LRNGrad = op.Declare[LRNParams]("_backward_LRN")
 
 func init() {
 	LRN.Define(op.Spec[LRNParams]{
-		Doc: `LRN (local response normalization) divides each element by a power of its neighbours' mean square.
+		Traits: op.Traits{
+			Doc: `LRN (local response normalization) divides each element by a power of its neighbours' mean square.
 
 output = x/(knorm + alpha/nsize·Σx²)^beta, where the sum runs over the nsize channels around that
 of x, at its position (Krizhevsky et al. 2012). Data has shape (n, c, ...).`,
+		},
 		Outputs:   func(LRNParams) []string { return []string{"output", "tmp_norm"} },
 		Visible:   func(LRNParams) int { return 1 },
 		Infer:     inferLRN,
@@ -39,7 +41,7 @@ of x, at its position (Krizhevsky et al. 2012). Data has shape (n, c, ...).`,
 		Ref: lrnRef,
 	})
 	LRNGrad.Define(op.Spec[LRNParams]{
-		Hidden:    true,
+		Traits:    op.Traits{Hidden: true},
 		Inputs:    inputs[LRNParams]("out_grad", "data", "tmp_norm"),
 		Infer:     inferLRN,
 		InferType: op.FloatType[LRNParams],

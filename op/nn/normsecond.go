@@ -15,8 +15,7 @@ var batchMoving = op.Declare[op.NoParams]("_batch_moving")
 
 func init() {
 	batchMoving.Define(op.Spec[op.NoParams]{
-		Hidden:    true,
-		Ignores:   []int{0},
+		Traits:    op.Traits{Hidden: true, Ignores: []int{0}},
 		Infer:     op.SameShape[op.NoParams],
 		InferType: op.FloatType[op.NoParams],
 		Grad:      prim.ZeroGrad[op.NoParams],

@@ -22,10 +22,12 @@ var PadGrad = op.Declare[PadParams]("_backward_Pad")
 
 func init() {
 	Pad.Define(op.Spec[PadParams]{
-		Doc: `Pad adds elements around the spatial axes of data of shape (n, c, h, w) or (n, c, d, h, w).
+		Traits: op.Traits{
+			Doc: `Pad adds elements around the spatial axes of data of shape (n, c, h, w) or (n, c, d, h, w).
 
 pad_width has two numbers per axis; those of the first two axes are zero.`,
-		Aliases:   []string{"pad"},
+			Aliases: []string{"pad"},
+		},
 		Infer:     inferPad,
 		InferType: op.SameType[PadParams],
 		Grad: func(g *op.Grad, p PadParams) []op.Entry {
@@ -34,7 +36,7 @@ pad_width has two numbers per axis; those of the first two axes are zero.`,
 		Ref: padRef,
 	})
 	PadGrad.Define(op.Spec[PadParams]{
-		Hidden: true,
+		Traits: op.Traits{Hidden: true},
 		Inputs: inputs[PadParams]("out_grad"),
 		Infer: func(p PadParams, in, out []dtype.Shape) error {
 			return inferPad(p, out, in)

@@ -33,14 +33,17 @@ var PoolingSumGrad = op.Declare[PoolingParams]("_backward_Pooling_sum")
 
 func init() {
 	Pooling.Define(op.Spec[PoolingParams]{
-		Doc: `Pooling takes the maximum, average, sum or p-norm of windows that slide over the spatial axes.
+		Traits: op.Traits{
+			Doc: `Pooling takes the maximum, average, sum or p-norm of windows that slide over the spatial axes.
 
 Data has shape (n, c, [d,] [h,] w), or channels last where layout says so. With extent x padded
 on both sides, the output has floor((x + 2·pad - kernel)/stride) + 1 positions (valid), as many
 with the ceiling (full), or ceil((x + 2·pad)/stride) (same). Windows are cut off at the padding;
 max and lp see no padding, avg counts it unless count_include_pad is false. Strides and pads beyond
 the axes of the kernel are passed over, as in MXNet.`,
-		Aliases:   []string{"_npx_pooling"},
+			Aliases: []string{"_npx_pooling"},
+			Layouts: true,
+		},
 		Infer:     inferPool,
 		InferType: op.FloatType[PoolingParams],
 		Grad: func(g *op.Grad, p PoolingParams) []op.Entry {
@@ -49,13 +52,11 @@ the axes of the kernel are passed over, as in MXNet.`,
 			}
 			return []op.Entry{PoolingGrad.Apply(p, g.Head(0), g.In(0), g.Out(0))}
 		},
-		Layouts: true,
-		Ref:     poolRef,
+		Ref: poolRef,
 	})
 	PoolingGrad.Define(op.Spec[PoolingParams]{
-		Hidden:  true,
-		Layouts: true,
-		Inputs:  inputs[PoolingParams]("out_grad", "data", "output"),
+		Traits: op.Traits{Hidden: true, Layouts: true},
+		Inputs: inputs[PoolingParams]("out_grad", "data", "output"),
 		Infer: func(p PoolingParams, in, out []dtype.Shape) error {
 			if err := op.Same("output", &in[0], &in[2]); err != nil {
 				return err
@@ -69,9 +70,8 @@ the axes of the kernel are passed over, as in MXNet.`,
 		Ref:       poolGradRef,
 	})
 	PoolingSumGrad.Define(op.Spec[PoolingParams]{
-		Hidden:  true,
-		Layouts: true,
-		Inputs:  inputs[PoolingParams]("out_grad", "data"),
+		Traits: op.Traits{Hidden: true, Layouts: true, Ignores: []int{1}},
+		Inputs: inputs[PoolingParams]("out_grad", "data"),
 		Infer: func(p PoolingParams, in, out []dtype.Shape) error {
 			if p.PoolType != "avg" && p.PoolType != "sum" {
 				return op.Errorf("pool_type", "%s, want avg or sum", p.PoolType)
@@ -80,7 +80,6 @@ the axes of the kernel are passed over, as in MXNet.`,
 		},
 		InferType: op.FloatType[PoolingParams],
 		Grad:      prim.Adjoint(func(_ *op.Grad, p PoolingParams, h op.Entry) op.Entry { return Pooling.Apply(p, h) }),
-		Ignores:   []int{1},
 		Ref:       poolGradRef,
 	})
 }

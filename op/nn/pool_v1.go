@@ -27,11 +27,13 @@ var PoolingV1Grad = op.Declare[PoolingV1Params]("_backward_Pooling_v1")
 
 func init() {
 	PoolingV1.Define(op.Spec[PoolingV1Params]{
-		Doc: `PoolingV1 (Pooling_v1) is pooling as the first versions of MXNet computed it, for old models.
+		Traits: op.Traits{
+			Doc: `PoolingV1 (Pooling_v1) is pooling as the first versions of MXNet computed it, for old models.
 
 It differs from Pooling in that the padding counts as zeros for max, that avg always divides by the
 full extent of the window, and that all elements equal to the maximum get its gradient.`,
-		GoName:    "PoolingV1",
+			GoName: "PoolingV1",
+		},
 		Infer:     inferPoolV1,
 		InferType: op.FloatType[PoolingV1Params],
 		Grad: func(g *op.Grad, p PoolingV1Params) []op.Entry {
@@ -40,7 +42,7 @@ full extent of the window, and that all elements equal to the maximum get its gr
 		Ref: poolV1Ref,
 	})
 	PoolingV1Grad.Define(op.Spec[PoolingV1Params]{
-		Hidden: true,
+		Traits: op.Traits{Hidden: true},
 		Inputs: inputs[PoolingV1Params]("out_grad", "data", "output"),
 		Infer: func(p PoolingV1Params, in, out []dtype.Shape) error {
 			if err := op.Same("output", &in[0], &in[2]); err != nil {

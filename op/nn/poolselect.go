@@ -17,11 +17,10 @@ var (
 
 func init() {
 	poolSelect.Define(op.Spec[PoolingParams]{
-		Hidden:    true,
+		Traits:    op.Traits{Hidden: true, Ignores: []int{2}},
 		Inputs:    inputs[PoolingParams]("grad", "data", "output"),
 		Infer:     selection(inferPool),
 		InferType: op.FloatType[PoolingParams],
-		Ignores:   []int{2},
 		Grad: func(g *op.Grad, p PoolingParams) []op.Entry {
 			return []op.Entry{PoolingGrad.Apply(p, g.Head(0), g.In(1), g.In(2)), {}, {}}
 		},
@@ -38,7 +37,7 @@ func init() {
 		},
 	})
 	poolV1Select.Define(op.Spec[PoolingV1Params]{
-		Hidden:    true,
+		Traits:    op.Traits{Hidden: true},
 		Inputs:    inputs[PoolingV1Params]("grad", "data", "output"),
 		Infer:     selection(inferPoolV1),
 		InferType: op.FloatType[PoolingV1Params],

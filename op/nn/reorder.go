@@ -10,11 +10,8 @@ var Reorder = op.Declare[op.NoParams]("_reorder")
 
 func init() {
 	Reorder.Define(op.Spec[op.NoParams]{
-		Hidden:  true,
-		Derived: true,
-		Layouts: true,
-		Infer:   op.SameShape[op.NoParams],
-		NoGrad:  "it exists in inference only",
+		Traits: op.Traits{Hidden: true, Derived: true, Layouts: true, NoGrad: "it exists in inference only"},
+		Infer:  op.SameShape[op.NoParams],
 		Ref: func(_ op.NoParams, c *op.Call) error {
 			loop.Move(c.Out[0], c.In[0])
 			return nil

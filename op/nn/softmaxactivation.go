@@ -22,16 +22,18 @@ var SoftmaxActivationGrad = op.Declare[SoftmaxActivationParams]("_backward_Softm
 
 func init() {
 	SoftmaxActivation.Define(op.Spec[SoftmaxActivationParams]{
-		Doc: `SoftmaxActivation is the softmax along the last axis, or over the channels, axis 1, at each position.
+		Traits: op.Traits{
+			Doc: `SoftmaxActivation is the softmax along the last axis, or over the channels, axis 1, at each position.
 
 MXNet keeps it for old models; softmax with an axis is the general form. Its documentation says that mode instance
 normalizes all elements of a sample; what MXNet 1.9.1 computes, and this operator, is the softmax along the last axis.`,
+			Inplace: [][2]int{{0, 0}},
+		},
 		Infer:     inferSoftmaxActivation,
 		InferType: op.FloatType[SoftmaxActivationParams],
 		Grad: func(g *op.Grad, p SoftmaxActivationParams) []op.Entry {
 			return []op.Entry{SoftmaxActivationGrad.Apply(p, g.Head(0), g.Out(0))}
 		},
-		Inplace: [][2]int{{0, 0}},
 		Ref: func(p SoftmaxActivationParams, c *op.Call) error {
 			x := loop.Floats(c.In[0])
 			eachClasses(p, c.In[0], func(at, n, by int) { softmax(x[at:], n, by) })
@@ -40,12 +42,11 @@ normalizes all elements of a sample; what MXNet 1.9.1 computes, and this operato
 		},
 	})
 	SoftmaxActivationGrad.Define(op.Spec[SoftmaxActivationParams]{
-		Hidden:    true,
+		Traits:    op.Traits{Hidden: true, Inplace: [][2]int{{0, 0}, {1, 0}}},
 		Inputs:    inputs[SoftmaxActivationParams]("out_grad", "output"),
 		Infer:     inferSoftmaxActivation,
 		InferType: op.FloatType[SoftmaxActivationParams],
 		Grad:      softmaxActivationSecond,
-		Inplace:   [][2]int{{0, 0}, {1, 0}},
 		Ref: func(p SoftmaxActivationParams, c *op.Call) error {
 			dy, y := loop.Floats(c.In[0]), loop.Floats(c.In[1])
 			eachClasses(p, c.In[0], func(at, n, by int) {

@@ -27,13 +27,15 @@ var UpSamplingGrad = op.Declare[UpSamplingParams]("_backward_UpSampling")
 
 func init() {
 	UpSampling.Define(op.Spec[UpSamplingParams]{
-		Doc: `UpSampling makes images larger by an integer factor.
+		Traits: op.Traits{
+			Doc: `UpSampling makes images larger by an integer factor.
 
 nearest repeats every element; several inputs are all brought to scale times the extents of the
 first, and joined along the channels or added up. bilinear is a Deconvolution per channel with a
 learned weight that starts as bilinear interpolation; its inputs are data and weight.`,
+			Variadic: true,
+		},
 		Inputs:    upSamplingInputs,
-		Variadic:  true,
 		Infer:     inferUpSampling,
 		InferType: op.FloatType[UpSamplingParams],
 		Grad:      upSamplingGrad,
@@ -45,7 +47,7 @@ learned weight that starts as bilinear interpolation; its inputs are data and we
 		},
 	})
 	UpSamplingGrad.Define(op.Spec[UpSamplingParams]{
-		Hidden: true,
+		Traits: op.Traits{Hidden: true},
 		Inputs: func(p UpSamplingParams) []op.Input {
 			return append([]op.Input{{Name: "out_grad"}}, nearestInputs(p.NumArgs)...)
 		},

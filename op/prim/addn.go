@@ -20,13 +20,15 @@ var GradAdd = op.Declare[op.NoParams]("_grad_add")
 
 func init() {
 	AddN.Define(op.Spec[AddNParams]{
-		Doc:       "AddN computes the sum of arrays of one shape. Known as ElementWiseSum too.",
-		Aliases:   []string{"ElementWiseSum", "_sparse_ElementWiseSum", "_sparse_add_n"},
-		Inputs:    func(p AddNParams) []op.Input { return args(p.NumArgs) },
-		Variadic:  true,
-		Infer:     op.SameShape[AddNParams],
-		Inplace:   [][2]int{{0, 0}},
-		Pointwise: true,
+		Traits: op.Traits{
+			Doc:       "AddN computes the sum of arrays of one shape. Known as ElementWiseSum too.",
+			Aliases:   []string{"ElementWiseSum", "_sparse_ElementWiseSum", "_sparse_add_n"},
+			Variadic:  true,
+			Inplace:   [][2]int{{0, 0}},
+			Pointwise: true,
+		},
+		Inputs: func(p AddNParams) []op.Input { return args(p.NumArgs) },
+		Infer:  op.SameShape[AddNParams],
 		Grad: func(g *op.Grad, p AddNParams) []op.Entry {
 			in := make([]op.Entry, p.NumArgs)
 			for i := range in {
@@ -37,11 +39,13 @@ func init() {
 		Ref: addN,
 	})
 	GradAdd.Define(op.Spec[op.NoParams]{
-		Doc:       "GradAdd computes a + b. It is elemwise_add under the name that sums of gradients have in saved graphs.",
-		Inputs:    Inputs[op.NoParams]("lhs", "rhs"),
-		Infer:     op.SameShape[op.NoParams],
-		Inplace:   [][2]int{{0, 0}, {1, 0}},
-		Pointwise: true,
+		Traits: op.Traits{
+			Doc:       "GradAdd computes a + b. It is elemwise_add under the name that sums of gradients have in saved graphs.",
+			Inplace:   [][2]int{{0, 0}, {1, 0}},
+			Pointwise: true,
+		},
+		Inputs: Inputs[op.NoParams]("lhs", "rhs"),
+		Infer:  op.SameShape[op.NoParams],
 		Grad: func(g *op.Grad, _ op.NoParams) []op.Entry {
 			return []op.Entry{g.Head(0), g.Head(0)}
 		},

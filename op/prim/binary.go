@@ -92,14 +92,16 @@ func (b binary) define() {
 		return nil
 	}
 	s := op.Spec[op.NoParams]{
-		Doc:       goName(b.elem) + " computes " + b.what + " for operands of one shape.",
-		Aliases:   b.aliases,
-		Inputs:    Inputs[op.NoParams]("lhs", "rhs"),
-		Infer:     op.SameShape[op.NoParams],
-		Grad:      b.gradient(kit{}),
-		Inplace:   [][2]int{{0, 0}, {1, 0}},
-		Pointwise: true,
-		Ref:       ref,
+		Traits: op.Traits{
+			Doc:       goName(b.elem) + " computes " + b.what + " for operands of one shape.",
+			Aliases:   b.aliases,
+			Inplace:   [][2]int{{0, 0}, {1, 0}},
+			Pointwise: true,
+		},
+		Inputs: Inputs[op.NoParams]("lhs", "rhs"),
+		Infer:  op.SameShape[op.NoParams],
+		Grad:   b.gradient(kit{}),
+		Ref:    ref,
 	}
 	b.elem.Define(s)
 	s.Doc = goName(b.bcast) + " computes " + b.what + " for operands that broadcast: aligned at their last axes, extents of one and missing axes repeat."

@@ -29,14 +29,16 @@ var (
 
 func init() {
 	s := op.Spec[CastParams]{
-		Doc: "Cast converts to an element type. Conversion to integers cuts off the fraction; values that an" +
-			" integer type cannot hold convert as x86 processors do it.",
-		Aliases: []string{"_npi_cast", "_npx_cast", "cast"},
-		Infer:   op.SameShape[CastParams],
+		Traits: op.Traits{
+			Doc: "Cast converts to an element type. Conversion to integers cuts off the fraction; values that an" +
+				" integer type cannot hold convert as x86 processors do it.",
+			Aliases: []string{"_npi_cast", "_npx_cast", "cast"},
+			Inplace: [][2]int{{0, 0}},
+		},
+		Infer: op.SameShape[CastParams],
 		InferType: func(p CastParams, _, out []dtype.Type) error {
 			return requireType("output", &out[0], p.DType)
 		},
-		Inplace: [][2]int{{0, 0}},
 		Grad: func(g *op.Grad, _ CastParams) []op.Entry {
 			return []op.Entry{castLike.Apply(none, g.Head(0), g.In(0))}
 		},
@@ -57,13 +59,11 @@ func init() {
 	AmpCast.Define(s)
 	defineAmpMultiCast()
 	castLike.Define(op.Spec[op.NoParams]{
-		Hidden: true,
+		Traits: op.Traits{Hidden: true, Ignores: []int{1}, Inplace: [][2]int{{0, 0}}},
 		Inputs: Inputs[op.NoParams]("data", "like"),
 		Infer: func(p op.NoParams, in, out []dtype.Shape) error {
 			return op.SameShape(p, in[:1], out)
 		},
-		Ignores: []int{1},
-		Inplace: [][2]int{{0, 0}},
 		InferType: func(p op.NoParams, in, out []dtype.Type) error {
 			return op.SameType(p, in[1:], out)
 		},
@@ -76,14 +76,16 @@ func init() {
 
 func defineAmpMultiCast() {
 	AmpMultiCast.Define(op.Spec[AmpMultiCastParams]{
-		Doc: "AmpMultiCast converts arrays of the types of mixed precision, float16, bfloat16 and float32, to the widest of" +
-			" their element types, or to the narrowest; other arrays pass unchanged.",
-		GoName:   "AmpMultiCast",
-		Inputs:   func(p AmpMultiCastParams) []op.Input { return args(p.NumOutputs) },
-		Outputs:  func(p AmpMultiCastParams) []string { return numbered(p.NumOutputs) },
-		Variadic: true,
-		Multi:    true,
-		Infer:    func(_ AmpMultiCastParams, in, out []dtype.Shape) error { return eachLike(in, out) },
+		Traits: op.Traits{
+			Doc: "AmpMultiCast converts arrays of the types of mixed precision, float16, bfloat16 and float32, to the widest of" +
+				" their element types, or to the narrowest; other arrays pass unchanged.",
+			GoName:   "AmpMultiCast",
+			Variadic: true,
+			Multi:    true,
+		},
+		Inputs:  func(p AmpMultiCastParams) []op.Input { return args(p.NumOutputs) },
+		Outputs: func(p AmpMultiCastParams) []string { return numbered(p.NumOutputs) },
+		Infer:   func(_ AmpMultiCastParams, in, out []dtype.Shape) error { return eachLike(in, out) },
 		InferType: func(p AmpMultiCastParams, in, out []dtype.Type) error {
 			common, known := commonFloat(p, in)
 			if !known {

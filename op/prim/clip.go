@@ -20,26 +20,27 @@ var clipMask = op.Declare[ClipParams]("_clip_mask")
 
 func init() {
 	Clip.Define(op.Spec[ClipParams]{
-		Doc:     "Clip limits elements to the range from a_min to a_max; NaN stays. The gradient flows where an element lies within the range, its ends included, and where it is NaN. A range with a_min above a_max is an error.",
-		Aliases: []string{"_npi_clip", "_sparse_clip"},
+		Traits: op.Traits{
+			Doc:       "Clip limits elements to the range from a_min to a_max; NaN stays. The gradient flows where an element lies within the range, its ends included, and where it is NaN. A range with a_min above a_max is an error.",
+			Aliases:   []string{"_npi_clip", "_sparse_clip"},
+			Inplace:   [][2]int{{0, 0}},
+			Pointwise: true,
+		},
 		Infer: func(p ClipParams, in, out []dtype.Shape) error {
 			if p.AMin > p.AMax {
 				return op.Errorf("a_max", "%v, less than a_min %v", p.AMax, p.AMin)
 			}
 			return op.SameShape(p, in, out)
 		},
-		Inplace:   [][2]int{{0, 0}},
-		Pointwise: true,
 		Grad: func(g *op.Grad, p ClipParams) []op.Entry {
 			return []op.Entry{mul(g.Head(0), clipMask.Apply(p, g.In(0)))}
 		},
 		Ref: clipRef,
 	})
 	clipMask.Define(op.Spec[ClipParams]{
-		Hidden:  true,
-		Infer:   op.SameShape[ClipParams],
-		Inplace: [][2]int{{0, 0}},
-		Grad:    ZeroGrad[ClipParams],
+		Traits: op.Traits{Hidden: true, Inplace: [][2]int{{0, 0}}},
+		Infer:  op.SameShape[ClipParams],
+		Grad:   ZeroGrad[ClipParams],
 		Ref: func(p ClipParams, c *op.Call) error {
 			lo, hi := round(c.In[0].DType, p.AMin), round(c.In[0].DType, p.AMax)
 			loop.Map(loop.Func1{F: func(x float64) float64 { return bit[float64](!(x < lo || x > hi)) }}, c.Out[0], c.In[0])

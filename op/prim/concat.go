@@ -32,11 +32,13 @@ var (
 
 func init() {
 	s := op.Spec[ConcatParams]{
-		Doc:      "Concat joins arrays along an axis; all other extents are equal.",
-		Aliases:  []string{"_sparse_concat", "concat"},
-		Inputs:   func(p ConcatParams) []op.Input { return args(p.NumArgs) },
-		Variadic: true,
-		Infer:    inferConcat,
+		Traits: op.Traits{
+			Doc:      "Concat joins arrays along an axis; all other extents are equal.",
+			Aliases:  []string{"_sparse_concat", "concat"},
+			Variadic: true,
+		},
+		Inputs: func(p ConcatParams) []op.Input { return args(p.NumArgs) },
+		Infer:  inferConcat,
 		Grad: func(g *op.Grad, p ConcatParams) []op.Entry {
 			return g.Each(pieces.Node(p, append([]op.Entry{g.Head(0)}, g.Node.In...)...))
 		},
@@ -50,10 +52,9 @@ where the extents of several inputs are unknown, they share equally the extent o
 	s.GoName = "RNNParamConcat"
 	RNNParamConcat.Define(s)
 	pieces.Define(op.Spec[ConcatParams]{
-		Hidden:  true,
+		Traits:  op.Traits{Hidden: true, Ignores: fromOne},
 		Inputs:  func(p ConcatParams) []op.Input { return append([]op.Input{{Name: "grad"}}, args(p.NumArgs)...) },
 		Outputs: func(p ConcatParams) []string { return numbered(p.NumArgs) },
-		Ignores: fromOne,
 		Infer: func(p ConcatParams, in, out []dtype.Shape) error {
 			if err := inferConcat(p, in[1:], in[:1]); err != nil {
 				return err
@@ -68,17 +69,16 @@ where the extents of several inputs are unknown, they share equally the extent o
 		Ref: concatGrad,
 	})
 	Stack.Define(op.Spec[StackParams]{
-		Doc:      "Stack joins arrays of one shape along a new axis.",
-		Inputs:   func(p StackParams) []op.Input { return args(p.NumArgs) },
-		Variadic: true,
-		Infer:    inferStack,
+		Traits: op.Traits{Doc: "Stack joins arrays of one shape along a new axis.", Variadic: true},
+		Inputs: func(p StackParams) []op.Input { return args(p.NumArgs) },
+		Infer:  inferStack,
 		Grad: func(g *op.Grad, p StackParams) []op.Entry {
 			return g.Each(unstack.Node(p, g.Head(0)))
 		},
 		Ref: stack,
 	})
 	unstack.Define(op.Spec[StackParams]{
-		Hidden:  true,
+		Traits:  op.Traits{Hidden: true},
 		Inputs:  Inputs[StackParams]("grad"),
 		Outputs: func(p StackParams) []string { return numbered(p.NumArgs) },
 		Infer:   func(p StackParams, in, out []dtype.Shape) error { return inferStack(p, out, in) },

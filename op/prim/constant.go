@@ -17,9 +17,8 @@ var Constant = op.Declare[ConstantParams]("_constant")
 
 func init() {
 	Constant.Define(op.Spec[ConstantParams]{
-		Hidden:  true,
-		Derived: true,
-		Inputs:  Inputs[ConstantParams](),
+		Traits: op.Traits{Hidden: true, Derived: true, NoGrad: "it is made after the gradient"},
+		Inputs: Inputs[ConstantParams](),
 		Infer: func(p ConstantParams, _, out []dtype.Shape) error {
 			s := append(dtype.Shape{}, p.Shape...)
 			if !p.DType.Valid() || !s.Known() || s.Size()*p.DType.Size() != len(p.Data) {
@@ -28,7 +27,6 @@ func init() {
 			return op.Require("output", &out[0], s)
 		},
 		InferType: func(p ConstantParams, _, out []dtype.Type) error { return requireType("output", &out[0], p.DType) },
-		NoGrad:    "it is made after the gradient",
 		Ref: func(p ConstantParams, c *op.Call) error {
 			b := op.Slice[byte](op.Tensor{Desc: op.Plain(dtype.Uint8, dtype.Shape{len(p.Data)}), Data: c.Out[0].Data})
 			copy(b, p.Data)

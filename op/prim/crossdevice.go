@@ -8,10 +8,12 @@ var CrossDeviceCopy = op.Declare[op.NoParams]("_CrossDeviceCopy")
 
 func init() {
 	CrossDeviceCopy.Define(op.Spec[op.NoParams]{
-		Doc:    "CrossDeviceCopy copies its input to the device on which it is read.",
-		Hidden: true,
-		Infer:  op.SameShape[op.NoParams],
-		Grad:   passGrad[op.NoParams],
-		Ref:    move[op.NoParams],
+		Traits: op.Traits{
+			Doc:    "CrossDeviceCopy copies its input to the device on which it is read.",
+			Hidden: true,
+		},
+		Infer: op.SameShape[op.NoParams],
+		Grad:  passGrad[op.NoParams],
+		Ref:   move[op.NoParams],
 	})
 }

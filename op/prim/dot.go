@@ -24,19 +24,21 @@ var (
 
 func init() {
 	Dot.Define(op.Spec[DotParams]{
-		Doc: "Dot sums products over the last axis of lhs and the first axis of rhs: the product of matrices, and the" +
-			" inner product of vectors, which has shape (1,). Arrays of more axes count as matrices that keep the axis of" +
-			" the sum apart. Note that this is not NumPy's matmul.",
-		Aliases: []string{"_sparse_dot"},
-		Inputs:  Inputs[DotParams]("lhs", "rhs"),
-		Infer:   inferDot,
+		Traits: op.Traits{
+			Doc: "Dot sums products over the last axis of lhs and the first axis of rhs: the product of matrices, and the" +
+				" inner product of vectors, which has shape (1,). Arrays of more axes count as matrices that keep the axis of" +
+				" the sum apart. Note that this is not NumPy's matmul.",
+			Aliases: []string{"_sparse_dot"},
+		},
+		Inputs: Inputs[DotParams]("lhs", "rhs"),
+		Infer:  inferDot,
 		Grad: func(g *op.Grad, p DotParams) []op.Entry {
 			return g.Each(dotGrad.Node(p, g.Head(0), g.In(0), g.In(1)))
 		},
 		Ref: dot,
 	})
 	dotGrad.Define(op.Spec[DotParams]{
-		Hidden:  true,
+		Traits:  op.Traits{Hidden: true},
 		Inputs:  Inputs[DotParams]("grad", "lhs", "rhs"),
 		Outputs: func(DotParams) []string { return []string{"lhs_grad", "rhs_grad"} },
 		Infer: func(p DotParams, in, out []dtype.Shape) error {
@@ -52,13 +54,15 @@ func init() {
 		Ref: dotBackward,
 	})
 	BatchDot.Define(op.Spec[DotParams]{
-		Doc: "BatchDot multiplies matrices one by one: the last two axes of lhs and rhs are matrices, the axes before" +
-			" them are equal and count the matrices.",
-		Aliases: []string{"_npx_batch_dot"},
-		Inputs:  Inputs[DotParams]("lhs", "rhs"),
-		Infer:   inferBatchDot,
-		Grad:    batchDotGrad,
-		Ref:     batchDot,
+		Traits: op.Traits{
+			Doc: "BatchDot multiplies matrices one by one: the last two axes of lhs and rhs are matrices, the axes before" +
+				" them are equal and count the matrices.",
+			Aliases: []string{"_npx_batch_dot"},
+		},
+		Inputs: Inputs[DotParams]("lhs", "rhs"),
+		Infer:  inferBatchDot,
+		Grad:   batchDotGrad,
+		Ref:    batchDot,
 	})
 }
 

@@ -33,23 +33,27 @@ var (
 
 func init() {
 	BroadcastTo.Define(op.Spec[BroadcastToParams]{
-		Doc:   "BroadcastTo repeats axes of extent one to the given shape.",
-		Infer: inferBroadcastTo,
-		Grad:  sumLikeGrad[BroadcastToParams],
-		Ref:   broadcastRef[BroadcastToParams],
+		Traits: op.Traits{Doc: "BroadcastTo repeats axes of extent one to the given shape."},
+		Infer:  inferBroadcastTo,
+		Grad:   sumLikeGrad[BroadcastToParams],
+		Ref:    broadcastRef[BroadcastToParams],
 	})
 	BroadcastAxis.Define(op.Spec[BroadcastAxisParams]{
-		Doc:     "BroadcastAxis repeats the given axes, of extent one, to the given extents.",
-		Aliases: []string{"broadcast_axes"},
-		Infer:   inferBroadcastAxis,
-		Grad:    sumLikeGrad[BroadcastAxisParams],
-		Ref:     broadcastRef[BroadcastAxisParams],
+		Traits: op.Traits{
+			Doc:     "BroadcastAxis repeats the given axes, of extent one, to the given extents.",
+			Aliases: []string{"broadcast_axes"},
+		},
+		Infer: inferBroadcastAxis,
+		Grad:  sumLikeGrad[BroadcastAxisParams],
+		Ref:   broadcastRef[BroadcastAxisParams],
 	})
 	BroadcastLike.Define(op.Spec[BroadcastLikeParams]{
-		Doc:     "BroadcastLike repeats axes of extent one of lhs to the extents of rhs, for all axes or for the given pairs of axes.",
-		Inputs:  Inputs[BroadcastLikeParams]("lhs", "rhs"),
-		Ignores: []int{1},
-		Infer:   inferBroadcastLike,
+		Traits: op.Traits{
+			Doc:     "BroadcastLike repeats axes of extent one of lhs to the extents of rhs, for all axes or for the given pairs of axes.",
+			Ignores: []int{1},
+		},
+		Inputs: Inputs[BroadcastLikeParams]("lhs", "rhs"),
+		Infer:  inferBroadcastLike,
 		InferType: func(p BroadcastLikeParams, in, out []dtype.Type) error {
 			return op.SameType(p, in[:1], out)
 		},
@@ -57,11 +61,9 @@ func init() {
 		Ref:  broadcastRef[BroadcastLikeParams],
 	})
 	SumLike.Define(op.Spec[op.NoParams]{
-		Hidden:  true,
-		Inputs:  Inputs[op.NoParams]("data", "like"),
-		Ignores: []int{1},
-		Inplace: [][2]int{{0, 0}},
-		Infer:   inferSumLike,
+		Traits: op.Traits{Hidden: true, Ignores: []int{1}, Inplace: [][2]int{{0, 0}}},
+		Inputs: Inputs[op.NoParams]("data", "like"),
+		Infer:  inferSumLike,
 		Grad: func(g *op.Grad, _ op.NoParams) []op.Entry {
 			return []op.Entry{BroadcastLike.Apply(BroadcastLikeParams{}, g.Head(0), g.In(0)), {}}
 		},

@@ -16,25 +16,29 @@ var (
 
 func init() {
 	Identity.Define(op.Spec[op.NoParams]{
-		Doc:      "Identity passes its input on. MXNet's identity, registered as _copy.",
-		GoName:   "Identity",
-		Aliases:  []string{"identity"},
-		Infer:    op.SameShape[op.NoParams],
-		Identity: true,
-		Inplace:  [][2]int{{0, 0}},
-		Grad:     passGrad[op.NoParams],
-		Ref:      move[op.NoParams],
+		Traits: op.Traits{
+			Doc:      "Identity passes its input on. MXNet's identity, registered as _copy.",
+			GoName:   "Identity",
+			Aliases:  []string{"identity"},
+			Identity: true,
+			Inplace:  [][2]int{{0, 0}},
+		},
+		Infer: op.SameShape[op.NoParams],
+		Grad:  passGrad[op.NoParams],
+		Ref:   move[op.NoParams],
 	})
 	IdentityWithAttrLike.Define(op.Spec[op.NoParams]{
-		Doc:      "IdentityWithAttrLike passes lhs on and gives it the shape and element type of rhs, where these are unknown.",
-		GoName:   "IdentityWithAttrLike",
-		Inputs:   Inputs[op.NoParams]("lhs", "rhs"),
-		Infer:    op.SameShape[op.NoParams],
-		Identity: true,
-		Ignores:  []int{1},
-		Inplace:  [][2]int{{0, 0}},
-		Grad:     passGrad[op.NoParams],
-		Ref:      move[op.NoParams],
+		Traits: op.Traits{
+			Doc:      "IdentityWithAttrLike passes lhs on and gives it the shape and element type of rhs, where these are unknown.",
+			GoName:   "IdentityWithAttrLike",
+			Identity: true,
+			Ignores:  []int{1},
+			Inplace:  [][2]int{{0, 0}},
+		},
+		Inputs: Inputs[op.NoParams]("lhs", "rhs"),
+		Infer:  op.SameShape[op.NoParams],
+		Grad:   passGrad[op.NoParams],
+		Ref:    move[op.NoParams],
 	})
 	like(ZerosLike, "ZerosLike makes zeros in the shape and element type of its input.", 0, "_sparse_zeros_like")
 	like(OnesLike, "OnesLike makes ones in the shape and element type of its input.", 1)
@@ -42,12 +46,9 @@ func init() {
 
 func like(h op.Handle[op.NoParams], doc string, v float64, aliases ...string) {
 	h.Define(op.Spec[op.NoParams]{
-		Doc:     doc,
-		Aliases: aliases,
-		Infer:   op.SameShape[op.NoParams],
-		Ignores: []int{0},
-		Inplace: [][2]int{{0, 0}},
-		Grad:    ZeroGrad[op.NoParams],
+		Traits: op.Traits{Doc: doc, Aliases: aliases, Ignores: []int{0}, Inplace: [][2]int{{0, 0}}},
+		Infer:  op.SameShape[op.NoParams],
+		Grad:   ZeroGrad[op.NoParams],
 		Ref: func(_ op.NoParams, c *op.Call) error {
 			loop.Fill(c.Out[0], v)
 			return nil

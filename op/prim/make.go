@@ -94,12 +94,14 @@ the values are computed, as in MXNet.`, ArangeParams.desc, ArangeParams.value)
 	Linspace.Define(maker("Linspace makes num values at equal distances from start to stop.", LinspaceParams.desc, LinspaceParams.value, "_npi_linspace"))
 	Eye.Define(maker("Eye makes a matrix with ones on a diagonal and zeros elsewhere.", EyeParams.desc, EyeParams.value))
 	ArangeLike.Define(op.Spec[ArangeLikeParams]{
-		Doc:     "ArangeLike makes the values start, start+step, … in the shape of data, or as many as an axis of data has.",
-		Aliases: []string{"_npx_arange_like"},
-		GoName:  "ArangeLike",
-		Ignores: []int{0},
-		Infer:   inferArangeLike,
-		Grad:    ZeroGrad[ArangeLikeParams],
+		Traits: op.Traits{
+			Doc:     "ArangeLike makes the values start, start+step, … in the shape of data, or as many as an axis of data has.",
+			Aliases: []string{"_npx_arange_like"},
+			GoName:  "ArangeLike",
+			Ignores: []int{0},
+		},
+		Infer: inferArangeLike,
+		Grad:  ZeroGrad[ArangeLikeParams],
 		Ref: func(p ArangeLikeParams, c *op.Call) error {
 			loop.Generate(c.Out[0], func(i int) float64 { return p.Start + float64(i/p.Repeat)*p.Step.Value() })
 			return nil
@@ -111,9 +113,8 @@ the values are computed, as in MXNet.`, ArangeParams.desc, ArangeParams.value)
 // value the element i of n.
 func maker[P any](doc string, desc func(P) (dtype.Shape, dtype.Type), value func(P) func(i, n int) float64, aliases ...string) op.Spec[P] {
 	return op.Spec[P]{
-		Doc:     doc,
-		Aliases: aliases,
-		Inputs:  Inputs[P](),
+		Traits: op.Traits{Doc: doc, Aliases: aliases},
+		Inputs: Inputs[P](),
 		Infer: func(p P, _, out []dtype.Shape) error {
 			s, _ := desc(p)
 			return op.Require("output", &out[0], s)

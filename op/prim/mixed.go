@@ -15,7 +15,7 @@ var (
 
 func init() {
 	ScaleGradient.Define(op.Spec[op.NoParams]{
-		Hidden: true,
+		Traits: op.Traits{Hidden: true, Identity: true, Ignores: []int{1}, Inplace: [][2]int{{0, 0}}},
 		Inputs: Inputs[op.NoParams]("data", "factor"),
 		Infer: func(p op.NoParams, in, out []dtype.Shape) error {
 			if err := op.SameShape(p, in[:1], out); err != nil {
@@ -26,19 +26,14 @@ func init() {
 		Grad: func(g *op.Grad, _ op.NoParams) []op.Entry {
 			return []op.Entry{BroadcastMul.Apply(none, g.Head(0), g.In(1)), {}}
 		},
-		Identity: true,
-		Ignores:  []int{1},
-		Inplace:  [][2]int{{0, 0}},
-		Ref:      move[op.NoParams],
+		Ref: move[op.NoParams],
 	})
 	KeptCast.Define(op.Spec[CastParams]{
-		Hidden: true,
+		Traits: op.Traits{Hidden: true, NoGrad: "it serves inference", Derived: true},
 		Infer:  op.SameShape[CastParams],
 		InferType: func(p CastParams, _, out []dtype.Type) error {
 			return requireType("output", &out[0], p.DType)
 		},
-		NoGrad:  "it serves inference",
-		Derived: true,
-		Ref:     func(_ CastParams, c *op.Call) error { return convert(c) },
+		Ref: func(_ CastParams, c *op.Call) error { return convert(c) },
 	})
 }

@@ -30,8 +30,10 @@ var (
 
 func init() {
 	Norm.Define(op.Spec[NormParams]{
-		Doc:     "Norm computes the sum of absolute values, or the square root of the sum of squares, over the given axes, over all of them if none are given.",
-		Aliases: []string{"_sparse_norm"},
+		Traits: op.Traits{
+			Doc:     "Norm computes the sum of absolute values, or the square root of the sum of squares, over the given axes, over all of them if none are given.",
+			Aliases: []string{"_sparse_norm"},
+		},
 		Infer: func(p NormParams, in, out []dtype.Shape) error {
 			if p.Ord != 1 && p.Ord != 2 {
 				return op.Errorf("ord", "%d, want 1 or 2", p.Ord)
@@ -48,9 +50,11 @@ func init() {
 		Ref:  norm,
 	})
 	Moments.Define(op.Spec[MomentsParams]{
-		Doc:     "Moments computes the mean and the variance (of the whole population) over the given axes, over all of them if none are given.",
+		Traits: op.Traits{
+			Doc:   "Moments computes the mean and the variance (of the whole population) over the given axes, over all of them if none are given.",
+			Multi: true,
+		},
 		Outputs: func(MomentsParams) []string { return []string{"output0", "output1"} },
-		Multi:   true,
 		Infer: func(p MomentsParams, in, out []dtype.Shape) error {
 			if err := eachLike(out[:1], out[1:]); err != nil {
 				return err

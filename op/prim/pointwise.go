@@ -46,9 +46,8 @@ func init() {
 		}
 	}
 	FusedPointwise.Define(op.Spec[PointwiseParams]{
-		Hidden:    true,
-		Pointwise: true,
-		Inputs:    func(p PointwiseParams) []op.Input { return args(p.Inputs) },
+		Traits: op.Traits{Hidden: true, Pointwise: true, NoGrad: "it is made after the gradient", Inplace: pairs},
+		Inputs: func(p PointwiseParams) []op.Input { return args(p.Inputs) },
 		Outputs: func(p PointwiseParams) []string {
 			names := make([]string, p.Outputs)
 			for i := range names {
@@ -84,8 +83,6 @@ func init() {
 			}
 			return nil
 		},
-		NoGrad:  "it is made after the gradient",
-		Inplace: pairs,
 		Ref: func(p PointwiseParams, c *op.Call) error {
 			a := &op.Args{Threads: 1, Train: c.Train}
 			for _, t := range c.In {

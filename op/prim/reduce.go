@@ -62,9 +62,8 @@ func init() {
 		r.define()
 	}
 	expandReduced.Define(op.Spec[expandParams]{
-		Hidden:  true,
-		Inputs:  Inputs[expandParams]("data", "like"),
-		Ignores: []int{1},
+		Traits: op.Traits{Hidden: true, Ignores: []int{1}},
+		Inputs: Inputs[expandParams]("data", "like"),
 		Infer: func(p expandParams, in, out []dtype.Shape) error {
 			if err := inferReduce(p.reduce(), in[1:], in[:1]); err != nil {
 				return err
@@ -97,10 +96,8 @@ func (r reduction) define() {
 		infer = inferExtremum
 	}
 	r.op.Define(op.Spec[ReduceParams]{
-		Doc:     doc,
-		GoName:  r.goName,
-		Aliases: r.aliases,
-		Infer:   infer,
+		Traits: op.Traits{Doc: doc, GoName: r.goName, Aliases: r.aliases},
+		Infer:  infer,
 		Grad: func(g *op.Grad, p ReduceParams) []op.Entry {
 			e := expandParams{Axis: p.Axis, KeepDims: p.KeepDims, Exclude: p.Exclude}
 			return []op.Entry{r.grad(e, g.In(0), g.Out(0), g.Head(0))}

@@ -61,13 +61,15 @@ func init() {
 
 func (r scalar) define() {
 	s := op.Spec[ScalarParams]{
-		Doc:       r.goName + " computes " + r.what + " for every element x and the number s.",
-		Aliases:   r.aliases,
-		GoName:    r.goName,
+		Traits: op.Traits{
+			Doc:       r.goName + " computes " + r.what + " for every element x and the number s.",
+			Aliases:   r.aliases,
+			GoName:    r.goName,
+			Inplace:   [][2]int{{0, 0}},
+			Pointwise: true,
+		},
 		Infer:     op.SameShape[ScalarParams],
 		InferType: scalarType,
-		Inplace:   [][2]int{{0, 0}},
-		Pointwise: true,
 		Grad:      ZeroGrad[ScalarParams],
 		Ref: func(p ScalarParams, c *op.Call) error {
 			s := round(c.In[0].DType, p.Scalar)

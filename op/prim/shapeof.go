@@ -17,9 +17,11 @@ const maxRank = 64
 
 func init() {
 	s := op.Spec[op.NoParams]{
-		Doc:     "ShapeArray is the shape of data, as a vector of int64.",
-		Aliases: []string{"_npx_shape_array"},
-		Ignores: []int{0},
+		Traits: op.Traits{
+			Doc:     "ShapeArray is the shape of data, as a vector of int64.",
+			Aliases: []string{"_npx_shape_array"},
+			Ignores: []int{0},
+		},
 		Infer: func(_ op.NoParams, in, out []dtype.Shape) error {
 			if len(out[0]) == 1 && out[0][0] > maxRank {
 				return op.Errorf("output", "%d axes, want at most %d", out[0][0], maxRank)

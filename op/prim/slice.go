@@ -53,16 +53,20 @@ func init() {
 
 func defineSlicing() {
 	Slice.Define(op.Spec[SliceParams]{
-		Doc:     "Slice cuts out the elements from begin up to end in steps, along the first axes. Negative indices count from the end.",
-		Aliases: []string{"_npi_slice", "_npx_slice", "_sparse_slice", "crop"},
-		Infer:   func(p SliceParams, in, out []dtype.Shape) error { return inferWindow(p.windows, &in[0], &out[0]) },
+		Traits: op.Traits{
+			Doc:     "Slice cuts out the elements from begin up to end in steps, along the first axes. Negative indices count from the end.",
+			Aliases: []string{"_npi_slice", "_npx_slice", "_sparse_slice", "crop"},
+		},
+		Infer: func(p SliceParams, in, out []dtype.Shape) error { return inferWindow(p.windows, &in[0], &out[0]) },
 		Grad: func(g *op.Grad, p SliceParams) []op.Entry {
 			return []op.Entry{sliceGrad.Apply(p, g.Head(0), g.In(0))}
 		},
 		Ref: func(p SliceParams, c *op.Call) error { return cutOut(p.windows, c.Out[0], c.In[0]) },
 	})
 	SliceAxis.Define(op.Spec[SliceAxisParams]{
-		Doc:   "SliceAxis cuts out the elements from begin up to end along one axis. Negative indices count from the end.",
+		Traits: op.Traits{
+			Doc: "SliceAxis cuts out the elements from begin up to end along one axis. Negative indices count from the end.",
+		},
 		Infer: func(p SliceAxisParams, in, out []dtype.Shape) error { return inferWindow(p.windows, &in[0], &out[0]) },
 		Grad: func(g *op.Grad, p SliceAxisParams) []op.Entry {
 			return []op.Entry{sliceAxisGrad.Apply(p, g.Head(0), g.In(0))}
@@ -70,9 +74,11 @@ func defineSlicing() {
 		Ref: func(p SliceAxisParams, c *op.Call) error { return cutOut(p.windows, c.Out[0], c.In[0]) },
 	})
 	SliceLike.Define(op.Spec[SliceLikeParams]{
-		Doc:       "SliceLike cuts data down to the extents of shape_like, along the given axes or all.",
+		Traits: op.Traits{
+			Doc:     "SliceLike cuts data down to the extents of shape_like, along the given axes or all.",
+			Ignores: []int{1},
+		},
 		Inputs:    Inputs[SliceLikeParams]("data", "shape_like"),
-		Ignores:   []int{1},
 		Infer:     func(p SliceLikeParams, in, out []dtype.Shape) error { return inferSliceLike(p, in, &out[0]) },
 		InferType: firstType[SliceLikeParams],
 		Grad: func(g *op.Grad, p SliceLikeParams) []op.Entry {
@@ -87,16 +93,18 @@ func defineSlicing() {
 
 func defineAssigning() {
 	SliceAssign.Define(op.Spec[SliceParams]{
-		Doc:     "SliceAssign is lhs with the part that Slice cuts out replaced by rhs.",
-		Aliases: []string{"_crop_assign", "_npi_slice_assign"},
-		Inputs:  Inputs[SliceParams]("lhs", "rhs"),
+		Traits: op.Traits{
+			Doc:     "SliceAssign is lhs with the part that Slice cuts out replaced by rhs.",
+			Aliases: []string{"_crop_assign", "_npi_slice_assign"},
+			Inplace: [][2]int{{0, 0}},
+		},
+		Inputs: Inputs[SliceParams]("lhs", "rhs"),
 		Infer: func(p SliceParams, in, out []dtype.Shape) error {
 			if err := op.SameShape(p, in[:1], out); err != nil {
 				return err
 			}
 			return inferWindow(p.windows, &in[0], &in[1])
 		},
-		Inplace: [][2]int{{0, 0}},
 		Grad: func(g *op.Grad, p SliceParams) []op.Entry {
 			dy := g.Head(0)
 			hole := SliceAssignScalarParams{Begin: p.Begin, End: p.End, Step: p.Step}
@@ -108,10 +116,12 @@ func defineAssigning() {
 		},
 	})
 	SliceAssignScalar.Define(op.Spec[SliceAssignScalarParams]{
-		Doc:     "SliceAssignScalar is data with the part that Slice cuts out set to a number.",
-		Aliases: []string{"_crop_assign_scalar", "_npi_slice_assign_scalar"},
-		Infer:   op.SameShape[SliceAssignScalarParams],
-		Inplace: [][2]int{{0, 0}},
+		Traits: op.Traits{
+			Doc:     "SliceAssignScalar is data with the part that Slice cuts out set to a number.",
+			Aliases: []string{"_crop_assign_scalar", "_npi_slice_assign_scalar"},
+			Inplace: [][2]int{{0, 0}},
+		},
+		Infer: op.SameShape[SliceAssignScalarParams],
 		Grad: func(g *op.Grad, p SliceAssignScalarParams) []op.Entry {
 			p.Scalar = 0
 			return []op.Entry{SliceAssignScalar.Apply(p, g.Head(0))}
@@ -155,9 +165,8 @@ func defineSliceGrads() {
 // sliceBack defines the operator that writes its first input into zeros of the shape of the second.
 func sliceBack[P any](windows func(p P, s dtype.Shape) ([]window, error), forward op.Handle[P]) op.Spec[P] {
 	return op.Spec[P]{
-		Hidden:  true,
-		Inputs:  Inputs[P]("grad", "like"),
-		Ignores: []int{1},
+		Traits: op.Traits{Hidden: true, Ignores: []int{1}},
+		Inputs: Inputs[P]("grad", "like"),
 		Infer: func(p P, in, out []dtype.Shape) error {
 			if err := op.SameShape(p, in[1:], out); err != nil {
 				return err

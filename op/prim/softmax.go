@@ -39,12 +39,14 @@ func init() {
 	}
 	for _, f := range family {
 		f.op.Define(op.Spec[SoftmaxParams]{
-			Doc:       f.doc + " T is the temperature. With use_length, elements behind the length are zero in the output and left out of sums.",
-			Aliases:   f.aliases,
+			Traits: op.Traits{
+				Doc:     f.doc + " T is the temperature. With use_length, elements behind the length are zero in the output and left out of sums.",
+				Aliases: f.aliases,
+				Inplace: [][2]int{{0, 0}},
+			},
 			Inputs:    func(p SoftmaxParams) []op.Input { return withLength(p, "data") },
 			Infer:     inferSoftmax,
 			InferType: inferSoftmaxType,
-			Inplace:   [][2]int{{0, 0}},
 			Grad: func(g *op.Grad, p SoftmaxParams) []op.Entry {
 				in := []op.Entry{g.Head(0), g.Out(0), g.In(0)}
 				in = append(in, g.Node.In[1:]...)
@@ -55,9 +57,8 @@ func init() {
 			Ref: func(p SoftmaxParams, c *op.Call) error { return f.kind.forward(p, c) },
 		})
 		f.back.Define(op.Spec[SoftmaxParams]{
-			Hidden:  true,
-			Inputs:  func(p SoftmaxParams) []op.Input { return withLength(p, "grad", "output", "data") },
-			Ignores: []int{2},
+			Traits: op.Traits{Hidden: true, Ignores: []int{2}, Inplace: [][2]int{{0, 0}, {1, 0}}},
+			Inputs: func(p SoftmaxParams) []op.Input { return withLength(p, "grad", "output", "data") },
 			Infer: func(p SoftmaxParams, in, out []dtype.Shape) error {
 				first := append(in[:2:2], out...)
 				if err := op.SameShape(p, first, in[2:3]); err != nil {
@@ -68,7 +69,6 @@ func init() {
 				return inferLength(p, in[2], in[3:])
 			},
 			InferType: inferSoftmaxGradType,
-			Inplace:   [][2]int{{0, 0}, {1, 0}},
 			Grad: func(g *op.Grad, p SoftmaxParams) []op.Entry {
 				return f.kind.second(g, p, f.back)
 			},

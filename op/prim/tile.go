@@ -35,10 +35,12 @@ var (
 
 func init() {
 	Tile.Define(op.Spec[TileParams]{
-		Doc: "Tile lays copies of the whole array side by side along every axis. No copies along an axis, 0 in reps, give an array" +
-			" without elements, as under MXNet's NumPy shapes.",
-		Aliases: []string{"_npi_tile"},
-		Infer:   inferTile,
+		Traits: op.Traits{
+			Doc: "Tile lays copies of the whole array side by side along every axis. No copies along an axis, 0 in reps, give an array" +
+				" without elements, as under MXNet's NumPy shapes.",
+			Aliases: []string{"_npi_tile"},
+		},
+		Infer: inferTile,
 		Grad: func(g *op.Grad, p TileParams) []op.Entry {
 			return []op.Entry{tileGrad.Apply(p, g.Head(0), g.In(0))}
 		},
@@ -49,9 +51,11 @@ func init() {
 		},
 	})
 	Repeat.Define(op.Spec[RepeatParams]{
-		Doc:     "Repeat repeats every element, along an axis or of the flattened array.",
-		Aliases: []string{"_np_repeat"},
-		Infer:   inferRepeat,
+		Traits: op.Traits{
+			Doc:     "Repeat repeats every element, along an axis or of the flattened array.",
+			Aliases: []string{"_np_repeat"},
+		},
+		Infer: inferRepeat,
 		Grad: func(g *op.Grad, p RepeatParams) []op.Entry {
 			return []op.Entry{repeatGrad.Apply(p, g.Head(0), g.In(0))}
 		},
@@ -65,9 +69,11 @@ func init() {
 		},
 	})
 	Reverse.Define(op.Spec[ReverseParams]{
-		Doc:     "Reverse reverses the order of elements along the given axes. Known as flip too.",
-		Aliases: []string{"flip"},
-		Infer:   op.SameShape[ReverseParams],
+		Traits: op.Traits{
+			Doc:     "Reverse reverses the order of elements along the given axes. Known as flip too.",
+			Aliases: []string{"flip"},
+		},
+		Infer: op.SameShape[ReverseParams],
 		Grad: func(g *op.Grad, p ReverseParams) []op.Entry {
 			return []op.Entry{Reverse.Apply(p, g.Head(0))}
 		},
@@ -85,9 +91,8 @@ func init() {
 func summing[P any](infer func(P, []dtype.Shape, []dtype.Shape) error, forward op.Handle[P],
 	plan func(P, dtype.Shape) (dtype.Shape, []int, error)) op.Spec[P] {
 	return op.Spec[P]{
-		Hidden:  true,
-		Inputs:  Inputs[P]("grad", "like"),
-		Ignores: []int{1},
+		Traits: op.Traits{Hidden: true, Ignores: []int{1}},
+		Inputs: Inputs[P]("grad", "like"),
 		Infer: func(p P, in, out []dtype.Shape) error {
 			if err := op.SameShape(p, in[1:], out); err != nil {
 				return err

@@ -25,7 +25,9 @@ var (
 
 func init() {
 	Transpose.Define(op.Spec[TransposeParams]{
-		Doc:   "Transpose permutes axes: axis i of the output is axis axes[i] of the input. Without axes their order is reversed.",
+		Traits: op.Traits{
+			Doc: "Transpose permutes axes: axis i of the output is axis axes[i] of the input. Without axes their order is reversed.",
+		},
 		Infer: inferPermutation(transposeAxes),
 		Grad: func(g *op.Grad, p TransposeParams) []op.Entry {
 			perm, err := transposeAxes(p, len(p.Axes))
@@ -41,9 +43,8 @@ func init() {
 		Ref: permute(transposeAxes),
 	})
 	SwapAxis.Define(op.Spec[SwapAxisParams]{
-		Doc:     "SwapAxis exchanges two axes.",
-		Aliases: []string{"_npi_swapaxes", "swapaxes"},
-		Infer:   inferPermutation(swapAxes),
+		Traits: op.Traits{Doc: "SwapAxis exchanges two axes.", Aliases: []string{"_npi_swapaxes", "swapaxes"}},
+		Infer:  inferPermutation(swapAxes),
 		Grad: func(g *op.Grad, p SwapAxisParams) []op.Entry {
 			return []op.Entry{SwapAxis.Apply(p, g.Head(0))}
 		},

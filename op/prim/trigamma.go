@@ -12,9 +12,8 @@ var trigamma = op.Declare[op.NoParams]("_trigamma")
 
 func init() {
 	trigamma.Define(op.Spec[op.NoParams]{
-		Hidden: true,
+		Traits: op.Traits{Hidden: true, NoGrad: "the third derivative of the gamma function is not provided"},
 		Infer:  op.SameShape[op.NoParams],
-		NoGrad: "the third derivative of the gamma function is not provided",
 		Ref: func(_ op.NoParams, c *op.Call) error {
 			loop.Map(loop.Func1{F: psi1}, c.Out[0], c.In[0])
 			return nil

@@ -62,12 +62,10 @@ func init() {
 		}
 	}
 	ReluGrad.Define(op.Spec[op.NoParams]{
-		Hidden:    true,
-		Inputs:    func(op.NoParams) []op.Input { return []op.Input{{Name: "out_grad"}, {Name: "output"}} },
-		Infer:     op.SameShape[op.NoParams],
-		Inplace:   [][2]int{{0, 0}, {1, 0}},
-		Pointwise: true,
-		Grad:      Adjoint(func(g *op.Grad, _ op.NoParams, h op.Entry) op.Entry { return ReluGrad.Apply(none, h, g.In(1)) }),
+		Traits: op.Traits{Hidden: true, Inplace: [][2]int{{0, 0}, {1, 0}}, Pointwise: true},
+		Inputs: func(op.NoParams) []op.Input { return []op.Input{{Name: "out_grad"}, {Name: "output"}} },
+		Infer:  op.SameShape[op.NoParams],
+		Grad:   Adjoint(func(g *op.Grad, _ op.NoParams, h op.Entry) op.Entry { return ReluGrad.Apply(none, h, g.In(1)) }),
 		Ref: func(_ op.NoParams, c *op.Call) error {
 			loop.Zip(loop.Func2{F: func(dy, y float64) float64 { return dy * reluSlope(y) },
 				I: func(dy, y int64) int64 { return dy * bit[int64](y > 0) }}, c.Out[0], c.In[0], c.In[1])
@@ -75,7 +73,7 @@ func init() {
 		},
 	})
 	digamma.Define(op.Spec[op.NoParams]{
-		Hidden: true,
+		Traits: op.Traits{Hidden: true},
 		Infer:  op.SameShape[op.NoParams],
 		Grad: func(g *op.Grad, _ op.NoParams) []op.Entry {
 			return []op.Entry{mul(g.Head(0), trigamma.Apply(none, g.In(0)))}
@@ -89,12 +87,14 @@ func init() {
 
 func (u unary) define() {
 	s := op.Spec[op.NoParams]{
-		Doc:       u.doc,
-		Aliases:   unaryAliases(u.op.Name),
-		Infer:     op.SameShape[op.NoParams],
-		Inplace:   [][2]int{{0, 0}},
-		Pointwise: true,
-		Grad:      ZeroGrad[op.NoParams],
+		Traits: op.Traits{
+			Doc:       u.doc,
+			Aliases:   unaryAliases(u.op.Name),
+			Inplace:   [][2]int{{0, 0}},
+			Pointwise: true,
+		},
+		Infer: op.SameShape[op.NoParams],
+		Grad:  ZeroGrad[op.NoParams],
 		Ref: func(_ op.NoParams, c *op.Call) error {
 			loop.Map(u.f, c.Out[0], c.In[0])
 			return nil

@@ -11,15 +11,17 @@ var Where = op.Declare[op.NoParams]("where")
 
 func init() {
 	Where.Define(op.Spec[op.NoParams]{
-		Doc: "Where is x where condition is not zero, and y elsewhere. The condition has the shape of x and y," +
-			" or is a vector that chooses along their first axis.",
-		Aliases: []string{"_sparse_where"},
-		Inputs:  Inputs[op.NoParams]("condition", "x", "y"),
-		Infer:   inferWhere,
+		Traits: op.Traits{
+			Doc: "Where is x where condition is not zero, and y elsewhere. The condition has the shape of x and y," +
+				" or is a vector that chooses along their first axis.",
+			Aliases: []string{"_sparse_where"},
+			Inplace: [][2]int{{1, 0}, {2, 0}},
+		},
+		Inputs: Inputs[op.NoParams]("condition", "x", "y"),
+		Infer:  inferWhere,
 		InferType: func(p op.NoParams, in, out []dtype.Type) error {
 			return op.SameType(p, in[1:], out)
 		},
-		Inplace: [][2]int{{1, 0}, {2, 0}},
 		Grad: func(g *op.Grad, _ op.NoParams) []op.Entry {
 			dy := g.Head(0)
 			zero := ZerosLike.Apply(none, dy)

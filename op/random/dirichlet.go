@@ -12,20 +12,22 @@ import (
 func init() {
 	back := densityGrads["dirichlet"]
 	densityHandles["dirichlet"].Define(op.Spec[PDFParams]{
-		Doc: "RandomPDFDirichlet computes the density of the Dirichlet distribution at every vector along the last axis" +
-			" of sample, or its logarithm. Its first axes are those of alpha but the last, then further ones may follow.",
-		GoName:  "RandomPDFDirichlet",
-		Aliases: []string{"random_pdf_dirichlet"},
-		Inputs:  prim.Inputs[PDFParams]("sample", "alpha"),
-		Infer:   func(_ PDFParams, in, out []dtype.Shape) error { return inferDirichlet(in, out) },
+		Traits: op.Traits{
+			Doc: "RandomPDFDirichlet computes the density of the Dirichlet distribution at every vector along the last axis" +
+				" of sample, or its logarithm. Its first axes are those of alpha but the last, then further ones may follow.",
+			GoName:  "RandomPDFDirichlet",
+			Aliases: []string{"random_pdf_dirichlet"},
+			Once:    "it is not provided",
+		},
+		Inputs: prim.Inputs[PDFParams]("sample", "alpha"),
+		Infer:  func(_ PDFParams, in, out []dtype.Shape) error { return inferDirichlet(in, out) },
 		Grad: func(g *op.Grad, p PDFParams) []op.Entry {
 			return g.Each(back.Node(p, g.Head(0), g.Out(0), g.In(0), g.In(1)))
 		},
-		Once: "it is not provided",
-		Ref:  dirichlet,
+		Ref: dirichlet,
 	})
 	back.Define(op.Spec[PDFParams]{
-		Hidden:  true,
+		Traits:  op.Traits{Hidden: true, NoGrad: "the second derivative of densities is not provided"},
 		Inputs:  prim.Inputs[PDFParams]("grad", "output", "sample", "alpha"),
 		Outputs: func(PDFParams) []string { return []string{"sample_grad", "alpha"} },
 		Infer: func(p PDFParams, in, out []dtype.Shape) error {
@@ -42,8 +44,7 @@ func init() {
 			}
 			return op.SameShape(p, in[:2], nil)
 		},
-		NoGrad: "the second derivative of densities is not provided",
-		Ref:    dirichletBackward,
+		Ref: dirichletBackward,
 	})
 }
 

@@ -35,11 +35,13 @@ var (
 
 func init() {
 	RandInt.Define(op.Spec[RandIntParams]{
-		Doc:     "RandomRandInt draws integers between low and high, which is left out.",
-		GoName:  "RandomRandInt",
-		Aliases: []string{"_npi_random_randint", "random_randint"},
-		Inputs:  prim.Inputs[RandIntParams](),
-		Random:  true,
+		Traits: op.Traits{
+			Doc:     "RandomRandInt draws integers between low and high, which is left out.",
+			GoName:  "RandomRandInt",
+			Aliases: []string{"_npi_random_randint", "random_randint"},
+			Random:  true,
+		},
+		Inputs: prim.Inputs[RandIntParams](),
 		Infer: func(p RandIntParams, _, out []dtype.Shape) error {
 			if p.High <= p.Low {
 				return op.Errorf("high", "%d, want more than low, which is %d", p.High, p.Low)
@@ -59,30 +61,35 @@ func init() {
 	})
 	defineMultinomial()
 	Shuffle.Define(op.Spec[op.NoParams]{
-		Doc:     "Shuffle puts the slices of data along the first axis in random order.",
-		Aliases: []string{"_npi_shuffle", "shuffle"},
-		Random:  true,
-		Infer:   op.SameShape[op.NoParams],
-		NoGrad:  "the order is not kept",
-		Ref:     shuffle,
+		Traits: op.Traits{
+			Doc:     "Shuffle puts the slices of data along the first axis in random order.",
+			Aliases: []string{"_npi_shuffle", "shuffle"},
+			Random:  true,
+			NoGrad:  "the order is not kept",
+		},
+		Infer: op.SameShape[op.NoParams],
+		Ref:   shuffle,
 	})
 }
 
 func defineMultinomial() {
 	Multinomial.Define(op.Spec[MultinomialParams]{
-		Doc: "SampleMultinomial draws numbers from 0 to K-1 with the probabilities along the last axis of data, which has" +
-			" extent K; each such distribution draws as many as shape says. With get_prob the second output is the" +
-			" logarithm of their probabilities, and the gradient of that flows back to data.",
-		GoName:  "SampleMultinomial",
-		Aliases: []string{"sample_multinomial"},
-		Random:  true,
+		Traits: op.Traits{
+			Doc: "SampleMultinomial draws numbers from 0 to K-1 with the probabilities along the last axis of data, which has" +
+				" extent K; each such distribution draws as many as shape says. With get_prob the second output is the" +
+				" logarithm of their probabilities, and the gradient of that flows back to data.",
+			GoName:  "SampleMultinomial",
+			Aliases: []string{"sample_multinomial"},
+			Random:  true,
+			Multi:   true,
+			Once:    "it is not provided",
+		},
 		Outputs: func(p MultinomialParams) []string {
 			if p.GetProb {
 				return []string{"output0", "output1"}
 			}
 			return []string{"output"}
 		},
-		Multi: true,
 		Infer: inferMultinomial,
 		InferType: func(p MultinomialParams, in, out []dtype.Type) error {
 			if err := setType(&out[0], p.DType, dtype.Int32); err != nil || !p.GetProb {
@@ -96,11 +103,10 @@ func defineMultinomial() {
 			}
 			return []op.Entry{multinomialGrad.Apply(p, g.OutGrad[1], g.In(0), g.Out(0))}
 		},
-		Once: "it is not provided",
-		Ref:  multinomial,
+		Ref: multinomial,
 	})
 	multinomialGrad.Define(op.Spec[MultinomialParams]{
-		Hidden: true,
+		Traits: op.Traits{Hidden: true, NoGrad: "the second derivative of the log-likelihood is not provided"},
 		Inputs: prim.Inputs[MultinomialParams]("grad", "data", "sample"),
 		Infer: func(p MultinomialParams, in, out []dtype.Shape) error {
 			if err := op.SameShape(p, in[1:2], out); err != nil {
@@ -110,7 +116,6 @@ func defineMultinomial() {
 			return inferMultinomial(p, in[1:2], []dtype.Shape{in[2], in[0]})
 		},
 		InferType: func(p MultinomialParams, in, out []dtype.Type) error { return op.SameType(p, in[:2], out) },
-		NoGrad:    "the second derivative of the log-likelihood is not provided",
 		Ref:       multinomialBackward,
 	})
 }

@@ -99,11 +99,8 @@ type args struct {
 
 func maker[P any](doc, goName string, f fill, get func(P) args, aliases ...string) op.Spec[P] {
 	return op.Spec[P]{
-		Doc:     doc,
-		GoName:  goName,
-		Aliases: aliases,
-		Inputs:  prim.Inputs[P](),
-		Random:  true,
+		Traits: op.Traits{Doc: doc, GoName: goName, Aliases: aliases, Random: true},
+		Inputs: prim.Inputs[P](),
 		Infer: func(p P, _, out []dtype.Shape) error {
 			return op.Require("output", &out[0], prim.WantedShape(get(p).shape))
 		},
@@ -121,12 +118,14 @@ func maker[P any](doc, goName string, f fill, get func(P) args, aliases ...strin
 
 func like[P any](doc, goName string, f fill, get func(P) (a, b float64)) op.Spec[P] {
 	return op.Spec[P]{
-		Doc:     doc + " in the shape and element type of its input.",
-		GoName:  goName,
-		Random:  true,
-		Ignores: []int{0},
-		Infer:   op.SameShape[P],
-		Grad:    prim.ZeroGrad[P],
+		Traits: op.Traits{
+			Doc:     doc + " in the shape and element type of its input.",
+			GoName:  goName,
+			Random:  true,
+			Ignores: []int{0},
+		},
+		Infer: op.SameShape[P],
+		Grad:  prim.ZeroGrad[P],
 		Ref: func(p P, c *op.Call) error {
 			a, b := get(p)
 			f(c.Out[0], c.Seed, a, b)

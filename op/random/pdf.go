@@ -62,11 +62,14 @@ func declareDensityGrads() map[string]op.Handle[PDFParams] {
 func (d density) define() {
 	back := densityGrads[d.name]
 	densityHandles[d.name].Define(op.Spec[PDFParams]{
-		Doc: d.goName + " computes the density of the distribution at every element of sample, or its logarithm." +
-			" The sample has the shape of the parameters and further axes: each element of the parameters serves one part.",
-		GoName:  d.goName,
-		Aliases: []string{"random_pdf_" + d.name},
-		Inputs:  prim.Inputs[PDFParams](append([]string{"sample"}, d.inputs...)...),
+		Traits: op.Traits{
+			Doc: d.goName + " computes the density of the distribution at every element of sample, or its logarithm." +
+				" The sample has the shape of the parameters and further axes: each element of the parameters serves one part.",
+			GoName:  d.goName,
+			Aliases: []string{"random_pdf_" + d.name},
+			Once:    "it is not provided",
+		},
+		Inputs: prim.Inputs[PDFParams](append([]string{"sample"}, d.inputs...)...),
 		Infer: func(_ PDFParams, in, out []dtype.Shape) error {
 			return inferDensity(in, out)
 		},
@@ -74,11 +77,10 @@ func (d density) define() {
 			in := append([]op.Entry{g.Head(0), g.Out(0)}, g.Node.In...)
 			return g.Each(back.Node(p, in...))
 		},
-		Once: "it is not provided",
-		Ref:  func(p PDFParams, c *op.Call) error { return d.forward(p, c) },
+		Ref: func(p PDFParams, c *op.Call) error { return d.forward(p, c) },
 	})
 	back.Define(op.Spec[PDFParams]{
-		Hidden:  true,
+		Traits:  op.Traits{Hidden: true, NoGrad: "the second derivative of densities is not provided"},
 		Inputs:  prim.Inputs[PDFParams](append([]string{"grad", "output", "sample"}, d.inputs...)...),
 		Outputs: func(PDFParams) []string { return append([]string{"sample_grad"}, d.inputs...) },
 		Infer: func(p PDFParams, in, out []dtype.Shape) error {
@@ -95,8 +97,7 @@ func (d density) define() {
 			}
 			return op.SameShape(p, in[:2], nil)
 		},
-		NoGrad: "the second derivative of densities is not provided",
-		Ref:    func(p PDFParams, c *op.Call) error { return d.backward(p, c) },
+		Ref: func(p PDFParams, c *op.Call) error { return d.backward(p, c) },
 	})
 }
 

@@ -37,11 +37,13 @@ func init() {
 		{SampleDispersed, "SampleGeneralizedNegativeBinomial", "negative binomial numbers of mean mu and dispersion alpha", dispersed, []string{"mu", "alpha"}},
 	} {
 		row.op.Define(op.Spec[SampleParams]{
-			Doc:     row.goName + " draws " + row.what + ", for every element of these arrays as many as shape says: the output has the shape of the arrays followed by shape.",
-			GoName:  row.goName,
-			Aliases: []string{row.op.Name[1:]},
-			Inputs:  prim.Inputs[SampleParams](row.inputs...),
-			Random:  true,
+			Traits: op.Traits{
+				Doc:     row.goName + " draws " + row.what + ", for every element of these arrays as many as shape says: the output has the shape of the arrays followed by shape.",
+				GoName:  row.goName,
+				Aliases: []string{row.op.Name[1:]},
+				Random:  true,
+			},
+			Inputs: prim.Inputs[SampleParams](row.inputs...),
 			Infer: func(p SampleParams, in, out []dtype.Shape) error {
 				return inferSample(p.Shape, in, out)
 			},

@@ -16,7 +16,8 @@ var RNNGrad = op.Declare[RNNParams]("_backward_RNN")
 
 func init() {
 	RNN.Define(op.Spec[RNNParams]{
-		Doc: `RNN runs sequences through layers of recurrent cells.
+		Traits: op.Traits{
+			Doc: `RNN runs sequences through layers of recurrent cells.
 
 Data of shape (steps, batch, input) gives outputs of shape (steps, batch, directions·size), size
 being state_size, or projection_size where outputs are projected. States have shape
@@ -35,24 +36,25 @@ gets values from the initializer of the model, biases are 0. States that are var
 
 With use_sequence_length sequence i ends after sequence_length[i] steps: outputs after its end are
 zero, the last state is the one at its end, and the backward direction starts there.`,
-		GoName:  "RNN",
-		Aliases: []string{"_npx_rnn"},
+			GoName:  "RNN",
+			Aliases: []string{"_npx_rnn"},
+			Multi:   true,
+			Once:    "the kernel goes back through all steps at once; cells made of basic operators can be differentiated again",
+			Random:  true,
+			Keeps:   true,
+		},
 		Inputs:  rnnInputs,
 		Outputs: func(p RNNParams) []string { return append(visible(p), "reserve") },
 		Visible: func(p RNNParams) int { return len(visible(p)) },
-		Multi:   true,
 		Infer:   inferRNN,
 		InferType: func(p RNNParams, in, out []dtype.Type) error {
 			return floatTypes(in, out, lengthsAt(p, len(in)-1))
 		},
-		Grad:   rnnGrad,
-		Once:   "the kernel goes back through all steps at once; cells made of basic operators can be differentiated again",
-		Random: true,
-		Keeps:  true,
-		Ref:    rnnRef,
+		Grad: rnnGrad,
+		Ref:  rnnRef,
 	})
 	RNNGrad.Define(op.Spec[RNNParams]{
-		Hidden: true,
+		Traits: op.Traits{Hidden: true, NoGrad: "the second derivative of RNN is not provided"},
 		Inputs: func(p RNNParams) []op.Input {
 			var list []op.Input
 			for _, name := range visible(p) {
@@ -71,8 +73,7 @@ zero, the last state is the one at its end, and the backward direction starts th
 		InferType: func(p RNNParams, in, out []dtype.Type) error {
 			return floatTypes(in, out, lengthsAt(p, len(in)-2))
 		},
-		NoGrad: "the second derivative of RNN is not provided",
-		Ref:    rnnGradRef,
+		Ref: rnnGradRef,
 	})
 }
 

@@ -31,10 +31,13 @@ var (
 
 func init() {
 	SequenceMask.Define(op.Spec[SequenceMaskParams]{
-		Doc: "SequenceMask sets what follows the end of each sequence to a value. Data has shape (steps, batch, …), or" +
-			" (batch, steps, …) with axis 1. Without use_sequence_length data stays as it is.",
-		Aliases: []string{"_npx_sequence_mask"},
-		Inputs:  func(p SequenceMaskParams) []op.Input { return sequenceInputs(p.UseSequenceLength) },
+		Traits: op.Traits{
+			Doc: "SequenceMask sets what follows the end of each sequence to a value. Data has shape (steps, batch, …), or" +
+				" (batch, steps, …) with axis 1. Without use_sequence_length data stays as it is.",
+			Aliases: []string{"_npx_sequence_mask"},
+			Inplace: [][2]int{{0, 0}},
+		},
+		Inputs: func(p SequenceMaskParams) []op.Input { return sequenceInputs(p.UseSequenceLength) },
 		Infer: func(p SequenceMaskParams, in, out []dtype.Shape) error {
 			if err := op.SameShape(p, in[:1], out); err != nil {
 				return err
@@ -46,12 +49,13 @@ func init() {
 			p.Value = 0
 			return onData(g, SequenceMask.Node(p, withLengths(g)...))
 		},
-		Inplace: [][2]int{{0, 0}},
-		Ref:     sequenceMask,
+		Ref: sequenceMask,
 	})
 	SequenceReverse.Define(op.Spec[SequenceParams]{
-		Doc: "SequenceReverse turns each sequence around. Data has shape (steps, batch, …). With use_sequence_length" +
-			" only the steps of each sequence change places and what follows its end stays.",
+		Traits: op.Traits{
+			Doc: "SequenceReverse turns each sequence around. Data has shape (steps, batch, …). With use_sequence_length" +
+				" only the steps of each sequence change places and what follows its end stays.",
+		},
 		Inputs: func(p SequenceParams) []op.Input { return sequenceInputs(p.UseSequenceLength) },
 		Infer: func(p SequenceParams, in, out []dtype.Shape) error {
 			if p.Axis != 0 {
@@ -73,8 +77,10 @@ func init() {
 
 func defineSequenceLast() {
 	SequenceLast.Define(op.Spec[SequenceParams]{
-		Doc: "SequenceLast picks the last step of each sequence: from (steps, batch, …), or (batch, steps, …) with axis 1," +
-			" to (batch, …). Without use_sequence_length that is the last step of data.",
+		Traits: op.Traits{
+			Doc: "SequenceLast picks the last step of each sequence: from (steps, batch, …), or (batch, steps, …) with axis 1," +
+				" to (batch, …). Without use_sequence_length that is the last step of data.",
+		},
 		Inputs:    func(p SequenceParams) []op.Input { return sequenceInputs(p.UseSequenceLength) },
 		Infer:     func(p SequenceParams, in, out []dtype.Shape) error { return inferLast(p, &in[0], in[1:], &out[0]) },
 		InferType: func(_ SequenceParams, in, out []dtype.Type) error { return sequenceTypes(in, out) },
@@ -86,7 +92,7 @@ func defineSequenceLast() {
 		},
 	})
 	lastGrad.Define(op.Spec[SequenceParams]{
-		Hidden: true,
+		Traits: op.Traits{Hidden: true},
 		Inputs: func(p SequenceParams) []op.Input {
 			return append(sequenceInputs(p.UseSequenceLength), op.Input{Name: "like"})
 		},

@@ -23,9 +23,11 @@ var (
 
 func init() {
 	CumSum.Define(op.Spec[CumSumParams]{
-		Doc:       "CumSum computes running sums along an axis, or of the flattened array.",
-		GoName:    "CumSum",
-		Aliases:   []string{"cumsum"},
+		Traits: op.Traits{
+			Doc:     "CumSum computes running sums along an axis, or of the flattened array.",
+			GoName:  "CumSum",
+			Aliases: []string{"cumsum"},
+		},
 		Inputs:    prim.Inputs[CumSumParams]("a"),
 		Infer:     inferCumSum,
 		InferType: cumSumType,
@@ -35,9 +37,8 @@ func init() {
 		Ref: func(p CumSumParams, c *op.Call) error { return running(p, c, false) },
 	})
 	cumSumGrad.Define(op.Spec[CumSumParams]{
-		Hidden:  true,
-		Inputs:  prim.Inputs[CumSumParams]("grad", "like"),
-		Ignores: []int{1},
+		Traits: op.Traits{Hidden: true, Ignores: []int{1}},
+		Inputs: prim.Inputs[CumSumParams]("grad", "like"),
 		Infer: func(p CumSumParams, in, out []dtype.Shape) error {
 			if err := op.SameShape(p, in[1:], out); err != nil {
 				return err

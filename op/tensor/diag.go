@@ -24,9 +24,11 @@ var (
 
 func init() {
 	Diag.Define(op.Spec[DiagParams]{
-		Doc: "Diag takes the k-th diagonal of matrices along two axes and puts it on a new last axis." +
-			" Of a vector it makes a square matrix with that diagonal and zeros elsewhere." +
-			" A k more than one beyond the last diagonal is an error; one beyond, it is empty.",
+		Traits: op.Traits{
+			Doc: "Diag takes the k-th diagonal of matrices along two axes and puts it on a new last axis." +
+				" Of a vector it makes a square matrix with that diagonal and zeros elsewhere." +
+				" A k more than one beyond the last diagonal is an error; one beyond, it is empty.",
+		},
 		Infer: inferDiag,
 		Grad: func(g *op.Grad, p DiagParams) []op.Entry {
 			return []op.Entry{diagGrad.Apply(p, g.Head(0), g.In(0))}
@@ -45,9 +47,8 @@ func init() {
 		},
 	})
 	diagGrad.Define(op.Spec[DiagParams]{
-		Hidden:  true,
-		Inputs:  prim.Inputs[DiagParams]("grad", "like"),
-		Ignores: []int{1},
+		Traits: op.Traits{Hidden: true, Ignores: []int{1}},
+		Inputs: prim.Inputs[DiagParams]("grad", "like"),
 		Infer: func(p DiagParams, in, out []dtype.Shape) error {
 			if err := op.SameShape(p, in[1:], out); err != nil {
 				return err

@@ -17,9 +17,11 @@ var HardSigmoid = op.Declare[HardSigmoidParams]("hard_sigmoid")
 
 func init() {
 	HardSigmoid.Define(op.Spec[HardSigmoidParams]{
-		Doc:     "HardSigmoid computes αx + β, limited to the range from 0 to 1.",
-		Infer:   op.SameShape[HardSigmoidParams],
-		Inplace: [][2]int{{0, 0}},
+		Traits: op.Traits{
+			Doc:     "HardSigmoid computes αx + β, limited to the range from 0 to 1.",
+			Inplace: [][2]int{{0, 0}},
+		},
+		Infer: op.SameShape[HardSigmoidParams],
 		Grad: func(g *op.Grad, p HardSigmoidParams) []op.Entry {
 			y := g.Out(0)
 			above := prim.GreaterScalar.Apply(prim.ScalarParams{}, y)

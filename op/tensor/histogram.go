@@ -20,9 +20,12 @@ var Histogram = op.Declare[HistogramParams]("_histogram")
 
 func init() {
 	Histogram.Define(op.Spec[HistogramParams]{
-		Doc: "Histogram counts how many elements fall into each bin and returns the counts, of type int64, and the edges." +
-			" A bin contains its lower edge; the last one its upper edge too.",
-		Aliases: []string{"_npi_histogram"},
+		Traits: op.Traits{
+			Doc: "Histogram counts how many elements fall into each bin and returns the counts, of type int64, and the edges." +
+				" A bin contains its lower edge; the last one its upper edge too.",
+			Aliases: []string{"_npi_histogram"},
+			Multi:   true,
+		},
 		Inputs: func(p HistogramParams) []op.Input {
 			if p.BinCnt.IsSet() {
 				return []op.Input{{Name: "data"}}
@@ -30,7 +33,6 @@ func init() {
 			return []op.Input{{Name: "data"}, {Name: "bins"}}
 		},
 		Outputs: func(HistogramParams) []string { return []string{"output0", "output1"} },
-		Multi:   true,
 		Infer:   inferHistogram,
 		InferType: func(p HistogramParams, in, out []dtype.Type) error {
 			if err := setType(&out[0], dtype.Int64); err != nil {

@@ -18,13 +18,15 @@ var KhatriRao = op.Declare[KhatriRaoParams]("khatri_rao")
 
 func init() {
 	KhatriRao.Define(op.Spec[KhatriRaoParams]{
-		Doc: "KhatriRao computes the Khatri-Rao product of matrices with equally many columns: column j of the output is" +
-			" the Kronecker product of the columns j of the inputs.",
-		Inputs:   func(p KhatriRaoParams) []op.Input { return args(p.NumArgs) },
-		Variadic: true,
-		Infer:    inferKhatriRao,
-		NoGrad:   "as in MXNet, it is not provided",
-		Ref:      khatriRao,
+		Traits: op.Traits{
+			Doc: "KhatriRao computes the Khatri-Rao product of matrices with equally many columns: column j of the output is" +
+				" the Kronecker product of the columns j of the inputs.",
+			Variadic: true,
+			NoGrad:   "as in MXNet, it is not provided",
+		},
+		Inputs: func(p KhatriRaoParams) []op.Input { return args(p.NumArgs) },
+		Infer:  inferKhatriRao,
+		Ref:    khatriRao,
 	})
 }
 

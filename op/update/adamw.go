@@ -47,8 +47,14 @@ func defineAdamW(h op.Handle[AdamWUpdateParams], goName string, mixed bool) {
 	in = append(in, op.Input{Name: "rescale_grad"})
 	last := len(in) - 1
 	h.Define(op.Spec[AdamWUpdateParams]{
-		Doc:    adamWDoc,
-		GoName: goName,
+		Traits: op.Traits{
+			Doc:     adamWDoc,
+			GoName:  goName,
+			NoGrad:  noGrad,
+			Inplace: [][2]int{{0, 0}},
+			Mutates: from(2, last),
+			Update:  true,
+		},
 		Inputs: func(AdamWUpdateParams) []op.Input { return in },
 		Infer: func(p AdamWUpdateParams, in, out []dtype.Shape) error {
 			if err := oneElement("rescale_grad", &in[last]); err != nil {
@@ -62,10 +68,6 @@ func defineAdamW(h op.Handle[AdamWUpdateParams], goName string, mixed bool) {
 			}
 			return op.FloatType(p, in, out)
 		},
-		NoGrad:  noGrad,
-		Inplace: [][2]int{{0, 0}},
-		Mutates: from(2, last),
-		Update:  true,
 		Ref: func(p AdamWUpdateParams, c *op.Call) error {
 			stepTensors(group{c.In[:last], c.Out[0], mixed}, adamW(p, loop.Floats(c.In[last])[0]))
 			return nil

@@ -22,11 +22,17 @@ var GroupAdagradUpdate = op.Declare[GroupAdagradUpdateParams]("_contrib_group_ad
 func init() {
 	in := operands([]string{"history"})
 	GroupAdagradUpdate.Define(op.Spec[GroupAdagradUpdateParams]{
-		Doc: `GroupAdagradUpdate (_contrib_group_adagrad_update) is one step of AdaGrad by rows, for embeddings.
+		Traits: op.Traits{
+			Doc: `GroupAdagradUpdate (_contrib_group_adagrad_update) is one step of AdaGrad by rows, for embeddings.
 
 g = clip(rescale_grad·grad); history += mean of g² over each row; weight -= lr·g/sqrt(history + epsilon).
 The history has shape (rows, 1).`,
-		GoName: "GroupAdagradUpdate",
+			GoName:  "GroupAdagradUpdate",
+			NoGrad:  noGrad,
+			Inplace: [][2]int{{0, 0}},
+			Mutates: []int{2},
+			Update:  true,
+		},
 		Inputs: func(GroupAdagradUpdateParams) []op.Input { return in },
 		Infer: func(p GroupAdagradUpdateParams, in, out []dtype.Shape) error {
 			if err := op.SameShape(p, in[:2], out); err != nil || in[0] == nil && in[2] == nil {
@@ -49,10 +55,6 @@ The history has shape (rows, 1).`,
 			return op.Require("history", &in[2], want)
 		},
 		InferType: op.FloatType[GroupAdagradUpdateParams],
-		NoGrad:    noGrad,
-		Inplace:   [][2]int{{0, 0}},
-		Mutates:   []int{2},
-		Update:    true,
 		Ref:       groupAdagradRef,
 	})
 }

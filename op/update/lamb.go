@@ -80,8 +80,7 @@ func defineLamb1(h op.Handle[LambUpdatePhase1Params], goName string, master int)
 		in = append(in, op.Input{Name: "weight32", Role: op.State})
 	}
 	h.Define(op.Spec[LambUpdatePhase1Params]{
-		Doc:    lamb1Doc,
-		GoName: goName,
+		Traits: op.Traits{Doc: lamb1Doc, GoName: goName, NoGrad: noGrad, Mutates: []int{2, 3}, Update: true},
 		Inputs: func(LambUpdatePhase1Params) []op.Input { return in },
 		Infer:  op.SameShape[LambUpdatePhase1Params],
 		InferType: func(p LambUpdatePhase1Params, in, out []dtype.Type) error {
@@ -90,9 +89,6 @@ func defineLamb1(h op.Handle[LambUpdatePhase1Params], goName string, master int)
 			}
 			return mixedType(in, out, 2, true)
 		},
-		NoGrad:  noGrad,
-		Mutates: []int{2, 3},
-		Update:  true,
 		Ref: func(p LambUpdatePhase1Params, c *op.Call) error {
 			read := []op.Tensor{c.In[master], c.In[1], c.In[2], c.In[3]}
 			each(read, []op.Tensor{c.Out[0], {}, c.In[2], c.In[3]}, lambDirection(p))
@@ -110,8 +106,14 @@ func defineLamb2(h op.Handle[LambUpdatePhase2Params], goName string, master int)
 		mutates = []int{4}
 	}
 	h.Define(op.Spec[LambUpdatePhase2Params]{
-		Doc:    lamb2Doc,
-		GoName: goName,
+		Traits: op.Traits{
+			Doc:     lamb2Doc,
+			GoName:  goName,
+			NoGrad:  noGrad,
+			Inplace: [][2]int{{0, 0}},
+			Mutates: mutates,
+			Update:  true,
+		},
 		Inputs: func(LambUpdatePhase2Params) []op.Input { return in },
 		Infer:  inferLamb2,
 		InferType: func(p LambUpdatePhase2Params, in, out []dtype.Type) error {
@@ -120,10 +122,6 @@ func defineLamb2(h op.Handle[LambUpdatePhase2Params], goName string, master int)
 			}
 			return mixedType(in, out, 1, false)
 		},
-		NoGrad:  noGrad,
-		Inplace: [][2]int{{0, 0}},
-		Mutates: mutates,
-		Update:  true,
 		Ref: func(p LambUpdatePhase2Params, c *op.Call) error {
 			lr := p.LR * trust(p, loop.Floats(c.In[2])[0], loop.Floats(c.In[3])[0])
 			write := []op.Tensor{c.Out[0]}

@@ -70,11 +70,17 @@ func defineMulti[P any](h op.Handle[P], m multi[P]) {
 		}
 	}
 	h.Define(op.Spec[P]{
-		Doc:      m.doc + fmt.Sprintf("\nAt most %d weights. The outputs are the new weights; give the weights themselves as outputs to replace them.", maxWeights),
-		GoName:   m.goName,
-		Variadic: true,
-		Multi:    true,
-		Inputs:   m.inputs,
+		Traits: op.Traits{
+			Doc:      m.doc + fmt.Sprintf("\nAt most %d weights. The outputs are the new weights; give the weights themselves as outputs to replace them.", maxWeights),
+			GoName:   m.goName,
+			Variadic: true,
+			Multi:    true,
+			NoGrad:   noGrad,
+			Mutates:  mutates,
+			Inplace:  pairs,
+			Update:   true,
+		},
+		Inputs: m.inputs,
 		Outputs: func(p P) []string {
 			names := make([]string, m.count(p))
 			for i := range names {
@@ -86,10 +92,6 @@ func defineMulti[P any](h op.Handle[P], m multi[P]) {
 		InferType: func(p P, in, out []dtype.Type) error {
 			return m.inferType(p, in, out, stride)
 		},
-		NoGrad:  noGrad,
-		Mutates: mutates,
-		Inplace: pairs,
-		Update:  true,
 		Ref: func(p P, c *op.Call) error {
 			for i, out := range c.Out {
 				m.apply(p, c, i, group{c.In[i*stride : (i+1)*stride], out, m.mixed})

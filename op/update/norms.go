@@ -48,34 +48,40 @@ const noDerivative = "it only measures"
 
 func init() {
 	AllFinite.Define(op.Spec[AllFiniteParams]{
-		Doc: "AllFinite (all_finite) is 1 when no element of data is infinite or NaN, 0 otherwise. The output has shape (1).",
+		Traits: op.Traits{
+			Doc:    "AllFinite (all_finite) is 1 when no element of data is infinite or NaN, 0 otherwise. The output has shape (1).",
+			NoGrad: noDerivative,
+		},
 		Infer: func(_ AllFiniteParams, _, out []dtype.Shape) error {
 			return op.Require("output", &out[0], dtype.Shape{1})
 		},
 		InferType: measureType[AllFiniteParams],
-		NoGrad:    noDerivative,
 		Ref:       func(_ AllFiniteParams, c *op.Call) error { return finiteRef(c) },
 	})
 	MultiAllFinite.Define(op.Spec[MultiAllFiniteParams]{
-		Doc:      "MultiAllFinite (multi_all_finite) is 1 when no element of any input is infinite or NaN, 0 otherwise. The output has shape (1).",
-		Variadic: true,
-		Inputs:   func(p MultiAllFiniteParams) []op.Input { return arrays(p.NumArrays) },
+		Traits: op.Traits{
+			Doc:      "MultiAllFinite (multi_all_finite) is 1 when no element of any input is infinite or NaN, 0 otherwise. The output has shape (1).",
+			Variadic: true,
+			NoGrad:   noDerivative,
+		},
+		Inputs: func(p MultiAllFiniteParams) []op.Input { return arrays(p.NumArrays) },
 		Infer: func(_ MultiAllFiniteParams, _, out []dtype.Shape) error {
 			return op.Require("output", &out[0], dtype.Shape{1})
 		},
 		InferType: measureType[MultiAllFiniteParams],
-		NoGrad:    noDerivative,
 		Ref:       func(_ MultiAllFiniteParams, c *op.Call) error { return finiteRef(c) },
 	})
 	MultiSumSq.Define(op.Spec[MultiSumSqParams]{
-		Doc:      "MultiSumSq (multi_sum_sq) returns the sum of squares of each input, in a vector.",
-		Variadic: true,
-		Inputs:   func(p MultiSumSqParams) []op.Input { return arrays(p.NumArrays) },
+		Traits: op.Traits{
+			Doc:      "MultiSumSq (multi_sum_sq) returns the sum of squares of each input, in a vector.",
+			Variadic: true,
+			NoGrad:   noDerivative,
+		},
+		Inputs: func(p MultiSumSqParams) []op.Input { return arrays(p.NumArrays) },
 		Infer: func(p MultiSumSqParams, in, out []dtype.Shape) error {
 			return op.Require("output", &out[0], dtype.Shape{len(in)})
 		},
 		InferType: measureType[MultiSumSqParams],
-		NoGrad:    noDerivative,
 		Ref: func(_ MultiSumSqParams, c *op.Call) error {
 			sums := make([]float64, len(c.In))
 			for i, t := range c.In {
@@ -90,17 +96,19 @@ func init() {
 
 func defineLars() {
 	MultiLars.Define(op.Spec[MultiLarsParams]{
-		Doc: `MultiLars (multi_lars) scales learning rates by the layer-wise trust ratio (You et al. 2017).
+		Traits: op.Traits{
+			Doc: `MultiLars (multi_lars) scales learning rates by the layer-wise trust ratio (You et al. 2017).
 
 With w and g the norms of weights and (rescaled) gradients of a layer, its learning rate becomes
 lr·eta·w/(g + wd·w + eps) where both norms are positive. All operands are vectors over layers.`,
+			NoGrad:  noDerivative,
+			Inplace: [][2]int{{0, 0}},
+		},
 		Inputs: func(MultiLarsParams) []op.Input {
 			return []op.Input{{Name: "lrs"}, {Name: "weights_sum_sq"}, {Name: "grads_sum_sq"}, {Name: "wds"}}
 		},
 		Infer:     op.SameShape[MultiLarsParams],
 		InferType: op.FloatType[MultiLarsParams],
-		NoGrad:    noDerivative,
-		Inplace:   [][2]int{{0, 0}},
 		Ref: func(p MultiLarsParams, c *op.Call) error {
 			each(c.In, c.Out, func(v []float64) {
 				w, g := math.Sqrt(v[1]), math.Sqrt(v[2])*p.RescaleGrad.Value()

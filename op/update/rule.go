@@ -23,16 +23,18 @@ const noGrad = "an update of parameters is not differentiated"
 func define[P any](h op.Handle[P], r rule[P]) {
 	in := operands(r.states)
 	h.Define(op.Spec[P]{
-		Doc:       r.doc,
-		GoName:    r.goName,
-		Aliases:   r.aliases,
+		Traits: op.Traits{
+			Doc:     r.doc,
+			GoName:  r.goName,
+			Aliases: r.aliases,
+			NoGrad:  noGrad,
+			Inplace: [][2]int{{0, 0}},
+			Mutates: from(2, len(in)),
+			Update:  true,
+		},
 		Inputs:    func(P) []op.Input { return in },
 		Infer:     op.SameShape[P],
 		InferType: op.FloatType[P],
-		NoGrad:    noGrad,
-		Inplace:   [][2]int{{0, 0}},
-		Mutates:   from(2, len(in)),
-		Update:    true,
 		Ref: func(p P, c *op.Call) error {
 			stepTensors(group{c.In, c.Out[0], false}, r.step(p))
 			return nil
@@ -45,15 +47,17 @@ func define[P any](h op.Handle[P], r rule[P]) {
 func defineMixed[P any](h op.Handle[P], goName string, r rule[P]) {
 	in := append(operands(r.states), op.Input{Name: "weight32", Role: op.State})
 	h.Define(op.Spec[P]{
-		Doc:       r.doc + "\nThe weight may have low precision: weight32 is the exact one, and the output is rounded from it.",
-		GoName:    goName,
+		Traits: op.Traits{
+			Doc:     r.doc + "\nThe weight may have low precision: weight32 is the exact one, and the output is rounded from it.",
+			GoName:  goName,
+			NoGrad:  noGrad,
+			Inplace: [][2]int{{0, 0}},
+			Mutates: from(2, len(in)),
+			Update:  true,
+		},
 		Inputs:    func(P) []op.Input { return in },
 		Infer:     op.SameShape[P],
 		InferType: func(_ P, in, out []dtype.Type) error { return mixedType(in, out, 2, false) },
-		NoGrad:    noGrad,
-		Inplace:   [][2]int{{0, 0}},
-		Mutates:   from(2, len(in)),
-		Update:    true,
 		Ref: func(p P, c *op.Call) error {
 			stepTensors(group{c.In, c.Out[0], true}, r.step(p))
 			return nil

@@ -19,10 +19,12 @@ var (
 
 func init() {
 	AdaptiveAvgPooling2D.Define(op.Spec[AdaptiveAvgPooling2DParams]{
-		GoName: "AdaptiveAvgPooling2D",
-		Doc: `AdaptiveAvgPooling2D averages data of shape (n, c, h, w) over windows chosen for an output of a given size.
+		Traits: op.Traits{
+			GoName: "AdaptiveAvgPooling2D",
+			Doc: `AdaptiveAvgPooling2D averages data of shape (n, c, h, w) over windows chosen for an output of a given size.
 
 Element i of m along an axis of n elements is the average from floor(i·n/m) up to ceil((i+1)·n/m).`,
+		},
 		Infer:     inferAdaptive,
 		InferType: op.FloatType[AdaptiveAvgPooling2DParams],
 		Grad: func(g *op.Grad, p AdaptiveAvgPooling2DParams) []op.Entry {
@@ -31,7 +33,7 @@ Element i of m along an axis of n elements is the average from floor(i·n/m) up 
 		Ref: inType(adaptive[float32], adaptive[float64]),
 	})
 	adaptiveGrad.Define(op.Spec[AdaptiveAvgPooling2DParams]{
-		Hidden: true,
+		Traits: op.Traits{Hidden: true, Ignores: []int{1}},
 		Inputs: prim.Inputs[AdaptiveAvgPooling2DParams]("out_grad", "data"),
 		Infer: func(p AdaptiveAvgPooling2DParams, in, out []dtype.Shape) error {
 			if err := op.Same("gradient", &in[1], &out[0]); err != nil {
@@ -45,8 +47,7 @@ Element i of m along an axis of n elements is the average from floor(i·n/m) up 
 		Grad: prim.Adjoint(func(_ *op.Grad, p AdaptiveAvgPooling2DParams, h op.Entry) op.Entry {
 			return AdaptiveAvgPooling2D.Apply(p, h)
 		}),
-		Ignores: []int{1},
-		Ref:     inType(adaptiveBack[float32], adaptiveBack[float64]),
+		Ref: inType(adaptiveBack[float32], adaptiveBack[float64]),
 	})
 }
 

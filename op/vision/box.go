@@ -16,11 +16,13 @@ var BoxIoU = op.Declare[BoxIoUParams]("_contrib_box_iou")
 
 func init() {
 	BoxIoU.Define(op.Spec[BoxIoUParams]{
-		GoName: "BoxIoU",
-		Doc: `BoxIoU is the area of the intersection of two boxes over that of their union, for all pairs.
+		Traits: op.Traits{
+			GoName: "BoxIoU",
+			Doc: `BoxIoU is the area of the intersection of two boxes over that of their union, for all pairs.
 
 lhs has shape (a..., 4), rhs (b..., 4), the output (a..., b...). Boxes that do not meet give 0. No
 gradient flows.`,
+		},
 		Inputs:    prim.Inputs[BoxIoUParams]("lhs", "rhs"),
 		Infer:     inferPairs,
 		InferType: op.FloatType[BoxIoUParams],

@@ -25,13 +25,15 @@ var (
 
 func init() {
 	Crop.Define(op.Spec[CropParams]{
-		Doc: `Crop cuts a rectangle out of feature maps of shape (n, c, h, w).
+		Traits: op.Traits{
+			Doc: `Crop cuts a rectangle out of feature maps of shape (n, c, h, w).
 
 One input is cut to h_w; of two inputs the first is cut to the height and width of the second,
 whose elements are not read and which gets no gradient.`,
+			Variadic: true,
+			Ignores:  []int{1},
+		},
 		Inputs:    func(p CropParams) []op.Input { return cropInputs(max(p.NumArgs, 1)) },
-		Variadic:  true,
-		Ignores:   []int{1},
 		Infer:     inferCrop,
 		InferType: firstType[CropParams],
 		Grad: func(g *op.Grad, p CropParams) []op.Entry {
@@ -46,7 +48,7 @@ whose elements are not read and which gets no gradient.`,
 		},
 	})
 	cropGrad.Define(op.Spec[CropParams]{
-		Hidden: true,
+		Traits: op.Traits{Hidden: true, Ignores: []int{1}},
 		Inputs: prim.Inputs[CropParams]("out_grad", "data"),
 		Infer: func(p CropParams, in, out []dtype.Shape) error {
 			if err := op.Same("gradient", &in[1], &out[0]); err != nil {
@@ -65,7 +67,6 @@ whose elements are not read and which gets no gradient.`,
 			}
 			return Crop.Apply(p, h)
 		}),
-		Ignores: []int{1},
 		Ref: func(p CropParams, c *op.Call) error {
 			loop.Clear(c.Out[0])
 			loop.Copy(c.In[0].Shape, p.window(c.Out[0], c.In[0].Shape), loop.Dense(c.In[0]))

@@ -19,10 +19,12 @@ var (
 
 func init() {
 	DepthToSpace.Define(op.Spec[BlockParams]{
-		Doc: `DepthToSpace makes blocks of positions out of channels.
+		Traits: op.Traits{
+			Doc: `DepthToSpace makes blocks of positions out of channels.
 
 Data of shape (n, b·b·c, h, w) becomes (n, c, h·b, w·b): channel (i·b + j)·c + k of a position is
 row i, column j of its block in channel k.`,
+		},
 		Infer: func(p BlockParams, in, out []dtype.Shape) error {
 			return inferBlocks(p, [2]string{"data", "output"}, &in[0], &out[0])
 		},
@@ -34,9 +36,11 @@ row i, column j of its block in channel k.`,
 		},
 	})
 	SpaceToDepth.Define(op.Spec[BlockParams]{
-		Doc: `SpaceToDepth makes channels out of blocks of positions, the inverse of DepthToSpace.
+		Traits: op.Traits{
+			Doc: `SpaceToDepth makes channels out of blocks of positions, the inverse of DepthToSpace.
 
 Data of shape (n, c, h·b, w·b) becomes (n, b·b·c, h, w).`,
+		},
 		Infer: func(p BlockParams, in, out []dtype.Shape) error {
 			return inferBlocks(p, [2]string{"output", "data"}, &out[0], &in[0])
 		},

@@ -25,14 +25,16 @@ var MultiBoxDetection = op.Declare[MultiBoxDetectionParams]("_contrib_MultiBoxDe
 
 func init() {
 	MultiBoxDetection.Define(op.Spec[MultiBoxDetectionParams]{
-		GoName: "MultiBoxDetection",
-		Doc: `MultiBoxDetection turns what was predicted for anchors into detections (Liu et al. 2016).
+		Traits: op.Traits{
+			GoName: "MultiBoxDetection",
+			Doc: `MultiBoxDetection turns what was predicted for anchors into detections (Liu et al. 2016).
 
 cls_prob has shape (n, classes, a) with the background as class 0, loc_pred (n, 4·a), anchor (1, a, 4).
 The output has shape (n, a, 6): rows (class - 1, probability, left, top, right, bottom), the most
 probable first. Class -1 marks rows that are no detections: those that were suppressed keep their
 other numbers, rows behind the last detection are -1 throughout. No gradient flows.`,
-		Aliases:   []string{"_npx_multibox_detection"},
+			Aliases: []string{"_npx_multibox_detection"},
+		},
 		Inputs:    prim.Inputs[MultiBoxDetectionParams]("cls_prob", "loc_pred", "anchor"),
 		Infer:     inferDetection,
 		InferType: op.FloatType[MultiBoxDetectionParams],

@@ -20,8 +20,7 @@ func init() {
 // defineFlip defines an operator that reverses one axis.
 func defineFlip(h op.Handle[op.NoParams], axis int, doc string) {
 	h.Define(op.Spec[op.NoParams]{
-		Doc:     doc,
-		Aliases: []string{"_npx_" + h.Name},
+		Traits: op.Traits{Doc: doc, Aliases: []string{"_npx_" + h.Name}},
 		Infer: func(p op.NoParams, in, out []dtype.Shape) error {
 			if err := op.SameShape(p, in, out); err != nil {
 				return err

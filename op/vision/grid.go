@@ -20,12 +20,14 @@ var (
 
 func init() {
 	GridGenerator.Define(op.Spec[GridGeneratorParams]{
-		Doc: `GridGenerator makes the grid of points that BilinearSampler reads at.
+		Traits: op.Traits{
+			Doc: `GridGenerator makes the grid of points that BilinearSampler reads at.
 
 The output has shape (n, 2, h, w): the coordinates x and y of every point, from -1 to 1 over the
 image. affine: data of shape (n, 6) holds a matrix of two rows and three columns per image, which is
 applied to (x, y, 1) of each position of the target. warp: data of shape (n, 2, h, w) is added to
 the positions, in elements of the image. Axes of one position have no coordinates: they give NaN.`,
+		},
 		Infer:     inferGrid,
 		InferType: op.FloatType[GridGeneratorParams],
 		Grad: func(g *op.Grad, p GridGeneratorParams) []op.Entry {
@@ -34,7 +36,7 @@ the positions, in elements of the image. Axes of one position have no coordinate
 		Ref: inType(makeGrid[float32], makeGrid[float64]),
 	})
 	gridGeneratorGrad.Define(op.Spec[GridGeneratorParams]{
-		Hidden: true,
+		Traits: op.Traits{Hidden: true},
 		Inputs: prim.Inputs[GridGeneratorParams]("out_grad"),
 		Infer: func(p GridGeneratorParams, in, out []dtype.Shape) error {
 			return inferGrid(p, out, in)

@@ -35,11 +35,13 @@ var (
 
 func init() {
 	Im2Col.Define(op.Spec[Im2ColParams]{
-		GoName: "Im2Col",
-		Doc: `Im2Col copies the patches that a convolution looks at into columns.
+		Traits: op.Traits{
+			GoName: "Im2Col",
+			Doc: `Im2Col copies the patches that a convolution looks at into columns.
 
 Data has shape (n, c, [d,] [h,] w), the output (n, c·k, p): k elements of a patch, p patches. Elements
 in the padding are 0. The product of a convolution's weight with the columns is its output.`,
+		},
 		Infer: func(p Im2ColParams, in, out []dtype.Shape) error {
 			return inferPatches(p, [2]string{"data", "output"}, &in[0], &out[0])
 		},
@@ -50,11 +52,13 @@ in the padding are 0. The product of a convolution's weight with the columns is 
 		Ref: inType(toColumns[float32], toColumns[float64]),
 	})
 	Col2Im.Define(op.Spec[Col2ImParams]{
-		GoName: "Col2Im",
-		Doc: `Col2Im adds columns up to an image, each at the place that Im2Col takes it from.
+		Traits: op.Traits{
+			GoName: "Col2Im",
+			Doc: `Col2Im adds columns up to an image, each at the place that Im2Col takes it from.
 
 Data has shape (n, c·k, p), the output (n, c, [d,] [h,] w). It is the gradient of Im2Col, not its
 inverse: elements that several patches share get the sum.`,
+		},
 		Infer: func(p Col2ImParams, in, out []dtype.Shape) error {
 			if len(p.OutputSize) != len(p.Kernel) {
 				return op.Errorf("output_size", "%v, want one number for each of kernel %v", dtype.Shape(p.OutputSize), dtype.Shape(p.Kernel))
@@ -71,7 +75,7 @@ inverse: elements that several patches share get the sum.`,
 		Ref: inType(fromColumns[float32], fromColumns[float64]),
 	})
 	im2colGrad.Define(op.Spec[Im2ColParams]{
-		Hidden: true,
+		Traits: op.Traits{Hidden: true, Ignores: []int{1}},
 		Inputs: prim.Inputs[Im2ColParams]("out_grad", "data"),
 		Infer: func(p Im2ColParams, in, out []dtype.Shape) error {
 			if err := op.Same("gradient", &in[1], &out[0]); err != nil {
@@ -85,7 +89,6 @@ inverse: elements that several patches share get the sum.`,
 		},
 		InferType: op.FloatType[Im2ColParams],
 		Grad:      prim.Adjoint(func(_ *op.Grad, p Im2ColParams, h op.Entry) op.Entry { return Im2Col.Apply(p, h) }),
-		Ignores:   []int{1},
 		Ref:       inType(addColumns[float32], addColumns[float64]),
 	})
 }

@@ -23,9 +23,11 @@ var (
 
 func init() {
 	ImageCrop.Define(op.Spec[ImageCropParams]{
-		Doc:     `ImageCrop cuts a rectangle out of images of shape (h, w, c) or (n, h, w, c) with 1 or 3 channels.`,
-		Aliases: []string{"_npx__image_crop"},
-		Infer:   inferImageCrop,
+		Traits: op.Traits{
+			Doc:     `ImageCrop cuts a rectangle out of images of shape (h, w, c) or (n, h, w, c) with 1 or 3 channels.`,
+			Aliases: []string{"_npx__image_crop"},
+		},
+		Infer: inferImageCrop,
 		Grad: func(g *op.Grad, p ImageCropParams) []op.Entry {
 			return []op.Entry{imageCropGrad.Apply(p, g.Head(0), g.In(0))}
 		},
@@ -35,7 +37,7 @@ func init() {
 		},
 	})
 	imageCropGrad.Define(op.Spec[ImageCropParams]{
-		Hidden: true,
+		Traits: op.Traits{Hidden: true, Ignores: []int{1}},
 		Inputs: prim.Inputs[ImageCropParams]("out_grad", "data"),
 		Infer: func(p ImageCropParams, in, out []dtype.Shape) error {
 			if err := op.Same("gradient", &in[1], &out[0]); err != nil {
@@ -48,7 +50,6 @@ func init() {
 		Grad: func(g *op.Grad, p ImageCropParams) []op.Entry {
 			return []op.Entry{ImageCrop.Apply(p, g.Head(0)), {}}
 		},
-		Ignores: []int{1},
 		Ref: func(p ImageCropParams, c *op.Call) error {
 			loop.Clear(c.Out[0])
 			loop.Copy(c.In[0].Shape, p.window(c.Out[0]), loop.Dense(c.In[0]))

@@ -23,9 +23,11 @@ var (
 
 func init() {
 	ImageToTensor.Define(op.Spec[op.NoParams]{
-		Doc: `ImageToTensor turns images (h, w, c) or (n, h, w, c) with values from 0 to 255 into float32
+		Traits: op.Traits{
+			Doc: `ImageToTensor turns images (h, w, c) or (n, h, w, c) with values from 0 to 255 into float32
 feature maps (c, h, w) or (n, c, h, w) with values from 0 to 1.`,
-		Aliases:   []string{"_npx__image_to_tensor"},
+			Aliases: []string{"_npx__image_to_tensor"},
+		},
 		Infer:     inferToTensor,
 		InferType: floatOutput,
 		Grad: func(g *op.Grad, p op.NoParams) []op.Entry {
@@ -39,7 +41,7 @@ feature maps (c, h, w) or (n, c, h, w) with values from 0 to 1.`,
 		},
 	})
 	imageToTensorGrad.Define(op.Spec[op.NoParams]{
-		Hidden: true,
+		Traits: op.Traits{Hidden: true, Ignores: []int{1}},
 		Inputs: prim.Inputs[op.NoParams]("out_grad", "data"),
 		Infer: func(p op.NoParams, in, out []dtype.Shape) error {
 			if err := op.Same("gradient", &in[1], &out[0]); err != nil {
@@ -55,8 +57,7 @@ feature maps (c, h, w) or (n, c, h, w) with values from 0 to 1.`,
 			}
 			return op.SameType(p, in[1:], out)
 		},
-		Grad:    prim.Adjoint(func(_ *op.Grad, p op.NoParams, h op.Entry) op.Entry { return ImageToTensor.Apply(p, h) }),
-		Ignores: []int{1},
+		Grad: prim.Adjoint(func(_ *op.Grad, p op.NoParams, h op.Entry) op.Entry { return ImageToTensor.Apply(p, h) }),
 		Ref: func(_ op.NoParams, c *op.Call) error {
 			dy, dx := loop.Floats(c.In[0]), make([]float64, c.Out[0].Shape.Size())
 			eachPixel(c.Out[0].Shape, func(last, first int) { dx[last] = dy[first] / 255 })
@@ -111,12 +112,14 @@ func eachPixel(s dtype.Shape, f func(last, first int)) {
 
 func defineNormalize() {
 	ImageNormalize.Define(op.Spec[ImageNormalizeParams]{
-		Doc: `ImageNormalize computes (data - mean) / std per channel.
+		Traits: op.Traits{
+			Doc: `ImageNormalize computes (data - mean) / std per channel.
 
 Data has shape (c, h, w) or (n, c, h, w) with 1 or 3 channels.`,
-		Aliases: []string{"_npx__image_normalize"},
-		Infer:   inferNormalize,
-		Inplace: [][2]int{{0, 0}},
+			Aliases: []string{"_npx__image_normalize"},
+			Inplace: [][2]int{{0, 0}},
+		},
+		Infer: inferNormalize,
 		Grad: func(g *op.Grad, p ImageNormalizeParams) []op.Entry {
 			return []op.Entry{imageNormalizeGrad.Apply(p, g.Head(0))}
 		},
@@ -125,10 +128,9 @@ Data has shape (c, h, w) or (n, c, h, w) with 1 or 3 channels.`,
 		},
 	})
 	imageNormalizeGrad.Define(op.Spec[ImageNormalizeParams]{
-		Hidden:  true,
-		Inputs:  prim.Inputs[ImageNormalizeParams]("out_grad"),
-		Infer:   inferNormalize,
-		Inplace: [][2]int{{0, 0}},
+		Traits: op.Traits{Hidden: true, Inplace: [][2]int{{0, 0}}},
+		Inputs: prim.Inputs[ImageNormalizeParams]("out_grad"),
+		Infer:  inferNormalize,
 		Grad: func(g *op.Grad, p ImageNormalizeParams) []op.Entry {
 			return []op.Entry{imageNormalizeGrad.Apply(p, g.Head(0))}
 		},

@@ -20,12 +20,14 @@ var BipartiteMatching = op.Declare[BipartiteMatchingParams]("_contrib_bipartite_
 
 func init() {
 	BipartiteMatching.Define(op.Spec[BipartiteMatchingParams]{
-		GoName: "BipartiteMatching",
-		Doc: `BipartiteMatching pairs the rows of a matrix of scores with its columns, best scores first.
+		Traits: op.Traits{
+			GoName: "BipartiteMatching",
+			Doc: `BipartiteMatching pairs the rows of a matrix of scores with its columns, best scores first.
 
 Data has shape (..., rows, columns). The outputs give the column of each row, (..., rows), and the row
 of each column, (..., columns); -1 where there is none. With topk k there are up to k+1 matches, as in
 MXNet. No gradient flows.`,
+		},
 		Outputs:   func(BipartiteMatchingParams) []string { return []string{"output0", "output1"} },
 		Infer:     inferMatching,
 		InferType: op.FloatType[BipartiteMatchingParams],

@@ -30,14 +30,17 @@ var (
 
 func init() {
 	BoxNMS.Define(op.Spec[BoxNMSParams]{
-		GoName: "BoxNMS",
-		Doc: `BoxNMS sorts boxes by score and drops those that overlap too much with a better one.
+		Traits: op.Traits{
+			GoName: "BoxNMS",
+			Doc: `BoxNMS sorts boxes by score and drops those that overlap too much with a better one.
 
 Data has shape (..., n, k): n rows with a score, four coordinates, perhaps a class, and whatever
 else. The output has the remaining rows first, the others are -1. Without force_suppress boxes of
 different classes do not compete. Where the formats differ, rows whose first coordinate is negative
 keep theirs. The gradient goes back to the rows where boxes came from, whatever the formats.`,
-		Aliases:   []string{"_contrib_box_non_maximum_suppression"},
+			Aliases: []string{"_contrib_box_non_maximum_suppression"},
+			Once:    "boxes are selected, not learned",
+		},
 		Outputs:   func(BoxNMSParams) []string { return []string{"output0", "output1"} },
 		Visible:   func(BoxNMSParams) int { return 1 },
 		Infer:     inferNMS,
@@ -45,11 +48,10 @@ keep theirs. The gradient goes back to the rows where boxes came from, whatever 
 		Grad: func(g *op.Grad, p BoxNMSParams) []op.Entry {
 			return []op.Entry{boxNMSGrad.Apply(p, g.Head(0), g.Out(1))}
 		},
-		Once: "boxes are selected, not learned",
-		Ref:  inType(boxNMS[float32], boxNMS[float64]),
+		Ref: inType(boxNMS[float32], boxNMS[float64]),
 	})
 	boxNMSGrad.Define(op.Spec[BoxNMSParams]{
-		Hidden: true,
+		Traits: op.Traits{Hidden: true, NoGrad: "the second derivative of box_nms is not provided"},
 		Inputs: prim.Inputs[BoxNMSParams]("out_grad", "record"),
 		Infer: func(p BoxNMSParams, in, out []dtype.Shape) error {
 			fwd := []dtype.Shape{in[0], in[1]}
@@ -60,7 +62,6 @@ keep theirs. The gradient goes back to the rows where boxes came from, whatever 
 			return nil
 		},
 		InferType: indexInput[BoxNMSParams],
-		NoGrad:    "the second derivative of box_nms is not provided",
 		Ref:       inType(boxNMSBack[float32], boxNMSBack[float64]),
 	})
 }

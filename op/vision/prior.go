@@ -24,17 +24,19 @@ var MultiBoxPrior = op.Declare[MultiBoxPriorParams]("_contrib_MultiBoxPrior")
 
 func init() {
 	MultiBoxPrior.Define(op.Spec[MultiBoxPriorParams]{
-		GoName: "MultiBoxPrior",
-		Doc: `MultiBoxPrior makes anchor boxes around every position of a feature map (Liu et al. 2016).
+		Traits: op.Traits{
+			GoName: "MultiBoxPrior",
+			Doc: `MultiBoxPrior makes anchor boxes around every position of a feature map (Liu et al. 2016).
 
 Of data with shape (n, c, h, w) only the shape matters. The output has shape (1, h·w·a, 4), with the
 corners of a = sizes + ratios - 1 boxes per position, in units of the image: each size with the first
 ratio, then the first size with each other ratio. No gradient flows.`,
-		Aliases:   []string{"_npx_multibox_prior"},
+			Aliases: []string{"_npx_multibox_prior"},
+			Ignores: []int{0},
+		},
 		Infer:     inferPrior,
 		InferType: op.FloatType[MultiBoxPriorParams],
 		Grad:      prim.ZeroGrad[MultiBoxPriorParams],
-		Ignores:   []int{0},
 		Ref:       prior,
 	})
 }

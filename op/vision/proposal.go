@@ -42,8 +42,7 @@ scores are a second output. No gradient flows.`)
 
 func defineProposal(h op.Handle[ProposalParams], goName, doc string) {
 	h.Define(op.Spec[ProposalParams]{
-		GoName:  goName,
-		Doc:     doc,
+		Traits:  op.Traits{GoName: goName, Doc: doc},
 		Inputs:  prim.Inputs[ProposalParams]("cls_prob", "bbox_pred", "im_info"),
 		Outputs: func(ProposalParams) []string { return []string{"output", "score"} },
 		Visible: func(p ProposalParams) int {

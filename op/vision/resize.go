@@ -24,12 +24,15 @@ var (
 
 func init() {
 	BilinearResize2D.Define(op.Spec[BilinearResize2DParams]{
-		GoName: "BilinearResize2D",
-		Doc: `BilinearResize2D resizes data of shape (n, c, h, w), interpolating between four elements.
+		Traits: op.Traits{
+			GoName: "BilinearResize2D",
+			Doc: `BilinearResize2D resizes data of shape (n, c, h, w), interpolating between four elements.
 
 Modes: size takes height and width, or the scales where given; odd_scale scales an odd extent less
 one and adds one; like takes height and width of the second input, which gets no gradient; to_even_down,
 to_even_up, to_odd_down and to_odd_up change extents by at most one.`,
+			Ignores: []int{1},
+		},
 		Inputs: func(p BilinearResize2DParams) []op.Input {
 			if p.Mode == "like" {
 				return []op.Input{{Name: "data"}, {Name: "like"}}
@@ -43,11 +46,10 @@ to_even_up, to_odd_down and to_odd_up change extents by at most one.`,
 			in[0] = bilinearGrad.Apply(p, g.Head(0), g.In(0))
 			return in
 		},
-		Ignores: []int{1},
-		Ref:     inType(resize[float32], resize[float64]),
+		Ref: inType(resize[float32], resize[float64]),
 	})
 	bilinearGrad.Define(op.Spec[BilinearResize2DParams]{
-		Hidden: true,
+		Traits: op.Traits{Hidden: true, Ignores: []int{1}},
 		Inputs: prim.Inputs[BilinearResize2DParams]("out_grad", "data"),
 		Infer: func(p BilinearResize2DParams, in, out []dtype.Shape) error {
 			if err := op.Same("gradient", &in[1], &out[0]); err != nil {
@@ -67,8 +69,7 @@ to_even_up, to_odd_down and to_odd_up change extents by at most one.`,
 			}
 			return BilinearResize2D.Apply(p, h)
 		}),
-		Ignores: []int{1},
-		Ref:     inType(resizeBack[float32], resizeBack[float64]),
+		Ref: inType(resizeBack[float32], resizeBack[float64]),
 	})
 }
 

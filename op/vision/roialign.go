@@ -23,14 +23,16 @@ var (
 
 func init() {
 	ROIAlign.Define(op.Spec[ROIAlignParams]{
-		GoName: "ROIAlign",
-		Doc: `ROIAlign averages samples over the parts of regions of interest (He et al. 2017).
+		Traits: op.Traits{
+			GoName: "ROIAlign",
+			Doc: `ROIAlign averages samples over the parts of regions of interest (He et al. 2017).
 
 Data has shape (n, c, h, w), rois (r, 5) with rows (image, left, top, right, bottom), the output
 (r, c, height, width). Samples are spread evenly over a part and interpolated between four
 elements; nothing is rounded. Samples more than one element outside of the image count as 0.
 With position_sensitive the output has c/(height·width) channels. Regions of images that data does
 not have give 0. No gradient flows to rois.`,
+		},
 		Inputs:    prim.Inputs[ROIAlignParams]("data", "rois"),
 		Infer:     inferROIAlign,
 		InferType: op.FloatType[ROIAlignParams],
@@ -40,7 +42,7 @@ not have give 0. No gradient flows to rois.`,
 		Ref: inType(roiAlign[float32], roiAlign[float64]),
 	})
 	roiAlignGrad.Define(op.Spec[ROIAlignParams]{
-		Hidden: true,
+		Traits: op.Traits{Hidden: true, Ignores: []int{2}},
 		Inputs: prim.Inputs[ROIAlignParams]("out_grad", "rois", "data"),
 		Infer: func(p ROIAlignParams, in, out []dtype.Shape) error {
 			if err := op.Same("gradient", &in[2], &out[0]); err != nil {
@@ -55,7 +57,6 @@ not have give 0. No gradient flows to rois.`,
 		},
 		InferType: op.FloatType[ROIAlignParams],
 		Grad:      prim.Adjoint(func(g *op.Grad, p ROIAlignParams, h op.Entry) op.Entry { return ROIAlign.Apply(p, h, g.In(1)) }),
-		Ignores:   []int{2},
 		Ref:       inType(roiAlignBack[float32], roiAlignBack[float64]),
 	})
 }

@@ -22,13 +22,16 @@ var (
 
 func init() {
 	ROIPooling.Define(op.Spec[ROIPoolingParams]{
-		Doc: `ROIPooling takes maxima over the parts of regions of interest (Girshick 2015).
+		Traits: op.Traits{
+			Doc: `ROIPooling takes maxima over the parts of regions of interest (Girshick 2015).
 
 Data has shape (n, c, h, w), rois (r, 5) with rows (image, left, top, right, bottom), the output
 (r, c, height, width). Coordinates are scaled and rounded, the last row and column belong to the
 region, and a region has at least one element. Parts outside of the image, and regions of images
 that data does not have, give 0. No gradient flows to rois.`,
-		Aliases:   []string{"_npx_roi_pooling"},
+			Aliases: []string{"_npx_roi_pooling"},
+			Once:    "regions are drawn, not learned",
+		},
 		Inputs:    prim.Inputs[ROIPoolingParams]("data", "rois"),
 		Outputs:   func(ROIPoolingParams) []string { return []string{"output", "maxidx"} },
 		Visible:   func(ROIPoolingParams) int { return 1 },
@@ -37,16 +40,17 @@ that data does not have, give 0. No gradient flows to rois.`,
 		Grad: func(g *op.Grad, p ROIPoolingParams) []op.Entry {
 			return []op.Entry{roiPoolingGrad.Apply(p, g.Head(0), g.Out(1), g.In(0)), {}}
 		},
-		Once: "regions are drawn, not learned",
-		Ref:  inType(roiPool[float32], roiPool[float64]),
+		Ref: inType(roiPool[float32], roiPool[float64]),
 	})
 	roiPoolingGrad.Define(op.Spec[ROIPoolingParams]{
-		Hidden:    true,
+		Traits: op.Traits{
+			Hidden:  true,
+			NoGrad:  "the second derivative of ROIPooling is not provided",
+			Ignores: []int{2},
+		},
 		Inputs:    prim.Inputs[ROIPoolingParams]("out_grad", "maxidx", "data"),
 		Infer:     inferROIPoolingGrad,
 		InferType: indexInput[ROIPoolingParams],
-		NoGrad:    "the second derivative of ROIPooling is not provided",
-		Ignores:   []int{2},
 		Ref:       inType(roiPoolGrad[float32], roiPoolGrad[float64]),
 	})
 }

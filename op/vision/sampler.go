@@ -21,22 +21,24 @@ var (
 
 func init() {
 	BilinearSampler.Define(op.Spec[BilinearSamplerParams]{
-		Doc: `BilinearSampler reads an image at the points of a grid (Jaderberg et al. 2015).
+		Traits: op.Traits{
+			Doc: `BilinearSampler reads an image at the points of a grid (Jaderberg et al. 2015).
 
 Data has shape (n, c, h, w), the grid (n, 2, height, width): the coordinates x and y of every point
 of the output (n, c, height, width), from -1 to 1 over the image. A point takes the four elements
 around it by their distance; elements outside of the image are 0. GridGenerator makes grids.`,
+			Once: "it jumps where points of the grid pass elements",
+		},
 		Inputs:    prim.Inputs[BilinearSamplerParams]("data", "grid"),
 		Infer:     inferSampler,
 		InferType: op.FloatType[BilinearSamplerParams],
 		Grad: func(g *op.Grad, p BilinearSamplerParams) []op.Entry {
 			return g.Each(bilinearSamplerGrad.Node(p, g.Head(0), g.In(0), g.In(1)))
 		},
-		Once: "it jumps where points of the grid pass elements",
-		Ref:  inType(sampleGrid[float32], sampleGrid[float64]),
+		Ref: inType(sampleGrid[float32], sampleGrid[float64]),
 	})
 	bilinearSamplerGrad.Define(op.Spec[BilinearSamplerParams]{
-		Hidden:  true,
+		Traits:  op.Traits{Hidden: true, NoGrad: "the second derivative of BilinearSampler is not provided"},
 		Inputs:  prim.Inputs[BilinearSamplerParams]("out_grad", "data", "grid"),
 		Outputs: func(BilinearSamplerParams) []string { return []string{"data", "grid"} },
 		Infer: func(p BilinearSamplerParams, in, out []dtype.Shape) error {
@@ -52,7 +54,6 @@ around it by their distance; elements outside of the image are 0. GridGenerator 
 			return nil
 		},
 		InferType: op.FloatType[BilinearSamplerParams],
-		NoGrad:    "the second derivative of BilinearSampler is not provided",
 		Ref:       inType(sampleGridGrad[float32], sampleGridGrad[float64]),
 	})
 }

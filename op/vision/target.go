@@ -24,8 +24,9 @@ var MultiBoxTarget = op.Declare[MultiBoxTargetParams]("_contrib_MultiBoxTarget")
 
 func init() {
 	MultiBoxTarget.Define(op.Spec[MultiBoxTargetParams]{
-		GoName: "MultiBoxTarget",
-		Doc: `MultiBoxTarget assigns labels to anchors and computes what these should predict (Liu et al. 2016).
+		Traits: op.Traits{
+			GoName: "MultiBoxTarget",
+			Doc: `MultiBoxTarget assigns labels to anchors and computes what these should predict (Liu et al. 2016).
 
 anchor has shape (1, a, 4), label (n, l, 5 or more) with rows (class, left, top, right, bottom, ...) that
 end at a row of -1, cls_pred (n, classes, a). Each label takes its best anchor, and anchors take the
@@ -33,7 +34,8 @@ label that they overlap most. The outputs are loc_target (n, 4·a), the offsets 
 labels, loc_mask of the same shape, 1 for positive anchors, and cls_target (n, a): the class plus one,
 0 for background, ignore_label for what neither counts nor not. With mining the negative anchors are
 those of the lowest probability of background. Images without labels ignore all anchors. No gradient flows.`,
-		Aliases:   []string{"_npx_multibox_target"},
+			Aliases: []string{"_npx_multibox_target"},
+		},
 		Inputs:    prim.Inputs[MultiBoxTargetParams]("anchor", "label", "cls_pred"),
 		Outputs:   func(MultiBoxTargetParams) []string { return []string{"loc_target", "loc_mask", "cls_target"} },
 		Infer:     inferTarget,

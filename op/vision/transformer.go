@@ -19,11 +19,14 @@ var SpatialTransformer = op.Declare[SpatialTransformerParams]("SpatialTransforme
 
 func init() {
 	SpatialTransformer.Define(op.Spec[SpatialTransformerParams]{
-		Doc: `SpatialTransformer moves, turns and stretches images by an affine matrix each (Jaderberg et al. 2015).
+		Traits: op.Traits{
+			Doc: `SpatialTransformer moves, turns and stretches images by an affine matrix each (Jaderberg et al. 2015).
 
 Data has shape (n, c, h, w), loc (n, 6): two rows and three columns per image, as for GridGenerator.
 The output is BilinearSampler of data at the grid that GridGenerator makes of loc. A network that
 computes loc should begin with the identity (1, 0, 0, 0, 1, 0) as its bias.`,
+			Once: "that of BilinearSampler has none",
+		},
 		Inputs:    prim.Inputs[SpatialTransformerParams]("data", "loc"),
 		Infer:     inferTransformer,
 		InferType: op.FloatType[SpatialTransformerParams],
@@ -31,8 +34,7 @@ computes loc should begin with the identity (1, 0, 0, 0, 1, 0) as its bias.`,
 			back := bilinearSamplerGrad.Node(BilinearSamplerParams{}, g.Head(0), g.In(0), GridGenerator.Apply(p.grid(), g.In(1)))
 			return []op.Entry{back.Entry(0), gridGeneratorGrad.Apply(p.grid(), back.Entry(1))}
 		},
-		Once: "that of BilinearSampler has none",
-		Ref:  inType(transform[float32], transform[float64]),
+		Ref: inType(transform[float32], transform[float64]),
 	})
 }
 

@@ -1,0 +1,54 @@
+package op
+
+// Traits are the facts about an operator that do not depend on its parameters. The zero value of
+// each field is the common case. Slices are never changed after Define.
+type Traits struct {
+	// Doc explains the operator: first line short, then the mathematics, shapes, MXNet's name if
+	// it differs. Required unless Hidden.
+	Doc string
+	// Aliases are other names that symbol files use.
+	Aliases []string
+	// GoName is the name of the generated functions; empty: CamelCase of the name.
+	GoName string
+	// Hidden operators (gradients, helpers of passes) get no generated functions.
+	Hidden bool
+	// Variadic operators take any number of Data inputs; their count fills the auto parameter.
+	Variadic bool
+	// Multi makes the generated functions return a slice of outputs.
+	Multi bool
+
+	// NoGrad says why the operator has no gradient.
+	NoGrad string
+	// Once says why the gradient cannot be differentiated in turn; it becomes part of the
+	// documentation. Empty: it can.
+	Once string
+
+	// Inplace lists pairs {input, output} that may share memory when the input is not needed
+	// afterwards: the kernels read an element before they write it.
+	Inplace [][2]int
+	// Identity operators only pass data on: input 0 and output 0 may share memory even when other
+	// nodes read the input.
+	Identity bool
+	// Mutates lists inputs that the kernel changes in place when training (auxiliary states) or,
+	// with Update, always.
+	Mutates []int
+	// Update marks optimizer kernels: they change the inputs in Mutates always, and where Inplace
+	// pairs input 0 with output 0 imperative functions write the new weight into the old one.
+	Update bool
+	// Ignores lists inputs of which only the shape is read.
+	Ignores []int
+	// Derived operators compute another form of parameters, such as folded weights: when all their
+	// inputs are variables, executors keep the result until one of these changes.
+	Derived bool
+	// Layouts says that kernels look at the layouts of operands. Executors give plain arrays only
+	// to all other operators.
+	Layouts bool
+	// Keeps says that the last output serves the operator's own gradient alone, which looks at its
+	// layout: kernels choose its layout where Args.Free allows it.
+	Keeps bool
+	// Pointwise operators treat the elements of operands of one shape alike, wherever they lie.
+	// They work on any layout that all operands share.
+	Pointwise bool
+	// Random operators get a Seed at every run, and may not be merged or folded.
+	Random bool
+}
