@@ -92,14 +92,25 @@ func (s FactorScheduler) Rate(lr float64, updates int) float64 {
 	if factor == 0 {
 		factor = 1
 	}
+	if s.Step <= 0 || factor == 1 || updates <= s.Step {
+		return rate
+	}
 	// Multiplying step by step rounds as MXNet does; it ends early at the smallest rate.
-	for n := s.Step; updates > n && s.Step > 0 && factor != 1; n += s.Step {
+	times := (updates - 1) / s.Step
+	for range min(times, maxProducts) {
 		if rate *= factor; rate < stop {
 			return stop
 		}
 	}
+	if times > maxProducts {
+		rate = max(stop, rate*math.Pow(factor, float64(times-maxProducts)))
+	}
 	return rate
 }
+
+// maxProducts is the number of steps of a FactorScheduler that are multiplied one by one: a state
+// that was damaged, or made on purpose, must not keep a server busy.
+const maxProducts = 1 << 20
 
 // Rate returns the learning rate after the given number of updates.
 func (s MultiFactorScheduler) Rate(lr float64, updates int) float64 {

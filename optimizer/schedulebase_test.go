@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"gomx/op"
 	"gomx/optimizer"
 )
 
@@ -26,5 +27,17 @@ func TestScheduleWithOptimizersRate(t *testing.T) {
 		if got := c.s.Rate(0.1, c.updates); math.Abs(got-c.want) > 1e-12 {
 			t.Errorf("%s: %v after %d updates, want %v", c.name, got, c.updates, c.want)
 		}
+	}
+}
+
+// TestFactorOfAnyCount asks for the rate after a count of updates that no job reaches.
+func TestFactorOfAnyCount(t *testing.T) {
+	slow := optimizer.FactorScheduler{Step: 1, Factor: 1 - 1e-9, BaseLR: 1, StopLR: op.Some(0.)}
+	want := math.Exp(-1e-9 * (1<<21 - 1))
+	if got := slow.Rate(1, 1<<21); math.Abs(got-want) > 1e-8 {
+		t.Errorf("got %v after %d updates, want %v", got, 1<<21, want)
+	}
+	if got := slow.Rate(1, math.MaxInt); got != 0 {
+		t.Errorf("got %v after %d updates, want 0", got, math.MaxInt)
 	}
 }

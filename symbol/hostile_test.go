@@ -22,15 +22,37 @@ func TestHostileSymbols(t *testing.T) {
 		}
 		seeds = append(seeds, text)
 	}
-	hostile.Kind{Name: "symbol", Seeds: seeds, Text: true, Decode: func(b []byte) error {
-		s, err := sym.Load(b)
-		if err != nil {
-			return err
-		}
-		if _, _, _, err := s.InferShapePartial(nil); err != nil {
-			return nil // the file is a network; which shapes it wants is its user's business
-		}
-		_, err = s.JSON()
+	hostile.Kind{Name: "symbol", Seeds: seeds, Text: true, Decode: decodeSymbol}.Run(t)
+}
+
+// decodeSymbol loads a network, infers its shapes as far as it says, and writes it.
+func decodeSymbol(b []byte) error {
+	s, err := sym.Load(b)
+	if err != nil {
 		return err
-	}}.Run(t)
+	}
+	if _, _, _, err := s.InferShapePartial(nil); err != nil {
+		return nil // the file is a network; which shapes it wants is its user's business
+	}
+	_, err = s.JSON()
+	return err
+}
+
+// middleFile is a network as MXNet 0.9 to 0.12 wrote it: parameters and hints are both in attr.
+const middleFile = `{"nodes": [
+{"op": "null", "name": "data", "inputs": [], "attr": {"__ctx_group__": "x", "__shape__": "(2, 3, 8, 8)"}},
+{"op": "null", "name": "conv_weight", "inputs": [], "attr": {"__lr_mult__": "2.0", "num_filter": "4"}},
+{"op": "null", "name": "conv_bias", "inputs": [], "attr": {"num_filter": "4"}},
+{"op": "Convolution", "name": "conv", "inputs": [[0, 0, 0], [1, 0, 0], [2, 0, 0]],
+ "attr": {"kernel": "(3, 3)", "num_filter": "4", "pad": "(1, 1)", "stride": "(2, 2)"}},
+{"op": "Pooling", "name": "pool", "inputs": [[3, 0, 0]], "attr": {"kernel": "(2, 2)", "pool_type": "avg"}},
+{"op": "Reshape", "name": "flat", "inputs": [[4, 0, 0]], "attr": {"target_shape": "(0, 16)", "shape": "(0, -1)"}}],
+"arg_nodes": [0, 1, 2], "node_row_ptr": [0, 1, 2, 3, 4, 5, 6], "heads": [[5, 0, 0]],
+"attrs": {"mxnet_version": ["int", 905]}}`
+
+// TestHostileOldSymbols loads damaged networks in the spellings of old versions.
+func TestHostileOldSymbols(t *testing.T) {
+	for name, file := range map[string]string{"symbol of MXNet 0.8": oldFile, "symbol of MXNet 0.9": middleFile} {
+		hostile.Kind{Name: name, Seeds: [][]byte{[]byte(file)}, Text: true, Decode: decodeSymbol}.Run(t)
+	}
 }

@@ -1,0 +1,116 @@
+package kvstore
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"gomx/dtype"
+	"gomx/internal/hostile"
+	"gomx/kvstore/ps"
+	"gomx/kvstore/wire"
+	"gomx/optimizer"
+)
+
+// TestHostileOptimizers gives servers damaged specifications of optimizers, as a worker sends them,
+// and lets those that are accepted update a value.
+func TestHostileOptimizers(t *testing.T) {
+	var seeds [][]byte
+	schedule := optimizer.FactorScheduler{Step: 2, Factor: 0.5}
+	list := []optimizer.Optimizer{optimizer.SGD{LR: 0.1, Momentum: 0.9, Common: optimizer.Common{Schedule: schedule, LRMult: map[string]float64{"w": 2}}}}
+	for _, name := range optimizer.Names() {
+		o, err := optimizer.New(name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, o)
+	}
+	for _, o := range list {
+		p := updaterSpec{Names: []string{"w", "b"}, Rounds: true, States: []specState{{Key: 0, State: make([]byte, progressSize+4)}}}
+		s, err := p.spec(2, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seeds = append(seeds, s.Params)
+	}
+	hostile.Kind{Name: "optimizer", Seeds: seeds, Text: true, Decode: func(b []byte) (err error) {
+		u, err := newServerUpdater()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer u.close()
+		err = u.SetSpec(wire.Spec{Version: 2, Name: "sgd", Params: b})
+		value, grad := make([]byte, 64), make([]byte, 64)
+		for range 3 {
+			if u.Active() {
+				u.Update(ps.Update{DType: dtype.Float32, Dst: value, Value: value, Grad: grad, Contributors: 1, Count: 2, Version: 1})
+			}
+		}
+		u.AppendState(nil, ps.ID{})
+		return err
+	}}.Run(t)
+}
+
+// TestHostileViews reads damaged files of a scheduler's view.
+func TestHostileViews(t *testing.T) {
+	f := viewFile{path: filepath.Join(t.TempDir(), "view")}
+	v := &wire.View{Job: 1, Number: 3, Next: 4, Servers: []wire.Member{{Node: wire.Node{Role: wire.Server}, Incarnation: 1, Addr: "a"}},
+		Shards: []wire.Shard{{Epoch: 1, Primary: wire.Replica{Incarnation: 1}}}}
+	if err := f.save(v); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.ReadFile(f.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hostile.Kind{Name: "file of a view", Seeds: [][]byte{file}, Decode: func(b []byte) error {
+		if err := os.WriteFile(f.path, b, 0o600); err != nil {
+			return err
+		}
+		_, err := f.load()
+		return err
+	}}.Run(t)
+}
+
+// TestHostileOptimizerStates gives servers damaged states of slices, as transfers and snapshots hold
+// them, and goes on from those that are accepted.
+func TestHostileOptimizerStates(t *testing.T) {
+	for _, o := range []optimizer.Optimizer{
+		optimizer.SGD{LR: 0.1, Momentum: 0.9, Common: optimizer.Common{Schedule: optimizer.FactorScheduler{Step: 2, Factor: 0.5}}},
+		optimizer.SGD{LR: 0.1, Common: optimizer.Common{Schedule: optimizer.MultiFactorScheduler{Step: []int{2, 5}, Factor: 0.5}}},
+		optimizer.Adam{}, optimizer.Nadam{}, optimizer.LBSGD{}, optimizer.FTML{},
+	} {
+		var p updaterSpec
+		spec, err := p.spec(2, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		value, grad := make([]byte, 64), make([]byte, 64)
+		step := func(u *serverUpdater) []byte {
+			for range 3 {
+				u.Update(ps.Update{DType: dtype.Float32, Dst: value, Value: value, Grad: grad, Contributors: 1, Count: 2, Version: 1})
+			}
+			return u.AppendState(nil, ps.ID{})
+		}
+		updater := func() *serverUpdater {
+			u, err := newServerUpdater()
+			if err == nil {
+				err = u.SetSpec(spec)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			return u
+		}
+		u := updater()
+		state := step(u)
+		u.close()
+		hostile.Kind{Name: "state of " + o.Name(), Seeds: [][]byte{state}, Decode: func(b []byte) error {
+			u := updater()
+			defer u.close()
+			err := u.SetState(ps.ID{}, b)
+			step(u)
+			return err
+		}}.Run(t)
+	}
+}
