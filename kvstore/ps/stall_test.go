@@ -136,6 +136,29 @@ func TestTheLastCopyIsGone(t *testing.T) {
 	}
 }
 
+// TestAPromotedServerDiesAtOnce lets a server stand still until the other one leads all shards alone,
+// and kills that one before it commits anything. From its promotion on nobody can know that it has
+// acknowledged nothing, so the copies of the first, which is back, are not taken for the truth: calls
+// end with an error that names the shards.
+func TestAPromotedServerDiesAtOnce(t *testing.T) {
+	n, list := newNet(t, 2, 1, 2, ps.KeySpec{Total: 64}, nil)
+	n.lose = func(from, to wire.Node, m *wire.Message) bool { return from == leader || to == leader }
+	for list[0].View().Shards[0].Primary.Server == 0 {
+		n.pass(10 * ps.Millisecond)
+	}
+	n.lose = nil
+	s, err := ps.NewServer(ps.ServerConfig{Job: job, Rank: follower.Rank, Nonce: 77, Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.machines[follower] = s
+	push(t, n, list[0], n.now+1000*ps.Second)
+	n.pass(30 * ps.Second)
+	if len(n.done) != 1 || !errors.Is(n.done[0].Err, ps.ErrLost) || !strings.Contains(n.done[0].Err.Error(), "2 of 2, numbers 0, 1") {
+		t.Errorf("got %+v, want %v with shards 0 and 1", n.done, ps.ErrLost)
+	}
+}
+
 // lone is a scheduler of two servers and one worker that is driven by hand: view N of both servers' shards is durable.
 type lone struct {
 	s   *ps.Scheduler
