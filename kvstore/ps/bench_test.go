@@ -129,7 +129,7 @@ func durable(m machine, now ps.Time) {
 	}
 }
 
-// deliver hands a message over, or does what a fast receive loop would do with it.
+// deliver hands a message over.
 func (n *net) deliver(from wire.Node, s *ps.Send) {
 	if n.machines[s.To] == nil {
 		return
@@ -137,21 +137,6 @@ func (n *net) deliver(from wire.Node, s *ps.Send) {
 	if n.lose != nil {
 		n.sift(from, s)
 		return
-	}
-	srv, ok := n.machines[s.To].(*ps.Server)
-	if m := &s.Msg; ok && n.loop && m.Type != wire.TypeBatch {
-		if a, ok := srv.Arm(m.Shard, ps.ID{Key: m.Key, Slice: m.Slice}); ok && a.Matches(m) {
-			if a.Store {
-				copy(a.Dst, m.Payload)
-			} else {
-				ps.Plain{}.Add(a.Dst, m.Payload, a.DType, 0)
-			}
-			if err := srv.Absorb(n.now, m); err != nil {
-				panic(err)
-			}
-			n.absorbed++
-			return
-		}
 	}
 	n.machines[s.To].Handle(n.now, from, &s.Msg)
 }

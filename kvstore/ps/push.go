@@ -369,10 +369,6 @@ func (e *entry) insert(rd *round) {
 
 // add adds a payload to the sum.
 func (s *Server) add(e *entry, rd *round, c *contribution, payload []byte) {
-	if s.absorbing {
-		s.absorbing, rd.empty, c.added = false, false, true // a transport has added it
-		return
-	}
 	if rd.empty {
 		s.cfg.Arithmetic.Store(rd.sum.data(), payload, e.dtype, c.codec)
 		rd.empty = false

@@ -78,8 +78,6 @@ type Server struct {
 	spare  []*logEntry
 	rounds []*round
 	temp   []byte
-	// absorbing says that the sum has the payload that is being handled.
-	absorbing bool
 	// fused is the fused push that is being handled: the value, which follows, acknowledges it.
 	fused struct {
 		seq       uint64 // 0: none is
