@@ -96,11 +96,11 @@ func constantNode(n *op.Node, t op.Tensor) *op.Node {
 	} else {
 		switch v {
 		case 0:
-			made = prim.Zeros.Node(prim.InitParams{Shape: t.Shape, DType: t.DType})
+			made = prim.Zeros.Node(prim.InitParams{Shape: t.Shape, DType: t.DType, NPShape: len(t.Shape) == 0})
 		case 1:
-			made = prim.Ones.Node(prim.InitParams{Shape: t.Shape, DType: t.DType})
+			made = prim.Ones.Node(prim.InitParams{Shape: t.Shape, DType: t.DType, NPShape: len(t.Shape) == 0})
 		default:
-			made = prim.Full.Node(prim.FullParams{Shape: t.Shape, DType: t.DType, Value: v})
+			made = prim.Full.Node(prim.FullParams{Shape: t.Shape, DType: t.DType, Value: v, NPShape: len(t.Shape) == 0})
 		}
 	}
 	made.Name = n.Name

@@ -19,13 +19,13 @@ func settleShapes(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 		params := n.Params
 		switch p := params.(type) {
 		case prim.InitParams:
-			if prim.WantedShape(p.Shape).Known() {
+			if p.Wanted().Known() {
 				return op.Entry{}
 			}
 			p.Shape = settled(f.Shapes[e])
 			params = p
 		case prim.FullParams:
-			if prim.WantedShape(p.Shape).Known() {
+			if p.Wanted().Known() {
 				return op.Entry{}
 			}
 			p.Shape = settled(f.Shapes[e])

@@ -370,6 +370,7 @@ type (
 	//   - Ctx string: device, as in cpu(0)
 	//   - DType dtype.Type: element type of the output; float32 by default
 	//   - Value float64: value of all elements; required
+	//   - NPShape bool: shape as in numpy: () is a scalar, zero an extent without elements, -1 is inferred
 	FullParams = prim.FullParams
 	// FullyConnectedParams holds the parameters of FullyConnected.
 	//
@@ -484,6 +485,7 @@ type (
 	//   - Shape []int: shape of the output; extents of zero are inferred from its use
 	//   - Ctx string: device, as in cpu(0)
 	//   - DType dtype.Type: element type of the output; float32 by default
+	//   - NPShape bool: shape as in numpy: () is a scalar, zero an extent without elements, -1 is inferred
 	InitParams = prim.InitParams
 	// InstanceNormParams holds the parameters of InstanceNorm.
 	//
@@ -1647,7 +1649,7 @@ func AmpMultiCast(data []*Array, p AmpMultiCastParams) []*Array {
 	return applyMany(opAmpMultiCast, p, nil, nil, data...)
 }
 
-// ArangeLike makes the values start, start+step, … in the shape of data, or as many as an axis of data has.
+// ArangeLike makes the values start, start+step, … in the shape of data, or as many as an axis of data has. For integers and float16 start and step lose their fractions, as in MXNet 1.9.1.
 //
 // MXNet's name is _contrib_arange_like.
 //

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 
 	"gomx/op"
 )
@@ -47,7 +48,7 @@ func Load(data []byte) (*Symbol, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &loader{version: version, nodes: make([]*op.Node, len(g.Nodes))}
+	l := &loader{version: version, numpy: g.numpyShapes(), nodes: make([]*op.Node, len(g.Nodes))}
 	for i := range g.Nodes {
 		if err := l.add(i, &g.Nodes[i]); err != nil {
 			return nil, fmt.Errorf("symbol: node %d (%s): %w", i, g.Nodes[i].Name, err)
@@ -84,9 +85,19 @@ func (g *jsonGraph) version() (int, error) {
 	return int(v), nil
 }
 
+// numpyAttr is the parameter of operators whose shapes mean what numpy's do.
+const numpyAttr = "np_shape"
+
+// numpyShapes reports whether the file was written under numpy's meaning of shapes.
+func (g *jsonGraph) numpyShapes() bool {
+	var pair []any
+	return json.Unmarshal(g.Attrs["is_np_shape"], &pair) == nil && len(pair) == 2 && pair[1] == 1.0
+}
+
 // loader builds nodes in file order; inputs must point backward.
 type loader struct {
 	version int
+	numpy   bool // () and extents of zero are shapes, not unknown ones
 	nodes   []*op.Node
 }
 
@@ -146,6 +157,9 @@ func (l *loader) add(i int, j *jsonNode) error {
 func (l *loader) finish(n *op.Node, attrs map[string]string) error {
 	hidden := takeHidden(attrs)
 	upgradeAttrs(n.Op.Name, attrs, l.version)
+	if l.numpy && slices.ContainsFunc(n.Op.Params(), func(p op.ParamSpec) bool { return p.Name == numpyAttr }) {
+		attrs[numpyAttr] = "True"
+	}
 	p, err := n.Op.ParseParams(known(n.Op, attrs))
 	if err != nil {
 		return err

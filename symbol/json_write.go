@@ -3,6 +3,7 @@ package symbol
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -38,9 +39,16 @@ func (s *Symbol) JSON() ([]byte, error) {
 	w.field("arg_nodes", w.list(ints(args)))
 	w.field("node_row_ptr", w.list(ints(rows)))
 	w.field("heads", w.list(w.entries(s.outputs, make([]int, len(s.outputs)))))
-	fmt.Fprintf(&w.b, "  \"attrs\": {\"mxnet_version\": [\"int\", %d]}\n}", mxnetVersion)
+	if slices.ContainsFunc(nodes, numpyShapes) {
+		fmt.Fprintf(&w.b, "  \"attrs\": {\n    \"is_np_shape\": [\"int\", 1], \n    \"mxnet_version\": [\"int\", %d]\n  }\n}", mxnetVersion)
+	} else {
+		fmt.Fprintf(&w.b, "  \"attrs\": {\"mxnet_version\": [\"int\", %d]}\n}", mxnetVersion)
+	}
 	return []byte(w.b.String()), nil
 }
+
+// numpyShapes reports whether an operator takes its shape as numpy does.
+func numpyShapes(n *op.Node) bool { return !n.IsVar() && attrsOf(n)[numpyAttr] == "True" }
 
 // jsonWriter lays text out as dmlc's JSON writer does: short lists and maps on one line.
 type jsonWriter struct {

@@ -370,6 +370,7 @@ type (
 	//   - Ctx string: device, as in cpu(0)
 	//   - DType dtype.Type: element type of the output; float32 by default
 	//   - Value float64: value of all elements; required
+	//   - NPShape bool: shape as in numpy: () is a scalar, zero an extent without elements, -1 is inferred
 	FullParams = prim.FullParams
 	// FullyConnectedParams holds the parameters of FullyConnected.
 	//
@@ -484,6 +485,7 @@ type (
 	//   - Shape []int: shape of the output; extents of zero are inferred from its use
 	//   - Ctx string: device, as in cpu(0)
 	//   - DType dtype.Type: element type of the output; float32 by default
+	//   - NPShape bool: shape as in numpy: () is a scalar, zero an extent without elements, -1 is inferred
 	InitParams = prim.InitParams
 	// InstanceNormParams holds the parameters of InstanceNorm.
 	//
@@ -1637,8 +1639,8 @@ func AmpMultiCast(data []*Symbol, p AmpMultiCastParams, opts ...Option) *Symbol 
 
 // Arange makes the values start, start+step, … up to stop, which is left out.
 //
-// There are as many values as start, stop and step say. For integers start and step then lose their fractions before
-// the values are computed, as in MXNet.
+// There are as many values as start, stop and step say. For integers and float16 start and step then
+// lose their fractions before the values are computed, as in MXNet 1.9.1.
 //
 // Parameters:
 //   - Start: first value; without stop: the end, and 0 is the first; required
@@ -1652,7 +1654,7 @@ func Arange(p ArangeParams, opts ...Option) *Symbol {
 	return compose(opArange, p, opts)
 }
 
-// ArangeLike makes the values start, start+step, … in the shape of data, or as many as an axis of data has.
+// ArangeLike makes the values start, start+step, … in the shape of data, or as many as an axis of data has. For integers and float16 start and step lose their fractions, as in MXNet 1.9.1.
 //
 // MXNet's name is _contrib_arange_like.
 //
@@ -2414,6 +2416,7 @@ func FtrlUpdate(weight, grad *Symbol, p FtrlUpdateParams, opts ...Option) *Symbo
 //   - Ctx: device, as in cpu(0)
 //   - DType: element type of the output; float32 by default
 //   - Value: value of all elements; required
+//   - NPShape: shape as in numpy: () is a scalar, zero an extent without elements, -1 is inferred
 func Full(p FullParams, opts ...Option) *Symbol {
 	return compose(opFull, p, opts)
 }
@@ -3623,6 +3626,7 @@ func OneHot(indices *Symbol, p OneHotParams, opts ...Option) *Symbol {
 //   - Shape: shape of the output; extents of zero are inferred from its use
 //   - Ctx: device, as in cpu(0)
 //   - DType: element type of the output; float32 by default
+//   - NPShape: shape as in numpy: () is a scalar, zero an extent without elements, -1 is inferred
 func Ones(p InitParams, opts ...Option) *Symbol {
 	return compose(opOnes, p, opts)
 }
@@ -4837,6 +4841,7 @@ func Where(condition, x, y *Symbol, opts ...Option) *Symbol {
 //   - Shape: shape of the output; extents of zero are inferred from its use
 //   - Ctx: device, as in cpu(0)
 //   - DType: element type of the output; float32 by default
+//   - NPShape: shape as in numpy: () is a scalar, zero an extent without elements, -1 is inferred
 func Zeros(p InitParams, opts ...Option) *Symbol {
 	return compose(opZeros, p, opts)
 }

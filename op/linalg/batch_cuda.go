@@ -44,10 +44,8 @@ func init() {
 		matrices int
 	}{Potrf: {"potrf", 1}, Potri: {"potri", 3}} {
 		attach.CUDA(h, func(p CholeskyParams, a *op.Args) (*op.Prepared, error) {
-			if p.Upper {
-				return nil, op.Errorf("lower", "False is not supported on %v", a.Device)
-			}
 			args := newBatchArgs(a.In[0])
+			args.upper = attach.B2I(p.Upper)
 			args.room = k.matrices*args.n*args.n + 2*args.n
 			return batchCUDA(k.name, args, nil)
 		})

@@ -30,6 +30,9 @@ func TestCUDALargerMatrices(t *testing.T) {
 	for _, o := range []*op.Op{linalg.Potrf.Op, linalg.Potri.Op, linalg.Inverse.Op, linalg.SlogDet.Op, linalg.Gelqf.Op, linalg.Syevd.Op} {
 		optest.Run(t, o, one)
 	}
+	for _, o := range []*op.Op{linalg.Potrf.Op, linalg.Potri.Op} {
+		optest.Run(t, o, optest.Case{Params: linalg.CholeskyParams{Upper: true}, In: []op.Tensor{a}, NoDiff: true})
+	}
 	for _, p := range []linalg.TriangularParams{{}, {Upper: true, Transpose: true}} {
 		optest.Run(t, linalg.Trsm.Op, optest.Case{Params: p, In: []op.Tensor{a, b}, NoDiff: true})
 		optest.Run(t, linalg.Trmm.Op, optest.Case{Params: p, In: []op.Tensor{a, b}, NoDiff: true})

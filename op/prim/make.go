@@ -10,17 +10,19 @@ import (
 
 // InitParams are the parameters of Zeros and Ones.
 type InitParams struct {
-	Shape []int      `op:"shape" doc:"shape of the output; extents of zero are inferred from its use"`
-	Ctx   string     `op:"ctx" doc:"device, as in cpu(0)"`
-	DType dtype.Type `op:"dtype" doc:"element type of the output"`
+	Shape   []int      `op:"shape" doc:"shape of the output; extents of zero are inferred from its use"`
+	Ctx     string     `op:"ctx" doc:"device, as in cpu(0)"`
+	DType   dtype.Type `op:"dtype" doc:"element type of the output"`
+	NPShape bool       `op:"np_shape" doc:"shape as in numpy: () is a scalar, zero an extent without elements, -1 is inferred"`
 }
 
 // FullParams are the parameters of Full.
 type FullParams struct {
-	Shape []int      `op:"shape" doc:"shape of the output; extents of zero are inferred from its use"`
-	Ctx   string     `op:"ctx" doc:"device, as in cpu(0)"`
-	DType dtype.Type `op:"dtype" doc:"element type of the output"`
-	Value float64    `op:"value,required" doc:"value of all elements"`
+	Shape   []int      `op:"shape" doc:"shape of the output; extents of zero are inferred from its use"`
+	Ctx     string     `op:"ctx" doc:"device, as in cpu(0)"`
+	DType   dtype.Type `op:"dtype" doc:"element type of the output"`
+	Value   float64    `op:"value,required" doc:"value of all elements"`
+	NPShape bool       `op:"np_shape" doc:"shape as in numpy: () is a scalar, zero an extent without elements, -1 is inferred"`
 }
 
 // ArangeParams are the parameters of Arange.
@@ -77,12 +79,12 @@ func init() {
 	Zeros.Define(maker("Zeros makes zeros.", InitParams.desc, func(InitParams) func(i, n int) float64 { return constant(0) }))
 	Ones.Define(maker("Ones makes ones.", InitParams.desc, func(InitParams) func(i, n int) float64 { return constant(1) }))
 	Full.Define(maker("Full makes an array of one value.", func(p FullParams) (dtype.Shape, dtype.Type) {
-		return InitParams{Shape: p.Shape, DType: p.DType}.desc()
+		return p.Wanted(), p.DType
 	}, func(p FullParams) func(i, n int) float64 { return constant(p.Value) }, "_npi_full"))
 	s := maker(`Arange makes the values start, start+step, … up to stop, which is left out.
 
-There are as many values as start, stop and step say. For integers start and step then lose their fractions before
-the values are computed, as in MXNet.`, ArangeParams.desc, ArangeParams.value)
+There are as many values as start, stop and step say. For integers and float16 start and step then
+lose their fractions before the values are computed, as in MXNet 1.9.1.`, ArangeParams.desc, ArangeParams.value)
 	infer := s.Infer
 	s.Infer = func(p ArangeParams, in, out []dtype.Shape) error {
 		if err := p.check(); err != nil {
@@ -95,7 +97,8 @@ the values are computed, as in MXNet.`, ArangeParams.desc, ArangeParams.value)
 	Eye.Define(maker("Eye makes a matrix with ones on a diagonal and zeros elsewhere.", EyeParams.desc, EyeParams.value))
 	ArangeLike.Define(op.Spec[ArangeLikeParams]{
 		Traits: op.Traits{
-			Doc:     "ArangeLike makes the values start, start+step, … in the shape of data, or as many as an axis of data has.",
+			Doc: "ArangeLike makes the values start, start+step, … in the shape of data, or as many as an axis of data has." +
+				" For integers and float16 start and step lose their fractions, as in MXNet 1.9.1.",
 			Aliases: []string{"_npx_arange_like"},
 			GoName:  "ArangeLike",
 			Ignores: []int{0},
@@ -103,7 +106,8 @@ the values are computed, as in MXNet.`, ArangeParams.desc, ArangeParams.value)
 		Infer: inferArangeLike,
 		Grad:  ZeroGrad[ArangeLikeParams],
 		Ref: func(p ArangeLikeParams, c *op.Call) error {
-			loop.Generate(c.Out[0], func(i int) float64 { return p.Start + float64(i/p.Repeat)*p.Step.Value() })
+			start, step := stepsOf(c.Out[0].DType, p.Start, p.Step.Value())
+			loop.Generate(c.Out[0], func(i int) float64 { return start + float64(i/p.Repeat)*step })
 			return nil
 		},
 	})
@@ -149,7 +153,20 @@ func WantedShape(shape []int) dtype.Shape {
 	return s
 }
 
-func (p InitParams) desc() (dtype.Shape, dtype.Type) { return WantedShape(p.Shape), p.DType }
+// Wanted is the shape of the output as far as the parameters say it.
+func (p InitParams) Wanted() dtype.Shape { return wantedShape(p.Shape, p.NPShape) }
+
+// Wanted is the shape of the output as far as the parameters say it.
+func (p FullParams) Wanted() dtype.Shape { return wantedShape(p.Shape, p.NPShape) }
+
+func wantedShape(shape []int, numpy bool) dtype.Shape {
+	if numpy {
+		return append(dtype.Shape{}, shape...)
+	}
+	return WantedShape(shape)
+}
+
+func (p InitParams) desc() (dtype.Shape, dtype.Type) { return p.Wanted(), p.DType }
 
 // bounds returns the first value and the end; ok is false when the end is to be inferred.
 func (p ArangeParams) bounds() (start, stop float64, ok bool) {
@@ -183,12 +200,22 @@ func (p ArangeParams) desc() (dtype.Shape, dtype.Type) {
 }
 
 func (p ArangeParams) value() func(i, n int) float64 {
-	start, _, _ := p.bounds()
-	step := p.Step.Value()
-	if loop.Exact(p.DType) {
-		start, step = math.Trunc(start), math.Trunc(step)
-	}
+	first, _, _ := p.bounds()
+	start, step := stepsOf(p.DType, first, p.Step.Value())
 	return func(i, _ int) float64 { return start + float64(i/p.Repeat)*step }
+}
+
+// stepsOf returns the first value and the distance that MXNet computes the values of an element type
+// with: for integers and float16 it takes their whole parts.
+func stepsOf(t dtype.Type, start, step float64) (float64, float64) {
+	switch {
+	case t == dtype.Float16:
+		half := func(v float64) float64 { return float64(dtype.HalfOf(float32(v)).Float32()) }
+		return math.Trunc(half(start)), math.Trunc(half(step))
+	case loop.Exact(t):
+		return math.Trunc(start), math.Trunc(step)
+	}
+	return start, step
 }
 
 func (p LinspaceParams) desc() (dtype.Shape, dtype.Type) { return dtype.Shape{p.Num}, p.DType }

@@ -3,13 +3,10 @@
 package prim
 
 import (
-	"math"
-
 	"gomx/device/cuda"
 	"gomx/dtype"
 	"gomx/op"
 	"gomx/op/attach"
-	"gomx/op/loop"
 )
 
 func init() {
@@ -41,9 +38,7 @@ func init() {
 
 // arangeCUDA prepares values at equal distances, each repeated.
 func arangeCUDA(start, step float64, repeat int, a *op.Args) (*op.Prepared, error) {
-	if loop.Exact(a.Out[0].DType) {
-		start, step = math.Trunc(start), math.Trunc(step)
-	}
+	start, step = stepsOf(a.Out[0].DType, start, step)
 	f, n, kind := cuda.Func("fill", "arange", dtype.Unknown), a.Out[0].Shape.Size(), cuda.Code(a.Out[0].DType)
 	return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
 		return q.Launch(f, q.Each(n), cuda.P(c.Out[0].Data), cuda.I(kind), cuda.I(n), cuda.F(start), cuda.F(step), cuda.I(repeat), 0, 0)

@@ -51,8 +51,38 @@ func TestArangeErrors(t *testing.T) {
 	}
 }
 
-// TestArangeOfIntegers: the number of values follows from the fractions, which start and step then lose.
-func TestArangeOfIntegers(t *testing.T) {
+// TestNumpyShapes makes a scalar and an array without elements.
+func TestNumpyShapes(t *testing.T) {
+	for _, o := range []*op.Op{prim.Zeros.Op, prim.Ones.Op, prim.Full.Op} {
+		for _, shape := range []string{"()", "(5, 0)"} {
+			attrs := map[string]string{"shape": shape, "np_shape": "True"}
+			if o == prim.Full.Op {
+				attrs["value"] = "3"
+			}
+			want := map[string]dtype.Shape{"()": {}, "(5, 0)": {5, 0}}[shape]
+			p, err := o.ParseParams(attrs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d, err := optest.Infer(o, p, nil)
+			if err != nil || !d[0].Shape.Equal(want) {
+				t.Errorf("%s of %s: got %v, %v, want %v", o.Name, shape, d, err, want)
+			}
+		}
+	}
+}
+
+// TestArangeTruncates: the number of values follows from the fractions, which start and step then lose.
+// MXNet 1.9.1 gave the values of float16, whose numbers above 2048 are rounded.
+func TestArangeTruncates(t *testing.T) {
+	f16 := func(v ...float64) []op.Tensor { return optest.Ops(optest.Array(dtype.Float16, []int{len(v)}, v...)) }
+	optest.Run(t, prim.Arange.Op,
+		optest.Case{Params: prim.ArangeParams{Start: 1.5, Stop: op.Some(8.5), Step: op.Some(1.5), DType: dtype.Float16}, Want: f16(1, 2, 3, 4, 5)},
+		optest.Case{Params: prim.ArangeParams{Start: 0.1, Stop: op.Some(1.0), Step: op.Some(0.3), DType: dtype.Float16}, Want: f16(0, 0, 0)},
+		optest.Case{Params: prim.ArangeParams{Start: 2051, Stop: op.Some(2060.0), Step: op.Some(1.7), DType: dtype.Float16},
+			Want: f16(2052, 2052, 2054, 2056, 2056, 2056)})
+	optest.Run(t, prim.ArangeLike.Op, optest.Case{Params: prim.ArangeLikeParams{Start: 0.5, Step: op.Some(1.5)},
+		In: f16(0, 0, 0, 0, 0), Want: f16(0, 1, 2, 3, 4)})
 	for _, typ := range []dtype.Type{dtype.Int32, dtype.Int64, dtype.Uint8} {
 		optest.Run(t, prim.Arange.Op, optest.Case{Params: prim.ArangeParams{Start: 1.5, Stop: op.Some(8.5), Step: op.Some(1.5), DType: typ},
 			Want: optest.Ops(optest.Array(typ, []int{5}, 1, 2, 3, 4, 5))})

@@ -73,10 +73,24 @@ __device__ inline void cholesky(double *a, Int n) {
 	}
 	lower(a, n, false);
 }
+// Swaps the rows and columns of a square matrix.
+__device__ inline void transpose(double *a, Int n) {
+	THREADED(i, n * n) {
+		Int r = i / n, c = i % n;
+		if (c < r) {
+			double v = a[i];
+			a[i] = a[c * n + r];
+			a[c * n + r] = v;
+		}
+	}
+	__syncthreads();
+}
 KERNEL(potrf, Batch) {
 	MATRICES
 		load(mem, k.in[0], b * k.n * k.n, k.n * k.n);
+		if (k.upper) transpose(mem, k.n);
 		cholesky(mem, k.n);
+		if (k.upper) transpose(mem, k.n);
 		store(k.out[0], b * k.n * k.n, mem, k.n * k.n);
 	}
 }
@@ -90,6 +104,7 @@ KERNEL(potri, Batch) {
 		Int size = k.n * k.n;
 		double *inv = mem + size, *out = inv + size;
 		load(mem, k.in[0], b * size, size);
+		if (k.upper) transpose(mem, k.n);
 		identity(inv, k.n);
 		solve(mem, inv, k.n, k.n, false, false, false);
 		multiply(out, inv, inv, k.n, k.n, k.n, true, false, 1);
