@@ -27,6 +27,7 @@ type Op struct {
 	infer     func(p any, in, out []dtype.Shape) error
 	inferType func(p any, in, out []dtype.Type) error
 	grad      func(g *Grad, p any) []Entry
+	flops     func(p any, in, out []dtype.Shape) int64 // nil: as Spec.FLOPs says
 	ref       func(p any, a *Args) (*Prepared, error)
 	kernels   map[kernelKey]func(p any, a *Args) (*Prepared, error)
 }
@@ -103,6 +104,9 @@ func (h Handle[P]) erase(s *Spec[P]) {
 	o.inferType = func(p any, in, out []dtype.Type) error { return s.InferType(p.(P), in, out) }
 	if s.Grad != nil {
 		o.grad = func(g *Grad, p any) []Entry { return s.Grad(g, p.(P)) }
+	}
+	if s.FLOPs != nil {
+		o.flops = func(p any, in, out []dtype.Shape) int64 { return s.FLOPs(p.(P), in, out) }
 	}
 	run := s.Ref
 	if len(o.schema.run) > 0 {

@@ -49,6 +49,10 @@ type Spec[P any] struct {
 	// gradient. See Grad. Nil needs NoGrad.
 	Grad func(g *Grad, p P) []Entry
 
+	// FLOPs counts the floating-point operations of one run from known shapes, a multiplication with
+	// an addition as two. Nil: one for each element of output 0, none where Moves or Identity is set.
+	FLOPs func(p P, in, out []dtype.Shape) int64
+
 	// Ref is the reference kernel: the plain Go loop that defines the operator and is the oracle
 	// of every other kernel. It serves all dtypes that the operator supports. Required.
 	Ref func(p P, c *Call) error

@@ -37,6 +37,12 @@ type Traits struct {
 	Update bool
 	// Ignores lists inputs of which only the shape is read.
 	Ignores []int
+	// Gathers lists inputs of which only selected elements are read, at most as many as the outputs
+	// hold.
+	Gathers []int
+	// Moves says that the operator places elements of its inputs, or constants, in its outputs and
+	// computes none: it has no FLOPs.
+	Moves bool
 	// Derived operators compute another form of parameters, such as folded weights: when all their
 	// inputs are variables, executors keep the result until one of these changes.
 	Derived bool

@@ -16,6 +16,9 @@ type inferred struct {
 	types  []dtype.Type
 }
 
+// desc describes entry i as a plain operand.
+func (r *inferred) desc(i int) op.Desc { return op.Plain(r.types[i], r.shapes[i]) }
+
 // infer runs shape and type inference from the shapes and types of variables by name.
 func (s *Symbol) infer(shapes map[string]dtype.Shape, types map[string]dtype.Type) (*inferred, error) {
 	r, err := s.given(shapes, types)

@@ -47,10 +47,15 @@ func Summarize(s *Symbol, shapes map[string]dtype.Shape) (*Summary, error) {
 		row := SummaryRow{Name: n.Name, Output: r.shapes[e], Type: r.types[e]}
 		if !n.IsVar() {
 			row.Op = n.Op.Name
-			row.FLOPs = flops(n, func(e op.Entry) dtype.Shape { return r.shapes[r.g.Entry(e)] })
-			for k := e; k < to; k++ {
-				sum.Bytes += int64(op.Plain(r.types[k], r.shapes[k]).Bytes)
+			in, out := make([]op.Desc, len(n.In)), make([]op.Desc, to-e)
+			for k, entry := range n.In {
+				in[k] = r.desc(r.g.Entry(entry))
 			}
+			for k := range out {
+				out[k] = r.desc(e + k)
+				sum.Bytes += int64(out[k].Bytes)
+			}
+			row.FLOPs = n.Op.Cost(n.Params, in, out).FLOPs
 		}
 		for _, in := range n.In {
 			v := in.Node

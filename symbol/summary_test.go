@@ -58,6 +58,13 @@ func TestSummaryOfProductsAndWindows(t *testing.T) {
 		{"sum", sym.Sum(x, sym.ReduceParams{}), dtype.Shape{3, 5}, 15},
 		{"transpose", sym.Transpose(x, sym.TransposeParams{}), dtype.Shape{3, 5}, 0},
 		{"grouped convolution", sym.Convolution(x, sym.ConvolutionParams{Kernel: []int{3}, NumFilter: 4, NumGroup: 2, NoBias: true}), dtype.Shape{1, 4, 5}, 2 * 12 * 6},
+		{"transposed convolution", sym.Deconvolution(x, sym.DeconvolutionParams{Kernel: []int{3}, NumFilter: 4}), dtype.Shape{1, 2, 5}, 2 * 10 * 12},
+		{"recurrent layer", sym.RNN(x, sym.RNNParams{Mode: "rnn_tanh", StateSize: 4, NumLayers: 1}), dtype.Shape{5, 2, 3}, 2 * 10 * (4*3 + 4*4 + 2*4)},
+		{"attention", sym.ContribInterleavedMatmulSelfattQk(x, sym.AttentionParams{Heads: 2}), dtype.Shape{5, 3, 24}, 2 * 6 * 5 * 5 * 4},
+		{"product", sym.LinalgGemm2(x, x, sym.Gemm2Params{TransposeA: true}), dtype.Shape{7, 3, 5}, 2 * 7 * 25 * 3},
+		{"square", sym.LinalgSyrk(x, sym.SyrkParams{Transpose: true}), dtype.Shape{7, 3, 5}, 2 * 7 * 25 * 3},
+		{"lookup", sym.Take(x, sym.Var("i", sym.Shape(2)), sym.TakeParams{}), dtype.Shape{3, 5}, 0},
+		{"norm", sym.Norm(x, sym.NormParams{}), dtype.Shape{3, 5}, 30},
 		{"concat", sym.Concat([]*sym.Symbol{x, x}, sym.ConcatParams{Dim: sym.Some(1)}), dtype.Shape{3, 5}, 0},
 	} {
 		s, err := sym.Summarize(tt.s, map[string]dtype.Shape{"x": tt.shape})

@@ -85,6 +85,9 @@ func (r Runner) call(o *op.Op, params any, in, out []op.Tensor) error {
 	for i, t := range out {
 		a.Out[i], a.Need[i] = t.Desc, t.Data != nil
 	}
+	if c := o.Cost(params, a.In, a.Out); c.FLOPs < 0 || c.Bytes < 0 {
+		return fmt.Errorf("the cost of %s is %+v, want numbers from zero on", o.Name, c)
+	}
 	k, err := o.Prepare(device.CPU(), r.Tier, params, a)
 	if err != nil {
 		return err

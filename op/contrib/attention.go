@@ -114,7 +114,8 @@ func attend(h, grad op.Handle[AttentionParams], a attention, doc string) {
 		Grad: func(g *op.Grad, p AttentionParams) []op.Entry {
 			return g.Each(grad.Node(p, append([]op.Entry{g.Head(0)}, g.Node.In...)...))
 		},
-		Ref: func(p AttentionParams, c *op.Call) error { return a.run(plainRun(p, c.In, c.Out)) },
+		FLOPs: a.flops,
+		Ref:   func(p AttentionParams, c *op.Call) error { return a.run(plainRun(p, c.In, c.Out)) },
 	})
 	grad.Define(op.Spec[AttentionParams]{
 		Traits:    op.Traits{Hidden: true},
@@ -123,9 +124,29 @@ func attend(h, grad op.Handle[AttentionParams], a attention, doc string) {
 		Infer:     func(p AttentionParams, in, out []dtype.Shape) error { return a.inferGrad(p, in, out) },
 		InferType: op.FloatType[AttentionParams],
 		Grad:      func(g *op.Grad, p AttentionParams) []op.Entry { return attentionSecond(g, p, h, grad) },
+		FLOPs:     func(p AttentionParams, in, _ []dtype.Shape) int64 { return 2 * a.flops(p, in[1:], in[:1]) },
 		Ref:       func(p AttentionParams, c *op.Call) error { return a.back(plainRun(p, c.In, c.Out)) },
 	})
 	attentions[h.Name] = a
+}
+
+// flops counts the products of queries and keys, or of weights and values.
+func (a *attention) flops(p AttentionParams, in, out []dtype.Shape) int64 {
+	extents := [numExtents]int{-1, -1, -1, -1}
+	for i, o := range append(slices.Clone(a.in), a.out) {
+		s := append(slices.Clone(in), out...)[i]
+		if o.fit(p, &s, &extents) != nil {
+			return 0
+		}
+	}
+	if extents[keys] == -1 { // self-attention has as many keys as queries
+		extents[keys] = extents[queries]
+	}
+	n := int64(2 * p.Heads)
+	for _, e := range extents {
+		n *= int64(e)
+	}
+	return n
 }
 
 // attentionSecond is the gradient of a backward operator: the operators are linear in each of two inputs, or quadratic in

@@ -31,6 +31,8 @@ func init() {
 				" Negative indices count from the end.",
 			GoName:  "GatherND",
 			Aliases: []string{"_npi_gather_nd", "_npx_gather_nd"},
+			Moves:   true,
+			Gathers: []int{0},
 		},
 		Inputs:    prim.Inputs[op.NoParams]("data", "indices"),
 		Infer:     inferGather,
@@ -71,6 +73,7 @@ func defineScatter() {
 			Doc: "ScatterND writes the elements of data into zeros of the given shape, at the places that indices names as in" +
 				" GatherND. Of several elements for one place the last one stays.",
 			GoName: "ScatterND",
+			Moves:  true,
 		},
 		Inputs:    prim.Inputs[ScatterNDParams]("data", "indices"),
 		Infer:     func(p ScatterNDParams, in, out []dtype.Shape) error { return inferScatter(p, &in[0], in[1], &out[0]) },
@@ -90,6 +93,7 @@ func defineScatter() {
 			Aliases: []string{"_npi_scatter_set_nd"},
 			Inplace: [][2]int{{0, 0}},
 			NoGrad:  "it serves assignment to indexed arrays, which is not recorded",
+			Moves:   true,
 		},
 		Inputs: prim.Inputs[ScatterNDParams]("lhs", "rhs", "indices"),
 		Infer: func(p ScatterNDParams, in, out []dtype.Shape) error {

@@ -25,6 +25,7 @@ func init() {
 			Doc:     "IndexCopy is old_tensor with the rows of new_tensor in place of those that index_vector names. Of several rows for one place the last one stays.",
 			GoName:  "IndexCopy",
 			Inplace: [][2]int{{0, 0}},
+			Moves:   true,
 		},
 		Inputs:    prim.Inputs[op.NoParams]("old_tensor", "index_vector", "new_tensor"),
 		Infer:     inferIndexCopy,
@@ -61,6 +62,7 @@ func init() {
 			Doc:     "IndexArray lists the index of every element, on a new last axis with one entry per axis of data, or per given axis. It has type int64.",
 			GoName:  "IndexArray",
 			Ignores: []int{0},
+			Moves:   true,
 		},
 		Infer: inferIndexArray,
 		InferType: func(_ IndexArrayParams, _, out []dtype.Type) error {

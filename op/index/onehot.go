@@ -24,6 +24,7 @@ func init() {
 			Doc: "OneHot replaces every index by a vector of the given depth that is on_value at the index and off_value" +
 				" elsewhere; everywhere for an index out of range.",
 			Aliases: []string{"_npx_one_hot"},
+			Moves:   true,
 		},
 		Inputs: prim.Inputs[OneHotParams]("indices"),
 		Infer:  inferOneHot,

@@ -26,6 +26,8 @@ func init() {
 		Traits: op.Traits{
 			Doc:     "Pick selects one element of every vector along an axis: that at the position which index says.",
 			Aliases: []string{"_npx_pick", "choose_element_0index"},
+			Moves:   true,
+			Gathers: []int{0},
 		},
 		Inputs:    prim.Inputs[PickParams]("data", "index"),
 		Infer:     inferPick,
@@ -59,7 +61,9 @@ func init() {
 	rows := PickParams{Axis: op.Some(-1), Mode: "clip"}
 	BatchTake.Define(op.Spec[op.NoParams]{
 		Traits: op.Traits{
-			Doc: "BatchTake selects one element of every row of the matrix a: that at the position which indices says.",
+			Doc:     "BatchTake selects one element of every row of the matrix a: that at the position which indices says.",
+			Moves:   true,
+			Gathers: []int{0},
 		},
 		Inputs: prim.Inputs[op.NoParams]("a", "indices"),
 		Infer: func(_ op.NoParams, in, out []dtype.Shape) error {

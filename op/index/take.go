@@ -26,6 +26,8 @@ func init() {
 			Doc: "Take selects slices of a along an axis: in the output the axis is replaced by the axes of indices. " +
 				"Indices out of range are errors with mode raise, which arrive at those who wait for the output.",
 			Aliases: []string{"_npi_take"},
+			Moves:   true,
+			Gathers: []int{0},
 		},
 		Inputs:    prim.Inputs[TakeParams]("a", "indices"),
 		Infer:     inferTake,

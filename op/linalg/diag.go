@@ -27,6 +27,7 @@ func init() {
 		Traits: op.Traits{
 			Doc:     "LinalgExtractdiag takes a diagonal out of each square matrix of a batch.",
 			Aliases: []string{"linalg_extractdiag"},
+			Moves:   true,
 		},
 		Inputs:    inputs[BandParams]("A"),
 		Infer:     func(p BandParams, in, out []dtype.Shape) error { return p.infer(&in[0], &out[0]) },
@@ -43,6 +44,7 @@ func init() {
 		Traits: op.Traits{
 			Doc:     "LinalgMakediag puts each vector on a diagonal of a square matrix. The rest is zero.",
 			Aliases: []string{"linalg_makediag"},
+			Moves:   true,
 		},
 		Inputs:    inputs[BandParams]("A"),
 		Infer:     func(p BandParams, in, out []dtype.Shape) error { return p.infer(&out[0], &in[0]) },

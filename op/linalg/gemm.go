@@ -47,6 +47,9 @@ rows; the remaining ones count matrices and are equal for all operands.`,
 			dc := prim.MulScalar.Apply(prim.ScalarParams{Scalar: p.Beta.Value()}, g.Head(0))
 			return append(p.product().grad(g), dc)
 		},
+		FLOPs: func(p GemmParams, in, out []dtype.Shape) int64 {
+			return p.product().flops(in[0], out[0]) + 2*int64(in[2].Size())
+		},
 		Ref: func(p GemmParams, c *op.Call) error { return p.product().run(p.Beta.Value(), c) },
 	})
 	Gemm2.Define(op.Spec[Gemm2Params]{
@@ -61,12 +64,22 @@ rows; the remaining ones count matrices and are equal for all operands.`,
 		Infer:     func(p Gemm2Params, in, out []dtype.Shape) error { return p.infer(in, out) },
 		InferType: realType[Gemm2Params],
 		Grad:      func(g *op.Grad, p Gemm2Params) []op.Entry { return p.grad(g) },
+		FLOPs:     func(p Gemm2Params, in, out []dtype.Shape) int64 { return p.flops(in[0], out[0]) },
 		Ref:       func(p Gemm2Params, c *op.Call) error { return p.run(0, c) },
 	})
 }
 
 func (p GemmParams) product() Gemm2Params {
 	return Gemm2Params{p.TransposeA, p.TransposeB, p.Alpha, p.Axis}
+}
+
+// flops counts the operations of products of which the first factor has shape a.
+func (p Gemm2Params) flops(a, out dtype.Shape) int64 {
+	summed := len(a) - 1
+	if p.TransposeA {
+		summed, _ = p.axis(len(a))
+	}
+	return 2 * int64(out.Size()) * int64(a[summed])
 }
 
 // infer infers the shapes of A and B, of C if there is one, and of the output.

@@ -41,6 +41,13 @@ func init() {
 			}
 			return []op.Entry{prim.ElemwiseAdd.Apply(op.NoParams{}, x, y)}
 		},
+		FLOPs: func(p SyrkParams, in, out []dtype.Shape) int64 {
+			summed := len(in[0]) - 1
+			if p.Transpose {
+				summed--
+			}
+			return 2 * int64(out[0].Size()) * int64(in[0][summed])
+		},
 		Ref: func(p SyrkParams, c *op.Call) error {
 			a, y := load(c.In[0]), like(c.Out[0])
 			for i := range a.count {

@@ -29,6 +29,7 @@ A positive offset means the upper triangle that begins so many diagonals above t
 negative one the lower triangle. A lower triangle is packed row by row, an upper one column by
 column.`,
 			Aliases: []string{"linalg_extracttrian"},
+			Moves:   true,
 		},
 		Inputs:    inputs[TriangleParams]("A"),
 		Infer:     func(p TriangleParams, in, out []dtype.Shape) error { return p.infer(&in[0], &out[0]) },
@@ -46,6 +47,7 @@ column.`,
 			Doc: "LinalgMaketrian unpacks each vector into a triangle of a square matrix, as LinalgExtracttrian packed it." +
 				" The rest is zero.",
 			Aliases: []string{"linalg_maketrian"},
+			Moves:   true,
 		},
 		Inputs:    inputs[TriangleParams]("A"),
 		Infer:     func(p TriangleParams, in, out []dtype.Shape) error { return p.infer(&out[0], &in[0]) },

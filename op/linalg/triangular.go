@@ -40,6 +40,7 @@ func init() {
 			back.Transpose = !p.Transpose
 			return []op.Entry{p.triangle(p.factor(dy, b), p.Alpha.Value()), Trmm.Apply(back, a, dy)}
 		},
+		FLOPs: triangularFLOPs,
 		Ref: func(p TriangularParams, c *op.Call) error {
 			return p.each(c, func(a, b matrix) {
 				blas64.Trmm(p.side(), trans(p.Transpose), p.Alpha.Value(), a.triangular(p.Upper), b.general())
@@ -63,6 +64,7 @@ func init() {
 			db := prim.MulScalar.Apply(prim.ScalarParams{Scalar: p.Alpha.Value()}, s)
 			return []op.Entry{p.triangle(p.factor(s, g.Out(0)), -1), db}
 		},
+		FLOPs: triangularFLOPs,
 		Ref: func(p TriangularParams, c *op.Call) error {
 			return p.each(c, func(a, b matrix) {
 				b.scale(p.Alpha.Value())
@@ -77,6 +79,11 @@ func (p TriangularParams) side() blas.Side {
 		return blas.Right
 	}
 	return blas.Left
+}
+
+// triangularFLOPs counts an operation for each element of B and each row of A, half a product's.
+func triangularFLOPs(_ TriangularParams, in, out []dtype.Shape) int64 {
+	return int64(out[0].Size()) * int64(in[0][len(in[0])-1])
 }
 
 func inferTriangular(p TriangularParams, in, out []dtype.Shape) error {

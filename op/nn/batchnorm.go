@@ -52,7 +52,8 @@ carry no gradient. For half-precision data all other operands are float32.`,
 		Grad: func(g *op.Grad, p BatchNormParams) []op.Entry {
 			return g.Each(BatchNormGrad.Node(p, g.Head(0), g.In(0), g.In(1), g.Out(1), g.Out(2)))
 		},
-		Ref: batchNormRef,
+		FLOPs: func(_ BatchNormParams, in, _ []dtype.Shape) int64 { return 2 * int64(in[0].Size()) },
+		Ref:   batchNormRef,
 	})
 	BatchNormGrad.Define(op.Spec[BatchNormParams]{
 		Traits:  op.Traits{Hidden: true, Layouts: true, Inplace: [][2]int{{0, 0}, {1, 0}}},

@@ -44,7 +44,8 @@ g groups that are convolved separately.`,
 		Grad: func(g *op.Grad, p ConvolutionParams) []op.Entry {
 			return g.Each(ConvolutionGrad.Node(p, g.Head(0), g.In(0), g.In(1)))
 		},
-		Ref: convRef,
+		FLOPs: func(_ ConvolutionParams, in, out []dtype.Shape) int64 { return weightedFLOPs(in, out[0]) },
+		Ref:   convRef,
 	})
 	ConvolutionGrad.Define(op.Spec[ConvolutionParams]{
 		Traits:    op.Traits{Hidden: true, Layouts: true},
@@ -57,7 +58,8 @@ g groups that are convolved separately.`,
 			plain.NoBias = true
 			return weightedSecond(g, Convolution, ConvolutionGrad, plain, 1)
 		},
-		Ref: convGradRef,
+		FLOPs: func(_ ConvolutionParams, in, out []dtype.Shape) int64 { return weightedGradFLOPs(in, in[0], out) },
+		Ref:   convGradRef,
 	})
 }
 

@@ -47,7 +47,8 @@ to give these extents.`,
 		Grad: func(g *op.Grad, p DeconvolutionParams) []op.Entry {
 			return g.Each(DeconvolutionGrad.Node(p, g.Head(0), g.In(0), g.In(1)))
 		},
-		Ref: deconvRef,
+		FLOPs: deconvFLOPs,
+		Ref:   deconvRef,
 	})
 	DeconvolutionGrad.Define(op.Spec[DeconvolutionParams]{
 		Traits:    op.Traits{Hidden: true},
@@ -60,8 +61,14 @@ to give these extents.`,
 			plain.NoBias = op.Some(true)
 			return weightedSecond(g, Deconvolution, DeconvolutionGrad, plain, 1)
 		},
-		Ref: deconvGradRef,
+		FLOPs: func(_ DeconvolutionParams, in, out []dtype.Shape) int64 { return weightedGradFLOPs(in, in[1], out) },
+		Ref:   deconvGradRef,
 	})
+}
+
+// deconvFLOPs counts the products that spread each element of the data.
+func deconvFLOPs(_ DeconvolutionParams, in, out []dtype.Shape) int64 {
+	return products(in[1], in[0]) + biasFLOPs(len(in) > 2, out[0])
 }
 
 // hasTarget reports whether target_shape is in use; zeros mean that it is not.

@@ -36,7 +36,8 @@ The weight has shape (num_hidden, inputs), the bias (num_hidden).`,
 		Grad: func(g *op.Grad, p FullyConnectedParams) []op.Entry {
 			return g.Each(FullyConnectedGrad.Node(p, g.Head(0), g.In(0), g.In(1)))
 		},
-		Ref: fcRef,
+		FLOPs: func(_ FullyConnectedParams, in, out []dtype.Shape) int64 { return weightedFLOPs(in, out[0]) },
+		Ref:   fcRef,
 	})
 	FullyConnectedGrad.Define(op.Spec[FullyConnectedParams]{
 		Traits:    op.Traits{Hidden: true},
@@ -49,7 +50,8 @@ The weight has shape (num_hidden, inputs), the bias (num_hidden).`,
 			plain.NoBias = true
 			return weightedSecond(g, FullyConnected, FullyConnectedGrad, plain, -1)
 		},
-		Ref: fcGradRef,
+		FLOPs: func(_ FullyConnectedParams, in, out []dtype.Shape) int64 { return weightedGradFLOPs(in, in[0], out) },
+		Ref:   fcGradRef,
 	})
 }
 
@@ -69,6 +71,30 @@ func weightedGrads(noBias bool) []string {
 		return list[:2]
 	}
 	return list
+}
+
+// weightedFLOPs counts the operations of a layer whose weight, input 1, is applied to make each
+// element of y: two for each element of the weight behind its first axis, one for the bias.
+func weightedFLOPs(in []dtype.Shape, y dtype.Shape) int64 {
+	return products(in[1], y) + biasFLOPs(len(in) > 2, y)
+}
+
+// weightedGradFLOPs counts those of its gradient, whose input 2 is the weight: as many products for
+// the gradient of the data as for that of the weight, one for each element of each that applies
+// the weight.
+func weightedGradFLOPs(in []dtype.Shape, each dtype.Shape, out []dtype.Shape) int64 {
+	return 2*products(in[2], each) + biasFLOPs(len(out) > 2, in[0])
+}
+
+func products(weight, each dtype.Shape) int64 {
+	return 2 * int64(each.Size()) * int64(weight[1:].Size())
+}
+
+func biasFLOPs(bias bool, y dtype.Shape) int64 {
+	if bias {
+		return int64(y.Size())
+	}
+	return 0
 }
 
 func inferFC(p FullyConnectedParams, in, out []dtype.Shape) error {

@@ -91,6 +91,7 @@ func init() {
 			Traits:    op.Traits{Hidden: true, Layouts: true},
 			Inputs:    func(p FusedConvolutionParams) []op.Input { return fusedInputs(p.NoBias, false) },
 			InferType: op.FloatType[FusedConvolutionParams],
+			FLOPs:     fusedConvFLOPs,
 		}
 		if h == FusedConvolution {
 			s.Grad = fusedConvGradient
@@ -109,6 +110,9 @@ func init() {
 			return inferFC(p.plain(), in, out)
 		},
 		InferType: op.FloatType[FusedFullyConnectedParams],
+		FLOPs: func(_ FusedFullyConnectedParams, in, out []dtype.Shape) int64 {
+			return weightedFLOPs(in, out[0]) + int64(out[0].Size())
+		},
 		Ref: func(p FusedFullyConnectedParams, c *op.Call) error {
 			if err := fcRef(p.plain(), c); err != nil {
 				return err
@@ -130,6 +134,15 @@ func init() {
 		InferType: op.FloatType[FoldBatchNormParams],
 		Ref:       foldRef,
 	})
+}
+
+// fusedConvFLOPs counts the convolution, its bias, the sum and the rectifier.
+func fusedConvFLOPs(p FusedConvolutionParams, in, out []dtype.Shape) int64 {
+	n := products(in[1], out[0]) + int64(len(in)-2)*int64(out[0].Size())
+	if p.ReLU {
+		n += int64(out[0].Size())
+	}
+	return n
 }
 
 // fusedConvGradient takes the gradient through the rectifier and then through the convolution.

@@ -27,6 +27,7 @@ func init() {
 
 pad_width has two numbers per axis; those of the first two axes are zero.`,
 			Aliases: []string{"pad"},
+			Moves:   true,
 		},
 		Infer:     inferPad,
 		InferType: op.SameType[PadParams],

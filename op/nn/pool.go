@@ -52,7 +52,8 @@ the axes of the kernel are passed over, as in MXNet.`,
 			}
 			return []op.Entry{PoolingGrad.Apply(p, g.Head(0), g.In(0), g.Out(0))}
 		},
-		Ref: poolRef,
+		FLOPs: func(p PoolingParams, in, out []dtype.Shape) int64 { return poolFLOPs(p, in[0], out[0]) },
+		Ref:   poolRef,
 	})
 	PoolingGrad.Define(op.Spec[PoolingParams]{
 		Traits: op.Traits{Hidden: true, Layouts: true},
@@ -67,6 +68,7 @@ the axes of the kernel are passed over, as in MXNet.`,
 		},
 		InferType: op.FloatType[PoolingParams],
 		Grad:      poolingSecond,
+		FLOPs:     func(p PoolingParams, in, _ []dtype.Shape) int64 { return poolFLOPs(p, in[1], in[0]) },
 		Ref:       poolGradRef,
 	})
 	PoolingSumGrad.Define(op.Spec[PoolingParams]{
@@ -80,8 +82,21 @@ the axes of the kernel are passed over, as in MXNet.`,
 		},
 		InferType: op.FloatType[PoolingParams],
 		Grad:      prim.Adjoint(func(_ *op.Grad, p PoolingParams, h op.Entry) op.Entry { return Pooling.Apply(p, h) }),
+		FLOPs:     func(p PoolingParams, in, _ []dtype.Shape) int64 { return poolFLOPs(p, in[1], in[0]) },
 		Ref:       poolGradRef,
 	})
+}
+
+// poolFLOPs counts an operation for each element of each window: y is the shape of the results.
+func poolFLOPs(p PoolingParams, x, y dtype.Shape) int64 {
+	if p.GlobalPool {
+		return int64(x.Size())
+	}
+	n := int64(y.Size())
+	for _, k := range p.Kernel {
+		n *= int64(k)
+	}
+	return n
 }
 
 // inferPoolGrad infers the shapes of out_grad, data and the gradient of data.

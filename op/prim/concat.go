@@ -36,6 +36,7 @@ func init() {
 			Doc:      "Concat joins arrays along an axis; all other extents are equal.",
 			Aliases:  []string{"_sparse_concat", "concat"},
 			Variadic: true,
+			Moves:    true,
 		},
 		Inputs: func(p ConcatParams) []op.Input { return args(p.NumArgs) },
 		Infer:  inferConcat,
@@ -52,7 +53,7 @@ where the extents of several inputs are unknown, they share equally the extent o
 	s.GoName = "RNNParamConcat"
 	RNNParamConcat.Define(s)
 	pieces.Define(op.Spec[ConcatParams]{
-		Traits:  op.Traits{Hidden: true, Ignores: fromOne},
+		Traits:  op.Traits{Hidden: true, Ignores: fromOne, Moves: true},
 		Inputs:  func(p ConcatParams) []op.Input { return append([]op.Input{{Name: "grad"}}, args(p.NumArgs)...) },
 		Outputs: func(p ConcatParams) []string { return numbered(p.NumArgs) },
 		Infer: func(p ConcatParams, in, out []dtype.Shape) error {
@@ -69,7 +70,7 @@ where the extents of several inputs are unknown, they share equally the extent o
 		Ref: concatGrad,
 	})
 	Stack.Define(op.Spec[StackParams]{
-		Traits: op.Traits{Doc: "Stack joins arrays of one shape along a new axis.", Variadic: true},
+		Traits: op.Traits{Doc: "Stack joins arrays of one shape along a new axis.", Variadic: true, Moves: true},
 		Inputs: func(p StackParams) []op.Input { return args(p.NumArgs) },
 		Infer:  inferStack,
 		Grad: func(g *op.Grad, p StackParams) []op.Entry {
@@ -78,7 +79,7 @@ where the extents of several inputs are unknown, they share equally the extent o
 		Ref: stack,
 	})
 	unstack.Define(op.Spec[StackParams]{
-		Traits:  op.Traits{Hidden: true},
+		Traits:  op.Traits{Hidden: true, Moves: true},
 		Inputs:  Inputs[StackParams]("grad"),
 		Outputs: func(p StackParams) []string { return numbered(p.NumArgs) },
 		Infer:   func(p StackParams, in, out []dtype.Shape) error { return inferStack(p, out, in) },

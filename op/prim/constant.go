@@ -17,7 +17,7 @@ var Constant = op.Declare[ConstantParams]("_constant")
 
 func init() {
 	Constant.Define(op.Spec[ConstantParams]{
-		Traits: op.Traits{Hidden: true, Derived: true, NoGrad: "it is made after the gradient"},
+		Traits: op.Traits{Hidden: true, Derived: true, NoGrad: "it is made after the gradient", Moves: true},
 		Inputs: Inputs[ConstantParams](),
 		Infer: func(p ConstantParams, _, out []dtype.Shape) error {
 			s := append(dtype.Shape{}, p.Shape...)

@@ -35,7 +35,8 @@ func init() {
 		Grad: func(g *op.Grad, p DotParams) []op.Entry {
 			return g.Each(dotGrad.Node(p, g.Head(0), g.In(0), g.In(1)))
 		},
-		Ref: dot,
+		FLOPs: dotFLOPs,
+		Ref:   dot,
 	})
 	dotGrad.Define(op.Spec[DotParams]{
 		Traits:  op.Traits{Hidden: true},
@@ -51,7 +52,8 @@ func init() {
 			return Bilinear(g, func(a, b op.Entry) op.Entry { return Dot.Apply(p, a, b) },
 				func(dy, a, b op.Entry) *op.Node { return dotGrad.Node(p, dy, a, b) })
 		},
-		Ref: dotBackward,
+		FLOPs: func(p DotParams, in, _ []dtype.Shape) int64 { return 2 * dotFLOPs(p, in[1:], in[:1]) },
+		Ref:   dotBackward,
 	})
 	BatchDot.Define(op.Spec[DotParams]{
 		Traits: op.Traits{
@@ -62,6 +64,7 @@ func init() {
 		Inputs: Inputs[DotParams]("lhs", "rhs"),
 		Infer:  inferBatchDot,
 		Grad:   batchDotGrad,
+		FLOPs:  batchDotFLOPs,
 		Ref:    batchDot,
 	})
 }
@@ -75,6 +78,21 @@ func (p DotParams) contracted(lhs, rhs int) (l, r int) {
 		r = rhs - 1
 	}
 	return l, r
+}
+
+// dotFLOPs counts a multiplication and an addition for each element of the sum behind each output.
+func dotFLOPs(p DotParams, in, out []dtype.Shape) int64 {
+	l, _ := p.contracted(len(in[0]), len(in[1]))
+	return 2 * int64(out[0].Size()) * int64(in[0][l])
+}
+
+// batchDotFLOPs does so where each matrix of lhs is transposed or not.
+func batchDotFLOPs(p DotParams, in, out []dtype.Shape) int64 {
+	axis := len(in[0]) - 1
+	if p.TransposeA {
+		axis--
+	}
+	return 2 * int64(out[0].Size()) * int64(in[0][axis])
 }
 
 func inferDot(p DotParams, in, out []dtype.Shape) error {

@@ -33,7 +33,7 @@ var (
 
 func init() {
 	BroadcastTo.Define(op.Spec[BroadcastToParams]{
-		Traits: op.Traits{Doc: "BroadcastTo repeats axes of extent one to the given shape."},
+		Traits: op.Traits{Doc: "BroadcastTo repeats axes of extent one to the given shape.", Moves: true},
 		Infer:  inferBroadcastTo,
 		Grad:   sumLikeGrad[BroadcastToParams],
 		Ref:    broadcastRef[BroadcastToParams],
@@ -42,6 +42,7 @@ func init() {
 		Traits: op.Traits{
 			Doc:     "BroadcastAxis repeats the given axes, of extent one, to the given extents.",
 			Aliases: []string{"broadcast_axes"},
+			Moves:   true,
 		},
 		Infer: inferBroadcastAxis,
 		Grad:  sumLikeGrad[BroadcastAxisParams],
@@ -51,6 +52,7 @@ func init() {
 		Traits: op.Traits{
 			Doc:     "BroadcastLike repeats axes of extent one of lhs to the extents of rhs, for all axes or for the given pairs of axes.",
 			Ignores: []int{1},
+			Moves:   true,
 		},
 		Inputs: Inputs[BroadcastLikeParams]("lhs", "rhs"),
 		Infer:  inferBroadcastLike,

@@ -46,7 +46,7 @@ func init() {
 
 func like(h op.Handle[op.NoParams], doc string, v float64, aliases ...string) {
 	h.Define(op.Spec[op.NoParams]{
-		Traits: op.Traits{Doc: doc, Aliases: aliases, Ignores: []int{0}, Inplace: [][2]int{{0, 0}}},
+		Traits: op.Traits{Doc: doc, Aliases: aliases, Ignores: []int{0}, Inplace: [][2]int{{0, 0}}, Moves: true},
 		Infer:  op.SameShape[op.NoParams],
 		Grad:   ZeroGrad[op.NoParams],
 		Ref: func(_ op.NoParams, c *op.Call) error {

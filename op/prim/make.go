@@ -102,6 +102,7 @@ lose their fractions before the values are computed, as in MXNet 1.9.1.`, Arange
 			Aliases: []string{"_npx_arange_like"},
 			GoName:  "ArangeLike",
 			Ignores: []int{0},
+			Moves:   true,
 		},
 		Infer: inferArangeLike,
 		Grad:  ZeroGrad[ArangeLikeParams],
@@ -117,7 +118,7 @@ lose their fractions before the values are computed, as in MXNet 1.9.1.`, Arange
 // value the element i of n.
 func maker[P any](doc string, desc func(P) (dtype.Shape, dtype.Type), value func(P) func(i, n int) float64, aliases ...string) op.Spec[P] {
 	return op.Spec[P]{
-		Traits: op.Traits{Doc: doc, Aliases: aliases},
+		Traits: op.Traits{Doc: doc, Aliases: aliases, Moves: true},
 		Inputs: Inputs[P](),
 		Infer: func(p P, _, out []dtype.Shape) error {
 			s, _ := desc(p)

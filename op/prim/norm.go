@@ -46,8 +46,9 @@ func init() {
 			}
 			return op.SameType(p, in, out)
 		},
-		Grad: normGrad,
-		Ref:  norm,
+		Grad:  normGrad,
+		FLOPs: func(_ NormParams, in, _ []dtype.Shape) int64 { return 2 * int64(in[0].Size()) },
+		Ref:   norm,
 	})
 	Moments.Define(op.Spec[MomentsParams]{
 		Traits: op.Traits{
@@ -64,8 +65,9 @@ func init() {
 			}
 			return eachLike(out[:1], out[1:])
 		},
-		Grad: momentsGrad,
-		Ref:  moments,
+		Grad:  momentsGrad,
+		FLOPs: func(_ MomentsParams, in, _ []dtype.Shape) int64 { return 3 * int64(in[0].Size()) },
+		Ref:   moments,
 	})
 }
 

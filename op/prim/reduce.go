@@ -102,7 +102,8 @@ func (r reduction) define() {
 			e := expandParams{Axis: p.Axis, KeepDims: p.KeepDims, Exclude: p.Exclude}
 			return []op.Entry{r.grad(e, g.In(0), g.Out(0), g.Head(0))}
 		},
-		Ref: func(p ReduceParams, c *op.Call) error { return r.fold.run(p, c.Out[0], c.In[0]) },
+		FLOPs: op.PerInput[ReduceParams],
+		Ref:   func(p ReduceParams, c *op.Call) error { return r.fold.run(p, c.Out[0], c.In[0]) },
 	})
 }
 

@@ -56,6 +56,7 @@ func defineSlicing() {
 		Traits: op.Traits{
 			Doc:     "Slice cuts out the elements from begin up to end in steps, along the first axes. Negative indices count from the end.",
 			Aliases: []string{"_npi_slice", "_npx_slice", "_sparse_slice", "crop"},
+			Moves:   true,
 		},
 		Infer: func(p SliceParams, in, out []dtype.Shape) error { return inferWindow(p.windows, &in[0], &out[0]) },
 		Grad: func(g *op.Grad, p SliceParams) []op.Entry {
@@ -65,7 +66,8 @@ func defineSlicing() {
 	})
 	SliceAxis.Define(op.Spec[SliceAxisParams]{
 		Traits: op.Traits{
-			Doc: "SliceAxis cuts out the elements from begin up to end along one axis. Negative indices count from the end.",
+			Doc:   "SliceAxis cuts out the elements from begin up to end along one axis. Negative indices count from the end.",
+			Moves: true,
 		},
 		Infer: func(p SliceAxisParams, in, out []dtype.Shape) error { return inferWindow(p.windows, &in[0], &out[0]) },
 		Grad: func(g *op.Grad, p SliceAxisParams) []op.Entry {
@@ -77,6 +79,7 @@ func defineSlicing() {
 		Traits: op.Traits{
 			Doc:     "SliceLike cuts data down to the extents of shape_like, along the given axes or all.",
 			Ignores: []int{1},
+			Moves:   true,
 		},
 		Inputs:    Inputs[SliceLikeParams]("data", "shape_like"),
 		Infer:     func(p SliceLikeParams, in, out []dtype.Shape) error { return inferSliceLike(p, in, &out[0]) },
@@ -97,6 +100,7 @@ func defineAssigning() {
 			Doc:     "SliceAssign is lhs with the part that Slice cuts out replaced by rhs.",
 			Aliases: []string{"_crop_assign", "_npi_slice_assign"},
 			Inplace: [][2]int{{0, 0}},
+			Moves:   true,
 		},
 		Inputs: Inputs[SliceParams]("lhs", "rhs"),
 		Infer: func(p SliceParams, in, out []dtype.Shape) error {
@@ -120,6 +124,7 @@ func defineAssigning() {
 			Doc:     "SliceAssignScalar is data with the part that Slice cuts out set to a number.",
 			Aliases: []string{"_crop_assign_scalar", "_npi_slice_assign_scalar"},
 			Inplace: [][2]int{{0, 0}},
+			Moves:   true,
 		},
 		Infer: op.SameShape[SliceAssignScalarParams],
 		Grad: func(g *op.Grad, p SliceAssignScalarParams) []op.Entry {
@@ -165,7 +170,7 @@ func defineSliceGrads() {
 // sliceBack defines the operator that writes its first input into zeros of the shape of the second.
 func sliceBack[P any](windows func(p P, s dtype.Shape) ([]window, error), forward op.Handle[P]) op.Spec[P] {
 	return op.Spec[P]{
-		Traits: op.Traits{Hidden: true, Ignores: []int{1}},
+		Traits: op.Traits{Hidden: true, Ignores: []int{1}, Moves: true},
 		Inputs: Inputs[P]("grad", "like"),
 		Infer: func(p P, in, out []dtype.Shape) error {
 			if err := op.SameShape(p, in[1:], out); err != nil {

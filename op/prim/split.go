@@ -177,7 +177,7 @@ func (c cut) inferWhole(w dtype.Shape, parts []dtype.Shape, axis int) {
 
 func splitting[P any](doc string, back op.Handle[P], at func(P) cut, parts func(P) int, alias string) op.Spec[P] {
 	return op.Spec[P]{
-		Traits:  op.Traits{Doc: doc, Aliases: []string{alias}, Multi: true},
+		Traits:  op.Traits{Doc: doc, Aliases: []string{alias}, Multi: true, Moves: true},
 		Outputs: func(p P) []string { return numbered(parts(p)) },
 		Infer:   func(p P, in, out []dtype.Shape) error { return at(p).infer(&in[0], out) },
 		Grad: func(g *op.Grad, p P) []op.Entry {
@@ -197,7 +197,7 @@ func splitting[P any](doc string, back op.Handle[P], at func(P) cut, parts func(
 
 func joining[P any](forward op.Handle[P], at func(P) cut, parts func(P) int) op.Spec[P] {
 	return op.Spec[P]{
-		Traits: op.Traits{Hidden: true},
+		Traits: op.Traits{Hidden: true, Moves: true},
 		Inputs: func(p P) []op.Input { return args(parts(p)) },
 		Infer:  func(p P, in, out []dtype.Shape) error { return at(p).infer(&out[0], in) },
 		Grad: func(g *op.Grad, p P) []op.Entry {

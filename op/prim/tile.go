@@ -39,6 +39,7 @@ func init() {
 			Doc: "Tile lays copies of the whole array side by side along every axis. No copies along an axis, 0 in reps, give an array" +
 				" without elements, as under MXNet's NumPy shapes.",
 			Aliases: []string{"_npi_tile"},
+			Moves:   true,
 		},
 		Infer: inferTile,
 		Grad: func(g *op.Grad, p TileParams) []op.Entry {
@@ -54,6 +55,7 @@ func init() {
 		Traits: op.Traits{
 			Doc:     "Repeat repeats every element, along an axis or of the flattened array.",
 			Aliases: []string{"_np_repeat"},
+			Moves:   true,
 		},
 		Infer: inferRepeat,
 		Grad: func(g *op.Grad, p RepeatParams) []op.Entry {
@@ -72,6 +74,7 @@ func init() {
 		Traits: op.Traits{
 			Doc:     "Reverse reverses the order of elements along the given axes. Known as flip too.",
 			Aliases: []string{"flip"},
+			Moves:   true,
 		},
 		Infer: op.SameShape[ReverseParams],
 		Grad: func(g *op.Grad, p ReverseParams) []op.Entry {

@@ -26,7 +26,8 @@ var (
 func init() {
 	Transpose.Define(op.Spec[TransposeParams]{
 		Traits: op.Traits{
-			Doc: "Transpose permutes axes: axis i of the output is axis axes[i] of the input. Without axes their order is reversed.",
+			Doc:   "Transpose permutes axes: axis i of the output is axis axes[i] of the input. Without axes their order is reversed.",
+			Moves: true,
 		},
 		Infer: inferPermutation(transposeAxes),
 		Grad: func(g *op.Grad, p TransposeParams) []op.Entry {
@@ -43,7 +44,7 @@ func init() {
 		Ref: permute(transposeAxes),
 	})
 	SwapAxis.Define(op.Spec[SwapAxisParams]{
-		Traits: op.Traits{Doc: "SwapAxis exchanges two axes.", Aliases: []string{"_npi_swapaxes", "swapaxes"}},
+		Traits: op.Traits{Doc: "SwapAxis exchanges two axes.", Aliases: []string{"_npi_swapaxes", "swapaxes"}, Moves: true},
 		Infer:  inferPermutation(swapAxes),
 		Grad: func(g *op.Grad, p SwapAxisParams) []op.Entry {
 			return []op.Entry{SwapAxis.Apply(p, g.Head(0))}

@@ -16,6 +16,7 @@ func init() {
 				" or is a vector that chooses along their first axis.",
 			Aliases: []string{"_sparse_where"},
 			Inplace: [][2]int{{1, 0}, {2, 0}},
+			Moves:   true,
 		},
 		Inputs: Inputs[op.NoParams]("condition", "x", "y"),
 		Infer:  inferWhere,

@@ -50,8 +50,9 @@ zero, the last state is the one at its end, and the backward direction starts th
 		InferType: func(p RNNParams, in, out []dtype.Type) error {
 			return floatTypes(in, out, lengthsAt(p, len(in)-1))
 		},
-		Grad: rnnGrad,
-		Ref:  rnnRef,
+		Grad:  rnnGrad,
+		FLOPs: func(_ RNNParams, in, _ []dtype.Shape) int64 { return rnnFLOPs(in[0], in[1]) },
+		Ref:   rnnRef,
 	})
 	RNNGrad.Define(op.Spec[RNNParams]{
 		Traits: op.Traits{Hidden: true, NoGrad: "the second derivative of RNN is not provided"},
@@ -73,7 +74,8 @@ zero, the last state is the one at its end, and the backward direction starts th
 		InferType: func(p RNNParams, in, out []dtype.Type) error {
 			return floatTypes(in, out, lengthsAt(p, len(in)-2))
 		},
-		Ref: rnnGradRef,
+		FLOPs: func(_ RNNParams, _, out []dtype.Shape) int64 { return 2 * rnnFLOPs(out[0], out[1]) },
+		Ref:   rnnGradRef,
 	})
 }
 
@@ -127,4 +129,9 @@ func rnnGrad(g *op.Grad, p RNNParams) []op.Entry {
 	}
 	in = append(append(in, g.Node.In...), g.Out(n))
 	return g.Each(RNNGrad.Node(p, in...))
+}
+
+// rnnFLOPs counts a product with every parameter for every step of every sequence.
+func rnnFLOPs(data, parameters dtype.Shape) int64 {
+	return 2 * int64(parameters.Size()) * int64(data[0]*data[1])
 }

@@ -55,6 +55,7 @@ func init() {
 		Traits: op.Traits{
 			Doc: "SequenceReverse turns each sequence around. Data has shape (steps, batch, …). With use_sequence_length" +
 				" only the steps of each sequence change places and what follows its end stays.",
+			Moves: true,
 		},
 		Inputs: func(p SequenceParams) []op.Input { return sequenceInputs(p.UseSequenceLength) },
 		Infer: func(p SequenceParams, in, out []dtype.Shape) error {
@@ -80,6 +81,7 @@ func defineSequenceLast() {
 		Traits: op.Traits{
 			Doc: "SequenceLast picks the last step of each sequence: from (steps, batch, …), or (batch, steps, …) with axis 1," +
 				" to (batch, …). Without use_sequence_length that is the last step of data.",
+			Moves: true,
 		},
 		Inputs:    func(p SequenceParams) []op.Input { return sequenceInputs(p.UseSequenceLength) },
 		Infer:     func(p SequenceParams, in, out []dtype.Shape) error { return inferLast(p, &in[0], in[1:], &out[0]) },
@@ -92,7 +94,7 @@ func defineSequenceLast() {
 		},
 	})
 	lastGrad.Define(op.Spec[SequenceParams]{
-		Traits: op.Traits{Hidden: true},
+		Traits: op.Traits{Hidden: true, Moves: true},
 		Inputs: func(p SequenceParams) []op.Input {
 			return append(sequenceInputs(p.UseSequenceLength), op.Input{Name: "like"})
 		},

@@ -28,6 +28,7 @@ func init() {
 			Doc: "Diag takes the k-th diagonal of matrices along two axes and puts it on a new last axis." +
 				" Of a vector it makes a square matrix with that diagonal and zeros elsewhere." +
 				" A k more than one beyond the last diagonal is an error; one beyond, it is empty.",
+			Moves: true,
 		},
 		Infer: inferDiag,
 		Grad: func(g *op.Grad, p DiagParams) []op.Entry {
@@ -47,7 +48,7 @@ func init() {
 		},
 	})
 	diagGrad.Define(op.Spec[DiagParams]{
-		Traits: op.Traits{Hidden: true, Ignores: []int{1}},
+		Traits: op.Traits{Hidden: true, Ignores: []int{1}, Moves: true},
 		Inputs: prim.Inputs[DiagParams]("grad", "like"),
 		Infer: func(p DiagParams, in, out []dtype.Shape) error {
 			if err := op.SameShape(p, in[1:], out); err != nil {

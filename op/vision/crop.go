@@ -32,6 +32,7 @@ One input is cut to h_w; of two inputs the first is cut to the height and width 
 whose elements are not read and which gets no gradient.`,
 			Variadic: true,
 			Ignores:  []int{1},
+			Moves:    true,
 		},
 		Inputs:    func(p CropParams) []op.Input { return cropInputs(max(p.NumArgs, 1)) },
 		Infer:     inferCrop,
@@ -48,7 +49,7 @@ whose elements are not read and which gets no gradient.`,
 		},
 	})
 	cropGrad.Define(op.Spec[CropParams]{
-		Traits: op.Traits{Hidden: true, Ignores: []int{1}},
+		Traits: op.Traits{Hidden: true, Ignores: []int{1}, Moves: true},
 		Inputs: prim.Inputs[CropParams]("out_grad", "data"),
 		Infer: func(p CropParams, in, out []dtype.Shape) error {
 			if err := op.Same("gradient", &in[1], &out[0]); err != nil {

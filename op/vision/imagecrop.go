@@ -26,6 +26,7 @@ func init() {
 		Traits: op.Traits{
 			Doc:     `ImageCrop cuts a rectangle out of images of shape (h, w, c) or (n, h, w, c) with 1 or 3 channels.`,
 			Aliases: []string{"_npx__image_crop"},
+			Moves:   true,
 		},
 		Infer: inferImageCrop,
 		Grad: func(g *op.Grad, p ImageCropParams) []op.Entry {
@@ -37,7 +38,7 @@ func init() {
 		},
 	})
 	imageCropGrad.Define(op.Spec[ImageCropParams]{
-		Traits: op.Traits{Hidden: true, Ignores: []int{1}},
+		Traits: op.Traits{Hidden: true, Ignores: []int{1}, Moves: true},
 		Inputs: prim.Inputs[ImageCropParams]("out_grad", "data"),
 		Infer: func(p ImageCropParams, in, out []dtype.Shape) error {
 			if err := op.Same("gradient", &in[1], &out[0]); err != nil {
