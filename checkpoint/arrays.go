@@ -77,7 +77,8 @@ func fillRecord(r *Record, a *nd.Array, buf []byte) error {
 	return nil
 }
 
-// LoadArrays reads all arrays of a file onto the processor. Sparse ones become dense, within DenseLimit.
+// LoadArrays reads all arrays of a file onto the processor. Sparse ones become dense, within
+// DenseLimit.
 func LoadArrays(path string, opts ...LoadOption) ([]Named, error) {
 	var list []Named
 	err := readFile(path, func(r io.Reader, size int64) (err error) {

@@ -64,14 +64,16 @@ func TestLoadMapErrors(t *testing.T) {
 		want string
 	}{
 		{"unnamed", []checkpoint.Named{{Array: x}}, "array 0 has no name"},
-		{"twice", []checkpoint.Named{{Name: "a", Array: x}, {Name: "a", Array: x}}, `two arrays are called "a"`},
+		{"twice", []checkpoint.Named{{Name: "a", Array: x}, {Name: "a", Array: x}},
+			`two arrays are called "a"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "a.params")
 			if err := checkpoint.SaveArrays(path, tt.list); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := checkpoint.LoadMap(path); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if _, err := checkpoint.LoadMap(path); err == nil ||
+				!strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
 		})
@@ -81,7 +83,8 @@ func TestLoadMapErrors(t *testing.T) {
 		t.Errorf("got %v, want the path of the missing file", err)
 	}
 	half := []checkpoint.Named{{Name: "a", Array: x}, {Array: x}}
-	if err := checkpoint.SaveArrays(path, half); err == nil || !strings.Contains(err.Error(), "array 1 has no name") {
+	if err := checkpoint.SaveArrays(path, half); err == nil ||
+		!strings.Contains(err.Error(), "array 1 has no name") {
 		t.Errorf("got %v, want an error about the missing name", err)
 	}
 }
@@ -128,7 +131,9 @@ func TestModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkModel(t, got, want)
-	if _, err := checkpoint.Load(prefix, 4); err == nil || !strings.Contains(err.Error(), "net-0004.params") || !strings.Contains(err.Error(), "there: 0003") {
+	if _, err := checkpoint.Load(prefix, 4); err == nil ||
+		!strings.Contains(err.Error(), "net-0004.params") ||
+		!strings.Contains(err.Error(), "there: 0003") {
 		t.Errorf("got %v, want the missing file and the epochs there are", err)
 	}
 	if err := want.Save(prefix, -1); err == nil {
@@ -174,7 +179,8 @@ func checkModel(t *testing.T, got, want *checkpoint.Model) {
 
 func TestLoadErrors(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := checkpoint.Load(filepath.Join(dir, "no"), 0); err == nil || !strings.Contains(err.Error(), "no-symbol.json") {
+	if _, err := checkpoint.Load(filepath.Join(dir, "no"), 0); err == nil ||
+		!strings.Contains(err.Error(), "no-symbol.json") {
 		t.Errorf("got %v, want the missing symbol file", err)
 	}
 	prefix := filepath.Join(dir, "net")
@@ -196,7 +202,8 @@ func TestLoadErrors(t *testing.T) {
 	if err := os.WriteFile(checkpoint.SymbolPath(prefix), []byte("{"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := checkpoint.Load(prefix, 0); err == nil || !strings.Contains(err.Error(), "net-symbol.json") {
+	if _, err := checkpoint.Load(prefix, 0); err == nil ||
+		!strings.Contains(err.Error(), "net-symbol.json") {
 		t.Errorf("got %v, want the name of the damaged symbol file", err)
 	}
 }

@@ -45,8 +45,8 @@ func LoadSymbol(path string) (*sym.Symbol, error) {
 	return s, nil
 }
 
-// SaveBuckets writes the networks of buckets as MXNet's BucketingModule does: a file for each, and then the list of them,
-// so that the list names only what is there.
+// SaveBuckets writes the networks of buckets as MXNet's BucketingModule does: a file for each, and
+// then the list of them, so that the list names only what is there.
 func SaveBuckets(prefix string, networks map[int]*sym.Symbol) error {
 	keys := slices.Sorted(maps.Keys(networks))
 	list := make([]int32, len(keys))
@@ -72,7 +72,8 @@ func LoadBuckets(prefix string) (map[int]*sym.Symbol, error) {
 		return nil, err
 	}
 	if len(arrays) != 1 || arrays[0].Array == nil || len(arrays[0].Array.Shape()) != 1 {
-		return nil, fmt.Errorf("checkpoint: %s: %d arrays, want one of one dimension: the buckets", path, len(arrays))
+		return nil, fmt.Errorf("checkpoint: %s: %d arrays, want one of one dimension: the buckets",
+			path, len(arrays))
 	}
 	a := arrays[0].Array
 	defer a.Close()

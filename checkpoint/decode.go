@@ -76,7 +76,8 @@ func (d *Decoder) Names() ([]string, error) {
 		return nil, d.s.err
 	}
 	if d.next < d.count {
-		return nil, fmt.Errorf("checkpoint: names asked for after %d of %d records", d.next, d.count)
+		return nil, fmt.Errorf("checkpoint: names asked for after %d of %d records", d.next,
+			d.count)
 	}
 	d.s.what = "list of names"
 	m := d.s.u64()

@@ -16,7 +16,8 @@ func (r *Record) Dense(limit int64) (*Record, error) {
 	}
 	n, ok := byteSize(r.DType, r.Shape)
 	if !ok || n > limit {
-		return nil, fmt.Errorf("checkpoint: %v array %q of shape %v: more than %d bytes when stored densely",
+		return nil, fmt.Errorf("checkpoint: %v array %q of shape %v: more than %d bytes when "+
+			"stored densely",
 			r.Stype, r.Name, r.Shape, limit)
 	}
 	d := &Record{Name: r.Name, Version: r.Version, DType: r.DType, Shape: r.Shape}
@@ -63,15 +64,18 @@ func (r *Record) matrix(d *Record, n int) error {
 	if err != nil {
 		return err
 	}
-	if len(r.Shape) != 2 || len(begin) != r.Shape[0]+1 || !r.Storage.Equal(dtype.Shape{len(column)}) {
-		return fmt.Errorf("%d row pointers and %d columns for %v elements, want them to fit shape %v",
+	if len(r.Shape) != 2 || len(begin) != r.Shape[0]+1 ||
+		!r.Storage.Equal(dtype.Shape{len(column)}) {
+		return fmt.Errorf("%d row pointers and %d columns for %v elements, want them to fit "+
+			"shape %v",
 			len(begin), len(column), r.Storage, r.Shape)
 	}
 	d.Data = make([]byte, n)
 	size := r.DType.Size()
 	for row := range r.Shape[0] {
 		if begin[row] < 0 || begin[row] > begin[row+1] || begin[row+1] > int64(len(column)) {
-			return fmt.Errorf("row %d spans elements %d to %d of %d", row, begin[row], begin[row+1], len(column))
+			return fmt.Errorf("row %d spans elements %d to %d of %d", row, begin[row], begin[row+1],
+				len(column))
 		}
 		for i := begin[row]; i < begin[row+1]; i++ {
 			c := column[i]

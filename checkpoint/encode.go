@@ -29,7 +29,8 @@ func NewEncoder(w io.Writer, count int, numpyShapes bool) *Encoder {
 // Encode writes the next record. Version and device are not copied from r: the device is cpu(0).
 func (e *Encoder) Encode(r *Record) error {
 	if e.err == nil && len(e.names) == e.count {
-		e.err = fmt.Errorf("checkpoint: record %q follows the %d that were announced", r.Name, e.count)
+		e.err = fmt.Errorf("checkpoint: record %q follows the %d that were announced", r.Name,
+			e.count)
 	}
 	if e.err == nil {
 		e.err = r.check(len(e.names), e.v3)

@@ -30,7 +30,8 @@ func parse(file []byte) error {
 func parameters(t *testing.T) []byte {
 	path := filepath.Join(t.TempDir(), "a.params")
 	arrays := map[string]*nd.Array{}
-	for name, shape := range map[string]nd.Shape{"arg:w": {4, 3, 3, 3}, "arg:b": {4}, "aux:mean": {4}} {
+	for name, shape := range map[string]nd.Shape{"arg:w": {4, 3, 3, 3}, "arg:b": {4},
+		"aux:mean": {4}} {
 		arrays[name] = nd.Zeros(shape)
 	}
 	if err := checkpoint.SaveMap(path, arrays); err != nil {
@@ -57,31 +58,35 @@ func TestHostileStates(t *testing.T) {
 	if err := checkpoint.WriteStates(&dense, someStates()); err != nil {
 		t.Fatal(err)
 	}
-	if err := checkpoint.WriteStates(&sparse, []checkpoint.IndexedState{{State: checkpoint.State{Array: rows(8)}}}); err != nil {
+	if err := checkpoint.WriteStates(&sparse,
+		[]checkpoint.IndexedState{{State: checkpoint.State{Array: rows(8)}}}); err != nil {
 		t.Fatal(err)
 	}
-	hostile.Kind{Name: ".states", Seeds: [][]byte{dense.Bytes(), sparse.Bytes()}, Decode: func(file []byte) error {
-		states, err := checkpoint.ReadStates(bytes.NewReader(file))
-		for _, s := range states {
-			arrays, err := s.State.Arrays()
-			for _, a := range arrays {
-				if a != nil {
-					a.Close()
+	hostile.Kind{Name: ".states", Seeds: [][]byte{dense.Bytes(), sparse.Bytes()},
+		Decode: func(file []byte) error {
+			states, err := checkpoint.ReadStates(bytes.NewReader(file))
+			for _, s := range states {
+				arrays, err := s.State.Arrays()
+				for _, a := range arrays {
+					if a != nil {
+						a.Close()
+					}
+				}
+				if err != nil {
+					return err
 				}
 			}
-			if err != nil {
-				return err
-			}
-		}
-		return err
-	}}.Run(t)
+			return err
+		}}.Run(t)
 }
 
 // rows is a record of two rows of n.
 func rows(n int) *checkpoint.Record {
-	return &checkpoint.Record{Name: "embedding", Version: checkpoint.V2, Stype: checkpoint.RowSparse, DType: dtype.Float32,
+	return &checkpoint.Record{Name: "embedding", Version: checkpoint.V2,
+		Stype: checkpoint.RowSparse, DType: dtype.Float32,
 		Shape: dtype.Shape{n, 32}, Storage: dtype.Shape{2, 32}, Data: make([]byte, 2*32*4),
-		Aux: []checkpoint.Index{{DType: dtype.Int64, Shape: dtype.Shape{2}, Data: words(u64(1), u64(3))}}}
+		Aux: []checkpoint.Index{{DType: dtype.Int64, Shape: dtype.Shape{2},
+			Data: words(u64(1), u64(3))}}}
 }
 
 // TestSparseClaims loads files of a few hundred bytes whose sparse array claims gigabytes.
@@ -93,7 +98,8 @@ func TestSparseClaims(t *testing.T) {
 	}{
 		{1 << 10, nil, ""},
 		{1 << 17, nil, ""},
-		{1 << 25, nil, "claims shape (33554432, 32) of float32: 4294967296 bytes when stored densely, want at most 33554"},
+		{1 << 25, nil, "claims shape (33554432, 32) of float32: 4294967296 bytes when stored " +
+			"densely, want at most 33554"},
 		{1 << 20, nil, "134217728 bytes"},
 		{1 << 20, []checkpoint.LoadOption{checkpoint.DenseLimit(1 << 27)}, ""},
 		{1 << 20, []checkpoint.LoadOption{checkpoint.DenseLimit(1<<27 - 1)}, "134217728 bytes"},
@@ -119,16 +125,20 @@ func TestSparseClaims(t *testing.T) {
 // TestSharedStates refers to one array many times, which multiplies what the file holds.
 func TestSharedStates(t *testing.T) {
 	var b bytes.Buffer
-	state := checkpoint.State{Array: &checkpoint.Record{Version: checkpoint.V2, Shape: dtype.Shape{1 << 18}, Data: make([]byte, 1<<20)}}
+	state := checkpoint.State{Array: &checkpoint.Record{Version: checkpoint.V2,
+		Shape: dtype.Shape{1 << 18}, Data: make([]byte, 1<<20)}}
 	if err := checkpoint.WriteStates(&b, []checkpoint.IndexedState{{State: state}}); err != nil {
 		t.Fatal(err)
 	}
 	// The pickle ends in "s.": the state is remembered and set 100 times more.
-	file := slices.Concat(b.Bytes()[:b.Len()-2], []byte("q\x01s"), bytes.Repeat([]byte("K\x01h\x01s"), 100), []byte("."))
-	if _, err := checkpoint.ReadStates(bytes.NewReader(file)); err == nil || !strings.Contains(err.Error(), "for all of the file") {
+	file := slices.Concat(b.Bytes()[:b.Len()-2], []byte("q\x01s"),
+		bytes.Repeat([]byte("K\x01h\x01s"), 100), []byte("."))
+	if _, err := checkpoint.ReadStates(bytes.NewReader(file)); err == nil ||
+		!strings.Contains(err.Error(), "for all of the file") {
 		t.Errorf("got %v, want an error of the limit", err)
 	}
-	if _, err := checkpoint.ReadStates(bytes.NewReader(file), checkpoint.DenseLimit(1<<28)); err != nil {
+	if _, err := checkpoint.ReadStates(bytes.NewReader(file),
+		checkpoint.DenseLimit(1<<28)); err != nil {
 		t.Error(err)
 	}
 }

@@ -15,8 +15,8 @@ type loadConfig struct{ dense int64 } // bytes; 0: the default
 // size of the file.
 const denseAllowance = 32 << 20
 
-// DenseLimit sets the number of bytes that the sparse arrays of one file may take together when they
-// are stored densely. A sparse array of a few bytes may claim any shape, so by default this is
+// DenseLimit sets the number of bytes that the sparse arrays of one file may take together when
+// they are stored densely. A sparse array of a few bytes may claim any shape, so by default this is
 // 32 MiB and the size of the file.
 func DenseLimit(bytes int64) LoadOption { return func(c *loadConfig) { c.dense = bytes } }
 
@@ -38,7 +38,9 @@ func newRoom(size int64, opts []LoadOption) *room {
 // take reserves n bytes for an array.
 func (r *room) take(n int64, s Stype, t dtype.Type, shape dtype.Shape) error {
 	if n > r.left {
-		return fmt.Errorf("checkpoint: array of storage %v claims shape %v of %v: %d bytes when stored densely, want at most %d for all of the file; checkpoint.DenseLimit allows more",
+		return fmt.Errorf("checkpoint: array of storage %v claims shape %v of %v: %d bytes when "+
+			"stored densely, want at most %d for all of the file; checkpoint.DenseLimit allows "+
+			"more",
 			s, shape, t, n, r.limit)
 	}
 	r.left -= n

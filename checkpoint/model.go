@@ -22,10 +22,14 @@ type Model struct {
 func SymbolPath(prefix string) string { return prefix + "-symbol.json" }
 
 // ParamsPath returns the name of a checkpoint's parameter file: prefix-0003.params.
-func ParamsPath(prefix string, epoch int) string { return fmt.Sprintf("%s-%04d.params", prefix, epoch) }
+func ParamsPath(prefix string, epoch int) string {
+	return fmt.Sprintf("%s-%04d.params", prefix, epoch)
+}
 
 // StatesPath returns the name of a checkpoint's file of optimizer states: prefix-0003.states.
-func StatesPath(prefix string, epoch int) string { return fmt.Sprintf("%s-%04d.states", prefix, epoch) }
+func StatesPath(prefix string, epoch int) string {
+	return fmt.Sprintf("%s-%04d.states", prefix, epoch)
+}
 
 // Save writes the checkpoint of an epoch as MXNet's Module does: the symbol, then the parameters.
 // Each file is complete or as it was before.
@@ -59,8 +63,10 @@ func Load(prefix string, epoch int, opts ...LoadOption) (*Model, error) {
 	}
 	m := &Model{Symbol: s}
 	path := ParamsPath(prefix, epoch)
-	if m.Args, m.Aux, err = LoadParams(path, s.AuxStates(), opts...); errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w (the epochs of %s that are there: %s)", err, prefix, epochs(prefix))
+	if m.Args, m.Aux, err = LoadParams(path, s.AuxStates(), opts...); errors.Is(err,
+		fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w (the epochs of %s that are there: %s)", err, prefix,
+			epochs(prefix))
 	}
 	if err != nil {
 		return nil, err
@@ -70,7 +76,8 @@ func Load(prefix string, epoch int, opts ...LoadOption) (*Model, error) {
 
 // LoadParams reads a file of parameters and separates auxiliary states from arguments: by the
 // prefixes aux: and arg:, and for names without prefix by the list auxNames.
-func LoadParams(path string, auxNames []string, opts ...LoadOption) (args, aux map[string]*nd.Array, err error) {
+func LoadParams(path string, auxNames []string, opts ...LoadOption) (args, aux map[string]*nd.Array,
+	err error) {
 	arrays, err := LoadMap(path, opts...)
 	if err != nil {
 		return nil, nil, err
@@ -90,7 +97,8 @@ func LoadParams(path string, auxNames []string, opts ...LoadOption) (args, aux m
 			into = aux
 		}
 		if into[name] != nil {
-			return nil, nil, fmt.Errorf("checkpoint: %s: %q occurs with a prefix and without", path, name)
+			return nil, nil, fmt.Errorf("checkpoint: %s: %q occurs with a prefix and without", path,
+				name)
 		}
 		into[name] = a
 	}

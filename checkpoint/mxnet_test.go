@@ -11,7 +11,8 @@ import (
 	nd "gomx/ndarray"
 )
 
-var mxnetFlag = flag.String("mxnet", "python3", "Python interpreter; the test that needs MXNet is skipped where it has none")
+var mxnetFlag = flag.String("mxnet", "python3",
+	"Python interpreter; the test that needs MXNet is skipped where it has none")
 
 // loadAll prints what MXNet finds in the files written by TestMXNetLoads.
 const loadAll = `
@@ -37,7 +38,8 @@ func TestMXNetLoads(t *testing.T) {
 		t.Fatal(err)
 	}
 	a, b := nd.FromSlice([]float32{1, 2}), nd.FromSlice([]int64{3, 4}, 2, 1)
-	if err := checkpoint.SaveArrays(prefix+".list", []checkpoint.Named{{Array: a}, {Array: b}}); err != nil {
+	if err := checkpoint.SaveArrays(prefix+".list", []checkpoint.Named{{Array: a},
+		{Array: b}}); err != nil {
 		t.Fatal(err)
 	}
 	states := make([]checkpoint.IndexedState, 3)

@@ -39,10 +39,13 @@ func files() map[string][]byte {
 	v2 := words(u32(0xF993fac9), u32(0), u32(1), u64(3), u32(1), u32(0), u32(3), "abc")
 	none := words(u32(0xF993fac9), u32(0), u32(0))
 	v3 := words(u32(0xF993faca), u32(0), u32(0), u32(1), u32(0), u32(0), float32(2.5))
-	rows := words(u32(0xF993fac9), u32(1), u32(2), u64(1), u64(2), u32(2), u64(3), u64(2), u32(1), u32(0), u32(0),
+	rows := words(u32(0xF993fac9), u32(1), u32(2), u64(1), u64(2), u32(2), u64(3), u64(2), u32(1),
+		u32(0), u32(0),
 		u32(6), u32(1), u64(1), float32(7), float32(8), u64(2))
-	csr := words(u32(0xF993fac9), u32(2), u32(1), u64(2), u32(2), u64(2), u64(3), u32(1), u32(0), u32(0),
-		u32(6), u32(1), u64(3), u32(6), u32(1), u64(2), float32(1), float32(2), u64(0), u64(1), u64(2), u64(2), u64(0))
+	csr := words(u32(0xF993fac9), u32(2), u32(1), u64(2), u32(2), u64(2), u64(3), u32(1), u32(0),
+		u32(0),
+		u32(6), u32(1), u64(3), u32(6), u32(1), u64(2), float32(1), float32(2), u64(0), u64(1),
+		u64(2), u64(2), u64(0))
 	join := func(parts ...[]byte) []byte { return slices.Concat(parts...) }
 	return map[string][]byte{
 		"v0":    join(head(1), v0, words(u64(1), u64(1), "a")),
@@ -67,8 +70,10 @@ func TestReadList(t *testing.T) {
 		{"v1", checkpoint.V1, dtype.Shape{2}, dtype.Int32, words(u32(5), u32(6))},
 		{"v2", checkpoint.V2, dtype.Shape{3}, dtype.Uint8, []byte("abc")},
 		{"v3", checkpoint.V3, dtype.Shape{}, dtype.Float32, words(float32(2.5))},
-		{"rows", checkpoint.V2, dtype.Shape{3, 2}, dtype.Float32, words(float32(0), float32(0), float32(0), float32(0), float32(7), float32(8))},
-		{"csr", checkpoint.V2, dtype.Shape{2, 3}, dtype.Float32, words(float32(0), float32(0), float32(1), float32(2), float32(0), float32(0))},
+		{"rows", checkpoint.V2, dtype.Shape{3, 2}, dtype.Float32, words(float32(0), float32(0),
+			float32(0), float32(0), float32(7), float32(8))},
+		{"csr", checkpoint.V2, dtype.Shape{2, 3}, dtype.Float32, words(float32(0), float32(0),
+			float32(1), float32(2), float32(0), float32(0))},
 	}
 	for _, tt := range tests {
 		for _, size := range []int64{int64(len(files()[tt.file])), -1} {
@@ -78,7 +83,8 @@ func TestReadList(t *testing.T) {
 					t.Fatal(err)
 				}
 				r := list[0]
-				if named == (r.Name == "") || r.Version != tt.version || !r.Shape.Equal(tt.shape) || r.DType != tt.dtype {
+				if named == (r.Name == "") || r.Version != tt.version || !r.Shape.Equal(tt.shape) ||
+					r.DType != tt.dtype {
 					t.Errorf("got %+v (named %t), want %+v", r, named, tt)
 				}
 				d, err := r.Dense(1 << 20)
@@ -116,8 +122,10 @@ func TestTruncated(t *testing.T) {
 			if err == nil {
 				t.Errorf("%s: no error for the first %d of %d bytes", name, n, len(data))
 			}
-			if _, _, err := checkpoint.ReadList(bytes.NewReader(data[:n]), -1); !errors.Is(err, io.ErrUnexpectedEOF) {
-				t.Errorf("%s: got %v for the first %d of %d bytes, want an unexpected EOF", name, err, n, len(data))
+			if _, _, err := checkpoint.ReadList(bytes.NewReader(data[:n]), -1); !errors.Is(err,
+				io.ErrUnexpectedEOF) {
+				t.Errorf("%s: got %v for the first %d of %d bytes, want an unexpected EOF", name,
+					err, n, len(data))
 			}
 		}
 	}
@@ -133,16 +141,21 @@ func TestErrors(t *testing.T) {
 		{"empty", nil, "truncated at byte 0 of 0: header wants 8 bytes, 0 left"},
 		{"zip", words(u64(0x04034b50), u64(0), u64(0)), "want 0x112: this is a zip archive"},
 		{"count", words(u64(0x112), u64(0), u64(1)<<60), "claims 1152921504606846976 arrays"},
-		{"data", slices.Concat(head, words(u32(0xF993fac9), u32(0), u32(2), u64(10), u64(10), u32(1), u32(0), u32(0), "123456789012")),
+		{"data", slices.Concat(head, words(u32(0xF993fac9), u32(0), u32(2), u64(10), u64(10),
+			u32(1), u32(0), u32(0), "123456789012")),
 			"truncated at byte 64 of 76: array 0 of 1 (float32 (10, 10)) wants 400 bytes, 12 left"},
 		{"stype", slices.Concat(head, words(u32(0xF993fac9), u32(7))), "storage type 7, want 0"},
 		{"axes", slices.Concat(head, words(u32(1000))), "has 1000 axes, want at most 32"},
-		{"dtype", slices.Concat(head, words(u32(1), u32(1), u32(1), u32(0), u32(99))), "element type 99, want at most 12"},
-		{"device", slices.Concat(head, words(u32(1), u32(1), u32(9), u32(0), u32(0))), "device type 9"},
+		{"dtype", slices.Concat(head, words(u32(1), u32(1), u32(1), u32(0), u32(99))),
+			"element type 99, want at most 12"},
+		{"device", slices.Concat(head, words(u32(1), u32(1), u32(9), u32(0), u32(0))),
+			"device type 9"},
 		{"names", words(u64(0x112), u64(0), u64(0), u64(3)), "has 3 names for 0 arrays"},
 		{"trailing", append(files()["v2"], 0), "more bytes follow"},
-		{"huge", slices.Concat(head, words(u32(2), ^u32(0), ^u32(0), u32(1), u32(0), u32(1))), "no memory can hold"},
-		{"overflow", slices.Concat(head, words(u32(0xF993fac8), u32(2), u64(1)<<40, u64(1)<<40, u32(1), u32(0), u32(1))), "no memory can hold"},
+		{"huge", slices.Concat(head, words(u32(2), ^u32(0), ^u32(0), u32(1), u32(0), u32(1))),
+			"no memory can hold"},
+		{"overflow", slices.Concat(head, words(u32(0xF993fac8), u32(2), u64(1)<<40, u64(1)<<40,
+			u32(1), u32(0), u32(1))), "no memory can hold"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -156,9 +169,12 @@ func TestErrors(t *testing.T) {
 
 func TestDenseChecksIndices(t *testing.T) {
 	for _, tt := range []struct{ file, old, new, want string }{
-		{"rows", string(words(u64(2), u64(1), u64(1), "r")), string(words(u64(3), u64(1), u64(1), "r")), "row number 3, want less than 3"},
-		{"csr", string(words(u64(2), u64(0), u64(1), u64(1), "c")), string(words(u64(9), u64(0), u64(1), u64(1), "c")), "column number 9"},
-		{"csr", string(words(u64(0), u64(1), u64(2), u64(2))), string(words(u64(0), u64(2), u64(1), u64(2))), "row 1 spans elements 2 to 1"},
+		{"rows", string(words(u64(2), u64(1), u64(1), "r")),
+			string(words(u64(3), u64(1), u64(1), "r")), "row number 3, want less than 3"},
+		{"csr", string(words(u64(2), u64(0), u64(1), u64(1), "c")),
+			string(words(u64(9), u64(0), u64(1), u64(1), "c")), "column number 9"},
+		{"csr", string(words(u64(0), u64(1), u64(2), u64(2))),
+			string(words(u64(0), u64(2), u64(1), u64(2))), "row 1 spans elements 2 to 1"},
 	} {
 		data := strings.Replace(string(files()[tt.file]), tt.old, tt.new, 1)
 		list, _, err := checkpoint.ReadList(strings.NewReader(data), int64(len(data)))
@@ -203,7 +219,8 @@ func FuzzReadList(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		list, _, err := checkpoint.ReadList(bytes.NewReader(data), int64(len(data)))
-		if _, _, err2 := checkpoint.ReadList(bytes.NewReader(data), -1); (err == nil) != (err2 == nil) {
+		if _, _, err2 := checkpoint.ReadList(bytes.NewReader(data),
+			-1); (err == nil) != (err2 == nil) {
 			t.Errorf("with the size: %v, without: %v", err, err2)
 		}
 		if err != nil {
@@ -221,7 +238,8 @@ func FuzzReadList(f *testing.F) {
 			t.Fatalf("got %d records back, %v, want %d", len(again), err, len(list))
 		}
 		for i, r := range again {
-			if r.Name != list[i].Name || !bytes.Equal(r.Data, list[i].Data) || !r.Shape.Equal(list[i].Shape) {
+			if r.Name != list[i].Name || !bytes.Equal(r.Data, list[i].Data) ||
+				!r.Shape.Equal(list[i].Shape) {
 				t.Errorf("record %d came back as %+v, want %+v", i, r, list[i])
 			}
 		}

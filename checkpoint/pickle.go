@@ -41,7 +41,8 @@ func unpickle(data []byte) (any, error) {
 		at := int64(len(data)) - int64(u.r.Len())
 		c, err := u.r.ReadByte()
 		if err != nil {
-			return nil, fmt.Errorf("truncated at byte %d: the pickle does not stop: %w", at, io.ErrUnexpectedEOF)
+			return nil, fmt.Errorf("truncated at byte %d: the pickle does not stop: %w", at,
+				io.ErrUnexpectedEOF)
 		}
 		if c == '.' {
 			return u.pop(), u.wrap(at, c)

@@ -40,7 +40,8 @@ func (p *pickler) str(s string) {
 
 func (p *pickler) bytes(b []byte) {
 	if len(b) > math.MaxUint32 {
-		p.err = errors.Join(p.err, fmt.Errorf("checkpoint: a state of %d bytes is too large for a pickle", len(b)))
+		p.err = errors.Join(p.err, fmt.Errorf(
+			"checkpoint: a state of %d bytes is too large for a pickle", len(b)))
 		return
 	}
 	p.op('B')

@@ -20,8 +20,9 @@ import (
 // RunPath returns the name of the file from which a run is taken up: prefix.resume.
 func RunPath(prefix string) string { return prefix + ".resume" }
 
-// The file of a run is its magic, the length of the description, the description, a list of arrays in MXNet's format, and
-// a checksum (CRC-32C) of everything before it. One file holds all, so that nothing in it can be of another moment.
+// The file of a run is its magic, the length of the description, the description, a list of arrays
+// in MXNet's format, and a checksum (CRC-32C) of everything before it. One file holds all, so that
+// nothing in it can be of another moment.
 const (
 	runMagic    = "gomxrun1"
 	runHead     = len(runMagic) + 8
@@ -31,7 +32,8 @@ const (
 // castagnoli is the polynomial of the checksum.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// SaveRun writes the file of a run: a description, and arrays with names of their own. The file is complete or as it was before.
+// SaveRun writes the file of a run: a description, and arrays with names of their own. The file is
+// complete or as it was before.
 func SaveRun(path string, description []byte, arrays []Named) error {
 	return WriteFile(path, func(w io.Writer) error {
 		sum := crc32.New(castagnoli)
@@ -62,7 +64,8 @@ func LoadRun(path string) (description []byte, arrays map[string]*nd.Array, err 
 // ReadRun decodes the content of the file of a run, which has so many bytes.
 func ReadRun(r io.Reader, size int64) (description []byte, arrays map[string]*nd.Array, err error) {
 	if size < int64(runHead+runChecksum) {
-		return nil, nil, fmt.Errorf("%d bytes, want the file of a run, which has %d or more", size, runHead+runChecksum)
+		return nil, nil, fmt.Errorf("%d bytes, want the file of a run, which has %d or more", size,
+			runHead+runChecksum)
 	}
 	sum := crc32.New(castagnoli)
 	limited := &io.LimitedReader{R: r, N: size - runChecksum}
@@ -72,7 +75,8 @@ func ReadRun(r io.Reader, size int64) (description []byte, arrays map[string]*nd
 		return nil, nil, err
 	}
 	if string(head[:len(runMagic)]) != runMagic {
-		return nil, nil, fmt.Errorf("starts with %q, want %q: this is not the file of a run", head[:len(runMagic)], runMagic)
+		return nil, nil, fmt.Errorf("starts with %q, want %q: this is not the file of a run",
+			head[:len(runMagic)], runMagic)
 	}
 	n := binary.LittleEndian.Uint64(head[len(runMagic):])
 	if n > uint64(limited.N) {
@@ -94,7 +98,8 @@ func ReadRun(r io.Reader, size int64) (description []byte, arrays map[string]*nd
 		return nil, nil, err
 	}
 	if got, want := sum.Sum32(), binary.LittleEndian.Uint32(said[:]); got != want {
-		return nil, nil, fmt.Errorf("the content has checksum %#08x, the file says %#08x: it is damaged", got, want)
+		return nil, nil, fmt.Errorf("the content has checksum %#08x, the file says %#08x: it is "+
+			"damaged", got, want)
 	}
 	arrays = map[string]*nd.Array{}
 	for _, a := range list {
@@ -109,8 +114,8 @@ func ReadRun(r io.Reader, size int64) (description []byte, arrays map[string]*nd
 // temporary matches what follows the prefix in names of files that WriteFile has not completed.
 var temporary = regexp.MustCompile(`^(-symbol\.json|-[0-9]{4,}\.(params|states)|-[^/]*-symbol\.json|\.resume|\.buckets[^/]*)\.[0-9a-f]{8}\.tmp$`)
 
-// RemoveTemporary removes what a process that was killed while it wrote a checkpoint has left in its folder. Nobody may be writing
-// one under the same prefix.
+// RemoveTemporary removes what a process that was killed while it wrote a checkpoint has left in
+// its folder. Nobody may be writing one under the same prefix.
 func RemoveTemporary(prefix string) error {
 	names, err := beside(prefix)
 	if err != nil {
@@ -127,7 +132,8 @@ func RemoveTemporary(prefix string) error {
 	return nil
 }
 
-// beside lists the files whose paths begin with a prefix, without it. A folder that is not there has none.
+// beside lists the files whose paths begin with a prefix, without it. A folder that is not there
+// has none.
 func beside(prefix string) ([]string, error) {
 	dir, base := filepath.Split(prefix)
 	if dir == "" {
@@ -146,7 +152,8 @@ func beside(prefix string) ([]string, error) {
 	return names, nil
 }
 
-// Epochs returns the numbers of the epochs whose parameters are there under a prefix, in their order.
+// Epochs returns the numbers of the epochs whose parameters are there under a prefix, in their
+// order.
 func Epochs(prefix string) ([]int, error) {
 	names, err := beside(prefix)
 	if err != nil {
@@ -156,7 +163,8 @@ func Epochs(prefix string) ([]int, error) {
 	for _, rest := range names {
 		var n int
 		if text, ok := strings.CutSuffix(rest, ".params"); ok {
-			if n, err = strconv.Atoi(strings.TrimPrefix(text, "-")); err == nil && prefix+rest == ParamsPath(prefix, n) {
+			if n, err = strconv.Atoi(strings.TrimPrefix(text, "-")); err == nil &&
+				prefix+rest == ParamsPath(prefix, n) {
 				list = append(list, n)
 			}
 		}

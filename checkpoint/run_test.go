@@ -17,7 +17,8 @@ func savedRun(t testing.TB) (string, []byte) {
 	t.Helper()
 	path := checkpoint.RunPath(filepath.Join(t.TempDir(), "m"))
 	err := checkpoint.SaveRun(path, []byte(`{"epoch":3}`), []checkpoint.Named{
-		{Name: "a", Array: nd.FromSlice([]float32{1, 2, 3, 4}, 2, 2)}, {Name: "b", Array: nd.FromSlice([]float64{5})}})
+		{Name: "a", Array: nd.FromSlice([]float32{1, 2, 3, 4}, 2, 2)},
+		{Name: "b", Array: nd.FromSlice([]float64{5})}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,8 +77,10 @@ func FuzzReadRun(f *testing.F) {
 
 func TestRemoveTemporary(t *testing.T) {
 	dir := t.TempDir()
-	left := []string{"m-0001.params", "m-0001.params.0123456.tmp", "mm-0001.params.01234567.tmp", "m.resume", "m.txt.01234567.tmp", "x.tmp"}
-	gone := []string{"m-0001.params.01234567.tmp", "m-12345.states.89abcdef.tmp", "m-symbol.json.01234567.tmp", "m-10-symbol.json.01234567.tmp",
+	left := []string{"m-0001.params", "m-0001.params.0123456.tmp", "mm-0001.params.01234567.tmp",
+		"m.resume", "m.txt.01234567.tmp", "x.tmp"}
+	gone := []string{"m-0001.params.01234567.tmp", "m-12345.states.89abcdef.tmp",
+		"m-symbol.json.01234567.tmp", "m-10-symbol.json.01234567.tmp",
 		"m.buckets.01234567.tmp", "m.resume.01234567.tmp"}
 	for _, name := range slices.Concat(left, gone) {
 		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o666); err != nil {
@@ -102,7 +105,8 @@ func TestRemoveTemporary(t *testing.T) {
 	if err := checkpoint.RemoveTemporary(filepath.Join(dir, "none", "m")); err != nil {
 		t.Error(err)
 	}
-	if list, err := checkpoint.Epochs(filepath.Join(dir, "m")); err != nil || !slices.Equal(list, []int{1}) {
+	if list, err := checkpoint.Epochs(filepath.Join(dir, "m")); err != nil ||
+		!slices.Equal(list, []int{1}) {
 		t.Errorf("got %v, %v", list, err)
 	}
 }

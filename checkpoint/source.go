@@ -20,7 +20,8 @@ type source struct {
 // fail keeps the first error, with the offset.
 func (s *source) fail(format string, args ...any) {
 	if s.err == nil {
-		s.err = fmt.Errorf("byte %d%s: %s %s", s.off, s.total(), s.what, fmt.Sprintf(format, args...))
+		s.err = fmt.Errorf("byte %d%s: %s %s", s.off, s.total(), s.what,
+			fmt.Sprintf(format, args...))
 	}
 }
 

@@ -108,7 +108,8 @@ func ReadStates(r io.Reader, opts ...LoadOption) ([]IndexedState, error) {
 		return nil, fmt.Errorf("the pickle holds a %s, want a dictionary of states", pyType(v))
 	}
 	var states []IndexedState
-	sr := &stateReader{budget: len(data), bytes: newRoom(int64(len(data)), opts), arrays: map[*pyObject]*Record{}}
+	sr := &stateReader{budget: len(data), bytes: newRoom(int64(len(data)), opts),
+		arrays: map[*pyObject]*Record{}}
 	for i, k := range d.keys {
 		s := IndexedState{}
 		switch k := k.(type) {
@@ -117,7 +118,8 @@ func ReadStates(r io.Reader, opts ...LoadOption) ([]IndexedState, error) {
 		case string:
 			s.Name = k
 		default:
-			return nil, fmt.Errorf("key %d of the states is a %s, want a number or a name", i, pyType(k))
+			return nil, fmt.Errorf("key %d of the states is a %s, want a number or a name", i,
+				pyType(k))
 		}
 		if s.State, err = sr.state(d.values[i], 0); err != nil {
 			return nil, fmt.Errorf("state of parameter %v: %w", k, err)
@@ -128,8 +130,8 @@ func ReadStates(r io.Reader, opts ...LoadOption) ([]IndexedState, error) {
 }
 
 // stateReader interprets values of a pickle. A pickle may refer to one value any number of times:
-// arrays are decoded once, and the number of states and the bytes of their arrays are bounded by the
-// size of the file.
+// arrays are decoded once, and the number of states and the bytes of their arrays are bounded by
+// the size of the file.
 type stateReader struct {
 	budget int
 	bytes  *room
@@ -194,7 +196,8 @@ func arrayBytes(o *pyObject) ([]byte, error) {
 	class, _ := o.class.(pyGlobal)
 	d, ok := o.state.(*pyDict)
 	if class.name != "NDArray" || !ok {
-		return nil, fmt.Errorf("an object of class %s.%s, want an NDArray", class.module, class.name)
+		return nil, fmt.Errorf("an object of class %s.%s, want an NDArray", class.module,
+			class.name)
 	}
 	for i, k := range d.keys {
 		if k != "handle" {

@@ -11,12 +11,15 @@ import (
 )
 
 func someStates() []checkpoint.IndexedState {
-	half := &checkpoint.Record{Version: checkpoint.V2, DType: dtype.Float16, Shape: dtype.Shape{2}, Data: []byte("abcd")}
-	wide := &checkpoint.Record{Version: checkpoint.V2, DType: dtype.Float32, Shape: dtype.Shape{1, 2}, Data: []byte("12345678")}
+	half := &checkpoint.Record{Version: checkpoint.V2, DType: dtype.Float16, Shape: dtype.Shape{2},
+		Data: []byte("abcd")}
+	wide := &checkpoint.Record{Version: checkpoint.V2, DType: dtype.Float32,
+		Shape: dtype.Shape{1, 2}, Data: []byte("12345678")}
 	return []checkpoint.IndexedState{
 		{Index: 0, State: checkpoint.State{Array: wide}},
 		{Index: 1, State: checkpoint.State{}},
-		{Index: 7, State: checkpoint.State{Parts: []checkpoint.State{{Array: wide}, {Parts: []checkpoint.State{{Array: half}, {}}}}}},
+		{Index: 7, State: checkpoint.State{Parts: []checkpoint.State{{Array: wide},
+			{Parts: []checkpoint.State{{Array: half}, {}}}}}},
 		{Name: "fc1_weight", State: checkpoint.State{Parts: []checkpoint.State{}}},
 	}
 }
@@ -39,7 +42,8 @@ func TestReadStatesErrors(t *testing.T) {
 	tests := []struct{ name, data, want string }{
 		{"empty", "", "does not stop"},
 		{"list", "\x80\x03].", "holds a list, want a dictionary"},
-		{"code", "\x80\x03}K\x00cos\nsystem\nX\x02\x00\x00\x00ls\x85Rs.", "class os.system, want an NDArray"},
+		{"code", "\x80\x03}K\x00cos\nsystem\nX\x02\x00\x00\x00ls\x85Rs.",
+			"class os.system, want an NDArray"},
 		{"long", "\x80\x03B\xff\xff\xff\xff", "wants 4294967295 bytes, 0 left"},
 		{"stack", "\x80\x030", "the stack is empty"},
 		{"opcode", "\x80\x03\xff", `pickle opcode 'ÿ': not supported`},

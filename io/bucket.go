@@ -17,18 +17,21 @@ import (
 type BucketSentenceConfig struct {
 	Sentences [][]int // words by number
 	BatchSize int     // 0: 1
-	// Buckets are the lengths that sentences are filled up to; nil: every length of which there are enough sentences for a batch.
+	// Buckets are the lengths that sentences are filled up to; nil: every length of which there are
+	// enough sentences for a batch.
 	Buckets []int
 	// Invalid fills sentences up, and is the label of the last word.
 	Invalid   int
 	DataName  string // "": data
 	LabelName string // "": softmax_label
-	// TimeMajor makes batches of shape (length, batch) instead of (batch, length): MXNet's layout TN.
+	// TimeMajor makes batches of shape (length, batch) instead of (batch, length): MXNet's layout
+	// TN.
 	TimeMajor bool
 	Seed      uint64
 }
 
-// BucketSentences iterates over sentences of like length, for language models. It is used by one goroutine at a time.
+// BucketSentences iterates over sentences of like length, for language models. It is used by one
+// goroutine at a time.
 type BucketSentences struct {
 	c       BucketSentenceConfig
 	lengths []int     // of the buckets, ascending
@@ -50,9 +53,10 @@ type bucketRing struct {
 	turn int
 }
 
-// BucketSentenceIter iterates over sentences, as MXNet's iterator of that name: every sentence is filled up to the next
-// length of a bucket, a batch holds sentences of one bucket, and the label of a word is the word after it. Sentences longer than the
-// largest bucket, and those that do not fill a batch, are left out; every epoch has an order of its own.
+// BucketSentenceIter iterates over sentences, as MXNet's iterator of that name: every sentence is
+// filled up to the next length of a bucket, a batch holds sentences of one bucket, and the label of
+// a word is the word after it. Sentences longer than the largest bucket, and those that do not fill
+// a batch, are left out; every epoch has an order of its own.
 func BucketSentenceIter(c BucketSentenceConfig) (*BucketSentences, error) {
 	c.BatchSize = max(c.BatchSize, 1)
 	if c.DataName == "" {
@@ -68,13 +72,15 @@ func BucketSentenceIter(c BucketSentenceConfig) (*BucketSentences, error) {
 	slices.Sort(b.lengths)
 	b.lengths = slices.Compact(b.lengths)
 	if len(b.lengths) == 0 || b.lengths[0] < 1 {
-		return nil, fmt.Errorf("io: BucketSentenceIter: buckets %v for %d sentences in batches of %d, want one positive length at least", b.lengths, len(c.Sentences), c.BatchSize)
+		return nil, fmt.Errorf("io: BucketSentenceIter: buckets %v for %d sentences in batches "+
+			"of %d, want one positive length at least", b.lengths, len(c.Sentences), c.BatchSize)
 	}
 	b.fill()
 	b.rings = make([]bucketRing, len(b.lengths))
 	b.arrange()
 	if len(b.order) == 0 {
-		return nil, fmt.Errorf("io: BucketSentenceIter: no bucket of %v has the %d sentences of a batch; %d of %d are longer", b.lengths, c.BatchSize, b.dropped, len(c.Sentences))
+		return nil, fmt.Errorf("io: BucketSentenceIter: no bucket of %v has the %d sentences of "+
+			"a batch; %d of %d are longer", b.lengths, c.BatchSize, b.dropped, len(c.Sentences))
 	}
 	return b, nil
 }
@@ -127,7 +133,8 @@ func (b *BucketSentences) arrange() {
 	}
 }
 
-// Next returns the next batch, whose bucket is the length of its sentences; io.EOF at the end of the epoch.
+// Next returns the next batch, whose bucket is the length of its sentences; io.EOF at the end of
+// the epoch.
 func (b *BucketSentences) Next(ctx context.Context) (*Batch, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -153,7 +160,8 @@ func (b *BucketSentences) batch(k int) *Batch {
 	r := &b.rings[k]
 	if len(r.list) <= b.keep {
 		list := []*nd.Array{nd.Empty(b.shape(k)), nd.Empty(b.shape(k))}
-		batch := &Batch{Data: list[:1], Label: list[1:], Index: make([]int, b.c.BatchSize), Bucket: b.lengths[k]}
+		batch := &Batch{Data: list[:1], Label: list[1:], Index: make([]int, b.c.BatchSize),
+			Bucket: b.lengths[k]}
 		r.list = append(r.list, batch)
 		return batch
 	}
@@ -179,7 +187,8 @@ func (b *BucketSentences) write(a *nd.Array, k int, rows []int, shift int) error
 			}
 		}
 	}
-	return a.WriteBytes(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(b.stage))), 4*len(b.stage)))
+	return a.WriteBytes(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(b.stage))),
+		4*len(b.stage)))
 }
 
 func (b *BucketSentences) shape(k int) nd.Shape {
@@ -189,7 +198,8 @@ func (b *BucketSentences) shape(k int) nd.Shape {
 	return nd.Shape{b.c.BatchSize, b.lengths[k]}
 }
 
-// Reset begins the next epoch. On an iterator that has not been used since the last Reset it does nothing.
+// Reset begins the next epoch. On an iterator that has not been used since the last Reset it does
+// nothing.
 func (b *BucketSentences) Reset() error {
 	if b.at > 0 {
 		b.SetEpoch(b.epoch + 1)

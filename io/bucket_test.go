@@ -35,7 +35,8 @@ func ExampleBucketSentenceIter() {
 	// 4 2 1
 }
 
-// TestBucketSentences looks at every batch of two epochs: each sentence comes once in its bucket, filled up, with the words after as labels.
+// TestBucketSentences looks at every batch of two epochs: each sentence comes once in its bucket,
+// filled up, with the words after as labels.
 func TestBucketSentences(t *testing.T) {
 	var sentences [][]int
 	for i := range 50 {
@@ -46,7 +47,8 @@ func TestBucketSentences(t *testing.T) {
 		sentences = append(sentences, s)
 	}
 	for _, timeMajor := range []bool{false, true} {
-		it, err := dataio.BucketSentenceIter(dataio.BucketSentenceConfig{Sentences: sentences, BatchSize: 3, Buckets: []int{6, 3, 3}, Invalid: -1, TimeMajor: timeMajor, Seed: 5})
+		it, err := dataio.BucketSentenceIter(dataio.BucketSentenceConfig{Sentences: sentences,
+			BatchSize: 3, Buckets: []int{6, 3, 3}, Invalid: -1, TimeMajor: timeMajor, Seed: 5})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,15 +62,18 @@ func TestBucketSentences(t *testing.T) {
 				}
 				length := b.Bucket.(int)
 				order += fmt.Sprint(length, " ")
-				words, labels := sequences(t, b.Data[0], length, timeMajor), sequences(t, b.Label[0], length, timeMajor)
+				words, labels := sequences(t, b.Data[0], length, timeMajor),
+					sequences(t, b.Label[0], length, timeMajor)
 				for i := range words {
 					n := int(words[i][0]) / 100
 					if seen[n] {
 						t.Errorf("sentence %d comes twice", n)
 					}
 					seen[n] = true
-					if want, _ := slices.BinarySearch([]int{3, 6}, len(sentences[n])); length != []int{3, 6}[want] {
-						t.Errorf("a sentence of %d words is in bucket %d", len(sentences[n]), length)
+					if want, _ := slices.BinarySearch([]int{3, 6},
+						len(sentences[n])); length != []int{3, 6}[want] {
+						t.Errorf("a sentence of %d words is in bucket %d", len(sentences[n]),
+							length)
 					}
 					for k := range length {
 						word, next := float32(-1), float32(-1)
@@ -79,7 +84,8 @@ func TestBucketSentences(t *testing.T) {
 							next = float32(sentences[n][k+1])
 						}
 						if words[i][k] != word || labels[i][k] != next {
-							t.Fatalf("sentence %d, word %d: got %v with label %v, want %v and %v", n, k, words[i][k], labels[i][k], word, next)
+							t.Fatalf("sentence %d, word %d: got %v with label %v, want %v and %v",
+								n, k, words[i][k], labels[i][k], word, next)
 						}
 					}
 				}
@@ -104,7 +110,8 @@ func TestBucketSentences(t *testing.T) {
 		if again != orders[0] {
 			t.Errorf("epoch 0 again: got %s, want %s", again, orders[0])
 		}
-		if d := it.ProvideData()[0]; d.Name != "data" || d.Shape.Size() != 18 || it.Dropped() != 7 || !slices.Equal(it.Buckets(), []int{3, 6}) {
+		if d := it.ProvideData()[0]; d.Name != "data" || d.Shape.Size() != 18 ||
+			it.Dropped() != 7 || !slices.Equal(it.Buckets(), []int{3, 6}) {
 			t.Errorf("provides %v, dropped %d, buckets %v", d, it.Dropped(), it.Buckets())
 		}
 	}
@@ -132,7 +139,8 @@ func sequences(t *testing.T, a *nd.Array, length int, timeMajor bool) [][]float3
 }
 
 func TestBucketSentencesKeepBatches(t *testing.T) {
-	it, err := dataio.BucketSentenceIter(dataio.BucketSentenceConfig{Sentences: slices.Repeat([][]int{{1}}, 20), BatchSize: 2})
+	it, err := dataio.BucketSentenceIter(
+		dataio.BucketSentenceConfig{Sentences: slices.Repeat([][]int{{1}}, 20), BatchSize: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +156,8 @@ func TestBucketSentencesKeepBatches(t *testing.T) {
 		last = append(last, b)
 	}
 	if len(last) != 10 || it.BatchSize() != 2 || it.ProvideLabel()[0].Name != "softmax_label" {
-		t.Errorf("got %d batches of %d with labels %v", len(last), it.BatchSize(), it.ProvideLabel())
+		t.Errorf("got %d batches of %d with labels %v", len(last), it.BatchSize(),
+			it.ProvideLabel())
 	}
 }
 
@@ -158,11 +167,15 @@ func TestBucketSentencesFail(t *testing.T) {
 		want string
 	}{
 		{dataio.BucketSentenceConfig{}, "want one positive length"},
-		{dataio.BucketSentenceConfig{Sentences: [][]int{{1}}, BatchSize: 2}, "want one positive length"},
-		{dataio.BucketSentenceConfig{Sentences: [][]int{{1}}, Buckets: []int{0}}, "want one positive length"},
-		{dataio.BucketSentenceConfig{Sentences: [][]int{{1}, {1, 2, 3}}, Buckets: []int{2}, BatchSize: 2}, "no bucket of [2] has the 2 sentences of a batch; 1 of 2 are longer"},
+		{dataio.BucketSentenceConfig{Sentences: [][]int{{1}}, BatchSize: 2},
+			"want one positive length"},
+		{dataio.BucketSentenceConfig{Sentences: [][]int{{1}}, Buckets: []int{0}},
+			"want one positive length"},
+		{dataio.BucketSentenceConfig{Sentences: [][]int{{1}, {1, 2, 3}}, Buckets: []int{2},
+			BatchSize: 2}, "no bucket of [2] has the 2 sentences of a batch; 1 of 2 are longer"},
 	} {
-		if _, err := dataio.BucketSentenceIter(tt.c); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := dataio.BucketSentenceIter(tt.c); err == nil ||
+			!strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%+v: got %v, want %q", tt.c, err, tt.want)
 		}
 	}

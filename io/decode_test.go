@@ -24,7 +24,8 @@ func idx(typ byte, shape []uint32, data ...byte) []byte {
 }
 
 func TestReadIDX(t *testing.T) {
-	x, err := dataio.ReadIDX(bytes.NewReader(idx(0x0c, []uint32{1, 2}, 0, 0, 1, 2, 255, 255, 255, 254)))
+	x, err := dataio.ReadIDX(bytes.NewReader(idx(0x0c, []uint32{1, 2}, 0, 0, 1, 2, 255, 255, 255,
+		254)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +50,8 @@ func TestReadIDX(t *testing.T) {
 		{"huge", idx(8, []uint32{1 << 31, 1 << 31, 1 << 31}), "claim more than"},
 		{"large and empty", idx(8, []uint32{1 << 30}), "truncated"},
 	} {
-		if _, err := dataio.ReadIDX(bytes.NewReader(c.file)); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := dataio.ReadIDX(bytes.NewReader(c.file)); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
 	}

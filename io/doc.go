@@ -13,9 +13,10 @@
 //
 // An Iter hands out batches until Next answers io.EOF; Reset begins the next epoch. The iterators
 // here keep their samples in memory, in the element type of the file, and convert one batch at a
-// time: a Table, made by NDArrayIter, MNISTIter, CSVIter or LibSVMIter. ImageRecordIter leaves pictures in their RecordIO
-// file, and decodes and augments each batch when it is asked for (ExampleImageRecordIter). Prefetch puts a goroutine
-// in front of any of them. An iterator is used by one goroutine at a time.
+// time: a Table, made by NDArrayIter, MNISTIter, CSVIter or LibSVMIter. ImageRecordIter leaves
+// pictures in their RecordIO file, and decodes and augments each batch when it is asked for
+// (ExampleImageRecordIter). Prefetch puts a goroutine in front of any of them. An iterator is used
+// by one goroutine at a time.
 //
 // # Who owns a batch
 //
@@ -35,13 +36,15 @@
 //
 // # Shuffling
 //
-// The order of an epoch is a function of seed and epoch number alone, and so is what is drawn to augment a picture, whatever the number
-// of threads: a run resumed with SetEpoch sees what the undisturbed run would have seen. In the middle of an epoch the iterators here are
-// taken up by their state (Stateful), and pass over batches without reading them (Skipper).
+// The order of an epoch is a function of seed and epoch number alone, and so is what is drawn to
+// augment a picture, whatever the number of threads: a run resumed with SetEpoch sees what the
+// undisturbed run would have seen. In the middle of an epoch the iterators here are taken up by
+// their state (Stateful), and pass over batches without reading them (Skipper).
 //
 // # Files
 //
 // ReadIDX decodes the idx files of MNIST and its relatives, plain or gzipped; RecordReader and
-// RecordWriter handle RecordIO; package io/image decodes pictures, PackImages (and the command gomx im2rec) makes files of them. Decoders answer damaged input with an error that says what was
-// found and what was wanted, and never allocate what a header merely claims.
+// RecordWriter handle RecordIO; package io/image decodes pictures, PackImages (and the command gomx
+// im2rec) makes files of them. Decoders answer damaged input with an error that says what was found
+// and what was wanted, and never allocate what a header merely claims.
 package io

@@ -91,7 +91,8 @@ func runIterator(t *testing.T, g *conformance.Golden, c *goldenIterator) {
 			}
 			sameRows(t, g, b.Data[0], want.Data, rows, c.Tolerance)
 			sameRows(t, g, b.Label[0], want.Label[0], rows, c.Tolerance)
-			if want.Index != nil && c.Iterator != "MNISTIter" && !slices.Equal(b.Index[:rows], want.Index[:rows]) {
+			if want.Index != nil && c.Iterator != "MNISTIter" &&
+				!slices.Equal(b.Index[:rows], want.Index[:rows]) {
 				t.Errorf("epoch %d batch %d: index %v, want %v", e, i, b.Index, want.Index)
 			}
 		}
@@ -101,7 +102,8 @@ func runIterator(t *testing.T, g *conformance.Golden, c *goldenIterator) {
 	}
 }
 
-func sameRows(t *testing.T, g *conformance.Golden, got *nd.Array, ref conformance.Ref, rows int, tol float64) {
+func sameRows(t *testing.T, g *conformance.Golden, got *nd.Array, ref conformance.Ref, rows int,
+	tol float64) {
 	t.Helper()
 	want, err := g.Array("formats.npz", ref)
 	if err != nil {
@@ -137,7 +139,8 @@ func makeIterator(t *testing.T, g *conformance.Golden, c *goldenIterator) (datai
 		return ""
 	}
 	batch := int(c.Kwargs["batch_size"].(float64))
-	text := dataio.TextConfig{Data: g.Path(c.File), DataShape: shape("data_shape"), LabelShape: shape("label_shape"), BatchSize: batch}
+	text := dataio.TextConfig{Data: g.Path(c.File), DataShape: shape("data_shape"),
+		LabelShape: shape("label_shape"), BatchSize: batch}
 	if c.Kwargs["round_batch"] == false {
 		text.LastBatch = dataio.Pad
 	}
@@ -193,7 +196,8 @@ func TestGoldenRecords(t *testing.T) {
 				t.Fatal(err)
 			}
 			var again bytes.Buffer
-			r, w := dataio.NewRecordReader(bufio.NewReader(bytes.NewReader(data))), dataio.NewRecordWriter(&again)
+			r, w := dataio.NewRecordReader(bufio.NewReader(bytes.NewReader(data))),
+				dataio.NewRecordWriter(&again)
 			for i, raw := range c.Records {
 				b, err := r.Next()
 				if err != nil {
@@ -253,11 +257,13 @@ func checkHeader(t *testing.T, i int, raw json.RawMessage) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(h.Label, want.Label) || h.ID != want.ID || h.ID2 != want.ID2 || hex.EncodeToString(content) != want.Payload {
+	if !slices.Equal(h.Label, want.Label) || h.ID != want.ID || h.ID2 != want.ID2 ||
+		hex.EncodeToString(content) != want.Payload {
 		t.Errorf("header %d: %+v %x, want %+v", i, h, content, want)
 	}
 	again, contentAgain, err := dataio.UnpackRecord(dataio.PackRecord(h, content))
-	if err != nil || !slices.Equal(again.Label, h.Label) || again.ID != h.ID || !bytes.Equal(content, contentAgain) {
+	if err != nil || !slices.Equal(again.Label, h.Label) || again.ID != h.ID ||
+		!bytes.Equal(content, contentAgain) {
 		t.Errorf("header %d: packed again it is %+v, %v", i, again, err)
 	}
 }

@@ -48,7 +48,11 @@ func TestHostileTexts(t *testing.T) {
 		{Name: ".lst", Seeds: [][]byte{[]byte("0\t1.000000\ta/b.jpg\n1\t0\t2\tc.png\n")},
 			Decode: onDisk(func() error { _, err := dataio.ReadImageList(path); return err })},
 		{Name: ".idx of records", Seeds: [][]byte{[]byte("0\t0\n1\t120\n2\t244\n")},
-			Decode: onDisk(func() error { _, err := dataio.ReadRecordIndex(bytes.NewReader(must(os.ReadFile(path)))); return err })},
+			Decode: onDisk(func() error {
+				_,
+					err := dataio.ReadRecordIndex(bytes.NewReader(must(os.ReadFile(path))))
+				return err
+			})},
 	} {
 		k.Text = true
 		k.Run(t)
@@ -75,14 +79,21 @@ func TestHostileIDX(t *testing.T) {
 	if _, err := z.Write(good); err != nil || z.Close() != nil {
 		t.Fatal(err)
 	}
-	hostile.Kind{Name: "idx", Seeds: [][]byte{good, packed.Bytes()}, Decode: func(file []byte) error {
-		if err := os.WriteFile(images, file, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return batches(dataio.MNISTIter(dataio.MNISTConfig{Image: images, Label: labels, BatchSize: 2}))
-	}}.Run(t)
-	hostile.Kind{Name: "idx of all types", Seeds: [][]byte{good, idx(0x0e, []uint32{1}, make([]byte, 8)...), idx(0x0b, []uint32{0, 3})},
-		Decode: func(file []byte) error { _, err := dataio.ReadIDX(bytes.NewReader(file)); return err }}.Run(t)
+	hostile.Kind{Name: "idx", Seeds: [][]byte{good, packed.Bytes()},
+		Decode: func(file []byte) error {
+			if err := os.WriteFile(images, file, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			return batches(dataio.MNISTIter(dataio.MNISTConfig{Image: images, Label: labels,
+				BatchSize: 2}))
+		}}.Run(t)
+	hostile.Kind{Name: "idx of all types", Seeds: [][]byte{good, idx(0x0e, []uint32{1},
+		make([]byte, 8)...), idx(0x0b, []uint32{0, 3})},
+		Decode: func(file []byte) error {
+			_,
+				err := dataio.ReadIDX(bytes.NewReader(file))
+			return err
+		}}.Run(t)
 }
 
 // packed is a RecordIO file of three small pictures, and its index.
@@ -99,7 +110,8 @@ func packed(t *testing.T) (rec, index []byte) {
 			t.Fatal(err)
 		}
 		index = fmt.Appendf(index, "%d\t%d\n", i, w.Offset())
-		if err := w.Write(dataio.PackRecord(dataio.RecordHeader{Label: []float32{float32(i)}, ID: uint64(i), List: i == 2}, content)); err != nil {
+		if err := w.Write(dataio.PackRecord(dataio.RecordHeader{Label: []float32{float32(i)},
+			ID: uint64(i), List: i == 2}, content)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -116,7 +128,8 @@ func TestHostileRecords(t *testing.T) {
 		}
 	}
 	read := func(withIndex bool) error {
-		c := dataio.ImageRecordConfig{Path: recPath, DataShape: nd.Shape{3, 6, 6}, BatchSize: 2, MaxPixels: 1 << 20, Threads: 1}
+		c := dataio.ImageRecordConfig{Path: recPath, DataShape: nd.Shape{3, 6, 6}, BatchSize: 2,
+			MaxPixels: 1 << 20, Threads: 1}
 		if withIndex {
 			c.Index = idxPath
 		}
@@ -126,28 +139,31 @@ func TestHostileRecords(t *testing.T) {
 		}
 		return errors.Join(batches(it.Table, nil), it.Close())
 	}
-	hostile.Kind{Name: ".rec", Seeds: [][]byte{rec}, Extra: 16 << 20, Decode: func(file []byte) error {
-		write(recPath, file)
-		return read(false)
-	}}.Run(t)
+	hostile.Kind{Name: ".rec", Seeds: [][]byte{rec}, Extra: 16 << 20,
+		Decode: func(file []byte) error {
+			write(recPath, file)
+			return read(false)
+		}}.Run(t)
 	write(recPath, rec)
-	hostile.Kind{Name: ".rec by index", Seeds: [][]byte{index}, Text: true, Extra: 16 << 20, Decode: func(file []byte) error {
-		write(idxPath, file)
-		return read(true)
-	}}.Run(t)
+	hostile.Kind{Name: ".rec by index", Seeds: [][]byte{index}, Text: true, Extra: 16 << 20,
+		Decode: func(file []byte) error {
+			write(idxPath, file)
+			return read(true)
+		}}.Run(t)
 	write(idxPath, index)
-	hostile.Kind{Name: ".rec of an index", Seeds: [][]byte{rec}, Extra: 16 << 20, Decode: func(file []byte) error {
-		write(recPath, file)
-		x, err := dataio.OpenIndexed(idxPath, recPath)
-		if err != nil {
-			return err
-		}
-		for _, k := range x.Index.Keys {
-			if payload, rerr := x.Read(k); rerr == nil {
-				_, _, rerr = dataio.UnpackRecord(payload)
-				err = errors.Join(err, rerr)
+	hostile.Kind{Name: ".rec of an index", Seeds: [][]byte{rec}, Extra: 16 << 20,
+		Decode: func(file []byte) error {
+			write(recPath, file)
+			x, err := dataio.OpenIndexed(idxPath, recPath)
+			if err != nil {
+				return err
 			}
-		}
-		return errors.Join(err, x.Close())
-	}}.Run(t)
+			for _, k := range x.Index.Keys {
+				if payload, rerr := x.Read(k); rerr == nil {
+					_, _, rerr = dataio.UnpackRecord(payload)
+					err = errors.Join(err, rerr)
+				}
+			}
+			return errors.Join(err, x.Close())
+		}}.Run(t)
 }

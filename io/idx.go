@@ -38,7 +38,8 @@ func ReadIDX(r io.Reader) (*IDX, error) {
 	}
 	typ, ok := idxTypes[head[2]]
 	if head[0] != 0 || head[1] != 0 || !ok {
-		return nil, fmt.Errorf("idx: magic number %#08x, want 0x0000TTNN with element type TT of 08, 09, 0b, 0c, 0d, 0e", binary.BigEndian.Uint32(head[:]))
+		return nil, fmt.Errorf("idx: magic number %#08x, want 0x0000TTNN with element type TT "+
+			"of 08, 09, 0b, 0c, 0d, 0e", binary.BigEndian.Uint32(head[:]))
 	}
 	x := &IDX{DType: typ, Shape: make(nd.Shape, head[3])}
 	size := int64(typ.Size())
@@ -49,7 +50,8 @@ func ReadIDX(r io.Reader) (*IDX, error) {
 		}
 		extent := int64(binary.BigEndian.Uint32(d[:]))
 		if extent > 0 && size > maxIDXBytes/extent {
-			return nil, fmt.Errorf("idx: extents up to axis %d claim more than %d bytes", i, int64(maxIDXBytes))
+			return nil, fmt.Errorf("idx: extents up to axis %d claim more than %d bytes", i,
+				int64(maxIDXBytes))
 		}
 		x.Shape[i] = int(extent)
 		size *= extent
@@ -60,10 +62,12 @@ func ReadIDX(r io.Reader) (*IDX, error) {
 		return nil, fmt.Errorf("idx: %w", truncated(err))
 	}
 	if n != size {
-		return nil, fmt.Errorf("idx: truncated: %d bytes of data, want %d for shape %v", n, size, x.Shape)
+		return nil, fmt.Errorf("idx: truncated: %d bytes of data, want %d for shape %v", n, size,
+			x.Shape)
 	}
 	if extra, _ := io.Copy(io.Discard, io.LimitReader(r, 1)); extra > 0 {
-		return nil, fmt.Errorf("idx: data goes on after the %d bytes that shape %v needs", size, x.Shape)
+		return nil, fmt.Errorf("idx: data goes on after the %d bytes that shape %v needs", size,
+			x.Shape)
 	}
 	x.Data = buf.Bytes()
 	swapBytes(x.Data, typ.Size())

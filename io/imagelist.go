@@ -26,7 +26,8 @@ func scanRecords(f *os.File) ([]int64, error) {
 			return nil, fmt.Errorf("record %d: header: %w", len(list), truncated(err))
 		}
 		if m := binary.LittleEndian.Uint32(head[:]); m != recordMagic {
-			return nil, fmt.Errorf("record %d: magic number %#x at byte %d, want %#x", len(list), m, at, uint32(recordMagic))
+			return nil, fmt.Errorf("record %d: magic number %#x at byte %d, want %#x", len(list), m,
+				at, uint32(recordMagic))
 		}
 		word := binary.LittleEndian.Uint32(head[4:])
 		if part := word >> 29; part == partWhole || part == partFirst {
@@ -47,13 +48,15 @@ type ImageEntry struct {
 	Path  string // from the root of the pictures, with slashes
 }
 
-// ReadImageList reads a .lst file: in every line the number of a picture, its label, and a path, separated by tabs.
+// ReadImageList reads a .lst file: in every line the number of a picture, its label, and a path,
+// separated by tabs.
 func ReadImageList(path string) ([]ImageEntry, error) {
 	var list []ImageEntry
 	err := eachLine(path, func(line []byte) error {
 		fields := strings.Split(string(line), "\t")
 		if len(fields) < 3 {
-			return fmt.Errorf("%d fields, want the number of a picture, its label and a path", len(fields))
+			return fmt.Errorf("%d fields, want the number of a picture, its label and a path",
+				len(fields))
 		}
 		id, err := strconv.ParseUint(strings.TrimSpace(fields[0]), 10, 64)
 		if err != nil {
@@ -86,8 +89,9 @@ func WriteImageList(w io.Writer, list []ImageEntry) error {
 	return b.Flush()
 }
 
-// ListImages finds the pictures below a folder, in the order of their names. With classes the folders directly below it are
-// classes, numbered in the order of their names; without, all labels are 0 and folders are left out.
+// ListImages finds the pictures below a folder, in the order of their names. With classes the
+// folders directly below it are classes, numbered in the order of their names; without, all labels
+// are 0 and folders are left out.
 func ListImages(root string, classes bool) ([]ImageEntry, error) {
 	var list []ImageEntry
 	numbers := map[string]float32{}

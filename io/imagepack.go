@@ -27,14 +27,17 @@ type PackConfig struct {
 	Packed func(done, all int)
 }
 
-// PackImages stores pictures in prefix.rec, with prefix.idx beside it, as MXNet's im2rec does. Paths count from root. A picture that cannot be read
-// ends it with an error that names the file; what has been written then is removed.
-func PackImages(ctx context.Context, prefix, root string, list []ImageEntry, c PackConfig) (err error) {
+// PackImages stores pictures in prefix.rec, with prefix.idx beside it, as MXNet's im2rec does.
+// Paths count from root. A picture that cannot be read ends it with an error that names the file;
+// what has been written then is removed.
+func PackImages(ctx context.Context, prefix, root string, list []ImageEntry,
+	c PackConfig) (err error) {
 	if c.Quality == 0 {
 		c.Quality = 95
 	}
 	if c.Quality < 1 || c.Quality > 100 || c.Resize < 0 {
-		return fmt.Errorf("io: packing with quality %d and sides of %d, want 1 to 100 and 0 or more", c.Quality, c.Resize)
+		return fmt.Errorf("io: packing with quality %d and sides of %d, want 1 to 100 and 0 or "+
+			"more", c.Quality, c.Resize)
 	}
 	if c.Threads < 1 {
 		c.Threads = device.Cores()
@@ -72,7 +75,8 @@ func PackImages(ctx context.Context, prefix, root string, list []ImageEntry, c P
 			if _, err := fmt.Fprintf(index, "%d\t%d\n", e.ID, w.Offset()); err != nil {
 				return err
 			}
-			if err := w.Write(PackRecord(RecordHeader{Label: e.Label, ID: e.ID}, contents[i])); err != nil {
+			if err := w.Write(PackRecord(RecordHeader{Label: e.Label, ID: e.ID},
+				contents[i])); err != nil {
 				return err
 			}
 		}

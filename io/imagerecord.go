@@ -18,13 +18,15 @@ import (
 
 // ImageRecordConfig configures ImageRecordIter.
 type ImageRecordConfig struct {
-	Path  string // .rec file, as im2rec makes it
-	Index string // the .idx file that goes with it; empty: records are looked for when the file is opened
+	Path string // .rec file, as im2rec makes it
+	// the .idx file that goes with it; empty: records are looked for when the file is opened
+	Index string
 	List  string // .lst file, whose labels take the place of those in the records; empty: none
 
-	DataShape  nd.Shape   // of one sample: channels (1, 3 or 4), height, width
-	LabelWidth int        // numbers in one label; 0: 1
-	DType      dtype.Type // of the samples: Float32, Uint8 (as they are), Int8 (less the mean, rounded)
+	DataShape  nd.Shape // of one sample: channels (1, 3 or 4), height, width
+	LabelWidth int      // numbers in one label; 0: 1
+	// of the samples: Float32, Uint8 (as they are), Int8 (less the mean, rounded)
+	DType dtype.Type
 
 	// MaxPixels is the largest number of pixels of a picture in the file; 0: image.MaxPixels.
 	MaxPixels int
@@ -41,7 +43,8 @@ type ImageRecordConfig struct {
 	LabelName string    // empty: softmax_label
 }
 
-// Normalize says how samples become numbers: (v - mean)·scale·contrast/std + illumination·scale/std.
+// Normalize says how samples become numbers: (v - mean)·scale·contrast/std +
+// illumination·scale/std.
 type Normalize struct {
 	Mean                  [4]float32 // of red, green, blue and transparency, or of luminance
 	MeanImage             *nd.Array  // of the shape of a sample, in the place of Mean
@@ -53,16 +56,19 @@ type Normalize struct {
 	RandMirror            bool       // for half of the pictures
 }
 
-// ImageRecords iterates over pictures in a RecordIO file, which stay there: every batch is read, decoded and augmented when it is asked
-// for, by several threads. Prefetch makes that happen while a network computes. An iterator is used by one goroutine at a time, and closed at the end.
+// ImageRecords iterates over pictures in a RecordIO file, which stay there: every batch is read,
+// decoded and augmented when it is asked for, by several threads. Prefetch makes that happen while
+// a network computes. An iterator is used by one goroutine at a time, and closed at the end.
 type ImageRecords struct {
 	*Table
 	src *pictures
 }
 
-// ImageRecordIter opens a file of pictures. What is drawn for a picture depends on seed, epoch and its place in the file alone.
+// ImageRecordIter opens a file of pictures. What is drawn for a picture depends on seed, epoch and
+// its place in the file alone.
 //
-// Where MXNet leaves the end of the last batch undefined (round_batch false), LastBatch Pad completes it, and Batch.Pad says so.
+// Where MXNet leaves the end of the last batch undefined (round_batch false), LastBatch Pad
+// completes it, and Batch.Pad says so.
 func ImageRecordIter(c ImageRecordConfig) (*ImageRecords, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -87,9 +93,12 @@ func ImageRecordIter(c ImageRecordConfig) (*ImageRecords, error) {
 	if c.LabelWidth == 1 {
 		row = nd.Shape{}
 	}
-	data := column{name: orElse(c.DataName, "data"), row: c.DataShape, typ: c.DType, n: len(p.offsets), read: p.read}
-	label := column{name: orElse(c.LabelName, "softmax_label"), row: row, typ: dtype.Float32, n: len(p.offsets), fill: p.fillLabels}
-	t, err := newTable([]column{data}, []column{label}, tableOptions{c.BatchSize, c.LastBatch, c.Shuffle, c.Seed})
+	data := column{name: orElse(c.DataName, "data"), row: c.DataShape, typ: c.DType,
+		n: len(p.offsets), read: p.read}
+	label := column{name: orElse(c.LabelName, "softmax_label"), row: row, typ: dtype.Float32,
+		n: len(p.offsets), fill: p.fillLabels}
+	t, err := newTable([]column{data}, []column{label}, tableOptions{c.BatchSize, c.LastBatch,
+		c.Shuffle, c.Seed})
 	if err != nil {
 		return nil, errors.Join(err, p.f.Close())
 	}
@@ -105,13 +114,15 @@ func (c *ImageRecordConfig) check() error {
 	s := c.DataShape
 	switch {
 	case len(s) != 3 || s.Size() < 1 || s[0] != 1 && s[0] != 3 && s[0] != 4:
-		return fmt.Errorf("io: ImageRecordIter: data shape %v, want (1, 3 or 4 channels, height, width)", s)
+		return fmt.Errorf("io: ImageRecordIter: data shape %v, want (1, 3 or 4 channels, "+
+			"height, width)", s)
 	case c.MaxPixels < 0:
 		return fmt.Errorf("io: ImageRecordIter: pictures of at most %d pixels", c.MaxPixels)
 	case c.LabelWidth < 0:
 		return fmt.Errorf("io: ImageRecordIter: labels of %d numbers", c.LabelWidth)
 	case c.DType != dtype.Float32 && c.DType != dtype.Uint8 && c.DType != dtype.Int8:
-		return fmt.Errorf("io: ImageRecordIter: samples of %v, want float32, uint8 or int8", c.DType)
+		return fmt.Errorf("io: ImageRecordIter: samples of %v, want float32, uint8 or int8",
+			c.DType)
 	}
 	if c.LastBatch == Auto {
 		c.LastBatch = Round
@@ -184,7 +195,8 @@ func (p *pictures) normalize() error {
 		return nil
 	}
 	if !m.Shape().Equal(p.c.DataShape) || m.DType() != dtype.Float32 {
-		return fmt.Errorf("io: ImageRecordIter: mean picture of %v %v, want float32 %v", m.DType(), m.Shape(), p.c.DataShape)
+		return fmt.Errorf("io: ImageRecordIter: mean picture of %v %v, want float32 %v", m.DType(),
+			m.Shape(), p.c.DataShape)
 	}
 	var err error
 	p.mean, err = m.Float32s()
@@ -206,7 +218,8 @@ func (p *pictures) read(dst []byte, rows []int) error {
 				if i >= len(rows) {
 					return
 				}
-				if err := w.read(dst[i*n:(i+1)*n], p.drawn[i*p.c.LabelWidth:][:p.c.LabelWidth], rows[i]); err != nil {
+				if err := w.read(dst[i*n:(i+1)*n], p.drawn[i*p.c.LabelWidth:][:p.c.LabelWidth],
+					rows[i]); err != nil {
 					errs[t] = fmt.Errorf("%s: record %d: %w", p.c.Path, rows[i], err)
 					return
 				}
@@ -276,14 +289,16 @@ func (p *pictures) store(dst []byte, m *image.Image, r *rand.Rand) {
 		m.Planes(func(k, i int, v uint8) { dst[k*plane+i] = v })
 	case dtype.Int8:
 		m.Planes(func(k, i int, v uint8) {
-			dst[k*plane+i] = byte(int8(min(max(int(v)-int(math.Round(float64(p.meanAt(k, k*plane+i)))), -128), 127)))
+			dst[k*plane+i] = byte(int8(min(
+				max(int(v)-int(math.Round(float64(p.meanAt(k, k*plane+i)))), -128), 127)))
 		})
 	default:
 		out := floatsOf(dst)
 		draw := func(most float32) float32 { return (2*r.Float32() - 1) * most * c.Scale }
 		contrast, light := c.Scale+draw(c.MaxRandomContrast), draw(c.MaxRandomIllumination)
 		m.Planes(func(k, i int, v uint8) {
-			out[k*plane+i] = (float32(v)-p.meanAt(k, k*plane+i))*(contrast/c.Std[k]) + light/c.Std[k]
+			out[k*plane+i] = (float32(v)-p.meanAt(k, k*plane+i))*(contrast/c.Std[k]) +
+				light/c.Std[k]
 		})
 	}
 }

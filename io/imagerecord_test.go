@@ -38,7 +38,8 @@ func picture(t testing.TB, width, height int, v uint8) []byte {
 	return b.Bytes()
 }
 
-// pictureFile writes n pictures, with label i and number 100+i, and returns the path of the .rec file. The .idx and .lst files are beside it.
+// pictureFile writes n pictures, with label i and number 100+i, and returns the path of the .rec
+// file. The .idx and .lst files are beside it.
 func pictureFile(t testing.TB, n int) string {
 	t.Helper()
 	var rec, idx, lst bytes.Buffer
@@ -52,7 +53,8 @@ func pictureFile(t testing.TB, n int) string {
 		}
 	}
 	path := filepath.Join(t.TempDir(), "pics.rec")
-	for name, b := range map[string][]byte{path: rec.Bytes(), strings.TrimSuffix(path, "rec") + "idx": idx.Bytes(), strings.TrimSuffix(path, "rec") + "lst": lst.Bytes()} {
+	for name, b := range map[string][]byte{path: rec.Bytes(), strings.TrimSuffix(path, "rec") +
+		"idx": idx.Bytes(), strings.TrimSuffix(path, "rec") + "lst": lst.Bytes()} {
 		if err := os.WriteFile(name, b, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -97,15 +99,18 @@ func epochOf(t testing.TB, it dataio.Iter) (data [][]float32, labels []float32) 
 
 func TestImageRecordIter(t *testing.T) {
 	path := pictureFile(t, 10)
-	base := dataio.ImageRecordConfig{Path: path, DataShape: nd.Shape{3, 8, 12}, BatchSize: 4, LastBatch: dataio.Pad}
+	base := dataio.ImageRecordConfig{Path: path, DataShape: nd.Shape{3, 8, 12}, BatchSize: 4,
+		LastBatch: dataio.Pad}
 	data, labels := epochOf(t, openPictures(t, base))
 	if len(data) != 10 {
 		t.Fatalf("%d samples, want 10", len(data))
 	}
 	for i, x := range data {
 		left := float32((i % 3) / 2) // where the middle begins
-		if labels[i] != float32(i) || x[0] != float32(i) || x[96] != float32(2*i) || x[192] != left || x[192+11] != left+11 {
-			t.Errorf("sample %d: label %v, red %v, green %v, blue %v to %v", i, labels[i], x[0], x[96], x[192], x[203])
+		if labels[i] != float32(i) || x[0] != float32(i) || x[96] != float32(2*i) ||
+			x[192] != left || x[192+11] != left+11 {
+			t.Errorf("sample %d: label %v, red %v, green %v, blue %v to %v", i, labels[i], x[0],
+				x[96], x[192], x[203])
 		}
 	}
 
@@ -115,58 +120,76 @@ func TestImageRecordIter(t *testing.T) {
 		return c
 	}
 	t.Run("index", func(t *testing.T) {
-		got, _ := epochOf(t, openPictures(t, with(func(c *dataio.ImageRecordConfig) { c.Index = strings.TrimSuffix(path, "rec") + "idx" })))
+		got, _ := epochOf(t, openPictures(t,
+			with(func(c *dataio.ImageRecordConfig) {
+				c.Index = strings.TrimSuffix(path, "rec") +
+					"idx"
+			})))
 		if !slices.EqualFunc(got, data, slices.Equal) {
 			t.Error("samples found by an index differ")
 		}
 	})
 	t.Run("list", func(t *testing.T) {
-		it := openPictures(t, with(func(c *dataio.ImageRecordConfig) { c.List, c.LabelWidth = strings.TrimSuffix(path, "rec")+"lst", 2 }))
+		it := openPictures(t, with(func(c *dataio.ImageRecordConfig) {
+			c.List,
+				c.LabelWidth = strings.TrimSuffix(path, "rec")+"lst", 2
+		}))
 		b, err := it.Next(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if l, err := b.Label[0].Float32s(); err != nil || !slices.Equal(l, []float32{0, 0, 7, -1, 14, -2, 21, -3}) {
+		if l, err := b.Label[0].Float32s(); err != nil ||
+			!slices.Equal(l, []float32{0, 0, 7, -1, 14, -2, 21, -3}) {
 			t.Errorf("labels %v, %v", l, err)
 		}
 	})
 	t.Run("mirror", func(t *testing.T) {
-		got, _ := epochOf(t, openPictures(t, with(func(c *dataio.ImageRecordConfig) { c.Mirror = true })))
+		got, _ := epochOf(t, openPictures(t,
+			with(func(c *dataio.ImageRecordConfig) { c.Mirror = true })))
 		if got[0][192] != 11 || got[0][203] != 0 {
 			t.Errorf("blue from %v to %v, want 11 to 0", got[0][192], got[0][203])
 		}
 	})
 	t.Run("normalize", func(t *testing.T) {
 		got, _ := epochOf(t, openPictures(t, with(func(c *dataio.ImageRecordConfig) {
-			c.Normalize = dataio.Normalize{Mean: [4]float32{1, 2, 3}, Std: [4]float32{2, 4, 8}, Scale: 0.5}
+			c.Normalize = dataio.Normalize{Mean: [4]float32{1, 2, 3}, Std: [4]float32{2, 4, 8},
+				Scale: 0.5}
 		})))
 		if x := got[5]; x[0] != (5-1)*0.25 || x[96] != (10-2)*0.125 || x[192+11] != (12-3)*0.0625 {
 			t.Errorf("got %v, %v, %v", x[0], x[96], x[203])
 		}
 	})
 	t.Run("mean picture", func(t *testing.T) {
-		got, _ := epochOf(t, openPictures(t, with(func(c *dataio.ImageRecordConfig) { c.MeanImage = nd.Full(3, c.DataShape) })))
+		got, _ := epochOf(t, openPictures(t,
+			with(func(c *dataio.ImageRecordConfig) { c.MeanImage = nd.Full(3, c.DataShape) })))
 		if got[5][0] != 2 {
 			t.Errorf("got %v, want 2", got[5][0])
 		}
 	})
 	t.Run("bytes", func(t *testing.T) {
-		got, _ := epochOf(t, openPictures(t, with(func(c *dataio.ImageRecordConfig) { c.DType = dtype.Uint8 })))
+		got, _ := epochOf(t, openPictures(t,
+			with(func(c *dataio.ImageRecordConfig) { c.DType = dtype.Uint8 })))
 		if !slices.EqualFunc(got, data, slices.Equal) {
 			t.Error("samples as bytes differ")
 		}
-		got, _ = epochOf(t, openPictures(t, with(func(c *dataio.ImageRecordConfig) { c.DType, c.Mean = dtype.Int8, [4]float32{7.4} })))
+		got, _ = epochOf(t, openPictures(t, with(func(c *dataio.ImageRecordConfig) {
+			c.DType,
+				c.Mean = dtype.Int8, [4]float32{7.4}
+		})))
 		if got[5][0] != -2 {
 			t.Errorf("got %v, want -2", got[5][0])
 		}
 	})
 }
 
-// TestImageRecordsRepeat draws everything at random: an epoch is the same whatever the number of threads, behind a Prefetcher, and when it is begun again.
+// TestImageRecordsRepeat draws everything at random: an epoch is the same whatever the number of
+// threads, behind a Prefetcher, and when it is begun again.
 func TestImageRecordsRepeat(t *testing.T) {
-	c := dataio.ImageRecordConfig{Path: pictureFile(t, 23), DataShape: nd.Shape{3, 8, 8}, BatchSize: 5, Shuffle: true, Seed: 3, Threads: 1,
-		Augment:   image.Augment{RandCrop: true, Brightness: 0.3, MaxRotateAngle: 20},
-		Normalize: dataio.Normalize{RandMirror: true, MaxRandomContrast: 0.2, MaxRandomIllumination: 3}}
+	c := dataio.ImageRecordConfig{Path: pictureFile(t, 23), DataShape: nd.Shape{3, 8, 8},
+		BatchSize: 5, Shuffle: true, Seed: 3, Threads: 1,
+		Augment: image.Augment{RandCrop: true, Brightness: 0.3, MaxRotateAngle: 20},
+		Normalize: dataio.Normalize{RandMirror: true, MaxRandomContrast: 0.2,
+			MaxRandomIllumination: 3}}
 	it := openPictures(t, c)
 	first, labels := epochOf(t, it)
 	second, _ := epochOf(t, it)
@@ -193,7 +216,8 @@ func TestImageRecordsRepeat(t *testing.T) {
 
 // TestImageRecordsShard gives each of two workers a half.
 func TestImageRecordsShard(t *testing.T) {
-	c := dataio.ImageRecordConfig{Path: pictureFile(t, 12), DataShape: nd.Shape{1, 8, 8}, BatchSize: 3}
+	c := dataio.ImageRecordConfig{Path: pictureFile(t, 12), DataShape: nd.Shape{1, 8, 8},
+		BatchSize: 3}
 	var all []float32
 	for part := range 2 {
 		it := openPictures(t, c)
@@ -226,7 +250,9 @@ func TestImageRecordMistakes(t *testing.T) {
 	}
 	text := func() string {
 		var b bytes.Buffer
-		if err := dataio.NewRecordWriter(&b).Write(dataio.PackRecord(dataio.RecordHeader{Label: []float32{0}}, []byte("no picture"))); err != nil {
+		if err := dataio.NewRecordWriter(&b).Write(
+			dataio.PackRecord(dataio.RecordHeader{Label: []float32{0}},
+				[]byte("no picture"))); err != nil {
 			t.Fatal(err)
 		}
 		return file(b.Bytes())
@@ -240,19 +266,30 @@ func TestImageRecordMistakes(t *testing.T) {
 		cfg  dataio.ImageRecordConfig
 		want string
 	}{
-		"no file":        {dataio.ImageRecordConfig{Path: "/nowhere.rec", DataShape: shape}, "/nowhere.rec"},
-		"shape":          {dataio.ImageRecordConfig{Path: good, DataShape: nd.Shape{2, 8, 8}}, "2"},
-		"element type":   {dataio.ImageRecordConfig{Path: good, DataShape: shape, DType: dtype.Float64}, "float64"},
-		"settings":       {dataio.ImageRecordConfig{Path: good, DataShape: shape, Augment: image.Augment{Resize: -1}}, "negative"},
-		"mean picture":   {dataio.ImageRecordConfig{Path: good, DataShape: shape, Normalize: dataio.Normalize{MeanImage: nd.Ones(nd.Shape{3, 8, 9})}}, "mean"},
-		"empty":          {dataio.ImageRecordConfig{Path: file(nil), DataShape: shape}, "no records"},
-		"no records":     {dataio.ImageRecordConfig{Path: file([]byte("no records at all")), DataShape: shape}, "magic"},
-		"truncated":      {dataio.ImageRecordConfig{Path: file(data[:len(data)-9]), DataShape: shape}, "record 2"},
-		"no picture":     {dataio.ImageRecordConfig{Path: text(), DataShape: shape}, "record 0"},
-		"label":          {dataio.ImageRecordConfig{Path: good, DataShape: shape, LabelWidth: 2}, "label of 1 numbers, want 2"},
-		"not in list":    {dataio.ImageRecordConfig{Path: good, List: list, DataShape: shape, BatchSize: 3}, "picture 101"},
-		"no index":       {dataio.ImageRecordConfig{Path: good, Index: "/nowhere.idx", DataShape: shape}, "/nowhere.idx"},
-		"picture's size": {dataio.ImageRecordConfig{Path: good, DataShape: shape, Augment: image.Augment{MaxCropSize: 30}}, "want at least MaxCropSize 30"},
+		"no file": {dataio.ImageRecordConfig{Path: "/nowhere.rec", DataShape: shape},
+			"/nowhere.rec"},
+		"shape": {dataio.ImageRecordConfig{Path: good, DataShape: nd.Shape{2, 8, 8}}, "2"},
+		"element type": {dataio.ImageRecordConfig{Path: good, DataShape: shape,
+			DType: dtype.Float64}, "float64"},
+		"settings": {dataio.ImageRecordConfig{Path: good, DataShape: shape,
+			Augment: image.Augment{Resize: -1}}, "negative"},
+		"mean picture": {dataio.ImageRecordConfig{Path: good, DataShape: shape,
+			Normalize: dataio.Normalize{MeanImage: nd.Ones(nd.Shape{3, 8, 9})}}, "mean"},
+		"empty": {dataio.ImageRecordConfig{Path: file(nil), DataShape: shape},
+			"no records"},
+		"no records": {dataio.ImageRecordConfig{Path: file([]byte("no records at all")),
+			DataShape: shape}, "magic"},
+		"truncated": {dataio.ImageRecordConfig{Path: file(data[:len(data)-9]),
+			DataShape: shape}, "record 2"},
+		"no picture": {dataio.ImageRecordConfig{Path: text(), DataShape: shape}, "record 0"},
+		"label": {dataio.ImageRecordConfig{Path: good, DataShape: shape, LabelWidth: 2},
+			"label of 1 numbers, want 2"},
+		"not in list": {dataio.ImageRecordConfig{Path: good, List: list, DataShape: shape,
+			BatchSize: 3}, "picture 101"},
+		"no index": {dataio.ImageRecordConfig{Path: good, Index: "/nowhere.idx",
+			DataShape: shape}, "/nowhere.idx"},
+		"picture's size": {dataio.ImageRecordConfig{Path: good, DataShape: shape,
+			Augment: image.Augment{MaxCropSize: 30}}, "want at least MaxCropSize 30"},
 	} {
 		it, err := dataio.ImageRecordIter(c.cfg)
 		if err == nil {
@@ -275,7 +312,8 @@ func ExampleImageRecordIter() {
 		if err := png.Encode(&b, stdimage.NewGray(stdimage.Rect(0, 0, 40, 30))); err != nil {
 			panic(err)
 		}
-		if err := w.Write(dataio.PackRecord(dataio.RecordHeader{Label: []float32{float32(i)}}, b.Bytes())); err != nil {
+		if err := w.Write(dataio.PackRecord(dataio.RecordHeader{Label: []float32{float32(i)}},
+			b.Bytes())); err != nil {
 			panic(err)
 		}
 	}
@@ -291,8 +329,9 @@ func ExampleImageRecordIter() {
 
 	train, err := dataio.ImageRecordIter(dataio.ImageRecordConfig{
 		Path: path, DataShape: nd.Shape{3, 24, 24}, BatchSize: 2, Shuffle: true, Seed: 1,
-		Augment:   image.Augment{Resize: 26, RandCrop: true},
-		Normalize: dataio.Normalize{Mean: [4]float32{123, 117, 104}, Std: [4]float32{58, 57, 57}, RandMirror: true},
+		Augment: image.Augment{Resize: 26, RandCrop: true},
+		Normalize: dataio.Normalize{Mean: [4]float32{123, 117, 104}, Std: [4]float32{58, 57, 57},
+			RandMirror: true},
 	})
 	if err != nil {
 		panic(err)
@@ -323,7 +362,8 @@ func BenchmarkImageRecords(b *testing.B) {
 		b.Fatal(err)
 	}
 	for range 64 {
-		if err := w.Write(dataio.PackRecord(dataio.RecordHeader{Label: []float32{1}}, pic.Bytes())); err != nil {
+		if err := w.Write(dataio.PackRecord(dataio.RecordHeader{Label: []float32{1}},
+			pic.Bytes())); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -331,8 +371,10 @@ func BenchmarkImageRecords(b *testing.B) {
 	if err := os.WriteFile(path, rec.Bytes(), 0o644); err != nil {
 		b.Fatal(err)
 	}
-	it := openPictures(b, dataio.ImageRecordConfig{Path: path, DataShape: nd.Shape{3, 224, 224}, BatchSize: 32,
-		Augment: image.Augment{Resize: 256, RandCrop: true}, Normalize: dataio.Normalize{RandMirror: true, Std: [4]float32{58, 57, 57}}})
+	it := openPictures(b, dataio.ImageRecordConfig{Path: path, DataShape: nd.Shape{3, 224, 224},
+		BatchSize: 32,
+		Augment:   image.Augment{Resize: 256, RandCrop: true},
+		Normalize: dataio.Normalize{RandMirror: true, Std: [4]float32{58, 57, 57}}})
 	for b.Loop() {
 		if _, err := it.Next(b.Context()); errors.Is(err, io.EOF) {
 			if err := it.Reset(); err != nil {

@@ -24,13 +24,13 @@ type Batch struct {
 	Label []*nd.Array
 	Pad   int   // how many samples at the end only fill the batch up
 	Index []int // position of each sample in the data set
-	// Bucket says which bucket the samples belong to where batches have different shapes, such as the length of sentences; it
-	// is comparable. Nil means the default bucket.
+	// Bucket says which bucket the samples belong to where batches have different shapes, such as
+	// the length of sentences; it is comparable. Nil means the default bucket.
 	Bucket any
 }
 
-// Iter hands out batches of a fixed size. The names and shapes it provides do not change; batches of other buckets than the
-// default one have other shapes.
+// Iter hands out batches of a fixed size. The names and shapes it provides do not change; batches
+// of other buckets than the default one have other shapes.
 type Iter interface {
 	// Next returns the next batch, io.EOF at the end of the epoch.
 	Next(ctx context.Context) (*Batch, error)

@@ -35,13 +35,16 @@ func MNISTIter(c MNISTConfig) (*Table, error) {
 		return nil, err
 	}
 	if img.DType != dtype.Uint8 || len(img.Shape) != 3 {
-		return nil, fmt.Errorf("io: %s: %v array of shape %v, want uint8 images of shape (n, rows, columns)", c.Image, img.DType, img.Shape)
+		return nil, fmt.Errorf("io: %s: %v array of shape %v, want uint8 images of shape (n, "+
+			"rows, columns)", c.Image, img.DType, img.Shape)
 	}
 	if lab.DType != dtype.Uint8 || len(lab.Shape) != 1 {
-		return nil, fmt.Errorf("io: %s: %v array of shape %v, want uint8 labels of shape (n,)", c.Label, lab.DType, lab.Shape)
+		return nil, fmt.Errorf("io: %s: %v array of shape %v, want uint8 labels of shape (n,)",
+			c.Label, lab.DType, lab.Shape)
 	}
 	if img.Shape[0] != lab.Shape[0] {
-		return nil, fmt.Errorf("io: %s has %d images, %s has %d labels", c.Image, img.Shape[0], c.Label, lab.Shape[0])
+		return nil, fmt.Errorf("io: %s has %d images, %s has %d labels", c.Image, img.Shape[0],
+			c.Label, lab.Shape[0])
 	}
 	rows, cols := img.Shape[1], img.Shape[2]
 	row := nd.Shape{1, rows, cols}
@@ -54,9 +57,12 @@ func MNISTIter(c MNISTConfig) (*Table, error) {
 	if c.BatchSize == 0 {
 		c.BatchSize = 128
 	}
-	data := column{name: orElse(c.DataName, "data"), row: row, typ: dtype.Float32, n: img.Shape[0], fill: scaledRows(img.Data, rows*cols, 1.0/256)}
-	label := column{name: orElse(c.LabelName, "softmax_label"), row: nd.Shape{}, typ: dtype.Float32, n: lab.Shape[0], fill: scaledRows(lab.Data, 1, 1)}
-	return newTable([]column{data}, []column{label}, tableOptions{c.BatchSize, c.LastBatch, c.Shuffle, c.Seed})
+	data := column{name: orElse(c.DataName, "data"), row: row, typ: dtype.Float32, n: img.Shape[0],
+		fill: scaledRows(img.Data, rows*cols, 1.0/256)}
+	label := column{name: orElse(c.LabelName, "softmax_label"), row: nd.Shape{}, typ: dtype.Float32,
+		n: lab.Shape[0], fill: scaledRows(lab.Data, 1, 1)}
+	return newTable([]column{data}, []column{label}, tableOptions{c.BatchSize, c.LastBatch,
+		c.Shuffle, c.Seed})
 }
 
 // scaledRows returns a fill function that turns bytes into scaled float32.

@@ -24,12 +24,12 @@ type NDArrayConfig struct {
 	LastBatch LastBatch // Auto: Pad
 }
 
-// NDArrayIter iterates over arrays. Where the samples of a batch lie one after the other, without shuffling and on the
-// processor, the batch is a view of the arrays, as in MXNet: nothing is copied, and writing into either changes the
-// other. Shuffled arrays are copied once.
+// NDArrayIter iterates over arrays. Where the samples of a batch lie one after the other, without
+// shuffling and on the processor, the batch is a view of the arrays, as in MXNet: nothing is
+// copied, and writing into either changes the other. Shuffled arrays are copied once.
 //
-// With fewer samples than a batch has, Pad and Round repeat them until the batch is full, and Batch.Pad counts the repetitions; Discard and
-// RollOver, which would have no batch, are an error.
+// With fewer samples than a batch has, Pad and Round repeat them until the batch is full, and
+// Batch.Pad counts the repetitions; Discard and RollOver, which would have no batch, are an error.
 func NDArrayIter(c NDArrayConfig) (*Table, error) {
 	if len(c.Data) == 0 {
 		return nil, fmt.Errorf("io: NDArrayIter: no data")
@@ -48,9 +48,11 @@ func NDArrayIter(c NDArrayConfig) (*Table, error) {
 	return newTable(data, label, tableOptions{max(c.BatchSize, 1), c.LastBatch, c.Shuffle, c.Seed})
 }
 
-func arrayColumns(arrays []*nd.Array, names []string, fallback string, shuffle bool) ([]column, error) {
+func arrayColumns(arrays []*nd.Array, names []string, fallback string, shuffle bool) ([]column,
+	error) {
 	if names != nil && len(names) != len(arrays) {
-		return nil, fmt.Errorf("io: NDArrayIter: %d names for %d arrays of %s", len(names), len(arrays), fallback)
+		return nil, fmt.Errorf("io: NDArrayIter: %d names for %d arrays of %s", len(names),
+			len(arrays), fallback)
 	}
 	var cols []column
 	for i, a := range arrays {
@@ -62,7 +64,8 @@ func arrayColumns(arrays []*nd.Array, names []string, fallback string, shuffle b
 			c.name = "_" + strconv.Itoa(i) + "_" + fallback
 		}
 		if len(a.Shape()) == 0 {
-			return nil, fmt.Errorf("io: NDArrayIter: %s: a scalar, want an axis that counts samples", c.name)
+			return nil, fmt.Errorf("io: NDArrayIter: %s: a scalar, want an axis that counts "+
+				"samples", c.name)
 		}
 		c.n, c.row = a.Shape()[0], a.Shape()[1:].Clone()
 		if err := c.take(a, shuffle); err != nil {

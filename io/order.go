@@ -17,7 +17,8 @@ const (
 	Round                     // pad, and begin the next epoch after the samples borrowed
 )
 
-var lastBatchNames = [...]string{Auto: "auto", Pad: "pad", Discard: "discard", RollOver: "roll_over", Round: "round"}
+var lastBatchNames = [...]string{Auto: "auto", Pad: "pad", Discard: "discard",
+	RollOver: "roll_over", Round: "round"}
 
 // String returns MXNet's name of l.
 func (l LastBatch) String() string {
@@ -34,7 +35,8 @@ func ParseLastBatch(s string) (LastBatch, error) {
 			return LastBatch(l), nil
 		}
 	}
-	return Auto, fmt.Errorf("io: unknown treatment of the last batch %q, want pad, discard, roll_over or round", s)
+	return Auto, fmt.Errorf("io: unknown treatment of the last batch %q, want pad, discard, "+
+		"roll_over or round", s)
 }
 
 // order decides which samples make up which batch. It knows no data.
@@ -64,7 +66,8 @@ func newOrder(n, batch int, last LastBatch, shuffle bool, seed uint64) (*order, 
 		return nil, fmt.Errorf("io: no samples")
 	}
 	if n < batch && (last == Discard || last == RollOver) {
-		return nil, fmt.Errorf("io: batch size %d with %d samples: %s would give no batch", batch, n, last)
+		return nil, fmt.Errorf("io: batch size %d with %d samples: %s would give no batch", batch,
+			n, last)
 	}
 	if last == Auto || int(last) >= len(lastBatchNames) {
 		return nil, fmt.Errorf("io: last batch %v, want pad, discard, roll_over or round", last)

@@ -19,9 +19,10 @@ type Prefetcher struct {
 	stop context.CancelFunc
 	end  error // what ended the epoch; Reset clears it
 
-	begun []byte // state of it when it was taken over in this epoch; nil: not in use, or it has none
-	taken int    // batches handed out since
-	moved bool   // batches were handed out without the goroutine
+	// state of it when it was taken over in this epoch; nil: not in use, or it has none
+	begun []byte
+	taken int  // batches handed out since
+	moved bool // batches were handed out without the goroutine
 }
 
 type prefetched struct {
@@ -33,7 +34,8 @@ type prefetched struct {
 // the iterator, which must be a Keeper: prepared batches have to survive until they are used.
 func Prefetch(it Iter, depth int) (*Prefetcher, error) {
 	if _, ok := it.(Keeper); !ok {
-		return nil, fmt.Errorf("io: Prefetch: %T has no Keep method, so its batches cannot be held", it)
+		return nil, fmt.Errorf("io: Prefetch: %T has no Keep method, so its batches cannot be held",
+			it)
 	}
 	if depth <= 0 {
 		depth = 2

@@ -90,9 +90,10 @@ func (r *IndexedRecords) Close() error { return r.f.Close() }
 // RecordHeader begins the payload of records made from images.
 type RecordHeader struct {
 	Label []float32
-	List  bool // the labels follow the header even if there is only one, as MXNet writes a label array
-	ID    uint64
-	ID2   uint64
+	// the labels follow the header even if there is only one, as MXNet writes a label array
+	List bool
+	ID   uint64
+	ID2  uint64
 }
 
 const recordHeaderLen = 24
@@ -101,7 +102,8 @@ const recordHeaderLen = 24
 // memory with the payload.
 func UnpackRecord(payload []byte) (RecordHeader, []byte, error) {
 	if len(payload) < recordHeaderLen {
-		return RecordHeader{}, nil, fmt.Errorf("io: image record of %d bytes, want a header of %d", len(payload), recordHeaderLen)
+		return RecordHeader{}, nil, fmt.Errorf("io: image record of %d bytes, want a header of %d",
+			len(payload), recordHeaderLen)
 	}
 	le := binary.LittleEndian
 	h := RecordHeader{ID: le.Uint64(payload[8:]), ID2: le.Uint64(payload[16:])}
@@ -112,7 +114,8 @@ func UnpackRecord(payload []byte) (RecordHeader, []byte, error) {
 		return h, rest, nil
 	}
 	if flag*4 > int64(len(rest)) {
-		return RecordHeader{}, nil, fmt.Errorf("io: image record claims %d labels in %d bytes", flag, len(rest))
+		return RecordHeader{}, nil, fmt.Errorf("io: image record claims %d labels in %d bytes",
+			flag, len(rest))
 	}
 	h.List = true
 	h.Label = make([]float32, flag)

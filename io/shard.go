@@ -5,7 +5,8 @@ import "fmt"
 // Sharder is the ability of an iterator to hand out one part of the batches of every epoch only, as
 // one of several workers that go through the data together.
 type Sharder interface {
-	// Shard makes the iterator hand out batches part, part+parts, part+2·parts and so on, counted from
+	// Shard makes the iterator hand out batches part, part+parts, part+2·parts and so on, counted
+	// from
 	// 0. All parts have the same number of batches: the last ones are left out when they do not make a
 	// round. It is called before the first batch of an epoch.
 	Shard(part, parts int) error
@@ -27,7 +28,8 @@ func shareOf(part, parts, batches int) (share, error) {
 		return share{}, fmt.Errorf("io: part %d of %d", part, parts)
 	}
 	if batches < parts {
-		return share{}, fmt.Errorf("io: %d batches for %d workers, want at least one for each", batches, parts)
+		return share{}, fmt.Errorf("io: %d batches for %d workers, want at least one for each",
+			batches, parts)
 	}
 	return share{set: true, part: part, parts: parts}, nil
 }
@@ -64,7 +66,8 @@ func (t *Table) next(idx []int) (pad int, ok bool) {
 		s.at, s.end, s.running = 0, n-n%s.parts, true
 	}
 	for {
-		pad, ok = t.ord.next(idx) // beyond the last round too: the epoch is to end as it always does
+		// beyond the last round too: the epoch is to end as it always does
+		pad, ok = t.ord.next(idx)
 		s.at++
 		if !ok || s.at <= s.end && (s.at-1)%s.parts == s.part {
 			return pad, ok

@@ -18,14 +18,17 @@ type sharded interface {
 
 // TestShard compares the parts of several epochs with the whole.
 func TestShard(t *testing.T) {
-	for _, last := range []dataio.LastBatch{dataio.Pad, dataio.Discard, dataio.Round, dataio.RollOver} {
+	for _, last := range []dataio.LastBatch{dataio.Pad, dataio.Discard, dataio.Round,
+		dataio.RollOver} {
 		t.Run(last.String(), func(t *testing.T) {
 			checkShards(t, func() (sharded, error) {
 				values := make([]float32, 23)
 				for i := range values {
 					values[i] = float32(i)
 				}
-				return dataio.NDArrayIter(dataio.NDArrayConfig{Data: []*nd.Array{nd.FromSlice(values)}, BatchSize: 3, Shuffle: true, Seed: 4, LastBatch: last})
+				return dataio.NDArrayIter(
+					dataio.NDArrayConfig{Data: []*nd.Array{nd.FromSlice(values)}, BatchSize: 3,
+						Shuffle: true, Seed: 4, LastBatch: last})
 			})
 		})
 	}
@@ -35,7 +38,8 @@ func TestShard(t *testing.T) {
 			for i := range sentences {
 				sentences[i] = make([]int, 1+i%5)
 			}
-			return dataio.BucketSentenceIter(dataio.BucketSentenceConfig{Sentences: sentences, BatchSize: 3, Buckets: []int{2, 5}, Seed: 4})
+			return dataio.BucketSentenceIter(dataio.BucketSentenceConfig{Sentences: sentences,
+				BatchSize: 3, Buckets: []int{2, 5}, Seed: 4})
 		})
 	})
 }
@@ -65,11 +69,13 @@ func checkShards(t *testing.T, open func() (sharded, error)) {
 				got := batchesOf(t, it)
 				for n := range got {
 					if i := n*parts + p; i >= len(want) || got[n] != want[i] {
-						t.Fatalf("epoch %d, part %d of %d, batch %d: %v, want those of %v", epoch, p, parts, n, got[n], want)
+						t.Fatalf("epoch %d, part %d of %d, batch %d: %v, want those of %v", epoch,
+							p, parts, n, got[n], want)
 					}
 				}
 				if len(got) != len(want)/parts {
-					t.Errorf("epoch %d, part %d of %d: %d batches, want %d", epoch, p, parts, len(got), len(want)/parts)
+					t.Errorf("epoch %d, part %d of %d: %d batches, want %d", epoch, p, parts,
+						len(got), len(want)/parts)
 				}
 			}
 		}
@@ -89,7 +95,8 @@ func batchesOf(t *testing.T, it sharded) (list []string) {
 }
 
 func TestShardMistakes(t *testing.T) {
-	it, err := dataio.NDArrayIter(dataio.NDArrayConfig{Data: []*nd.Array{nd.Zeros(nd.Shape{4})}, BatchSize: 2})
+	it, err := dataio.NDArrayIter(dataio.NDArrayConfig{Data: []*nd.Array{nd.Zeros(nd.Shape{4})},
+		BatchSize: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

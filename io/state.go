@@ -9,13 +9,14 @@ import (
 	"slices"
 )
 
-// Stateful is the ability of an iterator to be taken up by another process where this one has left it.
+// Stateful is the ability of an iterator to be taken up by another process where this one has left
+// it.
 type Stateful interface {
-	// State describes the place between two calls of Next: which batches have been handed out, and all that later epochs
-	// depend on. It also names the data set by its size, order and seed.
+	// State describes the place between two calls of Next: which batches have been handed out, and
+	// all that later epochs depend on. It also names the data set by its size, order and seed.
 	State() ([]byte, error)
-	// SetState moves an iterator of the same configuration to a place that State has described. A state of another
-	// configuration is an error, and leaves the iterator as it is.
+	// SetState moves an iterator of the same configuration to a place that State has described. A
+	// state of another configuration is an error, and leaves the iterator as it is.
 	SetState(state []byte) error
 }
 
@@ -25,7 +26,8 @@ type Skipper interface {
 	Skip(ctx context.Context, n int) error
 }
 
-// Skip passes over n batches of an iterator: without reading them where it is a Skipper. The error is io.EOF where the epoch has fewer.
+// Skip passes over n batches of an iterator: without reading them where it is a Skipper. The error
+// is io.EOF where the epoch has fewer.
 func Skip(ctx context.Context, it Iter, n int) error {
 	if s, ok := it.(Skipper); ok {
 		return s.Skip(ctx, n)
@@ -79,8 +81,10 @@ func (t *Table) SetState(state []byte) error {
 		return fmt.Errorf("io: state of a table with %s, the iterator has %s", got, want)
 	}
 	outside := func(i int) bool { return i < 0 || i >= s.Samples }
-	if s.Epoch < 0 || s.At < 0 || s.At > s.Samples || len(s.Left) >= max(s.BatchSize, 1) || slices.ContainsFunc(s.Left, outside) || outside(s.Skip) || s.Batch < 0 {
-		return fmt.Errorf("io: state of a table at sample %d of %d in epoch %d, with %d samples left over and %d to skip: no table can be there",
+	if s.Epoch < 0 || s.At < 0 || s.At > s.Samples || len(s.Left) >= max(s.BatchSize, 1) ||
+		slices.ContainsFunc(s.Left, outside) || outside(s.Skip) || s.Batch < 0 {
+		return fmt.Errorf("io: state of a table at sample %d of %d in epoch %d, with %d samples "+
+			"left over and %d to skip: no table can be there",
 			s.At, s.Samples, s.Epoch, len(s.Left), s.Skip)
 	}
 	o := t.ord
@@ -134,10 +138,12 @@ func (b *BucketSentences) SetState(state []byte) error {
 		return fmt.Errorf("io: state of BucketSentences: %w", err)
 	}
 	if want := b.state().Config; s.Config != want {
-		return fmt.Errorf("io: state of BucketSentences with %s, the iterator has %s", s.Config, want)
+		return fmt.Errorf("io: state of BucketSentences with %s, the iterator has %s", s.Config,
+			want)
 	}
 	if s.Epoch < 0 || s.Batch < 0 || s.Batch > len(b.order) {
-		return fmt.Errorf("io: state of BucketSentences at batch %d of epoch %d, want 0 to %d", s.Batch, s.Epoch, len(b.order))
+		return fmt.Errorf("io: state of BucketSentences at batch %d of epoch %d, want 0 to %d",
+			s.Batch, s.Epoch, len(b.order))
 	}
 	b.SetEpoch(s.Epoch)
 	b.at = s.Batch
@@ -157,14 +163,16 @@ func (b *BucketSentences) Skip(ctx context.Context, n int) error {
 	return nil
 }
 
-// prefetchState is the state of a Prefetcher: that of the iterator behind, and how many batches have been handed out since.
+// prefetchState is the state of a Prefetcher: that of the iterator behind, and how many batches
+// have been handed out since.
 type prefetchState struct {
 	Behind json.RawMessage `json:"behind"`
 	Taken  int             `json:"taken"`
 	Ended  bool            `json:"ended"`
 }
 
-// State implements Stateful, if the iterator behind does. Batches that are prepared and have not been handed out do not count.
+// State implements Stateful, if the iterator behind does. Batches that are prepared and have not
+// been handed out do not count.
 func (p *Prefetcher) State() ([]byte, error) {
 	it, ok := p.it.(Stateful)
 	switch {
@@ -175,7 +183,8 @@ func (p *Prefetcher) State() ([]byte, error) {
 	case p.begun != nil:
 		return json.Marshal(prefetchState{p.begun, p.taken, p.end != nil})
 	case p.out != nil:
-		return nil, fmt.Errorf("io: Prefetch: %T could not say its state when batches began to be prepared", p.it)
+		return nil, fmt.Errorf("io: Prefetch: %T could not say its state when batches began to "+
+			"be prepared", p.it)
 	}
 	state, err := it.State()
 	if err != nil {
@@ -214,7 +223,8 @@ func (p *Prefetcher) SetState(state []byte) error {
 	return nil
 }
 
-// Skip implements Skipper. Batches are not read where the iterator behind is a Skipper and nothing has been prepared.
+// Skip implements Skipper. Batches are not read where the iterator behind is a Skipper and nothing
+// has been prepared.
 func (p *Prefetcher) Skip(ctx context.Context, n int) error {
 	if p.out == nil && p.end == nil {
 		p.begin()

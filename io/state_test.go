@@ -33,41 +33,49 @@ func resumable(t *testing.T) map[string]func() dataio.Iter {
 			return it
 		}
 	}
-	for _, last := range []dataio.LastBatch{dataio.Pad, dataio.Discard, dataio.RollOver, dataio.Round} {
+	for _, last := range []dataio.LastBatch{dataio.Pad, dataio.Discard, dataio.RollOver,
+		dataio.Round} {
 		for _, shuffle := range []bool{false, true} {
 			open := func() (dataio.Iter, error) {
-				return dataio.NDArrayIter(dataio.NDArrayConfig{Data: []*nd.Array{nd.Arange(0, 23, 1)}, BatchSize: 5, Shuffle: shuffle, Seed: 3, LastBatch: last})
+				return dataio.NDArrayIter(dataio.NDArrayConfig{Data: []*nd.Array{nd.Arange(0, 23,
+					1)}, BatchSize: 5, Shuffle: shuffle, Seed: 3, LastBatch: last})
 			}
 			add(fmt.Sprintf("arrays %v shuffle %v", last, shuffle), open)
-			add(fmt.Sprintf("prefetched arrays %v shuffle %v", last, shuffle), func() (dataio.Iter, error) {
-				it, err := open()
-				if err != nil {
-					return nil, err
-				}
-				return dataio.Prefetch(it, 2)
-			})
-			add(fmt.Sprintf("part of arrays %v shuffle %v", last, shuffle), func() (dataio.Iter, error) {
-				it, err := open()
-				if err == nil {
-					err = it.(dataio.Sharder).Shard(1, 2)
-				}
-				return it, err
-			})
+			add(fmt.Sprintf("prefetched arrays %v shuffle %v", last, shuffle),
+				func() (dataio.Iter, error) {
+					it, err := open()
+					if err != nil {
+						return nil, err
+					}
+					return dataio.Prefetch(it, 2)
+				})
+			add(fmt.Sprintf("part of arrays %v shuffle %v", last, shuffle),
+				func() (dataio.Iter, error) {
+					it, err := open()
+					if err == nil {
+						err = it.(dataio.Sharder).Shard(1, 2)
+					}
+					return it, err
+				})
 		}
 	}
 	add("pictures", func() (dataio.Iter, error) {
-		return dataio.ImageRecordIter(dataio.ImageRecordConfig{Path: rec, DataShape: nd.Shape{3, 8, 8}, BatchSize: 3, Shuffle: true, Seed: 4,
-			DType: dtype.Float32, Augment: image.Augment{RandCrop: true}, Normalize: dataio.Normalize{RandMirror: true, MaxRandomContrast: 0.3}})
+		return dataio.ImageRecordIter(dataio.ImageRecordConfig{Path: rec, DataShape: nd.Shape{3, 8,
+			8}, BatchSize: 3, Shuffle: true, Seed: 4,
+			DType: dtype.Float32, Augment: image.Augment{RandCrop: true},
+			Normalize: dataio.Normalize{RandMirror: true, MaxRandomContrast: 0.3}})
 	})
 	var sentences [][]int
 	for i := range 60 {
 		sentences = append(sentences, slices.Repeat([]int{i}, 2+i%5))
 	}
 	add("sentences", func() (dataio.Iter, error) {
-		return dataio.BucketSentenceIter(dataio.BucketSentenceConfig{Sentences: sentences, BatchSize: 4, Buckets: []int{3, 6}, Seed: 9})
+		return dataio.BucketSentenceIter(dataio.BucketSentenceConfig{Sentences: sentences,
+			BatchSize: 4, Buckets: []int{3, 6}, Seed: 9})
 	})
 	add("prefetched sentences", func() (dataio.Iter, error) {
-		it, err := dataio.BucketSentenceIter(dataio.BucketSentenceConfig{Sentences: sentences, BatchSize: 4, Buckets: []int{3, 6}, Seed: 9})
+		it, err := dataio.BucketSentenceIter(dataio.BucketSentenceConfig{Sentences: sentences,
+			BatchSize: 4, Buckets: []int{3, 6}, Seed: 9})
 		if err != nil {
 			return nil, err
 		}
@@ -98,8 +106,8 @@ func seen(t *testing.T, it dataio.Iter, calls int) (list []string) {
 	return list
 }
 
-// TestState takes up iterators at random places: what follows is what an undisturbed iterator hands out, whether the batches before
-// were read or skipped.
+// TestState takes up iterators at random places: what follows is what an undisturbed iterator hands
+// out, whether the batches before were read or skipped.
 func TestState(t *testing.T) {
 	seed := *stateSeed
 	if seed == 0 {
@@ -133,12 +141,14 @@ func TestState(t *testing.T) {
 				}
 				for _, it := range []dataio.Iter{second, third, first} {
 					if got := seen(t, it, calls-at); !slices.Equal(got, want[at:]) {
-						t.Fatalf("after %d calls, state %s:\ngot  %s\nwant %s", at, state, strings.Join(got, "\n"), strings.Join(want[at:], "\n"))
+						t.Fatalf("after %d calls, state %s:\ngot  %s\nwant %s", at, state,
+							strings.Join(got, "\n"), strings.Join(want[at:], "\n"))
 					}
 				}
 				skipped := open()
 				for i := 0; i < at; {
-					n := 1 + slices.Index(append(slices.Clone(want[i:at]), "end"), "end") // to the end of the epoch
+					// to the end of the epoch
+					n := 1 + slices.Index(append(slices.Clone(want[i:at]), "end"), "end")
 					n = min(n, at-i)
 					err := dataio.Skip(context.Background(), skipped, n)
 					if i += n; errors.Is(err, io.EOF) {
@@ -149,7 +159,8 @@ func TestState(t *testing.T) {
 					}
 				}
 				if got := seen(t, skipped, calls-at); !slices.Equal(got, want[at:]) {
-					t.Fatalf("after %d batches that are skipped:\ngot  %s\nwant %s", at, strings.Join(got, "\n"), strings.Join(want[at:], "\n"))
+					t.Fatalf("after %d batches that are skipped:\ngot  %s\nwant %s", at,
+						strings.Join(got, "\n"), strings.Join(want[at:], "\n"))
 				}
 			}
 		})
@@ -180,11 +191,13 @@ func FuzzState(f *testing.F) {
 		sentences = append(sentences, slices.Repeat([]int{i}, 2+i%3))
 	}
 	open := func() []dataio.Stateful {
-		table, err := dataio.NDArrayIter(dataio.NDArrayConfig{Data: []*nd.Array{nd.Arange(0, 7, 1)}, BatchSize: 3, Shuffle: true, LastBatch: dataio.RollOver})
+		table, err := dataio.NDArrayIter(dataio.NDArrayConfig{Data: []*nd.Array{nd.Arange(0, 7, 1)},
+			BatchSize: 3, Shuffle: true, LastBatch: dataio.RollOver})
 		if err != nil {
 			f.Fatal(err)
 		}
-		bucket, err := dataio.BucketSentenceIter(dataio.BucketSentenceConfig{Sentences: sentences, BatchSize: 3})
+		bucket, err := dataio.BucketSentenceIter(dataio.BucketSentenceConfig{Sentences: sentences,
+			BatchSize: 3})
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -202,7 +215,8 @@ func FuzzState(f *testing.F) {
 				f.Fatal(err)
 			}
 			f.Add(state)
-			if _, err := it.(dataio.Iter).Next(context.Background()); err != nil && !errors.Is(err, io.EOF) {
+			if _, err := it.(dataio.Iter).Next(context.Background()); err != nil &&
+				!errors.Is(err, io.EOF) {
 				f.Fatal(err)
 			}
 		}

@@ -70,8 +70,8 @@ func byteRows(data []byte, rowBytes int) func([]byte, []int) {
 	}
 }
 
-// Table iterates over samples. NDArrayIter, MNISTIter, CSVIter and LibSVMIter make one of samples that are all in memory;
-// ImageRecordIter reads them. A Table is used by one goroutine at a time.
+// Table iterates over samples. NDArrayIter, MNISTIter, CSVIter and LibSVMIter make one of samples
+// that are all in memory; ImageRecordIter reads them. A Table is used by one goroutine at a time.
 type Table struct {
 	cols  []column
 	nData int
@@ -90,7 +90,8 @@ func newTable(data, label []column, o tableOptions) (*Table, error) {
 	cols := append(slices.Clone(data), label...)
 	for _, c := range cols {
 		if c.n != cols[0].n {
-			return nil, fmt.Errorf("io: %s has %d samples, %s has %d", c.name, c.n, cols[0].name, cols[0].n)
+			return nil, fmt.Errorf("io: %s has %d samples, %s has %d", c.name, c.n, cols[0].name,
+				cols[0].n)
 		}
 	}
 	ord, err := newOrder(cols[0].n, o.batch, o.last, o.shuffle, o.seed)
@@ -185,8 +186,8 @@ func inARow(rows []int) bool {
 	return true
 }
 
-// view returns the batch of samples from first on, as a view of the columns. Views are made once, unless epochs begin
-// at ever other samples.
+// view returns the batch of samples from first on, as a view of the columns. Views are made once,
+// unless epochs begin at ever other samples.
 func (t *Table) view(rows []int) *Batch {
 	first := rows[0]
 	if b := t.views[first]; b != nil {

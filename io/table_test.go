@@ -79,7 +79,8 @@ func TestKeep(t *testing.T) {
 		held = append(held, b)
 	}
 	for i, b := range held {
-		if v, err := b.Label[0].Float32s(); err != nil || v[0] != float32(4*i) || b.Index[0] != 4*i {
+		if v, err := b.Label[0].Float32s(); err != nil || v[0] != float32(4*i) ||
+			b.Index[0] != 4*i {
 			t.Errorf("batch %d begins with %v (%v), want %d", i, v[0], err, 4*i)
 		}
 	}
@@ -89,7 +90,8 @@ func TestKeep(t *testing.T) {
 // and that errors arrive.
 func TestPrefetch(t *testing.T) {
 	plain := newTable(t, 33, dataio.NDArrayConfig{BatchSize: 4, Shuffle: true, Seed: 9})
-	p, err := dataio.Prefetch(newTable(t, 33, dataio.NDArrayConfig{BatchSize: 4, Shuffle: true, Seed: 9}), 3)
+	p, err := dataio.Prefetch(newTable(t, 33, dataio.NDArrayConfig{BatchSize: 4, Shuffle: true,
+		Seed: 9}), 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +115,8 @@ func TestPrefetch(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := p.Next(ctx); err == nil || !errors.Is(err, io.EOF) && !errors.Is(err, context.Canceled) {
+	if _, err := p.Next(ctx); err == nil || !errors.Is(err, io.EOF) &&
+		!errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
@@ -127,22 +130,27 @@ func TestConfigErrors(t *testing.T) {
 		want string
 	}{
 		{"no data", dataio.NDArrayConfig{}, "no data"},
-		{"lengths", dataio.NDArrayConfig{Data: []*nd.Array{x}, Label: []*nd.Array{y}}, "softmax_label has 4 samples, data has 5"},
-		{"names", dataio.NDArrayConfig{Data: []*nd.Array{x}, DataNames: []string{"a", "b"}}, "2 names for 1 arrays"},
-		{"discard", dataio.NDArrayConfig{Data: []*nd.Array{x}, BatchSize: 6, LastBatch: dataio.Discard}, "discard would give no batch"},
+		{"lengths", dataio.NDArrayConfig{Data: []*nd.Array{x}, Label: []*nd.Array{y}},
+			"softmax_label has 4 samples, data has 5"},
+		{"names", dataio.NDArrayConfig{Data: []*nd.Array{x}, DataNames: []string{"a", "b"}},
+			"2 names for 1 arrays"},
+		{"discard", dataio.NDArrayConfig{Data: []*nd.Array{x}, BatchSize: 6,
+			LastBatch: dataio.Discard}, "discard would give no batch"},
 	} {
 		if _, err := dataio.NDArrayIter(c.c); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
 	}
-	if _, err := dataio.MNISTIter(dataio.MNISTConfig{Image: "no-such-file"}); err == nil || !strings.Contains(err.Error(), "no-such-file") {
+	if _, err := dataio.MNISTIter(dataio.MNISTConfig{Image: "no-such-file"}); err == nil ||
+		!strings.Contains(err.Error(), "no-such-file") {
 		t.Errorf("missing file: %v", err)
 	}
 }
 
 // BenchmarkNext measures a batch of 64 images of 28×28.
 func BenchmarkNext(b *testing.B) {
-	it, err := dataio.NDArrayIter(dataio.NDArrayConfig{Data: []*nd.Array{nd.FromSlice(make([]float32, 640*784), 640, 784)}, BatchSize: 64})
+	it, err := dataio.NDArrayIter(dataio.NDArrayConfig{Data: []*nd.Array{nd.FromSlice(
+		make([]float32, 640*784), 640, 784)}, BatchSize: 64})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -82,7 +82,8 @@ func trimSpace(b []byte) []byte {
 func floatColumn(name string, row nd.Shape, values []float32) column {
 	size := row.Size()
 	bytes := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), 4*len(values))
-	return column{name: name, row: row, typ: dtype.Float32, n: len(values) / size, fill: byteRows(bytes, 4*size)}
+	return column{name: name, row: row, typ: dtype.Float32, n: len(values) / size,
+		fill: byteRows(bytes, 4*size)}
 }
 
 // labelRow returns the shape of one label in batches, and its number of values.
@@ -96,10 +97,12 @@ func (c *TextConfig) labelRow() (row nd.Shape, size int) {
 // check fills in defaults and reports unusable shapes.
 func (c *TextConfig) check(iterator string) error {
 	if c.DataShape.Size() < 1 {
-		return fmt.Errorf("io: %s: data shape %v, want the shape of one sample", iterator, c.DataShape)
+		return fmt.Errorf("io: %s: data shape %v, want the shape of one sample", iterator,
+			c.DataShape)
 	}
 	if c.LabelShape != nil && c.LabelShape.Size() < 1 {
-		return fmt.Errorf("io: %s: label shape %v, want the shape of one label", iterator, c.LabelShape)
+		return fmt.Errorf("io: %s: label shape %v, want the shape of one label", iterator,
+			c.LabelShape)
 	}
 	if c.LastBatch == Auto {
 		c.LastBatch = Round

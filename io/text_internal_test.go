@@ -19,7 +19,8 @@ func FuzzText(f *testing.F) {
 			_, err := parseLibSVM(line, row)
 			return err
 		})
-		if x, err := ReadRecordIndex(strings.NewReader(text)); err == nil && len(x.Keys) != len(x.Offset) {
+		if x, err := ReadRecordIndex(strings.NewReader(text)); err == nil &&
+			len(x.Keys) != len(x.Offset) {
 			t.Errorf("%d keys, %d offsets", len(x.Keys), len(x.Offset))
 		}
 	})

@@ -8,8 +8,8 @@ import (
 	nd "gomx/ndarray"
 )
 
-// TestViews checks that batches in order are views, made once, that outlive the caller's arrays, and that the padded last
-// batch is a copy.
+// TestViews checks that batches in order are views, made once, that outlive the caller's arrays,
+// and that the padded last batch is a copy.
 func TestViews(t *testing.T) {
 	x := nd.FromSlice(ramp(10, 1), 5, 2)
 	it, err := dataio.NDArrayIter(dataio.NDArrayConfig{Data: []*nd.Array{x}, BatchSize: 2})
@@ -42,7 +42,8 @@ func TestViews(t *testing.T) {
 	if err != nil || got[0] != 4 || got[3] != 7 {
 		t.Errorf("after Close of the array: %v, %v", got, err)
 	}
-	if got, err = first[2].Data[0].Float32s(); err != nil || got[0] != 8 || got[2] != 0 || first[2].Pad != 1 {
+	if got, err = first[2].Data[0].Float32s(); err != nil || got[0] != 8 || got[2] != 0 ||
+		first[2].Pad != 1 {
 		t.Errorf("the padded batch is %v with padding %d, %v", got, first[2].Pad, err)
 	}
 }

@@ -5,7 +5,8 @@ import "math"
 // Matrix maps a pixel (x, y) to (M[0]·x + M[1]·y + M[2], M[3]·x + M[4]·y + M[5]).
 type Matrix [6]float64
 
-// inverse returns the matrix that leads back; of one that has none, the one of zeros that OpenCV takes.
+// inverse returns the matrix that leads back; of one that has none, the one of zeros that OpenCV
+// takes.
 func (m Matrix) inverse() Matrix {
 	d := m[0]*m[4] - m[1]*m[3]
 	if d != 0 {
@@ -24,7 +25,8 @@ const (
 	subSteps   = 1 << subBits
 )
 
-// Affine returns the picture under a transformation, on a canvas of the given size; what it does not cover has the value outside. Area means Linear.
+// Affine returns the picture under a transformation, on a canvas of the given size; what it does
+// not cover has the value outside. Area means Linear.
 func (m *Image) Affine(t Matrix, width, height int, by Interp, outside uint8) *Image {
 	out := New(height, width, m.Channels)
 	by = by.choose(m.Width, m.Height, width, height, nil)
@@ -49,7 +51,8 @@ func (m *Image) Affine(t Matrix, width, height int, by Interp, outside uint8) *I
 			}
 			const half = 1 << (affineBits - subBits - 1)
 			px, py = (px+half)>>(affineBits-subBits), (py+half)>>(affineBits-subBits)
-			m.sample(out.At(x, y), px>>subBits, py>>subBits, table[px&(subSteps-1)*taps:][:taps], table[py&(subSteps-1)*taps:][:taps], outside)
+			m.sample(out.At(x, y), px>>subBits, py>>subBits, table[px&(subSteps-1)*taps:][:taps],
+				table[py&(subSteps-1)*taps:][:taps], outside)
 		}
 	}
 	return out

@@ -6,38 +6,46 @@ import (
 	"math/rand/v2"
 )
 
-// Augment says how pictures are changed at random before training: what MXNet's default augmenter does, in its order. The zero value
-// cuts the middle out. Source: MXNet's ImageRecordIter, src/io/image_aug_default.cc.
+// Augment says how pictures are changed at random before training: what MXNet's default augmenter
+// does, in its order. The zero value cuts the middle out. Source: MXNet's ImageRecordIter,
+// src/io/image_aug_default.cc.
 type Augment struct {
 	Resize int    // the shorter side becomes so long first; 0: it stays
 	Interp Interp // of everything that resizes
 
 	// The picture is transformed if one of these is set.
-	Rotate         int     // by so many degrees, counterclockwise; 0: by a random number up to MaxRotateAngle either way
+	// by so many degrees, counterclockwise; 0: by a random number up to MaxRotateAngle either way
+	Rotate         int
 	MaxRotateAngle int     // degrees
 	MaxShear       float64 // (x, y) → (x+my, y) with m up to this either way
 	MinScale       float64 // width and height are scaled by a number from this
 	MaxScale       float64 // to this; 0: 1
-	MaxAspect      float64 // width to height is changed by a factor up to this above or below 1; with MinAspect: up to this
-	MinAspect      float64 // and from this; 0: see MaxAspect
-	MinSize        float64 // pixels that width and height have at least
-	MaxSize        float64 // and at most; 0: any
+	// width to height is changed by a factor up to this above or below 1; with MinAspect: up to
+	// this
+	MaxAspect float64
+	MinAspect float64 // and from this; 0: see MaxAspect
+	MinSize   float64 // pixels that width and height have at least
+	MaxSize   float64 // and at most; 0: any
 
 	Pad  int    // width of a border that is put around then
 	Fill *uint8 // value of what pictures do not cover; nil: 255
 
-	// One of three ways to cut is taken. Without them the middle is, of a picture that is enlarged first where it is too small.
+	// One of three ways to cut is taken. Without them the middle is, of a picture that is enlarged
+	// first where it is too small.
 	RandCrop    bool // somewhere, instead of the middle
 	MinCropSize int  // a square with sides from this
 	MaxCropSize int  // to this, which is resized; 0: none
-	// RandomResizedCrop cuts out a part of the area from MinArea to MaxArea (0: 1), with width to height between MinAspect and MaxAspect, and
-	// resizes it; the usual way to train on ImageNet.
+	// RandomResizedCrop cuts out a part of the area from MinArea to MaxArea (0: 1), with width to
+	// height between MinAspect and MaxAspect, and resizes it; the usual way to train on ImageNet.
 	RandomResizedCrop bool
 	MinArea, MaxArea  float64
 
-	Brightness, Contrast, Saturation float64 // each is multiplied by up to so much above or below 1, in any order
-	RandomH, RandomS, RandomL        int     // hue (of 180), saturation and lightness (of 255) change by up to so much
-	PCANoise                         float64 // standard deviation of noise along the principal components of ImageNet's colors
+	// each is multiplied by up to so much above or below 1, in any order
+	Brightness, Contrast, Saturation float64
+	// hue (of 180), saturation and lightness (of 255) change by up to so much
+	RandomH, RandomS, RandomL int
+	// standard deviation of noise along the principal components of ImageNet's colors
+	PCANoise float64
 }
 
 // fill returns a copy with defaults in the place of zeros.
@@ -76,20 +84,25 @@ func (a Augment) Validate() error {
 	case !(0 < a.MinAspect && a.MinAspect <= a.MaxAspect):
 		return fmt.Errorf("image: width to height from %v to %v", a.MinAspect, a.MaxAspect)
 	case !(0 < a.MinArea && a.MinArea <= a.MaxArea && a.MaxArea <= 1):
-		return fmt.Errorf("image: part of the area from %v to %v, want from above 0 to 1", a.MinArea, a.MaxArea)
+		return fmt.Errorf("image: part of the area from %v to %v, want from above 0 to 1",
+			a.MinArea, a.MaxArea)
 	case !(0 <= a.MinSize && a.MinSize <= a.MaxSize):
 		return fmt.Errorf("image: sizes from %v to %v", a.MinSize, a.MaxSize)
 	case a.MinCropSize > a.MaxCropSize:
 		return fmt.Errorf("image: crops from %d to %d", a.MinCropSize, a.MaxCropSize)
-	case a.RandomResizedCrop && (a.RandCrop || a.MaxCropSize > 0 || a.MinScale != 1 || a.MaxScale != 1):
-		return fmt.Errorf("image: RandomResizedCrop does not go with RandCrop, MaxCropSize, MinScale and MaxScale")
-	case !(a.Brightness >= 0 && a.Contrast >= 0 && a.Saturation >= 0 && a.PCANoise >= 0 && a.MaxShear >= 0) || a.RandomH < 0 || a.RandomS < 0 || a.RandomL < 0:
+	case a.RandomResizedCrop && (a.RandCrop || a.MaxCropSize > 0 || a.MinScale != 1 ||
+		a.MaxScale != 1):
+		return fmt.Errorf("image: RandomResizedCrop does not go with RandCrop, MaxCropSize, " +
+			"MinScale and MaxScale")
+	case !(a.Brightness >= 0 && a.Contrast >= 0 && a.Saturation >= 0 && a.PCANoise >= 0 &&
+		a.MaxShear >= 0) || a.RandomH < 0 || a.RandomS < 0 || a.RandomL < 0:
 		return fmt.Errorf("image: negative change of colors or shear: %+v", a)
 	}
 	return nil
 }
 
-// Apply changes a picture, which may be overwritten, and cuts out width×height pixels. What it draws depends on r alone. The settings must be valid.
+// Apply changes a picture, which may be overwritten, and cuts out width×height pixels. What it
+// draws depends on r alone. The settings must be valid.
 func (a Augment) Apply(m *Image, width, height int, r *rand.Rand) (*Image, error) {
 	a = a.fill()
 	if a.Resize > 0 {
@@ -114,7 +127,8 @@ func (a Augment) Apply(m *Image, width, height int, r *rand.Rand) (*Image, error
 
 func (a *Augment) transforms() bool {
 	aspect := !a.RandomResizedCrop && (a.MinAspect != 1 || a.MaxAspect != 1)
-	return a.MaxRotateAngle > 0 || a.MaxShear > 0 || a.Rotate > 0 || a.MinScale != 1 || a.MaxScale != 1 || aspect || a.MaxSize != 1e10 || a.MinSize != 0
+	return a.MaxRotateAngle > 0 || a.MaxShear > 0 || a.Rotate > 0 || a.MinScale != 1 ||
+		a.MaxScale != 1 || aspect || a.MaxSize != 1e10 || a.MinSize != 0
 }
 
 // between draws a number.
@@ -135,7 +149,8 @@ func (a *Augment) transform(m *Image, r *rand.Rand) *Image {
 	hs := 2 * scale / (1 + ratio)
 	ws := ratio * hs
 	w, h := float64(m.Width), float64(m.Height)
-	width, height := max(a.MinSize, min(a.MaxSize, scale*w)), max(a.MinSize, min(a.MaxSize, scale*h))
+	width, height := max(a.MinSize, min(a.MaxSize, scale*w)),
+		max(a.MinSize, min(a.MaxSize, scale*h))
 	t := Matrix{hs*cos - shear*sin*ws, hs*sin + shear*cos*ws, 0, -sin * ws, cos * ws, 0}
 	t[2], t[5] = (width-t[0]*w-t[1]*h)/2, (height-t[3]*w-t[4]*h)/2
 	for i, v := range t {
@@ -163,7 +178,8 @@ func (a *Augment) cut(m *Image, width, height int, r *rand.Rand) (*Image, error)
 		}
 	case a.MaxCropSize > 0:
 		if m.Width < a.MaxCropSize || m.Height < a.MaxCropSize {
-			return nil, fmt.Errorf("image: %d×%d pixels, want at least MaxCropSize %d", m.Width, m.Height, a.MaxCropSize)
+			return nil, fmt.Errorf("image: %d×%d pixels, want at least MaxCropSize %d", m.Width,
+				m.Height, a.MaxCropSize)
 		}
 		size := max(1, a.MinCropSize+r.IntN(a.MaxCropSize-a.MinCropSize+1))
 		return resized(place(m.Width-size), place(m.Height-size), size, size), nil

@@ -9,7 +9,8 @@ import (
 // color changes brightness, contrast and saturation in a random order, then hue, and adds noise.
 func (a *Augment) color(m *Image, r *rand.Rand) {
 	if a.Brightness > 0 || a.Contrast > 0 || a.Saturation > 0 {
-		brightness, contrast, saturation := 1+between(-a.Brightness, a.Brightness, r), 1+between(-a.Contrast, a.Contrast, r), 1+between(-a.Saturation, a.Saturation, r)
+		brightness, contrast, saturation := 1+between(-a.Brightness, a.Brightness, r),
+			1+between(-a.Contrast, a.Contrast, r), 1+between(-a.Saturation, a.Saturation, r)
 		for _, i := range r.Perm(3) {
 			switch i {
 			case 0:
@@ -18,7 +19,10 @@ func (a *Augment) color(m *Image, r *rand.Rand) {
 				mean := m.meanLuminance()
 				m.mix(contrast, func([]uint8) float64 { return (1 - contrast) * mean })
 			case 2:
-				m.mix(saturation, func(p []uint8) float64 { return (1 - saturation) * float64(luminanceOf(p)) })
+				m.mix(saturation, func(p []uint8) float64 {
+					return (1 - saturation) *
+						float64(luminanceOf(p))
+				})
 			}
 		}
 	}
@@ -64,7 +68,8 @@ func shift(most int, r *rand.Rand) int {
 	return int(u*float64(most)*2 - float64(most))
 }
 
-// shiftHLS adds to hue (of 180), lightness and saturation (of 255), each of which ends at its bounds.
+// shiftHLS adds to hue (of 180), lightness and saturation (of 255), each of which ends at its
+// bounds.
 func (m *Image) shiftHLS(h, l, s int) {
 	add := func(v uint8, by, limit int) uint8 { return uint8(min(max(int(v)+by, 0), limit)) }
 	m.pixels(func(p []uint8) {
@@ -123,7 +128,8 @@ func fromHLS(h, l, s uint8) (r, g, b uint8) {
 	return channel(at + 2), channel(at), channel(at - 2)
 }
 
-// components are the principal components of the colors of ImageNet, times their standard deviations.
+// components are the principal components of the colors of ImageNet, times their standard
+// deviations.
 var components = [3][3]float64{
 	{55.46 * -0.5675, 4.794 * 0.7192, 1.148 * 0.4009},
 	{55.46 * -0.5808, 4.794 * -0.0045, 1.148 * -0.8140},

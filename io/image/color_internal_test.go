@@ -2,9 +2,11 @@ package image
 
 import "testing"
 
-// TestHLS wants colors to survive the way to hue, lightness and saturation and back, as far as steps of two degrees let them.
+// TestHLS wants colors to survive the way to hue, lightness and saturation and back, as far as
+// steps of two degrees let them.
 func TestHLS(t *testing.T) {
-	for _, c := range [][6]uint8{{255, 0, 0, 0, 128, 255}, {0, 255, 0, 60, 128, 255}, {0, 0, 255, 120, 128, 255}, {90, 90, 90, 0, 90, 0}, {255, 255, 255, 0, 255, 0}} {
+	for _, c := range [][6]uint8{{255, 0, 0, 0, 128, 255}, {0, 255, 0, 60, 128, 255},
+		{0, 0, 255, 120, 128, 255}, {90, 90, 90, 0, 90, 0}, {255, 255, 255, 0, 255, 0}} {
 		if h, l, s := toHLS(c[0], c[1], c[2]); h != c[3] || l != c[4] || s != c[5] {
 			t.Errorf("%v is %d, %d, %d, want %v", c[:3], h, l, s, c[3:])
 		}

@@ -24,7 +24,8 @@ const (
 	RGBA Mode = 4 // of pictures that have transparency; others are opaque
 )
 
-// maxRatio is how many pixels a byte of a file may hold: deflate makes at most 1032 bytes of one, and eight pixels fit into a byte.
+// maxRatio is how many pixels a byte of a file may hold: deflate makes at most 1032 bytes of one,
+// and eight pixels fit into a byte.
 const maxRatio = 8 << 10
 
 // MaxPixels is the number of pixels that Decode accepts: 64 Mi, 8192 pixels squared.
@@ -33,8 +34,9 @@ const MaxPixels = 64 << 20
 // Decode reads a JPEG, PNG, BMP, TIFF or WebP file of at most MaxPixels pixels.
 func Decode(data []byte, mode Mode) (*Image, error) { return DecodeUpTo(data, mode, MaxPixels) }
 
-// DecodeUpTo reads a picture of at most a number of pixels. Larger ones are refused by their header, before memory is
-// allocated; decoding takes at most about 16 bytes for each pixel that the header names.
+// DecodeUpTo reads a picture of at most a number of pixels. Larger ones are refused by their
+// header, before memory is allocated; decoding takes at most about 16 bytes for each pixel that the
+// header names.
 func DecodeUpTo(data []byte, mode Mode, pixels int) (*Image, error) {
 	if mode != Gray && mode != RGB && mode != RGBA {
 		return nil, fmt.Errorf("image: mode %d, want 1, 3 or 4 channels", int(mode))
@@ -47,10 +49,12 @@ func DecodeUpTo(data []byte, mode Mode, pixels int) (*Image, error) {
 		return nil, fmt.Errorf("image: %d bytes are no picture: %w", len(data), err)
 	}
 	if head.Width < 1 || head.Height < 1 || head.Height > (len(data)+1)*maxRatio/head.Width {
-		return nil, fmt.Errorf("image: %s of %d bytes claims %d×%d pixels", format, len(data), head.Width, head.Height)
+		return nil, fmt.Errorf("image: %s of %d bytes claims %d×%d pixels", format, len(data),
+			head.Width, head.Height)
 	}
 	if head.Height > pixels/head.Width {
-		return nil, fmt.Errorf("image: %s claims %d×%d pixels, want at most %d in all", format, head.Width, head.Height, pixels)
+		return nil, fmt.Errorf("image: %s claims %d×%d pixels, want at most %d in all", format,
+			head.Width, head.Height, pixels)
 	}
 	out := New(head.Height, head.Width, int(mode))
 	if format == "jpeg" && decodeJPEG(out, data) == nil {
@@ -61,7 +65,8 @@ func DecodeUpTo(data []byte, mode Mode, pixels int) (*Image, error) {
 		return nil, fmt.Errorf("image: %s: %w", format, err)
 	}
 	if b := src.Bounds(); b.Dx() != head.Width || b.Dy() != head.Height {
-		return nil, fmt.Errorf("image: %s of %d×%d pixels, its header says %d×%d", format, b.Dx(), b.Dy(), head.Width, head.Height)
+		return nil, fmt.Errorf("image: %s of %d×%d pixels, its header says %d×%d", format, b.Dx(),
+			b.Dy(), head.Width, head.Height)
 	}
 	if ycc, ok := src.(*stdimage.YCbCr); ok && format == "jpeg" {
 		fromYCbCr(out, ycc)
@@ -71,8 +76,9 @@ func DecodeUpTo(data []byte, mode Mode, pixels int) (*Image, error) {
 	return out, nil
 }
 
-// file is a file in memory. It can be looked into without reading, so the library does not put a buffer between, and read from
-// anywhere, so decoders need not copy it up to an offset that it claims.
+// file is a file in memory. It can be looked into without reading, so the library does not put a
+// buffer between, and read from anywhere, so decoders need not copy it up to an offset that it
+// claims.
 type file struct {
 	*bytes.Reader
 	data []byte
@@ -99,7 +105,11 @@ func fromImage(out *Image, src stdimage.Image, format string) {
 	var pixel func(x, y int) color.NRGBA
 	switch s := src.(type) {
 	case *stdimage.Gray:
-		pixel = func(x, y int) color.NRGBA { v := s.GrayAt(x, y).Y; return color.NRGBA{v, v, v, 255} }
+		pixel = func(x, y int) color.NRGBA {
+			v := s.GrayAt(x, y).Y
+			return color.NRGBA{v, v, v,
+				255}
+		}
 	case *stdimage.NRGBA:
 		pixel = s.NRGBAAt
 	case *stdimage.NRGBA64:
@@ -114,7 +124,10 @@ func fromImage(out *Image, src stdimage.Image, format string) {
 		}
 		pixel = func(x, y int) color.NRGBA { return palette[s.ColorIndexAt(x, y)] }
 	default:
-		pixel = func(x, y int) color.NRGBA { return color.NRGBAModel.Convert(s.At(x, y)).(color.NRGBA) }
+		pixel = func(x, y int) color.NRGBA {
+			return color.NRGBAModel.Convert(s.At(x,
+				y)).(color.NRGBA)
+		}
 	}
 	i := 0
 	for y := b.Min.Y; y < b.Max.Y; y++ {

@@ -32,7 +32,10 @@ func pictures(t *testing.T) map[string][]byte {
 		"png, palette": func(b *bytes.Buffer) error { return png.Encode(b, paletted) },
 		"png, 16 bits": func(b *bytes.Buffer) error { return png.Encode(b, deep) },
 		"bmp":          func(b *bytes.Buffer) error { return bmp.Encode(b, src) },
-		"tiff":         func(b *bytes.Buffer) error { return tiff.Encode(b, src, &tiff.Options{Compression: tiff.Deflate}) },
+		"tiff": func(b *bytes.Buffer) error {
+			return tiff.Encode(b, src,
+				&tiff.Options{Compression: tiff.Deflate})
+		},
 	} {
 		var b bytes.Buffer
 		if err := write(&b); err != nil {
@@ -46,10 +49,11 @@ func pictures(t *testing.T) map[string][]byte {
 func TestHostilePictures(t *testing.T) {
 	const pixels = 1 << 20
 	for name, file := range pictures(t) {
-		hostile.Kind{Name: name, Seeds: [][]byte{file}, Extra: 16 * pixels, Decode: func(file []byte) error {
-			_, err := image.DecodeUpTo(file, image.RGB, pixels)
-			return err
-		}}.Run(t)
+		hostile.Kind{Name: name, Seeds: [][]byte{file}, Extra: 16 * pixels,
+			Decode: func(file []byte) error {
+				_, err := image.DecodeUpTo(file, image.RGB, pixels)
+				return err
+			}}.Run(t)
 	}
 }
 
@@ -59,7 +63,8 @@ func TestPixels(t *testing.T) {
 		if _, err := image.DecodeUpTo(file, image.RGB, 480); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := image.DecodeUpTo(file, image.RGB, 479); err == nil || !strings.Contains(err.Error(), "claims 20×24 pixels, want at most 479 in all") {
+		if _, err := image.DecodeUpTo(file, image.RGB, 479); err == nil ||
+			!strings.Contains(err.Error(), "claims 20×24 pixels, want at most 479 in all") {
 			t.Errorf("%s: got %v, want an error of the limit", name, err)
 		}
 	}

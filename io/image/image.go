@@ -2,7 +2,8 @@ package image
 
 import "fmt"
 
-// Image is a picture of 8-bit samples: Height rows of Width pixels of Channels samples each, in the order R, G, B, A; one channel is luminance.
+// Image is a picture of 8-bit samples: Height rows of Width pixels of Channels samples each, in the
+// order R, G, B, A; one channel is luminance.
 type Image struct {
 	Pix                     []uint8
 	Height, Width, Channels int
@@ -11,7 +12,8 @@ type Image struct {
 // New returns a black picture. It panics if an extent is not positive.
 func New(height, width, channels int) *Image {
 	if height < 1 || width < 1 || channels < 1 {
-		panic(fmt.Sprintf("image: %d×%d with %d channels, want at least 1 of each", width, height, channels))
+		panic(fmt.Sprintf("image: %d×%d with %d channels, want at least 1 of each", width, height,
+			channels))
 	}
 	return &Image{make([]uint8, height*width*channels), height, width, channels}
 }
@@ -28,10 +30,12 @@ func (m *Image) At(x, y int) []uint8 {
 	return m.Pix[i : i+m.Channels : i+m.Channels]
 }
 
-// Crop returns the rectangle whose upper left corner is at (x, y). It panics if that reaches beyond the picture.
+// Crop returns the rectangle whose upper left corner is at (x, y). It panics if that reaches beyond
+// the picture.
 func (m *Image) Crop(x, y, width, height int) *Image {
 	if x < 0 || y < 0 || x+width > m.Width || y+height > m.Height {
-		panic(fmt.Sprintf("image: crop of %d×%d at (%d, %d) from %d×%d", width, height, x, y, m.Width, m.Height))
+		panic(fmt.Sprintf("image: crop of %d×%d at (%d, %d) from %d×%d", width, height, x, y,
+			m.Width, m.Height))
 	}
 	out := New(height, width, m.Channels)
 	for i := range height {
@@ -56,7 +60,8 @@ func (m *Image) Pad(n int, v uint8) *Image {
 	return out
 }
 
-// Planes calls f for every sample with its channel and the number of its pixel: the order of arrays whose first axis is the channels.
+// Planes calls f for every sample with its channel and the number of its pixel: the order of arrays
+// whose first axis is the channels.
 func (m *Image) Planes(f func(channel, pixel int, v uint8)) {
 	for k := range m.Channels {
 		for i, at := 0, k; at < len(m.Pix); i, at = i+1, at+m.Channels {

@@ -24,7 +24,8 @@ func noise(seed uint64, height, width, channels int) *image.Image {
 	for y := range height {
 		for x := range width {
 			for k, p := 0, m.At(x, y); k < channels; k++ {
-				p[k] = uint8(128 + 100*math.Sin(float64(x)/5+phase[k])*math.Cos(float64(y)/7+phase[k]) + 20*r.Float64())
+				p[k] = uint8(128 + 100*math.Sin(float64(x)/5+phase[k])*math.Cos(
+					float64(y)/7+phase[k]) + 20*r.Float64())
 			}
 		}
 	}
@@ -34,7 +35,8 @@ func noise(seed uint64, height, width, channels int) *image.Image {
 // encode writes a picture with four channels as a PNG.
 func encode(t testing.TB, m *image.Image) []byte {
 	t.Helper()
-	src := &stdimage.NRGBA{Pix: m.Pix, Stride: 4 * m.Width, Rect: stdimage.Rect(0, 0, m.Width, m.Height)}
+	src := &stdimage.NRGBA{Pix: m.Pix, Stride: 4 * m.Width, Rect: stdimage.Rect(0, 0, m.Width,
+		m.Height)}
 	var b bytes.Buffer
 	if err := png.Encode(&b, src); err != nil {
 		t.Fatal(err)
@@ -57,18 +59,21 @@ func TestDecodeModes(t *testing.T) {
 			for x := range 14 {
 				g, want := got.At(x, y), m.At(x, y)
 				if mode == image.Gray {
-					if l := 0.299*float64(want[0]) + 0.587*float64(want[1]) + 0.114*float64(want[2]); math.Abs(l-float64(g[0])) > 1 {
+					if l := 0.299*float64(want[0]) + 0.587*float64(want[1]) +
+						0.114*float64(want[2]); math.Abs(l-float64(g[0])) > 1 {
 						t.Fatalf("luminance of %v is %d, want %v", want, g[0], l)
 					}
 				} else if !slices.Equal(g, want[:mode]) {
-					t.Fatalf("mode %d: pixel (%d, %d) is %v, want %v: transparency must not darken", mode, x, y, g, want[:mode])
+					t.Fatalf("mode %d: pixel (%d, %d) is %v, want %v: transparency must not darken",
+						mode, x, y, g, want[:mode])
 				}
 			}
 		}
 	}
 }
 
-// TestJPEG wants a picture of one color to come back in it, and chroma at half the resolution to be interpolated.
+// TestJPEG wants a picture of one color to come back in it, and chroma at half the resolution to be
+// interpolated.
 func TestJPEG(t *testing.T) {
 	src := stdimage.NewRGBA(stdimage.Rect(0, 0, 33, 17))
 	for i := range src.Pix {
@@ -106,7 +111,8 @@ func TestBadFiles(t *testing.T) {
 		"truncated": {good[:len(good)/2], "png"},
 		"huge":      {claims, "claims 65535×65535"},
 	} {
-		if _, err := image.Decode(c.data, image.RGB); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := image.Decode(c.data, image.RGB); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want an error with %q", name, err, c.want)
 		}
 	}
@@ -118,7 +124,8 @@ func TestBadFiles(t *testing.T) {
 // FuzzDecode wants files that are no pictures to be errors.
 func FuzzDecode(f *testing.F) {
 	var b bytes.Buffer
-	if err := jpeg.Encode(&b, stdimage.NewYCbCr(stdimage.Rect(0, 0, 9, 7), stdimage.YCbCrSubsampleRatio420), nil); err != nil {
+	if err := jpeg.Encode(&b, stdimage.NewYCbCr(stdimage.Rect(0, 0, 9, 7),
+		stdimage.YCbCrSubsampleRatio420), nil); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(b.Bytes())
@@ -126,7 +133,8 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte("BM"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, mode := range []image.Mode{image.Gray, image.RGBA} {
-			if m, err := image.Decode(data, mode); err == nil && len(m.Pix) != m.Height*m.Width*int(mode) {
+			if m, err := image.Decode(data, mode); err == nil &&
+				len(m.Pix) != m.Height*m.Width*int(mode) {
 				t.Fatalf("%d samples for %d×%d×%d", len(m.Pix), m.Height, m.Width, mode)
 			}
 		}
@@ -157,7 +165,8 @@ var kernels = map[image.Interp]func(d float64) float64{
 	},
 }
 
-// resizeSlowly sums all pixels under a kernel, borders repeated, or the area of pixels that a sample covers.
+// resizeSlowly sums all pixels under a kernel, borders repeated, or the area of pixels that a
+// sample covers.
 func resizeSlowly(m *image.Image, width, height int, by image.Interp) []float64 {
 	weights := func(n, size, i int) []float64 {
 		w, sum, scale := make([]float64, size), 0.0, float64(size)/float64(n)
@@ -200,7 +209,8 @@ func resizeSlowly(m *image.Image, width, height int, by image.Interp) []float64 
 func TestResize(t *testing.T) {
 	m := noise(4, 23, 31, 3)
 	for _, by := range []image.Interp{image.Linear, image.Cubic, image.Lanczos, image.Area} {
-		for _, size := range [][2]int{{31, 23}, {40, 61}, {15, 11}, {7, 23}, {1, 1}, {16, 20}, {62, 46}} {
+		for _, size := range [][2]int{{31, 23}, {40, 61}, {15, 11}, {7, 23}, {1, 1}, {16, 20},
+			{62, 46}} {
 			if by == image.Area && (size[0] > 31 || size[1] > 23) {
 				continue // enlarges as Linear does, in another place
 			}
@@ -242,20 +252,25 @@ func TestAffine(t *testing.T) {
 		}
 	}
 	half := m.Affine(image.Matrix{1, 0, 0.5, 0, 1, 0}, 10, 10, image.Linear, 0)
-	if got, want := int(half.At(5, 5)[0]), (int(m.At(4, 5)[0])+int(m.At(5, 5)[0])+1)/2; got != want {
+	if got, want := int(half.At(5, 5)[0]),
+		(int(m.At(4, 5)[0])+int(m.At(5, 5)[0])+1)/2; got != want {
 		t.Errorf("moved by half a pixel: %d, want %d", got, want)
 	}
 }
 
-// TestAugmentRepeats wants everything that is drawn to depend on the generator, and every picture to have the size that was asked for.
+// TestAugmentRepeats wants everything that is drawn to depend on the generator, and every picture
+// to have the size that was asked for.
 func TestAugmentRepeats(t *testing.T) {
 	all := []image.Augment{
 		{},
 		{Resize: 30, RandCrop: true},
-		{MaxRotateAngle: 40, MaxShear: 0.3, MinScale: 0.7, MaxScale: 1.4, MaxAspect: 0.2, RandCrop: true, Interp: image.Random},
-		{RandomResizedCrop: true, MinArea: 0.08, MaxArea: 1, MinAspect: 3. / 4, MaxAspect: 4. / 3, Interp: image.Auto},
+		{MaxRotateAngle: 40, MaxShear: 0.3, MinScale: 0.7, MaxScale: 1.4, MaxAspect: 0.2,
+			RandCrop: true, Interp: image.Random},
+		{RandomResizedCrop: true, MinArea: 0.08, MaxArea: 1, MinAspect: 3. / 4, MaxAspect: 4. / 3,
+			Interp: image.Auto},
 		{MinCropSize: 10, MaxCropSize: 20, RandCrop: true, Pad: 3, Fill: new(uint8(0))},
-		{Brightness: 0.4, Contrast: 0.4, Saturation: 0.4, PCANoise: 0.1, RandomH: 30, RandomS: 50, RandomL: 50},
+		{Brightness: 0.4, Contrast: 0.4, Saturation: 0.4, PCANoise: 0.1, RandomH: 30, RandomS: 50,
+			RandomL: 50},
 	}
 	for i, a := range all {
 		if err := a.Validate(); err != nil {
@@ -287,7 +302,8 @@ func TestAugmentRepeats(t *testing.T) {
 
 func TestAugmentMistakes(t *testing.T) {
 	for i, a := range []image.Augment{
-		{Resize: -1}, {MinScale: 2, MaxScale: 1}, {MaxAspect: 1}, {MaxArea: 2}, {MinCropSize: 5, MaxCropSize: 4}, {RandomResizedCrop: true, RandCrop: true},
+		{Resize: -1}, {MinScale: 2, MaxScale: 1}, {MaxAspect: 1}, {MaxArea: 2},
+		{MinCropSize: 5, MaxCropSize: 4}, {RandomResizedCrop: true, RandCrop: true},
 		{Brightness: -1}, {Interp: 99}, {MinSize: 3, MaxSize: 2}, {Contrast: math.NaN()},
 	} {
 		if err := a.Validate(); err == nil {
@@ -295,7 +311,8 @@ func TestAugmentMistakes(t *testing.T) {
 		}
 	}
 	r := rand.New(rand.NewPCG(1, 1))
-	if _, err := (image.Augment{MaxCropSize: 50}).Apply(noise(7, 20, 20, 3), 8, 8, r); err == nil || !strings.Contains(err.Error(), "20×20") {
+	if _, err := (image.Augment{MaxCropSize: 50}).Apply(noise(7, 20, 20, 3), 8, 8, r); err == nil ||
+		!strings.Contains(err.Error(), "20×20") {
 		t.Errorf("a crop larger than the picture: %v", err)
 	}
 }
@@ -305,7 +322,8 @@ func TestColors(t *testing.T) {
 	m := noise(8, 12, 12, 3)
 	want := bytes.Clone(m.Pix)
 	r := rand.New(rand.NewPCG(1, 1))
-	got, err := (image.Augment{Brightness: 1e-12, Contrast: 1e-12, Saturation: 1e-12, PCANoise: 1e-12}).Apply(m, 12, 12, r)
+	got, err := (image.Augment{Brightness: 1e-12, Contrast: 1e-12, Saturation: 1e-12,
+		PCANoise: 1e-12}).Apply(m, 12, 12, r)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,8 @@ const (
 	Random                // one of the first five; 10
 )
 
-var interpNames = [...]string{Linear: "linear", Nearest: "nearest", Cubic: "cubic", Area: "area", Lanczos: "lanczos", Auto: "auto", Random: "random"}
+var interpNames = [...]string{Linear: "linear", Nearest: "nearest", Cubic: "cubic", Area: "area",
+	Lanczos: "lanczos", Auto: "auto", Random: "random"}
 
 // String returns the name of i.
 func (i Interp) String() string {
@@ -32,7 +33,8 @@ func (i Interp) String() string {
 
 // InterpOf returns the way with a number of MXNet's inter_method.
 func InterpOf(code int) (Interp, error) {
-	for i, c := range [...]int{Linear: 1, Nearest: 0, Cubic: 2, Area: 3, Lanczos: 4, Auto: 9, Random: 10} {
+	for i, c := range [...]int{Linear: 1, Nearest: 0, Cubic: 2, Area: 3, Lanczos: 4, Auto: 9,
+		Random: 10} {
 		if c == code {
 			return Interp(i), nil
 		}
@@ -66,7 +68,8 @@ func (i Interp) taps() int {
 	return 2
 }
 
-// weights returns those of the taps for a sample that lies x behind the pixel in the middle, 0 ≤ x < 1.
+// weights returns those of the taps for a sample that lies x behind the pixel in the middle, 0 ≤ x
+// < 1.
 func (i Interp) weights(dst []float32, x float32) {
 	switch i {
 	case Cubic:

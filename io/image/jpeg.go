@@ -2,9 +2,9 @@ package image
 
 import stdimage "image"
 
-// fromYCbCr converts a JPEG whose samples are those that the file holds. Chroma at half the resolution is interpolated by a
-// triangle, and the three are mixed in 16 bits behind the point: both as libjpeg does by default, where the standard library
-// takes the nearest sample.
+// fromYCbCr converts a JPEG whose samples are those that the file holds. Chroma at half the
+// resolution is interpolated by a triangle, and the three are mixed in 16 bits behind the point:
+// both as libjpeg does by default, where the standard library takes the nearest sample.
 func fromYCbCr(out *Image, src *stdimage.YCbCr) {
 	b := src.Bounds()
 	w, h := b.Dx(), b.Dy()
@@ -28,7 +28,8 @@ func fromYCbCr(out *Image, src *stdimage.YCbCr) {
 	case stdimage.YCbCrSubsampleRatio410:
 		sx, sy = 4, 2
 	}
-	up := upsampler{w: w, cw: (w + sx - 1) / sx, ch: (h + sy - 1) / sy, sx: sx, sy: sy, stride: src.CStride}
+	up := upsampler{w: w, cw: (w + sx - 1) / sx, ch: (h + sy - 1) / sy, sx: sx, sy: sy,
+		stride: src.CStride}
 	cb, cr := make([]uint8, w+sx), make([]uint8, w+sx)
 	for y := range h {
 		up.row(cb, src.Cb, y)
@@ -47,12 +48,14 @@ func fromYCbCr(out *Image, src *stdimage.YCbCr) {
 // mixYCbCr is the conversion of JFIF, rounded as libjpeg rounds it.
 func mixYCbCr(y, cb, cr int32) (r, g, b uint8) {
 	const half = 1 << 15
-	return clamp8(y + (91881*cr+half)>>16), clamp8(y + (-22554*cb-46802*cr+half)>>16), clamp8(y + (116130*cb+half)>>16)
+	return clamp8(y + (91881*cr+half)>>16), clamp8(y + (-22554*cb-46802*cr+half)>>16),
+		clamp8(y + (116130*cb+half)>>16)
 }
 
 func clamp8(v int32) uint8 { return uint8(min(max(v, 0), 255)) }
 
-// upsampler makes rows of chroma at full resolution from a plane of cw×ch samples, each of which stands for sx×sy pixels.
+// upsampler makes rows of chroma at full resolution from a plane of cw×ch samples, each of which
+// stands for sx×sy pixels.
 type upsampler struct {
 	w, cw, ch, sx, sy int
 	stride            int
@@ -97,8 +100,8 @@ func (u *upsampler) sum(near, other []uint8, a, b int32) {
 	}
 }
 
-// triangle makes two samples of each sum: three parts of it and one of its neighbor on that side, shifted, with a bias for the left and
-// the right one; the outermost have no neighbor.
+// triangle makes two samples of each sum: three parts of it and one of its neighbor on that side,
+// shifted, with a bias for the left and the right one; the outermost have no neighbor.
 func (u *upsampler) triangle(dst []uint8, shift int32, left, right int32) {
 	s, last := u.sums, len(u.sums)-1
 	for i, v := range s {

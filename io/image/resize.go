@@ -5,7 +5,8 @@ import (
 	"math"
 )
 
-// Resize returns the picture at another size, as cv2.resize makes it. Random interpolation is for Augment; here it means Auto.
+// Resize returns the picture at another size, as cv2.resize makes it. Random interpolation is for
+// Augment; here it means Auto.
 func (m *Image) Resize(width, height int, by Interp) *Image {
 	if width < 1 || height < 1 {
 		panic(fmt.Sprintf("image: resize to %d×%d", width, height))
@@ -39,7 +40,10 @@ func shortSize(m *Image, size int) (width, height int) {
 
 func (m *Image) nearest(width, height int) *Image {
 	out := New(height, width, m.Channels)
-	from := func(i, n, size int) int { return min(int(float64(i)*(1/(float64(n)/float64(size)))), size-1) }
+	from := func(i, n, size int) int {
+		return min(int(float64(i)*(1/(float64(n)/float64(size)))),
+			size-1)
+	}
 	for y := range height {
 		src := from(y, height, m.Height)
 		for x := range width {
@@ -49,7 +53,8 @@ func (m *Image) nearest(width, height int) *Image {
 	return out
 }
 
-// axis says for each sample of an axis where its first tap is, and what the taps weigh, in units of 1/2048.
+// axis says for each sample of an axis where its first tap is, and what the taps weigh, in units of
+// 1/2048.
 type axis struct {
 	first  []int
 	weight []int32 // taps for each sample
@@ -58,7 +63,8 @@ type axis struct {
 
 const weightUnit = 1 << 11
 
-// newAxis maps n samples to size pixels. An enlargement by Area is one between two pixels that changes within one pixel's width only.
+// newAxis maps n samples to size pixels. An enlargement by Area is one between two pixels that
+// changes within one pixel's width only.
 func newAxis(n, size int, by Interp, horizontal bool) axis {
 	a := axis{taps: by.taps()}
 	scale := 1 / (float64(n) / float64(size))
@@ -84,7 +90,8 @@ func newAxis(n, size int, by Interp, horizontal bool) axis {
 	return a
 }
 
-// interpolate makes the picture from rows that are resized already, in integers: first along the rows, then across them.
+// interpolate makes the picture from rows that are resized already, in integers: first along the
+// rows, then across them.
 func (m *Image) interpolate(width, height int, by Interp) *Image {
 	ax, ay := newAxis(width, m.Width, by, true), newAxis(height, m.Height, by, false)
 	out := New(height, width, m.Channels)
@@ -119,7 +126,8 @@ func (m *Image) resizeRow(dst []int32, src []uint8, a *axis) {
 		for x, first := range a.first {
 			l, r := src[first*3:][:3], src[min(first+1, last)*3:][:3]
 			d, u, v := dst[x*3:][:3], a.weight[2*x], a.weight[2*x+1]
-			d[0], d[1], d[2] = u*int32(l[0])+v*int32(r[0]), u*int32(l[1])+v*int32(r[1]), u*int32(l[2])+v*int32(r[2])
+			d[0], d[1], d[2] = u*int32(l[0])+v*int32(r[0]), u*int32(l[1])+v*int32(r[1]),
+				u*int32(l[2])+v*int32(r[2])
 		}
 		return
 	}
@@ -140,7 +148,8 @@ func across(dst []uint8, rows [][]int32, w []int32) {
 	if len(rows) == 2 {
 		above, below, u, v := rows[0][:len(dst)], rows[1][:len(dst)], w[0], w[1]
 		for i := range dst {
-			dst[i] = uint8((u*(above[i]>>4)>>16 + v*(below[i]>>4)>>16 + 2) >> 2) // weights of at most 1 keep it within 0 to 255
+			// weights of at most 1 keep it within 0 to 255
+			dst[i] = uint8((u*(above[i]>>4)>>16 + v*(below[i]>>4)>>16 + 2) >> 2)
 		}
 		return
 	}

@@ -9,8 +9,8 @@ import (
 // tiffSizes are the bytes of one value of each type of a TIFF's fields.
 var tiffSizes = [...]int{1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8}
 
-// checkTIFF refuses a TIFF whose first directory has a field with more values than the file can hold, because the library
-// allocates what a field claims. Files of other formats pass.
+// checkTIFF refuses a TIFF whose first directory has a field with more values than the file can
+// hold, because the library allocates what a field claims. Files of other formats pass.
 func checkTIFF(data []byte) error {
 	var order binary.ByteOrder
 	switch {
@@ -32,13 +32,15 @@ func checkTIFF(data []byte) error {
 		if len(fields) < 12 {
 			return nil
 		}
-		tag, kind, count := order.Uint16(fields), int(order.Uint16(fields[2:])), uint64(order.Uint32(fields[4:]))
+		tag, kind, count := order.Uint16(fields), int(order.Uint16(fields[2:])),
+			uint64(order.Uint32(fields[4:]))
 		size := uint64(1)
 		if kind < len(tiffSizes) {
 			size = uint64(tiffSizes[kind])
 		}
 		if count*size > uint64(len(data)) {
-			return fmt.Errorf("image: tiff of %d bytes: field %d, tag %d, claims %d values of %d bytes", len(data), i, tag, count, size)
+			return fmt.Errorf("image: tiff of %d bytes: field %d, tag %d, claims %d values of "+
+				"%d bytes", len(data), i, tag, count, size)
 		}
 		fields = fields[12:]
 	}
