@@ -20,21 +20,24 @@ import (
 )
 
 var (
-	chaosRuns    = flag.Int("chaos.runs", 3, "number of runs of TestChaos")
-	chaosSeed    = flag.Uint64("chaos.seed", 0, "seed of the first run of TestChaos, 0: from the journal, or from the clock without one")
-	chaosJournal = flag.String("chaos.journal", "", "file to which every run adds a line; runs go on with seeds that are not in it for this commit")
+	chaosRuns = flag.Int("chaos.runs", 3, "number of runs of TestChaos")
+	chaosSeed = flag.Uint64("chaos.seed", 0,
+		"seed of the first run of TestChaos, 0: from the journal, or from the clock without one")
+	chaosJournal = flag.String("chaos.journal", "",
+		"file to which every run adds a line; runs go on with seeds that are not in it for this "+
+			"commit")
 )
 
-// One run in slowRuns has the intervals of the protocol as they are by default; those of the others are divided by
-// chaosScale.
+// One run in slowRuns has the intervals of the protocol as they are by default; those of the others
+// are divided by chaosScale.
 const (
 	slowRuns   = 10
 	chaosScale = 6
 )
 
-// TestChaos does one or two things to the processes of a job at random instants: the result stays that of one process,
-// bit for bit, when a copy of everything survives; otherwise an error says what is lost. Nobody but the victims ends
-// before its time, and no job hangs.
+// TestChaos does one or two things to the processes of a job at random instants: the result stays
+// that of one process, bit for bit, when a copy of everything survives; otherwise an error says
+// what is lost. Nobody but the victims ends before its time, and no job hangs.
 func TestChaos(t *testing.T) {
 	j := openJournal(t, *chaosJournal, "chaos")
 	seed := *chaosSeed
@@ -55,7 +58,8 @@ func TestChaos(t *testing.T) {
 			e.Hit = e.Hit || c.n.hits[i]
 		}
 		j.add(t, e, c.out.String())
-		t.Logf("seed %d, intervals divided by %v: %v: %s after %.1f s, longest step %v", s, c.scale, c.n.faults, firstLine(outcome), e.Seconds, longestStep(c.out.String()))
+		t.Logf("seed %d, intervals divided by %v: %v: %s after %.1f s, longest step %v", s, c.scale,
+			c.n.faults, firstLine(outcome), e.Seconds, longestStep(c.out.String()))
 		if strings.HasPrefix(outcome, failed) {
 			t.Errorf("seed %d: %v: %s\n%s", s, c.n.faults, outcome, tail(c.out.String(), 200))
 		}
@@ -82,7 +86,8 @@ type chaosRun struct {
 
 func newChaos(seed uint64) *chaosRun {
 	rng := rand.New(rand.NewPCG(seed, 1))
-	c := &chaosRun{seed: seed, scale: chaosScale, workers: 2 + rng.IntN(2), servers: 2 + rng.IntN(2)}
+	c := &chaosRun{seed: seed, scale: chaosScale, workers: 2 + rng.IntN(2), servers: 2 +
+		rng.IntN(2)}
 	if seed%slowRuns == 0 {
 		c.scale = 1
 	}
@@ -99,12 +104,14 @@ func (c *chaosRun) job(dir string) launch.Local {
 	l.Snapshots = dir
 	if c.scale != 1 {
 		scaled := func(d time.Duration) time.Duration { return time.Duration(float64(d) / c.scale) }
-		l.Heartbeat, l.Dead, l.Patience = scaled(500*time.Millisecond), scaled(3*time.Second), scaled(100*time.Second)
+		l.Heartbeat, l.Dead, l.Patience = scaled(500*time.Millisecond), scaled(3*time.Second),
+			scaled(100*time.Second)
 	}
 	return l
 }
 
-// limit is how long the run may take: what its pauses take, twice over, and time for the rest on a busy machine.
+// limit is how long the run may take: what its pauses take, twice over, and time for the rest on a
+// busy machine.
 func (c *chaosRun) limit() time.Duration {
 	limit := 90 * time.Second
 	for _, f := range c.n.faults {
@@ -146,10 +153,12 @@ func (c *chaosRun) run(t *testing.T) (outcome string) {
 		return c.checkEnd(t)
 	case !c.n.mayLose():
 		return fmt.Sprintf("%sthough a copy of everything survived: %v", failed, err)
-	case !errors.As(err, &exit) || exit.Code != launch.ExitLost || !lostShards.MatchString(c.out.String()):
+	case !errors.As(err, &exit) || exit.Code != launch.ExitLost ||
+		!lostShards.MatchString(c.out.String()):
 		return fmt.Sprintf("%swant an error that names the lost shards: %v", failed, err)
 	case ended.Sub(c.n.last()) > 30*time.Second:
-		return fmt.Sprintf("%sthe error came %v after the last death", failed, ended.Sub(c.n.last()))
+		return fmt.Sprintf("%sthe error came %v after the last death", failed,
+			ended.Sub(c.n.last()))
 	}
 	return lost
 }
@@ -161,14 +170,17 @@ func (c *chaosRun) checkEnd(t *testing.T) string {
 	out := c.out.String()
 	for key, sum := range alone(t, c.workers, chaosSteps) {
 		for r := range c.workers {
-			if want := fmt.Sprintf("[worker %d] result %s %08x\n", r, key, sum); !strings.Contains(out, want) {
+			if want := fmt.Sprintf("[worker %d] result %s %08x\n", r, key,
+				sum); !strings.Contains(out, want) {
 				wrong = append(wrong, fmt.Sprintf("output lacks %q", want))
 			}
 		}
 	}
-	if f := c.n.faults[0]; len(c.n.faults) == 1 && f.deadly() && f.victim.Role == wire.Server && f.moment == "step" {
+	if f := c.n.faults[0]; len(c.n.faults) == 1 && f.deadly() && f.victim.Role == wire.Server &&
+		f.moment == "step" {
 		if d := longestStep(out); d > 5*time.Second {
-			wrong = append(wrong, fmt.Sprintf("the death of a server has stopped a step for %v, want at most 5 s", d))
+			wrong = append(wrong, fmt.Sprintf(
+				"the death of a server has stopped a step for %v, want at most 5 s", d))
 		}
 	}
 	if len(wrong) > 0 {

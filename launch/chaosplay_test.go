@@ -47,8 +47,8 @@ const (
 // mark says where a worker is, for the nemesis.
 func mark(moment string) { fmt.Printf("at %s\n", moment) }
 
-// chaosPlay is training with barriers and snapshots that says where it is. What it does at a step can be
-// repeated by a successor that resumes there.
+// chaosPlay is training with barriers and snapshots that says where it is. What it does at a step
+// can be repeated by a successor that resumes there.
 func chaosPlay(ctx context.Context) error {
 	mark("init")
 	patience, _ := time.ParseDuration(os.Getenv("LAUNCH_TEST_TIMEOUT"))
@@ -124,7 +124,8 @@ func (p *player) step(ctx context.Context, step, first int) error {
 		if err := nd.CopyFrom(p.grad[key], g); err != nil {
 			return err
 		}
-		if err := p.PushPull(key, 0, []*nd.Array{p.grad[key]}, []*nd.Array{p.out[key]}); err != nil {
+		if err := p.PushPull(key, 0, []*nd.Array{p.grad[key]},
+			[]*nd.Array{p.out[key]}); err != nil {
 			return err
 		}
 	}

@@ -12,18 +12,19 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// Environ is what the environment of a process says about its job. The names are MXNet's where MXNet
-// has one, so that its scripts and schedulers start jobs of ours.
+// Environ is what the environment of a process says about its job. The names are MXNet's where
+// MXNet has one, so that its scripts and schedulers start jobs of ours.
 type Environ struct {
 	Role    wire.Role // DMLC_ROLE; NoRole: no job
 	Rank    int       // DMLC_WORKER_ID or DMLC_SERVER_ID, else DMLC_RANK; -1: the scheduler chooses
 	Workers int       // DMLC_NUM_WORKER
 	Servers int       // DMLC_NUM_SERVER
 
-	// Scheduler is where the scheduler listens: GOMX_SCHEDULER, or tcp://DMLC_PS_ROOT_URI:DMLC_PS_ROOT_PORT.
+	// Scheduler is where the scheduler listens: GOMX_SCHEDULER, or
+	// tcp://DMLC_PS_ROOT_URI:DMLC_PS_ROOT_PORT.
 	Scheduler string
-	// Host is the name under which others reach this process: DMLC_NODE_HOST. Empty: the loopback if
-	// the scheduler is on it.
+	// Host is the name under which others reach this process: DMLC_NODE_HOST. Empty: the loopback
+	// if the scheduler is on it.
 	Host string
 
 	Job      uint64 // GOMX_JOB, hexadecimal: processes of other jobs are ignored
@@ -33,13 +34,17 @@ type Environ struct {
 	Memory   uint64 // GOMX_SERVER_MEMORY: bytes that a server may need for its keys; 0: no limit
 	Dir      string // GOMX_DIR: folder for the scheduler's view, addresses and local sockets
 	Keys     string // GOMX_KEYS: folder of CURVE keys; empty: no encryption, on the loopback only
-	Status   string // GOMX_STATUS: where to serve health and metrics; default 127.0.0.1:0, "off": nowhere
-	// Snapshots is the folder of the job's snapshots, GOMX_SNAPSHOTS; Restore that of the one it continues from, GOMX_RESTORE.
+	// GOMX_STATUS: where to serve health and metrics; default 127.0.0.1:0, "off": nowhere
+	Status string
+	// Snapshots is the folder of the job's snapshots, GOMX_SNAPSHOTS; Restore that of the one it
+	// continues from, GOMX_RESTORE.
 	Snapshots, Restore string
-	// Launcher is the file whose lock the launcher holds while it lives, GOMX_LAUNCHER; empty: there is none.
+	// Launcher is the file whose lock the launcher holds while it lives, GOMX_LAUNCHER; empty:
+	// there is none.
 	Launcher string
 	Threads  int // GOMX_THREADS: cores that kernels of this process use; 0: all
-	// NoShared keeps large payloads between processes of one host out of shared memory: GOMX_SHARED_MEMORY=off.
+	// NoShared keeps large payloads between processes of one host out of shared memory:
+	// GOMX_SHARED_MEMORY=off.
 	NoShared bool
 
 	Heartbeat time.Duration // PS_HEARTBEAT_INTERVAL, in seconds
@@ -129,8 +134,10 @@ func parseEnviron(get func(string) string) (Environ, error) {
 	e := Environ{
 		Workers: r.number(envWorkers, 1, 0), Servers: r.number(envServers, 1, 0),
 		Scheduler: get(envScheduler), Host: get(envHost), Replicas: r.number(envReplicas, 1, 1),
-		Backups: r.number(envBackups, 0, 0), Memory: uint64(r.number(envMemory, 0, 0)), Dir: get(envDir), Keys: get(envKeys), Status: get(envStatus),
-		Heartbeat: r.seconds(envHeartbeat), Dead: r.seconds(envDead), Verbose: r.number(envVerbose, 0, 0),
+		Backups: r.number(envBackups, 0, 0), Memory: uint64(r.number(envMemory, 0, 0)),
+		Dir: get(envDir), Keys: get(envKeys), Status: get(envStatus),
+		Heartbeat: r.seconds(envHeartbeat), Dead: r.seconds(envDead), Verbose: r.number(envVerbose,
+			0, 0),
 		Threads: r.number(envThreads, 0, 0), Snapshots: get(envSnapshots), Restore: get(envRestore),
 		Launcher: get(envLauncher), Patience: r.seconds(envPatience),
 	}
@@ -146,7 +153,8 @@ func parseEnviron(get func(string) string) (Environ, error) {
 	default:
 		r.fail(envRole, "scheduler, server or worker")
 	}
-	e.Rank = r.number(map[wire.Role]string{wire.Server: envServerID, wire.Worker: envWorkerID}[e.Role], 0, r.number(envRank, 0, -1))
+	e.Rank = r.number(map[wire.Role]string{wire.Server: envServerID,
+		wire.Worker: envWorkerID}[e.Role], 0, r.number(envRank, 0, -1))
 	if text := get(envJob); text != "" {
 		n, err := strconv.ParseUint(text, 16, 64)
 		if err != nil {
@@ -195,11 +203,14 @@ func (e *Environ) checkJob(r *envReader) {
 	}
 }
 
-// List returns the variables that say the same, without those of role and rank, as os/exec wants them.
+// List returns the variables that say the same, without those of role and rank, as os/exec wants
+// them.
 func (e *Environ) List() []string {
 	m := map[string]string{
-		envWorkers: strconv.Itoa(e.Workers), envServers: strconv.Itoa(e.Servers), envScheduler: e.Scheduler,
-		envReplicas: strconv.Itoa(e.Replicas), envJob: strconv.FormatUint(e.Job, 16), envPolicy: "wait",
+		envWorkers: strconv.Itoa(e.Workers), envServers: strconv.Itoa(e.Servers),
+		envScheduler: e.Scheduler,
+		envReplicas:  strconv.Itoa(e.Replicas), envJob: strconv.FormatUint(e.Job, 16),
+		envPolicy: "wait",
 	}
 	if e.Shrink {
 		m[envPolicy] = "shrink"
@@ -210,16 +221,19 @@ func (e *Environ) List() []string {
 	if e.Memory > 0 {
 		m[envMemory] = strconv.FormatUint(e.Memory, 10)
 	}
-	if host, port, ok := strings.Cut(strings.TrimPrefix(e.Scheduler, "tcp://"), ":"); ok && strings.HasPrefix(e.Scheduler, "tcp://") {
+	if host, port, ok := strings.Cut(strings.TrimPrefix(e.Scheduler, "tcp://"), ":"); ok &&
+		strings.HasPrefix(e.Scheduler, "tcp://") {
 		m[envRootHost], m[envRootPort] = host, port
 	}
-	for name, v := range map[string]string{envHost: e.Host, envDir: e.Dir, envKeys: e.Keys, envStatus: e.Status,
+	for name, v := range map[string]string{envHost: e.Host, envDir: e.Dir, envKeys: e.Keys,
+		envStatus:    e.Status,
 		envSnapshots: e.Snapshots, envRestore: e.Restore, envLauncher: e.Launcher} {
 		if v != "" {
 			m[name] = v
 		}
 	}
-	for name, d := range map[string]time.Duration{envHeartbeat: e.Heartbeat, envDead: e.Dead, envPatience: e.Patience} {
+	for name, d := range map[string]time.Duration{envHeartbeat: e.Heartbeat, envDead: e.Dead,
+		envPatience: e.Patience} {
 		if d > 0 {
 			m[name] = strconv.FormatFloat(d.Seconds(), 'g', -1, 64)
 		}

@@ -18,17 +18,22 @@ func set(t *testing.T, vars ...string) {
 }
 
 func TestMXNetEnvironment(t *testing.T) {
-	set(t, "DMLC_ROLE=worker", "DMLC_PS_ROOT_URI=10.0.0.1", "DMLC_PS_ROOT_PORT=9091", "DMLC_NUM_WORKER=3", "DMLC_NUM_SERVER=2", "PS_HEARTBEAT_INTERVAL=0.5")
+	set(t, "DMLC_ROLE=worker", "DMLC_PS_ROOT_URI=10.0.0.1", "DMLC_PS_ROOT_PORT=9091",
+		"DMLC_NUM_WORKER=3", "DMLC_NUM_SERVER=2", "PS_HEARTBEAT_INTERVAL=0.5")
 	got, err := launch.FromEnviron()
-	want := launch.Environ{Role: wire.Worker, Rank: -1, Workers: 3, Servers: 2, Scheduler: "tcp://10.0.0.1:9091", Replicas: 1, Heartbeat: time.Second / 2}
+	want := launch.Environ{Role: wire.Worker, Rank: -1, Workers: 3, Servers: 2,
+		Scheduler: "tcp://10.0.0.1:9091", Replicas: 1, Heartbeat: time.Second / 2}
 	if err != nil || got != want {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
 }
 
 func TestEnvironmentSurvives(t *testing.T) {
-	want := launch.Environ{Role: wire.Server, Rank: 1, Workers: 3, Servers: 2, Scheduler: "tcp://127.0.0.1:1234", Host: "h", Job: 0xabc,
-		Replicas: 2, Shrink: true, Backups: 1, Memory: 1 << 33, Dir: "/d", Keys: "/k", Status: "off", Heartbeat: time.Second, Dead: 3 * time.Second, Patience: time.Minute, Verbose: 2, Threads: 3}
+	want := launch.Environ{Role: wire.Server, Rank: 1, Workers: 3, Servers: 2,
+		Scheduler: "tcp://127.0.0.1:1234", Host: "h", Job: 0xabc,
+		Replicas: 2, Shrink: true, Backups: 1, Memory: 1 << 33, Dir: "/d", Keys: "/k",
+		Status: "off", Heartbeat: time.Second, Dead: 3 * time.Second, Patience: time.Minute,
+		Verbose: 2, Threads: 3}
 	set(t, want.For(wire.Node{Role: wire.Server, Rank: 1})...)
 	got, err := launch.FromEnviron()
 	if err != nil || !reflect.DeepEqual(got, want) {
@@ -37,9 +42,12 @@ func TestEnvironmentSurvives(t *testing.T) {
 }
 
 func TestEnvironmentMistakes(t *testing.T) {
-	good := []string{"DMLC_ROLE=worker", "DMLC_PS_ROOT_URI=h", "DMLC_PS_ROOT_PORT=1", "DMLC_NUM_WORKER=1", "DMLC_NUM_SERVER=1"}
-	for _, bad := range []string{"DMLC_ROLE=boss", "DMLC_PS_ROOT_URI=", "DMLC_PS_ROOT_PORT=x", "DMLC_NUM_WORKER=0", "DMLC_NUM_SERVER=",
-		"GOMX_REPLICAS=3", "GOMX_POLICY=give up", "GOMX_JOB=xyz", "PS_HEARTBEAT_TIMEOUT=-1", "GOMX_SERVER_MEMORY=8G"} {
+	good := []string{"DMLC_ROLE=worker", "DMLC_PS_ROOT_URI=h", "DMLC_PS_ROOT_PORT=1",
+		"DMLC_NUM_WORKER=1", "DMLC_NUM_SERVER=1"}
+	for _, bad := range []string{"DMLC_ROLE=boss", "DMLC_PS_ROOT_URI=", "DMLC_PS_ROOT_PORT=x",
+		"DMLC_NUM_WORKER=0", "DMLC_NUM_SERVER=",
+		"GOMX_REPLICAS=3", "GOMX_POLICY=give up", "GOMX_JOB=xyz", "PS_HEARTBEAT_TIMEOUT=-1",
+		"GOMX_SERVER_MEMORY=8G"} {
 		t.Run(bad, func(t *testing.T) {
 			set(t, append(good, bad)...)
 			name, _, _ := strings.Cut(bad, "=")

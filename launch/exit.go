@@ -15,12 +15,14 @@ import (
 // them, how they ended. A crash of the Go runtime ends with 2, a signal with 128 plus its number in
 // a shell's words: neither is a declaration.
 const (
-	ExitOK       = 0
-	ExitFailed   = 1  // a worker's program failed: it would fail again
-	ExitUsage    = 64 // flags or environment make no sense; declared before the process joins
-	ExitLost     = 74 // all copies of a shard are lost: the job continues from a snapshot, or not at all
-	ExitRetry    = 75 // something outside failed: running the process again may help
-	ExitReplaced = 76 // another process has taken this place: running this one again would take it back
+	ExitOK     = 0
+	ExitFailed = 1  // a worker's program failed: it would fail again
+	ExitUsage  = 64 // flags or environment make no sense; declared before the process joins
+	// all copies of a shard are lost: the job continues from a snapshot, or not at all
+	ExitLost  = 74
+	ExitRetry = 75 // something outside failed: running the process again may help
+	// another process has taken this place: running this one again would take it back
+	ExitReplaced = 76
 )
 
 // ErrUsage says that a job cannot be started as it is described: flags, environment or folders make
@@ -47,7 +49,8 @@ func ExitCode(err error) int {
 		return ExitLost
 	case errors.Is(err, ps.ErrFenced), errors.Is(err, kvstore.ErrReplaced):
 		return ExitReplaced
-	case errors.Is(err, ps.ErrTimeout), errors.Is(err, ps.ErrViewChanged), errors.Is(err, ps.ErrNoScheduler), errors.Is(err, errOrphan),
+	case errors.Is(err, ps.ErrTimeout), errors.Is(err, ps.ErrViewChanged),
+		errors.Is(err, ps.ErrNoScheduler), errors.Is(err, errOrphan),
 		errors.Is(err, context.DeadlineExceeded):
 		return ExitRetry
 	}
@@ -76,7 +79,8 @@ func (e *ExitError) Error() string {
 }
 
 // A crash of the Go runtime and a program that refuses its flags before it calls Run both end with
-// code 2. A process that does so crashLoop times in a row, each time within crashSoon, ends the job.
+// code 2. A process that does so crashLoop times in a row, each time within crashSoon, ends the
+// job.
 const (
 	exitCrash = 2
 	crashLoop = 3
@@ -109,7 +113,8 @@ func (d *deaths) judge(role wire.Role, code int, lived time.Duration, restarts i
 	switch {
 	case code == ExitOK:
 		return finished
-	case code == ExitUsage, code == ExitLost, code == ExitReplaced, code == ExitFailed && role == wire.Worker:
+	case code == ExitUsage, code == ExitLost, code == ExitReplaced, code == ExitFailed &&
+		role == wire.Worker:
 		return hopeless
 	case restarts < d.runs, d.quick == crashLoop:
 		return hopeless

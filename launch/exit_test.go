@@ -23,13 +23,29 @@ import (
 
 // crashes are ways to die by accident.
 var crashes = map[string]func(){
-	"panic":            func() { panic("a bug") },
-	"runtime error":    func() { _ = *(*int)(nil) },
-	"unrecovered":      func() { go func() { panic("in another goroutine") }(); time.Sleep(time.Hour) },
-	"segfault":         func() { _ = syscall.Kill(os.Getpid(), syscall.SIGSEGV); time.Sleep(time.Hour) },
-	"abort":            func() { _ = syscall.Kill(os.Getpid(), syscall.SIGABRT); time.Sleep(time.Hour) },
-	"killed":           func() { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL) },
-	"terminated":       func() { _ = syscall.Kill(os.Getpid(), syscall.SIGTERM); time.Sleep(time.Hour) },
+	"panic":         func() { panic("a bug") },
+	"runtime error": func() { _ = *(*int)(nil) },
+	"unrecovered": func() {
+		go func() { panic("in another goroutine") }()
+		time.Sleep(
+			time.Hour)
+	},
+	"segfault": func() {
+		_ = syscall.Kill(os.Getpid(),
+			syscall.SIGSEGV)
+		time.Sleep(time.Hour)
+	},
+	"abort": func() {
+		_ = syscall.Kill(os.Getpid(),
+			syscall.SIGABRT)
+		time.Sleep(time.Hour)
+	},
+	"killed": func() { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL) },
+	"terminated": func() {
+		_ = syscall.Kill(os.Getpid(),
+			syscall.SIGTERM)
+		time.Sleep(time.Hour)
+	},
 	"out of memory":    exhaust,
 	"unknown exit":     func() { os.Exit(17) },
 	"exit of a script": func() { os.Exit(139) },
@@ -98,7 +114,8 @@ func TestCrashesAreSurvived(t *testing.T) {
 			if err := l.Run(t.Context()); err != nil {
 				t.Fatalf("%v\n%s", err, out.String())
 			}
-			for role, want := range map[wire.Role]int{wire.Scheduler: 2, wire.Server: 3, wire.Worker: 3} {
+			for role, want := range map[wire.Role]int{wire.Scheduler: 2, wire.Server: 3,
+				wire.Worker: 3} {
 				if runs[role] != want {
 					t.Errorf("%v ran %d times in all, want %d", role, runs[role], want)
 				}
@@ -113,8 +130,10 @@ func TestDeclarations(t *testing.T) {
 		role       string
 		code, runs int
 	}{
-		{"worker", launch.ExitFailed, 1}, {"worker", launch.ExitUsage, 1}, {"server", launch.ExitUsage, 1},
-		{"scheduler", launch.ExitUsage, 1}, {"worker", launch.ExitLost, 1}, {"worker", launch.ExitReplaced, 1},
+		{"worker", launch.ExitFailed, 1}, {"worker", launch.ExitUsage, 1},
+		{"server", launch.ExitUsage, 1},
+		{"scheduler", launch.ExitUsage, 1}, {"worker", launch.ExitLost, 1},
+		{"worker", launch.ExitReplaced, 1},
 		{"server", launch.ExitReplaced, 1},
 		{"worker", 2, 3}, // flags that the program refuses before it calls Run
 		{"worker", launch.ExitRetry, 5}, {"server", launch.ExitFailed, 5},
@@ -123,11 +142,14 @@ func TestDeclarations(t *testing.T) {
 			var out bytes.Buffer
 			l, _ := local(t, "exit", &out)
 			l.Workers, l.Servers, l.Restarts = 1, 1, 4
-			l.Env = append(l.Env, "LAUNCH_TEST_ROLE="+c.role, fmt.Sprint("LAUNCH_TEST_CODE=", c.code))
+			l.Env = append(l.Env, "LAUNCH_TEST_ROLE="+c.role, fmt.Sprint("LAUNCH_TEST_CODE=",
+				c.code))
 			err := l.Run(t.Context())
 			var exit *launch.ExitError
-			if !errors.As(err, &exit) || exit.Code != c.code || exit.Runs != c.runs || exit.Node.Role.String() != c.role {
-				t.Errorf("got %v, want the end of the %s with %d after %d runs", err, c.role, c.code, c.runs)
+			if !errors.As(err, &exit) || exit.Code != c.code || exit.Runs != c.runs ||
+				exit.Node.Role.String() != c.role {
+				t.Errorf("got %v, want the end of the %s with %d after %d runs", err, c.role,
+					c.code, c.runs)
 			}
 		})
 	}
@@ -140,9 +162,11 @@ func TestExitCodes(t *testing.T) {
 		err  error
 		want int
 	}{
-		{nil, launch.ExitOK}, {errors.New("a bug"), launch.ExitFailed}, {wrapped(ps.ErrLost), launch.ExitLost},
+		{nil, launch.ExitOK}, {errors.New("a bug"), launch.ExitFailed},
+		{wrapped(ps.ErrLost), launch.ExitLost},
 		{wrapped(ps.ErrFenced), launch.ExitReplaced}, {kvstore.ErrReplaced, launch.ExitReplaced},
-		{wrapped(ps.ErrTimeout), launch.ExitRetry}, {wrapped(ps.ErrNoScheduler), launch.ExitRetry}, {context.DeadlineExceeded, launch.ExitRetry},
+		{wrapped(ps.ErrTimeout), launch.ExitRetry}, {wrapped(ps.ErrNoScheduler), launch.ExitRetry},
+		{context.DeadlineExceeded, launch.ExitRetry},
 		{fmt.Errorf("flags: %w", launch.ErrUsage), launch.ExitUsage},
 	} {
 		if got := launch.ExitCode(c.err); got != c.want || got == 2 {

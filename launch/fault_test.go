@@ -22,11 +22,12 @@ type fault struct {
 	how    string        // a key of ways
 	pause  time.Duration // until a stopped process goes on
 	moment string        // what a worker prints first
-	after  time.Duration // from then on; of a second fault in a recovery: from the death of the first one's victim on
+	// from then on; of a second fault in a recovery: from the death of the first one's victim on
+	after time.Duration
 }
 
-// ways are the signals of faults: death by kill -9, crashes, the wish that a process ends, want of memory
-// and a pause.
+// ways are the signals of faults: death by kill -9, crashes, the wish that a process ends, want of
+// memory and a pause.
 var ways = map[string]syscall.Signal{
 	"killed": syscall.SIGKILL, "segfault": syscall.SIGSEGV, "aborted": syscall.SIGABRT,
 	"terminated": syscall.SIGTERM, "out of memory": memorySignal, "stopped": syscall.SIGSTOP,
@@ -49,9 +50,13 @@ func (f fault) String() string {
 	return fmt.Sprintf("%s at %s + %v", text, f.moment, f.after.Round(time.Millisecond))
 }
 
-// drawFaults makes one fault, or two that belong together, for a job whose intervals are divided by scale.
+// drawFaults makes one fault, or two that belong together, for a job whose intervals are divided by
+// scale.
 func drawFaults(rng *rand.Rand, workers, servers int, scale float64) []fault {
-	node := func(r wire.Role, n int) wire.Node { return wire.Node{Role: r, Rank: uint16(rng.IntN(n))} }
+	node := func(r wire.Role, n int) wire.Node {
+		return wire.Node{Role: r,
+			Rank: uint16(rng.IntN(n))}
+	}
 	any := func() wire.Node {
 		switch i := rng.IntN(1 + servers + workers); {
 		case i == 0:
@@ -62,9 +67,11 @@ func drawFaults(rng *rand.Rand, workers, servers int, scale float64) []fault {
 			return wire.Node{Role: wire.Worker, Rank: uint16(i - 1 - servers)}
 		}
 	}
-	hows := []string{"killed", "killed", "killed", "segfault", "aborted", "terminated", "out of memory", "stopped", "stopped", "stopped"}
+	hows := []string{"killed", "killed", "killed", "segfault", "aborted", "terminated",
+		"out of memory", "stopped", "stopped", "stopped"}
 	draw := func(n wire.Node) fault {
-		f := fault{victim: n, how: hows[rng.IntN(len(hows))], moment: moments[rng.IntN(len(moments))]}
+		f := fault{victim: n, how: hows[rng.IntN(len(hows))],
+			moment: moments[rng.IntN(len(moments))]}
 		// From 1 s to 60 s, most of them short.
 		f.pause = time.Duration(math.Exp(rng.Float64()*math.Log(60)) / scale * float64(time.Second))
 		f.after = time.Duration(rng.IntN(40)) * time.Millisecond
@@ -113,7 +120,8 @@ type nemesis struct {
 }
 
 func newNemesis(faults ...fault) *nemesis {
-	return &nemesis{faults: faults, pids: map[wire.Node]int{}, starts: map[wire.Node]int{}, hits: make([]bool, len(faults)), done: make([]time.Time, len(faults))}
+	return &nemesis{faults: faults, pids: map[wire.Node]int{}, starts: map[wire.Node]int{},
+		hits: make([]bool, len(faults)), done: make([]time.Time, len(faults))}
 }
 
 func (n *nemesis) started(node wire.Node, pid int) {
@@ -141,8 +149,8 @@ func (n *nemesis) signal(node wire.Node, s syscall.Signal) bool {
 	return pid != 0 && syscall.Kill(pid, s) == nil
 }
 
-// check returns what is wrong with the number of times that processes were started: a call whose deadline
-// passes, or an error of any kind, ends a process.
+// check returns what is wrong with the number of times that processes were started: a call whose
+// deadline passes, or an error of any kind, ends a process.
 func (n *nemesis) check() (wrong []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -154,7 +162,8 @@ func (n *nemesis) check() (wrong []string) {
 			}
 		}
 		if starts > most {
-			wrong = append(wrong, fmt.Sprintf("%s was started %d times, want at most %d", node, starts, most))
+			wrong = append(wrong, fmt.Sprintf("%s was started %d times, want at most %d", node,
+				starts, most))
 		}
 	}
 	return wrong

@@ -6,11 +6,11 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// A library below the transport ends the process when it cannot open a file, so the limit is looked at
-// beforehand. The numbers for connections are those of open files of processes that were counted:
-// 21 and one for each other process in a scheduler, 17 with 3 for each worker and 8 for each server in a
-// server, 21 with 5 for each server in a worker. The rest is for files of the program, requests to the
-// status pages, and connections that are being replaced.
+// A library below the transport ends the process when it cannot open a file, so the limit is looked
+// at beforehand. The numbers for connections are those of open files of processes that were
+// counted: 21 and one for each other process in a scheduler, 17 with 3 for each worker and 8 for
+// each server in a server, 21 with 5 for each server in a worker. The rest is for files of the
+// program, requests to the status pages, and connections that are being replaced.
 const spareFiles = 40
 
 // filesFor returns how many open files a process of a job needs.
@@ -33,7 +33,8 @@ func checkFiles(what string, need uint64) error {
 	if !ok || have >= need {
 		return nil
 	}
-	return usageError{fmt.Errorf("launch: %s needs %d open files, the limit of this process is %d: raise it with ulimit -n %d", what, need, have, need)}
+	return usageError{fmt.Errorf("launch: %s needs %d open files, the limit of this process is "+
+		"%d: raise it with ulimit -n %d", what, need, have, need)}
 }
 
 // checkFiles refuses a job whose processes, or whose launcher, could not open the files they need.

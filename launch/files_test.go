@@ -21,9 +21,11 @@ func TestFewOpenFiles(t *testing.T) {
 	}
 	defer l.Close()
 	for what, env := range map[string][]string{
-		"a server": {"DMLC_ROLE=server", "DMLC_SERVER_ID=0", "DMLC_PS_ROOT_URI=127.0.0.1", fmt.Sprint("DMLC_PS_ROOT_PORT=", l.Addr().(*net.TCPAddr).Port),
+		"a server": {"DMLC_ROLE=server", "DMLC_SERVER_ID=0", "DMLC_PS_ROOT_URI=127.0.0.1",
+			fmt.Sprint("DMLC_PS_ROOT_PORT=", l.Addr().(*net.TCPAddr).Port),
 			"DMLC_NUM_WORKER=3", "DMLC_NUM_SERVER=2", "LAUNCH_TEST_PLAY=train"},
-		"the launcher": {"LAUNCH_TEST_PLAY=launcher", "LAUNCH_TEST_THEN=train", "LAUNCH_TEST_DIR=" + t.TempDir()},
+		"the launcher": {"LAUNCH_TEST_PLAY=launcher", "LAUNCH_TEST_THEN=train", "LAUNCH_TEST_DIR=" +
+			t.TempDir()},
 	} {
 		cmd := exec.Command("sh", "-c", "ulimit -n 32; exec "+os.Args[0])
 		cmd.Env = append(os.Environ(), env...)
@@ -31,7 +33,8 @@ func TestFewOpenFiles(t *testing.T) {
 		if what == "a server" && cmd.ProcessState.ExitCode() != launch.ExitUsage {
 			t.Errorf("%s: got %v, want exit code %d", what, err, launch.ExitUsage)
 		}
-		if !strings.Contains(string(out), "open files") || !strings.Contains(string(out), "ulimit -n ") {
+		if !strings.Contains(string(out), "open files") ||
+			!strings.Contains(string(out), "ulimit -n ") {
 			t.Errorf("%s: want the number of files that it needs:\n%s", what, out)
 		}
 	}

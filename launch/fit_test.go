@@ -32,7 +32,8 @@ import (
 
 var (
 	fitRuns = flag.Int("fit.runs", 2, "runs of TestFitResumes")
-	fitSeed = flag.Uint64("fit.seed", 0, "seed of the first run of TestFitResumes, 0 for one from the clock")
+	fitSeed = flag.Uint64("fit.seed", 0,
+		"seed of the first run of TestFitResumes, 0 for one from the clock")
 )
 
 func init() {
@@ -55,16 +56,20 @@ func fitData(n int, seed uint64) (*dataio.Table, error) {
 			label[i] = 1
 		}
 	}
-	return dataio.NDArrayIter(dataio.NDArrayConfig{Data: []*nd.Array{nd.FromSlice(data, n, 2)}, Label: []*nd.Array{nd.FromSlice(label)},
+	return dataio.NDArrayIter(dataio.NDArrayConfig{Data: []*nd.Array{nd.FromSlice(data, n, 2)},
+		Label:     []*nd.Array{nd.FromSlice(label)},
 		BatchSize: 10, Shuffle: true, Seed: seed})
 }
 
 // fitPlay trains a network with Dropout and prints a checksum of the parameters and of the history.
 func fitPlay(ctx context.Context) error {
-	x := sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 16}, sym.Name("fc1"))
+	x := sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 16},
+		sym.Name("fc1"))
 	x = sym.BatchNorm(x, sym.BatchNormParams{}, sym.Name("bn"))
-	x = sym.Dropout(sym.Activation(x, sym.ActivationParams{ActType: "tanh"}, sym.Name("tanh")), sym.DropoutParams{P: sym.Some(0.3)}, sym.Name("drop"))
-	x = sym.SoftmaxOutput(sym.FullyConnected(x, sym.FullyConnectedParams{NumHidden: 2}, sym.Name("fc2")), sym.SoftmaxOutputParams{}, sym.Name("softmax"))
+	x = sym.Dropout(sym.Activation(x, sym.ActivationParams{ActType: "tanh"}, sym.Name("tanh")),
+		sym.DropoutParams{P: sym.Some(0.3)}, sym.Name("drop"))
+	x = sym.SoftmaxOutput(sym.FullyConnected(x, sym.FullyConnectedParams{NumHidden: 2},
+		sym.Name("fc2")), sym.SoftmaxOutputParams{}, sym.Name("softmax"))
 	train, err := fitData(240, 7)
 	if err != nil {
 		return err
@@ -74,15 +79,19 @@ func fitPlay(ctx context.Context) error {
 		return err
 	}
 	m := module.New(x, module.Seed(3+uint64(kvstore.JobOf(ctx).Rank())))
-	opts := []module.FitOption{module.Epochs(4), module.Store("dist_sync", kvstore.Timeout(40*time.Second)), module.Init(initializer.Xavier{}),
-		module.Optimize(optimizer.Adam{LR: 0.05, Common: optimizer.Common{Schedule: optimizer.FactorScheduler{Step: 9, Factor: 0.8}}}),
-		module.Validate(validation), module.Sample(2), module.Checkpoint(os.Getenv("LAUNCH_TEST_PREFIX"), module.KeepLast(2)),
+	opts := []module.FitOption{module.Epochs(4), module.Store("dist_sync",
+		kvstore.Timeout(40*time.Second)), module.Init(initializer.Xavier{}),
+		module.Optimize(optimizer.Adam{LR: 0.05,
+			Common: optimizer.Common{Schedule: optimizer.FactorScheduler{Step: 9, Factor: 0.8}}}),
+		module.Validate(validation), module.Sample(2),
+		module.Checkpoint(os.Getenv("LAUNCH_TEST_PREFIX"), module.KeepLast(2)),
 		module.OnBatch(func(e *module.BatchEnd) error {
 			fmt.Printf("at batch %d of epoch %d\n", e.Batch, e.Epoch)
 			time.Sleep(10 * time.Millisecond) // stands for the work of a step
 			return nil
 		})}
-	if os.Getenv("LAUNCH_TEST_EVERY") == "3" { // otherwise at the end of epochs, because the job has a folder
+	// otherwise at the end of epochs, because the job has a folder
+	if os.Getenv("LAUNCH_TEST_EVERY") == "3" {
 		opts = append(opts, module.Snapshots("", 3))
 	}
 	if err := m.Fit(ctx, train, opts...); err != nil {
@@ -119,7 +128,8 @@ type fitJob struct {
 func newFitJob(dir, every string, resume bool) *fitJob {
 	j := &fitJob{pids: map[wire.Node]int{}}
 	j.Local = trainJob(2, 2, 2, 1, &j.out)
-	j.Env = append(j.Env, "LAUNCH_TEST_PLAY=fit", "LAUNCH_TEST_EVERY="+every, "LAUNCH_TEST_PREFIX="+filepath.Join(dir, "m"))
+	j.Env = append(j.Env, "LAUNCH_TEST_PLAY=fit", "LAUNCH_TEST_EVERY="+every,
+		"LAUNCH_TEST_PREFIX="+filepath.Join(dir, "m"))
 	j.Snapshots, j.Resume = filepath.Join(dir, "snapshots"), resume
 	j.Started = func(n wire.Node, pid int) {
 		j.mu.Lock()
@@ -135,7 +145,8 @@ func (j *fitJob) complete() []string {
 	return list
 }
 
-// run runs the job to its end, or kills all of its processes after a time: from the first batch on, or the first snapshot.
+// run runs the job to its end, or kills all of its processes after a time: from the first batch on,
+// or the first snapshot.
 func (j *fitJob) run(t *testing.T, kill time.Duration, snapshot bool) (outcomes []string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
@@ -144,7 +155,8 @@ func (j *fitJob) run(t *testing.T, kill time.Duration, snapshot bool) (outcomes 
 	go func() { done <- j.Run(ctx) }()
 	if kill > 0 {
 		for range 30000 {
-			if strings.Contains(j.out.String(), "at batch") && (!snapshot || len(j.complete()) > 0) {
+			if strings.Contains(j.out.String(), "at batch") &&
+				(!snapshot || len(j.complete()) > 0) {
 				break
 			}
 			time.Sleep(time.Millisecond)
@@ -166,15 +178,17 @@ func (j *fitJob) run(t *testing.T, kill time.Duration, snapshot bool) (outcomes 
 	if err := <-done; err != nil {
 		t.Fatalf("%v\n%s", err, tail(j.out.String(), 60))
 	}
-	for _, m := range regexp.MustCompile(`(worker \d+)\] (outcome \w+)`).FindAllStringSubmatch(j.out.String(), -1) {
+	for _, m := range regexp.MustCompile(`(worker \d+)\] (outcome \w+)`).FindAllStringSubmatch(
+		j.out.String(), -1) {
 		outcomes = append(outcomes, m[1]+" "+m[2])
 	}
 	slices.Sort(outcomes)
 	return outcomes
 }
 
-// TestFitResumes kills all processes of a dist_sync job of module.Fit at a random instant, and wants the job that continues with --resume
-// to end with the parameters and the history of every worker of a job that was left alone.
+// TestFitResumes kills all processes of a dist_sync job of module.Fit at a random instant, and
+// wants the job that continues with --resume to end with the parameters and the history of every
+// worker of a job that was left alone.
 func TestFitResumes(t *testing.T) {
 	seed := *fitSeed
 	if seed == 0 {
@@ -208,12 +222,16 @@ func TestFitResumes(t *testing.T) {
 		if slices.Equal(got, want[every]) {
 			identical++
 		} else {
-			t.Errorf("seed %d: got %v, want %v\n%s", seed+run, got, want[every], tail(again.out.String(), 60))
+			t.Errorf("seed %d: got %v, want %v\n%s", seed+run, got, want[every],
+				tail(again.out.String(), 60))
 		}
-		t.Logf("seed %d: after %d snapshots, between the first and the last: %v", seed+run, len(list), hit)
+		t.Logf("seed %d: after %d snapshots, between the first and the last: %v", seed+run,
+			len(list), hit)
 	}
-	t.Logf("%d of %d bit-identical; %d killed between the first snapshot and the last; an undisturbed job takes %v", identical, *fitRuns, between, length)
+	t.Logf("%d of %d bit-identical; %d killed between the first snapshot and the last; an "+
+		"undisturbed job takes %v", identical, *fitRuns, between, length)
 	if *fitRuns >= 20 && 10*between < 8**fitRuns {
-		t.Errorf("%d of %d runs were killed between the first snapshot and the last, want 80 %%", between, *fitRuns)
+		t.Errorf("%d of %d runs were killed between the first snapshot and the last, want 80 %%",
+			between, *fitRuns)
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// A launcher holds the lock of a file in the folder of its job as long as it lives. The file says who
-// holds it. Each job also has an entry in the folder Runtime: the job's own folder, or one that names
-// the folder of --dir.
+// A launcher holds the lock of a file in the folder of its job as long as it lives. The file says
+// who holds it. Each job also has an entry in the folder Runtime: the job's own folder, or one that
+// names the folder of --dir.
 
 // Holder is the launcher of a job, as the lock in the job's folder names it.
 type Holder struct {
@@ -76,8 +76,8 @@ func readHolder(f *os.File) (h Holder) {
 	return h
 }
 
-// probe opens a lock and reports whether a process holds it. When nobody does, the caller does, until
-// it closes the file.
+// probe opens a lock and reports whether a process holds it. When nobody does, the caller does,
+// until it closes the file.
 func probe(path string, shared bool) (f *os.File, held bool, err error) {
 	if f, err = os.OpenFile(path, os.O_RDWR, 0); err != nil {
 		return nil, false, err
@@ -89,7 +89,8 @@ func probe(path string, shared bool) (f *os.File, held bool, err error) {
 	return f, held, nil
 }
 
-// Runtime returns the folder in which launchers of this user keep the folders of their jobs, and makes it.
+// Runtime returns the folder in which launchers of this user keep the folders of their jobs, and
+// makes it.
 func Runtime() string {
 	dir := filepath.Join(os.TempDir(), fmt.Sprintf("gomx-%d", os.Getuid()))
 	// A failure shows when a folder is made below.
@@ -118,8 +119,8 @@ func Jobs() ([]Holder, error) {
 	return jobs, nil
 }
 
-// entry makes the job's entry in the folder Runtime, after it has removed those of launchers that were
-// killed. The lock is held until the file is closed.
+// entry makes the job's entry in the folder Runtime, after it has removed those of launchers that
+// were killed. The lock is held until the file is closed.
 func entry(h Holder) (dir string, lock *os.File, err error) {
 	root := Runtime()
 	free, err := exclusive(root)

@@ -27,8 +27,10 @@ func init() {
 		if w := os.Getenv("LAUNCH_TEST_WRAP"); w != "" {
 			self = w
 		}
-		l := launch.Local{Program: []string{self}, Workers: 1, Servers: 1, Curve: true, Dir: os.Getenv("LAUNCH_TEST_JOB"),
-			Env: []string{"LAUNCH_TEST_PLAY=" + os.Getenv("LAUNCH_TEST_THEN")}, Stdout: os.Stdout, Stderr: os.Stderr}
+		l := launch.Local{Program: []string{self}, Workers: 1, Servers: 1, Curve: true,
+			Dir: os.Getenv("LAUNCH_TEST_JOB"),
+			Env: []string{"LAUNCH_TEST_PLAY=" + os.Getenv("LAUNCH_TEST_THEN")}, Stdout: os.Stdout,
+			Stderr: os.Stderr}
 		l.Started = func(n wire.Node, pid int) {
 			_ = os.WriteFile(filepath.Join(dir, n.Role.String()), []byte(strconv.Itoa(pid)), 0o600)
 		}
@@ -39,7 +41,8 @@ func init() {
 		if role != "worker" {
 			time.Sleep(time.Hour)
 		}
-		for _, name := range []string{"GOMX_STATUS", "GOMX_RESTORE", "DMLC_RANK", "GOMX_SERVER_MEMORY"} {
+		for _, name := range []string{"GOMX_STATUS", "GOMX_RESTORE", "DMLC_RANK",
+			"GOMX_SERVER_MEMORY"} {
 			fmt.Printf("%s=%q\n", name, os.Getenv(name))
 		}
 		return 0
@@ -56,11 +59,13 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// startLauncher starts a launcher in a process of its own and waits until its job runs. It returns its pid.
+// startLauncher starts a launcher in a process of its own and waits until its job runs. It returns
+// its pid.
 func startLauncher(t *testing.T, tmp, dir string, env ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), append([]string{"LAUNCH_TEST_PLAY=launcher", "LAUNCH_TEST_DIR=" + dir, "TMPDIR=" + tmp, "LAUNCH_TEST_THEN=idle"}, env...)...)
+	cmd.Env = append(os.Environ(), append([]string{"LAUNCH_TEST_PLAY=launcher", "LAUNCH_TEST_DIR=" +
+		dir, "TMPDIR=" + tmp, "LAUNCH_TEST_THEN=idle"}, env...)...)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +77,8 @@ func startLauncher(t *testing.T, tmp, dir string, env ...string) *exec.Cmd {
 	return cmd
 }
 
-// TestTwoJobsInOneFolder wants the second job to be refused at once, and to run when the first is over.
+// TestTwoJobsInOneFolder wants the second job to be refused at once, and to run when the first is
+// over.
 func TestTwoJobsInOneFolder(t *testing.T) {
 	dir := t.TempDir()
 	cmd := startLauncher(t, t.TempDir(), t.TempDir(), "LAUNCH_TEST_JOB="+dir)
@@ -82,8 +88,10 @@ func TestTwoJobsInOneFolder(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	err := l.Run(ctx)
-	if !errors.Is(err, launch.ErrUsage) || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), fmt.Sprint("process ", cmd.Process.Pid)) {
-		t.Errorf("the second job: got %v, want an error that names the folder and process %d", err, cmd.Process.Pid)
+	if !errors.Is(err, launch.ErrUsage) || !strings.Contains(err.Error(), dir) ||
+		!strings.Contains(err.Error(), fmt.Sprint("process ", cmd.Process.Pid)) {
+		t.Errorf("the second job: got %v, want an error that names the folder and process %d", err,
+			cmd.Process.Pid)
 	}
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
@@ -92,8 +100,8 @@ func TestTwoJobsInOneFolder(t *testing.T) {
 	}
 }
 
-// TestKilledLauncher wants the next launcher to remove the folders of one that was killed, keys included,
-// and those of one that lives to stay.
+// TestKilledLauncher wants the next launcher to remove the folders of one that was killed, keys
+// included, and those of one that lives to stay.
 func TestKilledLauncher(t *testing.T) {
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)
@@ -126,8 +134,8 @@ func TestKilledLauncher(t *testing.T) {
 	}
 }
 
-// TestOrphans kills a launcher whose processes are started by a script, so that the kernel does not kill them
-// with it: they end by themselves.
+// TestOrphans kills a launcher whose processes are started by a script, so that the kernel does not
+// kill them with it: they end by themselves.
 func TestOrphans(t *testing.T) {
 	dir := t.TempDir()
 	script := filepath.Join(dir, "script")
@@ -136,7 +144,8 @@ func TestOrphans(t *testing.T) {
 	if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	cmd := startLauncher(t, t.TempDir(), t.TempDir(), "LAUNCH_TEST_WRAP="+script, "LAUNCH_TEST_THEN=train", "LAUNCH_TEST_STEPS=1000000")
+	cmd := startLauncher(t, t.TempDir(), t.TempDir(), "LAUNCH_TEST_WRAP="+script,
+		"LAUNCH_TEST_THEN=train", "LAUNCH_TEST_STEPS=1000000")
 	read := func() []string {
 		b, _ := os.ReadFile(pids)
 		return strings.Fields(string(b))
@@ -154,21 +163,24 @@ func TestOrphans(t *testing.T) {
 
 // TestInheritedVariables starts a launcher as if it were part of another job itself.
 func TestInheritedVariables(t *testing.T) {
-	set(t, "GOMX_STATUS=127.0.0.1:7777", "GOMX_RESTORE=/elsewhere", "DMLC_RANK=5", "GOMX_SERVER_MEMORY=9", "DMLC_ROLE=server")
+	set(t, "GOMX_STATUS=127.0.0.1:7777", "GOMX_RESTORE=/elsewhere", "DMLC_RANK=5",
+		"GOMX_SERVER_MEMORY=9", "DMLC_ROLE=server")
 	var out safeBuffer
 	l, _ := local(t, "environment", nil)
 	l.Stdout, l.Stderr = &out, &out
 	if err := l.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`GOMX_STATUS="127.0.0.1:0"`, `GOMX_RESTORE=""`, `DMLC_RANK=""`, `GOMX_SERVER_MEMORY=""`} {
+	for _, want := range []string{`GOMX_STATUS="127.0.0.1:0"`, `GOMX_RESTORE=""`, `DMLC_RANK=""`,
+		`GOMX_SERVER_MEMORY=""`} {
 		if strings.Count(out.String(), want) != l.Workers {
 			t.Errorf("want %s in every worker:\n%s", want, out.String())
 		}
 	}
 }
 
-// TestStatusPortOfAll runs a job whose environment gives all processes one port for their status pages.
+// TestStatusPortOfAll runs a job whose environment gives all processes one port for their status
+// pages.
 func TestStatusPortOfAll(t *testing.T) {
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -37,8 +37,8 @@ func pushed(key string, rank, step, i int) float32 {
 	return float32((step*7+rank*3+i+len(key))%11 - 5)
 }
 
-// trainPlay runs rounds with an optimizer on the servers and prints a checksum of the result. Steps that
-// an earlier process in the same place has completed are skipped, as Fit does.
+// trainPlay runs rounds with an optimizer on the servers and prints a checksum of the result. Steps
+// that an earlier process in the same place has completed are skipped, as Fit does.
 func trainPlay(ctx context.Context) error {
 	steps, _ := strconv.Atoi(os.Getenv("LAUNCH_TEST_STEPS"))
 	timeout, err := time.ParseDuration(os.Getenv("LAUNCH_TEST_TIMEOUT"))
@@ -78,7 +78,8 @@ func trainPlay(ctx context.Context) error {
 			if err := nd.CopyFrom(grad[key], g); err != nil {
 				return err
 			}
-			if err := s.PushPull(key, 0, []*nd.Array{grad[key]}, []*nd.Array{out[key]}); err != nil {
+			if err := s.PushPull(key, 0, []*nd.Array{grad[key]},
+				[]*nd.Array{out[key]}); err != nil {
 				return err
 			}
 		}
@@ -104,10 +105,12 @@ func trainPlay(ctx context.Context) error {
 	return s.Close()
 }
 
-// snapshotPlay takes a snapshot after the step that LAUNCH_TEST_SNAPSHOT names, or after each LAUNCH_TEST_SNAPSHOTS steps.
+// snapshotPlay takes a snapshot after the step that LAUNCH_TEST_SNAPSHOT names, or after each
+// LAUNCH_TEST_SNAPSHOTS steps.
 func snapshotPlay(ctx context.Context, s kvstore.Store, steps int) error {
 	every, _ := strconv.Atoi(os.Getenv("LAUNCH_TEST_SNAPSHOTS"))
-	if os.Getenv("LAUNCH_TEST_SNAPSHOT") != strconv.Itoa(steps) && (every == 0 || steps%every != 0) {
+	if os.Getenv("LAUNCH_TEST_SNAPSHOT") != strconv.Itoa(steps) &&
+		(every == 0 || steps%every != 0) {
 		return nil
 	}
 	if err := s.(kvstore.Snapshotter).Snapshot(ctx, uint64(steps)); err != nil {
@@ -159,8 +162,10 @@ func alone(t *testing.T, workers, steps int) map[string]uint32 {
 // trainJob returns a job of trainPlay.
 func trainJob(workers, servers, replicas, steps int, out *safeBuffer) launch.Local {
 	return launch.Local{
-		Program: []string{os.Args[0]}, Workers: workers, Servers: servers, Replicas: replicas, Stdout: out, Stderr: out,
-		Env: []string{"LAUNCH_TEST_PLAY=train", fmt.Sprint("LAUNCH_TEST_STEPS=", steps), "GOMAXPROCS=1", "OMP_NUM_THREADS=1"},
+		Program: []string{os.Args[0]}, Workers: workers, Servers: servers, Replicas: replicas,
+		Stdout: out, Stderr: out,
+		Env: []string{"LAUNCH_TEST_PLAY=train", fmt.Sprint("LAUNCH_TEST_STEPS=", steps),
+			"GOMAXPROCS=1", "OMP_NUM_THREADS=1"},
 	}
 }
 

@@ -35,7 +35,8 @@ const (
 	failed    = "FAILED: "  // and why
 )
 
-// journal is a file to which every run adds a line. Runs of one commit add up, whenever they are made.
+// journal is a file to which every run adds a line. Runs of one commit add up, whenever they are
+// made.
 type journal struct {
 	path, test, commit string
 	done               map[uint64]entry // of this test and commit
@@ -71,7 +72,8 @@ func commit(t *testing.T) string {
 		t.Fatal("a journal names the commit:", err)
 	}
 	id := strings.TrimSpace(string(b))
-	if b, err = exec.Command("git", "status", "--porcelain", "--untracked-files=no").Output(); err != nil || len(b) > 0 {
+	if b, err = exec.Command("git", "status", "--porcelain",
+		"--untracked-files=no").Output(); err != nil || len(b) > 0 {
 		id += "+changes"
 	}
 	return id
@@ -107,7 +109,8 @@ func (j *journal) add(t *testing.T, e entry, output string) {
 		_, err = f.Write(append(b, '\n'))
 	}
 	if err == nil && strings.HasPrefix(e.Outcome, failed) {
-		err = os.WriteFile(fmt.Sprintf("%s.%s-%d.log", j.path, e.Test, e.Seed), []byte(output), 0o600)
+		err = os.WriteFile(fmt.Sprintf("%s.%s-%d.log", j.path, e.Test, e.Seed), []byte(output),
+			0o600)
 	}
 	if err != nil {
 		t.Fatal(err)

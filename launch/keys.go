@@ -11,16 +11,16 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// publicFile holds everybody's public keys, by node; the key pair of each node is in a file of its own,
-// so that a host gets no more than it needs.
+// publicFile holds everybody's public keys, by node; the key pair of each node is in a file of its
+// own, so that a host gets no more than it needs.
 const publicFile = "public.json"
 
 func keyFile(dir string, n wire.Node) string {
 	return filepath.Join(dir, strings.ReplaceAll(n.String(), " ", "-")+".json")
 }
 
-// MakeKeys writes keys for a job of so many workers and servers into a folder: public.json, which goes
-// everywhere, and one file per process, readable by the owner alone.
+// MakeKeys writes keys for a job of so many workers and servers into a folder: public.json, which
+// goes everywhere, and one file per process, readable by the owner alone.
 func MakeKeys(dir string, workers, servers int) error {
 	nodes := []wire.Node{{Role: wire.Scheduler}}
 	for i := range servers {

@@ -23,26 +23,27 @@ type Local struct {
 	Replicas int  // copies of every shard; 0: 1
 	Shrink   bool // rounds close without dead workers
 	Backups  int  // rounds close without the slowest so many workers
-	// Memory is how many bytes each server may need for its keys, see kvstore.JobConfig. 0: no limit.
+	// Memory is how many bytes each server may need for its keys, see kvstore.JobConfig. 0: no
+	// limit.
 	Memory uint64
 	TCP    bool // TCP on the loopback instead of local sockets
-	// Keys is a folder of keys that MakeKeys wrote, for encryption. With Curve keys are made for this run,
-	// and removed at its end. Without either nothing is encrypted.
+	// Keys is a folder of keys that MakeKeys wrote, for encryption. With Curve keys are made for
+	// this run, and removed at its end. Without either nothing is encrypted.
 	Keys  string
 	Curve bool
-	// Threads is how many cores the kernels of each process use. 0: those of the machine, shared among the
-	// workers and the servers, which together count as one.
+	// Threads is how many cores the kernels of each process use. 0: those of the machine, shared
+	// among the workers and the servers, which together count as one.
 	Threads int
 	// Restarts is how often each process is started again after it died; -1: never. 0: 10 times.
 	Restarts int
 	// Env is added to the environment of every process.
 	Env []string
-	// Dir is a folder for what the processes share, kept at the end; two jobs cannot share one. Empty: a
-	// folder that is removed at the end, or by the next launcher if this one is killed.
+	// Dir is a folder for what the processes share, kept at the end; two jobs cannot share one.
+	// Empty: a folder that is removed at the end, or by the next launcher if this one is killed.
 	Dir string
 
-	// Snapshots is the folder for snapshots of the job, see kvstore.Snapshotter; empty: there are none. With Resume the job
-	// continues from the last one that is whole, if there is any.
+	// Snapshots is the folder for snapshots of the job, see kvstore.Snapshotter; empty: there are
+	// none. With Resume the job continues from the last one that is whole, if there is any.
 	Snapshots string
 	Resume    bool
 
@@ -50,8 +51,8 @@ type Local struct {
 	Log            zerolog.Logger // of the launcher itself
 
 	Heartbeat, Dead, Patience time.Duration // see kvstore.JobConfig; 0: defaults
-	// Grace is how long processes may take to end by themselves after the last worker has, and after
-	// they have been asked to. 0: 5 seconds.
+	// Grace is how long processes may take to end by themselves after the last worker has, and
+	// after they have been asked to. 0: 5 seconds.
 	Grace time.Duration
 
 	// Started is called whenever a process runs, for tests and displays.
@@ -72,9 +73,11 @@ func (l *Local) validate() error {
 	case l.Servers < 1 || l.Servers > 1<<15:
 		return fmt.Errorf("launch: %d servers, want 1 to %d", l.Servers, 1<<15)
 	case l.Replicas < 0 || l.Replicas > 2 || l.Replicas > l.Servers:
-		return fmt.Errorf("launch: %d replicas, want 1 or 2, and at most the %d servers", l.Replicas, l.Servers)
+		return fmt.Errorf("launch: %d replicas, want 1 or 2, and at most the %d servers",
+			l.Replicas, l.Servers)
 	case l.Backups < 0 || l.Backups >= l.Workers:
-		return fmt.Errorf("launch: rounds without the slowest %d of %d workers", l.Backups, l.Workers)
+		return fmt.Errorf("launch: rounds without the slowest %d of %d workers", l.Backups,
+			l.Workers)
 	}
 	if l.Restarts == 0 {
 		l.Restarts = defaultRestarts
@@ -84,7 +87,8 @@ func (l *Local) validate() error {
 	}
 	l.Replicas = max(1, l.Replicas)
 	if l.Threads == 0 {
-		l.Threads = max(1, device.Cores()/(l.Workers+1)) // the servers together are busy as a worker is
+		// the servers together are busy as a worker is
+		l.Threads = max(1, device.Cores()/(l.Workers+1))
 	}
 	if l.Stdout == nil {
 		l.Stdout = io.Discard
@@ -96,8 +100,8 @@ func (l *Local) validate() error {
 }
 
 // Run starts scheduler, servers and workers, starts again what dies, and returns when all workers
-// have ended: nil if each did so with status 0. When ctx ends, or a process cannot be kept alive, the
-// others are asked to end and then killed. Nothing is left behind.
+// have ended: nil if each did so with status 0. When ctx ends, or a process cannot be kept alive,
+// the others are asked to end and then killed. Nothing is left behind.
 func (l Local) Run(ctx context.Context) error {
 	if err := l.validate(); err != nil {
 		return usageError{err}

@@ -36,7 +36,8 @@ var plays = map[string]func(role, dir string) int{
 		if role != "worker" {
 			time.Sleep(time.Hour)
 		}
-		fmt.Printf("working as %s of %s\nsecond line", os.Getenv("DMLC_WORKER_ID"), os.Getenv("DMLC_NUM_WORKER"))
+		fmt.Printf("working as %s of %s\nsecond line", os.Getenv("DMLC_WORKER_ID"),
+			os.Getenv("DMLC_NUM_WORKER"))
 		return 0
 	},
 	"die once": func(role, dir string) int {
@@ -106,8 +107,9 @@ func local(t *testing.T, play string, out *bytes.Buffer) (l launch.Local, dir st
 	t.Helper()
 	dir = t.TempDir()
 	return launch.Local{
-		Program: []string{os.Args[0]}, Workers: 2, Servers: 2, Stdout: out, Stderr: out, Grace: 200 * time.Millisecond,
-		Env: []string{"LAUNCH_TEST_PLAY=" + play, "LAUNCH_TEST_DIR=" + dir},
+		Program: []string{os.Args[0]}, Workers: 2, Servers: 2, Stdout: out, Stderr: out,
+		Grace: 200 * time.Millisecond,
+		Env:   []string{"LAUNCH_TEST_PLAY=" + play, "LAUNCH_TEST_DIR=" + dir},
 	}, dir
 }
 
@@ -125,7 +127,8 @@ func TestOutputAndEnd(t *testing.T) {
 	if err := l.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"[worker 0] working as 0 of 2\n", "[worker 1] working as 1 of 2\n", "[worker 0] second line\n"} {
+	for _, want := range []string{"[worker 0] working as 0 of 2\n",
+		"[worker 1] working as 1 of 2\n", "[worker 0] second line\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("output %q lacks %q", out.String(), want)
 		}
@@ -159,20 +162,23 @@ func TestTheDeadAreStartedAgain(t *testing.T) {
 func TestGivingUp(t *testing.T) {
 	for play, want := range map[string]launch.ExitError{
 		"die always": {Code: 9, Runs: 2},
-		"fail":       {Node: wire.Node{Role: wire.Worker, Rank: 1}, Code: launch.ExitFailed, Runs: 1},
+		"fail": {Node: wire.Node{Role: wire.Worker, Rank: 1}, Code: launch.ExitFailed,
+			Runs: 1},
 	} {
 		var out bytes.Buffer
 		l, _ := local(t, play, &out)
 		l.Restarts = 1
 		err := l.Run(t.Context())
 		var exit *launch.ExitError
-		if !errors.As(err, &exit) || exit.Code != want.Code || exit.Runs != want.Runs || !want.Node.IsZero() && exit.Node != want.Node {
+		if !errors.As(err, &exit) || exit.Code != want.Code || exit.Runs != want.Runs ||
+			!want.Node.IsZero() && exit.Node != want.Node {
 			t.Errorf("%s: %v, want code %d after %d runs", play, err, want.Code, want.Runs)
 		}
 	}
 }
 
-// TestNothingIsLeft ends a job from outside and looks for its processes, children's children included.
+// TestNothingIsLeft ends a job from outside and looks for its processes, children's children
+// included.
 func TestNothingIsLeft(t *testing.T) {
 	var out bytes.Buffer
 	l, dir := local(t, "hang with child", &out)
@@ -200,7 +206,8 @@ func TestNothingIsLeft(t *testing.T) {
 		pids = append(pids, pid)
 	}
 	for _, pid := range pids {
-		for deadline := time.Now().Add(5 * time.Second); runs(pid); time.Sleep(5 * time.Millisecond) {
+		for deadline := time.Now().Add(5 * time.Second); runs(pid); time.Sleep(5 *
+			time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("process %d is still there", pid)
 			}
@@ -233,7 +240,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestServerWithoutAPlace runs a server that waits for a scheduler which has ended because the job is over.
+// TestServerWithoutAPlace runs a server that waits for a scheduler which has ended because the job
+// is over.
 func TestServerWithoutAPlace(t *testing.T) {
 	var out bytes.Buffer
 	l, _ := local(t, "over", &out)

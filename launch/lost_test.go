@@ -15,13 +15,14 @@ import (
 	"gomx/launch"
 )
 
-// TestAllCopiesLost kills both servers at one instant, with the protocol's own intervals: the job ends soon, with an error
-// that names the shards, and without starting workers again for nothing.
+// TestAllCopiesLost kills both servers at one instant, with the protocol's own intervals: the job
+// ends soon, with an error that names the shards, and without starting workers again for nothing.
 func TestAllCopiesLost(t *testing.T) {
 	c := newChaos(1)
 	c.scale, c.workers, c.servers = 1, 2, 2
 	server := func(rank uint16) fault {
-		return fault{victim: wire.Node{Role: wire.Server, Rank: rank}, how: "killed", moment: "step", after: 100 * time.Millisecond}
+		return fault{victim: wire.Node{Role: wire.Server, Rank: rank}, how: "killed",
+			moment: "step", after: 100 * time.Millisecond}
 	}
 	c.n = newNemesis(server(0), server(1))
 	began := time.Now()
@@ -42,14 +43,19 @@ func TestAllCopiesLost(t *testing.T) {
 // stopped says whether to stop the servers of a job for longer than a minute, which takes two.
 var stopped = flag.Bool("stopped", false, "also stop all servers of a job for 95 s")
 
-// silent starts a job by hand, does something to both its servers after the first steps, and returns its processes.
-func silent(t *testing.T, steps int, limit time.Duration, signal syscall.Signal) (cmds []*exec.Cmd, outs []*safeBuffer) {
+// silent starts a job by hand, does something to both its servers after the first steps, and
+// returns its processes.
+func silent(t *testing.T, steps int, limit time.Duration, signal syscall.Signal) (cmds []*exec.Cmd,
+	outs []*safeBuffer) {
 	b := newByHandFor(t, limit, 2, 2, steps, "GOMX_REPLICAS=2", "LAUNCH_TEST_TIMEOUT=5m")
 	for _, role := range []string{"scheduler", "server", "server", "worker", "worker"} {
 		cmd, out := b.start(role)
 		cmds, outs = append(cmds, cmd), append(outs, out)
 	}
-	eventually(t, "the first step", func() bool { return strings.Contains(outs[3].String(), "step 0\n") })
+	eventually(t, "the first step", func() bool {
+		return strings.Contains(outs[3].String(),
+			"step 0\n")
+	})
 	for _, cmd := range cmds[1:3] {
 		if err := cmd.Process.Signal(signal); err != nil {
 			t.Fatal(err)
@@ -58,8 +64,9 @@ func silent(t *testing.T, steps int, limit time.Duration, signal syscall.Signal)
 	return cmds, outs
 }
 
-// TestServersDieWithoutSuccessors kills both servers of a job that nobody supervises: the connections that their kernel closes show
-// that they are dead, and every process ends soon, with an error that names the shards.
+// TestServersDieWithoutSuccessors kills both servers of a job that nobody supervises: the
+// connections that their kernel closes show that they are dead, and every process ends soon, with
+// an error that names the shards.
 func TestServersDieWithoutSuccessors(t *testing.T) {
 	t.Parallel()
 	cmds, outs := silent(t, 1000000, 90*time.Second, syscall.SIGKILL)
@@ -69,8 +76,10 @@ func TestServersDieWithoutSuccessors(t *testing.T) {
 		if i == 1 || i == 2 {
 			continue
 		}
-		if text := outs[i].String(); cmd.ProcessState.ExitCode() != launch.ExitLost || !strings.Contains(text, "numbers 0, 1") {
-			t.Errorf("process %d ended with %v, want exit code %d and the numbers of shards:\n%s", i, cmd.ProcessState, launch.ExitLost, text)
+		if text := outs[i].String(); cmd.ProcessState.ExitCode() != launch.ExitLost ||
+			!strings.Contains(text, "numbers 0, 1") {
+			t.Errorf("process %d ended with %v, want exit code %d and the numbers of shards:\n%s",
+				i, cmd.ProcessState, launch.ExitLost, text)
 		}
 	}
 	if took := time.Since(killed); took > 30*time.Second {
@@ -80,7 +89,8 @@ func TestServersDieWithoutSuccessors(t *testing.T) {
 	}
 }
 
-// TestServersStandStill stops both servers for 95 s: their connections stay open, and the job goes on.
+// TestServersStandStill stops both servers for 95 s: their connections stay open, and the job goes
+// on.
 func TestServersStandStill(t *testing.T) {
 	if !*stopped {
 		t.Skip("it takes two minutes: -stopped")
@@ -101,7 +111,8 @@ func TestServersStandStill(t *testing.T) {
 	}
 	for key, sum := range alone(t, 2, steps) {
 		for _, out := range outs[3:] {
-			if want := fmt.Sprintf("result %s %08x\n", key, sum); !strings.Contains(out.String(), want) {
+			if want := fmt.Sprintf("result %s %08x\n", key, sum); !strings.Contains(out.String(),
+				want) {
 				t.Errorf("output lacks %q:\n%s", want, out.String())
 			}
 		}

@@ -10,8 +10,9 @@ import (
 // errOrphan says that the launcher has died.
 var errOrphan = errors.New("launch: the launcher has died")
 
-// A process looks every orphanEvery whether its launcher lives. One that has lost it has orphanPatience
-// to end by itself, and is ended then: its program may wait without regard to the context.
+// A process looks every orphanEvery whether its launcher lives. One that has lost it has
+// orphanPatience to end by itself, and is ended then: its program may wait without regard to the
+// context.
 const (
 	orphanEvery    = time.Second
 	orphanPatience = 5 * time.Second

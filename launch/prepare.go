@@ -47,12 +47,16 @@ func (j *job) folders() error {
 	}
 	var id [8]byte
 	rand.Read(id[:])
-	j.env = Environ{Workers: l.Workers, Servers: l.Servers, Replicas: l.Replicas, Shrink: l.Shrink, Backups: l.Backups, Memory: l.Memory,
-		Job: binary.LittleEndian.Uint64(id[:]), Dir: dir, Keys: l.Keys, Heartbeat: l.Heartbeat, Dead: l.Dead, Patience: l.Patience,
-		Threads: l.Threads, Scheduler: "ipc://" + filepath.Join(dir, "scheduler"), Launcher: filepath.Join(dir, lockName)}
+	j.env = Environ{Workers: l.Workers, Servers: l.Servers, Replicas: l.Replicas, Shrink: l.Shrink,
+		Backups: l.Backups, Memory: l.Memory,
+		Job: binary.LittleEndian.Uint64(id[:]), Dir: dir, Keys: l.Keys, Heartbeat: l.Heartbeat,
+		Dead: l.Dead, Patience: l.Patience,
+		Threads: l.Threads, Scheduler: "ipc://" + filepath.Join(dir, "scheduler"),
+		Launcher: filepath.Join(dir, lockName)}
 	if addr := value(append(os.Environ(), j.Env...), envStatus); statusHost(addr) != "" {
 		j.env.Status = statusHost(addr)
-		j.Log.Warn().Str("address", addr).Msg("GOMX_STATUS names one port for all processes: each takes a free one instead")
+		j.Log.Warn().Str("address", addr).Msg(
+			"GOMX_STATUS names one port for all processes: each takes a free one instead")
 	}
 	if l.Curve {
 		j.env.Keys = filepath.Join(dir, "keys")

@@ -30,7 +30,8 @@ func newByHand(t *testing.T, workers, servers, steps int, env ...string) *byHand
 }
 
 // newByHandFor sets a limit to the time that the job may take.
-func newByHandFor(t *testing.T, limit time.Duration, workers, servers, steps int, env ...string) *byHand {
+func newByHandFor(t *testing.T, limit time.Duration, workers, servers, steps int,
+	env ...string) *byHand {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -48,9 +49,11 @@ func (b *byHand) start(role string, env ...string) (*exec.Cmd, *safeBuffer) {
 	cmd := exec.CommandContext(b.ctx, os.Args[0])
 	out := &safeBuffer{}
 	cmd.Stdout, cmd.Stderr = out, out
-	cmd.Env = append(os.Environ(), "DMLC_ROLE="+role, "DMLC_PS_ROOT_URI=127.0.0.1", fmt.Sprint("DMLC_PS_ROOT_PORT=", b.port),
+	cmd.Env = append(os.Environ(), "DMLC_ROLE="+role, "DMLC_PS_ROOT_URI=127.0.0.1",
+		fmt.Sprint("DMLC_PS_ROOT_PORT=", b.port),
 		fmt.Sprint("DMLC_NUM_WORKER=", b.workers), fmt.Sprint("DMLC_NUM_SERVER=", b.servers),
-		"LAUNCH_TEST_PLAY=train", fmt.Sprint("LAUNCH_TEST_STEPS=", b.steps), "LAUNCH_TEST_PAUSE=20ms", "GOMAXPROCS=1", "OMP_NUM_THREADS=1")
+		"LAUNCH_TEST_PLAY=train", fmt.Sprint("LAUNCH_TEST_STEPS=", b.steps),
+		"LAUNCH_TEST_PAUSE=20ms", "GOMAXPROCS=1", "OMP_NUM_THREADS=1")
 	cmd.Env = append(append(cmd.Env, b.env...), env...)
 	if err := cmd.Start(); err != nil {
 		b.t.Fatal(err)
@@ -59,8 +62,8 @@ func (b *byHand) start(role string, env ...string) (*exec.Cmd, *safeBuffer) {
 	return cmd, out
 }
 
-// TestRanksFromTheScheduler starts the processes of a job by hand with the variables of MXNet's trackers,
-// which give no rank, and kills a worker, whose successor has none either.
+// TestRanksFromTheScheduler starts the processes of a job by hand with the variables of MXNet's
+// trackers, which give no rank, and kills a worker, whose successor has none either.
 func TestRanksFromTheScheduler(t *testing.T) {
 	const workers, servers, steps = 3, 2, 40
 	b := newByHand(t, workers, servers, steps)
@@ -76,7 +79,10 @@ func TestRanksFromTheScheduler(t *testing.T) {
 	}
 	cmd, _ := b.start("scheduler")
 	cmds = append(cmds, cmd)
-	eventually(t, "the first step", func() bool { return strings.Contains(outs[0].String(), "step 0\n") })
+	eventually(t, "the first step", func() bool {
+		return strings.Contains(outs[0].String(),
+			"step 0\n")
+	})
 	_ = cmds[0].Process.Kill()
 	_ = cmds[0].Wait()
 	again, out := b.start("worker")
@@ -91,7 +97,8 @@ func TestRanksFromTheScheduler(t *testing.T) {
 	}
 	for key, sum := range alone(t, workers, steps) {
 		for _, out := range done {
-			if want := fmt.Sprintf("result %s %08x\n", key, sum); !strings.Contains(out.String(), want) {
+			if want := fmt.Sprintf("result %s %08x\n", key, sum); !strings.Contains(out.String(),
+				want) {
 				t.Errorf("output lacks %q:\n%s", want, out.String())
 			}
 		}
@@ -109,19 +116,25 @@ func TestRanksFromTheScheduler(t *testing.T) {
 	}
 }
 
-// TestTwoOfOneRank starts two workers with the same rank, as two supervisors do that do not know of each other: the one that holds the
-// place goes on undisturbed, and the other one ends with the exit code that says why, and does not come back.
+// TestTwoOfOneRank starts two workers with the same rank, as two supervisors do that do not know of
+// each other: the one that holds the place goes on undisturbed, and the other one ends with the
+// exit code that says why, and does not come back.
 func TestTwoOfOneRank(t *testing.T) {
 	const steps = 400
 	b := newByHand(t, 1, 1, steps)
 	b.start("scheduler")
 	b.start("server", "DMLC_SERVER_ID=0")
 	first, out := b.start("worker", "DMLC_WORKER_ID=0")
-	eventually(t, "the first step", func() bool { return strings.Contains(out.String(), "step 0\n") })
+	eventually(t, "the first step", func() bool {
+		return strings.Contains(out.String(),
+			"step 0\n")
+	})
 	second, secondOut := b.start("worker", "DMLC_WORKER_ID=0")
 	_ = second.Wait()
-	if code := second.ProcessState.ExitCode(); code != launch.ExitReplaced || !strings.Contains(secondOut.String(), "taken this place") {
-		t.Errorf("the second worker ended with %d, want %d:\n%s", code, launch.ExitReplaced, secondOut.String())
+	if code := second.ProcessState.ExitCode(); code != launch.ExitReplaced ||
+		!strings.Contains(secondOut.String(), "taken this place") {
+		t.Errorf("the second worker ended with %d, want %d:\n%s", code, launch.ExitReplaced,
+			secondOut.String())
 	}
 	if strings.Contains(out.String(), "result") {
 		t.Error("the second worker has waited for the end of the first")
@@ -130,7 +143,8 @@ func TestTwoOfOneRank(t *testing.T) {
 		t.Errorf("the first worker: %v\n%s", err, out.String())
 	}
 	for key, sum := range alone(t, 1, steps) {
-		if want := fmt.Sprintf("result %s %08x\n", key, sum); !strings.Contains(out.String(), want) {
+		if want := fmt.Sprintf("result %s %08x\n", key, sum); !strings.Contains(out.String(),
+			want) {
 			t.Errorf("output lacks %q:\n%s", want, out.String())
 		}
 	}

@@ -21,13 +21,17 @@ import (
 
 var (
 	resumeRuns = flag.Int("resume.runs", 2, "number of runs of TestResumeJobs")
-	resumeSeed = flag.Uint64("resume.seed", 0, "seed of the first run of TestResumeJobs, 0: from the journal, or from the clock without one")
+	resumeSeed = flag.Uint64("resume.seed", 0,
+		"seed of the first run of TestResumeJobs, 0: from the journal, or from the clock "+
+			"without one")
 )
 
 func init() {
 	plays["launcher of snapshots"] = func(_, dir string) int {
-		l := launch.Local{Program: []string{os.Args[0]}, Workers: 3, Servers: 2, Replicas: 2, Snapshots: dir, Resume: true,
-			Env:    []string{"LAUNCH_TEST_PLAY=chaos", "LAUNCH_TEST_TIMEOUT=1m", "LAUNCH_TEST_TRACE=1", "GOMAXPROCS=1", "OMP_NUM_THREADS=1"},
+		l := launch.Local{Program: []string{os.Args[0]}, Workers: 3, Servers: 2, Replicas: 2,
+			Snapshots: dir, Resume: true,
+			Env: []string{"LAUNCH_TEST_PLAY=chaos", "LAUNCH_TEST_TIMEOUT=1m",
+				"LAUNCH_TEST_TRACE=1", "GOMAXPROCS=1", "OMP_NUM_THREADS=1"},
 			Stdout: os.Stdout, Stderr: os.Stderr, Log: zerolog.New(os.Stderr)}
 		if err := l.Run(context.Background()); err != nil {
 			fmt.Println(err)
@@ -37,8 +41,9 @@ func init() {
 	}
 }
 
-// TestResumeJobs kills a whole job, launcher first, at a random instant, most of them between the first snapshot and
-// the last one, and wants the job that resumes it to end as one that was never disturbed, bit for bit.
+// TestResumeJobs kills a whole job, launcher first, at a random instant, most of them between the
+// first snapshot and the last one, and wants the job that resumes it to end as one that was never
+// disturbed, bit for bit.
 func TestResumeJobs(t *testing.T) {
 	j := openJournal(t, *chaosJournal, "resume")
 	seed := *resumeSeed
@@ -56,7 +61,8 @@ func TestResumeJobs(t *testing.T) {
 		if k.between {
 			between++
 		}
-		j.add(t, entry{Seed: s, Scale: 1, Faults: []string{k.String()}, Hit: k.between, Outcome: k.outcome, Seconds: time.Since(began).Seconds()}, out)
+		j.add(t, entry{Seed: s, Scale: 1, Faults: []string{k.String()}, Hit: k.between,
+			Outcome: k.outcome, Seconds: time.Since(began).Seconds()}, out)
 		t.Logf("seed %d: %v: %s", s, k, k.outcome)
 		if strings.HasPrefix(k.outcome, failed) {
 			t.Errorf("seed %d: %v: %s\n%s", s, k, k.outcome, tail(out, 200))
@@ -85,7 +91,8 @@ func resumeJob(t *testing.T, seed uint64) (*killedJob, string) {
 	t.Helper()
 	const workers, firstSnapshot, lastSnapshot = 3, chaosEvery, chaosSteps - chaosEvery
 	rng := rand.New(rand.NewPCG(seed, 2))
-	k := &killedJob{step: firstSnapshot + rng.IntN(lastSnapshot-firstSnapshot), after: time.Duration(rng.IntN(15)) * time.Millisecond}
+	k := &killedJob{step: firstSnapshot + rng.IntN(lastSnapshot-firstSnapshot),
+		after: time.Duration(rng.IntN(15)) * time.Millisecond}
 	if rng.IntN(10) == 0 {
 		k.step = rng.IntN(chaosSteps - 1)
 	}
@@ -100,7 +107,8 @@ func resumeJob(t *testing.T, seed uint64) (*killedJob, string) {
 	start := func(out *safeBuffer) *exec.Cmd {
 		cmd := exec.CommandContext(ctx, os.Args[0])
 		cmd.Stdout, cmd.Stderr, cmd.WaitDelay = out, out, time.Second
-		cmd.Env = append(os.Environ(), "LAUNCH_TEST_PLAY=launcher of snapshots", "LAUNCH_TEST_DIR="+dir, "TMPDIR="+tmp)
+		cmd.Env = append(os.Environ(), "LAUNCH_TEST_PLAY=launcher of snapshots",
+			"LAUNCH_TEST_DIR="+dir, "TMPDIR="+tmp)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -108,13 +116,15 @@ func resumeJob(t *testing.T, seed uint64) (*killedJob, string) {
 	}
 	var first, second safeBuffer
 	cmd := start(&first)
-	for !strings.Contains(first.String(), fmt.Sprintf("] step %d done\n", k.step)) && ctx.Err() == nil {
+	for !strings.Contains(first.String(), fmt.Sprintf("] step %d done\n", k.step)) &&
+		ctx.Err() == nil {
 		time.Sleep(time.Millisecond)
 	}
 	time.Sleep(k.after)
 	alive := syscall.Kill(cmd.Process.Pid, syscall.SIGKILL) == nil
 	_ = cmd.Wait()
-	k.between = alive && strings.Contains(first.String(), "at snapshot\n") && strings.Contains(first.String(), fmt.Sprintf("step %d done\n", firstSnapshot)) &&
+	k.between = alive && strings.Contains(first.String(), "at snapshot\n") &&
+		strings.Contains(first.String(), fmt.Sprintf("step %d done\n", firstSnapshot)) &&
 		!strings.Contains(first.String(), fmt.Sprintf("step %d done\n", lastSnapshot))
 	err = start(&second).Wait()
 	out := first.String() + "--- resumed\n" + second.String()
@@ -138,7 +148,8 @@ func (k *killedJob) judge(t *testing.T, out string, workers int, err error) stri
 	}
 	for key, sum := range alone(t, workers, chaosSteps) {
 		for r := range workers {
-			if want := fmt.Sprintf("[worker %d] result %s %08x\n", r, key, sum); !strings.Contains(out, want) {
+			if want := fmt.Sprintf("[worker %d] result %s %08x\n", r, key,
+				sum); !strings.Contains(out, want) {
 				return fmt.Sprintf("%soutput lacks %q", failed, want)
 			}
 		}

@@ -62,8 +62,9 @@ func Run(ctx context.Context, work func(ctx context.Context) error) error {
 	return job.Close(ctx)
 }
 
-// limitCores lets the kernels of this process use n cores, 0 for all. Processes that share a machine take several times as
-// long when the threads of each wait for cores that the others have. Goroutines still run on all.
+// limitCores lets the kernels of this process use n cores, 0 for all. Processes that share a
+// machine take several times as long when the threads of each wait for cores that the others have.
+// Goroutines still run on all.
 func limitCores(n int) {
 	if n == 0 {
 		return
@@ -73,8 +74,8 @@ func limitCores(n int) {
 	runtime.GOMAXPROCS(all)
 }
 
-// Main is Run for main functions: an interrupt ends the context, an error is printed, and the exit code
-// says whether running again may help.
+// Main is Run for main functions: an interrupt ends the context, an error is printed, and the exit
+// code says whether running again may help.
 func Main(work func(ctx context.Context) error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := Run(ctx, work)
@@ -89,15 +90,18 @@ func Main(work func(ctx context.Context) error) {
 	os.Exit(code)
 }
 
-// config turns the environment into the configuration of a process. cleanup removes what it leaves in
-// the job's folder.
+// config turns the environment into the configuration of a process. cleanup removes what it leaves
+// in the job's folder.
 func (e *Environ) config() (c kvstore.JobConfig, cleanup func(), err error) {
 	node := wire.Node{Role: e.Role, Rank: uint16(max(0, e.Rank))}
 	if e.Role == wire.Scheduler {
 		node.Rank = 0
 	}
-	c = kvstore.JobConfig{Node: node, Scheduler: e.Scheduler, ID: e.Job, Workers: e.Workers, Servers: e.Servers, Replicas: e.Replicas,
-		Backups: e.Backups, Memory: e.Memory, Heartbeat: e.Heartbeat, Dead: e.Dead, Patience: e.Patience, Listen: e.listen(node), Dir: e.Dir, Snapshots: e.Snapshots, Restore: e.Restore, Log: e.log(node)}
+	c = kvstore.JobConfig{Node: node, Scheduler: e.Scheduler, ID: e.Job, Workers: e.Workers,
+		Servers: e.Servers, Replicas: e.Replicas,
+		Backups: e.Backups, Memory: e.Memory, Heartbeat: e.Heartbeat, Dead: e.Dead,
+		Patience: e.Patience, Listen: e.listen(node), Dir: e.Dir, Snapshots: e.Snapshots,
+		Restore: e.Restore, Log: e.log(node)}
 	if e.Shrink {
 		c.Policy = ps.Shrink
 	}
@@ -128,16 +132,22 @@ func (e *Environ) config() (c kvstore.JobConfig, cleanup func(), err error) {
 	return c, cleanup, nil
 }
 
-// askRank lets the scheduler choose the rank of a process whose environment has none, as those of MPI,
-// Slurm and MXNet's own trackers.
+// askRank lets the scheduler choose the rank of a process whose environment has none, as those of
+// MPI, Slurm and MXNet's own trackers.
 func (e *Environ) askRank(ctx context.Context) error {
 	if e.Keys != "" {
-		return usageError{fmt.Errorf("launch: %s without rank in the environment, want %s, %s or %s: with encryption each rank has its key", e.Role, envWorkerID, envServerID, envRank)}
+		return usageError{fmt.Errorf("launch: %s without rank in the environment, want %s, %s "+
+			"or %s: with encryption each rank has its key", e.Role, envWorkerID, envServerID,
+			envRank)}
 	}
 	node := wire.Node{Role: e.Role}
-	rank, err := kvstore.AskRank(ctx, kvstore.JobConfig{Node: node, Scheduler: e.Scheduler, ID: e.Job, Workers: e.Workers, Servers: e.Servers,
+	rank, err := kvstore.AskRank(ctx, kvstore.JobConfig{Node: node, Scheduler: e.Scheduler,
+		ID: e.Job, Workers: e.Workers, Servers: e.Servers,
 		Listen: zmq.NoListen, Log: e.log(node),
-		Open: func(t transport.Config) (transport.Endpoint, error) { return zmq.Open(t, zmq.Options{}) }})
+		Open: func(t transport.Config) (transport.Endpoint, error) {
+			return zmq.Open(t,
+				zmq.Options{})
+		}})
 	if err != nil {
 		return err
 	}
@@ -145,20 +155,24 @@ func (e *Environ) askRank(ctx context.Context) error {
 	return nil
 }
 
-// dedicated reports whether waiting for messages may keep a processor of the Go scheduler: that of a server, which has little
-// else to do, and that of a worker whose kernels leave one to spare.
+// dedicated reports whether waiting for messages may keep a processor of the Go scheduler: that of
+// a server, which has little else to do, and that of a worker whose kernels leave one to spare.
 func (e *Environ) dedicated() bool {
-	return e.Role == wire.Server || e.Role == wire.Worker && e.Threads > 0 && e.Threads < runtime.GOMAXPROCS(0)
+	return e.Role == wire.Server || e.Role == wire.Worker && e.Threads > 0 &&
+		e.Threads < runtime.GOMAXPROCS(0)
 }
 
-// opener opens endpoints of ZeroMQ. Between servers and workers of one host shared memory takes the large payloads; the
-// scheduler has none.
+// opener opens endpoints of ZeroMQ. Between servers and workers of one host shared memory takes the
+// large payloads; the scheduler has none.
 func (e *Environ) opener(opt zmq.Options) kvstore.Opener {
 	base := func(t transport.Config) (transport.Endpoint, error) { return zmq.Open(t, opt) }
 	if e.NoShared || e.Role == wire.Scheduler || runtime.GOOS != "linux" {
 		return base
 	}
-	return func(t transport.Config) (transport.Endpoint, error) { return shm.Open(t, shm.Options{Base: base}) }
+	return func(t transport.Config) (transport.Endpoint, error) {
+		return shm.Open(t,
+			shm.Options{Base: base})
+	}
 }
 
 // listen is where a process listens: beside the scheduler, on local sockets if that has one.

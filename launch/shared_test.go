@@ -37,9 +37,11 @@ func init() {
 	}
 }
 
-// sharedPayloads asks this process's own status page how many payloads it has sent through shared memory.
+// sharedPayloads asks this process's own status page how many payloads it has sent through shared
+// memory.
 func sharedPayloads() (uint64, error) {
-	addr, err := os.ReadFile(filepath.Join(os.Getenv("GOMX_DIR"), "status-worker-"+os.Getenv("DMLC_WORKER_ID")))
+	addr, err := os.ReadFile(filepath.Join(os.Getenv("GOMX_DIR"),
+		"status-worker-"+os.Getenv("DMLC_WORKER_ID")))
 	if err != nil {
 		return 0, err
 	}
@@ -58,7 +60,8 @@ func sharedPayloads() (uint64, error) {
 	return s.Transport.Shared, nil
 }
 
-// sharingJob is a job of 2 workers and 2 servers with copies whose workers say how much they have shared.
+// sharingJob is a job of 2 workers and 2 servers with copies whose workers say how much they have
+// shared.
 func sharingJob(steps int, out *safeBuffer) launch.Local {
 	l := trainJob(2, 2, 2, steps, out)
 	l.Env = append(l.Env, "LAUNCH_TEST_PLAY=share")
@@ -86,15 +89,16 @@ func TestPayloadsAreShared(t *testing.T) {
 			for r := range 2 {
 				none := strings.Contains(out.String(), fmt.Sprintf("[worker %d] shared 0\n", r))
 				if none == c.want {
-					t.Errorf("worker %d: shared nothing: %v, want %v:\n%s", r, none, !c.want, out.String())
+					t.Errorf("worker %d: shared nothing: %v, want %v:\n%s", r, none, !c.want,
+						out.String())
 				}
 			}
 		})
 	}
 }
 
-// TestSharedMemoryOfTheDead kills a server while payloads lie in its memory: the result is that of an undisturbed job, and
-// nothing with a name is left, neither in /dev/shm nor among the sockets.
+// TestSharedMemoryOfTheDead kills a server while payloads lie in its memory: the result is that of
+// an undisturbed job, and nothing with a name is left, neither in /dev/shm nor among the sockets.
 func TestSharedMemoryOfTheDead(t *testing.T) {
 	before := shared(t)
 	var out safeBuffer

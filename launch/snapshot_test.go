@@ -19,7 +19,8 @@ import (
 )
 
 // snapshotJob runs a job of trainPlay with snapshots and returns what it printed.
-func snapshotJob(t *testing.T, dir string, workers, steps int, resume bool, env ...string) (string, error) {
+func snapshotJob(t *testing.T, dir string, workers, steps int, resume bool, env ...string) (string,
+	error) {
 	t.Helper()
 	var out safeBuffer
 	l := trainJob(workers, 2, 2, steps, &out)
@@ -35,7 +36,8 @@ func snapshotJob(t *testing.T, dir string, workers, steps int, resume bool, env 
 	return out.String(), err
 }
 
-// TestResume ends a job behind a snapshot, and wants a second one that continues from it to end as one that was never interrupted.
+// TestResume ends a job behind a snapshot, and wants a second one that continues from it to end as
+// one that was never interrupted.
 func TestResume(t *testing.T) {
 	dir := t.TempDir()
 	run := func(steps int, resume bool, env ...string) string {
@@ -46,7 +48,8 @@ func TestResume(t *testing.T) {
 		}
 		return out
 	}
-	if out := run(8, true, "LAUNCH_TEST_SNAPSHOT=5"); strings.Contains(out, "resumes") || !strings.Contains(out, "the job begins anew") {
+	if out := run(8, true, "LAUNCH_TEST_SNAPSHOT=5"); strings.Contains(out, "resumes") ||
+		!strings.Contains(out, "the job begins anew") {
 		t.Errorf("a job resumes though there was no snapshot:\n%s", out)
 	}
 	if out := run(9, true); strings.Count(out, "resumes at step 5\n") != 3 {
@@ -70,8 +73,10 @@ func TestResume(t *testing.T) {
 	} {
 		c.change()
 		out, err := snapshotJob(t, dir, c.workers, 9, true)
-		if !errors.Is(err, launch.ErrUsage) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "snapshot-5") {
-			t.Errorf("%s: got %v, want an error that names the snapshot and %q\n%s", c.name, err, c.want, out)
+		if !errors.Is(err, launch.ErrUsage) || !strings.Contains(err.Error(), c.want) ||
+			!strings.Contains(err.Error(), "snapshot-5") {
+			t.Errorf("%s: got %v, want an error that names the snapshot and %q\n%s", c.name, err,
+				c.want, out)
 		}
 	}
 }
@@ -98,17 +103,19 @@ func TestSnapshotsOfTwoJobs(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || strings.Contains(out, "resumes") != (c.resumes != "") || !strings.Contains(out, c.resumes) {
+		if err != nil || strings.Contains(out, "resumes") != (c.resumes != "") ||
+			!strings.Contains(out, c.resumes) {
 			t.Errorf("run %d: got %v, want it to say %q:\n%s", i, err, c.resumes, out)
 		}
 	}
-	if out, err := snapshotJob(t, filepath.Join(dir, "job-1"), 1, 7, true); err != nil || !strings.Contains(out, "resumes at step 6\n") {
+	if out, err := snapshotJob(t, filepath.Join(dir, "job-1"), 1, 7, true); err != nil ||
+		!strings.Contains(out, "resumes at step 6\n") {
 		t.Errorf("the first job by its own folder: got %v:\n%s", err, out)
 	}
 }
 
-// TestServerOfAResumedJob kills a server of a job that has resumed, when the snapshot that it resumed from has been
-// removed in favour of newer ones.
+// TestServerOfAResumedJob kills a server of a job that has resumed, when the snapshot that it
+// resumed from has been removed in favour of newer ones.
 func TestServerOfAResumedJob(t *testing.T) {
 	dir := t.TempDir()
 	if out, err := snapshotJob(t, dir, 1, 5, false, "LAUNCH_TEST_SNAPSHOT=4"); err != nil {
@@ -125,7 +132,10 @@ func TestServerOfAResumedJob(t *testing.T) {
 	defer cancel()
 	done := make(chan error, 1)
 	go func() { done <- l.Run(ctx) }()
-	eventually(t, "the third snapshot", func() bool { return strings.Contains(out.String(), "snapshot 30\n") })
+	eventually(t, "the third snapshot", func() bool {
+		return strings.Contains(out.String(),
+			"snapshot 30\n")
+	})
 	if list, _ := filepath.Glob(filepath.Join(dir, "job-1", "snapshot-4")); len(list) != 0 {
 		t.Errorf("%v is still there", list)
 	}
@@ -135,6 +145,7 @@ func TestServerOfAResumedJob(t *testing.T) {
 	}
 	checkResults(t, out.String(), 1, steps)
 	if n.starts[wire.Node{Role: wire.Server}] != 2 {
-		t.Errorf("server 0 was started %d times, want 2:\n%s", n.starts[wire.Node{Role: wire.Server}], out.String())
+		t.Errorf("server 0 was started %d times, want 2:\n%s",
+			n.starts[wire.Node{Role: wire.Server}], out.String())
 	}
 }

@@ -14,13 +14,15 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// The folder of --snapshots has one folder for each job that has begun in it: job-1, job-2 and so on. A
-// job that resumes another goes on in the folder of that one, so that its snapshots continue the series,
-// and those of two jobs never mix. A folder job-N itself may be given as well, to resume that job.
+// The folder of --snapshots has one folder for each job that has begun in it: job-1, job-2 and so
+// on. A job that resumes another goes on in the folder of that one, so that its snapshots continue
+// the series, and those of two jobs never mix. A folder job-N itself may be given as well, to
+// resume that job.
 
 const seriesPrefix = "job-"
 
-// snapshots finds the folder for the job's snapshots, takes its lock, and chooses the one to continue from.
+// snapshots finds the folder for the job's snapshots, takes its lock, and chooses the one to
+// continue from.
 func (j *job) snapshots() error {
 	if j.Snapshots == "" {
 		if j.Resume {
@@ -44,7 +46,8 @@ func (j *job) snapshots() error {
 	} else if j.env.Snapshots, err = newSeries(root, series); err != nil {
 		return err
 	}
-	lock, err := lockFolder(j.env.Snapshots, Holder{PID: os.Getpid(), Program: j.Program, Dir: j.env.Dir, Began: time.Now()})
+	lock, err := lockFolder(j.env.Snapshots, Holder{PID: os.Getpid(), Program: j.Program,
+		Dir: j.env.Dir, Began: time.Now()})
 	if err != nil {
 		return err
 	}
@@ -67,7 +70,8 @@ func (j *job) restore(series []string) error {
 	if dir == "" {
 		return j.anew(series)
 	}
-	c := kvstore.JobConfig{Node: wire.Node{Role: wire.Server}, Workers: j.Workers, Servers: j.Servers, Restore: dir}
+	c := kvstore.JobConfig{Node: wire.Node{Role: wire.Server}, Workers: j.Workers,
+		Servers: j.Servers, Restore: dir}
 	if err := c.CheckRestore(); err != nil {
 		return usageError{fmt.Errorf("launch: --resume: %w", err)}
 	}
@@ -76,22 +80,26 @@ func (j *job) restore(series []string) error {
 	return nil
 }
 
-// anew lets a job begin from the beginning that is to resume one without a complete snapshot, unless an
-// earlier job has left some: the person may mean those.
+// anew lets a job begin from the beginning that is to resume one without a complete snapshot,
+// unless an earlier job has left some: the person may mean those.
 func (j *job) anew(series []string) error {
 	for _, older := range slices.Backward(series[:max(0, len(series)-1)]) {
 		dir, _, err := kvstore.LatestSnapshot(older)
 		if dir != "" || err != nil {
-			return usageError{fmt.Errorf("launch: --resume: the newest job, %s, has no complete snapshot, an earlier one has: "+
-				"give --snapshots %s to resume that one, or remove %s", j.env.Snapshots, older, j.env.Snapshots)}
+			return usageError{fmt.Errorf(
+				"launch: --resume: the newest job, %s, has no complete snapshot, an earlier one "+
+					"has: "+
+					"give --snapshots %s to resume that one, or remove %s", j.env.Snapshots, older,
+				j.env.Snapshots)}
 		}
 	}
-	j.Log.Warn().Str("folder", j.env.Snapshots).Msg("there is no complete snapshot to resume from: the job begins anew")
+	j.Log.Warn().Str("folder", j.env.Snapshots).Msg(
+		"there is no complete snapshot to resume from: the job begins anew")
 	return nil
 }
 
-// listSeries returns the folders of jobs in a folder of snapshots, the oldest first. A folder that holds
-// snapshots itself comes before them.
+// listSeries returns the folders of jobs in a folder of snapshots, the oldest first. A folder that
+// holds snapshots itself comes before them.
 func listSeries(root string) ([]string, error) {
 	list, err := os.ReadDir(root)
 	if err != nil {
@@ -121,7 +129,9 @@ func listSeries(root string) ([]string, error) {
 func newSeries(root string, series []string) (string, error) {
 	last := 0
 	if len(series) > 0 {
-		last, _ = strconv.Atoi(strings.TrimPrefix(filepath.Base(series[len(series)-1]), seriesPrefix)) // 0 for root itself
+		// 0 for root itself
+		last, _ = strconv.Atoi(strings.TrimPrefix(filepath.Base(series[len(series)-1]),
+			seriesPrefix))
 	}
 	for n := last + 1; ; n++ {
 		dir := filepath.Join(root, seriesPrefix+strconv.Itoa(n))

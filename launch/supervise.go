@@ -13,13 +13,13 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// lastServers is how long servers may take to end when the scheduler has ended by itself. Those that have
-// a place in the job know by then that it is over; one that was started again at the last moment never
-// gets a place.
+// lastServers is how long servers may take to end when the scheduler has ended by itself. Those
+// that have a place in the job know by then that it is over; one that was started again at the last
+// moment never gets a place.
 const lastServers = 500 * time.Millisecond
 
-// keep runs a node until it has done its work, or ctx or until ends. It starts the node again when it
-// dies, after a pause that grows.
+// keep runs a node until it has done its work, or ctx or until ends. It starts the node again when
+// it dies, after a pause that grows.
 func (j *job) keep(until context.Context, fail context.CancelCauseFunc, n wire.Node) {
 	const shortest = 100 * time.Millisecond
 	var d deaths
@@ -42,13 +42,15 @@ func (j *job) keep(until context.Context, fail context.CancelCauseFunc, n wire.N
 			time.AfterFunc(j.Grace, j.stopWorking)
 			time.AfterFunc(min(j.Grace, lastServers), j.stopServing)
 			return
-		case until.Err() != nil, v == finished, j.ended() && n.Role != wire.Worker, j.allLeft.Load() && v == again:
+		case until.Err() != nil, v == finished, j.ended() && n.Role != wire.Worker,
+			j.allLeft.Load() && v == again:
 			return
 		case v == hopeless:
 			fail(&ExitError{n, code, d.runs})
 			return
 		}
-		j.Log.Warn().Stringer("node", n).Int("code", code).Int("run", d.runs).Msg("process died, starting it again")
+		j.Log.Warn().Stringer("node", n).Int("code", code).Int("run",
+			d.runs).Msg("process died, starting it again")
 		if lived > 10*time.Second {
 			pause = shortest
 		}

@@ -29,9 +29,12 @@ tenth of its lines, chosen by --seed, or every line with --all. A line below 0.9
 With --against, another build of gomx takes the place of peers: both run every line in a process of its own, in turn, at
 least ten times, and the medians are compared. A line below 0.93 is measured once more at the end, alone.
 Lines that begin with # are comments: the subject, the processor, and the lines that were measured again.`,
-		Example: "  gomx bench local --peer mxnet=PYTHON\n  gomx bench convnets --device cuda --precision bfloat16 --peer torch=PYTHON\n  gomx bench imperative --match dot\n" +
-			"  gomx bench oddconvs --peer mxnet=PYTHON --seed 7\n  gomx bench convnets --against ./gomx-old\n" +
-			"  gomx bench platforms --peer mxnet=PYTHON,tf=PYTHON,spark=PYTHON --rounds 1 --docs docs",
+		Example: "  gomx bench local --peer mxnet=PYTHON\n  gomx bench convnets --device cuda " +
+			"--precision bfloat16 --peer torch=PYTHON\n  gomx bench imperative --match dot\n" +
+			"  gomx bench oddconvs --peer mxnet=PYTHON --seed 7\n  gomx bench convnets " +
+			"--against ./gomx-old\n" +
+			"  gomx bench platforms --peer mxnet=PYTHON,tf=PYTHON,spark=PYTHON --rounds 1 " +
+			"--docs docs",
 		Args: exactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, p := range peers {
@@ -52,15 +55,24 @@ Lines that begin with # are comments: the subject, the processor, and the lines 
 		},
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&peers, "peer", nil, "peer and its Python, as mxnet=PYTHON, torch=, tensorflow= or spark=; may be repeated or a list with commas")
-	f.StringVar(&c.Match, "match", "", "part of a name: measure only workloads whose names contain it")
-	f.StringVar(&c.Docs, "docs", "", "folder of the pages that the suite platforms brings up to date")
+	f.StringSliceVar(&peers, "peer", nil,
+		"peer and its Python, as mxnet=PYTHON, torch=, tensorflow= or spark=; may be repeated "+
+			"or a list with commas")
+	f.StringVar(&c.Match, "match", "", "part of a name: measure only workloads whose names "+
+		"contain it")
+	f.StringVar(&c.Docs, "docs", "", "folder of the pages that the suite platforms brings up to "+
+		"date")
 	f.StringVar(&on, "device", "cpu", "device of the suite convnets, for example cuda or cuda(1)")
-	f.StringVar(&c.Precision, "precision", "float32", "number format of the suite convnets: float32, tf32, float16 or bfloat16")
-	f.IntVar(&c.Streams, "streams", 0, "number of queues of the device for branches of a network (default: one)")
-	f.BoolVar(&c.Replay, "replay", false, "let the device record parts of a network and replay them")
-	f.IntVar(&c.Rounds, "rounds", 0, "number of rounds; the best round counts, or with --against the median (default 3, or 10 with --against)")
-	f.StringVar(&c.Against, "against", "", "path of another build of gomx to measure in place of peers")
+	f.StringVar(&c.Precision, "precision", "float32",
+		"number format of the suite convnets: float32, tf32, float16 or bfloat16")
+	f.IntVar(&c.Streams, "streams", 0, "number of queues of the device for branches of a "+
+		"network (default: one)")
+	f.BoolVar(&c.Replay, "replay", false,
+		"let the device record parts of a network and replay them")
+	f.IntVar(&c.Rounds, "rounds", 0, "number of rounds; the best round counts, or with "+
+		"--against the median (default 3, or 10 with --against)")
+	f.StringVar(&c.Against, "against", "",
+		"path of another build of gomx to measure in place of peers")
 	f.Uint64Var(&c.Seed, "seed", 1, "seed of the choice of lines that the suite oddconvs measures")
 	f.BoolVar(&c.All, "all", false, "measure every line of the suite oddconvs")
 	return cmd

@@ -15,7 +15,8 @@ func devicesCommand() *cobra.Command {
 		Args:    exactArgs(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			w := cmd.OutOrStdout()
-			fmt.Fprintf(w, "%v: %d cores, kernels up to tier %v\n", device.CPU(), device.Cores(), device.MaxTier())
+			fmt.Fprintf(w, "%v: %d cores, kernels up to tier %v\n", device.CPU(), device.Cores(),
+				device.MaxTier())
 			return listGPUs(w)
 		},
 	}

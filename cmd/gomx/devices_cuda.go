@@ -20,7 +20,8 @@ func listGPUs(w io.Writer) error {
 		fmt.Fprintln(w, "gpu: 0 devices:", cuda.Missing())
 	}
 	for i, d := range list {
-		fmt.Fprintf(w, "%v: %s, %d MiB, compute capability %d.%d\n", device.CUDA(i), d.Name, d.Memory>>20, d.Major, d.Minor)
+		fmt.Fprintf(w, "%v: %s, %d MiB, compute capability %d.%d\n", device.CUDA(i), d.Name,
+			d.Memory>>20, d.Major, d.Minor)
 	}
 	if v, err := cuda.CompilerVersion(); err != nil {
 		fmt.Fprintln(w, "NVRTC:", err)

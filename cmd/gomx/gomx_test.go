@@ -37,7 +37,8 @@ func TestInspectParams(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x-0001.params")
 	var b bytes.Buffer
 	err := checkpoint.WriteList(&b, []*checkpoint.Record{
-		{Name: "arg:w", Version: checkpoint.V2, DType: dtype.Float32, Shape: dtype.Shape{2, 3}, Data: make([]byte, 24)}})
+		{Name: "arg:w", Version: checkpoint.V2, DType: dtype.Float32, Shape: dtype.Shape{2, 3},
+			Data: make([]byte, 24)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,8 @@ func TestInspectParams(t *testing.T) {
 }
 
 func TestInspectSymbol(t *testing.T) {
-	net := sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 10}, sym.Name("fc"))
+	net := sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 10},
+		sym.Name("fc"))
 	text, err := net.JSON()
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +74,8 @@ func TestInspectSymbol(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, err := gomx(t, "inspect", path)
-	if err != nil || !strings.Contains(out, "FullyConnected") || !strings.Contains(out, "num_hidden=10") {
+	if err != nil || !strings.Contains(out, "FullyConnected") ||
+		!strings.Contains(out, "num_hidden=10") {
 		t.Errorf("got %q, %v", out, err)
 	}
 }
@@ -83,9 +86,13 @@ func TestTrace(t *testing.T) {
 		args, file string
 		want       []string
 	}{
-		{"trace lenet --batch 1", "step.svg", []string{"<svg", "worker", "conv1", "fc1_weight", ">backward<", ">update<", "wait for the outputs"}},
-		{"trace lenet --batch 1", "step.json", []string{`"traceEvents"`, `"sgd_mom_update"`, `"push backward"`}},
-		{"trace lenet --batch 1 --simulate", "null.svg", []string{"<svg", "null(0) copy in", "null(0) compute", "null(0) copy out", "batch 2", "fc1_weight", ">forward<", ">update<"}},
+		{"trace lenet --batch 1", "step.svg", []string{"<svg", "worker", "conv1", "fc1_weight",
+			">backward<", ">update<", "wait for the outputs"}},
+		{"trace lenet --batch 1", "step.json", []string{`"traceEvents"`, `"sgd_mom_update"`,
+			`"push backward"`}},
+		{"trace lenet --batch 1 --simulate", "null.svg", []string{"<svg", "null(0) copy in",
+			"null(0) compute", "null(0) copy out", "batch 2", "fc1_weight", ">forward<",
+			">update<"}},
 	} {
 		path := filepath.Join(dir, tt.file)
 		if _, err := gomx(t, append(strings.Fields(tt.args), "-o", path)...); err != nil {
@@ -104,7 +111,9 @@ func TestTrace(t *testing.T) {
 }
 
 func TestWrongUsage(t *testing.T) {
-	for _, args := range [][]string{{"inspect"}, {"inspect", "x", "-o", "xml"}, {"bench", "local", "--peer", "nope"}, {"bench", "local", "--peer", "mxnet=python,nope=python"}, {"version", "--nope"},
+	for _, args := range [][]string{{"inspect"}, {"inspect", "x", "-o", "xml"},
+		{"bench", "local", "--peer", "nope"}, {"bench", "local", "--peer",
+			"mxnet=python,nope=python"}, {"version", "--nope"},
 		{"trace", "vgg"}, {"trace", "lenet", "-o", "x.png"}, {"trace", "lenet", "--batch", "0"}} {
 		_, err := gomx(t, args...)
 		if err == nil || exitCode(err) != exitUsage {

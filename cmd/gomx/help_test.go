@@ -25,11 +25,14 @@ var unclear = regexp.MustCompile(`^(of|in|on|by|as|for|to|the|a|an|what|how|wher
 // can be read alone.
 func TestHelpTexts(t *testing.T) {
 	for _, cmd := range commands(root(zerolog.Nop())) {
-		if cmd.Hidden || cmd.Name() == "help" || cmd.Name() == "completion" || cmd.Parent() != nil && cmd.Parent().Name() == "completion" {
+		if cmd.Hidden || cmd.Name() == "help" || cmd.Name() == "completion" ||
+			cmd.Parent() != nil && cmd.Parent().Name() == "completion" {
 			continue
 		}
-		if first := cmd.Short[:1]; first != strings.ToUpper(first) || strings.HasSuffix(cmd.Short, ".") {
-			t.Errorf("%s: short text %q, want a capital letter and no full stop", cmd.CommandPath(), cmd.Short)
+		if first := cmd.Short[:1]; first != strings.ToUpper(first) ||
+			strings.HasSuffix(cmd.Short, ".") {
+			t.Errorf("%s: short text %q, want a capital letter and no full stop", cmd.CommandPath(),
+				cmd.Short)
 		}
 		if cmd.HasParent() && cmd.Example == "" {
 			t.Errorf("%s has no example", cmd.CommandPath())
@@ -42,7 +45,8 @@ func TestHelpTexts(t *testing.T) {
 			if len(words) < 2 || unclear.MatchString(f.Usage) || strings.HasSuffix(f.Usage, ".") {
 				t.Errorf("%s --%s: %q cannot be read alone", cmd.CommandPath(), f.Name, f.Usage)
 			} else if r := []rune(words[0]); unicode.IsUpper(r[0]) && !unicode.IsUpper(r[1]) {
-				t.Errorf("%s --%s: %q begins with a capital letter", cmd.CommandPath(), f.Name, f.Usage)
+				t.Errorf("%s --%s: %q begins with a capital letter", cmd.CommandPath(), f.Name,
+					f.Usage)
 			}
 		})
 	}
@@ -58,7 +62,8 @@ func commands(cmd *cobra.Command) []*cobra.Command {
 
 // TestHelpIsGolden compares the help of commands with testdata/help; -rewrite writes it anew.
 func TestHelpIsGolden(t *testing.T) {
-	for _, name := range []string{"bench", "devices", "im2rec", "inspect", "launch", "top", "trace", "version"} {
+	for _, name := range []string{"bench", "devices", "im2rec", "inspect", "launch", "top", "trace",
+		"version"} {
 		got, err := gomx(t, name, "--help")
 		if err != nil {
 			t.Fatal(err)
@@ -74,7 +79,8 @@ func TestHelpIsGolden(t *testing.T) {
 		}
 		want, err := os.ReadFile(path)
 		if err != nil || !bytes.Equal([]byte(got), want) {
-			t.Errorf("help of %s: got\n%s\nwant\n%s (%v): go test ./cmd/gomx -run Golden -rewrite", name, got, want, err)
+			t.Errorf("help of %s: got\n%s\nwant\n%s (%v): go test ./cmd/gomx -run Golden -rewrite",
+				name, got, want, err)
 		}
 	}
 }

@@ -28,8 +28,9 @@ func im2recCommand() *cobra.Command {
 		Short: "Pack a folder of pictures into a RecordIO file",
 		Long: `Pack the pictures that PREFIX.lst names into PREFIX.rec and PREFIX.idx, which ImageRecordIter and MXNet read. With --list
 the list is made first: of the pictures in FOLDER, or with --recursive of those in its folders, each of which is a class.`,
-		Example: "  gomx im2rec --list --recursive --train-ratio 0.9 data/birds photos\n  gomx im2rec data/birds_train photos --resize 256",
-		Args:    exactArgs(2),
+		Example: "  gomx im2rec --list --recursive --train-ratio 0.9 data/birds photos\n  gomx " +
+			"im2rec data/birds_train photos --resize 256",
+		Args: exactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.list {
 				return f.write(cmd.OutOrStdout(), args[0], args[1])
@@ -42,14 +43,22 @@ the list is made first: of the pictures in FOLDER, or with --recursive of those 
 	flags.BoolVar(&f.recursive, "recursive", false, "take every folder in FOLDER as a class")
 	flags.BoolVar(&f.shuffle, "shuffle", true, "put the list in random order")
 	flags.Uint64Var(&f.seed, "seed", 100, "seed of the shuffle order")
-	flags.Float64Var(&f.train, "train-ratio", 1, "share of the pictures that PREFIX_train.lst gets, above 0 and at most 1; PREFIX_val.lst gets the rest")
-	flags.IntVar(&f.pack.Resize, "resize", 0, "length of the shorter side in pixels (default: unchanged)")
-	flags.BoolVar(&f.pack.CenterCrop, "center-crop", false, "cut out the square in the middle of each picture")
-	flags.IntVar(&f.interp, "inter-method", 1, "method of resizing: 0 nearest, 1 linear, 2 cubic, 3 area, 4 Lanczos, 9 area when shrinking and cubic when enlarging")
+	flags.Float64Var(&f.train, "train-ratio", 1,
+		"share of the pictures that PREFIX_train.lst gets, above 0 and at most 1; "+
+			"PREFIX_val.lst gets the rest")
+	flags.IntVar(&f.pack.Resize, "resize", 0,
+		"length of the shorter side in pixels (default: unchanged)")
+	flags.BoolVar(&f.pack.CenterCrop, "center-crop", false,
+		"cut out the square in the middle of each picture")
+	flags.IntVar(&f.interp, "inter-method", 1,
+		"method of resizing: 0 nearest, 1 linear, 2 cubic, 3 area, 4 Lanczos, 9 area when "+
+			"shrinking and cubic when enlarging")
 	flags.IntVar(&f.pack.Quality, "quality", 95, "quality of JPEG files, 1 to 100")
-	flags.StringVar(&f.encoding, "encoding", ".jpg", "file format of the packed pictures: .jpg or .png")
+	flags.StringVar(&f.encoding, "encoding", ".jpg",
+		"file format of the packed pictures: .jpg or .png")
 	flags.BoolVar(&f.pack.Gray, "gray", false, "store grey pictures of one channel")
-	flags.BoolVar(&f.pack.PassThrough, "pass-through", false, "store the bytes of the files unchanged")
+	flags.BoolVar(&f.pack.PassThrough, "pass-through", false,
+		"store the bytes of the files unchanged")
 	flags.IntVar(&f.pack.Threads, "num-thread", 0, "number of threads (default: one for each core)")
 	return cmd
 }
@@ -64,7 +73,10 @@ func (f *im2recFlags) write(out io.Writer, prefix, root string) error {
 		return err
 	}
 	if f.shuffle {
-		rand.New(rand.NewPCG(f.seed, 0)).Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+		rand.New(rand.NewPCG(f.seed, 0)).Shuffle(len(list), func(i, j int) {
+			list[i],
+				list[j] = list[j], list[i]
+		})
 	}
 	parts := map[string][]dataio.ImageEntry{".lst": list}
 	if f.train < 1 {
@@ -72,7 +84,10 @@ func (f *im2recFlags) write(out io.Writer, prefix, root string) error {
 		parts = map[string][]dataio.ImageEntry{"_train.lst": list[:n], "_val.lst": list[n:]}
 	}
 	for end, part := range parts {
-		if err := toFile(prefix+end, func(w io.Writer) error { return dataio.WriteImageList(w, part) }); err != nil {
+		if err := toFile(prefix+end, func(w io.Writer) error {
+			return dataio.WriteImageList(w,
+				part)
+		}); err != nil {
 			return err
 		}
 		fmt.Fprintf(out, "%s%s: %d pictures\n", prefix, end, len(part))

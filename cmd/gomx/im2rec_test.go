@@ -31,7 +31,8 @@ func TestIm2rec(t *testing.T) {
 		}
 	}
 	prefix := filepath.Join(t.TempDir(), "pics")
-	if out, err := gomx(t, "im2rec", "--list", "--recursive", "--train-ratio", "0.75", prefix, root); err != nil || !strings.Contains(out, "_train.lst: 3 pictures") {
+	if out, err := gomx(t, "im2rec", "--list", "--recursive", "--train-ratio", "0.75", prefix,
+		root); err != nil || !strings.Contains(out, "_train.lst: 3 pictures") {
 		t.Fatalf("got %q, %v", out, err)
 	}
 	for end, want := range map[string]int{"_train": 3, "_val": 1} {
@@ -39,7 +40,8 @@ func TestIm2rec(t *testing.T) {
 		if err != nil || len(list) != want {
 			t.Fatalf("%s: %v, %v", end, list, err)
 		}
-		if out, err := gomx(t, "im2rec", prefix+end, root, "--resize", "8"); err != nil || !strings.Contains(out, "pictures") {
+		if out, err := gomx(t, "im2rec", prefix+end, root, "--resize", "8"); err != nil ||
+			!strings.Contains(out, "pictures") {
 			t.Fatalf("got %q, %v", out, err)
 		}
 		x, err := dataio.OpenIndexed(prefix+end+".idx", prefix+end+".rec")
@@ -51,7 +53,8 @@ func TestIm2rec(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if h, _, err := dataio.UnpackRecord(b); err != nil || h.ID != e.ID || h.Label[0] != e.Label[0] {
+			if h, _, err := dataio.UnpackRecord(b); err != nil || h.ID != e.ID ||
+				h.Label[0] != e.Label[0] {
 				t.Errorf("%v is packed as %+v, %v", e, h, err)
 			}
 		}
@@ -59,7 +62,9 @@ func TestIm2rec(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	for _, args := range [][]string{{prefix, root, "--encoding", ".gif"}, {prefix, root, "--inter-method", "7"}, {prefix, root, "--list", "--train-ratio", "2"}, {prefix + "none", root}} {
+	for _, args := range [][]string{{prefix, root, "--encoding", ".gif"},
+		{prefix, root, "--inter-method", "7"}, {prefix, root, "--list", "--train-ratio", "2"},
+		{prefix + "none", root}} {
 		if _, err := gomx(t, append([]string{"im2rec"}, args...)...); err == nil {
 			t.Errorf("%v: no error", args)
 		}

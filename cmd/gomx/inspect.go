@@ -21,7 +21,8 @@ func inspectCommand() *cobra.Command {
 		Use:   "inspect FILE",
 		Short: "Show what is in a .params or -symbol.json file, explain and draw a symbol",
 		Example: "  gomx inspect lenet-0001.params\n  gomx inspect lenet-symbol.json -o json\n" +
-			"  gomx inspect lenet-symbol.json --shape data=1,1,28,28 --summary --svg lenet.svg --memory plan.svg --train --explain",
+			"  gomx inspect lenet-symbol.json --shape data=1,1,28,28 --summary --svg lenet.svg " +
+			"--memory plan.svg --train --explain",
 		Args: exactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if output != "text" && output != "json" {
@@ -85,7 +86,8 @@ func inspectParams(path string) ([]row, error) {
 	}
 	rows := make([]row, len(list))
 	for i, r := range list {
-		rows[i] = row{Name: r.Name, Kind: r.Stype.String(), DType: r.DType.String(), Shape: r.Shape, Bytes: len(r.Data)}
+		rows[i] = row{Name: r.Name, Kind: r.Stype.String(), DType: r.DType.String(), Shape: r.Shape,
+			Bytes: len(r.Data)}
 	}
 	return rows, nil
 }
@@ -124,7 +126,8 @@ func table(out io.Writer, rows []row) error {
 			fmt.Fprintf(w, "%s\t%s\t%s\t%v\t%d bytes\n", r.Name, r.Kind, r.DType, r.Shape, r.Bytes)
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.Name, r.Kind, strings.Join(r.In, " "), attrText(r.Attrs))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.Name, r.Kind, strings.Join(r.In, " "),
+			attrText(r.Attrs))
 	}
 	fmt.Fprintf(w, "%d entries", len(rows))
 	if total > 0 {

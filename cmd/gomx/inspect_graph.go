@@ -26,10 +26,14 @@ type graphFlags struct {
 
 func (f *graphFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.shapes, "shape", nil, "shape of an input of the graph, as in data=1,3,224,224")
-	flags.BoolVar(&f.train, "train", false, "use the graph of training for --explain and --memory, not that of inference")
-	flags.BoolVar(&f.summary, "summary", false, "print a table of layers with output shapes, numbers of parameters and FLOPs")
-	flags.BoolVar(&f.explain, "explain", false, "print the changes that each pass makes to the graph")
+	flags.StringArrayVar(&f.shapes, "shape", nil,
+		"shape of an input of the graph, as in data=1,3,224,224")
+	flags.BoolVar(&f.train, "train", false,
+		"use the graph of training for --explain and --memory, not that of inference")
+	flags.BoolVar(&f.summary, "summary", false,
+		"print a table of layers with output shapes, numbers of parameters and FLOPs")
+	flags.BoolVar(&f.explain, "explain", false,
+		"print the changes that each pass makes to the graph")
 	flags.StringVar(&f.svg, "svg", "", "file for a drawing of the graph, .svg")
 	flags.StringVar(&f.memory, "memory", "", "file for a drawing of the memory plan, .svg")
 }
@@ -76,7 +80,8 @@ func (f *graphFlags) run(out io.Writer, path string) error {
 }
 
 // compiled explains the passes and draws the memory.
-func (f *graphFlags) compiled(out io.Writer, s *symbol.Symbol, shapes map[string]dtype.Shape) error {
+func (f *graphFlags) compiled(out io.Writer, s *symbol.Symbol,
+	shapes map[string]dtype.Shape) error {
 	c := symbol.BindConfig{Shapes: shapes, DefaultReq: op.ReqNull}
 	if f.train {
 		c.DefaultReq = op.ReqWrite

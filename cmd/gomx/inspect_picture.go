@@ -14,15 +14,18 @@ import (
 )
 
 // kinds are those of boxes, in the order of the legend.
-var kinds = [...]string{"data", "product", "normalization", "function", "pooling", "shape", "loss", "other"}
+var kinds = [...]string{"data", "product", "normalization", "function", "pooling", "shape", "loss",
+	"other"}
 
-// pictureOf draws the operators of s and its data; parameters are named in the boxes that read them.
+// pictureOf draws the operators of s and its data; parameters are named in the boxes that read
+// them.
 func pictureOf(s *symbol.Symbol, shapes map[string]dtype.Shape, path string) (*plot.Graph, error) {
 	sum, err := symbol.Summarize(s, shapes)
 	if err != nil {
 		return nil, err
 	}
-	g := &plot.Graph{Kinds: kinds[:], Title: fmt.Sprintf("%s: %d parameters, %.4g GFLOPs", strings.TrimSuffix(filepath.Base(path), "-symbol.json"),
+	g := &plot.Graph{Kinds: kinds[:], Title: fmt.Sprintf("%s: %d parameters, %.4g GFLOPs",
+		strings.TrimSuffix(filepath.Base(path), "-symbol.json"),
 		sum.Parameters, float64(sum.FLOPs)/1e9)}
 	rows := map[string]*symbol.SummaryRow{}
 	for i := range sum.Rows {
@@ -88,8 +91,10 @@ func bytesText(bytes int) string {
 func essence(n *op.Node) string {
 	var parts []string
 	attrs := n.Op.FormatParams(n.Params)
-	for _, key := range []string{"act_type", "pool_type", "num_filter", "num_hidden", "kernel", "stride", "num_group", "scalar", "axis", "p"} {
-		if v, ok := attrs[key]; ok && !(key == "stride" && v == "(1, 1)") && !(key == "num_group" && v == "1") {
+	for _, key := range []string{"act_type", "pool_type", "num_filter", "num_hidden", "kernel",
+		"stride", "num_group", "scalar", "axis", "p"} {
+		if v, ok := attrs[key]; ok && !(key == "stride" && v == "(1, 1)") && !(key == "num_group" &&
+			v == "1") {
 			parts = append(parts, strings.ReplaceAll(strings.Trim(v, "()"), ", ", "×"))
 		}
 	}
@@ -107,7 +112,8 @@ func kindOf(n *op.Node) string {
 		return "normalization"
 	case nn.PoolingParams:
 		return "pooling"
-	case prim.ConcatParams, prim.SliceChannelParams, prim.TransposeParams, prim.SwapAxisParams, prim.SliceAxisParams, prim.SliceParams:
+	case prim.ConcatParams, prim.SliceChannelParams, prim.TransposeParams, prim.SwapAxisParams,
+		prim.SliceAxisParams, prim.SliceParams:
 		return "shape"
 	}
 	switch {
@@ -121,12 +127,13 @@ func kindOf(n *op.Node) string {
 	return "other"
 }
 
-// clusters groups names by what stands before their last part, parts being divided by underscores; the beginning that
-// all have does not count.
+// clusters groups names by what stands before their last part, parts being divided by underscores;
+// the beginning that all have does not count.
 func clusters(names []string) []string {
 	parts := make([][]string, len(names))
 	for i, name := range names {
-		parts[i] = strings.FieldsFunc(strings.TrimSuffix(name, "_fwd"), func(r rune) bool { return r == '_' })
+		parts[i] = strings.FieldsFunc(strings.TrimSuffix(name, "_fwd"),
+			func(r rune) bool { return r == '_' })
 	}
 	list := make([]string, len(names))
 	common := commonStart(parts)

@@ -66,21 +66,36 @@ process that could not be kept alive.`,
 	flags := cmd.Flags()
 	flags.SetInterspersed(false)
 	flags.IntVarP(&l.Workers, "num-workers", "n", 1, "number of workers")
-	flags.IntVarP(&f.servers, "num-servers", "s", 0, "number of servers (default: as many as workers)")
-	flags.IntVar(&l.Replicas, "replicas", 1, "number of copies of every parameter on the servers, 1 or 2")
-	flags.StringVar(&f.policy, "policy", "wait", "rule for rounds when a worker dies: wait for its successor, or shrink")
-	flags.IntVar(&l.Backups, "backup-workers", 0, "number of slow workers that a round does not wait for")
-	flags.Uint64Var(&f.memory, "server-memory", 0, "memory in MiB that each server may use for its keys (default: no limit)")
+	flags.IntVarP(&f.servers, "num-servers", "s", 0,
+		"number of servers (default: as many as workers)")
+	flags.IntVar(&l.Replicas, "replicas", 1,
+		"number of copies of every parameter on the servers, 1 or 2")
+	flags.StringVar(&f.policy, "policy", "wait",
+		"rule for rounds when a worker dies: wait for its successor, or shrink")
+	flags.IntVar(&l.Backups, "backup-workers", 0,
+		"number of slow workers that a round does not wait for")
+	flags.Uint64Var(&f.memory, "server-memory", 0,
+		"memory in MiB that each server may use for its keys (default: no limit)")
 	flags.BoolVar(&l.TCP, "tcp", false, "use TCP on the loopback instead of local sockets")
 	flags.BoolVar(&l.Curve, "curve", false, "encrypt all connections with keys made for this run")
-	flags.IntVar(&l.Threads, "threads", 0, "number of cores for the kernels of each process (default: those of the machine, divided among the workers)")
-	flags.IntVar(&l.Restarts, "restarts", attempts(), "number of times that a process is started again, -1 for never (default 10)")
-	flags.StringVar(&l.Dir, "dir", "", "folder for the files that the processes share, kept at the end (default: a folder that is removed)")
-	flags.StringVar(&l.Snapshots, "snapshots", "", "folder for snapshots of the training; each job gets a folder of its own in it")
-	flags.BoolVar(&l.Resume, "resume", false, "continue the newest job in the folder of --snapshots from its last snapshot")
-	flags.DurationVar(&l.Dead, "dead", 0, "time of silence after which a process counts as dead (default 3s)")
-	flags.DurationVar(&l.Patience, "patience", 0, "time of silence after which a job without its scheduler, or without any copy of a part of the parameters, is given up (default 1m40s)")
-	flags.IntVarP(&f.verbose, "verbose", "v", 0, "log of the processes: 1 for changes of state, 2 for details")
+	flags.IntVar(&l.Threads, "threads", 0,
+		"number of cores for the kernels of each process (default: those of the machine, "+
+			"divided among the workers)")
+	flags.IntVar(&l.Restarts, "restarts", attempts(),
+		"number of times that a process is started again, -1 for never (default 10)")
+	flags.StringVar(&l.Dir, "dir", "", "folder for the files that the processes share, kept at "+
+		"the end (default: a folder that is removed)")
+	flags.StringVar(&l.Snapshots, "snapshots", "",
+		"folder for snapshots of the training; each job gets a folder of its own in it")
+	flags.BoolVar(&l.Resume, "resume", false,
+		"continue the newest job in the folder of --snapshots from its last snapshot")
+	flags.DurationVar(&l.Dead, "dead", 0,
+		"time of silence after which a process counts as dead (default 3s)")
+	flags.DurationVar(&l.Patience, "patience", 0,
+		"time of silence after which a job without its scheduler, or without any copy of a part "+
+			"of the parameters, is given up (default 1m40s)")
+	flags.IntVarP(&f.verbose, "verbose", "v", 0,
+		"log of the processes: 1 for changes of state, 2 for details")
 	return cmd
 }
 
@@ -98,7 +113,8 @@ func (f *launchFlags) run(ctx context.Context) error {
 		l.Servers = l.Workers
 	}
 	if l.Resume && l.Snapshots == "" {
-		return usageError{errors.New("--resume without --snapshots: it names the folder to resume from")}
+		return usageError{errors.New("--resume without --snapshots: it names the folder to " +
+			"resume from")}
 	}
 	switch f.policy {
 	case "wait":

@@ -63,14 +63,16 @@ func TestErrorsAreText(t *testing.T) {
 		stderr, code := process(t, strings.Fields(c.args)...)
 		lines := strings.Split(strings.TrimSpace(stderr), "\n")
 		if last := lines[len(lines)-1]; code != c.code || !strings.HasPrefix(last, c.want) {
-			t.Errorf("gomx %s: exit code %d and %q, want %d and %q", c.args, code, stderr, c.code, c.want)
+			t.Errorf("gomx %s: exit code %d and %q, want %d and %q", c.args, code, stderr, c.code,
+				c.want)
 		}
 	}
 }
 
 // TestLaunchCodes wants the exit codes of processes in the words of gomx launch.
 func TestLaunchCodes(t *testing.T) {
-	for code, want := range map[int]int{launch.ExitUsage: 2, launch.ExitLost: 75, launch.ExitReplaced: 75, 1: 1, 137: 137} {
+	for code, want := range map[int]int{launch.ExitUsage: 2, launch.ExitLost: 75,
+		launch.ExitReplaced: 75, 1: 1, 137: 137} {
 		if got := exitCode(&launch.ExitError{Code: code}); got != want {
 			t.Errorf("a process ended with %d: got %d, want %d", code, got, want)
 		}
@@ -80,7 +82,8 @@ func TestLaunchCodes(t *testing.T) {
 // TestTopChooses wants top to show the only job that runs, and to ask which when there are two.
 func TestTopChooses(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	if _, err := gomx(t, "top", "--once"); err == nil || !strings.Contains(err.Error(), "no job that gomx launch started runs here") {
+	if _, err := gomx(t, "top", "--once"); err == nil ||
+		!strings.Contains(err.Error(), "no job that gomx launch started runs here") {
 		t.Errorf("without a job: got %v", err)
 	}
 	begin := func(want int) *exec.Cmd {
@@ -105,11 +108,13 @@ func TestTopChooses(t *testing.T) {
 		t.Fatal(err)
 	}
 	addr := serveStatus(t, topSample())
-	if err := os.WriteFile(filepath.Join(jobs[0].Dir, "status-scheduler"), []byte(addr), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(jobs[0].Dir, "status-scheduler"), []byte(addr),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	out, err := gomx(t, "top", "--once")
-	if err != nil || !strings.Contains(out, jobs[0].Dir) || !strings.Contains(out, "sleep 300") || !strings.Contains(out, "view 7") {
+	if err != nil || !strings.Contains(out, jobs[0].Dir) || !strings.Contains(out, "sleep 300") ||
+		!strings.Contains(out, "view 7") {
 		t.Errorf("with one job: got %q, %v, want it to be named and shown", out, err)
 	}
 	second := begin(2)
@@ -122,7 +127,8 @@ func TestTopChooses(t *testing.T) {
 			t.Errorf("with two jobs: got %v, want launcher %d in it", err, cmd.Process.Pid)
 		}
 	}
-	if out, err = gomx(t, "top", "--once", jobs[0].Dir); err != nil || !strings.Contains(out, "view 7") {
+	if out, err = gomx(t, "top", "--once", jobs[0].Dir); err != nil ||
+		!strings.Contains(out, "view 7") {
 		t.Errorf("with its folder: got %q, %v", out, err)
 	}
 }

@@ -61,8 +61,8 @@ func jobCode(code int) int {
 	return code
 }
 
-// newLogger returns the log of what commands do meanwhile: for people on a terminal, JSON elsewhere.
-// The error that a command ends with is not part of it.
+// newLogger returns the log of what commands do meanwhile: for people on a terminal, JSON
+// elsewhere. The error that a command ends with is not part of it.
 func newLogger(f *os.File) zerolog.Logger {
 	var w io.Writer = f
 	if onTerminal(f) {
@@ -90,7 +90,9 @@ func root(log zerolog.Logger) *cobra.Command {
 		SuggestionsMinimumDistance: 2,
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	cmd.AddCommand(benchCommand(log), im2recCommand(), inspectCommand(), launchCommand(log), topCommand(), traceCommand(), versionCommand(), nodeCommand(), memoryCommand(), platformCommand(), devicesCommand())
+	cmd.AddCommand(benchCommand(log), im2recCommand(), inspectCommand(), launchCommand(log),
+		topCommand(), traceCommand(), versionCommand(), nodeCommand(), memoryCommand(),
+		platformCommand(), devicesCommand())
 	return cmd
 }
 

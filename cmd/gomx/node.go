@@ -18,12 +18,14 @@ func nodeCommand() *cobra.Command {
 			if err != nil {
 				return usageError{err}
 			}
-			return bench.RunNode(cmd.Context(), args[0], rank, args[2], cmd.InOrStdin(), cmd.OutOrStdout())
+			return bench.RunNode(cmd.Context(), args[0], rank, args[2], cmd.InOrStdin(),
+				cmd.OutOrStdout())
 		},
 	}
 }
 
-// memoryCommand is a process in which a suite measures the memory of one workload, started by the suite itself.
+// memoryCommand is a process in which a suite measures the memory of one workload, started by the
+// suite itself.
 func memoryCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    bench.MemoryCommand + " SUITE WORKLOAD",

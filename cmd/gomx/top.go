@@ -39,7 +39,8 @@ address when it starts.`,
 		Example: "  gomx top\n  gomx top --once 127.0.0.1:40123",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usageError{fmt.Errorf("%d arguments, want at most one: %s", len(args), cmd.UseLine())}
+				return usageError{fmt.Errorf("%d arguments, want at most one: %s", len(args),
+					cmd.UseLine())}
 			}
 			return nil
 		},
@@ -101,7 +102,8 @@ func (f *topFlags) show(w io.Writer, job topTarget, list []kvstore.Status) error
 	return writeTop(w, list)
 }
 
-// topTarget is the job that is shown: the folder in which its processes leave their addresses, or one address.
+// topTarget is the job that is shown: the folder in which its processes leave their addresses, or
+// one address.
 type topTarget struct {
 	title     string
 	dir, addr string
@@ -120,20 +122,23 @@ func choose(where string) (topTarget, error) {
 	case err != nil:
 		return topTarget{}, err
 	case len(jobs) == 0:
-		return topTarget{}, errors.New("no job that gomx launch started runs here: name its folder or an address")
+		return topTarget{}, errors.New("no job that gomx launch started runs here: name its " +
+			"folder or an address")
 	case len(jobs) > 1:
 		var text strings.Builder
 		for _, j := range jobs {
 			fmt.Fprintf(&text, "\n  %s", describe(j))
 		}
-		return topTarget{}, usageError{fmt.Errorf("%d jobs run here, name the folder of one:%s", len(jobs), text.String())}
+		return topTarget{}, usageError{fmt.Errorf("%d jobs run here, name the folder of one:%s",
+			len(jobs), text.String())}
 	}
 	return topTarget{title: "job in " + describe(jobs[0]), dir: jobs[0].Dir}, nil
 }
 
 // describe names a job by its folder, its launcher and its program.
 func describe(j launch.Holder) string {
-	return fmt.Sprintf("%s: launcher %d, started at %s: %s", j.Dir, j.PID, j.Began.Format(time.TimeOnly), strings.Join(j.Program, " "))
+	return fmt.Sprintf("%s: launcher %d, started at %s: %s", j.Dir, j.PID,
+		j.Began.Format(time.TimeOnly), strings.Join(j.Program, " "))
 }
 
 // look asks the processes of the job for their status.
@@ -193,11 +198,14 @@ func writeTop(w io.Writer, list []kvstore.Status) error {
 			}
 		}
 		fmt.Fprintf(w, "job up %s, view %d, %d shards: %d without a second copy, %d lost\n\n",
-			time.Duration(st.Seconds*float64(time.Second)).Round(time.Second), st.View, len(st.Shards), single, lost)
+			time.Duration(st.Seconds*float64(time.Second)).Round(time.Second), st.View,
+			len(st.Shards), single, lost)
 		fmt.Fprintln(tw, "NODE\tSTATE\tINCARNATION\tSILENT\tSHARDS\tCLOCK\tAHEAD\tHELD\tPARKED\tWAITS FOR")
 		for i := range st.Members {
 			m := &st.Members[i]
-			fmt.Fprintf(tw, "%s\t%s\t%d\t%.1fs\t%s\t%d\t%s\t%s\t%d\t%s\n", m.Node, state(m), m.Incarnation, m.Silent, shards(&st, m), m.Clock, ahead(&st, m), size(m.Queue), m.Parked, waits(m))
+			fmt.Fprintf(tw, "%s\t%s\t%d\t%.1fs\t%s\t%d\t%s\t%s\t%d\t%s\n", m.Node, state(m),
+				m.Incarnation, m.Silent, shards(&st, m), m.Clock, ahead(&st, m), size(m.Queue),
+				m.Parked, waits(m))
 		}
 		fmt.Fprintln(tw)
 	}
@@ -205,9 +213,11 @@ func writeTop(w io.Writer, list []kvstore.Status) error {
 	for _, st := range list {
 		sent, received, dropped := uint64(0), uint64(0), uint64(0)
 		if st.Transport != nil {
-			sent, received, dropped = st.Transport.SentBytes, st.Transport.ReceivedBytes, st.Transport.Dropped()
+			sent, received, dropped = st.Transport.SentBytes, st.Transport.ReceivedBytes,
+				st.Transport.Dropped()
 		}
-		fmt.Fprintf(tw, "%s\t%v\t%.0fs\t%s\t%s\t%d\n", st.Node, st.Ready, st.Seconds, size(sent), size(received), dropped)
+		fmt.Fprintf(tw, "%s\t%v\t%.0fs\t%s\t%s\t%d\n", st.Node, st.Ready, st.Seconds, size(sent),
+			size(received), dropped)
 	}
 	return tw.Flush()
 }
@@ -242,7 +252,8 @@ func ahead(st *kvstore.Status, m *kvstore.StatusMember) string {
 	return fmt.Sprint(st.Ahead(m))
 }
 
-// waits says for whom a member waits: for the worker without whom its oldest round, or its oldest call, cannot end.
+// waits says for whom a member waits: for the worker without whom its oldest round, or its oldest
+// call, cannot end.
 func waits(m *kvstore.StatusMember) string {
 	if !m.Alive || m.Left || m.Waiting < 0 {
 		return "-"

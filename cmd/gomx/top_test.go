@@ -29,23 +29,28 @@ func serveStatus(t *testing.T, st kvstore.Status) string {
 
 // topSample is the status of a scheduler.
 func topSample() kvstore.Status {
-	return kvstore.Status{Node: "scheduler", View: 7, Ready: true, Seconds: 61, Members: []kvstore.StatusMember{
-		{Node: "server 0", Incarnation: 1, Alive: true, Silent: 0.2, Clock: 3, Queue: 31400, Parked: 2, Waiting: 1},
-		{Node: "server 1", Incarnation: 1, Silent: 12, Waiting: -1},
-		{Node: "worker 0", Incarnation: 1, Alive: true, Clock: 5, Waiting: 1},
-		{Node: "worker 1", Incarnation: 2, Alive: true, Clock: 3, Waiting: -1},
-		{Node: "worker 2", Waiting: -1},
-		{Node: "worker 3", Incarnation: 1, Alive: true, Left: true, Clock: 1, Waiting: -1},
-	}, Shards: []kvstore.StatusShard{{Primary: 0, Backup: -1}, {Primary: -1, Backup: 0, Lost: true}}}
+	return kvstore.Status{Node: "scheduler", View: 7, Ready: true, Seconds: 61,
+		Members: []kvstore.StatusMember{
+			{Node: "server 0", Incarnation: 1, Alive: true, Silent: 0.2, Clock: 3, Queue: 31400,
+				Parked: 2, Waiting: 1},
+			{Node: "server 1", Incarnation: 1, Silent: 12, Waiting: -1},
+			{Node: "worker 0", Incarnation: 1, Alive: true, Clock: 5, Waiting: 1},
+			{Node: "worker 1", Incarnation: 2, Alive: true, Clock: 3, Waiting: -1},
+			{Node: "worker 2", Waiting: -1},
+			{Node: "worker 3", Incarnation: 1, Alive: true, Left: true, Clock: 1, Waiting: -1},
+		}, Shards: []kvstore.StatusShard{{Primary: 0, Backup: -1}, {Primary: -1, Backup: 0,
+			Lost: true}}}
 }
 
-// topJob writes the folder of a job in which worker 0 is ahead and waits for worker 1, as server 0 does; server 1 is dead.
+// topJob writes the folder of a job in which worker 0 is ahead and waits for worker 1, as server 0
+// does; server 1 is dead.
 func topJob(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, st := range map[string]kvstore.Status{
 		"scheduler": topSample(),
-		"worker 0":  {Node: "worker 0", Ready: true, Seconds: 60, Transport: &transport.Stats{SentBytes: 3 << 20, ReceivedBytes: 1536, Stale: 2}},
+		"worker 0": {Node: "worker 0", Ready: true, Seconds: 60,
+			Transport: &transport.Stats{SentBytes: 3 << 20, ReceivedBytes: 1536, Stale: 2}},
 	} {
 		name = filepath.Join(dir, "status-"+strings.ReplaceAll(name, " ", "-"))
 		if err := os.WriteFile(name, []byte(serveStatus(t, st)), 0o600); err != nil {
@@ -53,7 +58,8 @@ func topJob(t *testing.T) string {
 		}
 	}
 	// A process that has died has left its address behind.
-	if err := os.WriteFile(filepath.Join(dir, "status-server-1"), []byte("127.0.0.1:1"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "status-server-1"), []byte("127.0.0.1:1"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -88,20 +94,24 @@ func TestTop(t *testing.T) {
 func TestTopForMachines(t *testing.T) {
 	out, err := gomx(t, "top", "--once", "-o", "json", topJob(t))
 	var list []kvstore.Status
-	if err != nil || json.Unmarshal([]byte(out), &list) != nil || len(list) != 2 || list[0].Node != "scheduler" || len(list[0].Members) != 6 {
+	if err != nil || json.Unmarshal([]byte(out), &list) != nil || len(list) != 2 ||
+		list[0].Node != "scheduler" || len(list[0].Members) != 6 {
 		t.Errorf("got %q, %v", out, err)
 	}
 	addr := serveStatus(t, kvstore.Status{Node: "server 1", Ready: true})
-	if out, err = gomx(t, "top", "--once", "http://"+addr+"/"); err != nil || !strings.Contains(out, "server 1") {
+	if out, err = gomx(t, "top", "--once", "http://"+addr+"/"); err != nil ||
+		!strings.Contains(out, "server 1") {
 		t.Errorf("by address: got %q, %v", out, err)
 	}
 }
 
 func TestTopFailures(t *testing.T) {
-	if _, err := gomx(t, "top", "--once", t.TempDir()); err == nil || !strings.Contains(err.Error(), "no process of the job says where to ask it") {
+	if _, err := gomx(t, "top", "--once", t.TempDir()); err == nil ||
+		!strings.Contains(err.Error(), "no process of the job says where to ask it") {
 		t.Errorf("an empty folder: got %v", err)
 	}
-	if _, err := gomx(t, "top", "--once", "127.0.0.1:1"); err == nil || !strings.Contains(err.Error(), "no process of the job answers") {
+	if _, err := gomx(t, "top", "--once", "127.0.0.1:1"); err == nil ||
+		!strings.Contains(err.Error(), "no process of the job answers") {
 		t.Errorf("nobody there: got %v", err)
 	}
 	for _, args := range [][]string{{"top", "-o", "xml"}, {"top", "--every", "0s"}} {

@@ -27,8 +27,9 @@ The output is a picture (.svg) or a Chrome trace (.json), which ui.perfetto.dev 
 
 With --simulate the same step is run again on a null device, which computes nothing: what was recorded goes to
 its queues with simulated durations, the weights stay on the host and are copied there and back.`,
-		Example: "  gomx trace lenet -o docs/trace-lenet.svg\n  gomx trace lenet --simulate -o docs/trace-null.svg",
-		Args:    exactArgs(1),
+		Example: "  gomx trace lenet -o docs/trace-lenet.svg\n  gomx trace lenet --simulate -o " +
+			"docs/trace-null.svg",
+		Args: exactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if args[0] != "lenet" {
 				return usageError{fmt.Errorf("trace %q, want lenet", args[0])}
@@ -51,7 +52,8 @@ its queues with simulated durations, the weights stay on the host and are copied
 		},
 	}
 	cmd.Flags().StringVarP(&f.output, "output", "o", "trace.svg", "file to write, .svg or .json")
-	cmd.Flags().BoolVar(&f.simulate, "simulate", false, "run the recorded step again on a simulated device")
+	cmd.Flags().BoolVar(&f.simulate, "simulate", false,
+		"run the recorded step again on a simulated device")
 	cmd.Flags().IntVar(&f.batch, "batch", 64, "number of images per step")
 	return cmd
 }

@@ -39,7 +39,8 @@ func (r *recording) kind(s *engine.Span) string {
 	return kindOther
 }
 
-// label shortens the name of a segment to its layers, and replaces that of an update by the weight's.
+// label shortens the name of a segment to its layers, and replaces that of an update by the
+// weight's.
 func (r *recording) label(s *engine.Span) string {
 	if r.kind(s) == kindUpdate {
 		if w := r.updated(s); w != nil {
@@ -64,14 +65,18 @@ func (r *recording) timeline() *plot.Timeline {
 	t := &plot.Timeline{
 		Title: "One training step of LeNet on the processor",
 		Caption: []string{
-			fmt.Sprintf("%d images, %d cores. Kernels that use all cores run on a worker of their own, one after the other; each box is an operation of the engine, a segment of the compiled graph.",
+			fmt.Sprintf("%d images, %d cores. Kernels that use all cores run on a worker of "+
+				"their own, one after the other; each box is an operation of the engine, a "+
+				"segment of the compiled graph.",
 				r.images(), r.workers),
-			"The program has pushed the whole step, and waits for the outputs, before the first convolution is done.",
+			"The program has pushed the whole step, and waits for the outputs, before the first " +
+				"convolution is done.",
 		},
 		Rows: rowNames(r.workers), Kinds: traceKinds,
 	}
 	for _, s := range r.profile.Spans() {
-		t.Boxes = append(t.Boxes, plot.Box{Row: place(&s, r.workers), Kind: r.kind(&s), Label: r.label(&s), Note: s.Name, Start: s.Start, End: s.End})
+		t.Boxes = append(t.Boxes, plot.Box{Row: place(&s, r.workers), Kind: r.kind(&s),
+			Label: r.label(&s), Note: s.Name, Start: s.Start, End: s.End})
 	}
 	return t
 }

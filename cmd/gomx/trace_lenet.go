@@ -22,11 +22,14 @@ func lenet() *sym.Symbol {
 	x := sym.Var("data")
 	for i, filters := range []int{20, 50} {
 		name := func(layer string) sym.Option { return sym.Name(fmt.Sprint(layer, i+1)) }
-		x = sym.Convolution(x, sym.ConvolutionParams{Kernel: []int{5, 5}, NumFilter: filters}, name("conv"))
+		x = sym.Convolution(x, sym.ConvolutionParams{Kernel: []int{5, 5}, NumFilter: filters},
+			name("conv"))
 		x = sym.Activation(x, sym.ActivationParams{ActType: "tanh"}, name("tanh"))
-		x = sym.Pooling(x, sym.PoolingParams{PoolType: "max", Kernel: []int{2, 2}, Stride: []int{2, 2}}, name("pool"))
+		x = sym.Pooling(x, sym.PoolingParams{PoolType: "max", Kernel: []int{2, 2},
+			Stride: []int{2, 2}}, name("pool"))
 	}
-	x = sym.FullyConnected(sym.Flatten(x, sym.Name("flatten")), sym.FullyConnectedParams{NumHidden: 500}, sym.Name("fc1"))
+	x = sym.FullyConnected(sym.Flatten(x, sym.Name("flatten")),
+		sym.FullyConnectedParams{NumHidden: 500}, sym.Name("fc1"))
 	x = sym.Activation(x, sym.ActivationParams{ActType: "tanh"}, sym.Name("tanh3"))
 	x = sym.FullyConnected(x, sym.FullyConnectedParams{NumHidden: 10}, sym.Name("fc2"))
 	return sym.SoftmaxOutput(x, sym.SoftmaxOutputParams{}, sym.Name("softmax"))
@@ -63,12 +66,14 @@ func newTrainer(batch int) (*trainer, error) {
 		return nil, err
 	}
 	t := &trainer{module.New(lenet(), module.Seed(1)), data, metric.Accuracy()}
-	return t, errors.Join(t.mod.Bind(data.ProvideData(), data.ProvideLabel()), t.mod.InitParams(initializer.Xavier{}),
+	return t, errors.Join(t.mod.Bind(data.ProvideData(), data.ProvideLabel()),
+		t.mod.InitParams(initializer.Xavier{}),
 		t.mod.InitOptimizer(optimizer.SGD{LR: 0.01, Momentum: 0.9}))
 }
 
 // step trains on one batch. scope marks what the program's own goroutine does.
-func (t *trainer) step(ctx context.Context, scope func(name string) (end func())) (*dataio.Batch, error) {
+func (t *trainer) step(ctx context.Context, scope func(name string) (end func())) (*dataio.Batch,
+	error) {
 	end := scope("next batch")
 	b, err := t.data.Next(ctx)
 	if errors.Is(err, io.EOF) {
@@ -87,7 +92,8 @@ func (t *trainer) step(ctx context.Context, scope func(name string) (end func())
 		{"push forward", func() error { return t.mod.Forward(b, true) }},
 		{"push backward", func() error { return t.mod.Backward() }},
 		{"push update", t.mod.Update},
-		{"wait for the outputs and update the metric", func() error { return t.mod.UpdateMetric(t.acc, b.Label) }},
+		{"wait for the outputs and update the metric",
+			func() error { return t.mod.UpdateMetric(t.acc, b.Label) }},
 	} {
 		end := scope(part.name)
 		err := part.do()
@@ -130,7 +136,8 @@ func (t *trainer) record(ctx context.Context) (*recording, error) {
 	if err := e.WaitAll(ctx); err != nil {
 		return nil, err
 	}
-	r := &recording{workers: e.Workers(), layers: map[string]bool{}, batch: map[*engine.Var]int{}, params: map[*engine.Var]param{}}
+	r := &recording{workers: e.Workers(), layers: map[string]bool{}, batch: map[*engine.Var]int{},
+		params: map[*engine.Var]param{}}
 	start := time.Now()
 	r.profile = e.StartProfile()
 	defer r.profile.Stop()

@@ -11,22 +11,26 @@ import (
 	"gomx/internal/plot"
 )
 
-// The simulated accelerator. Times are long enough for the clock of the operating system to be exact.
+// The simulated accelerator. Times are long enough for the clock of the operating system to be
+// exact.
 const (
-	stretch   = 10                     // how much longer everything takes than it took on the processor
+	// how much longer everything takes than it took on the processor
+	stretch   = 10
 	linkDelay = 500 * time.Microsecond // of every copy
 	linkRate  = 100 << 20              // bytes per second
 	steps     = 2
 )
 
-// replay runs what a recording has on a null device, in the way of a training job whose weights live on the host: gradients are copied out,
-// the host updates its weights, and the new ones are copied in.
+// replay runs what a recording has on a null device, in the way of a training job whose weights
+// live on the host: gradients are copied out, the host updates its weights, and the new ones are
+// copied in.
 type replay struct {
 	*recording
 	e       *engine.Engine
 	streams map[engine.LaneKind]*null.Stream
 	vars    map[*engine.Var]*engine.Var // of the recording to those on the device
-	hosts   map[*engine.Var]*engine.Var // of parameters of the recording to those of the weights on the host
+	// of parameters of the recording to those of the weights on the host
+	hosts map[*engine.Var]*engine.Var
 }
 
 // simulate runs the steps of a recording on a null device.
@@ -35,7 +39,8 @@ func simulate(ctx context.Context, r *recording) (trace, error) {
 	if err != nil {
 		return trace{}, err
 	}
-	p := &replay{r, e, map[engine.LaneKind]*null.Stream{}, map[*engine.Var]*engine.Var{}, map[*engine.Var]*engine.Var{}}
+	p := &replay{r, e, map[engine.LaneKind]*null.Stream{}, map[*engine.Var]*engine.Var{},
+		map[*engine.Var]*engine.Var{}}
 	for _, lane := range []engine.LaneKind{engine.Compute, engine.CopyIn, engine.CopyOut} {
 		p.streams[lane] = null.NewStream()
 		defer p.streams[lane].Close()
@@ -57,7 +62,8 @@ func simulate(ctx context.Context, r *recording) (trace, error) {
 	return trace{profile, p.timeline(profile)}, e.Close()
 }
 
-// step pushes one step: the copy of a batch, the recorded segments, and the way of every gradient and weight over the link.
+// step pushes one step: the copy of a batch, the recorded segments, and the way of every gradient
+// and weight over the link.
 func (p *replay) step(name string) {
 	batch, bytes := p.e.NewVar(name), 0
 	for v, n := range p.batch {
@@ -71,7 +77,8 @@ func (p *replay) step(name string) {
 		case kindForward, kindBackward:
 			p.queue(engine.Compute, s.Name, stretch*(s.End-s.Start), p.uses(s)...)
 		case kindOther: // what opens a run of the executor
-			p.e.PushUses(&engine.Task{Name: s.Name, Fn: pause, Arg: time.Duration(0), Cheap: true}, p.uses(s)...)
+			p.e.PushUses(&engine.Task{Name: s.Name, Fn: pause, Arg: time.Duration(0), Cheap: true},
+				p.uses(s)...)
 		}
 	}
 	for i := range spans {
@@ -98,7 +105,8 @@ func (p *replay) update(s *engine.Span, w *engine.Var) {
 	p.link(engine.CopyOut, of.name, of.bytes, out...)
 	p.e.PushUses(&engine.Task{Name: of.name, Fn: pause, Arg: stretch * (s.End - s.Start)},
 		engine.Use{Var: gradient}, engine.Use{Var: weight, Access: engine.Update})
-	p.link(engine.CopyIn, of.name, of.bytes, engine.Use{Var: weight}, engine.Use{Var: p.device(w), Access: engine.Overwrite})
+	p.link(engine.CopyIn, of.name, of.bytes, engine.Use{Var: weight}, engine.Use{Var: p.device(w),
+		Access: engine.Overwrite})
 }
 
 // pause is the body of what takes time on the host.
@@ -114,8 +122,9 @@ func (p *replay) link(direction engine.LaneKind, name string, bytes int, uses ..
 
 // queue pushes an operation of the device.
 func (p *replay) queue(lane engine.LaneKind, name string, takes time.Duration, uses ...engine.Use) {
-	p.e.PushUses(&engine.Task{Name: name, Lane: engine.Lane{Device: device.Null(0), Kind: lane}, Queued: true,
-		Async: null.Enqueue, Arg: &null.Work{Stream: p.streams[lane], Takes: takes}}, uses...)
+	p.e.PushUses(&engine.Task{Name: name, Lane: engine.Lane{Device: device.Null(0), Kind: lane},
+		Queued: true,
+		Async:  null.Enqueue, Arg: &null.Work{Stream: p.streams[lane], Takes: takes}}, uses...)
 }
 
 // uses returns the uses of a span with the variables on the device.
@@ -138,15 +147,21 @@ func (p *replay) device(v *engine.Var) *engine.Var {
 // timeline draws the replay.
 func (p *replay) timeline(profile *engine.Profile) *plot.Timeline {
 	t := &plot.Timeline{
-		Title: "Two training steps of LeNet on a simulated accelerator whose weights live on the host",
+		Title: "Two training steps of LeNet on a simulated accelerator whose weights live on " +
+			"the host",
 		Caption: []string{
-			fmt.Sprintf("The null device computes nothing: every operation takes %d times what it took on the processor, every copy %v and 1 s for %d MB.", stretch, linkDelay, linkRate>>20),
-			"Gradients are copied out, updated on the host and the weights copied in while the backward pass goes on; the second batch is copied during the first step.",
+			fmt.Sprintf("The null device computes nothing: every operation takes %d times what "+
+				"it took on the processor, every copy %v and 1 s for %d MB.", stretch, linkDelay,
+				linkRate>>20),
+			"Gradients are copied out, updated on the host and the weights copied in while the " +
+				"backward pass goes on; the second batch is copied during the first step.",
 		},
-		Rows: []string{"program", "null(0) copy in", "null(0) compute", "null(0) copy out", "worker 0"}, Kinds: traceKinds,
+		Rows: []string{"program", "null(0) copy in", "null(0) compute", "null(0) copy out",
+			"worker 0"}, Kinds: traceKinds,
 	}
 	for _, s := range profile.Spans() {
-		b := plot.Box{Row: place(&s, p.e.Workers()), Kind: p.kind(&s), Label: p.label(&s), Note: s.Name, Start: s.Start, End: s.End}
+		b := plot.Box{Row: place(&s, p.e.Workers()), Kind: p.kind(&s), Label: p.label(&s),
+			Note: s.Name, Start: s.Start, End: s.End}
 		switch {
 		case s.Lane.Kind != engine.Compute:
 			b.Kind = kindCopy

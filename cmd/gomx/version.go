@@ -20,8 +20,10 @@ func versionCommand() *cobra.Command {
 		Example: "  gomx version",
 		Args:    exactArgs(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			fmt.Fprintf(cmd.OutOrStdout(), "gomx %s%s, %s %s/%s, kernels up to tier %v, %d cores, %s\n",
-				version, revision(), runtime.Version(), runtime.GOOS, runtime.GOARCH, device.MaxTier(), device.Cores(), zmq.Version())
+			fmt.Fprintf(cmd.OutOrStdout(),
+				"gomx %s%s, %s %s/%s, kernels up to tier %v, %d cores, %s\n",
+				version, revision(), runtime.Version(), runtime.GOOS, runtime.GOARCH,
+				device.MaxTier(), device.Cores(), zmq.Version())
 			return nil
 		},
 	}

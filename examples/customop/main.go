@@ -1,6 +1,6 @@
-// Customop declares an operator of its own, swish, and uses it like those of the library: on arrays,
-// under a tape, in a symbol, and in a network that it trains to draw a sine. The program needs
-// nothing of the library's inside: it also builds in a module of its own.
+// Customop declares an operator of its own, swish, and uses it like those of the library: on
+// arrays, under a tape, in a symbol, and in a network that it trains to draw a sine. The program
+// needs nothing of the library's inside: it also builds in a module of its own.
 package main
 
 import (
@@ -59,8 +59,10 @@ func swishGrad(g *op.Grad, p SwishParams) []op.Entry {
 	none, beta := op.NoParams{}, prim.ScalarParams{Scalar: p.Beta.Value()}
 	gate := prim.Sigmoid.Apply(none, prim.MulScalar.Apply(beta, g.In(0)))
 	by := prim.MulScalar.Apply(beta, g.Out(0))
-	rest := prim.ElemwiseMul.Apply(none, gate, prim.RMinusScalar.Apply(prim.ScalarParams{Scalar: 1}, by))
-	return []op.Entry{prim.ElemwiseMul.Apply(none, g.Head(0), prim.ElemwiseAdd.Apply(none, by, rest))}
+	rest := prim.ElemwiseMul.Apply(none, gate, prim.RMinusScalar.Apply(prim.ScalarParams{Scalar: 1},
+		by))
+	return []op.Entry{prim.ElemwiseMul.Apply(none, g.Head(0), prim.ElemwiseAdd.Apply(none, by,
+		rest))}
 }
 
 func main() {
@@ -83,7 +85,8 @@ func imperative() {
 
 // network has one hidden layer with swish.
 func network() *sym.Symbol {
-	x := sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 16}, sym.Name("fc1"))
+	x := sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 16},
+		sym.Name("fc1"))
 	x = sym.Apply(Swish, SwishParams{}, x)
 	x = sym.FullyConnected(x, sym.FullyConnectedParams{NumHidden: 1}, sym.Name("fc2"))
 	return sym.LinearRegressionOutput(x, sym.RegressionParams{}, sym.Name("line"))

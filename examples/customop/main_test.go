@@ -84,21 +84,25 @@ func TestOutsideTheTree(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	for from, to := range map[string]string{"main.go": "main.go", "../../go.sum": "go.sum", "../../go.mod": "go.mod"} {
+	for from, to := range map[string]string{"main.go": "main.go", "../../go.sum": "go.sum",
+		"../../go.mod": "go.mod"} {
 		text, err := os.ReadFile(from)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if to == "go.mod" {
-			text = []byte(strings.Replace(string(text), "module gomx\n", "module swish\n\nrequire gomx v0.0.0\n\nreplace gomx => "+root+"\n", 1))
+			text = []byte(strings.Replace(string(text), "module gomx\n",
+				"module swish\n\nrequire gomx v0.0.0\n\nreplace gomx => "+root+"\n", 1))
 		}
 		if err := os.WriteFile(filepath.Join(dir, to), text, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.CommandContext(t.Context(), goTool, slices.Concat([]string{"run"}, buildMode(), []string{"."})...)
+	cmd := exec.CommandContext(t.Context(), goTool, slices.Concat([]string{"run"}, buildMode(),
+		[]string{"."})...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off", "GOTOOLCHAIN=local")
+	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off",
+		"GOTOOLCHAIN=local")
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.HasSuffix(string(out), "learnt a sine: true\n") {
 		t.Errorf("got %v and\n%s", err, out)

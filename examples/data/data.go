@@ -29,7 +29,8 @@ const Dir = "/usr/share/datasets/fashion-mnist"
 // not.
 func Open(dir string) Set {
 	fashion := Set{Name: "Fashion-MNIST", Size: 28, files: os.DirFS(dir),
-		Classes: []string{"T-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "boot"},
+		Classes: []string{"T-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt",
+			"sneaker", "bag", "boot"},
 		names: [4]string{"train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz",
 			"t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz"}}
 	for _, n := range fashion.names {
@@ -44,7 +45,8 @@ func Open(dir string) Set {
 func Digits() Set {
 	return Set{Name: "digits", Size: 8, files: digits,
 		Classes: []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"},
-		names:   [4]string{"digits-train-images.gz", "digits-train-labels.gz", "digits-test-images.gz", "digits-test-labels.gz"}}
+		names: [4]string{"digits-train-images.gz", "digits-train-labels.gz",
+			"digits-test-images.gz", "digits-test-labels.gz"}}
 }
 
 // Train returns a shuffled iterator over the training images.

@@ -17,11 +17,13 @@ import (
 )
 
 func main() {
-	dir := flag.String("data", data.Dir, "folder of Fashion-MNIST's files; without them digits are used")
+	dir := flag.String("data", data.Dir,
+		"folder of Fashion-MNIST's files; without them digits are used")
 	epochs := flag.Int("epochs", 0, "how often to go through the images (0: 5, or 60 for digits)")
 	batch := flag.Int("batch", 100, "images per step")
 	lr := flag.Float64("lr", 0.1, "learning rate")
-	dev := flag.String("device", "cpu", "what to compute on: cpu, or gpu in binaries with the tag cuda")
+	dev := flag.String("device", "cpu", "what to compute on: cpu, or gpu in binaries with the "+
+		"tag cuda")
 	flag.Parse()
 	on, err := device.Parse(*dev)
 	var accuracy float64
@@ -52,13 +54,15 @@ func newRegression(inputs, classes int, on device.Device) *regression {
 
 // scores returns a row of unnormalized log-probabilities per image.
 func (r *regression) scores(x *nd.Array) *nd.Array {
-	return nd.FullyConnected(nd.Flatten(x), r.w, r.b, nd.FullyConnectedParams{NumHidden: r.b.Size()})
+	return nd.FullyConnected(nd.Flatten(x), r.w, r.b,
+		nd.FullyConnectedParams{NumHidden: r.b.Size()})
 }
 
 // step trains on one batch. All of it is asynchronous: nothing here waits for a result.
 func (r *regression) step(batch *dataio.Batch, lr float64) {
 	nd.Scope(func(s *nd.Scoped) {
-		x, label := s.Enter(batch.Data[0]).To(r.w.Device()), s.Enter(batch.Label[0]).To(r.w.Device())
+		x, label := s.Enter(batch.Data[0]).To(r.w.Device()),
+			s.Enter(batch.Label[0]).To(r.w.Device())
 		tape := autograd.Train()
 		loss := nd.SoftmaxCrossEntropy(r.scores(tape.Watch(x)), label)
 		loss.Backward()
@@ -87,7 +91,8 @@ func (r *regression) accuracy(test *dataio.Table) (float64, error) {
 }
 
 // run trains and returns the share of test images that are recognized.
-func run(set data.Set, epochs, batch int, lr float64, on device.Device) (accuracy float64, err error) {
+func run(set data.Set, epochs, batch int, lr float64, on device.Device) (accuracy float64,
+	err error) {
 	train, err := set.Train(batch, 1)
 	if err != nil {
 		return 0, err
@@ -96,7 +101,8 @@ func run(set data.Set, epochs, batch int, lr float64, on device.Device) (accurac
 	if err != nil {
 		return 0, err
 	}
-	fmt.Printf("%s: %d images for training, %d for validation\n", set.Name, train.Samples(), test.Samples())
+	fmt.Printf("%s: %d images for training, %d for validation\n", set.Name, train.Samples(),
+		test.Samples())
 	if epochs == 0 {
 		if epochs = 5; set.Name == "digits" {
 			epochs = 60
@@ -116,7 +122,8 @@ func run(set data.Set, epochs, batch int, lr float64, on device.Device) (accurac
 		if accuracy, err = model.accuracy(test); err != nil {
 			return 0, err
 		}
-		fmt.Printf("epoch %d  accuracy %.4f  %.0f images/s\n", epoch, accuracy, float64(images)/time.Since(start).Seconds())
+		fmt.Printf("epoch %d  accuracy %.4f  %.0f images/s\n", epoch, accuracy,
+			float64(images)/time.Since(start).Seconds())
 	}
 	return accuracy, nil
 }

@@ -36,15 +36,20 @@ type options struct {
 
 func main() {
 	var o options
-	flag.StringVar(&o.data, "data", data.Dir, "folder of Fashion-MNIST's files; without them digits are used")
-	flag.StringVar(&o.out, "out", filepath.Join("runs", "mnist"), "folder for checkpoints and pictures")
-	flag.IntVar(&o.epochs, "epochs", 0, "how often to go through the images (0: 6, or 30 for digits)")
+	flag.StringVar(&o.data, "data", data.Dir,
+		"folder of Fashion-MNIST's files; without them digits are used")
+	flag.StringVar(&o.out, "out", filepath.Join("runs", "mnist"),
+		"folder for checkpoints and pictures")
+	flag.IntVar(&o.epochs, "epochs", 0, "how often to go through the images (0: 6, or 30 for "+
+		"digits)")
 	flag.IntVar(&o.batch, "batch", 64, "images per step")
 	flag.Uint64Var(&o.seed, "seed", 1, "of everything random")
 	flag.Float64Var(&o.lr, "lr", 0.05, "learning rate")
-	flag.StringVar(&o.store, "kvstore", "", "store of the gradients (default: dist_sync under gomx launch, local otherwise)")
+	flag.StringVar(&o.store, "kvstore", "",
+		"store of the gradients (default: dist_sync under gomx launch, local otherwise)")
 	flag.IntVar(&o.staleness, "staleness", 3, "how far workers of dist_ssp may drift apart")
-	flag.Func("device", "what to train on, gpu in binaries with the tag cuda; gpu(0),gpu(1) share every batch (default cpu)", func(list string) error {
+	flag.Func("device", "what to train on, gpu in binaries with the tag cuda; gpu(0),gpu(1) "+
+		"share every batch (default cpu)", func(list string) error {
 		for name := range strings.SplitSeq(list, ",") {
 			d, err := device.Parse(name)
 			if err != nil {
@@ -65,12 +70,16 @@ func lenet(size, classes int) *sym.Symbol {
 		kernel, pad = []int{3, 3}, []int{1, 1}
 	}
 	stage := func(x *sym.Symbol, i, filters int) *sym.Symbol {
-		x = sym.Convolution(x, sym.ConvolutionParams{Kernel: kernel, Pad: pad, NumFilter: filters}, sym.Name(fmt.Sprint("conv", i)))
-		x = sym.Activation(x, sym.ActivationParams{ActType: "tanh"}, sym.Name(fmt.Sprint("tanh", i)))
-		return sym.Pooling(x, sym.PoolingParams{PoolType: "max", Kernel: []int{2, 2}, Stride: []int{2, 2}}, sym.Name(fmt.Sprint("pool", i)))
+		x = sym.Convolution(x, sym.ConvolutionParams{Kernel: kernel, Pad: pad, NumFilter: filters},
+			sym.Name(fmt.Sprint("conv", i)))
+		x = sym.Activation(x, sym.ActivationParams{ActType: "tanh"},
+			sym.Name(fmt.Sprint("tanh", i)))
+		return sym.Pooling(x, sym.PoolingParams{PoolType: "max", Kernel: []int{2, 2},
+			Stride: []int{2, 2}}, sym.Name(fmt.Sprint("pool", i)))
 	}
 	x := stage(stage(sym.Var("data"), 1, 20), 2, 50)
-	x = sym.FullyConnected(sym.Flatten(x), sym.FullyConnectedParams{NumHidden: 500}, sym.Name("fc1"))
+	x = sym.FullyConnected(sym.Flatten(x), sym.FullyConnectedParams{NumHidden: 500},
+		sym.Name("fc1"))
 	x = sym.Activation(x, sym.ActivationParams{ActType: "tanh"}, sym.Name("tanh3"))
 	x = sym.FullyConnected(x, sym.FullyConnectedParams{NumHidden: classes}, sym.Name("fc2"))
 	return sym.SoftmaxOutput(x, sym.SoftmaxOutputParams{}, sym.Name("softmax"))
@@ -96,7 +105,8 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s: %d images for training, %d for validation\n", set.Name, train.Samples(), test.Samples())
+	fmt.Printf("%s: %d images for training, %d for validation\n", set.Name, train.Samples(),
+		test.Samples())
 	prefix := filepath.Join(o.out, "lenet")
 	mod := module.New(lenet(set.Size, len(set.Classes)), module.Seed(o.seed), module.On(o.on...))
 	err = mod.Fit(ctx, train,
@@ -119,7 +129,8 @@ func run(ctx context.Context, o options) error {
 }
 
 // report loads the checkpoint again, scores it, and draws what happened.
-func report(ctx context.Context, o options, set data.Set, mod *module.Module, test dataio.Iter) error {
+func report(ctx context.Context, o options, set data.Set, mod *module.Module,
+	test dataio.Iter) error {
 	loaded, err := module.Load(filepath.Join(o.out, "lenet"), o.epochs, module.On(o.on...))
 	if err != nil {
 		return err
@@ -148,7 +159,8 @@ func report(ctx context.Context, o options, set data.Set, mod *module.Module, te
 	}); err != nil {
 		return err
 	}
-	fmt.Printf("checkpoint, curves.svg and confusion.svg are in %s\nvalidation accuracy %.4f\n", o.out, accuracy)
+	fmt.Printf("checkpoint, curves.svg and confusion.svg are in %s\nvalidation accuracy %.4f\n",
+		o.out, accuracy)
 	return nil
 }
 

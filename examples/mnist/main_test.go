@@ -14,7 +14,8 @@ func TestDigits(t *testing.T) {
 	if err := run(context.Background(), o); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"lenet-symbol.json", "lenet-0005.params", "curves.svg", "confusion.svg"} {
+	for _, name := range []string{"lenet-symbol.json", "lenet-0005.params", "curves.svg",
+		"confusion.svg"} {
 		if st, err := os.Stat(filepath.Join(out, name)); err != nil || st.Size() == 0 {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -81,14 +81,16 @@ func accepts(n *G.Node, a *nd.Array) error {
 		return err
 	}
 	if want := shapeOf(n); !a.Shape().Equal(want) || a.DType() != e.dtype {
-		return fmt.Errorf("got values of shape %v and type %v, want %v and %v", a.Shape(), a.DType(), want, e.dtype)
+		return fmt.Errorf("got values of shape %v and type %v, want %v and %v", a.Shape(),
+			a.DType(), want, e.dtype)
 	}
 	return nil
 }
 
 // assign copies the values of a into an input.
 func assign(ctx context.Context, n *G.Node, a *nd.Array) error {
-	if d, ok := n.Value().(*tensor.Dense); ok && !d.IsScalar() && !d.RequiresIterator() && d.DataOrder().IsRowMajor() && n.Dtype() != tensor.Int {
+	if d, ok := n.Value().(*tensor.Dense); ok && !d.IsScalar() && !d.RequiresIterator() &&
+		d.DataOrder().IsRowMajor() && n.Dtype() != tensor.Int {
 		return a.CopyTo(ctx, d.Data())
 	}
 	d, err := toDense(ctx, a, n.Dtype())

@@ -55,7 +55,8 @@ func (c *converter) convert(n *G.Node) (value, error) {
 	case "Concat":
 		return c.concat(n, o)
 	case "AvgPool":
-		return value{}, errors.New("has no counterpart: Gorgonia divides the sum over a window by the width of the image")
+		return value{}, errors.New("has no counterpart: Gorgonia divides the sum over a window " +
+			"by the width of the image")
 	}
 	return value{}, errors.New("is not among those that can be converted")
 }
@@ -80,7 +81,8 @@ func (c *converter) only(n *G.Node) (*sym.Symbol, dtype.Shape, error) {
 }
 
 // one converts a node that makes each element of its result from one of its operand.
-func (c *converter) one(n *G.Node, f func(data *sym.Symbol, opts ...sym.Option) *sym.Symbol) (value, error) {
+func (c *converter) one(n *G.Node, f func(data *sym.Symbol, opts ...sym.Option) *sym.Symbol) (value,
+	error) {
 	x, from, err := c.only(n)
 	if err != nil {
 		return value{}, err
@@ -133,7 +135,8 @@ func (c *converter) size(n *G.Node, o operation) (value, error) {
 }
 
 // reduce converts a reduction over axes, which vanish.
-func (c *converter) reduce(n *G.Node, o operation, f func(data *sym.Symbol, p sym.ReduceParams, opts ...sym.Option) *sym.Symbol) (value, error) {
+func (c *converter) reduce(n *G.Node, o operation, f func(data *sym.Symbol, p sym.ReduceParams,
+	opts ...sym.Option) *sym.Symbol) (value, error) {
 	x, _, err := c.only(n)
 	if err != nil {
 		return value{}, err

@@ -57,17 +57,33 @@ func unsound() []struct {
 		expression
 		want func(x, y []float64) []float64
 	}{
-		{expression{"softmax of a column", func(b *builder) *G.Node { return b.must(G.SoftMax(b.input("x", 5, 1))) }}, softmax},
-		{expression{"log2", func(b *builder) *G.Node { return b.must(G.Log2(b.input("x", 3, 4))) }}, each(math.Log2)},
-		{expression{"inverse sqrt", func(b *builder) *G.Node { return b.must(G.InverseSqrt(b.input("x", 3, 4))) }},
+		{expression{"softmax of a column",
+			func(b *builder) *G.Node { return b.must(G.SoftMax(b.input("x", 5, 1))) }}, softmax},
+		{expression{"log2", func(b *builder) *G.Node { return b.must(G.Log2(b.input("x", 3, 4))) }},
+			each(math.Log2)},
+		{expression{"inverse sqrt", func(
+			b *builder) *G.Node {
+			return b.must(G.InverseSqrt(b.input("x", 3, 4)))
+		}},
 			each(func(x float64) float64 { return 1 / math.Sqrt(x) })},
-		{expression{"outer product", func(b *builder) *G.Node { return b.must(G.OuterProd(b.input("x", 4), b.input("y", 3))) }}, products},
-		{expression{"mean of channels", func(b *builder) *G.Node { return b.must(G.Mean(b.input("x", 2, 3, 4, 5), 2, 3)) }}, means},
-		{expression{"global average pooling", func(b *builder) *G.Node { return b.must(G.GlobalAveragePool2D(b.input("x", 2, 3, 4, 5))) }}, means},
+		{expression{"outer product", func(
+			b *builder) *G.Node {
+			return b.must(G.OuterProd(b.input("x", 4), b.input("y", 3)))
+		}}, products},
+		{expression{"mean of channels", func(b *builder) *G.Node {
+			return b.must(G.Mean(b.input("x",
+				2, 3, 4, 5), 2, 3))
+		}}, means},
+		{expression{"global average pooling",
+			func(b *builder) *G.Node {
+				return b.must(G.GlobalAveragePool2D(b.input("x", 2, 3, 4,
+					5)))
+			}}, means},
 	}
 }
 
-// TestUnsound compares what Gorgonia is no oracle for with formulas, and gradients with differences.
+// TestUnsound compares what Gorgonia is no oracle for with formulas, and gradients with
+// differences.
 func TestUnsound(t *testing.T) {
 	const seed = 17
 	for _, tt := range unsound() {
@@ -95,7 +111,8 @@ func TestUnsound(t *testing.T) {
 }
 
 // differences computes gradients of the weighted sum of the outputs by central differences.
-func differences(t *testing.T, net *sym.Symbol, inputs map[string]*nd.Array, weights []float64) map[string][]float64 {
+func differences(t *testing.T, net *sym.Symbol, inputs map[string]*nd.Array,
+	weights []float64) map[string][]float64 {
 	t.Helper()
 	ex, err := net.SimpleBind(sym.BindConfig{Args: inputs})
 	if err != nil {

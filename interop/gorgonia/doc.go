@@ -15,7 +15,8 @@
 //
 // # Models
 //
-// FromGraph converts the nodes of an ExprGraph to a Symbol and takes the values of the inputs along:
+// FromGraph converts the nodes of an ExprGraph to a Symbol and takes the values of the inputs
+// along:
 //
 //	net, weights, err := gorgonia.FromGraph(loss)
 //	mod := module.New(net, module.Data("x"), module.Labels("y"))
@@ -24,18 +25,19 @@
 //	trained, _ := mod.Params()
 //	err = gorgonia.ToGraph(ctx, trained, loss) // back to the nodes
 //
-// Inputs keep their names, and need names of their own. Those with values are in weights: parameters,
-// and data that was set by Let, which SetParams passes over with module.AllowExtra. The loss of a Gorgonia model is usually a mean, so the gradient must
-// not be divided by the size of the batch again: that is what Rescale says above. Weight decay
-// follows MXNet's rule and reaches parameters whose names end in _weight only.
+// Inputs keep their names, and need names of their own. Those with values are in weights:
+// parameters, and data that was set by Let, which SetParams passes over with module.AllowExtra. The
+// loss of a Gorgonia model is usually a mean, so the gradient must not be divided by the size of
+// the batch again: that is what Rescale says above. Weight decay follows MXNet's rule and reaches
+// parameters whose names end in _weight only.
 //
 // What is converted: matrix, vector and batched products with transpositions, bias and other
 // broadcasts, elementwise functions, arithmetic and comparisons that return numbers, sum, mean and
 // max over axes, softmax and its logarithm, reshape, transpose, slice, concat, convolution, max and
 // global average pooling, dropout, constants. Idioms become one operator each: the six nodes of
-// Conv2d a Convolution, x ⊙ (x ≥ 0) a rectifier, a sum divided by extents a mean, and the nodes of a
-// broadcast disappear in the operator that uses it. Scalars have shape (1). Where axis 0 counts the
-// samples all the way, the symbol can be bound to other batch sizes than the graph's.
+// Conv2d a Convolution, x ⊙ (x ≥ 0) a rectifier, a sum divided by extents a mean, and the nodes of
+// a broadcast disappear in the operator that uses it. Scalars have shape (1). Where axis 0 counts
+// the samples all the way, the symbol can be bound to other batch sizes than the graph's.
 //
 // Anything else is an error that names the node and its operation. Batch normalization is such a
 // case, and average pooling, which in Gorgonia divides by the width of the image.
@@ -49,6 +51,6 @@
 // # Module
 //
 // The package is a Go module of its own, so that programs that do not use Gorgonia do not carry its
-// dependencies. Programs that do must keep the version of assume-no-moving-gc in go.mod, or they end
-// when they start. The tests use Gorgonia as an independent oracle of values and gradients.
+// dependencies. Programs that do must keep the version of assume-no-moving-gc in go.mod, or they
+// end when they start. The tests use Gorgonia as an independent oracle of values and gradients.
 package gorgonia

@@ -18,10 +18,13 @@ type (
 
 // unary has the functions of one operand by the texts of their operations.
 var unary = map[string]function1{
-	"abs": sym.Abs, "sign": sym.Sign, "ceil": sym.Ceil, "floor": sym.Floor, "sin": sym.Sin, "cos": sym.Cos, "exp": sym.Exp,
-	"ln": sym.Log, "log2": sym.Log2, "neg": sym.Negative, "square": sym.Square, "sqrt": sym.Sqrt, "inv": sym.Reciprocal,
-	"invSqrt": sym.Rsqrt, "cube": cube, "tanh": activation("tanh"), "sigmoid": activation("sigmoid"),
-	"log1p": sym.Log1p, "expm1": sym.Expm1, "softplus": activation("softrelu"),
+	"abs": sym.Abs, "sign": sym.Sign, "ceil": sym.Ceil, "floor": sym.Floor, "sin": sym.Sin,
+	"cos": sym.Cos, "exp": sym.Exp,
+	"ln": sym.Log, "log2": sym.Log2, "neg": sym.Negative, "square": sym.Square, "sqrt": sym.Sqrt,
+	"inv":     sym.Reciprocal,
+	"invSqrt": sym.Rsqrt, "cube": cube, "tanh": activation("tanh"),
+	"sigmoid": activation("sigmoid"),
+	"log1p":   sym.Log1p, "expm1": sym.Expm1, "softplus": activation("softrelu"),
 }
 
 func cube(x *sym.Symbol, opts ...sym.Option) *sym.Symbol {
@@ -46,23 +49,37 @@ type binary struct {
 
 // binaries has the functions of two operands by the names of their operations.
 var binaries = map[string]binary{
-	"+":  {same: sym.ElemwiseAdd, spread: sym.BroadcastAdd, right: sym.PlusScalar, left: sym.PlusScalar, fold: func(a, b float64) float64 { return a + b }},
-	"-":  {same: sym.ElemwiseSub, spread: sym.BroadcastSub, right: sym.MinusScalar, left: sym.RMinusScalar, fold: func(a, b float64) float64 { return a - b }},
-	"⊙":  {same: sym.ElemwiseMul, spread: sym.BroadcastMul, right: sym.MulScalar, left: sym.MulScalar, fold: func(a, b float64) float64 { return a * b }},
-	"÷":  {same: sym.ElemwiseDiv, spread: sym.BroadcastDiv, right: sym.DivScalar, left: sym.RDivScalar, fold: func(a, b float64) float64 { return a / b }},
-	"^":  {same: sym.Power, spread: sym.BroadcastPower, right: sym.PowerScalar, left: sym.RPowerScalar, fold: math.Pow},
-	"<":  comparison(sym.Lesser, sym.BroadcastLesser, sym.LesserScalar, sym.GreaterScalar, func(a, b float64) bool { return a < b }),
-	">":  comparison(sym.Greater, sym.BroadcastGreater, sym.GreaterScalar, sym.LesserScalar, func(a, b float64) bool { return a > b }),
-	"<=": comparison(sym.LesserEqual, sym.BroadcastLesserEqual, sym.LesserEqualScalar, sym.GreaterEqualScalar, func(a, b float64) bool { return a <= b }),
-	">=": comparison(sym.GreaterEqual, sym.BroadcastGreaterEqual, sym.GreaterEqualScalar, sym.LesserEqualScalar, func(a, b float64) bool { return a >= b }),
-	"==": comparison(sym.Equal, sym.BroadcastEqual, sym.EqualScalar, sym.EqualScalar, func(a, b float64) bool { return a == b }),
-	"!=": comparison(sym.NotEqual, sym.BroadcastNotEqual, sym.NotEqualScalar, sym.NotEqualScalar, func(a, b float64) bool { return a != b }),
+	"+": {same: sym.ElemwiseAdd, spread: sym.BroadcastAdd, right: sym.PlusScalar,
+		left: sym.PlusScalar, fold: func(a, b float64) float64 { return a + b }},
+	"-": {same: sym.ElemwiseSub, spread: sym.BroadcastSub, right: sym.MinusScalar,
+		left: sym.RMinusScalar, fold: func(a, b float64) float64 { return a - b }},
+	"⊙": {same: sym.ElemwiseMul, spread: sym.BroadcastMul, right: sym.MulScalar,
+		left: sym.MulScalar, fold: func(a, b float64) float64 { return a * b }},
+	"÷": {same: sym.ElemwiseDiv, spread: sym.BroadcastDiv, right: sym.DivScalar,
+		left: sym.RDivScalar, fold: func(a, b float64) float64 { return a / b }},
+	"^": {same: sym.Power, spread: sym.BroadcastPower, right: sym.PowerScalar,
+		left: sym.RPowerScalar, fold: math.Pow},
+	"<": comparison(sym.Lesser, sym.BroadcastLesser, sym.LesserScalar, sym.GreaterScalar,
+		func(a, b float64) bool { return a < b }),
+	">": comparison(sym.Greater, sym.BroadcastGreater, sym.GreaterScalar, sym.LesserScalar,
+		func(a, b float64) bool { return a > b }),
+	"<=": comparison(sym.LesserEqual, sym.BroadcastLesserEqual, sym.LesserEqualScalar,
+		sym.GreaterEqualScalar, func(a, b float64) bool { return a <= b }),
+	">=": comparison(sym.GreaterEqual, sym.BroadcastGreaterEqual, sym.GreaterEqualScalar,
+		sym.LesserEqualScalar, func(a, b float64) bool { return a >= b }),
+	"==": comparison(sym.Equal, sym.BroadcastEqual, sym.EqualScalar, sym.EqualScalar,
+		func(a, b float64) bool { return a == b }),
+	"!=": comparison(sym.NotEqual, sym.BroadcastNotEqual, sym.NotEqualScalar, sym.NotEqualScalar,
+		func(a, b float64) bool { return a != b }),
 
-	"MinBetween": {same: sym.Minimum, spread: sym.BroadcastMinimum, right: sym.MinimumScalar, left: sym.MinimumScalar, fold: math.Min},
-	"MaxBetween": {same: sym.Maximum, spread: sym.BroadcastMaximum, right: sym.MaximumScalar, left: sym.MaximumScalar, fold: math.Max},
+	"MinBetween": {same: sym.Minimum, spread: sym.BroadcastMinimum, right: sym.MinimumScalar,
+		left: sym.MinimumScalar, fold: math.Min},
+	"MaxBetween": {same: sym.Maximum, spread: sym.BroadcastMaximum, right: sym.MaximumScalar,
+		left: sym.MaximumScalar, fold: math.Max},
 }
 
-func comparison(same, spread function2, right, left withScalar, holds func(a, b float64) bool) binary {
+func comparison(same, spread function2, right, left withScalar,
+	holds func(a, b float64) bool) binary {
 	fold := func(a, b float64) float64 {
 		if holds(a, b) {
 			return 1
@@ -75,7 +92,8 @@ func comparison(same, spread function2, right, left withScalar, holds func(a, b 
 // binary converts a function of two operands, which have one shape unless one is a scalar.
 func (c *converter) binary(n *G.Node, o operation, b binary) (value, error) {
 	if b.truth && !o.flag {
-		return value{}, errors.New("has a boolean result: compare with retSame, for a result of the operands' type")
+		return value{}, errors.New("has a boolean result: compare with retSame, for a result of " +
+			"the operands' type")
 	}
 	in, err := c.operandsOf(n, 2)
 	if err != nil {
@@ -99,11 +117,14 @@ func (c *converter) binary(n *G.Node, o operation, b binary) (value, error) {
 	case lhs.sym == nil && rhs.sym == nil:
 		return value{number: b.fold(lhs.number, rhs.number), shape: dtype.Shape{1}}, nil
 	case rhs.sym == nil:
-		return value{sym: b.right(lhs.sym, sym.ScalarParams{Scalar: rhs.number}), shape: lhs.shape, less: lhs.less}, nil
+		return value{sym: b.right(lhs.sym, sym.ScalarParams{Scalar: rhs.number}), shape: lhs.shape,
+			less: lhs.less}, nil
 	case lhs.sym == nil:
-		return value{sym: b.left(rhs.sym, sym.ScalarParams{Scalar: lhs.number}), shape: rhs.shape, less: rhs.less}, nil
+		return value{sym: b.left(rhs.sym, sym.ScalarParams{Scalar: lhs.number}), shape: rhs.shape,
+			less: rhs.less}, nil
 	case lhs.shape.Equal(rhs.shape):
-		return value{sym: b.same(lhs.sym, rhs.sym), shape: lhs.shape, less: lhs.less || rhs.less}, nil
+		return value{sym: b.same(lhs.sym, rhs.sym), shape: lhs.shape, less: lhs.less || rhs.less},
+			nil
 	}
 	shape, err := common(lhs.shape, rhs.shape)
 	return value{sym: b.spread(lhs.sym, rhs.sym), shape: shape, less: lhs.less || rhs.less}, err
@@ -189,7 +210,8 @@ func (g view) averaged(o operation, in []*G.Node) (x *G.Node, axes []int) {
 func (g view) extents(n, x *G.Node) (sizes []int, ok bool) {
 	o, in := operationOf(n), g.operands(n)
 	switch {
-	case o.name == "SizeOf" && len(o.ints) == 1 && len(in) == 1 && in[0] == x && o.text == fmt.Sprintf("SizeOf=%d", o.ints[0]):
+	case o.name == "SizeOf" && len(o.ints) == 1 && len(in) == 1 && in[0] == x &&
+		o.text == fmt.Sprintf("SizeOf=%d", o.ints[0]):
 		return o.ints, true
 	case o.name == "⊙" && len(in) == 2:
 		a, okA := g.extents(in[0], x)

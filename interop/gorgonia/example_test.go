@@ -37,7 +37,8 @@ func ExampleFromGraph() {
 		return
 	}
 	err = mod.Fit(context.Background(), onLine(samples), module.Epochs(200),
-		module.Optimize(optimizer.SGD{LR: 0.2, Common: optimizer.Common{Rescale: 1}}), module.Metric(metric.Loss()))
+		module.Optimize(optimizer.SGD{LR: 0.2, Common: optimizer.Common{Rescale: 1}}),
+		module.Metric(metric.Loss()))
 	if err != nil {
 		fmt.Println(err)
 		return

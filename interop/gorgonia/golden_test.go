@@ -27,9 +27,11 @@ func TestOperationTexts(t *testing.T) {
 	for _, u := range unsound() {
 		list = append(list, u.expression)
 	}
-	list = append(list, expression{"dropout", func(b *builder) *G.Node { return b.must(G.Dropout(b.input("x", 2, 3), 0.25)) }},
+	list = append(list, expression{"dropout",
+		func(b *builder) *G.Node { return b.must(G.Dropout(b.input("x", 2, 3), 0.25)) }},
 		expression{"max pooling of images", func(b *builder) *G.Node {
-			return b.must(G.MaxPool2D(b.input("x", 1, 1, 8, 9), tensor.Shape{3, 2}, []int{1, 0}, []int{2, 1}))
+			return b.must(G.MaxPool2D(b.input("x", 1, 1, 8, 9), tensor.Shape{3, 2}, []int{1, 0},
+				[]int{2, 1}))
 		}})
 	for _, e := range list {
 		b := newBuilder(t, 1)
@@ -59,7 +61,8 @@ func TestOperationTexts(t *testing.T) {
 	gotLines, wantLines := strings.Split(text.String(), "\n"), strings.Split(string(want), "\n")
 	for i := range max(len(gotLines), len(wantLines)) {
 		if i >= len(gotLines) || i >= len(wantLines) || gotLines[i] != wantLines[i] {
-			t.Fatalf("%s:%d: got %q, want %q", path, i+1, gotLines[min(i, len(gotLines)-1)], wantLines[min(i, len(wantLines)-1)])
+			t.Fatalf("%s:%d: got %q, want %q", path, i+1, gotLines[min(i, len(gotLines)-1)],
+				wantLines[min(i, len(wantLines)-1)])
 		}
 	}
 }

@@ -29,7 +29,8 @@ func FromGraph(out ...*G.Node) (net *sym.Symbol, weights map[string]*nd.Array, e
 	if err != nil {
 		return nil, nil, err
 	}
-	c := &converter{graph: graph, values: map[*G.Node]value{}, inputs: map[string]*G.Node{}, weights: map[string]*nd.Array{}}
+	c := &converter{graph: graph, values: map[*G.Node]value{}, inputs: map[string]*G.Node{},
+		weights: map[string]*nd.Array{}}
 	list := make([]*sym.Symbol, len(out))
 	for i, n := range out {
 		if list[i], err = c.whole(n); err != nil {

@@ -20,7 +20,10 @@ func TestFromGraphErrors(t *testing.T) {
 		expression
 		want []string // parts of the error
 	}{
-		{expression{"element", func(b *builder) *G.Node { return b.must(G.At(b.input("x", 2, 3), 0, 1)) }}, []string{"At([0 1])", "not among those"}},
+		{expression{"element", func(b *builder) *G.Node {
+			return b.must(G.At(b.input("x", 2, 3), 0,
+				1))
+		}}, []string{"At([0 1])", "not among those"}},
 		{expression{"below others", func(b *builder) *G.Node {
 			return b.must(G.Tanh(b.must(G.Upsample2D(image(b), 2))))
 		}}, []string{"Upsample"}},
@@ -34,7 +37,10 @@ func TestFromGraphErrors(t *testing.T) {
 			out, _, _, _, err := G.BatchNorm(image(b), nil, nil, 0.9, 1e-5)
 			return b.must(out, err)
 		}}, []string{"batchnorm-0.9-0.0", "not among those"}},
-		{expression{"boolean", func(b *builder) *G.Node { return b.must(G.Gt(b.input("x", 3), b.input("y", 3), false)) }}, []string{"> false", "retSame"}},
+		{expression{"boolean", func(b *builder) *G.Node {
+			return b.must(G.Gt(b.input("x", 3),
+				b.input("y", 3), false))
+		}}, []string{"> false", "retSame"}},
 		{expression{"random", func(b *builder) *G.Node {
 			return b.must(G.Tanh(G.UniformRandomNode(b.g, b.dt, 0, 1, 2, 3)))
 		}}, []string{"not among those"}},
@@ -67,7 +73,8 @@ func TestFromGraphErrors(t *testing.T) {
 
 func TestFromGraphWantsNodesOfOneGraph(t *testing.T) {
 	a, b := newBuilder(t, 1), newBuilder(t, 2)
-	for name, out := range map[string]G.Nodes{"none": nil, "nil": {nil}, "two graphs": {a.input("x", 2), b.input("x", 2)}} {
+	for name, out := range map[string]G.Nodes{"none": nil, "nil": {nil},
+		"two graphs": {a.input("x", 2), b.input("x", 2)}} {
 		if _, _, err := interop.FromGraph(out...); err == nil {
 			t.Errorf("%s: got no error", name)
 		}
@@ -99,7 +106,8 @@ func TestSeveralOutputs(t *testing.T) {
 // it is when weights go back.
 func TestConstants(t *testing.T) {
 	b := newBuilder(t, 1)
-	fixed := G.NewConstant(tensor.New(tensor.WithShape(3, 2), tensor.WithBacking([]float64{1, 2, 3, 4, 5, 6})))
+	fixed := G.NewConstant(tensor.New(tensor.WithShape(3, 2),
+		tensor.WithBacking([]float64{1, 2, 3, 4, 5, 6})))
 	out := b.must(G.Sum(b.must(G.Mul(b.input("x", 2, 3), fixed))))
 	net, inputs, err := interop.FromGraph(out)
 	if err != nil {
@@ -107,7 +115,8 @@ func TestConstants(t *testing.T) {
 	}
 	name := slices.DeleteFunc(net.Arguments(), func(s string) bool { return s == "x" })[0]
 	if !strings.HasPrefix(name, "constant") || net.Attr(name, "__lr_mult__") != "0" {
-		t.Errorf("got %q with attributes %v, want a constant that is not learnt", name, net.AttrDict()[name])
+		t.Errorf("got %q with attributes %v, want a constant that is not learnt", name,
+			net.AttrDict()[name])
 	}
 	got := ours(t, net, inputs, []float64{1})
 	near(t, "gradient of the constant", got.grads[name], make([]float64, 6), 0)
@@ -124,7 +133,8 @@ func TestNumbersInPlaceOfTensors(t *testing.T) {
 	b := newBuilder(t, 1)
 	y := b.input("y", 1, 2)
 	two := b.must(G.Add(b.must(G.SizeOf(0, y)), b.must(G.SizeOf(1, b.input("z", 2, 1)))))
-	spread, _, err := G.Broadcast(b.must(G.Reshape(b.g.Constant(G.NewF64(2)), tensor.Shape{1, 1})), y, G.NewBroadcastPattern([]byte{1}, nil))
+	spread, _, err := G.Broadcast(b.must(G.Reshape(b.g.Constant(G.NewF64(2)), tensor.Shape{1, 1})),
+		y, G.NewBroadcastPattern([]byte{1}, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,11 +173,13 @@ func TestToGraph(t *testing.T) {
 	counts := G.NewVector(b.g, tensor.Int, G.WithShape(2), G.WithName("counts"))
 	out := b.must(G.Add(b.must(G.Mul(w, s)), unset))
 	values := map[string]*nd.Array{
-		"w": nd.FromSlice([]float64{1, 2, 3, 4, 5, 6}, 2, 3), "s": nd.FromSlice([]float64{7}), "unset": nd.FromSlice([]float64{6, 5, 4, 3, 2, 1}, 2, 3)}
+		"w": nd.FromSlice([]float64{1, 2, 3, 4, 5, 6}, 2, 3), "s": nd.FromSlice([]float64{7}),
+		"unset": nd.FromSlice([]float64{6, 5, 4, 3, 2, 1}, 2, 3)}
 	if err := interop.ToGraph(ctx, values, out); err != nil {
 		t.Fatal(err)
 	}
-	if err := interop.ToGraph(ctx, map[string]*nd.Array{"counts": nd.FromSlice([]int64{3, 4})}, counts); err != nil {
+	if err := interop.ToGraph(ctx, map[string]*nd.Array{"counts": nd.FromSlice([]int64{3, 4})},
+		counts); err != nil {
 		t.Fatal(err)
 	}
 	for _, n := range []*G.Node{w, s, unset} {
@@ -186,7 +198,8 @@ func TestToGraph(t *testing.T) {
 		{"unset", nd.Zeros(nd.Shape{2, 3}), "float32"},
 		{"other", values["s"], `no input "other"`},
 	} {
-		err := interop.ToGraph(ctx, map[string]*nd.Array{"w": nd.Zeros(nd.Shape{2, 3}, nd.As(dtype.Float64)), tt.name: tt.bad}, out)
+		err := interop.ToGraph(ctx, map[string]*nd.Array{"w": nd.Zeros(nd.Shape{2, 3},
+			nd.As(dtype.Float64)), tt.name: tt.bad}, out)
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("got %v, want %q in it", err, tt.want)
 		}

@@ -46,7 +46,8 @@ func (g view) convolutionAt(n *G.Node) (conv convolution, ok bool) {
 		return conv, false
 	}
 	factors := g.operands(times)
-	if len(factors) != 2 || operationOf(factors[0]).name != "Reshape" || operationOf(factors[1]).name != "Reshape" {
+	if len(factors) != 2 || operationOf(factors[0]).name != "Reshape" ||
+		operationOf(factors[1]).name != "Reshape" {
 		return conv, false
 	}
 	col, ok := g.only(factors[0], "im2col")
@@ -94,7 +95,8 @@ func (c *converter) convolve(n *G.Node, v convolution) (value, error) {
 	if err != nil {
 		return value{}, err
 	}
-	p := sym.ConvolutionParams{Kernel: v.window.kernel, Pad: v.window.pad, Stride: v.window.stride, Dilate: v.window.dilation,
+	p := sym.ConvolutionParams{Kernel: v.window.kernel, Pad: v.window.pad, Stride: v.window.stride,
+		Dilate:    v.window.dilation,
 		NumFilter: v.filter.Shape()[0], NoBias: true}
 	return value{sym: sym.Convolution(image, p, sym.With("weight", filter)), shape: shapeOf(n)}, nil
 }
@@ -114,10 +116,12 @@ func (c *converter) patches(n *G.Node, o operation) (value, error) {
 	if err != nil {
 		return value{}, err
 	}
-	col := sym.Im2Col(image, sym.Im2ColParams{Kernel: w.kernel, Pad: w.pad, Stride: w.stride, Dilate: w.dilation})
+	col := sym.Im2Col(image, sym.Im2ColParams{Kernel: w.kernel, Pad: w.pad, Stride: w.stride,
+		Dilate: w.dilation})
 	shape := shapeOf(n)
 	col = sym.Transpose(col, sym.TransposeParams{Axes: []int{0, 2, 1}})
-	return value{sym: sym.Reshape(col, sym.ReshapeParams{Shape: []int{0, shape[1], shape[2], shape[3]}}), shape: shape}, nil
+	return value{sym: sym.Reshape(col, sym.ReshapeParams{Shape: []int{0, shape[1], shape[2],
+		shape[3]}}), shape: shape}, nil
 }
 
 // maxPool converts max pooling.
@@ -143,7 +147,8 @@ func padding(o G.Op, pad []int) ([]int, error) {
 		return nil, err
 	}
 	if int(south) != pad[0] || int(east) != pad[1] {
-		return nil, fmt.Errorf("pads %d above, %v below, %d left and %v right: different paddings of opposite borders are not supported", pad[0], south, pad[1], east)
+		return nil, fmt.Errorf("pads %d above, %v below, %d left and %v right: different "+
+			"paddings of opposite borders are not supported", pad[0], south, pad[1], east)
 	}
 	return pad, nil
 }
@@ -171,7 +176,10 @@ func (c *converter) globalPool(n *G.Node) (value, error) {
 }
 
 func (c *converter) pool(n *G.Node, p sym.PoolingParams) (value, error) {
-	v, err := c.one(n, func(x *sym.Symbol, opts ...sym.Option) *sym.Symbol { return sym.Pooling(x, p, opts...) })
+	v, err := c.one(n, func(x *sym.Symbol, opts ...sym.Option) *sym.Symbol {
+		return sym.Pooling(x,
+			p, opts...)
+	})
 	v.shape = dtype.Shape(n.Shape()).Clone()
 	return v, err
 }

@@ -108,7 +108,8 @@ func (c *converter) slice(n *G.Node, o operation) (value, error) {
 		return value{}, fmt.Errorf("takes every %dth element, want all", step)
 	}
 	shape[axis] = end - begin
-	return value{sym: sym.SliceAxis(x, sym.SliceAxisParams{Axis: axis, Begin: begin, End: sym.Some(end)}), shape: shape}, nil
+	return value{sym: sym.SliceAxis(x, sym.SliceAxisParams{Axis: axis, Begin: begin,
+		End: sym.Some(end)}), shape: shape}, nil
 }
 
 // concat converts the joining of arrays along an axis.
@@ -124,5 +125,6 @@ func (c *converter) concat(n *G.Node, o operation) (value, error) {
 		}
 		list = append(list, x)
 	}
-	return value{sym: sym.Concat(list, sym.ConcatParams{Dim: sym.Some(o.ints[0])}), shape: dtype.Shape(n.Shape()).Clone()}, nil
+	return value{sym: sym.Concat(list, sym.ConcatParams{Dim: sym.Some(o.ints[0])}),
+		shape: dtype.Shape(n.Shape()).Clone()}, nil
 }

@@ -23,7 +23,8 @@ type builder struct {
 }
 
 func newBuilder(t testing.TB, seed uint64) *builder {
-	return &builder{t: t, g: G.NewGraph(), dt: tensor.Float64, rng: rand.New(rand.NewPCG(seed, 0)), lo: -1, hi: 1}
+	return &builder{t: t, g: G.NewGraph(), dt: tensor.Float64, rng: rand.New(rand.NewPCG(seed, 0)),
+		lo: -1, hi: 1}
 }
 
 // random returns values between lo and hi.
@@ -42,7 +43,8 @@ func (b *builder) input(name string, shape ...int) *G.Node {
 	if len(shape) == 0 {
 		n = G.NewScalar(b.g, b.dt, G.WithName(name), G.WithValue(values[0]))
 	} else {
-		n = G.NewTensor(b.g, b.dt, len(shape), G.WithShape(shape...), G.WithName(name), G.WithValue(b.tensor(values, shape)))
+		n = G.NewTensor(b.g, b.dt, len(shape), G.WithShape(shape...), G.WithName(name),
+			G.WithValue(b.tensor(values, shape)))
 	}
 	b.inputs = append(b.inputs, n)
 	return n
@@ -94,7 +96,8 @@ func (b *builder) gorgonia(out *G.Node, weights []float64) (a answer) {
 		G.Read(out, &read)
 		loss := b.must(G.Mul(out, G.NewConstant(weights[0])))
 		if len(out.Shape()) > 0 {
-			heads := G.NewTensor(b.g, b.dt, len(out.Shape()), G.WithShape(out.Shape()...), G.WithName("heads"), G.WithValue(b.tensor(weights, out.Shape())))
+			heads := G.NewTensor(b.g, b.dt, len(out.Shape()), G.WithShape(out.Shape()...),
+				G.WithName("heads"), G.WithValue(b.tensor(weights, out.Shape())))
 			loss = b.must(G.Sum(b.must(G.HadamardProd(out, heads))))
 		}
 		if _, err := G.Grad(loss, b.inputs...); err != nil {

@@ -27,11 +27,13 @@ const (
 // products has the products by the texts of their operations.
 var products = map[string]product{
 	"A × B":  {kind: matrices},
-	"Aᵀ × B": {kind: matrices, transA: true}, "A × Bᵀ": {kind: matrices, transB: true}, "Aᵀ × Bᵀ": {kind: matrices, transA: true, transB: true},
-	"A × b": {kind: matrixVector}, "Aᵀ × b": {kind: matrixVector, transA: true},
+	"Aᵀ × B": {kind: matrices, transA: true}, "A × Bᵀ": {kind: matrices, transB: true},
+	"Aᵀ × Bᵀ": {kind: matrices, transA: true, transB: true},
+	"A × b":   {kind: matrixVector}, "Aᵀ × b": {kind: matrixVector, transA: true},
 	"a ⋅ b": {kind: inner}, "a ⊗ b": {kind: outer},
 	"A ××× B":  {kind: batches},
-	"Aᵀ ××× B": {kind: batches, transA: true}, "A ××× Bᵀ": {kind: batches, transB: true}, "Aᵀ ××× Bᵀ": {kind: batches, transA: true, transB: true},
+	"Aᵀ ××× B": {kind: batches, transA: true}, "A ××× Bᵀ": {kind: batches, transB: true},
+	"Aᵀ ××× Bᵀ": {kind: batches, transA: true, transB: true},
 }
 
 // product converts a product.
@@ -53,11 +55,14 @@ func (c *converter) product(n *G.Node, p product) (value, error) {
 	params := sym.DotParams{TransposeA: transA, TransposeB: transB}
 	switch p.kind {
 	case matrices:
-		return value{sym: sym.Dot(lhs, rhs, params), shape: dtype.Shape{extent(a, 0, transA), extent(b, 1, transB)}}, nil
+		return value{sym: sym.Dot(lhs, rhs, params), shape: dtype.Shape{extent(a, 0, transA),
+			extent(b, 1, transB)}}, nil
 	case matrixVector:
-		return value{sym: sym.Dot(lhs, vector(b, rhs, -1), params), shape: dtype.Shape{extent(a, 0, transA)}}, nil
+		return value{sym: sym.Dot(lhs, vector(b, rhs, -1), params),
+			shape: dtype.Shape{extent(a, 0, transA)}}, nil
 	case inner:
-		return value{sym: sym.Dot(vector(a, lhs, -1), vector(b, rhs, -1), params), shape: dtype.Shape{1}}, nil
+		return value{sym: sym.Dot(vector(a, lhs, -1), vector(b, rhs, -1), params),
+			shape: dtype.Shape{1}}, nil
 	case outer:
 		return value{sym: sym.BroadcastMul(vector(a, lhs, -1, 1), vector(b, rhs, 1, -1)),
 			shape: dtype.Shape{a.Shape().TotalSize(), b.Shape().TotalSize()}}, nil

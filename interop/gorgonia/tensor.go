@@ -51,14 +51,16 @@ func Lend(ctx context.Context, a *nd.Array) (d *tensor.Dense, back func(), err e
 		return nil, nil, g.poison
 	}
 	a.Touch()
-	d = tensor.New(tensor.WithShape(a.Shape()...), tensor.WithBacking(e.view(a.Pointer(), a.Size())))
+	d = tensor.New(tensor.WithShape(a.Shape()...),
+		tensor.WithBacking(e.view(a.Pointer(), a.Size())))
 	return d, sync.OnceFunc(func() { g.done(nil) }), nil
 }
 
 // lendable returns the element type of a, or what keeps Gorgonia from using its memory.
 func lendable(a *nd.Array) (*element, error) {
 	if a.Device().Kind != device.KindCPU {
-		return nil, fmt.Errorf("gorgonia: an array on %v cannot be lent, want one on the processor: copy it with To first", a.Device())
+		return nil, fmt.Errorf("gorgonia: an array on %v cannot be lent, want one on the "+
+			"processor: copy it with To first", a.Device())
 	}
 	if a.Size() == 0 {
 		return nil, fmt.Errorf("gorgonia: an array of shape %v has no elements to lend", a.Shape())
@@ -68,7 +70,8 @@ func lendable(a *nd.Array) (*element, error) {
 			return &elements[i], nil
 		}
 	}
-	return nil, fmt.Errorf("gorgonia: element type %v is not supported, want one of%s", a.DType(), supported())
+	return nil, fmt.Errorf("gorgonia: element type %v is not supported, want one of%s", a.DType(),
+		supported())
 }
 
 // FromDense copies a tensor into a new array on the processor. Views, transposes and column-major
@@ -101,10 +104,12 @@ func rowMajor(d *tensor.Dense) (*tensor.Dense, error) {
 	for {
 		v, err := d.At(index...)
 		if err != nil {
-			return nil, fmt.Errorf("gorgonia: element %v of a tensor of shape %v: %w", index, d.Shape(), err)
+			return nil, fmt.Errorf("gorgonia: element %v of a tensor of shape %v: %w", index,
+				d.Shape(), err)
 		}
 		if err := out.SetAt(v, index...); err != nil {
-			return nil, fmt.Errorf("gorgonia: element %v of a tensor of shape %v: %w", index, d.Shape(), err)
+			return nil, fmt.Errorf("gorgonia: element %v of a tensor of shape %v: %w", index,
+				d.Shape(), err)
 		}
 		if !advance(index, d.Shape()) {
 			return out, nil

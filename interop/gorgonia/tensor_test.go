@@ -117,7 +117,8 @@ func TestLendFromNaiveEngine(t *testing.T) {
 
 func TestFromDense(t *testing.T) {
 	matrix := func(opts ...tensor.ConsOpt) *tensor.Dense {
-		return tensor.New(append([]tensor.ConsOpt{tensor.WithShape(2, 3), tensor.WithBacking([]float64{1, 2, 3, 4, 5, 6})}, opts...)...)
+		return tensor.New(append([]tensor.ConsOpt{tensor.WithShape(2, 3),
+			tensor.WithBacking([]float64{1, 2, 3, 4, 5, 6})}, opts...)...)
 	}
 	transposed := matrix()
 	if err := transposed.T(); err != nil {
@@ -127,7 +128,8 @@ func TestFromDense(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	columns := tensor.New(tensor.WithShape(2, 3), tensor.AsFortran([]float64{1, 2, 3, 4, 5, 6})) // its memory: 1 4 2 5 3 6
+	// its memory: 1 4 2 5 3 6
+	columns := tensor.New(tensor.WithShape(2, 3), tensor.AsFortran([]float64{1, 2, 3, 4, 5, 6}))
 	for _, tt := range []struct {
 		name string
 		d    *tensor.Dense
@@ -143,7 +145,8 @@ func TestFromDense(t *testing.T) {
 		{"uint8", tensor.New(tensor.WithBacking([]uint8{1, 255})), "uint8 (2,) [1 255]"},
 		{"scalar", tensor.New(tensor.FromScalar(2.5)), "float64 (1,) [2.5]"},
 		{"int scalar", tensor.New(tensor.FromScalar(3)), "int64 (1,) [3]"},
-		{"strings", tensor.New(tensor.WithBacking([]string{"a"})), "element type string is not supported"},
+		{"strings", tensor.New(tensor.WithBacking([]string{"a"})),
+			"element type string is not supported"},
 		{"nil", nil, "nil"},
 	} {
 		a, err := interop.FromDense(tt.d)

@@ -43,25 +43,31 @@ func (m *model) classifier(scores *G.Node) {
 			label[i*classes+m.rng.IntN(classes)] = 1
 		}
 		m.batches = append(m.batches, [2]*tensor.Dense{
-			m.tensor(m.random(tensor.Shape(shape).TotalSize()), shape), m.tensor(label, []int{batchSize, classes})})
+			m.tensor(m.random(tensor.Shape(shape).TotalSize()), shape),
+			m.tensor(label, []int{batchSize, classes})})
 	}
 }
 
 // perceptron is a network of two dense layers with biases.
 func perceptron(b *builder) *model {
 	m := &model{builder: b, x: G.NewMatrix(b.g, b.dt, G.WithShape(batchSize, 6), G.WithName("x"))}
-	hidden := b.must(G.Tanh(b.must(G.BroadcastAdd(b.must(G.Mul(m.x, b.input("w1", 6, 8))), b.input("b1", 8), nil, []byte{0}))))
-	m.classifier(b.must(G.BroadcastAdd(b.must(G.Mul(hidden, b.input("w2", 8, classes))), b.input("b2", 1, classes), nil, []byte{0})))
+	hidden := b.must(G.Tanh(b.must(G.BroadcastAdd(b.must(G.Mul(m.x, b.input("w1", 6, 8))),
+		b.input("b1", 8), nil, []byte{0}))))
+	m.classifier(b.must(G.BroadcastAdd(b.must(G.Mul(hidden, b.input("w2", 8, classes))),
+		b.input("b2", 1, classes), nil, []byte{0})))
 	return m
 }
 
 // convnet is a network of two convolutions, max pooling and a dense layer.
 func convnet(b *builder) *model {
-	m := &model{builder: b, x: G.NewTensor(b.g, b.dt, 4, G.WithShape(batchSize, 1, 10, 10), G.WithName("x"))}
+	m := &model{builder: b, x: G.NewTensor(b.g, b.dt, 4, G.WithShape(batchSize, 1, 10, 10),
+		G.WithName("x"))}
 	window := func(x *G.Node, name string, filters, channels, pad int) *G.Node {
-		c := b.must(G.Conv2d(x, b.input(name, filters, channels, 3, 3), tensor.Shape{3, 3}, []int{pad, pad}, []int{1, 1}, []int{1, 1}))
+		c := b.must(G.Conv2d(x, b.input(name, filters, channels, 3, 3), tensor.Shape{3, 3},
+			[]int{pad, pad}, []int{1, 1}, []int{1, 1}))
 		c = b.must(G.BroadcastAdd(c, b.input(name+"_bias", 1, filters, 1, 1), nil, []byte{0, 2, 3}))
-		return b.must(G.MaxPool2D(b.must(G.Rectify(c)), tensor.Shape{2, 2}, []int{0, 0}, []int{2, 2}))
+		return b.must(G.MaxPool2D(b.must(G.Rectify(c)), tensor.Shape{2, 2}, []int{0, 0},
+			[]int{2, 2}))
 	}
 	features := window(window(m.x, "conv1", 3, 1, 1), "conv2", 4, 3, 0)
 	size := features.Shape().TotalSize() / batchSize
@@ -156,7 +162,8 @@ func TestTrainsLikeGorgonia(t *testing.T) {
 }
 
 // byHand trains with an executor and the update operator.
-func (m *model) byHand(net *sym.Symbol, weights map[string]*nd.Array) (trained map[string]*nd.Array, losses []float64) {
+func (m *model) byHand(net *sym.Symbol, weights map[string]*nd.Array) (trained map[string]*nd.Array,
+	losses []float64) {
 	m.t.Helper()
 	args := map[string]*nd.Array{}
 	for name, w := range weights {
@@ -185,18 +192,21 @@ func (m *model) byHand(net *sym.Symbol, weights map[string]*nd.Array) (trained m
 }
 
 // byModule trains with a module.
-func (m *model) byModule(net *sym.Symbol, weights map[string]*nd.Array) (trained map[string]*nd.Array, losses []float64) {
+func (m *model) byModule(net *sym.Symbol,
+	weights map[string]*nd.Array) (trained map[string]*nd.Array, losses []float64) {
 	m.t.Helper()
 	mod := module.New(net, module.Data("x"), module.Labels("y"))
 	batches := make([]*dataio.Batch, len(m.batches))
 	for i, batch := range m.batches {
-		batches[i] = &dataio.Batch{Data: []*nd.Array{fromDense(m.t, batch[0])}, Label: []*nd.Array{fromDense(m.t, batch[1])}}
+		batches[i] = &dataio.Batch{Data: []*nd.Array{fromDense(m.t, batch[0])},
+			Label: []*nd.Array{fromDense(m.t, batch[1])}}
 	}
 	x, y := batches[0].Data[0], batches[0].Label[0]
 	for _, do := range []func() error{
 		func() error { return mod.SetParams(weights, nil) },
 		func() error {
-			return mod.Bind([]dataio.Desc{{Name: "x", Shape: x.Shape(), DType: x.DType()}}, []dataio.Desc{{Name: "y", Shape: y.Shape(), DType: y.DType()}})
+			return mod.Bind([]dataio.Desc{{Name: "x", Shape: x.Shape(), DType: x.DType()}},
+				[]dataio.Desc{{Name: "y", Shape: y.Shape(), DType: y.DType()}})
 		},
 		func() error { return mod.InitParams(nil) },
 		func() error {
