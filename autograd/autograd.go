@@ -15,8 +15,8 @@ func Train() *Tape { return nd.NewTape(true) }
 // that is not being trained.
 func Predict() *Tape { return nd.NewTape(false) }
 
-// Function is a differentiable function in Go: two closures on arrays, one that computes outputs and
-// one that computes gradients.
+// Function is a differentiable function in Go: two closures on arrays, one that computes outputs
+// and one that computes gradients.
 type Function = nd.Function
 
 // Option changes what Backward and Grad do.
@@ -40,9 +40,9 @@ func collect(opts []Option) options {
 func Retain() Option { return func(o *options) { o.retain = true } }
 
 // CreateGraph makes Grad record how it computes the gradients: they are on the tape of the heads
-// and can be differentiated in turn, by Grad or Backward, as often as their operators' gradients are
-// made of operators that have gradients. It keeps what the tape holds, as Retain does. Backward,
-// which stores gradients in arrays that are there already, has no use for it.
+// and can be differentiated in turn, by Grad or Backward, as often as their operators' gradients
+// are made of operators that have gradients. It keeps what the tape holds, as Retain does.
+// Backward, which stores gradients in arrays that are there already, has no use for it.
 func CreateGraph() Option { return func(o *options) { o.graph = true } }
 
 // HeadGrads gives the gradients that flow into the heads, in their order; nil, and what is left
@@ -55,7 +55,8 @@ func HeadGrads(grads ...*nd.Array) Option { return func(o *options) { o.grads = 
 func Backward(heads []*nd.Array, opts ...Option) error {
 	o := collect(opts)
 	if o.graph {
-		return &op.Error{Op: "Backward", Arg: "CreateGraph", Msg: "attached gradients cannot be recorded, want Grad", Site: op.CallSite()}
+		return &op.Error{Op: "Backward", Arg: "CreateGraph",
+			Msg: "attached gradients cannot be recorded, want Grad", Site: op.CallSite()}
 	}
 	return nd.Backward(heads, o.grads, o.retain)
 }

@@ -69,8 +69,10 @@ func newNetwork(dt dtype.Type) *network {
 
 // loss is the squared distance from the target.
 func (n *network) loss(tape *autograd.Tape) *nd.Array {
-	x := nd.Convolution(tape.Watch(n.data), n.convW, n.convB, nd.ConvolutionParams{Kernel: []int{3, 3}, NumFilter: 3})
-	x = nd.BatchNorm(x, n.gamma, n.beta, n.movingMean, n.movVar, nd.BatchNormParams{NoFixGamma: true})
+	x := nd.Convolution(tape.Watch(n.data), n.convW, n.convB,
+		nd.ConvolutionParams{Kernel: []int{3, 3}, NumFilter: 3})
+	x = nd.BatchNorm(x, n.gamma, n.beta, n.movingMean, n.movVar,
+		nd.BatchNormParams{NoFixGamma: true})
 	x = nd.Activation(x, nd.ActivationParams{ActType: "tanh"})
 	x = nd.Pooling(x, nd.PoolingParams{Kernel: []int{2, 2}, Stride: []int{2, 2}, PoolType: "avg"})
 	x = nd.FullyConnected(x.Flatten(), n.weight, n.bias, nd.FullyConnectedParams{NumHidden: 4})
@@ -78,7 +80,8 @@ func (n *network) loss(tape *autograd.Tape) *nd.Array {
 }
 
 func TestNetworkAgainstDifferences(t *testing.T) {
-	for name, start := range map[string]func() *autograd.Tape{"train": autograd.Train, "predict": autograd.Predict} {
+	for name, start := range map[string]func() *autograd.Tape{"train": autograd.Train,
+		"predict": autograd.Predict} {
 		t.Run(name, func(t *testing.T) {
 			n := newNetwork(dtype.Float64)
 			n.loss(start()).Backward()
@@ -178,13 +181,16 @@ func TestGradOfIntermediateArrays(t *testing.T) {
 	if got := values(t, x.Grad()); !slices.Equal(got, []float64{0, 0}) {
 		t.Errorf("the attached gradient changed to %v", got)
 	}
-	if err := autograd.Backward([]*nd.Array{z}, autograd.HeadGrads(nd.FromSlice([]float64{2}))); err != nil {
+	if err := autograd.Backward([]*nd.Array{z},
+		autograd.HeadGrads(nd.FromSlice([]float64{2}))); err != nil {
 		t.Fatal(err)
 	}
 	if got := values(t, x.Grad()); !slices.Equal(got, []float64{36, 72}) {
 		t.Errorf("got %v, want the double", got)
 	}
-	if _, err := autograd.Grad([]*nd.Array{tape.Watch(x).Exp()}, []*nd.Array{nd.FromSlice([]float64{1})}); err == nil || !strings.Contains(err.Error(), "array 0: the array is not on a tape") {
+	if _, err := autograd.Grad([]*nd.Array{tape.Watch(x).Exp()},
+		[]*nd.Array{nd.FromSlice([]float64{1})}); err == nil ||
+		!strings.Contains(err.Error(), "array 0: the array is not on a tape") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -201,7 +207,8 @@ func TestTrainingReleasesMemory(t *testing.T) {
 		})
 	}
 	used := func() int64 {
-		if err := nd.WaitAll(t.Context()); err != nil { // what is closed is given back when nothing uses it
+		// what is closed is given back when nothing uses it
+		if err := nd.WaitAll(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		return device.Usage(device.CPU()).Used[device.PurposeArray]

@@ -27,10 +27,11 @@
 //
 // AttachGrad gives an array a gradient array, which Backward overwrites, or adds to with
 // nd.GradAdd; with nd.GradNull it takes the gradient away. Backward of several heads differentiates
-// their sum, HeadGrads weighs it. Grad returns gradients instead of storing them. Detach returns an array that is on no tape. Operations that write to existing
-// arrays (updates, functions called InPlace, explicit outputs) are never recorded, and results on a
-// tape cannot be overwritten. If an array that the derivative reads was overwritten after it was
-// recorded, Backward says which one, and of which operator, instead of computing something wrong.
+// their sum, HeadGrads weighs it. Grad returns gradients instead of storing them. Detach returns an
+// array that is on no tape. Operations that write to existing arrays (updates, functions called
+// InPlace, explicit outputs) are never recorded, and results on a tape cannot be overwritten. If an
+// array that the derivative reads was overwritten after it was recorded, Backward says which one,
+// and of which operator, instead of computing something wrong.
 //
 // Backward frees what the tape held for its heads; ask with Retain to use the record again. Only
 // what the derivatives read is kept: an addition keeps nothing.

@@ -36,7 +36,8 @@ func TestFunctionAgainstDifferences(t *testing.T) {
 	for i, a := range []*nd.Array{x, y} {
 		differences(t, i, a, func() float64 { return values(t, value())[0] })
 	}
-	if out := sincos.Apply(x, y); out[0].Recorded() || !slices.Equal(values(t, out[1]), values(t, nd.Cos(x))) {
+	if out := sincos.Apply(x, y); out[0].Recorded() ||
+		!slices.Equal(values(t, out[1]), values(t, nd.Cos(x))) {
 		t.Error("without a tape a function is recorded or wrong")
 	}
 }
@@ -71,7 +72,10 @@ func TestFunctionsKeepState(t *testing.T) {
 				kept = in[0].MulScalar(10)
 				return []*nd.Array{in[0], kept.Add(in[1])}
 			},
-			Backward: func(_, _, grad []*nd.Array) []*nd.Array { return []*nd.Array{nil, grad[1].Mul(kept)} },
+			Backward: func(_, _, grad []*nd.Array) []*nd.Array {
+				return []*nd.Array{nil,
+					grad[1].Mul(kept)}
+			},
 		}
 		tape := autograd.Train()
 		out := f.Apply(tape.Watch(x), tape.Watch(y))
@@ -99,11 +103,17 @@ func TestFunctionMisuse(t *testing.T) {
 		f    autograd.Function
 		want string
 	}{
-		{"none", autograd.Function{Forward: func([]*nd.Array) []*nd.Array { return nil }}, "Function (function_test.go:"},
-		{"nil", autograd.Function{Name: "f", Forward: func([]*nd.Array) []*nd.Array { return []*nd.Array{nil} }}, "output 0 of Forward is nil"},
-		{"count", autograd.Function{Name: "f", Forward: same, Backward: backward()}, "f (function_test.go:"},
-		{"gradients", autograd.Function{Name: "f", Forward: same, Backward: backward()}, "Backward returned 0 gradients for 1 inputs"},
-		{"shape", autograd.Function{Name: "f", Forward: same, Backward: backward(nd.Zeros(nd.Shape{3}, nd.As(dtype.Float64)))},
+		{"none", autograd.Function{Forward: func([]*nd.Array) []*nd.Array { return nil }},
+			"Function (function_test.go:"},
+		{"nil", autograd.Function{Name: "f",
+			Forward: func([]*nd.Array) []*nd.Array { return []*nd.Array{nil} }},
+			"output 0 of Forward is nil"},
+		{"count", autograd.Function{Name: "f", Forward: same, Backward: backward()},
+			"f (function_test.go:"},
+		{"gradients", autograd.Function{Name: "f", Forward: same, Backward: backward()},
+			"Backward returned 0 gradients for 1 inputs"},
+		{"shape", autograd.Function{Name: "f", Forward: same,
+			Backward: backward(nd.Zeros(nd.Shape{3}, nd.As(dtype.Float64)))},
 			"Backward returned float64 (3,) as gradient of input 0, want float64 (2,)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -37,14 +37,27 @@ var secondOrder = []struct {
 	{"product", func(x, y *nd.Array) *nd.Array { return x.Mul(y).Mul(x) }},
 	{"quotient", func(x, y *nd.Array) *nd.Array { return x.Div(y) }},
 	{"power", func(x, y *nd.Array) *nd.Array { return x.Pow(y) }},
-	{"scalars", func(x, y *nd.Array) *nd.Array { return x.RDivScalar(2).PowScalar(3).AddScalar(1).Mul(y.RSubScalar(2)) }},
+	{"scalars", func(x, y *nd.Array) *nd.Array {
+		return x.RDivScalar(2).PowScalar(3).AddScalar(
+			1).Mul(y.RSubScalar(2))
+	}},
 	{"broadcast", func(x, y *nd.Array) *nd.Array { return x.Mul(y.Slice(0, 1)).Div(y.Sum()) }},
-	{"functions", func(x, y *nd.Array) *nd.Array { return x.Exp().Mul(y.Log()).Add(x.Sqrt().Tanh()) }},
+	{"functions", func(x, y *nd.Array) *nd.Array {
+		return x.Exp().Mul(y.Log()).Add(
+			x.Sqrt().Tanh())
+	}},
 	{"sigmoid", func(x, y *nd.Array) *nd.Array { return x.Sigmoid().Mul(y).Square() }},
-	{"abs, maximum, clip", func(x, y *nd.Array) *nd.Array { return x.Abs().Maximum(y).Clip(0, 1.2).Mul(x) }},
-	{"trigonometry", func(x, y *nd.Array) *nd.Array { return nd.Sin(x).Mul(nd.Cos(y)).Add(nd.Arctan(x.Mul(y))) }},
+	{"abs, maximum, clip", func(x, y *nd.Array) *nd.Array {
+		return x.Abs().Maximum(y).Clip(0,
+			1.2).Mul(x)
+	}},
+	{"trigonometry", func(x, y *nd.Array) *nd.Array {
+		return nd.Sin(x).Mul(nd.Cos(y)).Add(
+			nd.Arctan(x.Mul(y)))
+	}},
 	{"matrices", func(x, y *nd.Array) *nd.Array {
-		return nd.BatchDot(x.ExpandDims(0), y.ExpandDims(0), nd.DotParams{TransposeB: true}).Square()
+		return nd.BatchDot(x.ExpandDims(0), y.ExpandDims(0),
+			nd.DotParams{TransposeB: true}).Square()
 	}},
 	{"reductions", func(x, y *nd.Array) *nd.Array { return x.Sum(1).Mul(y.Mean(1)).Square() }},
 	{"shapes", func(x, y *nd.Array) *nd.Array {
@@ -54,7 +67,8 @@ var secondOrder = []struct {
 		return x.Index(nd.All(), nd.Every(2)).Mul(y.Index(nd.Int(-1), nd.Range(0, 2))).Square()
 	}},
 	{"lists", func(x, y *nd.Array) *nd.Array {
-		return x.Index(nd.All(), nd.Ints{2, 0, 2}).Mul(y.Index(nd.FromSlice([]int32{1, 1}), nd.FromSlice([]int32{0, 2})).Reshape(2, 1)).Square()
+		return x.Index(nd.All(), nd.Ints{2, 0, 2}).Mul(y.Index(nd.FromSlice([]int32{1, 1}),
+			nd.FromSlice([]int32{0, 2})).Reshape(2, 1)).Square()
 	}},
 	{"where", func(x, y *nd.Array) *nd.Array { return nd.Where(x.Gt(y), x.Square(), y.Mul(x)) }},
 }
@@ -141,7 +155,8 @@ func TestGraphOfHeadGradients(t *testing.T) {
 	tape := autograd.Train()
 	w, v := tape.Watch(x), tape.Watch(h)
 	other := tape.Watch(x).Exp()
-	g, err := autograd.Grad([]*nd.Array{w.Square(), w}, []*nd.Array{x, other, w}, autograd.HeadGrads(v, nil), autograd.CreateGraph())
+	g, err := autograd.Grad([]*nd.Array{w.Square(), w}, []*nd.Array{x, other, w},
+		autograd.HeadGrads(v, nil), autograd.CreateGraph())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,16 +190,19 @@ func TestSecondOrderOfIntermediateArrays(t *testing.T) {
 func TestSecondOrderMisuse(t *testing.T) {
 	x := nd.FromSlice([]float32{1, 2, 3, 4, 5, 6}, 2, 1, 3)
 	x.AttachGrad()
-	y := nd.CTCLoss(autograd.Train().Watch(x), nd.FromSlice([]float32{1}, 1, 1), nd.CTCLossParams{}).Square()
+	y := nd.CTCLoss(autograd.Train().Watch(x), nd.FromSlice([]float32{1}, 1, 1),
+		nd.CTCLossParams{}).Square()
 	g, err := autograd.Grad([]*nd.Array{y}, []*nd.Array{x}, autograd.CreateGraph())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := autograd.Backward(g); err == nil || !strings.Contains(err.Error(), "_backward_CTCLoss (second_test.go") ||
+	if err := autograd.Backward(g); err == nil ||
+		!strings.Contains(err.Error(), "_backward_CTCLoss (second_test.go") ||
 		!strings.Contains(err.Error(), "the second derivative of CTCLoss is not provided") {
 		t.Errorf("got %v, want that an operator has no gradient", err)
 	}
-	if err := autograd.Backward([]*nd.Array{y}, autograd.CreateGraph()); err == nil || !strings.Contains(err.Error(), "want Grad") {
+	if err := autograd.Backward([]*nd.Array{y}, autograd.CreateGraph()); err == nil ||
+		!strings.Contains(err.Error(), "want Grad") {
 		t.Errorf("got %v", err)
 	}
 	z := autograd.Train().Watch(x).Exp()
@@ -192,7 +210,8 @@ func TestSecondOrderMisuse(t *testing.T) {
 		t.Fatal(err)
 	}
 	z.Backward() // frees
-	if err := autograd.Backward(g); err == nil || !strings.Contains(err.Error(), "ask it to retain") {
+	if err := autograd.Backward(g); err == nil ||
+		!strings.Contains(err.Error(), "ask it to retain") {
 		t.Errorf("got %v, want that the record is gone", err)
 	}
 }
@@ -214,7 +233,8 @@ func TestSecondOrderReleasesMemory(t *testing.T) {
 		})
 	}
 	used := func() int64 {
-		if err := nd.WaitAll(t.Context()); err != nil { // what is closed is given back when nothing uses it
+		// what is closed is given back when nothing uses it
+		if err := nd.WaitAll(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		return device.Usage(device.CPU()).Used[device.PurposeArray]

@@ -88,7 +88,8 @@ func TestShape(t *testing.T) {
 	if (dtype.Shape)(nil).Known() || (dtype.Shape{2, -1}).Known() || !(dtype.Shape{}).Known() {
 		t.Error("Known is wrong about unknown rank, unknown extent or a scalar")
 	}
-	if got := (dtype.Shape{5}).String() + (dtype.Shape{}).String() + (dtype.Shape{2, -1}).String(); got != "(5,)()(2, ?)" {
+	if got := (dtype.Shape{5}).String() + (dtype.Shape{}).String() +
+		(dtype.Shape{2, -1}).String(); got != "(5,)()(2, ?)" {
 		t.Errorf("got %s", got)
 	}
 }

@@ -6,11 +6,11 @@
 //
 // # Which initializer
 //
-// Fill decides by the name of the parameter, as MXNet does. A parameter with an __init__
-// attribute ('["xavier", {"magnitude": 2}]', or just "zeros") gets that. Otherwise the end of the
-// name counts: …weight gets the initializer, …bias, …beta, …moving_mean, …running_mean and …min
-// get 0, …gamma, …moving_var, …running_var and …max get 1. Any other name is an error. Mixed chooses
-// by regular expression, Load takes values that exist.
+// Fill decides by the name of the parameter, as MXNet does. A parameter with an __init__ attribute
+// ('["xavier", {"magnitude": 2}]', or just "zeros") gets that. Otherwise the end of the name
+// counts: …weight gets the initializer, …bias, …beta, …moving_mean, …running_mean and …min get 0,
+// …gamma, …moving_var, …running_var and …max get 1. Any other name is an error. Mixed chooses by
+// regular expression, Load takes values that exist.
 //
 // # Randomness
 //

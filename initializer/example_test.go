@@ -9,10 +9,12 @@ import (
 
 func ExampleFill() {
 	bias := make([]float32, 3)
-	err := initializer.Fill(initializer.Xavier{}, initializer.Desc{Name: "fc1_bias", Shape: dtype.Shape{3}}, bias)
+	err := initializer.Fill(initializer.Xavier{}, initializer.Desc{Name: "fc1_bias",
+		Shape: dtype.Shape{3}}, bias)
 	fmt.Println(bias, err)
 	weight := make([]float32, 2)
-	err = initializer.Fill(initializer.Xavier{}, initializer.Desc{Name: "fc1_weight", Shape: dtype.Shape{2}}, weight)
+	err = initializer.Fill(initializer.Xavier{}, initializer.Desc{Name: "fc1_weight",
+		Shape: dtype.Shape{2}}, weight)
 	fmt.Println(err)
 	// Output:
 	// [0 0 0] <nil>

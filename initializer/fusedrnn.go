@@ -11,21 +11,23 @@ import (
 )
 
 // FusedRNN initializes the vector of all parameters of the operator RNN, as variables of MXNet's
-// FusedRNNCell ask for it. It cuts the vector into the weight matrices and biases of single gates and
-// gives each one values by its name, as Fill does: by default weights come from the inner
-// initializer and biases are 0. The biases of an LSTM's forget gates, of input and of state, are ForgetBias.
+// FusedRNNCell ask for it. It cuts the vector into the weight matrices and biases of single gates
+// and gives each one values by its name, as Fill does: by default weights come from the inner
+// initializer and biases are 0. The biases of an LSTM's forget gates, of input and of state, are
+// ForgetBias.
 //
 // A part is called by the parameter's name without its end "parameters", then direction (l or r),
-// layer, i2h, h2h or h2r (the projection), gate and kind: lstm_l0_i2h_f_weight. The names decide about
-// random numbers and about patterns of Mixed.
+// layer, i2h, h2h or h2r (the projection), gate and kind: lstm_l0_i2h_f_weight. The names decide
+// about random numbers and about patterns of Mixed.
 type FusedRNN struct {
-	Init           Initializer     // inner initializer; nil: the initializer of the whole model
-	NumHidden      int             // state_size of the operator
-	NumLayers      int             // num_layers of the operator
-	Mode           string          // rnn_relu, rnn_tanh, lstm or gru
-	Bidirectional  bool            // bidirectional of the operator
-	ForgetBias     op.Opt[float64] // unset: 1
-	ProjectionSize int             // projection_size of the operator, 0 for none; MXNet's initializer has no such argument
+	Init          Initializer     // inner initializer; nil: the initializer of the whole model
+	NumHidden     int             // state_size of the operator
+	NumLayers     int             // num_layers of the operator
+	Mode          string          // rnn_relu, rnn_tanh, lstm or gru
+	Bidirectional bool            // bidirectional of the operator
+	ForgetBias    op.Opt[float64] // unset: 1
+	// projection_size of the operator, 0 for none; MXNet's initializer has no such argument
+	ProjectionSize int
 }
 
 // fusedText is the text form of FusedRNN.
@@ -41,8 +43,9 @@ type fusedText struct {
 
 // MarshalJSON writes the arguments of the text form.
 func (f FusedRNN) MarshalJSON() ([]byte, error) {
-	t := fusedText{NumHidden: f.NumHidden, NumLayers: f.NumLayers, Mode: f.Mode, Bidirectional: f.Bidirectional,
-		ForgetBias: f.ForgetBias, ProjectionSize: f.ProjectionSize}
+	t := fusedText{NumHidden: f.NumHidden, NumLayers: f.NumLayers, Mode: f.Mode,
+		Bidirectional: f.Bidirectional,
+		ForgetBias:    f.ForgetBias, ProjectionSize: f.ProjectionSize}
 	if f.Init != nil {
 		inner, err := Format(f.Init)
 		if err != nil {
@@ -61,8 +64,9 @@ func (f *FusedRNN) UnmarshalJSON(text []byte) error {
 	if err := dec.Decode(&t); err != nil {
 		return err
 	}
-	*f = FusedRNN{NumHidden: t.NumHidden, NumLayers: t.NumLayers, Mode: t.Mode, Bidirectional: t.Bidirectional,
-		ForgetBias: t.ForgetBias, ProjectionSize: t.ProjectionSize}
+	*f = FusedRNN{NumHidden: t.NumHidden, NumLayers: t.NumLayers, Mode: t.Mode,
+		Bidirectional: t.Bidirectional,
+		ForgetBias:    t.ForgetBias, ProjectionSize: t.ProjectionSize}
 	if t.Init == nil {
 		return nil
 	}
@@ -139,12 +143,15 @@ func (f FusedRNN) parts(size int) ([]part, error) {
 				size int
 			}{{"_i2h", input}, {"_h2h", out}} {
 				for _, g := range gates {
-					weights = append(weights, part{name: at + from.name + g + "_weight", shape: dtype.Shape{h, from.size}})
-					biases = append(biases, part{at + from.name + g + "_bias", dtype.Shape{h}, g == "_f"})
+					weights = append(weights, part{name: at + from.name + g + "_weight",
+						shape: dtype.Shape{h, from.size}})
+					biases = append(biases, part{at + from.name + g + "_bias", dtype.Shape{h},
+						g == "_f"})
 				}
 			}
 			if f.ProjectionSize > 0 {
-				weights = append(weights, part{name: at + "_h2r_weight", shape: dtype.Shape{out, h}})
+				weights = append(weights, part{name: at + "_h2r_weight", shape: dtype.Shape{out,
+					h}})
 			}
 		}
 	}
@@ -158,11 +165,14 @@ func (f FusedRNN) inputSize(size int) (int, error) {
 	case !ok:
 		return 0, fmt.Errorf("fusedrnn: mode %q, want rnn_relu, rnn_tanh, lstm or gru", f.Mode)
 	case f.NumHidden < 1 || f.NumLayers < 1 || f.ProjectionSize < 0:
-		return 0, fmt.Errorf("fusedrnn: num_hidden %d, num_layers %d, projection_size %d, want at least 1, 1 and 0",
+		return 0, fmt.Errorf("fusedrnn: num_hidden %d, num_layers %d, projection_size %d, want "+
+			"at least 1, 1 and 0",
 			f.NumHidden, f.NumLayers, f.ProjectionSize)
 	}
-	// The sums are of floating-point numbers because arguments of files could let integers overflow.
-	rows, dirs, out := float64(len(gates))*float64(f.NumHidden), float64(f.directions()), float64(f.outSize())
+	// The sums are of floating-point numbers because arguments of files could let integers
+	// overflow.
+	rows, dirs, out := float64(len(gates))*float64(f.NumHidden), float64(f.directions()),
+		float64(f.outSize())
 	perLayer := rows * (out + 2)
 	if f.ProjectionSize > 0 {
 		perLayer += out * float64(f.NumHidden)
@@ -171,7 +181,8 @@ func (f FusedRNN) inputSize(size int) (int, error) {
 	rest := float64(size) - dirs*(layers*perLayer+(layers-1)*rows*dirs*out)
 	input := rest / (dirs * rows)
 	if input < 1 || input != float64(int(input)) {
-		return 0, fmt.Errorf("fusedrnn: %d parameters fit no size of data with num_hidden %d, num_layers %d, mode %s, bidirectional %v, projection_size %d",
+		return 0, fmt.Errorf("fusedrnn: %d parameters fit no size of data with num_hidden %d, "+
+			"num_layers %d, mode %s, bidirectional %v, projection_size %d",
 			size, f.NumHidden, f.NumLayers, f.Mode, f.Bidirectional, f.ProjectionSize)
 	}
 	return int(input), nil

@@ -19,8 +19,8 @@ func repeated(pairs ...float32) []float32 {
 	return list
 }
 
-// TestFusedRNN fills vectors that MXNet 1.9.1 filled: the texts are its own, biases are not given values by the inner
-// initializer.
+// TestFusedRNN fills vectors that MXNet 1.9.1 filled: the texts are its own, biases are not given
+// values by the inner initializer.
 func TestFusedRNN(t *testing.T) {
 	lstmBias := repeated(3, 0, 3, 1, 6, 0)
 	biBias := repeated(2, 0, 2, 2, 4, 0)
@@ -43,7 +43,8 @@ func TestFusedRNN(t *testing.T) {
 	} {
 		got := make([]float32, len(c.want))
 		d := initializer.Desc{Name: "rnn_parameters", Shape: dtype.Shape{len(got)}, Init: c.text}
-		if err := initializer.Fill(initializer.Constant{Value: 7}, d, got); err != nil || !slices.Equal(got, c.want) {
+		if err := initializer.Fill(initializer.Constant{Value: 7}, d, got); err != nil ||
+			!slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, %v, want %v", c.name, got, err, c.want)
 		}
 		init, err := initializer.Parse(c.text)
@@ -52,17 +53,19 @@ func TestFusedRNN(t *testing.T) {
 		}
 		text, err := initializer.Format(init)
 		if again, err2 := initializer.Parse(text); err != nil || err2 != nil || again != init {
-			t.Errorf("%s: written as %s (%v) and read as %v (%v), want %v", c.name, text, err, again, err2, init)
+			t.Errorf("%s: written as %s (%v) and read as %v (%v), want %v", c.name, text, err,
+				again, err2, init)
 		}
 	}
 }
 
-// TestFusedRNNGates checks that every gate's matrix is one of its own for the inner initializer, and gets its random numbers by
-// its name.
+// TestFusedRNNGates checks that every gate's matrix is one of its own for the inner initializer,
+// and gets its random numbers by its name.
 func TestFusedRNNGates(t *testing.T) {
 	f := initializer.FusedRNN{NumHidden: 4, NumLayers: 2, Mode: "gru"}
 	got := make([]float32, 3*4*(5+4+2)+3*4*(4+4+2))
-	d := initializer.Desc{Name: "a_parameters", Shape: dtype.Shape{len(got)}, Seed: 3, Global: initializer.Xavier{}}
+	d := initializer.Desc{Name: "a_parameters", Shape: dtype.Shape{len(got)}, Seed: 3,
+		Global: initializer.Xavier{}}
 	if err := f.Weight(d, got); err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +78,8 @@ func TestFusedRNNGates(t *testing.T) {
 			for _, gate := range []string{"_r", "_z", "_o"} {
 				name := "a_l" + string(rune('0'+layer)) + "_" + from.name + gate + "_weight"
 				want := make([]float32, 4*from.cols)
-				if err := initializer.Fill(initializer.Xavier{}, initializer.Desc{Name: name, Shape: dtype.Shape{4, from.cols}, Seed: 3}, want); err != nil {
+				if err := initializer.Fill(initializer.Xavier{}, initializer.Desc{Name: name,
+					Shape: dtype.Shape{4, from.cols}, Seed: 3}, want); err != nil {
 					t.Fatal(err)
 				}
 				if !slices.Equal(got[at:at+len(want)], want) {
@@ -88,7 +92,8 @@ func TestFusedRNNGates(t *testing.T) {
 }
 
 func TestFusedRNNErrors(t *testing.T) {
-	good := initializer.FusedRNN{Init: initializer.One{}, NumHidden: 2, NumLayers: 1, Mode: "rnn_relu"}
+	good := initializer.FusedRNN{Init: initializer.One{}, NumHidden: 2, NumLayers: 1,
+		Mode: "rnn_relu"}
 	for want, change := range map[string]func(f *initializer.FusedRNN){
 		"no inner initializer":  func(f *initializer.FusedRNN) { f.Init = nil },
 		`mode "elman"`:          func(f *initializer.FusedRNN) { f.Mode = "elman" },
@@ -112,7 +117,8 @@ func TestFusedRNNErrors(t *testing.T) {
 			t.Errorf("%s: %v, want an error", text, init)
 		}
 	}
-	if _, err := initializer.Format(initializer.FusedRNN{Init: initializer.Mixed{}, ForgetBias: op.Some(1.0)}); err == nil {
+	if _, err := initializer.Format(initializer.FusedRNN{Init: initializer.Mixed{},
+		ForgetBias: op.Some(1.0)}); err == nil {
 		t.Error("inner initializer without text form: no error")
 	}
 }

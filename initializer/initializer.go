@@ -16,7 +16,8 @@ type Desc struct {
 	Init  string // the __init__ attribute, empty if there is none
 	Seed  uint64 // of the whole model; see Rand
 
-	// Global is the initializer of the whole model, for initializers that hand parts on to it. Fill sets it.
+	// Global is the initializer of the whole model, for initializers that hand parts on to it. Fill
+	// sets it.
 	Global Initializer
 }
 
@@ -42,7 +43,8 @@ type chooser interface {
 // and the initializer ask for.
 func Fill(init Initializer, d Desc, dst []float32) error {
 	if d.Shape.Size() != len(dst) {
-		return fmt.Errorf("initializer: %s: room for %d values, want %d for shape %v", d.Name, len(dst), d.Shape.Size(), d.Shape)
+		return fmt.Errorf("initializer: %s: room for %d values, want %d for shape %v", d.Name,
+			len(dst), d.Shape.Size(), d.Shape)
 	}
 	if d.Global == nil {
 		d.Global = init
@@ -70,7 +72,8 @@ func fill(init Initializer, d Desc, dst []float32) error {
 	}
 	v, ok := bySuffix(d.Name)
 	if !ok {
-		return fmt.Errorf("no rule for this name: want an end of weight, bias, gamma or beta, or an __init__ attribute")
+		return fmt.Errorf("no rule for this name: want an end of weight, bias, gamma or beta, " +
+			"or an __init__ attribute")
 	}
 	return Constant{Value: v}.Weight(d, dst)
 }
@@ -80,7 +83,8 @@ var suffixes = []struct {
 	end   string
 	value float64
 }{
-	{"bias", 0}, {"beta", 0}, {"moving_mean", 0}, {"running_mean", 0}, {"moving_avg", 0}, {"moving_inv_var", 0},
+	{"bias", 0}, {"beta", 0}, {"moving_mean", 0}, {"running_mean", 0}, {"moving_avg", 0},
+	{"moving_inv_var", 0},
 	{"gamma", 1}, {"moving_var", 1}, {"running_var", 1}, {"min", 0}, {"max", 1},
 }
 

@@ -13,7 +13,8 @@ import (
 func fill(t *testing.T, init initializer.Initializer, name string, shape ...int) []float32 {
 	t.Helper()
 	dst := make([]float32, dtype.Shape(shape).Size())
-	if err := initializer.Fill(init, initializer.Desc{Name: name, Shape: shape, Seed: 1}, dst); err != nil {
+	if err := initializer.Fill(init, initializer.Desc{Name: name, Shape: shape, Seed: 1},
+		dst); err != nil {
 		t.Fatal(err)
 	}
 	return dst
@@ -25,7 +26,8 @@ func TestSuffix(t *testing.T) {
 		name string
 		want float32
 	}{
-		{"fc_bias", 0}, {"bn_beta", 0}, {"bn_gamma", 1}, {"bn_moving_mean", 0}, {"bn_moving_var", 1},
+		{"fc_bias", 0}, {"bn_beta", 0}, {"bn_gamma", 1}, {"bn_moving_mean", 0},
+		{"bn_moving_var", 1},
 		{"bn_running_var", 1}, {"q_min", 0}, {"q_max", 1}, {"fc_weight", 3},
 	} {
 		if got := fill(t, initializer.Constant{Value: 3}, c.name, 2)[1]; got != c.want {
@@ -55,7 +57,8 @@ func TestSpread(t *testing.T) {
 		{"normal", initializer.Normal{Sigma: 2}, 2, 0},
 		{"xavier", initializer.Xavier{}, 0.1, 0.1 * math.Sqrt(3)},
 		{"xavier in", initializer.Xavier{FactorType: "in"}, math.Sqrt(1.0 / 150), 0.2},
-		{"xavier gaussian out", initializer.Xavier{RndType: "gaussian", FactorType: "out", Magnitude: 2}, math.Sqrt(2.0 / 50), 0},
+		{"xavier gaussian out", initializer.Xavier{RndType: "gaussian", FactorType: "out",
+			Magnitude: 2}, math.Sqrt(2.0 / 50), 0},
 		{"msra", initializer.MSRAPrelu{Slope: op.Some(0.0)}, math.Sqrt(2.0 / 100), 0},
 	} {
 		// fan in 50*3 = 150, fan out 50, mean 100
@@ -107,7 +110,8 @@ func TestOrthogonal(t *testing.T) {
 					want = 4
 				}
 				if math.Abs(dot-want) > 1e-5 {
-					t.Errorf("shape %v: product of vectors %d and %d is %v, want %v", shape, i, j, dot, want)
+					t.Errorf("shape %v: product of vectors %d and %d is %v, want %v", shape, i, j,
+						dot, want)
 				}
 			}
 		}
@@ -124,8 +128,10 @@ func TestBilinear(t *testing.T) {
 
 func TestText(t *testing.T) {
 	for _, init := range []initializer.Initializer{
-		initializer.Zero{}, initializer.One{}, initializer.Constant{Value: 2}, initializer.Uniform{Scale: 1},
-		initializer.Normal{}, initializer.Xavier{Magnitude: 2}, initializer.MSRAPrelu{Slope: op.Some(0.0)}, initializer.Orthogonal{},
+		initializer.Zero{}, initializer.One{}, initializer.Constant{Value: 2},
+		initializer.Uniform{Scale: 1},
+		initializer.Normal{}, initializer.Xavier{Magnitude: 2},
+		initializer.MSRAPrelu{Slope: op.Some(0.0)}, initializer.Orthogonal{},
 		initializer.Bilinear{}, initializer.LSTMBias{},
 	} {
 		text, err := initializer.Format(init)
@@ -141,8 +147,10 @@ func TestText(t *testing.T) {
 			t.Errorf("%s came back as %s", text, again)
 		}
 	}
-	for _, bad := range []string{"", "nothing", "[", `["xavier"]`, `[1, {}]`, `["xavier", {"magnitud": 2}]`, `["zero", []]`,
-		`["uniform", {"scale": 0}]`, `["xavier", {"magnitude": 0.0}]`, `["lstmbias", {"forget_bias": "x"}]`} {
+	for _, bad := range []string{"", "nothing", "[", `["xavier"]`, `[1, {}]`,
+		`["xavier", {"magnitud": 2}]`, `["zero", []]`,
+		`["uniform", {"scale": 0}]`, `["xavier", {"magnitude": 0.0}]`,
+		`["lstmbias", {"forget_bias": "x"}]`} {
 		if _, err := initializer.Parse(bad); err == nil {
 			t.Errorf("%q: no error", bad)
 		}

@@ -41,7 +41,8 @@ func Parse(text string) (Initializer, error) {
 	}
 	typ, ok := kinds[strings.ToLower(name)]
 	if !ok {
-		return nil, fmt.Errorf("initializer: unknown name %q, want one of %s", name, strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))
+		return nil, fmt.Errorf("initializer: unknown name %q, want one of %s", name,
+			strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))
 	}
 	v := reflect.New(typ)
 	dec := json.NewDecoder(bytes.NewReader(args))
@@ -50,7 +51,8 @@ func Parse(text string) (Initializer, error) {
 		return nil, fmt.Errorf("initializer %s: arguments %s: %w", name, args, err)
 	}
 	if key := unaskable(typ, args); key != "" {
-		return nil, fmt.Errorf("initializer %s: %s is 0, want another number: the initializer zero sets weights to 0", name, key)
+		return nil, fmt.Errorf("initializer %s: %s is 0, want another number: the initializer "+
+			"zero sets weights to 0", name, key)
 	}
 	return v.Elem().Interface().(Initializer), nil
 }

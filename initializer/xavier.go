@@ -17,8 +17,9 @@ type Xavier struct {
 
 // MSRAPrelu is Xavier for layers followed by ReLU or PReLU (He et al., 2015).
 type MSRAPrelu struct {
-	FactorType string          `json:"factor_type,omitempty"` // avg (default), in or out
-	Slope      op.Opt[float64] `json:"slope,omitzero"`        // initial slope of the PReLU; unset: 0.25
+	FactorType string `json:"factor_type,omitempty"` // avg (default), in or out
+	// initial slope of the PReLU; unset: 0.25
+	Slope op.Opt[float64] `json:"slope,omitzero"`
 }
 
 // Weight fills dst; the parameter needs two axes or more.

@@ -32,7 +32,8 @@ func countCorrect(label, pred *view, axis int) (hits, n float64, err error) {
 	}
 	for o := range outer {
 		for i := range inner {
-			if argmax(pred.data[o*size*inner+i:], size, inner) == int(int32(label.data[o*inner+i])) {
+			if argmax(pred.data[o*size*inner+i:], size,
+				inner) == int(int32(label.data[o*inner+i])) {
 				hits++
 			}
 		}
@@ -44,7 +45,8 @@ func countCorrect(label, pred *view, axis int) (hits, n float64, err error) {
 // Name, to which "_k" is appended.
 func TopKAccuracy(k int, opts ...Option) Metric {
 	c := configure("top_k_accuracy", 1, opts)
-	return &mean{name: fmt.Sprintf("%s_%d", c.name, k), pair: func(label, pred *view) (float64, float64, error) {
+	return &mean{name: fmt.Sprintf("%s_%d", c.name, k), pair: func(label, pred *view) (float64,
+		float64, error) {
 		return countTopK(label, pred, k)
 	}}
 }

@@ -115,7 +115,8 @@ func (m *Confusion) add(label, pred *view) error {
 			p = argmax(pred.data[i*classes:], classes, 1)
 		}
 		if l < 0 || l >= maxClasses || p < 0 || p >= maxClasses {
-			return fmt.Errorf("label %v, predicted class %d of sample %d, want 0 to %d", l, p, i, maxClasses-1)
+			return fmt.Errorf("label %v, predicted class %d of sample %d, want 0 to %d", l, p, i,
+				maxClasses-1)
 		}
 		m.total.count(p, int(l))
 		m.window.count(p, int(l))
@@ -136,7 +137,9 @@ func (m *Confusion) Matrix() [][]int {
 }
 
 // Value returns the correlation since Reset.
-func (m *Confusion) Value() ([]string, []float64) { return []string{m.name}, []float64{m.total.mcc()} }
+func (m *Confusion) Value() ([]string, []float64) {
+	return []string{m.name}, []float64{m.total.mcc()}
+}
 
 // Window returns the correlation since ResetWindow or Reset.
 func (m *Confusion) Window() ([]string, []float64) {

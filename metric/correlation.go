@@ -24,7 +24,8 @@ func PearsonCorrelation(opts ...Option) Metric {
 
 func sameElements(label, pred *view) error {
 	if !label.shape.Equal(pred.shape) {
-		return fmt.Errorf("label of shape %v, prediction of shape %v: want equal shapes", label.shape, pred.shape)
+		return fmt.Errorf("label of shape %v, prediction of shape %v: want equal shapes",
+			label.shape, pred.shape)
 	}
 	return nil
 }

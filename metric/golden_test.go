@@ -51,7 +51,8 @@ func TestGolden(t *testing.T) {
 				if names[0] != c.Name {
 					t.Errorf("name %q, want %q", names[0], c.Name)
 				}
-				if d := math.Abs(values[0] - b.Value); d > 2e-7*math.Max(1, math.Abs(b.Value)) || math.IsNaN(d) {
+				if d := math.Abs(values[0] - b.Value); d > 2e-7*math.Max(1, math.Abs(b.Value)) ||
+					math.IsNaN(d) {
 					t.Errorf("batch %d: value %v, want %v", i, values[0], b.Value)
 				}
 			}

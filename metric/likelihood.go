@@ -26,7 +26,8 @@ func likelihood(name string, opts []Option) Metric {
 		for i, l := range label.data {
 			j := int(l)
 			if j < 0 || j >= classes {
-				return 0, 0, fmt.Errorf("label %v of sample %d, want a class from 0 to %d", l, i, classes-1)
+				return 0, 0, fmt.Errorf("label %v of sample %d, want a class from 0 to %d", l, i,
+					classes-1)
 			}
 			// The sum with eps is rounded to float32, where MXNet computes it.
 			sum -= math.Log(float64(pred.data[i*classes+j] + float32(c.eps)))
@@ -39,7 +40,8 @@ func likelihood(name string, opts []Option) Metric {
 // heeds Name, Axis (default -1, the last) and IgnoreLabel.
 func Perplexity(opts ...Option) Metric {
 	c := configure("perplexity", -1, opts)
-	return &mean{name: c.name, final: math.Exp, pair: func(label, pred *view) (float64, float64, error) {
+	return &mean{name: c.name, final: math.Exp, pair: func(label, pred *view) (float64, float64,
+		error) {
 		return logLoss(label, pred, &c)
 	}}
 }

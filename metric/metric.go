@@ -133,7 +133,8 @@ func (m *mean) Reset()                        { m.total, m.window = tally{}, tal
 
 func samePairs(name string, labels, preds []*nd.Array) error {
 	if len(labels) != len(preds) {
-		return fmt.Errorf("metric %s: %d labels and %d predictions, want as many of both", name, len(labels), len(preds))
+		return fmt.Errorf("metric %s: %d labels and %d predictions, want as many of both", name,
+			len(labels), len(preds))
 	}
 	return nil
 }

@@ -38,12 +38,20 @@ func TestValues(t *testing.T) {
 		{"accuracy of classes", metric.Accuracy(), label, nd.FromSlice([]float32{1, 0, 0}), 1. / 3},
 		{"accuracy on the last axis", metric.Accuracy(metric.Axis(-1)), label, pred, 2. / 3},
 		{"top 2", metric.TopKAccuracy(2), label, pred, 1},
-		{"top 1 on ties", metric.TopKAccuracy(1), nd.FromSlice([]float32{0, 1}), nd.FromSlice([]float32{.5, .5, .5, .5}, 2, 2), .5},
-		{"cross entropy", metric.CrossEntropy(), label, pred, -(math.Log(.9) + math.Log(.2) + math.Log(.7)) / 3},
-		{"perplexity", metric.Perplexity(), label, pred, math.Exp(-(math.Log(.9) + math.Log(.2) + math.Log(.7)) / 3)},
-		{"mae broadcast", metric.MAE(), nd.FromSlice([]float32{1, 2}), nd.FromSlice([]float32{0, 1, 2, 4}, 2, 2), 0.75},
-		{"rmse", metric.RMSE(), nd.FromSlice([]float32{3, 0}), nd.FromSlice([]float32{0, 4}), math.Sqrt(12.5)},
-		{"custom", metric.Custom("sum", func(l, p []float32) (float64, int) { return float64(l[0] + p[0]), 1 }),
+		{"top 1 on ties", metric.TopKAccuracy(1), nd.FromSlice([]float32{0, 1}),
+			nd.FromSlice([]float32{.5, .5, .5, .5}, 2, 2), .5},
+		{"cross entropy", metric.CrossEntropy(), label, pred, -(math.Log(.9) + math.Log(.2) +
+			math.Log(.7)) / 3},
+		{"perplexity", metric.Perplexity(), label, pred,
+			math.Exp(-(math.Log(.9) + math.Log(.2) + math.Log(.7)) / 3)},
+		{"mae broadcast", metric.MAE(), nd.FromSlice([]float32{1, 2}),
+			nd.FromSlice([]float32{0, 1, 2, 4}, 2, 2), 0.75},
+		{"rmse", metric.RMSE(), nd.FromSlice([]float32{3, 0}), nd.FromSlice([]float32{0, 4}),
+			math.Sqrt(12.5)},
+		{"custom", metric.Custom("sum", func(l, p []float32) (float64,
+			int) {
+			return float64(l[0] + p[0]), 1
+		}),
 			nd.FromSlice([]float32{1}), nd.FromSlice([]float32{2}), 3},
 	} {
 		if got := value(t, c.m, c.label, c.pred); math.Abs(got-c.want) > 1e-6 {
@@ -56,7 +64,8 @@ func TestValues(t *testing.T) {
 func TestWindow(t *testing.T) {
 	right, wrong := nd.FromSlice([]float32{0, 1}, 1, 2), nd.FromSlice([]float32{1, 0}, 1, 2)
 	label := nd.FromSlice([]float32{1})
-	for _, m := range []metric.Metric{metric.Accuracy(), metric.F1(), metric.F1(metric.Micro()), metric.Composite(metric.Accuracy())} {
+	for _, m := range []metric.Metric{metric.Accuracy(), metric.F1(), metric.F1(metric.Micro()),
+		metric.Composite(metric.Accuracy())} {
 		value(t, m, label, right)
 		m.(metric.Windowed).ResetWindow()
 		if got := value(t, m, label, wrong); got == 0 || got == 1 {
@@ -95,10 +104,12 @@ func TestErrors(t *testing.T) {
 		{"samples", metric.Accuracy(), list(one), list(matrix), "want 2 labels"},
 		{"axis", metric.Accuracy(metric.Axis(3)), list(one), list(matrix), "no axis 3"},
 		{"class", metric.CrossEntropy(), list(two), list(matrix), "want a class from 0 to 1"},
-		{"two classes", metric.F1(), list(nd.FromSlice([]float32{0, 1, 2})), list(nd.FromSlice(make([]float32, 6), 3, 2)), "want two classes"},
+		{"two classes", metric.F1(), list(nd.FromSlice([]float32{0, 1, 2})),
+			list(nd.FromSlice(make([]float32, 6), 3, 2)), "want two classes"},
 		{"shapes", metric.PearsonCorrelation(), list(one), list(two), "want equal shapes"},
 		{"regression", metric.MSE(), list(one), list(two), "want equal shapes"},
-		{"class number", metric.ConfusionMatrix(), list(nd.FromSlice([]float32{1e9})), list(one), "want 0 to"},
+		{"class number", metric.ConfusionMatrix(), list(nd.FromSlice([]float32{1e9})), list(one),
+			"want 0 to"},
 	} {
 		if err := c.m.Update(c.l, c.p); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
@@ -132,7 +143,8 @@ func TestNew(t *testing.T) {
 		{"f1", map[string]any{"average": "x"}, "want macro or micro"},
 		{"top_k_acc", nil, "at least 2"},
 	} {
-		if _, err := metric.New(c.name, c.kwargs); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := metric.New(c.name, c.kwargs); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %v: %v, want %q", c.name, c.kwargs, err, c.want)
 		}
 	}

@@ -35,7 +35,8 @@ var makers = map[string]func(map[string]any) (Metric, error){
 func New(name string, kwargs map[string]any) (Metric, error) {
 	mk := makers[strings.ToLower(name)]
 	if mk == nil {
-		return nil, fmt.Errorf("metric: unknown name %q, want one of %s", name, strings.Join(Names(), ", "))
+		return nil, fmt.Errorf("metric: unknown name %q, want one of %s", name,
+			strings.Join(Names(), ", "))
 	}
 	m, err := mk(kwargs)
 	if err != nil {
@@ -75,7 +76,8 @@ func options(kwargs map[string]any, heeds []string) (opts []Option, err error) {
 	for _, key := range slices.Sorted(maps.Keys(kwargs)) {
 		v := kwargs[key]
 		if key != "name" && !slices.Contains(heeds, key) {
-			return nil, fmt.Errorf("unknown argument %q, want one of %s", key, strings.Join(append([]string{"name"}, heeds...), ", "))
+			return nil, fmt.Errorf("unknown argument %q, want one of %s", key,
+				strings.Join(append([]string{"name"}, heeds...), ", "))
 		}
 		if v == nil {
 			continue

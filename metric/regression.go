@@ -28,7 +28,8 @@ func regression(name string, opts []Option, each, after func(float64) float64) M
 		pn, pw := pred.rows()
 		// A column that is missing on one side is repeated, as NumPy's broadcasting does.
 		if ln != pn || lw != pw && lw != 1 && pw != 1 {
-			return 0, 0, fmt.Errorf("label of shape %v, prediction of shape %v: want equal shapes", label.shape, pred.shape)
+			return 0, 0, fmt.Errorf("label of shape %v, prediction of shape %v: want equal shapes",
+				label.shape, pred.shape)
 		}
 		w := max(lw, pw)
 		if ln*w == 0 {

@@ -60,7 +60,8 @@ func (m *binary) State() ([]byte, error) { return m.numbers().encode() }
 func (m *binary) SetState(state []byte) error { return m.numbers().decode(m.name, state) }
 
 func (m *pearson) numbers() numbers {
-	return numbers{&m.label.n, &m.label.mean, &m.label.sse, &m.pred.n, &m.pred.mean, &m.pred.sse, &m.cov}
+	return numbers{&m.label.n, &m.label.mean, &m.label.sse, &m.pred.n, &m.pred.mean, &m.pred.sse,
+		&m.cov}
 }
 
 // State implements Stateful.
@@ -91,7 +92,8 @@ func (m *Confusion) SetState(state []byte) error {
 	}
 	k, w := uint64(le.LittleEndian.Uint32(state)), uint64(le.LittleEndian.Uint32(state[4:]))
 	if state = state[8:]; k > maxClasses || w > maxClasses || uint64(len(state)) != 8*(k*k+w*w) {
-		return fmt.Errorf("metric %s: state of %d and %d classes in %d bytes, want at most %d classes and 8 bytes for each pair of them", m.name, k, w, len(state), maxClasses)
+		return fmt.Errorf("metric %s: state of %d and %d classes in %d bytes, want at most %d "+
+			"classes and 8 bytes for each pair of them", m.name, k, w, len(state), maxClasses)
 	}
 	var total, window table
 	total.grow(int(k))

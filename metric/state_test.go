@@ -19,7 +19,10 @@ var stateful = map[string]func() metric.Metric{
 	"f1 micro":   func() metric.Metric { return metric.F1(metric.Micro()) },
 	"pcc":        func() metric.Metric { return metric.PCC() },
 	"pearson":    func() metric.Metric { return metric.PearsonCorrelation(metric.Micro()) },
-	"composite":  func() metric.Metric { return metric.Composite(metric.Accuracy(), metric.MCC(), metric.PCC()) },
+	"composite": func() metric.Metric {
+		return metric.Composite(metric.Accuracy(), metric.MCC(),
+			metric.PCC())
+	},
 }
 
 // feedMetric gives a metric batch number i.

@@ -91,7 +91,8 @@ func argmax(data []float32, size, stride int) int {
 // sameCount reports label and prediction that do not hold equally many samples.
 func sameCount(label, pred *view, want int) error {
 	if len(label.data) != want {
-		return fmt.Errorf("label of shape %v, prediction of shape %v: want %d labels", label.shape, pred.shape, want)
+		return fmt.Errorf("label of shape %v, prediction of shape %v: want %d labels", label.shape,
+			pred.shape, want)
 	}
 	return nil
 }

@@ -77,7 +77,8 @@ func (iv *invocation) fill(names []string, with []Input) {
 		i := slices.Index(names, w.name)
 		switch {
 		case i < 0:
-			panic(misuse(iv.op.Name, w.name, "no input of this name, want one of %s", strings.Join(names, ", ")))
+			panic(misuse(iv.op.Name, w.name, "no input of this name, want one of %s",
+				strings.Join(names, ", ")))
 		case w.array == nil:
 			panic(misuse(iv.op.Name, w.name, "the array given by With is nil"))
 		case iv.in[i] != nil:

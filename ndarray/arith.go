@@ -8,7 +8,8 @@ import (
 // broadcast applies the variant of an operator for equal shapes where it can, because it is faster,
 // and the one that broadcasts otherwise.
 func broadcast(elem, spread op.Handle[op.NoParams], a, b *Array) *Array {
-	if a == nil || b == nil || a.shape.Equal(b.shape) { // of nil arrays the operator tells the argument
+	// of nil arrays the operator tells the argument
+	if a == nil || b == nil || a.shape.Equal(b.shape) {
 		return apply1(elem.Op, op.NoParams{}, a, b)
 	}
 	return apply1(spread.Op, op.NoParams{}, a, b)
@@ -36,16 +37,22 @@ func (a *Array) Div(b *Array) *Array { return broadcast(prim.ElemwiseDiv, prim.B
 func (a *Array) Pow(b *Array) *Array { return broadcast(prim.Power, prim.BroadcastPower, a, b) }
 
 // Maximum returns the larger of a and b.
-func (a *Array) Maximum(b *Array) *Array { return broadcast(prim.Maximum, prim.BroadcastMaximum, a, b) }
+func (a *Array) Maximum(b *Array) *Array {
+	return broadcast(prim.Maximum, prim.BroadcastMaximum, a, b)
+}
 
 // Minimum returns the smaller of a and b.
-func (a *Array) Minimum(b *Array) *Array { return broadcast(prim.Minimum, prim.BroadcastMinimum, a, b) }
+func (a *Array) Minimum(b *Array) *Array {
+	return broadcast(prim.Minimum, prim.BroadcastMinimum, a, b)
+}
 
 // Eq returns 1 where a = b and 0 elsewhere, in the element type of a.
 func (a *Array) Eq(b *Array) *Array { return broadcast(prim.Equal, prim.BroadcastEqual, a, b) }
 
 // Ne returns 1 where a ≠ b and 0 elsewhere.
-func (a *Array) Ne(b *Array) *Array { return broadcast(prim.NotEqual, prim.BroadcastNotEqual, a, b) }
+func (a *Array) Ne(b *Array) *Array {
+	return broadcast(prim.NotEqual, prim.BroadcastNotEqual, a, b)
+}
 
 // Gt returns 1 where a > b and 0 elsewhere.
 func (a *Array) Gt(b *Array) *Array { return broadcast(prim.Greater, prim.BroadcastGreater, a, b) }

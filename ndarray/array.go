@@ -170,7 +170,8 @@ type owner struct {
 }
 
 // newArray allocates an array whose values are undefined.
-func newArray(eng *engine.Engine, dev device.Device, t dtype.Type, shape Shape, name string) (*Array, error) {
+func newArray(eng *engine.Engine, dev device.Device, t dtype.Type, shape Shape,
+	name string) (*Array, error) {
 	if !t.Valid() {
 		return nil, op.Errorf("dtype", "%v is not an element type", t)
 	}

@@ -90,21 +90,25 @@ func TestSetBetweenOverlappingViews(t *testing.T) {
 }
 
 func TestConversions(t *testing.T) {
-	for _, dt := range []dtype.Type{dtype.Float32, dtype.Float64, dtype.Float16, dtype.BFloat16, dtype.Uint8, dtype.Int32, dtype.Int64} {
+	for _, dt := range []dtype.Type{dtype.Float32, dtype.Float64, dtype.Float16, dtype.BFloat16,
+		dtype.Uint8, dtype.Int32, dtype.Int64} {
 		a := nd.FromSlice([]float32{0, 1, 2}).AsType(dt)
 		if a.DType() != dt {
 			t.Errorf("element type %v, want %v", a.DType(), dt)
 		}
 		want(t, a, 0, 1, 2)
 	}
-	if _, err := nd.Values[int8](nd.FromSlice([]float32{1})); err == nil || !strings.Contains(err.Error(), "float32, want int8") {
+	if _, err := nd.Values[int8](nd.FromSlice([]float32{1})); err == nil ||
+		!strings.Contains(err.Error(), "float32, want int8") {
 		t.Errorf("Values of another type: %v", err)
 	}
 	dst := make([]int64, 2)
-	if err := nd.FromSlice([]int64{7, 1 << 60}).CopyTo(context.Background(), dst); err != nil || dst[1] != 1<<60 {
+	if err := nd.FromSlice([]int64{7, 1 << 60}).CopyTo(context.Background(), dst); err != nil ||
+		dst[1] != 1<<60 {
 		t.Errorf("CopyTo: %v, %v", dst, err)
 	}
-	if err := nd.FromSlice([]int64{7}).CopyTo(context.Background(), dst); err == nil || !strings.Contains(err.Error(), "want a slice of 1 elements of int64") {
+	if err := nd.FromSlice([]int64{7}).CopyTo(context.Background(), dst); err == nil ||
+		!strings.Contains(err.Error(), "want a slice of 1 elements of int64") {
 		t.Errorf("CopyTo a longer slice: %v", err)
 	}
 	if v, err := nd.FromSlice([]int64{7}).Item(); err != nil || v != 7 {
@@ -125,7 +129,8 @@ func TestMisuseOfArrays(t *testing.T) {
 		want string
 	}{
 		{"shape of slice", func() { nd.FromSlice(ramp(6), 2, 2) }, "FromSlice (array_test.go:"},
-		{"elements", func() { nd.FromSlice(ramp(6), 2, 2) }, "shape: (2, 2) has 4 elements, the slice has 6"},
+		{"elements", func() { nd.FromSlice(ramp(6), 2, 2) },
+			"shape: (2, 2) has 4 elements, the slice has 6"},
 		{"negative extent", func() { nd.Empty(nd.Shape{-2}) }, "negative extent"},
 		{"huge", func() { nd.Empty(nd.Shape{1 << 40, 1 << 40}) }, "too large"},
 		{"row", func() { x.At(2) }, "At (array_test.go"},

@@ -95,7 +95,8 @@ func (w *writer) spread(shape Shape) *Array {
 		v = v.reshape("SetIndex", v.shape[1:].Clone())
 	}
 	if to, ok := spread(shape, v.shape); !ok || !to.Equal(shape) {
-		panic(misuse("SetIndex", "value", "shape %v does not broadcast to %v", w.value.shape, shape))
+		panic(misuse("SetIndex", "value", "shape %v does not broadcast to %v", w.value.shape,
+			shape))
 	}
 	return v.broadcastTo(shape)
 }
@@ -118,9 +119,11 @@ func (w *writer) overwrite(picks []pick) {
 		a.view("SetIndex", to.shape, to.offset*a.dtype.Size()).Set(w.spread(to.shape))
 	case w.value == nil:
 		p := sliceParams(a.shape, picks)
-		applyTo(a, prim.SliceAssignScalar.Op, prim.SliceAssignScalarParams{Scalar: w.number, Begin: p.Begin, End: p.End, Step: p.Step}, a)
+		applyTo(a, prim.SliceAssignScalar.Op, prim.SliceAssignScalarParams{Scalar: w.number,
+			Begin: p.Begin, End: p.End, Step: p.Step}, a)
 	default:
-		applyTo(a, prim.SliceAssign.Op, sliceParams(a.shape, picks), a, w.spread(to.shape).reshape("SetIndex", to.cut))
+		applyTo(a, prim.SliceAssign.Op, sliceParams(a.shape, picks), a,
+			w.spread(to.shape).reshape("SetIndex", to.cut))
 	}
 }
 
@@ -210,7 +213,8 @@ func onlyMask(index []Index) *Array {
 // maskable reports whether the same is assigned wherever the mask is not zero.
 func (w *writer) maskable(m *Array) bool {
 	rest := len(w.array.shape) - len(m.shape)
-	return m != nil && len(m.shape) > 0 && rest >= 0 && m.shape.Equal(w.array.shape[:len(m.shape)]) &&
+	return m != nil && len(m.shape) > 0 && rest >= 0 &&
+		m.shape.Equal(w.array.shape[:len(m.shape)]) &&
 		(w.value == nil || len(w.value.shape) <= rest)
 }
 

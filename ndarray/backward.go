@@ -52,7 +52,8 @@ func gradients(heads, grads, wrt []*Array, how pass) ([]*Array, error) {
 		b = run
 		for i, a := range wrt {
 			if a.leaf.Load() == nil && a.trace.step == nil {
-				return op.Errorf(fmt.Sprintf("array %d", i), "the array is not on a tape and has no gradient attached")
+				return op.Errorf(fmt.Sprintf("array %d", i),
+					"the array is not on a tape and has no gradient attached")
 			}
 			g, err := newArray(a.mem("Gradients").eng, a.chunk.dev, a.dtype, a.shape, "")
 			if err != nil {
@@ -132,13 +133,16 @@ func newBackprop(heads []*Array) (*backprop, error) {
 	}
 	for i, h := range heads {
 		if !h.Recorded() {
-			return nil, op.Errorf(fmt.Sprintf("head %d", i), "the array is not on a tape, or nothing that it was computed from has a gradient attached")
+			return nil, op.Errorf(fmt.Sprintf("head %d", i),
+				"the array is not on a tape, or nothing that it was computed from has a "+
+					"gradient attached")
 		}
 		if b.tape == nil {
 			b.tape = h.trace.tape
 		}
 		if h.trace.tape != b.tape {
-			return nil, op.Errorf(fmt.Sprintf("head %d", i), "the array is on another tape than the heads before it")
+			return nil, op.Errorf(fmt.Sprintf("head %d", i),
+				"the array is on another tape than the heads before it")
 		}
 	}
 	return b, nil
@@ -223,7 +227,8 @@ func (b *backprop) collect(heads []*Array) error {
 // visit takes in the values that a step saved.
 func (b *backprop) visit(s *step) error {
 	if s.freed {
-		return op.WithOp(op.Errorf("", "a Backward before has freed what the tape held: ask it to retain"), s.plan.op.Name, "", "")
+		return op.WithOp(op.Errorf("", "a Backward before has freed what the tape held: ask it "+
+			"to retain"), s.plan.op.Name, "", "")
 	}
 	b.steps = append(b.steps, s)
 	b.forward[&s.node] = parent{step: s}
@@ -255,7 +260,8 @@ func (b *backprop) headGrads(heads, grads []*Array) ([]op.Entry, error) {
 			continue
 		}
 		if !g.shape.Equal(heads[i].shape) || g.dtype != heads[i].dtype {
-			return nil, op.Errorf(fmt.Sprintf("gradient %d", i), "%v %v, want %v %v", g.dtype, g.shape, heads[i].dtype, heads[i].shape)
+			return nil, op.Errorf(fmt.Sprintf("gradient %d", i), "%v %v, want %v %v", g.dtype,
+				g.shape, heads[i].dtype, heads[i].shape)
 		}
 		entries[i] = op.Var("head_grad").Entry(0)
 		if !b.record {

@@ -29,7 +29,8 @@ type call struct {
 	uses     [inlineOperands]engine.Use // until the push has copied them
 	describe func() string
 
-	// On a device with queues: what completes the operation, and the memory that is given back then.
+	// On a device with queues: what completes the operation, and the memory that is given back
+	// then.
 	done     func(error)
 	scratch  device.Block
 	complete func(error)
@@ -123,7 +124,8 @@ func (c *call) completed(err error) {
 	done(err)
 }
 
-// recycle returns the block to the pool without what it refers to. Only what has been used is cleared: a block is half a kilobyte.
+// recycle returns the block to the pool without what it refers to. Only what has been used is
+// cleared: a block is half a kilobyte.
 func (c *call) recycle() {
 	used := min(len(c.args.In)+len(c.args.Out), inlineOperands)
 	clear(c.tensors[:used])

@@ -30,7 +30,8 @@ func ClipGlobalNorm(arrays []*Array, max float64) (norm float64, err error) {
 		total += v[0]
 	}
 	if norm = math.Sqrt(total); math.IsNaN(norm) || math.IsInf(norm, 0) {
-		return norm, fmt.Errorf("ndarray: ClipGlobalNorm: the norm is %v, want a finite number", norm)
+		return norm, fmt.Errorf("ndarray: ClipGlobalNorm: the norm is %v, want a finite number",
+			norm)
 	}
 	if scale := max / (norm + 1e-8); scale < 1 {
 		for _, a := range arrays {

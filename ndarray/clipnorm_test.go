@@ -23,7 +23,8 @@ func TestClipGlobalNorm(t *testing.T) {
 	want(t, a, float32(3*scale), 0)
 
 	broken := nd.FromSlice([]float32{float32(math.Inf(1)), 2})
-	if _, err := nd.ClipGlobalNorm([]*nd.Array{broken}, 1); err == nil || !strings.Contains(err.Error(), "the norm is +Inf") {
+	if _, err := nd.ClipGlobalNorm([]*nd.Array{broken}, 1); err == nil ||
+		!strings.Contains(err.Error(), "the norm is +Inf") {
 		t.Errorf("got %v, want an error that names the norm", err)
 	}
 	want(t, broken, float32(math.Inf(1)), 2)

@@ -36,7 +36,8 @@ func Full(v float64, shape Shape, opts ...Option) *Array {
 // Uniform returns random numbers from lo up to but not including hi.
 func Uniform(lo, hi float64, shape Shape, opts ...Option) *Array {
 	a := Empty(shape, opts...)
-	fillWith(a, random.Uniform.Op, random.UniformParams{Low: lo, High: op.Some(hi), DType: op.Some(a.dtype), Shape: []int{a.Size()}}, opts)
+	fillWith(a, random.Uniform.Op, random.UniformParams{Low: lo, High: op.Some(hi),
+		DType: op.Some(a.dtype), Shape: []int{a.Size()}}, opts)
 	return a
 }
 
@@ -46,7 +47,8 @@ func Normal(mean, sd float64, shape Shape, opts ...Option) *Array {
 		return Full(mean, shape, opts...)
 	}
 	a := Empty(shape, opts...)
-	fillWith(a, random.Normal.Op, random.NormalParams{Loc: mean, Scale: op.Some(sd), DType: op.Some(a.dtype), Shape: []int{a.Size()}}, opts)
+	fillWith(a, random.Normal.Op, random.NormalParams{Loc: mean, Scale: op.Some(sd),
+		DType: op.Some(a.dtype), Shape: []int{a.Size()}}, opts)
 	return a
 }
 
@@ -55,7 +57,8 @@ func Arange(start, stop, step float64, opts ...Option) *Array {
 	if step == 0 {
 		panic(misuse("Arange", "step", "0, want another number"))
 	}
-	return applyNew(prim.Arange.Op, prim.ArangeParams{Start: start, Stop: op.Some(stop), Step: op.Some(step), DType: collect(opts).dtype}, opts)
+	return applyNew(prim.Arange.Op, prim.ArangeParams{Start: start, Stop: op.Some(stop),
+		Step: op.Some(step), DType: collect(opts).dtype}, opts)
 }
 
 // Fill sets all elements of a to v.
@@ -67,7 +70,8 @@ func (a *Array) Fill(v float64) {
 
 // fill sets all elements of a.
 func fill(a *Array, v float64) {
-	fillWith(a, prim.Full.Op, prim.FullParams{Shape: []int{a.Size()}, DType: a.dtype, Value: v}, nil)
+	fillWith(a, prim.Full.Op, prim.FullParams{Shape: []int{a.Size()}, DType: a.dtype, Value: v},
+		nil)
 }
 
 // fillWith overwrites a by an operator that makes a vector of a's size.
@@ -79,7 +83,8 @@ func fillWith(a *Array, o *op.Op, params any, opts []Option) {
 	defer flat.Close()
 	flat.shape = Shape{a.Size()}
 	with := collect(opts)
-	iv := invocation{op: o, params: params, out: []*Array{flat}, seeded: with.seeded, seed: op.Seed{Key: with.seed}}
+	iv := invocation{op: o, params: params, out: []*Array{flat}, seeded: with.seeded,
+		seed: op.Seed{Key: with.seed}}
 	iv.first()
 }
 

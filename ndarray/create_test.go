@@ -34,8 +34,12 @@ func TestRandomConstructors(t *testing.T) {
 		draw     func(opts ...nd.Option) *nd.Array
 		mean, sd float64
 	}{
-		{"uniform", func(o ...nd.Option) *nd.Array { return nd.Uniform(2, 6, nd.Shape{n / 10, 10}, o...) }, 4, 4 / math.Sqrt(12)},
-		{"normal", func(o ...nd.Option) *nd.Array { return nd.Normal(-1, 3, nd.Shape{n}, o...) }, -1, 3},
+		{"uniform", func(o ...nd.Option) *nd.Array {
+			return nd.Uniform(2, 6, nd.Shape{n / 10, 10},
+				o...)
+		}, 4, 4 / math.Sqrt(12)},
+		{"normal", func(o ...nd.Option) *nd.Array { return nd.Normal(-1, 3, nd.Shape{n}, o...) },
+			-1, 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			v := values(t, c.draw(nd.Seed(7)))
@@ -68,15 +72,18 @@ func TestOptionalInputs(t *testing.T) {
 	x, w, b := nd.Ones(nd.Shape{1, 2}), nd.Ones(nd.Shape{2, 2}), nd.Ones(nd.Shape{2})
 	p := nd.FullyConnectedParams{NumHidden: 2}
 	want(t, nd.FullyConnected(x, w, b, p), 3, 3)
-	if got := panics(t, func() { nd.FullyConnected(x, w, nil, p) }); !strings.Contains(got, "bias: the array is nil") {
+	if got := panics(t, func() { nd.FullyConnected(x, w, nil, p) }); !strings.Contains(got,
+		"bias: the array is nil") {
 		t.Errorf("got %q", got)
 	}
 	p.NoBias = true
 	want(t, nd.FullyConnected(x, w, nil, p), 2, 2)
-	if got := panics(t, func() { nd.FullyConnected(x, w, b, p) }); !strings.Contains(got, "bias: an array was given, want nil") {
+	if got := panics(t, func() { nd.FullyConnected(x, w, b, p) }); !strings.Contains(got,
+		"bias: an array was given, want nil") {
 		t.Errorf("got %q", got)
 	}
-	if got := panics(t, func() { nd.FullyConnected(x, nil, b, p) }); !strings.Contains(got, "weight: the array is nil") && !strings.Contains(got, "bias") {
+	if got := panics(t, func() { nd.FullyConnected(x, nil, b, p) }); !strings.Contains(got,
+		"weight: the array is nil") && !strings.Contains(got, "bias") {
 		t.Errorf("got %q", got)
 	}
 }
@@ -109,11 +116,15 @@ func TestInputsByName(t *testing.T) {
 		call func()
 		want string
 	}{
-		{"unknown", func() { nd.Softmax(x, p, nd.With("lengths", lengths)) }, "lengths: no input of this name, want one of data, length"},
+		{"unknown", func() { nd.Softmax(x, p, nd.With("lengths", lengths)) },
+			"lengths: no input of this name, want one of data, length"},
 		{"missing", func() { nd.Softmax(x, p) }, "length: the array is nil"},
-		{"nil", func() { nd.Softmax(x, p, nd.With("length", nil)) }, "length: the array given by With is nil"},
-		{"positional", func() { nd.Softmax(x, p, nd.With("data", x)) }, "data: the input is given twice"},
-		{"off", func() { nd.Softmax(x, nd.SoftmaxParams{}, nd.With("length", lengths)) }, "the parameters switch this input off"},
+		{"nil", func() { nd.Softmax(x, p, nd.With("length", nil)) },
+			"length: the array given by With is nil"},
+		{"positional", func() { nd.Softmax(x, p, nd.With("data", x)) },
+			"data: the input is given twice"},
+		{"off", func() { nd.Softmax(x, nd.SoftmaxParams{}, nd.With("length", lengths)) },
+			"the parameters switch this input off"},
 	} {
 		if got := panics(t, c.call); !strings.Contains(got, c.want) {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)

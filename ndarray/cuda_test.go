@@ -20,8 +20,8 @@ func needGPU(t *testing.T) {
 	}
 }
 
-// TestCUDAPrograms runs random programs of a few arrays on a GPU and on the processor: copies in and out, between devices, and kernels, in the order of
-// the pushes without a wait between them.
+// TestCUDAPrograms runs random programs of a few arrays on a GPU and on the processor: copies in
+// and out, between devices, and kernels, in the order of the pushes without a wait between them.
 func TestCUDAPrograms(t *testing.T) {
 	needGPU(t)
 	devices := []device.Device{device.CUDA(0), device.CUDA(max(device.Count(device.KindCUDA)-1, 0))}
@@ -66,7 +66,8 @@ func TestCUDAPrograms(t *testing.T) {
 			}
 			for k := range want {
 				if got[k] != want[k] {
-					t.Fatalf("seed %d: array %d, element %d: got %v, want %v", seed, i, k, got[k], want[k])
+					t.Fatalf("seed %d: array %d, element %d: got %v, want %v", seed, i, k, got[k],
+						want[k])
 				}
 			}
 		}
@@ -96,7 +97,9 @@ func TestCUDAMissingKernel(t *testing.T) {
 		nd.Apply(hostOnly, op.NoParams{}, x)
 		return nil
 	}()
-	if err == nil || !strings.Contains(err.Error(), "_test_host_only") || !strings.Contains(err.Error(), "gpu(0)") {
-		t.Errorf("an operator without kernel on a GPU: %v, want an error that names the operator and the device", err)
+	if err == nil || !strings.Contains(err.Error(), "_test_host_only") ||
+		!strings.Contains(err.Error(), "gpu(0)") {
+		t.Errorf("an operator without kernel on a GPU: %v, want an error that names the "+
+			"operator and the device", err)
 	}
 }

@@ -68,10 +68,10 @@
 //
 // # Memory
 //
-// Values lie outside the Go heap. Slice, At, Rows and Reshape return views, and Index does where the
-// elements lie together; views share memory: writing to one writes to all. Memory is returned by Close, at the end of a [Scope], or after the garbage
-// collector has found the last array that shares it; in every case once pending operations are
-// complete.
+// Values lie outside the Go heap. Slice, At, Rows and Reshape return views, and Index does where
+// the elements lie together; views share memory: writing to one writes to all. Memory is returned
+// by Close, at the end of a [Scope], or after the garbage collector has found the last array that
+// shares it; in every case once pending operations are complete.
 //
 // # Gradients
 //

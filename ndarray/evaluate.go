@@ -46,7 +46,8 @@ func (b *backprop) aim(results []op.Entry) {
 	}
 	for i, e := range results {
 		t := b.targets[i]
-		if e.Valid() && !e.Node.IsVar() && b.forward[e.Node].step == nil && wanted[e] == 1 && t.req == GradWrite && !b.record {
+		if e.Valid() && !e.Node.IsVar() && b.forward[e.Node].step == nil && wanted[e] == 1 &&
+			t.req == GradWrite && !b.record {
 			b.direct[e] = t.grad
 		}
 	}
@@ -157,7 +158,8 @@ func (b *backprop) value(e op.Entry, shapeOnly bool) (*Array, error) {
 		if n := v.array.chunk.v.Name(); n != "" {
 			name = fmt.Sprintf(" %q", n)
 		}
-		return nil, blame("the array%s of shape %v was overwritten after the tape had recorded it", name, v.array.shape)
+		return nil, blame("the array%s of shape %v was overwritten after the tape had recorded it",
+			name, v.array.shape)
 	}
 	return v.array, nil
 }
@@ -196,7 +198,8 @@ func (b *backprop) store(t *target, e op.Entry) error {
 		}
 	} else if t.req == GradWrite {
 		copyArray(t.grad, v)
-	} else if _, err := Invoke(prim.ElemwiseAdd.Op, nil, []*Array{t.grad, v.Detach()}, []*Array{t.grad}); err != nil {
+	} else if _, err := Invoke(prim.ElemwiseAdd.Op, nil, []*Array{t.grad, v.Detach()},
+		[]*Array{t.grad}); err != nil {
 		return err
 	}
 	if b.uses[e]--; b.uses[e] == 0 {

@@ -35,10 +35,11 @@ func ExampleArray_Index() {
 
 func ExampleArray_SetIndex() {
 	x := nd.Zeros(nd.Shape{3, 4})
-	x.SetIndex(1, nd.Int(0))                                                 // x[0] = 1
-	x.SetIndex(nd.FromSlice([]float32{2, 3}), nd.From(1), nd.Range(0, 2))    // x[1:, 0:2] = [2, 3]
-	x.SetIndex(nd.FromSlice([]float32{8, 9}), nd.Ints{1, 2}, nd.Ints{3, -1}) // x[[1, 2], [3, -1]] = [8, 9]
-	x.SetIndex(-5, nd.Mask(x.Eq(nd.Zeros(nd.Shape{1}))))                     // x[x == 0] = -5
+	x.SetIndex(1, nd.Int(0))                                              // x[0] = 1
+	x.SetIndex(nd.FromSlice([]float32{2, 3}), nd.From(1), nd.Range(0, 2)) // x[1:, 0:2] = [2, 3]
+	// x[[1, 2], [3, -1]] = [8, 9]
+	x.SetIndex(nd.FromSlice([]float32{8, 9}), nd.Ints{1, 2}, nd.Ints{3, -1})
+	x.SetIndex(-5, nd.Mask(x.Eq(nd.Zeros(nd.Shape{1})))) // x[x == 0] = -5
 	fmt.Println(x)
 	// Output:
 	// [[ 1.  1.  1.  1.]

@@ -58,7 +58,8 @@ func ExampleScope() {
 func ExampleConcat() {
 	x, y := nd.Zeros(nd.Shape{2, 1}), nd.Ones(nd.Shape{2, 2})
 	fmt.Println(nd.Concat([]*nd.Array{x, y}, nd.ConcatParams{}))
-	for _, part := range nd.SliceChannel(y, nd.SliceChannelParams{NumOutputs: 2, SqueezeAxis: true}) {
+	for _, part := range nd.SliceChannel(y, nd.SliceChannelParams{NumOutputs: 2,
+		SqueezeAxis: true}) {
 		fmt.Println(part)
 	}
 	// Output:

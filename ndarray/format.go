@@ -192,7 +192,8 @@ func textOf(t dtype.Type, shown []float64) func(float64) string {
 			return withPoint(strconv.FormatFloat(v, verb, digits, 64), digits)
 		}
 		own := fraction(v, verb, bits)
-		return withPoint(strconv.FormatFloat(v, verb, own, bits), own) + strings.Repeat(" ", digits-own)
+		return withPoint(strconv.FormatFloat(v, verb, own, bits), own) + strings.Repeat(" ",
+			digits-own)
 	}
 }
 

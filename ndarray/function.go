@@ -18,9 +18,9 @@ type Function struct {
 	Forward func(in []*Array) (out []*Array)
 
 	// Backward computes the gradients of the inputs from those that flow into the outputs; nil
-	// stands for zero. Whatever else it needs from Forward may be kept in variables that both use, if
-	// a Function is made for each Apply. It is called during Backward and must not call Backward on
-	// the same tape. For second derivatives it is recorded as a function of its arguments alone.
+	// stands for zero. Whatever else it needs from Forward may be kept in variables that both use,
+	// if a Function is made for each Apply. It is called during Backward and must not call Backward
+	// on the same tape. For second derivatives it is recorded as a function of its arguments alone.
 	Backward func(in, out, outGrad []*Array) (inGrad []*Array)
 }
 
@@ -57,8 +57,12 @@ func init() {
 		Ref: onTapeOnly,
 	})
 	functionGrad.Define(op.Spec[functionParams]{
-		Traits:  op.Traits{Hidden: true, NoGrad: "it is a function in Go, whose operations are recorded themselves"},
-		Inputs:  func(p functionParams) []op.Input { return numbered("input", p.Inputs+2*p.Outputs) },
+		Traits: op.Traits{Hidden: true,
+			NoGrad: "it is a function in Go, whose operations are recorded themselves"},
+		Inputs: func(p functionParams) []op.Input {
+			return numbered("input",
+				p.Inputs+2*p.Outputs)
+		},
 		Outputs: func(p functionParams) []string { return names(numbered("output", p.Inputs)) },
 		Infer:   anyShape,
 		Ref:     onTapeOnly,
@@ -105,14 +109,17 @@ func (f Function) Apply(in ...*Array) []*Array {
 	}
 	results := f.Forward(detached)
 	if n := min(len(in), len(results)); n == 0 || max(len(in), len(results)) > maxArrays {
-		panic(misuse(f.name(), "", "%d inputs and %d outputs, want 1 to %d of both", len(in), len(results), maxArrays))
+		panic(misuse(f.name(), "", "%d inputs and %d outputs, want 1 to %d of both", len(in),
+			len(results), maxArrays))
 	}
 	p := &plan{op: functionNode.Op, params: functionParams{Inputs: len(in), Outputs: len(results)},
-		inputs: numbered("input", len(in)), updates: make([]bool, len(in)), ignored: make([]bool, len(in))}
+		inputs: numbered("input", len(in)), updates: make([]bool, len(in)),
+		ignored: make([]bool, len(in))}
 	out := make([]*Array, len(results))
 	for i, a := range results {
 		if a == nil || a.trace.tape != nil {
-			panic(misuse(f.name(), "", "output %d of Forward is nil or on a tape, want an array computed from the inputs", i))
+			panic(misuse(f.name(), "", "output %d of Forward is nil or on a tape, want an array "+
+				"computed from the inputs", i))
 		}
 		out[i] = a.Detach() // Backward may hold on to a itself
 		p.out = append(p.out, op.Plain(a.dtype, a.shape))
@@ -145,14 +152,17 @@ func (b *backprop) callFunction(n *op.Node, in, out []*Array) error {
 	args := in[p.Outputs : p.Outputs+p.Inputs]
 	grads := s.fn.Backward(args, in[p.Outputs+p.Inputs:], in[:p.Outputs])
 	if len(grads) != len(args) {
-		return op.WithOp(op.Errorf("", "Backward returned %d gradients for %d inputs", len(grads), len(args)), s.fn.name(), "", "")
+		return op.WithOp(op.Errorf("", "Backward returned %d gradients for %d inputs", len(grads),
+			len(args)), s.fn.name(), "", "")
 	}
 	for i, g := range grads {
 		a := args[i]
 		if g == nil {
 			out[i] = Zeros(a.shape, On(a.chunk.dev), As(a.dtype), Using(a.chunk.eng))
 		} else if !g.shape.Equal(a.shape) || g.dtype != a.dtype {
-			return op.WithOp(op.Errorf("", "Backward returned %v %v as gradient of input %d, want %v %v", g.dtype, g.shape, i, a.dtype, a.shape), s.fn.name(), "", "")
+			return op.WithOp(op.Errorf("",
+				"Backward returned %v %v as gradient of input %d, want %v %v", g.dtype, g.shape, i,
+				a.dtype, a.shape), s.fn.name(), "", "")
 		} else {
 			out[i] = g.alias("Backward")
 			out[i].trace = g.trace

@@ -87,7 +87,8 @@ func (a *Array) window(picks []pick) *Array {
 // sliceParams writes picks without lists as the operator slice has them.
 func sliceParams(shape Shape, picks []pick) prim.SliceParams {
 	n := len(shape)
-	p := prim.SliceParams{Begin: make([]op.Opt[int], n), End: make([]op.Opt[int], n), Step: make([]op.Opt[int], n)}
+	p := prim.SliceParams{Begin: make([]op.Opt[int], n), End: make([]op.Opt[int], n),
+		Step: make([]op.Opt[int], n)}
 	for _, k := range picks {
 		if k.kind == pickNew {
 			continue
@@ -126,7 +127,8 @@ func (a *Array) gather(s *Scoped, picks []pick) *Array {
 		at = l.axesOf(lists)[0]
 		r = apply1(index.Take.Op, index.TakeParams{Axis: at}, b, a.indices(s, lists[0]))
 	} else {
-		r = apply1(index.GatherND.Op, op.NoParams{}, b.toFront(l.axesOf(lists)), a.tuples(s, lists, l.block))
+		r = apply1(index.GatherND.Op, op.NoParams{}, b.toFront(l.axesOf(lists)),
+			a.tuples(s, lists, l.block))
 	}
 	return r.moveBlock(at, len(l.block), l.at).reshape("Index", l.shape)
 }
@@ -157,7 +159,8 @@ func layoutOf(what string, picks []pick) *layout {
 		last = i
 		shape, ok := spread(l.block, p.shape)
 		if !ok {
-			panic(misuse(what, "index", "lists of shape %v and %v do not broadcast", l.block, p.shape))
+			panic(misuse(what, "index", "lists of shape %v and %v do not broadcast", l.block,
+				p.shape))
 		}
 		l.block = shape
 	}

@@ -24,7 +24,8 @@ func FromSlice[T op.Element](data []T, shape ...int) *Array {
 		panic(misuse("FromSlice", "shape", "%v", err))
 	}
 	if s.Size() != len(data) {
-		panic(misuse("FromSlice", "shape", "%v has %d elements, the slice has %d", s, s.Size(), len(data)))
+		panic(misuse("FromSlice", "shape", "%v has %d elements, the slice has %d", s, s.Size(),
+			len(data)))
 	}
 	a, err := newArray(engine.Default(), device.CPU(), op.TypeOf[T](), s, "")
 	if err != nil {
@@ -37,7 +38,8 @@ func FromSlice[T op.Element](data []T, shape ...int) *Array {
 // Values waits for a and returns its values; T must be the Go type of its elements.
 func Values[T op.Element](a *Array) ([]T, error) {
 	if t := op.TypeOf[T](); a.dtype != t {
-		return nil, &op.Error{Op: "Values", Msg: fmt.Sprintf("the elements are %v, want %v", a.dtype, t), Site: op.CallSite()}
+		return nil, &op.Error{Op: "Values", Msg: fmt.Sprintf("the elements are %v, want %v",
+			a.dtype, t), Site: op.CallSite()}
 	}
 	data := make([]T, a.Size())
 	return data, a.ReadBytes(context.Background(), bytesOf(data))
@@ -59,7 +61,8 @@ func (a *Array) CopyTo(ctx context.Context, dst any) error {
 	b, t, ok := bytesOfAny(dst)
 	if !ok || t != a.dtype || len(b) != a.Bytes() {
 		return &op.Error{Op: "CopyTo", Arg: "dst", Site: op.CallSite(),
-			Msg: fmt.Sprintf("a %T of %d bytes, want a slice of %d elements of %v", dst, len(b), a.Size(), a.dtype)}
+			Msg: fmt.Sprintf("a %T of %d bytes, want a slice of %d elements of %v", dst, len(b),
+				a.Size(), a.dtype)}
 	}
 	return a.ReadBytes(ctx, b)
 }
@@ -68,7 +71,8 @@ func (a *Array) CopyTo(ctx context.Context, dst any) error {
 // a.Bytes() bytes.
 func (a *Array) ReadBytes(ctx context.Context, dst []byte) error {
 	if len(dst) != a.Bytes() {
-		return &op.Error{Op: "ReadBytes", Arg: "dst", Msg: fmt.Sprintf("%d bytes, want %d", len(dst), a.Bytes()), Site: op.CallSite()}
+		return &op.Error{Op: "ReadBytes", Arg: "dst", Msg: fmt.Sprintf("%d bytes, want %d",
+			len(dst), a.Bytes()), Site: op.CallSite()}
 	}
 	return a.transfer(ctx, dst, false)
 }
@@ -77,7 +81,8 @@ func (a *Array) ReadBytes(ctx context.Context, dst []byte) error {
 // operations on a, and returns when src has been copied.
 func (a *Array) WriteBytes(src []byte) error {
 	if len(src) != a.Bytes() {
-		return &op.Error{Op: "WriteBytes", Arg: "src", Msg: fmt.Sprintf("%d bytes, want %d", len(src), a.Bytes()), Site: op.CallSite()}
+		return &op.Error{Op: "WriteBytes", Arg: "src", Msg: fmt.Sprintf("%d bytes, want %d",
+			len(src), a.Bytes()), Site: op.CallSite()}
 	}
 	return a.transfer(context.Background(), src, true)
 }
@@ -114,7 +119,8 @@ func (a *Array) Float64s() ([]float64, error) {
 // Item waits for an array of one element and returns it.
 func (a *Array) Item() (float64, error) {
 	if a.Size() != 1 {
-		return 0, &op.Error{Op: "Item", Msg: fmt.Sprintf("the array has shape %v, want one element", a.shape), Site: op.CallSite()}
+		return 0, &op.Error{Op: "Item", Msg: fmt.Sprintf("the array has shape %v, want one element",
+			a.shape), Site: op.CallSite()}
 	}
 	v, err := a.Float64s()
 	if err != nil {
@@ -142,7 +148,8 @@ func (a *Array) ClearError() error {
 // bytesOf views the memory of a slice as bytes.
 func bytesOf[T op.Element](data []T) []byte {
 	var zero T
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(data))), len(data)*int(unsafe.Sizeof(zero)))
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(data))),
+		len(data)*int(unsafe.Sizeof(zero)))
 }
 
 // bytesOfAny is bytesOf for a slice whose type is not known.

@@ -10,8 +10,8 @@ import (
 	"gomx/op"
 )
 
-// FromImage makes an array of uint8 on the processor from an image: of shape (height, width, 3) with
-// the channels red, green and blue, or (height, width, 1) for an image.Gray or image.Gray16.
+// FromImage makes an array of uint8 on the processor from an image: of shape (height, width, 3)
+// with the channels red, green and blue, or (height, width, 1) for an image.Gray or image.Gray16.
 // Transparency is dropped: colors are as they were before it was applied.
 func FromImage(img image.Image) *Array {
 	b := img.Bounds()
@@ -75,7 +75,8 @@ func (a *Array) Image() (image.Image, error) {
 	}
 	if channels != 1 && channels != 3 && channels != 4 {
 		return nil, &op.Error{Op: "Image", Site: op.CallSite(),
-			Msg: fmt.Sprintf("the array has shape %v, want (height, width) or (height, width, channels) with 1, 3 or 4 channels", a.shape)}
+			Msg: fmt.Sprintf("the array has shape %v, want (height, width) or (height, width, "+
+				"channels) with 1, 3 or 4 channels", a.shape)}
 	}
 	data, err := a.pixels()
 	if err != nil {

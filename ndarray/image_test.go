@@ -23,7 +23,8 @@ func picture(set func(x, y int, c color.Color), alpha uint8) {
 
 func TestImages(t *testing.T) {
 	box := image.Rect(0, 0, 5, 4)
-	gray, gray16, rgba, nrgba, wide := image.NewGray(box), image.NewGray16(box), image.NewRGBA(box), image.NewNRGBA(box), image.NewNRGBA64(box)
+	gray, gray16, rgba, nrgba, wide := image.NewGray(box), image.NewGray16(box), image.NewRGBA(box),
+		image.NewNRGBA(box), image.NewNRGBA64(box)
 	picture(gray.Set, 255)
 	picture(gray16.Set, 255)
 	picture(rgba.Set, 255)
@@ -32,13 +33,15 @@ func TestImages(t *testing.T) {
 	part := image.Rect(1, 1, 4, 3)
 	for name, img := range map[string]image.Image{
 		"gray": gray, "gray16": gray16, "rgba": rgba, "nrgba": nrgba, "wide": wide,
-		"part of gray": gray.SubImage(part), "part of rgba": rgba.SubImage(part), "part of nrgba": nrgba.SubImage(part),
-		"palette": image.NewPaletted(box, color.Palette{color.White}),
+		"part of gray": gray.SubImage(part), "part of rgba": rgba.SubImage(part),
+		"part of nrgba": nrgba.SubImage(part),
+		"palette":       image.NewPaletted(box, color.Palette{color.White}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := nd.FromImage(img)
 			b := img.Bounds()
-			if s := x.Shape(); x.DType() != dtype.Uint8 || len(s) != 3 || s[0] != b.Dy() || s[1] != b.Dx() {
+			if s := x.Shape(); x.DType() != dtype.Uint8 || len(s) != 3 || s[0] != b.Dy() ||
+				s[1] != b.Dx() {
 				t.Fatalf("got %v %v for %v", x.DType(), s, b)
 			}
 			back, err := x.Image()
@@ -72,7 +75,8 @@ func TestImagesOfOtherArrays(t *testing.T) {
 		t.Errorf("got %v, %v", img, err)
 	}
 	for _, shape := range []nd.Shape{{3}, {2, 2, 2}, {1, 1, 1, 1}} {
-		if _, err := nd.Zeros(shape).Image(); err == nil || !strings.Contains(err.Error(), "want (height, width)") {
+		if _, err := nd.Zeros(shape).Image(); err == nil ||
+			!strings.Contains(err.Error(), "want (height, width)") {
 			t.Errorf("shape %v: got %v", shape, err)
 		}
 	}

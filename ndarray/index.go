@@ -123,7 +123,8 @@ func (a *Array) parse(what string, index []Index) []pick {
 	case ellipses > 1:
 		panic(misuse(what, "index", "%d ellipses, want at most one", ellipses))
 	case used > len(a.shape):
-		panic(misuse(what, "index", "indices for %d axes, the array of shape %v has %d", used, a.shape, len(a.shape)))
+		panic(misuse(what, "index", "indices for %d axes, the array of shape %v has %d", used,
+			a.shape, len(a.shape)))
 	}
 	for _, x := range index {
 		if x == Ellipsis {
@@ -203,7 +204,8 @@ func (p *parser) place(i int) int {
 	d := p.array.shape[p.axis]
 	k := fromEnd(i, d)
 	if k < 0 || k >= d {
-		panic(misuse(p.what, "index", "%d for axis %d of an array of shape %v, want %d to %d", i, p.axis, p.array.shape, -d, d-1))
+		panic(misuse(p.what, "index", "%d for axis %d of an array of shape %v, want %d to %d", i,
+			p.axis, p.array.shape, -d, d-1))
 	}
 	return k
 }
@@ -249,7 +251,8 @@ func (p *parser) places(x *Array) {
 	case x.dtype == dtype.Bool:
 		p.mask(x)
 	case x.dtype.IsFloat():
-		panic(misuse(p.what, "index", "an array of %v, want integers (AsType) or a mask (Mask)", x.dtype))
+		panic(misuse(p.what, "index", "an array of %v, want integers (AsType) or a mask (Mask)",
+			x.dtype))
 	default:
 		x.mem(p.what)
 		p.push(pick{kind: pickList, array: x, shape: x.shape})
@@ -260,7 +263,8 @@ func (p *parser) places(x *Array) {
 func (p *parser) mask(m *Array) {
 	want := p.array.shape[p.axis : p.axis+len(m.shape)]
 	if !m.shape.Equal(want) {
-		panic(misuse(p.what, "index", "the mask has shape %v, want %v: that of axes %d to %d", m.shape, want, p.axis, p.axis+len(want)-1))
+		panic(misuse(p.what, "index", "the mask has shape %v, want %v: that of axes %d to %d",
+			m.shape, want, p.axis, p.axis+len(want)-1))
 	}
 	values, err := m.Float64s()
 	if err != nil {

@@ -24,7 +24,8 @@ func drawIndex(r *rand.Rand, shape []int) []indexItem {
 		d := shape[axis]
 		if ellipsis && r.IntN(len(shape)) == 0 {
 			axis += r.IntN(len(shape) - axis + 1)
-			items, ellipsis, partial = append(items, indexItem{index: nd.Ellipsis, kind: 'e'}), false, false
+			items, ellipsis, partial = append(items, indexItem{index: nd.Ellipsis, kind: 'e'}),
+				false, false
 			continue
 		}
 		x := indexItem{}
@@ -87,7 +88,8 @@ func drawSpan(r *rand.Rand, d int) indexItem {
 		} else {
 			from = max(begin, 0)
 		}
-		if (i-from)%step == 0 && (i-from)/step >= 0 && (step > 0 && i < end || step < 0 && i > end) {
+		if (i-from)%step == 0 && (i-from)/step >= 0 && (step > 0 && i < end || step < 0 &&
+			i > end) {
 			list = append(list, i)
 		}
 	}
@@ -208,7 +210,8 @@ func oracle(shape []int, items []indexItem) (out, from []int, ok bool) {
 func layOut(shape []int, axes []axisOf) (out, from []int, ok bool) {
 	out = []int{} // not nil: a scalar has a shape
 	block, lists, ok := blockOf(axes)
-	apart := len(lists) > 0 && slices.ContainsFunc(lists[1:], func(i int) bool { return axes[i].apart })
+	apart := len(lists) > 0 && slices.ContainsFunc(lists[1:],
+		func(i int) bool { return axes[i].apart })
 	blockAt := -1 // its first dimension
 	if len(lists) > 0 && (apart || lists[len(lists)-1]-lists[0]+1 != len(lists)) {
 		out, blockAt = append(out, block...), 0

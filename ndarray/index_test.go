@@ -43,7 +43,8 @@ func drawShape(r *rand.Rand) []int {
 }
 
 // forRandomIndices calls f for random arrays and indices.
-func forRandomIndices(t *testing.T, f func(r *rand.Rand, x *nd.Array, items []indexItem, out, from []int) error) {
+func forRandomIndices(t *testing.T, f func(r *rand.Rand, x *nd.Array, items []indexItem, out,
+	from []int) error) {
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 0))
 	for n := range 300 {
@@ -176,14 +177,16 @@ func TestGradientsFlowThroughIndices(t *testing.T) {
 		"array":      {rows},
 		"two arrays": {rows, nd.Range(1, 3), nd.FromSlice([]int64{0, 1, 0})},
 		"mask":       {mask},
-		"mask of 2":  {nd.Mask(nd.FromSlice([]float32{1, 0, 0, 0, 2, 0, 0, 0, 0, 1, 1, 1}, 4, 3)), nd.NewAxis},
-		"mixed":      {mask, nd.Int(-1), nd.Every(1)},
+		"mask of 2": {nd.Mask(nd.FromSlice([]float32{1, 0, 0, 0, 2, 0, 0, 0, 0, 1, 1, 1}, 4, 3)),
+			nd.NewAxis},
+		"mixed": {mask, nd.Int(-1), nd.Every(1)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := leaf64(r, 4, 3, 2)
 			value := func() *nd.Array {
 				y := nd.NewTape(true).Watch(x).Square().Index(index...)
-				return y.Mul(nd.Arange(1, float64(y.Size()+1), 1, nd.As(dtype.Float64)).Reshape(y.Shape()...)).Sum()
+				return y.Mul(nd.Arange(1, float64(y.Size()+1), 1,
+					nd.As(dtype.Float64)).Reshape(y.Shape()...)).Sum()
 			}
 			value().Backward()
 			checkGradient(t, 0, x, func() float64 { return item(t, value()) })
@@ -198,15 +201,20 @@ func TestIndexMisuse(t *testing.T) {
 		index []nd.Index
 		want  string
 	}{
-		{"place", []nd.Index{nd.All(), nd.Int(3)}, "3 for axis 1 of an array of shape (2, 3), want -3 to 2"},
-		{"list", []nd.Index{nd.Ints{0, -3}}, "-3 for axis 0 of an array of shape (2, 3), want -2 to 1"},
-		{"too many", []nd.Index{nd.Int(0), nd.Ellipsis, nd.Int(0), nd.Int(0)}, "indices for 3 axes, the array of shape (2, 3) has 2"},
+		{"place", []nd.Index{nd.All(), nd.Int(3)},
+			"3 for axis 1 of an array of shape (2, 3), want -3 to 2"},
+		{"list", []nd.Index{nd.Ints{0, -3}},
+			"-3 for axis 0 of an array of shape (2, 3), want -2 to 1"},
+		{"too many", []nd.Index{nd.Int(0), nd.Ellipsis, nd.Int(0), nd.Int(0)},
+			"indices for 3 axes, the array of shape (2, 3) has 2"},
 		{"ellipses", []nd.Index{nd.Ellipsis, nd.Ellipsis}, "2 ellipses, want at most one"},
 		{"step", []nd.Index{nd.Every(0)}, "step 0 for axis 0"},
 		{"nil", []nd.Index{nil}, "nil, want an index"},
 		{"floats", []nd.Index{x}, "an array of float32, want integers (AsType) or a mask (Mask)"},
-		{"mask", []nd.Index{nd.Mask(nd.Ones(nd.Shape{3}))}, "the mask has shape (3,), want (2,): that of axes 0 to 0"},
-		{"lists", []nd.Index{nd.Ints{0, 1}, nd.Ints{0, 1, 2}}, "lists of shape (2,) and (3,) do not broadcast"},
+		{"mask", []nd.Index{nd.Mask(nd.Ones(nd.Shape{3}))},
+			"the mask has shape (3,), want (2,): that of axes 0 to 0"},
+		{"lists", []nd.Index{nd.Ints{0, 1}, nd.Ints{0, 1, 2}},
+			"lists of shape (2,) and (3,) do not broadcast"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := panics(t, func() { x.Index(c.index...) })
@@ -214,13 +222,15 @@ func TestIndexMisuse(t *testing.T) {
 				t.Errorf("Index: got %q, want %q", got, c.want)
 			}
 			got = panics(t, func() { x.SetIndex(0, c.index...) })
-			if !strings.Contains(got, c.want) || !strings.HasPrefix(got, "SetIndex (index_test.go:") {
+			if !strings.Contains(got, c.want) ||
+				!strings.HasPrefix(got, "SetIndex (index_test.go:") {
 				t.Errorf("SetIndex: got %q, want %q", got, c.want)
 			}
 		})
 	}
 	late := x.Index(nd.FromSlice([]int32{0, 2}))
-	if _, err := late.Float32s(); err == nil || !strings.Contains(err.Error(), "2 for axis 0, want 0 to 1") {
+	if _, err := late.Float32s(); err == nil ||
+		!strings.Contains(err.Error(), "2 for axis 0, want 0 to 1") {
 		t.Errorf("an index array out of range: got %v", err)
 	}
 	if err := nd.WaitAll(t.Context()); err == nil {

@@ -87,7 +87,8 @@ func (iv *invocation) join(a *Array, i int) error {
 	}
 	if a.trace.tape != nil && !iv.untaped {
 		if iv.tape != nil && iv.tape != a.trace.tape {
-			return op.Errorf(iv.inputName(i), "the array is on another tape than the inputs before it")
+			return op.Errorf(iv.inputName(i),
+				"the array is on another tape than the inputs before it")
 		}
 		iv.tape = a.trace.tape
 	}
@@ -106,7 +107,8 @@ func (iv *invocation) place(a *Array, i int) error {
 	case a.chunk.eng != iv.eng:
 		return op.Errorf(iv.inputName(i), "the array belongs to another engine")
 	case a.chunk.dev != iv.dev:
-		return op.Errorf(iv.inputName(i), "the array is on %v, want %v: use To", a.chunk.dev, iv.dev)
+		return op.Errorf(iv.inputName(i), "the array is on %v, want %v: use To", a.chunk.dev,
+			iv.dev)
 	}
 	return nil
 }
@@ -255,7 +257,8 @@ func (iv *invocation) clashes(p *plan, i int) bool {
 
 // overlap reports whether two arrays have bytes in common.
 func overlap(a, b *Array) bool {
-	return a.chunk != nil && a.chunk == b.chunk && a.offset < b.offset+b.Bytes() && b.offset < a.offset+a.Bytes()
+	return a.chunk != nil && a.chunk == b.chunk && a.offset < b.offset+b.Bytes() &&
+		b.offset < a.offset+a.Bytes()
 }
 
 // inplace reports whether input and output of an operator may share memory.

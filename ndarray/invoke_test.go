@@ -49,10 +49,12 @@ func init() {
 		},
 	})
 	update.Define(op.Spec[op.NoParams]{
-		Traits: op.Traits{Doc: "subtracts", Update: true, NoGrad: "test", Inplace: [][2]int{{0, 0}}},
+		Traits: op.Traits{Doc: "subtracts", Update: true, NoGrad: "test",
+			Inplace: [][2]int{{0, 0}}},
 		Inputs: prim.Inputs[op.NoParams]("weight", "grad"), Infer: op.SameShape[op.NoParams],
 		Ref: func(_ op.NoParams, c *op.Call) error {
-			w, g, out := op.Slice[float32](c.In[0]), op.Slice[float32](c.In[1]), op.Slice[float32](c.Out[0])
+			w, g, out := op.Slice[float32](c.In[0]), op.Slice[float32](c.In[1]),
+				op.Slice[float32](c.Out[0])
 			for i := range w {
 				out[i] = w[i] - g[i]
 			}
@@ -77,7 +79,8 @@ func init() {
 		Infer:  op.SameShape[op.NoParams],
 		Ref: func(_ op.NoParams, c *op.Call) error {
 			for i := range op.Slice[float32](c.Out[0]) {
-				op.Slice[float32](c.Out[0])[i] = float32(c.Seed.Counter + uint64(i) + 1000*c.Seed.Key)
+				op.Slice[float32](c.Out[0])[i] = float32(c.Seed.Counter + uint64(i) +
+					1000*c.Seed.Key)
 			}
 			return nil
 		},
@@ -105,13 +108,20 @@ func TestInvokeMisuse(t *testing.T) {
 		out    []*nd.Array
 		want   []string
 	}{
-		{"shapes", prim.ElemwiseAdd.Op, nil, []*nd.Array{x, y}, nil, []string{"elemwise_add (invoke_test.go:", "(2, 3)", "(2,)", "lhs", "rhs"}},
-		{"types", prim.ElemwiseAdd.Op, nil, []*nd.Array{x, x.AsType(dtype.Int32)}, nil, []string{"float32", "int32"}},
-		{"count", prim.ElemwiseAdd.Op, nil, []*nd.Array{x}, nil, []string{"1 input arrays, want 2: lhs, rhs"}},
-		{"nil", prim.ElemwiseAdd.Op, nil, []*nd.Array{x, nil}, nil, []string{"rhs: the array is nil"}},
-		{"parameters", prim.ElemwiseAdd.Op, prim.ScalarParams{}, []*nd.Array{x, x}, nil, []string{"prim.ScalarParams, want op.NoParams"}},
-		{"outputs", prim.ElemwiseAdd.Op, nil, []*nd.Array{x, x}, []*nd.Array{x, x}, []string{"out: 2 output arrays, want 1"}},
-		{"output shape", prim.ElemwiseAdd.Op, nil, []*nd.Array{x, x}, []*nd.Array{y}, []string{"elemwise_add", "(2,)", "(2, 3)"}},
+		{"shapes", prim.ElemwiseAdd.Op, nil, []*nd.Array{x, y}, nil,
+			[]string{"elemwise_add (invoke_test.go:", "(2, 3)", "(2,)", "lhs", "rhs"}},
+		{"types", prim.ElemwiseAdd.Op, nil, []*nd.Array{x, x.AsType(dtype.Int32)}, nil,
+			[]string{"float32", "int32"}},
+		{"count", prim.ElemwiseAdd.Op, nil, []*nd.Array{x}, nil,
+			[]string{"1 input arrays, want 2: lhs, rhs"}},
+		{"nil", prim.ElemwiseAdd.Op, nil, []*nd.Array{x, nil}, nil,
+			[]string{"rhs: the array is nil"}},
+		{"parameters", prim.ElemwiseAdd.Op, prim.ScalarParams{}, []*nd.Array{x, x}, nil,
+			[]string{"prim.ScalarParams, want op.NoParams"}},
+		{"outputs", prim.ElemwiseAdd.Op, nil, []*nd.Array{x, x}, []*nd.Array{x, x},
+			[]string{"out: 2 output arrays, want 1"}},
+		{"output shape", prim.ElemwiseAdd.Op, nil, []*nd.Array{x, x}, []*nd.Array{y},
+			[]string{"elemwise_add", "(2,)", "(2, 3)"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := nd.Invoke(c.o, c.params, c.in, c.out)
@@ -133,11 +143,13 @@ func TestFailureArrivesAtWaits(t *testing.T) {
 	bad := nd.Apply(failing, op.NoParams{}, x)
 	later := bad.AddScalar(1).Reshape(3, 2)
 	for name, a := range map[string]*nd.Array{"itself": bad, "dependent": later} {
-		for what, err := range map[string]error{"Wait": a.Wait(context.Background()), "Float32s": second(a.Float32s())} {
+		for what, err := range map[string]error{"Wait": a.Wait(context.Background()),
+			"Float32s": second(a.Float32s())} {
 			if !errors.Is(err, errBroken) {
 				t.Fatalf("%s of %s: got %v, want %v", what, name, err, errBroken)
 			}
-			for _, w := range []string{"test_failing", "cpu(0)", "data float32 (2, 3)", "invoke_test.go:"} {
+			for _, w := range []string{"test_failing", "cpu(0)", "data float32 (2, 3)",
+				"invoke_test.go:"} {
 				if w == "invoke_test.go:" && !callSites {
 					continue
 				}
@@ -167,7 +179,8 @@ func TestOverwriteCuresAndViewDoesNot(t *testing.T) {
 		t.Errorf("writing a view of a poisoned array: %v, want its error", err)
 	}
 	if err := x.ClearError(); !errors.Is(err, errBroken) {
-		t.Errorf("ClearError of a value that a failed operation may have touched: %v, want the error", err)
+		t.Errorf("ClearError of a value that a failed operation may have touched: %v, want the "+
+			"error", err)
 	}
 	if err := nd.CopyFrom(x, []float32{4, 3, 2, 1}); err != nil {
 		t.Fatal(err)
@@ -196,7 +209,8 @@ func TestExplicitOutputs(t *testing.T) {
 	}
 	want(t, x, 41, 21, 1) // the operator may not work in place
 	y := nd.FromSlice(ramp(5))
-	if _, err := nd.Invoke(prim.PlusScalar.Op, prim.ScalarParams{Scalar: 10}, []*nd.Array{y.Slice(0, 3)}, []*nd.Array{y.Slice(1, 4)}); err != nil {
+	if _, err := nd.Invoke(prim.PlusScalar.Op, prim.ScalarParams{Scalar: 10},
+		[]*nd.Array{y.Slice(0, 3)}, []*nd.Array{y.Slice(1, 4)}); err != nil {
 		t.Fatal(err)
 	}
 	want(t, y, 0, 10, 11, 12, 4)

@@ -34,7 +34,9 @@ func (a *Array) Mat() (*mat.Dense, error) {
 	case 2:
 		rows, cols = a.shape[0], a.shape[1]
 	default:
-		return nil, &op.Error{Op: "Mat", Msg: fmt.Sprintf("the array has shape %v, want one or two axes", a.shape), Site: op.CallSite()}
+		return nil, &op.Error{Op: "Mat",
+			Msg:  fmt.Sprintf("the array has shape %v, want one or two axes", a.shape),
+			Site: op.CallSite()}
 	}
 	v, err := a.Float64s()
 	if err != nil {

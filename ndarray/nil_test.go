@@ -12,7 +12,8 @@ import (
 	"gomx/op"
 )
 
-// call calls a method with arguments that are zero but for slices of one nil array, and returns what it panics with.
+// call calls a method with arguments that are zero but for slices of one nil array, and returns
+// what it panics with.
 func call(m reflect.Value, t reflect.Type) (problem any) {
 	args := make([]reflect.Value, t.NumIn())
 	for i := range args {
@@ -27,14 +28,16 @@ func call(m reflect.Value, t reflect.Type) (problem any) {
 	return nil
 }
 
-// TestNilReceivers: every method of a nil array panics with an error of the library, never with that of the runtime.
+// TestNilReceivers: every method of a nil array panics with an error of the library, never with
+// that of the runtime.
 func TestNilReceivers(t *testing.T) {
 	var a *nd.Array
 	v := reflect.ValueOf(a)
 	for i := range v.NumMethod() {
 		name := v.Type().Method(i).Name
 		if name == "Format" {
-			continue // it is for package fmt, which never passes a nil state and catches panics itself
+			// it is for package fmt, which never passes a nil state and catches panics itself
+			continue
 		}
 		switch p := call(v.Method(i), v.Method(i).Type()).(type) {
 		case *op.Error:
@@ -52,7 +55,8 @@ func TestNilReceivers(t *testing.T) {
 	}
 }
 
-// TestNilArguments: a method that is handed zeros and nil arrays never panics with an error of the runtime.
+// TestNilArguments: a method that is handed zeros and nil arrays never panics with an error of the
+// runtime.
 func TestNilArguments(t *testing.T) {
 	for i := range reflect.TypeFor[*nd.Array]().NumMethod() {
 		if reflect.TypeFor[*nd.Array]().Method(i).Name == "Format" {
@@ -61,12 +65,14 @@ func TestNilArguments(t *testing.T) {
 		a := nd.Ones(nd.Shape{2, 2})
 		m := reflect.ValueOf(a).Method(i)
 		if p, bad := call(m, m.Type()).(runtime.Error); bad {
-			t.Errorf("%s with zero arguments panics with %v", reflect.TypeFor[*nd.Array]().Method(i).Name, p)
+			t.Errorf("%s with zero arguments panics with %v",
+				reflect.TypeFor[*nd.Array]().Method(i).Name, p)
 		}
 	}
 }
 
-// TestNilOperands: an operator called with nil arrays returns an error that names it and the operand.
+// TestNilOperands: an operator called with nil arrays returns an error that names it and the
+// operand.
 func TestNilOperands(t *testing.T) {
 	for _, o := range op.All() {
 		p, err := o.Normalize(nil)
@@ -78,13 +84,15 @@ func TestNilOperands(t *testing.T) {
 			continue
 		}
 		_, err = nd.Invoke(o, p, in, nil)
-		if want := fmt.Sprintf("%s: %s: the array is nil", o.Name, o.Inputs(p)[0].Name); err == nil || !strings.Contains(err.Error(), "the array is nil") {
+		if want := fmt.Sprintf("%s: %s: the array is nil", o.Name,
+			o.Inputs(p)[0].Name); err == nil || !strings.Contains(err.Error(), "the array is nil") {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
 	defer func() {
 		if e, ok := recover().(*op.Error); !ok || e.Op != "elemwise_add" || e.Arg != "rhs" {
-			t.Errorf("Add(nil) panics with %v, want an *op.Error that names operator and argument", e)
+			t.Errorf("Add(nil) panics with %v, want an *op.Error that names operator and argument",
+				e)
 		}
 	}()
 	nd.Ones(nd.Shape{2}).Add(nil)

@@ -107,7 +107,8 @@ func choose(want []op.Input, names []string, in []*Array) ([]*Array, error) {
 		case asked && in[i] == nil:
 			return nil, op.Errorf(name, "the array is nil")
 		case !asked && in[i] != nil:
-			return nil, op.Errorf(name, "an array was given, want nil: the parameters switch this input off")
+			return nil, op.Errorf(name, "an array was given, want nil: the parameters switch "+
+				"this input off")
 		case asked:
 			chosen = append(chosen, in[i])
 		}
@@ -159,24 +160,29 @@ func (p *plan) infer(iv *invocation, n int) error {
 			return p.withInputs(op.Errorf(p.inputs[i].Name, "shape %v, want %v", d.Shape, in[i]))
 		}
 		if d.DType != inTypes[i] {
-			return p.withInputs(op.Errorf(p.inputs[i].Name, "element type %v, want %v", d.DType, inTypes[i]))
+			return p.withInputs(op.Errorf(p.inputs[i].Name, "element type %v, want %v", d.DType,
+				inTypes[i]))
 		}
 	}
 	return p.setOutputs(shapes, types, given, givenTypes)
 }
 
 // setOutputs checks what was inferred against explicit outputs.
-func (p *plan) setOutputs(shapes []Shape, types []dtype.Type, given []Shape, givenTypes []dtype.Type) error {
+func (p *plan) setOutputs(shapes []Shape, types []dtype.Type, given []Shape,
+	givenTypes []dtype.Type) error {
 	names := p.op.Outputs(p.params)
 	p.out = make([]op.Desc, len(shapes))
 	for i := range shapes {
 		switch {
 		case !shapes[i].Known():
-			return p.withInputs(op.Errorf("", "the shape of output %s cannot be inferred", names[i]))
+			return p.withInputs(op.Errorf("", "the shape of output %s cannot be inferred",
+				names[i]))
 		case given[i] != nil && !given[i].Equal(shapes[i]):
-			return p.withInputs(op.Errorf("out", "output %s has shape %v, want %v", names[i], given[i], shapes[i]))
+			return p.withInputs(op.Errorf("out", "output %s has shape %v, want %v", names[i],
+				given[i], shapes[i]))
 		case givenTypes[i] != dtype.Unknown && givenTypes[i] != types[i]:
-			return p.withInputs(op.Errorf("out", "output %s has element type %v, want %v", names[i], givenTypes[i], types[i]))
+			return p.withInputs(op.Errorf("out", "output %s has element type %v, want %v", names[i],
+				givenTypes[i], types[i]))
 		case !types[i].Valid():
 			types[i] = dtype.Float32
 		}

@@ -33,7 +33,8 @@ func FromRows[T op.Element](rows [][]T) *Array {
 	data := make([]T, 0, len(rows)*width)
 	for i, row := range rows {
 		if len(row) != width {
-			panic(misuse("FromRows", "rows", "row %d has %d elements, want %d as in row 0", i, len(row), width))
+			panic(misuse("FromRows", "rows", "row %d has %d elements, want %d as in row 0", i,
+				len(row), width))
 		}
 		data = append(data, row...)
 	}
@@ -43,7 +44,8 @@ func FromRows[T op.Element](rows [][]T) *Array {
 // RowsOf waits for a matrix and returns its rows; T must be the Go type of its elements.
 func RowsOf[T op.Element](a *Array) ([][]T, error) {
 	if len(a.shape) != 2 {
-		return nil, &op.Error{Op: "RowsOf", Msg: fmt.Sprintf("the array has shape %v, want two axes", a.shape), Site: op.CallSite()}
+		return nil, &op.Error{Op: "RowsOf",
+			Msg: fmt.Sprintf("the array has shape %v, want two axes", a.shape), Site: op.CallSite()}
 	}
 	data, err := Values[T](a)
 	if err != nil {

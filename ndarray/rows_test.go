@@ -46,16 +46,19 @@ func TestSlicesOfSlices(t *testing.T) {
 		t.Fatalf("got %v %v", x.DType(), x.Shape())
 	}
 	got, err := nd.RowsOf[int32](x)
-	if err != nil || len(got) != 2 || !slices.Equal(got[0], rows[0]) || !slices.Equal(got[1], rows[1]) {
+	if err != nil || len(got) != 2 || !slices.Equal(got[0], rows[0]) ||
+		!slices.Equal(got[1], rows[1]) {
 		t.Errorf("got %v, %v", got, err)
 	}
 	if s := nd.FromRows[float32](nil).Shape(); !s.Equal(nd.Shape{0, 0}) {
 		t.Errorf("no rows have shape %v", s)
 	}
-	if got := panics(t, func() { nd.FromRows([][]int8{{1}, {}}) }); !strings.Contains(got, "row 1 has 0 elements, want 1") {
+	if got := panics(t, func() { nd.FromRows([][]int8{{1}, {}}) }); !strings.Contains(got,
+		"row 1 has 0 elements, want 1") {
 		t.Errorf("got %q", got)
 	}
-	if _, err := nd.RowsOf[int32](x.Reshape(6)); err == nil || !strings.Contains(err.Error(), "want two axes") {
+	if _, err := nd.RowsOf[int32](x.Reshape(6)); err == nil ||
+		!strings.Contains(err.Error(), "want two axes") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := nd.RowsOf[float32](x); err == nil || !strings.Contains(err.Error(), "int32") {

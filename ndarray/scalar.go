@@ -10,8 +10,8 @@ import (
 // scalarSlots is the number of numbers that are kept as parameters.
 const scalarSlots = 64
 
-// scalars holds parameters of operators of an array and a number, by the number: programs use few of them again and again,
-// and passing parameters on as an interface would allocate them each time.
+// scalars holds parameters of operators of an array and a number, by the number: programs use few
+// of them again and again, and passing parameters on as an interface would allocate them each time.
 var scalars [scalarSlots]atomic.Pointer[scalar]
 
 type scalar struct {

@@ -2,7 +2,8 @@ package ndarray
 
 import "gomx/op"
 
-// ArgMax returns the index of the largest element along an axis; a negative axis counts from the end.
+// ArgMax returns the index of the largest element along an axis; a negative axis counts from the
+// end.
 func (a *Array) ArgMax(axis int) *Array {
 	return apply1(opArgMax, ArgParams{Axis: op.Some(axis)}, a)
 }
@@ -23,8 +24,8 @@ func (a *Array) ArgSort(axis int) *Array {
 	return apply1(opArgSort, ArgSortParams{Axis: op.Some(axis)}, a)
 }
 
-// TopK returns the indices of the k largest elements along an axis. The function TopK returns values,
-// masks, or values and indices.
+// TopK returns the indices of the k largest elements along an axis. The function TopK returns
+// values, masks, or values and indices.
 func (a *Array) TopK(k, axis int) *Array {
 	return apply1(opTopK, TopKParams{K: op.Some(k), Axis: op.Some(axis)}, a)
 }
@@ -56,7 +57,8 @@ func (a *Array) SliceLike(b *Array, axes ...int) *Array {
 
 // Split cuts an axis into n equal parts.
 func (a *Array) Split(n, axis int) []*Array {
-	return applyMany(opSliceChannel, SliceChannelParams{NumOutputs: n, Axis: op.Some(axis)}, nil, nil, a)
+	return applyMany(opSliceChannel, SliceChannelParams{NumOutputs: n, Axis: op.Some(axis)}, nil,
+		nil, a)
 }
 
 // SplitAt cuts an axis into parts that begin at 0 and at each of the indices.

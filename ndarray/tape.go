@@ -110,7 +110,8 @@ func (a *Array) AttachGrad(req ...GradReq) {
 		a.leaf.Store(nil)
 		return
 	}
-	g, err := newArray(a.mem("AttachGrad").eng, a.chunk.dev, a.dtype, a.shape, gradName(a.chunk.v.Name()))
+	g, err := newArray(a.mem("AttachGrad").eng, a.chunk.dev, a.dtype, a.shape,
+		gradName(a.chunk.v.Name()))
 	if err != nil {
 		panic(misuse("AttachGrad", "", "%v", err))
 	}
@@ -175,7 +176,10 @@ func (iv *invocation) record(p *plan, results []*Array) {
 	for i, a := range results {
 		a.trace = trace{tape: iv.tape, index: i}
 	}
-	if !slices.ContainsFunc(iv.in, func(a *Array) bool { return a.trace.step != nil || a.leaf.Load() != nil }) {
+	if !slices.ContainsFunc(iv.in, func(a *Array) bool {
+		return a.trace.step != nil ||
+			a.leaf.Load() != nil
+	}) {
 		return
 	}
 	n := len(iv.in)
@@ -186,7 +190,8 @@ func (iv *invocation) record(p *plan, results []*Array) {
 		case l != nil:
 			s.parents[i].leaf, s.node.In[i] = l, l.node.Entry(0)
 		case a.trace.step != nil:
-			s.parents[i].step, s.node.In[i] = a.trace.step, op.Entry{Node: &a.trace.step.node, Index: a.trace.index}
+			s.parents[i].step, s.node.In[i] = a.trace.step, op.Entry{Node: &a.trace.step.node,
+				Index: a.trace.index}
 		default:
 			s.node.In[i] = op.Var(p.inputs[i].Name).Entry(0)
 		}

@@ -41,14 +41,24 @@ func TestGradientsAgainstDifferences(t *testing.T) {
 		shapes [][]int
 		f      func(x []*nd.Array) *nd.Array
 	}{
-		{"product", [][]int{{2, 3}, {3}}, func(x []*nd.Array) *nd.Array { return x[0].Mul(x[1]).Sum() }},
-		{"quotient of itself", [][]int{{4}}, func(x []*nd.Array) *nd.Array { return x[0].Div(x[0].Square().AddScalar(1)).Sum() }},
-		{"functions", [][]int{{4}}, func(x []*nd.Array) *nd.Array { return x[0].Exp().Log().Sqrt().Tanh().Sigmoid().Sum() }},
-		{"matrices", [][]int{{2, 3}, {3, 2}}, func(x []*nd.Array) *nd.Array { return x[0].Dot(x[1]).Square().Mean() }},
-		{"views", [][]int{{4, 3}}, func(x []*nd.Array) *nd.Array {
-			return x[0].Slice(1, 3).Reshape(-1).Mul(x[0].At(0).Reshape(3, 1).Dot(nd.FromSlice([]float64{1, 2}, 1, 2)).Reshape(6)).Sum()
+		{"product", [][]int{{2, 3}, {3}},
+			func(x []*nd.Array) *nd.Array { return x[0].Mul(x[1]).Sum() }},
+		{"quotient of itself", [][]int{{4}},
+			func(x []*nd.Array) *nd.Array { return x[0].Div(x[0].Square().AddScalar(1)).Sum() }},
+		{"functions", [][]int{{4}}, func(
+			x []*nd.Array) *nd.Array {
+			return x[0].Exp().Log().Sqrt().Tanh().Sigmoid().Sum()
 		}},
-		{"softmax", [][]int{{2, 3}}, func(x []*nd.Array) *nd.Array { return x[0].LogSoftmax().Mul(x[0].Softmax()).Sum() }},
+		{"matrices", [][]int{{2, 3}, {3, 2}},
+			func(x []*nd.Array) *nd.Array { return x[0].Dot(x[1]).Square().Mean() }},
+		{"views", [][]int{{4, 3}}, func(x []*nd.Array) *nd.Array {
+			return x[0].Slice(1, 3).Reshape(-1).Mul(x[0].At(0).Reshape(3,
+				1).Dot(nd.FromSlice([]float64{1, 2}, 1, 2)).Reshape(6)).Sum()
+		}},
+		{"softmax", [][]int{{2, 3}}, func(x []*nd.Array) *nd.Array {
+			return x[0].LogSoftmax().Mul(
+				x[0].Softmax()).Sum()
+		}},
 		{"a loop", [][]int{{3}}, func(x []*nd.Array) *nd.Array {
 			y := x[0]
 			for range 5 {
@@ -176,7 +186,8 @@ func TestSeveralHeads(t *testing.T) {
 	x, w := watched(1, 2)
 	a := w.MulScalar(2)
 	b := a.Mul(a)
-	if err := nd.Backward([]*nd.Array{a, b}, []*nd.Array{nil, nd.FromSlice([]float32{1, 10})}, false); err != nil {
+	if err := nd.Backward([]*nd.Array{a, b}, []*nd.Array{nil, nd.FromSlice([]float32{1, 10})},
+		false); err != nil {
 		t.Fatal(err)
 	}
 	want(t, x.Grad(), 2+8, 2+160)
@@ -251,19 +262,25 @@ func TestBackwardMisuse(t *testing.T) {
 	}{
 		{"no heads", nil, nil, "heads: no arrays"},
 		{"off the tape", []*nd.Array{x}, nil, "head 0: the array is not on a tape"},
-		{"nothing to differentiate", []*nd.Array{nd.NewTape(true).Watch(x).AddScalar(1)}, nil, "nothing that it was computed from has a gradient attached"},
-		{"two tapes", []*nd.Array{w.Square(), v.Square()}, nil, "head 1: the array is on another tape"},
+		{"nothing to differentiate", []*nd.Array{nd.NewTape(true).Watch(x).AddScalar(1)}, nil,
+			"nothing that it was computed from has a gradient attached"},
+		{"two tapes", []*nd.Array{w.Square(), v.Square()}, nil,
+			"head 1: the array is on another tape"},
 		{"gradients", []*nd.Array{w.Square()}, []*nd.Array{w, w}, "2 gradients for 1 heads"},
-		{"shape", []*nd.Array{w.Square()}, []*nd.Array{nd.FromSlice(ramp(3))}, "gradient 0: float32 (3,), want float32 (2,)"},
-		{"no gradient", []*nd.Array{nd.Apply(shapeOf, op.NoParams{}, w)}, nil, "has no gradient: test"},
+		{"shape", []*nd.Array{w.Square()}, []*nd.Array{nd.FromSlice(ramp(3))},
+			"gradient 0: float32 (3,), want float32 (2,)"},
+		{"no gradient", []*nd.Array{nd.Apply(shapeOf, op.NoParams{}, w)}, nil,
+			"has no gradient: test"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if err := nd.Backward(c.heads, c.grads, false); err == nil || !strings.Contains(err.Error(), c.want) {
+			if err := nd.Backward(c.heads, c.grads, false); err == nil ||
+				!strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
 		})
 	}
-	if got := panics(t, func() { w.Add(v) }); !strings.Contains(got, "rhs: the array is on another tape") {
+	if got := panics(t, func() { w.Add(v) }); !strings.Contains(got,
+		"rhs: the array is on another tape") {
 		t.Errorf("got %q", got)
 	}
 }

@@ -38,7 +38,8 @@ func (a *Array) transfer(ctx context.Context, host []byte, write bool) error {
 		ctx = context.Background()
 	}
 	task := engine.Task{Name: "copy to host", Fn: runTransfer, NoSkip: true,
-		Lane: engine.Lane{Device: a.chunk.dev, Kind: engine.CopyOut}, Cheap: len(host) <= inlineBytes}
+		Lane:  engine.Lane{Device: a.chunk.dev, Kind: engine.CopyOut},
+		Cheap: len(host) <= inlineBytes}
 	access := engine.Read
 	wait := c.eng.WaitRead
 	if write {
@@ -102,9 +103,11 @@ func copyArray(dst, src *Array) {
 	}
 	uses := [2]engine.Use{{Var: s.v, Access: engine.Read}, {Var: d.v, Access: dst.writing()}}
 	d.writes.Add(1)
-	task := engine.Task{Name: "copy", Fn: runCopy, Arg: &blockCopy{d.block, s.block, dst.offset, src.offset, src.Bytes()},
+	task := engine.Task{Name: "copy", Fn: runCopy, Arg: &blockCopy{d.block, s.block, dst.offset,
+		src.offset, src.Bytes()},
 		Lane: lane, Uses: uses[:], Bytes: int64(src.Bytes()), Cheap: src.Bytes() <= cheapBytes}
-	if d.dev.Kind != device.KindCPU && device.HasQueues(d.dev.Kind) && (s.dev.Kind == device.KindCPU || s.dev.Kind == d.dev.Kind) {
+	if d.dev.Kind != device.KindCPU && device.HasQueues(d.dev.Kind) &&
+		(s.dev.Kind == device.KindCPU || s.dev.Kind == d.dev.Kind) {
 		task.Fn, task.Async, task.Queued, task.Cheap = nil, queueCopy, true, false
 	}
 	d.eng.Push(&task)
@@ -122,10 +125,12 @@ type blockCopy struct {
 // runCopy copies between blocks.
 func runCopy(r *engine.Run) error {
 	c := r.Arg.(*blockCopy)
-	return device.Copy(c.dst.Device(), unsafe.Add(c.dst.Ptr, c.dstOff), c.src.Device(), unsafe.Add(c.src.Ptr, c.off), c.bytes)
+	return device.Copy(c.dst.Device(), unsafe.Add(c.dst.Ptr, c.dstOff), c.src.Device(),
+		unsafe.Add(c.src.Ptr, c.off), c.bytes)
 }
 
-// queueCopy is the body of copies to a device with queues: from the host or from a device of the same kind.
+// queueCopy is the body of copies to a device with queues: from the host or from a device of the
+// same kind.
 func queueCopy(r *engine.Run, done func(error)) {
 	c := r.Arg.(*blockCopy)
 	q, err := device.QueueOf(r.Lane().Device, device.QueueKind(r.Lane().Kind))

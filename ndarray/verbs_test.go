@@ -45,14 +45,16 @@ func TestVerbs(t *testing.T) {
 			t.Errorf("%s: got\n%s\nwant\n%s", c.format, got, c.want)
 		}
 	}
-	if got := fmt.Sprintf("%.1f", nd.FromSlice(ramp(3000), 30, 100)); !strings.Contains(got, "...") || len(got) > 700 {
+	if got := fmt.Sprintf("%.1f", nd.FromSlice(ramp(3000), 30, 100)); !strings.Contains(got,
+		"...") || len(got) > 700 {
 		t.Errorf("a large array is not printed in part: %d characters", len(got))
 	}
 }
 
 func TestTapeText(t *testing.T) {
 	var none *nd.Tape
-	for tape, want := range map[*nd.Tape]string{nd.NewTape(true): "<Tape of training>", nd.NewTape(false): "<Tape of inference>", none: "<Tape: nil>"} {
+	for tape, want := range map[*nd.Tape]string{nd.NewTape(true): "<Tape of training>",
+		nd.NewTape(false): "<Tape of inference>", none: "<Tape: nil>"} {
 		if got := fmt.Sprint(tape); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}

@@ -61,14 +61,16 @@ func (a *Array) resolve(want Shape) Shape {
 		err = prim.Reshape.InferShape(params, []Shape{a.shape.Clone()}, out)
 	}
 	if err != nil || !out[0].Known() {
-		panic(misuse("Reshape", "shape", "%v does not fit an array of shape %v", []int(want), a.shape))
+		panic(misuse("Reshape", "shape", "%v does not fit an array of shape %v", []int(want),
+			a.shape))
 	}
 	return out[0]
 }
 
 func (a *Array) reshape(what string, shape Shape) *Array {
 	if shape.Size() != a.Size() {
-		panic(misuse(what, "shape", "%v has %d elements, the array of shape %v has %d", shape, shape.Size(), a.shape, a.Size()))
+		panic(misuse(what, "shape", "%v has %d elements, the array of shape %v has %d", shape,
+			shape.Size(), a.shape, a.Size()))
 	}
 	return a.recordReshape(a.view(what, shape, 0))
 }

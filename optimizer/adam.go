@@ -69,8 +69,10 @@ func (o Nadam) State(w *nd.Array) []*nd.Array { return zeros(w, 2) }
 func (o Adam) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
 	b1, b2 := o.Beta1.Or(0.9), o.Beta2.Or(0.999)
 	lr := s.LR * math.Sqrt(bias(b2, s.Count)) / bias(b1, s.Count)
-	start(s, update.AdamUpdate, update.AdamUpdateParams{LR: lr, Beta1: op.Some(b1), Beta2: op.Some(b2),
-		Epsilon: op.Some(o.Epsilon.Or(1e-8)), WD: s.WD, RescaleGrad: op.Some(s.Rescale), ClipGradient: op.Some(s.Clip)}, w, g, state)
+	start(s, update.AdamUpdate, update.AdamUpdateParams{LR: lr, Beta1: op.Some(b1),
+		Beta2:   op.Some(b2),
+		Epsilon: op.Some(o.Epsilon.Or(1e-8)), WD: s.WD, RescaleGrad: op.Some(s.Rescale),
+		ClipGradient: op.Some(s.Clip)}, w, g, state)
 }
 
 // Update changes w and state by the gradient.
@@ -109,7 +111,8 @@ func (o Nadam) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
 		variance := add(scale(v, b2), mul(scale(g, 1-b2), g))
 		mean.CopyInto(state[0])
 		variance.CopyInto(state[1])
-		bar := add(scale(scale(g, 1/(1-*product)), 1-now), scale(scale(mean, 1/(1-*product*next)), next))
+		bar := add(scale(scale(g, 1/(1-*product)), 1-now), scale(scale(mean, 1/(1-*product*next)),
+			next))
 		root := plus(sqrt(scale(variance, 1/bias(b2, s.Count))), o.Epsilon.Or(1e-8))
 		sub(x, div(scale(bar, s.LR), root)).CopyInto(w)
 	})

@@ -21,9 +21,10 @@ type DCASGD struct {
 // SGLD adds noise to SGD, which makes it sample from the posterior of the parameters (Welling and
 // Teh, 2011).
 type SGLD struct {
-	LR   float64 `opt:"learning_rate,positive"` // 0: 0.01
-	WD   float64 `opt:"wd"`
-	Seed int     `opt:"seed"` // of the noise, which depends on it, the parameter and its count of updates
+	LR float64 `opt:"learning_rate,positive"` // 0: 0.01
+	WD float64 `opt:"wd"`
+	// of the noise, which depends on it, the parameter and its count of updates
+	Seed int `opt:"seed"`
 	Common
 }
 
@@ -54,7 +55,9 @@ func (o SGLD) Settings() Settings { return Settings{o.LR, o.WD, o.Common} }
 func (o Test) Settings() Settings { return Settings(o) }
 
 // State returns the weight as it was, and before it the momentum if there is one.
-func (o DCASGD) State(w *nd.Array) []*nd.Array { return append(momentumState(w, o.Momentum), w.Copy()) }
+func (o DCASGD) State(w *nd.Array) []*nd.Array {
+	return append(momentumState(w, o.Momentum), w.Copy())
+}
 
 // State returns nothing.
 func (o SGLD) State(*nd.Array) []*nd.Array { return nil }
@@ -81,10 +84,12 @@ func (o DCASGD) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
 // Update changes w by the gradient and noise.
 func (o SGLD) Update(s *Step, w, g *nd.Array, _ []*nd.Array) {
 	h := fnv.New64a()
-	h.Write([]byte(s.Name + "/" + strconv.Itoa(s.Index) + "/" + strconv.Itoa(s.Count) + "/" + strconv.Itoa(o.Seed)))
+	h.Write([]byte(s.Name + "/" + strconv.Itoa(s.Index) + "/" + strconv.Itoa(s.Count) + "/" +
+		strconv.Itoa(o.Seed)))
 	nd.Scope(func(sc *nd.Scoped) {
 		x, g := sc.Enter(w), clip(scale(sc.Enter(g), s.Rescale), s.Clip)
-		noise := sc.Own(nd.Normal(0, math.Sqrt(s.LR), w.Shape(), nd.As(w.DType()), nd.On(w.Device()), nd.Using(w.Engine()), nd.Seed(h.Sum64())))
+		noise := sc.Own(nd.Normal(0, math.Sqrt(s.LR), w.Shape(), nd.As(w.DType()),
+			nd.On(w.Device()), nd.Using(w.Engine()), nd.Seed(h.Sum64())))
 		add(add(x, scale(add(g, scale(x, s.WD)), -s.LR/2)), noise).CopyInto(w)
 	})
 }

@@ -36,7 +36,8 @@ func Register(o Optimizer) {
 }
 
 func init() {
-	for _, o := range []Optimizer{SGD{}, NAG{}, Signum{}, Adam{}, Adamax{}, Nadam{}, AdaGrad{}, AdaDelta{},
+	for _, o := range []Optimizer{SGD{}, NAG{}, Signum{}, Adam{}, Adamax{}, Nadam{}, AdaGrad{},
+		AdaDelta{},
 		RMSProp{}, Ftrl{}, FTML{}, LAMB{}, LARS{}, LBSGD{}, DCASGD{}, SGLD{}, Test{}} {
 		Register(o)
 	}
@@ -52,7 +53,8 @@ func Names() []string { return slices.Sorted(maps.Keys(kinds)) }
 func New(name string, kwargs map[string]any) (Optimizer, error) {
 	typ := kinds[strings.ToLower(name)]
 	if typ == nil {
-		return nil, fmt.Errorf("optimizer: unknown name %q, want one of %s", name, strings.Join(Names(), ", "))
+		return nil, fmt.Errorf("optimizer: unknown name %q, want one of %s", name,
+			strings.Join(Names(), ", "))
 	}
 	v, err := decode(typ, kwargs)
 	if err != nil {
@@ -66,7 +68,8 @@ func New(name string, kwargs map[string]any) (Optimizer, error) {
 func NewSchedule(name string, kwargs map[string]any) (Schedule, error) {
 	typ := schedules[name]
 	if typ == nil {
-		return nil, fmt.Errorf("optimizer: unknown schedule %q, want one of %s", name, strings.Join(slices.Sorted(maps.Keys(schedules)), ", "))
+		return nil, fmt.Errorf("optimizer: unknown schedule %q, want one of %s", name,
+			strings.Join(slices.Sorted(maps.Keys(schedules)), ", "))
 	}
 	v, err := decode(typ, kwargs)
 	if err != nil {

@@ -17,7 +17,8 @@ func decode(typ reflect.Type, params map[string]any) (reflect.Value, error) {
 	for _, key := range slices.Sorted(maps.Keys(params)) {
 		field, option, ok := find(v, key)
 		if !ok {
-			return v, fmt.Errorf("unknown parameter %q, want one of %s", key, strings.Join(tags(typ), ", "))
+			return v, fmt.Errorf("unknown parameter %q, want one of %s", key,
+				strings.Join(tags(typ), ", "))
 		}
 		if params[key] == nil {
 			continue

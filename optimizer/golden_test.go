@@ -153,7 +153,8 @@ func compare(t *testing.T, what string, got *nd.Array, want *conformance.Array) 
 		tol = 2e-3
 	}
 	for i, w := range want.Float64s() {
-		if d := math.Abs(values[i] - w); d > tol+10*tol*math.Abs(w) || math.IsNaN(d) != math.IsNaN(w) {
+		if d := math.Abs(values[i] - w); d > tol+10*tol*math.Abs(w) ||
+			math.IsNaN(d) != math.IsNaN(w) {
 			t.Fatalf("%s: element %d is %v, want %v", what, i, values[i], w)
 		}
 	}

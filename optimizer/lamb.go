@@ -32,14 +32,19 @@ func (o LAMB) State(w *nd.Array) []*nd.Array { return zeros(w, 2) }
 
 // Update changes w and state by the gradient.
 func (o LAMB) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
-	first := update.LambUpdatePhase1Params{Beta1: op.Some(o.Beta1.Or(0.9)), Beta2: op.Some(o.Beta2.Or(0.999)),
-		Epsilon: op.Some(o.Epsilon.Or(1e-6)), T: s.Count, NoBiasCorrection: o.NoBiasCorrection, WD: s.WD,
+	first := update.LambUpdatePhase1Params{Beta1: op.Some(o.Beta1.Or(0.9)),
+		Beta2:   op.Some(o.Beta2.Or(0.999)),
+		Epsilon: op.Some(o.Epsilon.Or(1e-6)), T: s.Count, NoBiasCorrection: o.NoBiasCorrection,
+		WD:          s.WD,
 		RescaleGrad: op.Some(s.Rescale), ClipGradient: op.Some(s.Clip)}
-	second := update.LambUpdatePhase2Params{LR: s.LR, LowerBound: op.Some(bound(o.LowerBound)), UpperBound: op.Some(bound(o.UpperBound))}
+	second := update.LambUpdatePhase2Params{LR: s.LR, LowerBound: op.Some(bound(o.LowerBound)),
+		UpperBound: op.Some(bound(o.UpperBound))}
 	nd.Scope(func(sc *nd.Scoped) {
 		x := sc.Enter(w)
-		step := apply(update.LambUpdatePhase1.Op, first, []*nd.Array{x, g, state[0], state[1]}, []*nd.Array{nil})
-		apply(update.LambUpdatePhase2.Op, second, []*nd.Array{x, step, s.weightNorm(sc, x), norm(step)}, []*nd.Array{w})
+		step := apply(update.LambUpdatePhase1.Op, first, []*nd.Array{x, g, state[0], state[1]},
+			[]*nd.Array{nil})
+		apply(update.LambUpdatePhase2.Op, second, []*nd.Array{x, step, s.weightNorm(sc, x),
+			norm(step)}, []*nd.Array{w})
 	})
 }
 

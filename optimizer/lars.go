@@ -35,8 +35,8 @@ func (o LARS) State(w *nd.Array) []*nd.Array { return momentumState(w, o.Momentu
 
 // Update changes w and state by the gradient.
 func (o LARS) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
-	// MXNet remembers the rate of its last update, whichever parameter had it. Where the rate changes from step to step, only
-	// the first parameter of each step has its momentum corrected.
+	// MXNet remembers the rate of its last update, whichever parameter had it. Where the rate
+	// changes from step to step, only the first parameter of each step has its momentum corrected.
 	momentum := o.Momentum
 	if last := s.Shared[0]; last != 0 && !o.NoMomentumCorrection {
 		momentum *= s.base / last

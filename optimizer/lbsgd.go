@@ -8,14 +8,16 @@ import (
 	"gomx/op/prim"
 )
 
-// LBSGD is SGD for large batches: it averages the gradients of BatchScale updates, of which only the last changes the weight, and
-// warms the learning rate up to BatchScale times its value. As in MXNet their sum is not part of the
-// state: a run continued elsewhere in the middle of a batch misses the gradients that the batch had.
+// LBSGD is SGD for large batches: it averages the gradients of BatchScale updates, of which only
+// the last changes the weight, and warms the learning rate up to BatchScale times its value. As in
+// MXNet their sum is not part of the state: a run continued elsewhere in the middle of a batch
+// misses the gradients that the batch had.
 type LBSGD struct {
-	LR              float64     `opt:"learning_rate,positive"` // 0: 0.01
-	Momentum        float64     `opt:"momentum"`
-	WD              float64     `opt:"wd"`
-	WarmupStrategy  string      `opt:"warmup_strategy"`            // linear (default), power2, sqrt or lars
+	LR       float64 `opt:"learning_rate,positive"` // 0: 0.01
+	Momentum float64 `opt:"momentum"`
+	WD       float64 `opt:"wd"`
+	// linear (default), power2, sqrt or lars
+	WarmupStrategy  string      `opt:"warmup_strategy"`
 	WarmupEpochs    op.Opt[int] `opt:"warmup_epochs"`              // unset: 5
 	BatchScale      int         `opt:"batch_scale,positive"`       // 0: 1
 	UpdatesPerEpoch int         `opt:"updates_per_epoch,positive"` // 0: 32
@@ -55,7 +57,8 @@ func (o LBSGD) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
 	})
 }
 
-// collect adds a gradient to those of its batch. It returns their mean when the batch is complete, nil before.
+// collect adds a gradient to those of its batch. It returns their mean when the batch is complete,
+// nil before.
 func (o LBSGD) collect(s *Step, sc *nd.Scoped, n int, g *nd.Array) *nd.Array {
 	every := max(o.BatchScale, 1)
 	if every == 1 {

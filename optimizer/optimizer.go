@@ -20,13 +20,19 @@ type Optimizer interface {
 
 // Common are the parameters that optimizers share and that are rarely set.
 type Common struct {
-	Rescale        float64            `opt:"rescale_grad,positive"` // factor of gradients; 0: 1, or what the module chooses
-	Clip           float64            `opt:"clip_gradient"`         // limit of the rescaled gradients' elements; 0: none
-	Schedule       Schedule           `opt:"lr_scheduler"`          // nil: the learning rate is constant
-	MultiPrecision bool               `opt:"multi_precision"`       // float32 copies of float16 weights
-	BeginUpdate    int                `opt:"begin_num_update"`
-	LRMult         map[string]float64 `opt:"lr_mult"` // multipliers of the learning rate by parameter name
-	WDMult         map[string]float64 `opt:"wd_mult"` // multipliers of the weight decay by parameter name
+	// factor of gradients; 0: 1, or what the module chooses
+	Rescale float64 `opt:"rescale_grad,positive"`
+	// limit of the rescaled gradients' elements; 0: none
+	Clip float64 `opt:"clip_gradient"`
+	// nil: the learning rate is constant
+	Schedule Schedule `opt:"lr_scheduler"`
+	// float32 copies of float16 weights
+	MultiPrecision bool `opt:"multi_precision"`
+	BeginUpdate    int  `opt:"begin_num_update"`
+	// multipliers of the learning rate by parameter name
+	LRMult map[string]float64 `opt:"lr_mult"`
+	// multipliers of the weight decay by parameter name
+	WDMult map[string]float64 `opt:"wd_mult"`
 }
 
 // Settings are what an Updater needs to know of an optimizer.
@@ -48,8 +54,9 @@ type Step struct {
 	Own     *Memory // of this parameter
 	Shared  *Memory // of all parameters
 
-	base       float64   // learning rate before the multiplier
-	half       *nd.Array // the float16 weight that the weight is the float32 copy of; nil without MultiPrecision
+	base float64 // learning rate before the multiplier
+	// the float16 weight that the weight is the float32 copy of; nil without MultiPrecision
+	half       *nd.Array
 	sum        *nd.Array // of the gradients of a batch that is not complete
 	collecting bool      // sum holds gradients
 

@@ -14,14 +14,18 @@ import (
 // TestTravel encodes and decodes every optimizer, with parameters set.
 func TestTravel(t *testing.T) {
 	common := optimizer.Common{Rescale: 0.5, Clip: 2, MultiPrecision: true, BeginUpdate: 7,
-		Schedule: optimizer.MultiFactorScheduler{Step: []int{3, 9}, Factor: 0.1, Warmup: optimizer.Warmup{Steps: 2, Mode: "constant"}},
-		LRMult:   map[string]float64{"a": 2}, WDMult: map[string]float64{"b": 0}}
+		Schedule: optimizer.MultiFactorScheduler{Step: []int{3, 9}, Factor: 0.1,
+			Warmup: optimizer.Warmup{Steps: 2, Mode: "constant"}},
+		LRMult: map[string]float64{"a": 2}, WDMult: map[string]float64{"b": 0}}
 	for _, o := range []optimizer.Optimizer{
 		optimizer.SGD{}, optimizer.SGD{LR: 0.1, Momentum: 0.9, WD: 1e-4, Common: common},
 		optimizer.Signum{Momentum: nd.Some(0.0), WDLH: 0.1},
-		optimizer.Adam{LR: 0.1, Beta1: nd.Some(0.5), Epsilon: nd.Some(1e-3), Common: optimizer.Common{Schedule: optimizer.CosineScheduler{MaxUpdate: 9}}},
-		optimizer.LARS{NoMomentumCorrection: true}, optimizer.LAMB{NoBiasCorrection: true, UpperBound: 3},
-		optimizer.RMSProp{Centered: true, Gamma2: nd.Some(0.1)}, optimizer.SGLD{Seed: 4}, optimizer.LBSGD{WarmupStrategy: "lars"},
+		optimizer.Adam{LR: 0.1, Beta1: nd.Some(0.5), Epsilon: nd.Some(1e-3),
+			Common: optimizer.Common{Schedule: optimizer.CosineScheduler{MaxUpdate: 9}}},
+		optimizer.LARS{NoMomentumCorrection: true}, optimizer.LAMB{NoBiasCorrection: true,
+			UpperBound: 3},
+		optimizer.RMSProp{Centered: true, Gamma2: nd.Some(0.1)}, optimizer.SGLD{Seed: 4},
+		optimizer.LBSGD{WarmupStrategy: "lars"},
 	} {
 		data, err := optimizer.Encode(o)
 		if err != nil {
@@ -52,13 +56,16 @@ func TestNewErrors(t *testing.T) {
 		{"sgd", map[string]any{"lr_scheduler": "factor"}, "want a schedule"},
 		{"lbsgd", map[string]any{"warmup_strategy": 1}, "want a string"},
 	} {
-		if _, err := optimizer.New(c.name, c.kwargs); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := optimizer.New(c.name, c.kwargs); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %v: %v, want %q", c.name, c.kwargs, err, c.want)
 		}
 	}
 	for _, s := range []optimizer.Schedule{
-		optimizer.FactorScheduler{}, optimizer.FactorScheduler{Step: 1, Factor: 2}, optimizer.MultiFactorScheduler{Step: []int{3, 3}},
-		optimizer.PolyScheduler{}, optimizer.CosineScheduler{MaxUpdate: 9, Warmup: optimizer.Warmup{Mode: "x"}},
+		optimizer.FactorScheduler{}, optimizer.FactorScheduler{Step: 1, Factor: 2},
+		optimizer.MultiFactorScheduler{Step: []int{3, 3}},
+		optimizer.PolyScheduler{}, optimizer.CosineScheduler{MaxUpdate: 9,
+			Warmup: optimizer.Warmup{Mode: "x"}},
 	} {
 		o := optimizer.SGD{Common: optimizer.Common{Schedule: s}}
 		if _, err := optimizer.NewUpdater(o, nil); err == nil {
@@ -84,12 +91,14 @@ func step(t *testing.T, u *optimizer.Updater, index int) float64 {
 // TestMultipliers checks which parameters decay, and where multipliers come from.
 func TestMultipliers(t *testing.T) {
 	names := []string{"a_weight", "a_bias", "bn_gamma", "b_weight", "c_weight"}
-	o := optimizer.SGD{LR: 0.5, WD: 0.1, Common: optimizer.Common{LRMult: map[string]float64{"b_weight": 0}}}
+	o := optimizer.SGD{LR: 0.5, WD: 0.1,
+		Common: optimizer.Common{LRMult: map[string]float64{"b_weight": 0}}}
 	u, err := optimizer.NewUpdater(o, names)
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = u.SetAttrs(map[string]map[string]string{"c_weight": {"__lr_mult__": "2", "__wd_mult__": "0"}, "b_weight": {"__lr_mult__": "7"}})
+	err = u.SetAttrs(map[string]map[string]string{"c_weight": {"__lr_mult__": "2",
+		"__wd_mult__": "0"}, "b_weight": {"__lr_mult__": "7"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,13 +114,15 @@ func TestMultipliers(t *testing.T) {
 
 // TestUpdateErrors checks that misuse is an error that names optimizer and parameter.
 func TestUpdateErrors(t *testing.T) {
-	for _, o := range []optimizer.Optimizer{optimizer.SGD{}, optimizer.Adam{}, optimizer.AdaGrad{}, optimizer.RMSProp{}} {
+	for _, o := range []optimizer.Optimizer{optimizer.SGD{}, optimizer.Adam{}, optimizer.AdaGrad{},
+		optimizer.RMSProp{}} {
 		u, err := optimizer.NewUpdater(o, []string{"w_weight"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		err = u.Update(0, nd.FromSlice([]float32{1, 2}), nd.FromSlice([]float32{1}))
-		if err == nil || !strings.Contains(err.Error(), "optimizer "+o.Name()+": parameter 0 w_weight") {
+		if err == nil || !strings.Contains(err.Error(),
+			"optimizer "+o.Name()+": parameter 0 w_weight") {
 			t.Errorf("%s: %v", o.Name(), err)
 		}
 	}
@@ -172,7 +183,8 @@ func TestSGLD(t *testing.T) {
 
 // BenchmarkUpdate measures the start of an update.
 func BenchmarkUpdate(b *testing.B) {
-	for _, o := range []optimizer.Optimizer{optimizer.SGD{LR: 0.1, Momentum: 0.9}, optimizer.Adam{}, optimizer.AdaGrad{}} {
+	for _, o := range []optimizer.Optimizer{optimizer.SGD{LR: 0.1, Momentum: 0.9}, optimizer.Adam{},
+		optimizer.AdaGrad{}} {
 		b.Run(o.Name(), func(b *testing.B) {
 			u, err := optimizer.NewUpdater(o, []string{"w_weight"})
 			if err != nil {
@@ -207,11 +219,13 @@ func TestZeroParameters(t *testing.T) {
 		t.Errorf("got %+v, %v from %s, want %+v", back, err, text, o)
 	}
 	for _, key := range []string{"learning_rate", "rescale_grad"} {
-		if _, err := optimizer.New("sgd", map[string]any{key: 0}); err == nil || !strings.Contains(err.Error(), key+": 0, want a positive number") {
+		if _, err := optimizer.New("sgd", map[string]any{key: 0}); err == nil ||
+			!strings.Contains(err.Error(), key+": 0, want a positive number") {
 			t.Errorf("%s: got %v, want an error that asks for a positive number", key, err)
 		}
 	}
-	if _, err := optimizer.NewSchedule("factor", map[string]any{"step": 2, "factor": 0}); err == nil {
+	if _, err := optimizer.NewSchedule("factor", map[string]any{"step": 2,
+		"factor": 0}); err == nil {
 		t.Error("a schedule with factor 0 is accepted")
 	}
 }

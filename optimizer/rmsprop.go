@@ -9,17 +9,19 @@ import (
 // RMSProp divides steps by the root of a running mean of squared gradients (Tieleman and Hinton,
 // 2012), centred if asked for (Graves, 2013).
 type RMSProp struct {
-	LR          float64         `opt:"learning_rate,positive"` // 0: 0.001
-	Gamma1      op.Opt[float64] `opt:"gamma1"`                 // decay of the running means; unset: 0.9
-	Gamma2      op.Opt[float64] `opt:"gamma2"`                 // momentum, when centred; unset: 0.9
-	Epsilon     op.Opt[float64] `opt:"epsilon"`                // unset: 1e-8
+	LR float64 `opt:"learning_rate,positive"` // 0: 0.001
+	// decay of the running means; unset: 0.9
+	Gamma1      op.Opt[float64] `opt:"gamma1"`
+	Gamma2      op.Opt[float64] `opt:"gamma2"`  // momentum, when centred; unset: 0.9
+	Epsilon     op.Opt[float64] `opt:"epsilon"` // unset: 1e-8
 	Centered    bool            `opt:"centered"`
 	ClipWeights float64         `opt:"clip_weights"` // limit of the weights' elements; 0: none
 	WD          float64         `opt:"wd"`
 	Common
 }
 
-// Ftrl follows the regularized leader (McMahan et al., 2013). As in MXNet a schedule keeps to its own base rate.
+// Ftrl follows the regularized leader (McMahan et al., 2013). As in MXNet a schedule keeps to its
+// own base rate.
 type Ftrl struct {
 	LR     float64         `opt:"learning_rate,positive"` // 0: 0.1; not used with a schedule
 	Lamda1 op.Opt[float64] `opt:"lamda1"`                 // L1 regularization; unset: 0.01
@@ -83,22 +85,29 @@ func (o RMSProp) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
 		limit = o.ClipWeights
 	}
 	if !o.Centered {
-		start(s, update.RMSPropUpdate, update.RMSPropUpdateParams{LR: s.LR, Gamma1: gamma1, Epsilon: eps, WD: s.WD,
-			RescaleGrad: op.Some(s.Rescale), ClipGradient: op.Some(s.Clip), ClipWeights: op.Some(limit)}, w, g, state)
+		start(s, update.RMSPropUpdate, update.RMSPropUpdateParams{LR: s.LR, Gamma1: gamma1,
+			Epsilon: eps, WD: s.WD,
+			RescaleGrad: op.Some(s.Rescale), ClipGradient: op.Some(s.Clip),
+			ClipWeights: op.Some(limit)}, w, g, state)
 		return
 	}
-	start(s, update.RMSPropAlexUpdate, update.RMSPropAlexUpdateParams{LR: s.LR, Gamma1: gamma1, Gamma2: op.Some(o.Gamma2.Or(0.9)),
-		Epsilon: eps, WD: s.WD, RescaleGrad: op.Some(s.Rescale), ClipGradient: op.Some(s.Clip), ClipWeights: op.Some(limit)}, w, g, state)
+	start(s, update.RMSPropAlexUpdate, update.RMSPropAlexUpdateParams{LR: s.LR, Gamma1: gamma1,
+		Gamma2:  op.Some(o.Gamma2.Or(0.9)),
+		Epsilon: eps, WD: s.WD, RescaleGrad: op.Some(s.Rescale), ClipGradient: op.Some(s.Clip),
+		ClipWeights: op.Some(limit)}, w, g, state)
 }
 
 // Update changes w and state by the gradient.
 func (o Ftrl) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
-	start(s, update.FtrlUpdate, update.FtrlUpdateParams{LR: s.LR, Lamda1: op.Some(o.Lamda1.Or(0.01)), Beta: op.Some(o.Beta.Or(1)),
+	start(s, update.FtrlUpdate, update.FtrlUpdateParams{LR: s.LR,
+		Lamda1: op.Some(o.Lamda1.Or(0.01)), Beta: op.Some(o.Beta.Or(1)),
 		WD: s.WD, RescaleGrad: op.Some(s.Rescale), ClipGradient: op.Some(s.Clip)}, w, g, state)
 }
 
 // Update changes w and state by the gradient.
 func (o FTML) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
-	start(s, update.FTMLUpdate, update.FTMLUpdateParams{LR: s.LR, Beta1: op.Some(o.Beta1.Or(0.6)), Beta2: op.Some(o.Beta2.Or(0.999)),
-		Epsilon: op.Some(o.Epsilon.Or(1e-8)), T: s.Count, WD: s.WD, RescaleGrad: op.Some(s.Rescale), ClipGrad: op.Some(s.Clip)}, w, g, state)
+	start(s, update.FTMLUpdate, update.FTMLUpdateParams{LR: s.LR, Beta1: op.Some(o.Beta1.Or(0.6)),
+		Beta2:   op.Some(o.Beta2.Or(0.999)),
+		Epsilon: op.Some(o.Epsilon.Or(1e-8)), T: s.Count, WD: s.WD, RescaleGrad: op.Some(s.Rescale),
+		ClipGrad: op.Some(s.Clip)}, w, g, state)
 }

@@ -59,8 +59,8 @@ type CosineScheduler struct {
 	Warmup
 }
 
-// base returns the first of two rates that is set. As in MXNet, the optimizer's rate goes before the base rate of factors,
-// while curves and warm-ups keep to their own.
+// base returns the first of two rates that is set. As in MXNet, the optimizer's rate goes before
+// the base rate of factors, while curves and warm-ups keep to their own.
 func base(first, second float64) float64 {
 	switch {
 	case first != 0:
@@ -146,7 +146,8 @@ func (s CosineScheduler) Rate(lr float64, updates int) float64 {
 	if r, ok := s.Warmup.rate(rate, updates); ok {
 		return r
 	}
-	return s.FinalLR + (rate-s.FinalLR)*(1+math.Cos(math.Pi*share(updates, s.MaxUpdate, s.Warmup)))/2
+	return s.FinalLR + (rate-s.FinalLR)*(1+math.Cos(math.Pi*share(updates, s.MaxUpdate,
+		s.Warmup)))/2
 }
 
 // share returns how much of the way from the end of the warm-up to the last update is done.
@@ -162,7 +163,8 @@ func (w Warmup) check(baseLR float64) error {
 	case w.Steps < 0:
 		return fmt.Errorf("warm-up of %d updates, want 0 or more", w.Steps)
 	case w.From > base(0, baseLR):
-		return fmt.Errorf("warm-up begins at rate %v, want at most the base rate %v", w.From, base(0, baseLR))
+		return fmt.Errorf("warm-up begins at rate %v, want at most the base rate %v", w.From,
+			base(0, baseLR))
 	case w.Mode != "" && w.Mode != "linear" && w.Mode != "constant":
 		return fmt.Errorf("warm-up mode %q, want linear or constant", w.Mode)
 	}
@@ -171,14 +173,17 @@ func (w Warmup) check(baseLR float64) error {
 
 func (s FactorScheduler) check() error {
 	if s.Step < 1 || s.Factor > 1 {
-		return fmt.Errorf("scheduler factor: step %d, factor %v, want a step of at least 1 and a factor of at most 1", s.Step, s.Factor)
+		return fmt.Errorf("scheduler factor: step %d, factor %v, want a step of at least 1 and "+
+			"a factor of at most 1", s.Step, s.Factor)
 	}
 	return s.Warmup.check(s.BaseLR)
 }
 
 func (s MultiFactorScheduler) check() error {
-	if len(s.Step) == 0 || s.Step[0] < 1 || !slices.IsSorted(s.Step) || len(slices.Compact(slices.Clone(s.Step))) != len(s.Step) || s.Factor > 1 {
-		return fmt.Errorf("scheduler multifactor: steps %v, factor %v, want increasing steps from 1 on and a factor of at most 1", s.Step, s.Factor)
+	if len(s.Step) == 0 || s.Step[0] < 1 || !slices.IsSorted(s.Step) ||
+		len(slices.Compact(slices.Clone(s.Step))) != len(s.Step) || s.Factor > 1 {
+		return fmt.Errorf("scheduler multifactor: steps %v, factor %v, want increasing steps "+
+			"from 1 on and a factor of at most 1", s.Step, s.Factor)
 	}
 	return s.Warmup.check(s.BaseLR)
 }

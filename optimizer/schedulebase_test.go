@@ -8,8 +8,8 @@ import (
 	"gomx/optimizer"
 )
 
-// TestScheduleWithOptimizersRate compares schedules that have a base rate of 0.4 with MXNet's under an optimizer whose own
-// rate is 0.1.
+// TestScheduleWithOptimizersRate compares schedules that have a base rate of 0.4 with MXNet's under
+// an optimizer whose own rate is 0.1.
 func TestScheduleWithOptimizersRate(t *testing.T) {
 	warm := optimizer.Warmup{Steps: 2}
 	for _, c := range []struct {
@@ -18,8 +18,10 @@ func TestScheduleWithOptimizersRate(t *testing.T) {
 		updates int
 		want    float64
 	}{
-		{"factor", optimizer.FactorScheduler{Step: 3, Factor: 0.5, BaseLR: 0.4, Warmup: warm}, 4, 0.05},
-		{"factor warming up", optimizer.FactorScheduler{Step: 3, Factor: 0.5, BaseLR: 0.4, Warmup: warm}, 1, 0.2},
+		{"factor", optimizer.FactorScheduler{Step: 3, Factor: 0.5, BaseLR: 0.4, Warmup: warm}, 4,
+			0.05},
+		{"factor warming up", optimizer.FactorScheduler{Step: 3, Factor: 0.5, BaseLR: 0.4,
+			Warmup: warm}, 1, 0.2},
 		{"poly", optimizer.PolyScheduler{MaxUpdate: 4, BaseLR: 0.4}, 2, 0.1},
 		{"cosine", optimizer.CosineScheduler{MaxUpdate: 4, BaseLR: 0.4}, 2, 0.2},
 		{"poly without a rate", optimizer.PolyScheduler{MaxUpdate: 4}, 2, 0.025},

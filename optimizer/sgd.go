@@ -74,7 +74,8 @@ func (o SGD) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
 		plainStep(s, w, g)
 		return
 	}
-	start(s, update.SGDMomUpdate, update.SGDMomUpdateParams{LR: s.LR, Momentum: o.Momentum, WD: s.WD,
+	start(s, update.SGDMomUpdate, update.SGDMomUpdateParams{LR: s.LR, Momentum: o.Momentum,
+		WD:          s.WD,
 		RescaleGrad: op.Some(s.Rescale), ClipGradient: op.Some(s.Clip)}, w, g, state)
 }
 
@@ -84,7 +85,8 @@ func (o NAG) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
 		plainStep(s, w, g)
 		return
 	}
-	p := update.NAGMomUpdateParams{LR: s.LR, Momentum: o.Momentum, WD: s.WD, RescaleGrad: op.Some(s.Rescale), ClipGradient: op.Some(s.Clip)}
+	p := update.NAGMomUpdateParams{LR: s.LR, Momentum: o.Momentum, WD: s.WD,
+		RescaleGrad: op.Some(s.Rescale), ClipGradient: op.Some(s.Clip)}
 	if s.WD == 0 {
 		start(s, update.NAGMomUpdate, p, w, g, state)
 		return
@@ -111,6 +113,7 @@ func (o Signum) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
 			RescaleGrad: op.Some(s.Rescale), ClipGradient: op.Some(s.Clip)}, w, g, nil)
 		return
 	}
-	start(s, update.SignumUpdate, update.SignumUpdateParams{LR: s.LR, Momentum: o.Momentum.Or(0.9), WD: s.WD,
+	start(s, update.SignumUpdate, update.SignumUpdateParams{LR: s.LR, Momentum: o.Momentum.Or(0.9),
+		WD:          s.WD,
 		RescaleGrad: op.Some(s.Rescale), ClipGradient: op.Some(s.Clip), WDLH: o.WDLH}, w, g, state)
 }

@@ -76,14 +76,15 @@ func sumSquares(a *nd.Array) *nd.Array {
 // norm returns the root of sumSquares.
 func norm(a *nd.Array) *nd.Array { return sqrt(sumSquares(a)) }
 
-// weightNorm returns the norm of a weight as MXNet's layer-wise rates have it: that of the float16 weight where there is one,
-// with squares of float16.
+// weightNorm returns the norm of a weight as MXNet's layer-wise rates have it: that of the float16
+// weight where there is one, with squares of float16.
 func (s *Step) weightNorm(sc *nd.Scoped, w *nd.Array) *nd.Array {
 	if s.half == nil {
 		return norm(w)
 	}
 	squares := square(sc.Enter(s.half))
-	return sqrt(nd.Apply(prim.Sum, prim.ReduceParams{}, sc.Own(squares.AsType(dtype.Float32))).Reshape(1))
+	return sqrt(nd.Apply(prim.Sum, prim.ReduceParams{},
+		sc.Own(squares.AsType(dtype.Float32))).Reshape(1))
 }
 
 // bias returns 1 - beta^t, the factor by which a running mean of t values is too small.

@@ -35,15 +35,16 @@ func (u *Updater) Settled() (Optimizer, error) {
 }
 
 // Progress is what an updater knows about one parameter beside its state arrays. With both, another
-// updater of the same optimizer continues bit for bit (LBSGD in the middle of a batch with Collected as well).
+// updater of the same optimizer continues bit for bit (LBSGD in the middle of a batch with
+// Collected as well).
 type Progress struct {
 	Count       int    // updates of the parameter
 	Updates     int    // the most updates that any parameter has had
 	Own, Shared Memory // of the parameter, and of all
 }
 
-// Collected returns the sum of the gradients of a batch of parameter i that is not complete, nil if there is none. Only LBSGD has
-// one.
+// Collected returns the sum of the gradients of a batch of parameter i that is not complete, nil if
+// there is none. Only LBSGD has one.
 func (u *Updater) Collected(i int) *nd.Array {
 	if s := u.slots[i]; s != nil && s.step.collecting {
 		return s.step.sum

@@ -44,7 +44,8 @@ func NewUpdater(o Optimizer, names []string) (*Updater, error) {
 		}
 	}
 	if u.set.LR < 0 || u.set.LR != u.set.LR {
-		return nil, fmt.Errorf("optimizer %s: learning rate %v, want a positive number", o.Name(), u.set.LR)
+		return nil, fmt.Errorf("optimizer %s: learning rate %v, want a positive number", o.Name(),
+			u.set.LR)
 	}
 	u.rescale = u.set.Rescale
 	if u.rescale == 0 {
@@ -76,14 +77,16 @@ func decays(o Optimizer, name string) bool {
 // __wd_mult__. Those of Common win.
 func (u *Updater) SetAttrs(attrs map[string]map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(attrs)) {
-		for key, mults := range map[string]map[string]float64{"__lr_mult__": u.lrMult, "__wd_mult__": u.wdMult} {
+		for key, mults := range map[string]map[string]float64{"__lr_mult__": u.lrMult,
+			"__wd_mult__": u.wdMult} {
 			text, ok := attrs[name][key]
 			if !ok {
 				continue
 			}
 			v, err := strconv.ParseFloat(text, 64)
 			if err != nil {
-				return fmt.Errorf("optimizer: attribute %s of %s: %q is not a number", key, name, text)
+				return fmt.Errorf("optimizer: attribute %s of %s: %q is not a number", key, name,
+					text)
 			}
 			mults[name] = v
 		}
@@ -198,7 +201,8 @@ func (u *Updater) Update(i int, weight, grad *nd.Array) (err error) {
 	return nil
 }
 
-// rateFirst is the ability of an optimizer to have its learning rate from before the update was counted.
+// rateFirst is the ability of an optimizer to have its learning rate from before the update was
+// counted.
 type rateFirst interface{ rateFirst() }
 
 // count counts an update of a parameter and returns its learning rate before multipliers.
