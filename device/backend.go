@@ -52,7 +52,8 @@ func Register(k Kind, b Backend) {
 	registry.kinds[k] = kind{backend: b, pools: make([]atomic.Pointer[Pool], maxDevices)}
 }
 
-// Count returns how many devices of kind k this machine has, 0 when the binary has no backend for it.
+// Count returns how many devices of kind k this machine has, 0 when the binary has no backend for
+// it.
 func Count(k Kind) int {
 	if int(k) >= len(registry.kinds) || registry.kinds[k].backend == nil {
 		return 0

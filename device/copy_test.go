@@ -41,10 +41,12 @@ func TestCopyBetweenDevices(t *testing.T) {
 		}
 	}
 	var b byte
-	if err := device.Copy(device.Null(99), unsafe.Pointer(&b), device.CPU(), unsafe.Pointer(&b), 1); err == nil {
+	if err := device.Copy(device.Null(99), unsafe.Pointer(&b), device.CPU(), unsafe.Pointer(&b),
+		1); err == nil {
 		t.Error("copying to a device that does not exist: no error")
 	}
-	if err := device.Copy(device.CPU(), unsafe.Pointer(&b), device.Null(99), unsafe.Pointer(&b), 1); err == nil {
+	if err := device.Copy(device.CPU(), unsafe.Pointer(&b), device.Null(99), unsafe.Pointer(&b),
+		1); err == nil {
 		t.Error("copying from a device that does not exist: no error")
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Cores returns how many cores kernels may use unless configured otherwise: what the process was given when it
-// started. It never changes, although the Go runtime may follow changing quotas.
+// Cores returns how many cores kernels may use unless configured otherwise: what the process was
+// given when it started. It never changes, although the Go runtime may follow changing quotas.
 var Cores = sync.OnceValue(func() int {
 	return max(1, min(runtime.NumCPU(), runtime.GOMAXPROCS(0)))
 })

@@ -50,7 +50,8 @@ func Parse(s string) (Device, error) {
 	if open := strings.IndexByte(s, '('); open >= 0 {
 		n, err := strconv.Atoi(strings.TrimSuffix(s[open+1:], ")"))
 		if err != nil || n < 0 || !strings.HasSuffix(s, ")") {
-			return Device{}, fmt.Errorf("device: %q is not a device, want for example \"cpu(0)\"", s)
+			return Device{}, fmt.Errorf("device: %q is not a device, want for example \"cpu(0)\"",
+				s)
 		}
 		name, id = s[:open], n
 	}

@@ -16,21 +16,22 @@
 //	x := unsafe.Slice((*float32)(b.Ptr), n)
 //
 // Behind it stands one [Pool] per device with a free list per size class, so that a block which was
-// freed is the next one handed out. Classes are an eighth of a power of two apart: rounding
-// wastes at most 12.5 %. Blocks up to 32 KiB are cut from slabs, which stay; larger ones come from the
+// freed is the next one handed out. Classes are an eighth of a power of two apart: rounding wastes
+// at most 12.5 %. Blocks up to 32 KiB are cut from slabs, which stay; larger ones come from the
 // backend one by one and go back to it by [Pool.Trim], or when cached bytes exceed those in use.
 //
-// The Go collector does not see this memory: an unreachable array of a gigabyte looks to it like the
-// few words of its header. Therefore the pool watches the bytes whose purpose is PurposeArray and asks for
-// a collection when they have doubled since the last one, and again before it reports that memory is out.
+// The Go collector does not see this memory: an unreachable array of a gigabyte looks to it like
+// the few words of its header. Therefore the pool watches the bytes whose purpose is PurposeArray
+// and asks for a collection when they have doubled since the last one, and again before it reports
+// that memory is out.
 //
 // Usage says per purpose what is in use. A limit is set by [Pool.SetLimit].
 //
 // # Backends
 //
 // A kind of device is made available by a [Backend], which packages below device register in init:
-// gomx/device/cpu, gomx/device/null, and gomx/device/cuda in binaries with that tag. Registration ends with
-// the first use of a pool.
+// gomx/device/cpu, gomx/device/null, and gomx/device/cuda in binaries with that tag. Registration
+// ends with the first use of a pool.
 //
 // # Threads
 //

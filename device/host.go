@@ -4,7 +4,8 @@ import (
 	"unsafe"
 )
 
-// Host is a Backend whose devices share the memory of this process. Its value is the number of devices.
+// Host is a Backend whose devices share the memory of this process. Its value is the number of
+// devices.
 type Host int
 
 // Count returns the number of devices.

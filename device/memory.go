@@ -24,8 +24,8 @@ var purposeNames = [...]string{"array", "arena", "scratch", "cache", "pinned"}
 // String returns the purpose's name.
 func (p Purpose) String() string { return purposeNames[p] }
 
-// Block is a piece of device memory. Its zero value owns nothing. Copies of a Block name the same memory:
-// exactly one of them is freed, once.
+// Block is a piece of device memory. Its zero value owns nothing. Copies of a Block name the same
+// memory: exactly one of them is freed, once.
 type Block struct {
 	Ptr   unsafe.Pointer // 64-byte aligned; nil in the zero value only
 	Bytes int            // as asked for; up to 12.5 % more may be reserved
@@ -74,7 +74,8 @@ func (b Block) CopyOut(dst []byte, offset int) {
 // check panics unless n bytes from offset on lie in the block.
 func (b Block) check(offset, n int) {
 	if offset < 0 || offset > b.Bytes || n > b.Bytes-offset {
-		panic(fmt.Sprintf("device: copy of %d bytes at offset %d of a block of %d", n, offset, b.Bytes))
+		panic(fmt.Sprintf("device: copy of %d bytes at offset %d of a block of %d", n, offset,
+			b.Bytes))
 	}
 }
 

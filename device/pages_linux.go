@@ -11,7 +11,8 @@ const hugePage = 2 << 20
 
 // mapPages returns bytes bytes of zeroed memory, aligned to a page.
 func mapPages(bytes int) (unsafe.Pointer, error) {
-	b, err := syscall.Mmap(-1, 0, bytes, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	b, err := syscall.Mmap(-1, 0, bytes, syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_ANON|syscall.MAP_PRIVATE)
 	if err != nil {
 		return nil, fmt.Errorf("cannot map %d bytes: %w", bytes, err)
 	}

@@ -13,8 +13,8 @@ const (
 	minCacheTrim = 256 << 20 // below this much the cache is never trimmed unasked
 )
 
-// freeList holds the free blocks of one size class and counts those handed out. It fills its cache lines, so that
-// classes do not disturb each other.
+// freeList holds the free blocks of one size class and counts those handed out. It fills its cache
+// lines, so that classes do not disturb each other.
 type freeList struct {
 	mu   sync.Mutex
 	free []unsafe.Pointer
@@ -46,7 +46,8 @@ func NewPool(d Device, b Backend) *Pool {
 func (p *Pool) Alloc(bytes int, purpose Purpose) (Block, error) {
 	class, ok := classOf(bytes)
 	if !ok {
-		return Block{}, fmt.Errorf("device: cannot allocate %d bytes on %s, want 0 to %d", bytes, p.dev, 1<<maxExponent)
+		return Block{}, fmt.Errorf("device: cannot allocate %d bytes on %s, want 0 to %d", bytes,
+			p.dev, 1<<maxExponent)
 	}
 	l := &p.lists[class]
 	l.mu.Lock()
@@ -119,7 +120,8 @@ func (p *Pool) take(bytes int) (unsafe.Pointer, error) {
 	return ptr, err
 }
 
-// watch keeps cached and forgotten memory within bounds; it runs whenever the pool is about to grow.
+// watch keeps cached and forgotten memory within bounds; it runs whenever the pool is about to
+// grow.
 func (p *Pool) watch(purpose Purpose) {
 	u := p.Usage()
 	if u.Cached > max(u.Total(), minCacheTrim) {
@@ -130,7 +132,8 @@ func (p *Pool) watch(purpose Purpose) {
 	}
 }
 
-// Trim returns all cached blocks larger than 32 KiB to the backend and says how many bytes that were.
+// Trim returns all cached blocks larger than 32 KiB to the backend and says how many bytes that
+// were.
 func (p *Pool) Trim() int {
 	total := 0
 	for class := range p.lists {
@@ -154,14 +157,16 @@ func (p *Pool) Trim() int {
 	return total
 }
 
-// SetLimit bounds the bytes taken from the backend; 0 means no bound. What is already reserved stays.
+// SetLimit bounds the bytes taken from the backend; 0 means no bound. What is already reserved
+// stays.
 func (p *Pool) SetLimit(bytes int64) {
 	p.mu.Lock()
 	p.limit = bytes
 	p.mu.Unlock()
 }
 
-// Usage returns what the pool holds. Under concurrent use the figures are each exact, but not of one instant.
+// Usage returns what the pool holds. Under concurrent use the figures are each exact, but not of
+// one instant.
 func (p *Pool) Usage() UsageInfo {
 	var u UsageInfo
 	for class := range p.lists {

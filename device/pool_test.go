@@ -86,7 +86,8 @@ func TestPoolBlocksAreDisjointAndAligned(t *testing.T) {
 			t.Fatal(err)
 		}
 		if uintptr(b.Ptr)%64 != 0 || b.Bytes != n {
-			t.Fatalf("seed %d: Alloc(%d) = %p of %d bytes, want 64-byte aligned", seed, n, b.Ptr, b.Bytes)
+			t.Fatalf("seed %d: Alloc(%d) = %p of %d bytes, want 64-byte aligned", seed, n, b.Ptr,
+				b.Bytes)
 		}
 		for j := range n {
 			*(*byte)(unsafe.Add(b.Ptr, j)) = byte(i)
@@ -105,7 +106,8 @@ func TestPoolReusesAndTrims(t *testing.T) {
 	h := newHeap()
 	p := device.NewPool(device.CPU(), h)
 	a, _ := p.Alloc(100_000, device.PurposeArena)
-	if u := p.Usage(); u.Used[device.PurposeArena] < 100_000 || u.Used[device.PurposeArena] > 112_500 {
+	if u := p.Usage(); u.Used[device.PurposeArena] < 100_000 ||
+		u.Used[device.PurposeArena] > 112_500 {
 		t.Errorf("used %d for 100000 bytes, want at most 12.5 %% more", u.Used[device.PurposeArena])
 	}
 	a.Free()
@@ -130,7 +132,8 @@ func TestPoolLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = p.Alloc(700_000, device.PurposeArray)
-	if err == nil || !strings.Contains(err.Error(), "limit") || !strings.Contains(err.Error(), "700000") {
+	if err == nil || !strings.Contains(err.Error(), "limit") ||
+		!strings.Contains(err.Error(), "700000") {
 		t.Errorf("over the limit: %v, want an error that names limit and size", err)
 	}
 	a.Free()
@@ -145,7 +148,8 @@ func TestPoolReportsBackendFailure(t *testing.T) {
 	h := newHeap()
 	h.fail = 1 << 20
 	p := device.NewPool(device.CPU(), h)
-	if _, err := p.Alloc(1<<20, device.PurposeArray); err == nil || !strings.Contains(err.Error(), "backend is full") {
+	if _, err := p.Alloc(1<<20, device.PurposeArray); err == nil ||
+		!strings.Contains(err.Error(), "backend is full") {
 		t.Errorf("got %v, want the backend's error", err)
 	}
 	for _, n := range []int{-1, 1<<44 + 1} {

@@ -31,7 +31,8 @@ func (backend) Count() int {
 	return n
 }
 
-// Alloc takes memory from the driver: from its pool where it has one, so that giving memory back does not stop the device.
+// Alloc takes memory from the driver: from its pool where it has one, so that giving memory back
+// does not stop the device.
 func (backend) Alloc(id, bytes int) (p unsafe.Pointer, err error) {
 	g, err := open(id)
 	if err != nil {
@@ -73,7 +74,8 @@ func (backend) CopyOut(id int, dst []byte, src unsafe.Pointer) {
 	mustCopy(id, device.QueueOut, func(q *Queue) error { return q.CopyOut(dst, src) })
 }
 
-// mustCopy runs a copy and waits for it. A failing device makes it panic, which engines report as the failure of the operation.
+// mustCopy runs a copy and waits for it. A failing device makes it panic, which engines report as
+// the failure of the operation.
 func mustCopy(id int, kind device.QueueKind, copy func(q *Queue) error) {
 	g, err := open(id)
 	if err == nil {

@@ -20,7 +20,8 @@ import (
 	"gomx/dtype"
 )
 
-// Norm is batch normalization of [outer][channels][inner] as cuDNN computes it. Parameters and statistics are float64 for such data, otherwise float32.
+// Norm is batch normalization of [outer][channels][inner] as cuDNN computes it. Parameters and
+// statistics are float64 for such data, otherwise float32.
 type Norm struct{ l *layer }
 
 // mostRows is the most rows that the library normalizes where each is one element of every channel.
@@ -42,7 +43,8 @@ func NewNorm(t, stat dtype.Type, outer, channels, inner int) *Norm {
 		mode = perElement
 	}
 	dims := [4]C.int{C.int(outer), C.int(channels), C.int(inner), 1}
-	l := newLayer(C.gcu_dnn_norm, fmt.Sprint("batch normalization ", t, " ", [...]int{outer, channels, inner}), func(f *C.gcu_dnn, l *C.gcu_dnn_layer) C.int {
+	l := newLayer(C.gcu_dnn_norm, fmt.Sprint("batch normalization ", t, " ",
+		[...]int{outer, channels, inner}), func(f *C.gcu_dnn, l *C.gcu_dnn_layer) C.int {
 		return C.gcu_dnn_norm_make(f, e.number, mode, &dims[0], l)
 	})
 	if l == nil {
@@ -59,24 +61,37 @@ type NormArgs struct {
 }
 
 func (a *NormArgs) c() C.gcu_dnn_norms {
-	return C.gcu_dnn_norms{out: a.Out, x: a.X, dy: a.DY, gamma: a.Gamma, beta: a.Beta, mean: a.Mean, _var: a.Var, inv: a.Inv, dgamma: a.DGamma, dbeta: a.DBeta,
+	return C.gcu_dnn_norms{out: a.Out, x: a.X, dy: a.DY, gamma: a.Gamma, beta: a.Beta, mean: a.Mean,
+		_var: a.Var, inv: a.Inv, dgamma: a.DGamma, dbeta: a.DBeta,
 		eps: C.double(a.Eps)}
 }
 
-// Infer normalizes X by Mean and Var. The error of all methods is ErrNotServed where nothing was done.
+// Infer normalizes X by Mean and Var. The error of all methods is ErrNotServed where nothing was
+// done.
 func (n *Norm) Infer(q *Queue, a *NormArgs) error {
 	k := a.c()
-	return n.l.run(q, func(f *C.gcu_dnn, ctx, h unsafe.Pointer) C.int { return C.gcu_dnn_norm_run(f, ctx, h, n.l.c, &k) })
+	return n.l.run(q, func(f *C.gcu_dnn, ctx, h unsafe.Pointer) C.int {
+		return C.gcu_dnn_norm_run(f,
+			ctx, h, n.l.c, &k)
+	})
 }
 
-// Learn normalizes X by mean and variance of the batch and leaves them in Mean and, as 1/sqrt(variance + eps), in Inv. Out must not be X.
+// Learn normalizes X by mean and variance of the batch and leaves them in Mean and, as
+// 1/sqrt(variance + eps), in Inv. Out must not be X.
 func (n *Norm) Learn(q *Queue, a *NormArgs) error {
 	k := a.c()
-	return n.l.run(q, func(f *C.gcu_dnn, ctx, h unsafe.Pointer) C.int { return C.gcu_dnn_norm_learn(f, ctx, h, n.l.c, &k) })
+	return n.l.run(q, func(f *C.gcu_dnn, ctx,
+		h unsafe.Pointer) C.int {
+		return C.gcu_dnn_norm_learn(f, ctx, h, n.l.c, &k)
+	})
 }
 
-// Backward computes the gradients Out, DGamma and DBeta of DY from what Learn left. Out must not be X or DY.
+// Backward computes the gradients Out, DGamma and DBeta of DY from what Learn left. Out must not be
+// X or DY.
 func (n *Norm) Backward(q *Queue, a *NormArgs) error {
 	k := a.c()
-	return n.l.run(q, func(f *C.gcu_dnn, ctx, h unsafe.Pointer) C.int { return C.gcu_dnn_norm_back(f, ctx, h, n.l.c, &k) })
+	return n.l.run(q, func(f *C.gcu_dnn, ctx,
+		h unsafe.Pointer) C.int {
+		return C.gcu_dnn_norm_back(f, ctx, h, n.l.c, &k)
+	})
 }

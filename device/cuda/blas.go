@@ -45,8 +45,8 @@ func BLAS() error {
 // tf32 says whether products of float32 may round their operands to ten bits of mantissa.
 var tf32 atomic.Bool
 
-// AllowTF32 lets products of float32 round their operands to tensor cores' TF32, ten bits of mantissa; it holds for queues that have not computed a product
-// yet. Off unless called.
+// AllowTF32 lets products of float32 round their operands to tensor cores' TF32, ten bits of
+// mantissa; it holds for queues that have not computed a product yet. Off unless called.
 func AllowTF32(yes bool) { tf32.Store(yes) }
 
 // blasHandle is the library's state of one queue, made at its first product.
@@ -72,7 +72,8 @@ const (
 	mathDefault, mathTF32               = 0, 3
 )
 
-// NewGemm returns a product for the library, nil where its operands do not lie as the library wants. layout holds row, column and batch strides of A, B, C.
+// NewGemm returns a product for the library, nil where its operands do not lie as the library
+// wants. layout holds row, column and batch strides of A, B, C.
 func NewGemm(t dtype.Type, d Dims, layout [3][3]int, alpha, beta float64) *Gemm {
 	g := &Gemm{d: d}
 	g.g.compute = computeF32
@@ -108,7 +109,8 @@ func NewGemm(t dtype.Type, d Dims, layout [3][3]int, alpha, beta float64) *Gemm 
 	return g
 }
 
-// columns says how the library, which sees rows as columns, has to read a matrix: as it is (0) or transposed (1).
+// columns says how the library, which sees rows as columns, has to read a matrix: as it is (0) or
+// transposed (1).
 func columns(m [3]int, rows, cols int) (transposed, leading int, ok bool) {
 	switch {
 	case m[1] == 1 && m[0] >= cols:
@@ -132,7 +134,8 @@ func (g *Gemm) Run(q *Queue, a, b, c unsafe.Pointer) (done bool, err error) {
 	q.gpu.launches.Add(1)
 	code := C.gcu_blas_gemm(f, q.gpu.c(), q.blas.handle, &g.g, b, a, c)
 	if code != 0 {
-		return true, fmt.Errorf("cuda: cuBLAS: product of %d matrices of %d×%d by %d×%d: error %d", g.d.Batch, g.d.M, g.d.K, g.d.K, g.d.N, code)
+		return true, fmt.Errorf("cuda: cuBLAS: product of %d matrices of %d×%d by %d×%d: error %d",
+			g.d.Batch, g.d.M, g.d.K, g.d.K, g.d.N, code)
 	}
 	return true, nil
 }

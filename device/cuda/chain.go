@@ -17,8 +17,8 @@ const (
 	ChainSteps   = 64
 )
 
-// ChainInput is an input of a Chain, and how it repeats along the output: element e of the output meets its element e / Each % Size. Size 0 stands for an input
-// of the output's size.
+// ChainInput is an input of a Chain, and how it repeats along the output: element e of the output
+// meets its element e / Each % Size. Size 0 stands for an input of the output's size.
 type ChainInput struct {
 	Each, Size int
 	Type       dtype.Type
@@ -32,9 +32,10 @@ type ChainStep struct {
 	Type dtype.Type // of the result, to which it is rounded
 }
 
-// Chain is a sequence of pointwise functions that one kernel computes in one pass over memory. The kernel's text is made of the functions' expressions, so
-// every element is what the functions one after the other would make of it, to the bit. Values may have different types of those that are computed in float32:
-// a step named copy converts.
+// Chain is a sequence of pointwise functions that one kernel computes in one pass over memory. The
+// kernel's text is made of the functions' expressions, so every element is what the functions one
+// after the other would make of it, to the bit. Values may have different types of those that are
+// computed in float32: a step named copy converts.
 type Chain struct {
 	packs, single *Function // several elements of a thread at once, and one
 	lanes         int
@@ -42,10 +43,12 @@ type Chain struct {
 	fixed         []uint64 // the parameter without addresses
 }
 
-// NewChain makes a chain of n elements; outs are the values that are kept. It reports false where there is too much of something, a function that is
-// not made for an element type, or types that are not computed in the same one.
+// NewChain makes a chain of n elements; outs are the values that are kept. It reports false where
+// there is too much of something, a function that is not made for an element type, or types that
+// are not computed in the same one.
 func NewChain(n int, in []ChainInput, steps []ChainStep, outs []int) (*Chain, bool) {
-	if len(in) > ChainInputs || len(outs) > ChainOutputs || len(outs) == 0 || len(steps) > ChainSteps {
+	if len(in) > ChainInputs || len(outs) > ChainOutputs || len(outs) == 0 ||
+		len(steps) > ChainSteps {
 		return nil, false
 	}
 	w := chainWriter{in: in, steps: steps, outs: outs, short: n < 1<<31}
@@ -53,7 +56,8 @@ func NewChain(n int, in []ChainInput, steps []ChainStep, outs []int) (*Chain, bo
 		w.types = append(w.types, i.Type)
 	}
 	for _, s := range steps {
-		if _, ok := expressions()[s.Name]; !ok || !Takes(s.Name, s.Type) || len(s.Args) != ExpressionOf(s.Name).Operands {
+		if _, ok := expressions()[s.Name]; !ok || !Takes(s.Name, s.Type) ||
+			len(s.Args) != ExpressionOf(s.Name).Operands {
 			return nil, false
 		}
 		w.types = append(w.types, s.Type)
@@ -63,7 +67,8 @@ func NewChain(n int, in []ChainInput, steps []ChainStep, outs []int) (*Chain, bo
 		return nil, false
 	}
 	u := Unit{Family: "chain", DType: t, Text: w.text()}
-	c := &Chain{packs: FuncOf(u, "chain"), single: FuncOf(u, "chain_single"), lanes: w.lanes, in: len(in), outs: len(outs), n: n}
+	c := &Chain{packs: FuncOf(u, "chain"), single: FuncOf(u, "chain_single"), lanes: w.lanes,
+		in: len(in), outs: len(outs), n: n}
 	c.fixed = append(c.fixed, I(n))
 	for _, r := range in {
 		c.fixed = append(c.fixed, I(max(r.Each, 1)))
@@ -111,9 +116,11 @@ type chainWriter struct {
 }
 
 // names are the element types in kernels.
-var names = map[dtype.Type]string{dtype.Float32: "float", dtype.Float64: "double", dtype.Float16: "half_t", dtype.BFloat16: "bfloat_t"}
+var names = map[dtype.Type]string{dtype.Float32: "float", dtype.Float64: "double",
+	dtype.Float16: "half_t", dtype.BFloat16: "bfloat_t"}
 
-// settle returns the type that the unit is made for, and chooses the elements of a pack: 16 bytes of the narrowest type.
+// settle returns the type that the unit is made for, and chooses the elements of a pack: 16 bytes
+// of the narrowest type.
 func (w *chainWriter) settle() (t dtype.Type, ok bool) {
 	narrowest := 8
 	for i, u := range w.types {
@@ -144,15 +151,18 @@ func (w *chainWriter) text() string {
 	}
 	before, _, _ := strings.Cut(string(head), "#define MAP(")
 	w.b.WriteString(before)
-	w.line("struct Chain {\n\tInt n, each[%d], size[%d];\n\tdouble c[%d];\n\tPtr in[%d], out[%d];\n};", max(len(w.in), 1), max(len(w.in), 1), max(2*len(w.steps), 1),
+	w.line("struct Chain {\n\tInt n, each[%d], size[%d];\n\tdouble c[%d];\n\tPtr in[%d], "+
+		"out[%d];\n};", max(len(w.in), 1), max(len(w.in), 1), max(2*len(w.steps), 1),
 		max(len(w.in), 1), len(w.outs))
 	w.line("template <class E> struct alignas(16) Pack {\n\tE v[%d];\n};", w.lanes)
-	w.line("template <class E> __device__ inline A once(A v) {\n\tE t;\n\tput(&t, 0, v);\n\treturn get(&t, 0);\n}")
+	w.line("template <class E> __device__ inline A once(A v) {\n\tE t;\n\tput(&t, 0, " +
+		"v);\n\treturn get(&t, 0);\n}")
 	index := "Int"
 	if w.short {
 		index = "unsigned"
 	}
-	w.line("__device__ inline Int again(Int i, Int each, Int size) { return (%s)i / (%s)each %% (%s)size; }", index, index, index)
+	w.line("__device__ inline Int again(Int i, Int each, Int size) { return (%s)i / (%s)each %% "+
+		"(%s)size; }", index, index, index)
 	w.function()
 	w.packs()
 	w.line("KERNEL(chain_single, Chain) {\n\tEACH(i, k.n) single(k, i);\n}")
@@ -167,17 +177,20 @@ func (w *chainWriter) function() {
 	}
 	for i, s := range w.steps {
 		v := len(w.in) + i
-		w.line("\tA v%d;\n\t{\n\t\tconst A s = (A)k.c[%d], t = (A)k.c[%d], x = v%d;", v, 2*i, 2*i+1, s.Args[0])
+		w.line("\tA v%d;\n\t{\n\t\tconst A s = (A)k.c[%d], t = (A)k.c[%d], x = v%d;", v, 2*i, 2*i+1,
+			s.Args[0])
 		if len(s.Args) > 1 {
 			w.line("\t\tconst A y = v%d;", s.Args[1])
 		}
-		w.line("\t\t(void)s, (void)t;\n\t\tv%d = once<%s>((A)(%s));\n\t}", v, w.of(v), ExpressionOf(s.Name).Text)
+		w.line("\t\t(void)s, (void)t;\n\t\tv%d = once<%s>((A)(%s));\n\t}", v, w.of(v),
+			ExpressionOf(s.Name).Text)
 	}
 	for i, v := range w.outs {
 		w.line("\tout[%d] = v%d;", i, v)
 	}
 	w.line("}")
-	w.line("__device__ inline void single(const Chain &k, Int i) {\n\tA in[%d], out[%d];", max(len(w.in), 1), len(w.outs))
+	w.line("__device__ inline void single(const Chain &k, Int i) {\n\tA in[%d], out[%d];",
+		max(len(w.in), 1), len(w.outs))
 	for i, r := range w.in {
 		w.line("\tin[%d] = get((const %s *)k.in[%d], %s);", i, w.of(i), i, w.position(r, i, "i"))
 	}
@@ -201,10 +214,12 @@ func (w *chainWriter) position(r ChainInput, i int, e string) string {
 
 // packs writes the kernel that reads and writes at least 16 bytes at once.
 func (w *chainWriter) packs() {
-	w.line("KERNEL(chain, Chain) {\n\tconst Int packs = k.n / %d;\n\tEACH(p, packs) {\n\t\tA in[%d][%d], out[%d][%d];", w.lanes, w.lanes, max(len(w.in), 1), w.lanes, len(w.outs))
+	w.line("KERNEL(chain, Chain) {\n\tconst Int packs = k.n / %d;\n\tEACH(p, packs) {\n\t\tA "+
+		"in[%d][%d], out[%d][%d];", w.lanes, w.lanes, max(len(w.in), 1), w.lanes, len(w.outs))
 	for i, r := range w.in {
 		if r.Size == 0 {
-			w.line("\t\tconst Pack<%s> a%d = ((const Pack<%s> *)k.in[%d])[p];", w.of(i), i, w.of(i), i)
+			w.line("\t\tconst Pack<%s> a%d = ((const Pack<%s> *)k.in[%d])[p];", w.of(i), i, w.of(i),
+				i)
 		}
 	}
 	w.line("#pragma unroll\n\t\tfor (int j = 0; j < %d; j++) {", w.lanes)
@@ -212,12 +227,16 @@ func (w *chainWriter) packs() {
 		if r.Size == 0 {
 			w.line("\t\t\tin[j][%d] = get(a%d.v, j);", i, i)
 		} else {
-			w.line("\t\t\tin[j][%d] = get((const %s *)k.in[%d], %s);", i, w.of(i), i, w.position(r, i, fmt.Sprintf("p * %d + j", w.lanes)))
+			w.line("\t\t\tin[j][%d] = get((const %s *)k.in[%d], %s);", i, w.of(i), i,
+				w.position(r, i, fmt.Sprintf("p * %d + j", w.lanes)))
 		}
 	}
 	w.line("\t\t\telement(k, in[j], out[j]);\n\t\t}")
 	for i, v := range w.outs {
-		w.line("\t\t{\n\t\t\tPack<%s> r;\n#pragma unroll\n\t\t\tfor (int j = 0; j < %d; j++) put(r.v, j, out[j][%d]);\n\t\t\t((Pack<%s> *)k.out[%d])[p] = r;\n\t\t}", w.of(v), w.lanes, i, w.of(v), i)
+		w.line("\t\t{\n\t\t\tPack<%s> r;\n#pragma unroll\n\t\t\tfor (int j = 0; j < %d; j++) "+
+			"put(r.v, j, out[j][%d]);\n\t\t\t((Pack<%s> *)k.out[%d])[p] = r;\n\t\t}", w.of(v),
+			w.lanes, i, w.of(v), i)
 	}
-	w.line("\t}\n\tfor (Int i = packs * %d + THREAD; i < k.n; i += THREADS) single(k, i);\n}", w.lanes)
+	w.line("\t}\n\tfor (Int i = packs * %d + THREAD; i < k.n; i += THREADS) single(k, i);\n}",
+		w.lanes)
 }

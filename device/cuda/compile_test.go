@@ -14,9 +14,11 @@ import (
 	"gomx/dtype"
 )
 
-var archs = flag.String("archs", "80", "compute capabilities that every kernel is compiled for, separated by commas")
+var archs = flag.String("archs", "80", "compute capabilities that every kernel is compiled for, "+
+	"separated by commas")
 
-// TestCompile translates every unit with the compiler that this machine has, for each architecture asked for. It needs no device.
+// TestCompile translates every unit with the compiler that this machine has, for each architecture
+// asked for. It needs no device.
 func TestCompile(t *testing.T) {
 	units, err := cuda.Units()
 	if err != nil {
@@ -49,14 +51,18 @@ func TestCompile(t *testing.T) {
 	fmt.Printf("NVRTC %s: %d units for compute capabilities %s\n", version, len(units), *archs)
 }
 
-// chains returns generated units: chains of several element types, with broadcast inputs and without.
+// chains returns generated units: chains of several element types, with broadcast inputs and
+// without.
 func chains(t *testing.T) (units []cuda.Unit) {
 	t.Helper()
 	for _, dt := range cuda.Floats() {
 		for _, n := range []int{1 << 20, 1 << 33} {
-			c, ok := cuda.NewChain(n, []cuda.ChainInput{{Type: dt}, {Each: 4, Size: 8, Type: dt}, {Each: 1, Size: 1, Type: dt}}, []cuda.ChainStep{
-				{Name: "muls", S: 0.7, Args: []int{0}, Type: dt}, {Name: "erf", Args: []int{3}, Type: dt}, {Name: "add", Args: []int{4, 1}, Type: dt},
-				{Name: "pow", Args: []int{5, 2}, Type: dt}, {Name: "tanh_grad", Args: []int{6, 0}, Type: dt}, {Name: "clip", S: -1, T: 1, Args: []int{7}, Type: dt},
+			c, ok := cuda.NewChain(n, []cuda.ChainInput{{Type: dt}, {Each: 4, Size: 8, Type: dt},
+				{Each: 1, Size: 1, Type: dt}}, []cuda.ChainStep{
+				{Name: "muls", S: 0.7, Args: []int{0}, Type: dt}, {Name: "erf", Args: []int{3},
+					Type: dt}, {Name: "add", Args: []int{4, 1}, Type: dt},
+				{Name: "pow", Args: []int{5, 2}, Type: dt}, {Name: "tanh_grad", Args: []int{6, 0},
+					Type: dt}, {Name: "clip", S: -1, T: 1, Args: []int{7}, Type: dt},
 			}, []int{5, 8})
 			if !ok {
 				t.Fatalf("no chain of %d elements of %v", n, dt)
@@ -65,16 +71,20 @@ func chains(t *testing.T) (units []cuda.Unit) {
 		}
 	}
 	for _, narrow := range []dtype.Type{dtype.Float16, dtype.BFloat16} {
-		c, ok := cuda.NewChain(1<<20, []cuda.ChainInput{{Type: narrow}, {Each: 4, Size: 8, Type: dtype.Float32}}, []cuda.ChainStep{
-			{Name: "copy", Args: []int{0}, Type: dtype.Float32}, {Name: "exp", Args: []int{2}, Type: dtype.Float32}, {Name: "mul", Args: []int{3, 1}, Type: dtype.Float32},
-			{Name: "copy", Args: []int{4}, Type: narrow}, {Name: "relu_grad", Args: []int{5, 0}, Type: narrow},
+		c, ok := cuda.NewChain(1<<20, []cuda.ChainInput{{Type: narrow},
+			{Each: 4, Size: 8, Type: dtype.Float32}}, []cuda.ChainStep{
+			{Name: "copy", Args: []int{0}, Type: dtype.Float32}, {Name: "exp", Args: []int{2},
+				Type: dtype.Float32}, {Name: "mul", Args: []int{3, 1}, Type: dtype.Float32},
+			{Name: "copy", Args: []int{4}, Type: narrow}, {Name: "relu_grad", Args: []int{5, 0},
+				Type: narrow},
 		}, []int{4, 6})
 		if !ok {
 			t.Fatalf("no chain with casts from and to %v", narrow)
 		}
 		units = append(units, c.Unit())
 	}
-	if _, ok := cuda.NewChain(8, []cuda.ChainInput{{Type: dtype.Float64}}, []cuda.ChainStep{{Name: "copy", Args: []int{0}, Type: dtype.Float16}}, []int{1}); ok {
+	if _, ok := cuda.NewChain(8, []cuda.ChainInput{{Type: dtype.Float64}},
+		[]cuda.ChainStep{{Name: "copy", Args: []int{0}, Type: dtype.Float16}}, []int{1}); ok {
 		t.Error("a chain that computes in double and in float")
 	}
 	return units

@@ -20,7 +20,8 @@ import (
 	"gomx/dtype"
 )
 
-// ConvDims are the extents of a convolution of images in [batch][channels][...] by weights in [out channels][channels of a group][...].
+// ConvDims are the extents of a convolution of images in [batch][channels][...] by weights in [out
+// channels][channels of a group][...].
 type ConvDims struct {
 	Batch, In, Out, Groups int
 	Image, Result, Kernel  []int
@@ -68,7 +69,8 @@ func NewConv(t dtype.Type, d ConvDims) *Conv {
 		return nil
 	}
 	d.strip()
-	s := C.gcu_dnn_spec{_type: e.number, compute: e.compute, math: e.math, groups: C.int(d.Groups), axes: C.int(max(len(d.Kernel), 2))}
+	s := C.gcu_dnn_spec{_type: e.number, compute: e.compute, math: e.math, groups: C.int(d.Groups),
+		axes: C.int(max(len(d.Kernel), 2))}
 	s.x[0], s.x[1] = C.int(d.Batch), C.int(d.In)
 	s.y[0], s.y[1] = C.int(d.Batch), C.int(d.Out)
 	s.w[0], s.w[1] = C.int(d.Out), C.int(d.In/d.Groups)
@@ -77,10 +79,12 @@ func NewConv(t dtype.Type, d ConvDims) *Conv {
 		s.x[2+i], s.y[2+i], s.w[2+i], s.stride[i], s.dilate[i] = 1, 1, 1, 1, 1
 		if k := i - lead; k >= 0 {
 			s.x[2+i], s.y[2+i], s.w[2+i] = C.int(d.Image[k]), C.int(d.Result[k]), C.int(d.Kernel[k])
-			s.stride[i], s.dilate[i], s.pad[i] = C.int(d.Stride[k]), C.int(d.Dilate[k]), C.int(d.Pad[k])
+			s.stride[i], s.dilate[i], s.pad[i] = C.int(d.Stride[k]), C.int(d.Dilate[k]),
+				C.int(d.Pad[k])
 		}
 	}
-	c := &Conv{lib: lib, c: new(C.gcu_dnn_conv), math: s.math, chosen: map[choiceKey]*choice{}, key: fmt.Sprint(t, d, s.math)}
+	c := &Conv{lib: lib, c: new(C.gcu_dnn_conv), math: s.math, chosen: map[choiceKey]*choice{},
+		key: fmt.Sprint(t, d, s.math)}
 	if C.gcu_dnn_conv_make(lib.f, &s, c.c) != 0 {
 		return nil
 	}
@@ -91,7 +95,8 @@ func NewConv(t dtype.Type, d ConvDims) *Conv {
 // strip leaves out axes in front along which nothing happens, down to two.
 func (d *ConvDims) strip() {
 	for len(d.Kernel) > 2 && d.Image[0] == 1 && d.Kernel[0] == 1 && d.Pad[0] == 0 {
-		for _, list := range []*[]int{&d.Image, &d.Result, &d.Kernel, &d.Stride, &d.Pad, &d.Dilate} {
+		for _, list := range []*[]int{&d.Image, &d.Result, &d.Kernel, &d.Stride, &d.Pad,
+			&d.Dilate} {
 			*list = (*list)[1:]
 		}
 	}
@@ -116,7 +121,9 @@ func (d *ConvDims) fits() bool {
 }
 
 // Forward computes y = w * x.
-func (c *Conv) Forward(q *Queue, y, x, w unsafe.Pointer) error { return c.run(q, convForward, x, w, y) }
+func (c *Conv) Forward(q *Queue, y, x, w unsafe.Pointer) error {
+	return c.run(q, convForward, x, w, y)
+}
 
 // BackData computes dx of dy.
 func (c *Conv) BackData(q *Queue, dx, dy, w unsafe.Pointer) error {
@@ -143,13 +150,14 @@ func (c *Conv) run(q *Queue, kind int, a, b, to unsafe.Pointer) error {
 		return err
 	}
 	q.gpu.launches.Add(1)
-	code := C.gcu_dnn_conv_run(c.lib.f, q.gpu.c(), handle, c.c, C.int(kind), s.algo, a, b, to, space, C.size_t(s.bytes))
+	code := C.gcu_dnn_conv_run(c.lib.f, q.gpu.c(), handle, c.c, C.int(kind), s.algo, a, b, to,
+		space, C.size_t(s.bytes))
 	runtime.KeepAlive(c)
 	return c.lib.check("convolution "+c.key, code)
 }
 
-// choice returns the algorithm for a kind of work on a queue's device: the one that was the fastest when it was needed first, here or in an earlier run
-// of the program.
+// choice returns the algorithm for a kind of work on a queue's device: the one that was the fastest
+// when it was needed first, here or in an earlier run of the program.
 func (c *Conv) choice(q *Queue, handle unsafe.Pointer, kind int, a, b, to unsafe.Pointer) *choice {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -165,7 +173,8 @@ func (c *Conv) choice(q *Queue, handle unsafe.Pointer, kind int, a, b, to unsafe
 		s = c.search(q, handle, kind, a, b, to)
 	}
 	if s.err == nil {
-		s.err = c.lib.check("choosing arithmetic", C.gcu_dnn_conv_math(c.lib.f, c.c, C.int(kind), s.math))
+		s.err = c.lib.check("choosing arithmetic", C.gcu_dnn_conv_math(c.lib.f, c.c, C.int(kind),
+			s.math))
 	}
 	c.chosen[key] = s
 	return s
@@ -174,7 +183,8 @@ func (c *Conv) choice(q *Queue, handle unsafe.Pointer, kind int, a, b, to unsafe
 // mostSpace is the most memory that an algorithm may take beside its operands.
 const mostSpace = 256 << 20
 
-// search lets the library try all algorithms on the operands and takes the fastest whose results repeat. Where the library finds none, there is none.
+// search lets the library try all algorithms on the operands and takes the fastest whose results
+// repeat. Where the library finds none, there is none.
 func (c *Conv) search(q *Queue, handle unsafe.Pointer, kind int, a, b, to unsafe.Pointer) *choice {
 	space, err := q.Workspace(mostSpace)
 	if err != nil {
@@ -185,7 +195,8 @@ func (c *Conv) search(q *Queue, handle unsafe.Pointer, kind int, a, b, to unsafe
 	}
 	var list [16]C.gcu_dnn_perf
 	var found C.int
-	code := C.gcu_dnn_conv_find(c.lib.f, q.gpu.c(), handle, c.c, C.int(kind), a, b, to, space, C.size_t(q.space.bytes), &found, &list[0], C.int(len(list)))
+	code := C.gcu_dnn_conv_find(c.lib.f, q.gpu.c(), handle, c.c, C.int(kind), a, b, to, space,
+		C.size_t(q.space.bytes), &found, &list[0], C.int(len(list)))
 	if code != 0 {
 		return &choice{err: ErrNoAlgorithm}
 	}

@@ -16,8 +16,8 @@ import (
 	"unsafe"
 )
 
-// Algorithms that were chosen are kept on disk beside translated kernels: another run of the program on the same machine takes the same ones, and so gets
-// the same bits.
+// Algorithms that were chosen are kept on disk beside translated kernels: another run of the
+// program on the same machine takes the same ones, and so gets the same bits.
 
 // file returns where the choice for a kind of work is kept, "" for nowhere.
 func (c *Conv) file(q *Queue, kind int) string {
@@ -37,7 +37,8 @@ func (c *Conv) remember(q *Queue, kind int, s *choice) {
 	}
 }
 
-// remembered returns the choice of an earlier run, nil if there is none or the library does not take it.
+// remembered returns the choice of an earlier run, nil if there is none or the library does not
+// take it.
 func (c *Conv) remembered(q *Queue, handle unsafe.Pointer, kind int) *choice {
 	text, err := os.ReadFile(c.file(q, kind))
 	if err != nil {
@@ -48,7 +49,8 @@ func (c *Conv) remembered(q *Queue, handle unsafe.Pointer, kind int) *choice {
 		return nil
 	}
 	if C.gcu_dnn_conv_math(c.lib.f, c.c, C.int(kind), s.math) != 0 ||
-		C.gcu_dnn_conv_size(c.lib.f, q.gpu.c(), handle, c.c, C.int(kind), s.algo, &bytes) != 0 || bytes > mostSpace {
+		C.gcu_dnn_conv_size(c.lib.f, q.gpu.c(), handle, c.c, C.int(kind), s.algo, &bytes) != 0 ||
+		bytes > mostSpace {
 		C.gcu_dnn_conv_math(c.lib.f, c.c, C.int(kind), c.math)
 		return nil
 	}

@@ -26,13 +26,17 @@ type dnn struct {
 }
 
 // parts names the parts of the library.
-var parts = [C.gcu_dnn_parts]string{C.gcu_dnn_convolution: "convolutions", C.gcu_dnn_pooling: "pooling", C.gcu_dnn_softmax: "softmax",
+var parts = [C.gcu_dnn_parts]string{C.gcu_dnn_convolution: "convolutions",
+	C.gcu_dnn_pooling: "pooling", C.gcu_dnn_softmax: "softmax",
 	C.gcu_dnn_norm: "batch normalization", C.gcu_dnn_recurrent: "recurrent layers"}
 
-// oldest says which version of the library each part needs, where versions that are looked for exist that do not have it.
-var oldest = [C.gcu_dnn_parts]int{C.gcu_dnn_recurrent: 8901} // lengths of sequences had to lie on the device before
+// oldest says which version of the library each part needs, where versions that are looked for
+// exist that do not have it.
+// lengths of sequences had to lie on the device before
+var oldest = [C.gcu_dnn_parts]int{C.gcu_dnn_recurrent: 8901}
 
-// theDNN opens the library of network layers at the first use. Without it our own kernels and products compute them.
+// theDNN opens the library of network layers at the first use. Without it our own kernels and
+// products compute them.
 var theDNN = sync.OnceValues(func() (*dnn, error) {
 	lib, err := openLibrary("cuDNN, which makes layers of networks fast,", dnnNames)
 	if err != nil {
@@ -47,7 +51,8 @@ var theDNN = sync.OnceValues(func() (*dnn, error) {
 		case part == C.gcu_dnn_core:
 			d.version = int(C.gcu_dnn_version(d.f))
 		case d.version < oldest[part]:
-			d.missing[part] = fmt.Errorf("cuda: cuDNN has version %d, want %d or later", d.version, oldest[part])
+			d.missing[part] = fmt.Errorf("cuda: cuDNN has version %d, want %d or later", d.version,
+				oldest[part])
 		}
 		if part == C.gcu_dnn_core && d.missing[part] != nil {
 			return nil, d.missing[part]
@@ -71,8 +76,8 @@ func DNN() error {
 	return err
 }
 
-// DNNMissing says which parts of cuDNN our own kernels and products do without, and why. It is empty where all are there, and where the library as a
-// whole is missing, which DNN says.
+// DNNMissing says which parts of cuDNN our own kernels and products do without, and why. It is
+// empty where all are there, and where the library as a whole is missing, which DNN says.
 func DNNMissing() (list []error) {
 	if d, err := theDNN(); err == nil {
 		for part, err := range d.missing {
@@ -87,7 +92,8 @@ func DNNMissing() (list []error) {
 // The library's numbers for arithmetic.
 const dnnDefaultMath, dnnTensorMath, dnnFMAMath = 0, 1, 3
 
-// dnnType is an element type as the library knows it, with the type and the arithmetic that compute with it.
+// dnnType is an element type as the library knows it, with the type and the arithmetic that compute
+// with it.
 type dnnType struct{ number, compute, math C.int }
 
 // dnnTypeOf returns an element type of the library.
@@ -114,7 +120,8 @@ func (d *dnn) check(call string, code C.int) error {
 	if code == 0 {
 		return nil
 	}
-	return &Error{"cuDNN: " + call, int(code), fmt.Sprintf("%s (%d)", C.GoString(C.gcu_dnn_text(d.f, code)), int(code))}
+	return &Error{"cuDNN: " + call, int(code), fmt.Sprintf("%s (%d)",
+		C.GoString(C.gcu_dnn_text(d.f, code)), int(code))}
 }
 
 // dnnHandle is the library's state of one queue, made at its first use.
@@ -136,8 +143,8 @@ func (d *dnn) on(q *Queue) (unsafe.Pointer, error) {
 	return h.handle, h.err
 }
 
-// Workspace returns memory of the queue's device for what is put on the queue next: the work before has used it by then. It never moves back
-// or shrinks, so that recordings stay valid.
+// Workspace returns memory of the queue's device for what is put on the queue next: the work before
+// has used it by then. It never moves back or shrinks, so that recordings stay valid.
 func (q *Queue) Workspace(bytes int) (unsafe.Pointer, error) {
 	if bytes <= q.space.bytes {
 		return q.space.mem, nil

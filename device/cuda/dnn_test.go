@@ -26,14 +26,16 @@ func convByLoops(x, w, dy []float32, stride int) (y, dx, dw []float32) {
 	return y, dx, dw
 }
 
-// TestConv runs the three kinds of a strided convolution of one channel in cuDNN, real or imitated, twice, and compares with loops.
+// TestConv runs the three kinds of a strided convolution of one channel in cuDNN, real or imitated,
+// twice, and compares with loops.
 func TestConv(t *testing.T) {
 	need(t)
 	if err := cuda.DNN(); err != nil {
 		t.Skip(err)
 	}
 	const image, kernel, result, stride = 9, 3, 4, 2
-	d := cuda.ConvDims{Batch: 1, In: 1, Out: 1, Groups: 1, Image: []int{1, image}, Result: []int{1, result}, Kernel: []int{1, kernel},
+	d := cuda.ConvDims{Batch: 1, In: 1, Out: 1, Groups: 1, Image: []int{1, image},
+		Result: []int{1, result}, Kernel: []int{1, kernel},
 		Stride: []int{1, stride}, Pad: []int{0, 0}, Dilate: []int{1, 1}}
 	rng := rand.New(rand.NewPCG(1, 4))
 	random := func(n int) []float32 {

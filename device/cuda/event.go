@@ -16,8 +16,9 @@ import (
 	"gorgonia.org/cu"
 )
 
-// Event is a mark in a queue. Events are used again: one that has been reached may still be waited for, which then waits for a later mark of the same
-// queue and harms nobody, because what is on a queue never depends on work that has not been issued.
+// Event is a mark in a queue. Events are used again: one that has been reached may still be waited
+// for, which then waits for a later mark of the same queue and harms nobody, because what is on a
+// queue never depends on work that has not been issued.
 type Event struct {
 	event cu.Event
 	e     unsafe.Pointer // event, as the bridge takes it
@@ -62,8 +63,9 @@ type pending struct {
 	err   error // of the device, once it has come there
 }
 
-// watcher tells when devices have come to marks: one goroutine looks at the first mark of every queue and, as nothing has happened for a while, looks
-// less often. It ends when there is nothing to watch.
+// watcher tells when devices have come to marks: one goroutine looks at the first mark of every
+// queue and, as nothing has happened for a while, looks less often. It ends when there is nothing
+// to watch.
 type watcher struct {
 	mu      sync.Mutex
 	lists   map[*Queue][]pending // in the order of the queue

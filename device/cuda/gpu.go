@@ -28,18 +28,20 @@ import (
 // queues is the number of queues of a device.
 const queues = int(device.QueueBeside) + device.Beside
 
-// gpu is one device that is in use: its context, its queues and the functions loaded on it. It is made at the first use and lives as long as the process,
-// as its context does. Fields do not change after open, but for those with their own locks.
+// gpu is one device that is in use: its context, its queues and the functions loaded on it. It is
+// made at the first use and lives as long as the process, as its context does. Fields do not change
+// after open, but for those with their own locks.
 type gpu struct {
-	id        int
-	info      Info
-	ctx       cu.CUContext
-	pooled    bool // the driver has memory pools
-	queues    [queues]*Queue
-	memory    cu.Stream // allocations and their ends
-	modules   modules
-	planner   planner
-	peers     sync.Map                         // by id of the other device: whether it has been asked for
+	id      int
+	info    Info
+	ctx     cu.CUContext
+	pooled  bool // the driver has memory pools
+	queues  [queues]*Queue
+	memory  cu.Stream // allocations and their ends
+	modules modules
+	planner planner
+	// by id of the other device: whether it has been asked for
+	peers     sync.Map
 	functions atomic.Pointer[[]unsafe.Pointer] // by Function.id: the driver's handle
 	launches  atomic.Int64                     // kernels and recordings put on queues
 }
@@ -149,13 +151,15 @@ func check(call string, code C.int) error {
 	if code == 0 {
 		return nil
 	}
-	return &Error{call, int(code), fmt.Sprintf("%s (%s, %d)", C.GoString(C.gcu_error_text(code)), C.GoString(C.gcu_error_name(code)), int(code))}
+	return &Error{call, int(code), fmt.Sprintf("%s (%s, %d)", C.GoString(C.gcu_error_text(code)),
+		C.GoString(C.gcu_error_name(code)), int(code))}
 }
 
 // Missing says why there are no devices, "" where the driver was found.
 func Missing() string { return C.GoString(C.gcu_why_not()) }
 
-// Launches returns how many kernels the program has launched on device id, 0 while it is not in use. A recording that is replayed counts once.
+// Launches returns how many kernels the program has launched on device id, 0 while it is not in
+// use. A recording that is replayed counts once.
 func Launches(id int) int64 {
 	if g := opened.gpus[id].Load(); g != nil {
 		return g.launches.Load()

@@ -12,21 +12,26 @@ import (
 	"gomx/dtype"
 )
 
-// Axes is the most axes that strided operands of kernels have, after neighbours that lie alike have been joined.
+// Axes is the most axes that strided operands of kernels have, after neighbours that lie alike have
+// been joined.
 const Axes = 8
 
-// LaunchWith puts a kernel on q whose parameter is args, a struct of fields of eight bytes: int, float64, unsafe.Pointer and arrays of these.
+// LaunchWith puts a kernel on q whose parameter is args, a struct of fields of eight bytes: int,
+// float64, unsafe.Pointer and arrays of these.
 func LaunchWith[T any](q *Queue, f *Function, g Grid, args *T) error {
-	return q.Launch(f, g, unsafe.Slice((*uint64)(unsafe.Pointer(args)), int(unsafe.Sizeof(*args))/8)...)
+	return q.Launch(f, g, unsafe.Slice((*uint64)(unsafe.Pointer(args)),
+		int(unsafe.Sizeof(*args))/8)...)
 }
 
-// Walk is how operands are walked along the axes of one of them: extents, and per operand the distance of neighbours along each axis, 0 where it repeats.
+// Walk is how operands are walked along the axes of one of them: extents, and per operand the
+// distance of neighbours along each axis, 0 where it repeats.
 type Walk struct {
 	Dims    []int
 	Strides [][]int
 }
 
-// NewWalk joins axes that all operands walk in one go and drops those of extent one. It returns false when more than Axes are left.
+// NewWalk joins axes that all operands walk in one go and drops those of extent one. It returns
+// false when more than Axes are left.
 func NewWalk(shape []int, strides ...[]int) (Walk, bool) {
 	w := Walk{Strides: make([][]int, len(strides))}
 	for i, d := range shape {
@@ -81,7 +86,8 @@ func (w Walk) Fill(dims *[Axes]int, strides ...*[Axes]int) int {
 	return len(w.Dims)
 }
 
-// Expression is what a kernel of kernels/pointwise.cu computes of x, of y where it has two operands, and of the numbers s and t.
+// Expression is what a kernel of kernels/pointwise.cu computes of x, of y where it has two
+// operands, and of the numbers s and t.
 type Expression struct {
 	Text     string
 	Operands int
@@ -109,7 +115,8 @@ var expressions = sync.OnceValue(func() map[string]Expression {
 	return list
 })
 
-// ExpressionOf returns the expression of a pointwise kernel. It panics when there is none: names are constants of the program.
+// ExpressionOf returns the expression of a pointwise kernel. It panics when there is none: names
+// are constants of the program.
 func ExpressionOf(name string) Expression {
 	e, ok := expressions()[name]
 	if !ok {

@@ -59,7 +59,8 @@ func (l *layer) run(q *Queue, call func(f *C.gcu_dnn, ctx, handle unsafe.Pointer
 	return l.lib.check(l.what, code)
 }
 
-// declines reports whether a code says that the library does not compute what it was asked for: versions before 9 have two such codes, 9 has a thousand.
+// declines reports whether a code says that the library does not compute what it was asked for:
+// versions before 9 have two such codes, 9 has a thousand.
 func declines(code C.int) bool { return code == 6 || code == 9 || code/1000 == 3 }
 
 // whole reports whether the library can count the elements of an array that has some.

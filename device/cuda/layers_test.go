@@ -13,11 +13,13 @@ import (
 
 // poolDims are those of a layer with windows of three that step by two.
 func poolDims() cuda.PoolDims {
-	return cuda.PoolDims{Batch: 1, Channels: 1, In: [3]int{1, 1, 5}, Out: [3]int{1, 1, 3}, Kernel: [3]int{1, 1, 3}, Stride: [3]int{1, 1, 2}, Pad: [3]int{0, 0, 1},
+	return cuda.PoolDims{Batch: 1, Channels: 1, In: [3]int{1, 1, 5}, Out: [3]int{1, 1, 3},
+		Kernel: [3]int{1, 1, 3}, Stride: [3]int{1, 1, 2}, Pad: [3]int{0, 0, 1},
 		InStrides: [5]int{5, 5, 0, 0, 1}, OutStrides: [5]int{3, 3, 0, 0, 1}}
 }
 
-// TestPool runs a layer in cuDNN, real or imitated, and its gradient; of equal elements the first one counts.
+// TestPool runs a layer in cuDNN, real or imitated, and its gradient; of equal elements the first
+// one counts.
 func TestPool(t *testing.T) {
 	need(t)
 	if err := cuda.DNN(); err != nil {
@@ -32,7 +34,8 @@ func TestPool(t *testing.T) {
 	px, py, pdy, pdx := alloc(t, 0, 20), alloc(t, 0, 12), alloc(t, 0, 12), alloc(t, 0, 20)
 	px.CopyIn(0, bytesOf(x))
 	pdy.CopyIn(0, bytesOf(dy))
-	if err := errors.Join(p.Forward(q, py.Ptr, px.Ptr), p.Backward(q, pdx.Ptr, pdy.Ptr, px.Ptr, py.Ptr)); err != nil {
+	if err := errors.Join(p.Forward(q, py.Ptr, px.Ptr), p.Backward(q, pdx.Ptr, pdy.Ptr, px.Ptr,
+		py.Ptr)); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -41,8 +44,10 @@ func TestPool(t *testing.T) {
 		want []float32
 		from func([]byte) error
 	}{
-		{"output", make([]float32, 3), []float32{4, 4, 2}, func(to []byte) error { return q.CopyOut(to, py.Ptr) }},
-		{"gradient", make([]float32, 5), []float32{0, 11, 0, 100, 0}, func(to []byte) error { return q.CopyOut(to, pdx.Ptr) }},
+		{"output", make([]float32, 3), []float32{4, 4, 2},
+			func(to []byte) error { return q.CopyOut(to, py.Ptr) }},
+		{"gradient", make([]float32, 5), []float32{0, 11, 0, 100, 0},
+			func(to []byte) error { return q.CopyOut(to, pdx.Ptr) }},
 	} {
 		if err := c.from(bytesOf(c.at)); err != nil {
 			t.Fatal(err)
@@ -59,7 +64,8 @@ func TestPool(t *testing.T) {
 	}
 }
 
-// TestLayersNotTaken describes layers that cuDNN does not compute, or computes otherwise than we do.
+// TestLayersNotTaken describes layers that cuDNN does not compute, or computes otherwise than we
+// do.
 func TestLayersNotTaken(t *testing.T) {
 	need(t)
 	if err := cuda.DNN(); err != nil {
@@ -79,8 +85,10 @@ func TestLayersNotTaken(t *testing.T) {
 		"no classes":        cuda.NewSoftmax(dtype.Float32, false, 2, 0, 4) != nil,
 		"half statistics":   cuda.NewNorm(dtype.BFloat16, dtype.BFloat16, 2, 3, 4) != nil,
 		"many rows":         cuda.NewNorm(dtype.Float32, dtype.Float32, 1<<16, 3, 1) != nil,
-		"no steps":          cuda.NewRNN(0, dtype.Float32, cuda.RNNDims{Mode: cuda.RNNGRU, Batch: 1, Input: 1, Layers: 1, Hidden: 2, Out: 2}) != nil,
-		"a projected GRU":   cuda.NewRNN(0, dtype.Float32, cuda.RNNDims{Mode: cuda.RNNGRU, Steps: 1, Batch: 1, Input: 1, Layers: 1, Hidden: 2, Out: 1}) != nil,
+		"no steps": cuda.NewRNN(0, dtype.Float32, cuda.RNNDims{Mode: cuda.RNNGRU, Batch: 1,
+			Input: 1, Layers: 1, Hidden: 2, Out: 2}) != nil,
+		"a projected GRU": cuda.NewRNN(0, dtype.Float32, cuda.RNNDims{Mode: cuda.RNNGRU, Steps: 1,
+			Batch: 1, Input: 1, Layers: 1, Hidden: 2, Out: 1}) != nil,
 	} {
 		if taken {
 			t.Errorf("%s: cuDNN is given the layer", name)
@@ -88,8 +96,9 @@ func TestLayersNotTaken(t *testing.T) {
 	}
 }
 
-// TestLayerDeclined wants a layer that the library turns down when it runs to be left to our own kernels from then on. The imitation turns down pooling of
-// bfloat16; the real library may compute it.
+// TestLayerDeclined wants a layer that the library turns down when it runs to be left to our own
+// kernels from then on. The imitation turns down pooling of bfloat16; the real library may compute
+// it.
 func TestLayerDeclined(t *testing.T) {
 	need(t)
 	if err := cuda.DNN(); err != nil {

@@ -27,7 +27,8 @@ import (
 //go:embed kernels
 var kernelFiles embed.FS
 
-// Unit is what is compiled in one piece: a file of kernels for one element type, or a text that was made at run time.
+// Unit is what is compiled in one piece: a file of kernels for one element type, or a text that was
+// made at run time.
 type Unit struct {
 	Family string     // kernels/<Family>.cu; the name of a generated unit
 	DType  dtype.Type // dtype.Unknown: the file does without
@@ -50,8 +51,10 @@ func (u Unit) source() (string, error) {
 	return string(head) + "#line 1 \"" + u.Family + ".cu\"\n" + string(body), nil
 }
 
-// options tells the source its element type. Products and sums of pointwise functions are rounded one by one, so that a chain of them makes the same
-// bits as the functions do one after the other; those of boxes and of points between elements so that comparisons end as they do on the processor.
+// options tells the source its element type. Products and sums of pointwise functions are rounded
+// one by one, so that a chain of them makes the same bits as the functions do one after the other;
+// those of boxes and of points between elements so that comparisons end as they do on the
+// processor.
 func (u Unit) options() (list []string) {
 	if u.DType != dtype.Unknown {
 		list = append(list, fmt.Sprintf("-DGX_T=%d", int(u.DType)+1))
@@ -63,7 +66,8 @@ func (u Unit) options() (list []string) {
 	return list
 }
 
-// Compile translates a unit for a compute capability such as 90, without a device, or takes it from the cache.
+// Compile translates a unit for a compute capability such as 90, without a device, or takes it from
+// the cache.
 func Compile(u Unit, arch int) ([]byte, error) { return code(u, arch) }
 
 // compile translates the source of a unit.
@@ -115,7 +119,8 @@ func cacheDir() string {
 	return filepath.Join(dir, "gomx", "cuda")
 }
 
-// store writes a file of the cache in one step. The cache only saves time: a disk that is full does no harm.
+// store writes a file of the cache in one step. The cache only saves time: a disk that is full does
+// no harm.
 func store(path string, b []byte) {
 	if os.MkdirAll(filepath.Dir(path), 0o755) != nil {
 		return
@@ -152,7 +157,8 @@ func (g *gpu) load(u Unit) (mod cu.Module, err error) {
 		return err
 	})
 	if err != nil {
-		return mod, fmt.Errorf("cuda: loading %s.cu (%v) on %s: %w", u.Family, u.DType, g.info.Name, err)
+		return mod, fmt.Errorf("cuda: loading %s.cu (%v) on %s: %w", u.Family, u.DType, g.info.Name,
+			err)
 	}
 	if g.modules.list == nil {
 		g.modules.list = map[Unit]cu.Module{}
@@ -161,7 +167,8 @@ func (g *gpu) load(u Unit) (mod cu.Module, err error) {
 	return mod, nil
 }
 
-// Function is a kernel by unit and name, whatever the device: it is compiled and loaded where it is launched first.
+// Function is a kernel by unit and name, whatever the device: it is compiled and loaded where it is
+// launched first.
 type Function struct {
 	unit Unit
 	name string
@@ -260,9 +267,11 @@ func (q *Queue) Launch(f *Function, g Grid, args ...uint64) error {
 		return nil
 	}
 	q.gpu.launches.Add(1)
-	code := C.gcu_launch(q.gpu.c(), fn, q.s, C.uint(g.X), C.uint(g.Y), C.uint(g.Threads), 1, (*C.uint64_t)(unsafe.Pointer(unsafe.SliceData(args))))
+	code := C.gcu_launch(q.gpu.c(), fn, q.s, C.uint(g.X), C.uint(g.Y), C.uint(g.Threads), 1,
+		(*C.uint64_t)(unsafe.Pointer(unsafe.SliceData(args))))
 	if code != 0 {
-		return check(fmt.Sprintf("launching %s of %s.cu with %d×%d blocks of %d threads", f.name, f.unit.Family, g.X, g.Y, g.Threads), code)
+		return check(fmt.Sprintf("launching %s of %s.cu with %d×%d blocks of %d threads", f.name,
+			f.unit.Family, g.X, g.Y, g.Threads), code)
 	}
 	return nil
 }

@@ -51,7 +51,8 @@ func openCompiler() (*compiler, error) {
 	return c, nil
 }
 
-// openLibrary opens the first of several names. The error says what the library is for and why each name was refused.
+// openLibrary opens the first of several names. The error says what the library is for and why each
+// name was refused.
 func openLibrary(what string, names []string) (unsafe.Pointer, error) {
 	var reasons []string
 	for _, name := range names {
@@ -67,8 +68,9 @@ func openLibrary(what string, names []string) (unsafe.Pointer, error) {
 	return nil, fmt.Errorf("cuda: %s was not found: %s", what, strings.Join(reasons, "; "))
 }
 
-// target returns what to compile for on a device of compute capability arch: machine code where the compiler knows the architecture, otherwise code of the
-// newest one it knows, which the driver translates.
+// target returns what to compile for on a device of compute capability arch: machine code where the
+// compiler knows the architecture, otherwise code of the newest one it knows, which the driver
+// translates.
 func (c *compiler) target(arch int) (option string, binary bool) {
 	if len(c.archs) == 0 || slices.Contains(c.archs, arch) {
 		return fmt.Sprintf("--gpu-architecture=sm_%d", arch), true
@@ -98,11 +100,13 @@ func (c *compiler) compile(name, source string, arch int, more []string) ([]byte
 	argv := (**C.char)(C.malloc(C.size_t(len(list)) * C.size_t(unsafe.Sizeof(out))))
 	defer C.free(unsafe.Pointer(argv))
 	copy(unsafe.Slice(argv, len(list)), list)
-	code := C.gcu_nvrtc_compile(&c.f, text, title, C.int(len(list)), argv, wantBinary, &out, &size, &log)
+	code := C.gcu_nvrtc_compile(&c.f, text, title, C.int(len(list)), argv, wantBinary, &out, &size,
+		&log)
 	defer C.free(unsafe.Pointer(out))
 	defer C.free(unsafe.Pointer(log))
 	if code != 0 {
-		return nil, errors.New("cuda: compiling " + name + " for " + option + ": " + C.GoString(C.gcu_nvrtc_text(&c.f, code)) + "\n" + C.GoString(log))
+		return nil, errors.New("cuda: compiling " + name + " for " + option + ": " +
+			C.GoString(C.gcu_nvrtc_text(&c.f, code)) + "\n" + C.GoString(log))
 	}
 	return C.GoBytes(unsafe.Pointer(out), C.int(size)), nil
 }

@@ -18,7 +18,8 @@ import (
 	"gomx/dtype"
 )
 
-// PoolDims are the extents of a pooling layer of up to three axes; fewer are led by axes of extent one. Strides are of batch, channels and the axes.
+// PoolDims are the extents of a pooling layer of up to three axes; fewer are led by axes of extent
+// one. Strides are of batch, channels and the axes.
 type PoolDims struct {
 	Batch, Channels       int
 	In, Out               [3]int
@@ -33,7 +34,8 @@ const poolAverageAll, poolAverageInside, poolMax = 1, 2, 3
 // Pool is a pooling layer as cuDNN computes it.
 type Pool struct{ l *layer }
 
-// NewPool describes a pooling layer to cuDNN, nil where the library is missing or does not take it. Each window has to hold an element of the data.
+// NewPool describes a pooling layer to cuDNN, nil where the library is missing or does not take it.
+// Each window has to hold an element of the data.
 func NewPool(t dtype.Type, d PoolDims) *Pool {
 	e, ok := dnnTypeOf(t)
 	if !ok || !d.fits() {
@@ -49,15 +51,19 @@ func NewPool(t dtype.Type, d PoolDims) *Pool {
 			s.mode = poolAverageAll
 		}
 	}
-	s.x[0], s.x[1], s.y[0], s.y[1] = C.int(d.Batch), C.int(d.Channels), C.int(d.Batch), C.int(d.Channels)
-	s.xs[0], s.xs[1], s.ys[0], s.ys[1] = C.int(d.InStrides[0]), C.int(d.InStrides[1]), C.int(d.OutStrides[0]), C.int(d.OutStrides[1])
+	s.x[0], s.x[1], s.y[0], s.y[1] = C.int(d.Batch), C.int(d.Channels), C.int(d.Batch),
+		C.int(d.Channels)
+	s.xs[0], s.xs[1], s.ys[0], s.ys[1] = C.int(d.InStrides[0]), C.int(d.InStrides[1]),
+		C.int(d.OutStrides[0]), C.int(d.OutStrides[1])
 	for i := range 3 - first {
 		a := first + i
 		s.x[2+i], s.y[2+i] = C.int(d.In[a]), C.int(d.Out[a])
-		s.xs[2+i], s.ys[2+i] = C.int(axisStride(d.InStrides, d.In, a)), C.int(axisStride(d.OutStrides, d.Out, a))
+		s.xs[2+i], s.ys[2+i] = C.int(axisStride(d.InStrides, d.In, a)),
+			C.int(axisStride(d.OutStrides, d.Out, a))
 		s.kernel[i], s.pad[i], s.stride[i] = C.int(d.Kernel[a]), C.int(d.Pad[a]), C.int(d.Stride[a])
 	}
-	l := newLayer(C.gcu_dnn_pooling, fmt.Sprint("pooling ", t, " ", d), func(f *C.gcu_dnn, l *C.gcu_dnn_layer) C.int { return C.gcu_dnn_pool_make(f, &s, l) })
+	l := newLayer(C.gcu_dnn_pooling, fmt.Sprint("pooling ", t, " ", d),
+		func(f *C.gcu_dnn, l *C.gcu_dnn_layer) C.int { return C.gcu_dnn_pool_make(f, &s, l) })
 	if l == nil {
 		return nil
 	}
@@ -72,19 +78,24 @@ func axisStride(strides [5]int, extents [3]int, a int) int {
 	return extents[a+1] * axisStride(strides, extents, a+1)
 }
 
-// fits reports whether the library computes such extents: it derives those of the result, and wants every window to hold an element.
+// fits reports whether the library computes such extents: it derives those of the result, and wants
+// every window to hold an element.
 func (d *PoolDims) fits() bool {
 	for a := range 3 {
 		if d.Pad[a] >= d.Kernel[a] || d.Out[a] != (d.In[a]+2*d.Pad[a]-d.Kernel[a])/d.Stride[a]+1 {
 			return false
 		}
 	}
-	return whole(d.Batch, d.Channels, d.In[0], d.In[1], d.In[2]) && whole(d.Batch, d.Channels, d.Out[0], d.Out[1], d.Out[2])
+	return whole(d.Batch, d.Channels, d.In[0], d.In[1], d.In[2]) &&
+		whole(d.Batch, d.Channels, d.Out[0], d.Out[1], d.Out[2])
 }
 
 // Forward computes y of x. The error is ErrNotServed where nothing was done.
 func (p *Pool) Forward(q *Queue, y, x unsafe.Pointer) error {
-	return p.l.run(q, func(f *C.gcu_dnn, ctx, h unsafe.Pointer) C.int { return C.gcu_dnn_pool_run(f, ctx, h, p.l.c, y, x) })
+	return p.l.run(q, func(f *C.gcu_dnn, ctx, h unsafe.Pointer) C.int {
+		return C.gcu_dnn_pool_run(f,
+			ctx, h, p.l.c, y, x)
+	})
 }
 
 // Backward computes dx of dy. Averages read neither x nor y, but want memory there.

@@ -17,8 +17,9 @@ import (
 	"gomx/device"
 )
 
-// Queue is a stream of a device: what is put on it runs in order, behind the processor's back. It implements device.Queue. One goroutine at a time
-// puts work on it: a lane of an engine, or a caller that waits for each copy.
+// Queue is a stream of a device: what is put on it runs in order, behind the processor's back. It
+// implements device.Queue. One goroutine at a time puts work on it: a lane of an engine, or a
+// caller that waits for each copy.
 type Queue struct {
 	gpu    *gpu
 	kind   device.QueueKind
@@ -97,7 +98,8 @@ func (q *Queue) Sync() error {
 }
 
 // CopyFrom puts a copy between devices, or within one, on q.
-func (q *Queue) CopyFrom(dst unsafe.Pointer, from device.Device, src unsafe.Pointer, bytes int) error {
+func (q *Queue) CopyFrom(dst unsafe.Pointer, from device.Device, src unsafe.Pointer,
+	bytes int) error {
 	if bytes == 0 {
 		return nil
 	}
@@ -112,7 +114,8 @@ func (q *Queue) CopyFrom(dst unsafe.Pointer, from device.Device, src unsafe.Poin
 		return err
 	}
 	q.gpu.reach(g)
-	return check("copying between devices", C.gcu_copy_peer(q.gpu.c(), q.s, dst, src, g.c(), C.size_t(bytes)))
+	return check("copying between devices", C.gcu_copy_peer(q.gpu.c(), q.s, dst, src, g.c(),
+		C.size_t(bytes)))
 }
 
 // Clear puts the filling of memory with zeros on q.
@@ -123,7 +126,8 @@ func (q *Queue) Clear(p unsafe.Pointer, bytes int) error {
 	return check("clearing memory", C.gcu_set8(q.gpu.c(), q.s, p, 0, C.size_t(bytes)))
 }
 
-// reach lets g copy straight from and to other, where the machine can do that. Otherwise the driver goes through the host.
+// reach lets g copy straight from and to other, where the machine can do that. Otherwise the driver
+// goes through the host.
 func (g *gpu) reach(other *gpu) {
 	if _, done := g.peers.LoadOrStore(other.id, true); done {
 		return
@@ -139,7 +143,8 @@ func (g *gpu) reach(other *gpu) {
 	}
 }
 
-// CopyIn puts a copy from the host on q, through pinned memory: the device copies one half while the processor fills the other.
+// CopyIn puts a copy from the host on q, through pinned memory: the device copies one half while
+// the processor fills the other.
 func (q *Queue) CopyIn(dst unsafe.Pointer, src []byte) error {
 	if q.tape.refuses() {
 		return errNotRecorded
@@ -153,7 +158,8 @@ func (q *Queue) CopyIn(dst unsafe.Pointer, src []byte) error {
 			return err
 		}
 		copy(unsafe.Slice((*byte)(s.mem), len(part)), part)
-		if err := check("copying to the device", C.gcu_copy_in(q.gpu.c(), q.s, unsafe.Add(dst, at), s.mem, C.size_t(len(part)))); err != nil {
+		if err := check("copying to the device", C.gcu_copy_in(q.gpu.c(), q.s, unsafe.Add(dst, at),
+			s.mem, C.size_t(len(part)))); err != nil {
 			return err
 		}
 		if s.event, err = q.mark(); err != nil {
@@ -163,7 +169,8 @@ func (q *Queue) CopyIn(dst unsafe.Pointer, src []byte) error {
 	return nil
 }
 
-// CopyOut copies to the host, after what is on q, through pinned memory, and returns when dst is filled.
+// CopyOut copies to the host, after what is on q, through pinned memory, and returns when dst is
+// filled.
 func (q *Queue) CopyOut(dst []byte, src unsafe.Pointer) error {
 	if q.tape.refuses() {
 		return errNotRecorded
@@ -181,7 +188,8 @@ func (q *Queue) CopyOut(dst []byte, src unsafe.Pointer) error {
 			if err != nil {
 				return err
 			}
-			if err := check("copying from the device", C.gcu_copy_out(q.gpu.c(), q.s, s.mem, unsafe.Add(src, at), C.size_t(len(into)))); err != nil {
+			if err := check("copying from the device", C.gcu_copy_out(q.gpu.c(), q.s, s.mem,
+				unsafe.Add(src, at), C.size_t(len(into)))); err != nil {
 				return err
 			}
 			if s.event, err = q.mark(); err != nil {

@@ -18,7 +18,8 @@ func TestMissing(t *testing.T) {
 	if device.Count(device.KindCUDA) > 0 {
 		t.Skip("there are devices")
 	}
-	if why := cuda.Missing(); !strings.Contains(why, "libcuda.so.1") && !strings.Contains(why, "cuInit") {
+	if why := cuda.Missing(); !strings.Contains(why, "libcuda.so.1") &&
+		!strings.Contains(why, "cuInit") {
 		t.Errorf("Missing() = %q, want the library or the call that failed", why)
 	}
 	if _, err := device.Alloc(device.CUDA(0), 64, device.PurposeArray); err == nil {
@@ -26,7 +27,8 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// TestEventsOrderQueues copies in, across devices and out on three queues that only events order, and is told when the last one is done.
+// TestEventsOrderQueues copies in, across devices and out on three queues that only events order,
+// and is told when the last one is done.
 func TestEventsOrderQueues(t *testing.T) {
 	need(t)
 	last := device.Count(device.KindCUDA) - 1
@@ -84,14 +86,18 @@ func TestEventsOrderQueues(t *testing.T) {
 func TestKernelErrors(t *testing.T) {
 	need(t)
 	q := queue(t, 0)
-	if err := q.Launch(cuda.Func("nonsense", "x", dtype.Float32), q.Each(1), 0); err == nil || !strings.Contains(err.Error(), "nonsense") {
+	if err := q.Launch(cuda.Func("nonsense", "x", dtype.Float32), q.Each(1), 0); err == nil ||
+		!strings.Contains(err.Error(), "nonsense") {
 		t.Errorf("a family that does not exist: %v", err)
 	}
-	if err := q.Launch(cuda.Func("copy", "nonsense", dtype.Unknown), q.Each(1), 0); err == nil || !strings.Contains(err.Error(), "nonsense") {
+	if err := q.Launch(cuda.Func("copy", "nonsense", dtype.Unknown), q.Each(1), 0); err == nil ||
+		!strings.Contains(err.Error(), "nonsense") {
 		t.Errorf("a kernel that does not exist: %v", err)
 	}
-	broken := cuda.FuncOf(cuda.Unit{Family: "broken", DType: dtype.Float32, Text: "KERNEL(x, Nothing) {}"}, "x")
-	if err := q.Launch(broken, q.Each(1), 0); err == nil || !strings.Contains(err.Error(), "Nothing") {
+	broken := cuda.FuncOf(cuda.Unit{Family: "broken", DType: dtype.Float32,
+		Text: "KERNEL(x, Nothing) {}"}, "x")
+	if err := q.Launch(broken, q.Each(1), 0); err == nil ||
+		!strings.Contains(err.Error(), "Nothing") {
 		t.Errorf("a text that does not compile: %v, want what the compiler says", err)
 	}
 }
@@ -102,7 +108,8 @@ func TestLaunchAllocatesNothing(t *testing.T) {
 	q, b := queue(t, 0), alloc(t, 0, 4096)
 	f := cuda.Func("fill", "fill", dtype.Unknown)
 	launch := func() {
-		if err := q.Launch(f, q.Each(1024), cuda.P(b.Ptr), cuda.I(cuda.Code(dtype.Float32)), cuda.I(1024), cuda.F(1), 0, 0, 0, 0); err != nil {
+		if err := q.Launch(f, q.Each(1024), cuda.P(b.Ptr), cuda.I(cuda.Code(dtype.Float32)),
+			cuda.I(1024), cuda.F(1), 0, 0, 0, 0); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -17,7 +17,8 @@ import (
 	"gomx/device"
 )
 
-// tape is the state of a queue that records. It belongs to the goroutine that puts work on the queue.
+// tape is the state of a queue that records. It belongs to the goroutine that puts work on the
+// queue.
 type tape struct {
 	on      bool
 	spoiled bool // something was asked for that cannot be recorded
@@ -26,7 +27,8 @@ type tape struct {
 // errNotRecorded ends work that cannot be recorded.
 var errNotRecorded = errors.New("cuda: this cannot be recorded")
 
-// refuses reports whether the queue records, and marks the recording as spoiled. What waits for the host, or makes it wait, asks for it first.
+// refuses reports whether the queue records, and marks the recording as spoiled. What waits for the
+// host, or makes it wait, asks for it first.
 func (t *tape) refuses() bool {
 	t.spoiled = t.spoiled || t.on
 	return t.on

@@ -73,7 +73,8 @@ func Units() ([]Unit, error) {
 	return list, nil
 }
 
-// CompilerVersion returns the version of the compiler of kernels, an error that says where it was looked for if there is none.
+// CompilerVersion returns the version of the compiler of kernels, an error that says where it was
+// looked for if there is none.
 func CompilerVersion() (string, error) {
 	c, err := theCompiler()
 	if err != nil {

@@ -14,7 +14,8 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(b.Device(), b.Bytes, device.Usage(device.Null(2)).Total() >= 1000, device.Usage(device.Null(1)).Total())
+	fmt.Println(b.Device(), b.Bytes, device.Usage(device.Null(2)).Total() >= 1000,
+		device.Usage(device.Null(1)).Total())
 	b.Free()
 	// Output: null(2) 1000 true 0
 }

@@ -7,9 +7,10 @@ import (
 	"gomx/engine"
 )
 
-// Stream is a queue of a null device: it computes nothing and takes its time, one piece of work after the other.
-// Like the queue of an accelerator it runs behind the host's back: what is put on it waits for events of other streams and marks its own end by an event.
-// A stream has one goroutine, which Close ends and waits for.
+// Stream is a queue of a null device: it computes nothing and takes its time, one piece of work
+// after the other. Like the queue of an accelerator it runs behind the host's back: what is put on
+// it waits for events of other streams and marks its own end by an event. A stream has one
+// goroutine, which Close ends and waits for.
 type Stream struct {
 	mu   sync.Mutex
 	cond sync.Cond // signals that work or closed has changed
@@ -45,7 +46,8 @@ func NewStream() *Stream {
 	return s
 }
 
-// Enqueue is the body of an operation that is Queued, whose argument is a *Work: it puts the work on its stream.
+// Enqueue is the body of an operation that is Queued, whose argument is a *Work: it puts the work
+// on its stream.
 func Enqueue(r *engine.Run, done func(error)) {
 	w := r.Arg.(*Work)
 	p := piece{w, r, r.Waits(), make(event), done}

@@ -18,7 +18,8 @@ const (
 	Half               // float16
 )
 
-var kindNames = [...]string{None: "none", TwoBit: "2bit", OneBit: "1bit", TopK: "topk", Half: "fp16"}
+var kindNames = [...]string{None: "none", TwoBit: "2bit", OneBit: "1bit", TopK: "topk",
+	Half: "fp16"}
 
 // String returns none, 2bit, 1bit, topk or fp16.
 func (k Kind) String() string {
@@ -35,8 +36,8 @@ type Method struct {
 	Ratio     float64 // of TopK: the part of the elements that travels, at most 1; 0 means 0.01
 }
 
-// Parse makes a method from MXNet's parameters: type (2bit, 1bit, topk, fp16 or none), threshold and
-// ratio, as in {"type": "2bit", "threshold": 0.5}.
+// Parse makes a method from MXNet's parameters: type (2bit, 1bit, topk, fp16 or none), threshold
+// and ratio, as in {"type": "2bit", "threshold": 0.5}.
 func Parse(params map[string]any) (Method, error) {
 	var m Method
 	for key, v := range params {
@@ -54,7 +55,8 @@ func Parse(params map[string]any) (Method, error) {
 		case key == "ratio" && isNumber:
 			m.Ratio = number
 		default:
-			return Method{}, fmt.Errorf("compress: parameter %s = %v, want type, threshold or ratio", key, v)
+			return Method{}, fmt.Errorf(
+				"compress: parameter %s = %v, want type, threshold or ratio", key, v)
 		}
 	}
 	return m, m.Validate()
@@ -110,15 +112,16 @@ func (m Method) Size(n int) int {
 	return 4 * n
 }
 
-// Append appends the code of grad plus residual to dst and leaves in residual what the code does not
-// say. residual has the length of grad; it is not used when the kind is None. The only error is that
-// of an invalid method or of lengths that differ.
+// Append appends the code of grad plus residual to dst and leaves in residual what the code does
+// not say. residual has the length of grad; it is not used when the kind is None. The only error is
+// that of an invalid method or of lengths that differ.
 func (m Method) Append(dst []byte, grad, residual []float32) ([]byte, error) {
 	if err := m.Validate(); err != nil {
 		return dst, err
 	}
 	if m.Kind != None && len(residual) != len(grad) {
-		return dst, fmt.Errorf("compress: residual has %d elements, the gradient %d", len(residual), len(grad))
+		return dst, fmt.Errorf("compress: residual has %d elements, the gradient %d", len(residual),
+			len(grad))
 	}
 	start, size := len(dst), m.Size(len(grad))
 	dst = grow(dst, size)
@@ -190,7 +193,8 @@ func Check(n int, k Kind, payload []byte) error {
 		return checkTopK(n, payload)
 	}
 	if want := (Method{Kind: k}).Size(n); len(payload) != want {
-		return fmt.Errorf("compress: %v payload of %d bytes for %d elements, want %d", k, len(payload), n, want)
+		return fmt.Errorf("compress: %v payload of %d bytes for %d elements, want %d", k,
+			len(payload), n, want)
 	}
 	return nil
 }

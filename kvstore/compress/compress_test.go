@@ -119,7 +119,8 @@ func TestOracle(t *testing.T) {
 					clear(left)
 				}
 				if !slices.Equal(got, want) || !slices.Equal(residual, left) {
-					t.Fatalf("%+v, %d elements, step %d, seed %d: got %v left %v, want %v left %v", m, n, step, seed, got, residual, want, left)
+					t.Fatalf("%+v, %d elements, step %d, seed %d: got %v left %v, want %v left %v",
+						m, n, step, seed, got, residual, want, left)
 				}
 			}
 		}
@@ -147,7 +148,8 @@ func TestNothingIsLost(t *testing.T) {
 		}
 		for i := range want {
 			if got := float64(sum[i]) + float64(residual[i]); math.Abs(got-want[i]) > 1e-4 {
-				t.Fatalf("%+v: element %d: %v arrived, %v left, want %v together", m, i, sum[i], residual[i], want[i])
+				t.Fatalf("%+v: element %d: %v arrived, %v left, want %v together", m, i, sum[i],
+					residual[i], want[i])
 			}
 		}
 	}
@@ -178,8 +180,10 @@ func TestParse(t *testing.T) {
 		want   compress.Method
 		fails  bool
 	}{
-		{map[string]any{"type": "2bit", "threshold": 0.25}, compress.Method{Kind: compress.TwoBit, Threshold: 0.25}, false},
-		{map[string]any{"type": "topk", "ratio": 0.5}, compress.Method{Kind: compress.TopK, Ratio: 0.5}, false},
+		{map[string]any{"type": "2bit", "threshold": 0.25}, compress.Method{Kind: compress.TwoBit,
+			Threshold: 0.25}, false},
+		{map[string]any{"type": "topk", "ratio": 0.5}, compress.Method{Kind: compress.TopK,
+			Ratio: 0.5}, false},
 		{map[string]any{"type": "fp16"}, compress.Method{Kind: compress.Half}, false},
 		{map[string]any{"type": "2bit", "threshold": -1}, compress.Method{}, true},
 		{map[string]any{"type": "topk", "ratio": 2.0}, compress.Method{}, true},

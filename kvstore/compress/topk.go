@@ -46,7 +46,8 @@ func (m Method) topK(out []byte, grad, residual []float32) {
 	}
 }
 
-// magnitude orders floats by absolute value: the bits without the sign are ordered like the numbers.
+// magnitude orders floats by absolute value: the bits without the sign are ordered like the
+// numbers.
 func magnitude(v float32) uint32 { return math.Float32bits(v) &^ (1 << 31) }
 
 // threshold returns the magnitude of the k-th largest element, and how many of those equal to it

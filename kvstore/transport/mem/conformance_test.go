@@ -10,7 +10,8 @@ import (
 
 func TestConformance(t *testing.T) {
 	n := map[string]*mem.Network{}
-	transporttest.Run(t, transporttest.Suite{Open: func(t testing.TB, cfg transport.Config) transport.Endpoint {
+	transporttest.Run(t, transporttest.Suite{Open: func(t testing.TB,
+		cfg transport.Config) transport.Endpoint {
 		if n[t.Name()] == nil {
 			n[t.Name()] = mem.NewNetwork(1)
 		}

@@ -41,7 +41,8 @@ type arrival struct {
 	buf    *buffer
 }
 
-// Open puts an endpoint on a network. Config.Listen may name its address, so that a later incarnation can take it over.
+// Open puts an endpoint on a network. Config.Listen may name its address, so that a later
+// incarnation can take it over.
 func Open(n *Network, cfg transport.Config) (transport.Endpoint, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, err

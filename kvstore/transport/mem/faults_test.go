@@ -56,7 +56,8 @@ var (
 	there = wire.Node{Role: wire.Server}
 )
 
-// link opens two endpoints on a network with faults and returns what sends a message with a sequence, and who hears it.
+// link opens two endpoints on a network with faults and returns what sends a message with a
+// sequence, and who hears it.
 func link(t *testing.T, seed uint64, f mem.Faults) (*mem.Network, func(seq uint64), *listener) {
 	t.Helper()
 	n := mem.NewNetwork(seed)
@@ -77,14 +78,16 @@ func link(t *testing.T, seed uint64, f mem.Faults) (*mem.Network, func(seq uint6
 	}
 	return n, func(seq uint64) {
 		t.Helper()
-		if err := from.Send(there, &wire.Message{Type: wire.TypePush, From: here, Incarnation: 1, Seq: seq}, nil); err != nil {
+		if err := from.Send(there, &wire.Message{Type: wire.TypePush, From: here, Incarnation: 1,
+			Seq: seq}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}, l
 }
 
-// last is a sequence that is sent with a delay longer than any before: messages are handed over in the order of the moments they are
-// due, however late the receiver is, so that what has not arrived by then is lost.
+// last is a sequence that is sent with a delay longer than any before: messages are handed over in
+// the order of the moments they are due, however late the receiver is, so that what has not arrived
+// by then is lost.
 const last = 1 << 20
 
 // after sends messages through a fault, lets it pass, and returns what has arrived.
@@ -144,7 +147,8 @@ func TestReordering(t *testing.T) {
 	if overtaken == 0 {
 		t.Error("no message has overtaken another")
 	}
-	if heard := after(t, 1, mem.Faults{MaxDelay: 2 * time.Millisecond}, 1000); !slices.IsSorted(heard) {
+	if heard := after(t, 1, mem.Faults{MaxDelay: 2 * time.Millisecond},
+		1000); !slices.IsSorted(heard) {
 		t.Error("delays alone change the order")
 	}
 }

@@ -43,7 +43,8 @@ type link struct {
 
 // NewNetwork returns a healthy network whose later faults follow from the seed.
 func NewNetwork(seed uint64) *Network {
-	return &Network{seed: seed, group: map[wire.Node]int{}, cut: map[pair]bool{}, links: map[pair]*link{}, at: map[string]*endpoint{}}
+	return &Network{seed: seed, group: map[wire.Node]int{}, cut: map[pair]bool{},
+		links: map[pair]*link{}, at: map[string]*endpoint{}}
 }
 
 // SetFaults says what happens to messages from now on.
@@ -53,7 +54,8 @@ func (n *Network) SetFaults(f Faults) {
 	n.faults = f
 }
 
-// Partition lets messages pass only between nodes of the same group. Nodes of no group reach everybody.
+// Partition lets messages pass only between nodes of the same group. Nodes of no group reach
+// everybody.
 func (n *Network) Partition(groups ...[]wire.Node) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -119,7 +121,8 @@ func (n *Network) fate(from, to wire.Node, addr string) (at *endpoint, due []tim
 		n.links[p] = l
 	}
 	f := &n.faults
-	// Every message draws the same number of times, so that the k-th draw means the same in every run.
+	// Every message draws the same number of times, so that the k-th draw means the same in every
+	// run.
 	var draw [5]float64
 	for i := range draw {
 		draw[i] = l.rng.Float64()

@@ -35,5 +35,6 @@ func TestConformanceOverMemory(t *testing.T) {
 }
 
 func TestConformanceWithLittleMemory(t *testing.T) {
-	transporttest.Run(t, transporttest.Suite{Open: overMemory(shm.Options{Threshold: 100, Memory: 3 * 64 << 10})})
+	transporttest.Run(t, transporttest.Suite{Open: overMemory(shm.Options{Threshold: 100,
+		Memory: 3 * 64 << 10})})
 }

@@ -22,8 +22,9 @@ type endpoint struct {
 	listener *net.UnixListener
 	name     string
 	tasks    sync.WaitGroup
-	spoke    atomic.Uint32 // the incarnation of the last payload: processes learn theirs while they run
-	sends    sync.Pool     // of *shared
+	// the incarnation of the last payload: processes learn theirs while they run
+	spoke atomic.Uint32
+	sends sync.Pool // of *shared
 
 	mu     sync.Mutex
 	closed bool
@@ -199,7 +200,8 @@ func (e *endpoint) outbound(to wire.Node) *outbound {
 	return o
 }
 
-// renew gives up a segment that has been full for so long that messages with descriptors must have been lost.
+// renew gives up a segment that has been full for so long that messages with descriptors must have
+// been lost.
 func (e *endpoint) renew(to wire.Node, o *outbound) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -237,7 +239,8 @@ func (e *endpoint) handle(from wire.Node, m *wire.Message) {
 	in.done(&d)
 }
 
-// claim finds the segment of a descriptor, held. The first message that names a segment makes it its sender's.
+// claim finds the segment of a descriptor, held. The first message that names a segment makes it
+// its sender's.
 func (e *endpoint) claim(from wire.Node, m *wire.Message, d *descriptor) *inbound {
 	if d.get(m.Payload) != nil {
 		return nil

@@ -21,8 +21,12 @@ func victim(t *testing.T) (*endpoint, *mem.Network, chan wire.Message) {
 	t.Helper()
 	n := mem.NewNetwork(1)
 	got := make(chan wire.Message, 100)
-	ep, err := Open(transport.Config{Self: wire.Node{Role: wire.Server}, Incarnation: 1, Handler: func(_ wire.Node, m *wire.Message) { got <- *m }},
-		Options{Base: func(cfg transport.Config) (transport.Endpoint, error) { return mem.Open(n, cfg) }, Memory: 1 << 20})
+	ep, err := Open(transport.Config{Self: wire.Node{Role: wire.Server}, Incarnation: 1,
+		Handler: func(_ wire.Node, m *wire.Message) { got <- *m }},
+		Options{Base: func(cfg transport.Config) (transport.Endpoint, error) {
+			return mem.Open(n,
+				cfg)
+		}, Memory: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +78,8 @@ func TestSegmentsAreCheckedBeforeTheyAreMapped(t *testing.T) {
 	}{
 		{"can shrink", memfd(t, goodSize, unix.F_SEAL_GROW|unix.F_SEAL_SEAL), goodSize, "seals"},
 		{"can grow", memfd(t, goodSize, unix.F_SEAL_SHRINK|unix.F_SEAL_SEAL), goodSize, "seals"},
-		{"seals can be added", memfd(t, goodSize, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW), goodSize, "seals"},
+		{"seals can be added", memfd(t, goodSize, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW), goodSize,
+			"seals"},
 		{"shorter than announced", memfd(t, goodSize-placeSize, seals), goodSize, "announced"},
 		{"a file", file, goodSize, "segment"},
 		{"tiny", memfd(t, 100, seals), 100, "places"},
@@ -103,11 +108,18 @@ func TestLinesOfHostilePeersEnd(t *testing.T) {
 		"long note":       func(c *net.UnixConn) { c.Write(make([]byte, 500)) },
 		"unknown note":    func(c *net.UnixConn) { c.Write(note('X', 0)) },
 		"offer of naught": func(c *net.UnixConn) { c.Write(note(offer, goodSize)) },
-		"two at once":     func(c *net.UnixConn) { c.WriteMsgUnix(note(offer, goodSize), unix.UnixRights(good, good), nil) },
-		"unasked accept":  func(c *net.UnixConn) { c.Write(note(accept, 0)) },
-		"accept with fd":  func(c *net.UnixConn) { c.WriteMsgUnix(note(accept, 0), unix.UnixRights(good), nil) },
+		"two at once": func(c *net.UnixConn) {
+			c.WriteMsgUnix(note(offer, goodSize),
+				unix.UnixRights(good, good), nil)
+		},
+		"unasked accept": func(c *net.UnixConn) { c.Write(note(accept, 0)) },
+		"accept with fd": func(c *net.UnixConn) {
+			c.WriteMsgUnix(note(accept, 0),
+				unix.UnixRights(good), nil)
+		},
 		"unsealed": func(c *net.UnixConn) {
-			c.WriteMsgUnix(note(offer, goodSize), unix.UnixRights(memfd(t, goodSize, unix.F_SEAL_GROW)), nil)
+			c.WriteMsgUnix(note(offer, goodSize),
+				unix.UnixRights(memfd(t, goodSize, unix.F_SEAL_GROW)), nil)
 		},
 		"second offer": func(c *net.UnixConn) {
 			for range 2 {
@@ -140,7 +152,8 @@ func TestLinesOfHostilePeersEnd(t *testing.T) {
 func TestTokensBelongToTheNodeThatUsedThemFirst(t *testing.T) {
 	e, n, got := victim(t)
 	peer := func(rank uint16) transport.Endpoint {
-		cfg := transport.Config{Self: wire.Node{Role: wire.Worker, Rank: rank}, Incarnation: 1, Handler: func(wire.Node, *wire.Message) {}}
+		cfg := transport.Config{Self: wire.Node{Role: wire.Worker, Rank: rank}, Incarnation: 1,
+			Handler: func(wire.Node, *wire.Message) {}}
 		ep, err := mem.Open(n, cfg)
 		if err != nil {
 			t.Fatal(err)
@@ -158,7 +171,8 @@ func TestTokensBelongToTheNodeThatUsedThemFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if _, _, err := c.WriteMsgUnix(note(offer, goodSize), unix.UnixRights(memfd(t, goodSize, seals)), nil); err != nil {
+	if _, _, err := c.WriteMsgUnix(note(offer, goodSize),
+		unix.UnixRights(memfd(t, goodSize, seals)), nil); err != nil {
 		t.Fatal(err)
 	}
 	c.SetReadDeadline(time.Now().Add(10 * time.Second))
@@ -171,7 +185,9 @@ func TestTokensBelongToTheNodeThatUsedThemFirst(t *testing.T) {
 	send := func(ep transport.Endpoint, rank uint16, d descriptor) {
 		var b [descriptorSize]byte
 		d.put(&b)
-		m := wire.Message{Type: wire.TypePush, Flags: wire.FlagShared, From: wire.Node{Role: wire.Worker, Rank: rank}, Incarnation: 1, Seq: d.length, Payload: b[:]}
+		m := wire.Message{Type: wire.TypePush, Flags: wire.FlagShared,
+			From: wire.Node{Role: wire.Worker, Rank: rank}, Incarnation: 1, Seq: d.length,
+			Payload: b[:]}
 		if err := ep.Send(wire.Node{Role: wire.Server}, &m, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -182,17 +198,20 @@ func TestTokensBelongToTheNodeThatUsedThemFirst(t *testing.T) {
 		t.Errorf("got %s, want the message of 100 bytes", &m)
 	}
 	for _, d := range []descriptor{
-		{token: tok, first: 4, length: 1}, {token: tok, first: 3, length: placeSize + 1}, {token: tok, length: 1 << 63},
+		{token: tok, first: 4, length: 1}, {token: tok, first: 3, length: placeSize + 1},
+		{token: tok, length: 1 << 63},
 		{token: tok, first: 1 << 31, length: 1 << 20}, {token: token{1}, length: 10},
 	} {
 		send(first, 0, d)
 	}
 	send(second, 1, descriptor{token: tok, round: 1, length: 200}) // stolen
-	short := wire.Message{Type: wire.TypePush, Flags: wire.FlagShared, From: wire.Node{Role: wire.Worker}, Incarnation: 1, Payload: []byte("short")}
+	short := wire.Message{Type: wire.TypePush, Flags: wire.FlagShared,
+		From: wire.Node{Role: wire.Worker}, Incarnation: 1, Payload: []byte("short")}
 	if err := first.Send(wire.Node{Role: wire.Server}, &short, nil); err != nil {
 		t.Fatal(err)
 	}
-	send(first, 0, descriptor{token: tok, first: 3, round: 1, length: placeSize}) // the last place, to its end
+	// the last place, to its end
+	send(first, 0, descriptor{token: tok, first: 3, round: 1, length: placeSize})
 	if m := <-got; m.Seq != placeSize {
 		t.Errorf("got %s, want the message of %d bytes", &m, placeSize)
 	}

@@ -19,7 +19,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// line is a local socket between two endpoints, over which each passes the segment that it sends through.
+// line is a local socket between two endpoints, over which each passes the segment that it sends
+// through.
 type line struct {
 	conn *net.UnixConn
 	peer wire.Node // nobody at the side that accepted, until the base transport has said who it is
@@ -79,7 +80,10 @@ func sameUser(conn *net.UnixConn) error {
 	}
 	var cred *unix.Ucred
 	var failed error
-	err = raw.Control(func(fd uintptr) { cred, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
+	err = raw.Control(func(fd uintptr) {
+		cred, failed = unix.GetsockoptUcred(int(fd),
+			unix.SOL_SOCKET, unix.SO_PEERCRED)
+	})
 	switch {
 	case err != nil:
 		return err
@@ -126,13 +130,15 @@ func (e *endpoint) read(l *line) {
 		}
 		if err != nil {
 			e.count.Garbage.Add(1)
-			e.cfg.Log.Warn().Err(err).Stringer("node", e.cfg.Self).Msg("shared memory peer turned away")
+			e.cfg.Log.Warn().Err(err).Stringer("node",
+				e.cfg.Self).Msg("shared memory peer turned away")
 			return
 		}
 	}
 }
 
-// descriptorOf returns the one descriptor of a control message, -1 if there is none. Several are refused, and closed.
+// descriptorOf returns the one descriptor of a control message, -1 if there is none. Several are
+// refused, and closed.
 func descriptorOf(oob []byte) (int, error) {
 	list, err := unix.ParseSocketControlMessage(oob)
 	if err != nil {
@@ -207,11 +213,13 @@ func (e *endpoint) accepted(l *line, t token) error {
 		return errors.New("shm: acceptance of a segment that was not offered")
 	}
 	if dialed {
-		// The peer learns from whom the segment is, and offers one for the way back. Should this message be lost, the
-		// first payload says the same.
-		m := wire.Message{Type: wire.TypeTell, Job: e.cfg.Job, From: e.cfg.Self, Incarnation: e.spoke.Load()}
+		// The peer learns from whom the segment is, and offers one for the way back. Should this
+		// message be lost, the first payload says the same.
+		m := wire.Message{Type: wire.TypeTell, Job: e.cfg.Job, From: e.cfg.Self,
+			Incarnation: e.spoke.Load()}
 		if err := e.sendDescriptor(peer, &m, &descriptor{token: t}); err != nil {
-			e.cfg.Log.Debug().Err(err).Stringer("peer", peer).Msg("shared memory is not announced yet")
+			e.cfg.Log.Debug().Err(err).Stringer("peer",
+				peer).Msg("shared memory is not announced yet")
 		}
 	}
 	return nil

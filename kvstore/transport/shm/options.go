@@ -12,14 +12,15 @@ import (
 type Options struct {
 	// Base opens the endpoint that carries messages and small payloads.
 	Base func(transport.Config) (transport.Endpoint, error)
-	// Threshold is the size of the smallest payload that goes through shared memory; 0 means 16 KiB: with several workers
-	// even 31 KB gain a third over a local socket, below there is nothing to gain.
+	// Threshold is the size of the smallest payload that goes through shared memory; 0 means 16
+	// KiB: with several workers even 31 KB gain a third over a local socket, below there is nothing
+	// to gain.
 	Threshold int
-	// Memory is the size of a segment in bytes, rounded up to places of 64 KiB; 0 means 16 MiB. Only what is used counts
-	// as memory of the process.
+	// Memory is the size of a segment in bytes, rounded up to places of 64 KiB; 0 means 16 MiB.
+	// Only what is used counts as memory of the process.
 	Memory int
-	// Stuck is how long a segment may be full before it is replaced, and how long the segment of a process that is gone
-	// is kept for its last messages; 0 means 10 s.
+	// Stuck is how long a segment may be full before it is replaced, and how long the segment of a
+	// process that is gone is kept for its last messages; 0 means 10 s.
 	Stuck time.Duration
 }
 
@@ -28,7 +29,8 @@ func (o *Options) check() error {
 		return errors.New("shm: no base transport")
 	}
 	if o.Threshold < 0 || o.Memory < 0 || o.Memory > 64<<20-64<<10 || o.Stuck < 0 {
-		return fmt.Errorf("shm: threshold %d, memory %d, stuck %s; want none below 0 and memory below 64 MiB", o.Threshold, o.Memory, o.Stuck)
+		return fmt.Errorf("shm: threshold %d, memory %d, stuck %s; want none below 0 and memory "+
+			"below 64 MiB", o.Threshold, o.Memory, o.Stuck)
 	}
 	if o.Threshold == 0 {
 		o.Threshold = 16 << 10

@@ -13,7 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A segment begins with a page of marks, one word for each place, that the receiver writes. Places follow.
+// A segment begins with a page of marks, one word for each place, that the receiver writes. Places
+// follow.
 const (
 	placeSize = 64 << 10
 	markPage  = 4096
@@ -29,7 +30,8 @@ type memory struct {
 	holders atomic.Int32
 }
 
-// hold keeps the memory mapped until a call of drop. The caller must know that somebody else holds it.
+// hold keeps the memory mapped until a call of drop. The caller must know that somebody else holds
+// it.
 func (m *memory) hold() { m.holders.Add(1) }
 
 func (m *memory) drop() {
@@ -50,10 +52,12 @@ func (m *memory) span(place uint32, n int) []byte {
 	return m.bytes[at : at+n : at+n]
 }
 
-// seals are what a segment must have: nobody can change its size, which would kill whoever reads it, or take seals off.
+// seals are what a segment must have: nobody can change its size, which would kill whoever reads
+// it, or take seals off.
 const seals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
 
-// newSegment makes a segment of a number of places and returns its descriptor, which the caller closes.
+// newSegment makes a segment of a number of places and returns its descriptor, which the caller
+// closes.
 func newSegment(places int) (*outbound, int, error) {
 	size := markPage + places*placeSize
 	fd, err := unix.MemfdCreate("gomx", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
@@ -87,8 +91,10 @@ func mapSegment(fd, size int) (*memory, error) {
 
 // openSegment maps a segment that a peer passed, once it is known that its size cannot change.
 func openSegment(fd int, size uint64) (*memory, error) {
-	if size < markPage+placeSize || size > markPage+maxPlaces*placeSize || (size-markPage)%placeSize != 0 {
-		return nil, fmt.Errorf("shm: segment of %d bytes, want 1 to %d places of %d and a page", size, maxPlaces, placeSize)
+	if size < markPage+placeSize || size > markPage+maxPlaces*placeSize ||
+		(size-markPage)%placeSize != 0 {
+		return nil, fmt.Errorf("shm: segment of %d bytes, want 1 to %d places of %d and a page",
+			size, maxPlaces, placeSize)
 	}
 	have, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
 	if err != nil {
@@ -123,8 +129,8 @@ type place struct {
 	run   uint32 // places of the payload that begins here; 0: none does
 }
 
-// acquire finds places for n bytes, the lowest that are free: those are warm. It also reports for how long the segment
-// has been too full.
+// acquire finds places for n bytes, the lowest that are free: those are warm. It also reports for
+// how long the segment has been too full.
 func (o *outbound) acquire(n int) (first, round uint32, full time.Duration, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

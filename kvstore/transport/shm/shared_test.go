@@ -14,7 +14,8 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// pair opens a server and a worker that is connected to it, and waits until payloads are shared both ways.
+// pair opens a server and a worker that is connected to it, and waits until payloads are shared
+// both ways.
 func pair(t *testing.T, open transporttest.Opener) (server, worker *transporttest.Node) {
 	t.Helper()
 	server = transporttest.Start(t, open, transport.Config{Self: transporttest.Server(0)}, nil)
@@ -51,7 +52,8 @@ func TestSegmentsAreReplacedWhenMessagesWithThemWereLost(t *testing.T) {
 	net := mem.NewNetwork(1)
 	base := func(cfg transport.Config) (transport.Endpoint, error) { return mem.Open(net, cfg) }
 	server, worker := pair(t, func(t testing.TB, cfg transport.Config) transport.Endpoint {
-		e, err := shm.Open(cfg, shm.Options{Base: base, Memory: 4 * 64 << 10, Stuck: time.Millisecond})
+		e, err := shm.Open(cfg, shm.Options{Base: base, Memory: 4 * 64 << 10,
+			Stuck: time.Millisecond})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +61,8 @@ func TestSegmentsAreReplacedWhenMessagesWithThemWereLost(t *testing.T) {
 	})
 	net.SetFaults(mem.Faults{Loss: 1})
 	for range 5 {
-		worker.Push(server.Self, 1, transporttest.Pattern(100_000, 1)) // more than the segment holds
+		// more than the segment holds
+		worker.Push(server.Self, 1, transporttest.Pattern(100_000, 1))
 	}
 	net.SetFaults(mem.Faults{})
 	share(t, worker, server)
@@ -72,7 +75,8 @@ func TestALostPeerTakesNothingAlong(t *testing.T) {
 		if err := worker.Close(); err != nil {
 			t.Fatal(err)
 		}
-		worker = transporttest.Start(t, open, transport.Config{Self: transporttest.Worker(0), Incarnation: incarnation}, nil)
+		worker = transporttest.Start(t, open, transport.Config{Self: transporttest.Worker(0),
+			Incarnation: incarnation}, nil)
 		if err := worker.Connect(server.Self, server.Addr()); err != nil {
 			t.Fatal(err)
 		}
@@ -84,9 +88,12 @@ func TestALostPeerTakesNothingAlong(t *testing.T) {
 func TestOptionsAreChecked(t *testing.T) {
 	net := mem.NewNetwork(1)
 	base := func(cfg transport.Config) (transport.Endpoint, error) { return mem.Open(net, cfg) }
-	cfg := transport.Config{Self: transporttest.Server(0), Handler: func(wire.Node, *wire.Message) {}}
+	cfg := transport.Config{Self: transporttest.Server(0), Handler: func(wire.Node,
+		*wire.Message) {
+	}}
 	for name, o := range map[string]shm.Options{
-		"no base": {}, "negative threshold": {Base: base, Threshold: -1}, "too much memory": {Base: base, Memory: 1 << 30},
+		"no base": {}, "negative threshold": {Base: base, Threshold: -1},
+		"too much memory": {Base: base, Memory: 1 << 30},
 	} {
 		if e, err := shm.Open(cfg, o); err == nil {
 			e.Close()

@@ -18,7 +18,10 @@ func overSockets(listen string, o zmq.Options) transporttest.Opener {
 		if cfg.Listen == "" {
 			cfg.Listen = listen
 		}
-		e, err := shm.Open(cfg, shm.Options{Base: func(cfg transport.Config) (transport.Endpoint, error) { return zmq.Open(cfg, o) }})
+		e, err := shm.Open(cfg, shm.Options{Base: func(cfg transport.Config) (transport.Endpoint,
+			error) {
+			return zmq.Open(cfg, o)
+		}})
 		if err != nil {
 			t.Fatal(err)
 		}
