@@ -15,7 +15,8 @@ import (
 	"gomx/device"
 )
 
-// Two builds alternate at least leastAgainst times. A line below againstFloor is measured once more, alone.
+// Two builds alternate at least leastAgainst times. A line below againstFloor is measured once
+// more, alone.
 const (
 	leastAgainst = 10
 	againstFloor = 0.93
@@ -24,8 +25,8 @@ const (
 // oldName is what the other build is called in the output.
 const oldName = "old"
 
-// duel measures two builds of this program in turn. The command line of the other build is the one that every
-// build has: bench NAME --match LINE --rounds 1.
+// duel measures two builds of this program in turn. The command line of the other build is the one
+// that every build has: bench NAME --match LINE --rounds 1.
 type duel struct {
 	suite  *Suite
 	config *Config
@@ -49,7 +50,8 @@ func (s *Suite) against(ctx context.Context, c *Config) error {
 	case s.run != nil:
 		return fmt.Errorf("bench: suite %s compares systems, not builds", c.Suite)
 	case c.Rounds < leastAgainst:
-		return fmt.Errorf("bench: %d rounds against another build, want at least %d", c.Rounds, leastAgainst)
+		return fmt.Errorf("bench: %d rounds against another build, want at least %d", c.Rounds,
+			leastAgainst)
 	case len(c.Peers) > 0:
 		return errors.New("bench: peers and another build in one run, want one of them")
 	}
@@ -74,7 +76,8 @@ func (s *Suite) fight(ctx context.Context, c *Config, this string) error {
 		return err
 	}
 	d := &duel{s, c, [2]string{this, other}, s.sameArguments(c), nil}
-	notes = append(notes, fmt.Sprintf("against %s, medians of %d alternations", c.Against, c.Rounds))
+	notes = append(notes, fmt.Sprintf("against %s, medians of %d alternations", c.Against,
+		c.Rounds))
 	printHeader(c, notes...)
 	return d.run(ctx, list)
 }
@@ -86,7 +89,8 @@ func (s *Suite) sameArguments(c *Config) []string {
 		args = append(args, "--all") // --match names the line
 	}
 	if c.Device != device.CPU() {
-		args = append(args, "--device", strings.Replace(c.Device.String(), "gpu", "cuda", 1), "--precision", c.Precision,
+		args = append(args, "--device", strings.Replace(c.Device.String(), "gpu", "cuda", 1),
+			"--precision", c.Precision,
 			"--streams", strconv.Itoa(c.Streams))
 		if c.Replay {
 			args = append(args, "--replay")
@@ -121,13 +125,15 @@ func (d *duel) run(ctx context.Context, list []Workload) error {
 		d.report(name, got[name], &all, 0)
 	}
 	if len(all.best) == 0 {
-		return fmt.Errorf("bench: %s prints no line of suite %s that this build prints%s", d.builds[1], d.suite.Name, d.reason())
+		return fmt.Errorf("bench: %s prints no line of suite %s that this build prints%s",
+			d.builds[1], d.suite.Name, d.reason())
 	}
 	all.print(d.config.Out, d.config.Suite)
 	return nil
 }
 
-// report prints the medians of a line. It returns whether the line is below the floor, and then prints no medians.
+// report prints the medians of a line. It returns whether the line is below the floor, and then
+// prints no medians.
 func (d *duel) report(name string, s *samples, all *means, floor float64) (low bool) {
 	switch {
 	case s == nil || len(s.figures[1]) == 0:
@@ -157,7 +163,8 @@ func (d *duel) reason() string {
 	return ": " + d.failed.Error()
 }
 
-// alternate runs both builds in turn, each first every other time, on the lines whose names contain match.
+// alternate runs both builds in turn, each first every other time, on the lines whose names contain
+// match.
 func (d *duel) alternate(ctx context.Context, match string) (map[string]*samples, error) {
 	all := map[string]*samples{}
 	for round := range d.config.Rounds {
@@ -224,8 +231,8 @@ type group struct {
 	names []string
 }
 
-// groupsOf puts lines together of which one's name is part of the others'. Every build measures them together,
-// since --match asks for a part of the name.
+// groupsOf puts lines together of which one's name is part of the others'. Every build measures
+// them together, since --match asks for a part of the name.
 func groupsOf(list []Workload) []group {
 	var groups []group
 	taken := map[string]bool{}

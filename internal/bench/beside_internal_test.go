@@ -19,7 +19,8 @@ func steady(name, unit string, figures ...float64) Workload {
 	}}
 }
 
-// answers is the script of a peer that answers every line with a figure, and counts its processes in a file.
+// answers is the script of a peer that answers every line with a figure, and counts its processes
+// in a file.
 const answers = `while read line; do printf '%s\t10\tus/op\n' "$line"; done`
 
 func sessionSuite(list ...Workload) *Suite {
@@ -37,14 +38,16 @@ func besideOutput(t *testing.T, s *Suite, c Config) ([]string, error) {
 	}
 	err := s.beside(t.Context(), &c)
 	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
-	if header := lines[0]; err == nil && (!strings.HasPrefix(header, "# gomx bench s on ") || !strings.Contains(header, processorModel())) {
+	if header := lines[0]; err == nil && (!strings.HasPrefix(header, "# gomx bench s on ") ||
+		!strings.Contains(header, processorModel())) {
 		t.Errorf("got header %q, want the suite and the processor", header)
 	}
 	return lines[1:], err
 }
 
 func TestLowLinesAreRepeatedAtTheEnd(t *testing.T) {
-	s := sessionSuite(steady("a.one", "us/op", 20, 8), steady("a.two", "us/op", 5), steady("a.three", "us/op", 40))
+	s := sessionSuite(steady("a.one", "us/op", 20, 8), steady("a.two", "us/op", 5),
+		steady("a.three", "us/op", 40))
 	got, err := besideOutput(t, s, Config{Peers: []Peer{fakePeer(t, "mxnet", answers)}})
 	want := []string{
 		"# a.one: ratio 0.500 is below 0.90, measured once more at the end, alone",
@@ -57,15 +60,18 @@ func TestLowLinesAreRepeatedAtTheEnd(t *testing.T) {
 		"s.geomean\t-\t-\t0.855\tratio\tmxnet",
 	}
 	if err != nil || strings.Join(got, "\n") != strings.Join(want, "\n") {
-		t.Errorf("error %v, got\n%s\nwant\n%s", err, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Errorf("error %v, got\n%s\nwant\n%s", err, strings.Join(got, "\n"),
+			strings.Join(want, "\n"))
 	}
 }
 
-// TestOneProcessAnswersAllLines counts the processes: one for all lines, one more for the line that is repeated.
+// TestOneProcessAnswersAllLines counts the processes: one for all lines, one more for the line that
+// is repeated.
 func TestOneProcessAnswersAllLines(t *testing.T) {
 	peer := fakePeer(t, "mxnet", `n=$(cat "$0.n" 2>/dev/null || echo 1); echo $((n + 1)) > "$0.n"
 while read line; do printf '%s\t'$n'\tus/op\n' "$line"; done`)
-	s := sessionSuite(steady("a.one", "us/op", 1), steady("a.two", "us/op", 0.5), steady("a.three", "us/op", 2))
+	s := sessionSuite(steady("a.one", "us/op", 1), steady("a.two", "us/op", 0.5),
+		steady("a.three", "us/op", 2))
 	got, err := besideOutput(t, s, Config{Rounds: 2, Peers: []Peer{peer}})
 	want := "a.one\t1\t1\t1.00\tus/op\tmxnet|a.two\t0.5\t1\t2.00\tus/op\tmxnet|a.three\t2\t2\t1.00\tus/op\tmxnet"
 	var lines []string
@@ -83,7 +89,8 @@ func TestMeansAgainstEachPeerAndTheBetter(t *testing.T) {
 	var m means
 	var out bytes.Buffer
 	for _, theirs := range [][2]float64{{10, 20}, {40, 5}} {
-		r := &result{ours: 20, by: map[string]float64{"mxnet": theirs[0], "torch": theirs[1]}, best: max(theirs[0], theirs[1])}
+		r := &result{ours: 20, by: map[string]float64{"mxnet": theirs[0], "torch": theirs[1]},
+			best: max(theirs[0], theirs[1])}
 		m.add(&Workload{Unit: "images/s"}, r)
 	}
 	m.print(&out, "s")
@@ -107,8 +114,10 @@ func TestSessionFailures(t *testing.T) {
 		{"zero", `read line; printf 'w\t0\tus/op\n'`, "want a figure above 0"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := besideOutput(t, sessionSuite(steady("w", "us/op", 1)), Config{Peers: []Peer{fakePeer(t, "mxnet", tt.script)}})
-			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "mxnet") {
+			_, err := besideOutput(t, sessionSuite(steady("w", "us/op", 1)),
+				Config{Peers: []Peer{fakePeer(t, "mxnet", tt.script)}})
+			if err == nil || !strings.Contains(err.Error(), tt.want) ||
+				!strings.Contains(err.Error(), "mxnet") {
 				t.Errorf("got %v, want the peer and %q", err, tt.want)
 			}
 		})
@@ -130,18 +139,21 @@ func TestSilentSessionsEnd(t *testing.T) {
 }
 
 func TestChosen(t *testing.T) {
-	s := sessionSuite(steady("s.a.one", "us/op", 1), steady("s.a.two", "us/op", 1), steady("s.b.one", "us/op", 1))
+	s := sessionSuite(steady("s.a.one", "us/op", 1), steady("s.a.two", "us/op", 1),
+		steady("s.b.one", "us/op", 1))
 	s.sampled = true
 	for _, tt := range []struct {
 		c    Config
 		want int
-	}{{Config{}, 2}, {Config{All: true}, 3}, {Config{All: true, Match: "one"}, 2}, {Config{Match: "b."}, 1}} {
+	}{{Config{}, 2}, {Config{All: true}, 3}, {Config{All: true, Match: "one"}, 2},
+		{Config{Match: "b."}, 1}} {
 		list, _, err := s.chosen(&tt.c)
 		if err != nil || len(list) != tt.want {
 			t.Errorf("%+v: got %d workloads and error %v, want %d", tt.c, len(list), err, tt.want)
 		}
 	}
-	if _, _, err := s.chosen(&Config{Match: "nothing"}); err == nil || !strings.Contains(err.Error(), `"nothing"`) || !strings.Contains(err.Error(), "--all") {
+	if _, _, err := s.chosen(&Config{Match: "nothing"}); err == nil ||
+		!strings.Contains(err.Error(), `"nothing"`) || !strings.Contains(err.Error(), "--all") {
 		t.Errorf("got %v, want the pattern and --all", err)
 	}
 }
@@ -174,7 +186,8 @@ func TestProcessorCost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	idle, err := processorCost(t.Context(), func() error { time.Sleep(200 * time.Microsecond); return nil }, wait)
+	idle, err := processorCost(t.Context(),
+		func() error { time.Sleep(200 * time.Microsecond); return nil }, wait)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// chosen returns the workloads that a configuration asks for, and what the header says of the choice.
+// chosen returns the workloads that a configuration asks for, and what the header says of the
+// choice.
 func (s *Suite) chosen(c *Config) (list []Workload, notes []string, err error) {
 	all, err := s.Workloads()
 	if err != nil {
@@ -18,19 +19,23 @@ func (s *Suite) chosen(c *Config) (list []Workload, notes []string, err error) {
 		list = tenth(all, c.Seed)
 		notes = append(notes, fmt.Sprintf("%d of %d lines by seed %d", len(list), len(all), c.Seed))
 	}
-	list = slices.DeleteFunc(list, func(w Workload) bool { return !strings.Contains(w.Name, c.Match) })
+	list = slices.DeleteFunc(list, func(w Workload) bool {
+		return !strings.Contains(w.Name,
+			c.Match)
+	})
 	if len(list) == 0 {
 		hint := ""
 		if s.sampled && !c.All {
 			hint = " among those of seed " + fmt.Sprint(c.Seed) + "; --all measures every one"
 		}
-		return nil, nil, fmt.Errorf("bench: suite %s has no workload whose name contains %q%s", s.Name, c.Match, hint)
+		return nil, nil, fmt.Errorf("bench: suite %s has no workload whose name contains %q%s",
+			s.Name, c.Match, hint)
 	}
 	return list, notes, nil
 }
 
-// tenth returns a tenth of the workloads of each family, rounded up, in their order. The family is what comes
-// before the second dot of a name.
+// tenth returns a tenth of the workloads of each family, rounded up, in their order. The family is
+// what comes before the second dot of a name.
 func tenth(list []Workload, seed uint64) []Workload {
 	families := map[string][]int{}
 	var names []string

@@ -59,11 +59,13 @@ func network(name string, net *sym.Symbol, batch, side int, training bool) Workl
 		}
 		return float64(batch) / least, nil
 	}
-	return Workload{Name: fmt.Sprintf("convnets.%s.%s.bs%d.%d", name, mode, batch, side), Unit: "images/s", Run: run}
+	return Workload{Name: fmt.Sprintf("convnets.%s.%s.bs%d.%d", name, mode, batch, side),
+		Unit: "images/s", Run: run}
 }
 
 // networkStep binds a network and returns a step that waits for its results.
-func networkStep(ctx context.Context, net *sym.Symbol, batch, side int, training bool) (func() error, error) {
+func networkStep(ctx context.Context, net *sym.Symbol, batch, side int,
+	training bool) (func() error, error) {
 	push, err := networkPush(net, batch, side, training)
 	return func() error {
 		if err := push(); err != nil {
@@ -73,8 +75,10 @@ func networkStep(ctx context.Context, net *sym.Symbol, batch, side int, training
 	}, err
 }
 
-// networkPush binds a network and returns a step that only starts the work, on data that lie where the network is.
-func networkPush(net *sym.Symbol, batch, side int, training bool, options ...module.Option) (func() error, error) {
+// networkPush binds a network and returns a step that only starts the work, on data that lie where
+// the network is.
+func networkPush(net *sym.Symbol, batch, side int, training bool,
+	options ...module.Option) (func() error, error) {
 	shape := nd.Shape{batch, 3, side, side}
 	data := []dataio.Desc{{Name: "data", Shape: shape}}
 	label := []dataio.Desc{{Name: "softmax_label", Shape: nd.Shape{batch}}}
@@ -96,7 +100,8 @@ func networkPush(net *sym.Symbol, batch, side int, training bool, options ...mod
 	}
 	args, _ := mod.Params()
 	on := nd.On(args[mod.ParamNames()[0]].Device())
-	b := &dataio.Batch{Data: []*nd.Array{nd.Uniform(0, 1, shape, on)}, Label: []*nd.Array{nd.Zeros(nd.Shape{batch}, on)}}
+	b := &dataio.Batch{Data: []*nd.Array{nd.Uniform(0, 1, shape, on)},
+		Label: []*nd.Array{nd.Zeros(nd.Shape{batch}, on)}}
 	return func() error {
 		if err := mod.Forward(b, training); err != nil {
 			return err

@@ -24,26 +24,36 @@ func patterns() []pattern {
 	rng := rand.New(rand.NewPCG(1, 1))
 	pick := make([][4]byte, engineOps)
 	for i := range pick {
-		pick[i] = [4]byte{byte(rng.IntN(32)), byte(32 + rng.IntN(16)), byte(48 + rng.IntN(8)), byte(56 + rng.IntN(8))}
+		pick[i] = [4]byte{byte(rng.IntN(32)), byte(32 + rng.IntN(16)), byte(48 + rng.IntN(8)),
+			byte(56 + rng.IntN(8))}
 	}
 	update := func(v *engine.Var) engine.Use { return engine.Use{Var: v, Access: engine.Update} }
 	return []pattern{
-		{"chain", func(e *engine.Engine, t *engine.Task, v []*engine.Var, _ int) { e.PushUses(t, update(v[0])) }},
-		{"independent64", func(e *engine.Engine, t *engine.Task, v []*engine.Var, i int) { e.PushUses(t, update(v[i%len(v)])) }},
+		{"chain", func(e *engine.Engine, t *engine.Task, v []*engine.Var, _ int) {
+			e.PushUses(t,
+				update(v[0]))
+		}},
+		{"independent64", func(e *engine.Engine, t *engine.Task, v []*engine.Var,
+			i int) {
+			e.PushUses(t, update(v[i%len(v)]))
+		}},
 		{"read3write1", func(e *engine.Engine, t *engine.Task, v []*engine.Var, i int) {
 			p := &pick[i]
-			e.PushUses(t, engine.Use{Var: v[p[0]]}, engine.Use{Var: v[p[1]]}, engine.Use{Var: v[p[2]]}, update(v[p[3]]))
+			e.PushUses(t, engine.Use{Var: v[p[0]]}, engine.Use{Var: v[p[1]]},
+				engine.Use{Var: v[p[2]]}, update(v[p[3]]))
 		}},
 	}
 }
 
-// scheduling ports peers/engine.c: what an operation that only counts itself costs on its way through the queues,
-// with one worker and with two. The inline path is off: the pusher never runs an operation itself.
+// scheduling ports peers/engine.c: what an operation that only counts itself costs on its way
+// through the queues, with one worker and with two. The inline path is off: the pusher never runs
+// an operation itself.
 func scheduling() ([]Workload, error) {
 	var list []Workload
 	for workers := 1; workers <= 2; workers++ {
 		for _, p := range patterns() {
-			w := Workload{Name: "engine." + p.name, Unit: "ns/op", Run: func(ctx context.Context) (float64, error) { return p.cost(ctx, workers) }}
+			w := Workload{Name: "engine." + p.name, Unit: "ns/op",
+				Run: func(ctx context.Context) (float64, error) { return p.cost(ctx, workers) }}
 			if workers > 1 {
 				w.Line, w.Name = w.Name, fmt.Sprintf("%s.workers%d", w.Name, workers)
 			}

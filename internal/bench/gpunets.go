@@ -24,14 +24,17 @@ func (c *Config) checkDevice() error {
 	}
 	switch {
 	case !slices.Contains(precisions, c.Precision):
-		return fmt.Errorf("bench: precision %q, want one of %s", c.Precision, strings.Join(precisions, ", "))
+		return fmt.Errorf("bench: precision %q, want one of %s", c.Precision,
+			strings.Join(precisions, ", "))
 	case c.Device == device.CPU():
 		if c.Precision != "float32" {
-			return fmt.Errorf("bench: precision %s on the processor, want another device", c.Precision)
+			return fmt.Errorf("bench: precision %s on the processor, want another device",
+				c.Precision)
 		}
 		return nil
 	case c.Suite != "convnets":
-		return fmt.Errorf("bench: suite %s on %v: only convnets is measured on other devices than the processor", c.Suite, c.Device)
+		return fmt.Errorf("bench: suite %s on %v: only convnets is measured on other devices "+
+			"than the processor", c.Suite, c.Device)
 	}
 	if _, err := device.PoolOf(c.Device); err != nil {
 		return fmt.Errorf("bench: %w", err)
@@ -42,29 +45,34 @@ func (c *Config) checkDevice() error {
 	return nil
 }
 
-// onGPU is the suite convnets for a GPU: larger batches, several precisions, beside torch on the same GPU, eager and compiled.
+// onGPU is the suite convnets for a GPU: larger batches, several precisions, beside torch on the
+// same GPU, eager and compiled.
 func onGPU(c *Config) Suite {
-	return Suite{Name: "convnets", Script: "gpunets.py", args: onlyLine, variants: eagerAndCompiled, Workloads: func() ([]Workload, error) {
-		resnet18, resnet50 := resnet(false, []int{2, 2, 2, 2}, 1000), resnet(true, []int{3, 4, 6, 3}, 1000)
-		return []Workload{
-			c.gpuNetwork("tiny", resnet(false, []int{1, 1}, 10), 2, 32, false),
-			c.gpuNetwork("tiny", resnet(false, []int{1, 1}, 10), 2, 32, true),
-			c.gpuNetwork("resnet18_v1", resnet18, 128, 224, true),
-			c.gpuNetwork("resnet50_v1", resnet50, 1, 224, false),
-			c.gpuNetwork("resnet50_v1", resnet50, 128, 224, false),
-			c.gpuNetwork("resnet50_v1", resnet50, 128, 224, true),
-			c.gpuNetwork("alexnet", alexnet(1000), 256, 224, true),
-			c.gpuNetwork("mobilenet1_0", mobilenet(1000), 128, 224, true),
-		}, nil
-	}}
+	return Suite{Name: "convnets", Script: "gpunets.py", args: onlyLine, variants: eagerAndCompiled,
+		Workloads: func() ([]Workload, error) {
+			resnet18, resnet50 := resnet(false, []int{2, 2, 2, 2}, 1000),
+				resnet(true, []int{3, 4, 6, 3}, 1000)
+			return []Workload{
+				c.gpuNetwork("tiny", resnet(false, []int{1, 1}, 10), 2, 32, false),
+				c.gpuNetwork("tiny", resnet(false, []int{1, 1}, 10), 2, 32, true),
+				c.gpuNetwork("resnet18_v1", resnet18, 128, 224, true),
+				c.gpuNetwork("resnet50_v1", resnet50, 1, 224, false),
+				c.gpuNetwork("resnet50_v1", resnet50, 128, 224, false),
+				c.gpuNetwork("resnet50_v1", resnet50, 128, 224, true),
+				c.gpuNetwork("alexnet", alexnet(1000), 256, 224, true),
+				c.gpuNetwork("mobilenet1_0", mobilenet(1000), 128, 224, true),
+			}, nil
+		}}
 }
 
 // eagerAndCompiled are torch's variants.
 func eagerAndCompiled(p Peer) []variant {
-	return []variant{{p.Name + " eager", nil}, {p.Name + " compiled", []string{"GOMX_BENCH_COMPILE=1"}}}
+	return []variant{{p.Name + " eager", nil}, {p.Name + " compiled",
+		[]string{"GOMX_BENCH_COMPILE=1"}}}
 }
 
-// gpuNetwork measures images per second of one network, ten steps at a time without waiting between them: the best of three tens after three steps.
+// gpuNetwork measures images per second of one network, ten steps at a time without waiting between
+// them: the best of three tens after three steps.
 func (c *Config) gpuNetwork(name string, net *sym.Symbol, batch, side int, training bool) Workload {
 	mode := "infer"
 	if training {
@@ -109,5 +117,6 @@ func (c *Config) gpuNetwork(name string, net *sym.Symbol, batch, side int, train
 		}
 		return each * float64(batch) / least, nil
 	}
-	return Workload{Name: fmt.Sprintf("convnets.%s.%s.bs%d.%d.%s", name, mode, batch, side, c.Precision), Unit: "images/s", Run: run}
+	return Workload{Name: fmt.Sprintf("convnets.%s.%s.bs%d.%d.%s", name, mode, batch, side,
+		c.Precision), Unit: "images/s", Run: run}
 }

@@ -20,7 +20,8 @@ func TestDeviceOfSuites(t *testing.T) {
 		{Config{Suite: "convnets", Device: device.Null(1 << 20)}, "null(1048576)"},
 	} {
 		err := tt.c.checkDevice()
-		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+		if (err == nil) != (tt.want == "") || err != nil &&
+			!strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%+v: %v, want %q", tt.c, err, tt.want)
 		}
 	}
@@ -43,7 +44,8 @@ func TestTorchMeasuresTheSameNetworks(t *testing.T) {
 		batch, rest, _ := strings.Cut(rest, ".")
 		side, _, _ := strings.Cut(rest, ".")
 		train := map[string]string{"train": "True", "infer": "False"}[mode]
-		if want := `bench("` + name + `", ` + batch + ", " + train + ", " + side + ", precision)"; !strings.Contains(string(script), want) {
+		if want := `bench("` + name + `", ` + batch + ", " + train + ", " + side +
+			", precision)"; !strings.Contains(string(script), want) {
 			t.Errorf("%s: peers/gpunets.py has no line %s", w.Name, want)
 		}
 	}

@@ -11,8 +11,10 @@ import (
 	"gomx/op/prim"
 )
 
-// best returns the least seconds per call of step over five repetitions of n calls; wait waits for what was called.
-func best(ctx context.Context, n int, step func(), wait func(context.Context) error) (float64, error) {
+// best returns the least seconds per call of step over five repetitions of n calls; wait waits for
+// what was called.
+func best(ctx context.Context, n int, step func(), wait func(context.Context) error) (float64,
+	error) {
 	loop := func(n int) error {
 		for range n {
 			step()
@@ -54,7 +56,8 @@ func each(name string, step func()) Workload {
 	}}
 }
 
-// queued is imperative.dependent on an engine whose inline path is off: every operation goes through the queues.
+// queued is imperative.dependent on an engine whose inline path is off: every operation goes
+// through the queues.
 func queued() Workload {
 	run := func(ctx context.Context) (float64, error) {
 		e, err := engine.New(engine.Config{NoInline: true})
@@ -67,7 +70,8 @@ func queued() Workload {
 		s, err := best(ctx, small, func() { x.AddScalarInPlace(1) }, e.WaitAll)
 		return s * 1e6, err
 	}
-	return Workload{Name: "imperative.dependent.queue", Line: "imperative.dependent", Unit: "us/op", Run: run}
+	return Workload{Name: "imperative.dependent.queue", Line: "imperative.dependent", Unit: "us/op",
+		Run: run}
 }
 
 // into returns a step that computes an operator into an array that exists.
@@ -88,7 +92,8 @@ func imperative() ([]Workload, error) {
 		xs[i] = nd.Ones(nd.Shape{4})
 	}
 	next := 0
-	a, b, c := nd.Ones(nd.Shape{side, side}), nd.Ones(nd.Shape{side, side}), nd.Ones(nd.Shape{side, side})
+	a, b, c := nd.Ones(nd.Shape{side, side}), nd.Ones(nd.Shape{side, side}),
+		nd.Ones(nd.Shape{side, side})
 	list := []Workload{
 		each("imperative.dependent", func() { x.AddScalarInPlace(1) }),
 		queued(),
@@ -111,7 +116,8 @@ func dots(sizes ...int) []Workload {
 			n = 5
 		}
 		f := float64(m)
-		list = append(list, rate(fmt.Sprintf("imperative.dot%d", m), "GFLOP/s", n, 2*f*f*f/1e9, into(prim.Dot.Op, c, a, b)))
+		list = append(list, rate(fmt.Sprintf("imperative.dot%d", m), "GFLOP/s", n, 2*f*f*f/1e9,
+			into(prim.Dot.Op, c, a, b)))
 	}
 	return list
 }

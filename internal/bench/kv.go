@@ -12,8 +12,9 @@ import (
 	"time"
 )
 
-// kvPlan says what the processes of one measurement do: Workers push and pull an array of Floats, fused in one message
-// per slice, Rounds times in each of Repeats repetitions, through a store with one server for each replica.
+// kvPlan says what the processes of one measurement do: Workers push and pull an array of Floats,
+// fused in one message per slice, Rounds times in each of Repeats repetitions, through a store with
+// one server for each replica.
 type kvPlan struct {
 	Floats, Workers int
 	Rounds, Repeats int
@@ -40,7 +41,8 @@ type kvFigures struct {
 var kvCases = []struct {
 	name                    string
 	floats, workers, rounds int
-	switches                bool // of threads are counted too: what small messages cost is waking those who wait for them
+	// of threads are counted too: what small messages cost is waking those who wait for them
+	switches bool
 }{
 	{"kv.4KB", 1000, 1, 3000, true},
 	{"kv.31KB.w3", 7850, 3, 1500, true},
@@ -55,32 +57,39 @@ var kvWays = []struct {
 	replicas  int
 	raw       bool
 }{
-	{"tcp", "tcp", 1, false}, {"shm", "shm", 1, false}, {"ipc", "ipc", 1, false}, {"curve", "curve", 1, false}, {"tcp.r2", "tcp", 2, false},
-	{"shm.r2", "shm", 2, false}, {"curve.r2", "curve", 2, false}, {"tcp.raw", "tcp", 1, true}, {"shm.raw", "shm", 1, true},
+	{"tcp", "tcp", 1, false}, {"shm", "shm", 1, false}, {"ipc", "ipc", 1, false},
+	{"curve", "curve", 1, false}, {"tcp.r2", "tcp", 2, false},
+	{"shm.r2", "shm", 2, false}, {"curve.r2", "curve", 2, false}, {"tcp.raw", "tcp", 1, true},
+	{"shm.raw", "shm", 1, true},
 }
 
-// kv measures the parameter server's round trips, as peers/kv.py does in MXNet, where push and pull are two messages.
+// kv measures the parameter server's round trips, as peers/kv.py does in MXNet, where push and pull
+// are two messages.
 func kv() ([]Workload, error) {
 	var list []Workload
 	for _, c := range kvCases {
 		for _, way := range kvWays {
-			plan := kvPlan{Floats: c.floats, Workers: c.workers, Rounds: c.rounds, Repeats: 3, Slice: 1 << 20, Window: 4,
+			plan := kvPlan{Floats: c.floats, Workers: c.workers, Rounds: c.rounds, Repeats: 3,
+				Slice: 1 << 20, Window: 4,
 				Via: way.via, Replicas: way.replicas, Raw: way.raw}
 			name := c.name + "." + way.name
 			list = append(list,
-				Workload{Name: name, Unit: "us", Line: c.name, Run: func(ctx context.Context) (float64, error) {
-					f, err := plan.measure(ctx)
-					return f.Seconds * 1e6, err
-				}},
-				Workload{Name: name + ".cpu", Unit: "s/GiB", Line: c.name + ".cpu", Run: func(ctx context.Context) (float64, error) {
-					f, err := plan.measure(ctx)
-					return f.CPU / (float64(plan.Floats) * 4 / (1 << 30)), err
-				}})
+				Workload{Name: name, Unit: "us", Line: c.name,
+					Run: func(ctx context.Context) (float64, error) {
+						f, err := plan.measure(ctx)
+						return f.Seconds * 1e6, err
+					}},
+				Workload{Name: name + ".cpu", Unit: "s/GiB", Line: c.name + ".cpu",
+					Run: func(ctx context.Context) (float64, error) {
+						f, err := plan.measure(ctx)
+						return f.CPU / (float64(plan.Floats) * 4 / (1 << 30)), err
+					}})
 			if c.switches {
-				list = append(list, Workload{Name: name + ".switches", Unit: "switches/round", Line: c.name + ".switches", Run: func(ctx context.Context) (float64, error) {
-					f, err := plan.measure(ctx)
-					return f.Switches, err
-				}})
+				list = append(list, Workload{Name: name + ".switches", Unit: "switches/round",
+					Line: c.name + ".switches", Run: func(ctx context.Context) (float64, error) {
+						f, err := plan.measure(ctx)
+						return f.Switches, err
+					}})
 			}
 		}
 	}
@@ -141,7 +150,8 @@ func (p kvPlan) measure(ctx context.Context) (kvFigures, error) {
 	return collect(all[servers:])
 }
 
-// collect reads the workers' figures. Rounds end together, so that the first worker's time is everybody's.
+// collect reads the workers' figures. Rounds end together, so that the first worker's time is
+// everybody's.
 func collect(workers []*kvProcess) (f kvFigures, err error) {
 	for i, w := range workers {
 		var list []kvFigures
@@ -176,7 +186,8 @@ type kvProcess struct {
 }
 
 // start runs this program again in a role of the measurement; NodeCommand is its hidden command.
-func (p *kvPlan) start(ctx context.Context, role string, rank int, addr string) (*kvProcess, error) {
+func (p *kvPlan) start(ctx context.Context, role string, rank int, addr string) (*kvProcess,
+	error) {
 	exe, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -212,7 +223,8 @@ func (p *kvPlan) start(ctx context.Context, role string, rank int, addr string) 
 func (k *kvProcess) read(what string, v any) error {
 	if err := k.out.Decode(v); err != nil {
 		k.cmd.Wait()
-		return fmt.Errorf("%s: reading its %s: %w: %s", k.name, what, err, lastLine(k.said.String()))
+		return fmt.Errorf("%s: reading its %s: %w: %s", k.name, what, err,
+			lastLine(k.said.String()))
 	}
 	return nil
 }

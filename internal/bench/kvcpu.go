@@ -36,7 +36,8 @@ func (p *kvPlan) processes() (pids []int, err error) {
 }
 
 // eachThread adds up what read finds in a file of /proc of every thread of processes.
-func eachThread(pids []int, file string, read func(text string) (float64, error)) (sum float64, err error) {
+func eachThread(pids []int, file string, read func(text string) (float64, error)) (sum float64,
+	err error) {
 	for _, pid := range pids {
 		tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/%s", pid, file))
 		if err != nil {
@@ -74,7 +75,8 @@ func usedBy(pids []int) (f kvFigures, err error) {
 	return f, err
 }
 
-// contextSwitches returns how often the threads of processes have left a processor so far, by themselves or not.
+// contextSwitches returns how often the threads of processes have left a processor so far, by
+// themselves or not.
 func contextSwitches(pids []int) (switches float64, err error) {
 	return eachThread(pids, "status", func(text string) (sum float64, err error) {
 		for line := range strings.Lines(text) {

@@ -56,7 +56,8 @@ func (p *kvPlan) scheduler() string { return "ipc://" + filepath.Join(p.Dir, "sc
 
 // open opens the endpoint of one process.
 func (p *kvPlan) open(cfg transport.Config) (transport.Endpoint, error) {
-	opt := zmq.Options{Dedicated: cfg.Self.Role != wire.Scheduler} // as in jobs of gomx launch that have a processor to spare
+	// as in jobs of gomx launch that have a processor to spare
+	opt := zmq.Options{Dedicated: cfg.Self.Role != wire.Scheduler}
 	switch {
 	case cfg.Self.Role == wire.Worker:
 		cfg.Listen = zmq.NoListen
@@ -86,12 +87,15 @@ func (p *kvPlan) endpoint(self wire.Node, h transport.Handler) (transport.Endpoi
 
 // kvClient is a worker: one that has a store, or one that has only a transport.
 type kvClient interface {
-	rounds(ctx context.Context, n int) error // pushes and pulls the array n times, each time when the time before is over
+	// pushes and pulls the array n times, each time when the time before is over
+	rounds(ctx context.Context, n int) error
 	close(ctx context.Context) error
 }
 
-// RunNode is one process of a measurement of the suite kv: it reads the plan from in and writes what it finds to out.
-func RunNode(ctx context.Context, role string, rank int, addr string, in io.Reader, out io.Writer) error {
+// RunNode is one process of a measurement of the suite kv: it reads the plan from in and writes
+// what it finds to out.
+func RunNode(ctx context.Context, role string, rank int, addr string, in io.Reader,
+	out io.Writer) error {
 	var p kvPlan
 	d := json.NewDecoder(in)
 	if err := d.Decode(&p); err != nil {
@@ -145,7 +149,8 @@ func (p *kvPlan) client(ctx context.Context, rank int, addr string) (kvClient, e
 	return p.join(ctx, rank)
 }
 
-// run measures the repetitions of the plan. The first worker also reports the processor time of all processes.
+// run measures the repetitions of the plan. The first worker also reports the processor time of all
+// processes.
 func (p *kvPlan) run(ctx context.Context, w kvClient, rank int) (list []kvFigures, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -165,7 +170,8 @@ func (p *kvPlan) run(ctx context.Context, w kvClient, rank int) (list []kvFigure
 	return list, nil
 }
 
-func (p *kvPlan) repeat(ctx context.Context, w kvClient, rounds int, all bool) (f kvFigures, err error) {
+func (p *kvPlan) repeat(ctx context.Context, w kvClient, rounds int, all bool) (f kvFigures,
+	err error) {
 	var pids []int
 	if all {
 		if pids, err = p.processes(); err != nil {

@@ -13,7 +13,8 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// kvSum is a server that does nothing but add up rounds in the order of arrival: what the transport makes possible.
+// kvSum is a server that does nothing but add up rounds in the order of arrival: what the transport
+// makes possible.
 type kvSum struct {
 	plan   *kvPlan
 	ready  chan struct{} // closed when ep is set
@@ -36,7 +37,8 @@ func (p *kvPlan) sum() (*kvSum, error) {
 	s := &kvSum{plan: p, ready: make(chan struct{}), n: wire.Slices(total, uint64(p.Slice))}
 	for i := range s.n {
 		lo, hi := wire.Range(total, i, s.n)
-		s.slices = append(s.slices, kvRound{buffer: [2][]byte{make([]byte, hi-lo), make([]byte, hi-lo)}})
+		s.slices = append(s.slices, kvRound{buffer: [2][]byte{make([]byte, hi-lo),
+			make([]byte, hi-lo)}})
 	}
 	ep, err := p.endpoint(kvServer(0), s.handle)
 	s.ep = ep
@@ -46,7 +48,8 @@ func (p *kvPlan) sum() (*kvSum, error) {
 
 func (s *kvSum) handle(from wire.Node, m *wire.Message) {
 	<-s.ready
-	s.reply = wire.Message{Type: wire.TypeValue, Job: kvJob, From: kvServer(0), Incarnation: 1, Slice: m.Slice, Slices: m.Slices}
+	s.reply = wire.Message{Type: wire.TypeValue, Job: kvJob, From: kvServer(0), Incarnation: 1,
+		Slice: m.Slice, Slices: m.Slices}
 	if int(m.Slice) >= len(s.slices) {
 		return
 	}
@@ -67,7 +70,8 @@ func (s *kvSum) handle(from wire.Node, m *wire.Message) {
 	}
 	s.reply.Payload = sum
 	for _, to := range r.from {
-		// The buffer is free for the round after the next: nobody begins that before this reply has arrived.
+		// The buffer is free for the round after the next: nobody begins that before this reply has
+		// arrived.
 		s.ep.Send(to, &s.reply, func() {})
 	}
 	r.from = r.from[:0]
@@ -93,7 +97,8 @@ type kvPush struct {
 
 // push opens a worker of such a server.
 func (p *kvPlan) push(rank int, addr string) (*kvPush, error) {
-	w := &kvPush{plan: p, self: kvWorker(rank), total: uint64(4 * p.Floats), complete: make(chan struct{}, 1)}
+	w := &kvPush{plan: p, self: kvWorker(rank), total: uint64(4 * p.Floats),
+		complete: make(chan struct{}, 1)}
 	w.n = wire.Slices(w.total, uint64(p.Slice))
 	w.grad, w.value = make([]byte, w.total), make([]byte, w.total)
 	g := unsafe.Slice((*float32)(unsafe.Pointer(&w.grad[0])), p.Floats)
@@ -145,8 +150,9 @@ func (w *kvPush) push() error {
 		return nil
 	}
 	lo, hi := wire.Range(w.total, i, w.n)
-	return w.ep.Send(kvServer(0), &wire.Message{Type: wire.TypePushPull, Job: kvJob, From: w.self, Incarnation: 1,
-		Slice: i, Slices: w.n, Total: w.total, Payload: w.grad[lo:hi]}, func() {})
+	return w.ep.Send(kvServer(0), &wire.Message{Type: wire.TypePushPull, Job: kvJob, From: w.self,
+		Incarnation: 1,
+		Slice:       i, Slices: w.n, Total: w.total, Payload: w.grad[lo:hi]}, func() {})
 }
 
 // begin begins a round.

@@ -13,7 +13,8 @@ import (
 
 // config is a process's configuration of a job with a store.
 func (p *kvPlan) config(n wire.Node) kvstore.JobConfig {
-	return kvstore.JobConfig{Node: n, Scheduler: p.scheduler(), ID: kvJob, Workers: p.Workers, Servers: p.servers(), Replicas: p.Replicas,
+	return kvstore.JobConfig{Node: n, Scheduler: p.scheduler(), ID: kvJob, Workers: p.Workers,
+		Servers: p.servers(), Replicas: p.Replicas,
 		Open: p.open, SliceSize: p.Slice}
 }
 
@@ -51,7 +52,8 @@ func (p *kvPlan) join(ctx context.Context, rank int) (*kvStore, error) {
 	return w, s.Init(ctx, "w", w.grads[0])
 }
 
-// rounds starts operations as peers/kv.py does: the store runs those on one key one after the other.
+// rounds starts operations as peers/kv.py does: the store runs those on one key one after the
+// other.
 func (w *kvStore) rounds(ctx context.Context, n int) error {
 	for range n {
 		if err := w.store.PushPull("w", 0, w.grads, w.outs); err != nil {

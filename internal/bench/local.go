@@ -44,7 +44,8 @@ func lenet() *sym.Symbol {
 	for _, filters := range []int{20, 50} {
 		h = sym.Convolution(h, sym.ConvolutionParams{Kernel: []int{5, 5}, NumFilter: filters})
 		h = sym.Activation(h, sym.ActivationParams{ActType: "tanh"})
-		h = sym.Pooling(h, sym.PoolingParams{PoolType: "max", Kernel: []int{2, 2}, Stride: []int{2, 2}})
+		h = sym.Pooling(h, sym.PoolingParams{PoolType: "max", Kernel: []int{2, 2},
+			Stride: []int{2, 2}})
 	}
 	h = sym.FullyConnected(sym.Flatten(h), sym.FullyConnectedParams{NumHidden: 500})
 	h = sym.Activation(h, sym.ActivationParams{ActType: "tanh"})

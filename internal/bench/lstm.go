@@ -10,15 +10,16 @@ import (
 	sym "gomx/symbol"
 )
 
-// The language models of peers/local.py: an embedding, two layers of LSTM and a dense layer over 10,000 words.
+// The language models of peers/local.py: an embedding, two layers of LSTM and a dense layer over
+// 10,000 words.
 const (
 	lstmWords  = 10000
 	lstmSteps  = 35
 	lstmLayers = 2
 )
 
-// languageModel measures words per second of forward and backward of a language model, without an update, as the peers'
-// script does it: best of four after one.
+// languageModel measures words per second of forward and backward of a language model, without an
+// update, as the peers' script does it: best of four after one.
 func languageModel(hidden, batch int) Workload {
 	run := func(ctx context.Context) (float64, error) {
 		ex, err := languageExecutor(hidden, batch)
@@ -38,7 +39,8 @@ func languageModel(hidden, batch int) Workload {
 		}
 		return float64(batch*lstmSteps) / least, nil
 	}
-	return Workload{Name: fmt.Sprintf("local.lstm_fused.h%d.bs%d", hidden, batch), Unit: "words/s", Run: run}
+	return Workload{Name: fmt.Sprintf("local.lstm_fused.h%d.bs%d", hidden, batch), Unit: "words/s",
+		Run: run}
 }
 
 // languageStep runs the network forward and backward, to the end.
@@ -55,11 +57,13 @@ func languageStep(ctx context.Context, ex *sym.Executor) error {
 func languageExecutor(hidden, batch int) (*sym.Executor, error) {
 	e := sym.Embedding(sym.Var("data"), sym.EmbeddingParams{InputDim: lstmWords, OutputDim: hidden})
 	swap := sym.TransposeParams{Axes: []int{1, 0, 2}}
-	r := sym.RNN(sym.Transpose(e, swap), sym.RNNParams{StateSize: hidden, NumLayers: lstmLayers, Mode: "lstm"}, sym.Name("rnn"))
+	r := sym.RNN(sym.Transpose(e, swap), sym.RNNParams{StateSize: hidden, NumLayers: lstmLayers,
+		Mode: "lstm"}, sym.Name("rnn"))
 	o := sym.Reshape(sym.Transpose(r, swap), sym.ReshapeParams{Shape: []int{-1, hidden}})
 	o = sym.FullyConnected(o, sym.FullyConnectedParams{NumHidden: lstmWords})
 	label := sym.Reshape(sym.Var("softmax_label"), sym.ReshapeParams{Shape: []int{-1}})
-	o = sym.SoftmaxOutput(o, sym.SoftmaxOutputParams{}, sym.Name("softmax"), sym.With("label", label))
+	o = sym.SoftmaxOutput(o, sym.SoftmaxOutputParams{}, sym.Name("softmax"),
+		sym.With("label", label))
 	state := nd.Shape{lstmLayers, batch, hidden}
 	ex, err := o.SimpleBind(sym.BindConfig{
 		Shapes: map[string]nd.Shape{"data": {batch, lstmSteps}, "softmax_label": {batch, lstmSteps},

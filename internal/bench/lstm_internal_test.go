@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// BenchmarkLanguageModel is one training step of the language models that the suite "local" measures.
+// BenchmarkLanguageModel is one training step of the language models that the suite "local"
+// measures.
 func BenchmarkLanguageModel(b *testing.B) {
 	for _, c := range []struct{ hidden, batch int }{{200, 32}, {650, 20}} {
 		b.Run(fmt.Sprintf("%dx%d", lstmLayers, c.hidden), func(b *testing.B) {

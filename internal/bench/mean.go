@@ -36,14 +36,16 @@ func (m *means) add(w *Workload, r *result) {
 	}
 }
 
-// print writes the geometric means of the ratios: against each peer, and against the better peer of each line.
+// print writes the geometric means of the ratios: against each peer, and against the better peer of
+// each line.
 func (m *means) print(out io.Writer, suite string) {
 	if len(m.best) == 0 {
 		return
 	}
 	names := slices.Sorted(maps.Keys(m.by))
 	for _, name := range names {
-		fmt.Fprintf(out, "%s.geomean.%s\t-\t-\t%.3f\tratio\t%s\n", suite, name, geometric(m.by[name]), name)
+		fmt.Fprintf(out, "%s.geomean.%s\t-\t-\t%.3f\tratio\t%s\n", suite, name,
+			geometric(m.by[name]), name)
 	}
 	of := names[0]
 	if len(names) > 1 {

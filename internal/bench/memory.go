@@ -18,17 +18,20 @@ const MemoryCommand = "bench-memory"
 // memoryUnit is the unit of peak memory.
 const memoryUnit = "MiB"
 
-// memoryLine names the line of a workload's memory, in the output of a suite and of the peers' scripts.
+// memoryLine names the line of a workload's memory, in the output of a suite and of the peers'
+// scripts.
 func memoryLine(line string) string { return line + ".memory" }
 
-// RunMemory runs one workload of a suite once, as it is timed, and prints how much memory the process has had at most:
+// RunMemory runs one workload of a suite once, as it is timed, and prints how much memory the
+// process has had at most:
 //
 //	local.lenet.bs64.memory<TAB>123.4<TAB>MiB
 //
-// It is VmHWM of /proc/self/status: every page that was resident at one time, code and libraries, the collector's and the
-// engine's own and the data included. A suite starts a process for every workload, since a peak does not go down again, and
-// between measurements of time, never beside one. The peers' scripts print the same of theirs when they have measured their time,
-// so both figures stand for a process that has bound a network and trained it for as many steps.
+// It is VmHWM of /proc/self/status: every page that was resident at one time, code and libraries,
+// the collector's and the engine's own and the data included. A suite starts a process for every
+// workload, since a peak does not go down again, and between measurements of time, never beside
+// one. The peers' scripts print the same of theirs when they have measured their time, so both
+// figures stand for a process that has bound a network and trained it for as many steps.
 func RunMemory(ctx context.Context, suite, name string, out io.Writer) error {
 	s, err := suiteOf(suite)
 	if err != nil {
@@ -61,7 +64,8 @@ func RunMemory(ctx context.Context, suite, name string, out io.Writer) error {
 func peakOf(status []byte) (float64, error) {
 	for line := range strings.Lines(string(status)) {
 		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
-			kib, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 64)
+			kib, err := strconv.ParseFloat(
+				strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 64)
 			return kib / 1024, err
 		}
 	}

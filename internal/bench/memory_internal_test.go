@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestMain lets the test program stand for gomx where a suite starts it again for a workload's memory.
+// TestMain lets the test program stand for gomx where a suite starts it again for a workload's
+// memory.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 4 && os.Args[1] == MemoryCommand {
 		if os.Args[3] == "w" {
@@ -21,7 +22,8 @@ func TestMain(m *testing.M) {
 }
 
 func TestComparesMemory(t *testing.T) {
-	suite := Suite{Name: "s", Script: "local.py", args: onlyLine, variants: byThreads, memories: true}
+	suite := Suite{Name: "s", Script: "local.py", args: onlyLine, variants: byThreads,
+		memories: true}
 	peer := fakePeer(t, "mxnet", `printf "w\t2\tx\nw.memory\t$((100 / ${OMP_NUM_THREADS:-1}))\tMiB\n"`)
 	got, err := compare(t, &suite, peer, workload("images/s", 4))
 	if want := "w\t4\t2\t2.00\timages/s\tmxnet\nw.memory\t20.0\t50.0\t2.50\tMiB\tmxnet\n"; err != nil || got != want {
@@ -35,7 +37,8 @@ func TestComparesMemory(t *testing.T) {
 	suite.memories = true
 	other := workload("images/s", 4)
 	other.Name, other.Line = "v", "w"
-	if _, err = compare(t, &suite, peer, other); err == nil || !strings.Contains(err.Error(), "exit status 3") {
+	if _, err = compare(t, &suite, peer, other); err == nil ||
+		!strings.Contains(err.Error(), "exit status 3") {
 		t.Errorf("a process that fails: got %v", err)
 	}
 }
@@ -56,7 +59,8 @@ func TestPeakOf(t *testing.T) {
 // TestRunMemory measures this process, which has more than a megabyte.
 func TestRunMemory(t *testing.T) {
 	var b bytes.Buffer
-	if err := RunMemory(context.Background(), "imperative", "imperative.dependent.queue", &b); err != nil {
+	if err := RunMemory(context.Background(), "imperative", "imperative.dependent.queue",
+		&b); err != nil {
 		t.Fatal(err)
 	}
 	v, ok, err := figure(b.Bytes(), "imperative.dependent.queue.memory", memoryUnit)
@@ -64,7 +68,8 @@ func TestRunMemory(t *testing.T) {
 		t.Errorf("got %q", b.String())
 	}
 	for _, bad := range [][2]string{{"none", "x"}, {"local", "x"}} {
-		if err := RunMemory(context.Background(), bad[0], bad[1], &b); err == nil || !strings.Contains(err.Error(), bad[0]) {
+		if err := RunMemory(context.Background(), bad[0], bad[1], &b); err == nil ||
+			!strings.Contains(err.Error(), bad[0]) {
 			t.Errorf("%v: got %v", bad, err)
 		}
 	}

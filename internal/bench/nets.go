@@ -8,13 +8,15 @@ import (
 
 // conv is a convolution without bias.
 func conv(x *sym.Symbol, filters, kernel, stride, pad int) *sym.Symbol {
-	return sym.Convolution(x, sym.ConvolutionParams{Kernel: []int{kernel, kernel}, Stride: []int{stride, stride},
-		Pad: []int{pad, pad}, NumFilter: filters, NoBias: true})
+	return sym.Convolution(x, sym.ConvolutionParams{Kernel: []int{kernel, kernel},
+		Stride: []int{stride, stride},
+		Pad:    []int{pad, pad}, NumFilter: filters, NoBias: true})
 }
 
 func biased(x *sym.Symbol, filters, kernel, stride, pad int) *sym.Symbol {
-	return sym.Convolution(x, sym.ConvolutionParams{Kernel: []int{kernel, kernel}, Stride: []int{stride, stride},
-		Pad: []int{pad, pad}, NumFilter: filters})
+	return sym.Convolution(x, sym.ConvolutionParams{Kernel: []int{kernel, kernel},
+		Stride: []int{stride, stride},
+		Pad:    []int{pad, pad}, NumFilter: filters})
 }
 
 func relu(x *sym.Symbol) *sym.Symbol {
@@ -26,13 +28,15 @@ func norm(x *sym.Symbol) *sym.Symbol {
 }
 
 func maxPool(x *sym.Symbol, kernel, stride, pad int) *sym.Symbol {
-	return sym.Pooling(x, sym.PoolingParams{PoolType: "max", Kernel: []int{kernel, kernel}, Stride: []int{stride, stride}, Pad: []int{pad, pad}})
+	return sym.Pooling(x, sym.PoolingParams{PoolType: "max", Kernel: []int{kernel, kernel},
+		Stride: []int{stride, stride}, Pad: []int{pad, pad}})
 }
 
 // classify ends a network: averages over the image if asked for, dense layer, loss.
 func classify(x *sym.Symbol, average bool, classes int) *sym.Symbol {
 	if average {
-		x = sym.Pooling(x, sym.PoolingParams{PoolType: "avg", GlobalPool: true, Kernel: []int{1, 1}})
+		x = sym.Pooling(x, sym.PoolingParams{PoolType: "avg", GlobalPool: true,
+			Kernel: []int{1, 1}})
 	}
 	x = sym.FullyConnected(sym.Flatten(x), sym.FullyConnectedParams{NumHidden: classes})
 	return sym.SoftmaxOutput(x, sym.SoftmaxOutputParams{}, sym.Name("softmax"))
@@ -112,11 +116,13 @@ func alexnet(classes int) *sym.Symbol {
 func mobilenet(classes int) *sym.Symbol {
 	x := relu(norm(conv(sym.Var("data"), 32, 3, 2, 1)))
 	in := 32
-	for _, l := range []struct{ out, stride, n int }{{64, 1, 1}, {128, 2, 1}, {128, 1, 1}, {256, 2, 1}, {256, 1, 1},
+	for _, l := range []struct{ out, stride, n int }{{64, 1, 1}, {128, 2, 1}, {128, 1, 1},
+		{256, 2, 1}, {256, 1, 1},
 		{512, 2, 1}, {512, 1, 5}, {1024, 2, 1}, {1024, 1, 1}} {
 		for range l.n {
-			depthwise := sym.Convolution(x, sym.ConvolutionParams{Kernel: []int{3, 3}, Stride: []int{l.stride, l.stride},
-				Pad: []int{1, 1}, NumFilter: in, NumGroup: in, NoBias: true})
+			depthwise := sym.Convolution(x, sym.ConvolutionParams{Kernel: []int{3, 3},
+				Stride: []int{l.stride, l.stride},
+				Pad:    []int{1, 1}, NumFilter: in, NumGroup: in, NoBias: true})
 			x = relu(norm(conv(relu(norm(depthwise)), l.out, 1, 1, 0)))
 			in = l.out
 		}

@@ -38,13 +38,16 @@ func (c oddConv) apply(x *sym.Symbol, name string) *sym.Symbol {
 	return sym.Convolution(x, p, sym.Name(name))
 }
 
-// oddconvs lists convolutions whose numbers of channels fit no vector register: every one in inference
-// and in training.
+// oddconvs lists convolutions whose numbers of channels fit no vector register: every one in
+// inference and in training.
 func oddconvs() ([]Workload, error) {
 	var list []Workload
 	for _, n := range oddNets() {
 		for _, mode := range []string{"infer", "train"} {
-			run := func(ctx context.Context) (float64, error) { return n.cost(ctx, mode == "train") }
+			run := func(ctx context.Context) (float64, error) {
+				return n.cost(ctx,
+					mode == "train")
+			}
 			list = append(list, Workload{Name: n.name + "." + mode, Unit: "us/op", Run: run})
 		}
 	}
@@ -65,7 +68,8 @@ func oddNets() []oddNet {
 		for _, c := range oddFamily(family) {
 			eachImage(func(side, batch int) {
 				list = append(list, oddNet{
-					fmt.Sprintf("oddconvs.%s.k%d.s%d.g%d.i%d.o%d.%d.bs%d", family, c.kernel, c.stride, c.groups, c.in, c.out, side, batch),
+					fmt.Sprintf("oddconvs.%s.k%d.s%d.g%d.i%d.o%d.%d.bs%d", family, c.kernel,
+						c.stride, c.groups, c.in, c.out, side, batch),
 					c.apply(sym.Var("data"), "conv"), nd.Shape{batch, c.in, side, side}})
 			})
 		}
@@ -75,7 +79,8 @@ func oddNets() []oddNet {
 			for _, heads := range oddHeads {
 				eachImage(func(side, batch int) {
 					list = append(list, oddNet{
-						fmt.Sprintf("oddconvs.head.i%d.b%d.o%d+%d.%d.bs%d", in, base, heads[0], heads[1], side, batch),
+						fmt.Sprintf("oddconvs.head.i%d.b%d.o%d+%d.%d.bs%d", in, base, heads[0],
+							heads[1], side, batch),
 						detectorHead(in, base, heads), nd.Shape{batch, in, side, side}})
 				})
 			}
@@ -84,13 +89,16 @@ func oddNets() []oddNet {
 	return list
 }
 
-// oddFamily lists the convolutions of one family: dense ones have one group, depthwise ones a group for
-// every channel of the input and one or two outputs of each.
+// oddFamily lists the convolutions of one family: dense ones have one group, depthwise ones a group
+// for every channel of the input and one or two outputs of each.
 func oddFamily(family string) []oddConv {
 	var list []oddConv
 	for _, kernel := range []int{3, 1} {
 		for _, stride := range []int{1, 2} {
-			add := func(groups, in, out int) { list = append(list, oddConv{kernel, stride, groups, in, out}) }
+			add := func(groups, in, out int) {
+				list = append(list, oddConv{kernel, stride, groups,
+					in, out})
+			}
 			for _, in := range oddInputs {
 				switch {
 				case family == "dense":
@@ -113,8 +121,8 @@ func oddFamily(family string) []oddConv {
 	return list
 }
 
-// groupedOutputs lists the numbers of outputs that an input of so many channels gets in groups, none if it
-// cannot be divided or if that were a depthwise convolution.
+// groupedOutputs lists the numbers of outputs that an input of so many channels gets in groups,
+// none if it cannot be divided or if that were a depthwise convolution.
 func groupedOutputs(groups, in int) []int {
 	if in%groups != 0 || in == groups {
 		return nil
@@ -122,20 +130,21 @@ func groupedOutputs(groups, in int) []int {
 	return slices.DeleteFunc([]int{12, 36, 64}, func(out int) bool { return out%groups != 0 })
 }
 
-// detectorHead is the head of an SSD detector: a convolution with its rectifier, and two convolutions
-// of it whose results are transposed, flattened and joined.
+// detectorHead is the head of an SSD detector: a convolution with its rectifier, and two
+// convolutions of it whose results are transposed, flattened and joined.
 func detectorHead(in, base int, heads [2]int) *sym.Symbol {
 	x := relu(oddConv{3, 1, 1, in, base}.apply(sym.Var("data"), "base"))
 	var parts []*sym.Symbol
 	for i, out := range heads {
 		h := oddConv{3, 1, 1, base, out}.apply(x, fmt.Sprintf("head%d", i))
-		parts = append(parts, sym.Flatten(sym.Transpose(h, sym.TransposeParams{Axes: []int{0, 2, 3, 1}})))
+		parts = append(parts, sym.Flatten(sym.Transpose(h,
+			sym.TransposeParams{Axes: []int{0, 2, 3, 1}})))
 	}
 	return sym.Concat(parts, sym.ConcatParams{})
 }
 
-// cost returns microseconds of processor time per call: of an executor bound for inference, or of forward
-// and backward to every argument, the image included.
+// cost returns microseconds of processor time per call: of an executor bound for inference, or of
+// forward and backward to every argument, the image included.
 func (n *oddNet) cost(ctx context.Context, training bool) (float64, error) {
 	cfg := sym.BindConfig{Shapes: map[string]nd.Shape{"data": n.shape}, DefaultReq: op.ReqNull}
 	if training {

@@ -38,8 +38,10 @@ func TestOddConvsCoverTheProduct(t *testing.T) {
 		for _, in := range []int{1, 3, 8, 16, 24, 32, 64} {
 			for _, out := range []int{1, 4, 6, 12, 18, 21, 30, 36, 50, 255} {
 				for _, stride := range []int{1, 2} {
-					for _, end := range []string{"16.bs1.infer", "16.bs1.train", "56.bs16.infer", "56.bs16.train"} {
-						if name := fmt.Sprintf("oddconvs.dense.k%d.s%d.g1.i%d.o%d.%s", kernel, stride, in, out, end); !seen[name] {
+					for _, end := range []string{"16.bs1.infer", "16.bs1.train", "56.bs16.infer",
+						"56.bs16.train"} {
+						if name := fmt.Sprintf("oddconvs.dense.k%d.s%d.g1.i%d.o%d.%s", kernel,
+							stride, in, out, end); !seen[name] {
 							t.Errorf("%s is missing", name)
 						}
 					}
@@ -47,8 +49,10 @@ func TestOddConvsCoverTheProduct(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"depthwise.k3.s2.g24.i24.o24.16.bs1.infer", "depthwise.k1.s1.g64.i64.o128.56.bs16.train",
-		"grouped.k3.s1.g2.i8.o12.16.bs1.train", "grouped.k1.s2.g4.i64.o36.56.bs1.infer", "grouped.k3.s1.g32.i64.o64.16.bs16.train",
+	for _, name := range []string{"depthwise.k3.s2.g24.i24.o24.16.bs1.infer",
+		"depthwise.k1.s1.g64.i64.o128.56.bs16.train",
+		"grouped.k3.s1.g2.i8.o12.16.bs1.train", "grouped.k1.s2.g4.i64.o36.56.bs1.infer",
+		"grouped.k3.s1.g32.i64.o64.16.bs16.train",
 		"head.i3.b18.o12+21.56.bs1.infer", "head.i64.b32.o36+18.16.bs16.train"} {
 		if !seen["oddconvs."+name] {
 			t.Errorf("oddconvs.%s is missing", name)
@@ -64,7 +68,8 @@ func TestOddNetsHaveTheirNames(t *testing.T) {
 			t.Fatalf("%s: %v", n.name, err)
 		}
 		var kernel, stride, groups, in, out, side, batch int
-		if _, err := fmt.Sscanf(n.name[strings.Index(n.name, ".k")+1:], "k%d.s%d.g%d.i%d.o%d.%d.bs%d",
+		if _, err := fmt.Sscanf(n.name[strings.Index(n.name, ".k")+1:],
+			"k%d.s%d.g%d.i%d.o%d.%d.bs%d",
 			&kernel, &stride, &groups, &in, &out, &side, &batch); err != nil {
 			continue // a head
 		}
@@ -82,7 +87,8 @@ func TestOddNetsHaveTheirNames(t *testing.T) {
 
 func TestOddConvsAreMeasured(t *testing.T) {
 	for _, n := range oddNets() {
-		if n.name != "oddconvs.dense.k3.s1.g1.i3.o6.16.bs1" && n.name != "oddconvs.head.i3.b18.o12+21.16.bs1" {
+		if n.name != "oddconvs.dense.k3.s1.g1.i3.o6.16.bs1" &&
+			n.name != "oddconvs.head.i3.b18.o12+21.16.bs1" {
 			continue
 		}
 		for _, training := range []bool{false, true} {
@@ -93,7 +99,8 @@ func TestOddConvsAreMeasured(t *testing.T) {
 	}
 }
 
-// TestPeerMeasuresOddConvs has the real peer answer one line of every family, and a name that it cannot read.
+// TestPeerMeasuresOddConvs has the real peer answer one line of every family, and a name that it
+// cannot read.
 func TestPeerMeasuresOddConvs(t *testing.T) {
 	if *mxnetFlag == "" {
 		t.Skip("no -mxnet PYTHON")
@@ -108,13 +115,16 @@ func TestPeerMeasuresOddConvs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{"oddconvs.dense.k3.s1.g1.i3.o6.16.bs1.train", "oddconvs.depthwise.k3.s2.g8.i8.o16.16.bs1.infer",
-		"oddconvs.grouped.k1.s1.g4.i16.o12.16.bs1.train", "oddconvs.head.i3.b18.o12+21.16.bs1.train"} {
+	for _, line := range []string{"oddconvs.dense.k3.s1.g1.i3.o6.16.bs1.train",
+		"oddconvs.depthwise.k3.s2.g8.i8.o16.16.bs1.infer",
+		"oddconvs.grouped.k1.s1.g4.i16.o12.16.bs1.train",
+		"oddconvs.head.i3.b18.o12+21.16.bs1.train"} {
 		if v, err := s.ask(t.Context(), line); err != nil || v <= 0 {
 			t.Errorf("%s: got %v, %v", line, v, err)
 		}
 	}
-	if _, err := s.ask(t.Context(), "oddconvs.nothing"); err == nil || !strings.Contains(err.Error(), "unknown line") {
+	if _, err := s.ask(t.Context(), "oddconvs.nothing"); err == nil ||
+		!strings.Contains(err.Error(), "unknown line") {
 		t.Errorf("got %v, want the peer's complaint", err)
 	}
 }

@@ -48,8 +48,8 @@ func (s operand) array(rng *rand.Rand) *nd.Array {
 	return nd.FromSlice(list, s.shape...)
 }
 
-// operators ports peers/ops.py: single operators on the sizes of ResNet-50, BERT-base and an LSTM of 650, and on
-// 4096×4096 elements. Outputs exist before.
+// operators ports peers/ops.py: single operators on the sizes of ResNet-50, BERT-base and an LSTM
+// of 650, and on 4096×4096 elements. Outputs exist before.
 func operators() ([]Workload, error) {
 	var list []Workload
 	for _, s := range singles() {

@@ -24,8 +24,10 @@ func ParsePeer(s string) (Peer, error) {
 	if name == "tf" {
 		name = "tensorflow"
 	}
-	if !ok || python == "" || !slices.Contains([]string{"mxnet", "torch", "tensorflow", "spark"}, name) {
-		return Peer{}, fmt.Errorf("bench: peer %q, want mxnet=PYTHON, torch=PYTHON, tensorflow=PYTHON or spark=PYTHON", s)
+	if !ok || python == "" || !slices.Contains([]string{"mxnet", "torch", "tensorflow", "spark"},
+		name) {
+		return Peer{}, fmt.Errorf("bench: peer %q, want mxnet=PYTHON, torch=PYTHON, "+
+			"tensorflow=PYTHON or spark=PYTHON", s)
 	}
 	return Peer{name, python}, nil
 }
@@ -47,20 +49,22 @@ func byThreads(p Peer) []variant {
 	return []variant{{"mxnet", nil}, {"mxnet omp2", []string{"OMP_NUM_THREADS=2"}}}
 }
 
-// oneOrTwoThreads are the variants of lines that are measured in processor time, where a second thread is
-// not free.
+// oneOrTwoThreads are the variants of lines that are measured in processor time, where a second
+// thread is not free.
 func oneOrTwoThreads(p Peer) []variant {
 	if p.Name != "mxnet" {
 		return alone(p)
 	}
-	return []variant{{"mxnet omp1", []string{"OMP_NUM_THREADS=1"}}, {"mxnet omp2", []string{"OMP_NUM_THREADS=2"}}}
+	return []variant{{"mxnet omp1", []string{"OMP_NUM_THREADS=1"}},
+		{"mxnet omp2", []string{"OMP_NUM_THREADS=2"}}}
 }
 
 // byWorkers are the variants of MXNet's engine: it has one worker by default.
 func byWorkers(p Peer) []variant {
 	var list []variant
 	for _, n := range []string{"1", "2"} {
-		list = append(list, variant{p.Name + " workers" + n, []string{"MXNET_CPU_WORKER_NTHREADS=" + n}})
+		list = append(list, variant{p.Name + " workers" + n, []string{"MXNET_CPU_WORKER_NTHREADS=" +
+			n}})
 	}
 	return list
 }
@@ -72,8 +76,10 @@ type measured struct {
 	memory float64 // the least peak, 0 where the side says nothing about it
 }
 
-// measure runs the script of a suite for one workload in every variant of p and returns the best figures.
-func (s *Suite) measure(ctx context.Context, ps *programs, p Peer, w *Workload) (best measured, err error) {
+// measure runs the script of a suite for one workload in every variant of p and returns the best
+// figures.
+func (s *Suite) measure(ctx context.Context, ps *programs, p Peer, w *Workload) (best measured,
+	err error) {
 	if s.sessions {
 		return s.ask(ctx, ps, p, w)
 	}
@@ -82,7 +88,8 @@ func (s *Suite) measure(ctx context.Context, ps *programs, p Peer, w *Workload) 
 		return best, fmt.Errorf("%s: %w", p.Name, err)
 	}
 	for _, v := range s.variants(p) {
-		cmd := exec.CommandContext(ctx, c.path, append(c.args[:len(c.args):len(c.args)], s.args(p, w.line())...)...)
+		cmd := exec.CommandContext(ctx, c.path, append(c.args[:len(c.args):len(c.args)],
+			s.args(p, w.line())...)...)
 		cmd.Env = append(append(cmd.Environ(), c.env...), v.env...)
 		out, err := output(cmd)
 		if err != nil {
@@ -108,7 +115,8 @@ func (s *Suite) measure(ctx context.Context, ps *programs, p Peer, w *Workload) 
 }
 
 // ask has the processes of a peer measure one workload and returns the best figure.
-func (s *Suite) ask(ctx context.Context, ps *programs, p Peer, w *Workload) (best measured, err error) {
+func (s *Suite) ask(ctx context.Context, ps *programs, p Peer, w *Workload) (best measured,
+	err error) {
 	for _, v := range s.variants(p) {
 		session, err := ps.session(ctx, s.Script, p, v)
 		if err != nil {
@@ -142,7 +150,8 @@ func figure(out []byte, line, unit string) (best float64, ok bool, err error) {
 	return best, ok, nil
 }
 
-// output runs a command and returns what it printed; the error of one that fails has the last line of its complaints.
+// output runs a command and returns what it printed; the error of one that fails has the last line
+// of its complaints.
 func output(cmd *exec.Cmd) ([]byte, error) {
 	out, err := cmd.Output()
 	var exit *exec.ExitError

@@ -20,7 +20,8 @@ type platformResult struct {
 // ourName is the name of our side among the systems.
 const ourName = "gomx"
 
-// runPlatforms measures distributed training in gomx and in other platforms: real processes on this machine.
+// runPlatforms measures distributed training in gomx and in other platforms: real processes on this
+// machine.
 func runPlatforms(ctx context.Context, c *Config) error {
 	for _, p := range c.Peers {
 		if err := checkPlatformPeer(ctx, p); err != nil {
@@ -57,8 +58,10 @@ func runPlatforms(ctx context.Context, c *Config) error {
 }
 
 // measure runs a case in all systems, in turn.
-func (pc *platformCase) measure(ctx context.Context, c *Config, dir string) (*platformResult, error) {
-	r := &platformResult{Name: pc.name, Date: time.Now().Format(time.DateOnly), Sides: map[string]platformSide{}}
+func (pc *platformCase) measure(ctx context.Context, c *Config, dir string) (*platformResult,
+	error) {
+	r := &platformResult{Name: pc.name, Date: time.Now().Format(time.DateOnly),
+		Sides: map[string]platformSide{}}
 	better := func(system string, s platformSide) {
 		if s.Rate > r.Sides[system].Rate {
 			r.Sides[system] = s
@@ -98,18 +101,22 @@ func (pc *platformCase) planFor(system string) *platformPlan {
 // String is for the log.
 func (s *platformSide) String() string {
 	const mib = 1 << 20
-	return fmt.Sprintf("%.4g samples/s in %.1f s; worker %.2f cores %.0f MiB, server %.2f cores %.0f MiB; network %.1f MB/s; loss %.6g, accuracy %.4f",
-		s.Rate, s.Seconds, s.Worker.CPU, s.Worker.Memory/mib, s.Server.CPU, s.Server.Memory/mib, s.Network/1e6, s.Loss, s.Accuracy)
+	return fmt.Sprintf("%.4g samples/s in %.1f s; worker %.2f cores %.0f MiB, server %.2f cores "+
+		"%.0f MiB; network %.1f MB/s; loss %.6g, accuracy %.4f",
+		s.Rate, s.Seconds, s.Worker.CPU, s.Worker.Memory/mib, s.Server.CPU, s.Server.Memory/mib,
+		s.Network/1e6, s.Loss, s.Accuracy)
 }
 
-// How far losses may lie apart after the same steps from the same weights on the same data. Sums in another order are
-// far below the first; TensorFlow's synchronous optimizer may take two gradients of one worker in a step.
+// How far losses may lie apart after the same steps from the same weights on the same data. Sums in
+// another order are far below the first; TensorFlow's synchronous optimizer may take two gradients
+// of one worker in a step.
 const (
 	mxnetAgrees      = 1e-4
 	tensorflowAgrees = 0.05
 )
 
-// agree compares results, so that nobody wins by computing something else. Asynchronous workers do not repeat theirs.
+// agree compares results, so that nobody wins by computing something else. Asynchronous workers do
+// not repeat theirs.
 func (pc *platformCase) agree(r *platformResult) error {
 	ours := r.Sides[ourName]
 	if math.IsNaN(ours.Loss) || math.IsInf(ours.Loss, 0) {
@@ -118,10 +125,12 @@ func (pc *platformCase) agree(r *platformResult) error {
 	if pc.plan.Async {
 		return nil
 	}
-	for name, tolerance := range map[string]float64{"mxnet": mxnetAgrees, "tensorflow": tensorflowAgrees} {
+	for name, tolerance := range map[string]float64{"mxnet": mxnetAgrees,
+		"tensorflow": tensorflowAgrees} {
 		theirs, ok := r.Sides[name]
 		if ok && !(math.Abs(ours.Loss-theirs.Loss) <= tolerance*math.Abs(theirs.Loss)) {
-			return fmt.Errorf("after %d steps the loss of %s is %v, that of %s %v", pc.plan.Warm, ourName, ours.Loss, name, theirs.Loss)
+			return fmt.Errorf("after %d steps the loss of %s is %v, that of %s %v", pc.plan.Warm,
+				ourName, ours.Loss, name, theirs.Loss)
 		}
 	}
 	return nil
@@ -132,7 +141,8 @@ func (s *platformSide) perSample() float64 {
 	return (s.Worker.CPU*float64(s.Workers) + s.Server.CPU) / s.Rate * 1e6
 }
 
-// print writes the lines of a case: samples per second, memory of a worker, processor time and traffic.
+// print writes the lines of a case: samples per second, memory of a worker, processor time and
+// traffic.
 func (pc *platformCase) print(c *Config, r *platformResult, all *means) {
 	const mib = 1 << 20
 	for _, line := range []struct {

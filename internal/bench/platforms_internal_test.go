@@ -54,11 +54,14 @@ func platformValue(i uint64) float32 {
 func TestPlatformLoss(t *testing.T) {
 	p := platformPlan{Outputs: 2}
 	loss, accuracy := p.loss([]float32{0.25, 0.75, 0.5, 0.5}, []float32{1, 1})
-	if want := -(math.Log(0.75) + math.Log(0.5)) / 2; math.Abs(loss-want) > 1e-12 || accuracy != 0.5 {
+	if want := -(math.Log(0.75) + math.Log(0.5)) / 2; math.Abs(loss-want) > 1e-12 ||
+		accuracy != 0.5 {
 		t.Errorf("loss %v and accuracy %v, want %v and 0.5", loss, accuracy, want)
 	}
 	p.Outputs = 1
-	if loss, accuracy = p.loss([]float32{0.75, 0.75}, []float32{1, 0}); math.Abs(loss+(math.Log(0.75)+math.Log(0.25))/2) > 1e-12 || accuracy != 0.5 {
+	if loss, accuracy = p.loss([]float32{0.75, 0.75},
+		[]float32{1, 0}); math.Abs(loss+(math.Log(0.75)+math.Log(0.25))/2) > 1e-12 ||
+		accuracy != 0.5 {
 		t.Errorf("logistic: loss %v and accuracy %v", loss, accuracy)
 	}
 }
@@ -77,7 +80,8 @@ esac`)
 		t.Errorf("got %+v and error %v, want 200 samples/s and a loss of 2.5", side, err)
 	}
 	plan.Steps = 6
-	if _, err := runPlatformPeer(t.Context(), peer, variant{name: "mxnet"}, t.TempDir(), &plan); err == nil || !strings.Contains(err.Error(), "exit status 3") {
+	if _, err := runPlatformPeer(t.Context(), peer, variant{name: "mxnet"}, t.TempDir(),
+		&plan); err == nil || !strings.Contains(err.Error(), "exit status 3") {
 		t.Errorf("got %v, want a worker's exit status", err)
 	}
 }
@@ -87,12 +91,15 @@ func TestMissingPlatformPeers(t *testing.T) {
 		peer Peer
 		want []string
 	}{
-		{fakePeer(t, "mxnet", "exit 1"), []string{"peer mxnet is missing", "has no package mxnet", "bin/pip install numpy==1.23.5 mxnet==1.9.1"}},
-		{fakePeer(t, "tensorflow", "exit 1"), []string{"tensorflow-cpu", "--peer tensorflow=DIR/bin/python"}},
+		{fakePeer(t, "mxnet", "exit 1"), []string{"peer mxnet is missing", "has no package mxnet",
+			"bin/pip install numpy==1.23.5 mxnet==1.9.1"}},
+		{fakePeer(t, "tensorflow", "exit 1"), []string{"tensorflow-cpu",
+			"--peer tensorflow=DIR/bin/python"}},
 		{Peer{"spark", "/nonexistent/python"}, []string{"peer spark is missing", "pyspark"}},
 		{fakePeer(t, "torch", "exit 0"), []string{"no jobs for peer torch"}},
 	} {
-		err := Run(context.Background(), Config{Suite: "platforms", Peers: []Peer{tt.peer}, Match: "none"})
+		err := Run(context.Background(), Config{Suite: "platforms", Peers: []Peer{tt.peer},
+			Match: "none"})
 		for _, want := range tt.want {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: got %v, want %q", tt.peer.Name, err, want)
@@ -100,10 +107,14 @@ func TestMissingPlatformPeers(t *testing.T) {
 		}
 	}
 	t.Setenv("PATH", t.TempDir())
-	if err := checkPlatformPeer(t.Context(), Peer{"spark", fakePeer(t, "spark", "exit 0").Python}); err == nil || !strings.Contains(err.Error(), "apt-get install openjdk") {
+	if err := checkPlatformPeer(t.Context(),
+		Peer{"spark", fakePeer(t, "spark", "exit 0").Python}); err == nil ||
+		!strings.Contains(err.Error(), "apt-get install openjdk") {
 		t.Errorf("spark without Java: got %v", err)
 	}
-	if err := Run(context.Background(), Config{Suite: "local", Peers: []Peer{{"spark", "x"}}}); err == nil || !strings.Contains(err.Error(), "nothing to run in peer spark") {
+	if err := Run(context.Background(), Config{Suite: "local",
+		Peers: []Peer{{"spark", "x"}}}); err == nil ||
+		!strings.Contains(err.Error(), "nothing to run in peer spark") {
 		t.Errorf("a suite without this peer: got %v", err)
 	}
 }
@@ -116,10 +127,12 @@ func TestProcessWatch(t *testing.T) {
 	}
 	pid := cmd.Process.Pid
 	tree := []int{pid}
-	for deadline := time.Now().Add(20 * time.Second); len(tree) < 2 && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(20 * time.Second); len(tree) < 2 &&
+		time.Now().Before(deadline); {
 		tree = descend(nil, pid)
 	}
-	w := &processWatch{roots: map[string]int{}, trees: map[string][]int{}, spent: map[int]float64{}, each: map[int]float64{}, list: map[string][]processSample{}}
+	w := &processWatch{roots: map[string]int{}, trees: map[string][]int{}, spent: map[int]float64{},
+		each: map[int]float64{}, list: map[string][]processSample{}}
 	w.add("worker 0", pid)
 	from := time.Now()
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
@@ -147,15 +160,21 @@ func TestProcessWatch(t *testing.T) {
 func TestPlatformPages(t *testing.T) {
 	dir := t.TempDir()
 	page := filepath.Join(dir, platformPage)
-	if err := os.WriteFile(page, []byte("# Benchmarks\n\n"+platformHeading+"\n\nold\n\n## The rest\n\nstays\n"), 0o600); err != nil {
+	if err := os.WriteFile(page, []byte(
+		"# Benchmarks\n\n"+platformHeading+"\n\nold\n\n## The rest\n\nstays\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	side := func(rate, mib float64) platformSide {
-		return platformSide{Rate: rate, Loss: 1, Worker: processUse{CPU: 0.5, Memory: mib * (1 << 20)}}
+		return platformSide{Rate: rate, Loss: 1, Worker: processUse{CPU: 0.5, Memory: mib *
+			(1 << 20)}}
 	}
-	first := platformResult{Name: "platforms.softmax.sync.bs500.w3", Date: "2026-01-01", Sides: map[string]platformSide{
-		ourName: side(1_234_567, 100), "mxnet": side(400_000, 700), "tensorflow": side(100_000, 500)}}
-	second := platformResult{Name: "platforms.logreg.sync.full.w3", Date: "2026-01-02", Sides: map[string]platformSide{ourName: side(50_000, 90), "spark": side(5000, 2000)}}
+	first := platformResult{Name: "platforms.softmax.sync.bs500.w3", Date: "2026-01-01",
+		Sides: map[string]platformSide{
+			ourName: side(1_234_567, 100), "mxnet": side(400_000, 700), "tensorflow": side(100_000,
+				500)}}
+	second := platformResult{Name: "platforms.logreg.sync.full.w3", Date: "2026-01-02",
+		Sides: map[string]platformSide{ourName: side(50_000, 90), "spark": side(5000, 2000)}}
 	for _, r := range []platformResult{first, second} {
 		if err := writePlatformPages(dir, []platformResult{r}); err != nil {
 			t.Fatal(err)
@@ -165,13 +184,16 @@ func TestPlatformPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"# Benchmarks\n", "\n## The rest\n\nstays\n", "| softmax, batch 500, sync | 1,235,000 | 400,000 | 100,000 | – | 3.09 | 3 |",
-		"| logistic regression, full batch | 50,000 | – | – | 5,000 | 10.00 | 1 |", "Measured from 2026-01-01 to 2026-01-02", "](" + platformPicture + ")"} {
+	for _, want := range []string{"# Benchmarks\n", "\n## The rest\n\nstays\n",
+		"| softmax, batch 500, sync | 1,235,000 | 400,000 | 100,000 | – | 3.09 | 3 |",
+		"| logistic regression, full batch | 50,000 | – | – | 5,000 | 10.00 | 1 |",
+		"Measured from 2026-01-01 to 2026-01-02", "](" + platformPicture + ")"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("the page lacks %q:\n%s", want, text)
 		}
 	}
-	if strings.Contains(string(text), "old\n") || strings.Count(string(text), platformHeading) != 1 {
+	if strings.Contains(string(text), "old\n") ||
+		strings.Count(string(text), platformHeading) != 1 {
 		t.Errorf("the old section is still there:\n%s", text)
 	}
 	picture, err := os.ReadFile(filepath.Join(dir, platformPicture))
@@ -193,7 +215,8 @@ func TestPlatformPages(t *testing.T) {
 // TestDifferentResults checks that a system that computes something else is found out.
 func TestDifferentResults(t *testing.T) {
 	pc := platformCase{}
-	r := platformResult{Sides: map[string]platformSide{ourName: {Loss: 2}, "mxnet": {Loss: 2.00001}, "tensorflow": {Loss: 2.05}}}
+	r := platformResult{Sides: map[string]platformSide{ourName: {Loss: 2}, "mxnet": {Loss: 2.00001},
+		"tensorflow": {Loss: 2.05}}}
 	if err := pc.agree(&r); err != nil {
 		t.Error(err)
 	}
@@ -211,7 +234,8 @@ func TestDifferentResults(t *testing.T) {
 func TestPlatformCases(t *testing.T) {
 	seen := map[string]bool{}
 	for _, pc := range platformCases() {
-		if seen[pc.name] || pc.steps[ourName] == 0 || pc.plan.Samples/pc.plan.Workers < pc.plan.batch() {
+		if seen[pc.name] || pc.steps[ourName] == 0 ||
+			pc.plan.Samples/pc.plan.Workers < pc.plan.batch() {
 			t.Errorf("case %+v", pc)
 		}
 		seen[pc.name] = true
@@ -223,7 +247,8 @@ func TestPlatformCases(t *testing.T) {
 	}
 }
 
-// TestATimeThatCannotBe wants a worker whose difference of two times is negative to be an error, not a figure.
+// TestATimeThatCannotBe wants a worker whose difference of two times is negative to be an error,
+// not a figure.
 func TestATimeThatCannotBe(t *testing.T) {
 	for _, said := range []string{"end\t-0.5\t100", "end\t1\t0", "end\tNaN\t100"} {
 		r := newPlatformRun(&platformPlan{Workers: 1})

@@ -10,8 +10,10 @@ import (
 
 // barPanel is a part of a picture of bars: one quantity of several things.
 type barPanel struct {
-	title  string
-	log    bool // lengths are logarithms: values of very different sizes can be seen, but not compared by length
+	title string
+	// lengths are logarithms: values of very different sizes can be seen, but not compared by
+	// length
+	log    bool
 	groups []barGroup
 }
 
@@ -38,7 +40,8 @@ func drawBars(w io.Writer, title string, series []string, panels []barPanel) err
 	for i := range panels {
 		for _, g := range panels[i].groups {
 			if len(g.values) != len(series) {
-				return fmt.Errorf("bench: %q of %q has %d values, want one for each of %d series", g.label, panels[i].title, len(g.values), len(series))
+				return fmt.Errorf("bench: %q of %q has %d values, want one for each of %d series",
+					g.label, panels[i].title, len(g.values), len(series))
 			}
 		}
 		height += panels[i].height()
@@ -62,7 +65,8 @@ func drawBars(w io.Writer, title string, series []string, panels []barPanel) err
 	return p.out.Flush()
 }
 
-// barPicture is a picture that is being written. Errors wait for Flush: a bufio.Writer keeps its first.
+// barPicture is a picture that is being written. Errors wait for Flush: a bufio.Writer keeps its
+// first.
 type barPicture struct{ out *bufio.Writer }
 
 func (p *barPicture) printf(format string, args ...any) { fmt.Fprintf(p.out, format, args...) }
@@ -131,7 +135,8 @@ func (b *barPanel) draw(p *barPicture, y float64) {
 			if math.IsNaN(v) {
 				continue
 			}
-			p.printf(`<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="%s"/>`+"\n", barLeft, y, length(v), barHeight-1, barColour(k))
+			p.printf(`<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="%s"/>`+"\n", barLeft,
+				y, length(v), barHeight-1, barColour(k))
 			p.text(barLeft+length(v)+4, y+barHeight-2, `font-size="10"`, shortNumber(v))
 			y += barHeight
 		}

@@ -6,9 +6,10 @@ import (
 	sym "gomx/symbol"
 )
 
-// platformPlan is one distributed job of the suite platforms; the peers' scripts read the same JSON. Worker r trains on
-// rows r·n to (r+1)·n of the samples, n being their share, in batches in order. After Warm steps and one more every
-// worker reports loss and accuracy of the last batch, and after a barrier Steps steps are measured.
+// platformPlan is one distributed job of the suite platforms; the peers' scripts read the same
+// JSON. Worker r trains on rows r·n to (r+1)·n of the samples, n being their share, in batches in
+// order. After Warm steps and one more every worker reports loss and accuracy of the last batch,
+// and after a barrier Steps steps are measured.
 type platformPlan struct {
 	Model    string  `json:"model"`
 	Features int     `json:"features"`
@@ -49,7 +50,8 @@ func (p *platformPlan) symbol() *sym.Symbol {
 	h := sym.Var("data")
 	layers := p.layers()
 	for i, l := range layers {
-		h = sym.FullyConnected(h, sym.FullyConnectedParams{NumHidden: l[1]}, sym.Name(fmt.Sprint("fc", i)))
+		h = sym.FullyConnected(h, sym.FullyConnectedParams{NumHidden: l[1]},
+			sym.Name(fmt.Sprint("fc", i)))
 		if i+1 < len(layers) {
 			h = sym.Activation(h, sym.ActivationParams{ActType: "relu"})
 		}
@@ -62,13 +64,15 @@ func (p *platformPlan) symbol() *sym.Symbol {
 
 // platformCase is a job and the steps by which each system's figure takes seconds, not minutes.
 type platformCase struct {
-	name  string
-	plan  platformPlan
-	steps map[string]int // by system: gomx, mxnet, tensorflow, spark; those without do not take part
+	name string
+	plan platformPlan
+	// by system: gomx, mxnet, tensorflow, spark; those without do not take part
+	steps map[string]int
 	want  map[string]float64
 }
 
-// platformModels are the networks of the comparison of platforms (ICCCN 2017), on data of the same shapes.
+// platformModels are the networks of the comparison of platforms (ICCCN 2017), on data of the same
+// shapes.
 var platformModels = map[string]platformPlan{
 	"logreg":  {Features: 10000, Outputs: 1, Samples: 10000},
 	"softmax": {Features: 784, Outputs: 10, Samples: 60000},
@@ -76,8 +80,8 @@ var platformModels = map[string]platformPlan{
 	"mly":     {Features: 784, Outputs: 10, Samples: 60000, Hidden: []int{128, 64}},
 }
 
-// platformCases lists the jobs: the comparison's Table 1 and Table 3, full batches as Spark takes them, and the scaling
-// run over numbers of workers.
+// platformCases lists the jobs: the comparison's Table 1 and Table 3, full batches as Spark takes
+// them, and the scaling run over numbers of workers.
 func platformCases() []platformCase {
 	var list []platformCase
 	add := func(model string, batch, workers int, async bool, steps map[string]int) {

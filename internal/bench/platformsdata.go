@@ -2,7 +2,8 @@ package bench
 
 import "math"
 
-// platformNoise fills dst with numbers in [-0.5, 0.5) by their positions from first on, as peers/platforms_data.py does.
+// platformNoise fills dst with numbers in [-0.5, 0.5) by their positions from first on, as
+// peers/platforms_data.py does.
 func platformNoise(dst []float32, first uint32) {
 	for i := range dst {
 		h := (first + uint32(i)) * 2654435761

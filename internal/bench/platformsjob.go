@@ -18,14 +18,15 @@ import (
 
 // platformSide is what was measured of a job in one system.
 type platformSide struct {
-	Rate     float64    `json:"rate"`             // samples per second, of all workers
-	Seconds  float64    `json:"seconds"`          // that were measured
-	Loss     float64    `json:"loss,omitempty"`   // after the steps before, mean over the workers
-	Accuracy float64    `json:"accuracy"`         // then
-	Workers  int        `json:"workers"`          // processes
-	Worker   processUse `json:"worker"`           // each of them
-	Server   processUse `json:"server"`           //
-	Network  float64    `json:"network,omitzero"` // bytes per second that a worker sends and receives; only ours
+	Rate     float64    `json:"rate"`           // samples per second, of all workers
+	Seconds  float64    `json:"seconds"`        // that were measured
+	Loss     float64    `json:"loss,omitempty"` // after the steps before, mean over the workers
+	Accuracy float64    `json:"accuracy"`       // then
+	Workers  int        `json:"workers"`        // processes
+	Worker   processUse `json:"worker"`         // each of them
+	Server   processUse `json:"server"`         //
+	// bytes per second that a worker sends and receives; only ours
+	Network float64 `json:"network,omitzero"`
 }
 
 // platformJobTime is how long a job may take; Spark needs minutes to begin.
@@ -50,7 +51,8 @@ func newPlatformRun(p *platformPlan) *platformRun {
 	return &platformRun{plan: p, watch: watchProcesses(100 * time.Millisecond)}
 }
 
-// line takes in what a worker prints: check with loss and accuracy, begin, and end with seconds and samples.
+// line takes in what a worker prints: check with loss and accuracy, begin, and end with seconds and
+// samples.
 func (r *platformRun) line(text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -133,7 +135,8 @@ func runPlatform(ctx context.Context, p *platformPlan) (platformSide, error) {
 	defer cancel()
 	r := newPlatformRun(p)
 	var said bytes.Buffer
-	l := launch.Local{Program: []string{exe, PlatformCommand, string(plan)}, Workers: p.Workers, Servers: 1, Restarts: -1, Dir: dir,
+	l := launch.Local{Program: []string{exe, PlatformCommand, string(plan)}, Workers: p.Workers,
+		Servers: 1, Restarts: -1, Dir: dir,
 		Stdout: &platformOutput{run: r}, Stderr: &said,
 		Started: func(n wire.Node, pid int) { r.watch.add(n.String(), pid) }}
 	var traffic networkWatch
@@ -197,7 +200,8 @@ func (w *networkWatch) run(ctx context.Context, dir string) {
 			continue // it has not begun yet
 		}
 		if st, err := kvstore.ReadStatus(ctx, string(addr)); err == nil && st.Transport != nil {
-			w.list = append(w.list, networkSample{time.Now(), st.Transport.SentBytes + st.Transport.ReceivedBytes})
+			w.list = append(w.list, networkSample{time.Now(), st.Transport.SentBytes +
+				st.Transport.ReceivedBytes})
 		}
 	}
 }

@@ -20,8 +20,8 @@ import (
 // PlatformCommand is the hidden command of gomx that runs RunPlatform.
 const PlatformCommand = "bench-platform"
 
-// RunPlatform is a process of a job of the suite platforms, with the role that the environment says. Workers train by
-// module.Fit and write what they measure to out.
+// RunPlatform is a process of a job of the suite platforms, with the role that the environment
+// says. Workers train by module.Fit and write what they measure to out.
 func RunPlatform(ctx context.Context, plan string, out io.Writer) error {
 	var p platformPlan
 	if err := json.Unmarshal([]byte(plan), &p); err != nil {
@@ -30,7 +30,8 @@ func RunPlatform(ctx context.Context, plan string, out io.Writer) error {
 	return launch.Run(ctx, func(ctx context.Context) error {
 		job := kvstore.JobOf(ctx)
 		if job == nil {
-			return errors.New("bench: a worker of the suite platforms needs a job: it is started by gomx bench platforms")
+			return errors.New("bench: a worker of the suite platforms needs a job: it is " +
+				"started by gomx bench platforms")
 		}
 		w := &platformWorker{plan: &p, out: out}
 		return w.train(ctx, job.Rank())
@@ -78,8 +79,10 @@ func (w *platformWorker) train(ctx context.Context, rank int) (err error) {
 	}
 	defer func() { err = errors.Join(err, w.store.Close()) }()
 	epochs := 1 + (p.Warm+1+p.Steps)/it.Batches()
-	err = w.mod.Fit(ctx, it, module.Epochs(epochs), module.Optimize(optimizer.SGD{LR: p.Rate}), module.StoreWith(w.store),
-		module.Metric(unmeasured{}), module.Sample(0), module.OnBatch(func(*module.BatchEnd) error { return w.batch(ctx) }))
+	err = w.mod.Fit(ctx, it, module.Epochs(epochs), module.Optimize(optimizer.SGD{LR: p.Rate}),
+		module.StoreWith(w.store),
+		module.Metric(unmeasured{}), module.Sample(0),
+		module.OnBatch(func(*module.BatchEnd) error { return w.batch(ctx) }))
 	if errors.Is(err, errMeasured) {
 		err = nil
 	}
@@ -96,7 +99,8 @@ func (w *platformWorker) data(rank int) (*dataio.Table, error) {
 	if p.Outputs == 1 {
 		y = y.Reshape(n, 1)
 	}
-	it, err := dataio.NDArrayIter(dataio.NDArrayConfig{Data: []*nd.Array{x}, Label: []*nd.Array{y}, BatchSize: p.batch(), LastBatch: dataio.Discard})
+	it, err := dataio.NDArrayIter(dataio.NDArrayConfig{Data: []*nd.Array{x}, Label: []*nd.Array{y},
+		BatchSize: p.batch(), LastBatch: dataio.Discard})
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,8 @@ var platformSystems = []struct{ name, title string }{
 	{ourName, "gomx"}, {"mxnet", "MXNet"}, {"tensorflow", "TensorFlow"}, {"spark", "Spark"},
 }
 
-// writePlatformPages brings figures, picture and page up to date with the cases that have been measured.
+// writePlatformPages brings figures, picture and page up to date with the cases that have been
+// measured.
 func writePlatformPages(dir string, results []platformResult) error {
 	if len(results) == 0 {
 		return errNoFigures
@@ -49,8 +50,10 @@ func writePlatformPages(dir string, results []platformResult) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("bench: %w", err)
 	}
-	for name, content := range map[string][]byte{path: append(text, '\n'), filepath.Join(dir, platformPicture): picture.Bytes(),
-		page: replaceSection(old, platformHeading, platformSection(all))} {
+	for name, content := range map[string][]byte{path: append(text, '\n'),
+		filepath.Join(dir, platformPicture): picture.Bytes(),
+		page: replaceSection(old, platformHeading,
+			platformSection(all))} {
 		if err := os.WriteFile(name, content, 0o644); err != nil {
 			return fmt.Errorf("bench: %w", err)
 		}
@@ -58,7 +61,8 @@ func writePlatformPages(dir string, results []platformResult) error {
 	return nil
 }
 
-// mergePlatforms returns the figures of a file, those of results in the place of older ones, in the order of the cases.
+// mergePlatforms returns the figures of a file, those of results in the place of older ones, in the
+// order of the cases.
 func mergePlatforms(path string, results []platformResult) (all []platformResult, err error) {
 	text, err := os.ReadFile(path)
 	switch {
@@ -83,8 +87,8 @@ func mergePlatforms(path string, results []platformResult) (all []platformResult
 	return all, nil
 }
 
-// replaceSection puts a section in the place of the one with its heading, which ends at the next heading of its level,
-// or at the end of the page.
+// replaceSection puts a section in the place of the one with its heading, which ends at the next
+// heading of its level, or at the end of the page.
 func replaceSection(page []byte, heading, section string) []byte {
 	text := string(page)
 	at := strings.Index(text, heading+"\n")
@@ -102,7 +106,8 @@ func replaceSection(page []byte, heading, section string) []byte {
 // title names a case for people.
 func (pc *platformCase) title() string {
 	p := &pc.plan
-	name := map[string]string{"logreg": "logistic regression", "softmax": "softmax", "snn": "one hidden layer", "mly": "two hidden layers"}[p.Model]
+	name := map[string]string{"logreg": "logistic regression", "softmax": "softmax",
+		"snn": "one hidden layer", "mly": "two hidden layers"}[p.Model]
 	if p.Batch == 0 {
 		return name + ", full batch"
 	}
@@ -133,17 +138,22 @@ what is resident while training, time that of all processes.
 ### Samples per second, 3 workers
 
 `, platformHeading, platformDates(all), mxnetAgrees, tensorflowAgrees, platformPicture)
-	b.WriteString("| workload | gomx | MXNet | TensorFlow | Spark | ratio | wanted |\n|---|---|---|---|---|---|---|\n")
+	b.WriteString("| workload | gomx | MXNet | TensorFlow | Spark | ratio | wanted " +
+		"|\n|---|---|---|---|---|---|---|\n")
 	eachPlatform(all, func(pc *platformCase, r *platformResult) {
 		if pc.plan.Workers == 3 {
 			ratio, wanted := pc.verdict(r)
-			fmt.Fprintf(&b, "| %s |%s %s | %s |\n", pc.title(), platformColumns(r, func(s *platformSide) float64 { return s.Rate }), ratio, wanted)
+			fmt.Fprintf(&b, "| %s |%s %s | %s |\n", pc.title(),
+				platformColumns(r, func(s *platformSide) float64 { return s.Rate }), ratio, wanted)
 		}
 	})
-	b.WriteString("\n### Scaling, samples per second with 1, 3 and 5 workers\n\n| workload | gomx | MXNet |\n|---|---|---|\n")
+	b.WriteString("\n### Scaling, samples per second with 1, 3 and 5 workers\n\n| workload | " +
+		"gomx | MXNet |\n|---|---|---|\n")
 	b.WriteString(platformScaling(all))
-	b.WriteString("\n### What it takes\n\nMemory of a worker and of the server in MiB, processor time in µs per sample, and what a worker of gomx sends and receives.\n\n")
-	b.WriteString("| workload | gomx: worker, server | MXNet | TensorFlow | Spark | µs/sample: gomx | MXNet | TensorFlow | Spark | MB/s |\n|---|---|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("\n### What it takes\n\nMemory of a worker and of the server in MiB, " +
+		"processor time in µs per sample, and what a worker of gomx sends and receives.\n\n")
+	b.WriteString("| workload | gomx: worker, server | MXNet | TensorFlow | Spark | µs/sample: " +
+		"gomx | MXNet | TensorFlow | Spark | MB/s |\n|---|---|---|---|---|---|---|---|---|---|\n")
 	eachPlatform(all, func(pc *platformCase, r *platformResult) {
 		if pc.plan.Workers != 3 {
 			return
@@ -157,7 +167,10 @@ what is resident while training, time that of all processes.
 // eachPlatform calls f for every case that has been measured.
 func eachPlatform(all []platformResult, f func(pc *platformCase, r *platformResult)) {
 	for _, pc := range platformCases() {
-		if i := slices.IndexFunc(all, func(r platformResult) bool { return r.Name == pc.name }); i >= 0 {
+		if i := slices.IndexFunc(all, func(
+			r platformResult) bool {
+			return r.Name == pc.name
+		}); i >= 0 {
 			f(&pc, &all[i])
 		}
 	}
@@ -225,7 +238,8 @@ func (pc *platformCase) verdict(r *platformResult) (ratio, wanted string) {
 	return ratio, wanted
 }
 
-// platformScaling writes a row for every workload that was measured with several numbers of workers.
+// platformScaling writes a row for every workload that was measured with several numbers of
+// workers.
 func platformScaling(all []platformResult) string {
 	rates := map[string]map[string][]string{}
 	var order []string
@@ -246,7 +260,8 @@ func platformScaling(all []platformResult) string {
 	}
 	text := ""
 	for _, title := range order {
-		text += fmt.Sprintf("| %s | %s | %s |\n", title, strings.Join(rates[title][ourName], " / "), strings.Join(rates[title]["mxnet"], " / "))
+		text += fmt.Sprintf("| %s | %s | %s |\n", title, strings.Join(rates[title][ourName], " / "),
+			strings.Join(rates[title]["mxnet"], " / "))
 	}
 	return text
 }
@@ -264,11 +279,13 @@ func thousands(v float64) string {
 	return digits
 }
 
-// drawPlatforms draws samples per second and memory of the cases with three workers, and the scaling run.
+// drawPlatforms draws samples per second and memory of the cases with three workers, and the
+// scaling run.
 func drawPlatforms(b *bytes.Buffer, all []platformResult) error {
 	speed := barPanel{title: "samples per second, 3 workers (logarithmic)", log: true}
 	memory := barPanel{title: "memory of a worker, MiB"}
-	scaling := barPanel{title: "samples per second with 1, 3 and 5 workers (logarithmic)", log: true}
+	scaling := barPanel{title: "samples per second with 1, 3 and 5 workers (logarithmic)",
+		log: true}
 	values := func(r *platformResult, of func(s *platformSide) float64) (list []float64) {
 		for _, sys := range platformSystems {
 			v := math.NaN()
@@ -282,20 +299,30 @@ func drawPlatforms(b *bytes.Buffer, all []platformResult) error {
 	rate := func(s *platformSide) float64 { return s.Rate }
 	eachPlatform(all, func(pc *platformCase, r *platformResult) {
 		if pc.plan.Workers == 3 {
-			speed.groups = append(speed.groups, barGroup{label: pc.title(), values: values(r, rate)})
+			speed.groups = append(speed.groups, barGroup{label: pc.title(),
+				values: values(r, rate)})
 		}
 		if pc.plan.Workers == 3 && !pc.plan.Async {
 			memory.groups = append(memory.groups, barGroup{label: pc.title(),
-				values: values(r, func(s *platformSide) float64 { return s.Worker.Memory / (1 << 20) })})
+				values: values(r, func(s *platformSide) float64 {
+					return s.Worker.Memory /
+						(1 << 20)
+				})})
 		}
-		if model := pc.plan.Model; model != "snn" && pc.plan.Batch > 0 && !pc.plan.Async && (model != "logreg" || pc.plan.Batch == 100) {
-			scaling.groups = append(scaling.groups, barGroup{label: fmt.Sprintf("%s, %d workers", model, pc.plan.Workers), values: values(r, rate)})
+		if model := pc.plan.Model; model != "snn" && pc.plan.Batch > 0 && !pc.plan.Async &&
+			(model != "logreg" || pc.plan.Batch == 100) {
+			scaling.groups = append(scaling.groups, barGroup{label: fmt.Sprintf("%s, %d workers",
+				model, pc.plan.Workers), values: values(r, rate)})
 		}
 	})
-	slices.SortFunc(scaling.groups, func(a, b barGroup) int { return strings.Compare(a.label, b.label) })
+	slices.SortFunc(scaling.groups, func(a, b barGroup) int {
+		return strings.Compare(a.label,
+			b.label)
+	})
 	names := make([]string, len(platformSystems))
 	for i, sys := range platformSystems {
 		names[i] = sys.title
 	}
-	return drawBars(b, "Distributed training on one machine", names, []barPanel{speed, memory, scaling})
+	return drawBars(b, "Distributed training on one machine", names, []barPanel{speed, memory,
+		scaling})
 }

@@ -27,7 +27,8 @@ type platformPeer struct {
 
 // platformPeers are the systems of the comparison that can be had.
 var platformPeers = map[string]platformPeer{
-	"mxnet":      {"mxnet", "numpy==1.23.5 mxnet==1.9.1", []variant{{"mxnet", nil}, {"mxnet omp2", []string{"OMP_NUM_THREADS=2"}}}, startMXNet},
+	"mxnet": {"mxnet", "numpy==1.23.5 mxnet==1.9.1", []variant{{"mxnet", nil},
+		{"mxnet omp2", []string{"OMP_NUM_THREADS=2"}}}, startMXNet},
 	"tensorflow": {"tensorflow", "tensorflow-cpu", []variant{{"tensorflow", nil}}, startTensorFlow},
 	"spark":      {"pyspark", "pyspark==3.5.3 numpy", []variant{{"spark", nil}}, startSpark},
 }
@@ -36,19 +37,24 @@ var platformPeers = map[string]platformPeer{
 func checkPlatformPeer(ctx context.Context, p Peer) error {
 	sys, ok := platformPeers[p.Name]
 	if !ok {
-		return fmt.Errorf("bench: platforms: no jobs for peer %s, want mxnet, tensorflow or spark", p.Name)
+		return fmt.Errorf("bench: platforms: no jobs for peer %s, want mxnet, tensorflow or spark",
+			p.Name)
 	}
-	how := fmt.Sprintf("make a virtual environment (python3 -m venv DIR), install it there with DIR/bin/pip install %s, and give --peer %s=DIR/bin/python",
+	how := fmt.Sprintf("make a virtual environment (python3 -m venv DIR), install it there with "+
+		"DIR/bin/pip install %s, and give --peer %s=DIR/bin/python",
 		sys.install, p.Name)
 	if _, err := exec.LookPath(p.Python); err != nil {
 		return fmt.Errorf("bench: peer %s is missing: %w: %s", p.Name, err, how)
 	}
-	if _, err := output(exec.CommandContext(ctx, p.Python, "-c", "import importlib.util, sys; sys.exit(importlib.util.find_spec('"+sys.module+"') is None)")); err != nil {
-		return fmt.Errorf("bench: peer %s is missing: %s has no package %s: %s", p.Name, p.Python, sys.module, how)
+	if _, err := output(exec.CommandContext(ctx, p.Python, "-c",
+		"import importlib.util, sys; sys.exit(importlib.util.find_spec('"+sys.module+"') is None)")); err != nil {
+		return fmt.Errorf("bench: peer %s is missing: %s has no package %s: %s", p.Name, p.Python,
+			sys.module, how)
 	}
 	if p.Name == "spark" {
 		if _, err := exec.LookPath("java"); err != nil {
-			return errors.New("bench: peer spark needs Java, which is missing: apt-get install openjdk-17-jre-headless")
+			return errors.New("bench: peer spark needs Java, which is missing: apt-get install " +
+				"openjdk-17-jre-headless")
 		}
 	}
 	return nil
@@ -93,14 +99,16 @@ type peerJob struct {
 }
 
 // runPlatformPeer runs a job in a peer.
-func runPlatformPeer(ctx context.Context, p Peer, v variant, dir string, plan *platformPlan) (platformSide, error) {
+func runPlatformPeer(ctx context.Context, p Peer, v variant, dir string,
+	plan *platformPlan) (platformSide, error) {
 	text, err := json.Marshal(plan)
 	if err != nil {
 		return platformSide{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, platformJobTime)
 	defer cancel()
-	j := &peerJob{ctx: ctx, peer: p, dir: dir, plan: string(text), run: newPlatformRun(plan), env: v.env, speak: plan.Workers, cancel: cancel}
+	j := &peerJob{ctx: ctx, peer: p, dir: dir, plan: string(text), run: newPlatformRun(plan),
+		env: v.env, speak: plan.Workers, cancel: cancel}
 	if j.port, err = freePorts(1 + plan.Workers); err != nil {
 		return platformSide{}, err
 	}
@@ -169,7 +177,8 @@ func (j *peerJob) script(name string) string { return filepath.Join(j.dir, name)
 
 // startMXNet starts scheduler, server and workers.
 func startMXNet(j *peerJob) error {
-	env := []string{"DMLC_PS_ROOT_URI=127.0.0.1", "DMLC_PS_ROOT_PORT=" + strconv.Itoa(j.port), "DMLC_INTERFACE=lo",
+	env := []string{"DMLC_PS_ROOT_URI=127.0.0.1", "DMLC_PS_ROOT_PORT=" + strconv.Itoa(j.port),
+		"DMLC_INTERFACE=lo",
 		"DMLC_NUM_WORKER=" + strconv.Itoa(j.speak), "DMLC_NUM_SERVER=1"}
 	names := []string{"scheduler", "server 0"}
 	for i := range j.speak {
@@ -177,7 +186,8 @@ func startMXNet(j *peerJob) error {
 	}
 	for _, name := range names {
 		role, _, _ := strings.Cut(name, " ")
-		if err := j.process(name, append(env[:len(env):len(env)], "DMLC_ROLE="+role), j.script("platforms_mxnet.py"), j.plan); err != nil {
+		if err := j.process(name, append(env[:len(env):len(env)], "DMLC_ROLE="+role),
+			j.script("platforms_mxnet.py"), j.plan); err != nil {
 			return err
 		}
 	}
@@ -187,11 +197,13 @@ func startMXNet(j *peerJob) error {
 // startTensorFlow starts a parameter server and workers on ports that follow each other.
 func startTensorFlow(j *peerJob) error {
 	port := strconv.Itoa(j.port)
-	if err := j.process("server 0", nil, j.script("platforms_tf.py"), j.plan, "ps", "0", port); err != nil {
+	if err := j.process("server 0", nil, j.script("platforms_tf.py"), j.plan, "ps", "0",
+		port); err != nil {
 		return err
 	}
 	for i := range j.speak {
-		if err := j.process(fmt.Sprint("worker ", i), nil, j.script("platforms_tf.py"), j.plan, "worker", strconv.Itoa(i), port); err != nil {
+		if err := j.process(fmt.Sprint("worker ", i), nil, j.script("platforms_tf.py"), j.plan,
+			"worker", strconv.Itoa(i), port); err != nil {
 			return err
 		}
 	}
@@ -204,7 +216,8 @@ func startSpark(j *peerJob) error {
 	return j.process("worker 0", nil, j.script("platforms_spark.py"), j.plan)
 }
 
-// freePorts returns the first of n ports of the loopback that follow each other and that nobody listens on.
+// freePorts returns the first of n ports of the loopback that follow each other and that nobody
+// listens on.
 func freePorts(n int) (int, error) {
 	var last error
 	for range 100 {

@@ -31,12 +31,14 @@ type processSample struct {
 	rss float64 // bytes
 }
 
-// processTick is the unit of processor time in /proc: Linux has had hundredths of a second for user programs for ever.
+// processTick is the unit of processor time in /proc: Linux has had hundredths of a second for user
+// programs for ever.
 const processTick = 0.01
 
 // watchProcesses begins to sample whatever is added.
 func watchProcesses(every time.Duration) *processWatch {
-	w := &processWatch{roots: map[string]int{}, trees: map[string][]int{}, spent: map[int]float64{}, each: map[int]float64{}, list: map[string][]processSample{}, stop: make(chan struct{})}
+	w := &processWatch{roots: map[string]int{}, trees: map[string][]int{}, spent: map[int]float64{},
+		each: map[int]float64{}, list: map[string][]processSample{}, stop: make(chan struct{})}
 	w.done.Go(func() {
 		t := time.NewTicker(every)
 		defer t.Stop()
@@ -65,7 +67,8 @@ func (w *processWatch) add(name string, pid int) {
 	w.roots[name] = pid
 }
 
-// processLook is how often the watch looks for processes that others have started, which costs more than a sample.
+// processLook is how often the watch looks for processes that others have started, which costs more
+// than a sample.
 const processLook = time.Second
 
 // sample looks at every process once.
@@ -89,8 +92,8 @@ func (w *processWatch) sample() {
 	}
 }
 
-// read adds up a process and what it has started; it reports whether the first is there. The time of those that have
-// ended stays in the sum: a job does not get younger.
+// read adds up a process and what it has started; it reports whether the first is there. The time
+// of those that have ended stays in the sum: a job does not get younger.
 func (w *processWatch) read(tree []int) (s processSample, ok bool) {
 	s.at = time.Now()
 	for i, id := range tree {
@@ -162,7 +165,8 @@ func (w *processWatch) use(role string, from, to time.Time) (u processUse) {
 		if !strings.HasPrefix(name, role) {
 			continue
 		}
-		list = slices.DeleteFunc(slices.Clone(list), func(s processSample) bool { return s.at.Before(from) || s.at.After(to) })
+		list = slices.DeleteFunc(slices.Clone(list),
+			func(s processSample) bool { return s.at.Before(from) || s.at.After(to) })
 		if len(list) < 2 {
 			continue
 		}

@@ -16,9 +16,10 @@ const (
 	processorSteps = 2000                  // the most steps of a loop
 )
 
-// processorCost returns microseconds of processor time of the whole process per step: the best of some loops.
-// Steps of a loop follow each other without waiting; wait waits for what they started.
-func processorCost(ctx context.Context, step func() error, wait func(context.Context) error) (float64, error) {
+// processorCost returns microseconds of processor time of the whole process per step: the best of
+// some loops. Steps of a loop follow each other without waiting; wait waits for what they started.
+func processorCost(ctx context.Context, step func() error,
+	wait func(context.Context) error) (float64, error) {
 	loop := func(n int) (float64, error) {
 		start, err := processSeconds()
 		if err != nil {
@@ -54,9 +55,11 @@ func processorCost(ctx context.Context, step func() error, wait func(context.Con
 	return least, nil
 }
 
-// printHeader writes the comment line that begins the output of a suite: what is measured, and on what.
+// printHeader writes the comment line that begins the output of a suite: what is measured, and on
+// what.
 func printHeader(c *Config, more ...string) {
-	text := fmt.Sprintf("gomx bench %s on %s, %d processors", c.Suite, processorModel(), runtime.NumCPU())
+	text := fmt.Sprintf("gomx bench %s on %s, %d processors", c.Suite, processorModel(),
+		runtime.NumCPU())
 	fmt.Fprintf(c.Out, "# %s\n", strings.Join(append([]string{text}, more...), ", "))
 }
 
@@ -69,7 +72,8 @@ func processorModel() string {
 	return modelIn(string(text))
 }
 
-// modelIn finds the model name in the text of /proc/cpuinfo. Some kernels call it differently on ARM.
+// modelIn finds the model name in the text of /proc/cpuinfo. Some kernels call it differently on
+// ARM.
 func modelIn(cpuinfo string) string {
 	for _, key := range []string{"model name", "Model", "CPU part"} {
 		for line := range strings.Lines(cpuinfo) {

@@ -21,8 +21,8 @@ type command struct {
 	env  []string
 }
 
-// programs are the scripts of one run of a suite, in a folder, made ready once for each peer, and the
-// processes that go on from line to line.
+// programs are the scripts of one run of a suite, in a folder, made ready once for each peer, and
+// the processes that go on from line to line.
 type programs struct {
 	dir      string
 	ready    map[string]command
@@ -43,7 +43,8 @@ func (ps *programs) close() {
 }
 
 // session returns the process that measures lines by a script in a variant of a peer.
-func (ps *programs) session(ctx context.Context, script string, p Peer, v variant) (*session, error) {
+func (ps *programs) session(ctx context.Context, script string, p Peer, v variant) (*session,
+	error) {
 	key := strings.Join([]string{script, p.Python, v.name}, " ")
 	if s, ok := ps.sessions[key]; ok {
 		return s, nil
@@ -96,18 +97,21 @@ func (ps *programs) of(ctx context.Context, script string, p Peer) (command, err
 	return c, nil
 }
 
-// mxnetProgram compiles a C program against the library inside the mxnet package of the peer's Python.
+// mxnetProgram compiles a C program against the library inside the mxnet package of the peer's
+// Python.
 func mxnetProgram(ctx context.Context, path string, p Peer) (command, error) {
 	if p.Name != "mxnet" {
 		return command{}, fmt.Errorf("%s measures mxnet only", filepath.Base(path))
 	}
-	out, err := output(exec.CommandContext(ctx, p.Python, "-c", "import mxnet, os; print(os.path.dirname(mxnet.__file__))"))
+	out, err := output(exec.CommandContext(ctx, p.Python, "-c",
+		"import mxnet, os; print(os.path.dirname(mxnet.__file__))"))
 	if err != nil {
 		return command{}, fmt.Errorf("looking for mxnet: %w", err)
 	}
 	dir := lastLine(string(out))
 	binary := strings.TrimSuffix(path, filepath.Ext(path))
-	gcc := exec.CommandContext(ctx, "gcc", "-O2", path, filepath.Join(dir, "libmxnet.so"), "-Wl,-rpath,"+dir, "-o", binary)
+	gcc := exec.CommandContext(ctx, "gcc", "-O2", path, filepath.Join(dir, "libmxnet.so"),
+		"-Wl,-rpath,"+dir, "-o", binary)
 	if _, err := output(gcc); err != nil {
 		return command{}, fmt.Errorf("compiling against libmxnet.so: %w", err)
 	}

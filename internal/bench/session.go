@@ -14,8 +14,8 @@ import (
 // sessionTimeout bounds the answer to one line.
 const sessionTimeout = 3 * time.Minute
 
-// session is a peer's process that measures line after line: it reads names of lines and answers each with
-// one line of name, figure and unit. It is used by one goroutine.
+// session is a peer's process that measures line after line: it reads names of lines and answers
+// each with one line of name, figure and unit. It is used by one goroutine.
 type session struct {
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser

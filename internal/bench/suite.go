@@ -42,27 +42,39 @@ type Suite struct {
 	Script    string // below peers/
 	Workloads func() ([]Workload, error)
 
-	args     func(p Peer, line string) []string         // of the script
-	variants func(p Peer) []variant                     // the environments in which a peer is measured
+	args func(p Peer, line string) []string // of the script
+	// the environments in which a peer is measured
+	variants func(p Peer) []variant
 	run      func(ctx context.Context, c *Config) error // instead of all that
 	memories bool                                       // peak memory is compared too
-	sessions bool                                       // a peer's process goes on from line to line; see session
-	sampled  bool                                       // a tenth of the workloads is measured unless all are asked for
-	only     string                                     // the one peer that the script knows; empty: mxnet and torch
-	floor    float64                                    // a line whose ratio is below is measured once more, alone
+	// a peer's process goes on from line to line; see session
+	sessions bool
+	// a tenth of the workloads is measured unless all are asked for
+	sampled bool
+	// the one peer that the script knows; empty: mxnet and torch
+	only string
+	// a line whose ratio is below is measured once more, alone
+	floor float64
 }
 
 // Suites lists what can be measured, by name.
 func Suites() []Suite {
 	return []Suite{
-		{Name: "engine", Script: "engine.c", Workloads: scheduling, args: everything, variants: byWorkers, only: "mxnet"},
-		{Name: "imperative", Script: "imperative.py", Workloads: imperative, args: peerAndLine, variants: byThreads},
-		{Name: "gemm", Script: "imperative.py", Workloads: gemm, args: peerAndLine, variants: byThreads},
-		{Name: "local", Script: "local.py", Workloads: local, args: onlyLine, variants: byThreads, memories: true},
-		{Name: "convnets", Script: "convnets.py", Workloads: convnets, args: onlyLine, variants: byThreads, memories: true},
-		{Name: "ops", Script: "ops.py", Workloads: operators, args: peerAndLine, variants: byThreads},
+		{Name: "engine", Script: "engine.c", Workloads: scheduling, args: everything,
+			variants: byWorkers, only: "mxnet"},
+		{Name: "imperative", Script: "imperative.py", Workloads: imperative, args: peerAndLine,
+			variants: byThreads},
+		{Name: "gemm", Script: "imperative.py", Workloads: gemm, args: peerAndLine,
+			variants: byThreads},
+		{Name: "local", Script: "local.py", Workloads: local, args: onlyLine, variants: byThreads,
+			memories: true},
+		{Name: "convnets", Script: "convnets.py", Workloads: convnets, args: onlyLine,
+			variants: byThreads, memories: true},
+		{Name: "ops", Script: "ops.py", Workloads: operators, args: peerAndLine,
+			variants: byThreads},
 		{Name: "kv", Script: "kv.py", Workloads: kv, args: onlyLine, variants: byThreads},
-		{Name: "oddconvs", Script: "oddconvs.py", Workloads: oddconvs, variants: oneOrTwoThreads, sessions: true, sampled: true,
+		{Name: "oddconvs", Script: "oddconvs.py", Workloads: oddconvs, variants: oneOrTwoThreads,
+			sessions: true, sampled: true,
 			only: "mxnet", floor: 0.9},
 		{Name: "platforms", run: runPlatforms},
 	}
@@ -76,11 +88,12 @@ type Config struct {
 	Rounds int    // alternations; 0 means 3, or 10 against another build
 	Seed   uint64 // of the choice of workloads, in suites that measure a tenth of them
 	All    bool   // measure all of them
-	// Against is the path of another build of this program, which is measured in place of peers; empty: none.
+	// Against is the path of another build of this program, which is measured in place of peers;
+	// empty: none.
 	Against string
 	Docs    string // folder of pages that the suite platforms brings up to date; empty: none
-	// Device is where the suite convnets runs, Precision what it computes in there: float32, tf32, float16 or bfloat16. Streams and Replay are the module's
-	// options.
+	// Device is where the suite convnets runs, Precision what it computes in there: float32, tf32,
+	// float16 or bfloat16. Streams and Replay are the module's options.
 	Device    device.Device
 	Precision string
 	Streams   int
@@ -96,21 +109,23 @@ type result struct {
 	bestPeer string
 	by       map[string]float64 // the best of each peer
 
-	memory, peerMemory float64 // peaks in MiB, of MXNet on the other side; 0 where they are not compared
+	// peaks in MiB, of MXNet on the other side; 0 where they are not compared
+	memory, peerMemory float64
 }
 
 // suiteOf returns the suite with a name.
 func suiteOf(name string) (Suite, error) {
 	i := slices.IndexFunc(Suites(), func(s Suite) bool { return s.Name == name })
 	if i < 0 {
-		return Suite{}, fmt.Errorf("bench: unknown suite %q, want one of %s", name, strings.Join(Names(), ", "))
+		return Suite{}, fmt.Errorf("bench: unknown suite %q, want one of %s", name,
+			strings.Join(Names(), ", "))
 	}
 	return Suites()[i], nil
 }
 
-// Run measures a suite and prints one line per workload:
-// name, ours, best peer, ratio, unit, which peer, separated by tabs. Under a workload that trains or infers beside MXNet
-// a line of the same form says how much memory a process takes for it, here and there; see RunMemory.
+// Run measures a suite and prints one line per workload: name, ours, best peer, ratio, unit, which
+// peer, separated by tabs. Under a workload that trains or infers beside MXNet a line of the same
+// form says how much memory a process takes for it, here and there; see RunMemory.
 func Run(ctx context.Context, c Config) error {
 	suite, err := suiteOf(c.Suite)
 	if err != nil {
@@ -132,15 +147,16 @@ func Run(ctx context.Context, c Config) error {
 		return suite.run(ctx, &c)
 	}
 	for _, p := range c.Peers {
-		if known := []string{"mxnet", "torch"}; !slices.Contains(known, p.Name) || suite.only != "" && p.Name != suite.only {
+		if known := []string{"mxnet", "torch"}; !slices.Contains(known, p.Name) ||
+			suite.only != "" && p.Name != suite.only {
 			return fmt.Errorf("bench: suite %s has nothing to run in peer %s", c.Suite, p.Name)
 		}
 	}
 	return suite.beside(ctx, &c)
 }
 
-// beside measures the suite in gomx and in the peers. Lines below the suite's floor are measured once more,
-// when all others are done; the second figures count.
+// beside measures the suite in gomx and in the peers. Lines below the suite's floor are measured
+// once more, when all others are done; the second figures count.
 func (s *Suite) beside(ctx context.Context, c *Config) error {
 	list, notes, err := s.chosen(c)
 	if err != nil {
@@ -186,18 +202,21 @@ func (s *Suite) beside(ctx context.Context, c *Config) error {
 
 // printLow says that a line is below a floor and is measured again later.
 func printLow(out io.Writer, name string, got, floor float64) {
-	fmt.Fprintf(out, "# %s: ratio %.3f is below %.2f, measured once more at the end, alone\n", name, got, floor)
+	fmt.Fprintf(out, "# %s: ratio %.3f is below %.2f, measured once more at the end, alone\n", name,
+		got, floor)
 }
 
 // printRepeated says that the lines that follow have been measured before.
 func printRepeated(out io.Writer, n int, floor float64) {
 	if n > 0 {
-		fmt.Fprintf(out, "# %d lines were below %.2f; here they are once more, each measured alone\n", n, floor)
+		fmt.Fprintf(out, "# %d lines were below %.2f; here they are once more, each measured "+
+			"alone\n", n, floor)
 	}
 }
 
 // alternate measures one workload in gomx and in the peers, in turn.
-func (s *Suite) alternate(ctx context.Context, c *Config, ps *programs, w *Workload) (*result, error) {
+func (s *Suite) alternate(ctx context.Context, c *Config, ps *programs, w *Workload) (*result,
+	error) {
 	r := &result{by: map[string]float64{}}
 	for round := range c.Rounds {
 		v, err := w.Run(ctx)
@@ -226,7 +245,8 @@ func (s *Suite) alternate(ctx context.Context, c *Config, ps *programs, w *Workl
 	}
 	var err error
 	r.memory, err = s.memory(ctx, w)
-	logf(c.Log, "%s: gomx %.1f %s, mxnet %.1f %s\n", memoryLine(w.Name), r.memory, memoryUnit, r.peerMemory, memoryUnit)
+	logf(c.Log, "%s: gomx %.1f %s, mxnet %.1f %s\n", memoryLine(w.Name), r.memory, memoryUnit,
+		r.peerMemory, memoryUnit)
 	return r, err
 }
 
@@ -252,7 +272,8 @@ func (r *result) print(out io.Writer, w *Workload) {
 	fmt.Fprintf(out, "%s\t%.4g\t%.4g\t%.2f\t%s\t%s\n", w.Name, r.ours, r.best,
 		ratio(w.Unit, r.ours, r.best), w.Unit, r.bestPeer)
 	if r.memory > 0 {
-		fmt.Fprintf(out, "%s\t%.1f\t%.1f\t%.2f\t%s\tmxnet\n", memoryLine(w.Name), r.memory, r.peerMemory, ratio(memoryUnit, r.memory, r.peerMemory), memoryUnit)
+		fmt.Fprintf(out, "%s\t%.1f\t%.1f\t%.2f\t%s\tmxnet\n", memoryLine(w.Name), r.memory,
+			r.peerMemory, ratio(memoryUnit, r.memory, r.peerMemory), memoryUnit)
 	}
 }
 

@@ -25,7 +25,8 @@ type Config struct {
 	Snapshots, Restore         string // see kvstore.JobConfig
 	Seed                       uint64 // of the network's faults
 	Heartbeat, Dead, Patience  time.Duration
-	// Announce, if set, is told where each process serves health and metrics; see kvstore.JobConfig.
+	// Announce, if set, is told where each process serves health and metrics; see
+	// kvstore.JobConfig.
 	Announce func(n wire.Node, addr string)
 }
 
@@ -48,10 +49,13 @@ var errKilled = errors.New("killed")
 
 // Start starts scheduler and servers.
 func Start(c Config) *Cluster {
-	cl := &Cluster{Network: mem.NewNetwork(c.Seed), cancel: map[wire.Node]func(){}, ended: map[wire.Node]chan struct{}{},
+	cl := &Cluster{Network: mem.NewNetwork(c.Seed), cancel: map[wire.Node]func(){},
+		ended: map[wire.Node]chan struct{}{},
 		again: map[int]*kvstore.Job{}}
-	cl.cfg = kvstore.JobConfig{Scheduler: "mem:scheduler", ID: 1 + c.Seed, Workers: max(1, c.Workers), Servers: max(1, c.Servers),
-		Replicas: c.Replicas, Policy: c.Policy, Backups: c.Backups, SliceSize: c.SliceSize, Memory: c.Memory, Dir: c.Dir, Snapshots: c.Snapshots, Restore: c.Restore,
+	cl.cfg = kvstore.JobConfig{Scheduler: "mem:scheduler", ID: 1 + c.Seed,
+		Workers: max(1, c.Workers), Servers: max(1, c.Servers),
+		Replicas: c.Replicas, Policy: c.Policy, Backups: c.Backups, SliceSize: c.SliceSize,
+		Memory: c.Memory, Dir: c.Dir, Snapshots: c.Snapshots, Restore: c.Restore,
 		Heartbeat: c.Heartbeat, Dead: c.Dead, Patience: c.Patience, Open: cl.open}
 	cl.tell = c.Announce
 	cl.Restart(wire.Node{Role: wire.Scheduler})
@@ -61,7 +65,9 @@ func Start(c Config) *Cluster {
 	return cl
 }
 
-func (c *Cluster) open(t transport.Config) (transport.Endpoint, error) { return mem.Open(c.Network, t) }
+func (c *Cluster) open(t transport.Config) (transport.Endpoint, error) {
+	return mem.Open(c.Network, t)
+}
 
 // Restart begins a process in the place of a server or the scheduler that is not running.
 func (c *Cluster) Restart(n wire.Node) {
@@ -123,7 +129,8 @@ func (c *Cluster) Work(ctx context.Context, f func(ctx context.Context, rank int
 }
 
 // work runs f as one worker.
-func (c *Cluster) work(ctx context.Context, rank int, f func(ctx context.Context, rank int) error) error {
+func (c *Cluster) work(ctx context.Context, rank int, f func(ctx context.Context,
+	rank int) error) error {
 	job, err := kvstore.Join(ctx, c.Worker(rank))
 	if err != nil {
 		return err
@@ -137,8 +144,8 @@ func (c *Cluster) work(ctx context.Context, rank int, f func(ctx context.Context
 	return errors.Join(err, job.Close(ctx))
 }
 
-// Again ends a worker that f of Work is at once, as if its process had died, and returns the context of a new one in its
-// place.
+// Again ends a worker that f of Work is at once, as if its process had died, and returns the
+// context of a new one in its place.
 func (c *Cluster) Again(ctx context.Context, rank int) (context.Context, error) {
 	if err := kvstore.JobOf(ctx).Abandon(); err != nil {
 		return nil, err

@@ -57,7 +57,8 @@ func (f *feed) share(env Env) (err error) {
 
 // bind binds s with the values of f.
 func (f *feed) bind(s *sym.Symbol, env Env) (*sym.Executor, error) {
-	c := sym.BindConfig{Device: env.Device, Args: f.shared, GradReq: f.req, DefaultReq: op.ReqNull, Seed: 1}
+	c := sym.BindConfig{Device: env.Device, Args: f.shared, GradReq: f.req, DefaultReq: op.ReqNull,
+		Seed: 1}
 	var err error
 	if c.Args == nil {
 		if c.Args, err = f.args.upload(env.Device); err != nil {
@@ -77,16 +78,19 @@ func (f *feed) bind(s *sym.Symbol, env Env) (*sym.Executor, error) {
 	return ex, f.spoil(ex)
 }
 
-// leftover is every byte of a gradient array before it is overwritten: no number that a gradient is likely to have.
+// leftover is every byte of a gradient array before it is overwritten: no number that a gradient is
+// likely to have.
 const leftover = 0x41
 
-// spoil fills the gradient arrays that a backward pass is to overwrite, so that one that it leaves alone is noticed.
+// spoil fills the gradient arrays that a backward pass is to overwrite, so that one that it leaves
+// alone is noticed.
 func (f *feed) spoil(ex *sym.Executor) error {
 	for name, g := range ex.Grads {
 		if f.req[name] != op.ReqWrite {
 			continue
 		}
-		if err := g.WriteBytes(bytes.Repeat([]byte{leftover}, g.Shape().Size()*g.DType().Size())); err != nil {
+		if err := g.WriteBytes(bytes.Repeat([]byte{leftover},
+			g.Shape().Size()*g.DType().Size())); err != nil {
 			return fmt.Errorf("gradient array of %s: %w", name, err)
 		}
 	}

@@ -30,11 +30,13 @@ func (t Tolerance) String() string {
 }
 
 // looseFamilies are the families whose sums are long or whose algorithms differ.
-var looseFamilies = map[string]bool{"conv": true, "deconv": true, "mkldnn_only": true, "rnn": true, "linalg": true, "norm": true,
+var looseFamilies = map[string]bool{"conv": true, "deconv": true, "mkldnn_only": true, "rnn": true,
+	"linalg": true, "norm": true,
 	"deformable": true, "linalg2": true, "norm2": true, "mkldnn_bnrelu": true}
 
 // exactOps are the operators whose results are indices or copies.
-var exactOps = map[string]bool{"argmax": true, "argmin": true, "argmax_channel": true, "argsort": true, "topk": true, "sort": true}
+var exactOps = map[string]bool{"argmax": true, "argmin": true, "argmax_channel": true,
+	"argsort": true, "topk": true, "sort": true}
 
 // opTolerance returns the tolerance of an operator's results of one element type.
 func opTolerance(family, name string, t dtype.Type) Tolerance {
@@ -53,8 +55,8 @@ func opTolerance(family, name string, t dtype.Type) Tolerance {
 	return Tolerance{1e-5, 1e-4}
 }
 
-// roundedTolerance returns the tolerance of integers that were rounded: a value on a border may go either way. ok is false
-// for all other results.
+// roundedTolerance returns the tolerance of integers that were rounded: a value on a border may go
+// either way. ok is false for all other results.
 func roundedTolerance(family, name string, t dtype.Type) (tol Tolerance, ok bool) {
 	quantized := family == "quant" || family == "mkldnn_quant"
 	switch {
@@ -87,7 +89,8 @@ func compare(what string, got, want *Array, tol Tolerance) error {
 			continue
 		}
 		bad++
-		if d := math.Abs(x[i] - y[i]); worst < 0 || math.IsNaN(d) || d > math.Abs(x[worst]-y[worst]) {
+		if d := math.Abs(x[i] - y[i]); worst < 0 || math.IsNaN(d) ||
+			d > math.Abs(x[worst]-y[worst]) {
 			worst = i
 		}
 	}

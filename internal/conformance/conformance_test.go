@@ -15,11 +15,15 @@ import (
 )
 
 var (
-	goldenFlag  = flag.String("golden", "", "folder of golden data; a relative one counts from the module's root")
-	tierFlag    = flag.String("tier", "c", "kernel tiers: ref, go, c or several with commas")
-	deviceFlag  = flag.String("device", "cpu", "device to compute on")
-	onlyFlag    = flag.String("only", "", "run the cases whose id matches, without consulting the list of known failures")
-	smallFlag   = flag.Bool("small", false, "leave out the networks that are too large for slow kernels, such as those of an imitated device")
+	goldenFlag = flag.String("golden", "",
+		"folder of golden data; a relative one counts from the module's root")
+	tierFlag   = flag.String("tier", "c", "kernel tiers: ref, go, c or several with commas")
+	deviceFlag = flag.String("device", "cpu", "device to compute on")
+	onlyFlag   = flag.String("only", "",
+		"run the cases whose id matches, without consulting the list of known failures")
+	smallFlag = flag.Bool("small", false,
+		"leave out the networks that are too large for slow kernels, such as those of an "+
+			"imitated device")
 	rewriteFlag = flag.Bool("rewrite", false, "write the list of known failures anew")
 	selectFlag  = flag.Bool("select", false, "write testdata/golden from the golden folder")
 )
@@ -44,7 +48,8 @@ func suite(t *testing.T, load func(*conformance.Golden) ([]conformance.Case, err
 		if err != nil {
 			t.Fatal(err)
 		}
-		cases = slices.DeleteFunc(cases, func(c conformance.Case) bool { return !re.MatchString(c.ID) })
+		cases = slices.DeleteFunc(cases,
+			func(c conformance.Case) bool { return !re.MatchString(c.ID) })
 	}
 	cases, left := conformance.LeaveOut(cases, tiers, *smallFlag)
 	if len(left) > 0 {
@@ -56,7 +61,8 @@ func suite(t *testing.T, load func(*conformance.Golden) ([]conformance.Case, err
 	if env.Device.Kind != device.KindCPU { // what a device does not serve fails there only
 		list += "." + env.Device.Kind.String()
 	}
-	if _, err := os.Stat(knownList(list + ".nocgo")); err == nil && device.MaxTier() < device.TierC {
+	if _, err := os.Stat(knownList(list + ".nocgo")); err == nil &&
+		device.MaxTier() < device.TierC {
 		list += ".nocgo"
 	}
 	known, err := conformance.ReadKnown(knownList(list))
@@ -77,7 +83,9 @@ func suite(t *testing.T, load func(*conformance.Golden) ([]conformance.Case, err
 }
 
 // knownList is the path of a list of known failures.
-func knownList(name string) string { return filepath.Join("testdata", "known_failing", name+".txt") }
+func knownList(name string) string {
+	return filepath.Join("testdata", "known_failing", name+".txt")
+}
 
 // environment reads the flags.
 func environment(t *testing.T) (conformance.Env, []device.Tier) {

@@ -18,13 +18,15 @@ import (
 
 // distCase is training, or aggregation of gradients, on several machines.
 type distCase struct {
-	ID, KVStore, File       string
-	Note                    string // informative
-	Symbol                  string // of the network that is trained; empty: gradients are only pushed
+	ID, KVStore, File string
+	Note              string // informative
+	// of the network that is trained; empty: gradients are only pushed
+	Symbol                  string
 	Workers, Servers, Steps int
-	BigarrayBound           int `json:"bigarray_bound"` // larger arrays are cut, in elements; 0: MXNet's default
-	Keys                    map[string][]int
-	Results                 []Ref
+	// larger arrays are cut, in elements; 0: MXNet's default
+	BigarrayBound int `json:"bigarray_bound"`
+	Keys          map[string][]int
+	Results       []Ref
 
 	golden *Golden
 	env    Env
@@ -66,15 +68,16 @@ func (c *distCase) run(env Env) error {
 		}
 		work = func(ctx context.Context, rank int) error { return c.module(ctx, rank, net) }
 	}
-	cl := cluster.Start(cluster.Config{Workers: c.Workers, Servers: c.Servers, SliceSize: 4 * c.BigarrayBound})
+	cl := cluster.Start(cluster.Config{Workers: c.Workers, Servers: c.Servers, SliceSize: 4 *
+		c.BigarrayBound})
 	if err := cl.Work(ctx, work); err != nil {
 		return err
 	}
 	return cl.Wait()
 }
 
-// result compares an array with a golden one. Workers take turns: a file is read by one at a time, which
-// must not wait for others meanwhile.
+// result compares an array with a golden one. Workers take turns: a file is read by one at a time,
+// which must not wait for others meanwhile.
 func (c *distCase) result(name string, x *nd.Array) error {
 	i := slices.IndexFunc(c.Results, func(r Ref) bool { return r.Name == name })
 	if i < 0 {
@@ -138,7 +141,8 @@ func (c *distCase) steps(ctx context.Context, kv kvstore.Store, rank int) error 
 func (c *distCase) configure(ctx context.Context, kv kvstore.Store) error {
 	switch c.mode() {
 	case "sgd_momentum":
-		return kv.SetOptimizer(ctx, optimizer.SGD{LR: 0.1, Momentum: 0.9, WD: 0.01, Common: optimizer.Common{Rescale: 1.0 / 3}})
+		return kv.SetOptimizer(ctx, optimizer.SGD{LR: 0.1, Momentum: 0.9, WD: 0.01,
+			Common: optimizer.Common{Rescale: 1.0 / 3}})
 	case "adam":
 		return kv.SetOptimizer(ctx, optimizer.Adam{LR: 0.05})
 	case "compress_2bit":

@@ -60,7 +60,8 @@ func (c *distCase) network(g *Golden) (*distNetwork, error) {
 	return n, n.describe(g, c.Symbol)
 }
 
-// rescale reads MXNet's factor. Where it is one over all workers' batches, the module is to choose it itself.
+// rescale reads MXNet's factor. Where it is one over all workers' batches, the module is to choose
+// it itself.
 func (c *distCase) rescale(g *Golden, r Ref) (float64, error) {
 	a, err := g.Array(c.File, r)
 	if err != nil {
@@ -76,8 +77,9 @@ func (c *distCase) rescale(g *Golden, r Ref) (float64, error) {
 	return v[0], nil
 }
 
-// describe finds the inputs: the arguments that are no parameters. Their shapes are those of the training case of the
-// same network, with another batch; a network without such a case begins with a dense layer, whose weight says it.
+// describe finds the inputs: the arguments that are no parameters. Their shapes are those of the
+// training case of the same network, with another batch; a network without such a case begins with
+// a dense layer, whose weight says it.
 func (n *distNetwork) describe(g *Golden, file string) error {
 	var inputs []string
 	for _, name := range n.symbol.Arguments() {
@@ -112,7 +114,8 @@ func (n *distNetwork) describe(g *Golden, file string) error {
 	return n.fromWeight()
 }
 
-// rebatched returns a shape with another batch: on the first axis that has the extent of the old one.
+// rebatched returns a shape with another batch: on the first axis that has the extent of the old
+// one.
 func rebatched(shape nd.Shape, batch int) nd.Shape {
 	shape = shape.Clone()
 	if i := slices.Index(shape, batch); i >= 0 {
@@ -121,8 +124,8 @@ func rebatched(shape nd.Shape, batch int) nd.Shape {
 	return shape
 }
 
-// fromWeight takes the number of features from the dense layer that reads the data, and the number of classes from the
-// last one.
+// fromWeight takes the number of features from the dense layer that reads the data, and the number
+// of classes from the last one.
 func (n *distNetwork) fromWeight() error {
 	shape := nd.Shape(nil)
 	classes := 0
@@ -140,7 +143,8 @@ func (n *distNetwork) fromWeight() error {
 		classes = w.Shape[0]
 	}
 	if shape == nil {
-		return fmt.Errorf("nothing says which shape %s has: train.json has no case of this network", n.data.Name)
+		return fmt.Errorf("nothing says which shape %s has: train.json has no case of this network",
+			n.data.Name)
 	}
 	n.data.Shape, n.dataFill, n.intFill = shape, "unit", fmt.Sprintf("int:%d", classes)
 	return nil
@@ -192,7 +196,8 @@ func (c *distCase) train(m *module.Module, rank int, n *distNetwork) error {
 				return err
 			}
 		}
-		if err := m.ForwardBackward(&dataio.Batch{Data: []*nd.Array{x}, Label: []*nd.Array{y}}); err != nil {
+		if err := m.ForwardBackward(&dataio.Batch{Data: []*nd.Array{x},
+			Label: []*nd.Array{y}}); err != nil {
 			return err
 		}
 		if err := m.Update(); err != nil {

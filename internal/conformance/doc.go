@@ -12,8 +12,8 @@
 //	TestRest     rest/     operators and behaviours that were added later: in graphs, and called on arrays
 //
 // A field of a case that a test has no place for is an error ("unknown field"), so that other cases
-// of the same formats are run in full or refused. testdata/own has cases of our own, of kinds that the
-// golden data have none of; its make.py writes them with MXNet.
+// of the same formats are run in full or refused. testdata/own has cases of our own, of kinds that
+// the golden data have none of; its make.py writes them with MXNet.
 //
 // Run one as
 //
@@ -25,12 +25,13 @@
 //
 // # Known failures
 //
-// testdata/known_failing/<Test>.txt names the cases that are known to fail, one id per line. A
-// test succeeds when exactly the cases of its list fail. A listed case that passes is an error
-// that asks for its removal, so the list only shrinks; an id that does not occur in the golden
-// data is passed over. The flag -rewrite writes the list anew. Devices other than the processor have lists of their own, <Test>.gpu.txt:
-// what their kernels do not serve by nature. So do builds without C where they need one, <Test>.nocgo.txt: the standard library's
-// JPEGs differ by a level more than the tolerance in a few samples.
+// testdata/known_failing/<Test>.txt names the cases that are known to fail, one id per line. A test
+// succeeds when exactly the cases of its list fail. A listed case that passes is an error that asks
+// for its removal, so the list only shrinks; an id that does not occur in the golden data is passed
+// over. The flag -rewrite writes the list anew. Devices other than the processor have lists of
+// their own, <Test>.gpu.txt: what their kernels do not serve by nature. So do builds without C
+// where they need one, <Test>.nocgo.txt: the standard library's JPEGs differ by a level more than
+// the tolerance in a few samples.
 //
 // What gomx does not have yet counts as failed, never as skipped. Only the largest models are
 // left out, in size.go, where the C kernels are missing or the race detector slows them down.

@@ -15,8 +15,10 @@ func TestFill(t *testing.T) {
 		shape dtype.Shape
 		want  []float64
 	}{
-		{"fc1_weight", dtype.Shape{128, 784}, []float64{-0.0194257702678442, 0.03908073529601097, -0.03797539696097374}},
-		{"bn0_gamma", dtype.Shape{4}, []float64{1.0845873355865479, 1.0889748334884644, 0.9311394095420837}},
+		{"fc1_weight", dtype.Shape{128, 784}, []float64{-0.0194257702678442, 0.03908073529601097,
+			-0.03797539696097374}},
+		{"bn0_gamma", dtype.Shape{4}, []float64{1.0845873355865479, 1.0889748334884644,
+			0.9311394095420837}},
 		{"bn0_moving_var", dtype.Shape{4}, []float64{1.0107234716415405}},
 		{"bn0_beta", dtype.Shape{4}, []float64{0.0018559604650363326}},
 	}
@@ -39,8 +41,10 @@ func TestFillData(t *testing.T) {
 			t.Errorf("element %d: got %v, want %v", i, got[i], u*scale)
 		}
 	}
-	if got := conformance.Fill("vector_data", dtype.Shape{1000}).Float64s(); slices.Min(got) < -1 || slices.Max(got) >= 1 || slices.Max(got) < 0.9 {
-		t.Errorf("got values in [%v, %v], want them to cover [-1, 1)", slices.Min(got), slices.Max(got))
+	if got := conformance.Fill("vector_data", dtype.Shape{1000}).Float64s(); slices.Min(got) < -1 ||
+		slices.Max(got) >= 1 || slices.Max(got) < 0.9 {
+		t.Errorf("got values in [%v, %v], want them to cover [-1, 1)", slices.Min(got),
+			slices.Max(got))
 	}
 }
 

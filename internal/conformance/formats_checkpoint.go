@@ -103,13 +103,14 @@ func (c *checkpointCase) checkSaved(g *Golden, m *checkpoint.Model) error {
 		return err
 	}
 	if !bytes.Equal(got, want) {
-		return fmt.Errorf("saved parameters are %d bytes that differ from the %d of MXNet", len(got), len(want))
+		return fmt.Errorf("saved parameters are %d bytes that differ from the %d of MXNet",
+			len(got), len(want))
 	}
 	return nil
 }
 
-// checkStates reads the optimizer's states: arrays for each parameter, as many as the optimizer keeps, in the order of
-// the symbol's arguments. Written and read again they are the same.
+// checkStates reads the optimizer's states: arrays for each parameter, as many as the optimizer
+// keeps, in the order of the symbol's arguments. Written and read again they are the same.
 func (c *checkpointCase) checkStates(g *Golden, m *checkpoint.Model) error {
 	if c.States == "" {
 		return nil
@@ -118,13 +119,15 @@ func (c *checkpointCase) checkStates(g *Golden, m *checkpoint.Model) error {
 	if err != nil {
 		return err
 	}
-	names := slices.DeleteFunc(m.Symbol.Arguments(), func(n string) bool { return m.Args[n] == nil })
+	names := slices.DeleteFunc(m.Symbol.Arguments(),
+		func(n string) bool { return m.Args[n] == nil })
 	if len(states) != len(names) {
 		return fmt.Errorf("%d states, want %d", len(states), len(names))
 	}
 	for i, s := range states {
 		if s.Name == "" && s.Index != i || s.Name != "" && s.Name != names[i] {
-			return fmt.Errorf("state %d belongs to parameter %d %q, want %d %q", i, s.Index, s.Name, i, names[i])
+			return fmt.Errorf("state %d belongs to parameter %d %q, want %d %q", i, s.Index, s.Name,
+				i, names[i])
 		}
 		arrays, err := s.State.Arrays()
 		if err != nil {
@@ -132,7 +135,8 @@ func (c *checkpointCase) checkStates(g *Golden, m *checkpoint.Model) error {
 		}
 		for k, a := range arrays {
 			if want := m.Args[names[i]].Shape(); !fits(a.Shape(), want) {
-				return fmt.Errorf("state of %s: array %d has the shape %v, want %v", names[i], k, a.Shape(), want)
+				return fmt.Errorf("state of %s: array %d has the shape %v, want %v", names[i], k,
+					a.Shape(), want)
 			}
 		}
 	}
@@ -150,7 +154,8 @@ func (c *checkpointCase) checkStates(g *Golden, m *checkpoint.Model) error {
 	return nil
 }
 
-// fits reports whether a state may belong to a weight: it is one number, or for every axis has the weight's extent or 1.
+// fits reports whether a state may belong to a weight: it is one number, or for every axis has the
+// weight's extent or 1.
 func fits(state, weight nd.Shape) bool {
 	if state.Size() == 1 {
 		return true
@@ -183,7 +188,8 @@ func (c *checkpointCase) forward(env Env, m *checkpoint.Model) error {
 	if err != nil {
 		return err
 	}
-	cfg := sym.BindConfig{Device: env.Device, DefaultReq: op.ReqNull, Args: maps.Clone(m.Args), Aux: m.Aux}
+	cfg := sym.BindConfig{Device: env.Device, DefaultReq: op.ReqNull, Args: maps.Clone(m.Args),
+		Aux: m.Aux}
 	if cfg.Args["data"], err = data.upload(env.Device); err != nil {
 		return err
 	}
@@ -201,7 +207,8 @@ func (c *checkpointCase) forward(env Env, m *checkpoint.Model) error {
 		return err
 	}
 	for i, r := range c.Outputs {
-		if err := c.compare(env.Golden, fmt.Sprintf("output %d", i), ex.Outputs()[i], r, Tolerance{1e-5, 1e-4}); err != nil {
+		if err := c.compare(env.Golden, fmt.Sprintf("output %d", i), ex.Outputs()[i], r,
+			Tolerance{1e-5, 1e-4}); err != nil {
 			return err
 		}
 	}

@@ -56,7 +56,8 @@ func (c *resizeCase) run(env Env) error {
 	if err != nil {
 		return err
 	}
-	return comparePixels(env.Golden, by.String(), m.Resize(c.SizeWH[0], c.SizeWH[1], by), c.Out, c.Tolerance)
+	return comparePixels(env.Golden, by.String(), m.Resize(c.SizeWH[0], c.SizeWH[1], by), c.Out,
+		c.Tolerance)
 }
 
 // comparePixels compares a picture with one of MXNet, within so many levels.
@@ -101,13 +102,18 @@ type imageArgs struct {
 }
 
 // overImages makes an ImageRecordIter.
-func (c *iteratorCase) overImages(path func(string) string, last dataio.LastBatch) (dataio.Iter, error) {
+func (c *iteratorCase) overImages(path func(string) string, last dataio.LastBatch) (dataio.Iter,
+	error) {
 	k := &c.Kwargs
 	cfg := dataio.ImageRecordConfig{
-		Path: path(c.File), Index: path(k.PathIndex), List: path(k.PathList), DataShape: k.DataShape, LabelWidth: k.LabelWidth,
-		Augment: image.Augment{Pad: k.Pad, Fill: k.FillValue, Rotate: k.Rotate, MinScale: k.MinRandomScale, MaxScale: k.MaxRandomScale,
-			MinSize: k.MinImageSize, MaxSize: k.MaxImageSize, MinCropSize: k.MinCropSize, MaxCropSize: k.MaxCropSize},
-		Normalize: dataio.Normalize{Mean: [4]float32{k.MeanR, k.MeanG, k.MeanB, k.MeanA}, Std: [4]float32{k.StdR, k.StdG, k.StdB, k.StdA},
+		Path: path(c.File), Index: path(k.PathIndex), List: path(k.PathList),
+		DataShape: k.DataShape, LabelWidth: k.LabelWidth,
+		Augment: image.Augment{Pad: k.Pad, Fill: k.FillValue, Rotate: k.Rotate,
+			MinScale: k.MinRandomScale, MaxScale: k.MaxRandomScale,
+			MinSize: k.MinImageSize, MaxSize: k.MaxImageSize, MinCropSize: k.MinCropSize,
+			MaxCropSize: k.MaxCropSize},
+		Normalize: dataio.Normalize{Mean: [4]float32{k.MeanR, k.MeanG, k.MeanB, k.MeanA},
+			Std:   [4]float32{k.StdR, k.StdG, k.StdB, k.StdA},
 			Scale: k.Scale, Mirror: k.Mirror},
 		BatchSize: k.BatchSize, LastBatch: last, Threads: k.Threads,
 	}

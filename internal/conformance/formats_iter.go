@@ -104,8 +104,9 @@ func (c *iteratorCase) open(env Env) (dataio.Iter, error) {
 			last = dataio.Pad
 		}
 	}
-	text := dataio.TextConfig{Data: path(c.File), DataShape: c.Kwargs.DataShape, LabelShape: c.Kwargs.LabelShape,
-		BatchSize: c.Kwargs.BatchSize, LastBatch: last}
+	text := dataio.TextConfig{Data: path(c.File), DataShape: c.Kwargs.DataShape,
+		LabelShape: c.Kwargs.LabelShape,
+		BatchSize:  c.Kwargs.BatchSize, LastBatch: last}
 	switch c.Iterator {
 	case "CSVIter":
 		text.Label = path(c.Kwargs.LabelCSV)
@@ -134,7 +135,8 @@ func (c *iteratorCase) overArrays() (dataio.Iter, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg := dataio.NDArrayConfig{Data: []*nd.Array{data}, BatchSize: c.Kwargs.BatchSize, LastBatch: last}
+	cfg := dataio.NDArrayConfig{Data: []*nd.Array{data}, BatchSize: c.Kwargs.BatchSize,
+		LastBatch: last}
 	if c.Kwargs.Label != "" {
 		label, err := countUp(c.Kwargs.Label, c.Kwargs.N)
 		if err != nil {
@@ -152,7 +154,8 @@ var countingUp = regexp.MustCompile(`^(?:(\d+)\*)?arange\(n((?:\*\d+)*)\)(?:\.re
 func countUp(text string, n int) (*nd.Array, error) {
 	m := countingUp.FindStringSubmatch(strings.ReplaceAll(text, " ", ""))
 	if m == nil {
-		return nil, fmt.Errorf("unknown array %q, want such as arange(n*3).reshape(n,3) or 10*arange(n)", text)
+		return nil, fmt.Errorf("unknown array %q, want such as arange(n*3).reshape(n,3) or "+
+			"10*arange(n)", text)
 	}
 	numbers := func(s, by string) (list []int) {
 		for part := range strings.SplitSeq(strings.TrimPrefix(s, by), by) {
@@ -203,7 +206,8 @@ func (c *iteratorCase) epoch(g *Golden, it dataio.Iter, want []goldenBatch) erro
 func (c *iteratorCase) batch(g *Golden, b *dataio.Batch, want *goldenBatch) error {
 	pad := want.Pad
 	if want.ValidRows != nil {
-		pad = c.Kwargs.BatchSize - *want.ValidRows // some of MXNet's iterators leave rows undefined and do not say so
+		// some of MXNet's iterators leave rows undefined and do not say so
+		pad = c.Kwargs.BatchSize - *want.ValidRows
 	}
 	if b.Pad != pad {
 		return fmt.Errorf("pad %d, want %d", b.Pad, pad)
@@ -218,7 +222,8 @@ func (c *iteratorCase) batch(g *Golden, b *dataio.Batch, want *goldenBatch) erro
 		return err
 	}
 	for i, l := range want.Label {
-		if err := c.array(g, fmt.Sprintf("label %d", i), b.Label[i], l, want.ValidRows); err != nil {
+		if err := c.array(g, fmt.Sprintf("label %d", i), b.Label[i], l,
+			want.ValidRows); err != nil {
 			return err
 		}
 	}
@@ -226,7 +231,9 @@ func (c *iteratorCase) batch(g *Golden, b *dataio.Batch, want *goldenBatch) erro
 }
 
 // hasIndex reports whether MXNet's iterator fills in the index.
-func (c *iteratorCase) hasIndex() bool { return c.Iterator == "CSVIter" || c.Iterator == "LibSVMIter" }
+func (c *iteratorCase) hasIndex() bool {
+	return c.Iterator == "CSVIter" || c.Iterator == "LibSVMIter"
+}
 
 func (c *iteratorCase) array(g *Golden, what string, x *nd.Array, r Ref, rows *int) error {
 	want, err := g.Array(formatsArchive, r)

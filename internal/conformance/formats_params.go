@@ -17,7 +17,8 @@ type paramsCase struct {
 	Names  []string
 	Legacy string // V0 or V1: not written any more
 	Arrays []paramsArray
-	// NPShape says that the records are V3: written where shapes without axes and axes of size 0 have NumPy's meaning.
+	// NPShape says that the records are V3: written where shapes without axes and axes of size 0
+	// have NumPy's meaning.
 	NPShape bool `json:"np_shape"`
 }
 
@@ -38,7 +39,8 @@ func (c *paramsCase) run(env Env) error {
 		return err
 	}
 	if named != (len(c.Names) > 0) || len(list) != len(c.Arrays) {
-		return fmt.Errorf("%d arrays, named %t, want %d, named %t", len(list), named, len(c.Arrays), len(c.Names) > 0)
+		return fmt.Errorf("%d arrays, named %t, want %d, named %t", len(list), named, len(c.Arrays),
+			len(c.Names) > 0)
 	}
 	for i, a := range c.Arrays {
 		if err := a.check(env.Golden, list[i]); err != nil {
@@ -53,7 +55,8 @@ func (c *paramsCase) run(env Env) error {
 		return err
 	}
 	if !bytes.Equal(again.Bytes(), data) {
-		return fmt.Errorf("written again as %d bytes that differ from the %d of MXNet", again.Len(), len(data))
+		return fmt.Errorf("written again as %d bytes that differ from the %d of MXNet", again.Len(),
+			len(data))
 	}
 	return nil
 }
@@ -103,7 +106,8 @@ func (a *paramsArray) check(g *Golden, r *checkpoint.Record) error {
 	}
 	for i, want := range index {
 		x := r.Aux[i]
-		if err := sameArray(g, fmt.Sprintf("index array %d", i), *want, x.DType, x.Shape, x.Data); err != nil {
+		if err := sameArray(g, fmt.Sprintf("index array %d", i), *want, x.DType, x.Shape,
+			x.Data); err != nil {
 			return err
 		}
 	}

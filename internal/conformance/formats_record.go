@@ -72,7 +72,8 @@ func (c *recordCase) write(want []byte) error {
 		}
 	}
 	if !bytes.Equal(b.Bytes(), want) {
-		return fmt.Errorf("written again as %d bytes that differ from the %d of MXNet", b.Len(), len(want))
+		return fmt.Errorf("written again as %d bytes that differ from the %d of MXNet", b.Len(),
+			len(want))
 	}
 	return nil
 }
@@ -134,8 +135,10 @@ func (c *headerCase) run(env Env) error {
 		if err != nil {
 			return err
 		}
-		if !slices.Equal(h.Label, want.Label) || h.ID != want.ID || h.ID2 != want.ID2 || hex.EncodeToString(content) != want.Payload {
-			return fmt.Errorf("record %d has header %+v and content %x, want %+v", i, h, content, want)
+		if !slices.Equal(h.Label, want.Label) || h.ID != want.ID || h.ID2 != want.ID2 ||
+			hex.EncodeToString(content) != want.Payload {
+			return fmt.Errorf("record %d has header %+v and content %x, want %+v", i, h, content,
+				want)
 		}
 		if again := hex.EncodeToString(dataio.PackRecord(h, content)); again != want.Raw {
 			return fmt.Errorf("record %d packed again is %s, want %s", i, again, want.Raw)

@@ -49,7 +49,8 @@ func (c *symbolCase) run(env Env) error {
 			return err
 		}
 		if !sameShapes(args, c.ArgShapes) || !sameShapes(outs, c.OutShapes) {
-			return fmt.Errorf("shapes of arguments and outputs are %v and %v, want %v and %v", args, outs, c.ArgShapes, c.OutShapes)
+			return fmt.Errorf("shapes of arguments and outputs are %v and %v, want %v and %v", args,
+				outs, c.ArgShapes, c.OutShapes)
 		}
 	}
 	return c.checkJSON(s, data, env.Golden)

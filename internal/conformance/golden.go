@@ -48,12 +48,12 @@ func (g *Golden) Close() error {
 // Path returns the path of a file of the folder, named with slashes.
 func (g *Golden) Path(name string) string { return filepath.Join(g.dir, filepath.FromSlash(name)) }
 
-// JSON decodes a file of the folder into v. A field that v has no place for is an error, so that no part of a case is
-// passed over without a word.
+// JSON decodes a file of the folder into v. A field that v has no place for is an error, so that no
+// part of a case is passed over without a word.
 func (g *Golden) JSON(name string, v any) error { return g.decode(name, v, decodeStrictly) }
 
-// Part decodes the fields of a file that v has a place for. Tests of single packages, which look at a part of the
-// cases, use it; the harness itself reads everything with JSON.
+// Part decodes the fields of a file that v has a place for. Tests of single packages, which look at
+// a part of the cases, use it; the harness itself reads everything with JSON.
 func (g *Golden) Part(name string, v any) error { return g.decode(name, v, json.Unmarshal) }
 
 func (g *Golden) decode(name string, v any, decode func(data []byte, v any) error) error {
@@ -170,7 +170,8 @@ func readNpy(r io.Reader, t dtype.Type, shape []int) (*Array, error) {
 		return nil, err
 	}
 	if d := h.Header.Descr; d.Type != npyTypes[t] || d.Fortran {
-		return nil, fmt.Errorf("stored as %q (Fortran order %t), want %q", d.Type, d.Fortran, npyTypes[t])
+		return nil, fmt.Errorf("stored as %q (Fortran order %t), want %q", d.Type, d.Fortran,
+			npyTypes[t])
 	}
 	want := append(dtype.Shape{}, shape...)
 	if got := append(dtype.Shape{}, h.Header.Descr.Shape...); !got.Equal(want) {

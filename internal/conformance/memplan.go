@@ -16,8 +16,8 @@ import (
 	nd "gomx/ndarray"
 )
 
-// planIndex is the whole of memplan.json. Variants says in which environment MXNet planned each figure, RSS how
-// large processes of MXNet grew.
+// planIndex is the whole of memplan.json. Variants says in which environment MXNet planned each
+// figure, RSS how large processes of MXNet grew.
 type planIndex struct {
 	MXNet         string
 	Variants, RSS json.RawMessage
@@ -59,20 +59,21 @@ func PlanCases(g *Golden) ([]Case, error) {
 	return append(list, mean), nil
 }
 
-// mostMean is the geometric mean that our planned memory may have, in shares of MXNet's, over the cases in which that
-// has 5 MiB or more.
+// mostMean is the geometric mean that our planned memory may have, in shares of MXNet's, over the
+// cases in which that has 5 MiB or more.
 const mostMean = 0.8
 
 // checkMean looks at the cases that have run.
 func (r *planReuse) checkMean() error {
 	if mean := math.Exp(r.logs / float64(max(r.rows, 1))); r.rows > 0 && mean > mostMean {
-		return fmt.Errorf("%.3f times MXNet's planned memory over %d rows of 5 MiB and more, want at most %v", mean, r.rows, mostMean)
+		return fmt.Errorf("%.3f times MXNet's planned memory over %d rows of 5 MiB and more, "+
+			"want at most %v", mean, r.rows, mostMean)
 	}
 	return nil
 }
 
-// run passes when we plan no more than MXNet with and without its fusion, up to the MiB by which its
-// figures are truncated, and nearly as little as is alive at one time.
+// run passes when we plan no more than MXNet with and without its fusion, up to the MiB by which
+// its figures are truncated, and nearly as little as is alive at one time.
 func (c *planCase) run(env Env, reuse *planReuse) error {
 	use, err := c.measure(env, reuse, 0)
 	if err != nil {
@@ -86,10 +87,12 @@ func (c *planCase) run(env Env, reuse *planReuse) error {
 		reuse.logs += math.Log(float64(use.Values+use.Outputs) / float64(c.best()<<20))
 	}
 	if got, want := (use.Values+use.Outputs)>>20, c.best()+1; got > want {
-		return fmt.Errorf("%d MiB planned, MXNet has %d (lower bound %d MiB)", got, want-1, (use.LowerBound+use.Outputs)>>20)
+		return fmt.Errorf("%d MiB planned, MXNet has %d (lower bound %d MiB)", got, want-1,
+			(use.LowerBound+use.Outputs)>>20)
 	}
 	if most := use.LowerBound + max(use.LowerBound/20, 64<<10); use.Arena > most {
-		return fmt.Errorf("%d bytes planned, want at most %d: 5 %% or 64 KiB above the lower bound", use.Arena, most)
+		return fmt.Errorf("%d bytes planned, want at most %d: 5 %% or 64 KiB above the lower bound",
+			use.Arena, most)
 	}
 	return nil
 }
@@ -100,9 +103,10 @@ func (c *planCase) best() int64 { return min(c.PlannedMB["none"], c.PlannedMB["d
 // ErrNoCase says that the golden set is without a case.
 var ErrNoCase = errors.New("no case")
 
-// PlanRecomputed plans training of a network in memplan.json twice, the second time recomputing as far as it takes
-// to come down to a share of the memory.
-func PlanRecomputed(env Env, model string, batch int, share float64) (without, with sym.MemoryUse, err error) {
+// PlanRecomputed plans training of a network in memplan.json twice, the second time recomputing as
+// far as it takes to come down to a share of the memory.
+func PlanRecomputed(env Env, model string, batch int, share float64) (without, with sym.MemoryUse,
+	err error) {
 	var index planIndex
 	if err := env.Golden.JSON("memplan/memplan.json", &index); err != nil {
 		return without, with, err
@@ -122,9 +126,10 @@ func PlanRecomputed(env Env, model string, batch int, share float64) (without, w
 	return without, with, fmt.Errorf("%w %s with batch %d", ErrNoCase, model, batch)
 }
 
-// measure plans the case, recomputing down to a share of the memory. Operator workspace is not in MXNet's
-// figures, so the plan is made for the reference kernels, which have none.
-func (c *planCase) measure(env Env, reuse *planReuse, share float64) (use sym.MemoryUse, err error) {
+// measure plans the case, recomputing down to a share of the memory. Operator workspace is not in
+// MXNet's figures, so the plan is made for the reference kernels, which have none.
+func (c *planCase) measure(env Env, reuse *planReuse, share float64) (use sym.MemoryUse,
+	err error) {
 	defer device.LimitTier(device.LimitTier(device.TierRef))
 	cfg := sym.BindConfig{Device: env.Device, DefaultReq: op.ReqNull, Recompute: share,
 		Shapes: map[string]dtype.Shape{}, GradReq: map[string]op.Req{}}
@@ -154,7 +159,8 @@ func (c *planCase) checkArrays(ex *sym.Executor) error {
 		what   string
 		arrays map[string]*nd.Array
 		want   int64
-	}{{"arguments", ex.Args, c.ArgBytes}, {"gradients", ex.Grads, c.GradBytes}, {"auxiliary states", ex.Aux, c.AuxBytes}} {
+	}{{"arguments", ex.Args, c.ArgBytes}, {"gradients", ex.Grads, c.GradBytes},
+		{"auxiliary states", ex.Aux, c.AuxBytes}} {
 		got := int64(0)
 		for _, a := range x.arrays {
 			got += int64(a.Shape().Size() * a.DType().Size())
@@ -196,7 +202,8 @@ func (r *planReuse) bind(file string, cfg sym.BindConfig, g *Golden) (*sym.Execu
 	if err != nil {
 		return nil, err
 	}
-	fitting := func(names []string, shapes []dtype.Shape, from map[string]*nd.Array) map[string]*nd.Array {
+	fitting := func(names []string, shapes []dtype.Shape,
+		from map[string]*nd.Array) map[string]*nd.Array {
 		m := map[string]*nd.Array{}
 		for i, name := range names {
 			if a := from[name]; a != nil && a.Shape().Equal(shapes[i]) {

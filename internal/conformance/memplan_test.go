@@ -7,7 +7,8 @@ import (
 	"gomx/internal/conformance"
 )
 
-// TestRecomputedMemory checks that recomputing saves half of the planned memory of training deep networks.
+// TestRecomputedMemory checks that recomputing saves half of the planned memory of training deep
+// networks.
 func TestRecomputedMemory(t *testing.T) {
 	env, _ := environment(t)
 	for _, c := range []struct {
@@ -21,9 +22,11 @@ func TestRecomputedMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("%s: %d MiB, %d MiB with %d nodes computed twice", c.model, without.Arena>>20, with.Arena>>20, with.Recomputed)
+		t.Logf("%s: %d MiB, %d MiB with %d nodes computed twice", c.model, without.Arena>>20,
+			with.Arena>>20, with.Recomputed)
 		if 2*with.Arena > without.Arena {
-			t.Errorf("%s: %d bytes planned with recomputing, %d without: want at most half", c.model, with.Arena, without.Arena)
+			t.Errorf("%s: %d bytes planned with recomputing, %d without: want at most half",
+				c.model, with.Arena, without.Arena)
 		}
 	}
 }

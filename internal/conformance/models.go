@@ -62,7 +62,8 @@ func ModelCases(g *Golden) ([]Case, error) {
 	var list []Case
 	for _, c := range cases {
 		if c.Internals != 0 && c.Internals != len(c.InternalShapes) {
-			return nil, fmt.Errorf("conformance: models/cases.json: %s: %d internals and %d shapes of them", c.Name, c.Internals, len(c.InternalShapes))
+			return nil, fmt.Errorf("conformance: models/cases.json: %s: %d internals and %d "+
+				"shapes of them", c.Name, c.Internals, len(c.InternalShapes))
 		}
 		c.File = "models/" + c.File
 		list = append(list, Case{ID: c.Name, Run: c.run, Weight: c.elements()})
@@ -140,7 +141,8 @@ func (c *modelCase) checkShapes(s *sym.Symbol) error {
 	}
 	for i, want := range c.InternalShapes {
 		if names[i] != want.name || !shapes[i].Equal(want.shape) {
-			return fmt.Errorf("internal output %d is %s %v, want %s %v", i, names[i], shapes[i], want.name, want.shape)
+			return fmt.Errorf("internal output %d is %s %v, want %s %v", i, names[i], shapes[i],
+				want.name, want.shape)
 		}
 	}
 	for what, pair := range map[string][2][]string{
@@ -203,7 +205,8 @@ func (c *modelCase) infer(s *sym.Symbol, f *feed, env Env) error {
 	return c.outputs(ex, c.ForwardInfer, env.Golden)
 }
 
-// withPreHead adds the tensor that enters the first head's layer to the outputs, if the references end with it.
+// withPreHead adds the tensor that enters the first head's layer to the outputs, if the references
+// end with it.
 func (c *modelCase) withPreHead(s *sym.Symbol, refs []Ref) *sym.Symbol {
 	heads := s.Entries()
 	if len(refs) == len(c.Outputs) {
@@ -231,7 +234,8 @@ func (c *modelCase) train(s *sym.Symbol, f *feed, env Env) error {
 			return err
 		}
 	}
-	if err := c.outputs(ex, c.ForwardTrain[:min(len(c.ForwardTrain), len(c.Outputs))], env.Golden); err != nil {
+	if err := c.outputs(ex, c.ForwardTrain[:min(len(c.ForwardTrain), len(c.Outputs))],
+		env.Golden); err != nil {
 		return err
 	}
 	if err := c.norms("gradient of ", ex.Grads, c.GradNorms); err != nil {
@@ -257,8 +261,8 @@ func (c *modelCase) trainForward(s *sym.Symbol, f *feed, env Env) error {
 	return c.outputs(ex, c.ForwardTrain, env.Golden)
 }
 
-// withoutDropout loads a symbol with the probability of every Dropout set to zero, and says how many there are. One
-// without attributes has MXNet's default probability until then.
+// withoutDropout loads a symbol with the probability of every Dropout set to zero, and says how
+// many there are. One without attributes has MXNet's default probability until then.
 func withoutDropout(data []byte) (*sym.Symbol, int, error) {
 	var g map[string]any
 	if err := json.Unmarshal(data, &g); err != nil {

@@ -44,7 +44,8 @@ func (c *modelCase) grads(ex *sym.Executor, g *Golden) error {
 			x[i] -= y[i]
 		}
 		if d := sumUp(x).L2; !(d <= c.noise()+tol*length) {
-			return fmt.Errorf("gradient of %s: difference of length %g from one of length %g (tolerance %.1g)", r.Name, d, length, tol)
+			return fmt.Errorf("gradient of %s: difference of length %g from one of length %g "+
+				"(tolerance %.1g)", r.Name, d, length, tol)
 		}
 	}
 	return nil
@@ -100,7 +101,8 @@ func (c *modelCase) norms(what string, got map[string]*nd.Array, want map[string
 		if err := near(what+name+": length", n.L2, w.L2, Tolerance{noise, tol}); err != nil {
 			return err
 		}
-		if err := near(what+name+": sum", n.Sum, w.Sum, Tolerance{(noise + tol*w.L2) * math.Sqrt(float64(len(v))), tol}); err != nil {
+		if err := near(what+name+": sum", n.Sum, w.Sum, Tolerance{(noise + tol*w.L2) *
+			math.Sqrt(float64(len(v))), tol}); err != nil {
 			return err
 		}
 	}

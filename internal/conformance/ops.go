@@ -87,7 +87,8 @@ func (c *opCase) run(env Env) error {
 		return err
 	}
 	if got := s.Outputs(); !slices.Equal(got, c.OutputNames) {
-		return fmt.Errorf("outputs are called %s, want %s", strings.Join(got, ", "), strings.Join(c.OutputNames, ", "))
+		return fmt.Errorf("outputs are called %s, want %s", strings.Join(got, ", "),
+			strings.Join(c.OutputNames, ", "))
 	}
 	f, err := c.feed(env.Golden)
 	if err != nil {

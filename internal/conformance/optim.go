@@ -13,7 +13,8 @@ import (
 // OptimCases reads the indexes below optim/.
 func OptimCases(g *Golden) ([]Case, error) {
 	var list []Case
-	for _, load := range []func(*Golden) ([]Case, error){optimizerCases, updateCases, scheduleCases, metricCases, compressionCases} {
+	for _, load := range []func(*Golden) ([]Case, error){optimizerCases, updateCases, scheduleCases,
+		metricCases, compressionCases} {
 		cases, err := load(g)
 		if err != nil {
 			return nil, err
@@ -73,7 +74,8 @@ func (c *updateCase) run(env Env) error {
 		return err
 	}
 	for i, r := range c.Outputs {
-		if err := compareND(env.Golden, fmt.Sprintf("output %d", i), out[i], c.File, r); err != nil {
+		if err := compareND(env.Golden, fmt.Sprintf("output %d", i), out[i], c.File,
+			r); err != nil {
 			return err
 		}
 	}
@@ -106,7 +108,8 @@ type metricCase struct {
 		Label, Pred Ref
 		ValueAfter  *float64 `json:"value_after"` // null: not a number
 	}
-	// NumInst and SumMetric are two numbers inside MXNet's metric, of which it makes the last value; informative.
+	// NumInst and SumMetric are two numbers inside MXNet's metric, of which it makes the last
+	// value; informative.
 	NumInst   *float64 `json:"num_inst"`
 	SumMetric *float64 `json:"sum_metric"`
 }
@@ -153,7 +156,8 @@ func (c *metricCase) run(env Env) error {
 		if b.ValueAfter != nil {
 			want = *b.ValueAfter
 		}
-		if err := near(fmt.Sprintf("value after batch %d", i), got[0], want, Tolerance{1e-6, 1e-5}); err != nil {
+		if err := near(fmt.Sprintf("value after batch %d", i), got[0], want,
+			Tolerance{1e-6, 1e-5}); err != nil {
 			return err
 		}
 	}

@@ -29,7 +29,8 @@ func compressionCases(g *Golden) ([]Case, error) {
 	for _, c := range cases {
 		for i, s := range c.Steps {
 			if len(s.Grads) != c.Devices {
-				return nil, fmt.Errorf("conformance: compression.json: %s: step %d has %d gradients for %d devices", c.ID, i, len(s.Grads), c.Devices)
+				return nil, fmt.Errorf("conformance: compression.json: %s: step %d has %d "+
+					"gradients for %d devices", c.ID, i, len(s.Grads), c.Devices)
 			}
 		}
 		c.File = "optim/" + c.File
@@ -74,7 +75,8 @@ func (c *compressionCase) run(env Env) error {
 		if err := s.PushPull("w", 0, grads, []*nd.Array{out}); err != nil {
 			return err
 		}
-		if err := compareND(env.Golden, fmt.Sprintf("pulled after push %d", i), out, c.File, step.Pulled); err != nil {
+		if err := compareND(env.Golden, fmt.Sprintf("pulled after push %d", i), out, c.File,
+			step.Pulled); err != nil {
 			return err
 		}
 	}

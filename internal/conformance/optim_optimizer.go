@@ -23,8 +23,8 @@ type optimizerCase struct {
 	Steps  int
 	Params []optimizerParam
 	DType  string // of the weights
-	// What MXNet's optimizer holds after it is made: its class, its attributes, and the multipliers that follow from Mult and
-	// the names. The weights show whether ours has the same.
+	// What MXNet's optimizer holds after it is made: its class, its attributes, and the multipliers
+	// that follow from Mult and the names. The weights show whether ours has the same.
 	Class    string
 	Defaults map[string]any
 	LRMult   map[string]float64 `json:"lr_mult"`
@@ -109,7 +109,8 @@ func (c *optimizerCase) updater() (*optimizer.Updater, error) {
 	return optimizer.NewUpdater(o, names)
 }
 
-// optimizerKwargs returns a copy of an optimizer's keyword arguments in which a schedule that is spelled as text is one.
+// optimizerKwargs returns a copy of an optimizer's keyword arguments in which a schedule that is
+// spelled as text is one.
 func optimizerKwargs(given map[string]any) (map[string]any, error) {
 	kwargs := map[string]any{}
 	maps.Copy(kwargs, given)
@@ -148,7 +149,8 @@ func (c *optimizerCase) checkWeights(g *Golden, weights []*nd.Array, step int) e
 		if err != nil {
 			return err
 		}
-		if err := compare(fmt.Sprintf("%s after step %d", p.Name, step), got, want.Row(step), opTolerance("", "", want.DType)); err != nil {
+		if err := compare(fmt.Sprintf("%s after step %d", p.Name, step), got, want.Row(step),
+			opTolerance("", "", want.DType)); err != nil {
 			return err
 		}
 	}
@@ -162,7 +164,8 @@ func (c *optimizerCase) checkStates(g *Golden, u *optimizer.Updater) error {
 			return fmt.Errorf("%s: %d states, want %d", p.Name, len(state), len(p.States))
 		}
 		for k, r := range p.States {
-			if err := compareND(g, fmt.Sprintf("%s state %d", p.Name, k), state[k], c.File, r); err != nil {
+			if err := compareND(g, fmt.Sprintf("%s state %d", p.Name, k), state[k], c.File,
+				r); err != nil {
 				return err
 			}
 		}
@@ -186,16 +189,20 @@ func scheduleCases(g *Golden) ([]Case, error) {
 	}
 	var list []Case
 	for _, c := range cases {
-		if n := len(c.NumUpdate); n != 0 && (n != 2 || c.NumUpdate[1]-c.NumUpdate[0]+1 != len(c.LR)) {
-			return nil, fmt.Errorf("conformance: lr_schedules.json: %s: %d rates for the updates %v, want first and last", c.Class, len(c.LR), c.NumUpdate)
+		if n := len(c.NumUpdate); n != 0 &&
+			(n != 2 || c.NumUpdate[1]-c.NumUpdate[0]+1 != len(c.LR)) {
+			return nil, fmt.Errorf("conformance: lr_schedules.json: %s: %d rates for the "+
+				"updates %v, want first and last", c.Class, len(c.LR), c.NumUpdate)
 		}
-		list = append(list, Case{ID: "schedule/" + c.Class + "(" + spell(c.Kwargs) + ")", Run: c.run})
+		list = append(list, Case{ID: "schedule/" + c.Class + "(" + spell(c.Kwargs) + ")",
+			Run: c.run})
 	}
 	return list, nil
 }
 
 func (c *scheduleCase) run(Env) error {
-	s, err := optimizer.NewSchedule(strings.ToLower(strings.TrimSuffix(c.Class, "Scheduler")), c.Kwargs)
+	s, err := optimizer.NewSchedule(strings.ToLower(strings.TrimSuffix(c.Class, "Scheduler")),
+		c.Kwargs)
 	if err != nil {
 		return err
 	}
@@ -205,7 +212,8 @@ func (c *scheduleCase) run(Env) error {
 	}
 	for i, want := range c.LR {
 		n := first + i
-		if err := near(fmt.Sprintf("rate after %d updates", n), s.Rate(0, n), want, Tolerance{1e-15, 1e-12}); err != nil {
+		if err := near(fmt.Sprintf("rate after %d updates", n), s.Rate(0, n), want,
+			Tolerance{1e-15, 1e-12}); err != nil {
 			return err
 		}
 	}

@@ -12,17 +12,19 @@ import (
 	"gomx/internal/conformance"
 )
 
-// own are the cases that testdata/own/make.py wrote with MXNet: of the formats of the golden data, but such as those have
-// none of.
+// own are the cases that testdata/own/make.py wrote with MXNet: of the formats of the golden data,
+// but such as those have none of.
 var own = []struct {
 	folder string
 	load   func(*conformance.Golden) ([]conformance.Case, error)
 	want   []string // the cases
 }{
-	{"train", conformance.TrainCases, []string{"train/dense-rescale", "train/dense-adam-rescale", "train/autoencoder", "train/steps_first",
+	{"train", conformance.TrainCases, []string{"train/dense-rescale", "train/dense-adam-rescale",
+		"train/autoencoder", "train/steps_first",
 		"train/own_loss", "dist/module.dense", "dist/module.rescale"}},
 	{"models", conformance.ModelCases, []string{"dense-inference"}},
-	{"formats", conformance.FormatCases, []string{"checkpoint/adam-0003.params", "checkpoint/sgd-0003.params"}},
+	{"formats", conformance.FormatCases, []string{"checkpoint/adam-0003.params",
+		"checkpoint/sgd-0003.params"}},
 }
 
 func TestOwnCases(t *testing.T) {
@@ -37,7 +39,8 @@ func TestOwnCases(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		r := conformance.Run(&out, t.Name(), cases, conformance.Env{Golden: g}, []device.Tier{device.TierC})
+		r := conformance.Run(&out, t.Name(), cases, conformance.Env{Golden: g},
+			[]device.Tier{device.TierC})
 		if len(r.Failed) > 0 || strings.Join(r.Passed, " ") != strings.Join(o.want, " ") {
 			t.Errorf("%s: passed %v, want %v\n%s", o.folder, r.Passed, o.want, out.String())
 		}
@@ -46,13 +49,18 @@ func TestOwnCases(t *testing.T) {
 
 // indexes are the JSON files of cases that the harness reads, and what reads them.
 var indexes = map[string]func(*conformance.Golden) ([]conformance.Case, error){
-	"ops/cases.json": conformance.OpCases, "formats/formats.json": conformance.FormatCases, "models/cases.json": conformance.ModelCases,
-	"memplan/memplan.json": conformance.PlanCases, "optim/optimizers.json": conformance.OptimCases, "optim/update_ops.json": conformance.OptimCases,
-	"optim/lr_schedules.json": conformance.OptimCases, "optim/metrics.json": conformance.OptimCases, "optim/compression.json": conformance.OptimCases,
-	"rest/cases.json": conformance.RestCases, "rest/imperative.json": conformance.RestCases, "train/train.json": conformance.TrainCases, "train/dist.json": conformance.TrainCases,
+	"ops/cases.json": conformance.OpCases, "formats/formats.json": conformance.FormatCases,
+	"models/cases.json":    conformance.ModelCases,
+	"memplan/memplan.json": conformance.PlanCases, "optim/optimizers.json": conformance.OptimCases,
+	"optim/update_ops.json":   conformance.OptimCases,
+	"optim/lr_schedules.json": conformance.OptimCases, "optim/metrics.json": conformance.OptimCases,
+	"optim/compression.json": conformance.OptimCases,
+	"rest/cases.json":        conformance.RestCases, "rest/imperative.json": conformance.RestCases,
+	"train/train.json": conformance.TrainCases, "train/dist.json": conformance.TrainCases,
 }
 
-// TestUnknownFieldsAreErrors adds a field to each object of a case in turn, which must not be passed over.
+// TestUnknownFieldsAreErrors adds a field to each object of a case in turn, which must not be
+// passed over.
 func TestUnknownFieldsAreErrors(t *testing.T) {
 	for name, load := range indexes {
 		t.Run(name, func(t *testing.T) {
@@ -78,7 +86,8 @@ func TestUnknownFieldsAreErrors(t *testing.T) {
 					tried[at] = true
 					o["unheard_of"] = 1
 					defer delete(o, "unheard_of")
-					if err := loadChanged(t, dir, name, index, load); err == nil || !strings.Contains(err.Error(), `unknown field "unheard_of"`) {
+					if err := loadChanged(t, dir, name, index, load); err == nil ||
+						!strings.Contains(err.Error(), `unknown field "unheard_of"`) {
 						t.Errorf("a field of %q: got %v, want an error that names it", at, err)
 					}
 				})
@@ -91,7 +100,8 @@ func TestUnknownFieldsAreErrors(t *testing.T) {
 }
 
 // loadChanged writes an index and reads its cases.
-func loadChanged(t *testing.T, dir, name string, index map[string]any, load func(*conformance.Golden) ([]conformance.Case, error)) error {
+func loadChanged(t *testing.T, dir, name string, index map[string]any,
+	load func(*conformance.Golden) ([]conformance.Case, error)) error {
 	t.Helper()
 	text, err := json.Marshal(index)
 	if err != nil {
@@ -110,8 +120,10 @@ func loadChanged(t *testing.T, dir, name string, index map[string]any, load func
 }
 
 // free are the objects whose fields have names of the case's own: attributes, arrays by name.
-var free = map[string]bool{"attrs": true, "optimizer_params": true, "inputs": true, "grad_norms": true, "aux_after_train": true,
-	"keys": true, "input_shapes": true, "planned_mb": true, "nodes": true, "attr_dict": true, "defaults": true, "lr_mult": true, "wd_mult": true,
+var free = map[string]bool{"attrs": true, "optimizer_params": true, "inputs": true,
+	"grad_norms": true, "aux_after_train": true,
+	"keys": true, "input_shapes": true, "planned_mb": true, "nodes": true, "attr_dict": true,
+	"defaults": true, "lr_mult": true, "wd_mult": true,
 	"variants": true, "rss": true, "cases": true}
 
 // eachRecord calls f for every object below v that has fields of the format.
@@ -131,24 +143,30 @@ func eachRecord(v any, at string, f func(at string, o map[string]any)) {
 			if free[last] {
 				key = "*"
 			}
-			if !(last == "attr_dict" || key == "attr_dict" || key == "cases" || key == "variants" || key == "rss") {
+			if !(last == "attr_dict" || key == "attr_dict" || key == "cases" || key == "variants" ||
+				key == "rss") {
 				eachRecord(x, at+"."+key, f)
 			}
 		}
 	}
 }
 
-// TestCasesThatContradictThemselves changes one field of a case so that it no longer agrees with the others.
+// TestCasesThatContradictThemselves changes one field of a case so that it no longer agrees with
+// the others.
 func TestCasesThatContradictThemselves(t *testing.T) {
 	for _, tt := range []struct {
 		index, want string
 		change      func(c map[string]any)
 	}{
 		{"ops/cases.json", "grad_req", func(c map[string]any) { c["grad_req"] = "add" }},
-		{"ops/cases.json", "names of", func(c map[string]any) { c["output_names"] = []string{"a", "b", "c", "d"} }},
+		{"ops/cases.json", "names of", func(c map[string]any) {
+			c["output_names"] = []string{"a",
+				"b", "c", "d"}
+		}},
 		{"train/train.json", "losses", func(c map[string]any) { c["steps"] = 19 }},
 		{"models/cases.json", "internals", func(c map[string]any) { c["internals"] = 2 }},
-		{"optim/lr_schedules.json", "rates for the updates", func(c map[string]any) { c["num_update"] = []int{1, 200} }},
+		{"optim/lr_schedules.json", "rates for the updates",
+			func(c map[string]any) { c["num_update"] = []int{1, 200} }},
 		{"optim/compression.json", "devices", func(c map[string]any) { c["devices"] = 7 }},
 	} {
 		dir := t.TempDir()
@@ -164,7 +182,8 @@ func TestCasesThatContradictThemselves(t *testing.T) {
 			t.Fatal(err)
 		}
 		tt.change(index["cases"].([]any)[0].(map[string]any))
-		if err := loadChanged(t, dir, tt.index, index, indexes[tt.index]); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if err := loadChanged(t, dir, tt.index, index, indexes[tt.index]); err == nil ||
+			!strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got %v, want %q", tt.index, err, tt.want)
 		}
 	}

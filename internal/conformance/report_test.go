@@ -27,7 +27,8 @@ func someReport(t *testing.T) (*conformance.Report, string) {
 		}},
 	}
 	var out bytes.Buffer
-	r := conformance.Run(&out, "TestX", cases, conformance.Env{}, []device.Tier{device.TierRef, device.TierGo})
+	r := conformance.Run(&out, "TestX", cases, conformance.Env{}, []device.Tier{device.TierRef,
+		device.TierGo})
 	return r, out.String()
 }
 
@@ -37,7 +38,9 @@ func TestRun(t *testing.T) {
 	if got, want := r.Summary(), "TestX: 1 passed, 3 failed"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	for _, want := range []string{"FAIL bad: tier ref: two lines\n", "FAIL panics: tier ref: panic: boom at conformance/report_test.go:", "FAIL slow: tier ref: wrong\n"} {
+	for _, want := range []string{"FAIL bad: tier ref: two lines\n",
+		"FAIL panics: tier ref: panic: boom at conformance/report_test.go:",
+		"FAIL slow: tier ref: wrong\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("got %q, want %q in it", out, want)
 		}
@@ -90,10 +93,13 @@ func TestOpenErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := conformance.OpCases(g); err == nil || !strings.Contains(err.Error(), "cases.json") {
+	if _, err := conformance.OpCases(g); err == nil ||
+		!strings.Contains(err.Error(), "cases.json") {
 		t.Errorf("got %v, want the name of the missing index", err)
 	}
-	if _, err := g.Array("ops/none.npz", conformance.Ref{Key: "x/in.data", DType: "float32"}); err == nil || !strings.Contains(err.Error(), "x/in.data of ops/none.npz") {
+	if _, err := g.Array("ops/none.npz", conformance.Ref{Key: "x/in.data",
+		DType: "float32"}); err == nil ||
+		!strings.Contains(err.Error(), "x/in.data of ops/none.npz") {
 		t.Errorf("got %v, want array and archive", err)
 	}
 }

@@ -10,7 +10,8 @@ import (
 	nd "gomx/ndarray"
 )
 
-// RestCases reads the two indexes below rest/: operators as in ops/, and operators that no graph can hold.
+// RestCases reads the two indexes below rest/: operators as in ops/, and operators that no graph
+// can hold.
 func RestCases(g *Golden) ([]Case, error) {
 	list, err := opCasesOf(g, "rest")
 	if err != nil {
@@ -22,7 +23,8 @@ func RestCases(g *Golden) ([]Case, error) {
 	}
 	for _, c := range cases {
 		if c.Kind != "imperative" {
-			return nil, fmt.Errorf("conformance: imperative.json: %s is of kind %q, want imperative", c.ID, c.Kind)
+			return nil, fmt.Errorf("conformance: imperative.json: %s is of kind %q, want "+
+				"imperative", c.ID, c.Kind)
 		}
 		list = append(list, Case{ID: "imperative/" + c.ID, Run: c.run})
 	}
@@ -32,8 +34,8 @@ func RestCases(g *Golden) ([]Case, error) {
 // imperativeArchive holds the arrays of imperative.json.
 const imperativeArchive = "rest/imperative.npz"
 
-// imperativeCase is one call of an operator on arrays: the shape of its output depends on values, its input is sparse, or it
-// changes its inputs.
+// imperativeCase is one call of an operator on arrays: the shape of its output depends on values,
+// its input is sparse, or it changes its inputs.
 type imperativeCase struct {
 	ID, Kind, Op string
 	Note         string // informative
@@ -84,7 +86,8 @@ func (c *imperativeCase) run(env Env) error {
 		return fmt.Errorf("%d outputs, want %d", len(out), len(c.Outputs))
 	}
 	for i, r := range c.Outputs {
-		if err := compareND(env.Golden, fmt.Sprintf("output %d", i), out[i], imperativeArchive, r); err != nil {
+		if err := compareND(env.Golden, fmt.Sprintf("output %d", i), out[i], imperativeArchive,
+			r); err != nil {
 			return err
 		}
 	}
@@ -136,7 +139,8 @@ func (c *imperativeCase) gradients(env Env, out, wrt []*nd.Array) error {
 		return err
 	}
 	for i, r := range c.Grads {
-		if err := compareND(env.Golden, "gradient of "+r.Name, grads[i], imperativeArchive, r); err != nil {
+		if err := compareND(env.Golden, "gradient of "+r.Name, grads[i], imperativeArchive,
+			r); err != nil {
 			return err
 		}
 	}
@@ -147,7 +151,8 @@ func (c *imperativeCase) gradients(env Env, out, wrt []*nd.Array) error {
 func (c *imperativeCase) inputsAfter(g *Golden, in []*nd.Array) error {
 	for i, x := range in {
 		want := c.Inputs[i].Ref
-		if k := slices.IndexFunc(c.InputsAfter, func(r Ref) bool { return r.Name == want.Name }); k >= 0 {
+		if k := slices.IndexFunc(c.InputsAfter,
+			func(r Ref) bool { return r.Name == want.Name }); k >= 0 {
 			want = c.InputsAfter[k]
 		}
 		if err := compareND(g, want.Name+" afterwards", x, imperativeArchive, want); err != nil {

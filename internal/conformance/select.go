@@ -15,17 +15,24 @@ import (
 
 // selectedOps is how many cases of an operator are selected.
 var selectedOps = map[string]int{
-	"FullyConnected": 3, "Convolution": 5, "Pooling": 4, "BatchNorm": 3, "Activation": 2, "LeakyReLU": 2,
-	"Flatten": 1, "Reshape": 2, "Concat": 1, "SliceChannel": 1, "Dropout": 1, "elemwise_add": 1, "elemwise_sub": 1,
-	"elemwise_mul": 1, "elemwise_div": 1, "broadcast_add": 1, "broadcast_mul": 1, "_plus_scalar": 1, "_rdiv_scalar": 1,
-	"exp": 1, "log": 1, "sqrt": 1, "square": 1, "abs": 1, "clip": 1, "sum": 2, "mean": 1, "max": 1, "dot": 2,
+	"FullyConnected": 3, "Convolution": 5, "Pooling": 4, "BatchNorm": 3, "Activation": 2,
+	"LeakyReLU": 2,
+	"Flatten":   1, "Reshape": 2, "Concat": 1, "SliceChannel": 1, "Dropout": 1, "elemwise_add": 1,
+	"elemwise_sub": 1,
+	"elemwise_mul": 1, "elemwise_div": 1, "broadcast_add": 1, "broadcast_mul": 1, "_plus_scalar": 1,
+	"_rdiv_scalar": 1,
+	"exp":          1, "log": 1, "sqrt": 1, "square": 1, "abs": 1, "clip": 1, "sum": 2, "mean": 1,
+	"max":       1,
+	"dot":       2,
 	"transpose": 1, "softmax": 1, "log_softmax": 1, "SoftmaxOutput": 3, "LinearRegressionOutput": 1,
-	"LogisticRegressionOutput": 1, "MakeLoss": 1, "BlockGrad": 1, "Embedding": 1, "_copy": 1, "Cast": 2, "_zeros": 1,
+	"LogisticRegressionOutput": 1, "MakeLoss": 1, "BlockGrad": 1, "Embedding": 1, "_copy": 1,
+	"Cast": 2, "_zeros": 1,
 	"_ones": 1, "_arange": 1, "one_hot": 1, "argmax": 1,
 }
 
 // selectedRest are the families of later operators of which one case each is selected.
-var selectedRest = []string{"nograd", "nonfinite", "softmaxact", "reduce2", "prelu", "dropout", "pool2", "linalg2", "contrib2"}
+var selectedRest = []string{"nograd", "nonfinite", "softmaxact", "reduce2", "prelu", "dropout",
+	"pool2", "linalg2", "contrib2"}
 
 // selectedModels are the networks of the selection.
 var selectedModels = []string{"mlp", "lenet", "logistic"}
@@ -65,11 +72,21 @@ func selections() []selection {
 		{"ops/cases.json", "", ops, nil},
 		{"rest/cases.json", "", newOps, nil},
 		{"rest/imperative.json", "rest/imperative.npz", all, nil},
-		{"formats/formats.json", "formats/formats.npz", selectFormat, []string{"file", "idx", "upgraded", "label", "label_csv", "label_libsvm"}},
+		{"formats/formats.json", "formats/formats.npz", selectFormat, []string{"file", "idx",
+			"upgraded", "label", "label_csv", "label_libsvm"}},
 		{"models/cases.json", "", models, []string{"symbol"}},
-		{"memplan/memplan.json", "", func(c *selectedCase) bool { return models(c) && c.Batch <= 128 }, nil},
-		{"optim/optimizers.json", "", func(c *selectedCase) bool { return c.Optimizer == "sgd" || c.Optimizer == "adam" }, nil},
-		{"optim/update_ops.json", "", func(c *selectedCase) bool { return strings.HasPrefix(c.Op, "sgd_") || c.Op == "adam_update" }, nil},
+		{"memplan/memplan.json", "", func(c *selectedCase) bool {
+			return models(c) &&
+				c.Batch <= 128
+		}, nil},
+		{"optim/optimizers.json", "", func(c *selectedCase) bool {
+			return c.Optimizer == "sgd" ||
+				c.Optimizer == "adam"
+		}, nil},
+		{"optim/update_ops.json", "", func(c *selectedCase) bool {
+			return strings.HasPrefix(c.Op,
+				"sgd_") || c.Op == "adam_update"
+		}, nil},
 		{"optim/lr_schedules.json", "", all, nil},
 		{"optim/metrics.json", "", func(c *selectedCase) bool {
 			return slices.Contains([]string{"Accuracy", "TopKAccuracy", "CrossEntropy"}, c.Class)
@@ -130,7 +147,8 @@ func (s *selection) copy(g *Golden, dst string) error {
 				arrays[archive] = append(arrays[archive], r)
 			}
 			for _, field := range s.files {
-				if name, ok := o[field].(string); ok && name != "" && fileExists(g.Path(folder+"/"+name)) {
+				if name, ok := o[field].(string); ok && name != "" &&
+					fileExists(g.Path(folder+"/"+name)) {
 					files = append(files, folder+"/"+name)
 				}
 			}
@@ -230,8 +248,10 @@ func writeNpz(g *Golden, dst, name string, refs []Ref) error {
 
 // npyHeader is the header of NumPy's format 1.0, padded to a multiple of 64 bytes.
 func npyHeader(a *Array) []byte {
-	dict := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': %v, }", npyTypes[a.DType], a.Shape)
+	dict := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': %v, }", npyTypes[a.DType],
+		a.Shape)
 	pad := 63 - (10+len(dict))%64
-	h := append([]byte("\x93NUMPY\x01\x00"), binary.LittleEndian.AppendUint16(nil, uint16(len(dict)+pad+1))...)
+	h := append([]byte("\x93NUMPY\x01\x00"), binary.LittleEndian.AppendUint16(nil,
+		uint16(len(dict)+pad+1))...)
 	return append(h, dict+strings.Repeat(" ", pad)+"\n"...)
 }

@@ -27,7 +27,8 @@ func TestSelection(t *testing.T) {
 	defer g.Close()
 	for _, load := range []func(*conformance.Golden) ([]conformance.Case, error){
 		conformance.OpCases, conformance.FormatCases, conformance.ModelCases,
-		conformance.PlanCases, conformance.OptimCases, conformance.TrainCases, conformance.RestCases,
+		conformance.PlanCases, conformance.OptimCases, conformance.TrainCases,
+		conformance.RestCases,
 	} {
 		cases, err := load(g)
 		if err != nil {
@@ -37,7 +38,8 @@ func TestSelection(t *testing.T) {
 			t.Error("no cases")
 		}
 		var out bytes.Buffer
-		conformance.Run(&out, t.Name(), cases, conformance.Env{Golden: g}, []device.Tier{device.TierC})
+		conformance.Run(&out, t.Name(), cases, conformance.Env{Golden: g},
+			[]device.Tier{device.TierC})
 		for line := range strings.Lines(out.String()) {
 			if strings.Contains(line, "golden array") || strings.Contains(line, "no such file") {
 				t.Error(line)

@@ -52,7 +52,8 @@ func TrainCases(g *Golden) ([]Case, error) {
 	var list []Case
 	for _, c := range cases {
 		if len(c.Loss) != c.Steps || len(c.ParamL2) != c.Steps {
-			return nil, fmt.Errorf("conformance: train.json: %s: %d losses and %d lengths for %d steps", c.ID, len(c.Loss), len(c.ParamL2), c.Steps)
+			return nil, fmt.Errorf("conformance: train.json: %s: %d losses and %d lengths for "+
+				"%d steps", c.ID, len(c.Loss), len(c.ParamL2), c.Steps)
 		}
 		c.File = "train/" + c.File
 		list = append(list, Case{ID: "train/" + c.ID, Run: c.run})
@@ -113,11 +114,13 @@ func auxOf(m *module.Module) (values, error) {
 // trainNames are the inputs of a network that is trained, in the order of its arguments.
 type trainNames struct {
 	data, label []string
-	target      string // the input that the loss layer compares with; empty: it compares with nothing
-	borrowed    bool   // the case has no such input: its first data are the label
+	// the input that the loss layer compares with; empty: it compares with nothing
+	target   string
+	borrowed bool // the case has no such input: its first data are the label
 }
 
-// inputs sorts the inputs. The label of a case may be called label or be data; one without is given the data.
+// inputs sorts the inputs. The label of a case may be called label or be data; one without is given
+// the data.
 func (c *trainCase) inputs(s *sym.Symbol) (n trainNames, err error) {
 	args := s.Arguments()
 	for name := range c.Inputs {
@@ -200,7 +203,8 @@ func (n *trainNames) source(name string) string {
 func (c *trainCase) value(name string, batch int, env Env) (*nd.Array, error) {
 	in := c.Inputs[name]
 	if len(in.Names) != c.Batches {
-		return nil, fmt.Errorf("input %s has %d names for %d batches", name, len(in.Names), c.Batches)
+		return nil, fmt.Errorf("input %s has %d names for %d batches", name, len(in.Names),
+			c.Batches)
 	}
 	a, err := FillInput(in.Fill, in.Names[batch], in.Shape)
 	if err != nil {
@@ -213,7 +217,8 @@ func (c *trainCase) value(name string, batch int, env Env) (*nd.Array, error) {
 func (c *trainCase) module(s *sym.Symbol, n trainNames, env Env) (*module.Module, error) {
 	describe := func(names []string) (list []dataio.Desc) {
 		for _, name := range names {
-			list = append(list, dataio.Desc{Name: name, Shape: c.Inputs[n.source(name)].Shape, DType: dtype.Float32})
+			list = append(list, dataio.Desc{Name: name, Shape: c.Inputs[n.source(name)].Shape,
+				DType: dtype.Float32})
 		}
 		return list
 	}
@@ -278,5 +283,6 @@ func (c *trainCase) step(m *module.Module, b trainBatch, step int) error {
 		l2 := sumUp(v).L2
 		total += l2 * l2
 	}
-	return near("length of the parameters", math.Sqrt(total), c.ParamL2[step], Tolerance{Rel: c.tolerance(step, 0).Abs / 10})
+	return near("length of the parameters", math.Sqrt(total), c.ParamL2[step],
+		Tolerance{Rel: c.tolerance(step, 0).Abs / 10})
 }

@@ -23,8 +23,8 @@ func (c *trainCase) tolerance(step int, diff float64) Tolerance {
 // settled is the number of steps that are compared closely whatever the network.
 const settled = 5
 
-// lossOf computes what a loss layer minimizes, from its output: the mean over the labels, or over the output of a layer
-// that has none. Regression layers have one label for every output.
+// lossOf computes what a loss layer minimizes, from its output: the mean over the labels, or over
+// the output of a layer that has none. Regression layers have one label for every output.
 func lossOf(layer string, out, label *nd.Array) (float64, error) {
 	p, err := out.Float64s()
 	if err != nil {

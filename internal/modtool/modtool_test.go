@@ -11,7 +11,8 @@ import (
 
 const renamed = "example.org/me/gomx"
 
-var whole = flag.Bool("whole", false, "rename a copy of this module, test it, release it and fetch the release (minutes)")
+var whole = flag.Bool("whole", false, "rename a copy of this module, test it, release it and "+
+	"fetch the release (minutes)")
 
 // command runs a command in dir and returns what it prints.
 func command(t *testing.T, dir string, env []string, name string, args ...string) string {
@@ -26,7 +27,8 @@ func command(t *testing.T, dir string, env []string, name string, args ...string
 }
 
 // identity is the environment of git commands that commit.
-var identity = []string{"GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@t", "GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@t"}
+var identity = []string{"GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@t", "GIT_COMMITTER_NAME=t",
+	"GIT_COMMITTER_EMAIL=t@t"}
 
 // A renamed copy of this module passes tests, is released, and a program outside of it fetches and
 // runs the release.
@@ -44,7 +46,8 @@ func TestRenamedReleaseIsFetched(t *testing.T) {
 	if left := leftovers(t, copied); left != "" {
 		t.Errorf("the old path is left in\n%s", left)
 	}
-	t.Log(command(t, copied, nil, "go", "test", "-timeout", "20m", "./engine/...", "./examples/mnist"))
+	t.Log(command(t, copied, nil, "go", "test", "-timeout", "20m", "./engine/...",
+		"./examples/mnist"))
 	command(t, copied, identity, "git", "commit", "-qam", "renamed")
 	if err := release(copied, dist, "v0.2.0"); err != nil {
 		t.Fatal(err)
@@ -61,10 +64,13 @@ func TestSmallReleaseIsFetched(t *testing.T) {
 	dir := t.TempDir()
 	root, dist := filepath.Join(dir, "small"), filepath.Join(dir, "dist")
 	write(t, root, map[string]string{
-		"go.mod":         "module small\n\ngo 1.26\n",
-		"sum/sum.go":     "// Package sum is imported as small/sum; it is a small/large matter.\npackage sum\n\nimport \"small/deep\"\n\nfunc Of(a, b int) int { return deep.Add(a, b) }\n",
-		"deep/deep.go":   "package deep\n\nfunc Add(a, b int) int { return a + b }\n",
-		"nest/go.mod":    "module small/nest\n\ngo 1.26\n\nrequire small v0.0.0\n\nreplace small => ../\n",
+		"go.mod": "module small\n\ngo 1.26\n",
+		"sum/sum.go": "// Package sum is imported as small/sum; it is a small/large " +
+			"matter.\npackage sum\n\nimport \"small/deep\"\n\nfunc Of(a, b int) int { return " +
+			"deep.Add(a, b) }\n",
+		"deep/deep.go": "package deep\n\nfunc Add(a, b int) int { return a + b }\n",
+		"nest/go.mod": "module small/nest\n\ngo 1.26\n\nrequire small v0.0.0\n\nreplace " +
+			"small => ../\n",
 		"nest/nest.go":   "package nest\n\nimport _ \"small/sum\"\n",
 		"docs/readme.md": "`go doc small/sum`, and /usr/small/sum stays.\n",
 	})
@@ -72,9 +78,12 @@ func TestSmallReleaseIsFetched(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		"go.mod":         "module " + renamed + "\n\ngo 1.26\n",
-		"sum/sum.go":     "// Package sum is imported as " + renamed + "/sum; it is a small/large matter.\npackage sum\n\nimport \"" + renamed + "/deep\"\n\nfunc Of(a, b int) int { return deep.Add(a, b) }\n",
-		"nest/go.mod":    "module " + renamed + "/nest\n\ngo 1.26\n\nrequire " + renamed + " v0.0.0\n\nreplace " + renamed + " => ../\n",
+		"go.mod": "module " + renamed + "\n\ngo 1.26\n",
+		"sum/sum.go": "// Package sum is imported as " + renamed +
+			"/sum; it is a small/large matter.\npackage sum\n\nimport \"" + renamed +
+			"/deep\"\n\nfunc Of(a, b int) int { return deep.Add(a, b) }\n",
+		"nest/go.mod": "module " + renamed + "/nest\n\ngo 1.26\n\nrequire " + renamed +
+			" v0.0.0\n\nreplace " + renamed + " => ../\n",
 		"nest/nest.go":   "package nest\n\nimport _ \"" + renamed + "/sum\"\n",
 		"docs/readme.md": "`go doc " + renamed + "/sum`, and /usr/small/sum stays.\n",
 	} {
@@ -94,7 +103,8 @@ func TestSmallReleaseIsFetched(t *testing.T) {
 	if want := "v0.2.0\nv0.10.0\n"; err != nil || string(list) != want {
 		t.Errorf("list of versions %q, %v, want %q", list, err, want)
 	}
-	program := "package main\n\nimport \"" + renamed + "/sum\"\n\nfunc main() { println(sum.Of(1, 2)) }\n"
+	program := "package main\n\nimport \"" + renamed +
+		"/sum\"\n\nfunc main() { println(sum.Of(1, 2)) }\n"
 	if got := fetch(t, dist, "sum", program); got != "3" {
 		t.Errorf("got %q, want 3", got)
 	}
@@ -106,8 +116,10 @@ func fetch(t *testing.T, dist, pkg, program string) string {
 	user := t.TempDir()
 	write(t, user, map[string]string{"main.go": program})
 	cache := strings.TrimSpace(command(t, ".", nil, "go", "env", "GOMODCACHE"))
-	env := []string{"GOPROXY=file://" + dist + ",file://" + filepath.Join(cache, "cache", "download"), "GOSUMDB=off",
-		"GOFLAGS=-mod=mod -modcacherw -trimpath", "GOMODCACHE=" + filepath.Join(t.TempDir(), "mod"), "CGO_ENABLED=0", "GOWORK=off"}
+	env := []string{"GOPROXY=file://" + dist + ",file://" + filepath.Join(cache, "cache",
+		"download"), "GOSUMDB=off",
+		"GOFLAGS=-mod=mod -modcacherw -trimpath", "GOMODCACHE=" + filepath.Join(t.TempDir(), "mod"),
+		"CGO_ENABLED=0", "GOWORK=off"}
 	command(t, user, env, "go", "mod", "init", "example.org/user")
 	command(t, user, env, "go", "get", renamed+"/"+pkg+"@v0.2.0")
 	return strings.TrimSpace(command(t, user, env, "go", "run", "."))
@@ -130,14 +142,16 @@ func write(t *testing.T, root string, files map[string]string) {
 // leftovers lists imports of the old path.
 func leftovers(t *testing.T, root string) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "git", "grep", "-InE", `^\s*([a-z]+ )?"gomx/|^module gomx`)
+	cmd := exec.CommandContext(t.Context(), "git", "grep", "-InE",
+		`^\s*([a-z]+ )?"gomx/|^module gomx`)
 	cmd.Dir = root
 	out, _ := cmd.Output() // exit code 1: nothing is found
 	return string(out)
 }
 
 func TestWrongNames(t *testing.T) {
-	for _, args := range [][]string{{"rename", "nodot"}, {"rename", "a b.c/d"}, {"release", "1.0"}, {"release", ""}, {"other", "x"}, nil} {
+	for _, args := range [][]string{{"rename", "nodot"}, {"rename", "a b.c/d"}, {"release", "1.0"},
+		{"release", ""}, {"other", "x"}, nil} {
 		if run(args) == nil {
 			t.Errorf("%q is accepted", args)
 		}

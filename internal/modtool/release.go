@@ -26,7 +26,8 @@ func release(root, dist, version string) error {
 	}
 	escaped, err := module.EscapePath(path)
 	if err != nil {
-		return fmt.Errorf("%w: make rename MODULE=host/path gives the module a path that can be fetched", err)
+		return fmt.Errorf("%w: make rename MODULE=host/path gives the module a path that can be "+
+			"fetched", err)
 	}
 	dir := filepath.Join(dist, filepath.FromSlash(escaped), "@v")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -38,7 +39,8 @@ func release(root, dist, version string) error {
 		return err
 	}
 	defer f.Close()
-	if err := zip.CreateFromVCS(f, module.Version{Path: path, Version: version}, root, "HEAD", ""); err != nil {
+	if err := zip.CreateFromVCS(f, module.Version{Path: path, Version: version}, root, "HEAD",
+		""); err != nil {
 		return fmt.Errorf("%s: %w", f.Name(), err)
 	}
 	if err := f.Close(); err != nil {
@@ -51,7 +53,8 @@ func release(root, dist, version string) error {
 	if err := os.WriteFile(base+".mod", mod, 0o644); err != nil {
 		return err
 	}
-	info, err := json.Marshal(map[string]any{"Version": version, "Time": time.Now().UTC().Truncate(time.Second)})
+	info, err := json.Marshal(map[string]any{"Version": version,
+		"Time": time.Now().UTC().Truncate(time.Second)})
 	if err != nil {
 		return err
 	}

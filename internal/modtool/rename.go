@@ -63,8 +63,10 @@ func newRenamer(root, from, to string) (*renamer, error) {
 	old := regexp.QuoteMeta(from)
 	return &renamer{
 		to: to,
-		// A path is not preceded by more of a path. A closing quote behind the slash is a prefix of packages.
-		packages: regexp.MustCompile(`(^|[^\w./-])` + old + `/((?:` + strings.Join(folders, "|") + `)\b|["<])`),
+		// A path is not preceded by more of a path. A closing quote behind the slash is a prefix of
+		// packages.
+		packages: regexp.MustCompile(`(^|[^\w./-])` + old + `/((?:` + strings.Join(folders, "|") +
+			`)\b|["<])`),
 		requires: regexp.MustCompile(`(?m)(^|\s)` + old + `(\s+v\d|\s+=>|\s*$)`),
 	}, nil
 }

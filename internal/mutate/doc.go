@@ -4,8 +4,8 @@
 //	go run ./internal/mutate -n 200 -seed 1 ./memplan
 //	go run ./internal/mutate -n 50 ./engine -- -run 'TestSched|TestRandom'
 //
-// Arguments after -- go to `go test`. The tree is not changed: faults are overlaid on it. A mutant is
-// killed when the tests fail or take longer than -timeout; one that does not compile is replaced by
-// another. The last line is `mutate: K of N killed (P %), seed S`; -min sets the share of killed
+// Arguments after -- go to `go test`. The tree is not changed: faults are overlaid on it. A mutant
+// is killed when the tests fail or take longer than -timeout; one that does not compile is replaced
+// by another. The last line is `mutate: K of N killed (P %), seed S`; -min sets the share of killed
 // mutants below which the command exits with 1.
 package main

@@ -58,7 +58,8 @@ func run(ctx context.Context, o options, out io.Writer) error {
 }
 
 // campaign tests mutants in the given order, o.workers at a time, until o.n compiled.
-func campaign(ctx context.Context, o options, all []mutant, out io.Writer) (tried, dead int, err error) {
+func campaign(ctx context.Context, o options, all []mutant, out io.Writer) (tried, dead int,
+	err error) {
 	var mu sync.Mutex // guards all results and next
 	next := 0
 	take := func() (mutant, bool) {
@@ -139,7 +140,8 @@ func judge(ctx context.Context, o options, m *mutant) (verdict, error) {
 		return 0, err
 	}
 	binary := filepath.Join(dir, "tests")
-	build := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", binary, o.folder)
+	build := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-overlay", overlay, "-o",
+		binary, o.folder)
 	if text, err := build.CombinedOutput(); err != nil {
 		if m == nil || ctx.Err() != nil {
 			return 0, fmt.Errorf("%s does not build: %w\n%s", o.folder, err, text)

@@ -15,7 +15,8 @@ func module(t *testing.T, tests string) string {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"go.mod": "module m\n\ngo 1.26\n",
-		"m.go": "package m\n\nfunc Max(a, b int) int {\n\tif a > b {\n\t\treturn a\n\t}\n\treturn b\n}\n\n" +
+		"m.go": "package m\n\nfunc Max(a, b int) int {\n\tif a > b {\n\t\treturn " +
+			"a\n\t}\n\treturn b\n}\n\n" +
 			"func Twice(a int) int {\n\treturn a + a\n}\n",
 		"m_test.go": "package m\n\nimport \"testing\"\n\n" + tests,
 	} {
@@ -31,7 +32,8 @@ func TestRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds test binaries")
 	}
-	const strong = "func TestMax(t *testing.T) {\n\tif Max(1, 2) != 2 || Max(2, 1) != 2 || Twice(3) != 6 {\n\t\tt.Fatal()\n\t}\n}\n"
+	const strong = "func TestMax(t *testing.T) {\n\tif Max(1, 2) != 2 || Max(2, 1) != 2 || " +
+		"Twice(3) != 6 {\n\t\tt.Fatal()\n\t}\n}\n"
 	tests := []struct {
 		name, tests string
 		least       float64
@@ -39,13 +41,16 @@ func TestRun(t *testing.T) {
 		err         error
 	}{
 		// a > b and a >= b are the same function: that mutant cannot be killed.
-		{"strong", strong, 0.6, []string{"survived: m.go:4:7: > becomes >=", "mutate: 2 of 3 killed"}, nil},
-		{"empty", "func TestNothing(t *testing.T) {}\n", 0.6, []string{"mutate: 0 of 3 killed"}, errWeak},
+		{"strong", strong, 0.6, []string{"survived: m.go:4:7: > becomes >=",
+			"mutate: 2 of 3 killed"}, nil},
+		{"empty", "func TestNothing(t *testing.T) {}\n", 0.6, []string{"mutate: 0 of 3 killed"},
+			errWeak},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var out strings.Builder
-			o := options{folder: module(t, tt.tests), n: 10, seed: 3, timeout: time.Minute, workers: 2, least: tt.least}
+			o := options{folder: module(t, tt.tests), n: 10, seed: 3, timeout: time.Minute,
+				workers: 2, least: tt.least}
 			if err := run(t.Context(), o, &out); !errors.Is(err, tt.err) {
 				t.Fatalf("got error %v, want %v", err, tt.err)
 			}
@@ -63,8 +68,10 @@ func TestFailingTestsAreAnError(t *testing.T) {
 		t.Skip("builds test binaries")
 	}
 	var out strings.Builder
-	o := options{folder: module(t, "func TestMax(t *testing.T) { t.Fatal() }\n"), n: 1, timeout: time.Minute}
-	if err := run(t.Context(), o, &out); err == nil || !strings.Contains(err.Error(), "fail without a fault") {
+	o := options{folder: module(t, "func TestMax(t *testing.T) { t.Fatal() }\n"), n: 1,
+		timeout: time.Minute}
+	if err := run(t.Context(), o, &out); err == nil ||
+		!strings.Contains(err.Error(), "fail without a fault") {
 		t.Errorf("got %v, want an error that says that the tests fail without a fault", err)
 	}
 }

@@ -28,7 +28,8 @@ func Confusion(w io.Writer, labels []string, counts [][]int) error {
 	}
 	for i, row := range counts {
 		if len(row) != n {
-			return fmt.Errorf("plot: row %q of the confusion matrix has %d counts, want %d", labels[i], len(row), n)
+			return fmt.Errorf("plot: row %q of the confusion matrix has %d counts, want %d",
+				labels[i], len(row), n)
 		}
 		for j, c := range row {
 			if c < 0 {
@@ -58,7 +59,8 @@ type matrix struct {
 }
 
 func newMatrix(w io.Writer, labels []string, counts [][]int) *matrix {
-	m := &matrix{svg: svg{bufio.NewWriter(w)}, counts: counts, rows: make([]int, len(labels)), cols: make([]int, len(labels)), left: minLeft}
+	m := &matrix{svg: svg{bufio.NewWriter(w)}, counts: counts, rows: make([]int, len(labels)),
+		cols: make([]int, len(labels)), left: minLeft}
 	for t, row := range counts {
 		for p, c := range row {
 			m.rows[t] += c
@@ -80,7 +82,8 @@ func (m *matrix) frame() {
 	n := float64(len(m.labels))
 	width, height := m.left+n*cell+rightRoom, topRoom+n*cell+endRoom
 	m.open(width, height)
-	m.text(16, 28, `font-size="15"`, fmt.Sprintf("accuracy %s: %d of %d", share(m.hits, m.all), m.hits, m.all))
+	m.text(16, 28, `font-size="15"`, fmt.Sprintf("accuracy %s: %d of %d", share(m.hits, m.all),
+		m.hits, m.all))
 	m.text(m.left+n*cell+10, topRoom-8, `fill="#777777"`, "recall")
 	m.text(m.left-8, topRoom+n*cell+20, `text-anchor="end" fill="#777777"`, "precision")
 	m.text(m.left+n*cell/2, topRoom+n*cell+46, `text-anchor="middle" fill="#777777"`, "predicted")
@@ -88,7 +91,8 @@ func (m *matrix) frame() {
 	for i, label := range m.labels {
 		at := (float64(i) + 0.5) * cell
 		m.text(m.left-8, topRoom+at+4, `text-anchor="end"`, label)
-		m.text(0, 0, fmt.Sprintf(`transform="translate(%.1f %.1f) rotate(-40)"`, m.left+at, topRoom-8), label)
+		m.text(0, 0, fmt.Sprintf(`transform="translate(%.1f %.1f) rotate(-40)"`, m.left+at,
+			topRoom-8), label)
 	}
 }
 

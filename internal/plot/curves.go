@@ -48,7 +48,8 @@ func Curves(w io.Writer, title string, series ...Series) error {
 	var quantities, names []string
 	for _, s := range series {
 		if len(s.X) != len(s.Y) {
-			return fmt.Errorf("plot: series %q of %q has %d X and %d Y values", s.Name, s.Quantity, len(s.X), len(s.Y))
+			return fmt.Errorf("plot: series %q of %q has %d X and %d Y values", s.Name, s.Quantity,
+				len(s.X), len(s.Y))
 		}
 		if !slices.Contains(quantities, s.Quantity) {
 			quantities = append(quantities, s.Quantity)
@@ -164,7 +165,8 @@ func alignX(panels [][]*plot.Plot) {
 // wholeTicks labels whole epochs only, at most a dozen.
 func wholeTicks(lo, hi float64) []plot.Tick {
 	step := 1.0
-	for _, m := range []float64{2, 2.5, 2, 2, 2.5, 2, 2, 2.5, 2, 2, 2.5, 2} { // 1, 2, 5, 10, 20, 50, …
+	// 1, 2, 5, 10, 20, 50, …
+	for _, m := range []float64{2, 2.5, 2, 2, 2.5, 2, 2, 2.5, 2, 2, 2.5, 2} {
 		if (hi-lo)/step <= 12 {
 			break
 		}

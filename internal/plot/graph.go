@@ -19,10 +19,11 @@ type Graph struct {
 
 // GraphNode is a box with lines of text.
 type GraphNode struct {
-	Kind    string
-	Lines   []string // the first stands out
-	Flow    string   // written below the box: what leaves it
-	Cluster string   // nodes of one cluster lie in one frame, if their places allow it; may be empty
+	Kind  string
+	Lines []string // the first stands out
+	Flow  string   // written below the box: what leaves it
+	// nodes of one cluster lie in one frame, if their places allow it; may be empty
+	Cluster string
 }
 
 // Measures of the picture in pixels.
@@ -60,15 +61,16 @@ type graphPicture struct {
 	paths  [][]int // per edge the places that it passes, its ends included
 }
 
-// WriteSVG draws the graph in layers: every box stands below all that it reads. Edges that pass other layers are led
-// around their boxes.
+// WriteSVG draws the graph in layers: every box stands below all that it reads. Edges that pass
+// other layers are led around their boxes.
 func (g *Graph) WriteSVG(w io.Writer) error {
 	if len(g.Nodes) == 0 {
 		return fmt.Errorf("plot: graph %q has no nodes", g.Title)
 	}
 	for _, e := range g.Edges {
 		if e[0] < 0 || e[0] >= len(g.Nodes) || e[1] < 0 || e[1] >= len(g.Nodes) {
-			return fmt.Errorf("plot: graph %q has an edge from %d to %d, but %d nodes", g.Title, e[0], e[1], len(g.Nodes))
+			return fmt.Errorf("plot: graph %q has an edge from %d to %d, but %d nodes", g.Title,
+				e[0], e[1], len(g.Nodes))
 		}
 	}
 	p := &graphPicture{Graph: g, svg: svg{bufio.NewWriter(w)}}
@@ -100,7 +102,8 @@ func (p *graphPicture) layer() error {
 			w = max(w, width*float64(len([]rune(line))))
 		}
 		w = max(w+2*graphPad, graphChar*0.9*float64(len([]rune(n.Flow)))+8)
-		p.add(place{node: i, rank: ranks[i], w: w, h: graphLine*float64(len(n.Lines)) + 2*graphPad - 4})
+		p.add(place{node: i, rank: ranks[i], w: w, h: graphLine*float64(len(n.Lines)) + 2*graphPad -
+			4})
 	}
 	seen := map[[2]int]bool{}
 	for _, e := range p.Edges {
@@ -128,7 +131,8 @@ func (p *graphPicture) add(q place) int {
 	return len(p.places) - 1
 }
 
-// rankNodes puts every node below what it reads; those that read nothing stand right above their first reader.
+// rankNodes puts every node below what it reads; those that read nothing stand right above their
+// first reader.
 func (p *graphPicture) rankNodes() ([]int, error) {
 	rank, waits := make([]int, len(p.Nodes)), make([]int, len(p.Nodes))
 	out := make([][]int, len(p.Nodes))
@@ -167,7 +171,8 @@ func (p *graphPicture) rankNodes() ([]int, error) {
 	return rank, nil
 }
 
-// order sorts the places of every rank by the middle of what they are joined with above, or below when going upward.
+// order sorts the places of every rank by the middle of what they are joined with above, or below
+// when going upward.
 func (p *graphPicture) order(upward bool) {
 	at := make([]float64, len(p.places)) // place in the rank, from 0 to 1
 	number := func(rank []int) {

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// align gives every place its x: near the middle of what it is joined with, in the order of its rank, without overlap.
+// align gives every place its x: near the middle of what it is joined with, in the order of its
+// rank, without overlap.
 func (p *graphPicture) align() {
 	for _, rank := range p.ranks {
 		x := 0.0
@@ -48,8 +49,8 @@ type block struct {
 	sum, weight float64
 }
 
-// settle moves the places of a rank to where they want to be, as far as their neighbours let them: places that would
-// overlap form a block that lies where its members want it on average.
+// settle moves the places of a rank to where they want to be, as far as their neighbours let them:
+// places that would overlap form a block that lies where its members want it on average.
 func (p *graphPicture) settle(rank []int, sweep int) {
 	offset := make([]float64, len(rank)) // of a member's middle from that of the rank's first
 	var blocks []block
@@ -82,8 +83,8 @@ func (p *graphPicture) space(a, b int) float64 {
 	return graphSpace
 }
 
-// wish returns where a place wants to be, and how much. Edges want to be straight more than boxes want to be in the
-// middle.
+// wish returns where a place wants to be, and how much. Edges want to be straight more than boxes
+// want to be in the middle.
 func (p *graphPicture) wish(i, sweep int) (x, weight float64) {
 	q := &p.places[i]
 	joined := q.up

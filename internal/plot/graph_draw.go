@@ -55,7 +55,8 @@ func (p *graphPicture) legend() {
 	}
 }
 
-// frames returns the boxes of clusters of two nodes and more that neither another node nor another box meets.
+// frames returns the boxes of clusters of two nodes and more that neither another node nor another
+// box meets.
 func (p *graphPicture) frames() []frame {
 	list := p.clusters()
 	free := func(f *frame) bool {
@@ -66,7 +67,10 @@ func (p *graphPicture) frames() []frame {
 				return false
 			}
 		}
-		return !slices.ContainsFunc(list, func(g frame) bool { return g.name != f.name && f.meets(&g) })
+		return !slices.ContainsFunc(list, func(g frame) bool {
+			return g.name != f.name &&
+				f.meets(&g)
+		})
 	}
 	var kept []frame
 	for i := range list {
@@ -105,7 +109,8 @@ func (p *graphPicture) clusters() (list []frame) {
 // top returns the y of a place's upper border.
 func (p *graphPicture) top(q *place) float64 { return p.y[q.rank] + (p.height[q.rank]-q.h)/2 }
 
-// edge draws a line through the places of a path, straight down through ranks and bent between them.
+// edge draws a line through the places of a path, straight down through ranks and bent between
+// them.
 func (p *graphPicture) edge(path []int) {
 	const tip = 5.0
 	from := &p.places[path[0]]
@@ -133,7 +138,8 @@ func (p *graphPicture) box(q *place) {
 	n := &p.Nodes[q.node]
 	y := p.top(q)
 	p.printf(`<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="4" fill="#ffffff" stroke="#777777" stroke-width="0.8"/>`, q.x-q.w/2, y, q.w, q.h)
-	p.printf(`<rect x="%.1f" y="%.1f" width="5" height="%.1f" rx="2" fill="%s"/>`+"\n", q.x-q.w/2, y, q.h, fill(slices.Index(p.Kinds, n.Kind)))
+	p.printf(`<rect x="%.1f" y="%.1f" width="5" height="%.1f" rx="2" fill="%s"/>`+"\n", q.x-q.w/2,
+		y, q.h, fill(slices.Index(p.Kinds, n.Kind)))
 	for k, line := range n.Lines {
 		attributes := `text-anchor="middle" font-size="10.5" fill="#555555"`
 		if k == 0 {

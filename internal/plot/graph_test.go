@@ -49,7 +49,9 @@ func TestGraphBoxesDoNotOverlap(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		g := &plot.Graph{Title: "random <graph>", Kinds: []string{"a", "b"}}
 		for i := range 2 + rng.IntN(40) {
-			n := plot.GraphNode{Kind: "a", Lines: []string{fmt.Sprintf("node%d", i), strings.Repeat("x", rng.IntN(20))}, Flow: "(1, 2) & 3 B", Cluster: fmt.Sprint(i / 4)}
+			n := plot.GraphNode{Kind: "a", Lines: []string{fmt.Sprintf("node%d", i),
+				strings.Repeat("x", rng.IntN(20))}, Flow: "(1, 2) & 3 B",
+				Cluster: fmt.Sprint(i / 4)}
 			g.Nodes = append(g.Nodes, n)
 			for range min(i, rng.IntN(3)) {
 				g.Edges = append(g.Edges, [2]int{rng.IntN(i), i})
@@ -65,7 +67,8 @@ func TestGraphBoxesDoNotOverlap(t *testing.T) {
 		}
 		for i, a := range list {
 			for _, c := range list[:i] {
-				if a[0] < c[0]+c[2]-0.2 && c[0] < a[0]+a[2]-0.2 && a[1] < c[1]+c[3] && c[1] < a[1]+a[3] {
+				if a[0] < c[0]+c[2]-0.2 && c[0] < a[0]+a[2]-0.2 && a[1] < c[1]+c[3] &&
+					c[1] < a[1]+a[3] {
 					t.Errorf("seed %d: boxes %v and %v overlap", seed, a, c)
 				}
 			}

@@ -58,14 +58,21 @@ func TestCurves(t *testing.T) {
 		series []plot.Series
 		want   []string
 	}{
-		{"a run", training(), []string{"accuracy", "cross-entropy", "training", "validation", "epoch", "A &lt;title&gt;"}},
-		{"gaps", []plot.Series{{Name: "loss", Quantity: "loss", X: epochs, Y: []float64{1, math.NaN(), math.Inf(1), 2}}}, []string{"loss"}},
-		{"nothing finite", []plot.Series{{Name: "loss", Quantity: "loss", X: epochs[:2], Y: []float64{math.NaN(), math.NaN()}}}, []string{"loss"}},
-		{"one point", []plot.Series{{Name: "x", Quantity: "y", X: epochs[:1], Y: []float64{5}}}, nil},
+		{"a run", training(), []string{"accuracy", "cross-entropy", "training", "validation",
+			"epoch", "A &lt;title&gt;"}},
+		{"gaps", []plot.Series{{Name: "loss", Quantity: "loss", X: epochs,
+			Y: []float64{1, math.NaN(), math.Inf(1), 2}}}, []string{"loss"}},
+		{"nothing finite", []plot.Series{{Name: "loss", Quantity: "loss", X: epochs[:2],
+			Y: []float64{math.NaN(), math.NaN()}}}, []string{"loss"}},
+		{"one point", []plot.Series{{Name: "x", Quantity: "y", X: epochs[:1], Y: []float64{5}}},
+			nil},
 		{"no point", []plot.Series{{Name: "x", Quantity: "y"}}, nil},
-		{"constant", []plot.Series{{Name: "x", Quantity: "y", X: epochs, Y: make([]float64, 4)}}, nil},
-		{"far away", []plot.Series{{Name: "x", Quantity: "y", X: []float64{0, 1e30}, Y: []float64{-1e30, 1e30}}}, nil},
-		{"odd names", []plot.Series{{Name: "<&>\x00\xff\n", Quantity: "\"q\"", X: epochs, Y: epochs}}, []string{"&lt;&amp;&gt;"}},
+		{"constant", []plot.Series{{Name: "x", Quantity: "y", X: epochs, Y: make([]float64, 4)}},
+			nil},
+		{"far away", []plot.Series{{Name: "x", Quantity: "y", X: []float64{0, 1e30},
+			Y: []float64{-1e30, 1e30}}}, nil},
+		{"odd names", []plot.Series{{Name: "<&>\x00\xff\n", Quantity: "\"q\"", X: epochs,
+			Y: epochs}}, []string{"&lt;&amp;&gt;"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -79,7 +86,8 @@ func TestCurves(t *testing.T) {
 					t.Errorf("the picture lacks %q", want)
 				}
 			}
-			if err := plot.Curves(&b, "A <title>", tt.series...); err != nil || !bytes.Equal(a.Bytes(), b.Bytes()) {
+			if err := plot.Curves(&b, "A <title>", tt.series...); err != nil ||
+				!bytes.Equal(a.Bytes(), b.Bytes()) {
 				t.Errorf("drawn again the picture differs (%v)", err)
 			}
 			keep(t, a.Bytes())
@@ -89,7 +97,8 @@ func TestCurves(t *testing.T) {
 
 // confusionCase is a small classifier's result.
 func confusionCase() ([]string, [][]int) {
-	labels := []string{"T-shirt/top", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot"}
+	labels := []string{"T-shirt/top", "trouser", "pullover", "dress", "coat", "sandal", "shirt",
+		"sneaker", "bag", "ankle boot"}
 	counts := make([][]int, len(labels))
 	for t := range counts {
 		counts[t] = make([]int, len(labels))
@@ -109,7 +118,8 @@ func TestConfusion(t *testing.T) {
 		t.Fatal(err)
 	}
 	wellFormed(t, out.Bytes())
-	for _, want := range []string{"ankle boot", ">900<", "shirt taken for T-shirt/top: 210 of", "recall", "precision", "accuracy 9"} {
+	for _, want := range []string{"ankle boot", ">900<", "shirt taken for T-shirt/top: 210 of",
+		"recall", "precision", "accuracy 9"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the picture lacks %q", want)
 		}
@@ -132,13 +142,18 @@ func TestErrors(t *testing.T) {
 		want string
 	}{
 		{"no series", plot.Curves(io.Discard, "T"), `"T" has no series`},
-		{"lengths", plot.Curves(io.Discard, "T", plot.Series{Name: "a", Quantity: "loss", X: []float64{1}}), `series "a" of "loss" has 1 X and 0 Y values`},
+		{"lengths", plot.Curves(io.Discard, "T", plot.Series{Name: "a", Quantity: "loss",
+			X: []float64{1}}), `series "a" of "loss" has 1 X and 0 Y values`},
 		{"no labels", plot.Confusion(io.Discard, nil, nil), "0 labels and 0 rows"},
-		{"rows", plot.Confusion(io.Discard, []string{"a", "b"}, [][]int{{1, 2}}), "2 labels and 1 rows"},
-		{"columns", plot.Confusion(io.Discard, []string{"a", "b"}, [][]int{{1, 2}, {1}}), `row "b" of the confusion matrix has 1 counts, want 2`},
-		{"negative", plot.Confusion(io.Discard, []string{"a"}, [][]int{{-1}}), `count -1 of "a" taken for "a"`},
+		{"rows", plot.Confusion(io.Discard, []string{"a", "b"}, [][]int{{1, 2}}),
+			"2 labels and 1 rows"},
+		{"columns", plot.Confusion(io.Discard, []string{"a", "b"}, [][]int{{1, 2}, {1}}),
+			`row "b" of the confusion matrix has 1 counts, want 2`},
+		{"negative", plot.Confusion(io.Discard, []string{"a"}, [][]int{{-1}}),
+			`count -1 of "a" taken for "a"`},
 		{"full disk, curves", plot.Curves(full{}, "T", training()...), io.ErrShortWrite.Error()},
-		{"full disk, matrix", plot.Confusion(full{}, []string{"a"}, [][]int{{1}}), io.ErrShortWrite.Error()},
+		{"full disk, matrix", plot.Confusion(full{}, []string{"a"}, [][]int{{1}}),
+			io.ErrShortWrite.Error()},
 	}
 	for _, tt := range tests {
 		if tt.err == nil || !strings.Contains(tt.err.Error(), tt.want) {
@@ -166,9 +181,12 @@ func ExampleCurves() {
 	epochs := []float64{1, 2, 3}
 	var picture bytes.Buffer
 	err := plot.Curves(&picture, "LeNet on Fashion-MNIST",
-		plot.Series{Name: "training", Quantity: "accuracy", X: epochs, Y: []float64{0.81, 0.88, 0.90}},
-		plot.Series{Name: "validation", Quantity: "accuracy", X: epochs, Y: []float64{0.84, 0.87, 0.89}},
-		plot.Series{Name: "training", Quantity: "cross-entropy", X: epochs, Y: []float64{0.52, 0.33, 0.28}})
+		plot.Series{Name: "training", Quantity: "accuracy", X: epochs, Y: []float64{0.81, 0.88,
+			0.90}},
+		plot.Series{Name: "validation", Quantity: "accuracy", X: epochs, Y: []float64{0.84, 0.87,
+			0.89}},
+		plot.Series{Name: "training", Quantity: "cross-entropy", X: epochs, Y: []float64{0.52, 0.33,
+			0.28}})
 	fmt.Println(err, bytes.Contains(picture.Bytes(), []byte("<svg")))
 	// Output: <nil> true
 }

@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// tag is a label that did not fit into its box: it rises from below the row, aslant, to the end of a line from the box.
+// tag is a label that did not fit into its box: it rises from below the row, aslant, to the end of
+// a line from the box.
 type tag struct {
 	from, to float64 // the line goes from the box at from to the text at to
 	text     string
@@ -21,7 +22,8 @@ const (
 	tagSlots = 400 // no more than so many in a row; a picture with more is not read for names
 )
 
-// hang lists the tags of a row from right to left. Boxes that are as good as in one place and have the same label share one.
+// hang lists the tags of a row from right to left. Boxes that are as good as in one place and have
+// the same label share one.
 func (p *timePicture) hang(r *timeRow) []tag {
 	var tags []tag
 	for _, level := range r.levels {
@@ -33,7 +35,10 @@ func (p *timePicture) hang(r *timeRow) []tag {
 		}
 	}
 	slices.SortStableFunc(tags, func(a, b tag) int { return cmp.Compare(b.from, a.from) })
-	tags = slices.CompactFunc(tags, func(a, b tag) bool { return a.text == b.text && a.from-b.from < tagPitch })
+	tags = slices.CompactFunc(tags, func(a, b tag) bool {
+		return a.text == b.text &&
+			a.from-b.from < tagPitch
+	})
 	for i := 1; i < len(tags); i++ {
 		tags[i].to = min(tags[i].from, tags[i-1].to-tagPitch)
 	}
@@ -44,14 +49,16 @@ func (p *timePicture) hang(r *timeRow) []tag {
 func tagRoom(tags []tag) float64 {
 	room := 0.0
 	for _, t := range tags {
-		room = max(room, tagDrop+6+tagChar*float64(len([]rune(t.text)))*math.Sin(tagSlant*math.Pi/180))
+		room = max(room, tagDrop+6+tagChar*float64(len([]rune(t.text)))*math.Sin(
+			tagSlant*math.Pi/180))
 	}
 	return room
 }
 
 // tag draws t below a row that ends at y.
 func (p *timePicture) tag(t tag, y float64) {
-	p.printf(`<path d="M%.1f,%.1f L%.1f,%.1f" stroke="#999999" stroke-width="0.6" fill="none"/>`, t.from, y, t.to, y+tagDrop-3)
+	p.printf(`<path d="M%.1f,%.1f L%.1f,%.1f" stroke="#999999" stroke-width="0.6" fill="none"/>`,
+		t.from, y, t.to, y+tagDrop-3)
 	p.printf(`<g transform="translate(%.1f %.1f) rotate(%g)">`, t.to, y+tagDrop, -tagSlant)
 	p.text(0, 6, `text-anchor="end" font-size="10" fill="#555555"`, t.text)
 	p.printf("</g>\n")

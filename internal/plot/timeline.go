@@ -20,7 +20,8 @@ type Box struct {
 	Start, End time.Duration
 }
 
-// Timeline is a picture of what ran when: a row for each place where something runs, a box for each thing that did.
+// Timeline is a picture of what ran when: a row for each place where something runs, a box for each
+// thing that did.
 type Timeline struct {
 	Title   string
 	Caption []string // lines below
@@ -39,15 +40,17 @@ const (
 	labelWidth = 6.0 // of a character in a box
 )
 
-// WriteSVG draws the timeline. A box inside another of its row is drawn into that one's lower part, boxes that overlap otherwise below each other.
-// Labels that do not fit into their boxes hang below the row.
+// WriteSVG draws the timeline. A box inside another of its row is drawn into that one's lower part,
+// boxes that overlap otherwise below each other. Labels that do not fit into their boxes hang below
+// the row.
 func (t *Timeline) WriteSVG(w io.Writer) error {
 	if len(t.Boxes) == 0 {
 		return fmt.Errorf("plot: timeline %q has nothing to draw", t.Title)
 	}
 	for i, b := range t.Boxes {
 		if b.End < b.Start {
-			return fmt.Errorf("plot: box %d, %q, ends at %v before it starts at %v", i, b.Label, b.End, b.Start)
+			return fmt.Errorf("plot: box %d, %q, ends at %v before it starts at %v", i, b.Label,
+				b.End, b.Start)
 		}
 	}
 	p := newTimePicture(w, t)
@@ -95,7 +98,10 @@ func newTimePicture(w io.Writer, t *Timeline) *timePicture {
 		p.rows = append(p.rows, timeRow{name: name})
 	}
 	boxes := slices.Clone(t.Boxes)
-	slices.SortStableFunc(boxes, func(a, b Box) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End)) })
+	slices.SortStableFunc(boxes, func(a, b Box) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start),
+			cmp.Compare(b.End, a.End))
+	})
 	p.from = boxes[0].Start
 	for _, b := range boxes {
 		p.length = max(p.length, b.End-p.from)
@@ -181,8 +187,10 @@ func (p *timePicture) axis() {
 	}
 	for k := 0; float64(k)*step <= total; k++ {
 		x := p.left + timeWidth*float64(k)*step/total
-		p.printf(`<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="#dddddd"/>`+"\n", x, headRoom-8, x, p.bottom)
-		p.text(x, p.bottom+16, `text-anchor="middle" fill="#777777"`, fmt.Sprintf("%.4g", float64(k)*step))
+		p.printf(`<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="#dddddd"/>`+"\n", x,
+			headRoom-8, x, p.bottom)
+		p.text(x, p.bottom+16, `text-anchor="middle" fill="#777777"`,
+			fmt.Sprintf("%.4g", float64(k)*step))
 	}
 	p.text(p.left+timeWidth/2, p.bottom+34, `text-anchor="middle" fill="#777777"`, "milliseconds")
 }
@@ -216,11 +224,13 @@ func (p *timePicture) box(b Box, y, height float64) {
 	const grain = 100 * time.Nanosecond
 	x, width := p.x(b.Start), p.width(b)
 	p.printf(`<g><title>`)
-	p.escape(clean(fmt.Sprintf("%s: %v from %v", strings.TrimSpace(b.Label+" "+b.Note), (b.End - b.Start).Round(grain), (b.Start - p.from).Round(grain))))
+	p.escape(clean(fmt.Sprintf("%s: %v from %v", strings.TrimSpace(b.Label+" "+b.Note),
+		(b.End - b.Start).Round(grain), (b.Start - p.from).Round(grain))))
 	p.printf(`</title><rect x="%.2f" y="%.1f" width="%.2f" height="%.1f" rx="%.1f" fill="%s" stroke="#ffffff" stroke-width="0.7"/>`,
 		x, y, width, height, min(2, width/3), fill(slices.Index(p.Kinds, b.Kind)))
 	if p.fits(b) && height > 12 {
-		p.text(x+width/2, y+height/2+4, `text-anchor="middle" font-size="11" fill="#ffffff"`, clean(b.Label))
+		p.text(x+width/2, y+height/2+4, `text-anchor="middle" font-size="11" fill="#ffffff"`,
+			clean(b.Label))
 	}
 	p.printf("</g>\n")
 }

@@ -18,7 +18,8 @@ func step() *plot.Timeline {
 		Boxes: []plot.Box{
 			{Row: "worker", Kind: "forward", Label: "conv1", Start: 3 * ms, End: 6 * ms},
 			{Row: "program", Kind: "other", Label: "push", Start: 2 * ms, End: 12 * ms},
-			{Row: "worker", Kind: "copy", Label: "batch", Note: "64 images", Start: 2 * ms, End: 2*ms + 1000},
+			{Row: "worker", Kind: "copy", Label: "batch", Note: "64 images", Start: 2 * ms,
+				End: 2*ms + 1000},
 			{Row: "late", Kind: "copy", Label: "weights & biases", Start: 4 * ms, End: 5 * ms},
 			{Row: "program", Kind: "forward", Label: "inside", Start: 3 * ms, End: 9 * ms},
 			{Row: "program", Kind: "forward", Label: "beyond", Start: 10 * ms, End: 13 * ms},
@@ -36,14 +37,17 @@ func TestTimeline(t *testing.T) {
 	wellFormed(t, b.Bytes())
 	got := b.String()
 	for _, want := range []string{
-		">a &lt;step&gt;<", ">second &amp; last<", ">worker<", ">late<", ">conv1<", ">copy<", "milliseconds",
-		"<title>batch 64 images: 1µs from 0s</title>", "<title>weights &amp; biases: 1ms from 2ms</title>", `width="1.50"`,
+		">a &lt;step&gt;<", ">second &amp; last<", ">worker<", ">late<", ">conv1<", ">copy<",
+		"milliseconds",
+		"<title>batch 64 images: 1µs from 0s</title>",
+		"<title>weights &amp; biases: 1ms from 2ms</title>", `width="1.50"`,
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%s is missing in\n%s", want, got)
 		}
 	}
-	for text, want := range map[string]int{">unused<": 0, ">idle<": 0, ">inside<": 0, ">beyond<": 1, ">batch<": 1, ">label<": 1, "rotate(-50)": 2} {
+	for text, want := range map[string]int{">unused<": 0, ">idle<": 0, ">inside<": 0, ">beyond<": 1,
+		">batch<": 1, ">label<": 1, "rotate(-50)": 2} {
 		if n := strings.Count(got, text); n != want {
 			t.Errorf("%s is %d times in the picture, want %d", text, n, want)
 		}

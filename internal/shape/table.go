@@ -16,14 +16,16 @@ const (
 // table is a Markdown table with a row per package. covered has shares by import path.
 func table(pkgs []measure.Package, covered map[string]float64) string {
 	var b strings.Builder
-	b.WriteString("| package | code | tests | coverage | comments | stems | widest struct | largest type | long lines | relatives |\n")
+	b.WriteString("| package | code | tests | coverage | comments | stems | widest struct | " +
+		"largest type | long lines | relatives |\n")
 	b.WriteString("|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, p := range pkgs {
 		if p.Code == 0 {
 			continue
 		}
 		fmt.Fprintf(&b, "| %s | %d | %d | %s | %.0f %% | %d | %s | %s | %.1f %% | %.1f %% |\n",
-			p.Path, p.Code, p.Tests, coverageOf(p.Path, covered), 100*p.CommentShare(), len(p.Stems),
+			p.Path, p.Code, p.Tests, coverageOf(p.Path, covered), 100*p.CommentShare(),
+			len(p.Stems),
 			named(p.Widest.Name, p.Widest.Fields), named(p.Largest.Name, p.Largest.Methods),
 			100*p.LongShare(), 100*p.RelativeShare())
 	}

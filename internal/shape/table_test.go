@@ -9,8 +9,10 @@ import (
 
 func TestTable(t *testing.T) {
 	pkgs := []measure.Package{
-		{Path: "engine", Code: 90, Tests: 180, Comments: 10, Relative: 1, Lines: 100, Long: 2, Stems: []string{"a"},
-			Widest: measure.Struct{Name: "Engine", Fields: 7}, Largest: measure.Type{Name: "Engine", Methods: 9}},
+		{Path: "engine", Code: 90, Tests: 180, Comments: 10, Relative: 1, Lines: 100, Long: 2,
+			Stems:  []string{"a"},
+			Widest: measure.Struct{Name: "Engine", Fields: 7}, Largest: measure.Type{Name: "Engine",
+				Methods: 9}},
 		{Path: "empty"},
 	}
 	got := table(pkgs, map[string]float64{"gomx/engine": 0.876})

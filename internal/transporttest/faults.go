@@ -20,14 +20,18 @@ func refusals(t *testing.T, s *Suite) {
 			t.Errorf("%s: %v, want %v", what, err, want)
 		}
 	}
-	check("unknown node", worker, Server(9), worker.Message(wire.TypePush, 1, nil), transport.ErrUnreachable)
-	check("node that never spoke", server, Worker(8), server.Message(wire.TypeValue, 1, nil), transport.ErrUnreachable)
-	check("too large", worker, server.Self, worker.Message(wire.TypePush, 1, make([]byte, transport.DefaultMaxPayload+1)), transport.ErrTooLarge)
+	check("unknown node", worker, Server(9), worker.Message(wire.TypePush, 1, nil),
+		transport.ErrUnreachable)
+	check("node that never spoke", server, Worker(8), server.Message(wire.TypeValue, 1, nil),
+		transport.ErrUnreachable)
+	check("too large", worker, server.Self, worker.Message(wire.TypePush, 1,
+		make([]byte, transport.DefaultMaxPayload+1)), transport.ErrTooLarge)
 	other := worker.Message(wire.TypePush, 1, nil)
 	other.From = Worker(1)
 	check("another's name", worker, server.Self, other, nil)
 	worker.Disconnect(server.Self)
-	check("disconnected", worker, server.Self, worker.Message(wire.TypePush, 1, nil), transport.ErrUnreachable)
+	check("disconnected", worker, server.Self, worker.Message(wire.TypePush, 1, nil),
+		transport.ErrUnreachable)
 	if err := worker.Close(); err != nil {
 		t.Error(err)
 	}
@@ -122,8 +126,10 @@ func busy(t *testing.T, s *Suite) {
 	})
 }
 
-// flood sends from several goroutines until an endpoint is closed, and counts what was lent and given back.
-func flood(t *testing.T, n *Node, to wire.Node, stop <-chan struct{}) (lent, back *atomic.Int64, done *sync.WaitGroup) {
+// flood sends from several goroutines until an endpoint is closed, and counts what was lent and
+// given back.
+func flood(t *testing.T, n *Node, to wire.Node, stop <-chan struct{}) (lent, back *atomic.Int64,
+	done *sync.WaitGroup) {
 	lent, back, done = new(atomic.Int64), new(atomic.Int64), new(sync.WaitGroup)
 	payload := Pattern(200_000, 3)
 	for g := range 3 {
@@ -142,7 +148,8 @@ func flood(t *testing.T, n *Node, to wire.Node, stop <-chan struct{}) (lent, bac
 					lent.Add(1)
 				case errors.Is(err, transport.ErrClosed):
 					return
-				case !errors.Is(err, transport.ErrBusy) && !errors.Is(err, transport.ErrUnreachable):
+				case !errors.Is(err, transport.ErrBusy) &&
+					!errors.Is(err, transport.ErrUnreachable):
 					t.Error(err)
 					return
 				}
@@ -189,33 +196,41 @@ func closeReceiver(t *testing.T, s *Suite) {
 	}
 }
 
-// serverRestarts closes a server and opens the next incarnation at its address; the worker does nothing but send.
+// serverRestarts closes a server and opens the next incarnation at its address; the worker does
+// nothing but send.
 func serverRestarts(t *testing.T, s *Suite) {
 	server, worker := s.two(t, nil, nil)
 	addr := server.Addr()
 	for incarnation := uint32(1); ; incarnation++ {
 		Eventually(t, "the worker to get through", func() bool {
-			err := worker.Send(server.Self, worker.Message(wire.TypePush, uint64(incarnation), nil), nil)
+			err := worker.Send(server.Self, worker.Message(wire.TypePush, uint64(incarnation), nil),
+				nil)
 			if err != nil && !errors.Is(err, transport.ErrBusy) {
 				t.Fatal(err)
 			}
 			return len(server.Received()) > 0
 		})
-		if err := server.Send(worker.Self, server.Message(wire.TypeValue, uint64(incarnation), nil), nil); err != nil {
+		if err := server.Send(worker.Self, server.Message(wire.TypeValue, uint64(incarnation), nil),
+			nil); err != nil {
 			t.Fatal(err)
 		}
-		worker.WaitFor("the server's answer", func(l []wire.Message) bool { return len(l) > 0 && l[len(l)-1].Incarnation == incarnation })
+		worker.WaitFor("the server's answer", func(l []wire.Message) bool {
+			return len(l) > 0 &&
+				l[len(l)-1].Incarnation == incarnation
+		})
 		if incarnation == 3 {
 			return
 		}
 		if err := server.Close(); err != nil {
 			t.Fatal(err)
 		}
-		server = Start(t, s.Open, transport.Config{Self: Server(0), Incarnation: incarnation + 1, Listen: addr}, nil)
+		server = Start(t, s.Open, transport.Config{Self: Server(0), Incarnation: incarnation + 1,
+			Listen: addr}, nil)
 	}
 }
 
-// workerRestarts closes a worker and opens its next incarnation; the server answers whoever asked last.
+// workerRestarts closes a worker and opens its next incarnation; the server answers whoever asked
+// last.
 func workerRestarts(t *testing.T, s *Suite) {
 	server := Start(t, s.Open, transport.Config{Self: Server(0)}, nil)
 	for incarnation := uint32(1); incarnation <= 3; incarnation++ {
@@ -225,7 +240,8 @@ func workerRestarts(t *testing.T, s *Suite) {
 		}
 		worker.Push(server.Self, uint64(incarnation), nil)
 		server.Wait(int(incarnation))
-		if err := server.Send(worker.Self, server.Message(wire.TypeValue, uint64(incarnation), nil), nil); err != nil {
+		if err := server.Send(worker.Self, server.Message(wire.TypeValue, uint64(incarnation), nil),
+			nil); err != nil {
 			t.Fatal(err)
 		}
 		worker.Wait(1)
@@ -240,13 +256,15 @@ func hungUp(t *testing.T, s *Suite) {
 	server, worker := s.two(t, nil, nil)
 	worker.Push(server.Self, 1, nil)
 	server.Wait(1)
-	if err := server.Send(worker.Self, server.Message(wire.TypeHeartbeat, 1, nil), nil); err != nil {
+	if err := server.Send(worker.Self, server.Message(wire.TypeHeartbeat, 1, nil),
+		nil); err != nil {
 		t.Errorf("to a worker that has spoken: %v", err)
 	}
 	if err := worker.Close(); err != nil {
 		t.Error(err)
 	}
 	Eventually(t, "the end of the connection", func() bool {
-		return errors.Is(server.Send(worker.Self, server.Message(wire.TypeHeartbeat, 1, nil), nil), transport.ErrUnreachable)
+		return errors.Is(server.Send(worker.Self, server.Message(wire.TypeHeartbeat, 1, nil), nil),
+			transport.ErrUnreachable)
 	})
 }

@@ -39,7 +39,8 @@ func Worker(rank int) wire.Node { return wire.Node{Role: wire.Worker, Rank: uint
 // Opener opens an endpoint.
 type Opener func(t testing.TB, cfg transport.Config) transport.Endpoint
 
-// Start opens an endpoint and closes it at the end of the test. Fields of cfg that are not set get values.
+// Start opens an endpoint and closes it at the end of the test. Fields of cfg that are not set get
+// values.
 func Start(t testing.TB, open Opener, cfg transport.Config, hook transport.Handler) *Node {
 	t.Helper()
 	if cfg.Incarnation == 0 {
@@ -48,7 +49,8 @@ func Start(t testing.TB, open Opener, cfg transport.Config, hook transport.Handl
 	if cfg.Job == 0 {
 		cfg.Job = job
 	}
-	n := &Node{Self: cfg.Self, Incarnation: cfg.Incarnation, t: t, came: make(chan struct{}, 1), hook: hook}
+	n := &Node{Self: cfg.Self, Incarnation: cfg.Incarnation, t: t, came: make(chan struct{}, 1),
+		hook: hook}
 	cfg.Handler = n.handle
 	n.mu.Lock() // the first message may arrive before the endpoint is known
 	n.Endpoint = open(t, cfg)
@@ -80,7 +82,8 @@ func (n *Node) handle(from wire.Node, m *wire.Message) {
 
 // Message returns a message of this node.
 func (n *Node) Message(t wire.Type, seq uint64, payload []byte) *wire.Message {
-	return &wire.Message{Type: t, Job: job, From: n.Self, Incarnation: n.Incarnation, Seq: seq, Payload: payload}
+	return &wire.Message{Type: t, Job: job, From: n.Self, Incarnation: n.Incarnation, Seq: seq,
+		Payload: payload}
 }
 
 // Push sends a push and fails the test if it cannot.
@@ -101,7 +104,8 @@ func (n *Node) Received() []wire.Message {
 // Wait waits until count messages have arrived and returns them all.
 func (n *Node) Wait(count int) []wire.Message {
 	n.t.Helper()
-	return n.WaitFor(fmt.Sprintf("%d messages", count), func(got []wire.Message) bool { return len(got) >= count })
+	return n.WaitFor(fmt.Sprintf("%d messages", count),
+		func(got []wire.Message) bool { return len(got) >= count })
 }
 
 // WaitFor waits until what has arrived is enough.

@@ -26,8 +26,10 @@ func Run(t *testing.T, s Suite) {
 		name string
 		run  func(*testing.T, *Suite)
 	}{
-		{"Fields", fields}, {"Sizes", sizes}, {"Order", order}, {"Slices", slicesInFlight}, {"Echo", echo}, {"Keep", keep},
-		{"Senders", senders}, {"Refusals", refusals}, {"ForeignJob", foreignJob}, {"Stale", stale}, {"Busy", busy},
+		{"Fields", fields}, {"Sizes", sizes}, {"Order", order}, {"Slices", slicesInFlight},
+		{"Echo", echo}, {"Keep", keep},
+		{"Senders", senders}, {"Refusals", refusals}, {"ForeignJob", foreignJob}, {"Stale", stale},
+		{"Busy", busy},
 		{"CloseWhileSending", closeWhileSending}, {"CloseReceiver", closeReceiver},
 		{"HungUp", hungUp}, {"ServerRestarts", serverRestarts}, {"WorkerRestarts", workerRestarts},
 	} {
@@ -50,18 +52,24 @@ func (s *Suite) two(t *testing.T, atServer, atWorker transport.Handler) (server,
 func fields(t *testing.T, s *Suite) {
 	server, worker := s.two(t, nil, nil)
 	for _, typ := range []wire.Type{wire.TypePushPull, wire.TypeHeartbeat} {
-		want := wire.Message{Type: typ, Flags: wire.FlagPayloadCRC | wire.FlagRetry, Job: job, Shard: 7, Epoch: 1 << 40, From: worker.Self,
-			Incarnation: worker.Incarnation, Seq: 1 << 50, Clock: 3, Need: 2, Key: 99, Slice: 4, Slices: 5, DType: 1, Codec: 2,
+		want := wire.Message{Type: typ, Flags: wire.FlagPayloadCRC | wire.FlagRetry, Job: job,
+			Shard: 7, Epoch: 1 << 40, From: worker.Self,
+			Incarnation: worker.Incarnation, Seq: 1 << 50, Clock: 3, Need: 2, Key: 99, Slice: 4,
+			Slices: 5, DType: 1, Codec: 2,
 			Priority: -3, Total: 1 << 33, Payload: []byte("payload")}
 		if err := worker.Send(server.Self, &want, nil); err != nil {
 			t.Fatal(err)
 		}
-		got := server.WaitFor(typ.String(), func(l []wire.Message) bool { return len(l) > 0 && l[len(l)-1].Type == typ })
+		got := server.WaitFor(typ.String(), func(l []wire.Message) bool {
+			return len(l) > 0 &&
+				l[len(l)-1].Type == typ
+		})
 		g := got[len(got)-1]
 		if !bytes.Equal(g.Payload, want.Payload) {
 			t.Errorf("payload %q, want %q", g.Payload, want.Payload)
 		}
-		if g.String() != want.String() || g.Total != want.Total || g.Priority != want.Priority || g.DType != want.DType || g.Codec != want.Codec {
+		if g.String() != want.String() || g.Total != want.Total || g.Priority != want.Priority ||
+			g.DType != want.DType || g.Codec != want.Codec {
 			t.Errorf("got %s\nwant %s", &g, &want)
 		}
 	}
@@ -71,7 +79,8 @@ func fields(t *testing.T, s *Suite) {
 func sizes(t *testing.T, s *Suite) {
 	server, worker := s.two(t, nil, nil)
 	var lengths []int
-	for _, n := range []int{0, 1, 7, 8, 31, 33, 64, 100, 4096, 7999, 8192, 16<<10 - 1, 16 << 10, 64<<10 - 1, 64 << 10, 1 << 20, 1<<20 + 3, s.Payload} {
+	for _, n := range []int{0, 1, 7, 8, 31, 33, 64, 100, 4096, 7999, 8192, 16<<10 - 1, 16 << 10,
+		64<<10 - 1, 64 << 10, 1 << 20, 1<<20 + 3, s.Payload} {
 		if n <= s.Payload {
 			lengths = append(lengths, n)
 		}
@@ -87,7 +96,8 @@ func sizes(t *testing.T, s *Suite) {
 					back = make(chan struct{})
 					sent = func() { close(back) }
 				}
-				if err := from.Send(to.Self, from.Message(wire.TypePush, seq, payload), sent); err != nil {
+				if err := from.Send(to.Self, from.Message(wire.TypePush, seq, payload),
+					sent); err != nil {
 					t.Fatal(err)
 				}
 				if back != nil {
@@ -97,8 +107,10 @@ func sizes(t *testing.T, s *Suite) {
 			}
 		}
 		for i, m := range to.Wait(2 * len(lengths)) {
-			if want := Pattern(lengths[i/2], uint64(i)); m.Seq != uint64(i) || !bytes.Equal(m.Payload, want) {
-				t.Errorf("message %d: seq %d with %d bytes, want %d bytes of the pattern; equal: %t", i, m.Seq, len(m.Payload), len(want), bytes.Equal(m.Payload, want))
+			if want := Pattern(lengths[i/2], uint64(i)); m.Seq != uint64(i) ||
+				!bytes.Equal(m.Payload, want) {
+				t.Errorf("message %d: seq %d with %d bytes, want %d bytes of the pattern; "+
+					"equal: %t", i, m.Seq, len(m.Payload), len(want), bytes.Equal(m.Payload, want))
 			}
 		}
 	}
@@ -180,12 +192,14 @@ func echo(t *testing.T, s *Suite) {
 	ready := make(chan struct{})
 	server, worker = s.two(t, func(from wire.Node, m *wire.Message) {
 		<-ready
-		if err := server.Send(from, server.Message(wire.TypeValue, m.Seq, m.Payload), nil); err != nil {
+		if err := server.Send(from, server.Message(wire.TypeValue, m.Seq, m.Payload),
+			nil); err != nil {
 			t.Error(err)
 		}
 	}, func(from wire.Node, m *wire.Message) {
 		if m.Seq < rounds {
-			if err := worker.Send(from, worker.Message(wire.TypePushPull, m.Seq+1, m.Payload), nil); err != nil {
+			if err := worker.Send(from, worker.Message(wire.TypePushPull, m.Seq+1, m.Payload),
+				nil); err != nil {
 				t.Error(err)
 			}
 		}
@@ -237,7 +251,8 @@ func keep(t *testing.T, s *Suite) {
 // senders sends from several goroutines to several servers.
 func senders(t *testing.T, s *Suite) {
 	const each, goroutines = 100, 4
-	servers := []*Node{Start(t, s.Open, transport.Config{Self: Server(0)}, nil), Start(t, s.Open, transport.Config{Self: Server(1)}, nil)}
+	servers := []*Node{Start(t, s.Open, transport.Config{Self: Server(0)}, nil),
+		Start(t, s.Open, transport.Config{Self: Server(1)}, nil)}
 	worker := Start(t, s.Open, transport.Config{Self: Worker(3)}, nil)
 	for _, server := range servers {
 		if err := worker.Connect(server.Self, server.Addr()); err != nil {
@@ -261,7 +276,8 @@ func senders(t *testing.T, s *Suite) {
 		next := map[uint32]uint64{}
 		for _, m := range server.Wait(each * goroutines / 2) {
 			if int(m.Key)%2 != i || m.Seq != next[m.Key] {
-				t.Fatalf("%s: message %d of goroutine %d, want %d", server.Self, m.Seq, m.Key, next[m.Key])
+				t.Fatalf("%s: message %d of goroutine %d, want %d", server.Self, m.Seq, m.Key,
+					next[m.Key])
 			}
 			next[m.Key]++
 		}

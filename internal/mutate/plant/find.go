@@ -91,7 +91,8 @@ var otherStep = map[token.Token]token.Token{
 }
 
 func (f *finder) operator(at token.Pos, from, to token.Token) {
-	f.replace(at, at+token.Pos(len(from.String())), to.String(), from.String()+" becomes "+to.String())
+	f.replace(at, at+token.Pos(len(from.String())), to.String(),
+		from.String()+" becomes "+to.String())
 }
 
 // negate puts a negation around a condition. Conditions that are comparisons are turned already.

@@ -13,7 +13,8 @@ func TestSites(t *testing.T) {
 		want       []string // fault and body with it
 	}{
 		{"equal", "return a == b", []string{"== becomes !=", "return a != b"}},
-		{"order", "return a < b", []string{"< becomes <=", "return a <= b", "< becomes >=", "return a >= b"}},
+		{"order", "return a < b", []string{"< becomes <=", "return a <= b", "< becomes >=",
+			"return a >= b"}},
 		{"number", "return 7", []string{"7 becomes 8", "return 8"}},
 		{"call", "f()", []string{"statement is left out: f()", ""}},
 		{"condition", "if ok { g = h }", []string{
@@ -45,7 +46,8 @@ func TestSites(t *testing.T) {
 }
 
 func TestPlace(t *testing.T) {
-	sites, err := plant.Sites("p.go", []byte("package p\n\nvar v = 1\n\nfunc x() {\n\treturn a == b\n}\n"))
+	sites, err := plant.Sites("p.go", []byte(
+		"package p\n\nvar v = 1\n\nfunc x() {\n\treturn a == b\n}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,8 @@ func (f *folder) read(tree fs.FS, name string) error {
 		return err
 	}
 	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, name, text, parser.ParseComments|parser.SkipObjectResolution)
+	file, err := parser.ParseFile(fset, name, text,
+		parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
 		return err
 	}
@@ -114,7 +115,8 @@ func receiver(d *ast.FuncDecl) string {
 var kernelSuffixes = []string{"_cpu", "_go", "_cuda", "_nocgo", "_cgo", "_nocuda"}
 
 // platformSuffixes end the names of files for one platform.
-var platformSuffixes = []string{"_linux", "_darwin", "_windows", "_freebsd", "_unix", "_other", "_amd64", "_arm64"}
+var platformSuffixes = []string{"_linux", "_darwin", "_windows", "_freebsd", "_unix", "_other",
+	"_amd64", "_arm64"}
 
 // Stem is the idea that a file stands for: its name without extension, kernel and platform.
 func Stem(file string) string {

@@ -88,7 +88,8 @@ func enter(tree fs.FS, name string) error {
 	if name == "." {
 		return nil
 	}
-	if strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") || base == "testdata" || base == "vendor" {
+	if strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") || base == "testdata" ||
+		base == "vendor" {
 		return fs.SkipDir
 	}
 	if _, err := fs.Stat(tree, path.Join(name, "go.mod")); err == nil {
