@@ -106,14 +106,14 @@ func (m *mixer) choose(n *op.Node, in []op.Entry) ([]op.Entry, []dtype.Type) {
 			wide = wide || m.facts.Types[e] == dtype.Float32
 		}
 	}
-	class := classOf(n)
-	if class == computesNarrow && (narrow || wide) {
+	precision := n.Op.PrecisionOf(n.Params)
+	if precision == op.Narrow && (narrow || wide) {
 		list := m.convertAll(n, in, dtype.Float32, m.Type)
 		if types, ok := m.types(n, list); ok {
 			return list, types
 		}
 	}
-	if class == computesEither && narrow {
+	if precision == op.AnyPrecision && narrow {
 		if types, ok := m.types(n, in); ok {
 			return in, types
 		}

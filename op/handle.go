@@ -28,6 +28,7 @@ type Op struct {
 	inferType func(p any, in, out []dtype.Type) error
 	grad      func(g *Grad, p any) []Entry
 	flops     func(p any, in, out []dtype.Shape) int64 // nil: as Spec.FLOPs says
+	precision func(p any) Precision
 	ref       func(p any, a *Args) (*Prepared, error)
 	kernels   map[kernelKey]func(p any, a *Args) (*Prepared, error)
 }
@@ -107,6 +108,10 @@ func (h Handle[P]) erase(s *Spec[P]) {
 	}
 	if s.FLOPs != nil {
 		o.flops = func(p any, in, out []dtype.Shape) int64 { return s.FLOPs(p.(P), in, out) }
+	}
+	o.precision = func(any) Precision { return o.Precision }
+	if s.PrecisionOf != nil {
+		o.precision = func(p any) Precision { return s.PrecisionOf(p.(P)) }
 	}
 	run := s.Ref
 	if len(o.schema.run) > 0 {

@@ -53,6 +53,9 @@ type Spec[P any] struct {
 	// an addition as two. Nil: one for each element of output 0, none where Moves or Identity is set.
 	FLOPs func(p P, in, out []dtype.Shape) int64
 
+	// PrecisionOf is Precision where it depends on parameters; nil: Precision.
+	PrecisionOf func(p P) Precision
+
 	// Ref is the reference kernel: the plain Go loop that defines the operator and is the oracle
 	// of every other kernel. It serves all dtypes that the operator supports. Required.
 	Ref func(p P, c *Call) error

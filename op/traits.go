@@ -43,6 +43,9 @@ type Traits struct {
 	// Moves says that the operator places elements of its inputs, or constants, in its outputs and
 	// computes none: it has no FLOPs.
 	Moves bool
+	// Precision says in which type mixed precision lets the operator compute; see also
+	// Spec.PrecisionOf.
+	Precision Precision
 	// Derived operators compute another form of parameters, such as folded weights: when all their
 	// inputs are variables, executors keep the result until one of these changes.
 	Derived bool

@@ -60,9 +60,10 @@ func init() {
 	})
 	ArgSort.Define(op.Spec[ArgSortParams]{
 		Traits: op.Traits{
-			Doc:     "ArgSort is the indices that order the elements along an axis.",
-			GoName:  "ArgSort",
-			Aliases: []string{"_npi_argsort"},
+			Doc:       "ArgSort is the indices that order the elements along an axis.",
+			GoName:    "ArgSort",
+			Aliases:   []string{"_npi_argsort"},
+			Precision: op.Wide,
 		},
 		Infer:     func(p ArgSortParams, in, out []dtype.Shape) error { return inferTopK(p.topK(), in, out) },
 		InferType: func(p ArgSortParams, in, out []dtype.Type) error { return inferTopKType(p.topK(), in, out) },
@@ -73,9 +74,10 @@ func init() {
 		Traits: op.Traits{
 			Doc: "TopK selects the k largest, or smallest, elements along an axis in order: their indices (of element type" +
 				" dtype), their values, both, or a mask of ones in their places.",
-			GoName:  "TopK",
-			Aliases: []string{"_npx_topk"},
-			Multi:   true,
+			GoName:    "TopK",
+			Aliases:   []string{"_npx_topk"},
+			Multi:     true,
+			Precision: op.Wide,
 		},
 		Outputs:   TopKParams.outputs,
 		Visible:   func(p TopKParams) int { return map[bool]int{true: 2, false: 1}[p.RetTyp == "both"] },

@@ -27,8 +27,9 @@ func init() {
 			Doc: "LinalgPotrf computes the Cholesky factor of each symmetric, positive definite matrix of a batch: the lower" +
 				" triangular matrix L with L·Lᵀ = A, or the upper triangular matrix U with Uᵀ·U = A. Only the triangle of A that the" +
 				" factor fills is read; its gradient is symmetric.",
-			Aliases: []string{"linalg_potrf"},
-			Inplace: [][2]int{{0, 0}},
+			Aliases:   []string{"linalg_potrf"},
+			Inplace:   [][2]int{{0, 0}},
+			Precision: op.Wide,
 		},
 		Inputs:    inputs[CholeskyParams]("A"),
 		Infer:     squares[CholeskyParams],
@@ -62,8 +63,9 @@ func init() {
 		Traits: op.Traits{
 			Doc: "LinalgPotri computes (A·Aᵀ)⁻¹ for each lower triangular matrix A of a batch, (Aᵀ·A)⁻¹ for an upper one: from the" +
 				" factor that LinalgPotrf returned to the inverse of the original matrix.",
-			Aliases: []string{"linalg_potri"},
-			Inplace: [][2]int{{0, 0}},
+			Aliases:   []string{"linalg_potri"},
+			Inplace:   [][2]int{{0, 0}},
+			Precision: op.Wide,
 		},
 		Inputs:    inputs[CholeskyParams]("A"),
 		Infer:     squares[CholeskyParams],

@@ -25,9 +25,10 @@ var (
 func init() {
 	ExtractDiag.Define(op.Spec[BandParams]{
 		Traits: op.Traits{
-			Doc:     "LinalgExtractdiag takes a diagonal out of each square matrix of a batch.",
-			Aliases: []string{"linalg_extractdiag"},
-			Moves:   true,
+			Doc:       "LinalgExtractdiag takes a diagonal out of each square matrix of a batch.",
+			Aliases:   []string{"linalg_extractdiag"},
+			Moves:     true,
+			Precision: op.Wide,
 		},
 		Inputs:    inputs[BandParams]("A"),
 		Infer:     func(p BandParams, in, out []dtype.Shape) error { return p.infer(&in[0], &out[0]) },
@@ -42,9 +43,10 @@ func init() {
 	})
 	MakeDiag.Define(op.Spec[BandParams]{
 		Traits: op.Traits{
-			Doc:     "LinalgMakediag puts each vector on a diagonal of a square matrix. The rest is zero.",
-			Aliases: []string{"linalg_makediag"},
-			Moves:   true,
+			Doc:       "LinalgMakediag puts each vector on a diagonal of a square matrix. The rest is zero.",
+			Aliases:   []string{"linalg_makediag"},
+			Moves:     true,
+			Precision: op.Wide,
 		},
 		Inputs:    inputs[BandParams]("A"),
 		Infer:     func(p BandParams, in, out []dtype.Shape) error { return p.infer(&out[0], &in[0]) },
@@ -66,7 +68,8 @@ func defineSumLogDiag() {
 		Traits: op.Traits{
 			Doc: "LinalgSumlogdiag sums the logarithms of the diagonal of each square matrix of a batch. For a single matrix" +
 				" the output has shape (1,).",
-			Aliases: []string{"linalg_sumlogdiag"},
+			Aliases:   []string{"linalg_sumlogdiag"},
+			Precision: op.Wide,
 		},
 		Inputs:    inputs[op.NoParams]("A"),
 		Infer:     func(_ op.NoParams, in, out []dtype.Shape) error { return inferScalars(in, out) },

@@ -25,9 +25,10 @@ func init() {
 		Traits: op.Traits{
 			Doc: "LinalgGelqf computes the LQ factorization A = L·Q of each matrix (m, n), m ≤ n, of a batch. The outputs are Q" +
 				" (m, n) with orthonormal rows and L (m, m), lower triangular, with signs as LAPACK chooses them.",
-			Aliases: []string{"linalg_gelqf"},
-			Multi:   true,
-			Once:    "it is not provided",
+			Aliases:   []string{"linalg_gelqf"},
+			Multi:     true,
+			Once:      "it is not provided",
+			Precision: op.Wide,
 		},
 		Inputs:    inputs[op.NoParams]("A"),
 		Outputs:   outputs[op.NoParams]("output0", "output1"),
@@ -111,9 +112,10 @@ func defineSyevd() {
 			Doc: "LinalgSyevd computes the eigenvectors and eigenvalues of each symmetric matrix of a batch: A = Uᵀ·diag(L)·U. The" +
 				" outputs are U, whose rows are the vectors, each with its largest element positive, and L in ascending order." +
 				" Only the lower triangle of A is read; its gradient is symmetric, and infinite where eigenvalues are equal.",
-			Aliases: []string{"linalg_syevd"},
-			Multi:   true,
-			Once:    "it is not provided",
+			Aliases:   []string{"linalg_syevd"},
+			Multi:     true,
+			Once:      "it is not provided",
+			Precision: op.Wide,
 		},
 		Inputs:    inputs[op.NoParams]("A"),
 		Outputs:   outputs[op.NoParams]("output0", "output1"),

@@ -37,8 +37,9 @@ func init() {
 
 op(X) is X or its transpose. The last axis holds the columns of matrices, another one, axis, their
 rows; the remaining ones count matrices and are equal for all operands.`,
-			Aliases: []string{"linalg_gemm"},
-			Inplace: [][2]int{{2, 0}},
+			Aliases:   []string{"linalg_gemm"},
+			Inplace:   [][2]int{{2, 0}},
+			Precision: op.Wide,
 		},
 		Inputs:    inputs[GemmParams]("A", "B", "C"),
 		Infer:     func(p GemmParams, in, out []dtype.Shape) error { return p.product().infer(in, out) },
@@ -58,7 +59,8 @@ rows; the remaining ones count matrices and are equal for all operands.`,
 
 op(X) is X or its transpose. The last axis holds the columns of matrices, another one, axis, their
 rows; the remaining ones count matrices and are equal for all operands.`,
-			Aliases: []string{"linalg_gemm2"},
+			Aliases:   []string{"linalg_gemm2"},
+			Precision: op.Wide,
 		},
 		Inputs:    inputs[Gemm2Params]("A", "B"),
 		Infer:     func(p Gemm2Params, in, out []dtype.Shape) error { return p.infer(in, out) },

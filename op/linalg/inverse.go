@@ -23,9 +23,10 @@ var (
 func init() {
 	Inverse.Define(op.Spec[op.NoParams]{
 		Traits: op.Traits{
-			Doc:     "LinalgInverse inverts each matrix of a batch. A singular matrix is an error.",
-			Aliases: []string{"linalg_inverse", "_npi_inv"},
-			Inplace: [][2]int{{0, 0}},
+			Doc:       "LinalgInverse inverts each matrix of a batch. A singular matrix is an error.",
+			Aliases:   []string{"linalg_inverse", "_npi_inv"},
+			Inplace:   [][2]int{{0, 0}},
+			Precision: op.Wide,
 		},
 		Inputs:    inputs[op.NoParams]("A"),
 		Infer:     squares[op.NoParams],
@@ -57,7 +58,8 @@ func defineDet() {
 		Traits: op.Traits{
 			Doc: "LinalgDet computes the determinant of each matrix of a batch. For a single matrix the output has shape (1,)." +
 				" The gradient of a singular matrix is zero, as in MXNet.",
-			Aliases: []string{"linalg_det", "_npi_det"},
+			Aliases:   []string{"linalg_det", "_npi_det"},
+			Precision: op.Wide,
 		},
 		Inputs:    inputs[op.NoParams]("A"),
 		Outputs:   outputs[op.NoParams]("output0"),
@@ -102,8 +104,9 @@ func defineSlogDet() {
 		Traits: op.Traits{
 			Doc: "LinalgSlogdet computes sign and logarithm of the absolute value of the determinant of each matrix of a batch." +
 				" For a single matrix the outputs have shape (1,). No gradient flows through the sign, none at all to a singular matrix.",
-			Aliases: []string{"linalg_slogdet", "_npi_slogdet"},
-			Multi:   true,
+			Aliases:   []string{"linalg_slogdet", "_npi_slogdet"},
+			Multi:     true,
+			Precision: op.Wide,
 		},
 		Inputs:    inputs[op.NoParams]("A"),
 		Outputs:   outputs[op.NoParams]("output0", "output1"),

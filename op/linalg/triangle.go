@@ -28,8 +28,9 @@ func init() {
 A positive offset means the upper triangle that begins so many diagonals above the main one, a
 negative one the lower triangle. A lower triangle is packed row by row, an upper one column by
 column.`,
-			Aliases: []string{"linalg_extracttrian"},
-			Moves:   true,
+			Aliases:   []string{"linalg_extracttrian"},
+			Moves:     true,
+			Precision: op.Wide,
 		},
 		Inputs:    inputs[TriangleParams]("A"),
 		Infer:     func(p TriangleParams, in, out []dtype.Shape) error { return p.infer(&in[0], &out[0]) },
@@ -46,8 +47,9 @@ column.`,
 		Traits: op.Traits{
 			Doc: "LinalgMaketrian unpacks each vector into a triangle of a square matrix, as LinalgExtracttrian packed it." +
 				" The rest is zero.",
-			Aliases: []string{"linalg_maketrian"},
-			Moves:   true,
+			Aliases:   []string{"linalg_maketrian"},
+			Moves:     true,
+			Precision: op.Wide,
 		},
 		Inputs:    inputs[TriangleParams]("A"),
 		Infer:     func(p TriangleParams, in, out []dtype.Shape) error { return p.infer(&out[0], &in[0]) },

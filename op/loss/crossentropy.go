@@ -27,6 +27,7 @@ func init() {
 			Doc: `SoftmaxCrossEntropy (softmax_cross_entropy) is the sum of -log softmax(data)[label] over a batch.
 
 Data has shape (n, classes), the label (n), the output (1). Probabilities below 1e-8 count as 1e-8.`,
+			Precision: op.Wide,
 		},
 		Inputs:    dataLabel[op.NoParams],
 		Infer:     inferCrossEntropy,

@@ -29,8 +29,9 @@ Data has shape (steps, n, classes) and is not normalized yet, the label (n, labe
 the negative logarithm of the probability that the softmax of data spells the label, with
 repetitions and blanks in between. Without label_lengths a label ends at its first padding, 0 or,
 with blank_label last, -1. A label that does not fit into the steps has loss 0.`,
-			Aliases: []string{"ctc_loss", "_contrib_CTCLoss", "_contrib_ctc_loss"},
-			Once:    "the kernel computes it along with the loss",
+			Aliases:   []string{"ctc_loss", "_contrib_CTCLoss", "_contrib_ctc_loss"},
+			Once:      "the kernel computes it along with the loss",
+			Precision: op.Wide,
 		},
 		Inputs: func(p CTCLossParams) []op.Input {
 			in := dataLabel(p)

@@ -34,8 +34,9 @@ func init() {
 
 With normalization batch the gradient is divided by the product of all extents of data but the
 last, with valid by the number of elements above valid_thresh. Gradients flowing into the output are ignored.`,
-			Identity: true,
-			Inplace:  [][2]int{{0, 0}},
+			Identity:  true,
+			Inplace:   [][2]int{{0, 0}},
+			Precision: op.Wide,
 		},
 		Infer:     op.SameShape[MakeLossParams],
 		InferType: op.FloatType[MakeLossParams],
@@ -53,11 +54,12 @@ last, with valid by the number of elements above valid_thresh. Gradients flowing
 	})
 	AsLoss.Define(op.Spec[op.NoParams]{
 		Traits: op.Traits{
-			Doc:      "AsLoss (make_loss) passes data on as a loss: its gradient is one, whatever flows into the output.",
-			Aliases:  []string{"_sparse_make_loss"},
-			GoName:   "AsLoss",
-			Identity: true,
-			Inplace:  [][2]int{{0, 0}},
+			Doc:       "AsLoss (make_loss) passes data on as a loss: its gradient is one, whatever flows into the output.",
+			Aliases:   []string{"_sparse_make_loss"},
+			GoName:    "AsLoss",
+			Identity:  true,
+			Inplace:   [][2]int{{0, 0}},
+			Precision: op.Wide,
 		},
 		Outputs:   func(op.NoParams) []string { return []string{"loss"} },
 		Infer:     op.SameShape[op.NoParams],

@@ -65,10 +65,11 @@ func (r regression) define() {
 
 The gradient is (output - label), or its sign, times grad_scale divided by the number of outputs per
 sample; gradients flowing into the output are ignored. The label has as many elements as data.`,
-			Aliases:  []string{"_sparse_" + r.head.Name},
-			Inplace:  [][2]int{{0, 0}},
-			Identity: r.identity,
-			Ignores:  []int{1},
+			Aliases:   []string{"_sparse_" + r.head.Name},
+			Inplace:   [][2]int{{0, 0}},
+			Identity:  r.identity,
+			Ignores:   []int{1},
+			Precision: op.Wide,
 		},
 		Inputs:    dataLabel[RegressionParams],
 		Infer:     inferRegression,

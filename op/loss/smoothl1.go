@@ -25,9 +25,10 @@ var (
 func init() {
 	SmoothL1.Define(op.Spec[SmoothL1Params]{
 		Traits: op.Traits{
-			Doc:     `SmoothL1 (smooth_l1) is (σx)²/2 where |x| < 1/σ², and |x| - 1/(2σ²) elsewhere.`,
-			Aliases: []string{"_npx_smooth_l1"},
-			Inplace: [][2]int{{0, 0}},
+			Doc:       `SmoothL1 (smooth_l1) is (σx)²/2 where |x| < 1/σ², and |x| - 1/(2σ²) elsewhere.`,
+			Aliases:   []string{"_npx_smooth_l1"},
+			Inplace:   [][2]int{{0, 0}},
+			Precision: op.Wide,
 		},
 		Infer:     op.SameShape[SmoothL1Params],
 		InferType: op.FloatType[SmoothL1Params],

@@ -35,9 +35,10 @@ times grad_scale, divided as normalization says; gradients flowing into the outp
 With out_grad the gradient is multiplied by the output, which is what MXNet does under that name.
 The label holds class numbers, of shape data.shape without the axis of classes; a label of the
 shape of data holds probabilities.`,
-			Aliases: []string{"Softmax"},
-			Inplace: [][2]int{{0, 0}},
-			Ignores: []int{1},
+			Aliases:   []string{"Softmax"},
+			Inplace:   [][2]int{{0, 0}},
+			Ignores:   []int{1},
+			Precision: op.Wide,
 		},
 		Inputs:    dataLabel[SoftmaxOutputParams],
 		Infer:     inferSoftmax,

@@ -29,8 +29,9 @@ func init() {
 The penalty is the Kullback-Leibler divergence of a moving average a of each unit's activation (the
 output of a sigmoid) from sparseness_target t: its gradient is penalty·((1-t)/(1-a) - t/a). In
 training the auxiliary state moves: a = a·momentum + mean·(1-momentum).`,
-			Inplace: [][2]int{{0, 0}},
-			Mutates: []int{1},
+			Inplace:   [][2]int{{0, 0}},
+			Mutates:   []int{1},
+			Precision: op.Wide,
 		},
 		Inputs: func(SparseRegParams) []op.Input {
 			return []op.Input{{Name: "data"}, {Name: "moving_avg", Role: op.Aux}}

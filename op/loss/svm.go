@@ -29,9 +29,10 @@ func init() {
 Data has shape (n, ..., classes), the label the shape of data without its last axis. The score of
 the label's class should exceed margin, the others fall below -margin; gradients flowing into the
 output are ignored.`,
-			Identity: true,
-			Inplace:  [][2]int{{0, 0}},
-			Ignores:  []int{1},
+			Identity:  true,
+			Inplace:   [][2]int{{0, 0}},
+			Ignores:   []int{1},
+			Precision: op.Wide,
 		},
 		Inputs:    dataLabel[SVMOutputParams],
 		Infer:     inferSVM,

@@ -38,6 +38,12 @@ relu is max(x, 0), sigmoid 1/(1+exp(-x)), softrelu log(1+exp(x)), softsign x/(1+
 			}
 			return []op.Entry{ActivationGrad.Apply(p, g.Head(0), saved)}
 		},
+		PrecisionOf: func(p ActivationParams) op.Precision {
+			if p.ActType == "softrelu" {
+				return op.Wide
+			}
+			return op.AnyPrecision
+		},
 		Ref: func(p ActivationParams, c *op.Call) error {
 			loop.Map(loop.Func1{F: activations[p.ActType].value}, c.Out[0], c.In[0])
 			return nil

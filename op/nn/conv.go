@@ -36,7 +36,8 @@ Data has shape (n, c, [d,] [h,] w), the weight (num_filter, c/num_group, kernel.
 (num_filter), the output (n, num_filter, ...) with spatial extents
 floor((x + 2·pad - dilate·(kernel-1) - 1)/stride) + 1. With num_group g, the channels fall into
 g groups that are convolved separately.`,
-			Aliases: []string{"_npx_convolution", "Convolution_v1"},
+			Aliases:   []string{"_npx_convolution", "Convolution_v1"},
+			Precision: op.Narrow,
 		},
 		Inputs:    func(p ConvolutionParams) []op.Input { return weighted(p.NoBias) },
 		Infer:     inferConv,

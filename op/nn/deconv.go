@@ -39,7 +39,8 @@ Data has shape (n, c, [d,] [h,] w), the weight (c, num_filter/num_group, kernel.
 (num_filter), the output (n, num_filter, ...) with spatial extents
 stride·(x - 1) + dilate·(kernel - 1) + 1 - 2·pad + adj. With target_shape, pad and adj are chosen
 to give these extents.`,
-			Aliases: []string{"_npx_deconvolution"},
+			Aliases:   []string{"_npx_deconvolution"},
+			Precision: op.Narrow,
 		},
 		Inputs:    func(p DeconvolutionParams) []op.Input { return weighted(p.NoBias.Value()) },
 		Infer:     inferDeconv,

@@ -28,7 +28,8 @@ func init() {
 With flatten, data of shape (n, ...) is seen as a matrix of n rows and the output has shape
 (n, num_hidden). Without, only the last axis is transformed: (a, b, c) gives (a, b, num_hidden).
 The weight has shape (num_hidden, inputs), the bias (num_hidden).`,
-			Aliases: []string{"_npx_fully_connected", "_sparse_FullyConnected"},
+			Aliases:   []string{"_npx_fully_connected", "_sparse_FullyConnected"},
+			Precision: op.Narrow,
 		},
 		Inputs:    func(p FullyConnectedParams) []op.Input { return weighted(p.NoBias) },
 		Infer:     inferFC,

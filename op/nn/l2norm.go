@@ -29,7 +29,8 @@ func init() {
 
 A part is a sample (instance), all positions of one channel of a sample (spatial), or all channels
 of one position of a sample (channel).`,
-			Inplace: [][2]int{{0, 0}},
+			Inplace:   [][2]int{{0, 0}},
+			Precision: op.Wide,
 		},
 		Outputs:   func(L2NormalizationParams) []string { return []string{"output", "norm"} },
 		Visible:   func(L2NormalizationParams) int { return 1 },

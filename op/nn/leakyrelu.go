@@ -63,6 +63,12 @@ scale·(alpha + y), as MXNet has it, where the derivative would be scale·alpha 
 			}
 			return g.Each(LeakyReLUGrad.Node(p, in...))
 		},
+		PrecisionOf: func(p LeakyReLUParams) op.Precision {
+			if p.ActType == "elu" || p.ActType == "selu" {
+				return op.Wide
+			}
+			return op.AnyPrecision
+		},
 		Ref: leakyRef,
 	})
 }

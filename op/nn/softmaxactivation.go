@@ -27,7 +27,8 @@ func init() {
 
 MXNet keeps it for old models; softmax with an axis is the general form. Its documentation says that mode instance
 normalizes all elements of a sample; what MXNet 1.9.1 computes, and this operator, is the softmax along the last axis.`,
-			Inplace: [][2]int{{0, 0}},
+			Inplace:   [][2]int{{0, 0}},
+			Precision: op.Wide,
 		},
 		Infer:     inferSoftmaxActivation,
 		InferType: op.FloatType[SoftmaxActivationParams],

@@ -61,6 +61,7 @@ type binary struct {
 	what         string // "a + b"
 	aliases      []string
 	bcastAliases []string
+	precision    op.Precision
 	f            loop.Func2
 	grad         func(k kit, a, b, y, dy op.Entry) (da, db op.Entry)
 }
@@ -97,6 +98,7 @@ func (b binary) define() {
 			Aliases:   b.aliases,
 			Inplace:   [][2]int{{0, 0}, {1, 0}},
 			Pointwise: true,
+			Precision: b.precision,
 		},
 		Inputs: Inputs[op.NoParams]("lhs", "rhs"),
 		Infer:  op.SameShape[op.NoParams],
@@ -197,13 +199,13 @@ func arithmetic() []binary {
 			grad: func(k kit, a, b, _, dy op.Entry) (op.Entry, op.Entry) {
 				return dy, neg(k.mul(dy, Floor.Apply(none, k.div(a, b))))
 			}},
-		{elem: Power, bcast: BroadcastPower, what: "a to the power b", aliases: []string{"_Power"},
+		{elem: Power, bcast: BroadcastPower, what: "a to the power b", aliases: []string{"_Power"}, precision: op.Wide,
 			f: loop.Func2{F: math.Pow},
 			grad: func(k kit, a, b, y, dy op.Entry) (op.Entry, op.Entry) {
 				slope := k.mul(b, k.apply(Power, BroadcastPower, a, plus(b, -1)))
 				return k.mul(dy, slope), k.mul(dy, k.mul(y, log(a)))
 			}},
-		{elem: Hypot, bcast: BroadcastHypot, what: "√(a² + b²)", aliases: []string{"_Hypot"},
+		{elem: Hypot, bcast: BroadcastHypot, what: "√(a² + b²)", aliases: []string{"_Hypot"}, precision: op.Wide,
 			f: loop.Func2{F: math.Hypot},
 			grad: func(k kit, a, b, y, dy op.Entry) (op.Entry, op.Entry) {
 				return k.mul(dy, k.div(a, y)), k.mul(dy, k.div(b, y))

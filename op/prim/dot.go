@@ -28,7 +28,8 @@ func init() {
 			Doc: "Dot sums products over the last axis of lhs and the first axis of rhs: the product of matrices, and the" +
 				" inner product of vectors, which has shape (1,). Arrays of more axes count as matrices that keep the axis of" +
 				" the sum apart. Note that this is not NumPy's matmul.",
-			Aliases: []string{"_sparse_dot"},
+			Aliases:   []string{"_sparse_dot"},
+			Precision: op.Narrow,
 		},
 		Inputs: Inputs[DotParams]("lhs", "rhs"),
 		Infer:  inferDot,
@@ -59,7 +60,8 @@ func init() {
 		Traits: op.Traits{
 			Doc: "BatchDot multiplies matrices one by one: the last two axes of lhs and rhs are matrices, the axes before" +
 				" them are equal and count the matrices.",
-			Aliases: []string{"_npx_batch_dot"},
+			Aliases:   []string{"_npx_batch_dot"},
+			Precision: op.Narrow,
 		},
 		Inputs: Inputs[DotParams]("lhs", "rhs"),
 		Infer:  inferBatchDot,

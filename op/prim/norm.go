@@ -31,8 +31,9 @@ var (
 func init() {
 	Norm.Define(op.Spec[NormParams]{
 		Traits: op.Traits{
-			Doc:     "Norm computes the sum of absolute values, or the square root of the sum of squares, over the given axes, over all of them if none are given.",
-			Aliases: []string{"_sparse_norm"},
+			Doc:       "Norm computes the sum of absolute values, or the square root of the sum of squares, over the given axes, over all of them if none are given.",
+			Aliases:   []string{"_sparse_norm"},
+			Precision: op.Wide,
 		},
 		Infer: func(p NormParams, in, out []dtype.Shape) error {
 			if p.Ord != 1 && p.Ord != 2 {
@@ -52,8 +53,9 @@ func init() {
 	})
 	Moments.Define(op.Spec[MomentsParams]{
 		Traits: op.Traits{
-			Doc:   "Moments computes the mean and the variance (of the whole population) over the given axes, over all of them if none are given.",
-			Multi: true,
+			Doc:       "Moments computes the mean and the variance (of the whole population) over the given axes, over all of them if none are given.",
+			Multi:     true,
+			Precision: op.Wide,
 		},
 		Outputs: func(MomentsParams) []string { return []string{"output0", "output1"} },
 		Infer: func(p MomentsParams, in, out []dtype.Shape) error {

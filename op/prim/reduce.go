@@ -90,13 +90,13 @@ func expand(p expandParams, e, x op.Entry) op.Entry { return expandReduced.Apply
 func (r reduction) define() {
 	doc := r.goName + " computes " + r.what + " over the given axes, over all of them if none are given." +
 		" Reducing all axes gives shape (1,) unless keepdims is set."
-	infer := inferReduce
+	infer, precision := inferReduce, op.Wide
 	if r.op == Max || r.op == Min {
 		doc += " An extremum of no elements is an error."
-		infer = inferExtremum
+		infer, precision = inferExtremum, op.AnyPrecision
 	}
 	r.op.Define(op.Spec[ReduceParams]{
-		Traits: op.Traits{Doc: doc, GoName: r.goName, Aliases: r.aliases},
+		Traits: op.Traits{Doc: doc, GoName: r.goName, Aliases: r.aliases, Precision: precision},
 		Infer:  infer,
 		Grad: func(g *op.Grad, p ReduceParams) []op.Entry {
 			e := expandParams{Axis: p.Axis, KeepDims: p.KeepDims, Exclude: p.Exclude}

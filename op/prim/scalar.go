@@ -85,6 +85,10 @@ func (r scalar) define() {
 			return nil
 		},
 	}
+	switch r.op {
+	case RDivScalar, PowerScalar, RPowerScalar, HypotScalar:
+		s.Precision = op.Wide
+	}
 	if r.grad != nil {
 		s.Grad = func(g *op.Grad, p ScalarParams) []op.Entry {
 			return []op.Entry{r.grad(g.In(0), g.Out(0), g.Head(0), p.Scalar)}

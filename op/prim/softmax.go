@@ -40,9 +40,10 @@ func init() {
 	for _, f := range family {
 		f.op.Define(op.Spec[SoftmaxParams]{
 			Traits: op.Traits{
-				Doc:     f.doc + " T is the temperature. With use_length, elements behind the length are zero in the output and left out of sums.",
-				Aliases: f.aliases,
-				Inplace: [][2]int{{0, 0}},
+				Doc:       f.doc + " T is the temperature. With use_length, elements behind the length are zero in the output and left out of sums.",
+				Aliases:   f.aliases,
+				Inplace:   [][2]int{{0, 0}},
+				Precision: op.Wide,
 			},
 			Inputs:    func(p SoftmaxParams) []op.Input { return withLength(p, "data") },
 			Infer:     inferSoftmax,

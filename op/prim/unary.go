@@ -100,6 +100,11 @@ func (u unary) define() {
 			return nil
 		},
 	}
+	switch u.op {
+	case Reciprocal, Square, Rsqrt, Rcbrt, Exp, Expm1, Log, Log10, Log2, Log1p, Erfinv, Gamma, Gammaln,
+		Tan, Arccos, Arcsin, Sinh, Cosh, Arctanh:
+		s.Precision = op.Wide
+	}
 	if u.grad != nil {
 		s.Grad = func(g *op.Grad, _ op.NoParams) []op.Entry {
 			return []op.Entry{u.grad(g.In(0), g.Out(0), g.Head(0))}

@@ -21,8 +21,9 @@ func init() {
 		Traits: op.Traits{
 			Doc: "KhatriRao computes the Khatri-Rao product of matrices with equally many columns: column j of the output is" +
 				" the Kronecker product of the columns j of the inputs.",
-			Variadic: true,
-			NoGrad:   "as in MXNet, it is not provided",
+			Variadic:  true,
+			NoGrad:    "as in MXNet, it is not provided",
+			Precision: op.Wide,
 		},
 		Inputs: func(p KhatriRaoParams) []op.Input { return args(p.NumArgs) },
 		Infer:  inferKhatriRao,

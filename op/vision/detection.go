@@ -33,7 +33,8 @@ cls_prob has shape (n, classes, a) with the background as class 0, loc_pred (n, 
 The output has shape (n, a, 6): rows (class - 1, probability, left, top, right, bottom), the most
 probable first. Class -1 marks rows that are no detections: those that were suppressed keep their
 other numbers, rows behind the last detection are -1 throughout. No gradient flows.`,
-			Aliases: []string{"_npx_multibox_detection"},
+			Aliases:   []string{"_npx_multibox_detection"},
+			Precision: op.Wide,
 		},
 		Inputs:    prim.Inputs[MultiBoxDetectionParams]("cls_prob", "loc_pred", "anchor"),
 		Infer:     inferDetection,

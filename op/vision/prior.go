@@ -31,8 +31,9 @@ func init() {
 Of data with shape (n, c, h, w) only the shape matters. The output has shape (1, h·w·a, 4), with the
 corners of a = sizes + ratios - 1 boxes per position, in units of the image: each size with the first
 ratio, then the first size with each other ratio. No gradient flows.`,
-			Aliases: []string{"_npx_multibox_prior"},
-			Ignores: []int{0},
+			Aliases:   []string{"_npx_multibox_prior"},
+			Ignores:   []int{0},
+			Precision: op.Wide,
 		},
 		Infer:     inferPrior,
 		InferType: op.FloatType[MultiBoxPriorParams],

@@ -34,7 +34,8 @@ label that they overlap most. The outputs are loc_target (n, 4·a), the offsets 
 labels, loc_mask of the same shape, 1 for positive anchors, and cls_target (n, a): the class plus one,
 0 for background, ignore_label for what neither counts nor not. With mining the negative anchors are
 those of the lowest probability of background. Images without labels ignore all anchors. No gradient flows.`,
-			Aliases: []string{"_npx_multibox_target"},
+			Aliases:   []string{"_npx_multibox_target"},
+			Precision: op.Wide,
 		},
 		Inputs:    prim.Inputs[MultiBoxTargetParams]("anchor", "label", "cls_pred"),
 		Outputs:   func(MultiBoxTargetParams) []string { return []string{"loc_target", "loc_mask", "cls_target"} },

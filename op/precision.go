@@ -1,0 +1,18 @@
+package op
+
+// Precision says in which floating-point type mixed precision lets an operator compute. The
+// assignment is that of MXNet 1.9.1's contrib.amp.
+type Precision uint8
+
+const (
+	// AnyPrecision operators compute in the type of their inputs, the wider one of two.
+	AnyPrecision Precision = iota
+	// Narrow operators are mostly products: they compute in the narrow type, float16 or bfloat16.
+	Narrow
+	// Wide operators compute in float32, because they leave the range of narrow types or add up many
+	// small numbers.
+	Wide
+)
+
+// PrecisionOf returns the precision under the given normalized parameters.
+func (o *Op) PrecisionOf(params any) Precision { return o.precision(params) }
