@@ -101,7 +101,7 @@ func TestAMemberThatKeepsNoRulesHarmsNobody(t *testing.T) {
 	flood(wire.TypePush, func(i int, m *wire.Message) { m.Seq, m.Clock, m.Key, m.Payload = 1, 1, 77, make([]byte, 4000) })
 	step(3)
 	flood(wire.TypeInit, func(i int, m *wire.Message) {
-		m.Seq, m.Flags, m.Total, m.Payload = uint64(i+1), wire.FlagLast, 400, make([]byte, 400)
+		m.Seq, m.Flags, m.Total, m.Payload = uint64(i+1), wire.FlagCreate, 400, make([]byte, 400)
 	})
 	step(4)
 	if err := bad.say(server, wire.Message{Type: wire.TypePush, Payload: make([]byte, transport.DefaultMaxPayload+1)}); !errors.Is(err, transport.ErrTooLarge) ||

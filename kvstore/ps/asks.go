@@ -7,8 +7,9 @@ import "gomx/kvstore/wire"
 
 // asked is a question about a shard that waits.
 type asked struct {
-	m     wire.Message // without its payload
-	until Time         // forgotten then, unless it is repeated
+	m       wire.Message // without its payload
+	version uint64       // of the optimizer that it wants to be set
+	until   Time         // forgotten then, unless it is repeated
 }
 
 // park lets a question wait. Who repeats one is told whom it waits for.
@@ -60,9 +61,9 @@ func (s *Server) answerable(sh *shard, m *wire.Message) bool {
 	case wire.TypeInit:
 		return sh.entries[ID{m.Key, m.Slice}] != nil
 	case wire.TypeOptimizer:
-		return sh.spec.Version >= m.Clock
+		return sh.spec.Version >= m.SpecVersion()
 	case wire.TypeAskCursor:
-		return rk.incarnation == m.Incarnation && (m.Flags&wire.FlagLast == 0 || !rk.away)
+		return rk.incarnation == m.Incarnation && (m.Flags&wire.FlagStart == 0 || !rk.away)
 	}
 	return false
 }

@@ -100,15 +100,15 @@ func (s *Server) appendMarker(sh *shard, k kind, payload []byte) {
 
 // replicated takes in a backup's acknowledgement.
 func (s *Server) replicated(sh *shard, m *wire.Message) {
-	p := sh.peer
-	if p == nil || m.Seq > sh.next {
+	p, r := sh.peer, m.LogReceipt()
+	if p == nil || r.Index > sh.next {
 		return
 	}
-	if m.Clock != 0 {
-		s.compare(sh, m.Clock, uint32(m.Need), false)
+	if r.CheckAt != 0 {
+		s.compare(sh, r.CheckAt, r.Checksum, false)
 	}
-	if m.Seq > p.acked {
-		p.acked = m.Seq
+	if r.Index > p.acked {
+		p.acked = r.Index
 		p.sent = s.now
 		if p.again != 0 {
 			s.sendAgain(sh)
@@ -130,7 +130,8 @@ func (s *Server) requestSync(sh *shard) {
 	}
 	p.asked = s.now + s.timing.Resend
 	m := s.message(wire.TypeInSync)
-	m.Shard, m.Epoch, m.Seq = sh.id, sh.epoch, uint64(p.replica.Incarnation)
+	m.Shard, m.Epoch = sh.id, sh.epoch
+	m.SetCopyIncarnation(p.replica.Incarnation)
 	s.send(scheduler, m, nil)
 }
 
@@ -170,24 +171,26 @@ func (s *Server) sendAgain(sh *shard) {
 func (s *Server) diverged(sh *shard, why string) {
 	s.out.event(EventDiverged, wire.Node{Role: wire.Server, Rank: sh.peer.replica.Server}, sh.id, sh.epoch, why)
 	m := s.message(wire.TypeDiverged)
-	m.Shard, m.Epoch, m.Seq = sh.id, sh.epoch, uint64(sh.peer.replica.Incarnation)
+	m.Shard, m.Epoch = sh.id, sh.epoch
+	m.SetCopyIncarnation(sh.peer.replica.Incarnation)
 	s.send(scheduler, m, nil)
 }
 
 // replicate takes in an entry of the primary's log.
 func (s *Server) replicate(sh *shard, m *wire.Message) {
 	sh.answer = true
-	k := kind(m.Need)
+	at := m.LogPlace()
+	k := kind(at.Kind)
 	if sh.blank {
 		if k != kindBegin {
 			return
 		}
-		sh.blank, sh.rebuilding, sh.commit = false, true, m.Seq-1
+		sh.blank, sh.rebuilding, sh.commit = false, true, at.Index-1
 	}
 	if sh.tail && !s.turned(sh, m) {
 		return
 	}
-	if m.Seq != sh.commit+1 {
+	if at.Index != sh.commit+1 {
 		return
 	}
 	body, err := wire.DecodeEntry(m.Payload)
@@ -214,7 +217,7 @@ func (s *Server) replicate(sh *shard, m *wire.Message) {
 
 // checkEntry looks at what a primary of the same version never gets wrong, so that nothing else is a danger to this process.
 func (s *Server) checkEntry(sh *shard, m *wire.Message, body *wire.Entry) error {
-	k := kind(m.Need)
+	k := kind(m.LogPlace().Kind)
 	if k == 0 || k > lastKind {
 		return fmt.Errorf("unknown kind %d", k)
 	}
@@ -233,6 +236,9 @@ func (s *Server) checkEntry(sh *shard, m *wire.Message, body *wire.Entry) error 
 	case k == kindInit:
 		im := *m
 		im.Payload = body.Payload
+		if m.Flags&wire.FlagRows != 0 {
+			im.SetBlock(wire.Block{Row: m.Total, Size: m.LogPlace().Clock})
+		}
 		_, err := initSize(&im)
 		return err
 	case k != kindRound && k != kindDirect, e == nil && sh.rebuilding:
@@ -247,8 +253,9 @@ func (s *Server) checkEntry(sh *shard, m *wire.Message, body *wire.Entry) error 
 
 // entryOf makes a log entry of a message. Sums are kept in memory that can become the value.
 func (s *Server) entryOf(sh *shard, m *wire.Message, body *wire.Entry) *logEntry {
-	le := s.newEntry(kind(m.Need))
-	le.index, le.clock, le.id, le.slices = m.Seq, m.Clock, ID{m.Key, m.Slice}, m.Slices
+	at := m.LogPlace()
+	le := s.newEntry(kind(at.Kind))
+	le.index, le.clock, le.id, le.slices = at.Index, at.Clock, ID{m.Key, m.Slice}, m.Slices
 	le.dtype, le.codec, le.total = m.DType, m.Codec, m.Total
 	le.rows, le.direct, le.n = m.Flags&wire.FlagRows != 0, m.Flags&wire.FlagDirect != 0, body.Len()
 	if le.kind == kindRound || le.kind == kindDirect || le.kind == kindSkip {
@@ -285,10 +292,8 @@ func (s *Server) applyTransfer(sh *shard, k kind, payload []byte) {
 // answerPrimary acknowledges what a backup has.
 func (s *Server) answerPrimary(sh *shard) {
 	m := s.message(wire.TypeReplicated)
-	m.Shard, m.Epoch, m.Seq = sh.id, sh.epoch, sh.commit
-	if sh.checkAt != 0 {
-		m.Clock, m.Need = sh.checkAt, uint64(sh.checkSum)
-	}
+	m.Shard, m.Epoch = sh.id, sh.epoch
+	m.SetLogReceipt(wire.LogReceipt{Index: sh.commit, CheckAt: sh.checkAt, Checksum: sh.checkSum})
 	s.send(wire.Node{Role: wire.Server, Rank: sh.place.Primary.Server}, m, nil)
 }
 

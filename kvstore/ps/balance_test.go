@@ -59,13 +59,15 @@ func (b *balanced) rest(t *testing.T, each func()) {
 	for range 10000 {
 		before := b.s.View().Number
 		for i := range b.s.View().Servers {
-			b.say(i, wire.Message{Type: wire.TypeHeartbeat, Seq: b.s.View().Number, Payload: (&wire.Heartbeat{}).Append(nil)})
+			b.say(i, heartbeat(b.s.View().Number))
 		}
 		for i := range b.s.View().Shards {
 			if sh := b.s.View().Shards[i]; sh.Swapped {
 				b.swaps++
 				each()
-				b.say(int(sh.Primary.Server), wire.Message{Type: wire.TypeInSync, Shard: uint32(i), Epoch: sh.Epoch, Seq: uint64(sh.Backup.Incarnation)})
+				m := wire.Message{Type: wire.TypeInSync, Shard: uint32(i), Epoch: sh.Epoch}
+				m.SetCopyIncarnation(sh.Backup.Incarnation)
+				b.say(int(sh.Primary.Server), m)
 			}
 		}
 		if b.s.View().Number == before {

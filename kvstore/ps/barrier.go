@@ -28,12 +28,13 @@ func (s *Scheduler) barrier(me *wire.Member, m *wire.Message) {
 	if me.Node.Role != wire.Worker || me.Left {
 		return
 	}
-	if told := s.told.Member(me.Node); told.Incarnation == me.Incarnation && m.Seq <= told.Calls.Done {
+	call := m.BarrierCall()
+	if told := s.told.Member(me.Node); told.Incarnation == me.Incarnation && call.Number <= told.Calls.Done {
 		s.endBarrier(told)
 		return
 	}
 	switch {
-	case m.Seq != me.Calls.Done+1:
+	case call.Number != me.Calls.Done+1:
 		return // it has ended, which is being made durable, or makes no sense
 	case s.in(me):
 		s.passBarriers()
@@ -43,13 +44,13 @@ func (s *Scheduler) barrier(me *wire.Member, m *wire.Message) {
 		return
 	}
 	if c := &me.Calls; c.First == 0 && c.Here == 0 {
-		c.Begin = m.Need // durable with the first barrier
+		c.Begin = call.Before // durable with the first barrier
 	}
-	if m.Clock == m.Need && m.Seq <= repeated(&me.Calls, m.Need) {
-		me.Calls.Done, s.changed = m.Seq, true
+	if call.Begun == call.Before && call.Number <= repeated(&me.Calls, call.Before) {
+		me.Calls.Done, s.changed = call.Number, true
 		return
 	}
-	s.entered[me.Node.Rank] = entered{incarnation: me.Incarnation, call: m.Seq, step: m.Clock}
+	s.entered[me.Node.Rank] = entered{incarnation: me.Incarnation, call: call.Number, step: call.Begun}
 }
 
 // repeated returns how many calls of a process that has not begun a step of its own repeat calls of its predecessor, which has ended
@@ -64,7 +65,8 @@ func repeated(c *wire.Calls, steps uint64) uint64 {
 // endBarrier tells a worker how many of its calls have ended.
 func (s *Scheduler) endBarrier(w *wire.Member) {
 	m := s.message(wire.TypeBarrierDone)
-	m.Seq, m.Target = w.Calls.Done, w.Incarnation
+	m.Target = w.Incarnation
+	m.SetBarrierCalls(w.Calls.Done)
 	s.send(w.Node, m)
 }
 
@@ -158,7 +160,7 @@ func (w *Worker) position() uint64 { return max(w.started, w.clock, w.begun) }
 
 func (w *Worker) sendBarrier() {
 	m := w.message(wire.TypeBarrier)
-	m.Seq, m.Clock, m.Need = w.called, w.calledAt, w.started
+	m.SetBarrierCall(wire.BarrierCall{Number: w.called, Begun: w.calledAt, Before: w.started})
 	w.knock = w.now + w.timing.Resend
 	w.send(scheduler, m, nil)
 }

@@ -16,8 +16,6 @@ type net struct {
 	done     []ps.Done
 	saves    []ps.Save
 	header   []byte
-	loop     bool // armed pushes are added by the network
-	absorbed int
 	events   func(ps.Event)
 	// lose says which messages do not arrive, when it is set.
 	lose func(from, to wire.Node, m *wire.Message) bool
@@ -127,6 +125,20 @@ func durable(m machine, now ps.Time) {
 	if ok && view != nil {
 		s.Persisted(now, view.Number)
 	}
+}
+
+// heartbeat returns a heartbeat of somebody who knows a view.
+func heartbeat(view uint64) wire.Message {
+	m := wire.Message{Type: wire.TypeHeartbeat, Job: job, Payload: (&wire.Heartbeat{}).Append(nil)}
+	m.SetViewNumber(view)
+	return m
+}
+
+// viewOf returns the message by which the scheduler tells a view.
+func viewOf(v *wire.View) wire.Message {
+	m := wire.Message{Type: wire.TypeView, Job: job, From: wire.Node{Role: wire.Scheduler}, Payload: v.Append(nil)}
+	m.SetViewNumber(v.Number)
+	return m
 }
 
 // deliver hands a message over.

@@ -81,8 +81,8 @@ func TestTheLogIsBounded(t *testing.T) {
 		t.Errorf("%d pushes of a worker are in the log, want the %d of its window", got, window)
 	}
 	for i := range 3 * window {
-		send(wire.Message{Type: wire.TypeInit, Flags: wire.FlagLast, Key: uint32(100 + i), Total: 64, Payload: make([]byte, 64)})
-		send(wire.Message{Type: wire.TypeOptimizer, Flags: wire.FlagLast, Payload: (&wire.Spec{Version: uint64(i + 1), Name: "sgd"}).Append(nil)})
+		send(wire.Message{Type: wire.TypeInit, Flags: wire.FlagCreate, Key: uint32(100 + i), Total: 64, Payload: make([]byte, 64)})
+		send(wire.Message{Type: wire.TypeOptimizer, Flags: wire.FlagCreate, Payload: (&wire.Spec{Version: uint64(i + 1), Name: "sgd"}).Append(nil)})
 	}
 	if got := length(); got != 2*window {
 		t.Errorf("%d entries in the log, want %d: one window for each of 2 workers", got, 2*window)
@@ -106,7 +106,7 @@ func TestKeysInTheLogAreBounded(t *testing.T) {
 	const size = 16 << 20
 	value := make([]byte, size)
 	for i := range 20 {
-		m := wire.Message{Type: wire.TypeInit, Flags: wire.FlagLast, Key: uint32(100 + i), Total: size, Payload: value,
+		m := wire.Message{Type: wire.TypeInit, Flags: wire.FlagCreate, Key: uint32(100 + i), Total: size, Payload: value,
 			Job: job, From: wire.Node{Role: wire.Worker}, Incarnation: list[0].Incarnation(), Epoch: 1, Shard: shard, Slices: 1}
 		srv.Handle(n.now, m.From, &m)
 		srv.Out().Reset()

@@ -344,6 +344,15 @@ func (w *Worker) asking(req uint64) *part {
 	return w.slots[slot]
 }
 
+// meant returns the part that a server's word about a message is about: one of a type and a number.
+func (w *Worker) meant(r *route, t wire.Type, seq uint64) *part {
+	switch t {
+	case wire.TypePush, wire.TypePushPull, wire.TypeTick, wire.TypeProbe:
+		return r.flight.at(seq)
+	}
+	return w.asking(seq)
+}
+
 // usage makes an error for a call that makes no sense.
 func usage(op string, key uint32, format string, args ...any) error {
 	return &Error{Op: op, Key: key, Err: fmt.Errorf("%w: %s", ErrUsage, fmt.Sprintf(format, args...))}

@@ -19,7 +19,7 @@ func (s *Scheduler) held(me *wire.Member, nonce uint64) bool {
 	}
 	if s.awake.time-since > s.cfg.Timing.Dead {
 		m := s.message(wire.TypeReject)
-		m.Seq, m.Clock = nonce, uint64(wire.ReasonIncarnation)
+		m.SetRefusal(wire.Refusal{Reason: wire.ReasonIncarnation, Of: wire.TypeHello, Seq: nonce})
 		s.send(me.Node, m) // on the connection on which it has just asked
 	}
 	return true

@@ -50,7 +50,7 @@ func (s *Scheduler) look() {
 	for i := range s.view.Servers {
 		if m := &s.view.Servers[i]; !m.Alive && !m.Left && s.ends.heard[m.Node] {
 			a := s.message(wire.TypeHeartbeat)
-			a.Seq = s.told.Number
+			a.SetViewNumber(s.told.Number)
 			s.send(m.Node, a)
 		}
 	}

@@ -96,7 +96,8 @@ func TestAPlaceThatIsTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	refusal := wire.Message{Type: wire.TypeReject, Job: job, From: wire.Node{Role: wire.Scheduler}, Seq: 77, Clock: uint64(wire.ReasonIncarnation)}
+	refusal := wire.Message{Type: wire.TypeReject, Job: job, From: wire.Node{Role: wire.Scheduler}}
+	refusal.SetRefusal(wire.Refusal{Reason: wire.ReasonIncarnation, Of: wire.TypeHello, Seq: 77})
 	if srv.Handle(1, refusal.From, &refusal); srv.Fenced() {
 		t.Error("a server takes the refusal of another process as its own")
 	}

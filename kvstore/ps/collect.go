@@ -21,7 +21,8 @@ type collection struct {
 
 // askSnapshot begins a snapshot at a clock for a worker.
 func (s *Scheduler) askSnapshot(me *wire.Member, m *wire.Message) {
-	clock, all := m.Clock, m.Flags&wire.FlagLast != 0
+	order := m.SnapshotOrder()
+	clock, all := order.Clock, order.All
 	if me.Node.Role != wire.Worker || len(s.view.Shards) == 0 {
 		return
 	}
@@ -84,29 +85,26 @@ func (s *Scheduler) sendSnapshot() {
 	for i := range s.view.Servers {
 		if n := &s.view.Servers[i]; n.Alive {
 			m := s.message(wire.TypeSnapshot)
-			m.Clock, m.Key = s.snap.clock, s.snap.try
-			if s.snap.all {
-				m.Flags = wire.FlagLast
-			}
+			m.SetSnapshotOrder(wire.SnapshotOrder{Clock: s.snap.clock, Try: s.snap.try, All: s.snap.all})
 			s.send(n.Node, m)
 		}
 	}
 }
 
-func (s *Scheduler) snapshotDone(to []wire.Node, clock, failed uint64) {
+func (s *Scheduler) snapshotDone(to []wire.Node, clock uint64, failed wire.Failure) {
 	for _, n := range to {
 		m := s.message(wire.TypeSnapshotDone)
-		m.Clock, m.Need = clock, failed
+		m.SetSnapshotResult(wire.SnapshotResult{Clock: clock, Failure: failed})
 		s.send(n, m)
 	}
 }
 
 // collect takes in one shard's part of a snapshot. With the last the snapshot is whole, and exists when its manifest is durable.
 func (s *Scheduler) collect(me *wire.Member, m *wire.Message) {
-	c := s.snap
-	if c == nil || m.Clock != c.clock || m.Key != c.try {
-		if m.Need == 0 && m.Clock > s.view.Snapshot {
-			s.out.Discard = append(s.out.Discard, Part{m.Clock, string(m.Payload)}) // the attempt has failed meanwhile
+	c, r := s.snap, m.SnapshotResult()
+	if c == nil || r.Clock != c.clock || r.Try != c.try {
+		if r.Failure == 0 && r.Clock > s.view.Snapshot {
+			s.out.Discard = append(s.out.Discard, Part{r.Clock, string(m.Payload)}) // the attempt has failed meanwhile
 		}
 		return
 	}
@@ -117,11 +115,11 @@ func (s *Scheduler) collect(me *wire.Member, m *wire.Message) {
 	if place.Primary != (wire.Replica{Server: me.Node.Rank, Incarnation: me.Incarnation}) || m.Epoch != place.Epoch {
 		return
 	}
-	if m.Need != 0 {
-		s.failCollection(m.Need)
+	if r.Failure != 0 {
+		s.failCollection(r.Failure)
 		return
 	}
-	c.files[m.Shard] = wire.SnapshotFile{Shard: m.Shard, Checksum: uint32(m.Seq), Size: m.Total, Name: string(m.Payload)}
+	c.files[m.Shard] = wire.SnapshotFile{Shard: m.Shard, Checksum: r.Checksum, Size: r.Size, Name: string(m.Payload)}
 	if len(c.files) < len(s.view.Shards) {
 		return
 	}
@@ -133,7 +131,7 @@ func (s *Scheduler) collect(me *wire.Member, m *wire.Message) {
 }
 
 // failCollection gives up a snapshot, and says why.
-func (s *Scheduler) failCollection(why uint64) {
+func (s *Scheduler) failCollection(why wire.Failure) {
 	c := s.snap
 	s.snap = nil
 	s.discard(c)
@@ -159,7 +157,7 @@ func (s *Scheduler) Recorded(now Time, clock uint64, err error) {
 	}
 	if err != nil {
 		s.out.event(EventSnapshot, wire.Node{}, 0, 0, fmt.Sprintf("failed at clock %d: %v", clock, err))
-		s.failCollection(snapshotUnwritten)
+		s.failCollection(wire.FailureUnwritten)
 		s.settle()
 		return
 	}

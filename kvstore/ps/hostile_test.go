@@ -34,7 +34,7 @@ func garbage(rng *rand.Rand, from wire.Node, inc uint32) wire.Message {
 	m := wire.Message{
 		Type: all[rng.IntN(len(all))], Job: job, From: from, Incarnation: inc, Shard: uint32(rng.IntN(3)), Epoch: 1, Seq: small(), Clock: small(),
 		Need: small(), Key: uint32(rng.IntN(3)), Slices: uint16(1 + rng.IntN(2)), DType: uint8(rng.IntN(20)), Codec: uint8(rng.IntN(3) / 2), Total: small(),
-		Flags: wire.Flags(rng.IntN(512)) &^ wire.FlagPayloadCRC,
+		Flags: wire.Flags(rng.IntN(2048)) &^ wire.FlagPayloadCRC,
 	}
 	m.Payload = make([]byte, rng.IntN(9)*rng.IntN(40))
 	for i := range m.Payload {
@@ -141,7 +141,7 @@ func nextView(n *net, w *ps.Worker, change func(v *wire.View)) {
 	v := w.View().Clone()
 	v.Number++
 	change(v)
-	m := wire.Message{Type: wire.TypeView, Job: job, From: wire.Node{Role: wire.Scheduler}, Seq: v.Number, Payload: v.Append(nil)}
+	m := viewOf(v)
 	w.Handle(n.now, m.From, &m)
 }
 
@@ -256,11 +256,11 @@ func TestMemoryIsPromisedBeforeItIsNeeded(t *testing.T) {
 		Workers: []wire.Member{{Node: wire.Node{Role: wire.Worker}, Incarnation: 2, Alive: true, Nonce: 2}, {Node: wire.Node{Role: wire.Worker, Rank: 1}}},
 		Shards:  []wire.Shard{{Epoch: 1, Primary: wire.Replica{Server: 0, Incarnation: 1}}},
 	}
-	view := wire.Message{Type: wire.TypeView, Job: job, From: wire.Node{Role: wire.Scheduler}, Seq: 1, Payload: v.Append(nil)}
+	view := viewOf(v)
 	s.Handle(0, view.From, &view)
 	s.Out().Reset()
 	for i, want := range []wire.Type{wire.TypeInit, wire.TypeReject} {
-		m := wire.Message{Type: wire.TypeInit, Flags: wire.FlagLast, Job: job, From: wire.Node{Role: wire.Worker}, Incarnation: 2, Epoch: 1,
+		m := wire.Message{Type: wire.TypeInit, Flags: wire.FlagCreate, Job: job, From: wire.Node{Role: wire.Worker}, Incarnation: 2, Epoch: 1,
 			Key: uint32(i), Slices: 1, Total: 512, Payload: make([]byte, 512)}
 		s.Handle(0, m.From, &m)
 		out := s.Out()

@@ -7,8 +7,8 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// init creates an entry, or says that it exists. Only a message with FlagLast creates. A block of a table (FlagRows) has the size of
-// a row in Total and its own in Clock; without a payload it begins with zeros.
+// init creates an entry, or says that it exists. Only a message with FlagCreate creates. A block of a
+// table (FlagRows) begins with zeros when it has no payload.
 func (s *Server) init(sh *shard, m *wire.Message) {
 	id := ID{m.Key, m.Slice}
 	if e := sh.entries[id]; e != nil {
@@ -19,7 +19,7 @@ func (s *Server) init(sh *shard, m *wire.Message) {
 		s.answerInit(sh, e, m)
 		return
 	}
-	if m.Flags&wire.FlagLast == 0 {
+	if m.Flags&wire.FlagCreate == 0 {
 		s.park(sh, m, wire.Node{Role: wire.Worker}) // until worker 0 has created it
 		return
 	}
@@ -47,7 +47,7 @@ func (s *Server) init(sh *shard, m *wire.Message) {
 	le.own = append(le.own, m.Payload...)
 	le.id, le.slices, le.dtype, le.total, le.direct = id, m.Slices, m.DType, m.Total, m.Flags&wire.FlagDirect != 0
 	if m.Flags&wire.FlagRows != 0 {
-		le.rows, le.clock = true, m.Clock
+		le.rows, le.clock = true, m.Block().Size
 	}
 	s.park(sh, m, s.behind(sh))
 	s.append(sh, le)
@@ -63,13 +63,14 @@ func initSize(m *wire.Message) (int, error) {
 		return 0, fmt.Errorf("element type %d, %d slices", m.DType, m.Slices)
 	}
 	if m.Flags&wire.FlagRows != 0 {
-		if m.Total == 0 || m.Clock > maxSlice || m.Clock%m.Total != 0 || m.Total%uint64(t.Size()) != 0 || m.Flags&wire.FlagDirect == 0 {
-			return 0, fmt.Errorf("block of %d bytes with rows of %d bytes of %s", m.Clock, m.Total, t)
+		b := m.Block()
+		if b.Row == 0 || b.Size > maxSlice || b.Size%b.Row != 0 || b.Row%uint64(t.Size()) != 0 || m.Flags&wire.FlagDirect == 0 {
+			return 0, fmt.Errorf("block of %d bytes with rows of %d bytes of %s", b.Size, b.Row, t)
 		}
 		if len(m.Payload) == 0 {
-			return int(m.Clock), nil
+			return int(b.Size), nil
 		}
-		return int(m.Clock), (Plain{}).Check(m.Payload, int(m.Clock), t, m.Codec)
+		return int(b.Size), (Plain{}).Check(m.Payload, int(b.Size), t, m.Codec)
 	}
 	lo, hi := wire.Range(m.Total, m.Slice, m.Slices)
 	if hi-lo > maxSlice {
@@ -98,7 +99,7 @@ func (s *Server) affords(size int) bool {
 
 func (s *Server) answerInit(sh *shard, e *entry, m *wire.Message) {
 	a := s.message(wire.TypeInit)
-	a.Shard, a.Epoch, a.Seq, a.Key, a.Slice, a.Slices, a.Clock = sh.id, sh.epoch, m.Seq, e.id.Key, e.id.Slice, e.slices, e.version
+	a.Shard, a.Epoch, a.Seq, a.Key, a.Slice, a.Slices = sh.id, sh.epoch, m.Seq, e.id.Key, e.id.Slice, e.slices
 	a.Target = m.Incarnation
 	s.send(m.From, a, nil)
 }
@@ -133,14 +134,14 @@ func (s *Server) setOptimizer(sh *shard, m *wire.Message) {
 		s.answerOptimizer(sh, m)
 		return
 	}
-	m.Clock = spec.Version // for answerable
+	m.SetSpecVersion(spec.Version) // for answerable
 	for i := sh.commit + 1; i <= sh.next; i++ {
 		if le := sh.log.at(i); le.kind == kindSpec && le.clock >= spec.Version {
 			s.park(sh, m, s.behind(sh))
 			return
 		}
 	}
-	if m.Flags&wire.FlagLast == 0 {
+	if m.Flags&wire.FlagCreate == 0 {
 		s.park(sh, m, wire.Node{Role: wire.Worker}) // until worker 0 has set it
 		return
 	}
@@ -157,6 +158,7 @@ func (s *Server) setOptimizer(sh *shard, m *wire.Message) {
 
 func (s *Server) answerOptimizer(sh *shard, m *wire.Message) {
 	a := s.message(wire.TypeOptimizer)
-	a.Shard, a.Epoch, a.Seq, a.Clock, a.Target = sh.id, sh.epoch, m.Seq, sh.spec.Version, m.Incarnation
+	a.Shard, a.Epoch, a.Seq, a.Target = sh.id, sh.epoch, m.Seq, m.Incarnation
+	a.SetSpecVersion(sh.spec.Version)
 	s.send(m.From, a, nil)
 }

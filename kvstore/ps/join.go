@@ -43,7 +43,7 @@ func (w *Worker) tookCursor(r *route, m *wire.Message) bool {
 		return false
 	}
 	w.ticks[r.id] = cur.Tick
-	w.from.tick = max(w.from.tick, cur.Last)
+	w.from.Step = max(w.from.Step, cur.Last)
 	for _, e := range cur.Entries {
 		w.cursors[ID{e.Key, e.Slice}] = e
 	}
@@ -60,14 +60,11 @@ func (w *Worker) tookCursor(r *route, m *wire.Message) bool {
 	w.findStart()
 	for i := range w.shards {
 		p := w.newPart(c, wire.TypeAskCursor, uint32(i))
-		p.flags, p.own, p.need, p.clock = wire.FlagLast, w.from.round, w.from.push, w.from.tick
+		p.flags = wire.FlagStart
 		w.ask(p)
 	}
 	return true
 }
-
-// startPoint is where a worker starts when rounds may close without it: behind what any shard has seen, the same on all.
-type startPoint struct{ round, push, tick uint64 }
 
 // begin says that the worker has joined, and where it starts.
 func (w *Worker) begin() {
@@ -78,12 +75,12 @@ func (w *Worker) begin() {
 func (w *Worker) findStart() {
 	for _, c := range w.cursors {
 		if c.Direct {
-			w.from.push = max(w.from.push, c.Clock, c.Version)
+			w.from.Push = max(w.from.Push, c.Clock, c.Version)
 		} else {
-			w.from.round = max(w.from.round, c.Clock, c.Version)
+			w.from.Round = max(w.from.Round, c.Clock, c.Version)
 		}
 	}
-	w.resumed, w.clock = w.from.round, w.from.tick
+	w.resumed, w.clock = w.from.Round, w.from.Step
 	for i := range w.ticks {
 		w.ticks[i] = w.clock
 	}
@@ -139,7 +136,7 @@ func (w *Worker) resume(c wire.CursorEntry) uint64 {
 	case !c.Direct:
 		return w.resumed
 	case w.loose():
-		return w.from.push
+		return w.from.Push
 	}
 	low := c.Clock
 	for i := range c.Slices {
@@ -224,26 +221,23 @@ func (w *Worker) snapshot(now Time, clock uint64, all bool, deadline Time) (uint
 
 func (w *Worker) sendSnapshot() {
 	m := w.message(wire.TypeSnapshot)
-	m.Clock = w.snapAt
-	if w.snapAll {
-		m.Flags = wire.FlagLast
-	}
+	m.SetSnapshotOrder(wire.SnapshotOrder{Clock: w.snapAt, All: w.snapAll})
 	w.knock = w.now + w.timing.Resend
 	w.send(scheduler, m, nil)
 }
 
 func (w *Worker) snapshotDone(m *wire.Message) {
-	c := w.snap
-	if c == nil || m.Clock != w.snapAt {
+	c, r := w.snap, m.SnapshotResult()
+	if c == nil || r.Clock != w.snapAt {
 		return
 	}
 	w.snap = nil
 	c.left = 0
-	switch m.Need {
+	switch r.Failure {
 	case 0:
 		w.end(c, nil)
-	case snapshotLate:
-		w.end(c, &Error{Op: c.op, Key: c.key, Peer: scheduler, Err: fmt.Errorf("%w: a key has passed clock %d", ErrRejected, m.Clock)})
+	case wire.FailureLate:
+		w.end(c, &Error{Op: c.op, Key: c.key, Peer: scheduler, Err: fmt.Errorf("%w: a key has passed clock %d", ErrRejected, r.Clock)})
 	default:
 		w.end(c, &Error{Op: c.op, Key: c.key, Peer: scheduler, Err: fmt.Errorf("%w: a server could not write its part", ErrRejected)})
 	}

@@ -107,29 +107,34 @@ func TestServersRefuse(t *testing.T) {
 		"an init with another type":                x.message(wire.TypeInit, func(m *wire.Message) { m.Key, m.DType = 1, uint8(dtype.Float64) }),
 		"an init with more slices":                 x.message(wire.TypeInit, func(m *wire.Message) { m.Key, m.Slices = 1, 2 }),
 		"an init of another kind":                  x.message(wire.TypeInit, func(m *wire.Message) { m.Key, m.Flags = 1, wire.FlagDirect }),
-		"an init without slices":                   x.message(wire.TypeInit, func(m *wire.Message) { m.Key, m.Flags, m.Slices = 9, wire.FlagLast, 0 }),
+		"an init without slices":                   x.message(wire.TypeInit, func(m *wire.Message) { m.Key, m.Flags, m.Slices = 9, wire.FlagCreate, 0 }),
 		"an init of an unknown type": x.message(wire.TypeInit, func(m *wire.Message) {
-			m.Key, m.Flags, m.DType, m.Payload = 9, wire.FlagLast, 99, make([]byte, 64)
+			m.Key, m.Flags, m.DType, m.Payload = 9, wire.FlagCreate, 99, make([]byte, 64)
 		}),
-		"an init of a slice that is too large": x.message(wire.TypeInit, func(m *wire.Message) { m.Key, m.Flags, m.Total = 9, wire.FlagLast, 1<<28+64 }),
-		"an init of absurd length":             x.message(wire.TypeInit, func(m *wire.Message) { m.Key, m.Flags, m.Total = 9, wire.FlagLast, math.MaxUint64 }),
-		"an init without its value":            x.message(wire.TypeInit, func(m *wire.Message) { m.Key, m.Flags = 9, wire.FlagLast }),
+		"an init of a slice that is too large": x.message(wire.TypeInit, func(m *wire.Message) { m.Key, m.Flags, m.Total = 9, wire.FlagCreate, 1<<28+64 }),
+		"an init of absurd length":             x.message(wire.TypeInit, func(m *wire.Message) { m.Key, m.Flags, m.Total = 9, wire.FlagCreate, math.MaxUint64 }),
+		"an init without its value":            x.message(wire.TypeInit, func(m *wire.Message) { m.Key, m.Flags = 9, wire.FlagCreate }),
 		"a table of rows of no bytes": x.message(wire.TypeInit, func(m *wire.Message) {
-			m.Key, m.Flags, m.Total, m.Clock = 9, wire.FlagLast|wire.FlagRows|wire.FlagDirect, 0, 64
+			m.Key, m.Flags = 9, wire.FlagCreate|wire.FlagDirect
+			m.SetBlock(wire.Block{Row: 0, Size: 64})
 		}),
 		"a table with a part of a row": x.message(wire.TypeInit, func(m *wire.Message) {
-			m.Key, m.Flags, m.Total, m.Clock = 9, wire.FlagLast|wire.FlagRows|wire.FlagDirect, 16, 40
+			m.Key, m.Flags = 9, wire.FlagCreate|wire.FlagDirect
+			m.SetBlock(wire.Block{Row: 16, Size: 40})
 		}),
 		"a table that is too large": x.message(wire.TypeInit, func(m *wire.Message) {
-			m.Key, m.Flags, m.Total, m.Clock = 9, wire.FlagLast|wire.FlagRows|wire.FlagDirect, 16, 1<<28+16
+			m.Key, m.Flags = 9, wire.FlagCreate|wire.FlagDirect
+			m.SetBlock(wire.Block{Row: 16, Size: 1<<28 + 16})
 		}),
 		"a table with rounds": x.message(wire.TypeInit, func(m *wire.Message) {
-			m.Key, m.Flags, m.Total, m.Clock = 9, wire.FlagLast|wire.FlagRows, 16, 64
+			m.Key, m.Flags = 9, wire.FlagCreate
+			m.SetBlock(wire.Block{Row: 16, Size: 64})
 		}),
 		"a table with another value": x.message(wire.TypeInit, func(m *wire.Message) {
-			m.Key, m.Flags, m.Total, m.Clock, m.Payload = 9, wire.FlagLast|wire.FlagRows|wire.FlagDirect, 16, 64, make([]byte, 32)
+			m.Key, m.Flags, m.Payload = 9, wire.FlagCreate|wire.FlagDirect, make([]byte, 32)
+			m.SetBlock(wire.Block{Row: 16, Size: 64})
 		}),
-		"an optimizer that cannot be read": x.message(wire.TypeOptimizer, func(m *wire.Message) { m.Flags, m.Payload = wire.FlagLast, []byte{1, 2, 3} }),
+		"an optimizer that cannot be read": x.message(wire.TypeOptimizer, func(m *wire.Message) { m.Flags, m.Payload = wire.FlagCreate, []byte{1, 2, 3} }),
 		"a type for workers":               x.message(wire.TypeAck, func(*wire.Message) {}),
 		"a shard that is not here":         x.message(wire.TypePull, func(m *wire.Message) { m.Key, m.Shard = 1, 7 }),
 		"an old incarnation":               x.message(wire.TypePull, func(m *wire.Message) { m.Key, m.Incarnation = 1, 1 }),
@@ -163,8 +168,8 @@ func TestPushesOutOfBoundsWait(t *testing.T) {
 		"the last of all":    x.message(wire.TypePush, func(m *wire.Message) { m.Key, m.Seq = 1, math.MaxUint64 }),
 		"three rounds ahead": x.message(wire.TypePush, func(m *wire.Message) { m.Key, m.Seq, m.Clock = 1, 1, 3 }),
 		"the last round":     x.message(wire.TypePush, func(m *wire.Message) { m.Key, m.Seq, m.Clock = 1, 1, math.MaxUint64 }),
-		"a probe of all":     x.message(wire.TypePush, func(m *wire.Message) { m.Flags, m.Seq = wire.FlagProbe, 0 }),
-		"a probe of none":    x.message(wire.TypePush, func(m *wire.Message) { m.Flags, m.Seq = wire.FlagProbe, math.MaxUint64 }),
+		"a probe of all":     x.message(wire.TypeProbe, func(m *wire.Message) { m.Seq = 0 }),
+		"a probe of none":    x.message(wire.TypeProbe, func(m *wire.Message) { m.Seq = math.MaxUint64 }),
 	} {
 		m.Payload = make([]byte, 64)
 		if m.Flags != 0 {
@@ -221,21 +226,22 @@ func TestBackupsRefuse(t *testing.T) {
 	}
 	good := wire.Contributor{Outcome: wire.Applied, Incarnation: list[0].Incarnation(), Seq: 1}
 	for name, change := range map[string]func(m *wire.Message){
-		"no kind":             func(m *wire.Message) { m.Need = 0 },
-		"an unknown kind":     func(m *wire.Message) { m.Need = 99 },
+		"no kind":             func(m *wire.Message) { setKind(m, 0) },
+		"an unknown kind":     func(m *wire.Message) { setKind(m, 99) },
 		"an unknown rank":     func(m *wire.Message) { m.Payload = entry(wire.Contributor{Rank: 2, Outcome: wire.Applied}, 64) },
 		"no outcome":          func(m *wire.Message) { m.Payload = entry(wire.Contributor{}, 64) },
 		"another length":      func(m *wire.Message) { m.Payload = entry(good, 60) },
 		"an unknown key":      func(m *wire.Message) { m.Key = 9 },
 		"no head":             func(m *wire.Message) { m.Payload = make([]byte, 4) },
 		"a head cut off":      func(m *wire.Message) { m.Payload = []byte{9, 0, 0, 0, 0, 0, 0, 0} },
-		"a join of nobody":    func(m *wire.Message) { m.Need, m.Key = 6, 2 },
-		"an unknown encoding": func(m *wire.Message) { m.Need, m.Codec = 3, 9 },
-		"rows that are none":  func(m *wire.Message) { m.Need, m.Payload = 5, entry(good, 7) },
-		"a key without type":  func(m *wire.Message) { m.Need, m.Key, m.DType = 1, 9, 99 },
+		"a join of nobody":    func(m *wire.Message) { setKind(m, 6); m.Key = 2 },
+		"an unknown encoding": func(m *wire.Message) { setKind(m, 3); m.Codec = 9 },
+		"rows that are none":  func(m *wire.Message) { setKind(m, 5); m.Payload = entry(good, 7) },
+		"a key without type":  func(m *wire.Message) { setKind(m, 1); m.Key, m.DType = 9, 99 },
 	} {
 		m := wire.Message{Type: wire.TypeReplicate, Job: job, From: wire.Node{Role: wire.Server, Rank: place.Primary.Server}, Incarnation: place.Primary.Incarnation,
-			Shard: shard, Epoch: place.Epoch, Seq: index + 1, Clock: 1, Need: 2, Key: 1, Slices: 1, Total: 64, Payload: entry(good, 64)}
+			Shard: shard, Epoch: place.Epoch, Key: 1, Slices: 1, Total: 64, Payload: entry(good, 64)}
+		m.SetLogPlace(wire.LogPlace{Index: index + 1, Clock: 1, Kind: 2})
 		change(&m)
 		before := srv.Stats().Refused
 		srv.Handle(n.now, m.From, &m)
@@ -244,6 +250,13 @@ func TestBackupsRefuse(t *testing.T) {
 			t.Errorf("%s: taken in", name)
 		}
 	}
+}
+
+// setKind changes what the entry of a Replicate does.
+func setKind(m *wire.Message, kind uint8) {
+	p := m.LogPlace()
+	p.Kind = kind
+	m.SetLogPlace(p)
 }
 
 // TestConfigurations wants configurations that make no sense to be refused.

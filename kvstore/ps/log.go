@@ -7,8 +7,8 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// kind says what a log entry does. It travels in Need.
-type kind uint64
+// kind says what a log entry does (wire.LogPlace.Kind).
+type kind uint8
 
 const (
 	kindInit   kind = iota + 1 // creates an entry; the payload is its value
@@ -120,7 +120,8 @@ func (s *Server) appendTo(sh *shard, e *entry, le *logEntry) {
 // sendEntry passes a log entry to the backup.
 func (s *Server) sendEntry(sh *shard, le *logEntry) {
 	m := s.message(wire.TypeReplicate)
-	m.Shard, m.Epoch, m.Seq, m.Clock, m.Need = sh.id, sh.epoch, le.index, le.clock, uint64(le.kind)
+	m.Shard, m.Epoch = sh.id, sh.epoch
+	m.SetLogPlace(wire.LogPlace{Index: le.index, Clock: le.clock, Kind: uint8(le.kind)})
 	m.Key, m.Slice, m.Slices, m.DType, m.Codec, m.Total = le.id.Key, le.id.Slice, le.slices, le.dtype, le.codec, le.total
 	if le.rows {
 		m.Flags |= wire.FlagRows

@@ -48,7 +48,7 @@ func (m *member) wake(now Time) (stood bool) {
 
 // hear notes a word of the scheduler. One that knows less than we do is not ours.
 func (m *member) hear(msg *wire.Message) {
-	if t := msg.Type; (t == wire.TypeView || t == wire.TypeHeartbeat) && msg.Seq < m.number() {
+	if t := msg.Type; (t == wire.TypeView || t == wire.TypeHeartbeat) && msg.ViewNumber() < m.number() {
 		return
 	}
 	m.heard, m.alone = m.awake.time, false
@@ -97,18 +97,19 @@ func (m *member) tickMember(now Time, h wire.Heartbeat) {
 	}
 	m.body = h.Append(m.body[:0])
 	msg := m.message(wire.TypeHeartbeat)
-	msg.Seq, msg.Payload = m.number(), m.body
+	msg.Payload = m.body
+	msg.SetViewNumber(m.number())
 	m.send(scheduler, msg, nil)
 }
 
 // adopt takes over a view if it is newer than ours. It reports whether it did.
 func (m *member) adopt(msg *wire.Message) bool {
-	if msg.Seq <= m.number() {
+	if msg.ViewNumber() <= m.number() {
 		return false
 	}
 	v, err := wire.DecodeView(msg.Payload)
-	if err == nil && (v.Job != m.job || v.Number != msg.Seq || len(v.Workers) != m.ranks) {
-		err = fmt.Errorf("view %d of job %#x with %d workers, want view %d of job %#x with %d", v.Number, v.Job, len(v.Workers), msg.Seq, m.job, m.ranks)
+	if err == nil && (v.Job != m.job || v.Number != msg.ViewNumber() || len(v.Workers) != m.ranks) {
+		err = fmt.Errorf("view %d of job %#x with %d workers, want view %d of job %#x with %d", v.Number, v.Job, len(v.Workers), msg.ViewNumber(), m.job, m.ranks)
 	}
 	if err != nil {
 		m.out.event(EventViewFailed, scheduler, 0, 0, err.Error())
@@ -168,10 +169,11 @@ func (m *member) gone() bool {
 // evicted takes in the scheduler's word that another process has this one's place: its views no longer
 // come here. One that has no place yet is named by its nonce.
 func (m *member) evicted(msg *wire.Message) bool {
-	if msg.Type != wire.TypeReject || wire.Reason(msg.Clock) != wire.ReasonIncarnation {
+	r := msg.Refusal()
+	if msg.Type != wire.TypeReject || r.Reason != wire.ReasonIncarnation {
 		return false
 	}
-	if m.inc == 0 && msg.Seq != m.nonce || m.inc != 0 && msg.Target != m.inc {
+	if m.inc == 0 && r.Seq != m.nonce || m.inc != 0 && msg.Target != m.inc {
 		return false
 	}
 	m.fenced = true

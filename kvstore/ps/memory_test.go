@@ -100,8 +100,9 @@ func TestCallsEndWhenTheirMemoryIsBack(t *testing.T) {
 // commitTwo sends what there is, and lets the server acknowledge the first two pushes.
 func (b *borrower) commitTwo(now ps.Time) {
 	b.step()
-	ack := wire.Message{Type: wire.TypeAck, Job: job, From: leader, Incarnation: b.w.View().Shards[0].Primary.Incarnation, Epoch: 1, Need: 2,
+	ack := wire.Message{Type: wire.TypeAck, Job: job, From: leader, Incarnation: b.w.View().Shards[0].Primary.Incarnation, Epoch: 1,
 		Payload: wire.AppendAck(wire.AppendAck(nil, 1, wire.Applied), 2, wire.Applied)}
+	ack.SetReceipt(wire.Receipt{Received: 2})
 	b.w.Handle(now, leader, &ack)
 	b.step()
 }

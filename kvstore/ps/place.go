@@ -165,7 +165,7 @@ func (s *Scheduler) candidate(primary wire.Replica) (wire.Replica, bool) {
 // inSync makes a backup promotable, or notes that it knows of a swap, at the primary's request.
 func (s *Scheduler) inSync(me *wire.Member, m *wire.Message) {
 	sh := s.ledBy(me, m)
-	if sh == nil || uint64(sh.Backup.Incarnation) != m.Seq || sh.Backup.IsZero() {
+	if sh == nil || sh.Backup.Incarnation != m.CopyIncarnation() || sh.Backup.IsZero() {
 		return
 	}
 	if sh.Swapped {
@@ -179,7 +179,7 @@ func (s *Scheduler) inSync(me *wire.Member, m *wire.Message) {
 
 // diverged drops a backup whose state differs from the primary's. It is built again from the beginning.
 func (s *Scheduler) diverged(me *wire.Member, m *wire.Message) {
-	if sh := s.ledBy(me, m); sh != nil && uint64(sh.Backup.Incarnation) == m.Seq && !sh.Backup.IsZero() {
+	if sh := s.ledBy(me, m); sh != nil && sh.Backup.Incarnation == m.CopyIncarnation() && !sh.Backup.IsZero() {
 		s.out.event(EventDiverged, wire.Node{Role: wire.Server, Rank: sh.Backup.Server}, m.Shard, sh.Epoch, "")
 		s.drop(sh)
 		s.changed = true

@@ -96,16 +96,17 @@ func (s *Server) valueMessage(sh *shard, p *parked, clock uint64) wire.Message {
 	s.stats.Pulls++
 	m := s.message(wire.TypeValue)
 	rc := &sh.receipts[p.from.Rank]
-	m.Shard, m.Epoch, m.Seq, m.Clock, m.Need = sh.id, sh.epoch, p.seq, clock, rc.received
+	m.Shard, m.Epoch = sh.id, sh.epoch
+	a := wire.Answer{Seq: p.seq, Version: clock, Received: rc.received, Fused: p.fused}
 	rc.told, rc.bytes, rc.now = rc.received, 0, rc.now && rc.gap // the value says what has been received
 	m.Key, m.Slice, m.Slices, m.Target = p.entry.id.Key, p.entry.id.Slice, p.entry.slices, p.inc
 	if p.fused {
-		m.Flags |= wire.FlagFused
 		rk := &sh.ranks[p.from.Rank]
 		if p.inc == rk.incarnation && rk.has(p.seq) {
-			m.Priority = int8(rk.outcome(p.seq))
+			a.Outcome = rk.outcome(p.seq)
 		}
 	}
+	m.SetAnswer(a)
 	return m
 }
 
@@ -191,7 +192,7 @@ func (s *Server) committed(sh *shard, le *logEntry) {
 func (s *Server) answered(sh *shard, rank uint16, seq uint64) bool {
 	for i := len(s.out.Sends) - 1; i >= 0 && i >= len(s.out.Sends)-s.cfg.Workers; i-- {
 		m := &s.out.Sends[i].Msg
-		if m.Type == wire.TypeValue && m.Flags&wire.FlagFused != 0 && m.Seq == seq && m.Shard == sh.id && s.out.Sends[i].To.Rank == rank {
+		if a := m.Answer(); m.Type == wire.TypeValue && a.Fused && a.Seq == seq && m.Shard == sh.id && s.out.Sends[i].To.Rank == rank {
 			return true
 		}
 	}
@@ -213,13 +214,8 @@ func (s *Server) flush(sh *shard) {
 			continue
 		}
 		m := s.message(wire.TypeAck)
-		m.Shard, m.Epoch, m.Need, m.Payload, m.Target = sh.id, sh.epoch, rc.received, s.keep(rc.acks), sh.ranks[r].incarnation
-		if rc.gap {
-			m.Flags |= wire.FlagGap
-		}
-		if rc.probed {
-			m.Flags |= wire.FlagProbe
-		}
+		m.Shard, m.Epoch, m.Payload, m.Target = sh.id, sh.epoch, s.keep(rc.acks), sh.ranks[r].incarnation
+		m.SetReceipt(wire.Receipt{Received: rc.received, Gap: rc.gap, Probed: rc.probed})
 		s.send(wire.Node{Role: wire.Worker, Rank: uint16(r)}, m, nil)
 		rc.told, rc.bytes, rc.gap, rc.probed, rc.now, rc.acks = rc.received, 0, false, false, false, rc.acks[:0]
 	}
@@ -253,7 +249,7 @@ func (s *Server) cursor(sh *shard, m *wire.Message) {
 		s.park(sh, m, s.behind(sh)) // its join is not committed yet
 		return
 	}
-	if m.Flags&wire.FlagLast != 0 {
+	if m.Flags&wire.FlagStart != 0 {
 		s.begin(sh, m)
 		return
 	}

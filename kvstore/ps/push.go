@@ -97,7 +97,7 @@ func (s *Server) begin(sh *shard, m *wire.Message) {
 	rk := &sh.ranks[m.From.Rank]
 	if !rk.away {
 		a := s.message(wire.TypeCursor)
-		a.Flags, a.Shard, a.Epoch, a.Seq, a.Target = wire.FlagLast, sh.id, sh.epoch, m.Seq, m.Incarnation
+		a.Flags, a.Shard, a.Epoch, a.Seq, a.Target = wire.FlagStart, sh.id, sh.epoch, m.Seq, m.Incarnation
 		s.send(m.From, a, nil)
 		return
 	}
@@ -110,14 +110,15 @@ func (s *Server) begin(sh *shard, m *wire.Message) {
 	le := s.newEntry(kindStart)
 	le.head()
 	le.id.Key, le.clock = uint32(m.From.Rank), uint64(m.Incarnation)
-	for _, v := range [...]uint64{m.Clock, m.Need, m.Total} {
+	at := m.StartPoint()
+	for _, v := range [...]uint64{at.Round, at.Push, at.Step} {
 		le.own = binary.LittleEndian.AppendUint64(le.own, v)
 	}
 	s.park(sh, m, s.behind(sh))
 	s.append(sh, le)
 }
 
-// push takes in a push, a fused push and pull, or a tick.
+// push takes in a push, a fused push and pull, a tick, or a probe.
 func (s *Server) push(sh *shard, m *wire.Message) {
 	rank := int(m.From.Rank)
 	rk, rc := &sh.ranks[rank], &sh.receipts[rank]
@@ -128,7 +129,7 @@ func (s *Server) push(sh *shard, m *wire.Message) {
 	for rk.has(rc.received + 1) {
 		rc.received++
 	}
-	if m.Flags&wire.FlagProbe != 0 {
+	if m.Type == wire.TypeProbe {
 		s.probed(rk, rc, m.Seq)
 		if m.Seq <= rc.received && !rk.has(m.Seq) {
 			s.tellWaiting(sh, m, s.blamePush(sh, rank, m.Seq))

@@ -178,8 +178,11 @@ func (w *Worker) sendAsk(p *part) {
 			m.Need = max(m.Need, sl.seen)
 		}
 	}
-	if p.kind == wire.TypeAskCursor {
-		m.Total = p.clock
+	if p.kind == wire.TypeInit && p.slice.key.row > 0 {
+		m.SetBlock(wire.Block{Row: uint64(p.slice.key.row), Size: p.slice.hi - p.slice.lo})
+	}
+	if p.kind == wire.TypeAskCursor && p.flags&wire.FlagStart != 0 {
+		m.SetStartPoint(w.from)
 	}
 	var hold *Buffer
 	if p.kind != wire.TypePushPull && len(p.payload) > 0 {
@@ -190,8 +193,7 @@ func (w *Worker) sendAsk(p *part) {
 
 // probe asks what became of pushes that were received and are not committed.
 func (w *Worker) probe(r *route) {
-	m := w.message(wire.TypePush)
-	m.Flags = wire.FlagProbe
+	m := w.message(wire.TypeProbe)
 	m.Shard, m.Epoch, m.Seq = r.id, r.epoch, r.flight.first
 	r.probed = w.now
 	w.send(wire.Node{Role: wire.Server, Rank: r.primary.Server}, m, nil)
@@ -233,10 +235,11 @@ func (w *Worker) acked(r *route, m *wire.Message) {
 		w.out.event(EventRefused, m.From, m.Shard, m.Epoch, err.Error())
 		return
 	}
-	w.took(r, m.Need)
-	if m.Flags&wire.FlagProbe != 0 && m.Need < r.received {
+	a := m.Receipt()
+	w.took(r, a.Received)
+	if a.Probed && a.Received < r.received {
 		// The primary does not have what we think it has, whyever: it is the one that knows.
-		r.received = m.Need
+		r.received = a.Received
 		r.passCommitted()
 		w.resend(r)
 	}
@@ -244,7 +247,7 @@ func (w *Worker) acked(r *route, m *wire.Message) {
 		seq, o := acks.At(i)
 		w.commit(r, seq, o)
 	}
-	if m.Flags&wire.FlagGap != 0 && r.flight.n > 0 && w.now-r.sent >= w.timing.Resend/8 {
+	if a.Gap && r.flight.n > 0 && w.now-r.sent >= w.timing.Resend/8 {
 		w.resend(r)
 	}
 	w.pump(r)

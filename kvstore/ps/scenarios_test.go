@@ -76,11 +76,11 @@ func TestABackupIsPromotableOnlyWithAllThatWasCommitted(t *testing.T) {
 			return false
 		case m.Type == wire.TypeInSync:
 			asked = true
-		case m.Type == wire.TypeReplicate && m.Need == kindEnd:
-			end = m.Seq
+		case m.Type == wire.TypeReplicate && m.LogPlace().Kind == kindEnd:
+			end = m.LogPlace().Index
 			return hold
 		case m.Type == wire.TypeReplicate && end > 0:
-			return m.Seq > end
+			return m.LogPlace().Index > end
 		}
 		return false
 	}
@@ -204,7 +204,7 @@ func TestJoiningALostJobFailsAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := wire.Message{Type: wire.TypeView, Job: job, From: wire.Node{Role: wire.Scheduler}, Seq: v.Number, Payload: v.Append(nil)}
+	m := viewOf(v)
 	w.Handle(n.now, m.From, &m)
 	wantError(t, w.Out().Done, id, ps.ErrLost)
 	nextView(n, list[0], func(v *wire.View) { v.Shards[0].Lost = true })

@@ -216,9 +216,9 @@ func (s *Scheduler) Handle(now Time, from wire.Node, m *wire.Message) {
 // a view which this scheduler has not made knows of another scheduler, whose view is lost.
 func (s *Scheduler) stranger(me *wire.Member, m *wire.Message) {
 	s.tell(me.Node)
-	if m.Type == wire.TypeHeartbeat && m.Seq > s.view.Number && len(s.view.Shards) == 0 && s.forgot < 0 {
+	if m.Type == wire.TypeHeartbeat && m.ViewNumber() > s.view.Number && len(s.view.Shards) == 0 && s.forgot < 0 {
 		s.forgot = s.awake.time
-		s.out.event(EventViewFailed, m.From, 0, 0, fmt.Sprintf("it knows view %d, this scheduler has made %d", m.Seq, s.view.Number))
+		s.out.event(EventViewFailed, m.From, 0, 0, fmt.Sprintf("it knows view %d, this scheduler has made %d", m.ViewNumber(), s.view.Number))
 	}
 }
 
@@ -265,15 +265,15 @@ func (s *Scheduler) heartbeat(me *wire.Member, m *wire.Message) {
 	if h, err := wire.DecodeHeartbeat(m.Payload); err == nil {
 		s.beats[me.Node] = h
 	}
-	s.seen[me.Node] = max(s.seen[me.Node], m.Seq)
-	if m.Seq < s.told.Number {
+	s.seen[me.Node] = max(s.seen[me.Node], m.ViewNumber())
+	if m.ViewNumber() < s.told.Number {
 		s.tell(me.Node)
 	} else {
 		a := s.message(wire.TypeHeartbeat)
-		a.Seq = s.told.Number
+		a.SetViewNumber(s.told.Number)
 		s.send(me.Node, a)
 	}
-	if me.Alive || me.Left || m.Seq < s.buried[me.Node] || me.Node.Role == wire.Worker && s.cfg.Policy == Shrink {
+	if me.Alive || me.Left || m.ViewNumber() < s.buried[me.Node] || me.Node.Role == wire.Worker && s.cfg.Policy == Shrink {
 		return
 	}
 	me.Alive, s.changed = true, true
@@ -286,7 +286,8 @@ func (s *Scheduler) tell(n wire.Node) {
 		return // everybody is told when there is one
 	}
 	m := s.message(wire.TypeView)
-	m.Seq, m.Payload = s.told.Number, s.body
+	m.Payload = s.body
+	m.SetViewNumber(s.told.Number)
 	s.send(n, m)
 }
 

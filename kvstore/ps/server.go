@@ -233,8 +233,8 @@ func (s *Server) reject(m *wire.Message, why wire.Reason) {
 		return
 	}
 	r := s.message(wire.TypeReject)
-	r.Shard, r.Seq, r.Clock, r.Key, r.Slice, r.Slices = m.Shard, m.Seq, uint64(why), m.Key, m.Slice, m.Slices
-	r.Need, r.Target = uint64(m.Type), m.Incarnation
+	r.Shard, r.Key, r.Slice, r.Slices, r.Target = m.Shard, m.Key, m.Slice, m.Slices, m.Incarnation
+	r.SetRefusal(wire.Refusal{Reason: why, Of: m.Type, Seq: m.Seq})
 	if s.view != nil && int(m.Shard) < len(s.view.Shards) {
 		r.Epoch = s.view.Shards[m.Shard].Epoch
 	}
@@ -255,7 +255,7 @@ func (s *Server) fromScheduler(m *wire.Message) {
 			s.out.Fatal = ErrFenced
 		}
 	case wire.TypeSnapshot:
-		s.startSnapshot(m.Clock, m.Key, m.Flags&wire.FlagLast != 0)
+		s.startSnapshot(m.SnapshotOrder())
 	default:
 		s.refuse(m, "not for a server")
 	}
@@ -279,7 +279,7 @@ func (s *Server) fromWorker(sh *shard, m *wire.Message) {
 		return
 	}
 	switch m.Type {
-	case wire.TypePush, wire.TypePushPull, wire.TypeTick:
+	case wire.TypePush, wire.TypePushPull, wire.TypeTick, wire.TypeProbe:
 		s.push(sh, m)
 	case wire.TypePull:
 		s.pull(sh, m)

@@ -21,19 +21,19 @@ type snapshot struct {
 }
 
 // startSnapshot begins a snapshot of all shards that the server leads. A repeated request is answered again.
-func (s *Server) startSnapshot(clock uint64, try uint32, all bool) {
+func (s *Server) startSnapshot(order wire.SnapshotOrder) {
 	for _, sh := range s.shards {
 		if sh == nil || sh.role != primary {
 			continue
 		}
-		if sh.snap != nil && sh.snap.clock == clock && sh.snap.try == try {
+		if sh.snap != nil && sh.snap.clock == order.Clock && sh.snap.try == order.Try {
 			if sh.snap.saved {
 				sh.snap.done.Epoch = sh.epoch // a backup may have been lost since
 				s.send(scheduler, sh.snap.done, nil)
 			}
 			continue
 		}
-		sh.snap = &snapshot{clock: clock, try: try, all: all, begun: sh.commit, left: len(sh.order), taken: map[ID][]byte{}}
+		sh.snap = &snapshot{clock: order.Clock, try: order.Try, all: order.All, begun: sh.commit, left: len(sh.order), taken: map[ID][]byte{}}
 		for _, e := range sh.order {
 			s.capture(sh, e)
 		}
@@ -52,7 +52,7 @@ func (s *Server) capture(sh *shard, e *entry) {
 		snap.taken[e.id] = appendPart(nil, e, e.version, e.value.data(), nil, sh.updater.AppendState(nil, e.id))
 	case e.version > snap.clock:
 		s.out.event(EventSnapshot, s.self, sh.id, sh.epoch, fmt.Sprintf("key %d is at clock %d, too late for a snapshot at %d", e.id.Key, e.version, snap.clock))
-		s.failSnapshot(sh, snapshotLate)
+		s.failSnapshot(sh, wire.FailureLate)
 		return
 	default:
 		return
@@ -61,7 +61,10 @@ func (s *Server) capture(sh *shard, e *entry) {
 	s.finishSnapshot(sh)
 }
 
-const snapshotMagic = "gomxshrd"
+const (
+	snapshotMagic   = "gomxshrd"
+	snapshotVersion = 1
+)
 
 // finishSnapshot hands a complete snapshot to who writes it.
 func (s *Server) finishSnapshot(sh *shard) {
@@ -71,7 +74,7 @@ func (s *Server) finishSnapshot(sh *shard) {
 	}
 	le := binary.LittleEndian
 	b := append([]byte(nil), snapshotMagic...)
-	b = le.AppendUint32(b, wire.Version)
+	b = le.AppendUint32(b, snapshotVersion)
 	b = le.AppendUint32(b, sh.id)
 	b = le.AppendUint64(b, s.job)
 	b = le.AppendUint64(b, snap.clock)
@@ -93,26 +96,24 @@ func (s *Server) Saved(save *Save, name string) {
 	}
 	sh := s.shards[save.Shard]
 	m := s.message(wire.TypeSnapshotDone)
-	m.Shard, m.Key, m.Clock, m.Payload = save.Shard, save.Try, save.Clock, []byte(name)
+	m.Shard, m.Payload = save.Shard, []byte(name)
+	r := wire.SnapshotResult{Clock: save.Clock, Try: save.Try}
+	m.SetSnapshotResult(r)
 	if sh == nil || sh.snap == nil || sh.snap.clock != save.Clock || sh.snap.try != save.Try {
 		s.send(scheduler, m, nil) // given up meanwhile: it may be removed
 		return
 	}
-	m.Epoch, m.Total, m.Seq = sh.epoch, uint64(len(save.Data)), uint64(wire.Checksum(save.Data))
+	m.Epoch, r.Size, r.Checksum = sh.epoch, uint64(len(save.Data)), wire.Checksum(save.Data)
+	m.SetSnapshotResult(r)
 	sh.snap.saved, sh.snap.done = true, m
 	s.send(scheduler, m, nil)
 }
 
-// Why there is no snapshot, in SnapshotDone.
-const (
-	snapshotLate      = 1 // a key has passed the clock
-	snapshotUnwritten = 2 // a server could not write its part
-)
-
 // failSnapshot ends a snapshot that cannot be completed.
-func (s *Server) failSnapshot(sh *shard, why uint64) {
+func (s *Server) failSnapshot(sh *shard, why wire.Failure) {
 	m := s.message(wire.TypeSnapshotDone)
-	m.Shard, m.Epoch, m.Clock, m.Key, m.Need = sh.id, sh.epoch, sh.snap.clock, sh.snap.try, why
+	m.Shard, m.Epoch = sh.id, sh.epoch
+	m.SetSnapshotResult(wire.SnapshotResult{Clock: sh.snap.clock, Try: sh.snap.try, Failure: why})
 	sh.snap = nil
 	s.send(scheduler, m, nil)
 }
@@ -123,7 +124,7 @@ func (s *Server) SaveFailed(save *Save) {
 		return
 	}
 	if sh := s.shards[save.Shard]; sh != nil && sh.snap != nil && sh.snap.clock == save.Clock && sh.snap.try == save.Try {
-		s.failSnapshot(sh, snapshotUnwritten)
+		s.failSnapshot(sh, wire.FailureUnwritten)
 	}
 }
 
@@ -134,8 +135,8 @@ func CheckSnapshot(b []byte) (shard uint32, clock uint64, err error) {
 	switch {
 	case len(b) < fixed+4 || string(b[:len(snapshotMagic)]) != snapshotMagic:
 		return 0, 0, fmt.Errorf("%w: not a snapshot", errState)
-	case le.Uint32(b[8:]) != wire.Version:
-		return 0, 0, fmt.Errorf("%w: snapshot of version %d, want %d", errState, le.Uint32(b[8:]), wire.Version)
+	case le.Uint32(b[8:]) != snapshotVersion:
+		return 0, 0, fmt.Errorf("%w: snapshot of version %d, want %d", errState, le.Uint32(b[8:]), snapshotVersion)
 	}
 	if got, want := wire.Checksum(b[:len(b)-4]), le.Uint32(b[len(b)-4:]); got != want {
 		return 0, 0, fmt.Errorf("%w: snapshot with checksum %#x, it says %#x", errState, got, want)

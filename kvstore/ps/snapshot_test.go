@@ -45,7 +45,7 @@ func restored(t testing.TB, file []byte) *ps.Server {
 		Workers: []wire.Member{{Node: wire.Node{Role: wire.Worker}}},
 		Shards:  []wire.Shard{{Epoch: 1, Primary: wire.Replica{Server: 0, Incarnation: 1}}},
 	}
-	m := wire.Message{Type: wire.TypeView, Job: job, From: wire.Node{Role: wire.Scheduler}, Seq: 1, Payload: v.Append(nil)}
+	m := viewOf(v)
 	s.Handle(0, m.From, &m)
 	return s
 }

@@ -176,7 +176,8 @@ func newLone(t *testing.T) *lone {
 // beat lets a server say that it knows a view.
 func (l *lone) beat(server int, view uint64) {
 	member := l.s.View().Servers[server]
-	m := wire.Message{Type: wire.TypeHeartbeat, Job: job, From: member.Node, Incarnation: member.Incarnation, Seq: view, Payload: (&wire.Heartbeat{}).Append(nil)}
+	m := heartbeat(view)
+	m.From, m.Incarnation = member.Node, member.Incarnation
 	l.s.Handle(l.now, member.Node, &m)
 	durable(l.s, l.now)
 }
@@ -246,14 +247,16 @@ func TestSlowDiskKeepsShards(t *testing.T) {
 		}
 	}
 	// Server 0 confirms: the view without server 1's copies is being written.
-	m := wire.Message{Type: wire.TypeHeartbeat, Job: job, From: l.s.View().Servers[0].Node, Incarnation: 2, Seq: l.s.View().Number, Payload: (&wire.Heartbeat{}).Append(nil)}
+	m := heartbeat(l.s.View().Number)
+	m.From, m.Incarnation = l.s.View().Servers[0].Node, 2
 	l.s.Handle(l.now, m.From, &m)
 	slow := l.s.Out().View
 	if slow == nil || slow.Shards[1].Primary.Server != 0 {
 		t.Fatalf("no view is written that promotes server 0: %+v", slow)
 	}
 	l.s.Out().Reset()
-	back := wire.Message{Type: wire.TypeHeartbeat, Job: job, From: l.s.View().Servers[1].Node, Incarnation: 3, Seq: l.s.View().Number, Payload: (&wire.Heartbeat{}).Append(nil)}
+	back := heartbeat(l.s.View().Number)
+	back.From, back.Incarnation = l.s.View().Servers[1].Node, 3
 	for range 20 {
 		l.now += 100 * ps.Millisecond
 		l.s.Handle(l.now, back.From, &back)

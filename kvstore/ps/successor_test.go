@@ -201,8 +201,10 @@ func TestASuccessorHearsNothingOfItsPredecessor(t *testing.T) {
 	// What the first process would have heard.
 	shard := ps.ShardOf(ps.ID{Key: 1}, 2)
 	place := w.View().Shards[shard]
-	late = append(late, wire.Message{Type: wire.TypeAck, Job: job, From: wire.Node{Role: wire.Server, Rank: place.Primary.Server},
-		Incarnation: place.Primary.Incarnation, Shard: shard, Epoch: place.Epoch, Need: 1, Target: old, Payload: wire.AppendAck(nil, 1, wire.Applied)})
+	ack := wire.Message{Type: wire.TypeAck, Job: job, From: wire.Node{Role: wire.Server, Rank: place.Primary.Server},
+		Incarnation: place.Primary.Incarnation, Shard: shard, Epoch: place.Epoch, Target: old, Payload: wire.AppendAck(nil, 1, wire.Applied)}
+	ack.SetReceipt(wire.Receipt{Received: 1})
+	late = append(late, ack)
 	n.lose = func(from, to wire.Node, m *wire.Message) bool { return m.Type == wire.TypePush && from == me }
 	n.pushKey(t, w, 1)
 	n.settle()

@@ -129,10 +129,11 @@ func (s *Server) demote(sh *shard) {
 
 // turned reports whether a former primary may take in a message of its successor's log. The mark makes it a backup like any other.
 func (s *Server) turned(sh *shard, m *wire.Message) bool {
-	if kind(m.Need) != kindTurn || m.Seq <= sh.commit || m.Seq > sh.commit+1+uint64(sh.log.len()) {
+	at := m.LogPlace()
+	if kind(at.Kind) != kindTurn || at.Index <= sh.commit || at.Index > sh.commit+1+uint64(sh.log.len()) {
 		return false
 	}
-	s.cut(sh, m.Seq-1)
+	s.cut(sh, at.Index-1)
 	return true
 }
 

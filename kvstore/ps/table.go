@@ -67,9 +67,9 @@ func (w *Worker) Table(now Time, key uint32, spec TableSpec, deadline Time) (*Ta
 	c := w.newCall(now, "table", key, deadline)
 	for _, sl := range k.slices {
 		p := w.newPart(c, wire.TypeInit, sl.shard)
-		p.slice, p.own, p.flags = sl, sl.hi-sl.lo, wire.FlagDirect|wire.FlagRows
+		p.slice, p.flags = sl, wire.FlagDirect|wire.FlagRows
 		if w.self.Rank == 0 {
-			p.flags |= wire.FlagLast
+			p.flags |= wire.FlagCreate
 		}
 		w.ask(p)
 	}
@@ -203,7 +203,7 @@ func (w *Worker) arrivedRows(p *part, m *wire.Message) bool {
 		data := m.Payload[i*t.key.row : (i+1)*t.key.row]
 		t.give(p.out[int(at)*t.key.row:], row, data)
 		if t.limit > 0 {
-			t.keep(row, data, m.Clock)
+			t.keep(row, data, m.Answer().Version)
 		}
 	}
 	return true

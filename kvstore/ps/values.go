@@ -52,7 +52,7 @@ func (w *Worker) Init(now Time, key uint32, spec KeySpec, value []byte, deadline
 			p.flags |= wire.FlagDirect
 		}
 		if creates {
-			p.flags |= wire.FlagLast
+			p.flags |= wire.FlagCreate
 			p.payload = value[sl.lo:sl.hi]
 		}
 		w.ask(p)
@@ -243,18 +243,19 @@ func (w *Worker) Pull(now Time, key uint32, out []byte, priority int8, deadline 
 
 // value takes in the answer to a pull.
 func (w *Worker) value(r *route, m *wire.Message) {
-	w.took(r, m.Need)
+	a := m.Answer()
+	w.took(r, a.Received)
 	var p *part
-	if m.Flags&wire.FlagFused == 0 {
-		p = w.asking(m.Seq)
-	} else if p = r.flight.at(m.Seq); p == nil {
-		p = w.waiting(r.id, m.Seq)
+	if !a.Fused {
+		p = w.asking(a.Seq)
+	} else if p = r.flight.at(a.Seq); p == nil {
+		p = w.waiting(r.id, a.Seq)
 	}
 	if p != nil && p.slice != nil && p.out != nil && p.slice.id == (ID{m.Key, m.Slice}) {
 		w.arrived(p, m)
 	}
-	if m.Flags&wire.FlagFused != 0 && m.Priority > 0 {
-		w.commit(r, m.Seq, wire.Outcome(m.Priority))
+	if a.Fused && a.Outcome > 0 {
+		w.commit(r, a.Seq, a.Outcome)
 	}
 	w.pump(r)
 }
@@ -271,10 +272,10 @@ func (w *Worker) waiting(shard uint32, seq uint64) *part {
 
 // arrived copies a value to where it is wanted, unless it is older than what the worker has seen of the slice.
 func (w *Worker) arrived(p *part, m *wire.Message) {
-	sl := p.slice
+	sl, version := p.slice, m.Answer().Version
 	exact := p.flags&wire.FlagExact != 0
 	switch {
-	case m.Clock < p.need, exact && m.Clock != p.need, !exact && !sl.key.direct && m.Clock < sl.seen:
+	case version < p.need, exact && version != p.need, !exact && !sl.key.direct && version < sl.seen:
 		w.stats.Stale++
 		return
 	}
@@ -290,10 +291,10 @@ func (w *Worker) arrived(p *part, m *wire.Message) {
 		copy(p.out, m.Payload)
 	}
 	if !exact {
-		sl.seen = max(sl.seen, m.Clock)
+		sl.seen = max(sl.seen, version)
 	}
 	w.stats.Pulls++
-	p.call.clock = max(p.call.clock, m.Clock)
+	p.call.clock = max(p.call.clock, version)
 	p.out = nil
 	if p.kind == wire.TypePushPull && !p.final {
 		return // the push half ends it
@@ -308,8 +309,8 @@ func (w *Worker) answered(r *route, m *wire.Message) {
 		return
 	}
 	switch {
-	case p.kind == wire.TypeAskCursor && p.flags&wire.FlagLast != 0:
-		if m.Type != wire.TypeCursor || m.Flags&wire.FlagLast == 0 {
+	case p.kind == wire.TypeAskCursor && p.flags&wire.FlagStart != 0:
+		if m.Type != wire.TypeCursor || m.Flags&wire.FlagStart == 0 {
 			return
 		}
 		w.startedOn()
@@ -325,18 +326,14 @@ func (w *Worker) answered(r *route, m *wire.Message) {
 
 // rejected takes in a refusal.
 func (w *Worker) rejected(r *route, m *wire.Message) {
-	switch why := wire.Reason(m.Clock); why {
+	switch x := m.Refusal(); x.Reason {
 	case wire.ReasonEpoch, wire.ReasonNotPrimary, wire.ReasonIncarnation:
 		w.asked = true
 	case wire.ReasonUnknownKey:
 		// Created by another worker in a moment, or being rebuilt: repeated when it is time.
 	default:
-		p := w.asking(m.Seq)
-		if t := wire.Type(m.Need); t == wire.TypePush || t == wire.TypePushPull || t == wire.TypeTick {
-			p = r.flight.at(m.Seq)
-		}
-		if p != nil {
-			w.fail(p.call, fmt.Errorf("%w: %s", ErrRejected, why))
+		if p := w.meant(r, x.Of, x.Seq); p != nil {
+			w.fail(p.call, fmt.Errorf("%w: %s", ErrRejected, x.Reason))
 		}
 	}
 }
@@ -352,7 +349,7 @@ func (w *Worker) SetOptimizer(now Time, spec wire.Spec, deadline Time) (uint64, 
 		p := w.newPart(c, wire.TypeOptimizer, uint32(i))
 		p.payload, p.kept = body, true
 		if w.self.Rank == 0 {
-			p.flags |= wire.FlagLast
+			p.flags |= wire.FlagCreate
 		}
 		w.ask(p)
 	}

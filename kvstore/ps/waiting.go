@@ -19,7 +19,8 @@ func (s *Server) tellWaiting(sh *shard, m *wire.Message, on wire.Node) {
 		return
 	}
 	r := s.message(wire.TypeWaiting)
-	r.Shard, r.Epoch, r.Seq, r.Clock, r.Need, r.Key, r.Target = sh.id, sh.epoch, m.Seq, on.Number(), uint64(m.Type), m.Key, m.Incarnation
+	r.Shard, r.Epoch, r.Key, r.Target = sh.id, sh.epoch, m.Key, m.Incarnation
+	r.SetWait(wire.Wait{On: on, Of: m.Type, Seq: m.Seq})
 	s.send(m.From, r, nil)
 }
 
@@ -88,7 +89,8 @@ func (s *Scheduler) tellWaiting(to wire.Node, m *wire.Message, on wire.Node) {
 		return
 	}
 	r := s.message(wire.TypeWaiting)
-	r.Seq, r.Clock, r.Need, r.Target = m.Seq, on.Number(), uint64(m.Type), m.Incarnation
+	r.Target = m.Incarnation
+	r.SetWait(wire.Wait{On: on, Of: m.Type, Seq: m.Seq})
 	s.send(to, r)
 }
 
@@ -117,9 +119,8 @@ func (s *Scheduler) blameSnapshot() wire.Node {
 }
 
 // hearWaiting notes whom a call waits for.
-func (w *Worker) hearWaiting(c *call, number uint64) {
-	on, ok := wire.NodeOf(number)
-	if c == nil || c.ended || !ok {
+func (w *Worker) hearWaiting(c *call, on wire.Node) {
+	if c == nil || c.ended || on.IsZero() {
 		return
 	}
 	c.waits = on
@@ -131,10 +132,8 @@ func (w *Worker) hearWaiting(c *call, number uint64) {
 
 // waitingFor returns the call that a server's word about a message is about.
 func (w *Worker) waitingFor(r *route, m *wire.Message) *call {
-	p := w.asking(m.Seq)
-	if t := wire.Type(m.Need); t == wire.TypePush || t == wire.TypePushPull || t == wire.TypeTick {
-		p = r.flight.at(m.Seq)
-	}
+	x := m.Wait()
+	p := w.meant(r, x.Of, x.Seq)
 	if p == nil || p.shard != r.id {
 		return nil
 	}

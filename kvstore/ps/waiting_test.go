@@ -106,7 +106,7 @@ func TestJoinSaysWhichServerIsMissing(t *testing.T) {
 	v.Workers[1] = wire.Member{Node: v.Workers[1].Node, Incarnation: v.Next, Alive: true, Nonce: 555}
 	v.Servers[0].Alive = false
 	v.Shards = nil
-	m := wire.Message{Type: wire.TypeView, Job: job, From: wire.Node{Role: wire.Scheduler}, Seq: v.Number, Payload: v.Append(nil)}
+	m := viewOf(v)
 	w.Handle(n.now, m.From, &m)
 	w.Tick(n.now + ps.Second)
 	done := w.Out().Done
@@ -118,12 +118,13 @@ func TestJoinSaysWhichServerIsMissing(t *testing.T) {
 
 // TestWhatIsAboutNoKeyNamesNone refuses a snapshot, which is about no key: the error must not name one.
 func TestWhatIsAboutNoKeyNamesNone(t *testing.T) {
-	for _, why := range []uint64{1, 2, 3} {
+	for _, why := range []wire.Failure{wire.FailureLate, wire.FailureUnwritten, 3} {
 		n, list := newNet(t, 1, 1, 1, ps.KeySpec{Total: 64}, nil)
 		if _, err := list[0].Snapshot(n.now, 5, 0); err != nil {
 			t.Fatal(err)
 		}
-		m := wire.Message{Type: wire.TypeSnapshotDone, Job: job, From: wire.Node{Role: wire.Scheduler}, Clock: 5, Need: why}
+		m := wire.Message{Type: wire.TypeSnapshotDone, Job: job, From: wire.Node{Role: wire.Scheduler}}
+		m.SetSnapshotResult(wire.SnapshotResult{Clock: 5, Failure: why})
 		list[0].Handle(n.now, m.From, &m)
 		n.settle()
 		if len(n.done) != 1 || n.done[0].Err == nil || strings.Contains(n.done[0].Err.Error(), "of key") || !strings.Contains(n.done[0].Err.Error(), "snapshot at scheduler") {

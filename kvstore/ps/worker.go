@@ -71,7 +71,7 @@ type Worker struct {
 	joining  *call
 	joined   bool
 	resumed  uint64
-	from     startPoint
+	from     wire.StartPoint // where it starts, when rounds may close without it: the same on all shards
 	cursors  map[ID]wire.CursorEntry
 	tables   map[uint32]*Table
 	clock    uint64   // steps ended by Clock
@@ -232,14 +232,15 @@ func (w *Worker) fromScheduler(m *wire.Message) {
 			w.failAll(ErrFenced)
 		}
 	case wire.TypeBarrierDone:
-		w.barrierDone(m.Seq)
+		w.barrierDone(m.BarrierCalls())
 	case wire.TypeSnapshotDone:
 		w.snapshotDone(m)
 	case wire.TypeWaiting:
-		if c := w.barrier; wire.Type(m.Need) == wire.TypeBarrier && m.Seq == w.called {
-			w.hearWaiting(c, m.Clock)
-		} else if c := w.snap; wire.Type(m.Need) == wire.TypeSnapshot {
-			w.hearWaiting(c, m.Clock)
+		switch x := m.Wait(); {
+		case x.Of == wire.TypeBarrier && x.Seq == w.called:
+			w.hearWaiting(w.barrier, x.On)
+		case x.Of == wire.TypeSnapshot:
+			w.hearWaiting(w.snap, x.On)
 		}
 	}
 }
@@ -295,7 +296,7 @@ func (w *Worker) fromServer(m *wire.Message) {
 			return
 		}
 		w.asked = true
-		if m.Type == wire.TypeReject && !leads(wire.Reason(m.Clock)) {
+		if m.Type == wire.TypeReject && !leads(m.Refusal().Reason) {
 			return
 		}
 		// The primary is the one we know, and has seen a newer view: that is enough to go on.
@@ -316,7 +317,7 @@ func (w *Worker) fromServer(m *wire.Message) {
 	case wire.TypeInit, wire.TypeOptimizer, wire.TypeCursor:
 		w.answered(r, m)
 	case wire.TypeWaiting:
-		w.hearWaiting(w.waitingFor(r, m), m.Clock)
+		w.hearWaiting(w.waitingFor(r, m), m.Wait().On)
 	}
 }
 

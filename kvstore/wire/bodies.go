@@ -172,14 +172,17 @@ type Manifest struct {
 	Files []SnapshotFile
 }
 
-const manifestMagic = "gomxsnap"
+const (
+	manifestMagic   = "gomxsnap"
+	manifestVersion = 1
+)
 
 // Append appends the manifest's encoding, which ends in a checksum of itself.
 func (m *Manifest) Append(dst []byte) []byte {
 	le := binary.LittleEndian
 	start := len(dst)
 	dst = append(dst, manifestMagic...)
-	dst = le.AppendUint32(dst, Version)
+	dst = le.AppendUint32(dst, manifestVersion)
 	dst = le.AppendUint64(dst, m.Job)
 	dst = le.AppendUint64(dst, m.Clock)
 	dst = le.AppendUint32(dst, uint32(len(m.Files)))
@@ -202,8 +205,8 @@ func DecodeManifest(b []byte) (*Manifest, error) {
 		return nil, fmt.Errorf("%w: manifest with checksum %#x, it says %#x", ErrBody, got, want)
 	}
 	r := &reader{b: body[len(manifestMagic):]}
-	if v := r.u32(); v != Version {
-		return nil, fmt.Errorf("%w: manifest of version %d, want %d", ErrBody, v, Version)
+	if v := r.u32(); v != manifestVersion {
+		return nil, fmt.Errorf("%w: manifest of version %d, want %d", ErrBody, v, manifestVersion)
 	}
 	m := &Manifest{Job: r.u64(), Clock: r.u64()}
 	n := r.count(20)

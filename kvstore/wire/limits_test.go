@@ -27,8 +27,8 @@ func TestHeadersThatWereMadeWrong(t *testing.T) {
 	}{
 		"nothing changed":      {func([]byte) {}, nil, ""},
 		"another magic":        {func(h []byte) { h[0] = 'x' }, wire.ErrHeader, "begins with"},
-		"an older version":     {func(h []byte) { h[4] = wire.Version - 1 }, wire.ErrHeader, "version 0, want 1"},
-		"a newer version":      {func(h []byte) { h[4] = wire.Version + 1 }, wire.ErrHeader, "version 2, want 1"},
+		"an older version":     {func(h []byte) { h[4] = wire.Version - 1 }, wire.ErrHeader, "version 1, want 2"},
+		"a newer version":      {func(h []byte) { h[4] = wire.Version + 1 }, wire.ErrHeader, "version 3, want 2"},
 		"type 0":               {func(h []byte) { h[5] = 0 }, wire.ErrMessage, "type 0"},
 		"no role":              {func(h []byte) { h[74] = 0 }, wire.ErrMessage, "nobody"},
 		"reserved bytes":       {func(h []byte) { h[78] = 1 }, wire.ErrMessage, "reserved"},
@@ -84,7 +84,7 @@ func TestBodiesThatWereMadeWrong(t *testing.T) {
 		return c.Append(nil)
 	}
 	manifest := sampleManifest().Append(nil)
-	binary.LittleEndian.PutUint32(manifest[8:], wire.Version+1)
+	binary.LittleEndian.PutUint32(manifest[8:], 2)
 	binary.LittleEndian.PutUint32(manifest[len(manifest)-4:], wire.Checksum(manifest[:len(manifest)-4]))
 	entry := make([]byte, wire.EntrySize(1))
 	wire.PutEntry(entry, 1, 0)

@@ -10,8 +10,8 @@ import (
 // HeaderSize is the length of every header.
 const HeaderSize = 96
 
-// Version is the version of the format. Decode refuses others.
-const Version = 1
+// Version is the version of the format of messages. Decode refuses others.
+const Version = 2
 
 // magic reads "gomx" in a dump.
 const magic = 'g' | 'o'<<8 | 'm'<<16 | 'x'<<24
@@ -22,7 +22,9 @@ const MaxPayload = 1<<31 - 1
 // Owner keeps the memory of a received payload alive until Release is called, once, from any goroutine.
 type Owner interface{ Release() }
 
-// Message is one message. The meaning of Seq, Clock, Need, Slice and Total depends on Type; what a type does not use is zero.
+// Message is one message: the header of all types, and a payload. Types whose fields have other names
+// than those of pushes and pulls are read and written by methods such as Refusal and SetRefusal; the
+// constants of Type say which. Fields that a type does not use are zero.
 type Message struct {
 	Type        Type
 	Flags       Flags
@@ -32,9 +34,9 @@ type Message struct {
 	From        Node
 	Incarnation uint32 // of the sender
 	Target      uint32 // incarnation of the receiver that the message is for, 0: of any
-	Seq         uint64 // identity of a push on (rank, shard); number of a request; index in a log
-	Clock       uint64 // round of a push, version of a value
-	Need        uint64 // lowest version that answers a pull
+	Seq         uint64 // identity of a push on (rank, shard), or number of a request
+	Clock       uint64 // of a push: its number for the key; of a pull: the puller's own pushes that it must see
+	Need        uint64 // of a pull: lowest version that answers it
 	Key         uint32
 	Slice       uint16 // of the key, below Slices
 	Slices      uint16

@@ -9,22 +9,25 @@ type Type uint8
 const (
 	// Hello asks the scheduler for a place in the job (body Hello).
 	TypeHello Type = 1
-	// View tells a node the current view (body View).
+	// View tells a node the current view (ViewNumber, body View).
 	TypeView Type = 2
-	// Heartbeat says that a node lives (body Heartbeat); Seq is the number of the view it knows. The scheduler answers with one that
-	// has no body, or with its view where that is newer.
+	// Heartbeat says that a node lives, and which view it knows (ViewNumber, body Heartbeat). The
+	// scheduler answers with one that has no body, or with its view where that is newer.
 	TypeHeartbeat Type = 3
 	// Bye says that a node leaves for good.
 	TypeBye Type = 4
-	// Barrier is call number Seq of a process for a barrier, made when it had begun Clock steps, the first Need of them by processes
-	// before it. BarrierDone says that its calls up to Seq have ended.
+	// Barrier is a worker's call for a barrier (BarrierCall). BarrierDone says how many of its calls have
+	// ended (BarrierCalls).
 	TypeBarrier     Type = 5
 	TypeBarrierDone Type = 6
-	// InSync is a primary's request that its backup of Shard, incarnation Seq, may be promoted from now on.
+	// InSync is a primary's request that its backup of Shard may be promoted from now on
+	// (CopyIncarnation).
 	TypeInSync Type = 7
-	// Diverged is a primary's report that the state of its backup of Shard, incarnation Seq, differs from its own.
+	// Diverged is a primary's report that the state of its backup of Shard differs from its own
+	// (CopyIncarnation).
 	TypeDiverged Type = 8
-	// Snapshot asks the scheduler, and the scheduler the servers, for a snapshot at Clock; SnapshotDone reports one shard's file.
+	// Snapshot asks the scheduler, and the scheduler the servers, for a snapshot (SnapshotOrder);
+	// SnapshotDone reports one shard's part, or the end of the whole (SnapshotResult).
 	TypeSnapshot     Type = 9
 	TypeSnapshotDone Type = 10
 
@@ -36,24 +39,27 @@ const (
 	TypePushPull Type = 19
 	// Tick ends a worker's clock on a shard.
 	TypeTick Type = 20
-	// Ack tells a worker what became of its pushes (body Acks): Need is the highest sequence received without a gap.
+	// Ack tells a worker what became of its pushes (Receipt, body Acks).
 	TypeAck Type = 21
-	// Value answers a pull; Clock is the version of the value.
+	// Value answers a pull (Answer).
 	TypeValue Type = 22
-	// Reject says that a message was refused, Clock saying why (a Reason); Epoch is the shard's epoch at the sender.
+	// Reject says that a message was refused (Refusal); Epoch is the shard's epoch at the sender.
 	TypeReject Type = 23
 	// Batch holds several messages to one peer.
 	TypeBatch Type = 24
 	// AskCursor asks a shard how far the sender's pushes are committed; Cursor answers (body Cursor).
+	// With FlagStart the sender says where it starts (StartPoint), and the answer has no body.
 	TypeAskCursor Type = 25
 	TypeCursor    Type = 26
-	// Optimizer sets the optimizer of a shard (body Spec).
+	// Optimizer sets the optimizer of a shard (body Spec), or says which one is set (SpecVersion).
 	TypeOptimizer Type = 27
-	// Waiting tells a worker whom one of its calls waits for, when it repeats the call's message: Clock is the node's number, Seq and
-	// Need are sequence and type of that message.
+	// Waiting tells a worker for whom one of its calls waits, when it repeats the call's message (Wait).
 	TypeWaiting Type = 28
+	// Probe asks what became of the pushes from sequence Seq on.
+	TypeProbe Type = 29
 
-	// Replicate passes entry Seq of a shard's log to the backup (body Entry and payload); Replicated acknowledges all up to Seq.
+	// Replicate passes an entry of a shard's log to the backup (LogPlace, body Entry and payload);
+	// Replicated acknowledges all entries up to one (LogReceipt).
 	TypeReplicate  Type = 32
 	TypeReplicated Type = 33
 
@@ -125,6 +131,8 @@ func (t Type) dataName() string {
 		return "optimizer"
 	case TypeWaiting:
 		return "waiting"
+	case TypeProbe:
+		return "probe"
 	}
 	return ""
 }
@@ -150,7 +158,7 @@ type Flags uint16
 const (
 	// FlagPayloadCRC says that the header holds the payload's CRC-32C.
 	FlagPayloadCRC Flags = 1 << iota
-	// FlagRows says that the payload of a push or pull names rows of a table.
+	// FlagRows says that a message is about rows of a table: the payload of a push or pull names them.
 	FlagRows
 	// FlagExact asks for exactly version Need of a value, not a newer one.
 	FlagExact
@@ -158,14 +166,18 @@ const (
 	FlagFused
 	// FlagDirect says that a key's pushes are applied one by one, not in rounds.
 	FlagDirect
-	// FlagLast marks the last part of several.
-	FlagLast
+	// FlagCreate lets an init or an optimizer create what is not there: that of worker 0 has it.
+	FlagCreate
 	// FlagRetry marks a message that was sent before.
 	FlagRetry
-	// FlagGap says in an ack that messages after Need are missing.
+	// FlagGap says in an ack that a push was dropped because one in front of it is missing.
 	FlagGap
-	// FlagProbe marks a push without payload that only asks what became of the pushes from Seq on, and the ack that answers it.
-	FlagProbe
+	// FlagProbed marks the ack that answers a probe.
+	FlagProbed
+	// FlagAll asks for a snapshot of everything as it is, when all workers have asked for it.
+	FlagAll
+	// FlagStart marks an ask cursor that says where its sender starts, and its answer.
+	FlagStart
 	// FlagShared says that the payload is a descriptor of shared memory that holds the real one. Only transports see it.
 	FlagShared
 

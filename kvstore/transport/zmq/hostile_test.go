@@ -182,7 +182,7 @@ func garbage(rng *rand.Rand) [][][]byte {
 	list := [][][]byte{
 		{nil}, {{}, {}}, {good[:95]}, {good}, {good, []byte("payloa")}, {good, []byte("payload"), []byte("more")},
 		{append(append([]byte(nil), good...), "payloads"...)}, {good, {}, []byte("payload")},
-		{mutate(func(h []byte) { h[4] = 2 }), []byte("payload")},
+		{mutate(func(h []byte) { h[4] = wire.Version + 1 }), []byte("payload")},
 		{mutate(func(h []byte) { binary.LittleEndian.PutUint64(h[80:], 1<<40) }), []byte("payload")},
 	}
 	for range 300 {

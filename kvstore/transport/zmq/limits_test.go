@@ -212,7 +212,7 @@ func TestVersionsOfTheProtocol(t *testing.T) {
 		newer.introduce(9)
 		newer.say(frame(0, wire.HeaderSize, message(nil)))
 		server.Wait(1)
-		for i, version := range []byte{0, 2, 255} {
+		for i, version := range []byte{0, wire.Version + 1, 255} {
 			m := message(nil)
 			m[4] = version
 			newer.say(frame(0, wire.HeaderSize, m))

@@ -175,7 +175,8 @@ func (e *endpoint) take(in *C.gx_in) {
 // refuse tells a process that another one has taken its place. The way back to their node leads to that
 // one; this answer goes to the connection on which the message came.
 func (e *endpoint) refuse(in *C.gx_in, m *wire.Message) {
-	answer := wire.Message{Type: wire.TypeReject, Job: e.cfg.Job, From: e.cfg.Self, Target: m.Incarnation, Clock: uint64(wire.ReasonIncarnation)}
+	answer := wire.Message{Type: wire.TypeReject, Job: e.cfg.Job, From: e.cfg.Self, Target: m.Incarnation}
+	answer.SetRefusal(wire.Refusal{Reason: wire.ReasonIncarnation, Of: m.Type})
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
