@@ -17,22 +17,31 @@ func benchCommand(log zerolog.Logger) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench NAME",
 		Short: "Measure a suite of workloads, alternating with peers",
-		Long: `Measure a suite (` + strings.Join(bench.Names(), ", ") + `) and print one line per workload:
-name, our figure, figure of the best peer, ratio, unit, name of that peer, separated by tabs.
-A ratio above 1 means that gomx is better. Only ratios of one run count.
-The suite engine compiles a program against the library in the peer's mxnet package, for which it needs gcc.
-The suite platforms trains on several processes, in gomx and in mxnet, tensorflow and spark; a peer that is missing is
-named with the command that installs it. With --docs it brings the table in FOLDER/benchmarks.md and the picture
-FOLDER/platforms.svg up to date; FOLDER/platforms.json keeps the figures, so that a part may be measured again.
-The suite oddconvs measures processor time, user and system, of convolutions with odd numbers of channels. It measures a
-tenth of its lines, chosen by --seed, or every line with --all. A line below 0.9 is measured once more at the end, alone.
-With --against, another build of gomx takes the place of peers: both run every line in a process of its own, in turn, at
-least ten times, and the medians are compared. A line below 0.93 is measured once more at the end, alone.
-Lines that begin with # are comments: the subject, the processor, and the lines that were measured again.`,
-		Example: "  gomx bench local --peer mxnet=PYTHON\n  gomx bench convnets --device cuda " +
-			"--precision bfloat16 --peer torch=PYTHON\n  gomx bench imperative --match dot\n" +
-			"  gomx bench oddconvs --peer mxnet=PYTHON --seed 7\n  gomx bench convnets " +
-			"--against ./gomx-old\n" +
+		Long: `Measure a suite (` + strings.Join(bench.Names(), ", ") + `)
+and print one line per workload. Its columns, separated by tabs, are the name, the figure of gomx,
+the figure of the best peer, the ratio, the unit and the name of that peer. A ratio above 1 means
+that gomx is better. Figures depend on the load of the machine: compare only ratios of one run.
+Lines that begin with # are comments: the subject, the processor, and the lines measured again.
+
+The suite engine compiles a C++ program against the library of the peer's mxnet package with gcc.
+
+The suite platforms trains on several processes, in gomx and in mxnet, tensorflow and spark. It
+prints the command that installs a missing peer. With --docs FOLDER it updates the table in
+FOLDER/benchmarks.md and the picture FOLDER/platforms.svg; FOLDER/platforms.json keeps the
+figures, so that a part of them can be measured again.
+
+The suite oddconvs measures the processor time, user and system, of convolutions with odd numbers
+of channels. It measures a tenth of its lines, chosen by --seed, or every line with --all. A line
+below 0.9 is measured once more at the end, alone.
+
+With --against, another build of gomx takes the place of the peers. The two builds run every line
+in turn, each time in a process of its own, at least ten times, and the medians are compared. A
+line below 0.93 is measured once more at the end, alone.`,
+		Example: "  gomx bench local --peer mxnet=PYTHON\n" +
+			"  gomx bench convnets --device cuda --precision bfloat16 --peer torch=PYTHON\n" +
+			"  gomx bench imperative --match dot\n" +
+			"  gomx bench oddconvs --peer mxnet=PYTHON --seed 7\n" +
+			"  gomx bench convnets --against ./gomx-old\n" +
 			"  gomx bench platforms --peer mxnet=PYTHON,tf=PYTHON,spark=PYTHON --rounds 1 " +
 			"--docs docs",
 		Args: exactArgs(1),
@@ -56,20 +65,19 @@ Lines that begin with # are comments: the subject, the processor, and the lines 
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&peers, "peer", nil,
-		"peer and its Python, as mxnet=PYTHON, torch=, tensorflow= or spark=; may be repeated "+
-			"or a list with commas")
-	f.StringVar(&c.Match, "match", "", "part of a name: measure only workloads whose names "+
+		"peer and its Python program: mxnet=PYTHON, torch=, tensorflow= or spark=; may be "+
+			"repeated, or a list with commas")
+	f.StringVar(&c.Match, "match", "", "part of a name: measure only the workloads whose names "+
 		"contain it")
-	f.StringVar(&c.Docs, "docs", "", "folder of the pages that the suite platforms brings up to "+
-		"date")
+	f.StringVar(&c.Docs, "docs", "", "folder of the pages that the suite platforms updates")
 	f.StringVar(&on, "device", "cpu", "device of the suite convnets, for example cuda or cuda(1)")
 	f.StringVar(&c.Precision, "precision", "float32",
 		"number format of the suite convnets: float32, tf32, float16 or bfloat16")
-	f.IntVar(&c.Streams, "streams", 0, "number of queues of the device for branches of a "+
-		"network (default: one)")
+	f.IntVar(&c.Streams, "streams", 0,
+		"number of device queues for the branches of a network (default: one)")
 	f.BoolVar(&c.Replay, "replay", false,
-		"let the device record parts of a network and replay them")
-	f.IntVar(&c.Rounds, "rounds", 0, "number of rounds; the best round counts, or with "+
+		"let the device record parts of a network once and replay them")
+	f.IntVar(&c.Rounds, "rounds", 0, "number of rounds: the best round counts, or with "+
 		"--against the median (default 3, or 10 with --against)")
 	f.StringVar(&c.Against, "against", "",
 		"path of another build of gomx to measure in place of peers")

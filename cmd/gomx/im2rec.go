@@ -26,10 +26,13 @@ func im2recCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "im2rec PREFIX FOLDER",
 		Short: "Pack a folder of pictures into a RecordIO file",
-		Long: `Pack the pictures that PREFIX.lst names into PREFIX.rec and PREFIX.idx, which ImageRecordIter and MXNet read. With --list
-the list is made first: of the pictures in FOLDER, or with --recursive of those in its folders, each of which is a class.`,
-		Example: "  gomx im2rec --list --recursive --train-ratio 0.9 data/birds photos\n  gomx " +
-			"im2rec data/birds_train photos --resize 256",
+		Long: `Pack the pictures that PREFIX.lst names into the files PREFIX.rec and PREFIX.idx, which
+ImageRecordIter and MXNet read. The paths in the list are relative to FOLDER.
+
+With --list, write the list PREFIX.lst and pack nothing. The list holds the pictures in FOLDER, or
+with --recursive the pictures in the folders of FOLDER, where each folder is a class.`,
+		Example: "  gomx im2rec --list --recursive --train-ratio 0.9 data/birds photos\n" +
+			"  gomx im2rec data/birds_train photos --resize 256",
 		Args: exactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.list {
@@ -39,8 +42,8 @@ the list is made first: of the pictures in FOLDER, or with --recursive of those 
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&f.list, "list", false, "make the list PREFIX.lst only, pack nothing")
-	flags.BoolVar(&f.recursive, "recursive", false, "take every folder in FOLDER as a class")
+	flags.BoolVar(&f.list, "list", false, "write the list PREFIX.lst and pack nothing")
+	flags.BoolVar(&f.recursive, "recursive", false, "make every folder in FOLDER a class")
 	flags.BoolVar(&f.shuffle, "shuffle", true, "put the list in random order")
 	flags.Uint64Var(&f.seed, "seed", 100, "seed of the shuffle order")
 	flags.Float64Var(&f.train, "train-ratio", 1,
@@ -63,7 +66,8 @@ the list is made first: of the pictures in FOLDER, or with --recursive of those 
 	return cmd
 }
 
-// write makes the lists.
+// write writes the list of the pictures in folder root, or the two lists that --train-ratio asks
+// for.
 func (f *im2recFlags) write(out io.Writer, prefix, root string) error {
 	if !(f.train > 0 && f.train <= 1) {
 		return usageError{fmt.Errorf("--train-ratio %v, want above 0 and at most 1", f.train)}
@@ -74,8 +78,7 @@ func (f *im2recFlags) write(out io.Writer, prefix, root string) error {
 	}
 	if f.shuffle {
 		rand.New(rand.NewPCG(f.seed, 0)).Shuffle(len(list), func(i, j int) {
-			list[i],
-				list[j] = list[j], list[i]
+			list[i], list[j] = list[j], list[i]
 		})
 	}
 	parts := map[string][]dataio.ImageEntry{".lst": list}
@@ -85,8 +88,7 @@ func (f *im2recFlags) write(out io.Writer, prefix, root string) error {
 	}
 	for end, part := range parts {
 		if err := toFile(prefix+end, func(w io.Writer) error {
-			return dataio.WriteImageList(w,
-				part)
+			return dataio.WriteImageList(w, part)
 		}); err != nil {
 			return err
 		}
@@ -95,7 +97,7 @@ func (f *im2recFlags) write(out io.Writer, prefix, root string) error {
 	return nil
 }
 
-// run packs a list.
+// run packs the pictures of PREFIX.lst, whose paths are relative to folder root.
 func (f *im2recFlags) run(cmd *cobra.Command, prefix, root string) (err error) {
 	switch f.encoding {
 	case ".jpg", ".jpeg":

@@ -19,7 +19,12 @@ func inspectCommand() *cobra.Command {
 	var graph graphFlags
 	cmd := &cobra.Command{
 		Use:   "inspect FILE",
-		Short: "Show what is in a .params or -symbol.json file, explain and draw a symbol",
+		Short: "List the contents of a .params or -symbol.json file, explain and draw a symbol",
+		Long: `List the arrays of a .params file or the nodes of a -symbol.json file.
+
+With --summary, --explain, --svg or --memory, FILE is a symbol, and the command prints its layers,
+prints the changes that passes make to its graph, draws the graph, or draws the plan of its memory.
+These need the shapes of the inputs: give each with --shape.`,
 		Example: "  gomx inspect lenet-0001.params\n  gomx inspect lenet-symbol.json -o json\n" +
 			"  gomx inspect lenet-symbol.json --shape data=1,1,28,28 --summary --svg lenet.svg " +
 			"--memory plan.svg --train --explain",
@@ -51,7 +56,7 @@ func inspectCommand() *cobra.Command {
 // row is one array of a .params file or one node of a symbol.
 type row struct {
 	Name  string            `json:"name"`
-	Kind  string            `json:"kind"` // storage type, or operator
+	Kind  string            `json:"kind"` // storage type of an array, operator of a node
 	DType string            `json:"dtype,omitempty"`
 	Shape []int             `json:"shape,omitempty"`
 	Bytes int               `json:"bytes,omitempty"`
@@ -59,7 +64,8 @@ type row struct {
 	Attrs map[string]string `json:"attrs,omitempty"`
 }
 
-// inspect reads a file by its content: a symbol begins with a brace.
+// inspect lists the contents of a file. A file that begins with a brace or white space is read as a
+// symbol, any other as parameters.
 func inspect(path string) ([]row, error) {
 	f, err := os.Open(path)
 	if err != nil {

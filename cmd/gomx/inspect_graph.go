@@ -14,7 +14,7 @@ import (
 	"gomx/symbol"
 )
 
-// graphFlags ask for more than the list of a symbol's nodes.
+// graphFlags are the flags of the command inspect for tables and drawings of a symbol.
 type graphFlags struct {
 	shapes      []string
 	train       bool
@@ -29,7 +29,7 @@ func (f *graphFlags) register(cmd *cobra.Command) {
 	flags.StringArrayVar(&f.shapes, "shape", nil,
 		"shape of an input of the graph, as in data=1,3,224,224")
 	flags.BoolVar(&f.train, "train", false,
-		"use the graph of training for --explain and --memory, not that of inference")
+		"use the graph of training for --explain and --memory, not the graph of inference")
 	flags.BoolVar(&f.summary, "summary", false,
 		"print a table of layers with output shapes, numbers of parameters and FLOPs")
 	flags.BoolVar(&f.explain, "explain", false,
@@ -38,10 +38,10 @@ func (f *graphFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.memory, "memory", "", "file for a drawing of the memory plan, .svg")
 }
 
-// any reports whether something was asked for.
+// any reports whether a flag asks for a table or a drawing.
 func (f *graphFlags) any() bool { return f.summary || f.explain || f.svg != "" || f.memory != "" }
 
-// run does what was asked for, with the symbol in a file.
+// run writes the tables and drawings that the flags ask for; path is the symbol's file.
 func (f *graphFlags) run(out io.Writer, path string) error {
 	shapes, err := parseShapes(f.shapes)
 	if err != nil {
@@ -79,7 +79,7 @@ func (f *graphFlags) run(out io.Writer, path string) error {
 	return nil
 }
 
-// compiled explains the passes and draws the memory.
+// compiled binds the symbol, explains the passes and draws the memory plan, as the flags ask.
 func (f *graphFlags) compiled(out io.Writer, s *symbol.Symbol,
 	shapes map[string]dtype.Shape) error {
 	c := symbol.BindConfig{Shapes: shapes, DefaultReq: op.ReqNull}
@@ -114,7 +114,7 @@ func (f *graphFlags) compiled(out io.Writer, s *symbol.Symbol,
 	return toFile(f.memory, m.WriteSVG)
 }
 
-// write prints a table, or v as JSON.
+// write prints v with table, or as JSON with -o json.
 func (f *graphFlags) write(out io.Writer, v any, table func(io.Writer) error) error {
 	if f.output != "json" {
 		return table(out)
@@ -124,7 +124,7 @@ func (f *graphFlags) write(out io.Writer, v any, table func(io.Writer) error) er
 	return enc.Encode(v)
 }
 
-// toFile writes a file.
+// toFile creates the file at path and fills it with write.
 func toFile(path string, write func(io.Writer) error) error {
 	f, err := os.Create(path)
 	if err != nil {
@@ -137,7 +137,7 @@ func toFile(path string, write func(io.Writer) error) error {
 	return f.Close()
 }
 
-// parseShapes reads name=1,2,3.
+// parseShapes parses the values of --shape, each of the form name=1,2,3.
 func parseShapes(list []string) (map[string]dtype.Shape, error) {
 	shapes := map[string]dtype.Shape{}
 	for _, text := range list {
@@ -149,7 +149,7 @@ func parseShapes(list []string) (map[string]dtype.Shape, error) {
 		for d := range strings.SplitSeq(strings.Trim(dims, "()"), ",") {
 			v, err := strconv.Atoi(strings.TrimSpace(d))
 			if err != nil || v < 0 {
-				return nil, usageError{fmt.Errorf("--shape %q: %q is not an extent", text, d)}
+				return nil, usageError{fmt.Errorf("--shape %q: found extent %q, want a whole number", text, d)}
 			}
 			shape = append(shape, v)
 		}

@@ -13,12 +13,12 @@ import (
 	"gomx/symbol"
 )
 
-// kinds are those of boxes, in the order of the legend.
+// kinds are the kinds of boxes, in the order of the legend.
 var kinds = [...]string{"data", "product", "normalization", "function", "pooling", "shape", "loss",
 	"other"}
 
-// pictureOf draws the operators of s and its data; parameters are named in the boxes that read
-// them.
+// pictureOf returns a drawing of the operators and the data of s. Parameters have no boxes: the box
+// of an operator says how many it has.
 func pictureOf(s *symbol.Symbol, shapes map[string]dtype.Shape, path string) (*plot.Graph, error) {
 	sum, err := symbol.Summarize(s, shapes)
 	if err != nil {
@@ -69,7 +69,7 @@ func boxOf(n *op.Node, row *symbol.SummaryRow) plot.GraphNode {
 	return b
 }
 
-// flow is the shape of a result and its size.
+// flow describes a result: its shape and its size in bytes.
 func flow(row *symbol.SummaryRow) string {
 	if !row.Output.Known() {
 		return ""
@@ -87,7 +87,7 @@ func bytesText(bytes int) string {
 	return fmt.Sprintf("%d B", bytes)
 }
 
-// essence names the parameters that tell layers of one kind apart.
+// essence lists the parameters that distinguish layers of one kind.
 func essence(n *op.Node) string {
 	var parts []string
 	attrs := n.Op.FormatParams(n.Params)
@@ -127,8 +127,8 @@ func kindOf(n *op.Node) string {
 	return "other"
 }
 
-// clusters groups names by what stands before their last part, parts being divided by underscores;
-// the beginning that all have does not count.
+// clusters returns the cluster of each name: the name without its last part and without the parts
+// that all names begin with. Parts are separated by underscores.
 func clusters(names []string) []string {
 	parts := make([][]string, len(names))
 	for i, name := range names {
@@ -145,7 +145,7 @@ func clusters(names []string) []string {
 	return list
 }
 
-// commonStart counts the parts in the beginning that all names of several parts share.
+// commonStart counts the leading parts that are equal in all names of several parts.
 func commonStart(parts [][]string) int {
 	var first []string
 	for _, p := range parts {

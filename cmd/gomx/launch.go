@@ -29,30 +29,31 @@ func launchCommand(log zerolog.Logger) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "launch -n WORKERS [-s SERVERS] [flags] -- PROGRAM [ARGUMENTS]",
 		Short: "Run a distributed program as processes of this machine",
-		Long: `Run a program as scheduler, servers and workers on this machine: the same program in every role, which
-it finds in its environment (DMLC_ROLE and so on). Each line that a process prints appears behind the
-name of the process.
+		Long: `Run a program as the scheduler, the servers and the workers of a job on this machine. All
+processes run the same program; the environment (DMLC_ROLE and other variables) gives each its role. The name
+of a process precedes each line that it prints.
 
-A process that dies is started again after a signal, a crash (a Go program's crash ends with exit
-code 2) or want of memory. With --replicas 2 training goes on when a server dies.
-These exit codes end the job instead:
+A process is started again when it ends by a signal, when it crashes (a crashed Go program has exit
+code 2) or when memory runs out. With --replicas 2 training goes on when a server dies. A process
+with one of these exit codes is not started again:
 
   0   the process has done its work
-  1   of a worker: the program failed, and would fail again
-  64  the program cannot run with these arguments
-  74  all copies of a part of the parameters are lost
-  76  another process has taken the place of this one
+  1   in a worker: the program failed, and would fail again; the job ends
+  64  the program cannot run with these arguments; the job ends
+  74  all copies of a part of the parameters are lost; the job ends
+  76  another process has taken the place of this one; the job ends
 
-Programs that call launch.Main end like this; others should. A program that ends with 2 three times
-in a row, each time within two seconds, ends the job too: flags that it does not know do that.
+Programs that call launch.Main use these exit codes; other programs should. The job also ends when a
+program ends with exit code 2 three times in a row, each time within two seconds: that is usual
+for a flag that the program does not have.
 
-The exit code of gomx launch is 0 when all workers have ended well, 2 for mistakes in the arguments,
-75 when running the job again may help (with --resume if it has snapshots), and otherwise that of the
-process that could not be kept alive.`,
+The exit code of gomx launch is 0 when all workers end with 0, 2 for a mistake in the arguments,
+75 when running the job again may help (with --resume if it has snapshots), and otherwise the exit
+code of the process that ended the job.`,
 		Example: "  gomx launch -n 3 -s 2 --replicas 2 -- ./mnist --kvstore dist_sync\n  gomx top",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usageError{errors.New("no program: " + cmd.UseLine())}
+				return usageError{errors.New("no program to run: " + cmd.UseLine())}
 			}
 			return nil
 		},
@@ -71,7 +72,7 @@ process that could not be kept alive.`,
 	flags.IntVar(&l.Replicas, "replicas", 1,
 		"number of copies of every parameter on the servers, 1 or 2")
 	flags.StringVar(&f.policy, "policy", "wait",
-		"rule for rounds when a worker dies: wait for its successor, or shrink")
+		"rule for rounds when a worker dies: wait for its successor, or shrink to the others")
 	flags.IntVar(&l.Backups, "backup-workers", 0,
 		"number of slow workers that a round does not wait for")
 	flags.Uint64Var(&f.memory, "server-memory", 0,
@@ -79,27 +80,28 @@ process that could not be kept alive.`,
 	flags.BoolVar(&l.TCP, "tcp", false, "use TCP on the loopback instead of local sockets")
 	flags.BoolVar(&l.Curve, "curve", false, "encrypt all connections with keys made for this run")
 	flags.IntVar(&l.Threads, "threads", 0,
-		"number of cores for the kernels of each process (default: those of the machine, "+
+		"number of cores for the kernels of each process (default: the cores of the machine, "+
 			"divided among the workers)")
 	flags.IntVar(&l.Restarts, "restarts", attempts(),
 		"number of times that a process is started again, -1 for never (default 10)")
 	flags.StringVar(&l.Dir, "dir", "", "folder for the files that the processes share, kept at "+
-		"the end (default: a folder that is removed)")
+		"the end of the job (default: a temporary folder)")
 	flags.StringVar(&l.Snapshots, "snapshots", "",
-		"folder for snapshots of the training; each job gets a folder of its own in it")
+		"folder for snapshots of the training, in which each job makes a folder of its own")
 	flags.BoolVar(&l.Resume, "resume", false,
 		"continue the newest job in the folder of --snapshots from its last snapshot")
 	flags.DurationVar(&l.Dead, "dead", 0,
 		"time of silence after which a process counts as dead (default 3s)")
 	flags.DurationVar(&l.Patience, "patience", 0,
-		"time of silence after which a job without its scheduler, or without any copy of a part "+
-			"of the parameters, is given up (default 1m40s)")
+		"time after which a job ends that has no scheduler, or no copy of a part of the "+
+			"parameters (default 1m40s)")
 	flags.IntVarP(&f.verbose, "verbose", "v", 0,
 		"log of the processes: 1 for changes of state, 2 for details")
 	return cmd
 }
 
-// attempts is the default of --restarts: what MXNet's scripts say, or the launcher's own.
+// attempts is the default of --restarts: MXNet's variable DMLC_NUM_ATTEMPT, or 0 for the launcher's
+// default.
 func attempts() int {
 	if n, err := strconv.Atoi(os.Getenv("DMLC_NUM_ATTEMPT")); err == nil && n > 0 {
 		return n
@@ -113,8 +115,7 @@ func (f *launchFlags) run(ctx context.Context) error {
 		l.Servers = l.Workers
 	}
 	if l.Resume && l.Snapshots == "" {
-		return usageError{errors.New("--resume without --snapshots: it names the folder to " +
-			"resume from")}
+		return usageError{errors.New("--resume without --snapshots, want the folder of the snapshots")}
 	}
 	switch f.policy {
 	case "wait":

@@ -83,7 +83,7 @@ func TestLaunchCodes(t *testing.T) {
 func TestTopChooses(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	if _, err := gomx(t, "top", "--once"); err == nil ||
-		!strings.Contains(err.Error(), "no job that gomx launch started runs here") {
+		!strings.Contains(err.Error(), "found no running job of gomx launch") {
 		t.Errorf("without a job: got %v", err)
 	}
 	begin := func(want int) *exec.Cmd {

@@ -24,7 +24,7 @@ const (
 	exitUsage   = 2
 )
 
-// usageError is a mistake in the arguments, not a failure of the work.
+// usageError is a mistake in the arguments; the exit code is then 2.
 type usageError struct{ error }
 
 func main() {
@@ -50,7 +50,7 @@ func exitCode(err error) int {
 	return exitFailure
 }
 
-// jobCode returns the exit code of gomx for that of the process that ended a job.
+// jobCode returns the exit code of gomx for the exit code of the process that ended a job.
 func jobCode(code int) int {
 	switch code {
 	case launch.ExitUsage:
@@ -61,8 +61,8 @@ func jobCode(code int) int {
 	return code
 }
 
-// newLogger returns the log of what commands do meanwhile: for people on a terminal, JSON
-// elsewhere. The error that a command ends with is not part of it.
+// newLogger returns the log of the commands: text on a terminal, JSON elsewhere. The error that
+// ends a command is printed by main, not logged.
 func newLogger(f *os.File) zerolog.Logger {
 	var w io.Writer = f
 	if onTerminal(f) {
@@ -71,7 +71,7 @@ func newLogger(f *os.File) zerolog.Logger {
 	return zerolog.New(w).With().Timestamp().Logger()
 }
 
-// onTerminal reports whether w is a terminal, where progress and colours may be shown.
+// onTerminal reports whether w is a terminal, which can show progress and colours.
 func onTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && isatty.IsTerminal(f.Fd())
@@ -96,7 +96,7 @@ func root(log zerolog.Logger) *cobra.Command {
 	return cmd
 }
 
-// noCommand refuses the name of a command that does not exist.
+// noCommand returns an error for the name of a command that does not exist.
 func noCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -108,7 +108,7 @@ func noCommand(cmd *cobra.Command, args []string) error {
 	return usageError{errors.New(text + "; gomx --help lists the commands")}
 }
 
-// exactArgs demands n arguments and says how the command is used.
+// exactArgs wants n arguments; its error contains the usage line of the command.
 func exactArgs(n int) cobra.PositionalArgs {
 	check := cobra.ExactArgs(n)
 	return func(cmd *cobra.Command, args []string) error {

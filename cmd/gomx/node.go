@@ -7,7 +7,7 @@ import (
 	"gomx/internal/bench"
 )
 
-// nodeCommand is a process of the suite kv, started by the suite itself.
+// nodeCommand is the hidden command that the suite kv runs for each of its processes.
 func nodeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    bench.NodeCommand + " ROLE RANK ADDRESS",
@@ -24,8 +24,8 @@ func nodeCommand() *cobra.Command {
 	}
 }
 
-// memoryCommand is a process in which a suite measures the memory of one workload, started by the
-// suite itself.
+// memoryCommand is the hidden command that a suite runs to measure the memory of one workload in a
+// process of its own.
 func memoryCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    bench.MemoryCommand + " SUITE WORKLOAD",
@@ -37,7 +37,7 @@ func memoryCommand() *cobra.Command {
 	}
 }
 
-// platformCommand is a process of the suite platforms, started by the suite itself.
+// platformCommand is the hidden command that the suite platforms runs for each of its processes.
 func platformCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    bench.PlatformCommand + " PLAN",

@@ -31,11 +31,13 @@ func topCommand() *cobra.Command {
 	var f topFlags
 	cmd := &cobra.Command{
 		Use:   "top [FOLDER | ADDRESS]",
-		Short: "Show a running job: who lives, how far they are, who waits for whom",
-		Long: `Show a job that runs on this machine. Without an argument there must be one job that gomx launch runs;
-when there are several, the error lists their folders. FOLDER is that of a job (launch --dir, or one of
-the list). ADDRESS is where the scheduler of a job serves health and metrics; every process prints its
-address when it starts.`,
+		Short: "Show the processes of a running job, their progress and their waits",
+		Long: `Show a job that runs on this machine, again and again.
+
+FOLDER is the folder of a job of gomx launch, which its flag --dir sets. ADDRESS is the address at
+which the scheduler of a job serves its health and metrics; every process prints its address when it
+starts. Without an argument the command shows the only job of gomx launch; when there are several,
+it lists their folders and ends.`,
 		Example: "  gomx top\n  gomx top --once 127.0.0.1:40123",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -102,14 +104,14 @@ func (f *topFlags) show(w io.Writer, job topTarget, list []kvstore.Status) error
 	return writeTop(w, list)
 }
 
-// topTarget is the job that is shown: the folder in which its processes leave their addresses, or
-// one address.
+// topTarget is the job to show. Either dir or addr is set: the folder in which the processes of the
+// job write their addresses, or the address of one process.
 type topTarget struct {
 	title     string
 	dir, addr string
 }
 
-// choose returns the job at a folder or an address; without either, the only one that runs.
+// choose returns the job at a folder or an address; without either, the only running job.
 func choose(where string) (topTarget, error) {
 	if where != "" {
 		if info, err := os.Stat(where); err == nil && info.IsDir() {
@@ -122,14 +124,15 @@ func choose(where string) (topTarget, error) {
 	case err != nil:
 		return topTarget{}, err
 	case len(jobs) == 0:
-		return topTarget{}, errors.New("no job that gomx launch started runs here: name its " +
-			"folder or an address")
+		return topTarget{}, errors.New("found no running job of gomx launch; give the folder or " +
+			"the address of a job")
 	case len(jobs) > 1:
 		var text strings.Builder
 		for _, j := range jobs {
 			fmt.Fprintf(&text, "\n  %s", describe(j))
 		}
-		return topTarget{}, usageError{fmt.Errorf("%d jobs run here, name the folder of one:%s",
+		return topTarget{}, usageError{fmt.Errorf(
+			"found %d running jobs, give the folder of one:%s",
 			len(jobs), text.String())}
 	}
 	return topTarget{title: "job in " + describe(jobs[0]), dir: jobs[0].Dir}, nil
@@ -141,7 +144,7 @@ func describe(j launch.Holder) string {
 		j.Began.Format(time.TimeOnly), strings.Join(j.Program, " "))
 }
 
-// look asks the processes of the job for their status.
+// look asks the processes of the job for their status, and skips those that do not answer.
 func (j topTarget) look(ctx context.Context) ([]kvstore.Status, error) {
 	addrs := []string{j.addr}
 	if j.dir != "" {
@@ -155,23 +158,24 @@ func (j topTarget) look(ctx context.Context) ([]kvstore.Status, error) {
 	for _, addr := range addrs {
 		st, err := kvstore.ReadStatus(ctx, addr)
 		if err != nil {
-			failed = err // it may have ended just now
+			failed = err // the process may have ended just now
 			continue
 		}
 		list = append(list, st)
 	}
 	if len(list) == 0 {
-		return nil, fmt.Errorf("%s: no process of the job answers: %w", j.title, failed)
+		return nil, fmt.Errorf("%s: no process answers: %w", j.title, failed)
 	}
 	slices.SortFunc(list, func(a, b kvstore.Status) int { return strings.Compare(a.Node, b.Node) })
 	return list, nil
 }
 
-// addresses finds the processes of the job in a folder.
+// addresses reads the addresses that the processes of a job wrote to its folder.
 func addresses(dir string) ([]string, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "status-*"))
 	if err != nil || len(files) == 0 {
-		return nil, fmt.Errorf("%s: no process of the job says where to ask it", dir)
+		return nil, fmt.Errorf("%s: found no address of a process (status-*), want the folder "+
+			"of a running job", dir)
 	}
 	var list []string
 	for _, name := range files {
@@ -182,7 +186,8 @@ func addresses(dir string) ([]string, error) {
 	return list, nil
 }
 
-// writeTop writes a table of what the scheduler knows, and of what the processes say of themselves.
+// writeTop writes two tables: the members of the job as the scheduler sees them, and the processes
+// with the traffic that they count themselves.
 func writeTop(w io.Writer, list []kvstore.Status) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, st := range list {
@@ -234,7 +239,8 @@ func state(m *kvstore.StatusMember) string {
 	return "dead"
 }
 
-// shards says how many shards a server leads, and of how many it has the second copy.
+// shards returns the number of shards that a server leads, and the number of shards of which it has
+// the second copy, as "3+2".
 func shards(st *kvstore.Status, m *kvstore.StatusMember) string {
 	rank := 0
 	if _, err := fmt.Sscanf(m.Node, "server %d", &rank); err != nil {
@@ -244,7 +250,7 @@ func shards(st *kvstore.Status, m *kvstore.StatusMember) string {
 	return fmt.Sprintf("%d+%d", primary, backup)
 }
 
-// ahead says how many clocks a worker is ahead of the slowest.
+// ahead returns the number of clocks that a worker is ahead of the slowest worker.
 func ahead(st *kvstore.Status, m *kvstore.StatusMember) string {
 	if !m.Alive || !strings.HasPrefix(m.Node, "worker") {
 		return "-"
@@ -252,8 +258,8 @@ func ahead(st *kvstore.Status, m *kvstore.StatusMember) string {
 	return fmt.Sprint(st.Ahead(m))
 }
 
-// waits says for whom a member waits: for the worker without whom its oldest round, or its oldest
-// call, cannot end.
+// waits returns the worker that a member waits for: without it the oldest round of a server, or the
+// oldest call of a worker, cannot end.
 func waits(m *kvstore.StatusMember) string {
 	if !m.Alive || m.Left || m.Waiting < 0 {
 		return "-"
@@ -261,7 +267,7 @@ func waits(m *kvstore.StatusMember) string {
 	return fmt.Sprintf("worker %d", m.Waiting)
 }
 
-// size writes a number of bytes for people.
+// size formats a number of bytes with a unit.
 func size(n uint64) string {
 	const unit = 1024
 	if n < unit {

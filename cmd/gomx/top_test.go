@@ -107,11 +107,11 @@ func TestTopForMachines(t *testing.T) {
 
 func TestTopFailures(t *testing.T) {
 	if _, err := gomx(t, "top", "--once", t.TempDir()); err == nil ||
-		!strings.Contains(err.Error(), "no process of the job says where to ask it") {
+		!strings.Contains(err.Error(), "found no address of a process") {
 		t.Errorf("an empty folder: got %v", err)
 	}
 	if _, err := gomx(t, "top", "--once", "127.0.0.1:1"); err == nil ||
-		!strings.Contains(err.Error(), "no process of the job answers") {
+		!strings.Contains(err.Error(), "no process answers") {
 		t.Errorf("nobody there: got %v", err)
 	}
 	for _, args := range [][]string{{"top", "-o", "xml"}, {"top", "--every", "0s"}} {

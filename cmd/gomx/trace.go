@@ -21,14 +21,14 @@ func traceCommand() *cobra.Command {
 	var f traceFlags
 	cmd := &cobra.Command{
 		Use:   "trace lenet",
-		Short: "Record one training step of LeNet and draw what ran when",
-		Long: `Record one training step of LeNet on random images with the engine's profiler, the fastest of several.
-The output is a picture (.svg) or a Chrome trace (.json), which ui.perfetto.dev opens.
+		Short: "Record one training step of LeNet and draw its operations over time",
+		Long: `Record training steps of LeNet on random images with the engine's profiler and write the fastest
+one, as a picture (.svg) or as a Chrome trace (.json), which ui.perfetto.dev opens.
 
-With --simulate the same step is run again on a null device, which computes nothing: what was recorded goes to
-its queues with simulated durations, the weights stay on the host and are copied there and back.`,
-		Example: "  gomx trace lenet -o docs/trace-lenet.svg\n  gomx trace lenet --simulate -o " +
-			"docs/trace-null.svg",
+With --simulate, run the recorded operations on a null device, which computes nothing and takes
+simulated times. The weights stay on the host: each step copies gradients out and weights in.`,
+		Example: "  gomx trace lenet -o docs/trace-lenet.svg\n" +
+			"  gomx trace lenet --simulate -o docs/trace-null.svg",
 		Args: exactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if args[0] != "lenet" {
@@ -58,13 +58,13 @@ its queues with simulated durations, the weights stay on the host and are copied
 	return cmd
 }
 
-// trace is a profile and how to draw it.
+// trace is a profile with its drawing.
 type trace struct {
 	profile *engine.Profile
 	line    *plot.Timeline
 }
 
-// format returns the function that writes what the extension of the output asks for.
+// format returns the function that writes the format of the output's extension.
 func (f *traceFlags) format() (func(w io.Writer, t *trace) error, error) {
 	switch ext := filepath.Ext(f.output); {
 	case f.batch < 1:

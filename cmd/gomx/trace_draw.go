@@ -9,7 +9,7 @@ import (
 	"gomx/internal/plot"
 )
 
-// The kinds of boxes in the order of the legend.
+// The kinds of boxes, in the order of the legend.
 const (
 	kindForward  = "forward"
 	kindBackward = "backward"
@@ -21,7 +21,7 @@ const (
 
 var traceKinds = []string{kindForward, kindBackward, kindUpdate, kindCopy, kindProgram, kindOther}
 
-// kind says what a span of the recording does, judging by its name.
+// kind returns the kind of a span's work, which its name tells.
 func (r *recording) kind(s *engine.Span) string {
 	first, _, _ := strings.Cut(s.Name, "..")
 	switch {
@@ -39,8 +39,7 @@ func (r *recording) kind(s *engine.Span) string {
 	return kindOther
 }
 
-// label shortens the name of a segment to its layers, and replaces that of an update by the
-// weight's.
+// label returns the text of a span's box: the layers of a segment, or the weight of an update.
 func (r *recording) label(s *engine.Span) string {
 	if r.kind(s) == kindUpdate {
 		if w := r.updated(s); w != nil {
@@ -50,7 +49,7 @@ func (r *recording) label(s *engine.Span) string {
 	return strings.ReplaceAll(strings.ReplaceAll(s.Name, "_backward", ""), "..", " … ")
 }
 
-// updated returns the variable of the parameter that a span writes, nil if there is none.
+// updated returns the variable of the parameter that span s writes, or nil.
 func (r *recording) updated(s *engine.Span) *engine.Var {
 	for _, u := range s.Uses {
 		if _, ok := r.params[u.Var]; ok && u.Access != engine.Read {
@@ -60,7 +59,7 @@ func (r *recording) updated(s *engine.Span) *engine.Var {
 	return nil
 }
 
-// timeline draws the recording as it was.
+// timeline draws the recorded step.
 func (r *recording) timeline() *plot.Timeline {
 	t := &plot.Timeline{
 		Title: "One training step of LeNet on the processor",
@@ -81,7 +80,8 @@ func (r *recording) timeline() *plot.Timeline {
 	return t
 }
 
-// images is the number of images of the batch: labels have four bytes for each, images more.
+// images is the number of images of the batch. A label takes four bytes and an image takes more, so
+// the smaller array holds the labels.
 func (r *recording) images() int {
 	least := 0
 	for _, bytes := range r.batch {
@@ -92,7 +92,7 @@ func (r *recording) images() int {
 	return least / 4
 }
 
-// rowNames lists the rows of operations of the processor.
+// rowNames lists the rows of the timeline, from the top.
 func rowNames(workers int) []string {
 	names := []string{"program"}
 	for i := range workers {
@@ -101,7 +101,7 @@ func rowNames(workers int) []string {
 	return append(names, "wide worker")
 }
 
-// place names the place where a span ran.
+// place names the row of the timeline in which a span ran.
 func place(s *engine.Span, workers int) string {
 	switch {
 	case s.Lane.Device.Kind != device.KindCPU && s.Lane.Kind == engine.Compute:

@@ -17,7 +17,7 @@ import (
 	sym "gomx/symbol"
 )
 
-// lenet is LeNet-5 with tanh, as MXNet's examples have it.
+// lenet is LeNet-5 with tanh, as in MXNet's examples.
 func lenet() *sym.Symbol {
 	x := sym.Var("data")
 	for i, filters := range []int{20, 50} {
@@ -35,14 +35,14 @@ func lenet() *sym.Symbol {
 	return sym.SoftmaxOutput(x, sym.SoftmaxOutputParams{}, sym.Name("softmax"))
 }
 
-// recording is what one step of training did on an engine.
+// recording is the profile of one training step, with the names to draw it.
 type recording struct {
 	profile *engine.Profile
 	took    time.Duration
 	workers int
-	layers  map[string]bool       // the names of the network's nodes
-	batch   map[*engine.Var]int   // bytes of what the step was fed, by variable
-	params  map[*engine.Var]param // by variable
+	layers  map[string]bool       // names of the network's nodes
+	batch   map[*engine.Var]int   // bytes of each variable that holds data or labels of the batch
+	params  map[*engine.Var]param // parameter of each variable that holds one
 }
 
 type param struct {
@@ -71,7 +71,7 @@ func newTrainer(batch int) (*trainer, error) {
 		t.mod.InitOptimizer(optimizer.SGD{LR: 0.01, Momentum: 0.9}))
 }
 
-// step trains on one batch. scope marks what the program's own goroutine does.
+// step trains on one batch. scope marks the work of the calling goroutine in the profile.
 func (t *trainer) step(ctx context.Context, scope func(name string) (end func())) (*dataio.Batch,
 	error) {
 	end := scope("next batch")
@@ -105,7 +105,8 @@ func (t *trainer) step(ctx context.Context, scope func(name string) (end func())
 	return b, nil
 }
 
-// recordLenet returns the fastest of several steps of training, after as many to warm up.
+// recordLenet trains for a number of steps to warm up and returns the fastest of as many further
+// steps.
 func recordLenet(ctx context.Context, batch int) (*recording, error) {
 	const steps = 50
 	t, err := newTrainer(batch)
@@ -130,7 +131,7 @@ func recordLenet(ctx context.Context, batch int) (*recording, error) {
 	return best, nil
 }
 
-// record profiles one step while nothing else runs.
+// record profiles one step, alone on the engine.
 func (t *trainer) record(ctx context.Context) (*recording, error) {
 	e := engine.Default()
 	if err := e.WaitAll(ctx); err != nil {

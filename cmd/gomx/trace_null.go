@@ -11,25 +11,25 @@ import (
 	"gomx/internal/plot"
 )
 
-// The simulated accelerator. Times are long enough for the clock of the operating system to be
-// exact.
+// Settings of the simulated accelerator. Its times are long compared with the resolution of the
+// operating system's clock.
 const (
-	// how much longer everything takes than it took on the processor
+	// time on the simulated device, in multiples of the recorded time
 	stretch   = 10
-	linkDelay = 500 * time.Microsecond // of every copy
+	linkDelay = 500 * time.Microsecond // fixed time of every copy
 	linkRate  = 100 << 20              // bytes per second
 	steps     = 2
 )
 
-// replay runs what a recording has on a null device, in the way of a training job whose weights
-// live on the host: gradients are copied out, the host updates its weights, and the new ones are
-// copied in.
+// replay runs the operations of a recording on a null device, as in a training job whose weights
+// are on the host: it copies gradients out, the host updates the weights, and it copies the new
+// weights in.
 type replay struct {
 	*recording
 	e       *engine.Engine
 	streams map[engine.LaneKind]*null.Stream
-	vars    map[*engine.Var]*engine.Var // of the recording to those on the device
-	// of parameters of the recording to those of the weights on the host
+	vars    map[*engine.Var]*engine.Var // variable on the device for each of the recording
+	// hosts is the variable of the weight on the host for each parameter of the recording.
 	hosts map[*engine.Var]*engine.Var
 }
 
@@ -62,8 +62,8 @@ func simulate(ctx context.Context, r *recording) (trace, error) {
 	return trace{profile, p.timeline(profile)}, e.Close()
 }
 
-// step pushes one step: the copy of a batch, the recorded segments, and the way of every gradient
-// and weight over the link.
+// step pushes one step: the copy of a batch, the recorded segments, the copies of gradients and
+// weights, and the updates.
 func (p *replay) step(name string) {
 	batch, bytes := p.e.NewVar(name), 0
 	for v, n := range p.batch {
@@ -76,7 +76,7 @@ func (p *replay) step(name string) {
 		switch s := &spans[i]; p.kind(s) {
 		case kindForward, kindBackward:
 			p.queue(engine.Compute, s.Name, stretch*(s.End-s.Start), p.uses(s)...)
-		case kindOther: // what opens a run of the executor
+		case kindOther: // start of a run of the executor
 			p.e.PushUses(&engine.Task{Name: s.Name, Fn: pause, Arg: time.Duration(0), Cheap: true},
 				p.uses(s)...)
 		}
@@ -88,7 +88,8 @@ func (p *replay) step(name string) {
 	}
 }
 
-// update pushes what becomes of the gradient of weight w in the update s.
+// update pushes the update s of weight w: the copy of its gradient to the host, the update on the
+// host, and the copy of the new weight to the device.
 func (p *replay) update(s *engine.Span, w *engine.Var) {
 	gradient, weight := p.e.NewVar(w.Name()+" gradient"), p.hosts[w]
 	if weight == nil {
@@ -109,7 +110,7 @@ func (p *replay) update(s *engine.Span, w *engine.Var) {
 		Access: engine.Overwrite})
 }
 
-// pause is the body of what takes time on the host.
+// pause stands for work on the host: it sleeps for the duration in r.Arg.
 func pause(r *engine.Run) error {
 	time.Sleep(r.Arg.(time.Duration))
 	return nil
@@ -120,14 +121,14 @@ func (p *replay) link(direction engine.LaneKind, name string, bytes int, uses ..
 	p.queue(direction, name, linkDelay+time.Duration(bytes)*time.Second/linkRate, uses...)
 }
 
-// queue pushes an operation of the device.
+// queue pushes an operation of the device that takes the given time.
 func (p *replay) queue(lane engine.LaneKind, name string, takes time.Duration, uses ...engine.Use) {
 	p.e.PushUses(&engine.Task{Name: name, Lane: engine.Lane{Device: device.Null(0), Kind: lane},
 		Queued: true,
 		Async:  null.Enqueue, Arg: &null.Work{Stream: p.streams[lane], Takes: takes}}, uses...)
 }
 
-// uses returns the uses of a span with the variables on the device.
+// uses returns the uses of a span, with the device's variables in place of the recorded ones.
 func (p *replay) uses(s *engine.Span) []engine.Use {
 	uses := make([]engine.Use, len(s.Uses))
 	for i, u := range s.Uses {
@@ -136,7 +137,7 @@ func (p *replay) uses(s *engine.Span) []engine.Use {
 	return uses
 }
 
-// device returns the variable that stands for one of the recording.
+// device returns the device's variable for variable v of the recording.
 func (p *replay) device(v *engine.Var) *engine.Var {
 	if p.vars[v] == nil {
 		p.vars[v] = p.e.NewVar(v.Name())
@@ -144,7 +145,7 @@ func (p *replay) device(v *engine.Var) *engine.Var {
 	return p.vars[v]
 }
 
-// timeline draws the replay.
+// timeline draws the simulated steps.
 func (p *replay) timeline(profile *engine.Profile) *plot.Timeline {
 	t := &plot.Timeline{
 		Title: "Two training steps of LeNet on a simulated accelerator whose weights live on " +
@@ -165,7 +166,7 @@ func (p *replay) timeline(profile *engine.Profile) *plot.Timeline {
 		switch {
 		case s.Lane.Kind != engine.Compute:
 			b.Kind = kindCopy
-		case b.Kind == kindOther: // opens a run of the executor, and takes no time
+		case b.Kind == kindOther: // start of a run of the executor, which takes no time
 			continue
 		case b.Row == "worker 0":
 			b.Kind = kindUpdate

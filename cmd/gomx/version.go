@@ -10,13 +10,13 @@ import (
 	"gomx/kvstore/transport/zmq"
 )
 
-// version is the release that the source tree becomes.
+// version is the version of the next release.
 const version = "0.1.0"
 
 func versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
-		Short:   "Print the version, the kernels built in and the cores they may use",
+		Short:   "Print the version, the kernels in the binary and the number of cores that they use",
 		Example: "  gomx version",
 		Args:    exactArgs(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -29,7 +29,7 @@ func versionCommand() *cobra.Command {
 	}
 }
 
-// revision returns the commit the binary was built from, when Go recorded it.
+// revision returns the commit of the source tree, or "" where Go did not record it.
 func revision() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
