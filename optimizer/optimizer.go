@@ -55,12 +55,16 @@ type Step struct {
 	Shared  *Memory // of all parameters
 
 	base float64 // learning rate before the multiplier
-	// the float16 weight that the weight is the float32 copy of; nil without MultiPrecision
+	// half is the float16 weight whose float32 copy the step changes; nil without MultiPrecision.
 	half       *nd.Array
 	sum        *nd.Array // of the gradients of a batch that is not complete
 	collecting bool      // sum holds gradients
+	last       started
+}
 
-	params any // boxed parameters of the last operator started, to be used again
+// started is the last operator that a step started. Its memory serves again at the next one.
+type started struct {
+	params any // boxed
 	in     []*nd.Array
 	out    [1]*nd.Array
 }

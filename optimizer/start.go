@@ -12,12 +12,12 @@ import (
 // start starts an update operator whose first output replaces the weight. Parameters equal to
 // those of the last step are not boxed again.
 func start[P comparable](s *Step, h op.Handle[P], p P, w, g *nd.Array, state []*nd.Array) {
-	if last, ok := s.params.(P); !ok || last != p {
-		s.params = p
+	if last, ok := s.last.params.(P); !ok || last != p {
+		s.last.params = p
 	}
-	s.in = append(append(s.in[:0], w, g), state...)
-	s.out[0] = w
-	if err := nd.InvokeInto(h.Op, s.params, s.in, s.out[:]); err != nil {
+	s.last.in = append(append(s.last.in[:0], w, g), state...)
+	s.last.out[0] = w
+	if err := nd.InvokeInto(h.Op, s.last.params, s.last.in, s.last.out[:]); err != nil {
 		panic(err)
 	}
 }

@@ -19,10 +19,20 @@ func prepareBackward(p RNNParams, a *op.Args, b backend) (*kernel, int, error) {
 // backward is the memory of one run of the batched kernel of the gradient.
 type backward struct {
 	*kernel
+	gradOperands
+	gradRooms
+}
+
+// gradOperands are the arrays that one run of the gradient reads and writes.
+type gradOperands struct {
 	heads, inputs, grads []op.Tensor
 	params, dparams      []float32
 	reserve              []float32
+}
 
+// gradRooms is scratch memory of the gradient, from the arena of the kernel; no room is shared by
+// two runs at a time.
+type gradRooms struct {
 	x           []float32    // input of a layer
 	dy          [2][]float32 // gradients of outputs of layers, by turns
 	dgates      []float32    // of all steps of one direction of a layer
