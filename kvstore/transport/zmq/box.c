@@ -21,6 +21,7 @@ static void close_all(gx_box *b) {
 			close(fds[i]);
 }
 
+// gx_drop gives up one reference to the box. The last one frees it.
 void gx_drop(gx_box *b) {
 	if (atomic_fetch_sub(&b->refs, 1) != 1)
 		return;
@@ -68,12 +69,6 @@ gx_box *gx_box_new(void) {
 		return NULL;
 	}
 	return b;
-}
-
-// gx_box_free gives up the owner's hold, after all sockets were removed.
-void gx_box_free(gx_box *b) {
-	gx_discard(b);
-	gx_drop(b);
 }
 
 int gx_box_fd(gx_box *b) { return b->bell; }

@@ -1,5 +1,5 @@
-// A box is what an endpoint has in C: its sockets behind one lock, one descriptor to wait on, and the messages of the
-// last receipt. Everything a message costs on its way in or out is one call.
+// A box is the part of an endpoint that is in C: its sockets behind one lock, one descriptor to wait on,
+// and the messages of the last receipt. A message on its way in or out costs one call.
 #ifndef GOMX_ZMQ_BOX_H
 #define GOMX_ZMQ_BOX_H
 
@@ -46,20 +46,25 @@ typedef struct {
 	uint64_t size;    // of the payload; the header has GX_HEADER bytes
 } gx_out;
 
+// box.c
 void gx_keep_pages(void);
 gx_box *gx_box_new(void);
-void gx_box_free(gx_box *b);
 int gx_box_fd(gx_box *b);
 void gx_arm(gx_box *b);
+void gx_stop(gx_box *b);
 int gx_add(gx_box *b, void *socket, int router, int authenticated);
 void gx_remove(gx_box *b, int slot);
+
+// out.c
 int gx_send(gx_box *b, const gx_out *o, const void *head, const void *body);
-int gx_receive(gx_box *b, int64_t wait);
-gx_receipt *gx_last(gx_box *b);
 int gx_unsent(gx_box *b);
 int gx_collect(gx_box *b);
-void gx_stop(gx_box *b);
+
+// in.c
+int gx_receive(gx_box *b, int64_t wait);
+gx_receipt *gx_last(gx_box *b);
 zmq_msg_t *gx_keep(gx_in *in);
 void gx_release(zmq_msg_t *m);
+void gx_box_free(gx_box *b);
 
 #endif

@@ -13,8 +13,8 @@ static void discard(gx_in *in) {
 	zmq_msg_close(&in->second);
 }
 
-// gx_discard gives the messages of the last receipt back to ZeroMQ.
-void gx_discard(gx_box *b) {
+// discard_last gives the messages of the last receipt back to ZeroMQ.
+static void discard_last(gx_box *b) {
 	for (int i = 0; i < b->last.n; i++)
 		discard(&b->last.in[i]);
 	b->last.n = 0;
@@ -165,7 +165,7 @@ static int look(gx_box *b, int64_t ns) {
 // messages or loans, or the box is stopped, and 0 when there was nothing for so many nanoseconds; below 0 it waits without
 // end.
 int gx_receive(gx_box *b, int64_t wait) {
-	gx_discard(b);
+	discard_last(b);
 	b->last.freed = 0;
 	for (;;) {
 		atomic_store(&b->waiting, 0);
@@ -181,6 +181,13 @@ int gx_receive(gx_box *b, int64_t wait) {
 		if (!look(b, wait) && wait >= 0)
 			return 0;
 	}
+}
+
+// gx_box_free gives up the owner's reference, after all sockets were removed. It is part of the highest
+// layer because the messages of the last receipt go back to ZeroMQ first.
+void gx_box_free(gx_box *b) {
+	discard_last(b);
+	gx_drop(b);
 }
 
 gx_receipt *gx_last(gx_box *b) { return &b->last; }

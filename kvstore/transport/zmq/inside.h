@@ -1,4 +1,5 @@
-// What the parts of a box share.
+// inside.h declares the contents of a box, and the functions that its parts use of each other. The
+// parts are layers: calm.c, box.c, out.c and in.c, each of which uses those before it alone.
 #ifndef GOMX_ZMQ_INSIDE_H
 #define GOMX_ZMQ_INSIDE_H
 
@@ -25,7 +26,7 @@ typedef struct {
 struct gx_box {
 	pthread_mutex_t mu; // guards the sockets and their slots
 	int epoll, wake;
-	int bell;  // readable when, since gx_arm, epoll has become so: what others watch who do not always want to hear of it
+	int bell;  // readable when epoll has become so since gx_arm: for pollers that do not always listen
 	int slots; // in use, holes included
 	gx_slot slot[GX_SOCKETS];
 
@@ -33,7 +34,7 @@ struct gx_box {
 	atomic_int stop;
 	atomic_int refs;         // the owner and every unsent message: the last one frees the box
 	atomic_int unsent;       // messages that ZeroMQ has not passed on yet
-	atomic_int hurry;        // a socket was closed: somebody may wait for what it has been lent
+	atomic_int hurry;        // a socket was closed: its loans may be waited for
 	_Atomic(gx_loan *) freed; // given back, not yet collected
 	gx_loan loan[GX_LOANS];
 
@@ -42,9 +43,8 @@ struct gx_box {
 
 enum { WAKE = -1 };
 
-void gx_drop(gx_box *b);
-void gx_wake(gx_box *b);
-void gx_calm(void);
-void gx_discard(gx_box *b);
+void gx_calm(void);        // calm.c
+void gx_drop(gx_box *b);   // box.c
+void gx_wake(gx_box *b);   // box.c
 
 #endif
