@@ -11,12 +11,11 @@ import (
 // Invoke applies an operator, asynchronously, and returns all its outputs, hidden ones included.
 // params is the operator's parameter struct, nil for defaults. Where out is nil or holds nil the
 // output is allocated, otherwise overwritten; an output may be one of the inputs. Operators with
-// auxiliary states change them in place when a training tape is watching, update operators write
-// into their first input unless out says otherwise. Tapes do not record what is written to
-// explicit outputs.
+// auxiliary states change them in place when a training tape is watching. Update operators write
+// into their first input unless out is given. Tapes do not record writes to explicit outputs.
 //
-// Misuse is returned as *op.Error at once. An operation that fails later poisons its outputs:
-// whoever waits for them, or for what was computed from them, gets the error.
+// Misuse is returned as *op.Error at once. An operation that fails later poisons its outputs: every
+// wait for them, or for arrays computed from them, returns the error.
 func Invoke(o *op.Op, params any, in []*Array, out []*Array) ([]*Array, error) {
 	iv := invocation{op: o, params: params, in: in, out: out}
 	p, err := iv.prepare()
@@ -51,8 +50,8 @@ func apply1(o *op.Op, params any, in ...*Array) *Array {
 	return iv.first()
 }
 
-// applyMany applies an operator and returns the outputs that composition sees; names as in
-// applyNamed, nil where all inputs are always there.
+// applyMany applies an operator and returns its visible outputs. names has the meaning of
+// applyNamed; it is nil for operators all of whose inputs are mandatory.
 func applyMany(o *op.Op, params any, names []string, with []Input, in ...*Array) []*Array {
 	iv := newInvocation(o, params, in)
 	defer iv.release()
@@ -61,8 +60,8 @@ func applyMany(o *op.Op, params any, names []string, with []Input, in ...*Array)
 }
 
 // applyNamed is apply1 for operators whose inputs depend on the parameters: in is the longest list
-// of inputs, names their names, and those that the parameters switch off are nil. Inputs given by
-// name take the places of nils.
+// of inputs, names their names; inputs that the parameters switch off are nil. Inputs given by name
+// replace nils.
 func applyNamed(o *op.Op, params any, names []string, with []Input, in ...*Array) *Array {
 	iv := newInvocation(o, params, in)
 	defer iv.release()
@@ -70,7 +69,7 @@ func applyNamed(o *op.Op, params any, names []string, with []Input, in ...*Array
 	return iv.first()
 }
 
-// fill puts the inputs that were given by name in their places.
+// fill stores the inputs that were given by name at their positions in iv.in.
 func (iv *invocation) fill(names []string, with []Input) {
 	iv.names = names
 	for _, w := range with {
@@ -139,7 +138,7 @@ func (iv *invocation) perform() (*Array, error) {
 	return results[0], nil
 }
 
-// visible performs the invocation and returns what composition sees; it panics on misuse.
+// visible performs the invocation and returns its visible outputs; it panics on misuse.
 func (iv *invocation) visible() []*Array {
 	p, err := iv.prepare()
 	if err == nil {

@@ -5,10 +5,10 @@ import (
 	"gomx/op/prim"
 )
 
-// broadcast applies the variant of an operator for equal shapes where it can, because it is faster,
-// and the one that broadcasts otherwise.
+// broadcast applies elem, the operator for equal shapes, where the shapes are equal, because it is
+// faster, and spread, the broadcasting operator, otherwise.
 func broadcast(elem, spread op.Handle[op.NoParams], a, b *Array) *Array {
-	// of nil arrays the operator tells the argument
+	// The operator's check of its inputs names the argument that is nil.
 	if a == nil || b == nil || a.shape.Equal(b.shape) {
 		return apply1(elem.Op, op.NoParams{}, a, b)
 	}
@@ -20,8 +20,8 @@ func withScalar(h op.Handle[prim.ScalarParams], a *Array, v float64) *Array {
 	return apply1(h.Op, scalarParams(v), a)
 }
 
-// Add returns a + b, element by element. As in all functions of two arrays, extents of one and
-// missing first axes repeat.
+// Add returns a + b, element by element. All functions of two arrays broadcast as NumPy does: axes
+// of extent one and missing leading axes repeat.
 func (a *Array) Add(b *Array) *Array { return broadcast(prim.ElemwiseAdd, prim.BroadcastAdd, a, b) }
 
 // Sub returns a - b.

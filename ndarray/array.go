@@ -16,19 +16,19 @@ import (
 type Shape = dtype.Shape
 
 // Array is a dense row-major array whose values are computed asynchronously: operations return at
-// once, functions that look at values wait. Several arrays may share one piece of memory (views).
+// once, functions that read values wait. Several arrays may share one piece of memory (views).
 // Arrays are made by the functions of this package; all methods may be called from any goroutine,
-// but two goroutines that write one array decide themselves who comes first.
+// but goroutines that write the same array must agree on the order themselves.
 //
 // Invariants:
 //  1. offset and size lie within the chunk;
-//  2. chunk is nil only for the stand-ins of arrays of which nothing but the shape is known.
+//  2. chunk is nil only for placeholders, of which nothing but shape and element type is known.
 type Array struct {
 	chunk  *chunk
 	shape  Shape
 	dtype  dtype.Type
 	offset int   // bytes from the start of the chunk
-	trace  trace // where a tape knows the array, zero if none does
+	trace  trace // place on a tape; zero if the array is on none
 	leaf   atomic.Pointer[leaf]
 	scope  *Scoped
 	closed atomic.Bool
@@ -56,7 +56,7 @@ func (a *Array) Size() int { return a.Shape().Size() }
 // Bytes returns the size of the values in bytes.
 func (a *Array) Bytes() int { return a.Shape().Size() * a.dtype.Size() }
 
-// Device returns where the values live.
+// Device returns the device that holds the values.
 func (a *Array) Device() device.Device { return a.memory("Device").dev }
 
 // Engine returns the engine that runs the operations on a.
@@ -71,27 +71,29 @@ func (a *Array) Whole() bool {
 	return a.memory("Whole") != nil && a.offset == 0 && a.Bytes() == a.chunk.block.Bytes
 }
 
-// Version counts the writes to the memory of a that were asked for through this package, and by
-// Touch.
+// Version returns the number of writes to the memory of a that functions of this package and Touch
+// have counted.
 func (a *Array) Version() uint64 { return a.memory("Version").writes.Load() }
 
-// Touch counts a write to a that was pushed to the engine directly, so that tapes notice it.
+// Touch counts a write to a that the caller pushed to the engine directly, so that tapes notice it.
 func (a *Array) Touch() { a.memory("Touch").writes.Add(1) }
 
 // Pointer returns the address of the first element. It is valid only inside an engine operation
-// that uses Var: there also when a has been closed since the operation was pushed.
+// that uses Var, and stays valid there if a is closed after the operation was pushed.
 func (a *Array) Pointer() unsafe.Pointer {
 	return unsafe.Add(a.memory("Pointer").block.Ptr, a.offset)
 }
 
-// Tensor describes a as an operand of kernels. Its address is valid as Pointer's is.
+// Tensor describes a as an operand of kernels. Its address is valid under the conditions of
+// Pointer.
 func (a *Array) Tensor() op.Tensor {
 	return op.Tensor{Data: a.Pointer(), Desc: op.Plain(a.dtype, a.shape)}
 }
 
 // Close releases the memory as soon as the operations on it that are pending are complete and the
-// last array that shares it is closed. Using a closed array panics; closing it again does
-// nothing. Arrays that are not closed are released after the garbage collector has found them.
+// last array that shares it is closed. Using a closed array panics; closing it again does nothing.
+// Arrays that are not closed are released after the garbage collector has found that they are
+// unreachable.
 func (a *Array) Close() {
 	if a == nil {
 		panic(isNil("Close"))
@@ -101,7 +103,7 @@ func (a *Array) Close() {
 	}
 }
 
-// mem returns the chunk, and panics when a has been closed.
+// mem returns the chunk; it panics when a is nil or closed. what is the method named in the error.
 func (a *Array) mem(what string) *chunk {
 	if a == nil {
 		panic(isNil(what))
@@ -112,7 +114,7 @@ func (a *Array) mem(what string) *chunk {
 	return a.chunk
 }
 
-// memory returns the chunk, also of a closed array.
+// memory returns the chunk, also of a closed array; it panics when a is nil.
 func (a *Array) memory(what string) *chunk {
 	if a == nil {
 		panic(isNil(what))
@@ -120,7 +122,7 @@ func (a *Array) memory(what string) *chunk {
 	return a.chunk
 }
 
-// isNil returns the error of a method that is called on nil.
+// isNil returns the error of method what called on a nil array.
 func isNil(what string) *op.Error { return misuse(what, "", "the array is nil") }
 
 // misuse returns the error of a wrong call of a function of this package.
@@ -137,18 +139,18 @@ func blame(err error, what string) *op.Error {
 	return &e
 }
 
-// chunk is a piece of device memory with its variable. refs counts the arrays that share it.
+// chunk is a piece of device memory with its engine variable; the arrays on it share it.
 type chunk struct {
 	eng     *engine.Engine
 	v       *engine.Var
 	dev     device.Device
 	block   device.Block
-	refs    atomic.Int32
-	writes  atomic.Uint64
+	refs    atomic.Int32  // open arrays on this memory
+	writes  atomic.Uint64 // see Array.Version
 	cleanup runtime.Cleanup
 }
 
-// remains is what must be given back for a chunk.
+// remains holds the resources to release at the end of a chunk.
 type remains struct {
 	eng   *engine.Engine
 	v     *engine.Var
@@ -163,7 +165,7 @@ func freeBlock(r *engine.Run) error {
 	return nil
 }
 
-// owner is an array together with its memory: one object for the collector.
+// owner is an array together with its chunk: one allocation instead of two.
 type owner struct {
 	array Array
 	chunk chunk
@@ -188,7 +190,7 @@ func newArray(eng *engine.Engine, dev device.Device, t dtype.Type, shape Shape,
 	return &o.array, nil
 }
 
-// release gives up one reference.
+// release drops one reference; the last one frees the memory.
 func (c *chunk) release() {
 	if c.refs.Add(-1) == 0 {
 		c.cleanup.Stop()
@@ -196,7 +198,7 @@ func (c *chunk) release() {
 	}
 }
 
-// share makes b, a fresh array, one on the memory of a.
+// share turns b, a zero Array, into an array on the memory of a.
 func (a *Array) share(b *Array, what string) *Array {
 	c := a.mem(what)
 	c.refs.Add(1)
@@ -204,9 +206,8 @@ func (a *Array) share(b *Array, what string) *Array {
 	return b
 }
 
-// alias returns a further array on the memory of a, in a's scope, on no tape.
+// alias returns another array on the memory of a, in a's scope and on no tape.
 func (a *Array) alias(what string) *Array { return a.share(&Array{}, what).enter(a.scope) }
 
-// Detach returns an array on the memory of a that no tape knows: what is computed from it is not
-// recorded.
+// Detach returns an array on the memory of a that is on no tape: operations on it are not recorded.
 func (a *Array) Detach() *Array { return a.alias("Detach") }

@@ -11,14 +11,14 @@ import (
 
 // SetIndex overwrites the part of a that Index would return, as NumPy's x[…] = value does. The
 // value is a number, or an array that broadcasts to the shape of the part; it is converted to a's
-// element type and may be on another device. Where a list names a place twice the later value
+// element type and may be on another device. Where a list names a position twice the later value
 // stays.
 //
 //	x.SetIndex(0, nd.Mask(x.Lt(y)))                // x[x < y] = 0
 //	x.SetIndex(row, nd.All(), nd.Ints{2, 0}, nd.NewAxis)
 //
-// Tapes do not record it. A mask is waited for unless one value per remaining axes is assigned, as
-// in the first line.
+// Tapes do not record it. SetIndex waits for the values of a mask, unless the mask is the only
+// index and the value has at most the axes behind the mask's, as in the first line.
 func (a *Array) SetIndex(value any, index ...Index) {
 	a.mem("SetIndex")
 	a.checkWritable("SetIndex")
@@ -41,7 +41,7 @@ func (a *Array) SetIndex(value any, index ...Index) {
 	})
 }
 
-// valueOf splits what is assigned into a number and an array, of which one is not there.
+// valueOf returns the assigned value as a number, or as an array; the array is nil for a number.
 func (a *Array) valueOf(value any) (float64, *Array) {
 	switch v := value.(type) {
 	case *Array:
@@ -67,14 +67,14 @@ func (a *Array) valueOf(value any) (float64, *Array) {
 	panic(misuse("SetIndex", "value", "a %T, want an *Array, an int, a float or a bool", value))
 }
 
-// writer assigns to parts of an array. All arrays it uses belong to a scope.
+// writer assigns a value to parts of an array. All arrays it uses belong to a scope.
 type writer struct {
 	array  *Array
-	value  *Array // nil: number
+	value  *Array // nil: assign number
 	number float64
 }
 
-// convert puts what is assigned where the array is and into its element type.
+// convert moves the assigned array to the device and the element type of the array written to.
 func (w *writer) convert(v *Array) *Array {
 	if v.Size() == 1 {
 		v = v.reshape("SetIndex", Shape{})
@@ -85,7 +85,7 @@ func (w *writer) convert(v *Array) *Array {
 	return v
 }
 
-// spread returns the value, repeated to the shape of what is written.
+// spread returns the value, broadcast to the shape of the part that is written.
 func (w *writer) spread(shape Shape) *Array {
 	if w.value == nil {
 		return w.array.like(shape, w.number)
@@ -101,18 +101,18 @@ func (w *writer) spread(shape Shape) *Array {
 	return v.broadcastTo(shape)
 }
 
-// like returns an array of one number, of a's element type and where a is.
+// like returns an array filled with v, of a's element type and on a's device.
 func (a *Array) like(shape Shape, v float64) *Array {
 	return Full(v, shape, On(a.chunk.dev), As(a.dtype), Using(a.chunk.eng)).enter(a.scope)
 }
 
-// overwrite writes to what picks without lists take.
+// overwrite writes to the part that picks without lists select.
 func (w *writer) overwrite(picks []pick) {
 	a := w.array
 	to := a.windowOf(picks)
 	switch {
 	case to.shape.Size() == 0:
-		w.spread(to.shape) // fails where the value does not fit
+		w.spread(to.shape) // panics where the value does not fit
 	case to.contiguous && w.value == nil:
 		fill(a.view("SetIndex", to.shape, to.offset*a.dtype.Size()), w.number)
 	case to.contiguous:
@@ -127,8 +127,8 @@ func (w *writer) overwrite(picks []pick) {
 	}
 }
 
-// scatter writes to what picks with lists take: it names a place for every axis up to the last
-// that is not whole.
+// scatter writes to the part that picks with lists select. It computes an index along every axis up
+// to the last one that is not taken whole.
 func (w *writer) scatter(s *Scoped, picks []pick) {
 	a, l := w.array, layoutOf("SetIndex", picks)
 	last := 0
@@ -146,7 +146,7 @@ func (w *writer) scatter(s *Scoped, picks []pick) {
 		if p.kind == pickNew || p.axis > last {
 			continue
 		}
-		end := l.at + len(l.block) // places of p vary along axes before this one
+		end := l.at + len(l.block) // the indices of p vary along axes of named before this one
 		if p.kind == pickRange {
 			if ranges++; ranges <= l.at {
 				end = ranges
@@ -161,7 +161,7 @@ func (w *writer) scatter(s *Scoped, picks []pick) {
 	applyTo(a, index.ScatterSetND.Op, index.ScatterNDParams{Shape: a.shape}, a, value, tuples)
 }
 
-// withoutNew is the shape of the result without new axes.
+// withoutNew returns the shape of the result without new axes.
 func (l *layout) withoutNew() Shape {
 	shape := Shape{}
 	for _, p := range l.ranges {
@@ -170,7 +170,7 @@ func (l *layout) withoutNew() Shape {
 	return slices.Insert(shape, l.at, l.block...)
 }
 
-// asList returns the pick of a place or a range as a list.
+// asList returns a pick of any kind as a list.
 func (p pick) asList() pick {
 	if p.kind == pickList {
 		return p
@@ -186,7 +186,7 @@ func (p pick) asList() pick {
 	return pick{kind: pickList, axis: p.axis, list: list, shape: shape}
 }
 
-// upTo returns a with axes of extent one behind, so that its last axis comes before axis end of n.
+// upTo appends n-end axes of extent one to a, so that its last axis becomes axis end-1 of n.
 func (a *Array) upTo(end, n int) *Array {
 	shape := a.shape.Clone()
 	for range n - end {
@@ -195,7 +195,7 @@ func (a *Array) upTo(end, n int) *Array {
 	return a.reshape("SetIndex", shape)
 }
 
-// onlyMask returns the mask of an index that is nothing else.
+// onlyMask returns the mask if it is the only index, else nil.
 func onlyMask(index []Index) *Array {
 	if len(index) == 1 {
 		switch m := index[0].(type) {
@@ -210,7 +210,8 @@ func onlyMask(index []Index) *Array {
 	return nil
 }
 
-// maskable reports whether the same is assigned wherever the mask is not zero.
+// maskable reports whether every position where m is not zero gets the same value, so that choose
+// can assign it.
 func (w *writer) maskable(m *Array) bool {
 	rest := len(w.array.shape) - len(m.shape)
 	return m != nil && len(m.shape) > 0 && rest >= 0 &&
@@ -218,7 +219,7 @@ func (w *writer) maskable(m *Array) bool {
 		(w.value == nil || len(w.value.shape) <= rest)
 }
 
-// choose writes where a mask is not zero.
+// choose writes the value where m is not zero, without reading m's values on the host.
 func (w *writer) choose(m *Array) {
 	a := w.array
 	if len(m.shape) > 1 && len(m.shape) < len(a.shape) {

@@ -10,8 +10,9 @@ import (
 
 // Backward computes the gradients of a with respect to every array with an attached gradient that
 // it was computed from, and stores them there. The gradient flowing into a is ones, or grad when
-// given. What the tape held for a is freed: a second Backward panics. It panics with *op.Error
-// when a was not recorded, or when an array that the derivative reads has been overwritten.
+// given. Backward frees the values that the tape saved for a: a second Backward panics. It panics
+// with *op.Error when a was not recorded, or when an array that the derivative reads has since been
+// overwritten.
 func (a *Array) Backward(grad ...*Array) {
 	a.memory("Backward")
 	if len(grad) > 1 {
@@ -22,9 +23,9 @@ func (a *Array) Backward(grad ...*Array) {
 	}
 }
 
-// Backward differentiates the sum of several heads; grads holds the gradients flowing into them,
-// ones where it is short or nil. With retain what the tapes hold is kept for another Backward.
-// Misuse is returned as *op.Error.
+// Backward differentiates the sum of several heads; grads holds the gradients flowing into them;
+// heads without one, or with nil, get ones. With retain the saved values are kept for another
+// Backward. Misuse is returned as *op.Error.
 func Backward(heads, grads []*Array, retain bool) error {
 	return differentiate(heads, grads, pass{retain: retain}, func(b *backprop) error {
 		for _, l := range b.leaves {
@@ -41,7 +42,7 @@ func Gradients(heads, grads, wrt []*Array, retain bool) ([]*Array, error) {
 }
 
 // GradientGraph is Gradients that records how the gradients are computed, so that they can be
-// differentiated in turn. What the tape holds is kept.
+// differentiated in turn. The values that the tape saved are kept.
 func GradientGraph(heads, grads, wrt []*Array) ([]*Array, error) {
 	return gradients(heads, grads, wrt, pass{retain: true, record: true})
 }
@@ -73,13 +74,13 @@ func gradients(heads, grads, wrt []*Array, how pass) ([]*Array, error) {
 	return results, nil
 }
 
-// pass says how to differentiate.
+// pass holds the options of a differentiation.
 type pass struct {
-	retain bool // keep what the tape holds
+	retain bool // keep the values that the tape saved
 	record bool // put the gradients on the tape
 }
 
-// differentiate runs a backprop for the targets that aim chooses.
+// differentiate runs a backprop for the targets that aim adds to it.
 func differentiate(heads, grads []*Array, how pass, aim func(b *backprop) error) error {
 	b, err := newBackprop(heads)
 	if err != nil {
@@ -103,21 +104,21 @@ func differentiate(heads, grads []*Array, how pass, aim func(b *backprop) error)
 	return nil
 }
 
-// backprop is one run of Backward. The tape is locked meanwhile.
+// backprop is one run of Backward. The tape's mu is held while it runs.
 type backprop struct {
 	tape    *Tape
 	record  bool
 	steps   []*step // every recorded operation that the heads depend on, each after its parents
-	leaves  []*leaf // in the order of their first use
+	leaves  []*leaf // attached gradients of the heads' ancestors, by first use
 	targets []target
-	values  map[op.Entry]saved     // operands of the steps, and gradients that have been computed
-	names   map[op.Entry]*op.Error // of operands of steps: which one it is, for errors
-	uses    map[op.Entry]int       // gradient nodes and targets that are still to read an entry
-	direct  map[op.Entry]*Array    // entries that are computed into a target
-	forward map[*op.Node]parent    // what nodes of the recorded graph stand for
+	values  map[op.Entry]saved     // saved operands of steps, and computed gradients
+	names   map[op.Entry]*op.Error // operator and argument of saved operands, for errors
+	uses    map[op.Entry]int       // gradient nodes and targets that have yet to read an entry
+	direct  map[op.Entry]*Array    // gradients that are computed into a target's array
+	forward map[*op.Node]parent    // step or leaf of a node of the recorded graph
 }
 
-// target is a gradient that is wanted, and where.
+// target is a requested gradient: of entry, to be stored in grad as req says.
 type target struct {
 	entry op.Entry
 	grad  *Array
@@ -178,7 +179,7 @@ func (b *backprop) entry(a *Array) op.Entry {
 	return op.Entry{Node: &a.trace.step.node, Index: a.trace.index}
 }
 
-// collect lists the steps below the heads, and the values they saved.
+// collect lists the steps that the heads depend on, and the values they saved.
 func (b *backprop) collect(heads []*Array) error {
 	seen, seenLeaf := map[*step]bool{}, map[*leaf]bool{}
 	addLeaf := func(l *leaf) {
@@ -224,10 +225,10 @@ func (b *backprop) collect(heads []*Array) error {
 	return nil
 }
 
-// visit takes in the values that a step saved.
+// visit adds the values that a step saved.
 func (b *backprop) visit(s *step) error {
 	if s.freed {
-		return op.WithOp(op.Errorf("", "a Backward before has freed what the tape held: ask it "+
+		return op.WithOp(op.Errorf("", "an earlier Backward has freed the values that the tape saved: ask it "+
 			"to retain"), s.plan.op.Name, "", "")
 	}
 	b.steps = append(b.steps, s)
@@ -272,7 +273,7 @@ func (b *backprop) headGrads(heads, grads []*Array) ([]op.Entry, error) {
 	return entries, nil
 }
 
-// free gives up what the steps saved, and the links between them.
+// free releases the values that the steps saved, and the links between the steps.
 func (b *backprop) free() {
 	for _, s := range b.steps {
 		for _, v := range slices.Concat(s.in, s.out) {

@@ -10,30 +10,29 @@ import (
 	"gomx/op"
 )
 
-// inlineOperands is the number of operands that a call holds without further memory.
+// inlineOperands is the number of operands that a call holds without another allocation.
 const inlineOperands = 8
 
-// maxRunParams is the number of parameters read at run time that a call holds without further
-// memory.
+// maxRunParams is the number of parameters read at run time that a call holds without another
+// allocation.
 const maxRunParams = 4
 
-// call is the argument block of one pushed operation. Blocks are pooled; one belongs to the
-// engine from the push to the end of runCall. One whose operation was skipped or has failed is
-// left to the collector, because its description may still be asked for.
+// call is the argument block of one pushed operation. Blocks are pooled; the engine owns a block
+// from the push to the end of runCall. The block of a skipped or failed operation is left to the
+// garbage collector, because errors may still ask for its description.
 type call struct {
 	plan     *plan
 	dev      device.Device
 	args     op.Call
 	tensors  [inlineOperands]op.Tensor
-	values   [maxRunParams]float64      // behind args.Values
-	uses     [inlineOperands]engine.Use // until the push has copied them
-	describe func() string
+	values   [maxRunParams]float64      // memory of args.Values
+	uses     [inlineOperands]engine.Use // used until the push has copied them
+	describe func() string              // String, bound once
 
-	// On a device with queues: what completes the operation, and the memory that is given back
-	// then.
-	done     func(error)
-	scratch  device.Block
-	complete func(error)
+	// Used on devices with queues only.
+	done     func(error)  // completes the engine's operation
+	scratch  device.Block // freed when the device has completed the call
+	complete func(error)  // completed, bound once
 }
 
 var calls = sync.Pool{New: func() any {
@@ -89,7 +88,8 @@ func runCall(r *engine.Run) error {
 	return nil
 }
 
-// queueCall is the body of operations on devices with queues: it puts the kernel's work there.
+// queueCall is the body of operations on devices with queues: it appends the kernel's work to the
+// queue.
 func queueCall(r *engine.Run, done func(error)) {
 	c := r.Arg.(*call)
 	q, err := device.QueueOf(c.dev, device.QueueCompute)
@@ -113,7 +113,7 @@ func queueCall(r *engine.Run, done func(error)) {
 	r.Finish(q, c.complete, err)
 }
 
-// completed runs when the device has come to the end of the call.
+// completed runs when the device has completed the call.
 func (c *call) completed(err error) {
 	done := c.done
 	c.scratch.Free()
@@ -124,8 +124,8 @@ func (c *call) completed(err error) {
 	done(err)
 }
 
-// recycle returns the block to the pool without what it refers to. Only what has been used is
-// cleared: a block is half a kilobyte.
+// recycle clears the block's references and returns it to the pool. It clears only the parts that
+// were used: a block has half a kilobyte.
 func (c *call) recycle() {
 	used := min(len(c.args.In)+len(c.args.Out), inlineOperands)
 	clear(c.tensors[:used])

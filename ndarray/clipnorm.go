@@ -6,9 +6,9 @@ import (
 )
 
 // ClipGlobalNorm scales arrays in place so that the Euclidean norm of all their elements together
-// is at most max, and returns the norm that it found. It waits. As MXNet's clip_global_norm it
-// multiplies by max/(norm+1e-8) where that is below one. A norm that is not finite is an error, and
-// the arrays stay as they are.
+// is at most max, and returns the norm that it found. It waits for the values. Like MXNet's
+// clip_global_norm it multiplies by max/(norm+1e-8) if this factor is below one. A norm that is not
+// finite is an error, and the arrays stay as they are.
 func ClipGlobalNorm(arrays []*Array, max float64) (norm float64, err error) {
 	if len(arrays) == 0 {
 		return 0, fmt.Errorf("ndarray: ClipGlobalNorm: no arrays")
@@ -18,7 +18,7 @@ func ClipGlobalNorm(arrays []*Array, max float64) (norm float64, err error) {
 	}
 	squares := make([]*Array, len(arrays))
 	for i, a := range arrays {
-		squares[i] = a.Detach().Square().Sum() // all are asked for before the first is waited for
+		squares[i] = a.Detach().Square().Sum() // push all before waiting for the first
 	}
 	total := 0.0
 	for i, s := range squares {

@@ -33,7 +33,7 @@ func Full(v float64, shape Shape, opts ...Option) *Array {
 	return a
 }
 
-// Uniform returns random numbers from lo up to but not including hi.
+// Uniform returns uniformly distributed random numbers in [lo, hi).
 func Uniform(lo, hi float64, shape Shape, opts ...Option) *Array {
 	a := Empty(shape, opts...)
 	fillWith(a, random.Uniform.Op, random.UniformParams{Low: lo, High: op.Some(hi),
@@ -52,7 +52,7 @@ func Normal(mean, sd float64, shape Shape, opts ...Option) *Array {
 	return a
 }
 
-// Arange returns the numbers start, start+step, … before stop.
+// Arange returns the vector start, start+step, … up to but not including stop.
 func Arange(start, stop, step float64, opts ...Option) *Array {
 	if step == 0 {
 		panic(misuse("Arange", "step", "0, want another number"))
@@ -99,7 +99,7 @@ func applyNew(made *op.Op, params any, opts []Option) *Array {
 	return iv.first()
 }
 
-// typed returns the parameters with another element type of the array that is made.
+// typed returns the parameters with t as the element type of the array that the operator makes.
 func typed(made *op.Op, params any, t dtype.Type) any {
 	p, err := made.Normalize(params)
 	if err == nil {

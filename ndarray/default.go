@@ -3,7 +3,7 @@ package ndarray
 import (
 	"context"
 
-	_ "gomx/device/cpu" // the memory of the processor
+	_ "gomx/device/cpu" // registers the memory of the processor
 	"gomx/engine"
 )
 

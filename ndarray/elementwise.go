@@ -23,7 +23,7 @@ func (a *Array) Arctanh() *Array { return unary(prim.Arctanh, a) }
 // Cbrt returns, element by element, the cube root.
 func (a *Array) Cbrt() *Array { return unary(prim.Cbrt, a) }
 
-// Ceil returns, element by element, the least integer that is not below.
+// Ceil returns, element by element, the least integer not below the element.
 func (a *Array) Ceil() *Array { return unary(prim.Ceil, a) }
 
 // Cos returns, element by element, the cosine.
@@ -32,7 +32,7 @@ func (a *Array) Cos() *Array { return unary(prim.Cos, a) }
 // Cosh returns, element by element, the hyperbolic cosine.
 func (a *Array) Cosh() *Array { return unary(prim.Cosh, a) }
 
-// Degrees returns, element by element, the number of degrees for radians.
+// Degrees converts radians to degrees, element by element.
 func (a *Array) Degrees() *Array { return unary(prim.Degrees, a) }
 
 // Expm1 returns, element by element, the exponential minus one.
@@ -41,7 +41,7 @@ func (a *Array) Expm1() *Array { return unary(prim.Expm1, a) }
 // Fix returns, element by element, the nearest integer towards zero.
 func (a *Array) Fix() *Array { return unary(prim.Fix, a) }
 
-// Floor returns, element by element, the greatest integer that is not above.
+// Floor returns, element by element, the greatest integer not above the element.
 func (a *Array) Floor() *Array { return unary(prim.Floor, a) }
 
 // Log10 returns, element by element, the logarithm to base 10.
@@ -53,7 +53,7 @@ func (a *Array) Log1p() *Array { return unary(prim.Log1p, a) }
 // Log2 returns, element by element, the logarithm to base 2.
 func (a *Array) Log2() *Array { return unary(prim.Log2, a) }
 
-// Radians returns, element by element, the number of radians for degrees.
+// Radians converts degrees to radians, element by element.
 func (a *Array) Radians() *Array { return unary(prim.Radians, a) }
 
 // Rcbrt returns, element by element, the reciprocal of the cube root.
@@ -62,10 +62,10 @@ func (a *Array) Rcbrt() *Array { return unary(prim.Rcbrt, a) }
 // Reciprocal returns, element by element, the reciprocal.
 func (a *Array) Reciprocal() *Array { return unary(prim.Reciprocal, a) }
 
-// Rint returns, element by element, the nearest integer, the lower one of two.
+// Rint returns, element by element, the nearest integer; halves are rounded down.
 func (a *Array) Rint() *Array { return unary(prim.Rint, a) }
 
-// Round returns, element by element, the nearest integer, of two the one farther from zero.
+// Round returns, element by element, the nearest integer; halves are rounded away from zero.
 func (a *Array) Round() *Array { return unary(prim.Round, a) }
 
 // Rsqrt returns, element by element, the reciprocal of the square root.

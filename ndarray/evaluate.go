@@ -8,7 +8,8 @@ import (
 	"gomx/op/prim"
 )
 
-// evaluate computes the gradient entries, which belong to the targets in order.
+// evaluate computes the gradients and stores them: results[i] is the gradient of target i. head
+// gives engine and device.
 func (b *backprop) evaluate(results []op.Entry, head *Array) error {
 	// The gradients of the last layers come first, as they would in a loop over the layers.
 	last := slices.Clone(results)
@@ -38,7 +39,8 @@ func (b *backprop) evaluate(results []op.Entry, head *Array) error {
 	return nil
 }
 
-// aim lets gradients that nobody else wants be computed in place where they are to be stored.
+// aim marks gradients that belong to one target only, so that they are computed directly into its
+// array.
 func (b *backprop) aim(results []op.Entry) {
 	wanted := map[op.Entry]int{}
 	for _, e := range results {
@@ -56,7 +58,7 @@ func (b *backprop) aim(results []op.Entry) {
 	}
 }
 
-// step computes one node of the gradient.
+// step computes one node of the gradient graph.
 func (b *backprop) step(n *op.Node, head *Array) error {
 	in := make([]*Array, len(n.In))
 	var aliases []*Array
@@ -99,7 +101,7 @@ func (b *backprop) step(n *op.Node, head *Array) error {
 	return nil
 }
 
-// invoke applies the operator of a node of the gradient.
+// invoke applies the operator of a node of the gradient graph.
 func (b *backprop) invoke(n *op.Node, head *Array, in, out []*Array) error {
 	iv := invocation{op: n.Op, params: n.Params, in: in,
 		eng: head.chunk.eng, dev: head.chunk.dev, untaped: !b.record, train: b.tape.train}
@@ -122,7 +124,7 @@ func (b *backprop) invoke(n *op.Node, head *Array, in, out []*Array) error {
 func (b *backprop) traced(e op.Entry, a *Array) *Array {
 	from, ok := b.forward[e.Node]
 	if !ok {
-		return a // a gradient, which has its place, or a constant
+		return a // a gradient, which is on the tape already, or a constant
 	}
 	t := &Array{shape: a.shape, dtype: a.dtype}
 	if a.chunk != nil {
@@ -133,8 +135,8 @@ func (b *backprop) traced(e op.Entry, a *Array) *Array {
 	return t
 }
 
-// value returns the array of an entry that a gradient node reads; shapeOnly says that its values do
-// not matter.
+// value returns the array of an entry that a gradient node reads; shapeOnly says that the node
+// reads the shape only.
 func (b *backprop) value(e op.Entry, shapeOnly bool) (*Array, error) {
 	v, ok := b.values[e]
 	if !ok {
@@ -164,7 +166,7 @@ func (b *backprop) value(e op.Entry, shapeOnly bool) (*Array, error) {
 	return v.array, nil
 }
 
-// drop closes a computed gradient that nobody needs any more.
+// drop closes a computed gradient that no node and no target needs any more.
 func (b *backprop) drop(e op.Entry) {
 	if v, ok := b.values[e]; ok && b.names[e] == nil && b.direct[e] == nil && !e.Node.IsVar() {
 		v.array.Close()
@@ -172,7 +174,7 @@ func (b *backprop) drop(e op.Entry) {
 	}
 }
 
-// store puts a gradient where it is wanted; the zero entry means zero.
+// store writes a gradient into the target's array; the zero entry means zero.
 func (b *backprop) store(t *target, e op.Entry) error {
 	if !e.Valid() {
 		if t.req == GradWrite {
@@ -208,7 +210,8 @@ func (b *backprop) store(t *target, e op.Entry) error {
 	return nil
 }
 
-// place puts a gradient on the tape where gradients are recorded, also one that depends on nothing.
+// place puts a gradient on the tape if gradients are recorded, also a gradient that depends on
+// nothing.
 func (b *backprop) place(g *Array) {
 	if b.record && g.trace.tape == nil {
 		g.trace.tape = b.tape

@@ -10,13 +10,14 @@ import (
 )
 
 const (
-	formatLimit = 1000 // larger arrays are printed in part
-	formatEdge  = 3    // so many elements at each end of an axis
+	formatLimit = 1000 // elements; larger arrays are abbreviated
+	formatEdge  = 3    // elements shown at each end of an abbreviated axis
 	formatWidth = 75   // characters per line
 )
 
-// String waits for a and formats its values as NumPy does, large arrays in part, with shape and
-// device below. Where the values cannot be had the error takes their place.
+// String waits for a and formats its values as NumPy does, followed by a line with shape and
+// device. Large arrays are abbreviated. If computing the values has failed, the error is printed
+// instead.
 func (a *Array) String() string {
 	if a == nil || a.chunk == nil || a.closed.Load() {
 		return "<Array: closed>"
@@ -28,12 +29,12 @@ func (a *Array) String() string {
 	return a.text(values)
 }
 
-// text formats values of a.
+// text formats values, the values of a, with the line of shape and device.
 func (a *Array) text(values []float64) string {
 	return newFormatter(a, values).nested(0, 0) + "\n" + a.foot()
 }
 
-// foot describes a by shape, element type and device.
+// foot returns the line with shape, element type and device.
 func (a *Array) foot() string {
 	dims := make([]string, len(a.shape))
 	for i, d := range a.shape {
@@ -53,9 +54,9 @@ func (a *Array) foot() string {
 type formatter struct {
 	shape  Shape
 	values []float64
-	edge   int // elements shown at each end of an axis, 0 for all
+	edge   int // elements shown at each end of an axis; 0: all
 	text   func(v float64) string
-	width  int
+	width  int // characters per number
 }
 
 func newFormatter(a *Array, values []float64) *formatter {
@@ -72,12 +73,12 @@ func newFormatter(a *Array, values []float64) *formatter {
 	return f
 }
 
-// skip reports whether element i of an axis of n is left out.
+// skip reports whether element i of an axis of n elements is left out.
 func (f *formatter) skip(i, n int) bool {
 	return f.edge > 0 && n > 2*f.edge && i >= f.edge && i < n-f.edge
 }
 
-// walk calls do for every value that is shown.
+// walk calls do for every value shown below index at of the first axis axes.
 func (f *formatter) walk(axis, at int, do func(v float64)) {
 	if axis == len(f.shape) {
 		if len(f.values) > 0 {
@@ -93,7 +94,7 @@ func (f *formatter) walk(axis, at int, do func(v float64)) {
 	}
 }
 
-// nested formats the values below one index of the first axes.
+// nested formats the values below index at of the first axis axes.
 func (f *formatter) nested(axis, at int) string {
 	if axis == len(f.shape) {
 		return f.pad(f.text(f.values[at]))
@@ -120,7 +121,7 @@ func (f *formatter) row(at int) string {
 	n, width := f.shape[rank-1], formatWidth-rank
 	var b strings.Builder
 	b.WriteByte('[')
-	column := rank // where the next number goes, the brackets before it counted
+	column := rank // column of the next number, counted after the opening brackets
 	add := func(word string) {
 		switch {
 		case column+len(word) > width && column > rank:
@@ -143,11 +144,12 @@ func (f *formatter) row(at int) string {
 	return b.String()
 }
 
-// pad fills up a number on the left.
+// pad fills s with spaces on the left to the width of all numbers.
 func (f *formatter) pad(s string) string { return strings.Repeat(" ", f.width-len(s)) + s }
 
-// textOf chooses how to write the numbers of an array, as NumPy does: integers plainly, others
-// with as many digits as they need, up to eight, and with exponents where the range is wide.
+// textOf chooses how to write the numbers of an array, as NumPy does: integers without a point,
+// other numbers with the digits that they need, at most eight, and with exponents if the range is
+// wide.
 func textOf(t dtype.Type, shown []float64) func(float64) string {
 	switch {
 	case t == dtype.Bool:
@@ -197,7 +199,7 @@ func textOf(t dtype.Type, shown []float64) func(float64) string {
 	}
 }
 
-// fraction returns how many digits after the point v needs, at most eight.
+// fraction returns the number of digits after the point that v needs, at most eight.
 func fraction(v float64, verb byte, bits int) int {
 	digits := func(s string) int {
 		mantissa, _, _ := strings.Cut(s, "e")
@@ -210,7 +212,7 @@ func fraction(v float64, verb byte, bits int) int {
 	return digits(strconv.FormatFloat(v, verb, 8, bits))
 }
 
-// withPoint adds the point that strconv leaves out where no digits follow it.
+// withPoint appends the point that strconv leaves out when no digits follow it.
 func withPoint(s string, digits int) string {
 	if digits > 0 {
 		return s

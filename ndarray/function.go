@@ -8,19 +8,19 @@ import (
 	"gomx/op"
 )
 
-// Function is a differentiable function that is written with arrays, MXNet's autograd.Function: for
-// what operators do not have, or where another gradient is wanted than theirs. An operator of one's
-// own, declared with package op, also works in symbols.
+// Function is a differentiable function written in Go with arrays, like MXNet's autograd.Function.
+// It serves computations that no operator has, or that need another gradient than the operator's.
+// An operator declared with package op also works in symbols; a Function does not.
 type Function struct {
-	Name string // in errors
+	Name string // used in errors; "Function" if empty
 
-	// Forward computes the outputs. It is given the inputs off the tape.
+	// Forward computes the outputs. Its inputs are not on the tape.
 	Forward func(in []*Array) (out []*Array)
 
-	// Backward computes the gradients of the inputs from those that flow into the outputs; nil
-	// stands for zero. Whatever else it needs from Forward may be kept in variables that both use,
-	// if a Function is made for each Apply. It is called during Backward and must not call Backward
-	// on the same tape. For second derivatives it is recorded as a function of its arguments alone.
+	// Backward computes the gradients of the inputs from the gradients of the outputs; nil means
+	// zero. Forward may keep more values for it in variables that both share, if the program makes
+	// a Function for each Apply. It is called during [Backward] and must not call Backward on the
+	// same tape. For second derivatives it is recorded as a function of its arguments alone.
 	Backward func(in, out, outGrad []*Array) (inGrad []*Array)
 }
 
@@ -30,8 +30,8 @@ type functionParams struct {
 	Outputs int `op:"outputs,required" min:"1" doc:"number of outputs"`
 }
 
-// A function is a node like others in the recorded graph, but its kernels are Go functions, which
-// the step that records it knows.
+// A function is an ordinary node of the recorded graph, but its kernels are Go functions that its
+// step holds.
 var (
 	functionNode = op.Declare[functionParams]("_CustomFunction")
 	functionGrad = op.Declare[functionParams]("_backward_CustomFunction")
@@ -69,14 +69,14 @@ func init() {
 	})
 }
 
-// anyShape infers nothing: shapes are those that the Go functions return.
+// anyShape infers nothing: the Go functions return arrays with shapes.
 func anyShape(functionParams, []dtype.Shape, []dtype.Shape) error { return nil }
 
 func onTapeOnly(functionParams, *op.Call) error {
 	return errors.New("a function in Go runs on a tape only")
 }
 
-// maxArrays bounds the inputs and outputs of a function, also where a file claims more of them.
+// maxArrays bounds the number of inputs and of outputs of a function, also in files.
 const maxArrays = 1 << 12
 
 // numbered returns n inputs with one name and numbers.
@@ -96,7 +96,7 @@ func names(list []op.Input) []string {
 	return out
 }
 
-// Apply calls Forward and records the call where a tape watches one of the inputs. It panics with
+// Apply calls Forward and records the call if a tape watches one of the inputs. It panics with
 // *op.Error on misuse.
 func (f Function) Apply(in ...*Array) []*Array {
 	iv := invocation{op: functionNode.Op, in: in}
@@ -121,7 +121,7 @@ func (f Function) Apply(in ...*Array) []*Array {
 			panic(misuse(f.name(), "", "output %d of Forward is nil or on a tape, want an array "+
 				"computed from the inputs", i))
 		}
-		out[i] = a.Detach() // Backward may hold on to a itself
+		out[i] = a.Detach() // Backward may keep a itself
 		p.out = append(p.out, op.Plain(a.dtype, a.shape))
 	}
 	for _, a := range in {
@@ -137,7 +137,7 @@ func (f Function) Apply(in ...*Array) []*Array {
 	return out
 }
 
-// name returns what errors call the function.
+// name returns the function's name for errors.
 func (f Function) name() string {
 	if f.Name == "" {
 		return "Function"

@@ -11,7 +11,7 @@ import (
 	"gomx/op/prim"
 )
 
-// Index returns part of a, as NumPy's x[…] does; axes that are not mentioned are taken whole.
+// Index returns part of a, as NumPy's x[…] does; axes without an index are taken whole.
 //
 //	x.Index(nd.Int(-1))                              // x[-1]
 //	x.Index(nd.Range(1, 5), nd.Every(2))             // x[1:5, ::2]
@@ -19,14 +19,13 @@ import (
 //	x.Index(nd.Mask(x.Gt(y)))                        // x[x > y]
 //	x.Index(nd.Ints{2, 0}, rows)                     // x[[2, 0], rows]
 //
-// The result is a view, so that writing to it writes to a, where places and ranges take elements
-// that lie together in memory: such as rows, or a range of rows. It is a copy otherwise. Lists,
-// masks and arrays of indices are matched up with one another by broadcasting, places beside them
-// too; what they take replaces the first of their axes, or comes first where other axes lie
-// between them.
+// The result is a view, so that writing to it writes to a, if positions and ranges select
+// contiguous elements, such as rows or a range of rows. It is a copy otherwise. Lists, masks and
+// arrays of indices, and positions beside them, broadcast to one another; their common axes replace
+// the first of their axes, or come first in the result if other axes lie between them.
 //
-// Gradients flow through it to a. A mask is waited for, an array of indices is not: a place that
-// is out of range fails when it is looked up.
+// Gradients flow through it to a. Index waits for the values of a mask, but not of an array of
+// indices: an index out of range fails when the elements are looked up.
 func (a *Array) Index(index ...Index) *Array {
 	picks := a.parse("Index", index)
 	if !slices.ContainsFunc(picks, isList) {
@@ -39,18 +38,18 @@ func (a *Array) Index(index ...Index) *Array {
 
 func isList(p pick) bool { return p.kind == pickList }
 
-// window is what picks without lists take.
+// window describes the part that picks without lists select.
 type window struct {
-	cut        Shape // before places go and new axes come
-	shape      Shape
-	offset     int  // of the first element, in elements
-	contiguous bool // the elements lie together in memory
+	cut        Shape // with an axis of extent one for a position, without new axes
+	shape      Shape // of the result
+	offset     int   // of the first element, in elements from the array's start
+	contiguous bool  // the elements are contiguous in memory
 }
 
 func (a *Array) windowOf(picks []pick) window {
 	w := window{cut: make(Shape, len(a.shape)), shape: make(Shape, 0, len(picks)), contiguous: true}
 	strides := a.shape.Strides()
-	whole := true // the axes so far, from the last on, are taken whole
+	whole := true // all axes behind the current one are taken whole
 	for _, p := range slices.Backward(picks) {
 		if p.kind != pickPlace {
 			w.shape = append(w.shape, p.n)
@@ -70,7 +69,7 @@ func (a *Array) windowOf(picks []pick) window {
 	return w
 }
 
-// window returns what picks without lists take: a view where it can.
+// window returns the part that picks without lists select, as a view where this is possible.
 func (a *Array) window(picks []pick) *Array {
 	w := a.windowOf(picks)
 	if !w.contiguous {
@@ -84,7 +83,7 @@ func (a *Array) window(picks []pick) *Array {
 	return v.reshape("Index", w.shape)
 }
 
-// sliceParams writes picks without lists as the operator slice has them.
+// sliceParams returns picks without lists as parameters of the operator slice.
 func sliceParams(shape Shape, picks []pick) prim.SliceParams {
 	n := len(shape)
 	p := prim.SliceParams{Begin: make([]op.Opt[int], n), End: make([]op.Opt[int], n),
@@ -106,10 +105,10 @@ func sliceParams(shape Shape, picks []pick) prim.SliceParams {
 	return p
 }
 
-// gather returns what picks with lists take; s owns what is made on the way.
+// gather returns the part that picks with lists select; s owns the temporary arrays.
 func (a *Array) gather(s *Scoped, picks []pick) *Array {
 	basic, lists := make([]pick, 0, len(a.shape)), []pick{}
-	for _, p := range picks { // ranges and places first: they make a smaller
+	for _, p := range picks { // first ranges and positions, which make a smaller
 		switch p.kind {
 		case pickNew:
 			continue
@@ -122,7 +121,7 @@ func (a *Array) gather(s *Scoped, picks []pick) *Array {
 	b := a.window(basic)
 	l := layoutOf("Index", picks)
 	var r *Array
-	at := 0 // where the looked-up axes are in r
+	at := 0 // first axis of r that the lists made
 	if len(lists) == 1 && lists[0].array == nil {
 		at = l.axesOf(lists)[0]
 		r = apply1(index.Take.Op, index.TakeParams{Axis: at}, b, a.indices(s, lists[0]))
@@ -133,16 +132,16 @@ func (a *Array) gather(s *Scoped, picks []pick) *Array {
 	return r.moveBlock(at, len(l.block), l.at).reshape("Index", l.shape)
 }
 
-// layout is how the axes of what picks with lists take are made up: the axes that ranges take, with
-// those of the lists together as one block among them.
+// layout describes the axes of a selection with lists: the axes of the ranges, and among them one
+// block of axes that the lists and positions make together.
 type layout struct {
-	block  Shape
-	at     int // ranges before the block
-	ranges []pick
-	shape  Shape // of the result, new axes included
+	block  Shape  // to which the lists and positions broadcast
+	at     int    // number of ranges before the block
+	ranges []pick // in the order of their axes
+	shape  Shape  // of the result, new axes included
 }
 
-// layoutOf works out the layout. The block is where the first list or place is if lists and places
+// layoutOf returns the layout. The block is at the first list or position if lists and positions
 // are neighbours, before everything else otherwise.
 func layoutOf(what string, picks []pick) *layout {
 	l := &layout{block: Shape{}}
@@ -184,7 +183,7 @@ func layoutOf(what string, picks []pick) *layout {
 	return l
 }
 
-// axesOf returns where the axes of lists are once those of places are gone.
+// axesOf returns the axes of the lists in an array without the axes of the positions.
 func (l *layout) axesOf(lists []pick) []int {
 	axes := make([]int, len(lists))
 	for i, p := range lists {
@@ -216,7 +215,7 @@ func spread(a, b Shape) (Shape, bool) {
 	return out, true
 }
 
-// toFront returns a with some axes before the others.
+// toFront returns a with the given axes moved before the others.
 func (a *Array) toFront(axes []int) *Array {
 	order := slices.Clone(axes)
 	for i := range a.shape {
@@ -227,7 +226,7 @@ func (a *Array) toFront(axes []int) *Array {
 	return a.permute(order)
 }
 
-// moveBlock moves n axes from one place among the others to another.
+// moveBlock moves the n axes that begin at from, so that they begin at to.
 func (a *Array) moveBlock(from, n, to int) *Array {
 	var order, block []int
 	for i := range a.shape {
@@ -240,7 +239,7 @@ func (a *Array) moveBlock(from, n, to int) *Array {
 	return a.permute(slices.Insert(order, to, block...))
 }
 
-// permute is Transpose that leaves a alone where the order is that of a.
+// permute is Transpose, but returns a itself if the order is ascending.
 func (a *Array) permute(order []int) *Array {
 	if slices.IsSorted(order) {
 		return a
@@ -248,7 +247,7 @@ func (a *Array) permute(order []int) *Array {
 	return a.Transpose(order...)
 }
 
-// tuples stacks the indices of several lists, spread to one shape, as gather_nd reads them.
+// tuples broadcasts the indices of several lists to one shape and stacks them for gather_nd.
 func (a *Array) tuples(s *Scoped, lists []pick, shape Shape) *Array {
 	rows := make([]*Array, len(lists))
 	for i, p := range lists {
@@ -257,7 +256,7 @@ func (a *Array) tuples(s *Scoped, lists []pick, shape Shape) *Array {
 	return apply1(prim.Stack.Op, prim.StackParams{}, rows...)
 }
 
-// indices returns the places of a list as an array on a's device.
+// indices returns the indices of a list as an array of int64 on a's device.
 func (a *Array) indices(s *Scoped, p pick) *Array {
 	if p.array == nil {
 		return s.Own(a.hostInts(p.list, p.shape))
@@ -269,7 +268,7 @@ func (a *Array) indices(s *Scoped, p pick) *Array {
 	return x
 }
 
-// hostInts returns an array of integers on a's device and engine.
+// hostInts returns list as an array of int64 on a's device and engine.
 func (a *Array) hostInts(list []int, shape Shape) *Array {
 	b, err := newArray(a.chunk.eng, device.CPU(), dtype.Int64, shape, "")
 	if err != nil {
@@ -282,16 +281,16 @@ func (a *Array) hostInts(list []int, shape Shape) *Array {
 	return b.To(a.chunk.dev)
 }
 
-// broadcastTo returns a, or a copy of it, repeated to a shape that fits.
+// broadcastTo returns a broadcast to shape, which must fit: a itself, or a copy.
 func (a *Array) broadcastTo(shape Shape) *Array {
 	switch {
 	case a.shape.Equal(shape):
 		return a
-	case shape.Size() == 0: // broadcast_to takes an extent of zero for that of the input
+	case shape.Size() == 0: // to broadcast_to a zero means "as in the input"
 		return Empty(shape, On(a.chunk.dev), As(a.dtype), Using(a.chunk.eng)).enter(a.scope)
 	}
 	return apply1(prim.BroadcastTo.Op, prim.BroadcastToParams{Shape: shape}, a)
 }
 
-// join returns shapes one after the other, as a shape that is known even if it is empty.
+// join concatenates shapes; the result is known (not nil) even if it is empty.
 func join(parts ...Shape) Shape { return append(Shape{}, slices.Concat(parts...)...) }

@@ -13,8 +13,8 @@ import (
 	"gomx/op/loop"
 )
 
-// FromSlice makes an array on the processor from a copy of data; a shape left out is that of a
-// vector. It panics when the shape does not fit.
+// FromSlice makes an array on the processor from a copy of data; without a shape it is a vector. It
+// panics when the shape does not fit.
 func FromSlice[T op.Element](data []T, shape ...int) *Array {
 	s := Shape(shape).Clone()
 	if len(shape) == 0 {
@@ -45,8 +45,9 @@ func Values[T op.Element](a *Array) ([]T, error) {
 	return data, a.ReadBytes(context.Background(), bytesOf(data))
 }
 
-// CopyFrom overwrites the values of a with data, whose length and type must fit. It waits for
-// pending operations on a, and returns when data has been copied.
+// CopyFrom overwrites the values of a with data, whose length must be a.Size() and whose type must
+// be the Go type of a's elements. It waits for pending operations on a, and returns when data has
+// been copied.
 func CopyFrom[T op.Element](a *Array, data []T) error {
 	if t := op.TypeOf[T](); a.dtype != t || len(data) != a.Size() {
 		return &op.Error{Op: "CopyFrom", Site: op.CallSite(),
@@ -55,8 +56,8 @@ func CopyFrom[T op.Element](a *Array, data []T) error {
 	return a.WriteBytes(bytesOf(data))
 }
 
-// CopyTo waits for a and copies its values into dst, a slice of the Go type of its elements and
-// of its size.
+// CopyTo waits for a and copies its values into dst, a slice of a.Size() values of the Go type of
+// a's elements.
 func (a *Array) CopyTo(ctx context.Context, dst any) error {
 	b, t, ok := bytesOfAny(dst)
 	if !ok || t != a.dtype || len(b) != a.Bytes() {
@@ -138,7 +139,7 @@ func (a *Array) Wait(ctx context.Context) error {
 }
 
 // ClearError waits for a and accepts its values in spite of an error, if they are intact: if no
-// operation failed midway while it wrote them. Otherwise it returns the error.
+// operation failed while it was writing them. Otherwise it returns the error.
 func (a *Array) ClearError() error {
 	c := a.mem("ClearError")
 	defer runtime.KeepAlive(a)
@@ -152,7 +153,7 @@ func bytesOf[T op.Element](data []T) []byte {
 		len(data)*int(unsafe.Sizeof(zero)))
 }
 
-// bytesOfAny is bytesOf for a slice whose type is not known.
+// bytesOfAny is bytesOf for a slice of any element type; ok is false for other values.
 func bytesOfAny(data any) ([]byte, dtype.Type, bool) {
 	switch d := data.(type) {
 	case []float32:

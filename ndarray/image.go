@@ -12,7 +12,7 @@ import (
 
 // FromImage makes an array of uint8 on the processor from an image: of shape (height, width, 3)
 // with the channels red, green and blue, or (height, width, 1) for an image.Gray or image.Gray16.
-// Transparency is dropped: colors are as they were before it was applied.
+// Transparency is dropped: the colors are not premultiplied by it.
 func FromImage(img image.Image) *Array {
 	b := img.Bounds()
 	w, h := b.Dx(), b.Dy()
@@ -51,7 +51,7 @@ func grayRow(dst []uint8, img image.Image, y int) {
 	}
 }
 
-// packedRow reads rows from pixels of four bytes.
+// packedRow returns a function that reads rows of pixels of four bytes.
 func packedRow(pix []uint8, stride int) func(dst []uint8, _ image.Image, y int) {
 	return func(dst []uint8, _ image.Image, y int) {
 		src := pix[y*stride:]
@@ -107,7 +107,7 @@ func (a *Array) pixels() ([]uint8, error) {
 	}
 	data := make([]uint8, len(v))
 	for i, x := range v {
-		if x = math.Round(x); x > 0 { // also keeps out what is not a number
+		if x = math.Round(x); x > 0 { // false for NaN
 			data[i] = uint8(min(x, 255))
 		}
 	}

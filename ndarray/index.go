@@ -5,44 +5,47 @@ import (
 	"gomx/op"
 )
 
-// Index says what to take along one or more axes of an array; see Array.Index. It is one of
+// Index selects elements along one or more axes of an array; see Array.Index. It is one of
 //
-//   - Int, a place: the axis goes;
-//   - Span, a range, as made by Range, RangeStep, From, Every and All: the axis stays;
-//   - Ints, a list of places;
-//   - an *Array of integers: for every element the place that it names, its axes taking that of
-//     the axis it indexes;
-//   - an *Array of booleans or a Mask: the places where it is not zero, along as many axes as it has;
-//   - Ellipsis, as many whole axes as are left over;
-//   - NewAxis, a further axis of extent one.
+//   - Int, one position: the result does not have the axis;
+//   - Span, a range, as made by Range, RangeStep, From, Every and All: the result has the axis,
+//     shortened;
+//   - Ints, a list of positions;
+//   - an *Array of integers: every element is a position along the axis; the array's axes
+//     replace that axis;
+//   - an *Array of booleans or a Mask: the positions where it is not zero, along as many axes as
+//     it has;
+//   - Ellipsis, all axes that the other indices leave over, whole;
+//   - NewAxis, an additional axis of extent one.
 //
-// Negative places count from the end.
+// Negative positions count from the end.
 type Index interface{ isIndex() }
 
-// Int is the index of one place along an axis, which the result does not have.
+// Int is one position along an axis; the result does not have the axis.
 type Int int
 
-// Ints lists places along an axis, in any order and also repeatedly.
+// Ints lists positions along an axis, in any order; repetitions are allowed.
 type Ints []int
 
-// Span is a range along an axis. Its bounds are those of Python's slices: negative ones count from
-// the end, and what lies outside of the axis is left out.
+// Span is a range along an axis. It has the bounds of a Python slice: negative bounds count from
+// the end, and the range is cut to the axis.
 type Span struct{ begin, end, step op.Opt[int] }
 
-// Range is the places from begin up to but not including end.
+// Range returns the span from begin up to but not including end.
 func Range(begin, end int) Span { return Span{begin: op.Some(begin), end: op.Some(end)} }
 
-// RangeStep is every step-th place from begin up to but not including end. With a negative step it
-// goes down; where it is to reach place 0 take From(begin).By(step).
+// RangeStep returns the span of every step-th position from begin up to but not including end. With
+// a negative step it goes down; to include position 0 use From(begin).By(step).
 func RangeStep(begin, end, step int) Span { return Range(begin, end).By(step) }
 
-// From is the places from begin through the last.
+// From returns the span from begin through the last position.
 func From(begin int) Span { return Span{begin: op.Some(begin)} }
 
-// Every is every step-th place of the axis; Every(-1) is all of them backwards.
+// Every returns the span of every step-th position of the axis; Every(-1) is the whole axis
+// backwards.
 func Every(step int) Span { return Span{}.By(step) }
 
-// All is the whole axis.
+// All returns the span of the whole axis.
 func All() Span { return Span{} }
 
 // By returns the span with another step, which must not be 0. With a negative step it goes down
@@ -52,19 +55,20 @@ func (s Span) By(step int) Span {
 	return s
 }
 
-// Marker is an index that stands for no axis, or for several.
+// Marker is an index that uses no axis of the array, or several.
 type Marker uint8
 
 // The markers.
 const (
-	Ellipsis Marker = iota // as many whole axes as other indices leave over
+	Ellipsis Marker = iota // all axes that the other indices leave over, whole
 	NewAxis                // a new axis of extent one
 )
 
-// masked is an array that is to be read as a mask whatever its element type.
+// masked is an array that is read as a mask, with any element type.
 type masked struct{ array *Array }
 
-// Mask makes an index of an array whose elements are zero or not, as comparisons return them.
+// Mask returns an index that selects the positions where m, such as the result of a comparison, is
+// not zero.
 func Mask(m *Array) Index { return masked{m} }
 
 func (Int) isIndex()    {}
@@ -74,15 +78,15 @@ func (Marker) isIndex() {}
 func (masked) isIndex() {}
 func (*Array) isIndex() {}
 
-// pick is what is taken along one axis, or along none for a new one.
+// pick is the selection along one axis, or a new axis.
 type pick struct {
 	kind           pickKind
 	axis           int
-	begin, n, step int    // of a place (n is 1) or a range
-	list           []int  // of a list: places, when they are known
-	array          *Array // of a list: places, when they are not
+	begin, n, step int    // of a position (n is 1) or a range
+	list           []int  // of a list: its positions, if array is nil
+	array          *Array // of a list: its positions, if their values have not been read
 	shape          Shape  // of a list
-	apart          bool   // from a list before: an ellipsis lies between, if only of no axes
+	apart          bool   // an ellipsis, perhaps of no axes, lies between this and the pick before
 }
 
 type pickKind uint8
@@ -104,11 +108,11 @@ type parser struct {
 	array *Array
 	what  string // the method that is called
 	picks []pick
-	axis  int  // the next axis
-	apart bool // of the next pick
+	axis  int  // next axis of the array
+	apart bool // value of pick.apart for the next pick
 }
 
-// parse returns what index takes of a, axis by axis. It panics on misuse.
+// parse returns the selection of index as picks in the order of a's axes. It panics on misuse.
 func (a *Array) parse(what string, index []Index) []pick {
 	a.mem(what)
 	p := &parser{array: a, what: what}
@@ -138,7 +142,7 @@ func (a *Array) parse(what string, index []Index) []pick {
 	return p.picks
 }
 
-// axes returns how many axes an index stands for.
+// axes returns the number of axes of the array that an index uses.
 func (p *parser) axes(x Index) int {
 	switch x := x.(type) {
 	case nil:
@@ -155,7 +159,7 @@ func (p *parser) axes(x Index) int {
 	return 1
 }
 
-// maskAxes is axes for a mask.
+// maskAxes returns the number of axes that a mask uses.
 func (p *parser) maskAxes(m *Array) int {
 	if m == nil || len(m.shape) == 0 {
 		panic(misuse(p.what, "index", "the mask has no axes, want at least one"))
@@ -163,7 +167,7 @@ func (p *parser) maskAxes(m *Array) int {
 	return len(m.shape)
 }
 
-// skip takes n axes as they are.
+// skip appends picks of the next n axes, whole.
 func (p *parser) skip(n int) {
 	for range n {
 		p.add(Span{})
@@ -192,14 +196,14 @@ func (p *parser) add(x Index) {
 	}
 }
 
-// push appends what is taken of the next axis.
+// push appends the pick of the next axis.
 func (p *parser) push(k pick) {
 	k.axis, k.apart = p.axis, p.apart
 	p.axis, p.apart = p.axis+1, false
 	p.picks = append(p.picks, k)
 }
 
-// place checks an index along the next axis.
+// place checks a position along the next axis and returns it counted from the beginning.
 func (p *parser) place(i int) int {
 	d := p.array.shape[p.axis]
 	k := fromEnd(i, d)
@@ -210,7 +214,7 @@ func (p *parser) place(i int) int {
 	return k
 }
 
-// span works out a range along the next axis.
+// span returns the pick of a range along the next axis.
 func (p *parser) span(s Span) pick {
 	d := p.array.shape[p.axis]
 	k := pick{kind: pickRange, step: s.step.Or(1)}
@@ -243,7 +247,7 @@ func (p *parser) span(s Span) pick {
 	return k
 }
 
-// places appends an array of indices, or a mask.
+// places appends the picks of an array of indices, or of a mask.
 func (p *parser) places(x *Array) {
 	switch {
 	case x == nil:
@@ -263,7 +267,8 @@ func (p *parser) places(x *Array) {
 func (p *parser) mask(m *Array) {
 	want := p.array.shape[p.axis : p.axis+len(m.shape)]
 	if !m.shape.Equal(want) {
-		panic(misuse(p.what, "index", "the mask has shape %v, want %v: that of axes %d to %d",
+		panic(misuse(p.what, "index", "the mask has shape %v, want %v: the extents of axes %d "+
+			"to %d",
 			m.shape, want, p.axis, p.axis+len(want)-1))
 	}
 	values, err := m.Float64s()

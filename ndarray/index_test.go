@@ -212,7 +212,7 @@ func TestIndexMisuse(t *testing.T) {
 		{"nil", []nd.Index{nil}, "nil, want an index"},
 		{"floats", []nd.Index{x}, "an array of float32, want integers (AsType) or a mask (Mask)"},
 		{"mask", []nd.Index{nd.Mask(nd.Ones(nd.Shape{3}))},
-			"the mask has shape (3,), want (2,): that of axes 0 to 0"},
+			"the mask has shape (3,), want (2,): the extents of axes 0 to 0"},
 		{"lists", []nd.Index{nd.Ints{0, 1}, nd.Ints{0, 1, 2}},
 			"lists of shape (2,) and (3,) do not broadcast"},
 	} {
@@ -256,7 +256,7 @@ func TestSetIndexMisuse(t *testing.T) {
 		{"shape", x, nd.Ones(nd.Shape{2}), "shape (2,) does not broadcast to (2, 3)"},
 		{"larger", x, nd.Ones(nd.Shape{2, 2, 3}), "shape (2, 2, 3) does not broadcast to (2, 3)"},
 		{"engine", x, nd.Ones(nd.Shape{1}, nd.Using(other)), "belongs to another engine"},
-		{"recorded", w.Square(), 1, "recorded by a tape"},
+		{"recorded", w.Square(), 1, "a tape has recorded"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := panics(t, func() { c.x.SetIndex(c.value) }); !strings.Contains(got, c.want) {

@@ -16,20 +16,20 @@ type invocation struct {
 	op     *op.Op
 	params any
 	in     []*Array
-	out    []*Array // nil, or explicit outputs
-	names  []string // of in, where some inputs may be nil because the parameters switch them off
+	out    []*Array // explicit outputs; nil, or nil elements: to be allocated
+	names  []string // of in, if the parameters may switch inputs off; otherwise nil
 
 	eng     *engine.Engine
 	dev     device.Device
 	train   bool
 	tape    *Tape
-	untaped bool // no tape watches, whatever the inputs say; train is given
+	untaped bool // ignore the tapes of the inputs; train is given
 	seed    op.Seed
-	seeded  bool
-	name    string // of the outputs
+	seeded  bool   // seed is given, do not take it from the stream
+	name    string // name of the outputs in errors and profiles
 
-	buf    [4]*Array // backing of in
-	outOne [1]*Array // backing of out
+	buf    [4]*Array // memory of in, where it suffices
+	outOne [1]*Array // memory of out for one output
 }
 
 // output returns explicit output i, nil if there is none.
@@ -40,7 +40,7 @@ func (iv *invocation) output(i int) *Array {
 	return nil
 }
 
-// prepare checks where the operands live, finds the tape and returns the plan.
+// prepare checks that the operands are on one device, finds the tape and returns the plan.
 func (iv *invocation) prepare() (*plan, error) {
 	if iv.op.Update && !iv.op.Variadic && iv.out == nil && len(iv.in) > 0 && inplace(iv.op, 0, 0) {
 		iv.out = iv.in[:1:1]
@@ -80,7 +80,7 @@ func (iv *invocation) prepare() (*plan, error) {
 	return p, err
 }
 
-// join checks where input i lives, and on which tape it is.
+// join takes engine, device and tape from input i, or checks that they agree.
 func (iv *invocation) join(a *Array, i int) error {
 	if err := iv.place(a, i); err != nil {
 		return err
@@ -95,13 +95,13 @@ func (iv *invocation) join(a *Array, i int) error {
 	return nil
 }
 
-// place checks that operand i lives where the others do.
+// place takes engine and device from operand i, or checks that they agree.
 func (iv *invocation) place(a *Array, i int) error {
 	switch {
 	case a.closed.Load():
 		return op.Errorf(iv.inputName(i), "the array has been closed")
 	case a.chunk == nil:
-		return nil // a stand-in
+		return nil // a placeholder without memory
 	case iv.eng == nil:
 		iv.eng, iv.dev = a.chunk.eng, a.chunk.dev
 	case a.chunk.eng != iv.eng:
@@ -126,7 +126,7 @@ func (iv *invocation) inputName(i int) string {
 	return "input"
 }
 
-// appendKey appends what the plan depends on.
+// appendKey appends everything that the plan depends on.
 func (iv *invocation) appendKey(b []byte) []byte {
 	b = binary.NativeEndian.AppendUint64(b, uint64(uintptr(unsafe.Pointer(iv.op))))
 	flags := byte(iv.dev.Kind)<<3 | byte(device.MaxTier())<<1
@@ -160,7 +160,7 @@ func (a *Array) appendKey(b []byte) []byte {
 	return b
 }
 
-// push allocates outputs, hands the operation to the engine and records it.
+// push allocates the outputs, pushes the operation to the engine and records it on the tape.
 func (iv *invocation) push(p *plan, results []*Array) error {
 	for i := range results {
 		if results[i] = iv.output(i); results[i] == nil || iv.clashes(p, i) {
@@ -199,7 +199,7 @@ func (iv *invocation) push(p *plan, results []*Array) error {
 	return nil
 }
 
-// enterScope puts results that were allocated into the scope of the inputs.
+// enterScope adds results that were allocated to the scope of the inputs.
 func (iv *invocation) enterScope(results []*Array) {
 	s := scopeOf(iv.in)
 	if s == nil {
@@ -230,8 +230,8 @@ func (iv *invocation) uses(p *plan, results []*Array, uses []engine.Use) []engin
 	return uses
 }
 
-// writing returns the access of an operation that writes all of a: a view does not claim the rest
-// of its chunk.
+// writing returns the access of an operation that writes all of a. For a view it is not Overwrite,
+// because the rest of the chunk keeps its values.
 func (a *Array) writing() engine.Access {
 	if a.Whole() {
 		return engine.Overwrite

@@ -25,8 +25,8 @@ func FromMat(m mat.Matrix) *Array {
 	return FromSlice(data, rows, cols)
 }
 
-// Mat waits for a and returns its values as a gonum matrix of its own. The array has two axes; a
-// vector becomes a column. As in gonum an array without elements becomes the empty matrix.
+// Mat waits for a and returns a copy of its values as a gonum matrix. The array must have two axes,
+// or one: a vector becomes a column. An array without elements becomes gonum's empty matrix.
 func (a *Array) Mat() (*mat.Dense, error) {
 	rows, cols := a.Size(), 1
 	switch len(a.shape) {

@@ -12,7 +12,7 @@ func (a *Array) Dot(b *Array) *Array { return apply1(prim.Dot.Op, prim.DotParams
 // T returns the transpose: the axes in reverse order.
 func (a *Array) T() *Array { return apply1(prim.Transpose.Op, prim.TransposeParams{}, a) }
 
-// Transpose returns a with its axes in another order.
+// Transpose returns a with its axes in the given order, reversed if there is none.
 func (a *Array) Transpose(axes ...int) *Array {
 	return apply1(prim.Transpose.Op, prim.TransposeParams{Axes: axes}, a)
 }
@@ -33,10 +33,10 @@ func (a *Array) Min(axes ...int) *Array { return reduce(prim.Min, a, axes) }
 // Prod returns the product along the given axes; see Sum.
 func (a *Array) Prod(axes ...int) *Array { return reduce(prim.Prod, a, axes) }
 
-// NanSum returns the sum along the given axes of what is a number; see Sum.
+// NanSum returns the sum along the given axes of the elements that are not NaN; see Sum.
 func (a *Array) NanSum(axes ...int) *Array { return reduce(prim.NanSum, a, axes) }
 
-// NanProd returns the product along the given axes of what is a number; see Sum.
+// NanProd returns the product along the given axes of the elements that are not NaN; see Sum.
 func (a *Array) NanProd(axes ...int) *Array { return reduce(prim.NanProd, a, axes) }
 
 // Norm returns the Euclidean norm along the given axes; see Sum.
@@ -53,7 +53,7 @@ func (a *Array) Softmax() *Array { return apply1(prim.Softmax.Op, prim.SoftmaxPa
 // LogSoftmax returns the logarithm of Softmax.
 func (a *Array) LogSoftmax() *Array { return apply1(prim.LogSoftmax.Op, prim.SoftmaxParams{}, a) }
 
-// Softmin is Softmax of the negative elements.
+// Softmin returns exp(-a) normalized to a sum of one along the last axis.
 func (a *Array) Softmin() *Array {
 	return applyNamed(opSoftmin, SoftmaxParams{}, inSoftmin, nil, a, nil)
 }
@@ -76,7 +76,7 @@ func (a *Array) Flatten() *Array {
 	return a.reshape("Flatten", Shape{a.shape[0], n})
 }
 
-// ExpandDims returns a view with a further axis of extent one; a negative axis counts from the
+// ExpandDims returns a view with an additional axis of extent one; a negative axis counts from the
 // end of the result.
 func (a *Array) ExpandDims(axis int) *Array {
 	a.mem("ExpandDims")

@@ -6,7 +6,7 @@ import (
 	"gomx/engine"
 )
 
-// Option says how a new array is to be made.
+// Option sets one property of a new array.
 type Option func(*options)
 
 type options struct {
@@ -24,8 +24,8 @@ func On(d device.Device) Option { return func(o *options) { o.dev = d } }
 // As gives the array an element type instead of float32.
 func As(t dtype.Type) Option { return func(o *options) { o.dtype = t } }
 
-// Seed makes random values a function of seed and shape alone, instead of the stream that SetSeed
-// starts.
+// Seed makes random values a function of seed and shape alone; without it they come from the stream
+// that SetSeed starts.
 func Seed(seed uint64) Option {
 	return func(o *options) { o.seed, o.seeded = seed, true }
 }
@@ -33,17 +33,17 @@ func Seed(seed uint64) Option {
 // Name names the array in error messages and profiles.
 func Name(name string) Option { return func(o *options) { o.name = name } }
 
-// Using runs the operations on the array, and on all that is computed from it, on an engine of
-// one's own instead of engine.Default(). Arrays of different engines do not mix.
+// Using runs the operations on the array, and on all arrays computed from it, on engine e instead
+// of engine.Default(). One operation cannot use arrays of different engines.
 func Using(e *engine.Engine) Option { return func(o *options) { o.eng = e } }
 
-// Input is an optional input of an operator, by its name.
+// Input is an optional input of an operator and its name; see With.
 type Input struct {
 	name  string
 	array *Array
 }
 
-// With gives an input that the operator has only under some parameters, such as the lengths of a
+// With returns an input that the operator has only with some parameters, such as the lengths of a
 // softmax:
 //
 //	nd.Softmax(x, nd.SoftmaxParams{UseLength: true}, nd.With("length", lengths))

@@ -11,30 +11,30 @@ import (
 	"gomx/op"
 )
 
-// plan is an operator prepared for one set of parameters and operands: all that can be known
-// before the memory is. It is immutable.
+// plan is an operator prepared for one set of parameters and operands: everything that does not
+// depend on addresses. It is immutable.
 type plan struct {
 	key    string
-	next   *plan // in the same bucket of planTable
+	next   *plan // next plan in the same bucket of planTable
 	op     *op.Op
-	params any // normalized
+	params any // with defaults filled in
 	inputs []op.Input
 	in     []op.Desc
 	out    []op.Desc
 	kernel *op.Prepared
-	cheap  bool
-	bytes  int64 // of all operands
+	cheap  bool  // may run on the caller's goroutine
+	bytes  int64 // size of all operands together
 	train  bool
 
-	updates []bool                   // per input: the kernel changes it
+	updates []bool                   // per input: the kernel writes it
 	ignored []bool                   // per input: only its shape is read
-	keeps   atomic.Pointer[retained] // what the gradient reads, see retains
+	keeps   atomic.Pointer[retained] // operands that the gradient reads; set by retains
 }
 
-// cheapBytes bounds the operands of kernels that are worth running on the caller's goroutine.
+// cheapBytes bounds the size of the operands of kernels that run on the caller's goroutine.
 const cheapBytes = 16 << 10
 
-// planOf returns the plan of an invocation, from the cache if it has been seen.
+// planOf returns the plan of an invocation, from the cache if it is there.
 func planOf(iv *invocation) (*plan, error) {
 	var buf [256]byte
 	key := iv.appendKey(buf[:0])
@@ -98,7 +98,8 @@ func normalize(o *op.Op, params any, inputs int) (any, error) {
 	return o.Normalize(params)
 }
 
-// choose returns the inputs that the parameters ask for. names, unless nil, are the names of in.
+// choose returns the inputs that the parameters ask for; want lists them. names, unless nil, are
+// the names of in.
 func choose(want []op.Input, names []string, in []*Array) ([]*Array, error) {
 	var chosen []*Array
 	for i, name := range names {
@@ -133,7 +134,7 @@ func wrongCount(want []op.Input, got int) error {
 	return op.Errorf("", "%d input arrays, want %d: %s", got, len(want), names)
 }
 
-// infer works out shapes and element types of the n outputs.
+// infer computes shapes and element types of the n outputs.
 func (p *plan) infer(iv *invocation, n int) error {
 	shapes, types := make([]dtype.Shape, n), make([]dtype.Type, n)
 	for i := range n {
@@ -144,7 +145,7 @@ func (p *plan) infer(iv *invocation, n int) error {
 	}
 	given, givenTypes := slices.Clone(shapes), slices.Clone(types)
 	in, inTypes := make([]dtype.Shape, len(p.in)), make([]dtype.Type, len(p.in))
-	for range 3 { // what a function learns of one operand may tell it more of another
+	for range 3 { // the shape of one operand may determine another's
 		for i, d := range p.in {
 			in[i], inTypes[i] = d.Shape.Clone(), d.DType
 		}
@@ -167,7 +168,7 @@ func (p *plan) infer(iv *invocation, n int) error {
 	return p.setOutputs(shapes, types, given, givenTypes)
 }
 
-// setOutputs checks what was inferred against explicit outputs.
+// setOutputs checks the inferred shapes and types and compares them with explicit outputs.
 func (p *plan) setOutputs(shapes []Shape, types []dtype.Type, given []Shape,
 	givenTypes []dtype.Type) error {
 	names := p.op.Outputs(p.params)
@@ -191,7 +192,7 @@ func (p *plan) setOutputs(shapes []Shape, types []dtype.Type, given []Shape,
 	return nil
 }
 
-// withInputs adds to err the inputs it is about.
+// withInputs adds the shapes of the inputs to err.
 func (p *plan) withInputs(err error) error {
 	e := *op.WithOp(err, p.op.Name, "", "").(*op.Error)
 	e.Msg += " (inputs: " + p.describeInputs() + ")"
@@ -209,7 +210,7 @@ func (p *plan) describeInputs() string {
 	return s
 }
 
-// prepare chooses the kernel.
+// prepare chooses the kernel and prepares it.
 func (p *plan) prepare(iv *invocation) error {
 	args := op.Args{In: p.in, Out: p.out, Train: p.train, Threads: device.Cores()}
 	k, err := p.op.Prepare(iv.dev, device.MaxTier(), p.params, &args)

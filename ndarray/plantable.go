@@ -5,16 +5,16 @@ import (
 	"sync/atomic"
 )
 
-// planTable is a hash table of plans: lock-free to read, bounded in size. When it is full it is
-// emptied: programs whose shapes repeat never get there, and others gain nothing from it.
+// planTable is a hash table of plans: lock-free to read, bounded in size. A full table is emptied:
+// programs whose shapes repeat never fill it, and other programs gain nothing from it.
 type planTable struct {
 	seed    maphash.Seed
 	buckets atomic.Pointer[planBuckets]
 }
 
 type planBuckets struct {
-	head  [planSlots]atomic.Pointer[plan]
-	count atomic.Int64
+	head  [planSlots]atomic.Pointer[plan] // lists linked by plan.next
+	count atomic.Int64                    // plans added
 }
 
 const (
@@ -33,7 +33,7 @@ func newPlanTable() *planTable {
 
 func (t *planTable) hash(key []byte) uint64 { return maphash.Bytes(t.seed, key) }
 
-// find returns the plan with a key, nil if there is none.
+// find returns the plan with a key, nil if there is none. hash is the key's hash.
 func (t *planTable) find(hash uint64, key []byte) *plan {
 	for p := t.buckets.Load().head[hash%planSlots].Load(); p != nil; p = p.next {
 		if p.key == string(key) {
@@ -43,8 +43,8 @@ func (t *planTable) find(hash uint64, key []byte) *plan {
 	return nil
 }
 
-// add puts in p, which nobody else has seen. Two equal plans may end up in the table when two
-// goroutines were equally fast; the first is found.
+// add adds p, which no other goroutine may use yet. When two goroutines add plans with the same key
+// at once the table holds both, and find returns one of them.
 func (t *planTable) add(hash uint64, p *plan) {
 	b := t.buckets.Load()
 	if b.count.Add(1) > maxPlans {

@@ -17,31 +17,32 @@ var streams atomic.Pointer[stream]
 
 func init() { SetSeed(0) }
 
-// SetSeed starts a new process-wide random stream. Random operations take their range of it when
-// they are pushed: a program that pushes in the same order gets the same numbers, whatever the
-// engine does. A process starts with seed 0.
+// SetSeed starts a new process-wide random stream. Random operations reserve their range of it when
+// they are pushed: a program that pushes in the same order gets the same numbers, independent of
+// the engine's schedule. A process starts with seed 0.
 func SetSeed(seed uint64) { streams.Store(&stream{key: seed}) }
 
-// StreamState is a place in the process-wide random stream.
+// StreamState is a position in the process-wide random stream.
 type StreamState struct {
-	Seed uint64 // given to SetSeed
+	Seed uint64 // seed that was given to SetSeed
 	Next uint64 // number of the next random value
 }
 
-// RandomState returns where the process-wide stream is: what random operations will draw next.
+// RandomState returns the position of the process-wide stream, from which random operations draw
+// next.
 func RandomState() StreamState {
 	s := streams.Load()
 	return StreamState{s.key, s.next.Load()}
 }
 
-// SetRandomState continues the process-wide stream at a place that RandomState has returned.
+// SetRandomState continues the process-wide stream at a position that RandomState has returned.
 func SetRandomState(at StreamState) {
 	s := &stream{key: at.Seed}
 	s.next.Store(at.Next)
 	streams.Store(s)
 }
 
-// reserve returns the part of the stream that the operation uses.
+// reserve takes the range that the operation uses from the stream and returns it.
 func (iv *invocation) reserve(p *plan) op.Seed {
 	if iv.seeded {
 		return iv.seed

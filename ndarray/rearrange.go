@@ -2,7 +2,7 @@ package ndarray
 
 import "gomx/op"
 
-// Tile repeats a as a whole, so often along each of the last axes.
+// Tile repeats the whole of a, reps[i] times along each axis; reps belongs to the last axes.
 func (a *Array) Tile(reps ...int) *Array { return apply1(opTile, TileParams{Reps: reps}, a) }
 
 // Repeat repeats each element n times along an axis.
@@ -18,9 +18,9 @@ func (a *Array) SwapAxes(i, j int) *Array {
 // Flip reverses the order of elements along the given axes.
 func (a *Array) Flip(axes ...int) *Array { return apply1(opReverse, ReverseParams{Axis: axes}, a) }
 
-// Pad adds elements before and after each axis: widths are the numbers before and after the first
-// axis, before and after the second, and so on. mode is constant, edge or reflect; value is the
-// constant.
+// Pad adds elements before and after each axis. widths holds the numbers of elements before and
+// after the first axis, before and after the second, and so on. mode is constant, edge or reflect;
+// value is used by mode constant.
 func (a *Array) Pad(mode string, value float64, widths ...int) *Array {
 	return apply1(opPad, PadParams{Mode: mode, PadWidth: widths, ConstantValue: value}, a)
 }
@@ -30,7 +30,7 @@ func (a *Array) Squeeze(axes ...int) *Array {
 	return apply1(opSqueeze, SqueezeParams{Axis: axes}, a)
 }
 
-// BroadcastTo repeats axes of extent one; 0 keeps the extent of an axis.
+// BroadcastTo repeats axes of extent one to the extents dims; 0 keeps the extent of an axis.
 func (a *Array) BroadcastTo(dims ...int) *Array {
 	return apply1(opBroadcastTo, BroadcastToParams{Shape: dims}, a)
 }
@@ -50,12 +50,12 @@ func (a *Array) ReshapeLike(b *Array) *Array {
 	return apply1(opReshapeLike, ReshapeLikeParams{}, a, b)
 }
 
-// DepthToSpace moves blocks of channels into height and width.
+// DepthToSpace moves groups of block² channels into blocks of height and width.
 func (a *Array) DepthToSpace(block int) *Array {
 	return apply1(opDepthToSpace, BlockParams{BlockSize: block}, a)
 }
 
-// SpaceToDepth moves blocks of height and width into channels.
+// SpaceToDepth moves blocks of block x block pixels into channels.
 func (a *Array) SpaceToDepth(block int) *Array {
 	return apply1(opSpaceToDepth, BlockParams{BlockSize: block}, a)
 }

@@ -6,10 +6,11 @@ import (
 	"gomx/op"
 )
 
-// retained says which operands of an operation its derivative reads.
+// retained tells, per input and output of an operation, whether its derivative reads the values.
 type retained struct{ in, out []bool }
 
-// retains finds out what the derivative of p's operator reads, by asking it once for its gradient.
+// retains returns the operands that the derivative of p's operator reads. The first call computes
+// them from the operator's gradient.
 func (p *plan) retains() *retained {
 	if k := p.keeps.Load(); k != nil {
 		return k
@@ -35,7 +36,7 @@ func (p *plan) retains() *retained {
 	return k
 }
 
-// mark notes which operands of n the gradients depend on by more than their shape.
+// mark adds the operands of n whose values, not only whose shapes, the gradients read.
 func (k *retained) mark(n *op.Node, grads []op.Entry) {
 	read := func(e op.Entry) {
 		if e.Node == n {

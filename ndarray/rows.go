@@ -7,7 +7,7 @@ import (
 	"gomx/op"
 )
 
-// Rows iterates over the first axis: over the places along it, with a view of each as At returns.
+// Rows iterates over the first axis: it yields each index and the view that At returns for it.
 //
 //	for i, row := range x.Rows() { … }
 func (a *Array) Rows() iter.Seq2[int, *Array] {

@@ -7,16 +7,17 @@ import (
 	"gomx/op/prim"
 )
 
-// scalarSlots is the number of numbers that are kept as parameters.
+// scalarSlots is the number of parameters that are cached.
 const scalarSlots = 64
 
-// scalars holds parameters of operators of an array and a number, by the number: programs use few
-// of them again and again, and passing parameters on as an interface would allocate them each time.
+// scalars caches the parameters of operators of an array and a number, by a hash of the number.
+// Programs use the same numbers again and again, and converting parameters to an interface would
+// allocate memory each time.
 var scalars [scalarSlots]atomic.Pointer[scalar]
 
 type scalar struct {
-	bits   uint64
-	params any // prim.ScalarParams
+	bits   uint64 // math.Float64bits of the number
+	params any    // prim.ScalarParams
 }
 
 // scalarParams returns prim.ScalarParams{Scalar: v}.

@@ -2,16 +2,16 @@ package ndarray
 
 import "sync"
 
-// Scoped releases at the end of Scope the arrays that belong to it: those given to Enter and Own,
-// and all that is computed from them.
+// Scoped owns arrays and closes them at the end of Scope: the results of Enter, the arrays given to
+// Own, and all arrays computed from these.
 type Scoped struct {
 	mu     sync.Mutex
 	arrays map[*Array]struct{}
-	ended  bool
+	ended  bool // Scope has returned; arrays is nil
 }
 
-// Scope calls f and closes afterwards, also when f panics, every array that belongs to s. It does
-// not wait: memory is returned when pending operations are complete.
+// Scope calls f and then, also when f panics, closes every array that belongs to s. It does not
+// wait: memory is released when pending operations are complete.
 //
 //	nd.Scope(func(s *nd.Scoped) {
 //		x := s.Enter(batch)             // batch itself is left alone
@@ -24,8 +24,8 @@ func Scope(f func(s *Scoped)) {
 	f(s)
 }
 
-// Enter returns an alias of a; results computed from it belong to the scope. It keeps a's place
-// on a tape and a's gradient.
+// Enter returns an alias of a that belongs to the scope, as do results computed from it. The alias
+// has a's place on a tape and a's gradient.
 func (s *Scoped) Enter(a *Array) *Array {
 	b := a.alias("Enter")
 	b.trace = a.trace
@@ -40,8 +40,8 @@ func (s *Scoped) Own(a *Array) *Array {
 	return a.enter(s)
 }
 
-// Keep takes a out of the scope and returns it: it is not closed, and what is computed from it
-// alone does not belong to the scope.
+// Keep removes a from the scope and returns it: it is not closed, and results computed from it
+// alone do not belong to the scope.
 func (s *Scoped) Keep(a *Array) *Array {
 	a.leave()
 	return a
@@ -57,7 +57,7 @@ func (s *Scoped) end() {
 	}
 }
 
-// enter makes a belong to s; nil and scopes that have ended take nothing.
+// enter adds a to s, unless s is nil or has ended.
 func (a *Array) enter(s *Scoped) *Array {
 	if s == nil {
 		return a
@@ -71,7 +71,7 @@ func (a *Array) enter(s *Scoped) *Array {
 	return a
 }
 
-// leave takes a out of its scope.
+// leave removes a from its scope.
 func (a *Array) leave() {
 	if s := a.scope; s != nil {
 		s.mu.Lock()
@@ -81,7 +81,7 @@ func (a *Array) leave() {
 	}
 }
 
-// scopeOf returns the first scope among the scopes of arrays.
+// scopeOf returns the scope of the first array that has one, nil if none has.
 func scopeOf(arrays []*Array) *Scoped {
 	for _, a := range arrays {
 		if a.scope != nil {

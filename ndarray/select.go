@@ -30,16 +30,17 @@ func (a *Array) TopK(k, axis int) *Array {
 	return apply1(opTopK, TopKParams{K: op.Some(k), Axis: op.Some(axis)}, a)
 }
 
-// OneHot returns an array with a further axis of the given extent, which is 1 at the index that a
-// holds and 0 elsewhere.
+// OneHot returns an array with an additional last axis of extent depth, which is 1 at the index
+// that the element of a gives and 0 elsewhere.
 func (a *Array) OneHot(depth int) *Array { return apply1(opOneHot, OneHotParams{Depth: depth}, a) }
 
-// Pick returns the elements that index selects along an axis, one for each of its elements.
+// Pick returns the elements at the positions that index gives along an axis, one for each element
+// of index.
 func (a *Array) Pick(index *Array, axis int) *Array {
 	return apply1(opPick, PickParams{Axis: op.Some(axis)}, a, index)
 }
 
-// Take returns the slices of an axis that indices select. Indices out of range are clipped.
+// Take returns the slices at the given indices along an axis. Indices out of range are clipped.
 func (a *Array) Take(indices *Array, axis int) *Array {
 	return apply1(opTake, TakeParams{Axis: axis}, a, indices)
 }
@@ -50,7 +51,7 @@ func (a *Array) SliceAxis(axis, begin, end int) *Array {
 	return apply1(opSliceAxis, SliceAxisParams{Axis: axis, Begin: begin, End: op.Some(end)}, a)
 }
 
-// SliceLike cuts the given axes, all if there are none, to the extents of b.
+// SliceLike cuts the given axes, or all if none is given, to the extents of b.
 func (a *Array) SliceLike(b *Array, axes ...int) *Array {
 	return apply1(opSliceLike, SliceLikeParams{Axes: axes}, a, b)
 }
@@ -67,5 +68,6 @@ func (a *Array) SplitAt(axis int, indices ...int) []*Array {
 	return applyMany(opSplitV2, p, nil, nil, a)
 }
 
-// Diag returns diagonal k of the first two axes, or for a vector the matrix that has it there.
+// Diag returns diagonal k of the first two axes; for a vector it returns the matrix with this
+// diagonal k.
 func (a *Array) Diag(k int) *Array { return apply1(opDiag, DiagParams{K: k}, a) }

@@ -9,22 +9,22 @@ import (
 	"gomx/op"
 )
 
-// Tape records operations so that Backward can differentiate them. Recording starts at Watch and
-// travels on results: an operation is recorded when one of its inputs is on the tape and one of
-// them depends on an array with a gradient attached. A tape carries the mode too: operators such as
-// dropout and batch normalization behave as in training where a training tape watches.
+// Tape records operations so that Backward can differentiate them. Recording starts at Watch;
+// results are on the tape of the inputs. An operation is recorded when one of its inputs is on the
+// tape and one of them depends on an array with a gradient attached. A tape also has a mode: under
+// a training tape operators such as dropout and batch normalization behave as in training.
 //
-// A tape is cheap and holds nothing itself: what was recorded hangs on the arrays that were
-// computed, and goes when they go or when Backward has used it.
+// A tape itself holds no records: the results refer to the recorded steps, which are freed together
+// with the results, or after Backward has used them.
 type Tape struct {
-	train bool
+	train bool       // operators behave as in training
 	mu    sync.Mutex // guards the saved arrays of the tape's steps
 }
 
 // NewTape returns a tape. Programs use autograd.Train and autograd.Predict.
 func NewTape(train bool) *Tape { return &Tape{train: train} }
 
-// String says which behaviour of operators the tape asks for.
+// String tells whether the tape is for training or for inference.
 func (t *Tape) String() string {
 	switch {
 	case t == nil:
@@ -38,8 +38,8 @@ func (t *Tape) String() string {
 // Training reports whether operators behave as in training under the tape.
 func (t *Tape) Training() bool { return t.train }
 
-// Watch returns an alias of x from which recording starts. If x has a gradient attached,
-// Backward computes it. An array that is on another tape leaves that.
+// Watch returns an alias of x from which recording starts. If x has a gradient attached, Backward
+// computes it. The alias of an array on another tape is on t only.
 func (t *Tape) Watch(x *Array) *Array {
 	w := x.alias("Watch")
 	w.trace = trace{tape: t}
@@ -50,61 +50,62 @@ func (t *Tape) Watch(x *Array) *Array {
 	return w
 }
 
-// trace is an array's place on a tape. step is nil while nothing of what the array was computed
-// from has a gradient attached.
+// trace is an array's place on a tape. step is nil if the array does not depend on any array with a
+// gradient attached.
 type trace struct {
 	tape  *Tape
 	step  *step
-	index int // the array is this output of the step
+	index int // number of the array among the outputs of step
 }
 
-// step is one recorded operation. Its node refers to the nodes of the steps before it.
+// step is one recorded operation. Its node refers to the nodes of earlier steps.
 type step struct {
 	node    op.Node
 	plan    *plan
-	parents []parent // per input
+	parents []parent // one per input
 	eng     *engine.Engine
 	dev     device.Device
-	fn      *Function // what computes the gradient, if it is not the operator
+	fn      *Function // computes the gradient if not nil, otherwise the operator does
 
 	// Guarded by Tape.mu.
-	in, out []saved
-	freed   bool
+	in, out []saved // one per input and output
+	freed   bool    // Backward has released in and out
 }
 
-// parent says where an input comes from; both are nil for a constant.
+// parent is the origin of an input: a recorded step, or an attached gradient; both are nil for a
+// constant.
 type parent struct {
 	step *step
 	leaf *leaf
 }
 
-// saved is an operand as the derivative will find it. An operand that the derivative does not read
-// keeps its shape only; checked means that it must not have been written since.
+// saved is an operand kept for the derivative. An operand that the derivative does not read has no
+// memory, only a shape.
 type saved struct {
 	array   *Array
-	version uint64
-	checked bool
+	version uint64 // number of writes to the operand's memory when it was recorded
+	checked bool   // Backward fails if the operand was written since
 }
 
 // leaf is the attached gradient of an array.
 type leaf struct {
-	node *op.Node // stands for the array in recorded graphs
+	node *op.Node // variable for the array in recorded graphs
 	grad *Array
 	req  GradReq
 }
 
-// GradReq says what Backward does with an attached gradient.
+// GradReq is the way in which Backward stores an attached gradient.
 type GradReq uint8
 
 // The ways to store gradients.
 const (
 	GradWrite GradReq = iota // overwrite
-	GradAdd                  // add to what is there; ZeroGrad starts again
-	GradNull                 // there is no gradient: AttachGrad takes away the one there is
+	GradAdd                  // add to the stored values; ZeroGrad resets them
+	GradNull                 // no gradient; AttachGrad removes an attached one
 )
 
-// AttachGrad gives a a gradient: an array of its shape, zero at first, that Backward fills. It
-// makes a a starting point: gradients do not flow further to what a was computed from.
+// AttachGrad attaches a gradient to a: an array of a's shape, initially zero, that Backward fills.
+// Gradients do not flow beyond a, to the arrays that a was computed from.
 func (a *Array) AttachGrad(req ...GradReq) {
 	if len(req) > 0 && req[0] == GradNull {
 		a.leaf.Store(nil)
@@ -130,7 +131,7 @@ func gradName(name string) string {
 	return name + "_grad"
 }
 
-// AttachGradArray is AttachGrad with a gradient array of the caller's.
+// AttachGradArray attaches grad, an array of the caller, as the gradient of a.
 func (a *Array) AttachGradArray(grad *Array, req GradReq) {
 	a.mem("AttachGradArray")
 	if grad == nil {
@@ -202,7 +203,7 @@ func (iv *invocation) record(p *plan, results []*Array) {
 	}
 }
 
-// save keeps of the operands what the derivative reads.
+// save keeps the operands that the derivative reads, and the shapes of the others.
 func (s *step) save(iv *invocation, results []*Array) {
 	keeps := s.plan.retains()
 	slab := make([]Array, len(iv.in)+len(results))
@@ -226,7 +227,8 @@ func (s *step) save(iv *invocation, results []*Array) {
 	s.in, s.out = list[:len(iv.in)], list[len(iv.in):]
 }
 
-// recordView records that v is the part of a that an operator would copy; more are further inputs.
+// recordView records v, a view of a, as the result of an operator that would copy this part of a;
+// more holds the operator's other inputs.
 func (a *Array) recordView(v *Array, o *op.Op, params any, more ...*Array) *Array {
 	if a.trace.tape == nil {
 		return v
@@ -240,17 +242,17 @@ func (a *Array) recordView(v *Array, o *op.Op, params any, more ...*Array) *Arra
 	return v
 }
 
-// checkWritable panics when a write to a would go unnoticed by the tape that recorded it.
+// checkWritable panics when a is a recorded result: a tape does not record the write.
 func (a *Array) checkWritable(what string) {
 	if err := a.unrecorded(); err != nil {
 		panic(blame(err, what))
 	}
 }
 
-// unrecorded returns an error when a is a result on a tape.
+// unrecorded returns an error when a is a recorded result.
 func (a *Array) unrecorded() error {
 	if a.trace.step == nil {
 		return nil
 	}
-	return op.Errorf("", "the array was recorded by a tape, it cannot be overwritten: use Detach")
+	return op.Errorf("", "a tape has recorded the array, it cannot be overwritten: use Detach")
 }

@@ -243,7 +243,7 @@ func TestBackwardFreesUnlessRetained(t *testing.T) {
 	}
 	y.Backward()
 	err := nd.Backward([]*nd.Array{y}, nil, false)
-	if err == nil || !strings.Contains(err.Error(), "a Backward before has freed") {
+	if err == nil || !strings.Contains(err.Error(), "an earlier Backward has freed") {
 		t.Errorf("a second Backward: %v", err)
 	}
 	if got := panics(t, func() { y.Backward() }); !strings.Contains(got, "(tape_test.go:") {
@@ -306,7 +306,7 @@ func TestOverwrittenOperandsAreNoticed(t *testing.T) {
 	for _, f := range []func(){
 		func() { z.AddScalarInPlace(1) }, func() { z.Fill(1) }, func() { z.Set(x) },
 	} {
-		if got := panics(t, f); !strings.Contains(got, "recorded by a tape") {
+		if got := panics(t, f); !strings.Contains(got, "a tape has recorded") {
 			t.Errorf("got %q", got)
 		}
 	}

@@ -10,27 +10,28 @@ import (
 	"gomx/engine"
 )
 
-// transfer is a copy between an array and memory of the program. The program's memory must not be
-// touched after the caller has gone away, so whoever changes the state first decides: the engine
-// starts the copy, or the caller, whose context has ended, cancels it.
+// transfer is a copy between an array and memory of the program. The engine must not touch the
+// program's memory after the caller has returned. So the first of two events decides: the engine
+// starts the copy, or the caller's context ends and cancels the copy.
 type transfer struct {
 	mu      sync.Mutex // held during the copy
-	gone    bool       // the caller has left
+	gone    bool       // the caller has returned; guarded by mu
 	block   device.Block
-	offset  int
-	host    []byte
-	write   bool
-	partial bool // a write to part of the memory: no cure for a poisoned value
+	offset  int    // bytes from the start of block
+	host    []byte // memory of the program, owned by the caller
+	write   bool   // copy from host to block
+	partial bool   // writes part of the memory only, so a poisoned value stays poisoned
 	done    chan error
 	uses    [1]engine.Use
 }
 
 var transfers = sync.Pool{New: func() any { return &transfer{done: make(chan error, 1)} }}
 
-// inlineBytes bounds the copies that may run on the goroutine that asks for them.
+// inlineBytes bounds the size of copies that may run on the caller's goroutine.
 const inlineBytes = 64 << 10
 
-// transfer copies between a and host, as an operation of the engine, and waits for it.
+// transfer copies host to a if write is set, a to host otherwise, as an operation of the engine,
+// and waits for it.
 func (a *Array) transfer(ctx context.Context, host []byte, write bool) error {
 	c := a.mem("transfer")
 	defer runtime.KeepAlive(a)
@@ -47,7 +48,7 @@ func (a *Array) transfer(ctx context.Context, host []byte, write bool) error {
 		access, wait = a.writing(), c.eng.WaitWrite
 		c.writes.Add(1)
 	}
-	// Waiting first lets the caller help, and most often run the copy itself.
+	// After waiting first, the caller can most often run the copy itself.
 	if err := wait(ctx, c.v); err != nil && (ctx.Err() != nil || access != engine.Overwrite) {
 		return err
 	}

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// Format implements fmt.Formatter. It waits. %v and %s print as String does, %+v adds nothing to
-// it, and %q quotes it. Other verbs apply to the elements: %.2f prints them with two digits after
-// the point, %d, %x and %o print integers, and a width holds for each element; the shape is left
-// out. Where the values cannot be had, %!v(error) or the like of another verb takes their place.
-// Elements that a verb does not fit appear as fmt prints them: %!d(float64=1.5).
+// Format implements fmt.Formatter. It waits for the values. %v, %+v and %s print the result of
+// String, %q quotes it. Other verbs apply to the elements: %.2f prints them with two digits after
+// the point, %d, %x and %o print integers, and a width applies to each element; the shape is left
+// out. If computing the values has failed, Format prints %!v(error), with the verb in place of v.
+// Elements that do not fit the verb appear as fmt prints them: %!d(float64=1.5).
 func (a *Array) Format(s fmt.State, verb rune) {
 	if a == nil || a.chunk == nil || a.closed.Load() {
 		fmt.Fprintf(s, "%%!%c(ndarray.Array: closed)", verb)
@@ -41,8 +41,8 @@ func (a *Array) Format(s fmt.State, verb rune) {
 	io.WriteString(s, f.nested(0, 0))
 }
 
-// element returns v as the type that a verb is for: an integer where the verb is one of integers
-// and v, of any element type, is an integer.
+// element converts v to the type that a verb formats: to int64 if the verb is for integers and v
+// has an integer value, otherwise it stays a float64.
 func element(verb rune, v float64, float bool) any {
 	whole := v == math.Trunc(v) && math.Abs(v) < 1<<63
 	if whole && (strings.ContainsRune("dboOcU", verb) || !float && (verb == 'x' || verb == 'X')) {

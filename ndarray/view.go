@@ -42,7 +42,7 @@ func (a *Array) At(i int) *Array {
 }
 
 // Reshape returns a view with another shape. As in MXNet 0 keeps an extent, -1 is inferred, -2
-// keeps all that are left, -3 joins two axes, and -4 followed by two numbers splits one.
+// keeps all remaining axes, -3 joins two axes, and -4 followed by two numbers splits one.
 func (a *Array) Reshape(shape ...int) *Array {
 	want := Shape(shape)
 	for _, d := range shape {
@@ -53,7 +53,7 @@ func (a *Array) Reshape(shape ...int) *Array {
 	return a.reshape("Reshape", append(Shape{}, shape...))
 }
 
-// resolve replaces the codes in a shape by the operator's own inference.
+// resolve replaces the codes in a shape by extents, with the inference of the operator reshape.
 func (a *Array) resolve(want Shape) Shape {
 	out := []Shape{nil}
 	params, err := prim.Reshape.Normalize(prim.ReshapeParams{Shape: want})
@@ -75,16 +75,16 @@ func (a *Array) reshape(what string, shape Shape) *Array {
 	return a.recordReshape(a.view(what, shape, 0))
 }
 
-// opShapeLike gives an array the shape of another. Unlike the numbers that Reshape takes that can
-// be any shape, also of a scalar or with an extent of zero.
+// opShapeLike gives an array the shape of another. Unlike the arguments of Reshape this can be any
+// shape, also a scalar's or one with an extent of zero.
 var opShapeLike = op.Lookup("_shape_like")
 
-// recordReshape is recordView for a view of all of a.
+// recordReshape is recordView for a view of all elements of a in another shape.
 func (a *Array) recordReshape(v *Array) *Array {
 	return a.recordView(v, opShapeLike, op.NoParams{}, v)
 }
 
-// view returns an array on part of the memory of a.
+// view returns an array on the part of a's memory that begins offset bytes after a.
 func (a *Array) view(what string, shape Shape, offset int) *Array {
 	v := a.alias(what)
 	v.shape = shape
@@ -92,7 +92,7 @@ func (a *Array) view(what string, shape Shape, offset int) *Array {
 	return v
 }
 
-// rowBytes returns the distance of neighbours along the first axis.
+// rowBytes returns the distance in bytes of neighbours along the first axis.
 func (a *Array) rowBytes() int {
 	if a.shape[0] == 0 {
 		return 0
@@ -107,8 +107,8 @@ func fromEnd(i, n int) int {
 	return i
 }
 
-// Set overwrites the values of a with those of src, which has the same shape and element type and
-// may be on another device.
+// Set overwrites the values of a with the values of src, which must have the same shape and element
+// type and may be on another device.
 func (a *Array) Set(src *Array) {
 	a.mem("Set")
 	if src == nil {
@@ -165,7 +165,7 @@ func (a *Array) To(d device.Device) *Array {
 	return b.enter(a.scope)
 }
 
-// checkShape reports extents that no array can have.
+// checkShape returns an error for extents that no array can have.
 func checkShape(s Shape) error {
 	n := 1
 	for _, d := range s {
