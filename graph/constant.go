@@ -15,8 +15,8 @@ import (
 // maxConstant is the number of bytes that a constant may have.
 const maxConstant = 1 << 20
 
-// foldConstants computes what depends on no variable.
-func foldConstants(outs []op.Entry, f *Facts) ([]op.Entry, int) {
+// FoldConstants computes what depends on no variable.
+func FoldConstants(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	c := &folder{value: map[op.Entry]op.Tensor{}}
 	return rewrite(outs, f, c.visit)
 }
@@ -26,7 +26,7 @@ type folder struct{ value map[op.Entry]op.Tensor }
 
 func (c *folder) visit(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
 	e := n.Entry(0)
-	if n.NumOutputs() != 1 || draws(n) || len(n.Op.Mutates) > 0 || n.Op.Update || len(n.After) > 0 || !known(r.facts, e) {
+	if n.NumOutputs() != 1 || draws(n) || len(n.Op.Mutates) > 0 || n.Op.Update || len(n.After) > 0 || !r.facts.Known(e) {
 		return op.Entry{}
 	}
 	shape, t := r.facts.Shapes[e], r.facts.Types[e]
@@ -37,7 +37,7 @@ func (c *folder) visit(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
 	call := &op.Call{Out: []op.Tensor{tensor(t, shape)}}
 	for k, e := range in {
 		v, ok := c.value[e]
-		if ignored := slices.Contains(n.Op.Ignores, k); !ok && !(ignored && known(r.facts, e)) {
+		if ignored := slices.Contains(n.Op.Ignores, k); !ok && !(ignored && r.facts.Known(e)) {
 			return op.Entry{}
 		} else if !ok || ignored {
 			v = op.Tensor{Desc: op.Plain(r.facts.Types[e], r.facts.Shapes[e])}

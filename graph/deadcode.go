@@ -4,14 +4,13 @@ import (
 	"fmt"
 	"slices"
 
-	"gomx/dtype"
 	"gomx/op"
 	"gomx/op/prim"
 )
 
-// cutShapes gives operators that read only the shape of an input an array of that shape which is
+// CutShapes gives operators that read only the shape of an input an array of that shape which is
 // never computed.
-func cutShapes(outs []op.Entry, f *Facts) ([]op.Entry, int) {
+func CutShapes(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	c := &cutter{made: map[string]*op.Node{}}
 	return rewrite(outs, f, c.visit)
 }
@@ -46,7 +45,7 @@ func (c *cutter) visit(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
 // shape returns an array like e.
 func (c *cutter) shape(f *Facts, e op.Entry, group string) op.Entry {
 	s, t := f.Shapes[e], f.Types[e]
-	if !known(f, e) || len(s) == 0 || s.Size() == 0 {
+	if !f.Known(e) || len(s) == 0 || s.Size() == 0 {
 		return op.Entry{}
 	}
 	key := fmt.Sprint(s, t, group)
@@ -61,11 +60,4 @@ func (c *cutter) shape(f *Facts, e op.Entry, group string) op.Entry {
 	}
 	f.Shapes[z.Entry(0)], f.Types[z.Entry(0)] = s, t
 	return z.Entry(0)
-}
-
-// known reports whether shape and element type of e are known.
-func known(f *Facts, e op.Entry) bool {
-	s, ok := f.Shapes[e]
-	t, typed := f.Types[e]
-	return ok && typed && s.Known() && t != dtype.Unknown
 }

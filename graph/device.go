@@ -83,8 +83,8 @@ func (p *Placement) given(n *op.Node) (device.Device, bool) {
 	return p.Var(n)
 }
 
-// assignDevices writes down for every operator where it runs, as its group.
-func assignDevices(outs []op.Entry, f *Facts) ([]op.Entry, int) {
+// AssignDevices writes down for every operator where it runs, as its group.
+func AssignDevices(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	if f.Place == nil {
 		return outs, 0
 	}
@@ -109,9 +109,9 @@ func inGroup(n *op.Node, group string) *op.Node {
 	return &m
 }
 
-// copyBetweenDevices puts a copy wherever an operator reads what lies on another device, one for each device that reads it,
+// CopyBetweenDevices puts a copy wherever an operator reads what lies on another device, one for each device that reads it,
 // and where an output is wanted on another device than the one that computes it.
-func copyBetweenDevices(outs []op.Entry, f *Facts) ([]op.Entry, int) {
+func CopyBetweenDevices(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	if f.Place == nil {
 		return outs, 0
 	}

@@ -49,11 +49,10 @@ func TestCopyBetweenDevices(t *testing.T) {
 		grouped(t, "zeros_like", "zeros", "c", grouped(t, "exp", "far", "a", a))} // of which only the shape is read
 	f := &graph.Facts{Place: &graph.Placement{Groups: map[string]device.Device{"a": device.CPU(), "b": {ID: 1}, "c": {ID: 2}},
 		Outputs: []device.Device{{ID: 1}, {ID: 3}}}}
-	for _, stage := range []graph.Stage{graph.Assigned, graph.Placed} {
-		var report []graph.Applied
-		outs, report = graph.Run(graph.Select([]string{"assign-devices", "copy-between-devices"}, stage), outs, f)
-		if len(report) != 1 {
-			t.Fatalf("stage %v has %d passes, want one that cannot be left out", stage, len(report))
+	for _, p := range []graph.Pass{graph.AssignDevices, graph.CopyBetweenDevices} {
+		var err error
+		if outs, _, _, err = graph.Apply(p, outs, f); err != nil {
+			t.Fatal(err)
 		}
 	}
 	copies := []string{}

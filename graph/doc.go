@@ -7,17 +7,16 @@
 //
 // # Rewriting
 //
-// Passes lists the passes that rewrite a graph into one that is equal and faster, in their order and with
-// their reasons. They run in stages: on the graph as it was composed, where what is removed needs no
-// gradient either; on graphs that only infer, or that are trained, where layers are fused; and on the whole
-// graph, where constants are folded, equal nodes are shared and pointwise operators become chains.
-// Run applies passes and tells what each changed, node by node:
+// A Pass rewrites a graph into one that is equal and faster. Package compile lists the passes in
+// their order and with their reasons. Apply runs one and tells its changes, node by node:
 //
-//	passes := graph.Select(nil, graph.Composed, graph.Inferring)
-//	outs, report := graph.Run(passes, outs, graph.FactsOf(g, shapes, types))
+//	f := graph.FactsOf(g, shapes, types)
+//	outs, changes, report, err := graph.Apply(graph.FoldBatchNorm, outs, f)
 //
-// A pass that is not Loose leaves every value as it is, but for the sign of zeros; the others change the order of
-// sums or round once instead of twice. Rewriting passes copy what changes and leave the nodes given to them alone.
+// Facts are the shapes and types of entries. They go from pass to pass and are never inferred again:
+// a pass records the entries that it makes, and Complete infers new nodes from their inputs alone.
+//
+// Rewriting passes copy the nodes that change and leave the nodes given to them alone.
 // Outputs stay distinct, so that each can be written to an array of its own.
 //
 // Streams numbers the nodes that draw random numbers before anything is rewritten: what they draw does not depend on

@@ -9,9 +9,9 @@ import (
 	"gomx/op/prim"
 )
 
-// dropDropout removes dropout that drops in training only. An output keeps its own, because outputs
+// DropDropout removes dropout that drops in training only. An output keeps its own, because outputs
 // are written where nothing else lives.
-func dropDropout(outs []op.Entry, f *Facts) ([]op.Entry, int) {
+func DropDropout(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	return rewrite(outs, f, func(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
 		if n.Op != nn.Dropout.Op || n.Params.(nn.DropoutParams).Mode != "training" || r.outs[n.Entry(0)] || r.wanted(n) || len(n.After) > 0 {
 			return op.Entry{}
@@ -20,8 +20,8 @@ func dropDropout(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	})
 }
 
-// foldBatchNorm makes one convolution of a convolution and the batch norm that alone reads it.
-func foldBatchNorm(outs []op.Entry, f *Facts) ([]op.Entry, int) { return rewrite(outs, f, foldInto) }
+// FoldBatchNorm makes one convolution of a convolution and the batch norm that alone reads it.
+func FoldBatchNorm(outs []op.Entry, f *Facts) ([]op.Entry, int) { return rewrite(outs, f, foldInto) }
 
 func foldInto(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
 	if n.Op != nn.BatchNorm.Op || r.wanted(n) {
@@ -51,8 +51,8 @@ func (r *rewriter) exact(e op.Entry) bool {
 	return ok && (t == dtype.Float32 || t == dtype.Float64)
 }
 
-// fuseSum gives sums to the convolution that computes one of their terms.
-func fuseSum(outs []op.Entry, f *Facts) ([]op.Entry, int) { return rewrite(outs, f, sumInto) }
+// FuseSum gives sums to the convolution that computes one of their terms.
+func FuseSum(outs []op.Entry, f *Facts) ([]op.Entry, int) { return rewrite(outs, f, sumInto) }
 
 func sumInto(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
 	if !sums(n) {
@@ -84,8 +84,8 @@ func (r *rewriter) convolution(e op.Entry, n *op.Node) (p nn.FusedConvolutionPar
 	return p, false
 }
 
-// fuseActivation gives rectifiers to the convolution or dense layer before them.
-func fuseActivation(outs []op.Entry, f *Facts) ([]op.Entry, int) {
+// FuseActivation gives rectifiers to the convolution or dense layer before them.
+func FuseActivation(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	return rewrite(outs, f, activationInto)
 }
 
@@ -124,8 +124,8 @@ func rectifies(n *op.Node) bool {
 	return n.Op == prim.Relu.Op
 }
 
-// fuseNorm gives rectifiers, and the sums before them, to the batch norm that they alone read.
-func fuseNorm(outs []op.Entry, f *Facts) ([]op.Entry, int) { return rewrite(outs, f, normInto) }
+// FuseNorm gives rectifiers, and the sums before them, to the batch norm that they alone read.
+func FuseNorm(outs []op.Entry, f *Facts) ([]op.Entry, int) { return rewrite(outs, f, normInto) }
 
 func normInto(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
 	if !rectifies(n) {
@@ -160,9 +160,9 @@ func (r *rewriter) norm(e op.Entry, n *op.Node) (p nn.BatchNormParams, ok bool) 
 	return p, p.Axis.Value() == 1
 }
 
-// fuseTrainedActivation gives rectifiers to the convolution before them. What the convolution computes before the
+// FuseTrainedActivation gives rectifiers to the convolution before them. What the convolution computes before the
 // rectifier is not kept, and need not be.
-func fuseTrainedActivation(outs []op.Entry, f *Facts) ([]op.Entry, int) {
+func FuseTrainedActivation(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	return rewrite(outs, f, func(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
 		if !rectifies(n) {
 			return op.Entry{}

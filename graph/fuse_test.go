@@ -45,13 +45,23 @@ func optimize(t *testing.T, channels int, outs ...op.Entry) ([]op.Entry, map[str
 	if err := graph.InferShapes(g, shapes); err != nil {
 		t.Fatal(err)
 	}
-	outs, report := graph.Run(graph.Inference(), outs, graph.FactsOf(g, shapes, types))
+	f := graph.FactsOf(g, shapes, types)
 	changes := map[string]int{}
-	for _, a := range report {
-		changes[a.Pass.Name] = a.Changes
+	for _, p := range inference {
+		var err error
+		if outs, changes[p.name], _, err = graph.Apply(p.pass, outs, f); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return outs, changes
 }
+
+// inference are the fusions of graphs that only infer, in their order.
+var inference = []struct {
+	name string
+	pass graph.Pass
+}{{"drop-dropout", graph.DropDropout}, {"fold-batchnorm", graph.FoldBatchNorm}, {"fuse-sum", graph.FuseSum},
+	{"fuse-activation", graph.FuseActivation}, {"adopt-convolutions", graph.AdoptConvolutions}, {"winograd", graph.ChooseWinograd}}
 
 func TestResidualBlockBecomesOneConvolution(t *testing.T) {
 	b := newBlock(16)
@@ -114,29 +124,5 @@ func TestDropoutGoesUnlessItIsAnOutput(t *testing.T) {
 	outs, changes := optimize(t, 16, last.Entry(0))
 	if changes["drop-dropout"] != 1 || outs[0].Node.Op != nn.Dropout.Op || outs[0].Node.In[0].Node.In[0] != x.Entry(0) {
 		t.Errorf("%d changes, output %v of %v, want only the inner dropout gone", changes["drop-dropout"], outs[0].Node.Op.Name, outs[0].Node.In)
-	}
-}
-
-func TestPassesHaveReasons(t *testing.T) {
-	seen := map[string]bool{}
-	stages := map[graph.Stage]bool{}
-	for _, p := range graph.Passes() {
-		if p.Name == "" || p.Reason == "" || p.Run == nil || seen[p.Name] {
-			t.Errorf("pass %q: want a name of its own, a reason and a function", p.Name)
-		}
-		if p.Stage > graph.Placed {
-			t.Errorf("pass %q: stage %d, want one of the %d", p.Name, p.Stage, graph.Placed+1)
-		}
-		seen[p.Name], stages[p.Stage] = true, true
-	}
-	for s := graph.Assigned; s <= graph.Placed; s++ {
-		if !stages[s] {
-			t.Errorf("no pass runs in stage %d: are these all passes?", s)
-		}
-		for _, p := range graph.Select(nil, s) {
-			if !seen[p.Name] {
-				t.Errorf("pass %q of stage %d is not among all passes", p.Name, s)
-			}
-		}
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"gomx/op/nn"
 )
 
-// fuseLossGradient lets the gradient of a dense layer make the gradient of the softmax loss on its results, which then
+// FuseLossGradient lets the gradient of a dense layer make the gradient of the softmax loss on its results, which then
 // nobody else may read.
-func fuseLossGradient(outs []op.Entry, f *Facts) ([]op.Entry, int) {
+func FuseLossGradient(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	r, order := newRewriter(outs, f)
 	for _, n := range order {
 		in := r.now(n.In)

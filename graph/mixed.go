@@ -24,8 +24,8 @@ type Mixed struct {
 	Kept            bool                  // parameters in the narrow type are kept between runs, as inference does
 }
 
-// mixPrecision rewrites a graph without gradient that computes in float32.
-func mixPrecision(outs []op.Entry, f *Facts) ([]op.Entry, int) {
+// MixPrecision rewrites a graph without gradient that computes in float32.
+func MixPrecision(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	if f.Mixed == nil {
 		return outs, 0
 	}
@@ -48,7 +48,7 @@ func mixPrecision(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	return list, m.changes
 }
 
-// mixer is the state of mixPrecision.
+// mixer is the state of MixPrecision.
 type mixer struct {
 	*rewriter
 	*Mixed

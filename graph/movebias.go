@@ -10,8 +10,8 @@ import (
 // longer: with fewer, the sums have the bias while they are in registers.
 const biasRows = 128
 
-// moveBias lets a softmax loss add the bias of the dense layer below it.
-func moveBias(outs []op.Entry, f *Facts) ([]op.Entry, int) { return rewrite(outs, f, biasIntoSoftmax) }
+// MoveBias lets a softmax loss add the bias of the dense layer below it.
+func MoveBias(outs []op.Entry, f *Facts) ([]op.Entry, int) { return rewrite(outs, f, biasIntoSoftmax) }
 
 func biasIntoSoftmax(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
 	if n.Op != loss.SoftmaxOutput.Op || !r.only(in[0]) || !r.exact(in[0]) {

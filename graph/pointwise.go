@@ -17,12 +17,12 @@ const (
 	chainSteps   = 40
 )
 
-// fusePointwise joins pointwise operators that read each other into chains.
+// FusePointwise joins pointwise operators that read each other into chains.
 //
 // It goes through the nodes in an order in which pointwise ones come as soon as they can, and lets each join the chains
 // that it reads. A chain runs where its last member stood. So it may grow only while nothing outside has read it: whatever
 // comes later reads it after it has run, and whatever it reads came before.
-func fusePointwise(outs []op.Entry, f *Facts) ([]op.Entry, int) {
+func FusePointwise(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	r, order := newRewriter(outs, f)
 	c := &chainer{rewriter: r, forward: forwardNodes(outs, f), mutated: mutatedNodes(order), chain: map[*op.Node]*chain{}, after: map[*op.Node]bool{}, at: map[*op.Node]int{}}
 	for _, n := range order {
@@ -43,7 +43,7 @@ func fusePointwise(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	return c.now(outs), c.changes
 }
 
-// chainer is the state of fusePointwise.
+// chainer is the state of FusePointwise.
 type chainer struct {
 	*rewriter
 	forward map[*op.Node]bool
@@ -107,11 +107,11 @@ func (c *chainer) fusible(n *op.Node) bool {
 	}
 	out := n.Entry(0)
 	shape, t := c.facts.Shapes[out], c.facts.Types[out]
-	if !known(c.facts, out) || shape.Size() == 0 || len(shape) == 0 || !prim.Fusible(c.facts.kind(n), t, n.Op, n.Params, len(n.In)) {
+	if !c.facts.Known(out) || shape.Size() == 0 || len(shape) == 0 || !prim.Fusible(c.facts.kind(n), t, n.Op, n.Params, len(n.In)) {
 		return false
 	}
 	for _, e := range n.In {
-		if !known(c.facts, e) || c.mutated[e.Node] {
+		if !c.facts.Known(e) || c.mutated[e.Node] {
 			return false
 		}
 		if from := c.facts.Types[e]; from != t && !(prim.IsCast(n.Op) && prim.FusibleTypes(c.facts.kind(n), from, t)) {

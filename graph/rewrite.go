@@ -1,59 +1,6 @@
 package graph
 
-import (
-	"gomx/device"
-	"gomx/dtype"
-	"gomx/op"
-)
-
-// Facts is what is known of the entries of a graph. Passes read it and add what they make.
-type Facts struct {
-	Shapes map[op.Entry]dtype.Shape
-	Types  map[op.Entry]dtype.Type
-	// Forward is how many of the outputs belong to the forward part, which runs by itself before the rest; 0: all.
-	Forward int
-	// Place says where nodes run; nil: all on one device.
-	Place *Placement
-	// Device is where nodes run whose attributes name no device.
-	Device device.Device
-	// Mixed says how a graph computes with two floating-point types; nil: with those of its variables.
-	Mixed *Mixed
-
-	changes []Change // of the pass that runs
-}
-
-// kind returns the kind of the device that n runs on.
-func (f *Facts) kind(n *op.Node) device.Kind {
-	if d, err := device.Parse(Group(n)); err == nil {
-		return d.Kind
-	}
-	return f.Device.Kind
-}
-
-// note records a change for the report.
-func (f *Facts) note(c Change) { f.changes = append(f.changes, c) }
-
-// FactsOf collects the shapes and types of an indexed graph, which are given by entry number.
-func FactsOf(g *Indexed, shapes []dtype.Shape, types []dtype.Type) *Facts {
-	f := &Facts{Shapes: map[op.Entry]dtype.Shape{}, Types: map[op.Entry]dtype.Type{}}
-	for i, n := range g.Nodes {
-		from, to := g.Out(i)
-		for e := from; e < to; e++ {
-			f.Shapes[n.Entry(e-from)], f.Types[n.Entry(e-from)] = shapes[e], types[e]
-		}
-	}
-	return f
-}
-
-// copy records that e has the shape and type of old.
-func (f *Facts) copy(e, old op.Entry) {
-	if s, ok := f.Shapes[old]; ok {
-		f.Shapes[e] = s
-	}
-	if t, ok := f.Types[old]; ok {
-		f.Types[e] = t
-	}
-}
+import "gomx/op"
 
 // rewriter copies a graph node by node and lets a rule put something else in the place of some.
 type rewriter struct {

@@ -15,9 +15,9 @@ type rowLoss struct {
 	made                             *op.Node // the node that does the work of all
 }
 
-// fuseRowLoss lets the forward part compute the gradients of a dense layer of one output together with the regression head
+// FuseRowLoss lets the forward part compute the gradients of a dense layer of one output together with the regression head
 // above it. The backward part only multiplies them by the head's factor.
-func fuseRowLoss(outs []op.Entry, f *Facts) ([]op.Entry, int) {
+func FuseRowLoss(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	r, order := newRewriter(outs, f)
 	found := map[*op.Node]*rowLoss{}
 	for _, n := range order {

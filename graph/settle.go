@@ -8,12 +8,12 @@ import (
 	"gomx/op/prim"
 )
 
-// settleShapes writes shapes that were inferred into the operators that make arrays of a shape of which parts follow from
+// SettleShapes writes shapes that were inferred into the operators that make arrays of a shape of which parts follow from
 // its use, such as the first states of unrolled recurrent networks: later passes may take that use away.
-func settleShapes(outs []op.Entry, f *Facts) ([]op.Entry, int) {
+func SettleShapes(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	return rewrite(outs, f, func(r *rewriter, n *op.Node, _ []op.Entry) op.Entry {
 		e := n.Entry(0)
-		if !known(f, e) || f.Shapes[e].Size() == 0 {
+		if !f.Known(e) || f.Shapes[e].Size() == 0 {
 			return op.Entry{}
 		}
 		params := n.Params

@@ -9,12 +9,12 @@ import (
 	"gomx/op/prim"
 )
 
-// shareComposed makes one node of nodes that compute the same.
-func shareComposed(outs []op.Entry, f *Facts) ([]op.Entry, int) { return share(outs, f, nil) }
+// ShareComposed makes one node of nodes that compute the same.
+func ShareComposed(outs []op.Entry, f *Facts) ([]op.Entry, int) { return share(outs, f, nil) }
 
-// shareCompiled does so within the forward part and within the backward part. A value that the
+// ShareCompiled does so within the forward part and within the backward part. A value that the
 // backward part computes again instead of keeping it is there to save memory.
-func shareCompiled(outs []op.Entry, f *Facts) ([]op.Entry, int) {
+func ShareCompiled(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	return share(outs, f, forwardNodes(outs, f))
 }
 

@@ -8,25 +8,25 @@ import (
 	"gomx/op/prim"
 )
 
-// simplifyComposed removes what does nothing from a graph without gradient. Operators whose
+// SimplifyComposed removes what does nothing from a graph without gradient. Operators whose
 // gradient is not that of what they compute, such as losses, stay.
-func simplifyComposed(outs []op.Entry, f *Facts) ([]op.Entry, int) {
+func SimplifyComposed(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	return rewrite(outs, f, func(r *rewriter, n *op.Node, in []op.Entry) op.Entry { return simplify(r, n, in, false) })
 }
 
-// simplifyCompiled does so in a graph that has its gradient.
-func simplifyCompiled(outs []op.Entry, f *Facts) ([]op.Entry, int) {
+// SimplifyCompiled does so in a graph that has its gradient.
+func SimplifyCompiled(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	return rewrite(outs, f, func(r *rewriter, n *op.Node, in []op.Entry) op.Entry { return simplify(r, n, in, true) })
 }
 
 // simplify returns what is equal to output 0 of n and takes less work.
 func simplify(r *rewriter, n *op.Node, in []op.Entry, compiled bool) op.Entry {
-	if len(in) == 0 || len(n.After) > 0 || n.NumOutputs() > 1 && r.wanted(n) || !known(r.facts, n.Entry(0)) {
+	if len(in) == 0 || len(n.After) > 0 || n.NumOutputs() > 1 && r.wanted(n) || !r.facts.Known(n.Entry(0)) {
 		return op.Entry{}
 	}
 	s := &simplifier{rewriter: r, n: n, in: in, compiled: compiled}
 	for _, e := range in {
-		if !known(r.facts, e) {
+		if !r.facts.Known(e) {
 			return op.Entry{}
 		}
 	}

@@ -80,8 +80,8 @@ func constantValue(e op.Entry) (float64, bool) {
 // maxScale bounds factors that are joined: their product neither overflows nor vanishes.
 const maxScale = 1e15
 
-// scaleOnce joins factors and divisors that follow each other.
-func scaleOnce(outs []op.Entry, f *Facts) ([]op.Entry, int) {
+// ScaleOnce joins factors and divisors that follow each other.
+func ScaleOnce(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	return rewrite(outs, f, func(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
 		a, ok := factor(n)
 		if !ok || len(n.After) > 0 || in[0].Node.IsVar() || len(in[0].Node.After) > 0 || !r.facts.Types[n.Entry(0)].IsFloat() {

@@ -18,7 +18,7 @@ func (s *simplifier) moved() op.Entry {
 	first, x2 := x, x
 	joined := false
 	if inner := x.Node; !inner.IsVar() && len(inner.In) > 0 && len(inner.After) == 0 {
-		if before, ok := permutation(inner, s.facts.Shapes[inner.In[0]]); ok && known(s.facts, inner.In[0]) {
+		if before, ok := permutation(inner, s.facts.Shapes[inner.In[0]]); ok && s.facts.Known(inner.In[0]) {
 			both := make([]int, len(perm))
 			for i, a := range perm {
 				both[i] = before[a]
@@ -108,8 +108,8 @@ func reshapes(o *op.Op) bool {
 	return false
 }
 
-// transposedProducts lets products of matrices transpose their operands themselves.
-func transposedProducts(outs []op.Entry, f *Facts) ([]op.Entry, int) {
+// TransposedProducts lets products of matrices transpose their operands themselves.
+func TransposedProducts(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	return rewrite(outs, f, func(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
 		p, ok := n.Params.(prim.DotParams)
 		if !ok || n.Op != prim.Dot.Op && n.Op != prim.BatchDot.Op || len(n.After) > 0 {
@@ -128,7 +128,7 @@ func transposedProducts(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 // lastSwapped returns what e is the transposition of its last two axes of, else e; matrix demands two axes.
 func lastSwapped(f *Facts, e op.Entry, matrix bool) (op.Entry, bool) {
 	n := e.Node
-	if n.IsVar() || len(n.In) == 0 || len(n.After) > 0 || !known(f, n.In[0]) {
+	if n.IsVar() || len(n.In) == 0 || len(n.After) > 0 || !f.Known(n.In[0]) {
 		return e, false
 	}
 	shape := f.Shapes[n.In[0]]

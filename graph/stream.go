@@ -10,10 +10,10 @@ import (
 // StreamAttr names the attribute that numbers the nodes which draw random numbers.
 const StreamAttr = "__stream__"
 
-// Streams numbers the nodes that draw random numbers, so that each draws the same ones whatever passes make of the
-// graph, and one that is computed again draws them again.
-func Streams(outs []op.Entry) []op.Entry {
-	r, order := newRewriter(outs, &Facts{})
+// Streams numbers the nodes that draw random numbers, so that each draws the same ones whatever
+// passes make of the graph, and draws them again when it is computed again.
+func Streams(outs []op.Entry, f *Facts) ([]op.Entry, int) {
+	r, order := newRewriter(outs, f)
 	next := 0
 	for _, n := range order {
 		if m := r.keep(n, r.now(n.In)); !n.IsVar() && n.Op.Random {
@@ -27,7 +27,7 @@ func Streams(outs []op.Entry) []op.Entry {
 			}
 		}
 	}
-	return r.now(outs)
+	return r.now(outs), next
 }
 
 // Stream returns the number of a node that draws random numbers.

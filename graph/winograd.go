@@ -5,9 +5,9 @@ import (
 	"gomx/op/nn"
 )
 
-// adoptConvolutions turns the convolutions that are left into the fused operator, whose kernels
+// AdoptConvolutions turns the convolutions that are left into the fused operator, whose kernels
 // choose layouts.
-func adoptConvolutions(outs []op.Entry, f *Facts) ([]op.Entry, int) {
+func AdoptConvolutions(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	return rewrite(outs, f, func(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
 		if n.Op != nn.Convolution.Op {
 			return op.Entry{}
@@ -30,8 +30,8 @@ func changed(n *op.Node, o *op.Op, params any, in []op.Entry) op.Entry {
 // be able to take over before the graph's layouts are made to suit it.
 const winogradShare = 0.2
 
-// chooseWinograd asks for Winograd's algorithm where it applies, if enough of the work is there.
-func chooseWinograd(outs []op.Entry, f *Facts) ([]op.Entry, int) {
+// ChooseWinograd asks for Winograd's algorithm where it applies, if enough of the work is there.
+func ChooseWinograd(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	var all, fit float64
 	for _, n := range op.Topo(outs) {
 		if p, ok := fusedConvolution(n); ok {

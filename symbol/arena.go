@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"gomx/compile"
 	"gomx/device"
 	"gomx/engine"
 )
@@ -36,27 +37,20 @@ func (b *arenaBlock) release() {
 	}
 }
 
-// room is what a program needs of an arena on one device, and which part of its plan that is.
-type room struct {
-	dev   device.Device
-	from  int64
-	bytes int64
-}
-
 // reserve makes the arena as large as a room at least, keeping what it has if that is enough. Runs that
 // are under way keep the old block until they are done. The caller holds mu.
-func (a *arena) reserve(r room) (*arenaBlock, error) {
-	old := a.blocks[r.dev]
-	if old != nil && r.bytes <= int64(old.Bytes) {
+func (a *arena) reserve(r compile.Room) (*arenaBlock, error) {
+	old := a.blocks[r.Device]
+	if old != nil && r.Bytes <= int64(old.Bytes) {
 		return old, nil
 	}
-	b, err := device.Alloc(r.dev, int(r.bytes), device.PurposeArena)
+	b, err := device.Alloc(r.Device, int(r.Bytes), device.PurposeArena)
 	if err != nil {
 		return nil, err
 	}
 	old.release()
 	block := &arenaBlock{Block: b}
-	a.blocks[r.dev] = block
+	a.blocks[r.Device] = block
 	block.refs.Store(1)
 	block.cleanup = runtime.AddCleanup(block, device.Block.Free, b)
 	return block, nil

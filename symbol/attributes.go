@@ -3,6 +3,7 @@ package symbol
 import (
 	"fmt"
 
+	"gomx/compile"
 	"gomx/dtype"
 	"gomx/graph"
 	"gomx/op"
@@ -100,29 +101,19 @@ func StorageType(t Storage) Option {
 
 // InferTypePartial is InferType that leaves unknown what nothing says; variables do not become float32.
 func (s *Symbol) InferTypePartial(types map[string]dtype.Type) (args, outs, aux []dtype.Type, err error) {
-	r, err := s.inferKnownTypes(types)
+	if err := s.checkNames(); err != nil {
+		return nil, nil, nil, err
+	}
+	r, err := compile.Seed(s.outputs, compile.Given{Types: types})
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	if err := graph.InferTypes(r.Graph, r.Types); err != nil {
+		return nil, nil, nil, err
+	}
 	vars, auxVars := s.variables()
-	of := func(nodes []*op.Node) []dtype.Type {
-		list := make([]dtype.Type, len(nodes))
-		for i, v := range nodes {
-			list[i] = r.types[r.g.Entry(v.Entry(0))]
-		}
-		return list
+	for _, e := range r.Graph.Outputs {
+		outs = append(outs, r.Types[e])
 	}
-	for _, e := range r.g.Outputs {
-		outs = append(outs, r.types[e])
-	}
-	return of(vars), outs, of(auxVars), nil
-}
-
-// inferKnownTypes runs type inference without choosing types that nothing says.
-func (s *Symbol) inferKnownTypes(types map[string]dtype.Type) (*inferred, error) {
-	r, err := s.given(nil, types)
-	if err != nil {
-		return nil, err
-	}
-	return r, graph.InferTypes(r.g, r.types)
+	return typesOf(r, vars), outs, typesOf(r, auxVars), nil
 }

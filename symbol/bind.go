@@ -3,6 +3,7 @@ package symbol
 import (
 	"fmt"
 
+	"gomx/compile"
 	"gomx/device"
 	"gomx/dtype"
 	nd "gomx/ndarray"
@@ -64,7 +65,7 @@ type BindConfig struct {
 // the graph. The result is ready to run.
 func (s *Symbol) SimpleBind(c BindConfig) (ex *Executor, err error) {
 	defer op.Recover(&err)
-	if err := checkPasses(c.Without); err != nil {
+	if err := compile.CheckNames(c.Without); err != nil {
 		return nil, err
 	}
 	if err := c.checkPrecision(); err != nil {
@@ -80,15 +81,14 @@ func (s *Symbol) SimpleBind(c BindConfig) (ex *Executor, err error) {
 	}
 	args, aux := s.variables()
 	ex = &Executor{symbol: s, config: c, eng: eng, Args: map[string]*nd.Array{}, Grads: map[string]*nd.Array{}, Aux: map[string]*nd.Array{},
-		shapes: r.shapes, types: r.types, index: r.g}
+		source: compile.Source{Outputs: s.outputs, Args: args, Facts: r.Facts()}}
 	if ex.spread, err = s.spreadOver(&c); err != nil {
 		return nil, err
 	}
-	if err := allKnown(args, r.shapesOf(args)); err != nil {
-		return nil, err
-	}
-	if err := allKnown(aux, r.shapesOf(aux)); err != nil {
-		return nil, err
+	for _, list := range [][]*op.Node{args, aux} {
+		if err := r.CheckKnown(list); err != nil {
+			return nil, err
+		}
 	}
 	for _, v := range args {
 		if err := ex.bindArg(v); err != nil {
@@ -110,7 +110,7 @@ func (s *Symbol) SimpleBind(c BindConfig) (ex *Executor, err error) {
 }
 
 // inferFor runs inference with the shapes of given arrays among what is known.
-func (s *Symbol) inferFor(c *BindConfig) (*inferred, error) {
+func (s *Symbol) inferFor(c *BindConfig) (*compile.Inferred, error) {
 	shapes, types := map[string]dtype.Shape{}, map[string]dtype.Type{}
 	for _, given := range []map[string]*nd.Array{c.Args, c.Aux} {
 		for name, a := range given {
@@ -157,8 +157,7 @@ func (ex *Executor) req(name string) op.Req {
 
 // take returns the array given for a variable, checked, or a new one of zeros.
 func (ex *Executor) take(what string, given map[string]*nd.Array, v *op.Node) (*nd.Array, error) {
-	e := ex.index.Entry(v.Entry(0))
-	shape, t := ex.shapes[e], ex.types[e]
+	shape, t := ex.source.Facts.Shapes[v.Entry(0)], ex.source.Facts.Types[v.Entry(0)]
 	a, ok := given[v.Name]
 	if !ok {
 		return ex.zeros(shape, nd.On(ex.deviceOf(v.Name)), nd.As(t), nd.Name(v.Name)), nil
@@ -174,11 +173,12 @@ func (ex *Executor) take(what string, given map[string]*nd.Array, v *op.Node) (*
 
 // allocOutputs makes the arrays that outputs are written to.
 func (ex *Executor) allocOutputs() error {
-	for i, e := range ex.index.Outputs {
-		if !ex.shapes[e].Known() {
-			return fmt.Errorf("symbol: the shape %v of output %s is not known", ex.shapes[e], ex.symbol.outputs[i])
+	f := ex.source.Facts
+	for i, e := range ex.source.Outputs {
+		if !f.Shapes[e].Known() {
+			return fmt.Errorf("symbol: the shape %v of output %s is not known", f.Shapes[e], e)
 		}
-		ex.outputs = append(ex.outputs, ex.zeros(ex.shapes[e], nd.On(ex.outputOn(i)), nd.As(ex.types[e]), nd.Name(ex.symbol.outputs[i].String())))
+		ex.outputs = append(ex.outputs, ex.zeros(f.Shapes[e], nd.On(ex.outputOn(i)), nd.As(f.Types[e]), nd.Name(e.String())))
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"unsafe"
 
+	"gomx/compile"
 	"gomx/engine"
 	nd "gomx/ndarray"
 	"gomx/op"
@@ -22,26 +23,31 @@ type bound struct {
 	free    []*run           // guarded by the arena's mutex
 	bases   []unsafe.Pointer // of the arena's blocks that the calls' pointers were made for, by room
 
+	heads   []*nd.Array // gradients that flow into the outputs; nil for outputs whose gradient nothing reads
+	ones    bool        // heads hold ones
+	written []*nd.Array // gradients
+
 	monitor *Monitor
 	watch   [][]string // by step and output: the name under which the monitor sees it
 }
 
-// bind makes the program run for an executor, with the arrays that it was compiled with but for
-// the executor's own.
+// bind makes the program run for an executor, with the executor's arrays.
 func (p *program) bind(ex *Executor) *bound {
-	b := &bound{p: p, ex: ex, arrays: make([]*nd.Array, len(p.slots)), calls: make([]op.Call, len(p.steps)),
-		tokens: make([]*engine.Var, len(p.segments)), bases: make([]unsafe.Pointer, len(p.rooms))}
-	for i := range p.slots {
-		b.arrays[i] = p.slots[i].array
+	b := &bound{p: p, ex: ex, arrays: make([]*nd.Array, len(p.Slots)), calls: make([]op.Call, len(p.Steps)),
+		tokens: make([]*engine.Var, len(p.Segments)), bases: make([]unsafe.Pointer, len(p.Memory.Rooms)), heads: make([]*nd.Array, len(ex.outputs)), ones: true}
+	for i := range p.Slots {
+		b.fill(i, &p.Slots[i])
 	}
-	for i, o := range ex.outputs {
-		b.arrays[p.outputs[i]] = o
+	for i, k := range p.keepers {
+		if k == nil {
+			continue
+		}
+		for j, slot := range p.Steps[i].Form.Outputs {
+			b.arrays[slot] = k.form.arrays[j]
+		}
 	}
-	for name, a := range ex.Args {
-		b.feed(name, a)
-	}
-	for i := range p.steps {
-		c := p.steps[i].call
+	for i := range p.Steps {
+		c := p.Steps[i].Call
 		c.In, c.Out = slices.Clone(c.In), slices.Clone(c.Out)
 		b.calls[i] = c
 	}
@@ -54,9 +60,21 @@ func (p *program) bind(ex *Executor) *bound {
 	return b
 }
 
+// fill gives slot number i its array.
+func (b *bound) fill(i int, s *compile.Slot) {
+	b.arrays[i] = b.ex.arrayOf(s)
+	switch s.Kind {
+	case compile.SlotHead:
+		b.heads[s.Index] = nd.Ones(s.Desc.Shape, nd.On(s.Device), nd.As(s.Desc.DType), nd.Name(s.Name), nd.Using(b.ex.eng))
+		b.arrays[i] = b.heads[s.Index]
+	case compile.SlotGradient:
+		b.written = append(b.written, b.arrays[i])
+	}
+}
+
 // feed replaces the array of an argument.
 func (b *bound) feed(name string, a *nd.Array) {
-	if i, ok := b.p.slotName[name]; ok && !b.p.slots[i].kept {
+	if i, ok := b.p.Vars[name]; ok && b.p.Slots[i].Kind == compile.SlotVariable {
 		b.arrays[i] = a
 	}
 }
@@ -71,14 +89,14 @@ func (b *bound) locate(blocks []*arenaBlock) {
 	if !moved {
 		return
 	}
-	for i := range b.p.steps {
-		s, c := &b.p.steps[i], &b.calls[i]
-		for k := range s.internal {
-			o := &s.internal[k]
-			o.of(c).Data = unsafe.Add(b.bases[o.room], o.offset)
+	for i := range b.p.Steps {
+		s, c := &b.p.Steps[i], &b.calls[i]
+		for k := range s.Internal {
+			o := &s.Internal[k]
+			o.Of(c).Data = unsafe.Add(b.bases[o.Room], o.Offset)
 		}
-		if s.scratch >= 0 {
-			c.Scratch = unsafe.Add(b.bases[s.room], s.scratch)
+		if s.Scratch >= 0 {
+			c.Scratch = unsafe.Add(b.bases[s.Room], s.Scratch)
 		}
 	}
 }

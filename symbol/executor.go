@@ -4,10 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"gomx/device"
-	"gomx/dtype"
+	"gomx/compile"
 	"gomx/engine"
-	"gomx/graph"
 	nd "gomx/ndarray"
 )
 
@@ -22,9 +20,7 @@ type Executor struct {
 	symbol  *Symbol
 	config  BindConfig
 	eng     *engine.Engine // of all its arrays
-	index   *graph.Indexed // the forward graph, with what inference learned of it
-	shapes  []dtype.Shape
-	types   []dtype.Type
+	source  compile.Source // the composed graph with its facts
 	outputs []*nd.Array
 	arena   *arena
 
@@ -35,8 +31,8 @@ type Executor struct {
 	runs      uint64    // number of the last run, which places it in the random stream
 	uses      []engine.Use
 	closed    bool
-	spread    *spread // where things lie on several devices; nil: on the device of the configuration
-	unfused   bool    // NoFusion as configured, whether or not there is a monitor
+	spread    *compile.Spread // where things lie on several devices; nil: on the device of the configuration
+	unfused   bool            // NoFusion as configured, whether or not there is a monitor
 }
 
 // Symbol returns what is bound.
@@ -57,7 +53,7 @@ func (ex *Executor) Feed(name string, a *nd.Array) error {
 		return err
 	}
 	for _, b := range ex.programs {
-		if b != nil && b.p.shared.Load() && b.p.derivesFrom(name) {
+		if b != nil && b.p.shared.Load() && b.p.DerivesFrom(name) {
 			return fmt.Errorf("symbol: argument %q fed while replicas share what is derived from it: write into its array instead", name)
 		}
 	}
@@ -65,7 +61,7 @@ func (ex *Executor) Feed(name string, a *nd.Array) error {
 	for i, b := range ex.programs {
 		switch {
 		case b == nil:
-		case b.p.derivesFrom(name) && placeOf(a) != placeOf(old) && !b.p.forms.part(b.p, b.p.slotName[name]):
+		case b.p.DerivesFrom(name) && placeOf(a) != placeOf(old) && !b.p.forms.part(b.p, b.p.Vars[name]):
 			ex.drop(i)
 		default:
 			b.feed(name, a)
@@ -140,7 +136,7 @@ func (ex *Executor) beginRun(b *bound) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, slot := range b.p.mutated {
+	for _, slot := range b.p.Mutated {
 		r.arrays[slot].Touch()
 	}
 	return r, nil
@@ -148,8 +144,8 @@ func (ex *Executor) beginRun(b *bound) (*run, error) {
 
 // keepForBackward is what comes after the forward part of a run has been pushed: one with a backward part waits for it.
 func (ex *Executor) keepForBackward(r *run) {
-	ex.untrained = !r.b.p.train
-	if p := r.b.p; p.train && len(p.segments) > p.forward {
+	ex.untrained = !r.b.p.Train
+	if p := r.b.p; p.Train && p.HasBackward() {
 		ex.current = r
 		return
 	}
@@ -185,18 +181,8 @@ func (ex *Executor) compiled(train, single bool) (*bound, error) {
 	return ex.programs[mode], nil
 }
 
-// MemoryUse is what a compiled mode of an executor needs beside the arrays bound to it.
-type MemoryUse struct {
-	Arena      int64 // planned memory, scratch of kernels included
-	LowerBound int64 // the most that is alive at one time: no plan is smaller
-	Unshared   int64 // the same without sharing
-	Outputs    int64 // arrays of the outputs
-	Kept       int64 // parameters in another form, folded or blocked, kept between runs
-	Values     int64 // Arena without what kernels need for themselves: scratch and what they keep for their gradients
-	Recomputed int   // nodes of the forward part that the backward part computes again
-
-	On map[device.Device]int64 // what Arena takes on each device
-}
+// MemoryUse is the memory that a compiled mode of an executor needs beside the arrays bound to it.
+type MemoryUse = compile.MemoryUse
 
 // MemoryUse compiles the graph for a mode, if that has not been done, and returns its memory.
 func (ex *Executor) MemoryUse(train bool) (MemoryUse, error) {
@@ -204,11 +190,17 @@ func (ex *Executor) MemoryUse(train bool) (MemoryUse, error) {
 	if err != nil {
 		return MemoryUse{}, err
 	}
-	p := b.p
-	use := MemoryUse{Arena: p.plan.Total, LowerBound: p.plan.LowerBound, Unshared: p.plan.Naive, Outputs: p.outBytes, Kept: p.kept,
-		Values: p.values(), Recomputed: p.trade.Nodes, On: map[device.Device]int64{}}
-	for _, r := range p.rooms {
-		use.On[r.dev] += r.bytes
+	return b.p.MemoryUse(), nil
+}
+
+// MemoryPlan says where everything between the arguments and the outputs of a compiled graph lies.
+type MemoryPlan = compile.MemoryPlan
+
+// MemoryPlan returns the plan of a mode, which is compiled if it has not been.
+func (ex *Executor) MemoryPlan(train bool) (*MemoryPlan, error) {
+	b, err := ex.program(train)
+	if err != nil {
+		return nil, err
 	}
-	return use, nil
+	return b.p.MemoryPlan()
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"gomx/compile"
 	"gomx/dtype"
-	"gomx/graph"
 	"gomx/op"
 	sym "gomx/symbol"
 )
@@ -40,15 +40,15 @@ func TestExplainListsEveryPassOfTheMode(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		mode := graph.Inferring
+		mode := compile.Inferring
 		if train {
-			mode = graph.Training
+			mode = compile.Training
 		}
 		var got, want []string
 		for _, p := range e.Passes {
 			got = append(got, p.Pass)
 		}
-		for _, p := range graph.Select(nil, graph.Composed, mode, graph.Compiled) {
+		for _, p := range compile.PassesOf(mode) {
 			want = append(want, p.Name)
 		}
 		if strings.Join(got, " ") != strings.Join(want, " ") {

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"unsafe"
 
+	"gomx/compile"
 	"gomx/engine"
 	nd "gomx/ndarray"
 	"gomx/op"
@@ -50,12 +51,13 @@ type content struct {
 
 func contentOf(a *nd.Array) content { return content{placeOf(a), a.Version()} }
 
-// find returns a form that others have and that step s of program p can use. The caller holds mu.
-func (f *forms) find(p *program, s *step, key string, inputs []place) *form {
+// find returns a form that others have made of the same arrays and whose results lie as the slots
+// say. The caller holds mu.
+func (f *forms) find(key string, slots []*compile.Slot, inputs []place) *form {
 	for _, g := range f.list[key] {
-		same := slices.Equal(g.inputs, inputs) && len(g.outs) == len(s.call.Out) && g.arrays[0].Device() == p.deviceOf(s.node)
+		same := slices.Equal(g.inputs, inputs) && len(g.outs) == len(slots) && g.arrays[0].Device() == slots[0].Device
 		for j := 0; j < len(g.outs) && same; j++ {
-			a, b := g.outs[j], s.call.Out[j].Desc
+			a, b := g.outs[j], slots[j].Desc
 			same = a.DType == b.DType && a.Shape.Equal(b.Shape) && a.Bytes == b.Bytes && sameLayout(a.Layout, b.Layout)
 		}
 		if same {
@@ -84,8 +86,7 @@ func (f *forms) withdraw(g *form) {
 func (f *forms) release(p *program) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for i := range p.steps {
-		k := p.steps[i].keep
+	for _, k := range p.keepers {
 		if k == nil {
 			continue
 		}
@@ -102,8 +103,7 @@ func (f *forms) release(p *program) {
 // that the caller will push what makes them. The caller holds pushing.
 func (f *forms) stale(p *program, r *run) bool {
 	changed := false
-	for i := range p.steps {
-		k := p.steps[i].keep
+	for _, k := range p.keepers {
 		if k == nil {
 			break
 		}
@@ -125,8 +125,8 @@ func (f *forms) stale(p *program, r *run) bool {
 func (f *forms) part(p *program, slot int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for i := range p.steps {
-		if k := p.steps[i].keep; k != nil && slices.Contains(k.slots, slot) {
+	for _, k := range p.keepers {
+		if k != nil && slices.Contains(k.slots, slot) {
 			if k.form.users > 1 {
 				return false
 			}

@@ -32,7 +32,7 @@ func (ex *Executor) Backward(headGrads ...*nd.Array) error {
 	}
 	if ex.current == nil {
 		for _, b := range []*bound{ex.programs[training], ex.programs[training+modes]} {
-			if b != nil && len(b.p.segments) == b.p.forward {
+			if b != nil && !b.p.HasBackward() {
 				return nil // nothing depends on an argument that wants a gradient
 			}
 		}
@@ -41,16 +41,16 @@ func (ex *Executor) Backward(headGrads ...*nd.Array) error {
 	if ex.arena.last != ex.current {
 		return errors.New("symbol: Backward after another executor that shares the memory has run: what Forward kept is gone")
 	}
-	if err := ex.setHeads(ex.current.b.p, headGrads); err != nil {
+	if err := ex.setHeads(ex.current.b, headGrads); err != nil {
 		return err
 	}
 	r := ex.current
 	ex.current = nil
 	p := r.b.p
-	for _, a := range p.written {
+	for _, a := range r.b.written {
 		a.Touch()
 	}
-	ex.push(r, p.forward, len(p.segments))
+	ex.push(r, p.Forward, len(p.Segments))
 	r.release()
 	return nil
 }
@@ -65,10 +65,10 @@ func (ex *Executor) forwardAside() error {
 	if err != nil {
 		return err
 	}
-	for _, slot := range b.p.mutated {
+	for _, slot := range b.p.Mutated {
 		r.arrays[slot] = r.arrays[slot].Copy()
 	}
-	for _, slot := range b.p.outputs {
+	for _, slot := range b.p.Outputs {
 		a := r.arrays[slot]
 		r.arrays[slot] = nd.Empty(a.Shape(), nd.On(a.Device()), nd.As(a.DType()), nd.Using(ex.eng))
 	}
@@ -78,25 +78,25 @@ func (ex *Executor) forwardAside() error {
 }
 
 // setHeads copies head gradients to where the program reads them; without any they are ones.
-func (ex *Executor) setHeads(p *program, grads []*nd.Array) error {
+func (ex *Executor) setHeads(b *bound, grads []*nd.Array) error {
 	if len(grads) == 0 {
-		p.headsToOnes()
+		b.headsToOnes()
 		return nil
 	}
 	if len(grads) < len(ex.outputs) {
 		return fmt.Errorf("symbol: Backward with %d head gradients, want %d", len(grads), len(ex.outputs))
 	}
-	for i, h := range p.heads {
+	for i, h := range b.heads {
 		if err := ex.checkHead(i, grads[i], h); err != nil {
 			return err
 		}
 	}
-	for i, h := range p.heads {
+	for i, h := range b.heads {
 		if h != nil {
 			setConverted(h, grads[i])
 		}
 	}
-	p.ones = false
+	b.ones = false
 	return nil
 }
 
@@ -127,14 +127,14 @@ func setConverted(dst, src *nd.Array) {
 }
 
 // headsToOnes restores the head gradients that Backward without arguments means.
-func (p *program) headsToOnes() {
-	if p.ones {
+func (b *bound) headsToOnes() {
+	if b.ones {
 		return
 	}
-	for _, h := range p.heads {
+	for _, h := range b.heads {
 		if h != nil {
 			h.Fill(1)
 		}
 	}
-	p.ones = true
+	b.ones = true
 }

@@ -14,15 +14,15 @@ import (
 // pretend replaces the kernels of a program by ones that keep a processor busy for a while, and
 // returns how long all of them together take: what a run takes beyond that is the cost of the host.
 func (p *program) pretend(takes time.Duration) (all time.Duration) {
-	for i := range p.steps {
-		k := *p.steps[i].kernel
+	for i := range p.Steps {
+		k := *p.Steps[i].Kernel
 		k.Run = func(*op.Call) error {
 			for start := time.Now(); time.Since(start) < takes; {
 			}
 			return nil
 		}
-		p.steps[i].kernel = &k
-		if !p.steps[i].skip {
+		p.Steps[i].Kernel = &k
+		if !p.Steps[i].Skip {
 			all += takes
 		}
 	}

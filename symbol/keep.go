@@ -1,9 +1,7 @@
 package symbol
 
 import (
-	"encoding/binary"
-	"math"
-
+	"gomx/compile"
 	"gomx/dtype"
 	nd "gomx/ndarray"
 )
@@ -47,51 +45,34 @@ func (k *keeper) done(r *run) {
 	}
 }
 
-// keep gives the outputs of step s arrays outside the arena, if its operator derives them from
-// nothing but variables.
-func (p *program) keep(s *step) {
-	if !s.node.Op.Derived {
-		return
-	}
-	k := &keeper{}
+// keep finds or makes the form of a step.
+func (ex *Executor) keep(p *program, s *compile.Step) *keeper {
+	k := &keeper{slots: s.Form.Inputs}
 	var inputs []place
-	for _, e := range s.node.In {
-		slot, ok := p.slotOf[p.g.Entry(e)]
-		if !ok || !e.Node.IsVar() {
-			return
-		}
-		k.slots = append(k.slots, slot)
-		inputs = append(inputs, placeOf(p.slots[slot].array))
+	for _, slot := range s.Form.Inputs {
+		inputs = append(inputs, placeOf(ex.arrayOf(&p.Slots[slot])))
 	}
-	k.form = p.formOf(s, inputs)
-	from, _ := p.g.Out(s.index)
-	for j, a := range k.form.arrays {
-		slot := p.addSlot(s.node.Entry(j).String(), a, false)
-		p.slots[slot].sink = true
-		p.slotOf[from+j] = slot
-		p.kept += int64(a.Bytes())
-	}
-	s.keep = k
+	k.form = ex.formOf(p, s, inputs)
+	return k
 }
 
-// formOf returns the form that step s makes of arrays: one that other programs have where both only infer, or a new one.
-func (p *program) formOf(s *step, inputs []place) *form {
-	n := s.node
-	key := n.Op.AppendKey(append([]byte(n.Op.Name), 0), n.Params)
-	for _, v := range n.Op.AppendRun(nil, n.Params) {
-		key = binary.LittleEndian.AppendUint64(key, math.Float64bits(v))
+// formOf returns the form that step s makes of arrays: one that other programs have where both only
+// infer, or a new one.
+func (ex *Executor) formOf(p *program, s *compile.Step, inputs []place) *form {
+	slots := make([]*compile.Slot, len(s.Form.Outputs))
+	for j, slot := range s.Form.Outputs {
+		slots[j] = &p.Slots[slot]
 	}
 	p.forms.mu.Lock()
 	defer p.forms.mu.Unlock()
-	f := p.forms.find(p, s, string(key), inputs)
-	if f == nil || p.train {
-		f = &form{key: string(key), inputs: inputs}
-		for j := range s.call.Out {
-			d := s.call.Out[j].Desc
-			f.outs = append(f.outs, d)
-			f.arrays = append(f.arrays, nd.Empty(dtype.Shape{d.Bytes}, nd.On(p.deviceOf(n)), nd.As(dtype.Uint8), nd.Name(n.Entry(j).String()), nd.Using(p.ex.eng)))
+	f := p.forms.find(s.Form.Key, slots, inputs)
+	if f == nil || p.Train {
+		f = &form{key: s.Form.Key, inputs: inputs}
+		for _, slot := range slots {
+			f.outs = append(f.outs, slot.Desc)
+			f.arrays = append(f.arrays, nd.Empty(dtype.Shape{slot.Desc.Bytes}, nd.On(slot.Device), nd.As(dtype.Uint8), nd.Name(slot.Name), nd.Using(ex.eng)))
 		}
-		if !p.train {
+		if !p.Train {
 			p.forms.list[f.key] = append(p.forms.list[f.key], f)
 		}
 	}

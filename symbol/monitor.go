@@ -57,11 +57,11 @@ func (p *program) watched(m *Monitor) [][]string {
 	if m == nil || m.Call == nil {
 		return nil
 	}
-	list := make([][]string, len(p.steps))
-	for i := range p.steps {
-		s := &p.steps[i]
-		for j := range s.call.Out {
-			name := s.node.Entry(j).String()
+	list := make([][]string, len(p.Steps))
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		for j := range s.Call.Out {
+			name := s.Node.Entry(j).String()
 			if m.Pattern != nil && !m.Pattern.MatchString(name) {
 				name = ""
 			}
@@ -73,13 +73,13 @@ func (p *program) watched(m *Monitor) [][]string {
 
 // observe shows the outputs of step i, those of c, to the monitor.
 func (b *bound) observe(i int, c *op.Call, number uint64) error {
-	s := &b.p.steps[i]
+	s := &b.p.Steps[i]
 	for j, name := range b.watch[i] {
 		if name == "" || c.Out[j].Data == nil {
 			continue
 		}
-		if err := b.monitor.Call(Observation{name, c.Out[j], b.p.train, number}); err != nil {
-			return op.WithOp(err, s.node.Op.Name, s.node.Name, s.node.Site)
+		if err := b.monitor.Call(Observation{name, c.Out[j], b.p.Train, number}); err != nil {
+			return op.WithOp(err, s.Node.Op.Name, s.Node.Name, s.Node.Site)
 		}
 	}
 	return nil

@@ -20,7 +20,7 @@ func (ex *Executor) PartialForward(train bool, step int) (left int, err error) {
 		return 0, err
 	}
 	p := b.p
-	n := p.forward - p.derived
+	n := p.Forward - p.Derived
 	r := ex.stepping.run
 	switch {
 	case step < 0:
@@ -39,8 +39,8 @@ func (ex *Executor) PartialForward(train bool, step int) (left int, err error) {
 	case ex.arena.last != r:
 		return 0, errors.New("symbol: PartialForward after another executor that shares the memory has run: what the steps before have computed is gone")
 	}
-	at := p.derived + step
-	ex.push(r, at, min(at+1, p.forward))
+	at := p.Derived + step
+	ex.push(r, at, min(at+1, p.Forward))
 	ex.stepping.next = step + 1
 	if left = n - step - 1; left > 0 {
 		return left, nil

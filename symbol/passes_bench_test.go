@@ -2,12 +2,11 @@ package symbol_test
 
 import (
 	"context"
-	"slices"
 	"testing"
 	"time"
 
+	"gomx/compile"
 	"gomx/dtype"
-	"gomx/graph"
 	nd "gomx/ndarray"
 	"gomx/op"
 	sym "gomx/symbol"
@@ -63,8 +62,8 @@ func writtenAttention(x *sym.Symbol) *sym.Symbol {
 	return sym.BatchDot(sym.Softmax(sym.BroadcastAdd(score, sym.ExpandDims(mask, sym.ExpandDimsParams{})), sym.SoftmaxParams{}), x, sym.DotParams{})
 }
 
-// passesOf lists the passes of some stages that change a network when it is trained.
-func passesOf(b *testing.B, net *sym.Symbol, c sym.BindConfig, stages ...graph.Stage) (names []string) {
+// passesOf lists the passes for composed and for whole graphs that change a network when it is trained.
+func passesOf(b *testing.B, net *sym.Symbol, c sym.BindConfig) (names []string) {
 	e, err := sym.Explain(net, c, true)
 	if err != nil {
 		b.Fatal(err)
@@ -73,8 +72,8 @@ func passesOf(b *testing.B, net *sym.Symbol, c sym.BindConfig, stages ...graph.S
 	for _, p := range e.Passes {
 		changed[p.Pass] = len(p.Changes) > 0
 	}
-	for _, p := range graph.Passes() {
-		if changed[p.Name] && !p.Needed && slices.Contains(stages, p.Stage) {
+	for _, p := range compile.Passes() {
+		if changed[p.Name] && !p.Needed && p.Mode == compile.Always {
 			names = append(names, p.Name)
 		}
 	}
@@ -87,7 +86,7 @@ func BenchmarkPasses(b *testing.B) {
 	for _, w := range written {
 		net := w.net(sym.Var("data"))
 		c := sym.BindConfig{Shapes: map[string]dtype.Shape{"data": w.shape}, GradReq: map[string]op.Req{}}
-		all := passesOf(b, net, c, graph.Composed, graph.Compiled)
+		all := passesOf(b, net, c)
 		b.Run(w.name+"/all", func(b *testing.B) { benchmarkPasses(b, net, c) })
 		for _, p := range all {
 			c.Without = []string{p}

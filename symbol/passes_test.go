@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"gomx/compile"
 	"gomx/device"
 	"gomx/dtype"
 	"gomx/engine"
-	"gomx/graph"
 	nd "gomx/ndarray"
 	"gomx/op"
 	sym "gomx/symbol"
@@ -115,7 +115,7 @@ func selections(rng *rand.Rand) map[string][]string {
 	list["only "+one] = slices.DeleteFunc(slices.Clone(all), func(n string) bool { return n == one })
 	list["all but "+one] = []string{one}
 	exact := []string{}
-	for _, p := range graph.Passes() {
+	for _, p := range compile.Passes() {
 		if p.Loose {
 			exact = append(exact, p.Name)
 		}
@@ -128,7 +128,7 @@ func selections(rng *rand.Rand) map[string][]string {
 
 // bitEqual reports whether a selection promises the bits of the graph without passes.
 func bitEqual(without []string) bool {
-	for _, p := range graph.Passes() {
+	for _, p := range compile.Passes() {
 		if p.Loose && !slices.Contains(without, p.Name) {
 			return false
 		}
@@ -192,7 +192,7 @@ func alike(t *testing.T, what string, got, want []float32) {
 }
 
 func allPasses() (names []string) {
-	for _, p := range graph.Passes() {
+	for _, p := range compile.Passes() {
 		names = append(names, p.Name)
 	}
 	return names
@@ -233,7 +233,7 @@ func TestRandomGraphsReachPasses(t *testing.T) {
 			}
 		}
 	}
-	for _, p := range graph.Passes() {
+	for _, p := range compile.Passes() {
 		if !p.Needed && !reached[p.Name] {
 			t.Errorf("no random graph has anything to do for the pass %s", p.Name)
 		}

@@ -8,12 +8,13 @@ import (
 	"gomx/op"
 )
 
-// queued reports whether the kernels of a segment put their work on a queue of its device.
-func (s *segment) queued() bool { return onQueue(s.lane) }
-
-// onQueue reports whether a lane is one of a device whose kernels put work on its queue.
-func onQueue(l engine.Lane) bool {
-	return l.Kind != engine.CopyIn && l.Kind != engine.CopyOut && l.Device.Kind != device.KindCPU && device.HasQueues(l.Device.Kind)
+// queueOf returns the queue of a lane for kernels.
+func queueOf(l engine.Lane) (device.Queue, error) {
+	kind := device.QueueCompute
+	if l.Kind >= engine.Beside {
+		kind = device.QueueBeside + device.QueueKind(l.Kind-engine.Beside)
+	}
+	return device.QueueOf(l.Device, kind)
 }
 
 // queueOpen is openRun on a device with queues.
@@ -41,7 +42,7 @@ func queueSegment(er *engine.Run, done func(error)) {
 	if sr.complete == nil {
 		sr.complete = sr.completed
 	}
-	q, err := queueOf(sr.seg.lane)
+	q, err := queueOf(sr.r.b.p.lanes[sr.number])
 	if err != nil {
 		sr.completed(err)
 		return

@@ -3,6 +3,7 @@ package symbol
 import (
 	"unsafe"
 
+	"gomx/compile"
 	"gomx/device"
 )
 
@@ -28,7 +29,7 @@ func (sr *segmentRun) issue(q device.Queue) error {
 	if b.records == nil || !ok {
 		return sr.run(q)
 	}
-	rec := &b.records[sr.seg.number]
+	rec := &b.records[sr.number]
 	if rec.off {
 		return sr.run(q)
 	}
@@ -68,13 +69,14 @@ func (rec *record) compare(sr *segmentRun) bool {
 	for _, base := range b.bases {
 		note(base)
 	}
-	for i := sr.seg.from; i < sr.seg.to; i++ {
-		s := &b.p.steps[i]
-		if s.skip {
+	seg := sr.segment()
+	for i := seg.From; i < seg.To; i++ {
+		s := &b.p.Steps[i]
+		if s.Skip {
 			continue
 		}
-		for k := range s.external {
-			note(sr.r.arrays[s.external[k].slot].Pointer())
+		for k := range s.External {
+			note(sr.r.arrays[s.External[k].Slot].Pointer())
 		}
 	}
 	rec.known = true
@@ -87,23 +89,23 @@ func (b *bound) newRecords() []record {
 	if !c.Replay || c.Guard || b.watch != nil {
 		return nil
 	}
-	list := make([]record, len(b.p.segments))
+	list := make([]record, len(b.p.Segments))
 	for i := range list {
-		list[i].off = !b.p.repeats(&b.p.segments[i])
+		list[i].off = !b.p.repeats(&b.p.Segments[i])
 	}
 	return list
 }
 
 // repeats reports whether a segment does the same thing in every run: it draws no random numbers and runs on a queue.
-func (p *program) repeats(seg *segment) bool {
+func (p *program) repeats(seg *compile.Segment) bool {
 	kernels := 0
-	for i := seg.from; i < seg.to; i++ {
-		if s := &p.steps[i]; !s.skip {
+	for i := seg.From; i < seg.To; i++ {
+		if s := &p.Steps[i]; !s.Skip {
 			kernels++
-			if s.node.Op.Random {
+			if s.Node.Op.Random {
 				return false
 			}
 		}
 	}
-	return kernels > 0 && seg.queued()
+	return kernels > 0 && seg.Lane.Queued()
 }

@@ -27,13 +27,13 @@ func (ex *Executor) Replicate(shared *Executor, inputs ...string) (*Executor, er
 	c := ex.config
 	c.Shared = nil
 	r := &Executor{symbol: ex.symbol, config: c, eng: ex.eng, Args: maps.Clone(ex.Args), Grads: map[string]*nd.Array{}, Aux: ex.Aux,
-		shapes: ex.shapes, types: ex.types, index: ex.index, spread: ex.spread}
+		source: ex.source, spread: ex.spread}
 	for _, name := range inputs {
 		a := ex.Args[name]
 		if a == nil {
 			return nil, fmt.Errorf("symbol: no argument %q to replicate, want one of %v", name, ex.symbol.Arguments())
 		}
-		if b.p.derivesFrom(name) {
+		if b.p.DerivesFrom(name) {
 			return nil, fmt.Errorf("symbol: argument %q cannot differ between replicas: they share what is derived from it", name)
 		}
 		r.Args[name] = ex.zeros(a.Shape(), nd.On(a.Device()), nd.As(a.DType()), nd.Name(name))
@@ -59,26 +59,8 @@ func (ex *Executor) Redirect(i int, a *nd.Array) error {
 	ex.outputs[i] = a
 	for _, b := range ex.programs {
 		if b != nil {
-			b.arrays[b.p.outputs[i]] = a
+			b.arrays[b.p.Outputs[i]] = a
 		}
 	}
 	return nil
-}
-
-// derivesFrom reports whether some kept form of parameters is made of an argument.
-func (p *program) derivesFrom(name string) bool {
-	slot, ok := p.slotName[name]
-	if !ok {
-		return false
-	}
-	for i := range p.steps {
-		if s := &p.steps[i]; s.keep != nil {
-			for _, o := range s.external {
-				if !o.out && o.slot == slot {
-					return true
-				}
-			}
-		}
-	}
-	return false
 }

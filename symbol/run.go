@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"gomx/compile"
 	"gomx/device"
 	"gomx/dtype"
 	"gomx/engine"
@@ -24,8 +25,8 @@ type run struct {
 
 // segmentRun is the argument of a segment's operation.
 type segmentRun struct {
-	r   *run
-	seg *segment
+	r      *run
+	number int // of the segment
 
 	// On a device with queues: what completes the operation of the run that is under way.
 	done, complete func(error)
@@ -36,7 +37,7 @@ func (b *bound) begin(number uint64) (*run, error) {
 	a, p := b.ex.arena, b.p
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, room := range p.rooms {
+	for _, room := range p.Memory.Rooms {
 		if _, err := a.reserve(room); err != nil {
 			return nil, err
 		}
@@ -46,15 +47,15 @@ func (b *bound) begin(number uint64) (*run, error) {
 	if n := len(b.free); n > 0 {
 		r, b.free = b.free[n-1], b.free[:n-1]
 	} else {
-		r = &run{b: b, arrays: make([]*nd.Array, len(p.slots)), blocks: make([]*arenaBlock, len(p.rooms)), args: make([]segmentRun, len(p.segments))}
+		r = &run{b: b, arrays: make([]*nd.Array, len(p.Slots)), blocks: make([]*arenaBlock, len(p.Memory.Rooms)), args: make([]segmentRun, len(p.Segments))}
 		for i := range r.args {
-			r.args[i] = segmentRun{r: r, seg: &p.segments[i]}
+			r.args[i] = segmentRun{r: r, number: i}
 		}
 	}
 	r.number = number
 	copy(r.arrays, b.arrays)
-	for i, room := range p.rooms {
-		r.blocks[i] = a.blocks[room.dev]
+	for i, room := range p.Memory.Rooms {
+		r.blocks[i] = a.blocks[room.Device]
 		r.blocks[i].refs.Add(1)
 	}
 	r.refs.Store(1)
@@ -84,9 +85,9 @@ func (ex *Executor) open(r *run) {
 	r.refs.Add(1)
 	ex.uses = append(ex.uses[:0], engine.Use{Var: ex.arena.token, Access: engine.Overwrite})
 	task := engine.Task{Name: "executor run", Fn: openRun, Arg: r, Uses: ex.uses, Cheap: true}
-	if lane := (engine.Lane{Device: ex.config.Device}); ex.spread == nil && onQueue(lane) {
+	if on := ex.config.Device; ex.spread == nil && (compile.Lane{Device: on}).Queued() {
 		// Addresses are read when work is put on the queue, so the runs before need not be done.
-		task.Fn, task.Async, task.Queued, task.Cheap, task.Lane = nil, queueOpen, true, false, lane
+		task.Fn, task.Async, task.Queued, task.Cheap, task.Lane = nil, queueOpen, true, false, engine.Lane{Device: on}
 	}
 	ex.eng.Push(&task)
 }
@@ -104,19 +105,19 @@ func openRun(er *engine.Run) error {
 func (ex *Executor) start(r *run) {
 	ex.open(r)
 	ex.derive(r)
-	ex.push(r, r.b.p.derived, r.b.p.forward)
+	ex.push(r, r.b.p.Derived, r.b.p.Forward)
 }
 
 // derive pushes what makes kept forms of parameters that have changed.
 func (ex *Executor) derive(r *run) {
 	p := r.b.p
-	if p.derived == 0 {
+	if p.Derived == 0 {
 		return
 	}
 	p.forms.pushing.Lock()
 	defer p.forms.pushing.Unlock()
 	if p.forms.stale(p, r) {
-		ex.push(r, 0, p.derived)
+		ex.push(r, 0, p.Derived)
 	}
 }
 
@@ -125,29 +126,32 @@ func (ex *Executor) push(r *run, from, to int) {
 	r.refs.Add(int32(to - from))
 	b := r.b
 	for i := from; i < to; i++ {
-		seg := &b.p.segments[i]
+		seg := &b.p.Segments[i]
 		ex.uses = append(ex.uses[:0],
 			engine.Use{Var: ex.arena.token, Access: engine.Read},
 			engine.Use{Var: b.tokens[i], Access: engine.Overwrite})
-		for _, k := range seg.needs {
+		for _, k := range seg.Needs {
 			ex.uses = append(ex.uses, engine.Use{Var: b.tokens[k], Access: engine.Read})
 		}
-		for _, u := range seg.slots {
-			a := r.arrays[u.slot]
-			access := u.access
+		for _, u := range seg.Uses {
+			a := r.arrays[u.Slot]
+			access := accesses[u.Access]
 			if access == engine.Overwrite && !a.Whole() {
 				access = engine.Update
 			}
 			ex.uses = append(ex.uses, engine.Use{Var: a.Var(), Access: access})
 		}
-		task := engine.Task{Name: seg.name, Fn: runSegment, Arg: &r.args[i], Uses: ex.uses,
-			Wide: seg.wide, Threads: seg.threads, Lane: seg.lane}
-		if seg.queued() {
+		task := engine.Task{Name: seg.Name, Fn: runSegment, Arg: &r.args[i], Uses: ex.uses,
+			Wide: seg.Wide, Threads: seg.Threads, Lane: b.p.lanes[i]}
+		if seg.Lane.Queued() {
 			task.Fn, task.Async, task.Queued = nil, queueSegment, true
 		}
 		ex.eng.Push(&task)
 	}
 }
+
+// segment returns the segment that sr runs.
+func (sr *segmentRun) segment() *compile.Segment { return &sr.r.b.p.Segments[sr.number] }
 
 // runSegment is the body of segments on hosts.
 func runSegment(er *engine.Run) error {
@@ -160,34 +164,35 @@ func runSegment(er *engine.Run) error {
 // is not known yet: it is made in any case.
 func (sr *segmentRun) run(q device.Queue) error {
 	b := sr.r.b
-	for i := sr.seg.from; i < sr.seg.to; i++ {
-		s, c := &b.p.steps[i], &b.calls[i]
-		if s.skip || s.keep != nil && q == nil && s.keep.fresh(sr.r) {
+	seg := sr.segment()
+	for i := seg.From; i < seg.To; i++ {
+		s, c, keep := &b.p.Steps[i], &b.calls[i], b.p.keepers[i]
+		if s.Skip || keep != nil && q == nil && keep.fresh(sr.r) {
 			continue
 		}
-		for k := range s.external {
-			o := &s.external[k]
-			o.of(c).Data = sr.r.arrays[o.slot].Pointer()
+		for k := range s.External {
+			o := &s.External[k]
+			o.Of(c).Data = sr.r.arrays[o.Slot].Pointer()
 		}
-		if s.node.Op.Random {
-			c.Seed = op.Seed{Key: b.ex.config.Seed + s.stream<<32, Counter: sr.r.number << 32}
+		if s.Node.Op.Random {
+			c.Seed = op.Seed{Key: b.ex.config.Seed + s.Stream<<32, Counter: sr.r.number << 32}
 		}
 		c.Queue = q
-		if err := s.kernel.Run(c); err != nil {
-			return s.describe(c, err)
+		if err := s.Kernel.Run(c); err != nil {
+			return describe(s, c, err)
 		}
-		if s.keep != nil && q == nil {
-			s.keep.done(sr.r)
+		if keep != nil && q == nil {
+			keep.done(sr.r)
 		}
 		if !b.ex.config.Guard && b.watch == nil {
 			continue
 		}
 		seen, err := onHost(q, c)
 		if err != nil {
-			return s.describe(c, err)
+			return describe(s, c, err)
 		}
 		if b.ex.config.Guard {
-			if err := s.guard(seen); err != nil {
+			if err := guard(s, seen); err != nil {
 				return err
 			}
 		}
@@ -201,8 +206,8 @@ func (sr *segmentRun) run(q device.Queue) error {
 }
 
 // describe names the node that failed and what it was given.
-func (s *step) describe(c *op.Call, err error) error {
-	return op.WithOp(fmt.Errorf("%w (inputs: %s)", err, shapes(c.In)), s.node.Op.Name, s.node.Name, s.node.Site)
+func describe(s *compile.Step, c *op.Call, err error) error {
+	return op.WithOp(fmt.Errorf("%w (inputs: %s)", err, shapes(c.In)), s.Node.Op.Name, s.Node.Name, s.Node.Site)
 }
 
 func shapes(list []op.Tensor) string {
@@ -217,15 +222,15 @@ func shapes(list []op.Tensor) string {
 }
 
 // guard looks for NaN and infinity in the outputs of s.
-func (s *step) guard(c *op.Call) error {
+func guard(s *compile.Step, c *op.Call) error {
 	for i, t := range c.Out {
-		if t.Data == nil || t.DType != dtype.Float32 || s.node.Op.Keeps && t.Layout != nil {
+		if t.Data == nil || t.DType != dtype.Float32 || s.Node.Op.Keeps && t.Layout != nil {
 			continue
 		}
 		for k, v := range op.Slice[float32](t) {
 			if v-v != 0 { // NaN and the infinities
-				return &op.Error{Op: s.node.Op.Name, Node: s.node.Name, Site: s.node.Site,
-					Msg: fmt.Sprintf("output %s has the value %v at index %d of shape %v", s.node.Entry(i), float64(v), k, t.Shape)}
+				return &op.Error{Op: s.Node.Op.Name, Node: s.Node.Name, Site: s.Node.Site,
+					Msg: fmt.Sprintf("output %s has the value %v at index %d of shape %v", s.Node.Entry(i), float64(v), k, t.Shape)}
 			}
 		}
 	}

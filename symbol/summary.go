@@ -39,20 +39,20 @@ func Summarize(s *Symbol, shapes map[string]dtype.Shape) (*Summary, error) {
 	sum := &Summary{}
 	params := s.learned()
 	counted := map[*op.Node]bool{}
-	for i, n := range r.g.Nodes {
+	for i, n := range r.Graph.Nodes {
 		if params[n] {
 			continue
 		}
-		e, to := r.g.Out(i)
-		row := SummaryRow{Name: n.Name, Output: r.shapes[e], Type: r.types[e]}
+		e, to := r.Graph.Out(i)
+		row := SummaryRow{Name: n.Name, Output: r.Shapes[e], Type: r.Types[e]}
 		if !n.IsVar() {
 			row.Op = n.Op.Name
 			in, out := make([]op.Desc, len(n.In)), make([]op.Desc, to-e)
 			for k, entry := range n.In {
-				in[k] = r.desc(r.g.Entry(entry))
+				in[k] = r.Desc(r.Graph.Entry(entry))
 			}
 			for k := range out {
-				out[k] = r.desc(e + k)
+				out[k] = r.Desc(e + k)
 				sum.Bytes += int64(out[k].Bytes)
 			}
 			row.FLOPs = n.Op.Cost(n.Params, in, out).FLOPs
@@ -63,7 +63,7 @@ func Summarize(s *Symbol, shapes map[string]dtype.Shape) (*Summary, error) {
 				row.Previous = append(row.Previous, v.Name)
 				continue
 			}
-			shape := r.shapes[r.g.Entry(in)]
+			shape := r.Shapes[r.Graph.Entry(in)]
 			if !shape.Known() {
 				return nil, fmt.Errorf("symbol: the shape %v of %s is not known: give the shapes of the data", shape, v.Name)
 			}

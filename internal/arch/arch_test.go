@@ -119,6 +119,12 @@ func TestRulesBite(t *testing.T) {
 		{"pure cores are pure", "kvstore/ps/a.go", "package ps\ntype t struct{ c chan int }\n", ""},
 		{"pure cores are pure", "memplan/a.go", "package memplan\ntype t struct{ m interface{ Lock() } }\nfunc (x t) f() { x.m.Lock() }\n", ""},
 		{"pure cores are pure", "kvstore/ps/a_test.go", "package ps\nimport \"time\"\n", ""},
+		{"pure cores are pure", "compile/a.go", "package compile\nimport \"sync\"\n", `compile/a.go imports "sync"`},
+		{"imports point down", "compile/a.go", "package compile\nimport \"gomx/ndarray\"\n", "line above"},
+		{"compiling knows no engine and no driver", "compile/a.go", "package compile\nimport \"gomx/engine\"\n", "compile/a.go imports gomx/engine"},
+		{"compiling knows no engine and no driver", "compile/a.go", "package compile\nimport _ \"gomx/device/cpu\"\n", "compile/a.go imports gomx/device/cpu"},
+		{"compiling knows no engine and no driver", "compile/a.go", "package compile\nimport \"gomx/device\"\n", ""},
+		{"compiling knows no engine and no driver", "compile/a_test.go", "package compile_test\nimport \"gomx/engine\"\n", ""},
 	}
 	for _, tt := range tests {
 		files, err := read(fstest.MapFS{tt.file: goFile(tt.text)})

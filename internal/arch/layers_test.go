@@ -11,7 +11,8 @@ checkpoint  kvstore
 symbol  optimizer  metric  initializer  io
 autograd
 ndarray                                   imperative arrays, the tape
-graph                                     passes on op.Node, shared by symbol and the tape
+compile                                   graph, descriptions and options -> immutable Program; pure
+graph                                     passes on op.Node, shared by compile and the tape
 op/nn op/index op/loss op/rnn op/vision op/random op/update op/linalg op/contrib op/tensor
 op/prim                                   elementwise, reduce, broadcast, reshape, slice, take, cast, softmax, dot: what others' gradients are made of
 op/attach                                 kernel attachments that several families share

@@ -23,6 +23,7 @@ var rules = []rule{
 	{"generated files say so", generatedHeaders},
 	{"every package introduces itself in doc.go", packageDocs},
 	{"pure cores are pure", pureCores},
+	{"compiling knows no engine and no driver", compileImports},
 }
 
 // importsPointDown checks the layer list for everything but tests.
@@ -41,6 +42,23 @@ func importsPointDown(files []source) (faults []string) {
 				if why := o.forbidden(f.pkg, to); why != "" {
 					faults = append(faults, fmt.Sprintf("%s imports %s: %s", f.path, imported, why))
 				}
+			}
+		}
+	}
+	return faults
+}
+
+// compileImports keeps package compile from everything that runs: it describes devices and never
+// drives them. Layers forbid the packages above it.
+func compileImports(files []source) (faults []string) {
+	for _, f := range files {
+		if f.test || f.pkg != "compile" {
+			continue
+		}
+		for _, imported := range f.imports {
+			to, ok := local(imported)
+			if ok && (within(to, "engine") || strings.HasPrefix(to, "device/")) {
+				faults = append(faults, fmt.Sprintf("%s imports %s, but compiling is pure", f.path, imported))
 			}
 		}
 	}

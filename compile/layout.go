@@ -1,10 +1,8 @@
-package symbol
+package compile
 
 import (
 	"slices"
 
-	"gomx/device"
-	"gomx/device/cpu"
 	"gomx/graph"
 	"gomx/op"
 	"gomx/op/nn"
@@ -12,14 +10,15 @@ import (
 )
 
 // layouter prepares the kernels of a graph in order, so that every kernel sees the
-// layouts that those before it have chosen, and puts changes of layout where a reader does not
-// take what it would get. Arguments and outputs stay plain.
+// layouts that the kernels before it have chosen, and puts changes of layout where a reader wants
+// another layout than the one it would get. Arguments and outputs stay plain.
 type layouter struct {
-	p     *program
+	u     *Unit
+	p     *Program
 	used  []bool
 	reads map[op.Entry]int
-	now   map[op.Entry]op.Entry // what entries have become
-	desc  map[op.Entry]op.Desc  // of the entries made
+	now   map[op.Entry]op.Entry // entries that have taken the place of others
+	desc  map[op.Entry]op.Desc  // descriptions of the entries made
 	moved map[move]op.Entry
 	laid  map[*op.Node]*ready
 }
@@ -30,35 +29,47 @@ type move struct {
 	layout any
 }
 
-// layOut chooses layouts and returns the outputs of the graph with what that adds to it; nil where
-// everything is plain.
-func (p *program) layOut(outs []op.Entry) ([]op.Entry, error) {
-	if p.ex.config.NoFusion || p.train && !cpu.HasBlocks() || !p.ex.onHost() || device.MaxTier() < device.TierC || !cpu.HasC {
-		return nil, nil
+// blocks is the ability of a layout to join arrays along their channels as if they were plain.
+type blocks interface {
+	Fits(shape []int) bool  // an array of the shape can have the layout
+	Seen(shape []int) []int // shape of a plain array with the same memory
+}
+
+// layOut chooses layouts and numbers the graph again with the changes of layout in it.
+func layOut(u *Unit) error {
+	if u.opt.NoFusion || !u.opt.Target.Layouts || !u.opt.onHost() {
+		return nil
 	}
-	l := &layouter{p: p, used: p.used(), reads: map[op.Entry]int{}, now: map[op.Entry]op.Entry{}, desc: map[op.Entry]op.Desc{},
+	p := u.prog
+	l := &layouter{u: u, p: p, used: p.used(), reads: map[op.Entry]int{}, now: map[op.Entry]op.Entry{}, desc: map[op.Entry]op.Desc{},
 		moved: map[move]op.Entry{}, laid: map[*op.Node]*ready{}}
-	for _, n := range p.g.Nodes {
+	for _, n := range p.Graph.Nodes {
 		for _, e := range n.In {
 			l.reads[e]++
 		}
 	}
-	for i, n := range p.g.Nodes {
+	for i, n := range p.Graph.Nodes {
 		if err := l.visit(i, n); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	p.laid = l.laid
-	laid := make([]op.Entry, len(outs))
-	for i, e := range outs {
-		laid[i] = l.now[e]
+	u.draft.laid = l.laid
+	list := u.all()
+	for i, e := range list {
+		list[i] = l.now[e]
 	}
-	return laid, nil
+	u.become(list)
+	for e, d := range l.desc {
+		if !u.Facts.Known(e) {
+			u.Facts.Set(e, d.Shape, d.DType)
+		}
+	}
+	return number(u)
 }
 
 func (l *layouter) visit(i int, n *op.Node) error {
 	if n.IsVar() {
-		l.now[n.Entry(0)], l.desc[n.Entry(0)] = n.Entry(0), l.p.desc(l.p.g.Entry(n.Entry(0)))
+		l.now[n.Entry(0)], l.desc[n.Entry(0)] = n.Entry(0), l.p.Descs[l.p.Graph.Entry(n.Entry(0))]
 		return nil
 	}
 	in := make([]op.Entry, len(n.In))
@@ -82,7 +93,7 @@ func (l *layouter) visit(i int, n *op.Node) error {
 	for j := range r.out {
 		e := n.Entry(j)
 		l.now[e] = m.Entry(j)
-		d := l.p.desc(l.p.g.Entry(e))
+		d := l.p.Descs[l.p.Graph.Entry(e)]
 		d.Layout, d.Bytes = r.out[j].Layout, r.out[j].Bytes
 		l.desc[m.Entry(j)] = d
 	}
@@ -92,7 +103,7 @@ func (l *layouter) visit(i int, n *op.Node) error {
 // choose prepares the kernel of node number i for inputs in; those that it wants in another layout
 // are replaced.
 func (l *layouter) choose(i int, n *op.Node, in []op.Entry) (*ready, error) {
-	a := l.p.args(i, n, l.used)
+	a := l.u.args(i, n, l.used)
 	switch layout := l.common(n, in); {
 	case layout != nil && n.Op.Pointwise && l.alike(i, n, a):
 		return l.pointwise(n, a, in, layout)
@@ -106,20 +117,20 @@ func (l *layouter) choose(i int, n *op.Node, in []op.Entry) (*ready, error) {
 	if err := l.plain(n, in); err != nil {
 		return nil, err
 	}
-	return l.p.ready(n, a)
+	return l.u.ready(n, a)
 }
 
 // free reports whether output j of node number i may have any layout.
 func (l *layouter) free(i, j int) bool {
-	from, _ := l.p.g.Out(i)
-	_, outside := l.p.slotOf[from+j]
+	from, _ := l.p.Graph.Out(i)
+	_, outside := l.p.Outside[from+j]
 	return !outside
 }
 
-// common returns the first layout among the inputs that is not plain.
+// common returns the first blocked layout among the inputs.
 func (l *layouter) common(n *op.Node, in []op.Entry) any {
 	for k, e := range in {
-		if lay, ok := l.desc[e].Layout.(cpu.Layout); ok && !ignores(n, k) {
+		if lay, ok := l.desc[e].Layout.(blocks); ok && !ignores(n, k) {
 			return lay
 		}
 	}
@@ -151,7 +162,7 @@ func (l *layouter) convert(e op.Entry, want op.Desc) (op.Entry, error) {
 		a := *r.args
 		a.Out = slices.Clone(a.Out)
 		a.Out[e.Index] = want
-		if again, err := l.p.ready(e.Node, &a); err == nil {
+		if again, err := l.u.ready(e.Node, &a); err == nil {
 			l.laid[e.Node], l.desc[e] = again, want
 			return e, nil
 		}
@@ -161,10 +172,10 @@ func (l *layouter) convert(e op.Entry, want op.Desc) (op.Entry, error) {
 		return e, err
 	}
 	n.Attrs = e.Node.Attrs
-	if l.p.ex.spread != nil {
-		n.Attrs = map[string]string{graph.GroupAttr: l.p.deviceOf(e.Node).String()}
+	if l.u.opt.Spread != nil {
+		n.Attrs = map[string]string{graph.GroupAttr: l.u.deviceOf(e.Node).String()}
 	}
-	r, err := l.p.ready(n, &op.Args{In: []op.Desc{have}, Out: []op.Desc{want}, Need: []bool{true}, Threads: device.Cores()})
+	r, err := l.u.ready(n, &op.Args{In: []op.Desc{have}, Out: []op.Desc{want}, Need: []bool{true}, Threads: max(l.u.opt.Target.Threads, 1)})
 	if err != nil {
 		return e, err
 	}
@@ -181,7 +192,7 @@ func (l *layouter) offer(i int, n *op.Node, a *op.Args, in []op.Entry) (*ready, 
 	for j := range a.Out {
 		a.Free = append(a.Free, l.free(i, j))
 	}
-	r, err := l.p.ready(n, a)
+	r, err := l.u.ready(n, a)
 	if err == op.ErrUnsupported {
 		if err := l.plain(n, in); err != nil {
 			return nil, err
@@ -189,7 +200,7 @@ func (l *layouter) offer(i int, n *op.Node, a *op.Args, in []op.Entry) (*ready, 
 		for k, e := range in {
 			a.In[k] = l.desc[e]
 		}
-		r, err = l.p.ready(n, a)
+		r, err = l.u.ready(n, a)
 	}
 	if err != nil {
 		return nil, err
@@ -228,7 +239,7 @@ func (l *layouter) pointwise(n *op.Node, a *op.Args, in []op.Entry, layout any) 
 			return nil, err
 		}
 	}
-	if r, err = l.p.ready(n, a); err != nil {
+	if r, err = l.u.ready(n, a); err != nil {
 		return nil, err
 	}
 	r.out = slices.Clone(r.out)
@@ -241,7 +252,7 @@ func (l *layouter) pointwise(n *op.Node, a *op.Args, in []op.Entry, layout any) 
 // concat prepares joining along channels as joining plain arrays that have the same memory, if
 // the channels of every input fill the blocks of the layout.
 func (l *layouter) concat(n *op.Node, a *op.Args, in []op.Entry, layout any) (r *ready, err error) {
-	lay := layout.(cpu.Layout)
+	lay := layout.(blocks)
 	for k := range in {
 		if !lay.Fits(a.In[k].Shape) {
 			return nil, nil
@@ -256,7 +267,7 @@ func (l *layouter) concat(n *op.Node, a *op.Args, in []op.Entry, layout any) (r 
 		a.In[k].Shape = lay.Seen(a.In[k].Shape)
 	}
 	a.Out[0].Shape = lay.Seen(a.Out[0].Shape)
-	if r, err = l.p.ready(n, a); err != nil {
+	if r, err = l.u.ready(n, a); err != nil {
 		return nil, err
 	}
 	r.out = slices.Clone(r.out)

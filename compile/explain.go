@@ -1,0 +1,93 @@
+package compile
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"gomx/graph"
+	"gomx/op/nn"
+)
+
+// Explanation lists the changes that compiling has made to a graph.
+type Explanation struct {
+	Train     bool         `json:"train"`
+	Composed  int          `json:"composed"`  // operators of the composed graph
+	Operators int          `json:"operators"` // operators that run, the gradient included
+	Reorders  int          `json:"reorders"`  // changes of layout among them
+	Passes    []PassReport `json:"passes"`    // in the order in which they ran
+	Library   []LibraryUse `json:"library"`   // operators that call a library, in the order in which they run
+}
+
+// LibraryUse lists the implementations that a library has chosen for a node.
+type LibraryUse struct {
+	Node  string   `json:"node"`
+	Op    string   `json:"op"`
+	Impls []string `json:"impls"` // in the order of the calls
+}
+
+// PassReport lists the changes of one pass.
+type PassReport struct {
+	Pass    string         `json:"pass"`
+	Reason  string         `json:"reason"`
+	Loose   bool           `json:"loose"` // results agree up to rounding, not to the bit
+	Changes []graph.Change `json:"changes"`
+}
+
+// Explain lists the changes that compiling has made to the graph of p.
+func (p *Program) Explain() *Explanation {
+	e := &Explanation{Train: p.Train, Composed: p.Composed}
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		if s.Skip {
+			continue
+		}
+		e.Operators++
+		if s.Node.Op == nn.Reorder.Op {
+			e.Reorders++
+		}
+		if len(s.Kernel.Impls) > 0 {
+			e.Library = append(e.Library, LibraryUse{s.Node.Name, s.Node.Op.Name, s.Kernel.Impls})
+		}
+	}
+	for _, a := range p.Applied {
+		e.Passes = append(e.Passes, PassReport{Pass: a.Stage.Name, Reason: a.Stage.Reason, Loose: a.Stage.Loose, Changes: a.List})
+	}
+	return e
+}
+
+// String is the table of WriteTable.
+func (e *Explanation) String() string {
+	var b strings.Builder
+	_ = e.WriteTable(&b)
+	return b.String()
+}
+
+// WriteTable writes a row for every change: pass, node, before, after; and a row for
+// every node that calls a library.
+func (e *Explanation) WriteTable(w io.Writer) error {
+	mode := "inference"
+	if e.Train {
+		mode = "training"
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "%s: %d operators composed, %d run, %d change layouts\n", mode, e.Composed, e.Operators, e.Reorders)
+	fmt.Fprintf(t, "pass\tnode\tbefore\tafter\n")
+	for _, p := range e.Passes {
+		if len(p.Changes) == 0 {
+			fmt.Fprintf(t, "%s\tnothing\t\t\n", p.Pass)
+		}
+		for _, c := range p.Changes {
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", p.Pass, c.Node, c.Before, c.After)
+		}
+	}
+	if len(e.Library) > 0 {
+		fmt.Fprintf(t, "\nkernels of the library\n")
+		fmt.Fprintf(t, "node\toperator\timplementations\n")
+	}
+	for _, u := range e.Library {
+		fmt.Fprintf(t, "%s\t%s\t%s\n", u.Node, u.Op, strings.Join(u.Impls, " "))
+	}
+	return t.Flush()
+}

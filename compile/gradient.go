@@ -1,0 +1,88 @@
+package compile
+
+import (
+	"fmt"
+
+	"gomx/graph"
+	"gomx/op"
+)
+
+// differentiate adds the gradients that are asked for, of the last layers first, so that they are
+// ready first.
+func differentiate(u *Unit) error {
+	if len(u.opt.Grads) == 0 {
+		return nil
+	}
+	var wrt []op.Entry
+	for _, v := range u.src.Args {
+		if u.opt.wants(v.Name) {
+			wrt = append(wrt, v.Entry(0))
+		}
+	}
+	heads := make([]op.Entry, len(u.Outs))
+	for i := range heads {
+		heads[i] = op.Var(fmt.Sprintf("_head_grad_%d", i)).Entry(0)
+		u.Facts.Set(heads[i], u.Facts.Shapes[u.Outs[i]], u.Facts.Types[u.Outs[i]])
+	}
+	entries, err := graph.Gradient(u.Outs, heads, wrt)
+	if err != nil {
+		return err
+	}
+	claimed := map[op.Entry]bool{}
+	for _, e := range u.Outs {
+		claimed[e] = true
+	}
+	for i := len(wrt) - 1; i >= 0; i-- {
+		e := entries[i]
+		if !e.Valid() && u.opt.Grads[wrt[i].Node.Name] == op.ReqAdd {
+			continue
+		}
+		if !e.Valid() {
+			e = zeroGradient(wrt[i])
+		}
+		u.Grads = append(u.Grads, u.gradient(wrt[i], e, claimed))
+	}
+	u.Facts.Forward = len(u.Outs)
+	u.addHeads(heads)
+	return u.Facts.Infer(u.all())
+}
+
+// zeroGradient makes the gradient of a variable that the outputs do not depend on, or only through
+// operators that let no gradient pass.
+func zeroGradient(v op.Entry) op.Entry {
+	n, err := op.NewNode(op.Lookup("zeros_like"), v.Node.Name+"_no_grad", nil, v)
+	if err != nil {
+		panic(err)
+	}
+	return n.Entry(0)
+}
+
+// gradient makes the entry that ends in the gradient array of variable v.
+func (u *Unit) gradient(v, e op.Entry, claimed map[op.Entry]bool) Gradient {
+	arg := v.Node.Name
+	if u.opt.Grads[arg] != op.ReqAdd {
+		return Gradient{Arg: arg, Entry: u.own(e, claimed)}
+	}
+	old := op.Var(arg + "_grad_before")
+	u.Facts.Set(old.Entry(0), u.Facts.Shapes[v], u.Facts.Types[v])
+	n, err := op.NewNode(op.Lookup("_grad_add"), arg+"_grad_add", nil, old.Entry(0), e)
+	if err != nil {
+		panic(err)
+	}
+	claimed[n.Entry(0)] = true
+	return Gradient{Arg: arg, Entry: n.Entry(0), Old: old}
+}
+
+// addHeads makes slots for the head gradients that the graph reads.
+func (u *Unit) addHeads(heads []op.Entry) {
+	read := map[*op.Node]bool{}
+	for _, n := range op.Topo(u.all()) {
+		read[n] = true
+	}
+	for i, h := range heads {
+		if read[h.Node] {
+			u.special = append(u.special, Slot{Name: h.Node.Name, Kind: SlotHead, Index: i, Device: u.opt.output(i),
+				Desc: op.Plain(u.Facts.Types[h], u.Facts.Shapes[h])})
+		}
+	}
+}

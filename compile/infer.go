@@ -1,0 +1,149 @@
+package compile
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"gomx/dtype"
+	"gomx/graph"
+	"gomx/op"
+)
+
+// Given is the knowledge of a caller about variables, by name.
+type Given struct {
+	Shapes map[string]dtype.Shape
+	Types  map[string]dtype.Type
+}
+
+// Inferred is the result of inference, by entry number of an indexed graph.
+type Inferred struct {
+	Graph  *graph.Indexed
+	Shapes []dtype.Shape
+	Types  []dtype.Type
+}
+
+// Infer finds shapes and types of all entries of the graph that computes outs. Variables whose type
+// nothing says are float32; shapes may stay unknown.
+func Infer(outs []op.Entry, given Given) (*Inferred, error) {
+	r, err := Seed(outs, given)
+	if err != nil {
+		return nil, err
+	}
+	if err := graph.InferShapes(r.Graph, r.Shapes); err != nil {
+		return nil, err
+	}
+	return r, r.inferTypes()
+}
+
+// Seed numbers a graph and stores the knowledge of the caller and of attributes, without inference.
+func Seed(outs []op.Entry, given Given) (*Inferred, error) {
+	g := graph.Index(outs)
+	r := &Inferred{Graph: g, Shapes: make([]dtype.Shape, g.NumEntries()), Types: make([]dtype.Type, g.NumEntries())}
+	for i := range r.Types {
+		r.Types[i] = dtype.Unknown
+	}
+	return r, r.seed(given)
+}
+
+// Facts collects the result for [Compile].
+func (r *Inferred) Facts() *graph.Facts { return graph.FactsOf(r.Graph, r.Shapes, r.Types) }
+
+// Of returns the shape and the type of an entry of the graph.
+func (r *Inferred) Of(e op.Entry) (dtype.Shape, dtype.Type) {
+	i := r.Graph.Entry(e)
+	return r.Shapes[i], r.Types[i]
+}
+
+// Desc describes entry number i as a plain operand.
+func (r *Inferred) Desc(i int) op.Desc { return op.Plain(r.Types[i], r.Shapes[i]) }
+
+// CheckKnown reports the variables whose shapes have stayed unknown.
+func (r *Inferred) CheckKnown(vars []*op.Node) error {
+	var missing []string
+	for _, v := range vars {
+		if s, _ := r.Of(v.Entry(0)); !s.Known() {
+			missing = append(missing, fmt.Sprintf("%s %v", v.Name, s))
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return fmt.Errorf("compile: not enough is known to infer the shapes of %s: give the shapes of the data and of the label",
+		strings.Join(missing, ", "))
+}
+
+// seed stores what is given about the variables, by the caller or by their attributes.
+func (r *Inferred) seed(given Given) error {
+	known := map[string]bool{}
+	for i, n := range r.Graph.Nodes {
+		if !n.IsVar() {
+			continue
+		}
+		known[n.Name] = true
+		e, _ := r.Graph.Out(i)
+		if err := seedFromAttrs(n, &r.Shapes[e], &r.Types[e]); err != nil {
+			return err
+		}
+		if s, ok := given.Shapes[n.Name]; ok {
+			r.Shapes[e] = s.Clone()
+		}
+		if t, ok := given.Types[n.Name]; ok {
+			r.Types[e] = t
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(given.Shapes)) {
+		if !known[name] {
+			return fmt.Errorf("compile: shape given for %q, which is not a variable of the graph: it has %s",
+				name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+		}
+	}
+	return nil
+}
+
+// seedFromAttrs reads __shape__ and __dtype__; in files an extent of 0 is unknown.
+func seedFromAttrs(n *op.Node, shape *dtype.Shape, typ *dtype.Type) error {
+	if text := n.Attrs["__shape__"]; text != "" {
+		dims, err := op.ParseTuple(text)
+		if err != nil {
+			return &op.Error{Op: "Var", Node: n.Name, Arg: "__shape__", Msg: err.Error()}
+		}
+		if len(dims) > 0 {
+			s := dtype.Shape(dims)
+			for i, d := range s {
+				if d <= 0 {
+					s[i] = -1
+				}
+			}
+			*shape = s
+		}
+	}
+	if text := n.Attrs["__dtype__"]; text != "" && text != "-1" {
+		t, err := op.ParseType(text)
+		if err != nil {
+			return &op.Error{Op: "Var", Node: n.Name, Arg: "__dtype__", Msg: err.Error()}
+		}
+		*typ = t
+	}
+	return nil
+}
+
+// inferTypes runs type inference; variables about which nothing is known become float32, one at
+// a time so that each choice informs the rest.
+func (r *Inferred) inferTypes() error {
+	if err := graph.InferTypes(r.Graph, r.Types); err != nil {
+		return err
+	}
+	for i, n := range r.Graph.Nodes {
+		e, _ := r.Graph.Out(i)
+		if !n.IsVar() || r.Types[e] != dtype.Unknown {
+			continue
+		}
+		r.Types[e] = dtype.Float32
+		if err := graph.InferTypes(r.Graph, r.Types); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+package compile
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"gomx/graph"
+	"gomx/op"
+	"gomx/op/prim"
+)
+
+// ready is a node whose kernel has been prepared, with the descriptions of its operands.
+type ready struct {
+	kernel  *op.Prepared
+	args    *op.Args
+	in, out []op.Desc
+}
+
+// used marks the entries that are read, or live in an array outside.
+func (p *Program) used() []bool {
+	used := make([]bool, p.Graph.NumEntries())
+	for _, n := range p.Graph.Nodes {
+		for k, e := range n.In {
+			used[p.Graph.Entry(e)] = used[p.Graph.Entry(e)] || !ignores(n, k)
+		}
+	}
+	for e := range p.Outside {
+		used[e] = true
+	}
+	return used
+}
+
+// ignores reports whether node n reads only the shape of its input k.
+func ignores(n *op.Node, k int) bool { return slices.Contains(n.Op.Ignores, k) }
+
+// args describes the operands of node number i as plain arrays.
+func (u *Unit) args(i int, n *op.Node, used []bool) *op.Args {
+	p := u.prog
+	a := &op.Args{Train: p.Train, Threads: max(u.opt.Target.Threads, 1)}
+	for _, e := range n.In {
+		d, private := u.draft.private[p.Graph.Entry(e)]
+		if !private {
+			d = p.Descs[p.Graph.Entry(e)]
+		}
+		a.In = append(a.In, d)
+	}
+	from, to := p.Graph.Out(i)
+	for e := from; e < to; e++ {
+		a.Out = append(a.Out, p.Descs[e])
+		a.Need = append(a.Need, used[e])
+	}
+	if _, outside := p.Outside[to-1]; n.Op.Keeps && !outside {
+		a.Free = make([]bool, to-from)
+		a.Free[to-from-1] = true
+	}
+	return a
+}
+
+// ready prepares the kernel of a node. The error is op.ErrUnsupported where plain operands would be
+// served.
+func (u *Unit) ready(n *op.Node, a *op.Args) (*ready, error) {
+	if n.Op == prim.CrossDeviceCopy.Op {
+		return u.copies(n, a), nil
+	}
+	k, err := n.Op.Prepare(u.deviceOf(n), u.opt.Target.Tier, n.Params, a)
+	if err == op.ErrUnsupported {
+		return nil, err
+	}
+	if err != nil {
+		return nil, op.WithOp(err, n.Op.Name, n.Name, n.Site)
+	}
+	return &ready{k, a, k.In, k.Out}, nil
+}
+
+// prepare readies the kernel of every node.
+func prepare(u *Unit) error {
+	p := u.prog
+	used := p.used()
+	u.draft.private = map[int]op.Desc{}
+	for i, n := range p.Graph.Nodes {
+		if n.IsVar() {
+			continue
+		}
+		r := u.draft.laid[n]
+		if r == nil {
+			var err error
+			if r, err = u.ready(n, u.args(i, n, used)); err != nil {
+				return err
+			}
+		}
+		from, _ := p.Graph.Out(i)
+		for j, d := range r.out {
+			if n.Op.Keeps && d.Layout != nil {
+				u.draft.private[from+j] = d
+			}
+		}
+		p.Steps = append(p.Steps, newStep(n, i, r, p.Train))
+		u.keep(&p.Steps[len(p.Steps)-1])
+	}
+	return nil
+}
+
+// newStep makes the step of node number i.
+func newStep(n *op.Node, i int, r *ready, train bool) Step {
+	s := Step{Node: n, Index: i, Stream: graph.Stream(n), Kernel: r.kernel, Scratch: -1, Dead: !slices.Contains(r.args.Need, true) && len(n.Op.Mutates) == 0}
+	s.Call.Train = train
+	s.Call.In = make([]op.Tensor, len(r.in))
+	s.Call.Out = make([]op.Tensor, len(r.out))
+	for j, d := range r.in {
+		s.Call.In[j].Desc = d
+	}
+	for j, d := range r.out {
+		s.Call.Out[j].Desc = d
+		if !r.args.Need[j] {
+			s.Call.Out[j].Bytes = 0
+		}
+	}
+	return s
+}
+
+// keep gives the outputs of step s slots of their own, if its operator derives them from nothing
+// but arguments and auxiliary states.
+func (u *Unit) keep(s *Step) {
+	p, n := u.prog, s.Node
+	if !n.Op.Derived {
+		return
+	}
+	f := &Form{Key: formKey(n)}
+	for _, e := range n.In {
+		slot, ok := p.Outside[p.Graph.Entry(e)]
+		if !ok || !e.Node.IsVar() || p.Slots[slot].Kind != SlotVariable {
+			return
+		}
+		f.Inputs = append(f.Inputs, slot)
+	}
+	from, _ := p.Graph.Out(s.Index)
+	for j := range s.Call.Out {
+		d := s.Call.Out[j].Desc
+		p.Slots = append(p.Slots, Slot{Name: n.Entry(j).String(), Kind: SlotKept, Desc: d, Device: u.deviceOf(n), Sink: true})
+		p.Outside[from+j] = len(p.Slots) - 1
+		f.Outputs = append(f.Outputs, len(p.Slots)-1)
+		p.Memory.Kept += int64(d.Bytes)
+	}
+	s.Form = f
+}
+
+// formKey spells the operator of a node and all its parameters.
+func formKey(n *op.Node) string {
+	key := n.Op.AppendKey(append([]byte(n.Op.Name), 0), n.Params)
+	for _, v := range n.Op.AppendRun(nil, n.Params) {
+		key = binary.LittleEndian.AppendUint64(key, math.Float64bits(v))
+	}
+	return string(key)
+}

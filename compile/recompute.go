@@ -1,0 +1,30 @@
+package compile
+
+import (
+	"gomx/graph"
+	"gomx/op"
+)
+
+// mirrorAttr names the attribute that asks for a node to be computed again in the backward part.
+const mirrorAttr = "__force_mirroring__"
+
+// recompute trades time for memory as the options ask.
+func recompute(u *Unit) error {
+	if len(u.Grads) == 0 || u.opt.Recompute <= 0 && !mirrored(u.Outs) {
+		return nil
+	}
+	list, trade := graph.Recompute(u.all(), u.Facts, graph.RecomputeConfig{Forward: len(u.Outs), Target: u.opt.Recompute})
+	u.become(list)
+	u.prog.Memory.Trade = trade
+	return u.Facts.Complete(list)
+}
+
+// mirrored reports whether some node asks to be computed again.
+func mirrored(outs []op.Entry) bool {
+	for _, n := range op.Topo(outs) {
+		if n.Attrs[mirrorAttr] != "" && !n.IsVar() {
+			return true
+		}
+	}
+	return false
+}

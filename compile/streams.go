@@ -1,0 +1,81 @@
+package compile
+
+import (
+	"gomx/device"
+	"gomx/memplan"
+	"gomx/op"
+)
+
+// Branches of a graph that do not depend on each other may run side by side on the queues of one
+// device. Every node is given a lane: a node goes on where one of its inputs was computed last, so
+// that a chain stays in one lane; a branch begins in a lane whose last node it needs anyway. A lane
+// waits for another by an event, as segments wait for each other's tokens wherever they run.
+
+// branches is the state of spreadBranches.
+type branches struct {
+	u     *Unit
+	order *memplan.Order // of nodes, by number
+	tips  []int          // by lane: the last node, -1 before the first
+	last  int            // lane of the last node
+}
+
+// spreadBranches gives the nodes of a program lanes, if it runs on one device that has several
+// queues for kernels.
+func spreadBranches(u *Unit) {
+	lanes := min(u.opt.Streams, 1+device.Beside)
+	if lanes < 2 || u.opt.Spread != nil || !device.HasQueues(u.opt.Device.Kind) {
+		return
+	}
+	b := &branches{u: u, order: memplan.NewOrder(len(u.prog.Graph.Nodes)), tips: make([]int, lanes)}
+	for i := range b.tips {
+		b.tips[i] = -1
+	}
+	u.draft.lanes = map[*op.Node]int{}
+	for i := range u.prog.Steps {
+		s := &u.prog.Steps[i]
+		for _, before := range b.u.prog.producers(s.Node) {
+			b.order.Add(before, s.Index)
+		}
+		lane := b.choose(s)
+		b.tips[lane], b.last = s.Index, lane
+		u.draft.lanes[s.Node] = lane
+	}
+}
+
+// producers lists the numbers of the operators that n waits for: for their results, or as its
+// control dependencies.
+func (p *Program) producers(n *op.Node) (list []int) {
+	for _, e := range n.In {
+		if i, ok := p.Graph.Node(e.Node); ok && !e.Node.IsVar() {
+			list = append(list, i)
+		}
+	}
+	for _, a := range n.After {
+		if i, ok := p.Graph.Node(a); ok && !a.IsVar() {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// choose returns the lane of a step. A step that needs no other, as one that makes another form of a
+// parameter, stays in the lane of the step before it.
+func (b *branches) choose(s *Step) int {
+	before := b.u.prog.producers(s.Node)
+	if len(before) == 0 {
+		return b.last
+	}
+	for lane, tip := range b.tips {
+		for _, i := range before {
+			if i == tip {
+				return lane
+			}
+		}
+	}
+	for lane, tip := range b.tips {
+		if tip < 0 || b.order.Has(tip, s.Index) {
+			return lane
+		}
+	}
+	return b.u.draft.lanes[b.u.prog.Graph.Nodes[before[0]]]
+}
