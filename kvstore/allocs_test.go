@@ -12,8 +12,9 @@ import (
 	nd "gomx/ndarray"
 )
 
-// TestRoundsAllocateLittle counts what rounds of a running job allocate, in all processes together, which here are goroutines. What is
-// allocated is the engine's, one completion per operation, and the network's, two for each message; stores and drivers add nothing.
+// TestRoundsAllocateLittle counts what rounds of a running job allocate, in all processes together,
+// which here are goroutines. What is allocated is the engine's, one completion per operation, and
+// the network's, two for each message; stores and drivers add nothing.
 func TestRoundsAllocateLittle(t *testing.T) {
 	if race {
 		t.Skip("pools keep nothing for certain under the race detector")
@@ -21,9 +22,11 @@ func TestRoundsAllocateLittle(t *testing.T) {
 	for replicas, messages := range map[int]int{1: 4, 2: 6} {
 		t.Run(fmt.Sprint(replicas, " copies"), func(t *testing.T) {
 			const workers, lost = 2, 4 // messages that are sent again now and then, and ticks
-			got := allocsPerRound(t, cluster.Config{Workers: workers, Servers: 2, Replicas: replicas, Heartbeat: time.Minute, Dead: time.Hour})
+			got := allocsPerRound(t, cluster.Config{Workers: workers, Servers: 2,
+				Replicas: replicas, Heartbeat: time.Minute, Dead: time.Hour})
 			if want := float64(workers + 2*messages + lost); got > want {
-				t.Errorf("%v allocations per round of %d workers, want at most %v", got, workers, want)
+				t.Errorf("%v allocations per round of %d workers, want at most %v", got, workers,
+					want)
 			}
 		})
 	}

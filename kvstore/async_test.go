@@ -13,8 +13,8 @@ import (
 	"gomx/optimizer"
 )
 
-// counting is a program of dist_async: step i of worker r pushes 1 to element steps·r + i of every key, so that the result shows how
-// often each push counts.
+// counting is a program of dist_async: step i of worker r pushes 1 to element steps·r + i of every
+// key, so that the result shows how often each push counts.
 type counting struct {
 	s     kvstore.Store
 	steps int
@@ -68,20 +68,23 @@ func (x *counting) check(ctx context.Context) error {
 		}
 		for i := range v {
 			if v[i] != -1 {
-				return fmt.Errorf("push %d of worker %d to key %s counts %v times", i%x.steps, i/x.steps, key, -v[i])
+				return fmt.Errorf("push %d of worker %d to key %s counts %v times", i%x.steps,
+					i/x.steps, key, -v[i])
 			}
 		}
 	}
 	return nil
 }
 
-// TestAsyncCountsOnceAfterARestart replaces a worker of dist_async at some step, with pushes under way: its successor goes on behind the
-// last step that all keys have, and every push counts exactly once.
+// TestAsyncCountsOnceAfterARestart replaces a worker of dist_async at some step, with pushes under
+// way: its successor goes on behind the last step that all keys have, and every push counts exactly
+// once.
 func TestAsyncCountsOnceAfterARestart(t *testing.T) {
 	const steps, workers = 20, 2
 	for _, died := range []int{0, 1, 7, 19} {
 		last := died // worker 1 alone uses it
-		c := cluster.Start(cluster.Config{Workers: workers, Servers: 2, Replicas: 2, Heartbeat: 50 * time.Millisecond, Dead: time.Second})
+		c := cluster.Start(cluster.Config{Workers: workers, Servers: 2, Replicas: 2, Heartbeat: 50 *
+			time.Millisecond, Dead: time.Second})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		err := c.Work(ctx, func(ctx context.Context, rank int) error {
 			x := &counting{steps: steps, n: steps * workers, outs: map[string]*nd.Array{}}

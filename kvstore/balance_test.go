@@ -24,13 +24,16 @@ func (h *health) announce(n wire.Node, addr string) {
 	}
 }
 
-// whole waits until every shard has two copies, every server leads as many as any other, and the process in a place is a later one
-// than that of an incarnation. It returns the incarnation of that process.
-func (h *health) whole(ctx context.Context, addr string, n wire.Node, before uint32) (uint32, error) {
+// whole waits until every shard has two copies, every server leads as many as any other, and the
+// process in a place is a later one than that of an incarnation. It returns the incarnation of that
+// process.
+func (h *health) whole(ctx context.Context, addr string, n wire.Node, before uint32) (uint32,
+	error) {
 	for ctx.Err() == nil {
 		st, err := kvstore.ReadStatus(ctx, addr)
 		for _, m := range st.Members {
-			if err == nil && m.Node == n.String() && m.Alive && m.Incarnation > before && balanced(&st) {
+			if err == nil && m.Node == n.String() && m.Alive && m.Incarnation > before &&
+				balanced(&st) {
 				return m.Incarnation, nil
 			}
 		}
@@ -58,14 +61,15 @@ func balanced(st *kvstore.Status) bool {
 	return len(led) == 2
 }
 
-// TestServersAndSchedulerDie replaces processes while rounds go on: the result is that of an undisturbed run, and at the end each
-// server leads as many shards as at the beginning.
+// TestServersAndSchedulerDie replaces processes while rounds go on: the result is that of an
+// undisturbed run, and at the end each server leads as many shards as at the beginning.
 func TestServersAndSchedulerDie(t *testing.T) {
 	const steps = 60
 	o := optimizer.SGD{LR: 0.1, Momentum: 0.9, WD: 0.01}
 	want := oracle(t, 3, steps, o)
 	h := newHealth()
-	c := cluster.Start(cluster.Config{Workers: 3, Servers: 2, Replicas: 2, SliceSize: 4096, Dir: t.TempDir(),
+	c := cluster.Start(cluster.Config{Workers: 3, Servers: 2, Replicas: 2, SliceSize: 4096,
+		Dir:       t.TempDir(),
 		Heartbeat: 30 * time.Millisecond, Dead: 300 * time.Millisecond, Announce: h.announce})
 	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 	defer cancel()
@@ -86,11 +90,13 @@ func TestServersAndSchedulerDie(t *testing.T) {
 	must(t, c.Wait())
 }
 
-// disturb replaces a server, the scheduler and the other server, each when all shards have their copies.
+// disturb replaces a server, the scheduler and the other server, each when all shards have their
+// copies.
 func disturb(ctx context.Context, c *cluster.Cluster, h *health) error {
 	addr := <-h.addr
 	for rank := range uint16(2) {
-		server, scheduler := wire.Node{Role: wire.Server, Rank: 1 - rank}, wire.Node{Role: wire.Scheduler}
+		server, scheduler := wire.Node{Role: wire.Server, Rank: 1 - rank},
+			wire.Node{Role: wire.Scheduler}
 		old, err := h.whole(ctx, addr, server, 0)
 		if err != nil {
 			return err

@@ -23,19 +23,22 @@ func needGPUs(t *testing.T) {
 	}
 }
 
-// TestCUDADeviceStore adds gradients up that lie on two devices: those of one device first, in their order, then those of the devices. Every bit is that of the
-// processor's sum in the same order, and pulled values are the same everywhere.
+// TestCUDADeviceStore adds gradients up that lie on two devices: those of one device first, in
+// their order, then those of the devices. Every bit is that of the processor's sum in the same
+// order, and pulled values are the same everywhere.
 func TestCUDADeviceStore(t *testing.T) {
 	needGPUs(t)
 	for _, name := range []string{"device", "local"} {
-		for seed, places := range [][]int{{0}, {0, 1}, {1, 0}, {0, 1, 0, 1}, {1, 1, 0}, {0, 0, 1, 1, 0}} {
+		for seed, places := range [][]int{{0}, {0, 1}, {1, 0}, {0, 1, 0, 1}, {1, 1, 0},
+			{0, 0, 1, 1, 0}} {
 			rng := rand.New(rand.NewPCG(uint64(seed), 3))
 			const n = 1001
 			kv, err := kvstore.Open(t.Context(), name)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := kv.Init(t.Context(), "w", nd.Zeros([]int{n}, nd.On(device.CUDA(places[0])))); err != nil {
+			if err := kv.Init(t.Context(), "w",
+				nd.Zeros([]int{n}, nd.On(device.CUDA(places[0])))); err != nil {
 				t.Fatal(err)
 			}
 			byDevice := map[int][]float32{}
@@ -73,7 +76,8 @@ func TestCUDADeviceStore(t *testing.T) {
 					t.Fatal(err)
 				}
 				if !slices.Equal(got, want) {
-					t.Errorf("%s store, devices %v: array %d differs from the sum in order", name, places, k)
+					t.Errorf("%s store, devices %v: array %d differs from the sum in order", name,
+						places, k)
 				}
 			}
 			if err := kv.Close(); err != nil {
@@ -83,7 +87,8 @@ func TestCUDADeviceStore(t *testing.T) {
 	}
 }
 
-// TestCUDADeviceStoreUpdates lets the store's optimizer run on a device, where the value is, and compares with the processor.
+// TestCUDADeviceStoreUpdates lets the store's optimizer run on a device, where the value is, and
+// compares with the processor.
 func TestCUDADeviceStoreUpdates(t *testing.T) {
 	needGPUs(t)
 	const n = 500
@@ -95,7 +100,8 @@ func TestCUDADeviceStoreUpdates(t *testing.T) {
 		if err := kv.Init(t.Context(), "w", nd.Ones([]int{n}, nd.On(on(0)))); err != nil {
 			t.Fatal(err)
 		}
-		if err := kv.SetOptimizer(t.Context(), optimizer.SGD{LR: 0.125, Momentum: 0.5}); err != nil {
+		if err := kv.SetOptimizer(t.Context(), optimizer.SGD{LR: 0.125,
+			Momentum: 0.5}); err != nil {
 			t.Fatal(err)
 		}
 		rng := rand.New(rand.NewPCG(5, 3))

@@ -35,9 +35,11 @@ type dist struct {
 func openDist(ctx context.Context, name string, c config) (Store, error) {
 	job := JobOf(ctx)
 	if job == nil {
-		return nil, fmt.Errorf("kvstore: %s: the context belongs to no job: start the program with gomx launch, and let launch.Run call it", name)
+		return nil, fmt.Errorf("kvstore: %s: the context belongs to no job: start the program "+
+			"with gomx launch, and let launch.Run call it", name)
 	}
-	s := &dist{name: name, job: job, cfg: c, keys: map[string]*distKey{}, version: ps.RestoredVersion}
+	s := &dist{name: name, job: job, cfg: c, keys: map[string]*distKey{},
+		version: ps.RestoredVersion}
 	staleness := ps.Unbounded
 	switch {
 	case strings.HasSuffix(name, "_sync"):
@@ -105,7 +107,8 @@ func (s *dist) init(ctx context.Context, key string, value *nd.Array, added bool
 	if err := value.ReadBytes(ctx, b); err != nil {
 		return fmt.Errorf("kvstore: value of key %q: %w", key, err)
 	}
-	k := &distKey{store: s, name: key, shape: value.Shape().Clone(), dtype: value.DType(), eng: value.Engine(), added: added}
+	k := &distKey{store: s, name: key, shape: value.Shape().Clone(), dtype: value.DType(),
+		eng: value.Engine(), added: added}
 	return s.create(ctx, k, b, !s.sync)
 }
 
@@ -134,14 +137,16 @@ func (s *dist) create(ctx context.Context, k *distKey, value []byte, direct bool
 	k.whole = o != nil && !optimizer.Elementwise(o) && !k.added
 	s.mu.Unlock()
 	if k.whole && len(value) > maxSlice {
-		return k.fail("Init", fmt.Errorf("%d bytes, want at most %d: %s looks at keys as a whole", len(value), maxSlice, o.Name()))
+		return k.fail("Init", fmt.Errorf("%d bytes, want at most %d: %s looks at keys as a whole",
+			len(value), maxSlice, o.Name()))
 	}
 	spec := ps.KeySpec{DType: k.dtype, Total: uint64(len(value)), Direct: direct, Whole: k.whole}
 	_, err := s.job.wait(ctx, s.cfg.timeout, func(now, deadline ps.Time) (uint64, error) {
 		return s.job.worker.Init(now, k.id, spec, value, deadline)
 	})
 	if err == nil && direct && k.eng != nil {
-		s.job.driver.do(func() { err = s.job.worker.SetClock(k.id, s.job.worker.Resumed()) }, func() { err = errClosed })
+		s.job.driver.do(func() { err = s.job.worker.SetClock(k.id, s.job.worker.Resumed()) },
+			func() { err = errClosed })
 	}
 	if err != nil {
 		return k.fail("Init", err)
@@ -224,8 +229,8 @@ func (s *dist) Barrier(ctx context.Context) error {
 	return err
 }
 
-// settle waits until the operations on all keys are over and their pushes committed, and returns the
-// first error.
+// settle waits until the operations on all keys are over and their pushes committed, and returns
+// the first error.
 func (s *dist) settle(ctx context.Context) error {
 	for _, k := range s.all() {
 		if k.eng == nil {
@@ -258,7 +263,8 @@ func (s *dist) SetOptimizer(ctx context.Context, o optimizer.Optimizer) error {
 	if !optimizer.Elementwise(o) {
 		for _, k := range s.all() {
 			if _, n := k.slices(); n > 1 && k.eng != nil && !k.added {
-				return fmt.Errorf("kvstore: %s looks at keys as a whole, but %q was sliced by Init: call SetOptimizer before", o.Name(), k.name)
+				return fmt.Errorf("kvstore: %s looks at keys as a whole, but %q was sliced by "+
+					"Init: call SetOptimizer before", o.Name(), k.name)
 			}
 		}
 	}
@@ -310,4 +316,9 @@ func (s *dist) Close() error {
 		k.close()
 	}
 	return err
+}
+
+// String describes the store by its name and this worker's place.
+func (s *dist) String() string {
+	return fmt.Sprintf("<Store %s: worker %d of %d>", s.name, s.Rank(), s.NumWorkers())
 }

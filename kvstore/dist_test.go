@@ -18,7 +18,8 @@ import (
 )
 
 // work runs f as every worker of a job, with a store, and waits for the end of the job.
-func work(t *testing.T, c *cluster.Cluster, name string, f func(ctx context.Context, s kvstore.Store) error, opts ...kvstore.Option) {
+func work(t *testing.T, c *cluster.Cluster, name string, f func(ctx context.Context,
+	s kvstore.Store) error, opts ...kvstore.Option) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
@@ -76,7 +77,8 @@ func oracle(t *testing.T, workers, steps int, o optimizer.Optimizer) map[string]
 }
 
 func TestDistSync(t *testing.T) {
-	for _, o := range []optimizer.Optimizer{nil, optimizer.SGD{LR: 0.1, Momentum: 0.9, WD: 0.01}, optimizer.Adam{LR: 0.05}} {
+	for _, o := range []optimizer.Optimizer{nil, optimizer.SGD{LR: 0.1, Momentum: 0.9, WD: 0.01},
+		optimizer.Adam{LR: 0.05}} {
 		name := "sum"
 		if o != nil {
 			name = o.Name()
@@ -86,7 +88,8 @@ func TestDistSync(t *testing.T) {
 				t.Run(fmt.Sprintf("%s/%d/%v", name, replicas, fused), func(t *testing.T) {
 					const steps = 5
 					want := oracle(t, 3, steps, o)
-					c := cluster.Start(cluster.Config{Workers: 3, Servers: 2, Replicas: replicas, SliceSize: 4096})
+					c := cluster.Start(cluster.Config{Workers: 3, Servers: 2, Replicas: replicas,
+						SliceSize: 4096})
 					work(t, c, "dist_sync", func(ctx context.Context, s kvstore.Store) error {
 						return train(ctx, t, s, o, steps, fused, want)
 					})
@@ -97,7 +100,8 @@ func TestDistSync(t *testing.T) {
 }
 
 // train pushes gradients and compares what comes back at the end. Workers push in different orders.
-func train(ctx context.Context, t *testing.T, s kvstore.Store, o optimizer.Optimizer, steps int, fused bool, want map[string][]float32) error {
+func train(ctx context.Context, t *testing.T, s kvstore.Store, o optimizer.Optimizer, steps int,
+	fused bool, want map[string][]float32) error {
 	keys := []string{"small", "big_weight"}
 	out := map[string]*nd.Array{}
 	for _, key := range keys {
@@ -144,7 +148,8 @@ func train(ctx context.Context, t *testing.T, s kvstore.Store, o optimizer.Optim
 func TestAsync(t *testing.T) {
 	for _, name := range []string{"dist_async", "dist_ssp"} {
 		const steps, workers, n = 20, 3, 3000
-		c := cluster.Start(cluster.Config{Workers: workers, Servers: 2, Replicas: 2, SliceSize: 4096})
+		c := cluster.Start(cluster.Config{Workers: workers, Servers: 2, Replicas: 2,
+			SliceSize: 4096})
 		work(t, c, name, func(ctx context.Context, s kvstore.Store) error {
 			out := nd.Zeros(nd.Shape{n})
 			if err := s.Broadcast(ctx, "w", nd.Zeros(nd.Shape{n}), out); err != nil {
@@ -154,7 +159,8 @@ func TestAsync(t *testing.T) {
 				return err
 			}
 			for range steps {
-				if err := s.PushPull("w", 0, []*nd.Array{nd.Ones(nd.Shape{n})}, []*nd.Array{out}); err != nil {
+				if err := s.PushPull("w", 0, []*nd.Array{nd.Ones(nd.Shape{n})},
+					[]*nd.Array{out}); err != nil {
 					return err
 				}
 			}
@@ -169,7 +175,8 @@ func TestAsync(t *testing.T) {
 				return err
 			}
 			if v[0] != -steps*workers || v[n-1] != -steps*workers {
-				return fmt.Errorf("%s: %v and %v after %d pushes of 1", name, v[0], v[n-1], steps*workers)
+				return fmt.Errorf("%s: %v and %v after %d pushes of 1", name, v[0], v[n-1],
+					steps*workers)
 			}
 			return nil
 		}, kvstore.Staleness(2))
@@ -178,16 +185,20 @@ func TestAsync(t *testing.T) {
 
 func TestDistCompression(t *testing.T) {
 	const n, steps = 2500, 4
-	for _, m := range []compress.Method{{Kind: compress.TwoBit, Threshold: 0.3}, {Kind: compress.OneBit}, {Kind: compress.TopK, Ratio: 0.05}, {Kind: compress.Half}} {
+	for _, m := range []compress.Method{{Kind: compress.TwoBit, Threshold: 0.3},
+		{Kind: compress.OneBit}, {Kind: compress.TopK, Ratio: 0.05}, {Kind: compress.Half}} {
 		c := cluster.Start(cluster.Config{Workers: 2, Servers: 2, SliceSize: 4096})
 		work(t, c, "dist_sync", func(ctx context.Context, s kvstore.Store) error {
 			out := nd.Zeros(nd.Shape{n})
-			if err := errors.Join(s.SetCompression(m), s.Broadcast(ctx, "w", nd.Zeros(nd.Shape{n}), out)); err != nil {
+			if err := errors.Join(s.SetCompression(m), s.Broadcast(ctx, "w", nd.Zeros(nd.Shape{n}),
+				out)); err != nil {
 				return err
 			}
 			var residual [2][n]float32
 			for step := range steps {
-				if err := s.PushPull("w", 0, []*nd.Array{nd.FromSlice(gradient(n, "w", s.Rank(), step))}, []*nd.Array{out}); err != nil {
+				if err := s.PushPull("w", 0,
+					[]*nd.Array{nd.FromSlice(gradient(n, "w", s.Rank(), step))},
+					[]*nd.Array{out}); err != nil {
 					return err
 				}
 				want := make([]float32, n)
@@ -226,7 +237,8 @@ func TestTable(t *testing.T) {
 			return err
 		}
 		for step := range steps {
-			if err := table.BatchInc([]int{7, 999}, []float32{1, 2, 3, 4, float32(s.Rank()), 0, 0, 0}); err != nil {
+			if err := table.BatchInc([]int{7, 999}, []float32{1, 2, 3, 4, float32(s.Rank()), 0, 0,
+				0}); err != nil {
 				return err
 			}
 			own, err := table.Get(ctx, 7)
@@ -257,7 +269,8 @@ func TestTable(t *testing.T) {
 		for r := range s.NumWorkers() {
 			rank += float32(steps * r)
 		}
-		if want := []float32{n, 2 * n, 3 * n, 4 * n, rank, 0, 0, 0, 0, 0, 0, 0}; !slices.Equal(got, want) {
+		if want := []float32{n, 2 * n, 3 * n, 4 * n, rank, 0, 0, 0, 0, 0, 0, 0}; !slices.Equal(got,
+			want) {
 			return fmt.Errorf("rows are %v, want %v", got, want)
 		}
 		return nil
@@ -276,10 +289,12 @@ func TestStatesOnServers(t *testing.T) {
 	var states []kvstore.State
 	value := nd.Ones(nd.Shape{n})
 	for half := range 2 {
-		c := cluster.Start(cluster.Config{Workers: 2, Servers: 2, Replicas: 2, SliceSize: 4096, Seed: uint64(half)})
+		c := cluster.Start(cluster.Config{Workers: 2, Servers: 2, Replicas: 2, SliceSize: 4096,
+			Seed: uint64(half)})
 		work(t, c, "dist_sync", func(ctx context.Context, s kvstore.Store) error {
 			out := nd.Zeros(nd.Shape{n})
-			if err := errors.Join(s.Broadcast(ctx, "big_weight", value, out), s.SetOptimizer(ctx, o)); err != nil {
+			if err := errors.Join(s.Broadcast(ctx, "big_weight", value, out),
+				s.SetOptimizer(ctx, o)); err != nil {
 				return err
 			}
 			if half == 1 {
@@ -289,7 +304,8 @@ func TestStatesOnServers(t *testing.T) {
 			}
 			for step := range steps {
 				g := nd.FromSlice(gradient(n, "big_weight", s.Rank(), half*steps+step))
-				if err := s.PushPull("big_weight", 0, []*nd.Array{g}, []*nd.Array{out}); err != nil {
+				if err := s.PushPull("big_weight", 0, []*nd.Array{g},
+					[]*nd.Array{out}); err != nil {
 					return err
 				}
 			}
@@ -318,7 +334,8 @@ func TestAgree(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if want := []uint64{uint64(10*i + 1), uint64(10*i + 2), uint64(10*i + 3)}; !slices.Equal(got, want) {
+			if want := []uint64{uint64(10*i + 1), uint64(10*i + 2),
+				uint64(10*i + 3)}; !slices.Equal(got, want) {
 				return fmt.Errorf("%s: %v, want %v", name, got, want)
 			}
 			if err := s.SetOptimizer(ctx, optimizer.SGD{LR: 1}); err != nil {

@@ -16,8 +16,8 @@ import (
 
 // distKey is one key of a dist store.
 //
-// Operations on a key begin in the order of the calls: each updates turn. Push and pull hold turn until
-// they end, plain pushes only until their values have been copied.
+// Operations on a key begin in the order of the calls: each updates turn. Push and pull hold turn
+// until they end, plain pushes only until their values have been copied.
 type distKey struct {
 	store *dist
 	name  string
@@ -72,7 +72,8 @@ func (k *distKey) exchange(what string, priority int) *exchange {
 	if x == nil {
 		x = new(exchange)
 	}
-	*x = exchange{key: k, what: what, method: k.coding(), priority: clampPriority(priority), copied: x.copied}
+	*x = exchange{key: k, what: what, method: k.coding(), priority: clampPriority(priority),
+		copied: x.copied}
 	return x
 }
 
@@ -91,8 +92,10 @@ func (k *distKey) begin(what string, priority int, sum *nd.Array, out []*nd.Arra
 		access = engine.Update
 	}
 	x.out = bytesOf(to)
-	t := engine.Task{Name: "kvstore pull", Async: runExchange, Arg: x, Priority: band(priority), Describe: k.say, Cheap: k.light(x)}
-	turn, result := engine.Use{Var: k.turn, Access: engine.Update}, engine.Use{Var: to.Var(), Access: access}
+	t := engine.Task{Name: "kvstore pull", Async: runExchange, Arg: x, Priority: band(priority),
+		Describe: k.say, Cheap: k.light(x)}
+	turn, result := engine.Use{Var: k.turn, Access: engine.Update}, engine.Use{Var: to.Var(),
+		Access: access}
 	if sum != nil {
 		t.Name, x.value = "kvstore push and pull", bytesOf(sum)
 		k.eng.PushUses(&t, turn, result, engine.Use{Var: sum.Var(), Access: engine.Read})
@@ -107,15 +110,16 @@ func (k *distKey) begin(what string, priority int, sum *nd.Array, out []*nd.Arra
 	}
 }
 
-// lightSize is the size of keys whose operations take so little time to begin that they may do so on whatever goroutine they
-// become possible: no more than copying this much to shared memory.
+// lightSize is the size of keys whose operations take so little time to begin that they may do so
+// on whatever goroutine they become possible: no more than copying this much to shared memory.
 const lightSize = 1 << 20
 
 func (k *distKey) light(x *exchange) bool {
 	return x.method.Kind == compress.None && len(x.out) <= lightSize
 }
 
-// push starts a push that nobody waits for: the values are copied, and errors are kept for the next pull.
+// push starts a push that nobody waits for: the values are copied, and errors are kept for the next
+// pull.
 func (k *distKey) push(priority int, grads []*nd.Array) error {
 	sum, err := k.sum.add(grads, device.CPU(), compress.Method{})
 	if err != nil {
@@ -123,8 +127,10 @@ func (k *distKey) push(priority int, grads []*nd.Array) error {
 	}
 	x := k.exchange("push", priority)
 	x.value = bytesOf(sum)
-	k.eng.PushUses(&engine.Task{Name: "kvstore push", Fn: runPush, Arg: x, Priority: band(priority), Describe: k.say},
-		engine.Use{Var: k.turn, Access: engine.Update}, engine.Use{Var: sum.Var(), Access: engine.Read})
+	k.eng.PushUses(&engine.Task{Name: "kvstore push", Fn: runPush, Arg: x, Priority: band(priority),
+		Describe: k.say},
+		engine.Use{Var: k.turn, Access: engine.Update}, engine.Use{Var: sum.Var(),
+			Access: engine.Read})
 	return nil
 }
 
@@ -269,7 +275,8 @@ func bytesOf(a *nd.Array) []byte {
 // clampPriority fits a priority into a message.
 func clampPriority(p int) int8 { return int8(min(max(p, -128), 127)) }
 
-// band is where an operation waits for a worker of the engine: what is urgent for the network is so there.
+// band is where an operation waits for a worker of the engine: what is urgent for the network is so
+// there.
 func band(priority int) engine.Band {
 	if priority > 0 {
 		return engine.Urgent

@@ -56,7 +56,8 @@ func (k *distKey) states(ctx context.Context) ([]*nd.Array, error) {
 		if shards == 0 {
 			return nil, ps.ErrClosed
 		}
-		b, err := k.store.job.ask(ctx, wire.Message{Key: k.id, Slice: i, Slices: n, Shard: ps.ShardOf(id, shards)})
+		b, err := k.store.job.ask(ctx, wire.Message{Key: k.id, Slice: i, Slices: n,
+			Shard: ps.ShardOf(id, shards)})
 		if err != nil {
 			return nil, err
 		}
@@ -69,7 +70,8 @@ func (k *distKey) states(ctx context.Context) ([]*nd.Array, error) {
 			continue
 		}
 		if len(part) != len(whole) {
-			return nil, fmt.Errorf("slice %d has %d arrays, the first has %d", i, len(part), len(whole))
+			return nil, fmt.Errorf("slice %d has %d arrays, the first has %d", i, len(part),
+				len(whole))
 		}
 		for a := range whole {
 			whole[a].data = append(whole[a].data, part[a].data...)
@@ -114,7 +116,8 @@ func (k *distKey) arrays(list []rawArray) (out []*nd.Array, err error) {
 	defer op.Recover(&err)
 	for i, r := range list {
 		if !r.typ.Valid() || len(r.data) != k.shape.Size()*r.typ.Size() {
-			return nil, fmt.Errorf("array %d has %d bytes of %v, want %d elements", i, len(r.data), r.typ, k.shape.Size())
+			return nil, fmt.Errorf("array %d has %d bytes of %v, want %d elements", i, len(r.data),
+				r.typ, k.shape.Size())
 		}
 		a := nd.Empty(k.shape, nd.As(r.typ), nd.Using(k.eng))
 		if err := a.WriteBytes(r.data); err != nil {
@@ -125,8 +128,9 @@ func (k *distKey) arrays(list []rawArray) (out []*nd.Array, err error) {
 	return out, nil
 }
 
-// SetOptimizerStates sends states to the servers, key by key, as part of the optimizer's description,
-// which all copies of a shard get. Every worker calls it; the states are those of worker 0.
+// SetOptimizerStates sends states to the servers, key by key, as part of the optimizer's
+// description, which all copies of a shard get. Every worker calls it; the states are those of
+// worker 0.
 func (s *dist) SetOptimizerStates(ctx context.Context, states []State) error {
 	o := s.optimizer()
 	if o == nil {
@@ -159,7 +163,8 @@ func (k *distKey) specStates(ctx context.Context, st State) ([]specState, error)
 	list := make([]specState, n)
 	for i := range list {
 		b := make([]byte, progressSize, progressSize+4)
-		list[i] = specState{Key: k.id, Slice: uint16(i), State: binary.LittleEndian.AppendUint32(b, uint32(len(st.Arrays)))}
+		list[i] = specState{Key: k.id, Slice: uint16(i), State: binary.LittleEndian.AppendUint32(b,
+			uint32(len(st.Arrays)))}
 	}
 	for j, a := range st.Arrays {
 		if a == nil || !a.Shape().Equal(k.shape) {

@@ -14,7 +14,7 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// machine is what the state machines of package ps have in common.
+// machine is the common part of the state machines of package ps.
 type machine interface {
 	Handle(now ps.Time, from wire.Node, m *wire.Message)
 	Tick(now ps.Time)
@@ -26,59 +26,132 @@ type machine interface {
 // Opener opens an endpoint of a transport: mem.Open or zmq.Open with their own arguments filled in.
 type Opener func(transport.Config) (transport.Endpoint, error)
 
-// driver binds a state machine to an endpoint and the clock. The machine is used under mu only: by the
-// goroutine that receives, by the one that ticks, and by callers of a worker. What the machine wants
-// done is done before mu is released, in the order in which it was decided.
+// driver binds a state machine to an endpoint and the clock. Three kinds of goroutines use the
+// machine, each under mu: the one that receives messages, the one that ticks, and callers of a
+// worker. Before a goroutine releases mu it carries out every output of the machine, in the order
+// in which the machine decided them.
 type driver struct {
 	self  wire.Node
 	log   zerolog.Logger
-	began time.Time
+	began time.Time // zero of the machine's clock
 	ep    transport.Endpoint
-	stop  chan struct{}
+	pages *http.Server // health and metrics; nil without an address for them
+	on    hooks
+	stop  chan struct{} // closed by close
 	done  sync.WaitGroup
-	store func(*ps.Outbox)                      // begins to write what is to be durable; mu is held, nothing may be written under it
-	ended func(d *ps.Done) ender                // a call of a worker ended; mu is held, but not when whom it returns is told
-	tell  func(from wire.Node, m *wire.Message) // a message that the machine ignores; mu is held
-	after func(view *wire.View)                 // the view changed; mu is held
-	quit  func(err error)                       // the machine cannot go on; mu is held
-	pages *http.Server                          // health and metrics, nil if not wanted
-
-	last func() // the endpoint is closed; mu is held
 
 	mu      sync.Mutex
-	machine machine
-	seen    uint64 // number of the view whose members are connected
+	machine machine // nil until start
+	seen    uint64  // number of the view whose members are connected
 	links   links
 	closed  bool
+	endings endings
 
-	back struct { // payloads that the transport has given back; sent functions run anywhere
-		mu   sync.Mutex
-		list []*ps.Buffer
-	}
-	spare []*ps.Buffer
-	over  *tellings // to be told when mu is free, nil if nobody is
-	idle  sync.Pool // of *tellings
+	returned returned
 }
 
-// ender is told how a call of a worker ended.
+// hooks are the parts of a driver that differ between scheduler, server and worker. Each may be
+// nil. The driver calls them with mu held.
+type hooks struct {
+	// store begins to write the durable part of an outbox. It must not wait for the disk.
+	store func(*ps.Outbox)
+	// ended returns the receiver of the end of a worker's call, nil for none. The driver tells the
+	// receiver after it has released mu.
+	ended func(d *ps.Done) ender
+	// tell receives the messages between programs, which the machine ignores.
+	tell func(from wire.Node, m *wire.Message)
+	// after follows a change of the view.
+	after func(view *wire.View)
+	// quit follows an error after which the machine cannot go on.
+	quit func(err error)
+	// last follows the closing of the endpoint.
+	last func()
+}
+
+// ender receives the end of a worker's call.
 type ender interface{ end(d *ps.Done) }
 
-// tellings are calls that ended, and who is to be told.
-type tellings struct{ list []telling }
+// endings are calls that ended while mu was held. Their receivers are told when mu is free.
+type endings struct {
+	now  *endingList // nil when no call has ended since mu was taken
+	idle sync.Pool   // of *endingList
+}
 
-type telling struct {
-	who ender
+type endingList struct{ list []callEnd }
+
+type callEnd struct {
+	to  ender
 	how ps.Done
+}
+
+// add notes the end of a call. mu is held.
+func (e *endings) add(to ender, how *ps.Done) {
+	if e.now == nil {
+		if e.now, _ = e.idle.Get().(*endingList); e.now == nil {
+			e.now = &endingList{}
+		}
+	}
+	e.now.list = append(e.now.list, callEnd{to, *how})
+}
+
+// take returns the ends noted since the last call, nil for none. mu is held.
+func (e *endings) take() *endingList {
+	list := e.now
+	e.now = nil
+	return list
+}
+
+// tell tells the receivers. mu is free.
+func (e *endings) tell(ends *endingList) {
+	if ends == nil {
+		return
+	}
+	for i := range ends.list {
+		c := &ends.list[i]
+		c.to.end(&c.how)
+	}
+	clear(ends.list)
+	ends.list = ends.list[:0]
+	e.idle.Put(ends)
+}
+
+// returned collects payloads that the transport needs no longer. The transport may return one from
+// any goroutine, also from within Send, so they have a mutex of their own.
+type returned struct {
+	mu    sync.Mutex
+	list  []*ps.Buffer
+	spare []*ps.Buffer // memory for the next list; the driver's mu guards it
+}
+
+// add notes a payload that the transport returns.
+func (r *returned) add(b *ps.Buffer) {
+	r.mu.Lock()
+	r.list = append(r.list, b)
+	r.mu.Unlock()
+}
+
+// release gives the payloads back to their machine. The driver's mu is held.
+func (r *returned) release(m machine) {
+	r.mu.Lock()
+	list := r.list
+	r.list = r.spare[:0]
+	r.mu.Unlock()
+	for i, b := range list {
+		m.Release(b)
+		list[i] = nil
+	}
+	r.spare = list
 }
 
 // tickEvery is how often the machines look at the clock. Nothing in the protocol is shorter.
 const tickEvery = 10 * time.Millisecond
 
 func newDriver(self wire.Node, log zerolog.Logger) *driver {
-	return &driver{self: self, log: log, began: time.Now(), stop: make(chan struct{}), links: newLinks()}
+	return &driver{self: self, log: log, began: time.Now(), stop: make(chan struct{}),
+		links: newLinks()}
 }
 
-// open opens the endpoint, whose handler drops what comes before start.
+// open opens the endpoint, whose handler drops messages that come before start.
 func (d *driver) open(open Opener, cfg transport.Config) error {
 	cfg.Self, cfg.Handler, cfg.Log = d.self, d.handle, d.log
 	ep, err := open(cfg)
@@ -109,8 +182,8 @@ func (d *driver) handle(from wire.Node, m *wire.Message) {
 		return
 	case m.Type != wire.TypeAsk && m.Type != wire.TypeTell:
 		d.machine.Handle(d.now(), from, m)
-	case d.tell != nil:
-		d.tell(from, m)
+	case d.on.tell != nil:
+		d.on.tell(from, m)
 	}
 	d.leave()
 }
@@ -131,8 +204,8 @@ func (d *driver) tick() {
 	}
 }
 
-// do lets f use the machine, carries out what it wants done then, and runs the completions. Instead it
-// calls closed, if that is not nil, when the machine does not run.
+// do lets f use the machine and carries out its outputs. When the machine does not run, do calls
+// closed instead, if closed is not nil.
 func (d *driver) do(f, closed func()) {
 	if d.enter(closed) {
 		f()
@@ -140,7 +213,8 @@ func (d *driver) do(f, closed func()) {
 	}
 }
 
-// enter takes mu, or calls closed, if that is not nil, when the machine does not run.
+// enter takes mu and reports true. When the machine does not run, enter calls closed, if closed is
+// not nil, and reports false.
 func (d *driver) enter(closed func()) bool {
 	d.mu.Lock()
 	if !d.closed && d.machine != nil {
@@ -153,50 +227,27 @@ func (d *driver) enter(closed func()) bool {
 	return false
 }
 
-// leave carries out what the machine wants done, releases mu, and tells those whose calls ended.
+// leave carries out the outputs of the machine, releases mu, and tells the receivers of calls that
+// ended.
 func (d *driver) leave() {
 	d.drain()
-	over := d.over
-	d.over = nil
+	ends := d.endings.take()
 	d.mu.Unlock()
-	if over == nil {
-		return
-	}
-	for i := range over.list {
-		e := &over.list[i]
-		e.who.end(&e.how)
-	}
-	clear(over.list)
-	over.list = over.list[:0]
-	d.idle.Put(over)
+	d.endings.tell(ends)
 }
 
-// end notes that a call ended.
-func (d *driver) end(how *ps.Done) {
-	who := d.ended(how)
-	if who == nil {
-		return
-	}
-	if d.over == nil {
-		if d.over, _ = d.idle.Get().(*tellings); d.over == nil {
-			d.over = &tellings{}
-		}
-	}
-	d.over.list = append(d.over.list, telling{who, *how})
-}
-
-// drain carries out what the machine wants done. mu is held.
+// drain carries out the outputs of the machine. mu is held.
 func (d *driver) drain() {
-	d.takeBack()
+	d.returned.release(d.machine)
 	out := d.machine.Out()
-	if d.store != nil {
-		d.store(out)
+	if d.on.store != nil {
+		d.on.store(out)
 	}
 	if v := d.machine.View(); v != nil && v.Number != d.seen {
 		d.seen = v.Number
 		d.link(v)
-		if d.after != nil {
-			d.after(v)
+		if d.on.after != nil {
+			d.on.after(v)
 			out = d.machine.Out()
 		}
 	}
@@ -209,9 +260,11 @@ func (d *driver) drain() {
 	for i := range out.Events {
 		d.event(&out.Events[i])
 	}
-	if d.ended != nil {
+	if d.on.ended != nil {
 		for i := range out.Done {
-			d.end(&out.Done[i])
+			if to := d.on.ended(&out.Done[i]); to != nil {
+				d.endings.add(to, &out.Done[i])
+			}
 		}
 	}
 	if out.Fatal != nil {
@@ -220,7 +273,8 @@ func (d *driver) drain() {
 	out.Reset()
 }
 
-// send hands a message to the transport. What cannot be sent is lost: the protocol repeats it.
+// send hands a message to the transport. A message that cannot be sent is lost: the protocol
+// repeats it.
 func (d *driver) send(s *ps.Send) {
 	if s.Hold == nil {
 		err := d.ep.Send(s.To, &s.Msg, nil)
@@ -231,31 +285,11 @@ func (d *driver) send(s *ps.Send) {
 	}
 	hold := s.Hold
 	if hold.Back == nil {
-		hold.Back = func() { d.giveBack(hold) }
+		hold.Back = func() { d.returned.add(hold) }
 	}
 	if err := d.ep.Send(s.To, &s.Msg, hold.Back); err != nil {
 		d.machine.Release(hold)
 	}
-}
-
-// giveBack notes a payload that the transport is done with.
-func (d *driver) giveBack(b *ps.Buffer) {
-	d.back.mu.Lock()
-	d.back.list = append(d.back.list, b)
-	d.back.mu.Unlock()
-}
-
-// takeBack returns such payloads to the machine.
-func (d *driver) takeBack() {
-	d.back.mu.Lock()
-	list := d.back.list
-	d.back.list = d.spare[:0]
-	d.back.mu.Unlock()
-	for i, b := range list {
-		d.machine.Release(b)
-		list[i] = nil
-	}
-	d.spare = list
 }
 
 // event writes a line to the log.
@@ -264,14 +298,15 @@ func (d *driver) event(e *ps.Event) {
 	if e.Kind == ps.EventWaiting || e.Kind == ps.EventLost {
 		level = zerolog.WarnLevel // somebody should look
 	}
-	d.log.WithLevel(level).Stringer("node", e.Node).Uint32("shard", e.Shard).Uint64("epoch", e.Epoch).Str("detail", e.Text).Msg(eventText(e.Kind))
+	d.log.WithLevel(level).Stringer("node", e.Node).Uint32("shard", e.Shard).Uint64("epoch",
+		e.Epoch).Str("detail", e.Text).Msg(eventText(e.Kind))
 }
 
 // fail ends the machine's work. mu is held.
 func (d *driver) fail(err error) {
 	d.log.Error().Err(err).Msg("giving up")
-	if d.quit != nil {
-		d.quit(err)
+	if d.on.quit != nil {
+		d.on.quit(err)
 	}
 }
 
@@ -286,24 +321,27 @@ func (d *driver) close() error {
 	}
 	close(d.stop)
 	if d.pages != nil {
-		_ = d.pages.Close() // whoever reads them is cut off
+		_ = d.pages.Close() // readers are cut off
 	}
 	d.done.Wait()
 	err := d.ep.Close()
-	if d.last != nil && d.machine != nil {
+	if d.on.last != nil && d.machine != nil {
 		d.mu.Lock()
-		d.last()
+		d.on.last()
 		d.leave()
 	}
 	return err
 }
 
-// eventText says in words what an event is about.
+// eventText is the text of a kind of event in the log.
 func eventText(k ps.EventKind) string {
 	texts := [...]string{
-		ps.EventJoined: "joined", ps.EventDead: "alive or dead", ps.EventLeft: "left", ps.EventPromoted: "serves shard", ps.EventDropped: "gives up shard",
-		ps.EventTransfer: "copies shard", ps.EventInSync: "copy in sync", ps.EventDiverged: "copies differ", ps.EventLost: "shard lost",
-		ps.EventFenced: "replaced", ps.EventRefused: "message refused", ps.EventSnapshot: "snapshot", ps.EventViewFailed: "view refused",
+		ps.EventJoined: "joined", ps.EventDead: "alive or dead", ps.EventLeft: "left",
+		ps.EventPromoted: "serves shard", ps.EventDropped: "gives up shard",
+		ps.EventTransfer: "copies shard", ps.EventInSync: "copy in sync",
+		ps.EventDiverged: "copies differ", ps.EventLost: "shard lost",
+		ps.EventFenced: "replaced", ps.EventRefused: "message refused",
+		ps.EventSnapshot: "snapshot", ps.EventViewFailed: "view refused",
 		ps.EventWaiting: "waits", ps.EventSwapped: "copies change places",
 	}
 	if int(k) < len(texts) {

@@ -18,7 +18,8 @@ func Example() {
 	}
 	defer kv.Close()
 	w := nd.FromSlice([]float32{1, 1})
-	grads := []*nd.Array{nd.FromSlice([]float32{1, 2}), nd.FromSlice([]float32{3, 4})} // of two devices
+	// of two devices
+	grads := []*nd.Array{nd.FromSlice([]float32{1, 2}), nd.FromSlice([]float32{3, 4})}
 	for _, err := range []error{
 		kv.Init(ctx, "w", w),
 		kv.SetOptimizer(ctx, optimizer.SGD{LR: 0.5}),

@@ -10,7 +10,8 @@ import (
 // SetTimeout replaces the bound of a store's operations that begin from now on.
 func SetTimeout(s Store, d time.Duration) { s.(*dist).cfg.timeout = d }
 
-// Value returns what the servers have of a key of floats, also when an operation on the key has failed.
+// Value returns what the servers have of a key of floats, also when an operation on the key has
+// failed.
 func Value(ctx context.Context, s Store, key string) ([]float32, error) {
 	x := s.(*dist)
 	k := x.keys[key]

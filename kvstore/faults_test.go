@@ -16,7 +16,8 @@ import (
 	"gomx/optimizer"
 )
 
-// TestNetworkFaults trains over networks that misbehave in every way that they can, and wants the result of one process, bit for bit.
+// TestNetworkFaults trains over networks that misbehave in every way that they can, and wants the
+// result of one process, bit for bit.
 func TestNetworkFaults(t *testing.T) {
 	const steps = 6
 	o := optimizer.SGD{LR: 0.1, Momentum: 0.9}
@@ -29,7 +30,8 @@ func TestNetworkFaults(t *testing.T) {
 		"everything":  {Loss: 0.01, Duplicate: 0.05, Reorder: 0.05, MaxDelay: time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := cluster.Start(cluster.Config{Workers: 2, Servers: 2, Replicas: 2, SliceSize: 4096, Seed: 7})
+			c := cluster.Start(cluster.Config{Workers: 2, Servers: 2, Replicas: 2, SliceSize: 4096,
+				Seed: 7})
 			c.Network.SetFaults(f)
 			work(t, c, "dist_sync", func(ctx context.Context, s kvstore.Store) error {
 				return train(ctx, t, s, o, steps, true, want)
@@ -38,7 +40,8 @@ func TestNetworkFaults(t *testing.T) {
 	}
 }
 
-// TestPartitionHeals cuts a worker off from a server in the middle of a training, first both ways, then one way.
+// TestPartitionHeals cuts a worker off from a server in the middle of a training, first both ways,
+// then one way.
 func TestPartitionHeals(t *testing.T) {
 	const steps = 6
 	want := oracle(t, 2, steps, nil)
@@ -63,8 +66,8 @@ func TestPartitionHeals(t *testing.T) {
 	})
 }
 
-// TestAbandonedCallsEnd lets a worker give up its job while an operation waits for another worker: whoever waits for the operation is
-// told at once, and not when its deadline has passed.
+// TestAbandonedCallsEnd lets a worker give up its job while an operation waits for another worker:
+// whoever waits for the operation is told at once, and not when its deadline has passed.
 func TestAbandonedCallsEnd(t *testing.T) {
 	c := cluster.Start(cluster.Config{Workers: 2, Dead: time.Second})
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
@@ -78,7 +81,8 @@ func TestAbandonedCallsEnd(t *testing.T) {
 			return err
 		}
 		out := nd.Zeros(nd.Shape{5})
-		if err := s.PushPull("w", 0, []*nd.Array{nd.Ones(nd.Shape{5})}, []*nd.Array{out}); err != nil {
+		if err := s.PushPull("w", 0, []*nd.Array{nd.Ones(nd.Shape{5})},
+			[]*nd.Array{out}); err != nil {
 			return err
 		}
 		if _, err := c.Again(ctx, rank); err != nil {

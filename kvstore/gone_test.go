@@ -17,15 +17,18 @@ import (
 	nd "gomx/ndarray"
 )
 
-// TestTheSchedulerIsGone kills the scheduler: workers, one of which only wants to leave, and servers end with an error that says so.
+// TestTheSchedulerIsGone kills the scheduler: workers, one of which only wants to leave, and
+// servers end with an error that says so.
 func TestTheSchedulerIsGone(t *testing.T) {
-	c := cluster.Start(cluster.Config{Workers: 2, Servers: 2, Replicas: 2, Heartbeat: 50 * time.Millisecond, Dead: 300 * time.Millisecond, Patience: 2 * time.Second})
+	c := cluster.Start(cluster.Config{Workers: 2, Servers: 2, Replicas: 2, Heartbeat: 50 *
+		time.Millisecond, Dead: 300 * time.Millisecond, Patience: 2 * time.Second})
 	err := c.Work(t.Context(), func(ctx context.Context, rank int) error {
 		s, err := kvstore.Open(ctx, "dist_sync")
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(s.Init(ctx, "w", nd.Zeros(nd.Shape{5})), s.Barrier(ctx)); err != nil || rank == 1 {
+		if err := errors.Join(s.Init(ctx, "w", nd.Zeros(nd.Shape{5})),
+			s.Barrier(ctx)); err != nil || rank == 1 {
 			return err
 		}
 		c.Kill(wire.Node{Role: wire.Scheduler})
@@ -45,14 +48,17 @@ func TestTheSchedulerIsGone(t *testing.T) {
 			t.Errorf("workers: got %v, want %v and %q", err, kvstore.ErrNoScheduler, want)
 		}
 	}
-	if err := c.Wait(); !errors.Is(err, kvstore.ErrNoScheduler) || !strings.Contains(err.Error(), "server 0") || !strings.Contains(err.Error(), "server 1") {
+	if err := c.Wait(); !errors.Is(err, kvstore.ErrNoScheduler) ||
+		!strings.Contains(err.Error(), "server 0") || !strings.Contains(err.Error(), "server 1") {
 		t.Errorf("servers: got %v, want %v of both", err, kvstore.ErrNoScheduler)
 	}
 }
 
-// TestAShardIsLost replaces the only copy of some shards: all processes end with an error that names the shards.
+// TestAShardIsLost replaces the only copy of some shards: all processes end with an error that
+// names the shards.
 func TestAShardIsLost(t *testing.T) {
-	c := cluster.Start(cluster.Config{Workers: 1, Servers: 1, Heartbeat: 50 * time.Millisecond, Dead: time.Second})
+	c := cluster.Start(cluster.Config{Workers: 1, Servers: 1, Heartbeat: 50 * time.Millisecond,
+		Dead: time.Second})
 	server := wire.Node{Role: wire.Server}
 	err := c.Work(t.Context(), func(ctx context.Context, rank int) error {
 		s, err := kvstore.Open(ctx, "dist_sync")
@@ -78,7 +84,8 @@ func TestAShardIsLost(t *testing.T) {
 	}
 }
 
-// TestTheViewIsWrittenAtLast takes the folder of the scheduler's view away for a moment: the job waits for it and goes on.
+// TestTheViewIsWrittenAtLast takes the folder of the scheduler's view away for a moment: the job
+// waits for it and goes on.
 func TestTheViewIsWrittenAtLast(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "later")
 	c := cluster.Start(cluster.Config{Workers: 1, Servers: 1, Dir: dir})
@@ -92,8 +99,8 @@ func TestTheViewIsWrittenAtLast(t *testing.T) {
 	}), c.Wait())
 }
 
-// TestAnUnwritableManifest puts a folder in the manifest's place: the call for the snapshot fails, nothing of it stays, the job goes
-// on, and the next snapshot is written.
+// TestAnUnwritableManifest puts a folder in the manifest's place: the call for the snapshot fails,
+// nothing of it stays, the job goes on, and the next snapshot is written.
 func TestAnUnwritableManifest(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.MkdirAll(filepath.Join(dir, "snapshot-1", "manifest", "x"), 0o700))
@@ -107,23 +114,27 @@ func TestAnUnwritableManifest(t *testing.T) {
 			return err
 		}
 		snapshot := s.(kvstore.Snapshotter).Snapshot
-		if err := snapshot(ctx, 1); err == nil || !strings.Contains(err.Error(), "could not write") {
+		if err := snapshot(ctx, 1); err == nil ||
+			!strings.Contains(err.Error(), "could not write") {
 			return fmt.Errorf("got %v, want an error about a part", err)
 		}
 		for range 100 {
-			if parts, _ := filepath.Glob(filepath.Join(dir, "snapshot-1", "shard-*")); len(parts) == 0 {
+			if parts, _ := filepath.Glob(filepath.Join(dir, "snapshot-1",
+				"shard-*")); len(parts) == 0 {
 				return snapshot(ctx, 2)
 			}
 			time.Sleep(20 * time.Millisecond)
 		}
 		return errors.New("parts of the failed snapshot stay")
 	}), c.Wait())
-	if last, _, err := kvstore.LatestSnapshot(dir); err != nil || filepath.Base(last) != "snapshot-2" {
+	if last, _, err := kvstore.LatestSnapshot(dir); err != nil ||
+		filepath.Base(last) != "snapshot-2" {
 		t.Errorf("the latest snapshot is %q, %v, want snapshot-2", last, err)
 	}
 }
 
-// TestInitIsQuick initializes 1000 keys of two copies one after the other: an answer that waits to be asked for again takes 75 ms.
+// TestInitIsQuick initializes 1000 keys of two copies one after the other: an answer that waits to
+// be asked for again takes 75 ms.
 func TestInitIsQuick(t *testing.T) {
 	const keys = 1000
 	c := cluster.Start(cluster.Config{Workers: 2, Servers: 2, Replicas: 2})
@@ -149,7 +160,8 @@ func TestInitIsQuick(t *testing.T) {
 
 // TestStoresSum wants stores to say whether they add up what the workers push.
 func TestStoresSum(t *testing.T) {
-	for name, want := range map[string]bool{"dist_sync": true, "dist_ssp": true, "dist_async": false} {
+	for name, want := range map[string]bool{"dist_sync": true, "dist_ssp": true,
+		"dist_async": false} {
 		c := cluster.Start(cluster.Config{Workers: 1, Servers: 1})
 		work(t, c, name, func(_ context.Context, s kvstore.Store) error {
 			if s.Sums() != want {
@@ -167,10 +179,12 @@ func TestStoresSum(t *testing.T) {
 	}, kvstore.Staleness(2))
 }
 
-// TestASchedulerWithoutItsView kills the scheduler and starts another one that has no folder, and so no view of the job: it ends with an
-// error that says so, instead of beginning anew, and the others with one that says that their scheduler is gone.
+// TestASchedulerWithoutItsView kills the scheduler and starts another one that has no folder, and
+// so no view of the job: it ends with an error that says so, instead of beginning anew, and the
+// others with one that says that their scheduler is gone.
 func TestASchedulerWithoutItsView(t *testing.T) {
-	c := cluster.Start(cluster.Config{Workers: 1, Servers: 1, Heartbeat: 50 * time.Millisecond, Dead: 300 * time.Millisecond, Patience: 2 * time.Second})
+	c := cluster.Start(cluster.Config{Workers: 1, Servers: 1, Heartbeat: 50 * time.Millisecond,
+		Dead: 300 * time.Millisecond, Patience: 2 * time.Second})
 	scheduler := wire.Node{Role: wire.Scheduler}
 	err := c.Work(t.Context(), func(ctx context.Context, _ int) error {
 		s, err := kvstore.Open(ctx, "dist_sync")
@@ -193,7 +207,8 @@ func TestASchedulerWithoutItsView(t *testing.T) {
 		t.Errorf("worker: got %v, want %v", err, kvstore.ErrNoScheduler)
 	}
 	err = c.Wait()
-	if !errors.Is(err, ps.ErrViewChanged) || !strings.Contains(err.Error(), "scheduler: ") || !strings.Contains(err.Error(), "without the view") {
+	if !errors.Is(err, ps.ErrViewChanged) || !strings.Contains(err.Error(), "scheduler: ") ||
+		!strings.Contains(err.Error(), "without the view") {
 		t.Errorf("scheduler: got %v, want %v", err, ps.ErrViewChanged)
 	}
 	if !errors.Is(err, kvstore.ErrNoScheduler) || !strings.Contains(err.Error(), "server 0: ") {

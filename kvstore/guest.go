@@ -10,20 +10,21 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// Guests are nodes with ranks from firstGuest: processes that ask for a rank. Two that draw the same one
-// tell the answers apart by their nonces.
+// Guests are nodes with ranks from firstGuest: processes that ask for a rank. Two that draw the
+// same one tell the answers apart by their nonces.
 const firstGuest = 1 << 15
 
-// AskRank asks the scheduler of a job for the rank of this process, a server or worker that nobody gave
-// one, and waits until a place is free. The rank in c.Node counts for nothing. The process joins with that
-// rank within some seconds; otherwise another one gets it.
+// AskRank asks the scheduler of a job for the rank of this process, a server or worker that nobody
+// gave one, and waits until a place is free. The rank in c.Node counts for nothing. The process
+// joins with that rank within some seconds; otherwise another one gets it.
 func AskRank(ctx context.Context, c JobConfig) (rank int, err error) {
 	c.Node.Rank = 0
 	if err := c.validate(); err != nil {
 		return 0, err
 	}
 	if c.Node.Role == wire.Scheduler || max(c.Servers, c.Workers) > firstGuest {
-		return 0, fmt.Errorf("kvstore: %s of %d servers and %d workers must be given a rank", c.Node.Role, c.Servers, c.Workers)
+		return 0, fmt.Errorf("kvstore: %s of %d servers and %d workers must be given a rank",
+			c.Node.Role, c.Servers, c.Workers)
 	}
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
@@ -54,11 +55,13 @@ func AskRank(ctx context.Context, c JobConfig) (rank int, err error) {
 	if err := ep.Connect(wire.Node{Role: wire.Scheduler}, c.Scheduler); err != nil {
 		return 0, fmt.Errorf("kvstore: %w", err)
 	}
-	return c.askRank(ctx, ep, wire.Message{Type: wire.TypeHello, Job: c.ID, From: self, Payload: me.Append(nil)}, answers)
+	return c.askRank(ctx, ep, wire.Message{Type: wire.TypeHello, Job: c.ID, From: self,
+		Payload: me.Append(nil)}, answers)
 }
 
 // askRank repeats the question until it is answered with a rank.
-func (c *JobConfig) askRank(ctx context.Context, ep transport.Endpoint, m wire.Message, answers <-chan int32) (int, error) {
+func (c *JobConfig) askRank(ctx context.Context, ep transport.Endpoint, m wire.Message,
+	answers <-chan int32) (int, error) {
 	t := time.NewTicker(200 * time.Millisecond)
 	defer t.Stop()
 	state := "the scheduler at " + c.Scheduler + " does not answer"
@@ -71,7 +74,8 @@ func (c *JobConfig) askRank(ctx context.Context, ep transport.Endpoint, m wire.M
 			}
 			if text := "all places are taken"; state != text {
 				state = text
-				c.Log.Warn().Stringer("role", c.Node.Role).Msg("waits for a place in the job: all are taken")
+				c.Log.Warn().Stringer("role",
+					c.Node.Role).Msg("waits for a place in the job: all are taken")
 			}
 			select {
 			case <-t.C:
@@ -79,7 +83,8 @@ func (c *JobConfig) askRank(ctx context.Context, ep transport.Endpoint, m wire.M
 			}
 		case <-t.C:
 		case <-ctx.Done():
-			return 0, fmt.Errorf("kvstore: a %s asks for a rank: %s: %w", c.Node.Role, state, context.Cause(ctx))
+			return 0, fmt.Errorf("kvstore: a %s asks for a rank: %s: %w", c.Node.Role, state,
+				context.Cause(ctx))
 		}
 	}
 }

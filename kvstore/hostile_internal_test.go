@@ -17,7 +17,8 @@ import (
 func TestHostileOptimizers(t *testing.T) {
 	var seeds [][]byte
 	schedule := optimizer.FactorScheduler{Step: 2, Factor: 0.5}
-	list := []optimizer.Optimizer{optimizer.SGD{LR: 0.1, Momentum: 0.9, Common: optimizer.Common{Schedule: schedule, LRMult: map[string]float64{"w": 2}}}}
+	list := []optimizer.Optimizer{optimizer.SGD{LR: 0.1, Momentum: 0.9,
+		Common: optimizer.Common{Schedule: schedule, LRMult: map[string]float64{"w": 2}}}}
 	for _, name := range optimizer.Names() {
 		o, err := optimizer.New(name, nil)
 		if err != nil {
@@ -26,7 +27,8 @@ func TestHostileOptimizers(t *testing.T) {
 		list = append(list, o)
 	}
 	for _, o := range list {
-		p := updaterSpec{Names: []string{"w", "b"}, Rounds: true, States: []specState{{Key: 0, State: make([]byte, progressSize+4)}}}
+		p := updaterSpec{Names: []string{"w", "b"}, Rounds: true,
+			States: []specState{{Key: 0, State: make([]byte, progressSize+4)}}}
 		s, err := p.spec(2, o)
 		if err != nil {
 			t.Fatal(err)
@@ -43,7 +45,8 @@ func TestHostileOptimizers(t *testing.T) {
 		value, grad := make([]byte, 64), make([]byte, 64)
 		for range 3 {
 			if u.Active() {
-				u.Update(ps.Update{DType: dtype.Float32, Dst: value, Value: value, Grad: grad, Contributors: 1, Count: 2, Version: 1})
+				u.Update(ps.Update{DType: dtype.Float32, Dst: value, Value: value, Grad: grad,
+					Contributors: 1, Count: 2, Version: 1})
 			}
 		}
 		u.AppendState(nil, ps.ID{})
@@ -54,8 +57,9 @@ func TestHostileOptimizers(t *testing.T) {
 // TestHostileViews reads damaged files of a scheduler's view.
 func TestHostileViews(t *testing.T) {
 	f := viewFile{path: filepath.Join(t.TempDir(), "view")}
-	v := &wire.View{Job: 1, Number: 3, Next: 4, Servers: []wire.Member{{Node: wire.Node{Role: wire.Server}, Incarnation: 1, Addr: "a"}},
-		Shards: []wire.Shard{{Epoch: 1, Primary: wire.Replica{Incarnation: 1}}}}
+	v := &wire.View{Job: 1, Number: 3, Next: 4,
+		Servers: []wire.Member{{Node: wire.Node{Role: wire.Server}, Incarnation: 1, Addr: "a"}},
+		Shards:  []wire.Shard{{Epoch: 1, Primary: wire.Replica{Incarnation: 1}}}}
 	if err := f.save(v); err != nil {
 		t.Fatal(err)
 	}
@@ -72,11 +76,12 @@ func TestHostileViews(t *testing.T) {
 	}}.Run(t)
 }
 
-// TestHostileOptimizerStates gives servers damaged states of slices, as transfers and snapshots hold
-// them, and goes on from those that are accepted.
+// TestHostileOptimizerStates gives servers damaged states of slices, as transfers and snapshots
+// hold them, and goes on from those that are accepted.
 func TestHostileOptimizerStates(t *testing.T) {
 	for _, o := range []optimizer.Optimizer{
-		optimizer.SGD{LR: 0.1, Momentum: 0.9, Common: optimizer.Common{Schedule: optimizer.FactorScheduler{Step: 2, Factor: 0.5}}},
+		optimizer.SGD{LR: 0.1, Momentum: 0.9,
+			Common: optimizer.Common{Schedule: optimizer.FactorScheduler{Step: 2, Factor: 0.5}}},
 		optimizer.SGD{LR: 0.1, Common: optimizer.Common{Schedule: optimizer.MultiFactorScheduler{Step: []int{2, 5}, Factor: 0.5}}},
 		optimizer.Adam{}, optimizer.Nadam{}, optimizer.LBSGD{}, optimizer.FTML{},
 	} {
@@ -88,7 +93,8 @@ func TestHostileOptimizerStates(t *testing.T) {
 		value, grad := make([]byte, 64), make([]byte, 64)
 		step := func(u *serverUpdater) []byte {
 			for range 3 {
-				u.Update(ps.Update{DType: dtype.Float32, Dst: value, Value: value, Grad: grad, Contributors: 1, Count: 2, Version: 1})
+				u.Update(ps.Update{DType: dtype.Float32, Dst: value, Value: value, Grad: grad,
+					Contributors: 1, Count: 2, Version: 1})
 			}
 			return u.AppendState(nil, ps.ID{})
 		}
@@ -105,12 +111,13 @@ func TestHostileOptimizerStates(t *testing.T) {
 		u := updater()
 		state := step(u)
 		u.close()
-		hostile.Kind{Name: "state of " + o.Name(), Seeds: [][]byte{state}, Decode: func(b []byte) error {
-			u := updater()
-			defer u.close()
-			err := u.SetState(ps.ID{}, b)
-			step(u)
-			return err
-		}}.Run(t)
+		hostile.Kind{Name: "state of " + o.Name(), Seeds: [][]byte{state},
+			Decode: func(b []byte) error {
+				u := updater()
+				defer u.close()
+				err := u.SetState(ps.ID{}, b)
+				step(u)
+				return err
+			}}.Run(t)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"gomx/optimizer"
 )
 
-// TestInitSum: what is pushed to such a key is added as it is, whatever the optimizer and the compression, in rounds and
-// without them; other keys are the optimizer's.
+// TestInitSum: what is pushed to such a key is added as it is, whatever the optimizer and the
+// compression, in rounds and without them; other keys are the optimizer's.
 func TestInitSum(t *testing.T) {
 	const n, steps = 2500, 3
 	for _, name := range []string{"dist_sync", "dist_async", "dist_ssp"} {
@@ -22,20 +22,25 @@ func TestInitSum(t *testing.T) {
 		work(t, c, name, func(ctx context.Context, s kvstore.Store) error {
 			joint := s.(kvstore.Joint)
 			out, other := nd.Zeros(nd.Shape{n}), nd.Zeros(nd.Shape{n})
-			err := errors.Join(s.SetCompression(compress.Method{Kind: compress.TwoBit, Threshold: 0.5}),
-				joint.InitSum(ctx, "average", nd.Full(8, nd.Shape{n})), s.Init(ctx, "w", nd.Zeros(nd.Shape{n})),
+			err := errors.Join(s.SetCompression(compress.Method{Kind: compress.TwoBit,
+				Threshold: 0.5}),
+				joint.InitSum(ctx, "average", nd.Full(8, nd.Shape{n})),
+				s.Init(ctx, "w", nd.Zeros(nd.Shape{n})),
 				s.SetOptimizer(ctx, optimizer.SGD{LR: 1, WD: 0.5}))
 			if err != nil {
 				return err
 			}
 			for range steps {
 				change := nd.Full(float64(s.Rank()+1)/4, nd.Shape{n})
-				if err := errors.Join(s.PushPull("average", 0, []*nd.Array{change}, []*nd.Array{out}),
-					s.PushPull("w", 0, []*nd.Array{nd.Ones(nd.Shape{n})}, []*nd.Array{other})); err != nil {
+				if err := errors.Join(s.PushPull("average", 0, []*nd.Array{change},
+					[]*nd.Array{out}),
+					s.PushPull("w", 0, []*nd.Array{nd.Ones(nd.Shape{n})},
+						[]*nd.Array{other})); err != nil {
 					return err
 				}
 			}
-			if err := errors.Join(out.Wait(ctx), other.Wait(ctx), s.Barrier(ctx), s.Pull("average", 0, out)); err != nil {
+			if err := errors.Join(out.Wait(ctx), other.Wait(ctx), s.Barrier(ctx),
+				s.Pull("average", 0, out)); err != nil {
 				return err
 			}
 			v, err := out.Float32s()

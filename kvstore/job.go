@@ -31,7 +31,9 @@ const joinTimeout = 10 * time.Minute
 type jobKey struct{}
 
 // WithJob returns a context in which Open finds a job.
-func WithJob(ctx context.Context, j *Job) context.Context { return context.WithValue(ctx, jobKey{}, j) }
+func WithJob(ctx context.Context, j *Job) context.Context {
+	return context.WithValue(ctx, jobKey{}, j)
+}
 
 // JobOf returns the job of a context, nil if there is none.
 func JobOf(ctx context.Context) *Job {
@@ -47,13 +49,16 @@ func Join(ctx context.Context, c JobConfig) (*Job, error) {
 	if c.Node.Role != wire.Worker {
 		return nil, fmt.Errorf("kvstore: %s cannot join, only workers do", c.Node)
 	}
-	j := &Job{cfg: c, driver: newDriver(c.Node, c.Log), waits: map[uint64]ender{}, tells: map[uint64]func(*wire.Message){}}
-	j.driver.ended, j.driver.tell = j.completion, j.told
+	j := &Job{cfg: c, driver: newDriver(c.Node, c.Log), waits: map[uint64]ender{},
+		tells: map[uint64]func(*wire.Message){}}
+	j.driver.on.ended, j.driver.on.tell = j.completion, j.told
 	if err := j.driver.open(c.Open, c.transport()); err != nil {
 		return nil, err
 	}
-	w, err := ps.NewWorker(ps.WorkerConfig{Job: c.ID, Rank: c.Node.Rank, Nonce: nonce(), Addr: j.driver.ep.Addr(),
-		Workers: c.Workers, Policy: c.Policy, Backups: c.Backups, Staleness: ps.Unbounded, SliceSize: uint64(c.SliceSize), Timing: c.timing()})
+	w, err := ps.NewWorker(ps.WorkerConfig{Job: c.ID, Rank: c.Node.Rank, Nonce: nonce(),
+		Addr:    j.driver.ep.Addr(),
+		Workers: c.Workers, Policy: c.Policy, Backups: c.Backups, Staleness: ps.Unbounded,
+		SliceSize: uint64(c.SliceSize), Timing: c.timing()})
 	if err == nil {
 		err = j.driver.ep.Connect(wire.Node{Role: wire.Scheduler}, c.Scheduler)
 	}
@@ -61,7 +66,7 @@ func Join(ctx context.Context, c JobConfig) (*Job, error) {
 		return nil, closing(fmt.Errorf("kvstore: %w", err), j.driver)
 	}
 	j.worker = w
-	j.driver.last = func() { w.Leave() } // what has not ended does so now
+	j.driver.on.last = func() { w.Leave() } // what has not ended does so now
 	if err := j.driver.serveStatus(&c, workerPage(j.driver, w)); err != nil {
 		return nil, closing(err, j.driver)
 	}
@@ -87,11 +92,12 @@ func (j *Job) Workers() int { return j.cfg.Workers }
 // Snapshots returns the folder for snapshots of the job, empty if it has none: see Snapshotter.
 func (j *Job) Snapshots() string { return j.cfg.Snapshots }
 
-// Restored returns the folder of the snapshot from which the job continues, empty if it began by itself.
+// Restored returns the folder of the snapshot from which the job continues, empty if it began by
+// itself.
 func (j *Job) Restored() string { return j.cfg.Restore }
 
-// OwnFile returns the name of a file of this worker in the folder of the job, which a process that takes its place on the same machine
-// finds; empty if the job has no folder.
+// OwnFile returns the name of a file of this worker in the folder of the job, which a process that
+// takes its place on the same machine finds; empty if the job has no folder.
 func (j *Job) OwnFile(name string) string {
 	if j.cfg.Dir == "" {
 		return ""
@@ -140,8 +146,8 @@ type awaited struct {
 func (a *awaited) start(now, deadline ps.Time) (uint64, error) { return a.begin(now, deadline) }
 func (a *awaited) end(d *ps.Done)                              { a.ended <- *d }
 
-// wait begins a call and waits for its end, or for that of ctx. The call then goes on, and must not use
-// memory of the caller.
+// wait begins a call and waits for its end, or for that of ctx. The call then goes on, and must not
+// use memory of the caller.
 func (j *Job) wait(ctx context.Context, timeout time.Duration, start starter) (ps.Done, error) {
 	a := &awaited{start, make(chan ps.Done, 1)}
 	if err := j.call(timeout, a); err != nil {
@@ -197,9 +203,11 @@ func (j *Job) sendAsk(m wire.Message, id uint64) {
 		return
 	}
 	place := v.Shards[m.Shard]
-	m.Type, m.Job, m.From, m.Incarnation = wire.TypeAsk, j.cfg.ID, j.cfg.Node, j.worker.Incarnation()
+	m.Type, m.Job, m.From, m.Incarnation = wire.TypeAsk, j.cfg.ID, j.cfg.Node,
+		j.worker.Incarnation()
 	m.Seq, m.Epoch = id, place.Epoch
-	_ = j.driver.ep.Send(wire.Node{Role: wire.Server, Rank: place.Primary.Server}, &m, nil) // lost: repeated
+	// lost: repeated
+	_ = j.driver.ep.Send(wire.Node{Role: wire.Server, Rank: place.Primary.Server}, &m, nil)
 }
 
 // told takes in an answer. The driver's lock is held.
@@ -212,8 +220,8 @@ func (j *Job) told(_ wire.Node, m *wire.Message) {
 	}
 }
 
-// Close waits until all pushes are committed, says goodbye and leaves the job. It ends with ErrNoScheduler when there is no scheduler
-// to say it to.
+// Close waits until all pushes are committed, says goodbye and leaves the job. It ends with
+// ErrNoScheduler when there is no scheduler to say it to.
 func (j *Job) Close(ctx context.Context) error {
 	err := j.drained(ctx)
 	if byeErr := j.goodbye(ctx); err == nil {
@@ -231,7 +239,8 @@ func (j *Job) drained(ctx context.Context) error {
 	defer t.Stop()
 	for {
 		over, fate := false, error(nil)
-		j.driver.do(func() { over, fate = j.worker.Drained() || j.worker.Fenced(), j.worker.Err() }, func() { over = true })
+		j.driver.do(func() { over, fate = j.worker.Drained() || j.worker.Fenced(), j.worker.Err() },
+			func() { over = true })
 		switch {
 		case over:
 			return nil
@@ -241,7 +250,8 @@ func (j *Job) drained(ctx context.Context) error {
 		select {
 		case <-t.C:
 		case <-ctx.Done():
-			return fmt.Errorf("kvstore: %s leaves with pushes that are not committed: %w", j.cfg.Node, context.Cause(ctx))
+			return fmt.Errorf("kvstore: %s leaves with pushes that are not committed: %w",
+				j.cfg.Node, context.Cause(ctx))
 		}
 	}
 }
@@ -252,7 +262,8 @@ func (j *Job) goodbye(ctx context.Context) error {
 		heard, fate := false, error(nil)
 		j.driver.do(func() {
 			fate = j.worker.Err()
-			heard = j.worker.View() == nil || j.worker.Fenced() || j.worker.View().Member(j.cfg.Node).Left
+			heard = j.worker.View() == nil || j.worker.Fenced() ||
+				j.worker.View().Member(j.cfg.Node).Left
 			if !heard {
 				j.worker.Leave()
 			}
@@ -266,11 +277,12 @@ func (j *Job) goodbye(ctx context.Context) error {
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
-			return fmt.Errorf("kvstore: %s leaves without a word of the scheduler: %w", j.cfg.Node, context.Cause(ctx))
+			return fmt.Errorf("kvstore: %s leaves without a word of the scheduler: %w", j.cfg.Node,
+				context.Cause(ctx))
 		}
 	}
 }
 
-// Abandon leaves without a word, as if the process had died: whoever waits for this worker waits for its
-// successor.
+// Abandon leaves without a word, as if the process had died: whoever waits for this worker waits
+// for its successor.
 func (j *Job) Abandon() error { return j.driver.close() }

@@ -13,8 +13,9 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// JobConfig says what a process is in a job, and what the job is like. All processes of a job agree on
-// ID, Workers, Servers, Replicas, Policy and Backups. Package launch fills it in from the environment.
+// JobConfig says what a process is in a job, and what the job is like. All processes of a job agree
+// on ID, Workers, Servers, Replicas, Policy and Backups. Package launch fills it in from the
+// environment.
 type JobConfig struct {
 	Node      wire.Node // role and rank of this process
 	Scheduler string    // address of the scheduler; where the scheduler itself listens
@@ -24,25 +25,29 @@ type JobConfig struct {
 	Servers  int
 	Replicas int       // copies of every shard, 1 or 2; 0: 1
 	Policy   ps.Policy // what happens to rounds when a worker dies
-	Backups  int       // rounds close when all workers but so many have contributed; what the others push then counts nowhere
+	// rounds close when all workers but so many have contributed; what the others push then counts
+	// nowhere
+	Backups int
 
 	Open   Opener // opens this process's endpoint
 	Listen string // where it listens, in the words of the transport; empty: wherever it likes
 	Dir    string // folder for the scheduler's view; empty: the view is not kept
 
-	// Snapshots is the folder for snapshots of the job, which scheduler and servers share; empty: there are none. Restore is the
-	// folder of the one that the job continues from, the same for all servers; see LatestSnapshot.
+	// Snapshots is the folder for snapshots of the job, which scheduler and servers share; empty:
+	// there are none. Restore is the folder of the one that the job continues from, the same for
+	// all servers; see LatestSnapshot.
 	Snapshots, Restore string
 
-	// Memory is how many bytes a server may need for its keys: two values of each, and what all workers may push ahead. One that
-	// would need more is refused with ps.ErrRejected. 0: no limit.
+	// Memory is how many bytes a server may need for its keys: two values of each, and what all
+	// workers may push ahead. One that would need more is refused with ps.ErrRejected. 0: no limit.
 	Memory uint64
 
 	SliceSize int           // bytes; longer keys are sliced; 0: 1 MiB, at most 64 MiB
 	Heartbeat time.Duration // 0: 0.5 s
 	Dead      time.Duration // silence after which a node counts as dead; 0: 3 s
-	// Patience is how long a process waits for a scheduler that is silent, and the scheduler for the copies of a shard that are all
-	// silent, while the process that waits is awake itself. Then the job ends, with ErrNoScheduler or ErrLost. 0: 100 s.
+	// Patience is how long a process waits for a scheduler that is silent, and the scheduler for
+	// the copies of a shard that are all silent, while the process that waits is awake itself. Then
+	// the job ends, with ErrNoScheduler or ErrLost. 0: 100 s.
 	Patience time.Duration
 	Status   string // address for health and metrics; empty: none
 	// Announce is called with the address of health and metrics once they are served.
@@ -57,13 +62,18 @@ func (c *JobConfig) validate() error {
 	case c.Open == nil:
 		return fmt.Errorf("kvstore: job without a transport")
 	case c.Workers < 1 || c.Servers < 1:
-		return fmt.Errorf("kvstore: job of %d workers and %d servers, want at least one of each", c.Workers, c.Servers)
+		return fmt.Errorf("kvstore: job of %d workers and %d servers, want at least one of each",
+			c.Workers, c.Servers)
 	case c.Replicas < 0 || c.Replicas > 2 || c.Replicas > c.Servers:
-		return fmt.Errorf("kvstore: %d replicas on %d servers, want 1 or 2, and at most one per server", c.Replicas, c.Servers)
+		return fmt.Errorf("kvstore: %d replicas on %d servers, want 1 or 2, and at most one per "+
+			"server", c.Replicas, c.Servers)
 	case c.Backups < 0 || c.Backups >= c.Workers:
-		return fmt.Errorf("kvstore: rounds without the slowest %d of %d workers, want fewer", c.Backups, c.Workers)
-	case c.Node.Role == wire.Server && int(c.Node.Rank) >= c.Servers, c.Node.Role == wire.Worker && int(c.Node.Rank) >= c.Workers:
-		return fmt.Errorf("kvstore: %s in a job of %d workers and %d servers", c.Node, c.Workers, c.Servers)
+		return fmt.Errorf("kvstore: rounds without the slowest %d of %d workers, want fewer",
+			c.Backups, c.Workers)
+	case c.Node.Role == wire.Server && int(c.Node.Rank) >= c.Servers, c.Node.Role == wire.Worker &&
+		int(c.Node.Rank) >= c.Workers:
+		return fmt.Errorf("kvstore: %s in a job of %d workers and %d servers", c.Node, c.Workers,
+			c.Servers)
 	case c.Node.Role != wire.Scheduler && c.Scheduler == "":
 		return fmt.Errorf("kvstore: %s does not know where the scheduler is", c.Node)
 	}
@@ -78,11 +88,13 @@ func (c *JobConfig) validate() error {
 }
 
 func (c *JobConfig) timing() ps.Timing {
-	return ps.Timing{Heartbeat: ps.Time(c.Heartbeat), Dead: ps.Time(c.Dead), Patience: ps.Time(c.Patience)}
+	return ps.Timing{Heartbeat: ps.Time(c.Heartbeat), Dead: ps.Time(c.Dead),
+		Patience: ps.Time(c.Patience)}
 }
 
-// maxSlice is the longest slice, that of a key that is not sliced included. A copy of a shard is made by messages that hold a slice,
-// the value before it, and what the optimizer keeps: up to six times as much.
+// maxSlice is the longest slice, that of a key that is not sliced included. A copy of a shard is
+// made by messages that hold a slice, the value before it, and what the optimizer keeps: up to six
+// times as much.
 const (
 	maxSlice   = 64 << 20
 	maxPayload = 8 * maxSlice
@@ -104,6 +116,6 @@ func nonce() uint64 {
 	return binary.LittleEndian.Uint64(b[:]) | 1
 }
 
-// shards is how many shards a job has: more than one per server, so that the load of a server that dies
-// is shared by the others.
+// shards is how many shards a job has: more than one per server, so that the load of a server that
+// dies is shared by the others.
 func (c *JobConfig) shards() int { return min(c.Servers*max(1, c.Servers-1), 4*c.Servers) }

@@ -17,8 +17,9 @@ import (
 // mostInSockets is more floats than the kernel takes for a peer that reads nothing.
 const mostInSockets = 8 << 20
 
-// TestMemoryIsBackWhenACallHasEnded lets a server take nothing in until a push and pull has run out of time. Its arrays then get other
-// values, and the server reads on: it must come to the values that were pushed, and nothing may be written to the arrays.
+// TestMemoryIsBackWhenACallHasEnded lets a server take nothing in until a push and pull has run out
+// of time. Its arrays then get other values, and the server reads on: it must come to the values
+// that were pushed, and nothing may be written to the arrays.
 func TestMemoryIsBackWhenACallHasEnded(t *testing.T) {
 	t.Parallel()
 	x := openTapJob(t, "dist_sync", 1, 1, 1)
@@ -40,7 +41,8 @@ func TestMemoryIsBackWhenACallHasEnded(t *testing.T) {
 	for name, c := range map[string]struct {
 		values []float32
 		want   float32
-	}{"what the server has": {later, 1}, "what was pushed": {pushed, 7}, "the room for the answer": {room, 8}} {
+	}{"what the server has": {later, 1}, "what was pushed": {pushed, 7},
+		"the room for the answer": {room, 8}} {
 		for i, v := range c.values {
 			if v != c.want {
 				t.Fatalf("%s has %v at %d, want %v everywhere", name, v, i, c.want)
@@ -60,8 +62,9 @@ func fill(list []float32, v float32) {
 	}
 }
 
-// TestADeadServerKeepsNobodyWaiting lets a server take nothing in and die while a large push is on its way to it: when its copy has
-// taken over the call ends, though the transport had most of the push for the dead one.
+// TestADeadServerKeepsNobodyWaiting lets a server take nothing in and die while a large push is on
+// its way to it: when its copy has taken over the call ends, though the transport had most of the
+// push for the dead one.
 func TestADeadServerKeepsNobodyWaiting(t *testing.T) {
 	t.Parallel()
 	x := openTapJob(t, "dist_sync", 1, 2, 2)

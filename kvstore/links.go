@@ -21,9 +21,9 @@ func newLinks() links {
 // relinkEvery is how often a connection is tried that could not be made.
 const relinkEvery = time.Second
 
-// link connects to the servers that a view names: those of lower and higher ranks for servers, which
-// replicate to each other, all for workers. Those that are dead and hold nothing are given up, and what is
-// queued for them.
+// link connects to the servers that a view names: those of lower and higher ranks for servers,
+// which replicate to each other, all for workers. Those that are dead and hold nothing are given
+// up, and what is queued for them.
 func (d *driver) link(v *wire.View) {
 	if d.self.Role == wire.Scheduler || d.closed {
 		return // everybody connects to the scheduler
@@ -43,8 +43,8 @@ func (d *driver) link(v *wire.View) {
 	}
 }
 
-// holds reports whether a server has a copy of a shard. One that is silent may have the only one, and be
-// silent towards the scheduler alone.
+// holds reports whether a server has a copy of a shard. One that is silent may have the only one,
+// and be silent towards the scheduler alone.
 func holds(v *wire.View, m *wire.Member) bool {
 	me := wire.Replica{Server: m.Node.Rank, Incarnation: m.Incarnation}
 	for i := range v.Shards {
@@ -85,12 +85,13 @@ func (d *driver) relink() {
 	}
 }
 
-// recall drops the connections to servers, by which the transport gives back what it has been lent for
-// them, and makes them anew.
+// recall drops the connections to servers, by which the transport gives back what it has been lent
+// for them, and makes them anew.
 func (d *driver) recall(nodes []wire.Node) {
 	for _, n := range nodes {
 		d.unlink(n)
-		d.log.Info().Stringer("node", n).Msg("connection made anew: a call ran out of time with messages on their way")
+		d.log.Info().Stringer("node", n).Msg(
+			"connection made anew: a call ran out of time with messages on their way")
 	}
 	if v := d.machine.View(); v != nil {
 		d.link(v)

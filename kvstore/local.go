@@ -62,7 +62,8 @@ func (s *local) Init(_ context.Context, key string, value *nd.Array) (err error)
 	if s.onHost {
 		dev = device.CPU()
 	}
-	k.value = nd.Empty(value.Shape(), nd.On(dev), nd.As(value.DType()), nd.Using(value.Engine()), nd.Name("kvstore "+key))
+	k.value = nd.Empty(value.Shape(), nd.On(dev), nd.As(value.DType()), nd.Using(value.Engine()),
+		nd.Name("kvstore "+key))
 	value.CopyInto(k.value)
 	s.keys[key] = k
 	s.order = append(s.order, key)
@@ -127,7 +128,8 @@ func (s *local) PushPull(key string, _ int, grads, out []*nd.Array) (err error) 
 	return s.pull(key, out)
 }
 
-func (s *local) Broadcast(ctx context.Context, key string, value *nd.Array, out ...*nd.Array) error {
+func (s *local) Broadcast(ctx context.Context, key string, value *nd.Array,
+	out ...*nd.Array) error {
 	if err := s.Init(ctx, key, value); err != nil {
 		return err
 	}
@@ -233,11 +235,13 @@ func (s *local) SetOptimizerStates(_ context.Context, states []State) (err error
 // copyState copies the arrays of a state into those that the optimizer makes.
 func copyState(st State, own []*nd.Array) error {
 	if len(own) != len(st.Arrays) {
-		return fmt.Errorf("kvstore: state of key %q has %d arrays, the optimizer wants %d", st.Key, len(st.Arrays), len(own))
+		return fmt.Errorf("kvstore: state of key %q has %d arrays, the optimizer wants %d", st.Key,
+			len(st.Arrays), len(own))
 	}
 	for i, a := range st.Arrays {
 		if a == nil || !a.Shape().Equal(own[i].Shape()) || a.DType() != own[i].DType() {
-			return fmt.Errorf("kvstore: state %d of key %q does not fit: want %v of shape %v", i, st.Key, own[i].DType(), own[i].Shape())
+			return fmt.Errorf("kvstore: state %d of key %q does not fit: want %v of shape %v", i,
+				st.Key, own[i].DType(), own[i].Shape())
 		}
 	}
 	for i, a := range st.Arrays {
@@ -260,3 +264,6 @@ func (s *local) Close() error {
 	}
 	return err
 }
+
+// String describes the store by its name.
+func (s *local) String() string { return fmt.Sprintf("<Store %s: one process>", s.name) }

@@ -62,7 +62,8 @@ func TestPushReplaces(t *testing.T) {
 			must(t, s.Push("w", 0, grads...))
 			must(t, s.Pull("w", 0, out))
 			n := float32(devices)
-			if got, want := values(t, out), []float32{n * (n - 1) / 2, n, 10 * n}; !slices.Equal(got, want) {
+			if got, want := values(t, out), []float32{n * (n - 1) / 2, n,
+				10 * n}; !slices.Equal(got, want) {
 				t.Errorf("%s, %d devices: %v, want %v", name, devices, got, want)
 			}
 		}
@@ -86,14 +87,16 @@ func TestOptimizerOnStore(t *testing.T) {
 			must(t, err)
 			must(t, s.Pull("w_weight", 0, out))
 			s = open(t, "device")
-			must(t, s.Init(t.Context(), "w_weight", out), s.SetOptimizer(t.Context(), o), s.SetOptimizerStates(t.Context(), states))
+			must(t, s.Init(t.Context(), "w_weight", out), s.SetOptimizer(t.Context(), o),
+				s.SetOptimizerStates(t.Context(), states))
 		}
 		g := make([]float32, 4)
 		for i := range g {
 			g[i] = float32(rng.NormFloat64())
 		}
 		a, b := nd.FromSlice(g), nd.FromSlice([]float32{1, 1, 1, 1})
-		must(t, s.PushPull("w_weight", 0, []*nd.Array{a, b}, []*nd.Array{out}), u.Update(0, w, a.Add(b)))
+		must(t, s.PushPull("w_weight", 0, []*nd.Array{a, b}, []*nd.Array{out}),
+			u.Update(0, w, a.Add(b)))
 		if got, want := values(t, out), values(t, w); !slices.Equal(got, want) {
 			t.Fatalf("step %d: %v, want %v", step, got, want)
 		}
@@ -103,7 +106,8 @@ func TestOptimizerOnStore(t *testing.T) {
 // TestCompressedSum compares with residuals kept by hand.
 func TestCompressedSum(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
-	for _, m := range []compress.Method{{Kind: compress.TwoBit, Threshold: 0.25}, {Kind: compress.OneBit}, {Kind: compress.TopK, Ratio: 0.2}, {Kind: compress.Half}} {
+	for _, m := range []compress.Method{{Kind: compress.TwoBit, Threshold: 0.25},
+		{Kind: compress.OneBit}, {Kind: compress.TopK, Ratio: 0.2}, {Kind: compress.Half}} {
 		s := open(t, "device")
 		must(t, s.Init(t.Context(), "w", nd.Zeros(nd.Shape{5, 7})), s.SetCompression(m))
 		const devices, n = 3, 35
@@ -125,7 +129,10 @@ func TestCompressedSum(t *testing.T) {
 			for _, g := range grads {
 				g.Close() // the operations that read it are pending
 			}
-			near := func(a, b float32) bool { return math.Abs(float64(a-b)) <= 1e-6*(1+math.Abs(float64(b))) } // kernels may add in float64
+			// kernels may add in float64
+			near := func(a, b float32) bool {
+				return math.Abs(float64(a-b)) <= 1e-6*(1+math.Abs(float64(b)))
+			}
 			if got := values(t, out); !slices.EqualFunc(got, want, near) {
 				t.Fatalf("%v, step %d: %v, want %v", m.Kind, step, got, want)
 			}
@@ -168,7 +175,8 @@ func TestMisuse(t *testing.T) {
 
 func TestPushAllocates(t *testing.T) {
 	s := open(t, "local")
-	must(t, s.Init(t.Context(), "w", nd.Zeros(nd.Shape{1000})), s.SetOptimizer(t.Context(), optimizer.SGD{LR: 0.1, Momentum: 0.9}))
+	must(t, s.Init(t.Context(), "w", nd.Zeros(nd.Shape{1000})), s.SetOptimizer(t.Context(),
+		optimizer.SGD{LR: 0.1, Momentum: 0.9}))
 	g, out := nd.Ones(nd.Shape{1000}), nd.Zeros(nd.Shape{1000})
 	grads, outs := []*nd.Array{g}, []*nd.Array{out}
 	step := func() {

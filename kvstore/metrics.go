@@ -28,7 +28,8 @@ func (m *metrics) put(name string, v any, labels string) {
 }
 
 // counted are the names, or the beginnings of names, of what only grows.
-var counted = []string{"pushes", "pulls", "resends", "stale", "duplicates", "early", "late", "rounds", "entries", "rejected", "refused", "barriers", "transport_"}
+var counted = []string{"pushes", "pulls", "resends", "stale", "duplicates", "early", "late",
+	"rounds", "entries", "rejected", "refused", "barriers", "transport_"}
 
 // write writes all that has been put, each name behind its type.
 func (m *metrics) write(w io.Writer) {
@@ -95,7 +96,9 @@ func (m *metrics) fields(prefix string, v reflect.Value) {
 }
 
 // works reports whether a member is a worker that takes part.
-func (m *StatusMember) works() bool { return m.Alive && !m.Left && strings.HasPrefix(m.Node, "worker") }
+func (m *StatusMember) works() bool {
+	return m.Alive && !m.Left && strings.HasPrefix(m.Node, "worker")
+}
 
 // Slowest returns the clock of the worker that is furthest behind, 0 if there is none.
 func (s *Status) Slowest() uint64 {
@@ -121,7 +124,8 @@ func (s *Status) Leads(rank int) (primary, backup int) {
 	return primary, backup
 }
 
-// Ahead returns how many clocks a member is ahead of the slowest worker: the staleness of what it reads, at most.
+// Ahead returns how many clocks a member is ahead of the slowest worker: the staleness of what it
+// reads, at most.
 func (s *Status) Ahead(m *StatusMember) uint64 {
 	if !m.works() {
 		return 0

@@ -123,8 +123,8 @@ func (r *reducer) room(slot **nd.Array, a *nd.Array, dev device.Device) *nd.Arra
 	return *slot
 }
 
-// compress starts coding a gradient and decoding it again: the sum is to see what compression leaves
-// of every gradient, wherever it is made.
+// compress starts coding a gradient and decoding it again: the sum is to see what compression
+// leaves of every gradient, wherever it is made.
 func (r *reducer) compress(p *part, g *nd.Array, m compress.Method) *nd.Array {
 	g = r.move(&p.host, g, device.CPU())
 	out := r.room(&p.decoded, g, device.CPU())
@@ -132,8 +132,10 @@ func (r *reducer) compress(p *part, g *nd.Array, m compress.Method) *nd.Array {
 		p.residual = make([]float32, g.Size())
 	}
 	// The residual belongs to the operations that write decoded, which the engine runs one by one.
-	g.Engine().Push(&engine.Task{Name: "compress gradient", Fn: runCompress, Arg: &coding{m, p, floats(g), floats(out)},
-		Uses: []engine.Use{{Var: g.Var(), Access: engine.Read}, {Var: out.Var(), Access: engine.Overwrite}}})
+	g.Engine().Push(&engine.Task{Name: "compress gradient", Fn: runCompress,
+		Arg: &coding{m, p, floats(g), floats(out)},
+		Uses: []engine.Use{{Var: g.Var(), Access: engine.Read},
+			{Var: out.Var(), Access: engine.Overwrite}}})
 	out.Touch()
 	return out
 }

@@ -11,10 +11,10 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// LatestSnapshot returns the folder of the last snapshot in a folder of snapshots that is whole: all its
-// files are there and their checksums are right. skipped says what is wrong with the later ones that are
-// damaged. Snapshots that were never completed do not count. The folder is empty when there is no
-// snapshot; when there are snapshots and none is whole, that is an error.
+// LatestSnapshot returns the folder of the last snapshot in a folder of snapshots that is whole:
+// all its files are there and their checksums are right. skipped says what is wrong with the later
+// ones that are damaged. Snapshots that were never completed do not count. The folder is empty when
+// there is no snapshot; when there are snapshots and none is whole, that is an error.
 func LatestSnapshot(root string) (dir string, skipped []error, err error) {
 	numbers, err := snapshotNumbers(root)
 	if err != nil {
@@ -32,13 +32,14 @@ func LatestSnapshot(root string) (dir string, skipped []error, err error) {
 		skipped = append(skipped, err)
 	}
 	if len(skipped) > 0 {
-		return "", nil, fmt.Errorf("kvstore: all snapshots in %s are damaged: %w", root, errors.Join(skipped...))
+		return "", nil, fmt.Errorf("kvstore: all snapshots in %s are damaged: %w", root,
+			errors.Join(skipped...))
 	}
 	return "", nil, nil
 }
 
-// scanSnapshot reads the parts of a snapshot one after the other, in the order of shards, verifies them
-// and passes them on.
+// scanSnapshot reads the parts of a snapshot one after the other, in the order of shards, verifies
+// them and passes them on.
 func scanSnapshot(dir string, take func(part []byte) error) error {
 	m, err := readManifest(dir)
 	if err != nil {
@@ -72,24 +73,27 @@ func readManifest(dir string) (*wire.Manifest, error) {
 func readPart(dir string, m *wire.Manifest, shard int) ([]byte, error) {
 	f := &m.Files[shard]
 	if f.Shard != uint32(shard) || filepath.Base(f.Name) != f.Name {
-		return nil, fmt.Errorf("kvstore: snapshot %s: the manifest names %q for shard %d", dir, f.Name, f.Shard)
+		return nil, fmt.Errorf("kvstore: snapshot %s: the manifest names %q for shard %d", dir,
+			f.Name, f.Shard)
 	}
 	part, err := os.ReadFile(filepath.Join(dir, f.Name))
 	if err != nil {
 		return nil, fmt.Errorf("kvstore: snapshot: %w", err)
 	}
 	if uint64(len(part)) != f.Size || wire.Checksum(part) != f.Checksum {
-		return nil, fmt.Errorf("kvstore: snapshot %s: %s has %d bytes with checksum %#x, the manifest says %d with %#x",
+		return nil, fmt.Errorf("kvstore: snapshot %s: %s has %d bytes with checksum %#x, the "+
+			"manifest says %d with %#x",
 			dir, f.Name, len(part), wire.Checksum(part), f.Size, f.Checksum)
 	}
 	if id, clock, err := ps.CheckSnapshot(part); err != nil || id != f.Shard || clock != m.Clock {
-		return nil, fmt.Errorf("kvstore: snapshot %s: %s is of shard %d at %d, want shard %d at %d (%w)", dir, f.Name, id, clock, f.Shard, m.Clock, err)
+		return nil, fmt.Errorf("kvstore: snapshot %s: %s is of shard %d at %d, want shard %d at "+
+			"%d (%w)", dir, f.Name, id, clock, f.Shard, m.Clock, err)
 	}
 	return part, nil
 }
 
-// CheckRestore verifies that the job can continue from the snapshot that Restore names, if it names one:
-// the snapshot is whole, and as many workers and servers have written it.
+// CheckRestore verifies that the job can continue from the snapshot that Restore names, if it names
+// one: the snapshot is whole, and as many workers and servers have written it.
 func (c *JobConfig) CheckRestore() error {
 	if c.Restore == "" {
 		return nil
@@ -99,20 +103,22 @@ func (c *JobConfig) CheckRestore() error {
 		shards++
 		n, err := ps.SnapshotWorkers(part)
 		if err == nil && n != c.Workers {
-			err = fmt.Errorf("a job of %d workers wrote it, this one has %d: it needs as many", n, c.Workers)
+			err = fmt.Errorf("a job of %d workers wrote it, this one has %d: it needs as many", n,
+				c.Workers)
 		}
 		return err
 	})
 	if err == nil && shards != c.shards() {
-		err = fmt.Errorf("kvstore: snapshot %s has %d shards, this job has %d: it needs as many servers as the job that wrote it", c.Restore, shards, c.shards())
+		err = fmt.Errorf("kvstore: snapshot %s has %d shards, this job has %d: it needs as many "+
+			"servers as the job that wrote it", c.Restore, shards, c.shards())
 	}
 	return err
 }
 
-// restorer returns the function that a server asks for a shard's part of the snapshot from which the job
-// continues; fail is told when it cannot be read. A snapshot that is there is verified at once. One that
-// is not may have been removed since, because the job has newer ones: a server that is started again
-// gets copies from others, and never asks.
+// restorer returns the function that a server asks for a shard's part of the snapshot from which
+// the job continues; fail is told when it cannot be read. A snapshot that is there is verified at
+// once. One that is not may have been removed since, because the job has newer ones: a server that
+// is started again gets copies from others, and never asks.
 func (c *JobConfig) restorer(fail func(error)) (func(shard uint32) []byte, error) {
 	if c.Restore == "" {
 		return nil, nil

@@ -21,8 +21,8 @@ var ErrLost = ps.ErrLost
 // ErrReplaced says that another process has taken the place of this one in the job.
 var ErrReplaced = errors.New("kvstore: another process has taken this place in the job")
 
-// Serve is the work of a scheduler or a server. It returns nil when all workers have said goodbye, and
-// an error when the process cannot go on; ctx ends it at once.
+// Serve is the work of a scheduler or a server. It returns nil when all workers have said goodbye,
+// and an error when the process cannot go on; ctx ends it at once.
 func Serve(ctx context.Context, c JobConfig) error {
 	if err := c.validate(); err != nil {
 		return err
@@ -64,7 +64,8 @@ func (e *ending) wait(ctx context.Context) error {
 
 // serveScheduler holds a job together.
 func serveScheduler(ctx context.Context, c JobConfig) error {
-	sc := ps.SchedulerConfig{Job: c.ID, Servers: c.Servers, Workers: c.Workers, Shards: c.shards(), Replicas: c.Replicas, Policy: c.Policy, Timing: c.timing()}
+	sc := ps.SchedulerConfig{Job: c.ID, Servers: c.Servers, Workers: c.Workers, Shards: c.shards(),
+		Replicas: c.Replicas, Policy: c.Policy, Timing: c.timing()}
 	d := newDriver(c.Node, c.Log)
 	r := &records{d: d, root: c.Snapshots}
 	if c.Dir != "" {
@@ -79,9 +80,9 @@ func serveScheduler(ctx context.Context, c JobConfig) error {
 	if err != nil {
 		return fmt.Errorf("kvstore: %w", err)
 	}
-	r.s, d.store = s, r.write
+	r.s, d.on.store = s, r.write
 	e := newEnding()
-	d.quit = e.end
+	d.on.quit = e.end
 	if err := d.open(c.Open, c.transport()); err != nil {
 		return err
 	}
@@ -107,10 +108,12 @@ func gone(v *wire.View) bool {
 	return true
 }
 
-// lastWord is how long a scheduler stays when all workers have left, so that servers can hear of it.
+// lastWord is how long a scheduler stays when all workers have left, so that servers can hear of
+// it.
 const lastWord = 3 * time.Second
 
-// watch ends a scheduler when all have left, or some time after the workers have, or after shards are lost.
+// watch ends a scheduler when all have left, or some time after the workers have, or after shards
+// are lost.
 func (d *driver) watch(e *ending, s *ps.Scheduler) {
 	t := time.NewTicker(50 * time.Millisecond)
 	defer t.Stop()
@@ -142,7 +145,7 @@ func (d *driver) watch(e *ending, s *ps.Scheduler) {
 func serveServer(ctx context.Context, c JobConfig) error {
 	d := newDriver(c.Node, c.Log)
 	e := newEnding()
-	d.quit = e.end
+	d.on.quit = e.end
 	if err := d.open(c.Open, c.transport()); err != nil {
 		return err
 	}
@@ -151,17 +154,19 @@ func serveServer(ctx context.Context, c JobConfig) error {
 		return closing(err, d)
 	}
 	u := &updaters{by: map[uint32]*serverUpdater{}}
-	s, err := ps.NewServer(ps.ServerConfig{Job: c.ID, Rank: c.Node.Rank, Nonce: nonce(), Addr: d.ep.Addr(), Workers: c.Workers,
-		Policy: c.Policy, Backups: c.Backups, Memory: c.Memory, Timing: c.timing(), Arithmetic: arithmetic{}, Updater: u.open, Restore: restore})
+	s, err := ps.NewServer(ps.ServerConfig{Job: c.ID, Rank: c.Node.Rank, Nonce: nonce(),
+		Addr: d.ep.Addr(), Workers: c.Workers,
+		Policy: c.Policy, Backups: c.Backups, Memory: c.Memory, Timing: c.timing(),
+		Arithmetic: arithmetic{}, Updater: u.open, Restore: restore})
 	if err == nil {
 		err = d.ep.Connect(wire.Node{Role: wire.Scheduler}, c.Scheduler)
 	}
 	if err != nil {
 		return closing(fmt.Errorf("kvstore: %w", err), d)
 	}
-	d.store = d.saveParts(s, c.Snapshots)
+	d.on.store = d.saveParts(s, c.Snapshots)
 	leaving := false
-	d.after = func(v *wire.View) {
+	d.on.after = func(v *wire.View) {
 		switch {
 		case s.Fenced():
 			e.end(ErrReplaced)
@@ -175,7 +180,7 @@ func serveServer(ctx context.Context, c JobConfig) error {
 			time.AfterFunc(lastWord, func() { e.end(nil) })
 		}
 	}
-	d.tell = func(from wire.Node, m *wire.Message) { d.answer(s, u, from, m) }
+	d.on.tell = func(from wire.Node, m *wire.Message) { d.answer(s, u, from, m) }
 	if err := d.serveStatus(&c, serverPage(d, s)); err != nil {
 		return closing(err, d)
 	}
@@ -197,8 +202,9 @@ func over(v *wire.View) bool {
 	return len(v.Workers) > 0
 }
 
-// updaters are those of a server's copies of shards. The machine asks for one whenever it begins a copy;
-// the last one of a shard is the one in use. They belong to the goroutine that holds the driver's lock.
+// updaters are those of a server's copies of shards. The machine asks for one whenever it begins a
+// copy; the last one of a shard is the one in use. They belong to the goroutine that holds the
+// driver's lock.
 type updaters struct {
 	by   map[uint32]*serverUpdater
 	list []*serverUpdater
@@ -226,15 +232,19 @@ func (u *updaters) close() error {
 // answer answers a worker's question for the optimizer's state of a slice.
 func (d *driver) answer(s *ps.Server, u *updaters, from wire.Node, m *wire.Message) {
 	v := s.View()
-	if m.Type != wire.TypeAsk || v == nil || int(m.Shard) >= len(v.Shards) || !v.Current(from, m.Incarnation) {
+	if m.Type != wire.TypeAsk || v == nil || int(m.Shard) >= len(v.Shards) ||
+		!v.Current(from, m.Incarnation) {
 		return
 	}
 	place := v.Shards[m.Shard]
 	x := u.by[m.Shard]
-	if x == nil || place.Epoch != m.Epoch || place.Primary.Server != d.self.Rank || place.Primary.Incarnation != s.Incarnation() {
+	if x == nil || place.Epoch != m.Epoch || place.Primary.Server != d.self.Rank ||
+		place.Primary.Incarnation != s.Incarnation() {
 		return // asked again when the views agree
 	}
-	r := wire.Message{Type: wire.TypeTell, Job: m.Job, From: d.self, Incarnation: s.Incarnation(), Target: m.Incarnation, Shard: m.Shard, Epoch: m.Epoch,
-		Seq: m.Seq, Key: m.Key, Slice: m.Slice, Slices: m.Slices, Payload: x.AppendState(nil, ps.ID{Key: m.Key, Slice: m.Slice})}
+	r := wire.Message{Type: wire.TypeTell, Job: m.Job, From: d.self, Incarnation: s.Incarnation(),
+		Target: m.Incarnation, Shard: m.Shard, Epoch: m.Epoch,
+		Seq: m.Seq, Key: m.Key, Slice: m.Slice, Slices: m.Slices, Payload: x.AppendState(nil,
+			ps.ID{Key: m.Key, Slice: m.Slice})}
 	_ = d.ep.Send(from, &r, nil) // lost: asked again
 }

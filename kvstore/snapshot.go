@@ -16,19 +16,22 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// A snapshot of a job is a folder "snapshot-NUMBER" with one file for each shard and a manifest that lists them with their checksums.
-// The manifest is written last: a folder without one is no snapshot.
+// A snapshot of a job is a folder "snapshot-NUMBER" with one file for each shard and a manifest
+// that lists them with their checksums. The manifest is written last: a folder without one is no
+// snapshot.
 
-// Snapshotter is what the stores of a job can do beyond Store, when JobConfig.Snapshots names a folder.
+// Snapshotter is what the stores of a job can do beyond Store, when JobConfig.Snapshots names a
+// folder.
 type Snapshotter interface {
 	Store
-	// Snapshot writes everything that the servers hold, values, optimizers and how far every worker is, to files, all as of one
-	// moment. Every worker calls it with the same number, after the same step; the call waits for this worker's pushes and for the
-	// calls of the others. Numbers grow from one to the next; the call for one that exists returns at once, so that a worker which
-	// repeats steps after a crash may repeat the call.
+	// Snapshot writes everything that the servers hold, values, optimizers and how far every worker
+	// is, to files, all as of one moment. Every worker calls it with the same number, after the
+	// same step; the call waits for this worker's pushes and for the calls of the others. Numbers
+	// grow from one to the next; the call for one that exists returns at once, so that a worker
+	// which repeats steps after a crash may repeat the call.
 	//
-	// A job with as many workers and shards continues from the files: see JobConfig.Restore. There Resumed tells how many steps are
-	// in them.
+	// A job with as many workers and shards continues from the files: see JobConfig.Restore. There
+	// Resumed tells how many steps are in them.
 	Snapshot(ctx context.Context, number uint64) error
 }
 
@@ -52,8 +55,9 @@ const (
 	keepSnapshots  = 2
 )
 
-// SnapshotFolder returns the folder of a snapshot in a job's folder for snapshots. Workers may put files of their own into it before
-// they call Snapshot: they are removed with the snapshot. The names worker-RANK are those of package module.
+// SnapshotFolder returns the folder of a snapshot in a job's folder for snapshots. Workers may put
+// files of their own into it before they call Snapshot: they are removed with the snapshot. The
+// names worker-RANK are those of package module.
 func SnapshotFolder(root string, number uint64) string { return snapshotDir(root, number) }
 
 // snapshotDir returns the folder of a snapshot.
@@ -64,12 +68,13 @@ func snapshotDir(root string, number uint64) string {
 // errNoFolder explains why there are no snapshots.
 var errNoFolder = errors.New("the job has no folder for snapshots")
 
-// saveParts writes a server's parts of snapshots, each on a goroutine that the driver waits for: a disk may be slow, and the shards
-// must not wait for it.
+// saveParts writes a server's parts of snapshots, each on a goroutine that the driver waits for: a
+// disk may be slow, and the shards must not wait for it.
 func (d *driver) saveParts(s *ps.Server, root string) func(*ps.Outbox) {
 	return func(out *ps.Outbox) {
 		for _, save := range out.Saves {
-			name := fmt.Sprintf("shard-%d-%d-%d-%d", save.Shard, d.self.Rank, s.Incarnation(), save.Try)
+			name := fmt.Sprintf("shard-%d-%d-%d-%d", save.Shard, d.self.Rank, s.Incarnation(),
+				save.Try)
 			d.done.Go(func() {
 				err := errNoFolder
 				if root != "" {
@@ -77,7 +82,8 @@ func (d *driver) saveParts(s *ps.Server, root string) func(*ps.Outbox) {
 				}
 				d.do(func() {
 					if err != nil {
-						d.log.Error().Err(err).Uint32("shard", save.Shard).Msg("part of a snapshot is not written")
+						d.log.Error().Err(err).Uint32("shard",
+							save.Shard).Msg("part of a snapshot is not written")
 						s.SaveFailed(&save)
 						return
 					}
@@ -108,7 +114,8 @@ func (r *records) writeManifest(m *wire.Manifest) error {
 		if err == nil {
 			break
 		}
-		r.d.log.Error().Err(err).Uint64("snapshot", m.Clock).Int("tries", tries).Msg("manifest of a snapshot is not written")
+		r.d.log.Error().Err(err).Uint64("snapshot", m.Clock).Int("tries",
+			tries).Msg("manifest of a snapshot is not written")
 		if tries == manifestTries {
 			return fmt.Errorf("kvstore: manifest of snapshot %d: %w", m.Clock, err)
 		}
@@ -124,14 +131,16 @@ func (r *records) writeManifest(m *wire.Manifest) error {
 	return nil
 }
 
-// discard removes parts of snapshots that have failed, and their folders when nothing else is there.
+// discard removes parts of snapshots that have failed, and their folders when nothing else is
+// there.
 func (r *records) discard(parts []ps.Part) {
 	for _, p := range parts {
 		dir := snapshotDir(r.root, p.Clock)
 		if filepath.Base(p.Name) != p.Name {
 			continue
 		}
-		if err := os.Remove(filepath.Join(dir, p.Name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Remove(filepath.Join(dir, p.Name)); err != nil &&
+			!errors.Is(err, fs.ErrNotExist) {
 			r.d.log.Error().Err(err).Msg("part of a failed snapshot is not removed")
 		}
 		_ = os.Remove(dir) // fails unless it is empty
@@ -144,8 +153,8 @@ func complete(dir string) bool {
 	return err == nil
 }
 
-// prune removes the snapshots up to a number that are not complete, and of those that are all but the
-// latest.
+// prune removes the snapshots up to a number that are not complete, and of those that are all but
+// the latest.
 func prune(root string, last uint64) error {
 	numbers, err := snapshotNumbers(root)
 	if err != nil {

@@ -18,8 +18,10 @@ import (
 	"gomx/optimizer"
 )
 
-// trainFrom runs the steps that are left of a training, with a snapshot after some of them, and returns the values.
-func trainFrom(ctx context.Context, s kvstore.Store, o optimizer.Optimizer, steps int, after ...int) (map[string][]float32, error) {
+// trainFrom runs the steps that are left of a training, with a snapshot after some of them, and
+// returns the values.
+func trainFrom(ctx context.Context, s kvstore.Store, o optimizer.Optimizer, steps int,
+	after ...int) (map[string][]float32, error) {
 	out := map[string]*nd.Array{}
 	keys := []string{"small", "big_weight"}
 	for _, key := range keys {
@@ -57,7 +59,8 @@ func trainFrom(ctx context.Context, s kvstore.Store, o optimizer.Optimizer, step
 	return got, nil
 }
 
-// TestSnapshotContinues writes snapshots in the middle of a training, and wants a job that continues from one to end as the whole.
+// TestSnapshotContinues writes snapshots in the middle of a training, and wants a job that
+// continues from one to end as the whole.
 func TestSnapshotContinues(t *testing.T) {
 	const steps = 9
 	o := optimizer.Adam{LR: 0.05}
@@ -99,13 +102,16 @@ func TestSnapshotContinues(t *testing.T) {
 	must(t, os.WriteFile(parts[0], b, 0o600))
 	before, skipped, err := kvstore.LatestSnapshot(dir)
 	must(t, err)
-	if filepath.Base(before) != "snapshot-4" || len(skipped) != 1 || !strings.Contains(skipped[0].Error(), last) {
-		t.Fatalf("the latest whole snapshot is %q, skipped are %v, want snapshot-4 and an error that names %s", before, skipped, last)
+	if filepath.Base(before) != "snapshot-4" || len(skipped) != 1 ||
+		!strings.Contains(skipped[0].Error(), last) {
+		t.Fatalf("the latest whole snapshot is %q, skipped are %v, want snapshot-4 and an error "+
+			"that names %s", before, skipped, last)
 	}
 	c := cluster.Start(cluster.Config{Restore: last, Seed: 2})
 	c.Kill(wire.Node{Role: wire.Scheduler}) // servers that start would wait for it
 	if err := c.Wait(); err == nil || !strings.Contains(err.Error(), "checksum") {
-		t.Errorf("a server that is to start from a damaged snapshot: got %v, want an error about its checksum", err)
+		t.Errorf("a server that is to start from a damaged snapshot: got %v, want an error "+
+			"about its checksum", err)
 	}
 	run(cluster.Config{Restore: before, Seed: 3}, steps)
 }
@@ -124,7 +130,8 @@ func TestSnapshotWithoutFolder(t *testing.T) {
 	})
 }
 
-// TestDamagedSnapshots wants an error that names the snapshots when none is whole, and no error when there is none.
+// TestDamagedSnapshots wants an error that names the snapshots when none is whole, and no error
+// when there is none.
 func TestDamagedSnapshots(t *testing.T) {
 	dir := t.TempDir()
 	if got, skipped, err := kvstore.LatestSnapshot(dir); got != "" || skipped != nil || err != nil {
@@ -139,16 +146,18 @@ func TestDamagedSnapshots(t *testing.T) {
 		must(t, os.WriteFile(filepath.Join(dir, n, "manifest"), []byte("not a manifest"), 0o600))
 	}
 	got, _, err := kvstore.LatestSnapshot(dir)
-	if err == nil || !strings.Contains(err.Error(), "snapshot-3") || !strings.Contains(err.Error(), "snapshot-4") {
+	if err == nil || !strings.Contains(err.Error(), "snapshot-3") ||
+		!strings.Contains(err.Error(), "snapshot-4") {
 		t.Errorf("two damaged ones: got %q, %v, want an error that names both", got, err)
 	}
 }
 
-// TestRestoreFits wants a snapshot to be refused by a job with another number of workers or servers, and
-// snapshots that were never completed not to count among those that are kept.
+// TestRestoreFits wants a snapshot to be refused by a job with another number of workers or
+// servers, and snapshots that were never completed not to count among those that are kept.
 func TestRestoreFits(t *testing.T) {
 	dir := t.TempDir()
-	must(t, os.MkdirAll(filepath.Join(dir, "snapshot-3"), 0o700)) // of a server that died while it wrote
+	// of a server that died while it wrote
+	must(t, os.MkdirAll(filepath.Join(dir, "snapshot-3"), 0o700))
 	c := cluster.Start(cluster.Config{Workers: 2, Servers: 3, Snapshots: dir})
 	work(t, c, "dist_sync", func(ctx context.Context, s kvstore.Store) error {
 		_, err := trainFrom(ctx, s, optimizer.SGD{LR: 0.1}, 6, 2, 4, 6)
@@ -167,8 +176,10 @@ func TestRestoreFits(t *testing.T) {
 	}{{2, 3, ""}, {3, 3, "2 workers"}, {1, 3, "2 workers"}, {2, 2, "as many servers"}} {
 		cfg := kvstore.JobConfig{Workers: c.workers, Servers: c.servers, Restore: last}
 		err := cfg.CheckRestore()
-		if (err == nil) != (c.want == "") || err != nil && (!strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), last)) {
-			t.Errorf("%d workers and %d servers: got %v, want an error that names %s and says %q", c.workers, c.servers, err, last, c.want)
+		if (err == nil) != (c.want == "") || err != nil &&
+			(!strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), last)) {
+			t.Errorf("%d workers and %d servers: got %v, want an error that names %s and says %q",
+				c.workers, c.servers, err, last, c.want)
 		}
 	}
 }

@@ -1,10 +1,13 @@
 package kvstore
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"gomx/kvstore/ps"
@@ -12,8 +15,8 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// Every process of a job serves four pages: /healthz says that it lives, /readyz that it has its place in
-// the job, /metrics is for Prometheus, and /status is what gomx top reads.
+// Every process of a job serves four pages: /healthz says that it lives, /readyz that it has its
+// place in the job, /metrics is for Prometheus, and /status is what gomx top reads.
 
 // Status is what a process says of itself on its page /status.
 type Status struct {
@@ -36,9 +39,10 @@ type StatusMember struct {
 	Left        bool    `json:"left"`
 	Silent      float64 `json:"silent"` // seconds since it was heard of
 	Clock       uint64  `json:"clock"`
-	Queue       uint64  `json:"queue"`   // bytes held for others
-	Parked      uint32  `json:"parked"`  // pulls that wait
-	Waiting     int32   `json:"waiting"` // rank of the worker that its oldest round waits for, -1: none
+	Queue       uint64  `json:"queue"`  // bytes held for others
+	Parked      uint32  `json:"parked"` // pulls that wait
+	// rank of the worker that its oldest round waits for, -1: none
+	Waiting int32 `json:"waiting"`
 }
 
 // StatusShard says where a shard lives: ranks of servers, -1 for none.
@@ -62,15 +66,18 @@ func schedulerPage(_ *driver, s *ps.Scheduler) page {
 		add := func(list []wire.Member) {
 			for _, m := range list {
 				h, silent := s.Heartbeat(m.Node)
-				st.Members = append(st.Members, StatusMember{Node: m.Node.String(), Incarnation: m.Incarnation, Alive: m.Alive, Left: m.Left,
-					Silent: time.Duration(silent).Seconds(), Clock: h.Clock, Queue: h.Queue, Parked: h.Parked, Waiting: h.Waiting})
+				st.Members = append(st.Members, StatusMember{Node: m.Node.String(),
+					Incarnation: m.Incarnation, Alive: m.Alive, Left: m.Left,
+					Silent: time.Duration(silent).Seconds(), Clock: h.Clock, Queue: h.Queue,
+					Parked: h.Parked, Waiting: h.Waiting})
 			}
 		}
 		add(v.Servers)
 		add(v.Workers)
 		st.Stats = map[string]uint64{"Barriers": v.Barrier}
 		for _, sh := range v.Shards {
-			x := StatusShard{Epoch: sh.Epoch, Primary: -1, Backup: -1, InSync: sh.InSync, Lost: sh.Lost, Swapped: sh.Swapped}
+			x := StatusShard{Epoch: sh.Epoch, Primary: -1, Backup: -1, InSync: sh.InSync,
+				Lost: sh.Lost, Swapped: sh.Swapped}
 			if !sh.Primary.IsZero() {
 				x.Primary = int(sh.Primary.Server)
 			}
@@ -85,14 +92,16 @@ func schedulerPage(_ *driver, s *ps.Scheduler) page {
 // serverPage shows what a server has done.
 func serverPage(_ *driver, s *ps.Server) page {
 	return func(st *Status) {
-		st.Incarnation, st.Ready, st.Stats = s.Incarnation(), s.Incarnation() != 0 && !s.Fenced(), s.Stats()
+		st.Incarnation, st.Ready, st.Stats = s.Incarnation(), s.Incarnation() != 0 &&
+			!s.Fenced(), s.Stats()
 	}
 }
 
 // workerPage shows what a worker has done.
 func workerPage(_ *driver, w *ps.Worker) page {
 	return func(st *Status) {
-		st.Incarnation, st.Ready, st.Stats = w.Incarnation(), w.Incarnation() != 0 && w.MaxShards() > 0 && w.Err() == nil, w.Stats()
+		st.Incarnation, st.Ready, st.Stats = w.Incarnation(), w.Incarnation() != 0 &&
+			w.MaxShards() > 0 && w.Err() == nil, w.Stats()
 	}
 }
 
@@ -125,7 +134,10 @@ func (d *driver) serveStatus(c *JobConfig, p page) error {
 		return fmt.Errorf("kvstore: health and metrics of %s: %w", d.self, err)
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintln(w,
+			"ok")
+	})
 	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if !d.status(p).Ready {
 			http.Error(w, "no place in the job yet", http.StatusServiceUnavailable)
@@ -142,7 +154,8 @@ func (d *driver) serveStatus(c *JobConfig, p page) error {
 		// A reader that has gone away is no reason to do anything.
 		_ = json.NewEncoder(w).Encode(d.status(p))
 	})
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: idleTimeout}
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 10 *
+		time.Second, IdleTimeout: idleTimeout}
 	d.pages = server
 	d.done.Go(func() { _ = server.Serve(l) }) // ends with ErrServerClosed
 	d.log.Info().Str("addr", l.Addr().String()).Msg("health and metrics")
@@ -150,4 +163,25 @@ func (d *driver) serveStatus(c *JobConfig, p page) error {
 		c.Announce(l.Addr().String())
 	}
 	return nil
+}
+
+// ReadStatus reads the page /status of a process at an address such as 127.0.0.1:8080, for at most
+// two seconds. The address may have the form of a URL.
+func ReadStatus(ctx context.Context, addr string) (st Status, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	addr = strings.TrimSuffix(strings.TrimPrefix(addr, "http://"), "/")
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/status", nil)
+	if err != nil {
+		return st, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return st, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return st, fmt.Errorf("%s answers %s", addr, resp.Status)
+	}
+	return st, json.NewDecoder(io.LimitReader(resp.Body, 16<<20)).Decode(&st)
 }

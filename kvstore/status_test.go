@@ -35,8 +35,12 @@ func newPages() *pages {
 
 // config is the configuration of a process that serves its pages.
 func (p *pages) config(network *mem.Network, n wire.Node) kvstore.JobConfig {
-	return kvstore.JobConfig{Node: n, Scheduler: "mem:scheduler", ID: 1, Workers: 2, Servers: 1, Status: "127.0.0.1:0",
-		Open: func(c transport.Config) (transport.Endpoint, error) { return mem.Open(network, c) },
+	return kvstore.JobConfig{Node: n, Scheduler: "mem:scheduler", ID: 1, Workers: 2, Servers: 1,
+		Status: "127.0.0.1:0",
+		Open: func(c transport.Config) (transport.Endpoint, error) {
+			return mem.Open(network,
+				c)
+		},
 		Announce: func(addr string) {
 			p.mu.Lock()
 			defer p.mu.Unlock()
@@ -67,7 +71,8 @@ func (p *pages) get(t *testing.T, node, page string) (int, string) {
 }
 
 // until reads a page again and again until it is as wanted.
-func (p *pages) until(t *testing.T, node, page string, want func(code int, text string) bool) string {
+func (p *pages) until(t *testing.T, node, page string,
+	want func(code int, text string) bool) string {
 	t.Helper()
 	deadline := time.Now().Add(30 * time.Second)
 	for {
@@ -96,7 +101,8 @@ func has(lines ...string) func(int, string) bool {
 	}
 }
 
-// TestPages looks at health, readiness and metrics of a job in which one worker is a round ahead of the other.
+// TestPages looks at health, readiness and metrics of a job in which one worker is a round ahead of
+// the other.
 func TestPages(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -129,7 +135,8 @@ func TestPages(t *testing.T) {
 	worker(1)
 	for _, node := range []string{"scheduler", "server 0", "worker 0", "worker 1"} {
 		p.until(t, node, "/readyz", ok)
-		checkMetrics(t, p.until(t, node, "/metrics", has(fmt.Sprintf("gomx_ready{node=%q} 1", node))))
+		checkMetrics(t, p.until(t, node, "/metrics",
+			has(fmt.Sprintf("gomx_ready{node=%q} 1", node))))
 	}
 	// Worker 0 has pushed, worker 1 has not.
 	p.until(t, "scheduler", "/metrics", has(
@@ -139,13 +146,15 @@ func TestPages(t *testing.T) {
 		`gomx_member_ahead_clocks{node="scheduler",member="worker 1"} 0`,
 		`gomx_member_waits_for_worker{node="scheduler",member="server 0"} 1`,
 		`gomx_shard_lost{node="scheduler",shard="0"} 0`))
-	p.until(t, "worker 0", "/metrics", has(`gomx_calls{node="worker 0"} 1`, `# TYPE gomx_pushes counter`, `# TYPE gomx_flying gauge`))
+	p.until(t, "worker 0", "/metrics", has(`gomx_calls{node="worker 0"} 1`,
+		`# TYPE gomx_pushes counter`, `# TYPE gomx_flying gauge`))
 	close(turn)
 	wg.Wait()
 }
 
 // work is a worker of one round, which worker 1 begins when it is its turn.
-func (p *pages) work(ctx context.Context, network *mem.Network, rank uint16, turn chan struct{}) error {
+func (p *pages) work(ctx context.Context, network *mem.Network, rank uint16,
+	turn chan struct{}) error {
 	job, err := kvstore.Join(ctx, p.config(network, wire.Node{Role: wire.Worker, Rank: rank}))
 	if err != nil {
 		return err
@@ -173,7 +182,8 @@ var (
 	typeLine   = regexp.MustCompile(`^# TYPE (gomx_[a-z_]+) (gauge|counter)$`)
 )
 
-// checkMetrics checks that a page is what Prometheus reads: every metric in one group, behind its type.
+// checkMetrics checks that a page is what Prometheus reads: every metric in one group, behind its
+// type.
 func checkMetrics(t *testing.T, text string) {
 	t.Helper()
 	seen, current := map[string]bool{}, ""
@@ -192,13 +202,17 @@ func checkMetrics(t *testing.T, text string) {
 	}
 }
 
-// TestIdleReadersAreHungUpOn keeps a connection after a page was read: it is closed when nothing has been asked for some time.
+// TestIdleReadersAreHungUpOn keeps a connection after a page was read: it is closed when nothing
+// has been asked for some time.
 func TestIdleReadersAreHungUpOn(t *testing.T) {
 	t.Parallel()
 	p := newPages()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- kvstore.Serve(ctx, p.config(mem.NewNetwork(1), wire.Node{Role: wire.Scheduler})) }()
+	go func() {
+		ended <- kvstore.Serve(ctx, p.config(mem.NewNetwork(1),
+			wire.Node{Role: wire.Scheduler}))
+	}()
 	defer func() { cancel(); <-ended }()
 	p.get(t, "scheduler", "/healthz")
 	conn, err := net.Dial("tcp", p.addr["scheduler"])
@@ -212,8 +226,10 @@ func TestIdleReadersAreHungUpOn(t *testing.T) {
 	}
 	_ = conn.SetReadDeadline(began.Add(60 * time.Second))
 	text, err := io.ReadAll(conn)
-	if err != nil || !strings.Contains(string(text), "200 OK") || strings.Contains(string(text), "Connection: close") {
-		t.Errorf("a reader that keeps its connection gets %q and %v, want a page and the end of the connection", text, err)
+	if err != nil || !strings.Contains(string(text), "200 OK") ||
+		strings.Contains(string(text), "Connection: close") {
+		t.Errorf("a reader that keeps its connection gets %q and %v, want a page and the end of "+
+			"the connection", text, err)
 	}
 	if took := time.Since(began); took < 10*time.Second {
 		t.Errorf("the connection is closed after %v, want it to be kept for a while", took)

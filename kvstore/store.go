@@ -2,10 +2,12 @@ package kvstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"gomx/dtype"
 	"gomx/kvstore/compress"
 	nd "gomx/ndarray"
 	"gomx/optimizer"
@@ -18,8 +20,8 @@ import (
 // the calls. All other methods wait, at most until ctx ends or the store's timeout is over. Methods
 // may be called from any goroutine.
 //
-// A key keeps the shape and element type that Init gave it. Priorities decide what travels first when
-// several operations are ready: the higher number does.
+// A key keeps the shape and element type that Init gave it. Priorities decide what travels first
+// when several operations are ready: the higher number does.
 type Store interface {
 	// Name returns the name given to Open.
 	Name() string
@@ -27,8 +29,9 @@ type Store interface {
 	Rank() int
 	// NumWorkers returns how many workers share the store.
 	NumWorkers() int
-	// Sums reports whether what changes a value is the sum of one push of every worker, as in dist_sync, and in dist_ssp without
-	// staleness. Otherwise every push changes the value on its own.
+	// Sums reports whether what changes a value is the sum of one push of every worker, as in
+	// dist_sync, and in dist_ssp without staleness. Otherwise every push changes the value on its
+	// own.
 	Sums() bool
 
 	// Init gives a key its value. Every worker calls it, for the same keys in the same order; the
@@ -46,13 +49,14 @@ type Store interface {
 	// Broadcast is Init, then Pull.
 	Broadcast(ctx context.Context, key string, value *nd.Array, out ...*nd.Array) error
 	// Barrier waits until every worker has called it, and until the pushes of this worker are
-	// complete. A process that takes over a worker's place repeats the calls before the first step, which
-	// end at once, and is not waited for at barriers that it has left behind.
+	// complete. A process that takes over a worker's place repeats the calls before the first step,
+	// which end at once, and is not waited for at barriers that it has left behind.
 	Barrier(ctx context.Context) error
 
-	// SetOptimizer makes pushes change values by an optimizer, which travels as name and parameters.
-	// Multipliers are looked up by key. Every worker calls it; the optimizer is that of worker 0. One that looks at whole keys, like
-	// LAMB and LARS, is set before large keys are initialized: then they travel in one piece.
+	// SetOptimizer makes pushes change values by an optimizer, which travels as name and
+	// parameters. Multipliers are looked up by key. Every worker calls it; the optimizer is that of
+	// worker 0. One that looks at whole keys, like LAMB and LARS, is set before large keys are
+	// initialized: then they travel in one piece.
 	SetOptimizer(ctx context.Context, o optimizer.Optimizer) error
 	// SetCompression compresses gradients between devices and on their way to servers. It is called
 	// before the first Push.
@@ -64,8 +68,8 @@ type Store interface {
 
 	// Table makes a matrix that is shared row by row and begins with zeros. Every worker calls it.
 	Table(ctx context.Context, name string, shape nd.Shape) (*Table, error)
-	// Clock ends a step of this worker: what it has added to tables is complete. It returns when it is
-	// safe on the servers.
+	// Clock ends a step of this worker: what it has added to tables is complete. It returns when it
+	// is safe on the servers.
 	Clock(ctx context.Context) error
 
 	// Close waits for pushes to complete and ends the use of the store.
@@ -80,7 +84,8 @@ type State struct {
 
 // Names lists the stores that Open knows.
 func Names() []string {
-	return []string{"local", "device", "dist_sync", "dist_device_sync", "dist_async", "dist_device_async", "dist_ssp"}
+	return []string{"local", "device", "dist_sync", "dist_device_sync", "dist_async",
+		"dist_device_async", "dist_ssp"}
 }
 
 // IsDist reports whether a name is that of a store for several processes.
@@ -97,7 +102,8 @@ func Open(ctx context.Context, name string, opts ...Option) (Store, error) {
 		return nil, err
 	}
 	if !slices.Contains(Names(), name) {
-		return nil, fmt.Errorf("kvstore: store %q, want one of %s", name, strings.Join(Names(), ", "))
+		return nil, fmt.Errorf("kvstore: store %q, want one of %s", name,
+			strings.Join(Names(), ", "))
 	}
 	if IsDist(name) {
 		return openDist(ctx, name, c)
@@ -112,4 +118,26 @@ func inOrder[K any](order []string, keys map[string]*K) []*K {
 		list[i] = keys[key]
 	}
 	return list
+}
+
+var (
+	errClosed      = errors.New("kvstore: the store is closed")
+	errNoOptimizer = errors.New("kvstore: no optimizer: call SetOptimizer first")
+)
+
+// fits checks the arrays of a call against the shape and type of a key.
+func fits(key, what string, shape dtype.Shape, t dtype.Type, arrays []*nd.Array) error {
+	if len(arrays) == 0 {
+		return fmt.Errorf("kvstore: %s: no arrays for key %q", what, key)
+	}
+	for i, a := range arrays {
+		if a == nil {
+			return fmt.Errorf("kvstore: %s: array %d for key %q is nil", what, i, key)
+		}
+		if !a.Shape().Equal(shape) || a.DType() != t {
+			return fmt.Errorf("kvstore: %s: array %d for key %q is %v of shape %v, want %v of "+
+				"shape %v", what, i, key, a.DType(), a.Shape(), t, shape)
+		}
+	}
+	return nil
 }

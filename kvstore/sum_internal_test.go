@@ -10,12 +10,13 @@ import (
 	"gomx/kvstore/ps"
 )
 
-// TestSumsAreThoseOfTheProtocol compares the fast sum of float32 values with the protocol's own, bit for bit: infinities,
-// their differences, tiny values, odd lengths and odd addresses included.
+// TestSumsAreThoseOfTheProtocol compares the fast sum of float32 values with the protocol's own,
+// bit for bit: infinities, their differences, tiny values, odd lengths and odd addresses included.
 func TestSumsAreThoseOfTheProtocol(t *testing.T) {
 	const seed = 1
 	r := rand.New(rand.NewPCG(seed, 2))
-	special := []float32{0, float32(math.Copysign(0, -1)), float32(math.Inf(1)), float32(math.Inf(-1)), math.MaxFloat32, 1e-45, -1e-40}
+	special := []float32{0, float32(math.Copysign(0, -1)), float32(math.Inf(1)),
+		float32(math.Inf(-1)), math.MaxFloat32, 1e-45, -1e-40}
 	for _, n := range []int{0, 1, 255, 256, 257, 1000, 4096, 7850} {
 		for _, shift := range []int{0, 1, 4, 12} {
 			got, add := make([]byte, 4*n+shift)[shift:], make([]byte, 4*n+shift)[shift:]

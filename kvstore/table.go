@@ -10,10 +10,11 @@ import (
 	"gomx/kvstore/ps"
 )
 
-// Table is a matrix of float32 that all workers share row by row: Get reads rows, Inc adds to them, and
-// the store's Clock ends a step. What a worker adds leaves at Clock; it sees it at once itself. How much
-// of what others have added a Get sees is a matter of the store: all of their earlier steps with
-// dist_sync, all but the last Staleness with dist_ssp, and whatever has arrived with dist_async.
+// Table is a matrix of float32 that all workers share row by row: Get reads rows, Inc adds to them,
+// and the store's Clock ends a step. What a worker adds leaves at Clock; it sees it at once itself.
+// How much of what others have added a Get sees is a matter of the store: all of their earlier
+// steps with dist_sync, all but the last Staleness with dist_ssp, and whatever has arrived with
+// dist_async.
 //
 // Its methods may be called from any goroutine.
 type Table struct {
@@ -32,7 +33,8 @@ type tableBackend interface {
 // newTable checks the shape of a table.
 func newTable(name string, shape dtype.Shape) (*Table, error) {
 	if len(shape) != 2 || shape[0] < 1 || shape[0] > 1<<31-1 || shape[1] < 1 || shape[1] > 1<<24 {
-		return nil, fmt.Errorf("kvstore: table %q of shape %v, want rows and columns, at most 2^31-1 and 2^24", name, shape)
+		return nil, fmt.Errorf("kvstore: table %q of shape %v, want rows and columns, at most "+
+			"2^31-1 and 2^24", name, shape)
 	}
 	return &Table{name: name, rows: shape[0], columns: shape[1]}, nil
 }
@@ -65,7 +67,8 @@ func (t *Table) BatchInc(rows []int, deltas []float32) error {
 		return err
 	}
 	if len(deltas) != len(rows)*t.columns {
-		return fmt.Errorf("kvstore: table %q: %d numbers for %d rows of %d", t.name, len(deltas), len(rows), t.columns)
+		return fmt.Errorf("kvstore: table %q: %d numbers for %d rows of %d", t.name, len(deltas),
+			len(rows), t.columns)
 	}
 	if err := t.back.inc(numbers, rawFloats(deltas)); err != nil {
 		return fmt.Errorf("kvstore: table %q: %w", t.name, err)
@@ -161,7 +164,8 @@ func (s *dist) Table(ctx context.Context, name string, shape dtype.Shape) (*Tabl
 	s.order = append(s.order, k.name)
 	s.mu.Unlock()
 	back := &distTable{store: s}
-	spec := ps.TableSpec{DType: dtype.Float32, Rows: uint32(t.rows), RowSize: 4 * t.columns, CacheRows: cacheRows}
+	spec := ps.TableSpec{DType: dtype.Float32, Rows: uint32(t.rows), RowSize: 4 * t.columns,
+		CacheRows: cacheRows}
 	_, err = s.job.wait(ctx, s.cfg.timeout, func(now, deadline ps.Time) (id uint64, err error) {
 		back.table, id, err = s.job.worker.Table(now, k.id, spec, deadline)
 		return id, err
@@ -199,7 +203,8 @@ func (t *distTable) get(ctx context.Context, rows []uint32, out []byte) error {
 
 func (t *distTable) inc(rows []uint32, deltas []byte) error {
 	var err error
-	t.store.job.driver.do(func() { err = t.table.BatchInc(rows, deltas) }, func() { err = ps.ErrClosed })
+	t.store.job.driver.do(func() { err = t.table.BatchInc(rows, deltas) },
+		func() { err = ps.ErrClosed })
 	return err
 }
 
@@ -207,4 +212,12 @@ func (t *distTable) inc(rows []uint32, deltas []byte) error {
 func (s *dist) Clock(ctx context.Context) error {
 	_, err := s.job.wait(ctx, s.cfg.timeout, s.job.worker.Clock)
 	return err
+}
+
+// String describes the table by its name and size.
+func (t *Table) String() string {
+	if t == nil {
+		return "<Table: nil>"
+	}
+	return fmt.Sprintf("<Table %s: %d rows of %d numbers>", t.name, t.rows, t.columns)
 }

@@ -18,8 +18,8 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// tap is a line over which the worker of a job talks to a server, and which can be closed: what comes is not read any more, as by a
-// host that has vanished.
+// tap is a line over which the worker of a job talks to a server, and which can be closed: what
+// comes is not read any more, as by a host that has vanished.
 type tap struct {
 	mu     sync.Mutex
 	opened *sync.Cond
@@ -150,9 +150,13 @@ var errStopped = errors.New("stopped")
 func openTapJob(t *testing.T, store string, workers, servers, replicas int) *tapJob {
 	t.Helper()
 	x := &tapJob{t: t, page: make(chan string, 1)}
-	cfg := kvstore.JobConfig{Scheduler: "ipc://" + filepath.Join(t.TempDir(), "s"), ID: tapID, Workers: workers, Servers: servers, Replicas: replicas,
+	cfg := kvstore.JobConfig{Scheduler: "ipc://" + filepath.Join(t.TempDir(), "s"), ID: tapID,
+		Workers: workers, Servers: servers, Replicas: replicas,
 		SliceSize: 32 << 20, Heartbeat: 100 * time.Millisecond, Dead: 1500 * time.Millisecond,
-		Open: func(c transport.Config) (transport.Endpoint, error) { return zmq.Open(c, zmq.Options{}) }}
+		Open: func(c transport.Config) (transport.Endpoint, error) {
+			return zmq.Open(c,
+				zmq.Options{})
+		}}
 	x.scheduler = cfg.Scheduler
 	var running sync.WaitGroup
 	serve := func(n wire.Node) context.CancelCauseFunc {
@@ -196,7 +200,8 @@ func openTapJob(t *testing.T, store string, workers, servers, replicas int) *tap
 	x.job, err = kvstore.Join(ctx, cfg)
 	must(t, err)
 	t.Cleanup(func() { x.job.Abandon() })
-	x.kv, err = kvstore.Open(kvstore.WithJob(t.Context(), x.job), store, kvstore.Timeout(time.Minute))
+	x.kv, err = kvstore.Open(kvstore.WithJob(t.Context(), x.job), store,
+		kvstore.Timeout(time.Minute))
 	must(t, err)
 	return x
 }

@@ -14,9 +14,9 @@ import (
 	"gomx/optimizer"
 )
 
-// serverUpdater runs an optimizer on the slices of a server's shards. It computes on an engine of its
-// own that runs every operation at once, on the goroutine that drives the server, with the kernels
-// whose results do not depend on the processor: copies of a shard stay equal bit for bit.
+// serverUpdater runs an optimizer on the slices of a server's shards. It computes on an engine of
+// its own that runs every operation at once, on the goroutine that drives the server, with the
+// kernels whose results do not depend on the processor: copies of a shard stay equal bit for bit.
 type serverUpdater struct {
 	eng     *engine.Engine
 	version uint64 // of the spec
@@ -45,10 +45,11 @@ func newServerUpdater() (*serverUpdater, error) {
 // updaterSpec is the content of a wire.Spec.
 type updaterSpec struct {
 	Optimizer json.RawMessage `json:"optimizer"`
-	Names     []string        `json:"names"`           // of keys, by number
-	Added     []uint32        `json:"added,omitempty"` // numbers of keys that the optimizer leaves alone
-	Rounds    bool            `json:"rounds"`          // gradients are sums over the workers
-	States    []specState     `json:"states,omitempty"`
+	Names     []string        `json:"names"` // of keys, by number
+	// numbers of keys that the optimizer leaves alone
+	Added  []uint32    `json:"added,omitempty"`
+	Rounds bool        `json:"rounds"` // gradients are sums over the workers
+	States []specState `json:"states,omitempty"`
 }
 
 // specState is the optimizer's state of a slice, to be taken over by servers that have it.
@@ -115,8 +116,8 @@ func (u *serverUpdater) name(id ps.ID) {
 // Active implements ps.Updater.
 func (u *serverUpdater) Active() bool { return u.updater != nil }
 
-// Update implements ps.Updater. Optimizers work on floating-point numbers; to others gradients are added.
-// When an optimizer fails the value stays as it is.
+// Update implements ps.Updater. Optimizers work on floating-point numbers; to others gradients are
+// added. When an optimizer fails the value stays as it is.
 func (u *serverUpdater) Update(p ps.Update) {
 	if !p.DType.IsFloat() {
 		copy(p.Dst, p.Value)

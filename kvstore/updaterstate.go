@@ -12,8 +12,8 @@ import (
 	"gomx/optimizer"
 )
 
-// The state of a slice travels as the numbers of optimizer.Progress, then the number of arrays, then
-// for each array its element type, its length in bytes, and its values.
+// The state of a slice travels as the numbers of optimizer.Progress, then the number of arrays,
+// then for each array its element type, its length in bytes, and its values.
 const progressSize = 2*8 + 4*8
 
 // AppendState implements ps.Updater.
@@ -48,13 +48,15 @@ func (u *serverUpdater) AppendState(dst []byte, id ps.ID) []byte {
 	return dst
 }
 
-// SetState implements ps.Updater. The state is checked when the first update tells what it belongs to.
+// SetState implements ps.Updater. The state is checked when the first update tells what it belongs
+// to.
 func (u *serverUpdater) SetState(id ps.ID, state []byte) error {
 	if len(state) == 0 {
 		return nil
 	}
 	if len(state) < progressSize+4 {
-		return fmt.Errorf("kvstore: optimizer state of %d bytes, want at least %d", len(state), progressSize+4)
+		return fmt.Errorf("kvstore: optimizer state of %d bytes, want at least %d", len(state),
+			progressSize+4)
 	}
 	s := u.slots[id]
 	if s == nil {
@@ -111,7 +113,8 @@ func (u *serverUpdater) arrays(s *updaterSlot, n int, b []byte) ([]*nd.Array, er
 		}
 		t, size := b[0], int(binary.LittleEndian.Uint32(b[1:]))
 		if b = b[5:]; t != byte(a.DType()) || size != a.Bytes() {
-			return nil, fmt.Errorf("kvstore: optimizer state %d has %d bytes of type %d, want %d of %v", i, size, t, a.Bytes(), a.DType())
+			return nil, fmt.Errorf("kvstore: optimizer state %d has %d bytes of type %d, want "+
+				"%d of %v", i, size, t, a.Bytes(), a.DType())
 		}
 		if len(b) < size {
 			return nil, errStateLength

@@ -14,8 +14,8 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// viewFile keeps a scheduler's view in a file: the encoded view, then its CRC-32C. A view is on disk
-// whole, or the one before is.
+// viewFile keeps a scheduler's view in a file: the encoded view, then its CRC-32C. A view is on
+// disk whole, or the one before is.
 type viewFile struct{ path string }
 
 // load returns the view, nil when there is none yet.
@@ -47,8 +47,9 @@ func (f viewFile) save(v *wire.View) error {
 	return nil
 }
 
-// records writes what a scheduler wants to be durable, on goroutines of their own: a disk may be slow, or full for a while, and
-// neither heartbeats nor pages wait for it. A view is tried until it is written; meanwhile nobody hears of it.
+// records writes what a scheduler wants to be durable, on goroutines of their own: a disk may be
+// slow, or full for a while, and neither heartbeats nor pages wait for it. A view is tried until it
+// is written; meanwhile nobody hears of it.
 type records struct {
 	d    *driver
 	s    *ps.Scheduler
@@ -82,11 +83,14 @@ func (r *records) writeView(v *wire.View) {
 		err := r.file.save(v)
 		if err == nil {
 			if tries > 1 {
-				r.d.log.Info().Int("tries", tries).Uint64("view", v.Number).Msg("view of the scheduler is written at last")
+				r.d.log.Info().Int("tries", tries).Uint64("view",
+					v.Number).Msg("view of the scheduler is written at last")
 			}
 			break
 		}
-		r.d.log.Error().Err(err).Int("tries", tries).Uint64("view", v.Number).Msg("view of the scheduler is not written, trying again: members of the job cannot change")
+		r.d.log.Error().Err(err).Int("tries", tries).Uint64("view",
+			v.Number).Msg("view of the scheduler is not written, trying again: members of the " +
+			"job cannot change")
 		select {
 		case <-r.d.stop:
 			return

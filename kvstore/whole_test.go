@@ -12,9 +12,11 @@ import (
 	"gomx/optimizer"
 )
 
-// TestNormsAreOfWholeKeys trains keys that are longer than a slice by optimizers that look at norms.
+// TestNormsAreOfWholeKeys trains keys that are longer than a slice by optimizers that look at
+// norms.
 func TestNormsAreOfWholeKeys(t *testing.T) {
-	for _, o := range []optimizer.Optimizer{optimizer.LAMB{LR: 0.01}, optimizer.LARS{LR: 0.1, Momentum: 0.9, Eta: nd.Some(0.1)}} {
+	for _, o := range []optimizer.Optimizer{optimizer.LAMB{LR: 0.01}, optimizer.LARS{LR: 0.1,
+		Momentum: 0.9, Eta: nd.Some(0.1)}} {
 		t.Run(o.Name(), func(t *testing.T) {
 			const steps = 3
 			want := oracle(t, 2, steps, o)
@@ -36,7 +38,8 @@ func TestNormsOfSlicesAreRefused(t *testing.T) {
 		if err := s.Init(ctx, "big", nd.Ones(nd.Shape{5000})); err != nil {
 			return err
 		}
-		if err := s.SetOptimizer(ctx, optimizer.LAMB{}); err == nil || !strings.Contains(err.Error(), `"big"`) {
+		if err := s.SetOptimizer(ctx, optimizer.LAMB{}); err == nil ||
+			!strings.Contains(err.Error(), `"big"`) {
 			return fmt.Errorf("got %v, want an error about key big", err)
 		}
 		return nil

@@ -8,8 +8,8 @@ import (
 	"gomx/device/cpu"
 )
 
-// addFloats adds float32 values and reports whether it did: short and unaligned ones are left to ps.Plain, which computes the
-// same bits.
+// addFloats adds float32 values and reports whether it did: short and unaligned ones are left to
+// ps.Plain, which computes the same bits.
 func addFloats(dst, src []byte) bool {
 	if len(dst) < 1024 {
 		return false
