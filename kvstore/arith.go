@@ -9,8 +9,8 @@ import (
 	"gomx/kvstore/ps"
 )
 
-// arithmetic is what servers do with payloads: plain values are added as they are, codes of package
-// compress decoded on the way.
+// arithmetic adds payloads on servers. It adds plain values as they are, and decodes the codes of
+// package compress while it adds them.
 type arithmetic struct{ ps.Plain }
 
 // Check implements ps.Arithmetic.

@@ -28,9 +28,9 @@ type distKey struct {
 	added bool           // no optimizer changes it
 	eng   *engine.Engine // nil for the store's own numbers
 	turn  *engine.Var
-	say   func() string // for errors: what the key is
+	say   func() string // describes the key in errors
 	sum   reducer
-	stage *nd.Array // pulled values on their way to another device, or beside what is being pushed
+	stage *nd.Array // pulled values on their way to another device, or beside the values of a push
 	spare sync.Pool // of *exchange
 
 	// Used by operations that update turn, one at a time.
@@ -59,8 +59,8 @@ type exchange struct {
 	what     string
 	method   compress.Method
 	priority int8
-	value    []byte      // what is pushed
-	out      []byte      // room for what is pulled
+	value    []byte      // of the push; nil for a pull alone
+	out      []byte      // room for pulled values; nil for a push alone
 	codes    [][]byte    // or its compressed slices
 	copied   []byte      // memory for the values of a plain push
 	done     func(error) // nil for a plain push
@@ -110,8 +110,8 @@ func (k *distKey) begin(what string, priority int, sum *nd.Array, out []*nd.Arra
 	}
 }
 
-// lightSize is the size of keys whose operations take so little time to begin that they may do so
-// on whatever goroutine they become possible: no more than copying this much to shared memory.
+// lightSize is the size in bytes of keys whose operations begin so quickly that any goroutine may
+// begin them: a beginning takes no longer than a copy of this size into shared memory.
 const lightSize = 1 << 20
 
 func (k *distKey) light(x *exchange) bool {
@@ -144,7 +144,7 @@ func (k *distKey) coding() compress.Method {
 	return k.store.method
 }
 
-// describe says for an error what the key is.
+// describe is the text of the key in errors.
 func (k *distKey) describe() string { return fmt.Sprintf("key %q of shape %v", k.name, k.shape) }
 
 // runExchange is the body of an operation that pulls.
@@ -230,7 +230,7 @@ func (k *distKey) note(err error) {
 	}
 }
 
-// encode compresses what is pushed, slice by slice.
+// encode compresses the values of a push, slice by slice.
 func (k *distKey) encode(x *exchange) error {
 	if x.value == nil || x.method.Kind == compress.None {
 		return nil
@@ -255,7 +255,7 @@ func (k *distKey) encode(x *exchange) error {
 	return nil
 }
 
-// close releases what the key holds.
+// close releases the arrays and the variable of the key.
 func (k *distKey) close() {
 	if k.eng == nil {
 		return
@@ -275,8 +275,8 @@ func bytesOf(a *nd.Array) []byte {
 // clampPriority fits a priority into a message.
 func clampPriority(p int) int8 { return int8(min(max(p, -128), 127)) }
 
-// band is where an operation waits for a worker of the engine: what is urgent for the network is so
-// there.
+// band is the queue in which an operation waits for a worker of the engine: operations that are
+// urgent for the network are urgent there too.
 func band(priority int) engine.Band {
 	if priority > 0 {
 		return engine.Urgent

@@ -21,8 +21,8 @@
 // # Asynchrony
 //
 // Push and Pull are operations of the engine: they return at once, wait for the arrays that they
-// read, and let other operations wait for the arrays that they write. Errors poison what is pulled,
-// and appear in whoever waits for it.
+// read, and let other operations wait for the arrays that they write. Errors poison the pulled
+// arrays, and reach the caller that waits for such an array.
 //
 // # Compression
 //

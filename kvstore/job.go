@@ -66,7 +66,7 @@ func Join(ctx context.Context, c JobConfig) (*Job, error) {
 		return nil, closing(fmt.Errorf("kvstore: %w", err), j.driver)
 	}
 	j.worker = w
-	j.driver.on.last = func() { w.Leave() } // what has not ended does so now
+	j.driver.on.last = func() { w.Leave() } // ends the calls that have not ended
 	if err := j.driver.serveStatus(&c, workerPage(j.driver, w)); err != nil {
 		return nil, closing(err, j.driver)
 	}
@@ -146,8 +146,8 @@ type awaited struct {
 func (a *awaited) start(now, deadline ps.Time) (uint64, error) { return a.begin(now, deadline) }
 func (a *awaited) end(d *ps.Done)                              { a.ended <- *d }
 
-// wait begins a call and waits for its end, or for that of ctx. The call then goes on, and must not
-// use memory of the caller.
+// wait begins a call and waits until it ends or ctx ends. When ctx ends first the call goes on, so
+// it must not use memory of the caller.
 func (j *Job) wait(ctx context.Context, timeout time.Duration, start starter) (ps.Done, error) {
 	a := &awaited{start, make(chan ps.Done, 1)}
 	if err := j.call(timeout, a); err != nil {
@@ -283,6 +283,6 @@ func (j *Job) goodbye(ctx context.Context) error {
 	}
 }
 
-// Abandon leaves without a word, as if the process had died: whoever waits for this worker waits
-// for its successor.
+// Abandon leaves without a message, as if the process had died: processes that wait for this worker
+// wait for its successor.
 func (j *Job) Abandon() error { return j.driver.close() }

@@ -13,9 +13,8 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// JobConfig says what a process is in a job, and what the job is like. All processes of a job agree
-// on ID, Workers, Servers, Replicas, Policy and Backups. Package launch fills it in from the
-// environment.
+// JobConfig describes a job and the place of one process in it. All processes of a job agree on ID,
+// Workers, Servers, Replicas, Policy and Backups. Package launch fills it in from the environment.
 type JobConfig struct {
 	Node      wire.Node // role and rank of this process
 	Scheduler string    // address of the scheduler; where the scheduler itself listens
@@ -24,9 +23,9 @@ type JobConfig struct {
 	Workers  int
 	Servers  int
 	Replicas int       // copies of every shard, 1 or 2; 0: 1
-	Policy   ps.Policy // what happens to rounds when a worker dies
-	// rounds close when all workers but so many have contributed; what the others push then counts
-	// nowhere
+	Policy   ps.Policy // how rounds go on when a worker dies
+	// Backups is the number of workers that a round does without: it closes when all others have
+	// contributed, and later pushes count in no round.
 	Backups int
 
 	Open   Opener // opens this process's endpoint
@@ -38,8 +37,9 @@ type JobConfig struct {
 	// all servers; see LatestSnapshot.
 	Snapshots, Restore string
 
-	// Memory is how many bytes a server may need for its keys: two values of each, and what all
-	// workers may push ahead. One that would need more is refused with ps.ErrRejected. 0: no limit.
+	// Memory limits the bytes that a server needs for its keys: two values of each, and the pushes
+	// that workers may send ahead. A key beyond the limit is refused with ps.ErrRejected. 0: no
+	// limit.
 	Memory uint64
 
 	SliceSize int           // bytes; longer keys are sliced; 0: 1 MiB, at most 64 MiB
@@ -92,9 +92,9 @@ func (c *JobConfig) timing() ps.Timing {
 		Patience: ps.Time(c.Patience)}
 }
 
-// maxSlice is the longest slice, that of a key that is not sliced included. A copy of a shard is
-// made by messages that hold a slice, the value before it, and what the optimizer keeps: up to six
-// times as much.
+// maxSlice is the size in bytes of the longest slice; a key that is not sliced is one slice. The
+// messages that copy a shard hold a slice, its value before, and the optimizer's state: up to six
+// times as many bytes.
 const (
 	maxSlice   = 64 << 20
 	maxPayload = 8 * maxSlice

@@ -21,9 +21,9 @@ func newLinks() links {
 // relinkEvery is how often a connection is tried that could not be made.
 const relinkEvery = time.Second
 
-// link connects to the servers that a view names: those of lower and higher ranks for servers,
-// which replicate to each other, all for workers. Those that are dead and hold nothing are given
-// up, and what is queued for them.
+// link connects to every other server that a view names: servers replicate to each other, workers
+// push to all. It gives up the connections to dead servers without a copy of a shard, with the
+// messages queued for them.
 func (d *driver) link(v *wire.View) {
 	if d.self.Role == wire.Scheduler || d.closed {
 		return // everybody connects to the scheduler
@@ -85,8 +85,8 @@ func (d *driver) relink() {
 	}
 }
 
-// recall drops the connections to servers, by which the transport gives back what it has been lent
-// for them, and makes them anew.
+// recall drops the connections to servers and makes them anew. With a dropped connection the
+// transport returns the payloads that it was lent for that server.
 func (d *driver) recall(nodes []wire.Node) {
 	for _, n := range nodes {
 		d.unlink(n)

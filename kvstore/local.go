@@ -14,8 +14,8 @@ import (
 	"gomx/optimizer"
 )
 
-// local is the store of one process. What it does is operations of the engine on the arrays of its
-// keys; it starts no goroutine.
+// local is the store of one process. It does all its work by operations of the engine on the arrays
+// of its keys; it starts no goroutine.
 type local struct {
 	name   string
 	onHost bool // sums are made by the processor
@@ -28,7 +28,7 @@ type local struct {
 	closed  bool
 }
 
-// localKey is one value with what is needed to change it.
+// localKey is one value with the arrays that its updates need.
 type localKey struct {
 	index int
 	value *nd.Array

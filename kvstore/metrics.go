@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// metrics collects lines of Prometheus' text format, which wants those of one name together.
+// metrics collects lines of Prometheus' text format, which wants all lines of one name together.
 type metrics struct {
 	node  string
 	names []string
 	lines map[string]*bytes.Buffer
 }
 
-// put adds a value; labels are in the format's words, behind that of the node.
+// put adds a value; labels follow the label of the node, in the format's syntax.
 func (m *metrics) put(name string, v any, labels string) {
 	b := m.lines[name]
 	if b == nil {
@@ -27,7 +27,7 @@ func (m *metrics) put(name string, v any, labels string) {
 	fmt.Fprintf(b, "gomx_%s{node=%q%s} %v\n", name, m.node, labels, v)
 }
 
-// counted are the names, or the beginnings of names, of what only grows.
+// counted are the names, or beginnings of names, of values that only grow.
 var counted = []string{"pushes", "pulls", "resends", "stale", "duplicates", "early", "late",
 	"rounds", "entries", "rejected", "refused", "barriers", "transport_"}
 
@@ -124,8 +124,8 @@ func (s *Status) Leads(rank int) (primary, backup int) {
 	return primary, backup
 }
 
-// Ahead returns how many clocks a member is ahead of the slowest worker: the staleness of what it
-// reads, at most.
+// Ahead returns by how many clocks a member is ahead of the slowest worker. Its reads are at most
+// so stale.
 func (s *Status) Ahead(m *StatusMember) uint64 {
 	if !m.works() {
 		return 0

@@ -8,7 +8,7 @@ import (
 // Option configures Open.
 type Option func(*config)
 
-// config is what options say.
+// config holds the values of the options.
 type config struct {
 	staleness int
 	timeout   time.Duration
@@ -18,8 +18,8 @@ type config struct {
 // the same as dist_sync.
 func Staleness(clocks int) Option { return func(c *config) { c.staleness = clocks } }
 
-// Timeout bounds every operation of a store for several processes: what takes longer fails with an
-// error that says who was waited for. The default is 5 minutes.
+// Timeout bounds every operation of a store for several processes: a longer one fails with an error
+// that names the process it waited for. The default is 5 minutes.
 func Timeout(d time.Duration) Option { return func(c *config) { c.timeout = d } }
 
 const defaultTimeout = 5 * time.Minute

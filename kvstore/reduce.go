@@ -16,15 +16,15 @@ import (
 // repeat. Its arrays are made at the first use and serve every later one.
 type reducer struct {
 	parts []*part
-	keep  []*nd.Array // sums, staging copies and whatever else must be closed
+	keep  []*nd.Array // all arrays that close closes: sums and staging copies
 }
 
-// part is what the reducer keeps for one gradient of the list.
+// part is the memory of the reducer for one gradient of the list.
 type part struct {
 	sum      *nd.Array // where gradients of one device are added
 	moved    *nd.Array // a copy on the device of the other half of a pair
 	host     *nd.Array // a copy on the processor, which compresses
-	decoded  *nd.Array // what is left of the gradient after compression
+	decoded  *nd.Array // the gradient after compression and decoding
 	residual []float32
 	payload  []byte
 }
@@ -62,7 +62,8 @@ func (r *reducer) add(grads []*nd.Array, dev device.Device, m compress.Method) (
 	return r.move(&r.parts[0].moved, list[0], dev), nil
 }
 
-// perDevice adds up what lies on one device. The results are in the order in which devices appear.
+// perDevice adds up the gradients on each device. The results are in the order in which devices
+// appear.
 func (r *reducer) perDevice(grads []*nd.Array) ([]*nd.Array, error) {
 	var sums []*nd.Array
 	for i, g := range grads {
@@ -123,8 +124,8 @@ func (r *reducer) room(slot **nd.Array, a *nd.Array, dev device.Device) *nd.Arra
 	return *slot
 }
 
-// compress starts coding a gradient and decoding it again: the sum is to see what compression
-// leaves of every gradient, wherever it is made.
+// compress starts coding a gradient and decoding it again, so that the sum contains every gradient
+// as compression leaves it, on any device.
 func (r *reducer) compress(p *part, g *nd.Array, m compress.Method) *nd.Array {
 	g = r.move(&p.host, g, device.CPU())
 	out := r.room(&p.decoded, g, device.CPU())

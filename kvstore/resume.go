@@ -12,8 +12,8 @@ import (
 )
 
 // LatestSnapshot returns the folder of the last snapshot in a folder of snapshots that is whole:
-// all its files are there and their checksums are right. skipped says what is wrong with the later
-// ones that are damaged. Snapshots that were never completed do not count. The folder is empty when
+// all its files are there and their checksums are right. skipped names the faults of later, damaged
+// ones. Snapshots that were never completed do not count. The folder is empty when
 // there is no snapshot; when there are snapshots and none is whole, that is an error.
 func LatestSnapshot(root string) (dir string, skipped []error, err error) {
 	numbers, err := snapshotNumbers(root)

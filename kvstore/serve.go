@@ -202,9 +202,8 @@ func over(v *wire.View) bool {
 	return len(v.Workers) > 0
 }
 
-// updaters are those of a server's copies of shards. The machine asks for one whenever it begins a
-// copy; the last one of a shard is the one in use. They belong to the goroutine that holds the
-// driver's lock.
+// updaters holds an updater per copy of a shard on a server. The machine asks for one whenever it
+// begins a copy; the last one of a shard is in use. The driver's lock guards them.
 type updaters struct {
 	by   map[uint32]*serverUpdater
 	list []*serverUpdater

@@ -20,8 +20,7 @@ import (
 // that lists them with their checksums. The manifest is written last: a folder without one is no
 // snapshot.
 
-// Snapshotter is what the stores of a job can do beyond Store, when JobConfig.Snapshots names a
-// folder.
+// Snapshotter is a store of a job whose JobConfig.Snapshots names a folder.
 type Snapshotter interface {
 	Store
 	// Snapshot writes everything that the servers hold, values, optimizers and how far every worker
@@ -56,8 +55,8 @@ const (
 )
 
 // SnapshotFolder returns the folder of a snapshot in a job's folder for snapshots. Workers may put
-// files of their own into it before they call Snapshot: they are removed with the snapshot. The
-// names worker-RANK are those of package module.
+// files of their own into it before they call Snapshot: they are removed with the snapshot. Package
+// module uses the names worker-RANK.
 func SnapshotFolder(root string, number uint64) string { return snapshotDir(root, number) }
 
 // snapshotDir returns the folder of a snapshot.

@@ -16,9 +16,9 @@ import (
 )
 
 // Every process of a job serves four pages: /healthz says that it lives, /readyz that it has its
-// place in the job, /metrics is for Prometheus, and /status is what gomx top reads.
+// place in the job, /metrics is for Prometheus, and gomx top reads /status.
 
-// Status is what a process says of itself on its page /status.
+// Status is the content of the page /status of a process.
 type Status struct {
 	Node        string           `json:"node"`
 	Incarnation uint32           `json:"incarnation"`
@@ -31,7 +31,7 @@ type Status struct {
 	Shards      []StatusShard    `json:"shards,omitempty"`
 }
 
-// StatusMember is what the scheduler knows about a process.
+// StatusMember is the state of a process as the scheduler knows it.
 type StatusMember struct {
 	Node        string  `json:"node"`
 	Incarnation uint32  `json:"incarnation"`
@@ -55,7 +55,7 @@ type StatusShard struct {
 	Swapped bool   `json:"swapped"` // primary and backup change places just now
 }
 
-// page adds to the status of a process what only its role has; the driver's lock is held.
+// page adds the fields of one role to the status of a process. The driver's lock is held.
 type page func(s *Status)
 
 // schedulerPage shows all processes.
@@ -89,7 +89,7 @@ func schedulerPage(_ *driver, s *ps.Scheduler) page {
 	}
 }
 
-// serverPage shows what a server has done.
+// serverPage shows the counters of a server.
 func serverPage(_ *driver, s *ps.Server) page {
 	return func(st *Status) {
 		st.Incarnation, st.Ready, st.Stats = s.Incarnation(), s.Incarnation() != 0 &&
@@ -97,7 +97,7 @@ func serverPage(_ *driver, s *ps.Server) page {
 	}
 }
 
-// workerPage shows what a worker has done.
+// workerPage shows the counters of a worker.
 func workerPage(_ *driver, w *ps.Worker) page {
 	return func(st *Status) {
 		st.Incarnation, st.Ready, st.Stats = w.Incarnation(), w.Incarnation() != 0 &&

@@ -11,10 +11,10 @@ import (
 )
 
 // Table is a matrix of float32 that all workers share row by row: Get reads rows, Inc adds to them,
-// and the store's Clock ends a step. What a worker adds leaves at Clock; it sees it at once itself.
-// How much of what others have added a Get sees is a matter of the store: all of their earlier
-// steps with dist_sync, all but the last Staleness with dist_ssp, and whatever has arrived with
-// dist_async.
+// and the store's Clock ends a step. Additions of a worker leave at Clock; the worker itself sees
+// them at once. The kind of the store decides which additions of other workers a Get sees: all of
+// their earlier steps with dist_sync, all but the last Staleness steps with dist_ssp, and all that
+// have arrived with dist_async.
 //
 // Its methods may be called from any goroutine.
 type Table struct {

@@ -151,7 +151,7 @@ func (u *serverUpdater) update(p ps.Update) error {
 	return s.weight.ReadBytes(context.Background(), p.Dst)
 }
 
-// slot returns what is kept for a slice of n bytes.
+// slot returns the arrays of a slice of n bytes.
 func (u *serverUpdater) slot(id ps.ID, t dtype.Type, n int) (*updaterSlot, error) {
 	s := u.slots[id]
 	if s == nil {

@@ -48,8 +48,7 @@ func (u *serverUpdater) AppendState(dst []byte, id ps.ID) []byte {
 	return dst
 }
 
-// SetState implements ps.Updater. The state is checked when the first update tells what it belongs
-// to.
+// SetState implements ps.Updater. The first update, which names the key, checks the state.
 func (u *serverUpdater) SetState(id ps.ID, state []byte) error {
 	if len(state) == 0 {
 		return nil

@@ -47,9 +47,9 @@ func (f viewFile) save(v *wire.View) error {
 	return nil
 }
 
-// records writes what a scheduler wants to be durable, on goroutines of their own: a disk may be
-// slow, or full for a while, and neither heartbeats nor pages wait for it. A view is tried until it
-// is written; meanwhile nobody hears of it.
+// records makes views of a scheduler durable, on goroutines of their own: a disk may be slow, or
+// full for a while, and neither heartbeats nor pages wait for it. A write of a view is repeated
+// until it succeeds; no process hears of the view before.
 type records struct {
 	d    *driver
 	s    *ps.Scheduler
