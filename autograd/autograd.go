@@ -11,7 +11,7 @@ type Tape = nd.Tape
 // Train returns a tape under which operators behave as in training.
 func Train() *Tape { return nd.NewTape(true) }
 
-// Predict returns a tape under which operators behave as in prediction, for gradients of a model
+// Predict returns a tape under which operators behave as in inference, for gradients of a model
 // that is not being trained.
 func Predict() *Tape { return nd.NewTape(false) }
 
@@ -36,22 +36,22 @@ func collect(opts []Option) options {
 	return o
 }
 
-// Retain keeps what the tape holds, for another Backward.
+// Retain keeps the values that the tape saved, for another Backward.
 func Retain() Option { return func(o *options) { o.retain = true } }
 
 // CreateGraph makes Grad record how it computes the gradients: they are on the tape of the heads
-// and can be differentiated in turn, by Grad or Backward, as often as their operators' gradients
-// are made of operators that have gradients. It keeps what the tape holds, as Retain does.
-// Backward, which stores gradients in arrays that are there already, has no use for it.
+// and can be differentiated in turn, by Grad or Backward, as long as the operators in them have
+// gradients. It keeps the values that the tape saved, as Retain does. Backward returns an error
+// with it, because Backward stores gradients in existing arrays.
 func CreateGraph() Option { return func(o *options) { o.graph = true } }
 
-// HeadGrads gives the gradients that flow into the heads, in their order; nil, and what is left
-// out, stands for ones.
+// HeadGrads sets the gradients that flow into the heads, in the order of the heads. A nil, or a
+// missing gradient at the end, means ones.
 func HeadGrads(grads ...*nd.Array) Option { return func(o *options) { o.grads = grads } }
 
-// Backward computes the gradients of the sum of the heads and stores them in the attached
-// gradients of the arrays that the heads were computed from. Misuse is returned as *op.Error;
-// what fails while gradients are computed arrives at those who wait for them.
+// Backward computes the gradients of the sum of the heads and stores them in the attached gradients
+// of the arrays that the heads were computed from. Misuse is returned as *op.Error; a failure while
+// gradients are computed is returned by the wait for them.
 func Backward(heads []*nd.Array, opts ...Option) error {
 	o := collect(opts)
 	if o.graph {

@@ -1,9 +1,9 @@
 // Package autograd differentiates imperative programs.
 //
-// A tape records operations on arrays, Backward walks the record from the end and computes
-// gradients. The gradient of every operator is the one that package graph uses for symbols.
+// A tape records operations on arrays; Backward walks the record from the end and computes
+// gradients. Arrays and symbols use the same gradient of every operator.
 //
-//	w.AttachGrad()                                      // once: Backward is to compute w's gradient
+//	w.AttachGrad()                                      // once: w gets a gradient
 //	for batch := range batches {
 //		tape := autograd.Train()
 //		out := nd.FullyConnected(tape.Watch(batch.Data), w, b, p)
@@ -14,41 +14,44 @@
 //
 // # Tapes
 //
-// A tape is explicit: there is no mode of the process or of a goroutine. Recording starts at
-// Watch and travels on results: what is computed from a watched array is on the tape too, and an
-// operation is recorded when it is on the tape and one of its inputs depends on an array with a
-// gradient attached. Parameters need not be watched. What no tape watches is not recorded, so
-// evaluation needs nothing special.
+// A tape is explicit: there is no mode of the process or of a goroutine. Recording starts at Watch:
+// arrays computed from a watched array are on the tape too. An operation is recorded when one of
+// its inputs is on the tape and one depends on an array with a gradient attached. Parameters need
+// not be watched. Operations on arrays without a tape are not recorded, so evaluation needs no
+// special mode.
 //
-// The tape carries the mode: under Train dropout drops and batch normalization uses the statistics
-// of the batch and learns; under Predict, and where no tape watches, they do not.
+// The tape also has the mode. Under Train dropout drops elements, and batch normalization uses the
+// statistics of the batch and updates its running statistics; under Predict, and without a tape,
+// they do not.
 //
 // # Gradients
 //
 // AttachGrad gives an array a gradient array, which Backward overwrites, or adds to with
-// nd.GradAdd; with nd.GradNull it takes the gradient away. Backward of several heads differentiates
-// their sum, HeadGrads weighs it. Grad returns gradients instead of storing them. Detach returns an
-// array that is on no tape. Operations that write to existing arrays (updates, functions called
-// InPlace, explicit outputs) are never recorded, and results on a tape cannot be overwritten. If an
-// array that the derivative reads was overwritten after it was recorded, Backward says which one,
-// and of which operator, instead of computing something wrong.
+// nd.GradAdd; with nd.GradNull it removes the gradient. Backward of several heads differentiates
+// their sum; HeadGrads sets the weights of the sum. Grad returns gradients instead of storing them.
+// Detach returns an array that is on no tape. Operations that write to existing arrays (updates,
+// functions called InPlace, explicit outputs) are never recorded, and results on a tape cannot be
+// overwritten. If an array that the derivative reads was overwritten after it was recorded,
+// Backward returns an error that names the array and the operator, instead of computing a wrong
+// gradient.
 //
-// Backward frees what the tape held for its heads; ask with Retain to use the record again. Only
-// what the derivatives read is kept: an addition keeps nothing.
+// Backward frees the values that the tape saved for its heads; with Retain it keeps them for
+// another Backward. The tape saves only the operands that the derivatives read: an addition saves
+// none.
 //
 // # Gradients of gradients
 //
 // With CreateGraph the gradients that Grad returns are on the tape, and can be differentiated in
 // turn: a penalty on the norm of a gradient, learning rates that are learned, products with a
-// Hessian. The layers that networks are made of have gradients of any order (for symbols see
-// Symbol.Gradient). Where an operator's gradient has none, its documentation says so, as RNN's and
-// CTCLoss's do, and the error names the operator.
+// Hessian. The common layers have gradients of any order (for symbols see Symbol.Gradient). If an
+// operator, such as RNN or CTCLoss, has a first derivative only, its documentation says so, and the
+// error names the operator.
 //
 // # Functions in Go
 //
-// A [Function] gives a computation on arrays another gradient than that of the operators it is made
-// of. It lives on tapes only; an operator of one's own, declared with package op, also works in
-// symbols (see examples/customop).
+// A [Function] gives a computation on arrays a gradient of its own instead of the gradient of its
+// operators. It works on tapes only; an operator declared with package op also works in symbols
+// (see examples/customop).
 //
 // # Concurrency
 //

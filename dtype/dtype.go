@@ -61,7 +61,7 @@ func (t Type) IsFloat() bool {
 	return t == Float32 || t == Float64 || t == Float16 || t == BFloat16
 }
 
-// IsInt reports whether t is an integer type; Bool is none.
+// IsInt reports whether t is an integer type; Bool is not.
 func (t Type) IsInt() bool { return t.Valid() && !t.IsFloat() && t != Bool }
 
 // Parse returns the type with the given name.

@@ -15,7 +15,7 @@ type Shape []int
 // Known reports whether the rank and every extent are known.
 func (s Shape) Known() bool { return s != nil && !slices.Contains(s, -1) }
 
-// Size returns the number of elements, -1 when s is not known, math.MaxInt when there are more.
+// Size returns the number of elements; -1 if s is not known, math.MaxInt if the number overflows.
 func (s Shape) Size() int {
 	n := 1
 	for _, d := range s {
@@ -46,7 +46,7 @@ func (s Shape) Clone() Shape {
 	return append(Shape{}, s...)
 }
 
-// Merge combines what two partly known shapes say of one array; ok is false when they contradict.
+// Merge combines two partly known shapes of one array; ok is false if they contradict each other.
 func (s Shape) Merge(t Shape) (m Shape, ok bool) {
 	if s == nil {
 		return t.Clone(), true

@@ -6,16 +6,16 @@
 //
 // # Which initializer
 //
-// Fill decides by the name of the parameter, as MXNet does. A parameter with an __init__ attribute
-// ('["xavier", {"magnitude": 2}]', or just "zeros") gets that. Otherwise the end of the name
-// counts: …weight gets the initializer, …bias, …beta, …moving_mean, …running_mean and …min get 0,
-// …gamma, …moving_var, …running_var and …max get 1. Any other name is an error. Mixed chooses by
-// regular expression, Load takes values that exist.
+// Fill decides by the name of the parameter, as MXNet does. An __init__ attribute of the parameter
+// ('["xavier", {"magnitude": 2}]', or just "zeros") has priority. Otherwise the suffix of the name
+// decides: …weight gets the values of the initializer, …bias, …beta, …moving_mean, …running_mean
+// and …min get 0, …gamma, …moving_var, …running_var and …max get 1. Any other name is an error.
+// Mixed chooses by regular expression, Load takes existing values.
 //
 // # Randomness
 //
-// The random numbers of a parameter depend on seed and name only, not on the order in which
-// parameters are initialized or on what other parameters there are.
+// The random numbers of a parameter depend on seed and name only, not on the order of
+// initialization or on other parameters.
 //
 // # Text form
 //

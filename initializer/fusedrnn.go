@@ -10,15 +10,15 @@ import (
 	"gomx/op"
 )
 
-// FusedRNN initializes the vector of all parameters of the operator RNN, as variables of MXNet's
-// FusedRNNCell ask for it. It cuts the vector into the weight matrices and biases of single gates
-// and gives each one values by its name, as Fill does: by default weights come from the inner
+// FusedRNN initializes the vector of all parameters of the operator RNN, as the variables of
+// MXNet's FusedRNNCell require. It cuts the vector into the weight matrices and biases of single
+// gates and gives each one values by its name, as Fill does: by default weights come from the inner
 // initializer and biases are 0. The biases of an LSTM's forget gates, of input and of state, are
 // ForgetBias.
 //
-// A part is called by the parameter's name without its end "parameters", then direction (l or r),
-// layer, i2h, h2h or h2r (the projection), gate and kind: lstm_l0_i2h_f_weight. The names decide
-// about random numbers and about patterns of Mixed.
+// The name of a part is the parameter's name without its suffix "parameters", then direction (l or
+// r), layer, i2h, h2h or h2r (the projection), gate and kind: lstm_l0_i2h_f_weight. The random
+// numbers and the rules of Mixed depend on these names.
 type FusedRNN struct {
 	Init          Initializer     // inner initializer; nil: the initializer of the whole model
 	NumHidden     int             // state_size of the operator
@@ -78,7 +78,7 @@ func (f *FusedRNN) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// gateNames are the ends of names of gates by mode, in the order of the vector.
+// gateNames lists the suffixes of the gates' names by mode, in the order of the vector.
 var gateNames = map[string][]string{
 	"rnn_relu": {""}, "rnn_tanh": {""}, "lstm": {"_i", "_f", "_c", "_o"}, "gru": {"_r", "_z", "_o"},
 }
@@ -90,7 +90,8 @@ func (f FusedRNN) Weight(d Desc, dst []float32) error {
 		inner = d.Global
 	}
 	if inner == nil {
-		return fmt.Errorf("fusedrnn: no inner initializer, and none of the whole model")
+		return fmt.Errorf("fusedrnn: no inner initializer and no initializer of the whole " +
+			"model, want one of them")
 	}
 	parts, err := f.parts(len(dst))
 	if err != nil {
@@ -121,10 +122,10 @@ func (f FusedRNN) Weight(d Desc, dst []float32) error {
 type part struct {
 	name   string
 	shape  dtype.Shape
-	forget bool // the bias of a forget gate
+	forget bool // the part is the bias of a forget gate
 }
 
-// parts lists the parts of a vector of a size, in their order.
+// parts returns the parts of a vector of size elements, in their order.
 func (f FusedRNN) parts(size int) ([]part, error) {
 	input, err := f.inputSize(size)
 	if err != nil {
@@ -158,7 +159,8 @@ func (f FusedRNN) parts(size int) ([]part, error) {
 	return slices.Concat(weights, biases), nil
 }
 
-// inputSize returns the size of the data that a vector of parameters of a size belongs to.
+// inputSize returns the number of features of the input of an RNN whose vector of parameters has
+// size elements.
 func (f FusedRNN) inputSize(size int) (int, error) {
 	gates, ok := gateNames[f.Mode]
 	switch {
@@ -169,8 +171,7 @@ func (f FusedRNN) inputSize(size int) (int, error) {
 			"at least 1, 1 and 0",
 			f.NumHidden, f.NumLayers, f.ProjectionSize)
 	}
-	// The sums are of floating-point numbers because arguments of files could let integers
-	// overflow.
+	// The sums use floating-point numbers, because arguments from files could overflow integers.
 	rows, dirs, out := float64(len(gates))*float64(f.NumHidden), float64(f.directions()),
 		float64(f.outSize())
 	perLayer := rows * (out + 2)
@@ -181,7 +182,7 @@ func (f FusedRNN) inputSize(size int) (int, error) {
 	rest := float64(size) - dirs*(layers*perLayer+(layers-1)*rows*dirs*out)
 	input := rest / (dirs * rows)
 	if input < 1 || input != float64(int(input)) {
-		return 0, fmt.Errorf("fusedrnn: %d parameters fit no size of data with num_hidden %d, "+
+		return 0, fmt.Errorf("fusedrnn: %d parameters fit no input size with num_hidden %d, "+
 			"num_layers %d, mode %s, bidirectional %v, projection_size %d",
 			size, f.NumHidden, f.NumLayers, f.Mode, f.Bidirectional, f.ProjectionSize)
 	}
@@ -195,7 +196,7 @@ func (f FusedRNN) directions() int {
 	return 1
 }
 
-// outSize is the size of the output of one direction.
+// outSize returns the number of features of the output of one direction.
 func (f FusedRNN) outSize() int {
 	if f.ProjectionSize > 0 {
 		return f.ProjectionSize

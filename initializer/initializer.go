@@ -9,15 +9,15 @@ import (
 	"gomx/dtype"
 )
 
-// Desc describes a parameter that wants values.
+// Desc describes a parameter that is to be initialized.
 type Desc struct {
 	Name  string
 	Shape dtype.Shape
-	Init  string // the __init__ attribute, empty if there is none
-	Seed  uint64 // of the whole model; see Rand
+	Init  string // the __init__ attribute; empty: none
+	Seed  uint64 // seed of the whole model; see Rand
 
-	// Global is the initializer of the whole model, for initializers that hand parts on to it. Fill
-	// sets it.
+	// Global is the initializer of the whole model; FusedRNN uses it for the parts of its vector.
+	// Fill sets it.
 	Global Initializer
 }
 
@@ -34,7 +34,8 @@ type Initializer interface {
 	Weight(d Desc, dst []float32) error
 }
 
-// chooser is an initializer that decides by name itself.
+// chooser is an optional interface of initializers that choose the values by name themselves,
+// without the rules of Fill.
 type chooser interface {
 	choose(d Desc, dst []float32) error
 }
@@ -72,13 +73,13 @@ func fill(init Initializer, d Desc, dst []float32) error {
 	}
 	v, ok := bySuffix(d.Name)
 	if !ok {
-		return fmt.Errorf("no rule for this name: want an end of weight, bias, gamma or beta, " +
+		return fmt.Errorf("no rule for this name: want the suffix weight, bias, gamma or beta, " +
 			"or an __init__ attribute")
 	}
 	return Constant{Value: v}.Weight(d, dst)
 }
 
-// suffixes are the constant values by the end of a parameter's name.
+// suffixes lists the constant values by the suffix of a parameter's name.
 var suffixes = []struct {
 	end   string
 	value float64

@@ -9,13 +9,13 @@ import (
 // the parameter's name.
 type Mixed []Rule
 
-// Rule is one line of Mixed.
+// Rule is one rule of Mixed.
 type Rule struct {
 	Pattern string // a regular expression
 	Init    Initializer
 }
 
-// Weight fills dst by the rule that matches.
+// Weight fills dst by the first rule that matches.
 func (m Mixed) Weight(d Desc, dst []float32) error {
 	r, err := m.rule(d.Name)
 	if err != nil {
@@ -45,10 +45,10 @@ func (m Mixed) rule(name string) (Initializer, error) {
 	return nil, fmt.Errorf("mixed: no pattern matches; end the rules with \".*\"")
 }
 
-// Load takes values that exist, by name, and asks Default for the others.
+// Load takes existing values by name and uses Default for other parameters.
 type Load struct {
 	Values  map[string][]float32
-	Default Initializer // nil: names without values are an error
+	Default Initializer // nil: a name without values is an error
 }
 
 // Weight fills dst.

@@ -16,10 +16,11 @@ type Orthogonal struct {
 	RandType string  `json:"rand_type,omitempty"` // uniform (default) or normal
 }
 
-// Bilinear makes the weight of an upsampling layer interpolate.
+// Bilinear makes an upsampling layer (a transposed convolution) interpolate bilinearly.
 type Bilinear struct{}
 
-// LSTMBias sets the biases of the forget gate, the second of four blocks, and the others to 0.
+// LSTMBias sets the biases of the forget gate, the second of four blocks, to ForgetBias and the
+// others to 0.
 type LSTMBias struct {
 	ForgetBias op.Opt[float64] `json:"forget_bias,omitzero"` // unset: 1
 }
@@ -62,7 +63,7 @@ func (o Orthogonal) Weight(d Desc, dst []float32) error {
 	return nil
 }
 
-// Weight fills dst; the parameter has four axes.
+// Weight fills dst; the parameter must have four axes.
 func (Bilinear) Weight(d Desc, dst []float32) error {
 	if len(d.Shape) != 4 {
 		return fmt.Errorf("bilinear: shape %v, want 4 axes", d.Shape)

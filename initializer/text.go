@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// kinds are the initializers that have a text form, by MXNet's names.
+// kinds maps MXNet's names to the initializers that have a text form.
 var kinds = map[string]reflect.Type{
 	"zero": reflect.TypeFor[Zero](), "zeros": reflect.TypeFor[Zero](),
 	"one": reflect.TypeFor[One](), "ones": reflect.TypeFor[One](),
@@ -50,7 +50,7 @@ func Parse(text string) (Initializer, error) {
 	if err := dec.Decode(v.Interface()); err != nil {
 		return nil, fmt.Errorf("initializer %s: arguments %s: %w", name, args, err)
 	}
-	if key := unaskable(typ, args); key != "" {
+	if key := zeroArgument(typ, args); key != "" {
 		return nil, fmt.Errorf("initializer %s: %s is 0, want another number: the initializer "+
 			"zero sets weights to 0", name, key)
 	}
@@ -58,7 +58,7 @@ func Parse(text string) (Initializer, error) {
 }
 
 // Format writes the text form that Parse and MXNet read. Mixed, Load and initializers of other
-// packages have none.
+// packages have no text form.
 func Format(init Initializer) (string, error) {
 	typ := reflect.TypeOf(init)
 	if typ != nil {
@@ -70,9 +70,9 @@ func Format(init Initializer) (string, error) {
 	return "", fmt.Errorf("initializer: %T has no text form", init)
 }
 
-// unaskable returns the name of an argument that is zero where the field's zero means the default,
-// empty if there is none.
-func unaskable(typ reflect.Type, args []byte) string {
+// zeroArgument returns the name of an argument that is zero although the zero of its field means
+// the default, or an empty string. Such a zero cannot be represented.
+func zeroArgument(typ reflect.Type, args []byte) string {
 	given := map[string]any{}
 	if json.Unmarshal(args, &given) != nil {
 		return ""

@@ -22,7 +22,7 @@ type MSRAPrelu struct {
 	Slope op.Opt[float64] `json:"slope,omitzero"`
 }
 
-// Weight fills dst; the parameter needs two axes or more.
+// Weight fills dst; the parameter must have at least two axes.
 func (x Xavier) Weight(d Desc, dst []float32) error {
 	if len(d.Shape) < 2 {
 		return fmt.Errorf("xavier: shape %v, want at least 2 axes", d.Shape)
@@ -55,7 +55,7 @@ func (x Xavier) Weight(d Desc, dst []float32) error {
 	return nil
 }
 
-// Weight fills dst; the parameter needs two axes or more.
+// Weight fills dst; the parameter must have at least two axes.
 func (m MSRAPrelu) Weight(d Desc, dst []float32) error {
 	slope := m.Slope.Or(0.25)
 	return Xavier{"gaussian", m.FactorType, 2 / (1 + slope*slope)}.Weight(d, dst)

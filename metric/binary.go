@@ -19,7 +19,7 @@ func (c *counts) add(o counts) {
 
 func (c *counts) all() float64 { return c.tp + c.fp + c.fn + c.tn }
 
-// f1 returns the harmonic mean of precision and recall, 0 where they are not defined.
+// f1 returns the harmonic mean of precision and recall, 0 if they are not defined.
 func (c *counts) f1() float64 {
 	var precision, recall float64
 	if c.tp+c.fp > 0 {
@@ -49,11 +49,11 @@ func (c *counts) mcc() float64 {
 	return (c.tp*c.tn - c.fp*c.fn) / math.Sqrt(denominator)
 }
 
-// F1 is the F1 score of two classes, averaged over batches. It heeds Name and Micro.
+// F1 is the F1 score of two classes, averaged over batches. It uses the options Name and Micro.
 func F1(opts ...Option) Metric { return newBinary("f1", (*counts).f1, opts) }
 
-// MCC is Matthews' correlation coefficient of two classes, averaged over batches. It heeds Name
-// and Micro.
+// MCC is Matthews' correlation coefficient of two classes, averaged over batches. It uses the
+// options Name and Micro.
 func MCC(opts ...Option) Metric { return newBinary("mcc", (*counts).mcc, opts) }
 
 // binary is a score of the decision between class 0 and class 1.
@@ -63,8 +63,8 @@ type binary struct {
 	score func(*counts) float64
 	read  reader
 
-	total, window     tally  // of scores per batch
-	allTotal, allWind counts // pooled, for micro
+	total, window     tally  // sums of the scores of batches
+	allTotal, allWind counts // pooled over all batches, for Micro
 }
 
 func newBinary(name string, score func(*counts) float64, opts []Option) Metric {

@@ -3,7 +3,7 @@ package metric
 import "fmt"
 
 // Accuracy is the share of samples whose most probable class is the label. Predictions of the
-// label's shape are compared as classes. It heeds Name and Axis (default 1).
+// label's shape are class numbers. It uses the options Name and Axis (default 1).
 func Accuracy(opts ...Option) Metric {
 	c := configure("accuracy", 1, opts)
 	return &mean{name: c.name, pair: func(label, pred *view) (float64, float64, error) {
@@ -41,8 +41,8 @@ func countCorrect(label, pred *view, axis int) (hits, n float64, err error) {
 	return hits, float64(outer * inner), nil
 }
 
-// TopKAccuracy is the share of samples whose label is among the k most probable classes. It heeds
-// Name, to which "_k" is appended.
+// TopKAccuracy is the share of samples whose label is among the k most probable classes. It uses
+// the option Name, to which "_k" is appended.
 func TopKAccuracy(k int, opts ...Option) Metric {
 	c := configure("top_k_accuracy", 1, opts)
 	return &mean{name: fmt.Sprintf("%s_%d", c.name, k), pair: func(label, pred *view) (float64,

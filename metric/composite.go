@@ -2,7 +2,7 @@ package metric
 
 import nd "gomx/ndarray"
 
-// Composite measures with several metrics at once.
+// Composite returns a metric that updates several metrics and returns the values of all.
 func Composite(metrics ...Metric) Metric { return composite(metrics) }
 
 type composite []Metric
@@ -46,7 +46,7 @@ func (c composite) Reset() {
 	}
 }
 
-// Window returns the window of m, its value when it has no window.
+// Window returns the values of m's window, or its values since Reset if it is not Windowed.
 func Window(m Metric) (names []string, values []float64) {
 	if w, ok := m.(Windowed); ok {
 		return w.Window()

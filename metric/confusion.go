@@ -7,17 +7,18 @@ import (
 	nd "gomx/ndarray"
 )
 
-// Confusion counts which class was taken for which: a metric, but one with a matrix behind it.
+// Confusion is the metric pcc with its confusion matrix: the number of samples by true class and
+// predicted class.
 type Confusion struct {
 	name          string
 	total, window table
 	read          reader
 }
 
-// table is a growing square matrix of counts: cell p*k+l holds the samples of class l that were
-// taken for class p.
+// table is a growing square matrix of counts: cell p*k+l holds the number of samples of class l
+// that were predicted as class p.
 type table struct {
-	k     int
+	k     int // number of classes
 	cells []float64
 }
 
@@ -39,7 +40,7 @@ func (s *table) count(p, l int) {
 	s.cells[p*s.k+l]++
 }
 
-// mcc returns the multiclass Matthews correlation coefficient, NaN where it is not defined.
+// mcc returns the multiclass Matthews correlation coefficient, NaN if it is not defined.
 func (s *table) mcc() float64 {
 	var n, trace float64
 	for p := range s.k {
@@ -62,18 +63,18 @@ func (s *table) mcc() float64 {
 	return xy / math.Sqrt(xx*yy)
 }
 
-// PCC is the correlation of predicted and true classes for any number of classes, Matthews'
-// coefficient for two. It heeds Name.
+// PCC is the correlation of predicted and true classes for any number of classes; for two classes
+// it is Matthews' coefficient. It uses the option Name.
 func PCC(opts ...Option) Metric { return newConfusion("pcc", opts) }
 
-// ConfusionMatrix is PCC with access to the matrix of counts.
+// ConfusionMatrix is PCC with a method that returns the matrix of counts.
 func ConfusionMatrix(opts ...Option) *Confusion { return newConfusion("pcc", opts) }
 
 func newConfusion(name string, opts []Option) *Confusion {
 	return &Confusion{name: configure(name, 1, opts).name}
 }
 
-// maxClasses bounds the matrix: a label is data from outside.
+// maxClasses bounds the size of the matrix, because labels are untrusted input.
 const maxClasses = 1 << 13
 
 // Update adds a batch.
@@ -124,7 +125,7 @@ func (m *Confusion) add(label, pred *view) error {
 	return nil
 }
 
-// Matrix returns the counts: m[l][p] samples of class l were taken for class p.
+// Matrix returns the counts: m[l][p] samples of class l were predicted as class p.
 func (m *Confusion) Matrix() [][]int {
 	rows := make([][]int, m.total.k)
 	for l := range rows {

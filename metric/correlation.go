@@ -8,7 +8,7 @@ import (
 )
 
 // PearsonCorrelation is Pearson's correlation of labels and predictions, averaged over batches. It
-// heeds Name and Micro, which computes it over all batches in one pass.
+// uses the options Name and Micro; with Micro it is the correlation over all batches.
 func PearsonCorrelation(opts ...Option) Metric {
 	c := configure("pearsonr", 1, opts)
 	if c.micro {
@@ -87,7 +87,8 @@ func (m *pearson) Update(labels, preds []*nd.Array) error {
 			return fmt.Errorf("metric %s: pair %d: %w", m.name, i, err)
 		}
 		m.label.add(label.data)
-		// One mean is new and one old: that makes the sum over batches exact.
+		// One mean includes the sample and the other does not, which makes the sum over batches
+		// exact.
 		for k, l := range label.data {
 			m.cov += (float64(l) - m.label.mean) * (float64(pred.data[k]) - m.pred.mean)
 		}

@@ -6,13 +6,13 @@
 //	}
 //	names, values := m.Value() // [accuracy] [0.9123]
 //
-// A Metric sums up over all batches since Reset. The metrics of this package also keep a window
-// that can be read and reset on its own, which is what a progress line shows: see Windowed.
+// A Metric accumulates all batches since Reset. The metrics of this package also keep a window,
+// which can be read and reset on its own, for progress lines: see Windowed.
 //
 // Classification: Accuracy, TopKAccuracy, F1, MCC, PCC. Probabilities: CrossEntropy,
 // NegativeLogLikelihood, Perplexity. Regression: MAE, MSE, RMSE, PearsonCorrelation. Loss averages
-// outputs, Custom calls a function, Composite holds several metrics, ConfusionMatrix counts which
-// class was taken for which. New makes one from MXNet's name.
+// outputs, Custom calls a function, Composite holds several metrics, ConfusionMatrix counts samples
+// by true and predicted class. New makes a metric from MXNet's name.
 //
 // Labels and predictions come in pairs: label i belongs to prediction i. Update waits for the
 // arrays and computes on the host; once its buffers have grown to the size of a batch it allocates

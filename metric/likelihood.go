@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// CrossEntropy is the mean of -log(p + eps) over the probabilities p of the labels. It heeds Name
-// and Eps (default 1e-12).
+// CrossEntropy is the mean of -log(p + eps) over the probabilities p of the labels. It uses the
+// options Name and Eps (default 1e-12).
 func CrossEntropy(opts ...Option) Metric { return likelihood("cross-entropy", opts) }
 
 // NegativeLogLikelihood is CrossEntropy under the name nll-loss.
@@ -29,7 +29,7 @@ func likelihood(name string, opts []Option) Metric {
 				return 0, 0, fmt.Errorf("label %v of sample %d, want a class from 0 to %d", l, i,
 					classes-1)
 			}
-			// The sum with eps is rounded to float32, where MXNet computes it.
+			// As in MXNet, the sum with eps is rounded to float32.
 			sum -= math.Log(float64(pred.data[i*classes+j] + float32(c.eps)))
 		}
 		return sum, float64(rows), nil
@@ -37,7 +37,7 @@ func likelihood(name string, opts []Option) Metric {
 }
 
 // Perplexity is exp of the mean of -log(max(p, 1e-10)) over the probabilities p of the labels. It
-// heeds Name, Axis (default -1, the last) and IgnoreLabel.
+// uses the options Name, Axis (default -1, the last) and IgnoreLabel.
 func Perplexity(opts ...Option) Metric {
 	c := configure("perplexity", -1, opts)
 	return &mean{name: c.name, final: math.Exp, pair: func(label, pred *view) (float64, float64,
@@ -61,7 +61,7 @@ func logLoss(label, pred *view, c *config) (sum, n float64, err error) {
 		if ignore, set := c.ignore.Get(); set && float64(l) == ignore {
 			continue
 		}
-		j := min(max(int(int32(l)), 0), size-1) // pick clips its index
+		j := min(max(int(int32(l)), 0), size-1) // clipped as the operator pick does
 		p := pred.data[(i/inner*size+j)*inner+i%inner]
 		sum -= math.Log(math.Max(1e-10, float64(p)))
 		n++

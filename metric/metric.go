@@ -8,24 +8,25 @@ import (
 	"gomx/op"
 )
 
-// Metric measures predictions against labels over any number of batches.
+// Metric compares predictions with labels over any number of batches.
 type Metric interface {
-	// Update adds a batch; it waits for the arrays.
+	// Update adds a batch; it waits for the arrays. Label i belongs to prediction i.
 	Update(labels, preds []*nd.Array) error
 	// Value returns the measurements since Reset, NaN before the first batch.
 	Value() (names []string, values []float64)
 	Reset()
 }
 
-// Windowed is the ability of a metric to measure a second, shorter stretch of batches at the same
-// time.
+// Windowed is an optional interface of metrics: a window is a second accumulation over fewer
+// batches.
 type Windowed interface {
 	// Window returns the measurements since ResetWindow or Reset.
 	Window() (names []string, values []float64)
 	ResetWindow()
 }
 
-// Option changes how a metric computes; each function says which options it heeds.
+// Option changes the computation of a metric. The documentation of each metric lists the options
+// that it uses; it ignores the others.
 type Option func(*config)
 
 type config struct {
@@ -36,10 +37,10 @@ type config struct {
 	ignore op.Opt[float64]
 }
 
-// Name gives the metric another name. All metrics heed it.
+// Name gives the metric another name. All metrics use it.
 func Name(name string) Option { return func(c *config) { c.name = name } }
 
-// Axis sets the axis of classes in predictions.
+// Axis sets the axis of the classes in predictions; a negative axis counts from the end.
 func Axis(axis int) Option { return func(c *config) { c.axis = axis } }
 
 // Eps sets the constant added to probabilities before the logarithm.
@@ -49,7 +50,7 @@ func Eps(eps float64) Option { return func(c *config) { c.eps = eps } }
 // averaged.
 func Micro() Option { return func(c *config) { c.micro = true } }
 
-// IgnoreLabel leaves out samples with that label.
+// IgnoreLabel leaves out samples with this label.
 func IgnoreLabel(label float64) Option { return func(c *config) { c.ignore = op.Some(label) } }
 
 func configure(name string, axis int, opts []Option) config {
@@ -60,7 +61,7 @@ func configure(name string, axis int, opts []Option) config {
 	return c
 }
 
-// tally is a sum over samples and their number.
+// tally is a sum over samples or batches, and their number n.
 type tally struct{ sum, n float64 }
 
 func (t *tally) add(sum, n float64) {
@@ -80,8 +81,8 @@ func (t *tally) mean() float64 {
 type mean struct {
 	name    string
 	pair    func(label, pred *view) (sum, n float64, err error)
-	final   func(mean float64) float64 // applied to the mean; nil: none
-	nolabel bool                       // labels are not looked at
+	final   func(mean float64) float64 // applied to the mean; nil: identity
+	nolabel bool                       // pair ignores the labels and gets nil
 	read    reader
 
 	total, window tally
@@ -133,7 +134,7 @@ func (m *mean) Reset()                        { m.total, m.window = tally{}, tal
 
 func samePairs(name string, labels, preds []*nd.Array) error {
 	if len(labels) != len(preds) {
-		return fmt.Errorf("metric %s: %d labels and %d predictions, want as many of both", name,
+		return fmt.Errorf("metric %s: %d labels and %d predictions, want equal numbers", name,
 			len(labels), len(preds))
 	}
 	return nil

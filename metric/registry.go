@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// makers are the metrics by MXNet's names, class names and aliases alike in lower case.
+// makers maps MXNet's names, class names and aliases, in lower case, to constructors.
 var makers = map[string]func(map[string]any) (Metric, error){
 	"accuracy":              plain(Accuracy, "axis"),
 	"acc":                   plain(Accuracy, "axis"),

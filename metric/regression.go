@@ -26,7 +26,7 @@ func regression(name string, opts []Option, each, after func(float64) float64) M
 	return &mean{name: c.name, pair: func(label, pred *view) (float64, float64, error) {
 		ln, lw := label.rows()
 		pn, pw := pred.rows()
-		// A column that is missing on one side is repeated, as NumPy's broadcasting does.
+		// As in NumPy, a single column on one side is broadcast.
 		if ln != pn || lw != pw && lw != 1 && pw != 1 {
 			return 0, 0, fmt.Errorf("label of shape %v, prediction of shape %v: want equal shapes",
 				label.shape, pred.shape)

@@ -6,11 +6,12 @@ import (
 	"math"
 )
 
-// Stateful is the ability of a metric to go on in another process.
+// Stateful is an optional interface of metrics that another process can continue.
 type Stateful interface {
-	// State returns the measurements so far, those of the window included.
+	// State returns the accumulated sums, including the sums of the window.
 	State() ([]byte, error)
-	// SetState continues with what State of a metric of the same kind has returned.
+	// SetState replaces the accumulated sums by a state that State of a metric of the same kind has
+	// returned.
 	SetState(state []byte) error
 }
 
@@ -26,7 +27,7 @@ func (n numbers) encode() ([]byte, error) {
 	return b, nil
 }
 
-// decode sets the numbers. Name is that of the metric, for messages.
+// decode sets the numbers. name is the metric's name, for errors.
 func (n numbers) decode(name string, b []byte) error {
 	if len(b) != 8*len(n) {
 		return fmt.Errorf("metric %s: state of %d bytes, want %d", name, len(b), 8*len(n))
@@ -108,7 +109,7 @@ func (c composite) State() ([]byte, error) {
 	for _, m := range c {
 		s, ok := m.(Stateful)
 		if !ok {
-			return nil, fmt.Errorf("metric %T cannot say its state", m)
+			return nil, fmt.Errorf("metric %T has no state: it does not implement Stateful", m)
 		}
 		part, err := s.State()
 		if err != nil {
@@ -125,7 +126,7 @@ func (c composite) SetState(state []byte) error {
 	for i, m := range c {
 		s, ok := m.(Stateful)
 		if !ok {
-			return fmt.Errorf("metric %T cannot be given a state", m)
+			return fmt.Errorf("metric %T takes no state: it does not implement Stateful", m)
 		}
 		if len(state) < 4 || uint64(le.LittleEndian.Uint32(state)) > uint64(len(state)-4) {
 			return fmt.Errorf("metric: state of %d metrics ends before number %d", len(c), i)

@@ -9,13 +9,13 @@ import (
 	nd "gomx/ndarray"
 )
 
-// view is an array on the host, as float32.
+// view is a copy of an array on the host, as float32.
 type view struct {
 	shape nd.Shape
 	data  []float32
 }
 
-// reader brings arrays to the host, into buffers that it keeps.
+// reader copies arrays to the host, into buffers that it reuses.
 type reader struct {
 	labelView, predView view
 	labelBuf, predBuf   []float32
@@ -88,7 +88,7 @@ func argmax(data []float32, size, stride int) int {
 	return best
 }
 
-// sameCount reports label and prediction that do not hold equally many samples.
+// sameCount returns an error unless label has want elements.
 func sameCount(label, pred *view, want int) error {
 	if len(label.data) != want {
 		return fmt.Errorf("label of shape %v, prediction of shape %v: want %d labels", label.shape,
