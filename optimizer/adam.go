@@ -18,7 +18,7 @@ type Adam struct {
 	Common
 }
 
-// Adamax is Adam with the maximum norm (same paper).
+// Adamax is Adam with the maximum norm (section 7.1 of the same paper).
 type Adamax struct {
 	LR    float64         `opt:"learning_rate,positive"` // 0: 0.002
 	Beta1 op.Opt[float64] `opt:"beta1"`                  // unset: 0.9

@@ -13,7 +13,7 @@ import (
 type DCASGD struct {
 	LR       float64         `opt:"learning_rate,positive"` // 0: 0.01
 	Momentum float64         `opt:"momentum"`
-	Lamda    op.Opt[float64] `opt:"lamda"` // weight of the compensation; unset: 0.04
+	Lamda    op.Opt[float64] `opt:"lamda"` // factor of the compensation; unset: 0.04
 	WD       float64         `opt:"wd"`
 	Common
 }
@@ -23,13 +23,13 @@ type DCASGD struct {
 type SGLD struct {
 	LR float64 `opt:"learning_rate,positive"` // 0: 0.01
 	WD float64 `opt:"wd"`
-	// of the noise, which depends on it, the parameter and its count of updates
+	// Seed of the noise, which depends on the parameter and its count of updates too.
 	Seed int `opt:"seed"`
 	Common
 }
 
-// Test adds gradients to weights and keeps a copy of the weight as state; stores are tested with
-// it.
+// Test adds gradients to weights and keeps a copy of the weight as state. It serves tests of
+// key-value stores.
 type Test struct {
 	LR float64 `opt:"learning_rate,positive"` // not used
 	WD float64 `opt:"wd"`                     // not used
@@ -54,7 +54,7 @@ func (o SGLD) Settings() Settings { return Settings{o.LR, o.WD, o.Common} }
 // Settings returns the parameters that all optimizers have.
 func (o Test) Settings() Settings { return Settings(o) }
 
-// State returns the weight as it was, and before it the momentum if there is one.
+// State returns a copy of the weight, and before it the momentum if Momentum is not 0.
 func (o DCASGD) State(w *nd.Array) []*nd.Array {
 	return append(momentumState(w, o.Momentum), w.Copy())
 }

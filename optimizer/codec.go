@@ -11,10 +11,10 @@ import (
 	"gomx/op"
 )
 
-// kinds are the optimizers by MXNet's names.
+// kinds maps MXNet's names to optimizers.
 var kinds = map[string]reflect.Type{}
 
-// schedules are the schedules by the names that Encode writes.
+// schedules maps the names that Encode writes to schedules.
 var schedules = map[string]reflect.Type{
 	"factor":      reflect.TypeFor[FactorScheduler](),
 	"multifactor": reflect.TypeFor[MultiFactorScheduler](),
@@ -22,7 +22,7 @@ var schedules = map[string]reflect.Type{
 	"cosine":      reflect.TypeFor[CosineScheduler](),
 }
 
-// Register makes an optimizer known to New and Decode under its name. It must be a struct whose
+// Register adds an optimizer, so that New and Decode know its name. It must be a struct whose
 // exported fields have opt tags. Call it from init; it panics when the name is taken.
 func Register(o Optimizer) {
 	name, typ := o.Name(), reflect.TypeOf(o)
@@ -48,7 +48,7 @@ func init() {
 func Names() []string { return slices.Sorted(maps.Keys(kinds)) }
 
 // New makes an optimizer from MXNet's name and keyword arguments: New("sgd",
-// map[string]any{"learning_rate": 0.1}). Numbers may be of type int or float64; nil leaves the
+// map[string]any{"learning_rate": 0.1}). Numbers may be of type int or float64; nil means the
 // default.
 func New(name string, kwargs map[string]any) (Optimizer, error) {
 	typ := kinds[strings.ToLower(name)]
@@ -78,13 +78,13 @@ func NewSchedule(name string, kwargs map[string]any) (Schedule, error) {
 	return v.Interface().(Schedule), nil
 }
 
-// named is the form in which optimizers and schedules travel.
+// named is the encoded form of optimizers and schedules.
 type named struct {
 	Name   string         `json:"name"`
 	Params map[string]any `json:"params"`
 }
 
-// Encode writes an optimizer as JSON: its name and the parameters that are set.
+// Encode returns an optimizer as JSON: its name and the parameters that are set.
 func Encode(o Optimizer) ([]byte, error) {
 	if kinds[o.Name()] != reflect.TypeOf(o) {
 		return nil, fmt.Errorf("optimizer: %T is not registered as %s", o, o.Name())
@@ -96,7 +96,7 @@ func Encode(o Optimizer) ([]byte, error) {
 	return json.Marshal(named{o.Name(), params})
 }
 
-// Decode reads what Encode writes.
+// Decode returns the optimizer that Encode encoded.
 func Decode(data []byte) (Optimizer, error) {
 	var n named
 	if err := json.Unmarshal(data, &n); err != nil {
@@ -105,7 +105,7 @@ func Decode(data []byte) (Optimizer, error) {
 	return New(n.Name, n.Params)
 }
 
-// encode puts the fields of a struct that are set into params.
+// encode adds the fields of a struct that are set to params.
 func encode(v reflect.Value, params map[string]any) error {
 	for i := range v.NumField() {
 		f, field := v.Type().Field(i), v.Field(i)
@@ -150,11 +150,12 @@ func encodeSchedule(s Schedule) (named, error) {
 			return n, encode(reflect.ValueOf(s), n.Params)
 		}
 	}
-	return named{}, fmt.Errorf("schedule %T has no name to travel under", s)
+	return named{}, fmt.Errorf("schedule %T has no encoded form, want a schedule of this package",
+		s)
 }
 
-// tag returns the name of a field and its option: not for a value that is stored negated, positive
-// for a number whose zero means the default, so that nobody can ask for zero.
+// tag returns the name of a field and its option: "not" if the field holds the negated parameter,
+// "positive" for a number whose zero means the default, so that zero is not a valid parameter.
 func tag(f reflect.StructField) (name, option string) {
 	name, option, _ = strings.Cut(f.Tag.Get("opt"), ",")
 	return name, option

@@ -11,7 +11,7 @@ import (
 	"gomx/op"
 )
 
-// decode makes a struct of a type from named values.
+// decode returns a struct of type typ with the given parameters.
 func decode(typ reflect.Type, params map[string]any) (reflect.Value, error) {
 	v := reflect.New(typ).Elem()
 	for _, key := range slices.Sorted(maps.Keys(params)) {
@@ -62,7 +62,7 @@ func tags(typ reflect.Type) (names []string) {
 	return names
 }
 
-// set stores a value as JSON has it, or as a Go program writes it, in a field.
+// set stores a value, decoded from JSON or given by a Go program, in a field; not negates it.
 func set(field reflect.Value, value any, not bool) error {
 	switch field.Interface().(type) {
 	case bool:
@@ -110,7 +110,7 @@ func setNumber(field reflect.Value, value any) error {
 			field.Set(reflect.ValueOf(op.Some(int(n))))
 		}
 	default:
-		return fmt.Errorf("has no text form: type %s", field.Type())
+		return fmt.Errorf("fields of type %s have no encoded form", field.Type())
 	}
 	return nil
 }

@@ -1,8 +1,8 @@
 package optimizer
 
-// Elementwise reports whether an optimizer changes every element of a weight by the same elements
-// of gradient and state alone, so that pieces of a weight may be updated apart from each other.
-// LAMB, LARS and LBSGD with the strategy lars are not: they look at norms of the whole.
+// Elementwise reports whether the update of each element of a weight depends on the same element of
+// gradient and state only, so that parts of a weight may be updated separately. LAMB, LARS and
+// LBSGD with the strategy lars are not elementwise: they use norms of the whole weight.
 func Elementwise(o Optimizer) bool {
 	switch o := o.(type) {
 	case LAMB, LARS:

@@ -13,8 +13,8 @@ type LAMB struct {
 	Beta1      op.Opt[float64] `opt:"beta1"`                  // unset: 0.9
 	Beta2      op.Opt[float64] `opt:"beta2"`                  // unset: 0.999
 	Epsilon    op.Opt[float64] `opt:"epsilon"`                // unset: 1e-6
-	LowerBound float64         `opt:"lower_bound"`            // of the weight's norm; 0: none
-	UpperBound float64         `opt:"upper_bound"`            // of the weight's norm; 0: none
+	LowerBound float64         `opt:"lower_bound"`            // limit of the weight's norm; 0: none
+	UpperBound float64         `opt:"upper_bound"`            // limit of the weight's norm; 0: none
 	// NoBiasCorrection leaves the running means as they are.
 	NoBiasCorrection bool    `opt:"bias_correction,not"`
 	WD               float64 `opt:"wd"`

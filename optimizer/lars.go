@@ -10,14 +10,14 @@ import (
 )
 
 // LARS is SGD whose learning rate follows, layer by layer, the ratio of the norms of weight and
-// gradient (You et al., 2017). Biases and the parameters of normalizations keep the plain rate.
+// gradient (You et al., 2017). Biases and the parameters of normalizations use the plain rate.
 type LARS struct {
 	LR       float64         `opt:"learning_rate,positive"` // 0: 0.01
 	Momentum float64         `opt:"momentum"`
 	WD       float64         `opt:"wd"`
 	Eta      op.Opt[float64] `opt:"eta"` // unset: 0.001
 	Eps      float64         `opt:"eps"`
-	// NoMomentumCorrection leaves the momentum alone when the learning rate changes.
+	// NoMomentumCorrection keeps the momentum unscaled when the learning rate changes.
 	NoMomentumCorrection bool `opt:"momentum_correction,not"`
 	Common
 }
@@ -35,8 +35,8 @@ func (o LARS) State(w *nd.Array) []*nd.Array { return momentumState(w, o.Momentu
 
 // Update changes w and state by the gradient.
 func (o LARS) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
-	// MXNet remembers the rate of its last update, whichever parameter had it. Where the rate
-	// changes from step to step, only the first parameter of each step has its momentum corrected.
+	// MXNet compares the rate with the rate of the last update of any parameter. If the rate
+	// changes from step to step, it corrects the momentum of the first parameter of each step only.
 	momentum := o.Momentum
 	if last := s.Shared[0]; last != 0 && !o.NoMomentumCorrection {
 		momentum *= s.base / last
@@ -51,14 +51,14 @@ func (o LARS) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
 		wn, gn := s.weightNorm(sc, x), scale(norm(d), s.Rescale)
 		valid := mul(positive(wn), positive(gn))
 		other := plus(scale(valid, -1), 1)
-		// other keeps the denominator away from zero where the ratio is not used.
+		// other is 1 where the ratio is not used, so that the denominator is not zero.
 		ratio := div(scale(wn, o.Eta.Or(0.001)), add(plus(add(gn, scale(wn, s.WD)), o.Eps), other))
 		rate := scale(add(mul(valid, ratio), other), s.LR)
 		arrayStep(s, sc, momentum, rate, w, g, state)
 	})
 }
 
-// momentumStep is a step of SGD with a learning rate of its own.
+// momentumStep is a step of SGD with the learning rate lr instead of the step's.
 func momentumStep(s *Step, momentum, lr float64, w, g *nd.Array, state []*nd.Array) {
 	if len(state) == 0 {
 		start(s, update.SGDUpdate, update.SGDUpdateParams{LR: lr, WD: s.WD,
@@ -69,8 +69,8 @@ func momentumStep(s *Step, momentum, lr float64, w, g *nd.Array, state []*nd.Arr
 		RescaleGrad: op.Some(s.Rescale), ClipGradient: op.Some(s.Clip)}, w, g, state)
 }
 
-// arrayStep is a step of SGD whose learning rate is an array of shape (1,), so that nobody waits
-// for it.
+// arrayStep is a step of SGD whose learning rate is an array of shape (1,), so that it need not
+// wait for the value.
 func arrayStep(s *Step, sc *nd.Scoped, momentum float64, rate, w, g *nd.Array, state []*nd.Array) {
 	x := sc.Enter(w)
 	d := add(clip(scale(sc.Enter(g), s.Rescale), s.Clip), scale(x, s.WD))

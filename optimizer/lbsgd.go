@@ -10,8 +10,8 @@ import (
 
 // LBSGD is SGD for large batches: it averages the gradients of BatchScale updates, of which only
 // the last changes the weight, and warms the learning rate up to BatchScale times its value. As in
-// MXNet their sum is not part of the state: a run continued elsewhere in the middle of a batch
-// misses the gradients that the batch had.
+// MXNet the sum of the gradients is not part of the state: a run that another process continues in
+// the middle of such a batch loses the sum, unless SetCollected restores it.
 type LBSGD struct {
 	LR       float64 `opt:"learning_rate,positive"` // 0: 0.01
 	Momentum float64 `opt:"momentum"`
@@ -21,8 +21,9 @@ type LBSGD struct {
 	WarmupEpochs    op.Opt[int] `opt:"warmup_epochs"`              // unset: 5
 	BatchScale      int         `opt:"batch_scale,positive"`       // 0: 1
 	UpdatesPerEpoch int         `opt:"updates_per_epoch,positive"` // 0: 32
-	BeginEpoch      int         `opt:"begin_epoch"`
-	Epochs          int         `opt:"num_epochs"` // not used
+	// epochs already trained, for the warm-up
+	BeginEpoch int `opt:"begin_epoch"`
+	Epochs     int `opt:"num_epochs"` // not used
 	Common
 }
 
@@ -37,9 +38,11 @@ func (o LBSGD) Settings() Settings { return Settings{o.LR, o.WD, o.Common} }
 // State returns the momentum, nothing without momentum.
 func (o LBSGD) State(w *nd.Array) []*nd.Array { return momentumState(w, o.Momentum) }
 
-// Update changes w and state by the mean gradient of a batch when g is the last of its gradients.
+// Update adds g to the gradients of a batch. After the last one it changes w and state by their
+// mean.
 func (o LBSGD) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
-	// Not s.Count: MXNet's warm-up knows nothing of the updates that a run begins with.
+	// Own[0] counts the updates of this run. s.Count would include BeginUpdate, which MXNet's
+	// warm-up ignores.
 	s.Own[0]++
 	n := o.BeginEpoch*o.perEpoch() + int(s.Own[0])
 	nd.Scope(func(sc *nd.Scoped) {
@@ -57,8 +60,8 @@ func (o LBSGD) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
 	})
 }
 
-// collect adds a gradient to those of its batch. It returns their mean when the batch is complete,
-// nil before.
+// collect adds g, the gradient of update n, to the sum of its batch. It returns the mean when the
+// batch is complete, nil before.
 func (o LBSGD) collect(s *Step, sc *nd.Scoped, n int, g *nd.Array) *nd.Array {
 	every := max(o.BatchScale, 1)
 	if every == 1 {

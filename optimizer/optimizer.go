@@ -4,8 +4,8 @@ import (
 	nd "gomx/ndarray"
 )
 
-// Optimizer is a rule that changes a parameter by its gradient. Implementations are values
-// without state of their own: what they remember is in the arrays and in the Step.
+// Optimizer is a rule that changes a parameter by its gradient. Implementations are values without
+// mutable state: their state is in the arrays and in the Step.
 type Optimizer interface {
 	// Name returns MXNet's name, in lower case.
 	Name() string
@@ -18,56 +18,57 @@ type Optimizer interface {
 	Update(s *Step, w, g *nd.Array, state []*nd.Array)
 }
 
-// Common are the parameters that optimizers share and that are rarely set.
+// Common holds the parameters that all optimizers have and that are rarely set.
 type Common struct {
-	// factor of gradients; 0: 1, or what the module chooses
+	// factor of gradients; 0: the factor of Updater.SetRescale, which a module calls, or 1
 	Rescale float64 `opt:"rescale_grad,positive"`
 	// limit of the rescaled gradients' elements; 0: none
 	Clip float64 `opt:"clip_gradient"`
-	// nil: the learning rate is constant
+	// learning rate by number of updates; nil: constant
 	Schedule Schedule `opt:"lr_scheduler"`
-	// float32 copies of float16 weights
+	// update float16 weights through float32 copies
 	MultiPrecision bool `opt:"multi_precision"`
-	BeginUpdate    int  `opt:"begin_num_update"`
+	BeginUpdate    int  `opt:"begin_num_update"` // updates before this run
 	// multipliers of the learning rate by parameter name
 	LRMult map[string]float64 `opt:"lr_mult"`
 	// multipliers of the weight decay by parameter name
 	WDMult map[string]float64 `opt:"wd_mult"`
 }
 
-// Settings are what an Updater needs to know of an optimizer.
+// Settings are the parameters of an optimizer that an Updater uses.
 type Settings struct {
-	LR float64 // 0: that of the schedule, or 0.01
-	WD float64
+	LR float64 // learning rate; 0: the schedule's, or 0.01
+	WD float64 // weight decay
 	Common
 }
 
-// Step is what an optimizer is told about one update of one parameter.
+// Step holds the arguments of one update of one parameter, and memory of the optimizer.
 type Step struct {
-	Index   int
-	Name    string  // empty when unknown
-	LR      float64 // after schedule and multiplier
-	WD      float64 // after multiplier
-	Rescale float64
-	Clip    float64 // negative for none, as the update operators want it
+	Index   int     // of the parameter
+	Name    string  // of the parameter; empty: unknown
+	LR      float64 // learning rate after schedule and multiplier
+	WD      float64 // weight decay after multiplier
+	Rescale float64 // factor of the gradient
+	Clip    float64 // limit of the gradient's elements; negative: none, as in update operators
 	Count   int     // updates of this parameter, this one included
-	Own     *Memory // of this parameter
-	Shared  *Memory // of all parameters
+	Own     *Memory // numbers kept for this parameter
+	Shared  *Memory // numbers kept for all parameters together
 
 	base float64 // learning rate before the multiplier
 	// half is the float16 weight whose float32 copy the step changes; nil without MultiPrecision.
 	half       *nd.Array
-	sum        *nd.Array // of the gradients of a batch that is not complete
-	collecting bool      // sum holds gradients
+	sum        *nd.Array // sum of the gradients of an incomplete batch (LBSGD)
+	collecting bool      // sum is in use
 	last       started
 }
 
-// started is the last operator that a step started. Its memory serves again at the next one.
+// started holds the arguments of the last operator of a step, so that the next step reuses the
+// memory.
 type started struct {
-	params any // boxed
+	params any // parameters of the operator
 	in     []*nd.Array
 	out    [1]*nd.Array
 }
 
-// Memory are numbers that an optimizer remembers from step to step. They begin as zeros.
+// Memory holds numbers that an optimizer keeps from step to step, initially zeros.
 type Memory [2]float64

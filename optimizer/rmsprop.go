@@ -7,7 +7,7 @@ import (
 )
 
 // RMSProp divides steps by the root of a running mean of squared gradients (Tieleman and Hinton,
-// 2012), centred if asked for (Graves, 2013).
+// 2012), optionally centred (Graves, 2013).
 type RMSProp struct {
 	LR float64 `opt:"learning_rate,positive"` // 0: 0.001
 	// decay of the running means; unset: 0.9
@@ -20,8 +20,8 @@ type RMSProp struct {
 	Common
 }
 
-// Ftrl follows the regularized leader (McMahan et al., 2013). As in MXNet a schedule keeps to its
-// own base rate.
+// Ftrl follows the regularized leader (McMahan et al., 2013). As in MXNet a schedule uses its own
+// base rate.
 type Ftrl struct {
 	LR     float64         `opt:"learning_rate,positive"` // 0: 0.1; not used with a schedule
 	Lamda1 op.Opt[float64] `opt:"lamda1"`                 // L1 regularization; unset: 0.01
@@ -63,8 +63,8 @@ func (o Ftrl) Settings() Settings {
 // Settings returns the parameters that all optimizers have.
 func (o FTML) Settings() Settings { return Settings{o.LR, o.WD, o.Common} }
 
-// State returns the running mean of squared gradients; when centred also that of gradients, and
-// the last step.
+// State returns the running mean of squared gradients; when centred also the running mean of
+// gradients, and the last step.
 func (o RMSProp) State(w *nd.Array) []*nd.Array {
 	if o.Centered {
 		return zeros(w, 3)

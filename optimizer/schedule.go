@@ -8,20 +8,20 @@ import (
 	"gomx/op"
 )
 
-// defaultLR is the learning rate where neither optimizer nor schedule says one.
+// defaultLR is the learning rate if neither optimizer nor schedule sets one.
 const defaultLR = 0.01
 
 // Schedule is a learning rate that changes with the number of updates.
 type Schedule interface {
-	// Rate returns the learning rate after the given number of updates. lr is the rate of the
-	// optimizer, which goes before that of the schedule; 0 means the optimizer has none.
+	// Rate returns the learning rate after the given number of updates. lr is the optimizer's rate,
+	// which takes precedence over the schedule's base rate; 0 means that the optimizer has none.
 	Rate(lr float64, updates int) float64
 }
 
-// Warmup lets a schedule begin with other rates than its own.
+// Warmup is the beginning of a schedule, with rates that lead to the schedule's own.
 type Warmup struct {
-	Steps int     `opt:"warmup_steps"`    // updates that the warm-up lasts
-	From  float64 `opt:"warmup_begin_lr"` // rate to begin with
+	Steps int     `opt:"warmup_steps"`    // length of the warm-up in updates
+	From  float64 `opt:"warmup_begin_lr"` // rate at the first update
 	Mode  string  `opt:"warmup_mode"`     // linear (default) or constant
 }
 
@@ -42,25 +42,27 @@ type MultiFactorScheduler struct {
 	Warmup
 }
 
-// PolyScheduler lets the rate fall from BaseLR to FinalLR as a power of what is left.
+// PolyScheduler lowers the rate from BaseLR to FinalLR as a power of the remaining share of
+// updates.
 type PolyScheduler struct {
-	MaxUpdate int     `opt:"max_update"` // where FinalLR is reached
+	MaxUpdate int     `opt:"max_update"` // number of updates at which FinalLR is reached
 	BaseLR    float64 `opt:"base_lr,positive"`
 	Power     int     `opt:"pwr,positive"` // 0: 2
 	FinalLR   float64 `opt:"final_lr"`
 	Warmup
 }
 
-// CosineScheduler lets the rate fall from BaseLR to FinalLR as half a wave of the cosine.
+// CosineScheduler lowers the rate from BaseLR to FinalLR along half a period of the cosine.
 type CosineScheduler struct {
-	MaxUpdate int     `opt:"max_update"` // where FinalLR is reached
+	MaxUpdate int     `opt:"max_update"` // number of updates at which FinalLR is reached
 	BaseLR    float64 `opt:"base_lr,positive"`
 	FinalLR   float64 `opt:"final_lr"`
 	Warmup
 }
 
-// base returns the first of two rates that is set. As in MXNet, the optimizer's rate goes before
-// the base rate of factors, while curves and warm-ups keep to their own.
+// base returns first if it is set, then second, then defaultLR. As in MXNet, the optimizer's rate
+// replaces the base rate of FactorScheduler and MultiFactorScheduler, but not of the other
+// schedules and of warm-ups.
 func base(first, second float64) float64 {
 	switch {
 	case first != 0:
@@ -71,7 +73,7 @@ func base(first, second float64) float64 {
 	return defaultLR
 }
 
-// rate returns the rate during the warm-up; ok is false after it.
+// rate returns the rate during the warm-up, which ends at target; ok is false after it.
 func (w Warmup) rate(target float64, updates int) (lr float64, ok bool) {
 	switch {
 	case updates >= w.Steps:
@@ -95,7 +97,7 @@ func (s FactorScheduler) Rate(lr float64, updates int) float64 {
 	if s.Step <= 0 || factor == 1 || updates <= s.Step {
 		return rate
 	}
-	// Multiplying step by step rounds as MXNet does; it ends early at the smallest rate.
+	// Repeated multiplication rounds as MXNet does; it stops early at the smallest rate.
 	times := (updates - 1) / s.Step
 	for range min(times, maxProducts) {
 		if rate *= factor; rate < stop {
@@ -108,8 +110,8 @@ func (s FactorScheduler) Rate(lr float64, updates int) float64 {
 	return rate
 }
 
-// maxProducts is the number of steps of a FactorScheduler that are multiplied one by one: a state
-// that was damaged, or made on purpose, must not keep a server busy.
+// maxProducts is the number of steps of a FactorScheduler that are multiplied one by one. A damaged
+// or malicious state must not keep a server busy.
 const maxProducts = 1 << 20
 
 // Rate returns the learning rate after the given number of updates.
@@ -150,7 +152,8 @@ func (s CosineScheduler) Rate(lr float64, updates int) float64 {
 		s.Warmup)))/2
 }
 
-// share returns how much of the way from the end of the warm-up to the last update is done.
+// share returns the completed share, 0 to 1, of the updates from the end of the warm-up to the last
+// one.
 func share(updates, last int, w Warmup) float64 {
 	if last <= w.Steps {
 		return 1

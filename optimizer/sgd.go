@@ -6,7 +6,7 @@ import (
 	"gomx/op/update"
 )
 
-// SGD is stochastic gradient descent, with momentum if asked for.
+// SGD is stochastic gradient descent, with momentum unless Momentum is 0.
 type SGD struct {
 	LR       float64 `opt:"learning_rate,positive"` // 0: 0.01
 	Momentum float64 `opt:"momentum"`
@@ -22,12 +22,12 @@ type NAG struct {
 	Common
 }
 
-// Signum goes by the sign of the gradient or of its momentum (Bernstein et al., 2018).
+// Signum steps by the sign of the gradient, or of its momentum (Bernstein et al., 2018).
 type Signum struct {
 	LR       float64         `opt:"learning_rate,positive"` // 0: 0.01
 	Momentum op.Opt[float64] `opt:"momentum"`               // unset: 0.9
 	WD       float64         `opt:"wd"`
-	WDLH     float64         `opt:"wd_lh"` // weight decay apart from the gradient
+	WDLH     float64         `opt:"wd_lh"` // weight decay that shrinks weights directly
 	Common
 }
 
@@ -91,8 +91,8 @@ func (o NAG) Update(s *Step, w, g *nd.Array, state []*nd.Array) {
 		start(s, update.NAGMomUpdate, p, w, g, state)
 		return
 	}
-	// MXNet updates the weight in place and then lets the new weight, not the old one, decay into
-	// the momentum. Runs are to continue where MXNet left them, so the momentum is corrected.
+	// MXNet updates the weight in place and then adds the decay of the new weight, not of the old
+	// one, to the momentum. The momentum is corrected, so that runs continue MXNet's exactly.
 	nd.Scope(func(sc *nd.Scoped) {
 		old := sc.Own(w.Copy())
 		start(s, update.NAGMomUpdate, p, w, g, state)

@@ -9,8 +9,8 @@ import (
 	"gomx/op/prim"
 )
 
-// start starts an update operator whose first output replaces the weight. Parameters equal to
-// those of the last step are not boxed again.
+// start pushes an update operator whose first output replaces the weight. If the parameters equal
+// the last step's, it reuses their interface value.
 func start[P comparable](s *Step, h op.Handle[P], p P, w, g *nd.Array, state []*nd.Array) {
 	if last, ok := s.last.params.(P); !ok || last != p {
 		s.last.params = p
@@ -60,7 +60,7 @@ func plus(a *nd.Array, v float64) *nd.Array {
 	return nd.Apply(prim.PlusScalar, prim.ScalarParams{Scalar: v}, a)
 }
 
-// clip limits elements to [-limit, limit]; a negative limit is none.
+// clip limits elements to [-limit, limit]; a negative limit means no limit.
 func clip(a *nd.Array, limit float64) *nd.Array {
 	if limit < 0 {
 		return a
@@ -76,8 +76,8 @@ func sumSquares(a *nd.Array) *nd.Array {
 // norm returns the root of sumSquares.
 func norm(a *nd.Array) *nd.Array { return sqrt(sumSquares(a)) }
 
-// weightNorm returns the norm of a weight as MXNet's layer-wise rates have it: that of the float16
-// weight where there is one, with squares of float16.
+// weightNorm returns the norm of a weight for MXNet's layer-wise rates: the norm of the float16
+// weight if there is one, with squares in float16.
 func (s *Step) weightNorm(sc *nd.Scoped, w *nd.Array) *nd.Array {
 	if s.half == nil {
 		return norm(w)

@@ -12,27 +12,27 @@ import (
 	"gomx/op"
 )
 
-// Updater runs an optimizer on a set of parameters, which it knows by index. It is used by one
-// goroutine at a time.
+// Updater runs an optimizer on a set of parameters, which it identifies by index. Only one
+// goroutine at a time may use it.
 type Updater struct {
 	opt     Optimizer
 	set     Settings
-	names   []string
-	lrMult  map[string]float64
-	wdMult  map[string]float64
-	rescale float64
-	shared  Memory
-	updates int // the most updates that any parameter has had
-	slots   map[int]*slot
+	names   []string           // by index; may be shorter than the set of parameters
+	lrMult  map[string]float64 // of learning rates, by parameter name
+	wdMult  map[string]float64 // of weight decays, by parameter name
+	rescale float64            // factor of gradients
+	shared  Memory             // of all parameters, see Step.Shared
+	updates int                // largest number of updates of any parameter
+	slots   map[int]*slot      // by index
 }
 
-// slot is what the updater keeps for one parameter.
+// slot is the updater's state of one parameter.
 type slot struct {
 	step  Step
-	own   Memory
-	count int
-	state []*nd.Array
-	ready bool // state has been made or set
+	own   Memory      // see Step.Own
+	count int         // updates
+	state []*nd.Array // owned by the slot
+	ready bool        // state is valid
 }
 
 // NewUpdater returns an updater for parameters with the given names; names may be nil.
@@ -64,7 +64,7 @@ func NewUpdater(o Optimizer, names []string) (*Updater, error) {
 	return u, nil
 }
 
-// decays reports whether a parameter's name asks for weight decay.
+// decays reports whether weight decay applies to a parameter by its name.
 func decays(o Optimizer, name string) bool {
 	if strings.HasSuffix(name, "_weight") {
 		return true
@@ -74,7 +74,7 @@ func decays(o Optimizer, name string) bool {
 }
 
 // SetAttrs takes multipliers from the attributes of a symbol's variables: __lr_mult__ and
-// __wd_mult__. Those of Common win.
+// __wd_mult__. The multipliers of Common take precedence.
 func (u *Updater) SetAttrs(attrs map[string]map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(attrs)) {
 		for key, mults := range map[string]map[string]float64{"__lr_mult__": u.lrMult,
@@ -96,7 +96,7 @@ func (u *Updater) SetAttrs(attrs map[string]map[string]string) error {
 	return nil
 }
 
-// SetRescale sets the factor of gradients unless the optimizer says it itself.
+// SetRescale sets the factor of gradients unless the optimizer's Common.Rescale is set.
 func (u *Updater) SetRescale(factor float64) {
 	if u.set.Rescale == 0 {
 		u.rescale = factor
@@ -117,10 +117,10 @@ func (u *Updater) Rescale() float64 { return u.rescale }
 // Optimizer returns the optimizer that the updater runs.
 func (u *Updater) Optimizer() Optimizer { return u.opt }
 
-// Updates returns the largest number of updates that a parameter has had: what schedules count.
+// Updates returns the largest number of updates of any parameter, which schedules use.
 func (u *Updater) Updates() int { return u.updates }
 
-// SetUpdates makes every parameter count as updated n times, to continue a run.
+// SetUpdates sets the update count of every parameter to n, to continue a run.
 func (u *Updater) SetUpdates(n int) {
 	u.updates, u.set.BeginUpdate = n, n
 	for _, s := range u.slots {
@@ -139,8 +139,8 @@ func (u *Updater) LR() float64 {
 	return defaultLR
 }
 
-// State returns the arrays kept for parameter i, nil before its first update. Under
-// MultiPrecision they include the float32 copy of the weight, where MXNet has it.
+// State returns the arrays kept for parameter i, nil before its first update. Under MultiPrecision
+// they include the float32 copy of the weight, at MXNet's position.
 func (u *Updater) State(i int) []*nd.Array {
 	if s := u.slots[i]; s != nil {
 		return s.state
@@ -158,7 +158,7 @@ func (u *Updater) mixed(weight *nd.Array) bool {
 	return u.set.MultiPrecision && weight.DType() == dtype.Float16
 }
 
-// SetState gives the updater the arrays to keep for parameter i, as State returned them.
+// SetState replaces the arrays kept for parameter i by arrays that State has returned.
 func (u *Updater) SetState(i int, state []*nd.Array) {
 	s := u.slot(i)
 	s.state, s.ready = state, true
@@ -177,8 +177,8 @@ func (u *Updater) slot(i int) *slot {
 	return s
 }
 
-// Update starts the update of parameter i by its gradient. It returns misuse at once; failures
-// of the computation appear when somebody waits for the weight.
+// Update starts the update of parameter i by its gradient. It returns misuse at once; a wait for
+// the weight returns failures of the computation.
 func (u *Updater) Update(i int, weight, grad *nd.Array) (err error) {
 	s := u.slot(i)
 	defer func() {
@@ -201,8 +201,7 @@ func (u *Updater) Update(i int, weight, grad *nd.Array) (err error) {
 	return nil
 }
 
-// rateFirst is the ability of an optimizer to have its learning rate from before the update was
-// counted.
+// rateFirst marks optimizers whose learning rate is computed before the update is counted.
 type rateFirst interface{ rateFirst() }
 
 // count counts an update of a parameter and returns its learning rate before multipliers.
@@ -219,7 +218,7 @@ func (u *Updater) count(s *slot) (rate float64) {
 	return rate
 }
 
-// fill counts the next update and works out its numbers.
+// fill counts the next update and sets the arguments of its step.
 func (u *Updater) fill(s *slot) {
 	st, rate := &s.step, u.count(s)
 	st.Count, st.Rescale, st.Clip = s.count, u.rescale, -1
@@ -235,8 +234,8 @@ func (u *Updater) fill(s *slot) {
 	}
 }
 
-// masterLast is the ability of an optimizer to have the float32 copy after its own state, as
-// MXNet's SGD family has it.
+// masterLast marks optimizers that keep the float32 copy after their own state, as MXNet's SGD
+// family does.
 type masterLast interface{ masterLast() }
 
 func (u *Updater) newState(weight *nd.Array, mixed bool) []*nd.Array {

@@ -7,13 +7,13 @@ import (
 	nd "gomx/ndarray"
 )
 
-// SetName names parameter i, for multipliers and messages, after NewUpdater. Whether it decays is
-// not decided by its name then: it does unless a multiplier says otherwise.
+// SetName names parameter i, for multipliers and errors, after NewUpdater. Its weight decay then
+// does not depend on the name: it decays unless a multiplier is 0.
 func (u *Updater) SetName(i int, name string) { u.slot(i).step.Name = name }
 
-// Settled returns the optimizer with everything filled in that the updater has worked out: the
-// factor of gradients and the multipliers of all its parameters. An updater made from the result
-// elsewhere, with SetName instead of a list of names, treats the parameters as this one does.
+// Settled returns the optimizer with the values that the updater has determined: the factor of
+// gradients and the multipliers of all its parameters. An updater that another process makes from
+// the result, with SetName instead of a list of names, updates the parameters as this one does.
 func (u *Updater) Settled() (Optimizer, error) {
 	data, err := Encode(u.opt)
 	if err != nil {
@@ -34,17 +34,17 @@ func (u *Updater) Settled() (Optimizer, error) {
 	return Decode(data)
 }
 
-// Progress is what an updater knows about one parameter beside its state arrays. With both, another
-// updater of the same optimizer continues bit for bit (LBSGD in the middle of a batch with
-// Collected as well).
+// Progress is the part of an updater's state of one parameter that is not in the state arrays. With
+// both, another updater of the same optimizer continues bit for bit (LBSGD in the middle of a batch
+// needs Collected too).
 type Progress struct {
 	Count       int    // updates of the parameter
-	Updates     int    // the most updates that any parameter has had
-	Own, Shared Memory // of the parameter, and of all
+	Updates     int    // largest number of updates of any parameter
+	Own, Shared Memory // numbers kept for the parameter, and for all parameters together
 }
 
-// Collected returns the sum of the gradients of a batch of parameter i that is not complete, nil if
-// there is none. Only LBSGD has one.
+// Collected returns the sum of the gradients of an incomplete batch of parameter i, nil if there is
+// none. Only LBSGD has one.
 func (u *Updater) Collected(i int) *nd.Array {
 	if s := u.slots[i]; s != nil && s.step.collecting {
 		return s.step.sum
@@ -52,20 +52,20 @@ func (u *Updater) Collected(i int) *nd.Array {
 	return nil
 }
 
-// SetCollected continues a batch of parameter i with what Collected has returned.
+// SetCollected continues an incomplete batch of parameter i with a sum that Collected has returned.
 func (u *Updater) SetCollected(i int, sum *nd.Array) {
 	s := u.slot(i)
 	s.step.sum, s.step.collecting = sum, sum != nil
 }
 
-// Progress returns that of parameter i.
+// Progress returns the progress of parameter i.
 func (u *Updater) Progress(i int) Progress {
 	s := u.slot(i)
 	return Progress{s.count, u.updates, s.own, u.shared}
 }
 
-// SetProgress makes parameter i continue from p. What parameters have in common is only moved
-// forward: of Shared, the memory of the parameter that is furthest ahead stays.
+// SetProgress makes parameter i continue from p. State that the parameters share only moves
+// forward: Updates is the maximum, and Shared comes from the parameter that is furthest ahead.
 func (u *Updater) SetProgress(i int, p Progress) {
 	s := u.slot(i)
 	s.count, s.own = p.Count, p.Own
