@@ -21,10 +21,12 @@ type Source struct {
 // Options say how a graph is compiled. The zero value compiles for inference on the processor, with
 // the plain kernels on one thread.
 type Options struct {
-	Train  bool
-	Single bool // every operator is a segment of its own
-	Device device.Device
-	Spread *Spread // where the parts of the graph run; nil means all on Device
+	Train bool
+	// NoDropout makes dropout that drops in training only pass everything on, also when training.
+	NoDropout bool
+	Single    bool // every operator is a segment of its own
+	Device    device.Device
+	Spread    *Spread // where the parts of the graph run; nil means all on Device
 	// Grads are the requests of arguments whose gradient is wanted. Inference has them too: a learned
 	// argument is written between runs.
 	Grads map[string]op.Req

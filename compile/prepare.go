@@ -7,6 +7,7 @@ import (
 
 	"gomx/graph"
 	"gomx/op"
+	"gomx/op/nn"
 	"gomx/op/prim"
 )
 
@@ -37,7 +38,7 @@ func ignores(n *op.Node, k int) bool { return slices.Contains(n.Op.Ignores, k) }
 // args describes the operands of node number i as plain arrays.
 func (u *Unit) args(i int, n *op.Node, used []bool) *op.Args {
 	p := u.prog
-	a := &op.Args{Train: p.Train, Threads: max(u.opt.Target.Threads, 1)}
+	a := &op.Args{Train: u.trains(n), Threads: max(u.opt.Target.Threads, 1)}
 	for _, e := range n.In {
 		d, private := u.draft.private[p.Graph.Entry(e)]
 		if !private {
@@ -95,11 +96,19 @@ func prepare(u *Unit) error {
 				u.draft.private[from+j] = d
 			}
 		}
-		p.Steps = append(p.Steps, newStep(n, i, r, p.Train))
+		p.Steps = append(p.Steps, newStep(n, i, r, u.trains(n)))
 		u.keep(&p.Steps[len(p.Steps)-1])
 	}
 	return nil
 }
+
+// trains reports whether node n computes as in training.
+func (u *Unit) trains(n *op.Node) bool {
+	return u.opt.Train && !(u.opt.NoDropout && IsDropout(n))
+}
+
+// IsDropout reports whether n is a dropout or its gradient.
+func IsDropout(n *op.Node) bool { return n.Op == nn.Dropout.Op || n.Op == nn.DropoutGrad.Op }
 
 // newStep makes the step of node number i.
 func newStep(n *op.Node, i int, r *ready, train bool) Step {

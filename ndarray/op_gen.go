@@ -1550,6 +1550,9 @@ func Abs(data *Array) *Array {
 //
 // relu is max(x, 0), sigmoid 1/(1+exp(-x)), softrelu log(1+exp(x)), softsign x/(1+|x|).
 //
+// NaN stays NaN and has the gradient NaN. relu of MXNet with oneDNN gives 0 for both, as its operator
+// relu does not.
+//
 // Parameters:
 //   - ActType: the function; required
 func Activation(data *Array, p ActivationParams) *Array {
@@ -2726,6 +2729,9 @@ func LayerNorm(data, gamma, beta *Array, p LayerNormParams) *Array {
 // is x·Φ(x) for all x, with the normal distribution Φ. The gradient of selu for negative values is
 // scale·(alpha + y), as MXNet has it, where the derivative would be scale·alpha + y.
 //
+// NaN stays NaN. Its gradient is NaN for elu and slope for leaky; MXNet with oneDNN gives 1 for both, and
+// slope for the gradient of elu at positive numbers near zero.
+//
 // Optional inputs, given by [With]: gamma.
 //
 // Parameters:
@@ -2957,7 +2963,7 @@ func Log2(data *Array) *Array {
 	return apply1(opLog2, op.NoParams{}, data)
 }
 
-// LogSoftmax computes x/T - log Σ exp(x/T) along an axis. T is the temperature. With use_length, elements behind the length are zero in the output and left out of sums.
+// LogSoftmax computes x/T - log Σ exp(x/T) along an axis. T is the temperature. With use_length, elements behind the length are zero in the output and left out of sums. NaN and +Inf give NaN in all elements of their line; MXNet with oneDNN passes over NaN and divides by an infinite sum.
 //
 // Optional inputs, given by [With]: length.
 //
@@ -3547,7 +3553,7 @@ func NanProd(data *Array, p ReduceParams) *Array {
 	return apply1(opNanProd, p, data)
 }
 
-// NanSum computes the sum, with NaN counting as zero, over the given axes, over all of them if none are given. Reducing all axes gives shape (1,) unless keepdims is set.
+// NanSum computes the sum, with NaN counting as zero and infinite sums as in Sum (NaN in MXNet), over the given axes, over all of them if none are given. Reducing all axes gives shape (1,) unless keepdims is set.
 //
 // Parameters:
 //   - Axis: axes to reduce; none: all
@@ -3562,7 +3568,7 @@ func Negative(data *Array) *Array {
 	return apply1(opNegative, op.NoParams{}, data)
 }
 
-// Norm computes the sum of absolute values, or the square root of the sum of squares, over the given axes, over all of them if none are given.
+// Norm computes the sum of absolute values, or the square root of the sum of squares, over the given axes, over all of them if none are given. With an infinite element it is +Inf, in MXNet NaN.
 //
 // Parameters:
 //   - Ord: 1: sum of absolute values, 2: Euclidean; at least 1; 2 by default
@@ -4558,7 +4564,7 @@ func SmoothL1(data *Array, p SmoothL1Params) *Array {
 	return apply1(opSmoothL1, p, data)
 }
 
-// Softmax computes exp(x/T) / Σ exp(x/T) along an axis. T is the temperature. With use_length, elements behind the length are zero in the output and left out of sums.
+// Softmax computes exp(x/T) / Σ exp(x/T) along an axis. T is the temperature. With use_length, elements behind the length are zero in the output and left out of sums. NaN and +Inf give NaN in all elements of their line; MXNet with oneDNN passes over NaN and divides by an infinite sum.
 //
 // Optional inputs, given by [With]: length.
 //
@@ -4584,7 +4590,9 @@ func SoftmaxActivation(data *Array, p SoftmaxActivationParams) *Array {
 
 // SoftmaxCrossEntropy (softmax_cross_entropy) is the sum of -log softmax(data)[label] over a batch.
 //
-// Data has shape (n, classes), the label (n), the output (1). Probabilities below 1e-8 count as 1e-8.
+// Data has shape (n, classes), the label (n), the output (1). Probabilities below 1e-8 count as 1e-8. A label
+// that is no class adds nothing, where MXNet reads memory beyond the row; the gradient of its row is the
+// softmax, as in MXNet.
 func SoftmaxCrossEntropy(data, label *Array) *Array {
 	return apply1(opSoftmaxCrossEntropy, op.NoParams{}, data, label)
 }
@@ -4611,7 +4619,7 @@ func SoftmaxOutput(data, label *Array, p SoftmaxOutputParams) *Array {
 	return apply1(opSoftmaxOutput, p, data, label)
 }
 
-// Softmin computes exp(-x/T) / Σ exp(-x/T) along an axis. T is the temperature. With use_length, elements behind the length are zero in the output and left out of sums.
+// Softmin computes exp(-x/T) / Σ exp(-x/T) along an axis. T is the temperature. With use_length, elements behind the length are zero in the output and left out of sums. NaN and +Inf give NaN in all elements of their line; MXNet with oneDNN passes over NaN and divides by an infinite sum.
 //
 // Optional inputs, given by [With]: length.
 //
@@ -4629,7 +4637,7 @@ func Softsign(data *Array) *Array {
 	return apply1(opSoftsign, op.NoParams{}, data)
 }
 
-// Sort orders the elements along an axis. A second output, which composition does not see, is where each came from.
+// Sort orders the elements along an axis, NaN behind the others; MXNet leaves the order of NaN to its library. A second output, which composition does not see, is where each came from.
 //
 // Parameters:
 //   - Axis: axis along which to sort; None: the flattened array; -1 by default

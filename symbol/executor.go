@@ -24,15 +24,15 @@ type Executor struct {
 	outputs []*nd.Array
 	arena   *arena
 
-	programs  [4]*bound // compiled at first use, by mode
-	current   *run      // the run whose backward part has not been pushed yet
-	untrained bool      // the last run that was finished was one of Forward(false)
-	stepping  stepping  // a run that PartialForward has not finished
-	runs      uint64    // number of the last run, which places it in the random stream
-	uses      []engine.Use
-	closed    bool
-	spread    *compile.Spread // where things lie on several devices; nil: on the device of the configuration
-	unfused   bool            // NoFusion as configured, whether or not there is a monitor
+	programs [2 * modes]*bound // compiled at first use, by mode
+	current  *run              // the run whose backward part has not been pushed yet
+	last     ran               // the last run whose forward part was finished
+	stepping stepping          // a run that PartialForward has not finished
+	runs     uint64            // number of the last run, which places it in the random stream
+	uses     []engine.Use
+	closed   bool
+	spread   *compile.Spread // where things lie on several devices; nil: on the device of the configuration
+	unfused  bool            // NoFusion as configured, whether or not there is a monitor
 }
 
 // Symbol returns what is bound.
@@ -124,14 +124,19 @@ func (ex *Executor) Forward(train bool) error {
 		return err
 	}
 	ex.start(r)
-	ex.keepForBackward(r)
+	ex.finishForward(r)
 	return nil
 }
 
 // beginRun takes a run of a program and gives up those that have not been finished.
 func (ex *Executor) beginRun(b *bound) (*run, error) {
-	ex.abandon()
 	ex.runs++
+	return ex.beginAgain(b)
+}
+
+// beginAgain is beginRun at the same place of the random stream as the run before.
+func (ex *Executor) beginAgain(b *bound) (*run, error) {
+	ex.abandon()
 	r, err := b.begin(ex.runs)
 	if err != nil {
 		return nil, err
@@ -142,9 +147,26 @@ func (ex *Executor) beginRun(b *bound) (*run, error) {
 	return r, nil
 }
 
-// keepForBackward is what comes after the forward part of a run has been pushed: one with a backward part waits for it.
+// ran says which runs an executor has finished the forward part of, if any.
+type ran uint8
+
+const (
+	ranNothing  ran = iota
+	ranInferred     // Forward(false)
+	ranTrained      // Forward(true)
+)
+
+// finishForward ends the forward part of a run that a program has asked for.
+func (ex *Executor) finishForward(r *run) {
+	ex.last = ranInferred
+	if r.b.p.Train {
+		ex.last = ranTrained
+	}
+	ex.keepForBackward(r)
+}
+
+// keepForBackward follows the forward part of a run: a run with a backward part waits for it.
 func (ex *Executor) keepForBackward(r *run) {
-	ex.untrained = !r.b.p.Train
 	if p := r.b.p; p.Train && p.HasBackward() {
 		ex.current = r
 		return
@@ -153,32 +175,41 @@ func (ex *Executor) keepForBackward(r *run) {
 }
 
 // program returns the compiled graph for a mode.
-func (ex *Executor) program(train bool) (*bound, error) { return ex.compiled(train, false) }
+func (ex *Executor) program(train bool) (*bound, error) { return ex.compiled(modeOf(train), false) }
 
-// The modes by which programs are kept; one whose operators are pushed one by one is kept behind them.
+// mode says how a program runs.
+type mode uint8
+
+// The modes by which programs are kept; those whose operators are pushed one by one are kept behind
+// them.
 const (
-	inferring = iota
+	inferring mode = iota
 	training
+	gradientsOnly // training without dropout: the gradients of an inference
 	modes
 )
 
-// compiled returns the graph compiled for a mode, single for one whose operators are pushed one by one.
-func (ex *Executor) compiled(train, single bool) (*bound, error) {
-	mode := inferring
+func modeOf(train bool) mode {
 	if train {
-		mode = training
+		return training
 	}
+	return inferring
+}
+
+// compiled returns the graph compiled for a mode, single for one whose operators are pushed one by one.
+func (ex *Executor) compiled(m mode, single bool) (*bound, error) {
+	at := m
 	if single {
-		mode += modes
+		at += modes
 	}
-	if ex.programs[mode] == nil {
-		p, err := ex.compile(train, single)
+	if ex.programs[at] == nil {
+		p, err := ex.compile(m, single)
 		if err != nil {
 			return nil, err
 		}
-		ex.programs[mode] = p.bind(ex)
+		ex.programs[at] = p.bind(ex)
 	}
-	return ex.programs[mode], nil
+	return ex.programs[at], nil
 }
 
 // MemoryUse is the memory that a compiled mode of an executor needs beside the arrays bound to it.

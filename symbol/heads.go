@@ -3,8 +3,11 @@ package symbol
 import (
 	"errors"
 	"fmt"
+	"slices"
 
+	"gomx/compile"
 	nd "gomx/ndarray"
+	"gomx/op"
 )
 
 // Backward computes the gradients of the last Forward(true) into Grads, as each argument's
@@ -15,9 +18,10 @@ import (
 // to the outputs' element types. None means ones; losses ignore them, so that nil does for a loss.
 // As in MXNet those beyond the last output are passed over.
 //
-// After a Forward(false) Backward runs the graph again as in training, with the arguments of now;
-// outputs and auxiliary states keep what they hold. A second Backward after one Forward is an error, because the first one
-// has used the memory of what was kept.
+// A second Backward after one Forward, and a Backward after a Forward(false), run the graph again as
+// in training, with the arguments of now and the random numbers of that Forward; outputs and
+// auxiliary states keep their content. After a Forward(false) dropout has dropped nothing, so that
+// gradients pass it unchanged.
 func (ex *Executor) Backward(headGrads ...*nd.Array) error {
 	if ex.closed {
 		return errors.New("symbol: Backward on a closed executor")
@@ -25,18 +29,16 @@ func (ex *Executor) Backward(headGrads ...*nd.Array) error {
 	if len(ex.Grads) == 0 {
 		return nil
 	}
-	if ex.current == nil && ex.untrained {
+	if ex.last == ranNothing {
+		return errors.New("symbol: Backward wants a Forward before it")
+	}
+	if ex.current == nil {
 		if err := ex.forwardAside(); err != nil {
 			return err
 		}
 	}
 	if ex.current == nil {
-		for _, b := range []*bound{ex.programs[training], ex.programs[training+modes]} {
-			if b != nil && !b.p.HasBackward() {
-				return nil // nothing depends on an argument that wants a gradient
-			}
-		}
-		return errors.New("symbol: Backward wants a Forward(true) before it, each time")
+		return nil // nothing depends on an argument that wants a gradient
 	}
 	if ex.arena.last != ex.current {
 		return errors.New("symbol: Backward after another executor that shares the memory has run: what Forward kept is gone")
@@ -55,13 +57,21 @@ func (ex *Executor) Backward(headGrads ...*nd.Array) error {
 	return nil
 }
 
-// forwardAside runs the forward part as in training, on copies of the auxiliary states and with outputs that nobody sees.
+// forwardAside repeats the forward part of the last run as in training, on copies of the auxiliary
+// states and with outputs that nobody sees.
 func (ex *Executor) forwardAside() error {
-	b, err := ex.program(true)
+	m := training
+	if ex.last == ranInferred && slices.ContainsFunc(op.Topo(ex.source.Outputs), compile.IsDropout) {
+		m = gradientsOnly
+	}
+	b, err := ex.compiled(m, false)
 	if err != nil {
 		return err
 	}
-	r, err := ex.beginRun(b)
+	if !b.p.HasBackward() {
+		return nil
+	}
+	r, err := ex.beginAgain(b)
 	if err != nil {
 		return err
 	}

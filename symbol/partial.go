@@ -15,7 +15,7 @@ func (ex *Executor) PartialForward(train bool, step int) (left int, err error) {
 	if ex.closed {
 		return 0, errors.New("symbol: PartialForward on a closed executor")
 	}
-	b, err := ex.compiled(train, true)
+	b, err := ex.compiled(modeOf(train), true)
 	if err != nil {
 		return 0, err
 	}
@@ -46,7 +46,7 @@ func (ex *Executor) PartialForward(train bool, step int) (left int, err error) {
 		return left, nil
 	}
 	ex.stepping.run = nil
-	ex.keepForBackward(r)
+	ex.finishForward(r)
 	return 0, nil
 }
 

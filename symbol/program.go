@@ -24,8 +24,8 @@ type program struct {
 }
 
 // compile compiles the graph for a mode.
-func (ex *Executor) compile(train, single bool) (*program, error) {
-	p, err := compile.Compile(ex.source, ex.options(train, single))
+func (ex *Executor) compile(m mode, single bool) (*program, error) {
+	p, err := compile.Compile(ex.source, ex.options(m, single))
 	if err != nil {
 		return nil, err
 	}
@@ -33,9 +33,10 @@ func (ex *Executor) compile(train, single bool) (*program, error) {
 }
 
 // options says how the graph is compiled for a mode.
-func (ex *Executor) options(train, single bool) compile.Options {
+func (ex *Executor) options(m mode, single bool) compile.Options {
+	train := m != inferring
 	c := &ex.config
-	o := compile.Options{Train: train, Single: single, Device: c.Device, Spread: ex.spread, Precision: c.Precision,
+	o := compile.Options{Train: train, NoDropout: m == gradientsOnly, Single: single, Device: c.Device, Spread: ex.spread, Precision: c.Precision,
 		Recompute: c.Recompute, Streams: c.Streams, NoFusion: c.NoFusion, Without: c.Without, Verify: c.Guard || c.Monitor != nil,
 		Grads: map[string]op.Req{}, Target: target(train)}
 	for name := range ex.Grads {

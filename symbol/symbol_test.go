@@ -90,7 +90,7 @@ func TestErrorsNameTheThing(t *testing.T) {
 				return err
 			}
 			return ex.Backward()
-		}, []string{"Forward(true)"}},
+		}, []string{"wants a Forward"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -46,7 +46,7 @@ var (
 func init() {
 	Sort.Define(op.Spec[SortParams]{
 		Traits: op.Traits{
-			Doc:     "Sort orders the elements along an axis. A second output, which composition does not see, is where each came from.",
+			Doc:     "Sort orders the elements along an axis, NaN behind the others; MXNet leaves the order of NaN to its library. A second output, which composition does not see, is where each came from.",
 			Aliases: []string{"_npi_sort"},
 		},
 		Outputs:   func(SortParams) []string { return []string{"output0", "output1"} },

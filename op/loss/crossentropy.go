@@ -26,7 +26,9 @@ func init() {
 		Traits: op.Traits{
 			Doc: `SoftmaxCrossEntropy (softmax_cross_entropy) is the sum of -log softmax(data)[label] over a batch.
 
-Data has shape (n, classes), the label (n), the output (1). Probabilities below 1e-8 count as 1e-8.`,
+Data has shape (n, classes), the label (n), the output (1). Probabilities below 1e-8 count as 1e-8. A label
+that is no class adds nothing, where MXNet reads memory beyond the row; the gradient of its row is the
+softmax, as in MXNet.`,
 			Precision: op.Wide,
 		},
 		Inputs:    dataLabel[op.NoParams],

@@ -18,6 +18,10 @@ func TestSoftmaxCrossEntropy(t *testing.T) {
 			Heads: []op.Tensor{vec(2)}, WantGrad: []op.Tensor{values(dtype.Shape{2, 2}, -1.5, 1.5, 1, -1), {}}},
 		optest.Case{Name: "random", In: []op.Tensor{random(1, 4, 5), vec(0, 4, 2, 2)}, Const: []int{1}},
 	)
+	e := float32(math.Log(2))
+	optest.Run(t, loss.SoftmaxCrossEntropy.Op, optest.Case{Name: "labels that are no classes", NoDiff: true, Const: []int{1},
+		In:   []op.Tensor{values(dtype.Shape{4, 2}, 1, 1, 2, 2, 3, 3, 4, 4), vec(-1, 2, 1, 1e9)},
+		Want: []op.Tensor{vec(e)}, Heads: []op.Tensor{vec(2)}, WantGrad: []op.Tensor{values(dtype.Shape{4, 2}, 1, 1, 1, 1, 1, -1, 1, 1), {}}})
 	runInfer(t, loss.SoftmaxCrossEntropy.Op,
 		inferCase{name: "batch from the label", in: []dtype.Shape{{-1, 3}, {4}}, want: []dtype.Shape{{4, 3}, {4}}},
 		inferCase{name: "three axes", in: []dtype.Shape{{2, 3, 4}, nil}, err: "data: shape (2, 3, 4)"})

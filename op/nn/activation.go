@@ -24,7 +24,10 @@ func init() {
 		Traits: op.Traits{
 			Doc: `Activation applies a function element by element.
 
-relu is max(x, 0), sigmoid 1/(1+exp(-x)), softrelu log(1+exp(x)), softsign x/(1+|x|).`,
+relu is max(x, 0), sigmoid 1/(1+exp(-x)), softrelu log(1+exp(x)), softsign x/(1+|x|).
+
+NaN stays NaN and has the gradient NaN. relu of MXNet with oneDNN gives 0 for both, as its operator
+relu does not.`,
 			Aliases:   []string{"_npx_activation"},
 			Inplace:   [][2]int{{0, 0}},
 			Pointwise: true,

@@ -34,7 +34,10 @@ leaky multiplies them by slope; prelu by the learned gamma, one per channel or a
 by a slope drawn between lower_bound and upper_bound for each element in training, by the middle
 of both otherwise; elu gives slope·(exp(x)-1); selu is elu scaled to keep mean and variance; gelu
 is x·Φ(x) for all x, with the normal distribution Φ. The gradient of selu for negative values is
-scale·(alpha + y), as MXNet has it, where the derivative would be scale·alpha + y.`,
+scale·(alpha + y), as MXNet has it, where the derivative would be scale·alpha + y.
+
+NaN stays NaN. Its gradient is NaN for elu and slope for leaky; MXNet with oneDNN gives 1 for both, and
+slope for the gradient of elu at positive numbers near zero.`,
 			Aliases:   []string{"_npx_leaky_relu"},
 			GoName:    "LeakyReLU",
 			Inplace:   [][2]int{{0, 0}},

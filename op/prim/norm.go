@@ -31,7 +31,7 @@ var (
 func init() {
 	Norm.Define(op.Spec[NormParams]{
 		Traits: op.Traits{
-			Doc:       "Norm computes the sum of absolute values, or the square root of the sum of squares, over the given axes, over all of them if none are given.",
+			Doc:       "Norm computes the sum of absolute values, or the square root of the sum of squares, over the given axes, over all of them if none are given. With an infinite element it is +Inf, in MXNet NaN.",
 			Aliases:   []string{"_sparse_norm"},
 			Precision: op.Wide,
 		},

@@ -127,7 +127,7 @@ func reductions() []reduction {
 		{Prod, "Prod", "the product", nil,
 			fold{init: 1, initI: 1, f: func(acc, x float64) float64 { return acc * x }, i: times},
 			func(e expandParams, x, y, dy op.Entry) op.Entry { return div(expand(e, mul(dy, y), x), x) }},
-		{NanSum, "NanSum", "the sum, with NaN counting as zero,", nil,
+		{NanSum, "NanSum", "the sum, with NaN counting as zero and infinite sums as in Sum (NaN in MXNet),", nil,
 			fold{f: func(acc, x float64) float64 {
 				if math.IsNaN(x) {
 					return acc

@@ -40,7 +40,8 @@ func init() {
 	for _, f := range family {
 		f.op.Define(op.Spec[SoftmaxParams]{
 			Traits: op.Traits{
-				Doc:       f.doc + " T is the temperature. With use_length, elements behind the length are zero in the output and left out of sums.",
+				Doc: f.doc + " T is the temperature. With use_length, elements behind the length are zero in the output and left out of sums." +
+					" NaN and +Inf give NaN in all elements of their line; MXNet with oneDNN passes over NaN and divides by an infinite sum.",
 				Aliases:   f.aliases,
 				Inplace:   [][2]int{{0, 0}},
 				Precision: op.Wide,
