@@ -93,6 +93,9 @@ func selections() []selection {
 		}, nil},
 		{"optim/compression.json", "", func(c *selectedCase) bool { return c.ID == "c2" }, nil},
 		{"train/train.json", "", models, []string{"symbol"}},
+		{"gluon/rnn/legacy_rnn.json", "", func(c *selectedCase) bool {
+			return c.Kind == "initializer" || c.ID == "gru" || c.ID == "fused_gru_bi"
+		}, []string{"symbol"}},
 		{"train/dist.json", "", func(c *selectedCase) bool { return c.ID == "aggregate" }, nil},
 	}
 }

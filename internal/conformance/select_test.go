@@ -26,7 +26,7 @@ func TestSelection(t *testing.T) {
 	}
 	defer g.Close()
 	for _, load := range []func(*conformance.Golden) ([]conformance.Case, error){
-		conformance.OpCases, conformance.FormatCases, conformance.ModelCases,
+		conformance.OpCases, conformance.FormatCases, conformance.ModelCases, conformance.CellCases,
 		conformance.PlanCases, conformance.OptimCases, conformance.TrainCases,
 		conformance.RestCases,
 	} {
