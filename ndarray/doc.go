@@ -88,3 +88,5 @@
 // Functions and methods may be called from any goroutine. Operations on one array happen in the
 // order of the calls.
 package ndarray
+
+//go:generate go run gomx/internal/opgen

@@ -87,3 +87,146 @@ func (a *Array) ExpandDims(axis int) *Array {
 	shape := append(append(a.shape[:k:k].Clone(), 1), a.shape[k:]...)
 	return a.reshape("ExpandDims", shape)
 }
+
+// ArgMax returns the index of the largest element along an axis; a negative axis counts from the
+// end.
+func (a *Array) ArgMax(axis int) *Array {
+	return apply1(opArgMax, ArgParams{Axis: op.Some(axis)}, a)
+}
+
+// ArgMin returns the index of the smallest element along an axis.
+func (a *Array) ArgMin(axis int) *Array {
+	return apply1(opArgMin, ArgParams{Axis: op.Some(axis)}, a)
+}
+
+// ArgMaxChannel is the operator argmax_channel.
+func (a *Array) ArgMaxChannel() *Array { return apply1(opArgMaxChannel, op.NoParams{}, a) }
+
+// Sort returns the elements in ascending order along an axis.
+func (a *Array) Sort(axis int) *Array { return apply1(opSort, SortParams{Axis: op.Some(axis)}, a) }
+
+// ArgSort returns the indices that sort an axis in ascending order.
+func (a *Array) ArgSort(axis int) *Array {
+	return apply1(opArgSort, ArgSortParams{Axis: op.Some(axis)}, a)
+}
+
+// TopK returns the indices of the k largest elements along an axis. The function TopK returns
+// values, masks, or values and indices.
+func (a *Array) TopK(k, axis int) *Array {
+	return apply1(opTopK, TopKParams{K: op.Some(k), Axis: op.Some(axis)}, a)
+}
+
+// OneHot returns an array with an additional last axis of extent depth, which is 1 at the index
+// that the element of a gives and 0 elsewhere.
+func (a *Array) OneHot(depth int) *Array { return apply1(opOneHot, OneHotParams{Depth: depth}, a) }
+
+// Pick returns the elements at the positions that index gives along an axis, one for each element
+// of index.
+func (a *Array) Pick(index *Array, axis int) *Array {
+	return apply1(opPick, PickParams{Axis: op.Some(axis)}, a, index)
+}
+
+// Take returns the slices at the given indices along an axis. Indices out of range are clipped.
+func (a *Array) Take(indices *Array, axis int) *Array {
+	return apply1(opTake, TakeParams{Axis: axis}, a, indices)
+}
+
+// SliceAxis returns elements begin to end, exclusive, of an axis; negative numbers count from its
+// end.
+func (a *Array) SliceAxis(axis, begin, end int) *Array {
+	return apply1(opSliceAxis, SliceAxisParams{Axis: axis, Begin: begin, End: op.Some(end)}, a)
+}
+
+// SliceLike cuts the given axes, or all if none is given, to the extents of b.
+func (a *Array) SliceLike(b *Array, axes ...int) *Array {
+	return apply1(opSliceLike, SliceLikeParams{Axes: axes}, a, b)
+}
+
+// Split cuts an axis into n equal parts.
+func (a *Array) Split(n, axis int) []*Array {
+	return applyMany(opSliceChannel, SliceChannelParams{NumOutputs: n, Axis: op.Some(axis)}, nil,
+		nil, a)
+}
+
+// SplitAt cuts an axis into parts that begin at 0 and at each of the indices.
+func (a *Array) SplitAt(axis int, indices ...int) []*Array {
+	p := SplitV2Params{Indices: append([]int{0}, indices...), Axis: op.Some(axis)}
+	return applyMany(opSplitV2, p, nil, nil, a)
+}
+
+// Diag returns diagonal k of the first two axes; for a vector it returns the matrix with this
+// diagonal k.
+func (a *Array) Diag(k int) *Array { return apply1(opDiag, DiagParams{K: k}, a) }
+
+// Tile repeats the whole of a, reps[i] times along each axis; reps belongs to the last axes.
+func (a *Array) Tile(reps ...int) *Array { return apply1(opTile, TileParams{Reps: reps}, a) }
+
+// Repeat repeats each element n times along an axis.
+func (a *Array) Repeat(n, axis int) *Array {
+	return apply1(opRepeat, RepeatParams{Repeats: n, Axis: op.Some(axis)}, a)
+}
+
+// SwapAxes exchanges two axes.
+func (a *Array) SwapAxes(i, j int) *Array {
+	return apply1(opSwapAxis, SwapAxisParams{Dim1: i, Dim2: j}, a)
+}
+
+// Flip reverses the order of elements along the given axes.
+func (a *Array) Flip(axes ...int) *Array { return apply1(opReverse, ReverseParams{Axis: axes}, a) }
+
+// Pad adds elements before and after each axis. widths holds the numbers of elements before and
+// after the first axis, before and after the second, and so on. mode is constant, edge or reflect;
+// value is used by mode constant.
+func (a *Array) Pad(mode string, value float64, widths ...int) *Array {
+	return apply1(opPad, PadParams{Mode: mode, PadWidth: widths, ConstantValue: value}, a)
+}
+
+// Squeeze removes the given axes of extent one, all of them if none is given.
+func (a *Array) Squeeze(axes ...int) *Array {
+	return apply1(opSqueeze, SqueezeParams{Axis: axes}, a)
+}
+
+// BroadcastTo repeats axes of extent one to the extents dims; 0 keeps the extent of an axis.
+func (a *Array) BroadcastTo(dims ...int) *Array {
+	return apply1(opBroadcastTo, BroadcastToParams{Shape: dims}, a)
+}
+
+// BroadcastLike repeats axes of extent one up to the shape of b.
+func (a *Array) BroadcastLike(b *Array) *Array {
+	return apply1(opBroadcastLike, BroadcastLikeParams{}, a, b)
+}
+
+// BroadcastAxis repeats an axis of extent one n times.
+func (a *Array) BroadcastAxis(axis, n int) *Array {
+	return apply1(opBroadcastAxis, BroadcastAxisParams{Axis: []int{axis}, Size: []int{n}}, a)
+}
+
+// ReshapeLike returns a with the shape of b.
+func (a *Array) ReshapeLike(b *Array) *Array {
+	return apply1(opReshapeLike, ReshapeLikeParams{}, a, b)
+}
+
+// DepthToSpace moves groups of block² channels into blocks of height and width.
+func (a *Array) DepthToSpace(block int) *Array {
+	return apply1(opDepthToSpace, BlockParams{BlockSize: block}, a)
+}
+
+// SpaceToDepth moves blocks of block x block pixels into channels.
+func (a *Array) SpaceToDepth(block int) *Array {
+	return apply1(opSpaceToDepth, BlockParams{BlockSize: block}, a)
+}
+
+// ZerosLike returns zeros with the shape and element type of a.
+func (a *Array) ZerosLike() *Array { return apply1(opZerosLike, op.NoParams{}, a) }
+
+// OnesLike returns ones with the shape and element type of a.
+func (a *Array) OnesLike() *Array { return apply1(opOnesLike, op.NoParams{}, a) }
+
+// ShapeArray returns the extents of a as an array of int64.
+func (a *Array) ShapeArray() *Array { return apply1(opShapeArray, op.NoParams{}, a) }
+
+// SizeArray returns the number of elements of a as an array of int64.
+func (a *Array) SizeArray() *Array { return apply1(opSizeArray, op.NoParams{}, a) }
+
+// Rank returns the number of axes.
+func (a *Array) Rank() int { return len(a.Shape()) }

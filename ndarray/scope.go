@@ -1,6 +1,12 @@
 package ndarray
 
-import "sync"
+import (
+	"context"
+	"sync"
+
+	_ "gomx/device/cpu" // registers the memory of the processor
+	"gomx/engine"
+)
 
 // Scoped owns arrays and closes them at the end of Scope: the results of Enter, the arrays given to
 // Own, and all arrays computed from these.
@@ -90,3 +96,7 @@ func scopeOf(arrays []*Array) *Scoped {
 	}
 	return nil
 }
+
+// WaitAll waits until nothing is pending on the engine of the process and returns the first
+// failure since the last WaitAll.
+func WaitAll(ctx context.Context) error { return engine.Default().WaitAll(ctx) }

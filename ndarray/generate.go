@@ -1,3 +1,0 @@
-package ndarray
-
-//go:generate go run gomx/internal/opgen
