@@ -33,9 +33,10 @@ type pool struct {
 
 // memory hands out and takes back what pools are made of.
 type memory struct {
-	alloc func(int) []byte
-	freed func([]byte)
-	used  uint64 // bytes in pools' buffers
+	alloc  func(int) []byte
+	freed  func([]byte)
+	used   uint64 // bytes in pools' buffers
+	slices uint64 // bytes of one value of every entry
 }
 
 func (m *memory) get(n int) []byte {

@@ -7,50 +7,59 @@ import (
 	"gomx/kvstore/wire"
 )
 
+// creation creates entries and sets optimizers.
+type creation struct {
+	*host
+	*seat
+	*replica
+	*journal
+	*questions
+}
+
 // init creates an entry, or says that it exists. Only a message with FlagCreate creates. A block of a
 // table (FlagRows) begins with zeros when it has no payload.
-func (s *Server) init(sh *shard, m *wire.Message) {
+func (cr *creation) init(m *wire.Message) {
 	id := ID{m.Key, m.Slice}
-	if e := sh.entries[id]; e != nil {
+	if e := cr.entries[id]; e != nil {
 		if e.total != m.Total || e.slices != m.Slices || uint8(e.dtype) != m.DType || e.direct != (m.Flags&wire.FlagDirect != 0) {
-			s.reject(m, wire.ReasonShape)
+			cr.reject(m, wire.ReasonShape)
 			return
 		}
-		s.answerInit(sh, e, m)
+		cr.answerInit(e, m)
 		return
 	}
 	if m.Flags&wire.FlagCreate == 0 {
-		s.park(sh, m, wire.Node{Role: wire.Worker}) // until worker 0 has created it
+		cr.park(m, wire.Node{Role: wire.Worker}) // until worker 0 has created it
 		return
 	}
 	size, err := initSize(m)
 	if err != nil {
-		s.refuse(m, err.Error())
-		s.reject(m, wire.ReasonShape)
+		cr.refuse(m, err.Error())
+		cr.reject(m, wire.ReasonShape)
 		return
 	}
-	if !s.affords(size) {
-		s.reject(m, wire.ReasonMemory)
+	if !cr.affords(size) {
+		cr.reject(m, wire.ReasonMemory)
 		return
 	}
-	for i := sh.commit + 1; i <= sh.next; i++ {
-		if le := sh.log.at(i); le.kind == kindInit && le.id == id {
-			s.park(sh, m, s.behind(sh)) // on its way to the backup
+	for i := cr.commit + 1; i <= cr.next; i++ {
+		if le := cr.log.at(i); le.kind == kindInit && le.id == id {
+			cr.park(m, cr.behind()) // on its way to the backup
 			return
 		}
 	}
-	if s.crowded(sh, m) {
+	if cr.crowded(m) {
 		return
 	}
-	le := s.newEntry(kindInit)
+	le := cr.newEntry(kindInit)
 	le.head()
 	le.own = append(le.own, m.Payload...)
 	le.id, le.slices, le.dtype, le.total, le.direct = id, m.Slices, m.DType, m.Total, m.Flags&wire.FlagDirect != 0
 	if m.Flags&wire.FlagRows != 0 {
 		le.rows, le.clock = true, m.Block().Size
 	}
-	s.park(sh, m, s.behind(sh))
-	s.append(sh, le)
+	cr.park(m, cr.behind())
+	cr.append(le)
 }
 
 // maxSlice is the largest slice that a server accepts.
@@ -80,43 +89,33 @@ func initSize(m *wire.Message) (int, error) {
 }
 
 // affords reports whether the server can take one round of one more entry from every worker, with everything it has promised.
-func (s *Server) affords(size int) bool {
-	if s.cfg.Memory == 0 {
+func (cr *creation) affords(size int) bool {
+	if cr.cfg.Memory == 0 {
 		return true
 	}
-	each := func(n int) uint64 { return uint64(n) * uint64(2+s.cfg.Ahead*s.cfg.Workers) }
-	need := each(size)
-	for _, other := range s.shards {
-		if other == nil {
-			continue
-		}
-		for _, e := range other.order {
-			need += each(e.size)
-		}
-	}
-	return need <= s.cfg.Memory
+	return (cr.mem.slices+uint64(size))*uint64(2+cr.cfg.Ahead*cr.cfg.Workers) <= cr.cfg.Memory
 }
 
-func (s *Server) answerInit(sh *shard, e *entry, m *wire.Message) {
-	a := s.message(wire.TypeInit)
-	a.Shard, a.Epoch, a.Seq, a.Key, a.Slice, a.Slices = sh.id, sh.epoch, m.Seq, e.id.Key, e.id.Slice, e.slices
+func (cr *creation) answerInit(e *entry, m *wire.Message) {
+	a := cr.message(wire.TypeInit)
+	a.Shard, a.Epoch, a.Seq, a.Key, a.Slice, a.Slices = cr.id, cr.epoch, m.Seq, e.id.Key, e.id.Slice, e.slices
 	a.Target = m.Incarnation
-	s.send(m.From, a, nil)
+	cr.send(m.From, a, nil)
 }
 
 // crowded reports whether a message that creates something has to wait until the backup has more of the log, and says so: other than
 // pushes, which have their windows, such messages are bounded by nothing else.
-func (s *Server) crowded(sh *shard, m *wire.Message) bool {
+func (cr *creation) crowded(m *wire.Message) bool {
 	bytes := 0
-	for i := sh.commit + 1; i <= sh.next; i++ {
-		if le := sh.log.at(i); le.kind == kindInit || le.kind == kindSpec {
+	for i := cr.commit + 1; i <= cr.next; i++ {
+		if le := cr.log.at(i); le.kind == kindInit || le.kind == kindSpec {
 			bytes += len(le.own)
 		}
 	}
-	if sh.log.len() < s.cfg.Workers*s.cfg.Window && (bytes == 0 || bytes+len(m.Payload) <= logBytes) {
+	if cr.log.len() < cr.cfg.Workers*cr.cfg.Window && (bytes == 0 || bytes+len(m.Payload) <= logBytes) {
 		return false
 	}
-	s.tellWaiting(sh, m, s.behind(sh))
+	cr.tellWaiting(m, cr.behind())
 	return true
 }
 
@@ -124,41 +123,41 @@ func (s *Server) crowded(sh *shard, m *wire.Message) bool {
 const logBytes = 64 << 20
 
 // setOptimizer puts an optimizer into the log, unless it is known.
-func (s *Server) setOptimizer(sh *shard, m *wire.Message) {
+func (cr *creation) setOptimizer(m *wire.Message) {
 	spec, err := wire.DecodeSpec(m.Payload)
 	if err != nil {
-		s.refuse(m, err.Error())
+		cr.refuse(m, err.Error())
 		return
 	}
-	if sh.spec.Version >= spec.Version {
-		s.answerOptimizer(sh, m)
+	if cr.spec.Version >= spec.Version {
+		cr.answerOptimizer(m)
 		return
 	}
 	m.SetSpecVersion(spec.Version) // for answerable
-	for i := sh.commit + 1; i <= sh.next; i++ {
-		if le := sh.log.at(i); le.kind == kindSpec && le.clock >= spec.Version {
-			s.park(sh, m, s.behind(sh))
+	for i := cr.commit + 1; i <= cr.next; i++ {
+		if le := cr.log.at(i); le.kind == kindSpec && le.clock >= spec.Version {
+			cr.park(m, cr.behind())
 			return
 		}
 	}
 	if m.Flags&wire.FlagCreate == 0 {
-		s.park(sh, m, wire.Node{Role: wire.Worker}) // until worker 0 has set it
+		cr.park(m, wire.Node{Role: wire.Worker}) // until worker 0 has set it
 		return
 	}
-	if s.crowded(sh, m) {
+	if cr.crowded(m) {
 		return
 	}
-	le := s.newEntry(kindSpec)
+	le := cr.newEntry(kindSpec)
 	le.head()
 	le.own = append(le.own, m.Payload...)
 	le.clock = spec.Version
-	s.park(sh, m, s.behind(sh))
-	s.append(sh, le)
+	cr.park(m, cr.behind())
+	cr.append(le)
 }
 
-func (s *Server) answerOptimizer(sh *shard, m *wire.Message) {
-	a := s.message(wire.TypeOptimizer)
-	a.Shard, a.Epoch, a.Seq, a.Target = sh.id, sh.epoch, m.Seq, m.Incarnation
-	a.SetSpecVersion(sh.spec.Version)
-	s.send(m.From, a, nil)
+func (cr *creation) answerOptimizer(m *wire.Message) {
+	a := cr.message(wire.TypeOptimizer)
+	a.Shard, a.Epoch, a.Seq, a.Target = cr.id, cr.epoch, m.Seq, m.Incarnation
+	a.SetSpecVersion(cr.spec.Version)
+	cr.send(m.From, a, nil)
 }

@@ -6,17 +6,22 @@ import (
 	"gomx/kvstore/wire"
 )
 
+// identity is which process this is, and of which job.
+type identity struct {
+	self  wire.Node
+	job   uint64
+	nonce uint64
+	size  int    // workers of the job
+	addr  string // where the process listens
+	inc   uint32 // incarnation; 0 until a view names the process
+}
+
 // member is the part of a server or worker that keeps its place in the job: it says hello until a view names it, then sends
 // heartbeats, and adopts newer views. The scheduler answers a heartbeat that names an old view with the current one, so that no
 // view needs to be acknowledged.
 type member struct {
-	self   wire.Node
-	job    uint64
-	nonce  uint64
-	ranks  int // workers of the job
-	addr   string
-	inc    uint32 // 0 until a view names us
-	view   *wire.View
+	identity
+	view   *wire.View // nil until one has come
 	timing Timing
 	awake  wakefulness
 	heard  Time // awake time at which the scheduler was heard of last
@@ -25,11 +30,14 @@ type member struct {
 	asked  bool // a message of a newer view has been seen: ask for it
 	fenced bool
 	left   bool
-	body   []byte
+	body   []byte // of the message that is being made
 	out    Outbox
 	item   wire.Message // of the batch that is being handled
 }
 
+func newMember(id identity, t Timing) member { return member{identity: id, timing: t} }
+
+// number returns the number of the view that the process knows, 0 when it knows none.
 func (m *member) number() uint64 {
 	if m.view == nil {
 		return 0
@@ -108,8 +116,8 @@ func (m *member) adopt(msg *wire.Message) bool {
 		return false
 	}
 	v, err := wire.DecodeView(msg.Payload)
-	if err == nil && (v.Job != m.job || v.Number != msg.ViewNumber() || len(v.Workers) != m.ranks) {
-		err = fmt.Errorf("view %d of job %#x with %d workers, want view %d of job %#x with %d", v.Number, v.Job, len(v.Workers), msg.ViewNumber(), m.job, m.ranks)
+	if err == nil && (v.Job != m.job || v.Number != msg.ViewNumber() || len(v.Workers) != m.size) {
+		err = fmt.Errorf("view %d of job %#x with %d workers, want view %d of job %#x with %d", v.Number, v.Job, len(v.Workers), msg.ViewNumber(), m.job, m.size)
 	}
 	if err != nil {
 		m.out.event(EventViewFailed, scheduler, 0, 0, err.Error())

@@ -1,8 +1,6 @@
 package ps
 
-import (
-	"gomx/kvstore/wire"
-)
+import "gomx/kvstore/wire"
 
 // route is a worker's way to one shard.
 //

@@ -78,15 +78,15 @@ func checkIndices(e *entry, rows []byte) error {
 }
 
 // checkRows checks the payload of a push. A copy that is being made may lack blocks.
-func (s *Server) checkRows(sh *shard, b []byte) error {
+func (rp *replica) checkRows(b []byte) error {
 	for len(b) > 0 {
 		g, rest, ok := nextGroup(b)
 		if !ok {
 			return fmt.Errorf("%d bytes are no rows of a table", len(b))
 		}
 		b = rest
-		e := sh.entries[g.id]
-		if e == nil && sh.rebuilding {
+		e := rp.entries[g.id]
+		if e == nil && rp.rebuilding {
 			continue
 		}
 		if e == nil {
@@ -116,18 +116,18 @@ func (t *step) clear() {
 }
 
 // pushRows keeps rows until their tick.
-func (s *Server) pushRows(sh *shard, m *wire.Message) {
-	t := &sh.receipts[m.From.Rank].step
+func (in *intake) pushRows(m *wire.Message) {
+	t := &in.receipts[m.From.Rank].step
 	t.seqs = append(t.seqs, m.Seq)
 	t.bytes = append(t.bytes, m.Payload...)
-	s.stats.Held += uint64(len(m.Payload))
+	in.stats.Held += uint64(len(m.Payload))
 }
 
 // tick puts a worker's step into the log.
-func (s *Server) tick(sh *shard, m *wire.Message) {
-	t := &sh.receipts[m.From.Rank].step
-	s.stats.Held -= uint64(len(t.bytes))
-	le := s.newEntry(kindTick)
+func (in *intake) tick(m *wire.Message) {
+	t := &in.receipts[m.From.Rank].step
+	in.stats.Held -= uint64(len(t.bytes))
+	le := in.newEntry(kindTick)
 	le.clock, le.n = m.Clock, len(t.seqs)+1
 	size := wire.EntrySize(le.n)
 	le.own = append(le.own, make([]byte, size)...)
@@ -138,22 +138,22 @@ func (s *Server) tick(sh *shard, m *wire.Message) {
 		wire.PutContributor(le.own, i, c)
 	}
 	wire.PutContributor(le.own, le.n-1, contributor(m, wire.Applied))
-	if m.Clock > sh.ranks[m.From.Rank].tick {
+	if m.Clock > in.ranks[m.From.Rank].tick {
 		le.own = append(le.own, t.bytes...)
 	}
 	t.clear()
-	s.append(sh, le)
+	in.append(le)
 }
 
 // applyRows adds a step to the rows.
-func (s *Server) applyRows(sh *shard, b []byte) {
+func (rp *replica) applyRows(b []byte) {
 	for len(b) > 0 {
 		g, rest, ok := nextGroup(b)
 		if !ok {
 			return
 		}
 		b = rest
-		e := sh.entries[g.id]
+		e := rp.entries[g.id]
 		if e == nil {
 			continue // its state comes later and contains this
 		}
@@ -161,33 +161,33 @@ func (s *Server) applyRows(sh *shard, b []byte) {
 		value := e.writable()
 		for i := 0; i < len(g.rows); i += 4 {
 			at := int(binary.LittleEndian.Uint32(g.rows[i:])) * e.row
-			s.cfg.Arithmetic.Add(value[at:at+e.row], g.deltas[:e.row], e.dtype, 0)
+			rp.cfg.Arithmetic.Add(value[at:at+e.row], g.deltas[:e.row], e.dtype, 0)
 			g.deltas = g.deltas[e.row:]
 		}
 	}
 }
 
 // answerRows answers a pull of rows when the puller's own clock is committed and everybody's is high enough.
-func (s *Server) answerRows(sh *shard, p *parked) bool {
+func (pl *pulls) answerRows(p *parked) bool {
 	low := uint64(1<<64 - 1)
-	for r := range sh.ranks {
-		if s.counts(r) && !sh.ranks[r].away {
-			low = min(low, sh.ranks[r].tick)
+	for r := range pl.ranks {
+		if pl.counts(r) && !pl.ranks[r].away {
+			low = min(low, pl.ranks[r].tick)
 		}
 	}
-	if low < p.need || sh.ranks[p.from.Rank].tick < p.own {
+	if low < p.need || pl.ranks[p.from.Rank].tick < p.own {
 		return false
 	}
 	e := p.entry
 	size := e.row
-	start := len(s.temp)
+	start := len(pl.temp)
 	for i := 0; i < len(p.rows); i += 4 {
 		at := int(binary.LittleEndian.Uint32(p.rows[i:])) * size
-		s.temp = append(s.temp, e.value.data()[at:at+size]...)
+		pl.temp = append(pl.temp, e.value.data()[at:at+size]...)
 	}
-	m := s.valueMessage(sh, p, low)
+	m := pl.valueMessage(p, low)
 	m.Flags |= wire.FlagRows
-	m.DType, m.Payload = uint8(e.dtype), s.temp[start:]
-	s.send(p.from, m, nil)
+	m.DType, m.Payload = uint8(e.dtype), pl.temp[start:]
+	pl.send(p.from, m, nil)
 	return true
 }

@@ -6,102 +6,14 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// ServerConfig says how a server works. All servers and workers of a job have the same Job, Workers, Policy, Backups, Window, Ahead
-// and Credit.
-type ServerConfig struct {
-	Job     uint64
-	Rank    uint16
-	Nonce   uint64 // drawn anew by every process
-	Addr    string // where the server listens
-	Workers int
-	Policy  Policy
-	Backups int    // backup workers: rounds close when all but so many have contributed
-	Window  int    // pushes of one worker to one shard that may be uncommitted: credit and dedup window; 1024
-	Ahead   int    // rounds of one key that may be open; 2
-	Credit  int    // bytes that a worker may have on their way to one shard; 4 MiB
-	Memory  uint64 // bytes for values, rounds and what is held early; 0: no limit
-	// CheckEvery is the number of log entries between comparisons of the copies; 64.
-	CheckEvery uint64
-	Timing     Timing
-	Arithmetic Arithmetic // Plain when nil
-	// Updater returns the updater of a copy of a shard; sums replace values when it is nil. Every call returns a new one: copies
-	// must not share state.
-	Updater func(shard uint32) Updater
-	// Alloc and Free provide memory for values; the Go heap when nil.
-	Alloc func(n int) []byte
-	Free  func(b []byte)
-	// Restore returns a shard's part of the snapshot that the job continues from, nil when it starts fresh.
-	Restore func(shard uint32) []byte
-}
-
-const (
-	defaultWindow = 1024
-	defaultAhead  = 2
-)
-
-// fillLimits sets what is not given of the limits on which servers and workers must agree.
-func fillLimits(window, ahead, credit *int) {
-	if *window <= 0 {
-		*window = defaultWindow
-	}
-	*window = (*window + 63) &^ 63
-	if *ahead <= 0 {
-		*ahead = defaultAhead
-	}
-	if *credit <= 0 {
-		*credit = defaultCredit
-	}
-}
-
-func (c *ServerConfig) fill() {
-	fillLimits(&c.Window, &c.Ahead, &c.Credit)
-	if c.CheckEvery == 0 {
-		c.CheckEvery = 64
-	}
-	if c.Arithmetic == nil {
-		c.Arithmetic = Plain{}
-	}
-	c.Timing.fill()
-}
-
 // Server holds shards as primary or backup. It is a state machine: Handle and Tick change it, and leave in its Outbox what is to
 // be done. One goroutine drives it.
 type Server struct {
-	member
-	cfg    ServerConfig
-	mem    memory
-	shards []*shard
+	*host
+	*rounds
+	shards []*shard       // copies by shard; nil: none
+	had    []bool         // shards of which there has ever been a copy
 	ahead  []wire.Message // of workers that know a newer view
-	had    []bool         // which shards there has ever been a copy of
-	now    Time
-	stats  ServerStats
-	spare  []*logEntry
-	rounds []*round
-	temp   []byte
-	// fused is the fused push that is being handled: the value, which follows, acknowledges it.
-	fused struct {
-		seq       uint64 // 0: none is
-		rank      uint16
-		committed bool
-		outcome   wire.Outcome
-	}
-}
-
-// ServerStats counts what a server has done.
-type ServerStats struct {
-	Pushes     uint64 // received for the first time
-	Duplicates uint64 // received again
-	Early      uint64 // received before one they follow, and dropped
-	Late       uint64 // after their round was closed
-	Rounds     uint64 // closed
-	Entries    uint64 // log entries applied
-	Pulls      uint64 // answered
-	Rejected   uint64 // refused with a reason
-	Refused    uint64 // dropped because they make no sense
-	Held       uint64 // bytes held now because a lower rank has not contributed
-	Parked     int    // pulls that wait now
-	Memory     uint64 // bytes of values and rounds now
-	LogLength  int    // entries not yet on all copies
 }
 
 // NewServer returns a server that asks the scheduler for its place.
@@ -115,16 +27,15 @@ func NewServer(c ServerConfig) (*Server, error) {
 	case c.Backups < 0 || c.Backups >= c.Workers:
 		return nil, fmt.Errorf("ps: %d backup workers of %d: %w", c.Backups, c.Workers, ErrUsage)
 	}
-	s := &Server{cfg: c, mem: memory{alloc: c.Alloc, freed: c.Free}}
-	s.member = member{self: wire.Node{Role: wire.Server, Rank: c.Rank}, job: c.Job, nonce: c.Nonce, ranks: c.Workers, addr: c.Addr, timing: c.Timing}
-	return s, nil
+	h := newHost(c)
+	return &Server{host: h, rounds: &rounds{host: h}}, nil
 }
 
 // Out returns what the server wants done, after collecting what it owes others. The caller carries it out and resets it.
 func (s *Server) Out() *Outbox {
 	for _, sh := range s.shards {
 		if sh != nil {
-			s.flush(sh)
+			sh.flush()
 		}
 	}
 	s.out.pack()
@@ -155,27 +66,6 @@ func (s *Server) Handle(now Time, from wire.Node, m *wire.Message) {
 	}
 }
 
-// start begins a step.
-func (s *Server) start(now Time) {
-	s.now = now
-	s.wake(now)
-	if len(s.out.Sends) == 0 {
-		s.temp = s.temp[:0]
-	}
-}
-
-// keep copies bytes to where they stay until the outbox has been emptied.
-func (s *Server) keep(b []byte) []byte {
-	s.temp = append(s.temp, b...)
-	return s.temp[len(s.temp)-len(b):]
-}
-
-// refuse drops a message that makes no sense.
-func (s *Server) refuse(m *wire.Message, why string) {
-	s.stats.Refused++
-	s.out.event(EventRefused, m.From, m.Shard, m.Epoch, m.Type.String()+": "+why)
-}
-
 func (s *Server) dispatch(m *wire.Message) {
 	switch m.From.Role {
 	case wire.Scheduler:
@@ -201,9 +91,9 @@ func (s *Server) dispatch(m *wire.Message) {
 	case m.Epoch < sh.epoch:
 		s.reject(m, wire.ReasonEpoch)
 	case m.From.Role == wire.Server:
-		s.fromServer(sh, m)
+		sh.fromServer(m)
 	default:
-		s.fromWorker(sh, m)
+		sh.fromWorker(m)
 	}
 }
 
@@ -226,21 +116,6 @@ func (s *Server) stranger(m *wire.Message) {
 	s.reject(m, wire.ReasonIncarnation)
 }
 
-// reject tells a worker that its message was refused. Servers learn it from the view.
-func (s *Server) reject(m *wire.Message, why wire.Reason) {
-	s.stats.Rejected++
-	if m.From.Role != wire.Worker {
-		return
-	}
-	r := s.message(wire.TypeReject)
-	r.Shard, r.Key, r.Slice, r.Slices, r.Target = m.Shard, m.Key, m.Slice, m.Slices, m.Incarnation
-	r.SetRefusal(wire.Refusal{Reason: why, Of: m.Type, Seq: m.Seq})
-	if s.view != nil && int(m.Shard) < len(s.view.Shards) {
-		r.Epoch = s.view.Shards[m.Shard].Epoch
-	}
-	s.send(m.From, r, nil)
-}
-
 func (s *Server) fromScheduler(m *wire.Message) {
 	s.hear(m)
 	switch m.Type {
@@ -255,40 +130,11 @@ func (s *Server) fromScheduler(m *wire.Message) {
 			s.out.Fatal = ErrFenced
 		}
 	case wire.TypeSnapshot:
-		s.startSnapshot(m.SnapshotOrder())
-	default:
-		s.refuse(m, "not for a server")
-	}
-}
-
-func (s *Server) fromServer(sh *shard, m *wire.Message) {
-	from := wire.Replica{Server: m.From.Rank, Incarnation: m.Incarnation}
-	switch {
-	case m.Type == wire.TypeReplicate && sh.role == backup && from == sh.place.Primary:
-		s.replicate(sh, m)
-	case m.Type == wire.TypeReplicated && sh.role == primary && from == sh.place.Backup:
-		s.replicated(sh, m)
-	default:
-		s.refuse(m, "not its place")
-	}
-}
-
-func (s *Server) fromWorker(sh *shard, m *wire.Message) {
-	if int(m.From.Rank) >= len(sh.ranks) {
-		s.refuse(m, "no such rank")
-		return
-	}
-	switch m.Type {
-	case wire.TypePush, wire.TypePushPull, wire.TypeTick, wire.TypeProbe:
-		s.push(sh, m)
-	case wire.TypePull:
-		s.pull(sh, m)
-	case wire.TypeInit:
-		s.init(sh, m)
-	case wire.TypeOptimizer:
-		s.setOptimizer(sh, m)
-	case wire.TypeAskCursor:
-		s.cursor(sh, m)
+		for _, sh := range s.shards {
+			if sh != nil && sh.role == primary {
+				sh.startSnapshot(m.SnapshotOrder())
+			}
+		}
 	default:
 		s.refuse(m, "not for a server")
 	}
@@ -310,7 +156,7 @@ func (s *Server) Tick(now Time) {
 			continue
 		}
 		if sh.role == primary {
-			s.tickPrimary(sh)
+			sh.tickPrimary()
 		}
 	}
 }
@@ -323,7 +169,7 @@ func (s *Server) heartbeat() wire.Heartbeat {
 			continue
 		}
 		for _, e := range sh.order {
-			h.Clock = max(h.Clock, e.clock(s, sh))
+			h.Clock = max(h.Clock, e.clock(s.host))
 			if rd := e.open(e.closed + 1); rd != nil && h.Waiting < 0 {
 				h.Waiting = int32(s.missing(e, rd))
 			}
@@ -354,3 +200,32 @@ func (s *Server) Gone() bool { return s.gone() }
 
 // Leave says goodbye to the scheduler, which moves the server's shards at once. Ticks should go on until Gone.
 func (s *Server) Leave() { s.bye() }
+
+// Checksum returns a checksum over a shard's whole replicated state and the index of its last log entry; ok is false when the
+// server has no complete copy. Copies with the same index have the same checksum.
+func (s *Server) Checksum(shard uint32) (index uint64, sum uint32, ok bool) {
+	if int(shard) >= len(s.shards) || s.shards[shard] == nil || !s.shards[shard].whole() {
+		return 0, 0, false
+	}
+	sh := s.shards[shard]
+	return sh.commit, sh.checksum(), true
+}
+
+// Saved says that a shard's part of a snapshot is durable in a file of that name.
+func (s *Server) Saved(save *Save, name string) {
+	if int(save.Shard) >= len(s.shards) {
+		return
+	}
+	if sh := s.shards[save.Shard]; sh != nil {
+		sh.saved(save, name)
+		return
+	}
+	s.send(scheduler, s.savedMessage(save, name), nil) // given up meanwhile: it may be removed
+}
+
+// SaveFailed says that a shard's part of a snapshot could not be written: the snapshot fails for all.
+func (s *Server) SaveFailed(save *Save) {
+	if int(save.Shard) < len(s.shards) && s.shards[save.Shard] != nil {
+		s.shards[save.Shard].saveFailed(save)
+	}
+}

@@ -16,15 +16,8 @@ import (
 var errState = errors.New("damaged state of a shard")
 
 // appendPart appends the state of an entry: value, the version before, clocks, and what the optimizer keeps.
-func (s *Server) appendPart(dst []byte, sh *shard, e *entry) []byte {
-	return appendPart(dst, e, e.version, e.value.data(), e.prevData(), sh.updater.AppendState(nil, e.id))
-}
-
-func (e *entry) prevData() []byte {
-	if e.prev == nil || e.direct {
-		return nil
-	}
-	return e.prev.data()
+func (rp *replica) appendPart(dst []byte, e *entry) []byte {
+	return appendPart(dst, e, e.version, e.value.data(), e.prevData(), rp.updater.AppendState(nil, e.id))
 }
 
 func appendPart(dst []byte, e *entry, version uint64, value, prev, state []byte) []byte {
@@ -66,18 +59,18 @@ func cut(b *[]byte, n uint64) ([]byte, error) {
 }
 
 // setPart makes an entry what a part says, and creates it if it is not there. It returns what follows the part.
-func (s *Server) setPart(sh *shard, b []byte) ([]byte, error) {
+func (rp *replica) setPart(b []byte) ([]byte, error) {
 	const fixed = 16 + 4*8
 	h, err := cut(&b, fixed)
 	if err != nil {
 		return nil, err
 	}
 	le := binary.LittleEndian
-	e := &entry{id: ID{le.Uint32(h), le.Uint16(h[4:])}, slices: le.Uint16(h[6:]), dtype: dtype.Type(int8(h[8])), direct: h[9]&1 != 0}
+	e := &entry{id: ID{le.Uint32(h), le.Uint16(h[4:])}, form: form{slices: le.Uint16(h[6:]), dtype: dtype.Type(int8(h[8])), direct: h[9]&1 != 0}}
 	hasPrev := h[9]&2 != 0
 	n, size, row := le.Uint32(h[12:]), le.Uint64(h[24:]), le.Uint64(h[32:])
 	e.total, e.version = le.Uint64(h[16:]), le.Uint64(h[40:])
-	if int(n) != s.cfg.Workers || size > maxSlice || row > size || !e.dtype.Valid() {
+	if int(n) != rp.cfg.Workers || size > maxSlice || row > size || !e.dtype.Valid() {
 		return nil, fmt.Errorf("%w: key %d has clocks of %d workers and %d bytes", errState, e.id.Key, n, size)
 	}
 	clocks, err := cut(&b, 16*uint64(n)+8)
@@ -99,13 +92,13 @@ func (s *Server) setPart(sh *shard, b []byte) ([]byte, error) {
 		}
 	}
 	e.size, e.row = int(size), int(row)
-	if old := sh.entries[e.id]; old != nil {
+	if old := rp.entries[e.id]; old != nil {
 		if old.size != e.size || old.slices != e.slices {
 			return nil, fmt.Errorf("%w: key %d has %d bytes, it had %d", errState, e.id.Key, e.size, old.size)
 		}
 		old.version, e = e.version, old
 	} else {
-		s.addSlice(sh, e)
+		rp.addSlice(e)
 	}
 	e.closed = e.version
 	for i := range e.clocks {
@@ -120,18 +113,18 @@ func (s *Server) setPart(sh *shard, b []byte) ([]byte, error) {
 		e.prev = e.pool.get()
 		copy(e.prev.data(), prev)
 	}
-	return b, sh.updater.SetState(e.id, state)
+	return b, rp.updater.SetState(e.id, state)
 }
 
 // appendHead appends the rest of a shard's state: what it knows about workers, and the optimizer.
-func (sh *shard) appendHead(dst []byte) []byte {
+func (rp *replica) appendHead(dst []byte) []byte {
 	le := binary.LittleEndian
-	spec := sh.spec.Append(nil)
+	spec := rp.spec.Append(nil)
 	dst = le.AppendUint32(dst, uint32(len(spec)))
 	dst = append(dst, spec...)
-	dst = le.AppendUint32(dst, uint32(len(sh.ranks)))
-	for i := range sh.ranks {
-		r := &sh.ranks[i]
+	dst = le.AppendUint32(dst, uint32(len(rp.ranks)))
+	for i := range rp.ranks {
+		r := &rp.ranks[i]
 		dst = le.AppendUint32(dst, r.incarnation)
 		dst = le.AppendUint32(dst, uint32(len(r.bits)))
 		dst = le.AppendUint64(dst, r.low)
@@ -152,7 +145,7 @@ func (sh *shard) appendHead(dst []byte) []byte {
 }
 
 // setHead takes over what appendHead wrote and returns what follows.
-func (s *Server) setHead(sh *shard, b []byte) ([]byte, error) {
+func (rp *replica) setHead(b []byte) ([]byte, error) {
 	le := binary.LittleEndian
 	h, err := cut(&b, 4)
 	if err != nil {
@@ -169,11 +162,11 @@ func (s *Server) setHead(sh *shard, b []byte) ([]byte, error) {
 	if h, err = cut(&b, 4); err != nil {
 		return nil, err
 	}
-	if n := le.Uint32(h); int(n) != len(sh.ranks) {
-		return nil, fmt.Errorf("%w: it knows %d workers, want %d", errState, n, len(sh.ranks))
+	if n := le.Uint32(h); int(n) != len(rp.ranks) {
+		return nil, fmt.Errorf("%w: it knows %d workers, want %d", errState, n, len(rp.ranks))
 	}
-	for i := range sh.ranks {
-		r := &sh.ranks[i]
+	for i := range rp.ranks {
+		r := &rp.ranks[i]
 		if h, err = cut(&b, 32); err != nil {
 			return nil, err
 		}
@@ -191,12 +184,12 @@ func (s *Server) setHead(sh *shard, b []byte) ([]byte, error) {
 			r.fates[j] = le.Uint64(h[8*(len(r.bits)+j):])
 		}
 	}
-	if sh.restoring {
+	if rp.restoring {
 		spec.Version = min(spec.Version, RestoredVersion)
 	}
-	if spec.Version > sh.spec.Version {
-		sh.spec = spec
-		if err := sh.updater.SetSpec(spec); err != nil {
+	if spec.Version > rp.spec.Version {
+		rp.spec = spec
+		if err := rp.updater.SetSpec(spec); err != nil {
 			return nil, fmt.Errorf("%w: %w", errState, err)
 		}
 	}
@@ -204,7 +197,7 @@ func (s *Server) setHead(sh *shard, b []byte) ([]byte, error) {
 }
 
 // sum returns a checksum of what an entry's log entries have made of it, and of the workers' sequences.
-func (sh *shard) sum(e *entry) uint32 {
+func (rp *replica) sum(e *entry) uint32 {
 	c := uint32(0)
 	if e != nil {
 		c = wire.Checksum(e.value.data())
@@ -213,8 +206,8 @@ func (sh *shard) sum(e *entry) uint32 {
 			c = mix(mix(c, v), e.starts[r])
 		}
 	}
-	for i := range sh.ranks {
-		r := &sh.ranks[i]
+	for i := range rp.ranks {
+		r := &rp.ranks[i]
 		c = mix(mix(mix(c, r.low), r.tick), uint64(r.incarnation))
 		for _, w := range r.bits {
 			c = mix(c, w)
@@ -229,15 +222,13 @@ func mix(c uint32, v uint64) uint32 {
 	return uint32(v>>32) ^ uint32(v)
 }
 
-// Checksum returns a checksum over a shard's whole replicated state and the index of its last log entry; ok is false when the
-// server has no complete copy. Copies with the same index have the same checksum.
-func (s *Server) Checksum(shard uint32) (index uint64, sum uint32, ok bool) {
-	if int(shard) >= len(s.shards) || s.shards[shard] == nil || s.shards[shard].blank || s.shards[shard].rebuilding {
-		return 0, 0, false
+// whole reports whether the copy has the state of all entries.
+func (rp *replica) whole() bool { return !rp.blank && !rp.rebuilding }
+
+// checksum returns a checksum over the whole state. Copies with the same index have the same.
+func (rp *replica) checksum() (sum uint32) {
+	for _, e := range rp.order {
+		sum ^= wire.Checksum(rp.appendPart(nil, e))
 	}
-	sh := s.shards[shard]
-	for _, e := range sh.order {
-		sum ^= wire.Checksum(s.appendPart(nil, sh, e))
-	}
-	return sh.commit, sum ^ wire.Checksum(sh.appendHead(nil)), true
+	return sum ^ wire.Checksum(rp.appendHead(nil))
 }

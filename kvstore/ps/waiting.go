@@ -14,57 +14,57 @@ import (
 const slowCall = 5 * Second
 
 // tellWaiting tells a worker whom a message of it waits for, if that is known.
-func (s *Server) tellWaiting(sh *shard, m *wire.Message, on wire.Node) {
+func (j *journal) tellWaiting(m *wire.Message, on wire.Node) {
 	if on.IsZero() {
 		return
 	}
-	r := s.message(wire.TypeWaiting)
-	r.Shard, r.Epoch, r.Key, r.Target = sh.id, sh.epoch, m.Key, m.Incarnation
+	r := j.message(wire.TypeWaiting)
+	r.Shard, r.Epoch, r.Key, r.Target = j.id, j.epoch, m.Key, m.Incarnation
 	r.SetWait(wire.Wait{On: on, Of: m.Type, Seq: m.Seq})
-	s.send(m.From, r, nil)
+	j.send(m.From, r, nil)
 }
 
 // behind returns the backup if the log waits for it.
-func (s *Server) behind(sh *shard) wire.Node {
-	if sh.commit < sh.next && !sh.place.Backup.IsZero() {
-		return wire.Node{Role: wire.Server, Rank: sh.place.Backup.Server}
+func (j *journal) behind() wire.Node {
+	if j.commit < j.next && !j.place.Backup.IsZero() {
+		return wire.Node{Role: wire.Server, Rank: j.place.Backup.Server}
 	}
 	return wire.Node{}
 }
 
 // blameRound returns whom a round of an entry waits for: the lowest rank that has not contributed to it or to the one that is open.
-func (s *Server) blameRound(sh *shard, e *entry, clock uint64) wire.Node {
+func (j *journal) blameRound(e *entry, clock uint64) wire.Node {
 	if clock <= e.closed {
-		return s.behind(sh)
+		return j.behind()
 	}
 	rd := e.open(e.closed + 1)
 	for r := range e.starts {
-		if s.expects(e, r, e.closed+1) && (rd == nil || !rd.have[r].in) {
+		if j.expects(e, r, e.closed+1) && (rd == nil || !rd.have[r].in) {
 			return wire.Node{Role: wire.Worker, Rank: uint16(r)}
 		}
 	}
-	return s.behind(sh)
+	return j.behind()
 }
 
 // blamePull returns whom a parked pull waits for.
-func (s *Server) blamePull(sh *shard, p *parked) wire.Node {
+func (pl *pulls) blamePull(p *parked) wire.Node {
 	e, from := p.entry, int(p.from.Rank)
 	if p.rows == nil && !e.direct {
-		return s.blameRound(sh, e, p.need)
+		return pl.blameRound(e, p.need)
 	}
 	at := func(r int) uint64 { return e.clocks[r] }
 	waits := func(r int) bool { return e.starts[r] != never }
 	if p.rows != nil {
-		at = func(r int) uint64 { return sh.ranks[r].tick }
-		waits = func(r int) bool { return !sh.ranks[r].away }
+		at = func(r int) uint64 { return pl.ranks[r].tick }
+		waits = func(r int) bool { return !pl.ranks[r].away }
 	}
 	if at(from) < p.own {
-		return s.behind(sh)
+		return pl.behind()
 	}
 	slowest := wire.Node{}
 	low := p.need
-	for r := range sh.ranks {
-		if s.counts(r) && waits(r) && at(r) < low {
+	for r := range pl.ranks {
+		if pl.counts(r) && waits(r) && at(r) < low {
 			slowest, low = wire.Node{Role: wire.Worker, Rank: uint16(r)}, at(r)
 		}
 	}
@@ -72,15 +72,15 @@ func (s *Server) blamePull(sh *shard, p *parked) wire.Node {
 }
 
 // blamePush returns whom a push waits for that has been taken in.
-func (s *Server) blamePush(sh *shard, rank int, seq uint64) wire.Node {
-	for _, e := range sh.order {
+func (in *intake) blamePush(rank int, seq uint64) wire.Node {
+	for _, e := range in.order {
 		for _, rd := range e.rounds {
-			if c := &rd.have[rank]; c.in && c.seq == seq && c.inc == sh.ranks[rank].incarnation {
-				return s.blameRound(sh, e, rd.clock)
+			if c := &rd.have[rank]; c.in && c.seq == seq && c.inc == in.ranks[rank].incarnation {
+				return in.blameRound(e, rd.clock)
 			}
 		}
 	}
-	return s.behind(sh)
+	return in.behind()
 }
 
 // tellWaiting tells a worker which of others a message of it waits for.

@@ -137,7 +137,7 @@ func NewWorker(c WorkerConfig) (*Worker, error) {
 		return nil, fmt.Errorf("ps: staleness %d: %w", c.Staleness, ErrUsage)
 	}
 	w := &Worker{cfg: c, keys: map[uint32]*workerKey{}, cursors: map[ID]wire.CursorEntry{}, tables: map[uint32]*Table{}}
-	w.member = member{self: wire.Node{Role: wire.Worker, Rank: c.Rank}, job: c.Job, nonce: c.Nonce, ranks: c.Workers, addr: c.Addr, timing: c.Timing}
+	w.member = newMember(identity{self: wire.Node{Role: wire.Worker, Rank: c.Rank}, job: c.Job, nonce: c.Nonce, size: c.Workers, addr: c.Addr}, c.Timing)
 	return w, nil
 }
 

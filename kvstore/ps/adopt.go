@@ -1,0 +1,97 @@
+package ps
+
+import "gomx/kvstore/wire"
+
+// adoptShards makes the server's copies agree with its view.
+func (s *Server) adoptShards() {
+	me := wire.Replica{Server: s.self.Rank, Incarnation: s.inc}
+	for len(s.shards) < len(s.view.Shards) {
+		s.shards, s.had = append(s.shards, nil), append(s.had, false)
+	}
+	for i := range s.view.Shards {
+		place := s.view.Shards[i]
+		sh := s.shards[i]
+		switch {
+		case place.Primary == me:
+			s.lead(uint32(i), place)
+		case place.Backup == me:
+			s.follow(uint32(i), place)
+		case sh != nil:
+			s.out.event(EventDropped, s.self, uint32(i), place.Epoch, "")
+			sh.close()
+			s.shards[i] = nil
+		}
+	}
+	for _, sh := range s.shards {
+		if sh != nil && sh.role == primary {
+			sh.membersChanged()
+		}
+	}
+}
+
+// fresh puts an empty copy of a shard in the place of the one before.
+func (s *Server) fresh(id uint32, place wire.Shard) *shard {
+	sh := newShard(s.host, s.rounds, id, place)
+	s.shards[id], s.had[id] = sh, true
+	return sh
+}
+
+// lead makes the server the primary of a shard, or lets it stay so in a new view.
+func (s *Server) lead(id uint32, place wire.Shard) {
+	sh := s.shards[id]
+	switch {
+	case sh == nil && !s.had[id]:
+		// We have never acknowledged anything about this shard. So it has been ours in sync since the beginning, and nothing can have
+		// been committed without us: the empty copy is complete.
+		sh = s.fresh(id, place)
+		sh.restore()
+		sh.role = primary
+		sh.next = sh.commit
+	case sh == nil || sh.role == backup && !sh.whole():
+		s.out.event(EventLost, s.self, id, place.Epoch, "made primary without a complete copy")
+		if sh != nil {
+			sh.close()
+			s.shards[id] = nil
+		}
+		return
+	case sh.role == backup:
+		sh.promote()
+	}
+	if sh.epoch != place.Epoch || sh.place.Backup != place.Backup {
+		sh.peer = nil
+	}
+	sh.epoch, sh.place = place.Epoch, place
+	switch {
+	case place.Backup.IsZero():
+	case sh.peer == nil:
+		sh.peer = newPeer(place, sh.next)
+		if place.Swapped {
+			sh.turn()
+		}
+	case place.InSync:
+		sh.peer.phase = inSync
+	}
+}
+
+// follow makes the server a backup of a shard.
+func (s *Server) follow(id uint32, place wire.Shard) {
+	sh := s.shards[id]
+	initial := sh == nil && !s.had[id] && place.InSync // as in lead
+	keep := sh != nil && sh.role == backup && sh.epoch == place.Epoch
+	if sh != nil && sh.role == primary && place.Swapped && place.Epoch == sh.epoch+1 {
+		sh.demote()
+		keep = true
+	}
+	if !keep {
+		if sh != nil {
+			sh.close()
+		}
+		sh = s.fresh(id, place)
+		sh.role = backup
+		sh.blank = !initial
+		if initial {
+			sh.restore()
+		}
+	}
+	sh.epoch, sh.place = place.Epoch, place
+}

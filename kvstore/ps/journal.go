@@ -1,0 +1,133 @@
+package ps
+
+import (
+	"fmt"
+
+	"gomx/kvstore/wire"
+)
+
+// journal is the log of a primary: it appends entries, sends them to the backup, and commits what both
+// copies have.
+//
+// Invariants:
+//  1. commit <= next; the log holds exactly the entries above what all copies have, up to next.
+//  2. A primary that needs its backup never commits an entry that the backup has not acknowledged.
+type journal struct {
+	*host
+	*seat
+	*replica
+	next      uint64 // index of the last entry appended
+	log       logRing
+	peer      *peer // nil: there is no backup
+	checks    [8]checkpoint
+	busy      bool               // advance is running
+	committed func(le *logEntry) // called for every entry after it has been applied
+}
+
+// append adds an entry to the log, sends it to the backup, and commits what may be committed.
+func (j *journal) append(le *logEntry) {
+	j.next++
+	le.index = j.next
+	j.log.push(le)
+	if j.peer != nil {
+		j.sendEntry(le)
+	}
+	j.advance()
+}
+
+// appendTo adds an entry that concerns e.
+func (j *journal) appendTo(e *entry, le *logEntry) {
+	le.entry, le.id, le.slices, le.dtype, le.total, le.direct = e, e.id, e.slices, uint8(e.dtype), e.total, e.direct
+	j.append(le)
+}
+
+// sendEntry passes a log entry to the backup.
+func (j *journal) sendEntry(le *logEntry) {
+	m := j.message(wire.TypeReplicate)
+	m.Shard, m.Epoch = j.id, j.epoch
+	m.SetLogPlace(wire.LogPlace{Index: le.index, Clock: le.clock, Kind: uint8(le.kind)})
+	m.Key, m.Slice, m.Slices, m.DType, m.Codec, m.Total = le.id.Key, le.id.Slice, le.slices, le.dtype, le.codec, le.total
+	if le.rows {
+		m.Flags |= wire.FlagRows
+	}
+	if le.direct {
+		m.Flags |= wire.FlagDirect
+	}
+	m.Payload = le.body()
+	var hold *Buffer
+	if le.buf != nil {
+		hold = le.buf.hold()
+	} else {
+		// The entry may be recycled before the outbox is emptied.
+		m.Payload = j.keep(m.Payload)
+	}
+	j.send(wire.Node{Role: wire.Server, Rank: j.place.Backup.Server}, m, hold)
+	j.peer.sent = j.now
+}
+
+// limit returns up to which index the primary may commit.
+func (j *journal) limit() uint64 {
+	if j.peer != nil && j.peer.phase >= ended {
+		return min(j.next, max(j.commit, j.peer.acked))
+	}
+	return j.next
+}
+
+// advance applies what may be committed, and forgets what all copies have.
+func (j *journal) advance() {
+	if j.busy {
+		return
+	}
+	j.busy = true
+	for more := true; more; more = j.pump() {
+		for j.commit < j.limit() {
+			le := j.log.at(j.commit + 1)
+			j.commit++
+			j.apply(le)
+			j.committed(le)
+			j.checkpoint(le)
+		}
+		keep := j.commit
+		if j.peer != nil {
+			keep = min(keep, j.peer.acked)
+		}
+		for !j.log.empty() && j.log.first <= keep {
+			j.recycle(j.log.pop())
+		}
+	}
+	j.busy = false
+}
+
+// checkpoint is a comparison of two copies at an index.
+type checkpoint struct {
+	index        uint64
+	mine, theirs uint32
+	have         uint8 // 1: mine, 2: theirs
+}
+
+// checkpoint notes the primary's checksum where copies are compared.
+func (j *journal) checkpoint(le *logEntry) {
+	if j.peer != nil && j.peer.phase >= ended && j.due(le) {
+		j.compare(le.index, j.sum(j.concerned(le)), true)
+	}
+}
+
+// compare notes one side's checksum and reports a difference.
+func (j *journal) compare(index uint64, sum uint32, mine bool) {
+	c := &j.checks[index/j.cfg.CheckEvery%uint64(len(j.checks))]
+	if c.index > index {
+		return
+	}
+	if c.index < index {
+		*c = checkpoint{index: index}
+	}
+	if mine {
+		c.mine, c.have = sum, c.have|1
+	} else {
+		c.theirs, c.have = sum, c.have|2
+	}
+	if c.have == 3 && c.mine != c.theirs {
+		c.have = 0
+		j.diverged(fmt.Sprintf("checksum %#x at entry %d, the primary has %#x", c.theirs, index, c.mine))
+	}
+}
