@@ -41,7 +41,7 @@ func MixPrecision(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	list := m.now(outs)
 	for i, e := range outs {
 		list[i] = m.convert(list[i], f.Types[e], nil, false)
-		if m.scales() && !losesHead(e.Node) && list[i].Node.Op != loss.BlockGrad.Op && f.Types[e] == dtype.Float32 {
+		if m.scales() && !isHead(e.Node) && list[i].Node.Op != loss.BlockGrad.Op && f.Types[e] == dtype.Float32 {
 			list[i] = m.scaled(list[i], m.Factor, nil)
 		}
 	}
@@ -66,15 +66,8 @@ type form struct {
 
 func (m *mixer) scales() bool { return m.Factor.Valid() }
 
-// losesHead reports whether a node is a loss: it makes its own gradient, whatever flows into its output.
-func losesHead(n *op.Node) bool {
-	switch n.Op {
-	case loss.SoftmaxOutput.Op, loss.LinearRegressionOutput.Op, loss.LogisticRegressionOutput.Op, loss.MAERegressionOutput.Op,
-		loss.SVMOutput.Op, loss.MakeLoss.Op, loss.AsLoss.Op:
-		return true
-	}
-	return false
-}
+// isHead reports whether a node is a loss that makes its own gradient.
+func isHead(n *op.Node) bool { return n.Op != nil && n.Op.Head }
 
 // visit writes n with inputs of the types that it shall have.
 func (m *mixer) visit(n *op.Node) {
@@ -85,7 +78,7 @@ func (m *mixer) visit(n *op.Node) {
 		}
 	}
 	in, types := m.choose(n, in)
-	if m.scales() && (losesHead(n) || n.Op == loss.SparseReg.Op) {
+	if m.scales() && (isHead(n) || n.Op == loss.SparseReg.Op) {
 		in[0] = m.scaled(in[0], m.Factor, n)
 	}
 	c := m.keep(n, in)

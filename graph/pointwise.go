@@ -102,7 +102,7 @@ func (c *chainer) phase(n *op.Node) bool { return c.forward == nil || c.forward[
 // fusible reports whether n may be a member of a chain. Sums of many gradients, which are added as they come, may not: a
 // chain would keep them all until the last is there.
 func (c *chainer) fusible(n *op.Node) bool {
-	if n.IsVar() || draws(n) || len(n.After) > 0 || c.after[n] || !n.Op.Pointwise && !prim.IsCast(n.Op) || n.Op == prim.GradAdd.Op {
+	if n.IsVar() || n.Draws() || len(n.After) > 0 || c.after[n] || !n.Op.Pointwise && !prim.IsCast(n.Op) || n.Op == prim.GradAdd.Op {
 		return false
 	}
 	out := n.Entry(0)
@@ -118,7 +118,7 @@ func (c *chainer) fusible(n *op.Node) bool {
 			return false
 		}
 		if s := c.facts.Shapes[e]; !s.Equal(shape) {
-			if _, _, ok := prim.Repeats(s, shape); !ok || !strings.HasPrefix(n.Op.Name, "broadcast_") {
+			if _, _, ok := prim.Repeats(s, shape); !ok || !n.Op.Broadcasts {
 				return false
 			}
 		}

@@ -5,8 +5,6 @@ import (
 	"math"
 
 	"gomx/op"
-	"gomx/op/nn"
-	"gomx/op/prim"
 )
 
 // ShareComposed makes one node of nodes that compute the same.
@@ -81,7 +79,7 @@ func (c *sharer) number(m *op.Node) {
 
 // sharable reports whether n gives the same whenever its inputs are the same.
 func (c *sharer) sharable(n *op.Node) bool {
-	if draws(n) || len(n.Op.Mutates) > 0 || n.Op.Update || len(n.After) > 0 {
+	if n.Draws() || len(n.Op.Mutates) > 0 || n.Op.Update || len(n.After) > 0 {
 		return false
 	}
 	for _, e := range n.In {
@@ -117,7 +115,7 @@ func (c *sharer) keyOf(n *op.Node, in []op.Entry) string {
 	for k, e := range in {
 		ids[k] = [2]uint64{c.id[e.Node], uint64(e.Index)}
 	}
-	if commutes(n.Op) && len(ids) == 2 && (ids[0][0] > ids[1][0] || ids[0][0] == ids[1][0] && ids[0][1] > ids[1][1]) {
+	if n.Op.Commutes && len(ids) == 2 && (ids[0][0] > ids[1][0] || ids[0][0] == ids[1][0] && ids[0][1] > ids[1][1]) {
 		ids[0], ids[1] = ids[1], ids[0]
 	}
 	b = append(b, 0)
@@ -126,23 +124,6 @@ func (c *sharer) keyOf(n *op.Node, in []op.Entry) string {
 	}
 	c.key = b
 	return string(b)
-}
-
-// commutes reports whether the operands of o may be exchanged without changing a bit of the result.
-func commutes(o *op.Op) bool {
-	switch o {
-	case prim.ElemwiseAdd.Op, prim.ElemwiseMul.Op, prim.BroadcastAdd.Op, prim.BroadcastMul.Op, prim.GradAdd.Op:
-		return true
-	}
-	return false
-}
-
-// draws reports whether n draws random numbers.
-func draws(n *op.Node) bool {
-	if n.Op == nn.LeakyReLU.Op {
-		return n.Params.(nn.LeakyReLUParams).ActType == "rrelu"
-	}
-	return n.Op.Random
 }
 
 // mutatedNodes returns the variables that some node changes.

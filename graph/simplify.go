@@ -72,22 +72,7 @@ func (s *simplifier) neutral() op.Entry {
 	if !s.like(x) {
 		return op.Entry{}
 	}
-	v, number := scalarOf(s.n)
-	switch s.n.Op {
-	case prim.PlusScalar.Op, prim.MinusScalar.Op:
-		return when(number && v == 0, x)
-	case prim.MulScalar.Op, prim.DivScalar.Op, prim.PowerScalar.Op:
-		return when(number && v == 1, x)
-	case prim.AddN.Op, prim.Concat.Op:
-		return when(len(s.in) == 1, x)
-	case prim.SumLike.Op, prim.BroadcastLike.Op, prim.BroadcastTo.Op, prim.BroadcastAxis.Op, prim.Cast.Op, prim.Slice.Op, prim.SliceAxis.Op, prim.SliceLike.Op:
-		return when(!reverses(s.n), x)
-	case prim.Identity.Op, prim.Reshape.Op, prim.Flatten.Op, prim.ReshapeLike.Op, prim.ExpandDims.Op, prim.Squeeze.Op:
-		return x
-	case nn.Dropout.Op:
-		return when(s.n.Params.(nn.DropoutParams).P.Value() == 0, x)
-	}
-	return when(s.compiled && s.n.Op.Identity, x)
+	return when(s.n.Op.Neutral(s.n.Params) || s.compiled && s.n.Op.Identity, x)
 }
 
 // casts finds conversions whose type is known, so that they need not wait for what says it.
@@ -100,20 +85,6 @@ func (s *simplifier) casts() op.Entry {
 		return x
 	}
 	return s.make(prim.Cast.Op, prim.CastParams{DType: s.facts.Types[s.n.Entry(0)]}, x)
-}
-
-// reverses reports whether a slice goes backward: it may have the shape of its input all the same.
-func reverses(n *op.Node) bool {
-	p, ok := n.Params.(prim.SliceParams)
-	if !ok {
-		return false
-	}
-	for _, step := range p.Step {
-		if step.Or(1) < 0 {
-			return true
-		}
-	}
-	return false
 }
 
 func when(ok bool, e op.Entry) op.Entry {
@@ -137,11 +108,8 @@ func (s *simplifier) nested() op.Entry {
 		if inner.Op == prim.Negative.Op || inner.Op == prim.Abs.Op && s.n.Op == prim.Square.Op {
 			return s.make(s.n.Op, s.n.Params, inner.In[0])
 		}
-		return when(inner.Op == s.n.Op && s.n.Op == prim.Abs.Op, x)
 	case prim.Relu.Op, nn.Activation.Op:
 		return when(rectifies(s.n) && rectifies(inner), x)
-	case prim.Sign.Op, prim.Floor.Op, prim.Ceil.Op, prim.Round.Op, prim.Rint.Op, prim.Trunc.Op, prim.Fix.Op:
-		return when(inner.Op == s.n.Op, x)
 	case prim.MaximumScalar.Op, prim.MinimumScalar.Op:
 		a, _ := scalarOf(s.n)
 		b, ok := scalarOf(inner)
@@ -155,7 +123,7 @@ func (s *simplifier) nested() op.Entry {
 		}
 		return s.make(s.n.Op, prim.ScalarParams{Scalar: a}, inner.In[0])
 	}
-	return op.Entry{}
+	return when(s.n.Op.Idempotent && inner.Op == s.n.Op, x)
 }
 
 // negated returns what e is the negative of.

@@ -5,15 +5,6 @@ import (
 	"gomx/op/prim"
 )
 
-// scalarForms pairs functions of two arrays with those of an array and a number: the array on the right, and on the left.
-var scalarForms = map[*op.Op][2]*op.Op{
-	prim.ElemwiseAdd.Op: {prim.PlusScalar.Op, prim.PlusScalar.Op}, prim.BroadcastAdd.Op: {prim.PlusScalar.Op, prim.PlusScalar.Op},
-	prim.GradAdd.Op:     {prim.PlusScalar.Op, prim.PlusScalar.Op},
-	prim.ElemwiseSub.Op: {prim.MinusScalar.Op, prim.RMinusScalar.Op}, prim.BroadcastSub.Op: {prim.MinusScalar.Op, prim.RMinusScalar.Op},
-	prim.ElemwiseMul.Op: {prim.MulScalar.Op, prim.MulScalar.Op}, prim.BroadcastMul.Op: {prim.MulScalar.Op, prim.MulScalar.Op},
-	prim.ElemwiseDiv.Op: {prim.DivScalar.Op, prim.RDivScalar.Op}, prim.BroadcastDiv.Op: {prim.DivScalar.Op, prim.RDivScalar.Op},
-}
-
 // constants turns operators of an array and a constant into operators of an array and a number, and drops zeros from
 // sums.
 func (s *simplifier) constants() op.Entry {
@@ -23,26 +14,26 @@ func (s *simplifier) constants() op.Entry {
 	if s.n.Op == prim.AddN.Op {
 		return s.dropZeros()
 	}
-	forms, ok := scalarForms[s.n.Op]
-	if !ok || len(s.in) != 2 {
+	if len(s.in) != 2 {
 		return op.Entry{}
 	}
 	for k, e := range s.in {
+		form := s.n.Op.Scalar[1-k]
 		v, ok := constantValue(e)
-		if other := s.in[1-k]; ok && v == v && s.like(other) {
-			return s.withNumber(forms[1-k], other, v)
+		if other := s.in[1-k]; form != nil && ok && v == v && s.like(other) {
+			return s.withNumber(form, other, v)
 		}
 	}
 	return op.Entry{}
 }
 
-// withNumber applies o to x and v; nothing is left of neutral numbers.
+// withNumber applies o to x and v, unless v is neutral.
 func (s *simplifier) withNumber(o *op.Op, x op.Entry, v float64) op.Entry {
-	switch {
-	case v == 0 && (o == prim.PlusScalar.Op || o == prim.MinusScalar.Op), v == 1 && (o == prim.MulScalar.Op || o == prim.DivScalar.Op):
+	p := prim.ScalarParams{Scalar: v}
+	if o.Neutral(p) {
 		return x
 	}
-	return s.make(o, prim.ScalarParams{Scalar: v}, x)
+	return s.make(o, p, x)
 }
 
 func (s *simplifier) dropZeros() op.Entry {
@@ -66,15 +57,7 @@ func constantValue(e op.Entry) (float64, bool) {
 	if e.Node.IsVar() {
 		return 0, false
 	}
-	switch e.Node.Op {
-	case prim.Zeros.Op, prim.ZerosLike.Op:
-		return 0, true
-	case prim.Ones.Op, prim.OnesLike.Op:
-		return 1, true
-	case prim.Full.Op:
-		return e.Node.Params.(prim.FullParams).Value, true
-	}
-	return 0, false
+	return e.Node.Op.Fill(e.Node.Params)
 }
 
 // maxScale bounds factors that are joined: their product neither overflows nor vanishes.

@@ -80,7 +80,7 @@ func sorted(perm []int, matters func(axis int) bool) bool {
 
 // reshaped joins changes of shape that follow each other.
 func (s *simplifier) reshaped() op.Entry {
-	if !reshapes(s.n.Op) || s.in[0].Node.IsVar() || !reshapes(s.in[0].Node.Op) || len(s.in[0].Node.After) > 0 {
+	if !s.n.Op.Reshapes || s.in[0].Node.IsVar() || !s.in[0].Node.Op.Reshapes || len(s.in[0].Node.After) > 0 {
 		return op.Entry{}
 	}
 	x := s.in[0].Node.In[0]
@@ -97,15 +97,6 @@ func (s *simplifier) reshape(x op.Entry) op.Entry {
 		return op.Entry{}
 	}
 	return s.make(prim.Reshape.Op, prim.ReshapeParams{Shape: shape.Clone()}, x)
-}
-
-// reshapes reports whether o changes nothing but the shape.
-func reshapes(o *op.Op) bool {
-	switch o {
-	case prim.Reshape.Op, prim.Flatten.Op, prim.ReshapeLike.Op, prim.ExpandDims.Op, prim.Squeeze.Op, prim.ShapeLike.Op:
-		return true
-	}
-	return false
 }
 
 // TransposedProducts lets products of matrices transpose their operands themselves.

@@ -29,6 +29,9 @@ type Op struct {
 	grad      func(g *Grad, p any) []Entry
 	flops     func(p any, in, out []dtype.Shape) int64 // nil: as Spec.FLOPs says
 	precision func(p any) Precision
+	neutral   func(p any) bool
+	fill      func(p any) float64 // nil: none
+	draws     func(p any) bool
 	ref       func(p any, a *Args) (*Prepared, error)
 	kernels   map[kernelKey]func(p any, a *Args) (*Prepared, error)
 }
@@ -106,6 +109,18 @@ func (h Handle[P]) erase(s *Spec[P]) {
 	if s.Grad != nil {
 		o.grad = func(g *Grad, p any) []Entry { return s.Grad(g, p.(P)) }
 	}
+	h.eraseFacts(s)
+	run := s.Ref
+	if len(o.schema.run) > 0 {
+		run = func(p P, c *Call) error { return s.Ref(h.At(p, c), c) }
+	}
+	ref := Simple(run)
+	o.ref = func(p any, a *Args) (*Prepared, error) { return ref(p.(P), a) }
+}
+
+// eraseFacts does so for the functions that passes ask.
+func (h Handle[P]) eraseFacts(s *Spec[P]) {
+	o := h.Op
 	if s.FLOPs != nil {
 		o.flops = func(p any, in, out []dtype.Shape) int64 { return s.FLOPs(p.(P), in, out) }
 	}
@@ -113,12 +128,17 @@ func (h Handle[P]) erase(s *Spec[P]) {
 	if s.PrecisionOf != nil {
 		o.precision = func(p any) Precision { return s.PrecisionOf(p.(P)) }
 	}
-	run := s.Ref
-	if len(o.schema.run) > 0 {
-		run = func(p P, c *Call) error { return s.Ref(h.At(p, c), c) }
+	o.neutral = func(any) bool { return false }
+	if s.Neutral != nil {
+		o.neutral = func(p any) bool { return s.Neutral(p.(P)) }
 	}
-	ref := Simple(run)
-	o.ref = func(p any, a *Args) (*Prepared, error) { return ref(p.(P), a) }
+	if s.Fill != nil {
+		o.fill = func(p any) float64 { return s.Fill(p.(P)) }
+	}
+	o.draws = func(any) bool { return o.Random }
+	if s.Draws != nil {
+		o.draws = func(p any) bool { return s.Draws(p.(P)) }
+	}
 }
 
 // Kernel attaches a faster kernel for a kind of device and a tier (TierRef for devices that have

@@ -53,6 +53,15 @@ type Spec[P any] struct {
 	// an addition as two. Nil: one for each element of output 0, none where Moves or Identity is set.
 	FLOPs func(p P, in, out []dtype.Shape) int64
 
+	// Neutral reports whether output 0 equals input 0 wherever both have one shape and type, and
+	// gradients pass unchanged; nil: it does not.
+	Neutral func(p P) bool
+	// Fill returns the number that all elements of output 0 are; nil: there is none.
+	Fill func(p P) float64
+	// Draws reports whether a Random operator draws numbers. Those may not be merged or folded.
+	// Nil: all Random operators do.
+	Draws func(p P) bool
+
 	// PrecisionOf is Precision where it depends on parameters; nil: Precision.
 	PrecisionOf func(p P) Precision
 

@@ -46,6 +46,21 @@ type Traits struct {
 	// Precision says in which type mixed precision lets the operator compute; see also
 	// Spec.PrecisionOf.
 	Precision Precision
+	// Kind groups operators in pictures and tables.
+	Kind Kind
+	// Head marks losses that make their own gradient, whatever flows into their outputs.
+	Head bool
+	// Commutes says that the two inputs may be exchanged without changing a bit of the result.
+	Commutes bool
+	// Broadcasts says that inputs of extents one, or with fewer axes, repeat.
+	Broadcasts bool
+	// Idempotent functions have no effect on their own results.
+	Idempotent bool
+	// Reshapes says that the operator changes nothing but the shape of input 0.
+	Reshapes bool
+	// Scalar are the operators that compute the same with a number, their parameter scalar, in the
+	// place of input 1 and of input 0; nil where there are none.
+	Scalar [2]*Op
 	// Derived operators compute another form of parameters, such as folded weights: when all their
 	// inputs are variables, executors keep the result until one of these changes.
 	Derived bool
@@ -58,6 +73,6 @@ type Traits struct {
 	// Pointwise operators treat the elements of operands of one shape alike, wherever they lie.
 	// They work on any layout that all operands share.
 	Pointwise bool
-	// Random operators get a Seed at every run, and may not be merged or folded.
+	// Random operators get a Seed at every run. Spec.Draws says when they draw numbers.
 	Random bool
 }

@@ -8,8 +8,6 @@ import (
 	"gomx/dtype"
 	"gomx/internal/plot"
 	"gomx/op"
-	"gomx/op/nn"
-	"gomx/op/prim"
 	"gomx/symbol"
 )
 
@@ -105,26 +103,7 @@ func kindOf(n *op.Node) string {
 	if n.IsVar() {
 		return "data"
 	}
-	switch n.Params.(type) {
-	case nn.ConvolutionParams, nn.DeconvolutionParams, nn.FullyConnectedParams, prim.DotParams:
-		return "product"
-	case nn.BatchNormParams, nn.LayerNormParams:
-		return "normalization"
-	case nn.PoolingParams:
-		return "pooling"
-	case prim.ConcatParams, prim.SliceChannelParams, prim.TransposeParams, prim.SwapAxisParams,
-		prim.SliceAxisParams, prim.SliceParams:
-		return "shape"
-	}
-	switch {
-	case strings.HasSuffix(n.Op.ParamsType.PkgPath(), "op/loss"):
-		return "loss"
-	case n.Op.Identity:
-		return "shape"
-	case n.Op.Pointwise:
-		return "function"
-	}
-	return "other"
+	return n.Op.KindOf().String()
 }
 
 // clusters returns the cluster of each name: the name without its last part and without the parts

@@ -62,6 +62,7 @@ func check(t *testing.T, o *op.Op, c Case) {
 	checkShapes(t, o, params, c.In, out)
 	checkGarbage(t, o, params, len(c.In), len(out))
 	checkTypes(t, o, params, c.In, out)
+	checkFacts(t, o, params, c, out)
 	checkInplace(t, o, params, c, out)
 	checkAlone(t, o, params, c, out)
 	checkIgnores(t, o, params, c, out)

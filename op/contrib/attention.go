@@ -107,7 +107,7 @@ func attend(h, grad op.Handle[AttentionParams], a attention, doc string) {
 		in[i].Name, names[i] = o.name, o.name
 	}
 	h.Define(op.Spec[AttentionParams]{
-		Traits:    op.Traits{Doc: doc, Precision: op.Narrow},
+		Traits:    op.Traits{Doc: doc, Precision: op.Narrow, Kind: op.Product},
 		Inputs:    func(AttentionParams) []op.Input { return in },
 		Infer:     func(p AttentionParams, in, out []dtype.Shape) error { return a.infer(p, in, out) },
 		InferType: op.FloatType[AttentionParams],

@@ -21,6 +21,7 @@ func init() {
 			Doc:       "LinalgSyrk computes alpha·A·Aᵀ, or alpha·Aᵀ·A with transpose, for each matrix of a batch.",
 			Aliases:   []string{"linalg_syrk"},
 			Precision: op.Wide,
+			Kind:      op.Product,
 		},
 		Inputs: inputs[SyrkParams]("A"),
 		Infer: func(p SyrkParams, in, out []dtype.Shape) error {

@@ -30,6 +30,7 @@ Data has shape (n, classes), the label (n), the output (1). Probabilities below 
 that is no class adds nothing, where MXNet reads memory beyond the row; the gradient of its row is the
 softmax, as in MXNet.`,
 			Precision: op.Wide,
+			Kind:      op.Loss,
 		},
 		Inputs:    dataLabel[op.NoParams],
 		Infer:     inferCrossEntropy,

@@ -32,6 +32,7 @@ with blank_label last, -1. A label that does not fit into the steps has loss 0.`
 			Aliases:   []string{"ctc_loss", "_contrib_CTCLoss", "_contrib_ctc_loss"},
 			Once:      "the kernel computes it along with the loss",
 			Precision: op.Wide,
+			Kind:      op.Loss,
 		},
 		Inputs: func(p CTCLossParams) []op.Input {
 			in := dataLabel(p)

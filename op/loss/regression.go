@@ -70,6 +70,8 @@ sample; gradients flowing into the output are ignored. The label has as many ele
 			Identity:  r.identity,
 			Ignores:   []int{1},
 			Precision: op.Wide,
+			Head:      true,
+			Kind:      op.Loss,
 		},
 		Inputs:    dataLabel[RegressionParams],
 		Infer:     inferRegression,

@@ -29,6 +29,7 @@ func init() {
 			Aliases:   []string{"_npx_smooth_l1"},
 			Inplace:   [][2]int{{0, 0}},
 			Precision: op.Wide,
+			Kind:      op.Loss,
 		},
 		Infer:     op.SameShape[SmoothL1Params],
 		InferType: op.FloatType[SmoothL1Params],

@@ -32,6 +32,7 @@ training the auxiliary state moves: a = a·momentum + mean·(1-momentum).`,
 			Inplace:   [][2]int{{0, 0}},
 			Mutates:   []int{1},
 			Precision: op.Wide,
+			Kind:      op.Loss,
 		},
 		Inputs: func(SparseRegParams) []op.Input {
 			return []op.Input{{Name: "data"}, {Name: "moving_avg", Role: op.Aux}}

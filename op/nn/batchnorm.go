@@ -38,6 +38,7 @@ carry no gradient. For half-precision data all other operands are float32.`,
 			Layouts: true,
 			Inplace: [][2]int{{0, 0}},
 			Mutates: []int{3, 4},
+			Kind:    op.Normalization,
 		},
 		Inputs: func(BatchNormParams) []op.Input {
 			return []op.Input{{Name: "data"}, {Name: "gamma", Role: op.Param}, {Name: "beta", Role: op.Param},

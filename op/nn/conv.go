@@ -38,6 +38,7 @@ floor((x + 2·pad - dilate·(kernel-1) - 1)/stride) + 1. With num_group g, the c
 g groups that are convolved separately.`,
 			Aliases:   []string{"_npx_convolution", "Convolution_v1"},
 			Precision: op.Narrow,
+			Kind:      op.Product,
 		},
 		Inputs:    func(p ConvolutionParams) []op.Input { return weighted(p.NoBias) },
 		Infer:     inferConv,

@@ -41,6 +41,7 @@ stride·(x - 1) + dilate·(kernel - 1) + 1 - 2·pad + adj. With target_shape, pa
 to give these extents.`,
 			Aliases:   []string{"_npx_deconvolution"},
 			Precision: op.Narrow,
+			Kind:      op.Product,
 		},
 		Inputs:    func(p DeconvolutionParams) []op.Input { return weighted(p.NoBias.Value()) },
 		Infer:     inferDeconv,

@@ -46,7 +46,8 @@ one decision. The hidden second output is the mask of what is kept.`,
 		Grad: func(g *op.Grad, p DropoutParams) []op.Entry {
 			return []op.Entry{DropoutGrad.Apply(p, g.Head(0), g.Out(1))}
 		},
-		Ref: dropoutRef,
+		Neutral: func(p DropoutParams) bool { return p.P.Value() == 0 },
+		Ref:     dropoutRef,
 	})
 	DropoutGrad.Define(op.Spec[DropoutParams]{
 		Traits: op.Traits{Hidden: true, Inplace: [][2]int{{0, 0}}},

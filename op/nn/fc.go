@@ -30,6 +30,7 @@ With flatten, data of shape (n, ...) is seen as a matrix of n rows and the outpu
 The weight has shape (num_hidden, inputs), the bias (num_hidden).`,
 			Aliases:   []string{"_npx_fully_connected", "_sparse_FullyConnected"},
 			Precision: op.Narrow,
+			Kind:      op.Product,
 		},
 		Inputs:    func(p FullyConnectedParams) []op.Input { return weighted(p.NoBias) },
 		Infer:     inferFC,

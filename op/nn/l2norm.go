@@ -31,6 +31,7 @@ A part is a sample (instance), all positions of one channel of a sample (spatial
 of one position of a sample (channel).`,
 			Inplace:   [][2]int{{0, 0}},
 			Precision: op.Wide,
+			Kind:      op.Normalization,
 		},
 		Outputs:   func(L2NormalizationParams) []string { return []string{"output", "norm"} },
 		Visible:   func(L2NormalizationParams) int { return 1 },

@@ -72,7 +72,8 @@ slope for the gradient of elu at positive numbers near zero.`,
 			}
 			return op.AnyPrecision
 		},
-		Ref: leakyRef,
+		Draws: func(p LeakyReLUParams) bool { return p.ActType == "rrelu" },
+		Ref:   leakyRef,
 	})
 }
 

@@ -31,6 +31,7 @@ func init() {
 output = x/(knorm + alpha/nsize·Σx²)^beta, where the sum runs over the nsize channels around that
 of x, at its position (Krizhevsky et al. 2012). Data has shape (n, c, ...).`,
 			Precision: op.Wide,
+			Kind:      op.Normalization,
 		},
 		Outputs:   func(LRNParams) []string { return []string{"output", "tmp_norm"} },
 		Visible:   func(LRNParams) int { return 1 },

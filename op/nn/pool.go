@@ -43,6 +43,7 @@ max and lp see no padding, avg counts it unless count_include_pad is false. Stri
 the axes of the kernel are passed over, as in MXNet.`,
 			Aliases: []string{"_npx_pooling"},
 			Layouts: true,
+			Kind:    op.Pooling,
 		},
 		Infer:     inferPool,
 		InferType: op.FloatType[PoolingParams],

@@ -33,6 +33,7 @@ func init() {
 It differs from Pooling in that the padding counts as zeros for max, that avg always divides by the
 full extent of the window, and that all elements equal to the maximum get its gradient.`,
 			GoName: "PoolingV1",
+			Kind:   op.Pooling,
 		},
 		Infer:     inferPoolV1,
 		InferType: op.FloatType[PoolingV1Params],

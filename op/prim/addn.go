@@ -36,13 +36,16 @@ func init() {
 			}
 			return in
 		},
-		Ref: addN,
+		Neutral: func(p AddNParams) bool { return p.NumArgs == 1 },
+		Ref:     addN,
 	})
 	GradAdd.Define(op.Spec[op.NoParams]{
 		Traits: op.Traits{
 			Doc:       "GradAdd computes a + b. It is elemwise_add under the name that sums of gradients have in saved graphs.",
 			Inplace:   [][2]int{{0, 0}, {1, 0}},
 			Pointwise: true,
+			Commutes:  true,
+			Scalar:    [2]*op.Op{PlusScalar.Op, PlusScalar.Op},
 		},
 		Inputs: Inputs[op.NoParams]("lhs", "rhs"),
 		Infer:  op.SameShape[op.NoParams],

@@ -62,6 +62,8 @@ type binary struct {
 	aliases      []string
 	bcastAliases []string
 	precision    op.Precision
+	commutes     bool
+	scalar       [2]op.Handle[ScalarParams] // forms with a number as b, and as a; may be zero
 	f            loop.Func2
 	grad         func(k kit, a, b, y, dy op.Entry) (da, db op.Entry)
 }
@@ -99,6 +101,8 @@ func (b binary) define() {
 			Inplace:   [][2]int{{0, 0}, {1, 0}},
 			Pointwise: true,
 			Precision: b.precision,
+			Commutes:  b.commutes,
+			Scalar:    [2]*op.Op{b.scalar[0].Op, b.scalar[1].Op},
 		},
 		Inputs: Inputs[op.NoParams]("lhs", "rhs"),
 		Infer:  op.SameShape[op.NoParams],
@@ -107,6 +111,7 @@ func (b binary) define() {
 	}
 	b.elem.Define(s)
 	s.Doc = goName(b.bcast) + " computes " + b.what + " for operands that broadcast: aligned at their last axes, extents of one and missing axes repeat."
+	s.Broadcasts = true
 	s.Aliases, s.Infer, s.Grad = b.bcastAliases, inferBroadcast, b.gradient(kit{broadcast: true})
 	b.bcast.Define(s)
 }
@@ -175,20 +180,24 @@ func arithmetic() []binary {
 	log := func(x op.Entry) op.Entry { return Log.Apply(none, x) }
 	return []binary{
 		{elem: ElemwiseAdd, bcast: BroadcastAdd, what: "a + b",
+			commutes: true, scalar: [2]op.Handle[ScalarParams]{PlusScalar, PlusScalar},
 			aliases:      []string{"_Plus", "_add", "_plus", "_sparse_elemwise_add"},
 			bcastAliases: []string{"_sparse_broadcast_add", "_sparse_broadcast_plus", "broadcast_plus"},
 			f:            loop.Func2{F: func(a, b float64) float64 { return a + b }, I: func(a, b int64) int64 { return a + b }},
 			grad:         func(_ kit, _, _, _, dy op.Entry) (op.Entry, op.Entry) { return dy, dy }},
 		{elem: ElemwiseSub, bcast: BroadcastSub, what: "a - b",
+			scalar:       [2]op.Handle[ScalarParams]{MinusScalar, RMinusScalar},
 			aliases:      []string{"_Minus", "_minus", "_sparse_elemwise_sub", "_sub"},
 			bcastAliases: []string{"_sparse_broadcast_minus", "_sparse_broadcast_sub", "broadcast_minus"},
 			f:            loop.Func2{F: func(a, b float64) float64 { return a - b }, I: func(a, b int64) int64 { return a - b }},
 			grad:         func(_ kit, _, _, _, dy op.Entry) (op.Entry, op.Entry) { return dy, neg(dy) }},
 		{elem: ElemwiseMul, bcast: BroadcastMul, what: "a · b",
+			commutes: true, scalar: [2]op.Handle[ScalarParams]{MulScalar, MulScalar},
 			aliases: []string{"_Mul", "_mul", "_sparse_elemwise_mul"}, bcastAliases: []string{"_sparse_broadcast_mul"},
 			f:    loop.Func2{F: func(a, b float64) float64 { return a * b }, I: func(a, b int64) int64 { return a * b }},
 			grad: func(k kit, a, b, _, dy op.Entry) (op.Entry, op.Entry) { return k.mul(dy, b), k.mul(dy, a) }},
 		{elem: ElemwiseDiv, bcast: BroadcastDiv, what: "a / b",
+			scalar:  [2]op.Handle[ScalarParams]{DivScalar, RDivScalar},
 			aliases: []string{"_Div", "_div", "_sparse_elemwise_div"}, bcastAliases: []string{"_sparse_broadcast_div"},
 			f: loop.Func2{F: func(a, b float64) float64 { return a / b }, I: divInt},
 			grad: func(k kit, a, b, _, dy op.Entry) (op.Entry, op.Entry) {

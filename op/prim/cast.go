@@ -42,7 +42,8 @@ func init() {
 		Grad: func(g *op.Grad, _ CastParams) []op.Entry {
 			return []op.Entry{castLike.Apply(none, g.Head(0), g.In(0))}
 		},
-		Ref: func(_ CastParams, c *op.Call) error { return convert(c) },
+		Neutral: op.Always[CastParams],
+		Ref:     func(_ CastParams, c *op.Call) error { return convert(c) },
 	}
 	Cast.Define(s)
 	s.Doc = "AmpCast converts arrays of the types of mixed precision, float16, bfloat16 and float32; other arrays pass unchanged."

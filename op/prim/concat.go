@@ -43,7 +43,8 @@ func init() {
 		Grad: func(g *op.Grad, p ConcatParams) []op.Entry {
 			return g.Each(pieces.Node(p, append([]op.Entry{g.Head(0)}, g.Node.In...)...))
 		},
-		Ref: concat,
+		Neutral: func(p ConcatParams) bool { return p.NumArgs == 1 },
+		Ref:     concat,
 	}
 	Concat.Define(s)
 	s.Doc = `RNNParamConcat joins the flattened parameters of a recurrent layer. It is Concat but for inference:

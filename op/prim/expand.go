@@ -33,10 +33,11 @@ var (
 
 func init() {
 	BroadcastTo.Define(op.Spec[BroadcastToParams]{
-		Traits: op.Traits{Doc: "BroadcastTo repeats axes of extent one to the given shape.", Moves: true},
-		Infer:  inferBroadcastTo,
-		Grad:   sumLikeGrad[BroadcastToParams],
-		Ref:    broadcastRef[BroadcastToParams],
+		Traits:  op.Traits{Doc: "BroadcastTo repeats axes of extent one to the given shape.", Moves: true},
+		Infer:   inferBroadcastTo,
+		Grad:    sumLikeGrad[BroadcastToParams],
+		Neutral: op.Always[BroadcastToParams],
+		Ref:     broadcastRef[BroadcastToParams],
 	})
 	BroadcastAxis.Define(op.Spec[BroadcastAxisParams]{
 		Traits: op.Traits{
@@ -44,9 +45,10 @@ func init() {
 			Aliases: []string{"broadcast_axes"},
 			Moves:   true,
 		},
-		Infer: inferBroadcastAxis,
-		Grad:  sumLikeGrad[BroadcastAxisParams],
-		Ref:   broadcastRef[BroadcastAxisParams],
+		Infer:   inferBroadcastAxis,
+		Grad:    sumLikeGrad[BroadcastAxisParams],
+		Neutral: op.Always[BroadcastAxisParams],
+		Ref:     broadcastRef[BroadcastAxisParams],
 	})
 	BroadcastLike.Define(op.Spec[BroadcastLikeParams]{
 		Traits: op.Traits{
@@ -59,8 +61,9 @@ func init() {
 		InferType: func(p BroadcastLikeParams, in, out []dtype.Type) error {
 			return op.SameType(p, in[:1], out)
 		},
-		Grad: sumLikeGrad[BroadcastLikeParams],
-		Ref:  broadcastRef[BroadcastLikeParams],
+		Grad:    sumLikeGrad[BroadcastLikeParams],
+		Neutral: op.Always[BroadcastLikeParams],
+		Ref:     broadcastRef[BroadcastLikeParams],
 	})
 	SumLike.Define(op.Spec[op.NoParams]{
 		Traits: op.Traits{Hidden: true, Ignores: []int{1}, Inplace: [][2]int{{0, 0}}},
@@ -69,7 +72,8 @@ func init() {
 		Grad: func(g *op.Grad, _ op.NoParams) []op.Entry {
 			return []op.Entry{BroadcastLike.Apply(BroadcastLikeParams{}, g.Head(0), g.In(0)), {}}
 		},
-		Ref: sumLike,
+		Neutral: op.Always[op.NoParams],
+		Ref:     sumLike,
 	})
 }
 

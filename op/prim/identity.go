@@ -23,9 +23,10 @@ func init() {
 			Identity: true,
 			Inplace:  [][2]int{{0, 0}},
 		},
-		Infer: op.SameShape[op.NoParams],
-		Grad:  passGrad[op.NoParams],
-		Ref:   move[op.NoParams],
+		Infer:   op.SameShape[op.NoParams],
+		Grad:    passGrad[op.NoParams],
+		Neutral: op.Always[op.NoParams],
+		Ref:     move[op.NoParams],
 	})
 	IdentityWithAttrLike.Define(op.Spec[op.NoParams]{
 		Traits: op.Traits{
@@ -49,6 +50,7 @@ func like(h op.Handle[op.NoParams], doc string, v float64, aliases ...string) {
 		Traits: op.Traits{Doc: doc, Aliases: aliases, Ignores: []int{0}, Inplace: [][2]int{{0, 0}}, Moves: true},
 		Infer:  op.SameShape[op.NoParams],
 		Grad:   ZeroGrad[op.NoParams],
+		Fill:   func(op.NoParams) float64 { return v },
 		Ref: func(_ op.NoParams, c *op.Call) error {
 			loop.Fill(c.Out[0], v)
 			return nil

@@ -76,11 +76,11 @@ var (
 )
 
 func init() {
-	Zeros.Define(maker("Zeros makes zeros.", InitParams.desc, func(InitParams) func(i, n int) float64 { return constant(0) }))
-	Ones.Define(maker("Ones makes ones.", InitParams.desc, func(InitParams) func(i, n int) float64 { return constant(1) }))
-	Full.Define(maker("Full makes an array of one value.", func(p FullParams) (dtype.Shape, dtype.Type) {
+	Zeros.Define(filler("Zeros makes zeros.", InitParams.desc, func(InitParams) float64 { return 0 }))
+	Ones.Define(filler("Ones makes ones.", InitParams.desc, func(InitParams) float64 { return 1 }))
+	Full.Define(filler("Full makes an array of one value.", func(p FullParams) (dtype.Shape, dtype.Type) {
 		return p.Wanted(), p.DType
-	}, func(p FullParams) func(i, n int) float64 { return constant(p.Value) }, "_npi_full"))
+	}, func(p FullParams) float64 { return p.Value }, "_npi_full"))
 	s := maker(`Arange makes the values start, start+step, … up to stop, which is left out.
 
 There are as many values as start, stop and step say. For integers and float16 start and step then
@@ -137,7 +137,15 @@ func maker[P any](doc string, desc func(P) (dtype.Shape, dtype.Type), value func
 	}
 }
 
-func constant(v float64) func(i, n int) float64 { return func(int, int) float64 { return v } }
+// filler is maker for operators whose elements are all one number.
+func filler[P any](doc string, desc func(P) (dtype.Shape, dtype.Type), value func(P) float64, aliases ...string) op.Spec[P] {
+	s := maker(doc, desc, func(p P) func(i, n int) float64 {
+		v := value(p)
+		return func(int, int) float64 { return v }
+	}, aliases...)
+	s.Fill = value
+	return s
+}
 
 // WantedShape turns the shape parameter of operators without inputs into what inference knows:
 // extents of zero, and an empty shape, are unknown.

@@ -70,14 +70,15 @@ func init() {
 // reshaping is the definition that all operators of this file share.
 func reshaping[P any](doc string, infer func(p P, in, out []dtype.Shape) error, aliases ...string) op.Spec[P] {
 	return op.Spec[P]{
-		Traits: op.Traits{Doc: doc, Aliases: aliases, Identity: true, Inplace: [][2]int{{0, 0}}},
+		Traits: op.Traits{Doc: doc, Aliases: aliases, Identity: true, Inplace: [][2]int{{0, 0}}, Reshapes: true},
 		Infer:  infer,
 		Grad: func(g *op.Grad, _ P) []op.Entry {
 			in := make([]op.Entry, len(g.Node.In))
 			in[0] = ShapeLike.Apply(none, g.Head(0), g.In(0))
 			return in
 		},
-		Ref: move[P],
+		Neutral: op.Always[P],
+		Ref:     move[P],
 	}
 }
 

@@ -86,6 +86,12 @@ func (r scalar) define() {
 		},
 	}
 	switch r.op {
+	case PlusScalar, MinusScalar:
+		s.Neutral = func(p ScalarParams) bool { return p.Scalar == 0 }
+	case MulScalar, DivScalar, PowerScalar:
+		s.Neutral = func(p ScalarParams) bool { return p.Scalar == 1 }
+	}
+	switch r.op {
 	case RDivScalar, PowerScalar, RPowerScalar, HypotScalar:
 		s.Precision = op.Wide
 	}

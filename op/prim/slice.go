@@ -51,6 +51,17 @@ func init() {
 	defineSliceGrads()
 }
 
+// forward reports whether no axis is walked backward: a slice that goes backward may have the shape
+// of its input, too.
+func (p SliceParams) forward() bool {
+	for _, step := range p.Step {
+		if step.Or(1) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
 func defineSlicing() {
 	Slice.Define(op.Spec[SliceParams]{
 		Traits: op.Traits{
@@ -62,7 +73,8 @@ func defineSlicing() {
 		Grad: func(g *op.Grad, p SliceParams) []op.Entry {
 			return []op.Entry{sliceGrad.Apply(p, g.Head(0), g.In(0))}
 		},
-		Ref: func(p SliceParams, c *op.Call) error { return cutOut(p.windows, c.Out[0], c.In[0]) },
+		Neutral: SliceParams.forward,
+		Ref:     func(p SliceParams, c *op.Call) error { return cutOut(p.windows, c.Out[0], c.In[0]) },
 	})
 	SliceAxis.Define(op.Spec[SliceAxisParams]{
 		Traits: op.Traits{
@@ -73,7 +85,8 @@ func defineSlicing() {
 		Grad: func(g *op.Grad, p SliceAxisParams) []op.Entry {
 			return []op.Entry{sliceAxisGrad.Apply(p, g.Head(0), g.In(0))}
 		},
-		Ref: func(p SliceAxisParams, c *op.Call) error { return cutOut(p.windows, c.Out[0], c.In[0]) },
+		Neutral: op.Always[SliceAxisParams],
+		Ref:     func(p SliceAxisParams, c *op.Call) error { return cutOut(p.windows, c.Out[0], c.In[0]) },
 	})
 	SliceLike.Define(op.Spec[SliceLikeParams]{
 		Traits: op.Traits{
@@ -87,6 +100,7 @@ func defineSlicing() {
 		Grad: func(g *op.Grad, p SliceLikeParams) []op.Entry {
 			return []op.Entry{sliceLikeGrad.Apply(p, g.Head(0), g.In(0)), {}}
 		},
+		Neutral: op.Always[SliceLikeParams],
 		Ref: func(_ SliceLikeParams, c *op.Call) error {
 			loop.Copy(c.Out[0].Shape, loop.Dense(c.Out[0]), loop.Dense(c.In[0]))
 			return nil

@@ -101,6 +101,8 @@ func (u unary) define() {
 		},
 	}
 	switch u.op {
+	case Abs, Sign, Relu, Round, Rint, Ceil, Floor, Trunc, Fix:
+		s.Idempotent = true
 	case Reciprocal, Square, Rsqrt, Rcbrt, Exp, Expm1, Log, Log10, Log2, Log1p, Erfinv, Gamma, Gammaln,
 		Tan, Arccos, Arcsin, Sinh, Cosh, Arctanh:
 		s.Precision = op.Wide

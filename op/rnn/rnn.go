@@ -43,6 +43,7 @@ zero, the last state is the one at its end, and the backward direction starts th
 			Random:    true,
 			Keeps:     true,
 			Precision: op.Narrow,
+			Kind:      op.Product,
 		},
 		Inputs:  rnnInputs,
 		Outputs: func(p RNNParams) []string { return append(visible(p), "reserve") },

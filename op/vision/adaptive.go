@@ -24,6 +24,7 @@ func init() {
 			Doc: `AdaptiveAvgPooling2D averages data of shape (n, c, h, w) over windows chosen for an output of a given size.
 
 Element i of m along an axis of n elements is the average from floor(i·n/m) up to ceil((i+1)·n/m).`,
+			Kind: op.Pooling,
 		},
 		Infer:     inferAdaptive,
 		InferType: op.FloatType[AdaptiveAvgPooling2DParams],

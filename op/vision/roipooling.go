@@ -31,6 +31,7 @@ region, and a region has at least one element. Parts outside of the image, and r
 that data does not have, give 0. No gradient flows to rois.`,
 			Aliases: []string{"_npx_roi_pooling"},
 			Once:    "regions are drawn, not learned",
+			Kind:    op.Pooling,
 		},
 		Inputs:    prim.Inputs[ROIPoolingParams]("data", "rois"),
 		Outputs:   func(ROIPoolingParams) []string { return []string{"output", "maxidx"} },
