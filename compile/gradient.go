@@ -5,6 +5,7 @@ import (
 
 	"gomx/graph"
 	"gomx/op"
+	"gomx/op/prim"
 )
 
 // differentiate adds the gradients that are asked for, of the last layers first, so that they are
@@ -50,7 +51,7 @@ func differentiate(u *Unit) error {
 // zeroGradient makes the gradient of a variable that the outputs do not depend on, or only through
 // operators that let no gradient pass.
 func zeroGradient(v op.Entry) op.Entry {
-	n, err := op.NewNode(op.Lookup("zeros_like"), v.Node.Name+"_no_grad", nil, v)
+	n, err := op.NewNode(prim.ZerosLike.Op, v.Node.Name+"_no_grad", nil, v)
 	if err != nil {
 		panic(err)
 	}
@@ -65,7 +66,7 @@ func (u *Unit) gradient(v, e op.Entry, claimed map[op.Entry]bool) Gradient {
 	}
 	old := op.Var(arg + "_grad_before")
 	u.Facts.Set(old.Entry(0), u.Facts.Shapes[v], u.Facts.Types[v])
-	n, err := op.NewNode(op.Lookup("_grad_add"), arg+"_grad_add", nil, old.Entry(0), e)
+	n, err := op.NewNode(prim.GradAdd.Op, arg+"_grad_add", nil, old.Entry(0), e)
 	if err != nil {
 		panic(err)
 	}

@@ -1,10 +1,10 @@
 package graph
 
 import (
-	"fmt"
 	"maps"
 
 	"gomx/op"
+	"gomx/op/prim"
 )
 
 // Gradient extends a graph by its derivative and returns, for each entry of wrt, the entry of its
@@ -29,7 +29,7 @@ func Gradient(heads, headGrads, wrt []op.Entry) ([]op.Entry, error) {
 			head = headGrads[i]
 		}
 		if !head.Valid() {
-			head = b.apply("ones_like", h.Node.Name+"_head_grad", h)
+			head = b.apply(prim.OnesLike.Op, h.Node.Name+"_head_grad", h)
 			b.follow(h.Node, 0, head)
 		}
 		b.grads[h] = append(b.grads[h], head)
@@ -141,21 +141,17 @@ const maxTerms = 3
 // in place, so that no more than two of them exist at a time.
 func (b *backprop) total(name string, parts []op.Entry) op.Entry {
 	if len(parts) <= maxTerms {
-		return b.apply("add_n", name, parts...)
+		return b.apply(prim.AddN.Op, name, parts...)
 	}
 	s := parts[0]
 	for _, p := range parts[1:] {
-		s = b.apply("_grad_add", name, s, p)
+		s = b.apply(prim.GradAdd.Op, name, s, p)
 	}
 	return s
 }
 
 // apply makes a node of one of the operators that gradients are made of.
-func (b *backprop) apply(opName, name string, in ...op.Entry) op.Entry {
-	o := op.Lookup(opName)
-	if o == nil {
-		panic(fmt.Sprintf("graph: operator %s is not linked in: import gomx/op/prim", opName))
-	}
+func (b *backprop) apply(o *op.Op, name string, in ...op.Entry) op.Entry {
 	n, err := op.NewNode(o, name, nil, in...)
 	if err != nil {
 		panic(err)

@@ -1,6 +1,9 @@
 package graph
 
-import "gomx/op"
+import (
+	"gomx/op"
+	"gomx/op/prim"
+)
 
 // Pass is one transformation of a graph. It returns the new outputs, which stand for the old ones
 // in order, and the number of places that it changed. It leaves the given nodes alone and records
@@ -38,7 +41,7 @@ func (f *Facts) distinct(outs []op.Entry) []op.Entry {
 
 // Copied makes a node that copies e, and records the shape and type of its output.
 func (f *Facts) Copied(e op.Entry) op.Entry {
-	n, err := op.NewNode(op.Lookup("_copy"), e.Node.Name+"_copy", nil, e)
+	n, err := op.NewNode(prim.Identity.Op, e.Node.Name+"_copy", nil, e)
 	if err != nil {
 		panic(err)
 	}

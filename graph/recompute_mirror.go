@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"gomx/op"
+	"gomx/op/prim"
 )
 
 // mirror rewrites the backward part of a graph so that it reads again what is not kept.
@@ -91,7 +92,7 @@ func reads(n *op.Node) bool {
 
 // state returns a stand-in for an auxiliary state, which a node that is computed again may change.
 func (m *mirror) state(e op.Entry) op.Entry {
-	z, err := op.NewNode(op.Lookup("zeros_like"), e.Node.Name+"_again", nil, e)
+	z, err := op.NewNode(prim.ZerosLike.Op, e.Node.Name+"_again", nil, e)
 	if err != nil {
 		panic(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"gomx/engine"
 	"gomx/kvstore/compress"
 	nd "gomx/ndarray"
-	"gomx/op"
+	"gomx/op/prim"
 )
 
 // reducer adds up the gradients of the devices of one process: first those that lie on one device,
@@ -30,7 +30,7 @@ type part struct {
 }
 
 // addN is the operator that adds arrays.
-var addN = op.Lookup("add_n")
+var addN = prim.AddN.Op
 
 // add starts the sum and returns the array that it will be in: the first gradient itself when there
 // is no other and it is where the sum is wanted.

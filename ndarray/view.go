@@ -78,7 +78,7 @@ func (a *Array) reshape(what string, shape Shape) *Array {
 
 // opShapeLike gives an array the shape of another. Unlike the arguments of Reshape this can be any
 // shape, also a scalar's or one with an extent of zero.
-var opShapeLike = op.Lookup("_shape_like")
+var opShapeLike = prim.ShapeLike.Op
 
 // recordReshape is recordView for a view of all elements of a in another shape.
 func (a *Array) recordReshape(v *Array) *Array {

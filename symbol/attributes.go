@@ -7,6 +7,8 @@ import (
 	"gomx/dtype"
 	"gomx/graph"
 	"gomx/op"
+	"gomx/op/loss"
+	"gomx/op/prim"
 )
 
 // ListAttr returns the attributes of the node whose output s is, as AttrDict has them.
@@ -53,7 +55,7 @@ func (s *Symbol) InferStorage(given map[string]Storage) (args, outs, aux []Stora
 	for _, n := range s.Nodes() {
 		if !n.IsVar() {
 			known[n.Entry(0)] = StorageDefault
-			if n.Op.Name == "_copy" || n.Op.Name == "BlockGrad" {
+			if n.Op == prim.Identity.Op || n.Op == loss.BlockGrad.Op {
 				known[n.Entry(0)] = known[n.In[0]]
 			}
 			continue

@@ -5,6 +5,7 @@ import (
 
 	"gomx/graph"
 	"gomx/op"
+	"gomx/op/prim"
 )
 
 // Gradient returns the gradients of the sum of s's outputs by the named variables, as a symbol with one output for each of
@@ -37,7 +38,7 @@ func (s *Symbol) Gradient(wrt ...string) *Symbol {
 		if g.Valid() {
 			continue
 		}
-		n, err := op.NewNode(op.Lookup("zeros_like"), fmt.Sprintf("%s_grad", wrt[i]), nil, entries[i])
+		n, err := op.NewNode(prim.ZerosLike.Op, fmt.Sprintf("%s_grad", wrt[i]), nil, entries[i])
 		if err != nil {
 			return fail(err)
 		}

@@ -1,7 +1,7 @@
 // Package arch holds tests of the repository's shape and nothing else: who may
 // import whom, where C, ZeroMQ and CUDA are allowed to appear, how long a file
-// may be, that every package introduces itself and that the pure cores stay
-// pure.
+// may be, that every package introduces itself, that the pure cores stay pure
+// and that operators are named as text in op only.
 //
 // The layer list of this package is the one that docs/architecture.md explains;
 // a test compares the two. To add a package, put it on a line of both: above

@@ -24,6 +24,7 @@ var rules = []rule{
 	{"every package introduces itself in doc.go", packageDocs},
 	{"pure cores are pure", pureCores},
 	{"compiling knows no engine and no driver", compileImports},
+	{"operators are named as text in op only", namesAsText},
 }
 
 // importsPointDown checks the layer list for everything but tests.
