@@ -1,5 +1,6 @@
-// Package launch runs distributed programs: one binary that is scheduler, server or worker, as its
-// environment says, and a launcher that starts all of them on this machine.
+// Package launch runs distributed programs. A program is one binary; its environment makes a
+// process of it the scheduler, a server or a worker of a job. A launcher starts all processes of a
+// job on this machine.
 //
 //	func main() { launch.Main(train) }
 //
@@ -8,26 +9,25 @@
 //		return mod.Fit(ctx, data, module.Store("dist_sync"))
 //	}
 //
-// Started by hand, the program calls train with the context as it is, and stores such as local
-// work. Started by
+// Without a job in its environment, the program calls train directly, and local stores work.
+// Started by
 //
 //	gomx launch -n 3 -s 2 --replicas 2 -- ./program --flags
 //
-// the same binary runs once as scheduler, twice as server and three times as worker. Only workers
-// call train; they find the job in their context, where kvstore.Open and module.Fit look for it.
+// the same binary runs once as the scheduler, twice as a server and three times as a worker. Only
+// workers call train; kvstore.Open and module.Fit find the job in the context.
 //
-// # What happens when processes die
+// # The death of a process
 //
-// The launcher starts them again. A scheduler continues from its file. A server gets copies of its
-// shards from the others, if there are replicas; training goes on meanwhile. A worker takes over
-// the place of the one that died and begins the program anew: Fit skips the batches that are done.
-// A process that declares by its exit code that a restart would not help ends the job instead: see
-// ExitFailed and the codes beside it.
+// The launcher starts a process that died again. A scheduler continues from its file. A server gets
+// copies of its shards from the other servers, if there are replicas; training goes on meanwhile. A
+// worker takes the place of the dead one and begins the program anew: Fit skips the batches that
+// are done. A process ends the job instead by its exit code, which says that a restart would not
+// help: see ExitFailed and the codes beside it.
 //
 // # The environment
 //
 // Environ lists the variables. Their names are MXNet's (DMLC_ROLE, DMLC_PS_ROOT_URI and so on), so
-// that scripts and cluster schedulers that start MXNet's jobs start ours: the program's processes
-// may be started by anything. This package and the commands are the only ones that read the
-// environment.
+// that scripts and cluster schedulers for MXNet's jobs can start the processes. Only this package
+// and the commands read the environment.
 package launch

@@ -12,48 +12,48 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// Environ is what the environment of a process says about its job. The names are MXNet's where
-// MXNet has one, so that its scripts and schedulers start jobs of ours.
+// Environ is the description of a job in the environment of a process. The names of variables are
+// MXNet's where MXNet has one, so that its scripts and schedulers can start jobs.
 type Environ struct {
 	Role    wire.Role // DMLC_ROLE; NoRole: no job
 	Rank    int       // DMLC_WORKER_ID or DMLC_SERVER_ID, else DMLC_RANK; -1: the scheduler chooses
 	Workers int       // DMLC_NUM_WORKER
 	Servers int       // DMLC_NUM_SERVER
 
-	// Scheduler is where the scheduler listens: GOMX_SCHEDULER, or
+	// Scheduler is the address of the scheduler: GOMX_SCHEDULER, or
 	// tcp://DMLC_PS_ROOT_URI:DMLC_PS_ROOT_PORT.
 	Scheduler string
-	// Host is the name under which others reach this process: DMLC_NODE_HOST. Empty: the loopback
-	// if the scheduler is on it.
+	// Host is the name under which other processes reach this one: DMLC_NODE_HOST. Empty: the
+	// loopback, if the scheduler listens there.
 	Host string
 
-	Job      uint64 // GOMX_JOB, hexadecimal: processes of other jobs are ignored
+	Job      uint64 // GOMX_JOB, hexadecimal: number of the job; messages of other jobs are ignored
 	Replicas int    // GOMX_REPLICAS: copies of every shard, 1 or 2
 	Shrink   bool   // GOMX_POLICY=shrink: rounds close without dead workers; default: they wait
-	Backups  int    // GOMX_BACKUP_WORKERS: a round closes without the slowest so many
-	Memory   uint64 // GOMX_SERVER_MEMORY: bytes that a server may need for its keys; 0: no limit
+	Backups  int    // GOMX_BACKUP_WORKERS: number of slowest workers that a round does not wait for
+	Memory   uint64 // GOMX_SERVER_MEMORY: bytes that a server may use for its keys; 0: no limit
 	Dir      string // GOMX_DIR: folder for the scheduler's view, addresses and local sockets
 	Keys     string // GOMX_KEYS: folder of CURVE keys; empty: no encryption, on the loopback only
-	// GOMX_STATUS: where to serve health and metrics; default 127.0.0.1:0, "off": nowhere
+	// GOMX_STATUS: address of the health and metrics pages; default 127.0.0.1:0, "off": none
 	Status string
-	// Snapshots is the folder of the job's snapshots, GOMX_SNAPSHOTS; Restore that of the one it
-	// continues from, GOMX_RESTORE.
+	// Snapshots is the folder of the job's snapshots, GOMX_SNAPSHOTS; Restore is the folder of the
+	// snapshot to continue from, GOMX_RESTORE.
 	Snapshots, Restore string
-	// Launcher is the file whose lock the launcher holds while it lives, GOMX_LAUNCHER; empty:
-	// there is none.
+	// Launcher is a file that the launcher keeps locked while it lives, GOMX_LAUNCHER; empty: the
+	// process has no launcher.
 	Launcher string
-	Threads  int // GOMX_THREADS: cores that kernels of this process use; 0: all
-	// NoShared keeps large payloads between processes of one host out of shared memory:
+	Threads  int // GOMX_THREADS: number of cores for the kernels of this process; 0: all
+	// NoShared turns off shared memory, which carries large payloads between processes of one host:
 	// GOMX_SHARED_MEMORY=off.
 	NoShared bool
 
 	Heartbeat time.Duration // PS_HEARTBEAT_INTERVAL, in seconds
 	Dead      time.Duration // PS_HEARTBEAT_TIMEOUT, in seconds
 	Patience  time.Duration // GOMX_PATIENCE, in seconds: see kvstore.JobConfig
-	Verbose   int           // PS_VERBOSE
+	Verbose   int           // PS_VERBOSE: 1 logs changes of state, 2 details
 }
 
-// names of variables.
+// Names of variables.
 const (
 	envRole      = "DMLC_ROLE"
 	envWorkers   = "DMLC_NUM_WORKER"
@@ -88,7 +88,7 @@ const (
 // FromEnviron reads the environment of the process.
 func FromEnviron() (Environ, error) { return parseEnviron(os.Getenv) }
 
-// envReader collects the first mistake.
+// envReader reads variables and keeps the first error.
 type envReader struct {
 	get func(string) string
 	err error
@@ -100,7 +100,7 @@ func (r *envReader) fail(name, want string) {
 	}
 }
 
-// number reads an integer of at least low; def stands for an empty value.
+// number reads an integer of at least low; it returns def for an empty value.
 func (r *envReader) number(name string, low, def int) int {
 	text := r.get(name)
 	if text == "" {
@@ -128,7 +128,7 @@ func (r *envReader) seconds(name string) time.Duration {
 	return time.Duration(s * float64(time.Second))
 }
 
-// parseEnviron reads variables by get.
+// parseEnviron reads the variables that get returns.
 func parseEnviron(get func(string) string) (Environ, error) {
 	r := &envReader{get: get}
 	e := Environ{
@@ -180,7 +180,7 @@ func parseEnviron(get func(string) string) (Environ, error) {
 	return e, r.err
 }
 
-// checkJob looks for what every role needs.
+// checkJob checks the variables that every role needs.
 func (e *Environ) checkJob(r *envReader) {
 	if e.Scheduler == "" {
 		host, port := r.get(envRootHost), r.get(envRootPort)
@@ -203,8 +203,7 @@ func (e *Environ) checkJob(r *envReader) {
 	}
 }
 
-// List returns the variables that say the same, without those of role and rank, as os/exec wants
-// them.
+// List returns the variables of e as NAME=value, except role and rank.
 func (e *Environ) List() []string {
 	m := map[string]string{
 		envWorkers: strconv.Itoa(e.Workers), envServers: strconv.Itoa(e.Servers),
@@ -254,7 +253,7 @@ func (e *Environ) List() []string {
 	return list
 }
 
-// For returns the variables of one node.
+// For returns the variables of one node, as NAME=value.
 func (e *Environ) For(n wire.Node) []string {
 	list := append(e.List(), envRole+"="+n.Role.String())
 	switch n.Role {

@@ -11,25 +11,24 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// Exit codes of the processes of a job, by which they tell a launcher, or anything else that starts
-// them, how they ended. A crash of the Go runtime ends with 2, a signal with 128 plus its number in
-// a shell's words: neither is a declaration.
+// Exit codes of the processes of a job. They tell the launcher, or another parent, whether to start
+// the process again. A crash of the Go runtime has code 2, and the end by a signal counts as 128
+// plus its number.
 const (
 	ExitOK     = 0
-	ExitFailed = 1  // a worker's program failed: it would fail again
-	ExitUsage  = 64 // flags or environment make no sense; declared before the process joins
-	// all copies of a shard are lost: the job continues from a snapshot, or not at all
+	ExitFailed = 1  // the program of a worker failed, and would fail again
+	ExitUsage  = 64 // flags or environment are wrong; found before the process joins the job
+	// All copies of a shard are lost: the job can continue from a snapshot only.
 	ExitLost  = 74
-	ExitRetry = 75 // something outside failed: running the process again may help
-	// another process has taken this place: running this one again would take it back
+	ExitRetry = 75 // a failure outside the process: running it again may help
+	// Another process has this place in the job: running this one again would take it back.
 	ExitReplaced = 76
 )
 
-// ErrUsage says that a job cannot be started as it is described: flags, environment or folders make
-// no sense.
+// ErrUsage is the error for wrong flags, a wrong environment or wrong folders of a job.
 var ErrUsage = errors.New("launch: wrong usage")
 
-// usageError marks a mistake of the person or script that started the process.
+// usageError marks a mistake of the person or the script that started the process.
 type usageError struct{ error }
 
 // Unwrap returns the mistake.
@@ -57,19 +56,19 @@ func ExitCode(err error) int {
 	return ExitFailed
 }
 
-// ExitError says that a process ended in a way that ends the job.
+// ExitError is the error of a job that ended because one of its processes ended.
 type ExitError struct {
 	Node wire.Node
-	Code int // 128 plus the number of the signal that ended the process
-	Runs int // how often the process was started
+	Code int // exit code, or 128 plus the number of a signal
+	Runs int // number of times the process was started
 }
 
-// Error says which process ended and how.
+// Error names the process and its exit code.
 func (e *ExitError) Error() string {
 	text := fmt.Sprintf("launch: %s ended with exit code %d after %d runs", e.Node, e.Code, e.Runs)
 	switch e.Code {
 	case ExitUsage:
-		text += ": its arguments or its environment make no sense"
+		text += ": its arguments or its environment are wrong"
 	case ExitLost:
 		text += ": all copies of a shard are lost; run the job again with --resume if it has snapshots"
 	case ExitReplaced:
@@ -78,31 +77,32 @@ func (e *ExitError) Error() string {
 	return text
 }
 
-// A crash of the Go runtime and a program that refuses its flags before it calls Run both end with
-// code 2. A process that does so crashLoop times in a row, each time within crashSoon, ends the
-// job.
+// A crash of the Go runtime and a program that rejects its flags before it calls Run both end with
+// code 2. When a process does so crashLoop times in a row, each time within crashSoon, the job
+// ends.
 const (
 	exitCrash = 2
 	crashLoop = 3
 	crashSoon = 2 * time.Second
 )
 
-// deaths counts how a process has ended so far.
+// deaths counts the ends of a process.
 type deaths struct {
 	runs  int
 	quick int // runs in a row that ended with exitCrash within crashSoon
 }
 
-// verdict says what the end of a process means for its job.
+// verdict is the consequence of the end of a process for its job.
 type verdict int
 
 const (
-	finished verdict = iota // it has done its work
-	again                   // it died, and is started again
-	hopeless                // starting it again would not help: the job ends
+	finished verdict = iota // the process has done its work
+	again                   // the process died: start it again
+	hopeless                // starting the process again would not help: end the job
 )
 
-// judge decides what the end of a run means. restarts is how often a process may be started again.
+// judge decides the consequence of the end of a run. restarts is the number of times that a process
+// may be started again.
 func (d *deaths) judge(role wire.Role, code int, lived time.Duration, restarts int) verdict {
 	d.runs++
 	if code == exitCrash && lived < crashSoon {

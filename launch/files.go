@@ -6,14 +6,14 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// A library below the transport ends the process when it cannot open a file, so the limit is looked
-// at beforehand. The numbers for connections are those of open files of processes that were
-// counted: 21 and one for each other process in a scheduler, 17 with 3 for each worker and 8 for
-// each server in a server, 21 with 5 for each server in a worker. The rest is for files of the
-// program, requests to the status pages, and connections that are being replaced.
+// ZeroMQ ends the process when it cannot open a file, so the limit is checked before a process
+// starts. The numbers of files were counted: a scheduler has 21 and one for each other process; a
+// server has 17, 3 for each worker and 8 for each server; a worker has 21 and 5 for each server.
+// spareFiles are for files of the program, requests to the status pages, and connections that are
+// being replaced.
 const spareFiles = 40
 
-// filesFor returns how many open files a process of a job needs.
+// filesFor returns the number of open files that a process of a job needs.
 func filesFor(role wire.Role, workers, servers int) uint64 {
 	n := spareFiles
 	switch role {
@@ -27,17 +27,18 @@ func filesFor(role wire.Role, workers, servers int) uint64 {
 	return uint64(n)
 }
 
-// checkFiles refuses to start a process that could not open the files it needs.
+// checkFiles returns an error if this process may open fewer than need files. what names the
+// process.
 func checkFiles(what string, need uint64) error {
 	have, ok := openFiles()
 	if !ok || have >= need {
 		return nil
 	}
-	return usageError{fmt.Errorf("launch: %s needs %d open files, the limit of this process is "+
-		"%d: raise it with ulimit -n %d", what, need, have, need)}
+	return usageError{fmt.Errorf("launch: %s: found a limit of %d open files, want %d: "+
+		"raise it with ulimit -n %d", what, have, need, need)}
 }
 
-// checkFiles refuses a job whose processes, or whose launcher, could not open the files they need.
+// checkFiles returns an error if the limit is too low for a process of the job or for the launcher.
 func (l *Local) checkFiles() error {
 	processes := 1 + l.Workers + l.Servers
 	if err := checkFiles("the launcher", uint64(spareFiles+4*processes)); err != nil {

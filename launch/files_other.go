@@ -2,5 +2,5 @@
 
 package launch
 
-// openFiles knows of no limit on this system.
+// openFiles reports that this system has no known limit.
 func openFiles() (n uint64, ok bool) { return 0, false }

@@ -4,8 +4,8 @@ package launch
 
 import "syscall"
 
-// openFiles returns how many files this process may have open. Go has raised the limit as far as it
-// may.
+// openFiles returns the number of files that this process may open. The Go runtime has already
+// raised the limit to its maximum.
 func openFiles() (n uint64, ok bool) {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {

@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// A launcher holds the lock of a file in the folder of its job as long as it lives. The file says
-// who holds it. Each job also has an entry in the folder Runtime: the job's own folder, or one that
-// names the folder of --dir.
+// A launcher holds the lock of a file in the folder of its job while it lives; the file describes
+// the Holder. Each job also has an entry in the folder Runtime: the job's own folder, or a folder
+// whose file names the folder of --dir.
 
-// Holder is the launcher of a job, as the lock in the job's folder names it.
+// Holder describes the launcher that holds the lock of a job's folder.
 type Holder struct {
 	PID     int       `json:"pid"`
-	Program []string  `json:"program"` // with its arguments
+	Program []string  `json:"program"` // program and its arguments
 	Dir     string    `json:"dir"`     // the job's folder
 	Began   time.Time `json:"began"`
 }
@@ -36,7 +36,7 @@ func lockFolder(dir string, h Holder) (*os.File, error) {
 	}
 	held, err := flock(f, false)
 	if errors.Is(err, errors.ErrUnsupported) {
-		err = nil // two jobs in one folder are not noticed there
+		err = nil // without locks, two jobs in one folder are not noticed
 	}
 	if err == nil && held {
 		other := readHolder(f)
@@ -67,17 +67,17 @@ func writeHolder(f *os.File, h Holder) error {
 	return nil
 }
 
-// readHolder returns what a lock says; its process is 0 when that cannot be read.
+// readHolder reads the description in a lock file; PID is 0 if it cannot be read.
 func readHolder(f *os.File) (h Holder) {
 	b, err := io.ReadAll(io.NewSectionReader(f, 0, 1<<20))
 	if err == nil {
-		_ = json.Unmarshal(b, &h) // what is missing stays zero
+		_ = json.Unmarshal(b, &h) // missing fields stay zero
 	}
 	return h
 }
 
-// probe opens a lock and reports whether a process holds it. When nobody does, the caller does,
-// until it closes the file.
+// probe opens a lock file and reports whether a process holds its lock. If no process does, the
+// caller holds it until it closes the file.
 func probe(path string, shared bool) (f *os.File, held bool, err error) {
 	if f, err = os.OpenFile(path, os.O_RDWR, 0); err != nil {
 		return nil, false, err
@@ -89,16 +89,16 @@ func probe(path string, shared bool) (f *os.File, held bool, err error) {
 	return f, held, nil
 }
 
-// Runtime returns the folder in which launchers of this user keep the folders of their jobs, and
-// makes it.
+// Runtime makes and returns the folder in which the launchers of this user keep the folders of
+// their jobs.
 func Runtime() string {
 	dir := filepath.Join(os.TempDir(), fmt.Sprintf("gomx-%d", os.Getuid()))
-	// A failure shows when a folder is made below.
+	// A failure shows when a folder is made in it.
 	_ = os.MkdirAll(dir, 0o700)
 	return dir
 }
 
-// Jobs lists the jobs that launchers of this user run on this machine, the oldest first.
+// Jobs lists the running jobs that this user's launchers started on this machine, oldest first.
 func Jobs() ([]Holder, error) {
 	list, err := filepath.Glob(filepath.Join(Runtime(), entryPrefix+"*", lockName))
 	if err != nil {
@@ -119,8 +119,8 @@ func Jobs() ([]Holder, error) {
 	return jobs, nil
 }
 
-// entry makes the job's entry in the folder Runtime, after it has removed those of launchers that
-// were killed. The lock is held until the file is closed.
+// entry makes the job's entry in the folder Runtime, after it has removed the entries of launchers
+// that were killed. The lock is held until lock is closed.
 func entry(h Holder) (dir string, lock *os.File, err error) {
 	root := Runtime()
 	free, err := exclusive(root)
@@ -142,7 +142,7 @@ func entry(h Holder) (dir string, lock *os.File, err error) {
 	return dir, lock, nil
 }
 
-// exclusive keeps other launchers from making and removing entries, which takes them milliseconds.
+// exclusive locks the folder Runtime while entries are made and removed, which takes milliseconds.
 func exclusive(root string) (free func(), err error) {
 	f, err := os.OpenFile(filepath.Join(root, lockName), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -154,7 +154,7 @@ func exclusive(root string) (free func(), err error) {
 		case err == nil && !held, errors.Is(err, errors.ErrUnsupported):
 			return func() { f.Close() }, nil
 		case err == nil && time.Now().After(deadline):
-			err = errors.New("another launcher has held it for 10 s")
+			err = errors.New("another launcher has held the lock for 10 s")
 		}
 		if err != nil {
 			f.Close()
@@ -163,7 +163,7 @@ func exclusive(root string) (free func(), err error) {
 	}
 }
 
-// sweep removes the entries of launchers that are no more.
+// sweep removes the entries of launchers that have ended.
 func sweep(root string) {
 	list, err := filepath.Glob(filepath.Join(root, entryPrefix+"*"))
 	if err != nil {
@@ -173,7 +173,7 @@ func sweep(root string) {
 		f, held, err := probe(filepath.Join(dir, lockName), false)
 		switch {
 		case errors.Is(err, os.ErrNotExist):
-			// An earlier version's, or that of a launcher that died before it had the lock.
+			// The entry is an earlier version's, or its launcher died before it had the lock.
 			if info, err := os.Stat(dir); err == nil && time.Since(info.ModTime()) > 24*time.Hour {
 				os.RemoveAll(dir)
 			}

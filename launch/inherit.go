@@ -6,10 +6,9 @@ import (
 	"strings"
 )
 
-// inherited returns what the processes of a job take over from the environment of their launcher:
-// all but the variables of a job, which may be those of another one that the launcher itself is
-// part of. Intervals, verbosity, the host, shared memory and the address of the status pages are
-// taken over.
+// inherited returns the variables that the processes of a job inherit from the launcher: all but
+// the description of a job, because the launcher itself may be part of another job. Intervals,
+// verbosity, the host, shared memory and the address of the status pages are inherited.
 func inherited(environ []string) []string {
 	jobs := []string{envRole, envWorkers, envServers, envRootHost, envRootPort, envWorkerID,
 		envServerID, envRank, envScheduler,
@@ -21,9 +20,9 @@ func inherited(environ []string) []string {
 	})
 }
 
-// statusHost returns the address of the status pages for processes of one machine: they cannot
-// share a port, so each takes a free one of the same host. It returns "" for addresses that need no
-// change.
+// statusHost returns the address of the status pages for the processes of one machine: the host of
+// addr with a free port, because the processes cannot share one. It returns "" if addr is already
+// such an address.
 func statusHost(addr string) string {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil || port == "0" {
@@ -32,7 +31,7 @@ func statusHost(addr string) string {
 	return net.JoinHostPort(host, "0")
 }
 
-// value returns the value of a variable in an environment, that of the last entry with its name.
+// value returns the value of variable name in an environment; the last entry counts.
 func value(environ []string, name string) (v string) {
 	for _, entry := range environ {
 		if text, ok := strings.CutPrefix(entry, name+"="); ok {

@@ -11,16 +11,16 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// publicFile holds everybody's public keys, by node; the key pair of each node is in a file of its
-// own, so that a host gets no more than it needs.
+// publicFile holds the public keys of all nodes. The key pair of each node is in a file of its own,
+// so that a host can be given only the keys that it needs.
 const publicFile = "public.json"
 
 func keyFile(dir string, n wire.Node) string {
 	return filepath.Join(dir, strings.ReplaceAll(n.String(), " ", "-")+".json")
 }
 
-// MakeKeys writes keys for a job of so many workers and servers into a folder: public.json, which
-// goes everywhere, and one file per process, readable by the owner alone.
+// MakeKeys writes the keys of a job into a folder: public.json, which every host needs, and one
+// file per process, which only the owner can read.
 func MakeKeys(dir string, workers, servers int) error {
 	nodes := []wire.Node{{Role: wire.Scheduler}}
 	for i := range servers {
@@ -66,7 +66,7 @@ func LoadKeys(dir string, n wire.Node) (*zmq.Keyring, error) {
 	return ring, nil
 }
 
-// parseNode reads what wire.Node.String writes.
+// parseNode parses the text of wire.Node.String.
 func parseNode(s string) (wire.Node, error) {
 	if s == "scheduler" {
 		return wire.Node{Role: wire.Scheduler}, nil

@@ -14,48 +14,49 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Local says how to run a job as processes of this machine.
+// Local runs a job as processes of this machine.
 type Local struct {
-	Program []string // argv: the same program in every role
+	Program []string // program and arguments, the same in every role
 	Workers int
 	Servers int
 
 	Replicas int  // copies of every shard; 0: 1
 	Shrink   bool // rounds close without dead workers
-	Backups  int  // rounds close without the slowest so many workers
-	// Memory is how many bytes each server may need for its keys, see kvstore.JobConfig. 0: no
-	// limit.
+	Backups  int  // number of slowest workers that a round does not wait for
+	// Memory is the number of bytes that each server may use for its keys, see kvstore.JobConfig.
+	// 0: no limit.
 	Memory uint64
 	TCP    bool // TCP on the loopback instead of local sockets
-	// Keys is a folder of keys that MakeKeys wrote, for encryption. With Curve keys are made for
-	// this run, and removed at its end. Without either nothing is encrypted.
+	// Keys is a folder of keys that MakeKeys wrote, for encryption. With Curve, the launcher makes
+	// keys for this run and removes them at its end. Without either, nothing is encrypted.
 	Keys  string
 	Curve bool
-	// Threads is how many cores the kernels of each process use. 0: those of the machine, shared
-	// among the workers and the servers, which together count as one.
+	// Threads is the number of cores for the kernels of each process. 0: the cores of the machine
+	// are shared among the workers and the servers; all servers together get the share of one
+	// worker.
 	Threads int
-	// Restarts is how often each process is started again after it died; -1: never. 0: 10 times.
+	// Restarts is the number of times that each process is started again; -1: never, 0: 10 times.
 	Restarts int
 	// Env is added to the environment of every process.
 	Env []string
-	// Dir is a folder for what the processes share, kept at the end; two jobs cannot share one.
-	// Empty: a folder that is removed at the end, or by the next launcher if this one is killed.
+	// Dir is a folder for the files that the processes share, kept at the end; two jobs cannot
+	// share one. Empty: a temporary folder, which the next launcher removes if this one is killed.
 	Dir string
 
-	// Snapshots is the folder for snapshots of the job, see kvstore.Snapshotter; empty: there are
-	// none. With Resume the job continues from the last one that is whole, if there is any.
+	// Snapshots is the folder for snapshots of the job, see kvstore.Snapshotter; empty: none. With
+	// Resume the job continues from the last complete snapshot, if there is any.
 	Snapshots string
 	Resume    bool
 
 	Stdout, Stderr io.Writer
-	Log            zerolog.Logger // of the launcher itself
+	Log            zerolog.Logger // log of the launcher itself
 
 	Heartbeat, Dead, Patience time.Duration // see kvstore.JobConfig; 0: defaults
-	// Grace is how long processes may take to end by themselves after the last worker has, and
-	// after they have been asked to. 0: 5 seconds.
+	// Grace is the time that processes have to end by themselves: after the end of the last worker,
+	// and after a signal asked them to end. 0: 5 seconds.
 	Grace time.Duration
 
-	// Started is called whenever a process runs, for tests and displays.
+	// Started is called whenever a process has started; for tests and displays.
 	Started func(n wire.Node, pid int)
 }
 
@@ -76,8 +77,8 @@ func (l *Local) validate() error {
 		return fmt.Errorf("launch: %d replicas, want 1 or 2, and at most the %d servers",
 			l.Replicas, l.Servers)
 	case l.Backups < 0 || l.Backups >= l.Workers:
-		return fmt.Errorf("launch: rounds without the slowest %d of %d workers", l.Backups,
-			l.Workers)
+		return fmt.Errorf("launch: %d backup workers, want fewer than the %d workers",
+			l.Backups, l.Workers)
 	}
 	if l.Restarts == 0 {
 		l.Restarts = defaultRestarts
@@ -87,7 +88,7 @@ func (l *Local) validate() error {
 	}
 	l.Replicas = max(1, l.Replicas)
 	if l.Threads == 0 {
-		// the servers together are busy as a worker is
+		// All servers together are about as busy as one worker.
 		l.Threads = max(1, device.Cores()/(l.Workers+1))
 	}
 	if l.Stdout == nil {
@@ -99,9 +100,10 @@ func (l *Local) validate() error {
 	return nil
 }
 
-// Run starts scheduler, servers and workers, starts again what dies, and returns when all workers
-// have ended: nil if each did so with status 0. When ctx ends, or a process cannot be kept alive,
-// the others are asked to end and then killed. Nothing is left behind.
+// Run starts the scheduler, the servers and the workers, starts again the processes that die, and
+// returns when all workers have ended: nil if each ended with code 0. When ctx ends, or a process
+// cannot be kept alive, Run asks the others to end, kills the rest after Grace, and returns the
+// cause. It leaves no process and no temporary folder behind.
 func (l Local) Run(ctx context.Context) error {
 	if err := l.validate(); err != nil {
 		return usageError{err}
@@ -137,7 +139,7 @@ func (l Local) Run(ctx context.Context) error {
 		workers.Go(func() { job.keep(working, cancel, n) })
 	}
 	workers.Wait()
-	// Servers and scheduler end by themselves when the last worker has said goodbye.
+	// The servers and the scheduler end by themselves when the last worker has left the job.
 	done := make(chan struct{})
 	timer := time.AfterFunc(l.Grace, stopServing)
 	go func() { helpers.Wait(); close(done) }()

@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// flock takes no lock: this system has none of the kind.
+// flock takes no lock: this system has no locks that end with their process.
 func flock(*os.File, bool) (held bool, err error) { return false, errors.ErrUnsupported }

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// flock takes the lock of a file for as long as the file is open, unless another process has it:
-// then held is true. The kernel gives the lock back when the process ends, however that happens.
+// flock locks a file while it is open. If another process holds the lock, held is true. The kernel
+// releases the lock when the process ends in any way.
 func flock(f *os.File, shared bool) (held bool, err error) {
 	how := syscall.LOCK_EX
 	if shared {

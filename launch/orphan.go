@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// errOrphan says that the launcher has died.
+// errOrphan is the error of a process whose launcher has died.
 var errOrphan = errors.New("launch: the launcher has died")
 
-// A process looks every orphanEvery whether its launcher lives. One that has lost it has
-// orphanPatience to end by itself, and is ended then: its program may wait without regard to the
+// A process checks every orphanEvery whether its launcher lives. When the launcher has died, the
+// process has orphanGrace to end by itself; then it is ended, because its program may ignore the
 // context.
 const (
-	orphanEvery    = time.Second
-	orphanPatience = 5 * time.Second
+	orphanEvery = time.Second
+	orphanGrace = 5 * time.Second
 )
 
-// withLauncher returns a context that ends when the launcher does, which gives back the lock of the
-// file path. The kernel kills the launcher's own children with it, but not programs that a script
-// started in its place. stop must be called.
+// withLauncher returns a context that ends when the launcher dies and so releases the lock of the
+// file path. It serves programs that a script started: the kernel kills only the launcher's own
+// children with it. The caller must call stop.
 func withLauncher(ctx context.Context, path string) (with context.Context, stop func()) {
 	if path == "" {
 		return ctx, func() {}
@@ -48,7 +48,7 @@ func withLauncher(ctx context.Context, path string) (with context.Context, stop 
 				cancel(errOrphan)
 				select {
 				case <-over:
-				case <-time.After(orphanPatience):
+				case <-time.After(orphanGrace):
 					os.Exit(ExitRetry)
 				}
 				return

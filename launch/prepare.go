@@ -19,13 +19,13 @@ type job struct {
 	mu    sync.Mutex // serializes lines of output
 	over  chan struct{}
 
-	locks  []*os.File // of the folders that belong to this job
-	remove []string   // folders that go at the end
+	locks  []*os.File // locks of the folders that belong to this job
+	remove []string   // folders to remove at the end
 
-	// stopWorking ends workers that are left when the scheduler has ended by itself: all had said
-	// goodbye, but one died before its process had ended, and was started again for nothing.
+	// stopWorking ends workers that are left when the scheduler has ended by itself. All workers
+	// had left the job, but one died before its process ended, and was started again for nothing.
 	stopWorking func()
-	stopServing func() // ends scheduler and servers
+	stopServing func() // ends the scheduler and the servers
 	allLeft     atomic.Bool
 }
 
@@ -75,7 +75,7 @@ func (j *job) folders() error {
 	return j.snapshots()
 }
 
-// own makes the folder of the job and the entry in Runtime, and takes their locks.
+// own makes the folder of the job and its entry in Runtime, and takes the locks of both.
 func (j *job) own() (dir string, err error) {
 	h := Holder{PID: os.Getpid(), Program: j.Program, Began: time.Now()}
 	if j.Dir != "" {
@@ -102,7 +102,7 @@ func (j *job) own() (dir string, err error) {
 	return made, nil
 }
 
-// release removes what is not kept, and gives back the locks.
+// release removes the temporary folders and releases the locks.
 func (j *job) release() {
 	for _, dir := range j.remove {
 		os.RemoveAll(dir)

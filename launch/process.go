@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// process is one child that runs or has run.
+// process is a child process that runs or has ended.
 type process struct {
 	cmd    *exec.Cmd
 	out    []*prefixer
@@ -17,20 +17,20 @@ type process struct {
 	err    error
 }
 
-// start runs a command whose lines appear on out and errs behind a prefix. It must be called on the
-// thread that outlives the child, see guardian.
+// start runs a command and copies its lines, with a prefix, to out and errs. It must be called on
+// the thread of guardian, which outlives the child.
 func start(cmd *exec.Cmd, out, errs *output) (*process, error) {
 	p := &process{cmd: cmd, exited: make(chan struct{})}
 	p.out = []*prefixer{{to: out}, {to: errs}}
 	cmd.Stdout, cmd.Stderr = p.out[0], p.out[1]
-	cmd.WaitDelay = time.Second // a grandchild that keeps the pipes open does not keep us
+	cmd.WaitDelay = time.Second // a grandchild that keeps the pipes open does not delay Wait longer
 	isolate(cmd)
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
 	go func() {
 		p.err = cmd.Wait()
-		endGroup(cmd) // whatever it has left behind
+		endGroup(cmd) // ends the processes that the command left behind
 		for _, w := range p.out {
 			w.flush()
 		}
@@ -39,8 +39,8 @@ func start(cmd *exec.Cmd, out, errs *output) (*process, error) {
 	return p, nil
 }
 
-// code returns the exit status, 128 plus the number for a signal, as shells do. It may be called
-// after exited.
+// code returns the exit code, or 128 plus the number of the signal. It may be called after exited
+// is closed.
 func (p *process) code() int {
 	if p.err == nil || errors.Is(p.err, exec.ErrWaitDelay) {
 		return 0
@@ -55,14 +55,14 @@ func (p *process) code() int {
 	return exit.ExitCode()
 }
 
-// output is a writer that several processes share, with the prefix of one of them.
+// output is a writer with the prefix of one process. Several processes share w and its mutex mu.
 type output struct {
 	mu     *sync.Mutex
 	w      io.Writer
 	prefix string
 }
 
-// prefixer writes whole lines, each behind the prefix. It belongs to one process.
+// prefixer writes whole lines with the prefix of one process.
 type prefixer struct {
 	to *output
 
@@ -70,7 +70,7 @@ type prefixer struct {
 	rest []byte
 }
 
-// maxLine is where a line without end is cut.
+// maxLine is the length, in bytes, at which a longer line is cut.
 const maxLine = 64 << 10
 
 // Write implements io.Writer.
@@ -92,7 +92,7 @@ func (p *prefixer) Write(b []byte) (int, error) {
 	}
 }
 
-// flush writes a last line that does not end.
+// flush writes the last line if it does not end with a newline.
 func (p *prefixer) flush() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -107,6 +107,6 @@ func (o *output) line(b []byte) {
 	line = append(append(append(line, o.prefix...), bytes.TrimSuffix(b, []byte("\r"))...), '\n')
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	// A terminal that has gone away is no reason to stop the job.
+	// An error is ignored: the job outlives its terminal.
 	_, _ = o.w.Write(line)
 }

@@ -8,13 +8,13 @@ import (
 	"syscall"
 )
 
-// isolate does nothing where process groups and parents' deaths are not what Linux has.
+// isolate does nothing: this system has no process groups and death signals like Linux.
 func isolate(*exec.Cmd) {}
 
-// endGroup has nothing to end.
+// endGroup does nothing.
 func endGroup(*exec.Cmd) {}
 
-// signalGroup ends the command, or asks it to end.
+// signalGroup kills the command for SIGKILL, or asks it to end.
 func signalGroup(cmd *exec.Cmd, s syscall.Signal) {
 	if cmd.Process == nil {
 		return
@@ -26,5 +26,5 @@ func signalGroup(cmd *exec.Cmd, s syscall.Signal) {
 	_ = cmd.Process.Signal(os.Interrupt)
 }
 
-// signalOf does not tell signals apart.
+// signalOf returns 0: this system does not report signals.
 func signalOf(*exec.ExitError) int { return 0 }

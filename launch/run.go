@@ -23,8 +23,8 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Run does what the environment says: it is a scheduler or a server until the job is over, or calls
-// work, with the job in its context if there is one.
+// Run plays the role in the environment: it is a scheduler or a server until the job ends, or it
+// calls work, with the job in its context if there is one.
 func Run(ctx context.Context, work func(ctx context.Context) error) error {
 	e, err := FromEnviron()
 	if err != nil {
@@ -62,26 +62,26 @@ func Run(ctx context.Context, work func(ctx context.Context) error) error {
 	return job.Close(ctx)
 }
 
-// limitCores lets the kernels of this process use n cores, 0 for all. Processes that share a
-// machine take several times as long when the threads of each wait for cores that the others have.
-// Goroutines still run on all.
+// limitCores lets the kernels of this process use n cores, 0 for all. Goroutines still run on all
+// cores. Without the limit, processes that share a machine take several times as long: the threads
+// of each wait for cores that run the threads of the others.
 func limitCores(n int) {
 	if n == 0 {
 		return
 	}
 	all := runtime.GOMAXPROCS(n)
-	device.Cores() // remembers what it sees first
+	device.Cores() // reads the number of cores before the limit is set
 	runtime.GOMAXPROCS(all)
 }
 
 // Main is Run for main functions: an interrupt ends the context, an error is printed, and the exit
-// code says whether running again may help.
+// code tells the parent whether running the program again may help.
 func Main(work func(ctx context.Context) error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := Run(ctx, work)
 	code := ExitCode(err)
 	if code == ExitFailed && ctx.Err() != nil {
-		code = ExitRetry // it was told to end: the program itself did not fail
+		code = ExitRetry // a signal ended the program, it did not fail
 	}
 	stop()
 	if err != nil {
@@ -90,8 +90,8 @@ func Main(work func(ctx context.Context) error) {
 	os.Exit(code)
 }
 
-// config turns the environment into the configuration of a process. cleanup removes what it leaves
-// in the job's folder.
+// config returns the configuration of a process. cleanup removes the files of the process from the
+// job's folder.
 func (e *Environ) config() (c kvstore.JobConfig, cleanup func(), err error) {
 	node := wire.Node{Role: e.Role, Rank: uint16(max(0, e.Rank))}
 	if e.Role == wire.Scheduler {
@@ -123,7 +123,8 @@ func (e *Environ) config() (c kvstore.JobConfig, cleanup func(), err error) {
 	c.Announce = func(addr string) {
 		fmt.Fprintf(os.Stderr, "gomx: %s serves health and metrics at http://%s\n", node, addr)
 		if e.Dir != "" {
-			_ = os.WriteFile(file, []byte(addr), 0o600) // gomx top does without
+			// without the file, gomx top misses this process
+			_ = os.WriteFile(file, []byte(addr), 0o600)
 		}
 	}
 	if e.Dir != "" {
@@ -132,8 +133,8 @@ func (e *Environ) config() (c kvstore.JobConfig, cleanup func(), err error) {
 	return c, cleanup, nil
 }
 
-// askRank lets the scheduler choose the rank of a process whose environment has none, as those of
-// MPI, Slurm and MXNet's own trackers.
+// askRank lets the scheduler choose the rank of a process whose environment has none, as with MPI,
+// Slurm and MXNet's own trackers.
 func (e *Environ) askRank(ctx context.Context) error {
 	if e.Keys != "" {
 		return usageError{fmt.Errorf("launch: %s without rank in the environment, want %s, %s "+
@@ -155,15 +156,15 @@ func (e *Environ) askRank(ctx context.Context) error {
 	return nil
 }
 
-// dedicated reports whether waiting for messages may keep a processor of the Go scheduler: that of
-// a server, which has little else to do, and that of a worker whose kernels leave one to spare.
+// dedicated reports whether waiting for messages may occupy a processor of the Go scheduler. It may
+// in a server, which has little other work, and in a worker whose kernels leave a core free.
 func (e *Environ) dedicated() bool {
 	return e.Role == wire.Server || e.Role == wire.Worker && e.Threads > 0 &&
 		e.Threads < runtime.GOMAXPROCS(0)
 }
 
-// opener opens endpoints of ZeroMQ. Between servers and workers of one host shared memory takes the
-// large payloads; the scheduler has none.
+// opener opens endpoints of ZeroMQ. Between servers and workers of one host, shared memory carries
+// large payloads; the scheduler does not use it.
 func (e *Environ) opener(opt zmq.Options) kvstore.Opener {
 	base := func(t transport.Config) (transport.Endpoint, error) { return zmq.Open(t, opt) }
 	if e.NoShared || e.Role == wire.Scheduler || runtime.GOOS != "linux" {
@@ -175,7 +176,8 @@ func (e *Environ) opener(opt zmq.Options) kvstore.Opener {
 	}
 }
 
-// listen is where a process listens: beside the scheduler, on local sockets if that has one.
+// listen returns the address at which a process listens. A worker does not listen. A server listens
+// on a local socket if the scheduler does, else on TCP.
 func (e *Environ) listen(n wire.Node) string {
 	switch {
 	case n.Role == wire.Scheduler:
@@ -190,7 +192,7 @@ func (e *Environ) listen(n wire.Node) string {
 	return "" // the loopback
 }
 
-// log returns what writes state changes to the standard error, as much as PS_VERBOSE says.
+// log returns a logger of state changes to standard error, at the level of PS_VERBOSE.
 func (e *Environ) log(n wire.Node) zerolog.Logger {
 	level := zerolog.WarnLevel
 	switch {
@@ -203,7 +205,7 @@ func (e *Environ) log(n wire.Node) zerolog.Logger {
 	return zerolog.New(w).Level(level).With().Timestamp().Stringer("self", n).Logger()
 }
 
-// statusFile is where a process of a job says at which address it serves health and metrics.
+// statusFile is the file to which a process writes the address of its health and metrics pages.
 func statusFile(dir string, n wire.Node) string {
 	return filepath.Join(dir, "status-"+strings.ReplaceAll(n.String(), " ", "-"))
 }

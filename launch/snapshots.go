@@ -14,19 +14,19 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// The folder of --snapshots has one folder for each job that has begun in it: job-1, job-2 and so
-// on. A job that resumes another goes on in the folder of that one, so that its snapshots continue
-// the series, and those of two jobs never mix. A folder job-N itself may be given as well, to
-// resume that job.
+// The folder of --snapshots has one folder for each job that began there: job-1, job-2 and so on. A
+// job that resumes another continues in that job's folder, so that its snapshots continue the
+// series, and the snapshots of two jobs never mix. To resume a certain job, --snapshots may name
+// its folder job-N.
 
 const seriesPrefix = "job-"
 
-// snapshots finds the folder for the job's snapshots, takes its lock, and chooses the one to
+// snapshots finds the folder for the job's snapshots, locks it, and chooses the snapshot to
 // continue from.
 func (j *job) snapshots() error {
 	if j.Snapshots == "" {
 		if j.Resume {
-			return usageError{errors.New("launch: no folder of snapshots to resume from")}
+			return usageError{errors.New("launch: resume: no folder of snapshots, want one")}
 		}
 		return nil
 	}
@@ -58,7 +58,7 @@ func (j *job) snapshots() error {
 	return j.restore(series)
 }
 
-// restore chooses the snapshot of the newest series to continue from.
+// restore chooses the newest complete snapshot of the newest series.
 func (j *job) restore(series []string) error {
 	dir, skipped, err := kvstore.LatestSnapshot(j.env.Snapshots)
 	if err != nil {
@@ -80,8 +80,8 @@ func (j *job) restore(series []string) error {
 	return nil
 }
 
-// anew lets a job begin from the beginning that is to resume one without a complete snapshot,
-// unless an earlier job has left some: the person may mean those.
+// anew starts a job from the beginning although it is to resume one, because the newest job has no
+// complete snapshot. If an earlier job has one, anew returns an error: the user may mean that job.
 func (j *job) anew(series []string) error {
 	for _, older := range slices.Backward(series[:max(0, len(series)-1)]) {
 		dir, _, err := kvstore.LatestSnapshot(older)
@@ -98,8 +98,8 @@ func (j *job) anew(series []string) error {
 	return nil
 }
 
-// listSeries returns the folders of jobs in a folder of snapshots, the oldest first. A folder that
-// holds snapshots itself comes before them.
+// listSeries returns the folders of jobs in a folder of snapshots, oldest first. If root itself
+// holds snapshots, it comes first.
 func listSeries(root string) ([]string, error) {
 	list, err := os.ReadDir(root)
 	if err != nil {
@@ -125,11 +125,11 @@ func listSeries(root string) ([]string, error) {
 	return series, nil
 }
 
-// newSeries makes the folder of a new job. Another launcher may do the same at this moment.
+// newSeries makes the folder of a new job. Another launcher may make one at the same time.
 func newSeries(root string, series []string) (string, error) {
 	last := 0
 	if len(series) > 0 {
-		// 0 for root itself
+		// The number is 0 for root itself.
 		last, _ = strconv.Atoi(strings.TrimPrefix(filepath.Base(series[len(series)-1]),
 			seriesPrefix))
 	}

@@ -13,13 +13,13 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// lastServers is how long servers may take to end when the scheduler has ended by itself. Those
-// that have a place in the job know by then that it is over; one that was started again at the last
+// lastServers is the time that servers have to end when the scheduler has ended by itself. Servers
+// with a place in the job know by then that it is over; a server that was started again at the last
 // moment never gets a place.
 const lastServers = 500 * time.Millisecond
 
-// keep runs a node until it has done its work, or ctx or until ends. It starts the node again when
-// it dies, after a pause that grows.
+// keep runs a node until it has done its work or a context ends. It starts the node again when it
+// dies, after a pause that grows. fail ends the job.
 func (j *job) keep(until context.Context, fail context.CancelCauseFunc, n wire.Node) {
 	const shortest = 100 * time.Millisecond
 	var d deaths
@@ -33,7 +33,7 @@ func (j *job) keep(until context.Context, fail context.CancelCauseFunc, n wire.N
 				return
 			}
 			j.Log.Warn().Err(err).Stringer("node", n).Msg("process cannot be started")
-			code = ExitRetry // for want of memory or processes, which may pass
+			code = ExitRetry // memory or processes ran out, which may pass
 		}
 		v := d.judge(n.Role, code, lived, j.Restarts)
 		switch {
@@ -62,7 +62,7 @@ func (j *job) keep(until context.Context, fail context.CancelCauseFunc, n wire.N
 	}
 }
 
-// finish says that the workers have ended.
+// finish marks that all workers have ended.
 func (j *job) finish() { close(j.over) }
 
 func (j *job) ended() bool {
@@ -108,8 +108,8 @@ func (j *job) once(until context.Context, n wire.Node) (int, error) {
 	return p.code(), nil
 }
 
-// guardian is a thread that starts the processes: the kernel kills them when it ends, so it must
-// live as long as they may.
+// guardian is the thread that starts the processes. The kernel kills them when this thread ends, so
+// it must live as long as they do.
 type guardian struct {
 	work chan func()
 	wg   sync.WaitGroup
