@@ -13,16 +13,16 @@ import (
 	nd "gomx/ndarray"
 )
 
-// Named is an array of a file and its name, empty in an unnamed list. Array is nil for MXNet's
-// "none".
+// Named is an array of a file with its name, which is empty in an unnamed list. Array is nil for
+// MXNet's "none".
 type Named struct {
 	Name  string
 	Array *nd.Array
 }
 
-// SaveArrays writes arrays to a file, in order, so that the file is either complete or unchanged.
-// When all names are empty the file is an unnamed list, otherwise each needs one. It waits for the
-// values.
+// SaveArrays writes arrays to a file in the given order; an error or a crash leaves the file
+// unchanged. If all names are empty the file is an unnamed list, otherwise each array needs a name.
+// SaveArrays waits for the values.
 func SaveArrays(path string, list []Named) error {
 	return WriteFile(path, func(w io.Writer) error { return writeArrays(w, list) })
 }
@@ -32,7 +32,8 @@ func SaveMap(path string, arrays map[string]*nd.Array) error {
 	return SaveArrays(path, sorted("", arrays, nil))
 }
 
-// sorted lists arrays under a prefix: the names of first that occur, then the others by name.
+// sorted lists arrays with a prefix before their names: first the names in first, then the others
+// in sorted order.
 func sorted(prefix string, arrays map[string]*nd.Array, first []string) []Named {
 	var list []Named
 	seen := map[string]bool{}
@@ -68,7 +69,7 @@ func writeArrays(w io.Writer, list []Named) (err error) {
 	return e.Close()
 }
 
-// fillRecord waits for a and makes r describe it, with the values in buf.
+// fillRecord describes array a in r and waits for its values, which buf then holds.
 func fillRecord(r *Record, a *nd.Array, buf []byte) error {
 	if err := a.ReadBytes(context.Background(), buf); err != nil {
 		return fmt.Errorf("array %q: %w", r.Name, err)
@@ -77,7 +78,7 @@ func fillRecord(r *Record, a *nd.Array, buf []byte) error {
 	return nil
 }
 
-// LoadArrays reads all arrays of a file onto the processor. Sparse ones become dense, within
+// LoadArrays reads all arrays of a file onto the processor. Sparse arrays become dense, within
 // DenseLimit.
 func LoadArrays(path string, opts ...LoadOption) ([]Named, error) {
 	var list []Named
@@ -88,7 +89,7 @@ func LoadArrays(path string, opts ...LoadOption) ([]Named, error) {
 	return list, err
 }
 
-// LoadMap reads all arrays of a file whose arrays have names, each a different one.
+// LoadMap reads all arrays of a file in which each array has a name of its own.
 func LoadMap(path string, opts ...LoadOption) (map[string]*nd.Array, error) {
 	list, err := LoadArrays(path, opts...)
 	if err != nil {
@@ -97,10 +98,11 @@ func LoadMap(path string, opts ...LoadOption) (map[string]*nd.Array, error) {
 	m := map[string]*nd.Array{}
 	for i, n := range list {
 		if n.Name == "" {
-			return nil, fmt.Errorf("checkpoint: %s: array %d has no name", path, i)
+			return nil, fmt.Errorf("checkpoint: %s: array %d has no name, want one", path, i)
 		}
 		if _, dup := m[n.Name]; dup {
-			return nil, fmt.Errorf("checkpoint: %s: two arrays are called %q", path, n.Name)
+			return nil, fmt.Errorf("checkpoint: %s: two arrays are named %q, want different names",
+				path, n.Name)
 		}
 		m[n.Name] = n.Array
 	}
@@ -138,7 +140,7 @@ func readArrays(r io.Reader, size int64, dense *room) (list []Named, err error) 
 	return list, nil
 }
 
-// closeAll frees arrays.
+// closeAll frees the arrays of a list.
 func closeAll(list []Named) {
 	for _, n := range list {
 		if n.Array != nil {
@@ -147,7 +149,8 @@ func closeAll(list []Named) {
 	}
 }
 
-// array makes an array on the processor of a record; nil for none. A sparse one takes from dense.
+// array makes an array on the processor from a record, nil for MXNet's "none". The bytes of a
+// sparse record, stored densely, are taken from dense.
 func (r *Record) array(dense *room) (a *nd.Array, err error) {
 	defer op.Recover(&err)
 	if r.Shape == nil {

@@ -65,7 +65,7 @@ func TestLoadMapErrors(t *testing.T) {
 	}{
 		{"unnamed", []checkpoint.Named{{Array: x}}, "array 0 has no name"},
 		{"twice", []checkpoint.Named{{Name: "a", Array: x}, {Name: "a", Array: x}},
-			`two arrays are called "a"`},
+			`two arrays are named "a"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "a.params")
@@ -133,7 +133,7 @@ func TestModel(t *testing.T) {
 	checkModel(t, got, want)
 	if _, err := checkpoint.Load(prefix, 4); err == nil ||
 		!strings.Contains(err.Error(), "net-0004.params") ||
-		!strings.Contains(err.Error(), "there: 0003") {
+		!strings.Contains(err.Error(), "net: 0003") {
 		t.Errorf("got %v, want the missing file and the epochs there are", err)
 	}
 	if err := want.Save(prefix, -1); err == nil {

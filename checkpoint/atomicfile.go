@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 )
 
-// WriteFile writes a file that is either complete or not there: the content goes to a temporary
-// file in the same folder, which is flushed to the disk and renamed. A crash or an error leaves
-// what path held before.
+// WriteFile writes a file completely or not at all. It writes to a temporary file in the same
+// folder, flushes that to the disk and renames it. A crash or an error leaves the previous content
+// of path.
 func WriteFile(path string, write func(w io.Writer) error) error {
 	f, err := createBeside(path)
 	if err != nil {
@@ -38,7 +38,7 @@ func WriteFile(path string, write func(w io.Writer) error) error {
 	return syncFolder(filepath.Dir(path))
 }
 
-// createBeside creates a new file in path's folder, with the permissions of an ordinary one.
+// createBeside creates a temporary file in path's folder, with the permissions of an ordinary file.
 func createBeside(path string) (*os.File, error) {
 	for {
 		name := fmt.Sprintf("%s.%08x.tmp", path, rand.Uint32())
@@ -49,18 +49,18 @@ func createBeside(path string) (*os.File, error) {
 	}
 }
 
-// syncFolder makes a rename survive a crash of the machine. Not every file system can.
+// syncFolder flushes a folder to the disk, so that a rename in it survives a crash of the machine.
 func syncFolder(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
 	defer d.Close()
-	d.Sync() // an error means only that folders cannot be flushed here
+	d.Sync() // an error means only that this file system cannot flush folders
 	return nil
 }
 
-// readFile opens path and hands it to read with its size, naming the file in errors.
+// readFile opens path and calls read with the file and its size; errors name the file.
 func readFile(path string, read func(r io.Reader, size int64) error) error {
 	f, err := os.Open(path)
 	if err != nil {

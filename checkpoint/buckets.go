@@ -15,12 +15,12 @@ import (
 // BucketsPath returns the name of the file that lists the buckets of a checkpoint: prefix.buckets.
 func BucketsPath(prefix string) string { return prefix + ".buckets" }
 
-// BucketSymbolPath returns the name of the file of one bucket's network: prefix-10-symbol.json.
+// BucketSymbolPath returns the name of the file with one bucket's network: prefix-10-symbol.json.
 func BucketSymbolPath(prefix string, bucket int) string {
 	return fmt.Sprintf("%s-%d-symbol.json", prefix, bucket)
 }
 
-// SaveSymbol writes a network to a file, so that the file is either complete or unchanged.
+// SaveSymbol writes a network to a file; an error or a crash leaves the file unchanged.
 func SaveSymbol(path string, s *sym.Symbol) error {
 	text, err := s.JSON()
 	if err != nil {
@@ -46,13 +46,13 @@ func LoadSymbol(path string) (*sym.Symbol, error) {
 }
 
 // SaveBuckets writes the networks of buckets as MXNet's BucketingModule does: a file for each, and
-// then the list of them, so that the list names only what is there.
+// then the list of them, so that the list only names files that exist.
 func SaveBuckets(prefix string, networks map[int]*sym.Symbol) error {
 	keys := slices.Sorted(maps.Keys(networks))
 	list := make([]int32, len(keys))
 	for i, k := range keys {
 		if k < math.MinInt32 || k > math.MaxInt32 {
-			return fmt.Errorf("checkpoint: %s: bucket %d, want one of 32 bits", prefix, k)
+			return fmt.Errorf("checkpoint: %s: bucket key %d, want a number of 32 bits", prefix, k)
 		}
 		list[i] = int32(k)
 		if err := SaveSymbol(BucketSymbolPath(prefix, k), networks[k]); err != nil {
@@ -64,7 +64,7 @@ func SaveBuckets(prefix string, networks map[int]*sym.Symbol) error {
 	return SaveArrays(BucketsPath(prefix), []Named{{Array: a}})
 }
 
-// LoadBuckets reads what SaveBuckets or MXNet's BucketingModule has written.
+// LoadBuckets reads the files of SaveBuckets or of MXNet's BucketingModule.
 func LoadBuckets(prefix string) (map[int]*sym.Symbol, error) {
 	path := BucketsPath(prefix)
 	arrays, err := LoadArrays(path)
@@ -72,7 +72,8 @@ func LoadBuckets(prefix string) (map[int]*sym.Symbol, error) {
 		return nil, err
 	}
 	if len(arrays) != 1 || arrays[0].Array == nil || len(arrays[0].Array.Shape()) != 1 {
-		return nil, fmt.Errorf("checkpoint: %s: %d arrays, want one of one dimension: the buckets",
+		return nil, fmt.Errorf("checkpoint: %s: %d arrays, want one array of one axis that "+
+			"lists the buckets",
 			path, len(arrays))
 	}
 	a := arrays[0].Array

@@ -8,16 +8,16 @@ import (
 	"gomx/dtype"
 )
 
-// Decoder reads MXNet's list of arrays one record at a time. Names follow the arrays in the file,
-// so records come without.
+// Decoder reads MXNet's list of arrays one record at a time. The file holds the names after all
+// arrays, so the records come without names.
 type Decoder struct {
 	s     source
-	count uint64 // records of the list
+	count uint64 // number of records in the list
 	next  uint64
 }
 
-// NewDecoder begins to read a list from r. size is the number of bytes that r holds, -1 when that
-// is not known; it lets claims of the file be refused before memory is allocated for them.
+// NewDecoder reads the header of a list from r. size is the number of bytes in r, or -1 if unknown;
+// with it the decoder rejects impossible counts and shapes before it allocates memory for them.
 func NewDecoder(r io.Reader, size int64) (*Decoder, error) {
 	d := &Decoder{s: source{r: r, size: size, what: "header"}}
 	head := d.s.u64()
@@ -34,7 +34,7 @@ func NewDecoder(r io.Reader, size int64) (*Decoder, error) {
 	return d, d.s.err
 }
 
-// foreign names other formats by their first bytes.
+// foreign returns a note for errors that names another format, by its first bytes.
 func foreign(head uint64) string {
 	switch {
 	case uint32(head) == 0x04034b50:
@@ -47,7 +47,7 @@ func foreign(head uint64) string {
 	return ""
 }
 
-// Len returns how many records the list claims to have.
+// Len returns the number of records that the header of the list claims.
 func (d *Decoder) Len() uint64 { return d.count }
 
 // Records reads the remaining records. It ends at the first error.
@@ -69,14 +69,15 @@ func (d *Decoder) Records() iter.Seq2[*Record, error] {
 	}
 }
 
-// Names reads the names that follow the records; nil for an unnamed list. All records must have
-// been read.
+// Names reads the names, which follow the records; nil for an unnamed list. The caller must have
+// read all records.
 func (d *Decoder) Names() ([]string, error) {
 	if d.s.err != nil {
 		return nil, d.s.err
 	}
 	if d.next < d.count {
-		return nil, fmt.Errorf("checkpoint: names asked for after %d of %d records", d.next,
+		return nil, fmt.Errorf("checkpoint: Names called after %d of %d records, want all read",
+			d.next,
 			d.count)
 	}
 	d.s.what = "list of names"
@@ -100,7 +101,7 @@ func (d *Decoder) Names() ([]string, error) {
 	return names, d.s.err
 }
 
-// DecodeRecord reads a single record without the frame of a list, as pickled arrays hold it.
+// DecodeRecord reads a single record without the header of a list, as in pickled arrays.
 func DecodeRecord(r io.Reader, size int64) (*Record, error) {
 	d := &Decoder{s: source{r: r, size: size, what: "array"}}
 	rec := &Record{}
@@ -151,7 +152,7 @@ func (d *Decoder) modern(r *Record) {
 	}
 	axes := int64(int32(s.u32()))
 	if axes == -1 || axes == 0 && r.Version == V2 {
-		return // none
+		return // MXNet's "none"
 	}
 	r.Shape = s.shape(axes, 8)
 	s.context()
@@ -170,7 +171,7 @@ func (d *Decoder) modern(r *Record) {
 	}
 }
 
-// shape reads the extents of axes axes, each in width bytes.
+// shape reads the extents of axes axes, each of width bytes.
 func (s *source) shape(axes int64, width int) dtype.Shape {
 	if s.err != nil {
 		return nil
@@ -198,7 +199,7 @@ func (s *source) shape(axes int64, width int) dtype.Shape {
 	return shape
 }
 
-// context reads the device that the array was saved from, which is of no consequence.
+// context reads and ignores the device that the array was saved from.
 func (s *source) context() {
 	kind, id := int32(s.u32()), int32(s.u32())
 	if s.err == nil && (kind < 1 || kind > 6 || id < 0) {
@@ -228,8 +229,8 @@ func (s *source) values(t dtype.Type, shape dtype.Shape) []byte {
 	return s.bytes(n)
 }
 
-// ReadList reads a whole list, names included. size is as for NewDecoder. named is false when the
-// list has no names.
+// ReadList reads a whole list with its names. size is as for NewDecoder. named is false if the list
+// has no names.
 func ReadList(r io.Reader, size int64) (list []*Record, named bool, err error) {
 	d, err := NewDecoder(r, size)
 	if err != nil {

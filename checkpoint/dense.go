@@ -7,8 +7,8 @@ import (
 	"gomx/dtype"
 )
 
-// Dense returns the record with every element stored. A dense record is returned as it is. Index
-// arrays that contradict the shape are an error, and so is a result of more than limit bytes: a
+// Dense returns the record with every element stored. A dense record is returned unchanged. It is
+// an error if index arrays contradict the shape, or if the result takes more than limit bytes: a
 // sparse record of a few bytes may claim any shape.
 func (r *Record) Dense(limit int64) (*Record, error) {
 	if r.Stype == Dense || r.Shape == nil {
@@ -16,7 +16,7 @@ func (r *Record) Dense(limit int64) (*Record, error) {
 	}
 	n, ok := byteSize(r.DType, r.Shape)
 	if !ok || n > limit {
-		return nil, fmt.Errorf("checkpoint: %v array %q of shape %v: more than %d bytes when "+
+		return nil, fmt.Errorf("checkpoint: %v array %q of shape %v: want at most %d bytes when "+
 			"stored densely",
 			r.Stype, r.Name, r.Shape, limit)
 	}
@@ -33,7 +33,7 @@ func (r *Record) Dense(limit int64) (*Record, error) {
 	return d, nil
 }
 
-// rows spreads the stored rows of a row_sparse record over d.
+// rows copies the stored rows of a row_sparse record to their places in the dense record d.
 func (r *Record) rows(d *Record, n int) error {
 	at, err := r.indices(0)
 	if err != nil {
@@ -54,7 +54,7 @@ func (r *Record) rows(d *Record, n int) error {
 	return nil
 }
 
-// matrix spreads the stored elements of a csr record over d.
+// matrix copies the stored elements of a csr record to their places in the dense record d.
 func (r *Record) matrix(d *Record, n int) error {
 	begin, err := r.indices(0)
 	if err != nil {
@@ -88,7 +88,7 @@ func (r *Record) matrix(d *Record, n int) error {
 	return nil
 }
 
-// indices decodes an index array.
+// indices decodes index array i.
 func (r *Record) indices(i int) ([]int64, error) {
 	x := r.Aux[i]
 	if len(x.Shape) != 1 {

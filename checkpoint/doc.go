@@ -10,24 +10,26 @@
 //
 // # Layers
 //
-// At the bottom are plain records: a Record is one array in the file's own terms, sparse ones
-// included. ReadList and WriteList handle whole lists, Decoder and Encoder one record at a time.
-// They know no devices and no engine. SaveArrays, LoadArrays and Model stand on top and deal in
-// arrays; loading makes sparse arrays dense.
+// A Record is one array of a file, dense or sparse, with the fields that the file has. ReadList and
+// WriteList handle whole lists of records, Decoder and Encoder one record at a time; they use no
+// device and no engine. SaveArrays, LoadArrays and Model are built on them and handle arrays;
+// loading makes sparse arrays dense.
 //
-// # What is read and written
+// # Formats
 //
-// All layouts since MXNet 0.7 are read: V0 and V1, V2 with row_sparse and csr arrays, V3. Written
-// is V2 from cpu(0), byte for byte what MXNet 1.9.1 writes, so that it loads the file; V3 only for
-// lists with scalars or empty arrays, which V2 cannot express.
+// The package reads all layouts since MXNet 0.7: V0, V1, V2 with row_sparse and csr arrays, and V3.
+// It writes V2 from cpu(0), byte for byte as MXNet 1.9.1 does, so that MXNet loads the file. It
+// writes V3 only for lists with scalars or empty arrays, which V2 cannot express.
 //
 // # Safety
 //
-// Files are hostile input. Decoding never panics and never allocates what a header merely claims;
-// errors say where, what was found and what was wanted:
+// Files are hostile input. Decoding never panics, and it allocates no memory for sizes that a
+// header claims and the file does not have. Errors name the place, the value found and the value
+// wanted:
 //
-//	checkpoint: a.params: truncated at byte 812 of 1024: array 3 of 8 (float32 (10, 10)) wants 400 bytes, 212 left
+//	checkpoint: a.params: truncated at byte 812 of 1024:
+//	array 3 of 8 (float32 (10, 10)) wants 400 bytes, 212 left
 //
-// Files are written beside their place, flushed and renamed: after a crash there is either the old
-// file or the new one.
+// A file is written to a temporary file in its folder, flushed and renamed: after a crash the
+// folder has either the old file or the new one.
 package checkpoint

@@ -18,7 +18,7 @@ type Encoder struct {
 	err   error
 }
 
-// NewEncoder begins a list of count records. With numpyShapes dense records are written as V3,
+// NewEncoder begins a list of count records. With numpyShapes, dense records are written as V3,
 // which can hold scalars and empty arrays but which MXNet reads under numpy-shape semantics only.
 func NewEncoder(w io.Writer, count int, numpyShapes bool) *Encoder {
 	e := &Encoder{w: w, count: count, v3: numpyShapes}
@@ -26,10 +26,10 @@ func NewEncoder(w io.Writer, count int, numpyShapes bool) *Encoder {
 	return e
 }
 
-// Encode writes the next record. Version and device are not copied from r: the device is cpu(0).
+// Encode writes the next record. It ignores r's version and device: the device written is cpu(0).
 func (e *Encoder) Encode(r *Record) error {
 	if e.err == nil && len(e.names) == e.count {
-		e.err = fmt.Errorf("checkpoint: record %q follows the %d that were announced", r.Name,
+		e.err = fmt.Errorf("checkpoint: record %q is one too many, want %d", r.Name,
 			e.count)
 	}
 	if e.err == nil {
@@ -43,13 +43,14 @@ func (e *Encoder) Encode(r *Record) error {
 	return e.flush()
 }
 
-// Close writes the names. They are left out when all are empty.
+// Close writes the names, or none if all are empty.
 func (e *Encoder) Close() error {
 	if e.err != nil {
 		return e.err
 	}
 	if len(e.names) != e.count {
-		e.err = fmt.Errorf("checkpoint: list closed after %d of %d records", len(e.names), e.count)
+		e.err = fmt.Errorf("checkpoint: list closed after %d records, want %d", len(e.names),
+			e.count)
 		return e.err
 	}
 	named, unnamed := 0, -1
@@ -65,7 +66,8 @@ func (e *Encoder) Close() error {
 		e.u64(0)
 		return e.flush()
 	case unnamed >= 0:
-		e.err = fmt.Errorf("checkpoint: array %d has no name, %d others have one", unnamed, named)
+		e.err = fmt.Errorf("checkpoint: array %d has no name, want one: %d others have one",
+			unnamed, named)
 		return e.err
 	}
 	e.u64(uint64(len(e.names)))
@@ -76,7 +78,7 @@ func (e *Encoder) Close() error {
 	return e.flush()
 }
 
-// EncodeRecord writes a single V2 record without the frame of a list, as pickled arrays hold it.
+// EncodeRecord writes a single V2 record without the header of a list, as in pickled arrays.
 func EncodeRecord(w io.Writer, r *Record) error {
 	if err := r.check(0, false); err != nil {
 		return err
@@ -86,7 +88,7 @@ func EncodeRecord(w io.Writer, r *Record) error {
 	return e.flush()
 }
 
-// WriteList writes a whole list. V3 records are written when an array needs them.
+// WriteList writes a whole list. It writes V3 records when an array needs them.
 func WriteList(w io.Writer, list []*Record) error {
 	v3 := false
 	for _, r := range list {
@@ -101,7 +103,7 @@ func WriteList(w io.Writer, list []*Record) error {
 	return e.Close()
 }
 
-// check reports what keeps record number i from being written.
+// check returns an error if record number i cannot be written.
 func (r *Record) check(i int, v3 bool) error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("checkpoint: %s %s", r.describe(i), fmt.Sprintf(format, args...))
@@ -129,7 +131,7 @@ func (r *Record) check(i int, v3 bool) error {
 	return nil
 }
 
-// record appends the header of a record and writes its data past the buffer.
+// record appends the header of a record to the buffer and writes the data directly.
 func (e *Encoder) record(r *Record) {
 	magic := uint32(magicV2)
 	if e.v3 && r.Stype == Dense {
@@ -185,7 +187,7 @@ func (e *Encoder) data(p []byte) {
 	}
 }
 
-// flush writes what has been collected.
+// flush writes the buffer.
 func (e *Encoder) flush() error {
 	if e.err == nil && len(e.buf) > 0 {
 		_, e.err = e.w.Write(e.buf)

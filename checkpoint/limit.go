@@ -6,24 +6,24 @@ import (
 	"gomx/dtype"
 )
 
-// LoadOption changes how files of arrays are loaded.
+// LoadOption is an option of loading arrays.
 type LoadOption func(*loadConfig)
 
 type loadConfig struct{ dense int64 } // bytes; 0: the default
 
-// denseAllowance is the number of bytes that the sparse arrays of a file may unpack to beyond the
-// size of the file.
+// denseAllowance is the number of bytes, beyond the size of the file, that its sparse arrays may
+// take when they are stored densely.
 const denseAllowance = 32 << 20
 
 // DenseLimit sets the number of bytes that the sparse arrays of one file may take together when
-// they are stored densely. A sparse array of a few bytes may claim any shape, so by default this is
-// 32 MiB and the size of the file.
+// they are stored densely. The default is 32 MiB plus the size of the file: a sparse array of a few
+// bytes may claim any shape.
 func DenseLimit(bytes int64) LoadOption { return func(c *loadConfig) { c.dense = bytes } }
 
-// room is what remains of a limit.
+// room is the number of bytes that are left of a limit.
 type room struct{ left, limit int64 }
 
-// newRoom returns the room for the sparse arrays of a file of size bytes, -1 if that is unknown.
+// newRoom returns the room for the sparse arrays of a file of size bytes; -1: unknown size.
 func newRoom(size int64, opts []LoadOption) *room {
 	var c loadConfig
 	for _, o := range opts {
@@ -35,7 +35,7 @@ func newRoom(size int64, opts []LoadOption) *room {
 	return &room{c.dense, c.dense}
 }
 
-// take reserves n bytes for an array.
+// take takes n bytes for an array.
 func (r *room) take(n int64, s Stype, t dtype.Type, shape dtype.Shape) error {
 	if n > r.left {
 		return fmt.Errorf("checkpoint: array of storage %v claims shape %v of %v: %d bytes when "+

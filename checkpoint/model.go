@@ -11,7 +11,7 @@ import (
 	sym "gomx/symbol"
 )
 
-// Model is a network and its parameters: what a checkpoint holds.
+// Model is the content of a checkpoint: a network and its parameters.
 type Model struct {
 	Symbol *sym.Symbol
 	Args   map[string]*nd.Array // arguments except data and labels
@@ -32,13 +32,13 @@ func StatesPath(prefix string, epoch int) string {
 }
 
 // Save writes the checkpoint of an epoch as MXNet's Module does: the symbol, then the parameters.
-// Each file is complete or as it was before.
+// An error or a crash leaves each file complete or unchanged.
 func (m *Model) Save(prefix string, epoch int) error {
 	if epoch < 0 {
 		return fmt.Errorf("checkpoint: %s: epoch %d, want 0 or more", prefix, epoch)
 	}
 	if m.Symbol == nil {
-		return fmt.Errorf("checkpoint: %s: the model has no symbol", prefix)
+		return fmt.Errorf("checkpoint: %s: the model has no symbol, want one", prefix)
 	}
 	if err := SaveSymbol(SymbolPath(prefix), m.Symbol); err != nil {
 		return err
@@ -53,9 +53,9 @@ func (m *Model) arrays() []Named {
 		sorted("aux:", m.Aux, m.Symbol.AuxStates()))
 }
 
-// Load reads the checkpoint of an epoch. Keys of the parameters may have MXNet's prefixes arg: and
-// aux:, as Module and exported Gluon networks have them, or be plain names, which the symbol then
-// tells apart.
+// Load reads the checkpoint of an epoch. Keys of parameters may have MXNet's prefixes arg: and
+// aux:, as in files of Module and of exported Gluon networks. For keys without a prefix, the symbol
+// says which are auxiliary states.
 func Load(prefix string, epoch int, opts ...LoadOption) (*Model, error) {
 	s, err := LoadSymbol(SymbolPath(prefix))
 	if err != nil {
@@ -65,7 +65,7 @@ func Load(prefix string, epoch int, opts ...LoadOption) (*Model, error) {
 	path := ParamsPath(prefix, epoch)
 	if m.Args, m.Aux, err = LoadParams(path, s.AuxStates(), opts...); errors.Is(err,
 		fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w (the epochs of %s that are there: %s)", err, prefix,
+		return nil, fmt.Errorf("%w (found epochs of %s: %s)", err, prefix,
 			epochs(prefix))
 	}
 	if err != nil {
@@ -75,7 +75,7 @@ func Load(prefix string, epoch int, opts ...LoadOption) (*Model, error) {
 }
 
 // LoadParams reads a file of parameters and separates auxiliary states from arguments: by the
-// prefixes aux: and arg:, and for names without prefix by the list auxNames.
+// prefixes aux: and arg:, and for names without a prefix by the list auxNames.
 func LoadParams(path string, auxNames []string, opts ...LoadOption) (args, aux map[string]*nd.Array,
 	err error) {
 	arrays, err := LoadMap(path, opts...)
@@ -85,7 +85,8 @@ func LoadParams(path string, auxNames []string, opts ...LoadOption) (args, aux m
 	args, aux = map[string]*nd.Array{}, map[string]*nd.Array{}
 	for key, a := range arrays {
 		if a == nil {
-			return nil, nil, fmt.Errorf("checkpoint: %s: array %q is none", path, key)
+			return nil, nil, fmt.Errorf("checkpoint: %s: array %q is none, want a shape and values",
+				path, key)
 		}
 		into, name := args, key
 		switch kind, rest, _ := strings.Cut(key, ":"); {

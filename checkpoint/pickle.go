@@ -16,7 +16,8 @@ type (
 	pyList   struct{ items []any }
 	pyDict   struct{ keys, values []any }
 	pyGlobal struct{ module, name string }
-	// pyObject is what a callable would have made. Nothing is called.
+	// pyObject is a call in the pickle: a Python object that the call would make. Nothing is
+	// called.
 	pyObject struct {
 		class any
 		args  pyTuple
@@ -25,8 +26,8 @@ type (
 	pyMark struct{}
 )
 
-// unpickler is the stack machine of Python's pickle module, protocols 0 to 5, without the power to
-// run anything: globals stay names, and calls stay records of what was to be called.
+// unpickler is the stack machine of Python's pickle module, protocols 0 to 5, without execution: a
+// global stays a name, and a call stays a record of the callable and its arguments.
 type unpickler struct {
 	r     *bytes.Reader
 	stack []any
@@ -34,7 +35,7 @@ type unpickler struct {
 	err   error
 }
 
-// unpickle decodes one pickle. Memory and time are bounded by the size of data.
+// unpickle decodes one pickle. The size of data bounds memory and time.
 func unpickle(data []byte) (any, error) {
 	u := &unpickler{r: bytes.NewReader(data), memo: map[int64]any{}}
 	for u.err == nil {
@@ -89,7 +90,7 @@ func (u *unpickler) top() any {
 	return v
 }
 
-// sinceMark pops everything down to the last mark.
+// sinceMark pops all values above the last mark, and the mark.
 func (u *unpickler) sinceMark() []any {
 	for i := len(u.stack) - 1; i >= 0; i-- {
 		if _, ok := u.stack[i].(pyMark); ok {
@@ -112,7 +113,7 @@ func (u *unpickler) step(c byte) {
 		if p := u.uint(1); p > 5 {
 			u.fail("protocol %d, want at most 5", p)
 		}
-	case 0x95: // FRAME: only a hint
+	case 0x95: // FRAME: its length is not needed
 		u.uint(8)
 	case '(':
 		u.push(pyMark{})
@@ -145,7 +146,7 @@ func (u *unpickler) step(c byte) {
 	case 'R', 0x81: // REDUCE, NEWOBJ
 		args, ok := u.pop().(pyTuple)
 		if !ok {
-			u.fail("arguments are no tuple")
+			u.fail("found arguments of another type, want a tuple")
 		}
 		u.push(&pyObject{class: u.pop(), args: args})
 	case 'b':
@@ -154,14 +155,14 @@ func (u *unpickler) step(c byte) {
 			o.state = state
 		}
 	default:
-		u.fail("not supported")
+		u.fail("the opcode is not supported")
 	}
 }
 
 func (u *unpickler) recall(key int64) {
 	v, ok := u.memo[key]
 	if !ok {
-		u.fail("nothing remembered under %d", key)
+		u.fail("memo entry %d is missing", key)
 	}
 	u.push(v)
 }
@@ -290,7 +291,7 @@ func (u *unpickler) uint(n int64) int64 {
 	return int64(binary.LittleEndian.Uint64(b[:]))
 }
 
-// long decodes Python's two's complement integers.
+// long decodes a little-endian two's complement integer.
 func (u *unpickler) long(b []byte) int64 {
 	if len(b) > 8 {
 		u.fail("an integer of %d bytes, want at most 8", len(b))
@@ -306,7 +307,7 @@ func (u *unpickler) long(b []byte) int64 {
 	return v
 }
 
-// line reads up to the end of the line.
+// line reads to the end of the line.
 func (u *unpickler) line() string {
 	var b strings.Builder
 	for {

@@ -8,7 +8,7 @@ import (
 	"math"
 )
 
-// pickler writes the few opcodes of protocol 3 that optimizer states need.
+// pickler writes the opcodes of pickle protocol 3 that optimizer states need.
 type pickler struct {
 	w   *bufio.Writer
 	err error
@@ -41,7 +41,7 @@ func (p *pickler) str(s string) {
 func (p *pickler) bytes(b []byte) {
 	if len(b) > math.MaxUint32 {
 		p.err = errors.Join(p.err, fmt.Errorf(
-			"checkpoint: a state of %d bytes is too large for a pickle", len(b)))
+			"checkpoint: state of %d bytes, want less than 4 GiB", len(b)))
 		return
 	}
 	p.op('B')
@@ -49,5 +49,5 @@ func (p *pickler) bytes(b []byte) {
 	p.raw(b)
 }
 
-// global names a Python object.
+// global writes a reference to a Python object.
 func (p *pickler) global(module, name string) { p.op('c', []byte(module+"\n"+name+"\n")...) }

@@ -6,14 +6,14 @@ import (
 	"gomx/dtype"
 )
 
-// Stype is how a record stores its array. Its numbers are MXNet's.
+// Stype is the storage type of a record, with MXNet's numbers.
 type Stype int32
 
 // The storage types.
 const (
 	Dense     Stype = 0
-	RowSparse Stype = 1 // some rows: Data holds them, Aux[0] their numbers, ascending
-	CSR       Stype = 2 // a matrix: Aux[0] where each row begins, Aux[1] the columns
+	RowSparse Stype = 1 // some rows: Data holds the rows, Aux[0] their numbers, ascending
+	CSR       Stype = 2 // a matrix: Aux[0] holds the start of each row in Data, Aux[1] the columns
 )
 
 // String returns MXNet's name of the storage type.
@@ -29,7 +29,7 @@ func (s Stype) String() string {
 	return fmt.Sprintf("stype(%d)", int32(s))
 }
 
-// auxCount returns how many index arrays belong to a storage type.
+// auxCount returns the number of index arrays of a storage type.
 func (s Stype) auxCount() int { return int(s) }
 
 // Version is the layout of a record.
@@ -39,11 +39,11 @@ type Version uint8
 const (
 	V0 Version = iota // until MXNet 0.9: 32-bit extents, no magic number
 	V1                // 64-bit extents
-	V2                // storage types; what MXNet 1.x reads and writes
+	V2                // storage types; the layout of MXNet 1.x
 	V3                // scalars and empty arrays; MXNet reads it under numpy-shape semantics only
 )
 
-// The magic numbers, and the first word of a list.
+// The magic numbers of records, and the first word of a list.
 const (
 	magicList = 0x112
 	magicV1   = 0xF993fac8
@@ -51,7 +51,8 @@ const (
 	magicV3   = 0xF993faca
 )
 
-// Record is one array of a file, in the file's own terms. It shares no memory with the file.
+// Record is one array of a file, with the fields that the file has. It shares no memory with the
+// file.
 type Record struct {
 	Name    string // empty in an unnamed list
 	Version Version
@@ -73,7 +74,7 @@ type Index struct {
 // maxAxes bounds the number of axes that a file may claim.
 const maxAxes = 32
 
-// byteSize returns the bytes of an array; ok is false when that many cannot exist.
+// byteSize returns the size of an array in bytes; ok is false if no memory can hold it.
 func byteSize(t dtype.Type, s dtype.Shape) (n int64, ok bool) {
 	n = int64(t.Size())
 	empty := false

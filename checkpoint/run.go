@@ -17,12 +17,12 @@ import (
 	nd "gomx/ndarray"
 )
 
-// RunPath returns the name of the file from which a run is taken up: prefix.resume.
+// RunPath returns the name of the file from which a training run is resumed: prefix.resume.
 func RunPath(prefix string) string { return prefix + ".resume" }
 
 // The file of a run is its magic, the length of the description, the description, a list of arrays
-// in MXNet's format, and a checksum (CRC-32C) of everything before it. One file holds all, so that
-// nothing in it can be of another moment.
+// in MXNet's format, and a checksum (CRC-32C) of everything before it. One file holds everything,
+// so that all parts are from the same moment.
 const (
 	runMagic    = "gomxrun1"
 	runHead     = len(runMagic) + 8
@@ -32,8 +32,8 @@ const (
 // castagnoli is the polynomial of the checksum.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// SaveRun writes the file of a run: a description, and arrays with names of their own. The file is
-// complete or as it was before.
+// SaveRun writes the file of a run: a description, and arrays with distinct names. An error or a
+// crash leaves the file unchanged.
 func SaveRun(path string, description []byte, arrays []Named) error {
 	return WriteFile(path, func(w io.Writer) error {
 		sum := crc32.New(castagnoli)
@@ -52,7 +52,7 @@ func SaveRun(path string, description []byte, arrays []Named) error {
 	})
 }
 
-// LoadRun reads what SaveRun has written, and verifies it.
+// LoadRun reads the file of a run and verifies its checksum.
 func LoadRun(path string) (description []byte, arrays map[string]*nd.Array, err error) {
 	err = readFile(path, func(r io.Reader, size int64) error {
 		description, arrays, err = ReadRun(r, size)
@@ -61,10 +61,11 @@ func LoadRun(path string) (description []byte, arrays map[string]*nd.Array, err 
 	return description, arrays, err
 }
 
-// ReadRun decodes the content of the file of a run, which has so many bytes.
+// ReadRun decodes the file of a run, which has size bytes.
 func ReadRun(r io.Reader, size int64) (description []byte, arrays map[string]*nd.Array, err error) {
 	if size < int64(runHead+runChecksum) {
-		return nil, nil, fmt.Errorf("%d bytes, want the file of a run, which has %d or more", size,
+		return nil, nil, fmt.Errorf("%d bytes, want at least %d: this is not the file of a run",
+			size,
 			runHead+runChecksum)
 	}
 	sum := crc32.New(castagnoli)
@@ -80,7 +81,8 @@ func ReadRun(r io.Reader, size int64) (description []byte, arrays map[string]*nd
 	}
 	n := binary.LittleEndian.Uint64(head[len(runMagic):])
 	if n > uint64(limited.N) {
-		return nil, nil, fmt.Errorf("claims a description of %d bytes, %d are left", n, limited.N)
+		return nil, nil, fmt.Errorf("claims a description of %d bytes, but %d are left", n,
+			limited.N)
 	}
 	description = make([]byte, n)
 	if _, err := io.ReadFull(content, description); err != nil {
@@ -91,7 +93,7 @@ func ReadRun(r io.Reader, size int64) (description []byte, arrays map[string]*nd
 		return nil, nil, err
 	}
 	if limited.N > 0 {
-		return nil, nil, fmt.Errorf("%d bytes follow the arrays", limited.N)
+		return nil, nil, fmt.Errorf("%d bytes follow the arrays, want none", limited.N)
 	}
 	var said [runChecksum]byte
 	if _, err := io.ReadFull(r, said[:]); err != nil {
@@ -104,18 +106,19 @@ func ReadRun(r io.Reader, size int64) (description []byte, arrays map[string]*nd
 	arrays = map[string]*nd.Array{}
 	for _, a := range list {
 		if a.Name == "" || a.Array == nil || arrays[a.Name] != nil {
-			return nil, nil, fmt.Errorf("array %q is none, has no name, or comes twice", a.Name)
+			return nil, nil, fmt.Errorf("array %q is none, has no name, or occurs twice", a.Name)
 		}
 		arrays[a.Name] = a.Array
 	}
 	return description, arrays, nil
 }
 
-// temporary matches what follows the prefix in names of files that WriteFile has not completed.
+// temporary matches the end, after the prefix, of the names of files that WriteFile did not
+// complete.
 var temporary = regexp.MustCompile(`^(-symbol\.json|-[0-9]{4,}\.(params|states)|-[^/]*-symbol\.json|\.resume|\.buckets[^/]*)\.[0-9a-f]{8}\.tmp$`)
 
-// RemoveTemporary removes what a process that was killed while it wrote a checkpoint has left in
-// its folder. Nobody may be writing one under the same prefix.
+// RemoveTemporary removes the temporary files of a process that was killed while it wrote a
+// checkpoint. No process may be writing a checkpoint of the same prefix.
 func RemoveTemporary(prefix string) error {
 	names, err := beside(prefix)
 	if err != nil {
@@ -126,14 +129,14 @@ func RemoveTemporary(prefix string) error {
 			continue
 		}
 		if err := os.Remove(prefix + rest); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("checkpoint: left over from a process that was killed: %w", err)
+			return fmt.Errorf("checkpoint: temporary file: %w", err)
 		}
 	}
 	return nil
 }
 
-// beside lists the files whose paths begin with a prefix, without it. A folder that is not there
-// has none.
+// beside lists the files whose paths begin with prefix, and returns their names without it. It
+// lists nothing if the folder does not exist.
 func beside(prefix string) ([]string, error) {
 	dir, base := filepath.Split(prefix)
 	if dir == "" {
@@ -152,8 +155,7 @@ func beside(prefix string) ([]string, error) {
 	return names, nil
 }
 
-// Epochs returns the numbers of the epochs whose parameters are there under a prefix, in their
-// order.
+// Epochs returns the numbers of the epochs for which a prefix has a file of parameters, ascending.
 func Epochs(prefix string) ([]int, error) {
 	names, err := beside(prefix)
 	if err != nil {

@@ -7,12 +7,12 @@ import (
 	"io"
 )
 
-// source reads little-endian numbers and knows where it is. It keeps the first error.
+// source reads little-endian numbers and counts the bytes read. It keeps the first error.
 type source struct {
 	r    io.Reader
 	off  int64
-	size int64  // of the whole input, -1 when unknown
-	what string // what is being read, for errors
+	size int64  // size of the whole input in bytes, -1 if unknown
+	what string // part of the file that is read now, for errors
 	err  error
 	buf  [8]byte
 }
@@ -32,7 +32,7 @@ func (s *source) total() string {
 	return fmt.Sprintf(" of %d", s.size)
 }
 
-// truncated says that n bytes were wanted and only left are there.
+// truncated sets the error of an input that has left bytes where n are wanted.
 func (s *source) truncated(n, left int64) {
 	if s.err == nil {
 		s.err = fmt.Errorf("truncated at byte %d%s: %s wants %d bytes, %d left: %w",
@@ -40,7 +40,7 @@ func (s *source) truncated(n, left int64) {
 	}
 }
 
-// read fills p and reports whether it could.
+// read fills p and reports whether the input had enough bytes.
 func (s *source) read(p []byte) bool {
 	if s.err != nil {
 		return false

@@ -12,22 +12,22 @@ import (
 	nd "gomx/ndarray"
 )
 
-// State is what an optimizer keeps for one parameter: an array, several parts, or nothing when
-// both fields are nil. As in MXNet parts may have parts: an optimizer that keeps float32 weights
-// beside half ones has (weights, state).
+// State is the state of an optimizer for one parameter: an array, a tuple of parts, or nothing if
+// both fields are nil. As in MXNet, parts may have parts: an optimizer that keeps float32 weights
+// beside half-precision ones has the state (weights, state).
 type State struct {
 	Array *Record
-	Parts []State // not nil: a tuple
+	Parts []State // parts of a tuple; nil: the state is no tuple
 }
 
-// IndexedState is the state of the parameter with a number, or with a name.
+// IndexedState is the state of one parameter, which a number or a name identifies.
 type IndexedState struct {
 	Index int
-	Name  string // empty when the file uses numbers
+	Name  string // empty if the file uses numbers
 	State State
 }
 
-// maxStateDepth bounds how deep parts nest in files.
+// maxStateDepth bounds the nesting of parts in files.
 const maxStateDepth = 8
 
 // SaveStates writes a .states file, which is a Python pickle that MXNet's Module loads.
@@ -35,8 +35,8 @@ func SaveStates(path string, states []IndexedState) error {
 	return WriteFile(path, func(w io.Writer) error { return WriteStates(w, states) })
 }
 
-// LoadStates reads a .states file. When an optimizer was dumped with its states, it is passed over.
-// Sparse states count at their dense size, within DenseLimit.
+// LoadStates reads a .states file. It ignores the optimizer in files that have one. Sparse states
+// count with their dense size, within DenseLimit.
 func LoadStates(path string, opts ...LoadOption) ([]IndexedState, error) {
 	var states []IndexedState
 	err := readFile(path, func(r io.Reader, _ int64) (err error) {
@@ -46,8 +46,8 @@ func LoadStates(path string, opts ...LoadOption) ([]IndexedState, error) {
 	return states, err
 }
 
-// StateOf makes the state that consists of arrays: nothing, one, or a tuple of several. It waits
-// for their values.
+// StateOf makes a state of arrays: nothing, one array, or a tuple of several. It waits for their
+// values.
 func StateOf(arrays ...*nd.Array) (s State, err error) {
 	defer op.Recover(&err)
 	if len(arrays) == 0 {
@@ -70,13 +70,14 @@ func StateOf(arrays ...*nd.Array) (s State, err error) {
 	return State{Parts: parts}, nil
 }
 
-// Arrays returns the arrays of s on the processor, those of parts in order.
+// Arrays returns the arrays of s on the processor, including the arrays of its parts in order.
 func (s State) Arrays() ([]*nd.Array, error) {
 	if s.Parts == nil {
 		if s.Array == nil {
 			return nil, nil
 		}
-		a, err := s.Array.array(&room{math.MaxInt64, math.MaxInt64}) // bounded by ReadStates
+		// ReadStates has checked the size
+		a, err := s.Array.array(&room{math.MaxInt64, math.MaxInt64})
 		return []*nd.Array{a}, err
 	}
 	var list []*nd.Array
@@ -100,7 +101,7 @@ func ReadStates(r io.Reader, opts ...LoadOption) ([]IndexedState, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t, ok := v.(pyTuple); ok && len(t) == 2 { // with the optimizer
+	if t, ok := v.(pyTuple); ok && len(t) == 2 { // (states, optimizer)
 		v = t[0]
 	}
 	d, ok := v.(*pyDict)
@@ -129,9 +130,9 @@ func ReadStates(r io.Reader, opts ...LoadOption) ([]IndexedState, error) {
 	return states, nil
 }
 
-// stateReader interprets values of a pickle. A pickle may refer to one value any number of times:
-// arrays are decoded once, and the number of states and the bytes of their arrays are bounded by
-// the size of the file.
+// stateReader converts the values of a pickle to states. A pickle may refer to one value any number
+// of times: each array is decoded once, and the size of the file bounds the number of states and
+// the bytes of their arrays.
 type stateReader struct {
 	budget int
 	bytes  *room
@@ -140,7 +141,7 @@ type stateReader struct {
 
 func (sr *stateReader) state(v any, depth int) (State, error) {
 	if sr.budget--; sr.budget < 0 {
-		return State{}, fmt.Errorf("more states than a file of this size has")
+		return State{}, fmt.Errorf("found more states than a file of this size can hold")
 	}
 	switch v := v.(type) {
 	case nil:
@@ -167,7 +168,7 @@ func (sr *stateReader) state(v any, depth int) (State, error) {
 	return State{}, fmt.Errorf("a %s, want an array, a tuple or None", pyType(v))
 }
 
-// claim counts the bytes of one more array.
+// claim adds the bytes of record r to the total, which the size of the file bounds.
 func (sr *stateReader) claim(r *Record) error {
 	n, ok := byteSize(r.DType, r.Shape)
 	if !ok {
@@ -190,8 +191,8 @@ func (sr *stateReader) parts(items []any, depth int) (State, error) {
 	return s, nil
 }
 
-// arrayBytes finds the raw record in a pickled NDArray: the state's entry "handle", which is a
-// bytearray made of bytes.
+// arrayBytes returns the raw record of a pickled NDArray: the entry "handle" of its state, a
+// bytearray.
 func arrayBytes(o *pyObject) ([]byte, error) {
 	class, _ := o.class.(pyGlobal)
 	d, ok := o.state.(*pyDict)
@@ -215,10 +216,10 @@ func arrayBytes(o *pyObject) ([]byte, error) {
 		}
 		return nil, fmt.Errorf("an NDArray whose handle is a %s, want bytes", pyType(v))
 	}
-	return nil, fmt.Errorf("an NDArray without handle")
+	return nil, fmt.Errorf("an NDArray without handle, want one of bytes")
 }
 
-// pyType names a value for errors.
+// pyType returns Python's name of a value's type, for errors.
 func pyType(v any) string {
 	switch v.(type) {
 	case nil:
@@ -247,7 +248,7 @@ func WriteStates(w io.Writer, states []IndexedState) error {
 		case s.Index >= math.MinInt32 && s.Index <= math.MaxInt32:
 			p.int(s.Index)
 		default:
-			return fmt.Errorf("checkpoint: parameter number %d does not fit 32 bits", s.Index)
+			return fmt.Errorf("checkpoint: parameter number %d, want a number of 32 bits", s.Index)
 		}
 		if err := p.state(s.State, 0); err != nil {
 			return fmt.Errorf("checkpoint: state of parameter %d %q: %w", s.Index, s.Name, err)

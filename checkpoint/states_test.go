@@ -46,8 +46,8 @@ func TestReadStatesErrors(t *testing.T) {
 			"class os.system, want an NDArray"},
 		{"long", "\x80\x03B\xff\xff\xff\xff", "wants 4294967295 bytes, 0 left"},
 		{"stack", "\x80\x030", "the stack is empty"},
-		{"opcode", "\x80\x03\xff", `pickle opcode 'ÿ': not supported`},
-		{"memo", "h\x07", "nothing remembered under 7"},
+		{"opcode", "\x80\x03\xff", `pickle opcode 'ÿ': the opcode is not supported`},
+		{"memo", "h\x07", "memo entry 7 is missing"},
 		{"protocol", "\x80\x09", "protocol 9, want at most 5"},
 	}
 	for _, tt := range tests {
