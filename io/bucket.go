@@ -15,30 +15,30 @@ import (
 
 // BucketSentenceConfig configures BucketSentenceIter.
 type BucketSentenceConfig struct {
-	Sentences [][]int // words by number
+	Sentences [][]int // each sentence is a list of word numbers
 	BatchSize int     // 0: 1
-	// Buckets are the lengths that sentences are filled up to; nil: every length of which there are
-	// enough sentences for a batch.
+	// Buckets are the lengths to which sentences are filled up; nil: every length with enough
+	// sentences for a batch.
 	Buckets []int
-	// Invalid fills sentences up, and is the label of the last word.
+	// Invalid is the number of the padding word. It is also the label of the last word.
 	Invalid   int
 	DataName  string // "": data
 	LabelName string // "": softmax_label
-	// TimeMajor makes batches of shape (length, batch) instead of (batch, length): MXNet's layout
-	// TN.
+	// TimeMajor makes batches of shape (length, batch) instead of (batch, length), as MXNet's
+	// layout TN.
 	TimeMajor bool
 	Seed      uint64
 }
 
-// BucketSentences iterates over sentences of like length, for language models. It is used by one
-// goroutine at a time.
+// BucketSentences iterates over sentences for language models; a batch holds sentences of similar
+// length. It is used by one goroutine at a time.
 type BucketSentences struct {
 	c       BucketSentenceConfig
-	lengths []int     // of the buckets, ascending
-	rows    [][][]int // by bucket: sentences, filled up
+	lengths []int     // lengths of the buckets, ascending
+	rows    [][][]int // filled-up sentences of each bucket
 	dropped int
-	order   [][2]int // of the epoch: bucket and the first row of a batch
-	perm    [][]int  // by bucket
+	order   [][2]int // batches of the epoch: bucket and index of the first row
+	perm    [][]int  // order of the rows of each bucket
 	epoch   int
 	at      int
 	share   share
@@ -53,10 +53,10 @@ type bucketRing struct {
 	turn int
 }
 
-// BucketSentenceIter iterates over sentences, as MXNet's iterator of that name: every sentence is
-// filled up to the next length of a bucket, a batch holds sentences of one bucket, and the label of
-// a word is the word after it. Sentences longer than the largest bucket, and those that do not fill
-// a batch, are left out; every epoch has an order of its own.
+// BucketSentenceIter iterates over sentences, as MXNet's iterator of that name. Every sentence is
+// filled up to the length of the next bucket, a batch holds sentences of one bucket, and the label
+// of a word is the next word. Sentences that are longer than the largest bucket, or that do not
+// fill a batch, are left out. Every epoch has an order of its own.
 func BucketSentenceIter(c BucketSentenceConfig) (*BucketSentences, error) {
 	c.BatchSize = max(c.BatchSize, 1)
 	if c.DataName == "" {
@@ -85,7 +85,7 @@ func BucketSentenceIter(c BucketSentenceConfig) (*BucketSentences, error) {
 	return b, nil
 }
 
-// commonLengths lists the lengths that enough sentences have for a batch.
+// commonLengths lists the lengths that at least batch sentences have.
 func commonLengths(sentences [][]int, batch int) (lengths []int) {
 	count := map[int]int{}
 	for _, s := range sentences {
@@ -96,7 +96,7 @@ func commonLengths(sentences [][]int, batch int) (lengths []int) {
 	return lengths
 }
 
-// fill puts sentences into buckets.
+// fill fills the buckets with the sentences.
 func (b *BucketSentences) fill() {
 	b.rows = make([][][]int, len(b.lengths))
 	for _, s := range b.c.Sentences {
@@ -113,7 +113,7 @@ func (b *BucketSentences) fill() {
 	}
 }
 
-// arrange lays out the batches of the current epoch, which follow from seed and epoch.
+// arrange computes the order of the current epoch, which depends only on the seed and the epoch.
 func (b *BucketSentences) arrange() {
 	r := rand.New(rand.NewPCG(b.c.Seed, uint64(b.epoch)))
 	b.order, b.perm, b.at = b.order[:0], make([][]int, len(b.rows)), 0
@@ -133,8 +133,8 @@ func (b *BucketSentences) arrange() {
 	}
 }
 
-// Next returns the next batch, whose bucket is the length of its sentences; io.EOF at the end of
-// the epoch.
+// Next returns the next batch, whose bucket is the length of its sentences. At the end of the epoch
+// it returns io.EOF.
 func (b *BucketSentences) Next(ctx context.Context) (*Batch, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -155,7 +155,7 @@ func (b *BucketSentences) Next(ctx context.Context) (*Batch, error) {
 	return batch, nil
 }
 
-// batch returns the batch of bucket k that was handed out longest ago.
+// batch returns the least recently used batch of bucket k.
 func (b *BucketSentences) batch(k int) *Batch {
 	r := &b.rings[k]
 	if len(r.list) <= b.keep {
@@ -170,7 +170,7 @@ func (b *BucketSentences) batch(k int) *Batch {
 	return batch
 }
 
-// write fills a with rows of bucket k, from their word number shift on.
+// write fills a with rows of bucket k. shift is the number of the first word that is copied.
 func (b *BucketSentences) write(a *nd.Array, k int, rows []int, shift int) error {
 	n, length := len(rows), b.lengths[k]
 	b.stage = slices.Grow(b.stage[:0], n*length)[:n*length]
@@ -198,8 +198,8 @@ func (b *BucketSentences) shape(k int) nd.Shape {
 	return nd.Shape{b.c.BatchSize, b.lengths[k]}
 }
 
-// Reset begins the next epoch. On an iterator that has not been used since the last Reset it does
-// nothing.
+// Reset begins the next epoch. It does nothing on an iterator that has not been used since the last
+// Reset.
 func (b *BucketSentences) Reset() error {
 	if b.at > 0 {
 		b.SetEpoch(b.epoch + 1)
@@ -238,7 +238,7 @@ func (b *BucketSentences) DefaultBucket() any { return b.lengths[len(b.lengths)-
 // Buckets returns the lengths of the buckets, ascending.
 func (b *BucketSentences) Buckets() []int { return slices.Clone(b.lengths) }
 
-// Dropped returns how many sentences are longer than the largest bucket.
+// Dropped returns the number of sentences that are longer than the largest bucket.
 func (b *BucketSentences) Dropped() int { return b.dropped }
 
 // Epoch resets the iterator and returns the batches of one epoch for a range loop.

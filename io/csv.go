@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// CSVIter iterates over files of numbers separated by commas, one sample per line, read into
-// memory as float32. Without a label file all labels are 0, as in MXNet.
+// CSVIter iterates over files of numbers separated by commas, with one sample per line. It reads
+// them into memory as float32. Without a label file all labels are 0, as in MXNet.
 func CSVIter(c TextConfig) (*Table, error) {
 	if err := c.check("CSVIter"); err != nil {
 		return nil, err
@@ -26,7 +26,7 @@ func CSVIter(c TextConfig) (*Table, error) {
 	return c.table(data, label)
 }
 
-// readCSV returns the numbers of a file that has width of them in every line.
+// readCSV returns the numbers of a file that has width numbers in every line.
 func readCSV(path string, width int) ([]float32, error) {
 	var values []float32
 	err := eachLine(path, func(line []byte) (err error) {
@@ -43,7 +43,7 @@ func appendCSV(values []float32, line []byte, width int) ([]float32, error) {
 	for field := range bytes.SplitSeq(line, []byte{','}) {
 		v, err := strconv.ParseFloat(string(trimSpace(field)), 32)
 		if err != nil {
-			return nil, fmt.Errorf("%q is not a number", field)
+			return nil, fmt.Errorf("found %q, want a number", field)
 		}
 		values = append(values, float32(v))
 	}

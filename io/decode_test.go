@@ -140,11 +140,11 @@ func TestTextErrors(t *testing.T) {
 		svm                 bool
 	}{
 		{"width", "1,2\n1,2,3\n", ":2: 3 values, want 2", false},
-		{"number", "1,2\n\n1,x\n", `:3: "x" is not a number`, false},
+		{"number", "1,2\n\n1,x\n", `:3: found "x", want a number`, false},
 		{"empty", "", "no samples", false},
-		{"pair", "1 0:2\n1 nonsense\n", `:2: "nonsense" is not an index:value pair`, true},
+		{"pair", "1 0:2\n1 nonsense\n", `:2: found "nonsense", want an index:value pair`, true},
 		{"index", "1 2:2\n", ":1: index 2, want 0 to 1", true},
-		{"label", "x 0:1\n", `:1: label "x" is not a number`, true},
+		{"label", "x 0:1\n", `:1: label "x", want a number`, true},
 	} {
 		cfg := dataio.TextConfig{Data: file(c.name, c.content), DataShape: nd.Shape{2}}
 		open := dataio.CSVIter

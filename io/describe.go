@@ -29,7 +29,7 @@ func (it *BucketSentences) String() string {
 	return describe("BucketSentences", it)
 }
 
-// String describes the iterator by the one that it reads ahead of.
+// String describes the iterator by the iterator that it reads ahead of.
 func (p *Prefetcher) String() string {
 	if p == nil {
 		return "<Prefetcher: nil>"
@@ -37,7 +37,7 @@ func (p *Prefetcher) String() string {
 	return fmt.Sprintf("<Prefetcher of %v, %d batches ahead>", p.it, p.depth)
 }
 
-// describe returns what an iterator provides.
+// describe formats the kind of an iterator, its arrays and the number of its batches.
 func describe(kind string, it interface {
 	Iter
 	Counter

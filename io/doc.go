@@ -11,40 +11,41 @@
 //
 // # Iterators
 //
-// An Iter hands out batches until Next answers io.EOF; Reset begins the next epoch. The iterators
-// here keep their samples in memory, in the element type of the file, and convert one batch at a
-// time: a Table, made by NDArrayIter, MNISTIter, CSVIter or LibSVMIter. ImageRecordIter leaves
-// pictures in their RecordIO file, and decodes and augments each batch when it is asked for
-// (ExampleImageRecordIter). Prefetch puts a goroutine in front of any of them. An iterator is used
+// An Iter returns batches until Next returns io.EOF; Reset begins the next epoch. NDArrayIter,
+// MNISTIter, CSVIter and LibSVMIter make a Table, which keeps its samples in memory, in the element
+// type of the file, and converts one batch at a time. ImageRecordIter leaves pictures in their
+// RecordIO file, and decodes and augments the pictures of a batch when Next is called
+// (ExampleImageRecordIter). Prefetch reads ahead of an iterator in a goroutine. An iterator is used
 // by one goroutine at a time.
 //
-// # Who owns a batch
+// # Ownership of batches
 //
 // The arrays of a batch belong to the iterator, which fills a small ring of them over and over:
-// nothing is allocated in steady state. A batch stays as it is during the two calls of Next that
-// follow (more after Keep) and is then overwritten; operations that were started on its arrays
-// before that still see the old content, because the iterator waits for them. Copy what is to be
-// kept longer. Batches of NDArrayIter without shuffling are views of its arrays, which nothing is
-// copied for: write into neither.
+// nothing is allocated in steady state. A batch keeps its content during the next two calls of Next
+// (more after Keep) and is then overwritten. Operations that have been started on its arrays still
+// see the old content, because the iterator waits for them. Copy the content to keep it longer.
+// Batches of NDArrayIter without shuffling are views of its arrays, without a copy: do not write
+// into either.
 //
 // # The last batch
 //
-// The number of samples is rarely a multiple of the batch size. Pad completes the last batch with
-// samples from the beginning and says how many in Batch.Pad, Discard drops it, RollOver gives the
-// remaining samples to the next epoch, Round pads and makes the next epoch begin after the samples
-// borrowed. The default is MXNet's, which differs from iterator to iterator.
+// The number of samples is rarely a multiple of the batch size. Pad fills the last batch with
+// samples from the beginning and stores their number in Batch.Pad. Discard drops the last batch.
+// RollOver keeps the remaining samples for the next epoch. Round pads, and the next epoch begins
+// after the borrowed samples. The default is MXNet's, which differs between iterators.
 //
 // # Shuffling
 //
-// The order of an epoch is a function of seed and epoch number alone, and so is what is drawn to
-// augment a picture, whatever the number of threads: a run resumed with SetEpoch sees what the
-// undisturbed run would have seen. In the middle of an epoch the iterators here are taken up by
-// their state (Stateful), and pass over batches without reading them (Skipper).
+// The order of an epoch and the random augmentation of a picture depend only on the seed and the
+// epoch number, not on the number of threads: a run resumed with SetEpoch sees the same samples as
+// an uninterrupted run. The iterators can also be resumed in the middle of an epoch from their
+// state (Stateful), and can skip batches without reading them (Skipper).
 //
 // # Files
 //
-// ReadIDX decodes the idx files of MNIST and its relatives, plain or gzipped; RecordReader and
-// RecordWriter handle RecordIO; package io/image decodes pictures, PackImages (and the command gomx
-// im2rec) makes files of them. Decoders answer damaged input with an error that says what was found
-// and what was wanted, and never allocate what a header merely claims.
+// ReadIDX decodes the idx files of MNIST and similar data sets, plain or gzipped. RecordReader and
+// RecordWriter handle RecordIO. Package io/image decodes pictures; PackImages (and the command gomx
+// im2rec) packs them into RecordIO files. For damaged input, decoders return an error with the
+// value found and the value wanted; they never allocate memory for sizes that a header claims and
+// the file does not have.
 package io

@@ -27,10 +27,11 @@ var idxTypes = map[byte]dtype.Type{
 	0x0c: dtype.Int32, 0x0d: dtype.Float32, 0x0e: dtype.Float64,
 }
 
-// maxIDXBytes bounds what a file may hold; the sizes in a header multiply to anything.
+// maxIDXBytes is the largest size of the data in bytes. The extents in a damaged header can have
+// any product.
 const maxIDXBytes = 1 << 36
 
-// ReadIDX decodes an idx file. Memory grows with what is read, not with what the header claims.
+// ReadIDX decodes an idx file. Memory grows with the bytes read, not with the sizes in the header.
 func ReadIDX(r io.Reader) (*IDX, error) {
 	var head [4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -86,7 +87,7 @@ func swapBytes(b []byte, n int) {
 // ReadIDXFile decodes an idx file, which may be gzipped.
 func ReadIDXFile(path string) (*IDX, error) { return readIDXFile(nil, path) }
 
-// readIDXFile reads from a file system; nil is that of the machine.
+// readIDXFile reads a file of fsys; nil is the file system of the machine.
 func readIDXFile(fsys fs.FS, path string) (*IDX, error) {
 	var f io.ReadCloser
 	var err error
@@ -110,7 +111,7 @@ func readIDXFile(fsys fs.FS, path string) (*IDX, error) {
 	return x, nil
 }
 
-// gunzip decompresses r when it begins as gzip does.
+// gunzip decompresses r if it begins with gzip's magic number.
 func gunzip(r io.Reader) (io.Reader, error) {
 	br := bufio.NewReaderSize(r, 1<<16)
 	head, err := br.Peek(2)
@@ -120,7 +121,7 @@ func gunzip(r io.Reader) (io.Reader, error) {
 	return gzip.NewReader(br)
 }
 
-// truncated turns the two ends of a stream into one plain word.
+// truncated replaces the two errors for the end of a stream by one text, "truncated".
 func truncated(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("truncated: %w", io.ErrUnexpectedEOF)

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// scanRecords returns where the records of a file begin. It reads their headers only.
+// scanRecords returns the offsets of the records of a file. It reads only their headers.
 func scanRecords(f *os.File) ([]int64, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -41,14 +41,14 @@ func scanRecords(f *os.File) ([]int64, error) {
 	return list, nil
 }
 
-// ImageEntry is a line of a .lst file: a picture to be packed, or the label of one that is packed.
+// ImageEntry is a line of a .lst file: a picture to pack, or the label of a packed picture.
 type ImageEntry struct {
 	ID    uint64
 	Label []float32
-	Path  string // from the root of the pictures, with slashes
+	Path  string // relative to the folder of the pictures, with slashes
 }
 
-// ReadImageList reads a .lst file: in every line the number of a picture, its label, and a path,
+// ReadImageList reads a .lst file. Every line has the number of a picture, its label and its path,
 // separated by tabs.
 func ReadImageList(path string) ([]ImageEntry, error) {
 	var list []ImageEntry
@@ -60,13 +60,13 @@ func ReadImageList(path string) ([]ImageEntry, error) {
 		}
 		id, err := strconv.ParseUint(strings.TrimSpace(fields[0]), 10, 64)
 		if err != nil {
-			return fmt.Errorf("%q is not the number of a picture", fields[0])
+			return fmt.Errorf("found %q, want the number of a picture", fields[0])
 		}
 		e := ImageEntry{ID: id, Path: fields[len(fields)-1]}
 		for _, s := range fields[1 : len(fields)-1] {
 			v, err := strconv.ParseFloat(strings.TrimSpace(s), 32)
 			if err != nil {
-				return fmt.Errorf("%q is not a number", s)
+				return fmt.Errorf("found %q, want a number", s)
 			}
 			e.Label = append(e.Label, float32(v))
 		}
@@ -89,9 +89,9 @@ func WriteImageList(w io.Writer, list []ImageEntry) error {
 	return b.Flush()
 }
 
-// ListImages finds the pictures below a folder, in the order of their names. With classes the
-// folders directly below it are classes, numbered in the order of their names; without, all labels
-// are 0 and folders are left out.
+// ListImages lists the pictures in a folder, sorted by name. With classes, it lists the pictures in
+// the folders of root: each folder is a class, and its index in sorted order is the label. Without
+// classes, all labels are 0 and folders are ignored.
 func ListImages(root string, classes bool) ([]ImageEntry, error) {
 	var list []ImageEntry
 	numbers := map[string]float32{}
@@ -121,7 +121,7 @@ func ListImages(root string, classes bool) ([]ImageEntry, error) {
 		return nil
 	})
 	if err == nil && len(list) == 0 {
-		err = fmt.Errorf("no pictures in %s", root)
+		err = fmt.Errorf("%s: found no pictures", root)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("io: %w", err)
@@ -129,5 +129,5 @@ func ListImages(root string, classes bool) ([]ImageEntry, error) {
 	return list, nil
 }
 
-// imageEndings are the names' endings of files that are taken for pictures.
+// imageEndings are the file name extensions of pictures.
 var imageEndings = []string{".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff", ".webp"}

@@ -13,30 +13,30 @@ import (
 	"gomx/io/image"
 )
 
-// PackConfig says how PackImages stores pictures.
+// PackConfig is the format in which PackImages stores pictures.
 type PackConfig struct {
-	PassThrough bool         // files are stored as they are
-	Resize      int          // the shorter side becomes so long; 0: it stays
-	CenterCrop  bool         // to a square
-	Interp      image.Interp // by which pictures are resized
-	Gray        bool         // luminance only
-	PNG         bool         // instead of JPEG
-	Quality     int          // of a JPEG, 1 to 100; 0: 95
-	Threads     int          // 0: the cores
-	// Packed is called after every so many pictures, by one goroutine at a time.
+	PassThrough bool         // store the bytes of the files unchanged
+	Resize      int          // new length of the shorter side, in pixels; 0: unchanged
+	CenterCrop  bool         // cut out the square in the middle
+	Interp      image.Interp // method of resizing
+	Gray        bool         // store luminance only
+	PNG         bool         // encode as PNG instead of JPEG
+	Quality     int          // JPEG quality, 1 to 100; 0: 95
+	Threads     int          // 0: number of cores
+	// Packed is called after every round of pictures, by one goroutine at a time.
 	Packed func(done, all int)
 }
 
-// PackImages stores pictures in prefix.rec, with prefix.idx beside it, as MXNet's im2rec does.
-// Paths count from root. A picture that cannot be read ends it with an error that names the file;
-// what has been written then is removed.
+// PackImages stores pictures in prefix.rec and their index in prefix.idx, as MXNet's im2rec does.
+// Paths are relative to root. If a picture cannot be read, PackImages returns an error that names
+// its file, and removes the files that it has begun.
 func PackImages(ctx context.Context, prefix, root string, list []ImageEntry,
 	c PackConfig) (err error) {
 	if c.Quality == 0 {
 		c.Quality = 95
 	}
 	if c.Quality < 1 || c.Quality > 100 || c.Resize < 0 {
-		return fmt.Errorf("io: packing with quality %d and sides of %d, want 1 to 100 and 0 or "+
+		return fmt.Errorf("io: PackImages: quality %d and side %d, want 1 to 100 and 0 or "+
 			"more", c.Quality, c.Resize)
 	}
 	if c.Threads < 1 {
@@ -58,7 +58,7 @@ func PackImages(ctx context.Context, prefix, root string, list []ImageEntry,
 			err = errors.Join(err, os.Remove(rec.Name()), os.Remove(idx.Name()))
 		}
 	}()
-	const round = 64 // pictures that are made at once
+	const round = 64 // pictures that are encoded at once
 	contents, errs := make([][]byte, round), make([]error, round)
 	for from := 0; from < len(list); from += round {
 		if err := ctx.Err(); err != nil {
@@ -87,7 +87,7 @@ func PackImages(ctx context.Context, prefix, root string, list []ImageEntry,
 	return nil
 }
 
-// each calls f for n numbers, on the threads.
+// each calls f for the numbers below n, on Threads goroutines.
 func (c *PackConfig) each(n int, f func(i int)) {
 	var wg sync.WaitGroup
 	threads := min(c.Threads, n)
@@ -101,7 +101,7 @@ func (c *PackConfig) each(n int, f func(i int)) {
 	wg.Wait()
 }
 
-// content returns what is stored of a file.
+// content returns the bytes to store for a file.
 func (c *PackConfig) content(path string) ([]byte, error) {
 	data, err := os.ReadFile(path)
 	if err != nil || c.PassThrough {

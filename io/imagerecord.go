@@ -18,17 +18,18 @@ import (
 
 // ImageRecordConfig configures ImageRecordIter.
 type ImageRecordConfig struct {
-	Path string // .rec file, as im2rec makes it
-	// the .idx file that goes with it; empty: records are looked for when the file is opened
+	Path string // .rec file, as made by im2rec
+	// .idx file of the .rec file; empty: the .rec file is scanned for records when it is opened
 	Index string
-	List  string // .lst file, whose labels take the place of those in the records; empty: none
+	List  string // .lst file, whose labels replace the labels in the records; empty: none
 
-	DataShape  nd.Shape // of one sample: channels (1, 3 or 4), height, width
-	LabelWidth int      // numbers in one label; 0: 1
-	// of the samples: Float32, Uint8 (as they are), Int8 (less the mean, rounded)
+	DataShape  nd.Shape // shape of one sample: channels (1, 3 or 4), height, width
+	LabelWidth int      // number of values in one label; 0: 1
+	// element type of the samples: Float32, Uint8 (unchanged), Int8 (mean subtracted, rounded)
 	DType dtype.Type
 
-	// MaxPixels is the largest number of pixels of a picture in the file; 0: image.MaxPixels.
+	// MaxPixels is the largest number of pixels that a picture in the file may have; 0:
+	// image.MaxPixels.
 	MaxPixels int
 
 	image.Augment
@@ -36,39 +37,39 @@ type ImageRecordConfig struct {
 
 	BatchSize int // 0: 1
 	Shuffle   bool
-	Seed      uint64    // of the order, and of what is drawn for each picture
+	Seed      uint64    // seed of the order, and of the augmentation of each picture
 	LastBatch LastBatch // Auto: Round
-	Threads   int       // that decode; 0: the cores
+	Threads   int       // number of decoding threads; 0: number of cores
 	DataName  string    // empty: data
 	LabelName string    // empty: softmax_label
 }
 
-// Normalize says how samples become numbers: (v - mean)·scale·contrast/std +
-// illumination·scale/std.
+// Normalize converts pixel values v to samples:
+// (v - mean)·scale·contrast/std + illumination·scale/std.
 type Normalize struct {
-	Mean                  [4]float32 // of red, green, blue and transparency, or of luminance
-	MeanImage             *nd.Array  // of the shape of a sample, in the place of Mean
+	Mean                  [4]float32 // mean of red, green, blue and transparency, or of luminance
+	MeanImage             *nd.Array  // mean of each value of a sample, used instead of Mean
 	Std                   [4]float32 // 0: 1
 	Scale                 float32    // 0: 1
-	MaxRandomContrast     float32    // contrast is drawn from 1 less this to 1 more
-	MaxRandomIllumination float32    // illumination from less to more
-	Mirror                bool       // left and right are exchanged
-	RandMirror            bool       // for half of the pictures
+	MaxRandomContrast     float32    // contrast is drawn from [1 - this, 1 + this]
+	MaxRandomIllumination float32    // illumination is drawn from [-this, this]
+	Mirror                bool       // exchange left and right
+	RandMirror            bool       // exchange left and right of half of the pictures
 }
 
-// ImageRecords iterates over pictures in a RecordIO file, which stay there: every batch is read,
-// decoded and augmented when it is asked for, by several threads. Prefetch makes that happen while
-// a network computes. An iterator is used by one goroutine at a time, and closed at the end.
+// ImageRecords iterates over the pictures in a RecordIO file. Next reads, decodes and augments the
+// pictures of a batch on several threads; with Prefetch, this happens while a network computes. An
+// iterator is used by one goroutine at a time, and must be closed.
 type ImageRecords struct {
 	*Table
 	src *pictures
 }
 
-// ImageRecordIter opens a file of pictures. What is drawn for a picture depends on seed, epoch and
-// its place in the file alone.
+// ImageRecordIter opens a RecordIO file of pictures. The augmentation of a picture depends only on
+// the seed, the epoch and its place in the file.
 //
-// Where MXNet leaves the end of the last batch undefined (round_batch false), LastBatch Pad
-// completes it, and Batch.Pad says so.
+// Where MXNet leaves the end of the last batch undefined (round_batch false), LastBatch Pad fills
+// it and Batch.Pad counts the padding.
 func ImageRecordIter(c ImageRecordConfig) (*ImageRecords, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -109,7 +110,7 @@ func ImageRecordIter(c ImageRecordConfig) (*ImageRecords, error) {
 // Close closes the file.
 func (r *ImageRecords) Close() error { return r.src.f.Close() }
 
-// check fills in defaults and reports what cannot be.
+// check fills in defaults and returns an error for impossible values.
 func (c *ImageRecordConfig) check() error {
 	s := c.DataShape
 	switch {
@@ -117,9 +118,9 @@ func (c *ImageRecordConfig) check() error {
 		return fmt.Errorf("io: ImageRecordIter: data shape %v, want (1, 3 or 4 channels, "+
 			"height, width)", s)
 	case c.MaxPixels < 0:
-		return fmt.Errorf("io: ImageRecordIter: pictures of at most %d pixels", c.MaxPixels)
+		return fmt.Errorf("io: ImageRecordIter: MaxPixels %d, want 0 or more", c.MaxPixels)
 	case c.LabelWidth < 0:
-		return fmt.Errorf("io: ImageRecordIter: labels of %d numbers", c.LabelWidth)
+		return fmt.Errorf("io: ImageRecordIter: LabelWidth %d, want 0 or more", c.LabelWidth)
 	case c.DType != dtype.Float32 && c.DType != dtype.Uint8 && c.DType != dtype.Int8:
 		return fmt.Errorf("io: ImageRecordIter: samples of %v, want float32, uint8 or int8",
 			c.DType)
@@ -149,14 +150,14 @@ func (c *ImageRecordConfig) check() error {
 type pictures struct {
 	c       *ImageRecordConfig
 	f       *os.File
-	offsets []int64 // of the records
+	offsets []int64 // offset of each record
 	mean    []float32
-	labels  map[uint64][]float32 // of a list, by the number of the picture
+	labels  map[uint64][]float32 // labels of the .lst file, by the number of the picture
 	ord     *order
 	drawn   []float32 // labels of the rows that were read last
 }
 
-// open finds the records.
+// open opens the file and finds its records.
 func (p *pictures) open() error {
 	f, err := os.Open(p.c.Path)
 	if err != nil {
@@ -169,7 +170,7 @@ func (p *pictures) open() error {
 		err = p.readIndex()
 	}
 	if err == nil && len(p.offsets) == 0 {
-		err = fmt.Errorf("no records")
+		err = fmt.Errorf("found no records")
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("io: %s: %w", p.c.Path, err), f.Close())
@@ -188,7 +189,7 @@ func (p *pictures) readIndex() error {
 	return nil
 }
 
-// normalize takes the mean picture.
+// normalize checks and stores the mean picture.
 func (p *pictures) normalize() error {
 	m := p.c.MeanImage
 	if m == nil {
@@ -203,7 +204,7 @@ func (p *pictures) normalize() error {
 	return err
 }
 
-// read decodes rows, each by one of the threads.
+// read reads the samples of rows, each on one of the threads.
 func (p *pictures) read(dst []byte, rows []int) error {
 	n := len(dst) / len(rows)
 	p.drawn = append(p.drawn[:0], make([]float32, len(rows)*p.c.LabelWidth)...)
@@ -235,7 +236,7 @@ func (p *pictures) fillLabels(dst []byte, _ []int) {
 	copy(floatsOf(dst), p.drawn)
 }
 
-// pictureReader is one thread's part of pictures.
+// pictureReader is the state of one thread that reads samples.
 type pictureReader struct {
 	p    *pictures
 	file RecordReader
@@ -277,7 +278,7 @@ func (w *pictureReader) read(dst []byte, label []float32, row int) error {
 	return nil
 }
 
-// store normalizes a picture and lays its channels one behind the other.
+// store normalizes a picture and writes it in the layout (channel, row, column).
 func (p *pictures) store(dst []byte, m *image.Image, r *rand.Rand) {
 	c := p.c
 	if c.RandMirror && r.IntN(2) == 1 || c.Mirror {
@@ -303,7 +304,7 @@ func (p *pictures) store(dst []byte, m *image.Image, r *rand.Rand) {
 	}
 }
 
-// meanAt returns what is taken off a sample.
+// meanAt returns the mean of value i of a channel.
 func (p *pictures) meanAt(channel, i int) float32 {
 	if p.mean != nil {
 		return p.mean[i]

@@ -17,20 +17,20 @@ type Desc struct {
 	DType dtype.Type
 }
 
-// Batch is what one step of training or inference consumes. It belongs to the iterator; see the
-// package documentation for how long its arrays stay valid.
+// Batch is the input of one step of training or inference. It belongs to the iterator; the package
+// documentation says how long its arrays stay valid.
 type Batch struct {
 	Data  []*nd.Array
 	Label []*nd.Array
-	Pad   int   // how many samples at the end only fill the batch up
+	Pad   int   // number of samples at the end that only fill the batch up
 	Index []int // position of each sample in the data set
-	// Bucket says which bucket the samples belong to where batches have different shapes, such as
-	// the length of sentences; it is comparable. Nil means the default bucket.
+	// Bucket identifies the bucket of the samples where batches have different shapes; it may be
+	// the length of sentences. It is comparable. Nil means the default bucket.
 	Bucket any
 }
 
-// Iter hands out batches of a fixed size. The names and shapes it provides do not change; batches
-// of other buckets than the default one have other shapes.
+// Iter returns batches of a fixed size. The names and shapes that it provides do not change;
+// batches of other buckets than the default bucket have other shapes.
 type Iter interface {
 	// Next returns the next batch, io.EOF at the end of the epoch.
 	Next(ctx context.Context) (*Batch, error)
@@ -42,19 +42,19 @@ type Iter interface {
 	BatchSize() int
 }
 
-// Keeper is the ability of an iterator to leave a batch untouched for longer.
+// Keeper is the ability of an iterator to keep batches valid for longer.
 type Keeper interface {
 	// Keep makes every batch stay valid during at least n further calls of Next.
 	Keep(n int)
 }
 
-// Counter is the ability of an iterator to say how many batches an epoch has, for progress bars.
+// Counter is the ability of an iterator to count the batches of an epoch, for progress bars.
 type Counter interface {
 	Batches() int
 }
 
-// Epoch resets the iterator and returns the batches of one epoch for a range loop. An error ends
-// the loop after it has been handed to the body.
+// Epoch resets the iterator and returns the batches of one epoch for a range loop. An error is
+// passed to the body of the loop, and then the loop ends.
 func Epoch(ctx context.Context, it Iter) iter.Seq2[*Batch, error] {
 	return func(yield func(*Batch, error) bool) {
 		if err := it.Reset(); err != nil {

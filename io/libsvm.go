@@ -8,9 +8,9 @@ import (
 	nd "gomx/ndarray"
 )
 
-// LibSVMIter iterates over files in LibSVM's format, one sample per line: a label, then
-// index:value pairs with indices from 0. Samples are handed out dense. A label file has the same
-// format, its pairs are the labels; without one the label that begins each line counts.
+// LibSVMIter iterates over files in LibSVM's format, with one sample per line: a label, then
+// index:value pairs with indices from 0. Samples are dense. A label file has the same format, and
+// its pairs are the labels; without a label file, the label that begins each line is used.
 func LibSVMIter(c TextConfig) (*Table, error) {
 	if err := c.check("LibSVMIter"); err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func parseLibSVM(line []byte, row []float32) (label float32, err error) {
 		if i == 0 {
 			v, err := strconv.ParseFloat(string(field), 32)
 			if err != nil {
-				return 0, fmt.Errorf("label %q is not a number", field)
+				return 0, fmt.Errorf("label %q, want a number", field)
 			}
 			label = float32(v)
 			continue
@@ -58,7 +58,7 @@ func parseLibSVM(line []byte, row []float32) (label float32, err error) {
 		j, err1 := strconv.Atoi(string(index))
 		v, err2 := strconv.ParseFloat(string(value), 32)
 		if err1 != nil || err2 != nil {
-			return 0, fmt.Errorf("%q is not an index:value pair", field)
+			return 0, fmt.Errorf("found %q, want an index:value pair", field)
 		}
 		if j < 0 || j >= len(row) {
 			return 0, fmt.Errorf("index %d, want 0 to %d", j, len(row)-1)

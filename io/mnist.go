@@ -12,8 +12,8 @@ import (
 type MNISTConfig struct {
 	Image string // path of the images' idx file, plain or gzipped
 	Label string // path of the labels' idx file
-	FS    fs.FS  // where the files are; nil: the file system of the machine
-	Flat  bool   // samples are vectors; otherwise of shape (1, rows, columns)
+	FS    fs.FS  // file system of both files; nil: the machine's
+	Flat  bool   // make samples vectors instead of arrays of shape (1, rows, columns)
 
 	BatchSize int // 0: 128
 	Shuffle   bool
@@ -23,8 +23,8 @@ type MNISTConfig struct {
 	LabelName string    // empty: softmax_label
 }
 
-// MNISTIter iterates over images in idx files, as of MNIST and Fashion-MNIST. Pixels become
-// float32 in [0, 1) by division by 256, as in MXNet.
+// MNISTIter iterates over the images of idx files, such as MNIST and Fashion-MNIST. Pixels are
+// divided by 256 and become float32 in [0, 1), as in MXNet.
 func MNISTIter(c MNISTConfig) (*Table, error) {
 	img, err := readIDXFile(c.FS, c.Image)
 	if err != nil {
@@ -43,7 +43,8 @@ func MNISTIter(c MNISTConfig) (*Table, error) {
 			c.Label, lab.DType, lab.Shape)
 	}
 	if img.Shape[0] != lab.Shape[0] {
-		return nil, fmt.Errorf("io: %s has %d images, %s has %d labels", c.Image, img.Shape[0],
+		return nil, fmt.Errorf("io: %s has %d images, %s has %d labels, want as many", c.Image,
+			img.Shape[0],
 			c.Label, lab.Shape[0])
 	}
 	rows, cols := img.Shape[1], img.Shape[2]
@@ -65,7 +66,7 @@ func MNISTIter(c MNISTConfig) (*Table, error) {
 		c.Shuffle, c.Seed})
 }
 
-// scaledRows returns a fill function that turns bytes into scaled float32.
+// scaledRows returns a fill function that multiplies bytes by scale to make float32.
 func scaledRows(data []byte, row int, scale float32) func([]byte, []int) {
 	var table [256]float32
 	for i := range table {

@@ -13,8 +13,8 @@ import (
 type NDArrayConfig struct {
 	Data  []*nd.Array // at least one; axis 0 counts the samples
 	Label []*nd.Array // may be empty
-	// DataNames and LabelNames name the arrays. Left out, a single array is called data or
-	// softmax_label, several are called _0_data, _1_data and so on, as in MXNet.
+	// DataNames and LabelNames name the arrays. The default for a single array is data or
+	// softmax_label, for several arrays _0_data, _1_data and so on, as in MXNet.
 	DataNames  []string
 	LabelNames []string
 
@@ -24,15 +24,16 @@ type NDArrayConfig struct {
 	LastBatch LastBatch // Auto: Pad
 }
 
-// NDArrayIter iterates over arrays. Where the samples of a batch lie one after the other, without
-// shuffling and on the processor, the batch is a view of the arrays, as in MXNet: nothing is
-// copied, and writing into either changes the other. Shuffled arrays are copied once.
+// NDArrayIter iterates over arrays. If the samples of a batch are contiguous, without shuffling and
+// on the processor, the batch is a view of the arrays, as in MXNet: nothing is copied, and writing
+// into either changes the other. Shuffled arrays are copied once.
 //
-// With fewer samples than a batch has, Pad and Round repeat them until the batch is full, and
-// Batch.Pad counts the repetitions; Discard and RollOver, which would have no batch, are an error.
+// If there are fewer samples than a batch has, Pad and Round repeat them until the batch is full,
+// and Batch.Pad counts the repetitions. Discard and RollOver, which would give no batch, are an
+// error.
 func NDArrayIter(c NDArrayConfig) (*Table, error) {
 	if len(c.Data) == 0 {
-		return nil, fmt.Errorf("io: NDArrayIter: no data")
+		return nil, fmt.Errorf("io: NDArrayIter: no data, want at least one array")
 	}
 	data, err := arrayColumns(c.Data, c.DataNames, "data", c.Shuffle)
 	if err != nil {
@@ -76,10 +77,10 @@ func arrayColumns(arrays []*nd.Array, names []string, fallback string, shuffle b
 	return cols, nil
 }
 
-// take makes a column of an array: of the array itself, or of a copy.
+// take stores array a in the column, or a copy of it.
 func (c *column) take(a *nd.Array, shuffle bool) error {
 	if !shuffle && a.Device().Kind == device.KindCPU {
-		c.whole = a.Slice(0, c.n) // lives on when the caller closes a
+		c.whole = a.Slice(0, c.n) // stays valid when the caller closes a
 		return c.whole.Wait(context.Background())
 	}
 	host := make([]byte, a.Bytes())

@@ -5,16 +5,16 @@ import (
 	"math/rand/v2"
 )
 
-// LastBatch says what happens to the samples that do not fill a batch.
+// LastBatch is the treatment of the samples that do not fill a batch.
 type LastBatch uint8
 
 // The treatments of the last batch.
 const (
-	Auto     LastBatch = iota // what MXNet's iterator of that name does
-	Pad                       // complete it from the beginning of the epoch
-	Discard                   // drop it
+	Auto     LastBatch = iota // default of MXNet's iterator of that name
+	Pad                       // fill the batch with samples from the beginning of the epoch
+	Discard                   // drop the batch
 	RollOver                  // keep the samples for the next epoch; meant for training
-	Round                     // pad, and begin the next epoch after the samples borrowed
+	Round                     // pad, and begin the next epoch after the borrowed samples
 )
 
 var lastBatchNames = [...]string{Auto: "auto", Pad: "pad", Discard: "discard",
@@ -28,7 +28,7 @@ func (l LastBatch) String() string {
 	return lastBatchNames[l]
 }
 
-// ParseLastBatch reads what String writes.
+// ParseLastBatch parses the text of String.
 func ParseLastBatch(s string) (LastBatch, error) {
 	for l, n := range lastBatchNames {
 		if n == s {
@@ -39,10 +39,14 @@ func ParseLastBatch(s string) (LastBatch, error) {
 		"roll_over or round", s)
 }
 
-// order decides which samples make up which batch. It knows no data.
+// order computes the samples of each batch. It does not use the data.
 //
-// Invariants: perm is a permutation of 0..n-1 that depends on seed and epoch only; left holds
-// samples of the previous epoch that come first, and is empty unless last is RollOver; 0 ≤ pos ≤ n.
+// Invariants:
+//
+//  1. perm is a permutation of 0..n-1 that depends only on seed and epoch.
+//  2. left holds samples of the previous epoch, which come first; it is empty unless last is
+//     RollOver.
+//  3. 0 ≤ pos ≤ n.
 type order struct {
 	n, batch int
 	last     LastBatch
@@ -53,8 +57,8 @@ type order struct {
 	perm  []int
 	pos   int
 	left  []int
-	skip  int  // where the next epoch begins (Round)
-	used  bool // something was taken from this epoch
+	skip  int  // position at which the next epoch begins (Round)
+	used  bool // next has taken samples from this epoch
 	done  bool
 }
 
@@ -63,7 +67,7 @@ func newOrder(n, batch int, last LastBatch, shuffle bool, seed uint64) (*order, 
 		return nil, fmt.Errorf("io: batch size %d, want at least 1", batch)
 	}
 	if n < 1 {
-		return nil, fmt.Errorf("io: no samples")
+		return nil, fmt.Errorf("io: no samples, want at least one")
 	}
 	if n < batch && (last == Discard || last == RollOver) {
 		return nil, fmt.Errorf("io: batch size %d with %d samples: %s would give no batch", batch,
@@ -77,7 +81,7 @@ func newOrder(n, batch int, last LastBatch, shuffle bool, seed uint64) (*order, 
 	return o, nil
 }
 
-// arrange lays out the permutation of the current epoch.
+// arrange computes the permutation of the current epoch.
 func (o *order) arrange() {
 	for i := range o.perm {
 		o.perm[i] = i
@@ -88,7 +92,7 @@ func (o *order) arrange() {
 	}
 }
 
-// reset begins the next epoch unless the current one is untouched.
+// reset begins the next epoch unless no samples were taken from the current one.
 func (o *order) reset() {
 	if !o.used {
 		return
@@ -99,22 +103,22 @@ func (o *order) reset() {
 	o.arrange()
 }
 
-// seek begins the given epoch, forgetting what earlier epochs left over.
+// seek begins the given epoch, and drops the samples left over from earlier epochs.
 func (o *order) seek(epoch int) {
 	o.epoch, o.pos, o.skip, o.left = epoch, 0, 0, o.left[:0]
 	o.used, o.done = false, false
 	o.arrange()
 }
 
-// next fills idx, whose length is the batch size, with the samples of the next batch. It returns
-// how many of them are padding, or ok false at the end of the epoch.
+// next fills idx, whose length is the batch size, with the samples of the next batch. pad is the
+// number of samples that are padding; ok is false at the end of the epoch.
 func (o *order) next(idx []int) (pad int, ok bool) {
 	if o.done {
 		return 0, false
 	}
 	o.used = true
 	if len(o.left) > 0 {
-		// MXNet reports the samples that roll over as padding of the batch they land in.
+		// Like MXNet, count the samples that roll over as padding of their batch.
 		pad = copy(idx, o.left)
 		o.left = o.left[:0]
 		o.pos = copy(idx[pad:], o.perm)
@@ -145,7 +149,7 @@ func (o *order) next(idx []int) (pad int, ok bool) {
 	return pad, true
 }
 
-// batches returns how many batches the current epoch has in all.
+// batches returns the number of batches of the whole current epoch.
 func (o *order) batches() int {
 	n := o.n
 	if !o.used {

@@ -17,12 +17,13 @@ type Prefetcher struct {
 
 	out  chan prefetched // nil while no goroutine runs
 	stop context.CancelFunc
-	end  error // what ended the epoch; Reset clears it
+	end  error // error or io.EOF that ended the epoch; Reset clears it
 
-	// state of it when it was taken over in this epoch; nil: not in use, or it has none
+	// State of it before the first batch of this epoch was prepared; nil: no batch was prepared, or
+	// it has no state.
 	begun []byte
-	taken int  // batches handed out since
-	moved bool // batches were handed out without the goroutine
+	taken int  // batches returned since
+	moved bool // batches were returned without the goroutine
 }
 
 type prefetched struct {
@@ -30,8 +31,9 @@ type prefetched struct {
 	err error
 }
 
-// Prefetch returns an iterator that keeps up to depth batches of it ready (0: 2). It takes over
-// the iterator, which must be a Keeper: prepared batches have to survive until they are used.
+// Prefetch returns an iterator that keeps up to depth batches of it ready (0: 2). Only the
+// Prefetcher may use it from then on. It must be a Keeper, because prepared batches have to stay
+// valid until they are used.
 func Prefetch(it Iter, depth int) (*Prefetcher, error) {
 	if _, ok := it.(Keeper); !ok {
 		return nil, fmt.Errorf("io: Prefetch: %T has no Keep method, so its batches cannot be held",
@@ -45,8 +47,8 @@ func Prefetch(it Iter, depth int) (*Prefetcher, error) {
 	return p, nil
 }
 
-// Keep makes every batch stay valid during at least n further calls of Next. Call it before an
-// epoch: batches that were prepared in advance are lost.
+// Keep makes every batch stay valid during at least n further calls of Next. It drops batches that
+// have been prepared: call it before an epoch.
 func (p *Prefetcher) Keep(n int) {
 	if n <= p.kept {
 		return
@@ -54,7 +56,7 @@ func (p *Prefetcher) Keep(n int) {
 	p.halt()
 	p.forget()
 	p.kept = n
-	// depth batches wait in the channel and one more is in the hands of the goroutine.
+	// depth batches wait in the channel, and the goroutine holds one more.
 	p.it.(Keeper).Keep(n + p.depth + 1)
 }
 
@@ -69,7 +71,7 @@ func (p *Prefetcher) Next(ctx context.Context) (*Batch, error) {
 		if p.taken++; r.err != nil {
 			p.end = r.err
 			p.halt()
-			p.forget() // the goroutine has come to the end
+			p.forget() // the goroutine has reached the end
 		}
 		return r.b, r.err
 	case <-ctx.Done():
@@ -108,12 +110,12 @@ func (p *Prefetcher) halt() {
 	}
 	p.stop()
 	for range p.out {
-		// the channel is closed when the goroutine has returned
+		// The channel is closed when the goroutine has returned.
 	}
 	p.out, p.stop = nil, nil
 }
 
-// Reset begins the next epoch; batches are prepared from the first Next on.
+// Reset begins the next epoch. The first Next starts to prepare its batches.
 func (p *Prefetcher) Reset() error {
 	if p.end == nil && p.out == nil && !p.moved {
 		return nil
@@ -128,7 +130,7 @@ func (p *Prefetcher) Reset() error {
 	return p.it.Reset()
 }
 
-// Close stops the goroutine. The iterator underneath may be used again after it.
+// Close stops the goroutine. After it, the underlying iterator may be used again.
 func (p *Prefetcher) Close() error {
 	p.halt()
 	return nil
@@ -146,7 +148,7 @@ func (p *Prefetcher) ProvideLabel() []Desc { return p.it.ProvideLabel() }
 // BatchSize returns the number of samples per batch.
 func (p *Prefetcher) BatchSize() int { return p.it.BatchSize() }
 
-// Batches returns the number of batches in an epoch, 0 when the iterator underneath cannot say.
+// Batches returns the number of batches of an epoch, 0 if the underlying iterator is no Counter.
 func (p *Prefetcher) Batches() int {
 	if c, ok := p.it.(Counter); ok {
 		return c.Batches()

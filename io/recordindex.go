@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// RecordIndex finds records by key: a .idx file beside a .rec file.
+// RecordIndex maps keys to the offsets of records: the content of the .idx file of a .rec file.
 type RecordIndex struct {
 	Keys   []int // in the order of the file
 	Offset map[int]int64
 }
 
-// ReadRecordIndex decodes an index: a line with key and offset per record.
+// ReadRecordIndex decodes an index. Each line has the key and the offset of a record.
 func ReadRecordIndex(r io.Reader) (*RecordIndex, error) {
 	x := &RecordIndex{Offset: map[int]int64{}}
 	err := scanLines(r, func(line []byte) error {
@@ -24,10 +24,10 @@ func ReadRecordIndex(r io.Reader) (*RecordIndex, error) {
 		k, err1 := strconv.Atoi(strings.TrimSpace(key))
 		o, err2 := strconv.ParseInt(strings.TrimSpace(off), 10, 64)
 		if !ok || err1 != nil || err2 != nil || o < 0 {
-			return fmt.Errorf("%q is not a key and an offset separated by a tab", line)
+			return fmt.Errorf("found %q, want a key and an offset separated by a tab", line)
 		}
 		if _, dup := x.Offset[k]; dup {
-			return fmt.Errorf("key %d twice", k)
+			return fmt.Errorf("found key %d twice, want different keys", k)
 		}
 		x.Keys, x.Offset[k] = append(x.Keys, k), o
 		return nil
@@ -52,7 +52,7 @@ func openRecordIndex(path string) (*RecordIndex, error) {
 	return x, nil
 }
 
-// IndexedRecords reads records in any order.
+// IndexedRecords reads the records of a file in any order.
 type IndexedRecords struct {
 	Index *RecordIndex
 	f     *os.File
@@ -71,11 +71,11 @@ func OpenIndexed(idxPath, recPath string) (*IndexedRecords, error) {
 	return &IndexedRecords{x, f}, nil
 }
 
-// Read returns the payload of the record with a key. It may be called by many goroutines.
+// Read returns the payload of the record with a key. Several goroutines may call it at once.
 func (r *IndexedRecords) Read(key int) ([]byte, error) {
 	off, ok := r.Index.Offset[key]
 	if !ok {
-		return nil, fmt.Errorf("io: %s: no record with key %d", r.f.Name(), key)
+		return nil, fmt.Errorf("io: %s: found no record with key %d", r.f.Name(), key)
 	}
 	b, err := NewRecordReader(io.NewSectionReader(r.f, off, math.MaxInt64-off)).Next()
 	if err != nil {
@@ -87,10 +87,11 @@ func (r *IndexedRecords) Read(key int) ([]byte, error) {
 // Close closes the file.
 func (r *IndexedRecords) Close() error { return r.f.Close() }
 
-// RecordHeader begins the payload of records made from images.
+// RecordHeader is the beginning of the payload of an image record.
 type RecordHeader struct {
 	Label []float32
-	// the labels follow the header even if there is only one, as MXNet writes a label array
+	// List stores the labels after the header even if there is only one, as MXNet does for a label
+	// array.
 	List bool
 	ID   uint64
 	ID2  uint64
@@ -98,7 +99,7 @@ type RecordHeader struct {
 
 const recordHeaderLen = 24
 
-// UnpackRecord splits the payload of an image record into header and content, which shares
+// UnpackRecord splits the payload of an image record into header and content. The content shares
 // memory with the payload.
 func UnpackRecord(payload []byte) (RecordHeader, []byte, error) {
 	if len(payload) < recordHeaderLen {

@@ -6,9 +6,9 @@ import (
 	"io"
 )
 
-// RecordIO is a sequence of records, each a magic number, a word with the length and a flag, and
-// the payload padded to four bytes. A payload that contains the magic number at a multiple of
-// four is split there, so that a reader can find the next record from anywhere.
+// RecordIO is a sequence of records. Each has a magic number, a word with the length and a flag,
+// and the payload padded to four bytes. A payload that contains the magic number at a multiple of
+// four is split there into parts, so that a reader can find the next record from anywhere.
 const (
 	recordMagic  = 0xced7230a
 	maxRecordLen = 1<<29 - 1
@@ -26,7 +26,7 @@ type RecordReader struct {
 // NewRecordReader returns a reader of records from r, which should be buffered.
 func NewRecordReader(r io.Reader) *RecordReader { return &RecordReader{r: r} }
 
-// Next returns the payload of the next record, io.EOF after the last. The bytes are valid until
+// Next returns the payload of the next record, or io.EOF after the last. The bytes are valid until
 // the next call.
 func (d *RecordReader) Next() ([]byte, error) {
 	d.buf = d.buf[:0]
@@ -53,7 +53,7 @@ func (d *RecordReader) Next() ([]byte, error) {
 	return d.buf, nil
 }
 
-// part appends one part of a record to buf; io.EOF only where no byte is left.
+// part appends one part of a record to buf. It returns io.EOF only if no byte is left.
 func (d *RecordReader) part() (flag int, err error) {
 	var head [8]byte
 	if _, err := io.ReadFull(d.r, head[:]); err != nil {
@@ -77,7 +77,7 @@ func (d *RecordReader) part() (flag int, err error) {
 	return int(word >> 29), nil
 }
 
-// read appends n bytes to buf, growing with what arrives rather than with what was promised.
+// read appends n bytes to buf, which grows with the bytes read, not with the claimed length.
 func (d *RecordReader) read(n int) error {
 	const step = 1 << 20
 	for got := 0; got < n; {
@@ -101,7 +101,7 @@ type RecordWriter struct {
 // NewRecordWriter returns a writer of records to w, which should be buffered.
 func NewRecordWriter(w io.Writer) *RecordWriter { return &RecordWriter{w: w} }
 
-// Offset returns the number of bytes written: where the next record begins.
+// Offset returns the number of bytes written, which is the offset of the next record.
 func (e *RecordWriter) Offset() int64 { return e.off }
 
 // Write writes one record.
@@ -117,7 +117,7 @@ func (e *RecordWriter) Write(payload []byte) error {
 		if err := e.part(flag, payload[:at]); err != nil {
 			return err
 		}
-		// The magic number itself is left out; the reader puts it back between parts.
+		// The magic number itself is not written; the reader inserts it between parts.
 		payload, at, flag = payload[at+4:], -4, partMiddle
 	}
 	if flag == partMiddle {

@@ -2,30 +2,31 @@ package io
 
 import "fmt"
 
-// Sharder is the ability of an iterator to hand out one part of the batches of every epoch only, as
-// one of several workers that go through the data together.
+// Sharder is the ability of an iterator to return only one part of the batches of every epoch, for
+// one of several workers that read the data together.
 type Sharder interface {
-	// Shard makes the iterator hand out batches part, part+parts, part+2·parts and so on, counted
-	// from
-	// 0. All parts have the same number of batches: the last ones are left out when they do not make a
-	// round. It is called before the first batch of an epoch.
+	// Shard makes the iterator return the batches part, part+parts, part+2·parts and so on, where
+	// batches are numbered from 0. All parts have the same number of batches: the remainder at the
+	// end is left out. Call it before the first batch of an epoch.
 	Shard(part, parts int) error
 	// Sharded reports whether Shard has been called.
 	Sharded() bool
 }
 
-// share is what a Table knows about the parts of its epochs. The zero value is the whole.
+// share is the part of a Table's epochs that is read. The zero value is the whole.
 type share struct {
 	set         bool
 	part, parts int
-	at, end     int // number of the next batch of the epoch, and where its last round ends
-	running     bool
+	// number of the next batch of the epoch, and number at which its last complete round ends
+	at, end int
+	running bool
 }
 
 // shareOf checks the part of an iterator that has so many batches.
 func shareOf(part, parts, batches int) (share, error) {
 	if parts < 1 || part < 0 || part >= parts {
-		return share{}, fmt.Errorf("io: part %d of %d", part, parts)
+		return share{}, fmt.Errorf("io: Shard: part %d of %d, want a part below their number", part,
+			parts)
 	}
 	if batches < parts {
 		return share{}, fmt.Errorf("io: %d batches for %d workers, want at least one for each",
@@ -55,7 +56,7 @@ func (b *BucketSentences) Shard(part, parts int) (err error) {
 // Sharded implements Sharder.
 func (b *BucketSentences) Sharded() bool { return b.share.set }
 
-// next is order.next for the batches of the part.
+// next returns the next batch of the part, as order.next does for the whole.
 func (t *Table) next(idx []int) (pad int, ok bool) {
 	s := &t.share
 	if s.parts <= 1 {
@@ -66,7 +67,8 @@ func (t *Table) next(idx []int) (pad int, ok bool) {
 		s.at, s.end, s.running = 0, n-n%s.parts, true
 	}
 	for {
-		// beyond the last round too: the epoch is to end as it always does
+		// Take the batches after the last round too, so that the epoch ends as it does without
+		// parts.
 		pad, ok = t.ord.next(idx)
 		s.at++
 		if !ok || s.at <= s.end && (s.at-1)%s.parts == s.part {
@@ -75,11 +77,11 @@ func (t *Table) next(idx []int) (pad int, ok bool) {
 	}
 }
 
-// Shard implements Sharder, if the iterator behind does.
+// Shard implements Sharder, if the underlying iterator does.
 func (p *Prefetcher) Shard(part, parts int) error {
 	s, ok := p.it.(Sharder)
 	if !ok {
-		return fmt.Errorf("io: %T has no parts", p.it)
+		return fmt.Errorf("io: Prefetch: %T has no Shard method", p.it)
 	}
 	p.halt()
 	p.forget()

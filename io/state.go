@@ -9,25 +9,25 @@ import (
 	"slices"
 )
 
-// Stateful is the ability of an iterator to be taken up by another process where this one has left
-// it.
+// Stateful is the ability of an iterator to be resumed by another process in the middle of an
+// epoch.
 type Stateful interface {
-	// State describes the place between two calls of Next: which batches have been handed out, and
-	// all that later epochs depend on. It also names the data set by its size, order and seed.
+	// State describes the position between two calls of Next, and everything else that later
+	// batches depend on. It also identifies the data set by its size, order and seed.
 	State() ([]byte, error)
-	// SetState moves an iterator of the same configuration to a place that State has described. A
-	// state of another configuration is an error, and leaves the iterator as it is.
+	// SetState moves an iterator of the same configuration to a position from State. A state of
+	// another configuration is an error, and leaves the iterator unchanged.
 	SetState(state []byte) error
 }
 
-// Skipper is the ability of an iterator to pass over batches without reading them.
+// Skipper is the ability of an iterator to skip batches without reading them.
 type Skipper interface {
-	// Skip passes over n batches; io.EOF says that the epoch has fewer.
+	// Skip skips n batches; io.EOF means that the epoch has fewer.
 	Skip(ctx context.Context, n int) error
 }
 
-// Skip passes over n batches of an iterator: without reading them where it is a Skipper. The error
-// is io.EOF where the epoch has fewer.
+// Skip skips n batches of an iterator, without reading them if it is a Skipper. It returns io.EOF
+// if the epoch has fewer.
 func Skip(ctx context.Context, it Iter, n int) error {
 	if s, ok := it.(Skipper); ok {
 		return s.Skip(ctx, n)
@@ -40,7 +40,7 @@ func Skip(ctx context.Context, it Iter, n int) error {
 	return nil
 }
 
-// tableState is the state of a Table. The fields of the first group are its configuration.
+// tableState is the state of a Table. The first group of fields is its configuration.
 type tableState struct {
 	Samples   int    `json:"samples"`
 	BatchSize int    `json:"batch_size"`
@@ -52,16 +52,16 @@ type tableState struct {
 
 	Epoch   int   `json:"epoch"`
 	At      int   `json:"at"`   // position in the permutation
-	Left    []int `json:"left"` // samples of the epoch before
+	Left    []int `json:"left"` // samples left over from the previous epoch
 	Skip    int   `json:"skip"`
 	Used    bool  `json:"used"`
 	Done    bool  `json:"done"`
-	Batch   int   `json:"batch"` // number of the next batch, in an epoch of several parts
+	Batch   int   `json:"batch"` // number of the next batch, if the epoch has several parts
 	End     int   `json:"end"`
 	Running bool  `json:"running"`
 }
 
-// state returns where the table is.
+// state returns the configuration and the position of the table.
 func (t *Table) state() tableState {
 	o, s := t.ord, &t.share
 	return tableState{o.n, o.batch, o.last.String(), o.shuffle, o.seed, s.part, s.parts,
@@ -94,7 +94,7 @@ func (t *Table) SetState(state []byte) error {
 	return nil
 }
 
-// config says what the data set and its order are, for comparison and for messages.
+// config formats the data set and its order, for comparison and for errors.
 func (s tableState) config() string {
 	return fmt.Sprintf("%d samples in batches of %d (%s), shuffle %v with seed %d, part %d of %d",
 		s.Samples, s.BatchSize, s.LastBatch, s.Shuffle, s.Seed, s.Part, max(s.Parts, 1))
@@ -114,14 +114,14 @@ func (t *Table) Skip(ctx context.Context, n int) error {
 	return nil
 }
 
-// sentenceState is the state of BucketSentences. Config says which sentences, in which order.
+// sentenceState is the state of BucketSentences. Config identifies the sentences and their order.
 type sentenceState struct {
 	Config string `json:"config"`
 	Epoch  int    `json:"epoch"`
 	Batch  int    `json:"batch"`
 }
 
-// state returns where the iterator is.
+// state returns the configuration and the position of the iterator.
 func (b *BucketSentences) state() sentenceState {
 	config := fmt.Sprintf("%d sentences in batches of %d, buckets %v, seed %d, part %d of %d",
 		len(b.c.Sentences), b.c.BatchSize, b.lengths, b.c.Seed, b.share.part, max(b.share.parts, 1))
@@ -163,28 +163,28 @@ func (b *BucketSentences) Skip(ctx context.Context, n int) error {
 	return nil
 }
 
-// prefetchState is the state of a Prefetcher: that of the iterator behind, and how many batches
-// have been handed out since.
+// prefetchState is the state of a Prefetcher: the state of the underlying iterator, and the number
+// of batches returned since.
 type prefetchState struct {
 	Behind json.RawMessage `json:"behind"`
 	Taken  int             `json:"taken"`
 	Ended  bool            `json:"ended"`
 }
 
-// State implements Stateful, if the iterator behind does. Batches that are prepared and have not
-// been handed out do not count.
+// State implements Stateful, if the underlying iterator does. Batches that are prepared but not
+// returned do not count.
 func (p *Prefetcher) State() ([]byte, error) {
 	it, ok := p.it.(Stateful)
 	switch {
 	case !ok:
-		return nil, fmt.Errorf("io: Prefetch: %T cannot say its state", p.it)
+		return nil, fmt.Errorf("io: Prefetch: %T has no State method", p.it)
 	case p.end != nil && !errors.Is(p.end, io.EOF):
 		return nil, p.end
 	case p.begun != nil:
 		return json.Marshal(prefetchState{p.begun, p.taken, p.end != nil})
 	case p.out != nil:
-		return nil, fmt.Errorf("io: Prefetch: %T could not say its state when batches began to "+
-			"be prepared", p.it)
+		return nil, fmt.Errorf("io: Prefetch: %T gave no state before batches were "+
+			"prepared", p.it)
 	}
 	state, err := it.State()
 	if err != nil {
@@ -193,11 +193,11 @@ func (p *Prefetcher) State() ([]byte, error) {
 	return json.Marshal(prefetchState{state, 0, p.end != nil})
 }
 
-// SetState implements Stateful, if the iterator behind does.
+// SetState implements Stateful, if the underlying iterator does.
 func (p *Prefetcher) SetState(state []byte) error {
 	it, ok := p.it.(Stateful)
 	if !ok {
-		return fmt.Errorf("io: Prefetch: %T cannot be given a state", p.it)
+		return fmt.Errorf("io: Prefetch: %T has no SetState method", p.it)
 	}
 	var s prefetchState
 	if err := json.Unmarshal(state, &s); err != nil {
@@ -223,8 +223,8 @@ func (p *Prefetcher) SetState(state []byte) error {
 	return nil
 }
 
-// Skip implements Skipper. Batches are not read where the iterator behind is a Skipper and nothing
-// has been prepared.
+// Skip implements Skipper. It does not read the batches if the underlying iterator is a Skipper and
+// no batch has been prepared.
 func (p *Prefetcher) Skip(ctx context.Context, n int) error {
 	if p.out == nil && p.end == nil {
 		p.begin()
@@ -235,7 +235,7 @@ func (p *Prefetcher) Skip(ctx context.Context, n int) error {
 			p.taken += n
 		case errors.Is(err, io.EOF):
 			p.end = io.EOF
-			p.forget() // the iterator behind is where the next epoch begins
+			p.forget() // the underlying iterator is at the beginning of the next epoch
 		}
 		return err
 	}
@@ -247,18 +247,18 @@ func (p *Prefetcher) Skip(ctx context.Context, n int) error {
 	return nil
 }
 
-// begin notes where the iterator behind is before batches are prepared.
+// begin stores the state of the underlying iterator before batches are prepared.
 func (p *Prefetcher) begin() {
 	if p.begun != nil {
 		return
 	}
 	p.forget()
 	if it, ok := p.it.(Stateful); ok {
-		if state, err := it.State(); err == nil { // State reports the error, if anybody asks
+		if state, err := it.State(); err == nil { // Prefetcher.State reports the error
 			p.begun = state
 		}
 	}
 }
 
-// forget ends the account of batches that have been handed out.
+// forget drops the stored state and the count of returned batches.
 func (p *Prefetcher) forget() { p.begun, p.taken = nil, 0 }

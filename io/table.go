@@ -12,20 +12,21 @@ import (
 	nd "gomx/ndarray"
 )
 
-// column is one array of a data set: samples of equal shape, kept on the host or in a file.
+// column is one array of a data set: samples of equal shape, in memory or in a file.
 type column struct {
 	name string
 	row  nd.Shape   // shape of one sample
 	typ  dtype.Type // element type of the batches
-	n    int        // samples
+	n    int        // number of samples
 	fill func(dst []byte, rows []int)
-	read func(dst []byte, rows []int) error // in place of fill where samples are in a file
+	read func(dst []byte, rows []int) error // reads samples of a file; replaces fill
 
-	// whole holds the samples as the batches want them, in place of fill: batches are views of it.
+	// whole holds the samples in the element type of the batches, which are views of it; it
+	// replaces fill.
 	whole *nd.Array
 }
 
-// copyRows copies samples.
+// copyRows copies the samples of rows to dst.
 func (c *column) copyRows(dst []byte, rows []int) error {
 	switch {
 	case c.read != nil:
@@ -35,7 +36,7 @@ func (c *column) copyRows(dst []byte, rows []int) error {
 		return nil
 	}
 	for len(rows) > 0 {
-		n := 1 // samples that lie one after the other
+		n := 1 // number of contiguous samples
 		for n < len(rows) && rows[n] == rows[0]+n {
 			n++
 		}
@@ -61,7 +62,7 @@ func floatsOf(b []byte) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
 }
 
-// byteRows returns a fill function for samples that are stored as the batches want them.
+// byteRows returns a fill function for samples that are stored in the format of the batches.
 func byteRows(data []byte, rowBytes int) func([]byte, []int) {
 	return func(dst []byte, rows []int) {
 		for i, r := range rows {
@@ -70,8 +71,8 @@ func byteRows(data []byte, rowBytes int) func([]byte, []int) {
 	}
 }
 
-// Table iterates over samples. NDArrayIter, MNISTIter, CSVIter and LibSVMIter make one of samples
-// that are all in memory; ImageRecordIter reads them. A Table is used by one goroutine at a time.
+// Table iterates over samples. NDArrayIter, MNISTIter, CSVIter and LibSVMIter keep all samples in
+// memory; ImageRecordIter reads them from a file. A Table is used by one goroutine at a time.
 type Table struct {
 	cols  []column
 	nData int
@@ -80,17 +81,18 @@ type Table struct {
 	turn  int
 	stage []byte
 	share share
-	views map[int]*Batch // by first sample; nil unless all columns can be viewed
+	views map[int]*Batch // keyed by the first sample; nil unless all columns can be viewed
 }
 
-// keepDefault is how many calls of Next a batch survives.
+// keepDefault is the number of further calls of Next during which a batch stays valid.
 const keepDefault = 2
 
 func newTable(data, label []column, o tableOptions) (*Table, error) {
 	cols := append(slices.Clone(data), label...)
 	for _, c := range cols {
 		if c.n != cols[0].n {
-			return nil, fmt.Errorf("io: %s has %d samples, %s has %d", c.name, c.n, cols[0].name,
+			return nil, fmt.Errorf("io: %s has %d samples, %s has %d, want as many", c.name, c.n,
+				cols[0].name,
 				cols[0].n)
 		}
 	}
@@ -105,7 +107,7 @@ func newTable(data, label []column, o tableOptions) (*Table, error) {
 	return t, nil
 }
 
-// tableOptions is what every in-memory iterator is configured with.
+// tableOptions is the configuration of every in-memory iterator.
 type tableOptions struct {
 	batch   int
 	last    LastBatch
@@ -155,7 +157,7 @@ func (t *Table) array(b *Batch, i int) *nd.Array {
 	return b.Label[i-t.nData]
 }
 
-// allocate makes the arrays of a batch of the ring, and room to stage them.
+// allocate makes the arrays of a batch of the ring and its staging memory.
 func (t *Table) allocate(b *Batch) {
 	if len(b.Data) > 0 {
 		return
@@ -176,7 +178,7 @@ func (t *Table) allocate(b *Batch) {
 	}
 }
 
-// inARow reports whether rows follow each other.
+// inARow reports whether the numbers in rows are consecutive.
 func inARow(rows []int) bool {
 	for i, r := range rows {
 		if r != rows[0]+i {
@@ -186,8 +188,8 @@ func inARow(rows []int) bool {
 	return true
 }
 
-// view returns the batch of samples from first on, as a view of the columns. Views are made once,
-// unless epochs begin at ever other samples.
+// view returns the batch of rows as a view of the columns. Views are cached by their first sample;
+// the cache is cleared when it grows because epochs begin at different samples.
 func (t *Table) view(rows []int) *Batch {
 	first := rows[0]
 	if b := t.views[first]; b != nil {
@@ -216,7 +218,8 @@ func (t *Table) Reset() error {
 	return nil
 }
 
-// SetEpoch begins epoch number e, counted from 0: with shuffling, its order of samples.
+// SetEpoch begins epoch number e, counted from 0. With shuffling, the epoch has the order of its
+// number.
 func (t *Table) SetEpoch(e int) {
 	t.ord.seek(e)
 	t.share.running = false
@@ -252,5 +255,5 @@ func (t *Table) BatchSize() int { return t.ord.batch }
 // Samples returns the number of samples in the data set.
 func (t *Table) Samples() int { return t.ord.n }
 
-// Batches returns the number of batches in the current epoch, of the part if there are several.
+// Batches returns the number of batches of the current epoch, or of this part of it.
 func (t *Table) Batches() int { return t.ord.batches() / max(1, t.share.parts) }

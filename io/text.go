@@ -16,8 +16,8 @@ import (
 type TextConfig struct {
 	Data       string   // path of the data file
 	DataShape  nd.Shape // shape of one sample
-	Label      string   // path of the label file; see the iterators for what its absence means
-	LabelShape nd.Shape // shape of one label; nil or (1,): a number per sample
+	Label      string   // path of the label file; each iterator has its own default
+	LabelShape nd.Shape // shape of one label; nil or (1,): one number per sample
 
 	BatchSize int // 0: 1
 	Shuffle   bool
@@ -27,11 +27,11 @@ type TextConfig struct {
 	LabelName string    // empty: softmax_label
 }
 
-// maxLine bounds the length of a line in text files.
+// maxLine is the largest length of a line in text files, in bytes.
 const maxLine = 1 << 26
 
-// eachLine calls f for every line of a file that is not blank, and adds file and line number to
-// its errors. The bytes are only valid during the call.
+// eachLine calls f for every line of a file that is not blank, and adds the file and the line
+// number to its errors. The bytes are valid only during the call.
 func eachLine(path string, f func(line []byte) error) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -44,7 +44,7 @@ func eachLine(path string, f func(line []byte) error) error {
 	return nil
 }
 
-// scanLines does the work of eachLine; its errors begin with ":line: ".
+// scanLines is eachLine for a reader; its errors begin with ":line: ".
 func scanLines(r io.Reader, f func(line []byte) error) error {
 	s := bufio.NewScanner(r)
 	s.Buffer(make([]byte, 0, 1<<16), maxLine)
@@ -94,7 +94,7 @@ func (c *TextConfig) labelRow() (row nd.Shape, size int) {
 	return c.LabelShape, c.LabelShape.Size()
 }
 
-// check fills in defaults and reports unusable shapes.
+// check fills in defaults and returns an error for impossible shapes.
 func (c *TextConfig) check(iterator string) error {
 	if c.DataShape.Size() < 1 {
 		return fmt.Errorf("io: %s: data shape %v, want the shape of one sample", iterator,
