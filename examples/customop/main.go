@@ -1,6 +1,6 @@
-// Customop declares an operator of its own, swish, and uses it like those of the library: on
-// arrays, under a tape, in a symbol, and in a network that it trains to draw a sine. The program
-// needs nothing of the library's inside: it also builds in a module of its own.
+// Customop declares the operator swish and uses it like an operator of the library: on arrays,
+// under a tape, in a symbol, and in a network that learns the sine function. The program uses only
+// exported packages, so it also builds in a module of its own.
 package main
 
 import (
@@ -27,7 +27,7 @@ type SwishParams struct {
 	Beta op.Opt[float64] `op:"beta" default:"1" doc:"slope of the gate"`
 }
 
-// Swish is x·sigmoid(βx), element by element.
+// Swish is x·sigmoid(βx), elementwise.
 var Swish = op.Declare[SwishParams]("swish")
 
 func init() {
@@ -42,7 +42,7 @@ func init() {
 	})
 }
 
-// swish is the kernel.
+// swish is the reference kernel.
 func swish(p SwishParams, c *op.Call) error {
 	if t := c.In[0].DType; t != dtype.Float32 {
 		return op.Errorf("data", "element type %v, want float32", t)
@@ -54,7 +54,7 @@ func swish(p SwishParams, c *op.Call) error {
 	return nil
 }
 
-// swishGrad is the derivative βy + sigmoid(βx)·(1-βy), as nodes of the operators it is made of.
+// swishGrad builds the derivative βy + sigmoid(βx)·(1-βy) from operators of the library.
 func swishGrad(g *op.Grad, p SwishParams) []op.Entry {
 	none, beta := op.NoParams{}, prim.ScalarParams{Scalar: p.Beta.Value()}
 	gate := prim.Sigmoid.Apply(none, prim.MulScalar.Apply(beta, g.In(0)))
@@ -92,7 +92,7 @@ func network() *sym.Symbol {
 	return sym.LinearRegressionOutput(x, sym.RegressionParams{}, sym.Name("line"))
 }
 
-// symbolic trains the network on points of a sine.
+// symbolic trains the network on points of the sine function.
 func symbolic(ctx context.Context) error {
 	x := nd.Arange(-3, 3, 0.05).Reshape(-1, 1)
 	points, err := dataio.NDArrayIter(dataio.NDArrayConfig{

@@ -16,17 +16,17 @@ var digits embed.FS
 type Set struct {
 	Name    string
 	Classes []string
-	Size    int // extent of the square images
+	Size    int // height and width of the images in pixels
 
 	files fs.FS
-	names [4]string // images and labels for training, then for tests
+	names [4]string // files of training images, training labels, test images, test labels
 }
 
-// Dir is where Debian installs Fashion-MNIST.
+// Dir is the folder in which Debian installs Fashion-MNIST.
 const Dir = "/usr/share/datasets/fashion-mnist"
 
-// Open returns Fashion-MNIST from a folder that holds its four files, or the digits when it does
-// not.
+// Open returns Fashion-MNIST from a folder with its four files, or the digits if the folder does
+// not have them.
 func Open(dir string) Set {
 	fashion := Set{Name: "Fashion-MNIST", Size: 28, files: os.DirFS(dir),
 		Classes: []string{"T-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt",

@@ -1,5 +1,5 @@
-// Imperative trains a logistic regression on images with arrays and autograd alone: no symbol, no
-// module. See examples/mnist for the other way.
+// Imperative trains a logistic regression on images with arrays and autograd, without symbol and
+// module. The program examples/mnist uses symbol and module.
 package main
 
 import (
@@ -19,10 +19,10 @@ import (
 func main() {
 	dir := flag.String("data", data.Dir,
 		"folder of Fashion-MNIST's files; without them digits are used")
-	epochs := flag.Int("epochs", 0, "how often to go through the images (0: 5, or 60 for digits)")
-	batch := flag.Int("batch", 100, "images per step")
+	epochs := flag.Int("epochs", 0, "number of passes over the images (0: 5, or 60 for digits)")
+	batch := flag.Int("batch", 100, "number of images per step")
 	lr := flag.Float64("lr", 0.1, "learning rate")
-	dev := flag.String("device", "cpu", "what to compute on: cpu, or gpu in binaries with the "+
+	dev := flag.String("device", "cpu", "device to compute on: cpu, or gpu in binaries with the "+
 		"tag cuda")
 	flag.Parse()
 	on, err := device.Parse(*dev)
@@ -58,7 +58,7 @@ func (r *regression) scores(x *nd.Array) *nd.Array {
 		nd.FullyConnectedParams{NumHidden: r.b.Size()})
 }
 
-// step trains on one batch. All of it is asynchronous: nothing here waits for a result.
+// step trains on one batch. It is asynchronous: it waits for no result.
 func (r *regression) step(batch *dataio.Batch, lr float64) {
 	nd.Scope(func(s *nd.Scoped) {
 		x, label := s.Enter(batch.Data[0]).To(r.w.Device()),
@@ -72,7 +72,7 @@ func (r *regression) step(batch *dataio.Batch, lr float64) {
 	})
 }
 
-// accuracy scores the model on all test images. No tape watches, so nothing is recorded.
+// accuracy scores the model on all test images, without a tape.
 func (r *regression) accuracy(test *dataio.Table) (float64, error) {
 	m := metric.Accuracy()
 	for batch, err := range test.Epoch() {
@@ -90,7 +90,7 @@ func (r *regression) accuracy(test *dataio.Table) (float64, error) {
 	return values[0], nil
 }
 
-// run trains and returns the share of test images that are recognized.
+// run trains the model and returns the share of test images that it classifies correctly.
 func run(set data.Set, epochs, batch int, lr float64, on device.Device) (accuracy float64,
 	err error) {
 	train, err := set.Train(batch, 1)

@@ -1,5 +1,5 @@
-// Mnist trains LeNet on Fashion-MNIST, or on handwritten digits where that is not installed, saves
-// the model, loads it again and scores it. Under gomx launch several workers train it together.
+// Mnist trains LeNet on Fashion-MNIST, or on handwritten digits if that is not installed, saves the
+// model, loads it again and scores it. Under gomx launch several workers train it together.
 package main
 
 import (
@@ -40,15 +40,16 @@ func main() {
 		"folder of Fashion-MNIST's files; without them digits are used")
 	flag.StringVar(&o.out, "out", filepath.Join("runs", "mnist"),
 		"folder for checkpoints and pictures")
-	flag.IntVar(&o.epochs, "epochs", 0, "how often to go through the images (0: 6, or 30 for "+
+	flag.IntVar(&o.epochs, "epochs", 0, "number of passes over the images (0: 6, or 30 for "+
 		"digits)")
-	flag.IntVar(&o.batch, "batch", 64, "images per step")
-	flag.Uint64Var(&o.seed, "seed", 1, "of everything random")
+	flag.IntVar(&o.batch, "batch", 64, "number of images per step")
+	flag.Uint64Var(&o.seed, "seed", 1, "seed of the initial weights and of the order of the images")
 	flag.Float64Var(&o.lr, "lr", 0.05, "learning rate")
 	flag.StringVar(&o.store, "kvstore", "",
 		"store of the gradients (default: dist_sync under gomx launch, local otherwise)")
-	flag.IntVar(&o.staleness, "staleness", 3, "how far workers of dist_ssp may drift apart")
-	flag.Func("device", "what to train on, gpu in binaries with the tag cuda; gpu(0),gpu(1) "+
+	flag.IntVar(&o.staleness, "staleness", 3,
+		"number of steps that a worker of dist_ssp may be ahead of the slowest")
+	flag.Func("device", "device to train on, gpu in binaries with the tag cuda; gpu(0),gpu(1) "+
 		"share every batch (default cpu)", func(list string) error {
 		for name := range strings.SplitSeq(list, ",") {
 			d, err := device.Parse(name)
@@ -63,7 +64,7 @@ func main() {
 	launch.Main(func(ctx context.Context) error { return run(ctx, o) })
 }
 
-// lenet is LeNet-5 with tanh, as in MXNet's examples; images of 8×8 get smaller kernels.
+// lenet is LeNet-5 with tanh, as in MXNet's examples. Images of 8×8 pixels get smaller kernels.
 func lenet(size, classes int) *sym.Symbol {
 	kernel, pad := []int{5, 5}, []int{0, 0}
 	if size < 28 {
@@ -123,12 +124,12 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	if job := kvstore.JobOf(ctx); job != nil && job.Rank() > 0 {
-		return nil // worker 0 has the checkpoint
+		return nil // worker 0 writes the checkpoint
 	}
 	return report(ctx, o, set, mod, test)
 }
 
-// report loads the checkpoint again, scores it, and draws what happened.
+// report loads the checkpoint, scores it, and draws the training curves and the confusion matrix.
 func report(ctx context.Context, o options, set data.Set, mod *module.Module,
 	test dataio.Iter) error {
 	loaded, err := module.Load(filepath.Join(o.out, "lenet"), o.epochs, module.On(o.on...))
@@ -143,7 +144,7 @@ func report(ctx context.Context, o options, set data.Set, mod *module.Module,
 	accuracy, _ := score.Get("accuracy")
 	epochs := mod.History().Epochs
 	if trained, _ := epochs[len(epochs)-1].Validation.Get("accuracy"); trained != accuracy {
-		return fmt.Errorf("the loaded model scores %v, the trained one %v", accuracy, trained)
+		return fmt.Errorf("accuracy of the loaded model: found %v, want %v", accuracy, trained)
 	}
 	if err := draw(filepath.Join(o.out, "curves.svg"), func(f *os.File) error {
 		var series []plot.Series

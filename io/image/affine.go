@@ -5,8 +5,7 @@ import "math"
 // Matrix maps a pixel (x, y) to (M[0]·x + M[1]·y + M[2], M[3]·x + M[4]·y + M[5]).
 type Matrix [6]float64
 
-// inverse returns the matrix that leads back; of one that has none, the one of zeros that OpenCV
-// takes.
+// inverse returns the inverse matrix; for a singular matrix it returns zeros, as OpenCV does.
 func (m Matrix) inverse() Matrix {
 	d := m[0]*m[4] - m[1]*m[3]
 	if d != 0 {
@@ -18,15 +17,15 @@ func (m Matrix) inverse() Matrix {
 	return r
 }
 
-// Positions between pixels are rounded to 1/32, as cv2.warpAffine rounds them.
+// Positions between pixels are rounded to 1/32, as in cv2.warpAffine.
 const (
 	affineBits = 10
 	subBits    = 5
 	subSteps   = 1 << subBits
 )
 
-// Affine returns the picture under a transformation, on a canvas of the given size; what it does
-// not cover has the value outside. Area means Linear.
+// Affine transforms the picture onto a canvas of the given size. Pixels of the canvas that the
+// picture does not cover get the value outside. Area means Linear.
 func (m *Image) Affine(t Matrix, width, height int, by Interp, outside uint8) *Image {
 	out := New(height, width, m.Channels)
 	by = by.choose(m.Width, m.Height, width, height, nil)
@@ -58,7 +57,7 @@ func (m *Image) Affine(t Matrix, width, height int, by Interp, outside uint8) *I
 	return out
 }
 
-// tap copies a pixel, or the value outside.
+// tap copies pixel (x, y) to dst, or the value outside.
 func (m *Image) tap(dst []uint8, x, y int, outside uint8) {
 	if x < 0 || y < 0 || x >= m.Width || y >= m.Height {
 		for k := range dst {
@@ -69,7 +68,7 @@ func (m *Image) tap(dst []uint8, x, y int, outside uint8) {
 	copy(dst, m.At(x, y))
 }
 
-// sample weighs the pixels around a position.
+// sample computes the weighted mean of the pixels around a position.
 func (m *Image) sample(dst []uint8, x, y int, wx, wy []float32, outside uint8) {
 	x, y = x-(len(wx)/2-1), y-(len(wy)/2-1)
 	for k := range dst {

@@ -6,49 +6,52 @@ import (
 	"math/rand/v2"
 )
 
-// Augment says how pictures are changed at random before training: what MXNet's default augmenter
-// does, in its order. The zero value cuts the middle out. Source: MXNet's ImageRecordIter,
+// Augment changes pictures at random before training, like MXNet's default augmenter and in its
+// order. The zero value crops the center. Source: MXNet's ImageRecordIter,
 // src/io/image_aug_default.cc.
 type Augment struct {
-	Resize int    // the shorter side becomes so long first; 0: it stays
-	Interp Interp // of everything that resizes
+	Resize int    // first resize: length of the shorter side, in pixels; 0: none
+	Interp Interp // method of all resizing
 
 	// The picture is transformed if one of these is set.
-	// by so many degrees, counterclockwise; 0: by a random number up to MaxRotateAngle either way
+	// Rotate is an angle in degrees, counterclockwise; 0: random, up to MaxRotateAngle either way.
 	Rotate         int
 	MaxRotateAngle int     // degrees
-	MaxShear       float64 // (x, y) → (x+my, y) with m up to this either way
-	MinScale       float64 // width and height are scaled by a number from this
-	MaxScale       float64 // to this; 0: 1
-	// width to height is changed by a factor up to this above or below 1; with MinAspect: up to
-	// this
+	MaxShear       float64 // (x, y) → (x+my, y) with random m up to this either way
+	MinScale       float64 // smallest random factor of width and height
+	MaxScale       float64 // largest random factor of width and height; 0: 1
+	// MaxAspect is the largest random factor of the ratio of width to height. Without MinAspect,
+	// the factor is random between 1-MaxAspect and 1+MaxAspect.
 	MaxAspect float64
-	MinAspect float64 // and from this; 0: see MaxAspect
-	MinSize   float64 // pixels that width and height have at least
-	MaxSize   float64 // and at most; 0: any
+	MinAspect float64 // smallest random factor; 0: see MaxAspect
+	MinSize   float64 // smallest width and height in pixels
+	MaxSize   float64 // largest width and height in pixels; 0: no limit
 
-	Pad  int    // width of a border that is put around then
-	Fill *uint8 // value of what pictures do not cover; nil: 255
+	Pad  int    // width in pixels of a border that is added next
+	Fill *uint8 // value of pixels that the picture does not cover; nil: 255
 
-	// One of three ways to cut is taken. Without them the middle is, of a picture that is enlarged
-	// first where it is too small.
-	RandCrop    bool // somewhere, instead of the middle
-	MinCropSize int  // a square with sides from this
-	MaxCropSize int  // to this, which is resized; 0: none
-	// RandomResizedCrop cuts out a part of the area from MinArea to MaxArea (0: 1), with width to
-	// height between MinAspect and MaxAspect, and resizes it; the usual way to train on ImageNet.
+	// At most one of these crops is used. Without them the center is cropped; a picture that is too
+	// small is enlarged first.
+	RandCrop    bool // crop at a random place instead of the center
+	MinCropSize int  // smallest side in pixels of a square that is cropped
+	MaxCropSize int  // largest side, after which the square is resized; 0: none
+	// RandomResizedCrop crops a random part of the area, from MinArea to MaxArea (0: 1), with a
+	// ratio of width to height between MinAspect and MaxAspect, and resizes it. This is usual for
+	// ImageNet.
 	RandomResizedCrop bool
 	MinArea, MaxArea  float64
 
-	// each is multiplied by up to so much above or below 1, in any order
+	// Each is the largest random change of a factor from 1; the factors are applied in random
+	// order.
 	Brightness, Contrast, Saturation float64
-	// hue (of 180), saturation and lightness (of 255) change by up to so much
+	// Largest random changes of hue (of 180), saturation and lightness (of 255).
 	RandomH, RandomS, RandomL int
-	// standard deviation of noise along the principal components of ImageNet's colors
+	// PCANoise is the standard deviation of noise along the principal components of ImageNet's
+	// colors.
 	PCANoise float64
 }
 
-// fill returns a copy with defaults in the place of zeros.
+// fill returns a copy with defaults in place of zeros.
 func (a Augment) fill() Augment {
 	one := func(v *float64) {
 		if *v == 0 {
@@ -71,38 +74,42 @@ func (a Augment) fill() Augment {
 	return a
 }
 
-// Validate reports settings that contradict each other or cannot be.
+// Validate returns an error for impossible or contradictory settings.
 func (a Augment) Validate() error {
 	a = a.fill()
 	switch {
 	case a.Resize < 0 || a.Pad < 0 || a.MaxRotateAngle < 0 || a.MinCropSize < 0:
-		return fmt.Errorf("image: augmentation with a negative size: %+v", a)
+		return fmt.Errorf("image: augmentation: found a negative size, want 0 or more: %+v", a)
 	case int(a.Interp) >= len(interpNames):
-		return fmt.Errorf("image: interpolation %v", a.Interp)
+		return fmt.Errorf("image: unknown interpolation %v", a.Interp)
 	case !(0 < a.MinScale && a.MinScale <= a.MaxScale):
-		return fmt.Errorf("image: scale from %v to %v", a.MinScale, a.MaxScale)
+		return fmt.Errorf("image: scale from %v to %v, want positive and ascending", a.MinScale,
+			a.MaxScale)
 	case !(0 < a.MinAspect && a.MinAspect <= a.MaxAspect):
-		return fmt.Errorf("image: width to height from %v to %v", a.MinAspect, a.MaxAspect)
+		return fmt.Errorf("image: aspect ratio from %v to %v, want positive and ascending",
+			a.MinAspect, a.MaxAspect)
 	case !(0 < a.MinArea && a.MinArea <= a.MaxArea && a.MaxArea <= 1):
 		return fmt.Errorf("image: part of the area from %v to %v, want from above 0 to 1",
 			a.MinArea, a.MaxArea)
 	case !(0 <= a.MinSize && a.MinSize <= a.MaxSize):
-		return fmt.Errorf("image: sizes from %v to %v", a.MinSize, a.MaxSize)
+		return fmt.Errorf("image: sizes from %v to %v, want ascending", a.MinSize, a.MaxSize)
 	case a.MinCropSize > a.MaxCropSize:
-		return fmt.Errorf("image: crops from %d to %d", a.MinCropSize, a.MaxCropSize)
+		return fmt.Errorf("image: crop sizes from %d to %d, want ascending", a.MinCropSize,
+			a.MaxCropSize)
 	case a.RandomResizedCrop && (a.RandCrop || a.MaxCropSize > 0 || a.MinScale != 1 ||
 		a.MaxScale != 1):
-		return fmt.Errorf("image: RandomResizedCrop does not go with RandCrop, MaxCropSize, " +
+		return fmt.Errorf("image: RandomResizedCrop excludes RandCrop, MaxCropSize, " +
 			"MinScale and MaxScale")
 	case !(a.Brightness >= 0 && a.Contrast >= 0 && a.Saturation >= 0 && a.PCANoise >= 0 &&
 		a.MaxShear >= 0) || a.RandomH < 0 || a.RandomS < 0 || a.RandomL < 0:
-		return fmt.Errorf("image: negative change of colors or shear: %+v", a)
+		return fmt.Errorf("image: augmentation: found a negative change of colors or shear, "+
+			"want 0 or more: %+v", a)
 	}
 	return nil
 }
 
-// Apply changes a picture, which may be overwritten, and cuts out width×height pixels. What it
-// draws depends on r alone. The settings must be valid.
+// Apply changes picture m, which it may overwrite, and crops width×height pixels. The changes
+// depend only on r. The settings must be valid.
 func (a Augment) Apply(m *Image, width, height int, r *rand.Rand) (*Image, error) {
 	a = a.fill()
 	if a.Resize > 0 {
@@ -131,10 +138,10 @@ func (a *Augment) transforms() bool {
 		a.MaxScale != 1 || aspect || a.MaxSize != 1e10 || a.MinSize != 0
 }
 
-// between draws a number.
+// between draws a random number.
 func between(lo, hi float64, r *rand.Rand) float64 { return lo + r.Float64()*(hi-lo) }
 
-// transform rotates, shears and scales around the middle.
+// transform rotates, shears and scales the picture around its center.
 func (a *Augment) transform(m *Image, r *rand.Rand) *Image {
 	shear := between(-a.MaxShear, a.MaxShear, r)
 	angle := r.IntN(2*a.MaxRotateAngle+1) - a.MaxRotateAngle
@@ -154,13 +161,13 @@ func (a *Augment) transform(m *Image, r *rand.Rand) *Image {
 	t := Matrix{hs*cos - shear*sin*ws, hs*sin + shear*cos*ws, 0, -sin * ws, cos * ws, 0}
 	t[2], t[5] = (width-t[0]*w-t[1]*h)/2, (height-t[3]*w-t[4]*h)/2
 	for i, v := range t {
-		t[i] = float64(float32(v)) // as MXNet keeps it
+		t[i] = float64(float32(v)) // MXNet stores float32
 	}
 	nw, nh := max(1, int(width)), max(1, int(height))
 	return m.Affine(t, nw, nh, a.Interp.choose(m.Width, m.Height, nw, nh, r), *a.Fill)
 }
 
-// cut cuts out what the network sees.
+// cut crops a part of width×height pixels.
 func (a *Augment) cut(m *Image, width, height int, r *rand.Rand) (*Image, error) {
 	place := func(free int) int {
 		if a.RandCrop {
@@ -194,7 +201,7 @@ func (a *Augment) cut(m *Image, width, height int, r *rand.Rand) (*Image, error)
 	return m.Crop(place(m.Width-width), place(m.Height-height), width, height), nil
 }
 
-// part draws the size of a part of the area that fits into the picture, which may not exist.
+// part draws the size of a random part of the area; ok is false if it found no size that fits.
 func (a *Augment) part(m *Image, r *rand.Rand) (w, h int, ok bool) {
 	if a.MinArea == 1 && a.MaxArea == 1 && a.MinAspect == 1 && a.MaxAspect == 1 {
 		return 0, 0, false

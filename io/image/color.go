@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 )
 
-// color changes brightness, contrast and saturation in a random order, then hue, and adds noise.
+// color changes brightness, contrast and saturation in random order, then hue, and adds noise.
 func (a *Augment) color(m *Image, r *rand.Rand) {
 	if a.Brightness > 0 || a.Contrast > 0 || a.Saturation > 0 {
 		brightness, contrast, saturation := 1+between(-a.Brightness, a.Brightness, r),
@@ -37,14 +37,14 @@ func (a *Augment) color(m *Image, r *rand.Rand) {
 // luminanceOf returns the luminance of a pixel.
 func luminanceOf(p []uint8) uint8 { return luminance(color.NRGBA{R: p[0], G: p[1], B: p[2]}) }
 
-// pixels calls f for the colors of every pixel.
+// pixels calls f with the samples of every pixel.
 func (m *Image) pixels(f func(p []uint8)) {
 	for i := 0; i < len(m.Pix); i += m.Channels {
 		f(m.Pix[i : i+3])
 	}
 }
 
-// mix multiplies colors and adds something.
+// mix multiplies each sample by factor and adds the number that add returns for its pixel.
 func (m *Image) mix(factor float64, add func(p []uint8) float64) {
 	m.pixels(func(p []uint8) {
 		b := add(p)
@@ -62,14 +62,13 @@ func (m *Image) meanLuminance() float64 {
 	return float64(sum) / float64(m.Width*m.Height)
 }
 
-// shift draws a change of at most most either way, large ones seldom.
+// shift draws a random change of at most most either way. Large changes are less likely.
 func shift(most int, r *rand.Rand) int {
 	u := (r.Float64() + 4*r.Float64()) / 5
 	return int(u*float64(most)*2 - float64(most))
 }
 
-// shiftHLS adds to hue (of 180), lightness and saturation (of 255), each of which ends at its
-// bounds.
+// shiftHLS adds to hue (of 180), lightness and saturation (of 255), and clamps each to its range.
 func (m *Image) shiftHLS(h, l, s int) {
 	add := func(v uint8, by, limit int) uint8 { return uint8(min(max(int(v)+by, 0), limit)) }
 	m.pixels(func(p []uint8) {
@@ -103,7 +102,7 @@ func toHLS(r, g, b uint8) (h, l, s uint8) {
 	return round8(hue * 30), round8(light * 255), round8(sat * 255)
 }
 
-// fromHLS is the way back.
+// fromHLS converts hue, lightness and saturation to a color; it is the inverse of toHLS.
 func fromHLS(h, l, s uint8) (r, g, b uint8) {
 	light, sat := float64(l)/255, float64(s)/255
 	top := light + sat - light*sat
@@ -128,15 +127,14 @@ func fromHLS(h, l, s uint8) (r, g, b uint8) {
 	return channel(at + 2), channel(at), channel(at - 2)
 }
 
-// components are the principal components of the colors of ImageNet, times their standard
-// deviations.
+// components are the principal components of ImageNet's colors, times their standard deviations.
 var components = [3][3]float64{
 	{55.46 * -0.5675, 4.794 * 0.7192, 1.148 * 0.4009},
 	{55.46 * -0.5808, 4.794 * -0.0045, 1.148 * -0.8140},
 	{55.46 * -0.5836, 4.794 * -0.6948, 1.148 * 0.4203},
 }
 
-// noise adds so much of each component to all pixels.
+// noise adds x, y and z times the components to all pixels.
 func (m *Image) noise(x, y, z float64) {
 	var by [3]float64
 	for k, c := range components {

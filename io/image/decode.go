@@ -14,28 +14,28 @@ import (
 	_ "golang.org/x/image/webp"
 )
 
-// Mode says which channels Decode returns; its values are their numbers.
+// Mode is the choice of channels in a decoded picture; its value is their number.
 type Mode int
 
 // The modes.
 const (
 	Gray Mode = 1 // luminance
 	RGB  Mode = 3
-	RGBA Mode = 4 // of pictures that have transparency; others are opaque
+	RGBA Mode = 4 // pixels of pictures without transparency are opaque
 )
 
-// maxRatio is how many pixels a byte of a file may hold: deflate makes at most 1032 bytes of one,
-// and eight pixels fit into a byte.
+// maxRatio is the largest number of pixels per byte of a file: deflate expands a byte to at most
+// 1032 bytes, and a byte holds at most eight pixels.
 const maxRatio = 8 << 10
 
-// MaxPixels is the number of pixels that Decode accepts: 64 Mi, 8192 pixels squared.
+// MaxPixels is the largest number of pixels that Decode accepts: 64 Mi, 8192 pixels squared.
 const MaxPixels = 64 << 20
 
 // Decode reads a JPEG, PNG, BMP, TIFF or WebP file of at most MaxPixels pixels.
 func Decode(data []byte, mode Mode) (*Image, error) { return DecodeUpTo(data, mode, MaxPixels) }
 
-// DecodeUpTo reads a picture of at most a number of pixels. Larger ones are refused by their
-// header, before memory is allocated; decoding takes at most about 16 bytes for each pixel that the
+// DecodeUpTo reads a picture of at most a number of pixels. It rejects larger pictures by their
+// header, before it allocates memory. Decoding takes at most about 16 bytes for each pixel that the
 // header names.
 func DecodeUpTo(data []byte, mode Mode, pixels int) (*Image, error) {
 	if mode != Gray && mode != RGB && mode != RGBA {
@@ -46,10 +46,11 @@ func DecodeUpTo(data []byte, mode Mode, pixels int) (*Image, error) {
 	}
 	head, format, err := stdimage.DecodeConfig(newFile(data))
 	if err != nil {
-		return nil, fmt.Errorf("image: %d bytes are no picture: %w", len(data), err)
+		return nil, fmt.Errorf("image: %d bytes, want a picture: %w", len(data), err)
 	}
 	if head.Width < 1 || head.Height < 1 || head.Height > (len(data)+1)*maxRatio/head.Width {
-		return nil, fmt.Errorf("image: %s of %d bytes claims %d×%d pixels", format, len(data),
+		return nil, fmt.Errorf("image: %s of %d bytes claims %d×%d pixels, want fewer", format,
+			len(data),
 			head.Width, head.Height)
 	}
 	if head.Height > pixels/head.Width {
@@ -65,7 +66,8 @@ func DecodeUpTo(data []byte, mode Mode, pixels int) (*Image, error) {
 		return nil, fmt.Errorf("image: %s: %w", format, err)
 	}
 	if b := src.Bounds(); b.Dx() != head.Width || b.Dy() != head.Height {
-		return nil, fmt.Errorf("image: %s of %d×%d pixels, its header says %d×%d", format, b.Dx(),
+		return nil, fmt.Errorf("image: %s: found %d×%d pixels, want %d×%d as in the header", format,
+			b.Dx(),
 			b.Dy(), head.Width, head.Height)
 	}
 	if ycc, ok := src.(*stdimage.YCbCr); ok && format == "jpeg" {
@@ -76,9 +78,8 @@ func DecodeUpTo(data []byte, mode Mode, pixels int) (*Image, error) {
 	return out, nil
 }
 
-// file is a file in memory. It can be looked into without reading, so the library does not put a
-// buffer between, and read from anywhere, so decoders need not copy it up to an offset that it
-// claims.
+// file is a file in memory. Its method Peek saves the standard library a buffer, and its random
+// access saves decoders a copy up to an offset that the file claims.
 type file struct {
 	*bytes.Reader
 	data []byte
@@ -95,7 +96,7 @@ func (f *file) Peek(n int) ([]byte, error) {
 	return rest[:n], nil
 }
 
-// fromImage converts any picture.
+// fromImage converts an image of the standard library.
 func fromImage(out *Image, src stdimage.Image, format string) {
 	b := src.Bounds()
 	gray := luminance
@@ -149,7 +150,7 @@ func luminance(c color.NRGBA) uint8 {
 	return uint8((4899*uint32(c.R) + 9617*uint32(c.G) + 1868*uint32(c.B) + 1<<13) >> 14)
 }
 
-// pngLuminance does so in 15 bits, rounded down, as libpng does.
+// pngLuminance weighs colors in 15 bits and rounds down, as libpng does.
 func pngLuminance(c color.NRGBA) uint8 {
 	const r, g = 9797, 19234
 	return uint8((r*uint32(c.R) + g*uint32(c.G) + (1<<15-r-g)*uint32(c.B)) >> 15)

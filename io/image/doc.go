@@ -1,27 +1,25 @@
-// Package image decodes pictures and changes them before a network sees them, with the arithmetic
-// that OpenCV has under MXNet: a picture that was resized here gives a network the numbers that it
-// was trained on.
+// Package image decodes and augments pictures with the arithmetic of OpenCV, which MXNet uses: a
+// network that was trained with MXNet sees the same numbers.
 //
 //	m, err := image.Decode(data, image.RGB)        // mx.image.imdecode
 //	m = m.ResizeShort(256, image.Cubic)            // mx.image.resize_short
 //	m = m.CenterCrop(224, 224)                     // mx.image.center_crop
 //	x := nd.FromSlice(m.Pix, m.Height, m.Width, m.Channels)
 //
-// An [Image] holds 8-bit samples, row by row, the channels of a pixel side by side in the order R,
-// G, B, A. Functions that make a new image leave the old one as it is; Crop shares no memory with
-// it either.
+// An [Image] holds 8-bit samples, row by row, with the channels of a pixel side by side in the
+// order R, G, B, A. Functions that return a new image leave the old one unchanged; Crop copies its
+// pixels too.
 //
 // # Formats
 //
-// Decode reads JPEG, PNG, BMP, TIFF and WebP. Chroma that a JPEG holds at half the resolution is
-// interpolated as libjpeg does, 16 bits become 8, and transparency is dropped unless RGBA is asked
-// for. As under MXNet a picture is not turned, whatever its Exif data says of how the camera was
-// held. Damaged files are answered with an error; a header that claims more pixels than the file
-// can hold is refused before memory is taken.
+// Decode reads JPEG, PNG, BMP, TIFF and WebP. Chroma at half the resolution in a JPEG is
+// interpolated as in libjpeg, samples of 16 bits become 8 bits, and transparency is dropped except
+// in mode RGBA. As in MXNet the orientation in Exif data is ignored. Damaged files give an error. A
+// header that claims more pixels than the file can hold is an error before memory is allocated.
 //
 // # Augmentation
 //
-// An [Augment] draws changes at random: scale, rotation, shear, crop, colors, in the order of
-// MXNet's default augmenter. What it draws is a function of the generator it is given alone, so
-// that a run repeats.
+// An [Augment] makes random changes: scale, rotation, shear, crop and colors, in the order of
+// MXNet's default augmenter. The changes depend only on the random generator, so that a run can be
+// repeated.
 package image

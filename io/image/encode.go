@@ -26,8 +26,8 @@ func (m *Image) PNG() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// standard is the picture as the standard library has it; luminance and four channels share memory
-// with it.
+// standard returns the picture as an image of the standard library. With one or four channels, they
+// share memory.
 func (m *Image) standard() stdimage.Image {
 	r := stdimage.Rect(0, 0, m.Width, m.Height)
 	switch m.Channels {

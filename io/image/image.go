@@ -30,8 +30,8 @@ func (m *Image) At(x, y int) []uint8 {
 	return m.Pix[i : i+m.Channels : i+m.Channels]
 }
 
-// Crop returns the rectangle whose upper left corner is at (x, y). It panics if that reaches beyond
-// the picture.
+// Crop returns the rectangle whose upper left corner is at (x, y). It panics if the rectangle
+// exceeds the picture.
 func (m *Image) Crop(x, y, width, height int) *Image {
 	if x < 0 || y < 0 || x+width > m.Width || y+height > m.Height {
 		panic(fmt.Sprintf("image: crop of %d×%d at (%d, %d) from %d×%d", width, height, x, y,
@@ -44,7 +44,7 @@ func (m *Image) Crop(x, y, width, height int) *Image {
 	return out
 }
 
-// CenterCrop returns the middle of the picture, at most as large as it is.
+// CenterCrop returns the center of the picture; its size is at most the size of the picture.
 func (m *Image) CenterCrop(width, height int) *Image {
 	width, height = min(width, m.Width), min(height, m.Height)
 	return m.Crop((m.Width-width)/2, (m.Height-height)/2, width, height)
@@ -60,8 +60,8 @@ func (m *Image) Pad(n int, v uint8) *Image {
 	return out
 }
 
-// Planes calls f for every sample with its channel and the number of its pixel: the order of arrays
-// whose first axis is the channels.
+// Planes calls f for every sample, with its channel and the number of its pixel, in the order of
+// arrays whose first axis is the channel.
 func (m *Image) Planes(f func(channel, pixel int, v uint8)) {
 	for k := range m.Channels {
 		for i, at := 0, k; at < len(m.Pix); i, at = i+1, at+m.Channels {

@@ -106,8 +106,8 @@ func TestBadFiles(t *testing.T) {
 		data []byte
 		want string
 	}{
-		"nothing":   {nil, "no picture"},
-		"text":      {[]byte("a text that is no picture"), "no picture"},
+		"nothing":   {nil, "want a picture"},
+		"text":      {[]byte("a text that is no picture"), "want a picture"},
 		"truncated": {good[:len(good)/2], "png"},
 		"huge":      {claims, "claims 65535×65535"},
 	} {

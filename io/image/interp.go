@@ -6,15 +6,15 @@ import (
 	"math/rand/v2"
 )
 
-// Interp is a way to make samples between pixels.
+// Interp is a method of interpolation.
 type Interp uint8
 
-// The ways. The numbers that MXNet gives them are those of OpenCV: see InterpOf.
+// The methods, each with its number in MXNet and OpenCV: see InterpOf.
 const (
 	Linear  Interp = iota // between 2×2 pixels; 1
 	Nearest               // 0
 	Cubic                 // between 4×4 pixels, a = -0.75; 2
-	Area                  // the mean of the pixels that are covered, where the picture shrinks; 3
+	Area                  // the mean of the covered pixels in a smaller picture; 3
 	Lanczos               // between 8×8 pixels; 4
 	Auto                  // Cubic to enlarge, Area to shrink, Linear otherwise; 9
 	Random                // one of the first five; 10
@@ -31,7 +31,7 @@ func (i Interp) String() string {
 	return interpNames[i]
 }
 
-// InterpOf returns the way with a number of MXNet's inter_method.
+// InterpOf returns the method with a number of MXNet's inter_method.
 func InterpOf(code int) (Interp, error) {
 	for i, c := range [...]int{Linear: 1, Nearest: 0, Cubic: 2, Area: 3, Lanczos: 4, Auto: 9,
 		Random: 10} {
@@ -42,7 +42,8 @@ func InterpOf(code int) (Interp, error) {
 	return 0, fmt.Errorf("image: interpolation method %d, want 0, 1, 2, 3, 4, 9 or 10", code)
 }
 
-// choose returns the way that is meant for a change of size. Random needs a generator.
+// choose returns the method for a change of size from w×h to width×height. Random needs a
+// generator.
 func (i Interp) choose(w, h, width, height int, r *rand.Rand) Interp {
 	switch {
 	case i == Random && r != nil:
@@ -57,7 +58,7 @@ func (i Interp) choose(w, h, width, height int, r *rand.Rand) Interp {
 	return Linear
 }
 
-// taps returns how many pixels of an axis one sample is made of.
+// taps returns the number of pixels on an axis that one sample is computed from.
 func (i Interp) taps() int {
 	switch i {
 	case Cubic:
@@ -68,8 +69,8 @@ func (i Interp) taps() int {
 	return 2
 }
 
-// weights returns those of the taps for a sample that lies x behind the pixel in the middle, 0 ≤ x
-// < 1.
+// weights computes the weights of the taps for a sample at distance x, 0 ≤ x < 1, after its middle
+// pixel.
 func (i Interp) weights(dst []float32, x float32) {
 	switch i {
 	case Cubic:
@@ -85,7 +86,7 @@ func (i Interp) weights(dst []float32, x float32) {
 	}
 }
 
-// lanczos fills in sinc(d)·sinc(d/4) for the eight distances d, which add up to 1 afterwards.
+// lanczos computes sinc(d)·sinc(d/4) for the eight distances d, and scales the sum to 1.
 func lanczos(dst []float32, x float64) {
 	sinc := func(d float64) float64 {
 		if math.Abs(d) < 1e-7 {

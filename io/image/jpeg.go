@@ -2,9 +2,9 @@ package image
 
 import stdimage "image"
 
-// fromYCbCr converts a JPEG whose samples are those that the file holds. Chroma at half the
-// resolution is interpolated by a triangle, and the three are mixed in 16 bits behind the point:
-// both as libjpeg does by default, where the standard library takes the nearest sample.
+// fromYCbCr converts a JPEG from the samples of its file. Like libjpeg by default, it interpolates
+// chroma at half the resolution with a triangle and converts colors in fixed point with 16
+// fractional bits. The standard library takes the nearest sample instead.
 func fromYCbCr(out *Image, src *stdimage.YCbCr) {
 	b := src.Bounds()
 	w, h := b.Dx(), b.Dy()
@@ -45,7 +45,7 @@ func fromYCbCr(out *Image, src *stdimage.YCbCr) {
 	}
 }
 
-// mixYCbCr is the conversion of JFIF, rounded as libjpeg rounds it.
+// mixYCbCr is the color conversion of JFIF, rounded as in libjpeg.
 func mixYCbCr(y, cb, cr int32) (r, g, b uint8) {
 	const half = 1 << 15
 	return clamp8(y + (91881*cr+half)>>16), clamp8(y + (-22554*cb-46802*cr+half)>>16),
@@ -54,8 +54,8 @@ func mixYCbCr(y, cb, cr int32) (r, g, b uint8) {
 
 func clamp8(v int32) uint8 { return uint8(min(max(v, 0), 255)) }
 
-// upsampler makes rows of chroma at full resolution from a plane of cw×ch samples, each of which
-// stands for sx×sy pixels.
+// upsampler makes rows of chroma at full resolution from a plane of cw×ch samples, each for sx×sy
+// pixels.
 type upsampler struct {
 	w, cw, ch, sx, sy int
 	stride            int
@@ -81,7 +81,7 @@ func (u *upsampler) row(dst, plane []uint8, y int) {
 	case u.sx == 2 && u.cw > 2:
 		u.sum(near, other, 3, 1)
 		u.triangle(dst, 4, 8, 7)
-	case u.sx == 1: // between rows only
+	case u.sx == 1: // interpolate between rows only
 		for x := range near {
 			dst[x] = uint8((3*int32(near[x]) + int32(other[x]) + int32(1+y%2)) >> 2)
 		}
@@ -92,7 +92,7 @@ func (u *upsampler) row(dst, plane []uint8, y int) {
 	}
 }
 
-// sum weighs two rows.
+// sum adds two rows with weights a and b.
 func (u *upsampler) sum(near, other []uint8, a, b int32) {
 	u.sums = u.sums[:0]
 	for x := range near {
@@ -100,8 +100,8 @@ func (u *upsampler) sum(near, other []uint8, a, b int32) {
 	}
 }
 
-// triangle makes two samples of each sum: three parts of it and one of its neighbor on that side,
-// shifted, with a bias for the left and the right one; the outermost have no neighbor.
+// triangle makes two samples from each sum: three parts of it and one of its neighbor on that side,
+// plus the bias left or right, shifted. The outermost samples have no neighbor.
 func (u *upsampler) triangle(dst []uint8, shift int32, left, right int32) {
 	s, last := u.sums, len(u.sums)-1
 	for i, v := range s {

@@ -4,5 +4,5 @@ package image
 
 import "errors"
 
-// decodeJPEG leaves JPEGs to the standard library.
+// decodeJPEG returns an error, so that the standard library decodes JPEGs.
 func decodeJPEG(*Image, []byte) error { return errors.ErrUnsupported }

@@ -11,9 +11,9 @@ import (
 	"unsafe"
 )
 
-// decodeJPEG decodes a JPEG by libjpeg-turbo, several times as fast as the standard library and to
-// the same bits as MXNet. An error means that the library does not take the file as it is: damaged
-// ones, and those of printers' colors.
+// decodeJPEG decodes a JPEG with libjpeg-turbo, several times as fast as the standard library and
+// to the same bits as MXNet. An error means that the library does not support the file: it is
+// damaged or has printer colors.
 func decodeJPEG(out *Image, data []byte) error {
 	h := C.tjInitDecompress()
 	if h == nil {

@@ -5,11 +5,11 @@ import (
 	"math"
 )
 
-// Resize returns the picture at another size, as cv2.resize makes it. Random interpolation is for
-// Augment; here it means Auto.
+// Resize returns the picture at another size, as cv2.resize does. Random means Auto here; only
+// Augment supports it.
 func (m *Image) Resize(width, height int, by Interp) *Image {
 	if width < 1 || height < 1 {
-		panic(fmt.Sprintf("image: resize to %d×%d", width, height))
+		panic(fmt.Sprintf("image: resize to %d×%d, want at least 1×1", width, height))
 	}
 	by = by.choose(m.Width, m.Height, width, height, nil)
 	if width == m.Width && height == m.Height {
@@ -53,7 +53,7 @@ func (m *Image) nearest(width, height int) *Image {
 	return out
 }
 
-// axis says for each sample of an axis where its first tap is, and what the taps weigh, in units of
+// axis holds, for each sample of an axis, the first tap and the weights of the taps in units of
 // 1/2048.
 type axis struct {
 	first  []int
@@ -63,8 +63,8 @@ type axis struct {
 
 const weightUnit = 1 << 11
 
-// newAxis maps n samples to size pixels. An enlargement by Area is one between two pixels that
-// changes within one pixel's width only.
+// newAxis maps n samples to size pixels. Area, when it enlarges, interpolates between two pixels
+// and changes only within the width of one pixel.
 func newAxis(n, size int, by Interp, horizontal bool) axis {
 	a := axis{taps: by.taps()}
 	scale := 1 / (float64(n) / float64(size))
@@ -90,8 +90,7 @@ func newAxis(n, size int, by Interp, horizontal bool) axis {
 	return a
 }
 
-// interpolate makes the picture from rows that are resized already, in integers: first along the
-// rows, then across them.
+// interpolate resizes in integers: first along the rows, then across them.
 func (m *Image) interpolate(width, height int, by Interp) *Image {
 	ax, ay := newAxis(width, m.Width, by, true), newAxis(height, m.Height, by, false)
 	out := New(height, width, m.Channels)
@@ -102,7 +101,7 @@ func (m *Image) interpolate(width, height int, by Interp) *Image {
 	for y := range height {
 		for k := range ay.taps {
 			src := min(max(ay.first[y]+k, 0), m.Height-1)
-			// A row that another tap has made for the sample before is taken over.
+			// Reuse a row that was resized for the previous sample.
 			for j := k; j < ay.taps; j++ {
 				if have[j] == src {
 					rows[k], rows[j], have[k], have[j] = rows[j], rows[k], have[j], have[k]
@@ -143,12 +142,12 @@ func (m *Image) resizeRow(dst []int32, src []uint8, a *axis) {
 	}
 }
 
-// across adds up rows. Two rows are added with four bits less, as OpenCV's vector code does.
+// across adds weighted rows. Two rows are added with four bits less, as in OpenCV's vector code.
 func across(dst []uint8, rows [][]int32, w []int32) {
 	if len(rows) == 2 {
 		above, below, u, v := rows[0][:len(dst)], rows[1][:len(dst)], w[0], w[1]
 		for i := range dst {
-			// weights of at most 1 keep it within 0 to 255
+			// The weights are at most 1, so the sum is within 0 to 255.
 			dst[i] = uint8((u*(above[i]>>4)>>16 + v*(below[i]>>4)>>16 + 2) >> 2)
 		}
 		return
@@ -162,13 +161,13 @@ func across(dst []uint8, rows [][]int32, w []int32) {
 	}
 }
 
-// cover is the part that a pixel has of a sample.
+// cover is the weight of one pixel in a sample.
 type cover struct {
 	pixel  int
 	weight float32
 }
 
-// covers returns which pixels of an axis each of n samples covers.
+// covers returns, for each of n samples, the pixels of an axis that it covers.
 func covers(n, size int) [][]cover {
 	scale := 1 / (float64(n) / float64(size))
 	list := make([][]cover, n)
@@ -190,7 +189,7 @@ func covers(n, size int) [][]cover {
 	return list
 }
 
-// shrink makes each sample the mean of the pixels under it.
+// shrink makes each sample the mean of the pixels that it covers.
 func (m *Image) shrink(width, height int) *Image {
 	out := New(height, width, m.Channels)
 	if m.Width%width == 0 && m.Height%height == 0 {
@@ -224,7 +223,7 @@ func (m *Image) shrink(width, height int) *Image {
 	return out
 }
 
-// blocks is shrink where a sample has w×h whole pixels.
+// blocks is shrink for samples that cover w×h whole pixels.
 func (m *Image) blocks(out *Image, w, h int) {
 	c := m.Channels
 	scale := 1 / float32(w*h)

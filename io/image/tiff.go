@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// tiffSizes are the bytes of one value of each type of a TIFF's fields.
+// tiffSizes are the sizes in bytes of one value of each field type in TIFF.
 var tiffSizes = [...]int{1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8}
 
-// checkTIFF refuses a TIFF whose first directory has a field with more values than the file can
-// hold, because the library allocates what a field claims. Files of other formats pass.
+// checkTIFF returns an error for a TIFF whose first directory has a field with more values than the
+// file can hold, because the TIFF library allocates memory for them. Files of other formats pass.
 func checkTIFF(data []byte) error {
 	var order binary.ByteOrder
 	switch {
@@ -25,7 +25,7 @@ func checkTIFF(data []byte) error {
 	}
 	at := uint64(order.Uint32(data[4:]))
 	if at+2 > uint64(len(data)) {
-		return nil // the library says that the file ends too early
+		return nil // the TIFF library reports that the file is too short
 	}
 	fields := data[at+2:]
 	for i := range order.Uint16(data[at:]) {
