@@ -25,7 +25,7 @@ type group struct {
 // newGroup returns the executors of a network as a group. fed says where its inputs have the batch.
 func newGroup(parts []*sym.Executor, fed []feed) *group {
 	g := &group{parts: parts, whole: map[string]bool{}, grads: map[string][]*nd.Array{}}
-	s := parts[0].Symbol()
+	s := sym.Of(parts[0])
 	for _, e := range s.Entries() {
 		g.outAxes = append(g.outAxes, batchAxis(s, e.Node.Name))
 	}

@@ -47,10 +47,10 @@
 //
 // # Binding
 //
-// SimpleBind infers all shapes, allocates arguments, gradients and auxiliary states, adds the
-// gradient to the graph, plans the memory of everything in between as one arena, and prepares
-// every kernel. The Executor then only pushes segments of the graph onto the engine: Forward,
-// Backward. In steady state that allocates nothing. Eval binds, runs and forgets, for a single look.
+// SimpleBind infers all shapes, and allocates arguments, gradients and auxiliary states. Package
+// compile adds the gradient to the graph, prepares every kernel, and plans the memory of everything
+// in between as one arena. The Executor, of package exec, then only pushes segments of the graph
+// onto the engine: Forward, Backward. In steady state that allocates nothing. Eval binds, runs and forgets, for a single look.
 //
 // Inference runs a graph of its own, which the passes of package graph have shortened. Its kernels
 // choose blocked layouts for what lies between them; arguments and outputs are always plain.

@@ -33,7 +33,7 @@ func bindFolded(t *testing.T, on device.Device, batch int) *sym.Executor {
 	for _, list := range []struct {
 		names []string
 		of    map[string]*nd.Array
-	}{{ex.Symbol().Arguments(), ex.Args}, {ex.Symbol().AuxStates(), ex.Aux}} {
+	}{{sym.Of(ex).Arguments(), ex.Args}, {sym.Of(ex).AuxStates(), ex.Aux}} {
 		for _, name := range list.names {
 			fillBetween(t, rng, list.of[name], 0.01, 0.1)
 		}

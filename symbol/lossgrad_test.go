@@ -39,7 +39,7 @@ func TestLossGradientIsNotKept(t *testing.T) {
 					t.Fatal(err)
 				}
 				rng := rand.New(rand.NewPCG(1, 2))
-				for _, name := range ex.Symbol().Arguments() {
+				for _, name := range sym.Of(ex).Arguments() {
 					fillRandom(t, rng, ex.Args[name])
 				}
 				step(t, ex)

@@ -42,7 +42,7 @@ func TestSoftmaxAddsTheBias(t *testing.T) {
 					t.Fatal(name, err)
 				}
 				rng := rand.New(rand.NewPCG(1, 2))
-				for _, a := range ex.Symbol().Arguments() {
+				for _, a := range sym.Of(ex).Arguments() {
 					fillRandom(t, rng, ex.Args[a])
 				}
 				results[i] = resultsOf(t, ex, train)

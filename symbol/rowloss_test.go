@@ -38,7 +38,7 @@ func TestRowLossIsOnePass(t *testing.T) {
 					t.Fatal(err)
 				}
 				rng := rand.New(rand.NewPCG(1, 2))
-				for _, a := range ex.Symbol().Arguments() {
+				for _, a := range sym.Of(ex).Arguments() {
 					fillRandom(t, rng, ex.Args[a])
 				}
 				results[i] = rowLossRun(t, ex)

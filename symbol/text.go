@@ -1,9 +1,6 @@
 package symbol
 
-import (
-	"fmt"
-	"strings"
-)
+import "strings"
 
 // String describes s as MXNet does: <Symbol name> for the outputs of one node, otherwise
 // <Symbol group [name, name]>. A mistake made while composing takes the place of the names.
@@ -24,22 +21,4 @@ func (s *Symbol) String() string {
 		return "<Symbol " + names[0] + ">"
 	}
 	return "<Symbol group [" + strings.Join(names, ", ") + "]>"
-}
-
-// String describes ex by its symbol and the numbers of its arrays.
-func (ex *Executor) String() string {
-	switch {
-	case ex == nil:
-		return "<Executor: nil>"
-	case ex.symbol == nil:
-		return "<Executor: not bound>"
-	case ex.closed:
-		return fmt.Sprintf("<Executor %s: closed>", ex.symbol.Name())
-	}
-	on := ex.config.Device.String()
-	if ex.spread != nil {
-		on = "several devices"
-	}
-	return fmt.Sprintf("<Executor %s: %d arguments, %d gradients, %d auxiliary states on %s>",
-		ex.symbol.Name(), len(ex.Args), len(ex.Grads), len(ex.Aux), on)
 }

@@ -9,6 +9,7 @@ const layers = `examples  cmd  internal/...               (optest, devicetest, t
 module  launch  examples/data
 checkpoint  kvstore
 symbol  optimizer  metric  initializer  io
+exec                                      executors: arenas, runs, forms of weights; the engine comes from the arrays
 autograd
 ndarray                                   imperative arrays, the tape
 compile                                   graph, descriptions and options -> immutable Program; pure

@@ -1,7 +1,8 @@
-package symbol
+package exec
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -13,14 +14,14 @@ import (
 )
 
 // spreadOver decides where variables and outputs lie, nil when everything is on one device.
-func (s *Symbol) spreadOver(c *BindConfig) (*compile.Spread, error) {
+func (c *Config) spreadOver(outs []op.Entry) (*compile.Spread, error) {
 	if len(c.Group2Ctx) == 0 {
 		return nil, nil
 	}
-	if err := s.checkGroups(c); err != nil {
+	if err := c.checkGroups(outs); err != nil {
 		return nil, err
 	}
-	return compile.SpreadOver(s.outputs, graph.Placement{Default: c.Device, Groups: c.Group2Ctx, Var: func(v *op.Node) (device.Device, bool) {
+	return compile.SpreadOver(outs, graph.Placement{Default: c.Device, Groups: c.Group2Ctx, Var: func(v *op.Node) (device.Device, bool) {
 		for _, given := range []map[string]*nd.Array{c.Args, c.Aux} {
 			if a := given[v.Name]; a != nil {
 				return a.Device(), true
@@ -31,16 +32,16 @@ func (s *Symbol) spreadOver(c *BindConfig) (*compile.Spread, error) {
 }
 
 // checkGroups reports groups without a device and devices that do not exist.
-func (s *Symbol) checkGroups(c *BindConfig) error {
-	groups := sortedKeys(c.Group2Ctx)
-	for _, n := range s.Nodes() {
+func (c *Config) checkGroups(outs []op.Entry) error {
+	groups := slices.Sorted(maps.Keys(c.Group2Ctx))
+	for _, n := range op.Topo(outs) {
 		if g := graph.Group(n); g != "" && !slices.Contains(groups, g) {
-			return fmt.Errorf("symbol: %q is in group %q, for which Group2Ctx has no device: it has %s", n.Name, g, strings.Join(groups, ", "))
+			return fmt.Errorf("exec: %q is in group %q, for which Group2Ctx has no device: it has %s", n.Name, g, strings.Join(groups, ", "))
 		}
 	}
 	for _, g := range groups {
 		if _, err := device.PoolOf(c.Group2Ctx[g]); err != nil {
-			return fmt.Errorf("symbol: group %q: %w", g, err)
+			return fmt.Errorf("exec: group %q: %w", g, err)
 		}
 	}
 	return nil

@@ -1,7 +1,9 @@
-package symbol
+package exec
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"gomx/engine"
 	nd "gomx/ndarray"
@@ -9,7 +11,7 @@ import (
 
 // engineFor chooses the engine of an executor: that of the arrays it is given, of the executor
 // whose memory it shares, or the default one. Arrays of different engines do not mix.
-func (c *BindConfig) engineFor() (*engine.Engine, error) {
+func (c *Config) engineFor() (*engine.Engine, error) {
 	var eng *engine.Engine
 	var first string
 	if c.Shared != nil {
@@ -19,16 +21,16 @@ func (c *BindConfig) engineFor() (*engine.Engine, error) {
 		what   string
 		arrays map[string]*nd.Array
 	}{{"argument", c.Args}, {"gradient of", c.Grads}, {"auxiliary state", c.Aux}} {
-		for _, name := range sortedKeys(group.arrays) {
+		for _, name := range slices.Sorted(maps.Keys(group.arrays)) {
 			what := fmt.Sprintf("%s %q", group.what, name)
 			a := group.arrays[name]
 			switch {
 			case a == nil:
-				return nil, fmt.Errorf("symbol: %s is nil, want an array", what)
+				return nil, fmt.Errorf("exec: %s is nil, want an array", what)
 			case eng == nil:
 				eng, first = a.Engine(), what
 			case a.Engine() != eng:
-				return nil, fmt.Errorf("symbol: %s belongs to another engine than %s", what, first)
+				return nil, fmt.Errorf("exec: %s belongs to another engine than %s", what, first)
 			}
 		}
 	}
@@ -37,7 +39,7 @@ func (c *BindConfig) engineFor() (*engine.Engine, error) {
 		case eng == nil:
 			eng = scale
 		case scale != eng:
-			return nil, fmt.Errorf("symbol: the loss scale belongs to another engine than %s", first)
+			return nil, fmt.Errorf("exec: the loss scale belongs to another engine than %s", first)
 		}
 	}
 	if eng == nil {
@@ -55,12 +57,12 @@ func (ex *Executor) zeros(like nd.Shape, opts ...nd.Option) *nd.Array {
 func (ex *Executor) admit(what string, a, old *nd.Array) error {
 	switch {
 	case a == nil:
-		return fmt.Errorf("symbol: %s is nil, want an array", what)
+		return fmt.Errorf("exec: %s is nil, want an array", what)
 	case !a.Shape().Equal(old.Shape()) || a.DType() != old.DType() || a.Device() != old.Device():
-		return fmt.Errorf("symbol: %s is %v %v on %v, want %v %v on %v", what,
+		return fmt.Errorf("exec: %s is %v %v on %v, want %v %v on %v", what,
 			a.DType(), a.Shape(), a.Device(), old.DType(), old.Shape(), old.Device())
 	case a.Engine() != ex.eng:
-		return fmt.Errorf("symbol: %s belongs to another engine than the executor", what)
+		return fmt.Errorf("exec: %s belongs to another engine than the executor", what)
 	}
 	return nil
 }

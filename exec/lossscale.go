@@ -1,4 +1,4 @@
-package symbol
+package exec
 
 import (
 	"fmt"
@@ -34,10 +34,10 @@ func (s *LossScale) Set(value float64) {
 }
 
 // checkPrecision reports a type that Precision cannot be.
-func (c *BindConfig) checkPrecision() error {
+func (c *Config) checkPrecision() error {
 	switch c.Precision {
 	case dtype.Float32, dtype.Float16, dtype.BFloat16:
 		return nil
 	}
-	return fmt.Errorf("symbol: precision %v, want float16, bfloat16 or float32", c.Precision)
+	return fmt.Errorf("exec: precision %v, want float16, bfloat16 or float32", c.Precision)
 }

@@ -1,4 +1,4 @@
-package symbol
+package exec
 
 import (
 	"errors"
@@ -24,30 +24,30 @@ import (
 // gradients pass it unchanged.
 func (ex *Executor) Backward(headGrads ...*nd.Array) error {
 	if ex.closed {
-		return errors.New("symbol: Backward on a closed executor")
+		return errors.New("exec: Backward on a closed executor")
 	}
 	if len(ex.Grads) == 0 {
 		return nil
 	}
-	if ex.last == ranNothing {
-		return errors.New("symbol: Backward wants a Forward before it")
+	if ex.pending.last == ranNothing {
+		return errors.New("exec: Backward wants a Forward before it")
 	}
-	if ex.current == nil {
+	if ex.pending.current == nil {
 		if err := ex.forwardAside(); err != nil {
 			return err
 		}
 	}
-	if ex.current == nil {
+	if ex.pending.current == nil {
 		return nil // nothing depends on an argument that wants a gradient
 	}
-	if ex.arena.last != ex.current {
-		return errors.New("symbol: Backward after another executor that shares the memory has run: what Forward kept is gone")
+	if ex.arena.last != ex.pending.current {
+		return errors.New("exec: Backward after another executor that shares the memory has run: what Forward kept is gone")
 	}
-	if err := ex.setHeads(ex.current.b, headGrads); err != nil {
+	if err := ex.setHeads(ex.pending.current.b, headGrads); err != nil {
 		return err
 	}
-	r := ex.current
-	ex.current = nil
+	r := ex.pending.current
+	ex.pending.current = nil
 	p := r.b.p
 	for _, a := range r.b.written {
 		a.Touch()
@@ -61,7 +61,7 @@ func (ex *Executor) Backward(headGrads ...*nd.Array) error {
 // states and with outputs that nobody sees.
 func (ex *Executor) forwardAside() error {
 	m := training
-	if ex.last == ranInferred && slices.ContainsFunc(op.Topo(ex.source.Outputs), compile.IsDropout) {
+	if ex.pending.last == ranInferred && slices.ContainsFunc(op.Topo(ex.net.Outputs), compile.IsDropout) {
 		m = gradientsOnly
 	}
 	b, err := ex.compiled(m, false)
@@ -94,7 +94,7 @@ func (ex *Executor) setHeads(b *bound, grads []*nd.Array) error {
 		return nil
 	}
 	if len(grads) < len(ex.outputs) {
-		return fmt.Errorf("symbol: Backward with %d head gradients, want %d", len(grads), len(ex.outputs))
+		return fmt.Errorf("exec: Backward with %d head gradients, want %d", len(grads), len(ex.outputs))
 	}
 	for i, h := range b.heads {
 		if err := ex.checkHead(i, grads[i], h); err != nil {
@@ -116,11 +116,11 @@ func (ex *Executor) checkHead(i int, a, h *nd.Array) error {
 	case h == nil:
 		return nil
 	case a == nil:
-		return fmt.Errorf("symbol: head gradient %d is nil", i)
+		return fmt.Errorf("exec: head gradient %d is nil", i)
 	case !a.Shape().Equal(h.Shape()):
-		return fmt.Errorf("symbol: head gradient %d has shape %v, want that of output %s: %v", i, a.Shape(), ex.symbol.outputs[i], h.Shape())
+		return fmt.Errorf("exec: head gradient %d has shape %v, want that of output %s: %v", i, a.Shape(), ex.net.Outputs[i], h.Shape())
 	case a.Engine() != ex.eng:
-		return fmt.Errorf("symbol: head gradient %d belongs to another engine than the executor", i)
+		return fmt.Errorf("exec: head gradient %d belongs to another engine than the executor", i)
 	}
 	return nil
 }

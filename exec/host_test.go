@@ -1,4 +1,4 @@
-package symbol
+package exec_test
 
 import (
 	"context"
@@ -9,52 +9,33 @@ import (
 	nd "gomx/ndarray"
 	"gomx/op"
 	"gomx/op/update"
+	sym "gomx/symbol"
 )
 
-// pretend replaces the kernels of a program by ones that keep a processor busy for a while, and
-// returns how long all of them together take: what a run takes beyond that is the cost of the host.
-func (p *program) pretend(takes time.Duration) (all time.Duration) {
-	for i := range p.Steps {
-		k := *p.Steps[i].Kernel
-		k.Run = func(*op.Call) error {
-			for start := time.Now(); time.Since(start) < takes; {
-			}
-			return nil
-		}
-		p.Steps[i].Kernel = &k
-		if !p.Steps[i].Skip {
-			all += takes
-		}
-	}
-	return all
-}
-
-func lenet() *Symbol {
-	h := Var("data")
+func lenet() *sym.Symbol {
+	h := sym.Var("data")
 	for _, k := range []int{20, 50} {
-		h = Convolution(h, ConvolutionParams{Kernel: []int{5, 5}, NumFilter: k})
-		h = Activation(h, ActivationParams{ActType: "tanh"})
-		h = Pooling(h, PoolingParams{PoolType: "max", Kernel: []int{2, 2}, Stride: []int{2, 2}})
+		h = sym.Convolution(h, sym.ConvolutionParams{Kernel: []int{5, 5}, NumFilter: k})
+		h = sym.Activation(h, sym.ActivationParams{ActType: "tanh"})
+		h = sym.Pooling(h, sym.PoolingParams{PoolType: "max", Kernel: []int{2, 2}, Stride: []int{2, 2}})
 	}
-	h = FullyConnected(Flatten(h), FullyConnectedParams{NumHidden: 500})
-	h = Activation(h, ActivationParams{ActType: "tanh"})
-	h = FullyConnected(h, FullyConnectedParams{NumHidden: 10})
-	return SoftmaxOutput(h, SoftmaxOutputParams{}, Name("softmax"))
+	h = sym.FullyConnected(sym.Flatten(h), sym.FullyConnectedParams{NumHidden: 500})
+	h = sym.Activation(h, sym.ActivationParams{ActType: "tanh"})
+	h = sym.FullyConnected(h, sym.FullyConnectedParams{NumHidden: 10})
+	return sym.SoftmaxOutput(h, sym.SoftmaxOutputParams{}, sym.Name("softmax"))
 }
 
 // hostStep returns a training step of LeNet: forward, backward, and one update for every weight, of a
 // single element. Every kernel takes so long; all is what they take together.
 func hostStep(tb testing.TB, takes time.Duration) (step func(), all time.Duration) {
-	ex, err := lenet().SimpleBind(BindConfig{Shapes: map[string]dtype.Shape{"data": {64, 1, 28, 28}},
+	ex, err := lenet().SimpleBind(sym.BindConfig{Shapes: map[string]dtype.Shape{"data": {64, 1, 28, 28}},
 		GradReq: map[string]op.Req{"data": op.ReqNull, "softmax_label": op.ReqNull}})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	b, err := ex.program(true)
-	if err != nil {
+	if all, err = ex.Pretend(true, takes); err != nil {
 		tb.Fatal(err)
 	}
-	all = b.p.pretend(takes)
 	ctx := context.Background()
 	var weights [][]*nd.Array
 	for range ex.Grads {

@@ -1,4 +1,4 @@
-package symbol
+package exec
 
 import (
 	"errors"
@@ -17,7 +17,7 @@ import (
 // nil, new.
 func (ex *Executor) Replicate(shared *Executor, inputs ...string) (*Executor, error) {
 	if ex.closed {
-		return nil, errors.New("symbol: Replicate of a closed executor")
+		return nil, errors.New("exec: Replicate of a closed executor")
 	}
 	b, err := ex.program(false)
 	if err != nil {
@@ -26,15 +26,15 @@ func (ex *Executor) Replicate(shared *Executor, inputs ...string) (*Executor, er
 	b.p.shared.Store(true)
 	c := ex.config
 	c.Shared = nil
-	r := &Executor{symbol: ex.symbol, config: c, eng: ex.eng, Args: maps.Clone(ex.Args), Grads: map[string]*nd.Array{}, Aux: ex.Aux,
-		source: ex.source, spread: ex.spread}
+	r := &Executor{net: ex.net, config: c, eng: ex.eng, facts: ex.facts, Args: maps.Clone(ex.Args), Grads: map[string]*nd.Array{}, Aux: ex.Aux,
+		spread: ex.spread}
 	for _, name := range inputs {
 		a := ex.Args[name]
 		if a == nil {
-			return nil, fmt.Errorf("symbol: no argument %q to replicate, want one of %v", name, ex.symbol.Arguments())
+			return nil, fmt.Errorf("exec: no argument %q to replicate, want one of %v", name, ex.net.arguments())
 		}
 		if b.p.DerivesFrom(name) {
-			return nil, fmt.Errorf("symbol: argument %q cannot differ between replicas: they share what is derived from it", name)
+			return nil, fmt.Errorf("exec: argument %q cannot differ between replicas: they share what is derived from it", name)
 		}
 		r.Args[name] = ex.zeros(a.Shape(), nd.On(a.Device()), nd.As(a.DType()), nd.Name(name))
 	}
@@ -50,10 +50,10 @@ func (ex *Executor) Replicate(shared *Executor, inputs ...string) (*Executor, er
 // bound ones.
 func (ex *Executor) Redirect(i int, a *nd.Array) error {
 	if i < 0 || i >= len(ex.outputs) {
-		return fmt.Errorf("symbol: output %d redirected, want one of 0..%d", i, len(ex.outputs)-1)
+		return fmt.Errorf("exec: output %d redirected, want one of 0..%d", i, len(ex.outputs)-1)
 	}
 	old := ex.outputs[i]
-	if err := ex.admit(fmt.Sprintf("array for output %s", ex.symbol.outputs[i]), a, old); err != nil {
+	if err := ex.admit(fmt.Sprintf("array for output %s", ex.net.Outputs[i]), a, old); err != nil {
 		return err
 	}
 	ex.outputs[i] = a

@@ -1,4 +1,4 @@
-package symbol
+package exec
 
 import (
 	"gomx/compile"

@@ -1,4 +1,4 @@
-package symbol
+package exec
 
 import (
 	"errors"
@@ -6,10 +6,11 @@ import (
 
 	"gomx/compile"
 	"gomx/engine"
+	"gomx/graph"
 	nd "gomx/ndarray"
 )
 
-// Executor is a symbol bound to memory. Args, Grads and Aux hold its arrays by name; their
+// Executor is a graph bound to memory. Args, Grads and Aux hold its arrays by name; their
 // contents may be changed between runs, the maps may not.
 //
 // Forward and Backward push work to the engine and return at once; errors surface when results
@@ -17,26 +18,30 @@ import (
 type Executor struct {
 	Args, Grads, Aux map[string]*nd.Array
 
-	symbol  *Symbol
-	config  BindConfig
-	eng     *engine.Engine // of all its arrays
-	source  compile.Source // the composed graph with its facts
+	net     Net
+	config  Config
+	eng     *engine.Engine // engine of all its arrays
+	facts   *graph.Facts   // shapes and types of the composed graph; not changed after the bind
 	outputs []*nd.Array
 	arena   *arena
+	spread  *compile.Spread // devices of the parts; nil when all lies on the device of the configuration
 
 	programs [2 * modes]*bound // compiled at first use, by mode
-	current  *run              // the run whose backward part has not been pushed yet
-	last     ran               // the last run whose forward part was finished
-	stepping stepping          // a run that PartialForward has not finished
-	runs     uint64            // number of the last run, which places it in the random stream
+	pending  pending
+	runs     uint64 // number of the last run, which places it in the random stream
 	uses     []engine.Use
 	closed   bool
-	spread   *compile.Spread // where things lie on several devices; nil: on the device of the configuration
-	unfused  bool            // NoFusion as configured, whether or not there is a monitor
 }
 
-// Symbol returns what is bound.
-func (ex *Executor) Symbol() *Symbol { return ex.symbol }
+// pending are the runs that have not been finished.
+type pending struct {
+	current  *run     // run whose backward part has not been pushed yet
+	last     ran      // the last run whose forward part was finished
+	stepping stepping // run that PartialForward has not finished
+}
+
+// Net returns the bound graph.
+func (ex *Executor) Net() Net { return ex.net }
 
 // Outputs returns the arrays of the outputs; each forward run overwrites them.
 func (ex *Executor) Outputs() []*nd.Array { return ex.outputs }
@@ -47,14 +52,14 @@ func (ex *Executor) Outputs() []*nd.Array { return ex.outputs }
 func (ex *Executor) Feed(name string, a *nd.Array) error {
 	old, ok := ex.Args[name]
 	if !ok {
-		return fmt.Errorf("symbol: no argument %q, want one of %v", name, ex.symbol.Arguments())
+		return fmt.Errorf("exec: no argument %q, want one of %v", name, ex.net.arguments())
 	}
 	if err := ex.admit(fmt.Sprintf("array fed to argument %q", name), a, old); err != nil {
 		return err
 	}
 	for _, b := range ex.programs {
 		if b != nil && b.p.shared.Load() && b.p.DerivesFrom(name) {
-			return fmt.Errorf("symbol: argument %q fed while replicas share what is derived from it: write into its array instead", name)
+			return fmt.Errorf("exec: argument %q fed while replicas share what is derived from it: write into its array instead", name)
 		}
 	}
 	ex.Args[name] = a
@@ -84,7 +89,7 @@ func (ex *Executor) Close() {
 // drop releases one program, which is compiled anew when it is needed again.
 func (ex *Executor) drop(i int) {
 	b := ex.programs[i]
-	for _, r := range []**run{&ex.current, &ex.stepping.run} {
+	for _, r := range []**run{&ex.pending.current, &ex.pending.stepping.run} {
 		if *r != nil && (*r).b == b {
 			(*r).release()
 			*r = nil
@@ -113,7 +118,7 @@ func (ex *Executor) Seek(run uint64) { ex.runs = run }
 // needs is kept.
 func (ex *Executor) Forward(train bool) error {
 	if ex.closed {
-		return errors.New("symbol: Forward on a closed executor")
+		return errors.New("exec: Forward on a closed executor")
 	}
 	b, err := ex.program(train)
 	if err != nil {
@@ -158,9 +163,9 @@ const (
 
 // finishForward ends the forward part of a run that a program has asked for.
 func (ex *Executor) finishForward(r *run) {
-	ex.last = ranInferred
+	ex.pending.last = ranInferred
 	if r.b.p.Train {
-		ex.last = ranTrained
+		ex.pending.last = ranTrained
 	}
 	ex.keepForBackward(r)
 }
@@ -168,7 +173,7 @@ func (ex *Executor) finishForward(r *run) {
 // keepForBackward follows the forward part of a run: a run with a backward part waits for it.
 func (ex *Executor) keepForBackward(r *run) {
 	if p := r.b.p; p.Train && p.HasBackward() {
-		ex.current = r
+		ex.pending.current = r
 		return
 	}
 	r.release()
@@ -212,26 +217,30 @@ func (ex *Executor) compiled(m mode, single bool) (*bound, error) {
 	return ex.programs[at], nil
 }
 
-// MemoryUse is the memory that a compiled mode of an executor needs beside the arrays bound to it.
-type MemoryUse = compile.MemoryUse
-
 // MemoryUse compiles the graph for a mode, if that has not been done, and returns its memory.
-func (ex *Executor) MemoryUse(train bool) (MemoryUse, error) {
+func (ex *Executor) MemoryUse(train bool) (compile.MemoryUse, error) {
 	b, err := ex.program(train)
 	if err != nil {
-		return MemoryUse{}, err
+		return compile.MemoryUse{}, err
 	}
 	return b.p.MemoryUse(), nil
 }
 
-// MemoryPlan says where everything between the arguments and the outputs of a compiled graph lies.
-type MemoryPlan = compile.MemoryPlan
-
 // MemoryPlan returns the plan of a mode, which is compiled if it has not been.
-func (ex *Executor) MemoryPlan(train bool) (*MemoryPlan, error) {
+func (ex *Executor) MemoryPlan(train bool) (*compile.MemoryPlan, error) {
 	b, err := ex.program(train)
 	if err != nil {
 		return nil, err
 	}
 	return b.p.MemoryPlan()
+}
+
+// Explain lists the changes of the passes to the graph of a mode, which is compiled if it has not
+// been.
+func (ex *Executor) Explain(train bool) (*compile.Explanation, error) {
+	b, err := ex.program(train)
+	if err != nil {
+		return nil, err
+	}
+	return b.p.Explain(), nil
 }

@@ -1,4 +1,4 @@
-package symbol
+package exec
 
 import (
 	"errors"
@@ -13,7 +13,7 @@ import (
 // took. It runs a graph compiled for it, in which every operator is pushed by itself.
 func (ex *Executor) PartialForward(train bool, step int) (left int, err error) {
 	if ex.closed {
-		return 0, errors.New("symbol: PartialForward on a closed executor")
+		return 0, errors.New("exec: PartialForward on a closed executor")
 	}
 	b, err := ex.compiled(modeOf(train), true)
 	if err != nil {
@@ -21,10 +21,10 @@ func (ex *Executor) PartialForward(train bool, step int) (left int, err error) {
 	}
 	p := b.p
 	n := p.Forward - p.Derived
-	r := ex.stepping.run
+	r := ex.pending.stepping.run
 	switch {
 	case step < 0:
-		return 0, fmt.Errorf("symbol: PartialForward of step %d, want one from 0 on", step)
+		return 0, fmt.Errorf("exec: PartialForward of step %d, want one from 0 on", step)
 	case step >= n && n > 0:
 		return 0, nil
 	case step == 0:
@@ -33,19 +33,19 @@ func (ex *Executor) PartialForward(train bool, step int) (left int, err error) {
 		}
 		ex.open(r)
 		ex.derive(r)
-		ex.stepping.run = r
-	case r == nil || r.b != b || ex.stepping.next != step:
-		return 0, fmt.Errorf("symbol: PartialForward of step %d, want step 0 or the one after the last", step)
+		ex.pending.stepping.run = r
+	case r == nil || r.b != b || ex.pending.stepping.next != step:
+		return 0, fmt.Errorf("exec: PartialForward of step %d, want step 0 or the one after the last", step)
 	case ex.arena.last != r:
-		return 0, errors.New("symbol: PartialForward after another executor that shares the memory has run: what the steps before have computed is gone")
+		return 0, errors.New("exec: PartialForward after another executor that shares the memory has run: what the steps before have computed is gone")
 	}
 	at := p.Derived + step
 	ex.push(r, at, min(at+1, p.Forward))
-	ex.stepping.next = step + 1
+	ex.pending.stepping.next = step + 1
 	if left = n - step - 1; left > 0 {
 		return left, nil
 	}
-	ex.stepping.run = nil
+	ex.pending.stepping.run = nil
 	ex.finishForward(r)
 	return 0, nil
 }
@@ -58,7 +58,7 @@ type stepping struct {
 
 // abandon lets go of the runs that have not been finished.
 func (ex *Executor) abandon() {
-	for _, r := range []**run{&ex.current, &ex.stepping.run} {
+	for _, r := range []**run{&ex.pending.current, &ex.pending.stepping.run} {
 		if *r != nil {
 			(*r).release()
 			*r = nil

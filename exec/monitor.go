@@ -1,4 +1,4 @@
-package symbol
+package exec
 
 import (
 	"math"
@@ -48,7 +48,7 @@ func (ex *Executor) SetMonitor(m *Monitor) {
 		return
 	}
 	ex.forget()
-	ex.config.Monitor, ex.config.NoFusion = m, ex.unfused || m != nil
+	ex.config.Monitor = m
 }
 
 // watched lists for every step the names of its outputs that a monitor wants to see, empty for

@@ -1,4 +1,4 @@
-package symbol
+package exec
 
 import (
 	"sync/atomic"
@@ -25,7 +25,7 @@ type program struct {
 
 // compile compiles the graph for a mode.
 func (ex *Executor) compile(m mode, single bool) (*program, error) {
-	p, err := compile.Compile(ex.source, ex.options(m, single))
+	p, err := compile.Compile(compile.Source{Outputs: ex.net.Outputs, Args: ex.net.Args, Facts: ex.facts}, ex.options(m, single))
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func (ex *Executor) options(m mode, single bool) compile.Options {
 	train := m != inferring
 	c := &ex.config
 	o := compile.Options{Train: train, NoDropout: m == gradientsOnly, Single: single, Device: c.Device, Spread: ex.spread, Precision: c.Precision,
-		Recompute: c.Recompute, Streams: c.Streams, NoFusion: c.NoFusion, Without: c.Without, Verify: c.Guard || c.Monitor != nil,
+		Recompute: c.Recompute, Streams: c.Streams, NoFusion: c.NoFusion || c.Monitor != nil, Without: c.Without, Verify: c.Guard || c.Monitor != nil,
 		Grads: map[string]op.Req{}, Target: target(train)}
 	for name := range ex.Grads {
 		o.Grads[name] = ex.req(name)
