@@ -7,14 +7,14 @@ import (
 	"unsafe"
 )
 
-// Backend is the memory of one kind of device. Pools call it for large pieces only; it must be safe
-// for concurrent use.
+// Backend allocates the memory of one kind of device and copies to and from it. Pools call it for
+// large pieces only; it must be safe for concurrent use.
 type Backend interface {
-	// Count returns how many devices of this kind there are.
+	// Count returns the number of devices of this kind.
 	Count() int
 	// Alloc returns bytes bytes of device id, 64-byte aligned, content undefined.
 	Alloc(id, bytes int) (unsafe.Pointer, error)
-	// Free gives back what Alloc returned for the same number of bytes.
+	// Free releases memory that Alloc returned for the same number of bytes.
 	Free(id int, p unsafe.Pointer, bytes int)
 	// CopyIn copies src from the host to dst on device id and returns when src may be reused.
 	CopyIn(id int, dst unsafe.Pointer, src []byte)
@@ -22,24 +22,25 @@ type Backend interface {
 	CopyOut(id int, dst []byte, src unsafe.Pointer)
 }
 
-// kind is what is known of one kind of device: its backend and its pools by number.
+// kind is the backend of one kind of device, and the pools of its devices.
 type kind struct {
 	backend Backend
-	pools   []atomic.Pointer[Pool]
+	pools   []atomic.Pointer[Pool] // by number of the device; nil: not used yet
 }
 
-// registry holds the kinds. mu guards registration; after sealed only the pools change, atomically.
+// registry holds the kinds. mu guards registration; once sealed is set only the pools change,
+// atomically.
 var registry struct {
 	mu     sync.Mutex
 	sealed atomic.Bool
 	kinds  [len(kindNames)]kind
 }
 
-// maxDevices bounds the numbers of devices of one kind.
+// maxDevices bounds the number of devices of one kind.
 const maxDevices = 64
 
-// Register makes kind k available through b. It is called from init functions only and panics
-// when k has a backend already or pools are in use.
+// Register sets the backend of kind k. Only init functions may call it; it panics when k already
+// has a backend or pools are in use.
 func Register(k Kind, b Backend) {
 	registry.mu.Lock()
 	defer registry.mu.Unlock()
@@ -52,7 +53,7 @@ func Register(k Kind, b Backend) {
 	registry.kinds[k] = kind{backend: b, pools: make([]atomic.Pointer[Pool], maxDevices)}
 }
 
-// Count returns how many devices of kind k this machine has, 0 when the binary has no backend for
+// Count returns the number of devices of kind k on this machine, 0 if the binary has no backend for
 // it.
 func Count(k Kind) int {
 	if int(k) >= len(registry.kinds) || registry.kinds[k].backend == nil {
@@ -61,7 +62,7 @@ func Count(k Kind) int {
 	return registry.kinds[k].backend.Count()
 }
 
-// PoolOf returns the pool of d, an error when d does not exist.
+// PoolOf returns the pool of d, or an error if d does not exist.
 func PoolOf(d Device) (*Pool, error) {
 	if int(d.Kind) < len(registry.kinds) {
 		pools := registry.kinds[d.Kind].pools
@@ -74,7 +75,7 @@ func PoolOf(d Device) (*Pool, error) {
 	return openPool(d)
 }
 
-// openPool makes the pool of d at its first use.
+// openPool returns the pool of d and makes it at the first use.
 func openPool(d Device) (*Pool, error) {
 	registry.sealed.Store(true)
 	registry.mu.Lock()
@@ -83,11 +84,12 @@ func openPool(d Device) (*Pool, error) {
 		if d.Kind == KindCUDA {
 			return nil, fmt.Errorf("device: %s: this binary was built without the tag cuda", d)
 		}
-		return nil, fmt.Errorf("device: %s: this binary has no backend for devices of that kind", d)
+		return nil, fmt.Errorf("device: %s: this binary has no backend for devices of this kind", d)
 	}
 	k := &registry.kinds[d.Kind]
 	if n := min(k.backend.Count(), maxDevices); d.ID < 0 || d.ID >= n {
-		return nil, fmt.Errorf("device: %s does not exist, this machine has %d of that kind", d, n)
+		return nil, fmt.Errorf("device: %s does not exist, this machine has %d devices of this "+
+			"kind", d, n)
 	}
 	if p := k.pools[d.ID].Load(); p != nil {
 		return p, nil

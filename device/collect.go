@@ -7,20 +7,21 @@ import (
 )
 
 const (
-	minCollect  = 64 << 20               // arrays below this much never cause a collection
-	cleanupWait = 100 * time.Millisecond // how long a collection waits for its cleanups
+	minCollect  = 64 << 20               // bytes of arrays below which no collection starts
+	cleanupWait = 100 * time.Millisecond // longest wait for the cleanups of a collection
 )
 
-// collector asks the Go runtime for collections on behalf of memory that the runtime does not see.
-// At most one collection runs at a time.
+// collector starts Go garbage collections, because the runtime does not know the size of memory
+// outside its heap. At most one collection runs at a time.
 type collector struct {
 	mu      sync.Mutex
-	next    int64 // bytes of arrays at which the next collection is due; 0 stands for minCollect
-	running bool
+	next    int64 // bytes of arrays at which the next collection starts; 0: minCollect
+	running bool  // a collection is running
 }
 
-// watch starts a collection when used bytes are due, and when it is done sets the next mark to
-// twice of what usage then reports. It does not wait: the caller may hold locks that cleanups need.
+// watch starts a collection when used, the bytes of arrays, has reached next. After the collection
+// it sets next to twice the bytes that usage reports. It does not wait: the caller may hold locks
+// that cleanups need.
 func (c *collector) watch(used int64, usage func() UsageInfo) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -37,10 +38,11 @@ func (c *collector) watch(used int64, usage func() UsageInfo) {
 	}()
 }
 
-// run collects and gives the cleanups of that cycle time to free what became unreachable.
+// run collects garbage and waits, at most cleanupWait, until cleanups have freed unreachable
+// arrays.
 func (c *collector) run() {
 	done := make(chan struct{})
-	sentinel := new([16]*byte) // with a pointer, so that it is no part of a batch of tiny objects
+	sentinel := new([16]*byte) // its pointer keeps it out of a block of tiny objects
 	runtime.AddCleanup(sentinel, func(d chan struct{}) { close(d) }, done)
 	runtime.KeepAlive(sentinel)
 	runtime.GC()

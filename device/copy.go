@@ -2,8 +2,8 @@ package device
 
 import "unsafe"
 
-// Copy copies bytes from src on device from to dst on device to, through the host where neither is
-// there, and returns when dst is filled.
+// Copy copies bytes bytes from src on device from to dst on device to, through the host if neither
+// device is the processor, and returns when dst is filled.
 func Copy(to Device, dst unsafe.Pointer, from Device, src unsafe.Pointer, bytes int) error {
 	if bytes == 0 {
 		return nil

@@ -5,19 +5,21 @@ import (
 	"sync"
 )
 
-// Cores returns how many cores kernels may use unless configured otherwise: what the process was
-// given when it started. It never changes, although the Go runtime may follow changing quotas.
+// Cores returns the number of cores that kernels may use unless configured otherwise: the smaller
+// of runtime.NumCPU and GOMAXPROCS at the first call. It never changes, although the Go runtime may
+// follow changing quotas.
 var Cores = sync.OnceValue(func() int {
 	return max(1, min(runtime.NumCPU(), runtime.GOMAXPROCS(0)))
 })
 
 const (
-	serialCost = 20e3 // ns; shorter kernels do not gain from a second thread
-	threadCost = 10e3 // ns; the least work that pays for one more thread
+	serialCost = 20e3 // ns; shorter kernels run on one thread
+	threadCost = 10e3 // ns; least work per additional thread
 )
 
-// Threads returns with how many of cores threads a kernel runs that takes ns nanoseconds on one.
-// It depends on nothing else, so that a kernel splits its work alike in every run.
+// Threads returns the number of threads, at most cores, of a kernel that takes ns nanoseconds on
+// one thread. It depends on the arguments only, so that a kernel splits its work alike in every
+// run.
 func Threads(cores int, ns float64) int {
 	if cores <= 1 || ns < serialCost {
 		return 1
@@ -30,9 +32,9 @@ func Threads(cores int, ns float64) int {
 
 // Work estimates the time of a kernel on one core.
 type Work struct {
-	Flops float64 // operations in dense products and convolutions
-	Bytes float64 // read and written
-	Elems float64 // evaluations of exp, tanh and the like
+	Flops float64 // additions and multiplications in dense products and convolutions
+	Bytes float64 // bytes read and written
+	Elems float64 // evaluations of functions such as exp and tanh
 }
 
 // NS returns the estimated nanoseconds on one core of a current server processor.

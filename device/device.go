@@ -13,12 +13,12 @@ type Kind uint8
 const (
 	KindCPU  Kind = iota // the processor; all of its cores are one device
 	KindCUDA             // a GPU of NVIDIA
-	KindNull             // computes nothing, fakes asynchrony
+	KindNull             // a simulated device that computes nothing
 )
 
 var kindNames = [...]string{KindCPU: "cpu", KindCUDA: "gpu", KindNull: "null"}
 
-// String returns MXNet's name of the kind: cpu, gpu; null is ours.
+// String returns MXNet's name of the kind: cpu or gpu; null exists in gomx only.
 func (k Kind) String() string {
 	if int(k) >= len(kindNames) {
 		return "kind" + strconv.Itoa(int(k))
@@ -26,7 +26,7 @@ func (k Kind) String() string {
 	return kindNames[k]
 }
 
-// Device names one device: what memory lives on and operations run on. The zero value is CPU().
+// Device names one device, which has memory and runs operations. The zero value is CPU().
 type Device struct {
 	Kind Kind
 	ID   int
@@ -44,7 +44,7 @@ func Null(id int) Device { return Device{KindNull, id} }
 // String formats d as MXNet does: "cpu(0)", "gpu(1)".
 func (d Device) String() string { return fmt.Sprintf("%s(%d)", d.Kind, d.ID) }
 
-// Parse reads what String writes; the number may be left out.
+// Parse parses a result of String; the number may be left out.
 func Parse(s string) (Device, error) {
 	name, id := s, 0
 	if open := strings.IndexByte(s, '('); open >= 0 {
@@ -68,9 +68,9 @@ type Tier uint8
 
 // The kernel tiers. A binary built without cgo has TierRef and TierGo.
 const (
-	TierRef Tier = iota // the plain Go loop that defines the operator
-	TierGo              // pure Go made fast
-	TierC               // oneDNN and our own C
+	TierRef Tier = iota // plain Go loops that define the operators
+	TierGo              // optimized pure Go
+	TierC               // oneDNN and C kernels of gomx
 )
 
 var tierNames = [...]string{TierRef: "ref", TierGo: "go", TierC: "c"}

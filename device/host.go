@@ -14,7 +14,7 @@ func (h Host) Count() int { return int(h) }
 // Alloc maps fresh pages of the operating system.
 func (h Host) Alloc(_, bytes int) (unsafe.Pointer, error) { return mapPages(bytes) }
 
-// Free unmaps them.
+// Free unmaps pages that Alloc returned.
 func (h Host) Free(_ int, p unsafe.Pointer, bytes int) { unmapPages(p, bytes) }
 
 // CopyIn copies src to dst.

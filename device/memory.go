@@ -6,16 +6,18 @@ import (
 	"unsafe"
 )
 
-// Purpose says what a block is used for; usage is counted per purpose.
+// Purpose is the use of a block; a pool counts its memory by purpose.
 type Purpose uint8
 
 // The purposes of memory.
 const (
-	PurposeArray   Purpose = iota // values of arrays; freed late when an array was only forgotten
-	PurposeArena                  // planned memory of executors
-	PurposeScratch                // working space of kernels
-	PurposeCache                  // copies that can be made again, such as blocked weights
-	PurposePinned                 // buffers for transfers and the network
+	// values of arrays; unclosed arrays are freed by the garbage collector
+	PurposeArray   Purpose = iota
+	PurposeArena           // memory of executors, laid out by package memplan
+	PurposeScratch         // working space of kernels
+	// copies that can be recomputed, such as weights in blocked layouts
+	PurposeCache
+	PurposePinned // buffers for transfers and the network
 	numPurposes
 )
 
@@ -24,11 +26,11 @@ var purposeNames = [...]string{"array", "arena", "scratch", "cache", "pinned"}
 // String returns the purpose's name.
 func (p Purpose) String() string { return purposeNames[p] }
 
-// Block is a piece of device memory. Its zero value owns nothing. Copies of a Block name the same
-// memory: exactly one of them is freed, once.
+// Block is a piece of device memory. Its zero value owns nothing. Copies of a Block refer to the
+// same memory: the owner frees exactly one of them, once.
 type Block struct {
 	Ptr   unsafe.Pointer // 64-byte aligned; nil in the zero value only
-	Bytes int            // as asked for; up to 12.5 % more may be reserved
+	Bytes int            // requested size; up to 12.5 % more may be reserved
 
 	pool    *Pool
 	class   uint16
@@ -51,7 +53,7 @@ func (b Block) Free() {
 	}
 }
 
-// Device returns where the block lives.
+// Device returns the device of the block.
 func (b Block) Device() Device {
 	if b.pool == nil {
 		return Device{}
@@ -59,19 +61,19 @@ func (b Block) Device() Device {
 	return b.pool.dev
 }
 
-// CopyIn copies src from the host to the block, from offset on.
+// CopyIn copies src from the host to the block at offset, in bytes.
 func (b Block) CopyIn(offset int, src []byte) {
 	b.check(offset, len(src))
 	b.pool.backend.CopyIn(b.pool.dev.ID, unsafe.Add(b.Ptr, offset), src)
 }
 
-// CopyOut copies from the block, from offset on, to dst on the host.
+// CopyOut copies from the block at offset, in bytes, to dst on the host.
 func (b Block) CopyOut(dst []byte, offset int) {
 	b.check(offset, len(dst))
 	b.pool.backend.CopyOut(b.pool.dev.ID, dst, unsafe.Add(b.Ptr, offset))
 }
 
-// check panics unless n bytes from offset on lie in the block.
+// check panics unless the block has n bytes at offset.
 func (b Block) check(offset, n int) {
 	if offset < 0 || offset > b.Bytes || n > b.Bytes-offset {
 		panic(fmt.Sprintf("device: copy of %d bytes at offset %d of a block of %d", n, offset,
@@ -79,15 +81,16 @@ func (b Block) check(offset, n int) {
 	}
 }
 
-// UsageInfo is a snapshot of one pool. All figures are bytes and count whole size classes.
+// UsageInfo is a snapshot of one pool. All numbers are bytes; a block counts with the size of its
+// class.
 type UsageInfo struct {
-	Used     [numPurposes]int64 // handed out, by purpose
+	Used     [numPurposes]int64 // in use, by purpose
 	Cached   int64              // in free lists
-	Reserved int64              // taken from the backend
-	Limit    int64              // the most that may be reserved, 0 for none
+	Reserved int64              // allocated from the backend
+	Limit    int64              // upper bound of Reserved; 0: none
 }
 
-// Total returns the bytes handed out for all purposes together.
+// Total returns the bytes in use for all purposes together.
 func (u UsageInfo) Total() int64 {
 	var n int64
 	for _, b := range u.Used {
@@ -96,7 +99,7 @@ func (u UsageInfo) Total() int64 {
 	return n
 }
 
-// String lists what is in use, leaving out purposes with nothing.
+// String lists the bytes in use by purpose, without purposes that use none.
 func (u UsageInfo) String() string {
 	var b strings.Builder
 	for p, n := range u.Used {
@@ -111,7 +114,7 @@ func (u UsageInfo) String() string {
 	return b.String() + " bytes"
 }
 
-// Usage returns what the pool of d holds; zero when d does not exist.
+// Usage returns the usage of d's pool; zero if d does not exist.
 func Usage(d Device) UsageInfo {
 	p, err := PoolOf(d)
 	if err != nil {

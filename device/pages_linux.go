@@ -6,7 +6,8 @@ import (
 	"unsafe"
 )
 
-// hugePage is the size from which on huge pages are asked for; they spare address translations.
+// hugePage is the least size in bytes of a mapping for which huge pages are requested; they save
+// address translations.
 const hugePage = 2 << 20
 
 // mapPages returns bytes bytes of zeroed memory, aligned to a page.
@@ -17,13 +18,13 @@ func mapPages(bytes int) (unsafe.Pointer, error) {
 		return nil, fmt.Errorf("cannot map %d bytes: %w", bytes, err)
 	}
 	if bytes >= hugePage {
-		// Advice only: without huge pages everything works, a little slower.
+		// The call is advice only: without huge pages everything works, a little slower.
 		_ = syscall.Madvise(b, syscall.MADV_HUGEPAGE)
 	}
 	return unsafe.Pointer(&b[0]), nil
 }
 
-// unmapPages gives back what mapPages returned.
+// unmapPages releases memory that mapPages returned.
 func unmapPages(p unsafe.Pointer, bytes int) {
 	if err := syscall.Munmap(unsafe.Slice((*byte)(p), bytes)); err != nil {
 		panic(fmt.Sprintf("device: unmapping %d bytes at %p: %v", bytes, p, err))

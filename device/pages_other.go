@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// pages keeps what mapPages handed out reachable.
+// pages keeps the memory that mapPages has returned reachable.
 var pages struct {
 	mu   sync.Mutex
 	held map[unsafe.Pointer][]uint64
@@ -27,7 +27,7 @@ func mapPages(bytes int) (unsafe.Pointer, error) {
 	return p, nil
 }
 
-// unmapPages gives back what mapPages returned.
+// unmapPages releases memory that mapPages returned.
 func unmapPages(p unsafe.Pointer, _ int) {
 	pages.mu.Lock()
 	defer pages.mu.Unlock()

@@ -8,23 +8,23 @@ import (
 )
 
 const (
-	slabBytes    = 256 << 10 // what small blocks are cut from
-	maxSlabBlock = 32 << 10  // the largest block that is cut from a slab
-	minCacheTrim = 256 << 20 // below this much the cache is never trimmed unasked
+	slabBytes    = 256 << 10 // size of a slab, from which small blocks are cut
+	maxSlabBlock = 32 << 10  // size of the largest block that is cut from a slab
+	minCacheTrim = 256 << 20 // size up to which the cache is never trimmed automatically
 )
 
-// freeList holds the free blocks of one size class and counts those handed out. It fills its cache
-// lines, so that classes do not disturb each other.
+// freeList holds the free blocks of one size class and counts the blocks in use. It fills whole
+// cache lines, so that classes do not share one.
 type freeList struct {
 	mu   sync.Mutex
 	free []unsafe.Pointer
-	used [numPurposes]int64 // blocks
+	used [numPurposes]int64 // number of blocks in use, by purpose
 	_    [128 - 8 - 24 - 8*numPurposes]byte
 }
 
-// Pool hands out the memory of one device. It is safe for concurrent use.
+// Pool allocates the memory of one device. It is safe for concurrent use.
 //
-// Locks: mu comes before that of a freeList; two freeLists are never locked together.
+// Lock order: Pool.mu before freeList.mu; two freeLists are never locked together.
 type Pool struct {
 	dev     Device
 	backend Backend
@@ -32,8 +32,8 @@ type Pool struct {
 	collect collector
 
 	mu       sync.Mutex
-	reserved int64 // bytes taken from the backend
-	limit    int64
+	reserved int64 // bytes allocated from the backend
+	limit    int64 // upper bound of reserved, in bytes; 0: none
 }
 
 // NewPool returns an empty pool over b for device d. Most programs use the pools that Alloc and
@@ -62,7 +62,7 @@ func (p *Pool) Alloc(bytes int, purpose Purpose) (Block, error) {
 	return p.grow(Block{Bytes: bytes, pool: p, class: uint16(class), purpose: purpose})
 }
 
-// put takes b back.
+// put returns b to its free list.
 func (p *Pool) put(b Block) {
 	l := &p.lists[b.class]
 	l.mu.Lock()
@@ -71,7 +71,7 @@ func (p *Pool) put(b Block) {
 	l.mu.Unlock()
 }
 
-// grow fills in b with new memory from the backend.
+// grow sets b.Ptr to new memory from the backend and returns b.
 func (p *Pool) grow(b Block) (Block, error) {
 	p.watch(b.purpose)
 	size := classSize(int(b.class))
@@ -80,7 +80,7 @@ func (p *Pool) grow(b Block) (Block, error) {
 		piece = slabBytes
 	}
 	ptr, err := p.take(piece)
-	if err != nil { // cached blocks of other classes and forgotten arrays may help
+	if err != nil { // free unreachable arrays and cached blocks, then try again
 		p.collect.run()
 		p.Trim()
 		ptr, err = p.take(piece)
@@ -102,7 +102,7 @@ func (p *Pool) grow(b Block) (Block, error) {
 
 var errLimit = errors.New("the limit is reached")
 
-// take reserves bytes and gets them from the backend.
+// take counts bytes as reserved and allocates them from the backend.
 func (p *Pool) take(bytes int) (unsafe.Pointer, error) {
 	p.mu.Lock()
 	if p.limit > 0 && p.reserved+int64(bytes) > p.limit {
@@ -120,8 +120,8 @@ func (p *Pool) take(bytes int) (unsafe.Pointer, error) {
 	return ptr, err
 }
 
-// watch keeps cached and forgotten memory within bounds; it runs whenever the pool is about to
-// grow.
+// watch bounds the memory of cached blocks and of unreachable arrays; it runs whenever the pool is
+// about to grow.
 func (p *Pool) watch(purpose Purpose) {
 	u := p.Usage()
 	if u.Cached > max(u.Total(), minCacheTrim) {
@@ -132,8 +132,8 @@ func (p *Pool) watch(purpose Purpose) {
 	}
 }
 
-// Trim returns all cached blocks larger than 32 KiB to the backend and says how many bytes that
-// were.
+// Trim releases all cached blocks larger than 32 KiB to the backend and returns their number of
+// bytes.
 func (p *Pool) Trim() int {
 	total := 0
 	for class := range p.lists {
@@ -157,16 +157,16 @@ func (p *Pool) Trim() int {
 	return total
 }
 
-// SetLimit bounds the bytes taken from the backend; 0 means no bound. What is already reserved
-// stays.
+// SetLimit bounds the bytes reserved from the backend; 0 means no bound. It releases nothing that
+// is already reserved.
 func (p *Pool) SetLimit(bytes int64) {
 	p.mu.Lock()
 	p.limit = bytes
 	p.mu.Unlock()
 }
 
-// Usage returns what the pool holds. Under concurrent use the figures are each exact, but not of
-// one instant.
+// Usage returns the pool's usage. Under concurrent use each number is exact, but not all at the
+// same instant.
 func (p *Pool) Usage() UsageInfo {
 	var u UsageInfo
 	for class := range p.lists {

@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// QueueKind names the queues of a device, which work independently of each other.
+// QueueKind names one of the queues of a device, which run independently of each other.
 type QueueKind uint8
 
 // The queues of a device.
@@ -13,43 +13,43 @@ const (
 	QueueCompute QueueKind = iota // kernels
 	QueueIn                       // copies to the device
 	QueueOut                      // copies from the device
-	// kernels that run beside those of QueueCompute; the kinds after it, up to Beside of them, do
-	// so too
+	// QueueBeside is the first of Beside queues for kernels that run concurrently with
+	// QueueCompute's.
 	QueueBeside
 )
 
-// Beside is how many queues there are for kernels besides QueueCompute.
+// Beside is the number of queues for kernels besides QueueCompute.
 const Beside = 3
 
-// Recorder is the ability of a Queue to record work and to repeat it at little cost.
+// Recorder is an optional interface of a Queue: it records work and repeats it at little cost.
 type Recorder interface {
-	// Record runs work, which puts work on the queue, but lets the queue only remember it. Where
-	// something cannot be remembered, or it would not pay, the recording is nil: then work is to be
-	// run again, for real. The error is that of work.
+	// Record calls work, whose commands the queue records instead of running them. The Recording is
+	// nil if a command cannot be recorded or the recording would not save time; the caller must
+	// then call work again outside Record. The error is work's.
 	Record(work func() error) (Recording, error)
 }
 
-// Recording is work that a queue remembers until nobody refers to it. It belongs to the goroutine
-// that puts work on the queue.
+// Recording is recorded work of a queue. It is released when it is unreachable. Only the goroutine
+// that puts work on the queue may use it.
 type Recording interface {
-	// Replay puts the work on the queue again, with the addresses and numbers that it had when it
-	// was recorded.
+	// Replay puts the work on the queue again, with the addresses and numbers of the recording.
 	Replay() error
 }
 
-// Queue is a queue of a device that works behind the processor's back, in the order in which work
-// was put on it. Work is put on a queue by one goroutine at a time.
+// Queue is a queue of work for a device. The device runs the work in order and asynchronously to
+// the processor. Only one goroutine at a time may put work on a queue.
 type Queue interface {
-	// Wait makes what is put on the queue from now on wait for a mark of another queue.
+	// Wait makes all work that is put on the queue later wait for a mark of another queue.
 	Wait(mark any) error
 	// Mark puts a mark at the end of the queue.
 	Mark() (any, error)
-	// Notify calls done, once and from any goroutine, when the device has come to a mark of this
-	// queue; with the error of the device, if it has failed. The mark must not be used afterwards.
+	// Notify calls done, once and from any goroutine, when the device has reached a mark of this
+	// queue; the argument is the device's error if it has failed. The mark must not be used
+	// afterwards.
 	Notify(mark any, done func(error))
 	// CopyIn puts a copy from the host on the queue; src may be reused when it returns.
 	CopyIn(dst unsafe.Pointer, src []byte) error
-	// CopyOut copies to the host after what is on the queue, and returns when dst is filled.
+	// CopyOut copies to the host after the work on the queue, and returns when dst is filled.
 	CopyOut(dst []byte, src unsafe.Pointer) error
 	// CopyFrom puts a copy from a device of the same kind, possibly another one, on the queue.
 	CopyFrom(dst unsafe.Pointer, from Device, src unsafe.Pointer, bytes int) error
@@ -57,13 +57,13 @@ type Queue interface {
 	Sync() error
 }
 
-// queuer is the ability of a Backend whose devices have queues.
+// queuer is an optional interface of backends whose devices have queues.
 type queuer interface {
 	Queue(id int, kind QueueKind) (Queue, error)
 }
 
-// HasQueues reports whether devices of a kind work queues off, so that operations on them are
-// issued and complete later.
+// HasQueues reports whether devices of a kind have queues, so that operations on them are issued
+// first and complete later.
 func HasQueues(k Kind) bool {
 	if int(k) >= len(registry.kinds) {
 		return false
@@ -72,7 +72,7 @@ func HasQueues(k Kind) bool {
 	return ok
 }
 
-// QueueOf returns a queue of d, whose kind has queues.
+// QueueOf returns a queue of d; it is an error if devices of d's kind have no queues.
 func QueueOf(d Device, kind QueueKind) (Queue, error) {
 	if !HasQueues(d.Kind) {
 		return nil, fmt.Errorf("device: %s has no queues", d)

@@ -10,7 +10,7 @@ const (
 	numClasses   = smallClasses + (maxExponent-9)*8
 )
 
-// classOf returns the smallest class that holds bytes, ok false when there is none.
+// classOf returns the smallest class whose blocks hold bytes bytes; ok is false if there is none.
 func classOf(bytes int) (class int, ok bool) {
 	switch {
 	case bytes < 0 || bytes > 1<<maxExponent:

@@ -1,6 +1,6 @@
-// Package null makes null devices available: devices with memory of their own numbers and usage, on
-// which no operator needs to have a kernel. Programs and tests that are about scheduling, placement
-// or memory run on them anywhere, as if there were several accelerators.
+// Package null provides null devices: simulated devices, which have separate memory accounts and
+// compute nothing, so that operators need no kernels for them. With them, tests of scheduling,
+// placement and memory run on any machine as if it had several accelerators.
 //
 // Importing the package registers the kind:
 //
@@ -8,12 +8,12 @@
 //
 //	b, err := device.Alloc(device.Null(2), 1<<20, device.PurposeArray)
 //
-// There are Devices of them. Their memory is the host's, so values can be looked at, but it is
-// accounted per device and a limit set by device.Pool.SetLimit makes a small device of it.
+// There are [Devices] null devices. They use host memory, so a program can read the values, but
+// each has its own pool and usage, and device.Pool.SetLimit sets the size of its memory.
 //
-// A Stream stands for a queue of such a device: what is put on it takes the time that it is told,
-// fails when it is told, waits for events of other streams and marks its own end with one.
-// Operations whose body is Enqueue exercise everything that an engine does for an accelerator:
+// A [Stream] simulates a queue of such a device: its work takes a given time, ends with a given
+// error, waits for events of other streams and signals an event at its end. Operations whose body
+// is [Enqueue] use all functions of an engine that accelerators need:
 //
 //	s := null.NewStream()
 //	e.Push(&engine.Task{Name: "gemm", Lane: engine.Lane{Device: device.Null(0)}, Queued: true,

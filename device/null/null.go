@@ -2,7 +2,7 @@ package null
 
 import "gomx/device"
 
-// Devices is how many null devices there are.
+// Devices is the number of null devices.
 const Devices = 8
 
 func init() { device.Register(device.KindNull, device.Host(Devices)) }

@@ -7,29 +7,29 @@ import (
 	"gomx/engine"
 )
 
-// Stream is a queue of a null device: it computes nothing and takes its time, one piece of work
-// after the other. Like the queue of an accelerator it runs behind the host's back: what is put on
-// it waits for events of other streams and marks its own end by an event. A stream has one
-// goroutine, which Close ends and waits for.
+// Stream is a simulated queue of a null device. Like the queue of an accelerator it runs
+// asynchronously to the host, one piece of work after the other: each waits for events of other
+// streams, then for its time, and signals an event at its end. A stream has one goroutine, which
+// Close ends and waits for.
 type Stream struct {
 	mu   sync.Mutex
-	cond sync.Cond // signals that work or closed has changed
-	work []piece
-	shut bool
+	cond sync.Cond     // signals that work or shut has changed
+	work []piece       // guarded by mu, as is shut
+	shut bool          // Close has been called
 	done chan struct{} // closed when the goroutine has ended
 }
 
-// Work is what an operation does on a stream. It is the argument of Enqueue.
+// Work describes the work of an operation on a stream. It is the argument of Enqueue.
 type Work struct {
 	Stream *Stream
-	Takes  time.Duration // from when the stream comes to it until it is done
-	Err    error         // what it ends with
+	Takes  time.Duration // simulated running time
+	Err    error         // result of the operation; nil: success
 }
 
-// event is closed when the work that it marks is done.
+// event is closed when its work is done.
 type event chan struct{}
 
-// piece is work in a stream.
+// piece is queued work.
 type piece struct {
 	*Work
 	run   *engine.Run
@@ -46,8 +46,8 @@ func NewStream() *Stream {
 	return s
 }
 
-// Enqueue is the body of an operation that is Queued, whose argument is a *Work: it puts the work
-// on its stream.
+// Enqueue is the body of a Queued operation whose argument is a *Work: it puts the work on its
+// stream.
 func Enqueue(r *engine.Run, done func(error)) {
 	w := r.Arg.(*Work)
 	p := piece{w, r, r.Waits(), make(event), done}
@@ -57,13 +57,13 @@ func Enqueue(r *engine.Run, done func(error)) {
 		s.mu.Unlock()
 		panic("null: work for a closed stream")
 	}
-	r.Issue(p.event) // before the stream can come to it: done ends the life of r
+	r.Issue(p.event) // before the stream can run p: r is not valid after done
 	s.work = append(s.work, p)
 	s.mu.Unlock()
 	s.cond.Signal()
 }
 
-// Close waits until the stream is empty and ends it. Closing it again does nothing.
+// Close waits until the stream is empty and ends its goroutine. Closing it again does nothing.
 func (s *Stream) Close() {
 	s.mu.Lock()
 	s.shut = true
@@ -72,7 +72,7 @@ func (s *Stream) Close() {
 	<-s.done
 }
 
-// main works the stream off.
+// main executes the work of the stream until Close.
 func (s *Stream) main() {
 	defer close(s.done)
 	for {
@@ -91,7 +91,7 @@ func (s *Stream) main() {
 	}
 }
 
-// execute lets the time of p pass, after the events that it waits for.
+// execute waits for the events of p, sleeps for its running time and completes it.
 func (p *piece) execute() {
 	for _, e := range p.waits {
 		<-e.(event)

@@ -1,31 +1,33 @@
 package pure
 
-// ConvSpec describes a convolution over one to three spatial axes. Data has shape (Batch, InChannels, In...), weights
-// (OutChannels, InChannels/Groups, Kernel...).
+// ConvSpec describes a convolution over one to three spatial axes. Data has shape (Batch,
+// InChannels, In...), weights (OutChannels, InChannels/Groups, Kernel...).
 type ConvSpec struct {
 	Batch, InChannels, OutChannels, Groups int
 	In, Out, Kernel, Stride, Dilate, Pad   []int
 	Threads                                int
 }
 
-// Conv is a convolution ready to run.
+// Conv is a prepared convolution.
 type Conv struct {
 	batch, groups, threads       int
-	ic, oc, taps                 int // per group
+	ic, oc, taps                 int // channels in and out, and elements of the kernel, per group
 	in, out, kernel, stride, pad [3]int
 	dilate                       [3]int
-	vin, vout                    int
+	vin, vout                    int // elements of one channel of the input and the output
 }
 
 // NewConv prepares a convolution.
 func NewConv(s ConvSpec) *Conv {
-	k := &Conv{batch: s.Batch, groups: s.Groups, threads: max(s.Threads, 1), ic: s.InChannels / s.Groups, oc: s.OutChannels / s.Groups,
-		in: lead(s.In, 1), out: lead(s.Out, 1), kernel: lead(s.Kernel, 1), stride: lead(s.Stride, 1), dilate: lead(s.Dilate, 1), pad: lead(s.Pad, 0)}
+	k := &Conv{batch: s.Batch, groups: s.Groups, threads: max(s.Threads, 1), ic: s.InChannels /
+		s.Groups, oc: s.OutChannels / s.Groups,
+		in: lead(s.In, 1), out: lead(s.Out, 1), kernel: lead(s.Kernel, 1), stride: lead(s.Stride,
+			1), dilate: lead(s.Dilate, 1), pad: lead(s.Pad, 0)}
 	k.taps, k.vin, k.vout = volume(k.kernel), volume(k.in), volume(k.out)
 	return k
 }
 
-// lead fills a list up to three numbers.
+// lead returns list with leading elements fill added up to three numbers.
 func lead(list []int, fill int) [3]int {
 	a := [3]int{fill, fill, fill}
 	copy(a[3-len(list):], list)
@@ -34,20 +36,20 @@ func lead(list []int, fill int) [3]int {
 
 func volume(a [3]int) int { return a[0] * a[1] * a[2] }
 
-// columns is the size of the columns of one group of one image.
+// columns returns the number of elements of the columns of one group of one image.
 func (k *Conv) columns() int { return k.ic * k.taps * k.vout }
 
-// weights is the size of the weights of one group.
+// weights returns the number of elements of the weights of one group.
 func (k *Conv) weights() int { return k.oc * k.ic * k.taps }
 
-// Scratch returns how many elements of working space Run needs.
+// Scratch returns the number of elements of working space that Run needs.
 func (k *Conv) Scratch() int { return k.threads * k.columns() }
 
-// ScratchGrad returns how many elements of working space RunGrad needs.
+// ScratchGrad returns the number of elements of working space that RunGrad needs.
 func (k *Conv) ScratchGrad() int { return k.threads * (k.columns() + k.groups*k.weights()) }
 
-// each visits, for one channel and one element of the kernel, the rows of outputs whose element lies in the input: n
-// outputs from out on, reading from in on, stride apart.
+// each calls f, for one channel and element tap of the kernel, for every row of outputs whose tap
+// lies in the input: n outputs from index out on read the input from index in on, a stride apart.
 func (k *Conv) each(tap int, f func(out, in, n int)) {
 	kd, kh, kw := tap/k.kernel[2]/k.kernel[1], tap/k.kernel[2]%k.kernel[1], tap%k.kernel[2]
 	w0, w1 := k.span(2, kw)
@@ -69,7 +71,7 @@ func (k *Conv) each(tap int, f func(out, in, n int)) {
 	}
 }
 
-// span returns which outputs along axis a read inside the input at kernel element e.
+// span returns the range of outputs along axis a that read inside the input at kernel element e.
 func (k *Conv) span(a, e int) (lo, hi int) {
 	shift, s := e*k.dilate[a]-k.pad[a], k.stride[a]
 	hi = k.out[a]
@@ -84,7 +86,8 @@ func (k *Conv) span(a, e int) (lo, hi int) {
 	return lo, hi
 }
 
-// unfold writes the columns of x, the channels of one group: row (channel, tap) holds what the tap reads at every output.
+// unfold writes the columns of x, the channels of one group: row (channel, tap) holds the values
+// that the tap reads at every output.
 func (k *Conv) unfold(col, x []float32) {
 	clear(col)
 	s := k.stride[2]
@@ -105,7 +108,7 @@ func (k *Conv) unfold(col, x []float32) {
 	}
 }
 
-// fold adds the columns back to where unfold read them.
+// fold adds the columns to the elements from which unfold read them.
 func (k *Conv) fold(x, col []float32) {
 	clear(x)
 	s := k.stride[2]
@@ -137,7 +140,8 @@ func (k *Conv) Run(y, x, w, bias, scratch []float32) {
 				fill(out[c*k.vout:(c+1)*k.vout], v)
 			}
 			k.unfold(col, x[i*k.ic*k.vin:][:k.ic*k.vin])
-			Gemm{M: k.oc, N: k.vout, K: k.ic * k.taps, Alpha: 1, Beta: 1}.Run(out, w[g*k.weights():], col)
+			Gemm{M: k.oc, N: k.vout, K: k.ic * k.taps, Alpha: 1, Beta: 1}.Run(out,
+				w[g*k.weights():], col)
 		}
 	})
 }
@@ -163,10 +167,12 @@ func (k *Conv) RunGrad(o ConvGrads, scratch []float32) {
 			dy := o.DY[i*k.oc*k.vout:][:k.oc*k.vout]
 			if o.DW != nil {
 				k.unfold(col, o.X[i*k.ic*k.vin:][:k.ic*k.vin])
-				Gemm{M: k.oc, N: k.ic * k.taps, K: k.vout, TransB: true, Alpha: 1, Beta: 1}.Run(sum[g*k.weights():][:k.weights()], dy, col)
+				Gemm{M: k.oc, N: k.ic * k.taps, K: k.vout, TransB: true, Alpha: 1,
+					Beta: 1}.Run(sum[g*k.weights():][:k.weights()], dy, col)
 			}
 			if o.DX != nil {
-				Gemm{M: k.ic * k.taps, N: k.vout, K: k.oc, TransA: true, Alpha: 1}.Run(col, o.W[g*k.weights():][:k.weights()], dy)
+				Gemm{M: k.ic * k.taps, N: k.vout, K: k.oc, TransA: true, Alpha: 1}.Run(col,
+					o.W[g*k.weights():][:k.weights()], dy)
 				k.fold(o.DX[i*k.ic*k.vin:][:k.ic*k.vin], col)
 			}
 		}

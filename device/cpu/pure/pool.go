@@ -2,28 +2,30 @@ package pure
 
 import "math"
 
-// PoolSpec describes pooling of planes with one to three spatial axes by maximum or, with Avg, by average or, with Sum, by
-// sum.
+// PoolSpec describes pooling of planes with one to three spatial axes by maximum or, with Avg, by
+// average or, with Sum, by sum.
 type PoolSpec struct {
 	Avg, Sum                     bool
 	Planes                       int // batch times channels
 	In, Out, Kernel, Stride, Pad []int
-	IncludePad                   bool // averages count padding
+	IncludePad                   bool // padding counts in the divisor of averages
 	Threads                      int
 }
 
-// Pool is a pooling ready to run.
+// Pool is a prepared pooling.
 type Pool struct {
 	s                            PoolSpec
 	in, out, kernel, stride, pad [3]int
 }
 
-// NewPool prepares pooling.
+// NewPool prepares a pooling.
 func NewPool(s PoolSpec) *Pool {
-	return &Pool{s, lead(s.In, 1), lead(s.Out, 1), lead(s.Kernel, 1), lead(s.Stride, 1), lead(s.Pad, 0)}
+	return &Pool{s, lead(s.In, 1), lead(s.Out, 1), lead(s.Kernel, 1), lead(s.Stride, 1),
+		lead(s.Pad, 0)}
 }
 
-// window is one position: the elements from lo to hi along each axis, and what a sum over them is multiplied by.
+// window is the window of one output: elements lo to hi, exclusive, along each axis, and the factor
+// of the sum over them.
 type window struct {
 	lo, hi [3]int
 	scale  float32
@@ -52,7 +54,7 @@ func (k *Pool) at(o int) window {
 	return w
 }
 
-// rows visits the rows of a window: elements from begin to end of a plane.
+// rows calls f for the rows of a window: elements begin to end, exclusive, of a plane.
 func (k *Pool) rows(w window, f func(begin, end int)) {
 	for d := w.lo[0]; d < w.hi[0]; d++ {
 		for h := w.lo[1]; h < w.hi[1]; h++ {
@@ -64,7 +66,8 @@ func (k *Pool) rows(w window, f func(begin, end int)) {
 	}
 }
 
-// largest returns the first largest element of a window, -1 when there is none; NaN does not count.
+// largest returns the index of the first largest element of a window, -1 if there is none; NaN does
+// not count.
 func (k *Pool) largest(w window, x []float32) int {
 	best := -1
 	k.rows(w, func(begin, end int) {
@@ -106,7 +109,7 @@ func (k *Pool) join(w window, x []float32) float32 {
 	return sum * w.scale
 }
 
-// RunGrad writes the gradient of x, which only the maximum reads.
+// RunGrad writes the gradient of x to dx. Only maximum pooling reads x.
 func (k *Pool) RunGrad(dx, dy, x []float32) {
 	vi, vo := volume(k.in), volume(k.out)
 	Parallel(k.s.Threads, k.s.Planes, func(_, begin, end int) {

@@ -5,7 +5,8 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// Gemm is the product C = Alpha·op(A)·op(B) + Beta·C of dense row-major matrices, where C is M×N and op(A) M×K.
+// Gemm is the product C = Alpha·op(A)·op(B) + Beta·C of dense row-major matrices, where C is M×N
+// and op(A) M×K.
 type Gemm struct {
 	M, N, K        int
 	TransA, TransB bool
@@ -18,12 +19,13 @@ func (g Gemm) Run(c, a, b []float32) {
 		return
 	}
 	if g.K == 0 || g.Beta == 0 {
-		clear(c[:g.M*g.N]) // whatever was there, NaN too, does not count
+		clear(c[:g.M*g.N]) // the old values, NaN included, do not count
 	}
 	if g.K == 0 {
 		return
 	}
-	blas32.Gemm(trans(g.TransA), trans(g.TransB), g.Alpha, matrix(a, g.M, g.K, g.TransA), matrix(b, g.K, g.N, g.TransB), g.Beta,
+	blas32.Gemm(trans(g.TransA), trans(g.TransB), g.Alpha, matrix(a, g.M, g.K, g.TransA),
+		matrix(b, g.K, g.N, g.TransB), g.Beta,
 		matrix(c, g.M, g.N, false))
 }
 
@@ -34,7 +36,8 @@ func trans(t bool) blas.Transpose {
 	return blas.NoTrans
 }
 
-// matrix describes the storage of a matrix that is rows×cols once it is transposed as said.
+// matrix describes the storage of a matrix that is rows×cols after the transposition that trans
+// asks for.
 func matrix(v []float32, rows, cols int, trans bool) blas32.General {
 	if trans {
 		rows, cols = cols, rows
@@ -42,7 +45,8 @@ func matrix(v []float32, rows, cols int, trans bool) blas32.General {
 	return blas32.General{Rows: rows, Cols: cols, Stride: cols, Data: v[:rows*cols]}
 }
 
-// Dense computes y = x·wᵀ + bias with x of shape (rows, in) and w of shape (out, in); bias may be nil.
+// Dense computes y = x·wᵀ + bias with x of shape (rows, in) and w of shape (out, in); bias may be
+// nil.
 func Dense(y, x, w, bias []float32, rows int) {
 	if rows == 0 || len(y) == 0 {
 		return
@@ -58,7 +62,7 @@ func Dense(y, x, w, bias []float32, rows int) {
 	Gemm{M: rows, N: out, K: len(w) / out, TransB: true, Alpha: 1, Beta: beta}.Run(y, x, w)
 }
 
-// SumRows adds up the rows of x, each as long as d.
+// SumRows writes the sum of the rows of x, each as long as d, to d.
 func SumRows(d, x []float32) {
 	clear(d)
 	for ; len(x) > 0 && len(d) > 0; x = x[len(d):] {

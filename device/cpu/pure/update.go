@@ -2,11 +2,12 @@ package pure
 
 import "math"
 
-// Update holds the constants of an optimizer's step over float32 arrays. Methods write the new weight to out, which may
-// be w itself, and states in place. Products are rounded before they are added, as the kernels in C do it.
+// Update holds the constants of an optimizer's step over float32 arrays. Its methods write the new
+// weight to out, which may be w itself, and change states in place. Products are rounded before
+// they are added, as in the kernels in C.
 type Update struct {
-	LR, WD, Rescale, Clip     float32 // a negative Clip is none
-	Momentum, Beta1, Beta2, E float32 // E is what Adam adds to the root
+	LR, WD, Rescale, Clip     float32 // negative Clip: no limit
+	Momentum, Beta1, Beta2, E float32 // E is Adam's epsilon, added to the root
 }
 
 func (u *Update) clip(g float32) float32 {
