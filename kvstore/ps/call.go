@@ -1,7 +1,6 @@
 package ps
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 
@@ -24,6 +23,24 @@ type call struct {
 	waits    wire.Node
 	told     bool // of a long wait
 	over     bool // its deadline has passed, and all that is missing is its memory
+	single   single
+}
+
+// single is what sets calls of which there is one at a time apart: the join, a barrier, a snapshot.
+type single struct {
+	place **call           // where its part of the worker keeps it; nil: the call is none of these
+	peer  wire.Node        // waited for, nobody while the shards are
+	waits func() wire.Node // for whom the peer waits, when it has not said so; nil: that is unknown
+}
+
+// vacate leaves the place of a call of which there is one at a time. It reports whether the call had it.
+func (c *call) vacate() bool {
+	if c.single.place == nil {
+		return false
+	}
+	*c.single.place = nil // another call may have it now
+	c.single.place = nil
+	return true
 }
 
 // part is what a call wants of one shard.
@@ -53,37 +70,67 @@ type part struct {
 	kept    bool     // the payload is the worker's own
 }
 
-func (w *Worker) newPart(c *call, kind wire.Type, shard uint32) *part {
+// calls keeps the calls that have not ended, and the parts that they are made of. Memory of both is
+// used again.
+type calls struct {
+	*agent
+	open      []*call
+	idleCalls []*call // not in use
+	lastID    uint64  // identifier of the last call
+	slots     []*part // parts that wait for an answer which names them; nil: free
+	unused    []int   // free slots
+	lastReq   uint64  // names given
+	lent      []*part // parts that are done, whose memory a transport still reads
+	idle      []*part // not in use
+	order     uint64  // parts made
+}
+
+// start begins a step. Where the worker has stood still, answers wait that its calls must see before they run out of time.
+func (cs *calls) start(now Time) {
+	cs.now = now
+	if cs.wake(now) {
+		for _, c := range cs.open {
+			c.deadline = max(c.deadline, now+cs.timing.Dead)
+		}
+	}
+	if len(cs.lent) > 0 {
+		cs.reap()
+	}
+}
+
+// newPart makes a part of a call.
+func (cs *calls) newPart(c *call, kind wire.Type, shard uint32) *part {
 	var p *part
-	if n := len(w.parts); n > 0 {
-		p = w.parts[n-1]
-		w.parts = w.parts[:n-1]
+	if n := len(cs.idle); n > 0 {
+		p = cs.idle[n-1]
+		cs.idle = cs.idle[:n-1]
 	} else {
 		p = &part{}
 	}
 	*p = part{call: c, kind: kind, shard: shard, slot: -1, index: p.index[:0], lent: p.lent[:0], buf: Buffer{Back: p.buf.Back}}
 	p.buf.part = p
 	c.left++
-	w.order++
-	p.order = w.order
+	cs.order++
+	p.order = cs.order
 	return p
 }
 
-func (w *Worker) newCall(now Time, op string, key uint32, deadline Time) *call {
-	w.start(now)
+// newCall begins a call.
+func (cs *calls) newCall(now Time, op string, key uint32, deadline Time) *call {
+	cs.start(now)
 	var c *call
-	if n := len(w.spare); n > 0 {
-		c = w.spare[n-1]
-		w.spare = w.spare[:n-1]
+	if n := len(cs.idleCalls); n > 0 {
+		c = cs.idleCalls[n-1]
+		cs.idleCalls = cs.idleCalls[:n-1]
 	} else {
 		c = &call{}
 	}
 	if deadline <= 0 {
-		deadline = now + w.cfg.Timeout
+		deadline = now + cs.cfg.Timeout
 	}
-	w.lastID++
-	*c = call{id: w.lastID, op: op, key: key, began: now, deadline: deadline}
-	w.calls = append(w.calls, c)
+	cs.lastID++
+	*c = call{id: cs.lastID, op: op, key: key, began: now, deadline: deadline}
+	cs.open = append(cs.open, c)
 	return c
 }
 
@@ -105,252 +152,112 @@ func (p *part) sent() {
 }
 
 // finish ends a part. Where a transport still reads the caller's memory its call goes on until that is back.
-func (w *Worker) finish(p *part) {
+func (cs *calls) finish(p *part) {
 	p.done = true
 	if p.slot >= 0 {
-		w.slots[p.slot] = nil
-		w.unused = append(w.unused, p.slot)
+		cs.slots[p.slot] = nil
+		cs.unused = append(cs.unused, p.slot)
 		p.slot = -1
 	}
 	lent := p.buf.refs > 0
 	if lent {
-		w.lent = append(w.lent, p)
+		cs.lent = append(cs.lent, p)
 	}
 	if lent && !p.kept {
 		p.call.held++
 		return
 	}
-	w.leave(p)
+	cs.leave(p)
 	if !lent {
-		w.retire(p)
+		cs.retire(p)
 	}
 }
 
 // leave ends what a part has to do with its call.
-func (w *Worker) leave(p *part) {
+func (cs *calls) leave(p *part) {
 	c := p.call
 	p.call = nil
 	c.left--
 	if c.left == 0 || c.err != nil && c.held == 0 {
-		w.end(c, c.err)
+		cs.end(c, c.err)
 	}
 }
 
 // retire takes back a part that is done and lent to nobody.
-func (w *Worker) retire(p *part) {
+func (cs *calls) retire(p *part) {
 	p.payload, p.out, p.slice = nil, nil, nil
-	w.parts = append(w.parts, p)
+	cs.idle = append(cs.idle, p)
 }
 
 // reap retires parts whose memory has come back.
-func (w *Worker) reap() {
-	kept := w.lent[:0]
-	for _, p := range w.lent {
+func (cs *calls) reap() {
+	kept := cs.lent[:0]
+	for _, p := range cs.lent {
 		if p.buf.refs > 0 {
 			kept = append(kept, p)
 			continue
 		}
 		if p.call != nil {
 			p.call.held--
-			w.leave(p)
+			cs.leave(p)
 		}
-		w.retire(p)
+		cs.retire(p)
 	}
-	w.lent = kept
+	cs.lent = kept
 }
 
 // end reports how a call ended.
-func (w *Worker) end(c *call, err error) {
+func (cs *calls) end(c *call, err error) {
 	if !c.ended {
 		c.ended = true
-		if c == w.joining {
-			w.joining = nil // who has it next is another call
-		}
-		w.out.Done = append(w.out.Done, Done{ID: c.id, Err: err, Outcome: c.outcome, Clock: c.clock})
-		for i, other := range w.calls {
+		c.vacate()
+		cs.out.Done = append(cs.out.Done, Done{ID: c.id, Err: err, Outcome: c.outcome, Clock: c.clock})
+		for i, other := range cs.open {
 			if other == c {
-				last := len(w.calls) - 1
-				w.calls[i] = w.calls[last]
-				w.calls[last] = nil
-				w.calls = w.calls[:last]
+				last := len(cs.open) - 1
+				cs.open[i] = cs.open[last]
+				cs.open[last] = nil
+				cs.open = cs.open[:last]
 				break
 			}
 		}
 	}
 	if c.left == 0 {
-		w.spare = append(w.spare, c)
+		cs.idleCalls = append(cs.idleCalls, c)
 	}
-}
-
-// fail gives a call an error. It ends when no transport reads its memory any more, which is recalled: at once, or when connections
-// have been dropped.
-func (w *Worker) fail(c *call, err error) {
-	if c.ended || c.err != nil {
-		return
-	}
-	e := &Error{Op: c.op, Key: c.key, Peer: w.blame(c), Waits: c.waits, Err: err}
-	if c == w.joining && e.Waits.IsZero() {
-		e.Waits = w.blameJoin()
-	}
-	c.err = e
-	c.left, c.held = c.left+1, c.held+1 // so that it does not end while its parts do
-	w.detach(c)
-	c.left, c.held = c.left-1, c.held-1
-	if c.held == 0 {
-		w.end(c, c.err)
-		return
-	}
-	w.recall(c)
-}
-
-// recall asks for the memory of a call that a transport reads.
-func (w *Worker) recall(c *call) {
-	for _, p := range w.lent {
-		if p.call == c {
-			w.out.recall(p.lent)
-		}
-	}
-}
-
-// expire ends a call whose deadline has passed. One that is done but for its memory does not fail.
-func (w *Worker) expire(c *call) {
-	switch {
-	case c.left > c.held:
-		w.fail(c, ErrTimeout)
-	case !c.over:
-		c.over = true
-		w.recall(c)
-	}
-}
-
-// failAll ends all calls.
-func (w *Worker) failAll(err error) {
-	for i := len(w.calls) - 1; i >= 0; i-- {
-		if i < len(w.calls) {
-			w.fail(w.calls[i], err)
-		}
-	}
-}
-
-// blame returns the node that a call waits for.
-func (w *Worker) blame(c *call) wire.Node {
-	if c == w.barrier || c == w.snap || c == w.joining && len(w.shards) == 0 {
-		return scheduler
-	}
-	for _, r := range w.shards {
-		for i := range r.flight.n {
-			if p := r.flight.at(r.flight.first + uint64(i)); p != nil && p.call == c && !p.done {
-				return wire.Node{Role: wire.Server, Rank: r.primary.Server}
-			}
-		}
-	}
-	for _, p := range w.slots {
-		if p != nil && p.call == c {
-			return wire.Node{Role: wire.Server, Rank: w.shards[p.shard].primary.Server}
-		}
-	}
-	return wire.Node{}
-}
-
-// detach frees the caller's memory of a call that ends early. What is pulled is forgotten; pushes go on with a copy of their
-// values, because a sequence that a server waits for cannot be taken back.
-func (w *Worker) detach(c *call) {
-	switch c {
-	case w.barrier:
-		w.barrier = nil
-		c.left--
-	case w.snap:
-		w.snap = nil
-		c.left--
-	case w.joining:
-		w.joining = nil
-		c.left--
-	}
-	for i := range w.slots {
-		if p := w.slots[i]; p != nil && p.call == c {
-			w.finish(p)
-		}
-	}
-	for _, r := range w.shards {
-		for i := range r.flight.n {
-			seq := r.flight.first + uint64(i)
-			if p := r.flight.at(seq); p != nil && p.call == c {
-				r.flight.set(seq, w.keep(p))
-			}
-		}
-		w.keepAll(c, r.ready)
-	}
-	for _, k := range w.keys {
-		for _, sl := range k.slices {
-			w.keepAll(c, sl.queue)
-		}
-	}
-}
-
-// keepAll keeps those pushes of a list that are of a call. They have not been sent.
-func (w *Worker) keepAll(c *call, list []*part) {
-	for i, p := range list {
-		if p.call == c {
-			list[i] = w.keep(p)
-		}
-	}
-}
-
-// keep lets a push whose call has failed go on with a copy of its values. When a transport still reads the caller's a twin goes on in
-// its stead.
-func (w *Worker) keep(p *part) *part {
-	p.out = nil
-	switch {
-	case p.kept:
-		return p
-	case p.buf.refs == 0:
-		p.payload, p.kept = bytes.Clone(p.payload), true
-		return p
-	}
-	t := w.newPart(p.call, p.kind, p.shard)
-	t.slice, t.seq, t.clock, t.need, t.own = p.slice, p.seq, p.clock, p.need, p.own
-	t.flags, t.codec, t.prio, t.order, t.at = p.flags, p.codec, p.prio, p.order, p.at
-	t.payload, t.kept = bytes.Clone(p.payload), true
-	w.finish(p)
-	return t
-}
-
-// ask registers a part that is answered by name and sends it.
-func (w *Worker) ask(p *part) {
-	w.name(p)
-	w.sendAsk(p)
 }
 
 // name gives a part the name by which an answer finds it.
-func (w *Worker) name(p *part) {
-	if n := len(w.unused); n > 0 {
-		p.slot = w.unused[n-1]
-		w.unused = w.unused[:n-1]
+func (cs *calls) name(p *part) {
+	if n := len(cs.unused); n > 0 {
+		p.slot = cs.unused[n-1]
+		cs.unused = cs.unused[:n-1]
 	} else {
-		p.slot = len(w.slots)
-		w.slots = append(w.slots, nil)
+		p.slot = len(cs.slots)
+		cs.slots = append(cs.slots, nil)
 	}
-	w.slots[p.slot] = p
-	w.lastReq++
-	p.req = w.lastReq<<20 | uint64(p.slot)
+	cs.slots[p.slot] = p
+	cs.lastReq++
+	p.req = cs.lastReq<<20 | uint64(p.slot)
 }
 
 // asking returns the part that an answer names.
-func (w *Worker) asking(req uint64) *part {
+func (cs *calls) asking(req uint64) *part {
 	slot := int(req & (1<<20 - 1))
-	if slot >= len(w.slots) || w.slots[slot] == nil || w.slots[slot].req != req {
+	if slot >= len(cs.slots) || cs.slots[slot] == nil || cs.slots[slot].req != req {
 		return nil
 	}
-	return w.slots[slot]
+	return cs.slots[slot]
 }
 
-// meant returns the part that a server's word about a message is about: one of a type and a number.
-func (w *Worker) meant(r *route, t wire.Type, seq uint64) *part {
-	switch t {
-	case wire.TypePush, wire.TypePushPull, wire.TypeTick, wire.TypeProbe:
-		return r.flight.at(seq)
+// waiting returns the fused part whose push had a sequence and is committed.
+func (cs *calls) waiting(shard uint32, seq uint64) *part {
+	for _, p := range cs.slots {
+		if p != nil && p.kind == wire.TypePushPull && p.shard == shard && p.seq == seq {
+			return p
+		}
 	}
-	return w.asking(seq)
+	return nil
 }
 
 // usage makes an error for a call that makes no sense.

@@ -77,7 +77,7 @@ func (w *Worker) Audit() error {
 	}
 	all(w.slots, "waiting for an answer")
 	all(w.lent, "lent")
-	all(w.parts, "unused")
+	all(w.idle, "unused")
 	for c, n := range left {
 		if c == nil {
 			err = errors.New("a part in use belongs to no call")

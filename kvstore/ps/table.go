@@ -14,7 +14,7 @@ import (
 //
 // Rows that have been read are kept as long as the staleness allows, up to CacheRows of them.
 type Table struct {
-	w     *Worker
+	ts    *tables
 	key   *workerKey
 	rows  uint32
 	per   uint32 // rows of a block
@@ -38,40 +38,53 @@ type TableSpec struct {
 	CacheRows int // rows that the worker keeps; 0: none
 }
 
-// Table creates a table, or joins others who use it. Every worker calls it.
-func (w *Worker) Table(now Time, key uint32, spec TableSpec, deadline Time) (*Table, uint64, error) {
-	if err := w.usable("table", key); err != nil {
+// tables is the tables of a worker.
+type tables struct {
+	*agent
+	*calls
+	*routes
+	*progress
+	byKey map[uint32]*Table
+	steps []int // bytes of rows changed in this step, by shard
+}
+
+// table creates a table.
+func (ks *keyset) table(now Time, key uint32, spec TableSpec, deadline Time) (*Table, uint64, error) {
+	if err := ks.usable("table", key); err != nil {
 		return nil, 0, err
 	}
 	switch {
-	case w.keys[key] != nil:
+	case ks.keys[key] != nil:
 		return nil, 0, usage("table", key, "it exists already")
 	case !spec.DType.Valid() || spec.Rows == 0 || spec.RowSize <= 0 || spec.RowSize%spec.DType.Size() != 0 || spec.RowSize > tickLimit/2:
 		return nil, 0, usage("table", key, "%d rows of %d bytes of %s", spec.Rows, spec.RowSize, spec.DType)
 	}
 	const most = 1<<16 - 1
-	per := max(1, uint32(min(w.cfg.SliceSize/uint64(spec.RowSize), uint64(spec.Rows))), (spec.Rows+most-1)/most)
+	per := max(1, uint32(min(ks.cfg.SliceSize/uint64(spec.RowSize), uint64(spec.Rows))), (spec.Rows+most-1)/most)
 	if uint64(per)*uint64(spec.RowSize) > maxSlice {
 		return nil, 0, usage("table", key, "%d rows of %d bytes are too many", spec.Rows, spec.RowSize)
 	}
 	k := &workerKey{key: key, dtype: spec.DType, total: uint64(spec.RowSize), direct: true, row: spec.RowSize}
 	for lo := uint64(0); lo < uint64(spec.Rows); lo += uint64(per) {
 		hi := min(lo+uint64(per), uint64(spec.Rows))
-		k.slices = append(k.slices, w.newSlice(k, uint16(len(k.slices)), lo*uint64(spec.RowSize), hi*uint64(spec.RowSize)))
+		k.slices = append(k.slices, ks.newSlice(k, uint16(len(k.slices)), lo*uint64(spec.RowSize), hi*uint64(spec.RowSize)))
 	}
-	if err := w.addKey(k); err != nil {
+	if err := ks.addKey(k); err != nil {
 		return nil, 0, err
 	}
-	t := &Table{w: w, key: k, rows: spec.Rows, per: per, log: map[uint32][]byte{}, cache: map[uint32]cached{}, limit: spec.CacheRows}
-	w.tables[key] = t
-	c := w.newCall(now, "table", key, deadline)
+	t := &Table{ts: ks.tables, key: k, rows: spec.Rows, per: per, log: map[uint32][]byte{}, cache: map[uint32]cached{}, limit: spec.CacheRows}
+	ks.byKey[key] = t
+	if ks.steps == nil {
+		ks.steps = make([]int, len(ks.shards))
+	}
+	c := ks.newCall(now, "table", key, deadline)
 	for _, sl := range k.slices {
-		p := w.newPart(c, wire.TypeInit, sl.shard)
+		p := ks.newPart(c, wire.TypeInit, sl.shard)
 		p.slice, p.flags = sl, wire.FlagDirect|wire.FlagRows
-		if w.self.Rank == 0 {
+		if ks.self.Rank == 0 {
 			p.flags |= wire.FlagCreate
 		}
-		w.ask(p)
+		ks.ask(p)
 	}
 	return t, c.id, nil
 }
@@ -83,14 +96,14 @@ func (t *Table) Inc(row uint32, delta []byte) error {
 		return usage("inc", t.key.key, "row %d and %d bytes, want a row below %d and %d bytes", row, len(delta), t.rows, t.key.row)
 	}
 	shard := t.key.slices[row/t.per].shard
-	if t.w.clock < t.w.ticks[shard] {
+	if t.ts.clock < t.ts.ticks[shard] {
 		return nil
 	}
 	if sum, ok := t.log[row]; ok {
 		Plain{}.Add(sum, delta, t.key.dtype, 0)
 		return nil
 	}
-	if t.w.steps[shard] += t.key.row + 2*groupHead; t.w.steps[shard] > tickLimit {
+	if t.ts.steps[shard] += t.key.row + 2*groupHead; t.ts.steps[shard] > tickLimit {
 		return usage("inc", t.key.key, "more than %d bytes on one shard without a Clock", tickLimit)
 	}
 	var sum []byte
@@ -121,8 +134,8 @@ func (t *Table) BatchInc(rows []uint32, deltas []byte) error {
 // Get reads rows to out, one after the other. What it reads contains all that this worker has added, and all that others had added
 // by as many steps before this worker's as the staleness says. It ends at once, with identifier 0, when all rows are cached.
 func (t *Table) Get(now Time, rows []uint32, out []byte, deadline Time) (uint64, error) {
-	w := t.w
-	if err := w.usable("get", t.key.key); err != nil {
+	ts := t.ts
+	if err := ts.usable("get", t.key.key); err != nil {
 		return 0, err
 	}
 	if len(out) != len(rows)*t.key.row {
@@ -142,20 +155,20 @@ func (t *Table) Get(now Time, rows []uint32, out []byte, deadline Time) (uint64,
 			continue
 		}
 		if c == nil {
-			c = w.newCall(now, "get", t.key.key, deadline)
+			c = ts.newCall(now, "get", t.key.key, deadline)
 		}
 		block := row / t.per
 		p := parts[block]
 		if p == nil {
 			sl := t.key.slices[block]
-			p = w.newPart(c, wire.TypePull, sl.shard)
-			p.slice, p.flags, p.need, p.own, p.out, p.kept = sl, wire.FlagRows, need, w.clock, out, true
+			p = ts.newPart(c, wire.TypePull, sl.shard)
+			p.slice, p.flags, p.need, p.own, p.out, p.kept = sl, wire.FlagRows, need, ts.clock, out, true
 			parts[block] = p
 		}
 		p.payload = binary.LittleEndian.AppendUint32(p.payload, row%t.per)
 		p.index = append(p.index, uint32(i))
 		if len(p.index) >= tickLimit/t.key.row {
-			w.ask(p) // full: what else is wanted of the block goes into another one
+			ts.ask(p) // full: what else is wanted of the block goes into another one
 			delete(parts, block)
 		}
 	}
@@ -163,15 +176,15 @@ func (t *Table) Get(now Time, rows []uint32, out []byte, deadline Time) (uint64,
 		return 0, nil
 	}
 	for _, block := range slices.Sorted(maps.Keys(parts)) {
-		w.ask(parts[block])
+		ts.ask(parts[block])
 	}
 	return c.id, nil
 }
 
 // need returns the clock that everybody must have ended.
 func (t *Table) need() uint64 {
-	if s := uint64(t.w.cfg.Staleness); t.w.cfg.Staleness != Unbounded && t.w.clock > s {
-		return t.w.clock - s
+	if s := uint64(t.ts.cfg.Staleness); t.ts.cfg.Staleness != Unbounded && t.ts.clock > s {
+		return t.ts.clock - s
 	}
 	return 0
 }
@@ -186,16 +199,16 @@ func (t *Table) give(out []byte, row uint32, data []byte) {
 }
 
 // arrivedRows takes in the answer to a Get.
-func (w *Worker) arrivedRows(p *part, m *wire.Message) bool {
-	t := w.tables[p.slice.id.Key]
-	if p.own != w.clock {
+func (ts *tables) arrivedRows(p *part, m *wire.Message) bool {
+	t := ts.byKey[p.slice.id.Key]
+	if p.own != ts.clock {
 		// A Clock has left meanwhile, and the answer may lack what it took along.
-		p.own = w.clock
-		w.sendAsk(p)
+		p.own = ts.clock
+		ts.sendAsk(p)
 		return false
 	}
 	if len(m.Payload) != len(p.index)*t.key.row {
-		w.out.event(EventRefused, m.From, m.Shard, m.Epoch, "value with another number of rows")
+		ts.out.event(EventRefused, m.From, m.Shard, m.Epoch, "value with another number of rows")
 		return false
 	}
 	for i, at := range p.index {
@@ -218,33 +231,32 @@ func (t *Table) keep(row uint32, data []byte, clock uint64) {
 	t.cache[row] = cached{data: append(old.data[:0], data...), clock: clock}
 }
 
-// Clock ends the worker's step: what it has added to its tables leaves, and with it the news that the step is over. The call ends
-// when all copies have it; the next step may begin at once.
-func (w *Worker) Clock(now Time, deadline Time) (uint64, error) {
-	if err := w.usable("clock", NoKey); err != nil {
+// endStep begins the call that Worker.Clock makes.
+func (ts *tables) endStep(now Time, deadline Time) (uint64, error) {
+	if err := ts.usable("clock", NoKey); err != nil {
 		return 0, err
 	}
-	c := w.newCall(now, "clock", NoKey, deadline)
+	c := ts.newCall(now, "clock", NoKey, deadline)
 	c.left = 1
-	w.clock++
-	c.clock = w.clock
-	f := flush{w: w, call: c, parts: make([][]byte, len(w.shards))}
-	for _, key := range slices.Sorted(maps.Keys(w.tables)) {
-		f.table(w.tables[key])
+	ts.clock++
+	c.clock = ts.clock
+	f := flush{ts: ts, call: c, parts: make([][]byte, len(ts.shards))}
+	for _, key := range slices.Sorted(maps.Keys(ts.byKey)) {
+		f.table(ts.byKey[key])
 	}
-	for i := range w.shards {
+	for i := range ts.shards {
 		f.send(uint32(i))
-		w.steps[i] = 0
-		if w.clock <= w.ticks[i] {
+		if ts.clock <= ts.ticks[i] {
 			continue
 		}
-		p := w.newPart(c, wire.TypeTick, uint32(i))
-		p.clock, p.prio, p.kept = w.clock, 127, true
-		w.ready(p)
+		p := ts.newPart(c, wire.TypeTick, uint32(i))
+		p.clock, p.prio, p.kept = ts.clock, 127, true
+		ts.ready(p)
 	}
+	clear(ts.steps)
 	c.left--
 	if c.left == 0 {
-		w.end(c, nil)
+		ts.end(c, nil)
 	}
 	return c.id, nil
 }
@@ -254,7 +266,7 @@ const rowsBatch = 1 << 20
 
 // flush puts the rows of a step into messages.
 type flush struct {
-	w     *Worker
+	ts    *tables
 	call  *call
 	parts [][]byte // by shard
 }
@@ -298,7 +310,7 @@ func (f *flush) send(shard uint32) {
 		return
 	}
 	f.parts[shard] = nil
-	p := f.w.newPart(f.call, wire.TypePush, shard)
-	p.clock, p.flags, p.payload, p.prio, p.kept = f.w.clock, wire.FlagRows, b, 127, true
-	f.w.ready(p)
+	p := f.ts.newPart(f.call, wire.TypePush, shard)
+	p.clock, p.flags, p.payload, p.prio, p.kept = f.ts.clock, wire.FlagRows, b, 127, true
+	f.ts.ready(p)
 }

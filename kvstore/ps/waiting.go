@@ -119,30 +119,20 @@ func (s *Scheduler) blameSnapshot() wire.Node {
 }
 
 // hearWaiting notes whom a call waits for.
-func (w *Worker) hearWaiting(c *call, on wire.Node) {
+func (cs *calls) hearWaiting(c *call, on wire.Node) {
 	if c == nil || c.ended || on.IsZero() {
 		return
 	}
 	c.waits = on
-	if d := w.now - c.began; d >= slowCall && !c.told {
+	if d := cs.now - c.began; d >= slowCall && !c.told {
 		c.told = true
-		w.out.event(EventWaiting, on, 0, 0, fmt.Sprintf("%s for %.1f s", what(c.op, c.key), float64(d)/float64(Second)))
+		cs.out.event(EventWaiting, on, 0, 0, fmt.Sprintf("%s for %.1f s", what(c.op, c.key), float64(d)/float64(Second)))
 	}
-}
-
-// waitingFor returns the call that a server's word about a message is about.
-func (w *Worker) waitingFor(r *route, m *wire.Message) *call {
-	x := m.Wait()
-	p := w.meant(r, x.Of, x.Seq)
-	if p == nil || p.shard != r.id {
-		return nil
-	}
-	return p.call
 }
 
 // waitsFor returns the worker that one of the calls waits for, -1 if none does as far as is known.
-func (w *Worker) waitsFor() int32 {
-	for _, c := range w.calls {
+func (cs *calls) waitsFor() int32 {
+	for _, c := range cs.open {
 		if c.waits.Role == wire.Worker {
 			return int32(c.waits.Rank)
 		}
@@ -150,15 +140,12 @@ func (w *Worker) waitsFor() int32 {
 	return -1
 }
 
-// blameJoin returns who keeps a job from starting.
-func (w *Worker) blameJoin() wire.Node {
-	if w.view == nil || len(w.shards) > 0 {
-		return wire.Node{}
+// waitingFor returns the call that a server's word about a message is about.
+func (rt *routes) waitingFor(r *route, m *wire.Message) *call {
+	x := m.Wait()
+	p := rt.meant(r, x.Of, x.Seq)
+	if p == nil || p.shard != r.id {
+		return nil
 	}
-	for i := range w.view.Servers {
-		if m := &w.view.Servers[i]; !m.Alive {
-			return m.Node
-		}
-	}
-	return wire.Node{}
+	return p.call
 }

@@ -3,7 +3,6 @@ package ps
 import (
 	"fmt"
 
-	"gomx/dtype"
 	"gomx/kvstore/wire"
 )
 
@@ -48,41 +47,16 @@ func (c *WorkerConfig) fill() {
 //
 // A worker is a state machine: one goroutine drives it.
 type Worker struct {
-	member
-	cfg      WorkerConfig
-	now      Time
-	shards   []*route
-	keys     map[uint32]*workerKey
-	calls    []*call
-	slots    []*part // parts that wait for an answer which names them
-	unused   []int
-	lent     []*part // parts that are done, whose memory a transport still reads
-	parts    []*part // unused
-	spare    []*call // unused
-	lastID   uint64
-	lastReq  uint64
-	order    uint64
-	called   uint64 // calls for barriers
-	passed   uint64 // of those, how many have ended
-	calledAt uint64 // steps begun at the last of them
-	started  uint64 // steps that processes before this one have ended
-	barrier  *call
-	knock    Time // when to ask for the barrier again
-	joining  *call
-	joined   bool
-	resumed  uint64
-	from     wire.StartPoint // where it starts, when rounds may close without it: the same on all shards
-	cursors  map[ID]wire.CursorEntry
-	tables   map[uint32]*Table
-	clock    uint64   // steps ended by Clock
-	begun    uint64   // pushes of the key that has most
-	ticks    []uint64 // steps that earlier processes have ended, by shard
-	steps    []int    // bytes of rows changed in this step, by shard
-	snap     *call
-	snapAt   uint64
-	snapAll  bool
-	stats    WorkerStats
-	lost     error // shards are lost
+	*agent
+	calls
+	routes
+	failing
+	progress
+	joiner
+	keyset
+	barriers
+	snapshotting
+	tables
 }
 
 // WorkerStats counts what a worker has done.
@@ -96,35 +70,6 @@ type WorkerStats struct {
 	Flying  int    // pushes that are not committed
 }
 
-// workerKey is a key as its worker knows it.
-type workerKey struct {
-	key    uint32
-	dtype  dtype.Type
-	total  uint64
-	direct bool
-	row    int // bytes of a row of a table, 0 for other keys
-	slices []*slice
-}
-
-// slice is one slice of a key.
-type slice struct {
-	key    *workerKey
-	id     ID
-	shard  uint32
-	lo, hi uint64
-	clock  uint64  // pushes begun
-	pushed bool    // some of them by this process
-	old    uint64  // pushes that an earlier incarnation has committed
-	base   uint64  // what clock began with
-	there  uint64  // version that the server had then
-	seen   uint64  // highest version pulled
-	queue  []*part // pushes that wait for their turn
-	flying int     // pushes that have it and are not committed
-}
-
-// loose reports whether rounds may close without this worker: then it does not repeat what it missed.
-func (w *Worker) loose() bool { return w.cfg.Policy == Shrink || w.cfg.Backups > 0 }
-
 // NewWorker returns a worker that asks the scheduler for its place.
 func NewWorker(c WorkerConfig) (*Worker, error) {
 	c.fill()
@@ -136,8 +81,17 @@ func NewWorker(c WorkerConfig) (*Worker, error) {
 	case c.Staleness < Unbounded:
 		return nil, fmt.Errorf("ps: staleness %d: %w", c.Staleness, ErrUsage)
 	}
-	w := &Worker{cfg: c, keys: map[uint32]*workerKey{}, cursors: map[ID]wire.CursorEntry{}, tables: map[uint32]*Table{}}
-	w.member = newMember(identity{self: wire.Node{Role: wire.Worker, Rank: c.Rank}, job: c.Job, nonce: c.Nonce, size: c.Workers, addr: c.Addr}, c.Timing)
+	w := &Worker{agent: newAgent(c)}
+	ag, cs, rt, fa, pg := w.agent, &w.calls, &w.routes, &w.failing, &w.progress
+	w.calls = calls{agent: ag}
+	w.routes = routes{agent: ag, calls: cs}
+	w.failing = failing{ag, cs, rt}
+	w.progress = progress{agent: ag}
+	w.joiner = joiner{agent: ag, calls: cs, routes: rt, failing: fa, progress: pg, cursors: map[ID]wire.CursorEntry{}}
+	w.tables = tables{agent: ag, calls: cs, routes: rt, progress: pg, byKey: map[uint32]*Table{}}
+	w.keyset = keyset{ag, cs, rt, pg, &w.joiner, &w.tables, map[uint32]*workerKey{}}
+	w.barriers = barriers{agent: ag, calls: cs, progress: pg}
+	w.snapshotting = snapshotting{agent: ag, calls: cs}
 	return w, nil
 }
 
@@ -165,24 +119,10 @@ func (w *Worker) Incarnation() uint32 { return w.inc }
 // Fenced reports whether another process has taken the worker's place: all calls end with ErrFenced.
 func (w *Worker) Fenced() bool { return w.fenced }
 
-// Err returns why calls fail from now on: the worker was replaced, a shard is lost, or the scheduler is gone. It is nil while the job
-// can go on.
-func (w *Worker) Err() error {
-	switch {
-	case w.fenced:
-		return ErrFenced
-	case w.lost != nil:
-		return w.lost
-	case w.alone:
-		return w.silent()
-	}
-	return nil
-}
-
 // Stats returns what the worker has done so far.
 func (w *Worker) Stats() WorkerStats {
 	st := w.stats
-	st.Calls = len(w.calls)
+	st.Calls = len(w.open)
 	for _, r := range w.shards {
 		st.Flying += r.flight.len()
 	}
@@ -197,19 +137,6 @@ func (w *Worker) Handle(now Time, from wire.Node, m *wire.Message) {
 	}
 	if err := w.unpack(m, w); err != nil {
 		w.out.event(EventRefused, m.From, m.Shard, m.Epoch, err.Error())
-	}
-}
-
-// start begins a step. Where the worker has stood still, answers wait that its calls must see before they run out of time.
-func (w *Worker) start(now Time) {
-	w.now = now
-	if w.wake(now) {
-		for _, c := range w.calls {
-			c.deadline = max(c.deadline, now+w.timing.Dead)
-		}
-	}
-	if len(w.lent) > 0 {
-		w.reap()
 	}
 }
 
@@ -331,28 +258,22 @@ func leads(why wire.Reason) bool {
 func (w *Worker) Tick(now Time) {
 	w.start(now)
 	w.tickMember(now, wire.Heartbeat{Clock: w.position(), Waiting: w.waitsFor(), Start: w.started})
-	if err := w.Err(); err != nil {
+	if err := w.err(); err != nil {
 		w.failAll(err)
 	}
 	if w.fenced {
 		return
 	}
-	for i := len(w.calls) - 1; i >= 0; i-- { // before what would lend their memory again
-		if i < len(w.calls) && now >= w.calls[i].deadline {
-			w.expire(w.calls[i])
+	for i := len(w.open) - 1; i >= 0; i-- { // before what would lend their memory again
+		if i < len(w.open) && now >= w.open[i].deadline {
+			w.expire(w.open[i])
 		}
 	}
 	for _, r := range w.shards {
 		w.tickRoute(r)
 	}
-	if now >= w.knock {
-		if w.barrier != nil {
-			w.sendBarrier()
-		}
-		if w.snap != nil {
-			w.sendSnapshot()
-		}
-	}
+	w.repeatBarrier()
+	w.repeatSnapshot()
 }
 
 // Gone reports whether the scheduler knows that the worker has left.
@@ -378,15 +299,38 @@ func (w *Worker) Drained() bool {
 // MaxShards returns the number of shards, 0 before the view names them.
 func (w *Worker) MaxShards() int { return len(w.shards) }
 
-// SetStaleness replaces the staleness of WorkerConfig, for stores that are chosen after the worker has joined. It must be called
-// before the first key or table is initialized.
-func (w *Worker) SetStaleness(clocks int) error {
-	if clocks < Unbounded {
-		return fmt.Errorf("ps: staleness %d: %w", clocks, ErrUsage)
+// answered takes in the answer to something that is not a pull.
+func (w *Worker) answered(r *route, m *wire.Message) {
+	p := w.asking(m.Seq)
+	if p == nil || p.shard != r.id {
+		return
 	}
-	if len(w.keys) > 0 {
-		return fmt.Errorf("ps: staleness set when there are keys: %w", ErrUsage)
+	switch {
+	case p.kind == wire.TypeAskCursor && p.flags&wire.FlagStart != 0:
+		if m.Type != wire.TypeCursor || m.Flags&wire.FlagStart == 0 {
+			return
+		}
+		w.startedOn()
+	case p.kind == wire.TypeAskCursor:
+		if m.Type != wire.TypeCursor || !w.tookCursor(r, m) {
+			return
+		}
+	case p.kind != m.Type:
+		return
 	}
-	w.cfg.Staleness = clocks
-	return nil
+	w.finish(p)
+}
+
+// rejected takes in a refusal.
+func (w *Worker) rejected(r *route, m *wire.Message) {
+	switch x := m.Refusal(); x.Reason {
+	case wire.ReasonEpoch, wire.ReasonNotPrimary, wire.ReasonIncarnation:
+		w.asked = true
+	case wire.ReasonUnknownKey:
+		// Created by another worker in a moment, or being rebuilt: repeated when it is time.
+	default:
+		if p := w.meant(r, x.Of, x.Seq); p != nil {
+			w.fail(p.call, fmt.Errorf("%w: %s", ErrRejected, x.Reason))
+		}
+	}
 }

@@ -1,0 +1,137 @@
+package ps
+
+import (
+	"bytes"
+
+	"gomx/kvstore/wire"
+)
+
+// failing ends calls that cannot end well.
+type failing struct {
+	*agent
+	*calls
+	*routes
+}
+
+// fail gives a call an error. It ends when no transport reads its memory any more, which is recalled: at once, or when connections
+// have been dropped.
+func (fa *failing) fail(c *call, err error) {
+	if c.ended || c.err != nil {
+		return
+	}
+	e := &Error{Op: c.op, Key: c.key, Peer: fa.blame(c), Waits: c.waits, Err: err}
+	if w := c.single.waits; w != nil && e.Waits.IsZero() {
+		e.Waits = w()
+	}
+	c.err = e
+	c.left, c.held = c.left+1, c.held+1 // so that it does not end while its parts do
+	fa.detach(c)
+	c.left, c.held = c.left-1, c.held-1
+	if c.held == 0 {
+		fa.end(c, c.err)
+		return
+	}
+	fa.recall(c)
+}
+
+// recall asks for the memory of a call that a transport reads.
+func (fa *failing) recall(c *call) {
+	for _, p := range fa.lent {
+		if p.call == c {
+			fa.out.recall(p.lent)
+		}
+	}
+}
+
+// expire ends a call whose deadline has passed. One that is done but for its memory does not fail.
+func (fa *failing) expire(c *call) {
+	switch {
+	case c.left > c.held:
+		fa.fail(c, ErrTimeout)
+	case !c.over:
+		c.over = true
+		fa.recall(c)
+	}
+}
+
+// failAll ends all calls.
+func (fa *failing) failAll(err error) {
+	for i := len(fa.open) - 1; i >= 0; i-- {
+		if i < len(fa.open) {
+			fa.fail(fa.open[i], err)
+		}
+	}
+}
+
+// blame returns the node that a call waits for.
+func (fa *failing) blame(c *call) wire.Node {
+	if !c.single.peer.IsZero() {
+		return c.single.peer
+	}
+	for _, r := range fa.shards {
+		for i := range r.flight.n {
+			if p := r.flight.at(r.flight.first + uint64(i)); p != nil && p.call == c && !p.done {
+				return wire.Node{Role: wire.Server, Rank: r.primary.Server}
+			}
+		}
+	}
+	for _, p := range fa.slots {
+		if p != nil && p.call == c {
+			return wire.Node{Role: wire.Server, Rank: fa.shards[p.shard].primary.Server}
+		}
+	}
+	return wire.Node{}
+}
+
+// detach frees the caller's memory of a call that ends early. What is pulled is forgotten; pushes go on with a copy of their
+// values, because a sequence that a server waits for cannot be taken back.
+func (fa *failing) detach(c *call) {
+	if c.vacate() {
+		c.left--
+	}
+	for i := range fa.slots {
+		if p := fa.slots[i]; p != nil && p.call == c {
+			fa.finish(p)
+		}
+	}
+	for _, r := range fa.shards {
+		for i := range r.flight.n {
+			seq := r.flight.first + uint64(i)
+			if p := r.flight.at(seq); p != nil && p.call == c {
+				r.flight.set(seq, fa.keep(p))
+			}
+		}
+		fa.keepAll(c, r.ready)
+	}
+	for _, sl := range fa.slices {
+		fa.keepAll(c, sl.queue)
+	}
+}
+
+// keepAll keeps those pushes of a list that are of a call. They have not been sent.
+func (fa *failing) keepAll(c *call, list []*part) {
+	for i, p := range list {
+		if p.call == c {
+			list[i] = fa.keep(p)
+		}
+	}
+}
+
+// keep lets a push whose call has failed go on with a copy of its values. When a transport still reads the caller's a twin goes on in
+// its stead.
+func (fa *failing) keep(p *part) *part {
+	p.out = nil
+	switch {
+	case p.kept:
+		return p
+	case p.buf.refs == 0:
+		p.payload, p.kept = bytes.Clone(p.payload), true
+		return p
+	}
+	t := fa.newPart(p.call, p.kind, p.shard)
+	t.slice, t.seq, t.clock, t.need, t.own = p.slice, p.seq, p.clock, p.need, p.own
+	t.flags, t.codec, t.prio, t.order, t.at = p.flags, p.codec, p.prio, p.order, p.at
+	t.payload, t.kept = bytes.Clone(p.payload), true
+	fa.finish(p)
+	return t
+}

@@ -1,0 +1,63 @@
+package ps
+
+import (
+	"fmt"
+
+	"gomx/kvstore/wire"
+)
+
+// snapshotting asks for snapshots.
+type snapshotting struct {
+	*agent
+	*calls
+	snap     *call // nil: none is under way
+	order    wire.SnapshotOrder
+	repeatAt Time // when the scheduler is asked again
+}
+
+// askFor asks for a snapshot, as Snapshot and SnapshotAll say.
+func (sn *snapshotting) askFor(now Time, order wire.SnapshotOrder, deadline Time) (uint64, error) {
+	if err := sn.usable("snapshot", NoKey); err != nil {
+		return 0, err
+	}
+	if sn.snap != nil {
+		return 0, usage("snapshot", NoKey, "the one before has not ended")
+	}
+	c := sn.newCall(now, "snapshot", NoKey, deadline)
+	c.left = 1
+	c.single = single{place: &sn.snap, peer: scheduler}
+	sn.snap, sn.order = c, order
+	sn.sendSnapshot()
+	return c.id, nil
+}
+
+func (sn *snapshotting) sendSnapshot() {
+	m := sn.message(wire.TypeSnapshot)
+	m.SetSnapshotOrder(sn.order)
+	sn.repeatAt = sn.now + sn.timing.Resend
+	sn.send(scheduler, m, nil)
+}
+
+func (sn *snapshotting) snapshotDone(m *wire.Message) {
+	c, r := sn.snap, m.SnapshotResult()
+	if c == nil || r.Clock != sn.order.Clock {
+		return
+	}
+	sn.snap = nil
+	c.left = 0
+	switch r.Failure {
+	case 0:
+		sn.end(c, nil)
+	case wire.FailureLate:
+		sn.end(c, &Error{Op: c.op, Key: c.key, Peer: scheduler, Err: fmt.Errorf("%w: a key has passed clock %d", ErrRejected, r.Clock)})
+	default:
+		sn.end(c, &Error{Op: c.op, Key: c.key, Peer: scheduler, Err: fmt.Errorf("%w: a server could not write its part", ErrRejected)})
+	}
+}
+
+// repeatSnapshot asks the scheduler again when it is time.
+func (sn *snapshotting) repeatSnapshot() {
+	if sn.snap != nil && sn.now >= sn.repeatAt {
+		sn.sendSnapshot()
+	}
+}
