@@ -17,12 +17,12 @@ import (
 	"gomx/device"
 )
 
-// backend makes GPUs available to package device.
+// backend is the device.Backend of GPUs.
 type backend struct{}
 
 func init() { device.Register(device.KindCUDA, backend{}) }
 
-// Count returns how many GPUs there are.
+// Count returns the number of GPUs.
 func (backend) Count() int {
 	n, err := cu.NumDevices()
 	if err != nil {
@@ -31,8 +31,8 @@ func (backend) Count() int {
 	return n
 }
 
-// Alloc takes memory from the driver: from its pool where it has one, so that giving memory back
-// does not stop the device.
+// Alloc allocates memory from the driver: from the driver's pool if it has one, so that Free does
+// not stop the device.
 func (backend) Alloc(id, bytes int) (p unsafe.Pointer, err error) {
 	g, err := open(id)
 	if err != nil {
@@ -50,18 +50,18 @@ func (backend) Alloc(id, bytes int) (p unsafe.Pointer, err error) {
 	return p, err
 }
 
-// Free gives memory back that no queue uses any more.
+// Free releases memory that no queue uses any more.
 func (backend) Free(id int, p unsafe.Pointer, _ int) {
 	g, err := open(id)
 	if err != nil {
-		panic(err) // the memory came from there
+		panic(err) // Alloc has opened this device before
 	}
 	if g.pooled {
 		err = check("freeing", C.gcu_free(g.c(), handle(&g.memory), p))
 	} else {
 		err = g.locked(func() error { return cu.MemFree(cu.DevicePtr(p)) })
 	}
-	_ = err // a device that has failed says so wherever somebody waits; memory cannot be saved
+	_ = err // a failed device returns its error at every wait; its memory is lost anyway
 }
 
 // CopyIn copies from the host and returns when src may be reused and dst is filled.
@@ -74,8 +74,8 @@ func (backend) CopyOut(id int, dst []byte, src unsafe.Pointer) {
 	mustCopy(id, device.QueueOut, func(q *Queue) error { return q.CopyOut(dst, src) })
 }
 
-// mustCopy runs a copy and waits for it. A failing device makes it panic, which engines report as
-// the failure of the operation.
+// mustCopy runs a copy and waits for it. It panics if the device fails; engines report the panic as
+// the error of the operation.
 func mustCopy(id int, kind device.QueueKind, copy func(q *Queue) error) {
 	g, err := open(id)
 	if err == nil {

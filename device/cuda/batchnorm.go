@@ -20,14 +20,15 @@ import (
 	"gomx/dtype"
 )
 
-// Norm is batch normalization of [outer][channels][inner] as cuDNN computes it. Parameters and
-// statistics are float64 for such data, otherwise float32.
+// Norm is batch normalization of [outer][channels][inner], computed by cuDNN. Parameters and
+// statistics are float64 for data of float64, otherwise float32.
 type Norm struct{ l *layer }
 
-// mostRows is the most rows that the library normalizes where each is one element of every channel.
+// mostRows is the largest number of rows that cuDNN normalizes if inner is 1.
 const mostRows = 1<<16 - 1
 
-// NewNorm describes a normalization to cuDNN, nil where the library is missing or does not take it.
+// NewNorm describes a normalization to cuDNN, or returns nil if the library is missing or does not
+// support it.
 func NewNorm(t, stat dtype.Type, outer, channels, inner int) *Norm {
 	e, ok := dnnTypeOf(t)
 	wide := dtype.Float32
@@ -57,7 +58,7 @@ func NewNorm(t, stat dtype.Type, outer, channels, inner int) *Norm {
 type NormArgs struct {
 	Out, X, DY, Gamma, Beta       unsafe.Pointer
 	Mean, Var, Inv, DGamma, DBeta unsafe.Pointer
-	Eps                           float64 // not negative
+	Eps                           float64 // at least 0
 }
 
 func (a *NormArgs) c() C.gcu_dnn_norms {
@@ -66,8 +67,8 @@ func (a *NormArgs) c() C.gcu_dnn_norms {
 		eps: C.double(a.Eps)}
 }
 
-// Infer normalizes X by Mean and Var. The error of all methods is ErrNotServed where nothing was
-// done.
+// Infer normalizes X by Mean and Var. All methods return ErrNotServed if cuDNN does not support the
+// layer; they have then done nothing.
 func (n *Norm) Infer(q *Queue, a *NormArgs) error {
 	k := a.c()
 	return n.l.run(q, func(f *C.gcu_dnn, ctx, h unsafe.Pointer) C.int {
@@ -76,8 +77,8 @@ func (n *Norm) Infer(q *Queue, a *NormArgs) error {
 	})
 }
 
-// Learn normalizes X by mean and variance of the batch and leaves them in Mean and, as
-// 1/sqrt(variance + eps), in Inv. Out must not be X.
+// Learn normalizes X by mean and variance of the batch. It writes the mean to Mean and
+// 1/sqrt(variance + eps) to Inv. Out must not be X.
 func (n *Norm) Learn(q *Queue, a *NormArgs) error {
 	k := a.c()
 	return n.l.run(q, func(f *C.gcu_dnn, ctx,
@@ -86,8 +87,8 @@ func (n *Norm) Learn(q *Queue, a *NormArgs) error {
 	})
 }
 
-// Backward computes the gradients Out, DGamma and DBeta of DY from what Learn left. Out must not be
-// X or DY.
+// Backward computes the gradients Out, DGamma and DBeta from DY and from the Mean and Inv of Learn.
+// Out must not be X or DY.
 func (n *Norm) Backward(q *Queue, a *NormArgs) error {
 	k := a.c()
 	return n.l.run(q, func(f *C.gcu_dnn, ctx,

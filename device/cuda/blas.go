@@ -19,10 +19,10 @@ import (
 	"gomx/dtype"
 )
 
-// blasNames are the files that the library of products may be in, the newest first.
+// blasNames lists the file names of cuBLAS, the newest first.
 var blasNames = []string{"libcublas.so.13", "libcublas.so.12", "libcublas.so.11"}
 
-// theBlas opens the library of products at the first use. Without it our own kernel computes them.
+// theBlas opens cuBLAS at the first use. Without it kernels/product.cu computes products.
 var theBlas = sync.OnceValues(func() (*C.gcu_blas, error) {
 	lib, err := openLibrary("cuBLAS, which makes products of matrices fast,", blasNames)
 	if err != nil {
@@ -36,20 +36,21 @@ var theBlas = sync.OnceValues(func() (*C.gcu_blas, error) {
 	return f, nil
 })
 
-// BLAS returns nil where products run in cuBLAS, otherwise why not.
+// BLAS returns nil if cuBLAS computes products, otherwise the reason why it does not.
 func BLAS() error {
 	_, err := theBlas()
 	return err
 }
 
-// tf32 says whether products of float32 may round their operands to ten bits of mantissa.
+// tf32 is true if products of float32 may round their operands to ten bits of mantissa.
 var tf32 atomic.Bool
 
-// AllowTF32 lets products of float32 round their operands to tensor cores' TF32, ten bits of
-// mantissa; it holds for queues that have not computed a product yet. Off unless called.
+// AllowTF32 lets products of float32 round their operands to the TF32 format of tensor cores, with
+// ten bits of mantissa. It applies to queues that have not computed a product yet. The default is
+// off.
 func AllowTF32(yes bool) { tf32.Store(yes) }
 
-// blasHandle is the library's state of one queue, made at its first product.
+// blasHandle is cuBLAS's handle for one queue, made at the first product.
 type blasHandle struct {
 	once   sync.Once
 	handle unsafe.Pointer
@@ -59,7 +60,7 @@ type blasHandle struct {
 // Dims are the extents of a product: batches of M×K by K×N matrices.
 type Dims struct{ Batch, M, N, K int }
 
-// Gemm is a product as cuBLAS takes it.
+// Gemm is a product that cuBLAS computes.
 type Gemm struct {
 	g C.gcu_gemm
 	d Dims
@@ -72,8 +73,8 @@ const (
 	mathDefault, mathTF32               = 0, 3
 )
 
-// NewGemm returns a product for the library, nil where its operands do not lie as the library
-// wants. layout holds row, column and batch strides of A, B, C.
+// NewGemm returns a product for cuBLAS, nil if cuBLAS does not support the strides or the type.
+// layout holds row, column and batch strides of A, B and C, in elements.
 func NewGemm(t dtype.Type, d Dims, layout [3][3]int, alpha, beta float64) *Gemm {
 	g := &Gemm{d: d}
 	g.g.compute = computeF32
@@ -89,7 +90,7 @@ func NewGemm(t dtype.Type, d Dims, layout [3][3]int, alpha, beta float64) *Gemm 
 	default:
 		return nil
 	}
-	// The library counts columns first: it is asked for the transposed product, Bᵀ·Aᵀ.
+	// cuBLAS stores matrices column by column, so it computes the transposed product, Bᵀ·Aᵀ.
 	a, b, c := layout[0], layout[1], layout[2]
 	ta, lda, ok1 := columns(a, d.M, d.K)
 	tb, ldb, ok2 := columns(b, d.K, d.N)
@@ -109,8 +110,8 @@ func NewGemm(t dtype.Type, d Dims, layout [3][3]int, alpha, beta float64) *Gemm 
 	return g
 }
 
-// columns says how the library, which sees rows as columns, has to read a matrix: as it is (0) or
-// transposed (1).
+// columns returns the arguments with which cuBLAS, which takes rows as columns, reads a matrix:
+// transposed is 0 or 1, leading is the stride. ok is false if neither works.
 func columns(m [3]int, rows, cols int) (transposed, leading int, ok bool) {
 	switch {
 	case m[1] == 1 && m[0] >= cols:
@@ -121,7 +122,7 @@ func columns(m [3]int, rows, cols int) (transposed, leading int, ok bool) {
 	return 0, 0, false
 }
 
-// Run puts the product on q; done is false where the library is missing.
+// Run puts the product on q; done is false if cuBLAS is missing.
 func (g *Gemm) Run(q *Queue, a, b, c unsafe.Pointer) (done bool, err error) {
 	f, err := theBlas()
 	if err != nil {

@@ -49,7 +49,8 @@ int gcu_sync_stream(void *ctx, void *stream) {
 
 int gcu_pooled(int device, int *has) { return cuDeviceGetAttribute(has, CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, device); }
 
-// gcu_keep_pool lets the driver's pool keep what is freed: our own lists decide what goes back.
+// gcu_keep_pool lets the driver's pool keep freed memory: device.Pool decides when to release
+// memory.
 int gcu_keep_pool(int device) {
 	CUmemoryPool pool;
 	CUresult err = cuDeviceGetDefaultMemPool(&pool, device);

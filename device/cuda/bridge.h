@@ -1,7 +1,8 @@
 //go:build cuda
 
-// What the driver's binding lacks or costs too much: calls that name their context, take no Go callback and allocate nothing. Every function returns the
-// driver's error code. Pointers to contexts, streams, events and functions are the driver's.
+// Calls of the driver that the binding lacks, or that are too slow in it: they name their context,
+// take no Go callback and allocate nothing. Every function returns the driver's error code.
+// Pointers to contexts, streams, events and functions are the driver's handles.
 
 #ifndef GX_BRIDGE_H
 #define GX_BRIDGE_H
@@ -32,7 +33,9 @@ int gcu_copy(void *ctx, void *stream, void *dst, const void *src, size_t bytes);
 int gcu_copy_peer(void *ctx, void *stream, void *dst, const void *src, void *src_ctx, size_t bytes);
 int gcu_set8(void *ctx, void *stream, void *dst, int value, size_t bytes);
 
-// A recording: between the two calls the stream remembers what is put on it. gcu_record_end returns what can be launched, or an error and nothing.
+// A recording: between the two calls the stream records its work instead of running it.
+// gcu_record_end sets exec to a graph that can be launched, or returns an error and sets it to
+// zero.
 int gcu_record_begin(void *ctx, void *stream);
 int gcu_record_end(void *ctx, void *stream, void **exec);
 int gcu_replay(void *ctx, void *stream, void *exec);

@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
-# Packs what a machine with a GPU needs to run gomx and its tests without network, compiler or packages: programs built with the tags cuda, nodnn and nojpeg, which need no
-# oneDNN, the shared libraries that they need but for those of C and C++, of which NVIDIA's libraries may want a newer one, and the golden cases of the repository.
+# Packs gomx and its tests for a machine with a GPU that has no network, compiler or packages:
+# programs built with the tags cuda, nodnn and nojpeg, which do not need oneDNN; their shared
+# libraries except the C and C++ libraries, of which NVIDIA's libraries may need newer versions;
+# and the golden cases of the repository.
 #	device/cuda/carry.sh carry.tar.gz            then there: tar xzf carry.tar.gz && ./carry/run.sh
-# PACKAGES names the packages whose tests are packed, GOLDEN another folder of golden cases; CPATH must lead to CUDA's headers, as for any build with the tag.
+# PACKAGES lists the packages whose tests are packed, GOLDEN is another folder of golden cases.
+# CPATH must contain the folder of CUDA's headers, as for any build with the tag cuda.
 set -euo pipefail
 out=$(realpath -m "${1:?usage: carry.sh FILE.tar.gz}")
 cd "$(dirname "$0")/../.."

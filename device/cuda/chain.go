@@ -10,42 +10,42 @@ import (
 	"gomx/dtype"
 )
 
-// What a Chain may have at most: its numbers and addresses travel with every launch.
+// The limits of a Chain. Its numbers and addresses are passed to every launch.
 const (
 	ChainInputs  = 16
 	ChainOutputs = 8
 	ChainSteps   = 64
 )
 
-// ChainInput is an input of a Chain, and how it repeats along the output: element e of the output
-// meets its element e / Each % Size. Size 0 stands for an input of the output's size.
+// ChainInput is an input of a Chain and its broadcasting: element e of the output reads element e /
+// Each % Size of the input. Size 0 means that the input has the output's size.
 type ChainInput struct {
 	Each, Size int
 	Type       dtype.Type
 }
 
-// ChainStep is one pointwise function of a Chain, by the name that it has in kernels/pointwise.cu.
+// ChainStep is one pointwise function of a Chain. Its name is the name in kernels/pointwise.cu.
 type ChainStep struct {
 	Name string
 	S, T float64
-	Args []int      // values: inputs come first, then the results of the steps before
-	Type dtype.Type // of the result, to which it is rounded
+	Args []int      // operands: numbers of inputs, and after them of results of earlier steps
+	Type dtype.Type // element type to which the result is rounded
 }
 
 // Chain is a sequence of pointwise functions that one kernel computes in one pass over memory. The
-// kernel's text is made of the functions' expressions, so every element is what the functions one
-// after the other would make of it, to the bit. Values may have different types of those that are
-// computed in float32: a step named copy converts.
+// kernel's source consists of the functions' expressions, so every element has the same bits as the
+// result of the functions one after the other. Values may have different types if all are computed
+// in float32: a step named copy converts.
 type Chain struct {
-	packs, single *Function // several elements of a thread at once, and one
+	packs, single *Function // kernels for several elements per thread at once, and for one
 	lanes         int
 	in, outs, n   int
-	fixed         []uint64 // the parameter without addresses
+	fixed         []uint64 // the kernel's parameter without the addresses
 }
 
-// NewChain makes a chain of n elements; outs are the values that are kept. It reports false where
-// there is too much of something, a function that is not made for an element type, or types that
-// are not computed in the same one.
+// NewChain makes a chain for n elements; outs lists the values that are outputs. It returns false
+// if a limit is exceeded, a function does not exist for an element type, or the types have
+// different arithmetic types.
 func NewChain(n int, in []ChainInput, steps []ChainStep, outs []int) (*Chain, bool) {
 	if len(in) > ChainInputs || len(outs) > ChainOutputs || len(outs) == 0 ||
 		len(steps) > ChainSteps {
@@ -82,10 +82,10 @@ func NewChain(n int, in []ChainInput, steps []ChainStep, outs []int) (*Chain, bo
 	return c, true
 }
 
-// Unit returns what is compiled.
+// Unit returns the source to compile.
 func (c *Chain) Unit() Unit { return c.packs.unit }
 
-// chainWords is the size of the largest parameter.
+// chainWords is the size of the largest parameter, in words of eight bytes.
 const chainWords = 1 + 3*ChainInputs + ChainOutputs + 2*ChainSteps
 
 // Run puts the chain on q.
@@ -104,22 +104,22 @@ func (c *Chain) Run(q *Queue, out, in []unsafe.Pointer) error {
 	return q.Launch(c.packs, q.Each(c.n/c.lanes+1), args...)
 }
 
-// chainWriter writes the text of a chain.
+// chainWriter writes the source of a chain.
 type chainWriter struct {
 	lanes int
-	types []dtype.Type // of the values
+	types []dtype.Type // of the values: inputs, then results
 	in    []ChainInput
 	steps []ChainStep
 	outs  []int
-	short bool // positions fit into 32 bits
+	short bool // indices fit into 32 bits
 	b     strings.Builder
 }
 
-// names are the element types in kernels.
+// names maps element types to their names in kernels.
 var names = map[dtype.Type]string{dtype.Float32: "float", dtype.Float64: "double",
 	dtype.Float16: "half_t", dtype.BFloat16: "bfloat_t"}
 
-// settle returns the type that the unit is made for, and chooses the elements of a pack: 16 bytes
+// settle returns the element type of the unit, and sets the number of elements of a pack: 16 bytes
 // of the narrowest type.
 func (w *chainWriter) settle() (t dtype.Type, ok bool) {
 	narrowest := 8
@@ -138,12 +138,12 @@ func (w *chainWriter) settle() (t dtype.Type, ok bool) {
 	return t, true
 }
 
-// of is the name of a value's type.
+// of returns the name of a value's type.
 func (w *chainWriter) of(value int) string { return names[w.types[value]] }
 
 func (w *chainWriter) line(format string, args ...any) { fmt.Fprintf(&w.b, format+"\n", args...) }
 
-// text returns the whole unit: the functions that expressions use, the parameter, and two kernels.
+// text returns the source: the functions that expressions use, the parameter, and two kernels.
 func (w *chainWriter) text() string {
 	head, err := kernelFiles.ReadFile("kernels/pointwise.cu")
 	if err != nil {
@@ -169,7 +169,7 @@ func (w *chainWriter) text() string {
 	return w.b.String()
 }
 
-// function writes what is done to one element.
+// function writes the device function that computes one element.
 func (w *chainWriter) function() {
 	w.line("__device__ inline void element(const Chain &k, const A *in, A *out) {")
 	for i := range w.in {
@@ -201,7 +201,8 @@ func (w *chainWriter) function() {
 	w.line("}")
 }
 
-// position is where element e of the output finds its element of input i.
+// position returns the index, as an expression, of the element of input i that element e of the
+// output reads.
 func (w *chainWriter) position(r ChainInput, i int, e string) string {
 	switch {
 	case r.Size == 0:
@@ -212,7 +213,7 @@ func (w *chainWriter) position(r ChainInput, i int, e string) string {
 	return fmt.Sprintf("again(%s, k.each[%d], k.size[%d])", e, i, i)
 }
 
-// packs writes the kernel that reads and writes at least 16 bytes at once.
+// packs writes the kernel in which each thread reads and writes at least 16 bytes at once.
 func (w *chainWriter) packs() {
 	w.line("KERNEL(chain, Chain) {\n\tconst Int packs = k.n / %d;\n\tEACH(p, packs) {\n\t\tA "+
 		"in[%d][%d], out[%d][%d];", w.lanes, w.lanes, max(len(w.in), 1), w.lanes, len(w.outs))

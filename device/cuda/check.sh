@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Checks everything about GPUs that can be checked without one: builds with the cuda tag against headers that pip fetches, starts the
-# program without a driver, lets NVIDIA's compiler translate every kernel, and runs the tests on an imitated driver.
-# Needs: go, g++, python3 with pip. Files that were fetched and made are kept in $CACHE (default: .cache/cuda of the repository).
+# Checks the support of GPUs without a GPU: builds with the cuda tag against headers from pip,
+# starts the program without a driver, compiles every kernel with NVIDIA's compiler, and runs the
+# tests on an imitated driver. It needs go, g++, and python3 with pip. It keeps fetched and built
+# files in $CACHE (default: .cache/cuda of the repository).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 GO=${GO:-go}
@@ -9,7 +10,7 @@ ARCHS=${ARCHS:-70,80,90}
 CACHE=${CACHE:-$PWD/.cache/cuda}
 mkdir -p "$CACHE"
 
-fetch() { # folder, then what pip installs there
+fetch() { # arguments: folder, then the packages for pip to install there
 	[ -e "$CACHE/$1/done" ] && return 0
 	python3 -m pip install -q --disable-pip-version-check --root-user-action=ignore --retries 1 --timeout 20 --no-deps --target "$CACHE/$1" "${@:2}" 2>"$CACHE/pip.log" && : >"$CACHE/$1/done"
 }
@@ -32,12 +33,14 @@ export CPATH="$CACHE/runtime/nvidia/cuda_runtime/include"
 rm -rf "$CACHE/empty" && mkdir -p "$CACHE/empty" "$CACHE/fake" "$CACHE/bin"
 fake=device/cuda/fake
 GOCACHE=$($GO env GOCACHE)
-# Translated kernels are kept, those of the imitated compiler as long as it is the same one; what Go builds stays where it was.
+# Compiled kernels are kept. Kernels of the imitated compiler have a folder per version of its
+# source. Go's build cache stays in its usual folder.
 kept="kernels-$(cat $fake/host.h $fake/nvrtc.cc | sha256sum | cut -c1-12)"
 find "$CACHE" -maxdepth 1 -name 'kernels-*' ! -name "$kept" -exec rm -rf {} +
 export GOCACHE XDG_CACHE_HOME="$CACHE/$kept"
 
-devices() { # folder of libraries, then what the program must say of them: tests that miss them would only skip
+devices() { # arguments: folder of libraries, then the text that the program must print about them,
+	# because tests without the libraries would only skip
 	local said
 	said=$(LD_LIBRARY_PATH="$1" "$CACHE/bin/gomx" devices)
 	echo "$said"
@@ -65,7 +68,7 @@ if fetch nvrtc nvidia-cuda-nvrtc-cu12==12.4.127; then
 	devices "$CACHE/nvrtc/nvidia/cuda_nvrtc/lib" 'NVRTC: 12'
 	LD_LIBRARY_PATH="$CACHE/nvrtc/nvidia/cuda_nvrtc/lib" $GO test -tags cuda -count=1 -timeout 15m -run TestCompile ./device/cuda -args -archs "$ARCHS"
 else
-	step "skipped: pip cannot fetch nvidia-cuda-nvrtc-cu12, so no kernel was translated by NVIDIA's compiler"
+	step "skipped: pip cannot fetch nvidia-cuda-nvrtc-cu12, so NVIDIA's compiler has compiled no kernel"
 fi
 
 step "the tests on the imitated driver"

@@ -35,7 +35,7 @@ void gcu_dnn_conv_free(gcu_dnn *f, gcu_dnn_conv *c) {
 
 int gcu_dnn_conv_math(gcu_dnn *f, gcu_dnn_conv *c, int kind, int math) { return f->SetConvolutionMathType(c->conv[kind], math); }
 
-// operands tells which descriptors the operands and the result of a kind have.
+// operands returns the descriptors of the operands a and b and of the result of a kind.
 static void operands(const gcu_dnn_conv *c, int kind, void **a, void **b, void **to) {
 	*a = kind == 1 ? c->w : c->x;
 	*b = kind == 0 ? c->w : c->y;

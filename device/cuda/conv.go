@@ -28,7 +28,7 @@ type ConvDims struct {
 	Stride, Pad, Dilate    []int
 }
 
-// The kinds of work of a convolution: forward, and the gradients of its data and of its weight.
+// The computations of a convolution: forward, and the gradients of its data and of its weight.
 const (
 	convForward = iota
 	convData
@@ -36,21 +36,21 @@ const (
 	convKinds
 )
 
-// Conv is a convolution as cuDNN computes it. It serves any number of queues.
+// Conv is a convolution that cuDNN computes. Any number of queues may use it.
 type Conv struct {
 	lib  *dnn
 	c    *C.gcu_dnn_conv
-	key  string // of what decides which algorithm is fastest, but for device and kind
+	key  string // everything but device and kind that the fastest algorithm depends on
 	math C.int
 
 	mu     sync.Mutex
 	chosen map[choiceKey]*choice
 }
 
-// choiceKey is what an algorithm is chosen for.
+// choiceKey identifies a chosen algorithm by device and kind of computation.
 type choiceKey struct{ device, kind int }
 
-// choice is an algorithm; none is known to work when err is set.
+// choice is the chosen algorithm. If err is set, no algorithm is known to work.
 type choice struct {
 	algo  C.int
 	math  C.int
@@ -58,10 +58,11 @@ type choice struct {
 	err   error
 }
 
-// ErrNoAlgorithm means that cuDNN does not compute a convolution.
+// ErrNoAlgorithm means that cuDNN does not support a convolution.
 var ErrNoAlgorithm = errors.New("cuda: cuDNN has no algorithm for this convolution")
 
-// NewConv describes a convolution to cuDNN, nil where the library is missing or does not take it.
+// NewConv describes a convolution to cuDNN, or returns nil if the library is missing or does not
+// support it.
 func NewConv(t dtype.Type, d ConvDims) *Conv {
 	lib, err := dnnWith(C.gcu_dnn_convolution)
 	e, ok := dnnTypeOf(t)
@@ -92,7 +93,7 @@ func NewConv(t dtype.Type, d ConvDims) *Conv {
 	return c
 }
 
-// strip leaves out axes in front along which nothing happens, down to two.
+// strip removes leading axes of extent one without padding, down to two axes.
 func (d *ConvDims) strip() {
 	for len(d.Kernel) > 2 && d.Image[0] == 1 && d.Kernel[0] == 1 && d.Pad[0] == 0 {
 		for _, list := range []*[]int{&d.Image, &d.Result, &d.Kernel, &d.Stride, &d.Pad,
@@ -102,7 +103,7 @@ func (d *ConvDims) strip() {
 	}
 }
 
-// fits reports whether the library computes such extents: it derives those of the result.
+// fits reports whether the extents of the output are the ones that cuDNN derives.
 func (d *ConvDims) fits() bool {
 	n := len(d.Kernel)
 	if n < 1 || n > C.gcu_dnn_axes || d.Batch*d.In*d.Out*d.Groups == 0 {
@@ -125,17 +126,17 @@ func (c *Conv) Forward(q *Queue, y, x, w unsafe.Pointer) error {
 	return c.run(q, convForward, x, w, y)
 }
 
-// BackData computes dx of dy.
+// BackData computes dx from dy and w.
 func (c *Conv) BackData(q *Queue, dx, dy, w unsafe.Pointer) error {
 	return c.run(q, convData, w, dy, dx)
 }
 
-// BackWeight computes dw of dy.
+// BackWeight computes dw from dy and x.
 func (c *Conv) BackWeight(q *Queue, dw, dy, x unsafe.Pointer) error {
 	return c.run(q, convWeight, x, dy, dw)
 }
 
-// run puts one kind of work on a queue.
+// run puts one kind of computation on a queue.
 func (c *Conv) run(q *Queue, kind int, a, b, to unsafe.Pointer) error {
 	handle, err := c.lib.on(q)
 	if err != nil {
@@ -156,8 +157,8 @@ func (c *Conv) run(q *Queue, kind int, a, b, to unsafe.Pointer) error {
 	return c.lib.check("convolution "+c.key, code)
 }
 
-// choice returns the algorithm for a kind of work on a queue's device: the one that was the fastest
-// when it was needed first, here or in an earlier run of the program.
+// choice returns the algorithm for a kind of computation on a queue's device: the fastest one in a
+// measurement at its first use, in this process or an earlier one.
 func (c *Conv) choice(q *Queue, handle unsafe.Pointer, kind int, a, b, to unsafe.Pointer) *choice {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -180,11 +181,11 @@ func (c *Conv) choice(q *Queue, handle unsafe.Pointer, kind int, a, b, to unsafe
 	return s
 }
 
-// mostSpace is the most memory that an algorithm may take beside its operands.
+// mostSpace is the largest workspace of an algorithm, in bytes.
 const mostSpace = 256 << 20
 
-// search lets the library try all algorithms on the operands and takes the fastest whose results
-// repeat. Where the library finds none, there is none.
+// search lets cuDNN measure all algorithms on the operands and returns the fastest one whose
+// results are repeatable.
 func (c *Conv) search(q *Queue, handle unsafe.Pointer, kind int, a, b, to unsafe.Pointer) *choice {
 	space, err := q.Workspace(mostSpace)
 	if err != nil {

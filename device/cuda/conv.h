@@ -7,16 +7,17 @@
 
 #include "dnn.h"
 
-enum { gcu_dnn_axes = 3 }; // of images, at most
+enum { gcu_dnn_axes = 3 }; // largest number of axes of images
 
-// A convolution as the library is told of it. One that images of one axis have is told as one of two.
+// The description of a convolution for cuDNN. A convolution of one axis is described with two.
 typedef struct {
 	int type, compute, math, axes, groups;
 	int x[2 + gcu_dnn_axes], w[2 + gcu_dnn_axes], y[2 + gcu_dnn_axes];
 	int pad[gcu_dnn_axes], stride[gcu_dnn_axes], dilate[gcu_dnn_axes];
 } gcu_dnn_spec;
 
-// Its descriptors, a convolution's for each kind, because kinds may use different arithmetic.
+// The descriptors of a convolution. Each kind has a convolution descriptor of its own, because
+// kinds may use different arithmetic.
 typedef struct {
 	void *x, *w, *y, *conv[3];
 	int doubles;
@@ -26,7 +27,8 @@ int gcu_dnn_conv_make(gcu_dnn *f, const gcu_dnn_spec *s, gcu_dnn_conv *c);
 void gcu_dnn_conv_free(gcu_dnn *f, gcu_dnn_conv *c);
 int gcu_dnn_conv_math(gcu_dnn *f, gcu_dnn_conv *c, int kind, int math);
 
-// The operands a and b are x and w forward, w and dy for the data's gradient, x and dy for the weight's; to is the result.
+// The operands a and b are x and w forward, w and dy for the gradient of the data, x and dy for the
+// gradient of the weight; to is the result.
 int gcu_dnn_conv_find(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_conv *c, int kind, const void *a, const void *b, void *to, void *space, size_t bytes,
                       int *found, gcu_dnn_perf *list, int most);
 int gcu_dnn_conv_size(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_conv *c, int kind, int algo, size_t *bytes);

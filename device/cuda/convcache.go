@@ -16,10 +16,10 @@ import (
 	"unsafe"
 )
 
-// Algorithms that were chosen are kept on disk beside translated kernels: another run of the
-// program on the same machine takes the same ones, and so gets the same bits.
+// Chosen algorithms are kept on disk beside compiled kernels: another run of the program on the
+// same machine uses the same ones, and so gets the same bits.
 
-// file returns where the choice for a kind of work is kept, "" for nowhere.
+// file returns the path of the choice for a kind of computation, "" if it is not kept.
 func (c *Conv) file(q *Queue, kind int) string {
 	dir := cacheDir()
 	if dir == "" {
@@ -30,7 +30,7 @@ func (c *Conv) file(q *Queue, kind int) string {
 	return filepath.Join(dir, "conv-"+hex.EncodeToString(h.Sum(nil)[:12]))
 }
 
-// remember keeps a choice.
+// remember writes a choice to disk.
 func (c *Conv) remember(q *Queue, kind int, s *choice) {
 	if path := c.file(q, kind); path != "" {
 		store(path, fmt.Appendf(nil, "%d %d\n", s.algo, s.math))
@@ -38,7 +38,7 @@ func (c *Conv) remember(q *Queue, kind int, s *choice) {
 }
 
 // remembered returns the choice of an earlier run, nil if there is none or the library does not
-// take it.
+// support it.
 func (c *Conv) remembered(q *Queue, handle unsafe.Pointer, kind int) *choice {
 	text, err := os.ReadFile(c.file(q, kind))
 	if err != nil {

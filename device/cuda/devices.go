@@ -16,8 +16,8 @@ type Info struct {
 	Processors   int   // multiprocessors
 }
 
-// Devices lists the GPUs of this machine in the driver's order; the position is the number that
-// device.CUDA takes.
+// Devices lists the GPUs of this machine in the driver's order; the index is the number for
+// device.CUDA.
 func Devices() ([]Info, error) {
 	n, err := cu.NumDevices()
 	if err != nil {
@@ -32,7 +32,7 @@ func Devices() ([]Info, error) {
 	return list, nil
 }
 
-// describe asks the driver about device i.
+// describe returns the driver's information about device i.
 func describe(i int) (info Info, err error) {
 	d, err := cu.GetDevice(i)
 	if err != nil {

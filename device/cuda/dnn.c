@@ -6,7 +6,7 @@
 
 int cuCtxSetCurrent(void *ctx);
 
-// Where the address of each function belongs.
+// The position of each function's address in gcu_dnn.
 #define AS(part, field, name) {gcu_dnn_##part, offsetof(gcu_dnn, field), "cudnn" name}
 #define F(part, name) AS(part, name, #name)
 static const struct {

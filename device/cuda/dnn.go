@@ -15,14 +15,14 @@ import (
 	"gomx/dtype"
 )
 
-// dnnNames are the files that the library of network layers may be in, the newest first.
+// dnnNames lists the file names of cuDNN, the newest first.
 var dnnNames = []string{"libcudnn.so.9", "libcudnn.so.8"}
 
-// dnn is cuDNN as found on this machine. Parts of it may be missing.
+// dnn is cuDNN on this machine. Parts of it may be missing.
 type dnn struct {
-	f       *C.gcu_dnn
+	f       *C.gcu_dnn // addresses of the functions
 	version int
-	missing [C.gcu_dnn_parts]error
+	missing [C.gcu_dnn_parts]error // by part; nil: the part is usable
 }
 
 // parts names the parts of the library.
@@ -30,15 +30,14 @@ var parts = [C.gcu_dnn_parts]string{C.gcu_dnn_convolution: "convolutions",
 	C.gcu_dnn_pooling: "pooling", C.gcu_dnn_softmax: "softmax",
 	C.gcu_dnn_norm: "batch normalization", C.gcu_dnn_recurrent: "recurrent layers"}
 
-// oldest says which version of the library each part needs, where versions that are looked for
-// exist that do not have it.
-// lengths of sequences had to lie on the device before
+// oldest holds the first version of cuDNN that each part needs; 0 means any version. Before 8.9.1
+// recurrent layers need the lengths of sequences in device memory.
 var oldest = [C.gcu_dnn_parts]int{C.gcu_dnn_recurrent: 8901}
 
-// theDNN opens the library of network layers at the first use. Without it our own kernels and
-// products compute them.
+// theDNN opens cuDNN at the first use. Without it the kernels of this package and products compute
+// layers.
 var theDNN = sync.OnceValues(func() (*dnn, error) {
-	lib, err := openLibrary("cuDNN, which makes layers of networks fast,", dnnNames)
+	lib, err := openLibrary("cuDNN, which computes layers of networks,", dnnNames)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +60,7 @@ var theDNN = sync.OnceValues(func() (*dnn, error) {
 	return d, nil
 })
 
-// dnnWith returns the library if it has a part.
+// dnnWith returns the library, or an error if it lacks the part.
 func dnnWith(part int) (*dnn, error) {
 	d, err := theDNN()
 	if err == nil {
@@ -70,14 +69,15 @@ func dnnWith(part int) (*dnn, error) {
 	return d, err
 }
 
-// DNN returns nil where convolutions run in cuDNN, otherwise why not.
+// DNN returns nil if cuDNN computes convolutions, otherwise the reason why it does not.
 func DNN() error {
 	_, err := dnnWith(C.gcu_dnn_convolution)
 	return err
 }
 
-// DNNMissing says which parts of cuDNN our own kernels and products do without, and why. It is
-// empty where all are there, and where the library as a whole is missing, which DNN says.
+// DNNMissing returns an error for each part of cuDNN that is missing, so that kernels of this
+// package compute its layers. It is empty if all parts are there, and if the whole library is
+// missing, which DNN reports.
 func DNNMissing() (list []error) {
 	if d, err := theDNN(); err == nil {
 		for part, err := range d.missing {
@@ -92,11 +92,10 @@ func DNNMissing() (list []error) {
 // The library's numbers for arithmetic.
 const dnnDefaultMath, dnnTensorMath, dnnFMAMath = 0, 1, 3
 
-// dnnType is an element type as the library knows it, with the type and the arithmetic that compute
-// with it.
+// dnnType is an element type by cuDNN's number, with the type and the mode of its arithmetic.
 type dnnType struct{ number, compute, math C.int }
 
-// dnnTypeOf returns an element type of the library.
+// dnnTypeOf returns cuDNN's numbers for t; ok is false if it does not support t.
 func dnnTypeOf(t dtype.Type) (dnnType, bool) {
 	const single, double, half, bfloat = 0, 1, 2, 9
 	switch t {
@@ -124,14 +123,14 @@ func (d *dnn) check(call string, code C.int) error {
 		C.GoString(C.gcu_dnn_text(d.f, code)), int(code))}
 }
 
-// dnnHandle is the library's state of one queue, made at its first use.
+// dnnHandle is cuDNN's handle for one queue, made at its first use.
 type dnnHandle struct {
 	once   sync.Once
 	handle unsafe.Pointer
 	err    error
 }
 
-// on returns the library's state of a queue.
+// on returns cuDNN's handle for a queue.
 func (d *dnn) on(q *Queue) (unsafe.Pointer, error) {
 	h := &q.dnn
 	if h.handle == nil && q.tape.refuses() {
@@ -143,8 +142,9 @@ func (d *dnn) on(q *Queue) (unsafe.Pointer, error) {
 	return h.handle, h.err
 }
 
-// Workspace returns memory of the queue's device for what is put on the queue next: the work before
-// has used it by then. It never moves back or shrinks, so that recordings stay valid.
+// Workspace returns memory of the queue's device for the work that is put on the queue next; all
+// work shares it, because it runs in order. Memory that was returned once is never released, so
+// that recordings stay valid.
 func (q *Queue) Workspace(bytes int) (unsafe.Pointer, error) {
 	if bytes <= q.space.bytes {
 		return q.space.mem, nil
@@ -161,7 +161,7 @@ func (q *Queue) Workspace(bytes int) (unsafe.Pointer, error) {
 	return p, nil
 }
 
-// workspace is memory that belongs to a queue.
+// workspace is the current working memory of a queue.
 type workspace struct {
 	mem   unsafe.Pointer
 	bytes int

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// What one algorithm did when all were tried.
+// The measurement of one algorithm, cudnnConvolution...AlgoPerf_t.
 typedef struct {
 	int algo, status;
 	float time;
@@ -16,10 +16,10 @@ typedef struct {
 	int determinism, math, reserved[3];
 } gcu_dnn_perf;
 
-// The parts of the library that are used, each with functions of its own. All need the first.
+// The used parts of the library, each with its own functions. All parts need the first.
 enum { gcu_dnn_core, gcu_dnn_convolution, gcu_dnn_pooling, gcu_dnn_softmax, gcu_dnn_norm, gcu_dnn_recurrent, gcu_dnn_parts };
 
-// The library's functions. Those of a part that the library lacks are zero.
+// The library's functions. The functions of a missing part are zero.
 typedef struct {
 	size_t (*GetVersion)(void);
 	int (*Create)(void **);
@@ -81,18 +81,20 @@ typedef struct {
 	                          size_t, void *);
 } gcu_dnn;
 
-// gcu_dnn_load fills in the functions of a part and returns whether all are there; otherwise it names one that is missing.
+// gcu_dnn_load sets the functions of a part and returns whether all exist; otherwise it sets
+// missing to the name of a missing one.
 int gcu_dnn_load(void *lib, gcu_dnn *f, int part, const char **missing);
 size_t gcu_dnn_version(gcu_dnn *f);
 const char *gcu_dnn_text(gcu_dnn *f, int code);
 
-// gcu_dnn_open makes the library's state of a stream. Zero stands for the stream of those that ask for sizes only.
+// gcu_dnn_open makes a handle of the library for a stream. The stream may be zero if the handle is
+// used to compute sizes only.
 int gcu_dnn_open(gcu_dnn *f, void *ctx, void *stream, void **handle);
 
-// gcu_dnn_tensor makes the descriptor of an array, a dense one where strides is zero.
+// gcu_dnn_tensor makes the descriptor of an array; the array is dense if strides is zero.
 int gcu_dnn_tensor(gcu_dnn *f, void **d, int type, int n, const int *dims, const int *strides);
 
-// gcu_dnn_scales returns the numbers 1 and 0 as the library takes them for an element type.
+// gcu_dnn_scales returns pointers to the numbers 1 and 0 in the type of the library's scales.
 void gcu_dnn_scales(int doubles, const void **one, const void **none);
 
 #endif

@@ -1,56 +1,55 @@
-// Package cuda puts the work of operators on NVIDIA's GPUs, through gorgonia.org/cu, the driver's
-// binding. It is built with the cuda tag only, because it needs the headers of CUDA 12:
+// Package cuda runs operators on NVIDIA GPUs, through gorgonia.org/cu, a binding of the driver. It
+// is built with the cuda tag only, because it needs the headers of CUDA 12:
 //
 //	CPATH=/usr/local/cuda/include go build -tags cuda ./cmd/gomx
 //
-// Without the tag the package is empty and devices of kind device.KindCUDA have no memory: asking
-// for some is an error that says so. With it, importing the package registers the kind, and Devices
-// lists the GPUs that the driver offers.
+// Without the tag the package is empty, and an allocation on a device of kind device.KindCUDA
+// returns an error that names the missing tag. With it, importing the package registers the kind,
+// and Devices lists the driver's GPUs.
 //
 // # What is there at run time
 //
-// The driver and NVIDIA's libraries are opened when the program runs. It starts without any of
-// them: without the driver (libcuda.so.1) there are no devices, and Missing says why; without NVRTC
-// (version 11 to 13) no kernel can be compiled; without cuBLAS (11 to 13) our own kernel computes
-// products, without cuDNN (8 and 9), or parts of it, convolutions are made of products and other
-// layers run in kernels of our own. The driver's functions jump through a table (shim.S, shim.c)
-// that is filled in from libcuda.so.1, so one binary serves drivers of several versions, CUDA 13's
-// included.
+// The program opens the driver and NVIDIA's libraries at run time, and starts without them. Without
+// the driver (libcuda.so.1) there are no devices, and Missing returns the reason. Without NVRTC
+// (version 11 to 13) no kernel can be compiled. Without cuBLAS (11 to 13) a kernel of this package
+// computes products. Without cuDNN (8 and 9), or parts of it, convolutions are computed by products
+// and other layers by kernels of this package. The driver's functions jump through a table (shim.S,
+// shim.c) that is filled from libcuda.so.1, so one binary works with drivers of several versions,
+// including CUDA 13.
 //
 // # Queues
 //
 // Every device has streams, each a device.Queue: one for kernels, one for copies in, one for copies
-// out, and further ones for kernels that run beside the first. The lanes of an engine put work on
-// them and go on; events order the streams among each other, and one goroutine watches events and
-// completes operations (event.go). Copies from and to the host pass through pinned memory, piece by
-// piece, while the device copies the piece before.
+// out, and more for concurrent kernels. The lanes of an engine put work on them without waiting for
+// it; events order work of different streams, and one goroutine watches events and completes
+// operations (event.go). Copies from and to the host pass through pinned memory, piece by piece,
+// while the device copies the previous piece.
 //
 // # Kernels
 //
 // Kernels are CUDA C, a file per family in kernels/, each compiled as a whole for one element type
-// and the device's architecture when it is used first, and then kept in the user's cache folder
-// (SetCache). All take one parameter, a struct of fields of eight bytes, so that a launch neither
-// allocates nor copies:
+// and the device's architecture at its first use, and then kept in the user's cache folder
+// (SetCache). Every kernel has one parameter, a struct of fields of eight bytes, so that a launch
+// neither allocates nor copies:
 //
 //	f := cuda.Func("pointwise", "square", dtype.Float32)
 //	err := cuda.LaunchWith(q, f, q.Each(n), &args)
 //
-// Families of kernels that are seldom the bulk of the work learn element types at run time (Any in
-// gx.cuh) and compute in double. Operators attach them in op/<family>/<stem>_cuda.go with the
-// helpers of op/attach. Results repeat bit for bit: sums have a fixed order, and none is made of
-// atomic additions; only counts are.
+// Families of kernels that rarely matter for speed take element types at run time (Any in gx.cuh)
+// and compute in double. Operators attach kernels in op/<family>/<stem>_cuda.go with the helpers of
+// op/attach. Results repeat bit for bit: sums have a fixed order; only counts use atomic additions.
 //
-// A Chain is a kernel made at run time of the expressions of several pointwise functions. A Conv is
-// a convolution in cuDNN with the algorithm that was the fastest when its shape was met first; the
-// choice is kept beside the translated kernels. A Pool, Softmax, Norm or RNN is a layer in cuDNN;
-// ErrNotServed leaves the first three to our own kernels. Queue.Record remembers kernels as a graph
-// of the driver, to be launched at once.
+// A Chain is a kernel generated at run time from the expressions of several pointwise functions. A
+// Conv is a convolution in cuDNN with the fastest algorithm, measured at the first use of a shape
+// and kept beside the compiled kernels. A Pool, Softmax, Norm or RNN is a layer in cuDNN; if the
+// first three return ErrNotServed, kernels of this package compute the layer. Queue.Record records
+// kernels as a graph of the driver, which launches them at once.
 //
 // # Without a GPU
 //
-// fake/ holds an imitated driver and compiler for tests. Its device memory cannot be read by the
-// host, its streams run behind the host's back, and its kernels are the same text, translated for
-// the processor. See docs/cuda.md.
+// fake/ holds an imitated driver and compiler for tests. The host cannot read its device memory,
+// its streams run asynchronously, and it compiles the same kernels for the processor. See
+// docs/cuda.md.
 //
-// Functions may be called from any goroutine, but for those of a Queue, which serves one at a time.
+// Functions may be called from any goroutine, but only one goroutine at a time may use a Queue.
 package cuda

@@ -16,12 +16,12 @@ import (
 	"gorgonia.org/cu"
 )
 
-// Event is a mark in a queue. Events are used again: one that has been reached may still be waited
-// for, which then waits for a later mark of the same queue and harms nobody, because what is on a
-// queue never depends on work that has not been issued.
+// Event is a mark in a queue. Events are reused after the device has reached them. A wait for an
+// old mark may therefore wait for a later mark of the same queue; this cannot deadlock, because
+// queued work never depends on work that has not been issued.
 type Event struct {
 	event cu.Event
-	e     unsafe.Pointer // event, as the bridge takes it
+	e     unsafe.Pointer // the driver's pointer in event
 }
 
 // eventList holds the unused events of a queue.
@@ -56,20 +56,19 @@ func (l *eventList) put(e *Event) {
 	l.mu.Unlock()
 }
 
-// pending is a mark that somebody wants to be told of.
+// pending is a mark with a function to call when the device has reached it.
 type pending struct {
 	event *Event
 	done  func(error)
-	err   error // of the device, once it has come there
+	err   error // error of the device, set when the mark is reached
 }
 
-// watcher tells when devices have come to marks: one goroutine looks at the first mark of every
-// queue and, as nothing has happened for a while, looks less often. It ends when there is nothing
-// to watch.
+// watcher calls the functions of marks that devices have reached. One goroutine polls the first
+// mark of every queue, less often after a while without progress. It ends when no mark is pending.
 type watcher struct {
 	mu      sync.Mutex
 	lists   map[*Queue][]pending // in the order of the queue
-	running bool
+	running bool                 // the goroutine is running
 }
 
 var watch = watcher{lists: map[*Queue][]pending{}}
@@ -86,12 +85,12 @@ func (w *watcher) add(q *Queue, e *Event, done func(error)) {
 }
 
 const (
-	watchSpin   = 200 * time.Microsecond // how long marks are looked at all the time
-	watchSleep  = 50 * time.Microsecond  // how long it sleeps between two looks then
-	watchLinger = 20                     // sleeps without anything to watch before it ends
+	watchSpin   = 200 * time.Microsecond // time of polling without sleep after a mark was reached
+	watchSleep  = 50 * time.Microsecond  // sleep between two polls after that time
+	watchLinger = 20                     // number of sleeps without pending marks before the end
 )
 
-// main looks at marks until there is nothing to watch for a while.
+// main polls marks until none has been pending for a while.
 func (w *watcher) main() {
 	var reached []pending
 	idle, last := 0, time.Now()
@@ -106,7 +105,7 @@ func (w *watcher) main() {
 					break
 				}
 				if code != 0 {
-					list[n].err = check("running what is on the queue", code)
+					list[n].err = check("running the work on the queue", code)
 				}
 				n++
 			}
@@ -145,5 +144,5 @@ func (w *watcher) main() {
 	}
 }
 
-// notReady is what asking for an event returns before the device has come to it.
+// notReady is the driver's code for an event that the device has not reached.
 const notReady = 600

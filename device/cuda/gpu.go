@@ -28,22 +28,22 @@ import (
 // queues is the number of queues of a device.
 const queues = int(device.QueueBeside) + device.Beside
 
-// gpu is one device that is in use: its context, its queues and the functions loaded on it. It is
-// made at the first use and lives as long as the process, as its context does. Fields do not change
-// after open, but for those with their own locks.
+// gpu is one device in use: its context, its queues and the functions loaded on it. It is made at
+// the first use and, like its context, lives as long as the process. Only fields with locks of
+// their own change after open.
 type gpu struct {
 	id      int
 	info    Info
 	ctx     cu.CUContext
 	pooled  bool // the driver has memory pools
 	queues  [queues]*Queue
-	memory  cu.Stream // allocations and their ends
+	memory  cu.Stream // stream that orders allocations and releases
 	modules modules
 	planner planner
-	// by id of the other device: whether it has been asked for
+	// peers has the numbers of the devices for which reach has requested direct access.
 	peers     sync.Map
-	functions atomic.Pointer[[]unsafe.Pointer] // by Function.id: the driver's handle
-	launches  atomic.Int64                     // kernels and recordings put on queues
+	functions atomic.Pointer[[]unsafe.Pointer] // the driver's handles, by Function.id
+	launches  atomic.Int64                     // number of kernels and recordings put on queues
 }
 
 // opened holds the devices in use.
@@ -54,7 +54,7 @@ var opened struct {
 
 const maxDevices = 64
 
-// open returns device id, made ready at the first call.
+// open returns device id; the first call makes it.
 func open(id int) (*gpu, error) {
 	if uint(id) < maxDevices {
 		if g := opened.gpus[id].Load(); g != nil {
@@ -81,7 +81,7 @@ func open(id int) (*gpu, error) {
 	return g, nil
 }
 
-// found says how many devices there are, and why there are none.
+// found describes the number of devices n, with the reason if there are none.
 func found(n int) string {
 	if n == 0 {
 		return "this machine has none: " + Missing()
@@ -89,7 +89,7 @@ func found(n int) string {
 	return fmt.Sprintf("this machine has %d", n)
 }
 
-// open makes context and queues.
+// open makes the context and the queues.
 func (g *gpu) open() error {
 	d, err := cu.GetDevice(g.id)
 	if err != nil {
@@ -118,7 +118,7 @@ func (g *gpu) open() error {
 	})
 }
 
-// locked runs f on a thread whose context is that of g.
+// locked runs f on a thread whose current context is g's.
 func (g *gpu) locked(f func() error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -128,25 +128,25 @@ func (g *gpu) locked(f func() error) error {
 	return f()
 }
 
-// c is the context as the bridge takes it.
+// c returns the driver's pointer of the context, for the bridge.
 func (g *gpu) c() unsafe.Pointer { return handle(&g.ctx) }
 
-// handle returns the driver's pointer in one of the binding's structs, which hold nothing else.
+// handle returns the driver's pointer in one of the binding's structs, which have no other field.
 func handle[T cu.CUContext | cu.Stream | cu.Event | cu.Function](x *T) unsafe.Pointer {
 	return *(*unsafe.Pointer)(unsafe.Pointer(x))
 }
 
-// Error is what the driver or one of its libraries reported.
+// Error is an error code of the driver or of one of NVIDIA's libraries.
 type Error struct {
-	Call string // what was asked for
+	Call string // the failed request
 	Code int
 	Text string
 }
 
-// Error names what was asked for and what the driver said.
+// Error names the failed request and the driver's text.
 func (e *Error) Error() string { return fmt.Sprintf("cuda: %s: %s", e.Call, e.Text) }
 
-// check turns a code of the driver into an error.
+// check returns the error for a code of the driver, nil for success.
 func check(call string, code C.int) error {
 	if code == 0 {
 		return nil
@@ -155,11 +155,11 @@ func check(call string, code C.int) error {
 		C.GoString(C.gcu_error_name(code)), int(code))}
 }
 
-// Missing says why there are no devices, "" where the driver was found.
+// Missing returns the reason why the driver was not found, "" if it was.
 func Missing() string { return C.GoString(C.gcu_why_not()) }
 
-// Launches returns how many kernels the program has launched on device id, 0 while it is not in
-// use. A recording that is replayed counts once.
+// Launches returns the number of kernels launched on device id, 0 if the device is not in use. A
+// replay of a recording counts once.
 func Launches(id int) int64 {
 	if g := opened.gpus[id].Load(); g != nil {
 		return g.launches.Load()
@@ -167,7 +167,7 @@ func Launches(id int) int64 {
 	return 0
 }
 
-// MemInfo returns how many bytes of device id are free and how many it has.
+// MemInfo returns the free and the total bytes of device id.
 func MemInfo(id int) (free, total int64, err error) {
 	g, err := open(id)
 	if err != nil {

@@ -12,8 +12,7 @@ import (
 	"gomx/dtype"
 )
 
-// Axes is the most axes that strided operands of kernels have, after neighbours that lie alike have
-// been joined.
+// Axes is the largest number of axes of strided operands of kernels, after NewWalk has joined axes.
 const Axes = 8
 
 // LaunchWith puts a kernel on q whose parameter is args, a struct of fields of eight bytes: int,
@@ -23,15 +22,15 @@ func LaunchWith[T any](q *Queue, f *Function, g Grid, args *T) error {
 		int(unsafe.Sizeof(*args))/8)...)
 }
 
-// Walk is how operands are walked along the axes of one of them: extents, and per operand the
-// distance of neighbours along each axis, 0 where it repeats.
+// Walk is an order in which a kernel visits the elements of its operands: extents of common axes,
+// and per operand the stride along each axis in elements, 0 for broadcasting.
 type Walk struct {
 	Dims    []int
 	Strides [][]int
 }
 
-// NewWalk joins axes that all operands walk in one go and drops those of extent one. It returns
-// false when more than Axes are left.
+// NewWalk joins axes that are contiguous in all operands and drops axes of extent one. It returns
+// false if more than Axes are left.
 func NewWalk(shape []int, strides ...[]int) (Walk, bool) {
 	w := Walk{Strides: make([][]int, len(strides))}
 	for i, d := range shape {
@@ -58,7 +57,7 @@ func NewWalk(shape []int, strides ...[]int) (Walk, bool) {
 	return w, len(w.Dims) <= Axes
 }
 
-// Linear reports whether all operands are walked element after element.
+// Linear reports whether all operands are dense in the order of the walk.
 func (w Walk) Linear() bool {
 	for _, s := range w.Strides {
 		if len(s) > 1 || len(s) == 1 && s[0] != 1 {
@@ -86,15 +85,15 @@ func (w Walk) Fill(dims *[Axes]int, strides ...*[Axes]int) int {
 	return len(w.Dims)
 }
 
-// Expression is what a kernel of kernels/pointwise.cu computes of x, of y where it has two
-// operands, and of the numbers s and t.
+// Expression is the expression of a kernel of kernels/pointwise.cu in x, in y if it has two
+// operands, and in the numbers s and t.
 type Expression struct {
 	Text     string
 	Operands int
-	Floats   bool // for floating-point types only
+	Floats   bool // exists for floating-point types only
 }
 
-// expressions reads kernels/pointwise.cu.
+// expressions holds the expressions of kernels/pointwise.cu by name.
 var expressions = sync.OnceValue(func() map[string]Expression {
 	text, err := kernelFiles.ReadFile("kernels/pointwise.cu")
 	if err != nil {
@@ -115,8 +114,8 @@ var expressions = sync.OnceValue(func() map[string]Expression {
 	return list
 })
 
-// ExpressionOf returns the expression of a pointwise kernel. It panics when there is none: names
-// are constants of the program.
+// ExpressionOf returns the expression of a pointwise kernel. It panics if there is none, because
+// names are constants of the program.
 func ExpressionOf(name string) Expression {
 	e, ok := expressions()[name]
 	if !ok {
@@ -125,7 +124,7 @@ func ExpressionOf(name string) Expression {
 	return e
 }
 
-// Takes reports whether the pointwise kernel of a name is made for an element type.
+// Takes reports whether the pointwise kernel with this name exists for an element type.
 func Takes(name string, t dtype.Type) bool {
 	return slices.Contains(floats, t) || !ExpressionOf(name).Floats && Serves("pointwise", t)
 }
@@ -133,5 +132,6 @@ func Takes(name string, t dtype.Type) bool {
 // Floats lists the floating-point types.
 func Floats() []dtype.Type { return slices.Clone(floats) }
 
-// Code is the number of an element type in kernels, for operands whose type they learn at run time.
+// Code returns the number of an element type in kernels, for operands whose type is known at run
+// time only.
 func Code(t dtype.Type) int { return int(t) + 1 }

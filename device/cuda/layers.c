@@ -6,7 +6,7 @@
 
 int cuCtxSetCurrent(void *ctx);
 
-// made ends the making of a layer: of one that failed nothing is left.
+// made ends the making of a layer: if err is set it frees the layer's descriptors.
 static int made(gcu_dnn *f, gcu_dnn_layer *l, int err) {
 	if (err) gcu_dnn_layer_free(f, l);
 	return err;
@@ -47,7 +47,7 @@ void gcu_dnn_layer_free(gcu_dnn *f, gcu_dnn_layer *l) {
 	memset(l, 0, sizeof *l);
 }
 
-// BEGIN makes the context the thread's and names the scales.
+// BEGIN sets the thread's context and declares the scales one and none.
 #define BEGIN \
 	const void *one, *none; \
 	gcu_dnn_scales(l->doubles, &one, &none); \
@@ -81,7 +81,7 @@ int gcu_dnn_norm_run(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_layer *l, cons
 	return f->BatchNormalizationForwardInference(handle, l->mode, one, none, l->x, k->x, l->x, k->out, l->y, k->gamma, k->beta, k->mean, k->var, k->eps);
 }
 
-// The library's moving averages take the unbiased variance: ours are moved elsewhere.
+// cuDNN's moving averages use the unbiased variance. Ours do not, so another kernel updates them.
 int gcu_dnn_norm_learn(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_layer *l, const gcu_dnn_norms *k) {
 	BEGIN
 	return f->BatchNormalizationForwardTraining(handle, l->mode, one, none, l->x, k->x, l->x, k->out, l->y, k->gamma, k->beta, 0, 0, 0, k->eps, k->mean, k->inv);

@@ -15,18 +15,19 @@ import (
 	"unsafe"
 )
 
-// ErrNotServed means that cuDNN does not compute a layer as it was asked for: our own kernels do.
+// ErrNotServed means that cuDNN does not support a layer: kernels of this package must compute it.
 var ErrNotServed = errors.New("cuda: cuDNN does not serve this layer")
 
-// layer is a layer that is one call of cuDNN. It serves any number of queues.
+// layer is a layer that is one call of cuDNN. Any number of queues may use it.
 type layer struct {
 	lib     *dnn
 	c       *C.gcu_dnn_layer
-	what    string      // for errors: the layer and its extents
-	refused atomic.Bool // the library said that it does not compute it
+	what    string      // the layer and its extents, for errors
+	refused atomic.Bool // a call has returned that cuDNN does not support it
 }
 
-// newLayer makes the descriptors of a layer, nil where the library is missing or does not take it.
+// newLayer makes the descriptors of a layer, or returns nil if cuDNN is missing or does not support
+// it.
 func newLayer(part int, what string, make func(f *C.gcu_dnn, l *C.gcu_dnn_layer) C.int) *layer {
 	lib, err := dnnWith(part)
 	if err != nil {
@@ -40,7 +41,8 @@ func newLayer(part int, what string, make func(f *C.gcu_dnn, l *C.gcu_dnn_layer)
 	return l
 }
 
-// run puts a call of the library on q. What the library does not support it is not asked for again.
+// run puts a call of cuDNN on q. It does not call cuDNN again for a layer that cuDNN does not
+// support.
 func (l *layer) run(q *Queue, call func(f *C.gcu_dnn, ctx, handle unsafe.Pointer) C.int) error {
 	if l.refused.Load() {
 		return ErrNotServed
@@ -59,11 +61,11 @@ func (l *layer) run(q *Queue, call func(f *C.gcu_dnn, ctx, handle unsafe.Pointer
 	return l.lib.check(l.what, code)
 }
 
-// declines reports whether a code says that the library does not compute what it was asked for:
-// versions before 9 have two such codes, 9 has a thousand.
+// declines reports whether a code means "not supported": versions before 9 have two such codes,
+// version 9 has a thousand.
 func declines(code C.int) bool { return code == 6 || code == 9 || code/1000 == 3 }
 
-// whole reports whether the library can count the elements of an array that has some.
+// whole reports whether the array has elements, and no more than cuDNN can count.
 func whole(extents ...int) bool {
 	n := 1
 	for _, d := range extents {

@@ -7,7 +7,8 @@
 
 #include "dnn.h"
 
-// The descriptors of a layer: its data, its result (of a normalization the statistics), and what it does.
+// The descriptors of a layer: its data, its result (for a normalization the statistics), and its
+// operation.
 typedef struct {
 	void *x, *y, *op;
 	int mode, doubles;
@@ -30,7 +31,8 @@ int gcu_dnn_pool_back(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_layer *l, voi
 int gcu_dnn_softmax_run(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_layer *l, void *y, const void *x);
 int gcu_dnn_softmax_back(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_layer *l, void *dx, const void *dy, const void *y);
 
-// The operands of a normalization. Training leaves mean and inv, inference reads mean and var, the gradient mean and inv.
+// The operands of a normalization. Training writes mean and inv, inference reads mean and var, the
+// gradient reads mean and inv.
 typedef struct {
 	void *out;
 	const void *x, *dy, *gamma, *beta;

@@ -16,7 +16,8 @@ void *gcu_dlopen(const char *name, char *why, size_t n) {
 	return lib;
 }
 
-// load fills in one pointer; a function that may be missing is left at zero.
+// LOAD sets one pointer and returns if the function is missing. Pointers of optional functions stay
+// zero.
 #define LOAD(name) \
 	if (!(f->name = dlsym(lib, "nvrtc" #name))) { \
 		*missing = "nvrtc" #name; \
@@ -42,7 +43,7 @@ int gcu_nvrtc_load(void *lib, gcu_nvrtc *f, const char **missing) {
 
 int gcu_nvrtc_version(gcu_nvrtc *f, int *major, int *minor) { return f->Version(major, minor); }
 
-// gcu_nvrtc_archs lists the architectures that the compiler knows and returns their number.
+// gcu_nvrtc_archs lists the architectures that the compiler supports and returns their number.
 int gcu_nvrtc_archs(gcu_nvrtc *f, int *list, int most) {
 	int n = 0, all[256];
 	if (!f->GetNumSupportedArchs || !f->GetSupportedArchs || f->GetNumSupportedArchs(&n) || n > 256 || f->GetSupportedArchs(all)) return 0;

@@ -1,6 +1,7 @@
 //go:build cuda
 
-// Libraries that are opened at run time: the compiler and the products. The prototypes are our own, so no header of theirs is needed.
+// Libraries that are opened at run time: the compiler NVRTC and cuBLAS. The prototypes are declared
+// here, so NVIDIA's headers are not needed.
 
 #ifndef GX_LIBRARY_H
 #define GX_LIBRARY_H
@@ -30,7 +31,7 @@ int gcu_nvrtc_load(void *lib, gcu_nvrtc *f, const char **missing);
 int gcu_nvrtc_version(gcu_nvrtc *f, int *major, int *minor);
 int gcu_nvrtc_archs(gcu_nvrtc *f, int *list, int most);
 
-// gcu_nvrtc_compile returns an error code; out and log are the caller's to free.
+// gcu_nvrtc_compile returns an error code; the caller must free out and log.
 int gcu_nvrtc_compile(gcu_nvrtc *f, const char *source, const char *name, int options, const char **option, int cubin, char **out, size_t *size, char **log);
 const char *gcu_nvrtc_text(gcu_nvrtc *f, int code);
 

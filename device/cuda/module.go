@@ -27,15 +27,15 @@ import (
 //go:embed kernels
 var kernelFiles embed.FS
 
-// Unit is what is compiled in one piece: a file of kernels for one element type, or a text that was
-// made at run time.
+// Unit is a unit of compilation: a file of kernels for one element type, or a source generated at
+// run time.
 type Unit struct {
-	Family string     // kernels/<Family>.cu; the name of a generated unit
-	DType  dtype.Type // dtype.Unknown: the file does without
-	Text   string     // of a generated unit
+	Family string     // file kernels/<Family>.cu, or the name of a generated unit
+	DType  dtype.Type // element type; dtype.Unknown: the file does not depend on one
+	Text   string     // source of a generated unit; empty: the file
 }
 
-// source returns the text to compile.
+// source returns the source to compile.
 func (u Unit) source() (string, error) {
 	head, err := kernelFiles.ReadFile("kernels/gx.cuh")
 	if err != nil {
@@ -51,10 +51,10 @@ func (u Unit) source() (string, error) {
 	return string(head) + "#line 1 \"" + u.Family + ".cu\"\n" + string(body), nil
 }
 
-// options tells the source its element type. Products and sums of pointwise functions are rounded
-// one by one, so that a chain of them makes the same bits as the functions do one after the other;
-// those of boxes and of points between elements so that comparisons end as they do on the
-// processor.
+// options returns the compiler's options, which define the element type. Pointwise functions are
+// compiled without fused multiply-add, so that a chain of functions has the same bits as the
+// functions one after the other; kernels of boxes and of samples of images too, so that comparisons
+// have the same result as on the processor.
 func (u Unit) options() (list []string) {
 	if u.DType != dtype.Unknown {
 		list = append(list, fmt.Sprintf("-DGX_T=%d", int(u.DType)+1))
@@ -66,16 +66,16 @@ func (u Unit) options() (list []string) {
 	return list
 }
 
-// Compile translates a unit for a compute capability such as 90, without a device, or takes it from
+// Compile compiles a unit for a compute capability such as 90, without a device, or takes it from
 // the cache.
 func Compile(u Unit, arch int) ([]byte, error) { return code(u, arch) }
 
-// compile translates the source of a unit.
+// compile compiles the source of a unit.
 func (u Unit) compile(c *compiler, text string, arch int) ([]byte, error) {
 	return c.compile(fmt.Sprintf("%s.cu (%v)", u.Family, u.DType), text, arch, u.options())
 }
 
-// code returns the translation of a unit, from the cache on disk where it has been made before.
+// code returns the compiled unit, from the cache on disk if it is there.
 func code(u Unit, arch int) ([]byte, error) {
 	c, err := theCompiler()
 	if err != nil {
@@ -102,10 +102,10 @@ func code(u Unit, arch int) ([]byte, error) {
 	return b, err
 }
 
-// cache is where translations are kept: the user's cache folder unless SetCache said otherwise.
+// cache is the folder of compiled kernels: the user's cache folder unless SetCache has set another.
 var cache atomic.Pointer[string]
 
-// SetCache makes dir the folder in which translated kernels are kept between runs; "" keeps none.
+// SetCache makes dir the folder in which compiled kernels are kept between runs; "" means no cache.
 func SetCache(dir string) { cache.Store(&dir) }
 
 func cacheDir() string {
@@ -119,8 +119,8 @@ func cacheDir() string {
 	return filepath.Join(dir, "gomx", "cuda")
 }
 
-// store writes a file of the cache in one step. The cache only saves time: a disk that is full does
-// no harm.
+// store writes a file of the cache atomically. It ignores errors, such as a full disk, because the
+// cache only saves time.
 func store(path string, b []byte) {
 	if os.MkdirAll(filepath.Dir(path), 0o755) != nil {
 		return
@@ -135,13 +135,13 @@ func store(path string, b []byte) {
 	}
 }
 
-// modules holds what a device has loaded.
+// modules holds the units that a device has loaded.
 type modules struct {
 	mu   sync.Mutex
 	list map[Unit]cu.Module
 }
 
-// load returns a unit as loaded on g.
+// load returns a unit loaded on g.
 func (g *gpu) load(u Unit) (mod cu.Module, err error) {
 	g.modules.mu.Lock()
 	defer g.modules.mu.Unlock()
@@ -167,8 +167,8 @@ func (g *gpu) load(u Unit) (mod cu.Module, err error) {
 	return mod, nil
 }
 
-// Function is a kernel by unit and name, whatever the device: it is compiled and loaded where it is
-// launched first.
+// Function is a kernel by unit and name, for all devices: the first launch on a device compiles and
+// loads it.
 type Function struct {
 	unit Unit
 	name string
@@ -180,7 +180,7 @@ type functionKey struct {
 	name string
 }
 
-// functions gives every kernel one Function.
+// functions holds one Function per kernel.
 var functions struct {
 	mu   sync.Mutex
 	byID map[functionKey]*Function
@@ -230,7 +230,7 @@ func (g *gpu) on(f *Function) (unsafe.Pointer, error) {
 	return handle(&fn), nil
 }
 
-// remember adds a handle to the table that launches read without a lock.
+// remember adds a handle to the table, which launches read without a lock.
 func (g *gpu) remember(f *Function, p unsafe.Pointer) {
 	g.modules.mu.Lock()
 	defer g.modules.mu.Unlock()
@@ -248,10 +248,10 @@ func (g *gpu) remember(f *Function, p unsafe.Pointer) {
 // blockThreads is the number of threads per block of kernels that treat elements one by one.
 const blockThreads = 256
 
-// Grid is how many blocks of how many threads a kernel is launched with.
+// Grid is the size of a launch: X·Y blocks of Threads threads.
 type Grid struct{ X, Y, Threads int }
 
-// Each returns a grid for a loop over n elements: as many blocks as keep the device busy.
+// Each returns a grid for a loop over n elements, with no more blocks than keep the device busy.
 func (q *Queue) Each(n int) Grid {
 	blocks := (n + blockThreads - 1) / blockThreads
 	return Grid{min(max(blocks, 1), 16*q.gpu.info.Processors), 1, blockThreads}
@@ -276,14 +276,14 @@ func (q *Queue) Launch(f *Function, g Grid, args ...uint64) error {
 	return nil
 }
 
-// P is a pointer as an argument of a kernel.
+// P converts a pointer to an argument of a kernel.
 func P(p unsafe.Pointer) uint64 { return uint64(uintptr(p)) }
 
-// I is an integer as an argument of a kernel.
+// I converts an integer to an argument of a kernel.
 func I(n int) uint64 { return uint64(n) }
 
-// F is a double as an argument of a kernel.
+// F converts a double to an argument of a kernel.
 func F(x float64) uint64 { return math.Float64bits(x) }
 
-// DType returns the element type that the kernel is made for.
+// DType returns the element type of the kernel.
 func (f *Function) DType() dtype.Type { return f.unit.DType }

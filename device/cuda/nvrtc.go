@@ -17,14 +17,14 @@ import (
 	"unsafe"
 )
 
-// compilerNames are the files that the compiler may be in, the newest first.
+// compilerNames lists the file names of NVRTC, the newest first.
 var compilerNames = []string{"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"}
 
-// compiler is NVIDIA's compiler of CUDA C for programs, NVRTC, as found on this machine.
+// compiler is NVRTC, NVIDIA's library that compiles CUDA C at run time, on this machine.
 type compiler struct {
 	f            C.gcu_nvrtc
 	major, minor int
-	archs        []int // that it knows, in ascending order; empty: it does not say
+	archs        []int // supported architectures, ascending; empty: unknown
 }
 
 // theCompiler opens the compiler at the first use.
@@ -51,8 +51,8 @@ func openCompiler() (*compiler, error) {
 	return c, nil
 }
 
-// openLibrary opens the first of several names. The error says what the library is for and why each
-// name was refused.
+// openLibrary opens the first file among names that exists. what names the library and its purpose
+// for the error, which lists the reason per file.
 func openLibrary(what string, names []string) (unsafe.Pointer, error) {
 	var reasons []string
 	for _, name := range names {
@@ -68,9 +68,9 @@ func openLibrary(what string, names []string) (unsafe.Pointer, error) {
 	return nil, fmt.Errorf("cuda: %s was not found: %s", what, strings.Join(reasons, "; "))
 }
 
-// target returns what to compile for on a device of compute capability arch: machine code where the
-// compiler knows the architecture, otherwise code of the newest one it knows, which the driver
-// translates.
+// target returns the compiler's option for devices of compute capability arch: machine code if the
+// compiler supports the architecture, otherwise PTX for the newest one it supports, which the
+// driver translates.
 func (c *compiler) target(arch int) (option string, binary bool) {
 	if len(c.archs) == 0 || slices.Contains(c.archs, arch) {
 		return fmt.Sprintf("--gpu-architecture=sm_%d", arch), true
@@ -79,7 +79,7 @@ func (c *compiler) target(arch int) (option string, binary bool) {
 	return fmt.Sprintf("--gpu-architecture=compute_%d", c.archs[max(i-1, 0)]), false
 }
 
-// compile translates a source for a compute capability.
+// compile compiles a source for a compute capability.
 func (c *compiler) compile(name, source string, arch int, more []string) ([]byte, error) {
 	option, binary := c.target(arch)
 	options := append([]string{option, "--std=c++17", "-default-device"}, more...)

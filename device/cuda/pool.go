@@ -18,24 +18,24 @@ import (
 	"gomx/dtype"
 )
 
-// PoolDims are the extents of a pooling layer of up to three axes; fewer are led by axes of extent
-// one. Strides are of batch, channels and the axes.
+// PoolDims are the extents of a pooling layer of up to three axes; missing leading axes have extent
+// one. Strides, in elements, are for batch, channels and the axes.
 type PoolDims struct {
 	Batch, Channels       int
 	In, Out               [3]int
 	Kernel, Stride, Pad   [3]int
 	InStrides, OutStrides [5]int
-	Average, CountsPad    bool // averages instead of maxima, and padding counts in them
+	Average, CountsPad    bool // averages, not maxima; padding counts in averages
 }
 
-// The library's numbers for kinds of pooling. Of maxima the gradient that repeats is taken.
+// cuDNN's numbers for kinds of pooling. For maxima it is the kind whose gradient is repeatable.
 const poolAverageAll, poolAverageInside, poolMax = 1, 2, 3
 
-// Pool is a pooling layer as cuDNN computes it.
+// Pool is a pooling layer that cuDNN computes.
 type Pool struct{ l *layer }
 
-// NewPool describes a pooling layer to cuDNN, nil where the library is missing or does not take it.
-// Each window has to hold an element of the data.
+// NewPool describes a pooling layer to cuDNN, or returns nil if the library is missing or does not
+// support it. Each window must contain an element of the data.
 func NewPool(t dtype.Type, d PoolDims) *Pool {
 	e, ok := dnnTypeOf(t)
 	if !ok || !d.fits() {
@@ -70,7 +70,7 @@ func NewPool(t dtype.Type, d PoolDims) *Pool {
 	return &Pool{l}
 }
 
-// axisStride returns the stride of axis a; one that was led in gets that of a dense array.
+// axisStride returns the stride of axis a; a missing leading axis gets the stride of a dense array.
 func axisStride(strides [5]int, extents [3]int, a int) int {
 	if strides[2+a] != 0 || a == 2 {
 		return max(strides[2+a], 1)
@@ -78,8 +78,8 @@ func axisStride(strides [5]int, extents [3]int, a int) int {
 	return extents[a+1] * axisStride(strides, extents, a+1)
 }
 
-// fits reports whether the library computes such extents: it derives those of the result, and wants
-// every window to hold an element.
+// fits reports whether cuDNN supports the extents: it derives the extents of the output, and every
+// window must contain an element.
 func (d *PoolDims) fits() bool {
 	for a := range 3 {
 		if d.Pad[a] >= d.Kernel[a] || d.Out[a] != (d.In[a]+2*d.Pad[a]-d.Kernel[a])/d.Stride[a]+1 {
@@ -90,7 +90,8 @@ func (d *PoolDims) fits() bool {
 		whole(d.Batch, d.Channels, d.Out[0], d.Out[1], d.Out[2])
 }
 
-// Forward computes y of x. The error is ErrNotServed where nothing was done.
+// Forward computes y from x. It returns ErrNotServed, and does nothing, if cuDNN does not support
+// the layer.
 func (p *Pool) Forward(q *Queue, y, x unsafe.Pointer) error {
 	return p.l.run(q, func(f *C.gcu_dnn, ctx, h unsafe.Pointer) C.int {
 		return C.gcu_dnn_pool_run(f,
@@ -98,7 +99,7 @@ func (p *Pool) Forward(q *Queue, y, x unsafe.Pointer) error {
 	})
 }
 
-// Backward computes dx of dy. Averages read neither x nor y, but want memory there.
+// Backward computes dx from dy. Averages do not read x and y, but both must point to memory.
 func (p *Pool) Backward(q *Queue, dx, dy, x, y unsafe.Pointer) error {
 	return p.l.run(q, func(f *C.gcu_dnn, ctx, h unsafe.Pointer) C.int {
 		return C.gcu_dnn_pool_back(f, ctx, h, p.l.c, dx, dy, x, y)

@@ -17,14 +17,14 @@ import (
 	"gomx/device"
 )
 
-// Queue is a stream of a device: what is put on it runs in order, behind the processor's back. It
-// implements device.Queue. One goroutine at a time puts work on it: a lane of an engine, or a
-// caller that waits for each copy.
+// Queue is a stream of a device: its work runs in order, asynchronously to the processor. It
+// implements device.Queue. Only one goroutine at a time may put work on it: a lane of an engine, or
+// a caller that waits for each copy.
 type Queue struct {
 	gpu    *gpu
 	kind   device.QueueKind
 	stream cu.Stream
-	s      unsafe.Pointer // stream, as the bridge takes it
+	s      unsafe.Pointer // the driver's pointer in stream
 	events eventList
 	blas   blasHandle
 	dnn    dnnHandle
@@ -33,13 +33,13 @@ type Queue struct {
 
 	mu    sync.Mutex // held while staged memory is filled or emptied
 	stage [2]stage
-	turn  int // the stage that is used next
+	turn  int // index of the stage that is used next
 }
 
-// stage is a piece of pinned memory that copies pass through.
+// stage is a piece of pinned host memory through which copies pass.
 type stage struct {
 	mem   unsafe.Pointer
-	event *Event // after the last copy out of it; nil: unused
+	event *Event // end of the last copy from or to it; nil: not in use
 }
 
 const stageBytes = 4 << 20
@@ -54,7 +54,7 @@ func newQueue(g *gpu, kind device.QueueKind, s cu.Stream) *Queue {
 // Device returns the device that the queue belongs to.
 func (q *Queue) Device() device.Device { return device.CUDA(q.gpu.id) }
 
-// Wait makes what is put on q from now on wait for mark, an *Event of any queue.
+// Wait makes all work that is put on q later wait for mark, an *Event of any queue.
 func (q *Queue) Wait(mark any) error {
 	if q.tape.refuses() {
 		return errNotRecorded
@@ -86,7 +86,7 @@ func (q *Queue) mark() (*Event, error) {
 	return e, nil
 }
 
-// Notify calls done when the device has come to mark, an *Event of q.
+// Notify calls done when the device has reached mark, an *Event of q.
 func (q *Queue) Notify(mark any, done func(error)) { watch.add(q, mark.(*Event), done) }
 
 // Sync waits until q is empty.
@@ -118,7 +118,7 @@ func (q *Queue) CopyFrom(dst unsafe.Pointer, from device.Device, src unsafe.Poin
 		C.size_t(bytes)))
 }
 
-// Clear puts the filling of memory with zeros on q.
+// Clear puts an operation on q that fills memory with zeros.
 func (q *Queue) Clear(p unsafe.Pointer, bytes int) error {
 	if bytes == 0 {
 		return nil
@@ -126,8 +126,8 @@ func (q *Queue) Clear(p unsafe.Pointer, bytes int) error {
 	return check("clearing memory", C.gcu_set8(q.gpu.c(), q.s, p, 0, C.size_t(bytes)))
 }
 
-// reach lets g copy straight from and to other, where the machine can do that. Otherwise the driver
-// goes through the host.
+// reach enables direct copies between g and other if the machine supports them. Otherwise the
+// driver copies through the host.
 func (g *gpu) reach(other *gpu) {
 	if _, done := g.peers.LoadOrStore(other.id, true); done {
 		return
@@ -138,7 +138,7 @@ func (g *gpu) reach(other *gpu) {
 		return
 	}
 	if can, err := a.CanAccessPeer(b); err == nil && can != 0 {
-		// A refusal is no failure: copies then take the longer way.
+		// The error is ignored: without peer access the driver copies through the host.
 		_ = g.locked(func() error { return other.ctx.EnablePeerAccess(0) })
 	}
 }
@@ -169,7 +169,7 @@ func (q *Queue) CopyIn(dst unsafe.Pointer, src []byte) error {
 	return nil
 }
 
-// CopyOut copies to the host, after what is on q, through pinned memory, and returns when dst is
+// CopyOut copies to the host, after the work on q, through pinned memory, and returns when dst is
 // filled.
 func (q *Queue) CopyOut(dst []byte, src unsafe.Pointer) error {
 	if q.tape.refuses() {
@@ -177,7 +177,7 @@ func (q *Queue) CopyOut(dst []byte, src unsafe.Pointer) error {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	var waiting *stage // holds what has not been copied to dst yet
+	var waiting *stage // holds data that has not been copied to dst yet
 	var part []byte
 	for at := 0; at < len(dst) || waiting != nil; at += stageBytes {
 		var next *stage
@@ -223,7 +223,7 @@ func (q *Queue) nextStage() (*stage, error) {
 	return s, q.settle(s)
 }
 
-// settle waits until the device is done with a stage.
+// settle waits until the device no longer uses a stage.
 func (q *Queue) settle(s *stage) error {
 	if s.event == nil {
 		return nil
@@ -234,7 +234,7 @@ func (q *Queue) settle(s *stage) error {
 	return err
 }
 
-// allocPinned returns host memory that devices copy from and to without a detour.
+// allocPinned returns pinned host memory, which devices access directly.
 func allocPinned(g *gpu, bytes int) (p unsafe.Pointer, err error) {
 	err = check("allocating pinned memory", C.gcu_alloc_pinned(g.c(), C.size_t(bytes), &p))
 	return p, err

@@ -17,30 +17,29 @@ import (
 	"gomx/device"
 )
 
-// tape is the state of a queue that records. It belongs to the goroutine that puts work on the
-// queue.
+// tape is the recording state of a queue. Only the goroutine that puts work on the queue uses it.
 type tape struct {
-	on      bool
-	spoiled bool // something was asked for that cannot be recorded
+	on      bool // the queue records
+	spoiled bool // work was requested that cannot be recorded
 }
 
-// errNotRecorded ends work that cannot be recorded.
-var errNotRecorded = errors.New("cuda: this cannot be recorded")
+// errNotRecorded is returned for work that cannot be recorded.
+var errNotRecorded = errors.New("cuda: the work cannot be recorded")
 
-// refuses reports whether the queue records, and marks the recording as spoiled. What waits for the
-// host, or makes it wait, asks for it first.
+// refuses reports whether the queue is recording, and if so marks the recording as spoiled.
+// Functions that make the host and the device wait for each other call it first.
 func (t *tape) refuses() bool {
 	t.spoiled = t.spoiled || t.on
 	return t.on
 }
 
-// recording is a graph of the driver, ready to be launched.
+// recording is a graph of the driver that can be launched.
 type recording struct {
 	q    *Queue
 	exec unsafe.Pointer
 }
 
-// Record implements device.Recorder. Work of one kernel is not worth a recording.
+// Record implements device.Recorder. It makes no recording of work with fewer than two kernels.
 func (q *Queue) Record(work func() error) (device.Recording, error) {
 	if q.tape.on || C.gcu_record_begin(q.gpu.c(), q.s) != 0 {
 		return nil, nil
@@ -66,7 +65,7 @@ func (q *Queue) Record(work func() error) (device.Recording, error) {
 	return r, nil
 }
 
-// forget gives a graph back to the driver, which keeps it until it has run.
+// forget releases a graph; the driver keeps it until it has run.
 func (q *Queue) forget(exec unsafe.Pointer) {
 	if exec != nil {
 		C.gcu_forget(q.gpu.c(), exec)

@@ -7,7 +7,7 @@
 
 int cuCtxSetCurrent(void *ctx);
 
-// sequences makes the descriptor of rows of numbers at all steps.
+// sequences makes the descriptor of data with rows of the given number of elements at all steps.
 static int sequences(gcu_dnn *f, void **d, const gcu_dnn_rnn_spec *s, int numbers) {
 	enum { steps_first_packed = 1, no_memory = 2002 };
 	int *lengths = malloc(s->batch * sizeof *lengths);
@@ -50,7 +50,7 @@ void gcu_dnn_rnn_free(gcu_dnn *f, gcu_dnn_rnn *r) {
 	memset(r, 0, sizeof *r);
 }
 
-// count returns the number of elements that a descriptor tells of, 0 where it tells of none.
+// count returns the number of elements of a descriptor's array, 0 if it has none.
 static int count(gcu_dnn *f, void *d) {
 	int type, n, dims[8], strides[8], total = 1;
 	if (f->GetTensorNdDescriptor(d, 3, &type, &n, dims, strides) || n != 3) return 0;
@@ -59,7 +59,7 @@ static int count(gcu_dnn *f, void *d) {
 }
 
 int gcu_dnn_rnn_find(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_rnn *r, int layer, int gate, gcu_dnn_rnn_part *part) {
-	char *base = (char *)(1 << 20), *m = 0, *b = 0; // only distances from it are looked at
+	char *base = (char *)(1 << 20), *m = 0, *b = 0; // only differences to base are used
 	void *dm = 0, *db = 0;
 	memset(part, 0, sizeof *part);
 	int err = cuCtxSetCurrent(ctx);

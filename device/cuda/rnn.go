@@ -22,7 +22,7 @@ import (
 	"gomx/dtype"
 )
 
-// RNNMode is a kind of recurrent cell, by the library's number.
+// RNNMode is a kind of recurrent cell, by cuDNN's number.
 type RNNMode int
 
 // The kinds of cells.
@@ -37,29 +37,29 @@ const (
 // steps.
 type RNNDims struct {
 	Mode                        RNNMode
-	Both                        bool // directions
-	Train                       bool // the reserve is kept for the gradient
+	Both                        bool // both directions, not only forward
+	Train                       bool // Forward fills the reserve for the gradient
 	Steps, Batch, Input, Layers int
-	// numbers of a cell's state, and of its output, which is smaller where it is projected
+	// sizes of a cell's state and of its output, which is smaller with a projection
 	Hidden, Out int
 }
 
-// RNN is a stack of recurrent layers as cuDNN computes it. It serves any number of queues. What it
-// computes cannot be recorded.
+// RNN is a stack of recurrent layers that cuDNN computes. Any number of queues may use it. Its work
+// cannot be recorded.
 type RNN struct {
 	lib  *dnn
 	c    *C.gcu_dnn_rnn
 	what string
 }
 
-// planner is the library's state that sizes are asked for with.
+// planner is the cuDNN handle with which plan computes sizes.
 type planner struct {
-	mu     sync.Mutex // held while the library is asked
+	mu     sync.Mutex // held during the call of cuDNN
 	handle unsafe.Pointer
 }
 
-// NewRNN describes recurrent layers to cuDNN, nil where the library is missing or does not take
-// them.
+// NewRNN describes recurrent layers to cuDNN, or returns nil if the library is missing or does not
+// support them.
 func NewRNN(device int, t dtype.Type, d RNNDims) *RNN {
 	lib, err := dnnWith(C.gcu_dnn_recurrent)
 	e, ok := dnnTypeOf(t)
@@ -87,7 +87,7 @@ func NewRNN(device int, t dtype.Type, d RNNDims) *RNN {
 	return r
 }
 
-// plan asks the library about sizes.
+// plan calls ask, which computes sizes with cuDNN, with a handle that is made at the first use.
 func (d *dnn) plan(device int, ask func(ctx, handle unsafe.Pointer) C.int) error {
 	g, err := open(device)
 	if err != nil {
@@ -105,21 +105,22 @@ func (d *dnn) plan(device int, ask func(ctx, handle unsafe.Pointer) C.int) error
 	return d.check("asking for sizes", ask(g.c(), p.handle))
 }
 
-// Weights returns the bytes of all parameters.
+// Weights returns the size of all parameters in bytes.
 func (r *RNN) Weights() int { return int(r.c.weights) }
 
-// Work returns the bytes of memory that a call uses.
+// Work returns the size of the working memory of a call in bytes.
 func (r *RNN) Work() int { return int(r.c.work) }
 
-// Reserve returns the bytes of what the forward pass leaves for the gradient.
+// Reserve returns the size in bytes of the data that the forward pass keeps for the gradient.
 func (r *RNN) Reserve() int { return int(r.c.reserve) }
 
-// RNNPart says where the parameters of a gate lie among all, in bytes, and how many numbers they
-// are; a part that does not exist has none.
+// RNNPart is the position of a gate's matrix and bias among all parameters: offsets in bytes
+// (MatrixAt, BiasAt) and numbers of elements (Matrix, Bias). A part that does not exist has no
+// elements.
 type RNNPart struct{ MatrixAt, Matrix, BiasAt, Bias int }
 
-// Part returns where the parameters of a gate of a layer lie. Layers are counted by directions; the
-// gates of the input come before those of the state, the projection is number 8.
+// Part returns the position of the parameters of a gate of a layer. Each direction counts as a
+// layer; the gates of the input come before the gates of the state, the projection is gate 8.
 func (r *RNN) Part(device, layer, gate int) (RNNPart, error) {
 	var p C.gcu_dnn_rnn_part
 	err := r.lib.plan(device, func(ctx, handle unsafe.Pointer) C.int {
@@ -161,8 +162,8 @@ func (r *RNN) Backward(q *Queue, a *RNNArgs) error {
 	})
 }
 
-// AddWeights adds the gradient of the parameters to DWeights, with the Reserve that Backward has
-// changed.
+// AddWeights adds the gradient of the parameters to DWeights. It reads the Reserve that Backward
+// has changed.
 func (r *RNN) AddWeights(q *Queue, a *RNNArgs) error {
 	k := a.c()
 	return r.run(q, func(ctx, h unsafe.Pointer) C.int {
@@ -171,8 +172,8 @@ func (r *RNN) AddWeights(q *Queue, a *RNNArgs) error {
 	})
 }
 
-// run puts a call on q. The library takes several streams and copies lengths of sequences, which a
-// recording need not survive.
+// run puts a call on q. It is not recorded, because cuDNN uses several streams and copies the
+// lengths of sequences from the host.
 func (r *RNN) run(q *Queue, call func(ctx, handle unsafe.Pointer) C.int) error {
 	if q.tape.refuses() {
 		return errNotRecorded

@@ -7,13 +7,14 @@
 
 #include "dnn.h"
 
-// A network as the library is told of it: all sequences have the same length.
+// The description of a recurrent network for cuDNN: all sequences have the same length.
 typedef struct {
 	int type, compute, math, mode, both, train;
 	int steps, batch, input, hidden, out, layers;
 } gcu_dnn_rnn_spec;
 
-// Its descriptors, and the bytes of its parameters and of memory beside the operands.
+// The descriptors of a network, and the bytes of its parameters, its working memory and its
+// reserve.
 typedef struct {
 	void *op, *dropout, *x, *y, *h, *c;
 	int train;
@@ -23,7 +24,8 @@ typedef struct {
 int gcu_dnn_rnn_make(gcu_dnn *f, void *ctx, void *handle, const gcu_dnn_rnn_spec *s, gcu_dnn_rnn *r);
 void gcu_dnn_rnn_free(gcu_dnn *f, gcu_dnn_rnn *r);
 
-// A matrix and a vector among the parameters: where they begin, in bytes, and how many numbers they have; none where there is none.
+// A matrix and a bias among the parameters: their offsets in bytes and numbers of elements; 0
+// elements if there is none.
 typedef struct {
 	size_t matrix_at, bias_at;
 	int matrix, bias;
@@ -31,7 +33,7 @@ typedef struct {
 
 int gcu_dnn_rnn_find(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_rnn *r, int layer, int gate, gcu_dnn_rnn_part *part);
 
-// The operands; those of gradients begin with a d.
+// The operands; the names of gradients begin with d.
 typedef struct {
 	const void *x, *hx, *cx, *weights, *dy, *dhy, *dcy;
 	void *y, *hy, *cy, *dx, *dhx, *dcx, *dweights, *work, *reserve;
@@ -40,7 +42,7 @@ typedef struct {
 int gcu_dnn_rnn_run(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_rnn *r, const gcu_dnn_rnn_call *k);
 int gcu_dnn_rnn_back(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_rnn *r, const gcu_dnn_rnn_call *k);
 
-// gcu_dnn_rnn_add adds the gradient of the parameters to what dweights holds, after gcu_dnn_rnn_back.
+// gcu_dnn_rnn_add adds the gradient of the parameters to dweights, after gcu_dnn_rnn_back.
 int gcu_dnn_rnn_add(gcu_dnn *f, void *ctx, void *handle, gcu_dnn_rnn *r, const gcu_dnn_rnn_call *k);
 
 #endif

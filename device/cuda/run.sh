@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Runs on a machine with a GPU what carry.sh packed: every test on the device, conformance, then measurements. Each part says whether it passed; the log is run.log.
+# Runs the programs that carry.sh packed on a machine with a GPU: every test on the device,
+# conformance, then measurements. It prints the result of each part; the log is run.log.
 #	./carry/run.sh [PART...]     parts: devices tests conformance sanitizer train bench; all by default
-# TORCH names a Python that has torch, to measure beside it. cuBLAS, cuDNN and NVRTC are looked for where LD_LIBRARY_PATH says.
+# TORCH is the path of a Python with torch, to measure torch too. The folders of cuBLAS, cuDNN and
+# NVRTC must be in LD_LIBRARY_PATH.
 set -uo pipefail
 cd "$(dirname "$0")"
 export LD_LIBRARY_PATH="$PWD/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
@@ -9,7 +11,7 @@ parts=${*:-devices tests conformance sanitizer train bench}
 peer=${TORCH:+--peer torch=$TORCH}
 failed=0
 
-part() { # name, then what to run
+part() { # arguments: name, then the command to run
 	local name=$1 start=$SECONDS
 	shift
 	printf '=== %s: %s\n' "$name" "$*"
@@ -21,7 +23,7 @@ part() { # name, then what to run
 	fi
 }
 
-tests() { # package, arguments of its tests, then under and a program that runs them
+tests() { # arguments: package, arguments of its tests; then optionally under and a program that runs them
 	local p=$1 args=() under=()
 	shift
 	while [ $# -gt 0 ]; do

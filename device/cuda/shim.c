@@ -1,8 +1,9 @@
 //go:build cuda
 
-// A program that links the driver's library does not start on a machine without it. This file stands in for the library at link time and opens it at
-// run time; without it there are no devices and every other function returns CUDA_ERROR_STUB_LIBRARY. The binding asks for -lcuda: lib/libcuda.a, an
-// archive of nothing, is what the linker finds.
+// A program that links the driver's library does not start on a machine without it. This file
+// replaces the library at link time and opens it at run time; without the library there are no
+// devices, and every other function returns CUDA_ERROR_STUB_LIBRARY. The binding links with -lcuda:
+// the linker finds lib/libcuda.a, an empty archive.
 
 #include <dlfcn.h>
 #include <stdio.h>

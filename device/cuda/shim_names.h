@@ -1,5 +1,5 @@
-// Every function of the driver that the binding and the bridge refer to. shim.S defines each as a jump through a pointer, which shim.c
-// fills in from libcuda.so.1.
+// Every function of the driver that the binding and the bridge call. shim.S defines each as a jump
+// through a pointer that shim.c sets from libcuda.so.1.
 GX_DRIVER(cuArray3DCreate_v2)
 GX_DRIVER(cuArray3DGetDescriptor_v2)
 GX_DRIVER(cuArrayCreate_v2)

@@ -18,11 +18,12 @@ import (
 	"gomx/dtype"
 )
 
-// Softmax is softmax, or its logarithm, along the middle axis of [outer][n][inner] as cuDNN
-// computes it.
+// Softmax is softmax, or its logarithm, along the middle axis of [outer][n][inner], computed by
+// cuDNN.
 type Softmax struct{ l *layer }
 
-// NewSoftmax describes softmax to cuDNN, nil where the library is missing or does not take it.
+// NewSoftmax describes softmax to cuDNN, or returns nil if the library is missing or does not
+// support it.
 func NewSoftmax(t dtype.Type, log bool, outer, n, inner int) *Softmax {
 	e, ok := dnnTypeOf(t)
 	if !ok || !whole(outer, n, inner) {
@@ -44,7 +45,8 @@ func NewSoftmax(t dtype.Type, log bool, outer, n, inner int) *Softmax {
 	return &Softmax{l}
 }
 
-// Forward computes y of x, which may be the same. The error is ErrNotServed where nothing was done.
+// Forward computes y from x, which may be the same memory. It returns ErrNotServed, and does
+// nothing, if cuDNN does not support the layer.
 func (s *Softmax) Forward(q *Queue, y, x unsafe.Pointer) error {
 	return s.l.run(q, func(f *C.gcu_dnn, ctx,
 		h unsafe.Pointer) C.int {
@@ -52,7 +54,7 @@ func (s *Softmax) Forward(q *Queue, y, x unsafe.Pointer) error {
 	})
 }
 
-// Backward computes dx of dy, which may be the same, and of the output y.
+// Backward computes dx from dy, which may be the same memory, and from the output y.
 func (s *Softmax) Backward(q *Queue, dx, dy, y unsafe.Pointer) error {
 	return s.l.run(q, func(f *C.gcu_dnn, ctx, h unsafe.Pointer) C.int {
 		return C.gcu_dnn_softmax_back(f, ctx, h, s.l.c, dx, dy, y)

@@ -11,7 +11,7 @@ import (
 	"gomx/dtype"
 )
 
-// The element types that families of kernels are made for.
+// The lists of element types for which families of kernels exist.
 var (
 	floats  = []dtype.Type{dtype.Float32, dtype.Float64, dtype.Float16, dtype.BFloat16}
 	numbers = slices.Concat(floats, []dtype.Type{dtype.Uint8, dtype.Int8, dtype.Int32, dtype.Int64})
@@ -19,7 +19,7 @@ var (
 	untyped = []dtype.Type{dtype.Unknown}
 )
 
-// types says for which element types each family is made. Each needs its file kernels/<family>.cu.
+// types lists the element types of each family; kernels/<family>.cu is its file.
 var types = map[string][]dtype.Type{
 	"pointwise": all,
 	"copy":      untyped,
@@ -48,10 +48,10 @@ var types = map[string][]dtype.Type{
 	"ctc":       untyped,
 }
 
-// Serves reports whether a family of kernels is made for an element type.
+// Serves reports whether a family of kernels exists for an element type.
 func Serves(family string, t dtype.Type) bool { return slices.Contains(types[family], t) }
 
-// Units lists all that kernels/ holds, for each element type that it is made for.
+// Units lists all files of kernels/, each for all its element types.
 func Units() ([]Unit, error) {
 	files, err := kernelFiles.ReadDir("kernels")
 	if err != nil {
@@ -64,7 +64,8 @@ func Units() ([]Unit, error) {
 			continue
 		}
 		if len(types[family]) == 0 {
-			return nil, fmt.Errorf("cuda: no element types are given for kernels/%s.cu", family)
+			return nil, fmt.Errorf("cuda: kernels/%s.cu has no entry in the table of element types",
+				family)
 		}
 		for _, t := range types[family] {
 			list = append(list, Unit{Family: family, DType: t})
@@ -73,8 +74,7 @@ func Units() ([]Unit, error) {
 	return list, nil
 }
 
-// CompilerVersion returns the version of the compiler of kernels, an error that says where it was
-// looked for if there is none.
+// CompilerVersion returns the version of NVRTC, or an error that lists the files that were tried.
 func CompilerVersion() (string, error) {
 	c, err := theCompiler()
 	if err != nil {

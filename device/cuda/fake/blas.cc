@@ -1,5 +1,5 @@
-// The library of products for the driver beside this file: libcublas.so.12 for tests, with the four functions that the bridge calls. Matrices lie columns
-// first, as the real one wants them.
+// An imitated cuBLAS for the imitated driver (driver.cc): libcublas.so.12 for tests, with the four
+// functions that the bridge calls. Matrices are stored column by column, as in cuBLAS.
 
 #include "library.h"
 

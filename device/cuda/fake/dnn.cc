@@ -1,4 +1,4 @@
-// What all of the library of network layers needs: handles and descriptors of arrays. See dnn.h.
+// Handles and descriptors of arrays of the imitated cuDNN. See dnn.h.
 
 #include "dnn.h"
 

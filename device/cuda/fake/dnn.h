@@ -1,5 +1,6 @@
-// What the files of the library of network layers share: libcudnn.so.9 for tests, with the functions that the bridge calls. It computes with plain loops in
-// double and checks that descriptors, modes and memory fit together as the real one wants them.
+// Declarations of the imitated cuDNN: libcudnn.so.9 for tests, with the functions that the bridge
+// calls. It computes with plain loops in double and checks that descriptors, modes and memory fit
+// together, as cuDNN requires.
 
 #pragma once
 #include "library.h"
@@ -29,10 +30,10 @@ struct Array { // tensor or filter
 	}
 };
 
-// scale reads the number that results are multiplied by, in the type that computes with an array's.
+// scale reads the factor of results, which has the arithmetic type of the array's type.
 inline double scale(const void *p, int type) { return type == 1 ? *(const double *)p : *(const float *)p; }
 
-// result stores a number of an array as alpha times it plus beta times what was there.
+// result stores alpha·v plus beta times the old value in element i of an array.
 inline void result(void *to, int type, long i, double v, double alpha, double beta) {
 	store(to, type, i, alpha * v + (beta != 0 ? beta * load(to, type, i) : 0));
 }

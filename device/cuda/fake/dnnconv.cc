@@ -1,4 +1,4 @@
-// Convolutions of the library.
+// Convolutions of the imitated cuDNN.
 
 #include "dnn.h"
 
@@ -14,7 +14,8 @@ struct Perf {
 	int determinism, math, reserved[3];
 };
 
-// The algorithms: the fastest is not repeatable, the next fails when it is tried, the third needs memory, the fourth is slow.
+// The algorithms: the fastest is not repeatable, the next fails when it is tried, the third needs
+// memory, the fourth is slow.
 const int algorithms = 4;
 size_t memory_of(int algo, const Array *to) {
 	size_t n = 1;
@@ -22,7 +23,8 @@ size_t memory_of(int algo, const Array *to) {
 	return algo == 2 ? 64 + n * 8 : 0;
 }
 
-// Work is one convolution, forward or backward. It holds copies: descriptors may go before it runs.
+// Work is one convolution, forward or backward. It holds copies of the descriptors, which the
+// program may free before the work runs.
 struct Work {
 	int kind, algo;
 	Array x, w, y;
@@ -45,7 +47,7 @@ bool fits(const Array *x, const Array *w, const Array *y, const Conv *c) {
 	return true;
 }
 
-// Extents with missing axes in front.
+// Extents with leading axes of extent one for missing axes.
 struct Box {
 	int d[axes] = {1, 1, 1};
 	Box(const int *dims, int n) {
@@ -99,7 +101,7 @@ void spoil(const void *arg) {
 	for (long i = 0; i < total; i++) store(host(k.to), r.type, i, 1e4);
 }
 
-// order tells x, w and y apart among the descriptors of a kind of work.
+// order finds x, w and y among the descriptors of a kind of work.
 void order(int kind, const void *a, const void *b, const void *to, const Array **x, const Array **w, const Array **y) {
 	const Array *l[3] = {(const Array *)a, (const Array *)b, (const Array *)to};
 	*x = kind == 0 ? l[0] : kind == 1 ? l[2] : l[0];
@@ -113,7 +115,7 @@ int find(int kind, void *h, const void *da, const void *a, const void *db, const
 	order(kind, da, db, dto, &x, &w, &y);
 	if (!fits(x, w, y, (const Conv *)conv)) return bad_param;
 	Work k{kind, 0, *x, *w, *y, *(const Conv *)conv, 1, 0, a, b, to, space, 0};
-	put(((Handle *)h)->stream, spoil, &k, sizeof k); // trying writes results
+	put(((Handle *)h)->stream, spoil, &k, sizeof k); // as in cuDNN, a measurement overwrites the result
 	*found = 0;
 	for (int i = 0; i < algorithms && i < most; i++) {
 		size_t need = memory_of(i, (const Array *)dto);

@@ -1,4 +1,4 @@
-// Pooling, softmax and batch normalization of the library.
+// Pooling, softmax and batch normalization of the imitated cuDNN.
 
 #include "dnn.h"
 
@@ -8,7 +8,7 @@ struct Pooling {
 	int mode = -1, n = 0, window[axes], pad[axes], stride[axes];
 };
 
-// Place is a place of an array by its indices, which count up in row-major order.
+// Place is a position in an array by its indices, which advance in row-major order.
 struct Place {
 	int at[2 + axes] = {0};
 	bool next(const Array &a) {
@@ -25,7 +25,8 @@ struct Place {
 	}
 };
 
-// Work is one layer with copies of its descriptors, which may go before it runs.
+// Work is one layer with copies of its descriptors, which the program may free before the work
+// runs.
 struct Work {
 	Pooling p;
 	Array x, y;
@@ -37,7 +38,7 @@ struct Work {
 	void *mean, *spread, *dgamma, *dbeta;
 };
 
-// A window of one output: the first and the last place of the data within.
+// The window of one output: its first and its last position in the data.
 struct Window {
 	Place lo, hi;
 	long inside = 1, all = 1;
@@ -77,7 +78,7 @@ void pool(const void *arg) {
 	} while (at.next(k.y));
 }
 
-// span is how many elements lie from the first of an array to its last.
+// span returns the number of elements from the first of an array to its last, gaps included.
 long span(const Array &a) {
 	long n = 1;
 	for (int i = 0; i < a.n; i++) n += (long)(a.dims[i] - 1) * a.strides[i];
@@ -108,7 +109,7 @@ void pool_back(const void *arg) {
 	free(sums);
 }
 
-// softmax goes along axis 1 of [n][c][h·w].
+// softmax computes along axis 1 of [n][c][h·w].
 void softmax(const void *arg) {
 	const Work &k = *(const Work *)arg;
 	const void *x = host((void *)k.in), *out = host((void *)k.out), *dy = host((void *)k.grad);
@@ -138,7 +139,7 @@ void softmax(const void *arg) {
 	}
 }
 
-// channel visits the elements of channel c.
+// channel calls f for the elements of channel c.
 template <class F> void channel(const Array &x, long c, F f) {
 	long inner = x.size() / x.dims[0] / x.dims[1];
 	for (long o = 0; o < x.dims[0]; o++)
@@ -190,7 +191,8 @@ bool pools(const Pooling *p, const Array *x, const Array *y) {
 	return true;
 }
 
-// normalizes reports whether x, its twin and its statistics fit together. The mode without space takes so many rows only.
+// normalizes reports whether x, its result or gradient (twin) and its statistics fit together. The
+// mode per activation supports a limited number of rows.
 int normalizes(int mode, const Array *x, const Array *twin, const Array *stats, const void *alpha, const void *beta, double eps) {
 	if (!x->like(twin) || !x->dense || x->n < 4 || eps < 0 || scale(alpha, x->type) != 1 || scale(beta, x->type) != 0) return bad_param;
 	if (stats->type != (x->type == 1) || stats->dims[1] != x->dims[1] || stats->size() != x->dims[1]) return bad_param;
@@ -228,7 +230,7 @@ int cudnnDestroyPoolingDescriptor(void *d) {
 int cudnnPoolingForward(void *h, const void *d, const void *alpha, const void *dx, const void *x, const void *beta, const void *dy, void *y) {
 	const Array *a = (const Array *)dx, *b = (const Array *)dy;
 	if (!pools((const Pooling *)d, a, b)) return bad_param;
-	if (a->type == 9) return not_supported; // so that the way back to our own kernels is tried
+	if (a->type == 9) return not_supported; // tests use it to reach our own kernels
 	Work k{*(const Pooling *)d, *a, *b};
 	k.alpha = scale(alpha, a->type), k.beta = scale(beta, a->type), k.in = x, k.to = y;
 	return start(h, pool, k);

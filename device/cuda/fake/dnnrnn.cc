@@ -1,5 +1,6 @@
-// Recurrent layers of the library. Parameters lie without gaps where a state has an even size, with gaps where it is odd: users have to ask. What the
-// forward pass keeps for the gradient is much: every number in double, and room for what the gradient of the parameters reads.
+// Recurrent layers of the imitated cuDNN. Parameters have no gaps if the size of a state is even,
+// and gaps if it is odd, so that programs have to ask for positions. The reserve is large: every
+// number in double, and the data that the gradient of the parameters reads.
 
 #include "dnn.h"
 
@@ -10,7 +11,7 @@ namespace {
 
 struct Net {
 	bool ready = false;
-	int mode, both, type, input, H, P, layers; // P: numbers of an output
+	int mode, both, type, input, H, P, layers; // P: size of an output
 	int gates() const { return mode == 2 ? 4 : mode == 3 ? 3 : 1; }
 	int dirs() const { return both + 1; }
 	int reads(int layer) const { return layer ? dirs() * P : input; }
@@ -19,14 +20,15 @@ struct Data {
 	int type, steps, batch, numbers;
 };
 
-// Part is a matrix of parameters, and its bias.
+// Part is the position of a matrix of parameters and of its bias.
 struct Part {
 	long at = -1, rows = 0, cols = 0, bias = -1;
 	long matrix() const { return rows * cols; }
 };
 long room(const Net &n, long size) { return n.H % 2 ? (size + 7) / 8 * 8 + 8 : size; }
 
-// part finds gate id of a layer in one direction and, with none asked for, the number of all parameters.
+// part finds gate id of a layer in one direction. If p is null it returns the number of all
+// parameters.
 long part(const Net &n, int layer, int id, Part *p) {
 	long at = 0;
 	int gates = n.gates();
@@ -62,7 +64,8 @@ struct Work {
 
 const size_t work_bytes = 192;
 
-// Kept is what the forward pass keeps of one direction of a layer, and the gradient for that of the parameters.
+// Kept is the data of one direction of a layer that the forward pass keeps for the gradient, and
+// that the gradient keeps for the gradient of the parameters.
 struct Kept {
 	double *gates, *cell, *inner, *full, *dgates, *dstate, *dout;
 };
@@ -74,11 +77,11 @@ struct Space {
 		return p ? p + used - n : nullptr;
 	}
 };
-const int most = 16; // layers by directions
+const int most = 16; // largest product of layers and directions
 struct Memory {
-	double *stage; // what was done last
+	double *stage; // the last kind of work
 	Kept k[most];
-	double *out[most]; // of layers
+	double *out[most]; // outputs of layers
 	size_t used;
 	Memory(const Net &n, int steps, int batch, double *p) {
 		Space s{p};
@@ -94,7 +97,7 @@ struct Memory {
 
 double sigma(double v) { return 1 / (1 + exp(-v)); }
 
-// Pass walks through one direction of a layer.
+// Pass computes one direction of a layer, step by step.
 struct Pass {
 	const Work &k;
 	const Net &n;
@@ -108,7 +111,7 @@ struct Pass {
 	}
 	double parameter(long i) const { return load(weights, n.type, i); }
 	double input(long cell, int i) const { return layer ? m.out[layer - 1][cell * n.dirs() * n.P + i] : load(x, n.type, cell * n.input + i); }
-	// before finds the cell of the step before, -1 where there is none.
+	// before returns the cell of the previous step, -1 if there is none.
 	long before(int t, int b) const {
 		int from = dir ? t + 1 : t - 1;
 		return from < 0 || from >= k.steps ? -1 : (long)from * k.batch + b;
@@ -164,7 +167,7 @@ void forward(Pass &p) {
 		}
 }
 
-// last stores states after the last step.
+// last stores the states after the last step.
 void last(Pass &p) {
 	const Net &n = p.n;
 	void *hy = host(p.k.hy), *cy = host(p.k.cy);
@@ -175,7 +178,8 @@ void last(Pass &p) {
 	}
 }
 
-// back goes from the gradient of a layer's outputs to that of its input, which it adds to din.
+// back computes the gradient of a layer's input from the gradient of its outputs and adds it to
+// din.
 void back(Pass &p, const double *dy, double *din) {
 	const Net &n = p.n;
 	Kept &kept = p.m.k[p.l];
@@ -252,7 +256,8 @@ void weights(Pass &p) {
 		}
 }
 
-// run does work of any kind. What comes before it was done must be in the reserve: otherwise its results are not numbers.
+// run does work of any kind. The reserve must show that the kind before it has run: otherwise the
+// results are NaN.
 void run(const void *arg) {
 	const Work &k = *(const Work *)arg;
 	const Net &n = k.n;

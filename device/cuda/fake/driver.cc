@@ -1,8 +1,10 @@
-// A driver without a GPU: libcuda.so.1 for tests. Devices are the memory and the processor of this process; streams are threads that work behind the
-// caller's back, events order them, and a module is a shared library that the compiler beside this file (nvrtc.cc) made of CUDA C.
+// An imitated driver without a GPU: libcuda.so.1 for tests. Devices use the memory and the
+// processor of this process; streams are threads that work asynchronously, events order them, and a
+// module is a shared library that the imitated compiler (nvrtc.cc) has made from CUDA C.
 //
-// Device addresses are not host addresses: they lie in a region that nobody may touch, so a program that looks at device memory from the host crashes
-// here as it does on a GPU. What leaves bounds, uses freed memory in a copy, or launches without a context is an error.
+// Device addresses are not host addresses: they lie in a protected region, so a program that reads
+// device memory from the host crashes here as it does on a GPU. A copy out of bounds or of freed
+// memory, and a launch without a context, return an error.
 
 #include <cuda.h>
 #include <dlfcn.h>
@@ -35,14 +37,14 @@ struct Context {
 Context contexts[devices] = {{0}, {1}};
 thread_local Context *current = nullptr;
 
-// The memory of all devices: addresses as the program sees them begin at seen, what lies behind them at real.
+// The memory of all devices: the program's addresses begin at seen, the memory behind them at real.
 char *seen, *real;
 std::mutex memory_mu;
-std::map<size_t, size_t> blocks, holes; // by offset: bytes in use, bytes free
+std::map<size_t, size_t> blocks, holes; // sizes of used blocks and of free holes, by offset
 size_t in_use;
 std::map<char *, size_t> pinned;
 
-std::atomic<int> failure{0}; // what every later call returns, as a GPU does after a fault
+std::atomic<int> failure{0}; // error that every later call returns, as on a GPU after a fault
 
 void open_memory() {
 	static std::once_flag once;
@@ -58,7 +60,7 @@ bool is_device(uint64_t p) { return p >= (uint64_t)seen && p < (uint64_t)seen + 
 
 char *host(uint64_t p) { return real + (p - (uint64_t)seen); }
 
-// within reports whether bytes from p on lie in one block.
+// within reports whether the bytes from p on lie in one block.
 bool within(uint64_t p, size_t bytes) {
 	if (!is_device(p)) return false;
 	size_t at = p - (uint64_t)seen;
@@ -113,7 +115,7 @@ CUresult give(CUdeviceptr p) {
 	return CUDA_SUCCESS;
 }
 
-// A mark is one recording of an event: it is reached when the stream has come to it.
+// A mark is one recording of an event: it is reached when the stream has executed it.
 struct Mark {
 	std::mutex mu;
 	std::condition_variable cond;
@@ -144,7 +146,7 @@ struct Stream {
 	std::condition_variable cond;
 	std::deque<std::function<void()>> work;
 	bool shut = false;
-	bool captures = false, spoiled = false; // work is remembered instead of done; something was asked for that cannot be
+	bool captures = false, spoiled = false; // work is recorded, not run; unsupported work was requested
 	std::vector<std::function<void()>> remembered;
 	std::thread worker;
 	explicit Stream(Context *c) : ctx(c), worker([this] { run(); }) {}
@@ -168,7 +170,7 @@ struct Stream {
 		work.push_back(std::move(f));
 		cond.notify_one();
 	}
-	// refuses reports whether the stream is capturing, which what is asked for spoils.
+	// refuses reports whether the stream is capturing; if so the capture is spoiled.
 	bool refuses() {
 		std::lock_guard<std::mutex> lock(mu);
 		if (captures) spoiled = true;
@@ -176,13 +178,13 @@ struct Stream {
 	}
 };
 
-// A graph is what a stream remembered.
+// A graph is the recorded work of a stream.
 struct Graph {
 	Context *ctx;
 	std::vector<std::function<void()>> work;
 };
 
-// default_stream serves each device for calls that name none.
+// stream_of returns stream s, or the device's default stream if s is zero.
 Stream *stream_of(CUstream s) {
 	if (s) return (Stream *)s;
 	static std::mutex mu;
@@ -205,7 +207,7 @@ struct Function {
 	size_t args;
 };
 
-// elf_size finds out how long a shared library in memory is.
+// elf_size returns the size in bytes of a shared library in memory.
 size_t elf_size(const void *image) {
 	const Elf64_Ehdr *h = (const Elf64_Ehdr *)image;
 	if (memcmp(h->e_ident, ELFMAG, SELFMAG)) return 0;
@@ -316,7 +318,7 @@ CUresult cuEventRecord(CUevent e, CUstream s) {
 	CHECK_CONTEXT;
 	Stream *x = stream_of(s);
 	if (x->ctx != current) return CUDA_ERROR_INVALID_HANDLE;
-	if (x->refuses()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED; // the real one remembers it, which nobody here asks for
+	if (x->refuses()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED; // the real driver supports it; gomx does not need it
 	auto m = std::make_shared<Mark>();
 	{
 		std::lock_guard<std::mutex> lock(((Event *)e)->mu);
@@ -506,7 +508,8 @@ CUresult cuLaunchKernel(CUfunction fn, unsigned gx, unsigned gy, unsigned gz, un
 	return CUDA_SUCCESS;
 }
 
-// What the library of products beside this file needs: work on a stream, and where an address lies.
+// Functions for the imitated libraries: work on a stream, and the host address of a device
+// address.
 void gx_fake_put(void *stream, void (*f)(const void *), const void *arg, size_t bytes) {
 	std::vector<uint64_t> copy((bytes + 7) / 8);
 	memcpy(copy.data(), arg, bytes);

@@ -1,5 +1,6 @@
-// CUDA C on the processor: what the compiler in nvrtc.cc includes before a kernel's source. The threads of a block are fibers that run one after the
-// other; a barrier switches to the next. Blocks run one after the other.
+// CUDA C on the processor: the compiler in nvrtc.cc includes this file before a kernel's source.
+// The threads of a block are fibers that run one after the other; a barrier switches to the next.
+// Blocks run one after the other.
 
 #pragma once
 #include <float.h>
@@ -28,7 +29,7 @@ static thread_local gx_dim threadIdx, blockIdx, blockDim, gridDim;
 
 namespace gx_host {
 
-// A fiber is one thread of a block, from its first barrier to its end.
+// A fiber is one thread of a block that has met a barrier.
 struct Fiber {
 	void *sp = nullptr;
 	char *stack = nullptr;
@@ -51,7 +52,8 @@ struct Block {
 static thread_local Block block;
 
 #if defined(__x86_64__)
-// gx_switch saves the registers that a call must keep, and the stack pointer in *from, and goes on where to was saved.
+// gx_switch saves the registers that a call must keep, and the stack pointer in *from, and
+// continues where to was saved.
 extern "C" void gx_switch(void **from, void *to);
 asm(R"(
 	.text
@@ -91,7 +93,7 @@ static void __attribute__((noinline)) enter() {
 static void start(Fiber &f) {
 	if (!f.stack) f.stack = (char *)aligned_alloc(4096, stack_bytes);
 	void **top = (void **)(f.stack + stack_bytes - 64);
-	*--top = nullptr; // where a caller's address would be: keeps the alignment
+	*--top = nullptr; // in place of a return address: keeps the alignment
 	*--top = (void *)enter;
 	for (int i = 0; i < saved; i++) *--top = nullptr;
 	f.sp = top;
@@ -106,7 +108,8 @@ static void resume(Fiber &f) {
 
 static inline void yield() { gx_switch(&block.running->sp, block.home); }
 
-// run_block starts the threads one by one; those that meet a barrier are resumed in rounds, each round up to the next barrier.
+// run_block starts the threads one by one; those that meet a barrier are resumed in rounds, each
+// round up to the next barrier.
 static void run_block() {
 	unsigned total = blockDim.x * blockDim.y * blockDim.z, waiting = 0;
 	if (block.fibers.size() < total) block.fibers.resize(total);
@@ -146,7 +149,7 @@ extern "C" void gx_host_launch(void (*fn)(const void *), const void *args, const
 			}
 }
 
-// A kernel takes one struct of eight-byte fields; the driver asks how large it is.
+// A kernel takes one struct of eight-byte fields; the driver reads its size.
 #define KERNEL(name, Args) \
 	static void name##_body(const Args &k); \
 	extern "C" size_t gx_args_k_##name; \

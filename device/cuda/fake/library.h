@@ -1,4 +1,5 @@
-// What the libraries beside the driver share: numbers of four types, work on a stream, and where an address lies.
+// Shared parts of the imitated libraries: numbers of four types, work on a stream, and the host
+// address of a device address.
 
 #pragma once
 #include <dlfcn.h>
@@ -11,7 +12,7 @@
 OF_THE_LIBRARY void (*put)(void *, void (*)(const void *), const void *, size_t);
 OF_THE_LIBRARY void *(*host)(void *);
 
-// open_driver finds the driver beside which a library works.
+// open_driver finds the imitated driver in this process.
 OF_THE_LIBRARY bool open_driver() {
 	void *driver = dlopen("libcuda.so.1", RTLD_NOW);
 	if (!driver) return false;

@@ -1,5 +1,5 @@
-// A compiler for the driver beside this file: libnvrtc.so.12 for tests. It translates CUDA C for the processor with g++, after host.h, which says what
-// threads, blocks and barriers are there.
+// An imitated compiler for the imitated driver (driver.cc): libnvrtc.so.12 for tests. It compiles
+// CUDA C for the processor with g++, after host.h, which implements threads, blocks and barriers.
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-// Boxes: overlaps, suppression, anchors, matches and targets. What depends on an order of boxes is done by one block per image, in that order.
+// Boxes: overlaps, suppression, anchors, matches and targets. Algorithms that visit boxes in order
+// use one block per image.
 
 struct Box {
 	A left, top, right, bottom, area;
@@ -35,7 +36,9 @@ KERNEL(box_iou, Pairs) {
 	}
 }
 
-// greedy goes through places 0 to n-1 and keeps up to limit of those that no kept one before them hits; kept[i] is the i-th of them. All threads of a block take part.
+// greedy visits places 0 to n-1 and keeps a place unless hits(a, b) is true for an earlier kept
+// place a. It stops after limit places; kept[i] is the i-th kept place. It returns their number.
+// All threads of a block call it.
 template <class F> __device__ inline Int greedy(Int n, Int limit, uint8_t *gone, Int *kept, F hits) {
 	for (Int i = threadIdx.x; i < n; i += blockDim.x) gone[i] = 0;
 	Int count = 0;
@@ -51,7 +54,8 @@ template <class F> __device__ inline Int greedy(Int n, Int limit, uint8_t *gone,
 	return count;
 }
 
-// Suppression: rows of width numbers. score holds what rows are sorted by, the lowest number where they do not take part.
+// Suppression: rows of width numbers. score holds the sort keys of rows, -infinity for rows that do
+// not take part.
 struct Suppress {
 	T *out;
 	const T *x;
@@ -60,7 +64,7 @@ struct Suppress {
 	const Int *order;
 	uint8_t *gone;
 	Int *kept;
-	Int batch, n, width, limit, start, score_at, id_at, by_class, center, to_center; // to_center: 1 and 0: coordinates change to these, -1: they stay
+	Int batch, n, width, limit, start, score_at, id_at, by_class, center, to_center; // to_center: 1: write centers and sizes, 0: corners, -1: the input's format
 	double valid, background, threshold;
 };
 KERNEL(nms_scores, Suppress) {
@@ -134,14 +138,14 @@ KERNEL(prior, Prior) {
 	}
 }
 
-// Detections: what was predicted for anchors, rows of (class, probability, box).
+// Detections: predictions for anchors as rows of (class, probability, box).
 struct Detect {
 	T *out;
 	const T *probs, *locs, *anchors;
-	A *rows;       // [images][anchors][6], of all anchors
-	double *score; // the lowest number where there is no detection
+	A *rows;       // [images][anchors][6], for all anchors
+	double *score; // -infinity for anchors without a detection
 	const Int *order;
-	A *list; // detections in the order of anchors or of probability
+	A *list; // detections in the order of anchors or by falling probability
 	Int images, classes, n, sort, force, clip, top;
 	double least, threshold, variance[4];
 };
@@ -165,7 +169,8 @@ KERNEL(detect_rows, Detect) {
 		for (int j = 2; j < 6 && k.clip; j++) row[j] = least(most(row[j], 0), 1);
 	}
 }
-// listed writes the numbers of all detections, in the order of anchors, and returns how many there are.
+// listed writes the indices of all detections, in the order of anchors, to to, and returns their
+// number.
 __device__ inline Int listed(const double *score, Int n, Int *to) {
 	__shared__ Int counts[BLOCK];
 	Int piece = (n + blockDim.x - 1) / blockDim.x, begin = threadIdx.x * piece, end = begin + piece < n ? begin + piece : n, mine = 0, before = 0, all = 0;
@@ -221,9 +226,9 @@ struct Target {
 	A *iou; // [images][anchors][labels]
 	double *score;
 	const Int *order;
-	Int *state, *match; // per anchor: 2 positive, 1 candidate for background, 0 neither; and the label
-	Int *most;          // per image: how many candidates become background, -1: all
-	uint8_t *taken;     // per label
+	Int *state, *match; // per anchor: 2 positive, 1 candidate for background, 0 ignored; its label
+	Int *most;          // per image: number of candidates that become background, -1: all
+	uint8_t *taken;     // per label: it has an anchor
 	Int images, n, rows, width, classes, mining;
 	double threshold, ignore, ratio, mining_threshold, variance[4];
 };
@@ -239,7 +244,8 @@ __device__ inline A background(const Target &k, Int b, Int i) {
 	for (Int c = 0; c < k.classes; c++) sum += (A)exp((double)(get(p, c * k.n) - top));
 	return (A)exp((double)(get(p, 0) - top)) / sum;
 }
-// Each label takes the best anchor that is left, best pairs first, and of equal pairs the first one.
+// Each label takes the best free anchor. Pairs are taken in the order of overlap, the first of
+// equal ones first.
 __device__ inline void match_best(const Target &k, Int b, Int labels) {
 	__shared__ A best[BLOCK];
 	__shared__ Int where[BLOCK];
@@ -315,7 +321,8 @@ KERNEL(target_write, Target) {
 	}
 }
 
-// Pairs of rows and columns of matrices of scores, from all elements in order; one thread per matrix.
+// Matches of rows and columns of score matrices, from all elements in sorted order; one thread per
+// matrix.
 struct Match {
 	T *of_row, *of_col;
 	const T *x;
@@ -340,7 +347,7 @@ KERNEL(match, Match) {
 	}
 }
 
-// Regions proposed for images: moved anchors, the best ones that do not overlap too much.
+// Regions proposed for images: shifted anchors, the best ones without large overlaps.
 struct Propose {
 	T *out, *scores;
 	const T *probs, *deltas, *info;

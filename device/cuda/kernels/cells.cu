@@ -1,18 +1,19 @@
-// Cells of recurrent layers: what is left of a step when products are done. Sums of gates, states and what the gradient reads have the element type of
-// the file. A sequence takes part in a step before its end only; its state stays as it was in the others, and its outputs are zero.
+// Cells of recurrent layers: the part of a step after the matrix products. Sums of gates, states
+// and data for the gradient have the element type of the file. After the end of a sequence its
+// state stays unchanged and its outputs are zero.
 
 struct Cell {
 	Int mode; // 0 relu, 1 tanh, 2 lstm, 3 gru
 	Int batch, hidden, step;
-	Ptr length; // of sequences; zero: all take part
+	Ptr length; // steps per sequence; zero: all sequences have all steps
 	Int type;
-	const T *x, *h;   // sums from input and state, [batch][gates]
+	const T *x, *h;   // products of input and of state, [batch][gates]
 	const T *bx, *bh; // biases
 	T *gates, *extra; // kept for the gradient
-	T *state, *mem;   // before the step, and after
-	T *full;          // outputs that are projected next, [batch][hidden]; zero: they are stored
-	T *out, *y;       // where outputs are kept, [batch][size], and those of all directions, from this one on
-	Int size, row;    // of outputs; from one sequence to the next in y
+	T *state, *mem;   // states before the step, overwritten by the states after it
+	T *full;          // outputs before the projection, [batch][hidden]; zero: no projection
+	T *out, *y;       // outputs of this direction, [batch][size]; of all, from this one on
+	Int size, row;    // elements of an output; elements from one sequence to the next in y
 };
 __device__ inline bool takes_part(Ptr length, Int type, Int b, Int step) { return !length || step < read_int(length, type, b); }
 __device__ inline A sigmoid(A x) { return (A)1 / ((A)1 + gx_exp(-x)); }
@@ -56,7 +57,7 @@ KERNEL(cell, Cell) {
 	}
 }
 
-// Stores outputs that were projected, x of [batch][size].
+// Stores projected outputs, x of [batch][size].
 KERNEL(cell_store, Cell) {
 	EACH(i, k.batch * k.size) cell_store(k, i / k.size, i % k.size, get(k.x, i), takes_part(k.length, k.type, i / k.size, k.step));
 }
@@ -65,17 +66,17 @@ struct CellGrad {
 	Int mode, batch, hidden, step;
 	Ptr length;
 	Int type;
-	const T *gates, *extra, *out; // kept, of this step
+	const T *gates, *extra, *out; // of this step, kept by the forward pass
 	const T *prev, *mem;          // states before the step
 	const T *dout;                // gradient of the outputs before projection
-	T *dgates, *dstate;           // of what the gates get from input and state; dstate zero: they are equal
-	T *dh, *dmem;                 // what flows back past the weights
+	T *dgates, *dstate;           // gradients of the products of input and state; dstate zero: equal
+	T *dh, *dmem;                 // gradients of the states that do not pass the weights
 	const T *dy;                  // gradient of the outputs of all directions, from this one on
 	T *douts;                     // gradient of the outputs
 	Int size, row;
 };
 
-// Adds the gradient of a step's outputs to what flows back through time.
+// Adds the gradient of a step's outputs to the gradient from the next step.
 KERNEL(cell_receive, CellGrad) {
 	EACH(i, k.batch * k.size) {
 		bool part = takes_part(k.length, k.type, i / k.size, k.step);
@@ -84,7 +85,8 @@ KERNEL(cell_receive, CellGrad) {
 	}
 }
 
-// The outputs of an LSTM before projection, of all steps and sequences: batch is the number of both.
+// The outputs of an LSTM before the projection, of all steps and sequences: batch is steps ·
+// sequences.
 KERNEL(cell_full, CellGrad) {
 	EACH(i, k.batch * k.hidden) put(k.dstate, i, get(k.gates, (i / k.hidden * 4 + 3) * k.hidden + i % k.hidden) * gx_tanh(get(k.extra, i)));
 }
@@ -126,7 +128,8 @@ KERNEL(cell_grad, CellGrad) {
 	}
 }
 
-// Rows of n numbers of one direction, [rows][n], and of all of them, [rows][dirs·n], and what outputs are multiplied by for the next layer.
+// Rows of n numbers of one direction, [rows][n], and of all directions, [rows][dirs·n], and the
+// dropout mask of the outputs for the next layer.
 struct Lanes {
 	T *to;
 	const T *from, *mask; // mask: [rows][n], may be zero
@@ -150,7 +153,7 @@ KERNEL(lanes_mask, Lanes) { /* to: all directions, in place */
 		put(k.to, at, get(k.to, at) * get(k.mask, i));
 	}
 }
-// Draws the masks of a layer; to is where one direction keeps its own.
+// Draws the masks of a layer for one direction, into to.
 KERNEL(lanes_draw, Lanes) {
 	EACH(i, k.rows * k.n) {
 		Int at = (i / k.n * k.dirs + k.dir) * k.n + i % k.n;
@@ -159,7 +162,7 @@ KERNEL(lanes_draw, Lanes) {
 		put(k.to, i, unit(word[at % 4]) < k.keep ? (A)(1 / k.keep) : (A)0);
 	}
 }
-// The state before each step, from the outputs of one direction: those of the step before in the order of that direction.
+// The state before each step: the outputs of the previous step in the order of the direction.
 KERNEL(lanes_before, Lanes) {
 	EACH(i, k.rows * k.n) {
 		Int b = i / k.n % k.batch, step = i / k.n / k.batch, steps = k.rows / k.batch;

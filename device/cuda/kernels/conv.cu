@@ -1,15 +1,17 @@
-// Windows that slide over up to three axes: what convolution makes of its data for a product, and back; bias; and depthwise layers without the detour.
+// Windows that slide over up to three axes: the matrix of a convolution's data for a product, and
+// back; bias; and depthwise layers computed without the matrix.
 
 struct Window {
 	T *out;
 	const T *in;
-	Int batch, channels;                           // of this group, from the pointers on
+	Int batch, channels;                           // channels of this group, from the pointers on
 	Int image;                                     // elements from one image of the data to the next
 	Int in_[3], out_[3], kernel[3], stride[3], dilate[3], pad[3];
 	Int columns; // elements from one row of the matrix to the next
 };
 
-// The matrix has a row per channel and element of the window, and a column per image and position: element (c, k; b, o).
+// The matrix has a row per channel and element of the window, and a column per image and position:
+// element (c, k; b, o).
 KERNEL(im2col, Window) {
 	Int taps = k.kernel[0] * k.kernel[1] * k.kernel[2], spots = k.out_[0] * k.out_[1] * k.out_[2];
 	EACH(i, k.channels * taps * k.batch * spots) {
@@ -24,7 +26,8 @@ KERNEL(im2col, Window) {
 	}
 }
 
-// The sum of all elements of the matrix that came from one element of the data: no two threads write the same place.
+// The sum of all elements of the matrix that read one element of the data: each thread writes its
+// own element.
 KERNEL(col2im, Window) {
 	Int spots = k.out_[0] * k.out_[1] * k.out_[2], size = k.in_[0] * k.in_[1] * k.in_[2];
 	EACH(i, k.batch * k.channels * size) {
@@ -49,7 +52,8 @@ KERNEL(col2im, Window) {
 	}
 }
 
-// Between [channels][batch][size], what products make, and [batch][channels][size] with a bias per channel.
+// Conversion between [channels][batch][size], the layout of products, and [batch][channels][size]
+// with a bias per channel.
 struct Channels {
 	T *out;
 	const T *in, *bias;

@@ -1,4 +1,5 @@
-// Copies of elements of one, two, four and eight bytes between views: element i of the walk goes from src to dst, each with its strides.
+// Copies of elements of one, two, four and eight bytes between views: src and dst have strides
+// along the axes of the walk.
 
 struct Copy {
 	Ptr dst, src;
@@ -21,7 +22,8 @@ KERNEL(copy2, Copy) { move<uint16_t>(k); }
 KERNEL(copy4, Copy) { move<uint32_t>(k); }
 KERNEL(copy8, Copy) { move<uint64_t>(k); }
 
-// Transposition of matrices, batch by batch, through tiles: rows are read and written as rows.
+// Transposition of batches of matrices through tiles in shared memory, so that accesses of memory
+// are contiguous.
 struct Transpose {
 	Ptr dst, src;
 	Int batch, rows, cols; // of src
@@ -47,7 +49,7 @@ KERNEL(transpose2, Transpose) { transpose<uint16_t>(k); }
 KERNEL(transpose4, Transpose) { transpose<uint32_t>(k); }
 KERNEL(transpose8, Transpose) { transpose<uint64_t>(k); }
 
-// Elements of x where the condition, one per run of elements, is not zero, and of y elsewhere.
+// Elements of x if the condition is not zero, else of y; a condition applies to a run of elements.
 struct Where {
 	Ptr out, cond, x, y;
 	Int type, n, run;

@@ -1,8 +1,9 @@
-// Connectionist temporal classification (Graves et al. 2006): loss and derivative by the forward-backward algorithm on logarithms; one block per sample.
-// Element types are known at run time.
+// Connectionist temporal classification (Graves et al. 2006): loss and derivative by the
+// forward-backward algorithm on logarithms; one block per sample. Element types are known at run
+// time.
 
 struct CTC {
-	Any loss, grad, x, label, steps_of, labels_of; // the last two may be missing: all steps, labels up to the padding
+	Any loss, grad, x, label, steps_of, labels_of; // steps_of missing: all steps; labels_of missing: labels up to the padding
 	double *scratch;                               // per sample: steps · classes and twice steps · width
 	Int steps, batch, classes, labels, blank;
 	double padding;
@@ -32,7 +33,8 @@ __device__ inline void ctc_softmax(const CTC &k, Int b, Int steps, double *p) {
 		for (Int c = 0; c < k.classes; c++) p[t * k.classes + c] /= sum;
 	}
 }
-// Log probabilities of all beginnings that end at a position of the spelled label, per step, and of all ends after it.
+// Logarithms of the probabilities, per step and position of the label with blanks, of all paths up
+// to there (alpha) and of all paths after it (beta).
 __device__ inline void ctc_paths(const CTC &k, Int b, Int steps, Int width, const double *p, double *alpha, double *beta) {
 	for (Int t = 0; t < steps; t++) {
 		for (Int i = threadIdx.x; i < width; i += blockDim.x) {

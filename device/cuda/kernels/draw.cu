@@ -1,5 +1,5 @@
-// Random numbers of many distributions, and densities; element types are known at run time. Each element has random words of its own, the same ones as on
-// the processor.
+// Random numbers of many distributions, and densities; element types are known at run time. Each
+// element uses its own random words, the same as on the processor.
 
 static __device__ __noinline__ double log_gamma(double x) { return lgamma(x); }
 
@@ -7,7 +7,8 @@ struct Source {
 	uint64_t key, counter;
 	Int index, used;
 	uint32_t block[4];
-	// The first word is one of the block that four elements share; further ones come from streams of the element's own.
+	// The first word is one of a block that four elements share; the others come from the element's
+	// own stream.
 	__device__ __noinline__ uint32_t word() {
 		Int k = used++;
 		if (k == 0) {
@@ -39,7 +40,8 @@ struct Source {
 		}
 		return small < 1 ? d * v * pow(positive(), 1 / small) : d * v;
 	}
-	// By multiplying uniform numbers for small means, else by Hörmann's transformed rejection (1993), algorithm PTRS.
+	// Products of uniform numbers for small means, else Hörmann's transformed rejection (1993),
+	// algorithm PTRS.
 	__device__ __noinline__ double poisson(double m) {
 		if (!(m > 0)) return 0;
 		if (isinf(m)) return m;
@@ -58,7 +60,7 @@ struct Source {
 	}
 };
 
-// Numbers with two parameters: one each for all, or element i / each of arrays.
+// Numbers from distributions with two parameters: constants, or element i / each of arrays.
 struct Draw {
 	Any out, a, b;
 	Int n, each, kind; // 0 uniform, 1 normal, 2 exponential, 3 Poisson, 4 gamma, 5 negative binomial, 6 the same by mean and dispersion
@@ -99,7 +101,7 @@ KERNEL(whole, Whole) {
 	EACH(i, k.n) k.out.set_integer(i, k.low + (Int)(long_word(k.key, k.counter, i) % k.span));
 }
 
-// Numbers of classes by their probabilities; each: per distribution.
+// Classes drawn by their probabilities; each: draws per distribution.
 struct Classes {
 	Any out, logs, prob, head;
 	Int n, each, classes;
@@ -129,7 +131,8 @@ KERNEL(classes_grad, Classes) { /* out: of the probabilities; logs: the numbers 
 	}
 }
 
-// A random order by the method of Fisher and Yates: the partners of all places first, then one thread exchanges.
+// A random order by the method of Fisher and Yates: all threads draw the partners, then one thread
+// exchanges.
 struct Shuffle {
 	Any out, in;
 	Int *order, *partner;
@@ -146,7 +149,7 @@ KERNEL(shuffle_rows, Shuffle) {
 	EACH(t, k.n * k.run) k.out.copy(t, k.in, k.order[t / k.run] * k.run + t % k.run);
 }
 
-// Densities of a sample, whose elements i share parameters i / each, and their derivatives.
+// Densities of a sample and their derivatives; element i has the parameters i / each.
 struct Density {
 	Any out, dx, da, db, x, a, b, dy, y;
 	Int n, each, kind, is_log; // 0 uniform, 1 normal, 2 exponential, 3 gamma, 4 Poisson, 5 negative binomial, 6 the same by mean and dispersion
@@ -207,7 +210,7 @@ KERNEL(density_grad, Density) { /* one block per element of the parameters */
 	}
 }
 
-// The Dirichlet distribution: vectors of size numbers; each of them for a vector of parameters.
+// The Dirichlet distribution: vectors of size numbers, each vectors per vector of parameters.
 struct Vectors {
 	Any out, dx, da, x, a, dy, y;
 	Int count, each, size, is_log;

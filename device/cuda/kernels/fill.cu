@@ -1,4 +1,4 @@
-// Values that are made, and conversions; element types are known at run time.
+// Generated values, and conversions; element types are known at run time.
 
 struct Fill {
 	Ptr out;
@@ -13,7 +13,7 @@ KERNEL(fill, Fill) {
 KERNEL(arange, Fill) {
 	EACH(i, k.n) write(k.out, k.type, i, k.start + (double)(i / k.repeat) * k.step);
 }
-// Value number gaps, the last one where there is an end point, is exact.
+// Value number gaps, which is the last one if the end point is included, is exact.
 struct Linspace {
 	Ptr out;
 	Int type, n;
@@ -39,7 +39,7 @@ KERNEL(cast, Cast) {
 	}
 }
 
-// Sets a number to zero when an element is infinite or not a number; all threads that write write the same.
+// Sets a number to zero if an element is infinite or NaN; all writing threads write the same value.
 struct Finite {
 	float *out;
 	Ptr in;

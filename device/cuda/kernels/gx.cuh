@@ -1,4 +1,5 @@
-// What all kernels share. T is the element type that a file is compiled for, A the type that computes with it.
+// Declarations for all kernels. T is the element type for which a file is compiled, A its
+// arithmetic type.
 
 #ifdef __CUDACC_RTC__
 typedef unsigned char uint8_t;
@@ -106,7 +107,7 @@ typedef float A;
 typedef Int A;
 #endif
 
-// get reads an element, put writes one, rounded once.
+// get reads an element; put rounds a number once and writes it.
 __device__ inline float get(const float *p, Int i) { return p[i]; }
 __device__ inline double get(const double *p, Int i) { return p[i]; }
 __device__ inline float get(const half_t *p, Int i) { return from_half(p[i].bits); }
@@ -169,7 +170,8 @@ __device__ inline void write_int(Ptr p, Int type, Int i, Int v) {
 	}
 }
 
-// write rounds to the type of the operand; numbers that an integer cannot hold become its smallest value.
+// write rounds to the type of the operand; numbers that an integer cannot hold become its smallest
+// value.
 __device__ inline void write(Ptr p, Int type, Int i, double v) {
 	switch (type) {
 	case F32: ((float *)p)[i] = (float)v; return;
@@ -188,7 +190,7 @@ __device__ inline void write(Ptr p, Int type, Int i, double v) {
 #define THREADS ((Int)gridDim.x * blockDim.x)
 #define EACH(i, n) for (Int i = THREAD, each_end = (n); i < each_end; i += THREADS)
 
-const int AXES = 8; // the most that strided operands have
+const int AXES = 8; // largest number of axes of strided operands
 
 __device__ inline float gx_max(float a, float b) { return isnan(a) || a > b ? a : b; }
 __device__ inline double gx_max(double a, double b) { return isnan(a) || a > b ? a : b; }
@@ -197,7 +199,7 @@ __device__ inline float gx_min(float a, float b) { return isnan(a) || a < b ? a 
 __device__ inline double gx_min(double a, double b) { return isnan(a) || a < b ? a : b; }
 __device__ inline Int gx_min(Int a, Int b) { return a < b ? a : b; }
 
-// at is where element i of a walk along n axes lies.
+// at returns the position of element i of a walk along n axes.
 __device__ inline Int at(Int i, Int n, const Int *dim, const Int *stride) {
 	Int off = 0;
 	_Pragma("unroll 1") for (int d = (int)n - 1; d > 0; d--) {
@@ -242,8 +244,8 @@ ONE(gx_atanh, atanhf, atanh)
 ONE(gx_abs, fabsf, fabs)
 __device__ inline Int gx_abs(Int x) { return x < 0 ? -x : x; }
 
-// The digamma function: by reflection for x below zero, by recurrence up to 10, and from there by its asymptotic series. At its poles it is
-// the largest number.
+// The digamma function: by reflection for x below zero, by recurrence up to 10, and from there by
+// its asymptotic series. At its poles it returns the largest number.
 static __device__ __noinline__ double gx_psi(double x) {
 	double y = 0;
 	if (x <= 0) {
@@ -256,7 +258,7 @@ static __device__ __noinline__ double gx_psi(double x) {
 	return y + log(x) - 0.5 / x - z * (1.0 / 12 - z * (1.0 / 120 - z * (1.0 / 252 - z * (1.0 / 240 - z * (1.0 / 132)))));
 }
 
-const int BLOCK = 256; // the most threads of a block that reduces
+const int BLOCK = 256; // largest number of threads of a block that reduces
 
 struct Add {
 	template <class E> __device__ E operator()(E a, E b) const { return a + b; }
@@ -271,7 +273,8 @@ struct Least {
 	template <class E> __device__ E operator()(E a, E b) const { return gx_min(a, b); }
 };
 
-// together folds the values of all threads of a block, whose number is a power of two, always in the same order, and returns the result to each.
+// together folds the values of all threads of a block, always in the same order, and returns the
+// result to each thread. The number of threads is a power of two.
 template <class F, class E> __device__ inline E together(E v) {
 	__shared__ E buf[BLOCK];
 	F fold;
@@ -285,7 +288,8 @@ template <class F, class E> __device__ inline E together(E v) {
 	return buf[0];
 }
 
-// Philox 4x32-10 (Salmon et al. 2011), the same stream as on the processor: element i is word i%4 of block i/4.
+// Philox 4x32-10 (Salmon et al. 2011), the same stream as on the processor: element i is word i%4
+// of block i/4.
 
 __device__ inline void philox(uint64_t key, uint64_t counter, uint32_t stream, uint64_t n, uint32_t *out) {
 	uint64_t at = counter + n;
@@ -300,7 +304,7 @@ __device__ inline void philox(uint64_t key, uint64_t counter, uint32_t stream, u
 }
 __device__ inline double unit(uint32_t word) { return (double)(word >> 8) / 16777216.0; }
 
-// Any is an operand whose element type is known at run time only; p is zero where it is not wanted.
+// Any is an operand whose element type is known at run time only; p is zero if it is missing.
 static __device__ __noinline__ double any_get(Ptr p, Int type, Int i) { return read(p, type, i); }
 static __device__ __noinline__ Int any_get_int(Ptr p, Int type, Int i) { return read_int(p, type, i); }
 static __device__ __noinline__ void any_set(Ptr p, Int type, Int i, double v) { write(p, type, i, v); }
@@ -310,7 +314,7 @@ struct Any {
 	Int type;
 	__device__ double operator[](Int i) const { return any_get(p, type, i); }
 	__device__ Int integer(Int i) const { return any_get_int(p, type, i); }
-	// floored rounds a fraction down, where integer cuts it off.
+	// floored rounds element i down; integer rounds it towards zero.
 	__device__ Int floored(Int i) const { return is_float(type) ? (Int)floor((*this)[i]) : integer(i); }
 	__device__ void set(Int i, double v) const { any_set(p, type, i, v); }
 	__device__ void set_integer(Int i, Int v) const { any_set_int(p, type, i, v); }

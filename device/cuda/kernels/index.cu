@@ -1,4 +1,5 @@
-// Elements chosen by indices, whose element type is known at run time. Indices out of range are cut off, or counted modulo the extent.
+// Elements chosen by indices, whose element type is known at run time. Indices out of range are
+// clipped, or taken modulo the extent.
 
 __device__ inline Int legal(Int i, Int n, Int wrap) {
 	if (wrap) {
@@ -8,7 +9,8 @@ __device__ inline Int legal(Int i, Int n, Int wrap) {
 	return i < 0 ? 0 : i < n ? i : n - 1;
 }
 
-// Runs of n elements: run (o, j) of the output is run (o, index j) of the source, which has extent runs per o.
+// Runs of n elements: run (o, j) of the output is run (o, index j) of the source, which has extent
+// runs per o.
 struct Take {
 	Ptr out, src, index;
 	Int type, outer, extent, count, n, wrap;
@@ -24,7 +26,7 @@ KERNEL(take2, Take) { take<uint16_t>(k); }
 KERNEL(take4, Take) { take<uint32_t>(k); }
 KERNEL(take8, Take) { take<uint64_t>(k); }
 
-// One element of each lane of [outer][extent][n], that at the lane's index.
+// One element of each lane of [outer][extent][n], at the lane's index.
 template <class E> __device__ inline void pick(const Take &k) {
 	EACH(i, k.outer * k.n) {
 		Int at = legal(read_int(k.index, k.type, i), k.extent, k.wrap);
@@ -36,7 +38,7 @@ KERNEL(pick2, Take) { pick<uint16_t>(k); }
 KERNEL(pick4, Take) { pick<uint32_t>(k); }
 KERNEL(pick8, Take) { pick<uint64_t>(k); }
 
-// The way back: out is zero elsewhere.
+// The gradient of pick: out is zero at other positions.
 template <class E> __device__ inline void place(const Take &k) {
 	EACH(i, k.outer * k.n) {
 		Int at = legal(read_int(k.index, k.type, i), k.extent, k.wrap);
@@ -57,7 +59,8 @@ KERNEL(one_hot, OneHot) {
 	EACH(i, k.n * k.depth) write(k.out, k.to, i, read_int(k.index, k.type, i / k.depth) == i % k.depth ? k.on : k.off);
 }
 
-// Steps of sequences: [steps][batch][size], or [batch][steps][size] with axis 1. length may be zero: all steps count.
+// Steps of sequences: [steps][batch][size], or [batch][steps][size] with axis 1. length may be
+// zero: all steps count.
 struct Sequence {
 	Ptr out, in, length;
 	Int type, axis, steps, batch, size, to;

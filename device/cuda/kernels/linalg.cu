@@ -1,5 +1,6 @@
-// Linear algebra on batches of small matrices: one block per matrix, in double, in scratch memory. Element types are known at run time. Where the
-// reference reports an error, as for a matrix that is not positive definite, the result is not a number.
+// Linear algebra on batches of small matrices: one block per matrix, in double, in scratch memory.
+// Element types are known at run time. If the reference kernel returns an error, for example for a
+// matrix that is not positive definite, the result is NaN.
 
 struct Batch {
 	Any out[2], in[4];
@@ -22,7 +23,7 @@ __device__ inline void store(const Any &t, Int first, const double *from, Int n)
 	THREADED(i, n) if (t.p) t.set(first + i, from[i]);
 	__syncthreads();
 }
-// c = alpha·op(a)·op(b), c of m·n elements, sums of depth terms.
+// c = alpha·op(a)·op(b), where c has m·n elements and each is a sum of depth terms.
 __device__ inline void multiply(double *c, const double *a, const double *b, Int m, Int n, Int depth, bool ta, bool tb, double alpha) {
 	THREADED(i, m * n) {
 		Int r = i / n, col = i % n;
@@ -32,15 +33,16 @@ __device__ inline void multiply(double *c, const double *a, const double *b, Int
 	}
 	__syncthreads();
 }
-// Keeps the lower triangle; with mirror copies it above the diagonal.
+// Keeps the lower triangle of a: sets the upper one to zero, or with mirror to the transpose.
 __device__ inline void lower(double *a, Int n, bool mirror) {
 	THREADED(i, n * n) if (i % n > i / n) a[i] = mirror ? a[i % n * n + i / n] : 0;
 	__syncthreads();
 }
-// b = op(t)^-1·b, or b·op(t)^-1 on the right, for a triangle of t of n rows; lines: columns or rows of b. One thread per line.
+// b = op(t)^-1·b, or b·op(t)^-1 with right, for the upper or lower triangle of t, which has n rows;
+// lines: number of columns (rows with right) of b. One thread per line.
 __device__ inline void solve(const double *t, double *b, Int n, Int lines, bool upper, bool trans, bool right) {
 	THREADED(l, lines) {
-		bool forward = right ? upper != trans : upper == trans; // from the first element on
+		bool forward = right ? upper != trans : upper == trans; // solve for the first element first
 		for (Int s = 0; s < n; s++) {
 			Int i = forward ? s : n - 1 - s;
 			double v = right ? b[l * n + i] : b[i * lines + l];
@@ -57,7 +59,7 @@ __device__ inline void solve(const double *t, double *b, Int n, Int lines, bool 
 	__syncthreads();
 }
 
-// The triangular factor of a symmetric matrix, over its lower triangle.
+// The lower triangular Cholesky factor of a symmetric matrix; it replaces the lower triangle.
 __device__ inline void cholesky(double *a, Int n) {
 	for (Int j = 0; j < n; j++) {
 		double root = sqrt(a[j * n + j]);
@@ -73,7 +75,7 @@ __device__ inline void cholesky(double *a, Int n) {
 	}
 	lower(a, n, false);
 }
-// Swaps the rows and columns of a square matrix.
+// Transposes a square matrix in place.
 __device__ inline void transpose(double *a, Int n) {
 	THREADED(i, n * n) {
 		Int r = i / n, c = i % n;
@@ -94,7 +96,7 @@ KERNEL(potrf, Batch) {
 		store(k.out[0], b * k.n * k.n, mem, k.n * k.n);
 	}
 }
-// The inverse of a triangular factor, as what it solves the identity to.
+// The identity matrix, from which solve computes the inverse of a triangular factor.
 __device__ inline void identity(double *a, Int n) {
 	THREADED(i, n * n) a[i] = i / n == i % n;
 	__syncthreads();
@@ -141,7 +143,8 @@ KERNEL(potri_grad, Batch) { /* of the gradient, the factor and the inverse */
 	}
 }
 
-// Triangular matrices times others, and systems of them: in are A, square, and B of m rows and n columns.
+// Products with triangular matrices and solutions of triangular systems: in are A, square, and B
+// with m rows and n columns.
 KERNEL(trsm, Batch) {
 	MATRICES
 		Int side = k.right ? k.n : k.m, lines = k.right ? k.m : k.n, size = k.m * k.n;
@@ -168,7 +171,8 @@ KERNEL(trmm, Batch) {
 	}
 }
 
-// The LU factorization with row exchanges: swap[j] is the row that was exchanged with row j. Returns whether no pivot is zero.
+// The LU factorization with row exchanges: swap[j] is the row exchanged with row j. Returns false
+// if a pivot is zero.
 __device__ inline bool factor(double *a, double *swap, Int n) {
 	bool ok = true;
 	for (Int j = 0; j < n; j++) {
@@ -195,7 +199,7 @@ __device__ inline bool factor(double *a, double *swap, Int n) {
 	}
 	return ok;
 }
-// The inverse from the factors; one thread per column.
+// The inverse, from the factors; one thread per column.
 __device__ inline void invert(const double *lu, const double *swap, double *inv, Int n) {
 	THREADED(c, n) {
 		for (Int i = 0; i < n; i++) inv[i * n + c] = i == c;
@@ -264,7 +268,8 @@ KERNEL(inverse_grad, Batch) { /* the transposed inverse times numbers, in[0] and
 	}
 }
 
-// The factorization into a lower triangular matrix and one with orthonormal rows, by reflections as LAPACK makes them.
+// The factorization into a lower triangular matrix and one with orthonormal rows, by Householder
+// reflections as in LAPACK.
 KERNEL(gelqf, Batch) {
 	MATRICES
 		Int m = k.m, n = k.n;
@@ -330,7 +335,8 @@ KERNEL(gelqf_grad, Batch) { /* of the gradients of Q and L, and both */
 	}
 }
 
-// Eigenvalues and vectors of symmetric matrices by Jacobi's rotations, pair after pair, until nothing is left off the diagonal.
+// Eigenvalues and eigenvectors of symmetric matrices by Jacobi's rotations of all pairs, until the
+// elements off the diagonal vanish.
 __device__ inline void rotate(double *a, double *v, Int n, Int p, Int q, double tiny) {
 	double off = a[p * n + q], gap = a[q * n + q] - a[p * n + p];
 	__syncthreads();
@@ -403,10 +409,10 @@ KERNEL(syevd_grad, Batch) { /* of the gradients of vectors and values, and both 
 	}
 }
 
-// Diagonals and triangles, packed: places are those of square matrices with n rows.
+// Diagonals and triangles in packed form; positions belong to square matrices with n rows.
 struct Band {
 	Any out, in;
-	Int count, n, offset, upper, packed, unpack; // packed: elements of a packed one
+	Int count, n, offset, upper, packed, unpack; // packed: number of packed elements per matrix
 };
 __device__ inline Int triangle_place(const Band &k, Int i) {
 	Int cut = k.offset < 0 ? -k.offset : k.offset, r = (Int)((sqrt(8.0 * (double)i + 1) - 1) / 2);

@@ -1,11 +1,12 @@
-// Local response normalization, normalization to length one, and making images larger by repetition.
+// Local response normalization, normalization to length one, upsampling by repetition, and leaky
+// rectifiers.
 
 // Arrays are [outer][channels][inner].
 struct LRN {
 	T *out, *norm;
 	const T *x, *dy;
 	Int outer, channels, inner, half;
-	double share, beta, knorm; // share: of the sum of squares
+	double share, beta, knorm; // share: factor of the sum of squares
 };
 __device__ inline void around(const LRN &k, Int i, Int *lo, Int *hi) {
 	Int c = i / k.inner % k.channels, from = c < k.half ? 0 : c - k.half, to = c + k.half < k.channels ? c + k.half : k.channels - 1;
@@ -32,7 +33,8 @@ KERNEL(lrn_grad, LRN) {
 	}
 }
 
-// Parts of one length: element j of part p lies at (p / inner)·n·inner + p % inner + j·inner. One block per part.
+// Parts that are normalized to length one: element j of part p is at (p / inner)·n·inner + p %
+// inner + j·inner. One block per part.
 struct Length {
 	T *out, *norm;
 	const T *x, *dy;
@@ -63,12 +65,13 @@ KERNEL(length_grad, Length) { /* x is the output */
 	}
 }
 
-// Every element of a small image becomes fh·fw elements of the channels from first on of a large one.
+// Every element of a small image is repeated fh·fw times, in the channels from first on of a large
+// image.
 struct Grow {
 	T *out;
 	const T *in;
 	Int batch, channels, h, w, fh, fw, first, total; // total: channels of the large image
-	Int add;                                         // to what is there
+	Int add;                                         // add to the old values
 };
 KERNEL(grow, Grow) {
 	Int oh = k.h * k.fh, ow = k.w * k.fw;
@@ -90,12 +93,12 @@ KERNEL(grow_grad, Grow) { /* in is the large image */
 	}
 }
 
-// Rectifiers with slopes of their own: gamma broadcasts over the elements, or slopes are drawn.
+// Rectifiers with given slopes: gamma broadcasts over the elements, or slopes are drawn at random.
 struct Bend {
 	T *out, *mask, *dgamma;
 	const T *x, *gamma, *dy;
 	Int n, nd, dim[AXES], sg[AXES];
-	Int outs, size, nk, dk[AXES], sk[AXES], nr, dr[AXES], sr[AXES]; // gammas, and the elements of each
+	Int outs, size, nk, dk[AXES], sk[AXES], nr, dr[AXES], sr[AXES]; // gammas, and the elements that share each
 	double low, high;
 	Int draws;
 	uint64_t key, counter;

@@ -1,4 +1,4 @@
-// Heads of networks: arrays are [samples][classes][inner].
+// Loss layers: arrays are [samples][classes][inner].
 
 struct Head {
 	T *out;
@@ -10,7 +10,7 @@ struct Head {
 	double *valid; // number of labels that count
 };
 
-// Counts the labels that are not the ignored one; one block.
+// Counts the labels that are not the ignored label; one block.
 KERNEL(count_valid, Head) {
 	double n = 0;
 	for (Int i = threadIdx.x; i < k.labels; i += blockDim.x) n += (Int)get(k.label, i) != (Int)k.ignore;
@@ -18,7 +18,7 @@ KERNEL(count_valid, Head) {
 	if (threadIdx.x == 0) *k.valid = n > 0 ? n : 1;
 }
 
-// The gradient of softmax with cross entropy from its output x.
+// The gradient of softmax with cross entropy, from the softmax x.
 KERNEL(softmax_head_grad, Head) {
 	A scale = (A)k.scale;
 	if (k.by_valid) scale = (A)(k.scale / *k.valid);
@@ -55,13 +55,14 @@ KERNEL(hinge_grad, Hinge) {
 	}
 }
 
-// The cross entropy of the softmax of each row, one block per row, into double; and its sum.
+// The cross entropy of the softmax of each row, one block per row, in double; and the sum of the
+// rows.
 struct Entropy {
 	T *out;
 	const T *x, *label, *head;
 	double *row;
 	Int rows, classes;
-	double least; // probability
+	double least; // lower bound of the probability
 };
 __device__ inline A shifted_sum(const Entropy &k, const T *x, A *top) {
 	A most = -INFINITY, sum = 0;
@@ -101,7 +102,7 @@ KERNEL(entropy_grad, Entropy) {
 	}
 }
 
-// A constant divided by the number of elements above a threshold: first the number, by one block.
+// A constant divided by the number of elements above a threshold; one block counts the elements.
 struct Valid {
 	T *out;
 	const T *x;

@@ -1,10 +1,11 @@
-// Normalization. Arrays are [outer][channels][inner]; statistics have an element type of their own.
+// Batch normalization. Arrays are [outer][channels][inner]; the element type of statistics may
+// differ from the data's.
 
 struct Norm {
 	T *out;
 	const T *x, *dy;
 	Ptr gamma, beta, mean, inv, moving_mean, moving_var, dgamma, dbeta;
-	Int stat; // element type of all these
+	Int stat; // element type of the statistics and parameters
 	Int outer, channels, inner;
 	double eps, momentum;
 	Int fix_gamma, batch_stats;
@@ -14,7 +15,8 @@ struct Norm {
 	for (Int r = threadIdx.x; r < k.outer * k.inner; r += blockDim.x) \
 		for (Int i = (r / k.inner * k.channels + c) * k.inner + r % k.inner, once = 1; once; once = 0)
 
-// Mean and 1/sqrt(variance + eps) of each channel, one block per channel; the moving averages follow.
+// Mean and 1/sqrt(variance + eps) of each channel, one block per channel; it updates the moving
+// averages.
 KERNEL(batch_stats, Norm) {
 	double n = (double)(k.outer * k.inner);
 	for (Int c = blockIdx.x; c < k.channels; c += gridDim.x) {
@@ -43,7 +45,8 @@ KERNEL(batch_stats, Norm) {
 	}
 }
 
-// Moves the averages towards the mean of the batch and its variance, which is found in 1/sqrt(variance + eps).
+// Updates the moving averages with the mean and the variance of the batch; the variance is computed
+// from 1/sqrt(variance + eps).
 KERNEL(batch_moved, Norm) {
 	EACH(c, k.channels) {
 		double inv = read(k.inv, k.stat, c), var = 1 / (inv * inv) - k.eps;
@@ -62,8 +65,8 @@ KERNEL(batch_norm, Norm) {
 	}
 }
 
-// Sums of dy and of dy times the normalized data, one block per channel: the gradients of beta and gamma. moving_mean and moving_var point to scratch
-// memory for them, in double.
+// Sums of dy and of dy times the normalized data, one block per channel: the gradients of beta and
+// gamma. moving_mean and moving_var point to scratch memory for them, in double.
 KERNEL(batch_sums, Norm) {
 	for (Int c = blockIdx.x; c < k.channels; c += gridDim.x) {
 		A mean = (A)read(k.mean, k.stat, c), inv = (A)read(k.inv, k.stat, c), a = 0, b = 0;

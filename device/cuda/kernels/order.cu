@@ -1,12 +1,14 @@
-// Sorting by merging, and what groups of equal indices are good for; element types are known at run time. Equal elements keep their order.
+// Stable sorting by merging, and sums by groups of equal indices; element types are known at run
+// time.
 
-// Lanes of n elements, step apart: lane l begins at l / step · step · n + l % step. from and to hold places within lanes, [lanes][n].
+// Lanes of n elements, step elements apart: lane l begins at l / step · step · n + l % step. from
+// and to hold positions within lanes, [lanes][n].
 struct Order {
 	Any x;
 	Int *from, *to;
 	Int lanes, n, step, width, ascend;
 };
-const Int RUN = 8; // elements that one thread sorts
+const Int RUN = 8; // number of elements that one thread sorts
 
 __device__ inline bool before(const Order &k, double a, double b) {
 	if (!k.ascend) {
@@ -30,7 +32,8 @@ KERNEL(order_runs, Order) { /* sorts runs of RUN places into to */
 		}
 	}
 }
-// Merges pairs of runs of width places: an element's place is its own in its run and the number of those of the other run that go before it.
+// Merges pairs of runs of width elements: an element's new position is its position in its run plus
+// the number of elements of the other run before it.
 KERNEL(order_merge, Order) {
 	EACH(t, k.lanes * k.n) {
 		Int lane = t / k.n, i = t % k.n, begin = i / (2 * k.width) * 2 * k.width;
@@ -49,7 +52,8 @@ KERNEL(order_merge, Order) {
 	}
 }
 
-// The first count places of each lane's order: elements to values, places to indices, ones to mask; what has no memory is left out.
+// The first count positions of each lane's order: their elements go to values, the positions to
+// indices, ones to mask; missing operands are skipped.
 struct Top {
 	Any values, indices, mask, x;
 	const Int *order;
@@ -64,7 +68,8 @@ KERNEL(order_top, Top) {
 		if (k.mask.p) k.mask.set(src, 1);
 	}
 }
-// Between lanes and their chosen elements, whose places are known: values are chosen ones of x, or with back x gets values at their places.
+// Copies between lanes and chosen elements at known positions: from x to values, or with back from
+// values to x.
 struct Chosen {
 	Any values, indices, x;
 	Int lanes, n, step, count, back;
@@ -79,12 +84,13 @@ KERNEL(order_chosen, Chosen) {
 	}
 }
 
-// Which run of an array tuples of indices name: index a of tuple j is element a·count + j. at becomes -1 where mode says that what is out of range is left out.
+// The run of an array that each tuple of indices selects: index a of tuple j is element a·count +
+// j. at becomes -1 for a tuple out of range if mode leaves such tuples out.
 struct Tuples {
 	Any index;
 	Int *at;
-	// 0: the nearest one, 1: modulo, 2: left out. 3 and 4 are like 0 and 2, but round fractions down and count
-	// negative ones from the end.
+	// Indices out of range: 0: the nearest index, 1: modulo the extent, 2: left out. 3 and 4 are
+	// like 0 and 2, but round fractions down and count negative indices from the end.
 	Int axes, count, mode;
 	Int dim[AXES], stride[AXES];
 };
@@ -105,7 +111,8 @@ KERNEL(tuples, Tuples) {
 	}
 }
 
-// Runs of n elements, of which there are count for each of outer, and extent where their tuples lead: run j belongs to run at[j]. order sorts runs by that.
+// Runs of n elements: count source runs and extent destination runs for each of outer. Source run j
+// belongs to destination run at[j]; order sorts source runs by destination.
 struct Groups {
 	Any out, in;
 	const Int *at, *order;
@@ -117,7 +124,8 @@ KERNEL(groups_gather, Groups) { /* out: [outer][count][n], in: [outer][extent][n
 		if (k.at[j] >= 0) k.out.copy(t, k.in, (o * k.extent + k.at[j]) * k.n + t % k.n);
 	}
 }
-// Sums of the runs that belong together, in their order; those of which there are none are not written.
+// The sum of the source runs of each destination run, in order; destination runs without a source
+// are not written.
 KERNEL(groups_sum, Groups) {
 	EACH(t, k.outer * k.count * k.n) {
 		Int e = t % k.n, s = t / k.n % k.count, o = t / k.n / k.count, at = k.at[k.order[s]];
@@ -127,7 +135,7 @@ KERNEL(groups_sum, Groups) {
 		k.out.set((o * k.extent + at) * k.n + e, sum);
 	}
 }
-// The last of the runs that belong together.
+// The last source run of each destination run.
 KERNEL(groups_last, Groups) {
 	EACH(t, k.outer * k.count * k.n) {
 		Int e = t % k.n, s = t / k.n % k.count, o = t / k.n / k.count, at = k.at[k.order[s]];
@@ -142,7 +150,8 @@ KERNEL(groups_zero, Groups) { /* what some run leads to */
 	}
 }
 
-// Places in an array and tuples of indices; which lists the axes of a list of indices.
+// Conversion between positions in an array and tuples of indices; which lists the axes of a list of
+// indices.
 struct Places {
 	Any out, in;
 	Int n, axes;

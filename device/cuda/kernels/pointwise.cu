@@ -1,5 +1,5 @@
-// Functions of one and two elements. ZIP operands broadcast: with nd > 0 they have strides along the axes of the output, 0 where they repeat.
-// The expressions are also what fused chains are made of.
+// Functions of one and two elements. Operands of ZIP broadcast: with nd > 0 they have strides along
+// the axes of the output, 0 for repeated axes. Fused chains use the same expressions.
 
 struct Map {
 	T *out;
@@ -9,7 +9,7 @@ struct Map {
 	Int nd, dim[AXES], sa[AXES], sb[AXES];
 };
 
-// Floating-point remainder with the sign of b; 0 where b is 0.
+// Floating-point remainder with the sign of b; 0 if b is 0.
 template <class E> __device__ __noinline__ E gx_mod(E a, E b) {
 	if (b == 0) return 0;
 	E r = (E)fmod((double)a, (double)b);
@@ -44,7 +44,8 @@ static __device__ __noinline__ double gx_trigamma(double x) {
 	return y + 1 / x + 0.5 * z + z / x * (1.0 / 6 - z * (1.0 / 30 - z * (1.0 / 42 - z * (1.0 / 30 - z * (5.0 / 66)))));
 }
 
-// The inverse of the error function: a rational start (Giles) and two steps of Newton's method in double.
+// The inverse of the error function: a rational start (Giles) and two steps of Newton's method in
+// double.
 static __device__ __noinline__ double gx_erfinv(double x) {
 	if (!(x > -1 && x < 1)) return x == 1 ? INFINITY : x == -1 ? -INFINITY : NAN;
 	double w = -log((1 - x) * (1 + x)), p;
@@ -86,7 +87,8 @@ static __device__ __noinline__ double gx_gamma(double x) {
 static __device__ __noinline__ double gx_lgamma(double x) { return lgamma(x); }
 static __device__ __noinline__ A gx_hypot(A x, A y) { return (A)hypot((double)x, (double)y); }
 
-// Loops over long expressions are not unrolled: it takes the compiler long and gains nothing.
+// Loops over long expressions are not unrolled, because that slows the compiler down and gains
+// nothing.
 #define LOOP EACH
 #define MAP(name, value) \
 	KERNEL(name, Map) { \

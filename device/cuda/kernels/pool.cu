@@ -26,7 +26,8 @@ __device__ inline Cell cell(const Pool &k, const Int *at) {
 	}
 	return c;
 }
-// spot finds the window of output i, where its plane of the data begins and where the output lies.
+// spot returns the window of output i, and sets base to the start of its plane of the data and to
+// to the position of the output.
 __device__ inline Cell spot(const Pool &k, Int i, Int *base, Int *to) {
 	Int spots = k.out_[0] * k.out_[1] * k.out_[2], o = i % spots, ch = i / spots % k.channels, b = i / spots / k.channels;
 	Int at[3] = {o / (k.out_[2] * k.out_[1]), o / k.out_[2] % k.out_[1], o % k.out_[2]};
@@ -40,14 +41,14 @@ __device__ inline Cell spot(const Pool &k, Int i, Int *base, Int *to) {
 			for (Int w = (c).lo[2]; w < (c).hi[2]; w++)
 #define IN(base) ((base) + d * k.sx[2] + h * k.sx[3] + w * k.sx[4])
 
-// inside is the number of elements of the data in a window.
+// inside returns the number of elements of the data in a window.
 __device__ inline Int inside(const Cell &c) {
 	Int n = 1;
 	for (int a = 0; a < 3; a++) n *= c.hi[a] > c.lo[a] ? c.hi[a] - c.lo[a] : 0;
 	return n;
 }
 
-// largest returns the first largest element of a window, -1 where there is none.
+// largest returns the position of the first largest element of a window, -1 if the window is empty.
 __device__ inline Int largest(const Pool &k, const Cell &c, Int base) {
 	Int best = -1;
 	A top = 0;
@@ -78,14 +79,15 @@ KERNEL(pool, Pool) {
 			A v = get(k.x, IN(base));
 			sum += k.kind == 3 ? (A)pow((double)v, k.power) : v;
 		}
-		if (k.kind == 3) sum = k.power == 3 ? (A)cbrt((double)sum) : k.power == 2 ? (A)sqrt((double)sum) : sum; // a third root is below zero, too
+		if (k.kind == 3) sum = k.power == 3 ? (A)cbrt((double)sum) : k.power == 2 ? (A)sqrt((double)sum) : sum; // cube roots of negative sums exist
 		if (k.kind == 2) sum = c.count ? sum / (A)c.count : (A)0;
 		if (k.kind == 5) sum /= (A)(k.kernel[0] * k.kernel[1] * k.kernel[2]);
 		put(k.out, to, sum);
 	}
 }
 
-// Each element of the data gathers from the windows that it lies in: no two threads write the same place.
+// Each element of the data sums over the windows that contain it: each thread writes its own
+// element.
 KERNEL(pool_grad, Pool) {
 	Int size = k.in_[0] * k.in_[1] * k.in_[2];
 	EACH(i, k.batch * k.channels * size) {
@@ -122,7 +124,8 @@ KERNEL(pool_grad, Pool) {
 	}
 }
 
-// Picks of dy, which is like the data, what the windows' maxima are, or sums what each window's gradient was spread over.
+// The second derivative: for maxima reads dy, which has the shape of the data, at each window's
+// maximum; otherwise sums dy over each window.
 KERNEL(pool_select, Pool) {
 	EACH(i, k.batch * k.channels * k.out_[0] * k.out_[1] * k.out_[2]) {
 		Int base, to;

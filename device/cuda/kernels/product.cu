@@ -1,5 +1,5 @@
-// Products of matrices where no library computes them: C = alpha·A·B + beta·C, batch by batch, each operand with its strides. A block computes a tile of C
-// from tiles of A and B in shared memory.
+// Products of matrices without cuBLAS: C = alpha·A·B + beta·C, for batches, each operand with its
+// strides in elements. A block computes a tile of C from tiles of A and B in shared memory.
 
 struct Product {
 	const T *a, *b;

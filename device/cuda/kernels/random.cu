@@ -1,4 +1,4 @@
-// Numbers drawn one by one from streams of random words.
+// Uniform and normal random numbers and dropout masks, from streams of random words.
 
 struct Dropout {
 	T *out;
@@ -26,7 +26,7 @@ KERNEL(dropout_grad, Dropout) { /* keep holds the scale */
 	EACH(i, k.n) put(k.out, i, k.mask[i] ? get(k.in, i) * (A)k.keep : (A)0);
 }
 
-// A mask that several elements share.
+// A mask with one element for several elements of the data.
 struct Masked {
 	T *out;
 	const uint8_t *mask;
@@ -53,7 +53,8 @@ KERNEL(uniform, Uniform) {
 	}
 }
 
-// Standard normal numbers by the method of Box and Muller: words 0 and 1 of a block make elements 0 and 1, words 2 and 3 make elements 2 and 3.
+// Standard normal numbers by the method of Box and Muller: words 0 and 1 of a block make elements 0
+// and 1, words 2 and 3 make elements 2 and 3.
 KERNEL(normal, Uniform) {
 	EACH(b, (k.n + 3) / 4) {
 		uint32_t word[4];

@@ -1,12 +1,13 @@
-// Reductions over some axes: output o is the fold of the elements at kept(o) + reduced(r). Long ones are cut into chunks, whose number depends on the
-// shape alone, and their results are folded in order: the same bits each time.
+// Reductions over some axes: output o is the fold of the elements at kept(o) + reduced(r). Long
+// reductions are cut into chunks, whose number depends on the shape alone, and the chunks' results
+// are folded in order: results repeat bit for bit.
 
 struct Reduce {
 	T *out;
 	const T *in;
 	A *part; // [outs][chunks]
 	Int outs, size, chunks;
-	double scale; // of the result
+	double scale; // factor of the result
 	Int nk, dk[AXES], sk[AXES], nr, dr[AXES], sr[AXES];
 };
 
@@ -71,7 +72,8 @@ REDUCE(min, Least, (Int)0x7fffffffffffffffull, x)
 #endif
 
 #if GX_FLOATS
-// The index of the largest or smallest element along an axis, the first of equal ones; NaN beats everything.
+// The index of the largest or smallest element along an axis, the first of equal ones; NaN wins
+// over all numbers.
 struct Arg {
 	Ptr out;
 	const T *in;

@@ -1,6 +1,7 @@
 // Normalization of groups of elements (layer, instance and group norm).
 
-// Element j of group g lies at (g / inner)·n·inner + g % inner + j·inner. Its gamma is number j, or, with per_group > 0, number g % per_group.
+// Element j of group g is at (g / inner)·n·inner + g % inner + j·inner. Its gamma is number j, or,
+// with per_group > 0, number g % per_group.
 struct Rows {
 	T *out;
 	const T *x, *dy, *gamma, *beta;
@@ -34,7 +35,7 @@ KERNEL(rows_norm, Rows) {
 	}
 }
 
-// The statistics are computed again: those of half precision are rounded.
+// The statistics are computed again, because stored statistics of half precision are rounded.
 KERNEL(rows_norm_grad, Rows) {
 	ROW
 		A mean = get(k.mean, g), std = get(k.std, g), shift = 0, tilt = 0;

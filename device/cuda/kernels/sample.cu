@@ -1,14 +1,16 @@
-// Parts of images: averages, maxima and points between elements. Gradients gather where an element can find out what reads it; otherwise what reads it is
-// sorted by place first. No two threads write the same element.
+// Regions of images: averages, maxima and interpolated points. In gradients each element sums over
+// the outputs that read it; if it cannot compute them, the reads are first sorted by element. Each
+// thread writes its own elements.
 
-// Whole numbers, far away ones cut off so that something can be added to them.
+// Converts to an integer, with limits so that small numbers can be added without overflow.
 __device__ inline Int whole(A v) {
 	const A far = (A)1099511627776.0;
 	return v >= far ? (Int)1 << 40 : v > -far ? (Int)v : -((Int)1 << 40);
 }
 __device__ inline Int cut(Int i, Int n) { return i < 0 ? 0 : i < n ? i : n; }
 
-// Averages over windows that cover an image: element i of m along an axis averages from i·n/m up to the ceiling of (i+1)·n/m.
+// Averages over windows that cover an image: output i of m along an axis averages elements i·n/m,
+// rounded down, to (i+1)·n/m, rounded up, exclusive.
 struct Adaptive {
 	T *out;
 	const T *in;
@@ -37,7 +39,8 @@ KERNEL(adaptive_grad, Adaptive) { /* in is the gradient of the averages */
 	}
 }
 
-// The elements on both sides of a point of an axis with n elements, and how far the point is from the first to the second.
+// The elements on both sides of a point of an axis with n elements, and the point's distance from
+// the first, 0 to 1.
 struct Side {
 	Int lo, hi;
 	A f;
@@ -48,13 +51,13 @@ __device__ inline Side between(A v, Int n) {
 	if (lo >= n - 1) return Side{n - 1, n - 1, 0};
 	return Side{lo, lo + 1, v - (A)lo};
 }
-// What element i counts for a point.
+// The weight of element i in a point's value.
 __device__ inline A share(const Side &s, Int i) { return (s.lo == i ? (A)1 - s.f : (A)0) + (s.hi == i ? s.f : (A)0); }
 
 struct Resize {
 	T *out;
 	const T *in;
-	Int planes, h, w, oh, ow, centres; // centres: those of the outermost elements lie on each other
+	Int planes, h, w, oh, ow, centres; // centres: align the centres of the outermost elements
 };
 __device__ inline Side source(Int i, Int n, Int m, Int centres) {
 	float v = (float)i;
@@ -64,7 +67,7 @@ __device__ inline Side source(Int i, Int n, Int m, Int centres) {
 	}
 	return between((A)(v < 0 ? 0 : v), n);
 }
-// The first and last of m elements that can read element i of n; a few more do no harm.
+// The range of the m outputs that can read element i of n; it may contain outputs that do not.
 __device__ inline void readers(Int i, Int n, Int m, Int *from, Int *to) {
 	*from = i == 0 || n == 1 ? 0 : cut((i - 2) * m / n - 2, m);
 	*to = i >= n - 1 ? m : cut((i + 3) * m / n + 3, m);
@@ -100,8 +103,8 @@ KERNEL(resize_grad, Resize) { /* in is the gradient of what was resized */
 struct Regions {
 	T *out;
 	const T *in, *rois;
-	Int *index; // of the maxima
-	Int images, channels, h, w, rois_count, oh, ow, depth; // channels: of the output; depth: planes per channel of the output
+	Int *index; // positions of the maxima
+	Int images, channels, h, w, rois_count, oh, ow, depth; // channels: of the output; depth: input planes per channel of the output
 	Int samples, aligned;
 	double scale;
 };
@@ -123,7 +126,8 @@ __device__ inline Region region(const Regions &k, Int n) {
 	}
 	return r;
 }
-// Where sample i of part p lies along an axis, and whether it counts.
+// The position of sample i of part p along an axis; returns whether it counts: it lies in the image
+// or at most one element outside.
 __device__ inline bool sample(const Region &r, int a, Int p, Int i, Int n, Side *s) {
 	A v = r.start[a] + (A)p * r.part[a] + ((A)i + (A)0.5) * r.part[a] / (A)r.count[a];
 	*s = between(v, n);
@@ -153,7 +157,8 @@ KERNEL(roi_align, Regions) {
 		put(k.out, i, sum / (A)(r.count[0] * r.count[1]));
 	}
 }
-// The parts of a region along one axis whose samples can read element i; a few more do no harm.
+// The range of parts of a region along one axis whose samples can read element i; it may contain
+// parts that do not.
 __device__ inline void parts_at(const Region &r, int a, Int i, Int n, Int parts, Int *from, Int *to) {
 	*from = 0, *to = parts;
 	if (!(r.part[a] > 0)) return;
@@ -220,7 +225,8 @@ KERNEL(roi_pool, Regions) {
 	}
 }
 
-// Grids of points, [images][2][oh][ow], from matrices of two rows and three columns or displacements; element types of grids are known at run time.
+// Grids of points, [images][2][oh][ow], from matrices of two rows and three columns or
+// displacements; element types of grids are known at run time.
 struct Grid {
 	Any grid;
 	T *out;
@@ -262,7 +268,7 @@ KERNEL(grid_warp_grad, Grid) {
 	EACH(i, k.images * 2 * k.oh * k.ow) put(k.out, i, get(k.in, i) / (((A)(i / (k.oh * k.ow) % 2 ? k.oh : k.ow) - 1) / 2));
 }
 
-// Images read at the points of grids.
+// Images sampled at the points of grids.
 struct Sampler {
 	T *out; // [images][channels][points]
 	const T *in, *dy;

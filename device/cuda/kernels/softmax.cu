@@ -1,4 +1,5 @@
-// Softmax and its relatives along one axis of [outer][n][inner]. One block per lane. Elements behind the length of a lane are zero in the output.
+// Softmax, its logarithm and softmin along one axis of [outer][n][inner]. One block per lane.
+// Elements after the length of a lane are zero in the output.
 
 struct Softmax {
 	T *out;
@@ -39,7 +40,7 @@ KERNEL(softmax, Softmax) {
 	}
 }
 
-// The gradient from that of the output, a, and the output, b.
+// The gradient, from the gradient of the output, a, and the output, b.
 KERNEL(softmax_grad, Softmax) {
 	LANES
 		A sum = 0;

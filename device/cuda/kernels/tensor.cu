@@ -1,9 +1,11 @@
-// Running sums, histograms, products by columns, means with variances, and comparisons; element types are known at run time.
+// Running sums, histograms, Khatri-Rao products, moments, comparisons, filling and padding; element
+// types are known at run time.
 
-// Lanes of n elements, step apart. One block per lane: each thread sums a piece, then all of them know what lies before theirs.
+// Lanes of n elements, step elements apart. One block per lane: each thread sums a piece, then each
+// adds the sums of the pieces before its own.
 struct Running {
 	Any out, in;
-	Int lanes, n, step, backwards, exact, cut; // exact: as integers; cut: elements become whole numbers first
+	Int lanes, n, step, backwards, exact, cut; // exact: sum integers; cut: round elements towards zero first
 };
 template <class E> __device__ inline E running_get(const Running &k, Int i) {
 	if (k.exact) return (E)k.in.integer(i);
@@ -34,7 +36,8 @@ KERNEL(running, Running) {
 	else running<double>(k);
 }
 
-// Counts of elements between edges, which ascend. Counts are whole numbers: the order of additions does not show.
+// Counts of elements between ascending edges. Counts are integers, so the order of additions does
+// not matter.
 struct Bins {
 	unsigned long long *count;
 	Any edges, x;
@@ -45,7 +48,7 @@ KERNEL(bins, Bins) {
 	EACH(i, k.n) {
 		double v = k.x[i];
 		if (!(v >= k.edges[0] && v <= last)) continue;
-		Int lo = 0, hi = k.bins; // edges[lo] <= v < edges[hi], but for the last one
+		Int lo = 0, hi = k.bins; // invariant: edges[lo] <= v < edges[hi]; the last bin includes its upper edge
 		while (hi - lo > 1) {
 			Int m = (lo + hi) / 2;
 			if (k.edges[m] <= v) lo = m;
@@ -63,7 +66,7 @@ KERNEL(edges, Edges) {
 	EACH(i, k.n + 1) k.out.set(i, k.low + (k.high - k.low) * (double)i / (double)k.n);
 }
 
-// Products of all rows of several matrices, column by column.
+// Products of all combinations of rows of several matrices, column by column (Khatri-Rao).
 struct Columns {
 	Any out, in[AXES];
 	Int n, cols, count, rows[AXES];
@@ -77,7 +80,7 @@ KERNEL(columns, Columns) {
 	}
 }
 
-// Mean and variance of what is reduced; one block per output.
+// Mean and variance of the reduced elements; one block per output.
 struct Moments {
 	Any mean, variance, x;
 	Int outs, size, nk, dk[AXES], sk[AXES], nr, dr[AXES], sr[AXES];
@@ -99,7 +102,7 @@ KERNEL(moments, Moments) {
 	}
 }
 
-// Writes a zero where two elements are apart; all threads that write write the same.
+// Writes a zero if two elements differ by too much; all writing threads write the same value.
 struct Close {
 	Any out, a, b;
 	Int n, nan_differs;
@@ -125,7 +128,7 @@ KERNEL(quadratic, Quadratic) {
 	}
 }
 
-// A number written to the elements of a view, and a list of numbers.
+// Fills a view with a number, and an array with a list of numbers.
 struct Region {
 	Any out;
 	Int n, nd, dim[AXES], stride[AXES];
@@ -143,7 +146,8 @@ KERNEL(list, List) {
 	EACH(i, k.n) k.out.set_integer(i, k.value[i]);
 }
 
-// Arrays that go on beyond their borders, with the element at the border or with what lies before it, mirrored.
+// Padding with the element at the border (edge), or with the elements inside, mirrored at the
+// border.
 struct Padding {
 	Any out, in;
 	Int n, nd, edge, dim[AXES], low[AXES], high[AXES];
@@ -161,7 +165,7 @@ KERNEL(pad, Padding) {
 		k.out.copy(i, k.in, from);
 	}
 }
-// How many places of the padded axis repeat element i, and the j-th of them.
+// The number of positions of the padded axis that repeat element i, and the j-th of them.
 __device__ inline Int repeats(const Padding &k, Int d, Int i) {
 	Int n = k.dim[d];
 	if (k.edge) return 1 + (i == 0 ? k.low[d] : 0) + (i == n - 1 ? k.high[d] : 0);
@@ -192,7 +196,8 @@ KERNEL(pad_grad, Padding) { /* in is the gradient of the padded array */
 	}
 }
 
-// The place of the largest or smallest number along an axis of [outer][n][inner], the first of equal ones.
+// The index of the largest or smallest number along an axis of [outer][n][inner], the first of
+// equal ones.
 struct Best {
 	Any out, in;
 	Int outer, n, inner, largest;

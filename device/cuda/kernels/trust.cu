@@ -1,4 +1,5 @@
-// Steps of optimizers that depend on norms of whole layers, and these norms; element types are known at run time.
+// Steps of optimizers that depend on the norms of whole layers, and the norms; element types are
+// known at run time.
 
 // The sum of squares of each of count chunks of x; one block per chunk.
 struct Squares {
@@ -19,7 +20,7 @@ KERNEL(squares, Squares) {
 		if (threadIdx.x == 0) k.part[c] = sum;
 	}
 }
-// Adds chunks up; one block.
+// Adds up the chunks; one block.
 struct Join {
 	Any out;
 	const double *part;
@@ -38,7 +39,7 @@ __device__ inline double limit(double g, double most) { return most < 0 ? g : g 
 struct Direction {
 	Any out, weight, grad, mean, var;
 	Int n;
-	double beta1, beta2, eps, wd, rescale, most, c1, c2; // c1 and c2 correct the means
+	double beta1, beta2, eps, wd, rescale, most, c1, c2; // c1, c2: bias corrections of the means
 };
 KERNEL(direction, Direction) {
 	EACH(i, k.n) {
@@ -49,9 +50,9 @@ KERNEL(direction, Direction) {
 	}
 }
 
-// The step along it. r1 and r2 are norms of one element each, or with squared their squares.
+// The step along the direction. r1 and r2 hold one norm each, or with squared its square.
 struct Along {
-	Any out, weight, g, r1, r2, exact; // exact: the weight before it is rounded to out, may be missing
+	Any out, weight, g, r1, r2, exact; // exact: the weight before rounding to out; may be missing
 	Int n, squared;
 	double lr, lower, upper;
 };
@@ -68,7 +69,7 @@ KERNEL(along, Along) {
 	}
 }
 
-// Learning rates scaled by the ratio of norms of layers.
+// Learning rates scaled by the ratio of the norms of each layer.
 struct Lars {
 	Any out, lrs, weights, grads, wds;
 	Int n;

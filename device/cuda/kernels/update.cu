@@ -1,5 +1,6 @@
-// Steps of optimizers, element by element: v[0] is the weight, v[1] the gradient, the others states. With mixed precision weight and gradient have the
-// element type of the file, states and the exact weight, the last of them, are float32.
+// Steps of optimizers, element by element: v[0] is the weight, v[1] the gradient, the others
+// states. With mixed precision weight and gradient have the element type of the file, states and
+// the exact weight, the last of them, are float32.
 
 const int STATES = 4;
 
@@ -8,10 +9,10 @@ struct Step {
 	const T *weight, *grad;
 	Ptr state[STATES];
 	Int n, states, mixed;
-	double p[12]; // the numbers of the rule
-	Ptr scale;    // where the factor of the gradient is, if not among the numbers; without effect when it is zero or not finite
+	double p[12]; // parameters of the rule
+	Ptr scale;    // address of the gradient's factor; 0: the factor is in p; no step if the factor is 0 or not finite
 	Int scale_type;
-	Ptr rates, decays; // lists of learning rates and weight decays, element number which of them; zero: they are among the numbers
+	Ptr rates, decays; // arrays of learning rates and weight decays, read at index which; 0: they are in p
 	Int list_type, which;
 };
 
@@ -40,7 +41,7 @@ template <class F> __device__ inline void step(const Step &k, F rule) {
 	}
 }
 
-// The first four numbers are learning rate, weight decay, factor of the gradient and its limit.
+// The first four parameters are learning rate, weight decay, factor of the gradient and its limit.
 #define RULE(name, body) \
 	struct Rule_##name { \
 		__device__ void operator()(double *v, const double *p, double rescale) const { \
