@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// Kind is a code. The zero value sends float32 as it is.
+// Kind is a compression code. The zero value sends float32 unchanged.
 type Kind uint8
 
 // The codes.
@@ -29,11 +29,11 @@ func (k Kind) String() string {
 	return kindNames[k]
 }
 
-// Method is a kind with its parameters. The zero value does not compress.
+// Method is a compression code with its parameters. The zero value does not compress.
 type Method struct {
 	Kind      Kind
-	Threshold float32 // of TwoBit, positive; 0 means 0.5
-	Ratio     float64 // of TopK: the part of the elements that travels, at most 1; 0 means 0.01
+	Threshold float32 // for TwoBit: positive; 0 means 0.5
+	Ratio     float64 // for TopK: share of the elements that is sent, at most 1; 0 means 0.01
 }
 
 // Parse makes a method from MXNet's parameters: type (2bit, 1bit, topk, fp16 or none), threshold
@@ -83,7 +83,7 @@ func parseKind(name string) (Kind, error) {
 	return None, fmt.Errorf("compress: type %q, want none, 2bit, 1bit, topk or fp16", name)
 }
 
-// Validate reports parameters that make no sense.
+// Validate returns an error for an unknown kind and for parameters out of range.
 func (m Method) Validate() error {
 	t := float64(m.Threshold)
 	switch {
@@ -97,7 +97,7 @@ func (m Method) Validate() error {
 	return nil
 }
 
-// Size returns how many bytes a payload for n elements has.
+// Size returns the size in bytes of the payload for n elements.
 func (m Method) Size(n int) int {
 	switch m.Kind {
 	case TwoBit:
@@ -112,9 +112,9 @@ func (m Method) Size(n int) int {
 	return 4 * n
 }
 
-// Append appends the code of grad plus residual to dst and leaves in residual what the code does
-// not say. residual has the length of grad; it is not used when the kind is None. The only error is
-// that of an invalid method or of lengths that differ.
+// Append encodes grad plus residual, appends the payload to dst and sets residual to the difference
+// that the payload does not represent. residual has the length of grad; it is not used when the
+// kind is None. Append fails only if the method is invalid or the lengths differ.
 func (m Method) Append(dst []byte, grad, residual []float32) ([]byte, error) {
 	if err := m.Validate(); err != nil {
 		return dst, err
@@ -153,7 +153,7 @@ func grow(b []byte, n int) []byte {
 	return next
 }
 
-// Add adds what a payload says to sum, element by element. An error leaves sum as it was.
+// Add decodes a payload and adds it to sum, element by element. On an error sum is unchanged.
 func Add(sum []float32, k Kind, payload []byte) error {
 	if err := Check(len(sum), k, payload); err != nil {
 		return err
@@ -175,7 +175,7 @@ func Add(sum []float32, k Kind, payload []byte) error {
 	return nil
 }
 
-// Decode overwrites dst with what a payload says. An error leaves dst as it was.
+// Decode decodes a payload into dst. On an error dst is unchanged.
 func Decode(dst []float32, k Kind, payload []byte) error {
 	if err := Check(len(dst), k, payload); err != nil {
 		return err
@@ -184,7 +184,8 @@ func Decode(dst []float32, k Kind, payload []byte) error {
 	return Add(dst, k, payload)
 }
 
-// Check reports whether a payload is one for n elements: Add and Decode then do not fail.
+// Check returns an error unless the payload is valid for n elements; Add and Decode do not fail on
+// a valid one.
 func Check(n int, k Kind, payload []byte) error {
 	if int(k) >= len(kindNames) {
 		return fmt.Errorf("compress: payload of unknown %v", k)

@@ -6,8 +6,7 @@ import (
 	"gomx/dtype"
 )
 
-// half writes float16. What overflows becomes the largest finite number, so that the residual stays
-// finite.
+// half writes float16. Overflow gives the largest finite number, so that the residual stays finite.
 func half(out []byte, grad, residual []float32) {
 	for i, g := range grad {
 		v := residual[i] + g

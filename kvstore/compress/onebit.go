@@ -1,7 +1,7 @@
 package compress
 
-// oneBit writes the means of the elements below zero and of the others, then one bit per element,
-// the first one in the highest bit: 1 for the others.
+// oneBit writes the mean of the elements below zero, the mean of the other elements, then one bit
+// per element, the first in the highest bit: 0 for elements below zero, 1 for the others.
 func oneBit(out []byte, grad, residual []float32) {
 	var low, high float64
 	highs := 0

@@ -10,7 +10,7 @@ import (
 
 const defaultRatio = 0.01
 
-// kept returns how many of n elements travel: at least one.
+// kept returns the number of elements that are sent of n elements: at least one.
 func (m Method) kept(n int) int {
 	ratio := m.Ratio
 	if ratio == 0 {
@@ -19,8 +19,8 @@ func (m Method) kept(n int) int {
 	return min(n, max(1, int(math.Ceil(ratio*float64(n)))))
 }
 
-// topK writes the places of the largest elements in ascending order, each with its value. Of equal
-// ones those in front are taken; NaN counts as largest, so that it is not hidden.
+// topK writes the indices of the largest elements in ascending order, each with its value. Among
+// equal elements the first ones are taken; NaN counts as the largest, so that it is sent.
 func (m Method) topK(out []byte, grad, residual []float32) {
 	for i, g := range grad {
 		residual[i] += g
@@ -50,8 +50,8 @@ func (m Method) topK(out []byte, grad, residual []float32) {
 // numbers.
 func magnitude(v float32) uint32 { return math.Float32bits(v) &^ (1 << 31) }
 
-// threshold returns the magnitude of the k-th largest element, and how many of those equal to it
-// are among the k largest. It narrows the magnitude down byte by byte, in four passes.
+// threshold returns the magnitude of the k-th largest element, and the number of elements with this
+// magnitude among the k largest. It determines the magnitude byte by byte, in four passes.
 func threshold(v []float32, k int) (bound uint32, equal int) {
 	for shift := 24; shift >= 0; shift -= 8 {
 		var count [256]int
@@ -69,7 +69,7 @@ func threshold(v []float32, k int) (bound uint32, equal int) {
 	return bound, k
 }
 
-// checkTopK makes sure that the places of a payload ascend and lie within n elements.
+// checkTopK returns an error unless the indices of a payload ascend and are below n.
 func checkTopK(n int, payload []byte) error {
 	if len(payload)%8 != 0 {
 		return fmt.Errorf("compress: topk payload of %d bytes, want a multiple of 8", len(payload))

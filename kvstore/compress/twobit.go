@@ -3,7 +3,7 @@ package compress
 const defaultThreshold = 0.5
 
 // twoBit writes the threshold, then sixteen elements in every four bytes, the first one in the
-// highest bits of the first byte: 11 for +threshold, 10 for -threshold, 00 for nothing. This is the
+// highest bits of the first byte: 11 for +threshold, 10 for -threshold, 00 for 0. This is the
 // arithmetic of MXNet's quantize_2bit, whose results depend on the order of its two comparisons.
 func (m Method) twoBit(out []byte, grad, residual []float32) {
 	t := m.Threshold

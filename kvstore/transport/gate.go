@@ -2,10 +2,11 @@ package transport
 
 import "gomx/kvstore/wire"
 
-// Gate decides which of the messages that arrived reach the handler. It belongs to the goroutine that receives.
+// Gate decides which of the received messages reach the handler. Only the receiving goroutine may
+// use it.
 type Gate struct {
 	job    uint64
-	newest map[wire.Node]uint32
+	newest map[wire.Node]uint32 // highest incarnation received, by sender
 	count  *Counters
 }
 
@@ -14,8 +15,9 @@ func NewGate(c *Config, count *Counters) *Gate {
 	return &Gate{job: c.Job, newest: map[wire.Node]uint32{}, count: count}
 }
 
-// Admit reports whether a message may pass. from is the node that the transport authenticated; it is nobody where the
-// header's word must do. A message that may not pass is counted.
+// Admit reports whether a message may reach the handler, and counts it if it may not. from is the
+// node that the transport authenticated, or the zero Node if the transport has no keys and the
+// header is trusted.
 func (g *Gate) Admit(from wire.Node, m *wire.Message) bool {
 	switch {
 	case m.Job != g.job:
@@ -25,7 +27,7 @@ func (g *Gate) Admit(from wire.Node, m *wire.Message) bool {
 		g.count.Imposter.Add(1)
 		return false
 	}
-	if m.Incarnation == 0 { // a process that asks for a place has none yet
+	if m.Incarnation == 0 { // a process that says hello has no incarnation yet
 		return true
 	}
 	newest, known := g.newest[m.From]
@@ -39,7 +41,8 @@ func (g *Gate) Admit(from wire.Node, m *wire.Message) bool {
 	return true
 }
 
-// Replaced reports whether a message comes from a process in whose place a newer one has been heard.
+// Replaced reports whether a message comes from an older incarnation of a node than one already
+// received.
 func (g *Gate) Replaced(m *wire.Message) bool {
 	return m.Job == g.job && m.Incarnation != 0 && m.Incarnation < g.newest[m.From]
 }

@@ -2,23 +2,23 @@ package transport
 
 import "sync/atomic"
 
-// Stats counts what went through an endpoint, and what it dropped and why.
+// Stats counts the messages of an endpoint, and the dropped ones by reason.
 type Stats struct {
-	Sent, SentBytes         uint64 // messages, and their payloads' bytes
+	Sent, SentBytes         uint64 // messages, and bytes of their payloads
 	Received, ReceivedBytes uint64
-	Shared                  uint64 // messages of those sent whose payload went through shared memory
+	Shared                  uint64 // sent messages whose payload went through shared memory
 	Refused                 uint64 // sends that returned ErrBusy or ErrUnreachable
 
-	Garbage  uint64 // dropped: not a message of ours
-	Foreign  uint64 // dropped: another job's
-	Imposter uint64 // dropped: claims to be from another node than it is
+	Garbage  uint64 // dropped: not a valid message
+	Foreign  uint64 // dropped: of another job
+	Imposter uint64 // dropped: claims another sender than the authenticated one
 	Stale    uint64 // dropped: from an incarnation that has been replaced
 }
 
-// Dropped returns how many received messages were dropped.
+// Dropped returns the number of received messages that were dropped.
 func (s Stats) Dropped() uint64 { return s.Garbage + s.Foreign + s.Imposter + s.Stale }
 
-// Metered is implemented by endpoints that count.
+// Metered is an optional interface of endpoints that count messages.
 type Metered interface{ Stats() Stats }
 
 // Counters are the Stats of a running endpoint. The zero value is ready.
@@ -27,12 +27,14 @@ type Counters struct {
 	Garbage, Foreign, Imposter, Stale                         atomic.Uint64
 }
 
-// Stats returns the present counts.
+// Stats returns the current counts.
 func (c *Counters) Stats() Stats {
 	return Stats{
-		Sent: c.Sent.Load(), SentBytes: c.SentBytes.Load(), Received: c.Received.Load(), ReceivedBytes: c.ReceivedBytes.Load(),
-		Shared: c.Shared.Load(), Refused: c.Refused.Load(),
-		Garbage: c.Garbage.Load(), Foreign: c.Foreign.Load(), Imposter: c.Imposter.Load(), Stale: c.Stale.Load(),
+		Sent: c.Sent.Load(), SentBytes: c.SentBytes.Load(), Received: c.Received.Load(),
+		ReceivedBytes: c.ReceivedBytes.Load(),
+		Shared:        c.Shared.Load(), Refused: c.Refused.Load(),
+		Garbage: c.Garbage.Load(), Foreign: c.Foreign.Load(), Imposter: c.Imposter.Load(),
+		Stale: c.Stale.Load(),
 	}
 }
 
@@ -42,7 +44,7 @@ func (c *Counters) Out(payload int) {
 	c.SentBytes.Add(uint64(payload))
 }
 
-// In counts a message that is handed to the handler.
+// In counts a message that is passed to the handler.
 func (c *Counters) In(payload int) {
 	c.Received.Add(1)
 	c.ReceivedBytes.Add(uint64(payload))

@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// poison is what a payload holds after its time.
+// poison is the value of all bytes of a payload after its release.
 const poison = 0xa5
 
 // buffer is the memory of a payload.
@@ -17,10 +17,10 @@ type buffer struct {
 	freed atomic.Bool
 }
 
-// buffers are recycled. The zero value is ready.
+// buffers is a pool of buffers. The zero value is ready for use.
 type buffers struct{ pool sync.Pool }
 
-// copy returns a buffer that holds a payload.
+// copy returns a buffer with a copy of a payload.
 func (p *buffers) copy(payload []byte) *buffer {
 	b, _ := p.pool.Get().(*buffer)
 	if b == nil {

@@ -1,5 +1,5 @@
-// Package mem carries messages within one process, and loses, delays, doubles, reorders or
-// partitions them when asked.
+// Package mem is a transport within one process. For tests it loses, delays, duplicates and
+// reorders messages, and partitions the network.
 //
 //	n := mem.NewNetwork(seed)
 //	n.SetFaults(mem.Faults{Loss: 0.01, MaxDelay: time.Millisecond})
@@ -7,11 +7,11 @@
 //	n.Partition([]wire.Node{a, b}, []wire.Node{c})
 //	n.Heal()
 //
-// What happens to the k-th message from one node to another depends on the seed, the two nodes and
-// k alone, however the goroutines run, so that a failing run can be repeated as far as its own
+// The faults of the k-th message from one node to another depend on the seed, the two nodes and k
+// alone, not on the schedule of goroutines, so that a failing run can be repeated as far as its own
 // timing allows.
 //
-// A healthy network keeps every promise of package transport. Payloads are copied, and the memory
-// of a received payload is overwritten when its time is over: who keeps one without taking it will
-// notice.
+// A network without faults gives all guarantees of package transport. Payloads are copied, and the
+// memory of a received payload is overwritten after its release, so that tests find receivers that
+// keep a payload without taking it.
 package mem

@@ -10,39 +10,39 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// queueLimit is how many messages an endpoint holds before senders are told to wait.
+// queueLimit is the number of queued messages at which an endpoint refuses more with ErrBusy.
 const queueLimit = 10000
 
-// endpoint is a node's end. One goroutine receives.
+// endpoint is a node's end of the network. One goroutine receives.
 type endpoint struct {
 	net   *Network
 	cfg   transport.Config
 	addr  string
 	count transport.Counters
-	gate  *transport.Gate // of the receiving goroutine
+	gate  *transport.Gate // used by the receiving goroutine only
 	bufs  buffers
-	wake  chan struct{} // holds a token when the queue changed
-	done  chan struct{}
+	wake  chan struct{} // holds a token if the queue has changed
+	done  chan struct{} // closed when the receiving goroutine has ended
 
 	mu     sync.Mutex
 	closed bool
-	peers  map[wire.Node]string // by Connect
-	routes map[wire.Node]string // the way back to those who have sent
+	peers  map[wire.Node]string // addresses given to Connect
+	routes map[wire.Node]string // addresses of nodes that have sent messages
 	queue  arrivals
-	order  uint64
+	order  uint64 // number of messages accepted
 }
 
-// arrival is a message under way.
+// arrival is a message that has been sent and not yet received.
 type arrival struct {
 	due    time.Time
-	order  uint64 // of sending, among those due at the same time
-	sender string // address
+	order  uint64 // order of sending, for messages due at the same time
+	sender string // address of the sender
 	m      wire.Message
 	buf    *buffer
 }
 
-// Open puts an endpoint on a network. Config.Listen may name its address, so that a later
-// incarnation can take it over.
+// Open adds an endpoint to a network. Config.Listen may set its address, so that a later
+// incarnation can have the same one.
 func Open(n *Network, cfg transport.Config) (transport.Endpoint, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, err
@@ -106,7 +106,8 @@ func (e *endpoint) Send(to wire.Node, m *wire.Message, sent func()) error {
 	return nil
 }
 
-// way finds the address of a node. The way back to one that has closed its endpoint is closed.
+// way returns the address of a node. The address of a node that has only sent messages is valid
+// while its endpoint is open.
 func (e *endpoint) way(to wire.Node) (string, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -147,7 +148,7 @@ func (e *endpoint) signal() {
 	}
 }
 
-// receive hands messages to the handler as they become due.
+// receive passes messages to the handler when they are due.
 func (e *endpoint) receive() {
 	defer close(e.done)
 	timer := time.NewTimer(time.Hour)
@@ -169,7 +170,8 @@ func (e *endpoint) receive() {
 	}
 }
 
-// next takes the message that is due, or says how long to wait for one.
+// next removes and returns the message that is due, or returns the time until the next one is due,
+// an hour if there is none.
 func (e *endpoint) next() (a *arrival, wait time.Duration, closed bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -182,7 +184,7 @@ func (e *endpoint) next() (a *arrival, wait time.Duration, closed bool) {
 	return heap.Pop(&e.queue).(*arrival), 0, false
 }
 
-// deliver lets a message through the gate and to the handler.
+// deliver passes a message to the handler if the gate admits it.
 func (e *endpoint) deliver(a *arrival) {
 	from := a.m.From
 	if e.gate.Admit(wire.Node{}, &a.m) {
@@ -197,7 +199,7 @@ func (e *endpoint) deliver(a *arrival) {
 	}
 }
 
-// Close implements transport.Endpoint. Messages that are under way to others arrive.
+// Close implements transport.Endpoint. Messages that it has sent still arrive.
 func (e *endpoint) Close() error {
 	e.mu.Lock()
 	if !e.closed {
@@ -210,7 +212,7 @@ func (e *endpoint) Close() error {
 	return nil
 }
 
-// arrivals is a heap by time.
+// arrivals is a heap ordered by due and order.
 type arrivals []*arrival
 
 func (q arrivals) Len() int { return len(q) }

@@ -10,52 +10,52 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// Faults says what happens to messages. The zero value is a healthy network.
+// Faults sets the faults of a network. The zero value means no faults.
 type Faults struct {
 	Loss      float64 // probability that a message is lost
-	Duplicate float64 // probability that it arrives twice
-	Reorder   float64 // probability that later messages may overtake it
+	Duplicate float64 // probability that a message arrives twice
+	Reorder   float64 // probability that later messages may overtake a message
 	MinDelay  time.Duration
-	MaxDelay  time.Duration // delays lie between the two, evenly
+	MaxDelay  time.Duration // delays are uniformly distributed from MinDelay to MaxDelay
 }
 
-// Network connects endpoints. Its methods may be called from any goroutine.
+// Network connects endpoints in one process. Its methods may be called from any goroutine.
 type Network struct {
 	seed uint64
 
 	mu     sync.Mutex
 	faults Faults
-	group  map[wire.Node]int // of a partitioned node; nodes without one reach everybody
-	cut    map[pair]bool
+	group  map[wire.Node]int // partition of a node; a node without one reaches all nodes
+	cut    map[pair]bool     // directions that lose all messages
 	links  map[pair]*link
-	at     map[string]*endpoint
-	names  int
+	at     map[string]*endpoint // open endpoints by address
+	names  int                  // number of addresses generated
 }
 
-// pair is a direction.
+// pair is a direction between two nodes.
 type pair struct{ from, to wire.Node }
 
-// link is the history of a direction.
+// link is the state of a direction.
 type link struct {
-	rng  *rand.Rand
-	last time.Time // when the latest message that keeps its place is due
+	rng  *rand.Rand // draws the faults
+	last time.Time  // latest due time of a message that keeps the order
 }
 
-// NewNetwork returns a healthy network whose later faults follow from the seed.
+// NewNetwork returns a network without faults. The seed determines the faults that SetFaults adds.
 func NewNetwork(seed uint64) *Network {
 	return &Network{seed: seed, group: map[wire.Node]int{}, cut: map[pair]bool{},
 		links: map[pair]*link{}, at: map[string]*endpoint{}}
 }
 
-// SetFaults says what happens to messages from now on.
+// SetFaults sets the faults of messages that are sent from now on.
 func (n *Network) SetFaults(f Faults) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.faults = f
 }
 
-// Partition lets messages pass only between nodes of the same group. Nodes of no group reach
-// everybody.
+// Partition lets messages pass only between nodes of the same group. Nodes of no group reach all
+// nodes.
 func (n *Network) Partition(groups ...[]wire.Node) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -81,7 +81,7 @@ func (n *Network) Heal() {
 	n.group, n.cut = map[wire.Node]int{}, map[pair]bool{}
 }
 
-// enter gives an endpoint its address.
+// enter adds an endpoint with address addr, or with a generated one if addr is empty.
 func (n *Network) enter(e *endpoint, addr string) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -103,14 +103,14 @@ func (n *Network) leave(addr string) {
 	delete(n.at, addr)
 }
 
-// there reports whether an address has an endpoint.
+// there reports whether an endpoint is open at an address.
 func (n *Network) there(addr string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.at[addr] != nil
 }
 
-// fate decides when copies of a message arrive: none if it is lost.
+// fate draws the due times of the copies of a message: none if it is lost.
 func (n *Network) fate(from, to wire.Node, addr string) (at *endpoint, due []time.Time) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -121,8 +121,8 @@ func (n *Network) fate(from, to wire.Node, addr string) (at *endpoint, due []tim
 		n.links[p] = l
 	}
 	f := &n.faults
-	// Every message draws the same number of times, so that the k-th draw means the same in every
-	// run.
+	// Every message draws the same number of random values, so that the k-th message of a direction
+	// has the same values in every run.
 	var draw [5]float64
 	for i := range draw {
 		draw[i] = l.rng.Float64()
@@ -139,7 +139,8 @@ func (n *Network) fate(from, to wire.Node, addr string) (at *endpoint, due []tim
 	return at, due
 }
 
-// due returns the time of arrival. Messages keep their order unless they may be overtaken.
+// due returns the time of arrival. Messages keep their order unless overtaken allows later ones to
+// pass.
 func (n *Network) due(l *link, overtaken bool, draw float64) time.Time {
 	f := &n.faults
 	t := time.Now().Add(f.MinDelay + time.Duration(draw*float64(max(0, f.MaxDelay-f.MinDelay))))
@@ -155,7 +156,7 @@ func (n *Network) due(l *link, overtaken bool, draw float64) time.Time {
 
 func nodeKey(n wire.Node) uint64 { return uint64(n.Role)<<16 | uint64(n.Rank) }
 
-// Nodes lists who is on the network, for tests that pick a victim.
+// Nodes lists the nodes on the network, for tests that choose one at random.
 func (n *Network) Nodes() []wire.Node {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -7,12 +7,13 @@ import (
 	"fmt"
 )
 
-// descriptor says where a payload lies. A length of 0 only introduces the segment.
+// descriptor is the position of a payload in a segment. A length of 0 means that the message only
+// tells the receiver whose segment it is.
 type descriptor struct {
-	token  token
-	first  uint32
-	round  uint32
-	length uint64
+	token  token  // names the segment
+	first  uint32 // first place of the payload
+	round  uint32 // use of the place; the receiver writes it to the mark when done
+	length uint64 // bytes
 }
 
 const descriptorSize = 32
@@ -35,7 +36,7 @@ func (d *descriptor) get(b []byte) error {
 	return nil
 }
 
-// fits reports whether the payload lies within a segment of a number of bytes.
+// fits reports whether the payload lies within a segment of size bytes.
 func (d *descriptor) fits(size int) bool {
 	room := uint64(size - markPage)
 	at := uint64(d.first) * placeSize

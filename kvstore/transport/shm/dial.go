@@ -10,11 +10,11 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// dial is the wish to have a line to a peer.
+// dial is the request to keep a line to a peer; one goroutine serves it.
 type dial struct {
 	peer  wire.Node
 	name  string
-	line  *line // the present one
+	line  *line // current line, nil if there is none
 	ended chan struct{}
 	once  sync.Once
 }
@@ -23,7 +23,7 @@ func newDial(peer wire.Node, name string) *dial {
 	return &dial{peer: peer, name: name, ended: make(chan struct{})}
 }
 
-// stop ends the wish and its line. The caller holds the endpoint's mu.
+// stop ends the request and closes its line. The caller holds the endpoint's mu.
 func (d *dial) stop() {
 	d.once.Do(func() { close(d.ended) })
 	if d.line != nil {
@@ -31,13 +31,14 @@ func (d *dial) stop() {
 	}
 }
 
-// Pauses between attempts to reach a peer, which may be on another host and never be reached.
+// The first and the longest pause between attempts to reach a peer. A peer on another host is never
+// reached.
 const (
 	firstPause = 20 * time.Millisecond
 	lastPause  = 2 * time.Second
 )
 
-// keepDialing makes a line, and another when it ends.
+// keepDialing makes a line to the peer, and a new one when it ends, until stop.
 func (e *endpoint) keepDialing(d *dial) {
 	defer e.tasks.Done()
 	pause := firstPause
@@ -57,7 +58,7 @@ func (e *endpoint) keepDialing(d *dial) {
 	}
 }
 
-// dialOnce connects to the peer and offers a segment. It returns nil if that fails.
+// dialOnce connects to the peer and offers a segment. It returns nil on failure.
 func (e *endpoint) dialOnce(d *dial) *line {
 	conn, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: d.name, Net: "unixpacket"})
 	if err != nil {
@@ -80,7 +81,7 @@ func (e *endpoint) dialOnce(d *dial) *line {
 	d.line = l
 	if err := e.offer(l); err != nil {
 		e.cfg.Log.Warn().Err(err).Stringer("peer", d.peer).Msg("no shared memory")
-		conn.Close() // the reader finds out and cleans up
+		conn.Close() // the reading goroutine then ends the line
 	}
 	return l
 }

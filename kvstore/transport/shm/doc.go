@@ -1,35 +1,35 @@
-// Package shm passes large payloads through shared memory between processes on one host. It wraps a
-// transport that carries everything else:
+// Package shm passes large payloads through shared memory between processes on one host. It wraps
+// another transport, which carries all messages and the small payloads:
 //
 //	base := func(cfg transport.Config) (transport.Endpoint, error) { return zmq.Open(cfg, zmq.Options{}) }
 //	ep, err := shm.Open(cfg, shm.Options{Base: base})
 //
 // # How a payload travels
 //
-// Each direction of a pair of processes has a segment, memory without a name (memfd) that belongs
-// to the sender. A payload of Options.Threshold bytes or more is copied into a free place of the
-// segment; the base transport carries the message with a descriptor instead of the payload, in
-// order with all others. The receiver's handler reads the payload where it lies and, when it
-// returns, marks the place as free in the segment's first page. A place is used again only after
-// that mark. When no place is free, or no segment exists, the base transport carries the payload
+// Each direction of a pair of processes has a segment, unnamed memory (memfd) that the sender owns.
+// The sender copies a payload of Options.Threshold bytes or more into free places of the segment;
+// the base transport carries the message with a descriptor instead of the payload, in order with
+// all other messages. The receiver's handler reads the payload in the segment. When it returns, the
+// receiver marks the places as free in the segment's first page; the sender uses them again only
+// after that. If no places are free, or no segment exists, the base transport carries the payload
 // itself: Send never waits.
 //
-// Received payloads of this kind have no Owner: whoever keeps one copies it, and the place is free
-// at once.
+// Received payloads in a segment have no Owner: a receiver that keeps one copies it, so that the
+// places are free at once.
 //
 // # How segments are exchanged
 //
-// An endpoint listens on a local socket of the kind that has no file and vanishes with its process;
-// its name is part of Addr. Who connects to an endpoint dials it and passes a segment's descriptor
-// with a random token. The receiver looks at the descriptor before it maps it: it must be sealed
-// against changes of size, and have the size that was announced. Only then may the sender use it. A
-// token that arrives in a message of the base transport belongs to the node that the base
-// authenticated, from then on and for nobody else, and that node gets a segment for the way back on
-// the same socket. A peer on another host cannot be dialed; its payloads stay with the base
-// transport.
+// An endpoint listens on an abstract local socket, which has no file and vanishes with its process;
+// the socket's name is part of Addr. An endpoint that connects dials this socket and passes the
+// file descriptor of a segment with a random token. The receiver checks the segment before it maps
+// it: it must be sealed against changes of size, and have the announced size. It then accepts it,
+// and the sender may use it. The first message of the base transport with the token assigns the
+// segment to the node that the base authenticated, and to no other; that node gets a segment for
+// the other direction on the same socket. A peer on another host cannot be dialed; its payloads use
+// the base transport.
 //
 // # What is left behind
 //
-// Nothing: segments and sockets have no names in the file system, and the kernel frees them with
-// the last process that has them. Processes of other users are turned away.
+// Segments and sockets have no names in the file system, and the kernel frees them with the last
+// process that has them. Connections from processes of other users are refused.
 package shm

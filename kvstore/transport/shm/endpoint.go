@@ -13,41 +13,41 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// endpoint is a base endpoint with segments beside it.
+// endpoint is a base endpoint with segments for large payloads.
 type endpoint struct {
 	cfg      transport.Config
 	opt      Options
 	base     transport.Endpoint
-	count    transport.Counters // of what the base does not see: garbage and shared payloads
+	count    transport.Counters // garbage and shared payloads, which the base does not count
 	listener *net.UnixListener
 	name     string
 	tasks    sync.WaitGroup
-	// the incarnation of the last payload: processes learn theirs while they run
+	// spoke is the incarnation of the last message sent: a process learns its own while it runs.
 	spoke atomic.Uint32
-	sends sync.Pool // of *shared
+	sends sync.Pool // *shared
 
 	mu     sync.Mutex
 	closed bool
-	lines  map[*line]bool
-	dials  map[wire.Node]*dial
-	out    map[wire.Node]*outbound // held by their lines
-	in     map[token]*inbound
+	lines  map[*line]bool          // open lines
+	dials  map[wire.Node]*dial     // by peer
+	out    map[wire.Node]*outbound // segments to send through; their lines hold the memory
+	in     map[token]*inbound      // segments of peers
 }
 
-// inbound is a segment that a peer sends through.
+// inbound is a segment through which a peer sends.
 type inbound struct {
 	mem   *memory
-	owner wire.Node // nobody until its token arrives by the base transport
+	owner wire.Node // sender; zero until the token arrives by the base transport
 	line  *line
 }
 
-// shared is a message on its way out.
+// shared is a message with a descriptor, reused by sendDescriptor.
 type shared struct {
 	m    wire.Message
 	desc [descriptorSize]byte
 }
 
-// Open opens the base endpoint and a local socket beside it.
+// Open opens the base endpoint and a local socket for the exchange of segments.
 func Open(cfg transport.Config, opt Options) (transport.Endpoint, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func Open(cfg transport.Config, opt Options) (transport.Endpoint, error) {
 	if e.listener, e.name, err = listen(e.name); err != nil {
 		return nil, err
 	}
-	e.mu.Lock() // the first message may arrive before the base is known
+	e.mu.Lock() // handle, which may run before Base returns, waits for base
 	e.base, err = opt.Base(inner)
 	e.mu.Unlock()
 	if err != nil {
@@ -81,7 +81,7 @@ func Open(cfg transport.Config, opt Options) (transport.Endpoint, error) {
 // Addr implements transport.Endpoint.
 func (e *endpoint) Addr() string { return e.base.Addr() + separator + e.name }
 
-// separator stands between the base's address and the name of the local socket.
+// separator separates the base's address from the name of the local socket in an address.
 const separator = "|"
 
 func splitAddress(addr string) (base, name string) {
@@ -189,7 +189,7 @@ func (e *endpoint) sendDescriptor(to wire.Node, m *wire.Message, d *descriptor) 
 	return err
 }
 
-// outbound returns the segment that leads to a node, held, or nil.
+// outbound returns the segment to a node, or nil. The caller must drop its memory.
 func (e *endpoint) outbound(to wire.Node) *outbound {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -200,8 +200,8 @@ func (e *endpoint) outbound(to wire.Node) *outbound {
 	return o
 }
 
-// renew gives up a segment that has been full for so long that messages with descriptors must have
-// been lost.
+// renew replaces a segment that has been full for longer than Options.Stuck, because messages with
+// descriptors must have been lost.
 func (e *endpoint) renew(to wire.Node, o *outbound) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -215,7 +215,7 @@ func (e *endpoint) renew(to wire.Node, o *outbound) {
 	}
 }
 
-// handle is the base's handler.
+// handle is the handler of the base endpoint.
 func (e *endpoint) handle(from wire.Node, m *wire.Message) {
 	if m.Flags&wire.FlagShared == 0 {
 		e.cfg.Handler(from, m)
@@ -239,8 +239,8 @@ func (e *endpoint) handle(from wire.Node, m *wire.Message) {
 	in.done(&d)
 }
 
-// claim finds the segment of a descriptor, held. The first message that names a segment makes it
-// its sender's.
+// claim returns the segment of a descriptor; the caller must drop its memory. The first message
+// with a segment's token sets the segment's owner to its sender.
 func (e *endpoint) claim(from wire.Node, m *wire.Message, d *descriptor) *inbound {
 	if d.get(m.Payload) != nil {
 		return nil
@@ -285,7 +285,7 @@ func (e *endpoint) Close() error {
 	return err
 }
 
-// orphan keeps a segment whose sender is gone for the messages that are still on their way.
+// orphan keeps a segment whose line has ended for Options.Stuck, for messages that arrive later.
 func (e *endpoint) orphan(t token) {
 	time.AfterFunc(e.opt.Stuck, func() {
 		e.mu.Lock()

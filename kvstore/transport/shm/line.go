@@ -19,16 +19,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// line is a local socket between two endpoints, over which each passes the segment that it sends
-// through.
+// line is a local socket connection between two endpoints, over which each passes the segment
+// through which it sends.
 type line struct {
 	conn *net.UnixConn
-	peer wire.Node // nobody at the side that accepted, until the base transport has said who it is
-	out  *outbound // ours; offered, and in use once the peer has accepted it
-	in   *token    // the peer's
+	peer wire.Node // zero at the accepting side until a message of the base names the peer
+	out  *outbound // our segment: offered, and in use after the peer has accepted it
+	in   *token    // the peer's segment, nil if there is none
 }
 
-// What is said on a line: an offer comes with a descriptor, an acceptance answers it.
+// The notes on a line: an offer, which comes with a file descriptor, and the acceptance of an
+// offer.
 const (
 	offer  = 'O'
 	accept = 'A'
@@ -36,10 +37,10 @@ const (
 	noteSize = 1 + 16 + 8
 )
 
-// maxLines bounds how many local peers an endpoint has.
+// maxLines is the largest number of lines of an endpoint.
 const maxLines = 1024
 
-// listen opens a local socket without a file; name is "" for a new one.
+// listen opens an abstract local socket with the given name, or with a new name if it is "".
 func listen(name string) (*net.UnixListener, string, error) {
 	if name == "" {
 		var b [16]byte
@@ -51,14 +52,14 @@ func listen(name string) (*net.UnixListener, string, error) {
 		if err == nil {
 			return l, name, nil
 		}
-		// A predecessor that was killed may take a moment to vanish.
+		// The socket of a killed predecessor may exist for a moment.
 		if !errors.Is(err, syscall.EADDRINUSE) || time.Since(start) > time.Second {
 			return nil, "", fmt.Errorf("shm: listening on %s: %w", name, err)
 		}
 	}
 }
 
-// accept takes in local peers of the same user.
+// accept accepts connections of local peers of the same user.
 func (e *endpoint) accept() {
 	defer e.tasks.Done()
 	for {
@@ -72,7 +73,7 @@ func (e *endpoint) accept() {
 	}
 }
 
-// sameUser looks at who is at the other end.
+// sameUser returns an error unless the process at the other end has the same user.
 func sameUser(conn *net.UnixConn) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -95,7 +96,7 @@ func sameUser(conn *net.UnixConn) error {
 	return nil
 }
 
-// enter starts a line unless the endpoint is closed or full.
+// enter adds a line unless the endpoint is closed or has maxLines.
 func (e *endpoint) enter(l *line) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -111,7 +112,7 @@ func (e *endpoint) enter(l *line) bool {
 	return true
 }
 
-// read handles what the peer says until the line ends.
+// read handles the peer's notes until the line ends.
 func (e *endpoint) read(l *line) {
 	defer e.end(l)
 	var note [noteSize + 1]byte
@@ -137,8 +138,8 @@ func (e *endpoint) read(l *line) {
 	}
 }
 
-// descriptorOf returns the one descriptor of a control message, -1 if there is none. Several are
-// refused, and closed.
+// descriptorOf returns the file descriptor of a control message, -1 if there is none. If there are
+// several it closes them and returns an error.
 func descriptorOf(oob []byte) (int, error) {
 	list, err := unix.ParseSocketControlMessage(oob)
 	if err != nil {
@@ -163,7 +164,7 @@ func descriptorOf(oob []byte) (int, error) {
 	return -1, fmt.Errorf("shm: %d descriptors at once, want 1", len(all))
 }
 
-// hear handles one note.
+// hear handles one note; fd is its file descriptor or -1.
 func (e *endpoint) hear(l *line, note []byte, fd int) error {
 	if len(note) != noteSize {
 		return fmt.Errorf("shm: note of %d bytes, want %d", len(note), noteSize)
@@ -179,10 +180,11 @@ func (e *endpoint) hear(l *line, note []byte, fd int) error {
 	case note[0] == accept && fd < 0:
 		return e.accepted(l, t)
 	}
-	return fmt.Errorf("shm: note %q out of place", note[0])
+	return fmt.Errorf("shm: unexpected note %q, want an offer with a descriptor or an "+
+		"acceptance without", note[0])
 }
 
-// adopt takes a peer's segment and tells it so.
+// adopt adds a peer's segment and sends the acceptance.
 func (e *endpoint) adopt(l *line, t token, mem *memory) error {
 	e.mu.Lock()
 	taken := e.in[t] != nil
@@ -198,7 +200,7 @@ func (e *endpoint) adopt(l *line, t token, mem *memory) error {
 	return l.say(accept, t, 0, -1)
 }
 
-// accepted puts our segment to use.
+// accepted makes our segment usable after the peer has accepted it.
 func (e *endpoint) accepted(l *line, t token) error {
 	e.mu.Lock()
 	o := l.out
@@ -213,8 +215,8 @@ func (e *endpoint) accepted(l *line, t token) error {
 		return errors.New("shm: acceptance of a segment that was not offered")
 	}
 	if dialed {
-		// The peer learns from whom the segment is, and offers one for the way back. Should this
-		// message be lost, the first payload says the same.
+		// The message tells the peer whose segment it is, so that it offers one for the other
+		// direction. If it is lost, the first payload does the same.
 		m := wire.Message{Type: wire.TypeTell, Job: e.cfg.Job, From: e.cfg.Self,
 			Incarnation: e.spoke.Load()}
 		if err := e.sendDescriptor(peer, &m, &descriptor{token: t}); err != nil {
@@ -225,7 +227,7 @@ func (e *endpoint) accepted(l *line, t token) error {
 	return nil
 }
 
-// offerBack offers a segment to the peer that a line was found to belong to. The caller holds mu.
+// offerBack offers a segment on the line whose peer has become known. The caller holds mu.
 func (e *endpoint) offerBack(in *inbound) {
 	l := in.line
 	if l.peer.IsZero() {
@@ -252,7 +254,7 @@ func (e *endpoint) offer(l *line) error {
 	return err
 }
 
-// say sends a note, with a descriptor if that is not -1.
+// say sends a note, with a file descriptor unless fd is -1.
 func (l *line) say(what byte, t token, size uint64, fd int) error {
 	var note [noteSize]byte
 	note[0] = what
@@ -266,7 +268,7 @@ func (l *line) say(what byte, t token, size uint64, fd int) error {
 	return err
 }
 
-// end gives up a line and the segments that were passed over it.
+// end closes a line and drops the segments that were passed over it.
 func (e *endpoint) end(l *line) {
 	l.conn.Close()
 	e.mu.Lock()
@@ -283,5 +285,5 @@ func (e *endpoint) end(l *line) {
 	}
 }
 
-// done marks a place as free.
+// done marks the places of a payload as free.
 func (in *inbound) done(d *descriptor) { atomic.StoreUint32(in.mem.mark(d.first), d.round) }

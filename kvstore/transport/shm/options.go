@@ -8,25 +8,25 @@ import (
 	"gomx/kvstore/transport"
 )
 
-// Options are what this transport can be told. Base is required.
+// Options are the parameters of the transport. Base is required.
 type Options struct {
 	// Base opens the endpoint that carries messages and small payloads.
 	Base func(transport.Config) (transport.Endpoint, error)
-	// Threshold is the size of the smallest payload that goes through shared memory; 0 means 16
-	// KiB: with several workers even 31 KB gain a third over a local socket, below there is nothing
-	// to gain.
+	// Threshold is the size in bytes of the smallest payload that goes through shared memory; 0
+	// means 16 KiB. With several workers payloads of 31 KB are a third faster than over a local
+	// socket; below the default there is no gain.
 	Threshold int
 	// Memory is the size of a segment in bytes, rounded up to places of 64 KiB; 0 means 16 MiB.
-	// Only what is used counts as memory of the process.
+	// Only the used pages take memory.
 	Memory int
-	// Stuck is how long a segment may be full before it is replaced, and how long the segment of a
-	// process that is gone is kept for its last messages; 0 means 10 s.
+	// Stuck is the time after which a full segment is replaced, and for which the segment of a
+	// process that has ended is kept for its last messages; 0 means 10 s.
 	Stuck time.Duration
 }
 
 func (o *Options) check() error {
 	if o.Base == nil {
-		return errors.New("shm: no base transport")
+		return errors.New("shm: Options.Base is nil, want a function that opens the base transport")
 	}
 	if o.Threshold < 0 || o.Memory < 0 || o.Memory > 64<<20-64<<10 || o.Stuck < 0 {
 		return fmt.Errorf("shm: threshold %d, memory %d, stuck %s; want none below 0 and memory "+

@@ -8,7 +8,7 @@ import (
 	"gomx/kvstore/transport"
 )
 
-// Open says that this system has no memfd.
+// Open returns an error, because this system has no memfd.
 func Open(transport.Config, Options) (transport.Endpoint, error) {
-	return nil, errors.New("shm: shared memory needs Linux")
+	return nil, errors.New("shm: this system has no memfd, want Linux")
 }

@@ -13,25 +13,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A segment begins with a page of marks, one word for each place, that the receiver writes. Places
-// follow.
+// A segment begins with a page of marks, one 32-bit word per place, which the receiver writes. The
+// places follow.
 const (
-	placeSize = 64 << 10
-	markPage  = 4096
+	placeSize = 64 << 10 // bytes
+	markPage  = 4096     // bytes
 	maxPlaces = markPage / 4
 )
 
-// token names a segment. Who knows it has been given the segment.
+// token names a segment. It is random: only the two processes that share the segment know it.
 type token [16]byte
 
-// memory is a mapped segment. The last holder unmaps it.
+// memory is a mapped segment with a count of its holders. The last drop unmaps it.
 type memory struct {
 	bytes   []byte
 	holders atomic.Int32
 }
 
-// hold keeps the memory mapped until a call of drop. The caller must know that somebody else holds
-// it.
+// hold keeps the memory mapped until a call of drop. Another holder must exist during the call.
 func (m *memory) hold() { m.holders.Add(1) }
 
 func (m *memory) drop() {
@@ -41,23 +40,23 @@ func (m *memory) drop() {
 	}
 }
 
-// mark is the word of a place.
+// mark returns the mark of a place.
 func (m *memory) mark(place uint32) *uint32 {
 	return (*uint32)(unsafe.Pointer(&m.bytes[4*place]))
 }
 
-// span is the bytes that begin at a place.
+// span returns n bytes from the beginning of a place on.
 func (m *memory) span(place uint32, n int) []byte {
 	at := markPage + int(place)*placeSize
 	return m.bytes[at : at+n : at+n]
 }
 
-// seals are what a segment must have: nobody can change its size, which would kill whoever reads
-// it, or take seals off.
+// seals are the seals that a segment must have: no process can change its size, which would crash a
+// reader, or remove seals.
 const seals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
 
-// newSegment makes a segment of a number of places and returns its descriptor, which the caller
-// closes.
+// newSegment makes a segment of the given number of places and returns its file descriptor, which
+// the caller must close.
 func newSegment(places int) (*outbound, int, error) {
 	size := markPage + places*placeSize
 	fd, err := unix.MemfdCreate("gomx", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
@@ -89,7 +88,7 @@ func mapSegment(fd, size int) (*memory, error) {
 	return m, nil
 }
 
-// openSegment maps a segment that a peer passed, once it is known that its size cannot change.
+// openSegment checks that the size of a peer's segment cannot change, and maps it.
 func openSegment(fd int, size uint64) (*memory, error) {
 	if size < markPage+placeSize || size > markPage+maxPlaces*placeSize ||
 		(size-markPage)%placeSize != 0 {
@@ -98,7 +97,7 @@ func openSegment(fd int, size uint64) (*memory, error) {
 	}
 	have, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
 	if err != nil {
-		return nil, fmt.Errorf("shm: a peer passed something that is no segment: %w", err)
+		return nil, fmt.Errorf("shm: a peer's descriptor is not a segment: %w", err)
 	}
 	if have&seals != seals {
 		return nil, fmt.Errorf("shm: a peer's segment has seals %#x, want %#x", have, seals)
@@ -113,24 +112,24 @@ func openSegment(fd int, size uint64) (*memory, error) {
 	return mapSegment(fd, int(size))
 }
 
-// outbound is a segment that we send through.
+// outbound is a segment through which this process sends.
 type outbound struct {
 	token token
 	mem   *memory
 
 	mu  sync.Mutex
 	at  []place
-	old time.Time // when the segment was found full, zero if it is not
+	old time.Time // time at which the segment became full; zero: it is not
 }
 
-// place is the sender's notes on a place.
+// place is the sender's state of a place.
 type place struct {
-	round uint32 // of its use; the receiver's mark is equal once it is done
-	run   uint32 // places of the payload that begins here; 0: none does
+	round uint32 // number of its use; the receiver sets the mark to it when done
+	run   uint32 // number of places of the payload that begins here; 0: none
 }
 
-// acquire finds places for n bytes, the lowest that are free: those are warm. It also reports for
-// how long the segment has been too full.
+// acquire finds free places for n bytes, the lowest ones because they are likely in a cache. full
+// is the time for which the segment has been too full.
 func (o *outbound) acquire(n int) (first, round uint32, full time.Duration, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -161,7 +160,7 @@ func (o *outbound) acquire(n int) (first, round uint32, full time.Duration, ok b
 	return 0, 0, time.Since(o.old), false
 }
 
-// release takes back places whose payload was not sent.
+// release frees places whose payload was not sent.
 func (o *outbound) release(first uint32) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
