@@ -22,38 +22,39 @@ const (
 	againstFloor = 0.93
 )
 
-// oldName is what the other build is called in the output.
+// oldName is the name of the other build in the output.
 const oldName = "old"
 
-// duel measures two builds of this program in turn. The command line of the other build is the one
-// that every build has: bench NAME --match LINE --rounds 1.
+// duel measures two builds of this program in turn. It uses only the command line that every build
+// has: bench NAME --match LINE --rounds 1.
 type duel struct {
 	suite  *Suite
 	config *Config
-	builds [2]string // paths: this build, the other
-	extra  []string  // further arguments for both
-	failed error     // the other build's last failure: lines that it does not know make it fail
+	builds [2]string // paths of this build and the other
+	extra  []string  // further arguments of both
+	failed error     // last failure of the other build, which fails on lines that it does not have
 }
 
-// samples are the figures of a line in both builds.
+// samples are the figures of a line, of both builds.
 type samples struct {
 	unit    string
 	figures [2][]float64
 }
 
-// against measures the suite in this build and in another: medians of the alternations.
+// against measures the suite in this build and in another, and prints medians.
 func (s *Suite) against(ctx context.Context, c *Config) error {
 	if c.Rounds == 0 {
 		c.Rounds = leastAgainst
 	}
 	switch {
 	case s.run != nil:
-		return fmt.Errorf("bench: suite %s compares systems, not builds", c.Suite)
+		return fmt.Errorf("bench: suite %s compares systems, want another suite to compare builds",
+			c.Suite)
 	case c.Rounds < leastAgainst:
 		return fmt.Errorf("bench: %d rounds against another build, want at least %d", c.Rounds,
 			leastAgainst)
 	case len(c.Peers) > 0:
-		return errors.New("bench: peers and another build in one run, want one of them")
+		return errors.New("bench: found peers and another build, want one of them")
 	}
 	this, err := os.Executable()
 	if err != nil {
@@ -62,7 +63,7 @@ func (s *Suite) against(ctx context.Context, c *Config) error {
 	return s.fight(ctx, c, this)
 }
 
-// fight runs the duel of a build and the one of the configuration.
+// fight compares this build, at path this, with the build of the configuration.
 func (s *Suite) fight(ctx context.Context, c *Config, this string) error {
 	other, err := filepath.Abs(c.Against)
 	if err != nil {
@@ -82,7 +83,7 @@ func (s *Suite) fight(ctx context.Context, c *Config, this string) error {
 	return d.run(ctx, list)
 }
 
-// sameArguments returns the arguments beyond name, match and rounds that both builds get.
+// sameArguments returns the arguments, beyond name, match and rounds, that both builds get.
 func (s *Suite) sameArguments(c *Config) []string {
 	var args []string
 	if s.sampled {
@@ -99,7 +100,7 @@ func (s *Suite) sameArguments(c *Config) []string {
 	return args
 }
 
-// run measures all lines, then those below the floor once more.
+// run measures all lines, and then the lines below the floor once more.
 func (d *duel) run(ctx context.Context, list []Workload) error {
 	var all means
 	var low []string
@@ -125,15 +126,15 @@ func (d *duel) run(ctx context.Context, list []Workload) error {
 		d.report(name, got[name], &all, 0)
 	}
 	if len(all.best) == 0 {
-		return fmt.Errorf("bench: %s prints no line of suite %s that this build prints%s",
+		return fmt.Errorf("bench: %s prints no common line of suite %s%s",
 			d.builds[1], d.suite.Name, d.reason())
 	}
 	all.print(d.config.Out, d.config.Suite)
 	return nil
 }
 
-// report prints the medians of a line. It returns whether the line is below the floor, and then
-// prints no medians.
+// report prints the medians of a line. If the line is below the floor, it prints no medians and
+// returns true.
 func (d *duel) report(name string, s *samples, all *means, floor float64) (low bool) {
 	switch {
 	case s == nil || len(s.figures[1]) == 0:
@@ -155,7 +156,7 @@ func (d *duel) report(name string, s *samples, all *means, floor float64) (low b
 	return false
 }
 
-// reason says how the other build failed, if it did.
+// reason describes the failure of the other build, if there was one.
 func (d *duel) reason() string {
 	if d.failed == nil {
 		return ""
@@ -163,8 +164,8 @@ func (d *duel) reason() string {
 	return ": " + d.failed.Error()
 }
 
-// alternate runs both builds in turn, each first every other time, on the lines whose names contain
-// match.
+// alternate runs both builds in turn on the lines whose names contain match. The two take turns at
+// being first.
 func (d *duel) alternate(ctx context.Context, match string) (map[string]*samples, error) {
 	all := map[string]*samples{}
 	for round := range d.config.Rounds {
@@ -191,13 +192,13 @@ func (d *duel) alternate(ctx context.Context, match string) (map[string]*samples
 	return all, nil
 }
 
-// outputLine is one line that a build has printed.
+// outputLine is one line of a build's output.
 type outputLine struct {
 	name, unit string
 	value      float64
 }
 
-// lines runs a build once and reads its lines.
+// lines runs a build once and reads its output.
 func (d *duel) lines(ctx context.Context, build, match string) ([]outputLine, error) {
 	args := append([]string{"bench", d.config.Suite, "--match", match, "--rounds", "1"}, d.extra...)
 	out, err := output(exec.CommandContext(ctx, build, args...))
@@ -225,14 +226,14 @@ func parseLines(out []byte) ([]outputLine, error) {
 	return list, nil
 }
 
-// group is what one process of a build measures: the lines whose names contain match.
+// group is the lines that one process of a build measures: the lines whose names contain match.
 type group struct {
 	match string
 	names []string
 }
 
-// groupsOf puts lines together of which one's name is part of the others'. Every build measures
-// them together, since --match asks for a part of the name.
+// groupsOf groups the lines so that the name of one is part of the names of the others. A build
+// measures a group together, since --match wants a part of the name.
 func groupsOf(list []Workload) []group {
 	var groups []group
 	taken := map[string]bool{}
@@ -254,7 +255,7 @@ func groupsOf(list []Workload) []group {
 	return groups
 }
 
-// median returns the middle of some figures, or the mean of the two in the middle.
+// median returns the middle of the sorted figures, or the mean of the two in the middle.
 func median(list []float64) float64 {
 	s := slices.Sorted(slices.Values(list))
 	n := len(s)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// chosen returns the workloads that a configuration asks for, and what the header says of the
-// choice.
+// chosen returns the workloads that the configuration selects, and notes on the selection for the
+// header.
 func (s *Suite) chosen(c *Config) (list []Workload, notes []string, err error) {
 	all, err := s.Workloads()
 	if err != nil {
@@ -35,7 +35,7 @@ func (s *Suite) chosen(c *Config) (list []Workload, notes []string, err error) {
 }
 
 // tenth returns a tenth of the workloads of each family, rounded up, in their order. The family is
-// what comes before the second dot of a name.
+// the part of a name before the second dot.
 func tenth(list []Workload, seed uint64) []Workload {
 	families := map[string][]int{}
 	var names []string

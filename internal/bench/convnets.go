@@ -32,8 +32,8 @@ func convnets() ([]Workload, error) {
 	}, nil
 }
 
-// network measures images per second of one network on random images: one warm-up step, then the
-// best of some.
+// network measures images per second of one network on random images: the best of several steps
+// after one to warm up.
 func network(name string, net *sym.Symbol, batch, side int, training bool) Workload {
 	mode, repeat := "infer", 3
 	if training {
@@ -75,8 +75,8 @@ func networkStep(ctx context.Context, net *sym.Symbol, batch, side int,
 	}, err
 }
 
-// networkPush binds a network and returns a step that only starts the work, on data that lie where
-// the network is.
+// networkPush binds a network and returns a step that starts the work without waiting. The data are
+// on the network's device.
 func networkPush(net *sym.Symbol, batch, side int, training bool,
 	options ...module.Option) (func() error, error) {
 	shape := nd.Shape{batch, 3, side, side}

@@ -13,13 +13,13 @@ import (
 // engineOps is the number of operations of one repetition, as in peers/engine.c.
 const engineOps = 200000
 
-// pattern is a stream of operations on 64 variables: push pushes the i-th.
+// pattern is a stream of operations on 64 variables: push pushes operation number i.
 type pattern struct {
 	name string
 	push func(e *engine.Engine, t *engine.Task, v []*engine.Var, i int)
 }
 
-// patterns are those of peers/engine.c.
+// patterns returns the patterns of peers/engine.c.
 func patterns() []pattern {
 	rng := rand.New(rand.NewPCG(1, 1))
 	pick := make([][4]byte, engineOps)
@@ -45,9 +45,9 @@ func patterns() []pattern {
 	}
 }
 
-// scheduling ports peers/engine.c: what an operation that only counts itself costs on its way
-// through the queues, with one worker and with two. The inline path is off: the pusher never runs
-// an operation itself.
+// scheduling ports peers/engine.c: the cost per operation of the engine's queues, with one worker
+// and with two, for operations that only increment a counter. The inline path is off: the pushing
+// goroutine never runs an operation itself.
 func scheduling() ([]Workload, error) {
 	var list []Workload
 	for workers := 1; workers <= 2; workers++ {
@@ -63,7 +63,7 @@ func scheduling() ([]Workload, error) {
 	return list, nil
 }
 
-// cost returns the nanoseconds per operation of the best of three repetitions.
+// cost returns the nanoseconds per operation in the best of three repetitions.
 func (p *pattern) cost(ctx context.Context, workers int) (float64, error) {
 	e, err := engine.New(engine.Config{Workers: workers, NoInline: true})
 	if err != nil {

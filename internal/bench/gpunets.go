@@ -14,10 +14,10 @@ import (
 	sym "gomx/symbol"
 )
 
-// precisions are what networks may compute in on another device than the processor.
+// precisions are the number formats in which networks compute on devices other than the processor.
 var precisions = []string{"float32", "tf32", "float16", "bfloat16"}
 
-// checkDevice reports a device or a precision that the suite cannot be measured on.
+// checkDevice returns an error if the suite cannot be measured on the device or in the precision.
 func (c *Config) checkDevice() error {
 	if c.Precision == "" {
 		c.Precision = "float32"
@@ -33,7 +33,7 @@ func (c *Config) checkDevice() error {
 		}
 		return nil
 	case c.Suite != "convnets":
-		return fmt.Errorf("bench: suite %s on %v: only convnets is measured on other devices "+
+		return fmt.Errorf("bench: suite %s on %v, want suite convnets on devices other "+
 			"than the processor", c.Suite, c.Device)
 	}
 	if _, err := device.PoolOf(c.Device); err != nil {
@@ -45,8 +45,8 @@ func (c *Config) checkDevice() error {
 	return nil
 }
 
-// onGPU is the suite convnets for a GPU: larger batches, several precisions, beside torch on the
-// same GPU, eager and compiled.
+// onGPU is the suite convnets for a GPU: larger batches and several precisions, compared with torch
+// on the same GPU, eager and compiled.
 func onGPU(c *Config) Suite {
 	return Suite{Name: "convnets", Script: "gpunets.py", args: onlyLine, variants: eagerAndCompiled,
 		Workloads: func() ([]Workload, error) {
@@ -71,8 +71,8 @@ func eagerAndCompiled(p Peer) []variant {
 		[]string{"GOMX_BENCH_COMPILE=1"}}}
 }
 
-// gpuNetwork measures images per second of one network, ten steps at a time without waiting between
-// them: the best of three tens after three steps.
+// gpuNetwork measures images per second of one network: the best of three series of ten steps,
+// after three steps to warm up. The steps of a series do not wait for each other.
 func (c *Config) gpuNetwork(name string, net *sym.Symbol, batch, side int, training bool) Workload {
 	mode := "infer"
 	if training {

@@ -16,7 +16,7 @@ func TestDeviceOfSuites(t *testing.T) {
 		{Config{Suite: "convnets"}, ""},
 		{Config{Suite: "convnets", Precision: "int8"}, "int8"},
 		{Config{Suite: "convnets", Precision: "bfloat16"}, "processor"},
-		{Config{Suite: "engine", Device: device.Null(0)}, "only convnets"},
+		{Config{Suite: "engine", Device: device.Null(0)}, "want suite convnets"},
 		{Config{Suite: "convnets", Device: device.Null(1 << 20)}, "null(1048576)"},
 	} {
 		err := tt.c.checkDevice()

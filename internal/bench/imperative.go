@@ -11,8 +11,8 @@ import (
 	"gomx/op/prim"
 )
 
-// best returns the least seconds per call of step over five repetitions of n calls; wait waits for
-// what was called.
+// best returns the least seconds per call of step in five repetitions of n calls. wait waits for
+// the operations that the calls started.
 func best(ctx context.Context, n int, step func(), wait func(context.Context) error) (float64,
 	error) {
 	loop := func(n int) error {
@@ -37,7 +37,7 @@ func best(ctx context.Context, n int, step func(), wait func(context.Context) er
 	return least, nil
 }
 
-// rate makes a workload that does work units per call.
+// rate makes a workload that does so much work, in the given unit, per call.
 func rate(name, unit string, n int, work float64, step func()) Workload {
 	return Workload{Name: name, Unit: unit, Run: func(ctx context.Context) (float64, error) {
 		s, err := best(ctx, n, step, nd.WaitAll)
@@ -45,7 +45,7 @@ func rate(name, unit string, n int, work float64, step func()) Workload {
 	}}
 }
 
-// small is how often an operator on a few numbers is repeated.
+// small is the number of calls of an operator on four numbers.
 const small = 20000
 
 // each makes a workload that measures microseconds per call.
@@ -56,8 +56,8 @@ func each(name string, step func()) Workload {
 	}}
 }
 
-// queued is imperative.dependent on an engine whose inline path is off: every operation goes
-// through the queues.
+// queued is imperative.dependent on an engine without inline path: every operation goes through the
+// queues.
 func queued() Workload {
 	run := func(ctx context.Context) (float64, error) {
 		e, err := engine.New(engine.Config{NoInline: true})
@@ -74,7 +74,7 @@ func queued() Workload {
 		Run: run}
 }
 
-// into returns a step that computes an operator into an array that exists.
+// into returns a step that computes an operator into an existing array.
 func into(o *op.Op, out *nd.Array, in ...*nd.Array) func() {
 	outs := []*nd.Array{out}
 	return func() {
@@ -84,7 +84,7 @@ func into(o *op.Op, out *nd.Array, in ...*nd.Array) func() {
 	}
 }
 
-// imperative ports peers/imperative.py: costs of single operators.
+// imperative ports peers/imperative.py: the costs of single operators.
 func imperative() ([]Workload, error) {
 	x := nd.Ones(nd.Shape{4})
 	xs := make([]*nd.Array, 16)
@@ -104,7 +104,7 @@ func imperative() ([]Workload, error) {
 	return append(list, dots(256, 1024, 2048)...), nil
 }
 
-// gemm measures products over more sizes; peers have those of imperative.py.
+// gemm measures matrix products of more sizes; the peers measure those in imperative.py.
 func gemm() ([]Workload, error) { return dots(256, 1024, 2048), nil }
 
 func dots(sizes ...int) []Workload {

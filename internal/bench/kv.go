@@ -12,36 +12,37 @@ import (
 	"time"
 )
 
-// kvPlan says what the processes of one measurement do: Workers push and pull an array of Floats,
-// fused in one message per slice, Rounds times in each of Repeats repetitions, through a store with
-// one server for each replica.
+// kvPlan describes the processes of one measurement. Workers push and pull an array of Floats
+// numbers, fused in one message per slice, Rounds times in each of Repeats repetitions, through a
+// store with one server for each replica.
 type kvPlan struct {
 	Floats, Workers int
 	Rounds, Repeats int
 	Replicas        int
-	Raw             bool     // only the transport and a server that adds up, without a store
-	Slice           int      // bytes
-	Window          int      // slices of a worker under way, if raw
+	Raw             bool     // measure only the transport and a server that sums, without a store
+	Slice           int      // bytes per slice
+	Window          int      // number of slices that a worker has in flight, if Raw
 	Via             string   // tcp, curve, ipc or shm
-	Dir             string   // for files of this measurement
-	Keys            []string // of curve: everybody's public and secret keys
+	Dir             string   // folder for files of this measurement
+	Keys            []string // public and secret keys of all processes, for curve
 }
 
-// servers is how many servers there are.
+// servers is the number of servers.
 func (p *kvPlan) servers() int { return max(1, p.Replicas) }
 
-// kvFigures are what a measurement found: the best repetition.
+// kvFigures are the figures of the best repetition.
 type kvFigures struct {
 	Seconds  float64 // per round
 	CPU      float64 // processor seconds per round, of all processes
-	Switches float64 // of threads per round, of all processes
+	Switches float64 // context switches per round, of all processes
 }
 
-// kvCases are the arrays that are measured, by the names of peers/kv.py.
+// kvCases are the measured arrays, with the names of peers/kv.py.
 var kvCases = []struct {
 	name                    string
 	floats, workers, rounds int
-	// of threads are counted too: what small messages cost is waking those who wait for them
+	// switches adds a line with context switches: waking threads is the main cost of small
+	// messages.
 	switches bool
 }{
 	{"kv.4KB", 1000, 1, 3000, true},
@@ -51,7 +52,7 @@ var kvCases = []struct {
 	{"kv.100MB", 25_000_000, 1, 8, false},
 }
 
-// kvWays are the ways in which each case is measured, by the end of the line's name.
+// kvWays are the ways to measure each case, with the suffix of the line's name.
 var kvWays = []struct {
 	name, via string
 	replicas  int
@@ -63,8 +64,8 @@ var kvWays = []struct {
 	{"shm.raw", "shm", 1, true},
 }
 
-// kv measures the parameter server's round trips, as peers/kv.py does in MXNet, where push and pull
-// are two messages.
+// kv measures the round trips of the parameter server, like peers/kv.py in MXNet, where push and
+// pull are two messages.
 func kv() ([]Workload, error) {
 	var list []Workload
 	for _, c := range kvCases {
@@ -111,7 +112,7 @@ func (p kvPlan) measure(ctx context.Context) (kvFigures, error) {
 	defer stop()
 	all := []*kvProcess{}
 	defer func() {
-		// Workers first: they say goodbye to servers, and servers to the scheduler.
+		// End workers first: they log off at the servers, and servers at the scheduler.
 		for i := len(all) - 1; i >= 0; i-- {
 			all[i].end()
 		}
@@ -150,8 +151,8 @@ func (p kvPlan) measure(ctx context.Context) (kvFigures, error) {
 	return collect(all[servers:])
 }
 
-// collect reads the workers' figures. Rounds end together, so that the first worker's time is
-// everybody's.
+// collect reads the figures of the workers. Rounds end together, so the first worker's time holds
+// for all.
 func collect(workers []*kvProcess) (f kvFigures, err error) {
 	for i, w := range workers {
 		var list []kvFigures
@@ -185,7 +186,7 @@ type kvProcess struct {
 	said *strings.Builder
 }
 
-// start runs this program again in a role of the measurement; NodeCommand is its hidden command.
+// start runs this program again, by its hidden command NodeCommand, in a role of the measurement.
 func (p *kvPlan) start(ctx context.Context, role string, rank int, addr string) (*kvProcess,
 	error) {
 	exe, err := os.Executable()
@@ -219,17 +220,17 @@ func (p *kvPlan) start(ctx context.Context, role string, rank int, addr string) 
 	return k, nil
 }
 
-// read reads what a process has to say next.
+// read decodes the next value that the process prints. what names the value in errors.
 func (k *kvProcess) read(what string, v any) error {
 	if err := k.out.Decode(v); err != nil {
 		k.cmd.Wait()
-		return fmt.Errorf("%s: reading its %s: %w: %s", k.name, what, err,
+		return fmt.Errorf("%s: %s: %w: %s", k.name, what, err,
 			lastLine(k.said.String()))
 	}
 	return nil
 }
 
-// end lets a process go, which sees the end of its input.
+// end closes the input of a process, which then ends.
 func (k *kvProcess) end() {
 	k.in.Close()
 	k.cmd.Wait()

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// notePids writes down the processes of a measurement for the first worker.
+// notePids writes the ids of the processes of a measurement to a file for the first worker.
 func (p *kvPlan) notePids(list []*kvProcess) error {
 	var pids []int
 	for _, k := range list {
@@ -26,7 +26,7 @@ func (p *kvPlan) notePids(list []*kvProcess) error {
 	return os.Rename(temporary, filepath.Join(p.Dir, "pids"))
 }
 
-// processes reads what notePids wrote.
+// processes reads the file that notePids wrote.
 func (p *kvPlan) processes() (pids []int, err error) {
 	text, err := os.ReadFile(filepath.Join(p.Dir, "pids"))
 	if err != nil {
@@ -35,7 +35,8 @@ func (p *kvPlan) processes() (pids []int, err error) {
 	return pids, json.Unmarshal(text, &pids)
 }
 
-// eachThread adds up what read finds in a file of /proc of every thread of processes.
+// eachThread sums the results of read over all threads of processes; read parses a file of the
+// thread in /proc.
 func eachThread(pids []int, file string, read func(text string) (float64, error)) (sum float64,
 	err error) {
 	for _, pid := range pids {
@@ -58,7 +59,7 @@ func eachThread(pids []int, file string, read func(text string) (float64, error)
 	return sum, nil
 }
 
-// processorTime returns the seconds that processes have been running so far.
+// processorTime returns the processor seconds that processes have used so far.
 func processorTime(pids []int) (seconds float64, err error) {
 	ns, err := eachThread(pids, "schedstat", func(text string) (float64, error) {
 		running, _, _ := strings.Cut(text, " ")
@@ -67,7 +68,7 @@ func processorTime(pids []int) (seconds float64, err error) {
 	return ns / 1e9, err
 }
 
-// usedBy returns what processes have used so far.
+// usedBy returns the figures of processes so far.
 func usedBy(pids []int) (f kvFigures, err error) {
 	if f.CPU, err = processorTime(pids); err == nil {
 		f.Switches, err = contextSwitches(pids)
@@ -75,8 +76,8 @@ func usedBy(pids []int) (f kvFigures, err error) {
 	return f, err
 }
 
-// contextSwitches returns how often the threads of processes have left a processor so far, by
-// themselves or not.
+// contextSwitches returns the number of context switches of the threads of processes so far,
+// voluntary or not.
 func contextSwitches(pids []int) (switches float64, err error) {
 	return eachThread(pids, "status", func(text string) (sum float64, err error) {
 		for line := range strings.Lines(text) {

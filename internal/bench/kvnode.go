@@ -19,7 +19,7 @@ import (
 // NodeCommand is the hidden command of gomx that runs RunNode.
 const NodeCommand = "bench-node"
 
-// kvJob is the number of the job of all messages.
+// kvJob is the job number in all messages.
 const kvJob = 7
 
 func kvServer(rank int) wire.Node { return wire.Node{Role: wire.Server, Rank: uint16(rank)} }
@@ -36,7 +36,7 @@ func (p *kvPlan) nodes() []wire.Node {
 	return list
 }
 
-// makeKeys gives every process of an encrypted measurement a key.
+// makeKeys makes a key pair for every process of an encrypted measurement.
 func (p *kvPlan) makeKeys() error {
 	if p.Via != "curve" {
 		return nil
@@ -51,12 +51,12 @@ func (p *kvPlan) makeKeys() error {
 	return nil
 }
 
-// scheduler is the address of the scheduler, whose traffic is not what is measured.
+// scheduler is the address of the scheduler, whose traffic is not measured.
 func (p *kvPlan) scheduler() string { return "ipc://" + filepath.Join(p.Dir, "scheduler") }
 
 // open opens the endpoint of one process.
 func (p *kvPlan) open(cfg transport.Config) (transport.Endpoint, error) {
-	// as in jobs of gomx launch that have a processor to spare
+	// The same option as in jobs of gomx launch that have a free core.
 	opt := zmq.Options{Dedicated: cfg.Self.Role != wire.Scheduler}
 	switch {
 	case cfg.Self.Role == wire.Worker:
@@ -85,15 +85,15 @@ func (p *kvPlan) endpoint(self wire.Node, h transport.Handler) (transport.Endpoi
 	return p.open(transport.Config{Self: self, Incarnation: 1, Job: kvJob, Handler: h})
 }
 
-// kvClient is a worker: one that has a store, or one that has only a transport.
+// kvClient is a worker, with a store or with only a transport.
 type kvClient interface {
-	// pushes and pulls the array n times, each time when the time before is over
+	// rounds pushes and pulls the array n times, one after the other.
 	rounds(ctx context.Context, n int) error
 	close(ctx context.Context) error
 }
 
-// RunNode is one process of a measurement of the suite kv: it reads the plan from in and writes
-// what it finds to out.
+// RunNode runs one process of a measurement of the suite kv. It reads the plan from in and writes
+// figures to out.
 func RunNode(ctx context.Context, role string, rank int, addr string, in io.Reader,
 	out io.Writer) error {
 	var p kvPlan
@@ -104,7 +104,7 @@ func RunNode(ctx context.Context, role string, rank int, addr string, in io.Read
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	over := make(chan struct{})
-	go func() { // the parent closes the pipe when it is done with this process
+	go func() { // the parent closes the pipe when it no longer needs this process
 		defer close(over)
 		io.Copy(io.Discard, in)
 	}()
@@ -138,7 +138,7 @@ func RunNode(ctx context.Context, role string, rank int, addr string, in io.Read
 	if err := json.NewEncoder(out).Encode(list); err != nil {
 		return err
 	}
-	<-over // others may still be at it, and their processor time counts
+	<-over // other workers may still run, and their processor time counts
 	return w.close(ctx)
 }
 

@@ -15,5 +15,5 @@ var errNeedsC = errors.New("bench: the suite kv needs ZeroMQ: build with cgo")
 
 func (p *kvPlan) makeKeys() error { return errNeedsC }
 
-// RunNode says that the suite kv needs cgo.
+// RunNode returns an error: the suite kv needs cgo.
 func RunNode(context.Context, string, int, string, io.Reader, io.Writer) error { return errNeedsC }

@@ -13,8 +13,8 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// kvSum is a server that does nothing but add up rounds in the order of arrival: what the transport
-// makes possible.
+// kvSum is a server that only sums the slices of a round in the order of arrival. It measures the
+// limit of the transport.
 type kvSum struct {
 	plan   *kvPlan
 	ready  chan struct{} // closed when ep is set
@@ -31,7 +31,7 @@ type kvRound struct {
 	from    []wire.Node
 }
 
-// sum opens such a server.
+// sum opens a kvSum.
 func (p *kvPlan) sum() (*kvSum, error) {
 	total := uint64(4 * p.Floats)
 	s := &kvSum{plan: p, ready: make(chan struct{}), n: wire.Slices(total, uint64(p.Slice))}
@@ -70,15 +70,15 @@ func (s *kvSum) handle(from wire.Node, m *wire.Message) {
 	}
 	s.reply.Payload = sum
 	for _, to := range r.from {
-		// The buffer is free for the round after the next: nobody begins that before this reply has
-		// arrived.
+		// The buffer is reused in the round after the next, which no worker begins before this
+		// reply has arrived.
 		s.ep.Send(to, &s.reply, func() {})
 	}
 	r.from = r.from[:0]
 	r.current = 1 - r.current
 }
 
-// kvPush is a worker that pushes and pulls.
+// kvPush is a worker that pushes and pulls through a transport.
 type kvPush struct {
 	plan     *kvPlan
 	self     wire.Node
@@ -87,15 +87,15 @@ type kvPush struct {
 	n        uint16
 	grad     []byte
 	value    []byte
-	complete chan struct{} // all rounds
+	complete chan struct{} // closed when all rounds are complete
 
 	mu       sync.Mutex
-	next     uint16 // slice to push
+	next     uint16 // number of the next slice to push
 	received uint16
-	left     int // rounds
+	left     int // number of rounds left
 }
 
-// push opens a worker of such a server.
+// push opens a worker that uses the server at addr.
 func (p *kvPlan) push(rank int, addr string) (*kvPush, error) {
 	w := &kvPush{plan: p, self: kvWorker(rank), total: uint64(4 * p.Floats),
 		complete: make(chan struct{}, 1)}
@@ -138,7 +138,7 @@ func (w *kvPush) handle(_ wire.Node, m *wire.Message) {
 	}
 }
 
-// push sends the next slice, if there is one.
+// push sends the next slice, if one is left.
 func (w *kvPush) push() error {
 	w.mu.Lock()
 	i := w.next

@@ -11,14 +11,14 @@ import (
 	nd "gomx/ndarray"
 )
 
-// config is a process's configuration of a job with a store.
+// config is the configuration of a process of a job with a store.
 func (p *kvPlan) config(n wire.Node) kvstore.JobConfig {
 	return kvstore.JobConfig{Node: n, Scheduler: p.scheduler(), ID: kvJob, Workers: p.Workers,
 		Servers: p.servers(), Replicas: p.Replicas,
 		Open: p.open, SliceSize: p.Slice}
 }
 
-// serve is the work of a scheduler or a server.
+// serve runs a scheduler or a server.
 func (p *kvPlan) serve(ctx context.Context, role string, rank int) error {
 	n := kvServer(rank)
 	if role == "scheduler" {
@@ -37,7 +37,7 @@ type kvStore struct {
 	grads, outs []*nd.Array
 }
 
-// join makes a worker of a job.
+// join joins a job as a worker.
 func (p *kvPlan) join(ctx context.Context, rank int) (*kvStore, error) {
 	job, err := kvstore.Join(ctx, p.config(kvWorker(rank)))
 	if err != nil {
@@ -52,8 +52,8 @@ func (p *kvPlan) join(ctx context.Context, rank int) (*kvStore, error) {
 	return w, s.Init(ctx, "w", w.grads[0])
 }
 
-// rounds starts operations as peers/kv.py does: the store runs those on one key one after the
-// other.
+// rounds starts operations without waiting, as peers/kv.py does; the store runs operations on one
+// key one after the other.
 func (w *kvStore) rounds(ctx context.Context, n int) error {
 	for range n {
 		if err := w.store.PushPull("w", 0, w.grads, w.outs); err != nil {

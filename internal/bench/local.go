@@ -53,8 +53,8 @@ func lenet() *sym.Symbol {
 	return sym.SoftmaxOutput(h, sym.SoftmaxOutputParams{}, sym.Name("softmax"))
 }
 
-// train measures images per second of forward, backward, update and metric, over iters batches of
-// random data, as the peers' script does it: best of three after a warm-up of ten.
+// train measures images per second of forward, backward, update and metric over iters batches of
+// random data, as the peers' script does: the best of three runs after ten batches to warm up.
 func train(name string, net *sym.Symbol, shape []int, batch, iters int) Workload {
 	run := func(ctx context.Context) (float64, error) {
 		t, err := newTrainer(net, shape, batch)
@@ -117,7 +117,7 @@ func newTrainer(net *sym.Symbol, shape []int, batch int) (*trainer, error) {
 	return &trainer{mod, data, metric.Accuracy()}, nil
 }
 
-// run trains on n batches and waits for the last.
+// run trains on n batches and waits for the last one.
 func (t *trainer) run(ctx context.Context, n int) error {
 	if err := t.data.Reset(); err != nil {
 		return err

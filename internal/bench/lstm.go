@@ -19,7 +19,7 @@ const (
 )
 
 // languageModel measures words per second of forward and backward of a language model, without an
-// update, as the peers' script does it: best of four after one.
+// update, as the peers' script does: the best of four runs after one to warm up.
 func languageModel(hidden, batch int) Workload {
 	run := func(ctx context.Context) (float64, error) {
 		ex, err := languageExecutor(hidden, batch)
@@ -43,7 +43,7 @@ func languageModel(hidden, batch int) Workload {
 		Run: run}
 }
 
-// languageStep runs the network forward and backward, to the end.
+// languageStep runs the network forward and backward, and waits.
 func languageStep(ctx context.Context, ex *sym.Executor) error {
 	if err := ex.Forward(true); err != nil {
 		return err

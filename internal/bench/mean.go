@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// ratio says how many times better ours is than theirs.
+// ratio returns the factor by which ours is better than theirs.
 func ratio(unit string, ours, theirs float64) float64 {
 	if lowIsBetter(unit) {
 		return theirs / ours
@@ -18,11 +18,11 @@ func ratio(unit string, ours, theirs float64) float64 {
 
 // means collects the ratios of a suite.
 type means struct {
-	best []float64            // against the best peer
-	by   map[string][]float64 // against each peer
+	best []float64            // ratios to the best peer
+	by   map[string][]float64 // ratios to each peer
 }
 
-// add notes the result of one workload.
+// add adds the ratios of one workload.
 func (m *means) add(w *Workload, r *result) {
 	if r.best == 0 {
 		return
@@ -36,8 +36,7 @@ func (m *means) add(w *Workload, r *result) {
 	}
 }
 
-// print writes the geometric means of the ratios: against each peer, and against the better peer of
-// each line.
+// print writes the geometric means of the ratios: to each peer, and to the best peer of each line.
 func (m *means) print(out io.Writer, suite string) {
 	if len(m.best) == 0 {
 		return

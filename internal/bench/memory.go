@@ -18,20 +18,20 @@ const MemoryCommand = "bench-memory"
 // memoryUnit is the unit of peak memory.
 const memoryUnit = "MiB"
 
-// memoryLine names the line of a workload's memory, in the output of a suite and of the peers'
-// scripts.
+// memoryLine returns the name of the line with a workload's memory, in the output of a suite and of
+// the peers' scripts.
 func memoryLine(line string) string { return line + ".memory" }
 
-// RunMemory runs one workload of a suite once, as it is timed, and prints how much memory the
-// process has had at most:
+// RunMemory runs one workload of a suite once and prints the peak memory of this process:
 //
 //	local.lenet.bs64.memory<TAB>123.4<TAB>MiB
 //
-// It is VmHWM of /proc/self/status: every page that was resident at one time, code and libraries,
-// the collector's and the engine's own and the data included. A suite starts a process for every
-// workload, since a peak does not go down again, and between measurements of time, never beside
-// one. The peers' scripts print the same of theirs when they have measured their time, so both
-// figures stand for a process that has bound a network and trained it for as many steps.
+// The figure is VmHWM of /proc/self/status. It counts every page that was resident at one time:
+// code, libraries, data, the garbage collector's memory and the engine's memory. A peak does not go
+// down again, so a suite starts a process for every workload; it does so between measurements of
+// time, never during one. The peers' scripts print their own peak after they have measured time. So
+// both figures are of a process that has bound a network and trained it for the same number of
+// steps.
 func RunMemory(ctx context.Context, suite, name string, out io.Writer) error {
 	s, err := suiteOf(suite)
 	if err != nil {
@@ -60,7 +60,7 @@ func RunMemory(ctx context.Context, suite, name string, out io.Writer) error {
 	return err
 }
 
-// peakOf reads the peak of resident memory, in MiB, from what /proc tells of a process.
+// peakOf returns the peak of resident memory, in MiB, from the text of /proc/self/status.
 func peakOf(status []byte) (float64, error) {
 	for line := range strings.Lines(string(status)) {
 		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
@@ -69,7 +69,7 @@ func peakOf(status []byte) (float64, error) {
 			return kib / 1024, err
 		}
 	}
-	return 0, fmt.Errorf("bench: the status of the process has no VmHWM")
+	return 0, fmt.Errorf("bench: found no VmHWM in the status of the process")
 }
 
 // memory measures the memory of a workload in a process of its own.
@@ -84,7 +84,8 @@ func (s *Suite) memory(ctx context.Context, w *Workload) (float64, error) {
 	}
 	v, ok, err := figure(out, memoryLine(w.Name), memoryUnit)
 	if err == nil && !ok {
-		err = fmt.Errorf("bench: no line %q in %q", memoryLine(w.Name), bytes.TrimSpace(out))
+		err = fmt.Errorf("bench: output %q, want a line %q", memoryLine(w.Name),
+			bytes.TrimSpace(out))
 	}
 	return v, err
 }

@@ -32,7 +32,7 @@ func maxPool(x *sym.Symbol, kernel, stride, pad int) *sym.Symbol {
 		Stride: []int{stride, stride}, Pad: []int{pad, pad}})
 }
 
-// classify ends a network: averages over the image if asked for, dense layer, loss.
+// classify ends a network with the optional average over the image, a dense layer and the loss.
 func classify(x *sym.Symbol, average bool, classes int) *sym.Symbol {
 	if average {
 		x = sym.Pooling(x, sym.PoolingParams{PoolType: "avg", GlobalPool: true,
@@ -63,7 +63,7 @@ func resnet(bottleneck bool, blocks []int, classes int) *sym.Symbol {
 	return classify(x, true, classes)
 }
 
-// block is one residual block; project gives the shortcut a convolution.
+// block is one residual block. project adds a convolution to the shortcut.
 func block(x *sym.Symbol, bottleneck bool, out, stride int, project bool) *sym.Symbol {
 	var body *sym.Symbol
 	if bottleneck {

@@ -10,25 +10,26 @@ import (
 	sym "gomx/symbol"
 )
 
-// The product of sizes of the suite oddconvs.
+// Sizes of the suite oddconvs, which measures all combinations.
 var (
-	oddInputs   = []int{1, 3, 8, 16, 24, 32, 64}
-	oddOutputs  = []int{1, 4, 6, 12, 18, 21, 30, 36, 50, 255}
-	oddSides    = []int{16, 56}
-	oddBatches  = []int{1, 16}
-	oddGroups   = []int{2, 4, 32}
-	oddHeads    = [][2]int{{12, 21}, {36, 18}, {24, 126}} // channels of the two heads of a detector
-	oddHeadBase = []int{18, 32}                           // channels that enter the heads
+	oddInputs  = []int{1, 3, 8, 16, 24, 32, 64}
+	oddOutputs = []int{1, 4, 6, 12, 18, 21, 30, 36, 50, 255}
+	oddSides   = []int{16, 56}
+	oddBatches = []int{1, 16}
+	oddGroups  = []int{2, 4, 32}
+	// output channels of the two heads of a detector
+	oddHeads    = [][2]int{{12, 21}, {36, 18}, {24, 126}}
+	oddHeadBase = []int{18, 32} // input channels of the heads
 )
 
-// oddNet is one network of the suite oddconvs and the shape of its input.
+// oddNet is one network of the suite oddconvs with the shape of its input.
 type oddNet struct {
-	name  string // of the line, without the mode; peers/oddconvs.py reads the sizes from it
+	name  string // name of the line without the mode; peers/oddconvs.py parses the sizes in it
 	net   *sym.Symbol
 	shape nd.Shape
 }
 
-// oddConv says what a convolution is like. The padding of a 3x3 window is 1.
+// oddConv is the size of a convolution. The padding of a 3x3 window is 1.
 type oddConv struct{ kernel, stride, groups, in, out int }
 
 // apply returns the convolution of x, with bias.
@@ -38,8 +39,8 @@ func (c oddConv) apply(x *sym.Symbol, name string) *sym.Symbol {
 	return sym.Convolution(x, p, sym.Name(name))
 }
 
-// oddconvs lists convolutions whose numbers of channels fit no vector register: every one in
-// inference and in training.
+// oddconvs lists convolutions whose numbers of channels are no multiple of a vector register, each
+// for inference and for training.
 func oddconvs() ([]Workload, error) {
 	var list []Workload
 	for _, n := range oddNets() {
@@ -89,8 +90,8 @@ func oddNets() []oddNet {
 	return list
 }
 
-// oddFamily lists the convolutions of one family: dense ones have one group, depthwise ones a group
-// for every channel of the input and one or two outputs of each.
+// oddFamily lists the convolutions of one family. Dense convolutions have one group; depthwise
+// convolutions have a group with one or two outputs for every input channel.
 func oddFamily(family string) []oddConv {
 	var list []oddConv
 	for _, kernel := range []int{3, 1} {
@@ -121,8 +122,8 @@ func oddFamily(family string) []oddConv {
 	return list
 }
 
-// groupedOutputs lists the numbers of outputs that an input of so many channels gets in groups,
-// none if it cannot be divided or if that were a depthwise convolution.
+// groupedOutputs lists the numbers of output channels to measure for in input channels in groups.
+// It returns none if in is no multiple of groups, or if the convolution would be depthwise.
 func groupedOutputs(groups, in int) []int {
 	if in%groups != 0 || in == groups {
 		return nil
@@ -130,8 +131,8 @@ func groupedOutputs(groups, in int) []int {
 	return slices.DeleteFunc([]int{12, 36, 64}, func(out int) bool { return out%groups != 0 })
 }
 
-// detectorHead is the head of an SSD detector: a convolution with its rectifier, and two
-// convolutions of it whose results are transposed, flattened and joined.
+// detectorHead is the head of an SSD detector: a convolution with a rectifier, and two convolutions
+// of its output, whose results are transposed, flattened and joined.
 func detectorHead(in, base int, heads [2]int) *sym.Symbol {
 	x := relu(oddConv{3, 1, 1, in, base}.apply(sym.Var("data"), "base"))
 	var parts []*sym.Symbol
@@ -143,8 +144,8 @@ func detectorHead(in, base int, heads [2]int) *sym.Symbol {
 	return sym.Concat(parts, sym.ConcatParams{})
 }
 
-// cost returns microseconds of processor time per call: of an executor bound for inference, or of
-// forward and backward to every argument, the image included.
+// cost returns microseconds of processor time per call of forward in inference, or of forward and
+// backward in training, with gradients of all arguments and of the image.
 func (n *oddNet) cost(ctx context.Context, training bool) (float64, error) {
 	cfg := sym.BindConfig{Shapes: map[string]nd.Shape{"data": n.shape}, DefaultReq: op.ReqNull}
 	if training {
@@ -168,7 +169,7 @@ func (n *oddNet) cost(ctx context.Context, training bool) (float64, error) {
 	return processorCost(ctx, step, nd.WaitAll)
 }
 
-// closeExecutor gives the memory of an executor and of other arrays back.
+// closeExecutor frees the memory of an executor and of other arrays.
 func closeExecutor(ex *sym.Executor, others ...*nd.Array) {
 	outputs := ex.Outputs()
 	ex.Close()

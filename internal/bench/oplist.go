@@ -1,6 +1,6 @@
 package bench
 
-// The operands of convolutions and the like are batches of 8 images, those of BERT 8 sequences of
+// The operands of operators from ResNet are batches of 8 images, those from BERT are 8 sequences of
 // 128 words.
 
 func resnetOps() []single {
@@ -58,7 +58,7 @@ func bertOps() []single {
 	}
 }
 
-// lstmOps are those of two layers of 650 cells on 20 sequences of 35 words out of 10,000.
+// lstmOps lists the operators of two layers of 650 cells on 20 sequences of 35 words out of 10,000.
 func lstmOps() []single {
 	return []single{
 		{name: "gates", op: "FullyConnected", in: []operand{signed(20, 650), weight(2600, 650),
@@ -72,7 +72,7 @@ func lstmOps() []single {
 	}
 }
 
-// side is the extent of large matrices.
+// side is the number of rows and columns of large matrices.
 const side = 4096
 
 func largeOps() []single {

@@ -13,11 +13,11 @@ import (
 
 // single is one operator on operands of one size, as in peers/ops.py.
 type single struct {
-	name  string // of the line, after "ops."
-	op    string // MXNet's name
+	name  string // name of the line, after "ops."
+	op    string // MXNet's name of the operator
 	in    []operand
-	attrs string // as "axis=1 keepdims=True"
-	train bool   // as in training
+	attrs string // attributes, as in "axis=1 keepdims=True"
+	train bool   // run in training mode
 }
 
 // operand is an input: random numbers from low to high, or integers below limit.
@@ -27,14 +27,14 @@ type operand struct {
 	limit     int
 }
 
-// signed is an operand of numbers of both signs, positive of one, and below of integers.
+// signed returns an operand of numbers in [-1, 1).
 func signed(shape ...int) operand { return operand{shape: shape, low: -1, high: 1} }
 
 func positive(shape ...int) operand { return operand{shape: shape, low: 0.1, high: 1} }
 
 func below(limit int, shape ...int) operand { return operand{shape: shape, limit: limit} }
 
-// weight is an operand of small numbers, so that recurrent states stay finite.
+// weight returns an operand of small numbers, so that recurrent states stay finite.
 func weight(shape ...int) operand { return operand{shape: shape, low: -0.1, high: 0.1} }
 
 func (s operand) array(rng *rand.Rand) *nd.Array {
@@ -49,7 +49,7 @@ func (s operand) array(rng *rand.Rand) *nd.Array {
 }
 
 // operators ports peers/ops.py: single operators on the sizes of ResNet-50, BERT-base and an LSTM
-// of 650, and on 4096×4096 elements. Outputs exist before.
+// of 650 cells, and on 4096×4096 elements. The outputs are allocated before.
 func operators() ([]Workload, error) {
 	var list []Workload
 	for _, s := range singles() {
@@ -91,11 +91,11 @@ func (s *single) run(ctx context.Context) (float64, error) {
 	return t * 1e3, err
 }
 
-// prepare makes the operands and returns what computes once and what frees them.
+// prepare makes the operands. step computes the operator once, and free frees the arrays.
 func (s *single) prepare() (step func() error, free func(), err error) {
 	o := op.Lookup(s.op)
 	if o == nil {
-		return nil, nil, fmt.Errorf("no operator %s", s.op)
+		return nil, nil, fmt.Errorf("unknown operator %s", s.op)
 	}
 	attrs := map[string]string{}
 	for _, kv := range strings.Fields(s.attrs) {
@@ -132,5 +132,5 @@ func (s *single) prepare() (step func() error, free func(), err error) {
 	return func() error { return nd.InvokeInto(o, params, in, out) }, free, nil
 }
 
-// updates says whether the operator writes the new weight over the old.
+// updates reports whether the operator overwrites the weight with the new one.
 func (s *single) updates() bool { return strings.HasSuffix(s.op, "_update") }

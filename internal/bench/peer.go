@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Peer is another system and the Python interpreter that has it.
+// Peer is another system, with the Python interpreter that has it installed.
 type Peer struct {
 	Name   string // mxnet, torch, tensorflow or spark
 	Python string
@@ -32,16 +32,16 @@ func ParsePeer(s string) (Peer, error) {
 	return Peer{name, python}, nil
 }
 
-// variant is an environment in which a peer is measured; the best counts.
+// variant is an environment in which a peer is measured; the best variant counts.
 type variant struct {
 	name string
 	env  []string
 }
 
-// alone is the only variant of a peer whose defaults are its best.
+// alone returns the single variant of a peer whose default settings are its best.
 func alone(p Peer) []variant { return []variant{{p.Name, nil}} }
 
-// byThreads are the variants of operators: MXNet takes half of the processors by default.
+// byThreads returns the variants of operators: by default MXNet uses half of the processors.
 func byThreads(p Peer) []variant {
 	if p.Name != "mxnet" {
 		return alone(p)
@@ -49,8 +49,8 @@ func byThreads(p Peer) []variant {
 	return []variant{{"mxnet", nil}, {"mxnet omp2", []string{"OMP_NUM_THREADS=2"}}}
 }
 
-// oneOrTwoThreads are the variants of lines that are measured in processor time, where a second
-// thread is not free.
+// oneOrTwoThreads returns the variants of lines that are measured in processor time, where a second
+// thread costs time.
 func oneOrTwoThreads(p Peer) []variant {
 	if p.Name != "mxnet" {
 		return alone(p)
@@ -59,7 +59,7 @@ func oneOrTwoThreads(p Peer) []variant {
 		{"mxnet omp2", []string{"OMP_NUM_THREADS=2"}}}
 }
 
-// byWorkers are the variants of MXNet's engine: it has one worker by default.
+// byWorkers returns the variants of MXNet's engine, which has one worker by default.
 func byWorkers(p Peer) []variant {
 	var list []variant
 	for _, n := range []string{"1", "2"} {
@@ -69,11 +69,11 @@ func byWorkers(p Peer) []variant {
 	return list
 }
 
-// measured is what a side has to say about a workload. No figure is zero.
+// measured is the result of one side for a workload. Figures are above zero.
 type measured struct {
 	speed  float64
-	who    string  // the variant with the best speed
-	memory float64 // the least peak, 0 where the side says nothing about it
+	who    string  // variant with the best speed
+	memory float64 // least peak in MiB; 0: not measured
 }
 
 // measure runs the script of a suite for one workload in every variant of p and returns the best
@@ -97,7 +97,7 @@ func (s *Suite) measure(ctx context.Context, ps *programs, p Peer, w *Workload) 
 		}
 		got, ok, err := figure(out, w.line(), w.Unit)
 		if err == nil && !ok {
-			err = fmt.Errorf("its output has no line %q", w.line())
+			err = fmt.Errorf("found no line %q in its output", w.line())
 		}
 		if err != nil {
 			return best, fmt.Errorf("%s: %w", v.name, err)
@@ -114,7 +114,7 @@ func (s *Suite) measure(ctx context.Context, ps *programs, p Peer, w *Workload) 
 	return best, nil
 }
 
-// ask has the processes of a peer measure one workload and returns the best figure.
+// ask lets the sessions of a peer measure one workload and returns the best figure.
 func (s *Suite) ask(ctx context.Context, ps *programs, p Peer, w *Workload) (best measured,
 	err error) {
 	for _, v := range s.variants(p) {
@@ -133,7 +133,7 @@ func (s *Suite) ask(ctx context.Context, ps *programs, p Peer, w *Workload) (bes
 	return best, nil
 }
 
-// figure finds the best of the lines with a name in the output of a script.
+// figure returns the best figure of the lines of a name in the output of a script.
 func figure(out []byte, line, unit string) (best float64, ok bool, err error) {
 	sc := bufio.NewScanner(bytes.NewReader(out))
 	for sc.Scan() {
@@ -143,15 +143,15 @@ func figure(out []byte, line, unit string) (best float64, ok bool, err error) {
 		}
 		v, err := strconv.ParseFloat(f[1], 64)
 		if err != nil {
-			return 0, false, fmt.Errorf("its line %q has no number: %w", sc.Text(), err)
+			return 0, false, fmt.Errorf("its line %q: want a number: %w", sc.Text(), err)
 		}
 		best, ok = better(unit, best, v), true
 	}
 	return best, ok, nil
 }
 
-// output runs a command and returns what it printed; the error of one that fails has the last line
-// of its complaints.
+// output runs a command and returns its standard output. The error of a failed command includes the
+// last line of its standard error.
 func output(cmd *exec.Cmd) ([]byte, error) {
 	out, err := cmd.Output()
 	var exit *exec.ExitError

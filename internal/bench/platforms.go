@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// platformResult is a case as it was measured: the best round of every system.
+// platformResult is the result of a case: the best round of every system.
 type platformResult struct {
 	Name  string                  `json:"name"`
 	Date  string                  `json:"date"`
-	Sides map[string]platformSide `json:"sides"` // by system; gomx is ours
+	Sides map[string]platformSide `json:"sides"` // by system; gomx is one of them
 }
 
-// ourName is the name of our side among the systems.
+// ourName is the name of gomx among the systems.
 const ourName = "gomx"
 
-// runPlatforms measures distributed training in gomx and in other platforms: real processes on this
-// machine.
+// runPlatforms measures distributed training in gomx and in other platforms, with real processes on
+// this machine.
 func runPlatforms(ctx context.Context, c *Config) error {
 	for _, p := range c.Peers {
 		if err := checkPlatformPeer(ctx, p); err != nil {
@@ -91,14 +91,14 @@ func (pc *platformCase) measure(ctx context.Context, c *Config, dir string) (*pl
 	return r, pc.agree(r)
 }
 
-// planFor is the job with the number of steps of a system.
+// planFor returns the job with the number of steps for a system.
 func (pc *platformCase) planFor(system string) *platformPlan {
 	p := pc.plan
 	p.Steps = pc.steps[system]
 	return &p
 }
 
-// String is for the log.
+// String formats the figures for the log.
 func (s *platformSide) String() string {
 	const mib = 1 << 20
 	return fmt.Sprintf("%.4g samples/s in %.1f s; worker %.2f cores %.0f MiB, server %.2f cores "+
@@ -107,16 +107,16 @@ func (s *platformSide) String() string {
 		s.Network/1e6, s.Loss, s.Accuracy)
 }
 
-// How far losses may lie apart after the same steps from the same weights on the same data. Sums in
-// another order are far below the first; TensorFlow's synchronous optimizer may take two gradients
-// of one worker in a step.
+// Largest differences of losses after the same steps from the same weights on the same data. Sums
+// in another order stay far below the first. TensorFlow's synchronous optimizer may take two
+// gradients of one worker in a step.
 const (
 	mxnetAgrees      = 1e-4
 	tensorflowAgrees = 0.05
 )
 
-// agree compares results, so that nobody wins by computing something else. Asynchronous workers do
-// not repeat theirs.
+// agree compares the losses of the systems, so that all compute the same. Asynchronous workers are
+// not compared: their results vary.
 func (pc *platformCase) agree(r *platformResult) error {
 	ours := r.Sides[ourName]
 	if math.IsNaN(ours.Loss) || math.IsInf(ours.Loss, 0) {
@@ -175,5 +175,5 @@ func (pc *platformCase) print(c *Config, r *platformResult, all *means) {
 	fmt.Fprintf(c.Out, "%s.network\t%.4g\t-\t-\tMB/s\t-\n", pc.name, ours.Network/1e6)
 }
 
-// errNoFigures says that pages have nothing to show.
-var errNoFigures = errors.New("bench: no case was measured: --match leaves none")
+// errNoFigures is the error of a run with --docs that measured nothing.
+var errNoFigures = errors.New("bench: --match selects no case, want at least one")

@@ -96,7 +96,7 @@ func TestMissingPlatformPeers(t *testing.T) {
 		{fakePeer(t, "tensorflow", "exit 1"), []string{"tensorflow-cpu",
 			"--peer tensorflow=DIR/bin/python"}},
 		{Peer{"spark", "/nonexistent/python"}, []string{"peer spark is missing", "pyspark"}},
-		{fakePeer(t, "torch", "exit 0"), []string{"no jobs for peer torch"}},
+		{fakePeer(t, "torch", "exit 0"), []string{"platforms: peer torch"}},
 	} {
 		err := Run(context.Background(), Config{Suite: "platforms", Peers: []Peer{tt.peer},
 			Match: "none"})
@@ -114,7 +114,7 @@ func TestMissingPlatformPeers(t *testing.T) {
 	}
 	if err := Run(context.Background(), Config{Suite: "local",
 		Peers: []Peer{{"spark", "x"}}}); err == nil ||
-		!strings.Contains(err.Error(), "nothing to run in peer spark") {
+		!strings.Contains(err.Error(), "no script for peer spark") {
 		t.Errorf("a suite without this peer: got %v", err)
 	}
 }
@@ -254,7 +254,7 @@ func TestATimeThatCannotBe(t *testing.T) {
 		r := newPlatformRun(&platformPlan{Workers: 1})
 		r.line("begin")
 		r.line(said)
-		if s, err := r.finish(1); err == nil || !strings.Contains(err.Error(), "samples took") {
+		if s, err := r.finish(1); err == nil || !strings.Contains(err.Error(), "want both above 0") {
 			t.Errorf("%q: got %v samples/s, %v", said, s.Rate, err)
 		}
 	}

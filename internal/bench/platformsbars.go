@@ -8,22 +8,22 @@ import (
 	"math"
 )
 
-// barPanel is a part of a picture of bars: one quantity of several things.
+// barPanel is a part of a bar chart: the values of one quantity.
 type barPanel struct {
 	title string
-	// lengths are logarithms: values of very different sizes can be seen, but not compared by
-	// length
+	// log makes the lengths of bars logarithmic: values of very different sizes are visible, but
+	// their lengths cannot be compared.
 	log    bool
 	groups []barGroup
 }
 
-// barGroup is one thing: a value for each series, NaN for those that have none.
+// barGroup is the bars of one label: a value for each series, NaN for series without one.
 type barGroup struct {
 	label  string
 	values []float64
 }
 
-// Measures of bars in pixels.
+// Sizes of the bar chart in pixels.
 const (
 	barLeft   = 250.0
 	barRoom   = 400.0
@@ -33,7 +33,7 @@ const (
 	barTitle  = 34.0
 )
 
-// drawBars draws panels of horizontal bars as an SVG picture, with the value behind each.
+// drawBars draws panels of horizontal bars as an SVG picture, with the value behind each bar.
 func drawBars(w io.Writer, title string, series []string, panels []barPanel) error {
 	p := &barPicture{bufio.NewWriter(w)}
 	height := 64.0
@@ -65,26 +65,26 @@ func drawBars(w io.Writer, title string, series []string, panels []barPanel) err
 	return p.out.Flush()
 }
 
-// barPicture is a picture that is being written. Errors wait for Flush: a bufio.Writer keeps its
-// first.
+// barPicture is a picture that is being written. Errors are reported by Flush, because a
+// bufio.Writer keeps its first error.
 type barPicture struct{ out *bufio.Writer }
 
 func (p *barPicture) printf(format string, args ...any) { fmt.Fprintf(p.out, format, args...) }
 
-// text writes a line of text; attributes go into the tag as they are.
+// text writes a line of text; attributes are inserted into the tag unchanged.
 func (p *barPicture) text(x, y float64, attributes, text string) {
 	p.printf(`<text x="%.1f" y="%.1f" %s>`, x, y, attributes)
 	_ = xml.EscapeText(p.out, []byte(text))
 	p.printf("</text>\n")
 }
 
-// barColours are told apart by colour-blind readers too.
+// barColours can be distinguished by colour-blind readers.
 var barColours = [...]string{"#4c78a8", "#f58518", "#54a24b", "#e45756", "#b279a2", "#72b7b2"}
 
 // barColour is the colour of a series.
 func barColour(i int) string { return barColours[i%len(barColours)] }
 
-// bars returns how many bars a group has.
+// bars returns the number of bars of a group.
 func (g *barGroup) bars() (n int) {
 	for _, v := range g.values {
 		if !math.IsNaN(v) {
@@ -102,7 +102,8 @@ func (b *barPanel) height() float64 {
 	return h
 }
 
-// scale returns the length of a value's bar: the largest fills the room.
+// scale returns a function that maps a value to the length of its bar; the largest value fills the
+// width.
 func (b *barPanel) scale() func(v float64) float64 {
 	least, most := math.Inf(1), 0.0
 	for i := range b.groups {
@@ -144,7 +145,7 @@ func (b *barPanel) draw(p *barPicture, y float64) {
 	}
 }
 
-// shortNumber writes a number with three digits and a unit of thousands.
+// shortNumber formats a number with three digits and a suffix for thousands.
 func shortNumber(v float64) string {
 	for _, u := range []struct {
 		of   float64

@@ -7,9 +7,9 @@ import (
 )
 
 // platformPlan is one distributed job of the suite platforms; the peers' scripts read the same
-// JSON. Worker r trains on rows r·n to (r+1)·n of the samples, n being their share, in batches in
-// order. After Warm steps and one more every worker reports loss and accuracy of the last batch,
-// and after a barrier Steps steps are measured.
+// JSON. With n the share of a worker, worker r trains on rows r·n to (r+1)·n of the samples, in
+// batches in order. After Warm steps and one more, every worker reports loss and accuracy of the
+// last batch; after a barrier, Steps steps are measured.
 type platformPlan struct {
 	Model    string  `json:"model"`
 	Features int     `json:"features"`
@@ -17,14 +17,14 @@ type platformPlan struct {
 	Outputs  int     `json:"outputs"` // 1: logistic regression
 	Samples  int     `json:"samples"`
 	Workers  int     `json:"workers"`
-	Batch    int     `json:"batch"` // of each worker; 0: all its samples
+	Batch    int     `json:"batch"` // batch of each worker; 0: all its samples
 	Async    bool    `json:"async"`
 	Warm     int     `json:"warm"`
 	Steps    int     `json:"steps"`
 	Rate     float64 `json:"rate"`
 }
 
-// share is how many samples a worker has.
+// share is the number of samples of a worker.
 func (p *platformPlan) share() int { return p.Samples / p.Workers }
 
 // batch is the size of a worker's batch.
@@ -35,7 +35,7 @@ func (p *platformPlan) batch() int {
 	return p.Batch
 }
 
-// layers returns inputs and outputs of every layer.
+// layers returns the numbers of inputs and outputs of every layer.
 func (p *platformPlan) layers() (list [][2]int) {
 	in := p.Features
 	for _, out := range append(p.Hidden[:len(p.Hidden):len(p.Hidden)], p.Outputs) {
@@ -45,7 +45,7 @@ func (p *platformPlan) layers() (list [][2]int) {
 	return list
 }
 
-// symbol is the network.
+// symbol returns the network.
 func (p *platformPlan) symbol() *sym.Symbol {
 	h := sym.Var("data")
 	layers := p.layers()
@@ -62,11 +62,12 @@ func (p *platformPlan) symbol() *sym.Symbol {
 	return sym.SoftmaxOutput(h, sym.SoftmaxOutputParams{}, sym.Name("softmax"))
 }
 
-// platformCase is a job and the steps by which each system's figure takes seconds, not minutes.
+// platformCase is a job with the number of steps for each system, so that each takes seconds.
 type platformCase struct {
 	name string
 	plan platformPlan
-	// by system: gomx, mxnet, tensorflow, spark; those without do not take part
+	// steps is keyed by system: gomx, mxnet, tensorflow, spark. Systems without an entry do not
+	// take part.
 	steps map[string]int
 	want  map[string]float64
 }
@@ -80,7 +81,7 @@ var platformModels = map[string]platformPlan{
 	"mly":     {Features: 784, Outputs: 10, Samples: 60000, Hidden: []int{128, 64}},
 }
 
-// platformCases lists the jobs: the comparison's Table 1 and Table 3, full batches as Spark takes
+// platformCases lists the jobs: Table 1 and Table 3 of the comparison, full batches as Spark uses
 // them, and the scaling run over numbers of workers.
 func platformCases() []platformCase {
 	var list []platformCase
@@ -116,7 +117,7 @@ func platformCases() []platformCase {
 	return list
 }
 
-// platformTargets are the ratios that are wanted of a case, by peer.
+// platformTargets are the wanted ratios of a case, by peer.
 func platformTargets(model string, batch, workers int) map[string]float64 {
 	switch {
 	case batch == 0:

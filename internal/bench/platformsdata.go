@@ -2,8 +2,8 @@ package bench
 
 import "math"
 
-// platformNoise fills dst with numbers in [-0.5, 0.5) by their positions from first on, as
-// peers/platforms_data.py does.
+// platformNoise fills dst with numbers in [-0.5, 0.5) that depend on their positions, which begin
+// at first, as peers/platforms_data.py does.
 func platformNoise(dst []float32, first uint32) {
 	for i := range dst {
 		h := (first + uint32(i)) * 2654435761
@@ -14,7 +14,7 @@ func platformNoise(dst []float32, first uint32) {
 	}
 }
 
-// part returns the samples of a worker and their labels.
+// part computes the samples of a worker and their labels.
 func (p *platformPlan) part(rank int, x, y []float32) {
 	d := p.Features
 	platformNoise(x, uint32(rank*p.share()*d))
@@ -35,7 +35,7 @@ func (p *platformPlan) part(rank int, x, y []float32) {
 			}
 		}
 		if p.Outputs == 1 {
-			at = 1 - at // whether the first half is the larger one
+			at = 1 - at // whether the first half has the larger sum
 		}
 		y[i] = float32(at)
 	}

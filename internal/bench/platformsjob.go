@@ -16,23 +16,23 @@ import (
 	"gomx/launch"
 )
 
-// platformSide is what was measured of a job in one system.
+// platformSide is the result of a job in one system.
 type platformSide struct {
 	Rate     float64    `json:"rate"`           // samples per second, of all workers
-	Seconds  float64    `json:"seconds"`        // that were measured
-	Loss     float64    `json:"loss,omitempty"` // after the steps before, mean over the workers
-	Accuracy float64    `json:"accuracy"`       // then
-	Workers  int        `json:"workers"`        // processes
-	Worker   processUse `json:"worker"`         // each of them
+	Seconds  float64    `json:"seconds"`        // measured time
+	Loss     float64    `json:"loss,omitempty"` // after the warm-up steps, mean over the workers
+	Accuracy float64    `json:"accuracy"`       // at the same time as Loss
+	Workers  int        `json:"workers"`        // number of worker processes
+	Worker   processUse `json:"worker"`         // average of a worker process
 	Server   processUse `json:"server"`         //
-	// bytes per second that a worker sends and receives; only ours
+	// Network is the bytes per second that a worker sends and receives; gomx only.
 	Network float64 `json:"network,omitzero"`
 }
 
-// platformJobTime is how long a job may take; Spark needs minutes to begin.
+// platformJobTime is the longest time of a job; Spark takes minutes to begin.
 const platformJobTime = 10 * time.Minute
 
-// platformRun collects what the workers of a job say while their processes are watched.
+// platformRun collects the output of the workers of a job while their processes are sampled.
 type platformRun struct {
 	plan  *platformPlan
 	watch *processWatch
@@ -41,8 +41,8 @@ type platformRun struct {
 	checks int
 	begun  int
 	ended  int
-	from   time.Time // when the last worker began with what counts
-	to     time.Time // when the first one was through
+	from   time.Time // time when the last worker began to measure
+	to     time.Time // time when the first worker ended
 	side   platformSide
 	err    error
 }
@@ -51,7 +51,7 @@ func newPlatformRun(p *platformPlan) *platformRun {
 	return &platformRun{plan: p, watch: watchProcesses(100 * time.Millisecond)}
 }
 
-// line takes in what a worker prints: check with loss and accuracy, begin, and end with seconds and
+// line parses one line of a worker: check with loss and accuracy, begin, or end with seconds and
 // samples.
 func (r *platformRun) line(text string) {
 	r.mu.Lock()
@@ -60,7 +60,7 @@ func (r *platformRun) line(text string) {
 	var a, b float64
 	read := func() bool {
 		if _, err := fmt.Sscanf(rest, "%g\t%g", &a, &b); err != nil && r.err == nil {
-			r.err = fmt.Errorf("a worker says %q: %w", text, err)
+			r.err = fmt.Errorf("line %q of a worker: %w", text, err)
 		}
 		return r.err == nil
 	}
@@ -79,7 +79,7 @@ func (r *platformRun) line(text string) {
 			return
 		}
 		if !(a > 0 && b > 0) {
-			r.err = fmt.Errorf("a worker says that %g samples took %g s", b, a)
+			r.err = fmt.Errorf("a worker measured %g samples in %g s, want both above 0", b, a)
 			return
 		}
 		if r.ended++; r.ended == 1 {
@@ -90,14 +90,14 @@ func (r *platformRun) line(text string) {
 	}
 }
 
-// over reports whether so many workers have said all.
+// over reports whether so many workers have ended.
 func (r *platformRun) over(workers int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.err != nil || r.ended == workers
 }
 
-// finish returns what was measured of so many workers. Nobody prints any more.
+// finish returns the result of so many workers. No worker may print any more.
 func (r *platformRun) finish(workers int) (platformSide, error) {
 	r.watch.close()
 	s := r.side
@@ -106,7 +106,7 @@ func (r *platformRun) finish(workers int) (platformSide, error) {
 	case r.err != nil:
 		return s, r.err
 	case r.ended != workers || r.begun != workers:
-		return s, fmt.Errorf("%d of %d workers have finished", r.ended, workers)
+		return s, fmt.Errorf("%d workers have finished, want %d", r.ended, workers)
 	}
 	if r.checks > 0 {
 		s.Loss /= float64(r.checks)
@@ -116,7 +116,8 @@ func (r *platformRun) finish(workers int) (platformSide, error) {
 	return s, nil
 }
 
-// runPlatform runs a job of gomx: this program again as scheduler, server and workers, by launch.
+// runPlatform runs a job of gomx with package launch; this program is the scheduler, the server and
+// the workers.
 func runPlatform(ctx context.Context, p *platformPlan) (platformSide, error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -154,7 +155,7 @@ func runPlatform(ctx context.Context, p *platformPlan) (platformSide, error) {
 	return side, missing
 }
 
-// platformOutput splits what launch writes into lines without the names of the workers.
+// platformOutput splits the output of launch into lines without the names of the workers.
 type platformOutput struct {
 	run  *platformRun
 	rest []byte
@@ -175,7 +176,7 @@ func (o *platformOutput) Write(b []byte) (int, error) {
 	}
 }
 
-// networkWatch asks a worker for the bytes that it has sent and received, as gomx top does.
+// networkWatch samples the number of bytes that a worker has sent and received, as gomx top does.
 type networkWatch struct {
 	list []networkSample
 }
@@ -185,7 +186,7 @@ type networkSample struct {
 	bytes uint64
 }
 
-// run asks until ctx ends.
+// run samples until ctx ends.
 func (w *networkWatch) run(ctx context.Context, dir string) {
 	t := time.NewTicker(200 * time.Millisecond)
 	defer t.Stop()
@@ -197,7 +198,7 @@ func (w *networkWatch) run(ctx context.Context, dir string) {
 		}
 		addr, err := os.ReadFile(filepath.Join(dir, "status-worker-0"))
 		if err != nil {
-			continue // it has not begun yet
+			continue // the worker has not begun yet
 		}
 		if st, err := kvstore.ReadStatus(ctx, string(addr)); err == nil && st.Transport != nil {
 			w.list = append(w.list, networkSample{time.Now(), st.Transport.SentBytes +
@@ -206,7 +207,7 @@ func (w *networkWatch) run(ctx context.Context, dir string) {
 	}
 }
 
-// rate returns the bytes per second between two instants, 0 if nobody was asked then.
+// rate returns the bytes per second between two instants, 0 without samples.
 func (w *networkWatch) rate(from, to time.Time) float64 {
 	var first, last *networkSample
 	for i := range w.list {

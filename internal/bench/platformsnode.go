@@ -20,8 +20,8 @@ import (
 // PlatformCommand is the hidden command of gomx that runs RunPlatform.
 const PlatformCommand = "bench-platform"
 
-// RunPlatform is a process of a job of the suite platforms, with the role that the environment
-// says. Workers train by module.Fit and write what they measure to out.
+// RunPlatform runs a process of a job of the suite platforms, in the role that its environment
+// gives. Workers train with module.Fit and write their figures to out.
 func RunPlatform(ctx context.Context, plan string, out io.Writer) error {
 	var p platformPlan
 	if err := json.Unmarshal([]byte(plan), &p); err != nil {
@@ -30,7 +30,7 @@ func RunPlatform(ctx context.Context, plan string, out io.Writer) error {
 	return launch.Run(ctx, func(ctx context.Context) error {
 		job := kvstore.JobOf(ctx)
 		if job == nil {
-			return errors.New("bench: a worker of the suite platforms needs a job: it is " +
+			return errors.New("bench: found no job in the environment, want a process " +
 				"started by gomx bench platforms")
 		}
 		w := &platformWorker{plan: &p, out: out}
@@ -38,7 +38,7 @@ func RunPlatform(ctx context.Context, plan string, out io.Writer) error {
 	})
 }
 
-// platformWorker is a worker of our side.
+// platformWorker is a worker of gomx.
 type platformWorker struct {
 	plan   *platformPlan
 	out    io.Writer
@@ -49,7 +49,7 @@ type platformWorker struct {
 	start  time.Time
 }
 
-// errMeasured ends Fit after the last step that counts.
+// errMeasured ends Fit after the last measured step.
 var errMeasured = errors.New("measured")
 
 // train trains for the steps of the plan.
@@ -104,7 +104,7 @@ func (w *platformWorker) data(rank int) (*dataio.Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	return it, it.Shard(0, 1) // it is this worker's part already
+	return it, it.Shard(0, 1) // the samples are this worker's part already
 }
 
 // batch is called by Fit after each batch has been started.
@@ -137,7 +137,7 @@ func (w *platformWorker) batch(ctx context.Context) error {
 	return nil
 }
 
-// check writes loss and accuracy of the batch that has been computed last.
+// check writes loss and accuracy of the last batch.
 func (w *platformWorker) check() error {
 	probs, err := w.mod.Outputs()[0].Float32s()
 	if err != nil {
@@ -150,7 +150,7 @@ func (w *platformWorker) check() error {
 	return err
 }
 
-// unmeasured is the metric of a loop that measures nothing, as those of the peers' scripts.
+// unmeasured is a metric that measures nothing, because the loops in the peers' scripts have none.
 type unmeasured struct{}
 
 func (unmeasured) Update(_, _ []*nd.Array) error { return nil }

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// The pages that show the figures, in the folder that the configuration names.
+// Files with the figures, in the folder Config.Docs.
 const (
 	platformFigures = "platforms.json"
 	platformPicture = "platforms.svg"
@@ -21,13 +21,12 @@ const (
 	platformHeading = "## Distributed training beside other platforms"
 )
 
-// platformSystems are the columns, and how people write their names.
+// platformSystems are the columns of the table, with their titles.
 var platformSystems = []struct{ name, title string }{
 	{ourName, "gomx"}, {"mxnet", "MXNet"}, {"tensorflow", "TensorFlow"}, {"spark", "Spark"},
 }
 
-// writePlatformPages brings figures, picture and page up to date with the cases that have been
-// measured.
+// writePlatformPages updates the figures, the picture and the page with the measured cases.
 func writePlatformPages(dir string, results []platformResult) error {
 	if len(results) == 0 {
 		return errNoFigures
@@ -61,8 +60,8 @@ func writePlatformPages(dir string, results []platformResult) error {
 	return nil
 }
 
-// mergePlatforms returns the figures of a file, those of results in the place of older ones, in the
-// order of the cases.
+// mergePlatforms returns the figures of a file, with results in place of older ones, in the order
+// of the cases.
 func mergePlatforms(path string, results []platformResult) (all []platformResult, err error) {
 	text, err := os.ReadFile(path)
 	switch {
@@ -87,8 +86,8 @@ func mergePlatforms(path string, results []platformResult) (all []platformResult
 	return all, nil
 }
 
-// replaceSection puts a section in the place of the one with its heading, which ends at the next
-// heading of its level, or at the end of the page.
+// replaceSection replaces the section with the given heading, up to the next heading of its level
+// or the end of the page.
 func replaceSection(page []byte, heading, section string) []byte {
 	text := string(page)
 	at := strings.Index(text, heading+"\n")
@@ -103,7 +102,7 @@ func replaceSection(page []byte, heading, section string) []byte {
 	return []byte(text[:at] + section + rest[end:])
 }
 
-// title names a case for people.
+// title returns the title of a case in the table.
 func (pc *platformCase) title() string {
 	p := &pc.plan
 	name := map[string]string{"logreg": "logistic regression", "softmax": "softmax",
@@ -118,7 +117,7 @@ func (pc *platformCase) title() string {
 	return fmt.Sprintf("%s, batch %d, %s", name, p.Batch, mode)
 }
 
-// platformSection is the text of the page.
+// platformSection returns the section of the page.
 func platformSection(all []platformResult) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `%s
@@ -164,7 +163,7 @@ what is resident while training, time that of all processes.
 	return b.String()
 }
 
-// eachPlatform calls f for every case that has been measured.
+// eachPlatform calls f for every measured case.
 func eachPlatform(all []platformResult, f func(pc *platformCase, r *platformResult)) {
 	for _, pc := range platformCases() {
 		if i := slices.IndexFunc(all, func(
@@ -176,7 +175,7 @@ func eachPlatform(all []platformResult, f func(pc *platformCase, r *platformResu
 	}
 }
 
-// platformDates says when the figures were measured.
+// platformDates returns the date or the range of dates of the measurements.
 func platformDates(all []platformResult) string {
 	first, last := all[0].Date, all[0].Date
 	for _, r := range all {
@@ -188,11 +187,11 @@ func platformDates(all []platformResult) string {
 	return "Measured from " + first + " to " + last
 }
 
-// platformColumns writes a figure of every system, as columns.
+// platformColumns formats a figure of every system as columns.
 func platformColumns(r *platformResult, of func(s *platformSide) float64) string {
 	text := ""
 	for _, sys := range platformSystems {
-		if s, ok := r.Sides[sys.name]; ok && of(&s) > 0 { // otherwise it is not known
+		if s, ok := r.Sides[sys.name]; ok && of(&s) > 0 { // otherwise the figure is unknown
 			text += " " + thousands(of(&s)) + " |"
 		} else {
 			text += " – |"
@@ -201,7 +200,7 @@ func platformColumns(r *platformResult, of func(s *platformSide) float64) string
 	return text
 }
 
-// platformMemory writes the memory of a worker and of the server of every system, as columns.
+// platformMemory formats the memory of a worker and of the server of every system as columns.
 func platformMemory(r *platformResult) string {
 	const mib = 1 << 20
 	text := ""
@@ -219,7 +218,7 @@ func platformMemory(r *platformResult) string {
 	return text
 }
 
-// verdict returns the ratio to the best peer, and what is wanted.
+// verdict returns the ratio to the best peer and the wanted ratio.
 func (pc *platformCase) verdict(r *platformResult) (ratio, wanted string) {
 	best, want := 0.0, 0.0
 	for name, s := range r.Sides {
@@ -238,7 +237,7 @@ func (pc *platformCase) verdict(r *platformResult) (ratio, wanted string) {
 	return ratio, wanted
 }
 
-// platformScaling writes a row for every workload that was measured with several numbers of
+// platformScaling returns a table row for every workload that was measured with several numbers of
 // workers.
 func platformScaling(all []platformResult) string {
 	rates := map[string]map[string][]string{}
@@ -266,7 +265,7 @@ func platformScaling(all []platformResult) string {
 	return text
 }
 
-// thousands writes a number with four digits at most that mean something, and commas.
+// thousands formats a number with at most four significant digits and commas.
 func thousands(v float64) string {
 	if v < 1000 {
 		return fmt.Sprintf("%.3g", v)

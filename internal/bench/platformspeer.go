@@ -17,15 +17,15 @@ import (
 	"time"
 )
 
-// platformPeer says how a system's jobs are run.
+// platformPeer describes how to run the jobs of a system.
 type platformPeer struct {
-	module   string // of Python, that the peer needs
-	install  string // packages that bring it
+	module   string // Python module that the peer needs
+	install  string // packages to install for it
 	variants []variant
 	start    func(j *peerJob) error
 }
 
-// platformPeers are the systems of the comparison that can be had.
+// platformPeers are the systems of the comparison that can be installed.
 var platformPeers = map[string]platformPeer{
 	"mxnet": {"mxnet", "numpy==1.23.5 mxnet==1.9.1", []variant{{"mxnet", nil},
 		{"mxnet omp2", []string{"OMP_NUM_THREADS=2"}}}, startMXNet},
@@ -33,11 +33,11 @@ var platformPeers = map[string]platformPeer{
 	"spark":      {"pyspark", "pyspark==3.5.3 numpy", []variant{{"spark", nil}}, startSpark},
 }
 
-// checkPlatformPeer says what is missing of a peer, and how to get it.
+// checkPlatformPeer returns an error that names a missing part of a peer and how to install it.
 func checkPlatformPeer(ctx context.Context, p Peer) error {
 	sys, ok := platformPeers[p.Name]
 	if !ok {
-		return fmt.Errorf("bench: platforms: no jobs for peer %s, want mxnet, tensorflow or spark",
+		return fmt.Errorf("bench: platforms: peer %s, want mxnet, tensorflow or spark",
 			p.Name)
 	}
 	how := fmt.Sprintf("make a virtual environment (python3 -m venv DIR), install it there with "+
@@ -81,16 +81,16 @@ func peerScripts(dir string) error {
 	return nil
 }
 
-// peerJob is a job of a peer that runs.
+// peerJob is a running job of a peer.
 type peerJob struct {
 	ctx    context.Context
 	peer   Peer
-	dir    string // with the scripts
+	dir    string // folder of the scripts
 	plan   string
 	run    *platformRun
 	env    []string
 	port   int
-	speak  int // workers that print
+	speak  int // number of workers that print
 	wg     sync.WaitGroup
 	cancel context.CancelFunc
 
@@ -120,7 +120,7 @@ func runPlatformPeer(ctx context.Context, p Peer, v variant, dir string,
 		time.Sleep(10 * time.Millisecond)
 	}
 	timeout := errors.Is(ctx.Err(), context.DeadlineExceeded)
-	cancel() // servers and workers that have said all need not live
+	cancel() // the other processes are no longer needed
 	j.wg.Wait()
 	side, missing := j.run.finish(j.speak)
 	switch {
@@ -134,7 +134,8 @@ func runPlatformPeer(ctx context.Context, p Peer, v variant, dir string,
 	return side, missing
 }
 
-// process starts a process of the job. Workers' lines are read; one that fails ends the job.
+// process starts a process of the job and reads the lines of workers. A process that fails ends the
+// job.
 func (j *peerJob) process(name string, env []string, args ...string) error {
 	cmd := exec.CommandContext(j.ctx, j.peer.Python, args...)
 	cmd.Env = append(append(cmd.Environ(), j.env...), env...)
@@ -194,7 +195,7 @@ func startMXNet(j *peerJob) error {
 	return nil
 }
 
-// startTensorFlow starts a parameter server and workers on ports that follow each other.
+// startTensorFlow starts a parameter server and workers on consecutive ports.
 func startTensorFlow(j *peerJob) error {
 	port := strconv.Itoa(j.port)
 	if err := j.process("server 0", nil, j.script("platforms_tf.py"), j.plan, "ps", "0",
@@ -216,8 +217,7 @@ func startSpark(j *peerJob) error {
 	return j.process("worker 0", nil, j.script("platforms_spark.py"), j.plan)
 }
 
-// freePorts returns the first of n ports of the loopback that follow each other and that nobody
-// listens on.
+// freePorts returns the first of n consecutive free ports of the loopback.
 func freePorts(n int) (int, error) {
 	var last error
 	for range 100 {
@@ -241,5 +241,5 @@ func freePorts(n int) (int, error) {
 			return port, nil
 		}
 	}
-	return 0, fmt.Errorf("looking for %d ports that follow each other: %w", n, last)
+	return 0, fmt.Errorf("found no %d consecutive free ports: %w", n, last)
 }

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// processWatch samples processes, each with all that it has started, from /proc.
+// processWatch samples processes and their descendants from /proc.
 type processWatch struct {
 	mu     sync.Mutex
-	roots  map[string]int   // by the process's name in the job, such as "worker 0"
-	trees  map[string][]int // each root with all that it has started, as of looked
+	roots  map[string]int   // process id by name in the job, such as "worker 0"
+	trees  map[string][]int // each root with its descendants, as of looked
 	looked time.Time
 	list   map[string][]processSample
 	spent  map[int]float64 // processor seconds of each tree, by its root
@@ -24,18 +24,18 @@ type processWatch struct {
 	done   sync.WaitGroup
 }
 
-// processSample is what a process was like at an instant.
+// processSample is the state of a process at an instant.
 type processSample struct {
 	at  time.Time
 	cpu float64 // seconds so far
 	rss float64 // bytes
 }
 
-// processTick is the unit of processor time in /proc: Linux has had hundredths of a second for user
-// programs for ever.
+// processTick is the unit of processor time in /proc, in seconds. It is the same on all Linux
+// systems.
 const processTick = 0.01
 
-// watchProcesses begins to sample whatever is added.
+// watchProcesses samples the added processes at intervals of every.
 func watchProcesses(every time.Duration) *processWatch {
 	w := &processWatch{roots: map[string]int{}, trees: map[string][]int{}, spent: map[int]float64{},
 		each: map[int]float64{}, list: map[string][]processSample{}, stop: make(chan struct{})}
@@ -60,18 +60,18 @@ func (w *processWatch) close() {
 	w.done.Wait()
 }
 
-// add begins to sample a process; a later one of the same name takes its place.
+// add begins to sample a process. It replaces an earlier process of the same name.
 func (w *processWatch) add(name string, pid int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.roots[name] = pid
 }
 
-// processLook is how often the watch looks for processes that others have started, which costs more
-// than a sample.
+// processLook is the interval at which the watch looks for new descendants, which costs more than a
+// sample.
 const processLook = time.Second
 
-// sample looks at every process once.
+// sample samples every process once.
 func (w *processWatch) sample() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -92,8 +92,8 @@ func (w *processWatch) sample() {
 	}
 }
 
-// read adds up a process and what it has started; it reports whether the first is there. The time
-// of those that have ended stays in the sum: a job does not get younger.
+// read sums up a process and its descendants; ok reports whether the process exists. The processor
+// time of ended descendants stays in the sum.
 func (w *processWatch) read(tree []int) (s processSample, ok bool) {
 	s.at = time.Now()
 	for i, id := range tree {
@@ -112,7 +112,7 @@ func (w *processWatch) read(tree []int) (s processSample, ok bool) {
 	return s, true
 }
 
-// descend appends a process and all that it has started.
+// descend appends a process and its descendants.
 func descend(list []int, pid int) []int {
 	list = append(list, pid)
 	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
@@ -133,11 +133,11 @@ func readProcess(pid int) (cpu, rss float64, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	// The name in parentheses may hold anything; the state follows it as field 3.
+	// The name in parentheses may hold any character; field 3, the state, follows it.
 	line := string(text)
 	f := strings.Fields(line[strings.LastIndexByte(line, ')')+1:])
 	if len(f) < 22 {
-		return 0, 0, fmt.Errorf("/proc/%d/stat says %q, want 24 fields", pid, line)
+		return 0, 0, fmt.Errorf("/proc/%d/stat: found %q, want 24 fields", pid, line)
 	}
 	number := func(field int) (v float64) {
 		if err == nil {
@@ -150,13 +150,13 @@ func readProcess(pid int) (cpu, rss float64, err error) {
 	return cpu, rss, err
 }
 
-// processUse is what processes of one role took between two instants, on average.
+// processUse is the average use of the processes of one role between two instants.
 type processUse struct {
 	CPU    float64 `json:"cpu"`    // processor seconds per second
-	Memory float64 `json:"memory"` // bytes resident, the most of all samples
+	Memory float64 `json:"memory"` // resident bytes, the largest of all samples
 }
 
-// use returns what the processes took whose names begin with a role.
+// use returns the use of the processes whose names begin with a role.
 func (w *processWatch) use(role string, from, to time.Time) (u processUse) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

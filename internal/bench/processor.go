@@ -9,15 +9,16 @@ import (
 	"time"
 )
 
-// How long processorCost measures, as peers/oddconvs.py does.
+// Settings of processorCost, as in peers/oddconvs.py.
 const (
-	processorLoops = 3                     // the best counts
-	processorLoop  = 40 * time.Millisecond // what a loop is to take
-	processorSteps = 2000                  // the most steps of a loop
+	processorLoops = 3                     // number of loops, of which the best counts
+	processorLoop  = 40 * time.Millisecond // target time of a loop
+	processorSteps = 2000                  // largest number of steps of a loop
 )
 
-// processorCost returns microseconds of processor time of the whole process per step: the best of
-// some loops. Steps of a loop follow each other without waiting; wait waits for what they started.
+// processorCost returns microseconds of processor time of the whole process per step, in the best
+// of several loops. Steps of a loop follow each other without waiting; wait waits for the
+// operations that they started.
 func processorCost(ctx context.Context, step func() error,
 	wait func(context.Context) error) (float64, error) {
 	loop := func(n int) (float64, error) {
@@ -55,15 +56,15 @@ func processorCost(ctx context.Context, step func() error,
 	return least, nil
 }
 
-// printHeader writes the comment line that begins the output of a suite: what is measured, and on
-// what.
+// printHeader writes the comment line at the beginning of a suite's output: the subject and the
+// processor.
 func printHeader(c *Config, more ...string) {
 	text := fmt.Sprintf("gomx bench %s on %s, %d processors", c.Suite, processorModel(),
 		runtime.NumCPU())
 	fmt.Fprintf(c.Out, "# %s\n", strings.Join(append([]string{text}, more...), ", "))
 }
 
-// processorModel returns the model name of the processor as the operating system tells it.
+// processorModel returns the model name of the processor.
 func processorModel() string {
 	text, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {
@@ -72,8 +73,7 @@ func processorModel() string {
 	return modelIn(string(text))
 }
 
-// modelIn finds the model name in the text of /proc/cpuinfo. Some kernels call it differently on
-// ARM.
+// modelIn returns the model name in the text of /proc/cpuinfo. Some kernels use other keys on ARM.
 func modelIn(cpuinfo string) string {
 	for _, key := range []string{"model name", "Model", "CPU part"} {
 		for line := range strings.Lines(cpuinfo) {

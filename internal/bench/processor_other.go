@@ -7,7 +7,7 @@ import (
 	"runtime"
 )
 
-// processSeconds is an error: processor time is measured on Linux only.
+// processSeconds returns an error: processor time is measured on Linux only.
 func processSeconds() (float64, error) {
-	return 0, fmt.Errorf("bench: processor time is not measured on %s, only on linux", runtime.GOOS)
+	return 0, fmt.Errorf("bench: processor time on %s, want linux", runtime.GOOS)
 }

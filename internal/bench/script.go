@@ -14,19 +14,19 @@ import (
 //go:embed peers
 var scripts embed.FS
 
-// command starts a program.
+// command is a program with its arguments.
 type command struct {
 	path string
 	args []string
 	env  []string
 }
 
-// programs are the scripts of one run of a suite, in a folder, made ready once for each peer, and
-// the processes that go on from line to line.
+// programs holds the scripts of one run of a suite in a folder, prepared once for each peer, and
+// the sessions.
 type programs struct {
 	dir      string
 	ready    map[string]command
-	sessions map[string]*session // by script, interpreter and variant
+	sessions map[string]*session // keyed by script, interpreter and variant
 }
 
 func newPrograms() (*programs, error) {
@@ -42,7 +42,7 @@ func (ps *programs) close() {
 	os.RemoveAll(ps.dir)
 }
 
-// session returns the process that measures lines by a script in a variant of a peer.
+// session returns the process that measures lines with a script in a variant of a peer.
 func (ps *programs) session(ctx context.Context, script string, p Peer, v variant) (*session,
 	error) {
 	key := strings.Join([]string{script, p.Python, v.name}, " ")
@@ -61,7 +61,7 @@ func (ps *programs) session(ctx context.Context, script string, p Peer, v varian
 	return s, nil
 }
 
-// endSessions ends the processes; the next line starts new ones.
+// endSessions ends the sessions; the next line starts new ones.
 func (ps *programs) endSessions() {
 	for key, s := range ps.sessions {
 		s.close()
@@ -69,7 +69,7 @@ func (ps *programs) endSessions() {
 	}
 }
 
-// of returns what runs a script in a peer.
+// of returns the command that runs a script in a peer.
 func (ps *programs) of(ctx context.Context, script string, p Peer) (command, error) {
 	key := script + " " + p.Python
 	if c, ok := ps.ready[key]; ok {
@@ -97,16 +97,15 @@ func (ps *programs) of(ctx context.Context, script string, p Peer) (command, err
 	return c, nil
 }
 
-// mxnetProgram compiles a C program against the library inside the mxnet package of the peer's
-// Python.
+// mxnetProgram compiles a C program against the library in the mxnet package of the peer's Python.
 func mxnetProgram(ctx context.Context, path string, p Peer) (command, error) {
 	if p.Name != "mxnet" {
-		return command{}, fmt.Errorf("%s measures mxnet only", filepath.Base(path))
+		return command{}, fmt.Errorf("%s: want peer mxnet", filepath.Base(path))
 	}
 	out, err := output(exec.CommandContext(ctx, p.Python, "-c",
 		"import mxnet, os; print(os.path.dirname(mxnet.__file__))"))
 	if err != nil {
-		return command{}, fmt.Errorf("looking for mxnet: %w", err)
+		return command{}, fmt.Errorf("package mxnet: %w", err)
 	}
 	dir := lastLine(string(out))
 	binary := strings.TrimSuffix(path, filepath.Ext(path))
@@ -118,7 +117,7 @@ func mxnetProgram(ctx context.Context, path string, p Peer) (command, error) {
 	return command{path: binary, env: []string{"LD_LIBRARY_PATH=" + dir}}, nil
 }
 
-// The arguments by which scripts are told what to measure: one line of one peer, or one line.
+// Arguments of scripts that select one line, with or without the name of the peer.
 func peerAndLine(p Peer, line string) []string { return []string{p.Name, exactly(line)} }
 func onlyLine(_ Peer, line string) []string    { return []string{exactly(line)} }
 func everything(Peer, string) []string         { return nil }

@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// sessionTimeout bounds the answer to one line.
+// sessionTimeout is the longest time for the answer to one line.
 const sessionTimeout = 3 * time.Minute
 
-// session is a peer's process that measures line after line: it reads names of lines and answers
-// each with one line of name, figure and unit. It is used by one goroutine.
+// session is a process of a peer that reads names of lines and answers each with name, figure and
+// unit. It is used by one goroutine.
 type session struct {
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
 	stdout *bufio.Reader
-	said   strings.Builder // complaints
+	said   strings.Builder // standard error of the process
 }
 
 // startSession starts the process of a script.
@@ -40,7 +40,7 @@ func startSession(c command, env []string) (*session, error) {
 	return s, s.cmd.Start()
 }
 
-// ask returns the figure of one line. A process that does not answer in time is ended.
+// ask returns the figure of one line. It ends a process that does not answer in time.
 func (s *session) ask(ctx context.Context, line string) (float64, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, sessionTimeout,
 		fmt.Errorf("no answer to %s within %v", line, sessionTimeout))
@@ -67,7 +67,7 @@ func (s *session) ask(ctx context.Context, line string) (float64, error) {
 	return v, nil
 }
 
-// failure says why a process has ended.
+// failure returns the reason for the end of a process.
 func (s *session) failure(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
@@ -77,10 +77,10 @@ func (s *session) failure(ctx context.Context, err error) error {
 	return fmt.Errorf("its process ended (%w, %v): %s", err, end, lastLine(s.said.String()))
 }
 
-// sessionGoodbye is how long a process may take to end after the end of its input.
+// sessionGoodbye is the time that a process has to end after the end of its input.
 const sessionGoodbye = 10 * time.Second
 
-// close ends the process, which sees the end of its input.
+// close closes the input of the process, which then ends.
 func (s *session) close() {
 	s.stdin.Close()
 	defer time.AfterFunc(sessionGoodbye, func() { s.cmd.Process.Kill() }).Stop()

@@ -12,13 +12,13 @@ import (
 
 // Workload is one measured line.
 type Workload struct {
-	Name string // as the peers' scripts print it
-	Unit string // "images/s", "us/op": a unit of time per something is better when it is low
+	Name string // name, as the peers' scripts print it
+	Unit string // "images/s", "us/op"; lower is better for units of time or memory
 	Run  func(ctx context.Context) (float64, error)
-	Line string // what the peers' scripts print for it, where that is not Name
+	Line string // name in the output of the peers' scripts, if it differs from Name
 }
 
-// line returns the name of the line of the peers' scripts that the workload is compared with.
+// line returns the name that the peers' scripts print for the workload.
 func (w *Workload) line() string {
 	if w.Line != "" {
 		return w.Line
@@ -36,28 +36,28 @@ func lowIsBetter(unit string) bool {
 	return unit == "us" || unit == "ms" || unit == "ns" || unit == "MiB"
 }
 
-// Suite is a named list of workloads and the script that peers run for them.
+// Suite is a named list of workloads with the script that peers run for them.
 type Suite struct {
 	Name      string
 	Script    string // below peers/
 	Workloads func() ([]Workload, error)
 
-	args func(p Peer, line string) []string // of the script
-	// the environments in which a peer is measured
+	args func(p Peer, line string) []string // arguments of the script
+	// variants returns the environments in which a peer is measured.
 	variants func(p Peer) []variant
-	run      func(ctx context.Context, c *Config) error // instead of all that
-	memories bool                                       // peak memory is compared too
-	// a peer's process goes on from line to line; see session
+	run      func(ctx context.Context, c *Config) error // replaces all of the above
+	memories bool                                       // compare peak memory too
+	// sessions makes one process of a peer measure many lines; see session.
 	sessions bool
-	// a tenth of the workloads is measured unless all are asked for
+	// sampled measures a tenth of the workloads, unless the configuration wants all.
 	sampled bool
-	// the one peer that the script knows; empty: mxnet and torch
+	// only is the one peer of the script; empty: mxnet and torch.
 	only string
-	// a line whose ratio is below is measured once more, alone
+	// floor is the ratio below which a line is measured once more, alone.
 	floor float64
 }
 
-// Suites lists what can be measured, by name.
+// Suites lists all suites.
 func Suites() []Suite {
 	return []Suite{
 		{Name: "engine", Script: "engine.c", Workloads: scheduling, args: everything,
@@ -80,36 +80,36 @@ func Suites() []Suite {
 	}
 }
 
-// Config says what Run measures.
+// Config is the configuration of Run.
 type Config struct {
 	Suite  string
 	Peers  []Peer
-	Match  string // only workloads whose name contains it
-	Rounds int    // alternations; 0 means 3, or 10 against another build
-	Seed   uint64 // of the choice of workloads, in suites that measure a tenth of them
-	All    bool   // measure all of them
-	// Against is the path of another build of this program, which is measured in place of peers;
-	// empty: none.
+	Match  string // measure only workloads whose names contain it
+	Rounds int    // number of alternations; 0: 3, or 10 against another build
+	Seed   uint64 // seed of the choice of workloads, in sampled suites
+	All    bool   // measure all workloads of sampled suites
+	// Against is the path of another build of this program that takes the place of peers; empty:
+	// none.
 	Against string
-	Docs    string // folder of pages that the suite platforms brings up to date; empty: none
-	// Device is where the suite convnets runs, Precision what it computes in there: float32, tf32,
-	// float16 or bfloat16. Streams and Replay are the module's options.
+	Docs    string // folder of the pages that the suite platforms updates; empty: none
+	// Device is the device of the suite convnets, and Precision its number format there: float32,
+	// tf32, float16 or bfloat16. Streams and Replay are the module's options.
 	Device    device.Device
 	Precision string
 	Streams   int
 	Replay    bool
 	Out       io.Writer
-	Log       io.Writer // progress; nil for none
+	Log       io.Writer // progress; nil: none
 }
 
-// result collects the best of every side for one workload.
+// result collects the best figures of every side for one workload.
 type result struct {
 	ours     float64
 	best     float64
 	bestPeer string
-	by       map[string]float64 // the best of each peer
+	by       map[string]float64 // best figure of each peer
 
-	// peaks in MiB, of MXNet on the other side; 0 where they are not compared
+	// memory and peerMemory are peaks in MiB, the latter of MXNet; 0: not compared.
 	memory, peerMemory float64
 }
 
@@ -123,9 +123,9 @@ func suiteOf(name string) (Suite, error) {
 	return Suites()[i], nil
 }
 
-// Run measures a suite and prints one line per workload: name, ours, best peer, ratio, unit, which
-// peer, separated by tabs. Under a workload that trains or infers beside MXNet a line of the same
-// form says how much memory a process takes for it, here and there; see RunMemory.
+// Run measures a suite and prints one line per workload: name, figure of gomx, figure of the best
+// peer, ratio, unit and name of that peer, separated by tabs. If memory is compared, a second line
+// of the same form has the peak memory of the processes; see RunMemory.
 func Run(ctx context.Context, c Config) error {
 	suite, err := suiteOf(c.Suite)
 	if err != nil {
@@ -149,14 +149,14 @@ func Run(ctx context.Context, c Config) error {
 	for _, p := range c.Peers {
 		if known := []string{"mxnet", "torch"}; !slices.Contains(known, p.Name) ||
 			suite.only != "" && p.Name != suite.only {
-			return fmt.Errorf("bench: suite %s has nothing to run in peer %s", c.Suite, p.Name)
+			return fmt.Errorf("bench: suite %s has no script for peer %s", c.Suite, p.Name)
 		}
 	}
 	return suite.beside(ctx, &c)
 }
 
 // beside measures the suite in gomx and in the peers. Lines below the suite's floor are measured
-// once more, when all others are done; the second figures count.
+// once more after all others; the second figures count.
 func (s *Suite) beside(ctx context.Context, c *Config) error {
 	list, notes, err := s.chosen(c)
 	if err != nil {
@@ -200,13 +200,13 @@ func (s *Suite) beside(ctx context.Context, c *Config) error {
 	return nil
 }
 
-// printLow says that a line is below a floor and is measured again later.
+// printLow prints that a line is below a floor and is measured again later.
 func printLow(out io.Writer, name string, got, floor float64) {
 	fmt.Fprintf(out, "# %s: ratio %.3f is below %.2f, measured once more at the end, alone\n", name,
 		got, floor)
 }
 
-// printRepeated says that the lines that follow have been measured before.
+// printRepeated prints that the following lines are measured for the second time.
 func printRepeated(out io.Writer, n int, floor float64) {
 	if n > 0 {
 		fmt.Fprintf(out, "# %d lines were below %.2f; here they are once more, each measured "+
@@ -250,7 +250,7 @@ func (s *Suite) alternate(ctx context.Context, c *Config, ps *programs, w *Workl
 	return r, err
 }
 
-// better returns the better of two figures; 0 means none yet.
+// better returns the better of two figures; 0 means no figure.
 func better(unit string, a, b float64) float64 {
 	if a == 0 {
 		return b

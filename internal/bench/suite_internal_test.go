@@ -103,7 +103,7 @@ func TestCompilesPrograms(t *testing.T) {
 		t.Errorf("got %q and error %v, want %q", got, err, want)
 	}
 	if _, err := compare(t, &suite, fakePeer(t, "torch", ""), workload("ns/op", 2)); err == nil ||
-		!strings.Contains(err.Error(), "torch: engine.c measures mxnet only") {
+		!strings.Contains(err.Error(), "torch: engine.c: want peer mxnet") {
 		t.Errorf("another peer: got %v", err)
 	}
 	program(t, bin, "gcc", "echo no such library >&2; exit 1")
@@ -118,7 +118,7 @@ func TestNamesAPeerThatSaysNothing(t *testing.T) {
 	suite := Suite{Script: "local.py", args: onlyLine, variants: alone}
 	_, err := compare(t, &suite, fakePeer(t, "torch", `printf 'other\t1\tx\n'`),
 		workload("images/s", 1))
-	if err == nil || !strings.Contains(err.Error(), `torch: its output has no line "w"`) {
+	if err == nil || !strings.Contains(err.Error(), `torch: found no line "w" in its output`) {
 		t.Errorf("got %v, want the peer and the missing line", err)
 	}
 	_, err = compare(t, &suite, fakePeer(t, "torch", `echo no module >&2; exit 3`),

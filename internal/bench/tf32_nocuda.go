@@ -4,7 +4,7 @@ package bench
 
 import "errors"
 
-// allowTF32 says that this binary cannot use tensor cores.
+// allowTF32 returns an error: this binary cannot use tensor cores.
 func allowTF32() error {
 	return errors.New("bench: precision tf32: this binary was built without the tag cuda")
 }

@@ -14,19 +14,19 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// Config says what a job is like. The zero value of a field is kvstore's default, or one.
+// Config describes a job. The zero value of a field means kvstore's default, or one.
 type Config struct {
 	Workers, Servers, Replicas int
 	Policy                     ps.Policy
 	Backups                    int
 	SliceSize                  int
-	Memory                     uint64 // of each server, see kvstore.JobConfig
-	Dir                        string // for the scheduler's view
+	Memory                     uint64 // bytes of each server, see kvstore.JobConfig
+	Dir                        string // folder for the scheduler's view
 	Snapshots, Restore         string // see kvstore.JobConfig
-	Seed                       uint64 // of the network's faults
+	Seed                       uint64 // seed of the network's faults
 	Heartbeat, Dead, Patience  time.Duration
-	// Announce, if set, is told where each process serves health and metrics; see
-	// kvstore.JobConfig.
+	// Announce, if set, is called with the address at which each process serves health and metrics;
+	// see kvstore.JobConfig.
 	Announce func(n wire.Node, addr string)
 }
 
@@ -41,13 +41,13 @@ type Cluster struct {
 	errs   []error
 	cancel map[wire.Node]func()
 	ended  map[wire.Node]chan struct{}
-	again  map[int]*kvstore.Job // of workers that have died
+	again  map[int]*kvstore.Job // new jobs of workers that have died, by rank
 }
 
-// errKilled is the cause of a process's end by Kill.
+// errKilled is the cause of the end of a killed process.
 var errKilled = errors.New("killed")
 
-// Start starts scheduler and servers.
+// Start starts the scheduler and the servers.
 func Start(c Config) *Cluster {
 	cl := &Cluster{Network: mem.NewNetwork(c.Seed), cancel: map[wire.Node]func(){},
 		ended: map[wire.Node]chan struct{}{},
@@ -69,7 +69,7 @@ func (c *Cluster) open(t transport.Config) (transport.Endpoint, error) {
 	return mem.Open(c.Network, t)
 }
 
-// Restart begins a process in the place of a server or the scheduler that is not running.
+// Restart starts a new process in place of a server or the scheduler that has ended.
 func (c *Cluster) Restart(n wire.Node) {
 	cfg := c.config(n)
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -89,7 +89,7 @@ func (c *Cluster) Restart(n wire.Node) {
 	})
 }
 
-// Kill ends a server or the scheduler at once: it says goodbye to nobody.
+// Kill ends a server or the scheduler at once, without a message to the others.
 func (c *Cluster) Kill(n wire.Node) {
 	c.mu.Lock()
 	cancel, ended := c.cancel[n], c.ended[n]
@@ -144,8 +144,8 @@ func (c *Cluster) work(ctx context.Context, rank int, f func(ctx context.Context
 	return errors.Join(err, job.Close(ctx))
 }
 
-// Again ends a worker that f of Work is at once, as if its process had died, and returns the
-// context of a new one in its place.
+// Again ends a worker that runs the function of Work, as if its process had died, and returns the
+// context of a new worker in its place.
 func (c *Cluster) Again(ctx context.Context, rank int) (context.Context, error) {
 	if err := kvstore.JobOf(ctx).Abandon(); err != nil {
 		return nil, err
@@ -160,7 +160,7 @@ func (c *Cluster) Again(ctx context.Context, rank int) (context.Context, error) 
 	return kvstore.WithJob(ctx, job), nil
 }
 
-// Wait waits until scheduler and servers have ended, and returns their errors.
+// Wait waits until the scheduler and the servers have ended, and returns their errors.
 func (c *Cluster) Wait() error {
 	c.wg.Wait()
 	c.mu.Lock()

@@ -24,7 +24,7 @@ func download(x *nd.Array) (*Array, error) {
 	return a, x.ReadBytes(context.Background(), a.Data)
 }
 
-// values are arrays by the name of their variable.
+// values maps names of variables to arrays.
 type values map[string]*Array
 
 // upload copies all of v to the device.
@@ -40,15 +40,16 @@ func (v values) upload(dev device.Device) (map[string]*nd.Array, error) {
 	return m, nil
 }
 
-// feed is what is put into a graph that is bound.
+// feed holds the inputs of a graph that is bound.
 type feed struct {
 	args, aux values
-	grads     values               // content of gradient arrays before backward; may lack some
-	req       map[string]op.Req    // of every argument
-	shared    map[string]*nd.Array // arguments on the device already, for several executors
+	grads     values            // content of gradient arrays before backward; may be incomplete
+	req       map[string]op.Req // gradient request of every argument
+	// arguments that are on the device already, for several executors
+	shared map[string]*nd.Array
 }
 
-// share moves the arguments to the device, where all executors then use the same.
+// share copies the arguments to the device, where all executors then share them.
 func (f *feed) share(env Env) (err error) {
 	f.shared, err = f.args.upload(env.Device)
 	f.args = nil
@@ -78,12 +79,12 @@ func (f *feed) bind(s *sym.Symbol, env Env) (*sym.Executor, error) {
 	return ex, f.spoil(ex)
 }
 
-// leftover is every byte of a gradient array before it is overwritten: no number that a gradient is
-// likely to have.
+// leftover is the value of every byte of a gradient array before it is overwritten. A gradient is
+// unlikely to have it.
 const leftover = 0x41
 
-// spoil fills the gradient arrays that a backward pass is to overwrite, so that one that it leaves
-// alone is noticed.
+// spoil fills the gradient arrays that a backward pass must overwrite, so that the test notices an
+// array that was not written.
 func (f *feed) spoil(ex *sym.Executor) error {
 	for name, g := range ex.Grads {
 		if f.req[name] != op.ReqWrite {
@@ -97,8 +98,8 @@ func (f *feed) spoil(ex *sym.Executor) error {
 	return nil
 }
 
-// close gives the arrays of an executor back without waiting for the collector, but for shared
-// ones.
+// close frees the arrays of an executor, except shared ones, without waiting for the garbage
+// collector.
 func (f *feed) close(ex *sym.Executor) {
 	for _, m := range []map[string]*nd.Array{ex.Args, ex.Grads, ex.Aux} {
 		for name, a := range m {
@@ -112,7 +113,7 @@ func (f *feed) close(ex *sym.Executor) {
 	}
 }
 
-// closeShared gives the shared arguments back.
+// closeShared frees the shared arguments.
 func (f *feed) closeShared() {
 	for _, a := range f.shared {
 		a.Close()

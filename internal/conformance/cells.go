@@ -18,7 +18,7 @@ const cellFolder = "gluon/rnn/"
 
 // CellCases reads legacy_rnn.json: networks that MXNet's symbolic recurrent cells unroll, and the
 // initializers of their parameters. Layers and cells of Gluon, in rnn.json beside it, have no
-// symbol file and stay out, as does the packing of a cell's parameters.
+// symbol file and are not read; neither is the packing of a cell's parameters.
 func CellCases(g *Golden) ([]Case, error) {
 	var index struct{ Cases []json.RawMessage }
 	if err := g.Part(cellFolder+"legacy_rnn.json", &index); err != nil {
@@ -62,14 +62,14 @@ type cellCase struct {
 	HeadGrads                            []filled `json:"head_grads"`
 	Grads                                []Ref
 
-	// The cell's own view of its parameters, of which a symbol file knows nothing.
+	// The cell's description of its parameters, which a symbol file does not have.
 	ParamsNames      []string          `json:"params_names"`
 	StateInfo        []json.RawMessage `json:"state_info"`
 	Unpacked         []Ref
 	UnfusedArguments []string `json:"unfused_arguments"`
 }
 
-// filled is an array that is computed from a name.
+// filled is an array whose values depend on a name.
 type filled struct {
 	Name  string
 	Shape []int
@@ -118,7 +118,7 @@ func (c *cellCase) run(env Env) error {
 	return nil
 }
 
-// compute runs forward and backward, and compares.
+// compute runs forward and backward, and compares the results.
 func (c *cellCase) compute(ex *sym.Executor, env Env, train bool) error {
 	if err := ex.Forward(train); err != nil {
 		return err
@@ -167,7 +167,7 @@ func (c *cellCase) compare(env Env, what string, x *nd.Array, r Ref) error {
 // cellInitCase is an initializer of the parameters of cells.
 type cellInitCase struct {
 	ID, Kind, Initializer, File string
-	Dumps                       string // text form, which says all that follows
+	Dumps                       string // text form, which includes the fields below
 	Parameters                  Ref
 
 	Mode, Inner   any // as in Dumps

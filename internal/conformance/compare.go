@@ -10,7 +10,7 @@ import (
 // Tolerance bounds a difference: |got-want| <= Abs + Rel*|want|.
 type Tolerance struct{ Abs, Rel float64 }
 
-// holds reports whether got is close enough to want; equal infinities and two NaNs are.
+// holds reports whether got is close enough to want; equal infinities and two NaNs count as close.
 func (t Tolerance) holds(got, want float64) bool {
 	if got == want || math.IsNaN(got) && math.IsNaN(want) {
 		return true
@@ -21,7 +21,7 @@ func (t Tolerance) holds(got, want float64) bool {
 	return math.Abs(got-want) <= t.Abs+t.Rel*math.Abs(want)
 }
 
-// String formats t as it enters the comparison.
+// String formats t as in the comparison.
 func (t Tolerance) String() string {
 	if t == (Tolerance{}) {
 		return "exact"
@@ -55,8 +55,8 @@ func opTolerance(family, name string, t dtype.Type) Tolerance {
 	return Tolerance{1e-5, 1e-4}
 }
 
-// roundedTolerance returns the tolerance of integers that were rounded: a value on a border may go
-// either way. ok is false for all other results.
+// roundedTolerance returns the tolerance of rounded integers: a value on a border may be rounded up
+// or down. ok is false for all other results.
 func roundedTolerance(family, name string, t dtype.Type) (tol Tolerance, ok bool) {
 	quantized := family == "quant" || family == "mkldnn_quant"
 	switch {
@@ -74,7 +74,7 @@ func roundedTolerance(family, name string, t dtype.Type) (tol Tolerance, ok bool
 	return Tolerance{Abs: 1}, true
 }
 
-// compare reports the first and the worst element of got that is too far from want.
+// compare returns an error that names the worst element of got that is too far from want.
 func compare(what string, got, want *Array, tol Tolerance) error {
 	if got.DType != want.DType {
 		return fmt.Errorf("%s: dtype %v, want %v", what, got.DType, want.DType)
@@ -109,7 +109,7 @@ func near(what string, got, want float64, tol Tolerance) error {
 	return fmt.Errorf("%s: %g, want %g (tolerance %v)", what, got, want, tol)
 }
 
-// position turns the number of an element into its indices.
+// position converts the number of an element to its indices.
 func position(s dtype.Shape, i int) []int {
 	at := make([]int, len(s))
 	for k := len(s) - 1; k >= 0; k-- {

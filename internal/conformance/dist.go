@@ -16,14 +16,14 @@ import (
 	"gomx/optimizer"
 )
 
-// distCase is training, or aggregation of gradients, on several machines.
+// distCase is a case of training, or of aggregating gradients, on several machines.
 type distCase struct {
 	ID, KVStore, File string
 	Note              string // informative
-	// of the network that is trained; empty: gradients are only pushed
+	// Symbol is the network to train; empty: the case only pushes gradients.
 	Symbol                  string
 	Workers, Servers, Steps int
-	// larger arrays are cut, in elements; 0: MXNet's default
+	// BigarrayBound is the number of elements above which arrays are split; 0: MXNet's default.
 	BigarrayBound int `json:"bigarray_bound"`
 	Keys          map[string][]int
 	Results       []Ref
@@ -31,7 +31,7 @@ type distCase struct {
 	golden *Golden
 	env    Env
 	mu     sync.Mutex
-	order  []string // of keys, that of the results
+	order  []string // order of the keys in the results
 }
 
 // distTimeout bounds a case.
@@ -50,7 +50,7 @@ func distCases(g *Golden) ([]Case, error) {
 	return list, nil
 }
 
-// run starts the job as goroutines of this process.
+// run runs the job as goroutines of this process.
 func (c *distCase) run(env Env) error {
 	c.golden, c.env, c.order = env.Golden, env, nil
 	for _, r := range c.Results {
@@ -76,8 +76,8 @@ func (c *distCase) run(env Env) error {
 	return cl.Wait()
 }
 
-// result compares an array with a golden one. Workers take turns: a file is read by one at a time,
-// which must not wait for others meanwhile.
+// result compares an array with a golden one. Workers take turns: only one may read a file, and it
+// must not wait for the others while it does.
 func (c *distCase) result(name string, x *nd.Array) error {
 	i := slices.IndexFunc(c.Results, func(r Ref) bool { return r.Name == name })
 	if i < 0 {
@@ -91,7 +91,7 @@ func (c *distCase) result(name string, x *nd.Array) error {
 	return compareND(c.golden, name, x, c.File, c.Results[i])
 }
 
-// store pushes gradients of the worker and compares what it pulls.
+// store pushes the gradients of the worker and compares the values that it pulls.
 func (c *distCase) store(ctx context.Context, rank int) error {
 	kv, err := kvstore.Open(ctx, c.KVStore)
 	if err != nil {
@@ -137,7 +137,7 @@ func (c *distCase) steps(ctx context.Context, kv kvstore.Store, rank int) error 
 	return nil
 }
 
-// configure sets what the mode of the case wants.
+// configure sets the options of the case's mode.
 func (c *distCase) configure(ctx context.Context, kv kvstore.Store) error {
 	switch c.mode() {
 	case "sgd_momentum":
@@ -153,7 +153,7 @@ func (c *distCase) configure(ctx context.Context, kv kvstore.Store) error {
 	return missing("mode %s", c.ID)
 }
 
-// mode returns what the case does: its id, up to a dot.
+// mode returns the mode of the case: its id up to a dot.
 func (c *distCase) mode() string {
 	mode, _, _ := strings.Cut(c.ID, ".")
 	return mode

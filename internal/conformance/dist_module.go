@@ -21,16 +21,17 @@ import (
 // distBatch is the batch of every worker.
 const distBatch = 8
 
-// rescaleResult is the name of the result that is not a parameter: MXNet's factor of gradients.
+// rescaleResult is the name of the result that holds MXNet's factor of gradients; the others are
+// parameters.
 const rescaleResult = "rescale_grad"
 
-// distNetwork is what all workers of a case train.
+// distNetwork is the network that all workers of a case train.
 type distNetwork struct {
 	symbol            *sym.Symbol
 	data, label       dataio.Desc
-	dataFill, intFill string // how data and label are computed from their names
+	dataFill, intFill string // rules that compute data and label from their names
 	params, aux       values
-	rescale           float64 // 0: what the module chooses
+	rescale           float64 // factor of gradients; 0: chosen by the module
 }
 
 // network reads the network of the case, and its parameters from the results.
@@ -60,8 +61,8 @@ func (c *distCase) network(g *Golden) (*distNetwork, error) {
 	return n, n.describe(g, c.Symbol)
 }
 
-// rescale reads MXNet's factor. Where it is one over all workers' batches, the module is to choose
-// it itself.
+// rescale reads MXNet's factor. If it is one over the batches of all workers, it returns 0, and the
+// module chooses it.
 func (c *distCase) rescale(g *Golden, r Ref) (float64, error) {
 	a, err := g.Array(c.File, r)
 	if err != nil {
@@ -77,9 +78,9 @@ func (c *distCase) rescale(g *Golden, r Ref) (float64, error) {
 	return v[0], nil
 }
 
-// describe finds the inputs: the arguments that are no parameters. Their shapes are those of the
-// training case of the same network, with another batch; a network without such a case begins with
-// a dense layer, whose weight says it.
+// describe finds the inputs, which are the arguments without parameter values. Their shapes are as
+// in the training case of the same network, with another batch. A network without such a case
+// begins with a dense layer, whose weight determines the shape.
 func (n *distNetwork) describe(g *Golden, file string) error {
 	var inputs []string
 	for _, name := range n.symbol.Arguments() {
@@ -114,8 +115,8 @@ func (n *distNetwork) describe(g *Golden, file string) error {
 	return n.fromWeight()
 }
 
-// rebatched returns a shape with another batch: on the first axis that has the extent of the old
-// one.
+// rebatched returns a shape with another batch, on the first axis that has the extent of the old
+// batch.
 func rebatched(shape nd.Shape, batch int) nd.Shape {
 	shape = shape.Clone()
 	if i := slices.Index(shape, batch); i >= 0 {
@@ -124,8 +125,8 @@ func rebatched(shape nd.Shape, batch int) nd.Shape {
 	return shape
 }
 
-// fromWeight takes the number of features from the dense layer that reads the data, and the number
-// of classes from the last one.
+// fromWeight derives the number of features from the dense layer that reads the data, and the
+// number of classes from the last dense layer.
 func (n *distNetwork) fromWeight() error {
 	shape := nd.Shape(nil)
 	classes := 0
@@ -143,7 +144,7 @@ func (n *distNetwork) fromWeight() error {
 		classes = w.Shape[0]
 	}
 	if shape == nil {
-		return fmt.Errorf("nothing says which shape %s has: train.json has no case of this network",
+		return fmt.Errorf("found no shape of %s: train.json has no case of this network",
 			n.data.Name)
 	}
 	n.data.Shape, n.dataFill, n.intFill = shape, "unit", fmt.Sprintf("int:%d", classes)

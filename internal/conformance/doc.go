@@ -1,7 +1,7 @@
-// Package conformance holds gomx to what MXNet 1.9.1 computed.
+// Package conformance compares gomx with results of MXNet 1.9.1.
 //
-// The golden data is a folder of JSON indexes, npz archives and files that the real MXNet wrote;
-// its README.md defines them. Each of the seven tests reads one folder of it:
+// The golden data is a folder of JSON indexes, npz archives and files that MXNet wrote; its
+// README.md defines them. Each of the seven tests reads one folder of it:
 //
 //	TestOps      ops/      operators: outputs, gradients, auxiliary states
 //	TestFormats  formats/  .params, checkpoints, symbol JSON, RecordIO, images, iterators
@@ -9,32 +9,32 @@
 //	TestMemplan  memplan/  planned memory is not larger than MXNet's best
 //	TestOptim    optim/    optimizers, update operators, schedules, metrics, compression
 //	TestTrain    train/    twenty steps of training, and training on several machines
-//	TestRest     rest/     operators and behaviours that were added later: in graphs, and called on arrays
 //
-// A field of a case that a test has no place for is an error ("unknown field"), so that other cases
-// of the same formats are run in full or refused. testdata/own has cases of our own, of kinds that
-// the golden data have none of; its make.py writes them with MXNet.
+// TestRest rest/ operators and behaviours that were added later
+//
+// A field of a case that the test does not know is an error ("unknown field"), so that each case
+// runs in full or not at all. testdata/own has our own cases, of kinds that the golden data lack;
+// its make.py writes them with MXNet.
 //
 // Run one as
 //
 //	go test ./internal/conformance -run TestOps -v -golden DIR
 //
-// A relative DIR counts from the module's root. Without -golden the tests read ../shared/golden
-// when it is there, otherwise the small selection in testdata/golden. Every failing case prints
-// one line with the reason; the last line is "TestOps: N passed, N failed".
+// A relative DIR is relative to the module's root. Without -golden the tests read ../shared/golden
+// if it exists, otherwise the small selection in testdata/golden. Every failing case prints one
+// line with the reason; the last line is "TestOps: N passed, N failed".
 //
 // # Known failures
 //
-// testdata/known_failing/<Test>.txt names the cases that are known to fail, one id per line. A test
-// succeeds when exactly the cases of its list fail. A listed case that passes is an error that asks
-// for its removal, so the list only shrinks; an id that does not occur in the golden data is passed
-// over. The flag -rewrite writes the list anew. Devices other than the processor have lists of
-// their own, <Test>.gpu.txt: what their kernels do not serve by nature. So do builds without C
-// where they need one, <Test>.nocgo.txt: the standard library's JPEGs differ by a level more than
-// the tolerance in a few samples.
+// testdata/known_failing/<Test>.txt lists the cases that are known to fail, one id per line. A test
+// succeeds when exactly the cases of its list fail. A listed case that passes is an error, so that
+// the list only shrinks. Ids that the golden data do not have are ignored. The flag -rewrite writes
+// the list. Devices other than the processor have lists of their own, <Test>.gpu.txt, with the
+// cases that their kernels do not support. Builds without C have <Test>.nocgo.txt: the JPEG decoder
+// of the standard library differs in a few samples by one level more than the tolerance.
 //
-// What gomx does not have yet counts as failed, never as skipped. Only the largest models are
-// left out, in size.go, where the C kernels are missing or the race detector slows them down.
+// A missing feature of gomx counts as failed, never as skipped. Only the largest models are left
+// out, in size.go, without C kernels or under the race detector.
 //
 // # Flags
 //

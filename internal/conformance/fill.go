@@ -40,7 +40,7 @@ func Fill(name string, shape dtype.Shape) *Array {
 	return a
 }
 
-// fillRule returns how a name's values follow from the stream.
+// fillRule returns the function from the stream to the values of a name.
 func fillRule(name string, shape dtype.Shape) func(u float64) float64 {
 	switch {
 	case strings.HasSuffix(name, "weight") && len(shape) >= 2:
@@ -70,7 +70,7 @@ func FillInt(name string, k int, shape dtype.Shape) *Array {
 	return a
 }
 
-// FillInput computes an input as an index spells it: "param" (the formula by its name), "int:k",
+// FillInput computes an input as an index describes it: "param" (the formula by its name), "int:k",
 // "unit" or "unit:<other name>".
 func FillInput(spell, name string, shape dtype.Shape) (*Array, error) {
 	kind, arg, _ := strings.Cut(spell, ":")

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// described is what every case of formats.json may say of itself beside its own fields.
+// described holds fields that every case of formats.json may have beside its own.
 type described struct{ Kind, Note string }
 
-// formatCase is what names a case of formats.json; the rest depends on the kind.
+// formatCase holds the fields from which the id of a case of formats.json is made.
 type formatCase struct {
 	Kind     string
 	File     string
@@ -33,7 +33,7 @@ var formatKinds = map[string]func(data []byte) (func(env Env) error, error){
 	"iterator":         decodeCase((*iteratorCase).run),
 }
 
-// decodeCase turns a method of a case into a function of its JSON.
+// decodeCase turns a method of a case into a function that decodes the case from JSON.
 func decodeCase[C any](run func(c *C, env Env) error) func([]byte) (func(Env) error, error) {
 	return func(data []byte) (func(Env) error, error) {
 		c := new(C)
@@ -78,7 +78,7 @@ func FormatCases(g *Golden) ([]Case, error) {
 	return list, nil
 }
 
-// id names a case by what it is about, so that it does not depend on the cases around it.
+// id names a case by its file or subject, so that it does not depend on the other cases.
 func (c *formatCase) id() string {
 	switch {
 	case c.Iterator != "":
@@ -89,7 +89,7 @@ func (c *formatCase) id() string {
 	return c.Kind + "/" + c.File
 }
 
-// spell writes keyword arguments sorted by name and without blanks.
+// spell formats keyword arguments, sorted by name and without blanks.
 func spell(kwargs map[string]any) string {
 	var parts []string
 	for _, k := range slices.Sorted(maps.Keys(kwargs)) {

@@ -17,7 +17,7 @@ import (
 	nd "gomx/ndarray"
 )
 
-// checkpointCase is what Module saved of a network, and its outputs after loading.
+// checkpointCase is a checkpoint that Module saved, and the outputs of the network after loading.
 type checkpointCase struct {
 	described
 	File, States string
@@ -83,7 +83,7 @@ func (c *checkpointCase) compare(g *Golden, what string, x *nd.Array, r Ref, tol
 	return compare(what, got, want, tol)
 }
 
-// checkSaved checks that saving the model gives the file that it was loaded from.
+// checkSaved compares the saved model with the file that it was loaded from.
 func (c *checkpointCase) checkSaved(g *Golden, m *checkpoint.Model) error {
 	dir, err := os.MkdirTemp("", "conformance")
 	if err != nil {
@@ -109,8 +109,9 @@ func (c *checkpointCase) checkSaved(g *Golden, m *checkpoint.Model) error {
 	return nil
 }
 
-// checkStates reads the optimizer's states: arrays for each parameter, as many as the optimizer
-// keeps, in the order of the symbol's arguments. Written and read again they are the same.
+// checkStates reads the optimizer's states: for each parameter, in the order of the symbol's
+// arguments, as many arrays as the optimizer has. It checks that they are the same after writing
+// and reading.
 func (c *checkpointCase) checkStates(g *Golden, m *checkpoint.Model) error {
 	if c.States == "" {
 		return nil
@@ -154,7 +155,7 @@ func (c *checkpointCase) checkStates(g *Golden, m *checkpoint.Model) error {
 	return nil
 }
 
-// fits reports whether a state may belong to a weight: it is one number, or for every axis has the
+// fits reports whether a state may belong to a weight: it is one number, or has on every axis the
 // weight's extent or 1.
 func fits(state, weight nd.Shape) bool {
 	if state.Size() == 1 {
@@ -163,7 +164,7 @@ func fits(state, weight nd.Shape) bool {
 	return slices.EqualFunc(state, weight, func(s, w int) bool { return s == w || s == 1 })
 }
 
-// addLabel gives the label to a network that has a place for one.
+// addLabel passes the label to a network that has an argument for it.
 func (c *checkpointCase) addLabel(env Env, s *sym.Symbol, args map[string]*nd.Array) error {
 	if c.Label.Key == "" {
 		return nil
@@ -182,7 +183,7 @@ func (c *checkpointCase) addLabel(env Env, s *sym.Symbol, args map[string]*nd.Ar
 	return nil
 }
 
-// forward compares the outputs in inference.
+// forward compares the outputs of inference.
 func (c *checkpointCase) forward(env Env, m *checkpoint.Model) error {
 	data, err := env.Golden.Array(formatsArchive, c.Data)
 	if err != nil {

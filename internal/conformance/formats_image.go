@@ -60,7 +60,7 @@ func (c *resizeCase) run(env Env) error {
 		c.Tolerance)
 }
 
-// comparePixels compares a picture with one of MXNet, within so many levels.
+// comparePixels compares a picture with one of MXNet; samples may differ by levels.
 func comparePixels(g *Golden, what string, m *image.Image, r Ref, levels float64) error {
 	want, err := g.Array(formatsArchive, r)
 	if err != nil {

@@ -34,11 +34,11 @@ type iteratorArgs struct {
 	RoundBatch *bool  `json:"round_batch"`
 	LabelCSV   string `json:"label_csv"`
 	LabelSVM   string `json:"label_libsvm"`
-	Label      string // file, or how NDArrayIter's is made
-	Data       string // how NDArrayIter's is made
+	Label      string // file, or the formula of NDArrayIter's array
+	Data       string // formula of NDArrayIter's array
 	Flat       bool
 	Shuffle    bool
-	Silent     bool   // prints nothing, as all of ours
+	Silent     bool   // prints nothing, which ours never do
 	LastBatch  string `json:"last_batch_handle"`
 	N          int
 	imageArgs
@@ -50,7 +50,7 @@ type goldenBatch struct {
 	Label     []Ref
 	Pad       int
 	Index     []int
-	ValidRows *int `json:"valid_rows"` // only so many rows are defined
+	ValidRows *int `json:"valid_rows"` // number of rows that are defined
 }
 
 func (c *iteratorCase) run(env Env) error {
@@ -75,7 +75,7 @@ func (c *iteratorCase) run(env Env) error {
 	return nil
 }
 
-// checkPads compares the case's list of all pads with those of its batches.
+// checkPads compares the case's list of all pads with the pads of its batches.
 func (c *iteratorCase) checkPads() error {
 	for e, batches := range c.Epochs {
 		var pads []int
@@ -125,7 +125,7 @@ func (c *iteratorCase) open(env Env) (dataio.Iter, error) {
 	return nil, missing("iterator %s", c.Iterator)
 }
 
-// overArrays makes an NDArrayIter over arrays that the case describes.
+// overArrays makes an NDArrayIter over arrays that the formulas of the case give.
 func (c *iteratorCase) overArrays() (dataio.Iter, error) {
 	last, err := dataio.ParseLastBatch(c.Kwargs.LastBatch)
 	if err != nil {
@@ -147,10 +147,10 @@ func (c *iteratorCase) overArrays() (dataio.Iter, error) {
 	return dataio.NDArrayIter(cfg)
 }
 
-// countingUp is how a case describes an array: "arange(n*3).reshape(n,3)" or "10*arange(n)".
+// countingUp is the formula of an array: "arange(n*3).reshape(n,3)" or "10*arange(n)".
 var countingUp = regexp.MustCompile(`^(?:(\d+)\*)?arange\(n((?:\*\d+)*)\)(?:\.reshape\(n((?:,\d+)*)\))?$`)
 
-// countUp makes the array that a case describes for n rows.
+// countUp computes the formula of an array for n rows.
 func countUp(text string, n int) (*nd.Array, error) {
 	m := countingUp.FindStringSubmatch(strings.ReplaceAll(text, " ", ""))
 	if m == nil {
@@ -206,7 +206,7 @@ func (c *iteratorCase) epoch(g *Golden, it dataio.Iter, want []goldenBatch) erro
 func (c *iteratorCase) batch(g *Golden, b *dataio.Batch, want *goldenBatch) error {
 	pad := want.Pad
 	if want.ValidRows != nil {
-		// some of MXNet's iterators leave rows undefined and do not say so
+		// Some of MXNet's iterators leave rows undefined without counting them as padding.
 		pad = c.Kwargs.BatchSize - *want.ValidRows
 	}
 	if b.Pad != pad {

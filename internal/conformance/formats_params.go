@@ -15,10 +15,10 @@ type paramsCase struct {
 	described
 	File   string
 	Names  []string
-	Legacy string // V0 or V1: not written any more
+	Legacy string // V0 or V1, which gomx only reads
 	Arrays []paramsArray
-	// NPShape says that the records are V3: written where shapes without axes and axes of size 0
-	// have NumPy's meaning.
+	// NPShape means that the records are V3, which MXNet writes where shapes without axes and axes
+	// of size 0 have NumPy's meaning.
 	NPShape bool `json:"np_shape"`
 }
 
@@ -61,7 +61,7 @@ func (c *paramsCase) run(env Env) error {
 	return nil
 }
 
-// checkVersions compares the versions of the records with what the case says of the file.
+// checkVersions compares the versions of the records with the version that the case names.
 func (c *paramsCase) checkVersions(list []*checkpoint.Record) error {
 	want := checkpoint.V2
 	switch {
@@ -114,7 +114,7 @@ func (a *paramsArray) check(g *Golden, r *checkpoint.Record) error {
 	return nil
 }
 
-// sameArray compares bytes of a file with a golden array, bit by bit but for the sign of zeros.
+// sameArray compares bytes of a file with a golden array bit by bit, except for the sign of zeros.
 func sameArray(g *Golden, what string, want Ref, t dtype.Type, s dtype.Shape, data []byte) error {
 	w, err := g.Array(formatsArchive, want)
 	if err != nil {

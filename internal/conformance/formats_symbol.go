@@ -15,14 +15,15 @@ import (
 type symbolCase struct {
 	described
 	File           string
-	Upgraded       string // what MXNet 1.9.1 writes after loading an old file
+	Upgraded       string // file that MXNet 1.9.1 writes after loading an old file
 	Arguments, Aux []string
 	Outputs        []string
 	Internals      []string
 	AttrDict       map[string]map[string]string `json:"attr_dict"`
 	ArgShapes      []dtype.Shape                `json:"arg_shapes"`
 	OutShapes      []dtype.Shape                `json:"out_shapes"`
-	Exported       bool                         // by gluon: has one input, data
+	// exported by Gluon: the network has one input, data
+	Exported bool
 }
 
 func (c *symbolCase) run(env Env) error {
@@ -79,8 +80,8 @@ func sameShapes(got, want []dtype.Shape) bool {
 	return slices.EqualFunc(got, want, func(a, b dtype.Shape) bool { return a.Equal(b) })
 }
 
-// checkJSON compares what we write with what MXNet 1.9.1 writes: for its own files the file
-// itself.
+// checkJSON compares our JSON with the JSON that MXNet 1.9.1 writes. For a file of that version,
+// this is the file itself.
 func (c *symbolCase) checkJSON(s *sym.Symbol, file []byte, g *Golden) error {
 	if c.Upgraded != "" {
 		var err error
@@ -104,8 +105,8 @@ func (c *symbolCase) checkJSON(s *sym.Symbol, file []byte, g *Golden) error {
 	return sameJSON("written JSON", got, want)
 }
 
-// plainJSON leaves out what loading ignores: how many outputs nodes have, which in MXNet depends
-// on the back ends it was built with, and the versions of entries.
+// plainJSON removes fields that loading ignores: the numbers of outputs of nodes, which in MXNet
+// depend on its back ends, and the versions of entries.
 func plainJSON(g map[string]any) {
 	delete(g, "node_row_ptr")
 	nodes, _ := g["nodes"].([]any)

@@ -14,8 +14,8 @@ import (
 	"gomx/dtype"
 )
 
-// Golden is a folder of golden data. It keeps the archives open that it has read from; it may be
-// used by one goroutine at a time.
+// Golden is a folder of golden data. It keeps the archives that it reads open. It is used by one
+// goroutine at a time.
 type Golden struct {
 	dir      string
 	archives map[string]*npz.Reader
@@ -48,12 +48,12 @@ func (g *Golden) Close() error {
 // Path returns the path of a file of the folder, named with slashes.
 func (g *Golden) Path(name string) string { return filepath.Join(g.dir, filepath.FromSlash(name)) }
 
-// JSON decodes a file of the folder into v. A field that v has no place for is an error, so that no
-// part of a case is passed over without a word.
+// JSON decodes a file of the folder into v. A field that v does not have is an error, so that no
+// part of a case is ignored.
 func (g *Golden) JSON(name string, v any) error { return g.decode(name, v, decodeStrictly) }
 
-// Part decodes the fields of a file that v has a place for. Tests of single packages, which look at
-// a part of the cases, use it; the harness itself reads everything with JSON.
+// Part decodes only the fields of a file that v has. Tests of single packages, which use a part of
+// the cases, call it; the harness itself uses JSON.
 func (g *Golden) Part(name string, v any) error { return g.decode(name, v, json.Unmarshal) }
 
 func (g *Golden) decode(name string, v any, decode func(data []byte, v any) error) error {
@@ -67,20 +67,20 @@ func (g *Golden) decode(name string, v any, decode func(data []byte, v any) erro
 	return nil
 }
 
-// decodeStrictly decodes JSON into v, in which every field must have a place.
+// decodeStrictly decodes JSON into v, which must have every field.
 func decodeStrictly(data []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	return d.Decode(v)
 }
 
-// index is a JSON file of cases. MXNet, NumPy and Note say how it was made.
+// index is a JSON file of cases. MXNet, NumPy and Note describe its origin.
 type index[C any] struct {
 	MXNet, NumPy, Note string
 	Cases              []C
 }
 
-// casesOf reads the cases of an index. The error of a case names it by its place.
+// casesOf reads the cases of an index. An error in a case gives its number.
 func casesOf[C any](g *Golden, name string) ([]*C, error) {
 	var raw index[json.RawMessage]
 	if err := g.JSON(name, &raw); err != nil {
@@ -96,7 +96,7 @@ func casesOf[C any](g *Golden, name string) ([]*C, error) {
 	return list, nil
 }
 
-// nameOf returns the id or name of a case that cannot be decoded as a whole.
+// nameOf returns the id or the name of a case that cannot be decoded.
 func nameOf(text []byte) string {
 	var c struct{ ID, Name, Model string }
 	json.Unmarshal(text, &c) // fields of other types stay empty
@@ -112,7 +112,7 @@ type Ref struct {
 	GradReq string `json:"grad_req"`
 }
 
-// Array reads the array that r refers to from the archive called file.
+// Array reads the array of r from the archive file.
 func (g *Golden) Array(file string, r Ref) (*Array, error) {
 	a, err := g.read(file, r)
 	if err != nil {
@@ -163,7 +163,7 @@ var npyTypes = map[dtype.Type]string{
 	dtype.Int8: "|i1", dtype.Int32: "<i4", dtype.Int64: "<i8", dtype.Bool: "|b1",
 }
 
-// readNpy reads one array and checks it against what the index says of it.
+// readNpy reads one array and compares its type and shape with the index.
 func readNpy(r io.Reader, t dtype.Type, shape []int) (*Array, error) {
 	h, err := npy.NewReader(r)
 	if err != nil {

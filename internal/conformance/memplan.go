@@ -16,8 +16,8 @@ import (
 	nd "gomx/ndarray"
 )
 
-// planIndex is the whole of memplan.json. Variants says in which environment MXNet planned each
-// figure, RSS how large processes of MXNet grew.
+// planIndex is the content of memplan.json. Variants describes MXNet's environment for each figure,
+// RSS the memory of MXNet's processes.
 type planIndex struct {
 	MXNet         string
 	Variants, RSS json.RawMessage
@@ -36,7 +36,7 @@ type planCase struct {
 	GradBytes   int64            `json:"grad_bytes"`
 	AuxBytes    int64            `json:"aux_bytes"`
 	OutputBytes int64            `json:"output_bytes"`
-	Nodes       map[string]int   // of MXNet's graphs per variant, informative
+	Nodes       map[string]int   // number of nodes of MXNet's graphs per variant, informative
 }
 
 // PlanCases reads memplan/memplan.json.
@@ -59,11 +59,11 @@ func PlanCases(g *Golden) ([]Case, error) {
 	return append(list, mean), nil
 }
 
-// mostMean is the geometric mean that our planned memory may have, in shares of MXNet's, over the
-// cases in which that has 5 MiB or more.
+// mostMean is the largest geometric mean of our planned memory relative to MXNet's, over the cases
+// in which MXNet plans 5 MiB or more.
 const mostMean = 0.8
 
-// checkMean looks at the cases that have run.
+// checkMean checks the mean of all cases that have run.
 func (r *planReuse) checkMean() error {
 	if mean := math.Exp(r.logs / float64(max(r.rows, 1))); r.rows > 0 && mean > mostMean {
 		return fmt.Errorf("%.3f times MXNet's planned memory over %d rows of 5 MiB and more, "+
@@ -72,8 +72,8 @@ func (r *planReuse) checkMean() error {
 	return nil
 }
 
-// run passes when we plan no more than MXNet with and without its fusion, up to the MiB by which
-// its figures are truncated, and nearly as little as is alive at one time.
+// run checks that we plan no more than MXNet with and without its fusion, up to the MiB by which
+// its figures are truncated, and little more than the bytes that are live at one time.
 func (c *planCase) run(env Env, reuse *planReuse) error {
 	use, err := c.measure(env, reuse, 0)
 	if err != nil {
@@ -97,14 +97,14 @@ func (c *planCase) run(env Env, reuse *planReuse) error {
 	return nil
 }
 
-// best returns what MXNet plans, in MiB, with fusion or without.
+// best returns the smaller of MXNet's plans, in MiB, with and without fusion.
 func (c *planCase) best() int64 { return min(c.PlannedMB["none"], c.PlannedMB["default"]) }
 
-// ErrNoCase says that the golden set is without a case.
+// ErrNoCase is the error for a case that the golden data do not have.
 var ErrNoCase = errors.New("no case")
 
-// PlanRecomputed plans training of a network in memplan.json twice, the second time recomputing as
-// far as it takes to come down to a share of the memory.
+// PlanRecomputed plans training of a network in memplan.json twice. The second time it recomputes
+// values until the plan takes the given share of the memory.
 func PlanRecomputed(env Env, model string, batch int, share float64) (without, with sym.MemoryUse,
 	err error) {
 	var index planIndex
@@ -126,8 +126,9 @@ func PlanRecomputed(env Env, model string, batch int, share float64) (without, w
 	return without, with, fmt.Errorf("%w %s with batch %d", ErrNoCase, model, batch)
 }
 
-// measure plans the case, recomputing down to a share of the memory. Operator workspace is not in
-// MXNet's figures, so the plan is made for the reference kernels, which have none.
+// measure plans the case, and recomputes values until the plan takes a share of the memory. MXNet's
+// figures have no operator workspace, so the plan is made for the reference kernels, which need
+// none.
 func (c *planCase) measure(env Env, reuse *planReuse, share float64) (use sym.MemoryUse,
 	err error) {
 	defer device.LimitTier(device.LimitTier(device.TierRef))
@@ -172,11 +173,11 @@ func (c *planCase) checkArrays(ex *sym.Executor) error {
 	return nil
 }
 
-// planReuse keeps the arrays of the last network: binding it again for another batch size then
-// costs no fresh memory for its parameters. And it adds up what has been measured.
+// planReuse keeps the arrays of the last network, so that binding it for another batch size needs
+// no new memory for its parameters. It also sums the measured ratios.
 type planReuse struct {
 	rows int
-	logs float64 // of the ratios to MXNet
+	logs float64 // sum of the logarithms of the ratios to MXNet
 
 	file   string
 	symbol *sym.Symbol
@@ -184,7 +185,7 @@ type planReuse struct {
 	grads  map[string]*nd.Array
 }
 
-// bind binds the symbol in a file, with the arrays kept where they fit.
+// bind binds the symbol in a file, with the kept arrays where their shapes are the same.
 func (r *planReuse) bind(file string, cfg sym.BindConfig, g *Golden) (*sym.Executor, error) {
 	if r.file != file {
 		data, err := os.ReadFile(g.Path(file))
@@ -225,7 +226,7 @@ func (r *planReuse) bind(file string, cfg sym.BindConfig, g *Golden) (*sym.Execu
 	return ex, nil
 }
 
-// close gives the arrays back.
+// close frees the arrays.
 func (r *planReuse) close() {
 	for _, m := range []map[string]*nd.Array{r.arrays, r.grads} {
 		for _, a := range m {

@@ -14,7 +14,7 @@ import (
 // modelCase is a whole network.
 type modelCase struct {
 	Name, Symbol, File string
-	Batch              int // of the inputs, informative
+	Batch              int // batch of the inputs, informative
 	Dropouts           int `json:"dropout_set_to_zero_for_training"`
 	Internals          int
 	Inputs             map[string]inputFill
@@ -33,13 +33,13 @@ type modelCase struct {
 	} `json:"backend_diff"`
 }
 
-// inputFill says how an input is computed.
+// inputFill is the shape of an input and the rule that computes its values.
 type inputFill struct {
 	Shape []int
 	Fill  string
 }
 
-// norm sums up an array.
+// norm is the length and the sum of an array.
 type norm struct{ L2, Sum float64 }
 
 // namedShape is ["fc1_output", [2, 10]] in JSON.
@@ -71,7 +71,7 @@ func ModelCases(g *Golden) ([]Case, error) {
 	return list, nil
 }
 
-// elements counts the elements of parameters and of everything computed from them.
+// elements counts the elements of parameters and of all computed arrays.
 func (c *modelCase) elements() int {
 	n := 0
 	for _, s := range c.InternalShapes {
@@ -124,7 +124,7 @@ func (c *modelCase) trains() bool {
 	return len(c.ForwardTrain) > 0 || len(c.GradNorms) > 0 || len(c.Grads) > 0
 }
 
-// checkShapes compares names and inferred shapes with those of the case.
+// checkShapes compares names and inferred shapes with the case.
 func (c *modelCase) checkShapes(s *sym.Symbol) error {
 	given := map[string]dtype.Shape{}
 	for name, in := range c.Inputs {
@@ -190,7 +190,7 @@ func (c *modelCase) feed() (*feed, error) {
 	return f, nil
 }
 
-// infer checks the outputs in inference, and the tensor that enters the loss layer.
+// infer checks the outputs of inference, and the input of the loss layer.
 func (c *modelCase) infer(s *sym.Symbol, f *feed, env Env) error {
 	g := *f
 	g.req = nil
@@ -205,8 +205,8 @@ func (c *modelCase) infer(s *sym.Symbol, f *feed, env Env) error {
 	return c.outputs(ex, c.ForwardInfer, env.Golden)
 }
 
-// withPreHead adds the tensor that enters the first head's layer to the outputs, if the references
-// end with it.
+// withPreHead adds the input of the first head's layer to the outputs, if the references end with
+// it.
 func (c *modelCase) withPreHead(s *sym.Symbol, refs []Ref) *sym.Symbol {
 	heads := s.Entries()
 	if len(refs) == len(c.Outputs) {
@@ -215,8 +215,8 @@ func (c *modelCase) withPreHead(s *sym.Symbol, refs []Ref) *sym.Symbol {
 	return sym.FromEntries(append(slices.Clone(heads), heads[0].Node.In[0])...)
 }
 
-// train checks one forward and backward pass in training mode. What enters the loss is checked
-// with an executor of its own, because as an output it would get a gradient.
+// train checks one forward and backward pass in training mode. It checks the input of the loss
+// layer with an executor of its own, because as an output it would get a gradient.
 func (c *modelCase) train(s *sym.Symbol, f *feed, env Env) error {
 	if err := c.trainForward(s, f, env); err != nil {
 		return err
@@ -261,8 +261,8 @@ func (c *modelCase) trainForward(s *sym.Symbol, f *feed, env Env) error {
 	return c.outputs(ex, c.ForwardTrain, env.Golden)
 }
 
-// withoutDropout loads a symbol with the probability of every Dropout set to zero, and says how
-// many there are. One without attributes has MXNet's default probability until then.
+// withoutDropout loads a symbol with the probability of every Dropout set to zero, and counts them.
+// A Dropout without attributes has MXNet's default probability otherwise.
 func withoutDropout(data []byte) (*sym.Symbol, int, error) {
 	var g map[string]any
 	if err := json.Unmarshal(data, &g); err != nil {
@@ -277,7 +277,7 @@ func withoutDropout(data []byte) (*sym.Symbol, int, error) {
 		}
 		count++
 		key := "attrs"
-		for _, old := range []string{"attr", "param"} { // older files call them so
+		for _, old := range []string{"attr", "param"} { // names in older files
 			if n[old] != nil {
 				key = old
 			}

@@ -11,8 +11,8 @@ import (
 	nd "gomx/ndarray"
 )
 
-// outputs compares the outputs of an executor with golden ones. Values are allowed to differ
-// relative to the largest.
+// outputs compares the outputs of an executor with golden ones. The tolerance is relative to the
+// largest value.
 func (c *modelCase) outputs(ex *sym.Executor, refs []Ref, g *Golden) error {
 	for i, r := range refs {
 		if err := c.relative(g, r.Name, ex.Outputs()[i], r, c.BackendDiff.Outputs); err != nil {
@@ -22,8 +22,8 @@ func (c *modelCase) outputs(ex *sym.Executor, refs []Ref, g *Golden) error {
 	return nil
 }
 
-// grads compares the gradients that are stored in full, by the length of the difference: single
-// elements differ by more than the length of a gradient does.
+// grads compares the gradients that are stored in full by the length of their difference, because
+// single elements differ more, relatively, than the whole gradient.
 func (c *modelCase) grads(ex *sym.Executor, g *Golden) error {
 	tol := 4 * modelTolerance(c.BackendDiff.GradNorm)
 	for _, r := range c.Grads {
@@ -51,7 +51,7 @@ func (c *modelCase) grads(ex *sym.Executor, g *Golden) error {
 	return nil
 }
 
-// modelTolerance is what a difference between MXNet's own back ends allows us.
+// modelTolerance returns the tolerance for a known difference between MXNet's own back ends.
 func modelTolerance(backendDiff float64) float64 { return max(1e-4, 5*backendDiff) }
 
 func (c *modelCase) relative(g *Golden, what string, x *nd.Array, r Ref, diff float64) error {
@@ -74,9 +74,9 @@ func (c *modelCase) relative(g *Golden, what string, x *nd.Array, r Ref, diff fl
 	return compare(what, got, want, Tolerance{tol * largest, tol})
 }
 
-// noise is the length that a gradient may have or lack whatever its own length: the rounding of the
-// whole gradient in float32. The bias of a convolution before a batch norm has the gradient zero,
-// and what MXNet computes of it is rounding.
+// noise is the tolerated length of the difference of any gradient: the rounding of the whole
+// gradient in float32. The bias of a convolution before a batch norm, for example, has the gradient
+// zero, for which MXNet computes only rounding errors.
 func (c *modelCase) noise() float64 {
 	var total float64
 	for _, n := range c.GradNorms {
@@ -85,7 +85,8 @@ func (c *modelCase) noise() float64 {
 	return 1e-7 + 1e-6*math.Sqrt(total)
 }
 
-// norms compares length and sum of arrays. A sum may cancel, so it is held to the length.
+// norms compares lengths and sums of arrays. A sum may cancel, so its tolerance is relative to the
+// length.
 func (c *modelCase) norms(what string, got map[string]*nd.Array, want map[string]norm) error {
 	tol, noise := modelTolerance(c.BackendDiff.GradNorm), c.noise()
 	for _, name := range slices.Sorted(maps.Keys(want)) {

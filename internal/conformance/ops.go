@@ -12,7 +12,7 @@ import (
 	nd "gomx/ndarray"
 )
 
-// opCase is one operator vector: a graph of variables and one node.
+// opCase is one case of an operator: a graph of variables and one node.
 type opCase struct {
 	ID               string
 	Family, File     string
@@ -74,7 +74,7 @@ func (c *opCase) valid() error {
 	return nil
 }
 
-// run loads the case's graph from JSON, binds it and runs it, as a program would.
+// run loads the case's graph from JSON, binds it and runs it, like a program.
 func (c *opCase) run(env Env) error {
 	if op.Lookup(c.Op) == nil {
 		return missing("operator %s", c.Op)
@@ -141,7 +141,7 @@ func (c *opCase) symbol() (*sym.Symbol, error) {
 	return sym.Load(data)
 }
 
-// feed reads the arrays that go into the graph.
+// feed reads the inputs of the graph.
 func (c *opCase) feed(g *Golden) (*feed, error) {
 	f := &feed{req: map[string]op.Req{}}
 	var err error
@@ -177,7 +177,7 @@ func (c *opCase) named(g *Golden, refs []Ref) (values, error) {
 	return v, nil
 }
 
-// backward computes the gradients that the case has.
+// backward computes the gradients of the case.
 func (c *opCase) backward(ex *sym.Executor, env Env) error {
 	if len(c.Grads) == 0 {
 		return nil
@@ -197,7 +197,7 @@ func (c *opCase) backward(ex *sym.Executor, env Env) error {
 	return ex.Backward(heads...)
 }
 
-// check compares what an executor computed with the golden arrays.
+// check compares the results of an executor with the golden arrays.
 func (c *opCase) check(g *Golden, ex *sym.Executor) error {
 	for i, r := range c.Outputs {
 		if slices.Contains(c.UndefinedOutputs, i) {

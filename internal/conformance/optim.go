@@ -46,7 +46,7 @@ func updateCases(g *Golden) ([]Case, error) {
 	return list, nil
 }
 
-// run gives the output an array of its own, as MXNet does without out: the weight stays.
+// run gives the output an array of its own, as MXNet does without out: the weight is unchanged.
 func (c *updateCase) run(env Env) error {
 	o := op.Lookup(c.Op)
 	if o == nil {
@@ -108,7 +108,7 @@ type metricCase struct {
 		Label, Pred Ref
 		ValueAfter  *float64 `json:"value_after"` // null: not a number
 	}
-	// NumInst and SumMetric are two numbers inside MXNet's metric, of which it makes the last
+	// NumInst and SumMetric are two numbers inside MXNet's metric, from which it computes the last
 	// value; informative.
 	NumInst   *float64 `json:"num_inst"`
 	SumMetric *float64 `json:"sum_metric"`

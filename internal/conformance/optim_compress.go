@@ -39,8 +39,8 @@ func compressionCases(g *Golden) ([]Case, error) {
 	return list, nil
 }
 
-// run pushes one gradient per device and compares what is pulled afterwards. The devices are arrays
-// on the one that is tested: what is sent does not depend on where they are.
+// run pushes one gradient per device and compares the pulled values. All gradients are on the
+// tested device: the messages do not depend on the place of the gradients.
 func (c *compressionCase) run(env Env) error {
 	m, err := compress.Parse(map[string]any{"type": c.Type, "threshold": c.Threshold})
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	nd "gomx/ndarray"
 )
 
-// optimizerCase is some steps of an optimizer over several parameters.
+// optimizerCase is several steps of an optimizer over several parameters.
 type optimizerCase struct {
 	ID, Optimizer, File string
 	Kwargs              map[string]any
@@ -22,9 +22,9 @@ type optimizerCase struct {
 	}
 	Steps  int
 	Params []optimizerParam
-	DType  string // of the weights
-	// What MXNet's optimizer holds after it is made: its class, its attributes, and the multipliers
-	// that follow from Mult and the names. The weights show whether ours has the same.
+	DType  string // element type of the weights
+	// State of MXNet's optimizer after it is made: its class, its attributes, and the multipliers
+	// that follow from Mult and the names. The weights show whether ours are the same.
 	Class    string
 	Defaults map[string]any
 	LRMult   map[string]float64 `json:"lr_mult"`
@@ -91,7 +91,7 @@ func (c *optimizerCase) run(env Env) error {
 	return c.checkStates(env.Golden, u)
 }
 
-// updater makes the updater that the keyword arguments describe.
+// updater makes the updater from the keyword arguments.
 func (c *optimizerCase) updater() (*optimizer.Updater, error) {
 	kwargs, err := optimizerKwargs(c.Kwargs)
 	if err != nil {
@@ -109,8 +109,8 @@ func (c *optimizerCase) updater() (*optimizer.Updater, error) {
 	return optimizer.NewUpdater(o, names)
 }
 
-// optimizerKwargs returns a copy of an optimizer's keyword arguments in which a schedule that is
-// spelled as text is one.
+// optimizerKwargs returns a copy of an optimizer's keyword arguments, with a schedule in place of
+// its text.
 func optimizerKwargs(given map[string]any) (map[string]any, error) {
 	kwargs := map[string]any{}
 	maps.Copy(kwargs, given)
@@ -124,7 +124,7 @@ func optimizerKwargs(given map[string]any) (map[string]any, error) {
 	return kwargs, nil
 }
 
-// scheduleOf reads "factor:step=3,factor=0.5".
+// scheduleOf parses a schedule such as "factor:step=3,factor=0.5".
 func scheduleOf(text string) (optimizer.Schedule, error) {
 	name, args, _ := strings.Cut(text, ":")
 	kwargs := map[string]any{}
@@ -178,7 +178,7 @@ type scheduleCase struct {
 	Class  string
 	Kwargs map[string]any
 	LR     []float64 // after each number of updates
-	// NumUpdate are the first and the last number of updates; none: they begin with 0.
+	// NumUpdate holds the first and the last number of updates; empty: from 0.
 	NumUpdate []int `json:"num_update"`
 }
 

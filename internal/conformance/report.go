@@ -13,7 +13,7 @@ import (
 	"gomx/device"
 )
 
-// Env is what a case runs on.
+// Env is the environment of a case.
 type Env struct {
 	Golden *Golden
 	Device device.Device
@@ -26,15 +26,15 @@ type Case struct {
 	Weight int                 // elements to compute, for cases that may be too large; see size.go
 }
 
-// errMissing is why a case fails whose subject gomx does not have.
+// errMissing is the error of a case for a feature that gomx does not have.
 var errMissing = errors.New("not implemented")
 
-// missing says what gomx does not have.
+// missing returns an error that names the missing feature.
 func missing(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", errMissing, fmt.Sprintf(format, args...))
 }
 
-// Report is the outcome of a test.
+// Report is the result of a test.
 type Report struct {
 	Name           string
 	Passed, Failed []string
@@ -60,7 +60,7 @@ func (r *Report) Summary() string {
 	return fmt.Sprintf("%s: %d passed, %d failed", r.Name, len(r.Passed), len(r.Failed))
 }
 
-// runTiers returns why c fails, on one line; empty when it passes.
+// runTiers returns the reason, on one line, for which c fails; empty if it passes.
 func runTiers(c Case, env Env, tiers []device.Tier) string {
 	for _, t := range tiers {
 		before := device.LimitTier(t)
@@ -78,7 +78,7 @@ func runTiers(c Case, env Env, tiers []device.Tier) string {
 	return ""
 }
 
-// runCase runs c and turns a panic into an error that says where.
+// runCase runs c and converts a panic to an error with its file and line.
 func runCase(c Case, env Env) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -125,7 +125,8 @@ func ReadKnown(path string) (*Known, error) {
 	return k, nil
 }
 
-// Check returns what contradicts the list: cases that fail unlisted and listed ones that pass.
+// Check returns the differences from the list: cases that fail but are not listed, and listed cases
+// that pass.
 func (k *Known) Check(r *Report) []string {
 	var wrong []string
 	for _, id := range r.Failed {
@@ -141,7 +142,7 @@ func (k *Known) Check(r *Report) []string {
 	return wrong
 }
 
-// Rewrite makes the list what r found; ids that r does not know stay.
+// Rewrite replaces the list with the failures in r; ids that r does not have are kept.
 func (k *Known) Rewrite(r *Report) error {
 	ids := slices.Clone(r.Failed)
 	for _, id := range k.ids {

@@ -10,8 +10,8 @@ import (
 	nd "gomx/ndarray"
 )
 
-// RestCases reads the two indexes below rest/: operators as in ops/, and operators that no graph
-// can hold.
+// RestCases reads the two indexes below rest/: operators as in ops/, and operators that cannot be
+// in a graph.
 func RestCases(g *Golden) ([]Case, error) {
 	list, err := opCasesOf(g, "rest")
 	if err != nil {
@@ -34,8 +34,8 @@ func RestCases(g *Golden) ([]Case, error) {
 // imperativeArchive holds the arrays of imperative.json.
 const imperativeArchive = "rest/imperative.npz"
 
-// imperativeCase is one call of an operator on arrays: the shape of its output depends on values,
-// its input is sparse, or it changes its inputs.
+// imperativeCase is one call of an operator on arrays: its output shape depends on values, its
+// input is sparse, or it changes its inputs.
 type imperativeCase struct {
 	ID, Kind, Op string
 	Note         string // informative
@@ -43,11 +43,11 @@ type imperativeCase struct {
 	Inputs       []storedRef
 	Outputs      []Ref
 	HeadGrads    []Ref `json:"head_grads"`
-	Grads        []Ref // of inputs by name
-	InputsAfter  []Ref `json:"inputs_after"` // none: they stay
+	Grads        []Ref // gradients of inputs, by name
+	InputsAfter  []Ref `json:"inputs_after"` // empty: the inputs are unchanged
 }
 
-// storedRef refers to an array and, of a sparse one, to what is stored of it.
+// storedRef refers to an array and to the stored parts of a sparse array.
 type storedRef struct {
 	Ref
 	Stype                 string
@@ -73,7 +73,7 @@ func (c *imperativeCase) run(env Env) error {
 	for i, r := range c.Grads {
 		k := slices.IndexFunc(c.Inputs, func(in storedRef) bool { return in.Name == r.Name })
 		if k < 0 {
-			return fmt.Errorf("a gradient of %s, which is no input", r.Name)
+			return fmt.Errorf("found a gradient of %s, want an input", r.Name)
 		}
 		in[k] = tape.Watch(in[k])
 		wrt[i] = in[k]
@@ -117,7 +117,7 @@ func (c *imperativeCase) inputs(env Env) ([]*nd.Array, error) {
 	return list, nil
 }
 
-// gradients compares the gradients that the head gradients give.
+// gradients compares the gradients for the head gradients of the case.
 func (c *imperativeCase) gradients(env Env, out, wrt []*nd.Array) error {
 	if len(wrt) == 0 {
 		return nil
@@ -147,7 +147,7 @@ func (c *imperativeCase) gradients(env Env, out, wrt []*nd.Array) error {
 	return nil
 }
 
-// inputsAfter compares the inputs after the call: with what the case says, or with what they were.
+// inputsAfter compares the inputs after the call with the case, or with the inputs before.
 func (c *imperativeCase) inputsAfter(g *Golden, in []*nd.Array) error {
 	for i, x := range in {
 		want := c.Inputs[i].Ref

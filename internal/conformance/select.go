@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// selectedOps is how many cases of an operator are selected.
+// selectedOps is the number of selected cases of each operator.
 var selectedOps = map[string]int{
 	"FullyConnected": 3, "Convolution": 5, "Pooling": 4, "BatchNorm": 3, "Activation": 2,
 	"LeakyReLU": 2,
@@ -30,22 +30,22 @@ var selectedOps = map[string]int{
 	"_ones": 1, "_arange": 1, "one_hot": 1, "argmax": 1,
 }
 
-// selectedRest are the families of later operators of which one case each is selected.
+// selectedRest are the families of later operators, each with one selected case.
 var selectedRest = []string{"nograd", "nonfinite", "softmaxact", "reduce2", "prelu", "dropout",
 	"pool2", "linalg2", "contrib2"}
 
 // selectedModels are the networks of the selection.
 var selectedModels = []string{"mlp", "lenet", "logistic"}
 
-// selection says which cases of an index are selected, and where its arrays and files are.
+// selection describes an index, the choice of its cases, and the place of its arrays and files.
 type selection struct {
 	index   string // JSON file
-	archive string // of all cases; empty: each case names its own
+	archive string // archive of all cases; empty: each case names its own
 	keep    func(c *selectedCase) bool
 	files   []string // fields of a case that name files of the same folder
 }
 
-// selectedCase is what selections look at.
+// selectedCase holds the fields that selections read.
 type selectedCase struct {
 	ID, Op, Family, Name, Model, Kind, File, Iterator, Optimizer, Class, Symbol string
 	Batch                                                                       int
@@ -100,7 +100,7 @@ func selections() []selection {
 	}
 }
 
-// selectFormat keeps what is small.
+// selectFormat selects small cases.
 func selectFormat(c *selectedCase) bool {
 	switch c.Kind {
 	case "params", "recordio", "recordio_indexed", "recordio_header":

@@ -5,12 +5,12 @@ import (
 	"gomx/op"
 )
 
-// heavy is the number of elements of parameters and activations from which on a network is left
-// out where kernels are slow: with it the 23 networks take minutes instead of seconds.
+// heavy is the number of elements of parameters and activations from which a network is left out on
+// slow kernels. With it the 23 networks take seconds instead of minutes.
 const heavy = 1 << 20
 
-// LeaveOut separates the cases that are too large for what they would run on: without the C
-// kernels, on a plainer tier, under the race detector, or on something else that is slow.
+// LeaveOut separates the cases that are too large for a slow environment: without the C kernels, on
+// a lower tier, under the race detector, or on a slow device.
 func LeaveOut(cases []Case, tiers []device.Tier, slow bool) (kept []Case, left []string) {
 	slow = slow || raceDetector || !op.Lookup("Convolution").HasKernel(device.KindCPU, device.TierC)
 	for _, t := range tiers {

@@ -21,13 +21,13 @@ type trainCase struct {
 	ID, Symbol, File string
 	Model, Note      string // informative
 	Batch            int
-	RescaleGrad      *float64 `json:"rescale_grad"` // nil: what the module chooses
+	RescaleGrad      *float64 `json:"rescale_grad"` // nil: chosen by the module
 	Optimizer        string
 	OptimizerParams  map[string]any `json:"optimizer_params"`
 	Steps, Batches   int
 	Inputs           map[string]trainInput
 	Loss             []float64 // mean over the batch, before the update of each step
-	ParamL2          []float64 `json:"param_l2"` // length of all parameters, after it
+	ParamL2          []float64 `json:"param_l2"` // length of all parameters after each step
 	FinalArgs        []Ref     `json:"final_args"`
 	FinalAux         []Ref     `json:"final_aux"`
 	BackendDiff      struct {
@@ -36,7 +36,7 @@ type trainCase struct {
 	} `json:"backend_diff"`
 }
 
-// trainInput says how an input of each batch is computed.
+// trainInput is the shape of an input and the rule that computes its values in each batch.
 type trainInput struct {
 	Shape []int
 	Names []string
@@ -114,13 +114,13 @@ func auxOf(m *module.Module) (values, error) {
 // trainNames are the inputs of a network that is trained, in the order of its arguments.
 type trainNames struct {
 	data, label []string
-	// the input that the loss layer compares with; empty: it compares with nothing
+	// target is the input that the loss layer compares with; empty: none.
 	target   string
-	borrowed bool // the case has no such input: its first data are the label
+	borrowed bool // the case has no such input: its first data input is the label
 }
 
-// inputs sorts the inputs. The label of a case may be called label or be data; one without is given
-// the data.
+// inputs sorts the inputs into data and label. The label of a case may be called label or be the
+// data; a case without a label uses the data.
 func (c *trainCase) inputs(s *sym.Symbol) (n trainNames, err error) {
 	args := s.Arguments()
 	for name := range c.Inputs {
@@ -141,14 +141,14 @@ func (c *trainCase) inputs(s *sym.Symbol) (n trainNames, err error) {
 	}
 	if _, ok := c.Inputs[n.target]; n.target != "" && !ok {
 		if len(n.data) == 0 {
-			return n, fmt.Errorf("no input for %s, and no data in its place", n.target)
+			return n, fmt.Errorf("found no input for %s, and no data in its place", n.target)
 		}
 		n.label, n.borrowed = append(n.label, n.target), true
 	}
 	return n, nil
 }
 
-// lossTarget returns the variable that the first head compares with: the one behind its last input.
+// lossTarget returns the variable that the first head compares with: the source of its last input.
 func lossTarget(s *sym.Symbol) string {
 	head := s.Entries()[0].Node
 	if len(head.In) < 2 {
@@ -161,7 +161,7 @@ func lossTarget(s *sym.Symbol) string {
 	return node.Name
 }
 
-// trainBatch is a batch and the array that the loss is computed against, nil if it needs none.
+// trainBatch is a batch with the target of the loss, nil if it needs none.
 type trainBatch struct {
 	*dataio.Batch
 	target *nd.Array
@@ -191,7 +191,7 @@ func (c *trainCase) batches(n trainNames, env Env) ([]trainBatch, error) {
 	return list, nil
 }
 
-// source returns the input of the case that an argument is computed from.
+// source returns the name of the case's input for an argument.
 func (n *trainNames) source(name string) string {
 	if n.borrowed && name == n.target {
 		return n.data[0]

@@ -9,9 +9,9 @@ import (
 	nd "gomx/ndarray"
 )
 
-// tolerance is what MXNet's own back ends differ by, five times. In networks with batch norm that
-// cannot hold for long: a rectifier whose input is within rounding of zero goes one way or the
-// other, the batch norm below it spreads the difference, and the next steps make it grow.
+// tolerance is five times the difference between MXNet's own back ends. In networks with batch norm
+// it holds only for the first steps: a rectifier whose input is within rounding of zero may be on
+// or off, the batch norm below it spreads the difference, and further steps amplify it.
 func (c *trainCase) tolerance(step int, diff float64) Tolerance {
 	tol := max(1e-4, 5*diff)
 	if step >= settled && len(c.FinalAux) > 0 {
@@ -20,11 +20,11 @@ func (c *trainCase) tolerance(step int, diff float64) Tolerance {
 	return Tolerance{Abs: tol}
 }
 
-// settled is the number of steps that are compared closely whatever the network.
+// settled is the number of first steps that are compared closely in every network.
 const settled = 5
 
-// lossOf computes what a loss layer minimizes, from its output: the mean over the labels, or over
-// the output of a layer that has none. Regression layers have one label for every output.
+// lossOf computes the loss of a loss layer from its output: the mean over the labels, or over the
+// output of a layer without labels. Regression layers have one label for every output.
 func lossOf(layer string, out, label *nd.Array) (float64, error) {
 	p, err := out.Float64s()
 	if err != nil {
@@ -59,9 +59,9 @@ func lossOf(layer string, out, label *nd.Array) (float64, error) {
 	return sum / float64(len(y)), nil
 }
 
-// checkFinal compares what training ended with. MXNet's batch norm changes its moving averages in
-// the backward pass without telling the engine, so what was read of them after the last step may
-// be their values before it: either is accepted.
+// checkFinal compares the state after training. MXNet's batch norm changes its moving averages in
+// the backward pass without telling the engine, so the golden values may be from before the last
+// step: the values before and after are both accepted.
 func (c *trainCase) checkFinal(g *Golden, m *module.Module, before values) error {
 	tol := c.tolerance(c.Steps, c.BackendDiff.Args)
 	args, _ := m.Params()
@@ -97,8 +97,8 @@ func (c *trainCase) checkFinal(g *Golden, m *module.Module, before values) error
 	return nil
 }
 
-// compareFinal compares element by element, or where that cannot hold by the length of the
-// difference.
+// compareFinal compares element by element, or by the length of the difference in networks with
+// batch norm.
 func (c *trainCase) compareFinal(what string, got, want *Array, tol Tolerance) error {
 	if len(c.FinalAux) == 0 {
 		return compare(what, got, want, tol)

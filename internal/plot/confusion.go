@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Measures of the matrix in pixels.
+// Sizes of the matrix in pixels.
 const (
 	cell      = 46.0
 	topRoom   = 120.0
@@ -18,9 +18,9 @@ const (
 	faces     = "Liberation Sans,Helvetica,Arial,sans-serif"
 )
 
-// Confusion draws a confusion matrix as SVG: counts[t][p] is how many examples
-// of true class t were taken for class p. Shades are shares of a row, so that
-// rare classes are as visible as common ones.
+// Confusion draws a confusion matrix as SVG: counts[t][p] is the number of examples of true class t
+// that were classified as p. A shade is a share of its row, so that rare classes are as visible as
+// common ones.
 func Confusion(w io.Writer, labels []string, counts [][]int) error {
 	n := len(labels)
 	if n == 0 || len(counts) != n {
@@ -33,7 +33,8 @@ func Confusion(w io.Writer, labels []string, counts [][]int) error {
 		}
 		for j, c := range row {
 			if c < 0 {
-				return fmt.Errorf("plot: count %d of %q taken for %q", c, labels[i], labels[j])
+				return fmt.Errorf("plot: count %d of %q classified as %q, want 0 or more", c,
+					labels[i], labels[j])
 			}
 		}
 	}
@@ -53,7 +54,7 @@ type matrix struct {
 	svg
 	labels     []string
 	counts     [][]int
-	rows, cols []int // sums
+	rows, cols []int // sums of counts
 	hits, all  int
 	left       float64
 }
@@ -138,7 +139,7 @@ func (m *matrix) margins() {
 	}
 }
 
-// share prints a part of a whole, or a dash when there is no whole.
+// share formats a part of a whole, or a dash if the whole is 0.
 func share(part, whole int) string {
 	if whole == 0 {
 		return "–"
@@ -146,7 +147,7 @@ func share(part, whole int) string {
 	return fmt.Sprintf("%.1f%%", 100*float64(part)/float64(whole))
 }
 
-// clean drops what XML cannot hold and what would break a line.
+// clean removes characters that XML does not allow and line breaks.
 func clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < 0x20 || r == 0x7f || r == 0xfffe || r == 0xffff {

@@ -16,14 +16,14 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// Series is one line: a quantity as it was measured over time.
+// Series is one line: the values of a quantity over time.
 type Series struct {
 	Name     string    // for the legend; equal names get the same colour
 	Quantity string    // the panel it belongs to and the label of its axis
 	X, Y     []float64 // epochs and values, of the same length
 }
 
-// Measures of the picture.
+// Sizes of the picture.
 const (
 	panelWidth  = 7.5 * vg.Inch
 	panelHeight = 2.5 * vg.Inch
@@ -32,7 +32,7 @@ const (
 	maxMarks    = 40 // lines with more points are drawn without marks
 )
 
-// colours are told apart by colour-blind readers too.
+// colours can be distinguished by colour-blind readers.
 var colours = []color.RGBA{
 	{0x4c, 0x78, 0xa8, 0xff}, {0xf5, 0x85, 0x18, 0xff}, {0x54, 0xa2, 0x4b, 0xff},
 	{0xe4, 0x57, 0x56, 0xff}, {0xb2, 0x79, 0xa2, 0xff}, {0x72, 0xb7, 0xb2, 0xff},
@@ -107,7 +107,7 @@ func panel(quantity string, names []string, series []Series) (*plot.Plot, error)
 				p.Add(marks)
 			}
 		}
-		p.Legend.Add(clean(s.Name)+"  ", entry...) // viewers may use a wider face
+		p.Legend.Add(clean(s.Name)+"  ", entry...) // a viewer may use a wider font
 	}
 	roomForLegend(p)
 	return p, nil
@@ -131,8 +131,8 @@ func finite(s Series) []plotter.XYs {
 	return parts
 }
 
-// roomForLegend gives a panel a range that is never empty, and air above the
-// lines where the legend is.
+// roomForLegend gives a panel a range that is not empty, with free space above the lines for the
+// legend.
 func roomForLegend(p *plot.Plot) {
 	if p.Y.Min > p.Y.Max {
 		p.Y.Min, p.Y.Max = 0, 1
@@ -215,7 +215,7 @@ func render(w io.Writer, title string, panels [][]*plot.Plot) error {
 	if _, err := canvas.WriteTo(&out); err != nil {
 		return fmt.Errorf("plot: %w", err)
 	}
-	// The face named is rarely installed; its neighbours have the same widths.
+	// The named font is rarely installed; the other fonts have the same character widths.
 	svg := bytes.ReplaceAll(out.Bytes(), []byte("font-family:Liberation Sans;"),
 		[]byte("font-family:Liberation Sans,Helvetica,Arial,sans-serif;"))
 	_, err := w.Write(svg)

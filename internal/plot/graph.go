@@ -9,30 +9,31 @@ import (
 	"slices"
 )
 
-// Graph is a picture of operators and what flows between them, from the top to the bottom.
+// Graph is a picture of operators and the data between them, from top to bottom.
 type Graph struct {
 	Title string
-	Kinds []string // in the order of the legend and of the colours
+	Kinds []string // kinds, in the order of the legend and of the colours
 	Nodes []GraphNode
-	Edges [][2]int // from node to node
+	Edges [][2]int // edges from node to node, by index
 }
 
 // GraphNode is a box with lines of text.
 type GraphNode struct {
 	Kind  string
-	Lines []string // the first stands out
-	Flow  string   // written below the box: what leaves it
-	// nodes of one cluster lie in one frame, if their places allow it; may be empty
+	Lines []string // the first line is bold
+	Flow  string   // text below the box that describes the output
+	// Cluster names a group of nodes. They get a common frame, if their places allow it. May be
+	// empty.
 	Cluster string
 }
 
-// Measures of the picture in pixels.
+// Sizes of the picture in pixels.
 const (
 	graphChar    = 6.3 // width of a character
-	graphBold    = 7.6 // of one in the first line
+	graphBold    = 7.6 // width of a bold character
 	graphLine    = 14.0
 	graphPad     = 9.0
-	graphGap     = 40.0 // between ranks: room for what flows
+	graphGap     = 40.0 // between ranks, with space for Flow
 	graphSpace   = 26.0 // between boxes of a rank
 	graphMargin  = 30.0
 	graphHead    = 66.0
@@ -41,13 +42,13 @@ const (
 	clusterInset = 9.0
 )
 
-// place is where a box lies, or where an edge passes a rank.
+// place is the place of a box, or of an edge that passes a rank.
 type place struct {
 	node     int // -1: an edge
 	rank     int
-	x        float64 // of the middle
+	x        float64 // center
 	w, h     float64
-	up, down []int // places above and below that it is joined with
+	up, down []int // connected places above and below
 }
 
 // graphPicture is a graph being drawn.
@@ -58,11 +59,11 @@ type graphPicture struct {
 	ranks  [][]int // places from left to right
 	y      []float64
 	height []float64
-	paths  [][]int // per edge the places that it passes, its ends included
+	paths  [][]int // places that each edge passes, including its ends
 }
 
-// WriteSVG draws the graph in layers: every box stands below all that it reads. Edges that pass
-// other layers are led around their boxes.
+// WriteSVG draws the graph in layers: every box is below all boxes that it reads. Edges that pass
+// other layers go around their boxes.
 func (g *Graph) WriteSVG(w io.Writer) error {
 	if len(g.Nodes) == 0 {
 		return fmt.Errorf("plot: graph %q has no nodes", g.Title)
@@ -131,8 +132,8 @@ func (p *graphPicture) add(q place) int {
 	return len(p.places) - 1
 }
 
-// rankNodes puts every node below what it reads; those that read nothing stand right above their
-// first reader.
+// rankNodes puts every node below the nodes that it reads. A node without inputs is directly above
+// its first reader.
 func (p *graphPicture) rankNodes() ([]int, error) {
 	rank, waits := make([]int, len(p.Nodes)), make([]int, len(p.Nodes))
 	out := make([][]int, len(p.Nodes))
@@ -171,8 +172,8 @@ func (p *graphPicture) rankNodes() ([]int, error) {
 	return rank, nil
 }
 
-// order sorts the places of every rank by the middle of what they are joined with above, or below
-// when going upward.
+// order sorts the places of every rank by the mean position of their connected places above, or
+// below if upward is true.
 func (p *graphPicture) order(upward bool) {
 	at := make([]float64, len(p.places)) // place in the rank, from 0 to 1
 	number := func(rank []int) {

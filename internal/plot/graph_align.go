@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// align gives every place its x: near the middle of what it is joined with, in the order of its
+// align computes the x of every place: near the mean of its connected places, in the order of its
 // rank, without overlap.
 func (p *graphPicture) align() {
 	for _, rank := range p.ranks {
@@ -42,17 +42,17 @@ func (p *graphPicture) align() {
 	}
 }
 
-// block is neighbours that lie as close as they may.
+// block is a sequence of neighbours at their smallest distances.
 type block struct {
 	first, n    int
-	x           float64 // of the rank's first place, as the block would have it
+	x           float64 // wanted x of the rank's first place
 	sum, weight float64
 }
 
-// settle moves the places of a rank to where they want to be, as far as their neighbours let them:
-// places that would overlap form a block that lies where its members want it on average.
+// settle moves the places of a rank to their wanted positions, as far as their neighbours allow.
+// Places that would overlap form a block at the mean of their wanted positions.
 func (p *graphPicture) settle(rank []int, sweep int) {
-	offset := make([]float64, len(rank)) // of a member's middle from that of the rank's first
+	offset := make([]float64, len(rank)) // distance of a place from the rank's first place
 	var blocks []block
 	for k, i := range rank {
 		if k > 0 {
@@ -75,7 +75,7 @@ func (p *graphPicture) settle(rank []int, sweep int) {
 	}
 }
 
-// space is the distance between two neighbours: edges may run closer together than boxes.
+// space is the distance between two neighbours: edges may be closer together than boxes.
 func (p *graphPicture) space(a, b int) float64 {
 	if p.places[a].node < 0 && p.places[b].node < 0 {
 		return graphSpace / 3
@@ -83,8 +83,8 @@ func (p *graphPicture) space(a, b int) float64 {
 	return graphSpace
 }
 
-// wish returns where a place wants to be, and how much. Edges want to be straight more than boxes
-// want to be in the middle.
+// wish returns the wanted x of a place and its weight. Straight edges have more weight than
+// centered boxes.
 func (p *graphPicture) wish(i, sweep int) (x, weight float64) {
 	q := &p.places[i]
 	joined := q.up

@@ -15,7 +15,7 @@ func (f *frame) meets(g *frame) bool {
 	return f.left < g.right && g.left < f.right && f.top < g.bottom && g.top < f.bottom
 }
 
-// draw writes frames, edges, boxes and what flows, in this order.
+// draw writes frames, edges, boxes and the texts of outputs, in this order.
 func (p *graphPicture) draw() {
 	width := 2 * graphMargin
 	for _, kind := range p.Kinds {
@@ -55,8 +55,8 @@ func (p *graphPicture) legend() {
 	}
 }
 
-// frames returns the boxes of clusters of two nodes and more that neither another node nor another
-// box meets.
+// frames returns the boxes of clusters of two or more nodes that overlap no other node and no other
+// frame.
 func (p *graphPicture) frames() []frame {
 	list := p.clusters()
 	free := func(f *frame) bool {
@@ -109,8 +109,7 @@ func (p *graphPicture) clusters() (list []frame) {
 // top returns the y of a place's upper border.
 func (p *graphPicture) top(q *place) float64 { return p.y[q.rank] + (p.height[q.rank]-q.h)/2 }
 
-// edge draws a line through the places of a path, straight down through ranks and bent between
-// them.
+// edge draws a line through the places of a path. It is vertical in ranks and curved between them.
 func (p *graphPicture) edge(path []int) {
 	const tip = 5.0
 	from := &p.places[path[0]]

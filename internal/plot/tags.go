@@ -6,24 +6,24 @@ import (
 	"slices"
 )
 
-// tag is a label that did not fit into its box: it rises from below the row, aslant, to the end of
-// a line from the box.
+// tag is a label that did not fit into its box. It hangs below the row at an angle, at the end of a
+// line from the box.
 type tag struct {
 	from, to float64 // the line goes from the box at from to the text at to
 	text     string
 }
 
-// Measures of tags in pixels.
+// Sizes of tags in pixels.
 const (
 	tagSlant = 50.0 // degrees
 	tagDrop  = 12.0 // from the boxes to the text
-	tagPitch = 12.0 // between two
+	tagPitch = 12.0 // distance of two tags
 	tagChar  = 5.6
-	tagSlots = 400 // no more than so many in a row; a picture with more is not read for names
+	tagSlots = 400 // most tags of a row: nobody reads the names in a fuller picture
 )
 
-// hang lists the tags of a row from right to left. Boxes that are as good as in one place and have
-// the same label share one.
+// hang lists the tags of a row from right to left. Boxes with the same label and almost the same
+// place share a tag.
 func (p *timePicture) hang(r *timeRow) []tag {
 	var tags []tag
 	for _, level := range r.levels {
@@ -45,7 +45,7 @@ func (p *timePicture) hang(r *timeRow) []tag {
 	return tags
 }
 
-// tagRoom returns the height that the tags of a row take.
+// tagRoom returns the height of the tags of a row.
 func tagRoom(tags []tag) float64 {
 	room := 0.0
 	for _, t := range tags {

@@ -11,38 +11,38 @@ import (
 	"time"
 )
 
-// Box is something that took time, in a row of a Timeline.
+// Box is an interval of time in a row of a Timeline.
 type Box struct {
 	Row        string
-	Kind       string // by which it is coloured
-	Label      string // written into the box where there is room
-	Note       string // shown with the label by browsers when pointed at
+	Kind       string // determines the colour
+	Label      string // written into the box if it fits
+	Note       string // shown with the label when the mouse points at the box
 	Start, End time.Duration
 }
 
-// Timeline is a picture of what ran when: a row for each place where something runs, a box for each
-// thing that did.
+// Timeline is a picture of operations over time: a row for each place where operations run, and a
+// box for each operation.
 type Timeline struct {
 	Title   string
-	Caption []string // lines below
-	Rows    []string // from the top; rows of boxes that are not listed follow
-	Kinds   []string // in the order of the legend and of the colours
+	Caption []string // lines of text below the picture
+	Rows    []string // rows from the top; rows of boxes that are not listed follow
+	Kinds   []string // kinds, in the order of the legend and of the colours
 	Boxes   []Box
 }
 
-// Measures of the picture in pixels.
+// Sizes of the picture in pixels.
 const (
 	timeWidth  = 1180.0
 	boxHeight  = 26.0
 	rowGap     = 14.0
 	headRoom   = 76.0
 	lineHeight = 17.0
-	labelWidth = 6.0 // of a character in a box
+	labelWidth = 6.0 // width of a character in a box
 )
 
-// WriteSVG draws the timeline. A box inside another of its row is drawn into that one's lower part,
-// boxes that overlap otherwise below each other. Labels that do not fit into their boxes hang below
-// the row.
+// WriteSVG draws the timeline. A box inside another box of its row is drawn in the lower part of
+// that box; boxes that overlap otherwise are drawn below each other. Labels that do not fit into
+// their boxes hang below the row.
 func (t *Timeline) WriteSVG(w io.Writer) error {
 	if len(t.Boxes) == 0 {
 		return fmt.Errorf("plot: timeline %q has nothing to draw", t.Title)
@@ -74,7 +74,7 @@ type timeRow struct {
 	tags   []tag
 }
 
-// inner is a box inside another of some level.
+// inner is a box inside another box of its level.
 type inner struct {
 	Box
 	level int
@@ -123,7 +123,7 @@ func newTimePicture(w io.Writer, t *Timeline) *timePicture {
 	return p
 }
 
-// place puts b into the first level of its row that is free, or that has a box around it.
+// place puts b into the first level of its row that is free, or inside a box that contains it.
 func (p *timePicture) place(b Box) {
 	i := slices.IndexFunc(p.rows, func(r timeRow) bool { return r.name == b.Row })
 	if i < 0 {
@@ -145,7 +145,7 @@ func (p *timePicture) place(b Box) {
 	r.levels = append(r.levels, []Box{b})
 }
 
-// x returns where a moment is drawn.
+// x returns the x of an instant.
 func (p *timePicture) x(at time.Duration) float64 {
 	return p.left + timeWidth*float64(at-p.from)/float64(p.length)
 }
@@ -195,7 +195,7 @@ func (p *timePicture) axis() {
 	p.text(p.left+timeWidth/2, p.bottom+34, `text-anchor="middle" fill="#777777"`, "milliseconds")
 }
 
-// row draws the boxes of a row and what hangs below.
+// row draws the boxes of a row and its tags.
 func (p *timePicture) row(r *timeRow) {
 	p.printf(`<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="#000000" fill-opacity="0.035"/>`+"\n", p.left, r.y, timeWidth, r.height())
 	p.text(p.left-10, r.y+boxHeight/2+4, `text-anchor="end"`, clean(r.name))
@@ -212,7 +212,7 @@ func (p *timePicture) row(r *timeRow) {
 	}
 }
 
-// width returns how wide a box is drawn: never too narrow to be seen.
+// width returns the width of a box, which is never too small to see.
 func (p *timePicture) width(b Box) float64 { return max(p.x(b.End)-p.x(b.Start), 1.5) }
 
 // fits reports whether the label of b has room inside.
