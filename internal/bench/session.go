@@ -77,12 +77,12 @@ func (s *session) failure(ctx context.Context, err error) error {
 	return fmt.Errorf("its process ended (%w, %v): %s", err, end, lastLine(s.said.String()))
 }
 
-// sessionGoodbye is the time that a process has to end after the end of its input.
-const sessionGoodbye = 10 * time.Second
+// sessionGrace is the time that a process has to end after the end of its input.
+const sessionGrace = 10 * time.Second
 
 // close closes the input of the process, which then ends.
 func (s *session) close() {
 	s.stdin.Close()
-	defer time.AfterFunc(sessionGoodbye, func() { s.cmd.Process.Kill() }).Stop()
+	defer time.AfterFunc(sessionGrace, func() { s.cmd.Process.Kill() }).Stop()
 	s.cmd.Wait()
 }

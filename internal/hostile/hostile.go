@@ -17,27 +17,28 @@ var (
 )
 
 const (
-	// Allowance is the number of bytes that every decoder may allocate.
+	// Allowance is the number of bytes that a decoder may allocate for any file.
 	Allowance = 64 << 20
-	// PerByte is the number of bytes that it may allocate for each byte of the file beyond that.
+	// PerByte is the number of additional bytes that it may allocate for each byte of the file.
 	PerByte = 4
-	// Patience is the processor's time that decoding one file may take. The clock on the wall is
-	// looked at, so a second look is taken before a file is called slow.
-	Patience = time.Second
+	// TimeLimit is the longest processor time for decoding one file. Run measures elapsed time, so
+	// it measures a second time before it reports a file as slow.
+	TimeLimit = time.Second
 )
 
 // Kind is a kind of file.
 type Kind struct {
 	Name  string
 	Seeds [][]byte // files that Decode accepts
-	// Text files have numbers in decimal digits; in others they are words of 1, 2, 4 and 8 bytes.
+	// Text is set if numbers in the files are decimal digits; otherwise they are words of 1, 2, 4
+	// and 8 bytes.
 	Text bool
-	// Decode decodes a file and frees what it has made. The error does not matter.
+	// Decode decodes a file and frees the results. Run ignores the error.
 	Decode func(file []byte) error
-	// Seal makes the checksums of a mutated file right again; nil for kinds that have none.
+	// Seal recomputes the checksums of a mutated file; nil for files without checksums.
 	Seal func(file []byte)
-	// Extra is the number of bytes that the decoder may allocate beyond the rule, a stated limit of
-	// its own.
+	// Extra is the number of bytes that the decoder may allocate in addition, by a documented
+	// limit.
 	Extra int64
 }
 
@@ -68,7 +69,7 @@ func (k Kind) Run(t *testing.T) {
 	t.Logf("%s: %d mutations accepted", k.Name, accepted)
 }
 
-// try decodes one file and says what is wrong with how that went.
+// try decodes one file and describes the fault of the decoder, if there is one.
 func (k Kind) try(file []byte) (fault string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -81,18 +82,19 @@ func (k Kind) try(file []byte) (fault string, err error) {
 		err = k.Decode(file)
 		took, used := time.Since(start), allocated()-before
 		if used > limit {
-			return fmt.Sprintf("%d bytes allocated for a file of %d, want at most %d (error: %v)", used, len(file), limit, err), err
+			return fmt.Sprintf("%d bytes allocated for a file of %d, want at most %d (error: %v)",
+				used, len(file), limit, err), err
 		}
-		if took <= Patience {
+		if took <= TimeLimit {
 			return "", err
 		}
-		fault = fmt.Sprintf("took %v, want at most %v (error: %v)", took, Patience, err)
+		fault = fmt.Sprintf("took %v, want at most %v (error: %v)", took, TimeLimit, err)
 	}
 	return fault, err
 }
 
-// allocated returns the bytes that were ever allocated on the Go heap and the bytes that the
-// processor's pool has reserved, which do not shrink in between.
+// allocated returns the sum of all bytes that were allocated on the Go heap so far and the bytes
+// that the processor's pool has reserved. Neither decreases during a test.
 func allocated() int64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(sample)

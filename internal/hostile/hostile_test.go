@@ -17,7 +17,7 @@ func TestFaultsAreSeen(t *testing.T) {
 	}{
 		{"memory", func(b []byte) error { _ = make([]byte, binary.LittleEndian.Uint32(b)); return nil }, "bytes allocated"},
 		{"panic", func(b []byte) error { panic(len(b)) }, "panic: 4"},
-		{"slow", func([]byte) error { time.Sleep(Patience + time.Millisecond); return nil }, "took"},
+		{"slow", func([]byte) error { time.Sleep(TimeLimit + time.Millisecond); return nil }, "took"},
 		{"right", func([]byte) error { return nil }, ""},
 	} {
 		fault, _ := Kind{Name: c.name, Decode: c.decode}.try(file)

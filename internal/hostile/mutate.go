@@ -20,11 +20,12 @@ func newMutator(k Kind, seed uint64) *mutator {
 	return &mutator{k, rand.New(rand.NewPCG(seed, 0))}
 }
 
-// numbers are values that counts, offsets and extents trip over.
-var numbers = []int64{0, 1, -1, 2, 7, 127, 128, 255, 256, 1 << 15, 1<<16 - 1, 1 << 20, 1 << 24, 1<<31 - 1, 1 << 31, 1<<32 - 1,
+// numbers are values that counts, offsets and extents often handle wrongly.
+var numbers = []int64{0, 1, -1, 2, 7, 127, 128, 255, 256, 1 << 15, 1<<16 - 1, 1 << 20, 1 << 24,
+	1<<31 - 1, 1 << 31, 1<<32 - 1,
 	1 << 33, 1 << 40, 1 << 48, 1 << 62, 1<<63 - 1, -1 << 63, -2}
 
-// number returns a hostile number for the place of old in a file of size bytes.
+// number returns a hostile number to replace old in a file of size bytes.
 func (m *mutator) number(old int64, size int) int64 {
 	switch m.rng.IntN(4) {
 	case 0:
@@ -35,11 +36,11 @@ func (m *mutator) number(old int64, size int) int64 {
 	return numbers[m.rng.IntN(len(numbers))]
 }
 
-// next returns mutation n and says how it was made.
+// next returns mutation n with a description.
 func (m *mutator) next(n int) (file []byte, story string) {
 	i := n % len(m.k.Seeds)
 	file = bytes.Clone(m.k.Seeds[i])
-	// Several changes at once get behind checks that look at one field.
+	// Several changes at once pass checks of single fields.
 	for range 1 + m.rng.IntN(3)*m.rng.IntN(2) {
 		var what string
 		if m.rng.IntN(3) < 2 {
@@ -67,7 +68,7 @@ func (m *mutator) field(file []byte) ([]byte, string) {
 	if width > len(file) {
 		width = 1
 	}
-	// Headers are at the beginning, and most formats align their words.
+	// Headers are at the beginning of files, and most formats align their words.
 	end := len(file) - width + 1
 	if m.rng.IntN(2) == 0 {
 		end = min(end, 128)
@@ -101,7 +102,7 @@ func (m *mutator) field(file []byte) ([]byte, string) {
 
 var decimal = regexp.MustCompile(`-?[0-9]+`)
 
-// digits changes a number in a text.
+// digits changes a number in a text file.
 func (m *mutator) digits(file []byte) ([]byte, string) {
 	places := decimal.FindAllIndex(file, -1)
 	if len(places) == 0 {
@@ -110,10 +111,11 @@ func (m *mutator) digits(file []byte) ([]byte, string) {
 	p := places[m.rng.IntN(len(places))]
 	old, _ := strconv.ParseInt(string(file[p[0]:p[1]]), 10, 64)
 	v := strconv.FormatInt(m.number(old, len(file)), 10)
-	return slices.Concat(file[:p[0]], []byte(v), file[p[1]:]), fmt.Sprintf("number at %d set to %s", p[0], v)
+	return slices.Concat(file[:p[0]], []byte(v), file[p[1]:]), fmt.Sprintf("number at %d set to %s",
+		p[0], v)
 }
 
-// bytes changes anything.
+// bytes changes any bytes.
 func (m *mutator) bytes(file []byte) ([]byte, string) {
 	at := 0
 	if len(file) > 0 {
@@ -126,12 +128,14 @@ func (m *mutator) bytes(file []byte) ([]byte, string) {
 		other := m.k.Seeds[m.rng.IntN(len(m.k.Seeds))]
 		from := m.rng.IntN(len(other) + 1)
 		return slices.Concat(file[:at], other[from:]), fmt.Sprintf("spliced at %d", at)
-	case 2: // a part twice
+	case 2: // repeat a part
 		end := min(len(file), at+1+m.rng.IntN(64))
-		return slices.Concat(file[:end], file[at:]), fmt.Sprintf("%d bytes at %d repeated", end-at, at)
-	case 3: // a part left out
+		return slices.Concat(file[:end], file[at:]), fmt.Sprintf("%d bytes at %d repeated", end-at,
+			at)
+	case 3: // leave out a part
 		end := min(len(file), at+1+m.rng.IntN(16))
-		return slices.Concat(file[:at], file[end:]), fmt.Sprintf("%d bytes at %d removed", end-at, at)
+		return slices.Concat(file[:at], file[end:]), fmt.Sprintf("%d bytes at %d removed", end-at,
+			at)
 	}
 	if len(file) == 0 {
 		return []byte{byte(m.rng.Uint32())}, "one byte"

@@ -14,25 +14,26 @@ import (
 	"gomx/op"
 )
 
-// kernelTable says per operator for which columns of docs/ops.md a kernel exists.
+// kernelTable maps an operator to the columns of docs/ops.md for which it has a kernel.
 type kernelTable map[string]map[string]bool
 
-// columns are the kinds of kernels in docs/ops.md and the ends of the files that attach them. Every operator has a
-// reference kernel.
+// columns are the kinds of kernels in docs/ops.md with the suffixes of the files that attach them.
+// Every operator has a reference kernel.
 var columns = []struct{ Suffix, Title string }{
 	{"_go.go", "cpu, go"},
 	{"_cpu.go", "cpu, c"},
 	{"_cuda.go", "cuda"},
 }
 
-// findKernels reads from the sources which operators have which kernels, whatever the build tags
-// of the files are: the documentation is the same in every build. Files that attach kernels do
-// nothing else, so an operator that such a file mentions has one.
+// findKernels finds the operators that have a kernel of each kind. It parses all sources regardless
+// of their build tags, so that the documentation is the same in every build. Files that attach
+// kernels do nothing else, so an operator has a kernel if such a file mentions it.
 func findKernels(dir string) (kernelTable, error) {
 	files := map[string]*ast.File{}
 	handles := map[string]string{} // "nn.Dropout" → "Dropout"
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") ||
+			strings.HasSuffix(path, "_test.go") {
 			return err
 		}
 		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
@@ -59,7 +60,7 @@ func findKernels(dir string) (kernelTable, error) {
 // family is the name of the directory of a file.
 func family(path string) string { return filepath.Base(filepath.Dir(path)) }
 
-// findHandles notes the package variables that are declared operators.
+// findHandles collects the package variables that hold declared operators.
 func findHandles(f *ast.File, pkg string, handles map[string]string) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		spec, ok := n.(*ast.ValueSpec)
@@ -85,7 +86,7 @@ func findHandles(f *ast.File, pkg string, handles map[string]string) {
 	})
 }
 
-// find notes the operators that f mentions. Names of fields and of other packages are not mentions.
+// find collects the operators that f mentions. Names of fields and of other packages do not count.
 func (t kernelTable) find(f *ast.File, pkg, title string, handles map[string]string) {
 	var visit func(n ast.Node) bool
 	visit = func(n ast.Node) bool {
@@ -117,13 +118,13 @@ func (t kernelTable) find(f *ast.File, pkg, title string, handles map[string]str
 	ast.Inspect(f, visit)
 }
 
-// document is what docs/ops.md shows.
+// document is the content of docs/ops.md.
 type document struct {
 	Columns []string
 	Rows    []row
 }
 
-// row is one operator.
+// row is the row of one operator.
 type row struct {
 	Function        function
 	Name, Inputs    string
@@ -171,7 +172,7 @@ func documented(m *model, kernels kernelTable, types map[string]served) *documen
 	return d
 }
 
-// gradientMark says whether an operator is differentiable, or why not.
+// gradientMark says whether an operator is differentiable, or gives the reason why it is not.
 func gradientMark(o *op.Op) string {
 	if o.HasGrad() {
 		return "✓"

@@ -22,8 +22,8 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"lowerAll": strings.ToLower,
 }).ParseFS(sources, "*.tmpl"))
 
-// Generate returns the contents of the generated files by their paths below root. A package whose
-// doc.go does not exist yet is left out.
+// Generate returns the contents of the generated files by their paths below root. It leaves out a
+// package whose doc.go does not exist yet.
 func Generate(root string) (map[string][]byte, error) {
 	m, err := newModel()
 	if err != nil {
@@ -57,7 +57,8 @@ func Generate(root string) (map[string][]byte, error) {
 		return nil, err
 	}
 	files["internal/opgen/ctypes.txt"] = formatCTypes(types)
-	if files["docs/ops.md"], err = render("ops.md.tmpl", documented(m, kernels, types)); err != nil {
+	if files["docs/ops.md"], err = render("ops.md.tmpl", documented(m, kernels,
+		types)); err != nil {
 		return nil, err
 	}
 	return files, nil
@@ -71,16 +72,18 @@ func render(name string, data any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// without leaves out the functions and aliases whose names are taken.
+// without returns the model without the functions and aliases whose names are taken.
 func (m *model) without(taken map[string]bool) *model {
 	c := *m
-	c.Functions = slices.DeleteFunc(slices.Clone(m.Functions), func(f function) bool { return taken[f.Name] })
-	c.Aliases = slices.DeleteFunc(slices.Clone(m.Aliases), func(a alias) bool { return taken[a.Name] })
+	c.Functions = slices.DeleteFunc(slices.Clone(m.Functions),
+		func(f function) bool { return taken[f.Name] })
+	c.Aliases = slices.DeleteFunc(slices.Clone(m.Aliases),
+		func(a alias) bool { return taken[a.Name] })
 	return &c
 }
 
-// Imports lists the import clauses of the families; those whose parameters are not named are
-// imported to register their operators.
+// Imports lists the import clauses of the families. A family without parameter structs is imported
+// only to register its operators.
 func (m *model) Imports() ([]string, error) {
 	src, err := sources.ReadFile("families.go")
 	if err != nil {
@@ -101,7 +104,7 @@ func (m *model) Imports() ([]string, error) {
 	return list, nil
 }
 
-// declared returns the names that a package declares by hand at its top level.
+// declared returns the names of the handwritten declarations at the top level of a package.
 func declared(dir string) (map[string]bool, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
@@ -143,7 +146,7 @@ func addNames(d ast.Decl, names map[string]bool) {
 	}
 }
 
-// methods of function for the templates
+// The methods of function are for the templates.
 
 // Var is the name of the package variable that holds the operator.
 func (f function) Var() string { return "op" + f.Name }
@@ -151,11 +154,11 @@ func (f function) Var() string { return "op" + f.Name }
 // NamesVar is the name of the package variable that holds the names of the inputs.
 func (f function) NamesVar() string { return "in" + f.Name }
 
-// Creates reports whether the operator makes arrays out of nothing.
+// Creates reports whether the operator makes arrays without inputs.
 func (f function) Creates() bool { return !f.Op.Variadic && len(f.Inputs) == 0 }
 
-// Signature lists the parameters of the function over values of type typ; with data only, just
-// the inputs that are data.
+// Signature lists the parameters of the function, with values of type typ. With dataOnly it lists
+// only the inputs that are data.
 func (f function) Signature(typ string, dataOnly bool) string {
 	var parts []string
 	if f.Op.Variadic {
@@ -177,7 +180,8 @@ func (f function) Args(dataOnly bool) string {
 	return strings.Join(f.positional(dataOnly), ", ")
 }
 
-// positional returns the identifiers of the inputs that are not given by With.
+// positional returns the identifiers of the inputs that are parameters of the function; With sets
+// the others.
 func (f function) positional(dataOnly bool) (names []string) {
 	for _, in := range f.Inputs {
 		if !in.Optional && (in.Data || !dataOnly) {
@@ -187,7 +191,7 @@ func (f function) positional(dataOnly bool) (names []string) {
 	return names
 }
 
-// Slots lists all inputs: the positional ones as identifiers, nil for the others.
+// Slots lists all inputs: identifiers for positional inputs, nil for the others.
 func (f function) Slots() string {
 	var list []string
 	for _, in := range f.Inputs {
@@ -200,12 +204,12 @@ func (f function) Slots() string {
 	return strings.Join(list, ", ")
 }
 
-// HasOptional reports whether some inputs are given by With.
+// HasOptional reports whether With sets some inputs.
 func (f function) HasOptional() bool {
 	return slices.ContainsFunc(f.Inputs, func(in input) bool { return in.Optional })
 }
 
-// OptionalNames lists MXNet's names of the inputs that are given by With.
+// OptionalNames lists MXNet's names of the inputs that With sets.
 func (f function) OptionalNames() string {
 	var names []string
 	for _, in := range f.Inputs {

@@ -1,11 +1,12 @@
-// Command opgen writes what derives from the operator registry: ndarray/op_gen.go,
-// symbol/op_gen.go and docs/ops.md. It knows no operator by name: everything comes from op.All().
+// Command opgen writes the files that derive from the operator registry: ndarray/op_gen.go,
+// symbol/op_gen.go and docs/ops.md. It contains no operator names: everything comes from op.All().
 //
 //	go run ./internal/opgen            # from anywhere in the module
-//	go run ./internal/opgen -check     # says what is out of date and writes nothing
 //
-// A new family of operators is added to families.go. A function that a package writes by hand
-// keeps the generator from writing one of the same name.
+// go run ./internal/opgen -check # reports outdated files and writes nothing
+//
+// Add a new family of operators to families.go. The generator writes no function whose name a
+// handwritten function of the package has.
 package main
 
 import (
@@ -19,7 +20,7 @@ import (
 )
 
 func main() {
-	check := flag.Bool("check", false, "only say what is out of date")
+	check := flag.Bool("check", false, "only report outdated files")
 	flag.Parse()
 	root, err := moduleRoot()
 	if err == nil {
@@ -31,7 +32,7 @@ func main() {
 	}
 }
 
-// run writes the files that differ, or reports them.
+// run writes the files that differ, or reports them if check is set.
 func run(root string, check bool) error {
 	files, err := Generate(root)
 	if err != nil {

@@ -11,34 +11,34 @@ import (
 	"gomx/op"
 )
 
-// function is an operator as the templates see it.
+// function is the description of an operator for the templates.
 type function struct {
 	Op     *op.Op
-	Name   string   // of the generated functions
-	Struct string   // name of the parameter struct's alias, empty when there is none
-	Params string   // the same, empty when users have nothing to set
+	Name   string   // name of the generated functions
+	Struct string   // name of the alias of the parameter struct; empty: no struct
+	Params string   // the same; empty: users can set no parameter
 	Doc    []string // comment lines without slashes
-	Inputs []input  // all that any parameters give
-	Varies bool     // some parameters switch inputs on or off
+	Inputs []input  // inputs under any parameters
+	Varies bool     // some parameters add or remove inputs
 }
 
 // input is an input of a function.
 type input struct {
-	Name     string // MXNet's
-	Go       string // identifier
+	Name     string // MXNet's name
+	Go       string // Go identifier
 	Data     bool
-	Optional bool // absent under default parameters: given by With
+	Optional bool // absent under default parameters; With sets it
 }
 
-// alias is a parameter struct that users of the generated package find there.
+// alias is an alias of a parameter struct in the generated package.
 type alias struct {
 	Name, Package, Path string
-	Users               []string // the functions that take it
+	Users               []string // functions that take it
 	Params              []op.ParamSpec
 }
 
-// Doc says whose parameters they are and lists the fields: go doc shows of an alias nothing but its
-// comment. short is the name under which programs import the package.
+// Doc names the functions that take the parameters and lists the fields, because go doc shows only
+// the comment of an alias. short is the name under which programs import the package.
 func (a alias) Doc(short string) []string {
 	lines := []string{a.summary()}
 	if len(a.Params) > 0 {
@@ -58,10 +58,11 @@ func (a alias) Doc(short string) []string {
 	return lines
 }
 
-// some are values of optional fields by the fields' types.
-var some = map[string]string{"Opt[float64]": ".Some(0.5)", "Opt[int]": ".Some(1)", "Opt[bool]": ".Some(true)"}
+// some are example values of optional fields by the types of the fields.
+var some = map[string]string{"Opt[float64]": ".Some(0.5)", "Opt[int]": ".Some(1)",
+	"Opt[bool]": ".Some(true)"}
 
-// summary says whose parameters they are.
+// summary names the functions that take the parameters.
 func (a alias) summary() string {
 	users := a.Users
 	if len(users) > 3 {
@@ -74,7 +75,7 @@ func (a alias) summary() string {
 	return a.Name + " holds the parameters of " + text + "."
 }
 
-// model is what is generated from.
+// model is the input of the generator.
 type model struct {
 	Functions []function
 	Aliases   []alias
@@ -89,10 +90,12 @@ func newModel() (*model, error) {
 			continue
 		}
 		if !token.IsExported(o.GoName) {
-			return nil, fmt.Errorf("operator %s: %q cannot name a function, set GoName", o.Name, o.GoName)
+			return nil, fmt.Errorf("operator %s: %q is no name of an exported function, set GoName",
+				o.Name, o.GoName)
 		}
 		if other := seen[o.GoName]; other != nil {
-			return nil, fmt.Errorf("operators %s and %s are both called %s, set GoName", other.Name, o.Name, o.GoName)
+			return nil, fmt.Errorf("operators %s and %s are both named %s, set GoName", other.Name,
+				o.Name, o.GoName)
 		}
 		seen[o.GoName] = o
 		f := function{Op: o, Name: o.GoName}
@@ -121,23 +124,24 @@ func (m *model) addParams(f *function) error {
 		switch {
 		case b.Name != t.Name():
 		case b.Path != t.PkgPath():
-			return fmt.Errorf("%s of %s and of %s have one name", b.Name, b.Path, t.PkgPath())
+			return fmt.Errorf("%s of %s and of %s have the same name", b.Name, b.Path, t.PkgPath())
 		default:
 			m.Aliases[i].Users = append(b.Users, f.Name)
 			return nil
 		}
 	}
-	m.Aliases = append(m.Aliases, alias{t.Name(), path.Base(t.PkgPath()), t.PkgPath(), []string{f.Name}, settable(f.Op)})
+	m.Aliases = append(m.Aliases, alias{t.Name(), path.Base(t.PkgPath()), t.PkgPath(),
+		[]string{f.Name}, settable(f.Op)})
 	return nil
 }
 
-// settable lists the parameters that users set: not those that follow from the inputs.
+// settable lists the parameters that users can set. Others follow from the inputs.
 func settable(o *op.Op) []op.ParamSpec {
 	return slices.DeleteFunc(slices.Clone(o.Params()), func(p op.ParamSpec) bool { return p.Auto })
 }
 
-// inputs returns all inputs that an operator has under any of its variants, in order, and whether
-// some variants have fewer.
+// inputs returns all inputs that an operator has under any of its variants, in order. varies
+// reports whether some variants have fewer.
 func inputs(o *op.Op) (list []input, varies bool) {
 	if o.Variadic {
 		return nil, false
@@ -152,18 +156,20 @@ func inputs(o *op.Op) (list []input, varies bool) {
 				at = k + 1
 				continue
 			}
-			list = slices.Insert(list, at, input{Name: x.Name, Go: goIdent(x.Name), Data: x.Role == op.Data})
+			list = slices.Insert(list, at, input{Name: x.Name, Go: goIdent(x.Name),
+				Data: x.Role == op.Data})
 			at++
 		}
 	}
 	usual := o.Inputs(defaults(o))
 	for i, x := range list {
-		list[i].Optional = !slices.ContainsFunc(usual, func(y op.Input) bool { return y.Name == x.Name })
+		list[i].Optional = !slices.ContainsFunc(usual,
+			func(y op.Input) bool { return y.Name == x.Name })
 	}
 	return list, min(shortest, len(usual)) < len(list)
 }
 
-// defaults returns parameters with nothing set but those that have no default.
+// defaults returns parameters in which only parameters without a default are set.
 func defaults(o *op.Op) any {
 	attrs := map[string]string{}
 	for _, p := range o.Params() {
@@ -185,8 +191,9 @@ func defaults(o *op.Op) any {
 	return reflect.New(o.ParamsType).Elem().Interface()
 }
 
-// variants returns the zero parameters, and those with one boolean set, one of the legal strings,
-// or one of them together with all booleans: some inputs exist for one mode only, if asked for.
+// variants returns the zero parameters, parameters with one boolean set, parameters with one of the
+// legal strings, and parameters with such a string and all booleans, because some inputs exist only
+// in one mode.
 func variants(o *op.Op) []any {
 	with := func(changes ...func(v reflect.Value)) any {
 		v := reflect.New(o.ParamsType).Elem()
@@ -238,7 +245,8 @@ func (f function) comment() []string {
 		doc = o.GoName + " is the operator " + o.Name + ".\n\n" + doc
 	}
 	lines := strings.Split(doc, "\n")
-	if !strings.EqualFold(o.GoName, strings.ReplaceAll(o.Name, "_", "")) && !strings.Contains(doc, o.Name) {
+	if !strings.EqualFold(o.GoName, strings.ReplaceAll(o.Name, "_", "")) &&
+		!strings.Contains(doc, o.Name) {
 		lines = append(lines, "", "MXNet's name is "+o.Name+".")
 	}
 	if names := f.OptionalNames(); names != "" {
@@ -254,7 +262,7 @@ func (f function) comment() []string {
 	return lines
 }
 
-// legal says which values a parameter takes.
+// legal describes the values that a parameter may have.
 func legal(p op.ParamSpec) string {
 	bounds := ""
 	if b := p.Bounds(); b != "" {
@@ -267,7 +275,8 @@ func legal(p op.ParamSpec) string {
 		return "; one of " + strings.Join(p.Enum, ", ") + ", " + p.Default + " by default"
 	case p.Not:
 		return " (switches " + p.Name + " off)"
-	case p.Default == "" || p.Default == "None" || p.Default == "False" || p.Default == "()" || p.Default == "0":
+	case p.Default == "" || p.Default == "None" || p.Default == "False" || p.Default == "()" ||
+		p.Default == "0":
 		return bounds
 	}
 	return bounds + "; " + p.Default + " by default"

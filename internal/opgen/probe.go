@@ -18,19 +18,20 @@ import (
 	"gomx/op/loop"
 )
 
-// probed are the element types in the order in which they are listed.
-var probed = []dtype.Type{dtype.Float32, dtype.Float64, dtype.Float16, dtype.BFloat16, dtype.Uint8, dtype.Int8, dtype.Int32, dtype.Int64, dtype.Bool}
+// probed are the element types to try, in the order of the documentation.
+var probed = []dtype.Type{dtype.Float32, dtype.Float64, dtype.Float16, dtype.BFloat16, dtype.Uint8,
+	dtype.Int8, dtype.Int32, dtype.Int64, dtype.Bool}
 
-// served says which element types of data the kernels of an operator take, by tier.
+// served lists the element types of data that the kernels of an operator support, by tier.
 type served map[device.Tier][]dtype.Type
 
 const (
-	mostTries = 20000 // until an operator that nothing fits is given up
-	enough    = 16    // sets of operands that fit
+	mostTries = 20000 // tries after which the search for operands of an operator ends
+	enough    = 16    // number of fitting sets of operands to find
 )
 
-// probe looks for attributes and shapes that fit an operator and asks its kernels which element types they take. The
-// choices depend on the operator's name alone.
+// probe searches attributes and shapes that fit an operator and tries its kernels with the element
+// types. The choices depend only on the operator's name.
 func probe(o *op.Op) served {
 	seed := fnv.New64a()
 	seed.Write([]byte(o.Name))
@@ -51,12 +52,15 @@ func probe(o *op.Op) served {
 		found[device.TierRef] = accepted(o)
 	}
 	for _, list := range found {
-		slices.SortFunc(list, func(a, b dtype.Type) int { return slices.Index(probed, a) - slices.Index(probed, b) })
+		slices.SortFunc(list, func(a, b dtype.Type) int {
+			return slices.Index(probed, a) -
+				slices.Index(probed, b)
+		})
 	}
 	return found
 }
 
-// try asks all kernels of o about operands whose data have element type t.
+// try tries all kernels of o with operands whose data have element type t.
 func (s served) try(o *op.Op, attrs map[string]string, shapes []dtype.Shape, t dtype.Type) {
 	params, inputs, ok := parse(o, attrs, t)
 	if !ok {
@@ -99,7 +103,7 @@ func (s served) try(o *op.Op, attrs map[string]string, shapes []dtype.Shape, t d
 	}
 }
 
-// runs reports whether the reference kernel takes operands of the given kind.
+// runs reports whether the reference kernel supports operands of the given kind.
 func runs(o *op.Op, params any, a *op.Args) (ok bool) {
 	defer func() { ok = recover() == nil && ok }()
 	in := make([]op.Tensor, len(a.In))
@@ -111,7 +115,7 @@ func runs(o *op.Op, params any, a *op.Args) (ok bool) {
 	return err == nil
 }
 
-// accepted lists the element types that inference takes, for operators of which no operands were found.
+// accepted lists the element types that inference accepts, for operators without fitting operands.
 func accepted(o *op.Op) (list []dtype.Type) {
 	params, err := o.Normalize(nil)
 	if err != nil {
@@ -130,7 +134,7 @@ func accepted(o *op.Op) (list []dtype.Type) {
 	return list
 }
 
-// regular fills matrices so that they have an inverse and a root.
+// regular fills matrices so that they are invertible and have a root.
 func regular(x op.Tensor) {
 	n := 1
 	if len(x.Shape) > 0 {
@@ -144,7 +148,8 @@ func regular(x op.Tensor) {
 	})
 }
 
-// parse makes parameters of attributes; operators without inputs get the element type as an attribute.
+// parse makes parameters from attributes; operators without inputs get the element type as an
+// attribute.
 func parse(o *op.Op, attrs map[string]string, t dtype.Type) (params any, inputs int, ok bool) {
 	params, err := o.ParseParams(attrs)
 	if err != nil {
@@ -175,7 +180,7 @@ type chooser struct{ *rand.Rand }
 
 func (d *chooser) of(list ...string) string { return list[d.IntN(len(list))] }
 
-// attrs chooses attributes: those required, and sometimes others.
+// attrs chooses the required attributes, and sometimes others.
 func (d *chooser) attrs(o *op.Op) map[string]string {
 	attrs := map[string]string{}
 	for _, p := range o.Params() {
@@ -257,8 +262,8 @@ func (d *chooser) shape() dtype.Shape {
 	return s
 }
 
-// probeAll asks all visible operators. What kernels in C take is read from ctypes.txt in builds that lack them: the
-// documentation is the same in every build.
+// probeAll probes all visible operators. Builds without kernels in C read their element types from
+// ctypes.txt, so that the documentation is the same in every build.
 func probeAll() (map[string]served, error) {
 	types := map[string]served{}
 	for _, o := range op.All() {
@@ -289,7 +294,7 @@ func probeAll() (map[string]served, error) {
 	return types, nil
 }
 
-// formatCTypes writes which element types the kernels in C take, an operator per line.
+// formatCTypes formats the element types that the kernels in C support, one operator per line.
 func formatCTypes(types map[string]served) []byte {
 	var b bytes.Buffer
 	for _, name := range slices.Sorted(maps.Keys(types)) {
@@ -305,11 +310,12 @@ var families = []struct {
 	types []dtype.Type
 }{
 	{"all", probed},
-	{"numbers", []dtype.Type{dtype.Float32, dtype.Float64, dtype.Float16, dtype.BFloat16, dtype.Uint8, dtype.Int8, dtype.Int32, dtype.Int64}},
+	{"numbers", []dtype.Type{dtype.Float32, dtype.Float64, dtype.Float16, dtype.BFloat16,
+		dtype.Uint8, dtype.Int8, dtype.Int32, dtype.Int64}},
 	{"floats", []dtype.Type{dtype.Float32, dtype.Float64, dtype.Float16, dtype.BFloat16}},
 }
 
-// typeNames lists element types, with a short word for the commonest lists.
+// typeNames formats a list of element types, with a short word for the commonest lists.
 func typeNames(list []dtype.Type) string {
 	for _, f := range families {
 		if slices.Equal(list, f.types) {

@@ -9,7 +9,7 @@ import (
 	"gomx/op/loop"
 )
 
-// Array makes an operand of any element type from numbers; one number fills all of it.
+// Array makes an operand of any element type from values. A single value fills the whole operand.
 func Array(t dtype.Type, shape []int, values ...float64) op.Tensor {
 	x := New(t, shape...)
 	if n := x.Shape.Size(); len(values) != n && len(values) != 1 {
@@ -26,7 +26,7 @@ func Array(t dtype.Type, shape []int, values ...float64) op.Tensor {
 // F makes a float32 operand.
 func F(shape []int, values ...float64) op.Tensor { return Array(dtype.Float32, shape, values...) }
 
-// Random makes a float32 operand of numbers between low and high that depend on the seed alone.
+// Random makes a float32 operand of numbers between low and high that depend only on the seed.
 func Random(seed uint64, low, high float64, shape ...int) op.Tensor {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	x := New(dtype.Float32, shape...)

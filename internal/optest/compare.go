@@ -9,7 +9,7 @@ import (
 	"gomx/op/loop"
 )
 
-// Tolerance is how far values may be apart: |got - want| <= Abs + Rel·|want|.
+// Tolerance bounds the difference of values: |got - want| <= Abs + Rel·|want|.
 type Tolerance struct{ Abs, Rel float64 }
 
 // TypeTolerance returns the default tolerance of an element type; integers are exact.
@@ -27,8 +27,8 @@ func TypeTolerance(t dtype.Type) Tolerance {
 	return Tolerance{}
 }
 
-// Diff returns "" when got equals want in type, shape and, within tol, values; otherwise what
-// differs first. NaNs are equal, infinities too when their signs agree. The zero tol is the
+// Diff returns "" if got equals want in type, shape and, within tol, values; otherwise it describes
+// the first difference. NaNs are equal, and infinities of the same sign. The zero tol means the
 // default of the type.
 func Diff(got, want op.Tensor, tol Tolerance) string {
 	if got.DType != want.DType || !got.Shape.Equal(want.Shape) {
@@ -49,7 +49,8 @@ func Diff(got, want op.Tensor, tol Tolerance) string {
 	g, w := loop.Floats(got), loop.Floats(want)
 	for i := range w {
 		if !near(g[i], w[i], tol) {
-			return fmt.Sprintf("element %d: got %v, want %v (all: got %.6v, want %.6v)", i, g[i], w[i], head(g), head(w))
+			return fmt.Sprintf("element %d: got %v, want %v (all: got %.6v, want %.6v)", i, g[i],
+				w[i], head(g), head(w))
 		}
 	}
 	return ""

@@ -11,7 +11,8 @@ import (
 	"gomx/op"
 )
 
-// checkDevices compares kernels for devices with queues, where this machine has some, with the reference.
+// checkDevices compares kernels of devices with queues with the reference, if this machine has such
+// devices.
 func checkDevices(t *testing.T, o *op.Op, params any, c Case, want []op.Tensor) {
 	t.Helper()
 	if device.Count(device.KindCUDA) == 0 || !o.HasKernel(device.KindCUDA, device.TierRef) {
@@ -34,16 +35,18 @@ func checkDevices(t *testing.T, o *op.Op, params any, c Case, want []op.Tensor) 
 	compareAll(t, "on the device: output", out, want, c.Tol)
 	compareAll(t, "on the device: input after the run", in, c.After, c.Tol)
 	for i, x := range in {
-		if x.Data != nil && !slices.Contains(o.Mutates, i) && string(rawBytes(x)) != string(rawBytes(c.In[i])) {
+		if x.Data != nil && !slices.Contains(o.Mutates, i) &&
+			string(rawBytes(x)) != string(rawBytes(c.In[i])) {
 			t.Errorf("on the device: the kernel changes input %d", i)
 		}
 	}
 }
 
-// errNotServed says that a kernel leaves the operands, by their element type or parameters, to the processor.
+// errNotServed is the error of a kernel that does not support the element types or parameters.
 var errNotServed = errors.New("the kernel does not serve the operands")
 
-// onDevice runs a kernel of a device on copies of the operands there, each between fences, and copies the results back.
+// onDevice runs a kernel of a device on copies of the operands between fences, and copies the
+// results back.
 func (r Runner) onDevice(d device.Device, o *op.Op, params any, in, out []op.Tensor) error {
 	a := &op.Args{Need: make([]bool, len(out)), Train: r.Train, Threads: 1}
 	for _, t := range in {
@@ -95,7 +98,8 @@ func (r Runner) onDevice(d device.Device, o *op.Op, params any, in, out []op.Ten
 	}
 	for i, f := range there {
 		if !f.back() {
-			return fmt.Errorf("the kernel writes outside of operand %d of %d inputs and %d outputs", i, len(in), len(out))
+			return fmt.Errorf("the kernel writes outside of operand %d of %d inputs and %d outputs",
+				i, len(in), len(out))
 		}
 	}
 	return nil
@@ -133,7 +137,7 @@ func (f *fencedBlock) tensor() op.Tensor {
 	return op.Tensor{Desc: f.host.Desc, Data: unsafe.Add(f.block.Ptr, deviceFence)}
 }
 
-// back copies the values to the host and reports whether the fences stand.
+// back copies the values to the host and reports whether the fences are unchanged.
 func (f *fencedBlock) back() bool {
 	if f.host.Data == nil {
 		return true
@@ -142,5 +146,6 @@ func (f *fencedBlock) back() bool {
 	f.block.CopyOut(all, 0)
 	copy(rawBytes(f.host), all[deviceFence:deviceFence+f.n])
 	changed := func(b byte) bool { return b != 0xff }
-	return !slices.ContainsFunc(all[:deviceFence], changed) && !slices.ContainsFunc(all[deviceFence+f.n:], changed)
+	return !slices.ContainsFunc(all[:deviceFence], changed) &&
+		!slices.ContainsFunc(all[deviceFence+f.n:], changed)
 }

@@ -10,12 +10,13 @@ import (
 	"gomx/op"
 )
 
-// Runner says how a graph is interpreted.
+// Runner is the environment in which a graph is interpreted.
 type Runner struct {
 	Train bool
-	Seed  op.Seed     // what every random node gets
-	Tier  device.Tier // fastest kernels that may be used; the zero value is the reference
-	// Device is where kernels run that it has; the reference computes the others. The zero value is the processor.
+	Seed  op.Seed     // seed of every random node
+	Tier  device.Tier // tier of the fastest kernels to use; the zero value is the reference
+	// Device runs the operators for which it has kernels; the reference computes the others. The
+	// zero value is the processor.
 	Device device.Device
 }
 
@@ -70,7 +71,7 @@ func (r Runner) Apply(o *op.Op, params any, in []op.Tensor) ([]op.Tensor, error)
 	return out, r.call(o, params, in, out)
 }
 
-// call prepares and runs a kernel for given operands; outputs without memory are not wanted.
+// call prepares and runs a kernel for given operands; it does not compute outputs without memory.
 func (r Runner) call(o *op.Op, params any, in, out []op.Tensor) error {
 	if r.Device.Kind != device.KindCPU {
 		if err := r.onDevice(r.Device, o, params, in, out); !errors.Is(err, errNotServed) {
@@ -126,7 +127,8 @@ func Infer(o *op.Op, params any, in []op.Tensor) ([]op.Desc, error) {
 	descs := make([]op.Desc, len(names))
 	for i := range descs {
 		if !shapes[i].Known() || !types[i].Valid() {
-			return nil, &op.Error{Op: o.Name, Arg: names[i], Msg: fmt.Sprintf("inferred %v %v from known inputs", types[i], shapes[i])}
+			return nil, &op.Error{Op: o.Name, Arg: names[i],
+				Msg: fmt.Sprintf("inferred %v %v from known inputs", types[i], shapes[i])}
 		}
 		descs[i] = op.Plain(types[i], shapes[i])
 	}

@@ -8,8 +8,8 @@ import (
 	"gomx/op/loop"
 )
 
-// checkFacts compares the algebraic facts that an operator states, on which passes rely, with its
-// outputs.
+// checkFacts compares the outputs of an operator with the algebraic facts in its definition, on
+// which passes rely.
 func checkFacts(t *testing.T, o *op.Op, params any, c Case, out []op.Tensor) {
 	t.Helper()
 	if len(out) == 0 || out[0].Data == nil {

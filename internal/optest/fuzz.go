@@ -10,12 +10,12 @@ import (
 	"gomx/op"
 )
 
-// mostBytes is what inference may allocate.
+// mostBytes is the number of bytes that inference may allocate.
 const mostBytes = 64 << 20
 
-// Infers lets an operator parse attributes and infer shapes and element types, all of them made of data. It returns an
-// error when the operator panics with anything but *op.Error, allocates absurdly much, loses what was known or infers what
-// cannot be.
+// Infers lets an operator parse attributes and infer shapes and element types, all of which derive
+// from data. It returns an error if the operator panics with a value other than *op.Error,
+// allocates more than mostBytes, forgets known shapes, or infers impossible ones.
 func Infers(o *op.Op, data []byte) (err error) {
 	d := &draw{data: data}
 	attrs := d.attrs(o)
@@ -35,7 +35,7 @@ func Infers(o *op.Op, data []byte) (err error) {
 	}()
 	params, err := o.ParseParams(attrs)
 	if err != nil {
-		return nil // whatever it says: it is no panic
+		return nil // an error is fine, since it is no panic
 	}
 	if o.Variadic {
 		params = o.WithCount(params, d.below(5))
@@ -58,7 +58,7 @@ func Infers(o *op.Op, data []byte) (err error) {
 	return nil
 }
 
-// shapes infers shapes from ones that data makes, until nothing changes.
+// shapes infers shapes from shapes that derive from data, until nothing changes.
 func (d *draw) shapes(o *op.Op, params any, inputs, outputs int) error {
 	s := make([]dtype.Shape, inputs+outputs)
 	for i := range s {
@@ -75,10 +75,12 @@ func (d *draw) shapes(o *op.Op, params any, inputs, outputs int) error {
 		}
 		for i := range s {
 			if m, ok := s[i].Merge(given[i]); !ok || !m.Equal(s[i]) {
-				return fmt.Errorf("%s: inference from shapes %v: operand %d became %v and lost what was known", o.Name, given, i, s[i])
+				return fmt.Errorf("%s: inference from shapes %v: operand %d became %v and lost "+
+					"what was known", o.Name, given, i, s[i])
 			}
 			if len(s[i]) > 0 && slices.Min(s[i]) < -1 {
-				return fmt.Errorf("%s: inference from shapes %v: operand %d became %v", o.Name, given, i, s[i])
+				return fmt.Errorf("%s: inference from shapes %v: operand %d became %v", o.Name,
+					given, i, s[i])
 			}
 		}
 		if fmt.Sprint(s) == before {
@@ -94,11 +96,11 @@ func allocated() uint64 {
 	return s[0].Value.Uint64()
 }
 
-// draw makes choices of bytes; when they are used up it chooses the first of everything.
+// draw makes choices from bytes; when they are used up it always makes the first choice.
 type draw struct {
 	data []byte
-	tame bool // no enormous numbers as attributes
-	// empty gives most shapes an extent of zero, and many attributes that value.
+	tame bool // attributes have no huge numbers
+	// empty makes most shapes have an extent of zero, and many attributes that value.
 	empty bool
 }
 
@@ -111,15 +113,17 @@ func (d *draw) below(n int) int {
 	return b % n
 }
 
-// numbers are what may go wrong as an integer, frequent ones several times.
-var numbers = []string{"0", "1", "2", "3", "1", "2", "3", "4", "-1", "-2", "-3", "-4", "5", "7", "100", "-100", "65536", "1000000007", "2147483648",
+// numbers are integers that are often handled wrongly; frequent ones occur several times.
+var numbers = []string{"0", "1", "2", "3", "1", "2", "3", "4", "-1", "-2", "-3", "-4", "5", "7",
+	"100", "-100", "65536", "1000000007", "2147483648",
 	"4611686018427387904", "9223372036854775807", "-9223372036854775808"}
 
 var words = map[string][]string{
-	"bool":       {"True", "False", "1", "0", "maybe"},
-	"float64":    {"0", "1", "-1", "0.5", "2", "1e30", "-1e30", "1e-30", "nan", "inf", "-inf", "x"},
-	"dtype.Type": {"float32", "float16", "float64", "bfloat16", "uint8", "int8", "int32", "int64", "bool", "None", "-1", "complex"},
-	"string":     {"", "None", "x", "float32", "csr", "(", "{", "[1]"},
+	"bool":    {"True", "False", "1", "0", "maybe"},
+	"float64": {"0", "1", "-1", "0.5", "2", "1e30", "-1e30", "1e-30", "nan", "inf", "-inf", "x"},
+	"dtype.Type": {"float32", "float16", "float64", "bfloat16", "uint8", "int8", "int32", "int64",
+		"bool", "None", "-1", "complex"},
+	"string": {"", "None", "x", "float32", "csr", "(", "{", "[1]"},
 }
 
 // attrs chooses attributes.
@@ -178,7 +182,7 @@ func (d *draw) tuple(floats bool) string {
 	return "(" + strings.Join(list, ", ") + ")"
 }
 
-// extents are those of shapes; large ones overflow in products.
+// extents are extents of shapes; products of large ones overflow.
 var extents = []int{-1, 1, 2, 3, 4, 5, 6, 8, 0, 1, 2, 3, 4, 12, 16, 100, 65536, 1 << 31, 1 << 62}
 
 func (d *draw) shape() dtype.Shape {
@@ -195,8 +199,9 @@ func (d *draw) shape() dtype.Shape {
 
 func (d *draw) dtype() dtype.Type {
 	if d.empty && d.below(2) == 0 {
-		return dtype.Float32 // most kernels are made for it
+		return dtype.Float32 // most kernels support it
 	}
-	list := []dtype.Type{dtype.Unknown, dtype.Float32, dtype.Float64, dtype.Float16, dtype.BFloat16, dtype.Uint8, dtype.Int8, dtype.Int32, dtype.Int64, dtype.Bool}
+	list := []dtype.Type{dtype.Unknown, dtype.Float32, dtype.Float64, dtype.Float16, dtype.BFloat16,
+		dtype.Uint8, dtype.Int8, dtype.Int32, dtype.Int64, dtype.Bool}
 	return list[d.below(len(list))]
 }

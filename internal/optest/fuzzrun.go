@@ -15,12 +15,13 @@ import (
 // mostElements is the size of the largest operand that Runs makes.
 const mostElements = 1 << 12
 
-// Runs lets an operator run on operands made of data, with the kernels of every tier: sizes that vectors do not divide,
-// empty arrays, all element types, NaN and numbers that are no valid index. It returns an error when a kernel panics with
-// anything but *op.Error, writes outside of its outputs, or differs from the reference on ordinary numbers.
+// Runs lets an operator run on operands that derive from data, with the kernels of every tier. The
+// operands have sizes that are no multiple of a vector, no elements, any element type, NaN, and
+// numbers that are no valid index. Runs returns an error if a kernel panics with a value other than
+// *op.Error, writes outside of its outputs, or differs from the reference on ordinary numbers.
 func Runs(o *op.Op, data []byte) error { return runs(o, &draw{data: data, tame: true}) }
 
-// RunsEmpty is Runs with operands most of which have no elements, and so no memory.
+// RunsEmpty is Runs with operands most of which have no elements, and therefore no memory.
 func RunsEmpty(o *op.Op, data []byte) error {
 	return runs(o, &draw{data: data, tame: true, empty: true})
 }
@@ -42,7 +43,8 @@ func runs(o *op.Op, d *draw) error {
 	for _, tier := range tiers(o) {
 		out, err := c.run(tier)
 		if err != nil {
-			return fmt.Errorf("%s with %v, inputs %v, training %v, tier %v: %w", o.Name, attrs, c.shapes(), c.train, tier, err)
+			return fmt.Errorf("%s with %v, inputs %v, training %v, tier %v: %w", o.Name, attrs,
+				c.shapes(), c.train, tier, err)
 		}
 		if ref == nil {
 			ref = out
@@ -52,14 +54,15 @@ func runs(o *op.Op, d *draw) error {
 				break
 			}
 			if diff := Diff(out[i], ref[i], Tolerance{}); diff != "" {
-				return fmt.Errorf("%s with %v, inputs %v, training %v, tier %v: output %d: %s", o.Name, attrs, c.shapes(), c.train, tier, i, diff)
+				return fmt.Errorf("%s with %v, inputs %v, training %v, tier %v: output %d: %s",
+					o.Name, attrs, c.shapes(), c.train, tier, i, diff)
 			}
 		}
 	}
 	return nil
 }
 
-// odd is one application of an operator to operands at random.
+// odd is one application of an operator to random operands.
 type odd struct {
 	op          *op.Op
 	params      any
@@ -68,13 +71,14 @@ type odd struct {
 	train, wild bool
 }
 
-// consistent names operators some inputs of which must be what another operator made of the others: on anything else
-// their kernels may differ.
+// consistent lists operators some of whose inputs must be results of another operator from the
+// other inputs; on other inputs their kernels may differ.
 var consistent = []string{"_backward_Pooling"}
 
 // comparable reports whether outputs are determined by the inputs up to rounding.
 func (c *odd) comparable() bool {
-	return !slices.Contains(consistent, c.op.Name) && (!c.op.Update || c.in[0].DType == dtype.Float32)
+	return !slices.Contains(consistent, c.op.Name) &&
+		(!c.op.Update || c.in[0].DType == dtype.Float32)
 }
 
 func (c *odd) shapes() []string {
@@ -85,7 +89,8 @@ func (c *odd) shapes() []string {
 	return list
 }
 
-// operands draws shapes and element types, infers the others and fills the inputs; ok is false when they do not fit.
+// operands draws shapes and element types, infers the others and fills the inputs; ok is false if
+// they do not fit.
 func (c *odd) operands(d *draw) (ok bool) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -108,7 +113,7 @@ func (c *odd) operands(d *draw) (ok bool) {
 		if c.op.InferShape(c.params, s[:n], s[n:]) != nil {
 			return false
 		}
-		for i := range n { // what is not inferred by now is chosen
+		for i := range n { // choose the shapes that were not inferred
 			if s[i] == nil {
 				s[i] = d.small()
 				break
@@ -163,9 +168,10 @@ func (c *odd) types(d *draw, n, m int) ([]dtype.Type, bool) {
 	return types, true
 }
 
-// fill writes numbers into input i: ordinary ones, all different, or whatever there is.
+// fill writes numbers into input i: ordinary numbers, distinct numbers, or any numbers.
 func (c *odd) fill(d *draw, x op.Tensor, i int) {
-	strange := []float64{0, -1, 1, 3, 100, -1e9, 1e30, math.NaN(), math.Inf(1), math.Inf(-1), 0.5, math.Copysign(0, -1)}
+	strange := []float64{0, -1, 1, 3, 100, -1e9, 1e30, math.NaN(), math.Inf(1), math.Inf(-1), 0.5,
+		math.Copysign(0, -1)}
 	loop.Generate(x, func(k int) float64 {
 		if c.wild {
 			return strange[d.below(len(strange))]
@@ -178,7 +184,7 @@ func (c *odd) fill(d *draw, x op.Tensor, i int) {
 	})
 }
 
-// run runs the kernel of a tier on copies of the inputs; nil when it refuses.
+// run runs the kernel of a tier on copies of the inputs; it returns nil if the kernel rejects them.
 func (c *odd) run(tier device.Tier) (out []op.Tensor, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -200,7 +206,8 @@ func (c *odd) run(tier device.Tier) (out []op.Tensor, err error) {
 			poison(rawBytes(out[i]))
 		}
 	}
-	if (Runner{Train: c.train, Seed: op.Seed{Key: 3}, Tier: tier}).call(c.op, c.params, in, out) != nil {
+	if (Runner{Train: c.train, Seed: op.Seed{Key: 3}, Tier: tier}).call(c.op, c.params, in,
+		out) != nil {
 		return nil, nil
 	}
 	for i, x := range in {

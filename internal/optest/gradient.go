@@ -23,7 +23,7 @@ type graph struct {
 	grads []op.Entry
 }
 
-// newGraph applies the operator and asks for the gradients of the inputs in need.
+// newGraph applies the operator and builds the gradients of the inputs marked in need.
 func newGraph(o *op.Op, params any, in, heads []op.Tensor, need []bool) (*graph, error) {
 	g := &graph{feeds: map[*op.Node]op.Tensor{}}
 	var entries []op.Entry
@@ -54,7 +54,7 @@ func newGraph(o *op.Op, params any, in, heads []op.Tensor, need []bool) (*graph,
 	return g, err
 }
 
-// eval computes the gradients; where none flows the result has no memory.
+// eval computes the gradients; a gradient that is zero by structure has no memory.
 func (g *graph) eval(r Runner) ([]op.Tensor, error) {
 	var want []op.Entry
 	for _, e := range g.grads {
@@ -75,8 +75,8 @@ func (g *graph) eval(r Runner) ([]op.Tensor, error) {
 	return res, nil
 }
 
-// checkWantGrad compares gradients for given heads with given values. A gradient that does not
-// flow counts as zeros.
+// checkWantGrad compares gradients for given heads with given values. A gradient without memory
+// counts as zeros.
 func checkWantGrad(t *testing.T, o *op.Op, params any, c Case) {
 	t.Helper()
 	if c.WantGrad == nil {
@@ -104,8 +104,8 @@ func checkWantGrad(t *testing.T, o *op.Op, params any, c Case) {
 	compareAll(t, "gradient of input", got, c.WantGrad, c.Tol)
 }
 
-// widened returns copies of the inputs, in float64 where they are numbers to differentiate by, and which of them the
-// gradient is wanted of.
+// widened returns copies of the inputs, with differentiable ones in float64, and marks the inputs
+// whose gradient is tested.
 func (c Case) widened() (in []op.Tensor, need []bool) {
 	in, need = cloneAll(c.In), make([]bool, len(c.In))
 	for i := range in {
@@ -163,7 +163,7 @@ func checkDiff(t *testing.T, o *op.Op, params any, c Case) {
 	}
 }
 
-// loss is the sum of head·output of one operator, a function of its inputs.
+// loss is the sum of head·output of one operator, as a function of its inputs.
 type loss struct {
 	r         Runner
 	op        *op.Op

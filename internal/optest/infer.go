@@ -8,7 +8,7 @@ import (
 	"gomx/op"
 )
 
-// inferRounds is how many times parts of shapes are left out at random, per case.
+// inferRounds is the number of times that random parts of the shapes are left out, per case.
 const inferRounds = 40
 
 func shapesOf(ts []op.Tensor) []dtype.Shape {
@@ -19,15 +19,15 @@ func shapesOf(ts []op.Tensor) []dtype.Shape {
 	return s
 }
 
-// checkShapes leaves parts of the true shapes out and demands that inference neither fails nor
-// contradicts them, and that its result is stable.
+// checkShapes leaves out parts of the true shapes and checks that inference does not fail, does not
+// contradict the true shapes, and is stable.
 func checkShapes(t *testing.T, o *op.Op, params any, in, out []op.Tensor) {
 	t.Helper()
 	truth := append(shapesOf(in), shapesOf(out)...)
 	rng := rand.New(rand.NewPCG(1, uint64(len(truth))))
 	for round := range inferRounds {
 		given := make([]dtype.Shape, len(truth))
-		if round > 0 { // the first round knows nothing
+		if round > 0 { // the first round leaves out everything
 			for i := range given {
 				given[i] = forget(rng, truth[i])
 			}
@@ -42,18 +42,20 @@ func checkShapes(t *testing.T, o *op.Op, params any, in, out []op.Tensor) {
 		}
 		for i := range got {
 			if m, ok := got[i].Merge(truth[i]); !ok || !m.Equal(truth[i]) {
-				t.Errorf("inference from shapes %v: operand %d got %v, want a part of %v", given, i, got[i], truth[i])
+				t.Errorf("inference from shapes %v: operand %d got %v, want a part of %v", given, i,
+					got[i], truth[i])
 				return
 			}
 			if m, ok := got[i].Merge(given[i]); !ok || !m.Equal(got[i]) {
-				t.Errorf("inference from shapes %v: operand %d became %v and lost what was known", given, i, got[i])
+				t.Errorf("inference from shapes %v: operand %d became %v and lost what was known",
+					given, i, got[i])
 				return
 			}
 		}
 	}
 }
 
-// checkGarbage demands that inference answers wrong shapes with an error, not with a panic.
+// checkGarbage checks that inference returns an error for wrong shapes, and does not panic.
 func checkGarbage(t *testing.T, o *op.Op, params any, inputs, outputs int) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(2, uint64(inputs)))
@@ -122,7 +124,7 @@ func forget(rng *rand.Rand, s dtype.Shape) dtype.Shape {
 	return s
 }
 
-// checkTypes does the same for element types.
+// checkTypes is checkShapes for element types.
 func checkTypes(t *testing.T, o *op.Op, params any, in, out []op.Tensor) {
 	t.Helper()
 	var truth []dtype.Type
@@ -145,10 +147,11 @@ func checkTypes(t *testing.T, o *op.Op, params any, in, out []op.Tensor) {
 		}
 		for i := range got {
 			if got[i] != truth[i] && (got[i] != dtype.Unknown || given[i] != dtype.Unknown) {
-				if mask == 0 { // nothing is given: an operator may have a default
+				if mask == 0 { // without any type, an operator may have a default
 					continue
 				}
-				t.Errorf("inference from types %v: operand %d got %v, want %v", given, i, got[i], truth[i])
+				t.Errorf("inference from types %v: operand %d got %v, want %v", given, i, got[i],
+					truth[i])
 				return
 			}
 		}

@@ -10,23 +10,23 @@ import (
 	"gomx/op/loop"
 )
 
-// Case is one application of an operator with what is known of its results.
+// Case is one application of an operator with its known results.
 type Case struct {
 	Name   string
-	Params any               // parameter struct; nil: Attrs
+	Params any               // parameter struct; nil: use Attrs
 	Attrs  map[string]string // parameters as MXNet writes them
 	In     []op.Tensor
-	Want   []op.Tensor // per output; a zero Tensor is not compared, nil compares none
-	After  []op.Tensor // per input: its content after the run, for operators that mutate
+	Want   []op.Tensor // wanted outputs; a zero Tensor is not compared, nil compares none
+	After  []op.Tensor // content of each input after the run, for operators that mutate
 	Tol    Tolerance   // zero: the default of the element type
 	Train  bool
 	Seed   op.Seed
 
-	NoDiff   bool        // do not compare the gradient with differences, nor the gradient of the gradient
-	Twice    bool        // with NoDiff: compare the gradient of the gradient nevertheless
-	Const    []int       // inputs that are not differentiated, as indices and labels
-	Heads    []op.Tensor // gradients flowing into the outputs, for WantGrad
-	WantGrad []op.Tensor // per input; a zero Tensor is not compared
+	NoDiff   bool        // compare neither the gradient nor its gradient with differences
+	Twice    bool        // with NoDiff: compare the gradient of the gradient
+	Const    []int       // inputs that are not differentiated, such as indices and labels
+	Heads    []op.Tensor // gradients of the outputs, for WantGrad
+	WantGrad []op.Tensor // wanted gradient of each input; a zero Tensor is not compared
 }
 
 // Run checks one operator on every case.
@@ -107,7 +107,7 @@ func compareAll(t *testing.T, what string, got, want []op.Tensor, tol Tolerance)
 	}
 }
 
-// checkInplace runs the kernels once per pair that may share memory.
+// checkInplace runs the kernels once for each pair of operands that may share memory.
 func checkInplace(t *testing.T, o *op.Op, params any, c Case, want []op.Tensor) {
 	t.Helper()
 	pairs := o.Inplace
@@ -116,7 +116,8 @@ func checkInplace(t *testing.T, o *op.Op, params any, c Case, want []op.Tensor) 
 	}
 	for _, pair := range pairs {
 		i, k := pair[0], pair[1]
-		if i >= len(c.In) || k >= len(want) || c.In[i].Bytes != want[k].Bytes || c.In[i].Bytes == 0 {
+		if i >= len(c.In) || k >= len(want) || c.In[i].Bytes != want[k].Bytes ||
+			c.In[i].Bytes == 0 {
 			continue
 		}
 		for _, tier := range tiers(o) {
@@ -130,7 +131,8 @@ func checkInplace(t *testing.T, o *op.Op, params any, c Case, want []op.Tensor) 
 				t.Errorf("output %d over input %d: %v", k, i, err)
 				continue
 			}
-			compareAll(t, fmt.Sprintf("tier %v, with output %d over input %d, output", tier, k, i), out, want, c.Tol)
+			compareAll(t, fmt.Sprintf("tier %v, with output %d over input %d, output", tier, k, i),
+				out, want, c.Tol)
 		}
 	}
 }
@@ -148,7 +150,8 @@ func checkAlone(t *testing.T, o *op.Op, params any, c Case, want []op.Tensor) {
 				out[j].Desc = w.Desc
 			}
 			out[k] = New(want[k].DType, want[k].Shape...)
-			if err := (Runner{Train: c.Train, Seed: c.Seed, Tier: tier}).call(o, params, cloneAll(c.In), out); err != nil {
+			if err := (Runner{Train: c.Train, Seed: c.Seed, Tier: tier}).call(o, params,
+				cloneAll(c.In), out); err != nil {
 				t.Errorf("tier %v, output %d alone: %v", tier, k, err)
 				continue
 			}
@@ -159,7 +162,7 @@ func checkAlone(t *testing.T, o *op.Op, params any, c Case, want []op.Tensor) {
 	}
 }
 
-// checkIgnores takes the memory of ignored inputs away.
+// checkIgnores runs the kernels with ignored inputs that have no memory.
 func checkIgnores(t *testing.T, o *op.Op, params any, c Case, want []op.Tensor) {
 	t.Helper()
 	if len(o.Ignores) == 0 {
@@ -172,15 +175,17 @@ func checkIgnores(t *testing.T, o *op.Op, params any, c Case, want []op.Tensor) 
 				in[i].Data = unsafe.Pointer(nil)
 			}
 		}
-		if err := (Runner{Train: c.Train, Seed: c.Seed, Tier: tier}).call(o, params, in, out); err != nil {
+		if err := (Runner{Train: c.Train, Seed: c.Seed, Tier: tier}).call(o, params, in,
+			out); err != nil {
 			t.Errorf("tier %v, without ignored inputs: %v", tier, err)
 			continue
 		}
-		compareAll(t, fmt.Sprintf("tier %v, without ignored inputs, output", tier), out, want, c.Tol)
+		compareAll(t, fmt.Sprintf("tier %v, without ignored inputs, output", tier), out, want,
+			c.Tol)
 	}
 }
 
-// tiers lists the reference tier and those with a kernel of their own.
+// tiers lists the reference tier and the tiers for which the operator has a kernel.
 func tiers(o *op.Op) []device.Tier {
 	list := []device.Tier{device.TierRef}
 	for _, tier := range []device.Tier{device.TierGo, device.TierC} {
@@ -191,5 +196,5 @@ func tiers(o *op.Op) []device.Tier {
 	return list
 }
 
-// isFloat reports whether gradients can flow into t.
+// isFloat reports whether t is differentiable.
 func isFloat(t op.Tensor) bool { return t.Data != nil && !loop.Exact(t.DType) }

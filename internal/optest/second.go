@@ -14,13 +14,13 @@ import (
 // second is the gradient of an operator, weighted and summed, with its own gradient.
 type second struct {
 	*graph
-	weights []op.Tensor // per input; no memory where no gradient flows
-	wrt     []*op.Node  // inputs that are differentiated, and heads
+	weights []op.Tensor // weights of each input's gradient; no memory where there is no gradient
+	wrt     []*op.Node  // differentiated inputs, and heads
 	runner  Runner
 }
 
-// checkTwice compares the gradient of the gradient with differences of the gradient, in float64. An operator whose
-// gradient has none must say so.
+// checkTwice compares the gradient of the gradient with differences of the gradient, in float64.
+// The definition of an operator must say if its gradient has no gradient.
 func checkTwice(t *testing.T, o *op.Op, params any, c Case) {
 	t.Helper()
 	s, err := newSecond(o, params, c)
@@ -32,7 +32,8 @@ func checkTwice(t *testing.T, o *op.Op, params any, c Case) {
 	}
 	if n := s.opaque(); n != nil {
 		if o.Once == "" {
-			t.Errorf("the gradient uses %s, which has no gradient, but the definition does not say so", n.Op.Name)
+			t.Errorf("the gradient uses %s, which has no gradient, but the definition does not "+
+				"say so", n.Op.Name)
 		}
 		return
 	}
@@ -60,7 +61,8 @@ func checkTwice(t *testing.T, o *op.Op, params any, c Case) {
 	}
 }
 
-// newSecond makes the gradient of the floating-point inputs in float64; nil when there is none.
+// newSecond makes the gradient of the floating-point inputs in float64; it returns nil if there is
+// none.
 func newSecond(o *op.Op, params any, c Case) (*second, error) {
 	in, need := c.widened()
 	r := Runner{Train: c.Train, Seed: c.Seed}
@@ -102,7 +104,7 @@ func newSecond(o *op.Op, params any, c Case) (*second, error) {
 	return s, nil
 }
 
-// opaque returns a node of the gradient that cannot be differentiated.
+// opaque returns a node of the gradient that has no gradient.
 func (s *second) opaque() *op.Node {
 	var list []op.Entry
 	for _, e := range s.grads {
@@ -154,7 +156,7 @@ func (s *second) gradients() ([]op.Tensor, error) {
 	return res, nil
 }
 
-// clone copies what variables stand for: operators may change it.
+// clone copies the values of the variables, because operators may change them.
 func (s *second) clone() map[*op.Node]op.Tensor {
 	feeds := map[*op.Node]op.Tensor{}
 	for v, x := range s.feeds {
@@ -163,10 +165,11 @@ func (s *second) clone() map[*op.Node]op.Tensor {
 	return feeds
 }
 
-// mostPlaces is how many elements of an array are moved for differences.
+// mostPlaces is the number of elements of an array that are varied for differences.
 const mostPlaces = 12
 
-// differences returns the derivative of the weighted gradients by some elements of v, and which they are.
+// differences returns the derivative of the weighted gradients by some elements of v, and their
+// numbers.
 func (s *second) differences(v *op.Node, rng *rand.Rand) (want op.Tensor, at []int, err error) {
 	x := op.Slice[float64](s.feeds[v])
 	at = rng.Perm(len(x))

@@ -33,11 +33,11 @@ func checkTiers(t *testing.T, o *op.Op, params any, c Case, want []op.Tensor) {
 	}
 }
 
-// fence surrounds operands on both sides with bytes that read as NaN.
+// fence is the number of bytes, which read as NaN, before and after operands.
 const fence = 136
 
-// fenced copies an operand to memory between fences, at an address that is only aligned to its elements. An operand
-// without elements gets no memory, as arrays have it.
+// fenced copies an operand to memory between fences, at an address that is aligned only to its
+// elements. An operand without elements gets no memory, as in arrays.
 func fenced(x op.Tensor) (y op.Tensor, all []byte) {
 	if x.Data == nil || x.Shape.Size() == 0 {
 		return op.Tensor{Desc: x.Desc}, nil
@@ -58,17 +58,18 @@ func poison(b []byte) {
 	}
 }
 
-// intact reports whether nothing around an operand has changed.
+// intact reports whether the fences around an operand are unchanged.
 func intact(x op.Tensor, all []byte) bool {
 	if all == nil {
 		return true
 	}
 	begin, n := fence-x.DType.Size(), x.Shape.Size()*x.DType.Size()
 	changed := func(b byte) bool { return b != 0xff }
-	return !slices.ContainsFunc(all[:begin], changed) && !slices.ContainsFunc(all[begin+n:], changed)
+	return !slices.ContainsFunc(all[:begin], changed) &&
+		!slices.ContainsFunc(all[begin+n:], changed)
 }
 
-// checkBorders runs a kernel on operands between fences, the outputs full of NaN.
+// checkBorders runs a kernel on operands between fences, with outputs full of NaN.
 func checkBorders(t *testing.T, r Runner, o *op.Op, params any, c Case, want []op.Tensor) {
 	t.Helper()
 	in, out := make([]op.Tensor, len(c.In)), make([]op.Tensor, len(want))
@@ -90,7 +91,8 @@ func checkBorders(t *testing.T, r Runner, o *op.Op, params any, c Case, want []o
 		if !intact(x, inFence[i]) {
 			t.Errorf("tier %v writes outside of input %d", r.Tier, i)
 		}
-		if x.Data != nil && !slices.Contains(o.Mutates, i) && string(rawBytes(x)) != string(rawBytes(c.In[i])) {
+		if x.Data != nil && !slices.Contains(o.Mutates, i) &&
+			string(rawBytes(x)) != string(rawBytes(c.In[i])) {
 			t.Errorf("tier %v changes input %d", r.Tier, i)
 		}
 	}
@@ -101,8 +103,8 @@ func checkBorders(t *testing.T, r Runner, o *op.Op, params any, c Case, want []o
 	}
 }
 
-// checkNarrow compares faster kernels with the reference on the operands of a float32 case in a narrower type, where
-// the operator takes that.
+// checkNarrow compares faster kernels with the reference on the operands of a float32 case in a
+// narrower type, if the operator supports that type.
 func checkNarrow(t *testing.T, o *op.Op, params any, c Case, narrow dtype.Type) {
 	t.Helper()
 	in := cloneAll(c.In)
@@ -165,7 +167,7 @@ func checkGradTiers(t *testing.T, o *op.Op, params any, c Case, out []op.Tensor)
 	eval := func(tier device.Tier) ([]op.Tensor, error) { return evalOn(tier, device.CPU()) }
 	want, err := eval(device.TierRef)
 	if err != nil {
-		return // the differences say so
+		return // checkDiff reports it
 	}
 	for _, tier := range []device.Tier{device.TierGo, device.TierC} {
 		got, err := eval(tier)

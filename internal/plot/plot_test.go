@@ -150,7 +150,7 @@ func TestErrors(t *testing.T) {
 		{"columns", plot.Confusion(io.Discard, []string{"a", "b"}, [][]int{{1, 2}, {1}}),
 			`row "b" of the confusion matrix has 1 counts, want 2`},
 		{"negative", plot.Confusion(io.Discard, []string{"a"}, [][]int{{-1}}),
-			`count -1 of "a" taken for "a"`},
+			`count -1 of "a" classified as "a"`},
 		{"full disk, curves", plot.Curves(full{}, "T", training()...), io.ErrShortWrite.Error()},
 		{"full disk, matrix", plot.Confusion(full{}, []string{"a"}, [][]int{{1}}),
 			io.ErrShortWrite.Error()},

@@ -10,7 +10,7 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// refusals asks for what cannot be.
+// refusals makes invalid calls and checks their errors.
 func refusals(t *testing.T, s *Suite) {
 	server, worker := s.two(t, nil, nil)
 	called := func() { t.Error("sent was called for a message that was refused") }
@@ -44,7 +44,7 @@ func refusals(t *testing.T, s *Suite) {
 	}
 }
 
-// foreignJob sends from another job.
+// foreignJob sends a message of another job.
 func foreignJob(t *testing.T, s *Suite) {
 	server := Start(t, s.Open, transport.Config{Self: Server(0)}, nil)
 	stranger := Start(t, s.Open, transport.Config{Self: Worker(0), Job: job + 1}, nil)
@@ -67,7 +67,7 @@ func foreignJob(t *testing.T, s *Suite) {
 // Stats returns the counts of the endpoint.
 func (n *Node) Stats() transport.Stats { return n.Endpoint.(transport.Metered).Stats() }
 
-// stale lets an old incarnation speak after its successor.
+// stale sends a message of an old incarnation after one of its successor.
 func stale(t *testing.T, s *Suite) {
 	server := Start(t, s.Open, transport.Config{Self: Server(0)}, nil)
 	var incarnations [2]*Node
@@ -84,7 +84,7 @@ func stale(t *testing.T, s *Suite) {
 		incarnations[0].Push(server.Self, 30, nil)
 		return server.Stats().Stale > 0
 	})
-	// The way back leads to the successor.
+	// Replies go to the successor.
 	if err := server.Send(Worker(0), server.Message(wire.TypeValue, 40, nil), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func stale(t *testing.T, s *Suite) {
 	}
 }
 
-// busy sends to a node that does not listen until it is told to stop.
+// busy sends to a node whose handler blocks until it is told to continue.
 func busy(t *testing.T, s *Suite) {
 	blocked := make(chan struct{})
 	server, worker := s.two(t, func(wire.Node, *wire.Message) { <-blocked }, nil)
@@ -126,8 +126,8 @@ func busy(t *testing.T, s *Suite) {
 	})
 }
 
-// flood sends from several goroutines until an endpoint is closed, and counts what was lent and
-// given back.
+// flood sends from several goroutines until an endpoint is closed, and counts the payloads that
+// were lent and returned.
 func flood(t *testing.T, n *Node, to wire.Node, stop <-chan struct{}) (lent, back *atomic.Int64,
 	done *sync.WaitGroup) {
 	lent, back, done = new(atomic.Int64), new(atomic.Int64), new(sync.WaitGroup)
@@ -159,7 +159,7 @@ func flood(t *testing.T, n *Node, to wire.Node, stop <-chan struct{}) (lent, bac
 	return lent, back, done
 }
 
-// closeWhileSending closes the sender.
+// closeWhileSending closes the sending endpoint.
 func closeWhileSending(t *testing.T, s *Suite) {
 	server, worker := s.two(t, nil, nil)
 	lent, back, done := flood(t, worker, server.Self, nil)
@@ -173,7 +173,7 @@ func closeWhileSending(t *testing.T, s *Suite) {
 	}
 }
 
-// closeReceiver closes the one that receives, and then the sender, whose queue is full.
+// closeReceiver closes the receiving endpoint, and then the sending one, whose queue is full.
 func closeReceiver(t *testing.T, s *Suite) {
 	server, worker := s.two(t, nil, nil)
 	stop := make(chan struct{})
@@ -196,8 +196,8 @@ func closeReceiver(t *testing.T, s *Suite) {
 	}
 }
 
-// serverRestarts closes a server and opens the next incarnation at its address; the worker does
-// nothing but send.
+// serverRestarts closes a server and opens its next incarnation at the same address, while the
+// worker only sends.
 func serverRestarts(t *testing.T, s *Suite) {
 	server, worker := s.two(t, nil, nil)
 	addr := server.Addr()
@@ -229,8 +229,8 @@ func serverRestarts(t *testing.T, s *Suite) {
 	}
 }
 
-// workerRestarts closes a worker and opens its next incarnation; the server answers whoever asked
-// last.
+// workerRestarts closes a worker and opens its next incarnation; the server replies to the sender
+// of the last message.
 func workerRestarts(t *testing.T, s *Suite) {
 	server := Start(t, s.Open, transport.Config{Self: Server(0)}, nil)
 	for incarnation := uint32(1); incarnation <= 3; incarnation++ {
@@ -251,7 +251,7 @@ func workerRestarts(t *testing.T, s *Suite) {
 	}
 }
 
-// hungUp closes the endpoint of a worker that has spoken: messages to it can soon be sent no more.
+// hungUp closes the endpoint of a worker that has sent a message: soon, messages to it fail.
 func hungUp(t *testing.T, s *Suite) {
 	server, worker := s.two(t, nil, nil)
 	worker.Push(server.Self, 1, nil)

@@ -11,13 +11,13 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// patience is how long a test waits for what must happen.
-const patience = 20 * time.Second
+// timeout is the longest time that a test waits for an event.
+const timeout = 20 * time.Second
 
-// job is the job of every endpoint that does not say otherwise.
+// job is the default job of an endpoint.
 const job = 0x10b
 
-// Node is an endpoint whose messages can be waited for.
+// Node is an endpoint with a mailbox; tests can wait for its messages.
 type Node struct {
 	transport.Endpoint
 	Self        wire.Node
@@ -25,7 +25,7 @@ type Node struct {
 	t           testing.TB
 
 	mu   sync.Mutex
-	box  []wire.Message // copies
+	box  []wire.Message // copies of received messages
 	came chan struct{}
 	hook transport.Handler // called first, if set
 }
@@ -39,8 +39,8 @@ func Worker(rank int) wire.Node { return wire.Node{Role: wire.Worker, Rank: uint
 // Opener opens an endpoint.
 type Opener func(t testing.TB, cfg transport.Config) transport.Endpoint
 
-// Start opens an endpoint and closes it at the end of the test. Fields of cfg that are not set get
-// values.
+// Start opens an endpoint and closes it at the end of the test. It fills in default values for
+// unset fields of cfg.
 func Start(t testing.TB, open Opener, cfg transport.Config, hook transport.Handler) *Node {
 	t.Helper()
 	if cfg.Incarnation == 0 {
@@ -52,7 +52,7 @@ func Start(t testing.TB, open Opener, cfg transport.Config, hook transport.Handl
 	n := &Node{Self: cfg.Self, Incarnation: cfg.Incarnation, t: t, came: make(chan struct{}, 1),
 		hook: hook}
 	cfg.Handler = n.handle
-	n.mu.Lock() // the first message may arrive before the endpoint is known
+	n.mu.Lock() // the first message may arrive before the endpoint is set
 	n.Endpoint = open(t, cfg)
 	n.mu.Unlock()
 	t.Cleanup(func() { n.Close() })
@@ -64,7 +64,7 @@ func (n *Node) handle(from wire.Node, m *wire.Message) {
 	hook := n.hook
 	n.mu.Unlock()
 	if from != m.From {
-		n.t.Errorf("%s: handler was told %s, the message says %s", n.Self, from, m.From)
+		n.t.Errorf("%s: handler got node %s, want %s as in the message", n.Self, from, m.From)
 	}
 	copied := *m
 	copied.Payload, copied.Owner = bytes.Clone(m.Payload), nil
@@ -80,13 +80,13 @@ func (n *Node) handle(from wire.Node, m *wire.Message) {
 	}
 }
 
-// Message returns a message of this node.
+// Message returns a message from this node.
 func (n *Node) Message(t wire.Type, seq uint64, payload []byte) *wire.Message {
 	return &wire.Message{Type: t, Job: job, From: n.Self, Incarnation: n.Incarnation, Seq: seq,
 		Payload: payload}
 }
 
-// Push sends a push and fails the test if it cannot.
+// Push sends a push and fails the test on an error.
 func (n *Node) Push(to wire.Node, seq uint64, payload []byte) {
 	n.t.Helper()
 	if err := n.Send(to, n.Message(wire.TypePush, seq, payload), nil); err != nil {
@@ -94,7 +94,7 @@ func (n *Node) Push(to wire.Node, seq uint64, payload []byte) {
 	}
 }
 
-// Received returns copies of what has arrived.
+// Received returns copies of the messages received so far.
 func (n *Node) Received() []wire.Message {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -108,19 +108,19 @@ func (n *Node) Wait(count int) []wire.Message {
 		func(got []wire.Message) bool { return len(got) >= count })
 }
 
-// WaitFor waits until what has arrived is enough.
-func (n *Node) WaitFor(what string, enough func([]wire.Message) bool) []wire.Message {
+// WaitFor waits until done returns true for the messages received so far.
+func (n *Node) WaitFor(what string, done func([]wire.Message) bool) []wire.Message {
 	n.t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(timeout)
 	for {
 		got := n.Received()
-		if enough(got) {
+		if done(got) {
 			return got
 		}
 		select {
 		case <-n.came:
 		case <-deadline:
-			n.t.Fatalf("%s: waited %s for %s, %d messages came", n.Self, patience, what, len(got))
+			n.t.Fatalf("%s: waited %s for %s, %d messages came", n.Self, timeout, what, len(got))
 		}
 	}
 }
@@ -130,12 +130,12 @@ func Eventually(t testing.TB, what string, attempt func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(patience)
+	deadline := time.After(timeout)
 	for !attempt() {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Fatalf("waited %s for %s", patience, what)
+			t.Fatalf("waited %s for %s", timeout, what)
 		}
 	}
 }

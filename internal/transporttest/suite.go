@@ -11,10 +11,10 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// Suite is a transport to be tested.
+// Suite is a transport to test.
 type Suite struct {
 	Open    Opener
-	Payload int // longest payload of a test, 0 for 3 MB
+	Payload int // length of the longest payload in bytes; 0: 3 MB
 }
 
 // Run runs all tests.
@@ -103,7 +103,7 @@ func sizes(t *testing.T, s *Suite) {
 				if back != nil {
 					<-back
 				}
-				clear(payload) // it is ours again
+				clear(payload) // the buffer is returned to the sender
 			}
 		}
 		for i, m := range to.Wait(2 * len(lengths)) {
@@ -118,7 +118,7 @@ func sizes(t *testing.T, s *Suite) {
 	exchange(server, worker)
 }
 
-// order sends many messages and looks at their order within each class.
+// order sends many messages and checks their order within each class.
 func order(t *testing.T, s *Suite) {
 	server, worker := s.two(t, nil, nil)
 	const count = 900
@@ -154,7 +154,7 @@ func order(t *testing.T, s *Suite) {
 	}
 }
 
-// slicesInFlight sends an array as slices, all at once, and puts it together again.
+// slicesInFlight sends all slices of an array at once, and joins them again.
 func slicesInFlight(t *testing.T, s *Suite) {
 	const total, size = 8 << 20, 256 << 10
 	array := Pattern(total, 5)
@@ -185,7 +185,7 @@ func slicesInFlight(t *testing.T, s *Suite) {
 	}
 }
 
-// echo answers from the handler, and asks again from the other handler.
+// echo replies to messages in both handlers.
 func echo(t *testing.T, s *Suite) {
 	const rounds = 300
 	var server, worker *Node
@@ -213,17 +213,17 @@ func echo(t *testing.T, s *Suite) {
 	}
 }
 
-// keep takes payloads and looks at them after many others have arrived.
+// keep keeps payloads and compares them after many other messages have arrived.
 func keep(t *testing.T, s *Suite) {
 	type kept struct {
 		seq   uint64
 		bytes []byte
 		owner wire.Owner
 	}
-	var list []kept // of the handler until the last message has arrived
+	var list []kept // used by the handler until the last message has arrived
 	server, worker := s.two(t, func(_ wire.Node, m *wire.Message) {
 		b, o := m.Take(nil)
-		if m.Seq%7 == 0 && o != nil { // some go back at once
+		if m.Seq%7 == 0 && o != nil { // some payloads are returned at once
 			o.Release()
 			return
 		}
