@@ -126,3 +126,29 @@ func TestASnapshotSurvivesTheLossOfABackup(t *testing.T) {
 	}
 	n.until(t, 1)
 }
+
+// TestSnapshotSaysHowManyWorkersWroteIt reads the number of workers of a part, whole and cut off with
+// a checksum that is right.
+func TestSnapshotSaysHowManyWorkersWroteIt(t *testing.T) {
+	file, _ := snapshotOf(t)
+	if n, err := ps.SnapshotWorkers(file); n != 1 || err != nil {
+		t.Errorf("got %d, %v, want 1", n, err)
+	}
+	if _, err := ps.SnapshotWorkers(file[:len(file)-1]); err == nil {
+		t.Error("a part that was cut is accepted")
+	}
+	const head = 36 // what is in front of the state
+	for _, end := range []int{head, head + 2, head + 4, head + 10, head + 20} {
+		b := append([]byte(nil), file[:end]...)
+		b = binary.LittleEndian.AppendUint32(b, wire.Checksum(b))
+		if n, err := ps.SnapshotWorkers(b); err == nil {
+			t.Errorf("%d bytes are enough for %d workers", len(b), n)
+		}
+	}
+	bad := append([]byte(nil), file[:len(file)-4]...)
+	binary.LittleEndian.PutUint32(bad[head+4+8:], 1<<20) // length of the optimizer's name
+	bad = binary.LittleEndian.AppendUint32(bad, wire.Checksum(bad))
+	if _, err := ps.SnapshotWorkers(bad); err == nil {
+		t.Error("an optimizer that cannot be read is accepted")
+	}
+}

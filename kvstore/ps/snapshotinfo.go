@@ -13,7 +13,7 @@ func SnapshotWorkers(b []byte) (int, error) {
 		return 0, err
 	}
 	le := binary.LittleEndian
-	b = b[36:]
+	b = b[36 : len(b)-4]
 	h, err := cut(&b, 4)
 	if err != nil {
 		return 0, err
