@@ -21,6 +21,7 @@ var convCases = []cpu.ConvSpec{
 	{Batch: 2, InChannels: 8, OutChannels: 12, Groups: 4, In: []int{6, 7}, Kernel: []int{3, 2}, Stride: []int{1, 2}, Dilate: []int{2, 1}, Pad: []int{2, 0}, Bias: true},
 	{Batch: 2, InChannels: 6, OutChannels: 6, Groups: 6, In: []int{8, 8}, Kernel: []int{3, 3}, Stride: []int{1, 1}, Dilate: []int{1, 1}, Pad: []int{1, 1}},
 	{Batch: 2, InChannels: 4, OutChannels: 3, Groups: 1, In: []int{11}, Kernel: []int{4}, Stride: []int{3}, Dilate: []int{2}, Pad: []int{2}, Bias: true},
+	{Batch: 2, InChannels: 6, OutChannels: 4, Groups: 2, In: []int{21}, Kernel: []int{3}, Stride: []int{2}, Dilate: []int{1}, Pad: []int{1}, Bias: true},
 	{Batch: 1, InChannels: 2, OutChannels: 4, Groups: 2, In: []int{4, 5, 6}, Kernel: []int{2, 3, 3}, Stride: []int{1, 1, 2}, Dilate: []int{1, 1, 1}, Pad: []int{0, 1, 1}, Bias: true},
 	{Batch: 1, InChannels: 10, OutChannels: 4, Groups: 1, In: []int{5, 5}, Kernel: []int{1, 1}, Stride: []int{2, 2}, Dilate: []int{1, 1}, Pad: []int{0, 0}},
 	{Batch: 1, InChannels: 3, OutChannels: 4, Groups: 1, In: []int{8, 8}, Kernel: []int{3, 3}, Stride: []int{3, 3}, Dilate: []int{1, 1}, Pad: []int{0, 0}, Bias: true},

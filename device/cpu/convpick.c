@@ -223,7 +223,6 @@ static int in_layout(gx_prog *p, gx_md like, int tag, int axes, int64_t batch, i
 
 int gx_conv_pick(gx_prog *p, const gx_conv *c, const gx_conv_descs *d, const gx_wish *w, gx_pick *got) {
 	int tags[OFFERS][2], n = (int)c->axes, err = dnnl_unimplemented;
-	double least = 0.0;
 	got->pd = 0;
 	offers(c, tags);
 	for (int i = 0; i < OFFERS; i++) {
@@ -237,12 +236,12 @@ int gx_conv_pick(gx_prog *p, const gx_conv *c, const gx_conv_descs *d, const gx_
 			continue;
 		}
 		double ns = total(c, d, &k, w);
-		if (got->pd && ns >= least) {
+		if (got->pd && ns >= got->ns) {
 			dnnl_primitive_desc_destroy(k.pd);
 			continue;
 		}
 		if (got->pd) dnnl_primitive_desc_destroy(got->pd);
-		*got = k, least = ns;
+		*got = k, got->ns = ns;
 		if (i == 0 && settled(c) && !naive(&k)) break;
 	}
 	return got->pd ? gx_prog_keep(p, got->pd) : err;

@@ -20,6 +20,7 @@ enum { GX_PASS_FORWARD, GX_PASS_DATA, GX_PASS_WEIGHTS };
 typedef struct {
 	dnnl_primitive_desc_t pd;
 	gx_md x, w, y;
+	double ns; // estimated time with the changes of layout around it
 } gx_pick;
 
 // gx_wish says how a primitive is looked for.
