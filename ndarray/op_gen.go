@@ -310,7 +310,7 @@ type (
 	//
 	//   - TransposeA bool: sum over the first axis of lhs (Dot), or transpose each of its matrices (BatchDot)
 	//   - TransposeB bool: sum over the last axis of rhs (Dot), or transpose each of its matrices (BatchDot)
-	//   - ForwardStype string: storage of the output; dense arrays know one only; one of None, default, row_sparse, csr, None by default
+	//   - ForwardStype string: storage of the output; without effect, as all arrays are dense; one of None, default, row_sparse, csr, None by default
 	DotParams = prim.DotParams
 	// DropoutParams holds the parameters of Dropout.
 	//
@@ -1739,7 +1739,7 @@ func AsLoss(data *Array) *Array {
 // Parameters:
 //   - TransposeA: sum over the first axis of lhs (Dot), or transpose each of its matrices (BatchDot)
 //   - TransposeB: sum over the last axis of rhs (Dot), or transpose each of its matrices (BatchDot)
-//   - ForwardStype: storage of the output; dense arrays know one only; one of None, default, row_sparse, csr, None by default
+//   - ForwardStype: storage of the output; without effect, as all arrays are dense; one of None, default, row_sparse, csr, None by default
 func BatchDot(lhs, rhs *Array, p DotParams) *Array {
 	return apply1(opBatchDot, p, lhs, rhs)
 }
@@ -2252,7 +2252,7 @@ func DivScalar(data *Array, p ScalarParams) *Array {
 // Parameters:
 //   - TransposeA: sum over the first axis of lhs (Dot), or transpose each of its matrices (BatchDot)
 //   - TransposeB: sum over the last axis of rhs (Dot), or transpose each of its matrices (BatchDot)
-//   - ForwardStype: storage of the output; dense arrays know one only; one of None, default, row_sparse, csr, None by default
+//   - ForwardStype: storage of the output; without effect, as all arrays are dense; one of None, default, row_sparse, csr, None by default
 func Dot(lhs, rhs *Array, p DotParams) *Array {
 	return apply1(opDot, p, lhs, rhs)
 }

@@ -225,7 +225,8 @@ func (o *Op) noteIdle(params reflect.Value) {
 		return
 	}
 	for i := range o.schema.params {
-		if p := &o.schema.params[i]; p.Idle && !params.Field(p.index).IsZero() {
+		p := &o.schema.params[i]
+		if v := params.Field(p.index); p.Idle && !v.IsZero() && !(p.Default != "" && v.Kind() == reflect.String && v.String() == p.Default) {
 			Notice("parameter %s of %s has no effect: %s", p.Name, o.Name, p.Doc)
 		}
 	}

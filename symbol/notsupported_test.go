@@ -2,6 +2,7 @@ package symbol_test
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -60,5 +61,51 @@ func TestSparseOptionsAreNoted(t *testing.T) {
 	if len(got) != 2 || !strings.Contains(got[0], "sparse_grad of Embedding has no effect") ||
 		!strings.Contains(got[1], "storage type row_sparse") {
 		t.Errorf("notices %q, want one of sparse_grad and one of the storage type", got)
+	}
+}
+
+// TestSparseParametersAreNoted: every parameter that asks for sparse arrays says once that it has no
+// effect, and is silent where it asks for nothing.
+func TestSparseParametersAreNoted(t *testing.T) {
+	var got []string
+	old := op.NoticesTo(func(text string) { got = append(got, text) })
+	defer func() { op.NoticesTo(old) }()
+	sparse, found := regexp.MustCompile("^lazy|^sparse_|stype"), 0
+	for _, o := range op.All() {
+		for _, p := range o.Params() {
+			if o.Hidden || !sparse.MatchString(p.Name) {
+				continue
+			}
+			found++
+			values := p.Enum
+			if len(values) == 0 {
+				values = []string{"True", "False"}
+			}
+			for _, v := range values {
+				op.NoticesTo(func(text string) { got = append(got, text) })
+				got = nil
+				attrs := map[string]string{p.Name: v}
+				for _, q := range o.Params() {
+					if q.Required {
+						attrs[q.Name] = "1"
+					}
+				}
+				for range 2 {
+					if _, err := o.ParseParams(attrs); err != nil {
+						t.Fatalf("%s: %v", o.Name, err)
+					}
+				}
+				want := 1
+				if v == p.Default {
+					want = 0
+				}
+				if len(got) != want || want == 1 && !strings.Contains(got[0], p.Name+" of "+o.Name+" has no effect") {
+					t.Errorf("%s of %s = %s: notices %q, want %d that names both", p.Name, o.Name, v, got, want)
+				}
+			}
+		}
+	}
+	if found < 5 {
+		t.Errorf("%d parameters, want those of Embedding, dot and three updates at least", found)
 	}
 }

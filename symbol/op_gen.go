@@ -310,7 +310,7 @@ type (
 	//
 	//   - TransposeA bool: sum over the first axis of lhs (Dot), or transpose each of its matrices (BatchDot)
 	//   - TransposeB bool: sum over the last axis of rhs (Dot), or transpose each of its matrices (BatchDot)
-	//   - ForwardStype string: storage of the output; dense arrays know one only; one of None, default, row_sparse, csr, None by default
+	//   - ForwardStype string: storage of the output; without effect, as all arrays are dense; one of None, default, row_sparse, csr, None by default
 	DotParams = prim.DotParams
 	// DropoutParams holds the parameters of Dropout.
 	//
@@ -1744,7 +1744,7 @@ func AsLoss(data *Symbol, opts ...Option) *Symbol {
 // Parameters:
 //   - TransposeA: sum over the first axis of lhs (Dot), or transpose each of its matrices (BatchDot)
 //   - TransposeB: sum over the last axis of rhs (Dot), or transpose each of its matrices (BatchDot)
-//   - ForwardStype: storage of the output; dense arrays know one only; one of None, default, row_sparse, csr, None by default
+//   - ForwardStype: storage of the output; without effect, as all arrays are dense; one of None, default, row_sparse, csr, None by default
 func BatchDot(lhs, rhs *Symbol, p DotParams, opts ...Option) *Symbol {
 	return compose(opBatchDot, p, opts, lhs, rhs)
 }
@@ -2257,7 +2257,7 @@ func DivScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 // Parameters:
 //   - TransposeA: sum over the first axis of lhs (Dot), or transpose each of its matrices (BatchDot)
 //   - TransposeB: sum over the last axis of rhs (Dot), or transpose each of its matrices (BatchDot)
-//   - ForwardStype: storage of the output; dense arrays know one only; one of None, default, row_sparse, csr, None by default
+//   - ForwardStype: storage of the output; without effect, as all arrays are dense; one of None, default, row_sparse, csr, None by default
 func Dot(lhs, rhs *Symbol, p DotParams, opts ...Option) *Symbol {
 	return compose(opDot, p, opts, lhs, rhs)
 }

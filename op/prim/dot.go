@@ -12,7 +12,7 @@ import (
 type DotParams struct {
 	TransposeA   bool   `op:"transpose_a" doc:"sum over the first axis of lhs (Dot), or transpose each of its matrices (BatchDot)"`
 	TransposeB   bool   `op:"transpose_b" doc:"sum over the last axis of rhs (Dot), or transpose each of its matrices (BatchDot)"`
-	ForwardStype string `op:"forward_stype" default:"None" enum:"None|default|row_sparse|csr" doc:"storage of the output; dense arrays know one only"`
+	ForwardStype string `op:"forward_stype,idle" default:"None" enum:"None|default|row_sparse|csr" doc:"storage of the output; without effect, as all arrays are dense"`
 }
 
 // Dot and BatchDot multiply.

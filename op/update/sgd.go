@@ -8,7 +8,7 @@ type SGDUpdateParams struct {
 	WD           float64         `op:"wd" doc:"weight decay"`
 	RescaleGrad  op.Opt[float64] `op:"rescale_grad" default:"1" doc:"factor of the gradient"`
 	ClipGradient op.Opt[float64] `op:"clip_gradient" default:"-1" doc:"limit of the rescaled gradient's elements, negative for none"`
-	NoLazyUpdate bool            `op:"lazy_update,not" doc:"with sparse gradients, update only rows that have one; without effect, as gradients are dense"`
+	NoLazyUpdate bool            `op:"lazy_update,not,idle" doc:"with sparse gradients, update only rows that have one; without effect, as gradients are dense"`
 }
 
 // SGDMomUpdateParams configures SGDMomUpdate.
@@ -18,7 +18,7 @@ type SGDMomUpdateParams struct {
 	WD           float64         `op:"wd" doc:"weight decay"`
 	RescaleGrad  op.Opt[float64] `op:"rescale_grad" default:"1" doc:"factor of the gradient"`
 	ClipGradient op.Opt[float64] `op:"clip_gradient" default:"-1" doc:"limit of the rescaled gradient's elements, negative for none"`
-	NoLazyUpdate bool            `op:"lazy_update,not" doc:"with sparse gradients, update only rows that have one; without effect, as gradients are dense"`
+	NoLazyUpdate bool            `op:"lazy_update,not,idle" doc:"with sparse gradients, update only rows that have one; without effect, as gradients are dense"`
 }
 
 // NAGMomUpdateParams configures NAGMomUpdate.
