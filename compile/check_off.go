@@ -2,5 +2,5 @@
 
 package compile
 
-// checked verifies the program of a unit in binaries with the build tag invariants only.
-func checked(*Unit) error { return nil }
+// invariants says whether every program is checked before Compile returns it.
+const invariants = false

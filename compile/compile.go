@@ -37,7 +37,7 @@ type Options struct {
 	// Recompute is the share of the planned memory to come down to by computing values twice; 0
 	// computes only the nodes again that ask for it.
 	Recompute float64
-	Streams   int      // queues of a device that branches of the graph may use; 0 and 1: one
+	Streams   int      // queues of the device that branches of the graph run on; 0 and 1: one
 	NoFusion  bool     // leaves out all stages that are not needed
 	Without   []string // names of stages to leave out
 	Verify    bool     // checks the plan of the memory with an independent verifier
@@ -95,7 +95,11 @@ func Compile(src Source, o Options) (p *Program, err error) {
 			return nil, err
 		}
 	}
-	return u.prog, checked(u)
+	u.prog.Inferred = u.Facts.Inferred()
+	if invariants {
+		return u.prog, u.prog.check()
+	}
+	return u.prog, nil
 }
 
 // CheckNames reports a name in a list of stages to leave out that no such stage has.

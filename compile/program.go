@@ -28,8 +28,9 @@ type Program struct {
 	Forward  int   // segments before the backward part
 	Mutated  []int // slots that the forward part changes: auxiliary states
 
-	Memory  Memory
-	Applied []Applied // reports of the passes, in the order in which they ran
+	Memory   Memory
+	Applied  []Applied // reports of the passes, in the order in which they ran
+	Inferred int       // inferences over the whole graph, before and while it was compiled
 }
 
 // Memory is the plan of the memory of a program.

@@ -19,11 +19,11 @@ type branches struct {
 	last  int            // lane of the last node
 }
 
-// spreadBranches gives the nodes of a program lanes, if it runs on one device that has several
-// queues for kernels.
+// spreadBranches gives the nodes of a program lanes, if it runs on one device and may use several
+// queues.
 func spreadBranches(u *Unit) {
 	lanes := min(u.opt.Streams, 1+device.Beside)
-	if lanes < 2 || u.opt.Spread != nil || !device.HasQueues(u.opt.Device.Kind) {
+	if lanes < 2 || u.opt.Spread != nil {
 		return
 	}
 	b := &branches{u: u, order: memplan.NewOrder(len(u.prog.Graph.Nodes)), tips: make([]int, lanes)}

@@ -37,7 +37,7 @@ func (ex *Executor) options(m mode, single bool) compile.Options {
 	train := m != inferring
 	c := &ex.config
 	o := compile.Options{Train: train, NoDropout: m == gradientsOnly, Single: single, Device: c.Device, Spread: ex.spread, Precision: c.Precision,
-		Recompute: c.Recompute, Streams: c.Streams, NoFusion: c.NoFusion || c.Monitor != nil, Without: c.Without, Verify: c.Guard || c.Monitor != nil,
+		Recompute: c.Recompute, Streams: c.streams(), NoFusion: c.NoFusion || c.Monitor != nil, Without: c.Without, Verify: c.Guard || c.Monitor != nil,
 		Grads: map[string]op.Req{}, Target: target(train)}
 	for name := range ex.Grads {
 		o.Grads[name] = ex.req(name)
@@ -47,6 +47,14 @@ func (ex *Executor) options(m mode, single bool) compile.Options {
 		o.LossScale = &on
 	}
 	return o
+}
+
+// streams returns the number of queues that branches of the graph run on.
+func (c *Config) streams() int {
+	if !device.HasQueues(c.Device.Kind) {
+		return 1
+	}
+	return c.Streams
 }
 
 // target describes the kernels of this machine.
