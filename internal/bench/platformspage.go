@@ -123,14 +123,16 @@ func platformSection(all []platformResult) string {
 	fmt.Fprintf(&b, `%s
 
 %s by
-`+"`gomx bench platforms --peer mxnet=PYTHON,tf=PYTHON,spark=PYTHON --docs docs`"+`, which wrote this section and the picture.
-Scheduler, one server and the workers are processes of one machine; Spark has one process with a thread for each core.
-Logistic regression has 10,000 samples of 10,000 features; the others have 60,000 of 784, hidden layers of 128, and of 128
-and 64 units. Every worker holds its share of the samples; full batches are whole shares. gomx trains by `+"`module.Fit`"+`, MXNet
-in a loop over its Module, TensorFlow by a replicated graph. From the same weights and data gomx and MXNet have, after the
-same steps, losses that differ by less than %g, or the command fails; TensorFlow's by less than %g. Nobody computes a metric.
-The ratio is that to the best of the others in the same run; each row may be of a run of its own, by `+"`--match`"+`. Memory is
-what is resident while training, time that of all processes.
+`+"`gomx bench platforms --peer mxnet=PYTHON,tf=PYTHON,spark=PYTHON --docs docs`"+`, which wrote this
+section and the picture. The scheduler, one server and the workers are processes of one machine;
+Spark has one process with a thread for each core. Logistic regression has 10,000 samples of 10,000
+features. The other workloads have 60,000 samples of 784 features, with hidden layers of 128, or of
+128 and 64 units. Every worker holds its share of the samples; a full batch is the whole share. gomx
+trains with `+"`module.Fit`"+`, MXNet with a loop over its Module, TensorFlow with a replicated graph. From
+the same weights and data, the losses of gomx and MXNet after the same steps must differ by less than
+%g, and the losses of TensorFlow by less than %g; otherwise the command fails. No side computes a metric.
+The ratio compares gomx with the best peer of the same run; `+"`--match`"+` may measure rows in separate
+runs. Memory is resident memory during training, and time is processor time of all processes.
 
 ![Samples per second and memory of a worker, in gomx and in others](%s)
 
@@ -149,8 +151,9 @@ what is resident while training, time that of all processes.
 	b.WriteString("\n### Scaling, samples per second with 1, 3 and 5 workers\n\n| workload | " +
 		"gomx | MXNet |\n|---|---|---|\n")
 	b.WriteString(platformScaling(all))
-	b.WriteString("\n### What it takes\n\nMemory of a worker and of the server in MiB, " +
-		"processor time in µs per sample, and what a worker of gomx sends and receives.\n\n")
+	b.WriteString("\n### Memory, processor time and traffic\n\nMemory of a worker and of the " +
+		"server " +
+		"in MiB, processor time in µs per sample, and the traffic of a worker of gomx.\n\n")
 	b.WriteString("| workload | gomx: worker, server | MXNet | TensorFlow | Spark | µs/sample: " +
 		"gomx | MXNet | TensorFlow | Spark | MB/s |\n|---|---|---|---|---|---|---|---|---|---|\n")
 	eachPlatform(all, func(pc *platformCase, r *platformResult) {
