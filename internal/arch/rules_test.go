@@ -25,6 +25,7 @@ var rules = []rule{
 	{"pure cores are pure", pureCores},
 	{"compiling knows no engine and no driver", compileImports},
 	{"operators are named as text in op only", namesAsText},
+	{"kernels stand with their operators", kernelsWithOperators},
 }
 
 // importsPointDown checks the layer list for everything but tests.

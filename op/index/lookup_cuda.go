@@ -16,58 +16,6 @@ import (
 // lookupArgs are the extents of a look-up: runs of n elements, count of them for each of outer, out of extent.
 type lookupArgs struct{ kind, outer, extent, count, n, wrap int }
 
-func init() {
-	attach.CUDA(Take, func(p TakeParams, a *op.Args) (*op.Prepared, error) {
-		k, err := p.lookup(a.In[0].Shape, a.In[1])
-		if err != nil {
-			return nil, err
-		}
-		return gatherCUDA("take", k, a.Out[0], 0, 1)
-	})
-	attach.CUDA(takeGrad, func(p TakeParams, a *op.Args) (*op.Prepared, error) {
-		k, err := p.lookup(a.Out[0].Shape, a.In[1])
-		if err != nil {
-			return nil, err
-		}
-		return sumLookupCUDA(k, a.Out[0])
-	})
-	attach.CUDA(Embedding, func(p EmbeddingParams, a *op.Args) (*op.Prepared, error) {
-		k := lookupArgs{cuda.Code(a.In[0].DType), 1, p.InputDim, a.In[0].Shape.Size(), p.OutputDim, 0}
-		return gatherCUDA("take", k, a.Out[0], 1, 0)
-	})
-	attach.CUDA(embeddingGrad, func(p EmbeddingParams, a *op.Args) (*op.Prepared, error) {
-		k := lookupArgs{cuda.Code(a.In[1].DType), 1, p.InputDim, a.In[1].Shape.Size(), p.OutputDim, 0}
-		return sumLookupCUDA(k, a.Out[0])
-	})
-	attach.CUDA(Pick, pickCUDA)
-	attach.CUDA(BatchTake, func(_ op.NoParams, a *op.Args) (*op.Prepared, error) {
-		return pickCUDA(PickParams{Axis: op.Some(-1), Mode: "clip"}, a)
-	})
-	attach.CUDA(pickGrad, func(p PickParams, a *op.Args) (*op.Prepared, error) {
-		k, err := p.lookup(a.Out[0].Shape, a.In[1])
-		if err != nil {
-			return nil, err
-		}
-		place, err := gatherCUDA("place", k, a.Out[0], 0, 1)
-		if err != nil {
-			return nil, err
-		}
-		bytes := a.Out[0].Bytes
-		return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
-			if err := q.Clear(c.Out[0].Data, bytes); err != nil {
-				return err
-			}
-			return place.Run(c)
-		})
-	})
-	attach.CUDA(OneHot, oneHotCUDA)
-	attach.CUDA(ArgMax, argCUDA("argmax"))
-	attach.CUDA(ArgMin, argCUDA("argmin"))
-	attach.CUDA(ArgMaxChannel, func(_ op.NoParams, a *op.Args) (*op.Prepared, error) {
-		return argCUDA("argmax")(channel(), a)
-	})
-}
-
 // wraps says how an index out of range is made legal; an error cannot be reported from a device.
 func wraps(mode string) (int, error) {
 	switch mode {

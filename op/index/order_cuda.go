@@ -3,7 +3,6 @@
 package index
 
 import (
-	"slices"
 	"unsafe"
 
 	"gomx/device/cuda"
@@ -24,25 +23,6 @@ type (
 		lanes, n, step, count, back int
 	}
 )
-
-func init() {
-	attach.CUDA(TopK, topCUDA)
-	attach.CUDA(Sort, func(p SortParams, a *op.Args) (*op.Prepared, error) { return topCUDA(p.topK(), a) })
-	attach.CUDA(ArgSort, func(p ArgSortParams, a *op.Args) (*op.Prepared, error) { return topCUDA(p.topK(), a) })
-	attach.CUDA(topKGrad, func(p TopKParams, a *op.Args) (*op.Prepared, error) {
-		bytes := a.Out[0].Bytes
-		return chosenCUDA(p, a.Out[0].Shape, func(q *cuda.Queue, c *op.Call, k chosenArgs) (chosenArgs, error) {
-			k.x, k.indices, k.values, k.back = attach.AnyOf(c.Out[0]), attach.AnyOf(c.In[1]), attach.AnyOf(c.In[0]), 1
-			return k, q.Clear(c.Out[0].Data, bytes)
-		})
-	})
-	attach.CUDA(topKSelect, func(p TopKParams, a *op.Args) (*op.Prepared, error) {
-		return chosenCUDA(p, a.In[0].Shape, func(_ *cuda.Queue, c *op.Call, k chosenArgs) (chosenArgs, error) {
-			k.x, k.indices, k.values = attach.AnyOf(c.In[0]), attach.AnyOf(c.In[1]), attach.AnyOf(c.Out[0])
-			return k, nil
-		})
-	})
-}
 
 func topCUDA(p TopKParams, a *op.Args) (*op.Prepared, error) {
 	v, err := vectors(p.Axis, a.In[0].Shape)
@@ -97,39 +77,6 @@ type placesArgs struct {
 	out, in    attach.Any
 	n, axes    int
 	dim, which [cuda.Axes]int
-}
-
-func init() {
-	for h, name := range map[op.Handle[RavelParams]]string{RavelMultiIndex: "ravel", UnravelIndex: "unravel"} {
-		attach.CUDA(h, func(p RavelParams, a *op.Args) (*op.Prepared, error) {
-			if len(p.Shape) > cuda.Axes {
-				return nil, op.ErrUnsupported
-			}
-			k := placesArgs{n: min(a.In[0].Shape.Size(), a.Out[0].Shape.Size()), axes: len(p.Shape)}
-			copy(k.dim[:], p.Shape)
-			return placesCUDA(name, k.n, k)
-		})
-	}
-	attach.CUDA(IndexArray, func(p IndexArrayParams, a *op.Args) (*op.Prepared, error) {
-		s, axes := a.In[0].Shape, slices.Clone(p.Axes)
-		if len(axes) == 0 {
-			for i := range s {
-				axes = append(axes, i)
-			}
-		}
-		if len(axes) > cuda.Axes {
-			return nil, op.ErrUnsupported
-		}
-		k := placesArgs{n: s.Size(), axes: len(axes)}
-		for i, axis := range axes {
-			at := axis
-			if at < 0 {
-				at += len(s)
-			}
-			k.dim[i], k.which[i] = s[at], s.Strides()[at]
-		}
-		return placesCUDA("index_array", k.n*k.axes, k)
-	})
 }
 
 func placesCUDA(name string, n int, fixed placesArgs) (*op.Prepared, error) {

@@ -34,47 +34,6 @@ type (
 	}
 )
 
-func init() {
-	attach.CUDA(lossValue, attach.CUDAMove[linkParams]())
-	attach.CUDA(SVMOutput, attach.CUDAMove[SVMOutputParams]())
-	attach.CUDA(SVMOutputGrad, func(p SVMOutputParams, a *op.Args) (*op.Prepared, error) {
-		t, ok := attach.OneFloat(a)
-		if !ok {
-			return nil, op.ErrUnsupported
-		}
-		k := hingeArgs{samples: a.In[1].Shape.Size(), classes: a.In[0].Shape[len(a.In[0].Shape)-1], linear: attach.B2I(p.UseLinear),
-			margin: p.Margin.Value(), scale: p.RegularizationCoefficient.Value()}
-		return attach.CUDAEach(cuda.Func("loss", "hinge_grad", t), k.samples*k.classes, k, func(k hingeArgs, c *op.Call) hingeArgs {
-			k.out, k.x, k.label = c.Out[0].Data, c.In[0].Data, c.In[1].Data
-			return k
-		})
-	})
-	attach.CUDA(SoftmaxCrossEntropy, entropyCUDA)
-	attach.CUDA(SoftmaxCrossEntropyGrad, func(_ op.NoParams, a *op.Args) (*op.Prepared, error) {
-		t, ok := attach.OneFloat(a)
-		if !ok {
-			return nil, op.ErrUnsupported
-		}
-		k := entropyArgs{rows: a.In[1].Shape[0], classes: a.In[1].Shape[1]}
-		return attach.CUDABlocks(cuda.Func("loss", "entropy_grad", t), k.rows, k.classes, k, func(k entropyArgs, c *op.Call) entropyArgs {
-			k.out, k.head, k.x, k.label = c.Out[0].Data, c.In[0].Data, c.In[1].Data, c.In[2].Data
-			return k
-		})
-	})
-	attach.CUDA(SparseReg, sparseCUDA)
-	attach.CUDA(SparseRegGrad, func(p SparseRegParams, a *op.Args) (*op.Prepared, error) {
-		t, ok := attach.OneFloat(a)
-		if !ok {
-			return nil, op.ErrUnsupported
-		}
-		k := sparseArgs{samples: a.In[0].Shape[0], units: a.In[1].Shape.Size(), target: p.SparsenessTarget.Value(), penalty: p.Penalty.Value()}
-		return attach.CUDAEach(cuda.Func("loss", "sparse_grad", t), k.samples*k.units, k, func(k sparseArgs, c *op.Call) sparseArgs {
-			k.out, k.x, k.average = c.Out[0].Data, c.In[0].Data, c.In[1].Data
-			return k
-		})
-	})
-}
-
 func entropyCUDA(_ op.NoParams, a *op.Args) (*op.Prepared, error) {
 	t, ok := attach.OneFloat(a)
 	if !ok {
@@ -136,31 +95,4 @@ type ctcArgs struct {
 	scratch                                 unsafe.Pointer
 	steps, batch, classes, labels, blank    int
 	padding                                 float64
-}
-
-func init() {
-	attach.CUDA(CTCLoss, func(p CTCLossParams, a *op.Args) (*op.Prepared, error) {
-		s := a.In[0].Shape
-		fixed := ctcArgs{steps: s[0], batch: s[1], classes: s[2], labels: a.In[1].Shape[1]}
-		if p.BlankLabel == "last" {
-			fixed.blank, fixed.padding = s[2]-1, -1
-		}
-		width := 2*fixed.labels + 1
-		return attach.OnQueue(8*fixed.batch*fixed.steps*(fixed.classes+2*width), func(q *cuda.Queue, c *op.Call) error {
-			k, rest := fixed, c.In[2:]
-			k.loss, k.grad, k.x, k.label, k.scratch = attach.AnyOf(c.Out[0]), attach.AnyOf(c.Out[1]), attach.AnyOf(c.In[0]), attach.AnyOf(c.In[1]), c.Scratch
-			if p.UseDataLengths {
-				k.stepsOf, rest = attach.AnyOf(rest[0]), rest[1:]
-			}
-			if p.UseLabelLengths {
-				k.labelsOf = attach.AnyOf(rest[0])
-			}
-			return cuda.LaunchWith(q, attach.AnyFunc("ctc", "ctc"), attach.LaneGrid(k.batch, max(k.steps, width)), &k)
-		})
-	})
-	attach.CUDA(CTCLossGrad, func(_ CTCLossParams, a *op.Args) (*op.Prepared, error) {
-		spread := &op.Args{In: []op.Desc{a.In[0], a.In[1]}, Out: a.Out}
-		spread.In[0].Shape = []int{1, a.In[0].Shape[0], 1}
-		return attach.CUDAZip(spread, "mul", 0, 1)
-	})
 }

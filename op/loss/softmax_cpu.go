@@ -20,29 +20,7 @@ func init() {
 			Threads: attach.Threads(a, device.Work{Bytes: attach.Bytes(a), Elems: float64(n)})}
 		return attach.Kernel(s.Threads, 0, func(c *op.Call) { s.Run(c.Out[0].Data, c.In[0].Data) }), nil
 	})
-	attach.TierC(BiasSoftmax, func(_ op.NoParams, a *op.Args) (*op.Prepared, error) {
-		if !attach.Float32(a) {
-			return nil, op.ErrUnsupported
-		}
-		n := a.In[1].Shape.Size()
-		s := cpu.Softmax{Axis: cpu.Axis3{Outer: a.In[0].Shape.Size() / max(1, n), N: n, Inner: 1}, Temperature: 1,
-			Threads: attach.Threads(a, device.Work{Bytes: attach.Bytes(a), Elems: float64(a.In[0].Shape.Size())})}
-		return attach.Kernel(s.Threads, 0, func(c *op.Call) { s.RunBiased(c.Out[0].Data, c.In[0].Data, c.In[1].Data) }), nil
-	})
 	attach.TierC(SoftmaxOutputGrad, softmaxGradC)
-	attach.TierC(LinearRegressionOutput, attach.Unary[RegressionParams](cpu.Map{Op: cpu.Copy}))
-	attach.TierC(MAERegressionOutput, attach.Unary[RegressionParams](cpu.Map{Op: cpu.Copy}))
-	attach.TierC(LogisticRegressionOutput, attach.Unary[RegressionParams](cpu.Map{Op: cpu.Sigmoid}))
-	for _, h := range []op.Handle[RegressionParams]{LinearRegressionGrad, LogisticRegressionGrad} {
-		attach.TierC(h, func(p RegressionParams, a *op.Args) (*op.Prepared, error) {
-			scale := float32(p.GradScale.Value() / float64(max(perSample(a.In[0].Shape), 1)))
-			return attach.Zip(a, cpu.Zip{Op: cpu.AXPBY, S: scale, T: -scale})
-		})
-	}
-	attach.TierC(MakeLoss, attach.Unary[MakeLossParams](cpu.Map{Op: cpu.Copy}))
-	for _, h := range []op.Handle[op.NoParams]{AsLoss, BlockGrad} {
-		attach.TierC(h, attach.Unary[op.NoParams](cpu.Map{Op: cpu.Copy}))
-	}
 }
 
 // softmaxGradC serves labels that hold class numbers.

@@ -23,8 +23,6 @@ func init() {
 	attach.TierC(ActivationGrad, func(p ActivationParams, a *op.Args) (*op.Prepared, error) {
 		return attach.Zip(a, cpu.Zip{Op: activationsC[p.ActType].slope})
 	})
-	attach.TierC(LeakyReLU, leakyC)
-	attach.TierC(LeakyReLUGrad, leakyGradC)
 }
 
 func leakyC(p LeakyReLUParams, a *op.Args) (*op.Prepared, error) {

@@ -17,10 +17,6 @@ func init() {
 	attach.CUDA(ActivationGrad, func(p ActivationParams, a *op.Args) (*op.Prepared, error) {
 		return attach.CUDAZip(a, p.ActType+"_grad", 0, 1)
 	})
-	attach.CUDA(LeakyReLU, leakyCUDA)
-	attach.CUDA(LeakyReLUGrad, leakyGradCUDA)
-	attach.CUDA(Dropout, dropoutCUDA)
-	attach.CUDA(DropoutGrad, dropoutGradCUDA)
 }
 
 func leakyCUDA(p LeakyReLUParams, a *op.Args) (*op.Prepared, error) {

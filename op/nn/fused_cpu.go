@@ -23,6 +23,8 @@ func init() {
 		relu := cpu.Map{Op: cpu.ReLU, Threads: attach.Threads(a, device.Work{Bytes: 2 * float64(a.Out[0].Bytes)})}
 		return after(k, func(c *op.Call) { relu.Run(c.Out[0].Data, c.Out[0].Data, c.Out[0].Shape.Size()) }), nil
 	})
+
+	attach.TierC(FoldBatchNorm, foldC)
 }
 
 // fusedConv is a convolution for operands as they come.

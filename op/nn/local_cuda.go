@@ -35,19 +35,6 @@ type lengthArgs struct {
 	eps             float64
 }
 
-func init() {
-	attach.CUDA(LRN, func(p LRNParams, a *op.Args) (*op.Prepared, error) { return p.launchCUDA("lrn", a, normOperands) })
-	attach.CUDA(LRNGrad, func(p LRNParams, a *op.Args) (*op.Prepared, error) {
-		return p.launchCUDA("lrn_grad", a, normGradOperands)
-	})
-	attach.CUDA(L2Normalization, func(p L2NormalizationParams, a *op.Args) (*op.Prepared, error) {
-		return p.launchCUDA("length", a, normOperands)
-	})
-	attach.CUDA(L2NormalizationGrad, func(p L2NormalizationParams, a *op.Args) (*op.Prepared, error) {
-		return p.launchCUDA("length_grad", a, normGradOperands)
-	})
-}
-
 func (p LRNParams) launchCUDA(name string, a *op.Args, operands func(c *op.Call) localOperands) (*op.Prepared, error) {
 	t, ok := attach.OneFloat(a)
 	if !ok {
@@ -92,27 +79,6 @@ type growArgs struct {
 	out, in                    unsafe.Pointer
 	batch, channels, h, w      int
 	fh, fw, first, total, more int
-}
-
-func init() {
-	attach.CUDA(UpSampling, func(p UpSamplingParams, a *op.Args) (*op.Prepared, error) {
-		if p.SampleType == "bilinear" {
-			return deconvolutionCUDA(bilinear(p), a)
-		}
-		return nearestCUDA(p, "grow", a.In, a.Out[0], func(q *cuda.Queue, f *cuda.Function, c *op.Call, k growArgs, i int) error {
-			k.in, k.out, k.more = c.In[i].Data, c.Out[0].Data, attach.B2I(i > 0 && p.MultiInputMode == "sum")
-			return cuda.LaunchWith(q, f, q.Each(k.batch*k.channels*k.h*k.fh*k.w*k.fw), &k)
-		})
-	})
-	attach.CUDA(UpSamplingGrad, func(p UpSamplingParams, a *op.Args) (*op.Prepared, error) {
-		return nearestCUDA(p, "grow_grad", a.Out, a.In[0], func(q *cuda.Queue, f *cuda.Function, c *op.Call, k growArgs, i int) error {
-			if c.Out[i].Data == nil {
-				return nil
-			}
-			k.in, k.out = c.In[0].Data, c.Out[i].Data
-			return cuda.LaunchWith(q, f, q.Each(k.batch*k.channels*k.h*k.w), &k)
-		})
-	})
 }
 
 // nearestCUDA prepares one launch for each of the small images.

@@ -19,11 +19,6 @@ type normArgs struct {
 	fixGamma, batchStats                                         int
 }
 
-func init() {
-	attach.CUDA(BatchNorm, batchNormCUDA)
-	attach.CUDA(BatchNormGrad, batchNormGradCUDA)
-}
-
 // newNormArgs fills in what does not change from run to run.
 func newNormArgs(p BatchNormParams, a *op.Args, data op.Desc, stat op.Desc) (normArgs, error) {
 	if data.Layout != nil || a.Out[0].Layout != nil || !cuda.Serves("norm", data.DType) {

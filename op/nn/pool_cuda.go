@@ -32,22 +32,6 @@ func init() {
 			args.dy, args.x, args.y = c.In[0].Data, c.In[1].Data, c.In[2].Data
 		})
 	})
-	attach.CUDA(PoolingV1, func(p PoolingV1Params, a *op.Args) (*op.Prepared, error) {
-		return p.poolCUDA("pool", a.In[0], a.Out[0], func(args *poolArgs, c *op.Call) { args.x = c.In[0].Data })
-	})
-	attach.CUDA(PoolingV1Grad, func(p PoolingV1Params, a *op.Args) (*op.Prepared, error) {
-		return p.poolCUDA("pool_grad", a.Out[0], a.In[0], func(args *poolArgs, c *op.Call) {
-			args.dy, args.x, args.y = c.In[0].Data, c.In[1].Data, c.In[2].Data
-		})
-	})
-	attach.CUDA(poolSelect, func(p PoolingParams, a *op.Args) (*op.Prepared, error) {
-		return poolCUDA("pool_select", p, a.In[1], a.Out[0], func(args *poolArgs, c *op.Call) { args.dy, args.x = c.In[0].Data, c.In[1].Data })
-	})
-	attach.CUDA(poolV1Select, func(p PoolingV1Params, a *op.Args) (*op.Prepared, error) {
-		return p.poolCUDA("pool_select", a.In[1], a.Out[0], func(args *poolArgs, c *op.Call) {
-			args.dy, args.x, args.y = c.In[0].Data, c.In[1].Data, c.In[2].Data
-		})
-	})
 	attach.CUDA(PoolingSumGrad, func(p PoolingParams, a *op.Args) (*op.Prepared, error) {
 		return poolCUDA("pool_grad", p, a.Out[0], a.In[0], func(args *poolArgs, c *op.Call) { args.dy = c.In[0].Data })
 	})

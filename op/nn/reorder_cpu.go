@@ -14,7 +14,6 @@ import (
 
 func init() {
 	attach.TierC(Reorder, reorderC)
-	attach.TierC(FoldBatchNorm, foldC)
 }
 
 func reorderC(_ op.NoParams, a *op.Args) (*op.Prepared, error) {

@@ -19,20 +19,6 @@ type rowsArgs struct {
 	eps                        float64
 }
 
-func init() {
-	layer := func(p LayerNormParams, s dtype.Shape) rowsArgs {
-		v := newChannels(s, p.Axis.Value())
-		return rowsArgs{groups: v.outer * v.inner, n: v.count, inner: v.inner, eps: p.Eps.Value()}
-	}
-	rowsCUDA(LayerNorm, LayerNormGrad, layer)
-	rowsCUDA(InstanceNorm, InstanceNormGrad, func(p InstanceNormParams, s dtype.Shape) rowsArgs {
-		return rowsArgs{groups: s[:2].Size(), n: s[2:].Size(), inner: 1, perGroup: s[1], eps: p.Eps.Value()}
-	})
-	rowsCUDA(GroupNorm, GroupNormGrad, func(p GroupNormParams, s dtype.Shape) rowsArgs {
-		return rowsArgs{groups: s[0] * p.NumGroups, n: s[1:].Size() / p.NumGroups, inner: 1, perGroup: p.NumGroups, eps: p.Eps.Value()}
-	})
-}
-
 // rowsCUDA attaches the kernels of a normalization and of its gradient.
 func rowsCUDA[P any](h, grad op.Handle[P], layout func(P, dtype.Shape) rowsArgs) {
 	attach.CUDA(h, func(p P, a *op.Args) (*op.Prepared, error) {

@@ -33,26 +33,6 @@ func init() {
 		}
 		return attach.Kernel(threads, 0, func(c *op.Call) { cutUp(rows, c.In[0], c.Out) }), nil
 	})
-	attach.TierC(SliceChannel, func(p SliceChannelParams, a *op.Args) (*op.Prepared, error) {
-		rows, threads, err := stripes(p.Axis.Value(), a, a.In[0], a.Out)
-		if err != nil {
-			return nil, err
-		}
-		return attach.Kernel(threads, 0, func(c *op.Call) { cutUp(rows, c.In[0], c.Out) }), nil
-	})
-	attach.TierC(joinChannel, func(p SliceChannelParams, a *op.Args) (*op.Prepared, error) {
-		rows, threads, err := stripes(p.Axis.Value(), a, a.Out[0], a.In)
-		if err != nil {
-			return nil, err
-		}
-		return attach.Kernel(threads, 0, func(c *op.Call) {
-			for i, r := range rows {
-				r.join(c.Out[0], c.In[i])
-			}
-		}), nil
-	})
-	attach.TierC(Slice, func(p SliceParams, a *op.Args) (*op.Prepared, error) { return sliceC(a, p.windows) })
-	attach.TierC(SliceAxis, func(p SliceAxisParams, a *op.Args) (*op.Prepared, error) { return sliceC(a, p.windows) })
 }
 
 // stripe is the place of a part in the whole: rows of Bytes bytes that begin at offset in each row of the whole.

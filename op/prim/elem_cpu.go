@@ -3,69 +3,16 @@
 package prim
 
 import (
-	"math"
-
 	"gomx/device/cpu"
 	"gomx/op"
 	"gomx/op/attach"
 )
 
-func init() {
-	for h, m := range map[op.Handle[op.NoParams]]cpu.MapOp{
-		Abs: cpu.Abs, Sign: cpu.Sign, Negative: cpu.Neg, Reciprocal: cpu.Reciprocal, Square: cpu.Square, Sqrt: cpu.Sqrt, Rsqrt: cpu.Rsqrt,
-		Cbrt: cpu.Cbrt, Rcbrt: cpu.Rcbrt, Exp: cpu.Exp, Expm1: cpu.Expm1, Log: cpu.Log, Log10: cpu.Log10, Log2: cpu.Log2, Log1p: cpu.Log1p,
-		Relu: cpu.ReLU, Sigmoid: cpu.Sigmoid, Softsign: cpu.Softsign, Tanh: cpu.Tanh, Erf: cpu.Erf, Round: cpu.Round, Rint: cpu.Rint,
-		Ceil: cpu.Ceil, Floor: cpu.Floor, Trunc: cpu.Trunc, Fix: cpu.Trunc, LogicalNot: cpu.Not,
-		Sin: cpu.Sin, Cos: cpu.Cos, Tan: cpu.Tan, Arcsin: cpu.Asin, Arccos: cpu.Acos, Arctan: cpu.Atan, Sinh: cpu.Sinh, Cosh: cpu.Cosh,
-		Arcsinh: cpu.Asinh, Arccosh: cpu.Acosh, Arctanh: cpu.Atanh, Identity: cpu.Copy,
-	} {
+// mapsC attaches functions of one element by their codes in C.
+func mapsC(codes map[op.Handle[op.NoParams]]cpu.MapOp) {
+	for h, m := range codes {
 		attach.TierC(h, attach.Unary[op.NoParams](cpu.Map{Op: m}))
 	}
-	attach.TierC(Degrees, attach.Unary[op.NoParams](cpu.Map{Op: cpu.MulS, S: 180 / math.Pi}))
-	attach.TierC(Radians, attach.Unary[op.NoParams](cpu.Map{Op: cpu.MulS, S: math.Pi / 180}))
-	attach.TierC(ReluGrad, func(_ op.NoParams, a *op.Args) (*op.Prepared, error) { return attach.Zip(a, cpu.Zip{Op: cpu.ReLUGrad}) })
-	attachBinary()
-	attachScalar()
-	attach.TierC(Clip, func(p ClipParams, a *op.Args) (*op.Prepared, error) {
-		return attach.Map(a, cpu.Map{Op: cpu.Clip, S: float32(p.AMin), T: float32(p.AMax)})
-	})
-	attach.TierC(AddN, func(_ AddNParams, a *op.Args) (*op.Prepared, error) { return addUp(a) })
-	attach.TierC(GradAdd, attach.Binary[op.NoParams](cpu.Add))
-	attach.TierC(Where, chooseC)
-	attach.TierC(ZerosLike, fillWith[op.NoParams](func(op.NoParams) float64 { return 0 }))
-	attach.TierC(OnesLike, fillWith[op.NoParams](func(op.NoParams) float64 { return 1 }))
-	attach.TierC(Zeros, fillWith(func(InitParams) float64 { return 0 }))
-	attach.TierC(Ones, fillWith(func(InitParams) float64 { return 1 }))
-	attach.TierC(Full, fillWith(func(p FullParams) float64 { return p.Value }))
-}
-
-func attachBinary() {
-	for pair, z := range map[[2]op.Handle[op.NoParams]]cpu.ZipOp{
-		{ElemwiseAdd, BroadcastAdd}: cpu.Add, {ElemwiseSub, BroadcastSub}: cpu.Sub, {ElemwiseMul, BroadcastMul}: cpu.Mul,
-		{ElemwiseDiv, BroadcastDiv}: cpu.Div, {Mod, BroadcastMod}: cpu.Mod, {Power, BroadcastPower}: cpu.Pow, {Hypot, BroadcastHypot}: cpu.Hypot,
-		{Maximum, BroadcastMaximum}: cpu.Max, {Minimum, BroadcastMinimum}: cpu.Min, {Equal, BroadcastEqual}: cpu.Eq,
-		{NotEqual, BroadcastNotEqual}: cpu.Ne, {Greater, BroadcastGreater}: cpu.Gt, {GreaterEqual, BroadcastGreaterEqual}: cpu.Ge,
-		{Lesser, BroadcastLesser}: cpu.Lt, {LesserEqual, BroadcastLesserEqual}: cpu.Le, {LogicalAnd, BroadcastLogicalAnd}: cpu.And,
-		{LogicalOr, BroadcastLogicalOr}: cpu.Or, {LogicalXor, BroadcastLogicalXor}: cpu.Xor,
-	} {
-		for _, h := range pair {
-			attach.TierC(h, attach.Binary[op.NoParams](z))
-		}
-	}
-}
-
-func attachScalar() {
-	for h, m := range map[op.Handle[ScalarParams]]cpu.MapOp{
-		PlusScalar: cpu.AddS, RMinusScalar: cpu.RSubS, MulScalar: cpu.MulS, DivScalar: cpu.DivS, RDivScalar: cpu.RDivS,
-		ModScalar: cpu.ModS, RModScalar: cpu.RModS, PowerScalar: cpu.PowS, RPowerScalar: cpu.RPowS, HypotScalar: cpu.HypotS,
-		MaximumScalar: cpu.MaxS, MinimumScalar: cpu.MinS, EqualScalar: cpu.EqS, NotEqualScalar: cpu.NeS, GreaterScalar: cpu.GtS,
-		GreaterEqualScalar: cpu.GeS, LesserScalar: cpu.LtS, LesserEqualScalar: cpu.LeS,
-	} {
-		attach.Adapted(h, func(p ScalarParams, a *op.Args) (*op.Prepared, error) { return attach.Map(a, scalarMap(m, p.Scalar)) }, roundScalar)
-	}
-	attach.Adapted(MinusScalar, func(p ScalarParams, a *op.Args) (*op.Prepared, error) {
-		return attach.Map(a, cpu.Map{Op: cpu.AddS, S: -float32(p.Scalar)})
-	}, roundScalar)
 }
 
 // roundScalar rounds the number as it is for arrays of narrower types.

@@ -34,6 +34,10 @@ func init() {
 			return q.Launch(f, q.Each(n), cuda.P(c.Out[0].Data), cuda.I(kind), cuda.I(n), 0, 0, 0, cuda.I(n/p.N), cuda.I(p.K))
 		})
 	})
+
+	attach.CUDA(Zeros, attach.CUDAFill(func(InitParams) float64 { return 0 }))
+	attach.CUDA(Ones, attach.CUDAFill(func(InitParams) float64 { return 1 }))
+	attach.CUDA(Full, attach.CUDAFill(func(p FullParams) float64 { return p.Value }))
 }
 
 // arangeCUDA prepares values at equal distances, each repeated.

@@ -12,44 +12,6 @@ import (
 	"gomx/op/loop"
 )
 
-func init() {
-	attach.CUDA(Identity, attach.CUDAMove[op.NoParams]())
-	attach.CUDA(IdentityWithAttrLike, attach.CUDAMove[op.NoParams]())
-	attach.CUDA(ScaleGradient, attach.CUDAMove[op.NoParams]())
-	attach.CUDA(Reshape, attach.CUDAMove[ReshapeParams]())
-	attach.CUDA(ReshapeLike, attach.CUDAMove[ReshapeLikeParams]())
-	attach.CUDA(Flatten, attach.CUDAMove[op.NoParams]())
-	attach.CUDA(ExpandDims, attach.CUDAMove[ExpandDimsParams]())
-	attach.CUDA(Squeeze, attach.CUDAMove[SqueezeParams]())
-	attach.CUDA(ShapeLike, attach.CUDAMove[op.NoParams]())
-	attach.CUDA(ZerosLike, attach.CUDAFill(func(op.NoParams) float64 { return 0 }))
-	attach.CUDA(OnesLike, attach.CUDAFill(func(op.NoParams) float64 { return 1 }))
-	attach.CUDA(Zeros, attach.CUDAFill(func(InitParams) float64 { return 0 }))
-	attach.CUDA(Ones, attach.CUDAFill(func(InitParams) float64 { return 1 }))
-	attach.CUDA(Full, attach.CUDAFill(func(p FullParams) float64 { return p.Value }))
-	attach.CUDA(Transpose, permuteCUDA(transposeAxes))
-	attach.CUDA(SwapAxis, permuteCUDA(swapAxes))
-	attach.CUDA(BroadcastTo, repeatCUDA[BroadcastToParams]())
-	attach.CUDA(BroadcastAxis, repeatCUDA[BroadcastAxisParams]())
-	attach.CUDA(BroadcastLike, repeatCUDA[BroadcastLikeParams]())
-	attach.CUDA(Tile, attach.CUDAView(func(p TileParams, in, _ dtype.Shape) (dtype.Shape, []int, int, error) {
-		shape, st := tilePlan(p, in)
-		return shape, st, 0, nil
-	}))
-	attach.CUDA(Repeat, attach.CUDAView(func(p RepeatParams, in, _ dtype.Shape) (dtype.Shape, []int, int, error) {
-		shape, st, err := repeatPlan(p, in)
-		return shape, st, 0, err
-	}))
-	attach.CUDA(Reverse, attach.CUDAView(reversal))
-	attachSlicesCUDA()
-	attachJoinsCUDA()
-	for _, h := range []op.Handle[CastParams]{Cast, AmpCast, KeptCast} {
-		attach.CUDA(h, func(_ CastParams, a *op.Args) (*op.Prepared, error) { return attach.CUDACast(a) })
-	}
-	attach.CUDA(castLike, func(_ op.NoParams, a *op.Args) (*op.Prepared, error) { return attach.CUDACast(a) })
-	attach.CUDA(Where, whereCUDA)
-}
-
 func permuteCUDA[P any](axes func(p P, rank int) ([]int, error)) op.Prepare[P] {
 	return attach.CUDAView(func(p P, in, out dtype.Shape) (dtype.Shape, []int, int, error) {
 		perm, err := axes(p, len(in))
@@ -117,47 +79,6 @@ func pasteCUDA[P any](windows func(P, dtype.Shape) ([]window, error)) op.Prepare
 		m.Copy(c.In[0].Shape, windowView(c.Out[0], list), loop.Dense(c.In[0]))
 		return nil
 	})
-}
-
-func attachSlicesCUDA() {
-	corner := func(SliceLikeParams, dtype.Shape) ([]window, error) { return nil, nil }
-	attach.CUDA(Slice, cutCUDA(SliceParams.windows))
-	attach.CUDA(SliceAxis, cutCUDA(SliceAxisParams.windows))
-	attach.CUDA(SliceLike, cutCUDA(corner))
-	attach.CUDA(sliceGrad, pasteCUDA(SliceParams.windows))
-	attach.CUDA(sliceAxisGrad, pasteCUDA(SliceAxisParams.windows))
-	attach.CUDA(sliceLikeGrad, pasteCUDA(corner))
-	attach.CUDA(SliceAssign, attach.CUDAMoves(func(p SliceParams, c *op.Call, m *attach.Moves) error {
-		list, err := p.windows(c.Out[0].Shape)
-		if err != nil {
-			return err
-		}
-		shape := windowed(c.Out[0].Shape, list)
-		m.Move(c.Out[0], c.In[0])
-		m.Copy(shape, windowView(c.Out[0], list), loop.View{Tensor: c.In[1], Strides: loop.Broadcast(c.In[1].Shape, shape)})
-		return nil
-	}))
-}
-
-func attachJoinsCUDA() {
-	for _, h := range []op.Handle[ConcatParams]{Concat, RNNParamConcat} {
-		attach.CUDA(h, attach.CUDAMoves(func(p ConcatParams, c *op.Call, m *attach.Moves) error {
-			return p.parts(c.Out[0], c.In, func(in op.Tensor, place loop.View) { m.Copy(in.Shape, place, loop.Dense(in)) })
-		}))
-	}
-	attach.CUDA(pieces, attach.CUDAMoves(func(p ConcatParams, c *op.Call, m *attach.Moves) error {
-		return p.parts(c.In[0], c.Out, func(out op.Tensor, place loop.View) { m.Copy(out.Shape, loop.Dense(out), place) })
-	}))
-	attach.CUDA(Stack, attach.CUDAMoves(func(p StackParams, c *op.Call, m *attach.Moves) error {
-		return p.layers(c.Out[0], c.In, func(in op.Tensor, place loop.View) { m.Copy(in.Shape, place, loop.Dense(in)) })
-	}))
-	attach.CUDA(unstack, attach.CUDAMoves(func(p StackParams, c *op.Call, m *attach.Moves) error {
-		return p.layers(c.In[0], c.Out, func(out op.Tensor, place loop.View) { m.Copy(out.Shape, loop.Dense(out), place) })
-	}))
-	attach.CUDA(SliceChannel, splitCUDA(SliceChannelParams.cut))
-	attach.CUDA(SplitV2, splitCUDA(SplitV2Params.cut))
-	attach.CUDA(joinChannel, joinCUDA(SliceChannelParams.cut))
-	attach.CUDA(joinV2, joinCUDA(SplitV2Params.cut))
 }
 
 // parts visits the arrays that are joined and their places in the whole.

@@ -26,18 +26,6 @@ func init() {
 			return reduceC(a, r, mask, scale)
 		})
 	}
-	attach.TierC(SumLike, func(_ op.NoParams, a *op.Args) (*op.Prepared, error) {
-		in, out := a.In[0].Shape, a.Out[0].Shape
-		lead := len(in) - len(out)
-		if lead < 0 || !attach.AllOf(dtype.Float32, a.In[:1]) {
-			return nil, op.ErrUnsupported
-		}
-		mask := make([]bool, len(in))
-		for i := range mask {
-			mask[i] = i < lead || out[i-lead] == 1
-		}
-		return reduceC(&op.Args{In: a.In[:1], Out: a.Out, Threads: a.Threads}, cpu.Sum, mask, 1)
-	})
 	attach.TierC(expandReduced, expandC)
 }
 
@@ -107,18 +95,6 @@ func permuteC[P any](axes func(p P, rank int) ([]int, error)) op.Prepare[P] {
 
 func repeatC[P any](_ P, a *op.Args) (*op.Prepared, error) {
 	return viewC(a, loop.Broadcast(a.In[0].Shape, a.Out[0].Shape), 0)
-}
-
-func init() {
-	attach.TierC(Transpose, permuteC(transposeAxes))
-	attach.TierC(SwapAxis, permuteC(swapAxes))
-	attach.TierC(BroadcastTo, repeatC[BroadcastToParams])
-	attach.TierC(BroadcastAxis, repeatC[BroadcastAxisParams])
-	attach.TierC(BroadcastLike, repeatC[BroadcastLikeParams])
-	for _, h := range []op.Handle[CastParams]{Cast, AmpCast, KeptCast} {
-		attach.TierC(h, func(_ CastParams, a *op.Args) (*op.Prepared, error) { return castC(a) })
-	}
-	attach.TierC(castLike, func(_ op.NoParams, a *op.Args) (*op.Prepared, error) { return castC(a) })
 }
 
 // castC serves pairs of types in which no value is out of range, and floating-point numbers.

@@ -33,35 +33,7 @@ func init() {
 			return attach.CUDAReduce(a, name, mask, scale)
 		})
 	}
-	attach.CUDA(SumLike, func(_ op.NoParams, a *op.Args) (*op.Prepared, error) {
-		in, out := a.In[0].Shape, a.Out[0].Shape
-		lead := len(in) - len(out)
-		if in.Size() == out.Size() {
-			return attach.CUDAMove[op.NoParams]()(op.NoParams{}, a)
-		}
-		if lead < 0 {
-			return nil, op.ErrUnsupported
-		}
-		mask := make([]bool, len(in))
-		for i := range mask {
-			mask[i] = i < lead || out[i-lead] == 1
-		}
-		return attach.CUDAReduce(a, "sum", mask, 1)
-	})
-	attach.CUDA(tileGrad, sumCopiesCUDA(func(p TileParams, s dtype.Shape) (dtype.Shape, []int, error) {
-		shape, st := tilePlan(p, s)
-		return shape, st, nil
-	}))
-	attach.CUDA(repeatGrad, sumCopiesCUDA(repeatPlan))
 	attach.CUDA(expandReduced, expandCUDA)
-	attach.CUDA(AddN, addUpCUDA)
-	attach.CUDA(Norm, normCUDA)
-	attach.CUDA(Softmax, softmaxCUDA(softmaxKind{sign: 1}))
-	attach.CUDA(Softmin, softmaxCUDA(softmaxKind{sign: -1}))
-	attach.CUDA(LogSoftmax, softmaxCUDA(softmaxKind{sign: 1, log: true}))
-	attach.CUDA(softmaxGrad, softmaxGradCUDA(softmaxKind{sign: 1}))
-	attach.CUDA(softminGrad, softmaxGradCUDA(softmaxKind{sign: -1}))
-	attach.CUDA(logSoftmaxGrad, softmaxGradCUDA(softmaxKind{sign: 1, log: true}))
 }
 
 // sumCopiesCUDA sums the gradients of copies: a plan is the shape of the copies and the strides that lead each to its original, 0 where it repeats.

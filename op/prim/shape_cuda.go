@@ -31,36 +31,6 @@ type (
 	}
 )
 
-func init() {
-	attach.CUDA(ShapeArray, func(_ op.NoParams, a *op.Args) (*op.Prepared, error) { return listCUDA(a.In[0].Shape) })
-	attach.CUDA(SizeArray, func(_ op.NoParams, a *op.Args) (*op.Prepared, error) { return listCUDA([]int{a.In[0].Shape.Size()}) })
-	attach.CUDA(AmpMultiCast, func(_ AmpMultiCastParams, a *op.Args) (*op.Prepared, error) {
-		list := make([]*op.Prepared, len(a.In))
-		for i := range list {
-			var err error
-			if list[i], err = attach.CUDACast(&op.Args{In: a.In[i : i+1], Out: a.Out[i : i+1]}); err != nil {
-				return nil, err
-			}
-		}
-		return attach.OnQueue(0, func(_ *cuda.Queue, c *op.Call) error {
-			for i, k := range list {
-				if c.Out[i].Data == nil {
-					continue
-				}
-				if err := k.Run(&op.Call{In: c.In[i : i+1], Out: c.Out[i : i+1], Queue: c.Queue}); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	})
-	attach.CUDA(Constant, func(p ConstantParams, _ *op.Args) (*op.Prepared, error) {
-		return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error { return q.CopyIn(c.Out[0].Data, []byte(p.Data)) })
-	})
-	attach.CUDA(SliceAssignScalar, regionCUDA)
-	attach.CUDA(Moments, momentsCUDA)
-}
-
 // listCUDA writes numbers that are known beforehand.
 func listCUDA(values []int) (*op.Prepared, error) {
 	k := listArgs{n: len(values)}

@@ -10,11 +10,6 @@ import (
 	"gomx/op/attach"
 )
 
-func init() {
-	attach.TierC(Normal, func(p NormalParams, a *op.Args) (*op.Prepared, error) { return normalC(p.Loc, p.Scale.Value(), a) })
-	attach.TierC(NormalLike, func(p NormalLikeParams, a *op.Args) (*op.Prepared, error) { return normalC(p.Loc, p.Scale.Value(), a) })
-}
-
 func normalC(loc, scale float64, a *op.Args) (*op.Prepared, error) {
 	if !attach.AllOf(dtype.Float32, a.Out) {
 		return nil, op.ErrUnsupported

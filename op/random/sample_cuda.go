@@ -30,16 +30,6 @@ const (
 )
 
 func init() {
-	scalarCUDA(Exponential, isExponential, func(p RateParams) (a, b float64) { return p.Lam.Value(), 0 })
-	scalarCUDA(Poisson, isPoisson, func(p RateParams) (a, b float64) { return p.Lam.Value(), 0 })
-	scalarCUDA(Gamma, isGamma, func(p GammaParams) (a, b float64) { return p.Alpha.Value(), p.Beta.Value() })
-	scalarCUDA(NegativeBinomial, isNegativeBinomial, func(p NegativeBinomialParams) (a, b float64) { return float64(p.K.Value()), p.P.Value() })
-	scalarCUDA(Dispersed, isDispersed, func(p DispersedParams) (a, b float64) { return p.Mu.Value(), p.Alpha.Value() })
-	scalarCUDA(ExponentialLike, isExponential, func(p RateLikeParams) (a, b float64) { return p.Lam.Value(), 0 })
-	scalarCUDA(PoissonLike, isPoisson, func(p RateLikeParams) (a, b float64) { return p.Lam.Value(), 0 })
-	scalarCUDA(GammaLike, isGamma, func(p GammaLikeParams) (a, b float64) { return p.Alpha.Value(), p.Beta.Value() })
-	scalarCUDA(NegativeBinomialLike, isNegativeBinomial, func(p NegativeBinomialLikeParams) (a, b float64) { return float64(p.K.Value()), p.P.Value() })
-	scalarCUDA(DispersedLike, isDispersed, func(p DispersedLikeParams) (a, b float64) { return p.Mu.Value(), p.Alpha.Value() })
 	for h, kind := range map[op.Handle[SampleParams]]int{SampleUniform: isUniform, SampleNormal: isNormal, SampleExponential: isExponential, SamplePoisson: isPoisson,
 		SampleGamma: isGamma, SampleNegativeBinomial: isNegativeBinomial, SampleDispersed: isDispersed} {
 		attach.CUDA(h, func(_ SampleParams, a *op.Args) (*op.Prepared, error) {
@@ -91,38 +81,6 @@ type (
 		key, counter   uint64
 	}
 )
-
-func init() {
-	attach.CUDA(RandInt, func(p RandIntParams, a *op.Args) (*op.Prepared, error) {
-		k := wholeArgs{n: a.Out[0].Shape.Size(), low: p.Low, span: uint64(p.High - p.Low)}
-		return attach.CUDAEach(attach.AnyFunc("draw", "whole"), k.n, k, func(k wholeArgs, c *op.Call) wholeArgs {
-			k.out, k.key, k.counter = attach.AnyOf(c.Out[0]), c.Seed.Key, c.Seed.Counter
-			return k
-		})
-	})
-	attach.CUDA(Multinomial, func(p MultinomialParams, a *op.Args) (*op.Prepared, error) {
-		k := classesArgs{n: a.Out[0].Shape.Size()}
-		if k.classes, k.each = draws(op.Tensor{Desc: a.In[0]}, op.Tensor{Desc: a.Out[0]}); k.classes == 0 {
-			return nil, op.ErrUnsupported
-		}
-		return attach.CUDAEach(attach.AnyFunc("draw", "classes"), k.n, k, func(k classesArgs, c *op.Call) classesArgs {
-			k.out, k.prob, k.key, k.counter = attach.AnyOf(c.Out[0]), attach.AnyOf(c.In[0]), c.Seed.Key, c.Seed.Counter
-			if p.GetProb {
-				k.logs = attach.AnyOf(c.Out[1])
-			}
-			return k
-		})
-	})
-	attach.CUDA(multinomialGrad, func(_ MultinomialParams, a *op.Args) (*op.Prepared, error) {
-		k := classesArgs{n: a.Out[0].Shape.Size()}
-		k.classes, k.each = draws(op.Tensor{Desc: a.In[1]}, op.Tensor{Desc: a.In[2]})
-		return attach.CUDAEach(attach.AnyFunc("draw", "classes_grad"), k.n, k, func(k classesArgs, c *op.Call) classesArgs {
-			k.out, k.head, k.prob, k.logs = attach.AnyOf(c.Out[0]), attach.AnyOf(c.In[0]), attach.AnyOf(c.In[1]), attach.AnyOf(c.In[2])
-			return k
-		})
-	})
-	attach.CUDA(Shuffle, shuffleCUDA)
-}
 
 func shuffleCUDA(p op.NoParams, a *op.Args) (*op.Prepared, error) {
 	s := a.In[0].Shape

@@ -10,11 +10,6 @@ import (
 	"gomx/op/attach"
 )
 
-func init() {
-	attach.TierC(Uniform, func(p UniformParams, a *op.Args) (*op.Prepared, error) { return uniformC(p.Low, p.High.Value(), a) })
-	attach.TierC(UniformLike, func(p UniformLikeParams, a *op.Args) (*op.Prepared, error) { return uniformC(p.Low, p.High.Value(), a) })
-}
-
 func uniformC(low, high float64, a *op.Args) (*op.Prepared, error) {
 	if !attach.AllOf(dtype.Float32, a.Out) {
 		return nil, op.ErrUnsupported

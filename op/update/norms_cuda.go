@@ -12,6 +12,16 @@ import (
 func init() {
 	attach.CUDA(AllFinite, func(_ AllFiniteParams, a *op.Args) (*op.Prepared, error) { return finiteCUDA(a) })
 	attach.CUDA(MultiAllFinite, func(_ MultiAllFiniteParams, a *op.Args) (*op.Prepared, error) { return finiteCUDA(a) })
+
+	attach.CUDA(MultiSumSq, sumSquaresCUDA)
+	attach.CUDA(MultiLars, func(p MultiLarsParams, a *op.Args) (*op.Prepared, error) {
+		k := larsArgs{n: a.Out[0].Shape.Size(), eta: p.Eta, eps: p.Eps, rescale: p.RescaleGrad.Value()}
+		return attach.CUDAEach(attach.AnyFunc("trust", "lars"), k.n, k, func(k larsArgs, c *op.Call) larsArgs {
+			k.out, k.lrs, k.weights = attach.AnyOf(c.Out[0]), attach.AnyOf(c.In[0]), attach.AnyOf(c.In[1])
+			k.grads, k.wds = attach.AnyOf(c.In[2]), attach.AnyOf(c.In[3])
+			return k
+		})
+	})
 }
 
 // finiteCUDA prepares a one that any bad element of any input turns into a zero.

@@ -36,58 +36,6 @@ type (
 	}
 )
 
-func init() {
-	for h, master := range map[op.Handle[LambUpdatePhase1Params]]int{LambUpdatePhase1: 0, MPLambUpdatePhase1: 4} {
-		attach.CUDA(h, func(p LambUpdatePhase1Params, a *op.Args) (*op.Prepared, error) {
-			n := a.Out[0].Shape.Size()
-			return attach.CUDAEach(attach.AnyFunc("trust", "direction"), n, p.directionCUDA(n), func(k directionArgs, c *op.Call) directionArgs {
-				k.out, k.weight, k.grad = attach.AnyOf(c.Out[0]), attach.AnyOf(c.In[master]), attach.AnyOf(c.In[1])
-				k.mean, k.variance = attach.AnyOf(c.In[2]), attach.AnyOf(c.In[3])
-				return k
-			})
-		})
-	}
-	for h, master := range map[op.Handle[LambUpdatePhase2Params]]int{LambUpdatePhase2: 0, MPLambUpdatePhase2: 4} {
-		attach.CUDA(h, func(p LambUpdatePhase2Params, a *op.Args) (*op.Prepared, error) {
-			n := a.Out[0].Shape.Size()
-			return attach.CUDAEach(attach.AnyFunc("trust", "along"), n, alongArgs{n: n}, func(k alongArgs, c *op.Call) alongArgs {
-				now := h.At(p, c)
-				k.lr, k.lower, k.upper = now.LR, now.LowerBound.Value(), now.UpperBound.Value()
-				k.out, k.weight, k.g = attach.AnyOf(c.Out[0]), attach.AnyOf(c.In[master]), attach.AnyOf(c.In[1])
-				k.r1, k.r2 = attach.AnyOf(c.In[2]), attach.AnyOf(c.In[3])
-				if master > 0 {
-					k.exact = k.weight
-				}
-				return k
-			})
-		})
-	}
-	for _, mixed := range []bool{false, true} {
-		attach.CUDA(pick(mixed, MultiLambUpdate, MultiMPLambUpdate), func(p MultiLambUpdateParams, a *op.Args) (*op.Prepared, error) {
-			return lambCUDA(p, a, mixed)
-		})
-	}
-	attach.CUDA(MultiSumSq, sumSquaresCUDA)
-	attach.CUDA(MultiLars, func(p MultiLarsParams, a *op.Args) (*op.Prepared, error) {
-		k := larsArgs{n: a.Out[0].Shape.Size(), eta: p.Eta, eps: p.Eps, rescale: p.RescaleGrad.Value()}
-		return attach.CUDAEach(attach.AnyFunc("trust", "lars"), k.n, k, func(k larsArgs, c *op.Call) larsArgs {
-			k.out, k.lrs, k.weights = attach.AnyOf(c.Out[0]), attach.AnyOf(c.In[0]), attach.AnyOf(c.In[1])
-			k.grads, k.wds = attach.AnyOf(c.In[2]), attach.AnyOf(c.In[3])
-			return k
-		})
-	})
-	attach.CUDA(GroupAdagradUpdate, func(p GroupAdagradUpdateParams, a *op.Args) (*op.Prepared, error) {
-		k := rowStepArgs{rows: a.In[2].Shape.Size()}
-		k.width = a.In[0].Shape.Size() / max(k.rows, 1)
-		return attach.CUDABlocks(attach.AnyFunc("trust", "row_adagrad"), k.rows, k.width, k, func(k rowStepArgs, c *op.Call) rowStepArgs {
-			now := GroupAdagradUpdate.At(p, c)
-			k.lr, k.rescale, k.limit, k.eps = now.LR, now.RescaleGrad.Value(), now.ClipGradient.Value(), now.Epsilon.Value()
-			k.out, k.weight, k.grad, k.history = attach.AnyOf(c.Out[0]), attach.AnyOf(c.In[0]), attach.AnyOf(c.In[1]), attach.AnyOf(c.In[2])
-			return k
-		})
-	})
-}
-
 // directionCUDA is the parameter of the first phase, but for the operands.
 func (p LambUpdatePhase1Params) directionCUDA(n int) directionArgs {
 	k := directionArgs{n: n, beta1: p.Beta1.Value(), beta2: p.Beta2.Value(), eps: p.Epsilon.Value(), wd: p.WD, rescale: p.RescaleGrad.Value(), limit: p.ClipGradient.Value(), mean1: 1, var1: 1}

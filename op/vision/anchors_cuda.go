@@ -40,13 +40,6 @@ type (
 	}
 )
 
-func init() {
-	attach.CUDA(MultiBoxDetection, detectCUDA)
-	attach.CUDA(MultiBoxTarget, targetCUDA)
-	attach.CUDA(Proposal, proposeCUDA)
-	attach.CUDA(MultiProposal, proposeCUDA)
-}
-
 // narrowed are four parameters as kernels take them.
 func narrowed(list []float64) (v [4]float64) {
 	for i := range v {

@@ -42,44 +42,6 @@ const listed = 32
 // double is an operand of doubles.
 func double(p unsafe.Pointer) attach.Any { return attach.Any{Data: p, Type: cuda.Code(dtype.Float64)} }
 
-func init() {
-	attach.CUDA(BoxIoU, func(p BoxIoUParams, a *op.Args) (*op.Prepared, error) {
-		t, ok := attach.OneFloat(a)
-		if !ok {
-			return nil, op.ErrUnsupported
-		}
-		k := pairsArgs{n: a.In[0].Shape.Size() / 4, m: a.In[1].Shape.Size() / 4, center: attach.B2I(p.Format == "center")}
-		return attach.CUDAEach(cuda.Func("boxes", "box_iou", t), k.n*k.m, k, func(k pairsArgs, c *op.Call) pairsArgs {
-			k.out, k.lhs, k.rhs = c.Out[0].Data, c.In[0].Data, c.In[1].Data
-			return k
-		})
-	})
-	attach.CUDA(BoxNMS, nmsCUDA)
-	attach.CUDA(boxNMSGrad, func(_ BoxNMSParams, a *op.Args) (*op.Prepared, error) {
-		s := a.Out[0].Shape
-		rows := a.In[1].Shape.Size()
-		return attach.NewGroups(1, rows, rows, s[len(s)-1], attach.LeftOut, 1).Sum(a.Out[0])
-	})
-	attach.CUDA(MultiBoxPrior, func(p MultiBoxPriorParams, a *op.Args) (*op.Prepared, error) {
-		t := a.Out[0].DType
-		if !cuda.Serves("boxes", t) || len(p.Sizes) > listed || len(p.Ratios) > listed {
-			return nil, op.ErrUnsupported
-		}
-		k := priorArgs{h: a.In[0].Shape[2], w: a.In[0].Shape[3], sizes: len(p.Sizes), ratios: len(p.Ratios), clip: attach.B2I(p.Clip),
-			stepY: p.Steps[0], stepX: p.Steps[1], offsetY: p.Offsets[0], offsetX: p.Offsets[1]}
-		if k.stepY <= 0 || k.stepX <= 0 {
-			k.stepY, k.stepX = 1/float64(k.h), 1/float64(k.w)
-		}
-		copy(k.size[:], p.Sizes)
-		copy(k.ratio[:], p.Ratios)
-		return attach.CUDAEach(cuda.Func("boxes", "prior", t), a.Out[0].Shape.Size()/4, k, func(k priorArgs, c *op.Call) priorArgs {
-			k.out = c.Out[0].Data
-			return k
-		})
-	})
-	attach.CUDA(BipartiteMatching, matchCUDA)
-}
-
 func nmsCUDA(p BoxNMSParams, a *op.Args) (*op.Prepared, error) {
 	t, s := a.In[0].DType, a.In[0].Shape
 	if !cuda.Serves("boxes", t) {

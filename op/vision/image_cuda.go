@@ -12,30 +12,6 @@ import (
 	"gomx/op/loop"
 )
 
-func init() {
-	attach.CUDA(Crop, cutCUDA(func(p CropParams, t op.Tensor, kept dtype.Shape) loop.View { return p.window(t, kept) }))
-	attach.CUDA(cropGrad, pasteCUDA(func(p CropParams, t op.Tensor, kept dtype.Shape) loop.View { return p.window(t, kept) }))
-	attach.CUDA(ImageCrop, cutCUDA(func(p ImageCropParams, t op.Tensor, _ dtype.Shape) loop.View { return p.window(t) }))
-	attach.CUDA(imageCropGrad, pasteCUDA(func(p ImageCropParams, t op.Tensor, _ dtype.Shape) loop.View { return p.window(t) }))
-	for h, axis := range map[op.Handle[op.NoParams]]int{ImageFlipLeftRight: 1, ImageFlipTopBottom: 0} {
-		attach.CUDA(h, attach.CUDAMoves(func(_ op.NoParams, c *op.Call, m *attach.Moves) error {
-			v := loop.Dense(c.In[0])
-			v.Off = (c.In[0].Shape[axis] - 1) * v.Strides[axis]
-			v.Strides[axis] *= -1
-			m.Copy(c.Out[0].Shape, loop.Dense(c.Out[0]), v)
-			return nil
-		}))
-	}
-	attach.CUDA(ImageToTensor, func(_ op.NoParams, a *op.Args) (*op.Prepared, error) {
-		return pixelsCUDA("pixels_first", a.In[0].Shape)
-	})
-	attach.CUDA(imageToTensorGrad, func(_ op.NoParams, a *op.Args) (*op.Prepared, error) {
-		return pixelsCUDA("pixels_last", a.Out[0].Shape)
-	})
-	attach.CUDA(ImageNormalize, func(p ImageNormalizeParams, a *op.Args) (*op.Prepared, error) { return p.scaleCUDA(a, p.Mean) })
-	attach.CUDA(imageNormalizeGrad, func(p ImageNormalizeParams, a *op.Args) (*op.Prepared, error) { return p.scaleCUDA(a, []float64{0}) })
-}
-
 // cutCUDA reads the window of a larger array, pasteCUDA writes into that of zeros.
 func cutCUDA[P any](window func(p P, t op.Tensor, kept dtype.Shape) loop.View) op.Prepare[P] {
 	return attach.CUDAMoves(func(p P, c *op.Call, m *attach.Moves) error {
@@ -97,18 +73,6 @@ type patchArgs struct {
 	kernel, stride         [3]int
 	dilate, pad            [3]int
 	columns                int
-}
-
-func init() {
-	attach.CUDA(Im2Col, func(p Im2ColParams, a *op.Args) (*op.Prepared, error) {
-		return p.patchesCUDA("im2col", a.In[0], a.Out[0].Shape)
-	})
-	attach.CUDA(im2colGrad, func(p Im2ColParams, a *op.Args) (*op.Prepared, error) {
-		return p.patchesCUDA("col2im", a.Out[0], a.In[0].Shape)
-	})
-	attach.CUDA(Col2Im, func(p Col2ImParams, a *op.Args) (*op.Prepared, error) {
-		return p.patches().patchesCUDA("col2im", a.Out[0], a.In[0].Shape)
-	})
 }
 
 // patchesCUDA moves between images and their columns, image by image.

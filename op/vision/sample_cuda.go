@@ -37,21 +37,6 @@ type (
 	}
 )
 
-func init() {
-	attach.CUDA(AdaptiveAvgPooling2D, func(_ AdaptiveAvgPooling2DParams, a *op.Args) (*op.Prepared, error) {
-		return planesCUDA("adaptive", a.In[0], a.Out[0], false, 0)
-	})
-	attach.CUDA(adaptiveGrad, func(_ AdaptiveAvgPooling2DParams, a *op.Args) (*op.Prepared, error) {
-		return planesCUDA("adaptive_grad", a.Out[0], a.In[0], true, 0)
-	})
-	attach.CUDA(BilinearResize2D, func(p BilinearResize2DParams, a *op.Args) (*op.Prepared, error) {
-		return planesCUDA("resize", a.In[0], a.Out[0], false, attach.B2I(p.NoAlignCorners))
-	})
-	attach.CUDA(bilinearGrad, func(p BilinearResize2DParams, a *op.Args) (*op.Prepared, error) {
-		return planesCUDA("resize_grad", a.Out[0], a.In[0], true, attach.B2I(p.NoAlignCorners))
-	})
-}
-
 // planesCUDA prepares a kernel between the planes of data and of an output, or with back one in the other direction.
 func planesCUDA(name string, data, output op.Desc, back bool, centres int) (*op.Prepared, error) {
 	if !cuda.Serves("sample", data.DType) {
@@ -65,42 +50,6 @@ func planesCUDA(name string, data, output op.Desc, back bool, centres int) (*op.
 	return attach.CUDAEach(cuda.Func("sample", name, data.DType), n, k, func(k planesArgs, c *op.Call) planesArgs {
 		k.out, k.in = c.Out[0].Data, c.In[0].Data
 		return k
-	})
-}
-
-func init() {
-	attach.CUDA(ROIAlign, func(p ROIAlignParams, a *op.Args) (*op.Prepared, error) {
-		k, err := p.regionsCUDA(a.In[0], a.Out[0].Shape)
-		if err != nil {
-			return nil, err
-		}
-		return attach.CUDAEach(cuda.Func("sample", "roi_align", a.In[0].DType), a.Out[0].Shape.Size(), k, func(k regionArgs, c *op.Call) regionArgs {
-			k.out, k.in, k.rois = c.Out[0].Data, c.In[0].Data, c.In[1].Data
-			return k
-		})
-	})
-	attach.CUDA(roiAlignGrad, func(p ROIAlignParams, a *op.Args) (*op.Prepared, error) {
-		k, err := p.regionsCUDA(a.Out[0], a.In[0].Shape)
-		if err != nil {
-			return nil, err
-		}
-		return attach.CUDAEach(cuda.Func("sample", "roi_align_grad", a.Out[0].DType), a.Out[0].Shape.Size(), k, func(k regionArgs, c *op.Call) regionArgs {
-			k.out, k.in, k.rois = c.Out[0].Data, c.In[0].Data, c.In[1].Data
-			return k
-		})
-	})
-	attach.CUDA(ROIPooling, func(p ROIPoolingParams, a *op.Args) (*op.Prepared, error) {
-		k, err := newRegionArgs(a.In[0], a.Out[0].Shape, p.SpatialScale)
-		if err != nil {
-			return nil, err
-		}
-		return attach.CUDAEach(cuda.Func("sample", "roi_pool", a.In[0].DType), a.Out[0].Shape.Size(), k, func(k regionArgs, c *op.Call) regionArgs {
-			k.out, k.index, k.in, k.rois = c.Out[0].Data, c.Out[1].Data, c.In[0].Data, c.In[1].Data
-			return k
-		})
-	})
-	attach.CUDA(roiPoolingGrad, func(_ ROIPoolingParams, a *op.Args) (*op.Prepared, error) {
-		return attach.NewGroups(1, a.Out[0].Shape.Size(), a.In[0].Shape.Size(), 1, attach.LeftOut, 1).Sum(a.Out[0])
 	})
 }
 
@@ -120,35 +69,6 @@ func (p ROIAlignParams) regionsCUDA(data op.Desc, out dtype.Shape) (regionArgs, 
 	}
 	k.samples, k.aligned = p.SampleRatio.Value(), attach.B2I(p.Aligned)
 	return k, err
-}
-
-func init() {
-	attach.CUDA(GridGenerator, func(p GridGeneratorParams, a *op.Args) (*op.Prepared, error) {
-		k := newGridArgs(a.Out[0].Shape)
-		return p.gridCUDA("grid_"+p.TransformType, a.In[0].DType, k, func(k gridArgs, c *op.Call) gridArgs {
-			k.grid, k.in = attach.AnyOf(c.Out[0]), c.In[0].Data
-			return k
-		})
-	})
-	attach.CUDA(gridGeneratorGrad, func(p GridGeneratorParams, a *op.Args) (*op.Prepared, error) {
-		k := newGridArgs(a.In[0].Shape)
-		return p.gridCUDA("grid_"+p.TransformType+"_grad", a.In[0].DType, k, func(k gridArgs, c *op.Call) gridArgs {
-			k.out, k.in = c.Out[0].Data, c.In[0].Data
-			return k
-		})
-	})
-	attach.CUDA(BilinearSampler, func(_ BilinearSamplerParams, a *op.Args) (*op.Prepared, error) {
-		k, err := newSamplerArgs(a.In[0], a.In[1].Shape)
-		if err != nil {
-			return nil, err
-		}
-		return attach.CUDAEach(cuda.Func("sample", "sampler", a.In[0].DType), a.Out[0].Shape.Size(), k, func(k samplerArgs, c *op.Call) samplerArgs {
-			k.out, k.in, k.grid = c.Out[0].Data, c.In[0].Data, attach.AnyOf(c.In[1])
-			return k
-		})
-	})
-	attach.CUDA(bilinearSamplerGrad, samplerGradCUDA)
-	attach.CUDA(SpatialTransformer, transformerCUDA)
 }
 
 func newGridArgs(s dtype.Shape) gridArgs { return gridArgs{images: s[0], oh: s[2], ow: s[3]} }

@@ -1,0 +1,11 @@
+//go:build cuda
+
+package index
+
+import (
+	"gomx/op/attach"
+)
+
+func init() {
+	attach.CUDA(OneHot, oneHotCUDA)
+}

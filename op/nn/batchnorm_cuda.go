@@ -1,0 +1,12 @@
+//go:build cuda
+
+package nn
+
+import (
+	"gomx/op/attach"
+)
+
+func init() {
+	attach.CUDA(BatchNorm, batchNormCUDA)
+	attach.CUDA(BatchNormGrad, batchNormGradCUDA)
+}

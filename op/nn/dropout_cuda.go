@@ -1,0 +1,12 @@
+//go:build cuda
+
+package nn
+
+import (
+	"gomx/op/attach"
+)
+
+func init() {
+	attach.CUDA(Dropout, dropoutCUDA)
+	attach.CUDA(DropoutGrad, dropoutGradCUDA)
+}

@@ -1,0 +1,12 @@
+//go:build cuda
+
+package nn
+
+import (
+	"gomx/op/attach"
+)
+
+func init() {
+	attach.CUDA(LeakyReLU, leakyCUDA)
+	attach.CUDA(LeakyReLUGrad, leakyGradCUDA)
+}

@@ -1,0 +1,12 @@
+//go:build cuda
+
+package vision
+
+import (
+	"gomx/op/attach"
+)
+
+func init() {
+	attach.CUDA(Proposal, proposeCUDA)
+	attach.CUDA(MultiProposal, proposeCUDA)
+}

@@ -1,0 +1,11 @@
+//go:build cuda
+
+package vision
+
+import (
+	"gomx/op/attach"
+)
+
+func init() {
+	attach.CUDA(SpatialTransformer, transformerCUDA)
+}
