@@ -39,9 +39,9 @@ func (ad *admission) appendJoin(rank int, inc uint32) {
 	ad.append(le)
 }
 
-// begin takes in where a worker starts: it has asked all shards how far they are, and starts behind the furthest, the same
-// everywhere. Rounds before that do not wait for it: otherwise it would wait for rounds that others have not begun, and they for
-// rounds that it has not.
+// begin takes in where a worker starts: it has asked all shards how far they are, and starts behind
+// the furthest, the same everywhere. Rounds before that do not wait for it: otherwise it would wait
+// for rounds that others have not begun, and they for rounds that it has not.
 func (ad *admission) begin(m *wire.Message) {
 	rk := &ad.ranks[m.From.Rank]
 	if !rk.away {

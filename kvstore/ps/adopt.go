@@ -41,8 +41,9 @@ func (s *Server) lead(id uint32, place wire.Shard) {
 	sh := s.shards[id]
 	switch {
 	case sh == nil && !s.had[id]:
-		// We have never acknowledged anything about this shard. So it has been ours in sync since the beginning, and nothing can have
-		// been committed without us: the empty copy is complete.
+		// We have never acknowledged anything about this shard. So it has been ours in sync since
+		// the beginning, and nothing can have been committed without us: the empty copy is
+		// complete.
 		sh = s.fresh(id, place)
 		sh.restore()
 		sh.role = primary

@@ -6,7 +6,8 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// agent is what all parts of a worker share: its place in the job, its settings and its figures.
+// agent is the common ground of all parts of a worker: its place in the job, its settings and its
+// figures.
 type agent struct {
 	member
 	cfg    WorkerConfig
@@ -22,10 +23,11 @@ func newAgent(c WorkerConfig) *agent {
 	return &agent{member: newMember(id, c.Timing), cfg: c}
 }
 
-// loose reports whether rounds may close without this worker: then it does not repeat what it missed.
+// loose reports whether rounds may close without this worker: then it does not repeat the rounds
+// that it missed.
 func (ag *agent) loose() bool { return ag.cfg.Policy == Shrink || ag.cfg.Backups > 0 }
 
-// err returns what Worker.Err returns.
+// err is Worker.Err.
 func (ag *agent) err() error {
 	switch {
 	case ag.fenced:

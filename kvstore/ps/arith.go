@@ -12,10 +12,11 @@ import (
 
 // Arithmetic adds up gradients. Plain is the definition; stores inject faster ones, and codes.
 type Arithmetic interface {
-	// Check reports whether payload, in an encoding, holds exactly n bytes of plain values of type t. It is called before Store
-	// and Add, which rely on it.
+	// Check reports whether payload, in an encoding, holds exactly n bytes of plain values of type
+	// t. It is called before Store and Add, which rely on it.
 	Check(payload []byte, n int, t dtype.Type, codec uint8) error
-	// Store writes the plain values of payload to dst; Add adds them to dst, elementwise, rounding once per element.
+	// Store writes the plain values of payload to dst; Add adds them to dst, elementwise, rounding
+	// once per element.
 	Store(dst, payload []byte, t dtype.Type, codec uint8)
 	Add(dst, payload []byte, t dtype.Type, codec uint8)
 }
@@ -26,16 +27,18 @@ type ID struct {
 	Slice uint16
 }
 
-// Updater changes values by gradients on the servers. All copies of a shard must compute the same bits.
+// Updater changes values by gradients on the servers. All copies of a shard must compute the same
+// bits.
 type Updater interface {
-	// SetSpec sets the optimizer. It is called once per shard and version, and again when a copy of a shard is made: a spec whose
-	// version is not higher than the current one changes nothing.
+	// SetSpec sets the optimizer. It is called once per shard and version, and again when a copy of
+	// a shard is made: a spec whose version is not higher than the current one changes nothing.
 	SetSpec(spec wire.Spec) error
 	// Active reports whether there is an optimizer: without one a sum replaces the value.
 	Active() bool
-	// Update writes the new value to Dst, which may be the same memory as Value. It must not change Grad.
+	// Update writes the new value to Dst, which may be the same memory as Value. It must not change
+	// Grad.
 	Update(u Update)
-	// AppendState appends what the optimizer keeps for a slice, SetState takes it over.
+	// AppendState appends the optimizer's state of a slice, SetState takes it over.
 	AppendState(dst []byte, id ID) []byte
 	SetState(id ID, state []byte) error
 }

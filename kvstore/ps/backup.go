@@ -12,17 +12,17 @@ const (
 	inSync                 // the scheduler has made it durable that the backup may be promoted
 )
 
-// peer is what a primary knows about its backup.
+// peer is a primary's knowledge of its backup.
 //
-// A new backup is built while the log goes on. The state of the entries travels inside the log, one log entry for each: what
-// changes an entry before its part is of no interest to the backup, what changes it afterwards comes afterwards. No copy of the
-// whole state is ever made.
+// A new backup is built while the log goes on. The state of the entries travels inside the log, one
+// log entry for each: changes of an entry before its part are of no interest to the backup, later
+// ones come later. No copy of the whole state is ever made.
 type peer struct {
 	replica wire.Replica
 	phase   phase
 	acked   uint64
 	end     uint64 // index of the entry that ends the transfer
-	must    uint64 // what was committed before the backup counted: it must have that before it may be promoted
+	must    uint64 // last index committed before the backup counted, which it must have before it may be promoted
 	turn    uint64 // index of the entry by which a swap began, which the backup must have before the next one
 	pos     int    // next entry of shard.order to send
 	again   uint64 // while the backup catches up: the last entry that has been sent again; otherwise 0
@@ -39,9 +39,11 @@ func newPeer(place wire.Shard, next uint64) *peer {
 }
 
 const (
-	// transferAhead is how many entries of the log may be on their way to a backup while parts are sent.
+	// transferAhead is how many entries of the log may be on their way to a backup while parts are
+	// sent.
 	transferAhead = 8
-	// resendBurst is how many entries that are sent again may be on their way to a backup that catches up.
+	// resendBurst is how many entries that are sent again may be on their way to a backup that
+	// catches up.
 	resendBurst = 32
 	// logLimit is where a backup that does not keep up is given up, before it is in sync.
 	logLimit = 1 << 14
@@ -85,8 +87,8 @@ func (j *journal) pump() bool {
 	return false
 }
 
-// appendMarker adds an entry to the log that means nothing to the primary itself. It is called when everything is committed, so
-// that the state it carries is that of its place in the log.
+// appendMarker adds an entry to the log that means nothing to the primary itself. It is called when
+// everything is committed, so that it carries the state of its place in the log.
 func (j *journal) appendMarker(k kind, payload []byte) {
 	le := j.newEntry(k)
 	le.head()
@@ -114,8 +116,8 @@ func (j *journal) replicated(m *wire.Message) {
 	j.requestSync()
 }
 
-// requestSync asks the scheduler to make the backup promotable, once it has everything that was ever committed. With the same words
-// it confirms a swap of which the backup knows.
+// requestSync asks the scheduler to make the backup promotable, once it has everything that was
+// ever committed. With the same words it confirms a swap of which the backup knows.
 func (j *journal) requestSync() {
 	p := j.peer
 	switch {
@@ -131,7 +133,7 @@ func (j *journal) requestSync() {
 	j.send(scheduler, m, nil)
 }
 
-// tickPeer sends again what the backup has not acknowledged.
+// tickPeer sends entries again that the backup has not acknowledged.
 func (j *journal) tickPeer() {
 	p := j.peer
 	if p == nil {
@@ -148,8 +150,9 @@ func (j *journal) tickPeer() {
 	}
 }
 
-// sendAgain sends a backup that has missed entries the next of them. It takes entries in their order only, so that those which are new
-// are lost on it until it has been sent all; that many are on their way lets it catch up at the pace of the connection.
+// sendAgain sends a backup that has missed entries the next of them. It takes entries in their
+// order only, so that new ones are lost on it until it has all before them; many on their way let
+// it catch up at the pace of the connection.
 func (j *journal) sendAgain() {
 	p := j.peer
 	for p.again = max(p.again, p.acked); p.again < min(j.next, p.acked+resendBurst); {

@@ -4,11 +4,13 @@ import "gomx/kvstore/wire"
 
 // A barrier is passed when all workers that count have called it, or are beyond it.
 //
-// A process that takes over a place runs the program of its predecessor again, but for the steps that are committed. So it repeats the
-// calls that were made before the first step, makes none of those between the steps that it leaves out, and may or may not repeat
-// those between the last of these and its own first one, as the program has it. The scheduler keeps how many barriers a place has
-// passed before its first step, and at the last one (wire.Calls), and tells calls that are repeated, which end at once, from new ones.
-// A worker that has begun its own first step has left behind what others call at the step before.
+// A process that takes over a place runs the program of its predecessor again, but for the steps
+// that are committed. So it repeats the calls that were made before the first step, makes no call
+// between the steps that it leaves out, and may or may not repeat the calls between the last of
+// these steps and its own first one, as the program has it. The scheduler keeps how many barriers a
+// place has passed before its first step, and at the last one (wire.Calls), and tells calls that
+// are repeated, which end at once, from new ones. A worker that has begun its own first step has
+// left behind the calls of others at the step before.
 
 // entered is a worker's call for the barrier that is not passed.
 type entered struct {
@@ -53,8 +55,8 @@ func (s *Scheduler) barrier(me *wire.Member, m *wire.Message) {
 	s.entered[me.Node.Rank] = entered{incarnation: me.Incarnation, call: call.Number, step: call.Begun}
 }
 
-// repeated returns how many calls of a process that has not begun a step of its own repeat calls of its predecessor, which has ended
-// so many steps.
+// repeated returns how many calls of a process that has not begun a step of its own repeat calls of
+// its predecessor, which has ended so many steps.
 func repeated(c *wire.Calls, steps uint64) uint64 {
 	if steps > c.Begin && c.Step == steps {
 		return c.First + c.Here
@@ -70,7 +72,8 @@ func (s *Scheduler) endBarrier(w *wire.Member) {
 	s.send(w.Node, m)
 }
 
-// passBarriers lets workers pass the barrier if all have called it who count. They hear of it when it is durable.
+// passBarriers lets workers pass the barrier when all that count have called it. They hear of it
+// when it is durable.
 func (s *Scheduler) passBarriers() {
 	calls := 0
 	for i := range s.view.Workers {
@@ -116,8 +119,8 @@ func (s *Scheduler) awaits(rank int) bool {
 	return s.counts(m) && !s.in(m) && !s.beyond(m)
 }
 
-// beyond reports whether a worker that took over a place has begun a step of its own, and all calls for the barrier were made before
-// that step.
+// beyond reports whether a worker that took over a place has begun a step of its own, and all calls
+// for the barrier were made before that step.
 func (s *Scheduler) beyond(m *wire.Member) bool {
 	h := s.beats[m.Node]
 	if h.Start == 0 || h.Clock <= h.Start {

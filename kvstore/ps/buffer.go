@@ -2,17 +2,19 @@ package ps
 
 import "gomx/kvstore/wire"
 
-// Buffer is memory that a message refers to while a transport sends it. Who drives a state machine passes it back by Release when
-// the transport is done with it, in the goroutine that drives.
+// Buffer is memory that a message refers to while a transport sends it. The driver of a state
+// machine passes it back by Release when the transport is done with it, in the driver's goroutine.
 //
-// A buffer that has become a key's value is never written again until its last reference is gone: replies need no copies.
+// A buffer that has become a key's value is never written again until its last reference is gone:
+// replies need no copies.
 type Buffer struct {
 	raw  []byte
 	head int // where data begins; the bytes before are room for the head of a log entry
 	refs int
 	home *pool
 	part *part // the piece of a push whose caller's memory this stands for
-	// Back is for who drives the machine: a function that notes that a transport is done with the buffer, made once and kept here.
+	// Back is for the driver of the machine: a function that notes that a transport is done with
+	// the buffer, made once and kept here.
 	Back func()
 }
 
@@ -31,7 +33,7 @@ type pool struct {
 	closed bool
 }
 
-// memory hands out and takes back what pools are made of.
+// memory hands out and takes back the memory of pools.
 type memory struct {
 	alloc  func(int) []byte
 	freed  func([]byte)
@@ -87,7 +89,7 @@ func (b *Buffer) release() {
 	b.home.free = append(b.home.free, b)
 }
 
-// close frees what is not referred to, and the rest when it comes back.
+// close frees the buffers without references, and the others when they come back.
 func (p *pool) close() {
 	p.closed = true
 	for _, b := range p.free {

@@ -26,14 +26,15 @@ type call struct {
 	single   single
 }
 
-// single is what sets calls of which there is one at a time apart: the join, a barrier, a snapshot.
+// single marks a call of which there is one at a time: the join, a barrier, a snapshot.
 type single struct {
 	place **call           // where its part of the worker keeps it; nil: the call is none of these
 	peer  wire.Node        // waited for, nobody while the shards are
-	waits func() wire.Node // for whom the peer waits, when it has not said so; nil: that is unknown
+	waits func() wire.Node // node for which the peer waits, when it has not said so; nil: unknown
 }
 
-// vacate leaves the place of a call of which there is one at a time. It reports whether the call had it.
+// vacate leaves the place of a call of which there is one at a time. It reports whether the call
+// had it.
 func (c *call) vacate() bool {
 	if c.single.place == nil {
 		return false
@@ -43,14 +44,14 @@ func (c *call) vacate() bool {
 	return true
 }
 
-// part is what a call wants of one shard.
+// part is the share of one shard in a call.
 type part struct {
 	call    *call
 	kind    wire.Type // TypePush, TypePushPull, TypeTick, TypePull, TypeInit, TypeOptimizer, TypeAskCursor
 	slice   *slice
 	shard   uint32
 	seq     uint64 // of a push, once it has its turn
-	slot    int    // of what is answered by name, -1 for pushes
+	slot    int    // of a part that is answered by name; -1: none
 	req     uint64 // name of that
 	clock   uint64
 	need    uint64
@@ -85,7 +86,8 @@ type calls struct {
 	order     uint64  // parts made
 }
 
-// start begins a step. Where the worker has stood still, answers wait that its calls must see before they run out of time.
+// start begins a step. Where the worker has stood still, answers wait that its calls must see
+// before they run out of time.
 func (cs *calls) start(now Time) {
 	cs.now = now
 	if cs.wake(now) {
@@ -151,7 +153,8 @@ func (p *part) sent() {
 	p.buf.refs--
 }
 
-// finish ends a part. Where a transport still reads the caller's memory its call goes on until that is back.
+// finish ends a part. Where a transport still reads the caller's memory its call goes on until that
+// is back.
 func (cs *calls) finish(p *part) {
 	p.done = true
 	if p.slot >= 0 {
@@ -173,7 +176,7 @@ func (cs *calls) finish(p *part) {
 	}
 }
 
-// leave ends what a part has to do with its call.
+// leave takes a part out of its call.
 func (cs *calls) leave(p *part) {
 	c := p.call
 	p.call = nil

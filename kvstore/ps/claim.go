@@ -2,10 +2,11 @@ package ps
 
 import "gomx/kvstore/wire"
 
-// held reports whether a place is held by a process that is heard of. One that asks for it is put off: the process that holds it may
-// have just died, and whoever follows it asks again, while one that is dead itself, and whose hello comes late, does not. When the
-// process still lives after a while the other one is refused. So two processes that are given the same rank by mistake do not drive
-// each other out, and only one of them goes on.
+// held reports whether a place is held by a process that is heard of. Another one that asks for it
+// is put off: the process that holds it may have just died, and its successor asks again, while a
+// dead process whose hello comes late does not. When the process still lives after a while the
+// other one is refused. So two processes that are given the same rank by mistake do not drive each
+// other out, and only one of them goes on.
 func (s *Scheduler) held(me *wire.Member, nonce uint64) bool {
 	if !me.Alive || s.silence(me.Node) >= s.cfg.Timing.Heartbeat*3/2 {
 		delete(s.asking, nonce)

@@ -2,16 +2,17 @@ package ps
 
 import "gomx/kvstore/wire"
 
-// The kernel closes the connections of a process that dies; those of one that only stands still stay open. So shards whose copies
-// are all silent are given up soon when the connections of their servers are closed, and waited for otherwise. A closed connection
-// says nothing else: a process that lives makes another one within a moment.
+// The kernel closes the connections of a process that dies, and keeps them open for one that only
+// stands still. So shards whose copies are all silent are given up soon when the connections of
+// their servers are closed, and waited for otherwise. A closed connection says nothing else: a
+// process that lives makes another one within a moment.
 
-// ends is what a scheduler knows of the connections of others to it. Nodes count that have been heard of since the scheduler began
-// or stood still: the others may have made no connection yet.
+// ends is a scheduler's knowledge of the connections of others to it. Nodes count that have been
+// heard of since the scheduler began or stood still: others may have made no connection yet.
 type ends struct {
 	heard  map[wire.Node]bool
 	closed map[wire.Node]Time // awake time at which the connection was found closed
-	probe  Time               // awake time at which to look at those of silent servers again
+	probe  Time               // awake time at which connections of silent servers are looked at again
 }
 
 func newEnds() ends { return ends{heard: map[wire.Node]bool{}, closed: map[wire.Node]Time{}} }

@@ -52,7 +52,8 @@ func (s *Scheduler) askSnapshot(me *wire.Member, m *wire.Message) {
 	}
 }
 
-// tickSnapshot repeats what servers have not answered. A snapshot that nobody asks for any more is given up.
+// tickSnapshot repeats orders that servers have not answered. A snapshot that no worker asks for
+// any more is given up.
 func (s *Scheduler) tickSnapshot() {
 	switch {
 	case s.snap == nil || s.snap.whole:
@@ -99,7 +100,8 @@ func (s *Scheduler) snapshotDone(to []wire.Node, clock uint64, failed wire.Failu
 	}
 }
 
-// collect takes in one shard's part of a snapshot. With the last the snapshot is whole, and exists when its manifest is durable.
+// collect takes in one shard's part of a snapshot. With the last the snapshot is whole, and exists
+// when its manifest is durable.
 func (s *Scheduler) collect(me *wire.Member, m *wire.Message) {
 	c, r := s.snap, m.SnapshotResult()
 	if c == nil || r.Clock != c.clock || r.Try != c.try {
@@ -138,7 +140,8 @@ func (s *Scheduler) failCollection(why wire.Failure) {
 	s.snapshotDone(c.asked, c.clock, why)
 }
 
-// discard has the parts removed of a snapshot that has failed. Those that are yet to be reported are removed then.
+// discard has the parts removed of a snapshot that has failed. Parts that are reported later are
+// removed then.
 func (s *Scheduler) discard(c *collection) {
 	for i := range s.view.Shards {
 		if f, ok := c.files[uint32(i)]; ok {
@@ -147,8 +150,8 @@ func (s *Scheduler) discard(c *collection) {
 	}
 }
 
-// Recorded says that the manifest of Outbox.Manifest is durable, or why it is not: then the snapshot has failed. Workers hear of one
-// that exists when the view says so.
+// Recorded says that the manifest of Outbox.Manifest is durable, or why it is not: then the
+// snapshot has failed. Workers hear of one that exists when the view says so.
 func (s *Scheduler) Recorded(now Time, clock uint64, err error) {
 	s.start(now)
 	c := s.snap

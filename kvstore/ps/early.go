@@ -2,11 +2,11 @@ package ps
 
 import "gomx/kvstore/wire"
 
-// earlyBytes is how much of what came before the view that it needs is kept.
+// earlyBytes is the number of bytes kept of messages that came before the view that they need.
 const earlyBytes = 1 << 20
 
-// early keeps a message of a worker that knows a newer view than the server, which asks for it. Pushes are repeated from the first
-// gap on: keeping one of them would help little.
+// early keeps a message of a worker that knows a newer view than the server, which asks for it.
+// Pushes are repeated from the first gap on: keeping one of them would help little.
 func (s *Server) early(m *wire.Message) {
 	s.asked = true
 	if m.From.Role != wire.Worker || m.Type == wire.TypePush || m.Type == wire.TypePushPull || m.Type == wire.TypeTick {
@@ -27,7 +27,7 @@ func (s *Server) early(m *wire.Message) {
 	s.ahead = append(s.ahead, c)
 }
 
-// catchUp handles what came before the view that it needs.
+// catchUp handles the messages that came before the view that they need.
 func (s *Server) catchUp() {
 	list := s.ahead
 	s.ahead = nil

@@ -2,7 +2,7 @@ package ps
 
 import "gomx/dtype"
 
-// form is what a slice of a key is like.
+// form is the shape of a slice of a key.
 type form struct {
 	slices uint16 // of the key
 	dtype  dtype.Type
@@ -30,8 +30,8 @@ type entry struct {
 	parked []parked // pulls that wait for a later version
 }
 
-// clock returns the version that a puller may rely on: for rounds the last one applied, otherwise the lowest clock of the workers
-// that count.
+// clock returns the version that a puller may rely on: for rounds the last one applied, otherwise
+// the lowest clock of the workers that count.
 func (e *entry) clock(h *host) uint64 {
 	if !e.direct {
 		return e.version

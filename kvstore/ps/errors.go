@@ -7,7 +7,7 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// Errors that calls end with. They are wrapped in an Error that says who was waited for.
+// Errors that calls end with. They are wrapped in an Error that names the node that was waited for.
 var (
 	// ErrTimeout says that the deadline of a call passed. A push may still be applied later, once.
 	ErrTimeout = errors.New("deadline passed")
@@ -17,7 +17,8 @@ var (
 	ErrViewChanged = errors.New("the job's members changed")
 	// ErrLost says that all copies of a shard are lost: the job continues from its last snapshot.
 	ErrLost = errors.New("all copies of shards are lost")
-	// ErrNoScheduler says that the scheduler has not been heard of for longer than Timing.Patience: it is gone for good.
+	// ErrNoScheduler says that the scheduler has not been heard of for longer than Timing.Patience:
+	// it is gone for good.
 	ErrNoScheduler = errors.New("the scheduler is gone")
 	// ErrRejected says that a server refused the call.
 	ErrRejected = errors.New("refused by the server")
@@ -29,18 +30,18 @@ var (
 
 // Error is how a call of a worker ended.
 type Error struct {
-	Op   string    // what was tried: "push", "pull"
+	Op   string    // the call: "push", "pull"
 	Key  uint32    // of which key, or NoKey
-	Peer wire.Node // who was waited for; nobody when unknown
-	// Waits is whom the peer waited for itself when it was heard last; nobody when unknown.
+	Peer wire.Node // node that was waited for; zero when unknown
+	// Waits is the node that the peer waited for itself when it was heard last; zero when unknown.
 	Waits wire.Node
 	Err   error // one of the errors above, perhaps wrapped
 }
 
-// NoKey stands in the place of a key for what is about none.
+// NoKey stands in the place of a key where there is none.
 const NoKey = ^uint32(0)
 
-// Error says what was tried, with whom and how it ended.
+// Error names the call and the node, and says how it ended.
 func (e *Error) Error() string {
 	text := "kvstore: " + what(e.Op, e.Key)
 	if !e.Peer.IsZero() {
@@ -52,7 +53,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %v", text, e.Err)
 }
 
-// what names a call.
+// what returns the name of a call.
 func what(op string, key uint32) string {
 	if key == NoKey {
 		return op

@@ -13,8 +13,8 @@ type failing struct {
 	*routes
 }
 
-// fail gives a call an error. It ends when no transport reads its memory any more, which is recalled: at once, or when connections
-// have been dropped.
+// fail gives a call an error. It ends when no transport reads its memory any more, which is
+// recalled: at once, or when connections have been dropped.
 func (fa *failing) fail(c *call, err error) {
 	if c.ended || c.err != nil {
 		return
@@ -83,8 +83,8 @@ func (fa *failing) blame(c *call) wire.Node {
 	return wire.Node{}
 }
 
-// detach frees the caller's memory of a call that ends early. What is pulled is forgotten; pushes go on with a copy of their
-// values, because a sequence that a server waits for cannot be taken back.
+// detach frees the caller's memory of a call that ends early. Pulls are forgotten; pushes go on
+// with a copy of their values, because a sequence that a server waits for cannot be taken back.
 func (fa *failing) detach(c *call) {
 	if c.vacate() {
 		c.left--
@@ -108,7 +108,7 @@ func (fa *failing) detach(c *call) {
 	}
 }
 
-// keepAll keeps those pushes of a list that are of a call. They have not been sent.
+// keepAll keeps the pushes of a call in a list of pushes that have not been sent.
 func (fa *failing) keepAll(c *call, list []*part) {
 	for i, p := range list {
 		if p.call == c {
@@ -117,8 +117,8 @@ func (fa *failing) keepAll(c *call, list []*part) {
 	}
 }
 
-// keep lets a push whose call has failed go on with a copy of its values. When a transport still reads the caller's a twin goes on in
-// its stead.
+// keep lets a push whose call has failed go on with a copy of its values. When a transport still
+// reads the caller's a twin goes on in its stead.
 func (fa *failing) keep(p *part) *part {
 	p.out = nil
 	switch {

@@ -57,7 +57,8 @@ func (f *follower) replicate(m *wire.Message) {
 	f.recycle(le)
 }
 
-// checkEntry looks at what a primary of the same version never gets wrong, so that nothing else is a danger to this process.
+// checkEntry refuses entries that no primary of this version sends, and that would be a danger to
+// this process.
 func (f *follower) checkEntry(m *wire.Message, body *wire.Entry) error {
 	k := kind(m.LogPlace().Kind)
 	if k == 0 || k > lastKind {
@@ -131,7 +132,7 @@ func (f *follower) applyTransfer(k kind, payload []byte) {
 	}
 }
 
-// answerPrimary acknowledges what a backup has.
+// answerPrimary acknowledges the entries that the backup has.
 func (f *follower) answerPrimary() {
 	m := f.message(wire.TypeReplicated)
 	m.Shard, m.Epoch = f.id, f.epoch
@@ -139,7 +140,8 @@ func (f *follower) answerPrimary() {
 	f.send(wire.Node{Role: wire.Server, Rank: f.place.Primary.Server}, m, nil)
 }
 
-// turned reports whether a former primary may take in a message of its successor's log. The mark makes it a backup like any other.
+// turned reports whether a former primary may take in a message of its successor's log. The mark
+// makes it a backup like any other.
 func (f *follower) turned(m *wire.Message) bool {
 	at := m.LogPlace()
 	if kind(at.Kind) != kindTurn || at.Index <= f.commit || at.Index > f.commit+1+uint64(f.log.len()) {
@@ -163,7 +165,8 @@ func (f *follower) cut(last uint64) {
 	}
 }
 
-// checkpoint keeps the backup's checksum where copies are compared: the next acknowledgement has it.
+// checkpoint keeps the backup's checksum where copies are compared: the next acknowledgement has
+// it.
 func (f *follower) checkpoint(le *logEntry) {
 	if f.due(le) {
 		f.checkAt, f.checkSum = le.index, f.sum(f.concerned(le))

@@ -6,9 +6,10 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// A process that nobody gave a rank asks for one before it joins, as a guest: a node of its role whose
-// rank is outside of the job. The scheduler promises it a place that is free, by a hello of its own with
-// the guest's nonce and the rank, or with rank -1 while none is. The process joins then as any other does.
+// A process that nobody gave a rank asks for one before it joins, as a guest: a node of its role
+// whose rank is outside of the job. The scheduler promises it a place that is free, by a hello of
+// its own with the guest's nonce and the rank, or with rank -1 while none is. The process joins
+// then as any other does.
 
 // promise keeps a place for a guest.
 type promise struct {
@@ -47,8 +48,8 @@ func (s *Scheduler) guest(from wire.Node, m *wire.Message) {
 	s.send(from, r)
 }
 
-// freePlace returns the place that is promised to a nonce, or else the first one that nobody has had, or
-// else the first one whose process is dead; nil if there is none.
+// freePlace returns the place that is promised to a nonce, or else the first one that nobody has
+// had, or else the first one whose process is dead; nil if there is none.
 func (s *Scheduler) freePlace(list []wire.Member, nonce uint64) *wire.Member {
 	var fresh, dead *wire.Member
 	for i := range list {

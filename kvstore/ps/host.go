@@ -2,7 +2,8 @@ package ps
 
 import "gomx/kvstore/wire"
 
-// host is what all copies of a server share: its place in the job, its settings, memory and figures.
+// host is the common ground of all copies of a server: its place in the job, its settings, memory
+// and figures.
 type host struct {
 	member
 	cfg   ServerConfig
@@ -20,7 +21,7 @@ func newHost(c ServerConfig) *host {
 	return h
 }
 
-// ServerStats counts what a server has done.
+// ServerStats counts the work of a server.
 type ServerStats struct {
 	Pushes     uint64 // received for the first time
 	Duplicates uint64 // received again

@@ -16,8 +16,8 @@ type creation struct {
 	*questions
 }
 
-// init creates an entry, or says that it exists. Only a message with FlagCreate creates. A block of a
-// table (FlagRows) begins with zeros when it has no payload.
+// init creates an entry, or says that it exists. Only a message with FlagCreate creates. A block of
+// a table (FlagRows) begins with zeros when it has no payload.
 func (cr *creation) init(m *wire.Message) {
 	id := ID{m.Key, m.Slice}
 	if e := cr.entries[id]; e != nil {
@@ -88,7 +88,8 @@ func initSize(m *wire.Message) (int, error) {
 	return int(hi - lo), (Plain{}).Check(m.Payload, int(hi-lo), t, m.Codec)
 }
 
-// affords reports whether the server can take one round of one more entry from every worker, with everything it has promised.
+// affords reports whether the server can take one round of one more entry from every worker, with
+// everything it has promised.
 func (cr *creation) affords(size int) bool {
 	if cr.cfg.Memory == 0 {
 		return true
@@ -103,8 +104,9 @@ func (cr *creation) answerInit(e *entry, m *wire.Message) {
 	cr.send(m.From, a, nil)
 }
 
-// crowded reports whether a message that creates something has to wait until the backup has more of the log, and says so: other than
-// pushes, which have their windows, such messages are bounded by nothing else.
+// crowded reports whether a message that creates something has to wait until the backup has more of
+// the log, and says so: other than pushes, which have their windows, such messages are bounded by
+// nothing else.
 func (cr *creation) crowded(m *wire.Message) bool {
 	bytes := 0
 	for i := cr.commit + 1; i <= cr.next; i++ {
@@ -119,7 +121,8 @@ func (cr *creation) crowded(m *wire.Message) bool {
 	return true
 }
 
-// logBytes is how much of what creates something may be in the log of a shard and not committed.
+// logBytes is the number of bytes of new entries and optimizers that may be in the log of a shard
+// and not committed.
 const logBytes = 64 << 20
 
 // setOptimizer puts an optimizer into the log, unless it is known.

@@ -7,7 +7,8 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// intake takes in the pushes of workers, puts what comes of them into the log, and closes rounds.
+// intake takes in the pushes of workers, puts sums and single pushes into the log, and closes
+// rounds.
 type intake struct {
 	*host
 	*seat

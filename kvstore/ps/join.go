@@ -2,7 +2,8 @@ package ps
 
 import "gomx/kvstore/wire"
 
-// joiner finds out where a worker starts: it asks all shards how far earlier processes in its place were.
+// joiner finds out where a worker starts: it asks all shards how far earlier processes in its place
+// were.
 type joiner struct {
 	*agent
 	*calls
@@ -103,11 +104,12 @@ func (jo *joiner) startedOn() {
 	}
 }
 
-// Aside is the first number of keys that are no part of a program's steps: they do not count for Resumed.
+// Aside is the first number of keys that are no part of a program's steps: they do not count for
+// Resumed.
 const Aside = 1 << 31
 
-// findResume works out where the worker continues when rounds have waited for it: it repeats the step that is committed on some
-// shards and not on others.
+// findResume works out where the worker continues when rounds have waited for it: it repeats the
+// step that is committed on some shards and not on others.
 func (jo *joiner) findResume() {
 	rounds, direct, rows := uint64(never), uint64(never), false
 	for _, c := range jo.cursors {
@@ -127,7 +129,7 @@ func (jo *joiner) findResume() {
 		}
 	}
 	switch {
-	case rounds != never: // what they were at a step is known for the last step only
+	case rounds != never: // of direct pushes only the count at the last step is known
 		jo.resumed = rounds
 	case direct != never && rows:
 		jo.resumed = min(direct, jo.clock)
@@ -154,7 +156,7 @@ func (jo *joiner) resume(c wire.CursorEntry) uint64 {
 	return low
 }
 
-// blameJoin returns who keeps a job from starting.
+// blameJoin returns the server that keeps a job from starting.
 func (jo *joiner) blameJoin() wire.Node {
 	if jo.view == nil || len(jo.shards) > 0 {
 		return wire.Node{}

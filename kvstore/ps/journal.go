@@ -6,11 +6,11 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// journal is the log of a primary: it appends entries, sends them to the backup, and commits what both
-// copies have.
+// journal is the log of a primary: it appends entries, sends them to the backup, and commits the
+// entries that both copies have.
 //
 // Invariants:
-//  1. commit <= next; the log holds exactly the entries above what all copies have, up to next.
+//  1. commit <= next; the log holds exactly the entries that some copy lacks, up to next.
 //  2. A primary that needs its backup never commits an entry that the backup has not acknowledged.
 type journal struct {
 	*host
@@ -24,7 +24,7 @@ type journal struct {
 	committed func(le *logEntry) // called for every entry after it has been applied
 }
 
-// append adds an entry to the log, sends it to the backup, and commits what may be committed.
+// append adds an entry to the log, sends it to the backup, and commits all that may be committed.
 func (j *journal) append(le *logEntry) {
 	j.next++
 	le.index = j.next
@@ -73,7 +73,7 @@ func (j *journal) limit() uint64 {
 	return j.next
 }
 
-// advance applies what may be committed, and forgets what all copies have.
+// advance applies the entries that may be committed, and forgets the ones that all copies have.
 func (j *journal) advance() {
 	if j.busy {
 		return

@@ -24,14 +24,14 @@ type slice struct {
 	clock  uint64  // pushes begun
 	pushed bool    // some of them by this process
 	old    uint64  // pushes that an earlier incarnation has committed
-	base   uint64  // what clock began with
+	base   uint64  // first value of clock
 	there  uint64  // version that the server had then
 	seen   uint64  // highest version pulled
 	queue  []*part // pushes that wait for their turn
 	flying int     // pushes that have it and are not committed
 }
 
-// KeySpec says what a key is.
+// KeySpec is the description of a key.
 type KeySpec struct {
 	DType  dtype.Type
 	Total  uint64 // bytes
@@ -117,8 +117,8 @@ func (ks *keyset) newSlice(k *workerKey, i uint16, lo, hi uint64) *slice {
 	return sl
 }
 
-// addKey adds a key if the window of every shard has room for one round of all its keys: otherwise workers that push in different
-// orders could wait for each other.
+// addKey adds a key if the window of every shard has room for one round of all its keys: otherwise
+// workers that push in different orders could wait for each other.
 func (ks *keyset) addKey(k *workerKey) error {
 	if k.row > 0 {
 		ks.add(k) // rows travel together, however many blocks they are of
@@ -186,15 +186,16 @@ func (ks *keyset) push(now Time, op PushOp) (uint64, error) {
 	return c.id, nil
 }
 
-// want says what a pull of a slice needs: with rounds all that this worker has pushed, otherwise its own pushes and, within the
-// staleness, those of others. A worker that repeats rounds which are over wants the value as it was.
+// want sets the versions that a pull of a slice needs: with rounds all that this worker has pushed,
+// otherwise its own pushes and, within the staleness, the pushes of others. A worker that repeats
+// rounds which are over wants the value as it was.
 func (ks *keyset) want(p *part) {
 	sl := p.slice
 	switch {
 	case !sl.key.direct:
 		p.need, p.own = sl.clock, sl.clock
 		if ks.loose() && sl.clock == sl.base {
-			p.need = sl.there // perhaps nobody makes what comes between
+			p.need = sl.there // perhaps no worker makes the rounds between
 		}
 		if sl.clock < sl.old && !ks.loose() {
 			p.flags |= wire.FlagExact
@@ -209,8 +210,9 @@ func (ks *keyset) want(p *part) {
 	}
 }
 
-// reached returns the clock that the staleness of a pull counts from. A worker that took over a place is where all its keys are: its
-// predecessor may have pushed some keys further, and whoever waits for the others would never get there.
+// reached returns the clock that the staleness of a pull counts from. A worker that took over a
+// place is where all its keys are: its predecessor may have pushed some keys further, and a pull
+// that waits for the others would never end.
 func (ks *keyset) reached(sl *slice) uint64 {
 	at := sl.clock
 	if sl.pushed || sl.old == 0 {
@@ -269,7 +271,7 @@ func (ks *keyset) setOptimizer(now Time, spec wire.Spec, deadline Time) (uint64,
 	return c.id, nil
 }
 
-// pushes returns what Worker.Pushes returns.
+// pushes is Worker.Pushes.
 func (ks *keyset) pushes(key uint32) uint64 {
 	k := ks.keys[key]
 	if k == nil {
@@ -282,7 +284,7 @@ func (ks *keyset) pushes(key uint32) uint64 {
 	return low
 }
 
-// setClock does what Worker.SetClock says.
+// setClock is Worker.SetClock.
 func (ks *keyset) setClock(key uint32, clock uint64) error {
 	k := ks.keys[key]
 	if k == nil {
@@ -297,7 +299,7 @@ func (ks *keyset) setClock(key uint32, clock uint64) error {
 	return nil
 }
 
-// skip does what Worker.Skip says.
+// skip is Worker.Skip.
 func (ks *keyset) skip() uint64 {
 	own, there := uint64(never), uint64(never)
 	for _, k := range ks.keys {

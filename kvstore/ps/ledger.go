@@ -2,8 +2,8 @@ package ps
 
 import "gomx/kvstore/wire"
 
-// ledger is what the primary of a shard owes its workers: which pushes it has taken in, and which
-// acknowledgements are due. It is not replicated.
+// ledger is the debt of a shard's primary to its workers: the pushes that it has taken in, and the
+// acknowledgements that are due. It is not replicated.
 type ledger struct {
 	*host
 	*seat
@@ -18,12 +18,12 @@ type ledger struct {
 	}
 }
 
-// receipt is what a primary owes one worker. It is not replicated.
+// receipt is the debt of a primary to one worker. It is not replicated.
 type receipt struct {
 	received uint64 // sequences up to here have been taken in
-	told     uint64 // the worker knows of those up to here
-	since    Time   // when the first of those it does not know came
-	bytes    int    // how much they hold
+	told     uint64 // the worker knows that sequences up to here have been taken in
+	since    Time   // when the first sequence behind told was taken in
+	bytes    int    // payload of the sequences behind told
 	gap      bool
 	probed   bool // the next acknowledgement answers a probe
 	now      bool // answer at once
@@ -38,7 +38,8 @@ func (rc *receipt) forget(h *host) {
 	*rc = receipt{acks: rc.acks[:0], step: rc.step}
 }
 
-// received counts a push whose turn it is. The worker learns of it when it matters for its credit, or after a while.
+// received counts a push whose turn it is. The worker learns of it when it matters for its credit,
+// or after a while.
 func (l *ledger) received(rc *receipt, m *wire.Message) {
 	l.stats.Pushes++
 	if rc.received == rc.told {
@@ -51,7 +52,7 @@ func (l *ledger) received(rc *receipt, m *wire.Message) {
 	}
 }
 
-// probed tells a worker what became of its pushes from seq on.
+// probed tells a worker the outcomes of its pushes from seq on.
 func (l *ledger) probed(rk *rankState, rc *receipt, seq uint64) {
 	rc.now, rc.probed = true, true
 	for n := 0; seq <= rc.received && n < len(rk.bits)*64; n++ {
@@ -72,7 +73,8 @@ func (l *ledger) unfuse() {
 	}
 }
 
-// answered reports whether the outbox already answers a fused push by its value, which is an acknowledgement as well.
+// answered reports whether the outbox already answers a fused push by its value, which is an
+// acknowledgement as well.
 func (l *ledger) answered(rank uint16, seq uint64) bool {
 	for i := len(l.out.Sends) - 1; i >= 0 && i >= len(l.out.Sends)-l.cfg.Workers; i-- {
 		m := &l.out.Sends[i].Msg
@@ -106,7 +108,7 @@ func (l *ledger) forgetAll() {
 	}
 }
 
-// overdue makes receipts due that have waited for company long enough.
+// overdue makes receipts due that are older than AckDelay.
 func (l *ledger) overdue() {
 	for r := range l.receipts {
 		if rc := &l.receipts[r]; rc.received > rc.told && l.now-rc.since >= l.timing.AckDelay {

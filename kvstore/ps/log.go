@@ -2,7 +2,7 @@ package ps
 
 import "gomx/kvstore/wire"
 
-// kind says what a log entry does (wire.LogPlace.Kind).
+// kind is the effect of a log entry (wire.LogPlace.Kind).
 type kind uint8
 
 const (
@@ -14,7 +14,7 @@ const (
 	kindJoin                   // a new incarnation of a worker
 	kindSpec                   // sets the optimizer
 	kindStart                  // where that begins, when rounds have closed without it
-	kindBegin                  // a transfer begins: the backup forgets what it has
+	kindBegin                  // a transfer begins: the backup forgets its state
 	kindPart                   // the state of one entry, for a new backup
 	kindEnd                    // a transfer ends; the payload is the rest of the shard's state
 	kindTurn                   // the log of a primary begins that was the backup, and whose backup was the primary

@@ -16,9 +16,9 @@ type identity struct {
 	inc   uint32 // incarnation; 0 until a view names the process
 }
 
-// member is the part of a server or worker that keeps its place in the job: it says hello until a view names it, then sends
-// heartbeats, and adopts newer views. The scheduler answers a heartbeat that names an old view with the current one, so that no
-// view needs to be acknowledged.
+// member is the part of a server or worker that keeps its place in the job: it says hello until a
+// view names it, then sends heartbeats, and adopts newer views. The scheduler answers a heartbeat
+// that names an old view with the current one, so that no view needs to be acknowledged.
 type member struct {
 	identity
 	view   *wire.View // nil until one has come
@@ -45,7 +45,8 @@ func (m *member) number() uint64 {
 	return m.view.Number
 }
 
-// wake begins a step. It reports whether the process has stood still: then nothing that it has not heard means anything yet.
+// wake begins a step. It reports whether the process has stood still: then nothing that it has not
+// heard means anything yet.
 func (m *member) wake(now Time) (stood bool) {
 	stood = m.awake.step(now, &m.timing)
 	if stood {
@@ -78,7 +79,7 @@ func (m *member) send(to wire.Node, msg wire.Message, hold *Buffer) {
 
 var scheduler = wire.Node{Role: wire.Scheduler}
 
-// tickMember sends what the scheduler waits for.
+// tickMember sends the hello, heartbeat or goodbye that the scheduler waits for.
 func (m *member) tickMember(now Time, h wire.Heartbeat) {
 	m.alone = m.alone || m.awake.time-m.heard > m.timing.Patience
 	if m.fenced || now < m.beat && !m.asked {
@@ -139,8 +140,8 @@ func (m *member) adopt(msg *wire.Message) bool {
 	return true
 }
 
-// ours reports whether a message belongs to this job, comes from whom it says, and is not for another process in our place: numbers
-// of pushes and requests begin anew with every process.
+// ours reports whether a message belongs to this job, comes from the node that it names, and is not
+// for another process in this place: numbers of pushes and requests begin anew with every process.
 func (m *member) ours(from wire.Node, msg *wire.Message) bool {
 	return msg.Job == m.job && msg.From == from && !m.fenced && (msg.Target == 0 || msg.Target == m.inc)
 }
@@ -174,8 +175,8 @@ func (m *member) gone() bool {
 	return m.left && (m.inc == 0 || m.fenced || m.view.Member(m.self).Left)
 }
 
-// evicted takes in the scheduler's word that another process has this one's place: its views no longer
-// come here. One that has no place yet is named by its nonce.
+// evicted takes in the scheduler's word that another process has this one's place: its views no
+// longer come here. One that has no place yet is named by its nonce.
 func (m *member) evicted(msg *wire.Message) bool {
 	r := msg.Refusal()
 	if msg.Type != wire.TypeReject || r.Reason != wire.ReasonIncarnation {

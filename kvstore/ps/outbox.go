@@ -10,8 +10,8 @@ import (
 type Send struct {
 	To  wire.Node
 	Msg wire.Message
-	// Hold is what the payload belongs to: pass it to Release, in the goroutine that drives, when the transport is done with the
-	// payload. When it is nil the payload must be copied before the outbox is reset.
+	// Hold owns the payload: pass it to Release, in the driver's goroutine, when the transport is
+	// done with the payload. When it is nil the payload must be copied before the outbox is reset.
 	Hold *Buffer
 }
 
@@ -23,7 +23,8 @@ type Done struct {
 	Clock   uint64       // round of a push, version of a value
 }
 
-// Save asks for one shard's part of a snapshot to be written. Who drives calls Saved when it is durable.
+// Save asks for one shard's part of a snapshot to be written. The driver calls Saved when it is
+// durable.
 type Save struct {
 	Shard uint32
 	Clock uint64
@@ -37,7 +38,7 @@ type Part struct {
 	Name  string
 }
 
-// EventKind says what an event is about.
+// EventKind is the subject of an event.
 type EventKind uint8
 
 // Kinds of events: state changes worth a line in a log.
@@ -68,18 +69,21 @@ type Event struct {
 	Text  string
 }
 
-// Outbox is what a state machine wants done. Who drives it carries everything out, in the order of the fields, and resets it.
+// Outbox is the work that a state machine hands to its driver, which carries everything out, in the
+// order of the fields, and resets it.
 type Outbox struct {
-	// View, when set, is to be made durable, however long that takes: call Persisted then. It must not be changed.
+	// View, when set, is to be made durable, however long that takes: call Persisted then. It must
+	// not be changed.
 	View *wire.View
-	// Manifest, when set, completes a snapshot, all files of which are durable. Call Recorded when it is so too, or cannot be.
+	// Manifest, when set, completes a snapshot, all files of which are durable. Call Recorded when
+	// it is so too, or cannot be.
 	Manifest *wire.Manifest
 	// Discard are parts of snapshots that have failed, which may be removed.
 	Discard []Part
 	// Sends are messages, to be sent in this order.
 	Sends []Send
-	// Recall are nodes that read memory which must come back: when the messages above are sent, the connections to them are dropped,
-	// with all that is on its way, and made anew.
+	// Recall are nodes that read memory which must come back: when the messages above are sent, the
+	// connections to them are dropped, with all that is on its way, and made anew.
 	Recall []wire.Node
 	// Saves are parts of snapshots to be written.
 	Saves []Save
@@ -99,7 +103,7 @@ func (o *Outbox) Empty() bool {
 		len(o.Events) == 0 && o.Fatal == nil
 }
 
-// Reset forgets what has been carried out.
+// Reset empties the outbox, when all has been carried out.
 func (o *Outbox) Reset() {
 	clear(o.Sends)
 	clear(o.Done)
@@ -128,7 +132,8 @@ func (o *Outbox) recall(servers []uint16) {
 	}
 }
 
-// fuser puts small messages to one peer into batches: a wake-up costs more than the bytes of a small key.
+// fuser puts small messages to one peer into batches: a wake-up costs more than the bytes of a
+// small key.
 type fuser struct {
 	final int // sends that have been through it
 	spare []Send
@@ -203,7 +208,7 @@ func (s *fuseSlot) add(x *Send) {
 	x.Hold.drop()
 }
 
-// flush appends what has been collected to out.
+// flush appends the collected messages to out.
 func (s *fuseSlot) flush(out []Send) []Send {
 	switch {
 	case s.n == 1:
@@ -216,7 +221,7 @@ func (s *fuseSlot) flush(out []Send) []Send {
 		if cap(s.body) > cap(s.base) {
 			s.base = s.body[:0]
 		}
-		s.body = s.body[len(s.body):] // the message refers to what is before
+		s.body = s.body[len(s.body):] // the message refers to the bytes in front
 	}
 	s.n, s.first = 0, Send{}
 	return out

@@ -2,7 +2,8 @@ package ps
 
 import "gomx/kvstore/wire"
 
-// place brings the shards' places into line with who is there. All changes of one call become durable together, in one view.
+// place brings the shards' places into line with the servers that are there. All changes of one
+// call become durable together, in one view.
 func (s *Scheduler) place() {
 	if len(s.view.Shards) == 0 {
 		s.placeFirst()
@@ -29,7 +30,8 @@ func (s *Scheduler) place() {
 	s.balance()
 }
 
-// placeFirst spreads the shards over the servers when all are there. Empty copies are equal: backups are in sync from the start.
+// placeFirst spreads the shards over the servers when all are there. Empty copies are equal:
+// backups are in sync from the start.
 func (s *Scheduler) placeFirst() {
 	n := len(s.view.Servers)
 	for i := range s.view.Servers {
@@ -40,7 +42,8 @@ func (s *Scheduler) placeFirst() {
 	for i := range s.cfg.Shards {
 		sh := wire.Shard{Epoch: 1, Primary: s.replica(i % n)}
 		if s.cfg.Replicas == 2 {
-			// Shards with the same primary have different backups, so that the load of a dead server is shared.
+			// Shards with the same primary have different backups, so that the load of a dead
+			// server is shared.
 			sh.Backup, sh.InSync = s.replica((i%n+1+i/n%(n-1))%n), true
 		}
 		s.view.Shards = append(s.view.Shards, sh)
@@ -52,7 +55,8 @@ func (s *Scheduler) replica(rank int) wire.Replica {
 	return wire.Replica{Server: uint16(rank), Incarnation: s.view.Servers[rank].Incarnation}
 }
 
-// current reports whether a copy's process still holds its place, alive or not; alive whether it is heard of as well.
+// current reports whether a copy's process still holds its place, alive or not; alive whether it is
+// heard of as well.
 func (s *Scheduler) current(r wire.Replica) bool {
 	return !r.IsZero() && s.view.Servers[r.Server].Incarnation == r.Incarnation && !s.view.Servers[r.Server].Left
 }
@@ -61,22 +65,24 @@ func (s *Scheduler) alive(r wire.Replica) bool {
 	return s.current(r) && s.view.Servers[r.Server].Alive
 }
 
-// fresh reports whether a copy's process is there for certain: it has been heard of lately, and knows who has been given up.
+// fresh reports whether a copy's process is there for certain: it has been heard of lately, and
+// knows which servers have been given up.
 func (s *Scheduler) fresh(r wire.Replica) bool {
 	n := wire.Node{Role: wire.Server, Rank: r.Server}
 	return s.alive(r) && s.seen[n] >= s.proof && s.silence(n) <= s.cfg.Timing.Suspect
 }
 
-// hopeless reports whether a copy cannot serve: its process is gone, is silent without a connection, or has been silent for too long
-// to be waited for.
+// hopeless reports whether a copy cannot serve: its process is gone, is silent without a
+// connection, or has been silent for too long to be waited for.
 func (s *Scheduler) hopeless(r wire.Replica) bool {
 	n := wire.Node{Role: wire.Server, Rank: r.Server}
 	return !s.current(r) || !s.alive(r) && (s.hungUp(n) || s.silence(n) > s.cfg.Timing.Patience)
 }
 
-// replace reacts to the loss of a shard's copies. A copy that may come back is given up only for the sake of one that is there for
-// certain: when both are silent the one that is heard of first decides, and a copy that nothing can stand in for is waited for.
-// What is put off is looked at again with every tick.
+// replace reacts to the loss of a shard's copies. A copy that may come back is given up only for
+// the sake of one that is there for certain: when both are silent the one that is heard of first
+// decides, and a copy that nothing can stand in for is waited for. Decisions that are put off are
+// looked at again with every tick.
 func (s *Scheduler) replace(id uint32, sh *wire.Shard) {
 	promotable := !sh.Backup.IsZero() && sh.InSync
 	switch {
@@ -101,7 +107,8 @@ func (s *Scheduler) replace(id uint32, sh *wire.Shard) {
 	}
 }
 
-// takeBack returns a shard to a copy that was given up in a view of which nobody has heard yet: nothing has been committed without it.
+// takeBack returns a shard to a copy that was given up in a view of which nobody has heard yet:
+// nothing has been committed without it.
 func (s *Scheduler) takeBack(id uint32, sh *wire.Shard) bool {
 	if int(id) >= len(s.told.Shards) || s.told.Shards[id].Epoch == sh.Epoch {
 		return false
@@ -177,7 +184,8 @@ func (s *Scheduler) inSync(me *wire.Member, m *wire.Message) {
 	}
 }
 
-// diverged drops a backup whose state differs from the primary's. It is built again from the beginning.
+// diverged drops a backup whose state differs from the primary's. It is built again from the
+// beginning.
 func (s *Scheduler) diverged(me *wire.Member, m *wire.Message) {
 	if sh := s.ledBy(me, m); sh != nil && sh.Backup.Incarnation == m.CopyIncarnation() && !sh.Backup.IsZero() {
 		s.out.event(EventDiverged, wire.Node{Role: wire.Server, Rank: sh.Backup.Server}, m.Shard, sh.Epoch, "")
@@ -198,8 +206,8 @@ func (s *Scheduler) ledBy(me *wire.Member, m *wire.Message) *wire.Shard {
 	return sh
 }
 
-// ShardOf returns the shard on which a slice of a key lives: slices of one key, and keys that follow each other, are spread over
-// all shards.
+// ShardOf returns the shard on which a slice of a key lives: slices of one key, and keys that
+// follow each other, are spread over all shards.
 func ShardOf(id ID, shards int) uint32 {
 	return uint32((uint64(id.Key)*0x9E3779B1 + uint64(id.Slice)) % uint64(shards))
 }

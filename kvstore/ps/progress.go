@@ -11,10 +11,11 @@ type progress struct {
 	ticks   []uint64 // steps that earlier processes have ended by Clock, by shard
 }
 
-// position returns how many steps the worker has begun, those of processes before it included.
+// position returns how many steps the worker has begun, steps of processes before it included.
 func (pg *progress) position() uint64 { return max(pg.started, pg.clock, pg.begun) }
 
-// step notes that a step has begun. Barriers may wait until a worker that took over a place has begun its first.
+// step notes that a step has begun. Barriers may wait until a worker that took over a place has
+// begun its first.
 func (pg *progress) step(n uint64) {
 	pg.asked = pg.asked || pg.started > 0 && pg.begun <= pg.started && n > pg.started
 	pg.begun = max(pg.begun, n)

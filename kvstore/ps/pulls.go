@@ -2,7 +2,7 @@ package ps
 
 import "gomx/kvstore/wire"
 
-// pulls answers pulls, and keeps those that cannot be answered yet.
+// pulls answers pulls, and keeps the ones that cannot be answered yet.
 type pulls struct {
 	*host
 	*seat
@@ -46,7 +46,8 @@ func (pl *pulls) pull(m *wire.Message) {
 	pl.pullEntry(e, m)
 }
 
-// pullEntry answers a pull of a known entry, or lets it wait: a fused pull is the second half of a push.
+// pullEntry answers a pull of a known entry, or lets it wait: a fused pull is the second half of a
+// push.
 func (pl *pulls) pullEntry(e *entry, m *wire.Message) {
 	p := parked{
 		from: m.From, inc: m.Incarnation, seq: m.Seq, fused: m.Type == wire.TypePushPull, exact: m.Flags&wire.FlagExact != 0,
@@ -102,7 +103,8 @@ func (pl *pulls) answer(p *parked) bool {
 		return false
 	case e.direct || e.version == p.need:
 	case e.version == p.need+1 && e.prev != nil:
-		// Others need not wait for this pull: the round after has closed, and the one that was asked for is still here.
+		// Others need not wait for this pull: the round after has closed, and the one that was
+		// asked for is still here.
 		clock, buf = p.need, e.prev
 	case p.exact:
 		pl.rejectParked(p, wire.ReasonGone)
@@ -121,7 +123,7 @@ func (pl *pulls) valueMessage(p *parked, clock uint64) wire.Message {
 	rc := &pl.receipts[p.from.Rank]
 	m.Shard, m.Epoch = pl.id, pl.epoch
 	a := wire.Answer{Seq: p.seq, Version: clock, Received: rc.received, Fused: p.fused}
-	rc.told, rc.bytes, rc.now = rc.received, 0, rc.now && rc.gap // the value says what has been received
+	rc.told, rc.bytes, rc.now = rc.received, 0, rc.now && rc.gap // the value has the receipt
 	m.Key, m.Slice, m.Slices, m.Target = p.entry.id.Key, p.entry.id.Slice, p.entry.slices, p.inc
 	if p.fused {
 		rk := &pl.ranks[p.from.Rank]

@@ -2,8 +2,9 @@ package ps
 
 import "gomx/kvstore/wire"
 
-// A question that cannot be answered yet waits on the server and is answered as soon as it can be: when the entry that it is about is
-// in the log, or when the server knows the view that its sender knows. Workers repeat their questions because messages get lost.
+// A question that cannot be answered yet waits on the server and is answered as soon as it can be:
+// when the entry that it is about is in the log, or when the server knows the view that its sender
+// knows. Workers repeat their questions because messages get lost.
 
 // questions keeps the questions about a shard that cannot be answered yet.
 type questions struct {
@@ -22,7 +23,7 @@ type asked struct {
 	until   Time         // forgotten then, unless it is repeated
 }
 
-// park lets a question wait. Who repeats one is told whom it waits for.
+// park lets a question wait. A worker that repeats one is told for which node it waits.
 func (q *questions) park(m *wire.Message, on wire.Node) {
 	mine := 0
 	for i := range q.asks {
@@ -45,7 +46,8 @@ func (q *questions) park(m *wire.Message, on wire.Node) {
 	q.asks = append(q.asks, a)
 }
 
-// answerAsks answers the questions about a shard that can be answered now, and forgets those that nobody repeats.
+// answerAsks answers the questions about a shard that can be answered now, and forgets questions
+// that are not repeated.
 func (q *questions) answerAsks() {
 	kept := q.asks[:0]
 	for i := range q.asks {

@@ -2,12 +2,12 @@ package ps
 
 import "gomx/kvstore/wire"
 
-// rankState is what a shard knows about one worker's pushes. It is replicated.
+// rankState is a shard's knowledge of one worker's pushes. It is replicated.
 type rankState struct {
 	incarnation uint32
 	low         uint64   // all sequences up to low are in the log
 	bits        []uint64 // which of the sequences from low+1 to low+window are
-	fates       []uint64 // outcomes of the sequences around low, 2 bits each, for those who ask again
+	fates       []uint64 // outcomes of the sequences around low, 2 bits each, for workers that ask again
 	tick        uint64
 	away        bool // has joined and not said where it starts: nobody waits for its ticks
 }
@@ -21,7 +21,7 @@ func (r *rankState) has(seq uint64) bool {
 	return seq-r.low <= n && r.bits[seq/64%uint64(len(r.bits))]&(1<<(seq%64)) != 0
 }
 
-// outcome returns what became of a sequence that is in the log.
+// outcome returns the outcome of a sequence that is in the log.
 func (r *rankState) outcome(seq uint64) wire.Outcome {
 	return wire.Outcome(r.fates[seq/32%uint64(len(r.fates))]>>(seq%32*2)&3) + wire.Applied
 }

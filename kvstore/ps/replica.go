@@ -7,8 +7,9 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// replica is the replicated state of one copy of a shard. It is changed by apply alone, in the order of
-// the log, and by the parts of a transfer or snapshot: all copies go through the same states.
+// replica is the replicated state of one copy of a shard. It is changed by apply alone, in the
+// order of the log, and by the parts of a transfer or snapshot: all copies go through the same
+// states.
 type replica struct {
 	*host
 	*seat
@@ -118,8 +119,8 @@ func (rp *replica) applyDirect(le *logEntry, payload []byte) {
 	}
 }
 
-// applyJoin begins the sequences of a worker's new incarnation. When rounds may close without it, nobody waits for it until it has
-// said where it starts.
+// applyJoin begins the sequences of a worker's new incarnation. When rounds may close without it,
+// nobody waits for it until it has said where it starts.
 func (rp *replica) applyJoin(le *logEntry) {
 	rank := int(le.id.Key)
 	rk := &rp.ranks[rank]
@@ -135,7 +136,8 @@ func (rp *replica) applyJoin(le *logEntry) {
 	}
 }
 
-// applyStart says where a worker starts: behind a round, behind a push of keys without rounds, and behind a step of tables.
+// applyStart says where a worker starts: behind a round, behind a push of keys without rounds, and
+// behind a step of tables.
 func (rp *replica) applyStart(le *logEntry, payload []byte) {
 	rank := int(le.id.Key)
 	rk := &rp.ranks[rank]

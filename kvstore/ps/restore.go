@@ -5,11 +5,12 @@ import (
 	"fmt"
 )
 
-// RestoredVersion is the version of an optimizer from a snapshot: a job that continues sets its own under higher numbers.
+// RestoredVersion is the version of an optimizer from a snapshot: a job that continues sets its own
+// under higher numbers.
 const RestoredVersion = 1
 
-// restore fills a fresh shard from the snapshot that the job continues from. Incarnations start anew: sequences of the old run
-// mean nothing, clocks stay.
+// restore fills a fresh shard from the snapshot that the job continues from. Incarnations start
+// anew: sequences of the old run mean nothing, clocks stay.
 func (rp *replica) restore() {
 	if rp.cfg.Restore == nil {
 		return

@@ -8,8 +8,9 @@ type rounds struct {
 	spare []*round // not in use
 }
 
-// round collects the pushes of one clock to one entry. Sums are taken in the order of the ranks, so that they do not depend on
-// timing: a push is added when all expected lower ranks have been, and kept until then.
+// round collects the pushes of one clock to one entry. Sums are taken in the order of the ranks, so
+// that they do not depend on timing: a push is added when all expected lower ranks have been, and
+// kept until then.
 type round struct {
 	clock uint64
 	sum   *Buffer
@@ -23,7 +24,7 @@ type round struct {
 type contribution struct {
 	in      bool
 	added   bool
-	known   bool // the values are those of an earlier incarnation
+	known   bool // an earlier incarnation has sent the values
 	codec   uint8
 	inc     uint32
 	seq     uint64
@@ -44,7 +45,7 @@ func (rs *rounds) newRound(e *entry, clock uint64) *round {
 	return rd
 }
 
-// freeRound forgets a round and what it holds.
+// freeRound forgets a round and releases its memory.
 func (rs *rounds) freeRound(rd *round) {
 	for i := range rd.have {
 		c := &rd.have[i]
@@ -68,7 +69,8 @@ func (rs *rounds) letGo(c *contribution) {
 	c.payload, c.owner = nil, nil
 }
 
-// skipRounds gives up rounds before a clock that nobody contributes to: all who count start behind them.
+// skipRounds gives up rounds before a clock without contributions: all workers that count start
+// behind them.
 func (rs *rounds) skipRounds(e *entry, clock uint64) {
 	if clock <= e.closed+1 {
 		return
@@ -99,7 +101,8 @@ func (rs *rounds) add(e *entry, rd *round, c *contribution, payload []byte) {
 	c.added = true
 }
 
-// sumUp adds what is kept, as far as the order of ranks allows. It reports whether all who are expected have contributed.
+// sumUp adds the payloads that are kept, as far as the order of ranks allows. It reports whether
+// all expected workers have contributed.
 func (rs *rounds) sumUp(e *entry, rd *round) bool {
 	for rd.done < len(rd.have) {
 		c := &rd.have[rd.done]
@@ -125,7 +128,7 @@ func (rs *rounds) missing(e *entry, rd *round) int {
 	return -1
 }
 
-// complete reports whether a round can be closed, after adding what can be added.
+// complete reports whether a round can be closed, after adding all that can be added.
 func (rs *rounds) complete(e *entry, rd *round) bool {
 	if rs.cfg.Backups == 0 {
 		return rs.sumUp(e, rd) && rd.n > 0
@@ -139,7 +142,7 @@ func (rs *rounds) complete(e *entry, rd *round) bool {
 			expected++
 		}
 	}
-	// A worker that is about to start is one of those whom the round need not wait for.
+	// A worker that is about to start is one of the workers that may be left out.
 	if rd.n == 0 || rd.n < min(expected, counted-rs.cfg.Backups) {
 		return false
 	}

@@ -4,8 +4,9 @@ import "gomx/kvstore/wire"
 
 // route is a worker's way to one shard.
 //
-// Pushes leave in the order of their sequences and are taken in by the server in that order. What was sent and not received is
-// repeated from the first gap on; what was received and not committed is asked for by a probe, which carries no values.
+// Pushes leave in the order of their sequences and are taken in by the server in that order. Pushes
+// that were sent and not received are repeated from the first gap on; a probe, which carries no
+// values, asks for pushes that were received and not committed.
 type route struct {
 	id       uint32
 	epoch    uint64
@@ -24,7 +25,7 @@ func newRoute(id uint32) *route {
 	return &route{id: id, next: 1, flight: flight{window[part]{first: 1}}}
 }
 
-// flight is a queue of pushes with consecutive sequences. Those that are committed leave it from the front.
+// flight is a queue of pushes with consecutive sequences. Committed pushes leave it from the front.
 type flight struct{ window[part] }
 
 // commit removes a push.
@@ -38,8 +39,8 @@ func (f *flight) commit(seq uint64) {
 	}
 }
 
-// returned reports whether the primary, though it is the one we know, may have been another in the meantime: what it had taken in and
-// not committed is forgotten then.
+// returned reports whether the primary, though it is the one we know, may have been a backup in the
+// meantime: it has forgotten then which pushes it had taken in and not committed.
 func (r *route) returned(epoch uint64) bool { return epoch > r.epoch+1 }
 
 // passCommitted moves received past pushes that are committed: every primary knows them.

@@ -2,7 +2,7 @@ package ps
 
 import "gomx/kvstore/wire"
 
-// routes sends the parts of calls to the shards, and takes in what became of pushes.
+// routes sends the parts of calls to the shards, and takes in the outcomes of pushes.
 type routes struct {
 	*agent
 	*calls
@@ -77,7 +77,8 @@ func (rt *routes) turn(sl *slice) {
 	}
 }
 
-// ready puts a push among those that leave when there is credit, sorted by priority. Pushes of one slice never overtake each other.
+// ready puts a push into the list of pushes that leave when there is credit, sorted by priority.
+// Pushes of one slice never overtake each other.
 func (rt *routes) ready(p *part) {
 	r := rt.shards[p.shard]
 	for _, other := range r.ready {
@@ -96,7 +97,8 @@ func (rt *routes) ready(p *part) {
 	rt.pump(r)
 }
 
-// pump sends what credit and window allow. A push gets its sequence when it leaves for the first time, and keeps it.
+// pump sends as many pushes as credit and window allow. A push gets its sequence when it leaves for
+// the first time, and keeps it.
 func (rt *routes) pump(r *route) {
 	for len(r.ready) > 0 && !r.lost && r.epoch > 0 {
 		p := r.ready[len(r.ready)-1]
@@ -163,7 +165,7 @@ func (rt *routes) sendAsk(p *part) {
 	rt.send(wire.Node{Role: wire.Server, Rank: r.primary.Server}, m, hold)
 }
 
-// probe asks what became of pushes that were received and are not committed.
+// probe asks for the outcomes of pushes that were received and are not committed.
 func (rt *routes) probe(r *route) {
 	m := rt.message(wire.TypeProbe)
 	m.Shard, m.Epoch, m.Seq = r.id, r.epoch, r.flight.first
@@ -171,7 +173,7 @@ func (rt *routes) probe(r *route) {
 	rt.send(wire.Node{Role: wire.Server, Rank: r.primary.Server}, m, nil)
 }
 
-// tickRoute repeats what has had no answer for too long.
+// tickRoute repeats messages that have had no answer for too long.
 func (rt *routes) tickRoute(r *route) {
 	if r.epoch == 0 || r.lost {
 		return
@@ -200,7 +202,7 @@ func (rt *routes) tickRoute(r *route) {
 	}
 }
 
-// acked takes in what became of pushes.
+// acked takes in the outcomes of pushes.
 func (rt *routes) acked(r *route, m *wire.Message) {
 	acks, err := wire.DecodeAcks(m.Payload)
 	if err != nil {
@@ -210,7 +212,7 @@ func (rt *routes) acked(r *route, m *wire.Message) {
 	a := m.Receipt()
 	rt.took(r, a.Received)
 	if a.Probed && a.Received < r.received {
-		// The primary does not have what we think it has, whyever: it is the one that knows.
+		// The primary lacks pushes that it once said it had: it is the one that knows.
 		r.received = a.Received
 		r.passCommitted()
 		rt.resend(r)
@@ -268,7 +270,8 @@ func (rt *routes) commit(r *route, seq uint64, o wire.Outcome) {
 		rt.finish(p)
 		return
 	}
-	// The value is on its way; if not, it is asked for by name. Meanwhile the caller's values are not needed any more.
+	// The value is on its way; if not, it is asked for by name. Meanwhile the caller's values are
+	// not needed any more.
 	rt.fused(p)
 }
 

@@ -7,14 +7,17 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// Rows of a table. A table is a key that is cut into blocks of whole rows. The payload of a pull lists row numbers within the
-// block, 4 bytes each. That of a push has one group for each block: key, slice, number of rows, bytes of deltas, then the rows'
-// numbers and one delta per row, each part padded to 8 bytes.
+// Rows of a table. A table is a key that is cut into blocks of whole rows. The payload of a pull
+// lists row numbers within the block, 4 bytes each. That of a push has one group for each block:
+// key, slice, number of rows, bytes of deltas, then the rows' numbers and one delta per row, each
+// part padded to 8 bytes.
 //
-// What a worker pushes in one step is kept until its tick comes and becomes one entry of the log: a step is on a shard as a whole or
-// not at all, so that a worker that repeats a step after a crash knows what is there.
+// The rows that a worker pushes in one step are kept until its tick comes and become one entry of
+// the log: a step is on a shard as a whole or not at all, so that a worker that repeats a step
+// after a crash knows which rows are there.
 
-// tickLimit is how many bytes of rows a worker may change on one shard in one step, or read of one block at once.
+// tickLimit is how many bytes of rows a worker may change on one shard in one step, or read of one
+// block at once.
 const tickLimit = 32 << 20
 
 const groupHead = 16
@@ -102,7 +105,7 @@ func (rp *replica) checkRows(b []byte) error {
 	return nil
 }
 
-// step is what a worker has pushed since its last tick.
+// step is the rows that a worker has pushed since its last tick.
 type step struct {
 	seqs  []uint64
 	bytes []byte
@@ -167,7 +170,8 @@ func (rp *replica) applyRows(b []byte) {
 	}
 }
 
-// answerRows answers a pull of rows when the puller's own clock is committed and everybody's is high enough.
+// answerRows answers a pull of rows when the puller's own clock is committed and the clocks of all
+// reach the one that the pull needs.
 func (pl *pulls) answerRows(p *parked) bool {
 	low := uint64(1<<64 - 1)
 	for r := range pl.ranks {

@@ -19,22 +19,27 @@ type SchedulerConfig struct {
 	View *wire.View
 }
 
-// Scheduler decides who is in the job and where every shard lives. Nothing else depends on it: values and gradients flow while it is
-// away. It is a state machine that one goroutine drives.
+// Scheduler decides which processes are in the job and where every shard lives. Nothing else
+// depends on it: values and gradients flow while it is away. It is a state machine that one
+// goroutine drives.
 //
-// A view is durable before anybody hears of it: Outbox.View asks for that, and Persisted says that it is done. One view at a time is
-// being made durable; meanwhile the scheduler goes on, and what changes goes into the next one. At most one server commits to a shard
-// in an epoch:
+// A view is durable before anybody hears of it: Outbox.View asks for that, and Persisted says that
+// it is done. One view at a time is being made durable; meanwhile the scheduler goes on, and
+// changes go into the next one. At most one server commits to a shard in an epoch:
 //  1. Only a copy that the durable view calls in sync is promoted, and promotion raises the epoch.
-//  2. A primary commits without its backup only when a durable view says that the backup may not be promoted.
+//  2. A primary commits without its backup only when a durable view says that the backup may not be
+//     promoted.
 //  3. A backup takes log entries of its own epoch only.
-//  4. When the copies of a shard change places the old primary is a backup in sync from then on: it commits nothing any more, and
-//     has all that the other may have committed.
+//  4. When the copies of a shard change places the old primary is a backup in sync from then on: it
+//     commits nothing any more, and has all that the other may have committed.
 //
-// A copy that is silent is given up only for the sake of one whose server is there for certain. Two rules make it certain:
-//  5. Silence counts only while the scheduler itself is awake, and counts anew for all when it has stood still.
-//  6. A server is there when it has named, in a heartbeat, a view that was made after the last server was given up, and after the
-//     scheduler stood still or began. A heartbeat that has waited in a queue names an older one.
+// A copy that is silent is given up only for the sake of one whose server is there for certain. Two
+// rules make it certain:
+//  5. Silence counts only while the scheduler itself is awake, and counts anew for all when it has
+//     stood still.
+//  6. A server is there when it has named, in a heartbeat, a view that was made after the last
+//     server was given up, and after the scheduler stood still or began. A heartbeat that has
+//     waited in a queue names an older one.
 type Scheduler struct {
 	cfg     SchedulerConfig
 	out     Outbox
@@ -46,11 +51,11 @@ type Scheduler struct {
 	writing *wire.View // is being made durable, nil when none is
 	changed bool       // view has changed since the last one that was written
 	hushed  uint64     // number of a view of which nobody is to hear: the next one takes something in it back
-	proof   uint64     // who is there has named this view or a later one
+	proof   uint64     // a server that is there has named this view or a later one
 
 	last    map[wire.Node]Time   // awake time at which each node was heard of, or given time to be heard of
 	seen    map[wire.Node]uint64 // view that each node has named in a heartbeat
-	buried  map[wire.Node]uint64 // view in which a node was given up: who names it is back
+	buried  map[wire.Node]uint64 // view in which a node was given up: a node that names it is back
 	beats   map[wire.Node]wire.Heartbeat
 	retired map[uint64]bool // nonces of processes that were replaced: their late hellos mean nothing
 	asking  map[uint64]Time // nonces of processes that ask for a place which is taken, and since which awake time
@@ -61,7 +66,7 @@ type Scheduler struct {
 	answer  []wire.Node // workers that wait for the snapshot of the view that is being written
 	forgot  Time        // awake time at which a node first named a view that this scheduler cannot know
 	load    []int       // shards that each server leads, while balance counts
-	ways    []reached   // on which it looks for one who leads less
+	ways    []reached   // of balance, from the server that leads too many shards
 
 	promised map[wire.Node]promise // places that guests have been told to take
 }
@@ -104,13 +109,14 @@ func NewScheduler(c SchedulerConfig) (*Scheduler, error) {
 	return s, nil
 }
 
-// Out returns what the scheduler wants done. The caller carries it out and resets it.
+// Out returns the scheduler's outbox. The caller carries it out and resets it.
 func (s *Scheduler) Out() *Outbox { return &s.out }
 
 // View returns the last view that is durable. It must not be changed.
 func (s *Scheduler) View() *wire.View { return s.told }
 
-// Heartbeat returns what a node said of itself last, and for how long it has been silent while the scheduler was awake.
+// Heartbeat returns the last heartbeat of a node, and for how long the node has been silent while
+// the scheduler was awake.
 func (s *Scheduler) Heartbeat(n wire.Node) (wire.Heartbeat, Time) { return s.beats[n], s.silence(n) }
 
 // Done reports whether all workers have said goodbye, and everybody has been told: the job is over.
@@ -126,7 +132,8 @@ func over(v *wire.View) bool {
 	return true
 }
 
-// start begins a step. A scheduler that took over, or has stood still, gives everybody time to be heard of.
+// start begins a step. A scheduler that took over, or has stood still, gives everybody time to be
+// heard of.
 func (s *Scheduler) start(now Time) {
 	s.now = now
 	began := s.awake.began
@@ -150,7 +157,8 @@ func (s *Scheduler) start(now Time) {
 	}
 }
 
-// prove wants servers to name a view that is yet to be made before anything is decided for their sake.
+// prove wants servers to name a view that is yet to be made before anything is decided for their
+// sake.
 func (s *Scheduler) prove() {
 	s.proof, s.changed = s.view.Number+1, true
 }
@@ -168,7 +176,8 @@ func (s *Scheduler) each(f func(m *wire.Member)) {
 	}
 }
 
-// Handle takes in a message that a transport received from a node. The message and its payload are not kept.
+// Handle takes in a message that a transport received from a node. The message and its payload are
+// not kept.
 func (s *Scheduler) Handle(now Time, from wire.Node, m *wire.Message) {
 	s.start(now)
 	me := s.view.Member(from)
@@ -184,7 +193,7 @@ func (s *Scheduler) Handle(now Time, from wire.Node, m *wire.Message) {
 		return
 	}
 	if m.Incarnation == 0 || m.Incarnation != me.Incarnation {
-		s.stranger(me, m)
+		s.replaced(me, m)
 		return
 	}
 	s.last[from] = s.awake.time
@@ -212,9 +221,10 @@ func (s *Scheduler) Handle(now Time, from wire.Node, m *wire.Message) {
 	s.settle()
 }
 
-// stranger handles a message of a process that does not hold its place: it sees in the view that it has been replaced. One that names
-// a view which this scheduler has not made knows of another scheduler, whose view is lost.
-func (s *Scheduler) stranger(me *wire.Member, m *wire.Message) {
+// replaced handles a message of a process that does not hold its place: it sees in the view that it
+// has been replaced. One that names a view which this scheduler has not made knows of another
+// scheduler, whose view is lost.
+func (s *Scheduler) replaced(me *wire.Member, m *wire.Message) {
 	s.tell(me.Node)
 	if m.Type == wire.TypeHeartbeat && m.ViewNumber() > s.view.Number && len(s.view.Shards) == 0 && s.forgot < 0 {
 		s.forgot = s.awake.time
@@ -222,7 +232,8 @@ func (s *Scheduler) stranger(me *wire.Member, m *wire.Message) {
 	}
 }
 
-// hello gives a process its place. A process that takes over a place ends the incarnation before it.
+// hello gives a process its place. A process that takes over a place ends the incarnation before
+// it.
 func (s *Scheduler) hello(me *wire.Member, m *wire.Message) {
 	h, err := wire.DecodeHello(m.Payload)
 	if err != nil || h.Rank != int32(me.Node.Rank) {
@@ -259,8 +270,8 @@ func (s *Scheduler) hello(me *wire.Member, m *wire.Message) {
 	s.out.event(EventJoined, me.Node, 0, 0, fmt.Sprintf("incarnation %d at %s", me.Incarnation, me.Addr))
 }
 
-// heartbeat takes in a sign of life. A node that was given up and had no successor comes back when it knows that it was, but for
-// workers under Shrink, whose rounds have been closed without them.
+// heartbeat takes in a sign of life. A node that was given up and had no successor comes back when
+// it knows that it was, but for workers under Shrink, whose rounds have been closed without them.
 func (s *Scheduler) heartbeat(me *wire.Member, m *wire.Message) {
 	if h, err := wire.DecodeHeartbeat(m.Payload); err == nil {
 		s.beats[me.Node] = h
@@ -299,7 +310,8 @@ func (s *Scheduler) send(to wire.Node, m wire.Message) {
 	s.out.Sends = append(s.out.Sends, Send{To: to, Msg: m})
 }
 
-// settle draws the consequences of what has changed, and has the view made durable unless one is being made so.
+// settle draws the consequences of changes, and has the view made durable unless one is being made
+// so.
 func (s *Scheduler) settle() {
 	s.place()
 	s.passBarriers()

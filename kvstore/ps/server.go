@@ -6,8 +6,8 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// Server holds shards as primary or backup. It is a state machine: Handle and Tick change it, and leave in its Outbox what is to
-// be done. One goroutine drives it.
+// Server holds shards as primary or backup. It is a state machine: Handle and Tick change it, and
+// leave the work for its driver in its Outbox. One goroutine drives it.
 type Server struct {
 	*host
 	*rounds
@@ -31,7 +31,8 @@ func NewServer(c ServerConfig) (*Server, error) {
 	return &Server{host: h, rounds: &rounds{host: h}}, nil
 }
 
-// Out returns what the server wants done, after collecting what it owes others. The caller carries it out and resets it.
+// Out returns the server's outbox, after collecting the acknowledgements that are due. The caller
+// carries it out and resets it.
 func (s *Server) Out() *Outbox {
 	for _, sh := range s.shards {
 		if sh != nil {
@@ -42,7 +43,7 @@ func (s *Server) Out() *Outbox {
 	return &s.out
 }
 
-// Release takes back what a Send held.
+// Release takes back the Hold of a Send.
 func (s *Server) Release(b *Buffer) { b.release() }
 
 // View returns the server's view, nil before it has one. It must not be changed.
@@ -54,7 +55,8 @@ func (s *Server) Incarnation() uint32 { return s.inc }
 // Fenced reports whether another process has taken the server's place: it can only end.
 func (s *Server) Fenced() bool { return s.fenced }
 
-// Handle takes in a message that a transport received from a node. The message and its payload are not kept.
+// Handle takes in a message that a transport received from a node. The message and its payload are
+// not kept.
 func (s *Server) Handle(now Time, from wire.Node, m *wire.Message) {
 	s.start(now)
 	if !s.ours(from, m) {
@@ -83,7 +85,7 @@ func (s *Server) dispatch(m *wire.Message) {
 	sh := s.shards[m.Shard]
 	switch {
 	case !s.view.Current(m.From, m.Incarnation):
-		s.stranger(m)
+		s.unnamed(m)
 	case m.Epoch > sh.epoch:
 		s.early(m) // its sender knows a newer view
 	case m.From.Role == wire.Worker && sh.role != primary:
@@ -106,8 +108,9 @@ func (s *Server) unserved(m *wire.Message) {
 	s.reject(m, wire.ReasonNotPrimary)
 }
 
-// stranger handles a message from an incarnation that our view does not name: an old one is told so, a newer one makes us ask.
-func (s *Server) stranger(m *wire.Message) {
+// unnamed handles a message from an incarnation that our view does not name: an old one is told so,
+// a newer one makes us ask.
+func (s *Server) unnamed(m *wire.Message) {
 	known := s.view.Member(m.From)
 	if known == nil || m.Incarnation > known.Incarnation {
 		s.early(m)
@@ -140,8 +143,8 @@ func (s *Server) fromScheduler(m *wire.Message) {
 	}
 }
 
-// Tick lets time pass: heartbeats, repetitions, and pulls that nobody asks for any more. It should be called every few
-// milliseconds.
+// Tick lets time pass: heartbeats, repetitions, and pulls that nobody asks for any more. It should
+// be called every few milliseconds.
 func (s *Server) Tick(now Time) {
 	s.start(now)
 	if s.fenced {
@@ -182,7 +185,7 @@ func (s *Server) heartbeat() wire.Heartbeat {
 	return h
 }
 
-// Stats returns what the server has done so far.
+// Stats returns the figures of the server so far.
 func (s *Server) Stats() ServerStats {
 	st := s.stats
 	st.Memory = s.mem.used
@@ -198,11 +201,13 @@ func (s *Server) Stats() ServerStats {
 // Gone reports whether the scheduler knows that the server has left.
 func (s *Server) Gone() bool { return s.gone() }
 
-// Leave says goodbye to the scheduler, which moves the server's shards at once. Ticks should go on until Gone.
+// Leave says goodbye to the scheduler, which moves the server's shards at once. Ticks should go on
+// until Gone.
 func (s *Server) Leave() { s.bye() }
 
-// Checksum returns a checksum over a shard's whole replicated state and the index of its last log entry; ok is false when the
-// server has no complete copy. Copies with the same index have the same checksum.
+// Checksum returns a checksum over a shard's whole replicated state and the index of its last log
+// entry; ok is false when the server has no complete copy. Copies with the same index have the same
+// checksum.
 func (s *Server) Checksum(shard uint32) (index uint64, sum uint32, ok bool) {
 	if int(shard) >= len(s.shards) || s.shards[shard] == nil || !s.shards[shard].whole() {
 		return 0, 0, false
@@ -223,7 +228,8 @@ func (s *Server) Saved(save *Save, name string) {
 	s.send(scheduler, s.savedMessage(save, name), nil) // given up meanwhile: it may be removed
 }
 
-// SaveFailed says that a shard's part of a snapshot could not be written: the snapshot fails for all.
+// SaveFailed says that a shard's part of a snapshot could not be written: the snapshot fails for
+// all.
 func (s *Server) SaveFailed(save *Save) {
 	if int(save.Shard) < len(s.shards) && s.shards[save.Shard] != nil {
 		s.shards[save.Shard].saveFailed(save)

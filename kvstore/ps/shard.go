@@ -2,7 +2,7 @@ package ps
 
 import "gomx/kvstore/wire"
 
-// role is what a server is for a shard.
+// role is the part of a server in a shard.
 type role uint8
 
 const (
@@ -95,12 +95,14 @@ func (sh *shard) fromWorker(m *wire.Message) {
 	}
 }
 
-// hasCommitted tells workers what a log entry means for them. It runs on the primary after apply.
+// hasCommitted draws the consequences of a log entry for workers. It runs on the primary after
+// apply.
 func (sh *shard) hasCommitted(le *logEntry) {
 	body, _ := wire.DecodeEntry(le.body())
 	e := le.entry
 	if le.kind == kindJoin {
-		// What has been committed since the join was put into the log is news of the incarnation before.
+		// Pushes that were committed since the join was put into the log are the incarnation
+		// before's.
 		sh.receipts[le.id.Key].forget(sh.host)
 	}
 	if le.kind == kindInit {
@@ -142,7 +144,7 @@ func (sh *shard) flush() {
 	}
 }
 
-// tickPrimary repeats what was not answered and drops pulls that nobody repeats.
+// tickPrimary repeats messages without an answer and drops pulls that are not repeated.
 func (sh *shard) tickPrimary() {
 	sh.overdue()
 	sh.tickPeer()
@@ -175,8 +177,8 @@ func (sh *shard) membersChanged() {
 	sh.unparkRows()
 }
 
-// promote turns a backup into the primary: what it has applied is the whole truth, and for one that was the primary before, what it
-// has in its log.
+// promote turns a backup into the primary: its state is the whole truth, with the log of one that
+// was the primary before.
 func (sh *shard) promote() {
 	sh.cut(never)
 	sh.role = primary
@@ -201,8 +203,8 @@ func (sh *shard) close() {
 	sh.entries, sh.order, sh.asks = nil, nil, nil
 }
 
-// demote turns a primary into the backup of the one with whom it changed places. What workers have sent and is not in the log is
-// forgotten: they send it to the other.
+// demote turns a primary into the backup of the server with which it changed places. Pushes that
+// are not in the log are forgotten: workers send them to the other.
 func (sh *shard) demote() {
 	sh.role, sh.tail, sh.peer, sh.snap = backup, true, nil, nil
 	for _, e := range sh.order {

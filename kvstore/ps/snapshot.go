@@ -7,17 +7,18 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// snapshot collects one shard's state at one clock, while training goes on: every entry is taken when its round of that clock is
-// applied, or at once when it has just been. Values are taken by reference, for they are not changed any more.
+// snapshot collects one shard's state at one clock, while training goes on: every entry is taken
+// when its round of that clock is applied, or at once when it has just been. Values are taken by
+// reference, for they are not changed any more.
 type snapshot struct {
 	clock uint64
 	try   uint32 // attempt at a snapshot of this clock
 	all   bool   // everything as it is: nobody pushes meanwhile
-	begun uint64 // index of the last entry applied when it began: what is created later is not part of it
+	begun uint64 // index of the last entry applied when it began: entries that are created later are not part of it
 	left  int
 	taken map[ID][]byte // nil when all has been handed over
 	saved bool
-	done  wire.Message // what the scheduler is told
+	done  wire.Message // report to the scheduler
 }
 
 // snapshots makes one shard's parts of snapshots.
@@ -69,7 +70,7 @@ const (
 	snapshotVersion = 1
 )
 
-// finishSnapshot hands a complete snapshot to who writes it.
+// finishSnapshot hands a complete snapshot to the driver.
 func (sn *snapshots) finishSnapshot() {
 	snap := sn.snap
 	if snap == nil || snap.left > 0 || snap.taken == nil {

@@ -9,13 +9,14 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// The replicated state of a shard as bytes: a head and one part per entry. Transfers send the parts one by one, snapshots keep them
-// in a file.
+// The replicated state of a shard as bytes: a head and one part per entry. Transfers send the parts
+// one by one, snapshots keep them in a file.
 
 // errState is wrapped by errors about states that cannot be read.
 var errState = errors.New("damaged state of a shard")
 
-// appendPart appends the state of an entry: value, the version before, clocks, and what the optimizer keeps.
+// appendPart appends the state of an entry: value, the version before, clocks, and the optimizer's
+// state.
 func (rp *replica) appendPart(dst []byte, e *entry) []byte {
 	return appendPart(dst, e, e.version, e.value.data(), e.prevData(), rp.updater.AppendState(nil, e.id))
 }
@@ -58,7 +59,8 @@ func cut(b *[]byte, n uint64) ([]byte, error) {
 	return out, nil
 }
 
-// setPart makes an entry what a part says, and creates it if it is not there. It returns what follows the part.
+// setPart gives an entry the state of a part, and creates it if it is not there. It returns the
+// bytes behind the part.
 func (rp *replica) setPart(b []byte) ([]byte, error) {
 	const fixed = 16 + 4*8
 	h, err := cut(&b, fixed)
@@ -116,7 +118,7 @@ func (rp *replica) setPart(b []byte) ([]byte, error) {
 	return b, rp.updater.SetState(e.id, state)
 }
 
-// appendHead appends the rest of a shard's state: what it knows about workers, and the optimizer.
+// appendHead appends the rest of a shard's state: its knowledge of workers, and the optimizer.
 func (rp *replica) appendHead(dst []byte) []byte {
 	le := binary.LittleEndian
 	spec := rp.spec.Append(nil)
@@ -144,7 +146,7 @@ func (rp *replica) appendHead(dst []byte) []byte {
 	return dst
 }
 
-// setHead takes over what appendHead wrote and returns what follows.
+// setHead takes over the bytes of appendHead and returns the bytes behind them.
 func (rp *replica) setHead(b []byte) ([]byte, error) {
 	le := binary.LittleEndian
 	h, err := cut(&b, 4)
@@ -196,7 +198,7 @@ func (rp *replica) setHead(b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// sum returns a checksum of what an entry's log entries have made of it, and of the workers' sequences.
+// sum returns a checksum of an entry's state and of the workers' sequences.
 func (rp *replica) sum(e *entry) uint32 {
 	c := uint32(0)
 	if e != nil {

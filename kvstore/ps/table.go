@@ -9,8 +9,9 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// Table is a worker's view of a matrix that is kept row by row: rows are read by Get, changed by Inc, and Clock ends a step. What a
-// worker adds is kept back until Clock, added up per row; Get sees it at once.
+// Table is a worker's view of a matrix that is kept row by row: rows are read by Get, changed by
+// Inc, and Clock ends a step. Deltas of a worker are kept back until Clock, added up per row; Get
+// sees them at once.
 //
 // Rows that have been read are kept as long as the staleness allows, up to CacheRows of them.
 type Table struct {
@@ -30,7 +31,7 @@ type cached struct {
 	clock uint64 // all workers' steps up to here are in it
 }
 
-// TableSpec says what a table is. Its rows begin with zeros.
+// TableSpec is the description of a table. Its rows begin with zeros.
 type TableSpec struct {
 	DType     dtype.Type
 	Rows      uint32
@@ -89,8 +90,8 @@ func (ks *keyset) table(now Time, key uint32, spec TableSpec, deadline Time) (*T
 	return t, c.id, nil
 }
 
-// Inc adds to a row. The delta has the size of a row and is copied. In a step that is repeated after a crash, what is there already
-// is not added again.
+// Inc adds to a row. The delta has the size of a row and is copied. In a step that is repeated
+// after a crash, rows that are there already are not added again.
 func (t *Table) Inc(row uint32, delta []byte) error {
 	if row >= t.rows || len(delta) != t.key.row {
 		return usage("inc", t.key.key, "row %d and %d bytes, want a row below %d and %d bytes", row, len(delta), t.rows, t.key.row)
@@ -131,8 +132,9 @@ func (t *Table) BatchInc(rows []uint32, deltas []byte) error {
 	return nil
 }
 
-// Get reads rows to out, one after the other. What it reads contains all that this worker has added, and all that others had added
-// by as many steps before this worker's as the staleness says. It ends at once, with identifier 0, when all rows are cached.
+// Get reads rows to out, one after the other. They contain all that this worker has added, and all
+// that others had added by as many steps before this worker's as the staleness says. It ends at
+// once, with identifier 0, when all rows are cached.
 func (t *Table) Get(now Time, rows []uint32, out []byte, deadline Time) (uint64, error) {
 	ts := t.ts
 	if err := ts.usable("get", t.key.key); err != nil {
@@ -168,7 +170,7 @@ func (t *Table) Get(now Time, rows []uint32, out []byte, deadline Time) (uint64,
 		p.payload = binary.LittleEndian.AppendUint32(p.payload, row%t.per)
 		p.index = append(p.index, uint32(i))
 		if len(p.index) >= tickLimit/t.key.row {
-			ts.ask(p) // full: what else is wanted of the block goes into another one
+			ts.ask(p) // full: other rows of the block go into another one
 			delete(parts, block)
 		}
 	}
@@ -189,7 +191,7 @@ func (t *Table) need() uint64 {
 	return 0
 }
 
-// give copies a row and adds what this worker has added since its last Clock.
+// give copies a row and adds this worker's deltas since its last Clock.
 func (t *Table) give(out []byte, row uint32, data []byte) {
 	out = out[:t.key.row]
 	copy(out, data)
@@ -202,7 +204,7 @@ func (t *Table) give(out []byte, row uint32, data []byte) {
 func (ts *tables) arrivedRows(p *part, m *wire.Message) bool {
 	t := ts.byKey[p.slice.id.Key]
 	if p.own != ts.clock {
-		// A Clock has left meanwhile, and the answer may lack what it took along.
+		// A Clock has left meanwhile, and the answer may lack its rows.
 		p.own = ts.clock
 		ts.sendAsk(p)
 		return false
@@ -261,7 +263,8 @@ func (ts *tables) endStep(now Time, deadline Time) (uint64, error) {
 	return c.id, nil
 }
 
-// rowsBatch is how many bytes of rows travel in one message: never so few that a step could fill a window.
+// rowsBatch is how many bytes of rows travel in one message: so many that no step can fill a
+// window.
 const rowsBatch = 1 << 20
 
 // flush puts the rows of a step into messages.
@@ -303,7 +306,7 @@ func (f *flush) table(t *Table) {
 	clear(t.log)
 }
 
-// send pushes what has been collected for a shard.
+// send pushes the rows that have been collected for a shard.
 func (f *flush) send(shard uint32) {
 	b := f.parts[shard]
 	if len(b) == 0 {

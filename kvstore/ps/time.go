@@ -1,6 +1,7 @@
 package ps
 
-// Time is a moment in nanoseconds since any fixed one. The state machines have no clock: whoever drives them says what time it is.
+// Time is a moment in nanoseconds since any fixed one. The state machines have no clock: their
+// driver says what time it is.
 type Time int64
 
 // Units of time.
@@ -35,15 +36,17 @@ func (t *Timing) fill() {
 	def(&t.AckDelay, 20*Millisecond)
 }
 
-// wakefulness is how long a machine has been awake. A process may stand still at any point, while its clock goes on and what others
-// say waits in queues: only time in which it could have heard them says anything about them.
+// wakefulness is how long a machine has been awake. A process may stand still at any point, while
+// its clock goes on and messages wait in queues: only time in which it could have heard others says
+// anything about them.
 type wakefulness struct {
 	at    Time // of the last step
 	time  Time // awake until then
 	began bool
 }
 
-// step begins a step of the machine. It reports whether the machine has stood still since the step before.
+// step begins a step of the machine. It reports whether the machine has stood still since the step
+// before.
 func (a *wakefulness) step(now Time, t *Timing) (stood bool) {
 	gap := now - a.at
 	if !a.began {
@@ -54,12 +57,13 @@ func (a *wakefulness) step(now Time, t *Timing) (stood bool) {
 	return gap > t.Suspect
 }
 
-// Policy says what happens to rounds when a worker dies.
+// Policy is the fate of rounds whose worker has died.
 type Policy uint8
 
 // Policies.
 const (
-	// Wait lets rounds wait until somebody takes over the dead worker's rank. The result is that of an undisturbed run, bit for bit.
+	// Wait lets rounds wait until another process takes over the dead worker's rank. The result is
+	// the undisturbed run's, bit for bit.
 	Wait Policy = iota
 	// Shrink lets rounds close without the dead. Contributors may differ between shards.
 	Shrink

@@ -25,7 +25,8 @@ func (ks *keyset) value(r *route, m *wire.Message) {
 	ks.pump(r)
 }
 
-// arrived copies a value to where it is wanted, unless it is older than what the worker has seen of the slice.
+// arrived copies a value to its caller, unless it is older than a version of the slice that the
+// worker has seen.
 func (ks *keyset) arrived(p *part, m *wire.Message) {
 	sl, version := p.slice, m.Answer().Version
 	exact := p.flags&wire.FlagExact != 0

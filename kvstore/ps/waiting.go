@@ -6,14 +6,15 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// Who waits for whom. A server or scheduler that cannot answer yet stays silent the first time, answers when it can, and says
-// whom it waits for when the worker repeats itself. So an error of a call whose deadline passes names who has not done its part, and a call that takes long
-// explains itself in the log.
+// Nodes that wait for each other. A server or scheduler that cannot answer yet stays silent the
+// first time, answers when it can, and names the node that it waits for when the worker repeats
+// itself. So the error of a call whose deadline passes names the node that has not done its part,
+// and a call that takes long explains itself in the log.
 
-// slowCall is how long a call may wait before a line in the log says for whom.
+// slowCall is how long a call may wait before a line in the log names the node that it waits for.
 const slowCall = 5 * Second
 
-// tellWaiting tells a worker whom a message of it waits for, if that is known.
+// tellWaiting tells a worker for which node a message of it waits, if that is known.
 func (j *journal) tellWaiting(m *wire.Message, on wire.Node) {
 	if on.IsZero() {
 		return
@@ -32,7 +33,8 @@ func (j *journal) behind() wire.Node {
 	return wire.Node{}
 }
 
-// blameRound returns whom a round of an entry waits for: the lowest rank that has not contributed to it or to the one that is open.
+// blameRound returns the node that a round of an entry waits for: the lowest rank that has not
+// contributed to it or to the open round.
 func (j *journal) blameRound(e *entry, clock uint64) wire.Node {
 	if clock <= e.closed {
 		return j.behind()
@@ -46,7 +48,7 @@ func (j *journal) blameRound(e *entry, clock uint64) wire.Node {
 	return j.behind()
 }
 
-// blamePull returns whom a parked pull waits for.
+// blamePull returns the node that a parked pull waits for.
 func (pl *pulls) blamePull(p *parked) wire.Node {
 	e, from := p.entry, int(p.from.Rank)
 	if p.rows == nil && !e.direct {
@@ -71,7 +73,7 @@ func (pl *pulls) blamePull(p *parked) wire.Node {
 	return slowest
 }
 
-// blamePush returns whom a push waits for that has been taken in.
+// blamePush returns the node that a push waits for which has been taken in.
 func (in *intake) blamePush(rank int, seq uint64) wire.Node {
 	for _, e := range in.order {
 		for _, rd := range e.rounds {
@@ -83,7 +85,7 @@ func (in *intake) blamePush(rank int, seq uint64) wire.Node {
 	return in.behind()
 }
 
-// tellWaiting tells a worker which of others a message of it waits for.
+// tellWaiting tells a worker for which node a message of it waits.
 func (s *Scheduler) tellWaiting(to wire.Node, m *wire.Message, on wire.Node) {
 	if on.IsZero() {
 		return
@@ -104,8 +106,8 @@ func (s *Scheduler) blameBarrier() wire.Node {
 	return wire.Node{}
 }
 
-// blameSnapshot returns the first worker that has not asked for the snapshot, or the primary of the first shard whose part is
-// missing.
+// blameSnapshot returns the first worker that has not asked for the snapshot, or the primary of the
+// first shard whose part is missing.
 func (s *Scheduler) blameSnapshot() wire.Node {
 	if n := s.absent(); !n.IsZero() {
 		return n
@@ -118,7 +120,7 @@ func (s *Scheduler) blameSnapshot() wire.Node {
 	return wire.Node{}
 }
 
-// hearWaiting notes whom a call waits for.
+// hearWaiting notes the node that a call waits for.
 func (cs *calls) hearWaiting(c *call, on wire.Node) {
 	if c == nil || c.ended || on.IsZero() {
 		return

@@ -1,6 +1,7 @@
 package ps
 
-// window is a queue of things with consecutive numbers, found by them in constant time. Its ring is reused.
+// window is a queue of things with consecutive numbers, found by them in constant time. Its ring is
+// reused.
 type window[T any] struct {
 	ring  []*T
 	head  int
@@ -11,7 +12,7 @@ type window[T any] struct {
 func (w *window[T]) len() int    { return w.n }
 func (w *window[T]) empty() bool { return w.n == 0 }
 
-// push appends what has the number first+n.
+// push appends the thing with the number first+n.
 func (w *window[T]) push(x *T) {
 	if w.n == len(w.ring) {
 		grown := make([]*T, max(16, 2*len(w.ring)))
@@ -24,7 +25,7 @@ func (w *window[T]) push(x *T) {
 	w.n++
 }
 
-// at returns what has a number, nil when it is not here.
+// at returns the thing with a number, nil when it is not here.
 func (w *window[T]) at(number uint64) *T {
 	if number < w.first || number >= w.first+uint64(w.n) {
 		return nil
@@ -32,7 +33,7 @@ func (w *window[T]) at(number uint64) *T {
 	return w.ring[w.place(number)]
 }
 
-// set replaces what has a number that is here.
+// set replaces the thing with a number that is here.
 func (w *window[T]) set(number uint64, x *T) { w.ring[w.place(number)] = x }
 
 func (w *window[T]) place(number uint64) int { return (w.head + int(number-w.first)) % len(w.ring) }

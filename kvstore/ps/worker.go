@@ -9,11 +9,12 @@ import (
 // Unbounded is the staleness of stores in which nobody waits for anybody.
 const Unbounded = -1
 
-// defaultCredit is how many bytes a worker may have on their way to one shard that the server has not taken in.
+// defaultCredit is how many bytes a worker may have on their way to one shard that the server has
+// not taken in.
 const defaultCredit = 4 << 20
 
-// WorkerConfig says how a worker works. Job, Workers, Policy, Backups, Window, Ahead and
-// Credit are those of the servers.
+// WorkerConfig says how a worker works. Job, Workers, Policy, Backups, Window, Ahead and Credit are
+// the same as the servers'.
 type WorkerConfig struct {
 	Job       uint64
 	Rank      uint16
@@ -42,8 +43,9 @@ func (c *WorkerConfig) fill() {
 	c.Timing.fill()
 }
 
-// Worker is a job's client. Its calls return an identifier at once; how they end is a Done in the Outbox, by the call's deadline at
-// the latest. Memory that a call was given (values to push, room for what is pulled) belongs to the worker until then.
+// Worker is a job's client. Its calls return an identifier at once; how they end is a Done in the
+// Outbox, by the call's deadline at the latest. Memory that a call was given (values to push, room
+// for pulled values) belongs to the worker until then.
 //
 // A worker is a state machine: one goroutine drives it.
 type Worker struct {
@@ -59,13 +61,13 @@ type Worker struct {
 	tables
 }
 
-// WorkerStats counts what a worker has done.
+// WorkerStats counts the work of a worker.
 type WorkerStats struct {
 	Pushes  uint64 // slices pushed
-	Late    uint64 // of those, slices whose round was closed without them: they count nowhere
+	Late    uint64 // slices of Pushes whose round was closed without them: they count nowhere
 	Pulls   uint64 // slices pulled
 	Resends uint64 // messages sent again
-	Stale   uint64 // answers dropped because they were older than what had been seen
+	Stale   uint64 // answers dropped because a later version had been seen
 	Calls   int    // that have not ended
 	Flying  int    // pushes that are not committed
 }
@@ -95,7 +97,7 @@ func NewWorker(c WorkerConfig) (*Worker, error) {
 	return w, nil
 }
 
-// Out returns what the worker wants done. The caller carries it out and resets it.
+// Out returns the worker's outbox. The caller carries it out and resets it.
 func (w *Worker) Out() *Outbox {
 	w.out.pack()
 	if len(w.lent) > 0 {
@@ -104,7 +106,7 @@ func (w *Worker) Out() *Outbox {
 	return &w.out
 }
 
-// Release takes back what a Send held.
+// Release takes back the Hold of a Send.
 func (w *Worker) Release(b *Buffer) {
 	b.drop()
 	w.reap()
@@ -116,10 +118,11 @@ func (w *Worker) View() *wire.View { return w.view }
 // Incarnation returns the worker's own, 0 before it has a place.
 func (w *Worker) Incarnation() uint32 { return w.inc }
 
-// Fenced reports whether another process has taken the worker's place: all calls end with ErrFenced.
+// Fenced reports whether another process has taken the worker's place: all calls end with
+// ErrFenced.
 func (w *Worker) Fenced() bool { return w.fenced }
 
-// Stats returns what the worker has done so far.
+// Stats returns the figures of the worker so far.
 func (w *Worker) Stats() WorkerStats {
 	st := w.stats
 	st.Calls = len(w.open)
@@ -129,7 +132,8 @@ func (w *Worker) Stats() WorkerStats {
 	return st
 }
 
-// Handle takes in a message that a transport received from a node. The message and its payload are not kept.
+// Handle takes in a message that a transport received from a node. The message and its payload are
+// not kept.
 func (w *Worker) Handle(now Time, from wire.Node, m *wire.Message) {
 	w.start(now)
 	if !w.ours(from, m) {
@@ -172,7 +176,8 @@ func (w *Worker) fromScheduler(m *wire.Message) {
 	}
 }
 
-// adoptView takes over a view and sends again what was meant for a server that no longer serves.
+// adoptView takes over a view and sends messages again that went to a server which no longer
+// serves.
 func (w *Worker) adoptView(m *wire.Message) {
 	if !w.adopt(m) {
 		return
@@ -226,7 +231,7 @@ func (w *Worker) fromServer(m *wire.Message) {
 		if m.Type == wire.TypeReject && !leads(m.Refusal().Reason) {
 			return
 		}
-		// The primary is the one we know, and has seen a newer view: that is enough to go on.
+		// The primary is the one we know, and has seen a newer view: so we can go on.
 		if r.returned(m.Epoch) {
 			r.received = 0
 			r.passCommitted()
@@ -248,13 +253,15 @@ func (w *Worker) fromServer(m *wire.Message) {
 	}
 }
 
-// leads reports whether whoever refuses a message for a reason is the shard's primary in the epoch that it names. What has been the
-// primary may know that another one is, and must not be taken for the primary of that epoch.
+// leads reports whether a server that refuses a message for a reason is the shard's primary in the
+// epoch that it names. A former primary may know that another one is, and must not be taken for the
+// primary of that epoch.
 func leads(why wire.Reason) bool {
 	return why != wire.ReasonNotPrimary && why != wire.ReasonIncarnation
 }
 
-// Tick lets time pass: heartbeats, repetitions and deadlines. It should be called every few milliseconds.
+// Tick lets time pass: heartbeats, repetitions and deadlines. It should be called every few
+// milliseconds.
 func (w *Worker) Tick(now Time) {
 	w.start(now)
 	w.tickMember(now, wire.Heartbeat{Clock: w.position(), Waiting: w.waitsFor(), Start: w.started})
@@ -264,7 +271,7 @@ func (w *Worker) Tick(now Time) {
 	if w.fenced {
 		return
 	}
-	for i := len(w.open) - 1; i >= 0; i-- { // before what would lend their memory again
+	for i := len(w.open) - 1; i >= 0; i-- { // before their memory is lent again
 		if i < len(w.open) && now >= w.open[i].deadline {
 			w.expire(w.open[i])
 		}
@@ -279,8 +286,8 @@ func (w *Worker) Tick(now Time) {
 // Gone reports whether the scheduler knows that the worker has left.
 func (w *Worker) Gone() bool { return w.gone() }
 
-// Leave says goodbye to the scheduler: rounds no longer wait for this worker. It should be called when all pushes are committed, and
-// ticks should go on until Gone.
+// Leave says goodbye to the scheduler: rounds no longer wait for this worker. It should be called
+// when all pushes are committed, and ticks should go on until Gone.
 func (w *Worker) Leave() {
 	w.bye()
 	w.failAll(ErrClosed)

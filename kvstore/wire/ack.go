@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Outcome says what became of a push.
+// Outcome is the fate of a push.
 type Outcome uint8
 
 // Outcomes of a push. All three are final: the push need not be sent again.
@@ -14,7 +14,8 @@ const (
 	Applied Outcome = iota + 1
 	// Late says that its round was closed without it, and that it was dropped.
 	Late
-	// Known says that the same push, by an earlier incarnation of the worker, is part of the state already.
+	// Known says that the same push, by an earlier incarnation of the worker, is part of the state
+	// already.
 	Known
 )
 

@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// ItemSize is what an item of a batch takes beside its payload, which is padded to 8 bytes.
+// ItemSize is the size of an item of a batch beside its payload, which is padded to 8 bytes.
 const ItemSize = 64
 
-// AppendItem appends m to the payload of a batch. Job, From, Incarnation and Target are those of the batch; Owner is not used. A batch
-// inside a batch is refused when it is read.
+// AppendItem appends m to the payload of a batch. Job, From, Incarnation and Target are taken from
+// the batch; Owner is not used. A batch inside a batch is refused when it is read.
 func AppendItem(dst []byte, m *Message) []byte {
 	var h [ItemSize]byte
 	le := binary.LittleEndian
@@ -32,7 +32,8 @@ func AppendItem(dst []byte, m *Message) []byte {
 	return dst
 }
 
-// Batch walks over the items of a batch: Next decodes one after the other into a message whose payload is part of the batch's.
+// Batch walks over the items of a batch: Next decodes one after the other into a message whose
+// payload is part of the batch's.
 type Batch struct {
 	parent *Message
 	rest   []byte
@@ -41,7 +42,8 @@ type Batch struct {
 // Items returns the walk over a batch. The batch's own message is read by every Next.
 func (m *Message) Items() Batch { return Batch{parent: m, rest: m.Payload} }
 
-// Next decodes the next item into m, which must not be the batch. It returns false at the end, and with an error.
+// Next decodes the next item into m, which must not be the batch. It returns false at the end, and
+// with an error.
 func (b *Batch) Next(m *Message) (bool, error) {
 	if len(b.rest) == 0 {
 		return false, nil

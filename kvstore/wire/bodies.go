@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// Hello is how a process asks the scheduler for a place in the job. It repeats its hello, unchanged, until a view names it.
+// Hello is how a process asks the scheduler for a place in the job. It repeats its hello,
+// unchanged, until a view names it.
 type Hello struct {
 	Nonce uint64 // drawn by the process, never 0
 	Rank  int32  // place it wants; -1: any that is free
@@ -42,8 +43,8 @@ func DecodeHello(b []byte) (Hello, error) {
 	return h, nil
 }
 
-// Heartbeat is what a node tells the scheduler about itself, for people to see. The scheduler decides nothing by it, but which barriers
-// a worker that took over a place has left behind it.
+// Heartbeat is a node's word to the scheduler about itself, for people to see. The scheduler
+// decides nothing by it, but which barriers a worker that took over a place has left behind it.
 type Heartbeat struct {
 	Clock   uint64 // rounds or steps of a server's furthest key, or that a worker has begun of its furthest key
 	Queue   uint64 // bytes held for others
@@ -68,8 +69,8 @@ func DecodeHeartbeat(b []byte) (Heartbeat, error) {
 	return h, r.end("heartbeat")
 }
 
-// Spec is an optimizer on its way to the servers: a name and an encoding of its parameters that the store understands, never
-// code. Version orders the specs of a job.
+// Spec is an optimizer on its way to the servers: a name and an encoding of its parameters that the
+// store understands, never code. Version orders the specs of a job.
 type Spec struct {
 	Version uint64
 	Name    string
@@ -165,7 +166,8 @@ type SnapshotFile struct {
 	Name     string
 }
 
-// Manifest lists the files of a snapshot. It is written last: a snapshot without a manifest does not exist.
+// Manifest lists the files of a snapshot. It is written last: a snapshot without a manifest does
+// not exist.
 type Manifest struct {
 	Job   uint64
 	Clock uint64

@@ -9,7 +9,8 @@ import (
 // ErrBody is wrapped by the errors of all decoders of bodies.
 var ErrBody = errors.New("wire: malformed body")
 
-// reader takes fixed-size fields off a slice. After the first field that is not there it returns zeros, and bad says so.
+// reader takes fixed-size fields off a slice. After the first field that is not there it returns
+// zeros, and bad says so.
 type reader struct {
 	b   []byte
 	bad bool

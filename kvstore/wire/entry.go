@@ -15,11 +15,12 @@ type Contributor struct {
 
 const contributorSize = 16
 
-// EntrySize returns the bytes that an entry with n contributors takes in front of its payload: a multiple of 64, so that the
-// payload behind it keeps its alignment.
+// EntrySize returns the bytes that an entry with n contributors takes in front of its payload: a
+// multiple of 64, so that the payload behind it keeps its alignment.
 func EntrySize(n int) int { return (8 + n*contributorSize + 63) &^ 63 }
 
-// PutEntry writes the head of an entry into dst, which has EntrySize(n) bytes; contributors are added by PutContributor.
+// PutEntry writes the head of an entry into dst, which has EntrySize(n) bytes; contributors are
+// added by PutContributor.
 func PutEntry(dst []byte, n int, checksum uint32) {
 	clear(dst)
 	binary.LittleEndian.PutUint32(dst, uint32(n))
@@ -35,8 +36,8 @@ func PutContributor(dst []byte, i int, c Contributor) {
 	binary.LittleEndian.PutUint64(b[8:], c.Seq)
 }
 
-// Entry is a log entry as a primary passes it to its backup, read in place: the pushes it is made of, a checksum of the state of
-// the previous entries (0: none given), and the aggregated gradient.
+// Entry is a log entry as a primary passes it to its backup, read in place: the pushes it is made
+// of, a checksum of the state of the previous entries (0: none given), and the aggregated gradient.
 type Entry struct {
 	head     []byte
 	Checksum uint32

@@ -4,22 +4,23 @@ package wire
 // fields of each type: a Set method of Message writes them into the header, the method of the same
 // name reads them. Pushes and pulls use the fields of Message itself.
 
-// ViewNumber returns the number of the view that a View holds, or that the sender of a Heartbeat knows.
+// ViewNumber returns the number of the view that a View holds, or that the sender of a Heartbeat
+// knows.
 func (m *Message) ViewNumber() uint64 { return m.Seq }
 
-// SetViewNumber sets what ViewNumber returns.
+// SetViewNumber sets the result of ViewNumber.
 func (m *Message) SetViewNumber(n uint64) { m.Seq = n }
 
 // CopyIncarnation returns the incarnation of the backup that an InSync or a Diverged is about.
 func (m *Message) CopyIncarnation() uint32 { return uint32(m.Seq) }
 
-// SetCopyIncarnation sets what CopyIncarnation returns.
+// SetCopyIncarnation sets the result of CopyIncarnation.
 func (m *Message) SetCopyIncarnation(n uint32) { m.Seq = uint64(n) }
 
 // BarrierCall is the content of a Barrier.
 type BarrierCall struct {
 	Number uint64 // of the call, counted from 1 by the process that makes it
-	Begun  uint64 // steps begun when the call was made, those of earlier processes included
+	Begun  uint64 // steps begun when the call was made, steps of earlier processes included
 	Before uint64 // steps that earlier processes in the place have ended
 }
 
@@ -32,7 +33,7 @@ func (m *Message) SetBarrierCall(c BarrierCall) { m.Seq, m.Clock, m.Need = c.Num
 // BarrierCalls returns how many calls of the receiver have ended, which a BarrierDone says.
 func (m *Message) BarrierCalls() uint64 { return m.Seq }
 
-// SetBarrierCalls sets what BarrierCalls returns.
+// SetBarrierCalls sets the result of BarrierCalls.
 func (m *Message) SetBarrierCalls(n uint64) { m.Seq = n }
 
 // SnapshotOrder is the content of a Snapshot.
@@ -64,8 +65,8 @@ const (
 	FailureUnwritten
 )
 
-// SnapshotResult is the content of a SnapshotDone. From a server it is about one shard's part, whose
-// name is the payload; from the scheduler it is about the whole.
+// SnapshotResult is the content of a SnapshotDone. From a server it is about one shard's part,
+// whose name is the payload; from the scheduler it is about the whole.
 type SnapshotResult struct {
 	Clock    uint64
 	Try      uint32 // of the order
@@ -154,8 +155,8 @@ func (m *Message) SetLogReceipt(r LogReceipt) {
 	m.Seq, m.Clock, m.Need = r.Index, r.CheckAt, uint64(r.Checksum)
 }
 
-// StartPoint is where a worker starts when rounds may have closed without it. All numbers count what
-// is left out: the worker begins with the next one.
+// StartPoint is where a worker starts when rounds may have closed without it. The worker begins with
+// the one behind each number.
 type StartPoint struct {
 	Round uint64 // of keys with rounds
 	Push  uint64 // to keys without rounds
@@ -225,11 +226,11 @@ func (m *Message) SetBlock(b Block) {
 	m.set(FlagRows, true)
 }
 
-// SpecVersion returns the version of the optimizer that an Optimizer is about. From a server it is the
-// one that is set; what a worker sends has it in its body.
+// SpecVersion returns the version of the optimizer that an Optimizer is about. From a server it is
+// the one that is set; an Optimizer from a worker has it in its body.
 func (m *Message) SpecVersion() uint64 { return m.Clock }
 
-// SetSpecVersion sets what SpecVersion returns.
+// SetSpecVersion sets the result of SpecVersion.
 func (m *Message) SetSpecVersion(n uint64) { m.Clock = n }
 
 // set sets or clears a flag.

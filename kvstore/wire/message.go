@@ -19,16 +19,17 @@ const magic = 'g' | 'o'<<8 | 'm'<<16 | 'x'<<24
 // MaxPayload is the longest payload of one message: larger arrays are sliced.
 const MaxPayload = 1<<31 - 1
 
-// Owner keeps the memory of a received payload alive until Release is called, once, from any goroutine.
+// Owner keeps the memory of a received payload alive until Release is called, once, from any
+// goroutine.
 type Owner interface{ Release() }
 
-// Message is one message: the header of all types, and a payload. Types whose fields have other names
-// than those of pushes and pulls are read and written by methods such as Refusal and SetRefusal; the
-// constants of Type say which. Fields that a type does not use are zero.
+// Message is one message: the header of all types, and a payload. Types whose fields have other
+// names than pushes and pulls have are read and written by methods such as Refusal and
+// SetRefusal; the constants of Type say which. Fields that a type does not use are zero.
 type Message struct {
 	Type        Type
 	Flags       Flags
-	Job         uint64 // drawn at the start of a job; others' messages are dropped
+	Job         uint64 // drawn at the start of a job; messages of other jobs are dropped
 	Shard       uint32
 	Epoch       uint64 // of the shard, as the sender knows it
 	From        Node
@@ -91,16 +92,18 @@ func (m *Message) AppendHeader(dst []byte) []byte {
 
 // Errors that Decode wraps.
 var (
-	// ErrHeader says that a header is not one of ours: length, magic, version or checksum are wrong.
+	// ErrHeader says that a header is not one of ours: length, magic, version or checksum are
+	// wrong.
 	ErrHeader = errors.New("wire: not a header of this format")
-	// ErrMessage says that a header is intact, but what it says makes no sense.
+	// ErrMessage says that a header is intact, but makes no sense.
 	ErrMessage = errors.New("wire: malformed message")
 	// ErrPayload says that a payload has another length or checksum than its header says.
 	ErrPayload = errors.New("wire: damaged payload")
 )
 
-// Decode reads a header into m and attaches the payload without copying it. It returns an error, and leaves m in an unspecified
-// state, for anything that AppendHeader does not write. It never panics and allocates nothing unless it fails.
+// Decode reads a header into m and attaches the payload without copying it. It returns an error,
+// and leaves m in an unspecified state, for anything that AppendHeader does not write. It never
+// panics and allocates nothing unless it fails.
 func Decode(header, payload []byte, m *Message) error {
 	if len(header) != HeaderSize {
 		return fmt.Errorf("%w: %d bytes, want %d", ErrHeader, len(header), HeaderSize)
@@ -142,7 +145,7 @@ func Decode(header, payload []byte, m *Message) error {
 	return nil
 }
 
-// check looks at what can be wrong in a header whose checksum is right, and in an item of a batch.
+// check refuses faults of a header whose checksum is right, and in an item of a batch.
 func (m *Message) check() error {
 	switch {
 	case !m.Type.Valid():
@@ -159,8 +162,9 @@ func (m *Message) check() error {
 	return nil
 }
 
-// Take returns a payload that the caller may keep and the owner to release when done with it. When the payload has no owner it
-// is copied into buf, if that is large enough, or else to a new slice, and the owner is nil.
+// Take returns a payload that the caller may keep and the owner to release when done with it. When
+// the payload has no owner it is copied into buf, if that is large enough, or else to a new slice,
+// and the owner is nil.
 func (m *Message) Take(buf []byte) ([]byte, Owner) {
 	if m.Owner != nil {
 		o := m.Owner
@@ -176,11 +180,11 @@ func (m *Message) String() string {
 		m.Type, m.From, m.Incarnation, m.Shard, m.Epoch, m.Seq, m.Clock, m.Need, m.Key, m.Slice, m.Slices, uint16(m.Flags), len(m.Payload))
 }
 
-// SliceUnit is what the length of all slices of a key but the last is a multiple of.
+// SliceUnit divides the length of all slices of a key but the last.
 const SliceUnit = 64
 
-// Slices returns into how many slices of at most size bytes a key of total bytes is cut. The result is at least 1; size is
-// rounded up until 65535 slices are enough.
+// Slices returns into how many slices of at most size bytes a key of total bytes is cut. The result
+// is at least 1; size is rounded up until 65535 slices are enough.
 func Slices(total, size uint64) uint16 {
 	const most = 1<<16 - 1
 	units := ceil(total, SliceUnit)
@@ -197,7 +201,8 @@ func ceil(a, b uint64) uint64 {
 	return n
 }
 
-// Range returns the bytes from lo to hi that a slice covers. It returns 0, 0 for a slice that holds nothing.
+// Range returns the bytes from lo to hi that a slice covers. It returns 0, 0 for a slice that holds
+// nothing.
 func Range(total uint64, slice, slices uint16) (lo, hi uint64) {
 	if slices <= 1 {
 		return 0, total

@@ -2,7 +2,7 @@ package wire
 
 import "strconv"
 
-// Role says what a process of a job does.
+// Role is the task of a process in a job.
 type Role uint8
 
 // The roles. The zero value is no role: it marks an absent node.
@@ -31,8 +31,8 @@ func (r Role) String() string {
 // Valid reports whether r is one of the three roles.
 func (r Role) Valid() bool { return r >= Scheduler && r <= Worker }
 
-// Node names a place in a job: a role and a rank among those of the role, counted from 0. A process that replaces a dead one
-// takes over its node with a higher incarnation. The zero value is nobody.
+// Node names a place in a job: a role and a rank in the role, counted from 0. A process
+// that replaces a dead one takes over its node with a higher incarnation. The zero value is nobody.
 type Node struct {
 	Role Role
 	Rank uint16

@@ -2,7 +2,7 @@ package wire
 
 import "strconv"
 
-// Type says what a message is.
+// Type is the kind of a message.
 type Type uint8
 
 // Types of messages. Their numbers are part of the format.
@@ -16,8 +16,8 @@ const (
 	TypeHeartbeat Type = 3
 	// Bye says that a node leaves for good.
 	TypeBye Type = 4
-	// Barrier is a worker's call for a barrier (BarrierCall). BarrierDone says how many of its calls have
-	// ended (BarrierCalls).
+	// Barrier is a worker's call for a barrier (BarrierCall). BarrierDone says how many of its
+	// calls have ended (BarrierCalls).
 	TypeBarrier     Type = 5
 	TypeBarrierDone Type = 6
 	// InSync is a primary's request that its backup of Shard may be promoted from now on
@@ -39,7 +39,7 @@ const (
 	TypePushPull Type = 19
 	// Tick ends a worker's clock on a shard.
 	TypeTick Type = 20
-	// Ack tells a worker what became of its pushes (Receipt, body Acks).
+	// Ack tells a worker the outcomes of its pushes (Receipt, body Acks).
 	TypeAck Type = 21
 	// Value answers a pull (Answer).
 	TypeValue Type = 22
@@ -47,15 +47,17 @@ const (
 	TypeReject Type = 23
 	// Batch holds several messages to one peer.
 	TypeBatch Type = 24
-	// AskCursor asks a shard how far the sender's pushes are committed; Cursor answers (body Cursor).
-	// With FlagStart the sender says where it starts (StartPoint), and the answer has no body.
+	// AskCursor asks a shard how far the sender's pushes are committed; Cursor answers (body
+	// Cursor). With FlagStart the sender says where it starts (StartPoint), and the answer has no
+	// body.
 	TypeAskCursor Type = 25
 	TypeCursor    Type = 26
 	// Optimizer sets the optimizer of a shard (body Spec), or says which one is set (SpecVersion).
 	TypeOptimizer Type = 27
-	// Waiting tells a worker for whom one of its calls waits, when it repeats the call's message (Wait).
+	// Waiting tells a worker for which node one of its calls waits, when it repeats the call's message
+	// (Wait).
 	TypeWaiting Type = 28
-	// Probe asks what became of the pushes from sequence Seq on.
+	// Probe asks for the outcomes of the pushes from sequence Seq on.
 	TypeProbe Type = 29
 
 	// Replicate passes an entry of a shard's log to the backup (LogPlace, body Entry and payload);
@@ -140,7 +142,8 @@ func (t Type) dataName() string {
 // Valid reports whether t is a type of this version of the format.
 func (t Type) Valid() bool { return t.name() != "" }
 
-// Control reports whether t belongs to the scheduler's traffic, which must never wait behind payloads.
+// Control reports whether t belongs to the scheduler's traffic, which must never wait behind
+// payloads.
 func (t Type) Control() bool { return t < TypeInit }
 
 // String returns the type's name.
@@ -158,7 +161,8 @@ type Flags uint16
 const (
 	// FlagPayloadCRC says that the header holds the payload's CRC-32C.
 	FlagPayloadCRC Flags = 1 << iota
-	// FlagRows says that a message is about rows of a table: the payload of a push or pull names them.
+	// FlagRows says that a message is about rows of a table: the payload of a push or pull names
+	// them.
 	FlagRows
 	// FlagExact asks for exactly version Need of a value, not a newer one.
 	FlagExact
@@ -166,7 +170,7 @@ const (
 	FlagFused
 	// FlagDirect says that a key's pushes are applied one by one, not in rounds.
 	FlagDirect
-	// FlagCreate lets an init or an optimizer create what is not there: that of worker 0 has it.
+	// FlagCreate lets an init or an optimizer create, where nothing is there: worker 0's has it.
 	FlagCreate
 	// FlagRetry marks a message that was sent before.
 	FlagRetry
@@ -178,7 +182,8 @@ const (
 	FlagAll
 	// FlagStart marks an ask cursor that says where its sender starts, and its answer.
 	FlagStart
-	// FlagShared says that the payload is a descriptor of shared memory that holds the real one. Only transports see it.
+	// FlagShared says that the payload is a descriptor of shared memory that holds the real one.
+	// Only transports see it.
 	FlagShared
 
 	knownFlags = FlagShared<<1 - 1

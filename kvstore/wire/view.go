@@ -16,11 +16,12 @@ type Member struct {
 	Calls       Calls  // of a worker
 }
 
-// Calls is how a worker's place takes part in barriers. A process that takes over a place runs its program again and leaves out the
-// steps that are committed: from these numbers follows which of its calls repeat calls of its predecessor.
+// Calls is how a worker's place takes part in barriers. A process that takes over a place runs its
+// program again and leaves out the steps that are committed: from these numbers follows which of
+// its calls repeat calls of its predecessor.
 type Calls struct {
 	Done  uint64 // calls of this incarnation that have ended
-	Begin uint64 // steps that had ended when the job began: 0, or those of the snapshot that it continues from
+	Begin uint64 // steps that had ended when the job began: 0, or the steps of the snapshot that it continues from
 	First uint64 // barriers that processes in this place passed before their first step
 	Step  uint64 // steps that had begun at the last barrier passed
 	Here  uint64 // barriers passed at that step
@@ -45,7 +46,8 @@ type Shard struct {
 	Swapped bool // the two have changed places in this epoch, and the backup may not know yet from where on the primary's log counts
 }
 
-// View is what the scheduler knows and makes durable before it tells anybody. Views are ordered by Number.
+// View is the scheduler's knowledge, which it makes durable before any other process hears of it.
+// Views are ordered by Number.
 type View struct {
 	Job      uint64
 	Number   uint64
