@@ -143,7 +143,7 @@ func (in *intake) pushDirect(e *entry, m *wire.Message) {
 	if len(m.Payload) == e.size {
 		le.n, le.buf = 1, e.pool.get()
 		copy(le.buf.data(), m.Payload)
-		wire.PutEntry(le.body()[:wire.EntrySize(1)], 1, 0)
+		wire.PutEntry(le.body()[:wire.EntrySize(1)], 1)
 		wire.PutContributor(le.body(), 0, contributor(m, wire.Applied))
 	} else {
 		le.head(contributor(m, wire.Applied))
@@ -211,7 +211,7 @@ func (in *intake) closeRounds(e *entry) {
 		le.clock, le.n = rd.clock, rd.n
 		le.buf = rd.sum.hold()
 		head := le.buf.entry(le.n)[:wire.EntrySize(le.n)]
-		wire.PutEntry(head, le.n, 0)
+		wire.PutEntry(head, le.n)
 		i := 0
 		for r := range rd.have {
 			if c := &rd.have[r]; c.in {

@@ -220,7 +220,7 @@ func TestBackupsRefuse(t *testing.T) {
 	index, sum, _ := srv.Checksum(shard)
 	entry := func(c wire.Contributor, payload int) []byte {
 		b := make([]byte, wire.EntrySize(1)+payload)
-		wire.PutEntry(b[:wire.EntrySize(1)], 1, 0)
+		wire.PutEntry(b[:wire.EntrySize(1)], 1)
 		wire.PutContributor(b, 0, c)
 		return b
 	}

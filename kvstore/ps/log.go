@@ -89,7 +89,7 @@ func (le *logEntry) head(cs ...wire.Contributor) {
 	for len(le.own) < size {
 		le.own = append(le.own, 0)
 	}
-	wire.PutEntry(le.own[:size], le.n, 0)
+	wire.PutEntry(le.own[:size], le.n)
 	for i, c := range cs {
 		wire.PutContributor(le.own[:size], i, c)
 	}

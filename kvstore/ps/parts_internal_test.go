@@ -60,7 +60,7 @@ func roundOf(h *host, e *entry, clock uint64, sum []byte, ranks ...int) *logEntr
 	le.entry, le.id, le.slices, le.dtype, le.total = e, e.id, e.slices, uint8(e.dtype), e.total
 	le.clock, le.n, le.buf = clock, len(ranks), e.pool.get()
 	head := le.body()[:wire.EntrySize(le.n)]
-	wire.PutEntry(head, le.n, 0)
+	wire.PutEntry(head, le.n)
 	for i, r := range ranks {
 		wire.PutContributor(head, i, wire.Contributor{Rank: uint16(r), Outcome: wire.Applied, Incarnation: uint32(10 + r), Seq: clock})
 	}

@@ -134,7 +134,7 @@ func (in *intake) tick(m *wire.Message) {
 	le.clock, le.n = m.Clock, len(t.seqs)+1
 	size := wire.EntrySize(le.n)
 	le.own = append(le.own, make([]byte, size)...)
-	wire.PutEntry(le.own, le.n, 0)
+	wire.PutEntry(le.own, le.n)
 	for i, seq := range t.seqs {
 		c := contributor(m, wire.Applied)
 		c.Seq = seq

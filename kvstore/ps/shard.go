@@ -75,10 +75,6 @@ func (sh *shard) fromServer(m *wire.Message) {
 }
 
 func (sh *shard) fromWorker(m *wire.Message) {
-	if int(m.From.Rank) >= len(sh.ranks) {
-		sh.refuse(m, "no such rank")
-		return
-	}
 	switch m.Type {
 	case wire.TypePush, wire.TypePushPull, wire.TypeTick, wire.TypeProbe:
 		sh.push(m)

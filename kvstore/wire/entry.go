@@ -21,10 +21,9 @@ func EntrySize(n int) int { return (8 + n*contributorSize + 63) &^ 63 }
 
 // PutEntry writes the head of an entry into dst, which has EntrySize(n) bytes; contributors are
 // added by PutContributor.
-func PutEntry(dst []byte, n int, checksum uint32) {
+func PutEntry(dst []byte, n int) {
 	clear(dst)
 	binary.LittleEndian.PutUint32(dst, uint32(n))
-	binary.LittleEndian.PutUint32(dst[4:], checksum)
 }
 
 // PutContributor writes contributor i into the head of an entry.
@@ -37,11 +36,10 @@ func PutContributor(dst []byte, i int, c Contributor) {
 }
 
 // Entry is a log entry as a primary passes it to its backup, read in place: the pushes it is made
-// of, a checksum of the state of the previous entries (0: none given), and the aggregated gradient.
+// of, and the aggregated gradient.
 type Entry struct {
-	head     []byte
-	Checksum uint32
-	Payload  []byte
+	head    []byte
+	Payload []byte
 }
 
 // DecodeEntry reads the payload of a replicate message.
@@ -49,11 +47,14 @@ func DecodeEntry(b []byte) (Entry, error) {
 	if len(b) < 8 {
 		return Entry{}, fmt.Errorf("%w: entry of %d bytes", ErrBody, len(b))
 	}
+	if reserved := binary.LittleEndian.Uint32(b[4:]); reserved != 0 {
+		return Entry{}, fmt.Errorf("%w: entry whose reserved bytes are %#x", ErrBody, reserved)
+	}
 	n := binary.LittleEndian.Uint32(b)
 	if uint64(n)*contributorSize > uint64(len(b)) || EntrySize(int(n)) > len(b) {
 		return Entry{}, fmt.Errorf("%w: entry of %d bytes claims %d contributors", ErrBody, len(b), n)
 	}
-	e := Entry{head: b[8 : 8+n*contributorSize], Checksum: binary.LittleEndian.Uint32(b[4:]), Payload: b[EntrySize(int(n)):]}
+	e := Entry{head: b[8 : 8+n*contributorSize], Payload: b[EntrySize(int(n)):]}
 	for i := range e.Len() {
 		if c := e.At(i); c.Outcome < Applied || c.Outcome > Known {
 			return Entry{}, fmt.Errorf("%w: entry with a contributor that is %s", ErrBody, c.Outcome)

@@ -49,7 +49,7 @@ func FuzzInPlace(f *testing.F) {
 	f.Add(wire.AppendItem(wire.AppendItem(nil, &m), &m))
 	f.Add(wire.AppendAck(nil, 3, wire.Late))
 	entry := make([]byte, wire.EntrySize(1))
-	wire.PutEntry(entry, 1, 5)
+	wire.PutEntry(entry, 1)
 	wire.PutContributor(entry, 0, wire.Contributor{Outcome: wire.Applied})
 	f.Add(entry)
 	f.Fuzz(func(t *testing.T, b []byte) {

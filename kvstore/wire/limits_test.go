@@ -87,7 +87,7 @@ func TestBodiesThatWereMadeWrong(t *testing.T) {
 	binary.LittleEndian.PutUint32(manifest[8:], 2)
 	binary.LittleEndian.PutUint32(manifest[len(manifest)-4:], wire.Checksum(manifest[:len(manifest)-4]))
 	entry := make([]byte, wire.EntrySize(1))
-	wire.PutEntry(entry, 1, 0)
+	wire.PutEntry(entry, 1)
 	wire.PutContributor(entry, 0, wire.Contributor{Outcome: wire.Known + 1})
 	for name, err := range map[string]error{
 		"hello without nonce":       second(wire.DecodeHello(hello(wire.Hello{Rank: 1}))),
@@ -108,6 +108,7 @@ func TestBodiesThatWereMadeWrong(t *testing.T) {
 		"acks that say too much":      second(wire.DecodeAcks(wire.AppendAck(nil, 1, wire.Known+1))),
 		"entry of 7 bytes":            second(wire.DecodeEntry(make([]byte, 7))),
 		"entry that claims too much":  second(wire.DecodeEntry([]byte{0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0})),
+		"entry with reserved bytes":   second(wire.DecodeEntry([]byte{0, 0, 0, 0, 1, 0, 0, 0})),
 		"entry of unknown outcome":    second(wire.DecodeEntry(entry)),
 	} {
 		if !errors.Is(err, wire.ErrBody) {
