@@ -202,3 +202,24 @@ func TestQuestionsWait(t *testing.T) {
 		t.Errorf("%d questions of one worker wait, want %d", len(q.asks), 2*h.cfg.Window)
 	}
 }
+
+// TestAPullThatIsNotRepeatedIsDropped parks one pull, whose worker does not ask again.
+func TestAPullThatIsNotRepeatedIsDropped(t *testing.T) {
+	sh, e := testShard(t, nil)
+	pull := &wire.Message{Type: wire.TypePull, From: wire.Node{Role: wire.Worker, Rank: 1}, Incarnation: 11, Epoch: 1, Seq: 5, Need: 1, Key: 1, Slices: 1}
+	sh.fromWorker(pull)
+	sh.tickPrimary()
+	if sh.parked != 1 || len(e.parked) != 1 || sh.waiting[1] != 1 {
+		t.Fatalf("%d pulls wait, %d of the entry", sh.parked, len(e.parked))
+	}
+	sh.now = sh.timing.Park - 1
+	sh.tickPrimary()
+	if sh.parked != 1 {
+		t.Error("it is dropped too soon")
+	}
+	sh.now = 2 * sh.timing.Park
+	sh.tickPrimary()
+	if sh.parked != 0 || len(e.parked) != 0 || sh.waiting[1] != 0 || len(sh.out.Sends) != 0 {
+		t.Errorf("%d pulls wait, sent %+v", sh.parked, sh.out.Sends)
+	}
+}

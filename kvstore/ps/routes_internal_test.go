@@ -242,3 +242,62 @@ func TestOneBarrierAtATime(t *testing.T) {
 		t.Errorf("ended %+v", ag.out.Done)
 	}
 }
+
+// TestQuestionsSayWhereAWorkerStarts sends a question with the place where its sender starts.
+func TestQuestionsSayWhereAWorkerStarts(t *testing.T) {
+	rt, _ := testRoutes(WorkerConfig{Policy: Shrink})
+	for _, flags := range []wire.Flags{0, wire.FlagStart} {
+		p := rt.newPart(rt.newCall(0, "join", NoKey, 0), wire.TypeAskCursor, 0)
+		p.flags, p.own, p.need, p.clock = flags, 3, 4, 5
+		rt.ask(p)
+	}
+	if n := len(rt.out.Sends); n != 2 {
+		t.Fatalf("%d messages, want 2", n)
+	}
+	if m := &rt.out.Sends[0].Msg; m.Flags != 0 || m.StartPoint().Step != 0 {
+		t.Errorf("the first says %+v with flags %#x", m.StartPoint(), m.Flags)
+	}
+	if m := &rt.out.Sends[1].Msg; m.Flags != wire.FlagStart || m.StartPoint() != (wire.StartPoint{Round: 3, Push: 4, Step: 5}) {
+		t.Errorf("the second says %+v with flags %#x", m.StartPoint(), m.Flags)
+	}
+}
+
+// TestOneSnapshotAtATime asks for a snapshot until the scheduler answers.
+func TestOneSnapshotAtATime(t *testing.T) {
+	ag := testAgent(WorkerConfig{})
+	sn := &snapshotting{agent: ag, calls: &calls{agent: ag}}
+	order := wire.SnapshotOrder{Clock: 7, All: true}
+	if _, err := sn.askFor(0, order, 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sn.askFor(0, order, 0); !errors.Is(err, ErrUsage) {
+		t.Errorf("a second snapshot: got %v", err)
+	}
+	sn.repeatSnapshot()
+	if n := len(ag.out.Sends); n != 1 || ag.out.Sends[0].Msg.SnapshotOrder() != order {
+		t.Fatalf("sent %+v, want the order once", ag.out.Sends)
+	}
+	ag.now = ag.timing.Resend
+	sn.repeatSnapshot()
+	sn.repeatSnapshot()
+	if n := len(ag.out.Sends); n != 2 {
+		t.Errorf("sent %d times after %v, want 2", n, ag.timing.Resend)
+	}
+	var m wire.Message
+	m.SetSnapshotResult(wire.SnapshotResult{Clock: 6})
+	sn.snapshotDone(&m)
+	if sn.snap == nil {
+		t.Fatal("it ends with the news of another snapshot")
+	}
+	m.SetSnapshotResult(wire.SnapshotResult{Clock: 7})
+	sn.snapshotDone(&m)
+	ag.now *= 3
+	sn.repeatSnapshot()
+	if sn.snap != nil || len(ag.out.Done) != 1 || ag.out.Done[0].Err != nil || len(ag.out.Sends) != 2 {
+		t.Errorf("ended %+v, sent %d times", ag.out.Done, len(ag.out.Sends))
+	}
+	ag.left = true
+	if _, err := sn.askFor(0, order, 0); !errors.Is(err, ErrClosed) {
+		t.Errorf("of a worker that has left: got %v", err)
+	}
+}

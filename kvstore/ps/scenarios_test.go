@@ -243,3 +243,25 @@ func TestAPrimaryThatReturnsHasForgotten(t *testing.T) {
 		t.Errorf("%d of the 2 pushes of the round have ended", len(n.done))
 	}
 }
+
+// TestAServerThatLeavesIsReplacedAtOnce lets a server say goodbye: its shards move without the silence
+// of a death.
+func TestAServerThatLeavesIsReplacedAtOnce(t *testing.T) {
+	n, list := newNet(t, 2, 1, 2, ps.KeySpec{Total: 64}, nil)
+	srv := n.machines[follower].(*ps.Server)
+	if srv.Gone() {
+		t.Fatal("it is gone before it has left")
+	}
+	srv.Leave()
+	n.pass(100 * ps.Millisecond)
+	if !srv.Gone() {
+		t.Error("the scheduler does not know that it has left")
+	}
+	for i, sh := range list[0].View().Shards {
+		if sh.Primary.Server != leader.Rank || !sh.Backup.IsZero() {
+			t.Errorf("shard %d: %+v", i, sh)
+		}
+	}
+	push(t, n, list[0], 0)
+	n.until(t, 1)
+}
