@@ -122,7 +122,7 @@ func TestSparseClaims(t *testing.T) {
 	}
 }
 
-// TestSharedStates refers to one array many times, which multiplies what the file holds.
+// TestSharedStates refers to one array many times, so that the states are larger than the file.
 func TestSharedStates(t *testing.T) {
 	var b bytes.Buffer
 	state := checkpoint.State{Array: &checkpoint.Record{Version: checkpoint.V2,

@@ -14,7 +14,7 @@ import (
 var mxnetFlag = flag.String("mxnet", "python3",
 	"Python interpreter; the test that needs MXNet is skipped where it has none")
 
-// loadAll prints what MXNet finds in the files written by TestMXNetLoads.
+// loadAll prints the arrays that MXNet finds in the files of TestMXNetLoads.
 const loadAll = `
 import sys, pickle
 import mxnet as mx

@@ -211,8 +211,8 @@ func TestWriteFileKeepsTheOldOne(t *testing.T) {
 	}
 }
 
-// FuzzReadList checks that no input makes the decoder panic, and that what it accepts survives a
-// round trip.
+// FuzzReadList checks that no input makes the decoder panic, and that every accepted list survives
+// a round trip.
 func FuzzReadList(f *testing.F) {
 	for _, data := range files() {
 		f.Add(data)

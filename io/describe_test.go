@@ -8,7 +8,7 @@ import (
 	nd "gomx/ndarray"
 )
 
-// What fmt prints of iterators is short and says what they are.
+// TestText wants iterators to print as a short description.
 func TestText(t *testing.T) {
 	it, err := dataio.NDArrayIter(dataio.NDArrayConfig{Data: []*nd.Array{nd.Zeros(nd.Shape{10, 3})},
 		Label: []*nd.Array{nd.Zeros(nd.Shape{10})}, BatchSize: 4})

@@ -182,8 +182,8 @@ func TestImageRecordIter(t *testing.T) {
 	})
 }
 
-// TestImageRecordsRepeat draws everything at random: an epoch is the same whatever the number of
-// threads, behind a Prefetcher, and when it is begun again.
+// TestImageRecordsRepeat augments at random and wants the same epoch with any number of threads,
+// behind a Prefetcher, and when it is begun again.
 func TestImageRecordsRepeat(t *testing.T) {
 	c := dataio.ImageRecordConfig{Path: pictureFile(t, 23), DataShape: nd.Shape{3, 8, 8},
 		BatchSize: 5, Shuffle: true, Seed: 3, Threads: 1,

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestOrderProperties checks random orders against what each treatment of the last batch promises.
+// TestOrderProperties checks random orders for the guarantees of each treatment of the last batch.
 func TestOrderProperties(t *testing.T) {
 	const seed = 11
 	t.Logf("seed %d", seed)

@@ -106,8 +106,8 @@ func seen(t *testing.T, it dataio.Iter, calls int) (list []string) {
 	return list
 }
 
-// TestState takes up iterators at random places: what follows is what an undisturbed iterator hands
-// out, whether the batches before were read or skipped.
+// TestState resumes iterators at random positions and wants the batches of an undisturbed iterator,
+// whether the batches before were read or skipped.
 func TestState(t *testing.T) {
 	seed := *stateSeed
 	if seed == 0 {

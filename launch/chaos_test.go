@@ -28,16 +28,16 @@ var (
 			"commit")
 )
 
-// One run in slowRuns has the intervals of the protocol as they are by default; those of the others
-// are divided by chaosScale.
+// One run in slowRuns has the default intervals of the protocol; in the others they are divided by
+// chaosScale.
 const (
 	slowRuns   = 10
 	chaosScale = 6
 )
 
-// TestChaos does one or two things to the processes of a job at random instants: the result stays
-// that of one process, bit for bit, when a copy of everything survives; otherwise an error says
-// what is lost. Nobody but the victims ends before its time, and no job hangs.
+// TestChaos disturbs the processes of a job once or twice at random instants. If a copy of every
+// shard survives, the result must equal the result of one process, bit for bit; otherwise an error
+// must name the lost shards. Only the victims may end early, and no job may hang.
 func TestChaos(t *testing.T) {
 	j := openJournal(t, *chaosJournal, "chaos")
 	seed := *chaosSeed
@@ -110,7 +110,7 @@ func (c *chaosRun) job(dir string) launch.Local {
 	return l
 }
 
-// limit is how long the run may take: what its pauses take, twice over, and time for the rest on a
+// limit is the longest time of the run: twice the time of its pauses, and time for the rest on a
 // busy machine.
 func (c *chaosRun) limit() time.Duration {
 	limit := 90 * time.Second
@@ -122,7 +122,7 @@ func (c *chaosRun) limit() time.Duration {
 	return limit
 }
 
-// lostShards is what the error of a job says that has lost all copies of some shards.
+// lostShards matches the error of a job that has lost all copies of some shards.
 var lostShards = regexp.MustCompile(`all copies of shards are lost: [0-9]+ of [0-9]+, numbers [0-9]`)
 
 // run carries out the run and returns its outcome.
@@ -189,7 +189,7 @@ func (c *chaosRun) checkEnd(t *testing.T) string {
 	return identical
 }
 
-// longestStep returns the longest of what workers say.
+// longestStep returns the longest step that workers print.
 func longestStep(out string) (longest time.Duration) {
 	for line := range strings.Lines(out) {
 		if _, text, ok := strings.Cut(line, "longest step "); ok {

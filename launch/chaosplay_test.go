@@ -35,7 +35,7 @@ func init() {
 	}
 }
 
-// memorySignal makes a process of chaosPlay use up its memory.
+// memorySignal makes a process of chaosPlay exhaust its memory.
 const memorySignal = syscall.SIGUSR1
 
 // A job of chaosPlay has chaosSteps steps, and a barrier and a snapshot before each chaosEvery-th.
@@ -44,15 +44,15 @@ const (
 	chaosEvery = 15
 )
 
-// mark says where a worker is, for the nemesis.
+// mark prints the place of a worker, for the nemesis.
 func mark(moment string) { fmt.Printf("at %s\n", moment) }
 
-// chaosPlay is training with barriers and snapshots that says where it is. What it does at a step
-// can be repeated by a successor that resumes there.
+// chaosPlay trains with barriers and snapshots and prints its progress. A successor that resumes at
+// a step can repeat the step.
 func chaosPlay(ctx context.Context) error {
 	mark("init")
-	patience, _ := time.ParseDuration(os.Getenv("LAUNCH_TEST_TIMEOUT"))
-	s, err := kvstore.Open(ctx, "dist_sync", kvstore.Timeout(patience))
+	timeout, _ := time.ParseDuration(os.Getenv("LAUNCH_TEST_TIMEOUT"))
+	s, err := kvstore.Open(ctx, "dist_sync", kvstore.Timeout(timeout))
 	if err != nil {
 		return err
 	}

@@ -155,7 +155,8 @@ func TestDeclarations(t *testing.T) {
 	}
 }
 
-// TestExitCodes wants every kind of error to have its code, and none that of a crash.
+// TestExitCodes wants every kind of error to have its code, and no error to have the code of a
+// crash.
 func TestExitCodes(t *testing.T) {
 	wrapped := func(err error) error { return fmt.Errorf("pushing: %w", &ps.Error{Err: err}) }
 	for _, c := range []struct {

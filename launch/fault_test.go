@@ -20,28 +20,27 @@ import (
 type fault struct {
 	victim wire.Node
 	how    string        // a key of ways
-	pause  time.Duration // until a stopped process goes on
-	moment string        // what a worker prints first
-	// from then on; of a second fault in a recovery: from the death of the first one's victim on
+	pause  time.Duration // time until a stopped process continues
+	moment string        // text that a worker prints before the fault
+	// time since that text, or in a recovery since the death of the first victim
 	after time.Duration
 }
 
-// ways are the signals of faults: death by kill -9, crashes, the wish that a process ends, want of
-// memory and a pause.
+// ways are the signals of faults: kill -9, crashes, a request to end, lack of memory and a pause.
 var ways = map[string]syscall.Signal{
 	"killed": syscall.SIGKILL, "segfault": syscall.SIGSEGV, "aborted": syscall.SIGABRT,
 	"terminated": syscall.SIGTERM, "out of memory": memorySignal, "stopped": syscall.SIGSTOP,
 }
 
-// moments are the places of chaosPlay at which faults strike.
+// moments are the places of chaosPlay at which faults happen.
 var moments = []string{"init", "step", "step", "step", "barrier", "snapshot", "last"}
 
-// recovery as the moment of a second fault is when the first one's victim has died.
+// recovery is the moment of a second fault that happens after the death of the first victim.
 const recovery = "recovery"
 
 func (f *fault) deadly() bool { return f.how != "stopped" }
 
-// String says what happens to whom and when.
+// String describes the fault, its victim and its instant.
 func (f fault) String() string {
 	text := fmt.Sprintf("%s %s", f.victim, f.how)
 	if !f.deadly() {
@@ -149,8 +148,8 @@ func (n *nemesis) signal(node wire.Node, s syscall.Signal) bool {
 	return pid != 0 && syscall.Kill(pid, s) == nil
 }
 
-// check returns what is wrong with the number of times that processes were started: a call whose
-// deadline passes, or an error of any kind, ends a process.
+// check returns the processes that were started too often: a call whose deadline passes, or an
+// error of any kind, ends a process.
 func (n *nemesis) check() (wrong []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -100,8 +100,8 @@ func TestTwoJobsInOneFolder(t *testing.T) {
 	}
 }
 
-// TestKilledLauncher wants the next launcher to remove the folders of one that was killed, keys
-// included, and those of one that lives to stay.
+// TestKilledLauncher wants the next launcher to remove the folders of a killed launcher, with its
+// keys, and to keep the folders of a live one.
 func TestKilledLauncher(t *testing.T) {
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)

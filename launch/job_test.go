@@ -129,7 +129,7 @@ func checksum(v []float32) uint32 {
 	return wire.Checksum(b)
 }
 
-// alone computes what trainPlay's jobs are to print.
+// alone computes the wanted output of trainPlay's jobs.
 func alone(t *testing.T, workers, steps int) map[string]uint32 {
 	t.Helper()
 	sums := map[string]uint32{}
@@ -169,7 +169,7 @@ func trainJob(workers, servers, replicas, steps int, out *safeBuffer) launch.Loc
 	}
 }
 
-// checkResults compares what every worker has printed with one process.
+// checkResults compares the output of every worker with the output of one process.
 func checkResults(t *testing.T, out string, workers, steps int) {
 	t.Helper()
 	for key, sum := range alone(t, workers, steps) {

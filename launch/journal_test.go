@@ -30,7 +30,7 @@ type entry struct {
 
 // outcomes of runs.
 const (
-	identical = "identical" // the result is that of one process, bit for bit
+	identical = "identical" // the result equals the result of one process, bit for bit
 	lost      = "lost"      // all copies of a shard died, and the job's error says so
 	failed    = "FAILED: "  // and why
 )
@@ -56,7 +56,7 @@ func openJournal(t *testing.T, path, test string) *journal {
 	}
 	for s := bufio.NewScanner(bytes.NewReader(b)); s.Scan(); {
 		var e entry
-		// A line that is cut off is that of a run which was ended while it wrote.
+		// An incomplete line is from a run that ended while it wrote.
 		if json.Unmarshal(s.Bytes(), &e) == nil && e.Test == test && e.Commit == j.commit {
 			j.done[e.Seed] = e
 		}

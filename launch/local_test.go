@@ -84,7 +84,7 @@ var plays = map[string]func(role, dir string) int{
 	},
 }
 
-// safeBuffer collects what a job prints.
+// safeBuffer collects the output of a job.
 type safeBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer

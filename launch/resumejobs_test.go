@@ -132,7 +132,7 @@ func resumeJob(t *testing.T, seed uint64) (*killedJob, string) {
 	return k, out
 }
 
-// judge looks at what the job that resumed has printed.
+// judge checks the output of the resumed job.
 func (k *killedJob) judge(t *testing.T, out string, workers int, err error) string {
 	t.Helper()
 	if err != nil {

@@ -97,8 +97,8 @@ func TestPayloadsAreShared(t *testing.T) {
 	}
 }
 
-// TestSharedMemoryOfTheDead kills a server while payloads lie in its memory: the result is that of
-// an undisturbed job, and nothing with a name is left, neither in /dev/shm nor among the sockets.
+// TestSharedMemoryOfTheDead kills a server while payloads are in its memory. It wants the result of
+// an undisturbed job, and no names left in /dev/shm or among the sockets.
 func TestSharedMemoryOfTheDead(t *testing.T) {
 	before := shared(t)
 	var out safeBuffer
@@ -139,7 +139,7 @@ func TestSharedMemoryOfTheDead(t *testing.T) {
 	}
 }
 
-// shared lists what has a name in shared memory and belongs to gomx.
+// shared lists the names of gomx in shared memory.
 func shared(t *testing.T) []string {
 	t.Helper()
 	list, err := os.ReadDir("/dev/shm")

@@ -18,7 +18,7 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// snapshotJob runs a job of trainPlay with snapshots and returns what it printed.
+// snapshotJob runs a job of trainPlay with snapshots and returns its output.
 func snapshotJob(t *testing.T, dir string, workers, steps int, resume bool, env ...string) (string,
 	error) {
 	t.Helper()
@@ -87,7 +87,7 @@ func TestSnapshotsOfTwoJobs(t *testing.T) {
 	for i, c := range []struct {
 		resume  bool
 		env     string
-		resumes string // what workers say
+		resumes string // output of workers
 		err     string
 	}{
 		{false, "LAUNCH_TEST_SNAPSHOT=6", "", ""},

@@ -14,7 +14,7 @@ import (
 	sym "gomx/symbol"
 )
 
-// gomx runs the command line and returns what it printed.
+// gomx runs the command line and returns its output.
 func gomx(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	cmd := root(zerolog.Nop())

@@ -78,8 +78,8 @@ func TestSlowerLinesAreRepeatedAlone(t *testing.T) {
 	}
 }
 
-// TestLinesOfOnlyOneBuild leaves out what the other build does not know, and fails when it knows
-// nothing.
+// TestLinesOfOnlyOneBuild leaves out lines that the other build does not have, and fails when it
+// has no line.
 func TestLinesOfOnlyOneBuild(t *testing.T) {
 	this := `printf $4'\t9\t-\t-\tus/op\t-\n'`
 	lines, _, err := fight(t, duelSuite("s.a", "s.b"), t.TempDir(), this,

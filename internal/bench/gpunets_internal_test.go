@@ -7,7 +7,7 @@ import (
 	"gomx/device"
 )
 
-// TestDeviceOfSuites names what cannot be measured where.
+// TestDeviceOfSuites wants an error for a suite that cannot be measured on a device.
 func TestDeviceOfSuites(t *testing.T) {
 	for _, tt := range []struct {
 		c    Config

@@ -59,7 +59,7 @@ func suite(t *testing.T, load func(*conformance.Golden) ([]conformance.Case, err
 	report := conformance.Run(os.Stdout, t.Name(), cases, env, tiers)
 	defer func() { fmt.Println(report.Summary()) }()
 	list := t.Name()
-	if env.Device.Kind != device.KindCPU { // what a device does not serve fails there only
+	if env.Device.Kind != device.KindCPU { // cases that a device does not support fail only there
 		list += "." + env.Device.Kind.String()
 	}
 	if _, err := os.Stat(knownList(list + ".nocgo")); err == nil &&

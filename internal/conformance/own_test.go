@@ -47,7 +47,7 @@ func TestOwnCases(t *testing.T) {
 	}
 }
 
-// indexes are the JSON files of cases that the harness reads, and what reads them.
+// indexes are the JSON files of cases with the functions that read them.
 var indexes = map[string]func(*conformance.Golden) ([]conformance.Case, error){
 	"ops/cases.json": conformance.OpCases, "formats/formats.json": conformance.FormatCases,
 	"models/cases.json":    conformance.ModelCases,

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestFaultsAreSeen runs decoders that do what no decoder may do.
+// TestFaultsAreSeen runs decoders with the faults that Run must report.
 func TestFaultsAreSeen(t *testing.T) {
 	file := binary.LittleEndian.AppendUint32(nil, 1<<30)
 	for _, c := range []struct {
@@ -15,9 +15,14 @@ func TestFaultsAreSeen(t *testing.T) {
 		decode func([]byte) error
 		want   string
 	}{
-		{"memory", func(b []byte) error { _ = make([]byte, binary.LittleEndian.Uint32(b)); return nil }, "bytes allocated"},
+		{"memory", func(b []byte) error {
+			_ = make([]byte,
+				binary.LittleEndian.Uint32(b))
+			return nil
+		}, "bytes allocated"},
 		{"panic", func(b []byte) error { panic(len(b)) }, "panic: 4"},
-		{"slow", func([]byte) error { time.Sleep(TimeLimit + time.Millisecond); return nil }, "took"},
+		{"slow", func([]byte) error { time.Sleep(TimeLimit + time.Millisecond); return nil },
+			"took"},
 		{"right", func([]byte) error { return nil }, ""},
 	} {
 		fault, _ := Kind{Name: c.name, Decode: c.decode}.try(file)

@@ -27,7 +27,7 @@ type served map[device.Tier][]dtype.Type
 
 const (
 	mostTries = 20000 // tries after which the search for operands of an operator ends
-	enough    = 16    // number of fitting sets of operands to find
+	mostFits  = 16    // number of fitting sets of operands to find
 )
 
 // probe searches attributes and shapes that fit an operator and tries its kernels with the element
@@ -37,7 +37,7 @@ func probe(o *op.Op) served {
 	seed.Write([]byte(o.Name))
 	d := &chooser{rand.New(rand.NewPCG(seed.Sum64(), 1))}
 	found := served{}
-	for try, fits := 0, 0; try < mostTries && fits < enough; try++ {
+	for try, fits := 0, 0; try < mostTries && fits < mostFits; try++ {
 		attrs := d.attrs(o)
 		shapes, fit := d.operands(o, attrs)
 		if !fit {

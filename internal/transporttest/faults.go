@@ -47,14 +47,14 @@ func refusals(t *testing.T, s *Suite) {
 // foreignJob sends a message of another job.
 func foreignJob(t *testing.T, s *Suite) {
 	server := Start(t, s.Open, transport.Config{Self: Server(0)}, nil)
-	stranger := Start(t, s.Open, transport.Config{Self: Worker(0), Job: job + 1}, nil)
-	if err := stranger.Connect(server.Self, server.Addr()); err != nil {
+	foreign := Start(t, s.Open, transport.Config{Self: Worker(0), Job: job + 1}, nil)
+	if err := foreign.Connect(server.Self, server.Addr()); err != nil {
 		t.Fatal(err)
 	}
-	m := stranger.Message(wire.TypePush, 1, nil)
+	m := foreign.Message(wire.TypePush, 1, nil)
 	m.Job++
-	Eventually(t, "the stranger's message", func() bool {
-		if err := stranger.Send(server.Self, m, nil); err != nil {
+	Eventually(t, "the foreign worker's message", func() bool {
+		if err := foreign.Send(server.Self, m, nil); err != nil {
 			t.Fatal(err)
 		}
 		return server.Stats().Foreign > 0
