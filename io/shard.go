@@ -22,7 +22,7 @@ type share struct {
 	running bool
 }
 
-// shareOf checks the part of an iterator that has so many batches.
+// shareOf checks a part and its number of parts. batches is the number of batches of an epoch.
 func shareOf(part, parts, batches int) (share, error) {
 	if parts < 1 || part < 0 || part >= parts {
 		return share{}, fmt.Errorf("io: Shard: part %d of %d, want a part below their number", part,

@@ -19,7 +19,7 @@ const (
 )
 
 // withLauncher returns a context that ends when the launcher dies and so releases the lock of the
-// file path. It serves programs that a script started: the kernel kills only the launcher's own
+// file path. Programs that a script started need it: the kernel kills only the launcher's own
 // children with it. The caller must call stop.
 func withLauncher(ctx context.Context, path string) (with context.Context, stop func()) {
 	if path == "" {

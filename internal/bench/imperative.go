@@ -37,7 +37,7 @@ func best(ctx context.Context, n int, step func(), wait func(context.Context) er
 	return least, nil
 }
 
-// rate makes a workload that does so much work, in the given unit, per call.
+// rate makes a workload of n calls of step, where work is the work of a call in the given unit.
 func rate(name, unit string, n int, work float64, step func()) Workload {
 	return Workload{Name: name, Unit: unit, Run: func(ctx context.Context) (float64, error) {
 		s, err := best(ctx, n, step, nd.WaitAll)

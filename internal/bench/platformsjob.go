@@ -90,14 +90,14 @@ func (r *platformRun) line(text string) {
 	}
 }
 
-// over reports whether so many workers have ended.
+// over reports whether all workers have ended; workers is their number.
 func (r *platformRun) over(workers int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.err != nil || r.ended == workers
 }
 
-// finish returns the result of so many workers. No worker may print any more.
+// finish returns the result; workers is their number. No worker may print any more.
 func (r *platformRun) finish(workers int) (platformSide, error) {
 	r.watch.close()
 	s := r.side

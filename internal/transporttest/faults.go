@@ -97,7 +97,7 @@ func stale(t *testing.T, s *Suite) {
 	}
 }
 
-// busy sends to a node whose handler blocks until it is told to continue.
+// busy sends to a node whose handler blocks until the test lets it continue.
 func busy(t *testing.T, s *Suite) {
 	blocked := make(chan struct{})
 	server, worker := s.two(t, func(wire.Node, *wire.Message) { <-blocked }, nil)
