@@ -131,8 +131,7 @@ func TestImageRecordIter(t *testing.T) {
 	})
 	t.Run("list", func(t *testing.T) {
 		it := openPictures(t, with(func(c *dataio.ImageRecordConfig) {
-			c.List,
-				c.LabelWidth = strings.TrimSuffix(path, "rec")+"lst", 2
+			c.List, c.LabelWidth = strings.TrimSuffix(path, "rec")+"lst", 2
 		}))
 		b, err := it.Next(t.Context())
 		if err != nil {
@@ -173,8 +172,7 @@ func TestImageRecordIter(t *testing.T) {
 			t.Error("samples as bytes differ")
 		}
 		got, _ = epochOf(t, openPictures(t, with(func(c *dataio.ImageRecordConfig) {
-			c.DType,
-				c.Mean = dtype.Int8, [4]float32{7.4}
+			c.DType, c.Mean = dtype.Int8, [4]float32{7.4}
 		})))
 		if got[5][0] != -2 {
 			t.Errorf("got %v, want -2", got[5][0])

@@ -20,8 +20,7 @@ func (s *Suite) chosen(c *Config) (list []Workload, notes []string, err error) {
 		notes = append(notes, fmt.Sprintf("%d of %d lines by seed %d", len(list), len(all), c.Seed))
 	}
 	list = slices.DeleteFunc(list, func(w Workload) bool {
-		return !strings.Contains(w.Name,
-			c.Match)
+		return !strings.Contains(w.Name, c.Match)
 	})
 	if len(list) == 0 {
 		hint := ""

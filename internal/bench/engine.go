@@ -30,8 +30,7 @@ func patterns() []pattern {
 	update := func(v *engine.Var) engine.Use { return engine.Use{Var: v, Access: engine.Update} }
 	return []pattern{
 		{"chain", func(e *engine.Engine, t *engine.Task, v []*engine.Var, _ int) {
-			e.PushUses(t,
-				update(v[0]))
+			e.PushUses(t, update(v[0]))
 		}},
 		{"independent64", func(e *engine.Engine, t *engine.Task, v []*engine.Var,
 			i int) {

@@ -97,8 +97,7 @@ func oddFamily(family string) []oddConv {
 	for _, kernel := range []int{3, 1} {
 		for _, stride := range []int{1, 2} {
 			add := func(groups, in, out int) {
-				list = append(list, oddConv{kernel, stride, groups,
-					in, out})
+				list = append(list, oddConv{kernel, stride, groups, in, out})
 			}
 			for _, in := range oddInputs {
 				switch {

@@ -318,8 +318,7 @@ func drawPlatforms(b *bytes.Buffer, all []platformResult) error {
 		}
 	})
 	slices.SortFunc(scaling.groups, func(a, b barGroup) int {
-		return strings.Compare(a.label,
-			b.label)
+		return strings.Compare(a.label, b.label)
 	})
 	names := make([]string, len(platformSystems))
 	for i, sys := range platformSystems {

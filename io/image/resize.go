@@ -41,8 +41,7 @@ func shortSize(m *Image, size int) (width, height int) {
 func (m *Image) nearest(width, height int) *Image {
 	out := New(height, width, m.Channels)
 	from := func(i, n, size int) int {
-		return min(int(float64(i)*(1/(float64(n)/float64(size)))),
-			size-1)
+		return min(int(float64(i)*(1/(float64(n)/float64(size)))), size-1)
 	}
 	for y := range height {
 		src := from(y, height, m.Height)
