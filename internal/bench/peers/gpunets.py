@@ -1,4 +1,4 @@
-"""torch: images per second of convolutional networks on a GPU (the processor where there is none), on random input that lies there.
+"""torch: images per second of convolutional networks on a GPU (on the processor if there is none), on random input on the same device.
 Usage: gpunets.py [REGEX of line names]; GOMX_BENCH_COMPILE=1 compiles the networks."""
 import os, re, sys, time
 import torch

@@ -1,6 +1,6 @@
 """MXNet kvstore dist_sync: push + pull round trips between processes on the loopback. Usage: kv.py [REGEX of line names]
 Without a role in the environment it starts scheduler, server and workers; ".cpu" lines are processor seconds of all of
-them per GiB that a worker pushes, ".switches" lines how often their threads leave a processor in a round."""
+them per GiB that a worker pushes, ".switches" lines the context switches of their threads in a round."""
 import glob, os, re, subprocess, sys, time
 
 CASES = [  # name, floats, workers, rounds
@@ -43,7 +43,7 @@ def worker(name, floats, workers, rounds):
     kv._barrier()
     best = cost = switched = 1e9
     for _ in range(3):
-        # The parent writes down the processes once all are there.
+        # The parent writes the list of processes when all have started.
         pids = [int(p) for p in open(os.environ['KV_PIDS']).read().split()]
         s, c, t = switches(pids), seconds(pids), time.perf_counter()
         go(rounds)

@@ -1,6 +1,6 @@
-"""Single operators into arrays that exist. Usage: ops.py [mxnet|torch] [pattern of the lines wanted]
+"""Single operators into existing arrays. Usage: ops.py [mxnet|torch] [REGEX of line names]
 
-Sizes are those of ResNet-50 (batches of 8), BERT-base (8 sequences of 128), an LSTM of 650 and 4096x4096 elements.
+The sizes are from ResNet-50 (batches of 8), BERT-base (8 sequences of 128), an LSTM of 650 cells, and 4096x4096 elements.
 torch computes into new arrays where its functions take no out.
 """
 import re, sys, time
@@ -27,7 +27,7 @@ def below(n, *shape): return array(rng.randint(0, n, shape).astype("f" if peer =
 
 
 def measure(name, step):
-    """Prints the best of five: milliseconds per call of about a tenth of a second of calls."""
+    """Prints milliseconds per call: the best of five loops of about a tenth of a second."""
     s = time.perf_counter(); step(); step(); wait(); n = int(0.1 / (time.perf_counter() - s))
     n = max(1, min(n, 2000))
     best = 1e9
@@ -40,7 +40,7 @@ def measure(name, step):
 
 
 def line(name, inputs, mxnet, torch_step, **attrs):
-    """inputs makes the operands; mxnet names its operator; torch_step(*operands) returns a function that computes once."""
+    """inputs makes the operands; mxnet is the name of its operator; torch_step(*operands) returns a function that computes once."""
     name = "ops." + name
     if not wanted(name): return
     x = inputs()
@@ -53,7 +53,7 @@ def line(name, inputs, mxnet, torch_step, **attrs):
 
 
 def into(f, like, *args, **kw):
-    """A torch step that writes to an array that exists."""
+    """A torch step that writes to an existing array."""
     out = f(*like, *args, **kw)
     return lambda: f(*like, *args, out=out, **kw)
 

@@ -1,9 +1,9 @@
-"""The data of gomx bench platforms: numbers that every system makes by itself, bit for bit as the others do."""
+"""The data of gomx bench platforms: every system computes the same numbers itself, bit for bit."""
 import numpy as np
 
 
 def noise(first, n):
-    """n numbers in [-0.5, 0.5) by their positions from first on."""
+    """n numbers in [-0.5, 0.5) that depend on their positions, which begin at first."""
     h = np.arange(first, first + n, dtype=np.uint32)
     h *= np.uint32(2654435761)
     h ^= h >> np.uint32(15)

@@ -49,6 +49,6 @@ train(plan['warm'])
 few = min(timed(plan['warm']) for _ in range(2))
 data.say('begin')
 many = timed(plan['warm'] + plan['steps'])
-# What a job costs beside its steps is not what is measured.
+# The cost of a job beside its steps is not measured.
 data.say('end', many - few, plan['steps'] * n * plan['workers'])
 sc.stop()

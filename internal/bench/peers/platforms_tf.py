@@ -15,7 +15,7 @@ tf.logging.set_verbosity(tf.logging.ERROR)
 
 
 class Manager(session_manager.SessionManager):
-    """Looks every half second, not every half minute, whether the first worker has made the variables."""
+    """Checks every half second, not every half minute, whether the first worker has made the variables."""
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **dict(kwargs, recovery_wait_secs=0.5))
@@ -70,7 +70,7 @@ with tf.train.MonitoredTrainingSession(master=server.target, is_chief=rank == 0,
 
     run(plan['warm'])
     data.say('check', *run(1, loss, accuracy)[1:])
-    # Without rounds nobody waits: those who come first would be measured with the processors to themselves.
+    # Without rounds no worker waits: the first ones would be measured alone on the processors.
     session.run(arrive)
     while session.run(ready) < workers:
         time.sleep(0.001)
@@ -78,5 +78,5 @@ with tf.train.MonitoredTrainingSession(master=server.target, is_chief=rank == 0,
     t = time.perf_counter()
     run(plan['steps'])
     data.say('end', time.perf_counter() - t, plan['steps'] * batch)
-    # Leaving a session waits for others, who may have left already: its processes are ended from outside.
+    # Leaving a session waits for workers that may have left already, so the parent ends the processes.
     time.sleep(600)

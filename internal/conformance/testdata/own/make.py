@@ -1,4 +1,4 @@
-"""Writes the cases beside this file with MXNet 1.9.1: cases of the golden formats that the golden data have none of.
+"""Writes the cases beside this file with MXNet 1.9.1: cases of kinds that the golden data do not have, in their formats.
 
     python make.py FOLDER
 
@@ -56,7 +56,7 @@ def dense():
 
 
 def wide():
-    """No training case has this network: its weights alone say what its inputs are."""
+    """No training case has this network: only its weights determine the shapes of its inputs."""
     h = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=9, name="first")
     return mx.sym.SoftmaxOutput(mx.sym.FullyConnected(h, num_hidden=4, name="last"), name="softmax")
 
