@@ -223,3 +223,30 @@ func TestAPullThatIsNotRepeatedIsDropped(t *testing.T) {
 		t.Errorf("%d pulls wait, sent %+v", sh.parked, sh.out.Sends)
 	}
 }
+
+// TestCreationsAreBounded fills the log of a shard with entries that are being created.
+func TestCreationsAreBounded(t *testing.T) {
+	sh, _ := testShard(t, nil)
+	m := &wire.Message{Type: wire.TypeInit, From: wire.Node{Role: wire.Worker}, Incarnation: 10, Payload: make([]byte, 16)}
+	add := func(k kind, n int) {
+		sh.next++
+		sh.log.push(&logEntry{kind: k, index: sh.next, own: make([]byte, n)})
+	}
+	add(kindRound, 100)
+	if sh.crowded(m) {
+		t.Error("a round keeps entries from being created")
+	}
+	add(kindInit, logBytes-16)
+	if sh.crowded(m) {
+		t.Errorf("an entry is put off that fills the log with %d bytes", logBytes)
+	}
+	add(kindSpec, 1)
+	if !sh.crowded(m) {
+		t.Errorf("an entry is created that fills the log with more than %d bytes", logBytes)
+	}
+	sh.place.Backup = wire.Replica{Server: 1, Incarnation: 2}
+	sh.crowded(m)
+	if n := len(sh.out.Sends); n != 1 || sh.out.Sends[0].Msg.Wait().On != (wire.Node{Role: wire.Server, Rank: 1}) {
+		t.Errorf("sent %+v, want the word that server 1 is waited for", sh.out.Sends)
+	}
+}

@@ -56,6 +56,9 @@ func TestJournalCommitsWhatTheBackupHas(t *testing.T) {
 	if !slices.Equal(*committed, []uint64{first, first + 1}) || e.version != 2 || j.log.len() != 2 || j.log.first != first+2 {
 		t.Errorf("committed %v, version %d, %d entries from %d on in the log", *committed, e.version, j.log.len(), j.log.first)
 	}
+	if got := h.sent(); len(got) > 0 {
+		t.Errorf("entries %v are sent again to a backup that has missed none", got)
+	}
 	if n := j.behind(); n != (wire.Node{Role: wire.Server, Rank: 1}) {
 		t.Errorf("the log waits for %s, want server 1", n)
 	}

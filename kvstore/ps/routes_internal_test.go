@@ -301,3 +301,47 @@ func TestOneSnapshotAtATime(t *testing.T) {
 		t.Errorf("of a worker that has left: got %v", err)
 	}
 }
+
+// TestPushesWaitForAView starts pushes before the worker knows where their shard lives.
+func TestPushesWaitForAView(t *testing.T) {
+	ag := testAgent(WorkerConfig{})
+	rt := &routes{agent: ag, calls: &calls{agent: ag}}
+	r := newRoute(0)
+	rt.shards = []*route{r}
+	rt.give(8)
+	rt.give(8)
+	if got := rt.pushed(); len(got) > 0 {
+		t.Fatalf("pushes %v are sent to nobody", got)
+	}
+	rt.redirect(r, wire.Shard{Epoch: 1, Primary: wire.Replica{Server: 1, Incarnation: 1}})
+	if got := rt.pushed(); len(got) != 2 {
+		t.Errorf("pushes %v are sent to the first primary, want 2", got)
+	}
+	rt.redirect(r, wire.Shard{Epoch: 2, Primary: wire.Replica{Server: 1, Incarnation: 1}, Lost: true})
+	rt.give(8)
+	if got := rt.pushed(); !r.lost || len(got) != 2 || len(rt.shards[0].ready) != 1 {
+		t.Errorf("pushes %v are sent about a shard that is lost: %v", got, r.lost)
+	}
+}
+
+// TestRefusalsFindTheirParts looks for parts by the words of servers.
+func TestRefusalsFindTheirParts(t *testing.T) {
+	rt, r := testRoutes(WorkerConfig{})
+	push := rt.give(8)
+	pull := rt.newPart(rt.newCall(0, "pull", 1, 0), wire.TypePull, 0)
+	rt.ask(pull)
+	for typ, want := range map[wire.Type]*part{wire.TypePush: push, wire.TypePushPull: push, wire.TypeTick: push, wire.TypeProbe: push,
+		wire.TypePull: nil, wire.TypeInit: nil} {
+		if got := rt.meant(r, typ, push.seq); got != want {
+			t.Errorf("a word about %s %d: got part %p, want %p", typ, push.seq, got, want)
+		}
+	}
+	if rt.meant(r, wire.TypePull, pull.req) != pull || rt.meant(r, wire.TypePush, pull.req) != nil {
+		t.Error("a word about a pull finds another part")
+	}
+	m := wire.Message{Type: wire.TypeWaiting}
+	m.SetWait(wire.Wait{On: scheduler, Of: wire.TypePull, Seq: pull.req})
+	if rt.waitingFor(r, &m) != pull.call || rt.waitingFor(newRoute(1), &m) != nil {
+		t.Error("a word about a pull names another call")
+	}
+}
