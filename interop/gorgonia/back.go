@@ -11,11 +11,11 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// ToGraph copies values back into the inputs of the same names that out is computed from, such as
-// the parameters that FromGraph took from there, after training. Tensors that the inputs hold are
-// overwritten in place, so machines and solvers see the new values; an input without a value gets
-// one. Constants keep theirs. It is an error when an input is missing or of another shape or type;
-// nothing is copied then.
+// ToGraph copies weights into the inputs with the same names that out depends on: for example
+// trained parameters, back into the graph from which FromGraph took them. It overwrites the tensors
+// of the inputs in place, so machines and solvers see the new values; an input without a value gets
+// one. Constants keep their values. If an input is missing or has another shape or type, ToGraph
+// returns an error and copies nothing.
 func ToGraph(ctx context.Context, weights map[string]*nd.Array, out ...*G.Node) (err error) {
 	defer op.Recover(&err)
 	inputs, constants, err := inputsOf(out)
@@ -46,7 +46,7 @@ func ToGraph(ctx context.Context, weights map[string]*nd.Array, out ...*G.Node) 
 	return nil
 }
 
-// inputsOf returns the inputs that nodes are computed from, and the names of constants.
+// inputsOf returns the inputs that nodes depend on, and the names of constants.
 func inputsOf(out []*G.Node) (inputs map[string]*G.Node, constants map[string]bool, err error) {
 	graph, err := viewOf(out)
 	if err != nil {
@@ -74,7 +74,7 @@ func inputsOf(out []*G.Node) (inputs map[string]*G.Node, constants map[string]bo
 	return inputs, constants, nil
 }
 
-// accepts returns what keeps the values of a from being those of an input.
+// accepts returns an error if the values of a do not fit input n.
 func accepts(n *G.Node, a *nd.Array) error {
 	e, err := elementOf(n.Dtype())
 	if err != nil {
@@ -87,7 +87,7 @@ func accepts(n *G.Node, a *nd.Array) error {
 	return nil
 }
 
-// assign copies the values of a into an input.
+// assign copies the values of a into input n.
 func assign(ctx context.Context, n *G.Node, a *nd.Array) error {
 	if d, ok := n.Value().(*tensor.Dense); ok && !d.IsScalar() && !d.RequiresIterator() &&
 		d.DataOrder().IsRowMajor() && n.Dtype() != tensor.Int {

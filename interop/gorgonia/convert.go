@@ -9,7 +9,7 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// convert makes the value of a node from those of its operands.
+// convert returns the value of a node, made from the values of its operands.
 func (c *converter) convert(n *G.Node) (value, error) {
 	o := operationOf(n)
 	if o.text == "" {
@@ -58,10 +58,11 @@ func (c *converter) convert(n *G.Node) (value, error) {
 		return value{}, errors.New("has no counterpart: Gorgonia divides the sum over a window " +
 			"by the width of the image")
 	}
-	return value{}, errors.New("is not among those that can be converted")
+	return value{}, errors.New("cannot be converted; the documentation of the package lists " +
+		"the operations that can")
 }
 
-// operandsOf returns the operands of n, of which there must be count.
+// operandsOf returns the operands of n, or an error unless there are count.
 func (c *converter) operandsOf(n *G.Node, count int) ([]*G.Node, error) {
 	list := c.graph.operands(n)
 	if len(list) != count {
@@ -80,7 +81,7 @@ func (c *converter) only(n *G.Node) (*sym.Symbol, dtype.Shape, error) {
 	return x, shapeOf(in[0]), err
 }
 
-// one converts a node that makes each element of its result from one of its operand.
+// one converts a node each of whose elements depends on one element of its operand.
 func (c *converter) one(n *G.Node, f func(data *sym.Symbol, opts ...sym.Option) *sym.Symbol) (value,
 	error) {
 	x, from, err := c.only(n)
@@ -90,7 +91,7 @@ func (c *converter) one(n *G.Node, f func(data *sym.Symbol, opts ...sym.Option) 
 	return value{sym: f(x), shape: from}, nil
 }
 
-// constant converts a number, or a tensor that never changes: a variable without a gradient.
+// constant converts a constant: a number, or a tensor, which becomes a variable without a gradient.
 func (c *converter) constant(n *G.Node) (value, error) {
 	v := n.Value()
 	if v == nil {
@@ -111,14 +112,14 @@ func (c *converter) constant(n *G.Node) (value, error) {
 	return value{number: number, shape: dtype.Shape{1}}, err
 }
 
-// constantName returns the name of the variable that holds a constant tensor, whose own name is
-// its text.
+// constantName returns the name of the variable for a constant tensor. The tensor's own name is its
+// text.
 func constantName(n *G.Node) string { return fmt.Sprintf("constant%d", n.ID()) }
 
-// size converts the extent of an axis, which the graph has fixed.
+// size converts the extent of an axis to a number, because the graph's shapes are fixed.
 func (c *converter) size(n *G.Node, o operation) (value, error) {
 	if len(o.ints) != 1 {
-		return value{}, errors.New("does not tell the extent")
+		return value{}, errors.New("has a text without the number of the axis")
 	}
 	size := o.ints[0]
 	if o.text != fmt.Sprintf("SizeOf=%d", size) {
@@ -134,7 +135,7 @@ func (c *converter) size(n *G.Node, o operation) (value, error) {
 	return value{number: float64(size), shape: dtype.Shape{1}}, nil
 }
 
-// reduce converts a reduction over axes, which vanish.
+// reduce converts a reduction over axes, which the result does not have.
 func (c *converter) reduce(n *G.Node, o operation, f func(data *sym.Symbol, p sym.ReduceParams,
 	opts ...sym.Option) *sym.Symbol) (value, error) {
 	x, _, err := c.only(n)
@@ -144,11 +145,11 @@ func (c *converter) reduce(n *G.Node, o operation, f func(data *sym.Symbol, p sy
 	return value{sym: f(x, sym.ReduceParams{Axis: o.ints}), shape: shapeOf(n)}, nil
 }
 
-// softmax converts softmax and its logarithm. Without an axis Gorgonia takes the last, but of a
-// column the first.
+// softmax converts softmax and its logarithm. Without an axis Gorgonia uses the last axis, but for
+// a column the first.
 func (c *converter) softmax(n *G.Node, o operation) (value, error) {
 	if len(o.ints) != 1 {
-		return value{}, errors.New("does not tell the axis")
+		return value{}, errors.New("has a text without an axis")
 	}
 	axis := o.ints[0]
 	if axis == -1 && n.Shape().IsColVec() {

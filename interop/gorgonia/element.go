@@ -10,17 +10,17 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// element is a type that both sides know.
+// element is an element type that both gomx and Gorgonia have.
 type element struct {
 	dtype dtype.Type
 	of    tensor.Dtype
-	// view sees n elements at p as a slice; nil where the layouts differ.
+	// view returns the n elements at p as a slice; view is nil if the layouts differ.
 	view func(p unsafe.Pointer, n int) any
-	// copy makes an array of a slice of the type, or of one value.
+	// copy makes an array from a slice of the type, or from one value.
 	copy func(data any, shape []int) *nd.Array
 }
 
-// elements lists the types that both sides know. Gorgonia's int is an int64 here.
+// elements lists the types that both have. Gorgonia's int is gomx's int64.
 var elements = [...]element{
 	{dtype.Float32, tensor.Float32, viewAs[float32], copyOf[float32]},
 	{dtype.Float64, tensor.Float64, viewAs[float64], copyOf[float64]},
@@ -53,7 +53,7 @@ func copyInts(data any, shape []int) *nd.Array {
 	return nd.FromSlice(wide, shape...)
 }
 
-// elementOf returns what is known of tensors of type t.
+// elementOf returns the element type for tensors of type t.
 func elementOf(t tensor.Dtype) (*element, error) {
 	for i, e := range elements {
 		if e.of == t {

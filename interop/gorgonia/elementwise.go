@@ -16,7 +16,7 @@ type (
 	withScalar = func(data *sym.Symbol, p sym.ScalarParams, opts ...sym.Option) *sym.Symbol
 )
 
-// unary has the functions of one operand by the texts of their operations.
+// unary maps the texts of operations to functions of one operand.
 var unary = map[string]function1{
 	"abs": sym.Abs, "sign": sym.Sign, "ceil": sym.Ceil, "floor": sym.Floor, "sin": sym.Sin,
 	"cos": sym.Cos, "exp": sym.Exp,
@@ -39,15 +39,15 @@ func activation(kind string) function1 {
 
 // binary is a function of two operands.
 type binary struct {
-	same   function2  // of operands of one shape
-	spread function2  // of operands that repeat to a common shape
-	right  withScalar // of an array and a number
-	left   withScalar // of a number and an array, in this order
+	same   function2  // for operands of equal shapes
+	spread function2  // for operands that broadcast to a common shape
+	right  withScalar // for an array and a number
+	left   withScalar // for a number and an array, in this order
 	fold   func(a, b float64) float64
 	truth  bool // the result is true or false
 }
 
-// binaries has the functions of two operands by the names of their operations.
+// binaries maps the names of operations to functions of two operands.
 var binaries = map[string]binary{
 	"+": {same: sym.ElemwiseAdd, spread: sym.BroadcastAdd, right: sym.PlusScalar,
 		left: sym.PlusScalar, fold: func(a, b float64) float64 { return a + b }},
@@ -89,7 +89,7 @@ func comparison(same, spread function2, right, left withScalar,
 	return binary{same: same, spread: spread, right: right, left: left, fold: fold, truth: true}
 }
 
-// binary converts a function of two operands, which have one shape unless one is a scalar.
+// binary converts a function of two operands, which have equal shapes unless one is a scalar.
 func (c *converter) binary(n *G.Node, o operation, b binary) (value, error) {
 	if b.truth && !o.flag {
 		return value{}, errors.New("has a boolean result: compare with retSame, for a result of " +
@@ -130,7 +130,7 @@ func (c *converter) binary(n *G.Node, o operation, b binary) (value, error) {
 	return value{sym: b.spread(lhs.sym, rhs.sym), shape: shape, less: lhs.less || rhs.less}, err
 }
 
-// common returns the shape that two shapes repeat to.
+// common returns the shape to which two shapes broadcast.
 func common(a, b dtype.Shape) (dtype.Shape, error) {
 	dims := max(len(a), len(b))
 	shape, other := aligned(a, dims), aligned(b, dims)
@@ -139,14 +139,15 @@ func common(a, b dtype.Shape) (dtype.Shape, error) {
 		case shape[i] == 1:
 			shape[i] = extent
 		case extent != 1 && extent != shape[i]:
-			return nil, fmt.Errorf("operands of shapes %v and %v", a, b)
+			return nil, fmt.Errorf("has operands of shapes %v and %v, want shapes that broadcast",
+				a, b)
 		}
 	}
 	return shape, nil
 }
 
-// rectified returns x when the operands are x and x >= 0 or x > 0, multiplied, in any order: so
-// Gorgonia writes a rectified linear unit.
+// rectified returns x if the node multiplies x and x >= 0 or x > 0, in any order: this is
+// Gorgonia's form of a rectified linear unit.
 func (g view) rectified(o operation, in []*G.Node) *G.Node {
 	if o.name != "⊙" {
 		return nil
@@ -183,8 +184,8 @@ func (c *converter) rectify(x *G.Node) (value, error) {
 	return value{sym: activation("relu")(s), shape: shapeOf(x)}, err
 }
 
-// averaged returns x and the axes when the operands are a sum over axes of x and the product of
-// their extents, divided: so Gorgonia writes a mean.
+// averaged returns x and the axes if the node divides a sum over axes of x by the product of their
+// extents: this is Gorgonia's form of a mean.
 func (g view) averaged(o operation, in []*G.Node) (x *G.Node, axes []int) {
 	sum := operationOf(in[0])
 	over := g.operands(in[0])
@@ -206,7 +207,7 @@ func (g view) averaged(o operation, in []*G.Node) (x *G.Node, axes []int) {
 	return over[0], sum.ints
 }
 
-// extents returns the extents of x whose product n is, and whether it is one.
+// extents returns the axes of x whose extents n multiplies; ok is false if n is not such a product.
 func (g view) extents(n, x *G.Node) (sizes []int, ok bool) {
 	o, in := operationOf(n), g.operands(n)
 	switch {
@@ -221,7 +222,7 @@ func (g view) extents(n, x *G.Node) (sizes []int, ok bool) {
 	return nil, false
 }
 
-// mean converts a mean, which follows the extents of x where the symbol is bound to others.
+// mean converts a mean. If the symbol is bound to other shapes, it divides by their extents.
 func (c *converter) mean(n, x *G.Node, axes []int) (value, error) {
 	s, err := c.whole(x)
 	return value{sym: sym.Mean(s, sym.ReduceParams{Axis: axes}), shape: shapeOf(n)}, err

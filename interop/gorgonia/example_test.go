@@ -76,7 +76,7 @@ func ExampleFromGraph_unsupported() {
 	x := G.NewMatrix(g, tensor.Float64, G.WithShape(2, 3), G.WithName("x"))
 	_, _, err := interop.FromGraph(G.Must(G.At(x, 0, 1)))
 	fmt.Println(err)
-	// Output: gorgonia: node "At([0 1])(%0)", operation "At([0 1])": is not among those that can be converted
+	// Output: gorgonia: node "At([0 1])(%0)", operation "At([0 1])": cannot be converted; the documentation of the package lists the operations that can
 }
 
 // Gorgonia's functions work on the memory of an array.

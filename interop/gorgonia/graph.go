@@ -13,16 +13,16 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// FromGraph converts what out is computed from, the expressions of one ExprGraph, to a symbol with
-// one output per node of out, and copies the values of its inputs.
+// FromGraph converts the nodes out of one ExprGraph, and all nodes that they depend on, to a symbol
+// with one output per node of out, and copies the values of the inputs.
 //
 // Inputs become variables of the same names, with their shapes and element types as attributes, so
-// that the symbol can be bound without saying more; they need names of their own. weights holds
-// those that have values: parameters, and data if it was set by Let. Constant tensors are among
-// them under names that start with "constant", and get no gradient.
+// that the symbol can be bound without more information; their names must be unique. weights holds
+// the inputs that have values: parameters, and data if Let has set it. It also holds constant
+// tensors, under names that start with "constant"; they get no gradient.
 //
-// What cannot be converted is an error that names the node and its operation. Take the nodes of the
-// forward computation: gradients that Grad has added to the graph are not for converting.
+// The error for a node that cannot be converted names the node and its operation. out must be nodes
+// of the forward computation, not gradients that Grad has added to the graph.
 func FromGraph(out ...*G.Node) (net *sym.Symbol, weights map[string]*nd.Array, err error) {
 	defer op.Recover(&err)
 	graph, err := viewOf(out)
@@ -46,14 +46,14 @@ func FromGraph(out ...*G.Node) (net *sym.Symbol, weights map[string]*nd.Array, e
 	return sym.Group(list...), c.weights, nil
 }
 
-// value is what a node has become.
+// value is the result of the conversion of a node: a symbol or a number.
 type value struct {
 	sym    *sym.Symbol // nil for a number
-	number float64
-	// shape is that of sym when every input has the shape it has in the graph; a scalar's is (1).
+	number float64     // value if sym is nil
+	// shape is the shape of sym if every input has its shape in the graph; a scalar has shape (1).
 	shape dtype.Shape
-	// less says that the node's shape is larger where shape has extents of one: the repetition is
-	// left to elementwise operators, which do it by themselves.
+	// less means that the node's shape is larger along axes of extent one of shape: elementwise
+	// operators, which broadcast by themselves, do the repetition.
 	less bool
 }
 
@@ -61,12 +61,12 @@ type value struct {
 type converter struct {
 	graph   view
 	values  map[*G.Node]value
-	order   []*G.Node // of values
-	inputs  map[string]*G.Node
-	weights map[string]*nd.Array
+	order   []*G.Node            // keys of values in the order of conversion
+	inputs  map[string]*G.Node   // by name
+	weights map[string]*nd.Array // by name
 }
 
-// nodeError says that a node cannot be converted.
+// nodeError is the error for a node that cannot be converted.
 type nodeError struct {
 	node, op string
 	err      error
@@ -80,7 +80,7 @@ func (e *nodeError) Error() string {
 // Unwrap returns the reason.
 func (e *nodeError) Unwrap() error { return e.err }
 
-// blame makes err an error about n unless it is one about a node already.
+// blame returns err as an error about n, unless it already names a node.
 func blame(n *G.Node, err error) error {
 	if _, ok := errors.AsType[*nodeError](err); ok || err == nil {
 		return err
@@ -117,7 +117,7 @@ func (c *converter) value(n *G.Node) (value, error) {
 	return v, nil
 }
 
-// whole converts n to a symbol of its full shape.
+// whole converts n to a symbol with the node's full shape.
 func (c *converter) whole(n *G.Node) (*sym.Symbol, error) {
 	v, err := c.value(n)
 	if err != nil {
@@ -151,7 +151,8 @@ func (c *converter) whole(n *G.Node) (*sym.Symbol, error) {
 	return s, nil
 }
 
-// fit gives v the shape that a node has, unless it is left to repetition.
+// fit sets v.less if the node's shape want is larger by broadcasting, and returns an error if the
+// shapes do not fit.
 func fit(v value, want dtype.Shape) (value, error) {
 	if v.less = v.less && spreads(v.shape, want); v.sym == nil || v.less || v.shape.Equal(want) {
 		return v, nil
@@ -162,7 +163,7 @@ func fit(v value, want dtype.Shape) (value, error) {
 	return value{sym: sym.Reshape(v.sym, sym.ReshapeParams{Shape: want}), shape: want}, nil
 }
 
-// spreads reports whether repetition makes a value of shape s one of shape want that is larger.
+// spreads reports whether s broadcasts to want and want is larger.
 func spreads(s, want dtype.Shape) bool {
 	if len(s) > len(want) || s.Size() == want.Size() {
 		return false
@@ -175,7 +176,7 @@ func spreads(s, want dtype.Shape) bool {
 	return true
 }
 
-// aligned puts extents of one before s until it has dims axes.
+// aligned returns s with leading axes of extent one, so that it has dims axes.
 func aligned(s dtype.Shape, dims int) dtype.Shape {
 	full := make(dtype.Shape, dims)
 	for i := range full {
@@ -195,10 +196,10 @@ func shapeOf(n *G.Node) dtype.Shape {
 	return dtype.Shape(n.Shape()).Clone()
 }
 
-// input makes the variable of an input, and keeps its value.
+// input makes the variable of an input, and copies its value to weights.
 func (c *converter) input(n *G.Node, name string, opts ...sym.Option) (value, error) {
 	if name == "" {
-		return value{}, errors.New("has no name: make it with WithName")
+		return value{}, errors.New("has no name, want one: make the input with WithName")
 	}
 	if other, taken := c.inputs[name]; taken {
 		return value{}, fmt.Errorf("another input, of shape %v, has the same name", other.Shape())
@@ -237,8 +238,8 @@ func fromValue(v G.Value, shape dtype.Shape) (*nd.Array, error) {
 	return e.copy(v.Data(), shape), nil
 }
 
-// check infers the shapes of everything that was converted: those that differ from the graph's
-// show that an operation means something else than was thought.
+// check infers the shapes of all converted nodes. A shape that differs from the graph's shows that
+// an operation of Gorgonia has another meaning than this package assumes.
 func (c *converter) check() error {
 	var nodes []*G.Node
 	var list []*sym.Symbol

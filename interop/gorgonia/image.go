@@ -11,12 +11,12 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// window is how a convolution moves over an image.
+// window is the kernel, padding, stride and dilation of a convolution.
 type window struct {
 	kernel, pad, stride, dilation []int
 }
 
-// windowOf reads the window of an im2col operation.
+// windowOf returns the window of an im2col operation.
 func windowOf(o operation) (window, error) {
 	if len(o.ints) != 8 {
 		return window{}, fmt.Errorf("has %d parameters, want 8", len(o.ints))
@@ -24,15 +24,15 @@ func windowOf(o operation) (window, error) {
 	return window{o.ints[0:2], o.ints[2:4], o.ints[4:6], o.ints[6:8]}, nil
 }
 
-// convolution is what Conv2d makes six nodes of: the patches of the image as rows, times the
-// filters as columns, with the axes put back in order.
+// convolution is a convolution, for which Conv2d makes six nodes: the product of the patches of the
+// image as rows and of the filters as columns, and the restoration of the order of axes.
 type convolution struct {
 	image, filter *G.Node
 	window        window
 }
 
-// convolutionAt recognizes the last node of a convolution. It follows Conv2d backwards: the
-// transposition, a reshape, the product, a reshape of each factor, im2col.
+// convolutionAt recognizes the last node of a convolution. It checks the nodes of Conv2d from the
+// last to the first: the transposition, a reshape, the product, a reshape of each factor, im2col.
 func (g view) convolutionAt(n *G.Node) (conv convolution, ok bool) {
 	if operationOf(n).text != "Aᵀ{0, 3, 1, 2}" {
 		return conv, false
@@ -63,8 +63,8 @@ func (g view) convolutionAt(n *G.Node) (conv convolution, ok bool) {
 	return conv, err == nil && conv.shapesMatch(n, split, col, factors[1])
 }
 
-// shapesMatch reports whether the reshapes are those of a convolution, and not others that happen
-// to stand in the same places.
+// shapesMatch reports whether the reshapes are a convolution's, and not others at the same
+// positions.
 func (v *convolution) shapesMatch(out, split, col, rows *G.Node) bool {
 	f, s := v.filter.Shape(), col.Shape()
 	if len(f) != 4 || len(s) != 4 || len(v.image.Shape()) != 4 {
@@ -76,7 +76,7 @@ func (v *convolution) shapesMatch(out, split, col, rows *G.Node) bool {
 		slices.Equal(out.Shape(), []int{s[0], f[0], s[1], s[2]})
 }
 
-// only returns the operand of n if there is one, with an operation of the given name.
+// only returns the operand of n if n has one operand and an operation of the given name.
 func (g view) only(n *G.Node, name string) (*G.Node, bool) {
 	in := g.operands(n)
 	if len(in) != 1 || operationOf(in[0]).name != name {
@@ -101,8 +101,8 @@ func (c *converter) convolve(n *G.Node, v convolution) (value, error) {
 	return value{sym: sym.Convolution(image, p, sym.With("weight", filter)), shape: shapeOf(n)}, nil
 }
 
-// patches converts im2col that is not part of a convolution. Gorgonia has the elements of a patch
-// last, in the same order.
+// patches converts im2col that is not part of a convolution. Gorgonia's last axis has the elements
+// of a patch, in the order of the operator im2col.
 func (c *converter) patches(n *G.Node, o operation) (value, error) {
 	w, err := windowOf(o)
 	if err != nil {
@@ -138,8 +138,8 @@ func (c *converter) maxPool(n *G.Node, o operation) (value, error) {
 	return c.pool(n, p)
 }
 
-// padding returns the padding of an operation whose text tells that of the upper and left borders
-// only. The other two decide the values too, so they are read from the operation itself.
+// padding returns the padding of an operation whose text contains the padding of the upper and left
+// borders only. The other two matter too, so they are read from the operation by reflection.
 func padding(o G.Op, pad []int) ([]int, error) {
 	south, errS := number(o, "padSouth")
 	east, errE := number(o, "padEast")
@@ -153,7 +153,7 @@ func padding(o G.Op, pad []int) ([]int, error) {
 	return pad, nil
 }
 
-// number reads a parameter of an operation that its text does not tell.
+// number reads a parameter that the text of an operation does not contain.
 func number(o G.Op, field string) (float64, error) {
 	v := reflect.ValueOf(o)
 	if v.Kind() == reflect.Pointer {
@@ -184,7 +184,7 @@ func (c *converter) pool(n *G.Node, p sym.PoolingParams) (value, error) {
 	return v, err
 }
 
-// dropout converts dropout, which both sides scale when training.
+// dropout converts dropout; both gomx and Gorgonia scale the kept elements in training.
 func (c *converter) dropout(n *G.Node) (value, error) {
 	p, err := number(n.Op(), "probability")
 	if err != nil {

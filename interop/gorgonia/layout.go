@@ -10,8 +10,8 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// reshape converts a reshape. An axis of samples that stays the first may have another extent
-// where the symbol is bound.
+// reshape converts a reshape. If axis 0 counts samples before and after it, the symbol can be bound
+// to another number of samples.
 func (c *converter) reshape(n *G.Node) (value, error) {
 	in, err := c.operandsOf(n, 1)
 	if err != nil {
@@ -50,8 +50,8 @@ func (c *converter) transpose(n *G.Node, o operation) (value, error) {
 	return v, err
 }
 
-// repeat converts a repetition along an axis. Where the axis has extent one it is left to the
-// operators that use the value: so Gorgonia adds a bias.
+// repeat converts a repetition along an axis. If the axis has extent one, the operators that use
+// the value broadcast it: this is how Gorgonia adds a bias.
 func (c *converter) repeat(n *G.Node, o operation) (value, error) {
 	in, err := c.operandsOf(n, 2)
 	if err != nil {
@@ -62,7 +62,7 @@ func (c *converter) repeat(n *G.Node, o operation) (value, error) {
 		axis = o.ints[0]
 	}
 	if len(o.ints) != 1 || axis >= len(want) {
-		return value{}, fmt.Errorf("does not tell an axis of shape %v", want)
+		return value{}, fmt.Errorf("has a text without an axis of shape %v", want)
 	}
 	v, err := c.value(in[0])
 	if err != nil {
@@ -72,7 +72,7 @@ func (c *converter) repeat(n *G.Node, o operation) (value, error) {
 		return v, nil
 	}
 	from := shapeOf(in[0])
-	for len(from) < len(want) { // a vector may be repeated along an axis that it lacks
+	for len(from) < len(want) { // Gorgonia may repeat a vector along an axis that it does not have
 		from = append(from, 1)
 	}
 	if from[axis] == 1 {
@@ -90,7 +90,7 @@ func (c *converter) repeat(n *G.Node, o operation) (value, error) {
 	return value{sym: sym.Repeat(x, p), shape: want}, err
 }
 
-// slice converts a range of one axis, which vanishes when the range is one index.
+// slice converts a range of one axis; the result does not have the axis if the range is one index.
 func (c *converter) slice(n *G.Node, o operation) (value, error) {
 	x, shape, err := c.only(n)
 	if err != nil {
@@ -101,7 +101,7 @@ func (c *converter) slice(n *G.Node, o operation) (value, error) {
 	}
 	axis := strings.Count(o.text, ":, ")
 	if len(o.ints) != 3 || axis >= len(shape) {
-		return value{}, fmt.Errorf("does not tell a range of an axis of shape %v", shape)
+		return value{}, fmt.Errorf("has a text without a range of an axis of shape %v", shape)
 	}
 	begin, end, step := o.ints[0], o.ints[1], o.ints[2]
 	if step > 1 {
@@ -112,7 +112,7 @@ func (c *converter) slice(n *G.Node, o operation) (value, error) {
 		End: sym.Some(end)}), shape: shape}, nil
 }
 
-// concat converts the joining of arrays along an axis.
+// concat converts the concatenation of arrays along an axis.
 func (c *converter) concat(n *G.Node, o operation) (value, error) {
 	if len(o.ints) != 1 {
 		return value{}, errors.New("does not tell the axis")

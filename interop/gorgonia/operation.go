@@ -8,8 +8,8 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// operation is an operation of Gorgonia taken apart, of which only the text is public. The texts
-// are those of one version: TestOperationTexts pins them.
+// operation holds the parts of the text of an operation of Gorgonia; only the text is public. The
+// texts belong to one version: TestOperationTexts checks them.
 //
 //	im2col<(3,3), (1, 1), (1,1) (1, 1)>   im2col, [3 3 1 1 1 1 1 1]
 //	Σ[0 1]                                Σ, [0 1]
@@ -17,19 +17,19 @@ import (
 //	>= true                               >=, flag
 type operation struct {
 	text string
-	name string // what comes before the parameters
-	ints []int  // the parameters that are integers
-	flag bool   // whether one of the parameters is true
+	name string // text before the parameters
+	ints []int  // integer parameters
+	flag bool   // one of the parameters is true
 }
 
 var (
-	// Comparisons and arithmetic tell whether their result has the type of the operands.
+	// The flag of comparisons and arithmetic: the result has the type of the operands.
 	binaryText = regexp.MustCompile(`^(\S+) (true|false)$`)
 	otherText  = regexp.MustCompile(`^(Repeat|[^\[({<=]+)(.*)$`)
 	integer    = regexp.MustCompile(`-?\d+`)
 )
 
-// operationOf takes the operation of n apart; that of an input has no text.
+// operationOf returns the parts of the operation of n; an input has an empty text.
 func operationOf(n *G.Node) operation {
 	if n.Op() == nil {
 		return operation{}
@@ -57,8 +57,8 @@ func parseOperation(text string) operation {
 	return o
 }
 
-// constantText begins the texts of constants, which have no operands.
+// constantText is the beginning of the texts of constants, which have no operands.
 const constantText = "const "
 
-// isConstant reports whether n is a number or a tensor that never changes.
+// isConstant reports whether n is a constant number or tensor.
 func isConstant(n *G.Node) bool { return strings.HasPrefix(operationOf(n).text, constantText) }

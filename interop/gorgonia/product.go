@@ -24,7 +24,7 @@ const (
 	batches
 )
 
-// products has the products by the texts of their operations.
+// products maps the texts of operations to products.
 var products = map[string]product{
 	"A × B":  {kind: matrices},
 	"Aᵀ × B": {kind: matrices, transA: true}, "A × Bᵀ": {kind: matrices, transB: true},
@@ -68,12 +68,13 @@ func (c *converter) product(n *G.Node, p product) (value, error) {
 			shape: dtype.Shape{a.Shape().TotalSize(), b.Shape().TotalSize()}}, nil
 	}
 	if dims := len(n.Shape()); dims != 3 {
-		return value{}, fmt.Errorf("of %d axes, want 3", dims)
+		return value{}, fmt.Errorf("has operands of %d axes, want 3", dims)
 	}
 	return value{sym: sym.BatchDot(lhs, rhs, params), shape: shapeOf(n)}, nil
 }
 
-// untransposed looks through a transposed matrix, which products can take as it was before.
+// untransposed returns the matrix before a transposition, because products can transpose operands
+// themselves.
 func (g view) untransposed(n *G.Node, trans, look bool) (*G.Node, bool) {
 	if in := g.operands(n); look && operationOf(n).text == "Aᵀ{1, 0}" && len(in) == 1 {
 		return in[0], !trans
@@ -81,7 +82,7 @@ func (g view) untransposed(n *G.Node, trans, look bool) (*G.Node, bool) {
 	return n, trans
 }
 
-// extent returns the extent of an axis of a matrix that is transposed or not.
+// extent returns the extent of an axis of matrix n, after its transposition if trans is set.
 func extent(n *G.Node, axis int, trans bool) int {
 	if trans {
 		axis = 1 - axis
@@ -89,7 +90,7 @@ func extent(n *G.Node, axis int, trans bool) int {
 	return n.Shape()[axis]
 }
 
-// vector reshapes a vector, which Gorgonia also writes as a matrix of one column or row.
+// vector reshapes a vector, which Gorgonia may also represent as a matrix of one column or row.
 func vector(n *G.Node, s *sym.Symbol, shape ...int) *sym.Symbol {
 	if len(n.Shape()) == len(shape) && len(shape) == 1 {
 		return s

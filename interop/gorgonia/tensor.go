@@ -16,15 +16,15 @@ import (
 // grant is the engine's permission to use the memory of an array, until done is called.
 type grant struct {
 	done   func(error)
-	poison error // why the values are bad, nil when they are not
+	poison error // error of the operation that should have computed the values; nil: they are valid
 }
 
-// Lend returns a as a tensor that shares its memory. The engine holds a for the tensor: pending
-// operations on a are complete, and later ones wait until back is called. back may be called any
-// number of times; the tensor must not be used after it, however long it lives, while a itself may
-// be forgotten. Lend fails when ctx ends first, when an operation on a has failed, or when Gorgonia
-// cannot use the memory: on another device than the processor, of an element type it does not
-// know, or without elements.
+// Lend returns a as a tensor that shares its memory. The engine reserves a for the tensor: pending
+// operations on a are complete, and later ones wait until back is called. back may be called more
+// than once; after the first call the tensor must not be used. The tensor keeps a's memory alive
+// until then. Lend fails if ctx ends first, if an operation on a has failed, or if Gorgonia cannot
+// use the memory: if it is not on the processor, has an element type that Gorgonia does not have,
+// or has no elements.
 func Lend(ctx context.Context, a *nd.Array) (d *tensor.Dense, back func(), err error) {
 	defer op.Recover(&err)
 	e, err := lendable(a)
@@ -56,7 +56,7 @@ func Lend(ctx context.Context, a *nd.Array) (d *tensor.Dense, back func(), err e
 	return d, sync.OnceFunc(func() { g.done(nil) }), nil
 }
 
-// lendable returns the element type of a, or what keeps Gorgonia from using its memory.
+// lendable returns the element type of a, or an error if Gorgonia cannot use its memory.
 func lendable(a *nd.Array) (*element, error) {
 	if a.Device().Kind != device.KindCPU {
 		return nil, fmt.Errorf("gorgonia: an array on %v cannot be lent, want one on the "+
@@ -97,7 +97,7 @@ func FromDense(d *tensor.Dense) (a *nd.Array, err error) {
 	return e.copy(d.Data(), d.Shape()), nil
 }
 
-// rowMajor copies a tensor whose elements do not lie one after the other in the order of indices.
+// rowMajor copies a tensor whose elements are not contiguous in row-major order.
 func rowMajor(d *tensor.Dense) (*tensor.Dense, error) {
 	out := tensor.New(tensor.Of(d.Dtype()), tensor.WithShape(d.Shape().Clone()...))
 	index := make([]int, d.Dims())

@@ -7,17 +7,17 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// view is the part of a graph that some of its nodes are computed from.
+// view is the part of a graph that some of its nodes depend on.
 type view struct {
 	graph *G.ExprGraph
 }
 
-// viewOf makes a graph of what out is computed from. Asking the graph that the nodes were made in
-// will not do: where Gorgonia has replaced a node by one that is better numerically it takes the
-// old one out, and from then on finds wrong nodes by their numbers.
+// viewOf returns the graph of the nodes that out depends on. The nodes' original graph cannot be
+// used: when Gorgonia replaces a node by a numerically better one it removes the old node, and from
+// then on finds wrong nodes by their numbers.
 func viewOf(out []*G.Node) (view, error) {
 	if len(out) == 0 {
-		return view{}, errors.New("gorgonia: no nodes are given")
+		return view{}, errors.New("gorgonia: no nodes, want at least one")
 	}
 	for i, n := range out {
 		switch {
@@ -30,7 +30,7 @@ func viewOf(out []*G.Node) (view, error) {
 	return view{out[0].Graph().ExactSubgraphRoots(out...)}, nil
 }
 
-// operands returns the nodes that n is computed from, in order.
+// operands returns the operands of n, in order.
 func (v view) operands(n *G.Node) []*G.Node {
 	it := v.graph.From(n.ID())
 	if it == nil {
