@@ -839,17 +839,17 @@ type (
 	RMSPropUpdateParams = update.RMSPropUpdateParams
 	// RNNParams holds the parameters of RNN.
 	//
-	//   - StateSize int: numbers in the state of one layer and direction; at least 1; required
-	//   - NumLayers int: layers on top of one another; 1 to 16384; required
+	//   - StateSize int: size of the state of one layer and direction; at least 1; required
+	//   - NumLayers int: number of stacked layers; 1 to 16384; required
 	//   - Bidirectional bool: read every sequence in both directions
 	//   - Mode string: kind of cell; required
-	//   - P float64: share of the outputs of a layer that is dropped on the way to the next, below 1; in training only; at least 0
+	//   - P float64: dropout probability, below 1, of the outputs of a layer before the next; in training only; at least 0
 	//   - StateOutputs bool: also return the last states
 	//   - ProjectionSize Opt[int]: size to which an LSTM projects its outputs; at least 1
 	//   - StateClipMin Opt[float64]: accepted for compatibility, without effect as in MXNet's kernels for CPUs
 	//   - StateClipMax Opt[float64]: accepted for compatibility, without effect as in MXNet's kernels for CPUs
 	//   - StateClipNaN bool: accepted for compatibility, without effect as in MXNet's kernels for CPUs
-	//   - UseSequenceLength bool: sequences have lengths of their own, given by a further input
+	//   - UseSequenceLength bool: each sequence has its own length, given by the input sequence_length
 	//
 	// Fields of type Opt are set by [Some]: RNNParams{ProjectionSize: sym.Some(1)}.
 	RNNParams = rnn.RNNParams
@@ -979,14 +979,14 @@ type (
 	ScatterNDParams = index.ScatterNDParams
 	// SequenceMaskParams holds the parameters of SequenceMask.
 	//
-	//   - UseSequenceLength bool: sequences have lengths of their own, given by a further input
+	//   - UseSequenceLength bool: each sequence has its own length, given by the input sequence_length
 	//   - Value float64: what elements after the end become
-	//   - Axis int: axis of the steps, 0 or 1; the other one is that of the sequences; at least 0
+	//   - Axis int: axis of the steps, 0 or 1; the other axis is the batch; at least 0
 	SequenceMaskParams = rnn.SequenceMaskParams
 	// SequenceParams holds the parameters of SequenceLast and SequenceReverse.
 	//
-	//   - UseSequenceLength bool: sequences have lengths of their own, given by a further input
-	//   - Axis int: axis of the steps, 0 or 1; the other one is that of the sequences. Reversing knows 0 only; at least 0
+	//   - UseSequenceLength bool: each sequence has its own length, given by the input sequence_length
+	//   - Axis int: axis of the steps, 0 or 1; the other axis is the batch. SequenceReverse supports 0 only; at least 0
 	SequenceParams = rnn.SequenceParams
 	// SignSGDUpdateParams holds the parameters of SignSGDUpdate.
 	//
@@ -2065,12 +2065,12 @@ func ContribAllclose(a, b *Symbol, p AllCloseParams, opts ...Option) *Symbol {
 	return compose(opContribAllclose, p, opts, a, b)
 }
 
-// ContribDivSqrtDim divides by the square root of the last extent: attention scales its scores so.
+// ContribDivSqrtDim divides by the square root of the last extent, as attention scales its scores.
 func ContribDivSqrtDim(data *Symbol, opts ...Option) *Symbol {
 	return compose(opContribDivSqrtDim, op.NoParams{}, opts, data)
 }
 
-// ContribGradientmultiplier passes data on and multiplies the gradient by a number; a negative one reverses the gradient.
+// ContribGradientmultiplier returns data and multiplies the gradient by a number; a negative number reverses the gradient.
 //
 // Parameters:
 //   - Scalar: what the gradient is multiplied by; 1 by default
@@ -2081,8 +2081,8 @@ func ContribGradientmultiplier(data *Symbol, p GradientMultiplierParams, opts ..
 
 // ContribInterleavedMatmulEncdecQk multiplies the queries of a decoder with the keys of an encoder.
 //
-// From queries (steps, batch, heads·size) and keys and values interleaved in (keys, batch, heads·2·size) to
-// scores (batch·heads, steps, keys), scaled by 1/√size.
+// The inputs are queries (steps, batch, heads·size) and keys and values interleaved in
+// (keys, batch, heads·2·size). The output holds scores (batch·heads, steps, keys), scaled by 1/√size.
 //
 // Parameters:
 //   - Heads: number of attention heads; at least 1; required
@@ -2092,8 +2092,8 @@ func ContribInterleavedMatmulEncdecQk(queries, keysValues *Symbol, p AttentionPa
 
 // ContribInterleavedMatmulEncdecValatt multiplies weights with the values of an encoder.
 //
-// From keys and values interleaved in (keys, batch, heads·2·size) and weights (batch·heads, steps, keys) to (steps,
-// batch, heads·size).
+// The inputs are keys and values interleaved in (keys, batch, heads·2·size) and weights
+// (batch·heads, steps, keys). The output has shape (steps, batch, heads·size).
 //
 // Parameters:
 //   - Heads: number of attention heads; at least 1; required
@@ -2103,8 +2103,8 @@ func ContribInterleavedMatmulEncdecValatt(keysValues, attention *Symbol, p Atten
 
 // ContribInterleavedMatmulSelfattQk multiplies the queries of self-attention with its keys.
 //
-// From queries, keys and values interleaved in (steps, batch, heads·3·size) to scores (batch·heads, steps, steps),
-// scaled by 1/√size.
+// The input holds queries, keys and values interleaved in (steps, batch, heads·3·size). The output
+// holds scores (batch·heads, steps, steps), scaled by 1/√size.
 //
 // Parameters:
 //   - Heads: number of attention heads; at least 1; required
@@ -2114,8 +2114,8 @@ func ContribInterleavedMatmulSelfattQk(queriesKeysValues *Symbol, p AttentionPar
 
 // ContribInterleavedMatmulSelfattValatt multiplies the weights of self-attention with its values.
 //
-// From queries, keys and values interleaved in (steps, batch, heads·3·size) and weights (batch·heads, steps, steps)
-// to (steps, batch, heads·size).
+// The inputs are queries, keys and values interleaved in (steps, batch, heads·3·size) and weights
+// (batch·heads, steps, steps). The output has shape (steps, batch, heads·size).
 //
 // Parameters:
 //   - Heads: number of attention heads; at least 1; required
@@ -3889,39 +3889,41 @@ func RModScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 // RNN runs sequences through layers of recurrent cells.
 //
 // Data of shape (steps, batch, input) gives outputs of shape (steps, batch, directions·size), size
-// being state_size, or projection_size where outputs are projected. States have shape
+// being state_size, or projection_size if it is given. States have shape
 // (layers·directions, batch, size), the memory cell of an LSTM (layers·directions, batch, state_size).
 // With W the weights, b the biases, v and u for input and state, a step is
 //
 //	rnn_relu, rnn_tanh: h' = f(Wv·x + bv + Wu·h + bu)
 //	lstm: c' = σ(f)·c + σ(i)·tanh(g), h' = σ(o)·tanh(c'), where (i, f, g, o) = Wv·x + bv + Wu·h + bu
-//	gru:  h' = (1-z)·n + z·h, where (r, z) = σ(Wv·x + bv + Wu·h + bu) and n = tanh(Wv·x + bv + r·(Wu·h + bu))
+//	gru:  h' = (1-z)·n + z·h, where (r, z) = σ(Wv·x + bv + Wu·h + bu),
+//	      n = tanh(Wv·x + bv + r·(Wu·h + bu))
 //
-// The vector of parameters holds all weights, then all biases. Weights go layer by layer, and in
-// a layer direction by direction: those of the input (gates·state_size, input), those of the state
-// (gates·state_size, size) and, with a projection, (size, state_size). Biases go in the same order, those of the
-// input before those of the state. A variable of parameters without an initializer asks for fusedrnn: the matrix of every gate
-// gets values from the initializer of the model, biases are 0. States that are variables begin with zeros.
+// The vector of parameters holds all weights, then all biases. Weights are ordered by layers and,
+// within a layer, by directions: weights of the input (gates·state_size, input), weights of the state
+// (gates·state_size, size) and, with a projection, its weights (size, state_size). Biases have the
+// same order, biases of the input before biases of the state. A variable of parameters without an
+// initializer gets fusedrnn: the initializer of the model fills the matrix of every gate, biases are 0.
+// States that are variables are initially zeros.
 //
 // With use_sequence_length sequence i ends after sequence_length[i] steps: outputs after its end are
-// zero, the last state is the one at its end, and the backward direction starts there.
+// zero, the last state is the state at its end, and the backward direction starts there.
 //
 // Its gradient has no gradient in turn: the kernel goes back through all steps at once; cells made of basic operators can be differentiated again.
 //
 // Optional inputs, given by [With]: state_cell, sequence_length.
 //
 // Parameters:
-//   - StateSize: numbers in the state of one layer and direction; at least 1; required
-//   - NumLayers: layers on top of one another; 1 to 16384; required
+//   - StateSize: size of the state of one layer and direction; at least 1; required
+//   - NumLayers: number of stacked layers; 1 to 16384; required
 //   - Bidirectional: read every sequence in both directions
 //   - Mode: kind of cell; required
-//   - P: share of the outputs of a layer that is dropped on the way to the next, below 1; in training only; at least 0
+//   - P: dropout probability, below 1, of the outputs of a layer before the next; in training only; at least 0
 //   - StateOutputs: also return the last states
 //   - ProjectionSize: size to which an LSTM projects its outputs; at least 1
 //   - StateClipMin: accepted for compatibility, without effect as in MXNet's kernels for CPUs
 //   - StateClipMax: accepted for compatibility, without effect as in MXNet's kernels for CPUs
 //   - StateClipNaN: accepted for compatibility, without effect as in MXNet's kernels for CPUs
-//   - UseSequenceLength: sequences have lengths of their own, given by a further input
+//   - UseSequenceLength: each sequence has its own length, given by the input sequence_length
 func RNN(data *Symbol, p RNNParams, opts ...Option) *Symbol {
 	return compose(opRNN, p, opts, data)
 }
@@ -4431,36 +4433,36 @@ func ScatterSetND(lhs, rhs, indices *Symbol, p ScatterNDParams, opts ...Option) 
 	return compose(opScatterSetND, p, opts, lhs, rhs, indices)
 }
 
-// SequenceLast picks the last step of each sequence: from (steps, batch, …), or (batch, steps, …) with axis 1, to (batch, …). Without use_sequence_length that is the last step of data.
+// SequenceLast returns the last step of each sequence: from data of shape (steps, batch, …), or (batch, steps, …) with axis 1, an output of shape (batch, …). Without use_sequence_length it is the last step of data.
 //
 // Optional inputs, given by [With]: sequence_length.
 //
 // Parameters:
-//   - UseSequenceLength: sequences have lengths of their own, given by a further input
-//   - Axis: axis of the steps, 0 or 1; the other one is that of the sequences. Reversing knows 0 only; at least 0
+//   - UseSequenceLength: each sequence has its own length, given by the input sequence_length
+//   - Axis: axis of the steps, 0 or 1; the other axis is the batch. SequenceReverse supports 0 only; at least 0
 func SequenceLast(data *Symbol, p SequenceParams, opts ...Option) *Symbol {
 	return compose(opSequenceLast, p, opts, data)
 }
 
-// SequenceMask sets what follows the end of each sequence to a value. Data has shape (steps, batch, …), or (batch, steps, …) with axis 1. Without use_sequence_length data stays as it is.
+// SequenceMask sets the steps after the end of each sequence to a value. Data has shape (steps, batch, …), or (batch, steps, …) with axis 1. Without use_sequence_length the output equals data.
 //
 // Optional inputs, given by [With]: sequence_length.
 //
 // Parameters:
-//   - UseSequenceLength: sequences have lengths of their own, given by a further input
+//   - UseSequenceLength: each sequence has its own length, given by the input sequence_length
 //   - Value: what elements after the end become
-//   - Axis: axis of the steps, 0 or 1; the other one is that of the sequences; at least 0
+//   - Axis: axis of the steps, 0 or 1; the other axis is the batch; at least 0
 func SequenceMask(data *Symbol, p SequenceMaskParams, opts ...Option) *Symbol {
 	return compose(opSequenceMask, p, opts, data)
 }
 
-// SequenceReverse turns each sequence around. Data has shape (steps, batch, …). With use_sequence_length only the steps of each sequence change places and what follows its end stays.
+// SequenceReverse reverses each sequence. Data has shape (steps, batch, …). With use_sequence_length only the steps up to the end of each sequence are reversed; later steps stay.
 //
 // Optional inputs, given by [With]: sequence_length.
 //
 // Parameters:
-//   - UseSequenceLength: sequences have lengths of their own, given by a further input
-//   - Axis: axis of the steps, 0 or 1; the other one is that of the sequences. Reversing knows 0 only; at least 0
+//   - UseSequenceLength: each sequence has its own length, given by the input sequence_length
+//   - Axis: axis of the steps, 0 or 1; the other axis is the batch. SequenceReverse supports 0 only; at least 0
 func SequenceReverse(data *Symbol, p SequenceParams, opts ...Option) *Symbol {
 	return compose(opSequenceReverse, p, opts, data)
 }

@@ -24,7 +24,7 @@ func init() {
 	}
 }
 
-// attentionC prepares a kernel whose products are those of package cpu.
+// attentionC prepares a kernel that computes its products with package cpu.
 func attentionC(p AttentionParams, a *op.Args, work float64, f func(r *run) error) (*op.Prepared, error) {
 	if !attach.Float32(a) {
 		return nil, op.ErrUnsupported
@@ -35,7 +35,7 @@ func attentionC(p AttentionParams, a *op.Args, work float64, f func(r *run) erro
 	}}, nil
 }
 
-// work is the number of operations of one product: as many per score as a vector is long.
+// work returns the number of operations of one product: per score as many as a vector has elements.
 func (a *attention) work(p AttentionParams, in []op.Desc, out op.Desc) float64 {
 	scores, vector := 0, 0
 	count := func(o operand, d op.Desc) {

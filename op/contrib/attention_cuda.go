@@ -19,15 +19,15 @@ func init() {
 	}
 }
 
-// attentionStep is one product, or, with p nil, the clearing of an operand.
+// attentionStep is one product or, if p is nil, the zeroing of an operand.
 type attentionStep struct {
 	p               *attach.Product
-	dst, a, b       int // operands: inputs first
-	atDst, atA, atB int // bytes
+	dst, a, b       int // numbers of operands: inputs first, then outputs
+	atDst, atA, atB int // offsets in bytes
 	bytes           int
 }
 
-// attentionCUDA writes down at Prepare which products f asks for, with operands that have no memory yet.
+// attentionCUDA runs f once at Prepare to record its products; the operands have no memory yet.
 func attentionCUDA(p AttentionParams, a *op.Args, f func(r *run) error) (*op.Prepared, error) {
 	t, ok := attach.OneFloat(a)
 	if !ok {

@@ -11,9 +11,9 @@ import (
 type run struct {
 	heads   int
 	in, out []op.Tensor
-	// mul multiplies matrices, one pair for each head of each sequence.
+	// mul computes a product of matrices for each head of each sequence.
 	mul func(m product) error
-	// wipe sets an operand to zero; nil: where the processor can.
+	// wipe sets an operand to zero; nil: the processor clears the memory.
 	wipe func(t op.Tensor)
 }
 
@@ -26,14 +26,15 @@ func (r *run) clear(t op.Tensor) {
 	loop.Clear(t)
 }
 
-// matrices are those of all heads within an operand: rows×cols elements, rows row elements apart, those of the first
-// head of the first sequence at off, those of further ones batch and head elements from one another.
+// matrices are the matrices of all heads of all sequences in an operand. Each has rows×cols
+// elements; strides are in elements: row between rows, head between heads, batch between sequences.
+// off is the offset of the first matrix.
 type matrices struct {
 	t                op.Tensor
 	rows, cols       int
 	off              int
 	row, head, batch int
-	batches          int // 0 where the operand does not tell
+	batches          int // number of sequences; 0: unknown
 }
 
 // product is dst = alpha·op(a)·op(b).
@@ -44,38 +45,41 @@ type product struct {
 	alpha          float64
 }
 
-// part names vectors of a projection: part at of parts of input number in.
+// part identifies vectors of a projection: number at of parts interleaved vectors of input in.
 type part struct{ in, at, parts int }
 
 // whole is the only part of an output.
 var whole = part{0, 0, 1}
 
-// vectors finds a part of t, (steps, batch, heads·parts·size): matrices of a row per step.
+// vectors returns a part of t, (steps, batch, heads·parts·size), as matrices with a row per step.
 func (r *run) vectors(t op.Tensor, p part) matrices {
 	steps, batch, width := t.Shape[0], t.Shape[1], t.Shape[2]
 	d := width / (r.heads * p.parts)
-	return matrices{t: t, rows: steps, cols: d, off: p.at * d, row: batch * width, head: p.parts * d, batch: width, batches: batch}
+	return matrices{t: t, rows: steps, cols: d, off: p.at * d, row: batch * width, head: p.parts *
+		d, batch: width, batches: batch}
 }
 
-// scoresOf sees t, (batch·heads, steps, steps), as matrices.
+// scoresOf returns t, (batch·heads, steps, steps), as matrices.
 func (r *run) scoresOf(t op.Tensor) matrices {
 	rows, cols := t.Shape[1], t.Shape[2]
-	return matrices{t: t, rows: rows, cols: cols, row: cols, head: rows * cols, batch: r.heads * rows * cols}
+	return matrices{t: t, rows: rows, cols: cols, row: cols, head: rows * cols, batch: r.heads *
+		rows * cols}
 }
 
-// multiply multiplies for every head of every sequence.
+// multiply computes a product for every head of every sequence.
 func (r *run) multiply(m product) error {
 	m.heads, m.batches = r.heads, max(m.dst.batches, m.a.batches, m.b.batches)
 	return r.mul(m)
 }
 
-// scale is what scores are multiplied by.
+// scale returns the factor of scores, 1/√cols.
 func (m matrices) scale() float64 { return 1 / math.Sqrt(float64(max(m.cols, 1))) }
 
-// scores multiplies queries with keys.
+// scores computes the products of queries and keys.
 func (r *run) scores(q, k part) error {
 	a := r.vectors(r.in[q.in], q)
-	return r.multiply(product{dst: r.scoresOf(r.out[0]), a: a, b: r.vectors(r.in[k.in], k), transB: true, alpha: a.scale()})
+	return r.multiply(product{dst: r.scoresOf(r.out[0]), a: a, b: r.vectors(r.in[k.in], k),
+		transB: true, alpha: a.scale()})
 }
 
 // scoresGrad is the gradient of scores.
@@ -88,19 +92,22 @@ func (r *run) scoresGrad(q, k part) error {
 	}
 	a, b := r.vectors(in[q.in], q), r.vectors(in[k.in], k)
 	if t := r.out[q.in]; t.Data != nil {
-		if err := r.multiply(product{dst: r.vectors(t, q), a: dy, b: b, alpha: a.scale()}); err != nil {
+		if err := r.multiply(product{dst: r.vectors(t, q), a: dy, b: b,
+			alpha: a.scale()}); err != nil {
 			return err
 		}
 	}
 	if t := r.out[k.in]; t.Data != nil {
-		return r.multiply(product{dst: r.vectors(t, k), a: dy, b: a, transA: true, alpha: a.scale()})
+		return r.multiply(product{dst: r.vectors(t, k), a: dy, b: a, transA: true,
+			alpha: a.scale()})
 	}
 	return nil
 }
 
-// values multiplies weights, the second input, with values.
+// values computes the product of weights, the second input, and values.
 func (r *run) values(v part) error {
-	return r.multiply(product{dst: r.vectors(r.out[0], whole), a: r.scoresOf(r.in[1]), b: r.vectors(r.in[0], v), alpha: 1})
+	return r.multiply(product{dst: r.vectors(r.out[0], whole), a: r.scoresOf(r.in[1]),
+		b: r.vectors(r.in[0], v), alpha: 1})
 }
 
 // valuesGrad is the gradient of values.
@@ -108,14 +115,16 @@ func (r *run) valuesGrad(v part) error {
 	dy := r.vectors(r.in[0], whole)
 	if t := r.out[0]; t.Data != nil {
 		r.clear(t)
-		if err := r.multiply(product{dst: r.vectors(t, v), a: r.scoresOf(r.in[2]), b: dy, transA: true, alpha: 1}); err != nil {
+		if err := r.multiply(product{dst: r.vectors(t, v), a: r.scoresOf(r.in[2]), b: dy,
+			transA: true, alpha: 1}); err != nil {
 			return err
 		}
 	}
 	if r.out[1].Data == nil {
 		return nil
 	}
-	return r.multiply(product{dst: r.scoresOf(r.out[1]), a: dy, b: r.vectors(r.in[1], v), transB: true, alpha: 1})
+	return r.multiply(product{dst: r.scoresOf(r.out[1]), a: dy, b: r.vectors(r.in[1], v),
+		transB: true, alpha: 1})
 }
 
 // plainRun is a run of the reference kernel.
@@ -123,7 +132,7 @@ func plainRun(p AttentionParams, in, out []op.Tensor) *run {
 	return &run{heads: p.Heads, in: in, out: out, mul: mulPlain}
 }
 
-// inner is the number of products that are summed for an element.
+// inner returns the number of terms of an element's sum.
 func (m *product) inner() int {
 	if m.transA {
 		return m.a.rows
@@ -131,7 +140,7 @@ func (m *product) inner() int {
 	return m.a.cols
 }
 
-// mulPlain multiplies with plain loops in float64.
+// mulPlain computes a product with plain loops in float64.
 func mulPlain(m product) error {
 	a, b, y := loop.Floats(m.a.t), loop.Floats(m.b.t), loop.Floats(m.dst.t)
 	aRow, aCol, bRow, bCol := m.a.row, 1, m.b.row, 1

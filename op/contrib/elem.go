@@ -32,7 +32,8 @@ var (
 func init() {
 	DivSqrtDim.Define(op.Spec[op.NoParams]{
 		Traits: op.Traits{
-			Doc:     "ContribDivSqrtDim divides by the square root of the last extent: attention scales its scores so.",
+			Doc: "ContribDivSqrtDim divides by the square root of the last extent, as " +
+				"attention scales its scores.",
 			Inplace: [][2]int{{0, 0}},
 		},
 		Infer:     op.SameShape[op.NoParams],
@@ -61,19 +62,22 @@ func init() {
 			return []op.Entry{prim.ElemwiseMul.Apply(op.NoParams{}, g.Head(0), slope)}
 		},
 		Ref: func(p QuadraticParams, c *op.Call) error {
-			loop.Map(loop.Func1{F: func(x float64) float64 { return (p.A*x+p.B)*x + p.C }}, c.Out[0], c.In[0])
+			loop.Map(loop.Func1{F: func(x float64) float64 { return (p.A*x+p.B)*x + p.C }},
+				c.Out[0], c.In[0])
 			return nil
 		},
 	})
 	GradientMultiplier.Define(op.Spec[GradientMultiplierParams]{
 		Traits: op.Traits{
-			Doc: "ContribGradientmultiplier passes data on and multiplies the gradient by a number; a negative one reverses the" +
+			Doc: "ContribGradientmultiplier returns data and multiplies the gradient by a " +
+				"number; a negative number reverses the" +
 				" gradient.",
 			Identity: true,
 		},
 		Infer: op.SameShape[GradientMultiplierParams],
 		Grad: func(g *op.Grad, p GradientMultiplierParams) []op.Entry {
-			return []op.Entry{prim.MulScalar.Apply(prim.ScalarParams{Scalar: p.Scalar.Value()}, g.Head(0))}
+			return []op.Entry{prim.MulScalar.Apply(prim.ScalarParams{Scalar: p.Scalar.Value()},
+				g.Head(0))}
 		},
 		Ref: func(_ GradientMultiplierParams, c *op.Call) error {
 			loop.Move(c.Out[0], c.In[0])
@@ -96,7 +100,8 @@ var AllClose = op.Declare[AllCloseParams]("_contrib_allclose")
 func defineAllClose() {
 	AllClose.Define(op.Spec[AllCloseParams]{
 		Traits: op.Traits{
-			Doc: "ContribAllclose is 1 when |a - b| ≤ atol + rtol·|b| for all elements of two arrays of one shape, otherwise 0: a" +
+			Doc: "ContribAllclose is 1 when |a - b| ≤ atol + rtol·|b| for all elements of two " +
+				"arrays of one shape, otherwise 0: a" +
 				" single uint8 without axes. Infinities are close to themselves.",
 			NoGrad: "it is a comparison",
 		},

@@ -44,7 +44,7 @@ type (
 	}
 )
 
-// closeCUDA writes a one that any pair of elements turns into a zero.
+// closeCUDA prepares two kernels: one writes a one, the other a zero if any two elements differ.
 func closeCUDA(p AllCloseParams, a *op.Args) (*op.Prepared, error) {
 	fixed := closeArgs{n: a.In[0].Shape.Size(), nanDiffers: attach.B2I(p.NotEqualNaN), rtol: p.RTol.Value(), atol: p.ATol.Value()}
 	one, kind := cuda.Func("fill", "fill", dtype.Unknown), cuda.Code(a.Out[0].DType)

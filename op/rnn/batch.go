@@ -15,39 +15,40 @@ type product struct {
 	beta    float32
 }
 
-// backend does the work of a kernel that takes whole batches.
+// backend holds the functions with which a batched kernel computes.
 type backend struct {
 	mul   func(c, a, b []float32, p product) error
 	dense func(y, x, w, bias []float32, rows int) error // y = x·wᵀ + bias
-	pack  *packing                                      // nil where products take plain operands only
+	pack  *packing                                      // nil: products take unpacked operands only
 	tanh  func(x []float32)                             // in place
 
 	lstm, gru         func(k *kernel, s *batchStep) // one step of all cells
 	lstmGrad, gruGrad func(k *kernel, s *batchStep)
 
-	lstmSteps, lstmStepsGrad func(k *kernel, s *layerSteps) // all steps of a layer; nil where there is only one by one
+	// all steps of a layer; nil: step by step
+	lstmSteps, lstmStepsGrad func(k *kernel, s *layerSteps)
 }
 
-// layerSteps is one direction of a layer of an LSTM at all steps.
+// layerSteps holds the arrays of one direction of a layer of an LSTM for all steps.
 type layerSteps struct {
 	back            bool
-	packed, bias    []float32 // weights from the state, and what is added to the sums
-	gates, extra, h []float32 // as in batchStep, for all steps
-	mem0, h0        []float32 // before the first step
-	dgates          []float32 // of the gradient, for all steps
-	dmem, dh        []float32 // gradients of the last memory and output, which become those of mem0 and h0
+	packed, bias    []float32 // weights of the state, and the bias of the sums
+	gates, extra, h []float32 // as gates, extra and out of batchStep, for all steps
+	mem0, h0        []float32 // memory and output before the first step
+	dgates          []float32 // gradient of the gates, for all steps
+	dmem, dh        []float32 // gradients of the last memory and output; at the end of mem0 and h0
 	dy              []float32 // gradient of the outputs of all directions, from this one on
 }
 
-// packing multiplies with second operands that were brought into another order before.
+// packing holds products whose second operand was packed (reordered) before.
 type packing struct {
-	size func(p product) int // of the operand
+	size func(p product) int // elements of the packed operand
 	pack func(d, b []float32, p product)
 	mul  func(c, a, packed, bias []float32, p product)
 }
 
-// kernel is a batched kernel of RNN or of its gradient: the algorithm is that of the reference, with
-// products of matrices in place of loops over sequences.
+// kernel is a batched kernel of RNN or of its gradient: it has the algorithm of the reference, with
+// products of matrices instead of loops over sequences.
 type kernel struct {
 	net
 	backend
@@ -55,7 +56,8 @@ type kernel struct {
 	train bool
 }
 
-// newKernel serves dense float32 operands and sequences of one length; the extents come from data.
+// newKernel returns a kernel for dense float32 operands and sequences of one length, with the
+// extents of data. Other operands are an error.
 func newKernel(p RNNParams, a *op.Args, data dtype.Shape, b backend) (*kernel, error) {
 	if !attach.Float32(a) || p.UseSequenceLength || data.Size() == 0 {
 		return nil, op.ErrUnsupported
@@ -67,13 +69,13 @@ func newKernel(p RNNParams, a *op.Args, data dtype.Shape, b backend) (*kernel, e
 	return &kernel{net: n, backend: b, p: p, train: a.Train}, nil
 }
 
-// arena hands out scratch memory. Without memory it only counts.
+// arena allocates scratch memory. Without memory it only counts the elements.
 type arena struct {
 	base unsafe.Pointer
 	used int
 }
 
-// floats returns n numbers on cache lines of their own.
+// floats returns n numbers that share no cache line with others.
 func (a *arena) floats(n int) []float32 {
 	at := a.used
 	a.used += (4*n + 63) &^ 63
@@ -83,12 +85,12 @@ func (a *arena) floats(n int) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Add(a.base, at)), n)
 }
 
-// together reports whether all steps of a layer are one call.
+// together reports whether one call computes all steps of a layer.
 func (k *kernel) together() bool {
 	return k.lstmSteps != nil && k.p.Mode == "lstm" && !k.projected && k.packs()
 }
 
-// at returns the step that a direction takes as its i-th.
+// at returns the i-th step in the order of a direction.
 func (k *kernel) at(dir, i int) int {
 	if dir == 0 {
 		return i
@@ -96,10 +98,10 @@ func (k *kernel) at(dir, i int) int {
 	return k.steps - 1 - i
 }
 
-// block cuts out the rows of one step: batch rows of n numbers.
+// block returns the rows of one step: batch rows of n numbers.
 func (k *kernel) block(x []float32, step, n int) []float32 { return part(x, step, k.batch*n) }
 
-// part cuts out piece i of equal pieces of n numbers; nothing has no parts.
+// part returns piece i of x, which consists of pieces of n numbers, or nil if x is empty.
 func part[F any](x []F, i, n int) []F {
 	if x == nil {
 		return nil

@@ -1,20 +1,20 @@
 package rnn
 
-// batchStep is one cell at one step of all sequences of a batch, in float32. Matrices have a row per
-// sequence.
+// batchStep holds the arrays of one step of all sequences of a batch, in float32. Matrices have a
+// row per sequence.
 type batchStep struct {
-	gates []float32 // in: what the gates get from input and state; out: activated gates
-	state []float32 // of a GRU: what the gates get from the state
-	extra []float32 // of an LSTM the new memory, of a GRU what the reset gate multiplies
-	prev  []float32 // outputs of the step before
+	gates []float32 // in: sums of the gates from input and state; out: activated gates
+	state []float32 // GRU: sums of the gates from the state
+	extra []float32 // LSTM: new memory; GRU: factor of the reset gate
+	prev  []float32 // outputs of the previous step
 	mem   []float32 // memories before the step
-	tanh  []float32 // of an LSTM: room for the tanh of the new memories
+	tanh  []float32 // LSTM: scratch memory for the tanh of the new memories
 	out   []float32 // outputs before projection
 
-	dgates []float32 // gradient of what the gates get from the input
-	dstate []float32 // of a GRU: the same from the state
-	dprev  []float32 // of a GRU: what flows past the weights to the outputs of the step before
-	dmem   []float32 // of an LSTM: gradient of the new memories, which becomes that of mem
+	dgates []float32 // gradient of the sums of the gates from the input
+	dstate []float32 // GRU: gradient of the sums from the state
+	dprev  []float32 // GRU: part of the gradient of prev that does not pass the weights
+	dmem   []float32 // LSTM: in: gradient of the new memories; out: gradient of mem
 	dout   []float32
 }
 
@@ -34,7 +34,7 @@ func (k *kernel) run(s *batchStep) {
 	}
 }
 
-// outputs multiplies the tanh of memories with output gates.
+// outputs computes the outputs of an LSTM: the output gates times the tanh of the memories.
 func (k *kernel) outputs(s *batchStep) {
 	n := k.hidden
 	for b := range k.batch {

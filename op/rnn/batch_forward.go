@@ -5,7 +5,8 @@ import (
 	"gomx/op/attach"
 )
 
-// prepareForward readies the batched kernel of RNN.
+// prepareForward prepares the batched kernel of RNN. It returns the kernel and its scratch
+// elements.
 func prepareForward(p RNNParams, a *op.Args, b backend) (*kernel, int, error) {
 	k, err := newKernel(p, a, a.In[0].Shape, b)
 	if err != nil {
@@ -16,23 +17,23 @@ func prepareForward(p RNNParams, a *op.Args, b backend) (*kernel, int, error) {
 	return k, count.used, nil
 }
 
-// forward is the memory of one run of the batched kernel.
+// forward holds the arrays of one run of the batched kernel.
 type forward struct {
 	*kernel
 	call   *op.Call
 	params []float32
-	kept   []float32    // the reserve, or room for one direction of one layer
+	kept   []float32    // the reserve, or scratch memory for one direction of one layer
 	all    bool         // kept is the whole reserve
-	y      [2][]float32 // outputs of layers, by turns
+	y      [2][]float32 // outputs of layers, in turn
 	masks  []float32
-	state  []float32 // what the gates get from the state
+	state  []float32 // sums of the gates from the state
 	tanh   []float32
 	full   []float32 // outputs before projection
-	bias   []float32 // of both parts of the sums
-	packed []float32 // weights from the state, if they are packed
+	bias   []float32 // sum of the biases of input and state
+	packed []float32 // weights of the state, if they are packed
 }
 
-// newForward takes memory from a; reserved says that the reserve has memory elsewhere.
+// newForward allocates the arrays in a; reserved says that the reserve is an operand.
 func newForward(k *kernel, a *arena, reserved bool) *forward {
 	f := &forward{kernel: k, all: reserved}
 	if !reserved {
@@ -59,7 +60,8 @@ func newForward(k *kernel, a *arena, reserved bool) *forward {
 	return f
 }
 
-// recurrent is the product of the state of one step and its weights. The sums of a GRU have a place of their own.
+// recurrent is the product of the state of one step and its weights. A GRU keeps these sums apart
+// from the input's.
 func (k *kernel) recurrent() product {
 	p := product{m: k.batch, n: k.rows(), k: k.out, tb: true, beta: 1}
 	if k.p.Mode == "gru" {
@@ -68,7 +70,7 @@ func (k *kernel) recurrent() product {
 	return p
 }
 
-// packs reports whether the steps take packed weights: as long as there are enough steps to pay for it.
+// packs reports whether the steps use packed weights, which pays from a few steps and sequences on.
 func (k *kernel) packs() bool { return k.pack != nil && k.steps >= 3 && k.batch >= 4 }
 
 // forward runs the network.
@@ -102,7 +104,7 @@ func (k *kernel) forward(c *op.Call) error {
 	return nil
 }
 
-// keep returns where to keep what the gradient reads of one direction of a layer.
+// keep returns the memory for the data of one direction of a layer that the gradient reads.
 func (f *forward) keep(layer, dir int) reserve[float32] {
 	if f.all {
 		return reserveOf(&f.net, f.kept, layer, dir)
@@ -134,7 +136,8 @@ func (f *forward) direction(layer, dir int, x, y []float32) error {
 		mem0 = part(attach.Floats(f.call.In[3]), at, f.batch*f.hidden)
 	}
 	if f.together() {
-		f.lstmSteps(f.kernel, &layerSteps{back: dir == 1, packed: f.packed, bias: f.bias, gates: gates, extra: keep.extra, h: keep.h, mem0: mem0, h0: h0})
+		f.lstmSteps(f.kernel, &layerSteps{back: dir == 1, packed: f.packed, bias: f.bias,
+			gates: gates, extra: keep.extra, h: keep.h, mem0: mem0, h0: h0})
 	} else if err := f.stepByStep(dir, gates, keep, w, h0, mem0); err != nil {
 		return err
 	}
@@ -143,13 +146,15 @@ func (f *forward) direction(layer, dir int, x, y []float32) error {
 		last := f.at(dir, f.steps-1)
 		copy(part(attach.Floats(f.call.Out[1]), at, f.batch*f.out), f.block(keep.h, last, f.out))
 		if f.cell.memory {
-			copy(part(attach.Floats(f.call.Out[2]), at, f.batch*f.hidden), f.block(keep.extra, last, f.cell.extra*f.hidden))
+			copy(part(attach.Floats(f.call.Out[2]), at, f.batch*f.hidden), f.block(keep.extra, last,
+				f.cell.extra*f.hidden))
 		}
 	}
 	return nil
 }
 
-// fromInput writes what comes from the input at all steps, and the bias unless the steps add it.
+// fromInput writes the sums of the gates from the input for all steps, with the bias unless the
+// steps add it.
 func (f *forward) fromInput(gates, x []float32, w weights[float32]) error {
 	cells := f.steps * f.batch
 	if f.together() {
@@ -158,13 +163,15 @@ func (f *forward) fromInput(gates, x []float32, w weights[float32]) error {
 	return f.dense(gates, x, w.x, f.bias, cells)
 }
 
-// stepByStep goes through the steps of a direction.
-func (f *forward) stepByStep(dir int, gates []float32, keep reserve[float32], w weights[float32], h0, mem0 []float32) error {
+// stepByStep computes the steps of a direction one by one.
+func (f *forward) stepByStep(dir int, gates []float32, keep reserve[float32], w weights[float32],
+	h0, mem0 []float32) error {
 	rows := f.rows()
 	s := batchStep{state: f.state, tanh: f.tanh, prev: h0, mem: mem0}
 	for i := range f.steps {
 		t := f.at(dir, i)
-		s.gates, s.extra, s.out = f.block(gates, t, rows), f.block(keep.extra, t, f.cell.extra*f.hidden), f.block(keep.h, t, f.out)
+		s.gates, s.extra, s.out = f.block(gates, t, rows), f.block(keep.extra, t,
+			f.cell.extra*f.hidden), f.block(keep.h, t, f.out)
 		if err := f.step(&s, w); err != nil {
 			return err
 		}
@@ -176,7 +183,7 @@ func (f *forward) stepByStep(dir int, gates []float32, keep reserve[float32], w 
 	return nil
 }
 
-// step adds what comes from the state and computes the outputs, s.out, of one step.
+// step adds the sums from the state and computes the outputs, s.out, of one step.
 func (f *forward) step(s *batchStep, w weights[float32]) error {
 	out := s.out
 	if err := f.addState(s, w); err != nil {
@@ -192,7 +199,8 @@ func (f *forward) step(s *batchStep, w weights[float32]) error {
 	return f.mul(out, f.full, w.proj, product{m: f.batch, n: f.out, k: f.hidden, tb: true})
 }
 
-// addState multiplies the outputs of the step before with the weights: into the gates, or of a GRU into s.state.
+// addState multiplies the outputs of the previous step with the weights and adds the product to the
+// gates, or for a GRU stores it in s.state.
 func (f *forward) addState(s *batchStep, w weights[float32]) error {
 	p, to, bias := f.recurrent(), s.gates, []float32(nil)
 	if f.state != nil {
@@ -208,7 +216,7 @@ func (f *forward) addState(s *batchStep, w weights[float32]) error {
 	return f.mul(to, s.prev, w.h, p)
 }
 
-// drop sets random outputs of a layer to zero.
+// drop applies dropout to the outputs of a layer.
 func (f *forward) drop(layer int, y []float32) {
 	if !f.drops {
 		return

@@ -5,7 +5,8 @@ import (
 	"gomx/op/attach"
 )
 
-// prepareBackward readies the batched kernel of the gradient.
+// prepareBackward prepares the batched kernel of the gradient. It returns the kernel and its
+// scratch elements.
 func prepareBackward(p RNNParams, a *op.Args, b backend) (*kernel, int, error) {
 	k, err := newKernel(p, a, a.In[len(visible(p))].Shape, b)
 	if err != nil {
@@ -16,7 +17,7 @@ func prepareBackward(p RNNParams, a *op.Args, b backend) (*kernel, int, error) {
 	return k, count.used, nil
 }
 
-// backward is the memory of one run of the batched kernel of the gradient.
+// backward holds the arrays of one run of the batched kernel of the gradient.
 type backward struct {
 	*kernel
 	gradOperands
@@ -30,19 +31,19 @@ type gradOperands struct {
 	reserve              []float32
 }
 
-// gradRooms is scratch memory of the gradient, from the arena of the kernel; no room is shared by
-// two runs at a time.
+// gradRooms holds the scratch arrays of the gradient, from the arena of the kernel; concurrent runs
+// have separate ones.
 type gradRooms struct {
 	x           []float32    // input of a layer
-	dy          [2][]float32 // gradients of outputs of layers, by turns
-	dgates      []float32    // of all steps of one direction of a layer
-	dstate      []float32    // of a GRU: gradient of what the gates get from the state
+	dy          [2][]float32 // gradients of outputs of layers, in turn
+	dgates      []float32    // gradient of the gates of one direction of a layer, all steps
+	dstate      []float32    // GRU: gradient of the sums from the state
 	dh, dmem    []float32    // gradients of states
 	dprev       []float32
 	tanh        []float32
-	full, dfull []float32 // outputs before projection
-	ones        []float32 // a row of as many ones as there are cells
-	packed      []float32 // weights from the state, if they are packed
+	full, dfull []float32 // outputs before projection, and their gradient
+	ones        []float32 // one 1 per step and sequence
+	packed      []float32 // weights of the state, if they are packed
 }
 
 func newBackward(k *kernel, a *arena) *backward {
@@ -76,7 +77,8 @@ func (k *kernel) backward(c *op.Call) error {
 	g := newBackward(k, &arena{base: c.Scratch})
 	n := len(visible(k.p))
 	g.heads, g.inputs, g.grads = c.In[:n], c.In[n:len(c.In)-1], c.Out
-	g.params, g.reserve, g.dparams = attach.Floats(g.inputs[1]), attach.Floats(c.In[len(c.In)-1]), attach.Floats(c.Out[1])
+	g.params, g.reserve, g.dparams = attach.Floats(g.inputs[1]), attach.Floats(c.In[len(c.In)-1]),
+		attach.Floats(c.Out[1])
 	for i := range g.ones {
 		g.ones[i] = 1
 	}
@@ -99,10 +101,11 @@ func (k *kernel) backward(c *op.Call) error {
 	return nil
 }
 
-// flow is the input of a layer, its gradient (nil where nobody wants it) and that of the output.
+// flow is the input of a layer, its gradient (nil if it is not requested) and the gradient of the
+// output.
 type flow struct{ x, dx, dy []float32 }
 
-// layerInput returns what a layer read.
+// layerInput returns the input of a layer.
 func (g *backward) layerInput(layer int) []float32 {
 	if layer == 0 {
 		return attach.Floats(g.inputs[0])
@@ -117,7 +120,7 @@ func (g *backward) layerInput(layer int) []float32 {
 	return g.x
 }
 
-// drop multiplies by what the outputs of a layer were multiplied by.
+// drop multiplies by the dropout mask of the outputs of a layer.
 func (g *backward) drop(layer int, y []float32) {
 	if !g.drops {
 		return
@@ -130,9 +133,10 @@ func (g *backward) drop(layer int, y []float32) {
 	}
 }
 
-// direction goes back through one direction of a layer.
+// direction computes the gradient of one direction of a layer.
 func (g *backward) direction(layer, dir int, f flow) error {
-	w, keep, at := weightsOf(&g.net, g.params, layer, dir), reserveOf(&g.net, g.reserve, layer, dir), layer*g.dirs+dir
+	w, keep, at := weightsOf(&g.net, g.params, layer, dir), reserveOf(&g.net, g.reserve, layer,
+		dir), layer*g.dirs+dir
 	var dw weights[float32]
 	if g.dparams != nil {
 		dw = weightsOf(&g.net, g.dparams, layer, dir)
@@ -142,8 +146,10 @@ func (g *backward) direction(layer, dir int, f flow) error {
 	g.begin(at)
 	if g.together() {
 		g.pack.pack(g.packed, w.h, g.through())
-		g.lstmStepsGrad(g.kernel, &layerSteps{back: dir == 1, packed: g.packed, gates: keep.gates, extra: keep.extra, h: keep.h,
-			mem0: part(attach.Floats(g.inputs[3]), at, g.batch*g.hidden), h0: h0, dgates: g.dgates, dmem: g.dmem, dh: g.dh, dy: f.dy[dir*g.out:]})
+		g.lstmStepsGrad(g.kernel, &layerSteps{back: dir == 1, packed: g.packed, gates: keep.gates,
+			extra: keep.extra, h: keep.h,
+			mem0: part(attach.Floats(g.inputs[3]), at, g.batch*g.hidden), h0: h0, dgates: g.dgates,
+			dmem: g.dmem, dh: g.dh, dy: f.dy[dir*g.out:]})
 	} else if err := g.stepByStep(layer, dir, f.dy, w, dw); err != nil {
 		return err
 	}
@@ -151,10 +157,11 @@ func (g *backward) direction(layer, dir int, f flow) error {
 	return g.collect(layer, dir, f, h0)
 }
 
-// through is the product that takes the gradient of what the gates get from the state to the outputs of the step before.
+// through is the product that computes the gradient of the previous step's outputs from the
+// gradient of the sums from the state.
 func (k *kernel) through() product { return product{m: k.batch, n: k.out, k: k.rows()} }
 
-// stepByStep goes back through the steps of a direction.
+// stepByStep computes the gradient of the steps of a direction, last step first.
 func (g *backward) stepByStep(layer, dir int, dy []float32, w, dw weights[float32]) error {
 	keep, at := reserveOf(&g.net, g.reserve, layer, dir), layer*g.dirs+dir
 	for i := g.steps - 1; i >= 0; i-- {
@@ -179,7 +186,7 @@ func (g *backward) stepByStep(layer, dir int, dy []float32, w, dw weights[float3
 	return nil
 }
 
-// receive adds the gradient of the outputs of a step to what flows back through time.
+// receive adds the gradient of the outputs of a step to the gradient from the next step.
 func (g *backward) receive(dy []float32, step, dir int) {
 	for n := range g.batch {
 		row := dy[((step*g.batch+n)*g.dirs+dir)*g.out:][:g.out]
@@ -190,7 +197,7 @@ func (g *backward) receive(dy []float32, step, dir int) {
 	}
 }
 
-// begin loads the gradients of the last states, end stores those of the first.
+// begin loads the gradients of the last states, end stores the gradients of the first.
 func (g *backward) begin(at int) {
 	clear(g.dh)
 	clear(g.dmem)
@@ -209,9 +216,10 @@ func (g *backward) end(at int) {
 	}
 }
 
-// stepAt returns what is known of a step but the states before it.
+// stepAt returns the arrays of a step without the states before it.
 func (g *backward) stepAt(keep reserve[float32], t int) batchStep {
-	s := batchStep{gates: g.block(keep.gates, t, g.cell.kept*g.hidden), extra: g.block(keep.extra, t, g.cell.extra*g.hidden),
+	s := batchStep{gates: g.block(keep.gates, t, g.cell.kept*g.hidden), extra: g.block(keep.extra,
+		t, g.cell.extra*g.hidden),
 		out: g.block(keep.h, t, g.out), tanh: g.tanh, dprev: g.dprev, dmem: g.dmem, dout: g.dh,
 		dgates: g.block(g.dgates, t, g.rows())}
 	if s.dstate = s.dgates; g.dstate != nil {
@@ -220,7 +228,7 @@ func (g *backward) stepAt(keep reserve[float32], t int) batchStep {
 	return s
 }
 
-// step turns the gradient of the outputs, g.dh, into that of the outputs of the step before.
+// step replaces the gradient of the outputs, g.dh, by the gradient of the previous step's outputs.
 func (g *backward) step(s *batchStep, w, dw weights[float32]) error {
 	if g.projected {
 		s.out, s.dout = g.full, g.dfull
@@ -228,11 +236,13 @@ func (g *backward) step(s *batchStep, w, dw weights[float32]) error {
 		g.kernel.tanh(s.tanh)
 		g.outputs(s)
 		if dw.proj != nil {
-			if err := g.mul(dw.proj, g.dh, g.full, product{m: g.out, n: g.hidden, k: g.batch, ta: true, beta: 1}); err != nil {
+			if err := g.mul(dw.proj, g.dh, g.full, product{m: g.out, n: g.hidden, k: g.batch,
+				ta: true, beta: 1}); err != nil {
 				return err
 			}
 		}
-		if err := g.mul(g.dfull, g.dh, w.proj, product{m: g.batch, n: g.hidden, k: g.out}); err != nil {
+		if err := g.mul(g.dfull, g.dh, w.proj, product{m: g.batch, n: g.hidden,
+			k: g.out}); err != nil {
 			return err
 		}
 	}
@@ -245,7 +255,8 @@ func (g *backward) step(s *batchStep, w, dw weights[float32]) error {
 	return g.mul(g.dh, s.dstate, w.h, p)
 }
 
-// collect computes the gradients of parameters and input from those of the gates at all steps.
+// collect computes the gradients of parameters and input from the gradient of the gates at all
+// steps.
 func (g *backward) collect(layer, dir int, f flow, h0 []float32) error {
 	cells, rows, in := g.steps*g.batch, g.rows(), g.inputSize(layer)
 	dstate := g.dgates
@@ -254,8 +265,10 @@ func (g *backward) collect(layer, dir int, f flow, h0 []float32) error {
 	}
 	todo := make([]job, 0, 6)
 	if g.dparams != nil {
-		dw, h := weightsOf(&g.net, g.dparams, layer, dir), reserveOf(&g.net, g.reserve, layer, dir).h
-		// The output of a step meets the gates of the next one, the initial state those of the first.
+		dw, h := weightsOf(&g.net, g.dparams, layer, dir), reserveOf(&g.net, g.reserve, layer,
+			dir).h
+		// The gates of a step read the output of the previous one; the first step reads the initial
+		// state.
 		first, rest, from := g.block(dstate, 0, rows), dstate[g.batch*rows:], h
 		if dir == 1 {
 			first, rest, from = g.block(dstate, g.steps-1, rows), dstate, h[g.batch*g.out:]
@@ -263,7 +276,8 @@ func (g *backward) collect(layer, dir int, f flow, h0 []float32) error {
 		todo = append(todo,
 			job{dw.x, g.dgates, f.x, product{m: rows, n: in, k: cells, ta: true}},
 			job{dw.h, first, h0, product{m: rows, n: g.out, k: g.batch, ta: true}},
-			job{dw.h, rest, from, product{m: rows, n: g.out, k: cells - g.batch, ta: true, beta: 1}},
+			job{dw.h, rest, from, product{m: rows, n: g.out, k: cells - g.batch, ta: true,
+				beta: 1}},
 			job{dw.bx, g.ones, g.dgates, product{m: 1, n: rows, k: cells}},
 			job{dw.bh, g.ones, dstate, product{m: 1, n: rows, k: cells}},
 		)

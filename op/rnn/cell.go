@@ -2,33 +2,34 @@ package rnn
 
 import "math"
 
-// cell is one kind of recurrent unit.
+// cell is one kind of recurrent cell.
 type cell struct {
-	gates  int  // blocks of rows in the weights
-	kept   int  // blocks of activated gates that the gradient reads
-	extra  int  // further blocks that it reads
-	memory bool // there is a second state, the memory cell of an LSTM
+	gates  int  // number of blocks of rows in the weights
+	kept   int  // number of blocks of activated gates that the gradient reads
+	extra  int  // number of other blocks that it reads
+	memory bool // the cell has a second state, the memory of an LSTM
 
 	forward  func(s *step)
 	backward func(s *step)
 }
 
-// step is one cell at one step of one sequence. Slices are made of blocks as long as the state.
+// step holds the arrays of one step of one sequence. Slices consist of blocks of the size of the
+// state.
 type step struct {
-	x, h  []float64 // what the gates get from the input and from the state, (gates)
-	gates []float64 // (kept)
-	extra []float64 // (extra)
-	prev  []float64 // output of the step before
+	x, h  []float64 // sums of the gates from the input and from the state, gates blocks
+	gates []float64 // kept blocks
+	extra []float64 // extra blocks
+	prev  []float64 // output of the previous step
 	mem   []float64 // memory before the step; forward leaves the new one in extra
 	out   []float64 // output, before projection
 
 	dx, dh []float64 // gradients of x and h
-	dprev  []float64 // gradient that prev gets past the weights; backward adds to it
-	dmem   []float64 // gradient of the new memory; backward leaves that of mem
+	dprev  []float64 // part of prev's gradient that does not pass the weights; backward adds to it
+	dmem   []float64 // in: gradient of the new memory; out: gradient of mem
 	dout   []float64
 }
 
-// cells are the kinds of units by the name of their mode.
+// cells maps the names of modes to kinds of cells.
 var cells = map[string]*cell{
 	"rnn_relu": {gates: 1, forward: elman(func(x float64) float64 { return max(x, 0) }),
 		backward: elmanGrad(func(y float64) float64 {
@@ -37,9 +38,10 @@ var cells = map[string]*cell{
 			}
 			return 0
 		})},
-	"rnn_tanh": {gates: 1, forward: elman(math.Tanh), backward: elmanGrad(func(y float64) float64 { return 1 - y*y })},
-	"lstm":     {gates: 4, kept: 4, extra: 1, memory: true, forward: lstm, backward: lstmGrad},
-	"gru":      {gates: 3, kept: 3, extra: 1, forward: gru, backward: gruGrad},
+	"rnn_tanh": {gates: 1, forward: elman(math.Tanh),
+		backward: elmanGrad(func(y float64) float64 { return 1 - y*y })},
+	"lstm": {gates: 4, kept: 4, extra: 1, memory: true, forward: lstm, backward: lstmGrad},
+	"gru":  {gates: 3, kept: 3, extra: 1, forward: gru, backward: gruGrad},
 }
 
 func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
@@ -63,7 +65,8 @@ func elmanGrad(slope func(y float64) float64) func(s *step) {
 	}
 }
 
-// lstm computes c' = σ(f)·c + σ(i)·tanh(g) and h' = σ(o)·tanh(c'), with gates in the order i, f, g, o.
+// lstm computes c' = σ(f)·c + σ(i)·tanh(g) and h' = σ(o)·tanh(c'), with gates in the order i, f, g,
+// o.
 func lstm(s *step) {
 	n := len(s.out)
 	for j := range s.out {
@@ -91,7 +94,7 @@ func lstmGrad(s *step) {
 }
 
 // gru computes h' = (1-σ(z))·tanh(n) + σ(z)·h with n = x + σ(r)·h, gates in the order r, z, n: the
-// reset gate multiplies what comes from the state, its bias included.
+// reset gate multiplies the sum from the state, including its bias.
 func gru(s *step) {
 	n := len(s.out)
 	for j := range s.out {

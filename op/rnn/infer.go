@@ -20,7 +20,7 @@ func fit(arg string, s *dtype.Shape, want dtype.Shape, back ...*int) error {
 	return nil
 }
 
-// operands are the shapes of all operands of RNN, nil for those that it does not have.
+// operands holds the shapes of all operands of RNN, nil for operands that it does not have.
 type operands struct {
 	data, params, state, cell, lengths *dtype.Shape
 	out, stateOut, cellOut, reserve    *dtype.Shape
@@ -28,7 +28,8 @@ type operands struct {
 
 // operandsOf sorts the shapes of inputs and outputs.
 func operandsOf(p RNNParams, in, out []dtype.Shape) operands {
-	o := operands{data: &in[0], params: &in[1], state: &in[2], out: &out[0], reserve: &out[len(out)-1]}
+	o := operands{data: &in[0], params: &in[1], state: &in[2], out: &out[0],
+		reserve: &out[len(out)-1]}
 	if p.Mode == "lstm" {
 		o.cell = &in[3]
 	}
@@ -50,7 +51,7 @@ func inferRNN(p RNNParams, in, out []dtype.Shape) error {
 		return err
 	}
 	o := operandsOf(p, in, out)
-	for range 2 { // what the last operands tell reaches the first in the second round
+	for range 2 { // the second round infers the first operands from the last
 		if err := n.infer(&o); err != nil {
 			return err
 		}
@@ -58,12 +59,14 @@ func inferRNN(p RNNParams, in, out []dtype.Shape) error {
 	return nil
 }
 
-// infer merges the shapes of all operands with what is known of the extents.
+// infer merges the shapes of all operands with the known extents.
 func (n *net) infer(o *operands) error {
-	if err := fit("data", o.data, dtype.Shape{n.steps, n.batch, n.input}, &n.steps, &n.batch, &n.input); err != nil {
+	if err := fit("data", o.data, dtype.Shape{n.steps, n.batch, n.input}, &n.steps, &n.batch,
+		&n.input); err != nil {
 		return err
 	}
-	if err := fit("output", o.out, dtype.Shape{n.steps, n.batch, n.dirs * n.out}, &n.steps, &n.batch); err != nil {
+	if err := fit("output", o.out, dtype.Shape{n.steps, n.batch, n.dirs * n.out}, &n.steps,
+		&n.batch); err != nil {
 		return err
 	}
 	if err := n.inferParams(o.params); err != nil {
@@ -73,12 +76,14 @@ func (n *net) infer(o *operands) error {
 		arg  string
 		s    *dtype.Shape
 		size int
-	}{{"state", o.state, n.out}, {"state_cell", o.cell, n.hidden}, {"state_output", o.stateOut, n.out}, {"statecell_output", o.cellOut, n.hidden}}
+	}{{"state", o.state, n.out}, {"state_cell", o.cell, n.hidden}, {"state_output", o.stateOut,
+		n.out}, {"statecell_output", o.cellOut, n.hidden}}
 	for _, st := range states {
 		if st.s == nil {
 			continue
 		}
-		if err := fit(st.arg, st.s, dtype.Shape{n.layers * n.dirs, n.batch, st.size}, nil, &n.batch); err != nil {
+		if err := fit(st.arg, st.s, dtype.Shape{n.layers * n.dirs, n.batch, st.size}, nil,
+			&n.batch); err != nil {
 			return err
 		}
 	}
@@ -107,7 +112,7 @@ func (n *net) inferParams(params *dtype.Shape) error {
 	}
 	input, ok := n.inputOf(size)
 	if !ok {
-		return op.Errorf("parameters", "%d elements, which fits no size of data", size)
+		return op.Errorf("parameters", "%d elements, which fits no input size", size)
 	}
 	n.input = input
 	return nil
@@ -137,7 +142,7 @@ func inferRNNGrad(p RNNParams, in, out []dtype.Shape) error {
 }
 
 // floatTypes infers one floating-point type for all operands but the lengths of sequences, whose
-// place in list is given, -1 for none; these are int32 unless something else is known.
+// index is lengths, -1 for none; these are int32 unless another type is known.
 func floatTypes(in, out []dtype.Type, lengths int) error {
 	t := dtype.Unknown
 	for i, u := range slices.Concat(in, out) {

@@ -10,8 +10,8 @@ import (
 // RNN is a stack of recurrent layers.
 var RNN = op.Declare[RNNParams]("RNN")
 
-// RNNGrad is the gradient of RNN: from the gradients of its visible outputs, its inputs and what it
-// kept to the gradients of data, parameters and states.
+// RNNGrad is the gradient of RNN: its inputs are the gradients of the visible outputs, the inputs
+// of RNN and the reserve; its outputs are the gradients of data, parameters and states.
 var RNNGrad = op.Declare[RNNParams]("_backward_RNN")
 
 func init() {
@@ -20,26 +20,29 @@ func init() {
 			Doc: `RNN runs sequences through layers of recurrent cells.
 
 Data of shape (steps, batch, input) gives outputs of shape (steps, batch, directions·size), size
-being state_size, or projection_size where outputs are projected. States have shape
+being state_size, or projection_size if it is given. States have shape
 (layers·directions, batch, size), the memory cell of an LSTM (layers·directions, batch, state_size).
 With W the weights, b the biases, v and u for input and state, a step is
 
     rnn_relu, rnn_tanh: h' = f(Wv·x + bv + Wu·h + bu)
     lstm: c' = σ(f)·c + σ(i)·tanh(g), h' = σ(o)·tanh(c'), where (i, f, g, o) = Wv·x + bv + Wu·h + bu
-    gru:  h' = (1-z)·n + z·h, where (r, z) = σ(Wv·x + bv + Wu·h + bu) and n = tanh(Wv·x + bv + r·(Wu·h + bu))
+    gru:  h' = (1-z)·n + z·h, where (r, z) = σ(Wv·x + bv + Wu·h + bu),
+          n = tanh(Wv·x + bv + r·(Wu·h + bu))
 
-The vector of parameters holds all weights, then all biases. Weights go layer by layer, and in
-a layer direction by direction: those of the input (gates·state_size, input), those of the state
-(gates·state_size, size) and, with a projection, (size, state_size). Biases go in the same order, those of the
-input before those of the state. A variable of parameters without an initializer asks for fusedrnn: the matrix of every gate
-gets values from the initializer of the model, biases are 0. States that are variables begin with zeros.
+The vector of parameters holds all weights, then all biases. Weights are ordered by layers and,
+within a layer, by directions: weights of the input (gates·state_size, input), weights of the state
+(gates·state_size, size) and, with a projection, its weights (size, state_size). Biases have the
+same order, biases of the input before biases of the state. A variable of parameters without an
+initializer gets fusedrnn: the initializer of the model fills the matrix of every gate, biases are 0.
+States that are variables are initially zeros.
 
 With use_sequence_length sequence i ends after sequence_length[i] steps: outputs after its end are
-zero, the last state is the one at its end, and the backward direction starts there.`,
-			GoName:    "RNN",
-			Aliases:   []string{"_npx_rnn"},
-			Multi:     true,
-			Once:      "the kernel goes back through all steps at once; cells made of basic operators can be differentiated again",
+zero, the last state is the state at its end, and the backward direction starts there.`,
+			GoName:  "RNN",
+			Aliases: []string{"_npx_rnn"},
+			Multi:   true,
+			Once: "the kernel goes back through all steps at once; cells made of basic " +
+				"operators can be differentiated again",
 			Random:    true,
 			Keeps:     true,
 			Precision: op.Narrow,
@@ -76,12 +79,15 @@ zero, the last state is the one at its end, and the backward direction starts th
 		InferType: func(p RNNParams, in, out []dtype.Type) error {
 			return floatTypes(in, out, lengthsAt(p, len(in)-2))
 		},
-		FLOPs: func(_ RNNParams, _, out []dtype.Shape) int64 { return 2 * rnnFLOPs(out[0], out[1]) },
-		Ref:   rnnGradRef,
+		FLOPs: func(_ RNNParams, _, out []dtype.Shape) int64 {
+			return 2 * rnnFLOPs(out[0],
+				out[1])
+		},
+		Ref: rnnGradRef,
 	})
 }
 
-// visible lists the outputs that composition sees.
+// visible lists the visible outputs.
 func visible(p RNNParams) []string {
 	switch {
 	case !p.StateOutputs:
@@ -104,8 +110,8 @@ func rnnInputs(p RNNParams) []op.Input {
 	return list
 }
 
-// paramsInit is the initializer of a vector of parameters without one of its own, in MXNet's text form: matrices of single
-// gates get values from the initializer of the model, biases are 0.
+// paramsInit returns the default initializer of the vector of parameters, in MXNet's text form:
+// matrices of single gates get values from the initializer of the model, biases are 0.
 func paramsInit(p RNNParams) string {
 	projection := ""
 	if size, ok := p.ProjectionSize.Get(); ok {
@@ -115,7 +121,8 @@ func paramsInit(p RNNParams) string {
 		p.StateSize, p.NumLayers, p.Mode, p.Bidirectional, projection)
 }
 
-// lengthsAt is the place of the lengths of sequences, -1 when there are none.
+// lengthsAt returns the index of the lengths of sequences, -1 if there are none; at is the index if
+// there are.
 func lengthsAt(p RNNParams, at int) int {
 	if p.UseSequenceLength {
 		return at

@@ -28,7 +28,7 @@ func init() {
 	})
 }
 
-// threads is the largest number of threads that a product of the kernel takes.
+// threads returns the largest number of threads of a product of the kernel.
 func (k *kernel) threads(a *op.Args) int {
 	widest := 0
 	for l := range k.layers {
@@ -82,13 +82,13 @@ func gemm(a *op.Args, p product) cpu.Gemm {
 	return cpu.Gemm{M: p.m, N: p.n, K: p.k, TransA: p.ta, TransB: p.tb, Alpha: 1, Beta: p.beta, Threads: threadsFor(a, p)}
 }
 
-// cellsC are the cells of a step.
+// cellsC returns the cells of a step as package cpu takes them.
 func cellsC(a *op.Args, k *kernel) cpu.Cells {
 	work := device.Work{Elems: float64(k.batch * k.rows())}
 	return cpu.Cells{Batch: k.batch, Hidden: k.hidden, Threads: attach.Threads(a, work)}
 }
 
-// sequenceC is a layer at all steps.
+// sequenceC returns all steps of a layer as package cpu takes them.
 func sequenceC(a *op.Args, k *kernel, s *layerSteps) cpu.Sequence {
 	return cpu.Sequence{Steps: k.steps, Batch: k.batch, Hidden: k.hidden, Back: s.back, Threads: threadsFor(a, k.recurrent())}
 }

@@ -11,10 +11,11 @@ import (
 	"gomx/op/attach"
 )
 
-// element stands for elements of a device by their size. Slices of them cut memory of a device into parts; the host reads none.
+// element is a placeholder of the size of an element. Slices of it divide device memory into parts;
+// the host must not read them.
 type element interface{ uint16 | uint32 | uint64 }
 
-// onDevice views memory of a device.
+// onDevice returns the memory of t as a slice, which the host must not read.
 func onDevice[F element](t op.Tensor) []F {
 	if t.Data == nil {
 		return nil
@@ -22,7 +23,7 @@ func onDevice[F element](t op.Tensor) []F {
 	return unsafe.Slice((*F)(t.Data), t.Shape.Size())
 }
 
-// start is where a part begins.
+// start returns the address of a part.
 func start[F element](x []F) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(x)) }
 
 // take returns scratch memory for n elements.
@@ -45,7 +46,7 @@ type netCUDA struct {
 	lengthType int
 }
 
-// cellArgs is the parameter of the kernels of cells.cu that go forward.
+// cellArgs is the parameter of the forward kernels of cells.cu.
 type cellArgs struct {
 	mode, batch, hidden, step int
 	length                    unsafe.Pointer
@@ -56,7 +57,7 @@ type cellArgs struct {
 	size, row                 int
 }
 
-// lanesArgs is the parameter of those that move rows of numbers between the layers.
+// lanesArgs is the parameter of the kernels that move rows of numbers between layers.
 type lanesArgs struct {
 	to, from, mask unsafe.Pointer
 	rows, n        int
@@ -90,7 +91,7 @@ func init() {
 	})
 }
 
-// newNetCUDA serves data with elements; inputs are those of RNN.
+// newNetCUDA returns the network for data that is not empty; inputs are the inputs of RNN.
 func newNetCUDA(p RNNParams, inputs []op.Desc, train bool) (*netCUDA, error) {
 	data := inputs[0]
 	if !cuda.Serves("cells", data.DType) || data.Shape.Size() == 0 {
@@ -107,7 +108,7 @@ func newNetCUDA(p RNNParams, inputs []op.Desc, train bool) (*netCUDA, error) {
 	return k, nil
 }
 
-// cells is the number of cells of a direction of a layer at all steps.
+// cells returns the number of cells of a direction of a layer: steps · batch.
 func (k *netCUDA) cells() int { return k.steps * k.batch }
 
 // product prepares c = a·b + beta·c.
@@ -123,7 +124,8 @@ func (k *netCUDA) at(dir, i int) int {
 	return k.steps - 1 - i
 }
 
-// lengths returns where the lengths of sequences are, given the inputs of RNN.
+// lengths returns the address of the lengths of sequences, nil if there are none. inputs are the
+// inputs of RNN.
 func (k *netCUDA) lengths(inputs []op.Tensor) unsafe.Pointer {
 	if !k.p.UseSequenceLength {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"gomx/op/loop"
 )
 
-// gradPass is one run of the reference kernel of the gradient. The gradients of states begin as
-// those of the last states and become those of the first.
+// gradPass is one run of the reference kernel of the gradient. The gradients of states are first
+// the gradients of the last states, at the end the gradients of the first.
 type gradPass struct {
 	pass
 	dparams, dstate, dmemory []float64
@@ -51,7 +51,7 @@ func rnnGradRef(p RNNParams, c *op.Call) error {
 	return nil
 }
 
-// layerInput returns what a layer read.
+// layerInput returns the input of a layer.
 func (r *gradPass) layerInput(layer int) []float64 {
 	if layer == 0 {
 		return r.data
@@ -67,7 +67,7 @@ func (r *gradPass) layerInput(layer int) []float64 {
 	return x
 }
 
-// dropGrad multiplies by what the outputs of a layer were multiplied by.
+// dropGrad multiplies by the dropout mask of the outputs of a layer.
 func (r *gradPass) dropGrad(layer int, y []float64) {
 	if !r.drops {
 		return
@@ -86,7 +86,7 @@ func (r *gradPass) dropGrad(layer int, y []float64) {
 // gradOf is the input of a layer, its gradient, and the gradient of the output.
 type gradOf struct{ x, dx, dy []float64 }
 
-// sequenceGrad goes back through one sequence in one direction of a layer.
+// sequenceGrad computes the gradient of one sequence in one direction of a layer.
 func (r *gradPass) sequenceGrad(layer, dir, seq int, g gradOf) {
 	w, dw := weightsOf(&r.net, r.params, layer, dir), weightsOf(&r.net, r.dparams, layer, dir)
 	keep := reserveOf(&r.net, r.reserve, layer, dir)
@@ -98,8 +98,10 @@ func (r *gradPass) sequenceGrad(layer, dir, seq int, g gradOf) {
 			dh[j] += d
 		}
 		s := r.stepBefore(keep, k, dir, seq, at)
-		s.gates, s.extra, s.out = row(keep.gates, i, r.cell.kept*r.hidden), row(keep.extra, i, r.cell.extra*r.hidden), row(keep.h, i, r.out)
-		s.dx, s.dh, s.dprev, s.dmem, s.dout = make([]float64, r.rows()), make([]float64, r.rows()), make([]float64, r.out), dmem, dh
+		s.gates, s.extra, s.out = row(keep.gates, i, r.cell.kept*r.hidden),
+			row(keep.extra, i, r.cell.extra*r.hidden), row(keep.h, i, r.out)
+		s.dx, s.dh, s.dprev, s.dmem, s.dout = make([]float64, r.rows()), make([]float64, r.rows()),
+			make([]float64, r.out), dmem, dh
 		if r.projected {
 			full := lstmOut(s.gates, s.extra)
 			addOuter(dw.proj, dh, full)
@@ -119,7 +121,7 @@ func (r *gradPass) sequenceGrad(layer, dir, seq int, g gradOf) {
 	}
 }
 
-// stepBefore returns a step whose states are those before the k-th step of a sequence.
+// stepBefore returns a step with the states before the k-th step of a sequence.
 func (r *gradPass) stepBefore(keep reserve[float64], k, dir, seq, at int) step {
 	if k == 0 {
 		return step{prev: row(r.state, at, r.out), mem: row(r.memory, at, r.hidden)}
@@ -132,7 +134,7 @@ func (r *gradPass) stepBefore(keep reserve[float64], k, dir, seq, at int) step {
 	return s
 }
 
-// lstmOut returns the output of an LSTM before projection, from what was kept of a step.
+// lstmOut returns the output of an LSTM before projection, from the reserve of a step.
 func lstmOut(gates, mem []float64) []float64 {
 	n := len(mem)
 	out := make([]float64, n)

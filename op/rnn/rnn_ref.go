@@ -15,18 +15,19 @@ type pass struct {
 	data    []float64 // (steps, batch, input)
 	params  []float64
 	state   []float64 // (layers·dirs, batch, out)
-	memory  []float64 // (layers·dirs, batch, hidden), zeros unless an LSTM
+	memory  []float64 // (layers·dirs, batch, hidden); LSTM only, else zeros
 	lens    []int
 	reserve []float64
 }
 
-// newPass reads the inputs of RNN.
+// newPass converts the inputs of RNN to float64.
 func newPass(p RNNParams, in []op.Tensor) (*pass, error) {
 	n, err := bound(p, in[0].Shape)
 	if err != nil {
 		return nil, err
 	}
-	r := &pass{net: n, p: p, data: loop.Floats(in[0]), params: loop.Floats(in[1]), state: loop.Floats(in[2])}
+	r := &pass{net: n, p: p, data: loop.Floats(in[0]), params: loop.Floats(in[1]),
+		state: loop.Floats(in[2])}
 	if p.Mode == "lstm" {
 		r.memory = loop.Floats(in[3])
 	} else {
@@ -39,7 +40,8 @@ func newPass(p RNNParams, in []op.Tensor) (*pass, error) {
 	if p.UseSequenceLength {
 		for i, v := range loop.Ints(in[len(in)-1]) {
 			if v < 0 || v > int64(n.steps) {
-				return nil, op.Errorf("sequence_length", "%d for sequence %d, want 0 to %d", v, i, n.steps)
+				return nil, op.Errorf("sequence_length", "%d for sequence %d, want 0 to %d", v, i,
+					n.steps)
 			}
 			r.lens[i] = int(v)
 		}
@@ -47,7 +49,7 @@ func newPass(p RNNParams, in []op.Tensor) (*pass, error) {
 	return r, nil
 }
 
-// at returns the step that direction dir takes as its k-th in a sequence.
+// at returns the k-th step of a sequence in the order of direction dir.
 func (r *pass) at(dir, k, seq int) int {
 	if dir == 0 {
 		return k
@@ -55,7 +57,7 @@ func (r *pass) at(dir, k, seq int) int {
 	return r.lens[seq] - 1 - k
 }
 
-// row cuts row i out of a matrix with rows of n elements.
+// row returns row i of a matrix with rows of n elements.
 func row(m []float64, i, n int) []float64 { return m[i*n : (i+1)*n : (i+1)*n] }
 
 // addMul adds the product of a matrix and a vector to y.
@@ -121,7 +123,7 @@ func rnnRef(p RNNParams, c *op.Call) error {
 	return nil
 }
 
-// sequence runs one sequence through one direction of a layer, from x to y, and moves its states.
+// sequence computes one direction of a layer for one sequence, from x to y, and updates its states.
 func (r *pass) sequence(layer, dir, seq int, x, y []float64) {
 	w, keep := weightsOf(&r.net, r.params, layer, dir), reserveOf(&r.net, r.reserve, layer, dir)
 	in, at := r.inputSize(layer), (layer*r.dirs+dir)*r.batch+seq
@@ -129,8 +131,10 @@ func (r *pass) sequence(layer, dir, seq int, x, y []float64) {
 	full := make([]float64, r.hidden)
 	for k := range r.lens[seq] {
 		i := r.at(dir, k, seq)*r.batch + seq
-		s := step{x: make([]float64, r.rows()), h: make([]float64, r.rows()), prev: h, mem: mem, out: full,
-			gates: row(keep.gates, i, r.cell.kept*r.hidden), extra: row(keep.extra, i, r.cell.extra*r.hidden)}
+		s := step{x: make([]float64, r.rows()), h: make([]float64, r.rows()), prev: h, mem: mem,
+			out:   full,
+			gates: row(keep.gates, i, r.cell.kept*r.hidden), extra: row(keep.extra, i,
+				r.cell.extra*r.hidden)}
 		copy(s.x, w.bx)
 		copy(s.h, w.bh)
 		addMul(s.x, w.x, row(x, i, in))
@@ -150,7 +154,7 @@ func (r *pass) sequence(layer, dir, seq int, x, y []float64) {
 	}
 }
 
-// drop sets random outputs of a layer to zero, in training, and keeps what it multiplied by.
+// drop applies dropout to the outputs of a layer, in training, and keeps the mask.
 func (r *pass) drop(layer int, y []float64) {
 	if !r.drops {
 		return
@@ -169,7 +173,7 @@ func (r *pass) drop(layer int, y []float64) {
 	}
 }
 
-// fillMasks writes what the outputs (steps, batch, dirs·out) of a layer are multiplied by.
+// fillMasks draws the dropout mask of the outputs (steps, batch, dirs·out) of a layer.
 func fillMasks[F float32 | float64](masks []F, p RNNParams, train bool, seed op.Seed, layer int) {
 	keep := F(1)
 	if clear(masks); train {

@@ -180,7 +180,7 @@ func TestRNNInference(t *testing.T) {
 		{name: "input from parameters", attrs: "mode=gru state_size=7 num_layers=1", in: []dtype.Shape{{6, -1, -1}, {231}, {1, 1, 7}},
 			want: "[(6, 1, 2) (231,) (1, 1, 7)] [(6, 1, 7) (1, 210)]"},
 		{name: "parameters", attrs: "mode=gru state_size=7 num_layers=1", in: []dtype.Shape{{6, 1, 2}, {230}, nil}, err: "parameters: shape (230,), want (231,)"},
-		{name: "parameters that fit nothing", attrs: "mode=gru state_size=7 num_layers=1", in: []dtype.Shape{nil, {230}, nil}, err: "parameters: 230 elements, which fits no size of data"},
+		{name: "parameters that fit nothing", attrs: "mode=gru state_size=7 num_layers=1", in: []dtype.Shape{nil, {230}, nil}, err: "parameters: 230 elements, which fits no input size"},
 		{name: "state", attrs: "mode=gru state_size=7 num_layers=1", in: []dtype.Shape{{6, 1, 2}, nil, {1, 2, 7}}, err: "state: shape (1, 2, 7), want (1, 1, 7)"},
 		{name: "projection", attrs: "mode=gru state_size=7 num_layers=1 projection_size=2", in: []dtype.Shape{nil, nil, nil}, err: "projection_size: 2 for mode gru, want it with lstm only"},
 		{name: "dropout", attrs: "mode=gru state_size=7 num_layers=1 p=1", in: []dtype.Shape{nil, nil, nil}, err: "p: 1, want less than 1"},

@@ -10,7 +10,8 @@ import (
 	"gomx/op/attach"
 )
 
-// forwardProducts are what RNN multiplies: the input of the first layer and of others, the state, and outputs for a projection.
+// forwardProducts holds the products of RNN: of the input of the first layer and of other layers,
+// of the state, and of the projection.
 type forwardProducts struct {
 	input [2]*attach.Product
 	state *attach.Product
@@ -39,14 +40,14 @@ type runCUDA[F element] struct {
 	q        *cuda.Queue
 	c        *op.Call
 	length   unsafe.Pointer
-	kept     []F // the reserve, or room for one direction of one layer
+	kept     []F // the reserve, or scratch memory for one direction of one layer
 	all      bool
-	y        [2][]F // outputs of layers, by turns
-	sums     []F    // of the gates from the input; nil: where gates are kept
-	fromH    []F    // of the gates from the state
+	y        [2][]F // outputs of layers, in turn
+	sums     []F    // sums of the gates from the input; nil: in the gates of the reserve
+	fromH    []F    // sums of the gates from the state
 	state    []F
 	mem      []F
-	full     []F // outputs before projection, and after
+	full     []F // outputs before projection
 	short    []F
 }
 
@@ -75,7 +76,7 @@ func prepareCUDA[F element](p RNNParams, a *op.Args) (*op.Prepared, error) {
 	})
 }
 
-// newRunCUDA takes memory; reserved says that the reserve has memory elsewhere.
+// newRunCUDA allocates scratch memory; reserved says that the reserve is an operand.
 func newRunCUDA[F element](k *netCUDA, s *attach.CUDAScratch, reserved bool) *runCUDA[F] {
 	r := &runCUDA[F]{netCUDA: k, all: reserved}
 	if !reserved {
@@ -93,7 +94,7 @@ func newRunCUDA[F element](k *netCUDA, s *attach.CUDAScratch, reserved bool) *ru
 	return r
 }
 
-// run goes through the layers.
+// run computes the layers.
 func (r *runCUDA[F]) run() error {
 	x := onDevice[F](r.c.In[0])
 	for l := range r.layers {
@@ -114,7 +115,7 @@ func (r *runCUDA[F]) run() error {
 	return nil
 }
 
-// keep returns where to keep what the gradient reads of one direction of a layer.
+// keep returns the memory for the data of one direction of a layer that the gradient reads.
 func (r *runCUDA[F]) keep(layer, dir int) reserve[F] {
 	if r.all {
 		return reserveOf(&r.net, r.kept, layer, dir)
@@ -122,7 +123,8 @@ func (r *runCUDA[F]) keep(layer, dir int) reserve[F] {
 	return reserveOf(&r.net, r.kept, 0, 0)
 }
 
-// load copies the states of one direction of a layer from or to arrays of all of them.
+// load copies the states of one direction of a layer, n elements, from or to the array of all
+// states.
 func (k *netCUDA) load(q *cuda.Queue, to, from unsafe.Pointer, n int) error {
 	if to == nil || from == nil {
 		return nil
@@ -183,7 +185,7 @@ func (r *runCUDA[F]) step(t, dir int, w weights[F], keep reserve[F], sums, y []F
 	return cuda.LaunchWith(r.q, cuda.Func("cells", "cell_store", r.netCUDA.t), r.q.Each(r.batch*r.out), &args)
 }
 
-// drop sets random outputs of a layer to zero, those of the last one excepted, and keeps what it multiplied by.
+// drop applies dropout to the outputs of a layer, except the last one, and keeps the mask.
 func (r *runCUDA[F]) drop(layer int, y []F) error {
 	if !r.drops || layer == r.layers-1 && !r.all {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"gomx/op/attach"
 )
 
-// cellGradArgs is the parameter of the kernels of cells.cu that go back.
+// cellGradArgs is the parameter of the gradient kernels of cells.cu.
 type cellGradArgs struct {
 	mode, batch, hidden, step int
 	length                    unsafe.Pointer
@@ -22,11 +22,12 @@ type cellGradArgs struct {
 	size, row                 int
 }
 
-// gradProducts are what the gradient multiplies; pairs are for the first layer and for others.
+// gradProducts holds the products of the gradient; pairs are for the first layer and for other
+// layers.
 type gradProducts struct {
 	toState, fromProj, dproj *attach.Product
 	dwx                      [2]*attach.Product
-	dx                       [2][2]*attach.Product // the second one of each pair adds
+	dx                       [2][2]*attach.Product // in each pair the second product adds
 	dwh                      *attach.Product
 	bias                     *attach.Reduction
 }
@@ -71,12 +72,12 @@ type gradCUDA[F element] struct {
 	length               unsafe.Pointer
 
 	x              []F    // input of a layer
-	dy             [2][]F // of outputs of layers, by turns
-	dgates, dstate []F    // of all steps; dstate of a GRU only
+	dy             [2][]F // gradients of outputs of layers, in turn
+	dgates, dstate []F    // gradients of the sums at all steps; dstate: GRU only
 	prev, mem      []F    // states before all steps
 	dh, dmem       []F
 	douts          []F // gradients of outputs at all steps
-	full, dfull    []F // outputs before projection at all steps, gradient at one
+	full, dfull    []F // outputs before projection at all steps; their gradient at one step
 	sums           unsafe.Pointer
 }
 
@@ -127,7 +128,7 @@ func newGradCUDA[F element](k *netCUDA, products *gradProducts, s *attach.CUDASc
 	return g
 }
 
-// run goes back through the layers.
+// run computes the gradients of the layers, last layer first.
 func (g *gradCUDA[F]) run() error {
 	dy := onDevice[F](g.heads[0])
 	for l := g.layers - 1; l >= 0; l-- {
@@ -159,7 +160,7 @@ func (g *gradCUDA[F]) kept(layer, dir int) reserve[F] {
 	return reserveOf(&g.net, g.reserve, layer, dir)
 }
 
-// layerInput returns what a layer read.
+// layerInput returns the input of a layer.
 func (g *gradCUDA[F]) layerInput(layer int) ([]F, error) {
 	if layer == 0 {
 		return onDevice[F](g.inputs[0]), nil
@@ -177,7 +178,7 @@ func (g *gradCUDA[F]) layerInput(layer int) ([]F, error) {
 	return g.x, nil
 }
 
-// direction goes back through one direction of a layer.
+// direction computes the gradient of one direction of a layer.
 func (g *gradCUDA[F]) direction(layer, dir int, x, dx, dy []F) error {
 	w, keep, at := weightsOf(&g.net, g.params, layer, dir), g.kept(layer, dir), layer*g.dirs+dir
 	if err := g.begin(keep, dir, at); err != nil {
@@ -207,7 +208,7 @@ func (g *gradCUDA[F]) direction(layer, dir int, x, dx, dy []F) error {
 	return g.products.dx[min(layer, 1)][dir].Run(g.q, start(g.dgates), start(w.x), start(dx))
 }
 
-// begin loads the gradients of the last states and finds the states before all steps.
+// begin loads the gradients of the last states and computes the states before each step.
 func (g *gradCUDA[F]) begin(keep reserve[F], dir, at int) error {
 	for i, to := range [][]F{g.dh, g.dmem} {
 		if to == nil {
@@ -232,7 +233,8 @@ func (g *gradCUDA[F]) begin(keep reserve[F], dir, at int) error {
 	return g.lanes(g.q, "lanes_before", before)
 }
 
-// step turns the gradient of the outputs of step t into that of the outputs of the step before.
+// step replaces the gradient of the outputs of step t by the gradient of the previous step's
+// outputs.
 func (g *gradCUDA[F]) step(t, dir int, w weights[F], keep reserve[F], dy []F) error {
 	b, rows := g.batch, g.batch*g.rows()
 	args := cellGradArgs{mode: g.mode, batch: b, hidden: g.hidden, step: t, length: g.length, lengthType: g.lengthType,
@@ -258,7 +260,8 @@ func (g *gradCUDA[F]) step(t, dir int, w weights[F], keep reserve[F], dy []F) er
 	return g.products.toState.Run(g.q, start(dstate), start(w.h), start(g.dh))
 }
 
-// weights computes the gradients of the parameters of one direction of a layer from those of the gates at all steps.
+// weights computes the gradients of the parameters of one direction of a layer from the gradients
+// of the gates at all steps.
 func (g *gradCUDA[F]) weights(layer, dir int, keep reserve[F], x []F) error {
 	dw, p := weightsOf(&g.net, g.dparams, layer, dir), g.products
 	if err := p.dwx[min(layer, 1)].Run(g.q, start(g.dgates), start(x), start(dw.x)); err != nil {

@@ -10,15 +10,15 @@ import (
 
 // SequenceMaskParams configures SequenceMask.
 type SequenceMaskParams struct {
-	UseSequenceLength bool    `op:"use_sequence_length" doc:"sequences have lengths of their own, given by a further input"`
+	UseSequenceLength bool    `op:"use_sequence_length" doc:"each sequence has its own length, given by the input sequence_length"`
 	Value             float64 `op:"value" doc:"what elements after the end become"`
-	Axis              int     `op:"axis" min:"0" doc:"axis of the steps, 0 or 1; the other one is that of the sequences"`
+	Axis              int     `op:"axis" min:"0" doc:"axis of the steps, 0 or 1; the other axis is the batch"`
 }
 
 // SequenceParams configures SequenceLast and SequenceReverse.
 type SequenceParams struct {
-	UseSequenceLength bool `op:"use_sequence_length" doc:"sequences have lengths of their own, given by a further input"`
-	Axis              int  `op:"axis" min:"0" doc:"axis of the steps, 0 or 1; the other one is that of the sequences. Reversing knows 0 only"`
+	UseSequenceLength bool `op:"use_sequence_length" doc:"each sequence has its own length, given by the input sequence_length"`
+	Axis              int  `op:"axis" min:"0" doc:"axis of the steps, 0 or 1; the other axis is the batch. SequenceReverse supports 0 only"`
 }
 
 // The operators on sequences of different lengths.
@@ -32,19 +32,26 @@ var (
 func init() {
 	SequenceMask.Define(op.Spec[SequenceMaskParams]{
 		Traits: op.Traits{
-			Doc: "SequenceMask sets what follows the end of each sequence to a value. Data has shape (steps, batch, …), or" +
-				" (batch, steps, …) with axis 1. Without use_sequence_length data stays as it is.",
+			Doc: "SequenceMask sets the steps after the end of each sequence to a value. Data " +
+				"has shape (steps, batch, …), or (batch, steps, …) with axis 1. Without " +
+				"use_sequence_length the output equals data.",
 			Aliases: []string{"_npx_sequence_mask"},
 			Inplace: [][2]int{{0, 0}},
 		},
-		Inputs: func(p SequenceMaskParams) []op.Input { return sequenceInputs(p.UseSequenceLength) },
+		Inputs: func(p SequenceMaskParams) []op.Input {
+			return sequenceInputs(
+				p.UseSequenceLength)
+		},
 		Infer: func(p SequenceMaskParams, in, out []dtype.Shape) error {
 			if err := op.SameShape(p, in[:1], out); err != nil {
 				return err
 			}
 			return inferLengths(p.Axis, &in[0], in[1:], &out[0])
 		},
-		InferType: func(_ SequenceMaskParams, in, out []dtype.Type) error { return sequenceTypes(in, out) },
+		InferType: func(_ SequenceMaskParams, in, out []dtype.Type) error {
+			return sequenceTypes(in,
+				out)
+		},
 		Grad: func(g *op.Grad, p SequenceMaskParams) []op.Entry {
 			p.Value = 0
 			return onData(g, SequenceMask.Node(p, withLengths(g)...))
@@ -53,8 +60,9 @@ func init() {
 	})
 	SequenceReverse.Define(op.Spec[SequenceParams]{
 		Traits: op.Traits{
-			Doc: "SequenceReverse turns each sequence around. Data has shape (steps, batch, …). With use_sequence_length" +
-				" only the steps of each sequence change places and what follows its end stays.",
+			Doc: "SequenceReverse reverses each sequence. Data has shape (steps, batch, …). " +
+				"With use_sequence_length" +
+				" only the steps up to the end of each sequence are reversed; later steps stay.",
 			Moves: true,
 		},
 		Inputs: func(p SequenceParams) []op.Input { return sequenceInputs(p.UseSequenceLength) },
@@ -67,7 +75,10 @@ func init() {
 			}
 			return inferLengths(p.Axis, &in[0], in[1:], &out[0])
 		},
-		InferType: func(_ SequenceParams, in, out []dtype.Type) error { return sequenceTypes(in, out) },
+		InferType: func(_ SequenceParams, in, out []dtype.Type) error {
+			return sequenceTypes(in,
+				out)
+		},
 		Grad: func(g *op.Grad, p SequenceParams) []op.Entry {
 			return onData(g, SequenceReverse.Node(p, withLengths(g)...))
 		},
@@ -79,18 +90,26 @@ func init() {
 func defineSequenceLast() {
 	SequenceLast.Define(op.Spec[SequenceParams]{
 		Traits: op.Traits{
-			Doc: "SequenceLast picks the last step of each sequence: from (steps, batch, …), or (batch, steps, …) with axis 1," +
-				" to (batch, …). Without use_sequence_length that is the last step of data.",
+			Doc: "SequenceLast returns the last step of each sequence: from data of shape (steps, " +
+				"batch, …), or (batch, steps, …) with axis 1, an output of shape (batch, …). " +
+				"Without use_sequence_length it is the last step of data.",
 			Moves: true,
 		},
-		Inputs:    func(p SequenceParams) []op.Input { return sequenceInputs(p.UseSequenceLength) },
-		Infer:     func(p SequenceParams, in, out []dtype.Shape) error { return inferLast(p, &in[0], in[1:], &out[0]) },
-		InferType: func(_ SequenceParams, in, out []dtype.Type) error { return sequenceTypes(in, out) },
+		Inputs: func(p SequenceParams) []op.Input { return sequenceInputs(p.UseSequenceLength) },
+		Infer: func(p SequenceParams, in, out []dtype.Shape) error {
+			return inferLast(p, &in[0],
+				in[1:], &out[0])
+		},
+		InferType: func(_ SequenceParams, in, out []dtype.Type) error {
+			return sequenceTypes(in,
+				out)
+		},
 		Grad: func(g *op.Grad, p SequenceParams) []op.Entry {
 			return onData(g, lastGrad.Node(p, append(withLengths(g), g.In(0))...))
 		},
 		Ref: func(p SequenceParams, c *op.Call) error {
-			return lastSteps(p, c.In[0].Shape, c.In[1:], func(seq, at, n int) { moveRun(c.Out[0], seq*n, c.In[0], at, n) })
+			return lastSteps(p, c.In[0].Shape, c.In[1:],
+				func(seq, at, n int) { moveRun(c.Out[0], seq*n, c.In[0], at, n) })
 		},
 	})
 	lastGrad.Define(op.Spec[SequenceParams]{
@@ -122,19 +141,20 @@ func defineSequenceLast() {
 		},
 		Ref: func(p SequenceParams, c *op.Call) error {
 			loop.Clear(c.Out[0])
-			return lastSteps(p, c.Out[0].Shape, c.In[1:len(c.In)-1], func(seq, at, n int) { moveRun(c.Out[0], at, c.In[0], seq*n, n) })
+			return lastSteps(p, c.Out[0].Shape, c.In[1:len(c.In)-1],
+				func(seq, at, n int) { moveRun(c.Out[0], at, c.In[0], seq*n, n) })
 		},
 	})
 }
 
-// onData spreads the only output of a node as gradient of data.
+// onData returns the only output of a node as the gradient of data, and zeros for the other inputs.
 func onData(g *op.Grad, n *op.Node) []op.Entry {
 	in := make([]op.Entry, len(g.Node.In))
 	in[0] = n.Entry(0)
 	return in
 }
 
-// withLengths lists the gradient of the output and the lengths, if there are any.
+// withLengths returns the gradient of the output and, if it exists, the input of lengths.
 func withLengths(g *op.Grad) []op.Entry {
 	return append([]op.Entry{g.Head(0)}, g.Node.In[1:]...)
 }
@@ -146,7 +166,7 @@ func sequenceInputs(lengths bool) []op.Input {
 	return []op.Input{{Name: "data"}}
 }
 
-// sequenceTypes infers one type for data and output; lengths take it when they have none.
+// sequenceTypes infers one type for data and output, and for lengths of unknown type.
 func sequenceTypes(in, out []dtype.Type) error {
 	if err := op.SameType(op.NoParams{}, in[:1], out); err != nil {
 		return err
@@ -157,8 +177,8 @@ func sequenceTypes(in, out []dtype.Type) error {
 	return nil
 }
 
-// inferLengths infers the shape of the lengths, if there are any, and that of data and output
-// from it.
+// inferLengths infers the shape of the lengths, if they exist, and from it the batch of data and
+// output.
 func inferLengths(axis int, data *dtype.Shape, lengths []dtype.Shape, out *dtype.Shape) error {
 	if err := checkAxis(axis, *data); err != nil || *data == nil || len(lengths) == 0 {
 		return err
@@ -225,7 +245,7 @@ func (r runs) of(seq, step int) int {
 	return (seq*r.steps + step) * r.size
 }
 
-// ends returns the length of every sequence; it lies between least and most.
+// ends returns the length of every sequence; a length outside least to most is an error.
 func (r runs) ends(lengths []op.Tensor, least, most int) ([]int, error) {
 	ends := make([]int, r.batch)
 	for i := range ends {
@@ -236,7 +256,8 @@ func (r runs) ends(lengths []op.Tensor, least, most int) ([]int, error) {
 	}
 	for i, v := range loop.Ints(lengths[0]) {
 		if v < int64(least) || v > int64(most) {
-			return nil, op.Errorf("sequence_length", "%d for sequence %d, want %d to %d", v, i, least, most)
+			return nil, op.Errorf("sequence_length", "%d for sequence %d, want %d to %d", v, i,
+				least, most)
 		}
 		ends[i] = int(v)
 	}
@@ -245,12 +266,13 @@ func (r runs) ends(lengths []op.Tensor, least, most int) ([]int, error) {
 
 // moveRun copies n elements.
 func moveRun(dst op.Tensor, to int, src op.Tensor, from, n int) {
-	loop.Copy(dtype.Shape{n}, loop.View{Tensor: dst, Off: to, Strides: []int{1}}, loop.View{Tensor: src, Off: from, Strides: []int{1}})
+	loop.Copy(dtype.Shape{n}, loop.View{Tensor: dst, Off: to, Strides: []int{1}},
+		loop.View{Tensor: src, Off: from, Strides: []int{1}})
 }
 
 func sequenceMask(p SequenceMaskParams, c *op.Call) error {
 	r := runsOf(p.Axis, c.In[0].Shape)
-	ends, err := r.ends(c.In[1:], 0, math.MaxInt) // what is longer than data has nothing to mask
+	ends, err := r.ends(c.In[1:], 0, math.MaxInt) // lengths above steps mask nothing
 	if err != nil {
 		return err
 	}

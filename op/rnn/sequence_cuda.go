@@ -56,11 +56,11 @@ func init() {
 	})
 }
 
-// sequenceCUDA is a kernel that treats the steps of sequences.
+// sequenceCUDA is a kernel of an operator on sequences.
 type sequenceCUDA struct {
 	f    *cuda.Function
 	args sequenceArgs
-	ends bool // there are lengths
+	ends bool // the lengths are an input
 }
 
 func newSequenceCUDA(name string, axis int, s dtype.Shape, lengths []op.Desc, a *op.Args) *sequenceCUDA {

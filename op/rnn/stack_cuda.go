@@ -12,34 +12,36 @@ import (
 	"gomx/op/attach"
 )
 
-// stackDNN is the network in cuDNN: one call for all layers or, where outputs are dropped between them, one for each. What is dropped is drawn by a kernel
-// of our own, so that it is what other kernels drop, whenever a layer is computed again.
+// stackDNN is the network in cuDNN: one call for all layers or, with dropout between them, one per
+// layer. A kernel of gomx draws the dropout masks, so that they equal the masks of other kernels,
+// also when a layer is computed again.
 type stackDNN struct {
 	k       *netCUDA
 	drops   bool
-	keeps   bool // for a gradient
+	keeps   bool // the reserve is kept for a gradient
 	stages  []stageDNN
-	reserve int // bytes of what is kept for the gradient
+	reserve int // size of the reserve in bytes
 }
 
-// dnnReserve is the layout of a reserve that cuDNN filled.
+// dnnReserve is the layout of a reserve that cuDNN has filled.
 type dnnReserve struct{ drops bool }
 
-// stageDNN is a call of the library. Numbers of bytes say where its parts of the reserve begin: the library's own, its output, and what that is multiplied by.
+// stageDNN is a call of cuDNN. Its parts of the reserve are at offsets in bytes: cuDNN's own
+// reserve, the output, and the dropout mask.
 type stageDNN struct {
 	lib         *cuda.RNN
 	first       int     // layer
-	pieces      []piece // of the parameters
+	pieces      []piece // positions of the parameters
 	kept, y     int
 	mask        int
-	whole, last bool // the parameters lie as the library wants them, from one place on; there is no stage behind
+	whole, last bool // the parameters are one piece; the stage is the last one
 }
 
-// piece is a run of bytes of parameters that lie alike in our vector and in the library's.
+// piece is a run of bytes that is contiguous in gomx's vector of parameters and in cuDNN's.
 type piece struct{ ours, theirs, bytes int }
 
-// stackFor returns the network in cuDNN, nil where the library does not serve it: the lengths of sequences would have to be known to the host, and
-// what it keeps has no place unless somebody leaves it the layout.
+// stackFor returns the network in cuDNN, nil if cuDNN cannot compute it: with lengths of sequences,
+// which the host would have to know, and for a reserve whose layout the kernel cannot choose.
 func (k *netCUDA) stackFor(a *op.Args) *stackDNN {
 	last := len(a.Out) - 1
 	drops := a.Train && k.drops
@@ -49,7 +51,7 @@ func (k *netCUDA) stackFor(a *op.Args) *stackDNN {
 	return k.newStack(a.Device.ID, drops, a.Needs(last))
 }
 
-// newStack returns the network on a device; keeps says that a gradient will be wanted.
+// newStack returns the network on a device; keeps says that a gradient will be computed.
 func (k *netCUDA) newStack(device int, drops, keeps bool) *stackDNN {
 	if k.p.UseSequenceLength {
 		return nil
@@ -81,10 +83,11 @@ func (k *netCUDA) newStack(device int, drops, keeps bool) *stackDNN {
 	return s
 }
 
-// outBytes is the size of the outputs of a layer.
+// outBytes returns the size of the outputs of a layer in bytes.
 func (k *netCUDA) outBytes() int { return k.cells() * k.dirs * k.out * k.t.Size() }
 
-// findPieces asks the library where it wants the parameters of a stage. It reports whether it has the same ones.
+// findPieces computes the positions of the parameters of a stage in cuDNN's vector. It returns
+// false if cuDNN does not have the same parameters.
 func (g *stageDNN) findPieces(k *netCUDA, device, layers int) bool {
 	size := k.t.Size()
 	for l := range layers * k.dirs {
@@ -116,7 +119,7 @@ func (g *stageDNN) findPieces(k *netCUDA, device, layers int) bool {
 	return true
 }
 
-// join makes one piece of neighbours.
+// join merges adjacent pieces.
 func (g *stageDNN) join() {
 	slices.SortFunc(g.pieces, func(a, b piece) int { return cmp.Compare(a.theirs, b.theirs) })
 	joined := g.pieces[:1]
@@ -132,14 +135,14 @@ func (g *stageDNN) join() {
 	g.whole = len(joined) == 1 && joined[0].theirs == 0 && joined[0].bytes == g.lib.Weights()
 }
 
-// aligned reports whether the library may read numbers from p on.
+// aligned reports whether p has the alignment that cuDNN requires.
 func aligned(p unsafe.Pointer) bool { return uintptr(p)%16 == 0 }
 
-// The two vectors of parameters that a run may need beside ours.
+// The two vectors in cuDNN's order that a run may need: parameters and their gradients.
 const packedWeights, packedGrads = 0, 1
 
-// place returns where the library reads a vector like flat, or writes one: in flat itself, or beside it in room or, where flat lies as no vector of a
-// model does, in memory of the queue.
+// place returns the address at which cuDNN reads or writes a vector like flat: in flat itself, in
+// room, or, if flat is not aligned, in memory of the queue.
 func (g *stageDNN) place(q *cuda.Queue, flat, room unsafe.Pointer, vector int) (p unsafe.Pointer, direct bool, err error) {
 	if !g.whole {
 		return room, false, nil
@@ -154,7 +157,7 @@ func (g *stageDNN) place(q *cuda.Queue, flat, room unsafe.Pointer, vector int) (
 	return unsafe.Add(p, vector*bytes), false, nil
 }
 
-// pack returns the parameters of a stage as the library wants them.
+// pack returns the parameters of a stage in cuDNN's order.
 func (g *stageDNN) pack(q *cuda.Queue, flat, room unsafe.Pointer) (unsafe.Pointer, error) {
 	room, direct, err := g.place(q, flat, room, packedWeights)
 	if err != nil || direct {
@@ -168,7 +171,7 @@ func (g *stageDNN) pack(q *cuda.Queue, flat, room unsafe.Pointer) (unsafe.Pointe
 	return room, nil
 }
 
-// unpack copies back what pack copies.
+// unpack copies the vector of pack back to flat.
 func (g *stageDNN) unpack(q *cuda.Queue, flat, room unsafe.Pointer) error {
 	for _, p := range g.pieces {
 		if err := q.CopyFrom(unsafe.Add(flat, p.ours), q.Device(), unsafe.Add(room, p.theirs), p.bytes); err != nil {
@@ -178,7 +181,7 @@ func (g *stageDNN) unpack(q *cuda.Queue, flat, room unsafe.Pointer) error {
 	return nil
 }
 
-// most returns the largest of a number of all stages.
+// most returns the largest value of a function over all stages.
 func (s *stackDNN) most(of func(g *stageDNN) int) int {
 	n := 0
 	for i := range s.stages {
@@ -187,7 +190,8 @@ func (s *stackDNN) most(of func(g *stageDNN) int) int {
 	return n
 }
 
-// states returns the part of a stage of an array of the states of all layers, nil where there is no array.
+// states returns the address of a stage's part of list[i], an array of the states of all layers;
+// nil if the array does not exist.
 func (s *stackDNN) states(g *stageDNN, list []op.Tensor, i, size int) unsafe.Pointer {
 	if i >= len(list) || list[i].Data == nil {
 		return nil
@@ -195,7 +199,7 @@ func (s *stackDNN) states(g *stageDNN, list []op.Tensor, i, size int) unsafe.Poi
 	return unsafe.Add(list[i].Data, g.first*s.k.dirs*s.k.batch*size*s.k.t.Size())
 }
 
-// input returns what stage i reads: data, or a copy in room of the output before it without what was dropped.
+// input returns the input of stage i: data, or in room a copy of the previous output with dropout.
 func (s *stackDNN) input(q *cuda.Queue, i int, data, reserve, room unsafe.Pointer) (unsafe.Pointer, error) {
 	if i == 0 {
 		return data, nil
@@ -207,7 +211,7 @@ func (s *stackDNN) input(q *cuda.Queue, i int, data, reserve, room unsafe.Pointe
 	return room, s.mask(q, before, reserve, room)
 }
 
-// mask multiplies numbers that lie as the outputs of a stage do by what was drawn for it.
+// mask multiplies an array of the layout of a stage's outputs by the stage's dropout mask.
 func (s *stackDNN) mask(q *cuda.Queue, g *stageDNN, reserve, to unsafe.Pointer) error {
 	for d := range s.k.dirs {
 		if err := s.k.lanes(q, "lanes_mask", lanesArgs{to: to, mask: s.drawn(g, reserve, d), dir: d}); err != nil {
@@ -217,7 +221,7 @@ func (s *stackDNN) mask(q *cuda.Queue, g *stageDNN, reserve, to unsafe.Pointer) 
 	return nil
 }
 
-// drawn is where what one direction of a stage is multiplied by lies.
+// drawn returns the address of the dropout mask of one direction of a stage.
 func (s *stackDNN) drawn(g *stageDNN, reserve unsafe.Pointer, dir int) unsafe.Pointer {
 	return unsafe.Add(reserve, g.mask+dir*s.k.outBytes()/s.k.dirs)
 }

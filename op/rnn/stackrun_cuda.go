@@ -12,15 +12,16 @@ import (
 	"gomx/op/attach"
 )
 
-// stackRoom is the scratch memory of a run: what the library works in, parameters and their gradients as it wants them, the input of a stage, gradients of
-// outputs by turns, that of the data where nobody wants it, and what the library kept, which it changes.
+// stackRoom is the scratch memory of a run: cuDNN's working memory, parameters and their gradients
+// in cuDNN's order, the input of a stage, gradients of outputs in turn, the gradient of the data if
+// it is not an output, and a copy of cuDNN's reserve, which cuDNN changes.
 type stackRoom struct {
 	work, weights, dweights, x unsafe.Pointer
 	dy                         [2]unsafe.Pointer
 	dx, kept                   unsafe.Pointer
 }
 
-// newRoom takes the memory of a run forward.
+// newRoom allocates the memory of a forward run.
 func (s *stackDNN) newRoom(m *attach.CUDAScratch) (r stackRoom) {
 	r.work = m.Take(s.most(func(g *stageDNN) int { return g.lib.Work() }))
 	r.weights = m.Take(s.copied())
@@ -30,7 +31,8 @@ func (s *stackDNN) newRoom(m *attach.CUDAScratch) (r stackRoom) {
 	return r
 }
 
-// newGradRoom takes the memory of a run of the gradient; dx says that the gradient of the data has memory elsewhere.
+// newGradRoom allocates the memory of a run of the gradient; dx says that the gradient of the data
+// is an output.
 func (s *stackDNN) newGradRoom(m *attach.CUDAScratch, dx bool) stackRoom {
 	r := s.newRoom(m)
 	r.dweights = m.Take(s.copied())
@@ -44,7 +46,7 @@ func (s *stackDNN) newGradRoom(m *attach.CUDAScratch, dx bool) stackRoom {
 	return r
 }
 
-// copied is the size of the parameters of a stage where they have to be copied.
+// copied returns the size in bytes of the largest parameters of a stage that must be copied.
 func (s *stackDNN) copied() int {
 	return s.most(func(g *stageDNN) int {
 		if g.whole {
@@ -103,7 +105,7 @@ func (s *stackDNN) forward(q *cuda.Queue, c *op.Call, room stackRoom) error {
 	return nil
 }
 
-// draw decides which outputs of a stage are dropped.
+// draw draws the dropout mask of a stage.
 func (s *stackDNN) draw(q *cuda.Queue, c *op.Call, g *stageDNN, reserve unsafe.Pointer) error {
 	for d := range s.k.dirs {
 		args := lanesArgs{to: s.drawn(g, reserve, d), dir: d, key: c.Seed.Key, counter: c.Seed.Counter, stream: g.first, keep: 1 - s.k.p.P}
@@ -114,11 +116,11 @@ func (s *stackDNN) draw(q *cuda.Queue, c *op.Call, g *stageDNN, reserve unsafe.P
 	return nil
 }
 
-// prepareGradDNN makes the kernel of RNNGrad for what cuDNN kept.
+// prepareGradDNN makes the kernel of RNNGrad for a reserve of cuDNN.
 func (k *netCUDA) prepareGradDNN(a *op.Args, kept dnnReserve) (*op.Prepared, error) {
 	s := k.newStack(a.Device.ID, kept.drops, true)
 	if s == nil || s.reserve != a.In[len(a.In)-1].Bytes {
-		return nil, errors.New("the forward pass ran in cuDNN, whose gradient is not there")
+		return nil, errors.New("cuDNN has computed the forward pass but cannot compute the gradient")
 	}
 	heads := len(visible(k.p))
 	var count attach.CUDAScratch
@@ -139,7 +141,7 @@ type stackGrad struct {
 	room                 stackRoom
 }
 
-// run goes back through the stages.
+// run computes the gradients of the stages, last stage first.
 func (r *stackGrad) run() error {
 	dy := r.heads[0].Data
 	for i := len(r.stages) - 1; i >= 0; i-- {
@@ -162,7 +164,7 @@ func (r *stackGrad) run() error {
 	return nil
 }
 
-// stage goes back through one stage.
+// stage computes the gradient of one stage.
 func (r *stackGrad) stage(i int, dx, dy unsafe.Pointer) error {
 	g, k := &r.stages[i], r.k
 	if err := r.q.CopyFrom(r.room.kept, r.q.Device(), unsafe.Add(r.reserve, g.kept), g.lib.Reserve()); err != nil {
