@@ -123,7 +123,7 @@ type (
 	AttentionParams = contrib.AttentionParams
 	// BandParams holds the parameters of LinalgExtractdiag and LinalgMakediag.
 	//
-	//   - Offset int: which diagonal: so many above (positive) or below the main one
+	//   - Offset int: number of diagonals above (positive) or below (negative) the main one
 	BandParams = linalg.BandParams
 	// BatchNormParams holds the parameters of BatchNorm.
 	//
@@ -205,7 +205,7 @@ type (
 	//
 	//   - UseDataLengths bool: data_lengths gives the number of steps of each sequence
 	//   - UseLabelLengths bool: label_lengths gives the number of labels of each sequence
-	//   - BlankLabel string: class of the blank: 0 (labels count from 1) or the last one (labels count from 0); one of first, last, first by default
+	//   - BlankLabel string: class of the blank: 0 (labels start at 1) or the last class (labels start at 0); one of first, last, first by default
 	CTCLossParams = loss.CTCLossParams
 	// CastParams holds the parameters of Cast and AmpCast.
 	//
@@ -560,9 +560,9 @@ type (
 	LinspaceParams = prim.LinspaceParams
 	// MakeLossParams holds the parameters of MakeLoss.
 	//
-	//   - GradScale Opt[float64]: the gradient; 1 by default
-	//   - ValidThresh float64: elements above count as valid
-	//   - Normalization string: what the gradient is divided by: nothing, the number of rows, the number of valid elements; one of null, batch, valid, null by default
+	//   - GradScale Opt[float64]: value of the gradient; 1 by default
+	//   - ValidThresh float64: elements above it count as valid
+	//   - Normalization string: divisor of the gradient: 1, the number of rows, or the number of valid elements; one of null, batch, valid, null by default
 	//
 	// Fields of type Opt are set by [Some]: MakeLossParams{GradScale: sym.Some(0.5)}.
 	MakeLossParams = loss.MakeLossParams
@@ -957,7 +957,7 @@ type (
 	SGDUpdateParams = update.SGDUpdateParams
 	// SVMOutputParams holds the parameters of SVMOutput.
 	//
-	//   - Margin Opt[float64]: distance from the border that is wanted; 1 by default
+	//   - Margin Opt[float64]: margin: required distance from the decision border; 1 by default
 	//   - RegularizationCoefficient Opt[float64]: factor of the gradient; 1 by default
 	//   - UseLinear bool: hinge loss instead of its square
 	//
@@ -1043,7 +1043,7 @@ type (
 	SliceParams = prim.SliceParams
 	// SmoothL1Params holds the parameters of SmoothL1.
 	//
-	//   - Scalar Opt[float64]: σ: the loss is quadratic where |x| < 1/σ²; 1 by default
+	//   - Scalar Opt[float64]: σ: the loss is quadratic for |x| < 1/σ²; 1 by default
 	//   - IsInt bool: accepted for compatibility, without effect
 	//
 	// Fields of type Opt are set by [Some]: SmoothL1Params{Scalar: sym.Some(0.5)}.
@@ -1055,13 +1055,13 @@ type (
 	// SoftmaxOutputParams holds the parameters of SoftmaxOutput.
 	//
 	//   - GradScale Opt[float64]: factor of the gradient; 1 by default
-	//   - IgnoreLabel Opt[float64]: label of samples that are not learned, with use_ignore; -1 by default
+	//   - IgnoreLabel Opt[float64]: label of ignored samples, with use_ignore; -1 by default
 	//   - MultiOutput bool: classes along axis 1, one label per position of the other axes
 	//   - UseIgnore bool: samples labelled ignore_label get no gradient
 	//   - PreserveShape bool: classes along the last axis instead of all axes but the first
-	//   - Normalization string: what the gradient is divided by: nothing, the batch size, the number of labels that are not ignore_label; one of null, batch, valid, null by default
+	//   - Normalization string: divisor of the gradient: 1, the batch size, or the number of labels that are not ignore_label; one of null, batch, valid, null by default
 	//   - OutGrad bool: multiply the gradient by the output
-	//   - SmoothAlpha float64: share of the target that is spread over the other classes; at least 0
+	//   - SmoothAlpha float64: share of the target that is distributed over the other classes; at least 0
 	//
 	// Fields of type Opt are set by [Some]: SoftmaxOutputParams{GradScale: sym.Some(0.5)}.
 	SoftmaxOutputParams = loss.SoftmaxOutputParams
@@ -1083,7 +1083,7 @@ type (
 	SortParams = index.SortParams
 	// SparseRegParams holds the parameters of IdentityAttachKLSparseReg.
 	//
-	//   - SparsenessTarget Opt[float64]: mean activation that is wanted, between 0 and 1; 0.1 by default
+	//   - SparsenessTarget Opt[float64]: target of the mean activation, between 0 and 1; 0.1 by default
 	//   - Penalty Opt[float64]: factor of the penalty; 0.001 by default
 	//   - Momentum Opt[float64]: share of the old value in the moving average; 0.9 by default
 	//
@@ -1152,13 +1152,13 @@ type (
 	TransposeParams = prim.TransposeParams
 	// TriangleParams holds the parameters of LinalgExtracttrian and LinalgMaketrian.
 	//
-	//   - Offset int: where the triangle begins: diagonals above (positive) or below the main one
-	//   - Upper bool: take the lower triangle; with an offset its sign says which one is meant (switches lower off)
+	//   - Offset int: first diagonal of the triangle: number of diagonals above (positive) or below (negative) the main one
+	//   - Upper bool: use the lower triangle; with an offset not 0 its sign selects the triangle (switches lower off)
 	TriangleParams = linalg.TriangleParams
 	// TriangularParams holds the parameters of LinalgTrmm and LinalgTrsm.
 	//
 	//   - Transpose bool: use the transpose of A
-	//   - RightSide bool: A stands on the right
+	//   - RightSide bool: A is the right factor
 	//   - Upper bool: A is a lower triangular matrix (switches lower off)
 	//   - Alpha Opt[float64]: factor of B; 1 by default
 	//
@@ -1734,7 +1734,7 @@ func ArgSort(data *Symbol, p ArgSortParams, opts ...Option) *Symbol {
 	return compose(opArgSort, p, opts, data)
 }
 
-// AsLoss (make_loss) passes data on as a loss: its gradient is one, whatever flows into the output.
+// AsLoss (make_loss) returns data as a loss: its gradient is one, independent of the gradient of the output.
 func AsLoss(data *Symbol, opts ...Option) *Symbol {
 	return compose(opAsLoss, op.NoParams{}, opts, data)
 }
@@ -1826,7 +1826,7 @@ func BipartiteMatching(data *Symbol, p BipartiteMatchingParams, opts ...Option) 
 	return compose(opBipartiteMatching, p, opts, data)
 }
 
-// BlockGrad passes data on and lets no gradient through.
+// BlockGrad returns data and stops the gradient: no gradient flows to data.
 func BlockGrad(data *Symbol, opts ...Option) *Symbol {
 	return compose(opBlockGrad, op.NoParams{}, opts, data)
 }
@@ -1988,9 +1988,9 @@ func BroadcastTo(data *Symbol, p BroadcastToParams, opts ...Option) *Symbol {
 
 // CTCLoss is the loss of connectionist temporal classification (Graves et al. 2006).
 //
-// Data has shape (steps, n, classes) and is not normalized yet, the label (n, labels), the output (n):
-// the negative logarithm of the probability that the softmax of data spells the label, with
-// repetitions and blanks in between. Without label_lengths a label ends at its first padding, 0 or,
+// Data has shape (steps, n, classes) and holds the arguments of a softmax, the label has shape
+// (n, labels). The output (n) is the negative logarithm of the probability of the label, with
+// repetitions and blanks between its elements. Without label_lengths a label ends at its first padding, 0 or,
 // with blank_label last, -1. A label that does not fit into the steps has loss 0.
 //
 // Its gradient has no gradient in turn: the kernel computes it along with the loss.
@@ -2000,7 +2000,7 @@ func BroadcastTo(data *Symbol, p BroadcastToParams, opts ...Option) *Symbol {
 // Parameters:
 //   - UseDataLengths: data_lengths gives the number of steps of each sequence
 //   - UseLabelLengths: label_lengths gives the number of labels of each sequence
-//   - BlankLabel: class of the blank: 0 (labels count from 1) or the last one (labels count from 0); one of first, last, first by default
+//   - BlankLabel: class of the blank: 0 (labels start at 1) or the last class (labels start at 0); one of first, last, first by default
 func CTCLoss(data *Symbol, p CTCLossParams, opts ...Option) *Symbol {
 	return compose(opCTCLoss, p, opts, data)
 }
@@ -2565,14 +2565,14 @@ func Identity(data *Symbol, opts ...Option) *Symbol {
 	return compose(opIdentity, op.NoParams{}, opts, data)
 }
 
-// IdentityAttachKLSparseReg passes data on and adds the gradient of a penalty that keeps it sparse.
+// IdentityAttachKLSparseReg returns data and adds the gradient of a penalty that keeps it sparse.
 //
 // The penalty is the Kullback-Leibler divergence of a moving average a of each unit's activation (the
 // output of a sigmoid) from sparseness_target t: its gradient is penalty·((1-t)/(1-a) - t/a). In
-// training the auxiliary state moves: a = a·momentum + mean·(1-momentum).
+// training the auxiliary state is updated: a = a·momentum + mean·(1-momentum).
 //
 // Parameters:
-//   - SparsenessTarget: mean activation that is wanted, between 0 and 1; 0.1 by default
+//   - SparsenessTarget: target of the mean activation, between 0 and 1; 0.1 by default
 //   - Penalty: factor of the penalty; 0.001 by default
 //   - Momentum: share of the old value in the moving average; 0.9 by default
 func IdentityAttachKLSparseReg(data *Symbol, p SparseRegParams, opts ...Option) *Symbol {
@@ -2798,23 +2798,23 @@ func LinalgDet(A *Symbol, opts ...Option) *Symbol {
 	return compose(opLinalgDet, op.NoParams{}, opts, A)
 }
 
-// LinalgExtractdiag takes a diagonal out of each square matrix of a batch.
+// LinalgExtractdiag returns a diagonal of each square matrix of a batch.
 //
 // Parameters:
-//   - Offset: which diagonal: so many above (positive) or below the main one
+//   - Offset: number of diagonals above (positive) or below (negative) the main one
 func LinalgExtractdiag(A *Symbol, p BandParams, opts ...Option) *Symbol {
 	return compose(opLinalgExtractdiag, p, opts, A)
 }
 
 // LinalgExtracttrian packs a triangle of each square matrix of a batch into a vector.
 //
-// A positive offset means the upper triangle that begins so many diagonals above the main one, a
+// A positive offset selects the upper triangle from that many diagonals above the main one on, a
 // negative one the lower triangle. A lower triangle is packed row by row, an upper one column by
 // column.
 //
 // Parameters:
-//   - Offset: where the triangle begins: diagonals above (positive) or below the main one
-//   - Upper: take the lower triangle; with an offset its sign says which one is meant (switches lower off)
+//   - Offset: first diagonal of the triangle: number of diagonals above (positive) or below (negative) the main one
+//   - Upper: use the lower triangle; with an offset not 0 its sign selects the triangle (switches lower off)
 func LinalgExtracttrian(A *Symbol, p TriangleParams, opts ...Option) *Symbol {
 	return compose(opLinalgExtracttrian, p, opts, A)
 }
@@ -2829,7 +2829,7 @@ func LinalgGelqf(A *Symbol, opts ...Option) *Symbol {
 // LinalgGemm computes alpha·op(A)·op(B) + beta·C for each matrix of a batch.
 //
 // op(X) is X or its transpose. The last axis holds the columns of matrices, another one, axis, their
-// rows; the remaining ones count matrices and are equal for all operands.
+// rows; the other axes form the batch and are equal for all operands.
 //
 // Parameters:
 //   - TransposeA: transpose the matrices A
@@ -2844,7 +2844,7 @@ func LinalgGemm(A, B, C *Symbol, p GemmParams, opts ...Option) *Symbol {
 // LinalgGemm2 computes alpha·op(A)·op(B) for each matrix of a batch.
 //
 // op(X) is X or its transpose. The last axis holds the columns of matrices, another one, axis, their
-// rows; the remaining ones count matrices and are equal for all operands.
+// rows; the other axes form the batch and are equal for all operands.
 //
 // Parameters:
 //   - TransposeA: transpose the matrices A
@@ -2860,19 +2860,19 @@ func LinalgInverse(A *Symbol, opts ...Option) *Symbol {
 	return compose(opLinalgInverse, op.NoParams{}, opts, A)
 }
 
-// LinalgMakediag puts each vector on a diagonal of a square matrix. The rest is zero.
+// LinalgMakediag puts each vector on a diagonal of a square matrix. Other elements are zero.
 //
 // Parameters:
-//   - Offset: which diagonal: so many above (positive) or below the main one
+//   - Offset: number of diagonals above (positive) or below (negative) the main one
 func LinalgMakediag(A *Symbol, p BandParams, opts ...Option) *Symbol {
 	return compose(opLinalgMakediag, p, opts, A)
 }
 
-// LinalgMaketrian unpacks each vector into a triangle of a square matrix, as LinalgExtracttrian packed it. The rest is zero.
+// LinalgMaketrian unpacks each vector into a triangle of a square matrix, as LinalgExtracttrian packs it. Other elements are zero.
 //
 // Parameters:
-//   - Offset: where the triangle begins: diagonals above (positive) or below the main one
-//   - Upper: take the lower triangle; with an offset its sign says which one is meant (switches lower off)
+//   - Offset: first diagonal of the triangle: number of diagonals above (positive) or below (negative) the main one
+//   - Upper: use the lower triangle; with an offset not 0 its sign selects the triangle (switches lower off)
 func LinalgMaketrian(A *Symbol, p TriangleParams, opts ...Option) *Symbol {
 	return compose(opLinalgMaketrian, p, opts, A)
 }
@@ -2923,7 +2923,7 @@ func LinalgSyrk(A *Symbol, p SyrkParams, opts ...Option) *Symbol {
 //
 // Parameters:
 //   - Transpose: use the transpose of A
-//   - RightSide: A stands on the right
+//   - RightSide: A is the right factor
 //   - Upper: A is a lower triangular matrix (switches lower off)
 //   - Alpha: factor of B; 1 by default
 func LinalgTrmm(A, B *Symbol, p TriangularParams, opts ...Option) *Symbol {
@@ -2934,17 +2934,17 @@ func LinalgTrmm(A, B *Symbol, p TriangularParams, opts ...Option) *Symbol {
 //
 // Parameters:
 //   - Transpose: use the transpose of A
-//   - RightSide: A stands on the right
+//   - RightSide: A is the right factor
 //   - Upper: A is a lower triangular matrix (switches lower off)
 //   - Alpha: factor of B; 1 by default
 func LinalgTrsm(A, B *Symbol, p TriangularParams, opts ...Option) *Symbol {
 	return compose(opLinalgTrsm, p, opts, A, B)
 }
 
-// LinearRegressionOutput passes data on; its gradient is that of half the squared error.
+// LinearRegressionOutput returns data; its loss is half the squared error.
 //
 // The gradient is (output - label), or its sign, times grad_scale divided by the number of outputs per
-// sample; gradients flowing into the output are ignored. The label has as many elements as data.
+// sample; the gradient of the output is ignored. The label has as many elements as data.
 //
 // Parameters:
 //   - GradScale: factor of the gradient; 1 by default
@@ -3045,10 +3045,10 @@ func LogicalXorScalar(data *Symbol, p ScalarParams, opts ...Option) *Symbol {
 	return compose(opLogicalXorScalar, p, opts, data)
 }
 
-// LogisticRegressionOutput is the sigmoid of data; its gradient is that of the cross entropy.
+// LogisticRegressionOutput is the sigmoid of data; its loss is the cross entropy.
 //
 // The gradient is (output - label), or its sign, times grad_scale divided by the number of outputs per
-// sample; gradients flowing into the output are ignored. The label has as many elements as data.
+// sample; the gradient of the output is ignored. The label has as many elements as data.
 //
 // Parameters:
 //   - GradScale: factor of the gradient; 1 by default
@@ -3056,10 +3056,11 @@ func LogisticRegressionOutput(data *Symbol, p RegressionParams, opts ...Option) 
 	return compose(opLogisticRegressionOutput, p, opts, data)
 }
 
-// MAERegressionOutput passes data on; its gradient is that of the absolute error, with -1 where output and label are equal or not numbers.
+// MAERegressionOutput returns data; its loss is the absolute error. The gradient is -1 where output and
+// label are equal or NaN.
 //
 // The gradient is (output - label), or its sign, times grad_scale divided by the number of outputs per
-// sample; gradients flowing into the output are ignored. The label has as many elements as data.
+// sample; the gradient of the output is ignored. The label has as many elements as data.
 //
 // Parameters:
 //   - GradScale: factor of the gradient; 1 by default
@@ -3179,15 +3180,16 @@ func MPSGDUpdate(weight, grad *Symbol, p SGDUpdateParams, opts ...Option) *Symbo
 	return compose(opMPSGDUpdate, p, opts, weight, grad)
 }
 
-// MakeLoss passes data on as a loss: its gradient is the constant grad_scale.
+// MakeLoss returns data as a loss: its gradient is the constant grad_scale.
 //
 // With normalization batch the gradient is divided by the product of all extents of data but the
-// last, with valid by the number of elements above valid_thresh. Gradients flowing into the output are ignored.
+// last, with valid by the number of elements above valid_thresh. The gradient of the output is
+// ignored.
 //
 // Parameters:
-//   - GradScale: the gradient; 1 by default
-//   - ValidThresh: elements above count as valid
-//   - Normalization: what the gradient is divided by: nothing, the number of rows, the number of valid elements; one of null, batch, valid, null by default
+//   - GradScale: value of the gradient; 1 by default
+//   - ValidThresh: elements above it count as valid
+//   - Normalization: divisor of the gradient: 1, the number of rows, or the number of valid elements; one of null, batch, valid, null by default
 func MakeLoss(data *Symbol, p MakeLossParams, opts ...Option) *Symbol {
 	return compose(opMakeLoss, p, opts, data)
 }
@@ -4328,14 +4330,14 @@ func SGDUpdate(weight, grad *Symbol, p SGDUpdateParams, opts ...Option) *Symbol 
 	return compose(opSGDUpdate, p, opts, weight, grad)
 }
 
-// SVMOutput passes scores on and learns by squared hinge loss, one class against the others.
+// SVMOutput returns scores; its loss is the squared hinge loss, one class against the others.
 //
 // Data has shape (n, ..., classes), the label the shape of data without its last axis. The score of
-// the label's class should exceed margin, the others fall below -margin; gradients flowing into the
-// output are ignored.
+// the label's class should be above margin, the other scores below -margin; the gradient of the output
+// is ignored.
 //
 // Parameters:
-//   - Margin: distance from the border that is wanted; 1 by default
+//   - Margin: margin: required distance from the decision border; 1 by default
 //   - RegularizationCoefficient: factor of the gradient; 1 by default
 //   - UseLinear: hinge loss instead of its square
 func SVMOutput(data *Symbol, p SVMOutputParams, opts ...Option) *Symbol {
@@ -4590,10 +4592,10 @@ func SliceLike(data, shapeLike *Symbol, p SliceLikeParams, opts ...Option) *Symb
 	return compose(opSliceLike, p, opts, data, shapeLike)
 }
 
-// SmoothL1 (smooth_l1) is (σx)²/2 where |x| < 1/σ², and |x| - 1/(2σ²) elsewhere.
+// SmoothL1 (smooth_l1) is (σx)²/2 for |x| < 1/σ², and |x| - 1/(2σ²) otherwise.
 //
 // Parameters:
-//   - Scalar: σ: the loss is quadratic where |x| < 1/σ²; 1 by default
+//   - Scalar: σ: the loss is quadratic for |x| < 1/σ²; 1 by default
 //   - IsInt: accepted for compatibility, without effect
 func SmoothL1(data *Symbol, p SmoothL1Params, opts ...Option) *Symbol {
 	return compose(opSmoothL1, p, opts, data)
@@ -4625,31 +4627,31 @@ func SoftmaxActivation(data *Symbol, p SoftmaxActivationParams, opts ...Option) 
 
 // SoftmaxCrossEntropy (softmax_cross_entropy) is the sum of -log softmax(data)[label] over a batch.
 //
-// Data has shape (n, classes), the label (n), the output (1). Probabilities below 1e-8 count as 1e-8. A label
-// that is no class adds nothing, where MXNet reads memory beyond the row; the gradient of its row is the
-// softmax, as in MXNet.
+// Data has shape (n, classes), the label (n), the output (1). Probabilities below 1e-8 count as 1e-8.
+// A label that is not a class adds nothing (MXNet reads memory outside the row); the gradient of its
+// row is the softmax, as in MXNet.
 func SoftmaxCrossEntropy(data *Symbol, opts ...Option) *Symbol {
 	return compose(opSoftmaxCrossEntropy, op.NoParams{}, opts, data)
 }
 
-// SoftmaxOutput computes class probabilities and learns by cross entropy.
+// SoftmaxOutput computes class probabilities; its loss is the cross entropy.
 //
 // The output is the softmax of data over all axes but the first, over the last axis with
 // preserve_shape, or over axis 1 with multi_output. The gradient by data is output - onehot(label)
-// times grad_scale, divided as normalization says; gradients flowing into the output are ignored.
-// With out_grad the gradient is multiplied by the output, which is what MXNet does under that name.
+// times grad_scale, divided by the divisor of normalization; the gradient of the output is ignored.
+// As in MXNet, out_grad multiplies the gradient by the output, not by the gradient of the output.
 // The label holds class numbers, of shape data.shape without the axis of classes; a label of the
 // shape of data holds probabilities.
 //
 // Parameters:
 //   - GradScale: factor of the gradient; 1 by default
-//   - IgnoreLabel: label of samples that are not learned, with use_ignore; -1 by default
+//   - IgnoreLabel: label of ignored samples, with use_ignore; -1 by default
 //   - MultiOutput: classes along axis 1, one label per position of the other axes
 //   - UseIgnore: samples labelled ignore_label get no gradient
 //   - PreserveShape: classes along the last axis instead of all axes but the first
-//   - Normalization: what the gradient is divided by: nothing, the batch size, the number of labels that are not ignore_label; one of null, batch, valid, null by default
+//   - Normalization: divisor of the gradient: 1, the batch size, or the number of labels that are not ignore_label; one of null, batch, valid, null by default
 //   - OutGrad: multiply the gradient by the output
-//   - SmoothAlpha: share of the target that is spread over the other classes; at least 0
+//   - SmoothAlpha: share of the target that is distributed over the other classes; at least 0
 func SoftmaxOutput(data *Symbol, p SoftmaxOutputParams, opts ...Option) *Symbol {
 	return compose(opSoftmaxOutput, p, opts, data)
 }

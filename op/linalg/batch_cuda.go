@@ -27,8 +27,8 @@ type (
 	}
 )
 
-// squareCUDA attaches a kernel whose inputs and outputs are square matrices, so many of which fit
-// into its scratch memory.
+// squareCUDA attaches a kernel whose inputs and outputs are square matrices. matrices is the number
+// of matrices in the scratch memory per matrix of the batch.
 func squareCUDA(h op.Handle[op.NoParams], name string, matrices int) {
 	attach.CUDA(h, func(_ op.NoParams, a *op.Args) (*op.Prepared, error) {
 		args := newBatchArgs(a.In[0])
@@ -37,13 +37,14 @@ func squareCUDA(h op.Handle[op.NoParams], name string, matrices int) {
 	})
 }
 
-// newBatchArgs are the extents of an operand.
+// newBatchArgs returns the arguments for the extents of an operand.
 func newBatchArgs(t op.Desc) batchArgs {
 	n := len(t.Shape)
 	return batchArgs{count: t.Shape[:n-2].Size(), m: t.Shape[n-2], n: t.Shape[n-1]}
 }
 
-// batchCUDA prepares a kernel that gives each matrix a block. place says where inputs go; nil: in order.
+// batchCUDA prepares a kernel with one block per matrix. place stores the inputs in the arguments;
+// nil: in order.
 func batchCUDA(name string, fixed batchArgs, place []int) (*op.Prepared, error) {
 	f, grid := attach.AnyFunc("linalg", name), attach.LaneGrid(fixed.count, max(fixed.m, 1)*max(fixed.n, 1))
 	return attach.OnQueue(8*fixed.count*fixed.room, func(q *cuda.Queue, c *op.Call) error {
@@ -65,7 +66,8 @@ func batchCUDA(name string, fixed batchArgs, place []int) (*op.Prepared, error) 
 	})
 }
 
-// inverseGradCUDA prepares transposed inverses times one number each, or with more ones the product of two.
+// inverseGradCUDA prepares the kernel of transposed inverses, each multiplied by a number, or by
+// the product of two.
 func inverseGradCUDA(a op.Desc, more int) (*op.Prepared, error) {
 	args := newBatchArgs(a)
 	args.room = 2*args.n*args.n + args.n
@@ -75,7 +77,8 @@ func inverseGradCUDA(a op.Desc, more int) (*op.Prepared, error) {
 	return batchCUDA("inverse_grad", args, nil)
 }
 
-// bandCUDA moves between square matrices and what is packed of them; what is not packed becomes zero.
+// bandCUDA prepares a kernel that copies between square matrices and their packed elements; other
+// elements become zero.
 func bandCUDA(name string, k bandArgs, a *op.Args) (*op.Prepared, error) {
 	square, packed := a.In[0], a.Out[0]
 	if k.unpack != 0 {

@@ -8,7 +8,7 @@ import (
 	"gomx/op/prim"
 )
 
-// CholeskyParams say which triangle the factor of a matrix fills.
+// CholeskyParams configures Potrf and Potri: which triangle holds the factor.
 type CholeskyParams struct {
 	Upper bool `op:"lower,not" doc:"whether the factor is the lower triangular one; else the upper"`
 }
@@ -24,8 +24,10 @@ var (
 func init() {
 	Potrf.Define(op.Spec[CholeskyParams]{
 		Traits: op.Traits{
-			Doc: "LinalgPotrf computes the Cholesky factor of each symmetric, positive definite matrix of a batch: the lower" +
-				" triangular matrix L with L·Lᵀ = A, or the upper triangular matrix U with Uᵀ·U = A. Only the triangle of A that the" +
+			Doc: "LinalgPotrf computes the Cholesky factor of each symmetric, positive definite " +
+				"matrix of a batch: the lower" +
+				" triangular matrix L with L·Lᵀ = A, or the upper triangular matrix U with Uᵀ·U " +
+				"= A. Only the triangle of A that the" +
 				" factor fills is read; its gradient is symmetric.",
 			Aliases:   []string{"linalg_potrf"},
 			Inplace:   [][2]int{{0, 0}},
@@ -48,7 +50,8 @@ func init() {
 				if p.Upper {
 					m.transpose()
 				}
-				if m.rows > 0 && !(lapack.Implementation{}).Dpotrf(blas.Lower, m.rows, m.data, m.cols) {
+				if m.rows > 0 && !(lapack.Implementation{}).Dpotrf(blas.Lower, m.rows, m.data,
+					m.cols) {
 					return op.Errorf("A", "matrix %d is not positive definite", i)
 				}
 				if m.lower(); p.Upper {
@@ -61,7 +64,8 @@ func init() {
 	})
 	Potri.Define(op.Spec[CholeskyParams]{
 		Traits: op.Traits{
-			Doc: "LinalgPotri computes (A·Aᵀ)⁻¹ for each lower triangular matrix A of a batch, (Aᵀ·A)⁻¹ for an upper one: from the" +
+			Doc: "LinalgPotri computes (A·Aᵀ)⁻¹ for each lower triangular matrix A of a batch, " +
+				"(Aᵀ·A)⁻¹ for an upper one: from the" +
 				" factor that LinalgPotrf returned to the inverse of the original matrix.",
 			Aliases:   []string{"linalg_potri"},
 			Inplace:   [][2]int{{0, 0}},
@@ -72,7 +76,8 @@ func init() {
 		InferType: realType[CholeskyParams],
 		Grad: func(g *op.Grad, p CholeskyParams) []op.Entry {
 			if p.Upper {
-				return []op.Entry{transposed(potriGrad.Apply(none, g.Head(0), transposed(g.In(0)), g.Out(0)))}
+				return []op.Entry{transposed(potriGrad.Apply(none, g.Head(0), transposed(g.In(0)),
+					g.Out(0)))}
 			}
 			return []op.Entry{potriGrad.Apply(none, g.Head(0), g.In(0), g.Out(0))}
 		},
@@ -93,13 +98,16 @@ func init() {
 			return nil
 		},
 	})
-	backward(potrfGrad, func(m []matrix) matrix { return cholGrad(m[0], m[1]) }, cholFormula, "grad", "output")
-	backward(potriGrad, func(m []matrix) matrix { return cholInverseGrad(m[0], m[1], m[2]) }, cholInverseFormula, "grad", "A", "output")
+	backward(potrfGrad, func(m []matrix) matrix { return cholGrad(m[0], m[1]) }, cholFormula,
+		"grad", "output")
+	backward(potriGrad, func(m []matrix) matrix { return cholInverseGrad(m[0], m[1], m[2]) },
+		cholInverseFormula, "grad", "A", "output")
 }
 
-// backward defines a gradient, from square matrices of one size to one such matrix, with the formula that says the same in
-// nodes.
-func backward(h op.Handle[op.NoParams], f func(m []matrix) matrix, formula func(in []op.Entry) op.Entry, names ...string) {
+// backward defines a gradient operator from square matrices of one size to one such matrix; formula
+// computes the same with nodes.
+func backward(h op.Handle[op.NoParams], f func(m []matrix) matrix,
+	formula func(in []op.Entry) op.Entry, names ...string) {
 	h.Define(op.Spec[op.NoParams]{
 		Traits:    op.Traits{Hidden: true},
 		Inputs:    inputs[op.NoParams](names...),
@@ -130,14 +138,15 @@ func backward(h op.Handle[op.NoParams], f func(m []matrix) matrix, formula func(
 // invertLower returns the inverse of a lower triangular matrix, the i-th of its batch.
 func invertLower(m matrix, i int) (matrix, error) {
 	inv := m.clone().lower()
-	if m.rows > 0 && !(lapack.Implementation{}).Dtrtri(blas.Lower, blas.NonUnit, m.rows, inv.data, m.cols) {
+	if m.rows > 0 && !(lapack.Implementation{}).Dtrtri(blas.Lower, blas.NonUnit, m.rows, inv.data,
+		m.cols) {
 		return inv, op.Errorf("A", "matrix %d has a zero on its diagonal", i)
 	}
 	return inv, nil
 }
 
-// cholGrad is ½·L⁻ᵀ·S·L⁻¹, S being symmetric with the lower triangle of Lᵀ·dL (I. Murray, Differentiation
-// of the Cholesky decomposition, 2016).
+// cholGrad computes ½·L⁻ᵀ·S·L⁻¹, where S is symmetric with the lower triangle of Lᵀ·dL (I. Murray,
+// Differentiation of the Cholesky decomposition, 2016).
 func cholGrad(dl, l matrix) matrix {
 	s := l.clone().lower().mul(dl, true, false).mirror().scale(0.5)
 	l.solve(s, false, true, false)
@@ -145,7 +154,7 @@ func cholGrad(dl, l matrix) matrix {
 	return s
 }
 
-// cholInverseGrad is the lower triangle of -B·(dB + dBᵀ)·A⁻ᵀ for B = (A·Aᵀ)⁻¹.
+// cholInverseGrad computes the lower triangle of -B·(dB + dBᵀ)·A⁻ᵀ for B = (A·Aᵀ)⁻¹.
 func cholInverseGrad(db, a, b matrix) matrix {
 	s := db.clone().add(db, true)
 	m := b.mul(s, false, false).scale(-1)
@@ -153,32 +162,34 @@ func cholInverseGrad(db, a, b matrix) matrix {
 	return m.lower()
 }
 
-// cholFormula is cholGrad of the gradient and the factor, as nodes.
+// cholFormula returns cholGrad of the gradient and the factor as nodes.
 func cholFormula(in []op.Entry) op.Entry {
 	dl, l := in[0], in[1]
 	full := Gemm2.Apply(Gemm2Params{TransposeA: true}, l, dl)
 	diag := MakeDiag.Apply(BandParams{}, ExtractDiag.Apply(BandParams{}, full))
-	half := prim.ElemwiseSub.Apply(none, lowerOf(full), prim.MulScalar.Apply(prim.ScalarParams{Scalar: 0.5}, diag))
+	half := prim.ElemwiseSub.Apply(none, lowerOf(full),
+		prim.MulScalar.Apply(prim.ScalarParams{Scalar: 0.5}, diag))
 	s := prim.ElemwiseAdd.Apply(none, half, transposed(half))
 	s = Trsm.Apply(TriangularParams{Transpose: true, Alpha: op.Some(0.5)}, l, s)
 	return Trsm.Apply(TriangularParams{RightSide: true}, l, s)
 }
 
-// cholInverseFormula is cholInverseGrad of the gradient, the factor and the inverse, as nodes.
+// cholInverseFormula returns cholInverseGrad of the gradient, the factor and the inverse as nodes.
 func cholInverseFormula(in []op.Entry) op.Entry {
 	db, a, b := in[0], in[1], in[2]
-	s := Gemm2.Apply(Gemm2Params{Alpha: op.Some(-1.0)}, b, prim.ElemwiseAdd.Apply(none, db, transposed(db)))
+	s := Gemm2.Apply(Gemm2Params{Alpha: op.Some(-1.0)}, b, prim.ElemwiseAdd.Apply(none, db,
+		transposed(db)))
 	return lowerOf(Trsm.Apply(TriangularParams{RightSide: true, Transpose: true}, a, s))
 }
 
-// lowerOf keeps the lower triangles of matrices.
+// lowerOf returns the lower triangles of matrices.
 func lowerOf(a op.Entry) op.Entry {
 	return MakeTrian.Apply(TriangleParams{}, ExtractTrian.Apply(TriangleParams{}, a))
 }
 
 var none = op.NoParams{}
 
-// transposed turns matrices over.
+// transposed returns the transposes of matrices.
 func transposed(a op.Entry) op.Entry {
 	return prim.SwapAxis.Apply(prim.SwapAxisParams{Dim1: -1, Dim2: -2}, a)
 }

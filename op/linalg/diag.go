@@ -11,7 +11,7 @@ import (
 
 // BandParams configures ExtractDiag and MakeDiag.
 type BandParams struct {
-	Offset int `op:"offset" doc:"which diagonal: so many above (positive) or below the main one"`
+	Offset int `op:"offset" doc:"number of diagonals above (positive) or below (negative) the main one"`
 }
 
 // The operators on diagonals.
@@ -25,13 +25,16 @@ var (
 func init() {
 	ExtractDiag.Define(op.Spec[BandParams]{
 		Traits: op.Traits{
-			Doc:       "LinalgExtractdiag takes a diagonal out of each square matrix of a batch.",
+			Doc:       "LinalgExtractdiag returns a diagonal of each square matrix of a batch.",
 			Aliases:   []string{"linalg_extractdiag"},
 			Moves:     true,
 			Precision: op.Wide,
 		},
-		Inputs:    inputs[BandParams]("A"),
-		Infer:     func(p BandParams, in, out []dtype.Shape) error { return p.infer(&in[0], &out[0]) },
+		Inputs: inputs[BandParams]("A"),
+		Infer: func(p BandParams, in, out []dtype.Shape) error {
+			return p.infer(&in[0],
+				&out[0])
+		},
 		InferType: realType[BandParams],
 		Grad: func(g *op.Grad, p BandParams) []op.Entry {
 			return []op.Entry{MakeDiag.Apply(p, g.Head(0))}
@@ -43,13 +46,17 @@ func init() {
 	})
 	MakeDiag.Define(op.Spec[BandParams]{
 		Traits: op.Traits{
-			Doc:       "LinalgMakediag puts each vector on a diagonal of a square matrix. The rest is zero.",
+			Doc: "LinalgMakediag puts each vector on a diagonal of a square matrix. Other " +
+				"elements are zero.",
 			Aliases:   []string{"linalg_makediag"},
 			Moves:     true,
 			Precision: op.Wide,
 		},
-		Inputs:    inputs[BandParams]("A"),
-		Infer:     func(p BandParams, in, out []dtype.Shape) error { return p.infer(&out[0], &in[0]) },
+		Inputs: inputs[BandParams]("A"),
+		Infer: func(p BandParams, in, out []dtype.Shape) error {
+			return p.infer(&out[0],
+				&in[0])
+		},
 		InferType: realType[BandParams],
 		Grad: func(g *op.Grad, p BandParams) []op.Entry {
 			return []op.Entry{ExtractDiag.Apply(p, g.Head(0))}
@@ -66,13 +73,17 @@ func init() {
 func defineSumLogDiag() {
 	SumLogDiag.Define(op.Spec[op.NoParams]{
 		Traits: op.Traits{
-			Doc: "LinalgSumlogdiag sums the logarithms of the diagonal of each square matrix of a batch. For a single matrix" +
+			Doc: "LinalgSumlogdiag sums the logarithms of the diagonal of each square matrix of " +
+				"a batch. For a single matrix" +
 				" the output has shape (1,).",
 			Aliases:   []string{"linalg_sumlogdiag"},
 			Precision: op.Wide,
 		},
-		Inputs:    inputs[op.NoParams]("A"),
-		Infer:     func(_ op.NoParams, in, out []dtype.Shape) error { return inferScalars(in, out) },
+		Inputs: inputs[op.NoParams]("A"),
+		Infer: func(_ op.NoParams, in, out []dtype.Shape) error {
+			return inferScalars(in,
+				out)
+		},
 		InferType: realType[op.NoParams],
 		Grad: func(g *op.Grad, p op.NoParams) []op.Entry {
 			return []op.Entry{sumLogDiagGrad.Apply(p, g.Head(0), g.In(0))}
@@ -98,7 +109,8 @@ func defineSumLogDiag() {
 			return g.Through(func(in []op.Entry) []op.Entry {
 				diag := ExtractDiag.Apply(BandParams{}, in[1])
 				f := prim.Unreduce(prim.ReduceParams{Axis: []int{-1}}, in[0], diag)
-				return []op.Entry{MakeDiag.Apply(BandParams{}, prim.ElemwiseDiv.Apply(none, f, diag))}
+				return []op.Entry{MakeDiag.Apply(BandParams{}, prim.ElemwiseDiv.Apply(none, f,
+					diag))}
 			})
 		},
 		Ref: func(_ op.NoParams, c *op.Call) error {
@@ -114,7 +126,7 @@ func defineSumLogDiag() {
 	})
 }
 
-// infer relates the extents of matrices and diagonals.
+// infer infers the extents of matrices and diagonals from each other.
 func (p BandParams) infer(square, diag *dtype.Shape) error {
 	e := []int{-1, -1}
 	return match([]operand{{"A", square, []int{0, 0}}, {"A", diag, []int{1}}}, e, func() error {
@@ -122,7 +134,8 @@ func (p BandParams) infer(square, diag *dtype.Shape) error {
 		switch {
 		case e[0] != -1:
 			if e[0] <= cut {
-				return op.Errorf("offset", "%d for matrices with %d rows, want less", p.Offset, e[0])
+				return op.Errorf("offset", "%d for matrices with %d rows, want less", p.Offset,
+					e[0])
 			}
 			if e[1] != -1 && e[1] != e[0]-cut {
 				return op.Errorf("A", "diagonal of %d elements, want %d", e[1], e[0]-cut)
@@ -135,7 +148,8 @@ func (p BandParams) infer(square, diag *dtype.Shape) error {
 	})
 }
 
-// walk calls f with the offsets of every element of the diagonals in matrices and among themselves.
+// walk calls f for every element of the diagonals, with its offset in the matrices and its index in
+// the diagonals.
 func (p BandParams) walk(square op.Tensor, f func(at, k int)) {
 	n, k := square.Shape[len(square.Shape)-1], 0
 	for base := 0; base < square.Shape.Size(); base += n * n {

@@ -12,7 +12,8 @@ import (
 	"gomx/op/loop"
 )
 
-// Gelqf factors into a triangular and an orthonormal matrix, Syevd into eigenvectors and eigenvalues.
+// Gelqf factors into a triangular and an orthonormal matrix, Syevd into eigenvectors and
+// eigenvalues.
 var (
 	Gelqf     = op.Declare[op.NoParams]("_linalg_gelqf")
 	Syevd     = op.Declare[op.NoParams]("_linalg_syevd")
@@ -23,16 +24,21 @@ var (
 func init() {
 	Gelqf.Define(op.Spec[op.NoParams]{
 		Traits: op.Traits{
-			Doc: "LinalgGelqf computes the LQ factorization A = L·Q of each matrix (m, n), m ≤ n, of a batch. The outputs are Q" +
-				" (m, n) with orthonormal rows and L (m, m), lower triangular, with signs as LAPACK chooses them.",
+			Doc: "LinalgGelqf computes the LQ factorization A = L·Q of each matrix (m, n), m ≤ " +
+				"n, of a batch. The outputs are Q" +
+				" (m, n) with orthonormal rows and L (m, m), lower triangular, with signs as " +
+				"LAPACK chooses them.",
 			Aliases:   []string{"linalg_gelqf"},
 			Multi:     true,
 			Once:      "it is not provided",
 			Precision: op.Wide,
 		},
-		Inputs:    inputs[op.NoParams]("A"),
-		Outputs:   outputs[op.NoParams]("output0", "output1"),
-		Infer:     func(_ op.NoParams, in, out []dtype.Shape) error { return inferLQ(&in[0], &out[0], &out[1]) },
+		Inputs:  inputs[op.NoParams]("A"),
+		Outputs: outputs[op.NoParams]("output0", "output1"),
+		Infer: func(_ op.NoParams, in, out []dtype.Shape) error {
+			return inferLQ(&in[0],
+				&out[0], &out[1])
+		},
 		InferType: realType[op.NoParams],
 		Grad: func(g *op.Grad, p op.NoParams) []op.Entry {
 			return []op.Entry{gelqfGrad.Apply(p, g.Head(0), g.Head(1), g.Out(0), g.Out(1))}
@@ -48,7 +54,8 @@ func init() {
 		},
 	})
 	gelqfGrad.Define(op.Spec[op.NoParams]{
-		Traits: op.Traits{Hidden: true, NoGrad: "the second derivative of LinalgGelqf is not provided"},
+		Traits: op.Traits{Hidden: true, NoGrad: "the second derivative of LinalgGelqf is not " +
+			"provided"},
 		Inputs: inputs[op.NoParams]("q_grad", "l_grad", "q", "l"),
 		Infer: func(_ op.NoParams, in, out []dtype.Shape) error {
 			for range 2 {
@@ -76,7 +83,8 @@ func init() {
 
 func inferLQ(a, q, l *dtype.Shape) error {
 	e := []int{-1, -1}
-	if err := match([]operand{{"A", a, []int{0, 1}}, {"Q", q, []int{0, 1}}, {"L", l, []int{0, 0}}}, e, nil); err != nil {
+	if err := match([]operand{{"A", a, []int{0, 1}}, {"Q", q, []int{0, 1}}, {"L", l, []int{0, 0}}},
+		e, nil); err != nil {
 		return err
 	}
 	if e[0] != -1 && e[1] != -1 && e[0] > e[1] {
@@ -98,8 +106,8 @@ func factorLQ(a, l matrix) {
 	impl.Implementation{}.Dorglq(a.rows, a.cols, a.rows, a.data, a.cols, tau, work, len(work))
 }
 
-// factorLQGrad replaces dq by L⁻ᵀ·(dQ + S·Q), S being symmetric with the lower triangle of Lᵀ·dL - dQ·Qᵀ (M.
-// Seeger et al., Auto-differentiating linear algebra, 2017).
+// factorLQGrad replaces dq by L⁻ᵀ·(dQ + S·Q), where S is symmetric with the lower triangle of Lᵀ·dL
+// - dQ·Qᵀ (M. Seeger et al., Auto-differentiating linear algebra, 2017).
 func factorLQGrad(dq, dl, q, l matrix) {
 	s := l.mul(dl.lower(), true, false).add(dq.mul(q, false, true).scale(-1), false).mirror()
 	dq.add(s.mul(q, false, false), false)
@@ -109,17 +117,23 @@ func factorLQGrad(dq, dl, q, l matrix) {
 func defineSyevd() {
 	Syevd.Define(op.Spec[op.NoParams]{
 		Traits: op.Traits{
-			Doc: "LinalgSyevd computes the eigenvectors and eigenvalues of each symmetric matrix of a batch: A = Uᵀ·diag(L)·U. The" +
-				" outputs are U, whose rows are the vectors, each with its largest element positive, and L in ascending order." +
-				" Only the lower triangle of A is read; its gradient is symmetric, and infinite where eigenvalues are equal.",
+			Doc: "LinalgSyevd computes the eigenvectors and eigenvalues of each symmetric " +
+				"matrix of a batch: A = Uᵀ·diag(L)·U. The" +
+				" outputs are U, whose rows are the vectors, each with its largest element " +
+				"positive, and L in ascending order." +
+				" Only the lower triangle of A is read; its gradient is symmetric, and infinite " +
+				"where eigenvalues are equal.",
 			Aliases:   []string{"linalg_syevd"},
 			Multi:     true,
 			Once:      "it is not provided",
 			Precision: op.Wide,
 		},
-		Inputs:    inputs[op.NoParams]("A"),
-		Outputs:   outputs[op.NoParams]("output0", "output1"),
-		Infer:     func(_ op.NoParams, in, out []dtype.Shape) error { return inferEigen(&in[0], &out[0], &out[1]) },
+		Inputs:  inputs[op.NoParams]("A"),
+		Outputs: outputs[op.NoParams]("output0", "output1"),
+		Infer: func(_ op.NoParams, in, out []dtype.Shape) error {
+			return inferEigen(&in[0],
+				&out[0], &out[1])
+		},
 		InferType: realType[op.NoParams],
 		Grad: func(g *op.Grad, p op.NoParams) []op.Entry {
 			return []op.Entry{syevdGrad.Apply(p, g.Head(0), g.Head(1), g.Out(0), g.Out(1))}
@@ -140,7 +154,8 @@ func defineSyevd() {
 		},
 	})
 	syevdGrad.Define(op.Spec[op.NoParams]{
-		Traits: op.Traits{Hidden: true, NoGrad: "the second derivative of LinalgSyevd is not provided"},
+		Traits: op.Traits{Hidden: true, NoGrad: "the second derivative of LinalgSyevd is not " +
+			"provided"},
 		Inputs: inputs[op.NoParams]("u_grad", "l_grad", "u", "l"),
 		Infer: func(_ op.NoParams, in, out []dtype.Shape) error {
 			for range 2 {
@@ -167,7 +182,8 @@ func defineSyevd() {
 }
 
 func inferEigen(a, u, l *dtype.Shape) error {
-	return match([]operand{{"A", a, []int{0, 0}}, {"U", u, []int{0, 0}}, {"L", l, []int{0}}}, []int{-1}, nil)
+	return match([]operand{{"A", a, []int{0, 0}}, {"U", u, []int{0, 0}}, {"L", l, []int{0}}},
+		[]int{-1}, nil)
 }
 
 // eigen replaces a by its eigenvectors, as rows, and writes the eigenvalues.
@@ -177,7 +193,8 @@ func eigen(a matrix, values []float64) bool {
 		return true
 	}
 	cols, work := a.clone(), make([]float64, 3*n)
-	if !(impl.Implementation{}).Dsyev(lapack.EVCompute, blas.Lower, n, cols.data, n, values, work, len(work)) {
+	if !(impl.Implementation{}).Dsyev(lapack.EVCompute, blas.Lower, n, cols.data, n, values, work,
+		len(work)) {
 		return false
 	}
 	for i := range n {
@@ -197,11 +214,12 @@ func eigen(a matrix, values []float64) bool {
 	return true
 }
 
-// minGap stands for the distance of eigenvalues that are equal.
+// minGap replaces the distance of equal eigenvalues in denominators.
 const minGap = 0x1p-52
 
-// eigenGrad is Uᵀ·Y·U, Y having dL on its diagonal and off it the antisymmetric part of dU·Uᵀ over the
-// distances of eigenvalues (M. Seeger et al., Auto-differentiating linear algebra, 2017).
+// eigenGrad computes Uᵀ·Y·U, where Y has dL on its diagonal, and off it the antisymmetric part of
+// dU·Uᵀ divided by the distances of eigenvalues (M. Seeger et al., Auto-differentiating linear
+// algebra, 2017).
 func eigenGrad(du, u matrix, dl, l []float64) matrix {
 	x, y := du.mul(u, false, true), newMatrix(u.rows, u.cols)
 	for i := range u.rows {

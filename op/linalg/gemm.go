@@ -36,14 +36,17 @@ func init() {
 			Doc: `LinalgGemm computes alpha·op(A)·op(B) + beta·C for each matrix of a batch.
 
 op(X) is X or its transpose. The last axis holds the columns of matrices, another one, axis, their
-rows; the remaining ones count matrices and are equal for all operands.`,
+rows; the other axes form the batch and are equal for all operands.`,
 			Aliases:   []string{"linalg_gemm"},
 			Inplace:   [][2]int{{2, 0}},
 			Precision: op.Wide,
 			Kind:      op.Product,
 		},
-		Inputs:    inputs[GemmParams]("A", "B", "C"),
-		Infer:     func(p GemmParams, in, out []dtype.Shape) error { return p.product().infer(in, out) },
+		Inputs: inputs[GemmParams]("A", "B", "C"),
+		Infer: func(p GemmParams, in, out []dtype.Shape) error {
+			return p.product().infer(in,
+				out)
+		},
 		InferType: realType[GemmParams],
 		Grad: func(g *op.Grad, p GemmParams) []op.Entry {
 			dc := prim.MulScalar.Apply(prim.ScalarParams{Scalar: p.Beta.Value()}, g.Head(0))
@@ -59,7 +62,7 @@ rows; the remaining ones count matrices and are equal for all operands.`,
 			Doc: `LinalgGemm2 computes alpha·op(A)·op(B) for each matrix of a batch.
 
 op(X) is X or its transpose. The last axis holds the columns of matrices, another one, axis, their
-rows; the remaining ones count matrices and are equal for all operands.`,
+rows; the other axes form the batch and are equal for all operands.`,
 			Aliases:   []string{"linalg_gemm2"},
 			Precision: op.Wide,
 			Kind:      op.Product,
@@ -68,8 +71,11 @@ rows; the remaining ones count matrices and are equal for all operands.`,
 		Infer:     func(p Gemm2Params, in, out []dtype.Shape) error { return p.infer(in, out) },
 		InferType: realType[Gemm2Params],
 		Grad:      func(g *op.Grad, p Gemm2Params) []op.Entry { return p.grad(g) },
-		FLOPs:     func(p Gemm2Params, in, out []dtype.Shape) int64 { return p.flops(in[0], out[0]) },
-		Ref:       func(p Gemm2Params, c *op.Call) error { return p.run(0, c) },
+		FLOPs: func(p Gemm2Params, in, out []dtype.Shape) int64 {
+			return p.flops(in[0],
+				out[0])
+		},
+		Ref: func(p Gemm2Params, c *op.Call) error { return p.run(0, c) },
 	})
 }
 
@@ -77,7 +83,7 @@ func (p GemmParams) product() Gemm2Params {
 	return Gemm2Params{p.TransposeA, p.TransposeB, p.Alpha, p.Axis}
 }
 
-// flops counts the operations of products of which the first factor has shape a.
+// flops returns the number of operations of products whose first factor has shape a.
 func (p Gemm2Params) flops(a, out dtype.Shape) int64 {
 	summed := len(a) - 1
 	if p.TransposeA {
@@ -86,7 +92,7 @@ func (p Gemm2Params) flops(a, out dtype.Shape) int64 {
 	return 2 * int64(out.Size()) * int64(a[summed])
 }
 
-// infer infers the shapes of A and B, of C if there is one, and of the output.
+// infer infers the shapes of A, B, C if it exists, and the output.
 func (p Gemm2Params) infer(in, out []dtype.Shape) error {
 	all := append(append([]dtype.Shape{}, in...), out...)
 	rank := 0
@@ -133,7 +139,7 @@ func (p Gemm2Params) infer(in, out []dtype.Shape) error {
 	return nil
 }
 
-// axis returns the axis of rows of arrays with rank axes.
+// axis returns the axis of the rows in arrays with rank axes.
 func (p Gemm2Params) axis(rank int) (int, error) {
 	axis := p.Axis.Value()
 	if axis < 0 {
@@ -143,7 +149,8 @@ func (p Gemm2Params) axis(rank int) (int, error) {
 		return 0, op.Errorf("A", "%d axes, want at least 2", rank)
 	}
 	if axis < 0 || axis > rank-2 {
-		return 0, op.Errorf("axis", "%d, want one of an array with %d axes, the last one excepted", p.Axis.Value(), rank)
+		return 0, op.Errorf("axis", "%d, want one of an array with %d axes, the last one excepted",
+			p.Axis.Value(), rank)
 	}
 	return axis, nil
 }
@@ -164,7 +171,7 @@ func (p Gemm2Params) grad(g *op.Grad) []op.Entry {
 	return []op.Entry{da, db}
 }
 
-// run computes alpha·op(A)·op(B), plus beta·C if there is a C.
+// run computes alpha·op(A)·op(B), plus beta·C if C exists.
 func (p Gemm2Params) run(beta float64, c *op.Call) error {
 	axis, err := p.axis(len(c.Out[0].Shape))
 	if err != nil {
@@ -178,7 +185,8 @@ func (p Gemm2Params) run(beta float64, c *op.Call) error {
 	a, b := read(c.In[0]), read(c.In[1])
 	var sum []float64
 	for i := range a.count {
-		sum = append(sum, a.at(i).mul(b.at(i), p.TransposeA, p.TransposeB).scale(p.Alpha.Value()).data...)
+		sum = append(sum, a.at(i).mul(b.at(i), p.TransposeA,
+			p.TransposeB).scale(p.Alpha.Value()).data...)
 	}
 	sum = permute(sum, c.Out[0].Shape, axis, true)
 	if len(c.In) > 2 && beta != 0 {

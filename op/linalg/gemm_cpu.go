@@ -18,7 +18,7 @@ func init() {
 	attach.TierC(Gemm2, func(p Gemm2Params, a *op.Args) (*op.Prepared, error) { return p.prepare(0, a) })
 }
 
-// prepare serves matrices whose rows lie one after the other.
+// prepare returns a kernel for matrices with contiguous rows.
 func (p Gemm2Params) prepare(beta float64, a *op.Args) (*op.Prepared, error) {
 	lhs, out := a.In[0].Shape, a.Out[0].Shape
 	n := len(out)

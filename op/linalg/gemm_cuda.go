@@ -18,8 +18,8 @@ func init() {
 	attach.CUDA(Gemm2, func(p Gemm2Params, a *op.Args) (*op.Prepared, error) { return p.productCUDA(0, a) })
 }
 
-// productCUDA multiplies batch by batch: the axes between those of rows and columns count matrices that lie in one another, those before the rows
-// batches of them.
+// productCUDA prepares products in batches: the axes between rows and columns count interleaved
+// matrices, the axes before the rows count batches of them.
 func (p Gemm2Params) productCUDA(beta float64, a *op.Args) (*op.Prepared, error) {
 	t, out := a.Out[0].DType, a.Out[0].Shape
 	n := len(out)

@@ -7,22 +7,22 @@ import (
 	"gomx/op"
 )
 
-// operand is the shape of an operand and what its last axes are: places in a list of extents.
-// The axes before them count matrices and are the same for all operands.
+// operand is the shape of an operand and the meaning of its last axes: indices in a list of
+// extents. The axes before them form the batch and are the same for all operands.
 type operand struct {
 	arg   string
 	shape *dtype.Shape
 	dims  []int
 }
 
-// match makes the shapes of operands agree and fills in extents, -1 where unknown. Derive, if not
-// nil, computes extents from others. Where an operand would have no axes it has one of extent 1.
+// match merges the shapes of operands and sets their extents, -1 for unknown ones. derive, if not
+// nil, computes extents from others. An operand without axes gets one axis of extent 1.
 func match(list []operand, extents []int, derive func() error) error {
 	batch, err := batchAxes(list)
 	if err != nil {
 		return err
 	}
-	for range 2 { // what the last operands tell reaches the first in the second round
+	for range 2 { // the second round infers the first operands from the last
 		if derive != nil {
 			if err := derive(); err != nil {
 				return err
@@ -40,10 +40,10 @@ func match(list []operand, extents []int, derive func() error) error {
 	return nil
 }
 
-// batchAxes finds out how many axes count matrices; nil when no operand tells.
+// batchAxes returns the axes of the batch, nil if no operand determines them.
 func batchAxes(list []operand) (dtype.Shape, error) {
 	for _, o := range list {
-		if *o.shape == nil || len(o.dims) == 0 { // extent 1 may stand for no axis at all
+		if *o.shape == nil || len(o.dims) == 0 { // an axis of extent 1 may mean no axis
 			continue
 		}
 		n := len(*o.shape) - len(o.dims)
@@ -63,7 +63,7 @@ func unknown(n int) dtype.Shape {
 	return s
 }
 
-// fit merges what is known into the operand's shape and back.
+// fit merges the known extents into the operand's shape and back.
 func (o operand) fit(batch dtype.Shape, extents []int) error {
 	want := batch.Clone()
 	for _, d := range o.dims {

@@ -11,7 +11,7 @@ import (
 	"gomx/op/prim"
 )
 
-// The operators that rest on the LU factorization.
+// The operators that use the LU factorization.
 var (
 	Inverse     = op.Declare[op.NoParams]("_linalg_inverse")
 	Det         = op.Declare[op.NoParams]("_linalg_det")
@@ -23,7 +23,8 @@ var (
 func init() {
 	Inverse.Define(op.Spec[op.NoParams]{
 		Traits: op.Traits{
-			Doc:       "LinalgInverse inverts each matrix of a batch. A singular matrix is an error.",
+			Doc: "LinalgInverse inverts each matrix of a batch. A singular matrix is an " +
+				"error.",
 			Aliases:   []string{"linalg_inverse", "_npi_inv"},
 			Inplace:   [][2]int{{0, 0}},
 			Precision: op.Wide,
@@ -34,7 +35,8 @@ func init() {
 		Grad: func(g *op.Grad, _ op.NoParams) []op.Entry {
 			b := g.Out(0)
 			left := Gemm2.Apply(Gemm2Params{TransposeA: true}, b, g.Head(0))
-			return []op.Entry{Gemm2.Apply(Gemm2Params{TransposeB: true, Alpha: op.Some(-1.0)}, left, b)}
+			return []op.Entry{Gemm2.Apply(Gemm2Params{TransposeB: true, Alpha: op.Some(-1.0)}, left,
+				b)}
 		},
 		Ref: func(_ op.NoParams, c *op.Call) error {
 			a := load(c.In[0])
@@ -56,14 +58,18 @@ func init() {
 func defineDet() {
 	Det.Define(op.Spec[op.NoParams]{
 		Traits: op.Traits{
-			Doc: "LinalgDet computes the determinant of each matrix of a batch. For a single matrix the output has shape (1,)." +
+			Doc: "LinalgDet computes the determinant of each matrix of a batch. For a single " +
+				"matrix the output has shape (1,)." +
 				" The gradient of a singular matrix is zero, as in MXNet.",
 			Aliases:   []string{"linalg_det", "_npi_det"},
 			Precision: op.Wide,
 		},
-		Inputs:    inputs[op.NoParams]("A"),
-		Outputs:   outputs[op.NoParams]("output0"),
-		Infer:     func(_ op.NoParams, in, out []dtype.Shape) error { return inferScalars(in, out) },
+		Inputs:  inputs[op.NoParams]("A"),
+		Outputs: outputs[op.NoParams]("output0"),
+		Infer: func(_ op.NoParams, in, out []dtype.Shape) error {
+			return inferScalars(in,
+				out)
+		},
 		InferType: realType[op.NoParams],
 		Grad: func(g *op.Grad, p op.NoParams) []op.Entry {
 			return []op.Entry{detGrad.Apply(p, g.Head(0), g.Out(0), g.In(0))}
@@ -102,15 +108,20 @@ func defineDet() {
 func defineSlogDet() {
 	SlogDet.Define(op.Spec[op.NoParams]{
 		Traits: op.Traits{
-			Doc: "LinalgSlogdet computes sign and logarithm of the absolute value of the determinant of each matrix of a batch." +
-				" For a single matrix the outputs have shape (1,). No gradient flows through the sign, none at all to a singular matrix.",
+			Doc: "LinalgSlogdet computes sign and logarithm of the absolute value of the " +
+				"determinant of each matrix of a batch." +
+				" For a single matrix the outputs have shape (1,). No gradient flows through " +
+				"the sign, none at all to a singular matrix.",
 			Aliases:   []string{"linalg_slogdet", "_npi_slogdet"},
 			Multi:     true,
 			Precision: op.Wide,
 		},
-		Inputs:    inputs[op.NoParams]("A"),
-		Outputs:   outputs[op.NoParams]("output0", "output1"),
-		Infer:     func(_ op.NoParams, in, out []dtype.Shape) error { return inferScalars(in, out) },
+		Inputs:  inputs[op.NoParams]("A"),
+		Outputs: outputs[op.NoParams]("output0", "output1"),
+		Infer: func(_ op.NoParams, in, out []dtype.Shape) error {
+			return inferScalars(in,
+				out)
+		},
 		InferType: realType[op.NoParams],
 		Grad: func(g *op.Grad, p op.NoParams) []op.Entry {
 			if !g.OutGrad[1].Valid() {
@@ -138,7 +149,10 @@ func defineSlogDet() {
 		Infer:     inferScalarsGrad,
 		InferType: realType[op.NoParams],
 		Grad: func(g *op.Grad, _ op.NoParams) []op.Entry {
-			return g.Through(func(in []op.Entry) []op.Entry { return []op.Entry{scaledInverse(in[0], in[1])} })
+			return g.Through(func(in []op.Entry) []op.Entry {
+				return []op.Entry{scaledInverse(in[0],
+					in[1])}
+			})
 		},
 		Ref: func(_ op.NoParams, c *op.Call) error {
 			scaledInverses(loop.Floats(c.In[0]), c.In[1], c.Out[0])
@@ -147,13 +161,14 @@ func defineSlogDet() {
 	})
 }
 
-// scaledInverse is scaledInverses as nodes.
+// scaledInverse returns scaledInverses as nodes.
 func scaledInverse(f, a op.Entry) op.Entry {
 	inv := Inverse.Apply(none, a)
-	return prim.ElemwiseMul.Apply(none, prim.Unreduce(prim.ReduceParams{Axis: []int{-2, -1}}, f, a), transposed(inv))
+	return prim.ElemwiseMul.Apply(none, prim.Unreduce(prim.ReduceParams{Axis: []int{-2, -1}}, f, a),
+		transposed(inv))
 }
 
-// scaledInverses writes f[i]·A⁻ᵀ for matrix i, zeros where it is singular.
+// scaledInverses writes f[i]·A⁻ᵀ for matrix i, zeros if it is singular.
 func scaledInverses(f []float64, t, out op.Tensor) {
 	a, da := load(t), like(out)
 	for i := range a.count {
@@ -164,7 +179,7 @@ func scaledInverses(f []float64, t, out op.Tensor) {
 	da.store(out)
 }
 
-// lu is a factored square matrix.
+// lu is the LU factorization of a square matrix.
 type lu struct {
 	m      matrix
 	pivots []int
@@ -179,7 +194,7 @@ func factorLU(a matrix) lu {
 	return f
 }
 
-// inverse returns the inverse, and false when there is none.
+// inverse returns the inverse, and false if the matrix is singular.
 func (f lu) inverse() (matrix, bool) {
 	if !f.ok || f.m.rows == 0 {
 		return f.m, f.ok

@@ -23,7 +23,7 @@ func (m matrix) clone() matrix { return matrix{m.rows, m.cols, slices.Clone(m.da
 
 func (m matrix) at(i, j int) float64 { return m.data[i*m.cols+j] }
 
-// transpose turns a square matrix over.
+// transpose transposes a square matrix in place.
 func (m matrix) transpose() {
 	for i := range m.rows {
 		for j := range i {
@@ -36,14 +36,15 @@ func (m matrix) transpose() {
 
 func (m matrix) set(i, j int, v float64) { m.data[i*m.cols+j] = v }
 
-// general is m as package blas64 sees it.
+// general returns m as a matrix of package blas64.
 func (m matrix) general() blas64.General {
 	return blas64.General{Rows: m.rows, Cols: m.cols, Stride: max(m.cols, 1), Data: m.data}
 }
 
-// triangular is one triangle of m as package blas64 sees it.
+// triangular returns one triangle of m as a matrix of package blas64.
 func (m matrix) triangular(upper bool) blas64.Triangular {
-	t := blas64.Triangular{N: m.rows, Stride: max(m.cols, 1), Data: m.data, Uplo: blas.Lower, Diag: blas.NonUnit}
+	t := blas64.Triangular{N: m.rows, Stride: max(m.cols, 1), Data: m.data, Uplo: blas.Lower,
+		Diag: blas.NonUnit}
 	if upper {
 		t.Uplo = blas.Upper
 	}
@@ -57,7 +58,7 @@ func trans(t bool) blas.Transpose {
 	return blas.NoTrans
 }
 
-// mul returns op(m)·op(b), each transposed as said.
+// mul returns op(m)·op(b); the flags say which operand is transposed.
 func (m matrix) mul(b matrix, transM, transB bool) matrix {
 	rows, cols := m.rows, b.cols
 	if transM {
@@ -73,7 +74,7 @@ func (m matrix) mul(b matrix, transM, transB bool) matrix {
 	return out
 }
 
-// solve replaces b by op(t)⁻¹·b or b·op(t)⁻¹, t being a triangle of m.
+// solve replaces b by op(t)⁻¹·b or b·op(t)⁻¹, where t is a triangle of m.
 func (m matrix) solve(b matrix, upper, transpose, right bool) {
 	if len(b.data) == 0 {
 		return
@@ -85,7 +86,7 @@ func (m matrix) solve(b matrix, upper, transpose, right bool) {
 	blas64.Trsm(side, trans(transpose), 1, m.triangular(upper), b.general())
 }
 
-// lower sets what is above the diagonal to zero.
+// lower sets the elements above the diagonal to zero.
 func (m matrix) lower() matrix {
 	for i := range m.rows {
 		clear(m.data[i*m.cols:][min(i+1, m.cols):m.cols])
@@ -93,7 +94,8 @@ func (m matrix) lower() matrix {
 	return m
 }
 
-// mirror copies what is below the diagonal of a square matrix to above it.
+// mirror copies the elements below the diagonal of a square matrix to their mirror positions above
+// it.
 func (m matrix) mirror() matrix {
 	for i := range m.rows {
 		for j := range i {
@@ -103,7 +105,7 @@ func (m matrix) mirror() matrix {
 	return m
 }
 
-// scale multiplies all elements.
+// scale multiplies all elements by a number.
 func (m matrix) scale(f float64) matrix {
 	for i := range m.data {
 		m.data[i] *= f
@@ -111,7 +113,7 @@ func (m matrix) scale(f float64) matrix {
 	return m
 }
 
-// add adds b, transposed as said.
+// add adds b, or its transpose.
 func (m matrix) add(b matrix, transB bool) matrix {
 	for i := range m.rows {
 		for j := range m.cols {
@@ -125,13 +127,13 @@ func (m matrix) add(b matrix, transB bool) matrix {
 	return m
 }
 
-// batch is an operand as a list of matrices.
+// batch is an operand as a list of matrices in float64.
 type batch struct {
 	count, rows, cols int
 	data              []float64
 }
 
-// load reads an operand whose last two axes are those of matrices.
+// load converts an operand whose last two axes are matrices.
 func load(t op.Tensor) batch {
 	n := len(t.Shape)
 	return batch{t.Shape[:n-2].Size(), t.Shape[n-2], t.Shape[n-1], loop.Floats(t)}
@@ -143,21 +145,21 @@ func like(t op.Tensor) batch {
 	return batch{t.Shape[:n-2].Size(), t.Shape[n-2], t.Shape[n-1], make([]float64, t.Shape.Size())}
 }
 
-// at returns matrix i; it shares the memory.
+// at returns matrix i, which shares the batch's memory.
 func (b batch) at(i int) matrix {
 	n := b.rows * b.cols
 	return matrix{b.rows, b.cols, b.data[i*n : (i+1)*n : (i+1)*n]}
 }
 
-// store writes the matrices where they are wanted.
+// store converts the matrices to the element type of an operand and writes them to it.
 func (b batch) store(t op.Tensor) {
 	if t.Data != nil {
 		loop.Store(t, 0, b.data)
 	}
 }
 
-// permute returns the elements of an array of shape s with axis moved to the place of the last but one; back
-// undoes it.
+// permute returns the elements of an array of shape s with axis moved to the second-last position;
+// back reverses the move.
 func permute(data []float64, s dtype.Shape, axis int, back bool) []float64 {
 	n := len(s)
 	if axis == n-2 || len(data) == 0 {
@@ -180,14 +182,14 @@ func permute(data []float64, s dtype.Shape, axis int, back bool) []float64 {
 	return out
 }
 
-// rotate moves one axis to the place of the last but one.
+// rotate moves an axis to the second-last position.
 func rotate(s dtype.Shape, axis int) dtype.Shape {
 	n := len(s)
 	r := slices.Delete(s.Clone(), axis, axis+1)
 	return slices.Insert(r, n-2, s[axis])
 }
 
-// unrotate undoes rotate.
+// unrotate reverses rotate.
 func unrotate(s dtype.Shape, axis int) dtype.Shape {
 	n := len(s)
 	r := slices.Delete(s.Clone(), n-2, n-1)

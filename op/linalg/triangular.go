@@ -12,7 +12,7 @@ import (
 // TriangularParams configures Trmm and Trsm.
 type TriangularParams struct {
 	Transpose bool            `op:"transpose" doc:"use the transpose of A"`
-	RightSide bool            `op:"rightside" doc:"A stands on the right"`
+	RightSide bool            `op:"rightside" doc:"A is the right factor"`
 	Upper     bool            `op:"lower,not" doc:"A is a lower triangular matrix"`
 	Alpha     op.Opt[float64] `op:"alpha" default:"1" doc:"factor of B"`
 }
@@ -26,7 +26,8 @@ var (
 func init() {
 	Trmm.Define(op.Spec[TriangularParams]{
 		Traits: op.Traits{
-			Doc: "LinalgTrmm computes alpha·op(A)·B, or alpha·B·op(A) with rightside, for each matrix of a batch. A is" +
+			Doc: "LinalgTrmm computes alpha·op(A)·B, or alpha·B·op(A) with rightside, for each " +
+				"matrix of a batch. A is" +
 				" triangular: its other triangle is not read. op(A) is A or its transpose.",
 			Aliases:   []string{"linalg_trmm"},
 			Inplace:   [][2]int{{1, 0}},
@@ -44,13 +45,15 @@ func init() {
 		FLOPs: triangularFLOPs,
 		Ref: func(p TriangularParams, c *op.Call) error {
 			return p.each(c, func(a, b matrix) {
-				blas64.Trmm(p.side(), trans(p.Transpose), p.Alpha.Value(), a.triangular(p.Upper), b.general())
+				blas64.Trmm(p.side(), trans(p.Transpose), p.Alpha.Value(), a.triangular(p.Upper),
+					b.general())
 			})
 		},
 	})
 	Trsm.Define(op.Spec[TriangularParams]{
 		Traits: op.Traits{
-			Doc: "LinalgTrsm solves op(A)·X = alpha·B, or X·op(A) = alpha·B with rightside, for each matrix of a batch. A is" +
+			Doc: "LinalgTrsm solves op(A)·X = alpha·B, or X·op(A) = alpha·B with rightside, for " +
+				"each matrix of a batch. A is" +
 				" triangular: its other triangle is not read. op(A) is A or its transpose.",
 			Aliases:   []string{"linalg_trsm"},
 			Inplace:   [][2]int{{1, 0}},
@@ -83,7 +86,7 @@ func (p TriangularParams) side() blas.Side {
 	return blas.Left
 }
 
-// triangularFLOPs counts an operation for each element of B and each row of A, half a product's.
+// triangularFLOPs returns one operation per element of B and row of A, half as many as a product.
 func triangularFLOPs(_ TriangularParams, in, out []dtype.Shape) int64 {
 	return int64(out[0].Size()) * int64(in[0][len(in[0])-1])
 }
@@ -93,10 +96,11 @@ func inferTriangular(p TriangularParams, in, out []dtype.Shape) error {
 	if p.RightSide {
 		size = 1
 	}
-	return match([]operand{{"A", &in[0], []int{size, size}}, {"B", &in[1], []int{0, 1}}, {"output", &out[0], []int{0, 1}}}, []int{-1, -1}, nil)
+	return match([]operand{{"A", &in[0], []int{size, size}}, {"B", &in[1], []int{0, 1}},
+		{"output", &out[0], []int{0, 1}}}, []int{-1, -1}, nil)
 }
 
-// each calls f with every A and a copy of B that it changes into the output.
+// each calls f with every A and a copy of B, which f replaces by the output.
 func (p TriangularParams) each(c *op.Call, f func(a, b matrix)) error {
 	a, b := load(c.In[0]), load(c.In[1])
 	for i := range a.count {
@@ -108,13 +112,14 @@ func (p TriangularParams) each(c *op.Call, f func(a, b matrix)) error {
 	return nil
 }
 
-// operands are two matrices whose product is wanted.
+// operands holds the two factors of a product.
 type operands struct {
 	x, y   op.Entry
 	tx, ty bool
 }
 
-// factor returns the product that is the gradient of A in op(A)·b, or b·op(A), when that of the product is dy.
+// factor returns the factors of A's gradient in op(A)·b, or b·op(A), where dy is the gradient of
+// the product.
 func (p TriangularParams) factor(dy, b op.Entry) operands {
 	switch {
 	case p.RightSide && p.Transpose:
@@ -127,9 +132,10 @@ func (p TriangularParams) factor(dy, b op.Entry) operands {
 	return operands{dy, b, false, true}
 }
 
-// triangle returns the triangle of A's kind of a product, the rest being zero.
+// triangle returns a product with the elements outside A's triangle set to zero.
 func (p TriangularParams) triangle(o operands, alpha float64) op.Entry {
-	full := Gemm2.Apply(Gemm2Params{TransposeA: o.tx, TransposeB: o.ty, Alpha: op.Some(alpha)}, o.x, o.y)
+	full := Gemm2.Apply(Gemm2Params{TransposeA: o.tx, TransposeB: o.ty, Alpha: op.Some(alpha)}, o.x,
+		o.y)
 	t := TriangleParams{Upper: p.Upper}
 	return MakeTrian.Apply(t, ExtractTrian.Apply(t, full))
 }

@@ -6,11 +6,12 @@ import (
 	"gomx/op/loop"
 )
 
-// BiasSoftmax is the softmax of data + bias along the last axis: the forward part of SoftmaxOutput over a dense layer whose
-// bias it adds. Only passes make it.
+// BiasSoftmax is the softmax of data + bias along the last axis: the forward part of SoftmaxOutput
+// after a dense layer, whose bias it adds. Only graph passes create it.
 var BiasSoftmax = op.Declare[op.NoParams]("_FullyConnected_bias_SoftmaxOutput")
 
-// AlongLast reports whether the classes of a SoftmaxOutput of data of shape s lie along the last axis and nowhere else.
+// AlongLast reports whether the last axis alone holds the classes of a SoftmaxOutput of data of
+// shape s.
 func (p SoftmaxOutputParams) AlongLast(s dtype.Shape) bool {
 	return s.Known() && !p.MultiOutput && (len(s) == 2 || p.PreserveShape && len(s) > 2)
 }
@@ -22,7 +23,10 @@ func init() {
 			NoGrad:  "the gradient is that of the loss, which needs the output only",
 			Inplace: [][2]int{{0, 0}},
 		},
-		Inputs:    func(op.NoParams) []op.Input { return []op.Input{{Name: "data"}, {Name: "bias"}} },
+		Inputs: func(op.NoParams) []op.Input {
+			return []op.Input{{Name: "data"},
+				{Name: "bias"}}
+		},
 		Infer:     inferBiasSoftmax,
 		InferType: op.FloatType[op.NoParams],
 		Ref:       biasSoftmaxRef,

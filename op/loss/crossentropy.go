@@ -13,12 +13,12 @@ import (
 var (
 	// SoftmaxCrossEntropy is the cross entropy of the softmax of data and class numbers.
 	SoftmaxCrossEntropy = op.Declare[op.NoParams]("softmax_cross_entropy")
-	// SoftmaxCrossEntropyGrad is its gradient: from the gradient of the output, data and label to
-	// the gradient of the data.
+	// SoftmaxCrossEntropyGrad is its gradient: its inputs are the gradient of the output, data and
+	// label, its output is the gradient of data.
 	SoftmaxCrossEntropyGrad = op.Declare[op.NoParams]("_backward_softmax_cross_entropy")
 )
 
-// leastProbability keeps logarithms finite.
+// leastProbability is the lower bound of probabilities, which keeps logarithms finite.
 const leastProbability = 1e-8
 
 func init() {
@@ -26,9 +26,9 @@ func init() {
 		Traits: op.Traits{
 			Doc: `SoftmaxCrossEntropy (softmax_cross_entropy) is the sum of -log softmax(data)[label] over a batch.
 
-Data has shape (n, classes), the label (n), the output (1). Probabilities below 1e-8 count as 1e-8. A label
-that is no class adds nothing, where MXNet reads memory beyond the row; the gradient of its row is the
-softmax, as in MXNet.`,
+Data has shape (n, classes), the label (n), the output (1). Probabilities below 1e-8 count as 1e-8.
+A label that is not a class adds nothing (MXNet reads memory outside the row); the gradient of its
+row is the softmax, as in MXNet.`,
 			Precision: op.Wide,
 			Kind:      op.Loss,
 		},
@@ -59,7 +59,8 @@ softmax, as in MXNet.`,
 			h, dy, x, label := g.Head(0), g.In(0), g.In(1), g.In(2)
 			one := SoftmaxCrossEntropyGrad.Apply(p, prim.OnesLike.Apply(none, dy), x, label)
 			all := prim.ReduceParams{}
-			return []op.Entry{prim.Sum.Apply(all, mul(h, one)), mul(prim.Unreduce(all, dy, x), softmaxTangent(prim.Softmax.Apply(prim.SoftmaxParams{}, x), h)), {}}
+			return []op.Entry{prim.Sum.Apply(all, mul(h, one)), mul(prim.Unreduce(all, dy, x),
+				softmaxTangent(prim.Softmax.Apply(prim.SoftmaxParams{}, x), h)), {}}
 		},
 		Ref: crossEntropyGradRef,
 	})

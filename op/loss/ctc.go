@@ -10,14 +10,14 @@ import (
 type CTCLossParams struct {
 	UseDataLengths  bool   `op:"use_data_lengths" doc:"data_lengths gives the number of steps of each sequence"`
 	UseLabelLengths bool   `op:"use_label_lengths" doc:"label_lengths gives the number of labels of each sequence"`
-	BlankLabel      string `op:"blank_label" default:"first" enum:"first|last" doc:"class of the blank: 0 (labels count from 1) or the last one (labels count from 0)"`
+	BlankLabel      string `op:"blank_label" default:"first" enum:"first|last" doc:"class of the blank: 0 (labels start at 1) or the last class (labels start at 0)"`
 }
 
 // CTCLoss is the loss of connectionist temporal classification.
 var CTCLoss = op.Declare[CTCLossParams]("CTCLoss")
 
-// CTCLossGrad is the gradient of CTCLoss: from the gradient of the output and the derivatives that
-// the forward operator computed to the gradient of the data.
+// CTCLossGrad is the gradient of CTCLoss: its inputs are the gradient of the output and the
+// derivatives that the forward operator has computed, its output is the gradient of data.
 var CTCLossGrad = op.Declare[CTCLossParams]("_backward_CTCLoss")
 
 func init() {
@@ -25,9 +25,9 @@ func init() {
 		Traits: op.Traits{
 			Doc: `CTCLoss is the loss of connectionist temporal classification (Graves et al. 2006).
 
-Data has shape (steps, n, classes) and is not normalized yet, the label (n, labels), the output (n):
-the negative logarithm of the probability that the softmax of data spells the label, with
-repetitions and blanks in between. Without label_lengths a label ends at its first padding, 0 or,
+Data has shape (steps, n, classes) and holds the arguments of a softmax, the label has shape
+(n, labels). The output (n) is the negative logarithm of the probability of the label, with
+repetitions and blanks between its elements. Without label_lengths a label ends at its first padding, 0 or,
 with blank_label last, -1. A label that does not fit into the steps has loss 0.`,
 			Aliases:   []string{"ctc_loss", "_contrib_CTCLoss", "_contrib_ctc_loss"},
 			Once:      "the kernel computes it along with the loss",
@@ -61,13 +61,17 @@ with blank_label last, -1. A label that does not fit into the steps has loss 0.`
 			NoGrad:  "the second derivative of CTCLoss is not provided",
 			Inplace: [][2]int{{1, 0}},
 		},
-		Inputs:    func(CTCLossParams) []op.Input { return []op.Input{{Name: "out_grad"}, {Name: "derivative"}} },
+		Inputs: func(CTCLossParams) []op.Input {
+			return []op.Input{{Name: "out_grad"},
+				{Name: "derivative"}}
+		},
 		Infer:     inferCTCGrad,
 		InferType: op.FloatType[CTCLossParams],
 		Ref: func(_ CTCLossParams, c *op.Call) error {
 			head := c.In[0]
 			head.Shape = dtype.Shape{1, head.Shape[0], 1}
-			loop.Zip(loop.Func2{F: func(x, g float64) float64 { return x * g }}, c.Out[0], c.In[1], head)
+			loop.Zip(loop.Func2{F: func(x, g float64) float64 { return x * g }}, c.Out[0], c.In[1],
+				head)
 			return nil
 		},
 	})
@@ -99,12 +103,13 @@ func inferCTC(p CTCLossParams, in, out []dtype.Shape) error {
 		return op.Errorf("data", "shape %v: no classes, want at least the blank", in[0])
 	}
 	if t, l := in[0][0], in[1][1]; t != -1 && l != -1 && t < l {
-		return op.Errorf("label", "shape %v: more labels than data of shape %v has steps", in[1], in[0])
+		return op.Errorf("label", "shape %v: more labels than data of shape %v has steps", in[1],
+			in[0])
 	}
 	return nil
 }
 
-// ctcTypes leaves labels and lengths the types they have.
+// ctcTypes infers one type for data and outputs; labels and lengths keep their types.
 func ctcTypes(p CTCLossParams, in, out []dtype.Type) error {
 	if err := op.FloatType(p, in[:1], out); err != nil {
 		return err

@@ -68,15 +68,16 @@ func newSequence(p CTCLossParams, c *op.Call, b int, label []float64) (*sequence
 	s.spelled = append(s.spelled, blank)
 	for _, l := range label[:count] {
 		if k := int(l); k < 0 || k >= s.classes {
-			return nil, op.Errorf("label", "%v in sample %d, want a class below %d", l, b, s.classes)
+			return nil, op.Errorf("label", "%v in sample %d, want a class below %d", l, b,
+				s.classes)
 		}
 		s.spelled = append(s.spelled, int(l), blank)
 	}
 	return s, nil
 }
 
-// fits reports whether there are enough steps for the labels: equal neighbours need a blank in
-// between.
+// fits reports whether the steps suffice for the labels: equal neighbours need a blank between
+// them.
 func (s *sequence) fits() bool {
 	need := len(s.spelled) / 2
 	for i := 3; i < len(s.spelled); i += 2 {
@@ -87,7 +88,7 @@ func (s *sequence) fits() bool {
 	return s.steps > 0 && need <= s.steps
 }
 
-// skips reports whether a path may go from position k-2 to k, passing over the blank.
+// skips reports whether a path may go from position k-2 to k without the blank between them.
 func (s *sequence) skips(k int) bool { return k >= 2 && k%2 == 1 && s.spelled[k] != s.spelled[k-2] }
 
 // loss returns the negative log probability of the labels and its derivative by the inputs of the
@@ -112,7 +113,8 @@ func (s *sequence) loss() (float64, []float64) {
 	return -total, grad
 }
 
-// forward returns, per step and position, the log probability of all beginnings that end there.
+// forward returns, per step and position, the log probability of all paths from the first step up
+// to there.
 func (s *sequence) forward() []float64 {
 	width := len(s.spelled)
 	a := make([]float64, s.steps*width)
@@ -137,7 +139,7 @@ func (s *sequence) forward() []float64 {
 	return a
 }
 
-// backward returns, per step and position, the log probability of all ends after it.
+// backward returns, per step and position, the log probability of all paths after it.
 func (s *sequence) backward() []float64 {
 	width := len(s.spelled)
 	b := make([]float64, s.steps*width)
@@ -158,7 +160,7 @@ func (s *sequence) backward() []float64 {
 	return b
 }
 
-// logSum is log(exp(a) + exp(b)).
+// logSum returns log(exp(a) + exp(b)).
 func logSum(a, b float64) float64 {
 	if a < b {
 		a, b = b, a

@@ -8,17 +8,18 @@ import (
 
 func init() { attach.TierGo(DenseGrad, denseGradGo) }
 
-// denseBlock is how many classes denseGradGo takes at a time.
+// denseBlock is the number of classes that denseGradGo processes at a time.
 const denseBlock = 256
 
-// denseGradGo makes the gradient of some of the layer's results at a time.
+// denseGradGo computes the gradient of denseBlock of the layer's results at a time.
 func denseGradGo(p DenseGradParams, a *op.Args) (*op.Prepared, error) {
 	q := p.loss()
 	v, in := newClasses(q, a.In[denseOutput].Shape), a.In[denseWeight].Shape[1]
 	if !attach.Float32(a) || v.samples == 0 || in == 0 {
 		return nil, op.ErrUnsupported
 	}
-	k := denseGrad{SoftmaxOutputParams: q, classes: v, in: in, factor: float32(v.scale(q, make([]float64, v.samples)))}
+	k := denseGrad{SoftmaxOutputParams: q, classes: v, in: in,
+		factor: float32(v.scale(q, make([]float64, v.samples)))}
 	return attach.Kernel(1, 4*v.samples*min(denseBlock, v.count), func(c *op.Call) {
 		k.run(c, attach.Scratch(c, v.samples*min(denseBlock, v.count)))
 	}), nil
@@ -28,7 +29,7 @@ type denseGrad struct {
 	SoftmaxOutputParams
 	classes
 	in     int
-	factor float32 // of the gradient, where it does not depend on the labels
+	factor float32 // factor of the gradient, if it does not depend on the labels
 }
 
 func (k denseGrad) run(c *op.Call, block []float32) {
@@ -50,7 +51,8 @@ func (k denseGrad) run(c *op.Call, block []float32) {
 			pure.SumRows(db[from:][:n], d)
 		}
 		if dw != nil {
-			pure.Gemm{M: n, N: k.in, K: k.samples, TransA: true, Alpha: 1}.Run(dw[from*k.in:][:n*k.in], d, x)
+			pure.Gemm{M: n, N: k.in, K: k.samples, TransA: true,
+				Alpha: 1}.Run(dw[from*k.in:][:n*k.in], d, x)
 		}
 		if dx != nil {
 			g := pure.Gemm{M: k.samples, N: k.in, K: n, Alpha: 1}
@@ -62,7 +64,7 @@ func (k denseGrad) run(c *op.Call, block []float32) {
 	}
 }
 
-// fill writes the gradient of the classes from number from on of one row.
+// fill writes the gradient of one row's classes from number from on.
 func (k denseGrad) fill(d, y []float32, label, from int, scale float32) {
 	if k.UseIgnore && label == int(k.IgnoreLabel.Value()) {
 		clear(d)
@@ -77,7 +79,7 @@ func (k denseGrad) fill(d, y []float32, label, from int, scale float32) {
 	}
 }
 
-// labelScale is what the gradient is multiplied by.
+// labelScale returns the factor of the gradient.
 func (k denseGrad) labelScale(label []float32) float32 {
 	if k.Normalization != "valid" {
 		return k.factor

@@ -1,29 +1,30 @@
-// Package loss defines the operators that end a network: heads that combine an output with the
-// gradient of a loss, and losses as functions.
+// Package loss defines loss operators: heads, which combine an output with the gradient of a loss,
+// and losses as functions.
 //
 // # Heads
 //
-// SoftmaxOutput, LinearRegressionOutput, LogisticRegressionOutput, MAERegressionOutput and SVMOutput
-// take data and a label. Their output is the prediction, which does not depend on the label, so
-// a label may be missing in inference; their gradient is that of the loss by data, whatever flows
-// into the output. In a symbol the label is created by name: softmax_label for a head called softmax.
+// SoftmaxOutput, LinearRegressionOutput, LogisticRegressionOutput, MAERegressionOutput and
+// SVMOutput take data and a label. Their output is the prediction, which does not depend on the
+// label, so a label may be missing in inference; their gradient is the gradient of the loss by
+// data, independent of the gradient of the output. In a symbol the label becomes a variable:
+// softmax_label for a head with the name softmax.
 //
 // The shape of a label is inferred from data: without the axis of classes for SoftmaxOutput and
-// SVMOutput, equal to data for regressions, a vector when data has one column. A label that is
-// given may also hold class probabilities (SoftmaxOutput, of the shape of data).
+// SVMOutput, equal to data for regressions, a vector when data has one column. A given label may
+// also hold class probabilities (SoftmaxOutput, of the shape of data).
 //
-// What gradients are divided by differs, as it does in MXNet: SoftmaxOutput sums over the
-// batch unless normalization says otherwise, regressions divide by the number of outputs per sample. The
-// division by the batch size is usually left to the optimizer's rescale_grad.
+// Divisors of gradients differ, as in MXNet: SoftmaxOutput sums over the batch unless normalization
+// is set, regressions divide by the number of outputs per sample. Usually the optimizer's
+// rescale_grad divides by the batch size.
 //
 // # Ends
 //
-// MakeLoss and AsLoss (make_loss) turn any expression into a loss with a constant gradient;
-// BlockGrad lets no gradient through; IdentityAttachKLSparseReg adds the gradient of a penalty that
-// keeps activations sparse.
+// MakeLoss and AsLoss (make_loss) make any expression a loss with a constant gradient; BlockGrad
+// has the gradient zero; IdentityAttachKLSparseReg adds the gradient of a penalty that keeps
+// activations sparse.
 //
 // # Functions
 //
-// softmax_cross_entropy, smooth_l1 and CTCLoss compute a loss as their output and are differentiated
-// as any other function.
+// softmax_cross_entropy, smooth_l1 and CTCLoss return a loss and are differentiated like other
+// functions.
 package loss

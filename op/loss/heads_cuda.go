@@ -51,7 +51,8 @@ func entropyCUDA(_ op.NoParams, a *op.Args) (*op.Prepared, error) {
 	})
 }
 
-// validGradCUDA is the gradient of MakeLoss by the number of valid elements.
+// validGradCUDA prepares the gradient of MakeLoss with normalization by the number of valid
+// elements.
 func validGradCUDA(p MakeLossParams, a *op.Args) (*op.Prepared, error) {
 	t, ok := attach.OneFloat(a)
 	if !ok {

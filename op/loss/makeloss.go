@@ -9,31 +9,32 @@ import (
 
 // MakeLossParams configures MakeLoss.
 type MakeLossParams struct {
-	GradScale     op.Opt[float64] `op:"grad_scale" default:"1" doc:"the gradient"`
-	ValidThresh   float64         `op:"valid_thresh" doc:"elements above count as valid"`
-	Normalization string          `op:"normalization" default:"null" enum:"null|batch|valid" doc:"what the gradient is divided by: nothing, the number of rows, the number of valid elements"`
+	GradScale     op.Opt[float64] `op:"grad_scale" default:"1" doc:"value of the gradient"`
+	ValidThresh   float64         `op:"valid_thresh" doc:"elements above it count as valid"`
+	Normalization string          `op:"normalization" default:"null" enum:"null|batch|valid" doc:"divisor of the gradient: 1, the number of rows, or the number of valid elements"`
 }
 
-// The operators that turn data into a loss or end the flow of gradients.
+// The operators that make data a loss or stop gradients.
 var (
-	// MakeLoss passes data on as a loss with a constant gradient.
+	// MakeLoss returns data as a loss with a constant gradient.
 	MakeLoss = op.Declare[MakeLossParams]("MakeLoss")
 	// MakeLossGrad is the gradient of MakeLoss, from its data.
 	MakeLossGrad = op.Declare[MakeLossParams]("_backward_MakeLoss")
-	// AsLoss passes data on as a loss whose gradient is one.
+	// AsLoss returns data as a loss whose gradient is one.
 	AsLoss = op.Declare[op.NoParams]("make_loss")
-	// BlockGrad passes data on and lets no gradient through.
+	// BlockGrad returns data and has the gradient zero.
 	BlockGrad = op.Declare[op.NoParams]("BlockGrad")
 )
 
-// The gradient of make_loss is that of MakeLoss with its defaults.
+// The gradient of make_loss is the gradient of MakeLoss with its defaults.
 func init() {
 	MakeLoss.Define(op.Spec[MakeLossParams]{
 		Traits: op.Traits{
-			Doc: `MakeLoss passes data on as a loss: its gradient is the constant grad_scale.
+			Doc: `MakeLoss returns data as a loss: its gradient is the constant grad_scale.
 
 With normalization batch the gradient is divided by the product of all extents of data but the
-last, with valid by the number of elements above valid_thresh. Gradients flowing into the output are ignored.`,
+last, with valid by the number of elements above valid_thresh. The gradient of the output is
+ignored.`,
 			Identity:  true,
 			Inplace:   [][2]int{{0, 0}},
 			Precision: op.Wide,
@@ -56,7 +57,8 @@ last, with valid by the number of elements above valid_thresh. Gradients flowing
 	})
 	AsLoss.Define(op.Spec[op.NoParams]{
 		Traits: op.Traits{
-			Doc:       "AsLoss (make_loss) passes data on as a loss: its gradient is one, whatever flows into the output.",
+			Doc: "AsLoss (make_loss) returns data as a loss: its gradient is one, " +
+				"independent of the gradient of the output.",
 			Aliases:   []string{"_sparse_make_loss"},
 			GoName:    "AsLoss",
 			Identity:  true,
@@ -75,7 +77,7 @@ last, with valid by the number of elements above valid_thresh. Gradients flowing
 	})
 	BlockGrad.Define(op.Spec[op.NoParams]{
 		Traits: op.Traits{
-			Doc:      "BlockGrad passes data on and lets no gradient through.",
+			Doc:      "BlockGrad returns data and stops the gradient: no gradient flows to data.",
 			Aliases:  []string{"stop_gradient", "_sparse_stop_gradient"},
 			Identity: true,
 			Inplace:  [][2]int{{0, 0}},
@@ -110,7 +112,7 @@ func makeLossGradRef(p MakeLossParams, c *op.Call) error {
 	return nil
 }
 
-// rows is the number of rows when s is seen as a matrix whose columns are its last axis.
+// rows returns the number of rows of s as a matrix whose columns are the last axis.
 func rows(s dtype.Shape) int {
 	if len(s) == 0 {
 		return 1

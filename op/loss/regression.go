@@ -17,15 +17,15 @@ type RegressionParams struct {
 
 // The regression heads and their gradients.
 var (
-	// LinearRegressionOutput passes data on and learns by squared error.
+	// LinearRegressionOutput returns data; its loss is the squared error.
 	LinearRegressionOutput = op.Declare[RegressionParams]("LinearRegressionOutput")
-	// LogisticRegressionOutput is the sigmoid of data and learns by cross entropy.
+	// LogisticRegressionOutput is the sigmoid of data; its loss is the cross entropy.
 	LogisticRegressionOutput = op.Declare[RegressionParams]("LogisticRegressionOutput")
-	// MAERegressionOutput passes data on and learns by absolute error.
+	// MAERegressionOutput returns data; its loss is the absolute error.
 	MAERegressionOutput = op.Declare[RegressionParams]("MAERegressionOutput")
 
-	// LinearRegressionGrad is the gradient of LinearRegressionOutput: from output, label and data,
-	// of which only the shape is read, to that of data.
+	// LinearRegressionGrad is the gradient of LinearRegressionOutput: its inputs are output, label
+	// and data, of which only the shape is read, its output is the gradient of data.
 	LinearRegressionGrad = op.Declare[RegressionParams]("_backward_LinearRegressionOutput")
 	// LogisticRegressionGrad is the gradient of LogisticRegressionOutput.
 	LogisticRegressionGrad = op.Declare[RegressionParams]("_backward_LogisticRegressionOutput")
@@ -48,11 +48,14 @@ func init() {
 	residual := func(y, label float64) float64 { return y - label }
 	for _, r := range []regression{
 		{LinearRegressionOutput, LinearRegressionGrad, true, keep, residual,
-			`LinearRegressionOutput passes data on; its gradient is that of half the squared error.`},
-		{LogisticRegressionOutput, LogisticRegressionGrad, false, func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }, residual,
-			`LogisticRegressionOutput is the sigmoid of data; its gradient is that of the cross entropy.`},
-		{MAERegressionOutput, MAERegressionGrad, true, keep, func(y, label float64) float64 { return side(y - label) },
-			`MAERegressionOutput passes data on; its gradient is that of the absolute error, with -1 where output and label are equal or not numbers.`},
+			`LinearRegressionOutput returns data; its loss is half the squared error.`},
+		{LogisticRegressionOutput, LogisticRegressionGrad, false,
+			func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }, residual,
+			`LogisticRegressionOutput is the sigmoid of data; its loss is the cross entropy.`},
+		{MAERegressionOutput, MAERegressionGrad, true, keep,
+			func(y, label float64) float64 { return side(y - label) },
+			`MAERegressionOutput returns data; its loss is the absolute error. The gradient is -1 where output and
+label are equal or NaN.`},
 	} {
 		r.define()
 	}
@@ -64,7 +67,7 @@ func (r regression) define() {
 			Doc: r.doc + `
 
 The gradient is (output - label), or its sign, times grad_scale divided by the number of outputs per
-sample; gradients flowing into the output are ignored. The label has as many elements as data.`,
+sample; the gradient of the output is ignored. The label has as many elements as data.`,
 			Aliases:   []string{"_sparse_" + r.head.Name},
 			Inplace:   [][2]int{{0, 0}},
 			Identity:  r.identity,
@@ -94,16 +97,18 @@ sample; gradients flowing into the output are ignored. The label has as many ele
 			label := c.In[1]
 			label.Shape = c.In[0].Shape
 			scale := p.GradScale.Value() / float64(max(perSample(c.In[0].Shape), 1))
-			loop.Zip(loop.Func2{F: func(y, l float64) float64 { return scale * r.slope(y, l) }}, c.Out[0], c.In[0], label)
+			loop.Zip(loop.Func2{F: func(y, l float64) float64 { return scale * r.slope(y, l) }},
+				c.Out[0], c.In[0], label)
 			return nil
 		},
 	})
 }
 
-// second differentiates factor·(output - label). The factor is the gradient for an output of one and a label of zero.
+// second differentiates factor·(output - label). The factor is the gradient for an output of one
+// and a label of zero.
 func (r regression) second(g *op.Grad, p RegressionParams) []op.Entry {
 	if r.head.Name == MAERegressionOutput.Name {
-		return make([]op.Entry, len(g.Node.In)) // a sign
+		return make([]op.Entry, len(g.Node.In)) // the derivative of a sign is zero
 	}
 	link := linkParams{Link: "identity"}
 	if r.head.Name == LogisticRegressionOutput.Name {
@@ -111,12 +116,14 @@ func (r regression) second(g *op.Grad, p RegressionParams) []op.Entry {
 	}
 	return g.Through(func(in []op.Entry) []op.Entry {
 		y := lossValue.Apply(link, in[0], in[2])
-		factor := r.grad.Apply(p, prim.OnesLike.Apply(none, y), prim.ZerosLike.Apply(none, in[1]), in[2])
+		factor := r.grad.Apply(p, prim.OnesLike.Apply(none, y), prim.ZerosLike.Apply(none, in[1]),
+			in[2])
 		return []op.Entry{mul(y, constant(factor))}
 	})
 }
 
-// perSample is the number of elements that share one index along the first axis.
+// perSample returns the number of elements of one sample, that is with one index along the first
+// axis.
 func perSample(s dtype.Shape) int {
 	if len(s) == 0 {
 		return 1
@@ -124,7 +131,8 @@ func perSample(s dtype.Shape) int {
 	return s[1:].Size()
 }
 
-// side is 1 for a positive difference of output and label and -1 for others, zero included, as in MXNet.
+// side returns 1 for a positive difference of output and label and -1 otherwise, as in MXNet also
+// for zero.
 func side(d float64) float64 {
 	if d > 0 {
 		return 1
@@ -132,8 +140,8 @@ func side(d float64) float64 {
 	return -1
 }
 
-// inferRegression infers that output equals data in shape, and the label's shape from both: that
-// of data by default, a vector for data of one column.
+// inferRegression infers that output has the shape of data, and the label's shape from both: the
+// shape of data by default, a vector for data of one column.
 func inferRegression(_ RegressionParams, in, out []dtype.Shape) error {
 	if err := op.Same("output", &in[0], &out[0]); err != nil {
 		return err
@@ -155,7 +163,8 @@ func inferRegression(_ RegressionParams, in, out []dtype.Shape) error {
 		out[0] = in[0].Clone()
 	}
 	if n, m := in[0].Size(), in[1].Size(); n != -1 && m != -1 && n != m {
-		return op.Errorf("label", "shape %v, want as many elements as data of shape %v has", in[1], in[0])
+		return op.Errorf("label", "shape %v, want as many elements as data of shape %v has", in[1],
+			in[0])
 	}
 	return nil
 }

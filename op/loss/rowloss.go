@@ -10,18 +10,19 @@ import (
 
 // RowLossParams configures RowLoss.
 type RowLossParams struct {
-	Link     string `op:"link,required" enum:"identity|sigmoid" doc:"what the output is of the layer's result"`
+	Link     string `op:"link,required" enum:"identity|sigmoid" doc:"function from the layer's result to the output"`
 	Absolute bool   `op:"absolute" doc:"the gradient is the sign of the difference of output and label, not the difference"`
 	NoBias   bool   `op:"no_bias" doc:"the layer has no bias"`
 }
 
-// RowLoss is a dense layer of one output, a regression head on it, and the gradients of the layer's weight and bias but for
-// the head's factor. Each row of the data is read once: what the loss makes of its result is known before the row has left
-// the cache. Only passes make it.
+// RowLoss computes a dense layer of one output, the regression head after it, and the gradients of
+// the layer's weight and bias without the head's factor. It reads each row of the data from memory
+// once: the row is still in the cache when its part of the gradient is computed. Only graph passes
+// create it.
 var RowLoss = op.Declare[RowLossParams]("_FullyConnected_RegressionOutput")
 
-// RowLossOf returns the parameters of RowLoss for a regression head over a dense layer, given the operators of the head and
-// of its gradient. It reports false for others.
+// RowLossOf returns the parameters of RowLoss for a regression head after a dense layer, given the
+// operators of the head and of its gradient. It returns false for other operators.
 func RowLossOf(head, grad *op.Op, noBias bool) (p RowLossParams, ok bool) {
 	for _, h := range []struct {
 		head, grad op.Handle[RegressionParams]
@@ -38,7 +39,7 @@ func RowLossOf(head, grad *op.Op, noBias bool) (p RowLossParams, ok bool) {
 	return p, false
 }
 
-// The inputs of RowLoss; the bias, when there is one, is the last.
+// The inputs of RowLoss; the bias, if it exists, is the last.
 const (
 	rowData = iota
 	rowWeight
@@ -96,9 +97,11 @@ func inferRowLoss(p RowLossParams, in, out []dtype.Shape) error {
 	return op.Require("output", &out[0], dtype.Shape{x[0], 1})
 }
 
-// rowLossRef computes y = link(x·w + b), dw = Σ_i d[i]·x[i] and db = Σ_i d[i] of d = y - label, or of its sign.
+// rowLossRef computes y = link(x·w + b), dw = Σ_i d[i]·x[i] and db = Σ_i d[i] with d = y - label,
+// or its sign.
 func rowLossRef(p RowLossParams, c *op.Call) error {
-	x, w, label := loop.Floats(c.In[rowData]), loop.Floats(c.In[rowWeight]), loop.Floats(c.In[rowLabel])
+	x, w, label := loop.Floats(c.In[rowData]), loop.Floats(c.In[rowWeight]),
+		loop.Floats(c.In[rowLabel])
 	bias := 0.0
 	if !p.NoBias {
 		bias = loop.Floats(c.In[rowBias])[0]

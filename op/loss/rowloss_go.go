@@ -16,9 +16,10 @@ func rowLossGo(p RowLossParams, a *op.Args) (*op.Prepared, error) {
 	return attach.Kernel(1, 0, func(c *op.Call) { rowLossFloats(p, c) }), nil
 }
 
-// rowLossFloats goes over the rows one by one.
+// rowLossFloats processes the rows one by one.
 func rowLossFloats(p RowLossParams, c *op.Call) {
-	x, w, label := attach.Floats(c.In[rowData]), attach.Floats(c.In[rowWeight]), attach.Floats(c.In[rowLabel])
+	x, w, label := attach.Floats(c.In[rowData]), attach.Floats(c.In[rowWeight]),
+		attach.Floats(c.In[rowLabel])
 	y, dw := attach.Floats(c.Out[0]), attach.Floats(c.Out[1])
 	bias, sum := float32(0), float32(0)
 	if !p.NoBias {
@@ -50,7 +51,7 @@ func rowLossFloats(p RowLossParams, c *op.Call) {
 	}
 }
 
-// dotFloats adds up in four lanes, which rounds less and waits less than in one.
+// dotFloats sums in four lanes, which has smaller rounding errors and is faster than one lane.
 func dotFloats(a, b []float32) float32 {
 	var s [4]float32
 	n := len(a) &^ 3

@@ -11,19 +11,20 @@ var none = op.NoParams{}
 
 func mul(a, b op.Entry) op.Entry { return prim.ElemwiseMul.Apply(none, a, b) }
 
-// constant lets no gradient through.
+// constant returns an entry with the gradient zero.
 func constant(e op.Entry) op.Entry { return BlockGrad.Apply(none, e) }
 
 func number(v float64) prim.ScalarParams { return prim.ScalarParams{Scalar: v} }
 
-// softmaxTangent is how a softmax y along the last axis moves when its argument moves by h: y·(h - Σ h·y).
+// softmaxTangent returns the derivative of a softmax y along the last axis in direction h of its
+// argument: y·(h - Σ h·y).
 func softmaxTangent(y, h op.Entry) op.Entry {
 	sum := prim.Sum.Apply(prim.ReduceParams{Axis: []int{-1}, KeepDims: true}, mul(h, y))
 	return mul(y, prim.BroadcastSub.Apply(none, h, sum))
 }
 
-// softmaxSecond differentiates factor·(y - target), and the same times y with OutGrad. The factor, zero for ignored
-// samples, is the difference of two values of the operator.
+// softmaxSecond differentiates factor·(y - target), with OutGrad also multiplied by y. It computes
+// the factor, which is zero for ignored samples, as the difference of two values of the operator.
 func softmaxSecond(g *op.Grad, p SoftmaxOutputParams) []op.Entry {
 	plain, link := p, linkParams{Link: "softmax", Axis: []int{0}, Exclude: true}
 	plain.OutGrad = false

@@ -8,31 +8,31 @@ import (
 // SoftmaxOutputParams configures SoftmaxOutput.
 type SoftmaxOutputParams struct {
 	GradScale     op.Opt[float64] `op:"grad_scale" default:"1" doc:"factor of the gradient"`
-	IgnoreLabel   op.Opt[float64] `op:"ignore_label" default:"-1" doc:"label of samples that are not learned, with use_ignore"`
+	IgnoreLabel   op.Opt[float64] `op:"ignore_label" default:"-1" doc:"label of ignored samples, with use_ignore"`
 	MultiOutput   bool            `op:"multi_output" doc:"classes along axis 1, one label per position of the other axes"`
 	UseIgnore     bool            `op:"use_ignore" doc:"samples labelled ignore_label get no gradient"`
 	PreserveShape bool            `op:"preserve_shape" doc:"classes along the last axis instead of all axes but the first"`
-	Normalization string          `op:"normalization" default:"null" enum:"null|batch|valid" doc:"what the gradient is divided by: nothing, the batch size, the number of labels that are not ignore_label"`
+	Normalization string          `op:"normalization" default:"null" enum:"null|batch|valid" doc:"divisor of the gradient: 1, the batch size, or the number of labels that are not ignore_label"`
 	OutGrad       bool            `op:"out_grad" doc:"multiply the gradient by the output"`
-	SmoothAlpha   float64         `op:"smooth_alpha" min:"0" doc:"share of the target that is spread over the other classes"`
+	SmoothAlpha   float64         `op:"smooth_alpha" min:"0" doc:"share of the target that is distributed over the other classes"`
 }
 
 // SoftmaxOutput is the softmax head of a classifier.
 var SoftmaxOutput = op.Declare[SoftmaxOutputParams]("SoftmaxOutput")
 
-// SoftmaxOutputGrad is the gradient of SoftmaxOutput: from output, label and data, of which only the
-// shape is read, to the gradient of the data.
+// SoftmaxOutputGrad is the gradient of SoftmaxOutput: its inputs are output, label and data, of
+// which only the shape is read, its output is the gradient of data.
 var SoftmaxOutputGrad = op.Declare[SoftmaxOutputParams]("_backward_SoftmaxOutput")
 
 func init() {
 	SoftmaxOutput.Define(op.Spec[SoftmaxOutputParams]{
 		Traits: op.Traits{
-			Doc: `SoftmaxOutput computes class probabilities and learns by cross entropy.
+			Doc: `SoftmaxOutput computes class probabilities; its loss is the cross entropy.
 
 The output is the softmax of data over all axes but the first, over the last axis with
 preserve_shape, or over axis 1 with multi_output. The gradient by data is output - onehot(label)
-times grad_scale, divided as normalization says; gradients flowing into the output are ignored.
-With out_grad the gradient is multiplied by the output, which is what MXNet does under that name.
+times grad_scale, divided by the divisor of normalization; the gradient of the output is ignored.
+As in MXNet, out_grad multiplies the gradient by the output, not by the gradient of the output.
 The label holds class numbers, of shape data.shape without the axis of classes; a label of the
 shape of data holds probabilities.`,
 			Aliases:   []string{"Softmax"},
@@ -60,7 +60,7 @@ shape of data holds probabilities.`,
 	})
 }
 
-// inferSoftmax infers that output equals data in shape; a label of unknown rank gets the shape of
+// inferSoftmax infers that output has the shape of data; a label of unknown rank gets the shape of
 // data without the axis of classes, with multi_output as a matrix.
 func inferSoftmax(p SoftmaxOutputParams, in, out []dtype.Shape) error {
 	if err := op.Same("output", &in[0], &out[0]); err != nil || in[0] == nil {
@@ -84,7 +84,8 @@ func inferSoftmax(p SoftmaxOutputParams, in, out []dtype.Shape) error {
 	}
 	switch {
 	case len(fits) == 0:
-		return op.Errorf("label", "shape %v, want %v for data of shape %v", in[1], options[0], in[0])
+		return op.Errorf("label", "shape %v, want %v for data of shape %v", in[1], options[0],
+			in[0])
 	case len(fits) == 1 || !in[0].Known():
 		if len(fits) == 1 {
 			in[1] = fits[0]

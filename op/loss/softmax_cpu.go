@@ -23,7 +23,7 @@ func init() {
 	attach.TierC(SoftmaxOutputGrad, softmaxGradC)
 }
 
-// softmaxGradC serves labels that hold class numbers.
+// softmaxGradC prepares a kernel for labels that are class numbers.
 func softmaxGradC(p SoftmaxOutputParams, a *op.Args) (*op.Prepared, error) {
 	if !attach.Float32(a) || a.In[1].Shape.Equal(a.In[0].Shape) || p.OutGrad {
 		return nil, op.ErrUnsupported
@@ -36,7 +36,7 @@ func softmaxGradC(p SoftmaxOutputParams, a *op.Args) (*op.Prepared, error) {
 	return attach.Kernel(s.Threads, 0, func(c *op.Call) { s.RunGrad(c.Out[0].Data, c.In[0].Data, c.In[1].Data) }), nil
 }
 
-// softmaxLoss is the kernel of the gradient for so many labels.
+// softmaxLoss returns the arguments of the gradient's kernel for the given number of labels.
 func softmaxLoss(p SoftmaxOutputParams, v classes, labels, threads int) cpu.SoftmaxLoss {
 	s := cpu.SoftmaxLoss{Axis: cpu.Axis3{Outer: v.samples, N: v.count, Inner: v.inner}, Ignore: int(p.IgnoreLabel.Value()),
 		UseIgnore: p.UseIgnore, Valid: p.Normalization == "valid", Smooth: float32(p.SmoothAlpha), Threads: threads}

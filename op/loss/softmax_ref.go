@@ -9,7 +9,8 @@ import (
 	"gomx/op/loop"
 )
 
-// classes sees an array as (samples, count, inner): the classes of a sample lie inner apart.
+// classes describes an array as (samples, count, inner): the classes of a sample are inner elements
+// apart.
 type classes struct{ samples, count, inner int }
 
 func newClasses(p SoftmaxOutputParams, s dtype.Shape) classes {
@@ -22,8 +23,8 @@ func newClasses(p SoftmaxOutputParams, s dtype.Shape) classes {
 	return classes{s[0], s[1:].Size(), 1}
 }
 
-// each visits every position that has a distribution over classes: its number, and where the
-// probability of class 0 is.
+// each calls f for every position that has a distribution over classes, with its number and the
+// offset of class 0.
 func (v classes) each(f func(i, at int)) {
 	for s := range v.samples {
 		for k := range v.inner {
@@ -68,7 +69,7 @@ func softmaxGradRef(p SoftmaxOutputParams, c *op.Call) error {
 	} else {
 		v := newClasses(p, c.In[0].Shape)
 		v.each(func(i, at int) {
-			if i < len(label) { // of an axis without elements there are more positions than labels
+			if i < len(label) { // an array without elements may have more positions than labels
 				v.target(p, y, at, label[i])
 			}
 		})
@@ -84,8 +85,8 @@ func softmaxGradRef(p SoftmaxOutputParams, c *op.Call) error {
 	return nil
 }
 
-// target subtracts the wanted distribution from the one at position at. A label that is no class
-// subtracts nothing.
+// target subtracts the label's distribution from the distribution at offset at. A label that is not
+// a class subtracts nothing.
 func (v classes) target(p SoftmaxOutputParams, y []float64, at int, label float64) {
 	ignored := p.UseIgnore && int(label) == int(p.IgnoreLabel.Value())
 	alpha := p.SmoothAlpha
@@ -105,8 +106,8 @@ func (v classes) target(p SoftmaxOutputParams, y []float64, at int, label float6
 	}
 }
 
-// scale is what the gradient is multiplied by. Without normalization by valid labels, positions
-// inside a sample share one unit.
+// scale returns the factor of the gradient. Without normalization by valid labels, it is divided by
+// the number of positions of a sample.
 func (v classes) scale(p SoftmaxOutputParams, label []float64) float64 {
 	s := p.GradScale.Value()
 	if p.Normalization != "valid" {

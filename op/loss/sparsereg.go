@@ -9,26 +9,26 @@ import (
 
 // SparseRegParams configures SparseReg.
 type SparseRegParams struct {
-	SparsenessTarget op.Opt[float64] `op:"sparseness_target" default:"0.1" doc:"mean activation that is wanted, between 0 and 1"`
+	SparsenessTarget op.Opt[float64] `op:"sparseness_target" default:"0.1" doc:"target of the mean activation, between 0 and 1"`
 	Penalty          op.Opt[float64] `op:"penalty" default:"0.001" doc:"factor of the penalty"`
 	Momentum         op.Opt[float64] `op:"momentum" default:"0.9" doc:"share of the old value in the moving average"`
 }
 
-// SparseReg passes data on and keeps it sparse.
+// SparseReg returns data and adds the gradient of a penalty that keeps it sparse.
 var SparseReg = op.Declare[SparseRegParams]("IdentityAttachKLSparseReg")
 
-// SparseRegGrad is the gradient of SparseReg: from the gradient of the output and the mean
-// activations to the gradient of the data.
+// SparseRegGrad is the gradient of SparseReg: its inputs are the gradient of the output and the
+// mean activations, its output is the gradient of data.
 var SparseRegGrad = op.Declare[SparseRegParams]("_backward_IdentityAttachKLSparseReg")
 
 func init() {
 	SparseReg.Define(op.Spec[SparseRegParams]{
 		Traits: op.Traits{
-			Doc: `IdentityAttachKLSparseReg passes data on and adds the gradient of a penalty that keeps it sparse.
+			Doc: `IdentityAttachKLSparseReg returns data and adds the gradient of a penalty that keeps it sparse.
 
 The penalty is the Kullback-Leibler divergence of a moving average a of each unit's activation (the
 output of a sigmoid) from sparseness_target t: its gradient is penalty·((1-t)/(1-a) - t/a). In
-training the auxiliary state moves: a = a·momentum + mean·(1-momentum).`,
+training the auxiliary state is updated: a = a·momentum + mean·(1-momentum).`,
 			Inplace:   [][2]int{{0, 0}},
 			Mutates:   []int{1},
 			Precision: op.Wide,
@@ -48,7 +48,10 @@ training the auxiliary state moves: a = a·momentum + mean·(1-momentum).`,
 	})
 	SparseRegGrad.Define(op.Spec[SparseRegParams]{
 		Traits: op.Traits{Hidden: true, Inplace: [][2]int{{0, 0}}},
-		Inputs: func(SparseRegParams) []op.Input { return []op.Input{{Name: "out_grad"}, {Name: "mean"}} },
+		Inputs: func(SparseRegParams) []op.Input {
+			return []op.Input{{Name: "out_grad"},
+				{Name: "mean"}}
+		},
 		Infer: func(p SparseRegParams, in, out []dtype.Shape) error {
 			fin, fout := []dtype.Shape{in[0], in[1]}, []dtype.Shape{out[0], nil}
 			err := inferSparseReg(p, fin, fout)
@@ -56,7 +59,10 @@ training the auxiliary state moves: a = a·momentum + mean·(1-momentum).`,
 			return err
 		},
 		InferType: op.FloatType[SparseRegParams],
-		Grad:      prim.Adjoint(func(_ *op.Grad, _ SparseRegParams, h op.Entry) op.Entry { return h }),
+		Grad: prim.Adjoint(func(_ *op.Grad, _ SparseRegParams,
+			h op.Entry) op.Entry {
+			return h
+		}),
 		Ref: func(p SparseRegParams, c *op.Call) error {
 			dy, mean := loop.Floats(c.In[0]), loop.Floats(c.In[1])
 			t := p.SparsenessTarget.Value()

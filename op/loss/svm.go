@@ -9,7 +9,7 @@ import (
 
 // SVMOutputParams configures SVMOutput.
 type SVMOutputParams struct {
-	Margin                    op.Opt[float64] `op:"margin" default:"1" doc:"distance from the border that is wanted"`
+	Margin                    op.Opt[float64] `op:"margin" default:"1" doc:"margin: required distance from the decision border"`
 	RegularizationCoefficient op.Opt[float64] `op:"regularization_coefficient" default:"1" doc:"factor of the gradient"`
 	UseLinear                 bool            `op:"use_linear" doc:"hinge loss instead of its square"`
 }
@@ -17,18 +17,18 @@ type SVMOutputParams struct {
 // SVMOutput is the head of a support vector machine.
 var SVMOutput = op.Declare[SVMOutputParams]("SVMOutput")
 
-// SVMOutputGrad is the gradient of SVMOutput: from output, label and data, of which only the shape is read, to the gradient
-// of the data.
+// SVMOutputGrad is the gradient of SVMOutput: its inputs are output, label and data, of which only
+// the shape is read, its output is the gradient of data.
 var SVMOutputGrad = op.Declare[SVMOutputParams]("_backward_SVMOutput")
 
 func init() {
 	SVMOutput.Define(op.Spec[SVMOutputParams]{
 		Traits: op.Traits{
-			Doc: `SVMOutput passes scores on and learns by squared hinge loss, one class against the others.
+			Doc: `SVMOutput returns scores; its loss is the squared hinge loss, one class against the others.
 
 Data has shape (n, ..., classes), the label the shape of data without its last axis. The score of
-the label's class should exceed margin, the others fall below -margin; gradients flowing into the
-output are ignored.`,
+the label's class should be above margin, the other scores below -margin; the gradient of the output
+is ignored.`,
 			Identity:  true,
 			Inplace:   [][2]int{{0, 0}},
 			Ignores:   []int{1},
@@ -55,7 +55,7 @@ output are ignored.`,
 			}
 			missed := prim.NotEqualScalar.Apply(number(0), g.Out(0))
 			slope := prim.MulScalar.Apply(number(2*p.RegularizationCoefficient.Value()), missed)
-			return []op.Entry{{}, {}, mul(g.Head(0), slope)} // the output is the data
+			return []op.Entry{{}, {}, mul(g.Head(0), slope)} // the output equals data
 		},
 		Ref: svmGradRef,
 	})

@@ -6,20 +6,22 @@ import (
 	"gomx/op/prim"
 )
 
-// linkParams say how the output of a loss follows from its data.
+// linkParams describes the output of a loss as a function of its data.
 type linkParams struct {
 	Link    string `op:"link,required" enum:"identity|sigmoid|softmax" doc:"the function"`
-	Axis    []int  `op:"axis" doc:"axes that a softmax sums to one over"`
-	Exclude bool   `op:"exclude" doc:"over all axes but those"`
+	Axis    []int  `op:"axis" doc:"axes over which a softmax sums to one"`
+	Exclude bool   `op:"exclude" doc:"sum over all axes except these"`
 }
 
-// lossValue is the output of a loss, its first input, as a function of the data, its second one. The gradient of a loss is
-// not that of its output; where a gradient is differentiated in turn, the output stands for this function.
+// lossValue returns the output of a loss, its first input, and is differentiated as a function of
+// the data, its second input. Gradients of losses read the output; when such a gradient is
+// differentiated in turn, lossValue replaces the output.
 var lossValue = op.Declare[linkParams]("_loss_value")
 
 func init() {
 	lossValue.Define(op.Spec[linkParams]{
-		Traits:    op.Traits{Hidden: true, Ignores: []int{1}, Identity: true, Inplace: [][2]int{{0, 0}}},
+		Traits: op.Traits{Hidden: true, Ignores: []int{1}, Identity: true,
+			Inplace: [][2]int{{0, 0}}},
 		Inputs:    prim.Inputs[linkParams]("output", "data"),
 		Infer:     op.SameShape[linkParams],
 		InferType: op.FloatType[linkParams],
@@ -43,8 +45,9 @@ func lossInputs[P any](P) []op.Input {
 	return []op.Input{{Name: "output"}, {Name: "label"}, {Name: "data"}}
 }
 
-// lossShapes infers these inputs and the gradient from the inference of the loss.
-func lossShapes[P any](infer func(p P, in, out []dtype.Shape) error) func(p P, in, out []dtype.Shape) error {
+// lossShapes infers the shapes of these inputs and of the gradient with the inference of the loss.
+func lossShapes[P any](infer func(p P, in, out []dtype.Shape) error) func(p P, in,
+	out []dtype.Shape) error {
 	return func(p P, in, out []dtype.Shape) error {
 		for _, s := range []*dtype.Shape{&in[2], &out[0]} {
 			if err := op.Same("gradient", &in[0], s); err != nil {
