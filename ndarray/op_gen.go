@@ -60,7 +60,7 @@ type (
 	AdamWUpdateParams = update.AdamWUpdateParams
 	// AdaptiveAvgPooling2DParams holds the parameters of AdaptiveAvgPooling2D.
 	//
-	//   - OutputSize []int: height and width of the output; one number stands for both, none for 1
+	//   - OutputSize []int: height and width of the output; one number is used for both, no number means 1
 	AdaptiveAvgPooling2DParams = vision.AdaptiveAvgPooling2DParams
 	// AddNParams holds the parameters of AddN.
 	AddNParams = prim.AddNParams
@@ -144,9 +144,9 @@ type (
 	//   - Height int: height of the output, for mode size without scales; at least 1; 1 by default
 	//   - Width int: width of the output, for mode size without scales; at least 1; 1 by default
 	//   - ScaleHeight Opt[float64]: factor of the height, for modes size and odd_scale
-	//   - ScaleWidth Opt[float64]: factor of the width; read where scale_height is given
-	//   - Mode string: how the size of the output is found; one of size, odd_scale, like, to_even_down, to_even_up, to_odd_down, to_odd_up, size by default
-	//   - NoAlignCorners bool: lay the centres of the outermost elements on each other, not the borders of the images (switches align_corners off)
+	//   - ScaleWidth Opt[float64]: factor of the width; used if scale_height is given
+	//   - Mode string: computation of the output's size; one of size, odd_scale, like, to_even_down, to_even_up, to_odd_down, to_odd_up, size by default
+	//   - NoAlignCorners bool: align the centres of the outermost elements, not the borders of the images (switches align_corners off)
 	//
 	// Fields of type Opt are set by [Some]: BilinearResize2DParams{ScaleHeight: nd.Some(0.5)}.
 	BilinearResize2DParams = vision.BilinearResize2DParams
@@ -158,9 +158,9 @@ type (
 	BilinearSamplerParams = vision.BilinearSamplerParams
 	// BipartiteMatchingParams holds the parameters of BipartiteMatching.
 	//
-	//   - IsAscend bool: low scores are the better ones
-	//   - Threshold float64: score that a match must exceed, or stay below with is_ascend; required
-	//   - TopK Opt[int]: matching ends when there are more matches than this; -1: no limit; -1 by default
+	//   - IsAscend bool: lower scores are better
+	//   - Threshold float64: lower bound of a match's score, with is_ascend the upper bound, exclusive; required
+	//   - TopK Opt[int]: matching ends after topk + 1 matches; -1: no limit; -1 by default
 	//
 	// Fields of type Opt are set by [Some]: BipartiteMatchingParams{TopK: nd.Some(1)}.
 	BipartiteMatchingParams = vision.BipartiteMatchingParams
@@ -170,20 +170,20 @@ type (
 	BlockParams = vision.BlockParams
 	// BoxIoUParams holds the parameters of BoxIoU.
 	//
-	//   - Format string: what the four numbers of a box are; one of corner, center, corner by default
+	//   - Format string: meaning of the four numbers of a box; one of corner, center, corner by default
 	BoxIoUParams = vision.BoxIoUParams
 	// BoxNMSParams holds the parameters of BoxNMS.
 	//
 	//   - OverlapThresh Opt[float64]: overlap above which the box with the lower score is suppressed; 0.5 by default
-	//   - ValidThresh float64: score that boxes must exceed
-	//   - TopK Opt[int]: how many boxes of the highest scores take part; negative: all, 0: the data is passed on; -1 by default
-	//   - CoordStart Opt[int]: place of the four coordinates in a row; 2 by default
-	//   - ScoreIndex Opt[int]: place of the score; 1 by default
-	//   - IDIndex Opt[int]: place of the class, negative for none; -1 by default
-	//   - BackgroundID Opt[int]: class of boxes that are left out; -1 by default
+	//   - ValidThresh float64: lower bound of the scores of boxes, exclusive
+	//   - TopK Opt[int]: number of boxes with the highest scores that are used; negative: all, 0: the output equals data; -1 by default
+	//   - CoordStart Opt[int]: index of the first of the four coordinates in a row; 2 by default
+	//   - ScoreIndex Opt[int]: index of the score in a row; 1 by default
+	//   - IDIndex Opt[int]: index of the class in a row; negative: none; -1 by default
+	//   - BackgroundID Opt[int]: class of boxes that are ignored; -1 by default
 	//   - ForceSuppress bool: compare boxes of different classes too
-	//   - InFormat string: what the four coordinates of data are; one of corner, center, corner by default
-	//   - OutFormat string: what those of the output are; one of corner, center, corner by default
+	//   - InFormat string: meaning of the four coordinates of data; one of corner, center, corner by default
+	//   - OutFormat string: meaning of the four coordinates of the output; one of corner, center, corner by default
 	//
 	// Fields of type Opt are set by [Some]: BoxNMSParams{OverlapThresh: nd.Some(0.5)}.
 	BoxNMSParams = vision.BoxNMSParams
@@ -252,9 +252,9 @@ type (
 	ConvolutionParams = nn.ConvolutionParams
 	// CropParams holds the parameters of Crop.
 	//
-	//   - Offset []int: first row and column that is kept; (0, 0) by default
-	//   - HW []int: height and width that are kept, for one input; (0, 0) by default
-	//   - CenterCrop bool: keep the middle; offset is not read
+	//   - Offset []int: first row and column of the output in data; (0, 0) by default
+	//   - HW []int: height and width of the output, for one input; (0, 0) by default
+	//   - CenterCrop bool: take the middle of data; offset is ignored
 	CropParams = vision.CropParams
 	// CumSumParams holds the parameters of CumSum.
 	//
@@ -423,7 +423,7 @@ type (
 	GradientMultiplierParams = contrib.GradientMultiplierParams
 	// GridGeneratorParams holds the parameters of GridGenerator.
 	//
-	//   - TransformType string: what data is: an affine matrix or a displacement of every position; required
+	//   - TransformType string: meaning of data: an affine matrix, or a displacement of every position; required
 	//   - TargetShape []int: height and width of the grid, for affine; (0, 0) by default
 	GridGeneratorParams = vision.GridGeneratorParams
 	// GroupAdagradUpdateParams holds the parameters of GroupAdagradUpdate.
@@ -466,15 +466,15 @@ type (
 	Im2ColParams = vision.Im2ColParams
 	// ImageCropParams holds the parameters of ImageCrop.
 	//
-	//   - X int: first column that is kept; at least 0; required
-	//   - Y int: first row; at least 0; required
-	//   - Width int: number of columns; at least 1; required
-	//   - Height int: number of rows; at least 1; required
+	//   - X int: first column of the output in data; at least 0; required
+	//   - Y int: first row of the output in data; at least 0; required
+	//   - Width int: width of the output; at least 1; required
+	//   - Height int: height of the output; at least 1; required
 	ImageCropParams = vision.ImageCropParams
 	// ImageNormalizeParams holds the parameters of ImageNormalize.
 	//
-	//   - Mean []float64: what is subtracted: one number per channel, or one for all; (0, 0, 0, 0) by default
-	//   - Std []float64: what is divided by afterwards; (1, 1, 1, 1) by default
+	//   - Mean []float64: subtracted from data: one number per channel, or one for all; (0, 0, 0, 0) by default
+	//   - Std []float64: divisor after the subtraction: one number per channel, or one for all; (1, 1, 1, 1) by default
 	ImageNormalizeParams = vision.ImageNormalizeParams
 	// IndexArrayParams holds the parameters of IndexArray.
 	//
@@ -590,32 +590,32 @@ type (
 	MultiAllFiniteParams = update.MultiAllFiniteParams
 	// MultiBoxDetectionParams holds the parameters of MultiBoxDetection.
 	//
-	//   - NoClip bool: leave boxes that reach over the border of the image (switches clip off)
-	//   - Threshold Opt[float64]: probability that a detection must reach; 0.01 by default
+	//   - NoClip bool: do not clip boxes at the border of the image (switches clip off)
+	//   - Threshold Opt[float64]: least probability of a detection; 0.01 by default
 	//   - BackgroundID int: accepted for compatibility, the background is class 0
-	//   - NMSThreshold Opt[float64]: overlap from which the less probable box is suppressed; outside of (0, 1]: nothing is sorted or suppressed; 0.5 by default
+	//   - NMSThreshold Opt[float64]: least overlap at which the less probable box is suppressed; outside (0, 1]: no sorting, no suppression; 0.5 by default
 	//   - ForceSuppress bool: compare boxes of different classes too
-	//   - Variances []float64: what predictions of x, y, width and height are multiplied by; (0.1, 0.1, 0.2, 0.2) by default
-	//   - NMSTopK Opt[int]: how many detections of the highest probability take part; 0 or less: all; -1 by default
+	//   - Variances []float64: factors of the predictions of x, y, width and height; (0.1, 0.1, 0.2, 0.2) by default
+	//   - NMSTopK Opt[int]: number of detections with the highest probability that are used; 0 or less: all; -1 by default
 	//
 	// Fields of type Opt are set by [Some]: MultiBoxDetectionParams{Threshold: nd.Some(0.5)}.
 	MultiBoxDetectionParams = vision.MultiBoxDetectionParams
 	// MultiBoxPriorParams holds the parameters of MultiBoxPrior.
 	//
-	//   - Sizes []float64: sizes of boxes; the first one takes all ratios; (1,) by default
-	//   - Ratios []float64: ratios of width to height; the first one takes all sizes; (1,) by default
-	//   - Clip bool: cut boxes off at the border of the image
-	//   - Steps []float64: distance of centres along y and x; -1: as many as positions; (-1, -1) by default
-	//   - Offsets []float64: place of a centre in its position along y and x, 0 to 1; (0.5, 0.5) by default
+	//   - Sizes []float64: sizes of boxes; the first size is combined with all ratios; (1,) by default
+	//   - Ratios []float64: ratios of width to height; the first ratio is combined with all sizes; (1,) by default
+	//   - Clip bool: clip boxes at the border of the image
+	//   - Steps []float64: distance of centres along y and x, as a share of the image; -1: 1 / number of positions; (-1, -1) by default
+	//   - Offsets []float64: offset of a centre in its position along y and x, 0 to 1; (0.5, 0.5) by default
 	MultiBoxPriorParams = vision.MultiBoxPriorParams
 	// MultiBoxTargetParams holds the parameters of MultiBoxTarget.
 	//
-	//   - OverlapThreshold Opt[float64]: overlap above which an anchor takes the class of a label; 0 or less: only the best anchor of a label does; 0.5 by default
+	//   - OverlapThreshold Opt[float64]: overlap above which an anchor gets the class of a label; 0 or less: only the best anchor of a label does; 0.5 by default
 	//   - IgnoreLabel Opt[float64]: class of anchors that are neither positive nor negative; -1 by default
 	//   - NegativeMiningRatio Opt[float64]: negative anchors per positive one; 0 or less: all others are negative; -1 by default
 	//   - NegativeMiningThresh Opt[float64]: overlap below which an anchor can be negative, with mining; 0.5 by default
 	//   - MinimumNegativeSamples int: accepted for compatibility, without effect
-	//   - Variances []float64: what targets of x, y, width and height are divided by; (0.1, 0.1, 0.2, 0.2) by default
+	//   - Variances []float64: divisors of the targets of x, y, width and height; (0.1, 0.1, 0.2, 0.2) by default
 	//
 	// Fields of type Opt are set by [Some]: MultiBoxTargetParams{OverlapThreshold: nd.Some(0.5)}.
 	MultiBoxTargetParams = vision.MultiBoxTargetParams
@@ -794,14 +794,14 @@ type (
 	PreloadedSGDUpdateParams = update.PreloadedSGDUpdateParams
 	// ProposalParams holds the parameters of MultiProposal and Proposal.
 	//
-	//   - PreNMSTopN Opt[int]: how many boxes of the highest scores take part; 0 or less: all; 6000 by default
-	//   - PostNMSTopN int: how many proposals an image gets; at least 1; 300 by default
+	//   - PreNMSTopN Opt[int]: number of boxes with the highest scores that are used; 0 or less: all; 6000 by default
+	//   - PostNMSTopN int: number of proposals per image; at least 1; 300 by default
 	//   - Threshold Opt[float64]: overlap above which the box with the lower score is suppressed; 0.7 by default
-	//   - MinSize Opt[int]: height and width that a box must have, before the image was scaled; 16 by default
+	//   - MinSize Opt[int]: least height and width of a box, in the image before scaling; 16 by default
 	//   - Scales []float64: sizes of anchors, in steps of the feature map; (4, 8, 16, 32) by default
 	//   - Ratios []float64: ratios of height to width of anchors; (0.5, 1, 2) by default
 	//   - FeatureStride int: elements of the image per step of the feature map; at least 1; 16 by default
-	//   - OutputScore bool: make the scores a visible output
+	//   - OutputScore bool: return the scores as a second visible output
 	//   - IoULoss bool: bbox_pred is added to the corners of anchors
 	//
 	// Fields of type Opt are set by [Some]: ProposalParams{PreNMSTopN: nd.Some(1)}.
@@ -856,17 +856,17 @@ type (
 	// ROIAlignParams holds the parameters of ROIAlign.
 	//
 	//   - PooledSize []int: height and width of the output; required
-	//   - SpatialScale float64: what coordinates of regions are multiplied by to get those of data, at most 1; at least 0; required
-	//   - SampleRatio Opt[int]: samples per part and axis; without, as many as elements of data fit; -1 by default
-	//   - PositionSensitive bool: every part of a region reads channels of its own
-	//   - Aligned bool: coordinates count from the corner of the first element, not from its centre
+	//   - SpatialScale float64: factor from coordinates of regions to coordinates of data, at most 1; at least 0; required
+	//   - SampleRatio Opt[int]: samples per part and axis; -1: the size of a part in elements of data, rounded up; -1 by default
+	//   - PositionSensitive bool: every part of a region reads separate channels
+	//   - Aligned bool: coordinates start at the corner of the first element, not at its centre
 	//
 	// Fields of type Opt are set by [Some]: ROIAlignParams{SampleRatio: nd.Some(1)}.
 	ROIAlignParams = vision.ROIAlignParams
 	// ROIPoolingParams holds the parameters of ROIPooling.
 	//
 	//   - PooledSize []int: height and width of the output; required
-	//   - SpatialScale float64: what coordinates of regions are multiplied by to get those of data; required
+	//   - SpatialScale float64: factor from coordinates of regions to coordinates of data; required
 	ROIPoolingParams = vision.ROIPoolingParams
 	// RandIntParams holds the parameters of RandomRandInt.
 	//
@@ -1092,8 +1092,8 @@ type (
 	// SpatialTransformerParams holds the parameters of SpatialTransformer.
 	//
 	//   - TargetShape []int: height and width of the output; (0, 0) by default
-	//   - TransformType string: what loc is: an affine matrix; required
-	//   - SamplerType string: how values between elements are found; required
+	//   - TransformType string: meaning of loc: an affine matrix; required
+	//   - SamplerType string: interpolation between elements; required
 	//   - CudnnOff Opt[bool]: accepted for compatibility, without effect
 	//
 	// Fields of type Opt are set by [Some]: SpatialTransformerParams{CudnnOff: nd.Some(true)}.
@@ -1611,14 +1611,14 @@ func AdamWUpdate(weight, grad, mean, varIn, rescaleGrad *Array, p AdamWUpdatePar
 	return apply1(opAdamWUpdate, p, weight, grad, mean, varIn, rescaleGrad)
 }
 
-// AdaptiveAvgPooling2D averages data of shape (n, c, h, w) over windows chosen for an output of a given size.
+// AdaptiveAvgPooling2D averages data of shape (n, c, h, w) over windows for an output of a given size.
 //
 // Element i of m along an axis of n elements is the average from floor(i·n/m) up to ceil((i+1)·n/m).
 //
 // MXNet's name is _contrib_AdaptiveAvgPooling2D.
 //
 // Parameters:
-//   - OutputSize: height and width of the output; one number stands for both, none for 1
+//   - OutputSize: height and width of the output; one number is used for both, no number means 1
 func AdaptiveAvgPooling2D(data *Array, p AdaptiveAvgPooling2DParams) *Array {
 	return apply1(opAdaptiveAvgPooling2D, p, data)
 }
@@ -1770,11 +1770,11 @@ func BatchTake(a, indices *Array) *Array {
 	return apply1(opBatchTake, op.NoParams{}, a, indices)
 }
 
-// BilinearResize2D resizes data of shape (n, c, h, w), interpolating between four elements.
+// BilinearResize2D resizes data of shape (n, c, h, w) by interpolation between four elements.
 //
-// Modes: size takes height and width, or the scales where given; odd_scale scales an odd extent less
-// one and adds one; like takes height and width of the second input, which gets no gradient; to_even_down,
-// to_even_up, to_odd_down and to_odd_up change extents by at most one.
+// Modes: size uses height and width, or the scales if they are given; odd_scale scales an odd extent
+// minus one and adds one; like uses height and width of the second input, which gets no gradient;
+// to_even_down, to_even_up, to_odd_down and to_odd_up change extents by at most one.
 //
 // MXNet's name is _contrib_BilinearResize2D.
 //
@@ -1784,9 +1784,9 @@ func BatchTake(a, indices *Array) *Array {
 //   - Height: height of the output, for mode size without scales; at least 1; 1 by default
 //   - Width: width of the output, for mode size without scales; at least 1; 1 by default
 //   - ScaleHeight: factor of the height, for modes size and odd_scale
-//   - ScaleWidth: factor of the width; read where scale_height is given
-//   - Mode: how the size of the output is found; one of size, odd_scale, like, to_even_down, to_even_up, to_odd_down, to_odd_up, size by default
-//   - NoAlignCorners: lay the centres of the outermost elements on each other, not the borders of the images (switches align_corners off)
+//   - ScaleWidth: factor of the width; used if scale_height is given
+//   - Mode: computation of the output's size; one of size, odd_scale, like, to_even_down, to_even_up, to_odd_down, to_odd_up, size by default
+//   - NoAlignCorners: align the centres of the outermost elements, not the borders of the images (switches align_corners off)
 func BilinearResize2D(data *Array, p BilinearResize2DParams, with ...Input) *Array {
 	return applyNamed(opBilinearResize2D, p, inBilinearResize2D, with, data, nil)
 }
@@ -1794,8 +1794,8 @@ func BilinearResize2D(data *Array, p BilinearResize2DParams, with ...Input) *Arr
 // BilinearSampler reads an image at the points of a grid (Jaderberg et al. 2015).
 //
 // Data has shape (n, c, h, w), the grid (n, 2, height, width): the coordinates x and y of every point
-// of the output (n, c, height, width), from -1 to 1 over the image. A point takes the four elements
-// around it by their distance; elements outside of the image are 0. GridGenerator makes grids.
+// of the output (n, c, height, width), from -1 to 1 over the image. A point is interpolated
+// between the four elements around it; elements outside the image are 0. GridGenerator makes grids.
 //
 // Its gradient has no gradient in turn: it jumps where points of the grid pass elements.
 //
@@ -1805,18 +1805,18 @@ func BilinearSampler(data, grid *Array, p BilinearSamplerParams) *Array {
 	return apply1(opBilinearSampler, p, data, grid)
 }
 
-// BipartiteMatching pairs the rows of a matrix of scores with its columns, best scores first.
+// BipartiteMatching matches the rows of a matrix of scores with its columns, best scores first.
 //
-// Data has shape (..., rows, columns). The outputs give the column of each row, (..., rows), and the row
-// of each column, (..., columns); -1 where there is none. With topk k there are up to k+1 matches, as in
-// MXNet. No gradient flows.
+// Data has shape (..., rows, columns). The outputs are the column of each row, (..., rows), and the
+// row of each column, (..., columns), or -1 for no match. As in MXNet, topk k gives up to k+1 matches.
+// There is no gradient.
 //
 // MXNet's name is _contrib_bipartite_matching.
 //
 // Parameters:
-//   - IsAscend: low scores are the better ones
-//   - Threshold: score that a match must exceed, or stay below with is_ascend; required
-//   - TopK: matching ends when there are more matches than this; -1: no limit; -1 by default
+//   - IsAscend: lower scores are better
+//   - Threshold: lower bound of a match's score, with is_ascend the upper bound, exclusive; required
+//   - TopK: matching ends after topk + 1 matches; -1: no limit; -1 by default
 func BipartiteMatching(data *Array, p BipartiteMatchingParams) *Array {
 	return apply1(opBipartiteMatching, p, data)
 }
@@ -1826,25 +1826,26 @@ func BlockGrad(data *Array) *Array {
 	return apply1(opBlockGrad, op.NoParams{}, data)
 }
 
-// BoxIoU is the area of the intersection of two boxes over that of their union, for all pairs.
+// BoxIoU computes the area of the intersection over the area of the union, for all pairs of boxes.
 //
-// lhs has shape (a..., 4), rhs (b..., 4), the output (a..., b...). Boxes that do not meet give 0. No
-// gradient flows.
+// lhs has shape (a..., 4), rhs (b..., 4), the output (a..., b...). Disjoint boxes give 0. There is no
+// gradient.
 //
 // MXNet's name is _contrib_box_iou.
 //
 // Parameters:
-//   - Format: what the four numbers of a box are; one of corner, center, corner by default
+//   - Format: meaning of the four numbers of a box; one of corner, center, corner by default
 func BoxIoU(lhs, rhs *Array, p BoxIoUParams) *Array {
 	return apply1(opBoxIoU, p, lhs, rhs)
 }
 
-// BoxNMS sorts boxes by score and drops those that overlap too much with a better one.
+// BoxNMS sorts boxes by score and removes boxes that overlap too much with a better one.
 //
-// Data has shape (..., n, k): n rows with a score, four coordinates, perhaps a class, and whatever
-// else. The output has the remaining rows first, the others are -1. Without force_suppress boxes of
-// different classes do not compete. Where the formats differ, rows whose first coordinate is negative
-// keep theirs. The gradient goes back to the rows where boxes came from, whatever the formats.
+// Data has shape (..., n, k): n rows with a score, four coordinates, optionally a class, and other
+// numbers. The output has the remaining rows first, the other rows are -1. Without force_suppress
+// boxes suppress boxes of the same class only. If the formats differ, rows whose first coordinate is
+// negative are not converted. The gradient is copied to the rows from which the boxes came, without
+// conversion of formats.
 //
 // Its gradient has no gradient in turn: boxes are selected, not learned.
 //
@@ -1852,15 +1853,15 @@ func BoxIoU(lhs, rhs *Array, p BoxIoUParams) *Array {
 //
 // Parameters:
 //   - OverlapThresh: overlap above which the box with the lower score is suppressed; 0.5 by default
-//   - ValidThresh: score that boxes must exceed
-//   - TopK: how many boxes of the highest scores take part; negative: all, 0: the data is passed on; -1 by default
-//   - CoordStart: place of the four coordinates in a row; 2 by default
-//   - ScoreIndex: place of the score; 1 by default
-//   - IDIndex: place of the class, negative for none; -1 by default
-//   - BackgroundID: class of boxes that are left out; -1 by default
+//   - ValidThresh: lower bound of the scores of boxes, exclusive
+//   - TopK: number of boxes with the highest scores that are used; negative: all, 0: the output equals data; -1 by default
+//   - CoordStart: index of the first of the four coordinates in a row; 2 by default
+//   - ScoreIndex: index of the score in a row; 1 by default
+//   - IDIndex: index of the class in a row; negative: none; -1 by default
+//   - BackgroundID: class of boxes that are ignored; -1 by default
 //   - ForceSuppress: compare boxes of different classes too
-//   - InFormat: what the four coordinates of data are; one of corner, center, corner by default
-//   - OutFormat: what those of the output are; one of corner, center, corner by default
+//   - InFormat: meaning of the four coordinates of data; one of corner, center, corner by default
+//   - OutFormat: meaning of the four coordinates of the output; one of corner, center, corner by default
 func BoxNMS(data *Array, p BoxNMSParams) *Array {
 	return apply1(opBoxNMS, p, data)
 }
@@ -2027,10 +2028,10 @@ func Clip(data *Array, p ClipParams) *Array {
 	return apply1(opClip, p, data)
 }
 
-// Col2Im adds columns up to an image, each at the place that Im2Col takes it from.
+// Col2Im adds up columns to an image: each element at the position from which Im2Col copies it.
 //
 // Data has shape (n, c·k, p), the output (n, c, [d,] [h,] w). It is the gradient of Im2Col, not its
-// inverse: elements that several patches share get the sum.
+// inverse: elements in several patches get the sum.
 //
 // Parameters:
 //   - OutputSize: extent of the image: (w), (h, w) or (d, h, w); required
@@ -2167,9 +2168,9 @@ func Cosh(data *Array) *Array {
 // whose elements are not read and which gets no gradient.
 //
 // Parameters:
-//   - Offset: first row and column that is kept; (0, 0) by default
-//   - HW: height and width that are kept, for one input; (0, 0) by default
-//   - CenterCrop: keep the middle; offset is not read
+//   - Offset: first row and column of the output in data; (0, 0) by default
+//   - HW: height and width of the output, for one input; (0, 0) by default
+//   - CenterCrop: take the middle of data; offset is ignored
 func Crop(data []*Array, p CropParams) *Array {
 	return apply1(opCrop, p, data...)
 }
@@ -2217,7 +2218,7 @@ func Degrees(data *Array) *Array {
 	return apply1(opDegrees, op.NoParams{}, data)
 }
 
-// DepthToSpace makes blocks of positions out of channels.
+// DepthToSpace rearranges channels into blocks of positions.
 //
 // Data of shape (n, b·b·c, h, w) becomes (n, c, h·b, w·b): channel (i·b + j)·c + k of a position is
 // row i, column j of its block in channel k.
@@ -2464,15 +2465,15 @@ func GreaterScalar(data *Array, p ScalarParams) *Array {
 	return apply1(opGreaterScalar, p, data)
 }
 
-// GridGenerator makes the grid of points that BilinearSampler reads at.
+// GridGenerator makes the grid of points at which BilinearSampler reads.
 //
 // The output has shape (n, 2, h, w): the coordinates x and y of every point, from -1 to 1 over the
 // image. affine: data of shape (n, 6) holds a matrix of two rows and three columns per image, which is
 // applied to (x, y, 1) of each position of the target. warp: data of shape (n, 2, h, w) is added to
-// the positions, in elements of the image. Axes of one position have no coordinates: they give NaN.
+// the positions, in elements of the image. The coordinates along an axis of one position are NaN.
 //
 // Parameters:
-//   - TransformType: what data is: an affine matrix or a displacement of every position; required
+//   - TransformType: meaning of data: an affine matrix, or a displacement of every position; required
 //   - TargetShape: height and width of the grid, for affine; (0, 0) by default
 func GridGenerator(data *Array, p GridGeneratorParams) *Array {
 	return apply1(opGridGenerator, p, data)
@@ -2564,10 +2565,10 @@ func IdentityWithAttrLike(lhs, rhs *Array) *Array {
 	return apply1(opIdentityWithAttrLike, op.NoParams{}, lhs, rhs)
 }
 
-// Im2Col copies the patches that a convolution looks at into columns.
+// Im2Col copies the patches that a convolution reads to columns.
 //
-// Data has shape (n, c, [d,] [h,] w), the output (n, c·k, p): k elements of a patch, p patches. Elements
-// in the padding are 0. The product of a convolution's weight with the columns is its output.
+// Data has shape (n, c, [d,] [h,] w), the output (n, c·k, p): k elements of a patch, p patches.
+// Elements in the padding are 0. The product of a convolution's weight with the columns is its output.
 //
 // Parameters:
 //   - Kernel: extent of a patch: (w), (h, w) or (d, h, w); required
@@ -2581,10 +2582,10 @@ func Im2Col(data *Array, p Im2ColParams) *Array {
 // ImageCrop cuts a rectangle out of images of shape (h, w, c) or (n, h, w, c) with 1 or 3 channels.
 //
 // Parameters:
-//   - X: first column that is kept; at least 0; required
-//   - Y: first row; at least 0; required
-//   - Width: number of columns; at least 1; required
-//   - Height: number of rows; at least 1; required
+//   - X: first column of the output in data; at least 0; required
+//   - Y: first row of the output in data; at least 0; required
+//   - Width: width of the output; at least 1; required
+//   - Height: height of the output; at least 1; required
 func ImageCrop(data *Array, p ImageCropParams) *Array {
 	return apply1(opImageCrop, p, data)
 }
@@ -2604,13 +2605,13 @@ func ImageFlipTopBottom(data *Array) *Array {
 // Data has shape (c, h, w) or (n, c, h, w) with 1 or 3 channels.
 //
 // Parameters:
-//   - Mean: what is subtracted: one number per channel, or one for all; (0, 0, 0, 0) by default
-//   - Std: what is divided by afterwards; (1, 1, 1, 1) by default
+//   - Mean: subtracted from data: one number per channel, or one for all; (0, 0, 0, 0) by default
+//   - Std: divisor after the subtraction: one number per channel, or one for all; (1, 1, 1, 1) by default
 func ImageNormalize(data *Array, p ImageNormalizeParams) *Array {
 	return apply1(opImageNormalize, p, data)
 }
 
-// ImageToTensor turns images (h, w, c) or (n, h, w, c) with values from 0 to 255 into float32
+// ImageToTensor converts images (h, w, c) or (n, h, w, c) with values from 0 to 255 into float32
 // feature maps (c, h, w) or (n, c, h, w) with values from 0 to 1.
 func ImageToTensor(data *Array) *Array {
 	return apply1(opImageToTensor, op.NoParams{}, data)
@@ -3299,63 +3300,64 @@ func MultiAllFinite(data []*Array, p MultiAllFiniteParams) *Array {
 	return apply1(opMultiAllFinite, p, data...)
 }
 
-// MultiBoxDetection turns what was predicted for anchors into detections (Liu et al. 2016).
+// MultiBoxDetection converts predictions for anchors to detections (Liu et al. 2016).
 //
-// cls_prob has shape (n, classes, a) with the background as class 0, loc_pred (n, 4·a), anchor (1, a, 4).
-// The output has shape (n, a, 6): rows (class - 1, probability, left, top, right, bottom), the most
-// probable first. Class -1 marks rows that are no detections: those that were suppressed keep their
-// other numbers, rows behind the last detection are -1 throughout. No gradient flows.
+// cls_prob has shape (n, classes, a) with the background as class 0, loc_pred (n, 4·a), anchor
+// (1, a, 4). The output has shape (n, a, 6): rows (class - 1, probability, left, top, right, bottom),
+// the most probable first. Rows with class -1 are not detections: suppressed detections keep their
+// other numbers, rows behind the last detection are all -1. There is no gradient.
 //
 // MXNet's name is _contrib_MultiBoxDetection.
 //
 // Parameters:
-//   - NoClip: leave boxes that reach over the border of the image (switches clip off)
-//   - Threshold: probability that a detection must reach; 0.01 by default
+//   - NoClip: do not clip boxes at the border of the image (switches clip off)
+//   - Threshold: least probability of a detection; 0.01 by default
 //   - BackgroundID: accepted for compatibility, the background is class 0
-//   - NMSThreshold: overlap from which the less probable box is suppressed; outside of (0, 1]: nothing is sorted or suppressed; 0.5 by default
+//   - NMSThreshold: least overlap at which the less probable box is suppressed; outside (0, 1]: no sorting, no suppression; 0.5 by default
 //   - ForceSuppress: compare boxes of different classes too
-//   - Variances: what predictions of x, y, width and height are multiplied by; (0.1, 0.1, 0.2, 0.2) by default
-//   - NMSTopK: how many detections of the highest probability take part; 0 or less: all; -1 by default
+//   - Variances: factors of the predictions of x, y, width and height; (0.1, 0.1, 0.2, 0.2) by default
+//   - NMSTopK: number of detections with the highest probability that are used; 0 or less: all; -1 by default
 func MultiBoxDetection(clsProb, locPred, anchor *Array, p MultiBoxDetectionParams) *Array {
 	return apply1(opMultiBoxDetection, p, clsProb, locPred, anchor)
 }
 
 // MultiBoxPrior makes anchor boxes around every position of a feature map (Liu et al. 2016).
 //
-// Of data with shape (n, c, h, w) only the shape matters. The output has shape (1, h·w·a, 4), with the
-// corners of a = sizes + ratios - 1 boxes per position, in units of the image: each size with the first
-// ratio, then the first size with each other ratio. No gradient flows.
+// Data has shape (n, c, h, w); its elements are not read. The output has shape (1, h·w·a, 4): the
+// corners of a = sizes + ratios - 1 boxes per position, in units of the image: each size with the
+// first ratio, then the first size with each other ratio. There is no gradient.
 //
 // MXNet's name is _contrib_MultiBoxPrior.
 //
 // Parameters:
-//   - Sizes: sizes of boxes; the first one takes all ratios; (1,) by default
-//   - Ratios: ratios of width to height; the first one takes all sizes; (1,) by default
-//   - Clip: cut boxes off at the border of the image
-//   - Steps: distance of centres along y and x; -1: as many as positions; (-1, -1) by default
-//   - Offsets: place of a centre in its position along y and x, 0 to 1; (0.5, 0.5) by default
+//   - Sizes: sizes of boxes; the first size is combined with all ratios; (1,) by default
+//   - Ratios: ratios of width to height; the first ratio is combined with all sizes; (1,) by default
+//   - Clip: clip boxes at the border of the image
+//   - Steps: distance of centres along y and x, as a share of the image; -1: 1 / number of positions; (-1, -1) by default
+//   - Offsets: offset of a centre in its position along y and x, 0 to 1; (0.5, 0.5) by default
 func MultiBoxPrior(data *Array, p MultiBoxPriorParams) *Array {
 	return apply1(opMultiBoxPrior, p, data)
 }
 
-// MultiBoxTarget assigns labels to anchors and computes what these should predict (Liu et al. 2016).
+// MultiBoxTarget assigns labels to anchors and computes their training targets (Liu et al. 2016).
 //
-// anchor has shape (1, a, 4), label (n, l, 5 or more) with rows (class, left, top, right, bottom, ...) that
-// end at a row of -1, cls_pred (n, classes, a). Each label takes its best anchor, and anchors take the
-// label that they overlap most. The outputs are loc_target (n, 4·a), the offsets from anchors to
-// labels, loc_mask of the same shape, 1 for positive anchors, and cls_target (n, a): the class plus one,
-// 0 for background, ignore_label for what neither counts nor not. With mining the negative anchors are
-// those of the lowest probability of background. Images without labels ignore all anchors. No gradient flows.
+// anchor has shape (1, a, 4), label (n, l, 5 or more) with rows (class, left, top, right, bottom, ...)
+// that end at a row of -1, cls_pred (n, classes, a). Each label gets its best anchor; other anchors get
+// the label that they overlap most, if they overlap it enough. The outputs are loc_target (n, 4·a), the
+// offsets from anchors to labels, loc_mask of the same shape, 1 for positive anchors, and cls_target
+// (n, a): the class plus one, 0 for background, ignore_label for ignored anchors. With mining the
+// negative anchors are the anchors with the lowest probability of background. In images without labels
+// all anchors are ignored. There is no gradient.
 //
 // MXNet's name is _contrib_MultiBoxTarget.
 //
 // Parameters:
-//   - OverlapThreshold: overlap above which an anchor takes the class of a label; 0 or less: only the best anchor of a label does; 0.5 by default
+//   - OverlapThreshold: overlap above which an anchor gets the class of a label; 0 or less: only the best anchor of a label does; 0.5 by default
 //   - IgnoreLabel: class of anchors that are neither positive nor negative; -1 by default
 //   - NegativeMiningRatio: negative anchors per positive one; 0 or less: all others are negative; -1 by default
 //   - NegativeMiningThresh: overlap below which an anchor can be negative, with mining; 0.5 by default
 //   - MinimumNegativeSamples: accepted for compatibility, without effect
-//   - Variances: what targets of x, y, width and height are divided by; (0.1, 0.1, 0.2, 0.2) by default
+//   - Variances: divisors of the targets of x, y, width and height; (0.1, 0.1, 0.2, 0.2) by default
 func MultiBoxTarget(anchor, label, clsPred *Array, p MultiBoxTargetParams) *Array {
 	return apply1(opMultiBoxTarget, p, anchor, label, clsPred)
 }
@@ -3477,14 +3479,14 @@ func MultiMPSGDUpdate(data []*Array, p MultiSGDUpdateParams) []*Array {
 // MXNet's name is _contrib_MultiProposal.
 //
 // Parameters:
-//   - PreNMSTopN: how many boxes of the highest scores take part; 0 or less: all; 6000 by default
-//   - PostNMSTopN: how many proposals an image gets; at least 1; 300 by default
+//   - PreNMSTopN: number of boxes with the highest scores that are used; 0 or less: all; 6000 by default
+//   - PostNMSTopN: number of proposals per image; at least 1; 300 by default
 //   - Threshold: overlap above which the box with the lower score is suppressed; 0.7 by default
-//   - MinSize: height and width that a box must have, before the image was scaled; 16 by default
+//   - MinSize: least height and width of a box, in the image before scaling; 16 by default
 //   - Scales: sizes of anchors, in steps of the feature map; (4, 8, 16, 32) by default
 //   - Ratios: ratios of height to width of anchors; (0.5, 1, 2) by default
 //   - FeatureStride: elements of the image per step of the feature map; at least 1; 16 by default
-//   - OutputScore: make the scores a visible output
+//   - OutputScore: return the scores as a second visible output
 //   - IoULoss: bbox_pred is added to the corners of anchors
 func MultiProposal(clsProb, bboxPred, imInfo *Array, p ProposalParams) *Array {
 	return apply1(opMultiProposal, p, clsProb, bboxPred, imInfo)
@@ -3767,26 +3769,27 @@ func Prod(data *Array, p ReduceParams) *Array {
 	return apply1(opProd, p, data)
 }
 
-// Proposal makes regions of interest of the output of a region proposal network (Ren et al. 2015), for one image.
+// Proposal makes regions of interest from a region proposal network (Ren et al. 2015), for one image.
 //
-// cls_prob has shape (1, 2·a, h, w), background before foreground, bbox_pred (1, 4·a, h, w), im_info (1, 3):
-// height, width and scale of the image; a is the number of scales times that of ratios. Anchors are
-// moved by bbox_pred, cut off at the border of the image, sorted by their probability and thinned out.
-// Boxes that are too small, and positions beyond the image, come last. The output has rows (image,
-// left, top, right, bottom), rpn_post_nms_top_n of them: too few are repeated from the first on. The
-// scores are a second output. No gradient flows.
+// cls_prob has shape (1, 2·a, h, w), background before foreground, bbox_pred (1, 4·a, h, w) and
+// im_info (1, 3): height, width and scale of the image; a is the number of scales times the number of
+// ratios. Anchors are shifted by bbox_pred, clipped at the border of the image, sorted by probability,
+// and boxes that overlap a better one are removed. Boxes that are too small, and positions outside
+// the image, come last. The output has rpn_post_nms_top_n rows (image, left, top, right, bottom); if
+// there are fewer boxes, they are repeated from the first on. The scores are a second output. There is
+// no gradient.
 //
 // MXNet's name is _contrib_Proposal.
 //
 // Parameters:
-//   - PreNMSTopN: how many boxes of the highest scores take part; 0 or less: all; 6000 by default
-//   - PostNMSTopN: how many proposals an image gets; at least 1; 300 by default
+//   - PreNMSTopN: number of boxes with the highest scores that are used; 0 or less: all; 6000 by default
+//   - PostNMSTopN: number of proposals per image; at least 1; 300 by default
 //   - Threshold: overlap above which the box with the lower score is suppressed; 0.7 by default
-//   - MinSize: height and width that a box must have, before the image was scaled; 16 by default
+//   - MinSize: least height and width of a box, in the image before scaling; 16 by default
 //   - Scales: sizes of anchors, in steps of the feature map; (4, 8, 16, 32) by default
 //   - Ratios: ratios of height to width of anchors; (0.5, 1, 2) by default
 //   - FeatureStride: elements of the image per step of the feature map; at least 1; 16 by default
-//   - OutputScore: make the scores a visible output
+//   - OutputScore: return the scores as a second visible output
 //   - IoULoss: bbox_pred is added to the corners of anchors
 func Proposal(clsProb, bboxPred, imInfo *Array, p ProposalParams) *Array {
 	return apply1(opProposal, p, clsProb, bboxPred, imInfo)
@@ -3909,35 +3912,35 @@ func RNNParamConcat(data []*Array, p ConcatParams) *Array {
 // ROIAlign averages samples over the parts of regions of interest (He et al. 2017).
 //
 // Data has shape (n, c, h, w), rois (r, 5) with rows (image, left, top, right, bottom), the output
-// (r, c, height, width). Samples are spread evenly over a part and interpolated between four
-// elements; nothing is rounded. Samples more than one element outside of the image count as 0.
+// (r, c, height, width). Samples are distributed evenly over a part and interpolated between four
+// elements; coordinates are not rounded. Samples more than one element outside the image are 0.
 // With position_sensitive the output has c/(height·width) channels. Regions of images that data does
-// not have give 0. No gradient flows to rois.
+// not have give 0. rois get no gradient.
 //
 // MXNet's name is _contrib_ROIAlign.
 //
 // Parameters:
 //   - PooledSize: height and width of the output; required
-//   - SpatialScale: what coordinates of regions are multiplied by to get those of data, at most 1; at least 0; required
-//   - SampleRatio: samples per part and axis; without, as many as elements of data fit; -1 by default
-//   - PositionSensitive: every part of a region reads channels of its own
-//   - Aligned: coordinates count from the corner of the first element, not from its centre
+//   - SpatialScale: factor from coordinates of regions to coordinates of data, at most 1; at least 0; required
+//   - SampleRatio: samples per part and axis; -1: the size of a part in elements of data, rounded up; -1 by default
+//   - PositionSensitive: every part of a region reads separate channels
+//   - Aligned: coordinates start at the corner of the first element, not at its centre
 func ROIAlign(data, rois *Array, p ROIAlignParams) *Array {
 	return apply1(opROIAlign, p, data, rois)
 }
 
-// ROIPooling takes maxima over the parts of regions of interest (Girshick 2015).
+// ROIPooling computes maxima over the parts of regions of interest (Girshick 2015).
 //
 // Data has shape (n, c, h, w), rois (r, 5) with rows (image, left, top, right, bottom), the output
 // (r, c, height, width). Coordinates are scaled and rounded, the last row and column belong to the
-// region, and a region has at least one element. Parts outside of the image, and regions of images
-// that data does not have, give 0. No gradient flows to rois.
+// region, and a region has at least one element. Parts outside the image, and regions of images
+// that data does not have, give 0. rois get no gradient.
 //
 // Its gradient has no gradient in turn: regions are drawn, not learned.
 //
 // Parameters:
 //   - PooledSize: height and width of the output; required
-//   - SpatialScale: what coordinates of regions are multiplied by to get those of data; required
+//   - SpatialScale: factor from coordinates of regions to coordinates of data; required
 func ROIPooling(data, rois *Array, p ROIPoolingParams) *Array {
 	return apply1(opROIPooling, p, data, rois)
 }
@@ -4650,7 +4653,7 @@ func Sort(data *Array, p SortParams) *Array {
 	return apply1(opSort, p, data)
 }
 
-// SpaceToDepth makes channels out of blocks of positions, the inverse of DepthToSpace.
+// SpaceToDepth rearranges blocks of positions into channels, the inverse of DepthToSpace.
 //
 // Data of shape (n, c, h·b, w·b) becomes (n, b·b·c, h, w).
 //
@@ -4660,18 +4663,18 @@ func SpaceToDepth(data *Array, p BlockParams) *Array {
 	return apply1(opSpaceToDepth, p, data)
 }
 
-// SpatialTransformer moves, turns and stretches images by an affine matrix each (Jaderberg et al. 2015).
+// SpatialTransformer transforms each image by an affine matrix (Jaderberg et al. 2015).
 //
 // Data has shape (n, c, h, w), loc (n, 6): two rows and three columns per image, as for GridGenerator.
-// The output is BilinearSampler of data at the grid that GridGenerator makes of loc. A network that
-// computes loc should begin with the identity (1, 0, 0, 0, 1, 0) as its bias.
+// The output is BilinearSampler of data at the grid that GridGenerator makes from loc. A network that
+// computes loc should have the identity (1, 0, 0, 0, 1, 0) as the initial bias.
 //
 // Its gradient has no gradient in turn: that of BilinearSampler has none.
 //
 // Parameters:
 //   - TargetShape: height and width of the output; (0, 0) by default
-//   - TransformType: what loc is: an affine matrix; required
-//   - SamplerType: how values between elements are found; required
+//   - TransformType: meaning of loc: an affine matrix; required
+//   - SamplerType: interpolation between elements; required
 //   - CudnnOff: accepted for compatibility, without effect
 func SpatialTransformer(data, loc *Array, p SpatialTransformerParams) *Array {
 	return apply1(opSpatialTransformer, p, data, loc)

@@ -8,20 +8,21 @@ import (
 
 // AdaptiveAvgPooling2DParams configures AdaptiveAvgPooling2D.
 type AdaptiveAvgPooling2DParams struct {
-	OutputSize []int `op:"output_size" doc:"height and width of the output; one number stands for both, none for 1"`
+	OutputSize []int `op:"output_size" doc:"height and width of the output; one number is used for both, no number means 1"`
 }
 
-// AdaptiveAvgPooling2D and its gradient, which reads the shape of the data alone.
+// AdaptiveAvgPooling2D and its gradient, which reads only the shape of the data.
 var (
 	AdaptiveAvgPooling2D = op.Declare[AdaptiveAvgPooling2DParams]("_contrib_AdaptiveAvgPooling2D")
-	adaptiveGrad         = op.Declare[AdaptiveAvgPooling2DParams]("_backward_contrib_AdaptiveAvgPooling2D")
+	adaptiveGrad         = op.Declare[AdaptiveAvgPooling2DParams](
+		"_backward_contrib_AdaptiveAvgPooling2D")
 )
 
 func init() {
 	AdaptiveAvgPooling2D.Define(op.Spec[AdaptiveAvgPooling2DParams]{
 		Traits: op.Traits{
 			GoName: "AdaptiveAvgPooling2D",
-			Doc: `AdaptiveAvgPooling2D averages data of shape (n, c, h, w) over windows chosen for an output of a given size.
+			Doc: `AdaptiveAvgPooling2D averages data of shape (n, c, h, w) over windows for an output of a given size.
 
 Element i of m along an axis of n elements is the average from floor(i·n/m) up to ceil((i+1)·n/m).`,
 			Kind: op.Pooling,
@@ -71,8 +72,8 @@ func inferAdaptive(p AdaptiveAvgPooling2DParams, in, out []dtype.Shape) error {
 	return inferPlanes(&in[0], &out[0], h, w)
 }
 
-// inferPlanes infers the shapes of feature maps that keep images and channels and get planes of
-// height h and width w, -1 where unknown.
+// inferPlanes infers the shapes of feature maps and of an output with the same images and channels
+// and planes of height h and width w, -1 if unknown.
 func inferPlanes(data, output *dtype.Shape, h, w int) error {
 	if err := op.Require("data", data, image()); err != nil {
 		return err
@@ -84,8 +85,8 @@ func inferPlanes(data, output *dtype.Shape, h, w int) error {
 	return nil
 }
 
-// eachAverage visits the windows of all planes: element i of the output averages the given window
-// of the plane that begins at first; count is how many elements the window has.
+// eachAverage calls f for the windows of all planes: element i of the output is the average of the
+// given window of the plane that begins at first; count is the number of elements of the window.
 func eachAverage(data, out dtype.Shape, f func(i, first int, w window, count int)) {
 	h, w := out[2], out[3]
 	for i := range out.Size() {

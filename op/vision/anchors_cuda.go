@@ -11,7 +11,7 @@ import (
 	"gomx/op/attach"
 )
 
-// detectArgs, targetArgs and proposeArgs are parameters of the kernels in boxes.cu that treat anchors.
+// detectArgs, targetArgs and proposeArgs are parameters of the kernels for anchors in boxes.cu.
 type (
 	detectArgs struct {
 		out, probs, locs, anchors, rows, score, order, list unsafe.Pointer
@@ -40,7 +40,7 @@ type (
 	}
 )
 
-// narrowed are four parameters as kernels take them.
+// narrowed returns four parameters, rounded to float32, for a kernel.
 func narrowed(list []float64) (v [4]float64) {
 	for i := range v {
 		v[i] = narrow[float64](list[i])
@@ -48,7 +48,7 @@ func narrowed(list []float64) (v [4]float64) {
 	return v
 }
 
-// wide is the size of the type that computes for elements of a type.
+// wide returns the size in bytes of the arithmetic type of an element type.
 func wide(t dtype.Type) int { return max(t.Size(), 4) }
 
 func detectCUDA(p MultiBoxDetectionParams, a *op.Args) (*op.Prepared, error) {
@@ -103,7 +103,7 @@ func targetCUDA(p MultiBoxTargetParams, a *op.Args) (*op.Prepared, error) {
 		k.iou, k.score, k.state, k.match = s.Take(anchors*k.rows*wide(t)), s.Take(8*anchors), s.Take(8*anchors), s.Take(8*anchors)
 		k.most, k.taken = s.Take(8*k.images), s.Take(k.images*k.rows)
 		for i, out := range []*unsafe.Pointer{&k.loc, &k.mask, &k.cls} {
-			*out = s.Take(a.Out[i].Bytes) // where nobody wants it
+			*out = s.Take(a.Out[i].Bytes) // the output is not requested
 		}
 		return k, s.Take(sorted.Scratch())
 	}

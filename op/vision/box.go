@@ -8,7 +8,7 @@ import (
 
 // BoxIoUParams configures BoxIoU.
 type BoxIoUParams struct {
-	Format string `op:"format" default:"corner" enum:"corner|center" doc:"what the four numbers of a box are"`
+	Format string `op:"format" default:"corner" enum:"corner|center" doc:"meaning of the four numbers of a box"`
 }
 
 // BoxIoU compares boxes.
@@ -18,10 +18,10 @@ func init() {
 	BoxIoU.Define(op.Spec[BoxIoUParams]{
 		Traits: op.Traits{
 			GoName: "BoxIoU",
-			Doc: `BoxIoU is the area of the intersection of two boxes over that of their union, for all pairs.
+			Doc: `BoxIoU computes the area of the intersection over the area of the union, for all pairs of boxes.
 
-lhs has shape (a..., 4), rhs (b..., 4), the output (a..., b...). Boxes that do not meet give 0. No
-gradient flows.`,
+lhs has shape (a..., 4), rhs (b..., 4), the output (a..., b...). Disjoint boxes give 0. There is no
+gradient.`,
 		},
 		Inputs:    prim.Inputs[BoxIoUParams]("lhs", "rhs"),
 		Infer:     inferPairs,
@@ -66,7 +66,7 @@ func inferPairs(_ BoxIoUParams, in, out []dtype.Shape) error {
 	return fromPairs("rhs", &in[1], out[0], len(l)-1, len(out[0]))
 }
 
-// fromPairs tells one side its shape: axes [lo, hi) of the output and four numbers.
+// fromPairs merges the shape of one input: axes [lo, hi) of the output, and four numbers.
 func fromPairs(name string, s *dtype.Shape, out dtype.Shape, lo, hi int) error {
 	if lo < 0 || hi > len(out) || lo >= hi {
 		return op.Errorf("output", "shape %v has too few axes for all pairs of lhs and rhs", out)
@@ -74,10 +74,10 @@ func fromPairs(name string, s *dtype.Shape, out dtype.Shape, lo, hi int) error {
 	return op.Require(name, s, append(out[lo:hi].Clone(), 4))
 }
 
-// box is a rectangle with its area, 0 for one whose sides are exchanged.
+// box is a rectangle with its area, 0 if opposite sides are exchanged.
 type box[T float] struct{ left, top, right, bottom, area T }
 
-// newBox reads four numbers.
+// newBox returns the box with the given four numbers.
 func newBox[T float](format string, v []T) box[T] {
 	b, w, h := box[T]{left: v[0], top: v[1], right: v[2], bottom: v[3]}, v[2]-v[0], v[3]-v[1]
 	if format == "center" {
@@ -90,10 +90,10 @@ func newBox[T float](format string, v []T) box[T] {
 	return b
 }
 
-// signed is the product of the sides, below 0 when one of them is exchanged.
+// signed returns the product of width and height, which may be negative.
 func (b box[T]) signed() T { return (b.right - b.left) * (b.bottom - b.top) }
 
-// intersection is the area that two boxes share.
+// intersection returns the area of the intersection of two boxes.
 func intersection[T float](a, b box[T]) T {
 	w, h := min(a.right, b.right)-max(a.left, b.left), min(a.bottom, b.bottom)-max(a.top, b.top)
 	return max(w, 0) * max(h, 0)

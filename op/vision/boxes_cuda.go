@@ -36,10 +36,10 @@ type (
 	}
 )
 
-// listed is the most numbers that lists in kernels have.
+// listed is the largest number of elements of lists in kernels.
 const listed = 32
 
-// double is an operand of doubles.
+// double returns t as an operand of doubles.
 func double(p unsafe.Pointer) attach.Any { return attach.Any{Data: p, Type: cuda.Code(dtype.Float64)} }
 
 func nmsCUDA(p BoxNMSParams, a *op.Args) (*op.Prepared, error) {

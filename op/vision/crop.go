@@ -12,12 +12,12 @@ import (
 // CropParams configures Crop.
 type CropParams struct {
 	NumArgs    int   `op:"num_args,auto" max:"16384" doc:"number of inputs"`
-	Offset     []int `op:"offset" default:"(0, 0)" doc:"first row and column that is kept"`
-	HW         []int `op:"h_w" default:"(0, 0)" doc:"height and width that are kept, for one input"`
-	CenterCrop bool  `op:"center_crop" doc:"keep the middle; offset is not read"`
+	Offset     []int `op:"offset" default:"(0, 0)" doc:"first row and column of the output in data"`
+	HW         []int `op:"h_w" default:"(0, 0)" doc:"height and width of the output, for one input"`
+	CenterCrop bool  `op:"center_crop" doc:"take the middle of data; offset is ignored"`
 }
 
-// Crop and its gradient, which reads the shape of the data alone.
+// Crop and its gradient, which reads only the shape of the data.
 var (
 	Crop     = op.Declare[CropParams]("Crop")
 	cropGrad = op.Declare[CropParams]("_backward_Crop")
@@ -84,10 +84,10 @@ func cropInputs(n int) []op.Input {
 	return list
 }
 
-// firstType infers one type for the first input and all outputs; other inputs may have any.
+// firstType infers one type for the first input and all outputs; other inputs may have any type.
 func firstType[P any](p P, in, out []dtype.Type) error { return op.SameType(p, in[:1], out) }
 
-// offset returns the first row and column that is kept.
+// offset returns the first row and column of the output in data.
 func (p CropParams) offset(data, kept dtype.Shape) (y, x int) {
 	if p.CenterCrop {
 		return (data[2] - kept[2]) / 2, (data[3] - kept[3]) / 2
@@ -95,7 +95,7 @@ func (p CropParams) offset(data, kept dtype.Shape) (y, x int) {
 	return p.Offset[0], p.Offset[1]
 }
 
-// window views the rectangle of t that is kept.
+// window returns a view of the rectangle of t that is the output.
 func (p CropParams) window(t op.Tensor, kept dtype.Shape) loop.View {
 	v := loop.Dense(t)
 	y, x := p.offset(t.Shape, kept)
@@ -132,10 +132,11 @@ func inferCrop(p CropParams, in, out []dtype.Shape) error {
 	return p.fits(in[0], out[0])
 }
 
-// fits checks that what is kept lies within data, as far as extents are known.
+// fits returns an error if the output exceeds data, as far as extents are known.
 func (p CropParams) fits(data, kept dtype.Shape) error {
 	if len(p.Offset) != 2 || p.Offset[0] < 0 || p.Offset[1] < 0 {
-		return op.Errorf("offset", "%v, want a row and a column of at least 0", dtype.Shape(p.Offset))
+		return op.Errorf("offset", "%v, want a row and a column of at least 0",
+			dtype.Shape(p.Offset))
 	}
 	for a := 2; a < 4; a++ {
 		n, k := data[a], kept[a]
@@ -146,7 +147,8 @@ func (p CropParams) fits(data, kept dtype.Shape) error {
 			return op.Errorf("arg0", "shape %v is smaller than what shall be kept, %v", data, kept)
 		}
 		if off := p.Offset[a-2]; !p.CenterCrop && off > n-k {
-			return op.Errorf("offset", "%v, want at most what data %v has more than is kept, %v", dtype.Shape(p.Offset), data, kept)
+			return op.Errorf("offset", "%v, want at most what data %v has more than is kept, %v",
+				dtype.Shape(p.Offset), data, kept)
 		}
 	}
 	return nil

@@ -11,7 +11,7 @@ type BlockParams struct {
 	BlockSize int `op:"block_size,required" min:"1" max:"65536" doc:"height and width of the blocks"`
 }
 
-// DepthToSpace and SpaceToDepth exchange channels and blocks of positions.
+// DepthToSpace and SpaceToDepth convert between channels and blocks of positions.
 var (
 	DepthToSpace = op.Declare[BlockParams]("depth_to_space")
 	SpaceToDepth = op.Declare[BlockParams]("space_to_depth")
@@ -20,7 +20,7 @@ var (
 func init() {
 	DepthToSpace.Define(op.Spec[BlockParams]{
 		Traits: op.Traits{
-			Doc: `DepthToSpace makes blocks of positions out of channels.
+			Doc: `DepthToSpace rearranges channels into blocks of positions.
 
 Data of shape (n, b·b·c, h, w) becomes (n, c, h·b, w·b): channel (i·b + j)·c + k of a position is
 row i, column j of its block in channel k.`,
@@ -28,7 +28,10 @@ row i, column j of its block in channel k.`,
 		Infer: func(p BlockParams, in, out []dtype.Shape) error {
 			return inferBlocks(p, [2]string{"data", "output"}, &in[0], &out[0])
 		},
-		Grad: func(g *op.Grad, p BlockParams) []op.Entry { return []op.Entry{SpaceToDepth.Apply(p, g.Head(0))} },
+		Grad: func(g *op.Grad, p BlockParams) []op.Entry {
+			return []op.Entry{SpaceToDepth.Apply(p,
+				g.Head(0))}
+		},
 		Ref: func(p BlockParams, c *op.Call) error {
 			shape, deep, wide := p.views(c.In[0], c.Out[0])
 			loop.Copy(shape, wide, deep)
@@ -37,14 +40,17 @@ row i, column j of its block in channel k.`,
 	})
 	SpaceToDepth.Define(op.Spec[BlockParams]{
 		Traits: op.Traits{
-			Doc: `SpaceToDepth makes channels out of blocks of positions, the inverse of DepthToSpace.
+			Doc: `SpaceToDepth rearranges blocks of positions into channels, the inverse of DepthToSpace.
 
 Data of shape (n, c, h·b, w·b) becomes (n, b·b·c, h, w).`,
 		},
 		Infer: func(p BlockParams, in, out []dtype.Shape) error {
 			return inferBlocks(p, [2]string{"output", "data"}, &out[0], &in[0])
 		},
-		Grad: func(g *op.Grad, p BlockParams) []op.Entry { return []op.Entry{DepthToSpace.Apply(p, g.Head(0))} },
+		Grad: func(g *op.Grad, p BlockParams) []op.Entry {
+			return []op.Entry{DepthToSpace.Apply(p,
+				g.Head(0))}
+		},
 		Ref: func(p BlockParams, c *op.Call) error {
 			shape, deep, wide := p.views(c.Out[0], c.In[0])
 			loop.Copy(shape, deep, wide)
@@ -71,13 +77,15 @@ func inferBlocks(p BlockParams, names [2]string, deep, wide *dtype.Shape) error 
 	if !okH || !okW {
 		return op.Errorf(names[1], "shape %v, want planes of blocks of %d·%d", *wide, b, b)
 	}
-	if err := op.Require(names[1], wide, dtype.Shape{(*deep)[0], c, times((*deep)[2], b), times((*deep)[3], b)}); err != nil {
+	if err := op.Require(names[1], wide, dtype.Shape{(*deep)[0], c, times((*deep)[2], b),
+		times((*deep)[3], b)}); err != nil {
 		return err
 	}
 	return op.Require(names[0], deep, dtype.Shape{(*wide)[0], times((*wide)[1], b*b), h, w})
 }
 
-// views views both sides with the axes (n, c, h, i, w, j), i and j within a block.
+// views returns both arrays as views with the axes (n, c, h, i, w, j), where i and j are positions
+// in a block.
 func (p BlockParams) views(deep, wide op.Tensor) (dtype.Shape, loop.View, loop.View) {
 	b, s := p.BlockSize, deep.Shape
 	shape := dtype.Shape{s[0], s[1] / (b * b), s[2], b, s[3], b}

@@ -11,28 +11,28 @@ import (
 
 // MultiBoxDetectionParams configures MultiBoxDetection.
 type MultiBoxDetectionParams struct {
-	NoClip        bool            `op:"clip,not" doc:"leave boxes that reach over the border of the image"`
-	Threshold     op.Opt[float64] `op:"threshold" default:"0.01" doc:"probability that a detection must reach"`
+	NoClip        bool            `op:"clip,not" doc:"do not clip boxes at the border of the image"`
+	Threshold     op.Opt[float64] `op:"threshold" default:"0.01" doc:"least probability of a detection"`
 	BackgroundID  int             `op:"background_id" doc:"accepted for compatibility, the background is class 0"`
-	NMSThreshold  op.Opt[float64] `op:"nms_threshold" default:"0.5" doc:"overlap from which the less probable box is suppressed; outside of (0, 1]: nothing is sorted or suppressed"`
+	NMSThreshold  op.Opt[float64] `op:"nms_threshold" default:"0.5" doc:"least overlap at which the less probable box is suppressed; outside (0, 1]: no sorting, no suppression"`
 	ForceSuppress bool            `op:"force_suppress" doc:"compare boxes of different classes too"`
-	Variances     []float64       `op:"variances" default:"(0.1, 0.1, 0.2, 0.2)" doc:"what predictions of x, y, width and height are multiplied by"`
-	NMSTopK       op.Opt[int]     `op:"nms_topk" default:"-1" doc:"how many detections of the highest probability take part; 0 or less: all"`
+	Variances     []float64       `op:"variances" default:"(0.1, 0.1, 0.2, 0.2)" doc:"factors of the predictions of x, y, width and height"`
+	NMSTopK       op.Opt[int]     `op:"nms_topk" default:"-1" doc:"number of detections with the highest probability that are used; 0 or less: all"`
 }
 
-// MultiBoxDetection turns predictions into detections.
+// MultiBoxDetection converts predictions to detections.
 var MultiBoxDetection = op.Declare[MultiBoxDetectionParams]("_contrib_MultiBoxDetection")
 
 func init() {
 	MultiBoxDetection.Define(op.Spec[MultiBoxDetectionParams]{
 		Traits: op.Traits{
 			GoName: "MultiBoxDetection",
-			Doc: `MultiBoxDetection turns what was predicted for anchors into detections (Liu et al. 2016).
+			Doc: `MultiBoxDetection converts predictions for anchors to detections (Liu et al. 2016).
 
-cls_prob has shape (n, classes, a) with the background as class 0, loc_pred (n, 4·a), anchor (1, a, 4).
-The output has shape (n, a, 6): rows (class - 1, probability, left, top, right, bottom), the most
-probable first. Class -1 marks rows that are no detections: those that were suppressed keep their
-other numbers, rows behind the last detection are -1 throughout. No gradient flows.`,
+cls_prob has shape (n, classes, a) with the background as class 0, loc_pred (n, 4·a), anchor
+(1, a, 4). The output has shape (n, a, 6): rows (class - 1, probability, left, top, right, bottom),
+the most probable first. Rows with class -1 are not detections: suppressed detections keep their
+other numbers, rows behind the last detection are all -1. There is no gradient.`,
 			Aliases:   []string{"_npx_multibox_detection"},
 			Precision: op.Wide,
 		},
@@ -51,7 +51,8 @@ func inferDetection(p MultiBoxDetectionParams, in, out []dtype.Shape) error {
 	n := meet(extent(in[0], 0), extent(in[1], 0), extent(out[0], 0))
 	a := meet(extent(in[0], 2), extent(in[2], 1), extent(out[0], 1), quarter(extent(in[1], 1)))
 	for i, want := range []dtype.Shape{{n, -1, a}, {n, times(a, 4)}, {1, a, 4}} {
-		if err := op.Require([]string{"cls_prob", "loc_pred", "anchor"}[i], &in[i], want); err != nil {
+		if err := op.Require([]string{"cls_prob", "loc_pred", "anchor"}[i], &in[i],
+			want); err != nil {
 			return err
 		}
 	}
@@ -93,8 +94,8 @@ func detect[T float](p MultiBoxDetectionParams, c *op.Call) error {
 	return nil
 }
 
-// likely returns the most probable class but the background, 0 when there is none, and its
-// probability; values are stride apart.
+// likely returns the most probable class except the background, 0 if there is none, and its
+// probability; values are stride elements apart.
 func likely[T float](probs []T, classes, stride int) (class int, prob T) {
 	prob = -1
 	for k := 1; k < classes; k++ {
@@ -105,7 +106,7 @@ func likely[T float](probs []T, classes, stride int) (class int, prob T) {
 	return class, prob
 }
 
-// decode writes the box that loc moves an anchor to.
+// decode writes the box that results from anchor and the prediction loc.
 func decode[T float](p MultiBoxDetectionParams, dst, anchor, loc []T) {
 	for axis := range 2 {
 		size, middle := anchor[2+axis]-anchor[axis], (anchor[axis]+anchor[2+axis])/2
@@ -120,12 +121,13 @@ func decode[T float](p MultiBoxDetectionParams, dst, anchor, loc []T) {
 	}
 }
 
-// rank sorts detections by probability and marks those as suppressed that overlap with a better one.
+// rank sorts detections by probability and marks the ones that overlap with a better one as
+// suppressed.
 func rank[T float](p MultiBoxDetectionParams, list []detection[T]) []detection[T] {
 	sorted := slices.Clone(list)
 	slices.SortStableFunc(sorted, func(a, b detection[T]) int { return descending(a[1], b[1]) })
 	if most := p.NMSTopK.Value(); most > 0 && most < len(list) {
-		// What does not take part stays as it was, at its place before sorting.
+		// Detections that are not used keep their positions from before the sorting.
 		for i := most; i < len(list); i++ {
 			sorted[i] = list[i]
 			sorted[i][0] = -1
@@ -135,7 +137,8 @@ func rank[T float](p MultiBoxDetectionParams, list []detection[T]) []detection[T
 		a := &sorted[i]
 		for j := i + 1; j < len(sorted) && a[0] >= 0; j++ {
 			b := &sorted[j]
-			if b[0] >= 0 && (p.ForceSuppress || a[0] == b[0]) && overlap(a[2:], b[2:]) >= narrow[T](p.NMSThreshold.Value()) {
+			if b[0] >= 0 && (p.ForceSuppress || a[0] == b[0]) &&
+				overlap(a[2:], b[2:]) >= narrow[T](p.NMSThreshold.Value()) {
 				b[0] = -1
 			}
 		}
@@ -143,7 +146,7 @@ func rank[T float](p MultiBoxDetectionParams, list []detection[T]) []detection[T
 	return sorted
 }
 
-// overlap is intersection over union of two boxes by corners, 0 for empty unions.
+// overlap returns intersection over union of two boxes by corners, 0 for an empty union.
 func overlap[T float](a, b []T) T {
 	x, y := newBox("corner", a), newBox("corner", b)
 	inter := intersection(x, y)

@@ -8,7 +8,7 @@ import (
 
 // GridGeneratorParams configures GridGenerator.
 type GridGeneratorParams struct {
-	TransformType string `op:"transform_type,required" enum:"affine|warp" doc:"what data is: an affine matrix or a displacement of every position"`
+	TransformType string `op:"transform_type,required" enum:"affine|warp" doc:"meaning of data: an affine matrix, or a displacement of every position"`
 	TargetShape   []int  `op:"target_shape" default:"(0, 0)" doc:"height and width of the grid, for affine"`
 }
 
@@ -21,12 +21,12 @@ var (
 func init() {
 	GridGenerator.Define(op.Spec[GridGeneratorParams]{
 		Traits: op.Traits{
-			Doc: `GridGenerator makes the grid of points that BilinearSampler reads at.
+			Doc: `GridGenerator makes the grid of points at which BilinearSampler reads.
 
 The output has shape (n, 2, h, w): the coordinates x and y of every point, from -1 to 1 over the
 image. affine: data of shape (n, 6) holds a matrix of two rows and three columns per image, which is
 applied to (x, y, 1) of each position of the target. warp: data of shape (n, 2, h, w) is added to
-the positions, in elements of the image. Axes of one position have no coordinates: they give NaN.`,
+the positions, in elements of the image. The coordinates along an axis of one position are NaN.`,
 		},
 		Infer:     inferGrid,
 		InferType: op.FloatType[GridGeneratorParams],
@@ -47,14 +47,16 @@ the positions, in elements of the image. Axes of one position have no coordinate
 	})
 }
 
-// gridSecond applies the generator to the gradient: without its constant part, which the affine one does not have.
+// gridSecond applies the generator, without its constant part, to the gradient. The affine
+// generator has no constant part.
 func gridSecond(g *op.Grad, p GridGeneratorParams) []op.Entry {
 	h, none := g.Head(0), op.NoParams{}
 	if p.TransformType == "affine" {
 		return []op.Entry{GridGenerator.Apply(p, h)}
 	}
 	at := func(x op.Entry) op.Entry { return GridGenerator.Apply(p, x) }
-	factor := prim.ElemwiseSub.Apply(none, at(prim.OnesLike.Apply(none, h)), at(prim.ZerosLike.Apply(none, h)))
+	factor := prim.ElemwiseSub.Apply(none, at(prim.OnesLike.Apply(none, h)),
+		at(prim.ZerosLike.Apply(none, h)))
 	return []op.Entry{prim.ElemwiseMul.Apply(none, h, factor)}
 }
 
@@ -80,11 +82,11 @@ func inferGrid(p GridGeneratorParams, in, out []dtype.Shape) error {
 	return nil
 }
 
-// coordinate is the place of position i of n between -1 and 1.
+// coordinate returns the coordinate, -1 to 1, of position i of n.
 func coordinate[T float](i, n int) T { return T(-1 + 2*float64(i)/float64(n-1)) }
 
-// eachPoint visits the points of grids of a shape with their coordinates in the target; i is the
-// element of x, that of y is one plane further.
+// eachPoint calls f for the points of grids of a shape with their coordinates in the target; i is
+// the index of x, and y is one plane further.
 func eachPoint[T float](grid dtype.Shape, f func(image, i int, x, y T)) {
 	h, w := grid[2], grid[3]
 	for n := range grid[0] {

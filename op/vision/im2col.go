@@ -25,7 +25,7 @@ type Col2ImParams struct {
 	Pad        []int `op:"pad" doc:"extent added on both sides, 0 by default"`
 }
 
-// Im2Col and Col2Im go from images to patches and back. The gradient of Im2Col reads the shape of
+// Im2Col and Col2Im convert images to patches and back. The gradient of Im2Col reads the shape of
 // the data.
 var (
 	Im2Col     = op.Declare[Im2ColParams]("im2col")
@@ -37,10 +37,10 @@ func init() {
 	Im2Col.Define(op.Spec[Im2ColParams]{
 		Traits: op.Traits{
 			GoName: "Im2Col",
-			Doc: `Im2Col copies the patches that a convolution looks at into columns.
+			Doc: `Im2Col copies the patches that a convolution reads to columns.
 
-Data has shape (n, c, [d,] [h,] w), the output (n, c·k, p): k elements of a patch, p patches. Elements
-in the padding are 0. The product of a convolution's weight with the columns is its output.`,
+Data has shape (n, c, [d,] [h,] w), the output (n, c·k, p): k elements of a patch, p patches.
+Elements in the padding are 0. The product of a convolution's weight with the columns is its output.`,
 		},
 		Infer: func(p Im2ColParams, in, out []dtype.Shape) error {
 			return inferPatches(p, [2]string{"data", "output"}, &in[0], &out[0])
@@ -54,16 +54,18 @@ in the padding are 0. The product of a convolution's weight with the columns is 
 	Col2Im.Define(op.Spec[Col2ImParams]{
 		Traits: op.Traits{
 			GoName: "Col2Im",
-			Doc: `Col2Im adds columns up to an image, each at the place that Im2Col takes it from.
+			Doc: `Col2Im adds up columns to an image: each element at the position from which Im2Col copies it.
 
 Data has shape (n, c·k, p), the output (n, c, [d,] [h,] w). It is the gradient of Im2Col, not its
-inverse: elements that several patches share get the sum.`,
+inverse: elements in several patches get the sum.`,
 		},
 		Infer: func(p Col2ImParams, in, out []dtype.Shape) error {
 			if len(p.OutputSize) != len(p.Kernel) {
-				return op.Errorf("output_size", "%v, want one number for each of kernel %v", dtype.Shape(p.OutputSize), dtype.Shape(p.Kernel))
+				return op.Errorf("output_size", "%v, want one number for each of kernel %v",
+					dtype.Shape(p.OutputSize), dtype.Shape(p.Kernel))
 			}
-			if err := op.Require("output", &out[0], append(dtype.Shape{-1, -1}, p.OutputSize...)); err != nil {
+			if err := op.Require("output", &out[0], append(dtype.Shape{-1, -1},
+				p.OutputSize...)); err != nil {
 				return err
 			}
 			return inferPatches(p.patches(), [2]string{"output", "data"}, &out[0], &in[0])
@@ -88,8 +90,11 @@ inverse: elements that several patches share get the sum.`,
 			return nil
 		},
 		InferType: op.FloatType[Im2ColParams],
-		Grad:      prim.Adjoint(func(_ *op.Grad, p Im2ColParams, h op.Entry) op.Entry { return Im2Col.Apply(p, h) }),
-		Ref:       inType(addColumns[float32], addColumns[float64]),
+		Grad: prim.Adjoint(func(_ *op.Grad, p Im2ColParams,
+			h op.Entry) op.Entry {
+			return Im2Col.Apply(p, h)
+		}),
+		Ref: inType(addColumns[float32], addColumns[float64]),
 	})
 }
 
@@ -97,7 +102,7 @@ func (p Col2ImParams) patches() Im2ColParams {
 	return Im2ColParams{Kernel: p.Kernel, Stride: p.Stride, Dilate: p.Dilate, Pad: p.Pad}
 }
 
-// check checks the number and the bounds of the numbers.
+// check checks the length and the bounds of the lists of parameters.
 func (p Im2ColParams) check() error {
 	n := len(p.Kernel)
 	if n < 1 || n > 3 {
@@ -107,16 +112,19 @@ func (p Im2ColParams) check() error {
 		name  string
 		list  []int
 		least int
-	}{{"kernel", p.Kernel, 1}, {"stride", p.Stride, 1}, {"dilate", p.Dilate, 1}, {"pad", p.Pad, 0}} {
+	}{{"kernel", p.Kernel, 1}, {"stride", p.Stride, 1}, {"dilate", p.Dilate, 1},
+		{"pad", p.Pad, 0}} {
 		const most = 1 << 20
-		if len(a.list) != 0 && (len(a.list) != n || slices.Min(a.list) < a.least || slices.Max(a.list) > most) {
-			return op.Errorf(a.name, "%v, want %d numbers from %d to %d", dtype.Shape(a.list), n, a.least, most)
+		if len(a.list) != 0 && (len(a.list) != n || slices.Min(a.list) < a.least ||
+			slices.Max(a.list) > most) {
+			return op.Errorf(a.name, "%v, want %d numbers from %d to %d", dtype.Shape(a.list), n,
+				a.least, most)
 		}
 	}
 	return nil
 }
 
-// at returns list[i], def when the list is empty.
+// at returns list[i], or def if the list is empty.
 func at(list []int, i, def int) int {
 	if len(list) == 0 {
 		return def
@@ -131,12 +139,13 @@ func (p Im2ColParams) positions(i, n int) (int, error) {
 	}
 	size, padded := (p.Kernel[i]-1)*at(p.Dilate, i, 1)+1, n+2*at(p.Pad, i, 0)
 	if padded < size {
-		return 0, op.Errorf("kernel", "%v covers %d elements of spatial axis %d, which has %d with padding", dtype.Shape(p.Kernel), size, i, padded)
+		return 0, op.Errorf("kernel", "%v covers %d elements of spatial axis %d, which has %d "+
+			"with padding", dtype.Shape(p.Kernel), size, i, padded)
 	}
 	return (padded-size)/at(p.Stride, i, 1) + 1, nil
 }
 
-// volume is the number of elements of a patch.
+// volume returns the number of elements of a patch.
 func (p Im2ColParams) volume() int {
 	n := 1
 	for _, k := range p.Kernel {
@@ -156,7 +165,8 @@ func inferPatches(p Im2ColParams, names [2]string, image, columns *dtype.Shape) 
 	want := slices.Repeat(dtype.Shape{-1}, len(p.Kernel)+2)
 	channels, ok := over((*columns)[1], p.volume())
 	if !ok {
-		return op.Errorf(names[1], "shape %v, want a multiple of the %d elements of a patch", *columns, p.volume())
+		return op.Errorf(names[1], "shape %v, want a multiple of the %d elements of a patch",
+			*columns, p.volume())
 	}
 	want[0], want[1] = (*columns)[0], channels
 	if err := op.Require(names[0], image, want); err != nil {
@@ -173,11 +183,12 @@ func inferPatches(p Im2ColParams, names [2]string, image, columns *dtype.Shape) 
 			break
 		}
 	}
-	return op.Require(names[1], columns, dtype.Shape{(*image)[0], times((*image)[1], p.volume()), count})
+	return op.Require(names[1], columns, dtype.Shape{(*image)[0], times((*image)[1], p.volume()),
+		count})
 }
 
-// eachPatch visits the elements of all patches: the element of the columns and that of the image,
-// -1 in the padding. Axes that p does not have are led by axes of extent one.
+// eachPatch calls f for the elements of all patches with the index in the columns and the index in
+// the image, -1 in the padding. Missing leading axes of p have extent one.
 func eachPatch(p Im2ColParams, image dtype.Shape, f func(column, image int)) {
 	var in, out, kernel, stride, dilate, pad [3]int
 	lead := 3 - len(p.Kernel)

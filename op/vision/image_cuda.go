@@ -12,7 +12,8 @@ import (
 	"gomx/op/loop"
 )
 
-// cutCUDA reads the window of a larger array, pasteCUDA writes into that of zeros.
+// cutCUDA prepares a copy from a window of a larger array, pasteCUDA a copy into a window of an
+// array of zeros.
 func cutCUDA[P any](window func(p P, t op.Tensor, kept dtype.Shape) loop.View) op.Prepare[P] {
 	return attach.CUDAMoves(func(p P, c *op.Call, m *attach.Moves) error {
 		m.Copy(c.Out[0].Shape, loop.Dense(c.Out[0]), window(p, c.In[0], c.Out[0].Shape))
@@ -41,7 +42,7 @@ type (
 	}
 )
 
-// pixelsCUDA moves between images of shape s, channels last, and feature maps.
+// pixelsCUDA prepares a conversion between images of shape s, channels last, and feature maps.
 func pixelsCUDA(name string, s dtype.Shape) (*op.Prepared, error) {
 	r := len(s)
 	k := pixelArgs{n: s.Size(), channels: s[r-1], plane: s[r-3] * s[r-2]}
@@ -51,7 +52,7 @@ func pixelsCUDA(name string, s dtype.Shape) (*op.Prepared, error) {
 	})
 }
 
-// scaleCUDA computes (x - shift) / std per channel.
+// scaleCUDA prepares (x - shift) / std per channel.
 func (p ImageNormalizeParams) scaleCUDA(a *op.Args, shift []float64) (*op.Prepared, error) {
 	s := a.In[0].Shape
 	r := len(s)
@@ -75,7 +76,7 @@ type patchArgs struct {
 	columns                int
 }
 
-// patchesCUDA moves between images and their columns, image by image.
+// patchesCUDA prepares a conversion between images and their columns, image by image.
 func (p Im2ColParams) patchesCUDA(name string, image op.Desc, columns dtype.Shape) (*op.Prepared, error) {
 	if !cuda.Serves("conv", image.DType) {
 		return nil, op.ErrUnsupported

@@ -9,13 +9,13 @@ import (
 
 // ImageCropParams configures ImageCrop.
 type ImageCropParams struct {
-	X      int `op:"x,required" min:"0" doc:"first column that is kept"`
-	Y      int `op:"y,required" min:"0" doc:"first row"`
-	Width  int `op:"width,required" min:"1" doc:"number of columns"`
-	Height int `op:"height,required" min:"1" doc:"number of rows"`
+	X      int `op:"x,required" min:"0" doc:"first column of the output in data"`
+	Y      int `op:"y,required" min:"0" doc:"first row of the output in data"`
+	Width  int `op:"width,required" min:"1" doc:"width of the output"`
+	Height int `op:"height,required" min:"1" doc:"height of the output"`
 }
 
-// ImageCrop and its gradient, which reads the shape of the data alone.
+// ImageCrop and its gradient, which reads only the shape of the data.
 var (
 	ImageCrop     = op.Declare[ImageCropParams]("_image_crop")
 	imageCropGrad = op.Declare[ImageCropParams]("_backward_image_crop")
@@ -59,7 +59,7 @@ func init() {
 	})
 }
 
-// window views the rectangle of t that is kept.
+// window returns a view of the rectangle of t that is the output.
 func (p ImageCropParams) window(t op.Tensor) loop.View {
 	v := loop.Dense(t)
 	row := len(t.Shape) - 3
@@ -67,7 +67,7 @@ func (p ImageCropParams) window(t op.Tensor) loop.View {
 	return v
 }
 
-// resized is the shape of images like s, of a rank, with another height and width.
+// resized returns the shape s of images, of the given rank, with another height and width.
 func resized(s dtype.Shape, rank, h, w int) dtype.Shape {
 	if s = s.Clone(); len(s) != rank {
 		s = image()[:rank]
@@ -96,10 +96,12 @@ func inferImageCrop(p ImageCropParams, in, out []dtype.Shape) error {
 		return op.Errorf("data", "shape %v, want 1 or 3 channels", s)
 	}
 	if w := s[rank-2]; w != -1 && p.X+p.Width > w {
-		return op.Errorf("width", "%d from column %d on, want at most what data %v has", p.Width, p.X, s)
+		return op.Errorf("width", "%d from column %d on, want at most what data %v has", p.Width,
+			p.X, s)
 	}
 	if h := s[rank-3]; h != -1 && p.Y+p.Height > h {
-		return op.Errorf("height", "%d from row %d on, want at most what data %v has", p.Height, p.Y, s)
+		return op.Errorf("height", "%d from row %d on, want at most what data %v has", p.Height,
+			p.Y, s)
 	}
 	return nil
 }

@@ -9,11 +9,11 @@ import (
 
 // ImageNormalizeParams configures ImageNormalize.
 type ImageNormalizeParams struct {
-	Mean []float64 `op:"mean" default:"(0, 0, 0, 0)" doc:"what is subtracted: one number per channel, or one for all"`
-	Std  []float64 `op:"std" default:"(1, 1, 1, 1)" doc:"what is divided by afterwards"`
+	Mean []float64 `op:"mean" default:"(0, 0, 0, 0)" doc:"subtracted from data: one number per channel, or one for all"`
+	Std  []float64 `op:"std" default:"(1, 1, 1, 1)" doc:"divisor after the subtraction: one number per channel, or one for all"`
 }
 
-// ImageToTensor and ImageNormalize prepare decoded images, with their gradients.
+// ImageToTensor and ImageNormalize, which prepare decoded images, and their gradients.
 var (
 	ImageToTensor      = op.Declare[op.NoParams]("_image_to_tensor")
 	ImageNormalize     = op.Declare[ImageNormalizeParams]("_image_normalize")
@@ -24,7 +24,7 @@ var (
 func init() {
 	ImageToTensor.Define(op.Spec[op.NoParams]{
 		Traits: op.Traits{
-			Doc: `ImageToTensor turns images (h, w, c) or (n, h, w, c) with values from 0 to 255 into float32
+			Doc: `ImageToTensor converts images (h, w, c) or (n, h, w, c) with values from 0 to 255 into float32
 feature maps (c, h, w) or (n, c, h, w) with values from 0 to 1.`,
 			Aliases: []string{"_npx__image_to_tensor"},
 		},
@@ -57,7 +57,10 @@ feature maps (c, h, w) or (n, c, h, w) with values from 0 to 1.`,
 			}
 			return op.SameType(p, in[1:], out)
 		},
-		Grad: prim.Adjoint(func(_ *op.Grad, p op.NoParams, h op.Entry) op.Entry { return ImageToTensor.Apply(p, h) }),
+		Grad: prim.Adjoint(func(_ *op.Grad, p op.NoParams,
+			h op.Entry) op.Entry {
+			return ImageToTensor.Apply(p, h)
+		}),
 		Ref: func(_ op.NoParams, c *op.Call) error {
 			dy, dx := loop.Floats(c.In[0]), make([]float64, c.Out[0].Shape.Size())
 			eachPixel(c.Out[0].Shape, func(last, first int) { dx[last] = dy[first] / 255 })
@@ -68,7 +71,7 @@ feature maps (c, h, w) or (n, c, h, w) with values from 0 to 1.`,
 	defineNormalize()
 }
 
-// floatOutput infers float32 for the output, whatever the type of the input.
+// floatOutput infers float32 for the output, for an input of any type.
 func floatOutput(_ op.NoParams, _, out []dtype.Type) error {
 	if out[0] != dtype.Unknown && out[0] != dtype.Float32 {
 		return op.Errorf("output", "element type %v, want float32", out[0])
@@ -99,8 +102,8 @@ func inferToTensor(_ op.NoParams, in, out []dtype.Shape) error {
 	return op.Require("data", x, append(append(s[:k].Clone(), s[k+1:]...), s[k]))
 }
 
-// eachPixel visits all elements of images (..., h, w, c): their place there and with the channels
-// before height and width.
+// eachPixel calls f for all elements of images (..., h, w, c) with their index there and in feature
+// maps (..., c, h, w).
 func eachPixel(s dtype.Shape, f func(last, first int)) {
 	c := s[len(s)-1]
 	plane := s[len(s)-3] * s[len(s)-2]
@@ -124,7 +127,10 @@ Data has shape (c, h, w) or (n, c, h, w) with 1 or 3 channels.`,
 			return []op.Entry{imageNormalizeGrad.Apply(p, g.Head(0))}
 		},
 		Ref: func(p ImageNormalizeParams, c *op.Call) error {
-			return normalize(c, func(v float64, ch int) float64 { return (v - channel(p.Mean, ch)) / channel(p.Std, ch) })
+			return normalize(c, func(v float64, ch int) float64 {
+				return (v - channel(p.Mean, ch)) /
+					channel(p.Std, ch)
+			})
 		},
 	})
 	imageNormalizeGrad.Define(op.Spec[ImageNormalizeParams]{
@@ -159,9 +165,10 @@ func inferNormalize(p ImageNormalizeParams, in, out []dtype.Shape) error {
 		name string
 		list []float64
 	}{{"mean", p.Mean}, {"std", p.Std}} {
-		// The defaults have four numbers, for any number of channels.
+		// The defaults have four numbers; they are used for any number of channels.
 		if n := len(a.list); n != 1 && n != 4 && (n != 3 || c == 1) {
-			return op.Errorf(a.name, "%v, want one number for each channel of data %v, or one for all", a.list, s)
+			return op.Errorf(a.name, "%v, want one number for each channel of data %v, or one "+
+				"for all", a.list, s)
 		}
 	}
 	return nil
@@ -175,7 +182,7 @@ func channel(list []float64, i int) float64 {
 	return list[i]
 }
 
-// normalize computes a function of every element and the number of its channel.
+// normalize writes f of every element and its channel.
 func normalize(c *op.Call, f func(v float64, channel int) float64) error {
 	s := c.In[0].Shape
 	channels, plane := s[len(s)-3], s[len(s)-2]*s[len(s)-1]

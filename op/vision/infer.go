@@ -7,7 +7,7 @@ import (
 	"gomx/op"
 )
 
-// image is the shape of a feature map of which nothing is known but its rank.
+// image returns the shape of a feature map with unknown extents.
 func image() dtype.Shape { return dtype.Shape{-1, -1, -1, -1} }
 
 // times multiplies an extent, which may be unknown.
@@ -18,7 +18,7 @@ func times(n, by int) int {
 	return n * by
 }
 
-// over divides an extent, which may be unknown, and reports whether nothing is left over.
+// over divides an extent, which may be unknown, and reports whether the remainder is zero.
 func over(n, by int) (int, bool) {
 	if n == -1 {
 		return -1, true
@@ -34,7 +34,7 @@ func twoSizes(arg string, list []int) error {
 	return nil
 }
 
-// indexOutput is op.FloatType for operators whose last output holds indices.
+// indexOutput is op.FloatType for operators whose last output is indices.
 func indexOutput[P any](p P, in, out []dtype.Type) error {
 	last := len(out) - 1
 	if err := index(&out[last]); err != nil {
@@ -55,7 +55,7 @@ func indexInput[P any](p P, in, out []dtype.Type) error {
 	return err
 }
 
-// index makes t the type of indices that a gradient reads.
+// index merges t with the type of indices.
 func index(t *dtype.Type) error {
 	if *t != dtype.Unknown && *t != dtype.Int64 {
 		return op.Errorf("", "element type %v of indices, want int64", *t)

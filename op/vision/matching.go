@@ -10,23 +10,23 @@ import (
 
 // BipartiteMatchingParams configures BipartiteMatching.
 type BipartiteMatchingParams struct {
-	IsAscend  bool        `op:"is_ascend" doc:"low scores are the better ones"`
-	Threshold float64     `op:"threshold,required" doc:"score that a match must exceed, or stay below with is_ascend"`
-	TopK      op.Opt[int] `op:"topk" default:"-1" doc:"matching ends when there are more matches than this; -1: no limit"`
+	IsAscend  bool        `op:"is_ascend" doc:"lower scores are better"`
+	Threshold float64     `op:"threshold,required" doc:"lower bound of a match's score, with is_ascend the upper bound, exclusive"`
+	TopK      op.Opt[int] `op:"topk" default:"-1" doc:"matching ends after topk + 1 matches; -1: no limit"`
 }
 
-// BipartiteMatching pairs rows and columns.
+// BipartiteMatching matches rows and columns.
 var BipartiteMatching = op.Declare[BipartiteMatchingParams]("_contrib_bipartite_matching")
 
 func init() {
 	BipartiteMatching.Define(op.Spec[BipartiteMatchingParams]{
 		Traits: op.Traits{
 			GoName: "BipartiteMatching",
-			Doc: `BipartiteMatching pairs the rows of a matrix of scores with its columns, best scores first.
+			Doc: `BipartiteMatching matches the rows of a matrix of scores with its columns, best scores first.
 
-Data has shape (..., rows, columns). The outputs give the column of each row, (..., rows), and the row
-of each column, (..., columns); -1 where there is none. With topk k there are up to k+1 matches, as in
-MXNet. No gradient flows.`,
+Data has shape (..., rows, columns). The outputs are the column of each row, (..., rows), and the
+row of each column, (..., columns), or -1 for no match. As in MXNet, topk k gives up to k+1 matches.
+There is no gradient.`,
 		},
 		Outputs:   func(BipartiteMatchingParams) []string { return []string{"output0", "output1"} },
 		Infer:     inferMatching,
@@ -74,7 +74,8 @@ func matchPairs[T float](p BipartiteMatchingParams, c *op.Call) error {
 	}
 	if size := rows * columns; size > 0 {
 		for b := range len(x) / size {
-			matchMatrix(p, x[b*size:(b+1)*size], ofRow[b*rows:(b+1)*rows], ofColumn[b*columns:(b+1)*columns])
+			matchMatrix(p, x[b*size:(b+1)*size], ofRow[b*rows:(b+1)*rows],
+				ofColumn[b*columns:(b+1)*columns])
 		}
 	}
 	store(c.Out[0], ofRow)
@@ -82,7 +83,7 @@ func matchPairs[T float](p BipartiteMatchingParams, c *op.Call) error {
 	return nil
 }
 
-// matchMatrix fills in the matches of one matrix; no match is -1.
+// matchMatrix writes the matches of one matrix, -1 for no match.
 func matchMatrix[T float](p BipartiteMatchingParams, scores, ofRow, ofColumn []T) {
 	order := make([]int, len(scores))
 	for i := range order {
@@ -100,7 +101,8 @@ func matchMatrix[T float](p BipartiteMatchingParams, scores, ofRow, ofColumn []T
 		if ofRow[row] != -1 || ofColumn[column] != -1 {
 			continue
 		}
-		if good := !p.IsAscend && scores[i] > threshold || p.IsAscend && scores[i] < threshold; !good {
+		if good := !p.IsAscend && scores[i] > threshold || p.IsAscend &&
+			scores[i] < threshold; !good {
 			return
 		}
 		ofRow[row], ofColumn[column] = T(column), T(row)

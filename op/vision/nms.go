@@ -11,18 +11,18 @@ import (
 // BoxNMSParams configures BoxNMS.
 type BoxNMSParams struct {
 	OverlapThresh op.Opt[float64] `op:"overlap_thresh" default:"0.5" doc:"overlap above which the box with the lower score is suppressed"`
-	ValidThresh   float64         `op:"valid_thresh" doc:"score that boxes must exceed"`
-	TopK          op.Opt[int]     `op:"topk" default:"-1" doc:"how many boxes of the highest scores take part; negative: all, 0: the data is passed on"`
-	CoordStart    op.Opt[int]     `op:"coord_start" default:"2" doc:"place of the four coordinates in a row"`
-	ScoreIndex    op.Opt[int]     `op:"score_index" default:"1" doc:"place of the score"`
-	IDIndex       op.Opt[int]     `op:"id_index" default:"-1" doc:"place of the class, negative for none"`
-	BackgroundID  op.Opt[int]     `op:"background_id" default:"-1" doc:"class of boxes that are left out"`
+	ValidThresh   float64         `op:"valid_thresh" doc:"lower bound of the scores of boxes, exclusive"`
+	TopK          op.Opt[int]     `op:"topk" default:"-1" doc:"number of boxes with the highest scores that are used; negative: all, 0: the output equals data"`
+	CoordStart    op.Opt[int]     `op:"coord_start" default:"2" doc:"index of the first of the four coordinates in a row"`
+	ScoreIndex    op.Opt[int]     `op:"score_index" default:"1" doc:"index of the score in a row"`
+	IDIndex       op.Opt[int]     `op:"id_index" default:"-1" doc:"index of the class in a row; negative: none"`
+	BackgroundID  op.Opt[int]     `op:"background_id" default:"-1" doc:"class of boxes that are ignored"`
 	ForceSuppress bool            `op:"force_suppress" doc:"compare boxes of different classes too"`
-	InFormat      string          `op:"in_format" default:"corner" enum:"corner|center" doc:"what the four coordinates of data are"`
-	OutFormat     string          `op:"out_format" default:"corner" enum:"corner|center" doc:"what those of the output are"`
+	InFormat      string          `op:"in_format" default:"corner" enum:"corner|center" doc:"meaning of the four coordinates of data"`
+	OutFormat     string          `op:"out_format" default:"corner" enum:"corner|center" doc:"meaning of the four coordinates of the output"`
 }
 
-// BoxNMS and its gradient, which reads where the rows of the output came from.
+// BoxNMS and its gradient, which reads the indices of the rows from which the output came.
 var (
 	BoxNMS     = op.Declare[BoxNMSParams]("_contrib_box_nms")
 	boxNMSGrad = op.Declare[BoxNMSParams]("_backward_contrib_box_nms")
@@ -32,12 +32,13 @@ func init() {
 	BoxNMS.Define(op.Spec[BoxNMSParams]{
 		Traits: op.Traits{
 			GoName: "BoxNMS",
-			Doc: `BoxNMS sorts boxes by score and drops those that overlap too much with a better one.
+			Doc: `BoxNMS sorts boxes by score and removes boxes that overlap too much with a better one.
 
-Data has shape (..., n, k): n rows with a score, four coordinates, perhaps a class, and whatever
-else. The output has the remaining rows first, the others are -1. Without force_suppress boxes of
-different classes do not compete. Where the formats differ, rows whose first coordinate is negative
-keep theirs. The gradient goes back to the rows where boxes came from, whatever the formats.`,
+Data has shape (..., n, k): n rows with a score, four coordinates, optionally a class, and other
+numbers. The output has the remaining rows first, the other rows are -1. Without force_suppress
+boxes suppress boxes of the same class only. If the formats differ, rows whose first coordinate is
+negative are not converted. The gradient is copied to the rows from which the boxes came, without
+conversion of formats.`,
 			Aliases: []string{"_contrib_box_non_maximum_suppression"},
 			Once:    "boxes are selected, not learned",
 		},
@@ -95,7 +96,7 @@ func inferNMS(p BoxNMSParams, in, out []dtype.Shape) error {
 	return op.Require("output1", &out[1], record)
 }
 
-// check checks the places of a row of k numbers.
+// check checks the indices in a row of k numbers.
 func (p BoxNMSParams) check(k int) error {
 	start, score, id := p.CoordStart.Value(), p.ScoreIndex.Value(), p.IDIndex.Value()
 	inBox := func(i int) bool { return i >= start && i < start+4 }
@@ -103,24 +104,31 @@ func (p BoxNMSParams) check(k int) error {
 	case start < 0 || start+4 > k:
 		return op.Errorf("coord_start", "%d, want the place of four of %d numbers", start, k)
 	case score < 0 || score >= k || inBox(score):
-		return op.Errorf("score_index", "%d, want the place of one of %d numbers beside coordinates %d to %d", score, k, start, start+3)
+		return op.Errorf("score_index", "%d, want the place of one of %d numbers beside "+
+			"coordinates %d to %d", score, k, start, start+3)
 	case id >= 0 && (id >= k || id == score || inBox(id)):
-		return op.Errorf("id_index", "%d, want the place of one of %d numbers beside score and coordinates", id, k)
+		return op.Errorf("id_index", "%d, want the place of one of %d numbers beside score and "+
+			"coordinates", id, k)
 	}
 	return nil
 }
 
-// suppress returns which of the rows of k numbers each are kept, in order of their scores.
+// suppress returns the indices of the rows, of k numbers each, that are kept, in order of their
+// scores.
 func suppress[T float](p BoxNMSParams, rows []T, k, limit int) []int {
 	score, id, start := p.ScoreIndex.Value(), p.IDIndex.Value(), p.CoordStart.Value()
 	var order []int
 	for i := range len(rows) / k {
 		row := rows[i*k:]
-		if row[score] > narrow[T](p.ValidThresh) && (id < 0 || row[id] != T(p.BackgroundID.Value())) {
+		if row[score] > narrow[T](p.ValidThresh) &&
+			(id < 0 || row[id] != T(p.BackgroundID.Value())) {
 			order = append(order, i)
 		}
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return descending(rows[i*k+score], rows[j*k+score]) })
+	slices.SortStableFunc(order, func(i, j int) int {
+		return descending(rows[i*k+score],
+			rows[j*k+score])
+	})
 	order = order[:min(len(order), limit)]
 	boxes := make([]box[T], len(order))
 	for n, i := range order {
@@ -136,7 +144,7 @@ func suppress[T float](p BoxNMSParams, rows []T, k, limit int) []int {
 	})
 }
 
-// descending orders numbers from large to small.
+// descending orders numbers from largest to smallest.
 func descending[T float](a, b T) int {
 	switch {
 	case a > b:
@@ -147,8 +155,8 @@ func descending[T float](a, b T) int {
 	return 0
 }
 
-// greedy keeps up to limit elements of order, those that no kept one before them suppresses; the
-// function gets places in order.
+// greedy returns up to limit elements of order: it skips an element if f returns true for an
+// earlier kept element and it. The arguments of f are positions in order.
 func greedy(order []int, limit int, suppresses func(a, b int) bool) []int {
 	gone := make([]bool, len(order))
 	var kept []int
@@ -208,7 +216,7 @@ func boxNMS[T float](p BoxNMSParams, c *op.Call) error {
 	return nil
 }
 
-// reformat changes four coordinates to a format from the other one.
+// reformat converts four coordinates to a format from the other format.
 func reformat[T float](to string, v []T) {
 	if v[0] < 0 {
 		return

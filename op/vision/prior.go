@@ -12,11 +12,11 @@ import (
 
 // MultiBoxPriorParams configures MultiBoxPrior.
 type MultiBoxPriorParams struct {
-	Sizes   []float64 `op:"sizes" default:"(1,)" doc:"sizes of boxes; the first one takes all ratios"`
-	Ratios  []float64 `op:"ratios" default:"(1,)" doc:"ratios of width to height; the first one takes all sizes"`
-	Clip    bool      `op:"clip" doc:"cut boxes off at the border of the image"`
-	Steps   []float64 `op:"steps" default:"(-1, -1)" doc:"distance of centres along y and x; -1: as many as positions"`
-	Offsets []float64 `op:"offsets" default:"(0.5, 0.5)" doc:"place of a centre in its position along y and x, 0 to 1"`
+	Sizes   []float64 `op:"sizes" default:"(1,)" doc:"sizes of boxes; the first size is combined with all ratios"`
+	Ratios  []float64 `op:"ratios" default:"(1,)" doc:"ratios of width to height; the first ratio is combined with all sizes"`
+	Clip    bool      `op:"clip" doc:"clip boxes at the border of the image"`
+	Steps   []float64 `op:"steps" default:"(-1, -1)" doc:"distance of centres along y and x, as a share of the image; -1: 1 / number of positions"`
+	Offsets []float64 `op:"offsets" default:"(0.5, 0.5)" doc:"offset of a centre in its position along y and x, 0 to 1"`
 }
 
 // MultiBoxPrior makes anchor boxes.
@@ -28,9 +28,9 @@ func init() {
 			GoName: "MultiBoxPrior",
 			Doc: `MultiBoxPrior makes anchor boxes around every position of a feature map (Liu et al. 2016).
 
-Of data with shape (n, c, h, w) only the shape matters. The output has shape (1, h·w·a, 4), with the
-corners of a = sizes + ratios - 1 boxes per position, in units of the image: each size with the first
-ratio, then the first size with each other ratio. No gradient flows.`,
+Data has shape (n, c, h, w); its elements are not read. The output has shape (1, h·w·a, 4): the
+corners of a = sizes + ratios - 1 boxes per position, in units of the image: each size with the
+first ratio, then the first size with each other ratio. There is no gradient.`,
 			Aliases:   []string{"_npx_multibox_prior"},
 			Ignores:   []int{0},
 			Precision: op.Wide,
@@ -47,7 +47,8 @@ func (p MultiBoxPriorParams) anchors() int { return len(p.Sizes) + len(p.Ratios)
 func inferPrior(p MultiBoxPriorParams, in, out []dtype.Shape) error {
 	switch {
 	case len(p.Sizes) == 0 || len(p.Ratios) == 0:
-		return op.Errorf("sizes", "%v and ratios %v, want at least one number each", p.Sizes, p.Ratios)
+		return op.Errorf("sizes", "%v and ratios %v, want at least one number each", p.Sizes,
+			p.Ratios)
 	case len(p.Steps) != 2 || p.Steps[0]*p.Steps[1] < 0:
 		return op.Errorf("steps", "%v, want two positive numbers or -1 twice", p.Steps)
 	case len(p.Offsets) != 2 || slices.Min(p.Offsets) < 0 || slices.Max(p.Offsets) > 1:

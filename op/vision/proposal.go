@@ -11,14 +11,14 @@ import (
 
 // ProposalParams configures Proposal and MultiProposal.
 type ProposalParams struct {
-	PreNMSTopN    op.Opt[int]     `op:"rpn_pre_nms_top_n" default:"6000" doc:"how many boxes of the highest scores take part; 0 or less: all"`
-	PostNMSTopN   int             `op:"rpn_post_nms_top_n" default:"300" min:"1" doc:"how many proposals an image gets"`
+	PreNMSTopN    op.Opt[int]     `op:"rpn_pre_nms_top_n" default:"6000" doc:"number of boxes with the highest scores that are used; 0 or less: all"`
+	PostNMSTopN   int             `op:"rpn_post_nms_top_n" default:"300" min:"1" doc:"number of proposals per image"`
 	Threshold     op.Opt[float64] `op:"threshold" default:"0.7" doc:"overlap above which the box with the lower score is suppressed"`
-	MinSize       op.Opt[int]     `op:"rpn_min_size" default:"16" doc:"height and width that a box must have, before the image was scaled"`
+	MinSize       op.Opt[int]     `op:"rpn_min_size" default:"16" doc:"least height and width of a box, in the image before scaling"`
 	Scales        []float64       `op:"scales" default:"(4, 8, 16, 32)" doc:"sizes of anchors, in steps of the feature map"`
 	Ratios        []float64       `op:"ratios" default:"(0.5, 1, 2)" doc:"ratios of height to width of anchors"`
 	FeatureStride int             `op:"feature_stride" default:"16" min:"1" doc:"elements of the image per step of the feature map"`
-	OutputScore   bool            `op:"output_score" doc:"make the scores a visible output"`
+	OutputScore   bool            `op:"output_score" doc:"return the scores as a second visible output"`
 	IoULoss       bool            `op:"iou_loss" doc:"bbox_pred is added to the corners of anchors"`
 }
 
@@ -29,15 +29,17 @@ var (
 )
 
 func init() {
-	defineProposal(Proposal, "Proposal", `Proposal makes regions of interest of the output of a region proposal network (Ren et al. 2015), for one image.
+	defineProposal(Proposal, "Proposal", `Proposal makes regions of interest from a region proposal network (Ren et al. 2015), for one image.
 
-cls_prob has shape (1, 2·a, h, w), background before foreground, bbox_pred (1, 4·a, h, w), im_info (1, 3):
-height, width and scale of the image; a is the number of scales times that of ratios. Anchors are
-moved by bbox_pred, cut off at the border of the image, sorted by their probability and thinned out.
-Boxes that are too small, and positions beyond the image, come last. The output has rows (image,
-left, top, right, bottom), rpn_post_nms_top_n of them: too few are repeated from the first on. The
-scores are a second output. No gradient flows.`)
-	defineProposal(MultiProposal, "MultiProposal", `MultiProposal is Proposal for n images: n times as many rows, and im_info of shape (n, 3).`)
+cls_prob has shape (1, 2·a, h, w), background before foreground, bbox_pred (1, 4·a, h, w) and
+im_info (1, 3): height, width and scale of the image; a is the number of scales times the number of
+ratios. Anchors are shifted by bbox_pred, clipped at the border of the image, sorted by probability,
+and boxes that overlap a better one are removed. Boxes that are too small, and positions outside
+the image, come last. The output has rpn_post_nms_top_n rows (image, left, top, right, bottom); if
+there are fewer boxes, they are repeated from the first on. The scores are a second output. There is
+no gradient.`)
+	defineProposal(MultiProposal, "MultiProposal",
+		`MultiProposal is Proposal for n images: n times as many rows, and im_info of shape (n, 3).`)
 }
 
 func defineProposal(h op.Handle[ProposalParams], goName, doc string) {
@@ -73,8 +75,10 @@ func inferProposal(p ProposalParams, images int, in, out []dtype.Shape) error {
 	}
 	n := meet(images, extent(in[0], 0), extent(in[1], 0), extent(in[2], 0), rows)
 	h, w := meet(extent(in[0], 2), extent(in[1], 2)), meet(extent(in[0], 3), extent(in[1], 3))
-	for i, want := range []dtype.Shape{{n, 2 * p.anchors(), h, w}, {n, 4 * p.anchors(), h, w}, {n, 3}} {
-		if err := op.Require([]string{"cls_prob", "bbox_pred", "im_info"}[i], &in[i], want); err != nil {
+	for i, want := range []dtype.Shape{{n, 2 * p.anchors(), h, w}, {n, 4 * p.anchors(), h, w},
+		{n, 3}} {
+		if err := op.Require([]string{"cls_prob", "bbox_pred", "im_info"}[i], &in[i],
+			want); err != nil {
 			return err
 		}
 	}
@@ -84,14 +88,14 @@ func inferProposal(p ProposalParams, images int, in, out []dtype.Shape) error {
 	return op.Require("score", &out[1], dtype.Shape{times(n, p.PostNMSTopN), 1})
 }
 
-// scored is a box by corners, whose last row and column belong to it, with its probability.
+// scored is a box by corners, including its last row and column, with its probability.
 type scored[T float] struct {
 	corner [4]T
 	score  T
 }
 
-// anchorBoxes returns the anchors of the first position. They are rounded to whole elements, for which
-// MXNet computes in float32.
+// anchorBoxes returns the anchors of the first position. They are rounded to integers, computed in
+// float32 as in MXNet.
 func (p ProposalParams) anchorBoxes() [][4]float32 {
 	var list [][4]float32
 	size := float32(p.FeatureStride)
@@ -104,20 +108,21 @@ func (p ProposalParams) anchorBoxes() [][4]float32 {
 			scale := float32(s)
 			w := round(base) * scale
 			h := round(w/scale*ratio) * scale
-			list = append(list, [4]float32{middle - (w-1)/2, middle - (h-1)/2, middle + (w-1)/2, middle + (h-1)/2})
+			list = append(list, [4]float32{middle - (w-1)/2, middle - (h-1)/2, middle + (w-1)/2,
+				middle + (h-1)/2})
 		}
 	}
 	return list
 }
 
-// rpn is what the network says of one image.
+// rpn holds the output of the network for one image.
 type rpn[T float] struct {
 	p          ProposalParams
-	probs      []T // of the foreground: (a, h, w)
-	deltas     []T // (4·a, h, w)
+	probs      []T // probabilities of the foreground: (a, h, w)
+	deltas     []T // predicted offsets: (4·a, h, w)
 	info       []T
 	h, w       int
-	rows, cols int // of the feature map that lie in the image
+	rows, cols int // number of rows and columns of the feature map that are inside the image
 }
 
 func propose[T float](p ProposalParams, c *op.Call) error {
@@ -125,12 +130,14 @@ func propose[T float](p ProposalParams, c *op.Call) error {
 	y, scores := blank[T](c.Out[0]), blank[T](c.Out[1])
 	size := s[1] * s[2] * s[3]
 	for n := range s[0] {
-		r := rpn[T]{p: p, probs: probs[n*size+size/2 : (n+1)*size], deltas: deltas[2*n*size : 2*(n+1)*size],
-			info: info[3*n : 3*n+3], h: s[2], w: s[3]}
+		r := rpn[T]{p: p, probs: probs[n*size+size/2 : (n+1)*size],
+			deltas: deltas[2*n*size : 2*(n+1)*size],
+			info:   info[3*n : 3*n+3], h: s[2], w: s[3]}
 		stride := T(p.FeatureStride)
 		r.rows, r.cols = whole(float64(r.info[0]/stride)), whole(float64(r.info[1]/stride))
 		if r.rows > r.h || r.cols > r.w {
-			return op.Errorf("im_info", "%v, want an image of at most %d·%d", r.info, r.h*p.FeatureStride, r.w*p.FeatureStride)
+			return op.Errorf("im_info", "%v, want an image of at most %d·%d", r.info,
+				r.h*p.FeatureStride, r.w*p.FeatureStride)
 		}
 		boxes := r.boxes()
 		kept := thin(p, boxes)
@@ -150,8 +157,8 @@ func propose[T float](p ProposalParams, c *op.Call) error {
 	return nil
 }
 
-// boxes returns the moved anchors of all positions, position by position, those of too little size
-// or outside of the image with score -1.
+// boxes returns the shifted anchors of all positions, position by position; boxes that are too
+// small or outside the image get the score -1.
 func (r *rpn[T]) boxes() []scored[T] {
 	var list []scored[T]
 	anchors := r.p.anchorBoxes()
@@ -184,7 +191,7 @@ func (r *rpn[T]) boxes() []scored[T] {
 	return list
 }
 
-// move applies a prediction to an anchor and cuts it off at the border of the image.
+// move applies a prediction to an anchor and clips it at the border of the image.
 func (r *rpn[T]) move(a, d [4]T) [4]T {
 	var b [4]T
 	for axis := range 2 {
@@ -201,20 +208,24 @@ func (r *rpn[T]) move(a, d [4]T) [4]T {
 	return b
 }
 
-// thin returns which boxes are proposed, best first.
+// thin returns the indices of the proposed boxes, best first.
 func thin[T float](p ProposalParams, boxes []scored[T]) []int {
 	order := make([]int, len(boxes))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return descending(boxes[i].score, boxes[j].score) })
+	slices.SortStableFunc(order, func(i, j int) int {
+		return descending(boxes[i].score,
+			boxes[j].score)
+	})
 	if n := p.PreNMSTopN.Value(); n > 0 {
 		order = order[:min(n, len(order))]
 	}
 	area := func(b [4]T) T { return (b[2] - b[0] + 1) * (b[3] - b[1] + 1) }
 	return greedy(order, p.PostNMSTopN, func(i, j int) bool {
 		a, b := boxes[order[i]].corner, boxes[order[j]].corner
-		inter := max(min(a[2], b[2])-max(a[0], b[0])+1, 0) * max(min(a[3], b[3])-max(a[1], b[1])+1, 0)
+		inter := max(min(a[2], b[2])-max(a[0], b[0])+1, 0) * max(min(a[3], b[3])-max(a[1], b[1])+1,
+			0)
 		return inter/(area(a)+area(b)-inter) > narrow[T](p.Threshold.Value())
 	})
 }

@@ -8,14 +8,14 @@ import (
 	"gomx/op/loop"
 )
 
-// float is a type that kernels compute in.
+// float is an arithmetic type of kernels.
 type float interface{ float32 | float64 }
 
 // kernel is a reference kernel.
 type kernel[P any] func(p P, c *op.Call) error
 
-// inType makes a reference kernel of two instances of a generic one, in the order float32,
-// float64: the type of the first input chooses, and half precision computes in float32.
+// inType returns a reference kernel made of the instances of a generic one for float32 and float64.
+// The type of the first input selects the instance; half precision computes in float32.
 func inType[P any](f32, f64 kernel[P]) kernel[P] {
 	return func(p P, c *op.Call) error {
 		if c.In[0].DType == dtype.Float64 {
@@ -25,7 +25,7 @@ func inType[P any](f32, f64 kernel[P]) kernel[P] {
 	}
 }
 
-// read returns the elements of t, without copying them when t holds values of type T.
+// read returns the elements of t converted to T, without a copy if t has type T.
 func read[T float](t op.Tensor) []T {
 	if t.DType == op.TypeOf[T]() {
 		return op.Slice[T](t)
@@ -37,7 +37,7 @@ func read[T float](t op.Tensor) []T {
 	return s
 }
 
-// blank returns zeros to compute output t in; store puts them into its place.
+// blank returns zeros for the computation of output t; store converts the result to t.
 func blank[T float](t op.Tensor) []T {
 	if t.DType == op.TypeOf[T]() && t.Data != nil {
 		s := op.Slice[T](t)
@@ -47,8 +47,8 @@ func blank[T float](t op.Tensor) []T {
 	return make([]T, t.Shape.Size())
 }
 
-// store writes what was computed in blank(t) to t. Nothing is left to do when blank returned the
-// memory of t, or when nobody wants t.
+// store writes a result computed in blank(t) to t. It does nothing if blank returned the memory of
+// t, or if t is not requested.
 func store[T float](t op.Tensor, s []T) {
 	if t.DType == op.TypeOf[T]() || t.Data == nil {
 		return
@@ -63,15 +63,15 @@ func store[T float](t op.Tensor, s []T) {
 	}
 }
 
-// narrow is a parameter as MXNet keeps it: in float32, whatever the type of the operands.
+// narrow rounds a parameter to float32 as MXNet does, for operands of any type.
 func narrow[T float](v float64) T { return T(float32(v)) }
 
-// floor and ceil round to whole numbers.
+// floor and ceil round to integers.
 func floor[T float](v T) int { return whole(math.Floor(float64(v))) }
 func ceil[T float](v T) int  { return whole(math.Ceil(float64(v))) }
 
-// whole converts to an integer. What is no number or far outside of any array becomes a number
-// far outside, with room for adding to it.
+// whole converts to an integer. NaN and numbers far outside any array become an integer outside any
+// array, to which small integers can be added without overflow.
 func whole(v float64) int {
 	const far = 1 << 40
 	switch {

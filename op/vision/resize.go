@@ -11,12 +11,12 @@ type BilinearResize2DParams struct {
 	Height         int             `op:"height" default:"1" min:"1" doc:"height of the output, for mode size without scales"`
 	Width          int             `op:"width" default:"1" min:"1" doc:"width of the output, for mode size without scales"`
 	ScaleHeight    op.Opt[float64] `op:"scale_height" doc:"factor of the height, for modes size and odd_scale"`
-	ScaleWidth     op.Opt[float64] `op:"scale_width" doc:"factor of the width; read where scale_height is given"`
-	Mode           string          `op:"mode" default:"size" enum:"size|odd_scale|like|to_even_down|to_even_up|to_odd_down|to_odd_up" doc:"how the size of the output is found"`
-	NoAlignCorners bool            `op:"align_corners,not" doc:"lay the centres of the outermost elements on each other, not the borders of the images"`
+	ScaleWidth     op.Opt[float64] `op:"scale_width" doc:"factor of the width; used if scale_height is given"`
+	Mode           string          `op:"mode" default:"size" enum:"size|odd_scale|like|to_even_down|to_even_up|to_odd_down|to_odd_up" doc:"computation of the output's size"`
+	NoAlignCorners bool            `op:"align_corners,not" doc:"align the centres of the outermost elements, not the borders of the images"`
 }
 
-// BilinearResize2D and its gradient, which reads the shape of the data alone.
+// BilinearResize2D and its gradient, which reads only the shape of the data.
 var (
 	BilinearResize2D = op.Declare[BilinearResize2DParams]("_contrib_BilinearResize2D")
 	bilinearGrad     = op.Declare[BilinearResize2DParams]("_backward_contrib_BilinearResize2D")
@@ -26,11 +26,11 @@ func init() {
 	BilinearResize2D.Define(op.Spec[BilinearResize2DParams]{
 		Traits: op.Traits{
 			GoName: "BilinearResize2D",
-			Doc: `BilinearResize2D resizes data of shape (n, c, h, w), interpolating between four elements.
+			Doc: `BilinearResize2D resizes data of shape (n, c, h, w) by interpolation between four elements.
 
-Modes: size takes height and width, or the scales where given; odd_scale scales an odd extent less
-one and adds one; like takes height and width of the second input, which gets no gradient; to_even_down,
-to_even_up, to_odd_down and to_odd_up change extents by at most one.`,
+Modes: size uses height and width, or the scales if they are given; odd_scale scales an odd extent
+minus one and adds one; like uses height and width of the second input, which gets no gradient;
+to_even_down, to_even_up, to_odd_down and to_odd_up change extents by at most one.`,
 			Ignores: []int{1},
 		},
 		Inputs: func(p BilinearResize2DParams) []op.Input {
@@ -91,7 +91,8 @@ func inferResize(p BilinearResize2DParams, in, out []dtype.Shape) error {
 		if !scaled && p.Mode == "odd_scale" {
 			return op.Errorf("scale_height", "missing, mode odd_scale needs it")
 		}
-		h, w = p.extent(in[0][2], p.Height, p.ScaleHeight), p.extent(in[0][3], p.Width, p.ScaleWidth)
+		h, w = p.extent(in[0][2], p.Height, p.ScaleHeight), p.extent(in[0][3], p.Width,
+			p.ScaleWidth)
 	}
 	if x := in[0]; x[2] == 0 || x[3] == 0 {
 		return op.Errorf("data", "shape %v, want at least one element to resize", x)
@@ -108,7 +109,8 @@ func inferResize(p BilinearResize2DParams, in, out []dtype.Shape) error {
 	return nil
 }
 
-// extent returns what becomes of an extent of n, -1 where it depends on n and n is unknown.
+// extent returns the output's extent for an extent n of data, -1 if it depends on n and n is
+// unknown.
 func (p BilinearResize2DParams) extent(n, size int, scale op.Opt[float64]) int {
 	factor := float32(scale.Or(0))
 	if _, scaled := p.ScaleHeight.Get(); p.Mode == "size" && !scaled {
@@ -133,8 +135,8 @@ func (p BilinearResize2DParams) extent(n, size int, scale op.Opt[float64]) int {
 	return n + 1 - odd // to_odd_up
 }
 
-// source returns where element i of an axis of m elements lies on the axis of n elements that is
-// resized to it.
+// source returns the position on an axis of n elements that element i of the resized axis of m
+// elements reads.
 func (p BilinearResize2DParams) source(i, n, m int) float32 {
 	switch {
 	case m == 1 || n == m:
@@ -145,9 +147,10 @@ func (p BilinearResize2DParams) source(i, n, m int) float32 {
 	return float32(n-1) / float32(m-1) * float32(i)
 }
 
-// eachResized visits the elements of all output planes with the elements around their place in the
-// plane of the data that begins at first.
-func eachResized[T float](p BilinearResize2DParams, data, out dtype.Shape, f func(i, first int, t tap[T])) {
+// eachResized calls f for the elements of all output planes with the elements around their position
+// in the plane of data that begins at first.
+func eachResized[T float](p BilinearResize2DParams, data, out dtype.Shape,
+	f func(i, first int, t tap[T])) {
 	h, w := out[2], out[3]
 	for k := range h * w {
 		y, x := p.source(k/w, data[2], h), p.source(k%w, data[3], w)

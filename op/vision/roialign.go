@@ -9,10 +9,10 @@ import (
 // ROIAlignParams configures ROIAlign.
 type ROIAlignParams struct {
 	PooledSize        []int       `op:"pooled_size,required" doc:"height and width of the output"`
-	SpatialScale      float64     `op:"spatial_scale,required" min:"0" doc:"what coordinates of regions are multiplied by to get those of data, at most 1"`
-	SampleRatio       op.Opt[int] `op:"sample_ratio" default:"-1" doc:"samples per part and axis; without, as many as elements of data fit"`
-	PositionSensitive bool        `op:"position_sensitive" doc:"every part of a region reads channels of its own"`
-	Aligned           bool        `op:"aligned" doc:"coordinates count from the corner of the first element, not from its centre"`
+	SpatialScale      float64     `op:"spatial_scale,required" min:"0" doc:"factor from coordinates of regions to coordinates of data, at most 1"`
+	SampleRatio       op.Opt[int] `op:"sample_ratio" default:"-1" doc:"samples per part and axis; -1: the size of a part in elements of data, rounded up"`
+	PositionSensitive bool        `op:"position_sensitive" doc:"every part of a region reads separate channels"`
+	Aligned           bool        `op:"aligned" doc:"coordinates start at the corner of the first element, not at its centre"`
 }
 
 // ROIAlign and its gradient.
@@ -28,10 +28,10 @@ func init() {
 			Doc: `ROIAlign averages samples over the parts of regions of interest (He et al. 2017).
 
 Data has shape (n, c, h, w), rois (r, 5) with rows (image, left, top, right, bottom), the output
-(r, c, height, width). Samples are spread evenly over a part and interpolated between four
-elements; nothing is rounded. Samples more than one element outside of the image count as 0.
+(r, c, height, width). Samples are distributed evenly over a part and interpolated between four
+elements; coordinates are not rounded. Samples more than one element outside the image are 0.
 With position_sensitive the output has c/(height·width) channels. Regions of images that data does
-not have give 0. No gradient flows to rois.`,
+not have give 0. rois get no gradient.`,
 		},
 		Inputs:    prim.Inputs[ROIAlignParams]("data", "rois"),
 		Infer:     inferROIAlign,
@@ -56,8 +56,11 @@ not have give 0. No gradient flows to rois.`,
 			return nil
 		},
 		InferType: op.FloatType[ROIAlignParams],
-		Grad:      prim.Adjoint(func(g *op.Grad, p ROIAlignParams, h op.Entry) op.Entry { return ROIAlign.Apply(p, h, g.In(1)) }),
-		Ref:       inType(roiAlignBack[float32], roiAlignBack[float64]),
+		Grad: prim.Adjoint(func(g *op.Grad, p ROIAlignParams,
+			h op.Entry) op.Entry {
+			return ROIAlign.Apply(p, h, g.In(1))
+		}),
+		Ref: inType(roiAlignBack[float32], roiAlignBack[float64]),
 	})
 }
 
@@ -72,14 +75,14 @@ func inferROIAlign(p ROIAlignParams, in, out []dtype.Shape) error {
 	return inferRegions(p.PooledSize, depth, in, &out[0])
 }
 
-// tap is one sample: four elements of a plane and what they count.
+// tap is one sample: four elements of a plane and their weights.
 type tap[T float] struct {
 	at     [4]int
 	weight [4]T
 }
 
-// sample finds the elements around a point of a plane of h·w elements. Points up to one element
-// outside take the outermost elements; ok is false beyond.
+// sample returns the elements around a point of a plane of h·w elements. Points at most one element
+// outside use the outermost elements; for points beyond ok is false.
 func sample[T float](y, x T, h, w int) (t tap[T], ok bool) {
 	if !(y >= -1 && y <= T(h) && x >= -1 && x <= T(w)) || h == 0 || w == 0 {
 		return t, false
@@ -91,8 +94,8 @@ func sample[T float](y, x T, h, w int) (t tap[T], ok bool) {
 	return t, true
 }
 
-// between returns the elements on both sides of a point of an axis with n elements, and how far
-// the point is from the first to the second.
+// between returns the elements on both sides of a point of an axis with n elements, and the point's
+// distance from the first, 0 to 1.
 func between[T float](v T, n int) (lo, hi int, f T) {
 	v = max(v, 0)
 	if lo = int(v); lo >= n-1 {
@@ -101,15 +104,16 @@ func between[T float](v T, n int) (lo, hi int, f T) {
 	return lo, lo + 1, v - T(lo)
 }
 
-// mostSamples bounds the samples along one side of a part: a region of 1e30 would never end.
+// mostSamples bounds the samples along one side of a part: a region of size 1e30 would otherwise
+// never end.
 const mostSamples = 1 << 12
 
-// aligned is the geometry of one region of ROIAlign.
+// aligned holds the sizes of one region of ROIAlign.
 type aligned[T float] struct {
 	image  int
-	start  [2]T // along rows, columns
+	start  [2]T // first coordinate along rows and columns
 	part   [2]T
-	counts [2]int // samples per part
+	counts [2]int // samples per part along rows and columns
 	h, w   int
 }
 
@@ -137,7 +141,8 @@ func newAligned[T float](p ROIAlignParams, row []T, data dtype.Shape) (aligned[T
 			a.counts[i] = ceil(a.part[i])
 		}
 		if a.counts[i] > mostSamples {
-			return a, op.Errorf("rois", "row %v, %d samples along a part, want at most %d", row, a.counts[i], mostSamples)
+			return a, op.Errorf("rois", "row %v, %d samples along a part, want at most %d", row,
+				a.counts[i], mostSamples)
 		}
 	}
 	return a, nil
@@ -161,9 +166,10 @@ func (a *aligned[T]) taps(row, col int) []tap[T] {
 	return list
 }
 
-// eachAligned visits every element of the output with its samples; first is where the plane begins
-// that they are in.
-func eachAligned[T float](p ROIAlignParams, rois []T, data, out dtype.Shape, f func(i, first int, samples T, taps []tap[T])) error {
+// eachAligned calls f for every element of the output with its samples; first is the beginning of
+// their plane.
+func eachAligned[T float](p ROIAlignParams, rois []T, data, out dtype.Shape,
+	f func(i, first int, samples T, taps []tap[T])) error {
 	parts := out[2] * out[3]
 	for n := range out[0] {
 		a, err := newAligned(p, rois[5*n:5*n+5], data)
@@ -180,7 +186,8 @@ func eachAligned[T float](p ROIAlignParams, rois []T, data, out dtype.Shape, f f
 				if p.PositionSensitive {
 					plane = c*parts + i
 				}
-				f((n*out[1]+c)*parts+i, (a.image*data[1]+plane)*a.h*a.w, T(a.counts[0]*a.counts[1]), taps)
+				f((n*out[1]+c)*parts+i, (a.image*data[1]+plane)*a.h*a.w, T(a.counts[0]*a.counts[1]),
+					taps)
 			}
 		}
 	}
@@ -189,28 +196,30 @@ func eachAligned[T float](p ROIAlignParams, rois []T, data, out dtype.Shape, f f
 
 func roiAlign[T float](p ROIAlignParams, c *op.Call) error {
 	x, y := read[T](c.In[0]), blank[T](c.Out[0])
-	err := eachAligned(p, read[T](c.In[1]), c.In[0].Shape, c.Out[0].Shape, func(i, first int, samples T, taps []tap[T]) {
-		var sum T
-		for _, t := range taps {
-			for k, at := range t.at {
-				sum += t.weight[k] * x[first+at]
+	err := eachAligned(p, read[T](c.In[1]), c.In[0].Shape, c.Out[0].Shape,
+		func(i, first int, samples T, taps []tap[T]) {
+			var sum T
+			for _, t := range taps {
+				for k, at := range t.at {
+					sum += t.weight[k] * x[first+at]
+				}
 			}
-		}
-		y[i] = sum / samples
-	})
+			y[i] = sum / samples
+		})
 	store(c.Out[0], y)
 	return err
 }
 
 func roiAlignBack[T float](p ROIAlignParams, c *op.Call) error {
 	dy, dx := read[T](c.In[0]), blank[T](c.Out[0])
-	err := eachAligned(p, read[T](c.In[1]), c.Out[0].Shape, c.In[0].Shape, func(i, first int, samples T, taps []tap[T]) {
-		for _, t := range taps {
-			for k, at := range t.at {
-				dx[first+at] += dy[i] * t.weight[k] / samples
+	err := eachAligned(p, read[T](c.In[1]), c.Out[0].Shape, c.In[0].Shape,
+		func(i, first int, samples T, taps []tap[T]) {
+			for _, t := range taps {
+				for k, at := range t.at {
+					dx[first+at] += dy[i] * t.weight[k] / samples
+				}
 			}
-		}
-	})
+		})
 	store(c.Out[0], dx)
 	return err
 }

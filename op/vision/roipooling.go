@@ -11,10 +11,10 @@ import (
 // ROIPoolingParams configures ROIPooling.
 type ROIPoolingParams struct {
 	PooledSize   []int   `op:"pooled_size,required" doc:"height and width of the output"`
-	SpatialScale float64 `op:"spatial_scale,required" doc:"what coordinates of regions are multiplied by to get those of data"`
+	SpatialScale float64 `op:"spatial_scale,required" doc:"factor from coordinates of regions to coordinates of data"`
 }
 
-// ROIPooling and its gradient, which reads where the maxima were found.
+// ROIPooling and its gradient, which reads the positions of the maxima.
 var (
 	ROIPooling     = op.Declare[ROIPoolingParams]("ROIPooling")
 	roiPoolingGrad = op.Declare[ROIPoolingParams]("_backward_ROIPooling")
@@ -23,12 +23,12 @@ var (
 func init() {
 	ROIPooling.Define(op.Spec[ROIPoolingParams]{
 		Traits: op.Traits{
-			Doc: `ROIPooling takes maxima over the parts of regions of interest (Girshick 2015).
+			Doc: `ROIPooling computes maxima over the parts of regions of interest (Girshick 2015).
 
 Data has shape (n, c, h, w), rois (r, 5) with rows (image, left, top, right, bottom), the output
 (r, c, height, width). Coordinates are scaled and rounded, the last row and column belong to the
-region, and a region has at least one element. Parts outside of the image, and regions of images
-that data does not have, give 0. No gradient flows to rois.`,
+region, and a region has at least one element. Parts outside the image, and regions of images
+that data does not have, give 0. rois get no gradient.`,
 			Aliases: []string{"_npx_roi_pooling"},
 			Once:    "regions are drawn, not learned",
 			Kind:    op.Pooling,
@@ -67,8 +67,8 @@ func inferROIPooling(p ROIPoolingParams, in, out []dtype.Shape) error {
 	return nil
 }
 
-// inferRegions infers the shapes of data and regions and of what is made of them; data has depth
-// times the channels of the output.
+// inferRegions infers the shapes of data, regions and output; data has depth times the channels of
+// the output.
 func inferRegions(pooled []int, depth int, in []dtype.Shape, out *dtype.Shape) error {
 	if err := twoSizes("pooled_size", pooled); err != nil {
 		return err
@@ -81,9 +81,11 @@ func inferRegions(pooled []int, depth int, in []dtype.Shape, out *dtype.Shape) e
 	}
 	channels, ok := over(in[0][1], depth)
 	if !ok {
-		return op.Errorf("data", "shape %v, want a multiple of %d channels, one for each part of a region", in[0], depth)
+		return op.Errorf("data", "shape %v, want a multiple of %d channels, one for each part "+
+			"of a region", in[0], depth)
 	}
-	if err := op.Require("output", out, dtype.Shape{in[1][0], channels, pooled[0], pooled[1]}); err != nil {
+	if err := op.Require("output", out, dtype.Shape{in[1][0], channels, pooled[0],
+		pooled[1]}); err != nil {
 		return err
 	}
 	in[0][1], in[1][0] = times((*out)[1], depth), (*out)[0]
@@ -107,15 +109,15 @@ func inferROIPoolingGrad(p ROIPoolingParams, in, out []dtype.Shape) error {
 	return nil
 }
 
-// region is a region of interest in whole elements of data.
+// region is a region of interest in integer coordinates of data.
 type region[T float] struct {
 	image     int
 	top, left int
 	part      [2]T // height and width of the parts
 }
 
-// newRegion scales and rounds one row of rois. Products are rounded to T first, since the nearest
-// whole number depends on it.
+// newRegion scales and rounds one row of rois. Products are rounded to T first, because the nearest
+// integer depends on it.
 func newRegion[T float](p ROIPoolingParams, row []T) region[T] {
 	round := func(v T) int { return whole(math.Round(float64(T(v * narrow[T](p.SpatialScale))))) }
 	r := region[T]{image: whole(float64(row[0])), left: round(row[1]), top: round(row[2])}
@@ -124,7 +126,8 @@ func newRegion[T float](p ROIPoolingParams, row []T) region[T] {
 	return r
 }
 
-// span returns the elements [lo, hi) of part i, parts having a size, along an axis of n elements.
+// span returns the elements [lo, hi) of part i along an axis of n elements; size is the size of a
+// part.
 func span[T float](i int, size T, start, n int) (lo, hi int) {
 	lo, hi = start+floor(T(i)*size), start+ceil(T(i+1)*size)
 	return min(max(lo, 0), n), min(max(hi, 0), n)
@@ -134,7 +137,7 @@ func span[T float](i int, size T, start, n int) (lo, hi int) {
 type window struct{ top, bottom, left, right int }
 
 // largest returns the first of the largest elements of a window into rows of stride elements, and
-// its place; -1 when nothing is larger than the lowest number.
+// its index; -1 if no element is larger than the lowest number.
 func largest[T float](x []T, stride int, w window) (T, int) {
 	most, at := T(-math.MaxFloat32), -1
 	for row := w.top; row < w.bottom; row++ {

@@ -37,7 +37,8 @@ type (
 	}
 )
 
-// planesCUDA prepares a kernel between the planes of data and of an output, or with back one in the other direction.
+// planesCUDA prepares a kernel from planes of data to planes of an output or, with back, in the
+// other direction.
 func planesCUDA(name string, data, output op.Desc, back bool, centres int) (*op.Prepared, error) {
 	if !cuda.Serves("sample", data.DType) {
 		return nil, op.ErrUnsupported
@@ -53,7 +54,7 @@ func planesCUDA(name string, data, output op.Desc, back bool, centres int) (*op.
 	})
 }
 
-// newRegionArgs are the extents of data and of what is made of its regions.
+// newRegionArgs returns the arguments for the extents of data, regions and output.
 func newRegionArgs(data op.Desc, out dtype.Shape, scale float64) (regionArgs, error) {
 	if !cuda.Serves("sample", data.DType) {
 		return regionArgs{}, op.ErrUnsupported
@@ -91,7 +92,8 @@ func newSamplerArgs(data op.Desc, grid dtype.Shape) (samplerArgs, error) {
 	return samplerArgs{images: s[0], channels: s[1], h: s[2], w: s[3], points: grid[2] * grid[3]}, nil
 }
 
-// samplerGradCUDA sorts the elements that points read, so that each sums up what reads it.
+// samplerGradCUDA prepares a gradient that sorts the reads of points by element, so that each
+// element sums over its reads.
 func samplerGradCUDA(_ BilinearSamplerParams, a *op.Args) (*op.Prepared, error) {
 	fixed, err := newSamplerArgs(a.In[1], a.In[2].Shape)
 	if err != nil {
@@ -119,7 +121,7 @@ func samplerGradCUDA(_ BilinearSamplerParams, a *op.Args) (*op.Prepared, error) 
 	})
 }
 
-// transformerCUDA makes the grid in scratch memory, in the type that computes.
+// transformerCUDA prepares a kernel that makes the grid in scratch memory, in the arithmetic type.
 func transformerCUDA(p SpatialTransformerParams, a *op.Args) (*op.Prepared, error) {
 	t, out, kind := a.In[0].DType, a.Out[0].Shape, dtype.Float32
 	if t == dtype.Float64 {

@@ -25,8 +25,8 @@ func init() {
 			Doc: `BilinearSampler reads an image at the points of a grid (Jaderberg et al. 2015).
 
 Data has shape (n, c, h, w), the grid (n, 2, height, width): the coordinates x and y of every point
-of the output (n, c, height, width), from -1 to 1 over the image. A point takes the four elements
-around it by their distance; elements outside of the image are 0. GridGenerator makes grids.`,
+of the output (n, c, height, width), from -1 to 1 over the image. A point is interpolated
+between the four elements around it; elements outside the image are 0. GridGenerator makes grids.`,
 			Once: "it jumps where points of the grid pass elements",
 		},
 		Inputs:    prim.Inputs[BilinearSamplerParams]("data", "grid"),
@@ -38,7 +38,8 @@ around it by their distance; elements outside of the image are 0. GridGenerator 
 		Ref: inType(sampleGrid[float32], sampleGrid[float64]),
 	})
 	bilinearSamplerGrad.Define(op.Spec[BilinearSamplerParams]{
-		Traits:  op.Traits{Hidden: true, NoGrad: "the second derivative of BilinearSampler is not provided"},
+		Traits: op.Traits{Hidden: true,
+			NoGrad: "the second derivative of BilinearSampler is not provided"},
 		Inputs:  prim.Inputs[BilinearSamplerParams]("out_grad", "data", "grid"),
 		Outputs: func(BilinearSamplerParams) []string { return []string{"data", "grid"} },
 		Infer: func(p BilinearSamplerParams, in, out []dtype.Shape) error {
@@ -59,7 +60,7 @@ around it by their distance; elements outside of the image are 0. GridGenerator 
 }
 
 func inferSampler(_ BilinearSamplerParams, in, out []dtype.Shape) error {
-	for range 2 { // what the output tells reaches the other input in the second round
+	for range 2 { // the second round infers the other input from the output
 		n := -1
 		for _, s := range []dtype.Shape{in[0], in[1], out[0]} {
 			if len(s) > 0 && n == -1 {
@@ -72,7 +73,8 @@ func inferSampler(_ BilinearSamplerParams, in, out []dtype.Shape) error {
 		if err := op.Require("grid", &in[1], dtype.Shape{n, 2, -1, -1}); err != nil {
 			return err
 		}
-		if err := op.Require("output", &out[0], dtype.Shape{n, in[0][1], in[1][2], in[1][3]}); err != nil {
+		if err := op.Require("output", &out[0], dtype.Shape{n, in[0][1], in[1][2],
+			in[1][3]}); err != nil {
 			return err
 		}
 		in[0][1], in[1][2], in[1][3] = out[0][1], out[0][2], out[0][3]
@@ -80,22 +82,24 @@ func inferSampler(_ BilinearSamplerParams, in, out []dtype.Shape) error {
 	return nil
 }
 
-// point is where the grid points at: the element to the upper left and the weights of its row and
-// column. The others are one element further and have what is left of 1.
+// point is a point of the grid in data: the element to the upper left, and the weights of its row
+// and column. The other three elements are one row or column further; weights of a row or column
+// add up to 1.
 type point[T float] struct {
 	row, col int
 	wy, wx   T
 }
 
-// newPoint turns coordinates into elements of a plane of h·w elements. Weights of coordinates that
-// are no numbers are none either, so that these show in the output.
+// newPoint converts coordinates to elements of a plane of h·w elements. Coordinates that are NaN
+// have weights NaN, so that the output is NaN too.
 func newPoint[T float](x, y T, h, w int) point[T] {
 	py, px := (y+1)*T(h-1)/2, (x+1)*T(w-1)/2
 	fy, fx := T(math.Floor(float64(py))), T(math.Floor(float64(px)))
 	return point[T]{whole(float64(fy)), whole(float64(fx)), 1 - (py - fy), 1 - (px - fx)}
 }
 
-// corners returns the places of the four elements in a plane, upper ones first; -1 outside.
+// corners returns the indices of the four elements in a plane, upper ones first; -1 for elements
+// outside.
 func (p point[T]) corners(h, w int) (at [4]int) {
 	for k := range at {
 		row, col := p.row+k/2, p.col+k%2
@@ -106,12 +110,12 @@ func (p point[T]) corners(h, w int) (at [4]int) {
 	return at
 }
 
-// weights returns what the four elements count.
+// weights returns the weights of the four elements.
 func (p point[T]) weights() [4]T {
 	return [4]T{p.wy * p.wx, p.wy * (1 - p.wx), (1 - p.wy) * p.wx, (1 - p.wy) * (1 - p.wx)}
 }
 
-// values reads the four elements, 0 for those outside.
+// values returns the four elements, 0 for elements outside.
 func values[T float](plane []T, at [4]int) (v [4]T) {
 	for k, i := range at {
 		if i >= 0 {
@@ -121,7 +125,7 @@ func values[T float](plane []T, at [4]int) (v [4]T) {
 	return v
 }
 
-// eachSample visits the points of a grid: point i of an image.
+// eachSample calls f for the points of a grid; i is the number of the point in its image.
 func eachSample[T float](grid []T, s, data dtype.Shape, f func(image, i int, p point[T])) {
 	plane := s[2] * s[3]
 	for n := range s[0] {

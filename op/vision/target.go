@@ -11,34 +11,38 @@ import (
 
 // MultiBoxTargetParams configures MultiBoxTarget.
 type MultiBoxTargetParams struct {
-	OverlapThreshold       op.Opt[float64] `op:"overlap_threshold" default:"0.5" doc:"overlap above which an anchor takes the class of a label; 0 or less: only the best anchor of a label does"`
+	OverlapThreshold       op.Opt[float64] `op:"overlap_threshold" default:"0.5" doc:"overlap above which an anchor gets the class of a label; 0 or less: only the best anchor of a label does"`
 	IgnoreLabel            op.Opt[float64] `op:"ignore_label" default:"-1" doc:"class of anchors that are neither positive nor negative"`
 	NegativeMiningRatio    op.Opt[float64] `op:"negative_mining_ratio" default:"-1" doc:"negative anchors per positive one; 0 or less: all others are negative"`
 	NegativeMiningThresh   op.Opt[float64] `op:"negative_mining_thresh" default:"0.5" doc:"overlap below which an anchor can be negative, with mining"`
 	MinimumNegativeSamples int             `op:"minimum_negative_samples" doc:"accepted for compatibility, without effect"`
-	Variances              []float64       `op:"variances" default:"(0.1, 0.1, 0.2, 0.2)" doc:"what targets of x, y, width and height are divided by"`
+	Variances              []float64       `op:"variances" default:"(0.1, 0.1, 0.2, 0.2)" doc:"divisors of the targets of x, y, width and height"`
 }
 
-// MultiBoxTarget computes what anchors should predict.
+// MultiBoxTarget computes the training targets of anchors.
 var MultiBoxTarget = op.Declare[MultiBoxTargetParams]("_contrib_MultiBoxTarget")
 
 func init() {
 	MultiBoxTarget.Define(op.Spec[MultiBoxTargetParams]{
 		Traits: op.Traits{
 			GoName: "MultiBoxTarget",
-			Doc: `MultiBoxTarget assigns labels to anchors and computes what these should predict (Liu et al. 2016).
+			Doc: `MultiBoxTarget assigns labels to anchors and computes their training targets (Liu et al. 2016).
 
-anchor has shape (1, a, 4), label (n, l, 5 or more) with rows (class, left, top, right, bottom, ...) that
-end at a row of -1, cls_pred (n, classes, a). Each label takes its best anchor, and anchors take the
-label that they overlap most. The outputs are loc_target (n, 4·a), the offsets from anchors to
-labels, loc_mask of the same shape, 1 for positive anchors, and cls_target (n, a): the class plus one,
-0 for background, ignore_label for what neither counts nor not. With mining the negative anchors are
-those of the lowest probability of background. Images without labels ignore all anchors. No gradient flows.`,
+anchor has shape (1, a, 4), label (n, l, 5 or more) with rows (class, left, top, right, bottom, ...)
+that end at a row of -1, cls_pred (n, classes, a). Each label gets its best anchor; other anchors get
+the label that they overlap most, if they overlap it enough. The outputs are loc_target (n, 4·a), the
+offsets from anchors to labels, loc_mask of the same shape, 1 for positive anchors, and cls_target
+(n, a): the class plus one, 0 for background, ignore_label for ignored anchors. With mining the
+negative anchors are the anchors with the lowest probability of background. In images without labels
+all anchors are ignored. There is no gradient.`,
 			Aliases:   []string{"_npx_multibox_target"},
 			Precision: op.Wide,
 		},
-		Inputs:    prim.Inputs[MultiBoxTargetParams]("anchor", "label", "cls_pred"),
-		Outputs:   func(MultiBoxTargetParams) []string { return []string{"loc_target", "loc_mask", "cls_target"} },
+		Inputs: prim.Inputs[MultiBoxTargetParams]("anchor", "label", "cls_pred"),
+		Outputs: func(MultiBoxTargetParams) []string {
+			return []string{"loc_target", "loc_mask",
+				"cls_target"}
+		},
 		Infer:     inferTarget,
 		InferType: op.FloatType[MultiBoxTargetParams],
 		Grad:      prim.ZeroGrad[MultiBoxTargetParams],
@@ -46,7 +50,7 @@ those of the lowest probability of background. Images without labels ignore all 
 	})
 }
 
-// meet finds what several sources say of one extent; conflicts are left to Require.
+// meet returns the first known value of one extent from several sources; Require reports conflicts.
 func meet(list ...int) int {
 	for _, n := range list {
 		if n != -1 {
@@ -56,7 +60,7 @@ func meet(list ...int) int {
 	return -1
 }
 
-// extent returns an extent of s, -1 when s is unknown.
+// extent returns an extent of s, -1 if s is unknown.
 func extent(s dtype.Shape, i int) int {
 	if i >= len(s) {
 		return -1
@@ -64,7 +68,7 @@ func extent(s dtype.Shape, i int) int {
 	return s[i]
 }
 
-// quarter turns a number of coordinates into one of boxes.
+// quarter returns the number of boxes for a number of coordinates, -1 if unknown.
 func quarter(n int) int {
 	boxes, _ := over(n, 4)
 	return boxes
@@ -74,8 +78,10 @@ func inferTarget(p MultiBoxTargetParams, in, out []dtype.Shape) error {
 	if len(p.Variances) != 4 {
 		return op.Errorf("variances", "%v, want four numbers", p.Variances)
 	}
-	n := meet(extent(in[1], 0), extent(in[2], 0), extent(out[0], 0), extent(out[1], 0), extent(out[2], 0))
-	a := meet(extent(in[0], 1), extent(in[2], 2), extent(out[2], 1), quarter(extent(out[0], 1)), quarter(extent(out[1], 1)))
+	n := meet(extent(in[1], 0), extent(in[2], 0), extent(out[0], 0), extent(out[1], 0),
+		extent(out[2], 0))
+	a := meet(extent(in[0], 1), extent(in[2], 2), extent(out[2], 1), quarter(extent(out[0], 1)),
+		quarter(extent(out[1], 1)))
 	for i, want := range []dtype.Shape{{1, a, 4}, {n, -1, -1}, {n, -1, a}} {
 		if err := op.Require([]string{"anchor", "label", "cls_pred"}[i], &in[i], want); err != nil {
 			return err
@@ -85,7 +91,8 @@ func inferTarget(p MultiBoxTargetParams, in, out []dtype.Shape) error {
 		return op.Errorf("label", "shape %v, want rows of at least five numbers", in[1])
 	}
 	for i, want := range []dtype.Shape{{n, times(a, 4)}, {n, times(a, 4)}, {n, a}} {
-		if err := op.Require([]string{"loc_target", "loc_mask", "cls_target"}[i], &out[i], want); err != nil {
+		if err := op.Require([]string{"loc_target", "loc_mask", "cls_target"}[i], &out[i],
+			want); err != nil {
 			return err
 		}
 	}
@@ -99,13 +106,13 @@ const (
 	positive
 )
 
-// assignment is what is known of the anchors of one image.
+// assignment holds the matches of the anchors of one image.
 type assignment[T float] struct {
 	p      MultiBoxTargetParams
-	iou    [][]T // per anchor and label
+	iou    [][]T // overlap, per anchor and label
 	state  []int
-	label  []int // the best label of each anchor, -1 where unknown
-	best   []T   // its overlap
+	label  []int // best label per anchor, -1: not computed
+	best   []T   // overlap with the best label, per anchor
 	labels int
 }
 
@@ -147,14 +154,15 @@ func target[T float](p MultiBoxTargetParams, c *op.Call) error {
 	return nil
 }
 
-// validLabels returns the rows before the first of class -1.
+// validLabels returns the rows before the first row of class -1.
 func validLabels[T float](labels []T, width int) ([][]T, error) {
 	var rows [][]T
 	for at := 0; at < len(labels); at += width {
 		row := labels[at : at+width]
 		if row[0] == -1 {
 			if slices.ContainsFunc(row[:5], func(v T) bool { return v != -1 }) {
-				return nil, op.Errorf("label", "row %v has class -1 and a box, want -1 throughout", row)
+				return nil, op.Errorf("label", "row %v has class -1 and a box, want -1 throughout",
+					row)
 			}
 			break
 		}
@@ -165,7 +173,8 @@ func validLabels[T float](labels []T, width int) ([][]T, error) {
 
 func newAssignment[T float](p MultiBoxTargetParams, anchors []T, labels [][]T) *assignment[T] {
 	n := len(anchors) / 4
-	a := &assignment[T]{p: p, iou: make([][]T, n), state: make([]int, n), label: make([]int, n), best: make([]T, n), labels: len(labels)}
+	a := &assignment[T]{p: p, iou: make([][]T, n), state: make([]int, n), label: make([]int, n),
+		best: make([]T, n), labels: len(labels)}
 	for i := range n {
 		a.label[i], a.best[i] = -1, -1
 		x := newBox("corner", anchors[4*i:4*i+4])
@@ -183,7 +192,7 @@ func newAssignment[T float](p MultiBoxTargetParams, anchors []T, labels [][]T) *
 	return a
 }
 
-// matchBest gives each label the best anchor that is left, best pairs first.
+// matchBest assigns to each label the best free anchor, pairs with the largest overlap first.
 func (a *assignment[T]) matchBest() {
 	taken := make([]bool, a.labels)
 	for range a.labels {
@@ -203,7 +212,7 @@ func (a *assignment[T]) matchBest() {
 	}
 }
 
-// findBest finds the label that anchor i overlaps most.
+// findBest computes the label that anchor i overlaps most.
 func (a *assignment[T]) findBest(i int) {
 	for k, v := range a.iou[i] {
 		if v > a.best[i] {
@@ -212,7 +221,8 @@ func (a *assignment[T]) findBest(i int) {
 	}
 }
 
-// matchOverlapping gives the other anchors the label that they overlap enough.
+// matchOverlapping assigns to the other anchors the label that they overlap more than the
+// threshold.
 func (a *assignment[T]) matchOverlapping() {
 	for i, state := range a.state {
 		if state == positive {
@@ -225,8 +235,8 @@ func (a *assignment[T]) matchOverlapping() {
 	}
 }
 
-// chooseNegatives makes anchors background: all that are left, or with mining those whose
-// prediction is the worst. Where there are fewer candidates than the ratio asks for, all are taken.
+// chooseNegatives makes anchors background: all remaining ones, or with mining the ones with the
+// worst predictions. If there are fewer candidates than the ratio requires, all become background.
 func (a *assignment[T]) chooseNegatives(preds []T, classes int) {
 	count := 0
 	for _, state := range a.state {
@@ -237,7 +247,8 @@ func (a *assignment[T]) chooseNegatives(preds []T, classes int) {
 	ratio := a.p.NegativeMiningRatio.Value()
 	var candidates []int
 	for i, state := range a.state {
-		if state != positive && (ratio <= 0 || a.best[i] < narrow[T](a.p.NegativeMiningThresh.Value())) {
+		if state != positive && (ratio <= 0 ||
+			a.best[i] < narrow[T](a.p.NegativeMiningThresh.Value())) {
 			candidates = append(candidates, i)
 		}
 	}
@@ -246,7 +257,10 @@ func (a *assignment[T]) chooseNegatives(preds []T, classes int) {
 		for _, i := range candidates {
 			prob[i] = background(preds[i:], classes, len(a.state))
 		}
-		slices.SortStableFunc(candidates, func(i, j int) int { return descending(prob[j], prob[i]) })
+		slices.SortStableFunc(candidates, func(i, j int) int {
+			return descending(prob[j],
+				prob[i])
+		})
 		most := int(float32(count) * float32(ratio))
 		candidates = candidates[:min(most, len(candidates))]
 	}
@@ -255,7 +269,8 @@ func (a *assignment[T]) chooseNegatives(preds []T, classes int) {
 	}
 }
 
-// background is the probability of class 0: a softmax over scores that are stride apart.
+// background returns the probability of class 0: a softmax over scores that are stride elements
+// apart.
 func background[T float](scores []T, classes, stride int) T {
 	most, sum := scores[0], T(0)
 	for k := range classes {
@@ -267,7 +282,7 @@ func background[T float](scores []T, classes, stride int) T {
 	return T(math.Exp(float64(scores[0]-most))) / sum
 }
 
-// encode writes the offset from an anchor to a box.
+// encode writes the offsets from an anchor to a box.
 func encode[T float](p MultiBoxTargetParams, dst, anchor, box []T) {
 	for axis := range 2 {
 		size, want := anchor[2+axis]-anchor[axis], box[2+axis]-box[axis]
