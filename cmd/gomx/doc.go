@@ -9,7 +9,7 @@
 //	# print the layers of a symbol and the changes that passes make to its graph
 //	gomx inspect net-symbol.json --shape data=1,3,224,224 --summary --explain
 //	# draw the graph and the memory plan of training
-//	gomx inspect net-symbol.json --shape data=1,3,224,224 --train --svg graph.svg --memory plan.svg
+//	gomx inspect net-symbol.json --shape data=1,3,224,224 --train --svg net.svg --memory plan.svg
 //	# draw the operations of a training step over time
 //	gomx trace lenet -o step.svg
 //	gomx version

@@ -26,8 +26,8 @@ func im2recCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "im2rec PREFIX FOLDER",
 		Short: "Pack a folder of pictures into a RecordIO file",
-		Long: `Pack the pictures that PREFIX.lst names into the files PREFIX.rec and PREFIX.idx, which
-ImageRecordIter and MXNet read. The paths in the list are relative to FOLDER.
+		Long: `Pack the pictures that PREFIX.lst names into the files PREFIX.rec and PREFIX.idx.
+ImageRecordIter and MXNet read these files. The paths in the list are relative to FOLDER.
 
 With --list, write the list PREFIX.lst and pack nothing. The list holds the pictures in FOLDER, or
 with --recursive the pictures in the folders of FOLDER, where each folder is a class.`,

@@ -149,7 +149,8 @@ func parseShapes(list []string) (map[string]dtype.Shape, error) {
 		for d := range strings.SplitSeq(strings.Trim(dims, "()"), ",") {
 			v, err := strconv.Atoi(strings.TrimSpace(d))
 			if err != nil || v < 0 {
-				return nil, usageError{fmt.Errorf("--shape %q: found extent %q, want a whole number", text, d)}
+				return nil, usageError{fmt.Errorf("--shape %q: found extent %q, want a whole number",
+					text, d)}
 			}
 			shape = append(shape, v)
 		}

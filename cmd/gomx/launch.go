@@ -29,9 +29,9 @@ func launchCommand(log zerolog.Logger) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "launch -n WORKERS [-s SERVERS] [flags] -- PROGRAM [ARGUMENTS]",
 		Short: "Run a distributed program as processes of this machine",
-		Long: `Run a program as the scheduler, the servers and the workers of a job on this machine. All
-processes run the same program; the environment (DMLC_ROLE and other variables) gives each its role. The name
-of a process precedes each line that it prints.
+		Long: `Run a program as the scheduler, the servers and the workers of a job on this machine.
+All processes run the same program; the environment (DMLC_ROLE and other variables) gives each its
+role. The name of a process precedes each line that it prints.
 
 A process is started again when it ends by a signal, when it crashes (a crashed Go program has exit
 code 2) or when memory runs out. With --replicas 2 training goes on when a server dies. A process
@@ -115,7 +115,8 @@ func (f *launchFlags) run(ctx context.Context) error {
 		l.Servers = l.Workers
 	}
 	if l.Resume && l.Snapshots == "" {
-		return usageError{errors.New("--resume without --snapshots, want the folder of the snapshots")}
+		return usageError{errors.New("--resume without --snapshots, want the folder of the " +
+			"snapshots")}
 	}
 	switch f.policy {
 	case "wait":

@@ -205,7 +205,8 @@ func writeTop(w io.Writer, list []kvstore.Status) error {
 		fmt.Fprintf(w, "job up %s, view %d, %d shards: %d without a second copy, %d lost\n\n",
 			time.Duration(st.Seconds*float64(time.Second)).Round(time.Second), st.View,
 			len(st.Shards), single, lost)
-		fmt.Fprintln(tw, "NODE\tSTATE\tINCARNATION\tSILENT\tSHARDS\tCLOCK\tAHEAD\tHELD\tPARKED\tWAITS FOR")
+		fmt.Fprintln(tw, "NODE\tSTATE\tINCARNATION\tSILENT\tSHARDS\tCLOCK\tAHEAD\tHELD\tPARKED"+
+			"\tWAITS FOR")
 		for i := range st.Members {
 			m := &st.Members[i]
 			fmt.Fprintf(tw, "%s\t%s\t%d\t%.1fs\t%s\t%d\t%s\t%s\t%d\t%s\n", m.Node, state(m),

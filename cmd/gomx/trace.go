@@ -22,8 +22,8 @@ func traceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trace lenet",
 		Short: "Record one training step of LeNet and draw its operations over time",
-		Long: `Record training steps of LeNet on random images with the engine's profiler and write the fastest
-one, as a picture (.svg) or as a Chrome trace (.json), which ui.perfetto.dev opens.
+		Long: `Record training steps of LeNet on random images with the engine's profiler and write the
+fastest one, as a picture (.svg) or as a Chrome trace (.json), which ui.perfetto.dev opens.
 
 With --simulate, run the recorded operations on a null device, which computes nothing and takes
 simulated times. The weights stay on the host: each step copies gradients out and weights in.`,

@@ -16,7 +16,7 @@ const version = "0.1.0"
 func versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
-		Short:   "Print the version, the kernels in the binary and the number of cores that they use",
+		Short:   "Print the version, the kernels in the binary and their number of cores",
 		Example: "  gomx version",
 		Args:    exactArgs(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {

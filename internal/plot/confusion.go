@@ -88,7 +88,8 @@ func (m *matrix) frame() {
 	m.text(m.left+n*cell+10, topRoom-8, `fill="#777777"`, "recall")
 	m.text(m.left-8, topRoom+n*cell+20, `text-anchor="end" fill="#777777"`, "precision")
 	m.text(m.left+n*cell/2, topRoom+n*cell+46, `text-anchor="middle" fill="#777777"`, "predicted")
-	m.text(0, 0, fmt.Sprintf(`text-anchor="middle" fill="#777777" transform="translate(22 %.1f) rotate(-90)"`, topRoom+n*cell/2), "true")
+	m.text(0, 0, fmt.Sprintf(`text-anchor="middle" fill="#777777" `+
+		`transform="translate(22 %.1f) rotate(-90)"`, topRoom+n*cell/2), "true")
 	for i, label := range m.labels {
 		at := (float64(i) + 0.5) * cell
 		m.text(m.left-8, topRoom+at+4, `text-anchor="end"`, label)
@@ -116,7 +117,8 @@ func (m *matrix) cell(t, p int) {
 	x, y := m.left+float64(p)*cell, topRoom+float64(t)*cell
 	m.printf(`<g><title>`)
 	m.escape(fmt.Sprintf("%s taken for %s: %d of %d", m.labels[t], m.labels[p], c, m.rows[t]))
-	m.printf(`</title><rect x="%.1f" y="%.1f" width="%g" height="%g" fill="#%02x%02x%02x" stroke="#ffffff"/>`,
+	m.printf(`</title><rect x="%.1f" y="%.1f" width="%g" height="%g" `+
+		`fill="#%02x%02x%02x" stroke="#ffffff"/>`,
 		x, y, cell, cell, rgb[0], rgb[1], rgb[2])
 	ink := "#333333"
 	if part > 0.45 {

@@ -29,7 +29,8 @@ func (p *graphPicture) draw() {
 	p.text(graphMargin, 24, `font-size="15"`, clean(p.Title))
 	p.legend()
 	for _, f := range p.frames() {
-		p.printf(`<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="8" fill="#000000" fill-opacity="0.04" stroke="#bbbbbb" stroke-dasharray="4 3"/>`+"\n",
+		p.printf(`<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="8" fill="#000000" `+
+			`fill-opacity="0.04" stroke="#bbbbbb" stroke-dasharray="4 3"/>`+"\n",
 			f.left, f.top, f.right-f.left, f.bottom-f.top)
 		p.text(f.left+6, f.top+11, `font-size="10" fill="#777777"`, clean(f.name))
 	}
@@ -136,7 +137,8 @@ func (p *graphPicture) edge(path []int) {
 func (p *graphPicture) box(q *place) {
 	n := &p.Nodes[q.node]
 	y := p.top(q)
-	p.printf(`<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="4" fill="#ffffff" stroke="#777777" stroke-width="0.8"/>`, q.x-q.w/2, y, q.w, q.h)
+	p.printf(`<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="4" fill="#ffffff" `+
+		`stroke="#777777" stroke-width="0.8"/>`, q.x-q.w/2, y, q.w, q.h)
 	p.printf(`<rect x="%.1f" y="%.1f" width="5" height="%.1f" rx="2" fill="%s"/>`+"\n", q.x-q.w/2,
 		y, q.h, fill(slices.Index(p.Kinds, n.Kind)))
 	for k, line := range n.Lines {
@@ -147,6 +149,7 @@ func (p *graphPicture) box(q *place) {
 		p.text(q.x+2, y+graphPad+6+graphLine*float64(k), attributes, clean(line))
 	}
 	if n.Flow != "" {
-		p.text(q.x, y+q.h+12, `text-anchor="middle" font-size="10" fill="#4c6a92" stroke="#ffffff" stroke-width="3" paint-order="stroke"`, clean(n.Flow))
+		p.text(q.x, y+q.h+12, `text-anchor="middle" font-size="10" fill="#4c6a92" `+
+			`stroke="#ffffff" stroke-width="3" paint-order="stroke"`, clean(n.Flow))
 	}
 }

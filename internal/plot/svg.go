@@ -23,7 +23,8 @@ func (p *svg) escape(text string) { _ = xml.EscapeText(p.out, []byte(text)) }
 
 // open writes the beginning of a picture, with a white background.
 func (p *svg) open(width, height float64) {
-	p.printf(`<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%.0f" viewBox="0 0 %.0f %.0f" font-family="%s" font-size="12" fill="#333333">`+"\n",
+	p.printf(`<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%.0f" viewBox="0 0 %.0f %.0f" `+
+		`font-family="%s" font-size="12" fill="#333333">`+"\n",
 		width, height, width, height, faces)
 	p.printf(`<rect width="100%%" height="100%%" fill="#ffffff"/>` + "\n")
 }

@@ -197,7 +197,8 @@ func (p *timePicture) axis() {
 
 // row draws the boxes of a row and its tags.
 func (p *timePicture) row(r *timeRow) {
-	p.printf(`<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="#000000" fill-opacity="0.035"/>`+"\n", p.left, r.y, timeWidth, r.height())
+	p.printf(`<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="#000000" `+
+		`fill-opacity="0.035"/>`+"\n", p.left, r.y, timeWidth, r.height())
 	p.text(p.left-10, r.y+boxHeight/2+4, `text-anchor="end"`, clean(r.name))
 	for l, level := range r.levels {
 		for _, b := range level {
@@ -226,7 +227,8 @@ func (p *timePicture) box(b Box, y, height float64) {
 	p.printf(`<g><title>`)
 	p.escape(clean(fmt.Sprintf("%s: %v from %v", strings.TrimSpace(b.Label+" "+b.Note),
 		(b.End - b.Start).Round(grain), (b.Start - p.from).Round(grain))))
-	p.printf(`</title><rect x="%.2f" y="%.1f" width="%.2f" height="%.1f" rx="%.1f" fill="%s" stroke="#ffffff" stroke-width="0.7"/>`,
+	p.printf(`</title><rect x="%.2f" y="%.1f" width="%.2f" height="%.1f" rx="%.1f" `+
+		`fill="%s" stroke="#ffffff" stroke-width="0.7"/>`,
 		x, y, width, height, min(2, width/3), fill(slices.Index(p.Kinds, b.Kind)))
 	if p.fits(b) && height > 12 {
 		p.text(x+width/2, y+height/2+4, `text-anchor="middle" font-size="11" fill="#ffffff"`,
