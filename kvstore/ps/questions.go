@@ -18,9 +18,8 @@ type questions struct {
 
 // asked is a question about a shard that waits.
 type asked struct {
-	m       wire.Message // without its payload
-	version uint64       // of the optimizer that it wants to be set
-	until   Time         // forgotten then, unless it is repeated
+	m     wire.Message // without its payload
+	until Time         // forgotten then, unless it is repeated
 }
 
 // park lets a question wait. A worker that repeats one is told for which node it waits.
