@@ -12,7 +12,8 @@ import (
 )
 
 func init() {
-	for _, h := range [][2]op.Handle[AttentionParams]{{SelfAttQK, selfAttQKGrad}, {SelfAttValAtt, selfAttValAttGrad},
+	for _, h := range [][2]op.Handle[AttentionParams]{{SelfAttQK, selfAttQKGrad},
+		{SelfAttValAtt, selfAttValAttGrad},
 		{EncDecQK, encDecQKGrad}, {EncDecValAtt, encDecValAttGrad}} {
 		a := attentions[h[0].Name]
 		attach.TierC(h[0], func(p AttentionParams, args *op.Args) (*op.Prepared, error) {
@@ -25,13 +26,15 @@ func init() {
 }
 
 // attentionC prepares a kernel that computes its products with package cpu.
-func attentionC(p AttentionParams, a *op.Args, work float64, f func(r *run) error) (*op.Prepared, error) {
+func attentionC(p AttentionParams, a *op.Args, work float64, f func(r *run) error) (*op.Prepared,
+	error) {
 	if !attach.Float32(a) {
 		return nil, op.ErrUnsupported
 	}
 	threads := attach.Threads(a, device.Work{Flops: work})
 	return &op.Prepared{Threads: threads, Run: func(c *op.Call) error {
-		return f(&run{heads: p.Heads, in: c.In, out: c.Out, mul: func(m product) error { return mulC(&m, threads) }})
+		return f(&run{heads: p.Heads, in: c.In, out: c.Out,
+			mul: func(m product) error { return mulC(&m, threads) }})
 	}}, nil
 }
 
@@ -56,10 +59,12 @@ func mulC(m *product, threads int) error {
 	if m.batches == 0 {
 		return nil
 	}
-	g := cpu.Gemm{M: m.dst.rows, N: m.dst.cols, K: m.inner(), TransA: m.transA, TransB: m.transB, Alpha: float32(m.alpha), Threads: threads}
+	g := cpu.Gemm{M: m.dst.rows, N: m.dst.cols, K: m.inner(), TransA: m.transA, TransB: m.transB,
+		Alpha: float32(m.alpha), Threads: threads}
 	return g.RunGrid(m.dst.grid(), m.a.grid(), m.b.grid(), m.batches, m.heads)
 }
 
 func (m *matrices) grid() cpu.Grid {
-	return cpu.Grid{Data: unsafe.Add(m.t.Data, m.off*m.t.DType.Size()), Row: m.row, Inner: m.head, Outer: m.batch}
+	return cpu.Grid{Data: unsafe.Add(m.t.Data, m.off*m.t.DType.Size()), Row: m.row, Inner: m.head,
+		Outer: m.batch}
 }

@@ -11,11 +11,18 @@ import (
 )
 
 func init() {
-	for _, h := range [][2]op.Handle[AttentionParams]{{SelfAttQK, selfAttQKGrad}, {SelfAttValAtt, selfAttValAttGrad},
+	for _, h := range [][2]op.Handle[AttentionParams]{{SelfAttQK, selfAttQKGrad},
+		{SelfAttValAtt, selfAttValAttGrad},
 		{EncDecQK, encDecQKGrad}, {EncDecValAtt, encDecValAttGrad}} {
 		a := attentions[h[0].Name]
-		attach.CUDA(h[0], func(p AttentionParams, args *op.Args) (*op.Prepared, error) { return attentionCUDA(p, args, a.run) })
-		attach.CUDA(h[1], func(p AttentionParams, args *op.Args) (*op.Prepared, error) { return attentionCUDA(p, args, a.back) })
+		attach.CUDA(h[0], func(p AttentionParams, args *op.Args) (*op.Prepared,
+			error) {
+			return attentionCUDA(p, args, a.run)
+		})
+		attach.CUDA(h[1], func(p AttentionParams, args *op.Args) (*op.Prepared,
+			error) {
+			return attentionCUDA(p, args, a.back)
+		})
 	}
 }
 
@@ -34,7 +41,10 @@ func attentionCUDA(p AttentionParams, a *op.Args, f func(r *run) error) (*op.Pre
 		return nil, op.ErrUnsupported
 	}
 	marks := make([]byte, len(a.In)+len(a.Out)) // the address of mark i stands for operand i
-	operand := func(t op.Tensor) int { return int(uintptr(t.Data) - uintptr(unsafe.Pointer(&marks[0]))) }
+	operand := func(t op.Tensor) int {
+		return int(uintptr(t.Data) -
+			uintptr(unsafe.Pointer(&marks[0])))
+	}
 	var in, out []op.Tensor
 	for i, d := range a.In {
 		in = append(in, op.Tensor{Desc: d, Data: unsafe.Pointer(&marks[i])})
@@ -56,9 +66,11 @@ func attentionCUDA(p AttentionParams, a *op.Args, f func(r *run) error) (*op.Pre
 				return op.ErrUnsupported
 			}
 		}
-		k, err := attach.NewProduct(t, m.batches*m.heads, m.a.matrix().If(m.transA), m.b.matrix().If(m.transB), m.dst.matrix(), m.alpha, 0)
+		k, err := attach.NewProduct(t, m.batches*m.heads, m.a.matrix().If(m.transA),
+			m.b.matrix().If(m.transB), m.dst.matrix(), m.alpha, 0)
 		size := t.Size()
-		steps = append(steps, attentionStep{p: k, dst: operand(m.dst.t), a: operand(m.a.t), b: operand(m.b.t),
+		steps = append(steps, attentionStep{p: k, dst: operand(m.dst.t), a: operand(m.a.t),
+			b:     operand(m.b.t),
 			atDst: m.dst.off * size, atA: m.a.off * size, atB: m.b.off * size})
 		return err
 	}

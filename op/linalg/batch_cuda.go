@@ -46,7 +46,8 @@ func newBatchArgs(t op.Desc) batchArgs {
 // batchCUDA prepares a kernel with one block per matrix. place stores the inputs in the arguments;
 // nil: in order.
 func batchCUDA(name string, fixed batchArgs, place []int) (*op.Prepared, error) {
-	f, grid := attach.AnyFunc("linalg", name), attach.LaneGrid(fixed.count, max(fixed.m, 1)*max(fixed.n, 1))
+	f, grid := attach.AnyFunc("linalg", name), attach.LaneGrid(fixed.count,
+		max(fixed.m, 1)*max(fixed.n, 1))
 	return attach.OnQueue(8*fixed.count*fixed.room, func(q *cuda.Queue, c *op.Call) error {
 		k := fixed
 		k.scratch = c.Scratch

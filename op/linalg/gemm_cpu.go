@@ -15,7 +15,10 @@ func init() {
 	attach.TierC(Gemm, func(p GemmParams, a *op.Args) (*op.Prepared, error) {
 		return p.product().prepare(p.Beta.Value(), a)
 	})
-	attach.TierC(Gemm2, func(p Gemm2Params, a *op.Args) (*op.Prepared, error) { return p.prepare(0, a) })
+	attach.TierC(Gemm2, func(p Gemm2Params, a *op.Args) (*op.Prepared, error) {
+		return p.prepare(0,
+			a)
+	})
 }
 
 // prepare returns a kernel for matrices with contiguous rows.
@@ -35,7 +38,8 @@ func (p Gemm2Params) prepare(beta float64, a *op.Args) (*op.Prepared, error) {
 		g.K = lhs[n-2]
 	}
 	count := dtype.Shape(out[:n-2]).Size()
-	g.Threads = attach.Threads(a, device.Work{Flops: 2 * float64(count) * float64(g.M) * float64(g.N) * float64(g.K)})
+	g.Threads = attach.Threads(a, device.Work{Flops: 2 * float64(count) * float64(g.M) *
+		float64(g.N) * float64(g.K)})
 	return &op.Prepared{Threads: g.Threads, Run: func(c *op.Call) error {
 		if beta != 0 {
 			loop.Move(c.Out[0], c.In[2])

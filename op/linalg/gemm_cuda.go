@@ -15,7 +15,10 @@ func init() {
 	attach.CUDA(Gemm, func(p GemmParams, a *op.Args) (*op.Prepared, error) {
 		return p.product().productCUDA(p.Beta.Value(), a)
 	})
-	attach.CUDA(Gemm2, func(p Gemm2Params, a *op.Args) (*op.Prepared, error) { return p.productCUDA(0, a) })
+	attach.CUDA(Gemm2, func(p Gemm2Params, a *op.Args) (*op.Prepared,
+		error) {
+		return p.productCUDA(0, a)
+	})
 }
 
 // productCUDA prepares products in batches: the axes between rows and columns count interleaved
@@ -38,7 +41,8 @@ func (p Gemm2Params) productCUDA(beta float64, a *op.Args) (*op.Prepared, error)
 		}
 		return m.If(turn)
 	}
-	k, err := attach.NewProduct(t, batch, matrix(a.In[0], p.TransposeA), matrix(a.In[1], p.TransposeB), matrix(a.Out[0], false), p.Alpha.Value(), beta)
+	k, err := attach.NewProduct(t, batch, matrix(a.In[0], p.TransposeA),
+		matrix(a.In[1], p.TransposeB), matrix(a.Out[0], false), p.Alpha.Value(), beta)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +56,8 @@ func (p Gemm2Params) productCUDA(beta float64, a *op.Args) (*op.Prepared, error)
 			}
 		}
 		for i := range outer {
-			if err := k.Run(q, unsafe.Add(c.In[0].Data, i*da), unsafe.Add(c.In[1].Data, i*db), unsafe.Add(c.Out[0].Data, i*dc)); err != nil {
+			if err := k.Run(q, unsafe.Add(c.In[0].Data, i*da), unsafe.Add(c.In[1].Data, i*db),
+				unsafe.Add(c.Out[0].Data, i*dc)); err != nil {
 				return err
 			}
 		}

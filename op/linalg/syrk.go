@@ -18,7 +18,8 @@ var Syrk = op.Declare[SyrkParams]("_linalg_syrk")
 func init() {
 	Syrk.Define(op.Spec[SyrkParams]{
 		Traits: op.Traits{
-			Doc:       "LinalgSyrk computes alpha·A·Aᵀ, or alpha·Aᵀ·A with transpose, for each matrix of a batch.",
+			Doc: "LinalgSyrk computes alpha·A·Aᵀ, or alpha·Aᵀ·A with transpose, for each " +
+				"matrix of a batch.",
 			Aliases:   []string{"linalg_syrk"},
 			Precision: op.Wide,
 			Kind:      op.Product,
@@ -29,13 +30,15 @@ func init() {
 			if p.Transpose {
 				size = 1
 			}
-			return match([]operand{{"A", &in[0], []int{0, 1}}, {"output", &out[0], []int{size, size}}}, []int{-1, -1}, nil)
+			return match([]operand{{"A", &in[0], []int{0, 1}},
+				{"output", &out[0], []int{size, size}}}, []int{-1, -1}, nil)
 		},
 		InferType: realType[SyrkParams],
 		Grad: func(g *op.Grad, p SyrkParams) []op.Entry {
 			a, dy := g.In(0), g.Head(0)
 			prod := func(x, y op.Entry, tx, ty bool) op.Entry {
-				return Gemm2.Apply(Gemm2Params{TransposeA: tx, TransposeB: ty, Alpha: p.Alpha}, x, y)
+				return Gemm2.Apply(Gemm2Params{TransposeA: tx, TransposeB: ty, Alpha: p.Alpha}, x,
+					y)
 			}
 			x, y := prod(dy, a, false, false), prod(dy, a, true, false)
 			if p.Transpose {

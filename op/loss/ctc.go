@@ -27,8 +27,8 @@ func init() {
 
 Data has shape (steps, n, classes) and holds the arguments of a softmax, the label has shape
 (n, labels). The output (n) is the negative logarithm of the probability of the label, with
-repetitions and blanks between its elements. Without label_lengths a label ends at its first padding, 0 or,
-with blank_label last, -1. A label that does not fit into the steps has loss 0.`,
+repetitions and blanks between its elements. Without label_lengths a label ends at its first
+padding: 0 or, with blank_label last, -1. A label that does not fit into the steps has loss 0.`,
 			Aliases:   []string{"ctc_loss", "_contrib_CTCLoss", "_contrib_ctc_loss"},
 			Once:      "the kernel computes it along with the loss",
 			Precision: op.Wide,

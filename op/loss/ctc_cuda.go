@@ -16,17 +16,20 @@ func init() {
 			fixed.blank, fixed.padding = s[2]-1, -1
 		}
 		width := 2*fixed.labels + 1
-		return attach.OnQueue(8*fixed.batch*fixed.steps*(fixed.classes+2*width), func(q *cuda.Queue, c *op.Call) error {
-			k, rest := fixed, c.In[2:]
-			k.loss, k.grad, k.x, k.label, k.scratch = attach.AnyOf(c.Out[0]), attach.AnyOf(c.Out[1]), attach.AnyOf(c.In[0]), attach.AnyOf(c.In[1]), c.Scratch
-			if p.UseDataLengths {
-				k.stepsOf, rest = attach.AnyOf(rest[0]), rest[1:]
-			}
-			if p.UseLabelLengths {
-				k.labelsOf = attach.AnyOf(rest[0])
-			}
-			return cuda.LaunchWith(q, attach.AnyFunc("ctc", "ctc"), attach.LaneGrid(k.batch, max(k.steps, width)), &k)
-		})
+		return attach.OnQueue(8*fixed.batch*fixed.steps*(fixed.classes+2*width),
+			func(q *cuda.Queue, c *op.Call) error {
+				k, rest := fixed, c.In[2:]
+				k.loss, k.grad, k.x, k.label, k.scratch = attach.AnyOf(c.Out[0]),
+					attach.AnyOf(c.Out[1]), attach.AnyOf(c.In[0]), attach.AnyOf(c.In[1]), c.Scratch
+				if p.UseDataLengths {
+					k.stepsOf, rest = attach.AnyOf(rest[0]), rest[1:]
+				}
+				if p.UseLabelLengths {
+					k.labelsOf = attach.AnyOf(rest[0])
+				}
+				return cuda.LaunchWith(q, attach.AnyFunc("ctc", "ctc"), attach.LaneGrid(k.batch,
+					max(k.steps, width)), &k)
+			})
 	})
 	attach.CUDA(CTCLossGrad, func(_ CTCLossParams, a *op.Args) (*op.Prepared, error) {
 		spread := &op.Args{In: []op.Desc{a.In[0], a.In[1]}, Out: a.Out}

@@ -75,7 +75,8 @@ func sparseCUDA(p SparseRegParams, a *op.Args) (*op.Prepared, error) {
 	if !ok {
 		return nil, op.ErrUnsupported
 	}
-	fixed := sparseArgs{samples: a.In[0].Shape[0], units: a.In[1].Shape.Size(), train: attach.B2I(a.Train), momentum: p.Momentum.Value()}
+	fixed := sparseArgs{samples: a.In[0].Shape[0], units: a.In[1].Shape.Size(),
+		train: attach.B2I(a.Train), momentum: p.Momentum.Value()}
 	f, bytes := cuda.Func("loss", "sparse_average", t), a.Out[0].Bytes
 	return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
 		k := fixed

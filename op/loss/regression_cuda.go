@@ -16,7 +16,8 @@ func init() {
 		attach.CUDA(h, func(p RegressionParams, a *op.Args) (*op.Prepared, error) {
 			flat := &op.Args{In: []op.Desc{a.In[0], a.In[1]}, Out: a.Out}
 			flat.In[1].Shape = a.In[0].Shape
-			return attach.CUDAZipWith(flat, name, 0, 1, p.GradScale.Value()/float64(max(perSample(a.In[0].Shape), 1)))
+			return attach.CUDAZipWith(flat, name, 0, 1,
+				p.GradScale.Value()/float64(max(perSample(a.In[0].Shape), 1)))
 		})
 	}
 }

@@ -30,7 +30,10 @@ func softmaxCUDA(p SoftmaxOutputParams, a *op.Args) (*op.Prepared, error) {
 	}
 	v := newClasses(p, a.In[0].Shape)
 	l := attach.NewLanes("softmax", "softmax", a.In[0].DType, []int{v.samples, v.count, v.inner}, 1)
-	return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error { return l.Run(q, c, c.In[0].Data, nil) })
+	return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
+		return l.Run(q, c,
+			c.In[0].Data, nil)
+	})
 }
 
 func softmaxGradCUDA(p SoftmaxOutputParams, a *op.Args) (*op.Prepared, error) {
@@ -39,7 +42,8 @@ func softmaxGradCUDA(p SoftmaxOutputParams, a *op.Args) (*op.Prepared, error) {
 		return nil, op.ErrUnsupported
 	}
 	v := newClasses(p, a.In[0].Shape)
-	fixed := headArgs{samples: v.samples, classes: v.count, inner: v.inner, labels: a.In[1].Shape.Size(), ignore: p.IgnoreLabel.Value(), scale: p.GradScale.Value()}
+	fixed := headArgs{samples: v.samples, classes: v.count, inner: v.inner,
+		labels: a.In[1].Shape.Size(), ignore: p.IgnoreLabel.Value(), scale: p.GradScale.Value()}
 	if p.UseIgnore {
 		fixed.useIgnore = 1
 	}
@@ -60,9 +64,11 @@ func softmaxGradCUDA(p SoftmaxOutputParams, a *op.Args) (*op.Prepared, error) {
 	count, grad := cuda.Func("loss", "count_valid", t), cuda.Func("loss", "softmax_head_grad", t)
 	return attach.OnQueue(64, func(q *cuda.Queue, c *op.Call) error {
 		args := fixed
-		args.out, args.x, args.label, args.valid = c.Out[0].Data, c.In[0].Data, c.In[1].Data, c.Scratch
+		args.out, args.x, args.label, args.valid = c.Out[0].Data, c.In[0].Data, c.In[1].Data,
+			c.Scratch
 		if args.byValid != 0 {
-			if err := cuda.LaunchWith(q, count, cuda.Grid{X: 1, Y: 1, Threads: 256}, &args); err != nil {
+			if err := cuda.LaunchWith(q, count, cuda.Grid{X: 1, Y: 1, Threads: 256},
+				&args); err != nil {
 				return err
 			}
 		}

@@ -15,10 +15,12 @@ func init() {
 		if !ok {
 			return nil, op.ErrUnsupported
 		}
-		k := sparseArgs{samples: a.In[0].Shape[0], units: a.In[1].Shape.Size(), target: p.SparsenessTarget.Value(), penalty: p.Penalty.Value()}
-		return attach.CUDAEach(cuda.Func("loss", "sparse_grad", t), k.samples*k.units, k, func(k sparseArgs, c *op.Call) sparseArgs {
-			k.out, k.x, k.average = c.Out[0].Data, c.In[0].Data, c.In[1].Data
-			return k
-		})
+		k := sparseArgs{samples: a.In[0].Shape[0], units: a.In[1].Shape.Size(),
+			target: p.SparsenessTarget.Value(), penalty: p.Penalty.Value()}
+		return attach.CUDAEach(cuda.Func("loss", "sparse_grad", t), k.samples*k.units, k,
+			func(k sparseArgs, c *op.Call) sparseArgs {
+				k.out, k.x, k.average = c.Out[0].Data, c.In[0].Data, c.In[1].Data
+				return k
+			})
 	})
 }

@@ -52,20 +52,26 @@ func backendC(a *op.Args) backend {
 			d := cpu.Dense{Rows: p.m, In: p.k, Out: p.n, Threads: threadsFor(a, p)}
 			return d.Run(pointer(y), pointer(x), pointer(w), pointer(bias))
 		},
-		tanh: func(x []float32) { cpu.Map{Op: cpu.Tanh, Threads: 1}.Run(pointer(x), pointer(x), len(x)) },
+		tanh: func(x []float32) {
+			cpu.Map{Op: cpu.Tanh, Threads: 1}.Run(pointer(x), pointer(x),
+				len(x))
+		},
 		lstm: func(k *kernel, s *batchStep) { cellsC(a, k).LSTM(stepC(s, s.mem)) },
 		gru:  func(k *kernel, s *batchStep) { cellsC(a, k).GRU(stepC(s, s.prev)) },
 		lstmGrad: func(k *kernel, s *batchStep) {
-			cellsC(a, k).LSTMGrad(stepC(s, s.mem), cpu.CellGrads{Out: pointer(s.dout), Gates: pointer(s.dgates), Prev: pointer(s.dmem)})
+			cellsC(a, k).LSTMGrad(stepC(s, s.mem), cpu.CellGrads{Out: pointer(s.dout),
+				Gates: pointer(s.dgates), Prev: pointer(s.dmem)})
 		},
 		gruGrad: func(k *kernel, s *batchStep) {
-			cellsC(a, k).GRUGrad(stepC(s, s.prev), cpu.CellGrads{Out: pointer(s.dout), Gates: pointer(s.dgates), State: pointer(s.dstate), Prev: pointer(s.dprev)})
+			cellsC(a, k).GRUGrad(stepC(s, s.prev), cpu.CellGrads{Out: pointer(s.dout),
+				Gates: pointer(s.dgates), State: pointer(s.dstate), Prev: pointer(s.dprev)})
 		},
 	}
 	if cpu.CanPack() {
 		b.lstmSteps = func(k *kernel, s *layerSteps) { sequenceC(a, k, s).Run(s.stateC()) }
 		b.lstmStepsGrad = func(k *kernel, s *layerSteps) {
-			sequenceC(a, k, s).RunGrad(s.stateC(), cpu.SequenceGrads{Gates: pointer(s.dgates), Mem: pointer(s.dmem), Out: pointer(s.dh), Y: pointer(s.dy), Row: k.dirs * k.out})
+			sequenceC(a, k, s).RunGrad(s.stateC(), cpu.SequenceGrads{Gates: pointer(s.dgates),
+				Mem: pointer(s.dmem), Out: pointer(s.dh), Y: pointer(s.dy), Row: k.dirs * k.out})
 		}
 		b.pack = &packing{
 			size: func(p product) int { return gemm(a, p).Packed() / 4 },
@@ -79,7 +85,8 @@ func backendC(a *op.Args) backend {
 }
 
 func gemm(a *op.Args, p product) cpu.Gemm {
-	return cpu.Gemm{M: p.m, N: p.n, K: p.k, TransA: p.ta, TransB: p.tb, Alpha: 1, Beta: p.beta, Threads: threadsFor(a, p)}
+	return cpu.Gemm{M: p.m, N: p.n, K: p.k, TransA: p.ta, TransB: p.tb, Alpha: 1, Beta: p.beta,
+		Threads: threadsFor(a, p)}
 }
 
 // cellsC returns the cells of a step as package cpu takes them.
@@ -90,15 +97,19 @@ func cellsC(a *op.Args, k *kernel) cpu.Cells {
 
 // sequenceC returns all steps of a layer as package cpu takes them.
 func sequenceC(a *op.Args, k *kernel, s *layerSteps) cpu.Sequence {
-	return cpu.Sequence{Steps: k.steps, Batch: k.batch, Hidden: k.hidden, Back: s.back, Threads: threadsFor(a, k.recurrent())}
+	return cpu.Sequence{Steps: k.steps, Batch: k.batch, Hidden: k.hidden, Back: s.back,
+		Threads: threadsFor(a, k.recurrent())}
 }
 
 func (s *layerSteps) stateC() cpu.SequenceState {
-	return cpu.SequenceState{Packed: pointer(s.packed), Bias: pointer(s.bias), Gates: pointer(s.gates), Memory: pointer(s.extra), Out: pointer(s.h), Mem0: pointer(s.mem0), Out0: pointer(s.h0)}
+	return cpu.SequenceState{Packed: pointer(s.packed), Bias: pointer(s.bias),
+		Gates: pointer(s.gates), Memory: pointer(s.extra), Out: pointer(s.h), Mem0: pointer(s.mem0),
+		Out0: pointer(s.h0)}
 }
 
 func stepC(s *batchStep, prev []float32) cpu.CellStep {
-	return cpu.CellStep{Gates: pointer(s.gates), State: pointer(s.state), Extra: pointer(s.extra), Out: pointer(s.out), Prev: pointer(prev)}
+	return cpu.CellStep{Gates: pointer(s.gates), State: pointer(s.state), Extra: pointer(s.extra),
+		Out: pointer(s.out), Prev: pointer(prev)}
 }
 
 func pointer(x []float32) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(x)) }

@@ -101,7 +101,8 @@ func newNetCUDA(p RNNParams, inputs []op.Desc, train bool) (*netCUDA, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &netCUDA{net: n, p: p, t: data.DType, train: train, mode: map[string]int{"rnn_relu": 0, "rnn_tanh": 1, "lstm": 2, "gru": 3}[p.Mode]}
+	k := &netCUDA{net: n, p: p, t: data.DType, train: train, mode: map[string]int{"rnn_relu": 0,
+		"rnn_tanh": 1, "lstm": 2, "gru": 3}[p.Mode]}
 	if p.UseSequenceLength {
 		k.lengthType = cuda.Code(inputs[len(inputs)-1].DType)
 	}

@@ -11,7 +11,8 @@ import (
 // backendGo computes in Go alone.
 var backendGo = backend{
 	mul: func(c, a, b []float32, p product) error {
-		pure.Gemm{M: p.m, N: p.n, K: p.k, TransA: p.ta, TransB: p.tb, Alpha: 1, Beta: p.beta}.Run(c, a, b)
+		pure.Gemm{M: p.m, N: p.n, K: p.k, TransA: p.ta, TransB: p.tb, Alpha: 1, Beta: p.beta}.Run(c,
+			a, b)
 		return nil
 	},
 	dense: func(y, x, w, bias []float32, rows int) error {
@@ -100,7 +101,8 @@ func lstmGradGo(k *kernel, s *batchStep) {
 		g, d := part(s.gates, b, 4*n), part(s.dgates, b, 4*n)
 		in, forget, cand, o := g[:n], g[n:2*n], g[2*n:3*n], g[3*n:]
 		din, dforget, dcand, do := d[:n], d[n:2*n], d[2*n:3*n], d[3*n:]
-		t, mem, dmem, dout := part(s.tanh, b, n), part(s.mem, b, n), part(s.dmem, b, n), part(s.dout, b, n)
+		t, mem, dmem, dout := part(s.tanh, b, n), part(s.mem, b, n), part(s.dmem, b, n),
+			part(s.dout, b, n)
 		for j, dh := range dout {
 			dc := dmem[j] + dh*o[j]*(1-t[j]*t[j])
 			din[j] = dc * cand[j] * in[j] * (1 - in[j])

@@ -22,14 +22,17 @@ func (k *netCUDA) forwardProducts() (f forwardProducts, err error) {
 	rows := k.rows()
 	for l := range min(k.layers, 2) {
 		in := k.inputSize(l)
-		if f.input[l], err = k.product(attach.Dense(k.cells(), in), attach.Dense(rows, in).T(), attach.Dense(k.cells(), rows), 0); err != nil {
+		if f.input[l], err = k.product(attach.Dense(k.cells(), in), attach.Dense(rows, in).T(),
+			attach.Dense(k.cells(), rows), 0); err != nil {
 			return f, err
 		}
 	}
-	if f.state, err = k.product(attach.Dense(k.batch, k.out), attach.Dense(rows, k.out).T(), attach.Dense(k.batch, rows), 0); err != nil || !k.projected {
+	if f.state, err = k.product(attach.Dense(k.batch, k.out), attach.Dense(rows, k.out).T(),
+		attach.Dense(k.batch, rows), 0); err != nil || !k.projected {
 		return f, err
 	}
-	f.proj, err = k.product(attach.Dense(k.batch, k.hidden), attach.Dense(k.out, k.hidden).T(), attach.Dense(k.batch, k.out), 0)
+	f.proj, err = k.product(attach.Dense(k.batch, k.hidden), attach.Dense(k.out, k.hidden).T(),
+		attach.Dense(k.batch, k.out), 0)
 	return f, err
 }
 
@@ -87,7 +90,8 @@ func newRunCUDA[F element](k *netCUDA, s *attach.CUDAScratch, reserved bool) *ru
 	if k.cell.kept == 0 {
 		r.sums = take[F](s, k.cells()*k.rows())
 	}
-	r.fromH, r.state, r.mem = take[F](s, k.batch*k.rows()), take[F](s, k.batch*k.out), take[F](s, k.batch*k.hidden)
+	r.fromH, r.state, r.mem = take[F](s, k.batch*k.rows()), take[F](s, k.batch*k.out),
+		take[F](s, k.batch*k.hidden)
 	if k.projected {
 		r.full, r.short = take[F](s, k.batch*k.hidden), take[F](s, k.batch*k.out)
 	}
@@ -134,19 +138,24 @@ func (k *netCUDA) load(q *cuda.Queue, to, from unsafe.Pointer, n int) error {
 
 // direction runs one direction of a layer from x to its part of y.
 func (r *runCUDA[F]) direction(layer, dir int, x, y []F) error {
-	w, keep, at := weightsOf(&r.net, onDevice[F](r.c.In[1]), layer, dir), r.keep(layer, dir), layer*r.dirs+dir
+	w, keep, at := weightsOf(&r.net, onDevice[F](r.c.In[1]), layer, dir), r.keep(layer, dir),
+		layer*r.dirs+dir
 	sums := r.sums
 	if sums == nil {
 		sums = keep.gates
 	}
-	if err := r.products.input[min(layer, 1)].Run(r.q, start(x), start(w.x), start(sums)); err != nil {
+	if err := r.products.input[min(layer, 1)].Run(r.q, start(x), start(w.x),
+		start(sums)); err != nil {
 		return err
 	}
-	if err := r.load(r.q, start(r.state), start(part(onDevice[F](r.c.In[2]), at, r.batch*r.out)), r.batch*r.out); err != nil {
+	if err := r.load(r.q, start(r.state), start(part(onDevice[F](r.c.In[2]), at, r.batch*r.out)),
+		r.batch*r.out); err != nil {
 		return err
 	}
 	if r.cell.memory {
-		if err := r.load(r.q, start(r.mem), start(part(onDevice[F](r.c.In[3]), at, r.batch*r.hidden)), r.batch*r.hidden); err != nil {
+		if err := r.load(r.q, start(r.mem),
+			start(part(onDevice[F](r.c.In[3]), at, r.batch*r.hidden)),
+			r.batch*r.hidden); err != nil {
 			return err
 		}
 	}
@@ -158,10 +167,12 @@ func (r *runCUDA[F]) direction(layer, dir int, x, y []F) error {
 	if !r.p.StateOutputs {
 		return nil
 	}
-	if err := r.load(r.q, start(part(onDevice[F](r.c.Out[1]), at, r.batch*r.out)), start(r.state), r.batch*r.out); err != nil || !r.cell.memory {
+	if err := r.load(r.q, start(part(onDevice[F](r.c.Out[1]), at, r.batch*r.out)), start(r.state),
+		r.batch*r.out); err != nil || !r.cell.memory {
 		return err
 	}
-	return r.load(r.q, start(part(onDevice[F](r.c.Out[2]), at, r.batch*r.hidden)), start(r.mem), r.batch*r.hidden)
+	return r.load(r.q, start(part(onDevice[F](r.c.Out[2]), at, r.batch*r.hidden)), start(r.mem),
+		r.batch*r.hidden)
 }
 
 // step computes the cells of step t.
@@ -170,19 +181,24 @@ func (r *runCUDA[F]) step(t, dir int, w weights[F], keep reserve[F], sums, y []F
 		return err
 	}
 	rows := r.batch * r.rows()
-	args := cellArgs{mode: r.mode, batch: r.batch, hidden: r.hidden, step: t, length: r.length, lengthType: r.lengthType,
-		x: start(part(sums, t, rows)), h: start(r.fromH), bx: start(w.bx), bh: start(w.bh),
-		gates: start(part(keep.gates, t, r.batch*r.cell.kept*r.hidden)), extra: start(part(keep.extra, t, r.batch*r.cell.extra*r.hidden)),
-		state: start(r.state), mem: start(r.mem), full: start(r.full), out: start(part(keep.h, t, r.batch*r.out)),
-		y: start(y[t*r.batch*r.dirs*r.out+dir*r.out:]), size: r.out, row: r.dirs * r.out}
-	if err := cuda.LaunchWith(r.q, cuda.Func("cells", "cell", r.netCUDA.t), r.q.Each(r.batch*r.hidden), &args); err != nil || !r.projected {
+	args := cellArgs{mode: r.mode, batch: r.batch, hidden: r.hidden, step: t, length: r.length,
+		lengthType: r.lengthType,
+		x:          start(part(sums, t, rows)), h: start(r.fromH), bx: start(w.bx), bh: start(w.bh),
+		gates: start(part(keep.gates, t, r.batch*r.cell.kept*r.hidden)),
+		extra: start(part(keep.extra, t, r.batch*r.cell.extra*r.hidden)),
+		state: start(r.state), mem: start(r.mem), full: start(r.full),
+		out: start(part(keep.h, t, r.batch*r.out)),
+		y:   start(y[t*r.batch*r.dirs*r.out+dir*r.out:]), size: r.out, row: r.dirs * r.out}
+	if err := cuda.LaunchWith(r.q, cuda.Func("cells", "cell", r.netCUDA.t),
+		r.q.Each(r.batch*r.hidden), &args); err != nil || !r.projected {
 		return err
 	}
 	if err := r.products.proj.Run(r.q, start(r.full), start(w.proj), start(r.short)); err != nil {
 		return err
 	}
 	args.x = start(r.short)
-	return cuda.LaunchWith(r.q, cuda.Func("cells", "cell_store", r.netCUDA.t), r.q.Each(r.batch*r.out), &args)
+	return cuda.LaunchWith(r.q, cuda.Func("cells", "cell_store", r.netCUDA.t),
+		r.q.Each(r.batch*r.out), &args)
 }
 
 // drop applies dropout to the outputs of a layer, except the last one, and keeps the mask.
@@ -202,11 +218,13 @@ func (r *runCUDA[F]) drop(layer int, y []F) error {
 		if r.train {
 			keep = 1 - r.p.P
 		}
-		args := lanesArgs{to: start(mask), dir: d, key: r.c.Seed.Key, counter: r.c.Seed.Counter, stream: layer, keep: keep}
+		args := lanesArgs{to: start(mask), dir: d, key: r.c.Seed.Key, counter: r.c.Seed.Counter,
+			stream: layer, keep: keep}
 		if err := r.lanes(r.q, "lanes_draw", args); err != nil {
 			return err
 		}
-		if err := r.lanes(r.q, "lanes_mask", lanesArgs{to: start(y), mask: start(mask), dir: d}); err != nil {
+		if err := r.lanes(r.q, "lanes_mask", lanesArgs{to: start(y), mask: start(mask),
+			dir: d}); err != nil {
 			return err
 		}
 	}

@@ -41,16 +41,20 @@ func (k *netCUDA) gradProducts() (g gradProducts, err error) {
 		beta    float64
 	}
 	jobs := []job{
-		{&g.toState, attach.Dense(k.batch, rows), attach.Dense(rows, k.out), attach.Dense(k.batch, k.out), 1},
+		{&g.toState, attach.Dense(k.batch, rows), attach.Dense(rows, k.out),
+			attach.Dense(k.batch, k.out), 1},
 		{&g.dwh, gates.T(), outs, attach.Dense(rows, k.out), 0},
 	}
 	if k.projected {
-		jobs = append(jobs, job{&g.fromProj, attach.Dense(k.batch, k.out), attach.Dense(k.out, k.hidden), attach.Dense(k.batch, k.hidden), 0},
-			job{&g.dproj, outs.T(), attach.Dense(cells, k.hidden), attach.Dense(k.out, k.hidden), 0})
+		jobs = append(jobs, job{&g.fromProj, attach.Dense(k.batch, k.out),
+			attach.Dense(k.out, k.hidden), attach.Dense(k.batch, k.hidden), 0},
+			job{&g.dproj, outs.T(), attach.Dense(cells, k.hidden), attach.Dense(k.out, k.hidden),
+				0})
 	}
 	for l := range min(k.layers, 2) {
 		x, w := attach.Dense(cells, k.inputSize(l)), attach.Dense(rows, k.inputSize(l))
-		jobs = append(jobs, job{&g.dwx[l], gates.T(), x, w, 0}, job{&g.dx[l][0], gates, w, x, 0}, job{&g.dx[l][1], gates, w, x, 1})
+		jobs = append(jobs, job{&g.dwx[l], gates.T(), x, w, 0}, job{&g.dx[l][0], gates, w, x, 0},
+			job{&g.dx[l][1], gates, w, x, 1})
 	}
 	for _, j := range jobs {
 		if *j.p, err = k.product(j.a, j.b, j.c, j.beta); err != nil {
@@ -99,13 +103,15 @@ func prepareGradCUDA[F element](p RNNParams, a *op.Args) (*op.Prepared, error) {
 	return attach.OnQueue(count.Used, func(q *cuda.Queue, c *op.Call) error {
 		g := newGradCUDA[F](k, &products, &attach.CUDAScratch{Base: c.Scratch})
 		g.q, g.heads, g.inputs, g.grads = q, c.In[:n], c.In[n:len(c.In)-1], c.Out
-		g.params, g.reserve, g.dparams = onDevice[F](g.inputs[1]), onDevice[F](c.In[len(c.In)-1]), onDevice[F](c.Out[1])
+		g.params, g.reserve, g.dparams = onDevice[F](g.inputs[1]), onDevice[F](c.In[len(c.In)-1]),
+			onDevice[F](c.Out[1])
 		g.length = k.lengths(g.inputs)
 		return g.run()
 	})
 }
 
-func newGradCUDA[F element](k *netCUDA, products *gradProducts, s *attach.CUDAScratch) *gradCUDA[F] {
+func newGradCUDA[F element](k *netCUDA, products *gradProducts,
+	s *attach.CUDAScratch) *gradCUDA[F] {
 	g := &gradCUDA[F]{netCUDA: k, products: products}
 	cells := k.cells()
 	if k.layers > 1 {
@@ -147,7 +153,8 @@ func (g *gradCUDA[F]) run() error {
 		}
 		if dy = dx; l > 0 && g.drops {
 			for d := range g.dirs {
-				if err := g.lanes(g.q, "lanes_mask", lanesArgs{to: start(dy), mask: start(g.kept(l-1, d).mask), dir: d}); err != nil {
+				if err := g.lanes(g.q, "lanes_mask", lanesArgs{to: start(dy),
+					mask: start(g.kept(l-1, d).mask), dir: d}); err != nil {
 					return err
 				}
 			}
@@ -189,11 +196,13 @@ func (g *gradCUDA[F]) direction(layer, dir int, x, dx, dy []F) error {
 			return err
 		}
 	}
-	if err := g.load(g.q, start(part(onDevice[F](g.grads[2]), at, len(g.dh))), start(g.dh), len(g.dh)); err != nil {
+	if err := g.load(g.q, start(part(onDevice[F](g.grads[2]), at, len(g.dh))), start(g.dh),
+		len(g.dh)); err != nil {
 		return err
 	}
 	if g.cell.memory {
-		if err := g.load(g.q, start(part(onDevice[F](g.grads[3]), at, len(g.dmem))), start(g.dmem), len(g.dmem)); err != nil {
+		if err := g.load(g.q, start(part(onDevice[F](g.grads[3]), at, len(g.dmem))), start(g.dmem),
+			len(g.dmem)); err != nil {
 			return err
 		}
 	}
@@ -216,7 +225,8 @@ func (g *gradCUDA[F]) begin(keep reserve[F], dir, at int) error {
 		}
 		var err error
 		if g.p.StateOutputs {
-			err = g.load(g.q, start(to), start(part(onDevice[F](g.heads[1+i]), at, len(to))), len(to))
+			err = g.load(g.q, start(to), start(part(onDevice[F](g.heads[1+i]), at, len(to))),
+				len(to))
 		} else {
 			err = g.q.Clear(start(to), len(to)*g.t.Size())
 		}
@@ -224,7 +234,8 @@ func (g *gradCUDA[F]) begin(keep reserve[F], dir, at int) error {
 			return err
 		}
 	}
-	before := lanesArgs{to: start(g.prev), from: start(keep.h), dir: dir, first: start(part(onDevice[F](g.inputs[2]), at, g.batch*g.out)), length: g.length}
+	before := lanesArgs{to: start(g.prev), from: start(keep.h), dir: dir,
+		first: start(part(onDevice[F](g.inputs[2]), at, g.batch*g.out)), length: g.length}
 	if err := g.lanes(g.q, "lanes_before", before); err != nil || !g.cell.memory {
 		return err
 	}
@@ -237,24 +248,32 @@ func (g *gradCUDA[F]) begin(keep reserve[F], dir, at int) error {
 // outputs.
 func (g *gradCUDA[F]) step(t, dir int, w weights[F], keep reserve[F], dy []F) error {
 	b, rows := g.batch, g.batch*g.rows()
-	args := cellGradArgs{mode: g.mode, batch: b, hidden: g.hidden, step: t, length: g.length, lengthType: g.lengthType,
-		gates: start(part(keep.gates, t, b*g.cell.kept*g.hidden)), extra: start(part(keep.extra, t, b*g.cell.extra*g.hidden)), out: start(part(keep.h, t, b*g.out)),
-		prev: start(part(g.prev, t, b*g.out)), mem: start(part(g.mem, t, b*g.hidden)), dgates: start(part(g.dgates, t, rows)), dh: start(g.dh), dmem: start(g.dmem),
-		dy: start(dy[t*b*g.dirs*g.out+dir*g.out:]), douts: start(part(g.douts, t, b*g.out)), size: g.out, row: g.dirs * g.out}
+	args := cellGradArgs{mode: g.mode, batch: b, hidden: g.hidden, step: t, length: g.length,
+		lengthType: g.lengthType,
+		gates:      start(part(keep.gates, t, b*g.cell.kept*g.hidden)),
+		extra:      start(part(keep.extra, t, b*g.cell.extra*g.hidden)),
+		out:        start(part(keep.h, t, b*g.out)),
+		prev:       start(part(g.prev, t, b*g.out)), mem: start(part(g.mem, t, b*g.hidden)),
+		dgates: start(part(g.dgates, t, rows)), dh: start(g.dh), dmem: start(g.dmem),
+		dy: start(dy[t*b*g.dirs*g.out+dir*g.out:]), douts: start(part(g.douts, t, b*g.out)),
+		size: g.out, row: g.dirs * g.out}
 	dstate := part(g.dstate, t, rows)
 	if g.p.Mode == "gru" {
 		args.dstate = start(dstate)
 	}
-	if err := cuda.LaunchWith(g.q, cuda.Func("cells", "cell_receive", g.t), g.q.Each(b*g.out), &args); err != nil {
+	if err := cuda.LaunchWith(g.q, cuda.Func("cells", "cell_receive", g.t), g.q.Each(b*g.out),
+		&args); err != nil {
 		return err
 	}
 	if args.dout = args.douts; g.projected {
-		if err := g.products.fromProj.Run(g.q, args.douts, start(w.proj), start(g.dfull)); err != nil {
+		if err := g.products.fromProj.Run(g.q, args.douts, start(w.proj),
+			start(g.dfull)); err != nil {
 			return err
 		}
 		args.dout = start(g.dfull)
 	}
-	if err := cuda.LaunchWith(g.q, cuda.Func("cells", "cell_grad", g.t), g.q.Each(b*g.hidden), &args); err != nil {
+	if err := cuda.LaunchWith(g.q, cuda.Func("cells", "cell_grad", g.t), g.q.Each(b*g.hidden),
+		&args); err != nil {
 		return err
 	}
 	return g.products.toState.Run(g.q, start(dstate), start(w.h), start(g.dh))
@@ -276,8 +295,10 @@ func (g *gradCUDA[F]) weights(layer, dir int, keep reserve[F], x []F) error {
 	if err := p.bias.Run(g.q, start(dw.bh), start(g.dstate), g.sums); err != nil || !g.projected {
 		return err
 	}
-	args := cellGradArgs{batch: g.cells(), hidden: g.hidden, gates: start(keep.gates), extra: start(keep.extra), dstate: start(g.full)}
-	if err := cuda.LaunchWith(g.q, cuda.Func("cells", "cell_full", g.t), g.q.Each(g.cells()*g.hidden), &args); err != nil {
+	args := cellGradArgs{batch: g.cells(), hidden: g.hidden, gates: start(keep.gates),
+		extra: start(keep.extra), dstate: start(g.full)}
+	if err := cuda.LaunchWith(g.q, cuda.Func("cells", "cell_full", g.t),
+		g.q.Each(g.cells()*g.hidden), &args); err != nil {
 		return err
 	}
 	return p.dproj.Run(g.q, start(g.douts), start(g.full), start(dw.proj))

@@ -90,7 +90,8 @@ func init() {
 func defineSequenceLast() {
 	SequenceLast.Define(op.Spec[SequenceParams]{
 		Traits: op.Traits{
-			Doc: "SequenceLast returns the last step of each sequence: from data of shape (steps, " +
+			Doc: "SequenceLast returns the last step of each sequence: from data of shape " +
+				"(steps, " +
 				"batch, …), or (batch, steps, …) with axis 1, an output of shape (batch, …). " +
 				"Without use_sequence_length it is the last step of data.",
 			Moves: true,

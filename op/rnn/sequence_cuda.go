@@ -38,11 +38,17 @@ func init() {
 	})
 	attach.CUDA(SequenceReverse, func(p SequenceParams, a *op.Args) (*op.Prepared, error) {
 		k := newSequenceCUDA("seq_reverse", p.Axis, a.In[0].Shape, a.In[1:], a)
-		return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error { return k.run(q, c, 1, k.args.steps*k.args.batch*k.args.size) })
+		return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
+			return k.run(q, c, 1,
+				k.args.steps*k.args.batch*k.args.size)
+		})
 	})
 	attach.CUDA(SequenceLast, func(p SequenceParams, a *op.Args) (*op.Prepared, error) {
 		k := newSequenceCUDA("seq_last", p.Axis, a.In[0].Shape, a.In[1:], a)
-		return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error { return k.run(q, c, 1, k.args.batch*k.args.size) })
+		return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
+			return k.run(q, c, 1,
+				k.args.batch*k.args.size)
+		})
 	})
 	attach.CUDA(lastGrad, func(p SequenceParams, a *op.Args) (*op.Prepared, error) {
 		k := newSequenceCUDA("seq_last_grad", p.Axis, a.Out[0].Shape, a.In[1:len(a.In)-1], a)
@@ -63,13 +69,15 @@ type sequenceCUDA struct {
 	ends bool // the lengths are an input
 }
 
-func newSequenceCUDA(name string, axis int, s dtype.Shape, lengths []op.Desc, a *op.Args) *sequenceCUDA {
+func newSequenceCUDA(name string, axis int, s dtype.Shape, lengths []op.Desc,
+	a *op.Args) *sequenceCUDA {
 	r := runsOf(axis, s)
 	if name != "seq_mask" {
 		name += strconv.Itoa(a.Out[0].DType.Size())
 	}
 	k := &sequenceCUDA{f: cuda.Func("index", name, dtype.Unknown), ends: len(lengths) > 0,
-		args: sequenceArgs{axis: r.axis, steps: r.steps, batch: r.batch, size: r.size, to: cuda.Code(a.Out[0].DType)}}
+		args: sequenceArgs{axis: r.axis, steps: r.steps, batch: r.batch, size: r.size,
+			to: cuda.Code(a.Out[0].DType)}}
 	if k.ends {
 		k.args.kind = cuda.Code(lengths[0].DType)
 	}

@@ -67,7 +67,8 @@ func (k *netCUDA) newStack(device int, drops, keeps bool) *stackDNN {
 		return parts.Used - (bytes+255)&^255
 	}
 	for l := 0; l < k.layers; l += layers {
-		d := cuda.RNNDims{Mode: cuda.RNNMode(k.mode), Both: k.dirs == 2, Train: keeps, Steps: k.steps, Batch: k.batch, Input: k.inputSize(l), Layers: layers,
+		d := cuda.RNNDims{Mode: cuda.RNNMode(k.mode), Both: k.dirs == 2, Train: keeps,
+			Steps: k.steps, Batch: k.batch, Input: k.inputSize(l), Layers: layers,
 			Hidden: k.hidden, Out: k.out}
 		g := stageDNN{first: l, lib: cuda.NewRNN(device, k.t, d), last: l+layers == k.layers}
 		if g.lib == nil || !g.findPieces(k, device, layers) {
@@ -104,7 +105,8 @@ func (g *stageDNN) findPieces(k *netCUDA, device, layers int) bool {
 				cols = k.out
 			}
 			p, err := g.lib.Part(device, l, gate)
-			if err != nil || !add(&at.weights, p.MatrixAt, p.Matrix, k.hidden*cols) || !add(&at.biases, p.BiasAt, p.Bias, k.hidden) {
+			if err != nil || !add(&at.weights, p.MatrixAt, p.Matrix, k.hidden*cols) ||
+				!add(&at.biases, p.BiasAt, p.Bias, k.hidden) {
 				return false
 			}
 		}
@@ -143,7 +145,8 @@ const packedWeights, packedGrads = 0, 1
 
 // place returns the address at which cuDNN reads or writes a vector like flat: in flat itself, in
 // room, or, if flat is not aligned, in memory of the queue.
-func (g *stageDNN) place(q *cuda.Queue, flat, room unsafe.Pointer, vector int) (p unsafe.Pointer, direct bool, err error) {
+func (g *stageDNN) place(q *cuda.Queue, flat, room unsafe.Pointer, vector int) (p unsafe.Pointer,
+	direct bool, err error) {
 	if !g.whole {
 		return room, false, nil
 	}
@@ -164,7 +167,8 @@ func (g *stageDNN) pack(q *cuda.Queue, flat, room unsafe.Pointer) (unsafe.Pointe
 		return room, err
 	}
 	for _, p := range g.pieces {
-		if err := q.CopyFrom(unsafe.Add(room, p.theirs), q.Device(), unsafe.Add(flat, p.ours), p.bytes); err != nil {
+		if err := q.CopyFrom(unsafe.Add(room, p.theirs), q.Device(), unsafe.Add(flat, p.ours),
+			p.bytes); err != nil {
 			return nil, err
 		}
 	}
@@ -174,7 +178,8 @@ func (g *stageDNN) pack(q *cuda.Queue, flat, room unsafe.Pointer) (unsafe.Pointe
 // unpack copies the vector of pack back to flat.
 func (g *stageDNN) unpack(q *cuda.Queue, flat, room unsafe.Pointer) error {
 	for _, p := range g.pieces {
-		if err := q.CopyFrom(unsafe.Add(flat, p.ours), q.Device(), unsafe.Add(room, p.theirs), p.bytes); err != nil {
+		if err := q.CopyFrom(unsafe.Add(flat, p.ours), q.Device(), unsafe.Add(room, p.theirs),
+			p.bytes); err != nil {
 			return err
 		}
 	}
@@ -200,12 +205,14 @@ func (s *stackDNN) states(g *stageDNN, list []op.Tensor, i, size int) unsafe.Poi
 }
 
 // input returns the input of stage i: data, or in room a copy of the previous output with dropout.
-func (s *stackDNN) input(q *cuda.Queue, i int, data, reserve, room unsafe.Pointer) (unsafe.Pointer, error) {
+func (s *stackDNN) input(q *cuda.Queue, i int, data, reserve, room unsafe.Pointer) (unsafe.Pointer,
+	error) {
 	if i == 0 {
 		return data, nil
 	}
 	before := &s.stages[i-1]
-	if err := q.CopyFrom(room, q.Device(), unsafe.Add(reserve, before.y), s.k.outBytes()); err != nil {
+	if err := q.CopyFrom(room, q.Device(), unsafe.Add(reserve, before.y),
+		s.k.outBytes()); err != nil {
 		return nil, err
 	}
 	return room, s.mask(q, before, reserve, room)
@@ -214,7 +221,8 @@ func (s *stackDNN) input(q *cuda.Queue, i int, data, reserve, room unsafe.Pointe
 // mask multiplies an array of the layout of a stage's outputs by the stage's dropout mask.
 func (s *stackDNN) mask(q *cuda.Queue, g *stageDNN, reserve, to unsafe.Pointer) error {
 	for d := range s.k.dirs {
-		if err := s.k.lanes(q, "lanes_mask", lanesArgs{to: to, mask: s.drawn(g, reserve, d), dir: d}); err != nil {
+		if err := s.k.lanes(q, "lanes_mask", lanesArgs{to: to, mask: s.drawn(g, reserve, d),
+			dir: d}); err != nil {
 			return err
 		}
 	}

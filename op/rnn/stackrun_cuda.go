@@ -84,7 +84,8 @@ func (s *stackDNN) forward(q *cuda.Queue, c *op.Call, room stackRoom) error {
 		if err != nil {
 			return err
 		}
-		args := cuda.RNNArgs{X: x, Weights: w, HX: s.states(g, c.In, 2, k.out), Y: outs[0].Data, HY: s.states(g, outs, 1, k.out), Work: room.work}
+		args := cuda.RNNArgs{X: x, Weights: w, HX: s.states(g, c.In, 2, k.out), Y: outs[0].Data,
+			HY: s.states(g, outs, 1, k.out), Work: room.work}
 		if k.cell.memory {
 			args.CX, args.CY = s.states(g, c.In, 3, k.hidden), s.states(g, outs, 2, k.hidden)
 		}
@@ -108,7 +109,8 @@ func (s *stackDNN) forward(q *cuda.Queue, c *op.Call, room stackRoom) error {
 // draw draws the dropout mask of a stage.
 func (s *stackDNN) draw(q *cuda.Queue, c *op.Call, g *stageDNN, reserve unsafe.Pointer) error {
 	for d := range s.k.dirs {
-		args := lanesArgs{to: s.drawn(g, reserve, d), dir: d, key: c.Seed.Key, counter: c.Seed.Counter, stream: g.first, keep: 1 - s.k.p.P}
+		args := lanesArgs{to: s.drawn(g, reserve, d), dir: d, key: c.Seed.Key,
+			counter: c.Seed.Counter, stream: g.first, keep: 1 - s.k.p.P}
 		if err := s.k.lanes(q, "lanes_draw", args); err != nil {
 			return err
 		}
@@ -120,14 +122,16 @@ func (s *stackDNN) draw(q *cuda.Queue, c *op.Call, g *stageDNN, reserve unsafe.P
 func (k *netCUDA) prepareGradDNN(a *op.Args, kept dnnReserve) (*op.Prepared, error) {
 	s := k.newStack(a.Device.ID, kept.drops, true)
 	if s == nil || s.reserve != a.In[len(a.In)-1].Bytes {
-		return nil, errors.New("cuDNN has computed the forward pass but cannot compute the gradient")
+		return nil, errors.New("cuDNN has computed the forward pass but cannot compute the " +
+			"gradient")
 	}
 	heads := len(visible(k.p))
 	var count attach.CUDAScratch
 	dx := a.Needs(0)
 	s.newGradRoom(&count, dx)
 	return attach.OnQueue(count.Used, func(q *cuda.Queue, c *op.Call) error {
-		r := stackGrad{s, q, c.In[:heads], c.In[heads : len(c.In)-1], c.Out, c.In[len(c.In)-1].Data, s.newGradRoom(&attach.CUDAScratch{Base: c.Scratch}, dx)}
+		r := stackGrad{s, q, c.In[:heads], c.In[heads : len(c.In)-1], c.Out, c.In[len(c.In)-1].Data,
+			s.newGradRoom(&attach.CUDAScratch{Base: c.Scratch}, dx)}
 		return r.run()
 	})
 }
@@ -167,17 +171,20 @@ func (r *stackGrad) run() error {
 // stage computes the gradient of one stage.
 func (r *stackGrad) stage(i int, dx, dy unsafe.Pointer) error {
 	g, k := &r.stages[i], r.k
-	if err := r.q.CopyFrom(r.room.kept, r.q.Device(), unsafe.Add(r.reserve, g.kept), g.lib.Reserve()); err != nil {
+	if err := r.q.CopyFrom(r.room.kept, r.q.Device(), unsafe.Add(r.reserve, g.kept),
+		g.lib.Reserve()); err != nil {
 		return err
 	}
 	w, err := g.pack(r.q, r.inputs[1].Data, r.room.weights)
 	if err != nil {
 		return err
 	}
-	args := cuda.RNNArgs{Weights: w, Y: unsafe.Add(r.reserve, g.y), DY: dy, DX: dx, HX: r.states(g, r.inputs, 2, k.out), DHX: r.states(g, r.grads, 2, k.out),
+	args := cuda.RNNArgs{Weights: w, Y: unsafe.Add(r.reserve, g.y), DY: dy, DX: dx,
+		HX: r.states(g, r.inputs, 2, k.out), DHX: r.states(g, r.grads, 2, k.out),
 		DHY: r.states(g, r.heads, 1, k.out), Work: r.room.work, Reserve: r.room.kept}
 	if k.cell.memory {
-		args.CX, args.DCX, args.DCY = r.states(g, r.inputs, 3, k.hidden), r.states(g, r.grads, 3, k.hidden), r.states(g, r.heads, 2, k.hidden)
+		args.CX, args.DCX, args.DCY = r.states(g, r.inputs, 3, k.hidden), r.states(g, r.grads, 3,
+			k.hidden), r.states(g, r.heads, 2, k.hidden)
 	}
 	if err := g.lib.Backward(r.q, &args); err != nil || r.grads[1].Data == nil {
 		return err

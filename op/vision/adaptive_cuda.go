@@ -8,7 +8,8 @@ import (
 )
 
 func init() {
-	attach.CUDA(AdaptiveAvgPooling2D, func(_ AdaptiveAvgPooling2DParams, a *op.Args) (*op.Prepared, error) {
+	attach.CUDA(AdaptiveAvgPooling2D, func(_ AdaptiveAvgPooling2DParams, a *op.Args) (*op.Prepared,
+		error) {
 		return planesCUDA("adaptive", a.In[0], a.Out[0], false, 0)
 	})
 	attach.CUDA(adaptiveGrad, func(_ AdaptiveAvgPooling2DParams, a *op.Args) (*op.Prepared, error) {

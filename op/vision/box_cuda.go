@@ -14,10 +14,12 @@ func init() {
 		if !ok {
 			return nil, op.ErrUnsupported
 		}
-		k := pairsArgs{n: a.In[0].Shape.Size() / 4, m: a.In[1].Shape.Size() / 4, center: attach.B2I(p.Format == "center")}
-		return attach.CUDAEach(cuda.Func("boxes", "box_iou", t), k.n*k.m, k, func(k pairsArgs, c *op.Call) pairsArgs {
-			k.out, k.lhs, k.rhs = c.Out[0].Data, c.In[0].Data, c.In[1].Data
-			return k
-		})
+		k := pairsArgs{n: a.In[0].Shape.Size() / 4, m: a.In[1].Shape.Size() / 4,
+			center: attach.B2I(p.Format == "center")}
+		return attach.CUDAEach(cuda.Func("boxes", "box_iou", t), k.n*k.m, k,
+			func(k pairsArgs, c *op.Call) pairsArgs {
+				k.out, k.lhs, k.rhs = c.Out[0].Data, c.In[0].Data, c.In[1].Data
+				return k
+			})
 	})
 }

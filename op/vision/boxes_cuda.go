@@ -40,7 +40,9 @@ type (
 const listed = 32
 
 // double returns t as an operand of doubles.
-func double(p unsafe.Pointer) attach.Any { return attach.Any{Data: p, Type: cuda.Code(dtype.Float64)} }
+func double(p unsafe.Pointer) attach.Any {
+	return attach.Any{Data: p, Type: cuda.Code(dtype.Float64)}
+}
 
 func nmsCUDA(p BoxNMSParams, a *op.Args) (*op.Prepared, error) {
 	t, s := a.In[0].DType, a.In[0].Shape
@@ -48,9 +50,12 @@ func nmsCUDA(p BoxNMSParams, a *op.Args) (*op.Prepared, error) {
 		return nil, op.ErrUnsupported
 	}
 	n, width, bytes := s[len(s)-2], s[len(s)-1], a.In[0].Bytes
-	fixed := suppressArgs{batch: s[:len(s)-2].Size(), n: n, width: width, limit: p.TopK.Value(), start: p.CoordStart.Value(), scoreAt: p.ScoreIndex.Value(), idAt: p.IDIndex.Value(),
-		byClass: attach.B2I(!p.ForceSuppress && p.IDIndex.Value() >= 0), center: attach.B2I(p.InFormat == "center"), toCenter: -1,
-		valid: narrow[float64](p.ValidThresh), background: float64(p.BackgroundID.Value()), threshold: narrow[float64](p.OverlapThresh.Value())}
+	fixed := suppressArgs{batch: s[:len(s)-2].Size(), n: n, width: width, limit: p.TopK.Value(),
+		start: p.CoordStart.Value(), scoreAt: p.ScoreIndex.Value(), idAt: p.IDIndex.Value(),
+		byClass: attach.B2I(!p.ForceSuppress && p.IDIndex.Value() >= 0),
+		center:  attach.B2I(p.InFormat == "center"), toCenter: -1,
+		valid: narrow[float64](p.ValidThresh), background: float64(p.BackgroundID.Value()),
+		threshold: narrow[float64](p.OverlapThresh.Value())}
 	if p.InFormat != p.OutFormat {
 		fixed.toCenter = attach.B2I(p.OutFormat == "center")
 	}
@@ -62,7 +67,9 @@ func nmsCUDA(p BoxNMSParams, a *op.Args) (*op.Prepared, error) {
 		count := cuda.Func("fill", "arange", dtype.Unknown)
 		return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
 			if c.Out[1].Data != nil {
-				if err := q.Launch(count, q.Each(rows), cuda.P(c.Out[1].Data), cuda.I(cuda.Code(dtype.Int64)), cuda.I(rows), cuda.F(0), cuda.F(1), cuda.I(1), 0, 0); err != nil {
+				if err := q.Launch(count, q.Each(rows), cuda.P(c.Out[1].Data),
+					cuda.I(cuda.Code(dtype.Int64)), cuda.I(rows), cuda.F(0), cuda.F(1), cuda.I(1),
+					0, 0); err != nil {
 					return err
 				}
 			}
@@ -74,7 +81,8 @@ func nmsCUDA(p BoxNMSParams, a *op.Args) (*op.Prepared, error) {
 	}
 	sorted := attach.Order{Lanes: fixed.batch, N: n, Step: 1}
 	scores, suppress := cuda.Func("boxes", "nms_scores", t), cuda.Func("boxes", "nms", t)
-	memory := func(s *attach.CUDAScratch, k suppressArgs) (suppressArgs, unsafe.Pointer, unsafe.Pointer) {
+	memory := func(s *attach.CUDAScratch, k suppressArgs) (suppressArgs, unsafe.Pointer,
+		unsafe.Pointer) {
 		k.score, k.gone, k.kept = s.Take(8*rows), s.Take(rows), s.Take(8*rows)
 		return k, s.Take(sorted.Scratch()), s.Take(bytes)
 	}
@@ -104,12 +112,16 @@ func matchCUDA(p BipartiteMatchingParams, a *op.Args) (*op.Prepared, error) {
 		return nil, op.ErrUnsupported
 	}
 	r := len(s)
-	fixed := matchArgs{count: s[:r-2].Size(), rows: s[r-2], cols: s[r-1], ascend: attach.B2I(p.IsAscend), top: p.TopK.Value(), threshold: narrow[float64](p.Threshold)}
-	sorted := attach.Order{Lanes: fixed.count, N: fixed.rows * fixed.cols, Step: 1, Ascend: p.IsAscend}
+	fixed := matchArgs{count: s[:r-2].Size(), rows: s[r-2], cols: s[r-1],
+		ascend: attach.B2I(p.IsAscend), top: p.TopK.Value(),
+		threshold: narrow[float64](p.Threshold)}
+	sorted := attach.Order{Lanes: fixed.count, N: fixed.rows * fixed.cols, Step: 1,
+		Ascend: p.IsAscend}
 	kind, f := cuda.Code(t), cuda.Func("boxes", "match", t)
 	var size attach.CUDAScratch
 	memory := func(s *attach.CUDAScratch) (order, row, col unsafe.Pointer) {
-		return s.Take(sorted.Scratch()), s.Take(fixed.count * fixed.rows * t.Size()), s.Take(fixed.count * fixed.cols * t.Size())
+		return s.Take(sorted.Scratch()), s.Take(fixed.count * fixed.rows * t.Size()),
+			s.Take(fixed.count * fixed.cols * t.Size())
 	}
 	memory(&size)
 	return attach.OnQueue(size.Used, func(q *cuda.Queue, c *op.Call) error {

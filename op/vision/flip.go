@@ -30,7 +30,10 @@ func defineFlip(h op.Handle[op.NoParams], axis int, doc string) {
 			}
 			return nil
 		},
-		Grad: func(g *op.Grad, p op.NoParams) []op.Entry { return []op.Entry{h.Apply(p, g.Head(0))} },
+		Grad: func(g *op.Grad, p op.NoParams) []op.Entry {
+			return []op.Entry{h.Apply(p,
+				g.Head(0))}
+		},
 		Ref: func(_ op.NoParams, c *op.Call) error {
 			v := loop.Dense(c.In[0])
 			v.Off = (c.In[0].Shape[axis] - 1) * v.Strides[axis]

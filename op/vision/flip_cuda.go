@@ -9,7 +9,8 @@ import (
 )
 
 func init() {
-	for h, axis := range map[op.Handle[op.NoParams]]int{ImageFlipLeftRight: 1, ImageFlipTopBottom: 0} {
+	for h, axis := range map[op.Handle[op.NoParams]]int{ImageFlipLeftRight: 1,
+		ImageFlipTopBottom: 0} {
 		attach.CUDA(h, attach.CUDAMoves(func(_ op.NoParams, c *op.Call, m *attach.Moves) error {
 			v := loop.Dense(c.In[0])
 			v.Off = (c.In[0].Shape[axis] - 1) * v.Strides[axis]

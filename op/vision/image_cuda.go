@@ -46,10 +46,11 @@ type (
 func pixelsCUDA(name string, s dtype.Shape) (*op.Prepared, error) {
 	r := len(s)
 	k := pixelArgs{n: s.Size(), channels: s[r-1], plane: s[r-3] * s[r-2]}
-	return attach.CUDAEach(attach.AnyFunc("image", name), k.n, k, func(k pixelArgs, c *op.Call) pixelArgs {
-		k.out, k.in = attach.AnyOf(c.Out[0]), attach.AnyOf(c.In[0])
-		return k
-	})
+	return attach.CUDAEach(attach.AnyFunc("image", name), k.n, k,
+		func(k pixelArgs, c *op.Call) pixelArgs {
+			k.out, k.in = attach.AnyOf(c.Out[0]), attach.AnyOf(c.In[0])
+			return k
+		})
 }
 
 // scaleCUDA prepares (x - shift) / std per channel.
@@ -60,10 +61,11 @@ func (p ImageNormalizeParams) scaleCUDA(a *op.Args, shift []float64) (*op.Prepar
 	for i := range min(k.channels, len(k.shift)) {
 		k.shift[i], k.divide[i] = channel(shift, i), channel(p.Std, i)
 	}
-	return attach.CUDAEach(attach.AnyFunc("image", "scale"), k.n, k, func(k scaleArgs, c *op.Call) scaleArgs {
-		k.out, k.in = attach.AnyOf(c.Out[0]), attach.AnyOf(c.In[0])
-		return k
-	})
+	return attach.CUDAEach(attach.AnyFunc("image", "scale"), k.n, k,
+		func(k scaleArgs, c *op.Call) scaleArgs {
+			k.out, k.in = attach.AnyOf(c.Out[0]), attach.AnyOf(c.In[0])
+			return k
+		})
 }
 
 // patchArgs is the parameter of im2col and col2im in conv.cu.
@@ -77,7 +79,8 @@ type patchArgs struct {
 }
 
 // patchesCUDA prepares a conversion between images and their columns, image by image.
-func (p Im2ColParams) patchesCUDA(name string, image op.Desc, columns dtype.Shape) (*op.Prepared, error) {
+func (p Im2ColParams) patchesCUDA(name string, image op.Desc, columns dtype.Shape) (*op.Prepared,
+	error) {
 	if !cuda.Serves("conv", image.DType) {
 		return nil, op.ErrUnsupported
 	}
@@ -86,7 +89,8 @@ func (p Im2ColParams) patchesCUDA(name string, image op.Desc, columns dtype.Shap
 	for a := range 3 {
 		k.inExt[a], k.outExt[a], k.kernel[a], k.stride[a], k.dilate[a] = 1, 1, 1, 1, 1
 		if i := a - lead; i >= 0 {
-			k.inExt[a], k.kernel[a], k.stride[a], k.dilate[a], k.pad[a] = s[2+i], p.Kernel[i], at(p.Stride, i, 1), at(p.Dilate, i, 1), at(p.Pad, i, 0)
+			k.inExt[a], k.kernel[a], k.stride[a], k.dilate[a], k.pad[a] = s[2+i], p.Kernel[i],
+				at(p.Stride, i, 1), at(p.Dilate, i, 1), at(p.Pad, i, 0)
 			k.outExt[a] = (k.inExt[a]+2*k.pad[a]-(k.kernel[a]-1)*k.dilate[a]-1)/k.stride[a] + 1
 		}
 	}

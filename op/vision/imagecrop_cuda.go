@@ -10,6 +10,12 @@ import (
 )
 
 func init() {
-	attach.CUDA(ImageCrop, cutCUDA(func(p ImageCropParams, t op.Tensor, _ dtype.Shape) loop.View { return p.window(t) }))
-	attach.CUDA(imageCropGrad, pasteCUDA(func(p ImageCropParams, t op.Tensor, _ dtype.Shape) loop.View { return p.window(t) }))
+	attach.CUDA(ImageCrop, cutCUDA(func(p ImageCropParams, t op.Tensor,
+		_ dtype.Shape) loop.View {
+		return p.window(t)
+	}))
+	attach.CUDA(imageCropGrad, pasteCUDA(func(p ImageCropParams, t op.Tensor,
+		_ dtype.Shape) loop.View {
+		return p.window(t)
+	}))
 }

@@ -14,12 +14,15 @@ func init() {
 		if err != nil {
 			return nil, err
 		}
-		return attach.CUDAEach(cuda.Func("sample", "roi_pool", a.In[0].DType), a.Out[0].Shape.Size(), k, func(k regionArgs, c *op.Call) regionArgs {
-			k.out, k.index, k.in, k.rois = c.Out[0].Data, c.Out[1].Data, c.In[0].Data, c.In[1].Data
-			return k
-		})
+		return attach.CUDAEach(cuda.Func("sample", "roi_pool", a.In[0].DType),
+			a.Out[0].Shape.Size(), k, func(k regionArgs, c *op.Call) regionArgs {
+				k.out, k.index, k.in, k.rois = c.Out[0].Data, c.Out[1].Data, c.In[0].Data,
+					c.In[1].Data
+				return k
+			})
 	})
 	attach.CUDA(roiPoolingGrad, func(_ ROIPoolingParams, a *op.Args) (*op.Prepared, error) {
-		return attach.NewGroups(1, a.Out[0].Shape.Size(), a.In[0].Shape.Size(), 1, attach.LeftOut, 1).Sum(a.Out[0])
+		return attach.NewGroups(1, a.Out[0].Shape.Size(), a.In[0].Shape.Size(), 1, attach.LeftOut,
+			1).Sum(a.Out[0])
 	})
 }

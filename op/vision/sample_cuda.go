@@ -44,14 +44,16 @@ func planesCUDA(name string, data, output op.Desc, back bool, centres int) (*op.
 		return nil, op.ErrUnsupported
 	}
 	s, o := data.Shape, output.Shape
-	k, n := planesArgs{planes: s[0] * s[1], h: s[2], w: s[3], oh: o[2], ow: o[3], centres: centres}, o.Size()
+	k, n := planesArgs{planes: s[0] * s[1], h: s[2], w: s[3], oh: o[2], ow: o[3], centres: centres},
+		o.Size()
 	if back {
 		n = s.Size()
 	}
-	return attach.CUDAEach(cuda.Func("sample", name, data.DType), n, k, func(k planesArgs, c *op.Call) planesArgs {
-		k.out, k.in = c.Out[0].Data, c.In[0].Data
-		return k
-	})
+	return attach.CUDAEach(cuda.Func("sample", name, data.DType), n, k,
+		func(k planesArgs, c *op.Call) planesArgs {
+			k.out, k.in = c.Out[0].Data, c.In[0].Data
+			return k
+		})
 }
 
 // newRegionArgs returns the arguments for the extents of data, regions and output.
@@ -60,7 +62,8 @@ func newRegionArgs(data op.Desc, out dtype.Shape, scale float64) (regionArgs, er
 		return regionArgs{}, op.ErrUnsupported
 	}
 	s := data.Shape
-	return regionArgs{images: s[0], channels: out[1], h: s[2], w: s[3], rows: out[0], oh: out[2], ow: out[3], depth: 1, scale: narrow[float64](scale)}, nil
+	return regionArgs{images: s[0], channels: out[1], h: s[2], w: s[3], rows: out[0], oh: out[2],
+		ow: out[3], depth: 1, scale: narrow[float64](scale)}, nil
 }
 
 func (p ROIAlignParams) regionsCUDA(data op.Desc, out dtype.Shape) (regionArgs, error) {
@@ -74,7 +77,8 @@ func (p ROIAlignParams) regionsCUDA(data op.Desc, out dtype.Shape) (regionArgs, 
 
 func newGridArgs(s dtype.Shape) gridArgs { return gridArgs{images: s[0], oh: s[2], ow: s[3]} }
 
-func (p GridGeneratorParams) gridCUDA(name string, t dtype.Type, k gridArgs, fill func(k gridArgs, c *op.Call) gridArgs) (*op.Prepared, error) {
+func (p GridGeneratorParams) gridCUDA(name string, t dtype.Type, k gridArgs,
+	fill func(k gridArgs, c *op.Call) gridArgs) (*op.Prepared, error) {
 	if !cuda.Serves("sample", t) {
 		return nil, op.ErrUnsupported
 	}
@@ -89,7 +93,8 @@ func newSamplerArgs(data op.Desc, grid dtype.Shape) (samplerArgs, error) {
 		return samplerArgs{}, op.ErrUnsupported
 	}
 	s := data.Shape
-	return samplerArgs{images: s[0], channels: s[1], h: s[2], w: s[3], points: grid[2] * grid[3]}, nil
+	return samplerArgs{images: s[0], channels: s[1], h: s[2], w: s[3], points: grid[2] * grid[3]},
+		nil
 }
 
 // samplerGradCUDA prepares a gradient that sorts the reads of points by element, so that each
@@ -104,15 +109,18 @@ func samplerGradCUDA(_ BilinearSamplerParams, a *op.Args) (*op.Prepared, error) 
 	corners, data := cuda.Func("sample", "sampler_grid", t), cuda.Func("sample", "sampler_data", t)
 	return attach.OnQueue(8*count+sorted.Scratch(), func(q *cuda.Queue, c *op.Call) error {
 		k := fixed
-		k.dy, k.in, k.grid, k.out, k.at = c.In[0].Data, c.In[1].Data, attach.AnyOf(c.In[2]), c.Out[0].Data, c.Scratch
+		k.dy, k.in, k.grid, k.out, k.at = c.In[0].Data, c.In[1].Data, attach.AnyOf(c.In[2]),
+			c.Out[0].Data, c.Scratch
 		k.dgrid = attach.AnyOf(c.Out[1])
-		if err := cuda.LaunchWith(q, corners, q.Each(k.images*k.points), &k); err != nil || k.out == nil {
+		if err := cuda.LaunchWith(q, corners, q.Each(k.images*k.points), &k); err != nil ||
+			k.out == nil {
 			return err
 		}
 		if err := q.Clear(k.out, bytes); err != nil {
 			return err
 		}
-		order, err := sorted.Run(q, attach.Any{Data: k.at, Type: cuda.Code(dtype.Int64)}, unsafe.Add(c.Scratch, 8*count))
+		order, err := sorted.Run(q, attach.Any{Data: k.at, Type: cuda.Code(dtype.Int64)},
+			unsafe.Add(c.Scratch, 8*count))
 		if err != nil {
 			return err
 		}
