@@ -31,7 +31,8 @@ func TestFloat32(t *testing.T) {
 }
 
 func TestThreadsAndBytes(t *testing.T) {
-	a := &op.Args{In: []op.Desc{op.Plain(dtype.Float32, dtype.Shape{10})}, Out: []op.Desc{op.Plain(dtype.Float64, dtype.Shape{10})}, Threads: 4}
+	a := &op.Args{In: []op.Desc{op.Plain(dtype.Float32, dtype.Shape{10})},
+		Out: []op.Desc{op.Plain(dtype.Float64, dtype.Shape{10})}, Threads: 4}
 	if got := attach.Bytes(a); got != 120 {
 		t.Errorf("Bytes = %v, want 120", got)
 	}

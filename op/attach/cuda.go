@@ -19,7 +19,8 @@ func CUDA[P any](h op.Handle[P], prepare op.Prepare[P]) {
 
 // OnQueue makes a prepared kernel of a function that puts its work on a queue.
 func OnQueue(scratch int, run func(q *cuda.Queue, c *op.Call) error) (*op.Prepared, error) {
-	return &op.Prepared{Scratch: scratch, Run: func(c *op.Call) error { return run(c.Queue.(*cuda.Queue), c) }}, nil
+	return &op.Prepared{Scratch: scratch,
+		Run: func(c *op.Call) error { return run(c.Queue.(*cuda.Queue), c) }}, nil
 }
 
 // OneFloat returns the element type that all operands have, if it is one of floating-point numbers.
@@ -76,7 +77,9 @@ type Elem struct {
 }
 
 // Pick returns the operands of the function among the inputs of the operator.
-func (e Elem) Pick(inputs []int) []int { return []int{inputs[e.first], inputs[e.second]}[:e.operands] }
+func (e Elem) Pick(inputs []int) []int {
+	return []int{inputs[e.first], inputs[e.second]}[:e.operands]
+}
 
 // CUDAZip prepares a pointwise kernel from inputs first and second, which broadcast, to output 0.
 func CUDAZip(a *op.Args, name string, first, second int) (*op.Prepared, error) {

@@ -24,7 +24,10 @@ func Map(a *op.Args, m cpu.Map) (*op.Prepared, error) {
 	}
 	n := a.Out[0].Shape.Size()
 	m.Threads = Threads(a, cost(a, n, m.Op.Slow()))
-	return elem(m, Kernel(m.Threads, 0, func(c *op.Call) { m.Run(c.Out[0].Data, c.In[0].Data, n) })), nil
+	return elem(m, Kernel(m.Threads, 0, func(c *op.Call) {
+		m.Run(c.Out[0].Data, c.In[0].Data,
+			n)
+	})), nil
 }
 
 // Zip prepares z from inputs 0 and 1, of the output's size, to output 0.
@@ -34,7 +37,10 @@ func Zip(a *op.Args, z cpu.Zip) (*op.Prepared, error) {
 	}
 	n := a.Out[0].Shape.Size()
 	z.Threads = Threads(a, cost(a, n, z.Op.Slow()))
-	return elem(z, Kernel(z.Threads, 0, func(c *op.Call) { z.Run(c.Out[0].Data, c.In[0].Data, c.In[1].Data, n) })), nil
+	return elem(z, Kernel(z.Threads, 0, func(c *op.Call) {
+		z.Run(c.Out[0].Data, c.In[0].Data,
+			c.In[1].Data, n)
+	})), nil
 }
 
 // Broadcast prepares z from inputs 0 and 1, which broadcast, to output 0.
@@ -48,7 +54,8 @@ func Broadcast(a *op.Args, z cpu.ZipOp) (*op.Prepared, error) {
 	if !ok {
 		return nil, op.ErrUnsupported
 	}
-	return elem(cpu.Zip{Op: z}, Kernel(threads, 0, func(c *op.Call) { k.Run(c.Out[0].Data, c.In[0].Data, c.In[1].Data) })), nil
+	return elem(cpu.Zip{Op: z}, Kernel(threads, 0,
+		func(c *op.Call) { k.Run(c.Out[0].Data, c.In[0].Data, c.In[1].Data) })), nil
 }
 
 // elem says what kernel k does to each element.
@@ -67,14 +74,14 @@ func Binary[P any](z cpu.ZipOp) op.Prepare[P] {
 	return func(_ P, a *op.Args) (*op.Prepared, error) { return Broadcast(a, z) }
 }
 
-// TierC attaches a kernel of tier c. For operands of float16 and bfloat16 that it does not serve it is prepared for
-// float32, and they are converted.
+// TierC attaches a kernel of tier c. For operands of float16 and bfloat16 that it does not serve it
+// is prepared for float32, and they are converted.
 func TierC[P any](h op.Handle[P], prepare op.Prepare[P]) {
 	Adapted(h, prepare, func(p P, _ *op.Args) (P, bool) { return p, true })
 }
 
-// Adapted is TierC where a kernel for float32 does the same for float16 and bfloat16 only with other parameters, or not
-// at all: adapt changes them, or returns false.
+// Adapted is TierC where a kernel for float32 does the same for float16 and bfloat16 only with
+// other parameters, or not at all: adapt changes them, or returns false.
 func Adapted[P any](h op.Handle[P], prepare op.Prepare[P], adapt func(p P, a *op.Args) (P, bool)) {
 	Exactly(h, func(p P, a *op.Args) (*op.Prepared, error) {
 		k, err := prepare(p, a)
@@ -88,8 +95,8 @@ func Adapted[P any](h op.Handle[P], prepare op.Prepare[P], adapt func(p P, a *op
 	})
 }
 
-// Exactly attaches a kernel of tier c that serves operands as they are or not at all, such as one that reads little of
-// a large operand.
+// Exactly attaches a kernel of tier c that serves operands as they are or not at all, such as one
+// that reads little of a large operand.
 func Exactly[P any](h op.Handle[P], prepare op.Prepare[P]) {
 	h.Kernel(device.KindCPU, device.TierC, prepare)
 }

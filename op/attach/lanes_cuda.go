@@ -27,7 +27,8 @@ type Lanes struct {
 
 // NewLanes prepares a kernel along an axis.
 func NewLanes(family, name string, t dtype.Type, shape dtype.Shape, axis int) *Lanes {
-	return &Lanes{Factor: 1, Length: -1, f: cuda.Func(family, name, t), outer: shape[:axis].Size(), n: shape[axis], inner: shape[axis+1:].Size()}
+	return &Lanes{Factor: 1, Length: -1, f: cuda.Func(family, name, t), outer: shape[:axis].Size(),
+		n: shape[axis], inner: shape[axis+1:].Size()}
 }
 
 // LaneGrid returns a grid with a block for each of lanes lanes of n elements.
@@ -56,12 +57,13 @@ func (l *Lanes) Run(q *cuda.Queue, c *op.Call, a, b unsafe.Pointer) error {
 	if err := l.library(q, c.Out[0].Data, a, b); err != cuda.ErrNotServed {
 		return err
 	}
-	return q.Launch(l.f, LaneGrid(l.outer*l.inner, l.n), cuda.P(c.Out[0].Data), cuda.P(a), cuda.P(b), cuda.P(length), cuda.I(kind),
+	return q.Launch(l.f, LaneGrid(l.outer*l.inner, l.n), cuda.P(c.Out[0].Data), cuda.P(a),
+		cuda.P(b), cuda.P(length), cuda.I(kind),
 		cuda.I(l.outer), cuda.I(l.n), cuda.I(l.inner), cuda.F(l.Factor), cuda.I(logarithm))
 }
 
-// choose takes cuDNN where it computes the same and reads neighbours together: a block of ours walks along a lane, whose elements are far apart when
-// something lies within.
+// choose takes cuDNN where it computes the same and reads neighbours together: a block of ours
+// walks along a lane, whose elements are far apart when something lies within.
 func (l *Lanes) choose() {
 	if l.inner > 1 && l.Length < 0 && l.Factor == 1 {
 		l.dnn = cuda.NewSoftmax(l.f.DType(), l.Log, l.outer, l.n, l.inner)

@@ -10,7 +10,8 @@ import (
 	"gomx/op"
 )
 
-// Any is an operand as kernels see it that learn its element type at run time. Its memory is nil where nobody wants the operand.
+// Any is an operand as kernels see it that learn its element type at run time. Its memory is nil
+// where nobody wants the operand.
 type Any struct {
 	Data unsafe.Pointer
 	Type int
@@ -28,9 +29,10 @@ func (a Any) At(bytes int) Any {
 // AnyFunc returns a kernel of a family that serves all element types.
 func AnyFunc(family, name string) *cuda.Function { return cuda.Func(family, name, dtype.Unknown) }
 
-// CUDAEach prepares a kernel that treats n things one by one. fixed is its parameter, but for the operands, which fill
-// sets at every run.
-func CUDAEach[A any](f *cuda.Function, n int, fixed A, fill func(k A, c *op.Call) A) (*op.Prepared, error) {
+// CUDAEach prepares a kernel that treats n things one by one. fixed is its parameter, but for the
+// operands, which fill sets at every run.
+func CUDAEach[A any](f *cuda.Function, n int, fixed A, fill func(k A, c *op.Call) A) (*op.Prepared,
+	error) {
 	return OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
 		k := fill(fixed, c)
 		return cuda.LaunchWith(q, f, q.Each(n), &k)
@@ -38,7 +40,8 @@ func CUDAEach[A any](f *cuda.Function, n int, fixed A, fill func(k A, c *op.Call
 }
 
 // CUDABlocks prepares a kernel that gives each of lanes lanes of n elements a block of threads.
-func CUDABlocks[A any](f *cuda.Function, lanes, n int, fixed A, fill func(k A, c *op.Call) A) (*op.Prepared, error) {
+func CUDABlocks[A any](f *cuda.Function, lanes, n int, fixed A,
+	fill func(k A, c *op.Call) A) (*op.Prepared, error) {
 	grid := LaneGrid(lanes, n)
 	return OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
 		k := fill(fixed, c)
@@ -54,7 +57,8 @@ func B2I(b bool) int {
 	return 0
 }
 
-// CUDAScratch hands out parts of scratch memory, each at an address that any element may have. A nil base only counts.
+// CUDAScratch hands out parts of scratch memory, each at an address that any element may have. A
+// nil base only counts.
 type CUDAScratch struct {
 	Base unsafe.Pointer
 	Used int

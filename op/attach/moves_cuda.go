@@ -11,8 +11,8 @@ import (
 	"gomx/op/loop"
 )
 
-// Moves is what a kernel that only moves elements does: copies between views of its operands, and values that it fills in, in order. A plan writes it down
-// at Prepare, for operands without memory.
+// Moves is what a kernel that only moves elements does: copies between views of its operands, and
+// values that it fills in, in order. A plan writes it down at Prepare, for operands without memory.
 type Moves struct {
 	marks []byte // the address of mark i stands for operand i
 	in    int
@@ -53,7 +53,8 @@ type fillArgs struct {
 	_        [3]int // what other kernels of the file read
 }
 
-// CUDAMoves prepares a kernel that only moves elements. plan gets the operands as the reference kernel does, and says by Moves what it does with them.
+// CUDAMoves prepares a kernel that only moves elements. plan gets the operands as the reference
+// kernel does, and says by Moves what it does with them.
 func CUDAMoves[P any](plan func(p P, c *op.Call, m *Moves) error) op.Prepare[P] {
 	return func(p P, a *op.Args) (*op.Prepared, error) {
 		m := &Moves{marks: make([]byte, len(a.In)+len(a.Out)), in: len(a.In)}
@@ -83,7 +84,8 @@ func (m *Moves) operand(t op.Tensor) int {
 	return int(uintptr(t.Data) - uintptr(unsafe.Pointer(&m.marks[0])))
 }
 
-// Copy moves elements from src to dst, whose element types have one size; shape is the extent of both views.
+// Copy moves elements from src to dst, whose element types have one size; shape is the extent of
+// both views.
 func (m *Moves) Copy(shape dtype.Shape, dst, src loop.View) {
 	size := dst.DType.Size()
 	w, ok := cuda.NewWalk(shape, dst.Strides, src.Strides)
@@ -91,7 +93,8 @@ func (m *Moves) Copy(shape dtype.Shape, dst, src loop.View) {
 		m.err = op.ErrUnsupported
 		return
 	}
-	s := moveStep{dst: m.operand(dst.Tensor), src: m.operand(src.Tensor), dstOff: dst.Off * size, srcOff: src.Off * size, whole: w.Linear()}
+	s := moveStep{dst: m.operand(dst.Tensor), src: m.operand(src.Tensor), dstOff: dst.Off * size,
+		srcOff: src.Off * size, whole: w.Linear()}
 	suffix := map[int]string{1: "1", 2: "2", 4: "4", 8: "8"}[size]
 	s.args.n = w.Size()
 	if s.args.n == 0 {
@@ -127,7 +130,8 @@ func transposition(w cuda.Walk) *transposeArgs {
 	return &transposeArgs{batch: batch, rows: cols, cols: rows}
 }
 
-// Move moves all elements of src to dst in order, whatever the shapes. Where both are the same memory nothing is done.
+// Move moves all elements of src to dst in order, whatever the shapes. Where both are the same
+// memory nothing is done.
 func (m *Moves) Move(dst, src op.Tensor) {
 	n := dtype.Shape{dst.Shape.Size()}
 	m.Copy(n, loop.View{Tensor: dst, Strides: []int{1}}, loop.View{Tensor: src, Strides: []int{1}})
@@ -135,13 +139,15 @@ func (m *Moves) Move(dst, src op.Tensor) {
 
 // Fill sets all elements of t to a value.
 func (m *Moves) Fill(t op.Tensor, v float64) {
-	m.list = append(m.list, moveStep{dst: m.operand(t), src: -1, f: cuda.Func("fill", "fill", dtype.Unknown), value: v,
+	m.list = append(m.list, moveStep{dst: m.operand(t), src: -1, f: cuda.Func("fill", "fill",
+		dtype.Unknown), value: v,
 		fill: fillArgs{kind: cuda.Code(t.DType), n: t.Shape.Size(), start: v}})
 }
 
 // FillOn puts the filling of n elements with a value on q.
 func FillOn(q *cuda.Queue, t dtype.Type, out unsafe.Pointer, n int, v float64) error {
-	return cuda.LaunchWith(q, AnyFunc("fill", "fill"), q.Each(n), &fillArgs{out: out, kind: cuda.Code(t), n: n, start: v})
+	return cuda.LaunchWith(q, AnyFunc("fill", "fill"), q.Each(n),
+		&fillArgs{out: out, kind: cuda.Code(t), n: n, start: v})
 }
 
 // Clear sets all elements of t to zero.
@@ -205,13 +211,15 @@ func CUDAMove[P any]() op.Prepare[P] {
 }
 
 // CUDAView is the Prepare of operators that read input 0 with strides.
-func CUDAView[P any](strides func(p P, in, out dtype.Shape) (shape dtype.Shape, st []int, off int, err error)) op.Prepare[P] {
+func CUDAView[P any](strides func(p P, in, out dtype.Shape) (shape dtype.Shape, st []int, off int,
+	err error)) op.Prepare[P] {
 	return CUDAMoves(func(p P, c *op.Call, m *Moves) error {
 		shape, st, off, err := strides(p, c.In[0].Shape, c.Out[0].Shape)
 		if err != nil {
 			return err
 		}
-		m.Copy(shape, loop.View{Tensor: c.Out[0], Strides: shape.Strides()}, loop.View{Tensor: c.In[0], Off: off, Strides: st})
+		m.Copy(shape, loop.View{Tensor: c.Out[0], Strides: shape.Strides()},
+			loop.View{Tensor: c.In[0], Off: off, Strides: st})
 		return nil
 	})
 }
@@ -229,6 +237,7 @@ func CUDACast(a *op.Args) (*op.Prepared, error) {
 	f := cuda.Func("fill", "cast", dtype.Unknown)
 	n, to, from := a.Out[0].Shape.Size(), cuda.Code(a.Out[0].DType), cuda.Code(a.In[0].DType)
 	return OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
-		return q.Launch(f, q.Each(n), cuda.P(c.Out[0].Data), cuda.P(c.In[0].Data), cuda.I(to), cuda.I(from), cuda.I(n))
+		return q.Launch(f, q.Each(n), cuda.P(c.Out[0].Data), cuda.P(c.In[0].Data), cuda.I(to),
+			cuda.I(from), cuda.I(n))
 	})
 }

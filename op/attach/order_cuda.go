@@ -20,7 +20,8 @@ type orderArgs struct {
 // run is how many elements one thread of order.cu sorts.
 const run = 8
 
-// Order says what is sorted: lanes of n elements, step apart. Lane l begins at l/step·step·n + l%step.
+// Order says what is sorted: lanes of n elements, step apart. Lane l begins at l/step·step·n +
+// l%step.
 type Order struct {
 	Lanes, N, Step int
 	Ascend         bool
@@ -29,23 +30,27 @@ type Order struct {
 // Scratch is how many bytes of memory sorting takes.
 func (o Order) Scratch() int { return 2 * 8 * o.Lanes * o.N }
 
-// Run sorts the lanes of x and returns where the places of their elements are in order, as int64; equal elements keep their order. scratch has
-// Scratch bytes.
+// Run sorts the lanes of x and returns where the places of their elements are in order, as int64;
+// equal elements keep their order. scratch has Scratch bytes.
 func (o Order) Run(q *cuda.Queue, x Any, scratch unsafe.Pointer) (unsafe.Pointer, error) {
-	k := orderArgs{x: x, to: scratch, from: unsafe.Add(scratch, o.Scratch()/2), lanes: o.Lanes, n: o.N, step: max(o.Step, 1), width: run, ascend: B2I(o.Ascend)}
-	if err := cuda.LaunchWith(q, AnyFunc("order", "order_runs"), q.Each(o.Lanes*((o.N+run-1)/run)), &k); err != nil {
+	k := orderArgs{x: x, to: scratch, from: unsafe.Add(scratch, o.Scratch()/2), lanes: o.Lanes,
+		n: o.N, step: max(o.Step, 1), width: run, ascend: B2I(o.Ascend)}
+	if err := cuda.LaunchWith(q, AnyFunc("order", "order_runs"), q.Each(o.Lanes*((o.N+run-1)/run)),
+		&k); err != nil {
 		return nil, err
 	}
 	for ; k.width < o.N; k.width *= 2 {
 		k.from, k.to = k.to, k.from
-		if err := cuda.LaunchWith(q, AnyFunc("order", "order_merge"), q.Each(o.Lanes*o.N), &k); err != nil {
+		if err := cuda.LaunchWith(q, AnyFunc("order", "order_merge"), q.Each(o.Lanes*o.N),
+			&k); err != nil {
 			return nil, err
 		}
 	}
 	return k.to, nil
 }
 
-// tuplesArgs and groupsArgs are parameters of the kernels in order.cu for runs of elements that tuples of indices name.
+// tuplesArgs and groupsArgs are parameters of the kernels in order.cu for runs of elements that
+// tuples of indices name.
 type (
 	tuplesArgs struct {
 		index             Any
@@ -62,11 +67,12 @@ type (
 
 // Nearest and its neighbours say how indices out of range are read.
 const (
-	Nearest     = iota // the nearest index in range
-	Modulo             // the remainder of a division by the extent
-	LeftOut            // the index names nothing
-	NearestEnds        // as Nearest; fractions are rounded down, negative indices count from the end
-	LeftOutEnds        // as LeftOut, with the same two rules
+	Nearest = iota // the nearest index in range
+	Modulo         // the remainder of a division by the extent
+	LeftOut        // the index names nothing
+	// as Nearest; fractions are rounded down, negative indices count from the end
+	NearestEnds
+	LeftOutEnds // as LeftOut, with the same two rules
 )
 
 // Groups says which runs of an array belong to which of another one, where indices tell.
@@ -77,7 +83,8 @@ type Groups struct {
 	sorted bool // runs that belong together are found
 }
 
-// NewGroups is for runs of n elements that single indices lead to, count of them for each of outer, out of extent; index is the input with the indices.
+// NewGroups is for runs of n elements that single indices lead to, count of them for each of outer,
+// out of extent; index is the input with the indices.
 func NewGroups(outer, extent, count, n, mode, index int) *Groups {
 	g := &Groups{index: index, runs: groupsArgs{outer: outer, extent: extent, count: count, n: n}}
 	g.tuples = tuplesArgs{axes: 1, count: count, mode: mode}
@@ -92,7 +99,8 @@ func TupleGroups(s, indices dtype.Shape, index, mode int) (*Groups, error) {
 		return nil, op.ErrUnsupported
 	}
 	n := s[m:].Size()
-	g := &Groups{index: index, runs: groupsArgs{outer: 1, extent: s[:m].Size(), count: indices[1:].Size(), n: n}}
+	g := &Groups{index: index, runs: groupsArgs{outer: 1, extent: s[:m].Size(),
+		count: indices[1:].Size(), n: n}}
 	g.tuples = tuplesArgs{axes: m, count: g.runs.count, mode: mode}
 	for a, st := range s[:m].Strides() {
 		g.tuples.dim[a], g.tuples.stride[a] = s[a], st
@@ -117,7 +125,8 @@ func (g *Groups) Launch(q *cuda.Queue, c *op.Call, name string, out, in op.Tenso
 	if g.sorted {
 		var err error
 		at := Any{Data: t.at, Type: cuda.Code(dtype.Int64)}
-		if k.order, err = (Order{1, k.count, 1, true}).Run(q, at, unsafe.Add(c.Scratch, 8*k.count)); err != nil {
+		if k.order, err = (Order{1, k.count, 1, true}).Run(q, at,
+			unsafe.Add(c.Scratch, 8*k.count)); err != nil {
 			return err
 		}
 	}
@@ -135,7 +144,8 @@ func (g *Groups) Sum(out op.Desc) (*op.Prepared, error) {
 	})
 }
 
-// Write prepares writing runs of input from over a copy of input base, or over zeros where base is -1.
+// Write prepares writing runs of input from over a copy of input base, or over zeros where base is
+// -1.
 func (g *Groups) Write(out op.Desc, base, from int) (*op.Prepared, error) {
 	g.sorted = true
 	return OnQueue(g.Scratch(), func(q *cuda.Queue, c *op.Call) error {

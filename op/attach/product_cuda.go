@@ -10,7 +10,8 @@ import (
 	"gomx/op"
 )
 
-// Matrix is an operand of a product: extents, and the distances of neighbours along rows and columns and of the matrices of a batch.
+// Matrix is an operand of a product: extents, and the distances of neighbours along rows and
+// columns and of the matrices of a batch.
 type Matrix struct {
 	Rows, Cols, RowStride, ColStride, Batch int
 }
@@ -52,9 +53,11 @@ func NewProduct(t dtype.Type, batch int, a, b, c Matrix, alpha, beta float64) (*
 	}
 	p := &Product{f: cuda.Func("product", "product", t), args: productArgs{
 		batch: batch, m: c.Rows, n: c.Cols, depth: a.Cols, ba: a.Batch, bb: b.Batch, bc: c.Batch,
-		ra: a.RowStride, ca: a.ColStride, rb: b.RowStride, cb: b.ColStride, rc: c.RowStride, cc: c.ColStride, alpha: alpha, beta: beta}}
+		ra: a.RowStride, ca: a.ColStride, rb: b.RowStride, cb: b.ColStride, rc: c.RowStride,
+		cc: c.ColStride, alpha: alpha, beta: beta}}
 	p.gemm = cuda.NewGemm(t, cuda.Dims{Batch: batch, M: c.Rows, N: c.Cols, K: a.Cols}, [3][3]int{
-		{a.RowStride, a.ColStride, a.Batch}, {b.RowStride, b.ColStride, b.Batch}, {c.RowStride, c.ColStride, c.Batch}}, alpha, beta)
+		{a.RowStride, a.ColStride, a.Batch}, {b.RowStride, b.ColStride, b.Batch},
+		{c.RowStride, c.ColStride, c.Batch}}, alpha, beta)
 	return p, nil
 }
 

@@ -35,8 +35,10 @@ const (
 	mostChunks = 256
 )
 
-// NewReduction prepares the fold called name of the marked axes of an operand; the result is multiplied by scale.
-func NewReduction(name string, t dtype.Type, shape dtype.Shape, mask []bool, scale float64) (*Reduction, error) {
+// NewReduction prepares the fold called name of the marked axes of an operand; the result is
+// multiplied by scale.
+func NewReduction(name string, t dtype.Type, shape dtype.Shape, mask []bool,
+	scale float64) (*Reduction, error) {
 	if !cuda.Serves("reduce", t) {
 		return nil, op.ErrUnsupported
 	}
@@ -47,7 +49,8 @@ func NewReduction(name string, t dtype.Type, shape dtype.Shape, mask []bool, sca
 	r := &Reduction{args: reduceArgs{outs: k.Size(), size: w.Size(), chunks: 1, scale: scale}}
 	r.args.nk, r.args.nr = k.Fill(&r.args.dk, &r.args.sk), w.Fill(&r.args.dr, &r.args.sr)
 	switch {
-	case r.args.outs >= threadOuts && r.args.sk[max(r.args.nk-1, 0)] == 1 || r.args.size <= threadSize:
+	case r.args.outs >= threadOuts && r.args.sk[max(r.args.nk-1, 0)] == 1 ||
+		r.args.size <= threadSize:
 		r.thread = cuda.Func("reduce", name+"_thread", t)
 		return r, nil
 	case r.args.outs < mostChunks && r.args.size > chunkSize:
@@ -59,7 +62,8 @@ func NewReduction(name string, t dtype.Type, shape dtype.Shape, mask []bool, sca
 	return r, nil
 }
 
-// Halves returns the walks along the axes of an operand that are kept and along those that mask marks, false when one has too many.
+// Halves returns the walks along the axes of an operand that are kept and along those that mask
+// marks, false when one has too many.
 func Halves(shape dtype.Shape, mask []bool) (k, r cuda.Walk, ok bool) {
 	var kept, reduced, ks, rs []int
 	st := shape.Strides()
@@ -88,7 +92,8 @@ func (r *Reduction) Run(q *cuda.Queue, out, in, scratch unsafe.Pointer) error {
 	if r.thread != nil {
 		return cuda.LaunchWith(q, r.thread, q.Each(args.outs), &args)
 	}
-	if err := cuda.LaunchWith(q, r.block, cuda.Grid{X: min(args.outs*args.chunks, 1<<20), Y: 1, Threads: 256}, &args); err != nil || r.join == nil {
+	if err := cuda.LaunchWith(q, r.block, cuda.Grid{X: min(args.outs*args.chunks, 1<<20), Y: 1,
+		Threads: 256}, &args); err != nil || r.join == nil {
 		return err
 	}
 	return cuda.LaunchWith(q, r.join, cuda.Grid{X: args.outs, Y: 1, Threads: 256}, &args)
