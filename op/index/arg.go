@@ -25,16 +25,21 @@ var (
 func init() {
 	larger := func(x, best float64) bool { return x > best || math.IsNaN(x) && !math.IsNaN(best) }
 	smaller := func(x, best float64) bool { return x < best || math.IsNaN(x) && !math.IsNaN(best) }
-	ArgMax.Define(arg("ArgMax is the index of the largest element along an axis, of the first one among equals.", "ArgMax", larger))
-	ArgMin.Define(arg("ArgMin is the index of the smallest element along an axis, of the first one among equals.", "ArgMin", smaller))
+	ArgMax.Define(arg("ArgMax is the index of the largest element along an axis, of the first "+
+		"one among equals.", "ArgMax", larger))
+	ArgMin.Define(arg("ArgMin is the index of the smallest element along an axis, of the first "+
+		"one among equals.", "ArgMin", smaller))
 	ArgMaxChannel.Define(op.Spec[op.NoParams]{
 		Traits: op.Traits{
 			Doc:    "ArgMaxChannel is the index of the largest element along axis 1, the channels.",
 			GoName: "ArgMaxChannel",
 		},
-		Infer: func(_ op.NoParams, in, out []dtype.Shape) error { return inferArg(channel(), in, out) },
-		Grad:  prim.ZeroGrad[op.NoParams],
-		Ref:   func(_ op.NoParams, c *op.Call) error { return search(channel(), c, larger) },
+		Infer: func(_ op.NoParams, in, out []dtype.Shape) error {
+			return inferArg(channel(), in,
+				out)
+		},
+		Grad: prim.ZeroGrad[op.NoParams],
+		Ref:  func(_ op.NoParams, c *op.Call) error { return search(channel(), c, larger) },
 	})
 }
 
@@ -44,7 +49,8 @@ func channel() ArgParams { return ArgParams{Axis: op.Some(1)} }
 func arg(doc, goName string, better func(x, best float64) bool) op.Spec[ArgParams] {
 	return op.Spec[ArgParams]{
 		Traits: op.Traits{
-			Doc:    doc + " The indices have the element type of data. An axis without elements is an error.",
+			Doc: doc + " The indices have the element type of data. An axis without elements " +
+				"is an error.",
 			GoName: goName,
 		},
 		Infer: inferArg,

@@ -1,5 +1,5 @@
-// Package index declares the operators that look elements up by index, and those that find
-// indices: Embedding, one_hot, take, pick, gather_nd and scatter_nd; argmax, sort, argsort and topk.
+// Package index declares the operators that look elements up by index, and those that find indices:
+// Embedding, one_hot, take, pick, gather_nd and scatter_nd; argmax, sort, argsort and topk.
 //
 // Index operands may have any element type; floating-point indices, MXNet's habit, are cut off.
 // What happens to indices out of range is a parameter of most operators (clip or wrap); the others

@@ -23,8 +23,10 @@ var embeddingGrad = op.Declare[EmbeddingParams]("_backward_Embedding")
 func init() {
 	Embedding.Define(op.Spec[EmbeddingParams]{
 		Traits: op.Traits{
-			Doc: "Embedding replaces every index of data by that row of weight, whose shape is (input_dim, output_dim):" +
-				" the output has the shape of data and one more axis of extent output_dim. Indices out of range are clipped.",
+			Doc: "Embedding replaces every index of data by that row of weight, whose shape is " +
+				"(input_dim, output_dim):" +
+				" the output has the shape of data and one more axis of extent output_dim. " +
+				"Indices out of range are clipped.",
 			Aliases: []string{"_npx_embedding", "_sparse_Embedding"},
 			Moves:   true,
 			Gathers: []int{1},
@@ -65,7 +67,8 @@ func inferEmbedding(p EmbeddingParams, in, out []dtype.Shape) error {
 	if out[0] != nil {
 		last := len(out[0]) - 1
 		if last < 0 || out[0][last] != -1 && out[0][last] != p.OutputDim {
-			return op.Errorf("output", "shape %v, want a last axis of extent %d", out[0], p.OutputDim)
+			return op.Errorf("output", "shape %v, want a last axis of extent %d", out[0],
+				p.OutputDim)
 		}
 		if err := op.Require("data", &in[0], out[0][:last]); err != nil {
 			return err

@@ -26,8 +26,10 @@ var (
 func init() {
 	GatherND.Define(op.Spec[op.NoParams]{
 		Traits: op.Traits{
-			Doc: "GatherND looks elements, or slices, of data up. The first axis of indices has one entry per axis of data" +
-				" that it selects from: element (i, j) of the output is data[indices[0, i, j], indices[1, i, j], …]." +
+			Doc: "GatherND looks elements, or slices, of data up. The first axis of indices has " +
+				"one entry per axis of data" +
+				" that it selects from: element (i, j) of the output is data[indices[0, i, j], " +
+				"indices[1, i, j], …]." +
 				" Negative indices count from the end.",
 			GoName:  "GatherND",
 			Aliases: []string{"_npi_gather_nd", "_npx_gather_nd"},
@@ -41,7 +43,10 @@ func init() {
 			return []op.Entry{gatherGrad.Apply(p, g.Head(0), g.In(1), g.In(0)), {}}
 		},
 		Ref: func(_ op.NoParams, c *op.Call) error {
-			return tuples(c.In[0].Shape, c.In[1], func(at, k, n int) { copyRun(c.Out[0], k, c.In[0], at, n) })
+			return tuples(c.In[0].Shape, c.In[1], func(at, k, n int) {
+				copyRun(c.Out[0], k, c.In[0],
+					at, n)
+			})
 		},
 	})
 	gatherGrad.Define(op.Spec[op.NoParams]{
@@ -70,25 +75,31 @@ func init() {
 func defineScatter() {
 	ScatterND.Define(op.Spec[ScatterNDParams]{
 		Traits: op.Traits{
-			Doc: "ScatterND writes the elements of data into zeros of the given shape, at the places that indices names as in" +
+			Doc: "ScatterND writes the elements of data into zeros of the given shape, at the " +
+				"places that indices names as in" +
 				" GatherND. Of several elements for one place the last one stays.",
 			GoName: "ScatterND",
 			Moves:  true,
 		},
-		Inputs:    prim.Inputs[ScatterNDParams]("data", "indices"),
-		Infer:     func(p ScatterNDParams, in, out []dtype.Shape) error { return inferScatter(p, &in[0], in[1], &out[0]) },
+		Inputs: prim.Inputs[ScatterNDParams]("data", "indices"),
+		Infer: func(p ScatterNDParams, in, out []dtype.Shape) error {
+			return inferScatter(p,
+				&in[0], in[1], &out[0])
+		},
 		InferType: dataType[ScatterNDParams](0),
 		Grad: func(g *op.Grad, _ ScatterNDParams) []op.Entry {
 			return []op.Entry{GatherND.Apply(op.NoParams{}, g.Head(0), g.In(1)), {}}
 		},
 		Ref: func(_ ScatterNDParams, c *op.Call) error {
 			loop.Clear(c.Out[0])
-			return tuples(c.Out[0].Shape, c.In[1], func(at, k, n int) { copyRun(c.Out[0], at, c.In[0], k, n) })
+			return tuples(c.Out[0].Shape, c.In[1],
+				func(at, k, n int) { copyRun(c.Out[0], at, c.In[0], k, n) })
 		},
 	})
 	ScatterSetND.Define(op.Spec[ScatterNDParams]{
 		Traits: op.Traits{
-			Doc:     "ScatterSetND is lhs with the elements of rhs written at the places that indices names as in GatherND.",
+			Doc: "ScatterSetND is lhs with the elements of rhs written at the places that " +
+				"indices names as in GatherND.",
 			GoName:  "ScatterSetND",
 			Aliases: []string{"_npi_scatter_set_nd"},
 			Inplace: [][2]int{{0, 0}},
@@ -102,10 +113,14 @@ func defineScatter() {
 			}
 			return inferScatter(p, &in[1], in[2], &out[0])
 		},
-		InferType: func(p ScatterNDParams, in, out []dtype.Type) error { return op.SameType(p, in[:2], out) },
+		InferType: func(p ScatterNDParams, in, out []dtype.Type) error {
+			return op.SameType(p,
+				in[:2], out)
+		},
 		Ref: func(_ ScatterNDParams, c *op.Call) error {
 			loop.Move(c.Out[0], c.In[0])
-			return tuples(c.Out[0].Shape, c.In[2], func(at, k, n int) { copyRun(c.Out[0], at, c.In[1], k, n) })
+			return tuples(c.Out[0].Shape, c.In[2],
+				func(at, k, n int) { copyRun(c.Out[0], at, c.In[1], k, n) })
 		},
 	})
 }
@@ -116,7 +131,8 @@ func inferGather(_ op.NoParams, in, out []dtype.Shape) error {
 		return nil
 	}
 	if len(idx) == 0 || idx[0] > len(data) {
-		return op.Errorf("indices", "shape %v, want a first axis of extent up to %d for data of shape %v", idx, len(data), data)
+		return op.Errorf("indices", "shape %v, want a first axis of extent up to %d for data of "+
+			"shape %v", idx, len(data), data)
 	}
 	if idx[0] == -1 {
 		return nil
@@ -171,7 +187,8 @@ func tuples(s dtype.Shape, indices op.Tensor, f func(at, k, n int)) error {
 				i += int64(s[a])
 			}
 			if i < 0 || i >= int64(s[a]) {
-				return op.Errorf("indices", "%d for axis %d, want 0 to %d", list[a*count+k], a, s[a]-1)
+				return op.Errorf("indices", "%d for axis %d, want 0 to %d", list[a*count+k], a,
+					s[a]-1)
 			}
 			at += int(i) * st[a]
 		}

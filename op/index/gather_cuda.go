@@ -14,7 +14,11 @@ func init() {
 		if err != nil {
 			return nil, err
 		}
-		return attach.OnQueue(g.Scratch(), func(q *cuda.Queue, c *op.Call) error { return g.Launch(q, c, "groups_gather", c.Out[0], c.In[0]) })
+		return attach.OnQueue(g.Scratch(),
+			func(q *cuda.Queue, c *op.Call) error {
+				return g.Launch(q, c, "groups_gather", c.Out[0],
+					c.In[0])
+			})
 	})
 	attach.CUDA(gatherGrad, func(_ op.NoParams, a *op.Args) (*op.Prepared, error) {
 		g, err := attach.TupleGroups(a.Out[0].Shape, a.In[1].Shape, 1, attach.NearestEnds)

@@ -47,7 +47,8 @@ func read(indices op.Tensor, n int, legal bound) ([]int64, error) {
 // copyRun copies n elements that lie together.
 func copyRun(dst op.Tensor, to int, src op.Tensor, from, n int) {
 	one := []int{1}
-	loop.Copy(dtype.Shape{n}, loop.View{Tensor: dst, Off: to, Strides: one}, loop.View{Tensor: src, Off: from, Strides: one})
+	loop.Copy(dtype.Shape{n}, loop.View{Tensor: dst, Off: to, Strides: one}, loop.View{Tensor: src,
+		Off: from, Strides: one})
 }
 
 // sums collects a gradient in float64 before it is rounded.

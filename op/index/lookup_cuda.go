@@ -13,7 +13,8 @@ import (
 	"gomx/op/prim"
 )
 
-// lookupArgs are the extents of a look-up: runs of n elements, count of them for each of outer, out of extent.
+// lookupArgs are the extents of a look-up: runs of n elements, count of them for each of outer, out
+// of extent.
 type lookupArgs struct{ kind, outer, extent, count, n, wrap int }
 
 // wraps says how an index out of range is made legal; an error cannot be reported from a device.
@@ -32,7 +33,8 @@ func (p TakeParams) lookup(s dtype.Shape, indices op.Desc) (k lookupArgs, err er
 	if err != nil {
 		return k, err
 	}
-	k = lookupArgs{kind: cuda.Code(indices.DType), outer: s[:axis].Size(), extent: s[axis], count: indices.Shape.Size(), n: s[axis+1:].Size()}
+	k = lookupArgs{kind: cuda.Code(indices.DType), outer: s[:axis].Size(), extent: s[axis],
+		count: indices.Shape.Size(), n: s[axis+1:].Size()}
 	k.wrap, err = wraps(p.Mode)
 	return k, err
 }
@@ -45,7 +47,8 @@ func (p PickParams) lookup(s dtype.Shape, indices op.Desc) (k lookupArgs, err er
 	if axis, err = prim.Axis("axis", axis, len(s)); err != nil {
 		return k, err
 	}
-	k = lookupArgs{kind: cuda.Code(indices.DType), outer: s[:axis].Size(), extent: s[axis], count: 1, n: s[axis+1:].Size()}
+	k = lookupArgs{kind: cuda.Code(indices.DType), outer: s[:axis].Size(), extent: s[axis],
+		count: 1, n: s[axis+1:].Size()}
 	k.wrap, err = wraps(p.Mode)
 	return k, err
 }
@@ -58,7 +61,8 @@ func gatherCUDA(name string, k lookupArgs, out op.Desc, src, index int) (*op.Pre
 	f := cuda.Func("index", name+strconv.Itoa(out.DType.Size()), dtype.Unknown)
 	n := k.outer * k.count * k.n
 	return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
-		return q.Launch(f, q.Each(n), cuda.P(c.Out[0].Data), cuda.P(c.In[src].Data), cuda.P(c.In[index].Data), cuda.I(k.kind),
+		return q.Launch(f, q.Each(n), cuda.P(c.Out[0].Data), cuda.P(c.In[src].Data),
+			cuda.P(c.In[index].Data), cuda.I(k.kind),
 			cuda.I(k.outer), cuda.I(k.extent), cuda.I(k.count), cuda.I(k.n), cuda.I(k.wrap))
 	})
 }
@@ -83,7 +87,8 @@ func oneHotCUDA(p OneHotParams, a *op.Args) (*op.Prepared, error) {
 	f, n := cuda.Func("index", "one_hot", dtype.Unknown), a.In[0].Shape.Size()
 	to, from := cuda.Code(a.Out[0].DType), cuda.Code(a.In[0].DType)
 	return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
-		return q.Launch(f, q.Each(n*p.Depth), cuda.P(c.Out[0].Data), cuda.P(c.In[0].Data), cuda.I(to), cuda.I(from), cuda.I(n), cuda.I(p.Depth),
+		return q.Launch(f, q.Each(n*p.Depth), cuda.P(c.Out[0].Data), cuda.P(c.In[0].Data),
+			cuda.I(to), cuda.I(from), cuda.I(n), cuda.I(p.Depth),
 			cuda.F(p.OnValue.Value()), cuda.F(p.OffValue))
 	})
 }
@@ -102,15 +107,18 @@ func argCUDA(name string) op.Prepare[ArgParams] {
 			return nil, op.ErrUnsupported
 		}
 		if loop.Exact(t) {
-			k := bestArgs{outer: v.count / max(v.step, 1), n: v.n, inner: v.step, largest: attach.B2I(name == "argmax")}
-			return attach.CUDAEach(attach.AnyFunc("tensor", "best"), v.count, k, func(k bestArgs, c *op.Call) bestArgs {
-				k.out, k.in = attach.AnyOf(c.Out[0]), attach.AnyOf(c.In[0])
-				return k
-			})
+			k := bestArgs{outer: v.count / max(v.step, 1), n: v.n, inner: v.step,
+				largest: attach.B2I(name == "argmax")}
+			return attach.CUDAEach(attach.AnyFunc("tensor", "best"), v.count, k,
+				func(k bestArgs, c *op.Call) bestArgs {
+					k.out, k.in = attach.AnyOf(c.Out[0]), attach.AnyOf(c.In[0])
+					return k
+				})
 		}
 		f, to := cuda.Func("reduce", name, t), cuda.Code(a.Out[0].DType)
 		return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
-			return q.Launch(f, q.Each(v.count), cuda.P(c.Out[0].Data), cuda.P(c.In[0].Data), cuda.I(to), cuda.I(v.count/max(v.step, 1)), cuda.I(v.n), cuda.I(v.step))
+			return q.Launch(f, q.Each(v.count), cuda.P(c.Out[0].Data), cuda.P(c.In[0].Data),
+				cuda.I(to), cuda.I(v.count/max(v.step, 1)), cuda.I(v.n), cuda.I(v.step))
 		})
 	}
 }

@@ -14,8 +14,10 @@ func init() {
 		if !attach.Float32(a) {
 			return nil, op.ErrUnsupported
 		}
-		k := cpu.OneHot{N: a.In[0].Shape.Size(), Depth: p.Depth, On: float32(p.OnValue.Value()), Off: float32(p.OffValue),
+		k := cpu.OneHot{N: a.In[0].Shape.Size(), Depth: p.Depth, On: float32(p.OnValue.Value()),
+			Off:     float32(p.OffValue),
 			Threads: attach.Threads(a, device.Work{Bytes: attach.Bytes(a)})}
-		return attach.Kernel(k.Threads, 0, func(c *op.Call) { k.Run(c.Out[0].Data, c.In[0].Data) }), nil
+		return attach.Kernel(k.Threads, 0, func(c *op.Call) { k.Run(c.Out[0].Data, c.In[0].Data) }),
+			nil
 	})
 }

@@ -35,7 +35,8 @@ func topCUDA(p TopKParams, a *op.Args) (*op.Prepared, error) {
 		if v.count*v.n == 0 {
 			return nil
 		}
-		k := topArgs{x: attach.AnyOf(c.In[0]), lanes: v.count, n: v.n, step: max(v.step, 1), count: p.take(v.n)}
+		k := topArgs{x: attach.AnyOf(c.In[0]), lanes: v.count, n: v.n, step: max(v.step, 1),
+			count: p.take(v.n)}
 		switch out := attach.AnyOf(c.Out[0]); p.RetTyp {
 		case "mask":
 			if k.mask = out; out.Data != nil {
@@ -57,7 +58,8 @@ func topCUDA(p TopKParams, a *op.Args) (*op.Prepared, error) {
 	})
 }
 
-func chosenCUDA(p TopKParams, s dtype.Shape, fill func(q *cuda.Queue, c *op.Call, k chosenArgs) (chosenArgs, error)) (*op.Prepared, error) {
+func chosenCUDA(p TopKParams, s dtype.Shape, fill func(q *cuda.Queue, c *op.Call,
+	k chosenArgs) (chosenArgs, error)) (*op.Prepared, error) {
 	v, err := vectors(p.Axis, s)
 	if err != nil {
 		return nil, err
@@ -68,7 +70,8 @@ func chosenCUDA(p TopKParams, s dtype.Shape, fill func(q *cuda.Queue, c *op.Call
 		if err != nil {
 			return err
 		}
-		return cuda.LaunchWith(q, attach.AnyFunc("order", "order_chosen"), q.Each(k.lanes*k.count), &k)
+		return cuda.LaunchWith(q, attach.AnyFunc("order", "order_chosen"), q.Each(k.lanes*k.count),
+			&k)
 	})
 }
 
@@ -80,8 +83,9 @@ type placesArgs struct {
 }
 
 func placesCUDA(name string, n int, fixed placesArgs) (*op.Prepared, error) {
-	return attach.CUDAEach(attach.AnyFunc("order", name), n, fixed, func(k placesArgs, c *op.Call) placesArgs {
-		k.out, k.in = attach.AnyOf(c.Out[0]), attach.AnyOf(c.In[0])
-		return k
-	})
+	return attach.CUDAEach(attach.AnyFunc("order", name), n, fixed,
+		func(k placesArgs, c *op.Call) placesArgs {
+			k.out, k.in = attach.AnyOf(c.Out[0]), attach.AnyOf(c.In[0])
+			return k
+		})
 }

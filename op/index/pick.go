@@ -24,7 +24,8 @@ var (
 func init() {
 	Pick.Define(op.Spec[PickParams]{
 		Traits: op.Traits{
-			Doc:     "Pick selects one element of every vector along an axis: that at the position which index says.",
+			Doc: "Pick selects one element of every vector along an axis: that at the " +
+				"position which index says.",
 			Aliases: []string{"_npx_pick", "choose_element_0index"},
 			Moves:   true,
 			Gathers: []int{0},
@@ -55,13 +56,15 @@ func init() {
 		},
 		Ref: func(p PickParams, c *op.Call) error {
 			loop.Clear(c.Out[0])
-			return picks(p, c.Out[0].Shape, c.In[1], func(at, k int) { copyRun(c.Out[0], at, c.In[0], k, 1) })
+			return picks(p, c.Out[0].Shape, c.In[1],
+				func(at, k int) { copyRun(c.Out[0], at, c.In[0], k, 1) })
 		},
 	})
 	rows := PickParams{Axis: op.Some(-1), Mode: "clip"}
 	BatchTake.Define(op.Spec[op.NoParams]{
 		Traits: op.Traits{
-			Doc:     "BatchTake selects one element of every row of the matrix a: that at the position which indices says.",
+			Doc: "BatchTake selects one element of every row of the matrix a: that at the " +
+				"position which indices says.",
 			Moves:   true,
 			Gathers: []int{0},
 		},
@@ -159,5 +162,8 @@ func picks(p PickParams, s dtype.Shape, index op.Tensor, f func(at, k int)) erro
 }
 
 func pick(p PickParams, c *op.Call) error {
-	return picks(p, c.In[0].Shape, c.In[1], func(at, k int) { copyRun(c.Out[0], k, c.In[0], at, 1) })
+	return picks(p, c.In[0].Shape, c.In[1], func(at, k int) {
+		copyRun(c.Out[0], k, c.In[0], at,
+			1)
+	})
 }

@@ -21,12 +21,16 @@ var (
 func init() {
 	RavelMultiIndex.Define(op.Spec[RavelParams]{
 		Traits: op.Traits{
-			Doc: "RavelMultiIndex turns tuples of indices into an array of the given shape, which lie along the first axis of" +
+			Doc: "RavelMultiIndex turns tuples of indices into an array of the given shape, " +
+				"which lie along the first axis of" +
 				" data, into indices of the flattened array. Indices are not checked.",
 			Aliases: []string{"ravel_multi_index"},
 		},
-		Infer: func(p RavelParams, in, out []dtype.Shape) error { return inferRavel(p, &in[0], &out[0]) },
-		Grad:  prim.ZeroGrad[RavelParams],
+		Infer: func(p RavelParams, in, out []dtype.Shape) error {
+			return inferRavel(p, &in[0],
+				&out[0])
+		},
+		Grad: prim.ZeroGrad[RavelParams],
 		Ref: func(p RavelParams, c *op.Call) error {
 			list, n := loop.Ints(c.In[0]), c.Out[0].Shape.Size()
 			for k := range n {
@@ -41,12 +45,16 @@ func init() {
 	})
 	UnravelIndex.Define(op.Spec[RavelParams]{
 		Traits: op.Traits{
-			Doc: "UnravelIndex turns indices of a flattened array into tuples of indices into an array of the given shape," +
+			Doc: "UnravelIndex turns indices of a flattened array into tuples of indices into " +
+				"an array of the given shape," +
 				" which lie along the first axis of the output. Indices are not checked.",
 			Aliases: []string{"unravel_index"},
 		},
-		Infer: func(p RavelParams, in, out []dtype.Shape) error { return inferRavel(p, &out[0], &in[0]) },
-		Grad:  prim.ZeroGrad[RavelParams],
+		Infer: func(p RavelParams, in, out []dtype.Shape) error {
+			return inferRavel(p, &out[0],
+				&in[0])
+		},
+		Grad: prim.ZeroGrad[RavelParams],
 		Ref: func(p RavelParams, c *op.Call) error {
 			list := loop.Ints(c.In[0])
 			for k, at := range list {
@@ -67,7 +75,8 @@ func init() {
 func inferRavel(p RavelParams, tuples, flat *dtype.Shape) error {
 	if *tuples != nil {
 		if len(*tuples) < 2 {
-			return op.Errorf("data", "shape %v, want a first axis of extent %d and at least one more", *tuples, len(p.Shape))
+			return op.Errorf("data", "shape %v, want a first axis of extent %d and at least one "+
+				"more", *tuples, len(p.Shape))
 		}
 		if err := op.Require("data", flat, (*tuples)[1:]); err != nil {
 			return err

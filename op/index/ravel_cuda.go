@@ -9,7 +9,8 @@ import (
 )
 
 func init() {
-	for h, name := range map[op.Handle[RavelParams]]string{RavelMultiIndex: "ravel", UnravelIndex: "unravel"} {
+	for h, name := range map[op.Handle[RavelParams]]string{RavelMultiIndex: "ravel",
+		UnravelIndex: "unravel"} {
 		attach.CUDA(h, func(p RavelParams, a *op.Args) (*op.Prepared, error) {
 			if len(p.Shape) > cuda.Axes {
 				return nil, op.ErrUnsupported

@@ -46,13 +46,21 @@ var (
 func init() {
 	Sort.Define(op.Spec[SortParams]{
 		Traits: op.Traits{
-			Doc:     "Sort orders the elements along an axis, NaN behind the others; MXNet leaves the order of NaN to its library. A second output, which composition does not see, is where each came from.",
+			Doc: "Sort orders the elements along an axis, NaN behind the others; MXNet " +
+				"leaves the order of NaN to its library. A second output, which composition " +
+				"does not see, is where each came from.",
 			Aliases: []string{"_npi_sort"},
 		},
-		Outputs:   func(SortParams) []string { return []string{"output0", "output1"} },
-		Visible:   func(SortParams) int { return 1 },
-		Infer:     func(p SortParams, in, out []dtype.Shape) error { return inferTopK(p.topK(), in, out) },
-		InferType: func(p SortParams, in, out []dtype.Type) error { return inferTopKType(p.topK(), in, out) },
+		Outputs: func(SortParams) []string { return []string{"output0", "output1"} },
+		Visible: func(SortParams) int { return 1 },
+		Infer: func(p SortParams, in, out []dtype.Shape) error {
+			return inferTopK(p.topK(), in,
+				out)
+		},
+		InferType: func(p SortParams, in, out []dtype.Type) error {
+			return inferTopKType(p.topK(),
+				in, out)
+		},
 		Grad: func(g *op.Grad, p SortParams) []op.Entry {
 			return []op.Entry{topKGrad.Apply(p.topK(), g.Head(0), g.Out(1), g.In(0))}
 		},
@@ -65,22 +73,32 @@ func init() {
 			Aliases:   []string{"_npi_argsort"},
 			Precision: op.Wide,
 		},
-		Infer:     func(p ArgSortParams, in, out []dtype.Shape) error { return inferTopK(p.topK(), in, out) },
-		InferType: func(p ArgSortParams, in, out []dtype.Type) error { return inferTopKType(p.topK(), in, out) },
-		Grad:      prim.ZeroGrad[ArgSortParams],
-		Ref:       func(p ArgSortParams, c *op.Call) error { return topK(p.topK(), c) },
+		Infer: func(p ArgSortParams, in, out []dtype.Shape) error {
+			return inferTopK(p.topK(),
+				in, out)
+		},
+		InferType: func(p ArgSortParams, in,
+			out []dtype.Type) error {
+			return inferTopKType(p.topK(), in, out)
+		},
+		Grad: prim.ZeroGrad[ArgSortParams],
+		Ref:  func(p ArgSortParams, c *op.Call) error { return topK(p.topK(), c) },
 	})
 	TopK.Define(op.Spec[TopKParams]{
 		Traits: op.Traits{
-			Doc: "TopK selects the k largest, or smallest, elements along an axis in order: their indices (of element type" +
+			Doc: "TopK selects the k largest, or smallest, elements along an axis in order: " +
+				"their indices (of element type" +
 				" dtype), their values, both, or a mask of ones in their places.",
 			GoName:    "TopK",
 			Aliases:   []string{"_npx_topk"},
 			Multi:     true,
 			Precision: op.Wide,
 		},
-		Outputs:   TopKParams.outputs,
-		Visible:   func(p TopKParams) int { return map[bool]int{true: 2, false: 1}[p.RetTyp == "both"] },
+		Outputs: TopKParams.outputs,
+		Visible: func(p TopKParams) int {
+			return map[bool]int{true: 2,
+				false: 1}[p.RetTyp == "both"]
+		},
 		Infer:     inferTopK,
 		InferType: inferTopKType,
 		Grad: func(g *op.Grad, p TopKParams) []op.Entry {
@@ -120,17 +138,20 @@ func init() {
 			return []op.Entry{topKGrad.Apply(p, g.Head(0), g.In(1), g.In(0)), {}}
 		},
 		Ref: func(p TopKParams, c *op.Call) error {
-			return selected(p, c.In[0].Shape, c.In[1], func(at, k int) { copyRun(c.Out[0], k, c.In[0], at, 1) })
+			return selected(p, c.In[0].Shape, c.In[1],
+				func(at, k int) { copyRun(c.Out[0], k, c.In[0], at, 1) })
 		},
 	})
 }
 
 func (p SortParams) topK() TopKParams {
-	return TopKParams{Axis: p.Axis, K: op.Some(0), RetTyp: "both", IsAscend: !p.Descend, DType: dtype.Int32}
+	return TopKParams{Axis: p.Axis, K: op.Some(0), RetTyp: "both", IsAscend: !p.Descend,
+		DType: dtype.Int32}
 }
 
 func (p ArgSortParams) topK() TopKParams {
-	return TopKParams{Axis: p.Axis, K: op.Some(0), RetTyp: "indices", IsAscend: !p.Descend, DType: p.DType}
+	return TopKParams{Axis: p.Axis, K: op.Some(0), RetTyp: "indices", IsAscend: !p.Descend,
+		DType: p.DType}
 }
 
 // values reports whether output 0 is elements and output 1 their indices.
@@ -275,10 +296,14 @@ func topK(p TopKParams, c *op.Call) error {
 
 func topKBackward(p TopKParams, c *op.Call) error {
 	loop.Clear(c.Out[0])
-	return selected(p, c.Out[0].Shape, c.In[1], func(at, k int) { copyRun(c.Out[0], at, c.In[0], k, 1) })
+	return selected(p, c.Out[0].Shape, c.In[1], func(at, k int) {
+		copyRun(c.Out[0], at, c.In[0], k,
+			1)
+	})
 }
 
-// selected calls f for every selected element of data of shape s: its place there and among the selected ones.
+// selected calls f for every selected element of data of shape s: its place there and among the
+// selected ones.
 func selected(p TopKParams, s dtype.Shape, indices op.Tensor, f func(at, k int)) error {
 	v, err := vectors(p.Axis, s)
 	if err != nil {

@@ -13,8 +13,14 @@ import (
 )
 
 func init() {
-	attach.TierC(Sort, func(p SortParams, a *op.Args) (*op.Prepared, error) { return orderC(p.topK(), a) })
-	attach.TierC(ArgSort, func(p ArgSortParams, a *op.Args) (*op.Prepared, error) { return orderC(p.topK(), a) })
+	attach.TierC(Sort, func(p SortParams, a *op.Args) (*op.Prepared,
+		error) {
+		return orderC(p.topK(), a)
+	})
+	attach.TierC(ArgSort, func(p ArgSortParams, a *op.Args) (*op.Prepared,
+		error) {
+		return orderC(p.topK(), a)
+	})
 	attach.TierC(TopK, orderC)
 }
 
@@ -25,11 +31,13 @@ func orderC(p TopKParams, a *op.Args) (*op.Prepared, error) {
 		return nil, err
 	}
 	ints := p.DType == dtype.Int32
-	if !attach.AllOf(dtype.Float32, a.In) || v.n*v.count == 0 || v.n > math.MaxInt32 || p.RetTyp != "mask" && p.DType != dtype.Float32 && !ints {
+	if !attach.AllOf(dtype.Float32, a.In) || v.n*v.count == 0 || v.n > math.MaxInt32 ||
+		p.RetTyp != "mask" && p.DType != dtype.Float32 && !ints {
 		return nil, op.ErrUnsupported
 	}
 	n := float64(v.n * v.count)
-	k := cpu.Order{Axis: cpu.Axis3{Outer: v.count / v.step, N: v.n, Inner: v.step}, K: p.take(v.n), Descend: !p.IsAscend, Ints: ints,
+	k := cpu.Order{Axis: cpu.Axis3{Outer: v.count / v.step, N: v.n, Inner: v.step}, K: p.take(v.n),
+		Descend: !p.IsAscend, Ints: ints,
 		Threads: attach.Threads(a, device.Work{Elems: 4 * n})}
 	return attach.Kernel(k.Threads, k.Scratch(), func(c *op.Call) {
 		d := cpu.Ordered{X: c.In[0].Data}

@@ -11,9 +11,18 @@ import (
 func TestTake(t *testing.T) {
 	x := optest.F([]int{2, 3}, 1, 2, 3, 4, 5, 6)
 	optest.Run(t, index.Take.Op,
-		optest.Case{Name: "rows", Const: []int{1}, In: optest.Ops(x, ids(dtype.Float32, []int{2}, 1, 1)), Want: optest.Ops(optest.F([]int{2, 3}, 4, 5, 6, 4, 5, 6))},
-		optest.Case{Name: "columns", Params: index.TakeParams{Axis: -1}, In: optest.Ops(x, ids(dtype.Int32, []int{1, 2}, 2, 0)), Want: optest.Ops(optest.F([]int{2, 1, 2}, 3, 1, 6, 4))},
-		optest.Case{Name: "clip", Params: index.TakeParams{Axis: 1}, In: optest.Ops(x, ids(dtype.Int32, []int{2}, 9, -9)), Want: optest.Ops(optest.F([]int{2, 2}, 3, 1, 6, 4))},
-		optest.Case{Name: "wrap", Params: index.TakeParams{Axis: 1, Mode: "wrap"}, In: optest.Ops(x, ids(dtype.Int32, []int{3}, 3, -1, -4)), Want: optest.Ops(optest.F([]int{2, 3}, 1, 3, 3, 4, 6, 6))},
-		optest.Case{Name: "bytes", In: optest.Ops(optest.Array(dtype.Uint8, []int{2}, 7, 8), ids(dtype.Int32, []int{1}, 1)), Want: optest.Ops(optest.Array(dtype.Uint8, []int{1}, 8))})
+		optest.Case{Name: "rows", Const: []int{1}, In: optest.Ops(x, ids(dtype.Float32, []int{2}, 1,
+			1)), Want: optest.Ops(optest.F([]int{2, 3}, 4, 5, 6, 4, 5, 6))},
+		optest.Case{Name: "columns", Params: index.TakeParams{Axis: -1},
+			In:   optest.Ops(x, ids(dtype.Int32, []int{1, 2}, 2, 0)),
+			Want: optest.Ops(optest.F([]int{2, 1, 2}, 3, 1, 6, 4))},
+		optest.Case{Name: "clip", Params: index.TakeParams{Axis: 1},
+			In:   optest.Ops(x, ids(dtype.Int32, []int{2}, 9, -9)),
+			Want: optest.Ops(optest.F([]int{2, 2}, 3, 1, 6, 4))},
+		optest.Case{Name: "wrap", Params: index.TakeParams{Axis: 1, Mode: "wrap"},
+			In:   optest.Ops(x, ids(dtype.Int32, []int{3}, 3, -1, -4)),
+			Want: optest.Ops(optest.F([]int{2, 3}, 1, 3, 3, 4, 6, 6))},
+		optest.Case{Name: "bytes", In: optest.Ops(optest.Array(dtype.Uint8, []int{2}, 7, 8),
+			ids(dtype.Int32, []int{1}, 1)), Want: optest.Ops(optest.Array(dtype.Uint8, []int{1},
+			8))})
 }
