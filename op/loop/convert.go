@@ -168,8 +168,8 @@ func StoreInt(t op.Tensor, off int, src []int64) {
 	}
 }
 
-// valid panics with *op.Error unless t has an element type: the functions above call each other for types that they do not
-// name.
+// valid panics with *op.Error unless t has an element type: the functions above call each other for
+// types that they do not name.
 func valid(t op.Tensor) {
 	if !t.DType.Valid() {
 		panic(op.Errorf("", "%v is not an element type", t.DType))

@@ -57,7 +57,8 @@ func TestIntegersAreExact(t *testing.T) {
 }
 
 func TestLoadStrides(t *testing.T) {
-	for _, typ := range []dtype.Type{dtype.Float32, dtype.Float16, dtype.BFloat16, dtype.Int8, dtype.Bool, dtype.Uint64} {
+	for _, typ := range []dtype.Type{dtype.Float32, dtype.Float16, dtype.BFloat16, dtype.Int8,
+		dtype.Bool, dtype.Uint64} {
 		x := blank(typ, 600)
 		loop.Generate(x, func(i int) float64 { return float64(i / 2 % 2) })
 		got := make([]float64, 300)

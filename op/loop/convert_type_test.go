@@ -8,7 +8,8 @@ import (
 	"gomx/op/loop"
 )
 
-// TestInvalidElementTypes: a type that does not exist ends in an error instead of an endless recursion.
+// TestInvalidElementTypes: a type that does not exist ends in an error instead of an endless
+// recursion.
 func TestInvalidElementTypes(t *testing.T) {
 	x := op.TensorOf([]int64{1, 2})
 	x.DType = dtype.Type(99)

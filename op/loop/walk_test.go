@@ -39,7 +39,8 @@ func TestCopyAgainstOracle(t *testing.T) {
 			src[i] = int32(i)
 		}
 		out := op.Tensor{Desc: op.Plain(dtype.Int32, shape), Data: op.TensorOf(dst).Data}
-		loop.Copy(shape, loop.Dense(out), loop.View{Tensor: op.TensorOf(src), Off: off, Strides: st})
+		loop.Copy(shape, loop.Dense(out), loop.View{Tensor: op.TensorOf(src), Off: off,
+			Strides: st})
 		for i := range dst {
 			want := off
 			for a, rest := rank-1, i; a >= 0; a-- {
@@ -47,7 +48,8 @@ func TestCopyAgainstOracle(t *testing.T) {
 				rest /= shape[a]
 			}
 			if int(dst[i]) != want {
-				t.Fatalf("seed %d, round %d, shape %v, strides %v: element %d: got %d, want %d", seed, round, shape, st, i, dst[i], want)
+				t.Fatalf("seed %d, round %d, shape %v, strides %v: element %d: got %d, want %d",
+					seed, round, shape, st, i, dst[i], want)
 			}
 		}
 	}
