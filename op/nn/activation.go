@@ -60,7 +60,8 @@ relu does not.`,
 		Grad:      activationSecond,
 		Ref: func(p ActivationParams, c *op.Call) error {
 			slope := activations[p.ActType].slope
-			loop.Zip(loop.Func2{F: func(g, saved float64) float64 { return g * slope(saved) }}, c.Out[0], c.In[0], c.In[1])
+			loop.Zip(loop.Func2{F: func(g, saved float64) float64 { return g * slope(saved) }},
+				c.Out[0], c.In[0], c.In[1])
 			return nil
 		},
 	})

@@ -12,7 +12,8 @@ var activationsC = map[string]struct {
 	value cpu.MapOp
 	slope cpu.ZipOp
 }{
-	"relu": {cpu.ReLU, cpu.ReLUGrad}, "sigmoid": {cpu.Sigmoid, cpu.SigmoidGrad}, "tanh": {cpu.Tanh, cpu.TanhGrad},
+	"relu": {cpu.ReLU, cpu.ReLUGrad}, "sigmoid": {cpu.Sigmoid, cpu.SigmoidGrad},
+	"tanh":     {cpu.Tanh, cpu.TanhGrad},
 	"softrelu": {cpu.Softplus, cpu.SoftplusGrad}, "softsign": {cpu.Softsign, cpu.SoftsignXGrad},
 }
 

@@ -13,7 +13,10 @@ import (
 )
 
 func init() {
-	attach.CUDA(Activation, func(p ActivationParams, a *op.Args) (*op.Prepared, error) { return attach.CUDAMap(a, p.ActType) })
+	attach.CUDA(Activation, func(p ActivationParams, a *op.Args) (*op.Prepared,
+		error) {
+		return attach.CUDAMap(a, p.ActType)
+	})
 	attach.CUDA(ActivationGrad, func(p ActivationParams, a *op.Args) (*op.Prepared, error) {
 		return attach.CUDAZip(a, p.ActType+"_grad", 0, 1)
 	})
@@ -61,7 +64,8 @@ func dropoutCUDA(p DropoutParams, a *op.Args) (*op.Prepared, error) {
 		ones := cuda.Func("fill", "fill", -1)
 		return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
 			if c.Out[1].Data != nil {
-				err := q.Launch(ones, q.Each(shared), cuda.P(c.Out[1].Data), cuda.I(cuda.Code(a.Out[1].DType)), cuda.I(shared), cuda.F(1), 0, 0, 0, 0)
+				err := q.Launch(ones, q.Each(shared), cuda.P(c.Out[1].Data),
+					cuda.I(cuda.Code(a.Out[1].DType)), cuda.I(shared), cuda.F(1), 0, 0, 0, 0)
 				if err != nil {
 					return err
 				}
@@ -74,7 +78,8 @@ func dropoutCUDA(p DropoutParams, a *op.Args) (*op.Prepared, error) {
 	}
 	f := cuda.Func("random", "dropout", a.In[0].DType)
 	return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
-		return q.Launch(f, q.Each((n+3)/4), cuda.P(c.Out[0].Data), cuda.P(c.Out[1].Data), cuda.P(c.In[0].Data), cuda.I(n), c.Seed.Key, c.Seed.Counter, cuda.F(keep))
+		return q.Launch(f, q.Each((n+3)/4), cuda.P(c.Out[0].Data), cuda.P(c.Out[1].Data),
+			cuda.P(c.In[0].Data), cuda.I(n), c.Seed.Key, c.Seed.Counter, cuda.F(keep))
 	})
 }
 
@@ -91,15 +96,17 @@ func dropoutGradCUDA(p DropoutParams, a *op.Args) (*op.Prepared, error) {
 		if err != nil {
 			return nil, err
 		}
-		return attach.CUDAEach(cuda.Func("random", "masked", a.In[0].DType), n, k, func(k maskArgs, c *op.Call) maskArgs {
-			k.out, k.mask, k.in = c.Out[0].Data, c.In[1].Data, c.In[0].Data
-			return k
-		})
+		return attach.CUDAEach(cuda.Func("random", "masked", a.In[0].DType), n, k,
+			func(k maskArgs, c *op.Call) maskArgs {
+				k.out, k.mask, k.in = c.Out[0].Data, c.In[1].Data, c.In[0].Data
+				return k
+			})
 	}
 	scale := 1 / (1 - p.P.Value())
 	f := cuda.Func("random", "dropout_grad", a.In[0].DType)
 	return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
-		return q.Launch(f, q.Each(n), cuda.P(c.Out[0].Data), cuda.P(c.In[1].Data), cuda.P(c.In[0].Data), cuda.I(n), 0, 0, cuda.F(scale))
+		return q.Launch(f, q.Each(n), cuda.P(c.Out[0].Data), cuda.P(c.In[1].Data),
+			cuda.P(c.In[0].Data), cuda.I(n), 0, 0, cuda.F(scale))
 	})
 }
 
@@ -134,7 +141,8 @@ func sharedDropoutCUDA(p DropoutParams, a *op.Args) (*op.Prepared, error) {
 		if k.out, k.in, k.mask = c.Out[0].Data, c.In[0].Data, c.Out[1].Data; k.mask == nil {
 			k.mask = c.Scratch
 		}
-		if err := q.Launch(draw, q.Each((shared+3)/4), 0, cuda.P(k.mask), 0, cuda.I(shared), c.Seed.Key, c.Seed.Counter, cuda.F(1-p.P.Value())); err != nil || k.out == nil {
+		if err := q.Launch(draw, q.Each((shared+3)/4), 0, cuda.P(k.mask), 0, cuda.I(shared),
+			c.Seed.Key, c.Seed.Counter, cuda.F(1-p.P.Value())); err != nil || k.out == nil {
 			return err
 		}
 		return cuda.LaunchWith(q, apply, q.Each(k.n), &k)

@@ -25,8 +25,10 @@ var activationsGo = map[string]struct{ value, slope func(v float32) float32 }{
 		}
 		return 0
 	}},
-	"sigmoid": {func(x float32) float32 { return float32(1 / (1 + math.Exp(-float64(x)))) }, func(y float32) float32 { return y * (1 - y) }},
-	"tanh":    {func(x float32) float32 { return float32(math.Tanh(float64(x))) }, func(y float32) float32 { return 1 - y*y }},
+	"sigmoid": {func(x float32) float32 { return float32(1 / (1 + math.Exp(-float64(x)))) },
+		func(y float32) float32 { return y * (1 - y) }},
+	"tanh": {func(x float32) float32 { return float32(math.Tanh(float64(x))) },
+		func(y float32) float32 { return 1 - y*y }},
 }
 
 func init() {

@@ -27,19 +27,24 @@ func TestActivation(t *testing.T) {
 		"softsign": func(x float64) float64 { return x / (1 + math.Abs(x)) },
 	} {
 		optest.Run(t, nn.Activation.Op,
-			optest.Case{Name: act, Params: nn.ActivationParams{ActType: act}, In: []op.Tensor{x}, Want: []op.Tensor{each(f)}},
-			optest.Case{Name: act + " half", Params: nn.ActivationParams{ActType: act}, In: []op.Tensor{half(x)}, Want: []op.Tensor{half(each(f))}},
+			optest.Case{Name: act, Params: nn.ActivationParams{ActType: act}, In: []op.Tensor{x},
+				Want: []op.Tensor{each(f)}},
+			optest.Case{Name: act + " half", Params: nn.ActivationParams{ActType: act},
+				In: []op.Tensor{half(x)}, Want: []op.Tensor{half(each(f))}},
 		)
 	}
 }
 
 func TestActivationExtremes(t *testing.T) {
 	x := vec(-200, 200)
-	for act, want := range map[string]op.Tensor{"sigmoid": vec(0, 1), "softrelu": vec(0, 200), "tanh": vec(-1, 1)} {
-		optest.Run(t, nn.Activation.Op, optest.Case{Name: act, Params: nn.ActivationParams{ActType: act}, In: []op.Tensor{x}, Want: []op.Tensor{want}})
+	for act, want := range map[string]op.Tensor{"sigmoid": vec(0, 1), "softrelu": vec(0, 200),
+		"tanh": vec(-1, 1)} {
+		optest.Run(t, nn.Activation.Op, optest.Case{Name: act,
+			Params: nn.ActivationParams{ActType: act}, In: []op.Tensor{x}, Want: []op.Tensor{want}})
 	}
 	nan := float32(math.NaN())
-	optest.Run(t, nn.Activation.Op, optest.Case{Name: "relu of NaN", Params: nn.ActivationParams{ActType: "relu"}, NoDiff: true,
+	optest.Run(t, nn.Activation.Op, optest.Case{Name: "relu of NaN",
+		Params: nn.ActivationParams{ActType: "relu"}, NoDiff: true,
 		In: []op.Tensor{vec(nan)}, Want: []op.Tensor{vec(nan)}})
 }
 
@@ -49,22 +54,31 @@ func TestLeakyReLU(t *testing.T) {
 	const scale, alpha = 1.0507009873554805, 1.6732632423543772
 	m := func(f func(float64) float64, v float64) float32 { return float32(f(v)) }
 	optest.Run(t, nn.LeakyReLU.Op,
-		optest.Case{Name: "default", Params: P{}, In: []op.Tensor{x}, Want: []op.Tensor{vec(-.5, -.125, .25, 3)}},
-		optest.Case{Name: "slope 0", Params: P{Slope: op.Some(0.0)}, In: []op.Tensor{x}, Want: []op.Tensor{vec(0, 0, .25, 3)}},
-		optest.Case{Name: "slope below 0", Params: P{Slope: op.Some(-1.0)}, In: []op.Tensor{x}, Want: []op.Tensor{vec(2, .5, .25, 3)}},
+		optest.Case{Name: "default", Params: P{}, In: []op.Tensor{x},
+			Want: []op.Tensor{vec(-.5, -.125, .25, 3)}},
+		optest.Case{Name: "slope 0", Params: P{Slope: op.Some(0.0)}, In: []op.Tensor{x},
+			Want: []op.Tensor{vec(0, 0, .25, 3)}},
+		optest.Case{Name: "slope below 0", Params: P{Slope: op.Some(-1.0)}, In: []op.Tensor{x},
+			Want: []op.Tensor{vec(2, .5, .25, 3)}},
 		optest.Case{Name: "elu", Params: P{ActType: "elu", Slope: op.Some(2.0)}, In: []op.Tensor{x},
 			Want: []op.Tensor{vec(2*m(math.Expm1, -2), 2*m(math.Expm1, -.5), .25, 3)}},
-		optest.Case{Name: "elu slope below 0", Params: P{ActType: "elu", Slope: op.Some(-2.0)}, In: []op.Tensor{x}},
+		optest.Case{Name: "elu slope below 0", Params: P{ActType: "elu", Slope: op.Some(-2.0)},
+			In: []op.Tensor{x}},
 		optest.Case{Name: "selu", Params: P{ActType: "selu"}, In: []op.Tensor{x}, NoDiff: true,
-			Want:     []op.Tensor{vec(scale*alpha*m(math.Expm1, -2), scale*alpha*m(math.Expm1, -.5), scale*.25, scale*3)},
-			Heads:    []op.Tensor{vec(1, 1, 1, 1)},
-			WantGrad: []op.Tensor{vec(scale*alpha*(1+scale*m(math.Expm1, -2)), scale*alpha*(1+scale*m(math.Expm1, -.5)), scale, scale)}},
+			Want: []op.Tensor{vec(scale*alpha*m(math.Expm1, -2), scale*alpha*m(math.Expm1, -.5),
+				scale*.25, scale*3)},
+			Heads: []op.Tensor{vec(1, 1, 1, 1)},
+			WantGrad: []op.Tensor{vec(scale*alpha*(1+scale*m(math.Expm1, -2)),
+				scale*alpha*(1+scale*m(math.Expm1, -.5)), scale, scale)}},
 		optest.Case{Name: "gelu", Params: P{ActType: "gelu"}, In: []op.Tensor{x},
 			Want: []op.Tensor{vec(-0.04550026, -0.15426877, 0.14967658, 2.9959502)}},
-		optest.Case{Name: "prelu", Params: P{ActType: "prelu"}, In: []op.Tensor{random(1, 2, 3, 2), vec(.1, -.2, .3)}},
-		optest.Case{Name: "rrelu in inference", Params: P{ActType: "rrelu", LowerBound: op.Some(0.1), UpperBound: op.Some(0.3)}, In: []op.Tensor{x},
+		optest.Case{Name: "prelu", Params: P{ActType: "prelu"}, In: []op.Tensor{random(1, 2, 3, 2),
+			vec(.1, -.2, .3)}},
+		optest.Case{Name: "rrelu in inference", Params: P{ActType: "rrelu",
+			LowerBound: op.Some(0.1), UpperBound: op.Some(0.3)}, In: []op.Tensor{x},
 			Want: []op.Tensor{vec(-.4, -.1, .25, 3), vec(.2, .2, 1, 1)}, NoDiff: true},
-		optest.Case{Name: "rrelu in training", Params: P{ActType: "rrelu"}, Train: true, In: []op.Tensor{random(1, 50)}, NoDiff: true},
+		optest.Case{Name: "rrelu in training", Params: P{ActType: "rrelu"}, Train: true,
+			In: []op.Tensor{random(1, 50)}, NoDiff: true},
 	)
 }
 
@@ -78,10 +92,12 @@ func TestSinglePReLUSlope(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := optest.Diff(out[0], values(dtype.Shape{2, 2}, -.5, 2, -1.5, 4), optest.Tolerance{}); d != "" {
+	if d := optest.Diff(out[0], values(dtype.Shape{2, 2}, -.5, 2, -1.5, 4),
+		optest.Tolerance{}); d != "" {
 		t.Error(d)
 	}
-	grad, err := optest.Runner{}.Apply(nn.LeakyReLUGrad.Op, p, []op.Tensor{values(dtype.Shape{2, 2}, 1, 10, 100, 1000), in[0], in[1]})
+	grad, err := optest.Runner{}.Apply(nn.LeakyReLUGrad.Op, p,
+		[]op.Tensor{values(dtype.Shape{2, 2}, 1, 10, 100, 1000), in[0], in[1]})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +107,8 @@ func TestSinglePReLUSlope(t *testing.T) {
 		}
 	}
 	runInfer(t, []inferCase{{name: "gamma", op: nn.LeakyReLU.Op, attrs: "act_type=prelu",
-		in: []dtype.Shape{{2, 3}, {4}}, out: []dtype.Shape{nil}, err: "gamma: shape (4,), want one slope"}})
+		in: []dtype.Shape{{2, 3}, {4}}, out: []dtype.Shape{nil},
+		err: "gamma: shape (4,), want one slope"}})
 }
 
 func TestRReLUSlopesAreInRange(t *testing.T) {
@@ -101,7 +118,8 @@ func TestRReLUSlopesAreInRange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	y, mask, least, most := op.Slice[float32](out[0]), op.Slice[float32](out[1]), float32(1), float32(0)
+	y, mask, least, most := op.Slice[float32](out[0]), op.Slice[float32](out[1]), float32(1),
+		float32(0)
 	for i, v := range op.Slice[float32](x) {
 		if v > 0 {
 			if y[i] != v || mask[i] != 1 {
@@ -116,10 +134,12 @@ func TestRReLUSlopesAreInRange(t *testing.T) {
 	}
 }
 
-// TestReluAtNaN: the gradient is NaN where the data are, on every tier and in the layers that relu is fused into.
+// TestReluAtNaN: the gradient is NaN where the data are, on every tier and in the layers that relu
+// is fused into.
 func TestReluAtNaN(t *testing.T) {
 	nan := float32(math.NaN())
-	optest.Run(t, nn.Activation.Op, optest.Case{Params: nn.ActivationParams{ActType: "relu"}, NoDiff: true,
-		In: []op.Tensor{vec(nan, -1, 0, 2)}, Want: []op.Tensor{vec(nan, 0, 0, 2)},
+	optest.Run(t, nn.Activation.Op, optest.Case{Params: nn.ActivationParams{ActType: "relu"},
+		NoDiff: true,
+		In:     []op.Tensor{vec(nan, -1, 0, 2)}, Want: []op.Tensor{vec(nan, 0, 0, 2)},
 		Heads: []op.Tensor{vec(3, 3, 3, 3)}, WantGrad: []op.Tensor{vec(nan, 0, 0, 3)}})
 }

@@ -74,9 +74,11 @@ type normalization[P any] struct {
 // as they are in MXNet.
 func defineNorm[P any](h, grad op.Handle[P], n normalization[P]) {
 	h.Define(op.Spec[P]{
-		Traits: op.Traits{Doc: n.doc, Aliases: n.aliases, Inplace: [][2]int{{0, 0}}, Precision: op.Wide, Kind: op.Normalization},
+		Traits: op.Traits{Doc: n.doc, Aliases: n.aliases, Inplace: [][2]int{{0, 0}},
+			Precision: op.Wide, Kind: op.Normalization},
 		Inputs: func(P) []op.Input {
-			return []op.Input{{Name: "data"}, {Name: "gamma", Role: op.Param}, {Name: "beta", Role: op.Param}}
+			return []op.Input{{Name: "data"}, {Name: "gamma", Role: op.Param},
+				{Name: "beta", Role: op.Param}}
 		},
 		Outputs:   func(P) []string { return []string{"output", "mean", "std"} },
 		Visible:   n.visible,
@@ -87,7 +89,8 @@ func defineNorm[P any](h, grad op.Handle[P], n normalization[P]) {
 		},
 		Ref: func(p P, c *op.Call) error {
 			x := loop.Floats(c.In[0])
-			mean, std := n.layout(p, c.In[0].Shape).forward(x, loop.Floats(c.In[1]), loop.Floats(c.In[2]), c.Out[1].Shape.Size(), n.eps(p))
+			mean, std := n.layout(p, c.In[0].Shape).forward(x, loop.Floats(c.In[1]),
+				loop.Floats(c.In[2]), c.Out[1].Shape.Size(), n.eps(p))
 			return storeWanted(c, x, mean, std)
 		},
 	})
@@ -100,7 +103,8 @@ func defineNorm[P any](h, grad op.Handle[P], n normalization[P]) {
 		Grad:      func(g *op.Grad, p P) []op.Entry { return normSecond(g, n.seen(p), n.eps(p)) },
 		Ref: func(p P, c *op.Call) error {
 			dy := loop.Floats(c.In[0])
-			dgamma, dbeta := n.layout(p, c.In[1].Shape).backward(dy, loop.Floats(c.In[1]), loop.Floats(c.In[2]), loop.Floats(c.In[3]), loop.Floats(c.In[4]))
+			dgamma, dbeta := n.layout(p, c.In[1].Shape).backward(dy, loop.Floats(c.In[1]),
+				loop.Floats(c.In[2]), loop.Floats(c.In[3]), loop.Floats(c.In[4]))
 			return storeWanted(c, dy, dgamma, dbeta)
 		},
 	})
@@ -119,7 +123,8 @@ func (n normalization[P]) infer(p P, in, out []dtype.Shape) error {
 			arg  string
 			s    *dtype.Shape
 			want dtype.Shape
-		}{{"gamma", &in[1], param}, {"beta", &in[2], param}, {"mean", &out[1], stats}, {"std", &out[2], stats}} {
+		}{{"gamma", &in[1], param}, {"beta", &in[2], param}, {"mean", &out[1], stats},
+			{"std", &out[2], stats}} {
 			if err := op.Require(r.arg, r.s, r.want); err != nil {
 				return err
 			}

@@ -41,8 +41,10 @@ carry no gradient. For half-precision data all other operands are float32.`,
 			Kind:    op.Normalization,
 		},
 		Inputs: func(BatchNormParams) []op.Input {
-			return []op.Input{{Name: "data"}, {Name: "gamma", Role: op.Param}, {Name: "beta", Role: op.Param},
-				{Name: "moving_mean", Role: op.Aux, Init: `["zero", {}]`}, {Name: "moving_var", Role: op.Aux, Init: `["one", {}]`}}
+			return []op.Input{{Name: "data"}, {Name: "gamma", Role: op.Param},
+				{Name: "beta", Role: op.Param},
+				{Name: "moving_mean", Role: op.Aux, Init: `["zero", {}]`},
+				{Name: "moving_var", Role: op.Aux, Init: `["one", {}]`}}
 		},
 		Outputs: func(BatchNormParams) []string { return []string{"output", "mean", "var"} },
 		Visible: func(p BatchNormParams) int { return visibleStats(p.OutputMeanVar) },
@@ -53,8 +55,11 @@ carry no gradient. For half-precision data all other operands are float32.`,
 		Grad: func(g *op.Grad, p BatchNormParams) []op.Entry {
 			return g.Each(BatchNormGrad.Node(p, g.Head(0), g.In(0), g.In(1), g.Out(1), g.Out(2)))
 		},
-		FLOPs: func(_ BatchNormParams, in, _ []dtype.Shape) int64 { return 2 * int64(in[0].Size()) },
-		Ref:   batchNormRef,
+		FLOPs: func(_ BatchNormParams, in, _ []dtype.Shape) int64 {
+			return 2 *
+				int64(in[0].Size())
+		},
+		Ref: batchNormRef,
 	})
 	BatchNormGrad.Define(op.Spec[BatchNormParams]{
 		Traits:  op.Traits{Hidden: true, Layouts: true, Inplace: [][2]int{{0, 0}, {1, 0}}},
@@ -99,7 +104,8 @@ func statsType(dataIn, dataOut, paramIn, paramOut []dtype.Type) error {
 	for _, list := range [][]dtype.Type{paramIn, paramOut} {
 		for _, u := range list {
 			if u != dtype.Unknown && u != t {
-				return op.Errorf("", "parameters have element type %v, want %v for data of type %v", u, t, dataIn[0])
+				return op.Errorf("", "parameters have element type %v, want %v for data of type %v",
+					u, t, dataIn[0])
 			}
 		}
 		set(list, t)
@@ -126,7 +132,8 @@ func inferBatchNorm(p BatchNormParams, in, out []dtype.Shape) error {
 		}
 		channels = in[0][axis]
 	}
-	channels, err := inferVectors(channels, []string{"gamma", "beta", "moving_mean", "moving_var"}, in[1:])
+	channels, err := inferVectors(channels, []string{"gamma", "beta", "moving_mean", "moving_var"},
+		in[1:])
 	if err != nil {
 		return err
 	}

@@ -37,14 +37,16 @@ func init() {
 // normOf returns the operands of BatchNorm.
 func normOf(c *op.Call) cpu.Norm {
 	in, out := c.In, c.Out
-	return cpu.Norm{Y: out[0].Data, Mean: out[1].Data, Inv: out[2].Data, X: in[0].Data, Gamma: in[1].Data, Beta: in[2].Data,
+	return cpu.Norm{Y: out[0].Data, Mean: out[1].Data, Inv: out[2].Data, X: in[0].Data,
+		Gamma: in[1].Data, Beta: in[2].Data,
 		MovingMean: in[3].Data, MovingVar: in[4].Data}
 }
 
 // normGradOf returns the operands of BatchNormGrad.
 func normGradOf(c *op.Call) cpu.NormGrad {
 	in, out := c.In, c.Out
-	return cpu.NormGrad{DX: out[0].Data, DGamma: out[1].Data, DBeta: out[2].Data, DY: in[0].Data, X: in[1].Data,
+	return cpu.NormGrad{DX: out[0].Data, DGamma: out[1].Data, DBeta: out[2].Data, DY: in[0].Data,
+		X:     in[1].Data,
 		Gamma: in[2].Data, Mean: in[3].Data, Inv: in[4].Data}
 }
 
@@ -60,18 +62,20 @@ func normSpec(p BatchNormParams, a *op.Args, data op.Desc) (cpu.BatchNorm, error
 	if err != nil {
 		return cpu.BatchNorm{}, err
 	}
-	return cpu.BatchNorm{Axis: cpu.SplitAt(data.Shape, axis), Eps: float32(p.Eps.Value()), Momentum: float32(p.Momentum.Value()),
+	return cpu.BatchNorm{Axis: cpu.SplitAt(data.Shape, axis), Eps: float32(p.Eps.Value()),
+		Momentum: float32(p.Momentum.Value()),
 		FixGamma: !p.NoFixGamma, Learn: a.Train && !p.UseGlobalStats,
 		Threads: attach.Threads(a, device.Work{Bytes: 2 * attach.Bytes(a)})}, nil
 }
 
-// blockedSpec describes the normalization of data in blocks of 16 channels, which is all that is served beside plain
-// arrays. Output 0 has the shape of data.
+// blockedSpec describes the normalization of data in blocks of 16 channels, which is all that is
+// served beside plain arrays. Output 0 has the shape of data.
 func blockedSpec(p BatchNormParams, a *op.Args, data op.Desc) (cpu.BlockedNorm, error) {
 	if !float32s(a) || data.Shape.Size() == 0 {
 		return cpu.BlockedNorm{}, op.ErrUnsupported
 	}
-	if l, ok := memoryOf(data); !ok || l != cpu.LayoutBlock16 || data.Layout != nil && !a.Chooses(0) {
+	if l, ok := memoryOf(data); !ok || l != cpu.LayoutBlock16 || data.Layout != nil &&
+		!a.Chooses(0) {
 		return cpu.BlockedNorm{}, op.ErrUnsupported
 	}
 	b, err := normSpec(p, a, data)
@@ -81,7 +85,8 @@ func blockedSpec(p BatchNormParams, a *op.Args, data op.Desc) (cpu.BlockedNorm, 
 	return cpu.BlockedNorm{BatchNorm: b}, err
 }
 
-// blocked returns descriptions with those at some places in blocks of 16 channels, which is plain where there is one pixel.
+// blocked returns descriptions with those at some places in blocks of 16 channels, which is plain
+// where there is one pixel.
 func blocked(list []op.Desc, at ...int) []op.Desc {
 	list = slices.Clone(list)
 	for _, i := range at {
@@ -102,14 +107,15 @@ func blockedNormC(p BatchNormParams, relu bool, a *op.Args) (*op.Prepared, error
 	if len(a.In) > normSum {
 		laid = append(laid, normSum)
 	}
-	return &op.Prepared{Threads: b.Threads, Scratch: b.Scratch(), In: blocked(a.In, laid...), Out: blocked(a.Out, 0), Run: func(c *op.Call) error {
-		o := cpu.BlockedNormCall{Norm: normOf(c), Scratch: c.Scratch}
-		if len(c.In) > normSum {
-			o.Sum = c.In[normSum].Data
-		}
-		b.Run(o)
-		return nil
-	}}, nil
+	return &op.Prepared{Threads: b.Threads, Scratch: b.Scratch(), In: blocked(a.In, laid...),
+		Out: blocked(a.Out, 0), Run: func(c *op.Call) error {
+			o := cpu.BlockedNormCall{Norm: normOf(c), Scratch: c.Scratch}
+			if len(c.In) > normSum {
+				o.Sum = c.In[normSum].Data
+			}
+			b.Run(o)
+			return nil
+		}}, nil
 }
 
 func blockedNormGradC(p BatchNormParams, a *op.Args) (*op.Prepared, error) {
@@ -117,8 +123,9 @@ func blockedNormGradC(p BatchNormParams, a *op.Args) (*op.Prepared, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &op.Prepared{Threads: b.Threads, Scratch: b.Scratch(), In: blocked(a.In, 0, 1), Out: blocked(a.Out, 0), Run: func(c *op.Call) error {
-		b.RunGrad(cpu.BlockedNormGradCall{NormGrad: normGradOf(c), Scratch: c.Scratch})
-		return nil
-	}}, nil
+	return &op.Prepared{Threads: b.Threads, Scratch: b.Scratch(), In: blocked(a.In, 0, 1),
+		Out: blocked(a.Out, 0), Run: func(c *op.Call) error {
+			b.RunGrad(cpu.BlockedNormGradCall{NormGrad: normGradOf(c), Scratch: c.Scratch})
+			return nil
+		}}, nil
 }

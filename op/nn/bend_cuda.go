@@ -50,10 +50,11 @@ func preluCUDA(a *op.Args) (*op.Prepared, error) {
 	if !ok || err != nil {
 		return nil, op.ErrUnsupported
 	}
-	return attach.CUDAEach(cuda.Func("local", "prelu", t), k.n, k, func(k bendArgs, c *op.Call) bendArgs {
-		k.out, k.x, k.gamma = c.Out[0].Data, c.In[0].Data, c.In[1].Data
-		return k
-	})
+	return attach.CUDAEach(cuda.Func("local", "prelu", t), k.n, k,
+		func(k bendArgs, c *op.Call) bendArgs {
+			k.out, k.x, k.gamma = c.Out[0].Data, c.In[0].Data, c.In[1].Data
+			return k
+		})
 }
 
 func preluGradCUDA(a *op.Args) (*op.Prepared, error) {
@@ -65,7 +66,8 @@ func preluGradCUDA(a *op.Args) (*op.Prepared, error) {
 	data, gamma := cuda.Func("local", "prelu_grad", t), cuda.Func("local", "prelu_gamma", t)
 	return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
 		k := fixed
-		k.out, k.dgamma, k.dy, k.x, k.gamma = c.Out[0].Data, c.Out[1].Data, c.In[0].Data, c.In[1].Data, c.In[2].Data
+		k.out, k.dgamma, k.dy, k.x, k.gamma = c.Out[0].Data, c.Out[1].Data, c.In[0].Data,
+			c.In[1].Data, c.In[2].Data
 		if k.dgamma != nil { // before out, which may lie over dy
 			if err := cuda.LaunchWith(q, gamma, attach.LaneGrid(k.outs, k.size), &k); err != nil {
 				return err
@@ -83,9 +85,12 @@ func rreluCUDA(p LeakyReLUParams, a *op.Args) (*op.Prepared, error) {
 	if !ok {
 		return nil, op.ErrUnsupported
 	}
-	k := bendArgs{n: a.In[0].Shape.Size(), low: p.LowerBound.Value(), high: p.UpperBound.Value(), draws: attach.B2I(a.Train)}
-	return attach.CUDAEach(cuda.Func("local", "rrelu", t), k.n, k, func(k bendArgs, c *op.Call) bendArgs {
-		k.out, k.mask, k.x, k.key, k.counter = c.Out[0].Data, c.Out[1].Data, c.In[0].Data, c.Seed.Key, c.Seed.Counter
-		return k
-	})
+	k := bendArgs{n: a.In[0].Shape.Size(), low: p.LowerBound.Value(), high: p.UpperBound.Value(),
+		draws: attach.B2I(a.Train)}
+	return attach.CUDAEach(cuda.Func("local", "rrelu", t), k.n, k,
+		func(k bendArgs, c *op.Call) bendArgs {
+			k.out, k.mask, k.x, k.key, k.counter = c.Out[0].Data, c.Out[1].Data, c.In[0].Data,
+				c.Seed.Key, c.Seed.Counter
+			return k
+		})
 }

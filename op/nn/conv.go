@@ -46,22 +46,31 @@ g groups that are convolved separately.`,
 		Grad: func(g *op.Grad, p ConvolutionParams) []op.Entry {
 			return g.Each(ConvolutionGrad.Node(p, g.Head(0), g.In(0), g.In(1)))
 		},
-		FLOPs: func(_ ConvolutionParams, in, out []dtype.Shape) int64 { return weightedFLOPs(in, out[0]) },
-		Ref:   convRef,
+		FLOPs: func(_ ConvolutionParams, in, out []dtype.Shape) int64 {
+			return weightedFLOPs(in,
+				out[0])
+		},
+		Ref: convRef,
 	})
 	ConvolutionGrad.Define(op.Spec[ConvolutionParams]{
-		Traits:    op.Traits{Hidden: true, Layouts: true},
-		Inputs:    inputs[ConvolutionParams]("out_grad", "data", "weight"),
-		Outputs:   func(p ConvolutionParams) []string { return weightedGrads(p.NoBias) },
-		Infer:     backward(inferConv, func(p ConvolutionParams) int { return len(weighted(p.NoBias)) }, 0, 1),
+		Traits:  op.Traits{Hidden: true, Layouts: true},
+		Inputs:  inputs[ConvolutionParams]("out_grad", "data", "weight"),
+		Outputs: func(p ConvolutionParams) []string { return weightedGrads(p.NoBias) },
+		Infer: backward(inferConv, func(
+			p ConvolutionParams) int {
+			return len(weighted(p.NoBias))
+		}, 0, 1),
 		InferType: op.FloatType[ConvolutionParams],
 		Grad: func(g *op.Grad, p ConvolutionParams) []op.Entry {
 			plain := p
 			plain.NoBias = true
 			return weightedSecond(g, Convolution, ConvolutionGrad, plain, 1)
 		},
-		FLOPs: func(_ ConvolutionParams, in, out []dtype.Shape) int64 { return weightedGradFLOPs(in, in[0], out) },
-		Ref:   convGradRef,
+		FLOPs: func(_ ConvolutionParams, in, out []dtype.Shape) int64 {
+			return weightedGradFLOPs(in,
+				in[0], out)
+		},
+		Ref: convGradRef,
 	})
 }
 
@@ -73,7 +82,8 @@ func inferConv(p ConvolutionParams, in, out []dtype.Shape) error {
 		return err
 	}
 	if p.NumFilter%p.NumGroup != 0 {
-		return op.Errorf("num_filter", "%d, want a multiple of num_group %d", p.NumFilter, p.NumGroup)
+		return op.Errorf("num_filter", "%d, want a multiple of num_group %d", p.NumFilter,
+			p.NumGroup)
 	}
 	axes := len(p.Kernel)
 	if err := op.Require("data", &in[0], unknown(axes+2)); err != nil {
@@ -95,11 +105,13 @@ func inferConvWeights(p ConvolutionParams, in []dtype.Shape) error {
 	c := in[0][1]
 	if c != -1 {
 		if c%p.NumGroup != 0 {
-			return op.Errorf("data", "shape %v has %d channels, want a multiple of num_group %d", in[0], c, p.NumGroup)
+			return op.Errorf("data", "shape %v has %d channels, want a multiple of num_group %d",
+				in[0], c, p.NumGroup)
 		}
 		c /= p.NumGroup
 	}
-	if err := op.Require("weight", &in[1], append(dtype.Shape{p.NumFilter, c}, p.Kernel...)); err != nil {
+	if err := op.Require("weight", &in[1], append(dtype.Shape{p.NumFilter, c},
+		p.Kernel...)); err != nil {
 		return err
 	}
 	if !p.NoBias {
@@ -124,7 +136,9 @@ func inferConvExtents(p ConvolutionParams, in, out []dtype.Shape) error {
 		reach := at(p.Dilate, i, 1)*(k-1) + 1
 		if n := x[2+i]; n != -1 {
 			if n+2*pad < reach {
-				return op.Errorf("data", "shape %v: the kernel reaches over %d elements of axis %d, which has %d with padding", in[0], reach, 2+i, n+2*pad)
+				return op.Errorf("data",
+					"shape %v: the kernel reaches over %d elements of axis %d, which has %d "+
+						"with padding", in[0], reach, 2+i, n+2*pad)
 			}
 			y[2+i] = (n+2*pad-reach)/s + 1
 		} else if m := out[0][2+i]; m != -1 && s == 1 {

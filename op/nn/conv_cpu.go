@@ -18,8 +18,10 @@ func init() {
 	attach.TierC(ConvolutionGrad, convGradC)
 }
 
-// convSpec describes the convolution of data to output; ok is false when there is nothing to compute.
-func (p ConvolutionParams) convSpec(data, output dtype.Shape, a *op.Args) (s cpu.ConvSpec, ok bool) {
+// convSpec describes the convolution of data to output; ok is false when there is nothing to
+// compute.
+func (p ConvolutionParams) convSpec(data, output dtype.Shape, a *op.Args) (s cpu.ConvSpec,
+	ok bool) {
 	axes := len(p.Kernel)
 	each := func(list []int, def int) []int {
 		out := make([]int, axes)
@@ -28,8 +30,10 @@ func (p ConvolutionParams) convSpec(data, output dtype.Shape, a *op.Args) (s cpu
 		}
 		return out
 	}
-	s = cpu.ConvSpec{Batch: data[0], InChannels: data[1], OutChannels: p.NumFilter, Groups: p.NumGroup, In: data[2:], Out: output[2:],
-		Kernel: p.Kernel, Stride: each(p.Stride, 1), Dilate: each(p.Dilate, 1), Pad: each(p.Pad, 0), Bias: !p.NoBias, Train: a.Train}
+	s = cpu.ConvSpec{Batch: data[0], InChannels: data[1], OutChannels: p.NumFilter,
+		Groups: p.NumGroup, In: data[2:], Out: output[2:],
+		Kernel: p.Kernel, Stride: each(p.Stride, 1), Dilate: each(p.Dilate, 1), Pad: each(p.Pad, 0),
+		Bias: !p.NoBias, Train: a.Train}
 	taps := float64(data[1]/p.NumGroup) * float64(dtype.Shape(p.Kernel).Size())
 	s.Threads = attach.Threads(a, device.Work{Flops: 2 * taps * float64(output.Size())})
 	return s, data.Size() > 0 && output.Size() > 0
@@ -44,13 +48,14 @@ func convC(p ConvolutionParams, a *op.Args) (*op.Prepared, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &op.Prepared{Threads: s.Threads, Scratch: k.Scratch(), Impls: k.Impls(), Run: func(c *op.Call) error {
-		var bias unsafe.Pointer
-		if s.Bias {
-			bias = c.In[2].Data
-		}
-		return k.Run(c.Out[0].Data, c.In[0].Data, c.In[1].Data, bias, c.Scratch)
-	}}, nil
+	return &op.Prepared{Threads: s.Threads, Scratch: k.Scratch(), Impls: k.Impls(),
+		Run: func(c *op.Call) error {
+			var bias unsafe.Pointer
+			if s.Bias {
+				bias = c.In[2].Data
+			}
+			return k.Run(c.Out[0].Data, c.In[0].Data, c.In[1].Data, bias, c.Scratch)
+		}}, nil
 }
 
 func convGradC(p ConvolutionParams, a *op.Args) (*op.Prepared, error) {
@@ -79,22 +84,26 @@ func convGradC(p ConvolutionParams, a *op.Args) (*op.Prepared, error) {
 	if !onePixel(a.In[1].Shape) {
 		out[0] = inLayout(out[0], k.DX)
 	}
-	return &op.Prepared{Threads: s.Threads, Scratch: b.end, Impls: k.Impls(), Out: out, Run: func(c *op.Call) error {
-		o := cpu.ConvGrads{DX: c.Out[0].Data, DW: w.or(c.Out[1].Data, c.Scratch), DY: c.In[0].Data, X: c.In[1].Data, W: c.In[2].Data}
-		if s.Bias {
-			o.DBias = b.or(c.Out[2].Data, c.Scratch)
-		}
-		return k.Run(o, c.Scratch)
-	}}, nil
+	return &op.Prepared{Threads: s.Threads, Scratch: b.end, Impls: k.Impls(), Out: out,
+		Run: func(c *op.Call) error {
+			o := cpu.ConvGrads{DX: c.Out[0].Data, DW: w.or(c.Out[1].Data, c.Scratch),
+				DY: c.In[0].Data,
+				X:  c.In[1].Data, W: c.In[2].Data}
+			if s.Bias {
+				o.DBias = b.or(c.Out[2].Data, c.Scratch)
+			}
+			return k.Run(o, c.Scratch)
+		}}, nil
 }
 
-// newConvGrad prepares gradients, by Winograd's algorithm as far as s asks for it and it applies in the scratch memory
-// that it may take: for both, for that of data alone, for none.
+// newConvGrad prepares gradients, by Winograd's algorithm as far as s asks for it and it applies in
+// the scratch memory that it may take: for both, for that of data alone, for none.
 func newConvGrad(s cpu.ConvSpec, wantX, wantW bool) (cpu.ConvGrad, error) {
 	if s.Winograd {
 		for _, direct := range []bool{false, true} {
 			s.DirectDW = direct
-			if k, err := cpu.NewConvGrad(s, wantX, wantW); err == nil && k.Scratch() <= winogradScratch {
+			if k, err := cpu.NewConvGrad(s, wantX, wantW); err == nil &&
+				k.Scratch() <= winogradScratch {
 				return k, nil
 			}
 		}

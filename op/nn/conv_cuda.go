@@ -34,20 +34,21 @@ func init() {
 		if err != nil {
 			return nil, err
 		}
-		return attach.OnQueue(max(k.scratch, bias.Scratch()), func(q *cuda.Queue, c *op.Call) error {
-			dy, x, w := c.In[0].Data, c.In[1].Data, c.In[2].Data
-			if c.Out[0].Data != nil {
-				if err := k.backData(q, c.Out[0].Data, dy, w, nil, c.Scratch); err != nil {
-					return err
+		return attach.OnQueue(max(k.scratch, bias.Scratch()),
+			func(q *cuda.Queue, c *op.Call) error {
+				dy, x, w := c.In[0].Data, c.In[1].Data, c.In[2].Data
+				if c.Out[0].Data != nil {
+					if err := k.backData(q, c.Out[0].Data, dy, w, nil, c.Scratch); err != nil {
+						return err
+					}
 				}
-			}
-			if c.Out[1].Data != nil {
-				if err := k.backWeight(q, c.Out[1].Data, dy, x, c.Scratch); err != nil {
-					return err
+				if c.Out[1].Data != nil {
+					if err := k.backWeight(q, c.Out[1].Data, dy, x, c.Scratch); err != nil {
+						return err
+					}
 				}
-			}
-			return sumBias(q, c, bias, dy)
-		})
+				return sumBias(q, c, bias, dy)
+			})
 	})
 }
 
@@ -88,11 +89,13 @@ func sumBias(q *cuda.Queue, c *op.Call, bias *attach.Reduction, dy unsafe.Pointe
 // mostColumns bounds the matrix that a turn of a convolution makes of its data, in bytes.
 const mostColumns = 256 << 20
 
-// convCUDA is a convolution by products: windows become columns of a matrix, as many images at a time as fit.
+// convCUDA is a convolution by products: windows become columns of a matrix, as many images at a
+// time as fit.
 type convCUDA struct {
-	g                                   *convolution
-	size                                int // bytes of an element
-	ci, co, taps, spots, area           int // channels in and out of a group, elements of a window, positions and elements of an image
+	g    *convolution
+	size int // bytes of an element
+	// channels in and out of a group, elements of a window, positions and elements of an image
+	ci, co, taps, spots, area           int
 	turn, scratch                       int // images at a time; bytes
 	im2col, col2im, collect, distribute *cuda.Function
 	whole, rest                         convProducts
@@ -118,16 +121,19 @@ func newConvCUDA(g *convolution, t dtype.Type) (*convCUDA, error) {
 	if !cuda.Serves("conv", t) {
 		return nil, op.ErrUnsupported
 	}
-	k := &convCUDA{g: g, size: t.Size(), ci: g.inChan / g.groups, co: g.outChan / g.groups, taps: volume(g.kernel), spots: volume(g.out), area: volume(g.in)}
+	k := &convCUDA{g: g, size: t.Size(), ci: g.inChan / g.groups, co: g.outChan / g.groups,
+		taps: volume(g.kernel), spots: volume(g.out), area: volume(g.in)}
 	perImage := max((k.ci*k.taps+k.co)*k.spots*k.size, 1)
 	k.turn = min(max(mostColumns/perImage, 1), max(g.batch, 1))
 	k.scratch = k.turn*perImage + 256
-	k.dnn = cuda.NewConv(t, cuda.ConvDims{Batch: g.batch, In: g.inChan, Out: g.outChan, Groups: g.groups, Image: g.in[:], Result: g.out[:],
+	k.dnn = cuda.NewConv(t, cuda.ConvDims{Batch: g.batch, In: g.inChan, Out: g.outChan,
+		Groups: g.groups, Image: g.in[:], Result: g.out[:],
 		Kernel: g.kernel[:], Stride: g.stride[:], Pad: g.pad[:], Dilate: g.dilate[:]})
 	if k.dnn != nil {
 		k.scratch, k.need = 0, k.scratch
 	}
-	for name, f := range map[string]**cuda.Function{"im2col": &k.im2col, "col2im": &k.col2im, "gather": &k.collect, "scatter": &k.distribute} {
+	for name, f := range map[string]**cuda.Function{"im2col": &k.im2col, "col2im": &k.col2im,
+		"gather": &k.collect, "scatter": &k.distribute} {
 		*f = cuda.Func("conv", name, t)
 	}
 	var err error
@@ -139,12 +145,14 @@ func newConvCUDA(g *convolution, t dtype.Type) (*convCUDA, error) {
 
 func (k *convCUDA) products(t dtype.Type, images int) (p convProducts, err error) {
 	n := images * k.spots
-	w, cols, y := attach.Dense(k.co, k.ci*k.taps), attach.Dense(k.ci*k.taps, n), attach.Dense(k.co, n)
+	w, cols, y := attach.Dense(k.co, k.ci*k.taps), attach.Dense(k.ci*k.taps, n),
+		attach.Dense(k.co, n)
 	for _, m := range []struct {
 		p       **attach.Product
 		a, b, c attach.Matrix
 		beta    float64
-	}{{&p.forward, w, cols, y, 0}, {&p.data, w.T(), y, cols, 0}, {&p.weight, y, cols.T(), w, 0}, {&p.weightMore, y, cols.T(), w, 1}} {
+	}{{&p.forward, w, cols, y, 0}, {&p.data, w.T(), y, cols, 0}, {&p.weight, y, cols.T(), w, 0},
+		{&p.weightMore, y, cols.T(), w, 1}} {
 		if *m.p, err = attach.NewProduct(t, 1, m.a, m.b, m.c, 1, m.beta); err != nil {
 			return p, err
 		}
@@ -166,7 +174,8 @@ type convStep struct {
 func (k *convCUDA) each(scratch unsafe.Pointer, f func(s *convStep) error) error {
 	g := k.g
 	for first := 0; first < g.batch; first += k.turn {
-		s := convStep{products: &k.whole, images: min(k.turn, g.batch-first), first: first, cols: scratch}
+		s := convStep{products: &k.whole, images: min(k.turn, g.batch-first), first: first,
+			cols: scratch}
 		if s.images < k.turn {
 			s.products = &k.rest
 		}
@@ -184,20 +193,26 @@ func (k *convCUDA) each(scratch unsafe.Pointer, f func(s *convStep) error) error
 }
 
 // slide runs im2col or col2im.
-func (k *convCUDA) slide(q *cuda.Queue, f *cuda.Function, s *convStep, out, in unsafe.Pointer, n int) error {
+func (k *convCUDA) slide(q *cuda.Queue, f *cuda.Function, s *convStep, out, in unsafe.Pointer,
+	n int) error {
 	g := k.g
-	args := windowArgs{out: out, in: in, batch: s.images, channels: k.ci, image: g.inChan * k.area, inExt: g.in, outExt: g.out, kernel: g.kernel,
+	args := windowArgs{out: out, in: in, batch: s.images, channels: k.ci, image: g.inChan * k.area,
+		inExt: g.in, outExt: g.out, kernel: g.kernel,
 		stride: g.stride, dilate: g.dilate, pad: g.pad, columns: s.images * k.spots}
 	return cuda.LaunchWith(q, f, q.Each(n), &args)
 }
 
 // pack runs gather or scatter between an array of the layer's output and what products take.
-func (k *convCUDA) pack(q *cuda.Queue, f *cuda.Function, s *convStep, out, in, bias unsafe.Pointer) error {
-	return q.Launch(f, q.Each(s.images*k.co*k.spots), cuda.P(out), cuda.P(in), cuda.P(bias), cuda.I(s.images), cuda.I(k.co), cuda.I(k.spots), cuda.I(k.g.outChan*k.spots))
+func (k *convCUDA) pack(q *cuda.Queue, f *cuda.Function, s *convStep, out, in,
+	bias unsafe.Pointer) error {
+	return q.Launch(f, q.Each(s.images*k.co*k.spots), cuda.P(out), cuda.P(in), cuda.P(bias),
+		cuda.I(s.images), cuda.I(k.co), cuda.I(k.spots), cuda.I(k.g.outChan*k.spots))
 }
 
-// library runs f, which puts work of cuDNN on q. Where the library has no algorithm done is false, and space is what products may use.
-func (k *convCUDA) library(q *cuda.Queue, scratch unsafe.Pointer, f func(c *cuda.Conv) error) (done bool, space unsafe.Pointer, err error) {
+// library runs f, which puts work of cuDNN on q. Where the library has no algorithm done is false,
+// and space is what products may use.
+func (k *convCUDA) library(q *cuda.Queue, scratch unsafe.Pointer,
+	f func(c *cuda.Conv) error) (done bool, space unsafe.Pointer, err error) {
 	if k.dnn == nil {
 		return false, scratch, nil
 	}
@@ -210,7 +225,10 @@ func (k *convCUDA) library(q *cuda.Queue, scratch unsafe.Pointer, f func(c *cuda
 
 // forward computes y = w * x + bias.
 func (k *convCUDA) forward(q *cuda.Queue, y, x, w, bias, scratch unsafe.Pointer) error {
-	done, scratch, err := k.library(q, scratch, func(c *cuda.Conv) error { return c.Forward(q, y, x, w) })
+	done, scratch, err := k.library(q, scratch, func(c *cuda.Conv) error {
+		return c.Forward(q, y, x,
+			w)
+	})
 	if done && err == nil && bias != nil {
 		return addBiasCUDA(q, k.im2col, y, bias, k.g.batch, k.g.outChan, k.spots)
 	}
@@ -218,7 +236,8 @@ func (k *convCUDA) forward(q *cuda.Queue, y, x, w, bias, scratch unsafe.Pointer)
 		return err
 	}
 	return k.each(scratch, func(s *convStep) error {
-		if err := k.slide(q, k.im2col, s, s.cols, unsafe.Add(x, s.x), k.ci*k.taps*s.images*k.spots); err != nil {
+		if err := k.slide(q, k.im2col, s, s.cols, unsafe.Add(x, s.x),
+			k.ci*k.taps*s.images*k.spots); err != nil {
 			return err
 		}
 		if err := s.products.forward.Run(q, unsafe.Add(w, s.weight), s.cols, s.packed); err != nil {
@@ -234,7 +253,10 @@ func (k *convCUDA) forward(q *cuda.Queue, y, x, w, bias, scratch unsafe.Pointer)
 
 // backData computes dx = wᵀ * dy, plus bias where the layer is a deconvolution.
 func (k *convCUDA) backData(q *cuda.Queue, dx, dy, w, bias, scratch unsafe.Pointer) error {
-	done, scratch, err := k.library(q, scratch, func(c *cuda.Conv) error { return c.BackData(q, dx, dy, w) })
+	done, scratch, err := k.library(q, scratch, func(c *cuda.Conv) error {
+		return c.BackData(q, dx,
+			dy, w)
+	})
 	if !done {
 		err = k.dataByProducts(q, dx, dy, w, scratch)
 	}
@@ -259,7 +281,10 @@ func (k *convCUDA) dataByProducts(q *cuda.Queue, dx, dy, w, scratch unsafe.Point
 
 // backWeight computes dw = dy * x.
 func (k *convCUDA) backWeight(q *cuda.Queue, dw, dy, x, scratch unsafe.Pointer) error {
-	done, scratch, err := k.library(q, scratch, func(c *cuda.Conv) error { return c.BackWeight(q, dw, dy, x) })
+	done, scratch, err := k.library(q, scratch, func(c *cuda.Conv) error {
+		return c.BackWeight(q,
+			dw, dy, x)
+	})
 	if done {
 		return err
 	}
@@ -267,7 +292,8 @@ func (k *convCUDA) backWeight(q *cuda.Queue, dw, dy, x, scratch unsafe.Pointer) 
 		if err := k.pack(q, k.collect, s, s.packed, unsafe.Add(dy, s.y), nil); err != nil {
 			return err
 		}
-		if err := k.slide(q, k.im2col, s, s.cols, unsafe.Add(x, s.x), k.ci*k.taps*s.images*k.spots); err != nil {
+		if err := k.slide(q, k.im2col, s, s.cols, unsafe.Add(x, s.x),
+			k.ci*k.taps*s.images*k.spots); err != nil {
 			return err
 		}
 		p := s.products.weight
@@ -278,8 +304,11 @@ func (k *convCUDA) backWeight(q *cuda.Queue, dw, dy, x, scratch unsafe.Pointer) 
 	})
 }
 
-// addBiasCUDA adds a number per channel to an array of [batch][channels][size]; like names the element type.
-func addBiasCUDA(q *cuda.Queue, like *cuda.Function, y, bias unsafe.Pointer, batch, channels, size int) error {
+// addBiasCUDA adds a number per channel to an array of [batch][channels][size]; like names the
+// element type.
+func addBiasCUDA(q *cuda.Queue, like *cuda.Function, y, bias unsafe.Pointer, batch, channels,
+	size int) error {
 	f := cuda.Func("conv", "bias", like.DType())
-	return q.Launch(f, q.Each(batch*channels*size), cuda.P(y), 0, cuda.P(bias), cuda.I(batch), cuda.I(channels), cuda.I(size), 0)
+	return q.Launch(f, q.Each(batch*channels*size), cuda.P(y), 0, cuda.P(bias), cuda.I(batch),
+		cuda.I(channels), cuda.I(size), 0)
 }

@@ -19,7 +19,8 @@ func init() {
 			if !p.NoBias {
 				bias = attach.Floats(c.In[2])
 			}
-			k.Run(attach.Floats(c.Out[0]), attach.Floats(c.In[0]), attach.Floats(c.In[1]), bias, attach.Scratch(c, k.Scratch()))
+			k.Run(attach.Floats(c.Out[0]), attach.Floats(c.In[0]), attach.Floats(c.In[1]), bias,
+				attach.Scratch(c, k.Scratch()))
 		}), nil
 	})
 	attach.TierGo(ConvolutionGrad, func(p ConvolutionParams, a *op.Args) (*op.Prepared, error) {
@@ -28,8 +29,9 @@ func init() {
 			return nil, err
 		}
 		return attach.Kernel(threads, 4*k.ScratchGrad(), func(c *op.Call) {
-			o := pure.ConvGrads{DX: attach.Floats(c.Out[0]), DW: attach.Floats(c.Out[1]), DY: attach.Floats(c.In[0]),
-				X: attach.Floats(c.In[1]), W: attach.Floats(c.In[2])}
+			o := pure.ConvGrads{DX: attach.Floats(c.Out[0]), DW: attach.Floats(c.Out[1]),
+				DY: attach.Floats(c.In[0]),
+				X:  attach.Floats(c.In[1]), W: attach.Floats(c.In[2])}
 			if !p.NoBias {
 				o.DBias = attach.Floats(c.Out[2])
 			}
@@ -43,8 +45,10 @@ func convGo(p ConvolutionParams, a *op.Args, data, output dtype.Shape) (*pure.Co
 		return nil, 0, op.ErrUnsupported
 	}
 	axes := len(p.Kernel)
-	s := pure.ConvSpec{Batch: data[0], InChannels: data[1], OutChannels: p.NumFilter, Groups: p.NumGroup, In: data[2:], Out: output[2:],
-		Kernel: p.Kernel, Stride: make([]int, axes), Dilate: make([]int, axes), Pad: make([]int, axes)}
+	s := pure.ConvSpec{Batch: data[0], InChannels: data[1], OutChannels: p.NumFilter,
+		Groups: p.NumGroup, In: data[2:], Out: output[2:],
+		Kernel: p.Kernel, Stride: make([]int, axes), Dilate: make([]int, axes),
+		Pad: make([]int, axes)}
 	for i := range axes {
 		s.Stride[i], s.Dilate[i], s.Pad[i] = at(p.Stride, i, 1), at(p.Dilate, i, 1), at(p.Pad, i, 0)
 	}

@@ -53,18 +53,22 @@ to give these extents.`,
 		Ref:   deconvRef,
 	})
 	DeconvolutionGrad.Define(op.Spec[DeconvolutionParams]{
-		Traits:    op.Traits{Hidden: true},
-		Inputs:    inputs[DeconvolutionParams]("out_grad", "data", "weight"),
-		Outputs:   func(p DeconvolutionParams) []string { return weightedGrads(p.NoBias.Value()) },
-		Infer:     backward(inferDeconv, func(p DeconvolutionParams) int { return len(weighted(p.NoBias.Value())) }, 0, 1),
+		Traits:  op.Traits{Hidden: true},
+		Inputs:  inputs[DeconvolutionParams]("out_grad", "data", "weight"),
+		Outputs: func(p DeconvolutionParams) []string { return weightedGrads(p.NoBias.Value()) },
+		Infer: backward(inferDeconv,
+			func(p DeconvolutionParams) int { return len(weighted(p.NoBias.Value())) }, 0, 1),
 		InferType: op.FloatType[DeconvolutionParams],
 		Grad: func(g *op.Grad, p DeconvolutionParams) []op.Entry {
 			plain := p
 			plain.NoBias = op.Some(true)
 			return weightedSecond(g, Deconvolution, DeconvolutionGrad, plain, 1)
 		},
-		FLOPs: func(_ DeconvolutionParams, in, out []dtype.Shape) int64 { return weightedGradFLOPs(in, in[1], out) },
-		Ref:   deconvGradRef,
+		FLOPs: func(_ DeconvolutionParams, in,
+			out []dtype.Shape) int64 {
+			return weightedGradFLOPs(in, in[1], out)
+		},
+		Ref: deconvGradRef,
 	})
 }
 
@@ -91,7 +95,8 @@ func deconvMargins(p DeconvolutionParams, i, n int) (pad, adj int, err error) {
 	full := at(p.Stride, i, 1)*(n-1) + at(p.Dilate, i, 1)*(p.Kernel[i]-1) + 1
 	extra := full - p.TargetShape[i]
 	if extra < 0 {
-		return 0, 0, op.Errorf("target_shape", "%v, but spatial axis %d gives only %d elements", p.TargetShape, i, full)
+		return 0, 0, op.Errorf("target_shape", "%v, but spatial axis %d gives only %d elements",
+			p.TargetShape, i, full)
 	}
 	return (extra + 1) / 2, extra % 2, nil
 }
@@ -112,7 +117,8 @@ func checkDeconv(p DeconvolutionParams) error {
 		}
 	}
 	if p.NumFilter%p.NumGroup != 0 {
-		return op.Errorf("num_filter", "%d, want a multiple of num_group %d", p.NumFilter, p.NumGroup)
+		return op.Errorf("num_filter", "%d, want a multiple of num_group %d", p.NumFilter,
+			p.NumGroup)
 	}
 	return channelFirst(p.Layout)
 }
@@ -125,7 +131,8 @@ func inferDeconv(p DeconvolutionParams, in, out []dtype.Shape) error {
 	if err := op.Require("data", &in[0], unknown(axes+2)); err != nil {
 		return err
 	}
-	if err := op.Require("weight", &in[1], append(dtype.Shape{in[0][1], p.NumFilter / p.NumGroup}, p.Kernel...)); err != nil {
+	if err := op.Require("weight", &in[1], append(dtype.Shape{in[0][1], p.NumFilter / p.NumGroup},
+		p.Kernel...)); err != nil {
 		return err
 	}
 	if !p.NoBias.Value() {

@@ -2,8 +2,8 @@
 // pooling, normalization, activation and dropout layers.
 //
 // Names, attributes, shapes and semantics are those of MXNet 1.9.1. Each operator has a handle
-// (nn.Convolution), a parameter struct (nn.ConvolutionParams) and, where its gradient is more than a
-// composition of others, a hidden backward operator (nn.ConvolutionGrad) whose outputs are the
+// (nn.Convolution), a parameter struct (nn.ConvolutionParams) and, where its gradient is more than
+// a composition of others, a hidden backward operator (nn.ConvolutionGrad) whose outputs are the
 // gradients of the forward operator's inputs; those that nobody wants are not computed.
 //
 // # Shapes
@@ -17,9 +17,9 @@
 //
 // Convolution, Deconvolution and Pooling slide a window over the spatial axes. One type does the
 // arithmetic for all of them: it names, for an element of the window, the rows of positions where
-// this element lies inside the data. A convolution is then three loops over rows of products (forward,
-// gradient of data, gradient of weight), and a deconvolution is the same three with both sides
-// exchanged.
+// this element lies inside the data. A convolution is then three loops over rows of products
+// (forward, gradient of data, gradient of weight), and a deconvolution is the same three with both
+// sides exchanged.
 //
 // # Statistics
 //

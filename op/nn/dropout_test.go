@@ -16,10 +16,13 @@ func TestDropout(t *testing.T) {
 	seed := op.Seed{Key: 3, Counter: 1 << 20}
 	optest.Run(t, nn.Dropout.Op,
 		optest.Case{Name: "inference", Params: P{}, In: []op.Tensor{x}, Want: []op.Tensor{x}},
-		optest.Case{Name: "nothing", Params: P{P: op.Some(0.0)}, Train: true, In: []op.Tensor{x}, Want: []op.Tensor{x}},
+		optest.Case{Name: "nothing", Params: P{P: op.Some(0.0)}, Train: true, In: []op.Tensor{x},
+			Want: []op.Tensor{x}},
 		optest.Case{Name: "training", Params: P{}, Train: true, Seed: seed, In: []op.Tensor{x}},
-		optest.Case{Name: "always", Params: P{P: op.Some(0.3), Mode: "always"}, Seed: seed, In: []op.Tensor{x}},
-		optest.Case{Name: "axes", Params: P{Axes: []int{0}}, Train: true, Seed: seed, In: []op.Tensor{x}},
+		optest.Case{Name: "always", Params: P{P: op.Some(0.3), Mode: "always"}, Seed: seed,
+			In: []op.Tensor{x}},
+		optest.Case{Name: "axes", Params: P{Axes: []int{0}}, Train: true, Seed: seed,
+			In: []op.Tensor{x}},
 	)
 }
 
@@ -70,7 +73,9 @@ func TestDropoutAlongAxes(t *testing.T) {
 
 func TestDropoutInfersShapes(t *testing.T) {
 	runInfer(t, []inferCase{
-		{name: "all dropped", op: nn.Dropout.Op, attrs: "p=1", in: []dtype.Shape{{2}}, out: []dtype.Shape{nil, nil}, wantOut: []dtype.Shape{{2}, {2}}},
-		{name: "mask", op: nn.Dropout.Op, attrs: "axes=(0,2)", in: []dtype.Shape{{2, 3, 4}}, out: []dtype.Shape{nil, nil}, wantOut: []dtype.Shape{{2, 3, 4}, {1, 3, 1}}},
+		{name: "all dropped", op: nn.Dropout.Op, attrs: "p=1", in: []dtype.Shape{{2}},
+			out: []dtype.Shape{nil, nil}, wantOut: []dtype.Shape{{2}, {2}}},
+		{name: "mask", op: nn.Dropout.Op, attrs: "axes=(0,2)", in: []dtype.Shape{{2, 3, 4}},
+			out: []dtype.Shape{nil, nil}, wantOut: []dtype.Shape{{2, 3, 4}, {1, 3, 1}}},
 	})
 }

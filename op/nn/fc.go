@@ -38,28 +38,38 @@ The weight has shape (num_hidden, inputs), the bias (num_hidden).`,
 		Grad: func(g *op.Grad, p FullyConnectedParams) []op.Entry {
 			return g.Each(FullyConnectedGrad.Node(p, g.Head(0), g.In(0), g.In(1)))
 		},
-		FLOPs: func(_ FullyConnectedParams, in, out []dtype.Shape) int64 { return weightedFLOPs(in, out[0]) },
-		Ref:   fcRef,
+		FLOPs: func(_ FullyConnectedParams, in, out []dtype.Shape) int64 {
+			return weightedFLOPs(in,
+				out[0])
+		},
+		Ref: fcRef,
 	})
 	FullyConnectedGrad.Define(op.Spec[FullyConnectedParams]{
-		Traits:    op.Traits{Hidden: true},
-		Inputs:    inputs[FullyConnectedParams]("out_grad", "data", "weight"),
-		Outputs:   func(p FullyConnectedParams) []string { return weightedGrads(p.NoBias) },
-		Infer:     backward(inferFC, func(p FullyConnectedParams) int { return len(weighted(p.NoBias)) }, 0, 1),
+		Traits:  op.Traits{Hidden: true},
+		Inputs:  inputs[FullyConnectedParams]("out_grad", "data", "weight"),
+		Outputs: func(p FullyConnectedParams) []string { return weightedGrads(p.NoBias) },
+		Infer: backward(inferFC, func(
+			p FullyConnectedParams) int {
+			return len(weighted(p.NoBias))
+		}, 0, 1),
 		InferType: op.FloatType[FullyConnectedParams],
 		Grad: func(g *op.Grad, p FullyConnectedParams) []op.Entry {
 			plain := p
 			plain.NoBias = true
 			return weightedSecond(g, FullyConnected, FullyConnectedGrad, plain, -1)
 		},
-		FLOPs: func(_ FullyConnectedParams, in, out []dtype.Shape) int64 { return weightedGradFLOPs(in, in[0], out) },
-		Ref:   fcGradRef,
+		FLOPs: func(_ FullyConnectedParams, in,
+			out []dtype.Shape) int64 {
+			return weightedGradFLOPs(in, in[0], out)
+		},
+		Ref: fcGradRef,
 	})
 }
 
 // weighted lists the inputs of layers with a weight and an optional bias.
 func weighted(noBias bool) []op.Input {
-	list := []op.Input{{Name: "data"}, {Name: "weight", Role: op.Param}, {Name: "bias", Role: op.Param}}
+	list := []op.Input{{Name: "data"}, {Name: "weight", Role: op.Param},
+		{Name: "bias", Role: op.Param}}
 	if noBias {
 		return list[:2]
 	}
@@ -122,7 +132,8 @@ func inferFC(p FullyConnectedParams, in, out []dtype.Shape) error {
 	if p.NoFlatten {
 		return inferLastAxis(in[1][1], p.NumHidden, in, out)
 	}
-	if err := op.Require("output", &out[0], dtype.Shape{extent(in[0], 0), p.NumHidden}); err != nil {
+	if err := op.Require("output", &out[0], dtype.Shape{extent(in[0], 0),
+		p.NumHidden}); err != nil {
 		return err
 	}
 	if in[0] == nil {

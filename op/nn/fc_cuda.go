@@ -16,7 +16,8 @@ func init() {
 func fcCUDA(p FullyConnectedParams, a *op.Args) (*op.Prepared, error) {
 	t := a.Out[0].DType
 	rows, inputs, outputs := fcExtents(a.In[1].Shape, a.Out[0].Shape)
-	k, err := attach.NewProduct(t, 1, attach.Dense(rows, inputs), attach.Dense(outputs, inputs).T(), attach.Dense(rows, outputs), 1, 0)
+	k, err := attach.NewProduct(t, 1, attach.Dense(rows, inputs), attach.Dense(outputs, inputs).T(),
+		attach.Dense(rows, outputs), 1, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -25,14 +26,16 @@ func fcCUDA(p FullyConnectedParams, a *op.Args) (*op.Prepared, error) {
 		if err := k.Run(q, c.In[0].Data, c.In[1].Data, c.Out[0].Data); err != nil || p.NoBias {
 			return err
 		}
-		return q.Launch(bias, q.Each(rows*outputs), cuda.P(c.Out[0].Data), 0, cuda.P(c.In[2].Data), cuda.I(rows), cuda.I(outputs), cuda.I(1), 0)
+		return q.Launch(bias, q.Each(rows*outputs), cuda.P(c.Out[0].Data), 0, cuda.P(c.In[2].Data),
+			cuda.I(rows), cuda.I(outputs), cuda.I(1), 0)
 	})
 }
 
 func fcGradCUDA(p FullyConnectedParams, a *op.Args) (*op.Prepared, error) {
 	t := a.In[0].DType
 	rows, inputs, outputs := fcExtents(a.In[2].Shape, a.In[0].Shape)
-	dy, x, w := attach.Dense(rows, outputs), attach.Dense(rows, inputs), attach.Dense(outputs, inputs)
+	dy, x, w := attach.Dense(rows, outputs), attach.Dense(rows, inputs),
+		attach.Dense(outputs, inputs)
 	dx, err := attach.NewProduct(t, 1, dy, w, x, 1, 0)
 	if err != nil {
 		return nil, err

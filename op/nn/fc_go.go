@@ -20,7 +20,8 @@ func init() {
 			if !p.NoBias {
 				bias = attach.Floats(c.In[2])
 			}
-			pure.Dense(attach.Floats(c.Out[0]), attach.Floats(c.In[0]), attach.Floats(c.In[1]), bias, rows)
+			pure.Dense(attach.Floats(c.Out[0]), attach.Floats(c.In[0]), attach.Floats(c.In[1]),
+				bias, rows)
 		}), nil
 	})
 	attach.TierGo(FullyConnectedGrad, fcGradGo)

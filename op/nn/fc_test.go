@@ -15,17 +15,22 @@ func TestFullyConnected(t *testing.T) {
 	b := vec(10, 20)
 	y := values(dtype.Shape{2, 2}, 8, 24, 8, 33)
 	optest.Run(t, nn.FullyConnected.Op,
-		optest.Case{Name: "bias", Params: nn.FullyConnectedParams{NumHidden: 2}, In: []op.Tensor{x, w, b}, Want: []op.Tensor{y},
+		optest.Case{Name: "bias", Params: nn.FullyConnectedParams{NumHidden: 2},
+			In: []op.Tensor{x, w, b}, Want: []op.Tensor{y},
 			Heads: []op.Tensor{values(dtype.Shape{2, 2}, 1, 2, 3, 4)},
 			WantGrad: []op.Tensor{
 				values(dtype.Shape{2, 3}, 5, 2, -1, 11, 4, -3),
 				values(dtype.Shape{2, 3}, 13, 17, 21, 18, 24, 30),
 				vec(4, 6)}},
-		optest.Case{Name: "no bias", Params: nn.FullyConnectedParams{NumHidden: 2, NoBias: true}, In: []op.Tensor{x, w},
+		optest.Case{Name: "no bias", Params: nn.FullyConnectedParams{NumHidden: 2, NoBias: true},
+			In:   []op.Tensor{x, w},
 			Want: []op.Tensor{values(dtype.Shape{2, 2}, -2, 4, -2, 13)}},
-		optest.Case{Name: "half", Params: nn.FullyConnectedParams{NumHidden: 2}, In: []op.Tensor{half(x), half(w), half(b)}, Want: []op.Tensor{half(y)}},
-		optest.Case{Name: "flatten", Params: nn.FullyConnectedParams{NumHidden: 4}, In: []op.Tensor{random(1, 2, 3, 2), random(2, 4, 6), random(3, 4)}},
-		optest.Case{Name: "last axis", Params: nn.FullyConnectedParams{NumHidden: 4, NoFlatten: true}, In: []op.Tensor{random(1, 2, 3, 2), random(2, 4, 2), random(3, 4)}},
+		optest.Case{Name: "half", Params: nn.FullyConnectedParams{NumHidden: 2},
+			In: []op.Tensor{half(x), half(w), half(b)}, Want: []op.Tensor{half(y)}},
+		optest.Case{Name: "flatten", Params: nn.FullyConnectedParams{NumHidden: 4},
+			In: []op.Tensor{random(1, 2, 3, 2), random(2, 4, 6), random(3, 4)}},
+		optest.Case{Name: "last axis", Params: nn.FullyConnectedParams{NumHidden: 4,
+			NoFlatten: true}, In: []op.Tensor{random(1, 2, 3, 2), random(2, 4, 2), random(3, 4)}},
 	)
 }
 
@@ -37,11 +42,13 @@ func TestFullyConnectedInfersShapes(t *testing.T) {
 		{name: "batch from the output", op: nn.FullyConnected.Op, attrs: "num_hidden=4",
 			in: []dtype.Shape{{-1, 3}, nil, nil}, out: []dtype.Shape{{5, -1}},
 			wantIn: []dtype.Shape{{5, 3}, {4, 3}}, wantOut: []dtype.Shape{{5, 4}}},
-		{name: "inputs from the weight", op: nn.FullyConnected.Op, attrs: "num_hidden=4 flatten=False no_bias=1",
-			in: []dtype.Shape{nil, {-1, 3}}, out: []dtype.Shape{{5, 6, -1}},
+		{name: "inputs from the weight", op: nn.FullyConnected.Op,
+			attrs: "num_hidden=4 flatten=False no_bias=1",
+			in:    []dtype.Shape{nil, {-1, 3}}, out: []dtype.Shape{{5, 6, -1}},
 			wantIn: []dtype.Shape{{5, 6, 3}, {4, 3}}, wantOut: []dtype.Shape{{5, 6, 4}}},
 		{name: "wrong weight", op: nn.FullyConnected.Op, attrs: "num_hidden=4",
-			in: []dtype.Shape{{5, 3}, {4, 2}, nil}, out: []dtype.Shape{nil}, err: "weight: shape (4, 2), want (4, 3)"},
+			in: []dtype.Shape{{5, 3}, {4, 2}, nil}, out: []dtype.Shape{nil},
+			err: "weight: shape (4, 2), want (4, 3)"},
 		{name: "scalar", op: nn.FullyConnected.Op, attrs: "num_hidden=4",
 			in: []dtype.Shape{{}, nil, nil}, out: []dtype.Shape{nil}, err: "data: is a scalar"},
 	})

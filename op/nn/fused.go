@@ -42,11 +42,12 @@ func (p FusedConvolutionParams) plain() ConvolutionParams {
 		NumFilter: p.NumFilter, NumGroup: p.NumGroup, NoBias: p.NoBias, Layout: "None"}
 }
 
-// winogradExtent is the least extent of outputs that Winograd's algorithm, which works on tiles of 4x4, is good for.
+// winogradExtent is the least extent of outputs that Winograd's algorithm, which works on tiles of
+// 4x4, is good for.
 const winogradExtent = 4
 
-// SuitsWinograd reports whether Winograd's algorithm can compute output y from data x and gains by it: windows of 3x3
-// that move by one over channels that fill blocks.
+// SuitsWinograd reports whether Winograd's algorithm can compute output y from data x and gains by
+// it: windows of 3x3 that move by one over channels that fill blocks.
 func (p FusedConvolutionParams) SuitsWinograd(x, y dtype.Shape) bool {
 	all := func(list []int, v int) bool {
 		for _, k := range list {
@@ -56,8 +57,10 @@ func (p FusedConvolutionParams) SuitsWinograd(x, y dtype.Shape) bool {
 		}
 		return true
 	}
-	return len(p.Kernel) == 2 && all(p.Kernel, 3) && all(p.Stride, 1) && all(p.Dilate, 1) && p.NumGroup == 1 &&
-		len(x) == 4 && x.Known() && x[1] >= 32 && x[1]%16 == 0 && p.NumFilter >= 32 && p.NumFilter%16 == 0 &&
+	return len(p.Kernel) == 2 && all(p.Kernel, 3) && all(p.Stride, 1) && all(p.Dilate, 1) &&
+		p.NumGroup == 1 &&
+		len(x) == 4 && x.Known() && x[1] >= 32 && x[1]%16 == 0 && p.NumFilter >= 32 &&
+		p.NumFilter%16 == 0 &&
 		len(y) == 4 && min(y[2], y[3]) >= winogradExtent
 }
 
@@ -88,8 +91,11 @@ func init() {
 	for _, h := range []op.Handle[FusedConvolutionParams]{FusedConvolution, FusedConvolutionAdd} {
 		add := 0
 		s := op.Spec[FusedConvolutionParams]{
-			Traits:    op.Traits{Hidden: true, Layouts: true},
-			Inputs:    func(p FusedConvolutionParams) []op.Input { return fusedInputs(p.NoBias, false) },
+			Traits: op.Traits{Hidden: true, Layouts: true},
+			Inputs: func(p FusedConvolutionParams) []op.Input {
+				return fusedInputs(p.NoBias,
+					false)
+			},
 			InferType: op.FloatType[FusedConvolutionParams],
 			FLOPs:     fusedConvFLOPs,
 		}
@@ -97,9 +103,15 @@ func init() {
 			s.Grad = fusedConvGradient
 		} else {
 			add, s.Inplace, s.NoGrad = 1, [][2]int{{fusedSum, 0}}, "it exists in inference only"
-			s.Inputs = func(p FusedConvolutionParams) []op.Input { return fusedInputs(p.NoBias, true) }
+			s.Inputs = func(p FusedConvolutionParams) []op.Input {
+				return fusedInputs(p.NoBias,
+					true)
+			}
 		}
-		s.Infer = func(p FusedConvolutionParams, in, out []dtype.Shape) error { return inferFusedConv(p, add, in, out) }
+		s.Infer = func(p FusedConvolutionParams, in,
+			out []dtype.Shape) error {
+			return inferFusedConv(p, add, in, out)
+		}
 		s.Ref = func(p FusedConvolutionParams, c *op.Call) error { return fusedConvRef(p, add, c) }
 		h.Define(s)
 	}
@@ -211,8 +223,10 @@ func fusedConvRef(p FusedConvolutionParams, add int, c *op.Call) error {
 }
 
 func foldInputs(p FoldBatchNormParams) []op.Input {
-	list := []op.Input{{Name: "weight", Role: op.Param}, {Name: "gamma", Role: op.Param}, {Name: "beta", Role: op.Param},
-		{Name: "moving_mean", Role: op.Aux}, {Name: "moving_var", Role: op.Aux}, {Name: "bias", Role: op.Param}}
+	list := []op.Input{{Name: "weight", Role: op.Param}, {Name: "gamma", Role: op.Param},
+		{Name: "beta", Role: op.Param},
+		{Name: "moving_mean", Role: op.Aux}, {Name: "moving_var", Role: op.Aux},
+		{Name: "bias", Role: op.Param}}
 	if p.NoBias {
 		return list[:5]
 	}

@@ -13,15 +13,26 @@ import (
 )
 
 func init() {
-	attach.TierC(FusedConvolution, func(p FusedConvolutionParams, a *op.Args) (*op.Prepared, error) { return fusedConvC(p, 0, a) })
-	attach.TierC(FusedConvolutionAdd, func(p FusedConvolutionParams, a *op.Args) (*op.Prepared, error) { return fusedConvC(p, 1, a) })
-	attach.TierC(FusedFullyConnected, func(p FusedFullyConnectedParams, a *op.Args) (*op.Prepared, error) {
+	attach.TierC(FusedConvolution, func(p FusedConvolutionParams, a *op.Args) (*op.Prepared,
+		error) {
+		return fusedConvC(p, 0, a)
+	})
+	attach.TierC(FusedConvolutionAdd, func(p FusedConvolutionParams, a *op.Args) (*op.Prepared,
+		error) {
+		return fusedConvC(p, 1, a)
+	})
+	attach.TierC(FusedFullyConnected, func(p FusedFullyConnectedParams, a *op.Args) (*op.Prepared,
+		error) {
 		k, err := fcC(p.plain(), a)
 		if err != nil {
 			return nil, err
 		}
-		relu := cpu.Map{Op: cpu.ReLU, Threads: attach.Threads(a, device.Work{Bytes: 2 * float64(a.Out[0].Bytes)})}
-		return after(k, func(c *op.Call) { relu.Run(c.Out[0].Data, c.Out[0].Data, c.Out[0].Shape.Size()) }), nil
+		relu := cpu.Map{Op: cpu.ReLU, Threads: attach.Threads(a,
+			device.Work{Bytes: 2 * float64(a.Out[0].Bytes)})}
+		return after(k, func(c *op.Call) {
+			relu.Run(c.Out[0].Data, c.Out[0].Data,
+				c.Out[0].Shape.Size())
+		}), nil
 	})
 
 	attach.TierC(FoldBatchNorm, foldC)
@@ -44,11 +55,12 @@ func layoutOf(d op.Desc) (cpu.Layout, bool) {
 	return l, ok
 }
 
-// onePixel reports whether an array has one pixel per channel: all its layouts without padding are one.
+// onePixel reports whether an array has one pixel per channel: all its layouts without padding are
+// one.
 func onePixel(s dtype.Shape) bool { return len(s) > 1 && s[2:].Size() == 1 }
 
-// memoryOf is layoutOf, but what is in blocks without having been brought into them counts as blocked where kernels
-// prefer that.
+// memoryOf is layoutOf, but what is in blocks without having been brought into them counts as
+// blocked where kernels prefer that.
 func memoryOf(d op.Desc) (cpu.Layout, bool) {
 	if onePixel(d.Shape) && d.Shape[1]%16 == 0 && cpu.HasBlocks() {
 		return cpu.LayoutBlock16, true
@@ -79,7 +91,8 @@ func fusedConvC(p FusedConvolutionParams, add int, a *op.Args) (*op.Prepared, er
 		}
 	}
 	s.Blocked = (p.Blocked || a.Train) && s.AnyY && cpu.HasBlocks()
-	s.Winograd = s.Blocked && (p.Winograd || a.Train && p.SuitsWinograd(a.In[0].Shape, a.Out[0].Shape))
+	s.Winograd = s.Blocked && (p.Winograd || a.Train &&
+		p.SuitsWinograd(a.In[0].Shape, a.Out[0].Shape))
 	k, err := summing(&s)
 	if s.Winograd && (err != nil || k.Scratch() > winogradScratch) {
 		s.Winograd = false
@@ -88,7 +101,8 @@ func fusedConvC(p FusedConvolutionParams, add int, a *op.Args) (*op.Prepared, er
 	if err != nil {
 		return nil, err
 	}
-	f := fusedConv{spec: s, add: add, in: append([]op.Desc{}, a.In...), out: inLayout(a.Out[0], k.Y)}
+	f := fusedConv{spec: s, add: add, in: append([]op.Desc{}, a.In...), out: inLayout(a.Out[0],
+		k.Y)}
 	return f.prepared(k)
 }
 
@@ -129,16 +143,17 @@ func (f fusedConv) prepared(k cpu.Conv) (*op.Prepared, error) {
 		f.in[fusedSum] = inLayout(f.in[fusedSum], f.spec.Sum)
 	}
 	add, bias := f.add, f.spec.Bias
-	return &op.Prepared{Threads: f.spec.Threads, Scratch: k.Scratch(), Impls: k.Impls(), In: f.in, Out: []op.Desc{f.out}, Run: func(c *op.Call) error {
-		var b, sum unsafe.Pointer
-		if bias {
-			b = c.In[2+add].Data
-		}
-		if add > 0 {
-			sum = c.In[fusedSum].Data
-		}
-		return k.RunAdd(c.Out[0].Data, c.In[0].Data, c.In[1].Data, b, sum, c.Scratch)
-	}}, nil
+	return &op.Prepared{Threads: f.spec.Threads, Scratch: k.Scratch(), Impls: k.Impls(), In: f.in,
+		Out: []op.Desc{f.out}, Run: func(c *op.Call) error {
+			var b, sum unsafe.Pointer
+			if bias {
+				b = c.In[2+add].Data
+			}
+			if add > 0 {
+				sum = c.In[fusedSum].Data
+			}
+			return k.RunAdd(c.Out[0].Data, c.In[0].Data, c.In[1].Data, b, sum, c.Scratch)
+		}}, nil
 }
 
 // after makes k do something more with its result.

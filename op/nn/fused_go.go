@@ -8,8 +8,14 @@ import (
 )
 
 func init() {
-	attach.TierGo(FusedConvolution, func(p FusedConvolutionParams, a *op.Args) (*op.Prepared, error) { return fusedConvGo(p, 0, a) })
-	attach.TierGo(FusedConvolutionAdd, func(p FusedConvolutionParams, a *op.Args) (*op.Prepared, error) { return fusedConvGo(p, 1, a) })
+	attach.TierGo(FusedConvolution, func(p FusedConvolutionParams, a *op.Args) (*op.Prepared,
+		error) {
+		return fusedConvGo(p, 0, a)
+	})
+	attach.TierGo(FusedConvolutionAdd, func(p FusedConvolutionParams, a *op.Args) (*op.Prepared,
+		error) {
+		return fusedConvGo(p, 1, a)
+	})
 }
 
 // fusedConvGo is the convolution, what it adds and the rectifier one after the other. With a sum

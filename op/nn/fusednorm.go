@@ -21,18 +21,21 @@ type FusedBatchNormParams struct {
 // for, and a rectifier. Passes for training make it.
 var FusedBatchNorm = op.Declare[FusedBatchNormParams]("_fused_BatchNorm")
 
-// FusedBatchNormGrad is the gradient of FusedBatchNorm: from the gradient of the output, data, gamma,
-// beta, the statistics used and the output to the gradients of data, gamma, beta and what was added.
+// FusedBatchNormGrad is the gradient of FusedBatchNorm: from the gradient of the output, data,
+// gamma, beta, the statistics used and the output to the gradients of data, gamma, beta and what
+// was added.
 var FusedBatchNormGrad = op.Declare[FusedBatchNormParams]("_backward_fused_BatchNorm")
 
 // FusedBatchNormOf returns the parameters of the fused operator for those of BatchNorm.
 func FusedBatchNormOf(p BatchNormParams, sum bool) FusedBatchNormParams {
-	return FusedBatchNormParams{Eps: p.Eps, Momentum: p.Momentum, NoFixGamma: p.NoFixGamma, UseGlobalStats: p.UseGlobalStats, Sum: sum}
+	return FusedBatchNormParams{Eps: p.Eps, Momentum: p.Momentum, NoFixGamma: p.NoFixGamma,
+		UseGlobalStats: p.UseGlobalStats, Sum: sum}
 }
 
 // plain returns the parameters of the batch norm alone.
 func (p FusedBatchNormParams) plain() BatchNormParams {
-	return BatchNormParams{Eps: p.Eps, Momentum: p.Momentum, NoFixGamma: p.NoFixGamma, UseGlobalStats: p.UseGlobalStats, Axis: op.Some(1)}
+	return BatchNormParams{Eps: p.Eps, Momentum: p.Momentum, NoFixGamma: p.NoFixGamma,
+		UseGlobalStats: p.UseGlobalStats, Axis: op.Some(1)}
 }
 
 // The inputs of the gradient, and that of FusedBatchNorm which is added.
@@ -50,15 +53,18 @@ const (
 func init() {
 	FusedBatchNorm.Define(op.Spec[FusedBatchNormParams]{
 		Traits: op.Traits{
-			Hidden:  true,
-			Doc:     "FusedBatchNorm is BatchNorm of channels on axis 1, the sum with another array where that is asked for, and a rectifier.",
+			Hidden: true,
+			Doc: "FusedBatchNorm is BatchNorm of channels on axis 1, the sum with another " +
+				"array where that is asked for, and a rectifier.",
 			Layouts: true,
 			Once:    "the pass that makes the operator leaves alone what is differentiated twice",
 			Mutates: []int{3, 4},
 		},
 		Inputs: func(p FusedBatchNormParams) []op.Input {
-			list := []op.Input{{Name: "data"}, {Name: "gamma", Role: op.Param}, {Name: "beta", Role: op.Param},
-				{Name: "moving_mean", Role: op.Aux}, {Name: "moving_var", Role: op.Aux}, {Name: "sum"}}
+			list := []op.Input{{Name: "data"}, {Name: "gamma", Role: op.Param},
+				{Name: "beta", Role: op.Param},
+				{Name: "moving_mean", Role: op.Aux}, {Name: "moving_var", Role: op.Aux},
+				{Name: "sum"}}
 			return list[:normSum+boolInt(p.Sum)]
 		},
 		Outputs:   func(FusedBatchNormParams) []string { return []string{"output", "mean", "var"} },
@@ -66,7 +72,8 @@ func init() {
 		Infer:     inferFusedNorm,
 		InferType: op.FloatType[FusedBatchNormParams],
 		Grad: func(g *op.Grad, p FusedBatchNormParams) []op.Entry {
-			n := FusedBatchNormGrad.Node(p, g.Head(0), g.In(0), g.In(1), g.In(2), g.Out(1), g.Out(2), g.Out(0))
+			n := FusedBatchNormGrad.Node(p, g.Head(0), g.In(0), g.In(1), g.In(2), g.Out(1),
+				g.Out(2), g.Out(0))
 			grads := []op.Entry{n.Entry(0), n.Entry(1), n.Entry(2), {}, {}}
 			if p.Sum {
 				grads = append(grads, n.Entry(3))
@@ -82,7 +89,8 @@ func init() {
 			NoGrad:  "it is a gradient itself",
 			Inplace: [][2]int{{normGradDY, 3}, {normGradX, 0}, {normGradDY, 0}},
 		},
-		Inputs: inputs[FusedBatchNormParams]("out_grad", "data", "gamma", "beta", "mean", "var", "output"),
+		Inputs: inputs[FusedBatchNormParams]("out_grad", "data", "gamma", "beta", "mean", "var",
+			"output"),
 		Outputs: func(p FusedBatchNormParams) []string {
 			return []string{"data", "gamma", "beta", "sum"}[:3+boolInt(p.Sum)]
 		},

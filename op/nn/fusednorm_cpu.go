@@ -17,7 +17,8 @@ func init() {
 		}
 		return fusedNormC(p, a)
 	})
-	attach.TierC(FusedBatchNormGrad, func(p FusedBatchNormParams, a *op.Args) (*op.Prepared, error) {
+	attach.TierC(FusedBatchNormGrad, func(p FusedBatchNormParams, a *op.Args) (*op.Prepared,
+		error) {
 		if k, err := blockedFusedGradC(p, a); err == nil {
 			return k, nil
 		}
@@ -48,12 +49,13 @@ func fusedNormC(p FusedBatchNormParams, a *op.Args) (*op.Prepared, error) {
 // fusedGradOf returns the operands of FusedBatchNormGrad for a gradient that is past the rectifier.
 func fusedGradOf(c *op.Call, dy unsafe.Pointer) cpu.NormGrad {
 	in, out := c.In, c.Out
-	return cpu.NormGrad{DX: out[0].Data, DGamma: out[1].Data, DBeta: out[2].Data, DY: dy, X: in[normGradX].Data,
+	return cpu.NormGrad{DX: out[0].Data, DGamma: out[1].Data, DBeta: out[2].Data, DY: dy,
+		X:     in[normGradX].Data,
 		Gamma: in[normGradGamma].Data, Mean: in[normGradMean].Data, Inv: in[normGradInv].Data}
 }
 
-// fusedNormGradC is the gradient for plain arrays: that of the rectifier goes to where the gradient of the sum is wanted,
-// or to scratch memory.
+// fusedNormGradC is the gradient for plain arrays: that of the rectifier goes to where the gradient
+// of the sum is wanted, or to scratch memory.
 func fusedNormGradC(p FusedBatchNormParams, a *op.Args) (*op.Prepared, error) {
 	b, err := batchNormC(p.plain(), a, a.In[normGradX])
 	if err != nil {
@@ -84,9 +86,11 @@ func blockedFusedGradC(p FusedBatchNormParams, a *op.Args) (*op.Prepared, error)
 	if p.Sum {
 		out = append(out, 3)
 	}
-	k := &op.Prepared{Threads: b.Threads, Scratch: b.Scratch(), In: blocked(a.In, normGradDY, normGradX, normGradY), Out: blocked(a.Out, out...)}
+	k := &op.Prepared{Threads: b.Threads, Scratch: b.Scratch(), In: blocked(a.In, normGradDY,
+		normGradX, normGradY), Out: blocked(a.Out, out...)}
 	k.Run = func(c *op.Call) error {
-		o := cpu.BlockedNormGradCall{NormGrad: fusedGradOf(c, c.In[normGradDY].Data), Beta: c.In[normGradBeta].Data, Scratch: c.Scratch}
+		o := cpu.BlockedNormGradCall{NormGrad: fusedGradOf(c, c.In[normGradDY].Data),
+			Beta: c.In[normGradBeta].Data, Scratch: c.Scratch}
 		if p.Sum {
 			o.Y, o.DSum = c.In[normGradY].Data, c.Out[3].Data
 		}

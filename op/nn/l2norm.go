@@ -33,9 +33,12 @@ of one position of a sample (channel).`,
 			Precision: op.Wide,
 			Kind:      op.Normalization,
 		},
-		Outputs:   func(L2NormalizationParams) []string { return []string{"output", "norm"} },
-		Visible:   func(L2NormalizationParams) int { return 1 },
-		Infer:     func(p L2NormalizationParams, in, out []dtype.Shape) error { return inferL2(p, in, out) },
+		Outputs: func(L2NormalizationParams) []string { return []string{"output", "norm"} },
+		Visible: func(L2NormalizationParams) int { return 1 },
+		Infer: func(p L2NormalizationParams, in, out []dtype.Shape) error {
+			return inferL2(p,
+				in, out)
+		},
 		InferType: op.FloatType[L2NormalizationParams],
 		Grad: func(g *op.Grad, p L2NormalizationParams) []op.Entry {
 			dx := L2NormalizationGrad.Apply(p, g.Head(0), g.Out(0), g.Out(1))
@@ -76,7 +79,8 @@ func inferL2(p L2NormalizationParams, in, out []dtype.Shape) error {
 		least = 3
 	}
 	if len(in[0]) < least {
-		return op.Errorf("data", "shape %v, want at least %d axes for mode %s", in[0], least, p.Mode)
+		return op.Errorf("data", "shape %v, want at least %d axes for mode %s", in[0], least,
+			p.Mode)
 	}
 	norm, data := in[0].Clone(), unknown(len(in[0]))
 	for a := range norm {
@@ -134,7 +138,8 @@ func l2GradRef(_ L2NormalizationParams, c *op.Call) error {
 	dy, y, norm := loop.Floats(c.In[0]), loop.Floats(c.In[1]), loop.Floats(c.In[2])
 	along := make([]float64, len(norm))
 	eachShared(c.In[0].Shape, c.In[2].Shape, func(i, part int) { along[part] += dy[i] * y[i] })
-	eachShared(c.In[0].Shape, c.In[2].Shape, func(i, part int) { dy[i] = (dy[i] - y[i]*along[part]) / norm[part] })
+	eachShared(c.In[0].Shape, c.In[2].Shape,
+		func(i, part int) { dy[i] = (dy[i] - y[i]*along[part]) / norm[part] })
 	loop.Store(c.Out[0], 0, dy)
 	return nil
 }

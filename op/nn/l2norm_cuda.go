@@ -11,7 +11,8 @@ func init() {
 	attach.CUDA(L2Normalization, func(p L2NormalizationParams, a *op.Args) (*op.Prepared, error) {
 		return p.launchCUDA("length", a, normOperands)
 	})
-	attach.CUDA(L2NormalizationGrad, func(p L2NormalizationParams, a *op.Args) (*op.Prepared, error) {
+	attach.CUDA(L2NormalizationGrad, func(p L2NormalizationParams, a *op.Args) (*op.Prepared,
+		error) {
 		return p.launchCUDA("length_grad", a, normGradOperands)
 	})
 }

@@ -103,7 +103,8 @@ gamma and beta have one element per channel.`,
 		},
 		layout: func(_ InstanceNormParams, data dtype.Shape) affine {
 			inner, c := data[2:].Size(), data[1]
-			return affine{group: func(i int) int { return i / inner }, param: func(i int) int { return i / inner % c }}
+			return affine{group: func(i int) int { return i / inner },
+				param: func(i int) int { return i / inner % c }}
 		},
 		seen: func(InstanceNormParams) view { return view{[]int{0, 0, -1}, 2, 1} },
 	}
@@ -123,7 +124,9 @@ are the mean and sqrt(var + eps), of shape (n, num_groups); their gradients are 
 				return nil, nil, op.Errorf("data", "shape %v, want at least 3 axes", data)
 			}
 			if data[1] != -1 && data[1]%p.NumGroups != 0 {
-				return nil, nil, op.Errorf("data", "shape %v has %d channels, want a multiple of num_groups %d", data, data[1], p.NumGroups)
+				return nil, nil, op.Errorf("data",
+					"shape %v has %d channels, want a multiple of num_groups %d", data, data[1],
+					p.NumGroups)
 			}
 			return dtype.Shape{p.NumGroups}, dtype.Shape{data[0], p.NumGroups}, nil
 		},
@@ -134,7 +137,8 @@ are the mean and sqrt(var + eps), of shape (n, num_groups); their gradients are 
 		},
 		layout: func(p GroupNormParams, data dtype.Shape) affine {
 			inner := data[1:].Size() / p.NumGroups
-			return affine{group: func(i int) int { return i / inner }, param: func(i int) int { return i / inner % p.NumGroups }}
+			return affine{group: func(i int) int { return i / inner },
+				param: func(i int) int { return i / inner % p.NumGroups }}
 		},
 		seen: func(p GroupNormParams) view { return view{[]int{0, p.NumGroups, -1}, 2, 1} },
 	}

@@ -11,18 +11,24 @@ import (
 )
 
 func init() {
-	attachNorm(LayerNorm, LayerNormGrad, func(p LayerNormParams, s dtype.Shape) (cpu.RowNorm, bool) {
+	attachNorm(LayerNorm, LayerNormGrad, func(p LayerNormParams, s dtype.Shape) (cpu.RowNorm,
+		bool) {
 		a, err := axisOf("axis", p.Axis.Value(), len(s))
 		if err != nil || s[a+1:].Size() != 1 {
 			return cpu.RowNorm{}, false
 		}
-		return cpu.RowNorm{Rows: s[:a].Size(), N: s[a], Params: s[a], PerElement: true, Eps: float32(p.Eps.Value())}, true
+		return cpu.RowNorm{Rows: s[:a].Size(), N: s[a], Params: s[a], PerElement: true,
+			Eps: float32(p.Eps.Value())}, true
 	})
-	attachNorm(InstanceNorm, InstanceNormGrad, func(p InstanceNormParams, s dtype.Shape) (cpu.RowNorm, bool) {
-		return cpu.RowNorm{Rows: s[0] * s[1], N: s[2:].Size(), Params: s[1], Eps: float32(p.Eps.Value())}, true
+	attachNorm(InstanceNorm, InstanceNormGrad, func(p InstanceNormParams,
+		s dtype.Shape) (cpu.RowNorm, bool) {
+		return cpu.RowNorm{Rows: s[0] * s[1], N: s[2:].Size(), Params: s[1],
+			Eps: float32(p.Eps.Value())}, true
 	})
-	attachNorm(GroupNorm, GroupNormGrad, func(p GroupNormParams, s dtype.Shape) (cpu.RowNorm, bool) {
-		return cpu.RowNorm{Rows: s[0] * p.NumGroups, N: s[1:].Size() / p.NumGroups, Params: p.NumGroups, Eps: float32(p.Eps.Value())}, true
+	attachNorm(GroupNorm, GroupNormGrad, func(p GroupNormParams, s dtype.Shape) (cpu.RowNorm,
+		bool) {
+		return cpu.RowNorm{Rows: s[0] * p.NumGroups, N: s[1:].Size() / p.NumGroups,
+			Params: p.NumGroups, Eps: float32(p.Eps.Value())}, true
 	})
 }
 
@@ -42,7 +48,8 @@ func attachNorm[P any](h, grad op.Handle[P], rows func(p P, data dtype.Shape) (c
 			return nil, err
 		}
 		return attach.Kernel(k.Threads, 0, func(c *op.Call) {
-			k.Run(&cpu.RowNormed{Y: c.Out[0].Data, Mean: c.Out[1].Data, Std: c.Out[2].Data, X: c.In[0].Data, Gamma: c.In[1].Data, Beta: c.In[2].Data})
+			k.Run(&cpu.RowNormed{Y: c.Out[0].Data, Mean: c.Out[1].Data, Std: c.Out[2].Data,
+				X: c.In[0].Data, Gamma: c.In[1].Data, Beta: c.In[2].Data})
 		}), nil
 	})
 	attach.TierC(grad, func(p P, a *op.Args) (*op.Prepared, error) {
@@ -51,7 +58,8 @@ func attachNorm[P any](h, grad op.Handle[P], rows func(p P, data dtype.Shape) (c
 			return nil, err
 		}
 		return attach.Kernel(k.Threads, k.GradScratch(), func(c *op.Call) {
-			k.RunGrad(&cpu.RowNormGrads{DX: c.Out[0].Data, DGamma: c.Out[1].Data, DBeta: c.Out[2].Data, DY: c.In[0].Data, X: c.In[1].Data,
+			k.RunGrad(&cpu.RowNormGrads{DX: c.Out[0].Data, DGamma: c.Out[1].Data,
+				DBeta: c.Out[2].Data, DY: c.In[0].Data, X: c.In[1].Data,
 				Gamma: c.In[2].Data, Mean: c.In[3].Data, Std: c.In[4].Data}, c.Scratch)
 		}), nil
 	})

@@ -13,9 +13,11 @@ func init() {
 	}
 	rowsCUDA(LayerNorm, LayerNormGrad, layer)
 	rowsCUDA(InstanceNorm, InstanceNormGrad, func(p InstanceNormParams, s dtype.Shape) rowsArgs {
-		return rowsArgs{groups: s[:2].Size(), n: s[2:].Size(), inner: 1, perGroup: s[1], eps: p.Eps.Value()}
+		return rowsArgs{groups: s[:2].Size(), n: s[2:].Size(), inner: 1, perGroup: s[1],
+			eps: p.Eps.Value()}
 	})
 	rowsCUDA(GroupNorm, GroupNormGrad, func(p GroupNormParams, s dtype.Shape) rowsArgs {
-		return rowsArgs{groups: s[0] * p.NumGroups, n: s[1:].Size() / p.NumGroups, inner: 1, perGroup: p.NumGroups, eps: p.Eps.Value()}
+		return rowsArgs{groups: s[0] * p.NumGroups, n: s[1:].Size() / p.NumGroups, inner: 1,
+			perGroup: p.NumGroups, eps: p.Eps.Value()}
 	})
 }

@@ -49,7 +49,8 @@ slope for the gradient of elu at positive numbers near zero.`,
 			if p.ActType != "prelu" {
 				return []op.Input{{Name: "data"}}
 			}
-			return []op.Input{{Name: "data"}, {Name: "gamma", Role: op.Param, Init: `["Constant", {"value": 0.25}]`}}
+			return []op.Input{{Name: "data"}, {Name: "gamma", Role: op.Param,
+				Init: `["Constant", {"value": 0.25}]`}}
 		},
 		Outputs: func(p LeakyReLUParams) []string {
 			if p.ActType == "rrelu" {
@@ -131,7 +132,8 @@ func inferLeaky(p LeakyReLUParams, in, out []dtype.Shape) error {
 	return checkGamma(in[0], &in[1])
 }
 
-// checkGamma accepts one slope, one per channel, one per sample and channel, or an array that broadcasts to data.
+// checkGamma accepts one slope, one per channel, one per sample and channel, or an array that
+// broadcasts to data.
 func checkGamma(data dtype.Shape, gamma *dtype.Shape) error {
 	g := gammaShape(*gamma, data)
 	ok := len(g) == len(data)
@@ -139,13 +141,15 @@ func checkGamma(data dtype.Shape, gamma *dtype.Shape) error {
 		ok = g[i] == 1 || g[i] == -1 || data[i] == -1 || g[i] == data[i]
 	}
 	if !ok {
-		return op.Errorf("gamma", "shape %v, want one slope, one per channel, one per sample and channel, or what broadcasts to the shape of data %v", *gamma, data)
+		return op.Errorf("gamma", "shape %v, want one slope, one per channel, one per sample "+
+			"and channel, or what broadcasts to the shape of data %v", *gamma, data)
 	}
 	return nil
 }
 
-// gammaShape lays one or two axes of slopes over the first two of data, from channels to samples, as MXNet does: an axis of
-// the slopes goes to the next axis of data that has its extent, or takes any if its extent is one.
+// gammaShape lays one or two axes of slopes over the first two of data, from channels to samples,
+// as MXNet does: an axis of the slopes goes to the next axis of data that has its extent, or takes
+// any if its extent is one.
 func gammaShape(gamma, data dtype.Shape) dtype.Shape {
 	if len(gamma) > 2 || len(data) < 2 {
 		return gamma

@@ -95,7 +95,8 @@ func leakySlope(p LeakyReLUParams) func(v float64) float64 {
 			if y > 0 {
 				return seluScale
 			}
-			return seluScale * (seluAlpha + y) // MXNet adds the scaled output, the derivative needs the unscaled one
+			// MXNet adds the scaled output, the derivative needs the unscaled one
+			return seluScale * (seluAlpha + y)
 		}
 	case "elu":
 		return func(v float64) float64 {
@@ -125,7 +126,8 @@ func leakyGradRef(p LeakyReLUParams, c *op.Call) error {
 		return nil
 	}
 	slope := leakySlope(p)
-	loop.Zip(loop.Func2{F: func(g, v float64) float64 { return g * slope(v) }}, c.Out[0], c.In[0], c.In[1])
+	loop.Zip(loop.Func2{F: func(g, v float64) float64 { return g * slope(v) }}, c.Out[0], c.In[0],
+		c.In[1])
 	return nil
 }
 

@@ -35,20 +35,24 @@ type lengthArgs struct {
 	eps             float64
 }
 
-func (p LRNParams) launchCUDA(name string, a *op.Args, operands func(c *op.Call) localOperands) (*op.Prepared, error) {
+func (p LRNParams) launchCUDA(name string, a *op.Args,
+	operands func(c *op.Call) localOperands) (*op.Prepared, error) {
 	t, ok := attach.OneFloat(a)
 	if !ok {
 		return nil, op.ErrUnsupported
 	}
 	v := newChannels(a.In[0].Shape, 1)
-	fixed := lrnArgs{outer: v.outer, channels: v.count, inner: v.inner, half: p.Nsize / 2, share: p.Alpha.Value() / float64(p.Nsize), beta: p.Beta.Value(), knorm: p.Knorm.Value()}
-	return attach.CUDAEach(cuda.Func("local", name, t), a.In[0].Shape.Size(), fixed, func(k lrnArgs, c *op.Call) lrnArgs {
-		k.localOperands = operands(c)
-		return k
-	})
+	fixed := lrnArgs{outer: v.outer, channels: v.count, inner: v.inner, half: p.Nsize / 2,
+		share: p.Alpha.Value() / float64(p.Nsize), beta: p.Beta.Value(), knorm: p.Knorm.Value()}
+	return attach.CUDAEach(cuda.Func("local", name, t), a.In[0].Shape.Size(), fixed,
+		func(k lrnArgs, c *op.Call) lrnArgs {
+			k.localOperands = operands(c)
+			return k
+		})
 }
 
-func (p L2NormalizationParams) launchCUDA(name string, a *op.Args, operands func(c *op.Call) localOperands) (*op.Prepared, error) {
+func (p L2NormalizationParams) launchCUDA(name string, a *op.Args,
+	operands func(c *op.Call) localOperands) (*op.Prepared, error) {
 	t, ok := attach.OneFloat(a)
 	if !ok {
 		return nil, op.ErrUnsupported
@@ -68,10 +72,11 @@ func (p L2NormalizationParams) launchCUDA(name string, a *op.Args, operands func
 	} else {
 		return nil, op.ErrUnsupported
 	}
-	return attach.CUDABlocks(cuda.Func("local", name, t), k.parts, k.n, k, func(k lengthArgs, c *op.Call) lengthArgs {
-		k.localOperands = operands(c)
-		return k
-	})
+	return attach.CUDABlocks(cuda.Func("local", name, t), k.parts, k.n, k,
+		func(k lengthArgs, c *op.Call) lengthArgs {
+			k.localOperands = operands(c)
+			return k
+		})
 }
 
 // growArgs is the parameter of the kernels that repeat elements.
@@ -83,7 +88,8 @@ type growArgs struct {
 
 // nearestCUDA prepares one launch for each of the small images.
 func nearestCUDA(p UpSamplingParams, name string, small []op.Desc, large op.Desc,
-	launch func(q *cuda.Queue, f *cuda.Function, c *op.Call, k growArgs, i int) error) (*op.Prepared, error) {
+	launch func(q *cuda.Queue, f *cuda.Function, c *op.Call, k growArgs,
+		i int) error) (*op.Prepared, error) {
 	t := large.DType
 	if !cuda.Serves("local", t) {
 		return nil, op.ErrUnsupported
@@ -91,7 +97,8 @@ func nearestCUDA(p UpSamplingParams, name string, small []op.Desc, large op.Desc
 	f, list, first := cuda.Func("local", name, t), make([]growArgs, len(small)), 0
 	for i, d := range small {
 		s := d.Shape
-		list[i] = growArgs{batch: s[0], channels: s[1], h: s[2], w: s[3], fh: large.Shape[2] / s[2], fw: large.Shape[3] / s[3], total: large.Shape[1]}
+		list[i] = growArgs{batch: s[0], channels: s[1], h: s[2], w: s[3], fh: large.Shape[2] / s[2],
+			fw: large.Shape[3] / s[3], total: large.Shape[1]}
 		if p.MultiInputMode != "sum" {
 			list[i].first, first = first, first+s[1]
 		}

@@ -92,9 +92,13 @@ func lrnRef(p LRNParams, c *op.Call) error {
 func lrnGradRef(p LRNParams, c *op.Call) error {
 	dy, x, norm := loop.Floats(c.In[0]), loop.Floats(c.In[1]), loop.Floats(c.In[2])
 	beta := p.Beta.Value()
-	across := neighbours(p, c.In[0].Shape, func(i int) float64 { return dy[i] * x[i] * math.Pow(norm[i], -beta-1) })
+	across := neighbours(p, c.In[0].Shape, func(i int) float64 {
+		return dy[i] * x[i] *
+			math.Pow(norm[i], -beta-1)
+	})
 	for i := range dy {
-		dy[i] = dy[i]*math.Pow(norm[i], -beta) - 2*beta*p.Alpha.Value()/float64(p.Nsize)*x[i]*across[i]
+		dy[i] = dy[i]*math.Pow(norm[i], -beta) -
+			2*beta*p.Alpha.Value()/float64(p.Nsize)*x[i]*across[i]
 	}
 	loop.Store(c.Out[0], 0, dy)
 	return nil

@@ -25,7 +25,8 @@ func newNormArgs(p BatchNormParams, a *op.Args, data op.Desc, stat op.Desc) (nor
 		return normArgs{}, op.ErrUnsupported
 	}
 	v := newChannels(data.Shape, p.Axis.Value())
-	args := normArgs{stat: cuda.Code(stat.DType), outer: v.outer, channels: v.count, inner: v.inner, eps: p.Eps.Value(), momentum: p.Momentum.Value()}
+	args := normArgs{stat: cuda.Code(stat.DType), outer: v.outer, channels: v.count, inner: v.inner,
+		eps: p.Eps.Value(), momentum: p.Momentum.Value()}
 	if !p.NoFixGamma {
 		args.fixGamma = 1
 	}
@@ -38,9 +39,11 @@ func newNormArgs(p BatchNormParams, a *op.Args, data op.Desc, stat op.Desc) (nor
 // perChannel is the scratch of one number for each channel.
 func (a *normArgs) perChannel() int { return (8*a.channels + 255) &^ 255 }
 
-// launch runs a kernel that sums over each channel and, where an output is wanted, one that computes its n elements.
+// launch runs a kernel that sums over each channel and, where an output is wanted, one that
+// computes its n elements.
 func (a *normArgs) launch(q *cuda.Queue, sums, apply *cuda.Function, n int) error {
-	if err := cuda.LaunchWith(q, sums, attach.LaneGrid(a.channels, a.outer*a.inner), a); err != nil || a.out == nil {
+	if err := cuda.LaunchWith(q, sums, attach.LaneGrid(a.channels, a.outer*a.inner),
+		a); err != nil || a.out == nil {
 		return err
 	}
 	return cuda.LaunchWith(q, apply, q.Each(n), a)
@@ -64,9 +67,11 @@ func batchNormCUDA(p BatchNormParams, a *op.Args) (*op.Prepared, error) {
 	lib := newNormDNN(&fixed, t, a.In[1].DType)
 	return attach.OnQueue(3*fixed.perChannel(), func(q *cuda.Queue, c *op.Call) error {
 		args, scratch := fixed, attach.CUDAScratch{Base: c.Scratch}
-		args.out, args.x, args.gamma, args.beta = c.Out[0].Data, c.In[0].Data, c.In[1].Data, c.In[2].Data
+		args.out, args.x, args.gamma, args.beta = c.Out[0].Data, c.In[0].Data, c.In[1].Data,
+			c.In[2].Data
 		args.movingMean, args.movingVar = c.In[3].Data, c.In[4].Data
-		args.mean, args.inv = args.unless(c.Out[1].Data, &scratch), args.unless(c.Out[2].Data, &scratch)
+		args.mean, args.inv = args.unless(c.Out[1].Data, &scratch), args.unless(c.Out[2].Data,
+			&scratch)
 		wanted := c.Out[1].Data != nil || c.Out[2].Data != nil
 		if err := lib.forward(q, &args, &scratch, wanted); err != cuda.ErrNotServed {
 			return err
@@ -85,12 +90,15 @@ func batchNormGradCUDA(p BatchNormParams, a *op.Args) (*op.Prepared, error) {
 	lib := newNormDNN(&fixed, t, a.In[2].DType)
 	k, err := attach.OnQueue(3*fixed.perChannel(), func(q *cuda.Queue, c *op.Call) error {
 		args, scratch := fixed, attach.CUDAScratch{Base: c.Scratch}
-		args.out, args.dy, args.x, args.gamma = c.Out[0].Data, c.In[0].Data, c.In[1].Data, c.In[2].Data
-		args.mean, args.inv, args.dgamma, args.dbeta = c.In[3].Data, c.In[4].Data, c.Out[1].Data, c.Out[2].Data
+		args.out, args.dy, args.x, args.gamma = c.Out[0].Data, c.In[0].Data, c.In[1].Data,
+			c.In[2].Data
+		args.mean, args.inv, args.dgamma, args.dbeta = c.In[3].Data, c.In[4].Data, c.Out[1].Data,
+			c.Out[2].Data
 		if err := lib.backward(q, &args, scratch); err != cuda.ErrNotServed {
 			return err
 		}
-		args.movingMean, args.movingVar = scratch.Take(args.perChannel()), scratch.Take(args.perChannel())
+		args.movingMean, args.movingVar = scratch.Take(args.perChannel()),
+			scratch.Take(args.perChannel())
 		return args.launch(q, sums, apply, n)
 	})
 	k.Apart = lib.learns

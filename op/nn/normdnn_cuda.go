@@ -10,8 +10,10 @@ import (
 	"gomx/op/attach"
 )
 
-// normDNN is batch normalization in cuDNN. The library learns and goes back as MXNet does, but for three things: it wants a gamma where ours is fixed, its
-// moving averages take the unbiased variance, and it has no gradient where moving averages were used. It is not told that results may lie over operands.
+// normDNN is batch normalization in cuDNN. The library learns and goes back as MXNet does, but for
+// three things: it wants a gamma where ours is fixed, its moving averages take the unbiased
+// variance, and it has no gradient where moving averages were used. It is not told that results may
+// lie over operands.
 type normDNN struct {
 	lib     *cuda.Norm // nil: our own kernels are taken
 	learns  bool       // the statistics are those of the batch
@@ -47,7 +49,8 @@ func (d *normDNN) forward(q *cuda.Queue, k *normArgs, s *attach.CUDAScratch, wan
 	if err != nil {
 		return err
 	}
-	args := cuda.NormArgs{Out: k.out, X: k.x, Gamma: gamma, Beta: k.beta, Mean: k.mean, Inv: k.inv, Eps: k.eps}
+	args := cuda.NormArgs{Out: k.out, X: k.x, Gamma: gamma, Beta: k.beta, Mean: k.mean, Inv: k.inv,
+		Eps: k.eps}
 	if !d.learns {
 		args.Mean, args.Var = k.movingMean, k.movingVar
 		return d.lib.Infer(q, &args)
@@ -67,7 +70,8 @@ func (d *normDNN) backward(q *cuda.Queue, k *normArgs, s attach.CUDAScratch) err
 	if err != nil {
 		return err
 	}
-	args := cuda.NormArgs{Out: k.out, X: k.x, DY: k.dy, Gamma: gamma, Mean: k.mean, Inv: k.inv, DGamma: k.unless(k.dgamma, &s), DBeta: k.unless(k.dbeta, &s), Eps: k.eps}
+	args := cuda.NormArgs{Out: k.out, X: k.x, DY: k.dy, Gamma: gamma, Mean: k.mean, Inv: k.inv,
+		DGamma: k.unless(k.dgamma, &s), DBeta: k.unless(k.dbeta, &s), Eps: k.eps}
 	if err := d.lib.Backward(q, &args); err != nil || k.fixGamma == 0 || k.dgamma == nil {
 		return err
 	}

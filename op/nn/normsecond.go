@@ -6,11 +6,11 @@ import (
 	"gomx/op/prim"
 )
 
-// The gradients of the backward operators of normalizations: what the kernels compute in one pass, as nodes. Statistics
-// are computed once more from the data, so that gradients flow through them.
+// The gradients of the backward operators of normalizations: what the kernels compute in one pass,
+// as nodes. Statistics are computed once more from the data, so that gradients flow through them.
 
-// batchMoving is like its input, of ones when batch normalization uses the moments of the batch, of zeros when it uses
-// moving averages.
+// batchMoving is like its input, of ones when batch normalization uses the moments of the batch, of
+// zeros when it uses moving averages.
 var batchMoving = op.Declare[op.NoParams]("_batch_moving")
 
 func init() {
@@ -46,17 +46,22 @@ func batchNormSecond(g *op.Grad, p BatchNormParams) []op.Entry {
 		} else {
 			ones := batchMoving.Apply(none, gamma)
 			moving = func(e op.Entry) op.Entry { return mul(e, ones) }
-			pick := func(batch, used op.Entry) op.Entry { return prim.Where.Apply(none, ones, batch, used) }
+			pick := func(batch, used op.Entry) op.Entry {
+				return prim.Where.Apply(none, ones, batch,
+					used)
+			}
 			centre := mean(x)
 			deviation := mean(square(sub(x, wide(centre))))
-			mu, inv = pick(centre, mu), pick(prim.Rsqrt.Apply(none, plus(deviation, p.Eps.Value())), inv)
+			mu, inv = pick(centre, mu), pick(prim.Rsqrt.Apply(none, plus(deviation, p.Eps.Value())),
+				inv)
 		}
 		hat := mul(sub(x, wide(mu)), wide(inv))
 		factor := inv
 		if p.NoFixGamma {
 			factor = mul(inv, gamma)
 		}
-		pull := prim.ElemwiseAdd.Apply(none, wide(moving(mean(dy))), mul(hat, wide(moving(mean(mul(dy, hat))))))
+		pull := prim.ElemwiseAdd.Apply(none, wide(moving(mean(dy))),
+			mul(hat, wide(moving(mean(mul(dy, hat))))))
 		dx := prim.ToType(mul(wide(factor), sub(dy, pull)), in[1])
 		dgamma := op.Entry{}
 		if p.NoFixGamma {
@@ -66,8 +71,8 @@ func batchNormSecond(g *op.Grad, p BatchNormParams) []op.Entry {
 	})
 }
 
-// view says how a normalization is seen: data of another shape (nil: its own), the axis that mean and deviation are taken
-// over, and that of gamma.
+// view says how a normalization is seen: data of another shape (nil: its own), the axis that mean
+// and deviation are taken over, and that of gamma.
 type view struct {
 	shape        []int
 	stats, param int
@@ -109,12 +114,13 @@ func l2Second(g *op.Grad, p L2NormalizationParams) []op.Entry {
 	return g.Through(func(in []op.Entry) []op.Entry {
 		dy, y, norm := in[0], in[1], in[2]
 		along := prim.Sum.Apply(over, mul(dy, y))
-		return []op.Entry{prim.BroadcastDiv.Apply(none, sub(dy, prim.BroadcastMul.Apply(none, y, along)), norm)}
+		return []op.Entry{prim.BroadcastDiv.Apply(none,
+			sub(dy, prim.BroadcastMul.Apply(none, y, along)), norm)}
 	})
 }
 
-// lrnSecond differentiates lrnGradRef, with the sums over neighbouring channels as pooling over an image of channels and
-// positions.
+// lrnSecond differentiates lrnGradRef, with the sums over neighbouring channels as pooling over an
+// image of channels and positions.
 func lrnSecond(g *op.Grad, p LRNParams) []op.Entry {
 	window := PoolingParams{Kernel: []int{p.Nsize, 1}, Pad: []int{p.Nsize / 2, 0}, PoolType: "sum"}
 	neighbours := func(e op.Entry) op.Entry {

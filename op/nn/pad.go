@@ -54,11 +54,13 @@ pad_width has two numbers per axis; those of the first two axes are zero.`,
 func inferPad(p PadParams, in, out []dtype.Shape) error {
 	n := len(p.PadWidth)
 	if n != 8 && n != 10 {
-		return op.Errorf("pad_width", "%v, want 8 or 10 numbers for data of 4 or 5 axes", p.PadWidth)
+		return op.Errorf("pad_width", "%v, want 8 or 10 numbers for data of 4 or 5 axes",
+			p.PadWidth)
 	}
 	for i, v := range p.PadWidth {
 		if v < 0 || i < 4 && v != 0 {
-			return op.Errorf("pad_width", "%v, want zeros for the first two axes and no negative numbers", p.PadWidth)
+			return op.Errorf("pad_width",
+				"%v, want zeros for the first two axes and no negative numbers", p.PadWidth)
 		}
 	}
 	if err := op.Require("data", &in[0], unknown(n/2)); err != nil {
@@ -69,8 +71,10 @@ func inferPad(p PadParams, in, out []dtype.Shape) error {
 		if d != -1 {
 			y[a] = d + p.PadWidth[2*a] + p.PadWidth[2*a+1]
 		}
-		if widest := max(p.PadWidth[2*a], p.PadWidth[2*a+1]); p.Mode == "reflect" && d != -1 && widest >= d && widest > 0 {
-			return op.Errorf("pad_width", "%v, want less than the extents of data %v in mode reflect", p.PadWidth, in[0])
+		if widest := max(p.PadWidth[2*a], p.PadWidth[2*a+1]); p.Mode == "reflect" && d != -1 &&
+			widest >= d && widest > 0 {
+			return op.Errorf("pad_width",
+				"%v, want less than the extents of data %v in mode reflect", p.PadWidth, in[0])
 		}
 	}
 	if err := op.Require("output", &out[0], y); err != nil {

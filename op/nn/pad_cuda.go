@@ -51,10 +51,11 @@ func (p PadParams) mirrorCUDA(name string, data, padded op.Desc) (*op.Prepared, 
 	if name == "pad_grad" {
 		k.n = s.Size()
 	}
-	return attach.CUDAEach(attach.AnyFunc("tensor", name), k.n, k, func(k padArgs, c *op.Call) padArgs {
-		k.out, k.in = attach.AnyOf(c.Out[0]), attach.AnyOf(c.In[0])
-		return k
-	})
+	return attach.CUDAEach(attach.AnyFunc("tensor", name), k.n, k,
+		func(k padArgs, c *op.Call) padArgs {
+			k.out, k.in = attach.AnyOf(c.Out[0]), attach.AnyOf(c.In[0])
+			return k
+		})
 }
 
 // inside views the part of a padded array that is not padding.

@@ -53,8 +53,11 @@ the axes of the kernel are passed over, as in MXNet.`,
 			}
 			return []op.Entry{PoolingGrad.Apply(p, g.Head(0), g.In(0), g.Out(0))}
 		},
-		FLOPs: func(p PoolingParams, in, out []dtype.Shape) int64 { return poolFLOPs(p, in[0], out[0]) },
-		Ref:   poolRef,
+		FLOPs: func(p PoolingParams, in, out []dtype.Shape) int64 {
+			return poolFLOPs(p, in[0],
+				out[0])
+		},
+		Ref: poolRef,
 	})
 	PoolingGrad.Define(op.Spec[PoolingParams]{
 		Traits: op.Traits{Hidden: true, Layouts: true},
@@ -69,8 +72,11 @@ the axes of the kernel are passed over, as in MXNet.`,
 		},
 		InferType: op.FloatType[PoolingParams],
 		Grad:      poolingSecond,
-		FLOPs:     func(p PoolingParams, in, _ []dtype.Shape) int64 { return poolFLOPs(p, in[1], in[0]) },
-		Ref:       poolGradRef,
+		FLOPs: func(p PoolingParams, in, _ []dtype.Shape) int64 {
+			return poolFLOPs(p, in[1],
+				in[0])
+		},
+		Ref: poolGradRef,
 	})
 	PoolingSumGrad.Define(op.Spec[PoolingParams]{
 		Traits: op.Traits{Hidden: true, Layouts: true, Ignores: []int{1}},
@@ -82,9 +88,15 @@ the axes of the kernel are passed over, as in MXNet.`,
 			return inferPoolGrad(p, in, out)
 		},
 		InferType: op.FloatType[PoolingParams],
-		Grad:      prim.Adjoint(func(_ *op.Grad, p PoolingParams, h op.Entry) op.Entry { return Pooling.Apply(p, h) }),
-		FLOPs:     func(p PoolingParams, in, _ []dtype.Shape) int64 { return poolFLOPs(p, in[1], in[0]) },
-		Ref:       poolGradRef,
+		Grad: prim.Adjoint(func(_ *op.Grad, p PoolingParams,
+			h op.Entry) op.Entry {
+			return Pooling.Apply(p, h)
+		}),
+		FLOPs: func(p PoolingParams, in, _ []dtype.Shape) int64 {
+			return poolFLOPs(p, in[1],
+				in[0])
+		},
+		Ref: poolGradRef,
 	})
 }
 
@@ -134,7 +146,8 @@ func inferPool(p PoolingParams, in, out []dtype.Shape) error {
 		return nil
 	}
 	if rank < 3 || rank > 5 {
-		return op.Errorf("data", "shape %v, want 1, 2 or 3 spatial axes after batch and channels", in[0])
+		return op.Errorf("data", "shape %v, want 1, 2 or 3 spatial axes after batch and channels",
+			in[0])
 	}
 	if err := op.Require("data", &in[0], unknown(rank)); err != nil {
 		return err
@@ -181,7 +194,8 @@ func poolExtent(p PoolingParams, i, n int) (int, error) {
 		return (padded + s - 1) / s, nil
 	}
 	if padded < k {
-		return 0, op.Errorf("kernel", "%v exceeds the %d elements that spatial axis %d of data has with padding", p.Kernel, padded, i)
+		return 0, op.Errorf("kernel", "%v exceeds the %d elements that spatial axis %d of data "+
+			"has with padding", p.Kernel, padded, i)
 	}
 	if p.PoolingConvention == "full" {
 		return (padded-k+s-1)/s + 1, nil

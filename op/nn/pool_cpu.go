@@ -12,7 +12,8 @@ import (
 	"gomx/op/attach"
 )
 
-var poolTypes = map[string]cpu.PoolType{"max": cpu.PoolMax, "avg": cpu.PoolAvg, "sum": cpu.PoolSum, "lp": cpu.PoolLp}
+var poolTypes = map[string]cpu.PoolType{"max": cpu.PoolMax, "avg": cpu.PoolAvg, "sum": cpu.PoolSum,
+	"lp": cpu.PoolLp}
 
 func init() {
 	attach.Adapted(Pooling, func(p PoolingParams, a *op.Args) (*op.Prepared, error) {
@@ -23,7 +24,8 @@ func init() {
 		if err != nil {
 			return nil, err
 		}
-		return attach.Kernel(threads, 0, func(c *op.Call) { k.Run(c.Out[0].Data, c.In[0].Data) }), nil
+		return attach.Kernel(threads, 0, func(c *op.Call) { k.Run(c.Out[0].Data, c.In[0].Data) }),
+			nil
 	}, func(p PoolingParams, _ *op.Args) (PoolingParams, bool) { return p, !p.leavesInput() })
 	back := func(p PoolingParams, a *op.Args) (*op.Prepared, error) {
 		if k, err := poolBlockedGradC(p, a); err == nil {
@@ -45,7 +47,8 @@ func init() {
 	attach.TierC(PoolingSumGrad, back)
 }
 
-// leavesInput reports whether a window may lie in the padding altogether: its maximum is the lowest number of the type.
+// leavesInput reports whether a window may lie in the padding altogether: its maximum is the lowest
+// number of the type.
 func (p PoolingParams) leavesInput() bool {
 	for i, k := range p.Kernel {
 		step := 1
@@ -59,10 +62,12 @@ func (p PoolingParams) leavesInput() bool {
 	return false
 }
 
-// poolC prepares pooling of data to output, channels first. The maximum and the average of nothing are the reference's.
+// poolC prepares pooling of data to output, channels first. The maximum and the average of nothing
+// are the reference's.
 func poolC(p PoolingParams, a *op.Args, data, output dtype.Shape) (*cpu.Pool, int, error) {
 	ignored := len(a.In) == 2 // the data, by the gradient of averages and sums
-	if data.Size() == 0 || !attach.AllOf(dtype.Float32, a.In[:len(a.In)-boolInt(ignored)]) || !attach.AllOf(dtype.Float32, a.Out) {
+	if data.Size() == 0 || !attach.AllOf(dtype.Float32, a.In[:len(a.In)-boolInt(ignored)]) ||
+		!attach.AllOf(dtype.Float32, a.Out) {
 		return nil, 0, op.ErrUnsupported
 	}
 	s, err := poolSpec(p, a, data, output)
@@ -80,8 +85,10 @@ func poolSpec(p PoolingParams, a *op.Args, data, output dtype.Shape) (cpu.PoolSp
 		p.Kernel, p.Stride, p.Pad = data[2:], nil, nil
 	}
 	axes := len(data) - 2
-	s := cpu.PoolSpec{Type: poolTypes[p.PoolType], Planes: data[0] * data[1], In: data[2:], Out: output[2:], Kernel: p.Kernel,
-		Stride: make([]int, axes), Pad: make([]int, axes), IncludePad: p.CountIncludePad.Or(true), P: p.PValue.Or(1)}
+	s := cpu.PoolSpec{Type: poolTypes[p.PoolType], Planes: data[0] * data[1], In: data[2:],
+		Out: output[2:], Kernel: p.Kernel,
+		Stride: make([]int, axes), Pad: make([]int, axes), IncludePad: p.CountIncludePad.Or(true),
+		P: p.PValue.Or(1)}
 	for i := range axes {
 		s.Stride[i], s.Pad[i] = at(p.Stride, i, 1), at(p.Pad, i, 0)
 	}
@@ -90,11 +97,12 @@ func poolSpec(p PoolingParams, a *op.Args, data, output dtype.Shape) (cpu.PoolSp
 	return s, nil
 }
 
-// poolBlockedGradC is the gradient of pooling of arrays in blocks of 16 channels. That of averages and sums, which reads
-// no data, makes such an array by itself if that is the layout of the data.
+// poolBlockedGradC is the gradient of pooling of arrays in blocks of 16 channels. That of averages
+// and sums, which reads no data, makes such an array by itself if that is the layout of the data.
 func poolBlockedGradC(p PoolingParams, a *op.Args) (*op.Prepared, error) {
 	y, x := a.In[0].Shape, a.Out[0].Shape
-	if a.In[1].Layout != cpu.LayoutBlock16 || !float32s(a) || !a.Chooses(0) || x.Size() == 0 || y.Size() == 0 {
+	if a.In[1].Layout != cpu.LayoutBlock16 || !float32s(a) || !a.Chooses(0) || x.Size() == 0 ||
+		y.Size() == 0 {
 		return nil, op.ErrUnsupported
 	}
 	s, err := poolSpec(p, a, x, y)
@@ -107,14 +115,15 @@ func poolBlockedGradC(p PoolingParams, a *op.Args) (*op.Prepared, error) {
 	if len(in) > 2 {
 		in = blocked(in, 1, 2)
 	}
-	return &op.Prepared{Threads: s.Threads, In: in, Out: blocked(a.Out, 0), Run: func(c *op.Call) error {
-		var x, y unsafe.Pointer
-		if len(c.In) > 2 {
-			x, y = c.In[1].Data, c.In[2].Data
-		}
-		k.RunBlockedGrad(c.Out[0].Data, c.In[0].Data, x, y)
-		return nil
-	}}, nil
+	return &op.Prepared{Threads: s.Threads, In: in, Out: blocked(a.Out, 0),
+		Run: func(c *op.Call) error {
+			var x, y unsafe.Pointer
+			if len(c.In) > 2 {
+				x, y = c.In[1].Data, c.In[2].Data
+			}
+			k.RunBlockedGrad(c.Out[0].Data, c.In[0].Data, x, y)
+			return nil
+		}}, nil
 }
 
 // poolBlockedC pools what is not plain. Windows that reach beyond the padding count as smaller in
@@ -148,7 +157,8 @@ func poolBlockedC(p PoolingParams, a *op.Args) (*op.Prepared, error) {
 	if keep {
 		out = inLayout(out, l)
 	}
-	return &op.Prepared{Threads: s.Threads, Scratch: k.Scratch(), Impls: k.Impls(), Out: []op.Desc{out}, Run: func(c *op.Call) error {
-		return k.Run(c.Out[0].Data, c.In[0].Data, c.Scratch)
-	}}, nil
+	return &op.Prepared{Threads: s.Threads, Scratch: k.Scratch(), Impls: k.Impls(),
+		Out: []op.Desc{out}, Run: func(c *op.Call) error {
+			return k.Run(c.Out[0].Data, c.In[0].Data, c.Scratch)
+		}}, nil
 }

@@ -25,7 +25,8 @@ type poolArgs struct {
 
 func init() {
 	attach.CUDA(Pooling, func(p PoolingParams, a *op.Args) (*op.Prepared, error) {
-		return poolCUDA("pool", p, a.In[0], a.Out[0], func(args *poolArgs, c *op.Call) { args.x = c.In[0].Data })
+		return poolCUDA("pool", p, a.In[0], a.Out[0],
+			func(args *poolArgs, c *op.Call) { args.x = c.In[0].Data })
 	})
 	attach.CUDA(PoolingGrad, func(p PoolingParams, a *op.Args) (*op.Prepared, error) {
 		return poolCUDA("pool_grad", p, a.Out[0], a.In[0], func(args *poolArgs, c *op.Call) {
@@ -33,25 +34,31 @@ func init() {
 		})
 	})
 	attach.CUDA(PoolingSumGrad, func(p PoolingParams, a *op.Args) (*op.Prepared, error) {
-		return poolCUDA("pool_grad", p, a.Out[0], a.In[0], func(args *poolArgs, c *op.Call) { args.dy = c.In[0].Data })
+		return poolCUDA("pool_grad", p, a.Out[0], a.In[0],
+			func(args *poolArgs, c *op.Call) { args.dy = c.In[0].Data })
 	})
 }
 
-// poolCUDA is poolCUDA by the rules of old: windows of maxima count padding as zeros, averages divide by their whole extent.
-func (p PoolingV1Params) poolCUDA(name string, data, output op.Desc, operands func(args *poolArgs, c *op.Call)) (*op.Prepared, error) {
+// poolCUDA is poolCUDA by the rules of old: windows of maxima count padding as zeros, averages
+// divide by their whole extent.
+func (p PoolingV1Params) poolCUDA(name string, data, output op.Desc, operands func(args *poolArgs,
+	c *op.Call)) (*op.Prepared, error) {
 	v1, now := map[string]string{"max": "max_v1", "avg": "avg_v1", "sum": "sum"}, p.current()
 	now.PoolType = v1[p.PoolType]
 	return poolCUDA(name, now, data, output, operands)
 }
 
 // poolCUDA prepares a kernel between data and output; operands fills in where they are.
-func poolCUDA(name string, p PoolingParams, data, output op.Desc, operands func(args *poolArgs, c *op.Call)) (*op.Prepared, error) {
+func poolCUDA(name string, p PoolingParams, data, output op.Desc, operands func(args *poolArgs,
+	c *op.Call)) (*op.Prepared, error) {
 	if data.Layout != nil || output.Layout != nil || !cuda.Serves("pool", data.DType) {
 		return nil, op.ErrUnsupported
 	}
 	g := newPooling(p, data.Shape, output.Shape)
-	fixed := poolArgs{batch: g.batch, channels: g.channels, in: g.in, outExt: g.out, kernel: g.kernel, stride: g.stride, pad: g.pad, sx: g.x, sy: g.y,
-		kind: map[string]int{"max": 0, "sum": 1, "avg": 2, "lp": 3, "max_v1": 4, "avg_v1": 5}[p.PoolType], power: float64(p.PValue.Or(1)), lowest: lowest(data.DType)}
+	fixed := poolArgs{batch: g.batch, channels: g.channels, in: g.in, outExt: g.out,
+		kernel: g.kernel, stride: g.stride, pad: g.pad, sx: g.x, sy: g.y,
+		kind: map[string]int{"max": 0, "sum": 1, "avg": 2, "lp": 3, "max_v1": 4,
+			"avg_v1": 5}[p.PoolType], power: float64(p.PValue.Or(1)), lowest: lowest(data.DType)}
 	if g.countPad {
 		fixed.countPad = 1
 	}
@@ -71,13 +78,14 @@ func poolCUDA(name string, p PoolingParams, data, output op.Desc, operands func(
 	})
 }
 
-// library returns the layer as cuDNN computes it, nil where it does not, or where it is not expected to be faster: windows that cover everything are sums
-// of long rows.
+// library returns the layer as cuDNN computes it, nil where it does not, or where it is not
+// expected to be faster: windows that cover everything are sums of long rows.
 func (g *pooling) library(p PoolingParams, t dtype.Type, name string) *cuda.Pool {
 	if name == "pool_select" || p.GlobalPool || p.PoolType != "max" && p.PoolType != "avg" {
 		return nil
 	}
-	return cuda.NewPool(t, cuda.PoolDims{Batch: g.batch, Channels: g.channels, In: g.in, Out: g.out, Kernel: g.kernel, Stride: g.stride, Pad: g.pad,
+	return cuda.NewPool(t, cuda.PoolDims{Batch: g.batch, Channels: g.channels, In: g.in, Out: g.out,
+		Kernel: g.kernel, Stride: g.stride, Pad: g.pad,
 		InStrides: g.x, OutStrides: g.y, Average: g.avg, CountsPad: g.countPad})
 }
 

@@ -24,8 +24,9 @@ func newPooling(p PoolingParams, data, output dtype.Shape) *pooling {
 	if p.GlobalPool {
 		p.Kernel, p.Stride, p.Pad = in, nil, nil
 	}
-	g := &pooling{window: newWindow(in, out, p.Kernel, p.Stride, nil, p.Pad), batch: data[0], channels: data[channel],
-		avg: p.PoolType == "avg", countPad: p.CountIncludePad.Or(true)}
+	g := &pooling{window: newWindow(in, out, p.Kernel, p.Stride, nil, p.Pad), batch: data[0],
+		channels: data[channel],
+		avg:      p.PoolType == "avg", countPad: p.CountIncludePad.Or(true)}
 	for side, s := range map[*[5]int][]int{&g.x: data.Strides(), &g.y: output.Strides()} {
 		side[0], side[1] = s[0], s[channel]
 		for i := range axes {

@@ -67,7 +67,8 @@ full extent of the window, and that all elements equal to the maximum get its gr
 
 // current returns the attributes of Pooling that give the same windows.
 func (p PoolingV1Params) current() PoolingParams {
-	return PoolingParams{Kernel: p.Kernel, PoolType: p.PoolType, GlobalPool: p.GlobalPool, Stride: p.Stride, Pad: p.Pad, PoolingConvention: p.PoolingConvention}
+	return PoolingParams{Kernel: p.Kernel, PoolType: p.PoolType, GlobalPool: p.GlobalPool,
+		Stride: p.Stride, Pad: p.Pad, PoolingConvention: p.PoolingConvention}
 }
 
 func inferPoolV1(p PoolingV1Params, in, out []dtype.Shape) error {

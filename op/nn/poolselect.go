@@ -8,8 +8,8 @@ import (
 
 // The gradients of the backward operators of pooling.
 var (
-	// poolSelect picks, from an array like data, the element of each window where data has its maximum: the gradient of
-	// PoolingGrad by max.
+	// poolSelect picks, from an array like data, the element of each window where data has its
+	// maximum: the gradient of PoolingGrad by max.
 	poolSelect = op.Declare[PoolingParams]("_select_Pooling")
 	// poolV1Select sums, from an array like data, what PoolingV1Grad spreads.
 	poolV1Select = op.Declare[PoolingV1Params]("_select_Pooling_v1")
@@ -26,7 +26,8 @@ func init() {
 		},
 		Ref: func(p PoolingParams, c *op.Call) error {
 			g := newPooling(p, c.In[1].Shape, c.Out[0].Shape)
-			h, x, y := loop.Floats(c.In[0]), loop.Floats(c.In[1]), make([]float64, c.Out[0].Shape.Size())
+			h, x, y := loop.Floats(c.In[0]), loop.Floats(c.In[1]),
+				make([]float64, c.Out[0].Shape.Size())
 			g.each(func(w *cell) {
 				if i := g.argmax(w, x); i >= 0 {
 					y[w.out] = h[i]
@@ -49,7 +50,8 @@ func init() {
 }
 
 // selection infers the shapes of an array like data, data, output and an array like output.
-func selection[P any](infer func(p P, in, out []dtype.Shape) error) func(p P, in, out []dtype.Shape) error {
+func selection[P any](infer func(p P, in, out []dtype.Shape) error) func(p P, in,
+	out []dtype.Shape) error {
 	return func(p P, in, out []dtype.Shape) error {
 		if err := op.Same("grad", &in[1], &in[0]); err != nil {
 			return err

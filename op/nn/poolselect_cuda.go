@@ -9,7 +9,8 @@ import (
 
 func init() {
 	attach.CUDA(poolSelect, func(p PoolingParams, a *op.Args) (*op.Prepared, error) {
-		return poolCUDA("pool_select", p, a.In[1], a.Out[0], func(args *poolArgs, c *op.Call) { args.dy, args.x = c.In[0].Data, c.In[1].Data })
+		return poolCUDA("pool_select", p, a.In[1], a.Out[0],
+			func(args *poolArgs, c *op.Call) { args.dy, args.x = c.In[0].Data, c.In[1].Data })
 	})
 	attach.CUDA(poolV1Select, func(p PoolingV1Params, a *op.Args) (*op.Prepared, error) {
 		return p.poolCUDA("pool_select", a.In[1], a.Out[0], func(args *poolArgs, c *op.Call) {

@@ -10,13 +10,15 @@ import (
 	"gomx/op/attach"
 )
 
-// preluSpec prepares the rectifier with learned slopes gamma for data in a layout. Slopes for single elements are the
-// reference's.
-func preluSpec(a *op.Args, data, gamma op.Desc) (k cpu.PReLU, l cpu.Layout, threads int, err error) {
+// preluSpec prepares the rectifier with learned slopes gamma for data in a layout. Slopes for
+// single elements are the reference's.
+func preluSpec(a *op.Args, data, gamma op.Desc) (k cpu.PReLU, l cpu.Layout, threads int,
+	err error) {
 	l, ok := layoutOf(data)
 	n := gamma.Shape.Size()
 	perChannel := len(gamma.Shape) == 1 && len(data.Shape) > 1 && n == data.Shape[1]
-	if !ok || !float32s(a) || gamma.Layout != nil || data.Shape.Size() == 0 || n != 1 && !perChannel || l != cpu.LayoutPlain && !a.Chooses(0) {
+	if !ok || !float32s(a) || gamma.Layout != nil || data.Shape.Size() == 0 || n != 1 &&
+		!perChannel || l != cpu.LayoutPlain && !a.Chooses(0) {
 		return k, l, 0, op.ErrUnsupported
 	}
 	shape := data.Shape
@@ -32,7 +34,10 @@ func preluC(a *op.Args) (*op.Prepared, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := attach.Kernel(threads, 0, func(c *op.Call) { k.Run(c.Out[0].Data, c.In[0].Data, c.In[1].Data) })
+	p := attach.Kernel(threads, 0, func(c *op.Call) {
+		k.Run(c.Out[0].Data, c.In[0].Data,
+			c.In[1].Data)
+	})
 	p.Out = []op.Desc{inLayout(a.Out[0], l)}
 	return p, nil
 }

@@ -25,9 +25,10 @@ func reorderC(_ op.NoParams, a *op.Args) (*op.Prepared, error) {
 		return nil, op.ErrUnsupported
 	}
 	if w, ok := a.Out[0].Layout.(*cpu.Packing); ok && from == cpu.LayoutPlain {
-		return &op.Prepared{Threads: w.Threads(), Scratch: w.Scratch(), Impls: w.Impls(), Run: func(c *op.Call) error {
-			return w.Run(c.Out[0].Data, c.In[0].Data, c.Scratch)
-		}}, nil
+		return &op.Prepared{Threads: w.Threads(), Scratch: w.Scratch(), Impls: w.Impls(),
+			Run: func(c *op.Call) error {
+				return w.Run(c.Out[0].Data, c.In[0].Data, c.Scratch)
+			}}, nil
 	}
 	to, ok := layoutOf(a.Out[0])
 	if shape := a.In[0].Shape; !ok || shape.Size() == 0 || !from.Fits(shape) || !to.Fits(shape) {
@@ -38,9 +39,10 @@ func reorderC(_ op.NoParams, a *op.Args) (*op.Prepared, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &op.Prepared{Threads: threads, Scratch: k.Scratch(), Impls: k.Impls(), Run: func(c *op.Call) error {
-		return k.Run(c.Out[0].Data, c.In[0].Data, c.Scratch)
-	}}, nil
+	return &op.Prepared{Threads: threads, Scratch: k.Scratch(), Impls: k.Impls(),
+		Run: func(c *op.Call) error {
+			return k.Run(c.Out[0].Data, c.In[0].Data, c.Scratch)
+		}}, nil
 }
 
 // foldC folds in float32 and, when the weight is wanted in the layout of a convolution, brings it
@@ -65,11 +67,12 @@ func foldC(p FoldBatchNormParams, a *op.Args) (*op.Prepared, error) {
 	}
 	size := a.In[0].Shape.Size()
 	begin := (4*size + 63) / 64 * 64
-	return &op.Prepared{Threads: w.Threads(), Scratch: begin + w.Scratch(), Impls: w.Impls(), Run: func(c *op.Call) error {
-		plain := attach.Scratch(c, begin/4)
-		fold(c, plain[:size])
-		return w.Run(c.Out[0].Data, c.Scratch, unsafe.Add(c.Scratch, begin))
-	}}, nil
+	return &op.Prepared{Threads: w.Threads(), Scratch: begin + w.Scratch(), Impls: w.Impls(),
+		Run: func(c *op.Call) error {
+			plain := attach.Scratch(c, begin/4)
+			fold(c, plain[:size])
+			return w.Run(c.Out[0].Data, c.Scratch, unsafe.Add(c.Scratch, begin))
+		}}, nil
 }
 
 // foldFloats is foldRef for float32; in holds the inputs of FoldBatchNorm.

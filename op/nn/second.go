@@ -33,8 +33,8 @@ func channelsOnly(axis int) prim.ReduceParams {
 	return prim.ReduceParams{Axis: []int{axis}, Exclude: true}
 }
 
-// weightedSecond is the gradient of the backward operator of a layer with data, weight and bias. Plain is p without the
-// bias, whose gradient has one element for each position along an axis.
+// weightedSecond is the gradient of the backward operator of a layer with data, weight and bias.
+// Plain is p without the bias, whose gradient has one element for each position along an axis.
 func weightedSecond[P any](g *op.Grad, f, back op.Handle[P], plain P, axis int) []op.Entry {
 	in := prim.Bilinear(g, func(x, w op.Entry) op.Entry { return f.Apply(plain, x, w) },
 		func(dy, x, w op.Entry) *op.Node { return back.Node(plain, dy, x, w) })
@@ -93,8 +93,9 @@ func leakySecond(g *op.Grad, p LeakyReLUParams) []op.Entry {
 	return in
 }
 
-// preluSecond differentiates dx = dy·step(x, gamma) and dgamma = Σ dy·x over the elements x ≤ 0. The operators themselves
-// know how gamma broadcasts: applied to -1 in place of x they repeat and sum.
+// preluSecond differentiates dx = dy·step(x, gamma) and dgamma = Σ dy·x over the elements x ≤ 0.
+// The operators themselves know how gamma broadcasts: applied to -1 in place of x they repeat and
+// sum.
 func preluSecond(g *op.Grad, p LeakyReLUParams) []op.Entry {
 	dy, x, gamma := g.In(0), g.In(1), g.In(2)
 	low, minus := notAbove(x, 0), scale(prim.OnesLike.Apply(none, x), -1)
@@ -121,6 +122,7 @@ func softmaxActivationSecond(g *op.Grad, p SoftmaxActivationParams) []op.Entry {
 	inner := func(a, b op.Entry) op.Entry { return prim.Sum.Apply(over, mul(a, b)) }
 	return []op.Entry{
 		SoftmaxActivationGrad.Apply(p, h, y),
-		sub(mul(h, prim.BroadcastSub.Apply(none, dy, inner(dy, y))), prim.BroadcastMul.Apply(none, dy, inner(h, y))),
+		sub(mul(h, prim.BroadcastSub.Apply(none, dy, inner(dy, y))), prim.BroadcastMul.Apply(none,
+			dy, inner(h, y))),
 	}
 }

@@ -74,7 +74,8 @@ learned weight that starts as bilinear interpolation; its inputs are data and we
 
 func upSamplingInputs(p UpSamplingParams) []op.Input {
 	if p.SampleType == "bilinear" {
-		return []op.Input{{Name: "data"}, {Name: "weight", Role: op.Param, Init: `["bilinear", {}]`}}
+		return []op.Input{{Name: "data"}, {Name: "weight", Role: op.Param,
+			Init: `["bilinear", {}]`}}
 	}
 	return nearestInputs(max(p.NumArgs, 1))
 }
@@ -97,7 +98,8 @@ func upSamplingGrad(g *op.Grad, p UpSamplingParams) []op.Entry {
 // bilinear returns the deconvolution that interpolates each channel.
 func bilinear(p UpSamplingParams) DeconvolutionParams {
 	k, pad := 2*p.Scale-p.Scale%2, p.Scale/2
-	d, err := Deconvolution.Normalize(DeconvolutionParams{Kernel: []int{k, k}, Stride: []int{p.Scale, p.Scale}, Pad: []int{pad, pad},
+	d, err := Deconvolution.Normalize(DeconvolutionParams{Kernel: []int{k, k},
+		Stride: []int{p.Scale, p.Scale}, Pad: []int{pad, pad},
 		NumFilter: p.NumFilter, NumGroup: p.NumFilter, NoBias: op.Some(true)})
 	if err != nil {
 		return DeconvolutionParams{}
@@ -111,7 +113,8 @@ func inferUpSampling(p UpSamplingParams, in, out []dtype.Shape) error {
 			return op.Errorf("data", "%d inputs, want data and weight for bilinear", len(in))
 		}
 		if p.NumFilter < 1 {
-			return op.Errorf("num_filter", "%d, want the number of channels for bilinear", p.NumFilter)
+			return op.Errorf("num_filter", "%d, want the number of channels for bilinear",
+				p.NumFilter)
 		}
 		return inferDeconv(bilinear(p), in, out)
 	}
@@ -157,7 +160,8 @@ func inferNearestInputs(p UpSamplingParams, in []dtype.Shape, out dtype.Shape) e
 			case i == 0 && m != -1:
 				x[a] = m / p.Scale
 			case n != -1 && m != -1 && (n == 0 || m%n != 0):
-				return op.Errorf(name, "shape %v, want extents that divide those of the output %v", in[i], out)
+				return op.Errorf(name, "shape %v, want extents that divide those of the output %v",
+					in[i], out)
 			}
 		}
 		if err := op.Require(name, &in[i], x); err != nil {
