@@ -41,7 +41,8 @@ func init() {
 	})
 	GradAdd.Define(op.Spec[op.NoParams]{
 		Traits: op.Traits{
-			Doc:       "GradAdd computes a + b. It is elemwise_add under the name that sums of gradients have in saved graphs.",
+			Doc: "GradAdd computes a + b. It is elemwise_add under the name that sums of " +
+				"gradients have in saved graphs.",
 			Inplace:   [][2]int{{0, 0}, {1, 0}},
 			Pointwise: true,
 			Commutes:  true,

@@ -110,7 +110,9 @@ func (b binary) define() {
 		Ref:    ref,
 	}
 	b.elem.Define(s)
-	s.Doc = goName(b.bcast) + " computes " + b.what + " for operands that broadcast: aligned at their last axes, extents of one and missing axes repeat."
+	s.Doc = goName(b.bcast) + " computes " + b.what +
+		" for operands that broadcast: aligned at their last axes, extents of one and missing " +
+		"axes repeat."
 	s.Broadcasts = true
 	s.Aliases, s.Infer, s.Grad = b.bcastAliases, inferBroadcast, b.gradient(kit{broadcast: true})
 	b.bcast.Define(s)
@@ -181,73 +183,102 @@ func arithmetic() []binary {
 	return []binary{
 		{elem: ElemwiseAdd, bcast: BroadcastAdd, what: "a + b",
 			commutes: true, scalar: [2]op.Handle[ScalarParams]{PlusScalar, PlusScalar},
-			aliases:      []string{"_Plus", "_add", "_plus", "_sparse_elemwise_add"},
-			bcastAliases: []string{"_sparse_broadcast_add", "_sparse_broadcast_plus", "broadcast_plus"},
-			f:            loop.Func2{F: func(a, b float64) float64 { return a + b }, I: func(a, b int64) int64 { return a + b }},
-			grad:         func(_ kit, _, _, _, dy op.Entry) (op.Entry, op.Entry) { return dy, dy }},
+			aliases: []string{"_Plus", "_add", "_plus", "_sparse_elemwise_add"},
+			bcastAliases: []string{"_sparse_broadcast_add", "_sparse_broadcast_plus",
+				"broadcast_plus"},
+			f: loop.Func2{F: func(a, b float64) float64 { return a + b },
+				I: func(a, b int64) int64 { return a + b }},
+			grad: func(_ kit, _, _, _, dy op.Entry) (op.Entry, op.Entry) { return dy, dy }},
 		{elem: ElemwiseSub, bcast: BroadcastSub, what: "a - b",
-			scalar:       [2]op.Handle[ScalarParams]{MinusScalar, RMinusScalar},
-			aliases:      []string{"_Minus", "_minus", "_sparse_elemwise_sub", "_sub"},
-			bcastAliases: []string{"_sparse_broadcast_minus", "_sparse_broadcast_sub", "broadcast_minus"},
-			f:            loop.Func2{F: func(a, b float64) float64 { return a - b }, I: func(a, b int64) int64 { return a - b }},
-			grad:         func(_ kit, _, _, _, dy op.Entry) (op.Entry, op.Entry) { return dy, neg(dy) }},
+			scalar:  [2]op.Handle[ScalarParams]{MinusScalar, RMinusScalar},
+			aliases: []string{"_Minus", "_minus", "_sparse_elemwise_sub", "_sub"},
+			bcastAliases: []string{"_sparse_broadcast_minus", "_sparse_broadcast_sub",
+				"broadcast_minus"},
+			f: loop.Func2{F: func(a, b float64) float64 { return a - b },
+				I: func(a, b int64) int64 { return a - b }},
+			grad: func(_ kit, _, _, _, dy op.Entry) (op.Entry, op.Entry) {
+				return dy,
+					neg(dy)
+			}},
 		{elem: ElemwiseMul, bcast: BroadcastMul, what: "a · b",
 			commutes: true, scalar: [2]op.Handle[ScalarParams]{MulScalar, MulScalar},
-			aliases: []string{"_Mul", "_mul", "_sparse_elemwise_mul"}, bcastAliases: []string{"_sparse_broadcast_mul"},
-			f:    loop.Func2{F: func(a, b float64) float64 { return a * b }, I: func(a, b int64) int64 { return a * b }},
-			grad: func(k kit, a, b, _, dy op.Entry) (op.Entry, op.Entry) { return k.mul(dy, b), k.mul(dy, a) }},
+			aliases:      []string{"_Mul", "_mul", "_sparse_elemwise_mul"},
+			bcastAliases: []string{"_sparse_broadcast_mul"},
+			f: loop.Func2{F: func(a, b float64) float64 { return a * b },
+				I: func(a, b int64) int64 { return a * b }},
+			grad: func(k kit, a, b, _, dy op.Entry) (op.Entry, op.Entry) {
+				return k.mul(dy, b),
+					k.mul(dy, a)
+			}},
 		{elem: ElemwiseDiv, bcast: BroadcastDiv, what: "a / b",
-			scalar:  [2]op.Handle[ScalarParams]{DivScalar, RDivScalar},
-			aliases: []string{"_Div", "_div", "_sparse_elemwise_div"}, bcastAliases: []string{"_sparse_broadcast_div"},
-			f: loop.Func2{F: func(a, b float64) float64 { return a / b }, I: divInt},
+			scalar:       [2]op.Handle[ScalarParams]{DivScalar, RDivScalar},
+			aliases:      []string{"_Div", "_div", "_sparse_elemwise_div"},
+			bcastAliases: []string{"_sparse_broadcast_div"},
+			f:            loop.Func2{F: func(a, b float64) float64 { return a / b }, I: divInt},
 			grad: func(k kit, a, b, _, dy op.Entry) (op.Entry, op.Entry) {
 				return k.div(dy, b), neg(k.div(k.mul(dy, a), Square.Apply(none, b)))
 			}},
-		{elem: Mod, bcast: BroadcastMod, what: "a modulo b, with the sign of b; 0 where b is 0", aliases: []string{"_Mod"},
-			f: loop.Func2{F: mod, I: modInt},
+		{elem: Mod, bcast: BroadcastMod, what: "a modulo b, with the sign of b; 0 where b is 0",
+			aliases: []string{"_Mod"},
+			f:       loop.Func2{F: mod, I: modInt},
 			grad: func(k kit, a, b, _, dy op.Entry) (op.Entry, op.Entry) {
 				return dy, neg(k.mul(dy, Floor.Apply(none, k.div(a, b))))
 			}},
-		{elem: Power, bcast: BroadcastPower, what: "a to the power b", aliases: []string{"_Power"}, precision: op.Wide,
-			f: loop.Func2{F: math.Pow},
+		{elem: Power, bcast: BroadcastPower, what: "a to the power b", aliases: []string{"_Power"},
+			precision: op.Wide,
+			f:         loop.Func2{F: math.Pow},
 			grad: func(k kit, a, b, y, dy op.Entry) (op.Entry, op.Entry) {
 				slope := k.mul(b, k.apply(Power, BroadcastPower, a, plus(b, -1)))
 				return k.mul(dy, slope), k.mul(dy, k.mul(y, log(a)))
 			}},
-		{elem: Hypot, bcast: BroadcastHypot, what: "√(a² + b²)", aliases: []string{"_Hypot"}, precision: op.Wide,
-			f: loop.Func2{F: math.Hypot},
+		{elem: Hypot, bcast: BroadcastHypot, what: "√(a² + b²)", aliases: []string{"_Hypot"},
+			precision: op.Wide,
+			f:         loop.Func2{F: math.Hypot},
 			grad: func(k kit, a, b, y, dy op.Entry) (op.Entry, op.Entry) {
 				return k.mul(dy, k.div(a, y)), k.mul(dy, k.div(b, y))
 			}},
-		{elem: Maximum, bcast: BroadcastMaximum, what: "the larger of a and b, NaN if one of them is",
+		{elem: Maximum, bcast: BroadcastMaximum,
+			what:    "the larger of a and b, NaN if one of them is",
 			aliases: []string{"_Maximum"}, bcastAliases: []string{"_npi_maximum"},
 			f: loop.Func2{F: maxNaN, I: func(a, b int64) int64 { return max(a, b) }},
 			grad: func(k kit, a, b, _, dy op.Entry) (op.Entry, op.Entry) {
-				return k.mul(dy, k.apply(GreaterEqual, BroadcastGreaterEqual, a, b)), k.mul(dy, k.apply(Lesser, BroadcastLesser, a, b))
+				return k.mul(dy, k.apply(GreaterEqual, BroadcastGreaterEqual, a, b)),
+					k.mul(dy, k.apply(Lesser, BroadcastLesser, a, b))
 			}},
-		{elem: Minimum, bcast: BroadcastMinimum, what: "the smaller of a and b, NaN if one of them is",
+		{elem: Minimum, bcast: BroadcastMinimum,
+			what:    "the smaller of a and b, NaN if one of them is",
 			aliases: []string{"_Minimum"}, bcastAliases: []string{"_npi_minimum"},
 			f: loop.Func2{F: minNaN, I: func(a, b int64) int64 { return min(a, b) }},
 			grad: func(k kit, a, b, _, dy op.Entry) (op.Entry, op.Entry) {
-				return k.mul(dy, k.apply(LesserEqual, BroadcastLesserEqual, a, b)), k.mul(dy, k.apply(Greater, BroadcastGreater, a, b))
+				return k.mul(dy, k.apply(LesserEqual, BroadcastLesserEqual, a, b)),
+					k.mul(dy, k.apply(Greater, BroadcastGreater, a, b))
 			}},
 	}
 }
 
 func comparisons() []binary {
 	row := func(elem, bcast op.Handle[op.NoParams], alias, what string, f loop.Func2) binary {
-		return binary{elem: elem, bcast: bcast, aliases: []string{alias}, what: "1 where " + what + " and 0 elsewhere, in the type of the operands,", f: f}
+		return binary{elem: elem, bcast: bcast, aliases: []string{alias}, what: "1 where " + what +
+			" and 0 elsewhere, in the type of the operands,", f: f}
 	}
 	return []binary{
 		row(Equal, BroadcastEqual, "_Equal", "a = b", compare(func(c int) bool { return c == 0 })),
-		row(NotEqual, BroadcastNotEqual, "_Not_Equal", "a ≠ b", compare(func(c int) bool { return c != 0 })),
-		row(Greater, BroadcastGreater, "_Greater", "a > b", compare(func(c int) bool { return c == 1 })),
-		row(GreaterEqual, BroadcastGreaterEqual, "_Greater_Equal", "a ≥ b", compare(func(c int) bool { return c == 0 || c == 1 })),
-		row(Lesser, BroadcastLesser, "_Lesser", "a < b", compare(func(c int) bool { return c == -1 })),
-		row(LesserEqual, BroadcastLesserEqual, "_Lesser_Equal", "a ≤ b", compare(func(c int) bool { return c == 0 || c == -1 })),
-		row(LogicalAnd, BroadcastLogicalAnd, "_Logical_And", "a and b are not zero", truth(func(a, b bool) bool { return a && b })),
-		row(LogicalOr, BroadcastLogicalOr, "_Logical_Or", "a or b is not zero", truth(func(a, b bool) bool { return a || b })),
-		row(LogicalXor, BroadcastLogicalXor, "_Logical_Xor", "exactly one of a and b is not zero", truth(func(a, b bool) bool { return a != b })),
+		row(NotEqual, BroadcastNotEqual, "_Not_Equal", "a ≠ b",
+			compare(func(c int) bool { return c != 0 })),
+		row(Greater, BroadcastGreater, "_Greater", "a > b",
+			compare(func(c int) bool { return c == 1 })),
+		row(GreaterEqual, BroadcastGreaterEqual, "_Greater_Equal", "a ≥ b",
+			compare(func(c int) bool { return c == 0 || c == 1 })),
+		row(Lesser, BroadcastLesser, "_Lesser", "a < b",
+			compare(func(c int) bool { return c == -1 })),
+		row(LesserEqual, BroadcastLesserEqual, "_Lesser_Equal", "a ≤ b",
+			compare(func(c int) bool { return c == 0 || c == -1 })),
+		row(LogicalAnd, BroadcastLogicalAnd, "_Logical_And", "a and b are not zero",
+			truth(func(a, b bool) bool { return a && b })),
+		row(LogicalOr, BroadcastLogicalOr, "_Logical_Or", "a or b is not zero",
+			truth(func(a, b bool) bool { return a || b })),
+		row(LogicalXor, BroadcastLogicalXor, "_Logical_Xor", "exactly one of a and b is not zero",
+			truth(func(a, b bool) bool { return a != b })),
 	}
 }
 

@@ -28,12 +28,21 @@ var pairs = []struct {
 	{prim.Equal, prim.BroadcastEqual, func(a, b float64) float64 { return truth(a == b) }},
 	{prim.NotEqual, prim.BroadcastNotEqual, func(a, b float64) float64 { return truth(a != b) }},
 	{prim.Greater, prim.BroadcastGreater, func(a, b float64) float64 { return truth(a > b) }},
-	{prim.GreaterEqual, prim.BroadcastGreaterEqual, func(a, b float64) float64 { return truth(a >= b) }},
+	{prim.GreaterEqual, prim.BroadcastGreaterEqual,
+		func(a, b float64) float64 { return truth(a >= b) }},
 	{prim.Lesser, prim.BroadcastLesser, func(a, b float64) float64 { return truth(a < b) }},
-	{prim.LesserEqual, prim.BroadcastLesserEqual, func(a, b float64) float64 { return truth(a <= b) }},
-	{prim.LogicalAnd, prim.BroadcastLogicalAnd, func(a, b float64) float64 { return truth(a != 0 && b != 0) }},
-	{prim.LogicalOr, prim.BroadcastLogicalOr, func(a, b float64) float64 { return truth(a != 0 || b != 0) }},
-	{prim.LogicalXor, prim.BroadcastLogicalXor, func(a, b float64) float64 { return truth((a != 0) != (b != 0)) }},
+	{prim.LesserEqual, prim.BroadcastLesserEqual,
+		func(a, b float64) float64 { return truth(a <= b) }},
+	{prim.LogicalAnd, prim.BroadcastLogicalAnd, func(a, b float64) float64 {
+		return truth(a != 0 &&
+			b != 0)
+	}},
+	{prim.LogicalOr, prim.BroadcastLogicalOr, func(a, b float64) float64 {
+		return truth(a != 0 ||
+			b != 0)
+	}},
+	{prim.LogicalXor, prim.BroadcastLogicalXor,
+		func(a, b float64) float64 { return truth((a != 0) != (b != 0)) }},
 }
 
 func truth(b bool) float64 {
@@ -55,7 +64,8 @@ func TestBinary(t *testing.T) {
 		for i, s := range shapes {
 			// positive, and no two equal: no kink is near
 			a, b := optest.Random(1, 0.2, 3, s.a...), optest.Random(2, 0.2, 3, s.b...)
-			c := optest.Case{Name: dtype.Shape(s.out).String(), In: optest.Ops(a, b), Want: optest.Ops(oracle(p.f, a, b, s.out))}
+			c := optest.Case{Name: dtype.Shape(s.out).String(), In: optest.Ops(a, b),
+				Want: optest.Ops(oracle(p.f, a, b, s.out))}
 			optest.Run(t, p.bcast.Op, c)
 			if i == 0 {
 				optest.Run(t, p.elem.Op, c)
@@ -97,29 +107,42 @@ func TestBinaryCorners(t *testing.T) {
 	}{
 		{"modulo takes the sign of the divisor", prim.BroadcastMod, dtype.Float32,
 			[]float64{5, -5, 5, -5, 5}, []float64{3, 3, -3, -3, 0}, []float64{2, 1, -1, -2, 0}},
-		{"modulo of integers", prim.Mod, dtype.Int32, []float64{5, -5, 5, -5, 5}, []float64{3, 3, -3, -3, 0}, []float64{2, 1, -1, -2, 0}},
-		{"division by zero", prim.ElemwiseDiv, dtype.Int32, []float64{5, 7}, []float64{0, 2}, []float64{0, 3}},
-		{"integers wrap", prim.ElemwiseAdd, dtype.Uint8, []float64{250, 1}, []float64{10, 1}, []float64{4, 2}},
-		{"large integers are exact", prim.ElemwiseAdd, dtype.Int64, []float64{1 << 53, 2}, []float64{2, 2}, []float64{1<<53 + 2, 4}},
-		{"power of integers", prim.BroadcastPower, dtype.Int32, []float64{1, -2, 7}, []float64{1, -2, 7}, []float64{1, 0, 823543}},
-		{"NaN wins", prim.BroadcastMaximum, dtype.Float32, []float64{nan, 0}, []float64{0, nan}, []float64{nan, nan}},
-		{"NaN wins", prim.BroadcastMinimum, dtype.Float32, []float64{nan, 0}, []float64{0, nan}, []float64{nan, nan}},
-		{"NaN differs", prim.Equal, dtype.Float32, []float64{nan, 1}, []float64{nan, 1}, []float64{0, 1}},
-		{"NaN differs", prim.NotEqual, dtype.Float32, []float64{nan, 1}, []float64{nan, 1}, []float64{1, 0}},
-		{"compare in their type", prim.BroadcastEqual, dtype.Int32, []float64{1, 2}, []float64{1, 3}, []float64{1, 0}},
-		{"half", prim.ElemwiseMul, dtype.Float16, []float64{1, 300}, []float64{2, 300}, []float64{2, math.Inf(1)}},
+		{"modulo of integers", prim.Mod, dtype.Int32, []float64{5, -5, 5, -5, 5},
+			[]float64{3, 3, -3, -3, 0}, []float64{2, 1, -1, -2, 0}},
+		{"division by zero", prim.ElemwiseDiv, dtype.Int32, []float64{5, 7}, []float64{0, 2},
+			[]float64{0, 3}},
+		{"integers wrap", prim.ElemwiseAdd, dtype.Uint8, []float64{250, 1}, []float64{10, 1},
+			[]float64{4, 2}},
+		{"large integers are exact", prim.ElemwiseAdd, dtype.Int64, []float64{1 << 53, 2},
+			[]float64{2, 2}, []float64{1<<53 + 2, 4}},
+		{"power of integers", prim.BroadcastPower, dtype.Int32, []float64{1, -2, 7},
+			[]float64{1, -2, 7}, []float64{1, 0, 823543}},
+		{"NaN wins", prim.BroadcastMaximum, dtype.Float32, []float64{nan, 0}, []float64{0, nan},
+			[]float64{nan, nan}},
+		{"NaN wins", prim.BroadcastMinimum, dtype.Float32, []float64{nan, 0}, []float64{0, nan},
+			[]float64{nan, nan}},
+		{"NaN differs", prim.Equal, dtype.Float32, []float64{nan, 1}, []float64{nan, 1},
+			[]float64{0, 1}},
+		{"NaN differs", prim.NotEqual, dtype.Float32, []float64{nan, 1}, []float64{nan, 1},
+			[]float64{1, 0}},
+		{"compare in their type", prim.BroadcastEqual, dtype.Int32, []float64{1, 2},
+			[]float64{1, 3}, []float64{1, 0}},
+		{"half", prim.ElemwiseMul, dtype.Float16, []float64{1, 300}, []float64{2, 300},
+			[]float64{2, math.Inf(1)}},
 	}
 	for _, tt := range tests {
 		n := []int{len(tt.a)}
 		optest.Run(t, tt.op.Op, optest.Case{Name: tt.name, NoDiff: true,
-			In: optest.Ops(optest.Array(tt.t, n, tt.a...), optest.Array(tt.t, n, tt.b...)), Want: optest.Ops(optest.Array(tt.t, n, tt.y...))})
+			In:   optest.Ops(optest.Array(tt.t, n, tt.a...), optest.Array(tt.t, n, tt.b...)),
+			Want: optest.Ops(optest.Array(tt.t, n, tt.y...))})
 	}
 }
 
 func TestBroadcastTies(t *testing.T) {
 	x := optest.F([]int{2}, 1, 1)
 	one := optest.F([]int{2}, 1)
-	optest.Run(t, prim.BroadcastMaximum.Op, optest.Case{In: optest.Ops(x, x), NoDiff: true, Heads: optest.Ops(one),
+	optest.Run(t, prim.BroadcastMaximum.Op, optest.Case{In: optest.Ops(x, x), NoDiff: true,
+		Heads:    optest.Ops(one),
 		WantGrad: optest.Ops(one, optest.F([]int{2}, 0))})
 }
 
@@ -129,11 +152,13 @@ func TestBinaryShapeErrors(t *testing.T) {
 		a, b []int
 		want string
 	}{
-		{prim.BroadcastAdd, []int{2, 3}, []int{2, 4}, "rhs: shapes (2, 3) and (2, 4) do not broadcast"},
+		{prim.BroadcastAdd, []int{2, 3}, []int{2, 4},
+			"rhs: shapes (2, 3) and (2, 4) do not broadcast"},
 		{prim.ElemwiseAdd, []int{2, 3}, []int{2, 1}, "shapes differ: (2, 3) and (2, 1)"},
 	}
 	for _, tt := range tests {
-		_, err := optest.Infer(tt.op.Op, none, optest.Ops(optest.New(dtype.Float32, tt.a...), optest.New(dtype.Float32, tt.b...)))
+		_, err := optest.Infer(tt.op.Op, none, optest.Ops(optest.New(dtype.Float32, tt.a...),
+			optest.New(dtype.Float32, tt.b...)))
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got error %v, want %q", tt.op.Name, err, tt.want)
 		}

@@ -30,7 +30,8 @@ var (
 func init() {
 	s := op.Spec[CastParams]{
 		Traits: op.Traits{
-			Doc: "Cast converts to an element type. Conversion to integers cuts off the fraction; values that an" +
+			Doc: "Cast converts to an element type. Conversion to integers cuts off the " +
+				"fraction; values that an" +
 				" integer type cannot hold convert as x86 processors do it.",
 			Aliases: []string{"_npi_cast", "_npx_cast", "cast"},
 			Inplace: [][2]int{{0, 0}},
@@ -46,7 +47,8 @@ func init() {
 		Ref:     func(_ CastParams, c *op.Call) error { return convert(c) },
 	}
 	Cast.Define(s)
-	s.Doc = "AmpCast converts arrays of the types of mixed precision, float16, bfloat16 and float32; other arrays pass unchanged."
+	s.Doc = "AmpCast converts arrays of the types of mixed precision, float16, bfloat16 and " +
+		"float32; other arrays pass unchanged."
 	s.Aliases = nil
 	s.InferType = func(p CastParams, in, out []dtype.Type) error {
 		if in[0] == dtype.Unknown {
@@ -78,7 +80,8 @@ func init() {
 func defineAmpMultiCast() {
 	AmpMultiCast.Define(op.Spec[AmpMultiCastParams]{
 		Traits: op.Traits{
-			Doc: "AmpMultiCast converts arrays of the types of mixed precision, float16, bfloat16 and float32, to the widest of" +
+			Doc: "AmpMultiCast converts arrays of the types of mixed precision, float16, " +
+				"bfloat16 and float32, to the widest of" +
 				" their element types, or to the narrowest; other arrays pass unchanged.",
 			GoName:   "AmpMultiCast",
 			Variadic: true,
@@ -86,7 +89,10 @@ func defineAmpMultiCast() {
 		},
 		Inputs:  func(p AmpMultiCastParams) []op.Input { return args(p.NumOutputs) },
 		Outputs: func(p AmpMultiCastParams) []string { return numbered(p.NumOutputs) },
-		Infer:   func(_ AmpMultiCastParams, in, out []dtype.Shape) error { return eachLike(in, out) },
+		Infer: func(_ AmpMultiCastParams, in, out []dtype.Shape) error {
+			return eachLike(in,
+				out)
+		},
 		InferType: func(p AmpMultiCastParams, in, out []dtype.Type) error {
 			common, known := commonFloat(p, in)
 			if !known {
@@ -137,7 +143,8 @@ func commonFloat(p AmpMultiCastParams, in []dtype.Type) (common dtype.Type, know
 		if t == dtype.Unknown {
 			return t, false
 		}
-		if isMixed(t) && (common == dtype.Unknown || (t.Size() > common.Size()) != p.CastNarrow && t.Size() != common.Size()) {
+		if isMixed(t) && (common == dtype.Unknown || (t.Size() > common.Size()) != p.CastNarrow &&
+			t.Size() != common.Size()) {
 			common = t
 		}
 	}

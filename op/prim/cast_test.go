@@ -25,27 +25,38 @@ func TestCast(t *testing.T) {
 		{dtype.Float16, []float64{0.5, -0.5, 300, -1.5, math.Inf(1), math.Inf(1), nan}},
 	}
 	for _, tt := range tests {
-		optest.Run(t, prim.Cast.Op, optest.Case{Name: tt.to.String(), Params: prim.CastParams{DType: tt.to}, NoDiff: true,
+		optest.Run(t, prim.Cast.Op, optest.Case{Name: tt.to.String(),
+			Params: prim.CastParams{DType: tt.to}, NoDiff: true,
 			In: optest.Ops(optest.F(n, x...)), Want: optest.Ops(optest.Array(tt.to, n, tt.y...))})
 	}
 	optest.Run(t, prim.Cast.Op,
 		optest.Case{Name: "from bytes", Params: prim.CastParams{DType: dtype.Float32},
-			In: optest.Ops(optest.Array(dtype.Uint8, []int{2}, 0, 255)), Want: optest.Ops(optest.F([]int{2}, 0, 255))},
-		optest.Case{Name: "gradient", Params: prim.CastParams{DType: dtype.Float64}, In: optest.Ops(optest.Range(2)),
-			Heads: optest.Ops(optest.Array(dtype.Float64, []int{2}, 3, 4)), WantGrad: optest.Ops(optest.F([]int{2}, 3, 4))})
+			In:   optest.Ops(optest.Array(dtype.Uint8, []int{2}, 0, 255)),
+			Want: optest.Ops(optest.F([]int{2}, 0, 255))},
+		optest.Case{Name: "gradient", Params: prim.CastParams{DType: dtype.Float64},
+			In:       optest.Ops(optest.Range(2)),
+			Heads:    optest.Ops(optest.Array(dtype.Float64, []int{2}, 3, 4)),
+			WantGrad: optest.Ops(optest.F([]int{2}, 3, 4))})
 	optest.Run(t, prim.AmpCast.Op,
-		optest.Case{Params: prim.CastParams{DType: dtype.Float16}, In: optest.Ops(optest.Range(2)), NoDiff: true, Want: optest.Ops(optest.Array(dtype.Float16, []int{2}, 0, 1))},
-		optest.Case{Params: prim.CastParams{DType: dtype.Float16}, In: optest.Ops(optest.Array(dtype.Int32, []int{1}, 5)), Want: optest.Ops(optest.Array(dtype.Int32, []int{1}, 5))},
-		optest.Case{Name: "float64", Params: prim.CastParams{DType: dtype.Float16}, In: optest.Ops(optest.Array(dtype.Float64, []int{1}, 0.1)),
+		optest.Case{Params: prim.CastParams{DType: dtype.Float16}, In: optest.Ops(optest.Range(2)),
+			NoDiff: true, Want: optest.Ops(optest.Array(dtype.Float16, []int{2}, 0, 1))},
+		optest.Case{Params: prim.CastParams{DType: dtype.Float16},
+			In:   optest.Ops(optest.Array(dtype.Int32, []int{1}, 5)),
+			Want: optest.Ops(optest.Array(dtype.Int32, []int{1}, 5))},
+		optest.Case{Name: "float64", Params: prim.CastParams{DType: dtype.Float16},
+			In:   optest.Ops(optest.Array(dtype.Float64, []int{1}, 0.1)),
 			Want: optest.Ops(optest.Array(dtype.Float64, []int{1}, 0.1))})
 }
 
 func TestAmpMultiCast(t *testing.T) {
-	h, f, i := optest.Array(dtype.Float16, []int{1}, 0.5), optest.F([]int{2}, 1, 2), optest.Array(dtype.Int32, []int{1}, 3)
+	h, f, i := optest.Array(dtype.Float16, []int{1}, 0.5), optest.F([]int{2}, 1, 2),
+		optest.Array(dtype.Int32, []int{1}, 3)
 	d := optest.Array(dtype.Float64, []int{1}, 0.1)
 	optest.Run(t, prim.AmpMultiCast.Op,
-		optest.Case{Name: "widest", NoDiff: true, In: optest.Ops(h, f, i), Want: optest.Ops(optest.F([]int{1}, 0.5), f, i)},
-		optest.Case{Name: "narrowest", Params: prim.AmpMultiCastParams{CastNarrow: true}, NoDiff: true, In: optest.Ops(f, h),
+		optest.Case{Name: "widest", NoDiff: true, In: optest.Ops(h, f, i),
+			Want: optest.Ops(optest.F([]int{1}, 0.5), f, i)},
+		optest.Case{Name: "narrowest", Params: prim.AmpMultiCastParams{CastNarrow: true},
+			NoDiff: true, In: optest.Ops(f, h),
 			Want: optest.Ops(optest.Array(dtype.Float16, []int{2}, 1, 2), h)},
 		optest.Case{Name: "float64", NoDiff: true, In: optest.Ops(h, d), Want: optest.Ops(h, d)},
 		optest.Case{Name: "nothing to convert", In: optest.Ops(i, i), Want: optest.Ops(i, i)})

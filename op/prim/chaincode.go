@@ -11,8 +11,8 @@ import (
 	"gomx/op"
 )
 
-// Chain is a program of pointwise operators: what FusedPointwise computes. Its values are numbered: inputs come first,
-// then the results of the steps in their order.
+// Chain is a program of pointwise operators: what FusedPointwise computes. Its values are numbered:
+// inputs come first, then the results of the steps in their order.
 type Chain struct {
 	Inputs int
 	Steps  []ChainStep
@@ -29,7 +29,8 @@ type ChainStep struct {
 // chainLimit is how many steps, inputs or outputs a chain may have at most.
 const chainLimit = 4096
 
-// Code spells c: "in 2; broadcast_add 0 1; _mul_scalar 2 scalar=0.5; out 3". Parameters are spelled as in symbol files.
+// Code spells c: "in 2; broadcast_add 0 1; _mul_scalar 2 scalar=0.5; out 3". Parameters are spelled
+// as in symbol files.
 func (c *Chain) Code() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "in %d", c.Inputs)
@@ -40,7 +41,8 @@ func (c *Chain) Code() string {
 		for _, key := range slices.Sorted(maps.Keys(attrs)) {
 			value := attrs[key]
 			if strings.ContainsAny(value, " ;\"") || value == "" {
-				value = strconv.Quote(strings.ReplaceAll(strings.ReplaceAll(value, " ", ""), ";", ""))
+				value = strconv.Quote(strings.ReplaceAll(strings.ReplaceAll(value, " ", ""), ";",
+					""))
 			}
 			fmt.Fprintf(&b, " %s=%s", key, value)
 		}
@@ -166,7 +168,8 @@ func (c *Chain) infer(in, out []dtype.Shape) error {
 	return nil
 }
 
-// types returns the element types of all values, given those of the inputs: casts change them on the way.
+// types returns the element types of all values, given those of the inputs: casts change them on
+// the way.
 func (c *Chain) types(in []dtype.Type) ([]dtype.Type, error) {
 	values := slices.Clone(in)
 	for _, s := range c.Steps {
@@ -202,8 +205,9 @@ func typesOf(list []op.Desc) []dtype.Type {
 	return types
 }
 
-// Repeats says how an array of shape in, broadcast to shape out, repeats: element e of out meets element e / each % size
-// of the array. Size is 0 when in is as large as out; ok is false for arrays that repeat in another way.
+// Repeats says how an array of shape in, broadcast to shape out, repeats: element e of out meets
+// element e / each % size of the array. Size is 0 when in is as large as out; ok is false for
+// arrays that repeat in another way.
 func Repeats(in, out dtype.Shape) (each, size int, ok bool) {
 	if in.Size() == out.Size() {
 		return 1, 0, len(in) <= len(out)

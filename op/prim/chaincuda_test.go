@@ -20,8 +20,10 @@ import (
 // randomChain makes a chain of steps that a GPU joins, over inputs of three shapes.
 func randomChain(rng *rand.Rand, steps int) *prim.Chain {
 	c := &prim.Chain{Inputs: 3}
-	unary := []op.Handle[op.NoParams]{prim.Exp, prim.Tanh, prim.Relu, prim.Square, prim.Negative, prim.Sigmoid}
-	binary := []op.Handle[op.NoParams]{prim.BroadcastAdd, prim.BroadcastSub, prim.BroadcastMul, prim.BroadcastMaximum, prim.BroadcastLesser}
+	unary := []op.Handle[op.NoParams]{prim.Exp, prim.Tanh, prim.Relu, prim.Square, prim.Negative,
+		prim.Sigmoid}
+	binary := []op.Handle[op.NoParams]{prim.BroadcastAdd, prim.BroadcastSub, prim.BroadcastMul,
+		prim.BroadcastMaximum, prim.BroadcastLesser}
 	full := []int{0} // values of the shape of the output
 	for i := range steps {
 		s := prim.ChainStep{Params: op.NoParams{}, Args: []int{full[rng.IntN(len(full))]}}
@@ -49,7 +51,8 @@ func randomChain(rng *rand.Rand, steps int) *prim.Chain {
 	return c
 }
 
-// TestCUDAChain compares generated kernels with the operators one by one on the same device, to the bit.
+// TestCUDAChain compares generated kernels with the operators one by one on the same device, to the
+// bit.
 func TestCUDAChain(t *testing.T) {
 	if device.Count(device.KindCUDA) == 0 {
 		t.Skip("no devices: ", cuda.Missing())
@@ -77,13 +80,15 @@ func TestCUDAChain(t *testing.T) {
 		values = stepByStep(t, r, c, values)
 		for k, v := range c.Outs {
 			if !slices.Equal(raw(got[k]), raw(values[v])) {
-				t.Errorf("seed %d, %v, output %d of %s: got %s, want %s", seed, dt, k, c.Code(), fmt.Sprint(got[k]), fmt.Sprint(values[v]))
+				t.Errorf("seed %d, %v, output %d of %s: got %s, want %s", seed, dt, k, c.Code(),
+					fmt.Sprint(got[k]), fmt.Sprint(values[v]))
 			}
 		}
 	}
 }
 
-// castingChain makes a chain that goes from one type of mixed precision to another and back, over inputs of different types.
+// castingChain makes a chain that goes from one type of mixed precision to another and back, over
+// inputs of different types.
 func castingChain(rng *rand.Rand, types []dtype.Type, in []dtype.Type) *prim.Chain {
 	c := &prim.Chain{Inputs: len(in)}
 	value, t := 0, in[0] // a value of the shape of the output, and its type
@@ -99,7 +104,8 @@ func castingChain(rng *rand.Rand, types []dtype.Type, in []dtype.Type) *prim.Cha
 			add(prim.BroadcastMul.Op, op.NoParams{}, t, value, k)
 		default:
 			to := types[rng.IntN(len(types))]
-			add([]op.Handle[prim.CastParams]{prim.Cast, prim.AmpCast}[rng.IntN(2)].Op, prim.CastParams{DType: to}, to, value)
+			add([]op.Handle[prim.CastParams]{prim.Cast, prim.AmpCast}[rng.IntN(2)].Op,
+				prim.CastParams{DType: to}, to, value)
 			add(prim.MulScalar.Op, prim.ScalarParams{Scalar: 0.3}, t, value)
 		}
 		if rng.IntN(3) == 0 && len(c.Outs) < 3 {
@@ -112,7 +118,8 @@ func castingChain(rng *rand.Rand, types []dtype.Type, in []dtype.Type) *prim.Cha
 	return c
 }
 
-// TestCUDAChainCasts compares generated kernels whose values have several types with the operators one by one, to the bit, and the reference of the chain with both.
+// TestCUDAChainCasts compares generated kernels whose values have several types with the operators
+// one by one, to the bit, and the reference of the chain with both.
 func TestCUDAChainCasts(t *testing.T) {
 	if device.Count(device.KindCUDA) == 0 {
 		t.Skip("no devices: ", cuda.Missing())
@@ -157,10 +164,12 @@ func TestCUDAChainCasts(t *testing.T) {
 		steps := stepByStep(t, optest.Runner{}, c, slices.Clone(host))
 		for k, v := range c.Outs {
 			if !slices.Equal(raw(got[k]), raw(want[v])) || got[k].DType != want[v].DType {
-				t.Errorf("seed %d, output %d of %s: got %s, want %s", seed, k, c.Code(), fmt.Sprint(got[k]), fmt.Sprint(want[v]))
+				t.Errorf("seed %d, output %d of %s: got %s, want %s", seed, k, c.Code(),
+					fmt.Sprint(got[k]), fmt.Sprint(want[v]))
 			}
 			if !slices.Equal(raw(slow[k]), raw(steps[v])) {
-				t.Errorf("seed %d, output %d of %s: the reference has %s, want %s", seed, k, c.Code(), fmt.Sprint(slow[k]), fmt.Sprint(steps[v]))
+				t.Errorf("seed %d, output %d of %s: the reference has %s, want %s", seed, k,
+					c.Code(), fmt.Sprint(slow[k]), fmt.Sprint(steps[v]))
 			}
 		}
 	}

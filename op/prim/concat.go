@@ -54,8 +54,11 @@ where the extents of several inputs are unknown, they share equally the extent o
 	s.GoName = "RNNParamConcat"
 	RNNParamConcat.Define(s)
 	pieces.Define(op.Spec[ConcatParams]{
-		Traits:  op.Traits{Hidden: true, Ignores: fromOne, Moves: true},
-		Inputs:  func(p ConcatParams) []op.Input { return append([]op.Input{{Name: "grad"}}, args(p.NumArgs)...) },
+		Traits: op.Traits{Hidden: true, Ignores: fromOne, Moves: true},
+		Inputs: func(p ConcatParams) []op.Input {
+			return append([]op.Input{{Name: "grad"}},
+				args(p.NumArgs)...)
+		},
 		Outputs: func(p ConcatParams) []string { return numbered(p.NumArgs) },
 		Infer: func(p ConcatParams, in, out []dtype.Shape) error {
 			if err := inferConcat(p, in[1:], in[:1]); err != nil {
@@ -71,7 +74,8 @@ where the extents of several inputs are unknown, they share equally the extent o
 		Ref: concatGrad,
 	})
 	Stack.Define(op.Spec[StackParams]{
-		Traits: op.Traits{Doc: "Stack joins arrays of one shape along a new axis.", Variadic: true, Moves: true},
+		Traits: op.Traits{Doc: "Stack joins arrays of one shape along a new axis.", Variadic: true,
+			Moves: true},
 		Inputs: func(p StackParams) []op.Input { return args(p.NumArgs) },
 		Infer:  inferStack,
 		Grad: func(g *op.Grad, p StackParams) []op.Entry {
@@ -142,7 +146,8 @@ func inferShares(p ConcatParams, in, out []dtype.Shape) error {
 	case missing == 0:
 		return nil
 	case rest < 0 || rest%missing != 0:
-		return op.Errorf("output", "extent %d of axis %d leaves %d for %d inputs, want a multiple of their number", out[0][axis], axis, rest, missing)
+		return op.Errorf("output", "extent %d of axis %d leaves %d for %d inputs, want a "+
+			"multiple of their number", out[0][axis], axis, rest, missing)
 	}
 	for _, s := range in {
 		if s[axis] == -1 {
@@ -182,7 +187,8 @@ func inferConcat(p ConcatParams, in, out []dtype.Shape) error {
 		common[axis] = sum
 	} else if total != nil && total[axis] != -1 {
 		if total[axis] < sum {
-			return op.Errorf("output", "extent %d of axis %d, want at least %d", total[axis], axis, sum)
+			return op.Errorf("output", "extent %d of axis %d, want at least %d", total[axis], axis,
+				sum)
 		}
 		in[missing][axis] = total[axis] - sum
 	}
@@ -206,7 +212,8 @@ func concatCommon(p ConcatParams, in []dtype.Shape, out dtype.Shape) (dtype.Shap
 		s[a] = -1
 		m, ok := common.Merge(s)
 		if !ok {
-			return nil, 0, op.Errorf("arg", "shapes %v and %v differ in an axis other than %d", common, s, a)
+			return nil, 0, op.Errorf("arg", "shapes %v and %v differ in an axis other than %d",
+				common, s, a)
 		}
 		common, axis = m, a
 	}

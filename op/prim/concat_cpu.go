@@ -35,7 +35,8 @@ func init() {
 	})
 }
 
-// stripe is the place of a part in the whole: rows of Bytes bytes that begin at offset in each row of the whole.
+// stripe is the place of a part in the whole: rows of Bytes bytes that begin at offset in each row
+// of the whole.
 type stripe struct {
 	offset, bytes, pitch, count, threads int
 }
@@ -61,7 +62,8 @@ func stripes(axis int, a *op.Args, whole op.Desc, parts []op.Desc) ([]stripe, in
 
 // join copies a part into the whole.
 func (s stripe) join(whole, part op.Tensor) {
-	r := cpu.Rows{Count: s.count, Bytes: s.bytes, DPitch: s.pitch, SPitch: s.bytes, Threads: s.threads}
+	r := cpu.Rows{Count: s.count, Bytes: s.bytes, DPitch: s.pitch, SPitch: s.bytes,
+		Threads: s.threads}
 	r.Copy(unsafe.Add(whole.Data, s.offset), part.Data)
 }
 
@@ -69,7 +71,8 @@ func (s stripe) join(whole, part op.Tensor) {
 func cutUp(rows []stripe, whole op.Tensor, parts []op.Tensor) {
 	for i, s := range rows {
 		if parts[i].Data != nil {
-			r := cpu.Rows{Count: s.count, Bytes: s.bytes, DPitch: s.bytes, SPitch: s.pitch, Threads: s.threads}
+			r := cpu.Rows{Count: s.count, Bytes: s.bytes, DPitch: s.bytes, SPitch: s.pitch,
+				Threads: s.threads}
 			r.Copy(parts[i].Data, unsafe.Add(whole.Data, s.offset))
 		}
 	}

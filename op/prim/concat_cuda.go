@@ -11,16 +11,28 @@ import (
 func init() {
 	for _, h := range []op.Handle[ConcatParams]{Concat, RNNParamConcat} {
 		attach.CUDA(h, attach.CUDAMoves(func(p ConcatParams, c *op.Call, m *attach.Moves) error {
-			return p.parts(c.Out[0], c.In, func(in op.Tensor, place loop.View) { m.Copy(in.Shape, place, loop.Dense(in)) })
+			return p.parts(c.Out[0], c.In, func(in op.Tensor, place loop.View) {
+				m.Copy(in.Shape,
+					place, loop.Dense(in))
+			})
 		}))
 	}
 	attach.CUDA(pieces, attach.CUDAMoves(func(p ConcatParams, c *op.Call, m *attach.Moves) error {
-		return p.parts(c.In[0], c.Out, func(out op.Tensor, place loop.View) { m.Copy(out.Shape, loop.Dense(out), place) })
+		return p.parts(c.In[0], c.Out, func(out op.Tensor, place loop.View) {
+			m.Copy(out.Shape,
+				loop.Dense(out), place)
+		})
 	}))
 	attach.CUDA(Stack, attach.CUDAMoves(func(p StackParams, c *op.Call, m *attach.Moves) error {
-		return p.layers(c.Out[0], c.In, func(in op.Tensor, place loop.View) { m.Copy(in.Shape, place, loop.Dense(in)) })
+		return p.layers(c.Out[0], c.In, func(in op.Tensor, place loop.View) {
+			m.Copy(in.Shape,
+				place, loop.Dense(in))
+		})
 	}))
 	attach.CUDA(unstack, attach.CUDAMoves(func(p StackParams, c *op.Call, m *attach.Moves) error {
-		return p.layers(c.In[0], c.Out, func(out op.Tensor, place loop.View) { m.Copy(out.Shape, loop.Dense(out), place) })
+		return p.layers(c.In[0], c.Out, func(out op.Tensor, place loop.View) {
+			m.Copy(out.Shape,
+				loop.Dense(out), place)
+		})
 	}))
 }

@@ -12,12 +12,14 @@ type ConstantParams struct {
 	Data  string     `op:"data" doc:"the elements as they lie in memory"`
 }
 
-// Constant is an array known when the graph is compiled. Only passes make it; executors copy its elements once.
+// Constant is an array known when the graph is compiled. Only passes make it; executors copy its
+// elements once.
 var Constant = op.Declare[ConstantParams]("_constant")
 
 func init() {
 	Constant.Define(op.Spec[ConstantParams]{
-		Traits: op.Traits{Hidden: true, Derived: true, NoGrad: "it is made after the gradient", Moves: true},
+		Traits: op.Traits{Hidden: true, Derived: true, NoGrad: "it is made after the gradient",
+			Moves: true},
 		Inputs: Inputs[ConstantParams](),
 		Infer: func(p ConstantParams, _, out []dtype.Shape) error {
 			s := append(dtype.Shape{}, p.Shape...)
@@ -26,9 +28,13 @@ func init() {
 			}
 			return op.Require("output", &out[0], s)
 		},
-		InferType: func(p ConstantParams, _, out []dtype.Type) error { return requireType("output", &out[0], p.DType) },
+		InferType: func(p ConstantParams, _, out []dtype.Type) error {
+			return requireType("output",
+				&out[0], p.DType)
+		},
 		Ref: func(p ConstantParams, c *op.Call) error {
-			b := op.Slice[byte](op.Tensor{Desc: op.Plain(dtype.Uint8, dtype.Shape{len(p.Data)}), Data: c.Out[0].Data})
+			b := op.Slice[byte](op.Tensor{Desc: op.Plain(dtype.Uint8, dtype.Shape{len(p.Data)}),
+				Data: c.Out[0].Data})
 			copy(b, p.Data)
 			return nil
 		},

@@ -2,8 +2,8 @@ package prim
 
 import "gomx/op"
 
-// CrossDeviceCopy copies an array from one device to another. Placing a graph on several devices inserts it where they meet;
-// executors run it as a copy between the memories of the two.
+// CrossDeviceCopy copies an array from one device to another. Placing a graph on several devices
+// inserts it where they meet; executors run it as a copy between the memories of the two.
 var CrossDeviceCopy = op.Declare[op.NoParams]("_CrossDeviceCopy")
 
 func init() {

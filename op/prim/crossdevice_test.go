@@ -8,5 +8,6 @@ import (
 )
 
 func TestCrossDeviceCopy(t *testing.T) {
-	optest.Run(t, prim.CrossDeviceCopy.Op, optest.Case{In: optest.Ops(optest.Range(3, 4)), Want: optest.Ops(optest.Range(3, 4))})
+	optest.Run(t, prim.CrossDeviceCopy.Op, optest.Case{In: optest.Ops(optest.Range(3, 4)),
+		Want: optest.Ops(optest.Range(3, 4))})
 }

@@ -25,8 +25,10 @@ var (
 func init() {
 	Dot.Define(op.Spec[DotParams]{
 		Traits: op.Traits{
-			Doc: "Dot sums products over the last axis of lhs and the first axis of rhs: the product of matrices, and the" +
-				" inner product of vectors, which has shape (1,). Arrays of more axes count as matrices that keep the axis of" +
+			Doc: "Dot sums products over the last axis of lhs and the first axis of rhs: the " +
+				"product of matrices, and the" +
+				" inner product of vectors, which has shape (1,). Arrays of more axes count as " +
+				"matrices that keep the axis of" +
 				" the sum apart. Note that this is not NumPy's matmul.",
 			Aliases:   []string{"_sparse_dot"},
 			Precision: op.Narrow,
@@ -54,12 +56,16 @@ func init() {
 			return Bilinear(g, func(a, b op.Entry) op.Entry { return Dot.Apply(p, a, b) },
 				func(dy, a, b op.Entry) *op.Node { return dotGrad.Node(p, dy, a, b) })
 		},
-		FLOPs: func(p DotParams, in, _ []dtype.Shape) int64 { return 2 * dotFLOPs(p, in[1:], in[:1]) },
-		Ref:   dotBackward,
+		FLOPs: func(p DotParams, in, _ []dtype.Shape) int64 {
+			return 2 * dotFLOPs(p, in[1:],
+				in[:1])
+		},
+		Ref: dotBackward,
 	})
 	BatchDot.Define(op.Spec[DotParams]{
 		Traits: op.Traits{
-			Doc: "BatchDot multiplies matrices one by one: the last two axes of lhs and rhs are matrices, the axes before" +
+			Doc: "BatchDot multiplies matrices one by one: the last two axes of lhs and rhs are " +
+				"matrices, the axes before" +
 				" them are equal and count the matrices.",
 			Aliases:   []string{"_npx_batch_dot"},
 			Precision: op.Narrow,
@@ -110,7 +116,8 @@ func inferDot(p DotParams, in, out []dtype.Shape) error {
 	l, r := p.contracted(len(lhs), len(rhs))
 	k, ok := meet(lhs[l], rhs[r])
 	if !ok {
-		return op.Errorf("rhs", "extent %d of axis %d of %v, want %d as axis %d of lhs %v", rhs[r], r, rhs, lhs[l], l, lhs)
+		return op.Errorf("rhs", "extent %d of axis %d of %v, want %d as axis %d of lhs %v", rhs[r],
+			r, rhs, lhs[l], l, lhs)
 	}
 	lhs[l], rhs[r] = k, k
 	want := append(without(lhs, l), without(rhs, r)...)

@@ -41,14 +41,16 @@ func init() {
 // gemm sees the operands as matrices.
 func (p DotParams) gemm(lhs, rhs dtype.Shape) cpu.Gemm {
 	l, r := p.contracted(len(lhs), len(rhs))
-	return cpu.Gemm{M: without(lhs, l).Size(), N: without(rhs, r).Size(), K: lhs[l], TransA: p.TransposeA, TransB: p.TransposeB, Alpha: 1}
+	return cpu.Gemm{M: without(lhs, l).Size(), N: without(rhs, r).Size(), K: lhs[l],
+		TransA: p.TransposeA, TransB: p.TransposeB, Alpha: 1}
 }
 
 func gemmWork(g cpu.Gemm) device.Work {
 	return device.Work{Flops: 2 * float64(g.M) * float64(g.N) * float64(g.K)}
 }
 
-// dotGradC computes dA = G·Bᵀ and dB = Aᵀ·G for op(A)·op(B), or their transposes where A or B were transposed.
+// dotGradC computes dA = G·Bᵀ and dB = Aᵀ·G for op(A)·op(B), or their transposes where A or B were
+// transposed.
 func dotGradC(p DotParams, a *op.Args) (*op.Prepared, error) {
 	if !attach.Float32(a) {
 		return nil, op.ErrUnsupported
@@ -57,11 +59,13 @@ func dotGradC(p DotParams, a *op.Args) (*op.Prepared, error) {
 	threads := attach.Threads(a, gemmWork(g))
 	da := cpu.Gemm{M: g.M, N: g.K, K: g.N, TransB: !g.TransB, Alpha: 1, Threads: threads}
 	if g.TransA {
-		da = cpu.Gemm{M: g.K, N: g.M, K: g.N, TransA: g.TransB, TransB: true, Alpha: 1, Threads: threads}
+		da = cpu.Gemm{M: g.K, N: g.M, K: g.N, TransA: g.TransB, TransB: true, Alpha: 1,
+			Threads: threads}
 	}
 	db := cpu.Gemm{M: g.K, N: g.N, K: g.M, TransA: !g.TransA, Alpha: 1, Threads: threads}
 	if g.TransB {
-		db = cpu.Gemm{M: g.N, N: g.K, K: g.M, TransA: true, TransB: g.TransA, Alpha: 1, Threads: threads}
+		db = cpu.Gemm{M: g.N, N: g.K, K: g.M, TransA: true, TransB: g.TransA, Alpha: 1,
+			Threads: threads}
 	}
 	return &op.Prepared{Threads: threads, Run: func(c *op.Call) error {
 		dy, lhs, rhs := c.In[0].Data, c.In[1].Data, c.In[2].Data

@@ -12,7 +12,8 @@ func init() {
 			return nil, op.ErrUnsupported
 		}
 		l, r := p.contracted(len(a.In[0].Shape), len(a.In[1].Shape))
-		g := pure.Gemm{M: without(a.In[0].Shape, l).Size(), N: without(a.In[1].Shape, r).Size(), K: a.In[0].Shape[l],
+		g := pure.Gemm{M: without(a.In[0].Shape, l).Size(), N: without(a.In[1].Shape, r).Size(),
+			K:      a.In[0].Shape[l],
 			TransA: p.TransposeA, TransB: p.TransposeB, Alpha: 1}
 		return attach.Kernel(1, 0, func(c *op.Call) {
 			g.Run(attach.Floats(c.Out[0]), attach.Floats(c.In[0]), attach.Floats(c.In[1]))

@@ -22,11 +22,14 @@ func TestDot(t *testing.T) {
 		{prim.DotParams{TransposeA: true, TransposeB: true}, []float64{23, 31, 34, 46}},
 	}
 	for _, tt := range tests {
-		optest.Run(t, prim.Dot.Op, optest.Case{Params: tt.p, In: optest.Ops(a, b), Want: optest.Ops(optest.F([]int{2, 2}, tt.want...))})
+		optest.Run(t, prim.Dot.Op, optest.Case{Params: tt.p, In: optest.Ops(a, b),
+			Want: optest.Ops(optest.F([]int{2, 2}, tt.want...))})
 	}
 	optest.Run(t, prim.Dot.Op,
-		optest.Case{Name: "vectors", In: optest.Ops(optest.F([]int{3}, 1, 2, 3), optest.F([]int{3}, 4, 5, 6)), Want: optest.Ops(optest.F([]int{1}, 32))},
-		optest.Case{Name: "nothing to sum", In: optest.Ops(optest.Range(2, 0), optest.Range(0, 2)), Want: optest.Ops(optest.F([]int{2, 2}, 0))})
+		optest.Case{Name: "vectors", In: optest.Ops(optest.F([]int{3}, 1, 2, 3),
+			optest.F([]int{3}, 4, 5, 6)), Want: optest.Ops(optest.F([]int{1}, 32))},
+		optest.Case{Name: "nothing to sum", In: optest.Ops(optest.Range(2, 0), optest.Range(0, 2)),
+			Want: optest.Ops(optest.F([]int{2, 2}, 0))})
 }
 
 func TestDotShapes(t *testing.T) {
@@ -46,14 +49,17 @@ func TestDotShapes(t *testing.T) {
 		{[]int{2, 3}, []int{3}, prim.DotParams{}},
 	}
 	for _, s := range shapes {
-		optest.Run(t, prim.Dot.Op, optest.Case{Name: fmt.Sprint(s), Params: s.p, In: optest.Ops(optest.Random(1, -1, 1, s.a...), optest.Random(2, -1, 1, s.b...))})
+		optest.Run(t, prim.Dot.Op, optest.Case{Name: fmt.Sprint(s), Params: s.p,
+			In: optest.Ops(optest.Random(1, -1, 1, s.a...), optest.Random(2, -1, 1, s.b...))})
 	}
 }
 
 func TestBatchDot(t *testing.T) {
 	a, b := optest.F([]int{2, 1, 2}, 1, 2, 3, 4), optest.F([]int{2, 2, 1}, 5, 6, 7, 8)
-	optest.Run(t, prim.BatchDot.Op, optest.Case{In: optest.Ops(a, b), Want: optest.Ops(optest.F([]int{2, 1, 1}, 17, 53))})
-	for _, p := range []prim.DotParams{{}, {TransposeA: true}, {TransposeB: true}, {TransposeA: true, TransposeB: true}} {
+	optest.Run(t, prim.BatchDot.Op, optest.Case{In: optest.Ops(a, b),
+		Want: optest.Ops(optest.F([]int{2, 1, 1}, 17, 53))})
+	for _, p := range []prim.DotParams{{}, {TransposeA: true}, {TransposeB: true},
+		{TransposeA: true, TransposeB: true}} {
 		m, k, n := 2, 3, 4
 		sa, sb := []int{2, m, k}, []int{2, k, n}
 		if p.TransposeA {
@@ -62,13 +68,15 @@ func TestBatchDot(t *testing.T) {
 		if p.TransposeB {
 			sb = []int{2, n, k}
 		}
-		optest.Run(t, prim.BatchDot.Op, optest.Case{Name: fmt.Sprint(p), Params: p, In: optest.Ops(optest.Random(1, -1, 1, sa...), optest.Random(2, -1, 1, sb...))})
+		optest.Run(t, prim.BatchDot.Op, optest.Case{Name: fmt.Sprint(p), Params: p,
+			In: optest.Ops(optest.Random(1, -1, 1, sa...), optest.Random(2, -1, 1, sb...))})
 	}
 }
 
 func TestDotErrors(t *testing.T) {
 	x := optest.Ops(optest.New(dtype.Float32, 2, 3), optest.New(dtype.Float32, 2, 3))
-	if _, err := optest.Infer(prim.Dot.Op, prim.DotParams{}, x); err == nil || !strings.Contains(err.Error(), "rhs: extent 2 of axis 0 of (2, 3), want 3") {
+	if _, err := optest.Infer(prim.Dot.Op, prim.DotParams{}, x); err == nil ||
+		!strings.Contains(err.Error(), "rhs: extent 2 of axis 0 of (2, 3), want 3") {
 		t.Errorf("got error %v", err)
 	}
 }

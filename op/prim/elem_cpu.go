@@ -62,7 +62,10 @@ func chooseC(_ op.NoParams, a *op.Args) (*op.Prepared, error) {
 	if !attach.Float32(a) || a.In[0].Shape.Size() != n {
 		return nil, op.ErrUnsupported
 	}
-	return attach.Kernel(1, 0, func(c *op.Call) { cpu.Select(c.Out[0].Data, c.In[0].Data, c.In[1].Data, c.In[2].Data, n) }), nil
+	return attach.Kernel(1, 0, func(c *op.Call) {
+		cpu.Select(c.Out[0].Data, c.In[0].Data,
+			c.In[1].Data, c.In[2].Data, n)
+	}), nil
 }
 
 // fillWith prepares operators whose output has one value throughout.

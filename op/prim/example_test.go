@@ -18,7 +18,8 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	out, err := optest.Eval([]op.Entry{y.Entry(0), grads[0]}, map[*op.Node]op.Tensor{x: op.TensorOf([]float32{0, 1})})
+	out, err := optest.Eval([]op.Entry{y.Entry(0), grads[0]},
+		map[*op.Node]op.Tensor{x: op.TensorOf([]float32{0, 1})})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -33,7 +33,8 @@ var (
 
 func init() {
 	BroadcastTo.Define(op.Spec[BroadcastToParams]{
-		Traits:  op.Traits{Doc: "BroadcastTo repeats axes of extent one to the given shape.", Moves: true},
+		Traits: op.Traits{Doc: "BroadcastTo repeats axes of extent one to the given shape.",
+			Moves: true},
 		Infer:   inferBroadcastTo,
 		Grad:    sumLikeGrad[BroadcastToParams],
 		Neutral: op.Always[BroadcastToParams],
@@ -52,7 +53,8 @@ func init() {
 	})
 	BroadcastLike.Define(op.Spec[BroadcastLikeParams]{
 		Traits: op.Traits{
-			Doc:     "BroadcastLike repeats axes of extent one of lhs to the extents of rhs, for all axes or for the given pairs of axes.",
+			Doc: "BroadcastLike repeats axes of extent one of lhs to the extents of rhs, " +
+				"for all axes or for the given pairs of axes.",
 			Ignores: []int{1},
 			Moves:   true,
 		},
@@ -86,7 +88,8 @@ func sumLikeGrad[P any](g *op.Grad, _ P) []op.Entry {
 
 func broadcastRef[P any](_ P, c *op.Call) error {
 	out, in := c.Out[0], c.In[0]
-	loop.Copy(out.Shape, loop.Dense(out), loop.View{Tensor: in, Strides: loop.Broadcast(in.Shape, out.Shape)})
+	loop.Copy(out.Shape, loop.Dense(out), loop.View{Tensor: in, Strides: loop.Broadcast(in.Shape,
+		out.Shape)})
 	return nil
 }
 
@@ -96,7 +99,8 @@ func inferBroadcastTo(p BroadcastToParams, in, out []dtype.Shape) error {
 	}
 	lead := len(p.Shape) - len(in[0])
 	if lead < 0 {
-		return op.Errorf("shape", "%v for data of shape %v, want at least as many axes", dtype.Shape(p.Shape), in[0])
+		return op.Errorf("shape", "%v for data of shape %v, want at least as many axes",
+			dtype.Shape(p.Shape), in[0])
 	}
 	want := dtype.Shape(p.Shape).Clone()
 	for i, d := range want {
@@ -108,7 +112,8 @@ func inferBroadcastTo(p BroadcastToParams, in, out []dtype.Shape) error {
 		case d == 0:
 			want[i] = have
 		case have != -1 && have != 1 && have != d:
-			return op.Errorf("shape", "%v for data of shape %v, want equal extents or ones in data", dtype.Shape(p.Shape), in[0])
+			return op.Errorf("shape", "%v for data of shape %v, want equal extents or ones in data",
+				dtype.Shape(p.Shape), in[0])
 		}
 	}
 	if err := op.Require("output", &out[0], want); err != nil {
@@ -197,7 +202,8 @@ func inferSumLike(p op.NoParams, in, out []dtype.Shape) error {
 	return nil
 }
 
-// broadcastsTo reports whether repeating axes of extent one may turn a shape into another, as far as they are known.
+// broadcastsTo reports whether repeating axes of extent one may turn a shape into another, as far
+// as they are known.
 func broadcastsTo(from, to dtype.Shape) bool {
 	lead := len(to) - len(from)
 	if lead < 0 {
@@ -222,7 +228,8 @@ func sumLike(_ op.NoParams, c *op.Call) error {
 	}
 	acc := make([]float64, out.Shape.Size())
 	add := fold{f: func(acc, x float64) float64 { return acc + x }}
-	foldFloat(add, acc, in.Shape, in, [][]int{in.Shape.Strides(), loop.Broadcast(out.Shape, in.Shape)})
+	foldFloat(add, acc, in.Shape, in, [][]int{in.Shape.Strides(), loop.Broadcast(out.Shape,
+		in.Shape)})
 	loop.Store(out, 0, acc)
 	return nil
 }

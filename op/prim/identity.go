@@ -30,7 +30,8 @@ func init() {
 	})
 	IdentityWithAttrLike.Define(op.Spec[op.NoParams]{
 		Traits: op.Traits{
-			Doc:      "IdentityWithAttrLike passes lhs on and gives it the shape and element type of rhs, where these are unknown.",
+			Doc: "IdentityWithAttrLike passes lhs on and gives it the shape and element " +
+				"type of rhs, where these are unknown.",
 			GoName:   "IdentityWithAttrLike",
 			Identity: true,
 			Ignores:  []int{1},
@@ -41,16 +42,18 @@ func init() {
 		Grad:   passGrad[op.NoParams],
 		Ref:    move[op.NoParams],
 	})
-	like(ZerosLike, "ZerosLike makes zeros in the shape and element type of its input.", 0, "_sparse_zeros_like")
+	like(ZerosLike, "ZerosLike makes zeros in the shape and element type of its input.", 0,
+		"_sparse_zeros_like")
 	like(OnesLike, "OnesLike makes ones in the shape and element type of its input.", 1)
 }
 
 func like(h op.Handle[op.NoParams], doc string, v float64, aliases ...string) {
 	h.Define(op.Spec[op.NoParams]{
-		Traits: op.Traits{Doc: doc, Aliases: aliases, Ignores: []int{0}, Inplace: [][2]int{{0, 0}}, Moves: true},
-		Infer:  op.SameShape[op.NoParams],
-		Grad:   ZeroGrad[op.NoParams],
-		Fill:   func(op.NoParams) float64 { return v },
+		Traits: op.Traits{Doc: doc, Aliases: aliases, Ignores: []int{0}, Inplace: [][2]int{{0, 0}},
+			Moves: true},
+		Infer: op.SameShape[op.NoParams],
+		Grad:  ZeroGrad[op.NoParams],
+		Fill:  func(op.NoParams) float64 { return v },
 		Ref: func(_ op.NoParams, c *op.Call) error {
 			loop.Fill(c.Out[0], v)
 			return nil

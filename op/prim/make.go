@@ -76,9 +76,11 @@ var (
 )
 
 func init() {
-	Zeros.Define(filler("Zeros makes zeros.", InitParams.desc, func(InitParams) float64 { return 0 }))
+	Zeros.Define(filler("Zeros makes zeros.", InitParams.desc,
+		func(InitParams) float64 { return 0 }))
 	Ones.Define(filler("Ones makes ones.", InitParams.desc, func(InitParams) float64 { return 1 }))
-	Full.Define(filler("Full makes an array of one value.", func(p FullParams) (dtype.Shape, dtype.Type) {
+	Full.Define(filler("Full makes an array of one value.", func(p FullParams) (dtype.Shape,
+		dtype.Type) {
 		return p.Wanted(), p.DType
 	}, func(p FullParams) float64 { return p.Value }, "_npi_full"))
 	s := maker(`Arange makes the values start, start+step, … up to stop, which is left out.
@@ -93,11 +95,14 @@ lose their fractions before the values are computed, as in MXNet 1.9.1.`, Arange
 		return infer(p, in, out)
 	}
 	Arange.Define(s)
-	Linspace.Define(maker("Linspace makes num values at equal distances from start to stop.", LinspaceParams.desc, LinspaceParams.value, "_npi_linspace"))
-	Eye.Define(maker("Eye makes a matrix with ones on a diagonal and zeros elsewhere.", EyeParams.desc, EyeParams.value))
+	Linspace.Define(maker("Linspace makes num values at equal distances from start to stop.",
+		LinspaceParams.desc, LinspaceParams.value, "_npi_linspace"))
+	Eye.Define(maker("Eye makes a matrix with ones on a diagonal and zeros elsewhere.",
+		EyeParams.desc, EyeParams.value))
 	ArangeLike.Define(op.Spec[ArangeLikeParams]{
 		Traits: op.Traits{
-			Doc: "ArangeLike makes the values start, start+step, … in the shape of data, or as many as an axis of data has." +
+			Doc: "ArangeLike makes the values start, start+step, … in the shape of data, or as " +
+				"many as an axis of data has." +
 				" For integers and float16 start and step lose their fractions, as in MXNet 1.9.1.",
 			Aliases: []string{"_npx_arange_like"},
 			GoName:  "ArangeLike",
@@ -116,7 +121,8 @@ lose their fractions before the values are computed, as in MXNet 1.9.1.`, Arange
 
 // maker defines an operator without inputs: desc gives the shape and element type of its output,
 // value the element i of n.
-func maker[P any](doc string, desc func(P) (dtype.Shape, dtype.Type), value func(P) func(i, n int) float64, aliases ...string) op.Spec[P] {
+func maker[P any](doc string, desc func(P) (dtype.Shape, dtype.Type),
+	value func(P) func(i, n int) float64, aliases ...string) op.Spec[P] {
 	return op.Spec[P]{
 		Traits: op.Traits{Doc: doc, Aliases: aliases, Moves: true},
 		Inputs: Inputs[P](),
@@ -138,7 +144,8 @@ func maker[P any](doc string, desc func(P) (dtype.Shape, dtype.Type), value func
 }
 
 // filler is maker for operators whose elements are all one number.
-func filler[P any](doc string, desc func(P) (dtype.Shape, dtype.Type), value func(P) float64, aliases ...string) op.Spec[P] {
+func filler[P any](doc string, desc func(P) (dtype.Shape, dtype.Type), value func(P) float64,
+	aliases ...string) op.Spec[P] {
 	s := maker(doc, desc, func(p P) func(i, n int) float64 {
 		v := value(p)
 		return func(int, int) float64 { return v }
@@ -214,8 +221,8 @@ func (p ArangeParams) value() func(i, n int) float64 {
 	return func(i, _ int) float64 { return start + float64(i/p.Repeat)*step }
 }
 
-// stepsOf returns the first value and the distance that MXNet computes the values of an element type
-// with: for integers and float16 it takes their whole parts.
+// stepsOf returns the first value and the distance that MXNet computes the values of an element
+// type with: for integers and float16 it takes their whole parts.
 func stepsOf(t dtype.Type, start, step float64) (float64, float64) {
 	switch {
 	case t == dtype.Float16:

@@ -23,15 +23,19 @@ func init() {
 			gaps = p.Num
 		}
 		step := (p.Stop - p.Start) / float64(max(gaps, 1))
-		f, n, kind := cuda.Func("fill", "linspace", dtype.Unknown), a.Out[0].Shape.Size(), cuda.Code(a.Out[0].DType)
+		f, n, kind := cuda.Func("fill", "linspace", dtype.Unknown), a.Out[0].Shape.Size(),
+			cuda.Code(a.Out[0].DType)
 		return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
-			return q.Launch(f, q.Each(n), cuda.P(c.Out[0].Data), cuda.I(kind), cuda.I(n), cuda.F(p.Start), cuda.F(step), cuda.F(p.Stop), cuda.I(gaps))
+			return q.Launch(f, q.Each(n), cuda.P(c.Out[0].Data), cuda.I(kind), cuda.I(n),
+				cuda.F(p.Start), cuda.F(step), cuda.F(p.Stop), cuda.I(gaps))
 		})
 	})
 	attach.CUDA(Eye, func(p EyeParams, a *op.Args) (*op.Prepared, error) {
-		f, n, kind := cuda.Func("fill", "eye", dtype.Unknown), a.Out[0].Shape.Size(), cuda.Code(a.Out[0].DType)
+		f, n, kind := cuda.Func("fill", "eye", dtype.Unknown), a.Out[0].Shape.Size(),
+			cuda.Code(a.Out[0].DType)
 		return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
-			return q.Launch(f, q.Each(n), cuda.P(c.Out[0].Data), cuda.I(kind), cuda.I(n), 0, 0, 0, cuda.I(n/p.N), cuda.I(p.K))
+			return q.Launch(f, q.Each(n), cuda.P(c.Out[0].Data), cuda.I(kind), cuda.I(n), 0, 0, 0,
+				cuda.I(n/p.N), cuda.I(p.K))
 		})
 	})
 
@@ -43,8 +47,10 @@ func init() {
 // arangeCUDA prepares values at equal distances, each repeated.
 func arangeCUDA(start, step float64, repeat int, a *op.Args) (*op.Prepared, error) {
 	start, step = stepsOf(a.Out[0].DType, start, step)
-	f, n, kind := cuda.Func("fill", "arange", dtype.Unknown), a.Out[0].Shape.Size(), cuda.Code(a.Out[0].DType)
+	f, n, kind := cuda.Func("fill", "arange", dtype.Unknown), a.Out[0].Shape.Size(),
+		cuda.Code(a.Out[0].DType)
 	return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
-		return q.Launch(f, q.Each(n), cuda.P(c.Out[0].Data), cuda.I(kind), cuda.I(n), cuda.F(start), cuda.F(step), cuda.I(repeat), 0, 0)
+		return q.Launch(f, q.Each(n), cuda.P(c.Out[0].Data), cuda.I(kind), cuda.I(n), cuda.F(start),
+			cuda.F(step), cuda.I(repeat), 0, 0)
 	})
 }

@@ -7,15 +7,18 @@ import (
 
 // The operators that mixed precision adds to graphs.
 var (
-	// ScaleGradient passes its data on; gradients that come back are multiplied by its second input, a number in an array.
+	// ScaleGradient passes its data on; gradients that come back are multiplied by its second
+	// input, a number in an array.
 	ScaleGradient = op.Declare[op.NoParams]("_scale_gradient")
-	// KeptCast converts a parameter to another element type; what it makes is kept until the parameter changes.
+	// KeptCast converts a parameter to another element type; what it makes is kept until the
+	// parameter changes.
 	KeptCast = op.Declare[CastParams]("_kept_cast")
 )
 
 func init() {
 	ScaleGradient.Define(op.Spec[op.NoParams]{
-		Traits: op.Traits{Hidden: true, Identity: true, Ignores: []int{1}, Inplace: [][2]int{{0, 0}}},
+		Traits: op.Traits{Hidden: true, Identity: true, Ignores: []int{1},
+			Inplace: [][2]int{{0, 0}}},
 		Inputs: Inputs[op.NoParams]("data", "factor"),
 		Infer: func(p op.NoParams, in, out []dtype.Shape) error {
 			if err := op.SameShape(p, in[:1], out); err != nil {

@@ -9,5 +9,8 @@ import (
 
 func init() {
 	attach.CUDA(ScaleGradient, attach.CUDAMove[op.NoParams]())
-	attach.CUDA(KeptCast, func(_ CastParams, a *op.Args) (*op.Prepared, error) { return attach.CUDACast(a) })
+	attach.CUDA(KeptCast, func(_ CastParams, a *op.Args) (*op.Prepared,
+		error) {
+		return attach.CUDACast(a)
+	})
 }

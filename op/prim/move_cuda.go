@@ -82,7 +82,8 @@ func pasteCUDA[P any](windows func(P, dtype.Shape) ([]window, error)) op.Prepare
 }
 
 // parts visits the arrays that are joined and their places in the whole.
-func (p ConcatParams) parts(whole op.Tensor, list []op.Tensor, f func(t op.Tensor, place loop.View)) error {
+func (p ConcatParams) parts(whole op.Tensor, list []op.Tensor,
+	f func(t op.Tensor, place loop.View)) error {
 	axis, err := Axis("dim", p.Dim.Value(), len(whole.Shape))
 	if err != nil {
 		return err
@@ -98,7 +99,8 @@ func (p ConcatParams) parts(whole op.Tensor, list []op.Tensor, f func(t op.Tenso
 }
 
 // layers visits the arrays that are stacked and their places in the whole.
-func (p StackParams) layers(whole op.Tensor, list []op.Tensor, f func(t op.Tensor, place loop.View)) error {
+func (p StackParams) layers(whole op.Tensor, list []op.Tensor,
+	f func(t op.Tensor, place loop.View)) error {
 	for i, t := range list {
 		v, err := layer(whole, p.Axis, i)
 		if err != nil {
@@ -113,13 +115,19 @@ func (p StackParams) layers(whole op.Tensor, list []op.Tensor, f func(t op.Tenso
 
 func splitCUDA[P any](at func(P) cut) op.Prepare[P] {
 	return attach.CUDAMoves(func(p P, c *op.Call, m *attach.Moves) error {
-		return at(p).walk(c.In[0], c.Out, func(t op.Tensor, whole loop.View) { m.Copy(t.Shape, loop.Dense(t), whole) })
+		return at(p).walk(c.In[0], c.Out, func(t op.Tensor, whole loop.View) {
+			m.Copy(t.Shape,
+				loop.Dense(t), whole)
+		})
 	})
 }
 
 func joinCUDA[P any](at func(P) cut) op.Prepare[P] {
 	return attach.CUDAMoves(func(p P, c *op.Call, m *attach.Moves) error {
-		return at(p).walk(c.Out[0], c.In, func(t op.Tensor, whole loop.View) { m.Copy(t.Shape, whole, loop.Dense(t)) })
+		return at(p).walk(c.Out[0], c.In, func(t op.Tensor, whole loop.View) {
+			m.Copy(t.Shape,
+				whole, loop.Dense(t))
+		})
 	})
 }
 
@@ -132,6 +140,7 @@ func whereCUDA(_ op.NoParams, a *op.Args) (*op.Prepared, error) {
 	f := cuda.Func("copy", "where"+strconv.Itoa(a.Out[0].DType.Size()), dtype.Unknown)
 	kind, run := cuda.Code(a.In[0].DType), n/a.In[0].Shape.Size()
 	return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
-		return q.Launch(f, q.Each(n), cuda.P(c.Out[0].Data), cuda.P(c.In[0].Data), cuda.P(c.In[1].Data), cuda.P(c.In[2].Data), cuda.I(kind), cuda.I(n), cuda.I(run))
+		return q.Launch(f, q.Each(n), cuda.P(c.Out[0].Data), cuda.P(c.In[0].Data),
+			cuda.P(c.In[1].Data), cuda.P(c.In[2].Data), cuda.I(kind), cuda.I(n), cuda.I(run))
 	})
 }

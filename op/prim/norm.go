@@ -31,7 +31,9 @@ var (
 func init() {
 	Norm.Define(op.Spec[NormParams]{
 		Traits: op.Traits{
-			Doc:       "Norm computes the sum of absolute values, or the square root of the sum of squares, over the given axes, over all of them if none are given. With an infinite element it is +Inf, in MXNet NaN.",
+			Doc: "Norm computes the sum of absolute values, or the square root of the sum " +
+				"of squares, over the given axes, over all of them if none are given. With an " +
+				"infinite element it is +Inf, in MXNet NaN.",
 			Aliases:   []string{"_sparse_norm"},
 			Precision: op.Wide,
 		},
@@ -53,7 +55,8 @@ func init() {
 	})
 	Moments.Define(op.Spec[MomentsParams]{
 		Traits: op.Traits{
-			Doc:       "Moments computes the mean and the variance (of the whole population) over the given axes, over all of them if none are given.",
+			Doc: "Moments computes the mean and the variance (of the whole population) " +
+				"over the given axes, over all of them if none are given.",
 			Multi:     true,
 			Precision: op.Wide,
 		},
@@ -73,7 +76,9 @@ func init() {
 	})
 }
 
-func (p NormParams) reduce() ReduceParams { return ReduceParams{Axis: p.Axis, KeepDims: p.KeepDims} }
+func (p NormParams) reduce() ReduceParams {
+	return ReduceParams{Axis: p.Axis, KeepDims: p.KeepDims}
+}
 
 func (p MomentsParams) reduce() ReduceParams {
 	return ReduceParams{Axis: p.Axes, KeepDims: p.KeepDims}

@@ -26,16 +26,18 @@ func (c *Chain) Params() PointwiseParams {
 func (p PointwiseParams) parse() (*Chain, error) {
 	c, err := ParseChain(p.Code)
 	if err == nil && (c.Inputs != p.Inputs || len(c.Outs) != p.Outputs) {
-		return nil, op.Errorf("code", "%d inputs and %d outputs, want %d and %d", c.Inputs, len(c.Outs), p.Inputs, p.Outputs)
+		return nil, op.Errorf("code", "%d inputs and %d outputs, want %d and %d", c.Inputs,
+			len(c.Outs), p.Inputs, p.Outputs)
 	}
 	return c, err
 }
 
-// FusedPointwise computes a chain of pointwise operators in one pass over memory, block by block, and gives the same
-// bits as the operators one by one. Passes make it after the gradient.
+// FusedPointwise computes a chain of pointwise operators in one pass over memory, block by block,
+// and gives the same bits as the operators one by one. Passes make it after the gradient.
 var FusedPointwise = op.Declare[PointwiseParams]("_fused_pointwise")
 
-// chainArgs is the number of inputs and outputs that may share memory; kernels look at run time what does.
+// chainArgs is the number of inputs and outputs that may share memory; kernels look at run time
+// what does.
 const chainArgs = 16
 
 func init() {
@@ -46,7 +48,8 @@ func init() {
 		}
 	}
 	FusedPointwise.Define(op.Spec[PointwiseParams]{
-		Traits: op.Traits{Hidden: true, Pointwise: true, NoGrad: "it is made after the gradient", Inplace: pairs},
+		Traits: op.Traits{Hidden: true, Pointwise: true, NoGrad: "it is made after the gradient",
+			Inplace: pairs},
 		Inputs: func(p PointwiseParams) []op.Input { return args(p.Inputs) },
 		Outputs: func(p PointwiseParams) []string {
 			names := make([]string, p.Outputs)
@@ -113,7 +116,8 @@ type blocks struct {
 	widest       int          // bytes of the widest element
 	each, repeat []int        // per input; repeat 0: as large as the output
 	whole, tail  []*op.Prepared
-	buffers      int // bytes of the values' blocks in scratch memory, after which that of the kernels lies
+	// bytes of the values' blocks in scratch memory, after which that of the kernels lies
+	buffers int
 }
 
 // prepareBlocks prepares every operator for one block, with kernels up to a tier.
@@ -132,7 +136,8 @@ func prepareBlocks(p PointwiseParams, a *op.Args, tier device.Tier) (*op.Prepare
 	for k, d := range a.In {
 		each, size, ok := Repeats(d.Shape, a.Out[0].Shape)
 		if !ok {
-			return nil, op.Errorf("arg"+strconv.Itoa(k), "shape %v does not repeat along %v in one way", d.Shape, a.Out[0].Shape)
+			return nil, op.Errorf("arg"+strconv.Itoa(k),
+				"shape %v does not repeat along %v in one way", d.Shape, a.Out[0].Shape)
 		}
 		b.each, b.repeat = append(b.each, each), append(b.repeat, size)
 	}
@@ -175,13 +180,15 @@ func (b *blocks) run(c *op.Call) error {
 			kernels = b.tail
 		}
 		for v := range values {
-			values[v] = op.Tensor{Desc: op.Plain(b.types[v], dtype.Shape{m}), Data: unsafe.Add(c.Scratch, v*chainBlock*b.widest)}
+			values[v] = op.Tensor{Desc: op.Plain(b.types[v], dtype.Shape{m}),
+				Data: unsafe.Add(c.Scratch, v*chainBlock*b.widest)}
 		}
 		for k := range c.In {
 			b.load(&values[k], c.In[k], k, at, m)
 		}
 		for i, s := range b.Steps {
-			call := op.Call{Train: c.Train, Out: values[b.Inputs+i : b.Inputs+i+1], Scratch: unsafe.Add(c.Scratch, b.buffers)}
+			call := op.Call{Train: c.Train, Out: values[b.Inputs+i : b.Inputs+i+1],
+				Scratch: unsafe.Add(c.Scratch, b.buffers)}
 			for _, a := range s.Args {
 				call.In = append(call.In, values[a])
 			}

@@ -63,7 +63,8 @@ func chainCUDA(p PointwiseParams, a *op.Args) (*op.Prepared, error) {
 	})
 }
 
-// stepsCUDA returns what the steps of a chain do to an element, given the types of its values, and the numbers that these get.
+// stepsCUDA returns what the steps of a chain do to an element, given the types of its values, and
+// the numbers that these get.
 func stepsCUDA(c *Chain, types []dtype.Type) (steps []cuda.ChainStep, number []int, ok bool) {
 	for i := range c.Inputs {
 		number = append(number, i)
@@ -91,7 +92,8 @@ func stepsCUDA(c *Chain, types []dtype.Type) (steps []cuda.ChainStep, number []i
 		if !ok {
 			return nil, nil, false
 		}
-		steps = append(steps, cuda.ChainStep{Name: do.Name, S: do.S, T: do.T, Args: do.Pick(args), Type: t})
+		steps = append(steps, cuda.ChainStep{Name: do.Name, S: do.S, T: do.T, Args: do.Pick(args),
+			Type: t})
 		number = append(number, c.Inputs+len(steps)-1)
 	}
 	return steps, number, true

@@ -30,7 +30,8 @@ func geluChain() *prim.Chain {
 
 func TestChainCode(t *testing.T) {
 	code := geluChain().Code()
-	want := "in 2; _mul_scalar 0 scalar=0.7; erf 2; _plus_scalar 3 scalar=1; elemwise_mul 0 4; _mul_scalar 5 scalar=0.5; broadcast_add 6 1; out 5 7"
+	want := "in 2; _mul_scalar 0 scalar=0.7; erf 2; _plus_scalar 3 scalar=1; elemwise_mul 0 4; " +
+		"_mul_scalar 5 scalar=0.5; broadcast_add 6 1; out 5 7"
 	if code != want {
 		t.Errorf("got %s, want %s", code, want)
 	}
@@ -45,11 +46,15 @@ func TestChainCode(t *testing.T) {
 
 func TestChainCodeErrors(t *testing.T) {
 	for _, tt := range []struct{ code, want string }{
-		{"", "parts"}, {"in 1; out 0", "parts"}, {"in -1; exp 0; out 1", "begins"}, {"in x; exp 0; out 1", "begins"},
-		{"in 1; dot 0 0; out 1", "pointwise"}, {"in 1; exp 1; out 1", "value 1"}, {"in 1; exp 0 0; out 1", "operands"},
-		{"in 1; exp 0; out 0", "output 0"}, {"in 1; exp 0; out 2", "output 2"}, {"in 1; _mul_scalar 0 scalar=x; out 1", "scalar"}, {"in 1; exp 0 a=b; out 1", "unknown"},
+		{"", "parts"}, {"in 1; out 0", "parts"}, {"in -1; exp 0; out 1", "begins"},
+		{"in x; exp 0; out 1", "begins"},
+		{"in 1; dot 0 0; out 1", "pointwise"}, {"in 1; exp 1; out 1", "value 1"},
+		{"in 1; exp 0 0; out 1", "operands"},
+		{"in 1; exp 0; out 0", "output 0"}, {"in 1; exp 0; out 2", "output 2"},
+		{"in 1; _mul_scalar 0 scalar=x; out 1", "scalar"}, {"in 1; exp 0 a=b; out 1", "unknown"},
 	} {
-		if _, err := prim.ParseChain(tt.code); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := prim.ParseChain(tt.code); err == nil ||
+			!strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%q: got %v, want an error that mentions %q", tt.code, err, tt.want)
 		}
 	}
@@ -74,20 +79,26 @@ func TestRepeats(t *testing.T) {
 		each, size int
 		ok         bool
 	}{
-		{dtype.Shape{2, 3}, dtype.Shape{2, 3}, 1, 0, true}, {dtype.Shape{3}, dtype.Shape{2, 3}, 1, 3, true},
-		{dtype.Shape{2, 1}, dtype.Shape{2, 3}, 3, 2, true}, {dtype.Shape{1}, dtype.Shape{2, 3}, 6, 1, true},
-		{dtype.Shape{1, 4, 1, 1}, dtype.Shape{2, 4, 5, 6}, 30, 4, true}, {dtype.Shape{2, 1, 5}, dtype.Shape{2, 4, 5}, 0, 0, false},
-		{dtype.Shape{4, 1, 1}, dtype.Shape{2, 4, 1, 6}, 6, 4, true}, {dtype.Shape{2, 3, 1}, dtype.Shape{3, 1}, 0, 0, false},
+		{dtype.Shape{2, 3}, dtype.Shape{2, 3}, 1, 0, true}, {dtype.Shape{3}, dtype.Shape{2, 3}, 1,
+			3, true},
+		{dtype.Shape{2, 1}, dtype.Shape{2, 3}, 3, 2, true}, {dtype.Shape{1}, dtype.Shape{2, 3}, 6,
+			1, true},
+		{dtype.Shape{1, 4, 1, 1}, dtype.Shape{2, 4, 5, 6}, 30, 4, true}, {dtype.Shape{2, 1, 5},
+			dtype.Shape{2, 4, 5}, 0, 0, false},
+		{dtype.Shape{4, 1, 1}, dtype.Shape{2, 4, 1, 6}, 6, 4, true}, {dtype.Shape{2, 3, 1},
+			dtype.Shape{3, 1}, 0, 0, false},
 		{dtype.Shape{1, 2, 3}, dtype.Shape{2, 3}, 0, 0, false},
 	} {
 		each, size, ok := prim.Repeats(tt.in, tt.out)
 		if ok != tt.ok || ok && (each != tt.each || size != tt.size) {
-			t.Errorf("%v in %v: got %d, %d, %v, want %d, %d, %v", tt.in, tt.out, each, size, ok, tt.each, tt.size, tt.ok)
+			t.Errorf("%v in %v: got %d, %d, %v, want %d, %d, %v", tt.in, tt.out, each, size, ok,
+				tt.each, tt.size, tt.ok)
 		}
 	}
 }
 
-// stepByStep returns the inputs of a chain and what each of its steps computes as an operator of its own.
+// stepByStep returns the inputs of a chain and what each of its steps computes as an operator of
+// its own.
 func stepByStep(t *testing.T, r optest.Runner, c *prim.Chain, in []op.Tensor) []op.Tensor {
 	t.Helper()
 	values := append([]op.Tensor{}, in...)
@@ -105,7 +116,8 @@ func stepByStep(t *testing.T, r optest.Runner, c *prim.Chain, in []op.Tensor) []
 	return values
 }
 
-// TestFusedPointwiseIsItsSteps compares every tier with the operators one by one on that tier, to the bit.
+// TestFusedPointwiseIsItsSteps compares every tier with the operators one by one on that tier, to
+// the bit.
 func TestFusedPointwiseIsItsSteps(t *testing.T) {
 	c := geluChain()
 	for _, tier := range []device.Tier{device.TierRef, device.TierGo, device.TierC} {
@@ -124,8 +136,10 @@ func TestFusedPointwiseIsItsSteps(t *testing.T) {
 				t.Fatal(err)
 			}
 			for k, v := range c.Outs {
-				if g, w := fmt.Sprint(op.Slice[float32](got[k])), fmt.Sprint(op.Slice[float32](values[v])); g != w {
-					t.Errorf("tier %v, %d rows, output %d: got %.200s, want %.200s", tier, n, k, g, w)
+				if g, w := fmt.Sprint(op.Slice[float32](got[k])),
+					fmt.Sprint(op.Slice[float32](values[v])); g != w {
+					t.Errorf("tier %v, %d rows, output %d: got %.200s, want %.200s", tier, n, k, g,
+						w)
 				}
 			}
 		}

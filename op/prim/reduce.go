@@ -88,7 +88,8 @@ func (p expandParams) reduce() ReduceParams {
 func expand(p expandParams, e, x op.Entry) op.Entry { return expandReduced.Apply(p, e, x) }
 
 func (r reduction) define() {
-	doc := r.goName + " computes " + r.what + " over the given axes, over all of them if none are given." +
+	doc := r.goName + " computes " + r.what +
+		" over the given axes, over all of them if none are given." +
 		" Reducing all axes gives shape (1,) unless keepdims is set."
 	infer, precision := inferReduce, op.Wide
 	if r.op == Max || r.op == Min {
@@ -126,8 +127,12 @@ func reductions() []reduction {
 			}},
 		{Prod, "Prod", "the product", nil,
 			fold{init: 1, initI: 1, f: func(acc, x float64) float64 { return acc * x }, i: times},
-			func(e expandParams, x, y, dy op.Entry) op.Entry { return div(expand(e, mul(dy, y), x), x) }},
-		{NanSum, "NanSum", "the sum, with NaN counting as zero and infinite sums as in Sum (NaN in MXNet),", nil,
+			func(e expandParams, x, y, dy op.Entry) op.Entry {
+				return div(expand(e, mul(dy, y), x),
+					x)
+			}},
+		{NanSum, "NanSum", "the sum, with NaN counting as zero and infinite sums as in Sum (NaN " +
+			"in MXNet),", nil,
 			fold{f: func(acc, x float64) float64 {
 				if math.IsNaN(x) {
 					return acc
@@ -149,9 +154,11 @@ func reductions() []reduction {
 				return Where.Apply(none, Equal.Apply(none, x, x), slope, ZerosLike.Apply(none, x))
 			}},
 		{Max, "Max", "the largest element, NaN if there is one,", []string{"max_axis"},
-			fold{init: math.Inf(-1), f: maxNaN, initI: math.MinInt64, i: func(acc, x int64) int64 { return max(acc, x) }}, extremum},
+			fold{init: math.Inf(-1), f: maxNaN, initI: math.MinInt64,
+				i: func(acc, x int64) int64 { return max(acc, x) }}, extremum},
 		{Min, "Min", "the smallest element, NaN if there is one,", []string{"min_axis"},
-			fold{init: math.Inf(1), f: minNaN, initI: math.MaxInt64, i: func(acc, x int64) int64 { return min(acc, x) }}, extremum},
+			fold{init: math.Inf(1), f: minNaN, initI: math.MaxInt64,
+				i: func(acc, x int64) int64 { return min(acc, x) }}, extremum},
 	}
 }
 
@@ -230,7 +237,8 @@ func inferExtremum(p ReduceParams, in, out []dtype.Shape) error {
 		return err
 	}
 	if in[0].Known() && in[0].Size() == 0 && out[0].Size() > 0 {
-		return op.Errorf("data", "shape %v, want at least one element along the reduced axes", in[0])
+		return op.Errorf("data", "shape %v, want at least one element along the reduced axes",
+			in[0])
 	}
 	return nil
 }

@@ -12,7 +12,8 @@ import (
 )
 
 func init() {
-	for h, r := range map[op.Handle[ReduceParams]]cpu.ReduceOp{Sum: cpu.Sum, Mean: cpu.Sum, Prod: cpu.Prod, Max: cpu.MaxOf, Min: cpu.MinOf} {
+	for h, r := range map[op.Handle[ReduceParams]]cpu.ReduceOp{Sum: cpu.Sum, Mean: cpu.Sum,
+		Prod: cpu.Prod, Max: cpu.MaxOf, Min: cpu.MinOf} {
 		mean := h == Mean
 		attach.TierC(h, func(p ReduceParams, a *op.Args) (*op.Prepared, error) {
 			mask, err := p.reduced(len(a.In[0].Shape))
@@ -36,7 +37,10 @@ func reduceC(a *op.Args, r cpu.ReduceOp, mask []bool, scale float32) (*op.Prepar
 	}
 	threads := attach.Threads(a, device.Work{Bytes: attach.Bytes(a)})
 	k := cpu.NewReduce(r, a.In[0].Shape, mask, scale, threads)
-	return attach.Kernel(threads, k.Scratch(), func(c *op.Call) { k.Run(c.Out[0].Data, c.In[0].Data, c.Scratch) }), nil
+	return attach.Kernel(threads, k.Scratch(), func(c *op.Call) {
+		k.Run(c.Out[0].Data, c.In[0].Data,
+			c.Scratch)
+	}), nil
 }
 
 // expandC repeats a result to the shape of what was reduced.
@@ -55,7 +59,8 @@ func expandC(p expandParams, a *op.Args) (*op.Prepared, error) {
 		return nil, op.ErrUnsupported
 	}
 	n := like.Size()
-	mean := cpu.Map{Op: cpu.DivS, S: float32(float64(n) / float64(a.In[0].Shape.Size())), Threads: threads}
+	mean := cpu.Map{Op: cpu.DivS, S: float32(float64(n) / float64(a.In[0].Shape.Size())),
+		Threads: threads}
 	return attach.Kernel(threads, 0, func(c *op.Call) {
 		k.Gather(c.Out[0].Data, c.In[0].Data)
 		if p.Mean {
@@ -75,7 +80,8 @@ func viewC(a *op.Args, strides []int, offset int) (*op.Prepared, error) {
 	if !ok {
 		return nil, op.ErrUnsupported
 	}
-	return attach.Kernel(threads, 0, func(c *op.Call) { k.Gather(c.Out[0].Data, c.In[0].Data) }), nil
+	return attach.Kernel(threads, 0, func(c *op.Call) { k.Gather(c.Out[0].Data, c.In[0].Data) }),
+		nil
 }
 
 // permuteC prepares a permutation of axes.
@@ -106,5 +112,6 @@ func castC(a *op.Args) (*op.Prepared, error) {
 		return nil, op.ErrUnsupported
 	}
 	n := a.Out[0].Shape.Size()
-	return attach.Kernel(threads, 0, func(c *op.Call) { k.Run(c.Out[0].Data, c.In[0].Data, n) }), nil
+	return attach.Kernel(threads, 0, func(c *op.Call) { k.Run(c.Out[0].Data, c.In[0].Data, n) }),
+		nil
 }

@@ -11,7 +11,8 @@ import (
 )
 
 func init() {
-	for h, name := range map[op.Handle[ReduceParams]]string{Sum: "sum", Mean: "sum", Prod: "prod", NanSum: "nansum", NanProd: "nanprod", Max: "max", Min: "min"} {
+	for h, name := range map[op.Handle[ReduceParams]]string{Sum: "sum", Mean: "sum", Prod: "prod",
+		NanSum: "nansum", NanProd: "nanprod", Max: "max", Min: "min"} {
 		attach.CUDA(h, func(p ReduceParams, a *op.Args) (*op.Prepared, error) {
 			exact := loop.Exact(a.In[0].DType)
 			if exact && h == Mean {
@@ -36,7 +37,8 @@ func init() {
 	attach.CUDA(expandReduced, expandCUDA)
 }
 
-// sumCopiesCUDA sums the gradients of copies: a plan is the shape of the copies and the strides that lead each to its original, 0 where it repeats.
+// sumCopiesCUDA sums the gradients of copies: a plan is the shape of the copies and the strides
+// that lead each to its original, 0 where it repeats.
 func sumCopiesCUDA[P any](plan func(P, dtype.Shape) (dtype.Shape, []int, error)) op.Prepare[P] {
 	return func(p P, a *op.Args) (*op.Prepared, error) {
 		shape, st, err := plan(p, a.In[1].Shape)
@@ -51,7 +53,10 @@ func sumCopiesCUDA[P any](plan func(P, dtype.Shape) (dtype.Shape, []int, error))
 		if err != nil {
 			return nil, err
 		}
-		return attach.OnQueue(r.Scratch(), func(q *cuda.Queue, c *op.Call) error { return r.Run(q, c.Out[0].Data, c.In[0].Data, c.Scratch) })
+		return attach.OnQueue(r.Scratch(), func(q *cuda.Queue, c *op.Call) error {
+			return r.Run(q,
+				c.Out[0].Data, c.In[0].Data, c.Scratch)
+		})
 	}
 }
 
@@ -103,7 +108,8 @@ func addUpCUDA(_ AddNParams, a *op.Args) (*op.Prepared, error) {
 			return err
 		}
 		for _, in := range c.In[2:] {
-			if err := next.Run(&op.Call{In: []op.Tensor{c.Out[0], in}, Out: c.Out, Queue: c.Queue}); err != nil {
+			if err := next.Run(&op.Call{In: []op.Tensor{c.Out[0], in}, Out: c.Out,
+				Queue: c.Queue}); err != nil {
 				return err
 			}
 		}
@@ -146,7 +152,10 @@ func softmaxCUDA(k softmaxKind) op.Prepare[SoftmaxParams] {
 		if err != nil {
 			return nil, err
 		}
-		return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error { return s.Run(q, c, c.In[0].Data, nil) })
+		return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
+			return s.Run(q, c,
+				c.In[0].Data, nil)
+		})
 	}
 }
 
@@ -156,12 +165,17 @@ func softmaxGradCUDA(k softmaxKind) op.Prepare[SoftmaxParams] {
 		if err != nil {
 			return nil, err
 		}
-		return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error { return s.Run(q, c, c.In[0].Data, c.In[1].Data) })
+		return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
+			return s.Run(q, c,
+				c.In[0].Data, c.In[1].Data)
+		})
 	}
 }
 
-// newSoftmaxCUDA prepares a kernel along the axis of p; the length of lanes, if there is one, is input number last.
-func newSoftmaxCUDA(name string, k softmaxKind, p SoftmaxParams, a *op.Args, last int) (*attach.Lanes, error) {
+// newSoftmaxCUDA prepares a kernel along the axis of p; the length of lanes, if there is one, is
+// input number last.
+func newSoftmaxCUDA(name string, k softmaxKind, p SoftmaxParams, a *op.Args,
+	last int) (*attach.Lanes, error) {
 	shape := a.In[0].Shape
 	axis, err := Axis("axis", p.Axis.Value(), len(shape))
 	if err != nil {

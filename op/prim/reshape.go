@@ -46,16 +46,23 @@ var (
 
 func init() {
 	Reshape.Define(reshaping(
-		"Reshape changes the shape. Of the special numbers in shape, 0 copies the extent of the input at that place,"+
-			" -1 is computed from the size, -2 copies all extents that remain, -3 joins two and -4 splits one into the"+
+		"Reshape changes the shape. Of the special numbers in shape, 0 copies the extent of the "+
+			"input at that place,"+
+			" -1 is computed from the size, -2 copies all extents that remain, -3 joins two and "+
+			"-4 splits one into the"+
 			" two numbers that follow, of which one may be -1.", inferReshape, "reshape"))
-	Flatten.Define(reshaping("Flatten joins all axes but the first: the output has shape (N, rest).",
+	Flatten.Define(reshaping("Flatten joins all axes but the first: the output has shape (N, "+
+		"rest).",
 		inferFlatten, "_npx_batch_flatten", "flatten"))
-	ExpandDims.Define(reshaping("ExpandDims inserts an axis of extent one.", inferExpandDims, "_npi_expand_dims"))
-	Squeeze.Define(reshaping("Squeeze removes axes of extent one: the given ones, or all. One axis remains of an array of size one.", inferSqueeze))
-	s := reshaping("ReshapeLike gives lhs the shape of rhs, or replaces the given axes of lhs by the given axes of rhs.",
+	ExpandDims.Define(reshaping("ExpandDims inserts an axis of extent one.", inferExpandDims,
+		"_npi_expand_dims"))
+	Squeeze.Define(reshaping("Squeeze removes axes of extent one: the given ones, or all. One "+
+		"axis remains of an array of size one.", inferSqueeze))
+	s := reshaping("ReshapeLike gives lhs the shape of rhs, or replaces the given axes of lhs "+
+		"by the given axes of rhs.",
 		inferReshapeLike, "_npx_reshape_like")
-	s.Inputs, s.Ignores, s.InferType = Inputs[ReshapeLikeParams]("lhs", "rhs"), []int{1}, firstType[ReshapeLikeParams]
+	s.Inputs, s.Ignores, s.InferType = Inputs[ReshapeLikeParams]("lhs", "rhs"), []int{1},
+		firstType[ReshapeLikeParams]
 	ReshapeLike.Define(s)
 	b := reshaping("", func(p op.NoParams, in, out []dtype.Shape) error {
 		if in[0].Known() && in[1].Known() && in[0].Size() != in[1].Size() {
@@ -63,15 +70,18 @@ func init() {
 		}
 		return op.SameShape(p, in[1:], out)
 	})
-	b.Hidden, b.Inputs, b.Ignores, b.InferType = true, Inputs[op.NoParams]("data", "like"), []int{1}, firstType[op.NoParams]
+	b.Hidden, b.Inputs, b.Ignores, b.InferType = true, Inputs[op.NoParams]("data", "like"),
+		[]int{1}, firstType[op.NoParams]
 	ShapeLike.Define(b)
 }
 
 // reshaping is the definition that all operators of this file share.
-func reshaping[P any](doc string, infer func(p P, in, out []dtype.Shape) error, aliases ...string) op.Spec[P] {
+func reshaping[P any](doc string, infer func(p P, in, out []dtype.Shape) error,
+	aliases ...string) op.Spec[P] {
 	return op.Spec[P]{
-		Traits: op.Traits{Doc: doc, Aliases: aliases, Identity: true, Inplace: [][2]int{{0, 0}}, Reshapes: true},
-		Infer:  infer,
+		Traits: op.Traits{Doc: doc, Aliases: aliases, Identity: true, Inplace: [][2]int{{0, 0}},
+			Reshapes: true},
+		Infer: infer,
 		Grad: func(g *op.Grad, _ P) []op.Entry {
 			in := make([]op.Entry, len(g.Node.In))
 			in[0] = ShapeLike.Apply(none, g.Head(0), g.In(0))
@@ -175,7 +185,8 @@ func inferReshapeLike(p ReshapeLikeParams, in, out []dtype.Shape) error {
 	}
 	want := append(dtype.Shape{}, slices.Concat(in[0][:lb], in[1][rb:re], in[0][le:])...)
 	if in[0].Known() && want.Known() && want.Size() != in[0].Size() {
-		return op.Errorf("rhs", "shape %v makes %v of lhs of shape %v, want as many elements", in[1], want, in[0])
+		return op.Errorf("rhs", "shape %v makes %v of lhs of shape %v, want as many elements",
+			in[1], want, in[0])
 	}
 	return op.Require("output", &out[0], want)
 }

@@ -19,7 +19,8 @@ func inferReshape(p ReshapeParams, in, out []dtype.Shape) error {
 	}
 	if want != nil {
 		if in[0].Known() && want.Known() && in[0].Size() != want.Size() {
-			return op.Errorf("shape", "%v makes %v of data of shape %v, want as many elements", dtype.Shape(p.Shape), want, in[0])
+			return op.Errorf("shape", "%v makes %v of data of shape %v, want as many elements",
+				dtype.Shape(p.Shape), want, in[0])
 		}
 		if err := op.Require("output", &out[0], want); err != nil {
 			return err
@@ -92,7 +93,8 @@ func expandCodes(codes []int, s dtype.Shape) (dtype.Shape, error) {
 	out, at, inferred := dtype.Shape{}, 0, 0
 	take := func() (int, error) {
 		if at >= len(s) {
-			return 0, op.Errorf("shape", "%v wants more axes than the %d of data of shape %v", dtype.Shape(codes), len(s), s)
+			return 0, op.Errorf("shape", "%v wants more axes than the %d of data of shape %v",
+				dtype.Shape(codes), len(s), s)
 		}
 		at++
 		return s[at-1], nil
@@ -138,7 +140,8 @@ func expandCodes(codes []int, s dtype.Shape) (dtype.Shape, error) {
 			}
 			out, i = append(out, a, b), i+2
 		default:
-			return nil, op.Errorf("shape", "%v: %d is no extent and no special number in its place", dtype.Shape(codes), c)
+			return nil, op.Errorf("shape", "%v: %d is no extent and no special number in its place",
+				dtype.Shape(codes), c)
 		}
 	}
 	return out, nil
@@ -148,7 +151,8 @@ func expandCodes(codes []int, s dtype.Shape) (dtype.Shape, error) {
 func split(d, a, b int) (int, int, error) {
 	switch {
 	case a == -1 && b == -1 || a < -1 || b < -1 || a == 0 || b == 0:
-		return 0, 0, op.Errorf("shape", "-4 splits into %d and %d, want at most one -1 and no other special number", a, b)
+		return 0, 0, op.Errorf("shape", "-4 splits into %d and %d, want at most one -1 and no "+
+			"other special number", a, b)
 	case d == -1:
 	case a == -1 && d%b == 0:
 		a = d / b
@@ -179,7 +183,8 @@ func legacyTarget(p ReshapeParams, s dtype.Shape) (dtype.Shape, error) {
 		}
 	}
 	if zeros > 1 {
-		return nil, op.Errorf("target_shape", "%v has more than one extent to compute", dtype.Shape(p.TargetShape))
+		return nil, op.Errorf("target_shape", "%v has more than one extent to compute",
+			dtype.Shape(p.TargetShape))
 	}
 	completeExtent(out, s)
 	return out, nil

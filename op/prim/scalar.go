@@ -128,7 +128,8 @@ func scalarType(p ScalarParams, in, out []dtype.Type) error {
 			want = dtype.Float64
 		}
 		if out[0] != dtype.Unknown && out[0] != want {
-			return op.Errorf("output", "element type %v, want %v for data of type %v", out[0], want, in[0])
+			return op.Errorf("output", "element type %v, want %v for data of type %v", out[0], want,
+				in[0])
 		}
 		out[0] = want
 		return nil
@@ -140,7 +141,10 @@ func scalarType(p ScalarParams, in, out []dtype.Type) error {
 }
 
 func scalarArithmetic() []scalar {
-	pow := func(x op.Entry, s float64) op.Entry { return PowerScalar.Apply(ScalarParams{Scalar: s}, x) }
+	pow := func(x op.Entry, s float64) op.Entry {
+		return PowerScalar.Apply(ScalarParams{Scalar: s},
+			x)
+	}
 	swap := func(f func(a, b float64) float64) func(a, b float64) float64 {
 		return func(a, b float64) float64 { return f(b, a) }
 	}
@@ -148,7 +152,8 @@ func scalarArithmetic() []scalar {
 	for _, b := range arithmetic() {
 		arith[b.bcast.Name] = b.f
 	}
-	add, sub, times, over := arith["broadcast_add"], arith["broadcast_sub"], arith["broadcast_mul"], arith["broadcast_div"]
+	add, sub, times, over := arith["broadcast_add"], arith["broadcast_sub"], arith["broadcast_mul"],
+		arith["broadcast_div"]
 	return []scalar{
 		{PlusScalar, "PlusScalar", "x + s", []string{"_PlusScalar"}, add,
 			func(_, _, dy op.Entry, _ float64) op.Entry { return dy }},
@@ -160,29 +165,39 @@ func scalarArithmetic() []scalar {
 		{MulScalar, "MulScalar", "x · s", []string{"_MulScalar"}, times,
 			func(_, _, dy op.Entry, s float64) op.Entry { return scale(dy, s) }},
 		{DivScalar, "DivScalar", "x / s", []string{"_DivScalar"}, over,
-			func(_, _, dy op.Entry, s float64) op.Entry { return DivScalar.Apply(ScalarParams{Scalar: s}, dy) }},
+			func(_, _, dy op.Entry, s float64) op.Entry {
+				return DivScalar.Apply(
+					ScalarParams{Scalar: s}, dy)
+			}},
 		{RDivScalar, "RDivScalar", "s / x", []string{"_RDivScalar"},
 			loop.Func2{F: swap(over.F), I: func(x, s int64) int64 { return divInt(s, x) }},
 			func(x, y, dy op.Entry, _ float64) op.Entry { return neg(div(mul(dy, y), x)) }},
-		{ModScalar, "ModScalar", "x modulo s, with the sign of s; 0 where s is 0", []string{"_ModScalar"},
+		{ModScalar, "ModScalar", "x modulo s, with the sign of s; 0 where s is 0",
+			[]string{"_ModScalar"},
 			loop.Func2{F: mod, I: modInt},
 			func(_, _, dy op.Entry, _ float64) op.Entry { return dy }},
-		{RModScalar, "RModScalar", "s modulo x, with the sign of x; 0 where x is 0", []string{"_RModScalar"},
+		{RModScalar, "RModScalar", "s modulo x, with the sign of x; 0 where x is 0",
+			[]string{"_RModScalar"},
 			loop.Func2{F: swap(mod), I: func(x, s int64) int64 { return modInt(s, x) }},
 			func(x, _, dy op.Entry, s float64) op.Entry {
 				return neg(mul(dy, Floor.Apply(none, RDivScalar.Apply(ScalarParams{Scalar: s}, x))))
 			}},
-		{PowerScalar, "PowerScalar", "x to the power s", []string{"_PowerScalar"}, loop.Func2{F: math.Pow},
+		{PowerScalar, "PowerScalar", "x to the power s", []string{"_PowerScalar"},
+			loop.Func2{F: math.Pow},
 			func(x, _, dy op.Entry, s float64) op.Entry { return mul(scale(dy, s), pow(x, s-1)) }},
-		{RPowerScalar, "RPowerScalar", "s to the power x", []string{"_RPowerScalar"}, loop.Func2{F: swap(math.Pow)},
+		{RPowerScalar, "RPowerScalar", "s to the power x", []string{"_RPowerScalar"},
+			loop.Func2{F: swap(math.Pow)},
 			func(_, y, dy op.Entry, s float64) op.Entry { return mul(scale(dy, math.Log(s)), y) }},
-		{HypotScalar, "HypotScalar", "√(x² + s²)", []string{"_HypotScalar", "_npi_hypot_scalar"}, loop.Func2{F: math.Hypot},
+		{HypotScalar, "HypotScalar", "√(x² + s²)", []string{"_HypotScalar", "_npi_hypot_scalar"},
+			loop.Func2{F: math.Hypot},
 			func(x, y, dy op.Entry, _ float64) op.Entry { return mul(dy, div(x, y)) }},
-		{MaximumScalar, "MaximumScalar", "the larger of x and s", []string{"_MaximumScalar", "_npi_maximum_scalar"}, arith["broadcast_maximum"],
+		{MaximumScalar, "MaximumScalar", "the larger of x and s", []string{"_MaximumScalar",
+			"_npi_maximum_scalar"}, arith["broadcast_maximum"],
 			func(x, _, dy op.Entry, s float64) op.Entry {
 				return mul(dy, GreaterEqualScalar.Apply(ScalarParams{Scalar: s}, x))
 			}},
-		{MinimumScalar, "MinimumScalar", "the smaller of x and s", []string{"_MinimumScalar", "_npi_minimum_scalar"}, arith["broadcast_minimum"],
+		{MinimumScalar, "MinimumScalar", "the smaller of x and s", []string{"_MinimumScalar",
+			"_npi_minimum_scalar"}, arith["broadcast_minimum"],
 			func(x, _, dy op.Entry, s float64) op.Entry {
 				return mul(dy, LesserEqualScalar.Apply(ScalarParams{Scalar: s}, x))
 			}},
@@ -191,11 +206,13 @@ func scalarArithmetic() []scalar {
 
 func scalarComparisons() []scalar {
 	var rows []scalar
-	for i, h := range []op.Handle[ScalarParams]{EqualScalar, NotEqualScalar, GreaterScalar, GreaterEqualScalar,
+	for i, h := range []op.Handle[ScalarParams]{EqualScalar, NotEqualScalar, GreaterScalar,
+		GreaterEqualScalar,
 		LesserScalar, LesserEqualScalar, LogicalAndScalar, LogicalOrScalar, LogicalXorScalar} {
 		b := comparisons()[i]
 		name := goName(b.elem) + "Scalar"
-		rows = append(rows, scalar{h, name, b.what + " with a for the element and b for the number", []string{"_" + name}, b.f, nil})
+		rows = append(rows, scalar{h, name, b.what + " with a for the element and b for the number",
+			[]string{"_" + name}, b.f, nil})
 	}
 	return rows
 }

@@ -41,11 +41,14 @@ func TestScalar(t *testing.T) {
 		{prim.LogicalOrScalar, 0, []float64{1, 1, 1}},
 		{prim.LogicalXorScalar, 2, []float64{0, 0, 0}},
 	}
-	jumps := map[string]bool{"_rmod_scalar": true, "_equal_scalar": true, "_not_equal_scalar": true, "_greater_scalar": true,
+	jumps := map[string]bool{"_rmod_scalar": true, "_equal_scalar": true, "_not_equal_scalar": true,
+		"_greater_scalar":       true,
 		"_greater_equal_scalar": true, "_lesser_scalar": true, "_lesser_equal_scalar": true}
 	for _, tt := range tests {
-		optest.Run(t, tt.op.Op, optest.Case{Params: prim.ScalarParams{Scalar: tt.s}, NoDiff: jumps[tt.op.Name],
-			In: optest.Ops(optest.F([]int{3}, x...)), Want: optest.Ops(optest.F([]int{3}, tt.y...))})
+		optest.Run(t, tt.op.Op, optest.Case{Params: prim.ScalarParams{Scalar: tt.s},
+			NoDiff: jumps[tt.op.Name],
+			In:     optest.Ops(optest.F([]int{3}, x...)),
+			Want:   optest.Ops(optest.F([]int{3}, tt.y...))})
 	}
 }
 
@@ -56,21 +59,33 @@ func TestScalarTypes(t *testing.T) {
 		s       float64
 		x, want op.Tensor
 	}{
-		{"the number is cut off", prim.PlusScalar, 1.5, optest.Array(dtype.Int32, []int{3}, 1, -2, 7), optest.Array(dtype.Int32, []int{3}, 2, -1, 8)},
-		{"division cuts off", prim.DivScalar, 2, optest.Array(dtype.Int32, []int{3}, 1, -2, 7), optest.Array(dtype.Int32, []int{3}, 0, -1, 3)},
-		{"division by an array", prim.RDivScalar, 2, optest.Array(dtype.Int32, []int{3}, 1, -2, 0), optest.Array(dtype.Int32, []int{3}, 2, -1, 0)},
-		{"bytes wrap", prim.PlusScalar, 10, optest.Array(dtype.Uint8, []int{2}, 250, 2), optest.Array(dtype.Uint8, []int{2}, 4, 12)},
-		{"booleans become int64", prim.PlusScalar, 1, optest.Array(dtype.Bool, []int{2}, 0, 1), optest.Array(dtype.Int64, []int{2}, 1, 2)},
-		{"the number is rounded to the type", prim.EqualScalar, 0.1, optest.F([]int{1}, 0.1), optest.F([]int{1}, 1)},
+		{"the number is cut off", prim.PlusScalar, 1.5, optest.Array(dtype.Int32, []int{3}, 1, -2,
+			7), optest.Array(dtype.Int32, []int{3}, 2, -1, 8)},
+		{"division cuts off", prim.DivScalar, 2, optest.Array(dtype.Int32, []int{3}, 1, -2, 7),
+			optest.Array(dtype.Int32, []int{3}, 0, -1, 3)},
+		{"division by an array", prim.RDivScalar, 2, optest.Array(dtype.Int32, []int{3}, 1, -2, 0),
+			optest.Array(dtype.Int32, []int{3}, 2, -1, 0)},
+		{"bytes wrap", prim.PlusScalar, 10, optest.Array(dtype.Uint8, []int{2}, 250, 2),
+			optest.Array(dtype.Uint8, []int{2}, 4, 12)},
+		{"booleans become int64", prim.PlusScalar, 1, optest.Array(dtype.Bool, []int{2}, 0, 1),
+			optest.Array(dtype.Int64, []int{2}, 1, 2)},
+		{"the number is rounded to the type", prim.EqualScalar, 0.1, optest.F([]int{1}, 0.1),
+			optest.F([]int{1}, 1)},
 	}
 	for _, tt := range tests {
-		optest.Run(t, tt.op.Op, optest.Case{Name: tt.name, Params: prim.ScalarParams{Scalar: tt.s}, NoDiff: true,
-			In: optest.Ops(tt.x), Want: optest.Ops(tt.want)})
+		optest.Run(t, tt.op.Op, optest.Case{Name: tt.name, Params: prim.ScalarParams{Scalar: tt.s},
+			NoDiff: true,
+			In:     optest.Ops(tt.x), Want: optest.Ops(tt.want)})
 	}
-	optest.Run(t, prim.MulScalar.Op, optest.Case{Name: "integers and a fraction", Params: prim.ScalarParams{Scalar: 0.5, NotInt: true},
-		In: optest.Ops(optest.Array(dtype.Int32, []int{2}, 1, -2)), Want: optest.Ops(optest.Array(dtype.Float64, []int{2}, 0.5, -1))})
-	optest.Run(t, prim.PlusScalar.Op, optest.Case{Name: "a file without the number", Attrs: map[string]string{},
-		In: optest.Ops(optest.F([]int{2}, 1, -2)), Want: optest.Ops(optest.F([]int{2}, 2, -1))})
-	optest.Run(t, prim.MulScalar.Op, optest.Case{Name: "booleans and a fraction", Params: prim.ScalarParams{Scalar: 0.5, NotInt: true},
-		In: optest.Ops(optest.Array(dtype.Bool, []int{2}, 0, 1)), Want: optest.Ops(optest.Array(dtype.Float64, []int{2}, 0, 0.5))})
+	optest.Run(t, prim.MulScalar.Op, optest.Case{Name: "integers and a fraction",
+		Params: prim.ScalarParams{Scalar: 0.5, NotInt: true},
+		In:     optest.Ops(optest.Array(dtype.Int32, []int{2}, 1, -2)),
+		Want:   optest.Ops(optest.Array(dtype.Float64, []int{2}, 0.5, -1))})
+	optest.Run(t, prim.PlusScalar.Op, optest.Case{Name: "a file without the number",
+		Attrs: map[string]string{},
+		In:    optest.Ops(optest.F([]int{2}, 1, -2)), Want: optest.Ops(optest.F([]int{2}, 2, -1))})
+	optest.Run(t, prim.MulScalar.Op, optest.Case{Name: "booleans and a fraction",
+		Params: prim.ScalarParams{Scalar: 0.5, NotInt: true},
+		In:     optest.Ops(optest.Array(dtype.Bool, []int{2}, 0, 1)),
+		Want:   optest.Ops(optest.Array(dtype.Float64, []int{2}, 0, 0.5))})
 }

@@ -24,9 +24,10 @@ func Unreduce(p ReduceParams, e, x op.Entry) op.Entry {
 	return expand(expandParams{Axis: p.Axis, KeepDims: p.KeepDims, Exclude: p.Exclude}, e, x)
 }
 
-// Bilinear is the gradient of a backward operator with the inputs dy, a, b and the outputs da, db, whose forward operator
-// f is linear in a and in b. Back applies the backward operator itself.
-func Bilinear(g *op.Grad, f func(a, b op.Entry) op.Entry, back func(dy, a, b op.Entry) *op.Node) []op.Entry {
+// Bilinear is the gradient of a backward operator with the inputs dy, a, b and the outputs da, db,
+// whose forward operator f is linear in a and in b. Back applies the backward operator itself.
+func Bilinear(g *op.Grad, f func(a, b op.Entry) op.Entry,
+	back func(dy, a, b op.Entry) *op.Node) []op.Entry {
 	dy, a, b := g.In(0), g.In(1), g.In(2)
 	in := make([]op.Entry, len(g.Node.In))
 	if h := g.OutGrad[0]; h.Valid() {
@@ -38,8 +39,8 @@ func Bilinear(g *op.Grad, f func(a, b op.Entry) op.Entry, back func(dy, a, b op.
 	return in
 }
 
-// Adjoint is the gradient of the backward operators of linear operators: the forward operator, applied to the gradient
-// that flows in.
+// Adjoint is the gradient of the backward operators of linear operators: the forward operator,
+// applied to the gradient that flows in.
 func Adjoint[P any](f func(g *op.Grad, p P, h op.Entry) op.Entry) func(g *op.Grad, p P) []op.Entry {
 	return func(g *op.Grad, p P) []op.Entry {
 		in := make([]op.Entry, len(g.Node.In))

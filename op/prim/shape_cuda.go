@@ -35,10 +35,11 @@ type (
 func listCUDA(values []int) (*op.Prepared, error) {
 	k := listArgs{n: len(values)}
 	copy(k.value[:], values)
-	return attach.CUDAEach(attach.AnyFunc("tensor", "list"), k.n, k, func(k listArgs, c *op.Call) listArgs {
-		k.out = attach.AnyOf(c.Out[0])
-		return k
-	})
+	return attach.CUDAEach(attach.AnyFunc("tensor", "list"), k.n, k,
+		func(k listArgs, c *op.Call) listArgs {
+			k.out = attach.AnyOf(c.Out[0])
+			return k
+		})
 }
 
 // regionCUDA sets the part that is cut out of a copy of the input.
@@ -53,7 +54,8 @@ func regionCUDA(p SliceAssignScalarParams, a *op.Args) (*op.Prepared, error) {
 	if !ok {
 		return nil, op.ErrUnsupported
 	}
-	fixed, bytes, off := regionArgs{n: w.Size(), value: p.Scalar}, a.Out[0].Bytes, v.Off*a.Out[0].DType.Size()
+	fixed, bytes, off := regionArgs{n: w.Size(), value: p.Scalar}, a.Out[0].Bytes,
+		v.Off*a.Out[0].DType.Size()
 	fixed.axes = w.Fill(&fixed.dim, &fixed.stride)
 	return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
 		if c.Out[0].Data != c.In[0].Data {
@@ -79,8 +81,10 @@ func momentsCUDA(p MomentsParams, a *op.Args) (*op.Prepared, error) {
 	}
 	k := momentsArgs{outs: kept.Size(), size: reduced.Size()}
 	k.nk, k.nr = kept.Fill(&k.dk, &k.sk), reduced.Fill(&k.dr, &k.sr)
-	return attach.CUDABlocks(attach.AnyFunc("tensor", "moments"), k.outs, k.size, k, func(k momentsArgs, c *op.Call) momentsArgs {
-		k.mean, k.variance, k.x = attach.AnyOf(c.Out[0]), attach.AnyOf(c.Out[1]), attach.AnyOf(c.In[0])
-		return k
-	})
+	return attach.CUDABlocks(attach.AnyFunc("tensor", "moments"), k.outs, k.size, k,
+		func(k momentsArgs, c *op.Call) momentsArgs {
+			k.mean, k.variance, k.x = attach.AnyOf(c.Out[0]), attach.AnyOf(c.Out[1]),
+				attach.AnyOf(c.In[0])
+			return k
+		})
 }

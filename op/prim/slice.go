@@ -65,37 +65,55 @@ func (p SliceParams) forward() bool {
 func defineSlicing() {
 	Slice.Define(op.Spec[SliceParams]{
 		Traits: op.Traits{
-			Doc:     "Slice cuts out the elements from begin up to end in steps, along the first axes. Negative indices count from the end.",
+			Doc: "Slice cuts out the elements from begin up to end in steps, along the " +
+				"first axes. Negative indices count from the end.",
 			Aliases: []string{"_npi_slice", "_npx_slice", "_sparse_slice", "crop"},
 			Moves:   true,
 		},
-		Infer: func(p SliceParams, in, out []dtype.Shape) error { return inferWindow(p.windows, &in[0], &out[0]) },
+		Infer: func(p SliceParams, in, out []dtype.Shape) error {
+			return inferWindow(p.windows,
+				&in[0], &out[0])
+		},
 		Grad: func(g *op.Grad, p SliceParams) []op.Entry {
 			return []op.Entry{sliceGrad.Apply(p, g.Head(0), g.In(0))}
 		},
 		Neutral: SliceParams.forward,
-		Ref:     func(p SliceParams, c *op.Call) error { return cutOut(p.windows, c.Out[0], c.In[0]) },
+		Ref: func(p SliceParams, c *op.Call) error {
+			return cutOut(p.windows, c.Out[0],
+				c.In[0])
+		},
 	})
 	SliceAxis.Define(op.Spec[SliceAxisParams]{
 		Traits: op.Traits{
-			Doc:   "SliceAxis cuts out the elements from begin up to end along one axis. Negative indices count from the end.",
+			Doc: "SliceAxis cuts out the elements from begin up to end along one axis. " +
+				"Negative indices count from the end.",
 			Moves: true,
 		},
-		Infer: func(p SliceAxisParams, in, out []dtype.Shape) error { return inferWindow(p.windows, &in[0], &out[0]) },
+		Infer: func(p SliceAxisParams, in, out []dtype.Shape) error {
+			return inferWindow(p.windows,
+				&in[0], &out[0])
+		},
 		Grad: func(g *op.Grad, p SliceAxisParams) []op.Entry {
 			return []op.Entry{sliceAxisGrad.Apply(p, g.Head(0), g.In(0))}
 		},
 		Neutral: op.Always[SliceAxisParams],
-		Ref:     func(p SliceAxisParams, c *op.Call) error { return cutOut(p.windows, c.Out[0], c.In[0]) },
+		Ref: func(p SliceAxisParams, c *op.Call) error {
+			return cutOut(p.windows, c.Out[0],
+				c.In[0])
+		},
 	})
 	SliceLike.Define(op.Spec[SliceLikeParams]{
 		Traits: op.Traits{
-			Doc:     "SliceLike cuts data down to the extents of shape_like, along the given axes or all.",
+			Doc: "SliceLike cuts data down to the extents of shape_like, along the given " +
+				"axes or all.",
 			Ignores: []int{1},
 			Moves:   true,
 		},
-		Inputs:    Inputs[SliceLikeParams]("data", "shape_like"),
-		Infer:     func(p SliceLikeParams, in, out []dtype.Shape) error { return inferSliceLike(p, in, &out[0]) },
+		Inputs: Inputs[SliceLikeParams]("data", "shape_like"),
+		Infer: func(p SliceLikeParams, in, out []dtype.Shape) error {
+			return inferSliceLike(p,
+				in, &out[0])
+		},
 		InferType: firstType[SliceLikeParams],
 		Grad: func(g *op.Grad, p SliceLikeParams) []op.Entry {
 			return []op.Entry{sliceLikeGrad.Apply(p, g.Head(0), g.In(0)), {}}
@@ -151,9 +169,11 @@ func defineAssigning() {
 				return nil
 			}
 			loop.Move(c.Out[0], c.In[0])
-			cell := op.Tensor{Desc: op.Plain(c.Out[0].DType, dtype.Shape{1}), Data: op.TensorOf(make([]int64, 1)).Data}
+			cell := op.Tensor{Desc: op.Plain(c.Out[0].DType, dtype.Shape{1}),
+				Data: op.TensorOf(make([]int64, 1)).Data}
 			loop.Store(cell, 0, []float64{p.Scalar})
-			return putIn(SliceParams{Begin: p.Begin, End: p.End, Step: p.Step}.windows, c.Out[0], cell)
+			return putIn(SliceParams{Begin: p.Begin, End: p.End, Step: p.Step}.windows, c.Out[0],
+				cell)
 		},
 	})
 }
@@ -161,7 +181,8 @@ func defineAssigning() {
 func defineSliceGrads() {
 	sliceGrad.Define(sliceBack(SliceParams.windows, Slice))
 	sliceAxisGrad.Define(sliceBack(SliceAxisParams.windows, SliceAxis))
-	s := sliceBack(func(SliceLikeParams, dtype.Shape) ([]window, error) { return nil, nil }, op.Handle[SliceLikeParams]{})
+	s := sliceBack(func(SliceLikeParams, dtype.Shape) ([]window, error) { return nil, nil },
+		op.Handle[SliceLikeParams]{})
 	s.Infer = func(p SliceLikeParams, in, out []dtype.Shape) error {
 		if err := op.SameShape(p, in[1:], out); err != nil || in[0] == nil || in[1] == nil {
 			return err
@@ -182,7 +203,8 @@ func defineSliceGrads() {
 }
 
 // sliceBack defines the operator that writes its first input into zeros of the shape of the second.
-func sliceBack[P any](windows func(p P, s dtype.Shape) ([]window, error), forward op.Handle[P]) op.Spec[P] {
+func sliceBack[P any](windows func(p P, s dtype.Shape) ([]window, error),
+	forward op.Handle[P]) op.Spec[P] {
 	return op.Spec[P]{
 		Traits: op.Traits{Hidden: true, Ignores: []int{1}, Moves: true},
 		Inputs: Inputs[P]("grad", "like"),
@@ -190,12 +212,17 @@ func sliceBack[P any](windows func(p P, s dtype.Shape) ([]window, error), forwar
 			if err := op.SameShape(p, in[1:], out); err != nil {
 				return err
 			}
-			return inferWindow(func(s dtype.Shape) ([]window, error) { return windows(p, s) }, &in[1], &in[0])
+			return inferWindow(func(s dtype.Shape) ([]window, error) { return windows(p, s) },
+				&in[1], &in[0])
 		},
-		Grad: func(g *op.Grad, p P) []op.Entry { return []op.Entry{forward.Apply(p, g.Head(0)), {}} },
+		Grad: func(g *op.Grad, p P) []op.Entry {
+			return []op.Entry{forward.Apply(p, g.Head(0)),
+				{}}
+		},
 		Ref: func(p P, c *op.Call) error {
 			loop.Clear(c.Out[0])
-			return putIn(func(s dtype.Shape) ([]window, error) { return windows(p, s) }, c.Out[0], c.In[0])
+			return putIn(func(s dtype.Shape) ([]window, error) { return windows(p, s) }, c.Out[0],
+				c.In[0])
 		},
 	}
 }
@@ -238,7 +265,8 @@ func windowOf(axis, d int, begin, end, step op.Opt[int]) (window, error) {
 
 func (p SliceParams) windows(s dtype.Shape) ([]window, error) {
 	if len(p.Begin) > len(s) || len(p.End) != len(p.Begin) {
-		return nil, op.Errorf("begin", "%d begins and %d ends for data of shape %v", len(p.Begin), len(p.End), s)
+		return nil, op.Errorf("begin", "%d begins and %d ends for data of shape %v", len(p.Begin),
+			len(p.End), s)
 	}
 	if len(p.Step) != 0 && len(p.Step) != len(p.Begin) {
 		return nil, op.Errorf("step", "%d steps for %d begins", len(p.Step), len(p.Begin))
@@ -368,6 +396,7 @@ func putIn(windows func(dtype.Shape) ([]window, error), out, in op.Tensor) error
 	if len(list) == 0 {
 		shape = in.Shape
 	}
-	loop.Copy(shape, windowView(out, list), loop.View{Tensor: in, Strides: loop.Broadcast(in.Shape, shape)})
+	loop.Copy(shape, windowView(out, list), loop.View{Tensor: in, Strides: loop.Broadcast(in.Shape,
+		shape)})
 	return nil
 }

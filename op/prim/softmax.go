@@ -33,15 +33,20 @@ func init() {
 		aliases  []string
 		kind     softmaxKind
 	}{
-		{Softmax, softmaxGrad, "Softmax computes exp(x/T) / Σ exp(x/T) along an axis.", []string{"_npx_softmax"}, softmaxKind{sign: 1}},
-		{Softmin, softminGrad, "Softmin computes exp(-x/T) / Σ exp(-x/T) along an axis.", nil, softmaxKind{sign: -1}},
-		{LogSoftmax, logSoftmaxGrad, "LogSoftmax computes x/T - log Σ exp(x/T) along an axis.", []string{"_npx_log_softmax"}, softmaxKind{sign: 1, log: true}},
+		{Softmax, softmaxGrad, "Softmax computes exp(x/T) / Σ exp(x/T) along an axis.",
+			[]string{"_npx_softmax"}, softmaxKind{sign: 1}},
+		{Softmin, softminGrad, "Softmin computes exp(-x/T) / Σ exp(-x/T) along an axis.", nil,
+			softmaxKind{sign: -1}},
+		{LogSoftmax, logSoftmaxGrad, "LogSoftmax computes x/T - log Σ exp(x/T) along an axis.",
+			[]string{"_npx_log_softmax"}, softmaxKind{sign: 1, log: true}},
 	}
 	for _, f := range family {
 		f.op.Define(op.Spec[SoftmaxParams]{
 			Traits: op.Traits{
-				Doc: f.doc + " T is the temperature. With use_length, elements behind the length are zero in the output and left out of sums." +
-					" NaN and +Inf give NaN in all elements of their line; MXNet with oneDNN passes over NaN and divides by an infinite sum.",
+				Doc: f.doc + " T is the temperature. With use_length, elements behind the " +
+					"length are zero in the output and left out of sums." +
+					" NaN and +Inf give NaN in all elements of their line; MXNet with oneDNN " +
+					"passes over NaN and divides by an infinite sum.",
 				Aliases:   f.aliases,
 				Inplace:   [][2]int{{0, 0}},
 				Precision: op.Wide,
@@ -60,7 +65,10 @@ func init() {
 		})
 		f.back.Define(op.Spec[SoftmaxParams]{
 			Traits: op.Traits{Hidden: true, Ignores: []int{2}, Inplace: [][2]int{{0, 0}, {1, 0}}},
-			Inputs: func(p SoftmaxParams) []op.Input { return withLength(p, "grad", "output", "data") },
+			Inputs: func(p SoftmaxParams) []op.Input {
+				return withLength(p, "grad", "output",
+					"data")
+			},
 			Infer: func(p SoftmaxParams, in, out []dtype.Shape) error {
 				first := append(in[:2:2], out...)
 				if err := op.SameShape(p, first, in[2:3]); err != nil {
@@ -143,7 +151,8 @@ func checkFloat(t dtype.Type) error {
 
 // lanes calls f for every vector along an axis: its first element, the distance between
 // elements, how many there are and how many of them count.
-func lanes(p SoftmaxParams, shape dtype.Shape, length []op.Tensor, f func(at, step, n, valid int)) error {
+func lanes(p SoftmaxParams, shape dtype.Shape, length []op.Tensor,
+	f func(at, step, n, valid int)) error {
 	a, err := Axis("axis", p.Axis.Value(), len(shape))
 	if err != nil {
 		return err

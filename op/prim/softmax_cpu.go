@@ -23,14 +23,16 @@ func init() {
 			if err != nil {
 				return nil, err
 			}
-			return attach.Kernel(s.Threads, 0, func(c *op.Call) { s.Run(c.Out[0].Data, c.In[0].Data) }), nil
+			return attach.Kernel(s.Threads, 0,
+				func(c *op.Call) { s.Run(c.Out[0].Data, c.In[0].Data) }), nil
 		})
 		attach.TierC(f.back, func(p SoftmaxParams, a *op.Args) (*op.Prepared, error) {
 			s, err := f.kind.prepare(p, a)
 			if err != nil {
 				return nil, err
 			}
-			return attach.Kernel(s.Threads, 0, func(c *op.Call) { s.RunGrad(c.Out[0].Data, c.In[0].Data, c.In[1].Data) }), nil
+			return attach.Kernel(s.Threads, 0,
+				func(c *op.Call) { s.RunGrad(c.Out[0].Data, c.In[0].Data, c.In[1].Data) }), nil
 		})
 	}
 }
@@ -46,6 +48,7 @@ func (k softmaxKind) prepare(p SoftmaxParams, a *op.Args) (cpu.Softmax, error) {
 		return cpu.Softmax{}, err
 	}
 	work := device.Work{Bytes: attach.Bytes(a), Elems: float64(shape.Size())}
-	return cpu.Softmax{Axis: cpu.SplitAt(shape, axis), Temperature: float32(k.sign * p.Temperature.Or(1)), Log: k.log,
+	return cpu.Softmax{Axis: cpu.SplitAt(shape, axis),
+		Temperature: float32(k.sign * p.Temperature.Or(1)), Log: k.log,
 		Threads: attach.Threads(a, work)}, nil
 }

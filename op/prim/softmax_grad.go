@@ -26,12 +26,17 @@ func (k softmaxKind) second(g *op.Grad, p SoftmaxParams, back op.Handle[SoftmaxP
 	return in
 }
 
-// secondLog differentiates (dy - s·Σdy)/T with s = exp(y), where elements behind the length count for nothing.
-func (k softmaxKind) secondLog(p SoftmaxParams, h, dy, y op.Entry, length []op.Entry) (ddy, ddata op.Entry) {
+// secondLog differentiates (dy - s·Σdy)/T with s = exp(y), where elements behind the length count
+// for nothing.
+func (k softmaxKind) secondLog(p SoftmaxParams, h, dy, y op.Entry, length []op.Entry) (ddy,
+	ddata op.Entry) {
 	s := Exp.Apply(none, y)
 	if p.UseLength {
 		plain := SoftmaxParams{Axis: p.Axis, UseLength: true}
-		share := func(e op.Entry) op.Entry { return Softmax.Apply(plain, append([]op.Entry{e}, length...)...) }
+		share := func(e op.Entry) op.Entry {
+			return Softmax.Apply(plain,
+				append([]op.Entry{e}, length...)...)
+		}
 		s = share(y)
 		valid := Sign.Apply(none, share(ZerosLike.Apply(none, y))) // one for elements that count
 		h, dy = mul(h, valid), mul(dy, valid)

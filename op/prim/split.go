@@ -30,12 +30,16 @@ var (
 )
 
 func init() {
-	slice := splitting("SliceChannel cuts an array along an axis into parts of equal extent. Known as split too.",
-		joinChannel, SliceChannelParams.cut, func(p SliceChannelParams) int { return p.NumOutputs }, "split")
+	slice := splitting("SliceChannel cuts an array along an axis into parts of equal extent. "+
+		"Known as split too.",
+		joinChannel, SliceChannelParams.cut, func(p SliceChannelParams) int { return p.NumOutputs },
+		"split")
 	slice.Outputs = func(p SliceChannelParams) []string { return allNumbered(p.NumOutputs) }
 	SliceChannel.Define(slice)
-	joinChannel.Define(joining(SliceChannel, SliceChannelParams.cut, func(p SliceChannelParams) int { return p.NumOutputs }))
-	SplitV2.Define(splitting("SplitV2 cuts an array along an axis into equal parts, or at the given places.",
+	joinChannel.Define(joining(SliceChannel, SliceChannelParams.cut,
+		func(p SliceChannelParams) int { return p.NumOutputs }))
+	SplitV2.Define(splitting("SplitV2 cuts an array along an axis into equal parts, or at the "+
+		"given places.",
 		joinV2, SplitV2Params.cut, SplitV2Params.parts, "_npi_split"))
 	joinV2.Define(joining(SplitV2, SplitV2Params.cut, SplitV2Params.parts))
 }
@@ -74,7 +78,8 @@ func (c cut) extents(d, n int) ([]int, error) {
 			list[i] = -1
 		case c.equal > 0:
 			if d%n != 0 {
-				return nil, op.Errorf("data", "extent %d of axis %d, want a multiple of %d", d, c.axis, n)
+				return nil, op.Errorf("data", "extent %d of axis %d, want a multiple of %d", d,
+					c.axis, n)
 			}
 			list[i] = d / n
 		case i+1 < n:
@@ -85,7 +90,8 @@ func (c cut) extents(d, n int) ([]int, error) {
 			list[i] = d - c.begins[i]
 		}
 		if list[i] < -1 || list[i] < 0 && d != -1 {
-			return nil, op.Errorf("indices", "%v, want ascending numbers up to %d", dtype.Shape(c.begins), d)
+			return nil, op.Errorf("indices", "%v, want ascending numbers up to %d",
+				dtype.Shape(c.begins), d)
 		}
 	}
 	return list, nil
@@ -139,7 +145,8 @@ func (c cut) inferPart(w dtype.Shape, part *dtype.Shape, axis, extent int) error
 	want[axis] = extent
 	if c.squeeze {
 		if extent != 1 {
-			return op.Errorf("squeeze_axis", "parts have extent %d along axis %d, want 1", extent, axis)
+			return op.Errorf("squeeze_axis", "parts have extent %d along axis %d, want 1", extent,
+				axis)
 		}
 		want = append(want[:axis], want[axis+1:]...)
 	}
@@ -175,7 +182,8 @@ func (c cut) inferWhole(w dtype.Shape, parts []dtype.Shape, axis int) {
 	}
 }
 
-func splitting[P any](doc string, back op.Handle[P], at func(P) cut, parts func(P) int, alias string) op.Spec[P] {
+func splitting[P any](doc string, back op.Handle[P], at func(P) cut, parts func(P) int,
+	alias string) op.Spec[P] {
 	return op.Spec[P]{
 		Traits:  op.Traits{Doc: doc, Aliases: []string{alias}, Multi: true, Moves: true},
 		Outputs: func(p P) []string { return numbered(parts(p)) },
@@ -212,7 +220,8 @@ func joining[P any](forward op.Handle[P], at func(P) cut, parts func(P) int) op.
 }
 
 // walk visits the parts and their places in the whole.
-func (c cut) walk(whole op.Tensor, parts []op.Tensor, f func(part op.Tensor, place loop.View)) error {
+func (c cut) walk(whole op.Tensor, parts []op.Tensor, f func(part op.Tensor,
+	place loop.View)) error {
 	axis, err := Axis("axis", c.axis, len(whole.Shape))
 	if err != nil {
 		return err

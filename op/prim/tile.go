@@ -36,7 +36,8 @@ var (
 func init() {
 	Tile.Define(op.Spec[TileParams]{
 		Traits: op.Traits{
-			Doc: "Tile lays copies of the whole array side by side along every axis. No copies along an axis, 0 in reps, give an array" +
+			Doc: "Tile lays copies of the whole array side by side along every axis. No copies " +
+				"along an axis, 0 in reps, give an array" +
 				" without elements, as under MXNet's NumPy shapes.",
 			Aliases: []string{"_npi_tile"},
 			Moves:   true,
@@ -72,7 +73,8 @@ func init() {
 	})
 	Reverse.Define(op.Spec[ReverseParams]{
 		Traits: op.Traits{
-			Doc:     "Reverse reverses the order of elements along the given axes. Known as flip too.",
+			Doc: "Reverse reverses the order of elements along the given axes. Known as " +
+				"flip too.",
 			Aliases: []string{"flip"},
 			Moves:   true,
 		},
@@ -82,7 +84,8 @@ func init() {
 		},
 		Ref: reverse,
 	})
-	tileGrad.Define(summing(inferTile, Tile, func(p TileParams, s dtype.Shape) (dtype.Shape, []int, error) {
+	tileGrad.Define(summing(inferTile, Tile, func(p TileParams, s dtype.Shape) (dtype.Shape, []int,
+		error) {
 		shape, st := tilePlan(p, s)
 		return shape, st, nil
 	}))
@@ -102,7 +105,10 @@ func summing[P any](infer func(P, []dtype.Shape, []dtype.Shape) error, forward o
 			}
 			return infer(p, in[1:], in[:1])
 		},
-		Grad: func(g *op.Grad, p P) []op.Entry { return []op.Entry{forward.Apply(p, g.Head(0)), {}} },
+		Grad: func(g *op.Grad, p P) []op.Entry {
+			return []op.Entry{forward.Apply(p, g.Head(0)),
+				{}}
+		},
 		Ref: func(p P, c *op.Call) error {
 			shape, st, err := plan(p, c.In[1].Shape)
 			if err != nil {
@@ -204,7 +210,8 @@ func inferRepeat(p RepeatParams, in, out []dtype.Shape) error {
 			in[0][i] = d
 		case d != -1 && p.Repeats > 0:
 			if d%p.Repeats != 0 {
-				return op.Errorf("output", "extent %d of axis %d, want a multiple of %d", d, i, p.Repeats)
+				return op.Errorf("output", "extent %d of axis %d, want a multiple of %d", d, i,
+					p.Repeats)
 			}
 			in[0][i] = d / p.Repeats
 		}

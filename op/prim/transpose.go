@@ -26,7 +26,8 @@ var (
 func init() {
 	Transpose.Define(op.Spec[TransposeParams]{
 		Traits: op.Traits{
-			Doc:   "Transpose permutes axes: axis i of the output is axis axes[i] of the input. Without axes their order is reversed.",
+			Doc: "Transpose permutes axes: axis i of the output is axis axes[i] of the input. " +
+				"Without axes their order is reversed.",
 			Moves: true,
 		},
 		Infer: inferPermutation(transposeAxes),
@@ -44,8 +45,9 @@ func init() {
 		Ref: permute(transposeAxes),
 	})
 	SwapAxis.Define(op.Spec[SwapAxisParams]{
-		Traits: op.Traits{Doc: "SwapAxis exchanges two axes.", Aliases: []string{"_npi_swapaxes", "swapaxes"}, Moves: true},
-		Infer:  inferPermutation(swapAxes),
+		Traits: op.Traits{Doc: "SwapAxis exchanges two axes.", Aliases: []string{"_npi_swapaxes",
+			"swapaxes"}, Moves: true},
+		Infer: inferPermutation(swapAxes),
 		Grad: func(g *op.Grad, p SwapAxisParams) []op.Entry {
 			return []op.Entry{SwapAxis.Apply(p, g.Head(0))}
 		},
@@ -96,7 +98,8 @@ func swapAxes(p SwapAxisParams, rank int) ([]int, error) {
 	return perm, nil
 }
 
-func inferPermutation[P any](axes func(p P, rank int) ([]int, error)) func(p P, in, out []dtype.Shape) error {
+func inferPermutation[P any](axes func(p P, rank int) ([]int, error)) func(p P, in,
+	out []dtype.Shape) error {
 	return func(p P, in, out []dtype.Shape) error {
 		rank := max(len(in[0]), len(out[0]))
 		if in[0] == nil && out[0] == nil {

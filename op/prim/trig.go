@@ -50,9 +50,11 @@ func trigonometry() []unary {
 			func(x, _, dy op.Entry) op.Entry { return mul(dy, rsqrt(plus(square(x), -1))) }},
 		{Arctanh, "Arctanh computes the inverse hyperbolic tangent.", loop.Func1{F: math.Atanh},
 			func(x, _, dy op.Entry) op.Entry { return div(dy, from(1, square(x))) }},
-		{Degrees, "Degrees converts from radians to degrees.", loop.Func1{F: func(x float64) float64 { return x * (180 / math.Pi) }},
+		{Degrees, "Degrees converts from radians to degrees.",
+			loop.Func1{F: func(x float64) float64 { return x * (180 / math.Pi) }},
 			func(_, _, dy op.Entry) op.Entry { return scale(dy, 180/math.Pi) }},
-		{Radians, "Radians converts from degrees to radians.", loop.Func1{F: func(x float64) float64 { return x * (math.Pi / 180) }},
+		{Radians, "Radians converts from degrees to radians.",
+			loop.Func1{F: func(x float64) float64 { return x * (math.Pi / 180) }},
 			func(_, _, dy op.Entry) op.Entry { return scale(dy, math.Pi/180) }},
 	}
 }

@@ -7,13 +7,15 @@ import (
 	"gomx/op/loop"
 )
 
-// trigamma is the derivative of the digamma function, for the second derivatives of gamma and gammaln.
+// trigamma is the derivative of the digamma function, for the second derivatives of gamma and
+// gammaln.
 var trigamma = op.Declare[op.NoParams]("_trigamma")
 
 func init() {
 	trigamma.Define(op.Spec[op.NoParams]{
-		Traits: op.Traits{Hidden: true, NoGrad: "the third derivative of the gamma function is not provided"},
-		Infer:  op.SameShape[op.NoParams],
+		Traits: op.Traits{Hidden: true, NoGrad: "the third derivative of the gamma function is " +
+			"not provided"},
+		Infer: op.SameShape[op.NoParams],
 		Ref: func(_ op.NoParams, c *op.Call) error {
 			loop.Map(loop.Func1{F: psi1}, c.Out[0], c.In[0])
 			return nil
@@ -21,8 +23,8 @@ func init() {
 	})
 }
 
-// psi1 is the trigamma function: by reflection for negative x, by recurrence up to 10, and from there by its asymptotic
-// series (Abramowitz and Stegun, 6.4.12).
+// psi1 is the trigamma function: by reflection for negative x, by recurrence up to 10, and from
+// there by its asymptotic series (Abramowitz and Stegun, 6.4.12).
 func psi1(x float64) float64 {
 	if x <= 0 {
 		if x == math.Floor(x) {

@@ -42,7 +42,8 @@ var (
 	LogicalNot = op.Declare[op.NoParams]("logical_not")
 )
 
-// ReluGrad is the gradient of Relu: from the gradient of the output and the output to that of the input. NaN stays NaN.
+// ReluGrad is the gradient of Relu: from the gradient of the output and the output to that of the
+// input. NaN stays NaN.
 var ReluGrad = op.Declare[op.NoParams]("_backward_relu")
 
 // unary is a row of the table: a function and its gradient, which gets the input x, the output y
@@ -56,19 +57,27 @@ type unary struct {
 }
 
 func init() {
-	for _, table := range [][]unary{algebra(), exponentials(), special(), rounding(), trigonometry()} {
+	for _, table := range [][]unary{algebra(), exponentials(), special(), rounding(),
+		trigonometry()} {
 		for _, u := range table {
 			u.define()
 		}
 	}
 	ReluGrad.Define(op.Spec[op.NoParams]{
 		Traits: op.Traits{Hidden: true, Inplace: [][2]int{{0, 0}, {1, 0}}, Pointwise: true},
-		Inputs: func(op.NoParams) []op.Input { return []op.Input{{Name: "out_grad"}, {Name: "output"}} },
-		Infer:  op.SameShape[op.NoParams],
-		Grad:   Adjoint(func(g *op.Grad, _ op.NoParams, h op.Entry) op.Entry { return ReluGrad.Apply(none, h, g.In(1)) }),
+		Inputs: func(op.NoParams) []op.Input {
+			return []op.Input{{Name: "out_grad"},
+				{Name: "output"}}
+		},
+		Infer: op.SameShape[op.NoParams],
+		Grad: Adjoint(func(g *op.Grad, _ op.NoParams,
+			h op.Entry) op.Entry {
+			return ReluGrad.Apply(none, h, g.In(1))
+		}),
 		Ref: func(_ op.NoParams, c *op.Call) error {
 			loop.Zip(loop.Func2{F: func(dy, y float64) float64 { return dy * reluSlope(y) },
-				I: func(dy, y int64) int64 { return dy * bit[int64](y > 0) }}, c.Out[0], c.In[0], c.In[1])
+				I: func(dy, y int64) int64 { return dy * bit[int64](y > 0) }}, c.Out[0], c.In[0],
+				c.In[1])
 			return nil
 		},
 	})
@@ -103,7 +112,8 @@ func (u unary) define() {
 	switch u.op {
 	case Abs, Sign, Relu, Round, Rint, Ceil, Floor, Trunc, Fix:
 		s.Idempotent = true
-	case Reciprocal, Square, Rsqrt, Rcbrt, Exp, Expm1, Log, Log10, Log2, Log1p, Erfinv, Gamma, Gammaln,
+	case Reciprocal, Square, Rsqrt, Rcbrt, Exp, Expm1, Log, Log10, Log2, Log1p, Erfinv, Gamma,
+		Gammaln,
 		Tan, Arccos, Arcsin, Sinh, Cosh, Arctanh:
 		s.Precision = op.Wide
 	}
@@ -142,25 +152,38 @@ func sign[T float64 | int64](x T) T { return bit[T](x > 0) - bit[T](x < 0) }
 
 func algebra() []unary {
 	return []unary{
-		{Abs, "Abs computes |x|.", loop.Func1{F: math.Abs, I: func(x int64) int64 { return max(x, -x) }},
+		{Abs, "Abs computes |x|.", loop.Func1{F: math.Abs,
+			I: func(x int64) int64 { return max(x, -x) }},
 			func(x, _, dy op.Entry) op.Entry { return mul(dy, Sign.Apply(none, x)) }},
-		{Sign, "Sign computes -1, 0 or 1 by the sign of x; 0 for NaN.", loop.Func1{F: sign[float64], I: sign[int64]}, nil},
-		{Negative, "Negative computes -x.", loop.Func1{F: func(x float64) float64 { return -x }, I: func(x int64) int64 { return -x }},
+		{Sign, "Sign computes -1, 0 or 1 by the sign of x; 0 for NaN.", loop.Func1{F: sign[float64],
+			I: sign[int64]}, nil},
+		{Negative, "Negative computes -x.", loop.Func1{F: func(x float64) float64 { return -x },
+			I: func(x int64) int64 { return -x }},
 			func(_, _, dy op.Entry) op.Entry { return neg(dy) }},
-		{Reciprocal, "Reciprocal computes 1/x.", loop.Func1{F: func(x float64) float64 { return 1 / x }},
+		{Reciprocal, "Reciprocal computes 1/x.",
+			loop.Func1{F: func(x float64) float64 { return 1 / x }},
 			func(_, y, dy op.Entry) op.Entry { return neg(mul(dy, Square.Apply(none, y))) }},
-		{Square, "Square computes x².", loop.Func1{F: func(x float64) float64 { return x * x }, I: func(x int64) int64 { return x * x }},
+		{Square, "Square computes x².", loop.Func1{F: func(x float64) float64 { return x * x },
+			I: func(x int64) int64 { return x * x }},
 			func(x, _, dy op.Entry) op.Entry { return mul(scale(dy, 2), x) }},
 		{Sqrt, "Sqrt computes the square root.", loop.Func1{F: math.Sqrt},
 			func(_, y, dy op.Entry) op.Entry { return div(scale(dy, 0.5), y) }},
-		{Rsqrt, "Rsqrt computes 1/√x.", loop.Func1{F: func(x float64) float64 { return 1 / math.Sqrt(x) }},
+		{Rsqrt, "Rsqrt computes 1/√x.", loop.Func1{F: func(x float64) float64 {
+			return 1 /
+				math.Sqrt(x)
+		}},
 			func(x, y, dy op.Entry) op.Entry { return div(mul(scale(dy, -0.5), y), x) }},
 		{Cbrt, "Cbrt computes the cube root.", loop.Func1{F: math.Cbrt},
-			func(_, y, dy op.Entry) op.Entry { return div(scale(dy, 1.0/3), Square.Apply(none, y)) }},
-		{Rcbrt, "Rcbrt computes the reciprocal of the cube root.", loop.Func1{F: func(x float64) float64 { return 1 / math.Cbrt(x) }},
+			func(_, y, dy op.Entry) op.Entry {
+				return div(scale(dy, 1.0/3),
+					Square.Apply(none, y))
+			}},
+		{Rcbrt, "Rcbrt computes the reciprocal of the cube root.",
+			loop.Func1{F: func(x float64) float64 { return 1 / math.Cbrt(x) }},
 			func(x, y, dy op.Entry) op.Entry { return div(mul(scale(dy, -1.0/3), y), x) }},
 		{LogicalNot, "LogicalNot computes 1 where x is zero, 0 elsewhere.",
-			loop.Func1{F: func(x float64) float64 { return bit[float64](x == 0) }, I: func(x int64) int64 { return bit[int64](x == 0) }}, nil},
+			loop.Func1{F: func(x float64) float64 { return bit[float64](x == 0) },
+				I: func(x int64) int64 { return bit[int64](x == 0) }}, nil},
 	}
 }
 
@@ -175,7 +198,8 @@ func exponentials() []unary {
 			func(x, _, dy op.Entry) op.Entry { return mul(dy, Exp.Apply(none, x)) }},
 		{Log, "Log computes the natural logarithm.", loop.Func1{F: math.Log},
 			func(x, _, dy op.Entry) op.Entry { return div(dy, x) }},
-		{Log10, "Log10 computes the decimal logarithm.", loop.Func1{F: math.Log10}, over(math.Ln10)},
+		{Log10, "Log10 computes the decimal logarithm.", loop.Func1{F: math.Log10},
+			over(math.Ln10)},
 		{Log2, "Log2 computes the binary logarithm.", loop.Func1{F: math.Log2}, over(math.Ln2)},
 		{Log1p, "Log1p computes log(1+x), precisely near zero.", loop.Func1{F: math.Log1p},
 			func(x, _, dy op.Entry) op.Entry { return div(dy, plus(x, 1)) }},
@@ -184,11 +208,14 @@ func exponentials() []unary {
 
 func special() []unary {
 	return []unary{
-		{Relu, "Relu computes max(x, 0) and keeps NaN.", loop.Func1{F: relu, I: func(x int64) int64 { return max(x, 0) }},
+		{Relu, "Relu computes max(x, 0) and keeps NaN.",
+			loop.Func1{F: relu, I: func(x int64) int64 { return max(x, 0) }},
 			func(_, y, dy op.Entry) op.Entry { return ReluGrad.Apply(none, dy, y) }},
-		{Sigmoid, "Sigmoid computes 1/(1+e⁻ˣ).", loop.Func1{F: func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }},
+		{Sigmoid, "Sigmoid computes 1/(1+e⁻ˣ).",
+			loop.Func1{F: func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }},
 			func(_, y, dy op.Entry) op.Entry { return mul(mul(dy, y), from(1, y)) }},
-		{Softsign, "Softsign computes x/(1+|x|).", loop.Func1{F: func(x float64) float64 { return x / (1 + math.Abs(x)) }},
+		{Softsign, "Softsign computes x/(1+|x|).",
+			loop.Func1{F: func(x float64) float64 { return x / (1 + math.Abs(x)) }},
 			func(x, _, dy op.Entry) op.Entry {
 				return div(dy, Square.Apply(none, plus(Abs.Apply(none, x), 1)))
 			}},
@@ -196,7 +223,8 @@ func special() []unary {
 			func(_, y, dy op.Entry) op.Entry { return mul(dy, from(1, Square.Apply(none, y))) }},
 		{Erf, "Erf computes the error function 2/√π ∫₀ˣ exp(-t²) dt.", loop.Func1{F: math.Erf},
 			func(x, _, dy op.Entry) op.Entry {
-				return mul(scale(dy, 2/math.Sqrt(math.Pi)), Exp.Apply(none, neg(Square.Apply(none, x))))
+				return mul(scale(dy, 2/math.Sqrt(math.Pi)),
+					Exp.Apply(none, neg(Square.Apply(none, x))))
 			}},
 		{Erfinv, "Erfinv computes the inverse of the error function.", loop.Func1{F: math.Erfinv},
 			func(_, y, dy op.Entry) op.Entry {
@@ -204,7 +232,8 @@ func special() []unary {
 			}},
 		{Gamma, "Gamma computes the gamma function.", loop.Func1{F: math.Gamma},
 			func(x, y, dy op.Entry) op.Entry { return mul(mul(dy, y), digamma.Apply(none, x)) }},
-		{Gammaln, "Gammaln computes the logarithm of the absolute value of the gamma function.", loop.Func1{F: lgamma},
+		{Gammaln, "Gammaln computes the logarithm of the absolute value of the gamma function.",
+			loop.Func1{F: lgamma},
 			func(x, _, dy op.Entry) op.Entry { return mul(dy, digamma.Apply(none, x)) }},
 	}
 }
@@ -250,8 +279,9 @@ func lgamma(x float64) float64 {
 	return y
 }
 
-// Psi is the digamma function, the derivative of the logarithm of the gamma function: by reflection for negative x, by recurrence up to 10, and from
-// there by its asymptotic series (Abramowitz and Stegun, 6.3.18). At its poles it is the largest number, as in MXNet.
+// Psi is the digamma function, the derivative of the logarithm of the gamma function: by reflection
+// for negative x, by recurrence up to 10, and from there by its asymptotic series (Abramowitz and
+// Stegun, 6.3.18). At its poles it is the largest number, as in MXNet.
 func Psi(x float64) float64 {
 	if x <= 0 {
 		if x == math.Floor(x) {

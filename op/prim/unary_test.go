@@ -135,7 +135,8 @@ func TestSecondDerivatives(t *testing.T) {
 		y := tt.op.Node(none, x.Entry(0))
 		one := prim.OnesLike.Apply(none, x.Entry(0))
 		got := derivative(t, derivative(t, y.Entry(0), one, x), one, x)
-		out, err := optest.Eval([]op.Entry{got}, map[*op.Node]op.Tensor{x: op.TensorOf([]float64{tt.x})})
+		out, err := optest.Eval([]op.Entry{got},
+			map[*op.Node]op.Tensor{x: op.TensorOf([]float64{tt.x})})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,7 +12,8 @@ var Where = op.Declare[op.NoParams]("where")
 func init() {
 	Where.Define(op.Spec[op.NoParams]{
 		Traits: op.Traits{
-			Doc: "Where is x where condition is not zero, and y elsewhere. The condition has the shape of x and y," +
+			Doc: "Where is x where condition is not zero, and y elsewhere. The condition has " +
+				"the shape of x and y," +
 				" or is a vector that chooses along their first axis.",
 			Aliases: []string{"_sparse_where"},
 			Inplace: [][2]int{{1, 0}, {2, 0}},
@@ -26,7 +27,8 @@ func init() {
 		Grad: func(g *op.Grad, _ op.NoParams) []op.Entry {
 			dy := g.Head(0)
 			zero := ZerosLike.Apply(none, dy)
-			return []op.Entry{{}, Where.Apply(none, g.In(0), dy, zero), Where.Apply(none, g.In(0), zero, dy)}
+			return []op.Entry{{}, Where.Apply(none, g.In(0), dy, zero), Where.Apply(none, g.In(0),
+				zero, dy)}
 		},
 		Ref: where,
 	})
