@@ -13,8 +13,10 @@ func init() {
 	back := densityGrads["dirichlet"]
 	densityHandles["dirichlet"].Define(op.Spec[PDFParams]{
 		Traits: op.Traits{
-			Doc: "RandomPDFDirichlet computes the density of the Dirichlet distribution at every vector along the last axis" +
-				" of sample, or its logarithm. Its first axes are those of alpha but the last, then further ones may follow.",
+			Doc: "RandomPDFDirichlet computes the density of the Dirichlet distribution at " +
+				"every vector along the last axis" +
+				" of sample, or its logarithm. Its first axes are those of alpha but the last, " +
+				"then further ones may follow.",
 			GoName:  "RandomPDFDirichlet",
 			Aliases: []string{"random_pdf_dirichlet"},
 			Once:    "it is not provided",
@@ -27,7 +29,8 @@ func init() {
 		Ref: dirichlet,
 	})
 	back.Define(op.Spec[PDFParams]{
-		Traits:  op.Traits{Hidden: true, NoGrad: "the second derivative of densities is not provided"},
+		Traits: op.Traits{Hidden: true,
+			NoGrad: "the second derivative of densities is not provided"},
 		Inputs:  prim.Inputs[PDFParams]("grad", "output", "sample", "alpha"),
 		Outputs: func(PDFParams) []string { return []string{"sample_grad", "alpha"} },
 		Infer: func(p PDFParams, in, out []dtype.Shape) error {
@@ -58,7 +61,8 @@ func inferDirichlet(in, out []dtype.Shape) error {
 		return op.Errorf("sample", "shape %v for alpha of shape %v", sample, alpha)
 	}
 	if last == 0 {
-		if err := op.Require("output", &out[0], dtype.Shape{1}); err != nil { // not a scalar, as in MXNet
+		// not a scalar, as in MXNet
+		if err := op.Require("output", &out[0], dtype.Shape{1}); err != nil {
 			return err
 		}
 	} else {

@@ -48,8 +48,11 @@ func init() {
 			}
 			return op.Require("output", &out[0], prim.WantedShape(p.Shape))
 		},
-		InferType: func(p RandIntParams, _, out []dtype.Type) error { return setType(&out[0], p.DType, dtype.Int32) },
-		Grad:      prim.ZeroGrad[RandIntParams],
+		InferType: func(p RandIntParams, _, out []dtype.Type) error {
+			return setType(&out[0],
+				p.DType, dtype.Int32)
+		},
+		Grad: prim.ZeroGrad[RandIntParams],
 		Ref: func(p RandIntParams, c *op.Call) error {
 			for i := range c.Out[0].Shape.Size() {
 				s := source{seed: c.Seed, index: i}
@@ -75,8 +78,10 @@ func init() {
 func defineMultinomial() {
 	Multinomial.Define(op.Spec[MultinomialParams]{
 		Traits: op.Traits{
-			Doc: "SampleMultinomial draws numbers from 0 to K-1 with the probabilities along the last axis of data, which has" +
-				" extent K; each such distribution draws as many as shape says. With get_prob the second output is the" +
+			Doc: "SampleMultinomial draws numbers from 0 to K-1 with the probabilities along " +
+				"the last axis of data, which has" +
+				" extent K; each such distribution draws as many as shape says. With get_prob " +
+				"the second output is the" +
 				" logarithm of their probabilities, and the gradient of that flows back to data.",
 			GoName:  "SampleMultinomial",
 			Aliases: []string{"sample_multinomial"},
@@ -106,7 +111,8 @@ func defineMultinomial() {
 		Ref: multinomial,
 	})
 	multinomialGrad.Define(op.Spec[MultinomialParams]{
-		Traits: op.Traits{Hidden: true, NoGrad: "the second derivative of the log-likelihood is not provided"},
+		Traits: op.Traits{Hidden: true, NoGrad: "the second derivative of the log-likelihood is " +
+			"not provided"},
 		Inputs: prim.Inputs[MultinomialParams]("grad", "data", "sample"),
 		Infer: func(p MultinomialParams, in, out []dtype.Shape) error {
 			if err := op.SameShape(p, in[1:2], out); err != nil {
@@ -115,8 +121,11 @@ func defineMultinomial() {
 			p.GetProb = true
 			return inferMultinomial(p, in[1:2], []dtype.Shape{in[2], in[0]})
 		},
-		InferType: func(p MultinomialParams, in, out []dtype.Type) error { return op.SameType(p, in[:2], out) },
-		Ref:       multinomialBackward,
+		InferType: func(p MultinomialParams, in, out []dtype.Type) error {
+			return op.SameType(p,
+				in[:2], out)
+		},
+		Ref: multinomialBackward,
 	})
 }
 
@@ -205,7 +214,8 @@ func shuffle(_ op.NoParams, c *op.Call) error {
 	run := in.Shape.Size() / n
 	one := []int{1}
 	for i, from := range order {
-		loop.Copy(dtype.Shape{run}, loop.View{Tensor: out, Off: i * run, Strides: one}, loop.View{Tensor: in, Off: from * run, Strides: one})
+		loop.Copy(dtype.Shape{run}, loop.View{Tensor: out, Off: i * run, Strides: one},
+			loop.View{Tensor: in, Off: from * run, Strides: one})
 	}
 	return nil
 }

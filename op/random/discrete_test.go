@@ -23,7 +23,8 @@ func lookup(t *testing.T, name string) *op.Op {
 
 func TestMultinomial(t *testing.T) {
 	data := optest.F([]int{2, 3}, 0.2, 0.3, 0.5, 0, 1, 0)
-	p, _ := random.Multinomial.Normalize(random.MultinomialParams{Shape: []int{10000}, GetProb: true})
+	p, _ := random.Multinomial.Normalize(random.MultinomialParams{Shape: []int{10000},
+		GetProb: true})
 	out, err := optest.Runner{Seed: seed}.Apply(random.Multinomial.Op, p, optest.Ops(data))
 	if err != nil {
 		t.Fatal(err)
@@ -49,10 +50,13 @@ func TestMultinomial(t *testing.T) {
 
 func TestMultinomialGradient(t *testing.T) {
 	optest.Run(t, random.Multinomial.Op,
-		optest.Case{Params: random.MultinomialParams{GetProb: true}, In: optest.Ops(optest.F([]int{2}, 0, 1)), Seed: seed, NoDiff: true,
-			Want:  optest.Ops(optest.Array(dtype.Int32, []int{1}, 1), optest.F([]int{1}, 0)),
-			Heads: optest.Ops(op.Tensor{}, optest.F([]int{1}, 3)), WantGrad: optest.Ops(optest.F([]int{2}, 0, 3))},
-		optest.Case{Name: "rows", Params: random.MultinomialParams{Shape: []int{2}}, In: optest.Ops(optest.F([]int{2, 2}, 0, 1, 1, 0)), Seed: seed, NoDiff: true,
+		optest.Case{Params: random.MultinomialParams{GetProb: true},
+			In: optest.Ops(optest.F([]int{2}, 0, 1)), Seed: seed, NoDiff: true,
+			Want:     optest.Ops(optest.Array(dtype.Int32, []int{1}, 1), optest.F([]int{1}, 0)),
+			Heads:    optest.Ops(op.Tensor{}, optest.F([]int{1}, 3)),
+			WantGrad: optest.Ops(optest.F([]int{2}, 0, 3))},
+		optest.Case{Name: "rows", Params: random.MultinomialParams{Shape: []int{2}},
+			In: optest.Ops(optest.F([]int{2, 2}, 0, 1, 1, 0)), Seed: seed, NoDiff: true,
 			Want: optest.Ops(optest.Array(dtype.Int32, []int{2, 2}, 1, 1, 0, 0))})
 }
 

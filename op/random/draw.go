@@ -25,7 +25,8 @@ var (
 	PoissonLike          = op.Declare[RateLikeParams]("_random_poisson_like")
 	GammaLike            = op.Declare[GammaLikeParams]("_random_gamma_like")
 	NegativeBinomialLike = op.Declare[NegativeBinomialLikeParams]("_random_negative_binomial_like")
-	DispersedLike        = op.Declare[DispersedLikeParams]("_random_generalized_negative_binomial_like")
+	DispersedLike        = op.Declare[DispersedLikeParams](
+		"_random_generalized_negative_binomial_like")
 )
 
 // fill writes random numbers with one or two parameters.
@@ -53,39 +54,65 @@ func dispersed(s *source, mu, alpha float64) float64 {
 }
 
 func init() {
-	Uniform.Define(maker("RandomUniform draws from the uniform distribution between low and high.", "RandomUniform", uniforms,
-		func(p UniformParams) args { return args{p.Low, p.High.Value(), p.Shape, p.DType} }, "random_uniform", "uniform"))
-	Normal.Define(maker("RandomNormal draws from the normal distribution with mean loc and standard deviation scale.", "RandomNormal", normals,
-		func(p NormalParams) args { return args{p.Loc, p.Scale.Value(), p.Shape, p.DType} }, "normal", "random_normal"))
-	Exponential.Define(maker("RandomExponential draws from the exponential distribution of rate lam.", "RandomExponential", one(exponential),
-		func(p RateParams) args { return args{p.Lam.Value(), 0, p.Shape, p.DType} }, "random_exponential"))
-	Poisson.Define(maker("RandomPoisson draws from the Poisson distribution of mean lam.", "RandomPoisson", one(poisson),
-		func(p RateParams) args { return args{p.Lam.Value(), 0, p.Shape, p.DType} }, "random_poisson"))
-	Gamma.Define(maker("RandomGamma draws from the gamma distribution of shape alpha and scale beta.", "RandomGamma", one(gamma),
-		func(p GammaParams) args { return args{p.Alpha.Value(), p.Beta.Value(), p.Shape, p.DType} }, "random_gamma"))
-	NegativeBinomial.Define(maker("RandomNegativeBinomial draws how many trials succeed before the k-th fails, where p is the probability to fail.",
+	Uniform.Define(maker("RandomUniform draws from the uniform distribution between low and high.",
+		"RandomUniform", uniforms,
+		func(p UniformParams) args { return args{p.Low, p.High.Value(), p.Shape, p.DType} },
+		"random_uniform", "uniform"))
+	Normal.Define(maker("RandomNormal draws from the normal distribution with mean loc and "+
+		"standard deviation scale.", "RandomNormal", normals,
+		func(p NormalParams) args { return args{p.Loc, p.Scale.Value(), p.Shape, p.DType} },
+		"normal", "random_normal"))
+	Exponential.Define(maker("RandomExponential draws from the exponential distribution of rate "+
+		"lam.", "RandomExponential", one(exponential),
+		func(p RateParams) args { return args{p.Lam.Value(), 0, p.Shape, p.DType} },
+		"random_exponential"))
+	Poisson.Define(maker("RandomPoisson draws from the Poisson distribution of mean lam.",
+		"RandomPoisson", one(poisson),
+		func(p RateParams) args { return args{p.Lam.Value(), 0, p.Shape, p.DType} },
+		"random_poisson"))
+	Gamma.Define(maker("RandomGamma draws from the gamma distribution of shape alpha and scale "+
+		"beta.", "RandomGamma", one(gamma),
+		func(p GammaParams) args { return args{p.Alpha.Value(), p.Beta.Value(), p.Shape, p.DType} },
+		"random_gamma"))
+	NegativeBinomial.Define(maker("RandomNegativeBinomial draws how many trials succeed before "+
+		"the k-th fails, where p is the probability to fail.",
 		"RandomNegativeBinomial", one(negativeBinomial),
-		func(p NegativeBinomialParams) args { return args{float64(p.K.Value()), p.P.Value(), p.Shape, p.DType} }, "random_negative_binomial"))
-	Dispersed.Define(maker("RandomGeneralizedNegativeBinomial draws from the negative binomial distribution with mean mu and dispersion alpha.",
+		func(p NegativeBinomialParams) args {
+			return args{float64(p.K.Value()), p.P.Value(),
+				p.Shape, p.DType}
+		}, "random_negative_binomial"))
+	Dispersed.Define(maker("RandomGeneralizedNegativeBinomial draws from the negative binomial "+
+		"distribution with mean mu and dispersion alpha.",
 		"RandomGeneralizedNegativeBinomial", one(dispersed),
-		func(p DispersedParams) args { return args{p.Mu.Value(), p.Alpha.Value(), p.Shape, p.DType} }, "random_generalized_negative_binomial"))
+		func(p DispersedParams) args {
+			return args{p.Mu.Value(), p.Alpha.Value(), p.Shape,
+				p.DType}
+		}, "random_generalized_negative_binomial"))
 	defineLike()
 }
 
 func defineLike() {
-	UniformLike.Define(like("RandomUniformLike draws uniform numbers", "RandomUniformLike", uniforms,
+	UniformLike.Define(like("RandomUniformLike draws uniform numbers", "RandomUniformLike",
+		uniforms,
 		func(p UniformLikeParams) (float64, float64) { return p.Low, p.High.Value() }))
 	NormalLike.Define(like("RandomNormalLike draws normal numbers", "RandomNormalLike", normals,
 		func(p NormalLikeParams) (float64, float64) { return p.Loc, p.Scale.Value() }))
-	ExponentialLike.Define(like("RandomExponentialLike draws exponential numbers", "RandomExponentialLike", one(exponential),
+	ExponentialLike.Define(like("RandomExponentialLike draws exponential numbers",
+		"RandomExponentialLike", one(exponential),
 		func(p RateLikeParams) (float64, float64) { return p.Lam.Value(), 0 }))
-	PoissonLike.Define(like("RandomPoissonLike draws Poisson numbers", "RandomPoissonLike", one(poisson),
+	PoissonLike.Define(like("RandomPoissonLike draws Poisson numbers", "RandomPoissonLike",
+		one(poisson),
 		func(p RateLikeParams) (float64, float64) { return p.Lam.Value(), 0 }))
 	GammaLike.Define(like("RandomGammaLike draws gamma numbers", "RandomGammaLike", one(gamma),
 		func(p GammaLikeParams) (float64, float64) { return p.Alpha.Value(), p.Beta.Value() }))
-	NegativeBinomialLike.Define(like("RandomNegativeBinomialLike draws negative binomial numbers", "RandomNegativeBinomialLike", one(negativeBinomial),
-		func(p NegativeBinomialLikeParams) (float64, float64) { return float64(p.K.Value()), p.P.Value() }))
-	DispersedLike.Define(like("RandomGeneralizedNegativeBinomialLike draws negative binomial numbers of given mean and dispersion",
+	NegativeBinomialLike.Define(like("RandomNegativeBinomialLike draws negative binomial numbers",
+		"RandomNegativeBinomialLike", one(negativeBinomial),
+		func(p NegativeBinomialLikeParams) (float64, float64) {
+			return float64(p.K.Value()),
+				p.P.Value()
+		}))
+	DispersedLike.Define(like("RandomGeneralizedNegativeBinomialLike draws negative binomial "+
+		"numbers of given mean and dispersion",
 		"RandomGeneralizedNegativeBinomialLike", one(dispersed),
 		func(p DispersedLikeParams) (float64, float64) { return p.Mu.Value(), p.Alpha.Value() }))
 }

@@ -23,16 +23,43 @@ func init() {
 		return drawCUDA("normal", p.Loc, p.Scale.Value(), a)
 	})
 
-	scalarCUDA(Exponential, isExponential, func(p RateParams) (a, b float64) { return p.Lam.Value(), 0 })
+	scalarCUDA(Exponential, isExponential, func(p RateParams) (a, b float64) {
+		return p.Lam.Value(),
+			0
+	})
 	scalarCUDA(Poisson, isPoisson, func(p RateParams) (a, b float64) { return p.Lam.Value(), 0 })
-	scalarCUDA(Gamma, isGamma, func(p GammaParams) (a, b float64) { return p.Alpha.Value(), p.Beta.Value() })
-	scalarCUDA(NegativeBinomial, isNegativeBinomial, func(p NegativeBinomialParams) (a, b float64) { return float64(p.K.Value()), p.P.Value() })
-	scalarCUDA(Dispersed, isDispersed, func(p DispersedParams) (a, b float64) { return p.Mu.Value(), p.Alpha.Value() })
-	scalarCUDA(ExponentialLike, isExponential, func(p RateLikeParams) (a, b float64) { return p.Lam.Value(), 0 })
-	scalarCUDA(PoissonLike, isPoisson, func(p RateLikeParams) (a, b float64) { return p.Lam.Value(), 0 })
-	scalarCUDA(GammaLike, isGamma, func(p GammaLikeParams) (a, b float64) { return p.Alpha.Value(), p.Beta.Value() })
-	scalarCUDA(NegativeBinomialLike, isNegativeBinomial, func(p NegativeBinomialLikeParams) (a, b float64) { return float64(p.K.Value()), p.P.Value() })
-	scalarCUDA(DispersedLike, isDispersed, func(p DispersedLikeParams) (a, b float64) { return p.Mu.Value(), p.Alpha.Value() })
+	scalarCUDA(Gamma, isGamma, func(p GammaParams) (a, b float64) {
+		return p.Alpha.Value(),
+			p.Beta.Value()
+	})
+	scalarCUDA(NegativeBinomial, isNegativeBinomial, func(p NegativeBinomialParams) (a,
+		b float64) {
+		return float64(p.K.Value()), p.P.Value()
+	})
+	scalarCUDA(Dispersed, isDispersed, func(p DispersedParams) (a, b float64) {
+		return p.Mu.Value(),
+			p.Alpha.Value()
+	})
+	scalarCUDA(ExponentialLike, isExponential, func(p RateLikeParams) (a,
+		b float64) {
+		return p.Lam.Value(), 0
+	})
+	scalarCUDA(PoissonLike, isPoisson, func(p RateLikeParams) (a, b float64) {
+		return p.Lam.Value(),
+			0
+	})
+	scalarCUDA(GammaLike, isGamma, func(p GammaLikeParams) (a, b float64) {
+		return p.Alpha.Value(),
+			p.Beta.Value()
+	})
+	scalarCUDA(NegativeBinomialLike, isNegativeBinomial, func(p NegativeBinomialLikeParams) (a,
+		b float64) {
+		return float64(p.K.Value()), p.P.Value()
+	})
+	scalarCUDA(DispersedLike, isDispersed, func(p DispersedLikeParams) (a,
+		b float64) {
+		return p.Mu.Value(), p.Alpha.Value()
+	})
 }
 
 // drawCUDA prepares numbers from shift on, times scale.
@@ -43,6 +70,7 @@ func drawCUDA(name string, shift, scale float64, a *op.Args) (*op.Prepared, erro
 	}
 	f, n := cuda.Func("random", name, dtype.Float32), a.Out[0].Shape.Size()
 	return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
-		return q.Launch(f, q.Each((n+3)/4), cuda.P(c.Out[0].Data), cuda.I(cuda.Code(t)), cuda.I(n), c.Seed.Key, c.Seed.Counter, cuda.F(shift), cuda.F(scale))
+		return q.Launch(f, q.Each((n+3)/4), cuda.P(c.Out[0].Data), cuda.I(cuda.Code(t)), cuda.I(n),
+			c.Seed.Key, c.Seed.Counter, cuda.F(shift), cuda.F(scale))
 	})
 }

@@ -46,8 +46,10 @@ var (
 
 // densityHandles are the densities by the names of distributions, densityGrads their gradients.
 var (
-	densityHandles = map[string]op.Handle[PDFParams]{"uniform": pdfUniform, "normal": pdfNormal, "exponential": pdfExponential, "gamma": pdfGamma,
-		"poisson": pdfPoisson, "negative_binomial": pdfNegative, "generalized_negative_binomial": pdfDispersed, "dirichlet": pdfDirichlet}
+	densityHandles = map[string]op.Handle[PDFParams]{"uniform": pdfUniform, "normal": pdfNormal,
+		"exponential": pdfExponential, "gamma": pdfGamma,
+		"poisson": pdfPoisson, "negative_binomial": pdfNegative,
+		"generalized_negative_binomial": pdfDispersed, "dirichlet": pdfDirichlet}
 	densityGrads = declareDensityGrads()
 )
 
@@ -63,8 +65,10 @@ func (d density) define() {
 	back := densityGrads[d.name]
 	densityHandles[d.name].Define(op.Spec[PDFParams]{
 		Traits: op.Traits{
-			Doc: d.goName + " computes the density of the distribution at every element of sample, or its logarithm." +
-				" The sample has the shape of the parameters and further axes: each element of the parameters serves one part.",
+			Doc: d.goName + " computes the density of the distribution at every element of " +
+				"sample, or its logarithm." +
+				" The sample has the shape of the parameters and further axes: each element of " +
+				"the parameters serves one part.",
 			GoName:  d.goName,
 			Aliases: []string{"random_pdf_" + d.name},
 			Once:    "it is not provided",
@@ -80,8 +84,10 @@ func (d density) define() {
 		Ref: func(p PDFParams, c *op.Call) error { return d.forward(p, c) },
 	})
 	back.Define(op.Spec[PDFParams]{
-		Traits:  op.Traits{Hidden: true, NoGrad: "the second derivative of densities is not provided"},
-		Inputs:  prim.Inputs[PDFParams](append([]string{"grad", "output", "sample"}, d.inputs...)...),
+		Traits: op.Traits{Hidden: true,
+			NoGrad: "the second derivative of densities is not provided"},
+		Inputs: prim.Inputs[PDFParams](append([]string{"grad", "output", "sample"},
+			d.inputs...)...),
 		Outputs: func(PDFParams) []string { return append([]string{"sample_grad"}, d.inputs...) },
 		Infer: func(p PDFParams, in, out []dtype.Shape) error {
 			if err := op.SameShape(p, in[:2], nil); err != nil {
@@ -183,7 +189,10 @@ func densities() []density {
 	return []density{
 		{"uniform", "RandomPDFUniform", []string{"low", "high"},
 			func(_, low, high float64) float64 { return -math.Log(high - low) },
-			func(_, low, high float64) (dx, da, db float64) { return 0, 1 / (high - low), -1 / (high - low) }},
+			func(_, low, high float64) (dx, da, db float64) {
+				return 0, 1 / (high - low),
+					-1 / (high - low)
+			}},
 		{"normal", "RandomPDFNormal", []string{"mu", "sigma"},
 			func(x, mu, sigma float64) float64 {
 				z := (x - mu) / sigma
@@ -197,16 +206,24 @@ func densities() []density {
 			func(x, lam, _ float64) float64 { return math.Log(lam) - lam*x },
 			func(x, lam, _ float64) (dx, da, db float64) { return -lam, 1/lam - x, 0 }},
 		{"gamma", "RandomPDFGamma", []string{"alpha", "beta"},
-			func(x, a, b float64) float64 { return a*math.Log(b) + (a-1)*math.Log(x) - b*x - lgamma(a) },
+			func(x, a, b float64) float64 {
+				return a*math.Log(b) + (a-1)*math.Log(x) - b*x -
+					lgamma(a)
+			},
 			func(x, a, b float64) (dx, da, db float64) {
 				return (a-1)/x - b, math.Log(b) + math.Log(x) - prim.Psi(a), a/b - x
 			}},
 		{"poisson", "RandomPDFPoisson", []string{"lam"},
 			func(x, lam, _ float64) float64 { return x*math.Log(lam) - lgamma(x+1) - lam },
 			func(x, lam, _ float64) (dx, da, db float64) { return 0, x/lam - 1, 0 }},
-		{"negative_binomial", "RandomPDFNegativeBinomial", []string{"k", "p"}, logNegativeBinomial, slopeNegativeBinomial},
-		{"generalized_negative_binomial", "RandomPDFGeneralizedNegativeBinomial", []string{"mu", "alpha"},
-			func(x, mu, alpha float64) float64 { return logNegativeBinomial(x, 1/alpha, 1/(mu*alpha+1)) },
+		{"negative_binomial", "RandomPDFNegativeBinomial", []string{"k", "p"}, logNegativeBinomial,
+			slopeNegativeBinomial},
+		{"generalized_negative_binomial", "RandomPDFGeneralizedNegativeBinomial",
+			[]string{"mu", "alpha"},
+			func(x, mu, alpha float64) float64 {
+				return logNegativeBinomial(x, 1/alpha,
+					1/(mu*alpha+1))
+			},
 			func(x, mu, alpha float64) (dx, da, db float64) {
 				p := 1 / (mu*alpha + 1)
 				_, dk, dp := slopeNegativeBinomial(x, 1/alpha, p)

@@ -41,8 +41,10 @@ func TestDensities(t *testing.T) {
 
 func TestDirichletDensity(t *testing.T) {
 	optest.Run(t, lookup(t, "_random_pdf_dirichlet"),
-		optest.Case{In: optest.Ops(optest.F([]int{1, 2, 3}, 0.2, 0.3, 0.5, 0.1, 0.1, 0.8), optest.F([]int{1, 3}, 3, 2, 1)),
+		optest.Case{In: optest.Ops(optest.F([]int{1, 2, 3}, 0.2, 0.3, 0.5, 0.1, 0.1, 0.8),
+			optest.F([]int{1, 3}, 3, 2, 1)),
 			Want: optest.Ops(optest.F([]int{1, 2}, 0.72, 0.06))},
-		optest.Case{Name: "log", Params: random.PDFParams{IsLog: true}, In: optest.Ops(optest.F([]int{3}, 0.2, 0.3, 0.5), optest.F([]int{3}, 3, 2, 1)),
+		optest.Case{Name: "log", Params: random.PDFParams{IsLog: true},
+			In:   optest.Ops(optest.F([]int{3}, 0.2, 0.3, 0.5), optest.F([]int{3}, 3, 2, 1)),
 			Want: optest.Ops(optest.F([]int{1}, -0.328504))})
 }

@@ -27,18 +27,30 @@ func init() {
 		inputs []string
 	}{
 		{SampleUniform, "SampleUniform", "uniform numbers between low and high",
-			func(s *source, low, high float64) float64 { return scaled(s.unit(), low, high, dtype.Float32) }, []string{"low", "high"}},
+			func(s *source, low, high float64) float64 {
+				return scaled(s.unit(), low, high,
+					dtype.Float32)
+			}, []string{"low", "high"}},
 		{SampleNormal, "SampleNormal", "normal numbers with mean mu and standard deviation sigma",
-			func(s *source, mu, sigma float64) float64 { return mu + sigma*s.normal() }, []string{"mu", "sigma"}},
-		{SampleExponential, "SampleExponential", "exponential numbers of rate lam", exponential, []string{"lam"}},
+			func(s *source, mu, sigma float64) float64 { return mu + sigma*s.normal() },
+			[]string{"mu", "sigma"}},
+		{SampleExponential, "SampleExponential", "exponential numbers of rate lam", exponential,
+			[]string{"lam"}},
 		{SamplePoisson, "SamplePoisson", "Poisson numbers of mean lam", poisson, []string{"lam"}},
-		{SampleGamma, "SampleGamma", "gamma numbers of shape alpha and scale beta", gamma, []string{"alpha", "beta"}},
-		{SampleNegativeBinomial, "SampleNegativeBinomial", "negative binomial numbers for k failures of probability p", negativeBinomial, []string{"k", "p"}},
-		{SampleDispersed, "SampleGeneralizedNegativeBinomial", "negative binomial numbers of mean mu and dispersion alpha", dispersed, []string{"mu", "alpha"}},
+		{SampleGamma, "SampleGamma", "gamma numbers of shape alpha and scale beta", gamma,
+			[]string{"alpha", "beta"}},
+		{SampleNegativeBinomial, "SampleNegativeBinomial",
+			"negative binomial numbers for k failures of probability p", negativeBinomial,
+			[]string{"k", "p"}},
+		{SampleDispersed, "SampleGeneralizedNegativeBinomial",
+			"negative binomial numbers of mean mu and dispersion alpha", dispersed,
+			[]string{"mu", "alpha"}},
 	} {
 		row.op.Define(op.Spec[SampleParams]{
 			Traits: op.Traits{
-				Doc:     row.goName + " draws " + row.what + ", for every element of these arrays as many as shape says: the output has the shape of the arrays followed by shape.",
+				Doc: row.goName + " draws " + row.what +
+					", for every element of these arrays as many as shape says: the output has " +
+					"the shape of the arrays followed by shape.",
 				GoName:  row.goName,
 				Aliases: []string{row.op.Name[1:]},
 				Random:  true,

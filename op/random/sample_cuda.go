@@ -30,8 +30,10 @@ const (
 )
 
 func init() {
-	for h, kind := range map[op.Handle[SampleParams]]int{SampleUniform: isUniform, SampleNormal: isNormal, SampleExponential: isExponential, SamplePoisson: isPoisson,
-		SampleGamma: isGamma, SampleNegativeBinomial: isNegativeBinomial, SampleDispersed: isDispersed} {
+	for h, kind := range map[op.Handle[SampleParams]]int{SampleUniform: isUniform,
+		SampleNormal: isNormal, SampleExponential: isExponential, SamplePoisson: isPoisson,
+		SampleGamma: isGamma, SampleNegativeBinomial: isNegativeBinomial,
+		SampleDispersed: isDispersed} {
 		attach.CUDA(h, func(_ SampleParams, a *op.Args) (*op.Prepared, error) {
 			k := drawArgs{n: a.Out[0].Shape.Size(), kind: kind}
 			k.each = max(k.n/max(a.In[0].Shape.Size(), 1), 1)
@@ -56,10 +58,11 @@ func scalarCUDA[P any](h op.Handle[P], kind int, params func(P) (a, b float64)) 
 }
 
 func (k drawArgs) prepare(fill func(k drawArgs, c *op.Call) drawArgs) (*op.Prepared, error) {
-	return attach.CUDAEach(attach.AnyFunc("draw", "draw"), k.n, k, func(k drawArgs, c *op.Call) drawArgs {
-		k.out, k.key, k.counter = attach.AnyOf(c.Out[0]), c.Seed.Key, c.Seed.Counter
-		return fill(k, c)
-	})
+	return attach.CUDAEach(attach.AnyFunc("draw", "draw"), k.n, k,
+		func(k drawArgs, c *op.Call) drawArgs {
+			k.out, k.key, k.counter = attach.AnyOf(c.Out[0]), c.Seed.Key, c.Seed.Counter
+			return fill(k, c)
+		})
 }
 
 // wholeArgs, classesArgs and shuffleArgs are parameters of the kernels for finite sets.
@@ -90,12 +93,15 @@ func shuffleCUDA(p op.NoParams, a *op.Args) (*op.Prepared, error) {
 	fixed := shuffleArgs{n: s[0], run: s.Size() / s[0]}
 	return attach.OnQueue(2*8*fixed.n, func(q *cuda.Queue, c *op.Call) error {
 		k := fixed
-		k.out, k.in, k.key, k.counter = attach.AnyOf(c.Out[0]), attach.AnyOf(c.In[0]), c.Seed.Key, c.Seed.Counter
+		k.out, k.in, k.key, k.counter = attach.AnyOf(c.Out[0]), attach.AnyOf(c.In[0]), c.Seed.Key,
+			c.Seed.Counter
 		k.order, k.partner = c.Scratch, unsafe.Add(c.Scratch, 8*k.n)
-		if err := cuda.LaunchWith(q, attach.AnyFunc("draw", "shuffle_partners"), q.Each(k.n), &k); err != nil {
+		if err := cuda.LaunchWith(q, attach.AnyFunc("draw", "shuffle_partners"), q.Each(k.n),
+			&k); err != nil {
 			return err
 		}
-		if err := cuda.LaunchWith(q, attach.AnyFunc("draw", "shuffle_order"), cuda.Grid{X: 1, Y: 1, Threads: 1}, &k); err != nil {
+		if err := cuda.LaunchWith(q, attach.AnyFunc("draw", "shuffle_order"),
+			cuda.Grid{X: 1, Y: 1, Threads: 1}, &k); err != nil {
 			return err
 		}
 		return cuda.LaunchWith(q, attach.AnyFunc("draw", "shuffle_rows"), q.Each(k.n*k.run), &k)

@@ -17,8 +17,10 @@ func TestSample(t *testing.T) {
 		mean   [2]float64
 		inputs int
 	}{
-		{"uniform", [2]float64{1.5, 6}, 2}, {"normal", [2]float64{1, 5}, 2}, {"exponential", [2]float64{1, 0.2}, 1},
-		{"poisson", [2]float64{1, 5}, 1}, {"gamma", [2]float64{2, 35}, 2}, {"generalized_negative_binomial", [2]float64{1, 5}, 2},
+		{"uniform", [2]float64{1.5, 6}, 2}, {"normal", [2]float64{1, 5}, 2},
+		{"exponential", [2]float64{1, 0.2}, 1},
+		{"poisson", [2]float64{1, 5}, 1}, {"gamma", [2]float64{2, 35}, 2},
+		{"generalized_negative_binomial", [2]float64{1, 5}, 2},
 	} {
 		o := lookup(t, "_sample_"+h.name)
 		p, _ := o.Normalize(random.SampleParams{Shape: []int{many / 2}})
@@ -29,8 +31,10 @@ func TestSample(t *testing.T) {
 		if !out[0].Shape.Equal(dtype.Shape{2, many / 2}) {
 			t.Errorf("%s: got shape %v", h.name, out[0].Shape)
 		}
-		wide := optest.Ops(optest.Array(dtype.Float64, []int{2}, 1, 5), optest.Array(dtype.Float64, []int{2}, 2, 7))[:h.inputs]
-		if out, err := (optest.Runner{Seed: seed}).Apply(o, p, wide); err != nil || out[0].DType != dtype.Float32 {
+		wide := optest.Ops(optest.Array(dtype.Float64, []int{2}, 1, 5), optest.Array(dtype.Float64,
+			[]int{2}, 2, 7))[:h.inputs]
+		if out, err := (optest.Runner{Seed: seed}).Apply(o, p, wide); err != nil ||
+			out[0].DType != dtype.Float32 {
 			t.Errorf("%s of float64: got %v, %v, want float32", h.name, out, err)
 		}
 		x := loop.Floats(out[0])
@@ -43,6 +47,7 @@ func TestSample(t *testing.T) {
 				t.Errorf("%s, row %d: got mean %v, want %v", h.name, row, mean, want)
 			}
 		}
-		optest.Run(t, o, optest.Case{Params: random.SampleParams{Shape: []int{3}}, In: optest.Ops(a, b)[:h.inputs], NoDiff: true, Seed: seed})
+		optest.Run(t, o, optest.Case{Params: random.SampleParams{Shape: []int{3}},
+			In: optest.Ops(a, b)[:h.inputs], NoDiff: true, Seed: seed})
 	}
 }
