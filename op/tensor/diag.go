@@ -25,7 +25,8 @@ var (
 func init() {
 	Diag.Define(op.Spec[DiagParams]{
 		Traits: op.Traits{
-			Doc: "Diag takes the k-th diagonal of matrices along two axes and puts it on a new last axis." +
+			Doc: "Diag takes the k-th diagonal of matrices along two axes and puts it on a new " +
+				"last axis." +
 				" Of a vector it makes a square matrix with that diagonal and zeros elsewhere." +
 				" A k more than one beyond the last diagonal is an error; one beyond, it is empty.",
 			Moves: true,
@@ -56,7 +57,10 @@ func init() {
 			}
 			return inferDiag(p, in[1:], in[:1])
 		},
-		Grad: func(g *op.Grad, p DiagParams) []op.Entry { return []op.Entry{Diag.Apply(p, g.Head(0)), {}} },
+		Grad: func(g *op.Grad, p DiagParams) []op.Entry {
+			return []op.Entry{Diag.Apply(p,
+				g.Head(0)), {}}
+		},
 		Ref: func(p DiagParams, c *op.Call) error {
 			dy, dx := c.In[0], c.Out[0]
 			if len(dx.Shape) == 1 {
@@ -87,7 +91,8 @@ func (p DiagParams) plan(s dtype.Shape) (rows, cols, n int, err error) {
 		return rows, cols, -1, nil
 	}
 	if p.K > s[cols] || -p.K > s[rows] {
-		return 0, 0, 0, op.Errorf("k", "%d, want %d to %d for %d rows and %d columns", p.K, -s[rows], s[cols], s[rows], s[cols])
+		return 0, 0, 0, op.Errorf("k", "%d, want %d to %d for %d rows and %d columns", p.K,
+			-s[rows], s[cols], s[rows], s[cols])
 	}
 	return rows, cols, max(0, min(s[rows]+min(0, p.K), s[cols]-max(0, p.K))), nil
 }

@@ -21,7 +21,8 @@ var Histogram = op.Declare[HistogramParams]("_histogram")
 func init() {
 	Histogram.Define(op.Spec[HistogramParams]{
 		Traits: op.Traits{
-			Doc: "Histogram counts how many elements fall into each bin and returns the counts, of type int64, and the edges." +
+			Doc: "Histogram counts how many elements fall into each bin and returns the counts, " +
+				"of type int64, and the edges." +
 				" A bin contains its lower edge; the last one its upper edge too.",
 			Aliases: []string{"_npi_histogram"},
 			Multi:   true,
@@ -48,7 +49,8 @@ func init() {
 func inferHistogram(p HistogramParams, in, out []dtype.Shape) error {
 	if n, ok := p.BinCnt.Get(); ok {
 		if n < 1 || len(p.Range) != 2 || !(p.Range[0] < p.Range[1]) {
-			return op.Errorf("range", "%v for %d bins, want two ascending numbers and at least one bin", p.Range, n)
+			return op.Errorf("range", "%v for %d bins, want two ascending numbers and at least "+
+				"one bin", p.Range, n)
 		}
 		if err := op.Require("output0", &out[0], dtype.Shape{n}); err != nil {
 			return err

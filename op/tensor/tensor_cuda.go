@@ -48,14 +48,17 @@ func runningCUDA(p CumSumParams, a *op.Args, backwards bool) (*op.Prepared, erro
 		k.n, k.step = in.Shape[i], max(in.Shape[i+1:].Size(), 1)
 		k.lanes = in.Shape.Size() / max(k.n, 1)
 	}
-	k.exact, k.cut = attach.B2I(loop.Exact(in.DType) && loop.Exact(out.DType)), attach.B2I(out.DType.IsInt())
-	return attach.CUDABlocks(attach.AnyFunc("tensor", "running"), k.lanes, k.n, k, func(k runningArgs, c *op.Call) runningArgs {
-		k.out, k.in = attach.AnyOf(c.Out[0]), attach.AnyOf(c.In[0])
-		return k
-	})
+	k.exact, k.cut = attach.B2I(loop.Exact(in.DType) && loop.Exact(out.DType)),
+		attach.B2I(out.DType.IsInt())
+	return attach.CUDABlocks(attach.AnyFunc("tensor", "running"), k.lanes, k.n, k,
+		func(k runningArgs, c *op.Call) runningArgs {
+			k.out, k.in = attach.AnyOf(c.Out[0]), attach.AnyOf(c.In[0])
+			return k
+		})
 }
 
-// histogramCUDA counts into output 0 and writes the edges to output 1, or for counting alone to scratch memory.
+// histogramCUDA counts into output 0 and writes the edges to output 1, or for counting alone to
+// scratch memory.
 func histogramCUDA(p HistogramParams, a *op.Args) (*op.Prepared, error) {
 	bins, kind, bytes := a.Out[0].Shape.Size(), cuda.Code(a.Out[1].DType), a.Out[1].Bytes
 	n, size := a.In[0].Shape.Size(), a.Out[0].Bytes
@@ -75,7 +78,8 @@ func histogramCUDA(p HistogramParams, a *op.Args) (*op.Prepared, error) {
 					continue
 				}
 				k := edgesArgs{out: out, n: bins, low: p.Range[0], high: p.Range[1]}
-				if err := cuda.LaunchWith(q, attach.AnyFunc("tensor", "edges"), q.Each(bins+1), &k); err != nil {
+				if err := cuda.LaunchWith(q, attach.AnyFunc("tensor", "edges"), q.Each(bins+1),
+					&k); err != nil {
 					return err
 				}
 			}
@@ -86,7 +90,8 @@ func histogramCUDA(p HistogramParams, a *op.Args) (*op.Prepared, error) {
 		if err := q.Clear(c.Out[0].Data, size); err != nil || bins == 0 {
 			return err
 		}
-		k := binsArgs{count: c.Out[0].Data, edges: edges, x: attach.AnyOf(c.In[0]), n: n, bins: bins}
+		k := binsArgs{count: c.Out[0].Data, edges: edges, x: attach.AnyOf(c.In[0]), n: n,
+			bins: bins}
 		return cuda.LaunchWith(q, attach.AnyFunc("tensor", "bins"), q.Each(n), &k)
 	})
 }
@@ -100,11 +105,12 @@ func columnsCUDA(_ KhatriRaoParams, a *op.Args) (*op.Prepared, error) {
 	for i, d := range a.In {
 		k.rows[i] = d.Shape[0]
 	}
-	return attach.CUDAEach(attach.AnyFunc("tensor", "columns"), k.n, k, func(k columnsArgs, c *op.Call) columnsArgs {
-		k.out = attach.AnyOf(c.Out[0])
-		for i, t := range c.In {
-			k.in[i] = attach.AnyOf(t)
-		}
-		return k
-	})
+	return attach.CUDAEach(attach.AnyFunc("tensor", "columns"), k.n, k,
+		func(k columnsArgs, c *op.Call) columnsArgs {
+			k.out = attach.AnyOf(c.Out[0])
+			for i, t := range c.In {
+				k.in[i] = attach.AnyOf(t)
+			}
+			return k
+		})
 }
