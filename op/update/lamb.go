@@ -80,7 +80,8 @@ func defineLamb1(h op.Handle[LambUpdatePhase1Params], goName string, master int)
 		in = append(in, op.Input{Name: "weight32", Role: op.State})
 	}
 	h.Define(op.Spec[LambUpdatePhase1Params]{
-		Traits: op.Traits{Doc: lamb1Doc, GoName: goName, NoGrad: noGrad, Mutates: []int{2, 3}, Update: true},
+		Traits: op.Traits{Doc: lamb1Doc, GoName: goName, NoGrad: noGrad, Mutates: []int{2, 3},
+			Update: true},
 		Inputs: func(LambUpdatePhase1Params) []op.Input { return in },
 		Infer:  op.SameShape[LambUpdatePhase1Params],
 		InferType: func(p LambUpdatePhase1Params, in, out []dtype.Type) error {
@@ -98,7 +99,8 @@ func defineLamb1(h op.Handle[LambUpdatePhase1Params], goName string, master int)
 }
 
 func defineLamb2(h op.Handle[LambUpdatePhase2Params], goName string, master int) {
-	in := []op.Input{{Name: "weight"}, {Name: "g"}, {Name: "r1"}, {Name: "r2"}, {Name: "weight32", Role: op.State}}
+	in := []op.Input{{Name: "weight"}, {Name: "g"}, {Name: "r1"}, {Name: "r2"},
+		{Name: "weight32", Role: op.State}}
 	var mutates []int
 	if master == 0 {
 		in = in[:4]

@@ -25,7 +25,8 @@ func (g group) operands() (read, write []op.Tensor) {
 	}
 	last := len(g.in) - 1
 	master := g.in[last]
-	return append([]op.Tensor{master}, g.in[1:last]...), append([]op.Tensor{master, {}}, g.in[2:last]...)
+	return append([]op.Tensor{master}, g.in[1:last]...), append([]op.Tensor{master, {}},
+		g.in[2:last]...)
 }
 
 // round copies the master weight to the output.
@@ -50,8 +51,9 @@ type multi[P any] struct {
 	mixed       bool
 	shared      []string
 	count       func(p P) int
-	lists       func(p P) map[string]int              // lengths of the lists, one element per weight
-	apply       func(p P, c *op.Call, i int, g group) // updates weight number i
+	// lengths of the lists, one element per weight
+	lists func(p P) map[string]int
+	apply func(p P, c *op.Call, i int, g group) // updates weight number i
 }
 
 func defineMulti[P any](h op.Handle[P], m multi[P]) {
@@ -71,7 +73,9 @@ func defineMulti[P any](h op.Handle[P], m multi[P]) {
 	}
 	h.Define(op.Spec[P]{
 		Traits: op.Traits{
-			Doc:      m.doc + fmt.Sprintf("\nAt most %d weights. The outputs are the new weights; give the weights themselves as outputs to replace them.", maxWeights),
+			Doc: m.doc + fmt.Sprintf(
+				"\nAt most %d weights. The outputs are the new weights; give the weights "+
+					"themselves as outputs to replace them.", maxWeights),
 			GoName:   m.goName,
 			Variadic: true,
 			Multi:    true,

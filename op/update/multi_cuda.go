@@ -40,7 +40,8 @@ func multiCUDA[P any](h op.Handle[P], m multiStep[P]) {
 		}
 		f, list := cuda.Func("update", m.name, t), make([]stepArgs, len(a.Out))
 		for i := range list {
-			list[i] = stepArgs{n: a.Out[i].Shape.Size(), states: m.states, mixed: attach.B2I(m.mixed), which: i,
+			list[i] = stepArgs{n: a.Out[i].Shape.Size(), states: m.states,
+				mixed: attach.B2I(m.mixed), which: i,
 				listType: cuda.Code(a.In[last].DType), scaleType: cuda.Code(a.In[last].DType)}
 			now := m.numbers(p, i)
 			copy(list[i].numbers[:], now[:])

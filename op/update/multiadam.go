@@ -55,7 +55,8 @@ func init() {
 }
 
 func defineMultiAdamW(mixed bool) {
-	h, name := variant(mixed, MultiAdamWUpdate, MultiMPAdamWUpdate, [2]string{"MultiAdamWUpdate", "MultiMPAdamWUpdate"})
+	h, name := variant(mixed, MultiAdamWUpdate, MultiMPAdamWUpdate, [2]string{"MultiAdamWUpdate",
+		"MultiMPAdamWUpdate"})
 	defineMulti(h, multi[MultiAdamWUpdateParams]{
 		doc: name + " (" + h.Name + ") is one step of AdamW for many weights.\n\n" + multiDoc +
 			"The last input, rescale_grad, has one element.\n",
@@ -66,20 +67,24 @@ func defineMultiAdamW(mixed bool) {
 			return map[string]int{"lrs": len(p.LRs), "wds": len(p.WDs), "etas": len(p.Etas)}
 		},
 		apply: func(p MultiAdamWUpdateParams, c *op.Call, i int, g group) {
-			one := AdamWUpdateParams{LR: p.LRs[i], WD: p.WDs[i], Eta: p.Etas[i], Beta1: p.Beta1, Beta2: p.Beta2, Epsilon: p.Epsilon, ClipGradient: p.ClipGradient}
+			one := AdamWUpdateParams{LR: p.LRs[i], WD: p.WDs[i], Eta: p.Etas[i], Beta1: p.Beta1,
+				Beta2: p.Beta2, Epsilon: p.Epsilon, ClipGradient: p.ClipGradient}
 			stepTensors(g, adamW(one, loop.Floats(c.In[len(c.In)-1])[0]))
 		},
 	})
 }
 
 func defineMultiLamb(mixed bool) {
-	h, name := variant(mixed, MultiLambUpdate, MultiMPLambUpdate, [2]string{"MultiLambUpdate", "MultiMPLambUpdate"})
+	h, name := variant(mixed, MultiLambUpdate, MultiMPLambUpdate, [2]string{"MultiLambUpdate",
+		"MultiMPLambUpdate"})
 	defineMulti(h, multi[MultiLambUpdateParams]{
-		doc: name + " (" + h.Name + ") is one step of LAMB, both phases, for many weights.\n\n" + multiDoc, goName: name, mixed: mixed,
+		doc: name + " (" + h.Name + ") is one step of LAMB, both phases, for many weights.\n\n" +
+			multiDoc, goName: name, mixed: mixed,
 		states: []string{"mean", "var"},
 		count:  func(p MultiLambUpdateParams) int { return p.NumTensors },
 		lists: func(p MultiLambUpdateParams) map[string]int {
-			return map[string]int{"learning_rates": len(p.LearningRates), "wds": len(p.WDs), "step_count": len(p.StepCount)}
+			return map[string]int{"learning_rates": len(p.LearningRates), "wds": len(p.WDs),
+				"step_count": len(p.StepCount)}
 		},
 		apply: lamb,
 	})
@@ -87,8 +92,10 @@ func defineMultiLamb(mixed bool) {
 
 // lamb takes a whole step for one weight: the direction, both norms, the update.
 func lamb(p MultiLambUpdateParams, _ *op.Call, i int, g group) {
-	direction := lambDirection(LambUpdatePhase1Params{Beta1: p.Beta1, Beta2: p.Beta2, Epsilon: p.Epsilon, T: p.StepCount[i],
-		NoBiasCorrection: p.NoBiasCorrection, WD: p.WDs[i], RescaleGrad: p.RescaleGrad, ClipGradient: p.ClipGradient})
+	direction := lambDirection(LambUpdatePhase1Params{Beta1: p.Beta1, Beta2: p.Beta2,
+		Epsilon: p.Epsilon, T: p.StepCount[i],
+		NoBiasCorrection: p.NoBiasCorrection, WD: p.WDs[i], RescaleGrad: p.RescaleGrad,
+		ClipGradient: p.ClipGradient})
 	read, write := g.operands()
 	var along []float64
 	r1, r2 := 0.0, 0.0
@@ -98,7 +105,8 @@ func lamb(p MultiLambUpdateParams, _ *op.Call, i int, g group) {
 		r2 += v[0] * v[0]
 		along = append(along, v[0])
 	})
-	lr := p.LearningRates[i] * trust(LambUpdatePhase2Params{LowerBound: p.LowerBound, UpperBound: p.UpperBound}, math.Sqrt(r1), math.Sqrt(r2))
+	lr := p.LearningRates[i] * trust(LambUpdatePhase2Params{LowerBound: p.LowerBound,
+		UpperBound: p.UpperBound}, math.Sqrt(r1), math.Sqrt(r2))
 	k := 0
 	each(read[:1], write[:1], func(v []float64) {
 		v[0] -= lr * along[k]

@@ -13,13 +13,17 @@ func init() {
 		if mixed {
 			states++
 		}
-		multiCUDA(pick(mixed, MultiAdamWUpdate, MultiMPAdamWUpdate), multiStep[MultiAdamWUpdateParams]{name: "adamw", mixed: mixed, states: states, scaled: true,
-			numbers: func(p MultiAdamWUpdateParams, i int) numbers {
-				return numbers{p.LRs[i], p.WDs[i], 1, p.ClipGradient.Value(), p.Beta1.Value(), p.Beta2.Value(), p.Epsilon.Value(), p.Etas[i]}
-			}})
+		multiCUDA(pick(mixed, MultiAdamWUpdate, MultiMPAdamWUpdate),
+			multiStep[MultiAdamWUpdateParams]{name: "adamw", mixed: mixed, states: states,
+				scaled: true,
+				numbers: func(p MultiAdamWUpdateParams, i int) numbers {
+					return numbers{p.LRs[i], p.WDs[i], 1, p.ClipGradient.Value(), p.Beta1.Value(),
+						p.Beta2.Value(), p.Epsilon.Value(), p.Etas[i]}
+				}})
 	}
 	for _, mixed := range []bool{false, true} {
-		attach.CUDA(pick(mixed, MultiLambUpdate, MultiMPLambUpdate), func(p MultiLambUpdateParams, a *op.Args) (*op.Prepared, error) {
+		attach.CUDA(pick(mixed, MultiLambUpdate, MultiMPLambUpdate), func(p MultiLambUpdateParams,
+			a *op.Args) (*op.Prepared, error) {
 			return lambCUDA(p, a, mixed)
 		})
 	}

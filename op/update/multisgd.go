@@ -52,16 +52,21 @@ var (
 	// PreloadedMultiSGDUpdate is MultiSGDUpdate with rates and decays in arrays.
 	PreloadedMultiSGDUpdate = op.Declare[PreloadedSGDUpdateParams]("preloaded_multi_sgd_update")
 	// PreloadedMultiMPSGDUpdate is MultiMPSGDUpdate with rates and decays in arrays.
-	PreloadedMultiMPSGDUpdate = op.Declare[PreloadedSGDUpdateParams]("preloaded_multi_mp_sgd_update")
+	PreloadedMultiMPSGDUpdate = op.Declare[PreloadedSGDUpdateParams](
+		"preloaded_multi_mp_sgd_update")
 	// PreloadedMultiSGDMomUpdate is MultiSGDMomUpdate with rates and decays in arrays.
-	PreloadedMultiSGDMomUpdate = op.Declare[PreloadedSGDMomUpdateParams]("preloaded_multi_sgd_mom_update")
+	PreloadedMultiSGDMomUpdate = op.Declare[PreloadedSGDMomUpdateParams](
+		"preloaded_multi_sgd_mom_update")
 	// PreloadedMultiMPSGDMomUpdate is MultiMPSGDMomUpdate with rates and decays in arrays.
-	PreloadedMultiMPSGDMomUpdate = op.Declare[PreloadedSGDMomUpdateParams]("preloaded_multi_mp_sgd_mom_update")
+	PreloadedMultiMPSGDMomUpdate = op.Declare[PreloadedSGDMomUpdateParams](
+		"preloaded_multi_mp_sgd_mom_update")
 )
 
 const (
-	multiDoc     = "Weights, gradients and states are interleaved: all operands of the first weight, then those of the next.\n"
-	preloadedDoc = multiDoc + "The last two inputs are vectors of learning rates and weight decays.\n"
+	multiDoc = "Weights, gradients and states are interleaved: all operands of the first " +
+		"weight, then those of the next.\n"
+	preloadedDoc = multiDoc + "The last two inputs are vectors of learning rates and weight " +
+		"decays.\n"
 )
 
 func init() {
@@ -82,30 +87,36 @@ func variant[P any](mixed bool, plain, mp op.Handle[P], names [2]string) (op.Han
 }
 
 func defineMultiSGD(mixed bool) {
-	h, name := variant(mixed, MultiSGDUpdate, MultiMPSGDUpdate, [2]string{"MultiSGDUpdate", "MultiMPSGDUpdate"})
+	h, name := variant(mixed, MultiSGDUpdate, MultiMPSGDUpdate, [2]string{"MultiSGDUpdate",
+		"MultiMPSGDUpdate"})
 	defineMulti(h, multi[MultiSGDUpdateParams]{
-		doc: name + " (" + h.Name + ") is one step of stochastic gradient descent for many weights.\n\n" + multiDoc, goName: name, mixed: mixed,
+		doc: name + " (" + h.Name + ") is one step of stochastic gradient descent for many " +
+			"weights.\n\n" + multiDoc, goName: name, mixed: mixed,
 		count: func(p MultiSGDUpdateParams) int { return p.NumWeights },
 		lists: func(p MultiSGDUpdateParams) map[string]int {
 			return map[string]int{"lrs": len(p.LRs), "wds": len(p.WDs)}
 		},
 		apply: func(p MultiSGDUpdateParams, _ *op.Call, i int, g group) {
-			stepTensors(g, sgdStep(SGDUpdateParams{LR: p.LRs[i], WD: p.WDs[i], RescaleGrad: p.RescaleGrad, ClipGradient: p.ClipGradient}))
+			stepTensors(g, sgdStep(SGDUpdateParams{LR: p.LRs[i], WD: p.WDs[i],
+				RescaleGrad: p.RescaleGrad, ClipGradient: p.ClipGradient}))
 		},
 	})
 }
 
 func defineMultiMom(mixed bool) {
-	h, name := variant(mixed, MultiSGDMomUpdate, MultiMPSGDMomUpdate, [2]string{"MultiSGDMomUpdate", "MultiMPSGDMomUpdate"})
+	h, name := variant(mixed, MultiSGDMomUpdate, MultiMPSGDMomUpdate, [2]string{"MultiSGDMomUpdate",
+		"MultiMPSGDMomUpdate"})
 	defineMulti(h, multi[MultiSGDMomUpdateParams]{
-		doc: name + " (" + h.Name + ") is one step of gradient descent with momentum for many weights.\n\n" + multiDoc, goName: name, mixed: mixed,
+		doc: name + " (" + h.Name + ") is one step of gradient descent with momentum for many " +
+			"weights.\n\n" + multiDoc, goName: name, mixed: mixed,
 		states: []string{"mom"},
 		count:  func(p MultiSGDMomUpdateParams) int { return p.NumWeights },
 		lists: func(p MultiSGDMomUpdateParams) map[string]int {
 			return map[string]int{"lrs": len(p.LRs), "wds": len(p.WDs)}
 		},
 		apply: func(p MultiSGDMomUpdateParams, _ *op.Call, i int, g group) {
-			stepTensors(g, momStep(SGDMomUpdateParams{LR: p.LRs[i], WD: p.WDs[i], Momentum: p.Momentum, RescaleGrad: p.RescaleGrad, ClipGradient: p.ClipGradient}))
+			stepTensors(g, momStep(SGDMomUpdateParams{LR: p.LRs[i], WD: p.WDs[i],
+				Momentum: p.Momentum, RescaleGrad: p.RescaleGrad, ClipGradient: p.ClipGradient}))
 		},
 	})
 }
@@ -117,27 +128,33 @@ func loaded(c *op.Call, i int) (lr, wd float64) {
 }
 
 func definePreloadedSGD(mixed bool) {
-	h, name := variant(mixed, PreloadedMultiSGDUpdate, PreloadedMultiMPSGDUpdate, [2]string{"PreloadedMultiSGDUpdate", "PreloadedMultiMPSGDUpdate"})
+	h, name := variant(mixed, PreloadedMultiSGDUpdate, PreloadedMultiMPSGDUpdate,
+		[2]string{"PreloadedMultiSGDUpdate", "PreloadedMultiMPSGDUpdate"})
 	defineMulti(h, multi[PreloadedSGDUpdateParams]{
-		doc: name + " (" + h.Name + ") is one step of stochastic gradient descent for many weights.\n\n" + preloadedDoc, goName: name, mixed: mixed,
+		doc: name + " (" + h.Name + ") is one step of stochastic gradient descent for many " +
+			"weights.\n\n" + preloadedDoc, goName: name, mixed: mixed,
 		shared: []string{"lrs", "wds"},
 		count:  func(p PreloadedSGDUpdateParams) int { return p.NumWeights },
 		apply: func(p PreloadedSGDUpdateParams, c *op.Call, i int, g group) {
 			lr, wd := loaded(c, i)
-			stepTensors(g, sgdStep(SGDUpdateParams{LR: lr, WD: wd, RescaleGrad: p.RescaleGrad, ClipGradient: p.ClipGradient}))
+			stepTensors(g, sgdStep(SGDUpdateParams{LR: lr, WD: wd, RescaleGrad: p.RescaleGrad,
+				ClipGradient: p.ClipGradient}))
 		},
 	})
 }
 
 func definePreloadedMom(mixed bool) {
-	h, name := variant(mixed, PreloadedMultiSGDMomUpdate, PreloadedMultiMPSGDMomUpdate, [2]string{"PreloadedMultiSGDMomUpdate", "PreloadedMultiMPSGDMomUpdate"})
+	h, name := variant(mixed, PreloadedMultiSGDMomUpdate, PreloadedMultiMPSGDMomUpdate,
+		[2]string{"PreloadedMultiSGDMomUpdate", "PreloadedMultiMPSGDMomUpdate"})
 	defineMulti(h, multi[PreloadedSGDMomUpdateParams]{
-		doc: name + " (" + h.Name + ") is one step of gradient descent with momentum for many weights.\n\n" + preloadedDoc, goName: name, mixed: mixed,
+		doc: name + " (" + h.Name + ") is one step of gradient descent with momentum for many " +
+			"weights.\n\n" + preloadedDoc, goName: name, mixed: mixed,
 		states: []string{"mom"}, shared: []string{"lrs", "wds"},
 		count: func(p PreloadedSGDMomUpdateParams) int { return p.NumWeights },
 		apply: func(p PreloadedSGDMomUpdateParams, c *op.Call, i int, g group) {
 			lr, wd := loaded(c, i)
-			stepTensors(g, momStep(SGDMomUpdateParams{LR: lr, WD: wd, Momentum: p.Momentum, RescaleGrad: p.RescaleGrad, ClipGradient: p.ClipGradient}))
+			stepTensors(g, momStep(SGDMomUpdateParams{LR: lr, WD: wd, Momentum: p.Momentum,
+				RescaleGrad: p.RescaleGrad, ClipGradient: p.ClipGradient}))
 		},
 	})
 }

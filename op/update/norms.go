@@ -49,7 +49,8 @@ const noDerivative = "it only measures"
 func init() {
 	AllFinite.Define(op.Spec[AllFiniteParams]{
 		Traits: op.Traits{
-			Doc:    "AllFinite (all_finite) is 1 when no element of data is infinite or NaN, 0 otherwise. The output has shape (1).",
+			Doc: "AllFinite (all_finite) is 1 when no element of data is infinite or NaN, 0 " +
+				"otherwise. The output has shape (1).",
 			NoGrad: noDerivative,
 		},
 		Infer: func(_ AllFiniteParams, _, out []dtype.Shape) error {
@@ -60,7 +61,8 @@ func init() {
 	})
 	MultiAllFinite.Define(op.Spec[MultiAllFiniteParams]{
 		Traits: op.Traits{
-			Doc:      "MultiAllFinite (multi_all_finite) is 1 when no element of any input is infinite or NaN, 0 otherwise. The output has shape (1).",
+			Doc: "MultiAllFinite (multi_all_finite) is 1 when no element of any input is " +
+				"infinite or NaN, 0 otherwise. The output has shape (1).",
 			Variadic: true,
 			NoGrad:   noDerivative,
 		},
@@ -73,7 +75,8 @@ func init() {
 	})
 	MultiSumSq.Define(op.Spec[MultiSumSqParams]{
 		Traits: op.Traits{
-			Doc:      "MultiSumSq (multi_sum_sq) returns the sum of squares of each input, in a vector.",
+			Doc: "MultiSumSq (multi_sum_sq) returns the sum of squares of each input, in a " +
+				"vector.",
 			Variadic: true,
 			NoGrad:   noDerivative,
 		},
@@ -105,7 +108,8 @@ lr·eta·w/(g + wd·w + eps) where both norms are positive. All operands are vec
 			Inplace: [][2]int{{0, 0}},
 		},
 		Inputs: func(MultiLarsParams) []op.Input {
-			return []op.Input{{Name: "lrs"}, {Name: "weights_sum_sq"}, {Name: "grads_sum_sq"}, {Name: "wds"}}
+			return []op.Input{{Name: "lrs"}, {Name: "weights_sum_sq"}, {Name: "grads_sum_sq"},
+				{Name: "wds"}}
 		},
 		Infer:     op.SameShape[MultiLarsParams],
 		InferType: op.FloatType[MultiLarsParams],

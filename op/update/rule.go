@@ -48,7 +48,8 @@ func defineMixed[P any](h op.Handle[P], goName string, r rule[P]) {
 	in := append(operands(r.states), op.Input{Name: "weight32", Role: op.State})
 	h.Define(op.Spec[P]{
 		Traits: op.Traits{
-			Doc:     r.doc + "\nThe weight may have low precision: weight32 is the exact one, and the output is rounded from it.",
+			Doc: r.doc + "\nThe weight may have low precision: weight32 is the exact one, " +
+				"and the output is rounded from it.",
 			GoName:  goName,
 			NoGrad:  noGrad,
 			Inplace: [][2]int{{0, 0}},

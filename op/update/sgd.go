@@ -101,7 +101,8 @@ func sgdStep(p SGDUpdateParams) func(v []float64) {
 // momStep is the rule of gradient descent with momentum for weight, gradient and momentum.
 func momStep(p SGDMomUpdateParams) func(v []float64) {
 	return func(v []float64) {
-		v[2] = p.Momentum*v[2] - p.LR*p.WD*v[0] - p.LR*clip(p.RescaleGrad.Value()*v[1], p.ClipGradient.Value())
+		v[2] = p.Momentum*v[2] - p.LR*p.WD*v[0] - p.LR*clip(p.RescaleGrad.Value()*v[1],
+			p.ClipGradient.Value())
 		v[0] += v[2]
 	}
 }

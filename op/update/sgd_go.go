@@ -8,21 +8,24 @@ import (
 
 func init() {
 	attach.TierGo(SGDUpdate, func(p SGDUpdateParams, a *op.Args) (*op.Prepared, error) {
-		u := pure.Update{WD: float32(p.WD), Rescale: float32(p.RescaleGrad.Value()), Clip: float32(p.ClipGradient.Value())}
+		u := pure.Update{WD: float32(p.WD), Rescale: float32(p.RescaleGrad.Value()),
+			Clip: float32(p.ClipGradient.Value())}
 		return updateGo(a, u, func(u pure.Update, c *op.Call, out []float32, v [][]float32) {
 			u.LR = float32(SGDUpdate.At(p, c).LR)
 			u.SGD(out, v[0], v[1])
 		})
 	})
 	attach.TierGo(SGDMomUpdate, func(p SGDMomUpdateParams, a *op.Args) (*op.Prepared, error) {
-		u := pure.Update{WD: float32(p.WD), Rescale: float32(p.RescaleGrad.Value()), Clip: float32(p.ClipGradient.Value()), Momentum: float32(p.Momentum)}
+		u := pure.Update{WD: float32(p.WD), Rescale: float32(p.RescaleGrad.Value()),
+			Clip: float32(p.ClipGradient.Value()), Momentum: float32(p.Momentum)}
 		return updateGo(a, u, func(u pure.Update, c *op.Call, out []float32, v [][]float32) {
 			u.LR = float32(SGDMomUpdate.At(p, c).LR)
 			u.SGDMomentum(out, v[0], v[1], v[2])
 		})
 	})
 	attach.TierGo(NAGMomUpdate, func(p NAGMomUpdateParams, a *op.Args) (*op.Prepared, error) {
-		u := pure.Update{WD: float32(p.WD), Rescale: float32(p.RescaleGrad.Value()), Clip: float32(p.ClipGradient.Value()), Momentum: float32(p.Momentum)}
+		u := pure.Update{WD: float32(p.WD), Rescale: float32(p.RescaleGrad.Value()),
+			Clip: float32(p.ClipGradient.Value()), Momentum: float32(p.Momentum)}
 		return updateGo(a, u, func(u pure.Update, c *op.Call, out []float32, v [][]float32) {
 			u.LR = float32(NAGMomUpdate.At(p, c).LR)
 			u.NAG(out, v[0], v[1], v[2])
@@ -32,7 +35,8 @@ func init() {
 
 // updateGo prepares a step with constants u; the learning rate is read when it runs. v holds the
 // inputs.
-func updateGo(a *op.Args, u pure.Update, step func(u pure.Update, c *op.Call, out []float32, v [][]float32)) (*op.Prepared, error) {
+func updateGo(a *op.Args, u pure.Update, step func(u pure.Update, c *op.Call, out []float32,
+	v [][]float32)) (*op.Prepared, error) {
 	if !attach.Float32(a) {
 		return nil, op.ErrUnsupported
 	}

@@ -22,7 +22,8 @@ type stepArgs struct {
 	listType, which   int
 }
 
-// numbers are what a rule is made of: learning rate, weight decay, factor and limit of the gradient, and five of its own.
+// numbers are what a rule is made of: learning rate, weight decay, factor and limit of the
+// gradient, and five of its own.
 type numbers [9]float64
 
 // stepCUDA attaches a rule. With mixed precision the last input is the exact weight.
