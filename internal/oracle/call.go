@@ -20,7 +20,8 @@ type Operand struct {
 
 // MarshalJSON writes an operand as the peer reads it.
 func (a Operand) MarshalJSON() ([]byte, error) {
-	return json.Marshal(map[string]any{"dtype": a.DType.String(), "shape": append([]int{}, a.Shape...), "data": a.Data})
+	return json.Marshal(map[string]any{"dtype": a.DType.String(), "shape": append([]int{},
+		a.Shape...), "data": a.Data})
 }
 
 // UnmarshalJSON reads an operand.

@@ -94,7 +94,8 @@ func (c *Call) compareOne(got, want Operand) string {
 	}
 	rel := 0.0
 	if isFloat(want.DType) {
-		rel = map[dtype.Type]float64{dtype.Float64: 1e-7, dtype.Float32: 2e-4, dtype.Float16: 2e-2}[want.DType]
+		rel = map[dtype.Type]float64{dtype.Float64: 1e-7, dtype.Float32: 2e-4,
+			dtype.Float16: 2e-2}[want.DType]
 		for _, x := range slices.Concat(c.In, c.Out, c.Heads) {
 			switch x.DType {
 			case dtype.Float16:
@@ -112,7 +113,8 @@ func (c *Call) compareOne(got, want Operand) string {
 	}
 	for i := range w {
 		if !near(g[i], w[i], rel, largest) {
-			return fmt.Sprintf("element %d: got %v, want %v (all: got %.5v, want %.5v)", i, g[i], w[i], g[:min(len(g), 8)], w[:min(len(w), 8)])
+			return fmt.Sprintf("element %d: got %v, want %v (all: got %.5v, want %.5v)", i, g[i],
+				w[i], g[:min(len(g), 8)], w[:min(len(w), 8)])
 		}
 	}
 	return ""

@@ -56,7 +56,8 @@ func Generate(o *op.Op, seed uint64) (c *Call, ok bool) {
 	for i := range n {
 		x := newOperand(types[i], shapes[i])
 		fill(x)
-		c.In, c.Same, c.Views, c.Req = append(c.In, x), append(c.Same, -1), append(c.Views, false), append(c.Req, "null")
+		c.In, c.Same, c.Views, c.Req = append(c.In, x), append(c.Same, -1), append(c.Views, false),
+			append(c.Req, "null")
 	}
 	if o.Update || d.IntN(3) == 0 {
 		d.imperative(c, shapes[n:], types[n:], o.NumVisible(params))
@@ -183,7 +184,8 @@ func (d drawer) infer(o *op.Op, params any) ([]dtype.Shape, []dtype.Type, bool) 
 		}
 	}
 	for i := range s {
-		if !s[i].Known() || s[i].Size() > mostElements || !types[i].Valid() || types[i] == dtype.BFloat16 || len(s[i]) == 0 && i < n {
+		if !s[i].Known() || s[i].Size() > mostElements || !types[i].Valid() ||
+			types[i] == dtype.BFloat16 || len(s[i]) == 0 && i < n {
 			return nil, nil, false
 		}
 	}
@@ -206,7 +208,8 @@ func (d drawer) shape() dtype.Shape {
 }
 
 func (d drawer) dtype() dtype.Type {
-	list := []dtype.Type{dtype.Float32, dtype.Float32, dtype.Float32, dtype.Float32, dtype.Float32, dtype.Float64, dtype.Float64, dtype.Float16,
+	list := []dtype.Type{dtype.Float32, dtype.Float32, dtype.Float32, dtype.Float32, dtype.Float32,
+		dtype.Float64, dtype.Float64, dtype.Float16,
 		dtype.Int32, dtype.Int64, dtype.Uint8, dtype.Int8}
 	return list[d.IntN(len(list))]
 }
@@ -233,9 +236,11 @@ func (d drawer) value(p op.ParamSpec) string {
 	case kind == "bool":
 		return []string{"True", "False"}[d.IntN(2)]
 	case kind == "float64":
-		return strconv.FormatFloat(d.number(p, []float64{0, 1, -1, 0.5, 2, 0.1, 0.9, 1e-3, 3}), 'g', -1, 64)
+		return strconv.FormatFloat(d.number(p, []float64{0, 1, -1, 0.5, 2, 0.1, 0.9, 1e-3, 3}), 'g',
+			-1, 64)
 	case strings.HasSuffix(kind, "dtype.Type"):
-		return []string{"float32", "float16", "float64", "uint8", "int8", "int32", "int64"}[d.IntN(7)]
+		return []string{"float32", "float16", "float64", "uint8", "int8", "int32",
+			"int64"}[d.IntN(7)]
 	case kind == "string":
 		if p.Name == "ctx" {
 			return "cpu(0)"
@@ -285,7 +290,8 @@ func (a Operand) tensor() op.Tensor {
 
 // fill writes ordinary numbers, or now and then strange ones.
 func (d drawer) fill(a Operand, wild bool) {
-	strange := []float64{0, -1, 1, 3, 100, -1e9, 1e30, math.NaN(), math.Inf(1), math.Inf(-1), 0.5, math.Copysign(0, -1)}
+	strange := []float64{0, -1, 1, 3, 100, -1e9, 1e30, math.NaN(), math.Inf(1), math.Inf(-1), 0.5,
+		math.Copysign(0, -1)}
 	t := a.tensor()
 	exact := loop.Exact(a.DType)
 	small := d.IntN(3) == 0
@@ -309,9 +315,11 @@ func (d drawer) fill(a Operand, wild bool) {
 // not come, without a fault.
 func (d drawer) domains() map[string]func(Operand) {
 	return map[string]func(Operand){
-		"^(gather_nd|_?scatter_(set_)?nd)$": d.whole,    // MXNet cuts fractions off in several ways
-		"^topk$":                            d.distinct, // MXNet's order of equal elements depends on its sorting
-		"^_(sample|random_pdf)_":            d.open,     // MXNet loops for ever on parameters that are none
+		"^(gather_nd|_?scatter_(set_)?nd)$": d.whole, // MXNet cuts fractions off in several ways
+		// MXNet's order of equal elements depends on its sorting
+		"^topk$": d.distinct,
+		// MXNet loops for ever on parameters that are none
+		"^_(sample|random_pdf)_": d.open,
 	}
 }
 

@@ -18,8 +18,8 @@ type known struct {
 	reason string
 }
 
-// parseKnown reads lines of a kind, patterns of an operator and of a text, and a reason, separated by
-// tabs. Lines that begin with # are remarks.
+// parseKnown reads lines of a kind, patterns of an operator and of a text, and a reason, separated
+// by tabs. Lines that begin with # are remarks.
 func parseKnown(text string) (list []known, err error) {
 	for n, line := range strings.Split(text, "\n") {
 		if strings.TrimSpace(line) == "" || strings.HasPrefix(line, "#") {
@@ -27,7 +27,8 @@ func parseKnown(text string) (list []known, err error) {
 		}
 		f := strings.Split(line, "\t")
 		if len(f) != 4 || strings.TrimSpace(f[3]) == "" {
-			return nil, fmt.Errorf("oracle: known.txt:%d: %d fields, want kind, operator, text and reason separated by tabs", n+1, len(f))
+			return nil, fmt.Errorf("oracle: known.txt:%d: %d fields, want kind, operator, text "+
+				"and reason separated by tabs", n+1, len(f))
 		}
 		k := known{kind: f[0], reason: f[3]}
 		if k.op, err = regexp.Compile("^(" + f[1] + ")$"); err == nil {
@@ -48,7 +49,8 @@ func Known(c *Call, d Difference) string {
 		return ""
 	}
 	for _, k := range list {
-		if (k.kind == "*" || k.kind == d.Kind) && k.op.MatchString(c.Op.Name) && (k.text.MatchString(c.String()) || k.text.MatchString(d.Text)) {
+		if (k.kind == "*" || k.kind == d.Kind) && k.op.MatchString(c.Op.Name) &&
+			(k.text.MatchString(c.String()) || k.text.MatchString(d.Text)) {
 			return k.reason
 		}
 	}

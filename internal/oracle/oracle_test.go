@@ -11,11 +11,14 @@ import (
 )
 
 var (
-	mxnet  = flag.String("mxnet", "", "Python interpreter that can import MXNet; without it only the generator is tested")
-	rounds = flag.Int("oracle.n", 100, "calls of each operator, those that do not fit together included")
-	seed   = flag.Uint64("oracle.seed", 1, "seed of the first call")
-	ops    = flag.String("oracle.ops", "", "pattern of the operators that are called")
-	kinds  = flag.String("oracle.kinds", oracle.Values+"|"+oracle.Refused, "pattern of the kinds of differences that are faults")
+	mxnet = flag.String("mxnet", "", "Python interpreter that can import MXNet; without it "+
+		"only the generator is tested")
+	rounds = flag.Int("oracle.n", 100, "calls of each operator, those that do not fit together "+
+		"included")
+	seed  = flag.Uint64("oracle.seed", 1, "seed of the first call")
+	ops   = flag.String("oracle.ops", "", "pattern of the operators that are called")
+	kinds = flag.String("oracle.kinds", oracle.Values+"|"+oracle.Refused,
+		"pattern of the kinds of differences that are faults")
 )
 
 // operators lists the operators that programs call and -oracle.ops selects.
@@ -42,7 +45,8 @@ func TestGenerator(t *testing.T) {
 				continue
 			}
 			total++
-			if again, _ := oracle.Generate(o, *seed+n); !reflect.DeepEqual(again.In, c.In) || again.String() != c.String() {
+			if again, _ := oracle.Generate(o, *seed+n); !reflect.DeepEqual(again.In, c.In) ||
+				again.String() != c.String() {
 				t.Errorf("%s: seed %d gives two calls", o.Name, *seed+n)
 			}
 			if found {
@@ -63,7 +67,8 @@ func TestGenerator(t *testing.T) {
 			t.Logf("no call of %s", o.Name)
 		}
 	}
-	t.Logf("%d calls of %d operators out of %d, %d of the first ones run", total, reached, len(operators()), ran)
+	t.Logf("%d calls of %d operators out of %d, %d of the first ones run", total, reached,
+		len(operators()), ran)
 	if *ops == "" && reached < len(operators())*9/10 {
 		t.Errorf("%d operators of %d are called, want nine of ten", reached, len(operators()))
 	}
@@ -78,7 +83,8 @@ func TestShrink(t *testing.T) {
 			continue
 		}
 		small := c.Shrink(func(s *oracle.Call) bool { return s.Attrs["stride"] != "" })
-		if len(small.Attrs) > 2 || small.Heads != nil || small.Train || small.Attrs["stride"] != c.Attrs["stride"] {
+		if len(small.Attrs) > 2 || small.Heads != nil || small.Train ||
+			small.Attrs["stride"] != c.Attrs["stride"] {
 			t.Errorf("%v shrinks to %v, want the stride alone", c, small)
 		}
 		if small.Attrs["stride"] != "" && len(c.Attrs) < 4 {
@@ -116,7 +122,8 @@ func TestOracle(t *testing.T) {
 			}
 			small := c.Shrink(func(s *oracle.Call) bool { return ask(t, p, s).Kind == d.Kind })
 			d = ask(t, p, small)
-			if key := d.Kind + small.String(); d.Kind == "" || oracle.Known(small, d) != "" || seen[key] || len(seen) >= 3 {
+			if key := d.Kind + small.String(); d.Kind == "" || oracle.Known(small, d) != "" ||
+				seen[key] || len(seen) >= 3 {
 				continue // three of an operator are enough to read
 			} else {
 				seen[key] = true
@@ -125,7 +132,8 @@ func TestOracle(t *testing.T) {
 			t.Errorf("%s: %v\n\t%s\n\trepeat: %s", d.Kind, small, d.Text, oracle.Repeat(o, *seed+n))
 		}
 	}
-	t.Logf("%d calls, %d differences, MXNet crashed %d times and hung %d times", calls, differences, p.Crashes, p.Hangs)
+	t.Logf("%d calls, %d differences, MXNet crashed %d times and hung %d times", calls, differences,
+		p.Crashes, p.Hangs)
 }
 
 // ask computes a call here and there.

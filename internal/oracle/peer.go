@@ -57,7 +57,8 @@ func (p *Peer) Close() {
 	}
 }
 
-// Ask computes a call. An error means that the peer cannot be talked to; that MXNet refused or crashed is in the answer.
+// Ask computes a call. An error means that the peer cannot be talked to; that MXNet refused or
+// crashed is in the answer.
 func (p *Peer) Ask(c *Call) (a Answer, err error) {
 	request, err := c.request()
 	if err != nil {

@@ -124,7 +124,8 @@ func (c *Call) runGraph(a *Answer) error {
 	if err != nil {
 		return err
 	}
-	cfg := sym.BindConfig{Args: map[string]*nd.Array{}, Aux: map[string]*nd.Array{}, Grads: map[string]*nd.Array{},
+	cfg := sym.BindConfig{Args: map[string]*nd.Array{}, Aux: map[string]*nd.Array{},
+		Grads:   map[string]*nd.Array{},
 		GradReq: map[string]op.Req{}, DefaultReq: op.ReqNull, Seed: 1}
 	aux := c.aux()
 	for i, name := range c.names() {
@@ -197,7 +198,8 @@ func (c *Call) request() (map[string]any, error) {
 		if out == nil {
 			out = []Operand{}
 		}
-		return map[string]any{"mode": "imperative", "op": c.Op.Name, "attrs": c.attrs(), "inputs": append([]Operand{}, c.In...), "views": c.Views,
+		return map[string]any{"mode": "imperative", "op": c.Op.Name, "attrs": c.attrs(),
+			"inputs": append([]Operand{}, c.In...), "views": c.Views,
 			"same": c.Same, "out": out}, nil
 	}
 	params, err := c.params()
@@ -208,7 +210,8 @@ func (c *Call) request() (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	args, grads, aux, req := map[string]Operand{}, map[string]Operand{}, map[string]Operand{}, map[string]string{}
+	args, grads, aux, req := map[string]Operand{}, map[string]Operand{}, map[string]Operand{},
+		map[string]string{}
 	isAux := c.aux()
 	for i, name := range c.names() {
 		switch {
@@ -221,6 +224,7 @@ func (c *Call) request() (map[string]any, error) {
 			}
 		}
 	}
-	return map[string]any{"mode": "symbolic", "json": string(text), "args": args, "grads": grads, "aux": aux, "req": req, "train": c.Train,
+	return map[string]any{"mode": "symbolic", "json": string(text), "args": args, "grads": grads,
+		"aux": aux, "req": req, "train": c.Train,
 		"heads": slices.Clip(append([]Operand{}, c.Heads...))}, nil
 }

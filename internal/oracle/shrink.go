@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Shrink returns a smaller call for which differs is still true: without what the imperative call or
-// the gradient adds, with fewer attributes. Shapes are kept, because attributes depend on them.
+// Shrink returns a smaller call for which differs is still true: without what the imperative call
+// or the gradient adds, with fewer attributes. Shapes are kept, because attributes depend on them.
 func (c *Call) Shrink(differs func(*Call) bool) *Call {
 	for {
 		smaller := c.smaller(differs)
@@ -31,7 +31,8 @@ func (c *Call) smaller(differs func(*Call) bool) *Call {
 func (c *Call) clone() *Call {
 	s := *c
 	s.Attrs = maps.Clone(c.Attrs)
-	s.In, s.Same, s.Views, s.Req = slices.Clone(c.In), slices.Clone(c.Same), slices.Clone(c.Views), slices.Clone(c.Req)
+	s.In, s.Same, s.Views, s.Req = slices.Clone(c.In), slices.Clone(c.Same), slices.Clone(c.Views),
+		slices.Clone(c.Req)
 	s.Out, s.Heads, s.Grads = slices.Clone(c.Out), slices.Clone(c.Heads), slices.Clone(c.Grads)
 	return &s
 }
@@ -41,7 +42,12 @@ func (c *Call) changes() []func(*Call) bool {
 	list := []func(*Call) bool{
 		func(s *Call) bool { had := s.Out != nil; s.Out = nil; return had },
 		func(s *Call) bool { had := s.Heads != nil; s.dropBackward(); return had },
-		func(s *Call) bool { had := s.Train && s.Heads == nil; s.Train = s.Train && !had; return had },
+		func(s *Call) bool {
+			had := s.Train && s.Heads == nil
+			s.Train = s.Train &&
+				!had
+			return had
+		},
 	}
 	for i := range c.In {
 		list = append(list,
