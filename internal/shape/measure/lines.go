@@ -24,10 +24,10 @@ type counts struct {
 func scan(fset *token.FileSet, file *ast.File, text string) counts {
 	var c counts
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	comment := commentLines(fset, file, len(lines))
+	comment, tagged := commentLines(fset, file, len(lines)), taggedLines(fset, file)
 	for i, line := range lines {
 		c.all++
-		if columns(line) > LongLine {
+		if columns(line) > LongLine && !tagged[i+1] {
 			c.long++
 		}
 		switch trimmed := strings.TrimSpace(line); {
@@ -42,6 +42,19 @@ func scan(fset *token.FileSet, file *ast.File, text string) counts {
 		}
 	}
 	return c
+}
+
+// taggedLines are the lines, from 1 on, that hold the tag of a struct field. The syntax of Go does
+// not let a tag continue on another line, so such a line may be long.
+func taggedLines(fset *token.FileSet, file *ast.File) map[int]bool {
+	lines := map[int]bool{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if f, ok := n.(*ast.Field); ok && f.Tag != nil {
+			lines[fset.Position(f.Tag.Pos()).Line] = true
+		}
+		return true
+	})
+	return lines
 }
 
 // commentLines marks the lines that a comment touches.
