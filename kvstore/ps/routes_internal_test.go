@@ -173,6 +173,7 @@ func TestCallsEndWithTheirParts(t *testing.T) {
 	c := cs.newCall(0, "push", 1, 0)
 	a, b := cs.newPart(c, wire.TypePush, 0), cs.newPart(c, wire.TypePull, 0)
 	cs.name(b)
+	b.payload, b.out, b.slice = make([]byte, 1), make([]byte, 1), &slice{}
 	hold := a.lend(3)
 	if cs.asking(b.req) != b || cs.asking(b.req+1<<20) != nil || cs.asking(1<<19) != nil {
 		t.Error("a part is found by its name alone")
@@ -186,6 +187,11 @@ func TestCallsEndWithTheirParts(t *testing.T) {
 	cs.reap()
 	if len(ag.out.Done) != 1 || ag.out.Done[0].ID != 1 || len(cs.open) != 0 || len(cs.idle) != 2 || len(cs.idleCalls) != 1 {
 		t.Fatalf("ended %+v, %d calls open, %d parts and %d calls free", ag.out.Done, len(cs.open), len(cs.idle), len(cs.idleCalls))
+	}
+	for _, p := range cs.idle {
+		if p.payload != nil || p.out != nil || p.slice != nil {
+			t.Error("a part that is free keeps the caller's memory")
+		}
 	}
 	if d := cs.newCall(0, "pull", 2, 0); d != c || d.id != 2 || d.deadline != ag.cfg.Timeout || len(cs.idleCalls) != 0 {
 		t.Errorf("the next call is %+v", d)
