@@ -9,9 +9,9 @@ import (
 	"gomx/memplan"
 )
 
-// check verifies the invariants of the package with the program as it stands: it replays all steps in
+// Check verifies the invariants of a program, which the package lists: it replays all steps in
 // order on bytes that know the value that they hold.
-func (p *Program) check() error {
+func (p *Program) Check() error {
 	for _, f := range []func() error{p.checkFacts, p.checkOperands, p.checkSegments, p.checkOrder} {
 		if err := f(); err != nil {
 			return fmt.Errorf("compile: invariant broken: %w", err)

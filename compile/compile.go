@@ -97,7 +97,7 @@ func Compile(src Source, o Options) (p *Program, err error) {
 	}
 	u.prog.Inferred = u.Facts.Inferred()
 	if invariants {
-		return u.prog, u.prog.check()
+		return u.prog, u.prog.Check()
 	}
 	return u.prog, nil
 }

@@ -12,10 +12,9 @@ import (
 // Program is a graph compiled for one mode: its nodes in order, prepared, placed in memory, and
 // divided into segments. It is immutable and may be run by any number of executors at once.
 type Program struct {
-	Train    bool
-	Composed int            // operators of the composed graph
-	Graph    *graph.Indexed // the graph that runs
-	Descs    []op.Desc      // by entry: shape and type, as a plain array
+	Train bool
+	Graph *graph.Indexed // the graph that runs
+	Descs []op.Desc      // by entry: shape and type, as a plain array
 
 	Slots   []Slot
 	Outside map[int]int    // slots of the entries that live outside of the arena
@@ -28,7 +27,13 @@ type Program struct {
 	Forward  int   // segments before the backward part
 	Mutated  []int // slots that the forward part changes: auxiliary states
 
-	Memory   Memory
+	Memory Memory
+	Report
+}
+
+// Report says what compiling did.
+type Report struct {
+	Composed int       // operators of the composed graph
 	Applied  []Applied // reports of the passes, in the order in which they ran
 	Inferred int       // inferences over the whole graph, before and while it was compiled
 }

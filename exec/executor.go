@@ -128,7 +128,7 @@ func (ex *Executor) Forward(train bool) error {
 	if err != nil {
 		return err
 	}
-	ex.start(r)
+	r.start()
 	ex.finishForward(r)
 	return nil
 }

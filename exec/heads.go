@@ -43,7 +43,7 @@ func (ex *Executor) Backward(headGrads ...*nd.Array) error {
 	if ex.arena.last != ex.pending.current {
 		return errors.New("exec: Backward after another executor that shares the memory has run: what Forward kept is gone")
 	}
-	if err := ex.setHeads(ex.pending.current.b, headGrads); err != nil {
+	if err := ex.pending.current.b.setHeads(headGrads); err != nil {
 		return err
 	}
 	r := ex.pending.current
@@ -52,7 +52,7 @@ func (ex *Executor) Backward(headGrads ...*nd.Array) error {
 	for _, a := range r.b.written {
 		a.Touch()
 	}
-	ex.push(r, p.Forward, len(p.Segments))
+	r.push(p.Forward, len(p.Segments))
 	r.release()
 	return nil
 }
@@ -82,22 +82,22 @@ func (ex *Executor) forwardAside() error {
 		a := r.arrays[slot]
 		r.arrays[slot] = nd.Empty(a.Shape(), nd.On(a.Device()), nd.As(a.DType()), nd.Using(ex.eng))
 	}
-	ex.start(r)
+	r.start()
 	ex.keepForBackward(r)
 	return nil
 }
 
 // setHeads copies head gradients to where the program reads them; without any they are ones.
-func (ex *Executor) setHeads(b *bound, grads []*nd.Array) error {
+func (b *bound) setHeads(grads []*nd.Array) error {
 	if len(grads) == 0 {
 		b.headsToOnes()
 		return nil
 	}
-	if len(grads) < len(ex.outputs) {
-		return fmt.Errorf("exec: Backward with %d head gradients, want %d", len(grads), len(ex.outputs))
+	if len(grads) < len(b.ex.outputs) {
+		return fmt.Errorf("exec: Backward with %d head gradients, want %d", len(grads), len(b.ex.outputs))
 	}
 	for i, h := range b.heads {
-		if err := ex.checkHead(i, grads[i], h); err != nil {
+		if err := b.checkHead(i, grads[i], h); err != nil {
 			return err
 		}
 	}
@@ -111,15 +111,15 @@ func (ex *Executor) setHeads(b *bound, grads []*nd.Array) error {
 }
 
 // checkHead reports what makes a useless as the gradient of output i, which is read from h, or from nowhere where that is nil.
-func (ex *Executor) checkHead(i int, a, h *nd.Array) error {
+func (b *bound) checkHead(i int, a, h *nd.Array) error {
 	switch {
 	case h == nil:
 		return nil
 	case a == nil:
 		return fmt.Errorf("exec: head gradient %d is nil", i)
 	case !a.Shape().Equal(h.Shape()):
-		return fmt.Errorf("exec: head gradient %d has shape %v, want that of output %s: %v", i, a.Shape(), ex.net.Outputs[i], h.Shape())
-	case a.Engine() != ex.eng:
+		return fmt.Errorf("exec: head gradient %d has shape %v, want that of output %s: %v", i, a.Shape(), b.ex.net.Outputs[i], h.Shape())
+	case a.Engine() != b.ex.eng:
 		return fmt.Errorf("exec: head gradient %d belongs to another engine than the executor", i)
 	}
 	return nil

@@ -46,19 +46,19 @@ func (k *keeper) done(r *run) {
 }
 
 // keep finds or makes the form of a step.
-func (ex *Executor) keep(p *program, s *compile.Step) *keeper {
+func (p *program) keep(ex *Executor, s *compile.Step) *keeper {
 	k := &keeper{slots: s.Form.Inputs}
 	var inputs []place
 	for _, slot := range s.Form.Inputs {
 		inputs = append(inputs, placeOf(ex.arrayOf(&p.Slots[slot])))
 	}
-	k.form = ex.formOf(p, s, inputs)
+	k.form = p.formOf(ex, s, inputs)
 	return k
 }
 
 // formOf returns the form that step s makes of arrays: one that other programs have where both only
 // infer, or a new one.
-func (ex *Executor) formOf(p *program, s *compile.Step, inputs []place) *form {
+func (p *program) formOf(ex *Executor, s *compile.Step, inputs []place) *form {
 	slots := make([]*compile.Slot, len(s.Form.Outputs))
 	for j, slot := range s.Form.Outputs {
 		slots[j] = &p.Slots[slot]

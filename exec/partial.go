@@ -31,8 +31,8 @@ func (ex *Executor) PartialForward(train bool, step int) (left int, err error) {
 		if r, err = ex.beginRun(b); err != nil {
 			return 0, err
 		}
-		ex.open(r)
-		ex.derive(r)
+		r.open()
+		r.derive()
 		ex.pending.stepping.run = r
 	case r == nil || r.b != b || ex.pending.stepping.next != step:
 		return 0, fmt.Errorf("exec: PartialForward of step %d, want step 0 or the one after the last", step)
@@ -40,7 +40,7 @@ func (ex *Executor) PartialForward(train bool, step int) (left int, err error) {
 		return 0, errors.New("exec: PartialForward after another executor that shares the memory has run: what the steps before have computed is gone")
 	}
 	at := p.Derived + step
-	ex.push(r, at, min(at+1, p.Forward))
+	r.push(at, min(at+1, p.Forward))
 	ex.pending.stepping.next = step + 1
 	if left = n - step - 1; left > 0 {
 		return left, nil

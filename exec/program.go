@@ -69,7 +69,7 @@ func (ex *Executor) link(p *compile.Program) *program {
 	l := &program{Program: p, forms: ex.arena.forms, keepers: make([]*keeper, len(p.Steps)), lanes: make([]engine.Lane, len(p.Segments))}
 	for i := range p.Steps {
 		if p.Steps[i].Form != nil {
-			l.keepers[i] = ex.keep(l, &p.Steps[i])
+			l.keepers[i] = l.keep(ex, &p.Steps[i])
 		}
 	}
 	for i := range p.Segments {

@@ -81,7 +81,8 @@ func (r *run) release() {
 }
 
 // open pushes the beginning of a run: it waits until the arena is free and cures it.
-func (ex *Executor) open(r *run) {
+func (r *run) open() {
+	ex := r.b.ex
 	r.refs.Add(1)
 	ex.uses = append(ex.uses[:0], engine.Use{Var: ex.arena.token, Access: engine.Overwrite})
 	task := engine.Task{Name: "executor run", Fn: openRun, Arg: r, Uses: ex.uses, Cheap: true}
@@ -102,14 +103,14 @@ func openRun(er *engine.Run) error {
 
 // start pushes the forward part of a run, and before it what makes kept forms of parameters that
 // have changed.
-func (ex *Executor) start(r *run) {
-	ex.open(r)
-	ex.derive(r)
-	ex.push(r, r.b.p.Derived, r.b.p.Forward)
+func (r *run) start() {
+	r.open()
+	r.derive()
+	r.push(r.b.p.Derived, r.b.p.Forward)
 }
 
 // derive pushes what makes kept forms of parameters that have changed.
-func (ex *Executor) derive(r *run) {
+func (r *run) derive() {
 	p := r.b.p
 	if p.Derived == 0 {
 		return
@@ -117,12 +118,13 @@ func (ex *Executor) derive(r *run) {
 	p.forms.pushing.Lock()
 	defer p.forms.pushing.Unlock()
 	if p.forms.stale(p, r) {
-		ex.push(r, 0, p.Derived)
+		r.push(0, p.Derived)
 	}
 }
 
 // push pushes segments [from, to) of a run.
-func (ex *Executor) push(r *run, from, to int) {
+func (r *run) push(from, to int) {
+	ex := r.b.ex
 	r.refs.Add(int32(to - from))
 	b := r.b
 	for i := from; i < to; i++ {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gomx/dtype"
+	"gomx/internal/nettest"
 	nd "gomx/ndarray"
 	"gomx/op"
 	sym "gomx/symbol"
@@ -52,9 +53,9 @@ func TestGradientPenalty(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			loss := penalty(c.net(sym.Var("x")))
 			exact := bindRandom(t, loss, c.shape, dtype.Float64)
-			step(t, exact)
+			nettest.Step(t, exact)
 			quick := bindRandom(t, loss, c.shape, dtype.Float32)
-			step(t, quick)
+			nettest.Step(t, quick)
 			for name, g := range exact.Grads {
 				if strings.Contains(name, "label") {
 					continue
@@ -159,8 +160,8 @@ func TestGradientOfWhatDoesNotMatter(t *testing.T) {
 	if err := ex.Forward(false); err != nil {
 		t.Fatal(err)
 	}
-	compare(t, "gradient by y", values(t, ex.Outputs()[0]), []float32{1, 1})
-	compare(t, "gradient by x", values(t, ex.Outputs()[1]), []float32{6, 6})
+	nettest.Compare(t, "gradient by y", nettest.Values(t, ex.Outputs()[0]), []float32{1, 1})
+	nettest.Compare(t, "gradient by x", nettest.Values(t, ex.Outputs()[1]), []float32{6, 6})
 }
 
 func ExampleSymbol_Gradient() {

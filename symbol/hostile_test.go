@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"gomx/internal/hostile"
+	"gomx/internal/nettest"
 	sym "gomx/symbol"
 )
 
@@ -15,7 +16,7 @@ func TestHostileSymbols(t *testing.T) {
 	parts := sym.SliceChannel(sym.Convolution(x, sym.ConvolutionParams{NumFilter: 4, Kernel: []int{3, 3}, Pad: []int{1, 1}}),
 		sym.SliceChannelParams{NumOutputs: 2})
 	wide := sym.Concat([]*sym.Symbol{parts.At(0), sym.Reshape(parts.At(1), sym.ReshapeParams{Shape: []int{0, 2, 4, 4}})}, sym.ConcatParams{})
-	for _, s := range []*sym.Symbol{mlp(), wide} {
+	for _, s := range []*sym.Symbol{nettest.MLP(), wide} {
 		text, err := s.JSON()
 		if err != nil {
 			t.Fatal(err)

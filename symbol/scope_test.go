@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gomx/dtype"
+	"gomx/internal/nettest"
 	sym "gomx/symbol"
 )
 
@@ -64,8 +65,8 @@ func TestControlDependencies(t *testing.T) {
 		t.Fatal(err)
 	}
 	ex.Args["x"].Fill(2)
-	step(t, ex)
-	compare(t, "output", values(t, ex.Outputs()[0]), []float32{-2, -2, -2})
+	nettest.Step(t, ex)
+	nettest.Compare(t, "output", nettest.Values(t, ex.Outputs()[0]), []float32{-2, -2, -2})
 }
 
 func TestInferStorage(t *testing.T) {

@@ -7,24 +7,17 @@ import (
 	"testing"
 
 	"gomx/dtype"
+	"gomx/internal/nettest"
 	"gomx/op"
 	sym "gomx/symbol"
 )
 
-func mlp() *sym.Symbol {
-	net := sym.Var("data")
-	net = sym.FullyConnected(net, sym.FullyConnectedParams{NumHidden: 8}, sym.Name("fc1"))
-	net = sym.Activation(net, sym.ActivationParams{ActType: "relu"}, sym.Name("relu1"))
-	net = sym.FullyConnected(net, sym.FullyConnectedParams{NumHidden: 3}, sym.Name("fc2"))
-	return sym.SoftmaxOutput(net, sym.SoftmaxOutputParams{}, sym.Name("softmax"))
-}
-
 func TestComposeNamesWhatItCreates(t *testing.T) {
-	got := strings.Join(mlp().Arguments(), " ")
+	got := strings.Join(nettest.MLP().Arguments(), " ")
 	if want := "data fc1_weight fc1_bias fc2_weight fc2_bias softmax_label"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if got, want := mlp().Outputs()[0], "softmax_output"; got != want {
+	if got, want := nettest.MLP().Outputs()[0], "softmax_output"; got != want {
 		t.Errorf("got output %s, want %s", got, want)
 	}
 }
@@ -41,7 +34,7 @@ func TestUnnamedNodesAreCountedPerOperator(t *testing.T) {
 }
 
 func TestInferShape(t *testing.T) {
-	args, outs, _, err := mlp().InferShape(map[string]dtype.Shape{"data": {5, 7}})
+	args, outs, _, err := nettest.MLP().InferShape(map[string]dtype.Shape{"data": {5, 7}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,12 +53,12 @@ func TestErrorsNameTheThing(t *testing.T) {
 		want []string
 	}{
 		{"shapes that do not fit", func() error {
-			_, _, _, err := mlp().InferShape(map[string]dtype.Shape{"data": {5, 7}, "fc1_weight": {8, 9}})
+			_, _, _, err := nettest.MLP().InferShape(map[string]dtype.Shape{"data": {5, 7}, "fc1_weight": {8, 9}})
 			return err
 		}, []string{"FullyConnected fc1", "symbol_test.go:", "weight", "(8, 9)", "7"}},
-		{"nothing known", func() error { _, _, _, err := mlp().InferShape(nil); return err }, []string{"data", "fc1_weight"}},
+		{"nothing known", func() error { _, _, _, err := nettest.MLP().InferShape(nil); return err }, []string{"data", "fc1_weight"}},
 		{"unknown variable", func() error {
-			_, _, _, err := mlp().InferShape(map[string]dtype.Shape{"date": {1}})
+			_, _, _, err := nettest.MLP().InferShape(map[string]dtype.Shape{"date": {1}})
 			return err
 		}, []string{`"date"`, "softmax_label"}},
 		{"missing parameter", func() error {
@@ -85,7 +78,7 @@ func TestErrorsNameTheThing(t *testing.T) {
 			return err
 		}, []string{"Var x", "second variable", "symbol_test.go:"}},
 		{"backward without forward", func() error {
-			ex, err := mlp().SimpleBind(sym.BindConfig{Shapes: map[string]dtype.Shape{"data": {5, 7}}})
+			ex, err := nettest.MLP().SimpleBind(sym.BindConfig{Shapes: map[string]dtype.Shape{"data": {5, 7}}})
 			if err != nil {
 				return err
 			}
@@ -108,7 +101,7 @@ func TestErrorsNameTheThing(t *testing.T) {
 }
 
 func TestJSONRoundTrip(t *testing.T) {
-	s := mlp()
+	s := nettest.MLP()
 	text, err := s.JSON()
 	if err != nil {
 		t.Fatal(err)
@@ -171,7 +164,7 @@ func TestLoadErrors(t *testing.T) {
 
 func FuzzLoad(f *testing.F) {
 	f.Add([]byte(oldFile))
-	if text, err := mlp().JSON(); err == nil {
+	if text, err := nettest.MLP().JSON(); err == nil {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

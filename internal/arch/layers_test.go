@@ -5,7 +5,7 @@ import "strings"
 // layers lists every package of the module, the highest line first. A package
 // imports nothing on its own line or above it; tests are exempt. Text behind
 // three or more spaces is a remark.
-const layers = `examples  cmd  internal/...               (optest, devicetest, transporttest, hostile are imported by tests, optest by opgen too)
+const layers = `examples  cmd  internal/...               (optest, devicetest, transporttest, hostile, nettest are imported by tests, optest by opgen too)
 module  launch  examples/data
 checkpoint  kvstore
 symbol  optimizer  metric  initializer  io
@@ -88,6 +88,7 @@ var testOnly = map[string]bool{
 	"internal/conformance":   true,
 	"internal/devicetest":    true,
 	"internal/hostile":       true,
+	"internal/nettest":       true,
 	"internal/optest":        true,
 	"internal/oracle":        true,
 	"internal/transporttest": true,

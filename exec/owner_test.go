@@ -1,4 +1,4 @@
-package symbol_test
+package exec_test
 
 import (
 	"strings"
@@ -6,6 +6,7 @@ import (
 
 	"gomx/dtype"
 	"gomx/engine"
+	"gomx/internal/nettest"
 	nd "gomx/ndarray"
 	"gomx/op"
 	sym "gomx/symbol"
@@ -43,8 +44,8 @@ func TestExecutorOnAnotherEngine(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	near(t, "output", values(t, ex.Outputs()[0]), []float32{6, 6})
-	near(t, "gradient", values(t, ex.Grads["x"]), []float32{12, 12, 12})
+	nettest.Near(t, "output", nettest.Values(t, ex.Outputs()[0]), []float32{6, 6})
+	nettest.Near(t, "gradient", nettest.Values(t, ex.Grads["x"]), []float32{12, 12, 12})
 	if err := ex.Forward(true); err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +58,7 @@ func TestExecutorOnAnotherEngine(t *testing.T) {
 	if err := ex.Backward(); err != nil {
 		t.Fatal(err)
 	}
-	near(t, "gradient of ones", values(t, ex.Grads["x"]), []float32{4, 4, 4})
+	nettest.Near(t, "gradient of ones", nettest.Values(t, ex.Grads["x"]), []float32{4, 4, 4})
 	again, err := ex.Reshape(map[string]dtype.Shape{"x": {2, 3}})
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +66,7 @@ func TestExecutorOnAnotherEngine(t *testing.T) {
 	if err := again.Forward(false); err != nil {
 		t.Fatal(err)
 	}
-	near(t, "output of another shape", values(t, again.Outputs()[0]), []float32{0, 0, 0, 0})
+	nettest.Near(t, "output of another shape", nettest.Values(t, again.Outputs()[0]), []float32{0, 0, 0, 0})
 	copied, err := ex.Replicate(nil, "x")
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +74,7 @@ func TestExecutorOnAnotherEngine(t *testing.T) {
 	if err := copied.Forward(false); err != nil {
 		t.Fatal(err)
 	}
-	near(t, "output of a replica", values(t, copied.Outputs()[0]), []float32{0, 0})
+	nettest.Near(t, "output of a replica", nettest.Values(t, copied.Outputs()[0]), []float32{0, 0})
 }
 
 func TestArraysOfTwoEnginesAreRefused(t *testing.T) {
@@ -97,5 +98,5 @@ func TestSetDefaultAfterBind(t *testing.T) {
 	if err := ex.Backward(); err != nil {
 		t.Fatal(err)
 	}
-	near(t, "gradient", values(t, ex.Grads["x"]), []float32{2, 4, 6})
+	nettest.Near(t, "gradient", nettest.Values(t, ex.Grads["x"]), []float32{2, 4, 6})
 }

@@ -1,4 +1,4 @@
-package symbol_test
+package graph_test
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gomx/dtype"
+	"gomx/internal/nettest"
 	sym "gomx/symbol"
 )
 
@@ -43,7 +44,7 @@ func TestSoftmaxAddsTheBias(t *testing.T) {
 				}
 				rng := rand.New(rand.NewPCG(1, 2))
 				for _, a := range sym.Of(ex).Arguments() {
-					fillRandom(t, rng, ex.Args[a])
+					nettest.FillRandom(t, rng, ex.Args[a])
 				}
 				results[i] = resultsOf(t, ex, train)
 				moved := changedBy(t, ex, train, "move-bias")
@@ -73,15 +74,15 @@ func resultsOf(t *testing.T, ex *sym.Executor, train bool) map[string][]float32 
 	t.Helper()
 	got := map[string][]float32{}
 	if train {
-		step(t, ex)
+		nettest.Step(t, ex)
 		for name, g := range ex.Grads {
-			got[name] = values(t, g)
+			got[name] = nettest.Values(t, g)
 		}
 	} else if err := ex.Forward(false); err != nil {
 		t.Fatal(err)
 	}
 	for i, o := range ex.Outputs() {
-		got[fmt.Sprint("output ", i)] = values(t, o)
+		got[fmt.Sprint("output ", i)] = nettest.Values(t, o)
 	}
 	return got
 }

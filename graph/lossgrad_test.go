@@ -1,4 +1,4 @@
-package symbol_test
+package graph_test
 
 import (
 	"math"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gomx/dtype"
+	"gomx/internal/nettest"
 	"gomx/op"
 	sym "gomx/symbol"
 )
@@ -40,16 +41,16 @@ func TestLossGradientIsNotKept(t *testing.T) {
 				}
 				rng := rand.New(rand.NewPCG(1, 2))
 				for _, name := range sym.Of(ex).Arguments() {
-					fillRandom(t, rng, ex.Args[name])
+					nettest.FillRandom(t, rng, ex.Args[name])
 				}
-				step(t, ex)
+				nettest.Step(t, ex)
 				use, err := ex.MemoryUse(true)
 				if err != nil {
 					t.Fatal(err)
 				}
 				arena[i], grads[i] = use.Values, map[string][]float32{}
 				for name, g := range ex.Grads {
-					grads[i][name] = values(t, g)
+					grads[i][name] = nettest.Values(t, g)
 				}
 				ex.Close()
 			}

@@ -1,9 +1,10 @@
-package symbol_test
+package graph_test
 
 import (
 	"testing"
 
 	"gomx/dtype"
+	"gomx/internal/nettest"
 	nd "gomx/ndarray"
 	sym "gomx/symbol"
 )
@@ -36,13 +37,13 @@ func TestFirstStatesOfUnknownBatch(t *testing.T) {
 		if err := ex.Forward(train); err != nil {
 			t.Fatalf("batch %d: %v", batch, err)
 		}
-		got := map[string][]float32{"output": values(t, ex.Outputs()[0])}
+		got := map[string][]float32{"output": nettest.Values(t, ex.Outputs()[0])}
 		if train {
 			if err := ex.Backward(nd.Ones(ex.Outputs()[0].Shape())); err != nil {
 				t.Fatal(err)
 			}
 			for name, g := range ex.Grads {
-				got[name] = values(t, g)
+				got[name] = nettest.Values(t, g)
 			}
 		}
 		return got
@@ -51,7 +52,7 @@ func TestFirstStatesOfUnknownBatch(t *testing.T) {
 		for _, train := range []bool{false, true} {
 			want := step(2, config, train)
 			for name, v := range step(0, config, train) {
-				near(t, name, v, want[name])
+				nettest.Near(t, name, v, want[name])
 			}
 		}
 	}

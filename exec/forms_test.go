@@ -1,4 +1,4 @@
-package symbol_test
+package exec_test
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 
 	"gomx/device"
 	"gomx/dtype"
+	"gomx/internal/nettest"
 	nd "gomx/ndarray"
 	"gomx/op"
 	sym "gomx/symbol"
@@ -35,7 +36,7 @@ func bindFolded(t *testing.T, on device.Device, batch int) *sym.Executor {
 		of    map[string]*nd.Array
 	}{{sym.Of(ex).Arguments(), ex.Args}, {sym.Of(ex).AuxStates(), ex.Aux}} {
 		for _, name := range list.names {
-			fillBetween(t, rng, list.of[name], 0.01, 0.1)
+			nettest.FillBetween(t, rng, list.of[name], 0.01, 0.1)
 		}
 	}
 	return ex
@@ -47,7 +48,7 @@ func infer(t *testing.T, ex *sym.Executor) []float32 {
 	if err := ex.Forward(false); err != nil {
 		t.Fatal(err)
 	}
-	return values(t, ex.Outputs()[0])
+	return nettest.Values(t, ex.Outputs()[0])
 }
 
 // inUse returns the bytes of arrays when nothing is pending.
@@ -102,28 +103,28 @@ func TestKeptFormsAreShared(t *testing.T) {
 	more := reshapeAlike(t, ex, use.Kept)
 	samples := []float32{}
 	for more.Args["data"].Size() > len(samples) { // the first two are those of the first executor
-		samples = append(samples, values(t, ex.Args["data"])...)
+		samples = append(samples, nettest.Values(t, ex.Args["data"])...)
 	}
 	if err := nd.CopyFrom(more.Args["data"], samples); err != nil {
 		t.Fatal(err)
 	}
 	alone += int64(more.Args["data"].Bytes() + more.Outputs()[0].Bytes())
 	got := infer(t, more)
-	compare(t, "the first samples", got[:len(want)], want)
+	nettest.Compare(t, "the first samples", got[:len(want)], want)
 	if use, err := more.MemoryUse(false); err != nil || use.Kept == 0 {
 		t.Errorf("after reshaping: %+v, %v, want kept weights", use, err)
 	}
 	if grown := inUse(t, on) - alone; grown > use.Kept/2 {
 		t.Errorf("the second executor takes %d bytes of arrays, want little beside its inputs and outputs: %d bytes of kept weights are there already", grown, use.Kept)
 	}
-	fillBetween(t, rand.New(rand.NewPCG(7, 8)), ex.Args["conv1_weight"], 0.01, 0.1)
+	nettest.FillBetween(t, rand.New(rand.NewPCG(7, 8)), ex.Args["conv1_weight"], 0.01, 0.1)
 	changed := infer(t, more)
-	compare(t, "with another weight", changed[:len(want)], infer(t, ex))
+	nettest.Compare(t, "with another weight", changed[:len(want)], infer(t, ex))
 	if changed[0] == want[0] {
 		t.Error("a weight has changed, the output has not")
 	}
 	ex.Close()
-	compare(t, "after closing the first", infer(t, more), changed)
+	nettest.Compare(t, "after closing the first", infer(t, more), changed)
 	together := inUse(t, on)
 	more.Close()
 	if err := nd.WaitAll(t.Context()); err != nil {
@@ -151,7 +152,7 @@ func TestKeptFormsPart(t *testing.T) {
 		}
 		first := infer(t, twin)
 		if !feedFirst {
-			compare(t, "twin", first, want)
+			nettest.Compare(t, "twin", first, want)
 			if err := twin.Feed("conv1_weight", nd.Full(0.05, ex.Args["conv1_weight"].Shape())); err != nil {
 				t.Fatal(err)
 			}
@@ -159,14 +160,14 @@ func TestKeptFormsPart(t *testing.T) {
 		changed := infer(t, twin)
 		alone := bindFolded(t, device.CPU(), 1)
 		alone.Args["conv1_weight"].Fill(0.05)
-		compare(t, "twin with another weight", changed, infer(t, alone))
+		nettest.Compare(t, "twin with another weight", changed, infer(t, alone))
 		for range 2 {
 			if got := infer(t, ex); !feedFirst {
-				compare(t, "the first", got, want)
+				nettest.Compare(t, "the first", got, want)
 			} else {
-				compare(t, "the first with another weight", got, changed)
+				nettest.Compare(t, "the first with another weight", got, changed)
 			}
-			compare(t, "twin again", infer(t, twin), changed)
+			nettest.Compare(t, "twin again", infer(t, twin), changed)
 		}
 		ex.Close()
 		twin.Close()

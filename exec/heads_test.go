@@ -1,4 +1,4 @@
-package symbol_test
+package exec_test
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gomx/dtype"
+	"gomx/internal/nettest"
 	nd "gomx/ndarray"
 	"gomx/op"
 	sym "gomx/symbol"
@@ -55,7 +56,7 @@ func TestWriteGivesZerosWhereNoGradientFlows(t *testing.T) {
 			if req == op.ReqAdd {
 				want = 7
 			}
-			for i, v := range values(t, c.Grads["x"]) {
+			for i, v := range nettest.Values(t, c.Grads["x"]) {
 				if v != want {
 					t.Errorf("%s, %v: gradient[%d] is %v, want %v", name, req, i, v, want)
 					break
@@ -98,7 +99,7 @@ func TestHeadGradientsOfOtherTypes(t *testing.T) {
 		if err := ex.Backward(head); err != nil {
 			t.Fatalf("%v: %v", head.DType(), err)
 		}
-		near(t, head.DType().String(), values(t, ex.Grads["x"]), []float32{5, 10, 15})
+		nettest.Near(t, head.DType().String(), nettest.Values(t, ex.Grads["x"]), []float32{5, 10, 15})
 	}
 	if err := ex.Forward(true); err != nil {
 		t.Fatal(err)
@@ -106,7 +107,7 @@ func TestHeadGradientsOfOtherTypes(t *testing.T) {
 	if err := ex.Backward(nd.FromSlice([]int32{2, 2, 2}, 3)); err != nil {
 		t.Fatal(err)
 	}
-	near(t, "int32", values(t, ex.Grads["x"]), []float32{4, 8, 12})
+	nettest.Near(t, "int32", nettest.Values(t, ex.Grads["x"]), []float32{4, 8, 12})
 }
 
 // boundSquare binds x² for x = (1, 2, 3).
@@ -129,7 +130,7 @@ func TestHeadGradientsInNumber(t *testing.T) {
 	if err := ex.Backward(nd.Full(2, nd.Shape{3}), nd.Full(9, nd.Shape{3}), nil); err != nil {
 		t.Fatalf("more head gradients than outputs: %v", err)
 	}
-	near(t, "gradient", values(t, ex.Grads["x"]), []float32{4, 8, 12})
+	nettest.Near(t, "gradient", nettest.Values(t, ex.Grads["x"]), []float32{4, 8, 12})
 	if err := ex.Forward(true); err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +164,7 @@ func TestBackwardAfterInference(t *testing.T) {
 		if err := ex.Backward(nd.Full(2, nd.Shape{3})); err != nil {
 			t.Fatal(err)
 		}
-		near(t, "gradient", values(t, ex.Grads["x"]), []float32{4, 8, 12})
+		nettest.Near(t, "gradient", nettest.Values(t, ex.Grads["x"]), []float32{4, 8, 12})
 	}
 	ex.Close()
 	if err := ex.Backward(); err == nil || !strings.Contains(err.Error(), "closed") {
@@ -190,7 +191,7 @@ func TestBackwardTwice(t *testing.T) {
 				if err := ex.Forward(train); err != nil {
 					t.Fatal(err)
 				}
-				want := values(t, ex.Outputs()[0])
+				want := nettest.Values(t, ex.Outputs()[0])
 				ex.Grads["x"].Fill(0)
 				for k := range 3 {
 					if err := ex.Backward(); err != nil {
@@ -204,9 +205,9 @@ func TestBackwardTwice(t *testing.T) {
 					for i, y := range want {
 						grad[i] = times * y
 					}
-					near(t, fmt.Sprintf("train %v, %v, run %d, gradient %d", train, req, run, k), values(t, ex.Grads["x"]), grad)
+					nettest.Near(t, fmt.Sprintf("train %v, %v, run %d, gradient %d", train, req, run, k), nettest.Values(t, ex.Grads["x"]), grad)
 				}
-				near(t, "output", values(t, ex.Outputs()[0]), want)
+				nettest.Near(t, "output", nettest.Values(t, ex.Outputs()[0]), want)
 			}
 			ex.Close()
 		}
@@ -229,11 +230,11 @@ func TestGradientsOfDropoutAfterInference(t *testing.T) {
 			if err := ex.Backward(heads); err != nil {
 				t.Fatal(err)
 			}
-			want := values(t, ex.Outputs()[0]) // of ones: the factor of each element
-			for i, h := range values(t, heads) {
+			want := nettest.Values(t, ex.Outputs()[0]) // of ones: the factor of each element
+			for i, h := range nettest.Values(t, heads) {
 				want[i] *= h
 			}
-			near(t, fmt.Sprintf("%+v, train %v", p, train), values(t, ex.Grads["x"]), want)
+			nettest.Near(t, fmt.Sprintf("%+v, train %v", p, train), nettest.Values(t, ex.Grads["x"]), want)
 		}
 		ex.Close()
 	}
@@ -256,16 +257,16 @@ func TestBackwardAfterInferenceLeavesStates(t *testing.T) {
 		if err := ex.Forward(train); err != nil {
 			t.Fatal(err)
 		}
-		before := values(t, ex.Outputs()[0])
-		mean := values(t, ex.Aux["bn_moving_mean"])
+		before := nettest.Values(t, ex.Outputs()[0])
+		mean := nettest.Values(t, ex.Aux["bn_moving_mean"])
 		if err := ex.Backward(heads); err != nil {
 			t.Fatal(err)
 		}
-		grads[train] = values(t, ex.Grads["x"])
-		near(t, "output", values(t, ex.Outputs()[0]), before)
-		near(t, "moving mean", values(t, ex.Aux["bn_moving_mean"]), mean)
+		grads[train] = nettest.Values(t, ex.Grads["x"])
+		nettest.Near(t, "output", nettest.Values(t, ex.Outputs()[0]), before)
+		nettest.Near(t, "moving mean", nettest.Values(t, ex.Aux["bn_moving_mean"]), mean)
 	}
-	near(t, "gradient", grads[false], grads[true])
+	nettest.Near(t, "gradient", grads[false], grads[true])
 }
 
 func TestBackwardWithoutGradients(t *testing.T) {
@@ -308,7 +309,7 @@ func TestReluPassesNaNOn(t *testing.T) {
 		if err := ex.Backward(nd.Full(3, nd.Shape{4})); err != nil {
 			t.Fatal(err)
 		}
-		if g := values(t, ex.Grads["x"]); g[0] == g[0] || g[1] != 0 || g[2] != 0 || g[3] != 3 {
+		if g := nettest.Values(t, ex.Grads["x"]); g[0] == g[0] || g[1] != 0 || g[2] != 0 || g[3] != 3 {
 			t.Errorf("%s: gradient %v, want [NaN 0 0 3]", name, g)
 		}
 		ex.Close()

@@ -1,4 +1,4 @@
-package symbol_test
+package exec_test
 
 import (
 	"fmt"
@@ -7,51 +7,19 @@ import (
 
 	"gomx/dtype"
 	"gomx/graph"
+	"gomx/internal/nettest"
 	"gomx/internal/optest"
 	nd "gomx/ndarray"
 	"gomx/op"
 	sym "gomx/symbol"
 )
 
-// randomNet grows a graph of unary, binary, dense and shape operators over (4, 6) values.
-func randomNet(rng *rand.Rand, size int) *sym.Symbol {
-	values := []*sym.Symbol{sym.Var("data"), sym.Var("w0"), sym.Var("w1")}
-	pick := func() *sym.Symbol { return values[rng.IntN(len(values))] }
-	for i := range size {
-		var v *sym.Symbol
-		switch rng.IntN(8) {
-		case 0:
-			v = sym.Activation(pick(), sym.ActivationParams{ActType: "tanh"})
-		case 1:
-			v = sym.Sigmoid(pick())
-		case 2:
-			v = sym.ElemwiseAdd(pick(), pick())
-		case 3:
-			v = sym.ElemwiseMul(pick(), pick())
-		case 4:
-			v = sym.FullyConnected(pick(), sym.FullyConnectedParams{NumHidden: 6}, sym.Name(fmt.Sprintf("fc%d", i)))
-		case 5:
-			r := sym.Reshape(pick(), sym.ReshapeParams{Shape: []int{6, 4}})
-			v = sym.Reshape(sym.Sigmoid(r), sym.ReshapeParams{Shape: []int{4, 6}})
-		case 6:
-			both := sym.Concat([]*sym.Symbol{pick(), pick()}, sym.ConcatParams{Dim: sym.Some(1)})
-			v = sym.FullyConnected(both, sym.FullyConnectedParams{NumHidden: 6, NoBias: true}, sym.Name(fmt.Sprintf("fc%d", i)))
-		case 7:
-			parts := sym.SliceChannel(pick(), sym.SliceChannelParams{NumOutputs: 2})
-			v = sym.Concat([]*sym.Symbol{parts.At(1), parts.At(0)}, sym.ConcatParams{Dim: sym.Some(1)})
-		}
-		values = append(values, v)
-	}
-	last := values[len(values)-1]
-	return sym.Group(last, sym.Sum(sym.Square(pick()), sym.ReduceParams{}), last)
-}
-
 // TestExecutorAgreesWithInterpreter runs random graphs with shared, in-place memory and segments
 // on the engine against an interpreter that gives every value memory of its own.
 func TestExecutorAgreesWithInterpreter(t *testing.T) {
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		s := randomNet(rng, 3+rng.IntN(20))
+		s := nettest.RandomNet(rng, 3+rng.IntN(20))
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { checkRandomNet(t, rng, s) })
 	}
 }
@@ -77,7 +45,7 @@ func checkRandomNet(t *testing.T, rng *rand.Rand, s *sym.Symbol) {
 	}
 	for range 3 {
 		for _, name := range s.Arguments() {
-			fillRandom(t, rng, ex.Args[name])
+			nettest.FillRandom(t, rng, ex.Args[name])
 		}
 		if err := ex.Forward(false); err != nil {
 			t.Fatal(err)
@@ -93,8 +61,8 @@ func checkRandomNet(t *testing.T, rng *rand.Rand, s *sym.Symbol) {
 		}
 		outs, grads := interpret(t, s, ex)
 		for i := range outs {
-			compare(t, "inference output", inference[i], outs[i])
-			compare(t, "output", values(t, ex.Outputs()[i]), outs[i])
+			nettest.Compare(t, "inference output", inference[i], outs[i])
+			nettest.Compare(t, "output", nettest.Values(t, ex.Outputs()[i]), outs[i])
 		}
 		for name, g := range grads {
 			for k, v := range g {
@@ -105,7 +73,7 @@ func checkRandomNet(t *testing.T, rng *rand.Rand, s *sym.Symbol) {
 			}
 		}
 		for name, g := range ex.Grads {
-			compare(t, "gradient of "+name, values(t, g), want[name])
+			nettest.Compare(t, "gradient of "+name, nettest.Values(t, g), want[name])
 		}
 	}
 }
@@ -118,7 +86,7 @@ func interpret(t *testing.T, s *sym.Symbol, ex *sym.Executor) (outs [][]float32,
 	for _, n := range s.Nodes() {
 		if n.IsVar() {
 			a := ex.Args[n.Name]
-			feeds[n] = op.TensorOf(values(t, a), a.Shape()...)
+			feeds[n] = op.TensorOf(nettest.Values(t, a), a.Shape()...)
 			if ex.Grads[n.Name] != nil {
 				wrt = append(wrt, n.Entry(0))
 			}
@@ -152,44 +120,11 @@ func interpret(t *testing.T, s *sym.Symbol, ex *sym.Executor) (outs [][]float32,
 	return outs, grads
 }
 
-func fillRandom(t *testing.T, rng *rand.Rand, a *nd.Array) {
-	t.Helper()
-	v := make([]float32, a.Size())
-	for i := range v {
-		v[i] = rng.Float32()*2 - 1
-	}
-	if err := nd.CopyFrom(a, v); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func values(t *testing.T, a *nd.Array) []float32 {
-	t.Helper()
-	v, err := a.Float32s()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
-
 func snapshots(t *testing.T, list []*nd.Array) [][]float32 {
 	t.Helper()
 	var s [][]float32
 	for _, a := range list {
-		s = append(s, values(t, a))
+		s = append(s, nettest.Values(t, a))
 	}
 	return s
-}
-
-// compare demands equality up to the rounding of different kernels.
-func compare(t *testing.T, what string, got, want []float32) {
-	t.Helper()
-	if len(got) != len(want) {
-		t.Fatalf("%s: got %d values, want %d", what, len(got), len(want))
-	}
-	for i := range got {
-		if d := float64(got[i] - want[i]); d*d > 1e-8*(1+float64(want[i])*float64(want[i])) {
-			t.Fatalf("%s: got %v at %d, want %v", what, got[i], i, want[i])
-		}
-	}
 }

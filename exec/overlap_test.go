@@ -1,4 +1,4 @@
-package symbol_test
+package exec_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"gomx/dtype"
 	"gomx/engine"
+	"gomx/internal/nettest"
 	nd "gomx/ndarray"
 	"gomx/op"
 	"gomx/op/loop"
@@ -118,7 +119,7 @@ func TestGradientsAndWeightsOverlap(t *testing.T) {
 		}
 	}}
 	hooks.backward.Store(waitFor(pushed, "the last layer's gradient"))
-	step(t, ex)
+	nettest.Step(t, ex)
 	params := []string{"last_weight", "last_bias", "first_weight", "first_bias"}
 	for _, name := range params {
 		store.sync(name, ex.Grads[name], ex.Args[name])

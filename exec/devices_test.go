@@ -1,7 +1,8 @@
-package symbol_test
+package exec_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	_ "gomx/device/null"
 	"gomx/dtype"
 	"gomx/engine"
+	"gomx/internal/nettest"
 	nd "gomx/ndarray"
 	"gomx/op"
 	"gomx/op/loop"
@@ -76,14 +78,14 @@ func parallelMLP() *sym.Symbol {
 // TestModelParallelism trains a network whose layers are on devices of their own and looks where its arrays are.
 func TestModelParallelism(t *testing.T) {
 	config := sym.BindConfig{Shapes: map[string]dtype.Shape{"data": {4, 8}}, Guard: true}
-	want := (&trial{s: parallelMLP(), config: config, seed: 3}).run(t, false, nil)
+	want := (&nettest.Trial{Net: parallelMLP(), Config: config, Seed: 3}).Run(t, false, nil)
 	config.Group2Ctx = groups3(cpus...)
-	c := &trial{s: parallelMLP(), config: config, seed: 3}
-	got := c.run(t, false, nil)
+	c := &nettest.Trial{Net: parallelMLP(), Config: config, Seed: 3}
+	got := c.Run(t, false, nil)
 	for key := range want {
-		sameBits(t, key, got[key], want[key])
+		nettest.SameBits(t, key, got[key], want[key])
 	}
-	ex, err := c.s.SimpleBind(config)
+	ex, err := c.Net.SimpleBind(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,6 +122,11 @@ func TestModelParallelism(t *testing.T) {
 	}
 }
 
+var (
+	firstSeed = flag.Uint64("seed", 0, "seed of the first random graph")
+	manySeeds = flag.Uint64("seeds", 50, "number of random graphs")
+)
+
 // TestDevicesAgree puts the nodes of random graphs into random groups: whatever devices these are, results are the same to
 // the bit without passes that round differently, and close with all of them.
 func TestDevicesAgree(t *testing.T) {
@@ -130,22 +137,22 @@ func TestDevicesAgree(t *testing.T) {
 
 func devicesAgree(t *testing.T, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 13))
-	g := growAnyGraph(rng, true)
+	g := nettest.GrowAnyGraph(rng, true)
 	config := sym.BindConfig{Shapes: map[string]dtype.Shape{}, GradReq: map[string]op.Req{}, Seed: seed}
-	c := &trial{s: g.symbol(), seed: seed, config: config}
-	for _, name := range c.s.Arguments() {
-		if s, ok := g.shape[name]; ok {
+	c := &nettest.Trial{Net: g.Symbol(), Seed: seed, Config: config}
+	for _, name := range c.Net.Arguments() {
+		if s, ok := g.Shape[name]; ok {
 			config.Shapes[name] = s
 		}
 		config.GradReq[name] = []op.Req{op.ReqWrite, op.ReqAdd, op.ReqNull}[rng.IntN(3)]
 	}
-	want := c.run(t, true, nil)
+	want := c.Run(t, true, nil)
 	for _, list := range [][]device.Device{{cpus[0]}, {cpus[2], cpus[1]}, cpus} {
-		c.config.Group2Ctx = groups3(list...)
-		got, fused := c.run(t, true, nil), c.run(t, false, nil)
+		c.Config.Group2Ctx = groups3(list...)
+		got, fused := c.Run(t, true, nil), c.Run(t, false, nil)
 		for key := range want {
-			sameBits(t, fmt.Sprint(list, ": ", key), got[key], want[key])
-			alike(t, fmt.Sprint(list, " with all passes: ", key), fused[key], want[key])
+			nettest.SameBits(t, fmt.Sprint(list, ": ", key), got[key], want[key])
+			nettest.Alike(t, fmt.Sprint(list, " with all passes: ", key), fused[key], want[key])
 		}
 	}
 }
@@ -180,7 +187,7 @@ func TestDevicesOverlap(t *testing.T) {
 	if err := ex.Forward(false); err != nil {
 		t.Fatal(err)
 	}
-	compare(t, "sum", values(t, ex.Outputs()[0]), []float32{4, 4, 4, 4})
+	nettest.Compare(t, "sum", nettest.Values(t, ex.Outputs()[0]), []float32{4, 4, 4, 4})
 	profile.Stop()
 	spans := map[string]engine.Span{}
 	for _, s := range profile.Spans() {

@@ -1,4 +1,4 @@
-package symbol_test
+package exec_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"gomx/device"
 	"gomx/dtype"
+	"gomx/internal/nettest"
 	nd "gomx/ndarray"
 	"gomx/op"
 	sym "gomx/symbol"
@@ -17,7 +18,7 @@ import (
 func bindMLP(t *testing.T, c sym.BindConfig) *sym.Executor {
 	t.Helper()
 	c.Shapes = map[string]dtype.Shape{"data": {5, 7}}
-	ex, err := mlp().SimpleBind(c)
+	ex, err := nettest.MLP().SimpleBind(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,16 +28,6 @@ func bindMLP(t *testing.T, c sym.BindConfig) *sym.Executor {
 		}
 	}
 	return ex
-}
-
-func step(t testing.TB, ex *sym.Executor) {
-	t.Helper()
-	if err := ex.Forward(true); err != nil {
-		t.Fatal(err)
-	}
-	if err := ex.Backward(); err != nil {
-		t.Fatal(err)
-	}
 }
 
 func TestReshapeSharesWeights(t *testing.T) {
@@ -55,7 +46,7 @@ func TestReshapeSharesWeights(t *testing.T) {
 	if err := small.Forward(false); err != nil {
 		t.Fatal(err)
 	}
-	compare(t, "output of the smaller batch", values(t, small.Outputs()[0]), values(t, ex.Outputs()[0].Slice(0, 2)))
+	nettest.Compare(t, "output of the smaller batch", nettest.Values(t, small.Outputs()[0]), nettest.Values(t, ex.Outputs()[0].Slice(0, 2)))
 }
 
 func TestBackwardAfterASharingExecutorIsRefused(t *testing.T) {
@@ -87,7 +78,7 @@ func TestGuardNamesTheFirstBadOperator(t *testing.T) {
 		t.Fatalf("got %v, want an error that names fc2 and +Inf", err)
 	}
 	ex.Args["fc2_bias"].Set(nd.Zeros(bad.Shape()))
-	step(t, ex)
+	nettest.Step(t, ex)
 	if err := ex.Outputs()[0].Wait(context.Background()); err != nil {
 		t.Errorf("the next run still fails: %v", err)
 	}
@@ -101,7 +92,7 @@ func TestFeedReadsTheGivenArray(t *testing.T) {
 	if err := ex.Forward(false); err != nil {
 		t.Fatal(err)
 	}
-	want := values(t, ex.Outputs()[0])
+	want := nettest.Values(t, ex.Outputs()[0])
 	fed := ex.Args["data"].Copy()
 	ex.Args["data"].Fill(0)
 	if err := ex.Feed("data", fed); err != nil {
@@ -110,7 +101,7 @@ func TestFeedReadsTheGivenArray(t *testing.T) {
 	if err := ex.Forward(false); err != nil {
 		t.Fatal(err)
 	}
-	compare(t, "output of fed data", values(t, ex.Outputs()[0]), want)
+	nettest.Compare(t, "output of fed data", nettest.Values(t, ex.Outputs()[0]), want)
 	if err := ex.Feed("data", nd.Zeros(nd.Shape{5, 8})); err == nil || !strings.Contains(err.Error(), "(5, 8)") {
 		t.Errorf("got %v, want an error that names the shape", err)
 	}
@@ -133,7 +124,7 @@ func TestHeadGradients(t *testing.T) {
 		if err := ex.Backward(heads...); err != nil {
 			t.Fatal(err)
 		}
-		compare(t, "gradient", values(t, ex.Grads["x"]), want)
+		nettest.Compare(t, "gradient", nettest.Values(t, ex.Grads["x"]), want)
 	}
 	run([]float32{2, 4, 6})
 	run([]float32{20, 0, -6}, nd.FromSlice([]float32{10, 0, -1}))
@@ -147,9 +138,9 @@ func TestArgumentsAsOutputs(t *testing.T) {
 		t.Fatal(err)
 	}
 	ex.Args["x"].Fill(3)
-	step(t, ex)
-	compare(t, "first output", values(t, ex.Outputs()[0]), []float32{3, 3})
-	compare(t, "gradient", values(t, ex.Grads["x"]), []float32{7, 7})
+	nettest.Step(t, ex)
+	nettest.Compare(t, "first output", nettest.Values(t, ex.Outputs()[0]), []float32{3, 3})
+	nettest.Compare(t, "gradient", nettest.Values(t, ex.Grads["x"]), []float32{7, 7})
 }
 
 func TestMemoryIsShared(t *testing.T) {
@@ -167,7 +158,7 @@ func TestStepsDoNotAllocate(t *testing.T) {
 	ex := bindMLP(t, sym.BindConfig{})
 	ctx := context.Background()
 	run := func() {
-		step(t, ex)
+		nettest.Step(t, ex)
 		if err := nd.WaitAll(ctx); err != nil {
 			t.Fatal(err)
 		}
@@ -193,7 +184,7 @@ func TestStepsDoNotAllocate(t *testing.T) {
 
 func TestExecutorIsFreedWhenForgotten(t *testing.T) {
 	ex := bindMLP(t, sym.BindConfig{})
-	step(t, ex)
+	nettest.Step(t, ex)
 	if err := nd.WaitAll(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -201,5 +192,32 @@ func TestExecutorIsFreedWhenForgotten(t *testing.T) {
 	ex.Close()
 	if err := ex.Forward(false); err == nil {
 		t.Error("got no error from a closed executor")
+	}
+}
+
+// TestArraysClosedAfterForward closes an input and an output while a run on them is pending: their memory stays until it is done.
+func TestArraysClosedAfterForward(t *testing.T) {
+	closed := make(chan struct{})
+	meetings.Store("closing", func() error { <-closed; return nil })
+	x := sym.Var("x")
+	net := sym.Group(sym.ElemwiseAdd(sym.Apply(meet, meetParams{Name: "closing"}, x), x, sym.Name("sum")), sym.Negative(x, sym.Name("neg")))
+	ex, err := net.SimpleBind(sym.BindConfig{Shapes: map[string]dtype.Shape{"x": {3}}, DefaultReq: op.ReqNull})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ex.Close()
+	a := nd.FromSlice([]float32{1, 2, 3})
+	if err := ex.Feed("x", a); err != nil {
+		t.Fatal(err)
+	}
+	if err := ex.Forward(false); err != nil {
+		t.Fatal(err)
+	}
+	a.Close()
+	ex.Outputs()[1].Close()
+	close(closed)
+	got, err := ex.Outputs()[0].Float32s()
+	if err != nil || len(got) != 3 || got[0] != 3 || got[1] != 5 || got[2] != 7 {
+		t.Errorf("got %v, %v, want [3 5 7]", got, err)
 	}
 }

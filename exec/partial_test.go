@@ -1,4 +1,4 @@
-package symbol_test
+package exec_test
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gomx/dtype"
+	"gomx/internal/nettest"
 	nd "gomx/ndarray"
 	sym "gomx/symbol"
 )
@@ -37,7 +38,7 @@ func TestPartialForward(t *testing.T) {
 		if err := whole.Forward(train); err != nil {
 			t.Fatal(err)
 		}
-		sameBits(t, "output", values(t, ex.Outputs()[0]), values(t, whole.Outputs()[0]))
+		nettest.SameBits(t, "output", nettest.Values(t, ex.Outputs()[0]), nettest.Values(t, whole.Outputs()[0]))
 		if !train {
 			continue
 		}
@@ -47,7 +48,7 @@ func TestPartialForward(t *testing.T) {
 			}
 		}
 		for name := range whole.Grads {
-			sameBits(t, "gradient of "+name, values(t, ex.Grads[name]), values(t, whole.Grads[name]))
+			nettest.SameBits(t, "gradient of "+name, nettest.Values(t, ex.Grads[name]), nettest.Values(t, whole.Grads[name]))
 		}
 	}
 }
@@ -68,12 +69,12 @@ func TestPartialForwardStops(t *testing.T) {
 	if left, err := ex.PartialForward(false, 0); err != nil || left != 1 {
 		t.Fatalf("step 0: %d left, %v, want 1", left, err)
 	}
-	compare(t, "first output after step 0", values(t, ex.Outputs()[0]), []float32{2, 2})
-	compare(t, "second output after step 0", values(t, ex.Outputs()[1]), []float32{0, 0})
+	nettest.Compare(t, "first output after step 0", nettest.Values(t, ex.Outputs()[0]), []float32{2, 2})
+	nettest.Compare(t, "second output after step 0", nettest.Values(t, ex.Outputs()[1]), []float32{0, 0})
 	if left, err := ex.PartialForward(false, 1); err != nil || left != 0 {
 		t.Fatalf("step 1: %d left, %v, want 0", left, err)
 	}
-	compare(t, "second output after step 1", values(t, ex.Outputs()[1]), []float32{4, 4})
+	nettest.Compare(t, "second output after step 1", nettest.Values(t, ex.Outputs()[1]), []float32{4, 4})
 }
 
 // TestPartialForwardOrder tries steps out of order, across other runs, and on a closed executor.
@@ -130,20 +131,20 @@ func TestPartialForwardFused(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, list := range []map[string]*nd.Array{ex.Args, ex.Aux} {
 		for _, a := range list {
-			fillBetween(t, rng, a, 0.1, 1)
+			nettest.FillBetween(t, rng, a, 0.1, 1)
 		}
 	}
 	for range 2 {
 		if err := ex.Forward(false); err != nil {
 			t.Fatal(err)
 		}
-		want := values(t, ex.Outputs()[0])
+		want := nettest.Values(t, ex.Outputs()[0])
 		for step, left := 0, 1; left > 0; step++ {
 			if left, err = ex.PartialForward(false, step); err != nil {
 				t.Fatal(err)
 			}
 		}
-		sameBits(t, "output", values(t, ex.Outputs()[0]), want)
-		fillBetween(t, rng, ex.Args["conv0_weight"], 0.1, 1)
+		nettest.SameBits(t, "output", nettest.Values(t, ex.Outputs()[0]), want)
+		nettest.FillBetween(t, rng, ex.Args["conv0_weight"], 0.1, 1)
 	}
 }

@@ -1,4 +1,4 @@
-package symbol_test
+package nettest
 
 import (
 	"fmt"
@@ -9,21 +9,21 @@ import (
 	sym "gomx/symbol"
 )
 
-// anyGraph grows a random graph of all kinds of operators over values of a batch of two.
-type anyGraph struct {
+// AnyGraph grows a random graph of all kinds of operators over values of a batch of two.
+type AnyGraph struct {
 	rng    *rand.Rand
 	values []*sym.Symbol
 	shapes []dtype.Shape
-	shape  map[string]dtype.Shape // of variables
+	Shape  map[string]dtype.Shape // of variables
 	random bool                   // with dropout
 	groups bool                   // nodes are in dev0, dev1, dev2 or no group
 	nodes  int
 }
 
-func newAnyGraph(rng *rand.Rand) *anyGraph { return growAnyGraph(rng, false) }
+func NewAnyGraph(rng *rand.Rand) *AnyGraph { return GrowAnyGraph(rng, false) }
 
-func growAnyGraph(rng *rand.Rand, groups bool) *anyGraph {
-	g := &anyGraph{rng: rng, shape: map[string]dtype.Shape{}, random: rng.IntN(3) == 0, groups: groups}
+func GrowAnyGraph(rng *rand.Rand, groups bool) *AnyGraph {
+	g := &AnyGraph{rng: rng, Shape: map[string]dtype.Shape{}, random: rng.IntN(3) == 0, groups: groups}
 	g.variable("image", dtype.Shape{2, 3, 6, 6})
 	g.variable("row", dtype.Shape{2, 12})
 	g.variable("other", dtype.Shape{2, 12})
@@ -33,18 +33,18 @@ func growAnyGraph(rng *rand.Rand, groups bool) *anyGraph {
 	return g
 }
 
-func (g *anyGraph) add(s *sym.Symbol, shape ...int) {
+func (g *AnyGraph) add(s *sym.Symbol, shape ...int) {
 	g.values, g.shapes = append(g.values, s), append(g.shapes, shape)
 }
 
-func (g *anyGraph) variable(name string, shape dtype.Shape) *sym.Symbol {
+func (g *AnyGraph) variable(name string, shape dtype.Shape) *sym.Symbol {
 	v := sym.Var(name)
-	g.shape[name] = shape
+	g.Shape[name] = shape
 	g.add(v, shape...)
 	return v
 }
 
-func (g *anyGraph) name(kind string) sym.Option {
+func (g *AnyGraph) name(kind string) sym.Option {
 	g.nodes++
 	name := fmt.Sprintf("%s%d", kind, g.nodes)
 	if g.groups {
@@ -56,7 +56,7 @@ func (g *anyGraph) name(kind string) sym.Option {
 }
 
 // pick returns a value with some number of axes, preferring what was made last; any number for 0.
-func (g *anyGraph) pick(axes int) (*sym.Symbol, dtype.Shape) {
+func (g *AnyGraph) pick(axes int) (*sym.Symbol, dtype.Shape) {
 	for try := 0; ; try++ {
 		i := g.rng.IntN(len(g.values))
 		if try == 0 && g.rng.IntN(2) == 0 {
@@ -69,7 +69,7 @@ func (g *anyGraph) pick(axes int) (*sym.Symbol, dtype.Shape) {
 }
 
 // like returns a value of a shape.
-func (g *anyGraph) like(shape dtype.Shape) *sym.Symbol {
+func (g *AnyGraph) like(shape dtype.Shape) *sym.Symbol {
 	for _, i := range g.rng.Perm(len(g.values)) {
 		if g.shapes[i].Equal(shape) {
 			return g.values[i]
@@ -78,7 +78,7 @@ func (g *anyGraph) like(shape dtype.Shape) *sym.Symbol {
 	panic("no value of this shape")
 }
 
-func (g *anyGraph) grow() {
+func (g *AnyGraph) grow() {
 	switch g.rng.IntN(10) {
 	case 0:
 		g.layer()
@@ -98,7 +98,7 @@ func (g *anyGraph) grow() {
 }
 
 // layer adds a convolution, batch norm, pooling, dense layer or dropout.
-func (g *anyGraph) layer() {
+func (g *AnyGraph) layer() {
 	switch g.rng.IntN(7) {
 	case 6:
 		g.residual()
@@ -128,7 +128,7 @@ func (g *anyGraph) layer() {
 }
 
 // residual adds a convolution with all that may be fused into it.
-func (g *anyGraph) residual() {
+func (g *AnyGraph) residual() {
 	x, s := g.pick(4)
 	if g.rng.IntN(2) == 0 {
 		s = dtype.Shape{s[0], 32, s[2], s[3]}
@@ -145,7 +145,7 @@ func (g *anyGraph) residual() {
 }
 
 // function adds a function of one value.
-func (g *anyGraph) function() {
+func (g *AnyGraph) function() {
 	x, s := g.pick(0)
 	number := sym.ScalarParams{Scalar: []float64{0, 1, 2, -0.5, 0.3}[g.rng.IntN(5)]}
 	list := []func() *sym.Symbol{
@@ -178,7 +178,7 @@ func (g *anyGraph) function() {
 }
 
 // pair adds a function of two values of one shape, or of one and a smaller one that is broadcast.
-func (g *anyGraph) pair() {
+func (g *AnyGraph) pair() {
 	x, s := g.pick(0)
 	if g.rng.IntN(3) == 0 {
 		small := s.Clone()
@@ -208,7 +208,7 @@ func (g *anyGraph) pair() {
 }
 
 // move adds a change of shape or of the order of axes.
-func (g *anyGraph) move() {
+func (g *AnyGraph) move() {
 	x, s := g.pick(0)
 	switch g.rng.IntN(4) {
 	case 0:
@@ -227,7 +227,7 @@ func (g *anyGraph) move() {
 }
 
 // reduce adds a reduction, brought back to the shape of its input.
-func (g *anyGraph) reduce() {
+func (g *AnyGraph) reduce() {
 	x, s := g.pick(0)
 	p := sym.ReduceParams{Axis: []int{len(s) - 1 - g.rng.IntN(len(s)-1)}, KeepDims: true}
 	y := sym.Mean(x, p, g.name("mean"))
@@ -238,7 +238,7 @@ func (g *anyGraph) reduce() {
 }
 
 // constant adds something that joins a value with what is known beforehand.
-func (g *anyGraph) constant() {
+func (g *AnyGraph) constant() {
 	x, s := g.pick(0)
 	switch g.rng.IntN(4) {
 	case 0:
@@ -255,7 +255,7 @@ func (g *anyGraph) constant() {
 }
 
 // part adds parts of values, put together again.
-func (g *anyGraph) part() {
+func (g *AnyGraph) part() {
 	x, s := g.pick(2)
 	if s[1] != 12 {
 		return
@@ -275,8 +275,8 @@ func (g *anyGraph) part() {
 	}
 }
 
-// symbol groups the last value, a loss or none, and some others.
-func (g *anyGraph) symbol() *sym.Symbol {
+// Symbol groups the last value, a loss or none, and some others.
+func (g *AnyGraph) Symbol() *sym.Symbol {
 	outs := []*sym.Symbol{g.values[len(g.values)-1]}
 	if x := outs[0]; g.rng.IntN(2) == 0 {
 		outs = append(outs, g.loss(x))
@@ -288,7 +288,7 @@ func (g *anyGraph) symbol() *sym.Symbol {
 }
 
 // loss ends in a dense layer and a loss, which some passes join.
-func (g *anyGraph) loss(x *sym.Symbol) *sym.Symbol {
+func (g *AnyGraph) loss(x *sym.Symbol) *sym.Symbol {
 	if g.rng.IntN(2) == 0 {
 		if g.rng.IntN(3) == 0 {
 			x = sym.Tile(sym.Flatten(x, g.name("flat")), sym.TileParams{Reps: []int{64, 1}}, g.name("many"))

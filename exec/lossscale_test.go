@@ -1,4 +1,4 @@
-package symbol_test
+package exec_test
 
 import (
 	"math"

@@ -1,4 +1,4 @@
-package symbol_test
+package compile_test
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 
 	"gomx/compile"
 	"gomx/dtype"
+	"gomx/internal/nettest"
 	"gomx/op"
 	sym "gomx/symbol"
 )
@@ -36,7 +37,7 @@ func ExampleExplain() {
 
 func TestExplainListsEveryPassOfTheMode(t *testing.T) {
 	for _, train := range []bool{false, true} {
-		e, err := sym.Explain(mlp(), sym.BindConfig{Shapes: map[string]dtype.Shape{"data": {5, 7}}}, train)
+		e, err := sym.Explain(nettest.MLP(), sym.BindConfig{Shapes: map[string]dtype.Shape{"data": {5, 7}}}, train)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +70,7 @@ func TestExplainListsEveryPassOfTheMode(t *testing.T) {
 
 func TestPassesCanBeLeftOut(t *testing.T) {
 	c := sym.BindConfig{Shapes: map[string]dtype.Shape{"data": {5, 7}}, Without: []string{"fuse-activation", "share"}}
-	e, err := sym.Explain(mlp(), c, false)
+	e, err := sym.Explain(nettest.MLP(), c, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +80,7 @@ func TestPassesCanBeLeftOut(t *testing.T) {
 		}
 	}
 	c.Without = []string{"no-such-pass"}
-	if _, err := mlp().SimpleBind(c); err == nil || !strings.Contains(err.Error(), "no-such-pass") {
+	if _, err := nettest.MLP().SimpleBind(c); err == nil || !strings.Contains(err.Error(), "no-such-pass") {
 		t.Errorf("got %v, want an error that names the pass", err)
 	}
 }

@@ -1,6 +1,6 @@
 //go:build cgo
 
-package symbol_test
+package compile_test
 
 import (
 	"fmt"

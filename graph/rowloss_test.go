@@ -1,4 +1,4 @@
-package symbol_test
+package graph_test
 
 import (
 	"math"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gomx/dtype"
+	"gomx/internal/nettest"
 	"gomx/op"
 	sym "gomx/symbol"
 )
@@ -39,7 +40,7 @@ func TestRowLossIsOnePass(t *testing.T) {
 				}
 				rng := rand.New(rand.NewPCG(1, 2))
 				for _, a := range sym.Of(ex).Arguments() {
-					fillRandom(t, rng, ex.Args[a])
+					nettest.FillRandom(t, rng, ex.Args[a])
 				}
 				results[i] = rowLossRun(t, ex)
 				joined := changedBy(t, ex, true, "fuse-row-loss")
@@ -85,9 +86,9 @@ func rowLossRun(t *testing.T, ex *sym.Executor) map[string][]float32 {
 			t.Fatal(err)
 		}
 	}
-	out := map[string][]float32{"output": values(t, ex.Outputs()[0])}
+	out := map[string][]float32{"output": nettest.Values(t, ex.Outputs()[0])}
 	for name, g := range ex.Grads {
-		for _, v := range values(t, g) {
+		for _, v := range nettest.Values(t, g) {
 			if v != 3 {
 				t.Fatalf("a forward pass has written the gradient of %s", name)
 			}
@@ -97,7 +98,7 @@ func rowLossRun(t *testing.T, ex *sym.Executor) map[string][]float32 {
 		t.Fatal(err)
 	}
 	for name, g := range ex.Grads {
-		out[name] = values(t, g)
+		out[name] = nettest.Values(t, g)
 	}
 	return out
 }

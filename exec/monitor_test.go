@@ -1,4 +1,4 @@
-package symbol_test
+package exec_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"gomx/dtype"
+	"gomx/internal/nettest"
 	nd "gomx/ndarray"
 	sym "gomx/symbol"
 )
@@ -29,12 +30,12 @@ func (s *seen) call(o sym.Observation) error {
 
 func TestMonitorSeesInnerValues(t *testing.T) {
 	ex := bindMLP(t, sym.BindConfig{})
-	step(t, ex)
-	want := values(t, ex.Grads["fc1_weight"])
+	nettest.Step(t, ex)
+	want := nettest.Values(t, ex.Grads["fc1_weight"])
 	s := &seen{norms: map[string]float64{}}
 	ex.SetMonitor(&sym.Monitor{Pattern: regexp.MustCompile(`^fc`), Call: s.call})
-	step(t, ex)
-	compare(t, "gradient with a monitor", values(t, ex.Grads["fc1_weight"]), want)
+	nettest.Step(t, ex)
+	nettest.Compare(t, "gradient with a monitor", nettest.Values(t, ex.Grads["fc1_weight"]), want)
 	ex.SetMonitor(nil)
 	for _, name := range []string{"fc1_output", "fc2_output"} {
 		if s.norms[name] <= 0 {
@@ -47,7 +48,7 @@ func TestMonitorSeesInnerValues(t *testing.T) {
 		}
 	}
 	count := len(s.norms)
-	step(t, ex)
+	nettest.Step(t, ex)
 	if err := ex.Outputs()[0].Wait(context.Background()); err != nil || len(s.norms) != count {
 		t.Errorf("the monitor that was taken away has seen more, or %v", err)
 	}
@@ -56,7 +57,7 @@ func TestMonitorSeesInnerValues(t *testing.T) {
 // TestMonitorSeesWhatFusionHides looks at a batch norm that inference folds away otherwise.
 func TestMonitorSeesWhatFusionHides(t *testing.T) {
 	s := &seen{norms: map[string]float64{}}
-	ex, err := dropoutNet(2).SimpleBind(sym.BindConfig{Shapes: map[string]dtype.Shape{"data": {2, 8, 6, 6}}, Monitor: &sym.Monitor{Call: s.call}})
+	ex, err := nettest.DropoutNet(2).SimpleBind(sym.BindConfig{Shapes: map[string]dtype.Shape{"data": {2, 8, 6, 6}}, Monitor: &sym.Monitor{Call: s.call}})
 	if err != nil {
 		t.Fatal(err)
 	}

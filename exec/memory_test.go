@@ -1,10 +1,11 @@
-package symbol_test
+package exec_test
 
 import (
 	"strings"
 	"testing"
 
 	"gomx/dtype"
+	"gomx/internal/nettest"
 	sym "gomx/symbol"
 )
 
@@ -35,10 +36,10 @@ func TestMemoryPlanOfAnExecutor(t *testing.T) {
 }
 
 func TestChainsDoNotCostMemory(t *testing.T) {
-	for _, w := range written {
+	for _, w := range nettest.Written {
 		arena := map[string]int64{}
 		for name, without := range map[string][]string{"fused": nil, "unfused": {"fuse-pointwise"}} {
-			ex, err := w.net(sym.Var("data")).SimpleBind(sym.BindConfig{Shapes: map[string]dtype.Shape{"data": w.shape}, Without: without})
+			ex, err := w.Net(sym.Var("data")).SimpleBind(sym.BindConfig{Shapes: map[string]dtype.Shape{"data": w.Shape}, Without: without})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -49,7 +50,7 @@ func TestChainsDoNotCostMemory(t *testing.T) {
 			arena[name] = use.Arena
 			if testing.Verbose() {
 				m, _ := ex.MemoryPlan(true)
-				t.Log(w.name, name, use.Arena)
+				t.Log(w.Name, name, use.Arena)
 				for i, s := range m.Steps {
 					t.Log(i, s)
 				}
@@ -60,7 +61,7 @@ func TestChainsDoNotCostMemory(t *testing.T) {
 			ex.Close()
 		}
 		if arena["fused"] > arena["unfused"]+arena["unfused"]/20 {
-			t.Errorf("%s: chains need %d bytes, the operators one by one %d", w.name, arena["fused"], arena["unfused"])
+			t.Errorf("%s: chains need %d bytes, the operators one by one %d", w.Name, arena["fused"], arena["unfused"])
 		}
 	}
 }
