@@ -13,7 +13,7 @@ import (
 	sym "gomx/symbol"
 )
 
-func ExampleExplain() {
+func ExampleProgram_Explain() {
 	x := sym.Var("x")
 	inner := sym.PlusScalar(sym.Erf(sym.MulScalar(x, sym.ScalarParams{Scalar: 0.7071}, sym.Name("scaled")), sym.Name("erf")), sym.ScalarParams{Scalar: 1}, sym.Name("shifted"))
 	gelu := sym.MulScalar(sym.ElemwiseMul(x, inner, sym.Name("gated")), sym.ScalarParams{Scalar: 0.5}, sym.Name("gelu"))

@@ -184,3 +184,29 @@ func alikeArrays(t *testing.T, what string, got, want *nd.Array) {
 		}
 	}
 }
+
+// TestBlockedJoins joins blocked arrays along channels, and checks every program of layouts.
+func TestBlockedJoins(t *testing.T) {
+	for _, filters := range []int{32, 24} {
+		x := sym.Var("data")
+		var list []*sym.Symbol
+		for i := range 2 {
+			y := sym.Convolution(x, sym.ConvolutionParams{Kernel: []int{3, 3}, Pad: []int{1, 1}, NumFilter: filters}, sym.Name(fmt.Sprint("conv", i)))
+			list = append(list, sym.Relu(sym.BatchNorm(y, sym.BatchNormParams{}).At(0)))
+		}
+		both := sym.Concat(list, sym.ConcatParams{})
+		net := sym.Group(sym.Convolution(both, sym.ConvolutionParams{Kernel: []int{3, 3}, NumFilter: 32}, sym.Name("last")), sym.Sigmoid(both), sym.Sum(both, sym.ReduceParams{}))
+		for _, train := range []bool{false, true} {
+			o := training(net)
+			o.Train, o.Target, o.Verify = train, thisMachine(), true
+			p := mustCompile(t, source(t, net, map[string]dtype.Shape{"data": {2, 32, 8, 8}}), o)
+			if err := p.Check(); err != nil {
+				t.Errorf("%d filters, train %v: %v", filters, train, err)
+			}
+			var text strings.Builder
+			if err := p.WriteText(&text); err != nil || !strings.Contains(p.Explain().String(), "operators composed") {
+				t.Errorf("%d filters: %v", filters, err)
+			}
+		}
+	}
+}
