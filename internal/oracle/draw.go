@@ -25,7 +25,14 @@ type drawer struct{ *rand.Rand }
 // common. The same seed gives the same call.
 func Generate(o *op.Op, seed uint64) (c *Call, ok bool) {
 	d := drawer{rand.New(rand.NewPCG(seed, hash(o.Name)))}
-	c = &Call{Op: o, Attrs: d.attrs(o)}
+	c = &Call{Op: o}
+	var r recipe
+	if draw := recipes[o]; draw != nil {
+		r = draw(d)
+		c.Attrs = r.attrs
+	} else {
+		c.Attrs = d.attrs(o)
+	}
 	defer func() {
 		if r := recover(); r != nil {
 			if _, misuse := r.(*op.Error); !misuse {
@@ -39,9 +46,9 @@ func Generate(o *op.Op, seed uint64) (c *Call, ok bool) {
 		return nil, false
 	}
 	if o.Variadic {
-		params = o.WithCount(params, 1+d.IntN(3))
+		params = o.WithCount(params, d.count(r))
 	}
-	shapes, types, ok := d.infer(o, params)
+	shapes, types, ok := d.infer(o, params, r.shapes)
 	if !ok {
 		return nil, false
 	}
@@ -55,7 +62,9 @@ func Generate(o *op.Op, seed uint64) (c *Call, ok bool) {
 	}
 	for i := range n {
 		x := newOperand(types[i], shapes[i])
-		fill(x)
+		if r.fill == nil || !r.fill(i, x) {
+			fill(x)
+		}
 		c.In, c.Same, c.Views, c.Req = append(c.In, x), append(c.Same, -1), append(c.Views, false),
 			append(c.Req, "null")
 	}
@@ -65,6 +74,14 @@ func Generate(o *op.Op, seed uint64) (c *Call, ok bool) {
 		d.symbolic(c, shapes[n:], types[n:], o.NumVisible(params))
 	}
 	return c, true
+}
+
+// count draws the number of inputs of a variadic operator.
+func (d drawer) count(r recipe) int {
+	if n := len(r.shapes); n > 0 {
+		return 1 + d.IntN(n)
+	}
+	return 1 + d.IntN(3)
 }
 
 // imperative draws what an imperative call adds: views, repeated inputs, outputs that are given.
@@ -135,12 +152,15 @@ func isFloat(t dtype.Type) bool {
 	return t == dtype.Float32 || t == dtype.Float64 || t == dtype.Float16
 }
 
-// infer draws shapes and element types and lets the operator infer the others.
-func (d drawer) infer(o *op.Op, params any) ([]dtype.Shape, []dtype.Type, bool) {
+// infer draws shapes, those of the first inputs unless they are given, and element types, and lets the
+// operator infer the others.
+func (d drawer) infer(o *op.Op, params any, given []dtype.Shape) ([]dtype.Shape, []dtype.Type, bool) {
 	n, m := len(o.Inputs(params)), len(o.Outputs(params))
 	s := make([]dtype.Shape, n+m)
 	for i := range n {
 		switch k := d.IntN(4); {
+		case i < len(given):
+			s[i] = given[i]
 		case i == 0 || k == 0 && i < 3:
 			s[i] = d.shape()
 		case k == 1:

@@ -14,7 +14,7 @@ var knownText string
 type known struct {
 	kind   string // "*" for all
 	op     *regexp.Regexp
-	text   *regexp.Regexp // of the call or of the difference
+	text   *regexp.Regexp // of the call, a line break and the difference
 	reason string
 }
 
@@ -50,7 +50,7 @@ func Known(c *Call, d Difference) string {
 	}
 	for _, k := range list {
 		if (k.kind == "*" || k.kind == d.Kind) && k.op.MatchString(c.Op.Name) &&
-			(k.text.MatchString(c.String()) || k.text.MatchString(d.Text)) {
+			k.text.MatchString(c.String()+"\n"+d.Text) {
 			return k.reason
 		}
 	}

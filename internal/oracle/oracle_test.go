@@ -32,8 +32,8 @@ func operators() (list []*op.Op) {
 	return list
 }
 
-// TestGenerator draws calls of every operator and runs some here: most operators must be reached,
-// and a seed must give one call.
+// TestGenerator draws calls of every operator and runs some here: all operators must be reached, and a
+// seed must give one call.
 func TestGenerator(t *testing.T) {
 	t.Logf("seed %d", *seed)
 	reached, ran, total := 0, 0, 0
@@ -64,14 +64,11 @@ func TestGenerator(t *testing.T) {
 		if found {
 			reached++
 		} else {
-			t.Logf("no call of %s", o.Name)
+			t.Errorf("no call of %s fits together", o.Name)
 		}
 	}
 	t.Logf("%d calls of %d operators out of %d, %d of the first ones run", total, reached,
 		len(operators()), ran)
-	if *ops == "" && reached < len(operators())*9/10 {
-		t.Errorf("%d operators of %d are called, want nine of ten", reached, len(operators()))
-	}
 }
 
 // TestShrink makes a call smaller whose difference needs one attribute only.
