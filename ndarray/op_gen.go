@@ -4248,7 +4248,7 @@ func ReshapeLike(lhs, rhs *Array, p ReshapeLikeParams) *Array {
 	return apply1(opReshapeLike, p, lhs, rhs)
 }
 
-// Reverse reverses the order of elements along the given axes. Known as flip too.
+// Reverse reverses the order of elements along the given axes, twice along an axis that is given twice. Known as flip too.
 //
 // Parameters:
 //   - Axis: axes to reverse; required
@@ -4554,7 +4554,7 @@ func SliceChannel(data *Array, p SliceChannelParams) []*Array {
 	return applyMany(opSliceChannel, p, nil, nil, data)
 }
 
-// SliceLike cuts data down to the extents of shape_like, along the given axes or all.
+// SliceLike cuts data down to the extents of shape_like, along the given axes or all. Negative axes count from the end of data.
 //
 // Parameters:
 //   - Axes: axes to cut; none: all

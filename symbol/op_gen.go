@@ -4281,7 +4281,7 @@ func ReshapeLike(lhs, rhs *Symbol, p ReshapeLikeParams, opts ...Option) *Symbol 
 	return compose(opReshapeLike, p, opts, lhs, rhs)
 }
 
-// Reverse reverses the order of elements along the given axes. Known as flip too.
+// Reverse reverses the order of elements along the given axes, twice along an axis that is given twice. Known as flip too.
 //
 // Parameters:
 //   - Axis: axes to reverse; required
@@ -4587,7 +4587,7 @@ func SliceChannel(data *Symbol, p SliceChannelParams, opts ...Option) *Symbol {
 	return compose(opSliceChannel, p, opts, data)
 }
 
-// SliceLike cuts data down to the extents of shape_like, along the given axes or all.
+// SliceLike cuts data down to the extents of shape_like, along the given axes or all. Negative axes count from the end of data.
 //
 // Parameters:
 //   - Axes: axes to cut; none: all

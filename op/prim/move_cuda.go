@@ -34,16 +34,14 @@ func repeatCUDA[P any]() op.Prepare[P] {
 
 // reversal reads an array backwards along some axes.
 func reversal(p ReverseParams, in, _ dtype.Shape) (dtype.Shape, []int, int, error) {
-	st, off, turned := in.Strides(), 0, make([]bool, len(in))
+	st, off := in.Strides(), 0
 	for _, axis := range p.Axis {
 		a, err := Axis("axis", axis, len(in))
 		if err != nil {
 			return nil, nil, 0, err
 		}
-		if !turned[a] {
-			off += (in[a] - 1) * st[a]
-			st[a], turned[a] = -st[a], true
-		}
+		off += (in[a] - 1) * st[a]
+		st[a] = -st[a]
 	}
 	return in, st, off, nil
 }

@@ -105,7 +105,7 @@ func defineSlicing() {
 	SliceLike.Define(op.Spec[SliceLikeParams]{
 		Traits: op.Traits{
 			Doc: "SliceLike cuts data down to the extents of shape_like, along the given " +
-				"axes or all.",
+				"axes or all. Negative axes count from the end of data.",
 			Ignores: []int{1},
 			Moves:   true,
 		},
@@ -342,11 +342,10 @@ func inferSliceLike(p SliceLikeParams, in []dtype.Shape, out *dtype.Shape) error
 		if err != nil {
 			return err
 		}
-		b, err := Axis("axes", axis, len(like))
-		if err != nil {
-			return err
+		if a >= len(like) {
+			return op.Errorf("shape_like", "shape %v, want an axis %d", like, a)
 		}
-		want[a], cutAxes[a] = like[b], true
+		want[a], cutAxes[a] = like[a], true
 	}
 	for i, d := range want {
 		if d > data[i] && data[i] != -1 {

@@ -32,6 +32,9 @@ func TestSlice(t *testing.T) {
 	optest.Run(t, prim.SliceLike.Op,
 		optest.Case{In: optest.Ops(x, optest.Range(2, 2)),
 			Want: optest.Ops(optest.F([]int{2, 2}, 0, 1, 4, 5))},
+		optest.Case{Name: "more axes", Params: prim.SliceLikeParams{Axes: []int{-1}},
+			In:   optest.Ops(x, optest.Range(7, 1, 2)),
+			Want: optest.Ops(optest.F([]int{3, 1}, 0, 4, 8))},
 		optest.Case{Name: "axis", Params: prim.SliceLikeParams{Axes: []int{-1}},
 			In: optest.Ops(x, optest.Range(7, 1)), Want: optest.Ops(optest.F([]int{3, 1}, 0, 4,
 				8))})

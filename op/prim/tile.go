@@ -73,8 +73,8 @@ func init() {
 	})
 	Reverse.Define(op.Spec[ReverseParams]{
 		Traits: op.Traits{
-			Doc: "Reverse reverses the order of elements along the given axes. Known as " +
-				"flip too.",
+			Doc: "Reverse reverses the order of elements along the given axes, twice along an " +
+				"axis that is given twice. Known as flip too.",
 			Aliases: []string{"flip"},
 			Moves:   true,
 		},
@@ -221,16 +221,13 @@ func inferRepeat(p RepeatParams, in, out []dtype.Shape) error {
 
 func reverse(p ReverseParams, c *op.Call) error {
 	v := loop.Dense(c.In[0])
-	turned := make([]bool, len(v.Strides))
 	for _, axis := range p.Axis {
 		a, err := Axis("axis", axis, len(v.Strides))
 		if err != nil {
 			return err
 		}
-		if !turned[a] {
-			v.Off += (v.Shape[a] - 1) * v.Strides[a]
-			v.Strides[a], turned[a] = -v.Strides[a], true
-		}
+		v.Off += (v.Shape[a] - 1) * v.Strides[a]
+		v.Strides[a] = -v.Strides[a]
 	}
 	loop.Copy(v.Shape, loop.Dense(c.Out[0]), v)
 	return nil

@@ -28,6 +28,8 @@ func TestTile(t *testing.T) {
 	optest.Run(t, prim.Reverse.Op,
 		optest.Case{Name: "one", Params: prim.ReverseParams{Axis: []int{1}}, In: optest.Ops(x),
 			Want: optest.Ops(optest.F([]int{2, 2}, 2, 1, 4, 3))},
+		optest.Case{Name: "twice", Params: prim.ReverseParams{Axis: []int{1, 0, -1}},
+			In: optest.Ops(x), Want: optest.Ops(optest.F([]int{2, 2}, 3, 4, 1, 2))},
 		optest.Case{Name: "both", Params: prim.ReverseParams{Axis: []int{0, -1}}, In: optest.Ops(x),
 			Want: optest.Ops(optest.F([]int{2, 2}, 4, 3, 2, 1))})
 }
