@@ -8,7 +8,6 @@ import (
 
 	dataio "gomx/io"
 	"gomx/kvstore"
-	nd "gomx/ndarray"
 )
 
 // usable reports a module that nothing can be done with. Call is the method that somebody has called.
@@ -67,14 +66,4 @@ func (c *fitConfig) want(ok bool, text string) {
 	if !ok && c.misuse == "" {
 		c.misuse = text
 	}
-}
-
-// checkArrays reports arrays for the inputs of a predictor that are nil.
-func checkArrays(call string, names []string, in []*nd.Array) error {
-	for i, a := range in {
-		if a == nil {
-			return fmt.Errorf("module: %s: array %d, for %q, is nil", call, i, names[i])
-		}
-	}
-	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"gomx/module"
 	nd "gomx/ndarray"
 	"gomx/optimizer"
+	sym "gomx/symbol"
 )
 
 // TestNil gives nil wherever there is a place for it: the error names it.
@@ -26,8 +27,9 @@ func TestNil(t *testing.T) {
 	it := func() dataio.Iter { return points(t, 40, 20, shuffled()) }
 	mod, empty := module.New(mlp()), module.New(nil)
 	fit := func(opts ...module.FitOption) error { return module.New(mlp()).Fit(ctx, it(), opts...) }
-	model := saved(t, residual(), []int{1, 16, 9, 9})
-	p, err := module.NewPredictor(model, module.Input("data", 1, 16, 9, 9))
+	x := sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 1}, sym.Name("fc"))
+	model := &checkpoint.Model{Symbol: x, Args: map[string]*nd.Array{"fc_weight": nd.Ones(nd.Shape{1, 2}), "fc_bias": nd.Ones(nd.Shape{1})}}
+	p, err := module.NewPredictor(model, module.Input("data", 1, 2))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +76,7 @@ func TestNil(t *testing.T) {
 		{"model's symbol", second(module.NewPredictor(&checkpoint.Model{}, module.Input("data", 1))), "no symbol"},
 		{"input", second(p.Predict(ctx, nil)), `"data", is nil`},
 		{"predictor", second(noPredictor.Predict(ctx, nil)), "predictor that is nil"},
-		{"predictor's parameter", p.SetParams(map[string]*nd.Array{"conv0_weight": nil}, nil), `"conv0_weight" is nil`},
+		{"predictor's parameter", p.SetParams(map[string]*nd.Array{"fc_weight": nil}, nil), `"fc_weight" is nil`},
 	} {
 		if c.want == "" && c.err != nil || c.want != "" && (c.err == nil || !strings.Contains(c.err.Error(), c.want)) {
 			t.Errorf("%s: got %v, want %q", c.name, c.err, c.want)

@@ -42,17 +42,3 @@ func (m *Module) text(kind string) string {
 	}
 	return fmt.Sprintf("<%s %s: %s, on %s>", kind, m.symbol.Name(), strings.Join(about, ", "), strings.Join(places, ", "))
 }
-
-// String describes the predictor by its inputs.
-func (p *Predictor) String() string {
-	if p == nil {
-		return "<Predictor: nil>"
-	}
-	p.mu.Lock()
-	closed := p.closed
-	p.mu.Unlock()
-	if closed {
-		return "<Predictor: closed>"
-	}
-	return fmt.Sprintf("<Predictor of %s: at most %d runs at once>", strings.Join(p.inputs, ", "), p.limit)
-}

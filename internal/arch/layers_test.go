@@ -7,6 +7,7 @@ import "strings"
 // three or more spaces is a remark.
 const layers = `examples  cmd  internal/...               (optest, devicetest, transporttest, hostile, nettest are imported by tests, optest by opgen too)
 module  launch  examples/data
+predict                                   models in service
 checkpoint  kvstore
 symbol  optimizer  metric  initializer  io
 exec                                      executors: arenas, runs, forms of weights; the engine comes from the arrays
