@@ -44,7 +44,7 @@
 //
 // # Errors
 //
-// Functions return *Error naming operator, argument, what was found and what was wanted.
-// Operators are immutable once every init has run, so all functions here may be called from any
-// goroutine.
+// Functions return *Error that names the operator, the argument, the value found and the value
+// wanted. Operators are immutable once every init has run, so all functions here may be called from
+// any goroutine.
 package op

@@ -8,11 +8,12 @@ import (
 	"strings"
 )
 
-// ErrUnsupported is what a kernel's Prepare returns for a dtype, shape or parameter that it
-// does not serve; the next plainer kernel is tried.
+// ErrUnsupported is returned by a kernel's Prepare for a dtype, shape or parameter that the kernel
+// does not serve. The next plainer kernel is tried then.
 var ErrUnsupported = errors.New("unsupported by this kernel")
 
-// Error is the misuse of an operator: which one, which argument, what was found, what was wanted.
+// Error is the misuse of an operator. It names the operator, the argument, the value found and the
+// value wanted.
 // Imperative functions panic with it; module, symbol and checkpoint return it as an error.
 type Error struct {
 	Op   string // operator name, as registered
@@ -43,7 +44,7 @@ func (e *Error) Error() string {
 }
 
 // Errorf returns an *Error that blames argument arg (empty: none). The operator's name is filled
-// in by whoever calls the function that returned it.
+// in by the caller of the function that returned it.
 func Errorf(arg, format string, args ...any) error {
 	return &Error{Arg: arg, Msg: fmt.Sprintf(format, args...)}
 }

@@ -14,7 +14,8 @@ const (
 	Function // treats elements one by one
 )
 
-var kindNames = [...]string{"other", "product", "normalization", "pooling", "loss", "shape", "function"}
+var kindNames = [...]string{"other", "product", "normalization", "pooling", "loss", "shape",
+	"function"}
 
 // String returns the kind in lower case.
 func (k Kind) String() string { return kindNames[k] }
@@ -47,5 +48,5 @@ func (o *Op) Fill(params any) (v float64, ok bool) {
 // Draws reports whether the operator draws random numbers under the given normalized parameters.
 func (o *Op) Draws(params any) bool { return o.draws(params) }
 
-// Always is Spec.Neutral of operators that are neutral whatever their parameters.
+// Always is Spec.Neutral of operators that are neutral with any parameters.
 func Always[P any](P) bool { return true }

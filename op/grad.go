@@ -1,7 +1,7 @@
 package op
 
-// Grad is what an operator's gradient function is handed: the node it differentiates and the
-// gradients that flow into its outputs.
+// Grad is the argument of an operator's gradient function: the node that it differentiates and the
+// gradients that flow into the node's outputs.
 type Grad struct {
 	Node    *Node
 	OutGrad []Entry // per output; the zero Entry where none flows
@@ -40,12 +40,14 @@ func (g *Grad) Each(n *Node) []Entry {
 // that is not differentiable.
 func Gradient(n *Node, outGrad []Entry, need []bool) ([]Entry, error) {
 	if n.Op.grad == nil {
-		return nil, &Error{Op: n.Op.Name, Node: n.Name, Site: n.Site, Msg: "has no gradient: " + n.Op.NoGrad}
+		return nil, &Error{Op: n.Op.Name, Node: n.Name, Site: n.Site, Msg: "has no gradient: " +
+			n.Op.NoGrad}
 	}
 	g := &Grad{Node: n, OutGrad: outGrad, Need: need}
 	in := n.Op.grad(g, n.Params)
 	if len(in) != len(n.In) {
-		return nil, &Error{Op: n.Op.Name, Node: n.Name, Msg: "its gradient function returned a wrong number of entries"}
+		return nil, &Error{Op: n.Op.Name, Node: n.Name,
+			Msg: "its gradient function returned a wrong number of entries"}
 	}
 	nameBackward(n, in)
 	return in, nil

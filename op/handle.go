@@ -12,7 +12,7 @@ import (
 	"gomx/dtype"
 )
 
-// Op is an operator with its parameters erased: what graphs, passes and generators see.
+// Op is an operator with its parameters erased, as graphs, passes and generators see it.
 // It is immutable once every init has run.
 type Op struct {
 	Name string // MXNet's name
@@ -71,7 +71,8 @@ func (h Handle[P]) Define(s Spec[P]) {
 	must(s.Doc != "" || s.Hidden, "has no documentation")
 	must(s.Infer != nil, "has no shape inference")
 	must(s.Ref != nil, "has no reference kernel")
-	must((s.Grad == nil) == (s.NoGrad != ""), "wants either a gradient or the reason for having none")
+	must((s.Grad == nil) == (s.NoGrad != ""),
+		"wants either a gradient or the reason for having none")
 	must(s.Grad != nil || s.Once == "", "has no gradient that might be differentiated")
 	o.defined, o.Traits = true, s.Traits
 	if s.Once != "" && s.Doc != "" {
@@ -166,7 +167,8 @@ func Find(name string) (*Op, error) {
 		return o, nil
 	}
 	if strings.HasPrefix(name, "_np") {
-		return nil, fmt.Errorf("operator %s is one of MXNet's NumPy operators (_np_, _npi_, _npx_), which are not supported: "+
+		return nil, fmt.Errorf("operator %s is one of MXNet's NumPy operators (_np_, _npi_, "+
+			"_npx_), which are not supported: "+
 			"export a network that is made of mx.sym's or mx.nd's operators", name)
 	}
 	if kind := outside[name]; kind != "" {
@@ -176,7 +178,8 @@ func Find(name string) (*Op, error) {
 }
 
 // outside are MXNet's operators whose bodies are code or graphs of the user, by their kinds.
-var outside = map[string]string{"Custom": "which runs code of the user's program", "_Native": "which runs code of the user's program",
+var outside = map[string]string{"Custom": "which runs code of the user's program",
+	"_Native":  "which runs code of the user's program",
 	"_NDArray": "which runs code of the user's program", "_foreach": "a loop over a graph",
 	"_while_loop": "a loop over a graph", "_cond": "a choice between graphs"}
 
@@ -226,13 +229,15 @@ func (o *Op) noteIdle(params reflect.Value) {
 	}
 	for i := range o.schema.params {
 		p := &o.schema.params[i]
-		if v := params.Field(p.index); p.Idle && !v.IsZero() && !(p.Default != "" && v.Kind() == reflect.String && v.String() == p.Default) {
+		if v := params.Field(p.index); p.Idle && !v.IsZero() &&
+			!(p.Default != "" && v.Kind() == reflect.String && v.String() == p.Default) {
 			Notice("parameter %s of %s has no effect: %s", p.Name, o.Name, p.Doc)
 		}
 	}
 }
 
-// UnknownParams returns the keys of attrs, sorted, that are neither parameters nor of the form __key__.
+// UnknownParams returns the keys of attrs, sorted, that are neither parameters nor of the form
+// __key__.
 func (o *Op) UnknownParams(attrs map[string]string) []string {
 	var keys []string
 	for key := range attrs {
@@ -259,7 +264,7 @@ func (o *Op) AppendRun(values []float64, params any) []float64 {
 	return o.schema.appendRun(values, params)
 }
 
-// At returns the parameters of one call: p with what the call carries put in place.
+// At returns the parameters of one call: p with the values that the call carries.
 func (h Handle[P]) At(p P, c *Call) P {
 	for i, v := range c.Values {
 		*(*float64)(unsafe.Add(unsafe.Pointer(&p), h.schema.run[i])) = v
@@ -279,8 +284,8 @@ func (o *Op) Outputs(params any) []string { return o.outputs(params) }
 // NumVisible returns how many outputs composition sees.
 func (o *Op) NumVisible(params any) int { return o.visible(params) }
 
-// InferShape fills in unknown shapes, in both directions; unknown ones may remain. Shapes of which no array can be made
-// are errors.
+// InferShape fills in unknown shapes, in both directions; unknown ones may remain. Shapes of which
+// no array can be made are errors.
 func (o *Op) InferShape(params any, in, out []dtype.Shape) error {
 	if err := possible("input", in); err != nil {
 		return err
@@ -314,7 +319,9 @@ func possible(what string, shapes []dtype.Shape) error {
 }
 
 // InferType fills in unknown element types, in both directions.
-func (o *Op) InferType(params any, in, out []dtype.Type) error { return o.inferType(params, in, out) }
+func (o *Op) InferType(params any, in, out []dtype.Type) error {
+	return o.inferType(params, in, out)
+}
 
 // HasGrad reports whether the operator is differentiable.
 func (o *Op) HasGrad() bool { return o.grad != nil }

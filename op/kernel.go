@@ -32,26 +32,28 @@ type Tensor struct {
 	Data unsafe.Pointer
 }
 
-// Slice views the operand's memory as elements of type T, which must be the Go type of its elements: it panics with
-// *Error where it is not.
+// Slice views the operand's memory as elements of type T, which must be the Go type of its
+// elements: it panics with *Error where it is not.
 func Slice[T Element](t Tensor) []T {
 	if t.Data == nil {
 		return nil
 	}
 	if want := TypeOf[T](); t.DType != want {
-		panic(&Error{Msg: fmt.Sprintf("a kernel views an operand of %v %v as %v", t.DType, t.Shape, want)})
+		panic(&Error{Msg: fmt.Sprintf("a kernel views an operand of %v %v as %v", t.DType, t.Shape,
+			want)})
 	}
 	return unsafe.Slice((*T)(t.Data), t.Shape.Size())
 }
 
-// Bits views the operand's memory as unsigned integers of the size of its elements, for kernels that move elements whatever
-// their type. It panics with *Error where the size is another one.
+// Bits views the operand's memory as unsigned integers of the size of its elements, for kernels
+// that move elements of any type. It panics with *Error where T has another size.
 func Bits[T uint8 | uint16 | uint32 | uint64](t Tensor) []T {
 	if t.Data == nil {
 		return nil
 	}
 	if size := TypeOf[T]().Size(); t.DType.Size() != size {
-		panic(&Error{Msg: fmt.Sprintf("a kernel moves an operand of %v %v as elements of %d bytes", t.DType, t.Shape, size)})
+		panic(&Error{Msg: fmt.Sprintf("a kernel moves an operand of %v %v as elements of %d bytes",
+			t.DType, t.Shape, size)})
 	}
 	return unsafe.Slice((*T)(t.Data), t.Shape.Size())
 }
@@ -71,11 +73,12 @@ type Call struct {
 	Seed    Seed           // set for Random operators
 	Values  []float64      // parameters read at run time; nil: those the kernel was prepared with
 	Train   bool
-	// Queue takes the work of kernels on a device with queues: they return when it has been put there. Nil on hosts.
+	// Queue takes the work of kernels on a device with queues: they return when it has been put
+	// there. Nil on hosts.
 	Queue device.Queue
 }
 
-// Args is what a kernel is prepared for.
+// Args describes the operands that a kernel is prepared for.
 type Args struct {
 	In, Out []Desc // Out as inference gave them, plain unless a reader has asked for another layout
 	Need    []bool // outputs that are wanted; nil: all
@@ -99,11 +102,15 @@ type Prepared struct {
 	In      []Desc // what the kernel wants its inputs to be; nil: Args.In
 	Scratch int    // bytes of scratch memory per run
 	Threads int    // threads that a run uses, fixed here so that results repeat; 0 means 1
-	Apart   bool   // outputs should not share memory with inputs, whatever the operator's Inplace says: a plainer kernel runs where they do
-	// Elem says what a kernel that treats elements one by one does to each, in the terms of its device; nil: not said.
-	// Kernels that do the work of several are made of it.
-	Elem  any
-	Impls []string // the implementations that a library has chosen, in the order of their calls; nil: no library is called
+	// outputs should not share memory with inputs, even where Inplace allows it: a plainer kernel
+	// runs then
+	Apart bool
+	// Elem describes the function of a kernel that treats elements one by one, in the terms of its
+	// device; nil when there is no description. Kernels of chains are made of it.
+	Elem any
+	// the implementations that a library has chosen, in the order of their calls; nil: no library
+	// is called
+	Impls []string
 	Run   func(c *Call) error
 }
 
@@ -184,7 +191,7 @@ func (k *Prepared) fill(a *Args) *Prepared {
 	return k
 }
 
-// TensorOf wraps a Go slice as a dense operand; a shape left out is that of a vector.
+// TensorOf wraps a Go slice as a dense operand; without a shape it is a vector.
 func TensorOf[T Element](data []T, shape ...int) Tensor {
 	s := dtype.Shape(shape)
 	if len(shape) == 0 {
@@ -195,7 +202,8 @@ func TensorOf[T Element](data []T, shape ...int) Tensor {
 
 // Element is a Go type that arrays hold.
 type Element interface {
-	float32 | float64 | dtype.Half | dtype.BF16 | uint8 | int8 | int16 | uint16 | int32 | uint32 | int64 | uint64 | bool
+	float32 | float64 | dtype.Half | dtype.BF16 | uint8 | int8 | int16 | uint16 | int32 | uint32 |
+		int64 | uint64 | bool
 }
 
 // TypeOf returns the element type of T.
@@ -229,7 +237,7 @@ func TypeOf[T Element]() dtype.Type {
 	return dtype.Bool
 }
 
-// Req says what happens to a gradient that has been computed.
+// Req says how a gradient goes into its array.
 type Req uint8
 
 // The gradient requests, MXNet's grad_req.
@@ -244,7 +252,7 @@ var reqNames = [...]string{ReqWrite: "write", ReqAdd: "add", ReqNull: "null"}
 // String returns write, add or null.
 func (r Req) String() string { return reqNames[r] }
 
-// ParseReq reads what Req.String writes.
+// ParseReq reads the text that Req.String writes.
 func ParseReq(s string) (Req, error) {
 	for r, n := range reqNames {
 		if n == s {

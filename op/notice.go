@@ -6,15 +6,15 @@ import (
 	"sync"
 )
 
-// notices are what Notice has said and where it says it.
+// notices holds the notices given so far, and their sink.
 var notices = struct {
 	mu   sync.Mutex
 	said map[string]bool
 	sink func(text string)
 }{said: map[string]bool{}, sink: func(text string) { fmt.Fprintln(os.Stderr, "gomx: "+text) }}
 
-// Notice tells the user of the program about something that is accepted but has no effect, once for each text in the life
-// of the process. It goes to standard error unless NoticesTo says otherwise.
+// Notice tells the user of the program about something that is accepted but has no effect, once for
+// each text in the life of the process. It goes to standard error unless NoticesTo says otherwise.
 func Notice(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	notices.mu.Lock()
@@ -29,8 +29,8 @@ func Notice(format string, args ...any) {
 	}
 }
 
-// NoticesTo sends notices to sink from now on, nil for nowhere, and returns where they went before. What has been said
-// is forgotten: each notice is given again. The sink may be called by several goroutines at once.
+// NoticesTo sends notices to sink from now on, nil for nowhere, and returns the sink before.
+// Earlier notices are forgotten: each is given again. Several goroutines may call the sink at once.
 func NoticesTo(sink func(text string)) (old func(text string)) {
 	notices.mu.Lock()
 	defer notices.mu.Unlock()

@@ -38,7 +38,7 @@ func (o Opt[T]) Value() T { return o.value }
 func (o Opt[T]) IsSet() bool { return o.set }
 
 // MarshalJSON writes the value, null when there is none. Fields with the option omitzero leave out
-// what is unset.
+// an unset Opt.
 func (o Opt[T]) MarshalJSON() ([]byte, error) {
 	if !o.set {
 		return []byte("null"), nil

@@ -21,18 +21,20 @@ import (
 //
 // A field left at its zero value takes the default. Where zero is legal and not the default the
 // field must be an Opt. A required field with an absent tag takes its value when attributes are
-// parsed that leave it out, because MXNet has a default there that Go's zero would hide. Options after the name: required, not, auto (set from the number of
-// inputs), run (a float64 that changes from call to call, such as a learning rate: kernels are not
-// prepared for its value but read it from the Call, by Handle.At), idle (accepted without effect: a value that is not
-// zero is noted once, by Notice).
+// parsed that leave it out, because MXNet has a default there that Go's zero would hide. Options
+// after the name: required, not, auto (set from the number of inputs), run (a float64 that changes
+// from call to call, such as a learning rate: kernels are not prepared for its value but read it
+// from the Call, by Handle.At), idle (accepted without effect: a value that is not zero is noted
+// once, by Notice).
 type ParamSpec struct {
-	Name     string   // MXNet's attribute name
-	Field    string   // Go field
-	GoType   string   // type of the field
-	Default  string   // in MXNet's spelling; empty when required, "None" for an unset Opt
-	Enum     []string // legal spellings of a string
-	Doc      string
-	Absent   string // value of a required parameter that parsed attributes leave out; empty: an error
+	Name    string   // MXNet's attribute name
+	Field   string   // Go field
+	GoType  string   // type of the field
+	Default string   // in MXNet's spelling; empty when required, "None" for an unset Opt
+	Enum    []string // legal spellings of a string
+	Doc     string
+	// value of a required parameter that parsed attributes leave out; empty: an error
+	Absent   string
 	Required bool
 	Not      bool // stored negated
 	Auto     bool // number of inputs
@@ -67,7 +69,7 @@ func (p ParamSpec) Limits() (low, high float64) {
 	return low, high
 }
 
-// schema is what reflection learns of a parameter struct once, at Declare.
+// schema describes a parameter struct. Declare makes it once, by reflection.
 type schema struct {
 	typ    reflect.Type
 	params []ParamSpec
@@ -103,12 +105,16 @@ func newParam(f reflect.StructField, index int) ParamSpec {
 	opts := strings.Split(options, ",")
 	for _, o := range opts {
 		if !slices.Contains([]string{"", "required", "not", "auto", "run", "idle"}, o) {
-			panic(fmt.Sprintf("op: field %s: unknown option %q, want required, not, auto, run or idle", f.Name, o))
+			panic(fmt.Sprintf("op: field %s: unknown option %q, want required, not, auto, run "+
+				"or idle", f.Name, o))
 		}
 	}
-	p := ParamSpec{Name: name, Field: f.Name, GoType: f.Type.String(), Doc: f.Tag.Get("doc"), index: index,
-		Default: f.Tag.Get("default"), Absent: f.Tag.Get("absent"), Required: slices.Contains(opts, "required"),
-		Not: slices.Contains(opts, "not"), Auto: slices.Contains(opts, "auto"), Run: slices.Contains(opts, "run"),
+	p := ParamSpec{Name: name, Field: f.Name, GoType: f.Type.String(), Doc: f.Tag.Get("doc"),
+		index:   index,
+		Default: f.Tag.Get("default"), Absent: f.Tag.Get("absent"), Required: slices.Contains(opts,
+			"required"),
+		Not: slices.Contains(opts, "not"), Auto: slices.Contains(opts, "auto"),
+		Run:  slices.Contains(opts, "run"),
 		Idle: slices.Contains(opts, "idle")}
 	if e := f.Tag.Get("enum"); e != "" {
 		p.Enum = strings.Split(e, "|")
@@ -130,7 +136,7 @@ func boundTag(f reflect.StructField, key string) *float64 {
 	return &v
 }
 
-// check fills in a missing default and reports what is wrong with the declaration. A default
+// check fills in a missing default and reports a fault of the declaration. A default
 // that the zero value cannot express needs an Opt or a lower bound above zero.
 func (s *schema) check(p *ParamSpec, f reflect.StructField) string {
 	if _, dup := s.byName[p.Name]; dup {
@@ -160,7 +166,8 @@ func (s *schema) check(p *ParamSpec, f reflect.StructField) string {
 		zeroLegal = false
 	}
 	if zeroLegal && !isOpt && !v.Elem().IsZero() && f.Type.Kind() != reflect.Slice {
-		return fmt.Sprintf("default %s is not zero but zero is legal: use op.Opt[%s]", p.Default, f.Type)
+		return fmt.Sprintf("default %s is not zero but zero is legal: use op.Opt[%s]", p.Default,
+			f.Type)
 	}
 	return ""
 }
@@ -240,7 +247,8 @@ func (s *schema) parse(attrs map[string]string) (any, error) {
 		}
 		i, ok := s.byName[key]
 		if !ok {
-			return nil, Errorf(key, "unknown attribute, want one of %s", strings.Join(s.names(), ", "))
+			return nil, Errorf(key, "unknown attribute, want one of %s", strings.Join(s.names(),
+				", "))
 		}
 		p := &s.params[i]
 		f := v.Field(p.index)
@@ -272,7 +280,9 @@ func (s *schema) parse(attrs map[string]string) (any, error) {
 }
 
 // hiddenKey reports whether an attribute is not for the operator.
-func hiddenKey(key string) bool { return strings.HasPrefix(key, "__") && strings.HasSuffix(key, "__") }
+func hiddenKey(key string) bool {
+	return strings.HasPrefix(key, "__") && strings.HasSuffix(key, "__")
+}
 
 // finish normalizes parsed parameters, keeping explicit zeros as they were given.
 func (s *schema) finish(v reflect.Value, given []bool) error {

@@ -1,7 +1,7 @@
 package op
 
 // Precision says in which floating-point type mixed precision lets an operator compute. The
-// assignment is that of MXNet 1.9.1's contrib.amp.
+// assignment agrees with contrib.amp of MXNet 1.9.1.
 type Precision uint8
 
 const (
@@ -9,8 +9,8 @@ const (
 	AnyPrecision Precision = iota
 	// Narrow operators are mostly products: they compute in the narrow type, float16 or bfloat16.
 	Narrow
-	// Wide operators compute in float32, because they leave the range of narrow types or add up many
-	// small numbers.
+	// Wide operators compute in float32, because they leave the range of narrow types or add up
+	// many small numbers.
 	Wide
 )
 

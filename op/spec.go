@@ -2,7 +2,7 @@ package op
 
 import "gomx/dtype"
 
-// Role says what an input is for. Symbolic functions take Data positionally and create the
+// Role is the purpose of an input. Symbolic functions take Data positionally and create the
 // others as variables named after the node unless they are given.
 type Role uint8
 
@@ -19,7 +19,9 @@ const (
 type Input struct {
 	Name string // MXNet's argument name; a variable made for it is called <node>_<Name>
 	Role Role
-	Init string // initializer a created variable asks for (its __init__ attribute), empty for the default by name
+	// initializer a created variable asks for (its __init__ attribute), empty for the default by
+	// name
+	Init string
 }
 
 // NoParams is the parameter struct of operators without parameters.
@@ -49,8 +51,9 @@ type Spec[P any] struct {
 	// gradient. See Grad. Nil needs NoGrad.
 	Grad func(g *Grad, p P) []Entry
 
-	// FLOPs counts the floating-point operations of one run from known shapes, a multiplication with
-	// an addition as two. Nil: one for each element of output 0, none where Moves or Identity is set.
+	// FLOPs counts the floating-point operations of one run from known shapes, a multiplication
+	// with an addition as two. Nil: one for each element of output 0, none where Moves or Identity
+	// is set.
 	FLOPs func(p P, in, out []dtype.Shape) int64
 
 	// Neutral reports whether output 0 equals input 0 wherever both have one shape and type, and
@@ -78,7 +81,8 @@ func SameShape[P any](_ P, in, out []dtype.Shape) error {
 	for i, s := range append(append([]dtype.Shape{}, in...), out...) {
 		m, ok := shape.Merge(s)
 		if !ok {
-			return Errorf("", "shapes differ: %v and %v (of %s %d)", shape, s, inOrOut(i, len(in)), i%max(len(in), 1))
+			return Errorf("", "shapes differ: %v and %v (of %s %d)", shape, s, inOrOut(i, len(in)),
+				i%max(len(in), 1))
 		}
 		shape = m
 	}

@@ -2,14 +2,16 @@ package op
 
 import "slices"
 
-// Through returns the gradients of the node's inputs where the node computes what formula does: formula makes nodes from
-// the inputs, and the gradients flow back through these. The zero Entry among the formula's results, and outputs that it
-// leaves out, let no gradient flow. Operators in the formula must be differentiable. It serves operators whose second
-// derivative would be long: a backward operator tells in nodes what its kernel computes in one pass.
+// Through returns the gradients of the node's inputs where the node computes the same as formula:
+// formula makes nodes from the inputs, and the gradients flow back through these. The zero Entry
+// among the formula's results, and outputs that it leaves out, let no gradient flow. Operators in
+// the formula must be differentiable. It serves operators whose second derivative would be long: a
+// backward operator spells the work of its kernel as nodes.
 func (g *Grad) Through(formula func(in []Entry) []Entry) []Entry {
 	out := formula(g.Node.In)
 	nameBackward(g.Node, out)
-	r := &retrace{inputs: map[Entry]bool{}, needs: map[*Node]bool{}, grads: map[Entry]Entry{}, seen: map[*Node]bool{}}
+	r := &retrace{inputs: map[Entry]bool{}, needs: map[*Node]bool{}, grads: map[Entry]Entry{},
+		seen: map[*Node]bool{}}
 	for i, e := range g.Node.In {
 		if i >= len(g.Need) || g.Need[i] {
 			r.inputs[e] = true
@@ -29,7 +31,8 @@ func (g *Grad) Through(formula func(in []Entry) []Entry) []Entry {
 	in := make([]Entry, len(g.Node.In))
 	for i, e := range g.Node.In {
 		in[i] = r.grads[e]
-		delete(r.grads, e) // an entry that is several inputs has all of its gradient at the first of them
+		// an entry that is several inputs has all of its gradient at the first of them
+		delete(r.grads, e)
 	}
 	return in
 }
@@ -43,7 +46,7 @@ type retrace struct {
 	grads  map[Entry]Entry
 }
 
-// visit lists n and what it is computed from, down to the entries in ends.
+// visit lists n and the nodes that it is computed from, down to the entries in ends.
 func (r *retrace) visit(ends []Entry, n *Node) {
 	if r.seen[n] {
 		return

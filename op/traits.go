@@ -48,7 +48,7 @@ type Traits struct {
 	Precision Precision
 	// Kind groups operators in pictures and tables.
 	Kind Kind
-	// Head marks losses that make their own gradient, whatever flows into their outputs.
+	// Head marks losses that make their own gradient and ignore the gradients of their outputs.
 	Head bool
 	// Commutes says that the two inputs may be exchanged without changing a bit of the result.
 	Commutes bool

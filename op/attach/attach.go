@@ -19,7 +19,7 @@ func AllOf(t dtype.Type, list []op.Desc) bool {
 	return true
 }
 
-// Threads chooses the number of threads for work within what a allows.
+// Threads chooses the number of threads for work, at most as many as a allows.
 func Threads(a *op.Args, w device.Work) int { return device.Threads(a.Threads, w.NS()) }
 
 // Bytes is the number of bytes that all operands have together.

@@ -67,7 +67,7 @@ func CUDAMap(a *op.Args, name string, numbers ...float64) (*op.Prepared, error) 
 	return k, err
 }
 
-// Elem is what a pointwise kernel does, as chains read it.
+// Elem names the function that a pointwise kernel applies to each element, for chains of kernels.
 type Elem struct {
 	Name string
 	S, T float64

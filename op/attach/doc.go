@@ -1,10 +1,10 @@
-// Package attach holds what the files that attach faster CPU kernels to operators share.
+// Package attach holds the common parts of the files that attach kernels to operators.
 //
 // An operator's <stem>_cpu.go attaches kernels of tier c, its <stem>_go.go those of tier go. Both
 // check in Prepare whether they serve the operands, choose a number of threads from the cost, and
-// return a closure over what package device/cpu prepared:
+// return a closure over a kernel of package device/cpu:
 //
 //	func init() { Sqrt.Kernel(device.KindCPU, device.TierC, attach.Unary[op.NoParams](cpu.Map{Op: cpu.Sqrt})) }
 //
-// What they do not serve they leave to the reference kernel with op.ErrUnsupported.
+// They leave other operands to the reference kernel with op.ErrUnsupported.
 package attach

@@ -58,7 +58,7 @@ func Broadcast(a *op.Args, z cpu.ZipOp) (*op.Prepared, error) {
 		func(c *op.Call) { k.Run(c.Out[0].Data, c.In[0].Data, c.In[1].Data) })), nil
 }
 
-// elem says what kernel k does to each element.
+// elem notes in k the function that the kernel applies to each element.
 func elem(do any, k *op.Prepared) *op.Prepared {
 	k.Elem = do
 	return k

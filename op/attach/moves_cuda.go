@@ -11,8 +11,8 @@ import (
 	"gomx/op/loop"
 )
 
-// Moves is what a kernel that only moves elements does: copies between views of its operands, and
-// values that it fills in, in order. A plan writes it down at Prepare, for operands without memory.
+// Moves lists the steps of a kernel that only moves elements, in order: copies between views of its
+// operands, and fills with a value. A plan makes the list at Prepare, for operands without memory.
 type Moves struct {
 	marks []byte // the address of mark i stands for operand i
 	in    int
@@ -54,7 +54,7 @@ type fillArgs struct {
 }
 
 // CUDAMoves prepares a kernel that only moves elements. plan gets the operands as the reference
-// kernel does, and says by Moves what it does with them.
+// kernel does, and adds its steps to m.
 func CUDAMoves[P any](plan func(p P, c *op.Call, m *Moves) error) op.Prepare[P] {
 	return func(p P, a *op.Args) (*op.Prepared, error) {
 		m := &Moves{marks: make([]byte, len(a.In)+len(a.Out)), in: len(a.In)}
@@ -130,8 +130,8 @@ func transposition(w cuda.Walk) *transposeArgs {
 	return &transposeArgs{batch: batch, rows: cols, cols: rows}
 }
 
-// Move moves all elements of src to dst in order, whatever the shapes. Where both are the same
-// memory nothing is done.
+// Move moves all elements of src to dst in order; the shapes need not agree. Where both are the
+// same memory nothing is done.
 func (m *Moves) Move(dst, src op.Tensor) {
 	n := dtype.Shape{dst.Shape.Size()}
 	m.Copy(n, loop.View{Tensor: dst, Strides: []int{1}}, loop.View{Tensor: src, Strides: []int{1}})

@@ -110,7 +110,7 @@ func (x *operand) tensor(t op.Tensor, scratch unsafe.Pointer) op.Tensor {
 	return t
 }
 
-// back converts what the kernel made.
+// back converts the result of the kernel.
 func (x *operand) back(t, wide op.Tensor) {
 	if x.copied && t.Data != nil {
 		x.to.Run(t.Data, wide.Data, x.n)

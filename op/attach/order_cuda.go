@@ -20,8 +20,8 @@ type orderArgs struct {
 // run is how many elements one thread of order.cu sorts.
 const run = 8
 
-// Order says what is sorted: lanes of n elements, step apart. Lane l begins at l/step·step·n +
-// l%step.
+// Order describes the numbers to sort: lanes of n elements, step apart. Lane l begins at
+// l/step·step·n + l%step.
 type Order struct {
 	Lanes, N, Step int
 	Ascend         bool
@@ -111,7 +111,7 @@ func TupleGroups(s, indices dtype.Shape, index, mode int) (*Groups, error) {
 // Scratch is how many bytes a run takes.
 func (g *Groups) Scratch() int { return 8*g.runs.count + Order{1, g.runs.count, 1, true}.Scratch() }
 
-// Launch runs a kernel over all runs; what it takes of the order of runs is made first.
+// Launch runs a kernel over all runs, after the kernels that make the order of runs.
 func (g *Groups) Launch(q *cuda.Queue, c *op.Call, name string, out, in op.Tensor) error {
 	t, k := g.tuples, g.runs
 	if k.outer*k.count*k.n == 0 {

@@ -2,7 +2,7 @@
 // Embedding, one_hot, take, pick, gather_nd and scatter_nd; argmax, sort, argsort and topk.
 //
 // Index operands may have any element type; floating-point indices, MXNet's habit, are cut off.
-// What happens to indices out of range is a parameter of most operators (clip or wrap); the others
+// Most operators have a parameter for indices out of range (clip or wrap); the others
 // return an error that names the index.
 //
 //	row := index.Embedding.Apply(index.EmbeddingParams{InputDim: 1000, OutputDim: 64}, ids, weight)

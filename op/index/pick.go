@@ -110,7 +110,7 @@ func inferPick(p PickParams, in, out []dtype.Shape) error {
 	if err != nil {
 		return err
 	}
-	// index may keep the axis or not, whatever keepdims says; only a known rank tells
+	// index may keep the axis or not, with any keepdims; only a known rank tells
 	keep, known := in[1] != nil && len(in[1]) == len(data), in[1] != nil
 	for range 2 {
 		if err := link(data, mask, "output", &out[0], p.KeepDims); err != nil {

@@ -1,7 +1,7 @@
 // Package loop holds the plain loops that reference kernels are made of, for operands of any
 // element type.
 //
-// There are two kinds of work. Moving elements does not depend on what they mean: Copy moves them
+// There are two kinds of work. Moving elements does not depend on their type: Copy moves them
 // between two strided views of memory, and with strides of zero or below it broadcasts and
 // reverses, so transposing, slicing, tiling and joining are all a choice of strides:
 //

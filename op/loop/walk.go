@@ -131,7 +131,8 @@ func copyRuns[T uint8 | uint16 | uint32 | uint64](shape dtype.Shape, dst, src Vi
 	}, dst.Strides, src.Strides)
 }
 
-// Move copies all elements of src to dst in order, whatever the shapes; moving onto itself is free.
+// Move copies all elements of src to dst in order; the shapes need not agree. Moving onto itself is
+// free.
 func Move(dst, src op.Tensor) {
 	if dst.Data == src.Data {
 		return

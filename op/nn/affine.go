@@ -35,7 +35,7 @@ func (a affine) forward(x, gamma, beta []float64, groups int, eps float64) (mean
 	return mean, std
 }
 
-// backward turns dy into the gradient of x and returns those of gamma and beta.
+// backward turns dy into the gradient of x and returns the gradients of gamma and beta.
 func (a affine) backward(dy, x, gamma, mean, std []float64) (dgamma, dbeta []float64) {
 	dgamma, dbeta = make([]float64, len(gamma)), make([]float64, len(gamma))
 	shift, tilt := make([]float64, len(mean)), make([]float64, len(mean))
@@ -55,7 +55,7 @@ func (a affine) backward(dy, x, gamma, mean, std []float64) (dgamma, dbeta []flo
 	return dgamma, dbeta
 }
 
-// normalization is what the operators of this kind differ in.
+// normalization holds the differences between the operators of this kind.
 type normalization[P any] struct {
 	doc     string
 	aliases []string

@@ -8,7 +8,7 @@ import (
 	"gomx/op/loop"
 )
 
-// channels sees an array as (outer, count, inner), where the middle axis is that of the channels.
+// channels sees an array as (outer, count, inner), where the middle axis holds the channels.
 type channels struct{ outer, count, inner int }
 
 // newChannels splits a shape at a valid axis.
@@ -86,7 +86,8 @@ func batchNormGradRef(p BatchNormParams, c *op.Call) error {
 	return storeWanted(c, dy, dgamma, dbeta)
 }
 
-// batchNormGrad turns dy, the gradient of the output, into that of the data and returns the others.
+// batchNormGrad turns dy, the gradient of the output, into the gradient of the data, and returns
+// the gradients of gamma and beta.
 func batchNormGrad(p BatchNormParams, c *op.Call, dy []float64) (dgamma, dbeta []float64) {
 	v := newChannels(c.In[1].Shape, p.Axis.Value())
 	x := loop.Floats(c.In[1])

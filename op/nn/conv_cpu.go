@@ -97,7 +97,8 @@ func convGradC(p ConvolutionParams, a *op.Args) (*op.Prepared, error) {
 }
 
 // newConvGrad prepares gradients, by Winograd's algorithm as far as s asks for it and it applies in
-// the scratch memory that it may take: for both, for that of data alone, for none.
+// the scratch memory that it may take: for both gradients, for the gradient of data alone, or for
+// none.
 func newConvGrad(s cpu.ConvSpec, wantX, wantW bool) (cpu.ConvGrad, error) {
 	if s.Winograd {
 		for _, direct := range []bool{false, true} {

@@ -202,7 +202,7 @@ func (k *convCUDA) slide(q *cuda.Queue, f *cuda.Function, s *convStep, out, in u
 	return cuda.LaunchWith(q, f, q.Each(n), &args)
 }
 
-// pack runs gather or scatter between an array of the layer's output and what products take.
+// pack runs gather or scatter between an array of the layer's output and the operand of a product.
 func (k *convCUDA) pack(q *cuda.Queue, f *cuda.Function, s *convStep, out, in,
 	bias unsafe.Pointer) error {
 	return q.Launch(f, q.Each(s.images*k.co*k.spots), cuda.P(out), cuda.P(in), cuda.P(bias),
@@ -210,7 +210,7 @@ func (k *convCUDA) pack(q *cuda.Queue, f *cuda.Function, s *convStep, out, in,
 }
 
 // library runs f, which puts work of cuDNN on q. Where the library has no algorithm done is false,
-// and space is what products may use.
+// and space is free for products.
 func (k *convCUDA) library(q *cuda.Queue, scratch unsafe.Pointer,
 	f func(c *cuda.Conv) error) (done bool, space unsafe.Pointer, err error) {
 	if k.dnn == nil {

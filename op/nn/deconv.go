@@ -177,7 +177,7 @@ func deconvExtent(p DeconvolutionParams, i, n int) (int, error) {
 }
 
 // newTransposed describes the convolution whose gradient by data the layer is: from the output's
-// channels to those of the data.
+// channels to the channels of the data.
 func newTransposed(p DeconvolutionParams, data, output dtype.Shape) *convolution {
 	pad := make([]int, len(p.Kernel))
 	for i := range pad {

@@ -1,7 +1,7 @@
 // Package nn defines the layers of neural networks as operators: fully connected, convolution,
 // pooling, normalization, activation and dropout layers.
 //
-// Names, attributes, shapes and semantics are those of MXNet 1.9.1. Each operator has a handle
+// Names, attributes, shapes and semantics agree with MXNet 1.9.1. Each operator has a handle
 // (nn.Convolution), a parameter struct (nn.ConvolutionParams) and, where its gradient is more than
 // a composition of others, a hidden backward operator (nn.ConvolutionGrad) whose outputs are the
 // gradients of the forward operator's inputs; those that nobody wants are not computed.
@@ -11,7 +11,7 @@
 // Images have shape (n, c, [d,] [h,] w): batch, channels, then one to three spatial axes. Inference
 // works from any operand to any other as far as the mathematics allows: a convolution finds
 // the shapes of weight and bias from data, the batch size of data from the output, and, where its
-// window moves by one, the extents of data from those of the output.
+// window moves by one, the extents of data from the extents of the output.
 //
 // # Windows
 //
@@ -28,7 +28,7 @@
 // whether batch or moving statistics were used. BatchNorm moves its auxiliary states in the forward
 // pass, in training only.
 //
-// # What gradients keep
+// # Values kept for gradients
 //
 // A gradient reads the output rather than the data where that is enough (relu, sigmoid, tanh),
 // and no data at all where only shapes matter (average pooling), so that the memory of data can be

@@ -91,9 +91,9 @@ func weightedFLOPs(in []dtype.Shape, y dtype.Shape) int64 {
 	return products(in[1], y) + biasFLOPs(len(in) > 2, y)
 }
 
-// weightedGradFLOPs counts those of its gradient, whose input 2 is the weight: as many products for
-// the gradient of the data as for that of the weight, one for each element of each that applies
-// the weight.
+// weightedGradFLOPs counts the operations of the gradient, whose input 2 is the weight: as many
+// products for the gradient of the data as for the gradient of the weight, one for each element of
+// each that applies the weight.
 func weightedGradFLOPs(in []dtype.Shape, each dtype.Shape, out []dtype.Shape) int64 {
 	return 2*products(in[2], each) + biasFLOPs(len(out) > 2, in[0])
 }

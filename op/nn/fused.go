@@ -30,7 +30,8 @@ var FusedConvolution = op.Declare[FusedConvolutionParams]("_fused_Convolution")
 // input 2, is added before the activation. It works in place on that array.
 var FusedConvolutionAdd = op.Declare[FusedConvolutionParams]("_fused_Convolution_add")
 
-// FusedConvolutionOf returns the parameters of the fused operator for those of Convolution.
+// FusedConvolutionOf returns the parameters of the fused operator that stands for Convolution with
+// p.
 func FusedConvolutionOf(p ConvolutionParams) FusedConvolutionParams {
 	return FusedConvolutionParams{Kernel: p.Kernel, Stride: p.Stride, Dilate: p.Dilate, Pad: p.Pad,
 		NumFilter: p.NumFilter, NumGroup: p.NumGroup, NoBias: p.NoBias}
@@ -177,7 +178,8 @@ func fusedInputs(noBias, sum bool) []op.Input {
 	return list
 }
 
-// convInputs returns the shapes of the convolution's own inputs among those of the fused operator.
+// convInputs returns the shapes of the convolution's own inputs from the shapes of the fused
+// operator's inputs.
 func convInputs(add int, in []dtype.Shape) []dtype.Shape {
 	return append(slices.Clone(in[:2]), in[2+add:]...)
 }

@@ -59,8 +59,8 @@ func layoutOf(d op.Desc) (cpu.Layout, bool) {
 // one.
 func onePixel(s dtype.Shape) bool { return len(s) > 1 && s[2:].Size() == 1 }
 
-// memoryOf is layoutOf, but what is in blocks without having been brought into them counts as
-// blocked where kernels prefer that.
+// memoryOf is layoutOf, except that an array whose plain and blocked layouts are the same memory
+// counts as blocked where kernels prefer blocks.
 func memoryOf(d op.Desc) (cpu.Layout, bool) {
 	if onePixel(d.Shape) && d.Shape[1]%16 == 0 && cpu.HasBlocks() {
 		return cpu.LayoutBlock16, true
@@ -68,7 +68,7 @@ func memoryOf(d op.Desc) (cpu.Layout, bool) {
 	return layoutOf(d)
 }
 
-// inLayout returns d in a layout, whose size is that of the plain one.
+// inLayout returns d in a layout with the size of the plain one.
 func inLayout(d op.Desc, l cpu.Layout) op.Desc {
 	if d = op.Plain(d.DType, d.Shape); l != cpu.LayoutPlain {
 		d.Layout = l
@@ -119,7 +119,7 @@ func summing(s *cpu.ConvSpec) (cpu.Conv, error) {
 	return cpu.NewConv(*s)
 }
 
-// float32s reports whether all operands are float32, in whatever layout.
+// float32s reports whether all operands are float32, in any layout.
 func float32s(a *op.Args) bool {
 	for _, list := range [][]op.Desc{a.In, a.Out} {
 		for i := range list {

@@ -18,8 +18,8 @@ func init() {
 	})
 }
 
-// fusedConvGo is the convolution, what it adds and the rectifier one after the other. With a sum
-// the convolution writes to scratch memory: the sum may be where the result goes.
+// fusedConvGo runs the convolution, the addition and the rectifier one after the other. With a
+// summand the convolution writes to scratch memory, because the summand may lie in the result.
 func fusedConvGo(p FusedConvolutionParams, add int, a *op.Args) (*op.Prepared, error) {
 	plain := *a
 	plain.In = append(slices.Clone(a.In[:2]), a.In[2+add:]...)

@@ -22,11 +22,11 @@ type FusedBatchNormParams struct {
 var FusedBatchNorm = op.Declare[FusedBatchNormParams]("_fused_BatchNorm")
 
 // FusedBatchNormGrad is the gradient of FusedBatchNorm: from the gradient of the output, data,
-// gamma, beta, the statistics used and the output to the gradients of data, gamma, beta and what
-// was added.
+// gamma, beta, the statistics used and the output to the gradients of data, gamma, beta and the
+// summand.
 var FusedBatchNormGrad = op.Declare[FusedBatchNormParams]("_backward_fused_BatchNorm")
 
-// FusedBatchNormOf returns the parameters of the fused operator for those of BatchNorm.
+// FusedBatchNormOf returns the parameters of the fused operator that stands for BatchNorm with p.
 func FusedBatchNormOf(p BatchNormParams, sum bool) FusedBatchNormParams {
 	return FusedBatchNormParams{Eps: p.Eps, Momentum: p.Momentum, NoFixGamma: p.NoFixGamma,
 		UseGlobalStats: p.UseGlobalStats, Sum: sum}
@@ -38,7 +38,7 @@ func (p FusedBatchNormParams) plain() BatchNormParams {
 		UseGlobalStats: p.UseGlobalStats, Axis: op.Some(1)}
 }
 
-// The inputs of the gradient, and that of FusedBatchNorm which is added.
+// The inputs of the gradient, and the index of the summand among the inputs of FusedBatchNorm.
 const (
 	normGradDY = iota
 	normGradX
@@ -142,12 +142,12 @@ func inferFusedNormGrad(p FusedBatchNormParams, in, out []dtype.Shape) error {
 	return nil
 }
 
-// withoutBeta returns what BatchNormGrad has as inputs of those of FusedBatchNormGrad.
+// withoutBeta selects the inputs of BatchNormGrad from the inputs of FusedBatchNormGrad.
 func withoutBeta[T any](in []T) []T {
 	return slices.Delete(slices.Clone(in[:normGradY]), normGradBeta, normGradBeta+1)
 }
 
-// fusedNormRef rectifies what batchNormRef computes, with the sum.
+// fusedNormRef adds the summand to the result of batchNormRef and rectifies the sum.
 func fusedNormRef(p FusedBatchNormParams, c *op.Call) error {
 	var sum []float64
 	if p.Sum {

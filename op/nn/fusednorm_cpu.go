@@ -54,8 +54,8 @@ func fusedGradOf(c *op.Call, dy unsafe.Pointer) cpu.NormGrad {
 		Gamma: in[normGradGamma].Data, Mean: in[normGradMean].Data, Inv: in[normGradInv].Data}
 }
 
-// fusedNormGradC is the gradient for plain arrays: that of the rectifier goes to where the gradient
-// of the sum is wanted, or to scratch memory.
+// fusedNormGradC is the gradient for plain arrays. It writes the gradient of the rectifier to the
+// gradient of the summand if that is wanted, else to scratch memory.
 func fusedNormGradC(p FusedBatchNormParams, a *op.Args) (*op.Prepared, error) {
 	b, err := batchNormC(p.plain(), a, a.In[normGradX])
 	if err != nil {

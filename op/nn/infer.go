@@ -49,8 +49,8 @@ func vector(arg string, s *dtype.Shape, n int) (int, error) {
 // inferFunc is the type of a Spec's Infer.
 type inferFunc[P any] func(p P, in, out []dtype.Shape) error
 
-// backward infers the shapes of a backward operator from those of the forward one. Its inputs are
-// the gradient of output 0, then the forward inputs listed in reads; its outputs are the
+// backward infers the shapes of a backward operator from the shapes of the forward one. Its inputs
+// are the gradient of output 0, then the forward inputs listed in reads; its outputs are the
 // gradients of the first forward inputs. n tells how many inputs the forward operator has.
 func backward[P any](fwd inferFunc[P], n func(p P) int, reads ...int) inferFunc[P] {
 	return func(p P, in, out []dtype.Shape) error {

@@ -69,7 +69,8 @@ of one position of a sample (channel).`,
 	})
 }
 
-// inferL2 infers the shape of the norms: that of data with extent 1 where one norm is shared.
+// inferL2 infers the shape of the norms: the shape of data with extent 1 along axes that share a
+// norm.
 func inferL2(p L2NormalizationParams, in, out []dtype.Shape) error {
 	if err := op.Same("output", &in[0], &out[0]); err != nil || in[0] == nil {
 		return err

@@ -16,8 +16,8 @@ type LeakyReLUParams struct {
 // LeakyReLU is the family of rectifiers that let something of negative values through.
 var LeakyReLU = op.Declare[LeakyReLUParams]("LeakyReLU")
 
-// LeakyReLUGrad is the gradient of LeakyReLU: from the gradient of the output, what the forward
-// operator saved (saved names it) and prelu's gamma to the gradients of data and gamma.
+// LeakyReLUGrad is the gradient of LeakyReLU: from the gradient of the output, the value that the
+// forward operator saved (see saved) and prelu's gamma to the gradients of data and gamma.
 var LeakyReLUGrad = op.Declare[LeakyReLUParams]("_backward_LeakyReLU")
 
 func init() {
@@ -101,8 +101,8 @@ func defineLeakyGrad() {
 	})
 }
 
-// leakySaved is what the gradient reads: the data, rrelu's mask of slopes, or the output where
-// that tells the slope as well, so that the data need not be kept.
+// leakySaved is the value that the gradient reads: the data, rrelu's mask of slopes, or the output
+// where that tells the slope as well, so that the data need not be kept.
 func leakySaved(g *op.Grad, p LeakyReLUParams) op.Entry {
 	switch {
 	case p.ActType == "rrelu":

@@ -80,7 +80,7 @@ func rrelu(p LeakyReLUParams, c *op.Call) {
 	store(c.Out[1], mask)
 }
 
-// leakySlope returns the derivative in terms of what leakySaved names.
+// leakySlope returns the derivative in terms of the value of leakySaved.
 func leakySlope(p LeakyReLUParams) func(v float64) float64 {
 	slope := p.Slope.Value()
 	switch p.ActType {

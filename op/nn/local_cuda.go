@@ -28,7 +28,7 @@ type lrnArgs struct {
 	share, beta, knorm           float64
 }
 
-// lengthArgs is that of the kernels for parts of length one.
+// lengthArgs is the parameter of the kernels for parts of length one.
 type lengthArgs struct {
 	localOperands
 	parts, n, inner int

@@ -19,7 +19,7 @@ type normArgs struct {
 	fixGamma, batchStats                                         int
 }
 
-// newNormArgs fills in what does not change from run to run.
+// newNormArgs fills in the fields that stay the same from run to run.
 func newNormArgs(p BatchNormParams, a *op.Args, data op.Desc, stat op.Desc) (normArgs, error) {
 	if data.Layout != nil || a.Out[0].Layout != nil || !cuda.Serves("norm", data.DType) {
 		return normArgs{}, op.ErrUnsupported

@@ -21,7 +21,7 @@ type normDNN struct {
 	average *cuda.Function
 }
 
-// newNormDNN looks for the library; like holds what does not change.
+// newNormDNN looks for the library; like holds the fields that stay the same from run to run.
 func newNormDNN(like *normArgs, t, stat dtype.Type) *normDNN {
 	d := &normDNN{stat: stat, average: cuda.Func("norm", "batch_moved", t)}
 	if like.eps >= 0 {

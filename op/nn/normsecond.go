@@ -6,8 +6,8 @@ import (
 	"gomx/op/prim"
 )
 
-// The gradients of the backward operators of normalizations: what the kernels compute in one pass,
-// as nodes. Statistics are computed once more from the data, so that gradients flow through them.
+// The gradients of the backward operators of normalizations: the work of one kernel, spelled as
+// nodes. Statistics are computed once more from the data, so that gradients flow through them.
 
 // batchMoving is like its input, of ones when batch normalization uses the moments of the batch, of
 // zeros when it uses moving averages.
@@ -71,8 +71,8 @@ func batchNormSecond(g *op.Grad, p BatchNormParams) []op.Entry {
 	})
 }
 
-// view says how a normalization is seen: data of another shape (nil: its own), the axis that mean
-// and deviation are taken over, and that of gamma.
+// view says how a normalization is seen: data of another shape (nil: its own), the axis over which
+// mean and deviation are taken, and the axis of gamma.
 type view struct {
 	shape        []int
 	stats, param int

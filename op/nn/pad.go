@@ -17,7 +17,7 @@ type PadParams struct {
 // Pad adds elements around the spatial axes.
 var Pad = op.Declare[PadParams]("Pad")
 
-// PadGrad is the gradient of Pad: from the gradient of the output to that of the data.
+// PadGrad is the gradient of Pad: from the gradient of the output to the gradient of the data.
 var PadGrad = op.Declare[PadParams]("_backward_Pad")
 
 func init() {

@@ -31,7 +31,7 @@ func init() {
 	})
 }
 
-// padArgs is the parameter of the kernels in tensor.cu that repeat what lies at borders.
+// padArgs is the parameter of the kernels in tensor.cu that repeat elements at borders.
 type padArgs struct {
 	out, in        attach.Any
 	n, axes, edge  int

@@ -28,7 +28,7 @@ var Pooling = op.Declare[PoolingParams]("Pooling")
 var PoolingGrad = op.Declare[PoolingParams]("_backward_Pooling")
 
 // PoolingSumGrad is the gradient of Pooling by sum and avg: from the gradient of the output to
-// that of the data, of which only the shape is read.
+// the gradient of the data, of which only the shape is read.
 var PoolingSumGrad = op.Declare[PoolingParams]("_backward_Pooling_sum")
 
 func init() {

@@ -97,8 +97,8 @@ func poolSpec(p PoolingParams, a *op.Args, data, output dtype.Shape) (cpu.PoolSp
 	return s, nil
 }
 
-// poolBlockedGradC is the gradient of pooling of arrays in blocks of 16 channels. That of averages
-// and sums, which reads no data, makes such an array by itself if that is the layout of the data.
+// poolBlockedGradC is the gradient of pooling of arrays in blocks of 16 channels. The gradient of
+// averages and sums, which reads no data, makes such an array by itself if the data is blocked.
 func poolBlockedGradC(p PoolingParams, a *op.Args) (*op.Prepared, error) {
 	y, x := a.In[0].Shape, a.Out[0].Shape
 	if a.In[1].Layout != cpu.LayoutBlock16 || !float32s(a) || !a.Chooses(0) || x.Size() == 0 ||
@@ -126,8 +126,8 @@ func poolBlockedGradC(p PoolingParams, a *op.Args) (*op.Prepared, error) {
 		}}, nil
 }
 
-// poolBlockedC pools what is not plain. Windows that reach beyond the padding count as smaller in
-// averages here and not in oneDNN.
+// poolBlockedC pools arrays that are not plain. Windows that reach beyond the padding count as
+// smaller in averages here and not in oneDNN.
 func poolBlockedC(p PoolingParams, a *op.Args) (*op.Prepared, error) {
 	x, y := a.In[0].Shape, a.Out[0].Shape
 	l, ok := layoutOf(a.In[0])

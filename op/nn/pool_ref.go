@@ -78,7 +78,7 @@ func (g *pooling) elements(c *cell, f func(i int)) {
 	}
 }
 
-// scale is what a sum over a window is multiplied by.
+// scale is the factor of a sum over a window.
 func (g *pooling) scale(c *cell) float64 {
 	switch {
 	case !g.avg:

@@ -11,7 +11,8 @@ var (
 	// poolSelect picks, from an array like data, the element of each window where data has its
 	// maximum: the gradient of PoolingGrad by max.
 	poolSelect = op.Declare[PoolingParams]("_select_Pooling")
-	// poolV1Select sums, from an array like data, what PoolingV1Grad spreads.
+	// poolV1Select sums, from an array like data, the elements over which PoolingV1Grad spreads one
+	// gradient.
 	poolV1Select = op.Declare[PoolingV1Params]("_select_Pooling_v1")
 )
 

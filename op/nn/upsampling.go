@@ -144,7 +144,7 @@ func inferUpSampling(p UpSamplingParams, in, out []dtype.Shape) error {
 	return inferNearestInputs(p, in, out[0])
 }
 
-// inferNearestInputs fills in what the output tells of the inputs.
+// inferNearestInputs infers shapes of inputs from the shape of the output.
 func inferNearestInputs(p UpSamplingParams, in []dtype.Shape, out dtype.Shape) error {
 	for i := range in {
 		name := fmt.Sprintf("arg%d", i)

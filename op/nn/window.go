@@ -86,8 +86,8 @@ func (w *window) plane(kd, kh, kw int, f func(out, in, n int)) {
 	}
 }
 
-// checkList reports an attribute whose length is neither zero nor that of the kernel, or one of
-// whose elements is below least.
+// checkList reports an attribute whose length is neither zero nor the number of the kernel's axes,
+// or with an element below least.
 func checkList(arg string, list []int, axes, least int) error {
 	if len(list) != 0 && len(list) != axes {
 		return op.Errorf(arg, "%v, want %d numbers as in kernel", list, axes)

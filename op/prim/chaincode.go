@@ -11,7 +11,7 @@ import (
 	"gomx/op"
 )
 
-// Chain is a program of pointwise operators: what FusedPointwise computes. Its values are numbered:
+// Chain is a program of pointwise operators, which FusedPointwise runs. Its values are numbered:
 // inputs come first, then the results of the steps in their order.
 type Chain struct {
 	Inputs int
@@ -58,7 +58,7 @@ func writeInts(b *strings.Builder, list []int) {
 	}
 }
 
-// ParseChain reads what Code writes. The operators must be pointwise ones with one output.
+// ParseChain reads the text that Code writes. The operators must be pointwise ones with one output.
 func ParseChain(code string) (*Chain, error) {
 	parts := strings.Split(code, ";")
 	if len(parts) < 3 || len(parts) > chainLimit {
@@ -144,7 +144,8 @@ func parseStep(text string, values int) (s ChainStep, err error) {
 	return s, nil
 }
 
-// infer computes the shapes of all outputs from those of the inputs, as far as these are known.
+// infer computes the shapes of all outputs from the shapes of the inputs, as far as these are
+// known.
 func (c *Chain) infer(in, out []dtype.Shape) error {
 	values := slices.Clone(in)
 	for _, s := range c.Steps {
@@ -168,8 +169,7 @@ func (c *Chain) infer(in, out []dtype.Shape) error {
 	return nil
 }
 
-// types returns the element types of all values, given those of the inputs: casts change them on
-// the way.
+// types returns the element types of all values, given the types of the inputs: casts change them.
 func (c *Chain) types(in []dtype.Type) ([]dtype.Type, error) {
 	values := slices.Clone(in)
 	for _, s := range c.Steps {

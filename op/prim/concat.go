@@ -195,8 +195,8 @@ func inferConcat(p ConcatParams, in, out []dtype.Shape) error {
 	return op.Require("output", &out[0], common)
 }
 
-// concatCommon merges what is known of all operands but their extents along the axis; nil when
-// not even their rank is known.
+// concatCommon merges the known extents of all operands except along the axis; nil when not even
+// the rank is known.
 func concatCommon(p ConcatParams, in []dtype.Shape, out dtype.Shape) (dtype.Shape, int, error) {
 	var common dtype.Shape
 	axis := 0

@@ -17,7 +17,7 @@
 //
 // # Precision
 //
-// Reference kernels compute in float64 and round once, whatever the floating-point type; integers
+// Reference kernels compute in float64 and round once, for every floating-point type; integers
 // are computed as int64 and wrap around. Integer division by zero gives zero. See package
 // gomx/op/loop for conversions.
 //
@@ -29,11 +29,10 @@
 //
 // # Gradients
 //
-// Most gradients are compositions of operators declared here, so they can be differentiated
-// again. A few hidden operators exist because a composition would be slow or would need to know
-// shapes: _sum_like sums what broadcasting repeated, _expand_reduced undoes a reduction,
-// _backward_dot, _backward_softmax and their kin do one step in one kernel; they have
-// gradients themselves. Operators whose
-// derivative is zero almost everywhere (floor, comparisons, argmax) let no gradient flow; whoever
-// asks for it gets zeros.
+// Most gradients are compositions of operators declared here, so they can be differentiated again.
+// A few hidden operators exist because a composition would be slow or would need to know shapes:
+// _sum_like sums the elements that broadcasting repeated, _expand_reduced undoes a reduction,
+// _backward_dot, _backward_softmax and their kin do one step in one kernel; they have gradients
+// themselves. Operators whose derivative is zero almost everywhere (floor, comparisons, argmax) let
+// no gradient flow; a caller that asks for it gets zeros.
 package prim

@@ -23,7 +23,7 @@ type BroadcastLikeParams struct {
 	RhsAxes []int `op:"rhs_axes" doc:"axes of the second input that give their extents"`
 }
 
-// The operators that repeat axes of extent one, and the one that sums what was repeated.
+// The operators that repeat axes of extent one, and the operator that sums repeated elements.
 var (
 	BroadcastTo   = op.Declare[BroadcastToParams]("broadcast_to")
 	BroadcastAxis = op.Declare[BroadcastAxisParams]("broadcast_axis")

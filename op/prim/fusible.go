@@ -15,7 +15,7 @@ func FusibleTypes(kind device.Kind, t, u dtype.Type) bool {
 
 // Fusible reports whether an operator with some number of inputs of an element type may become a
 // step of a chain on a kind of device: it treats elements one by one, and where chains are one
-// kernel it says what it does to each.
+// kernel it describes its function of an element.
 func Fusible(kind device.Kind, t dtype.Type, o *op.Op, params any, inputs int) bool {
 	if !o.Pointwise && !IsCast(o) || o == FusedPointwise.Op || inputs == 0 || len(o.Mutates) > 0 ||
 		len(o.Outputs(params)) != 1 || len(o.AppendRun(nil, params)) > 0 {
@@ -32,14 +32,14 @@ func Fusible(kind device.Kind, t dtype.Type, o *op.Op, params any, inputs int) b
 	return !cpu.HasC || device.MaxTier() < device.TierC || elemOf(o, params, inputs) != nil
 }
 
-// elemOf returns what the processor's kernel of an operator does to every element of a block, nil
-// when it does not say.
+// elemOf returns the description of the function that the processor's kernel of an operator applies
+// to every element of a block; nil when there is none.
 func elemOf(o *op.Op, params any, inputs int) any {
 	return elemOn(device.KindCPU, dtype.Float32, o, params, inputs)
 }
 
-// elemOn returns what the kernel of an operator does to an element on a kind of device, in the
-// device's terms.
+// elemOn returns the description of the function that the kernel of an operator applies to an
+// element on a kind of device, in the device's terms.
 func elemOn(kind device.Kind, t dtype.Type, o *op.Op, params any, inputs int) any {
 	k, err := o.Prepare(device.Device{Kind: kind}, device.TierC, params, stepArgs(t, chainBlock,
 		inputs, false))

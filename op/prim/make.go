@@ -154,7 +154,7 @@ func filler[P any](doc string, desc func(P) (dtype.Shape, dtype.Type), value fun
 	return s
 }
 
-// WantedShape turns the shape parameter of operators without inputs into what inference knows:
+// WantedShape turns the shape parameter of operators without inputs into a shape for inference:
 // extents of zero, and an empty shape, are unknown.
 func WantedShape(shape []int) dtype.Shape {
 	if len(shape) == 0 {

@@ -10,7 +10,7 @@ var (
 	// ScaleGradient passes its data on; gradients that come back are multiplied by its second
 	// input, a number in an array.
 	ScaleGradient = op.Declare[op.NoParams]("_scale_gradient")
-	// KeptCast converts a parameter to another element type; what it makes is kept until the
+	// KeptCast converts a parameter to another element type; its result is kept until the
 	// parameter changes.
 	KeptCast = op.Declare[CastParams]("_kept_cast")
 )

@@ -22,7 +22,7 @@ type MomentsParams struct {
 	KeepDims bool  `op:"keepdims" doc:"keep reduced axes with extent one"`
 }
 
-// Norm and Moments reduce to what describes the size and the spread of elements.
+// Norm and Moments reduce elements to a measure of their size and of their spread.
 var (
 	Norm    = op.Declare[NormParams]("norm")
 	Moments = op.Declare[MomentsParams]("moments")

@@ -36,8 +36,8 @@ func (p PointwiseParams) parse() (*Chain, error) {
 // and gives the same bits as the operators one by one. Passes make it after the gradient.
 var FusedPointwise = op.Declare[PointwiseParams]("_fused_pointwise")
 
-// chainArgs is the number of inputs and outputs that may share memory; kernels look at run time
-// what does.
+// chainArgs is the number of inputs and outputs that may share memory; kernels find out at run time
+// which ones do.
 const chainArgs = 16
 
 func init() {
@@ -116,7 +116,8 @@ type blocks struct {
 	widest       int          // bytes of the widest element
 	each, repeat []int        // per input; repeat 0: as large as the output
 	whole, tail  []*op.Prepared
-	// bytes of the values' blocks in scratch memory, after which that of the kernels lies
+	// buffers is the size in bytes of the values' blocks in scratch memory; the kernels' own
+	// scratch memory follows.
 	buffers int
 }
 

@@ -13,7 +13,7 @@ import (
 
 func init() { attach.Exactly(FusedPointwise, chainC) }
 
-// chainC prepares a chain whose steps all say what they do to an element.
+// chainC prepares a chain whose steps all describe their function of an element.
 func chainC(p PointwiseParams, a *op.Args) (*op.Prepared, error) {
 	if !attach.Float32(a) {
 		return nil, op.ErrUnsupported

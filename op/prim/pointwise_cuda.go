@@ -63,8 +63,8 @@ func chainCUDA(p PointwiseParams, a *op.Args) (*op.Prepared, error) {
 	})
 }
 
-// stepsCUDA returns what the steps of a chain do to an element, given the types of its values, and
-// the numbers that these get.
+// stepsCUDA returns the functions that the steps of a chain apply to an element, given the types of
+// its values, and the numbers of these values.
 func stepsCUDA(c *Chain, types []dtype.Type) (steps []cuda.ChainStep, number []int, ok bool) {
 	for i := range c.Inputs {
 		number = append(number, i)

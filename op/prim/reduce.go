@@ -27,7 +27,8 @@ var (
 	Min     = op.Declare[ReduceParams]("min")
 )
 
-// expandParams are the parameters of _expand_reduced: those of the reduction that it undoes.
+// expandParams are the parameters of _expand_reduced, which agree with the reduction that it
+// undoes.
 type expandParams struct {
 	Axis     []int `op:"axis"`
 	KeepDims bool  `op:"keepdims"`
@@ -35,7 +36,7 @@ type expandParams struct {
 	Mean     bool  `op:"mean"` // divide by the number of elements that were reduced
 }
 
-// expandReduced repeats the result of a reduction to the shape of what was reduced.
+// expandReduced repeats the result of a reduction to the shape of the reduced array.
 var expandReduced = op.Declare[expandParams]("_expand_reduced")
 
 // reduction is a row of the table: f folds an element into the result so far, starting from init.

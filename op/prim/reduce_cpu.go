@@ -43,7 +43,7 @@ func reduceC(a *op.Args, r cpu.ReduceOp, mask []bool, scale float32) (*op.Prepar
 	}), nil
 }
 
-// expandC repeats a result to the shape of what was reduced.
+// expandC repeats a result to the shape of the reduced array.
 func expandC(p expandParams, a *op.Args) (*op.Prepared, error) {
 	like := a.In[1].Shape
 	mask, err := p.reduce().reduced(len(like))

@@ -60,7 +60,7 @@ func sumCopiesCUDA[P any](plan func(P, dtype.Shape) (dtype.Shape, []int, error))
 	}
 }
 
-// expandCUDA repeats a result to the shape of what was reduced.
+// expandCUDA repeats a result to the shape of the reduced array.
 func expandCUDA(p expandParams, a *op.Args) (*op.Prepared, error) {
 	like := a.In[1].Shape
 	mask, err := p.reduce().reduced(len(like))

@@ -88,7 +88,7 @@ func reverseSplits(codes []int) {
 	}
 }
 
-// expandCodes replaces the special numbers; what -1 stands for remains -1.
+// expandCodes replaces the special numbers but -1, which inference replaces.
 func expandCodes(codes []int, s dtype.Shape) (dtype.Shape, error) {
 	out, at, inferred := dtype.Shape{}, 0, 0
 	take := func() (int, error) {

@@ -2,7 +2,7 @@ package prim
 
 import "gomx/op"
 
-// What the gradients of backward operators have in common.
+// The common parts of gradients of backward operators.
 
 // Total adds the entries that are valid up; the zero Entry when none is.
 func Total(list ...op.Entry) op.Entry {

@@ -227,7 +227,7 @@ func sliceBack[P any](windows func(p P, s dtype.Shape) ([]window, error),
 	}
 }
 
-// window is what is cut out of one axis: n elements from begin on, step apart.
+// window is the part cut out of one axis: n elements from begin on, step apart.
 type window struct{ begin, step, n int }
 
 // windowOf applies MXNet's rules to one axis of extent d; n is -1 when d is unknown.
@@ -299,7 +299,7 @@ func (p SliceAxisParams) windows(s dtype.Shape) ([]window, error) {
 	return list, err
 }
 
-// inferWindow infers the shape of what is cut out, and extents of axes that are not cut.
+// inferWindow infers the shape of the part cut out, and extents of axes that are not cut.
 func inferWindow(windows func(dtype.Shape) ([]window, error), whole, cut *dtype.Shape) error {
 	if *whole == nil {
 		return nil
@@ -363,7 +363,7 @@ func inferSliceLike(p SliceLikeParams, in []dtype.Shape, out *dtype.Shape) error
 	return nil
 }
 
-// windowView views what is cut out of t.
+// windowView views the part cut out of t.
 func windowView(t op.Tensor, list []window) loop.View {
 	v := loop.Dense(t)
 	for i, w := range list {

@@ -53,7 +53,7 @@ func (p SoftmaxParams) sum(e op.Entry) op.Entry {
 	return Sum.Apply(ReduceParams{Axis: []int{p.Axis.Value()}, KeepDims: true}, e)
 }
 
-// scale multiplies by what the argument of exp is multiplied by.
+// scale multiplies by the factor of the argument of exp.
 func (k softmaxKind) scale(p SoftmaxParams, e op.Entry) op.Entry {
 	if f := k.sign / p.Temperature.Or(1); f != 1 {
 		return scale(e, f)

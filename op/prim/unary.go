@@ -42,8 +42,8 @@ var (
 	LogicalNot = op.Declare[op.NoParams]("logical_not")
 )
 
-// ReluGrad is the gradient of Relu: from the gradient of the output and the output to that of the
-// input. NaN stays NaN.
+// ReluGrad is the gradient of Relu: from the gradient of the output and the output to the
+// gradient of the input. NaN stays NaN.
 var ReluGrad = op.Declare[op.NoParams]("_backward_relu")
 
 // unary is a row of the table: a function and its gradient, which gets the input x, the output y

@@ -87,7 +87,8 @@ func inferDirichlet(in, out []dtype.Shape) error {
 	return nil
 }
 
-// vectors calls f for every vector of a sample: its number and that of its parameters, and both.
+// vectors calls f for every vector of a sample: its number, the number of its parameters, and both
+// vectors.
 func vectors(sample, alpha op.Tensor, f func(i, k int, x, a []float64)) {
 	n := sample.Shape[len(sample.Shape)-1]
 	x, a := loop.Floats(sample), loop.Floats(alpha)

@@ -83,7 +83,7 @@ func inferSample(shape []int, in, out []dtype.Shape) error {
 	return op.Require("output", &out[0], append(in[0].Clone(), shape...))
 }
 
-// sampleType makes the output of the wanted type, else float32 whatever the parameters are.
+// sampleType makes the output of the wanted type, else float32 for parameters of any type.
 func sampleType(p SampleParams, in, out []dtype.Type) error {
 	if err := op.SameType(p, in, nil); err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"gomx/op/philox"
 )
 
-// source is the random words of one element. The first word is that of philox.Uniform; further
+// source is the random words of one element. philox.Uniform gives the first word; further
 // ones come from streams of their own.
 type source struct {
 	seed  op.Seed

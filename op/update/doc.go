@@ -6,7 +6,7 @@
 //
 //	nd.SGDMomUpdate(weight, grad, mom, nd.SGDMomUpdateParams{LR: 0.1, Momentum: 0.9})
 //
-// Names, attributes and formulas are those of MXNet 1.9.1, each given in the documentation of its
+// Names, attributes and formulas agree with MXNet 1.9.1, each given in the documentation of its
 // operator. Common attributes are lr, wd (weight decay), rescale_grad, by which the gradient is
 // multiplied first, and clip_gradient, which limits every element; where weight decay is added
 // to the gradient, operators differ in whether that happens before or after clipping, as they do

@@ -154,7 +154,7 @@ func trust(p LambUpdatePhase2Params, r1, r2 float64) float64 {
 	return r1 / r2
 }
 
-// inferLamb2 infers that both norms have one element, whatever their rank.
+// inferLamb2 infers that both norms have one element and any rank.
 func inferLamb2(p LambUpdatePhase2Params, in, out []dtype.Shape) error {
 	same := append([]dtype.Shape{in[0], in[1]}, in[4:]...)
 	if err := op.SameShape(p, same, out); err != nil {

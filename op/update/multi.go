@@ -18,7 +18,7 @@ type group struct {
 	mixed bool
 }
 
-// operands returns what a rule reads and where its results go.
+// operands returns the operands that a rule reads and the operands that it writes.
 func (g group) operands() (read, write []op.Tensor) {
 	if !g.mixed {
 		return g.in, append([]op.Tensor{g.out, {}}, g.in[2:]...)

@@ -32,7 +32,7 @@ type MultiLarsParams struct {
 	RescaleGrad op.Opt[float64] `op:"rescale_grad" default:"1" doc:"factor of the gradients"`
 }
 
-// What optimizers ask of many arrays at once.
+// Questions of optimizers about many arrays at once.
 var (
 	// AllFinite tells whether an array has neither infinities nor NaNs.
 	AllFinite = op.Declare[AllFiniteParams]("all_finite")

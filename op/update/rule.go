@@ -7,7 +7,7 @@ import (
 )
 
 // rule is how an optimizer changes one element. step returns a function of v = weight, gradient,
-// states in order, which leaves the new weight (or what else the operator returns) in v[0] and
+// states in order, which leaves the new weight (or the operator's other result) in v[0] and
 // the new states where the old ones were.
 type rule[P any] struct {
 	doc     string

@@ -22,7 +22,7 @@ type stepArgs struct {
 	listType, which   int
 }
 
-// numbers are what a rule is made of: learning rate, weight decay, factor and limit of the
+// numbers are the parameters of a rule: learning rate, weight decay, factor and limit of the
 // gradient, and five of its own.
 type numbers [9]float64
 
