@@ -14,7 +14,9 @@ type Node struct {
 	In     []Entry
 	After  []*Node // control dependencies: run before this node
 	Site   string  // file:line that made the node, when known
-	Turn   int     // of nodes that compute gradients, when known: the place in the backward part of what they differentiate, from 1 on
+	// of nodes that compute gradients, when known: the place in the backward part of what they
+	// differentiate, from 1 on
+	Turn int
 }
 
 // Entry is one output of a node. The zero Entry is "none".
@@ -95,7 +97,8 @@ func NewNode(o *Op, name string, params any, in ...Entry) (*Node, error) {
 		return nil, WithOp(err, o.Name, name, "")
 	}
 	if want := o.Inputs(p); len(want) != len(in) {
-		return nil, &Error{Op: o.Name, Node: name, Msg: fmt.Sprintf("%d inputs, want %d: %s", len(in), len(want), inputNames(want))}
+		return nil, &Error{Op: o.Name, Node: name, Msg: fmt.Sprintf("%d inputs, want %d: %s",
+			len(in), len(want), inputNames(want))}
 	}
 	return &Node{Op: o, Name: name, Params: p, In: in}, nil
 }

@@ -44,16 +44,21 @@ func TestParseParams(t *testing.T) {
 		err   string
 	}{
 		{"defaults", map[string]string{"num_filter": "3"}, func(p swishParams) bool {
-			return p.Beta.Value() == 1 && !p.Axis.IsSet() && p.Mom.Value() == 0.9 && !p.NoFlat && p.Mode == "a"
+			return p.Beta.Value() == 1 && !p.Axis.IsSet() && p.Mom.Value() == 0.9 && !p.NoFlat &&
+				p.Mode == "a"
 		}, ""},
-		{"given", map[string]string{"num_filter": "3L", "axis": "-1", "flatten": "False", "kernel": "(3L, 4)", "momentum": "0", "__lr_mult__": "2"},
+		{"given", map[string]string{"num_filter": "3L", "axis": "-1", "flatten": "False",
+			"kernel": "(3L, 4)", "momentum": "0", "__lr_mult__": "2"},
 			func(p swishParams) bool {
-				return p.Axis.Value() == -1 && p.NoFlat && p.Kernel[1] == 4 && p.Mom.Value() == 0 && p.Mom.IsSet()
+				return p.Axis.Value() == -1 && p.NoFlat && p.Kernel[1] == 4 && p.Mom.Value() == 0 &&
+					p.Mom.IsSet()
 			}, ""},
 		{"missing", nil, nil, "num_filter: missing"},
 		{"bound", map[string]string{"num_filter": "0"}, nil, "num_filter: 0, want at least 1"},
-		{"enum", map[string]string{"num_filter": "1", "mode": "c"}, nil, `mode: "c", want one of a, b`},
-		{"unknown", map[string]string{"num_filter": "1", "bias": "c"}, nil, "bias: unknown attribute"},
+		{"enum", map[string]string{"num_filter": "1", "mode": "c"}, nil,
+			`mode: "c", want one of a, b`},
+		{"unknown", map[string]string{"num_filter": "1", "bias": "c"}, nil,
+			"bias: unknown attribute"},
 		{"number", map[string]string{"num_filter": "x"}, nil, "not an integer"},
 	}
 	for _, tt := range tests {
@@ -73,7 +78,8 @@ func TestParseParams(t *testing.T) {
 }
 
 func TestFormatParams(t *testing.T) {
-	p, err := swish.ParseParams(map[string]string{"num_filter": "3", "axis": "1", "flatten": "0", "momentum": "0.9"})
+	p, err := swish.ParseParams(map[string]string{"num_filter": "3", "axis": "1", "flatten": "0",
+		"momentum": "0.9"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +112,8 @@ func TestKeyTellsParamsApart(t *testing.T) {
 func TestPrepareRunsReference(t *testing.T) {
 	p, _ := swish.Normalize(swishParams{Filters: 1})
 	d := op.Plain(dtype.Float32, dtype.Shape{2})
-	k, err := swish.Prepare(device.CPU(), device.TierC, p, &op.Args{In: []op.Desc{d}, Out: []op.Desc{d}})
+	k, err := swish.Prepare(device.CPU(), device.TierC, p, &op.Args{In: []op.Desc{d},
+		Out: []op.Desc{d}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +163,8 @@ func TestRunParametersAreReadFromTheCall(t *testing.T) {
 		t.Error("parameters that differ in one read at run time have different keys")
 	}
 	d := op.Plain(dtype.Float32, dtype.Shape{1})
-	k, err := runOp.Prepare(device.CPU(), device.TierRef, a, &op.Args{In: []op.Desc{d}, Out: []op.Desc{d}})
+	k, err := runOp.Prepare(device.CPU(), device.TierRef, a, &op.Args{In: []op.Desc{d},
+		Out: []op.Desc{d}})
 	if err != nil {
 		t.Fatal(err)
 	}

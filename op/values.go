@@ -68,7 +68,8 @@ func parseInt(s string) (int, error) {
 		}
 		return 0, nil
 	}
-	if f, ferr := strconv.ParseFloat(s, 64); ferr == nil && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
+	if f, ferr := strconv.ParseFloat(s, 64); ferr == nil && f == math.Trunc(f) &&
+		math.Abs(f) < 1<<53 {
 		return int(f), nil
 	}
 	return 0, fmt.Errorf("%q is not an integer", s)
