@@ -1,4 +1,5 @@
-// Convolutions of (batch, channels, spatial...) as programs: oneDNN's in conv.c, our own in plainconv.c.
+// Convolutions of (batch, channels, spatial...) as programs: those of oneDNN and directconv.c in conv.c, without oneDNN those of
+// plainconv.c.
 #ifndef GX_CONV_H
 #define GX_CONV_H
 

@@ -164,7 +164,8 @@ static double work(const gx_conv *c, const gx_conv_descs *d, const gx_pick *k, i
 	double px = floats(k->x) / floats(d->dx), py = floats(k->y) / floats(d->y), full = px * py;
 	if (c->groups > 1 && ic == 1 && oc == 1) return touched + mac_ns * macs * full;
 	full *= pass == GX_PASS_DATA ? whole_vectors(ic) / px : whole_vectors(oc) / py;
-	return touched + mac_ns * macs * full + (c->groups > 1 ? group_ns * columns * (double)c->groups : 0.0);
+	int blocks = ic % LANES == 0 && oc % LANES == 0; // groups of whole blocks are parts of one kernel
+	return touched + mac_ns * macs * full + (c->groups > 1 && !blocks ? group_ns * columns * (double)c->groups : 0.0);
 }
 
 // total is the time of a primitive with the changes of layout around it.

@@ -130,7 +130,12 @@ func TestPlainConvolutionsAreOurs(t *testing.T) {
 			t.Errorf("%s: runs %v, want %s for output, weights and data", describe(s), got, ours)
 		}
 	}
-	s := complete(cpu.ConvSpec{Batch: 2, InChannels: 32, OutChannels: 32, Groups: 32, In: []int{14, 14}, Kernel: three, Stride: one,
+	s := complete(cpu.ConvSpec{Batch: 16, InChannels: 64, OutChannels: 64, Groups: 4, In: []int{16, 16}, Kernel: three,
+		Stride: []int{2, 2}, Dilate: one, Pad: one})
+	if got := implsOf(t, s); got[0] == ours {
+		t.Errorf("%s: groups of whole blocks run %v", describe(s), got)
+	}
+	s = complete(cpu.ConvSpec{Batch: 2, InChannels: 32, OutChannels: 32, Groups: 32, In: []int{14, 14}, Kernel: three, Stride: one,
 		Dilate: one, Pad: one, X: cpu.LayoutBlock16, DY: cpu.LayoutBlock16, AnyY: true, AnyDX: true})
 	if got := implsOf(t, s); slices.Contains(got, ours) {
 		t.Errorf("%s: runs %v", describe(s), got)
