@@ -2,5 +2,5 @@
 
 package compile
 
-// invariants says whether every program is checked before Compile returns it.
-const invariants = false
+// Invariants says whether every program is checked before Compile returns it.
+const Invariants = false

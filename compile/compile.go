@@ -96,7 +96,7 @@ func Compile(src Source, o Options) (p *Program, err error) {
 		}
 	}
 	u.prog.Inferred = u.Facts.Inferred()
-	if invariants {
+	if Invariants {
 		return u.prog, u.prog.Check()
 	}
 	return u.prog, nil

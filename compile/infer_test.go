@@ -61,7 +61,7 @@ func TestInferenceHappensOnce(t *testing.T) {
 			if precision != dtype.Float32 {
 				again = 1 // a node with other types is another node
 			}
-			if inferring > again {
+			if inferring > again && !compile.Invariants { // the check infers everything
 				t.Errorf("train %v, %v: %d inferences while compiling, want at most %d", train, precision, inferring, again)
 			}
 			if p.Inferred > 2 {
