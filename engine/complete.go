@@ -208,7 +208,5 @@ func (e *Engine) deliver(out *outbox) {
 		return
 	}
 	e.returned.put(&out.freed)
-	if e.throttle.waiting.Load() > 0 {
-		e.throttle.release(e)
-	}
+	e.throttle.announce(e)
 }

@@ -130,9 +130,20 @@ func (r *recycler) put(list *core.List) {
 		operOf(o).reset()
 	}
 	r.mu.Lock()
-	for o := list.Pop(); o != nil; o = list.Pop() {
+	for o := list.First(); o != nil; o = o.Next() {
 		r.back = append(r.back, operOf(o))
 	}
+	r.mu.Unlock()
+	*list = core.List{} // the links between unused records stay until these enter another list
+}
+
+// give takes in records that have been reset.
+func (r *recycler) give(records []*oper) {
+	if len(records) == 0 {
+		return
+	}
+	r.mu.Lock()
+	r.back = append(r.back, records...)
 	r.mu.Unlock()
 }
 

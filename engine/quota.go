@@ -47,6 +47,13 @@ func (h *throttle) wait(e *Engine, retired uint64, bytes int64) (exempt bool) {
 	return false
 }
 
+// announce tells the pushers that wait, if there are any, that operations are complete.
+func (h *throttle) announce(e *Engine) {
+	if h.waiting.Load() > 0 {
+		h.release(e)
+	}
+}
+
 // release lets the pushers go on that have room.
 func (h *throttle) release(e *Engine) {
 	h.mu.Lock()

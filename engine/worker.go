@@ -3,6 +3,8 @@ package engine
 import (
 	"runtime"
 	"time"
+
+	"gomx/engine/core"
 )
 
 // maxBatch is the number of cheap operations that a worker takes at once. They are completed
@@ -25,7 +27,12 @@ type worker struct {
 	spun  bool    // spin has ended without work since the last operation
 	next  *worker // in a list of workers to be woken
 	seen  uint64  // count of the inbox at the last look
+	back  []*oper // unused records that the recycler has not got yet; none while w sleeps
 }
+
+// maxBack is the number of records that a worker gives back together, because each time takes a
+// lock. BenchmarkQueue1 chose it.
+const maxBack = 16
 
 // main runs until the engine is stopped or closed. When a body ends the goroutine, a new one goes
 // on with the batch.
@@ -85,7 +92,7 @@ func (w *worker) advance() bool {
 			c.park(w)
 		}
 		e.sched.mu.Unlock()
-		e.deliver(&out)
+		w.deliver(&out)
 		switch {
 		case w.away && e.inbox.sent.Load() != w.seen && c.needsWaking():
 			e.wakeOne(c) // pushed when this worker was still expected to look
@@ -100,6 +107,25 @@ func (w *worker) advance() bool {
 			w.sleep()
 			w.spun = false
 		}
+	}
+}
+
+// deliver is Engine.deliver for w. It keeps a few records while w runs cheap operations.
+func (w *worker) deliver(out *outbox) {
+	retired := out.freed.Len() > 0
+	for o := out.freed.First(); o != nil; o = o.Next() {
+		r := operOf(o)
+		r.reset()
+		w.back = append(w.back, r)
+	}
+	out.freed = core.List{}
+	if len(w.back) >= maxBack || w.n == 0 || w.away {
+		w.e.returned.give(w.back)
+		w.back = w.back[:0]
+	}
+	w.e.deliver(out)
+	if retired {
+		w.e.throttle.announce(w.e)
 	}
 }
 

@@ -59,7 +59,7 @@ func (c *Core) Done(o *Op, failure error) {
 	}
 	o.finished = true
 	if o.unclear == 0 {
-		c.over.Push(o)
+		c.retire(o) // no list holds another: settle has emptied both
 		c.settle()
 	}
 }
@@ -117,10 +117,17 @@ func (c *Core) TakeFirst() error {
 	return err
 }
 
-// settle decides about operations that are due and retires those that are over, and continues with
-// the operations that become due or over by that. It is a loop because chains of skipped operations
-// may be long.
+// settle decides about operations that are due and retires those that are over. It ends every change
+// of the core and leaves both lists empty. Most changes find them empty.
 func (c *Core) settle() {
+	if c.due.head != nil || c.over.head != nil {
+		c.drain()
+	}
+}
+
+// drain continues with the operations that become due or over by its own work. It is a loop because
+// chains of skipped operations may be long.
+func (c *Core) drain() {
 	for {
 		if o := c.due.Pop(); o != nil {
 			c.decide(o)
@@ -168,7 +175,9 @@ func (c *Core) retire(o *Op) {
 	if o.rules.Is(Queued) && !o.skipped && o.Inherited() == nil && c.poisoned > 0 {
 		o.setInherited(inherited(o)) // an input failed after o was issued
 	}
-	c.count(o)
+	if o.skipped || o.fault != nil {
+		c.count(o)
+	}
 	for i := range o.uses {
 		u := &o.uses[i]
 		v := u.Var
@@ -195,7 +204,7 @@ func (c *Core) retire(o *Op) {
 	c.retired.Push(o)
 }
 
-// count adds o to the totals.
+// count adds o, which was skipped or failed or has a failed input, to the totals.
 func (c *Core) count(o *Op) {
 	if o.skipped {
 		c.skipped++

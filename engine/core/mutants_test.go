@@ -32,7 +32,7 @@ var mutants = []struct{ name, file, old, new string }{
 	{"a failed write counts as skipped", "poison.go", "p = &Poison{o.Failure(), false}", "p = &Poison{o.Failure(), true}"},
 	{"an undefined value becomes intact", "poison.go", "o.skipped && (old == nil || old.Intact)", "o.skipped"},
 	{"failures after issue do not travel", "core.go", "if o.rules.Is(Queued) && !o.skipped && o.Inherited() == nil && c.poisoned > 0 {", "if false {"},
-	{"retire before predecessors", "core.go", "if o.unclear == 0 {\n\t\tc.over", "if true {\n\t\tc.over"},
+	{"retire before predecessors", "core.go", "if o.unclear == 0 {\n\t\tc.retire", "if true {\n\t\tc.retire"},
 	{"forget the first failure", "core.go", "if c.first == nil {", "if false {"},
 	{"issue a writer before the readers", "order.go", "if r.front != nil && r.reads == 0 {", "if r.front != nil {"},
 	{"lose reads behind a write", "order.go", "\t\tr.reads++\n\t\tc.grant(b.op)\n", "\t\tr.reads++\n"},
