@@ -147,8 +147,8 @@ func (p *Program) spans() (list []span) {
 	return list
 }
 
-// checkOrder demands that segments wait for each other where they use the same bytes and one of them
-// writes.
+// checkOrder demands that segments wait for each other where they use the same bytes and one of
+// them writes.
 func (p *Program) checkOrder() error {
 	order := memplan.NewOrder(len(p.Segments))
 	for i := range p.Segments {

@@ -91,7 +91,8 @@ func TestCheckBites(t *testing.T) {
 	}
 }
 
-// TestStreamsKeepOrder spreads the branches of a graph over queues of a device that computes nothing.
+// TestStreamsKeepOrder spreads the branches of a graph over queues of a device that computes
+// nothing.
 func TestStreamsKeepOrder(t *testing.T) {
 	e := branches()
 	o := compile.Options{Device: device.Null(0), Streams: 3, NoFusion: true} // equal branches stay apart

@@ -27,8 +27,8 @@ type Options struct {
 	Single    bool // every operator is a segment of its own
 	Device    device.Device
 	Spread    *Spread // where the parts of the graph run; nil means all on Device
-	// Grads are the requests of arguments whose gradient is wanted. Inference has them too: a learned
-	// argument is written between runs.
+	// Grads are the requests of arguments whose gradient is wanted. Inference has them too: a
+	// learned argument is written between runs.
 	Grads map[string]op.Req
 	// Precision is the type that products are computed in; float32 leaves the graph as it is.
 	Precision dtype.Type

@@ -40,8 +40,8 @@ func BenchmarkBindResNet50(b *testing.B) {
 	}
 }
 
-// TestBindIsQuick binds ResNet-50 for training. It takes 0.05 s where nothing else runs; the bound is for machines that are
-// slow and busy.
+// TestBindIsQuick binds ResNet-50 for training. It takes 0.05 s where nothing else runs; the bound
+// is for machines that are slow and busy.
 func TestBindIsQuick(t *testing.T) {
 	start := time.Now()
 	ex, err := nettest.ResNet(3, 4, 6, 3).SimpleBind(sym.BindConfig{Shapes: map[string]dtype.Shape{"data": {2, 3, 64, 64}}, GradReq: map[string]op.Req{"data": op.ReqNull, "softmax_label": op.ReqNull}})

@@ -9,10 +9,10 @@
 //
 // One table, [Stages], lists all steps of the way in their order. Each row says why it exists, and
 // names the rows that must run before and after it; a test checks that the order keeps these
-// constraints. A [Unit] goes from stage to stage. It holds the outputs, the gradients and the facts:
-// shapes and types that inference has found. Facts stay valid through all stages. A stage that makes
-// nodes leaves their facts behind, so a graph is inferred once before the first stage, and a second
-// time only where a gradient needs more than its inputs say.
+// constraints. A [Unit] goes from stage to stage. It holds the outputs, the gradients and the
+// facts: shapes and types that inference has found. Facts stay valid through all stages. A stage
+// that makes nodes leaves their facts behind, so a graph is inferred once before the first stage,
+// and a second time only where a gradient needs more than its inputs say.
 //
 // The stages fall into three groups. The first rewrites graphs into graphs (package graph does the
 // work), adds the gradient, and trades time for memory. The second numbers the graph and prepares

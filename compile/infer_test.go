@@ -41,8 +41,9 @@ func init() {
 
 func move(_ op.NoParams, c *op.Call) error { loop.Move(c.Out[0], c.In[0]); return nil }
 
-// TestInferenceHappensOnce counts inferences of an operator of the forward part: a graph is inferred
-// when it is bound, by two sweeps of which the second learns nothing, and never while it is compiled.
+// TestInferenceHappensOnce counts inferences of an operator of the forward part: a graph is
+// inferred when it is bound, by two sweeps of which the second learns nothing, and never while it
+// is compiled.
 func TestInferenceHappensOnce(t *testing.T) {
 	h := sym.Apply(counted, op.NoParams{}, dense(sym.Var("data"), 4, "fc1"))
 	net := sym.SoftmaxOutput(dense(sym.Dropout(h, sym.DropoutParams{}), 3, "fc2"), sym.SoftmaxOutputParams{}, sym.Name("softmax"))

@@ -61,7 +61,8 @@ func TestDerivesFrom(t *testing.T) {
 	}
 }
 
-// TestLanesOfCopies demands that copies between the processor and a device have queues of their own.
+// TestLanesOfCopies demands that copies between the processor and a device have queues of their
+// own.
 func TestLanesOfCopies(t *testing.T) {
 	pass := func(x *sym.Symbol, group string) *sym.Symbol {
 		return sym.ApplyWith(counted, op.NoParams{}, []sym.Option{sym.CtxGroup(group)}, x)

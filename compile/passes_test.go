@@ -52,8 +52,8 @@ var (
 	manySeeds = flag.Uint64("seeds", 50, "how many random graphs are tried")
 )
 
-// TestPassesAgree compares random graphs with and without passes: outputs, gradients and states of training, and
-// outputs of inference. The graph without passes runs on the naive engine.
+// TestPassesAgree compares random graphs with and without passes: outputs, gradients and states of
+// training, and outputs of inference. The graph without passes runs on the naive engine.
 func TestPassesAgree(t *testing.T) {
 	for seed := *firstSeed; seed < *firstSeed+*manySeeds; seed++ {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { passesAgree(t, seed) })
@@ -94,7 +94,8 @@ func allPasses() (names []string) {
 	return names
 }
 
-// TestRandomGraphsReachPasses makes sure that random graphs have something to do for every pass that depends on nothing but the graph.
+// TestRandomGraphsReachPasses makes sure that random graphs have something to do for every pass
+// that depends on nothing but the graph.
 func TestRandomGraphsReachPasses(t *testing.T) {
 	reached := map[string]bool{}
 	for seed := range uint64(120) {
@@ -123,7 +124,8 @@ func TestRandomGraphsReachPasses(t *testing.T) {
 	}
 }
 
-// passesOf lists the passes for composed and for whole graphs that change a network when it is trained.
+// passesOf lists the passes for composed and for whole graphs that change a network when it is
+// trained.
 func passesOf(b *testing.B, net *sym.Symbol, c sym.BindConfig) (names []string) {
 	e, err := sym.Explain(net, c, true)
 	if err != nil {
@@ -141,8 +143,8 @@ func passesOf(b *testing.B, net *sym.Symbol, c sym.BindConfig) (names []string) 
 	return names
 }
 
-// BenchmarkPasses measures steps of training with all passes for whole graphs, without each of those that change the
-// network, and without any. Binding is measured beside: the least of five.
+// BenchmarkPasses measures steps of training with all passes for whole graphs, without each of
+// those that change the network, and without any. Binding is measured beside: the least of five.
 func BenchmarkPasses(b *testing.B) {
 	for _, w := range nettest.Written {
 		net := w.Net(sym.Var("data"))
@@ -184,7 +186,8 @@ func benchmarkPasses(b *testing.B, net *sym.Symbol, c sym.BindConfig) {
 	b.ReportMetric(float64(binding)/1e6, "bind-ms")
 }
 
-// bindQuickly binds and compiles a network five times, and returns the last executor and the least time.
+// bindQuickly binds and compiles a network five times, and returns the last executor and the least
+// time.
 func bindQuickly(b *testing.B, net *sym.Symbol, c sym.BindConfig) (ex *sym.Executor, least time.Duration) {
 	for i := range 5 {
 		start := time.Now()

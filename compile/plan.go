@@ -137,8 +137,8 @@ func (pl *planner) makeRooms() {
 	}
 }
 
-// steps tells the planner which node uses which buffer, and which order exists anyway: the positions
-// in a segment, and data.
+// steps tells the planner which node uses which buffer, and which order exists anyway: the
+// positions in a segment, and data.
 func (pl *planner) steps() []memplan.Step {
 	p := pl.p
 	list := make([]memplan.Step, len(p.Graph.Nodes))

@@ -16,8 +16,8 @@ const maxSegment = 16
 // cut divides the steps into segments. A segment begins at the first use of an argument that is
 // written from outside, at the first backward step and where the lane changes; it ends at every
 // write of a gradient and at every value that another lane waits for. So the last layer's gradient
-// can be sent on before the first layer's backward has run, and the first layer can start before the
-// last weight has arrived.
+// can be sent on before the first layer's backward has run, and the first layer can start before
+// the last weight has arrived.
 //
 // Steps that make kept forms of parameters come first in inference and have segments of their own,
 // which are pushed only when a parameter has changed.

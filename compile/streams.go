@@ -58,8 +58,8 @@ func (p *Program) producers(n *op.Node) (list []int) {
 	return list
 }
 
-// choose returns the lane of a step. A step that needs no other, as one that makes another form of a
-// parameter, stays in the lane of the step before it.
+// choose returns the lane of a step. A step that needs no other, as one that makes another form of
+// a parameter, stays in the lane of the step before it.
 func (b *branches) choose(s *Step) int {
 	before := b.u.prog.producers(s.Node)
 	if len(before) == 0 {

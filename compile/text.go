@@ -10,8 +10,8 @@ import (
 )
 
 // WriteText writes a program as text, for people and for golden files: slots, steps with the places
-// of their operands, segments, the plan of the memory, and the passes that changed something. A place
-// is s3 for slot 3, and r0+64 for offset 64 in room 0.
+// of their operands, segments, the plan of the memory, and the passes that changed something. A
+// place is s3 for slot 3, and r0+64 for offset 64 in room 0.
 func (p *Program) WriteText(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	mode := "inference"

@@ -10,8 +10,8 @@ import (
 	"gomx/engine"
 )
 
-// arena is the planned memory of one or more executors, which use it one run after the other. It has a block on every device
-// that one of them uses.
+// arena is the planned memory of one or more executors, which use it one run after the other. It
+// has a block on every device that one of them uses.
 type arena struct {
 	token *engine.Var // overwritten when a run begins, read by its segments
 	forms *forms      // of parameters, which programs of all its executors share
@@ -37,8 +37,8 @@ func (b *arenaBlock) release() {
 	}
 }
 
-// reserve makes the arena as large as a room at least, keeping what it has if that is enough. Runs that
-// are under way keep the old block until they are done. The caller holds mu.
+// reserve makes the arena as large as a room at least, keeping what it has if that is enough. Runs
+// that are under way keep the old block until they are done. The caller holds mu.
 func (a *arena) reserve(r compile.Room) (*arenaBlock, error) {
 	old := a.blocks[r.Device]
 	if old != nil && r.Bytes <= int64(old.Bytes) {

@@ -15,50 +15,54 @@ import (
 // with every argument inferred from the attributes of the variables.
 type Config struct {
 	Device device.Device
-	// Group2Ctx places groups of nodes, which the attribute __ctx_group__ names, on devices of their own: model parallelism. What
-	// is in no group follows its first input, variables in no group lie on Device. Values are copied where devices meet;
-	// arrays of arguments, gradients, states and outputs lie where their nodes are. Without it groups mean nothing.
+	// Group2Ctx gives groups of nodes, which the attribute __ctx_group__ names, devices of their
+	// own: model parallelism. A node in no group follows its first input; a variable in no group
+	// lies on Device. Values are copied where devices meet. Arrays lie where their nodes are.
+	// Groups mean nothing when it is empty.
 	Group2Ctx map[string]device.Device
-	Shapes    map[string]dtype.Shape // of the data and labels, at least; the others are inferred
+	Shapes    map[string]dtype.Shape // shapes of data and labels at least; the others are inferred
 	Types     map[string]dtype.Type  // float32 where nothing says otherwise
-	// Precision is what layers that are mostly products compute in: float16, bfloat16, or float32, which leaves the graph as it is.
-	// Arguments, gradients, states and outputs keep their types; values are converted inside, as package graph's Mixed says.
+	// Precision is the type that layers compute in which are mostly products: float16, bfloat16, or
+	// float32, which leaves the graph as it is. Arguments, gradients, states and outputs keep their
+	// types; values are converted inside, as Mixed of package graph says.
 	Precision dtype.Type
-	// LossScale scales gradients on their way through the layers of a Precision that is not float32; nil: they are not scaled.
+	// LossScale scales gradients on their way through layers of a narrow Precision; nil: no
+	// scaling.
 	LossScale *LossScale
-	// GradReq says per argument what becomes of its gradient; DefaultReq holds for the others.
+	// GradReq is the request for the gradient of each argument; DefaultReq holds for the others.
 	GradReq    map[string]op.Req
 	DefaultReq op.Req
-	// Args, Grads and Aux are arrays to use instead of new ones. They belong to one engine, which the executor runs on; where none is
-	// given that is engine.Default() at the time of the bind. A gradient has the shape, element type and device of its argument.
+	// Args, Grads and Aux are arrays to use instead of new ones. They belong to one engine, on
+	// which the executor runs; without any that is engine.Default() at the time of the bind. A
+	// gradient has the shape, element type and device of its argument.
 	Args, Grads, Aux map[string]*nd.Array
-	// Shared is an executor whose planned memory is used together with this one's; they then run
-	// one after the other.
+	// Shared is an executor that lends its planned memory; the two then run one after the other.
 	Shared *Executor
-	// Seed starts the random stream of dropout and the like; a run's position is (Seed, run, node).
+	// Seed starts the random stream of dropout and the like; the position of a number is (Seed,
+	// run, node).
 	Seed uint64
-	// Recompute trades time for memory in training: the backward part computes values of the forward
-	// part again instead of keeping them, as far as it takes to come down to this share of the planned
-	// memory, or as near to it as possible. Results stay the same bit for bit. Zero recomputes only the
-	// nodes whose attribute __force_mirroring__ is True.
+	// Recompute trades time for memory in training: the backward part computes values of the
+	// forward part again instead of keeping them, until this share of the planned memory is
+	// reached, or the least that is possible. Results stay the same bit for bit. Zero recomputes
+	// only the nodes whose attribute __force_mirroring__ is True.
 	Recompute float64
-	// Streams is the number of queues of a device, at most 4, that branches of the graph run on side by side, where the device has queues. Results are
-	// the same. 0 and 1: one.
+	// Streams is the number of queues of a device, at most 4, that branches of the graph run on
+	// side by side, where the device has queues. Results are the same. 0 and 1: one.
 	Streams int
-	// Replay lets a device record the kernels of a segment and launch all of them at once in later runs, where the device can do that and their
-	// addresses have not changed.
+	// Replay lets a device record the kernels of a segment and launch all of them at once in later
+	// runs, where the device can do that and addresses have not changed.
 	Replay bool
-	// Guard makes every operator check its outputs for NaN and infinity: the first one found is
-	// an error that names it. It costs one pass over all values. The plan of the memory is checked
-	// by an independent verifier too.
+	// Guard makes every operator check its outputs for NaN and infinity: the first one found is an
+	// error that names the operator. It costs one pass over all values. An independent verifier
+	// checks the plan of the memory too.
 	Guard bool
 	// Monitor looks at the values inside the graph; see SetMonitor.
 	Monitor *Monitor
-	// NoFusion runs inference with the operators as they are composed: no batch norm is folded
-	// into weights, no sum or activation joins the layer before it, and every value between
-	// operators is a plain array. For tests and for finding out where a number comes from.
+	// NoFusion runs the operators as they are composed: no batch norm is folded into weights, no
+	// sum or activation joins the layer before it, and every value between operators is a plain
+	// array. It serves tests, and the search for the origin of a number.
 	NoFusion bool
-	// Without names stages of package compile to leave out.
+	// Without names passes of package compile to leave out.
 	Without []string
 }
 

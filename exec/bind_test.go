@@ -170,8 +170,8 @@ func TestStepsDoNotAllocate(t *testing.T) {
 	if device.MaxTier() < device.TierC {
 		budget = 16 // kernels in Go allocate when they split their work
 	}
-	// What tests before this one have left is freed whenever the collector finds it, which allocates: only what every
-	// series shows belongs to the steps.
+	// What tests before this one have left is freed whenever the collector finds it, which
+	// allocates: only what every series shows belongs to the steps.
 	least := math.Inf(1)
 	for range 10 {
 		if least = min(least, testing.AllocsPerRun(50, run)); least <= budget {
@@ -195,7 +195,8 @@ func TestExecutorIsFreedWhenForgotten(t *testing.T) {
 	}
 }
 
-// TestArraysClosedAfterForward closes an input and an output while a run on them is pending: their memory stays until it is done.
+// TestArraysClosedAfterForward closes an input and an output while a run on them is pending: their
+// memory stays until it is done.
 func TestArraysClosedAfterForward(t *testing.T) {
 	closed := make(chan struct{})
 	meetings.Store("closing", func() error { <-closed; return nil })

@@ -27,7 +27,8 @@ func needGPU(t *testing.T) {
 	}
 }
 
-// branchy makes a random graph of operators that give whole numbers for whole numbers, so that every order of computing gives the same bits.
+// branchy makes a random graph of operators that give whole numbers for whole numbers, so that
+// every order of computing gives the same bits.
 func branchy(rng *rand.Rand, nodes int) *sym.Symbol {
 	values := []*sym.Symbol{sym.Var("x"), sym.Var("y")}
 	pick := func() *sym.Symbol { return values[max(rng.IntN(len(values)), rng.IntN(len(values)))] }
@@ -52,7 +53,8 @@ func branchy(rng *rand.Rand, nodes int) *sym.Symbol {
 	return sym.Group(values[len(values)-1], values[len(values)-2], values[2+rng.IntN(len(values)-2)])
 }
 
-// stepOn runs forward and backward a few times with new inputs and returns all outputs and gradients of the last time, and the launches that it took.
+// stepOn runs forward and backward a few times with new inputs and returns all outputs and
+// gradients of the last time, and the launches that it took.
 func stepOn(t *testing.T, net *sym.Symbol, c sym.BindConfig, steps int) (got [][]float32, launches int64) {
 	t.Helper()
 	const n = 24
@@ -158,7 +160,8 @@ func compareFused(t *testing.T, net *sym.Symbol) {
 	t.Logf("%d launches with chains, %d without", joined, apart)
 }
 
-// TestCUDAReplay records the kernels of segments: the same bits with fewer launches, whatever the streams, and also when inputs move.
+// TestCUDAReplay records the kernels of segments: the same bits with fewer launches, whatever the
+// streams, and also when inputs move.
 func TestCUDAReplay(t *testing.T) {
 	needGPU(t)
 	fewer := 0
@@ -185,7 +188,8 @@ func TestCUDAReplay(t *testing.T) {
 	}
 }
 
-// TestCUDAReplayFollows feeds other arrays from run to run, for a while the same: what was recorded must not be replayed on the wrong memory.
+// TestCUDAReplayFollows feeds other arrays from run to run, for a while the same: what was recorded
+// must not be replayed on the wrong memory.
 func TestCUDAReplayFollows(t *testing.T) {
 	needGPU(t)
 	x := sym.Var("x")
@@ -233,7 +237,8 @@ func TestCUDAReplayFollows(t *testing.T) {
 
 const rnnSteps = 24
 
-// layered are networks of layers that cuDNN computes where it is there, each with the shape of its input.
+// layered are networks of layers that cuDNN computes where it is there, each with the shape of its
+// input.
 func layered() map[string]struct {
 	net *sym.Symbol
 	x   dtype.Shape
@@ -254,7 +259,8 @@ func layered() map[string]struct {
 	return list
 }
 
-// train runs forward and backward a few times and returns the output, all gradients and moving averages, and the launches of the last time.
+// train runs forward and backward a few times and returns the output, all gradients and moving
+// averages, and the launches of the last time.
 func train(t *testing.T, net *sym.Symbol, x dtype.Shape, c sym.BindConfig) (got map[string][]float32, launches int64) {
 	t.Helper()
 	c.Shapes = map[string]dtype.Shape{"x": x}
@@ -296,8 +302,8 @@ func train(t *testing.T, net *sym.Symbol, x dtype.Shape, c sym.BindConfig) (got 
 	return got, launches
 }
 
-// TestCUDALibrary trains networks in cuDNN, or in kernels of our own where it is not there, and on the processor: what is dropped is the same, and what comes
-// out is nearly.
+// TestCUDALibrary trains networks in cuDNN, or in kernels of our own where it is not there, and on
+// the processor: what is dropped is the same, and what comes out is nearly.
 func TestCUDALibrary(t *testing.T) {
 	needGPU(t)
 	for name, n := range layered() {
@@ -333,7 +339,8 @@ func needGPUs(t *testing.T) {
 	}
 }
 
-// TestCUDAGroups places layers on two GPUs: every bit is that of one GPU, over several steps that are pushed without a wait.
+// TestCUDAGroups places layers on two GPUs: every bit is that of one GPU, over several steps that
+// are pushed without a wait.
 func TestCUDAGroups(t *testing.T) {
 	needGPUs(t)
 	run := func(groups map[string]device.Device) map[string][]float32 {
@@ -389,8 +396,9 @@ func TestCUDAGroups(t *testing.T) {
 	}
 }
 
-// TestCUDADataParallel gives each of two GPUs half of every batch and lets the device store add their gradients up and update: the parameters are those of one GPU
-// with whole batches, but for the order of sums.
+// TestCUDADataParallel gives each of two GPUs half of every batch and lets the device store add
+// their gradients up and update: the parameters are those of one GPU with whole batches, but for
+// the order of sums.
 func TestCUDADataParallel(t *testing.T) {
 	needGPUs(t)
 	const batch, steps = 16, 6

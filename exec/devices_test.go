@@ -23,7 +23,8 @@ import (
 // cpus are memories of the processor that stand for devices.
 var cpus = []device.Device{device.CPU(), {ID: 1}, {ID: 2}}
 
-// meet is an operator for null devices and the processor: it computes x + 1, after it has told the test that it runs.
+// meet is an operator for null devices and the processor: it computes x + 1, after it has told the
+// test that it runs.
 var (
 	meet     = op.Declare[meetParams]("_test_meet")
 	meetings sync.Map // by name: func() error
@@ -75,7 +76,8 @@ func parallelMLP() *sym.Symbol {
 	return sym.SoftmaxOutput(net, sym.SoftmaxOutputParams{}, sym.Name("softmax"))
 }
 
-// TestModelParallelism trains a network whose layers are on devices of their own and looks where its arrays are.
+// TestModelParallelism trains a network whose layers are on devices of their own and looks where
+// its arrays are.
 func TestModelParallelism(t *testing.T) {
 	config := sym.BindConfig{Shapes: map[string]dtype.Shape{"data": {4, 8}}, Guard: true}
 	want := (&nettest.Trial{Net: parallelMLP(), Config: config, Seed: 3}).Run(t, false, nil)
@@ -127,8 +129,9 @@ var (
 	manySeeds = flag.Uint64("seeds", 50, "number of random graphs")
 )
 
-// TestDevicesAgree puts the nodes of random graphs into random groups: whatever devices these are, results are the same to
-// the bit without passes that round differently, and close with all of them.
+// TestDevicesAgree puts the nodes of random graphs into random groups: whatever devices these are,
+// results are the same to the bit without passes that round differently, and close with all of
+// them.
 func TestDevicesAgree(t *testing.T) {
 	for seed := *firstSeed; seed < *firstSeed+*manySeeds/3; seed++ {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { devicesAgree(t, seed) })
@@ -157,8 +160,9 @@ func devicesAgree(t *testing.T, seed uint64) {
 	}
 }
 
-// TestDevicesOverlap runs two branches of a network on null devices: each begins only to end when the other has begun too, so
-// nothing would be computed if they did not run side by side. The trace shows it.
+// TestDevicesOverlap runs two branches of a network on null devices: each begins only to end when
+// the other has begun too, so nothing would be computed if they did not run side by side. The trace
+// shows it.
 func TestDevicesOverlap(t *testing.T) {
 	eng, err := engine.New(engine.Config{Workers: 1})
 	if err != nil {

@@ -110,8 +110,9 @@ func (ex *Executor) forget() {
 	}
 }
 
-// Seek says after which run of the random stream the next one comes: the stream is at the place where it is after so many
-// runs of an executor that has just been bound. A program that continues another's work seeks to where that one was.
+// Seek says after which run of the random stream the next one comes: the stream is at the place
+// where it is after so many runs of an executor that has just been bound. A program that continues
+// another's work seeks to where that one was.
 func (ex *Executor) Seek(run uint64) { ex.runs = run }
 
 // Forward computes the outputs. In training dropout drops, batch norm learns, and what Backward
@@ -201,7 +202,8 @@ func modeOf(train bool) mode {
 	return inferring
 }
 
-// compiled returns the graph compiled for a mode, single for one whose operators are pushed one by one.
+// compiled returns the graph compiled for a mode, single for one whose operators are pushed one by
+// one.
 func (ex *Executor) compiled(m mode, single bool) (*bound, error) {
 	at := m
 	if single {

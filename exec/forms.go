@@ -11,19 +11,21 @@ import (
 	"gomx/op"
 )
 
-// forms are the kept forms of parameters of all programs of the executors that share an arena: those that infer and derive the
-// same of the same arrays, in the same layout, use one form together, whatever the shapes of their inputs.
+// forms are the kept forms of parameters of all programs of the executors that share an arena:
+// those that infer and derive the same of the same arrays, in the same layout, use one form
+// together, whatever the shapes of their inputs.
 type forms struct {
-	// pushing is held while what makes forms is pushed, so that what a program reads is what it has asked for. It guards
-	// form.asked. Operations, which give programs up, do not take it: a push may wait for them.
+	// pushing is held while what makes forms is pushed, so that what a program reads is what it has
+	// asked for. It guards form.asked. Operations, which give programs up, do not take it: a push
+	// may wait for them.
 	pushing sync.Mutex
 
 	mu   sync.Mutex
 	list map[string][]*form // by operator and parameters
 }
 
-// form is one result, or several, of an operator that derives them from nothing but variables. It is freed when no program
-// uses it any more.
+// form is one result, or several, of an operator that derives them from nothing but variables. It
+// is freed when no program uses it any more.
 type form struct {
 	key    string
 	inputs []place     // that every program using it was compiled with
@@ -35,7 +37,8 @@ type form struct {
 	seen  []stamp   // what it is made of; used by operations that have its arrays' variables only
 }
 
-// place identifies the memory of an array. The variable is kept, so that no other one can have its address.
+// place identifies the memory of an array. The variable is kept, so that no other one can have its
+// address.
 type place struct {
 	v  *engine.Var
 	at unsafe.Pointer
@@ -67,7 +70,8 @@ func (f *forms) find(key string, slots []*compile.Slot, inputs []place) *form {
 	return nil
 }
 
-// sameLayout reports whether memory in layout a can be read as in layout b. Layouts that are more than a name compare themselves.
+// sameLayout reports whether memory in layout a can be read as in layout b. Layouts that are more
+// than a name compare themselves.
 func sameLayout(a, b any) bool {
 	if e, ok := a.(interface{ Equal(layout any) bool }); ok {
 		return e.Equal(b)
@@ -120,8 +124,8 @@ func (f *forms) stale(p *program, r *run) bool {
 	return changed
 }
 
-// part makes sure that p does not share the forms derived from an argument whose array is to be replaced. It reports false
-// when others use one of them already: then p has to be compiled anew.
+// part makes sure that p does not share the forms derived from an argument whose array is to be
+// replaced. It reports false when others use one of them already: then p has to be compiled anew.
 func (f *forms) part(p *program, slot int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

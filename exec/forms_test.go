@@ -60,8 +60,8 @@ func inUse(t *testing.T, on device.Device) int64 {
 	return device.Usage(on).Used[device.PurposeArray]
 }
 
-// reshapeAlike returns an executor for another batch whose weights are kept in as many bytes. Kernels choose the form by shape
-// and number of cores, so that may be one for the same batch.
+// reshapeAlike returns an executor for another batch whose weights are kept in as many bytes.
+// Kernels choose the form by shape and number of cores, so that may be one for the same batch.
 func reshapeAlike(t *testing.T, ex *sym.Executor, kept int64) *sym.Executor {
 	t.Helper()
 	for _, batch := range []int{4, 6, 8, 2} {
@@ -86,7 +86,8 @@ func reshapeAlike(t *testing.T, ex *sym.Executor, kept int64) *sym.Executor {
 	return nil
 }
 
-// TestKeptFormsAreShared reshapes an executor: the folded weights exist once, and are freed with the last executor that uses them.
+// TestKeptFormsAreShared reshapes an executor: the folded weights exist once, and are freed with
+// the last executor that uses them.
 func TestKeptFormsAreShared(t *testing.T) {
 	on := device.Device{ID: 9} // which no other test uses
 	ex := bindFolded(t, on, 2)
@@ -135,7 +136,8 @@ func TestKeptFormsAreShared(t *testing.T) {
 	}
 }
 
-// TestKeptFormsPart feeds another weight to one of two executors that share forms, then runs them in turn.
+// TestKeptFormsPart feeds another weight to one of two executors that share forms, then runs them
+// in turn.
 func TestKeptFormsPart(t *testing.T) {
 	for _, feedFirst := range []bool{true, false} {
 		ex := bindFolded(t, device.CPU(), 1)

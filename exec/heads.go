@@ -18,8 +18,8 @@ import (
 // to the outputs' element types. None means ones; losses ignore them, so that nil does for a loss.
 // As in MXNet those beyond the last output are passed over.
 //
-// A second Backward after one Forward, and a Backward after a Forward(false), run the graph again as
-// in training, with the arguments of now and the random numbers of that Forward; outputs and
+// A second Backward after one Forward, and a Backward after a Forward(false), run the graph again
+// as in training, with the arguments of now and the random numbers of that Forward; outputs and
 // auxiliary states keep their content. After a Forward(false) dropout has dropped nothing, so that
 // gradients pass it unchanged.
 func (ex *Executor) Backward(headGrads ...*nd.Array) error {
@@ -110,7 +110,8 @@ func (b *bound) setHeads(grads []*nd.Array) error {
 	return nil
 }
 
-// checkHead reports what makes a useless as the gradient of output i, which is read from h, or from nowhere where that is nil.
+// checkHead reports what makes a useless as the gradient of output i, which is read from h, or from
+// nowhere where that is nil.
 func (b *bound) checkHead(i int, a, h *nd.Array) error {
 	switch {
 	case h == nil:

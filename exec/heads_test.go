@@ -13,8 +13,8 @@ import (
 	sym "gomx/symbol"
 )
 
-// TestWriteGivesZerosWhereNoGradientFlows binds gradient arrays that hold other numbers to graphs that let no gradient pass:
-// under write they become zeros, under add they keep what they hold.
+// TestWriteGivesZerosWhereNoGradientFlows binds gradient arrays that hold other numbers to graphs
+// that let no gradient pass: under write they become zeros, under add they keep what they hold.
 func TestWriteGivesZerosWhereNoGradientFlows(t *testing.T) {
 	x, y := sym.Var("x"), sym.Var("y")
 	for name, s := range map[string]*sym.Symbol{
@@ -67,7 +67,8 @@ func TestWriteGivesZerosWhereNoGradientFlows(t *testing.T) {
 	}
 }
 
-// TestSoftmaxLengthGetsZeros: the length of a masked softmax has no gradient while its data have one.
+// TestSoftmaxLengthGetsZeros: the length of a masked softmax has no gradient while its data have
+// one.
 func TestSoftmaxLengthGetsZeros(t *testing.T) {
 	s := sym.Softmax(sym.Var("x"), sym.SoftmaxParams{UseLength: true}, sym.With("length", sym.Var("length")))
 	g := nd.Full(7, nd.Shape{2}, nd.As(dtype.Int32))
@@ -172,8 +173,8 @@ func TestBackwardAfterInference(t *testing.T) {
 	}
 }
 
-// TestBackwardTwice: every Backward after one Forward computes the same gradients, which add up where
-// that is asked for. Dropout keeps its mask.
+// TestBackwardTwice: every Backward after one Forward computes the same gradients, which add up
+// where that is asked for. Dropout keeps its mask.
 func TestBackwardTwice(t *testing.T) {
 	for _, train := range []bool{true, false} {
 		for _, req := range []op.Req{op.ReqWrite, op.ReqAdd} {

@@ -13,8 +13,8 @@ import (
 	sym "gomx/symbol"
 )
 
-// hostStep returns a training step of LeNet: forward, backward, and one update for every weight, of a
-// single element. Every kernel takes so long; all is what they take together.
+// hostStep returns a training step of LeNet: forward, backward, and one update for every weight, of
+// a single element. Every kernel takes so long; all is what they take together.
 func hostStep(tb testing.TB, takes time.Duration) (step func(), all time.Duration) {
 	ex, err := nettest.LeNet().SimpleBind(sym.BindConfig{Shapes: map[string]dtype.Shape{"data": {64, 1, 28, 28}},
 		GradReq: map[string]op.Req{"data": op.ReqNull, "softmax_label": op.ReqNull}})

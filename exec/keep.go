@@ -6,8 +6,8 @@ import (
 	nd "gomx/ndarray"
 )
 
-// keeper makes a step run only when the variables it reads have changed since its form was made. Its
-// outputs live in arrays of the form.
+// keeper makes a step run only when the variables it reads have changed since its form was made.
+// Its outputs live in arrays of the form.
 type keeper struct {
 	slots []int // of the inputs
 	form  *form
@@ -21,8 +21,9 @@ type stamp struct {
 
 func stampOf(a *nd.Array) stamp { return stamp{placeOf(a), a.Var().Version()} }
 
-// fresh reports whether the form belongs to the arrays of run r. The caller holds the variables
-// of the inputs for reading and those of the outputs for writing. From now on the outputs count as out of date until done.
+// fresh reports whether the form belongs to the arrays of run r. The caller holds the variables of
+// the inputs for reading and those of the outputs for writing. From now on the outputs count as out
+// of date until done.
 func (k *keeper) fresh(r *run) bool {
 	seen := k.form.seen
 	if seen == nil {

@@ -8,14 +8,16 @@ import (
 	nd "gomx/ndarray"
 )
 
-// LossScale is what gradients are multiplied by where they begin and divided by where they end, so that those of half precision between do not vanish.
-// Executors that share it see a change in the runs that are begun afterwards. It belongs to one goroutine at a time.
+// LossScale is what gradients are multiplied by where they begin and divided by where they end, so
+// that those of half precision between do not vanish. Executors that share it see a change in the
+// runs that are begun afterwards. It belongs to one goroutine at a time.
 type LossScale struct {
 	value           float64
 	factor, inverse *nd.Array
 }
 
-// NewLossScale returns a factor for executors on a device. Powers of two change no bit of a gradient that stays in range.
+// NewLossScale returns a factor for executors on a device. Powers of two change no bit of a
+// gradient that stays in range.
 func NewLossScale(d device.Device, value float64) *LossScale {
 	s := &LossScale{value: value}
 	s.factor = nd.Full(value, nd.Shape{1}, nd.On(d), nd.Name("_loss_scale"))

@@ -12,7 +12,8 @@ import (
 	sym "gomx/symbol"
 )
 
-// mixedNet has layers of every class: convolution, batch norm, pooling, products, a sum of two types, and a loss.
+// mixedNet has layers of every class: convolution, batch norm, pooling, products, a sum of two
+// types, and a loss.
 func mixedNet() *sym.Symbol {
 	x := sym.Convolution(sym.Var("data"), sym.ConvolutionParams{Kernel: []int{3, 3}, Pad: []int{1, 1}, NumFilter: 4}, sym.Name("conv"))
 	x = sym.BatchNorm(x, sym.BatchNormParams{NoFixGamma: true}, sym.Name("bn"))
@@ -76,7 +77,8 @@ func distance(got, want []float32) float64 {
 	return far / most
 }
 
-// TestMixedPrecision compares a step in mixed precision with one in float32. What differs comes from roundings of 8 or 11 bits along a dozen layers.
+// TestMixedPrecision compares a step in mixed precision with one in float32. What differs comes
+// from roundings of 8 or 11 bits along a dozen layers.
 func TestMixedPrecision(t *testing.T) {
 	want, wantGrads := mixedRun(t, mixedNet(), sym.BindConfig{})
 	for _, p := range []struct {
@@ -106,7 +108,8 @@ func TestMixedPrecision(t *testing.T) {
 	}
 }
 
-// TestLossScaleSavesSmallGradients makes gradients that half precision cannot hold: they vanish unless they are scaled.
+// TestLossScaleSavesSmallGradients makes gradients that half precision cannot hold: they vanish
+// unless they are scaled.
 func TestLossScaleSavesSmallGradients(t *testing.T) {
 	x := sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 3, NoBias: true}, sym.Name("fc1"))
 	x = sym.FullyConnected(x, sym.FullyConnectedParams{NumHidden: 2, NoBias: true}, sym.Name("fc2"))
@@ -130,7 +133,8 @@ func TestLossScaleSavesSmallGradients(t *testing.T) {
 	}
 }
 
-// TestPrecisionInference keeps parameters in the narrow type from run to run and notices when they change.
+// TestPrecisionInference keeps parameters in the narrow type from run to run and notices when they
+// change.
 func TestPrecisionInference(t *testing.T) {
 	net := mixedNet()
 	shapes := map[string]dtype.Shape{"data": {2, 2, 6, 6}}

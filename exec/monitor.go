@@ -8,16 +8,17 @@ import (
 	"gomx/op"
 )
 
-// Monitor looks at values inside a graph while it runs: every output of an operator whose name, such
-// as conv1_output, matches the pattern. Backward operators are called conv1_backward and so on.
+// Monitor looks at values inside a graph while it runs: every output of an operator whose name,
+// such as conv1_output, matches the pattern. Backward operators are called conv1_backward and so
+// on.
 //
-// While an executor has a monitor its graph runs as it was composed: nothing is fused, every value is
-// plain. Operators that only give memory another shape do not run and are not seen.
+// While an executor has a monitor its graph runs as it was composed: nothing is fused, every value
+// is plain. Operators that only give memory another shape do not run and are not seen.
 type Monitor struct {
 	// Pattern says which outputs; nil means all.
 	Pattern *regexp.Regexp
-	// Call is called by the goroutine that has computed the value, so by several at once where parts
-	// of the graph run side by side. An error fails the run and names the operator.
+	// Call is called by the goroutine that has computed the value, so by several at once where
+	// parts of the graph run side by side. An error fails the run and names the operator.
 	Call func(Observation) error
 }
 

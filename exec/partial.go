@@ -5,12 +5,14 @@ import (
 	"fmt"
 )
 
-// PartialForward computes the outputs operator by operator: it runs number step of the compiled graph and returns how many are left. Step 0
-// begins a run, and the steps must come in order; a run whose last step has come is over, after which Backward follows one that
-// trains. A step beyond the end does nothing. Forward in between gives the run up.
+// PartialForward computes the outputs operator by operator: it runs number step of the compiled
+// graph and returns how many are left. Step 0 begins a run, and the steps must come in order; a run
+// whose last step has come is over, after which Backward follows one that trains. A step beyond the
+// end does nothing. Forward in between gives the run up.
 //
-// Looking at the arrays of the executor between two steps shows what is there so far, and waiting for them how long a step
-// took. It runs a graph compiled for it, in which every operator is pushed by itself.
+// Looking at the arrays of the executor between two steps shows what is there so far, and waiting
+// for them how long a step took. It runs a graph compiled for it, in which every operator is pushed
+// by itself.
 func (ex *Executor) PartialForward(train bool, step int) (left int, err error) {
 	if ex.closed {
 		return 0, errors.New("exec: PartialForward on a closed executor")

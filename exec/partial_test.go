@@ -12,7 +12,8 @@ import (
 	sym "gomx/symbol"
 )
 
-// TestPartialForward runs a network step by step, forward and backward, and compares it with whole runs.
+// TestPartialForward runs a network step by step, forward and backward, and compares it with whole
+// runs.
 func TestPartialForward(t *testing.T) {
 	ex, whole := bindMLP(t, sym.BindConfig{}), bindMLP(t, sym.BindConfig{})
 	defer ex.Close()
@@ -53,7 +54,8 @@ func TestPartialForward(t *testing.T) {
 	}
 }
 
-// TestPartialForwardStops looks at outputs between the steps of a graph whose outputs follow each other.
+// TestPartialForwardStops looks at outputs between the steps of a graph whose outputs follow each
+// other.
 func TestPartialForwardStops(t *testing.T) {
 	x := sym.Var("x")
 	first := sym.FullyConnected(x, sym.FullyConnectedParams{NumHidden: 2, NoBias: true}, sym.Name("first"))

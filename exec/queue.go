@@ -35,7 +35,8 @@ func queueOpen(er *engine.Run, done func(error)) {
 	er.Finish(q, done, err)
 }
 
-// queueSegment is the body of segments on devices with queues: it puts the work of all kernels there.
+// queueSegment is the body of segments on devices with queues: it puts the work of all kernels
+// there.
 func queueSegment(er *engine.Run, done func(error)) {
 	sr := er.Arg.(*segmentRun)
 	sr.done = done
@@ -61,7 +62,8 @@ func (sr *segmentRun) completed(err error) {
 	done(err)
 }
 
-// onHost returns c with outputs that the processor can look at: copies, where the kernel ran on a queue.
+// onHost returns c with outputs that the processor can look at: copies, where the kernel ran on a
+// queue.
 func onHost(q device.Queue, c *op.Call) (*op.Call, error) {
 	if q == nil {
 		return c, nil

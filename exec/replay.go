@@ -7,8 +7,9 @@ import (
 	"gomx/device"
 )
 
-// A segment whose kernels would be put on a queue with the same addresses as the time before is recorded, and then replayed by one call. It is put there kernel by kernel
-// again when an address changes. Recordings belong to the goroutine of the segment's lane.
+// A segment whose kernels would be put on a queue with the same addresses as the time before is
+// recorded, and then replayed by one call. It is put there kernel by kernel again when an address
+// changes. Recordings belong to the goroutine of the segment's lane.
 
 // record is what is known of one segment.
 type record struct {
@@ -55,7 +56,8 @@ func (sr *segmentRun) issue(q device.Queue) error {
 	return rec.recording.Replay()
 }
 
-// compare takes note of the addresses of a run and reports whether they are those of the one before.
+// compare takes note of the addresses of a run and reports whether they are those of the one
+// before.
 func (rec *record) compare(sr *segmentRun) bool {
 	b, n, same := sr.r.b, 0, rec.known
 	note := func(p unsafe.Pointer) {
@@ -96,7 +98,8 @@ func (b *bound) newRecords() []record {
 	return list
 }
 
-// repeats reports whether a segment does the same thing in every run: it draws no random numbers and runs on a queue.
+// repeats reports whether a segment does the same thing in every run: it draws no random numbers
+// and runs on a queue.
 func (p *program) repeats(seg *compile.Segment) bool {
 	kernels := 0
 	for i := seg.From; i < seg.To; i++ {

@@ -162,8 +162,8 @@ func runSegment(er *engine.Run) error {
 	return sr.run(nil)
 }
 
-// run runs the kernels of a segment one after the other, or puts their work on a queue. There, whether a kept form of a parameter is fresh
-// is not known yet: it is made in any case.
+// run runs the kernels of a segment one after the other, or puts their work on a queue. There,
+// whether a kept form of a parameter is fresh is not known yet: it is made in any case.
 func (sr *segmentRun) run(q device.Queue) error {
 	b := sr.r.b
 	seg := sr.segment()

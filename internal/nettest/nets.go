@@ -96,8 +96,8 @@ func RandomNet(rng *rand.Rand, size int) *sym.Symbol {
 	return sym.Group(last, sym.Sum(sym.Square(pick()), sym.ReduceParams{}), last)
 }
 
-// DropoutNet is a deep network with everything that recomputing could spoil: batch norms with moving averages,
-// dropout, sums over long distances.
+// DropoutNet is a deep network with everything that recomputing could spoil: batch norms with
+// moving averages, dropout, sums over long distances.
 func DropoutNet(depth int, opts ...sym.Option) *sym.Symbol {
 	x := sym.Var("data")
 	for i := range depth {
@@ -116,7 +116,8 @@ func DropoutNet(depth int, opts ...sym.Option) *sym.Symbol {
 	return sym.SoftmaxOutput(x, sym.SoftmaxOutputParams{}, sym.Name("softmax"))
 }
 
-// Written are layers written out in basic operators, as models do that need something a layer does not offer.
+// Written are layers written out in basic operators, as models do that need something a layer does
+// not offer.
 var Written = []struct {
 	Name  string
 	Shape dtype.Shape // of data
@@ -158,7 +159,8 @@ func writtenLSTM(x *sym.Symbol) *sym.Symbol {
 	return h
 }
 
-// writtenAttention multiplies by a transposed matrix, scales twice, and shifts by a mask that is made of constants.
+// writtenAttention multiplies by a transposed matrix, scales twice, and shifts by a mask that is
+// made of constants.
 func writtenAttention(x *sym.Symbol) *sym.Symbol {
 	t := sym.Transpose(x, sym.TransposeParams{Axes: []int{0, 2, 1}})
 	score := sym.MulScalar(sym.DivScalar(sym.BatchDot(x, t, sym.DotParams{}), number(8)), number(1.44))

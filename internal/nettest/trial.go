@@ -31,7 +31,8 @@ type Trial struct {
 	Seed   uint64
 }
 
-// Run binds the graph without some passes, or without any, and does two steps of training and one inference.
+// Run binds the graph without some passes, or without any, and does two steps of training and one
+// inference.
 func (c *Trial) Run(t *testing.T, plain bool, without []string) Outcome {
 	t.Helper()
 	b := c.Config

@@ -77,8 +77,8 @@ func Near(t *testing.T, what string, got, want []float32) {
 	}
 }
 
-// Alike demands that no element differs by more than 1e-4 of the largest. Gradients that cancel to nothing are noise
-// of the size of their terms.
+// Alike demands that no element differs by more than 1e-4 of the largest. Gradients that cancel to
+// nothing are noise of the size of their terms.
 func Alike(t *testing.T, what string, got, want []float32) {
 	t.Helper()
 	largest := 0.1
