@@ -22,10 +22,12 @@ func (q *request) body(_ *engine.Run, done func(error)) {
 }
 
 func (q *request) push(e *engine.Engine, v *engine.Var) {
-	e.Push(&engine.Task{Name: "request", Async: q.body, Cheap: true, Uses: []engine.Use{{Var: v, Access: engine.Update}}})
+	e.Push(&engine.Task{Name: "request", Async: q.body, Cheap: true,
+		Uses: []engine.Use{{Var: v, Access: engine.Update}}})
 }
 
-// TestCheapAsync: such an operation begins on the goroutine that pushes it, or on the one that completes what it waits for.
+// TestCheapAsync: such an operation begins on the goroutine that pushes it, or on the one that
+// completes what it waits for.
 func TestCheapAsync(t *testing.T) {
 	e := open(t, engine.Config{Workers: 2})
 	v := e.NewVar("v")
@@ -75,7 +77,8 @@ func TestCheapAsyncFails(t *testing.T) {
 	}
 }
 
-// TestCheapAsyncCompletesInItsBody: a long chain of operations that are complete at once takes no stack.
+// TestCheapAsyncCompletesInItsBody: a long chain of operations that are complete at once takes no
+// stack.
 func TestCheapAsyncCompletesInItsBody(t *testing.T) {
 	e := open(t, engine.Config{Workers: 2})
 	v := e.NewVar("v")
@@ -83,7 +86,10 @@ func TestCheapAsyncCompletesInItsBody(t *testing.T) {
 	first.push(e, v)
 	const n = 2000
 	for range n {
-		e.Push(&engine.Task{Name: "at once", Cheap: true, Async: func(_ *engine.Run, done func(error)) { done(nil) },
+		e.Push(&engine.Task{Name: "at once", Cheap: true, Async: func(_ *engine.Run,
+			done func(error)) {
+			done(nil)
+		},
 			Uses: []engine.Use{{Var: v, Access: engine.Update}}})
 	}
 	first.done(nil)

@@ -48,9 +48,11 @@ func TestPriority(t *testing.T) {
 		<-g.entered
 		var mu sync.Mutex
 		var order []string
-		for i, band := range []engine.Band{engine.Low, engine.Normal, engine.High, engine.Urgent, engine.Normal, engine.Urgent} {
+		for i, band := range []engine.Band{engine.Low, engine.Normal, engine.High, engine.Urgent,
+			engine.Normal, engine.Urgent} {
 			name := fmt.Sprint(i)
-			e.Push(&engine.Task{Name: name, Priority: band, Wide: wide && i%2 == 0, Fn: func(*engine.Run) error {
+			e.Push(&engine.Task{Name: name, Priority: band, Wide: wide &&
+				i%2 == 0, Fn: func(*engine.Run) error {
 				mu.Lock()
 				order = append(order, name)
 				mu.Unlock()
@@ -71,27 +73,31 @@ func TestWideRunsAlone(t *testing.T) {
 	var inUse [8]atomic.Int32
 	for i := range 600 {
 		isWide := i%7 == 0
-		e.Push(&engine.Task{Name: "op", Wide: isWide, Cheap: i%2 == 0, Fn: func(r *engine.Run) error {
-			if r.Worker >= 0 {
-				if inUse[r.Worker].Add(1) != 1 {
-					return fmt.Errorf("two bodies run as worker %d", r.Worker)
+		e.Push(&engine.Task{Name: "op", Wide: isWide, Cheap: i%2 == 0,
+			Fn: func(r *engine.Run) error {
+				if r.Worker >= 0 {
+					if inUse[r.Worker].Add(1) != 1 {
+						return fmt.Errorf("two bodies run as worker %d", r.Worker)
+					}
+					defer inUse[r.Worker].Add(-1)
 				}
-				defer inUse[r.Worker].Add(-1)
-			}
-			if isWide {
-				defer wide.Add(-1)
-				if n := wide.Add(1); n > 1 || narrow.Load() > 0 {
-					return fmt.Errorf("a wide operation runs with %d wide and %d other ones", n, narrow.Load())
+				if isWide {
+					defer wide.Add(-1)
+					if n := wide.Add(1); n > 1 || narrow.Load() > 0 {
+						return fmt.Errorf("a wide operation runs with %d wide and %d other ones", n,
+							narrow.Load())
+					}
+				} else if r.Worker >= 0 { // what runs inline uses the pusher's core
+					defer narrow.Add(-1)
+					if n := narrow.Add(1); n > 3 || wide.Load() > 0 {
+						return fmt.Errorf("an operation runs with %d wide and %d others",
+							wide.Load(),
+							n)
+					}
 				}
-			} else if r.Worker >= 0 { // what runs inline uses the pusher's core
-				defer narrow.Add(-1)
-				if n := narrow.Add(1); n > 3 || wide.Load() > 0 {
-					return fmt.Errorf("an operation runs with %d wide and %d others", wide.Load(), n)
-				}
-			}
-			runtime.Gosched()
-			return nil
-		}})
+				runtime.Gosched()
+				return nil
+			}})
 	}
 	if err := e.WaitAll(bg); err != nil {
 		t.Error(err)
@@ -103,7 +109,8 @@ func TestGoexit(t *testing.T) {
 	each(t, func(t *testing.T, e *engine.Engine) {
 		for _, task := range []engine.Task{{Cheap: true}, {}, {Wide: true}} {
 			v, w := e.NewVar("v"), e.NewVar("w")
-			task.Name, task.Fn, task.Uses = "exits", exit, []engine.Use{{Var: v, Access: engine.Update}}
+			task.Name, task.Fn, task.Uses = "exits", exit,
+				[]engine.Use{{Var: v, Access: engine.Update}}
 			done := make(chan struct{})
 			go func() { // a cheap body may end the goroutine that pushes it or waits for it
 				defer close(done)
@@ -129,13 +136,14 @@ func TestAsync(t *testing.T) {
 	v := e.NewVar("v")
 	boom := errors.New("boom")
 	again := make(chan struct{})
-	e.Push(&engine.Task{Name: "twice", Uses: []engine.Use{{Var: v, Access: engine.Overwrite}}, Async: func(r *engine.Run, done func(error)) {
-		go func() {
-			done(boom)
-			done(nil)
-			close(again)
-		}()
-	}})
+	e.Push(&engine.Task{Name: "twice", Uses: []engine.Use{{Var: v, Access: engine.Overwrite}},
+		Async: func(r *engine.Run, done func(error)) {
+			go func() {
+				done(boom)
+				done(nil)
+				close(again)
+			}()
+		}})
 	if err := e.WaitRead(bg, v); !errors.Is(err, boom) {
 		t.Errorf("failed asynchronously: got %v", err)
 	}
@@ -143,14 +151,16 @@ func TestAsync(t *testing.T) {
 	if !strings.Contains(log.String(), "completed twice") {
 		t.Errorf("second completion: logged %q", log.String())
 	}
-	e.Push(&engine.Task{Name: "at once", Uses: []engine.Use{{Var: v, Access: engine.Overwrite}}, Async: func(r *engine.Run, done func(error)) {
-		done(nil)
-		panic("late") // complete already
-	}})
+	e.Push(&engine.Task{Name: "at once", Uses: []engine.Use{{Var: v, Access: engine.Overwrite}},
+		Async: func(r *engine.Run, done func(error)) {
+			done(nil)
+			panic("late") // complete already
+		}})
 	if err := e.WaitRead(bg, v); err != nil {
 		t.Errorf("completed by the body: got %v", err)
 	}
-	e.Push(&engine.Task{Name: "panics", Uses: []engine.Use{{Var: v, Access: engine.Overwrite}}, Async: func(*engine.Run, func(error)) { panic(boom) }})
+	e.Push(&engine.Task{Name: "panics", Uses: []engine.Use{{Var: v, Access: engine.Overwrite}},
+		Async: func(*engine.Run, func(error)) { panic(boom) }})
 	if err := e.WaitRead(bg, v); !errors.Is(err, boom) {
 		t.Errorf("panicking body: got %v", err)
 	}
@@ -159,7 +169,8 @@ func TestAsync(t *testing.T) {
 func TestContext(t *testing.T) {
 	e := open(t, engine.Config{Workers: 1})
 	v, g := e.NewVar("v"), newGate()
-	e.Push(&engine.Task{Name: "gate", Fn: g.body, Uses: []engine.Use{{Var: v, Access: engine.Update}}})
+	e.Push(&engine.Task{Name: "gate", Fn: g.body,
+		Uses: []engine.Use{{Var: v, Access: engine.Update}}})
 	ctx, cancel := context.WithCancel(bg)
 	cancel()
 	for name, wait := range map[string]func() error{
@@ -181,7 +192,8 @@ func TestClose(t *testing.T) {
 	each(t, func(t *testing.T, e *engine.Engine) {
 		boom := errors.New("boom")
 		v := e.NewVar("v")
-		e.Push(&engine.Task{Name: "fails", Fn: func(*engine.Run) error { return boom }, Uses: []engine.Use{{Var: v, Access: engine.Update}}})
+		e.Push(&engine.Task{Name: "fails", Fn: func(*engine.Run) error { return boom },
+			Uses: []engine.Use{{Var: v, Access: engine.Update}}})
 		for range 2 {
 			if err := e.Close(); !errors.Is(err, boom) {
 				t.Errorf("Close: got %v", err)
@@ -207,13 +219,26 @@ func TestMisuse(t *testing.T) {
 	e.DeleteVar(dead, nil)
 	other := open(t, engine.Config{Naive: true}).NewVar("foreign")
 	for want, f := range map[string]func(){
-		`"f" uses variable "foreign"`: func() { e.Push(&engine.Task{Name: "f", Fn: empty, Uses: []engine.Use{{Var: other}}}) },
-		`"a" must have exactly one`:   func() { e.Push(&engine.Task{Name: "a"}) },
-		`"b" uses variable "dead"`:    func() { e.Push(&engine.Task{Name: "b", Fn: empty, Uses: []engine.Use{{Var: dead}}}) },
-		`"c" uses a nil variable`:     func() { e.Push(&engine.Task{Name: "c", Fn: empty, Uses: make([]engine.Use, 1)}) },
-		`"d" has priority 9`:          func() { e.Push(&engine.Task{Name: "d", Fn: empty, Priority: 9}) },
+		`"f" uses variable "foreign"`: func() {
+			e.Push(&engine.Task{Name: "f", Fn: empty,
+				Uses: []engine.Use{{Var: other}}})
+		},
+		`"a" must have exactly one`: func() { e.Push(&engine.Task{Name: "a"}) },
+		`"b" uses variable "dead"`: func() {
+			e.Push(&engine.Task{Name: "b", Fn: empty,
+				Uses: []engine.Use{{Var: dead}}})
+		},
+		`"c" uses a nil variable`: func() {
+			e.Push(&engine.Task{Name: "c", Fn: empty,
+				Uses: make([]engine.Use, 1)})
+		},
+		`"d" has priority 9`: func() {
+			e.Push(&engine.Task{Name: "d", Fn: empty,
+				Priority: 9})
+		},
 		`"e" is wide on gpu(0)`: func() {
-			e.Push(&engine.Task{Name: "e", Fn: empty, Wide: true, Lane: engine.Lane{Device: device.CUDA(0)}})
+			e.Push(&engine.Task{Name: "e", Fn: empty, Wide: true,
+				Lane: engine.Lane{Device: device.CUDA(0)}})
 		},
 		`uses variable "dead", which is dele`: func() { e.DeleteVar(dead, nil) },
 	} {
@@ -239,8 +264,10 @@ func TestCallSites(t *testing.T) {
 	for _, sites := range []bool{false, true} {
 		e := open(t, engine.Config{Workers: 1, CallSites: sites})
 		v, w := e.NewVar("v"), e.NewVar("w")
-		e.Push(&engine.Task{Name: "one-shot", Fn: fail, Uses: []engine.Use{{Var: v, Access: engine.Update}}})
-		e.Push(&engine.Task{Name: "cheap", Cheap: true, Fn: fail, Uses: []engine.Use{{Var: w, Access: engine.Update}}})
+		e.Push(&engine.Task{Name: "one-shot", Fn: fail,
+			Uses: []engine.Use{{Var: v, Access: engine.Update}}})
+		e.Push(&engine.Task{Name: "cheap", Cheap: true, Fn: fail,
+			Uses: []engine.Use{{Var: w, Access: engine.Update}}})
 		if got := e.WaitRead(bg, v).Error(); strings.Contains(got, "behaviour_test.go:") != sites {
 			t.Errorf("operation with CallSites %v: got %q", sites, got)
 		}
@@ -261,12 +288,14 @@ func TestQuota(t *testing.T) {
 				t.Fatal(err)
 			}
 			v, g := e.NewVar("v"), newGate()
-			e.Push(&engine.Task{Name: "gate", Fn: g.body, Uses: []engine.Use{{Var: v, Access: engine.Update}}, Bytes: c.bytes})
+			e.Push(&engine.Task{Name: "gate", Fn: g.body,
+				Uses: []engine.Use{{Var: v, Access: engine.Update}}, Bytes: c.bytes})
 			var pushed, ran atomic.Int64
 			pushed.Add(1)
 			go func() {
 				for range 50 {
-					e.Push(&engine.Task{Name: "op", Fn: add, Arg: &ran, Uses: []engine.Use{{Var: v, Access: engine.Update}}, Bytes: c.bytes})
+					e.Push(&engine.Task{Name: "op", Fn: add, Arg: &ran,
+						Uses: []engine.Use{{Var: v, Access: engine.Update}}, Bytes: c.bytes})
 					pushed.Add(1)
 				}
 			}()
@@ -294,7 +323,8 @@ func TestNestedPushes(t *testing.T) {
 	for range 100 {
 		e.Push(&engine.Task{Name: "parent", Fn: func(r *engine.Run) error {
 			for range 5 {
-				r.Engine().Push(&engine.Task{Name: "child", Fn: add, Arg: &n, Uses: []engine.Use{{Var: v, Access: engine.Update}}})
+				r.Engine().Push(&engine.Task{Name: "child", Fn: add, Arg: &n,
+					Uses: []engine.Use{{Var: v, Access: engine.Update}}})
 			}
 			return nil
 		}})
@@ -308,14 +338,16 @@ func TestNestedPushes(t *testing.T) {
 func TestNestedInline(t *testing.T) {
 	e := open(t, engine.Config{Workers: 1, MaxOps: 2})
 	v, g := e.NewVar("v"), newGate()
-	e.Push(&engine.Task{Name: "gate", Fn: g.body, Uses: []engine.Use{{Var: v, Access: engine.Update}}})
+	e.Push(&engine.Task{Name: "gate", Fn: g.body,
+		Uses: []engine.Use{{Var: v, Access: engine.Update}}})
 	var n atomic.Int64
 	pushed := make(chan struct{})
 	go func() {
 		defer close(pushed)
 		e.Push(&engine.Task{Name: "parent", Cheap: true, Fn: func(r *engine.Run) error {
 			for range 5 {
-				r.Engine().Push(&engine.Task{Name: "child", Fn: add, Arg: &n, Uses: []engine.Use{{Var: v, Access: engine.Update}}})
+				r.Engine().Push(&engine.Task{Name: "child", Fn: add, Arg: &n,
+					Uses: []engine.Use{{Var: v, Access: engine.Update}}})
 			}
 			return nil
 		}})
@@ -341,8 +373,10 @@ func TestNoAllocations(t *testing.T) {
 		task := engine.Task{Name: "task", Fn: empty, Cheap: true}
 		run := func() {
 			for i := range 1000 {
-				e.PushUses(&queued, engine.Use{Var: v[0]}, engine.Use{Var: v[1], Access: engine.Update})
-				e.PushUses(&task, engine.Use{Var: v[i%8]}, engine.Use{Var: v[7-i%8], Access: engine.Overwrite})
+				e.PushUses(&queued, engine.Use{Var: v[0]},
+					engine.Use{Var: v[1], Access: engine.Update})
+				e.PushUses(&task, engine.Use{Var: v[i%8]}, engine.Use{Var: v[7-i%8],
+					Access: engine.Overwrite})
 			}
 			e.WaitAll(bg)
 		}

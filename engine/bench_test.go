@@ -26,7 +26,8 @@ var patterns = []struct {
 	{"read3write1", func(v []*engine.Var, r *rand.Rand) (all [][]engine.Use) {
 		for range 4096 {
 			all = append(all, []engine.Use{
-				{Var: v[r.Intn(32)]}, {Var: v[32+r.Intn(16)]}, {Var: v[48+r.Intn(8)]}, {Var: v[56+r.Intn(8)], Access: engine.Update},
+				{Var: v[r.Intn(32)]}, {Var: v[32+r.Intn(16)]}, {Var: v[48+r.Intn(8)]},
+				{Var: v[56+r.Intn(8)], Access: engine.Update},
 			})
 		}
 		return all
@@ -66,7 +67,8 @@ func BenchmarkNaive(b *testing.B)  { benchmarkPush(b, engine.Config{Naive: true}
 func BenchmarkPushWait(b *testing.B) {
 	e := open(b, engine.Config{Workers: 2, NoInline: true})
 	v := e.NewVar("v")
-	t := engine.Task{Name: "x", Fn: empty, Cheap: true, Uses: []engine.Use{{Var: v, Access: engine.Update}}}
+	t := engine.Task{Name: "x", Fn: empty, Cheap: true,
+		Uses: []engine.Use{{Var: v, Access: engine.Update}}}
 	b.ReportAllocs()
 	for b.Loop() {
 		e.Push(&t)

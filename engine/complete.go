@@ -100,8 +100,8 @@ func (e *Engine) done(o *oper, failure *OpError) {
 	e.sched.core.Done(&o.Op, failure)
 }
 
-// collect moves ready operations to the queues of the pools, and retired ones and woken waiters to out.
-// It follows every change of the core before sched.mu, which is held, is released.
+// collect moves ready operations to the queues of the pools, and retired ones and woken waiters to
+// out. It follows every change of the core before sched.mu, which is held, is released.
 func (e *Engine) collect(out *outbox) {
 	c := &e.sched.core
 	if op := c.Ready(); op != nil {

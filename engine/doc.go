@@ -1,4 +1,5 @@
-// Package engine runs operations asynchronously, in an order that respects what they read and write.
+// Package engine runs operations asynchronously, in an order that respects what they read and
+// write.
 //
 // A program tags everything that operations share, such as the memory of an array, with a variable.
 // It pushes operations; each names the variables it uses and how: Read, Overwrite or Update. Push
@@ -14,16 +15,17 @@
 //
 // # Errors
 //
-// An operation that returns an error or panics poisons the variables it writes. Operations that read
-// or update a poisoned variable are skipped, and poison the variables they would have written;
+// An operation that returns an error or panics poisons the variables it writes. Operations that
+// read or update a poisoned variable are skipped, and poison the variables they would have written;
 // independent operations go on. Every wait for a poisoned variable returns the first cause, an
 // *OpError with the name of the operation, its device, the text of Task.Describe, and, if
 // Config.CallSites is on, the line of the push. A completed Overwrite cures a variable. A variable
 // that only missed writes still holds an old value, which ClearError accepts.
 //
-// This differs from MXNet on purpose: there the first wait reports an error, and every other variable
-// forgets it; here the error stays as long as the value is bad. WaitAll alone reports an error once,
-// since nothing can cure it. And there a completed write does not cure a variable, here it does.
+// This differs from MXNet on purpose: there the first wait reports an error, and every other
+// variable forgets it; here the error stays as long as the value is bad. WaitAll alone reports an
+// error once, since nothing can cure it. And there a completed write does not cure a variable, here
+// it does.
 //
 // # Where operations run
 //
@@ -35,9 +37,9 @@
 // the device's queue, and operations of the same device that depend on it follow at once, while the
 // processor waits for the completion.
 //
-// A Cheap operation is run by Push itself when nothing pending uses its variables: no queue, no other
-// goroutine, about fifty nanoseconds. A body must therefore not rely on running elsewhere, nor hold a
-// lock that its pusher holds.
+// A Cheap operation is run by Push itself when nothing pending uses its variables: no queue, no
+// other goroutine, about fifty nanoseconds. A body must therefore not rely on running elsewhere,
+// nor hold a lock that its pusher holds.
 //
 // Push waits when too much is pending (Config.MaxOps, Config.MaxBytes), except in bodies and for
 // operations that free something.
@@ -47,11 +49,12 @@
 //
 // # Inside
 //
-// A pusher fills a pooled record and leaves it in an inbox. A goroutine with time, normally a worker
-// between two operations, takes the scheduler's lock, hands the inbox to package core, which decides
-// what is ready, completes the operations it has run and takes the next. The core is plain data: its
-// tests drive it through random orders of events with an adversary in the place of workers and
-// devices. A naive engine uses the same core and runs everything on the pushing goroutine.
+// A pusher fills a pooled record and leaves it in an inbox. A goroutine with time, normally a
+// worker between two operations, takes the scheduler's lock, hands the inbox to package core, which
+// decides what is ready, completes the operations it has run and takes the next. The core is plain
+// data: its tests drive it through random orders of events with an adversary in the place of
+// workers and devices. A naive engine uses the same core and runs everything on the pushing
+// goroutine.
 //
 // A body must not wait for the engine that runs it, and must not touch variables that it did not
 // declare.

@@ -24,15 +24,16 @@ type Engine struct {
 	// push is the state that pushers share.
 	push struct {
 		mu        sync.Mutex
-		free      []*oper        // records for reuse
-		submitted uint64         // operations that went to the scheduler
-		stamp     uint64         // counts calls that merge uses
-		live      *oper          // operations that run inline now and that the scheduler does not know
-		lanes     map[Lane]*pool // pools of devices other than the processor
-		wide      bool           // the worker of wide kernels has been started
-		stopped   bool           // new workers are left to Start
-		closed    bool
-		inline    uint64 // operations that ran inline
+		free      []*oper // records for reuse
+		submitted uint64  // operations that went to the scheduler
+		stamp     uint64  // counts calls that merge uses
+		// operations that run inline now and that the scheduler does not know
+		live    *oper
+		lanes   map[Lane]*pool // pools of devices other than the processor
+		wide    bool           // the worker of wide kernels has been started
+		stopped bool           // new workers are left to Start
+		closed  bool
+		inline  uint64 // operations that ran inline
 	}
 	inbox inbox // submitted and not seen by the scheduler
 

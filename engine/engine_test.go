@@ -53,7 +53,8 @@ func TestVersion(t *testing.T) {
 		v := e.NewVar("v")
 		for _, access := range []engine.Access{engine.Read, engine.Update} {
 			for range 10 {
-				e.Push(&engine.Task{Name: "op", Fn: add, Arg: &n, Uses: []engine.Use{{Var: v, Access: access}}})
+				e.Push(&engine.Task{Name: "op", Fn: add, Arg: &n,
+					Uses: []engine.Use{{Var: v, Access: access}}})
 			}
 			if err := e.WaitWrite(bg, v); err != nil {
 				t.Fatal(err)
@@ -77,14 +78,20 @@ func TestPoison(t *testing.T) {
 			for _, cheap := range []bool{false, true} {
 				var n atomic.Int64
 				a, b, c, d := e.NewVar("a"), e.NewVar("b"), e.NewVar("c"), e.NewVar("d")
-				e.Push(&engine.Task{Name: "broken", Fn: body, Cheap: cheap, Uses: []engine.Use{{a, engine.Overwrite}}, Describe: func() string { return "shape (2,3)" }})
-				e.Push(&engine.Task{Name: "dependent", Fn: add, Arg: &n, Cheap: cheap, Uses: []engine.Use{{a, engine.Read}, {b, engine.Overwrite}}})
-				e.Push(&engine.Task{Name: "update", Fn: add, Arg: &n, Cheap: cheap, Uses: []engine.Use{{a, engine.Read}, {b, engine.Update}, {c, engine.Update}}})
-				e.Push(&engine.Task{Name: "other", Fn: add, Arg: &n, Cheap: cheap, Uses: []engine.Use{{d, engine.Update}}})
+				e.Push(&engine.Task{Name: "broken", Fn: body, Cheap: cheap,
+					Uses:     []engine.Use{{a, engine.Overwrite}},
+					Describe: func() string { return "shape (2,3)" }})
+				e.Push(&engine.Task{Name: "dependent", Fn: add, Arg: &n, Cheap: cheap,
+					Uses: []engine.Use{{a, engine.Read}, {b, engine.Overwrite}}})
+				e.Push(&engine.Task{Name: "update", Fn: add, Arg: &n, Cheap: cheap,
+					Uses: []engine.Use{{a, engine.Read}, {b, engine.Update}, {c, engine.Update}}})
+				e.Push(&engine.Task{Name: "other", Fn: add, Arg: &n, Cheap: cheap,
+					Uses: []engine.Use{{d, engine.Update}}})
 				for _, v := range []*engine.Var{a, b, c} {
 					err := e.WaitRead(bg, v)
 					var op *engine.OpError
-					if !errors.Is(err, boom) || !errors.As(err, &op) || op.Op != "broken" || !strings.Contains(err.Error(), "cpu(0) (shape (2,3))") {
+					if !errors.Is(err, boom) || !errors.As(err, &op) || op.Op != "broken" ||
+						!strings.Contains(err.Error(), "cpu(0) (shape (2,3))") {
 						t.Fatalf("error of %s: got %v", v.Name(), err)
 					}
 				}
@@ -92,7 +99,8 @@ func TestPoison(t *testing.T) {
 					t.Fatalf("independent operation: got error %v and %d runs", err, n.Load())
 				}
 				if a.Version() != 1 || b.Version() != 0 {
-					t.Errorf("versions: got %d and %d, want 1 for the failed write and 0 for the skipped", a.Version(), b.Version())
+					t.Errorf("versions: got %d and %d, want 1 for the failed write and 0 for "+
+						"the skipped", a.Version(), b.Version())
 				}
 				if err := e.ClearError(a); err == nil {
 					t.Error("ClearError of a write that failed midway: got nil")
@@ -100,7 +108,8 @@ func TestPoison(t *testing.T) {
 				if err := e.ClearError(b); err != nil {
 					t.Errorf("ClearError of skipped writes: got %v", err)
 				}
-				e.Push(&engine.Task{Name: "cure", Fn: add, Arg: &n, Cheap: cheap, Uses: []engine.Use{{a, engine.Overwrite}}})
+				e.Push(&engine.Task{Name: "cure", Fn: add, Arg: &n, Cheap: cheap,
+					Uses: []engine.Use{{a, engine.Overwrite}}})
 				for _, v := range []*engine.Var{a, b} {
 					if err := e.WaitRead(bg, v); err != nil {
 						t.Errorf("cured %s: got %v", v.Name(), err)

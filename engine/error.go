@@ -68,7 +68,8 @@ func opError(o *oper, err error) *OpError {
 	if err == nil {
 		return nil
 	}
-	return &OpError{Op: o.name, Lane: o.spec.laneOf(), Detail: describe(o.describe), Site: o.site.String(), Err: err}
+	return &OpError{Op: o.name, Lane: o.spec.laneOf(), Detail: describe(o.describe),
+		Site: o.site.String(), Err: err}
 }
 
 // describe returns the text of say about the arguments of an operation, also when say panics.

@@ -15,7 +15,8 @@ import (
 
 var pushes = flag.Int("pushes", 100_000, "operations that are pushed ahead of a slow device")
 
-// TestFlatMemory pushes far more operations than may be pending to a device that is slower than the pusher, and watches the memory that the process occupies.
+// TestFlatMemory pushes far more operations than may be pending to a device that is slower than the
+// pusher, and watches the memory that the process occupies.
 func TestFlatMemory(t *testing.T) {
 	for name, c := range map[string]struct {
 		cfg   engine.Config
@@ -33,19 +34,23 @@ func TestFlatMemory(t *testing.T) {
 			for i := range v {
 				v[i] = e.NewVar("v")
 			}
-			fast, slow := &null.Work{Stream: stream}, &null.Work{Stream: stream, Takes: time.Millisecond}
-			task := engine.Task{Name: "step", Lane: engine.Lane{Device: device.Null(0)}, Queued: true, Async: null.Enqueue, Bytes: c.bytes}
+			fast, slow := &null.Work{Stream: stream}, &null.Work{Stream: stream,
+				Takes: time.Millisecond}
+			task := engine.Task{Name: "step", Lane: engine.Lane{Device: device.Null(0)},
+				Queued: true, Async: null.Enqueue, Bytes: c.bytes}
 			start, end := 0, 0
 			for i := range *pushes {
 				if task.Arg = fast; i%1000 == 0 {
 					task.Arg = slow
 				}
-				e.PushUses(&task, engine.Use{Var: v[i*7%64]}, engine.Use{Var: v[i%64], Access: engine.Update})
+				e.PushUses(&task, engine.Use{Var: v[i*7%64]}, engine.Use{Var: v[i%64],
+					Access: engine.Update})
 				if i%10_000 != 0 {
 					continue
 				}
 				if s := e.Stats(); s.Pending > c.most || s.PendingBytes > c.cfg.MaxBytes {
-					t.Fatalf("after %d pushes %d operations with %d bytes are pending, want at most %d", i+1, s.Pending, s.PendingBytes, c.most)
+					t.Fatalf("after %d pushes %d operations with %d bytes are pending, want at "+
+						"most %d", i+1, s.Pending, s.PendingBytes, c.most)
 				}
 				if end = max(end, resident(t)); i <= *pushes/10 {
 					start = end
@@ -56,7 +61,8 @@ func TestFlatMemory(t *testing.T) {
 			}
 			t.Logf("%d bytes resident after a tenth of %d pushes, %d at most", start, *pushes, end)
 			if most := 16 << 20; end-start > most && !raceEnabled {
-				t.Errorf("resident memory grew by %d bytes during %d pushes, want at most %d", end-start, *pushes, most)
+				t.Errorf("resident memory grew by %d bytes during %d pushes, want at most %d",
+					end-start, *pushes, most)
 			}
 		})
 	}

@@ -41,9 +41,11 @@ func TestUnderAnotherModulePath(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	const tests = "^(TestNestedPushes|TestNestedInline|TestCallSites)$"
-	cmd := exec.CommandContext(ctx, goTool, "test", "-vet=off", "-timeout", "30s", "-run", tests, "-v", "./engine")
+	cmd := exec.CommandContext(ctx, goTool, "test", "-vet=off", "-timeout", "30s", "-run", tests,
+		"-v", "./engine")
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off", "GOTOOLCHAIN=local")
+	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off",
+		"GOTOOLCHAIN=local")
 	out, err := cmd.CombinedOutput()
 	if passed := strings.Count(string(out), "--- PASS"); err != nil || passed != 3 {
 		t.Errorf("%d tests passed, want 3: %v\n%s", passed, err, out[:min(len(out), 4000)])

@@ -26,7 +26,8 @@ func (e *Engine) helpable(v *Var) *oper {
 			continue
 		}
 		o := operOf(op)
-		if !o.spec.is(cheap) || o.spec.async != nil || o.pool != e.narrow.id || !e.narrow.remove(o) {
+		if !o.spec.is(cheap) || o.spec.async != nil || o.pool != e.narrow.id ||
+			!e.narrow.remove(o) {
 			return nil
 		}
 		e.sched.free--

@@ -102,7 +102,8 @@ func (e *Engine) absorbWindow() {
 	c := &e.sched.core
 	for e.look(); e.inbox.taken != e.inbox.known; {
 		ready := e.narrow.n + c.Waiting()
-		if e.narrow.heavy == 0 && (ready >= readyTarget || ready >= e.cfg.Workers && c.Live() >= window) {
+		if e.narrow.heavy == 0 && (ready >= readyTarget || ready >= e.cfg.Workers &&
+			c.Live() >= window) {
 			return
 		}
 		c.Submit(&e.inbox.take().Op)

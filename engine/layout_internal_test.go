@@ -13,7 +13,8 @@ const cacheLine = 64
 func TestLayout(t *testing.T) {
 	for name, at := range map[string]uintptr{
 		"size of oper": unsafe.Sizeof(oper{}), "size of Var": unsafe.Sizeof(Var{}),
-		"oper.run": unsafe.Offsetof(oper{}.run), "oper.about": unsafe.Offsetof(oper{}.about), "oper.buf": unsafe.Offsetof(oper{}.buf),
+		"oper.run": unsafe.Offsetof(oper{}.run), "oper.about": unsafe.Offsetof(oper{}.about),
+		"oper.buf": unsafe.Offsetof(oper{}.buf),
 		"Var.sent": unsafe.Offsetof(Var{}.sent),
 	} {
 		if at%cacheLine != 0 {

@@ -23,10 +23,14 @@ func TestStop(t *testing.T) {
 				boom := errors.New("boom")
 				push := func() {
 					// Of all pools, with more operations than the smallest quota.
-					e.Push(&engine.Task{Name: "narrow", Fn: add, Arg: &n, Uses: []engine.Use{{Var: v, Access: engine.Update}}})
-					e.Push(&engine.Task{Name: "wide", Fn: add, Arg: &n, Wide: true, Uses: []engine.Use{{Var: v, Access: engine.Update}}})
-					e.Push(&engine.Task{Name: "lane", Fn: add, Arg: &n, Lane: engine.Lane{Device: device.Null(1)}})
-					e.Push(&engine.Task{Name: "fails", Fn: func(*engine.Run) error { return boom }, Uses: []engine.Use{{Var: w, Access: engine.Update}}})
+					e.Push(&engine.Task{Name: "narrow", Fn: add, Arg: &n,
+						Uses: []engine.Use{{Var: v, Access: engine.Update}}})
+					e.Push(&engine.Task{Name: "wide", Fn: add, Arg: &n, Wide: true,
+						Uses: []engine.Use{{Var: v, Access: engine.Update}}})
+					e.Push(&engine.Task{Name: "lane", Fn: add, Arg: &n,
+						Lane: engine.Lane{Device: device.Null(1)}})
+					e.Push(&engine.Task{Name: "fails", Fn: func(*engine.Run) error { return boom },
+						Uses: []engine.Use{{Var: w, Access: engine.Update}}})
 				}
 				e.Start()
 				push()
@@ -75,8 +79,10 @@ func TestStopLetsBodiesEnd(t *testing.T) {
 		}
 		var n atomic.Int64
 		v, g := e.NewVar("v"), newGate()
-		e.Push(&engine.Task{Name: "gate", Fn: g.body, Uses: []engine.Use{{Var: v, Access: engine.Update}}})
-		e.Push(&engine.Task{Name: "next", Fn: add, Arg: &n, Uses: []engine.Use{{Var: v, Access: engine.Update}}})
+		e.Push(&engine.Task{Name: "gate", Fn: g.body,
+			Uses: []engine.Use{{Var: v, Access: engine.Update}}})
+		e.Push(&engine.Task{Name: "next", Fn: add, Arg: &n,
+			Uses: []engine.Use{{Var: v, Access: engine.Update}}})
 		<-g.entered
 		stopped := false
 		go func() { e.Stop(); stopped = true }()

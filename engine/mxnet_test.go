@@ -9,10 +9,12 @@ import (
 	"gomx/engine"
 )
 
-// The tests in this file re-create those of MXNet's engine: tests/cpp/engine/threaded_engine_test.cc and tests/python/unittest/test_exc_handling.py.
-// Where the outcome differs on purpose the comment says so.
+// The tests in this file re-create those of MXNet's engine:
+// tests/cpp/engine/threaded_engine_test.cc and tests/python/unittest/test_exc_handling.py. Where
+// the outcome differs on purpose the comment says so.
 
-// TestRandSumExpr is MXNet's main test: random sums over a hundred variables must come out as in a serial run, on every engine.
+// TestRandSumExpr is MXNet's main test: random sums over a hundred variables must come out as in a
+// serial run, on every engine.
 func TestRandSumExpr(t *testing.T) {
 	type workload struct {
 		reads []int
@@ -53,7 +55,8 @@ func TestRandSumExpr(t *testing.T) {
 			for _, i := range w.reads {
 				uses = append(uses, engine.Use{Var: v[i]})
 			}
-			e.Push(&engine.Task{Name: "sum", Cheap: i%2 == 0, Uses: uses, Fn: func(*engine.Run) error { eval(data, w); return nil }})
+			e.Push(&engine.Task{Name: "sum", Cheap: i%2 == 0, Uses: uses,
+				Fn: func(*engine.Run) error { eval(data, w); return nil }})
 		}
 		if err := e.WaitAll(bg); err != nil {
 			t.Fatal(err)
@@ -66,7 +69,8 @@ func TestRandSumExpr(t *testing.T) {
 	})
 }
 
-// TestBasics follows the test "basics": deletion of variables in order, waiting for a variable that nothing uses.
+// TestBasics follows the test "basics": deletion of variables in order, waiting for a variable that
+// nothing uses.
 func TestBasics(t *testing.T) {
 	each(t, func(t *testing.T, e *engine.Engine) {
 		var n atomic.Int64
@@ -78,12 +82,14 @@ func TestBasics(t *testing.T) {
 			e.Push(&engine.Task{Name: "read", Fn: add, Arg: &n, Uses: []engine.Use{{Var: v}}})
 		}
 		for range 10 {
-			e.Push(&engine.Task{Name: "update", Fn: add, Arg: &n, Uses: []engine.Use{{Var: v, Access: engine.Update}}})
+			e.Push(&engine.Task{Name: "update", Fn: add, Arg: &n,
+				Uses: []engine.Use{{Var: v, Access: engine.Update}}})
 		}
 		var atDeletion int64
 		e.DeleteVar(v, func() { atDeletion = n.Load() })
 		if err := e.WaitAll(bg); err != nil || n.Load() != 20 || atDeletion != 20 {
-			t.Errorf("got %d runs, %d before the deletion, and error %v; want 20 and 20", n.Load(), atDeletion, err)
+			t.Errorf("got %d runs, %d before the deletion, and error %v; want 20 and 20", n.Load(),
+				atDeletion, err)
 		}
 	})
 }
@@ -94,14 +100,18 @@ var errExc = errors.New("sigma is negative")
 func exc(e *engine.Engine, access engine.Access) (failed, first, second *engine.Var) {
 	failed, first, second = e.NewVar("failed"), e.NewVar("first"), e.NewVar("second")
 	fail := func(*engine.Run) error { return errExc }
-	e.Push(&engine.Task{Name: "normal", Fn: fail, Uses: []engine.Use{{Var: failed, Access: access}}})
-	e.Push(&engine.Task{Name: "dot", Fn: empty, Uses: []engine.Use{{Var: failed}, {Var: first, Access: engine.Overwrite}}})
-	e.Push(&engine.Task{Name: "dot", Fn: empty, Uses: []engine.Use{{Var: failed}, {Var: second, Access: engine.Overwrite}}})
+	e.Push(&engine.Task{Name: "normal", Fn: fail,
+		Uses: []engine.Use{{Var: failed, Access: access}}})
+	e.Push(&engine.Task{Name: "dot", Fn: empty, Uses: []engine.Use{{Var: failed},
+		{Var: first, Access: engine.Overwrite}}})
+	e.Push(&engine.Task{Name: "dot", Fn: empty, Uses: []engine.Use{{Var: failed},
+		{Var: second, Access: engine.Overwrite}}})
 	return failed, first, second
 }
 
-// TestExcWaits is test_exc_imperative, test_exc_symbolic, test_exc_multiple_waits, test_exc_post_fail and test_exc_mutable_var_fail: an error is invisible until somebody waits.
-// In MXNet only the first wait throws, whatever it waits for; here every wait for a bad value does.
+// TestExcWaits is test_exc_imperative, test_exc_symbolic, test_exc_multiple_waits,
+// test_exc_post_fail and test_exc_mutable_var_fail: an error is invisible until somebody waits. In
+// MXNet only the first wait throws, whatever it waits for; here every wait for a bad value does.
 func TestExcWaits(t *testing.T) {
 	each(t, func(t *testing.T, e *engine.Engine) {
 		for _, access := range []engine.Access{engine.Overwrite, engine.Update} {
@@ -117,7 +127,8 @@ func TestExcWaits(t *testing.T) {
 	})
 }
 
-// TestExcWaitAll is test_multiple_waitalls and test_exc_profiler: the first WaitAll reports the error, the second does not. Unlike MXNet the variables still do.
+// TestExcWaitAll is test_multiple_waitalls and test_exc_profiler: the first WaitAll reports the
+// error, the second does not. Unlike MXNet the variables still do.
 func TestExcWaitAll(t *testing.T) {
 	each(t, func(t *testing.T, e *engine.Engine) {
 		p := e.StartProfile()

@@ -14,8 +14,9 @@ const inlineUses = 4
 // oper is one operation in flight. Records are pooled; a record is owned by its pusher, then by the
 // scheduler, then by the worker that runs it, then by the scheduler again.
 //
-// Layout: records travel between processors. A run on a worker touches the first two cache lines and
-// the uses; the third line and the last are written by pushers and read when a flag of spec says so.
+// Layout: records travel between processors. A run on a worker touches the first two cache lines
+// and the uses; the third line and the last are written by pushers and read when a flag of spec
+// says so.
 type oper struct {
 	core.Op       // guarded by Engine.sched.mu once submitted; the first field, see operOf
 	inline   bool // runs on its pusher's goroutine
@@ -60,7 +61,8 @@ func (o *oper) device() *deviceRun {
 func operOf(o *core.Op) *oper { return (*oper)(unsafe.Pointer(o)) }
 
 // The conversions between the core's records and the engine's need the former first in the latter.
-var _ = [1]int{}[unsafe.Offsetof(oper{}.Op)+unsafe.Offsetof(Var{}.q)+unsafe.Offsetof(waiter{}.Waiter)]
+var _ = [1]int{}[unsafe.Offsetof(oper{}.Op)+unsafe.Offsetof(Var{}.q)+unsafe.Offsetof(
+	waiter{}.Waiter)]
 
 // room returns memory for n uses.
 func (o *oper) room(n int) []core.Use {

@@ -62,7 +62,8 @@ func (p *Profile) add(v event) {
 
 // begin returns the entry of an operation that starts now.
 func (p *Profile) begin(o *oper) event {
-	return event{name: o.name, lane: o.spec.laneOf(), track: o.run.Worker, uses: usesOf(o), at: p.now()}
+	return event{name: o.name, lane: o.spec.laneOf(), track: o.run.Worker, uses: usesOf(o),
+		at: p.now()}
 }
 
 // end records an entry that began earlier.
@@ -118,12 +119,14 @@ func (p *Profile) WriteTrace(w io.Writer) error {
 		if !ok {
 			id = len(pids) + 1
 			pids[process] = id
-			out = append(out, traceEvent{Name: "process_name", Phase: "M", PID: id, Args: map[string]any{"name": process}})
+			out = append(out, traceEvent{Name: "process_name", Phase: "M", PID: id,
+				Args: map[string]any{"name": process}})
 		}
 		return id
 	}
 	for _, v := range p.snapshot() {
-		t := traceEvent{Name: v.name, Phase: "X", Time: float64(v.at) / 1e3, Dur: float64(v.dur) / 1e3}
+		t := traceEvent{Name: v.name, Phase: "X", Time: float64(v.at) / 1e3, Dur: float64(v.dur) /
+			1e3}
 		switch v.kind {
 		case opEvent:
 			t.PID, t.TID, t.Cat = pid(v.lane.String()), v.track+1, "operation"
@@ -178,7 +181,8 @@ func (p *Profile) Table() string {
 	fmt.Fprint(w, "name\tcount\ttotal\tmin\tmax\tmean\t\n")
 	us := func(d time.Duration) float64 { return float64(d) / 1e3 }
 	for _, r := range p.Rows() {
-		fmt.Fprintf(w, "%s\t%d\t%.1f\t%.1f\t%.1f\t%.1f\t\n", r.Name, r.Count, us(r.Total), us(r.Min), us(r.Max), us(r.Mean()))
+		fmt.Fprintf(w, "%s\t%d\t%.1f\t%.1f\t%.1f\t%.1f\t\n", r.Name, r.Count, us(r.Total),
+			us(r.Min), us(r.Max), us(r.Mean()))
 	}
 	w.Flush() // to a strings.Builder, which does not fail
 	return b.String()

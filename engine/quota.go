@@ -62,7 +62,8 @@ func (h *throttle) release(e *Engine) {
 	kept := h.list[:0]
 	for _, w := range h.list {
 		// Differences, so that a number below zero counts as long past.
-		if int64(retired-w.retired) >= 0 && (e.cfg.MaxBytes == 0 || bytes == 0 || bytes+w.bytes <= e.cfg.MaxBytes) {
+		if int64(retired-w.retired) >= 0 && (e.cfg.MaxBytes == 0 || bytes == 0 ||
+			bytes+w.bytes <= e.cfg.MaxBytes) {
 			w.ch <- struct{}{}
 		} else {
 			kept = append(kept, w)

@@ -19,7 +19,8 @@ var (
 	programs = flag.Int("programs", 20, "random programs per engine")
 )
 
-// cell is what a variable stands for. Bodies access it without synchronisation: the race detector sees what the engine lets overlap.
+// cell is what a variable stands for. Bodies access it without synchronisation: the race detector
+// sees what the engine lets overlap.
 type cell struct {
 	v     *engine.Var
 	value uint64
@@ -88,7 +89,8 @@ func (s *step) run(r *engine.Run) error {
 		if s.async {
 			push = r.Push
 		}
-		push(&engine.Task{Name: "child", Fn: childBody, Arg: s, Cheap: s.fail == 0, Uses: []engine.Use{{Var: s.child.v, Access: engine.Update}}})
+		push(&engine.Task{Name: "child", Fn: childBody, Arg: s, Cheap: s.fail == 0,
+			Uses: []engine.Use{{Var: s.child.v, Access: engine.Update}}})
 	}
 	s.over = true
 	switch {
@@ -256,10 +258,12 @@ func (p *program) check(i int, write bool) {
 		got = op.Op
 	}
 	if p.device != nil && got == m.cause && (got != "" || c.value == m.value) {
-		return // with a queue, what follows a failure may run for nothing, and leaves anything behind
+		// with a queue, what follows a failure may run for nothing, and leaves anything behind
+		return
 	}
 	if got != m.cause || c.value != m.value || c.v.Version() != m.version {
-		p.t.Errorf("%s: got cause %q, value %x, version %d; want %q, %x, %d", c.v.Name(), got, c.value, c.v.Version(), m.cause, m.value, m.version)
+		p.t.Errorf("%s: got cause %q, value %x, version %d; want %q, %x, %d", c.v.Name(), got,
+			c.value, c.v.Version(), m.cause, m.value, m.version)
 	}
 }
 
@@ -286,7 +290,8 @@ func (p *program) other() {
 			return // whether a value is intact depends on what had been issued
 		}
 		if err := p.e.ClearError(p.cells[i].v); (err == nil) != (m.cause == "" || m.intact) {
-			p.t.Errorf("ClearError of %s: got %v, want success %v", p.cells[i].v.Name(), err, m.cause == "" || m.intact)
+			p.t.Errorf("ClearError of %s: got %v, want success %v", p.cells[i].v.Name(), err,
+				m.cause == "" || m.intact)
 		} else if err == nil {
 			m.cause, m.intact = "", false
 		}
@@ -309,7 +314,8 @@ func (p *program) finish() {
 		p.check(i, true)
 	}
 	if err := p.e.WaitRead(bg, p.child.v); err != nil || p.child.value != uint64(p.nested.Load()) {
-		p.t.Errorf("nested operations: got %d runs and error %v, want %d", p.child.value, err, p.nested.Load())
+		p.t.Errorf("nested operations: got %d runs and error %v, want %d", p.child.value, err,
+			p.nested.Load())
 	}
 	for i, s := range p.steps {
 		if got := s.ran.Load(); got != p.want[i] && (p.device == nil || got == 0) {
@@ -329,7 +335,8 @@ func seedOr(fixed int64) int64 {
 	return fixed
 }
 
-// TestRandomPrograms compares random programs, pushed by one to three goroutines at once, with a serial oracle.
+// TestRandomPrograms compares random programs, pushed by one to three goroutines at once, with a
+// serial oracle.
 func TestRandomPrograms(t *testing.T) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
@@ -418,7 +425,8 @@ func queuedBody(r *engine.Run, done func(error)) {
 	r.Issue(event)
 }
 
-// TestRandomLanes runs random programs whose operations are spread over the processor and six lanes of an asynchronous device.
+// TestRandomLanes runs random programs whose operations are spread over the processor and six lanes
+// of an asynchronous device.
 func TestRandomLanes(t *testing.T) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {

@@ -17,10 +17,13 @@ func TestStats(t *testing.T) {
 	e := open(t, engine.Config{Workers: 1})
 	v, g := e.NewVar("v"), newGate()
 	e.Push(&engine.Task{Name: "inline", Fn: empty, Cheap: true})
-	e.Push(&engine.Task{Name: "gate", Fn: g.body, Uses: []engine.Use{{Var: v, Access: engine.Update}}, Bytes: 7})
+	e.Push(&engine.Task{Name: "gate", Fn: g.body,
+		Uses: []engine.Use{{Var: v, Access: engine.Update}}, Bytes: 7})
 	<-g.entered
-	e.Push(&engine.Task{Name: "fails", Fn: func(*engine.Run) error { panic("oh") }, Uses: []engine.Use{{Var: v, Access: engine.Update}}, Bytes: 5})
-	e.Push(&engine.Task{Name: "skipped", Fn: empty, Uses: []engine.Use{{Var: v, Access: engine.Update}}})
+	e.Push(&engine.Task{Name: "fails", Fn: func(*engine.Run) error { panic("oh") },
+		Uses: []engine.Use{{Var: v, Access: engine.Update}}, Bytes: 5})
+	e.Push(&engine.Task{Name: "skipped", Fn: empty,
+		Uses: []engine.Use{{Var: v, Access: engine.Update}}})
 	got := e.Stats()
 	want := engine.Stats{Pushed: 3, Inline: 1, Pending: 3, PendingBytes: 12, BusyCores: 1}
 	if got != want {
@@ -38,19 +41,24 @@ func TestStats(t *testing.T) {
 func TestWatchdog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		e, err := engine.New(engine.Config{Workers: 1, CallSites: true, Watchdog: time.Second, Logger: zerolog.New(&log)})
+		e, err := engine.New(engine.Config{Workers: 1, CallSites: true, Watchdog: time.Second,
+			Logger: zerolog.New(&log)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		v, w, g := e.NewVar("weights"), e.NewVar("output"), newGate()
-		e.Push(&engine.Task{Name: "stuck", Fn: g.body, Uses: []engine.Use{{Var: v, Access: engine.Update}}})
-		e.Push(&engine.Task{Name: "blocked", Fn: empty, Uses: []engine.Use{{Var: v}, {Var: w, Access: engine.Overwrite}}})
+		e.Push(&engine.Task{Name: "stuck", Fn: g.body,
+			Uses: []engine.Use{{Var: v, Access: engine.Update}}})
+		e.Push(&engine.Task{Name: "blocked", Fn: empty, Uses: []engine.Use{{Var: v},
+			{Var: w, Access: engine.Overwrite}}})
 		go e.WaitRead(bg, w)
 		time.Sleep(10 * time.Second) // of the clock of the bubble
 		close(g.open)
 		e.Close()
 		got := log.String()
-		for _, want := range []string{`worker 0): \"stuck\" on cpu(0), pushed at`, "seeing_test.go", `to read variable \"weights\" waits: \"blocked\"`, `for variable \"output\" waits: a goroutine`} {
+		for _, want := range []string{`worker 0): \"stuck\" on cpu(0), pushed at`, "seeing_test.go",
+			`to read variable \"weights\" waits: \"blocked\"`,
+			`for variable \"output\" waits: a goroutine`} {
 			if !strings.Contains(got, want) {
 				t.Errorf("watchdog said %s, want something with %s", got, want)
 			}
@@ -65,7 +73,8 @@ func TestProfile(t *testing.T) {
 	e := open(t, engine.Config{Workers: 1})
 	v := e.NewVar("v")
 	push := func(name string, cheap bool) {
-		e.Push(&engine.Task{Name: name, Fn: empty, Cheap: cheap, Uses: []engine.Use{{Var: v, Access: engine.Update}}})
+		e.Push(&engine.Task{Name: name, Fn: empty, Cheap: cheap,
+			Uses: []engine.Use{{Var: v, Access: engine.Update}}})
 	}
 	push("before", true)
 	p := e.StartProfile()
@@ -73,7 +82,10 @@ func TestProfile(t *testing.T) {
 	push("inline", true)
 	push("queued", false)
 	push("queued", false)
-	e.Push(&engine.Task{Name: "async", Async: func(_ *engine.Run, done func(error)) { go done(nil) }, Uses: []engine.Use{{Var: v}}})
+	e.Push(&engine.Task{Name: "async", Async: func(_ *engine.Run,
+		done func(error)) {
+		go done(nil)
+	}, Uses: []engine.Use{{Var: v}}})
 	e.WaitAll(bg)
 	p.Counter("bytes", 42)
 	end()
@@ -87,7 +99,8 @@ func TestProfile(t *testing.T) {
 			t.Errorf("times of %s make no sense: %+v", r.Name, r)
 		}
 	}
-	if len(rows) != 4 || rows["inline"] != 1 || rows["queued"] != 2 || rows["async"] != 1 || rows["step"] != 1 {
+	if len(rows) != 4 || rows["inline"] != 1 || rows["queued"] != 2 || rows["async"] != 1 ||
+		rows["step"] != 1 {
 		t.Errorf("got %v", rows)
 	}
 	if table := p.Table(); strings.Count(table, "\n") != 5 {

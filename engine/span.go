@@ -2,7 +2,8 @@ package engine
 
 import "time"
 
-// Span is one entry of a profile: an operation that ran or a scope of the program. Times count from the start of the profile.
+// Span is one entry of a profile: an operation that ran or a scope of the program. Times count from
+// the start of the profile.
 type Span struct {
 	Name       string
 	Scope      bool // the program's own, without lane, worker and uses
@@ -19,7 +20,8 @@ func (p *Profile) Spans() []Span {
 	var spans []Span
 	for _, v := range p.snapshot() {
 		if v.kind != counterEvent {
-			spans = append(spans, Span{Name: v.name, Scope: v.kind == scopeEvent, Lane: v.lane, Worker: v.track, Uses: v.uses,
+			spans = append(spans, Span{Name: v.name, Scope: v.kind == scopeEvent, Lane: v.lane,
+				Worker: v.track, Uses: v.uses,
 				Start: time.Duration(v.at), End: time.Duration(v.at + v.dur)})
 		}
 	}

@@ -11,9 +11,10 @@ type Stats struct {
 	PendingBytes int64  // Task.Bytes of the pending operations
 	Ready        int    // operations of the processor that only wait for a worker
 	BusyCores    int    // cores that operations compute on
-	Poisoned     int    // variables that became poisoned and were not cured, forgotten ones included
-	HeldBack     int    // goroutines that wait for room to push
-	Stopped      bool   // by Engine.Stop
+	// variables that became poisoned and were not cured, forgotten ones included
+	Poisoned int
+	HeldBack int  // goroutines that wait for room to push
+	Stopped  bool // by Engine.Stop
 }
 
 // Stats returns the counters. It takes the engine's locks for an instant.

@@ -12,9 +12,11 @@ type Access uint8
 
 // The access modes. The zero value is Read.
 const (
-	Read      Access = iota // looks at the value; any number of operations read at once
-	Overwrite               // replaces the whole value without looking at the old one: cures a poisoned variable
-	Update                  // changes part of the value or reads it first: a poisoned variable stays poisoned
+	Read Access = iota // looks at the value; any number of operations read at once
+	// replaces the whole value without looking at the old one: cures a poisoned variable
+	Overwrite
+	// changes part of the value or reads it first: a poisoned variable stays poisoned
+	Update
 )
 
 var accessNames = [...]string{Read: "read", Overwrite: "overwrite", Update: "update"}
@@ -44,7 +46,8 @@ const (
 	Beside                  // kernels that run beside Compute; later kinds are further such lanes
 )
 
-var laneNames = [...]string{Compute: "compute", CopyIn: "copy in", CopyOut: "copy out", Beside: "beside"}
+var laneNames = [...]string{Compute: "compute", CopyIn: "copy in", CopyOut: "copy out",
+	Beside: "beside"}
 
 // String returns compute, copy in, copy out or beside.
 func (k LaneKind) String() string {
@@ -98,15 +101,17 @@ type Event = any
 type Task struct {
 	// Name is shown in errors, dumps and profiles.
 	Name string
-	// Fn is the body of a synchronous operation: when it returns the operation is complete.
-	// On hot paths it is a plain function whose state is in Arg: a closure would be allocated at every push.
+	// Fn is the body of a synchronous operation: when it returns the operation is complete. On hot
+	// paths it is a plain function whose state is in Arg: a closure would be allocated at every
+	// push.
 	Fn func(r *Run) error
-	// Async is the body of an operation that completes when done is called, from any thread, exactly once.
-	// After that call r is not valid any more.
+	// Async is the body of an operation that completes when done is called, from any thread,
+	// exactly once. After that call r is not valid any more.
 	Async func(r *Run, done func(error))
 	// Arg is handed to the body as Run.Arg.
 	Arg any
-	// Uses are the variables. Push copies them and merges duplicates: a variable both read and overwritten is updated.
+	// Uses are the variables. Push copies them and merges duplicates: a variable both read and
+	// overwritten is updated.
 	Uses []Use
 	// Lane is where the body runs.
 	Lane Lane
@@ -130,11 +135,14 @@ type Task struct {
 	// NoSkip marks an operation that runs even if an input is poisoned. The variables that it
 	// writes inherit the error all the same.
 	NoSkip bool
-	// Delete marks an operation that frees something: it is exempt from quotas and may be pushed after Close.
+	// Delete marks an operation that frees something: it is exempt from quotas and may be pushed
+	// after Close.
 	Delete bool
-	// Bytes is the memory that is held while the operation is queued, counted against Config.MaxBytes.
+	// Bytes is the memory that is held while the operation is queued, counted against
+	// Config.MaxBytes.
 	Bytes int64
-	// Describe returns shapes and the like for error messages. It is called when the operation has failed, never otherwise.
+	// Describe returns shapes and the like for error messages. It is called when the operation has
+	// failed, never otherwise.
 	Describe func() string
 }
 
@@ -144,13 +152,18 @@ func (t *Task) check() {
 	case (t.Fn == nil) == (t.Async == nil):
 		panic(fmt.Sprintf("engine: task %q must have exactly one of Fn and Async", t.Name))
 	case t.Priority >= bands:
-		panic(fmt.Sprintf("engine: task %q has priority %d, want one of the %d bands", t.Name, t.Priority, bands))
-	case t.Threads < 0 || t.Threads > math.MaxInt16 || t.Lane.Device.ID < 0 || t.Lane.Device.ID > math.MaxInt32:
-		panic(fmt.Sprintf("engine: task %q has %d threads and runs on %v: out of range", t.Name, t.Threads, t.Lane))
+		panic(fmt.Sprintf("engine: task %q has priority %d, want one of the %d bands", t.Name,
+			t.Priority, bands))
+	case t.Threads < 0 || t.Threads > math.MaxInt16 || t.Lane.Device.ID < 0 ||
+		t.Lane.Device.ID > math.MaxInt32:
+		panic(fmt.Sprintf("engine: task %q has %d threads and runs on %v: out of range", t.Name,
+			t.Threads, t.Lane))
 	case t.Wide && !t.Lane.host():
-		panic(fmt.Sprintf("engine: task %q is wide on %v: only kernels of the processor are", t.Name, t.Lane))
+		panic(fmt.Sprintf("engine: task %q is wide on %v: only kernels of the processor are",
+			t.Name, t.Lane))
 	case t.Queued && (t.Async == nil || t.Lane.host()):
-		panic(fmt.Sprintf("engine: task %q on %v is queued, which only asynchronous bodies on a device with queues can be", t.Name, t.Lane))
+		panic(fmt.Sprintf("engine: task %q on %v is queued, which only asynchronous bodies on a "+
+			"device with queues can be", t.Name, t.Lane))
 	}
 }
 
@@ -167,7 +180,8 @@ type Run struct {
 // Lane returns the lane of the operation.
 func (r *Run) Lane() Lane { return r.op.spec.laneOf() }
 
-// Engine returns the engine that runs the operation. A body may push to it but must not wait for it.
+// Engine returns the engine that runs the operation. A body may push to it but must not wait for
+// it.
 func (r *Run) Engine() *Engine { return r.op.eng }
 
 // Waits returns the events that the queue of a Queued operation must wait for before its work may
@@ -197,6 +211,6 @@ func (r *Run) Push(t *Task) {
 	r.op.eng.pushTask(t, t.Uses, extra{site: s, exempt: true})
 }
 
-// Issue says that the work of a Queued operation is on its device's queue and that event marks its end.
-// It is called at most once, by the body and before done.
+// Issue says that the work of a Queued operation is on its device's queue and that event marks its
+// end. It is called at most once, by the body and before done.
 func (r *Run) Issue(event Event) { r.op.eng.issued(r.op, event) }

@@ -20,8 +20,10 @@ import (
 type Var struct {
 	q core.Var // guarded by Engine.sched.mu; the first field, see varOf
 
-	// Written under Engine.sched.mu, and by inline operations while they own the variable; read by anyone.
-	quietAt atomic.Uint64 // value of sent up to which everything was complete when the variable was last unused
+	// Written under Engine.sched.mu, and by inline operations while they own the variable; read by
+	// anyone.
+	// value of sent up to which everything was complete when the variable was last unused
+	quietAt atomic.Uint64
 	version atomic.Uint64
 	poison  atomic.Pointer[core.Poison]
 	name    string
@@ -30,12 +32,13 @@ type Var struct {
 	// Guarded by Engine.push.mu; eng never changes.
 	sent       uint64 // uses that went to the scheduler
 	sentWrites uint64 // writes among them
-	running    *oper  // operation that uses the variable inline on its pusher's goroutine, unknown to the scheduler
-	stamp      uint64 // number of the last push that used the variable; finds duplicates
-	slot       int32  // index of the use in that push
-	deleted    bool
-	eng        *Engine
-	_          [16]byte
+	// operation that uses the variable inline on its pusher's goroutine, unknown to the scheduler
+	running *oper
+	stamp   uint64 // number of the last push that used the variable; finds duplicates
+	slot    int32  // index of the use in that push
+	deleted bool
+	eng     *Engine
+	_       [16]byte
 }
 
 // varOf returns the variable around one of the core.
@@ -55,7 +58,8 @@ func (v *Var) send(mode core.Mode) {
 // Name returns the name given to NewVar.
 func (v *Var) Name() string { return v.name }
 
-// Version returns the number of completed writes that ran: 0 at first, unchanged by reads and by skipped writes.
+// Version returns the number of completed writes that ran: 0 at first, unchanged by reads and by
+// skipped writes.
 func (v *Var) Version() uint64 { return v.version.Load() }
 
 // Err returns the error that poisons v at this moment, an *OpError, or nil. It does not wait for

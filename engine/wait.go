@@ -154,10 +154,11 @@ func (e *Engine) unpark(w *waiter) bool {
 // waiter is a goroutine that waits until a number of writes of a variable are complete, or until
 // nothing is pending.
 type waiter struct {
-	core.Waiter         // the first field, see waiterOf
-	next        *waiter // in the list of idle waiters, of waiters to be signaled, or of unused records
-	v           *Var    // nil while it waits for everything
-	ch          chan struct{}
+	core.Waiter // the first field, see waiterOf
+	// in the list of idle waiters, of waiters to be signaled, or of unused records
+	next *waiter
+	v    *Var // nil while it waits for everything
+	ch   chan struct{}
 }
 
 // waiterOf returns the waiter around one of the core.
@@ -190,7 +191,8 @@ func (e *Engine) ClearError(v *Var) error {
 	e.sched.mu.Lock()
 	defer e.sched.mu.Unlock()
 	if p := e.sched.core.Accept(&v.q); p != nil {
-		return fmt.Errorf("engine: variable %q is undefined, a write of it failed midway: %w", v.name, p.Cause)
+		return fmt.Errorf("engine: variable %q is undefined, a write of it failed midway: %w",
+			v.name, p.Cause)
 	}
 	v.poison.Store(nil)
 	return nil

@@ -37,7 +37,8 @@ func (d *watchdog) watch(limit time.Duration) {
 		d.reported = true
 		var b strings.Builder
 		if err := d.e.Dump(&b); err == nil {
-			d.e.cfg.Logger.Warn().Dur("for", limit).Str("dump", b.String()).Msg("no operation has finished")
+			d.e.cfg.Logger.Warn().Dur("for", limit).Str("dump",
+				b.String()).Msg("no operation has finished")
 		}
 	}
 }
@@ -50,7 +51,8 @@ const maxDump = 200
 func (e *Engine) Dump(w io.Writer) error {
 	s := e.Stats()
 	d := dumper{seen: map[*oper]bool{}, told: map[*waiter]bool{}}
-	d.printf("engine: %d operations pending, %d ready, %d of %d cores busy, %d goroutines held back\n", s.Pending, s.Ready, s.BusyCores, e.cfg.Workers, s.HeldBack)
+	d.printf("engine: %d operations pending, %d ready, %d of %d cores busy, %d goroutines held "+
+		"back\n", s.Pending, s.Ready, s.BusyCores, e.cfg.Workers, s.HeldBack)
 	e.sched.mu.Lock()
 	e.absorb()
 	for _, worker := range e.allWorkers() {
@@ -105,7 +107,8 @@ func (d *dumper) followers(o *oper, indent string) {
 		for cw := range v.q.Waiters() {
 			if w := waiterOf(cw); !d.told[w] {
 				d.told[w] = true
-				d.printf("%sfor variable %q waits: a goroutine, until %d more writes\n", indent, v.name, w.Writes-v.q.Writes())
+				d.printf("%sfor variable %q waits: a goroutine, until %d more writes\n", indent,
+					v.name, w.Writes-v.q.Writes())
 			}
 		}
 		for u := range v.q.Pending() {

@@ -135,7 +135,8 @@ func (w *worker) deliver(out *outbox) {
 // a wake-up and may need the processor themselves. sched.mu is held.
 func (w *worker) maySpin() bool {
 	e := w.e
-	return !w.spun && w.pool == e.narrow && e.sched.free == e.cfg.Workers && len(e.sched.flying) == 0 && e.spins &&
+	return !w.spun && w.pool == e.narrow && e.sched.free == e.cfg.Workers &&
+		len(e.sched.flying) == 0 && e.spins &&
 		e.narrow.spinning.CompareAndSwap(0, spinning)
 }
 
@@ -170,7 +171,9 @@ func (w *worker) spin() bool {
 // sleep blocks w, which has been parked, until it is woken.
 func (w *worker) sleep() {
 	if w.e.inbox.sent.Load() != w.seen && w.pool.unpark(w) {
-		return // submitted between the last look and the parking: the pusher may have seen no worker to wake
+		// submitted between the last look and the parking: the pusher may have seen no worker to
+		// wake
+		return
 	}
 	<-w.wake
 }

@@ -21,9 +21,11 @@ func check(buffers []Buffer, steps []Step, cfg Config) error {
 		case b.Bytes < 0:
 			return fmt.Errorf("memplan: %s has %d bytes", label(buffers, i), b.Bytes)
 		case b.Start < 0 || b.End < b.Start:
-			return fmt.Errorf("memplan: %s lives from step %d to %d", label(buffers, i), b.Start, b.End)
+			return fmt.Errorf("memplan: %s lives from step %d to %d", label(buffers, i), b.Start,
+				b.End)
 		case b.Bytes > math.MaxInt64-cfg.Align-sum:
-			return fmt.Errorf("memplan: %s with %d bytes brings the sum over what an int64 holds", label(buffers, i), b.Bytes)
+			return fmt.Errorf("memplan: %s with %d bytes brings the sum over what an int64 holds",
+				label(buffers, i), b.Bytes)
 		}
 		sum += roundUp(b.Bytes, cfg.Align)
 	}
@@ -37,13 +39,15 @@ func checkSteps(buffers []Buffer, steps []Step) error {
 		st := &steps[s]
 		for _, a := range st.After {
 			if a < 0 || a >= s {
-				return fmt.Errorf("memplan: %s waits for step %d, which is not before it", stepLabel(steps, s), a)
+				return fmt.Errorf("memplan: %s waits for step %d, which is not before it",
+					stepLabel(steps, s), a)
 			}
 		}
 		for _, list := range [2][]int{st.Writes, st.Reads} {
 			for _, b := range list {
 				if b < 0 || b >= len(buffers) {
-					return fmt.Errorf("memplan: %s uses buffer %d of %d", stepLabel(steps, s), b, len(buffers))
+					return fmt.Errorf("memplan: %s uses buffer %d of %d", stepLabel(steps, s), b,
+						len(buffers))
 				}
 				if s < buffers[b].Start || s > buffers[b].End {
 					return fmt.Errorf("memplan: %s uses %s, which lives from step %d to %d only",
@@ -53,7 +57,8 @@ func checkSteps(buffers []Buffer, steps []Step) error {
 		}
 		for _, b := range st.Reads {
 			if !written[b] && !slices.Contains(st.Writes, b) {
-				return fmt.Errorf("memplan: %s reads %s, which no earlier step has written", stepLabel(steps, s), label(buffers, b))
+				return fmt.Errorf("memplan: %s reads %s, which no earlier step has written",
+					stepLabel(steps, s), label(buffers, b))
 			}
 		}
 		for _, b := range st.Writes {

@@ -42,7 +42,8 @@ func decode(data []byte) ([]memplan.Buffer, []memplan.Step, memplan.Config) {
 }
 
 func FuzzCompute(f *testing.F) {
-	f.Add([]byte{64, 0, 0, 2, 10, 0, 1, 3, 0, 0, 0, 20, 1, 2, 3, 0, 0, 0, 2, 0, 1, 1, 0, 0, 1, 1, 0, 1, 1, 1})
+	f.Add([]byte{64, 0, 0, 2, 10, 0, 1, 3, 0, 0, 0, 20, 1, 2, 3, 0, 0, 0, 2, 0, 1, 1, 0, 0, 1, 1, 0,
+		1, 1, 1})
 	f.Add([]byte{1, 1, 200, 3, 3, 62, 1, 1, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		buffers, steps, cfg := decode(data)
@@ -67,12 +68,14 @@ func FuzzVerify(f *testing.F) {
 	f.Add([]byte{64, 0, 0, 2, 10, 0, 1, 3, 0, 0, 0}, int64(0), int64(64), int64(128), 1, 2)
 	f.Fuzz(func(t *testing.T, data []byte, a, b, total int64, from, to int) {
 		buffers, steps, cfg := decode(data)
-		plan := &memplan.Plan{Offsets: make([]int64, len(buffers)), Total: total, LowerBound: a, Naive: b, Align: cfg.Align}
+		plan := &memplan.Plan{Offsets: make([]int64, len(buffers)), Total: total, LowerBound: a,
+			Naive: b, Align: cfg.Align}
 		for i := range plan.Offsets {
 			plan.Offsets[i] = a + b*int64(i)
 		}
 		plan.Hazards, plan.Wraps = [][2]int{{from, to}}, [][2]int{{to, from}}
-		if err := memplan.Verify(buffers, steps, plan); err == nil && !validPlacement(buffers, plan) {
+		if err := memplan.Verify(buffers, steps, plan); err == nil &&
+			!validPlacement(buffers, plan) {
 			t.Fatal("Verify passes a plan that the definition refuses")
 		}
 	})

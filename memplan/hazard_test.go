@@ -11,7 +11,8 @@ import (
 
 func TestHazardsKnown(t *testing.T) {
 	// Everything has 64 bytes; buffers 0 and 2 of a chain share a place.
-	chain := []memplan.Buffer{{Bytes: 64, Start: 0, End: 1}, {Bytes: 64, Start: 1, End: 2}, {Bytes: 64, Start: 2, End: 3}}
+	chain := []memplan.Buffer{{Bytes: 64, Start: 0, End: 1}, {Bytes: 64, Start: 1, End: 2},
+		{Bytes: 64, Start: 2, End: 3}}
 	tests := []struct {
 		name    string
 		buffers []memplan.Buffer
@@ -31,16 +32,19 @@ func TestHazardsKnown(t *testing.T) {
 			{Writes: []int{2}, After: []int{0}},
 			{Reads: []int{2}, After: []int{2}},
 		}, [][2]int{{1, 2}}, [][2]int{{3, 0}}},
-		{"an update in place waits for readers", []memplan.Buffer{{Bytes: 64, Start: 0, End: 3}}, []memplan.Step{
-			{Writes: []int{0}},
-			{Reads: []int{0}, After: []int{0}},
-			{Reads: []int{0}, After: []int{0}},
-			{Reads: []int{0}, Writes: []int{0}, After: []int{0}},
-		}, [][2]int{{1, 3}, {2, 3}}, [][2]int{{3, 0}}},
-		{"what After forgets is a hazard", []memplan.Buffer{{Bytes: 64, Start: 0, End: 1}}, []memplan.Step{
-			{Writes: []int{0}}, {Reads: []int{0}},
-		}, [][2]int{{0, 1}}, [][2]int{{1, 0}}},
-		{"a lane is an order", []memplan.Buffer{{Bytes: 64, Start: 0, End: 1}, {Bytes: 64, Start: 2, End: 2}}, []memplan.Step{
+		{"an update in place waits for readers", []memplan.Buffer{{Bytes: 64, Start: 0, End: 3}},
+			[]memplan.Step{
+				{Writes: []int{0}},
+				{Reads: []int{0}, After: []int{0}},
+				{Reads: []int{0}, After: []int{0}},
+				{Reads: []int{0}, Writes: []int{0}, After: []int{0}},
+			}, [][2]int{{1, 3}, {2, 3}}, [][2]int{{3, 0}}},
+		{"what After forgets is a hazard", []memplan.Buffer{{Bytes: 64, Start: 0, End: 1}},
+			[]memplan.Step{
+				{Writes: []int{0}}, {Reads: []int{0}},
+			}, [][2]int{{0, 1}}, [][2]int{{1, 0}}},
+		{"a lane is an order", []memplan.Buffer{{Bytes: 64, Start: 0, End: 1},
+			{Bytes: 64, Start: 2, End: 2}}, []memplan.Step{
 			{Writes: []int{0}, Lane: 1}, {Reads: []int{0}, Lane: 1}, {Writes: []int{1}, Lane: 1},
 		}, nil, nil},
 		{"no bytes, no hazard", []memplan.Buffer{{Bytes: 0, Start: 0, End: 1}}, []memplan.Step{
@@ -96,7 +100,8 @@ func edges(steps []memplan.Step, plan *memplan.Plan) [][]int {
 
 // execute runs two runs in a random order that the edges allow, on an arena of
 // bytes that remember who wrote them, and returns what every step read.
-func execute(r *rand.Rand, buffers []memplan.Buffer, steps []memplan.Step, plan *memplan.Plan, preds [][]int) [][]int {
+func execute(r *rand.Rand, buffers []memplan.Buffer, steps []memplan.Step, plan *memplan.Plan,
+	preds [][]int) [][]int {
 	n := len(steps)
 	arena := make([]int, plan.Total)
 	read := make([][]int, 2*n)

@@ -49,7 +49,8 @@ func lowest(buffers []memplan.Buffer, offsets []int64, placed []int, i int, alig
 		moved = false
 		for _, j := range placed {
 			a, b := buffers[i], buffers[j]
-			if a.Start <= b.End && b.Start <= a.End && at < offsets[j]+b.Bytes && offsets[j] < at+a.Bytes {
+			if a.Start <= b.End && b.Start <= a.End && at < offsets[j]+b.Bytes &&
+				offsets[j] < at+a.Bytes {
 				at, moved = offsets[j]+roundUp(b.Bytes, align), true
 			}
 		}
@@ -91,13 +92,16 @@ func TestRandomIntervals(t *testing.T) {
 			plan := mustCompute(t, buffers, nil, memplan.Config{Align: align})
 			bound, naive := dumbBounds(buffers, align)
 			if plan.LowerBound != bound || plan.Naive != naive {
-				t.Errorf("n=%d seed %d: bounds %d and %d, want %d and %d", n, seed, plan.LowerBound, plan.Naive, bound, naive)
+				t.Errorf("n=%d seed %d: bounds %d and %d, want %d and %d", n, seed, plan.LowerBound,
+					plan.Naive, bound, naive)
 			}
 			if plan.Total < bound || plan.Total > naive {
-				t.Errorf("n=%d seed %d: total %d outside %d to %d", n, seed, plan.Total, bound, naive)
+				t.Errorf("n=%d seed %d: total %d outside %d to %d", n, seed, plan.Total, bound,
+					naive)
 			}
 			if float64(plan.Total) > 1.12*float64(bound) {
-				t.Errorf("n=%d seed %d: total %d is %.3f times the lower bound", n, seed, plan.Total, float64(plan.Total)/float64(bound))
+				t.Errorf("n=%d seed %d: total %d is %.3f times the lower bound", n, seed,
+					plan.Total, float64(plan.Total)/float64(bound))
 			}
 		}
 	}
@@ -126,7 +130,8 @@ func TestMoreRoundsNeverHurt(t *testing.T) {
 		for _, rounds := range []int{-1, 4, 64, 256} {
 			plan := mustCompute(t, buffers, nil, memplan.Config{Rounds: rounds})
 			if plan.Total > last {
-				t.Errorf("seed %d: %d rounds give %d, fewer gave %d", seed, rounds, plan.Total, last)
+				t.Errorf("seed %d: %d rounds give %d, fewer gave %d", seed, rounds, plan.Total,
+					last)
 			}
 			last = plan.Total
 		}
@@ -175,8 +180,8 @@ func TestNetworksReachTheBound(t *testing.T) {
 	}
 }
 
-// TestAlternatingSizes plans an unrolled recurrent network, whose large and small buffers alternate: greedy placements
-// take a tenth more than the lower bound.
+// TestAlternatingSizes plans an unrolled recurrent network, whose large and small buffers
+// alternate: greedy placements take a tenth more than the lower bound.
 func TestAlternatingSizes(t *testing.T) {
 	buffers := profile(t, filepath.Join("testdata", "alternating", "lstm_t10_h1024_b16_infer.txt"))
 	greedy := mustCompute(t, buffers, nil, memplan.Config{Rounds: -1})
@@ -208,8 +213,10 @@ func sizeMatching(buffers []memplan.Buffer) (total int64) {
 			if k.until >= b.Start {
 				continue
 			}
-			if best < 0 || (k.bytes >= b.Bytes) != (blocks[best].bytes >= b.Bytes) && k.bytes >= b.Bytes ||
-				(k.bytes >= b.Bytes) == (blocks[best].bytes >= b.Bytes) && (k.bytes < blocks[best].bytes) == (k.bytes >= b.Bytes) {
+			if best < 0 || (k.bytes >= b.Bytes) != (blocks[best].bytes >= b.Bytes) &&
+				k.bytes >= b.Bytes ||
+				(k.bytes >= b.Bytes) == (blocks[best].bytes >= b.Bytes) &&
+					(k.bytes < blocks[best].bytes) == (k.bytes >= b.Bytes) {
 				best = i
 			}
 		}

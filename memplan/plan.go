@@ -122,8 +122,10 @@ func (p *Plan) String() string {
 	if p.LowerBound > 0 {
 		over = 100 * (float64(p.Total)/float64(p.LowerBound) - 1)
 	}
-	return fmt.Sprintf("%d buffers in %s, %.1f%% above the lower bound of %s, %s without sharing, %d hazards",
-		len(p.Offsets), formatBytes(p.Total), over, formatBytes(p.LowerBound), formatBytes(p.Naive), len(p.Hazards))
+	return fmt.Sprintf("%d buffers in %s, %.1f%% above the lower bound of %s, %s without "+
+		"sharing, %d hazards",
+		len(p.Offsets), formatBytes(p.Total), over, formatBytes(p.LowerBound), formatBytes(p.Naive),
+		len(p.Hazards))
 }
 
 // Compute places the buffers and finds the order their sharing demands.

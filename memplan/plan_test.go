@@ -18,34 +18,43 @@ func TestComputeKnown(t *testing.T) {
 	}{
 		{"nothing", nil, memplan.Config{}, 0, 0},
 		{"one byte takes a line", []memplan.Buffer{{Bytes: 1}}, memplan.Config{}, 64, 64},
-		{"no bytes take nothing", []memplan.Buffer{{Bytes: 0, End: 9}, {Bytes: 0}}, memplan.Config{}, 0, 0},
+		{"no bytes take nothing", []memplan.Buffer{{Bytes: 0, End: 9}, {Bytes: 0}},
+			memplan.Config{}, 0, 0},
 		{"a chain needs two", []memplan.Buffer{
-			{Bytes: 64, Start: 0, End: 1}, {Bytes: 64, Start: 1, End: 2}, {Bytes: 64, Start: 2, End: 3}, {Bytes: 64, Start: 3, End: 4},
+			{Bytes: 64, Start: 0, End: 1}, {Bytes: 64, Start: 1, End: 2},
+			{Bytes: 64, Start: 2, End: 3}, {Bytes: 64, Start: 3, End: 4},
 		}, memplan.Config{}, 128, 128},
-		{"End is inclusive", []memplan.Buffer{{Bytes: 8, Start: 0, End: 1}, {Bytes: 8, Start: 1, End: 1}}, memplan.Config{Align: 8}, 16, 16},
+		{"End is inclusive", []memplan.Buffer{{Bytes: 8, Start: 0, End: 1},
+			{Bytes: 8, Start: 1, End: 1}}, memplan.Config{Align: 8}, 16, 16},
 		{"a large one in the place of two small ones", []memplan.Buffer{
-			{Bytes: 10, Start: 0, End: 1}, {Bytes: 10, Start: 0, End: 2}, {Bytes: 20, Start: 3, End: 4},
+			{Bytes: 10, Start: 0, End: 1}, {Bytes: 10, Start: 0, End: 2},
+			{Bytes: 20, Start: 3, End: 4},
 		}, memplan.Config{Align: 1}, 20, 20},
 		{"two small ones in the place of a large one", []memplan.Buffer{
-			{Bytes: 20, Start: 0, End: 1}, {Bytes: 10, Start: 2, End: 3}, {Bytes: 10, Start: 2, End: 3},
+			{Bytes: 20, Start: 0, End: 1}, {Bytes: 10, Start: 2, End: 3},
+			{Bytes: 10, Start: 2, End: 3},
 		}, memplan.Config{Align: 1}, 20, 20},
 		{"lanes apart", []memplan.Buffer{
-			{Bytes: 10, Start: 0, End: 0, Lane: 1}, {Bytes: 20, Start: 1, End: 1, Lane: 2}, {Bytes: 10, Start: 2, End: 2, Lane: 1},
+			{Bytes: 10, Start: 0, End: 0, Lane: 1}, {Bytes: 20, Start: 1, End: 1, Lane: 2},
+			{Bytes: 10, Start: 2, End: 2, Lane: 1},
 		}, memplan.Config{Align: 1, SeparateLanes: true}, 30, 30},
 		{"the same lanes together", []memplan.Buffer{
-			{Bytes: 10, Start: 0, End: 0, Lane: 1}, {Bytes: 20, Start: 1, End: 1, Lane: 2}, {Bytes: 10, Start: 2, End: 2, Lane: 1},
+			{Bytes: 10, Start: 0, End: 0, Lane: 1}, {Bytes: 20, Start: 1, End: 1, Lane: 2},
+			{Bytes: 10, Start: 2, End: 2, Lane: 1},
 		}, memplan.Config{Align: 1}, 20, 20},
 		{"far apart in time", []memplan.Buffer{
 			{Bytes: 10, Start: 0, End: 5}, {Bytes: 10, Start: math.MaxInt - 1, End: math.MaxInt},
 		}, memplan.Config{Align: 1}, 10, 10},
-		{"halves of all there is", []memplan.Buffer{{Bytes: math.MaxInt64/2 - 128}, {Bytes: math.MaxInt64/2 - 128}},
+		{"halves of all there is", []memplan.Buffer{{Bytes: math.MaxInt64/2 - 128},
+			{Bytes: math.MaxInt64/2 - 128}},
 			memplan.Config{Align: 1}, math.MaxInt64 - 257, math.MaxInt64 - 257},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			plan := mustCompute(t, tt.buffers, nil, tt.cfg)
 			if plan.Total != tt.total || plan.LowerBound != tt.bound {
-				t.Errorf("total %d, lower bound %d: want %d and %d", plan.Total, plan.LowerBound, tt.total, tt.bound)
+				t.Errorf("total %d, lower bound %d: want %d and %d", plan.Total, plan.LowerBound,
+					tt.total, tt.bound)
 			}
 		})
 	}
@@ -60,16 +69,25 @@ func TestComputeErrors(t *testing.T) {
 		want    string
 	}{
 		{"alignment", nil, nil, memplan.Config{Align: 48}, "alignment 48: want a power of two"},
-		{"negative size", []memplan.Buffer{{Bytes: -1, Name: "x"}}, nil, memplan.Config{}, "buffer 0 (x) has -1 bytes"},
-		{"negative start", []memplan.Buffer{{Start: -1}}, nil, memplan.Config{}, "buffer 0 lives from step -1 to 0"},
-		{"ends early", []memplan.Buffer{{Start: 3, End: 2}}, nil, memplan.Config{}, "lives from step 3 to 2"},
-		{"too much", []memplan.Buffer{{Bytes: math.MaxInt64 / 2}, {Bytes: math.MaxInt64 / 2}, {Bytes: 2}}, nil, memplan.Config{}, "over what an int64 holds"},
-		{"unknown buffer", nil, []memplan.Step{{Name: "s", Reads: []int{0}}}, memplan.Config{}, "step 0 (s) uses buffer 0 of 0"},
-		{"waits for itself", nil, []memplan.Step{{After: []int{0}}}, memplan.Config{}, "step 0 waits for step 0"},
-		{"waits for nobody", nil, []memplan.Step{{After: []int{-1}}}, memplan.Config{}, "step 0 waits for step -1"},
-		{"used after its life", []memplan.Buffer{{Bytes: 1, Name: "x"}}, []memplan.Step{{Writes: []int{0}}, {Name: "s", Reads: []int{0}}},
+		{"negative size", []memplan.Buffer{{Bytes: -1, Name: "x"}}, nil, memplan.Config{},
+			"buffer 0 (x) has -1 bytes"},
+		{"negative start", []memplan.Buffer{{Start: -1}}, nil, memplan.Config{},
+			"buffer 0 lives from step -1 to 0"},
+		{"ends early", []memplan.Buffer{{Start: 3, End: 2}}, nil, memplan.Config{},
+			"lives from step 3 to 2"},
+		{"too much", []memplan.Buffer{{Bytes: math.MaxInt64 / 2}, {Bytes: math.MaxInt64 / 2},
+			{Bytes: 2}}, nil, memplan.Config{}, "over what an int64 holds"},
+		{"unknown buffer", nil, []memplan.Step{{Name: "s", Reads: []int{0}}}, memplan.Config{},
+			"step 0 (s) uses buffer 0 of 0"},
+		{"waits for itself", nil, []memplan.Step{{After: []int{0}}}, memplan.Config{},
+			"step 0 waits for step 0"},
+		{"waits for nobody", nil, []memplan.Step{{After: []int{-1}}}, memplan.Config{},
+			"step 0 waits for step -1"},
+		{"used after its life", []memplan.Buffer{{Bytes: 1, Name: "x"}},
+			[]memplan.Step{{Writes: []int{0}}, {Name: "s", Reads: []int{0}}},
 			memplan.Config{}, "step 1 (s) uses buffer 0 (x), which lives from step 0 to 0 only"},
-		{"read before written", []memplan.Buffer{{Bytes: 1}}, []memplan.Step{{Reads: []int{0}}}, memplan.Config{}, "step 0 reads buffer 0, which no earlier step has written"},
+		{"read before written", []memplan.Buffer{{Bytes: 1}}, []memplan.Step{{Reads: []int{0}}},
+			memplan.Config{}, "step 0 reads buffer 0, which no earlier step has written"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -98,8 +116,10 @@ func TestSeparateLanesNeverShare(t *testing.T) {
 		plan := mustCompute(t, buffers, nil, memplan.Config{Align: 8, SeparateLanes: true})
 		for i, a := range buffers {
 			for j, b := range buffers[:i] {
-				if a.Lane != b.Lane && plan.Offsets[i] < plan.Offsets[j]+b.Bytes && plan.Offsets[j] < plan.Offsets[i]+a.Bytes {
-					t.Fatalf("seed %d: buffers %d and %d of lanes %d and %d share bytes", seed, i, j, a.Lane, b.Lane)
+				if a.Lane != b.Lane && plan.Offsets[i] < plan.Offsets[j]+b.Bytes &&
+					plan.Offsets[j] < plan.Offsets[i]+a.Bytes {
+					t.Fatalf("seed %d: buffers %d and %d of lanes %d and %d share bytes", seed, i,
+						j, a.Lane, b.Lane)
 				}
 			}
 		}
@@ -111,14 +131,15 @@ func TestSeparateLanesNeverShare(t *testing.T) {
 				}
 			}
 			if top != p.Bytes {
-				t.Errorf("seed %d: lane %d has a part of %d bytes, its buffers take %d", seed, p.Lane, p.Bytes, top)
+				t.Errorf("seed %d: lane %d has a part of %d bytes, its buffers take %d", seed,
+					p.Lane, p.Bytes, top)
 			}
 		}
 	}
 }
 
-// TestReuseAcrossLanesHasAHazard lets two lanes, each in order by itself, share an arena: whoever takes over bytes of
-// the other lane must have been told to wait.
+// TestReuseAcrossLanesHasAHazard lets two lanes, each in order by itself, share an arena: whoever
+// takes over bytes of the other lane must have been told to wait.
 func TestReuseAcrossLanesHasAHazard(t *testing.T) {
 	crossed := 0
 	for _, seed := range seeds(50) {
@@ -128,18 +149,21 @@ func TestReuseAcrossLanesHasAHazard(t *testing.T) {
 		for s := range steps {
 			lane := 1 + r.IntN(2)
 			steps[s] = memplan.Step{Lane: lane, Writes: []int{len(buffers)}}
-			buffers = append(buffers, memplan.Buffer{Bytes: 64 * (1 + r.Int64N(3)), Start: s, End: s, Lane: lane})
+			buffers = append(buffers, memplan.Buffer{Bytes: 64 * (1 + r.Int64N(3)), Start: s,
+				End: s, Lane: lane})
 		}
 		plan := mustCompute(t, buffers, steps, memplan.Config{})
 		preds := edges(steps, plan)
 		for s := range steps {
 			for e := range s {
-				touch := plan.Offsets[s] < plan.Offsets[e]+buffers[e].Bytes && plan.Offsets[e] < plan.Offsets[s]+buffers[s].Bytes
+				touch := plan.Offsets[s] < plan.Offsets[e]+buffers[e].Bytes &&
+					plan.Offsets[e] < plan.Offsets[s]+buffers[s].Bytes
 				if !touch || steps[s].Lane == steps[e].Lane {
 					continue
 				}
 				if crossed++; !reaches(preds, e, s) {
-					t.Fatalf("seed %d: step %d of lane %d overwrites bytes of step %d of lane %d and does not wait", seed, s, steps[s].Lane, e, steps[e].Lane)
+					t.Fatalf("seed %d: step %d of lane %d overwrites bytes of step %d of lane "+
+						"%d and does not wait", seed, s, steps[s].Lane, e, steps[e].Lane)
 				}
 			}
 		}
@@ -150,8 +174,10 @@ func TestReuseAcrossLanesHasAHazard(t *testing.T) {
 }
 
 func TestString(t *testing.T) {
-	plan := mustCompute(t, []memplan.Buffer{{Bytes: 3 << 20}, {Bytes: 1 << 10, Start: 1, End: 1}}, nil, memplan.Config{})
-	want := "2 buffers in 3.00 MiB, 0.0% above the lower bound of 3.00 MiB, 3.00 MiB without sharing, 0 hazards"
+	plan := mustCompute(t, []memplan.Buffer{{Bytes: 3 << 20}, {Bytes: 1 << 10, Start: 1, End: 1}},
+		nil, memplan.Config{})
+	want := "2 buffers in 3.00 MiB, 0.0% above the lower bound of 3.00 MiB, 3.00 MiB without " +
+		"sharing, 0 hazards"
 	if got := plan.String(); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

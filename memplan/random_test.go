@@ -33,7 +33,8 @@ func intervals(r *rand.Rand, n, times int, maxBytes int64) []memplan.Buffer {
 		if r.IntN(3) > 0 {
 			length = min(length, r.IntN(4))
 		}
-		out[i] = memplan.Buffer{Bytes: r.Int64N(maxBytes + 1), Start: start, End: start + length, Lane: r.IntN(3), Kind: memplan.Kind(r.IntN(5))}
+		out[i] = memplan.Buffer{Bytes: r.Int64N(maxBytes + 1), Start: start, End: start + length,
+			Lane: r.IntN(3), Kind: memplan.Kind(r.IntN(5))}
 	}
 	return out
 }
@@ -69,7 +70,8 @@ func program(r *rand.Rand, n int) ([]memplan.Buffer, []memplan.Step) {
 		for range r.IntN(3) {
 			st.Writes = append(st.Writes, len(buffers))
 			producer[len(buffers)] = s
-			buffers = append(buffers, memplan.Buffer{Bytes: r.Int64N(2000), Start: s, End: s, Lane: r.IntN(2)})
+			buffers = append(buffers, memplan.Buffer{Bytes: r.Int64N(2000), Start: s, End: s,
+				Lane: r.IntN(2)})
 		}
 		if s > 0 && r.IntN(8) == 0 {
 			st.After = append(st.After, r.IntN(s))
@@ -79,7 +81,8 @@ func program(r *rand.Rand, n int) ([]memplan.Buffer, []memplan.Step) {
 }
 
 // mustCompute plans and verifies.
-func mustCompute(t *testing.T, buffers []memplan.Buffer, steps []memplan.Step, cfg memplan.Config) *memplan.Plan {
+func mustCompute(t *testing.T, buffers []memplan.Buffer, steps []memplan.Step,
+	cfg memplan.Config) *memplan.Plan {
 	t.Helper()
 	plan, err := memplan.Compute(buffers, steps, cfg)
 	if err != nil {

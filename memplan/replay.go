@@ -127,7 +127,8 @@ func twoRuns(steps []Step, plan *Plan) ([]bitset, error) {
 	}
 	for _, h := range plan.Hazards {
 		if h[0] < 0 || h[0] >= h[1] || h[1] >= n {
-			return nil, fmt.Errorf("memplan: hazard %v among %d steps: want an earlier and a later one", h, n)
+			return nil, fmt.Errorf("memplan: hazard %v among %d steps: want an earlier and a "+
+				"later one", h, n)
 		}
 		preds[h[1]] = append(preds[h[1]], h[0])
 		preds[n+h[1]] = append(preds[n+h[1]], n+h[0])

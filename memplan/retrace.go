@@ -80,7 +80,8 @@ func (r *retracer) descend(k int) bool {
 		lo := r.spots[at].lo
 		r.out.offsets[i] = lo
 		slot := above(r.placed, lo)
-		r.placed = slices.Insert(r.placed, slot, placed{lo: lo, hi: lo + it.bytes, start: it.start, end: it.end})
+		r.placed = slices.Insert(r.placed, slot, placed{lo: lo, hi: lo + it.bytes, start: it.start,
+			end: it.end})
 		if r.descend(k + 1) {
 			return true
 		}

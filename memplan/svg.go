@@ -44,7 +44,8 @@ var kindColours = [numKinds]string{
 // of what is alive, the dashed one the lower bound.
 func (p *Plan) SVG(w io.Writer, buffers []Buffer) error {
 	if len(buffers) != len(p.Offsets) {
-		return fmt.Errorf("memplan: picture of %d buffers, but the plan has %d", len(buffers), len(p.Offsets))
+		return fmt.Errorf("memplan: picture of %d buffers, but the plan has %d", len(buffers),
+			len(p.Offsets))
 	}
 	c := newCanvas(w, p, buffers)
 	c.printf(`<svg xmlns="http://www.w3.org/2000/svg" width="%g" height="%g" viewBox="0 0 %g %g" font-family="%s" font-size="11" fill="%s">`+"\n",
@@ -74,7 +75,8 @@ type canvas struct {
 }
 
 func newCanvas(w io.Writer, p *Plan, buffers []Buffer) *canvas {
-	c := &canvas{out: bufio.NewWriter(w), plan: p, first: math.Inf(1), last: 1, top: max(1, float64(p.Total))}
+	c := &canvas{out: bufio.NewWriter(w), plan: p, first: math.Inf(1), last: 1,
+		top: max(1, float64(p.Total))}
 	for _, b := range buffers {
 		c.first = min(c.first, float64(b.Start))
 		c.last = max(c.last, float64(b.End)+1)
@@ -95,12 +97,14 @@ func (c *canvas) printf(format string, args ...any) { fmt.Fprintf(c.out, format,
 
 // text writes a line of text; attributes go into the tag as they are.
 func (c *canvas) text(x, y float64, anchor, attributes, text string) {
-	c.printf(`<text x="%.1f" y="%.1f" text-anchor="%s" %s>%s</text>`+"\n", x, y, anchor, attributes, escape(text))
+	c.printf(`<text x="%.1f" y="%.1f" text-anchor="%s" %s>%s</text>`+"\n", x, y, anchor, attributes,
+		escape(text))
 }
 
 // line draws a straight line.
 func (c *canvas) line(x1, y1, x2, y2 float64, colour, attributes string) {
-	c.printf(`<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="%s" %s/>`+"\n", x1, y1, x2, y2, colour, attributes)
+	c.printf(`<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="%s" %s/>`+"\n", x1, y1, x2, y2,
+		colour, attributes)
 }
 
 // legend names the colours of the kinds that occur.
@@ -148,7 +152,8 @@ func (c *canvas) buffer(b *Buffer, offset int64) {
 	if name == "" {
 		name = b.Kind.String()
 	}
-	c.printf(`<g><title>%s`+"\n"+`%s, %s at %d, steps %d to %d`, escape(name), b.Kind, formatBytes(b.Bytes), offset, b.Start, b.End)
+	c.printf(`<g><title>%s`+"\n"+`%s, %s at %d, steps %d to %d`, escape(name), b.Kind,
+		formatBytes(b.Bytes), offset, b.Start, b.End)
 	for _, v := range b.Values {
 		c.printf("\nstep %d: %s", v.Step, escape(v.Name))
 	}
@@ -156,7 +161,8 @@ func (c *canvas) buffer(b *Buffer, offset int64) {
 		x, y, right-x, bottom-y, fill, min(strokeWidth, (bottom-y)/6, (right-x)/6))
 	for _, v := range b.Values {
 		if v.Step > b.Start && v.Step <= b.End {
-			c.line(c.x(float64(v.Step)), y, c.x(float64(v.Step)), bottom, valueColour, fmt.Sprintf(`stroke-opacity="%g" stroke-dasharray="2 2"`, markOpacity))
+			c.line(c.x(float64(v.Step)), y, c.x(float64(v.Step)), bottom, valueColour,
+				fmt.Sprintf(`stroke-opacity="%g" stroke-dasharray="2 2"`, markOpacity))
 		}
 	}
 	if right-x >= labelWidth && bottom-y >= labelHeight && b.Name != "" {
@@ -165,7 +171,8 @@ func (c *canvas) buffer(b *Buffer, offset int64) {
 			// The end of a name tells more: the beginning is the network's.
 			runes = append([]rune{'…'}, runes[len(runes)-fits+1:]...)
 		}
-		c.text(x+3, (y+bottom)/2+4, "start", `font-size="10" fill="#ffffff" pointer-events="none"`, string(runes))
+		c.text(x+3, (y+bottom)/2+4, "start", `font-size="10" fill="#ffffff" pointer-events="none"`,
+			string(runes))
 	}
 	c.printf("</g>\n")
 }
@@ -195,7 +202,8 @@ func (c *canvas) live(buffers []Buffer) {
 		if !isEnd {
 			to = from
 		}
-		fmt.Fprintf(&path, "%.1f,%.1f %.1f,%.1f ", c.x(float64(from)), c.y(float64(sum)), c.x(float64(to)+1), c.y(float64(sum)))
+		fmt.Fprintf(&path, "%.1f,%.1f %.1f,%.1f ", c.x(float64(from)), c.y(float64(sum)),
+			c.x(float64(to)+1), c.y(float64(sum)))
 	}
 	c.printf(`<polyline fill="none" stroke="%s" stroke-width="1.2" stroke-opacity="0.7" points="%s"><title>bytes alive</title></polyline>`+"\n", liveColour, path.String())
 }
@@ -204,7 +212,8 @@ func (c *canvas) live(buffers []Buffer) {
 func (c *canvas) bound() {
 	y := c.y(float64(c.plan.LowerBound))
 	c.line(padLeft, y, padLeft+plotWidth, y, boundColour, `stroke-dasharray="6 4"`)
-	c.text(padLeft+plotWidth, y-4, "end", fmt.Sprintf(`fill="%s"`, boundColour), "lower bound "+formatBytes(c.plan.LowerBound))
+	c.text(padLeft+plotWidth, y-4, "end", fmt.Sprintf(`fill="%s"`, boundColour),
+		"lower bound "+formatBytes(c.plan.LowerBound))
 }
 
 // ticks returns round numbers from lo to hi, about n of them.

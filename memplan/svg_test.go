@@ -14,7 +14,8 @@ import (
 func TestSVGIsWellFormed(t *testing.T) {
 	buffers := profile(t, "testdata/inceptionv3_b1_train.txt")
 	buffers[0].Name = `a<b & "c"` + "\x00\xff"
-	buffers[1].Values = []memplan.Value{{Name: "conv", Step: buffers[1].Start}, {Name: "relu", Step: buffers[1].Start + 1}}
+	buffers[1].Values = []memplan.Value{{Name: "conv", Step: buffers[1].Start},
+		{Name: "relu", Step: buffers[1].Start + 1}}
 	plan := mustCompute(t, buffers, nil, memplan.Config{})
 	var out bytes.Buffer
 	if err := plan.SVG(&out, buffers); err != nil {

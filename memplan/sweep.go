@@ -65,7 +65,8 @@ func choose(free []gap, bytes int64, f fit) int {
 
 // release returns a range to the sorted gaps and joins it with its neighbours.
 func release(free []gap, g gap) []gap {
-	at, _ := slices.BinarySearchFunc(free, g.lo, func(x gap, lo int64) int { return cmp.Compare(x.lo, lo) })
+	at, _ := slices.BinarySearchFunc(free, g.lo,
+		func(x gap, lo int64) int { return cmp.Compare(x.lo, lo) })
 	joinsNext := at < len(free) && free[at].lo == g.hi
 	joinsPrev := at > 0 && free[at-1].hi == g.lo
 	switch {

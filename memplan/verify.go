@@ -19,7 +19,8 @@ func Verify(buffers []Buffer, steps []Step, plan *Plan) error {
 		return err
 	}
 	if len(plan.Offsets) != len(buffers) {
-		return fmt.Errorf("memplan: the plan has %d offsets for %d buffers", len(plan.Offsets), len(buffers))
+		return fmt.Errorf("memplan: the plan has %d offsets for %d buffers", len(plan.Offsets),
+			len(buffers))
 	}
 	if err := verifyRoom(buffers, plan); err != nil {
 		return err
@@ -44,10 +45,12 @@ func verifyRoom(buffers []Buffer, plan *Plan) error {
 	for i, b := range buffers {
 		off, size := plan.Offsets[i], roundUp(b.Bytes, plan.Align)
 		if off < 0 || off%plan.Align != 0 {
-			return fmt.Errorf("memplan: %s at offset %d: want a multiple of %d", label(buffers, i), off, plan.Align)
+			return fmt.Errorf("memplan: %s at offset %d: want a multiple of %d", label(buffers, i),
+				off, plan.Align)
 		}
 		if b.Bytes > 0 && (plan.Total < size || off > plan.Total-size) {
-			return fmt.Errorf("memplan: %s with %d bytes at offset %d leaves the arena of %d", label(buffers, i), b.Bytes, off, plan.Total)
+			return fmt.Errorf("memplan: %s with %d bytes at offset %d leaves the arena of %d",
+				label(buffers, i), b.Bytes, off, plan.Total)
 		}
 	}
 	return nil
@@ -64,11 +67,13 @@ func verifySums(buffers []Buffer, plan *Plan) error {
 		}
 	}
 	if plan.Total != top || plan.Naive != naive {
-		return fmt.Errorf("memplan: total %d, naive %d: want %d and %d", plan.Total, plan.Naive, top, naive)
+		return fmt.Errorf("memplan: total %d, naive %d: want %d and %d", plan.Total, plan.Naive,
+			top, naive)
 	}
 	low, high := bounds(buffers, plan.Align)
 	if plan.LowerBound > plan.Total || plan.LowerBound != low && plan.LowerBound != high {
-		return fmt.Errorf("memplan: lower bound %d with a total of %d: want %d, or %d with lanes apart", plan.LowerBound, plan.Total, low, high)
+		return fmt.Errorf("memplan: lower bound %d with a total of %d: want %d, or %d with "+
+			"lanes apart", plan.LowerBound, plan.Total, low, high)
 	}
 	return nil
 }
@@ -80,16 +85,20 @@ func verifyParts(buffers []Buffer, plan *Plan) error {
 	}
 	parts, top := map[int]Part{}, int64(0)
 	for _, p := range plan.Lanes {
-		if _, twice := parts[p.Lane]; twice || p.Offset != top || p.Bytes < 0 || p.Bytes > plan.Total-top {
-			return fmt.Errorf("memplan: lane %d has the part of %d bytes at %d: want one part for each lane, the first free byte being %d of %d",
+		if _, twice := parts[p.Lane]; twice || p.Offset != top || p.Bytes < 0 ||
+			p.Bytes > plan.Total-top {
+			return fmt.Errorf("memplan: lane %d has the part of %d bytes at %d: want one part "+
+				"for each lane, the first free byte being %d of %d",
 				p.Lane, p.Bytes, p.Offset, top, plan.Total)
 		}
 		parts[p.Lane], top = p, top+p.Bytes
 	}
 	for i, b := range buffers {
 		p, ok := parts[b.Lane]
-		if b.Bytes > 0 && (!ok || plan.Offsets[i] < p.Offset || plan.Offsets[i]+b.Bytes > p.Offset+p.Bytes) {
-			return fmt.Errorf("memplan: %s with %d bytes at offset %d leaves the part of lane %d, %d bytes at %d",
+		if b.Bytes > 0 && (!ok || plan.Offsets[i] < p.Offset ||
+			plan.Offsets[i]+b.Bytes > p.Offset+p.Bytes) {
+			return fmt.Errorf("memplan: %s with %d bytes at offset %d leaves the part of lane "+
+				"%d, %d bytes at %d",
 				label(buffers, i), b.Bytes, plan.Offsets[i], b.Lane, p.Bytes, p.Offset)
 		}
 	}
@@ -147,7 +156,8 @@ func verifyOverlap(buffers []Buffer, plan *Plan) error {
 				break
 			}
 			if b := &buffers[j]; a.Start <= b.End && b.Start <= a.End {
-				return fmt.Errorf("memplan: %s and %s are both alive at step %d and overlap at address %d",
+				return fmt.Errorf("memplan: %s and %s are both alive at step %d and overlap at "+
+					"address %d",
 					label(buffers, i), label(buffers, j), max(a.Start, b.Start), plan.Offsets[j])
 			}
 		}

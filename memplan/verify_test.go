@@ -20,7 +20,8 @@ func clone(p *memplan.Plan) *memplan.Plan {
 
 func TestVerifyNamesTheFault(t *testing.T) {
 	buffers := []memplan.Buffer{
-		{Bytes: 64, Start: 0, End: 2, Name: "a"}, {Bytes: 64, Start: 1, End: 2, Name: "b"}, {Bytes: 64, Start: 3, End: 4, Name: "c"},
+		{Bytes: 64, Start: 0, End: 2, Name: "a"}, {Bytes: 64, Start: 1, End: 2, Name: "b"},
+		{Bytes: 64, Start: 3, End: 4, Name: "c"},
 	}
 	steps := []memplan.Step{
 		{Name: "make a", Writes: []int{0}},
@@ -35,18 +36,26 @@ func TestVerifyNamesTheFault(t *testing.T) {
 		damage func(p *memplan.Plan)
 		want   string
 	}{
-		{"overlap", func(p *memplan.Plan) { p.Offsets[1] = p.Offsets[0] }, "buffer 0 (a) and buffer 1 (b) are both alive at step 1 and overlap"},
+		{"overlap", func(p *memplan.Plan) { p.Offsets[1] = p.Offsets[0] },
+			"buffer 0 (a) and buffer 1 (b) are both alive at step 1 and overlap"},
 		{"unaligned", func(p *memplan.Plan) { p.Offsets[1] += 8 }, "buffer 1 (b) at offset"},
-		{"below the arena", func(p *memplan.Plan) { p.Offsets[0] = -64 }, "buffer 0 (a) at offset -64"},
-		{"above the arena", func(p *memplan.Plan) { p.Offsets[0] = 128 }, "buffer 0 (a) with 64 bytes at offset 128 leaves the arena of 128"},
-		{"offset near the largest int", func(p *memplan.Plan) { p.Offsets[0] = 1<<63 - 64 }, "buffer 0 (a) with 64 bytes at offset 9223372036854775744 leaves"},
-		{"too few offsets", func(p *memplan.Plan) { p.Offsets = p.Offsets[:2] }, "2 offsets for 3 buffers"},
+		{"below the arena", func(p *memplan.Plan) { p.Offsets[0] = -64 },
+			"buffer 0 (a) at offset -64"},
+		{"above the arena", func(p *memplan.Plan) { p.Offsets[0] = 128 },
+			"buffer 0 (a) with 64 bytes at offset 128 leaves the arena of 128"},
+		{"offset near the largest int", func(p *memplan.Plan) { p.Offsets[0] = 1<<63 - 64 },
+			"buffer 0 (a) with 64 bytes at offset 9223372036854775744 leaves"},
+		{"too few offsets", func(p *memplan.Plan) { p.Offsets = p.Offsets[:2] },
+			"2 offsets for 3 buffers"},
 		{"total", func(p *memplan.Plan) { p.Total += 64 }, "total 192"},
 		{"naive", func(p *memplan.Plan) { p.Naive-- }, "naive 191"},
-		{"lower bound", func(p *memplan.Plan) { p.LowerBound = 64 }, "lower bound 64 with a total of 128: want 128"},
-		{"lower bound above", func(p *memplan.Plan) { p.LowerBound = 256 }, "lower bound 256 with a total of 128"},
+		{"lower bound", func(p *memplan.Plan) { p.LowerBound = 64 },
+			"lower bound 64 with a total of 128: want 128"},
+		{"lower bound above", func(p *memplan.Plan) { p.LowerBound = 256 },
+			"lower bound 256 with a total of 128"},
 		{"alignment", func(p *memplan.Plan) { p.Align = 3 }, "alignment 3"},
-		{"hazard lost", func(p *memplan.Plan) { p.Hazards = nil }, "nothing orders step 3 (make c) after step"},
+		{"hazard lost", func(p *memplan.Plan) { p.Hazards = nil },
+			"nothing orders step 3 (make c) after step"},
 		{"wrap lost", func(p *memplan.Plan) { p.Wraps = nil }, "of the next run after step"},
 		{"hazard backwards", func(p *memplan.Plan) { p.Hazards[0] = [2]int{3, 2} }, "hazard [3 2]"},
 		{"wrap to nowhere", func(p *memplan.Plan) { p.Wraps[0] = [2]int{0, 5} }, "wrap [0 5]"},
@@ -65,7 +74,8 @@ func TestVerifyNamesTheFault(t *testing.T) {
 
 func TestVerifyNamesFaultsOfLanes(t *testing.T) {
 	buffers := []memplan.Buffer{
-		{Bytes: 64, Start: 0, End: 2, Name: "a", Lane: 1}, {Bytes: 64, Start: 3, End: 4, Name: "b", Lane: 2}, {Bytes: 64, Start: 3, End: 4, Name: "c", Lane: 1},
+		{Bytes: 64, Start: 0, End: 2, Name: "a", Lane: 1}, {Bytes: 64, Start: 3, End: 4, Name: "b",
+			Lane: 2}, {Bytes: 64, Start: 3, End: 4, Name: "c", Lane: 1},
 	}
 	good := mustCompute(t, buffers, nil, memplan.Config{SeparateLanes: true})
 	for _, tt := range []struct {
@@ -73,17 +83,25 @@ func TestVerifyNamesFaultsOfLanes(t *testing.T) {
 		damage func(p *memplan.Plan)
 		want   string
 	}{
-		{"another lane's part", func(p *memplan.Plan) { p.Offsets[1] = 0; p.Offsets[2] = 64 }, "buffer 1 (b) with 64 bytes at offset 0 leaves the part of lane 2"},
-		{"part too small", func(p *memplan.Plan) { p.Lanes[1].Bytes = 32 }, "leaves the part of lane 2"},
-		{"lane without a part", func(p *memplan.Plan) { p.Lanes = p.Lanes[:1] }, "buffer 1 (b) with 64 bytes at offset 64 leaves the part of lane 2, 0 bytes"},
-		{"two parts of a lane", func(p *memplan.Plan) { p.Lanes[1].Lane = 1 }, "lane 1 has the part of 64 bytes at 64"},
-		{"gap", func(p *memplan.Plan) { p.Lanes[1].Offset = 128 }, "lane 2 has the part of 64 bytes at 128"},
-		{"beyond the arena", func(p *memplan.Plan) { p.Lanes[1].Bytes = 128 }, "lane 2 has the part of 128 bytes at 64"},
-		{"negative", func(p *memplan.Plan) { p.Lanes[0].Bytes = -64 }, "lane 1 has the part of -64 bytes at 0"},
+		{"another lane's part", func(p *memplan.Plan) { p.Offsets[1] = 0; p.Offsets[2] = 64 },
+			"buffer 1 (b) with 64 bytes at offset 0 leaves the part of lane 2"},
+		{"part too small", func(p *memplan.Plan) { p.Lanes[1].Bytes = 32 },
+			"leaves the part of lane 2"},
+		{"lane without a part", func(p *memplan.Plan) { p.Lanes = p.Lanes[:1] },
+			"buffer 1 (b) with 64 bytes at offset 64 leaves the part of lane 2, 0 bytes"},
+		{"two parts of a lane", func(p *memplan.Plan) { p.Lanes[1].Lane = 1 },
+			"lane 1 has the part of 64 bytes at 64"},
+		{"gap", func(p *memplan.Plan) { p.Lanes[1].Offset = 128 },
+			"lane 2 has the part of 64 bytes at 128"},
+		{"beyond the arena", func(p *memplan.Plan) { p.Lanes[1].Bytes = 128 },
+			"lane 2 has the part of 128 bytes at 64"},
+		{"negative", func(p *memplan.Plan) { p.Lanes[0].Bytes = -64 },
+			"lane 1 has the part of -64 bytes at 0"},
 	} {
 		bad := clone(good)
 		tt.damage(bad)
-		if err := memplan.Verify(buffers, nil, bad); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if err := memplan.Verify(buffers, nil, bad); err == nil ||
+			!strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got error %v, want one with %q", tt.name, err, tt.want)
 		}
 	}
@@ -100,7 +118,8 @@ func validPlacement(buffers []memplan.Buffer, p *memplan.Plan) bool {
 			top = max(top, p.Offsets[i]+roundUp(a.Bytes, p.Align))
 		}
 		for j, b := range buffers[:i] {
-			if a.Bytes > 0 && b.Bytes > 0 && a.Start <= b.End && b.Start <= a.End && p.Offsets[i] < p.Offsets[j]+b.Bytes && p.Offsets[j] < p.Offsets[i]+a.Bytes {
+			if a.Bytes > 0 && b.Bytes > 0 && a.Start <= b.End && b.Start <= a.End &&
+				p.Offsets[i] < p.Offsets[j]+b.Bytes && p.Offsets[j] < p.Offsets[i]+a.Bytes {
 				return false
 			}
 		}
@@ -129,7 +148,8 @@ func TestVerifyJudgesMovedBuffers(t *testing.T) {
 		}
 	}
 	if caught < 500 || passed < 100 {
-		t.Errorf("%d damaged plans caught, %d harmless moves passed: the test is too one-sided", caught, passed)
+		t.Errorf("%d damaged plans caught, %d harmless moves passed: the test is too one-sided",
+			caught, passed)
 	}
 }
 

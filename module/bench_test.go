@@ -15,7 +15,8 @@ import (
 func BenchmarkStep(b *testing.B) {
 	it := points(b, 200, 20, dataio.NDArrayConfig{})
 	mod := module.New(mlp())
-	for _, err := range []error{mod.Bind(it.ProvideData(), it.ProvideLabel()), mod.InitParams(initializer.Xavier{}),
+	for _, err := range []error{mod.Bind(it.ProvideData(), it.ProvideLabel()),
+		mod.InitParams(initializer.Xavier{}),
 		mod.InitOptimizer(optimizer.SGD{LR: 0.1, Momentum: 0.9})} {
 		if err != nil {
 			b.Fatal(err)

@@ -53,7 +53,8 @@ func (m *Module) Bind(data, label []dataio.Desc, opts ...BindOption) (err error)
 		return err
 	}
 	b := sym.BindConfig{Group2Ctx: m.config.groups, Seed: m.config.seed, Guard: c.guard,
-		Shapes: map[string]dtype.Shape{}, Types: map[string]dtype.Type{}, GradReq: map[string]op.Req{}}
+		Shapes: map[string]dtype.Shape{}, Types: map[string]dtype.Type{},
+		GradReq: map[string]op.Req{}}
 	for _, f := range m.fed {
 		d := data
 		if f.label {
@@ -110,8 +111,10 @@ func (m *Module) bind(b sym.BindConfig, training bool) error {
 	return err
 }
 
-// bindGroup makes the executors of a network, one per device. Its configuration is that of whole batches; on says what device k has of its own.
-func (m *Module) bindGroup(s *sym.Symbol, c sym.BindConfig, fed []feed, on func(k int, c *sym.BindConfig)) (*group, error) {
+// bindGroup makes the executors of a network, one per device. Its configuration is that of whole
+// batches; on says what device k has of its own.
+func (m *Module) bindGroup(s *sym.Symbol, c sym.BindConfig, fed []feed,
+	on func(k int, c *sym.BindConfig)) (*group, error) {
 	places := m.config.places()
 	shapes, err := partShapes(c.Shapes, fed, len(places))
 	if err != nil {
@@ -135,7 +138,8 @@ func (m *Module) bindGroup(s *sym.Symbol, c sym.BindConfig, fed []feed, on func(
 	return newGroup(parts, fed), nil
 }
 
-// deviceSeeds is how far the random streams of devices are apart: an odd number without a pattern in its bits.
+// deviceSeeds is how far the random streams of devices are apart: an odd number without a pattern
+// in its bits.
 const deviceSeeds = 0x9e3779b97f4a7c15
 
 // device returns the arrays on device k: none before there are any.
@@ -190,7 +194,8 @@ func (m *Module) fits(b *dataio.Batch) error {
 	}
 	for _, p := range m.params {
 		if a := g.first().Args[p]; a != m.args[p] {
-			return fmt.Errorf("module: batch of another shape: parameter %q would change from shape %v to %v", p, m.args[p].Shape(), a.Shape())
+			return fmt.Errorf("module: batch of another shape: parameter %q would change from "+
+				"shape %v to %v", p, m.args[p].Shape(), a.Shape())
 		}
 	}
 	m.execs[key], m.current = g, g
@@ -217,7 +222,8 @@ func (m *Module) feed(b *dataio.Batch) error {
 			if f.label {
 				continue
 			}
-			return fmt.Errorf("module: the batch has %d data arrays, none for %q", len(b.Data), f.name)
+			return fmt.Errorf("module: the batch has %d data arrays, none for %q", len(b.Data),
+				f.name)
 		}
 		if err := m.current.feed(f, a); err != nil {
 			return err

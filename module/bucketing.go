@@ -13,27 +13,30 @@ import (
 	sym "gomx/symbol"
 )
 
-// SymGen makes the network of a bucket. It is called once for each bucket that a batch has. All networks share the
-// parameters of the default bucket's; one may leave some out.
+// SymGen makes the network of a bucket. It is called once for each bucket that a batch has. All
+// networks share the parameters of the default bucket's; one may leave some out.
 type SymGen func(bucket any) (*sym.Symbol, error)
 
-// BucketingModule is a Module whose network depends on the bucket of a batch, such as the length of its sentences. Every
-// bucket has an executor of its own; parameters, gradients, states and the planned memory are shared, so that all buckets
-// together take the memory of the largest. Save writes the network of the default bucket as every module does and, where
-// buckets are integers, those of all buckets as MXNet's BucketingModule does; LoadBucketing reads both.
+// BucketingModule is a Module whose network depends on the bucket of a batch, such as the length of
+// its sentences. Every bucket has an executor of its own; parameters, gradients, states and the
+// planned memory are shared, so that all buckets together take the memory of the largest. Save
+// writes the network of the default bucket as every module does and, where buckets are integers,
+// those of all buckets as MXNet's BucketingModule does; LoadBucketing reads both.
 //
 // An output belongs to its bucket: once a batch of another bucket has been forwarded it is closed.
 type BucketingModule struct{ *Module }
 
-// NewBucketing returns a module for networks that gen makes, as MXNet's BucketingModule is. The default bucket is the one that
-// the iterator describes: the largest, with all parameters. Batches without a bucket belong to it.
+// NewBucketing returns a module for networks that gen makes, as MXNet's BucketingModule is. The
+// default bucket is the one that the iterator describes: the largest, with all parameters. Batches
+// without a bucket belong to it.
 func NewBucketing(gen SymGen, defaultBucket any, opts ...Option) (*BucketingModule, error) {
 	return newBucketing(&buckets{gen: gen, key: defaultBucket}, opts)
 }
 
 func newBucketing(b *buckets, opts []Option) (*BucketingModule, error) {
 	if b.key == nil {
-		return nil, errors.New("module: the default bucket is nil, want what an iterator's batches have, such as a length")
+		return nil, errors.New("module: the default bucket is nil, want what an iterator's " +
+			"batches have, such as a length")
 	}
 	s, err := b.make(b.key)
 	if err != nil {
@@ -50,7 +53,8 @@ func (m *BucketingModule) DefaultBucket() any { return m.buckets.key }
 // Buckets returns how many buckets have had batches, or been switched to, since Bind.
 func (m *BucketingModule) Buckets() int { return len(m.buckets.known) }
 
-// SwitchBucket binds a bucket for the shapes of its data and labels, which Forward does by itself for every batch.
+// SwitchBucket binds a bucket for the shapes of its data and labels, which Forward does by itself
+// for every batch.
 func (m *BucketingModule) SwitchBucket(bucket any, data, label []dataio.Desc) (err error) {
 	defer op.Recover(&err)
 	if !m.Bound() {
@@ -101,7 +105,8 @@ func (b *buckets) make(key any) (*sym.Symbol, error) {
 		return b.saved[k], nil
 	}
 	if b.gen == nil {
-		return nil, fmt.Errorf("module: no network of bucket %v: the checkpoint has those of %v, and there is no generator", key, slices.Sorted(maps.Keys(b.saved)))
+		return nil, fmt.Errorf("module: no network of bucket %v: the checkpoint has those of "+
+			"%v, and there is no generator", key, slices.Sorted(maps.Keys(b.saved)))
 	}
 	s, err := b.gen(key)
 	if err == nil && s == nil {
@@ -137,18 +142,21 @@ func (b *buckets) of(m *Module, key any) (*bucket, error) {
 	}
 	sub := New(s)
 	sub.config = m.config
-	sub.config.fixed = slices.DeleteFunc(slices.Clone(m.config.fixed), func(name string) bool { return !slices.Contains(s.Arguments(), name) })
+	sub.config.fixed = slices.DeleteFunc(slices.Clone(m.config.fixed),
+		func(name string) bool { return !slices.Contains(s.Arguments(), name) })
 	if err := sub.assign(b.data, b.label, m.training); err != nil {
 		return nil, fmt.Errorf("bucket %v: %w", key, err)
 	}
 	for _, p := range sub.params {
 		if m.args[p] == nil {
-			return nil, fmt.Errorf("module: bucket %v has the parameter %q, which the default bucket %v has not", key, p, b.key)
+			return nil, fmt.Errorf("module: bucket %v has the parameter %q, which the default "+
+				"bucket %v has not", key, p, b.key)
 		}
 	}
 	for _, a := range s.AuxStates() {
 		if m.aux[a] == nil {
-			return nil, fmt.Errorf("module: bucket %v has the auxiliary state %q, which the default bucket %v has not", key, a, b.key)
+			return nil, fmt.Errorf("module: bucket %v has the auxiliary state %q, which the "+
+				"default bucket %v has not", key, a, b.key)
 		}
 	}
 	bk := &bucket{key, s, sub.fed, sub.dataNames, sub.labelNames, sub.params}
@@ -225,7 +233,8 @@ func (b *buckets) bind(m *Module, bk *bucket, shapes map[string]dtype.Shape) (*g
 	return m.bindGroup(bk.symbol, c, bk.fed, func(k int, c *sym.BindConfig) {
 		have := m.device(k)
 		c.Shared = m.current.parts[k]
-		c.Args, c.Grads, c.Aux = map[string]*nd.Array{}, map[string]*nd.Array{}, map[string]*nd.Array{}
+		c.Args, c.Grads, c.Aux = map[string]*nd.Array{}, map[string]*nd.Array{},
+			map[string]*nd.Array{}
 		for _, name := range bk.params {
 			if a := have.args[name]; a != nil {
 				c.Args[name] = a
@@ -240,7 +249,8 @@ func (b *buckets) bind(m *Module, bk *bucket, shapes map[string]dtype.Shape) (*g
 	})
 }
 
-// hand gives ex outputs in the place of those of the executor before, whose memory becomes free unless the shapes are the same.
+// hand gives ex outputs in the place of those of the executor before, whose memory becomes free
+// unless the shapes are the same.
 func hand(before, ex *sym.Executor) (err error) {
 	defer op.Recover(&err)
 	old := slices.Clone(before.Outputs())

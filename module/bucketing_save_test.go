@@ -18,14 +18,16 @@ import (
 	sym "gomx/symbol"
 )
 
-var mxnetFlag = flag.String("mxnet", "python3", "Python interpreter; the test that needs MXNet is skipped where it has none")
+var mxnetFlag = flag.String("mxnet", "python3",
+	"Python interpreter; the test that needs MXNet is skipped where it has none")
 
 // fitCounts trains networks of three buckets and leaves a checkpoint.
 func fitCounts(t *testing.T) (m *module.BucketingModule, prefix string) {
 	t.Helper()
 	prefix = filepath.Join(t.TempDir(), "counts")
 	m = newCounts(t, 5)
-	if err := m.Fit(t.Context(), counting(), module.Init(initializer.Xavier{}), module.Optimize(storeOptimizer), module.Checkpoint(prefix)); err != nil {
+	if err := m.Fit(t.Context(), counting(), module.Init(initializer.Xavier{}),
+		module.Optimize(storeOptimizer), module.Checkpoint(prefix)); err != nil {
 		t.Fatal(err)
 	}
 	return m, prefix
@@ -41,7 +43,8 @@ func perplexity(t *testing.T, m *module.BucketingModule) float64 {
 	return s[0].Value
 }
 
-// TestLoadBucketing loads a checkpoint without a generator, and saves it again without having used all buckets.
+// TestLoadBucketing loads a checkpoint without a generator, and saves it again without having used
+// all buckets.
 func TestLoadBucketing(t *testing.T) {
 	m, prefix := fitCounts(t)
 	loaded, err := module.LoadBucketing(prefix, 1, nil, 12)
@@ -69,7 +72,8 @@ func TestLoadBucketing(t *testing.T) {
 	if err := again.Save(second, 1); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"-4-symbol.json", "-8-symbol.json", "-12-symbol.json", "-symbol.json", ".buckets", "-0001.params"} {
+	for _, name := range []string{"-4-symbol.json", "-8-symbol.json", "-12-symbol.json",
+		"-symbol.json", ".buckets", "-0001.params"} {
 		want, err := os.ReadFile(prefix + name)
 		if err != nil {
 			t.Fatal(err)
@@ -80,10 +84,12 @@ func TestLoadBucketing(t *testing.T) {
 	}
 }
 
-// TestLoadBucketingGenerates wants the generator's network for a bucket that has not been saved, and an error without.
+// TestLoadBucketingGenerates wants the generator's network for a bucket that has not been saved,
+// and an error without.
 func TestLoadBucketingGenerates(t *testing.T) {
 	_, prefix := fitCounts(t)
-	batch := &dataio.Batch{Data: []*nd.Array{nd.Zeros(nd.Shape{sentences, 6})}, Label: []*nd.Array{nd.Zeros(nd.Shape{sentences, 6})}, Bucket: 6}
+	batch := &dataio.Batch{Data: []*nd.Array{nd.Zeros(nd.Shape{sentences, 6})},
+		Label: []*nd.Array{nd.Zeros(nd.Shape{sentences, 6})}, Bucket: 6}
 	for _, gen := range []module.SymGen{counts, nil} {
 		m, err := module.LoadBucketing(prefix, 1, gen, 12)
 		if err != nil {
@@ -99,13 +105,16 @@ func TestLoadBucketingGenerates(t *testing.T) {
 		switch err := m.Forward(batch, false); {
 		case gen != nil && err != nil:
 			t.Error(err)
-		case gen == nil && (err == nil || !strings.Contains(err.Error(), "no network of bucket 6: the checkpoint has those of [4 8 12]")):
+		case gen == nil && (err == nil ||
+			!strings.Contains(err.Error(),
+				"no network of bucket 6: the checkpoint has those of [4 8 12]")):
 			t.Errorf("without a generator: got %v", err)
 		}
 	}
 }
 
-// TestLoadBucketingOld reads a checkpoint that holds the network of the default bucket only, and one whose buckets are words.
+// TestLoadBucketingOld reads a checkpoint that holds the network of the default bucket only, and
+// one whose buckets are words.
 func TestLoadBucketingOld(t *testing.T) {
 	gen := func(bucket any) (*sym.Symbol, error) {
 		if bucket == "long" {
@@ -131,7 +140,8 @@ func TestLoadBucketingOld(t *testing.T) {
 	if _, err := os.Stat(checkpoint.BucketsPath(prefix)); err == nil {
 		t.Error("a list of buckets that are no integers")
 	}
-	if _, err := module.LoadBucketing(prefix, 0, nil, "long"); err == nil || !strings.Contains(err.Error(), "words.buckets") {
+	if _, err := module.LoadBucketing(prefix, 0, nil, "long"); err == nil ||
+		!strings.Contains(err.Error(), "words.buckets") {
 		t.Errorf("without list and generator: got %v", err)
 	}
 	loaded, err := module.LoadBucketing(prefix, 0, gen, "long")
@@ -171,18 +181,23 @@ func TestLoadBucketsErrors(t *testing.T) {
 		{"two dimensions", save(nd.FromSlice([]int32{3}, 1, 1)), "one of one dimension"},
 		{"floats", save(nd.FromSlice([]float32{3})), "float32, want int32"},
 		{"no network", save(one), "net-3-symbol.json"},
-		{"bad network", func() error { return os.WriteFile(checkpoint.BucketSymbolPath(prefix, 3), []byte("{"), 0o666) }, "not a symbol file"},
+		{"bad network", func() error {
+			return os.WriteFile(checkpoint.BucketSymbolPath(prefix, 3),
+				[]byte("{"), 0o666)
+		}, "not a symbol file"},
 	} {
 		if err := tt.make(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := module.LoadBucketing(prefix, 0, nil, 3); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := module.LoadBucketing(prefix, 0, nil, 3); err == nil ||
+			!strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got %v, want %q", tt.name, err, tt.want)
 		}
 	}
 }
 
-// mxnetBuckets loads a checkpoint, prints its perplexity on one batch of each bucket, and saves it again.
+// mxnetBuckets loads a checkpoint, prints its perplexity on one batch of each bucket, and saves it
+// again.
 const mxnetBuckets = `
 import sys
 import mxnet as mx, numpy as np

@@ -33,7 +33,8 @@ func counting() *dataio.BucketSentences {
 		}
 		list = append(list, s)
 	}
-	it, err := dataio.BucketSentenceIter(dataio.BucketSentenceConfig{Sentences: list, BatchSize: sentences, Buckets: []int{4, 8, 12}, Invalid: -1, Seed: 3})
+	it, err := dataio.BucketSentenceIter(dataio.BucketSentenceConfig{Sentences: list,
+		BatchSize: sentences, Buckets: []int{4, 8, 12}, Invalid: -1, Seed: 3})
 	if err != nil {
 		panic(err)
 	}
@@ -48,15 +49,22 @@ func lstm(bucket any) (*sym.Symbol, error) {
 	}
 	const hidden = 24
 	swap := sym.TransposeParams{Axes: []int{1, 0, 2}}
-	zero := func() *sym.Symbol { return sym.Zeros(sym.InitParams{Shape: []int{1, sentences, hidden}}) }
-	x := sym.Embedding(sym.Var("data"), sym.EmbeddingParams{InputDim: words, OutputDim: 12}, sym.Name("embed"))
-	r := sym.RNN(sym.Transpose(x, swap), sym.RNNParams{StateSize: hidden, NumLayers: 1, Mode: "lstm"}, sym.Name("lstm"),
+	zero := func() *sym.Symbol {
+		return sym.Zeros(sym.InitParams{Shape: []int{1, sentences,
+			hidden}})
+	}
+	x := sym.Embedding(sym.Var("data"), sym.EmbeddingParams{InputDim: words, OutputDim: 12},
+		sym.Name("embed"))
+	r := sym.RNN(sym.Transpose(x, swap), sym.RNNParams{StateSize: hidden, NumLayers: 1,
+		Mode: "lstm"}, sym.Name("lstm"),
 		sym.With("state", zero()), sym.With("state_cell", zero()),
 		sym.With("parameters", sym.Var("lstm_parameters", sym.Init(`["uniform", {"scale": 0.1}]`))))
-	o := sym.Reshape(sym.Transpose(r, swap), sym.ReshapeParams{Shape: []int{sentences * length, hidden}})
+	o := sym.Reshape(sym.Transpose(r, swap), sym.ReshapeParams{Shape: []int{sentences * length,
+		hidden}})
 	o = sym.FullyConnected(o, sym.FullyConnectedParams{NumHidden: words}, sym.Name("decode"))
 	label := sym.Reshape(sym.Var("softmax_label"), sym.ReshapeParams{Shape: []int{-1}})
-	return sym.SoftmaxOutput(o, sym.SoftmaxOutputParams{UseIgnore: true, IgnoreLabel: sym.Some(-1.0), Normalization: "valid"},
+	return sym.SoftmaxOutput(o, sym.SoftmaxOutputParams{UseIgnore: true,
+		IgnoreLabel: sym.Some(-1.0), Normalization: "valid"},
 		sym.Name("softmax"), sym.With("label", label)), nil
 }
 
@@ -81,7 +89,8 @@ func ExampleNewBucketing() {
 	// Output: 3 buckets, perplexity below 1.2: true <nil>
 }
 
-// TestBucketsShareMemory runs batches of all buckets in any order and compares the memory with that of the largest alone.
+// TestBucketsShareMemory runs batches of all buckets in any order and compares the memory with that
+// of the largest alone.
 func TestBucketsShareMemory(t *testing.T) {
 	ctx := context.Background()
 	on := device.Device{ID: 7} // which no other test uses
@@ -96,7 +105,8 @@ func TestBucketsShareMemory(t *testing.T) {
 	if err := mod.InitParams(initializer.Uniform{Scale: 0.1}); err != nil {
 		t.Fatal(err)
 	}
-	if err := mod.InitOptimizer(optimizer.SGD{LR: 0.1, Common: optimizer.Common{Rescale: 1}}); err != nil {
+	if err := mod.InitOptimizer(optimizer.SGD{LR: 0.1,
+		Common: optimizer.Common{Rescale: 1}}); err != nil {
 		t.Fatal(err)
 	}
 	batches := map[any]*dataio.Batch{}
@@ -131,7 +141,8 @@ func TestBucketsShareMemory(t *testing.T) {
 		train(bucket)
 	}
 	together := device.Usage(on)
-	if got, want := together.Used[device.PurposeArena], alone.Used[device.PurposeArena]; got != want {
+	if got, want := together.Used[device.PurposeArena],
+		alone.Used[device.PurposeArena]; got != want {
 		t.Errorf("three buckets have %d bytes of planned memory, the largest alone %d", got, want)
 	}
 	for _, name := range mod.ParamNames() {
@@ -147,12 +158,13 @@ func TestBucketsShareMemory(t *testing.T) {
 	}
 	train(12)
 	if n := device.Usage(on).Used[device.PurposeArray]; n > 2*alone.Used[device.PurposeArray] {
-		t.Errorf("three buckets have %d bytes of arrays, the largest alone %d", n, alone.Used[device.PurposeArray])
+		t.Errorf("three buckets have %d bytes of arrays, the largest alone %d", n,
+			alone.Used[device.PurposeArray])
 	}
 }
 
-// TestBucketsEqualModules trains a bucketing module, and modules of one bucket each that hand their parameters on: every batch
-// must leave the same parameters.
+// TestBucketsEqualModules trains a bucketing module, and modules of one bucket each that hand their
+// parameters on: every batch must leave the same parameters.
 func TestBucketsEqualModules(t *testing.T) {
 	it := counting()
 	mod, err := module.NewBucketing(lstm, 12, module.Seed(4))
@@ -167,7 +179,8 @@ func TestBucketsEqualModules(t *testing.T) {
 		if err := m.InitParams(initializer.Uniform{Scale: 0.1}); err != nil {
 			t.Fatal(err)
 		}
-		if err := m.InitOptimizer(optimizer.SGD{LR: 0.1, Common: optimizer.Common{Rescale: 1}}); err != nil {
+		if err := m.InitOptimizer(optimizer.SGD{LR: 0.1,
+			Common: optimizer.Common{Rescale: 1}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -181,7 +194,8 @@ func TestBucketsEqualModules(t *testing.T) {
 			t.Fatal(err)
 		}
 		one := module.New(s)
-		prepare(one, []dataio.Desc{{Name: "data", Shape: b.Data[0].Shape()}}, []dataio.Desc{{Name: "softmax_label", Shape: b.Label[0].Shape()}})
+		prepare(one, []dataio.Desc{{Name: "data", Shape: b.Data[0].Shape()}},
+			[]dataio.Desc{{Name: "softmax_label", Shape: b.Label[0].Shape()}})
 		if err := one.SetParams(mod.Params()); err != nil {
 			t.Fatal(err)
 		}
@@ -215,10 +229,12 @@ func TestBucketsEqualModules(t *testing.T) {
 
 // TestBucketsFail wants errors that name the bucket.
 func TestBucketsFail(t *testing.T) {
-	if _, err := module.NewBucketing(lstm, nil); err == nil || !strings.Contains(err.Error(), "default bucket is nil") {
+	if _, err := module.NewBucketing(lstm, nil); err == nil ||
+		!strings.Contains(err.Error(), "default bucket is nil") {
 		t.Errorf("no default bucket: got %v", err)
 	}
-	if _, err := module.NewBucketing(lstm, "long"); err == nil || !strings.Contains(err.Error(), "bucket long: long is not a length") {
+	if _, err := module.NewBucketing(lstm, "long"); err == nil ||
+		!strings.Contains(err.Error(), "bucket long: long is not a length") {
 		t.Errorf("a generator that fails: got %v", err)
 	}
 	gen := func(bucket any) (*sym.Symbol, error) {
@@ -226,10 +242,12 @@ func TestBucketsFail(t *testing.T) {
 		case 1:
 			return line(), nil
 		case 2:
-			return sym.LinearRegressionOutput(sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 1}, sym.Name("other")),
+			return sym.LinearRegressionOutput(sym.FullyConnected(sym.Var("data"),
+				sym.FullyConnectedParams{NumHidden: 1}, sym.Name("other")),
 				sym.RegressionParams{}, sym.Name("line")), nil
 		case 3:
-			return sym.LinearRegressionOutput(sym.BatchNorm(sym.Var("data"), sym.BatchNormParams{}, sym.Name("bn")).At(0), sym.RegressionParams{}, sym.Name("line")), nil
+			return sym.LinearRegressionOutput(sym.BatchNorm(sym.Var("data"), sym.BatchNormParams{},
+				sym.Name("bn")).At(0), sym.RegressionParams{}, sym.Name("line")), nil
 		case 4:
 			return nil, nil
 		}
@@ -240,7 +258,8 @@ func TestBucketsFail(t *testing.T) {
 		t.Fatal(err)
 	}
 	x := []*nd.Array{nd.Zeros(nd.Shape{5, 1})}
-	if err := mod.SwitchBucket(2, nil, nil); err == nil || !strings.Contains(err.Error(), "not bound") {
+	if err := mod.SwitchBucket(2, nil, nil); err == nil ||
+		!strings.Contains(err.Error(), "not bound") {
 		t.Errorf("before Bind: got %v", err)
 	}
 	if err := mod.Bind(onLine().ProvideData(), onLine().ProvideLabel()); err != nil {
@@ -250,8 +269,10 @@ func TestBucketsFail(t *testing.T) {
 		t.Fatal(err)
 	}
 	for bucket, want := range map[any]string{2: `bucket 2 has the parameter "other_weight", which the default bucket 1 has not`,
-		3: `bucket 3 has the parameter "bn_gamma"`, 4: "bucket 4: no symbol", 5: "bucket 5: no network"} {
-		if err := mod.Forward(&dataio.Batch{Data: x, Label: x, Bucket: bucket}, true); err == nil || !strings.Contains(err.Error(), want) {
+		3: `bucket 3 has the parameter "bn_gamma"`, 4: "bucket 4: no symbol",
+		5: "bucket 5: no network"} {
+		if err := mod.Forward(&dataio.Batch{Data: x, Label: x, Bucket: bucket}, true); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("bucket %v: got %v, want %s", bucket, err, want)
 		}
 	}

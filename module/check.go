@@ -10,7 +10,8 @@ import (
 	"gomx/kvstore"
 )
 
-// usable reports a module that nothing can be done with. Call is the method that somebody has called.
+// usable reports a module that nothing can be done with. Call is the method that somebody has
+// called.
 func (m *Module) usable(call string) error {
 	switch {
 	case m == nil:
@@ -28,7 +29,8 @@ func (m *Module) checkCall(ctx context.Context, call string, it dataio.Iter, wha
 	}
 	switch {
 	case ctx == nil:
-		return fmt.Errorf("module: %s: the context is nil, want context.Background() or another", call)
+		return fmt.Errorf("module: %s: the context is nil, want context.Background() or another",
+			call)
 	case isNil(it):
 		return fmt.Errorf("module: %s: the iterator of the %s is nil", call, what)
 	}
@@ -56,7 +58,8 @@ func (c *fitConfig) check() error {
 	case c.begin < 0:
 		return fmt.Errorf("module: Fit: BeginEpoch(%d), want 0 or more", c.begin)
 	case c.checkpoint.keep < 0 || c.resume.keep < 0:
-		return fmt.Errorf("module: Fit: KeepLast(%d), want 0 or more", min(c.checkpoint.keep, c.resume.keep))
+		return fmt.Errorf("module: Fit: KeepLast(%d), want 0 or more", min(c.checkpoint.keep,
+			c.resume.keep))
 	}
 	return nil
 }

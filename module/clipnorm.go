@@ -17,11 +17,11 @@ import (
 // Euclidean norm of all of them together is at most max. It holds for this Fit.
 //
 // The norm is that of the gradients as the optimizer takes them: the gradients that Grads returns,
-// summed over the devices, times the optimizer's factor, which is 1 divided by the batch size unless
-// Rescale says otherwise. They are multiplied by max/(norm+1e-8) where that is below one. Parameters
-// without gradients count for nothing. The optimizer's own Clip, of single elements, comes afterwards.
-// Fit does not wait for the norm. A gradient that is not finite stays so, and Guard finds its
-// consequences.
+// summed over the devices, times the optimizer's factor, which is 1 divided by the batch size
+// unless Rescale says otherwise. They are multiplied by max/(norm+1e-8) where that is below one.
+// Parameters without gradients count for nothing. The optimizer's own Clip, of single elements,
+// comes afterwards. Fit does not wait for the norm. A gradient that is not finite stays so, and
+// Guard finds its consequences.
 //
 // With the stores of several processes it is an error: their servers add up the gradients of the
 // workers parameter by parameter, and no process knows the norm of the sums.
@@ -59,14 +59,15 @@ func (m *Module) dropClip() {
 	}
 }
 
-// clipper scales gradients to a norm. Everything is pushed to the engine and works in arrays that are
-// kept, so that nobody waits and in steady state nothing is allocated.
+// clipper scales gradients to a norm. Everything is pushed to the engine and works in arrays that
+// are kept, so that nobody waits and in steady state nothing is allocated.
 type clipper struct {
 	limit   float64
 	rescale float64 // that steps are made for
 	steps   []clipStep
 	parts   []*clipPart
-	total   *nd.Array // float32, shape (1), on the first part's device: the sum of squares, then the factor
+	// float32, shape (1), on the first part's device: the sum of squares, then the factor
+	total   *nd.Array
 	in, out []*nd.Array
 }
 
@@ -86,8 +87,9 @@ type clipPart struct {
 	used   []bool      // slots that are not 0
 	own    *nd.Array   // float32, shape (1), on dev; total itself in the first part
 	staged *nd.Array   // own where total is; own itself if that is the same device
-	half   *nd.Array   // the factor, shape (1), on dev, of the gradients' type; nil if that is float32
-	cast   any         // parameters of the conversion to half
+	// the factor, shape (1), on dev, of the gradients' type; nil if that is float32
+	half *nd.Array
+	cast any // parameters of the conversion to half
 }
 
 // Parameters of the operations, as the interfaces that they are passed as.

@@ -10,7 +10,8 @@ import (
 	nd "gomx/ndarray"
 )
 
-// Gradients of many parameters, of two element types, are scaled together; afterwards nothing is allocated.
+// Gradients of many parameters, of two element types, are scaled together; afterwards nothing is
+// allocated.
 func TestClipperAllocatesNothing(t *testing.T) {
 	grads, names := map[string]*nd.Array{}, []string{"fixed"}
 	for i := range 9 {

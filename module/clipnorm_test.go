@@ -57,7 +57,8 @@ func TestClipGolden(t *testing.T) {
 			t.Errorf("%s: norm %v, %v, want %v", c.ID, norm, err, c.Norm)
 		}
 		for i, a := range list {
-			alike(t, c.ID, floats(t, map[string]*nd.Array{"": a})[""], conformance.Elements[float32](out[i]), 1e-6)
+			alike(t, c.ID, floats(t, map[string]*nd.Array{"": a})[""],
+				conformance.Elements[float32](out[i]), 1e-6)
 		}
 	}
 	if clipped == 0 {
@@ -84,12 +85,14 @@ func alike(t *testing.T, what string, got, want []float32, tol float64) {
 
 const clipLimit = 0.3
 
-// clipByHand trains with a loop that waits for the gradients and scales them itself. It returns the parameters and the numbers of
-// batches whose gradients were scaled and were not.
-func clipByHand(t *testing.T, epochs int, opts ...module.Option) (params map[string][]float32, clipped, whole int) {
+// clipByHand trains with a loop that waits for the gradients and scales them itself. It returns the
+// parameters and the numbers of batches whose gradients were scaled and were not.
+func clipByHand(t *testing.T, epochs int, opts ...module.Option) (params map[string][]float32,
+	clipped, whole int) {
 	t.Helper()
 	m, it := module.New(storeNet(), append(opts, module.Seed(5))...), manySamples(t, 96)
-	for _, err := range []error{m.Bind(it.ProvideData(), it.ProvideLabel()), m.InitParams(initializer.Xavier{}), m.InitOptimizer(storeOptimizer)} {
+	for _, err := range []error{m.Bind(it.ProvideData(), it.ProvideLabel()),
+		m.InitParams(initializer.Xavier{}), m.InitOptimizer(storeOptimizer)} {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,8 +132,8 @@ func clipByHand(t *testing.T, epochs int, opts ...module.Option) (params map[str
 	return floats(t, args), clipped, whole
 }
 
-// TestFitClips compares Fit with a loop that measures and scales the gradients itself: on one device and on three, with a
-// parameter that is not trained, and with a store in this process.
+// TestFitClips compares Fit with a loop that measures and scales the gradients itself: on one
+// device and on three, with a parameter that is not trained, and with a store in this process.
 func TestFitClips(t *testing.T) {
 	const epochs = 6
 	for _, c := range []struct {
@@ -150,7 +153,8 @@ func TestFitClips(t *testing.T) {
 			}
 			train := func(opts ...module.FitOption) map[string][]float32 {
 				m := module.New(storeNet(), append(c.options, module.Seed(5))...)
-				opts = append(opts, module.Epochs(epochs), module.Init(initializer.Xavier{}), module.Optimize(storeOptimizer))
+				opts = append(opts, module.Epochs(epochs), module.Init(initializer.Xavier{}),
+					module.Optimize(storeOptimizer))
 				if c.store {
 					kv, err := kvstore.Open(t.Context(), "local")
 					if err != nil {
@@ -170,7 +174,8 @@ func TestFitClips(t *testing.T) {
 				alike(t, name, got[name], want[name], 1e-5)
 			}
 			if v, w := got["fc2_weight"], free["fc2_weight"]; math.Abs(float64(v[0]-w[0])) < 1e-3 {
-				t.Errorf("fc2_weight begins with %v with clipping, %v without: the limit is too high to be tested", v[0], w[0])
+				t.Errorf("fc2_weight begins with %v with clipping, %v without: the limit is too "+
+					"high to be tested", v[0], w[0])
 			}
 		})
 	}
@@ -183,9 +188,12 @@ func TestClipMisuse(t *testing.T) {
 		opts []module.FitOption
 	}{
 		{"ClipGlobalNorm(0), want a positive number", []module.FitOption{module.ClipGlobalNorm(0)}},
-		{"ClipGlobalNorm(-1), want a positive number", []module.FitOption{module.ClipGlobalNorm(-1)}},
-		{"ClipGlobalNorm(NaN), want a positive number", []module.FitOption{module.ClipGlobalNorm(math.NaN())}},
-		{"a store of several processes", []module.FitOption{module.ClipGlobalNorm(1), module.Store("dist_sync")}},
+		{"ClipGlobalNorm(-1), want a positive number",
+			[]module.FitOption{module.ClipGlobalNorm(-1)}},
+		{"ClipGlobalNorm(NaN), want a positive number",
+			[]module.FitOption{module.ClipGlobalNorm(math.NaN())}},
+		{"a store of several processes", []module.FitOption{module.ClipGlobalNorm(1),
+			module.Store("dist_sync")}},
 	} {
 		err := module.New(storeNet()).Fit(t.Context(), manySamples(t, 24), c.opts...)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -200,7 +208,8 @@ func TestClipMisuse(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		err = module.New(storeNet()).Fit(ctx, manySamples(t, 24), module.ClipGlobalNorm(1), module.StoreWith(kv))
+		err = module.New(storeNet()).Fit(ctx, manySamples(t, 24), module.ClipGlobalNorm(1),
+			module.StoreWith(kv))
 		if err == nil || !strings.Contains(err.Error(), "a store of several processes") {
 			t.Errorf("got %v, want an error that names the store", err)
 		}

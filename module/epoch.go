@@ -21,8 +21,9 @@ type epochRun struct {
 	shown bool // reporters know of the epoch
 }
 
-// epoch trains on the data once, measures, saves and reports. An epoch whose rounds are all left out, because an earlier process
-// in this place has trained on them, is passed over: nobody is told of it, and what has been saved of it stays.
+// epoch trains on the data once, measures, saves and reports. An epoch whose rounds are all left
+// out, because an earlier process in this place has trained on them, is passed over: nobody is told
+// of it, and what has been saved of it stays.
 func (f *fitting) epoch(ctx context.Context, epoch int) error {
 	r := &epochRun{fitting: f, epoch: epoch, at: f.at}
 	f.at = place{}
@@ -48,7 +49,8 @@ func (f *fitting) epoch(ctx context.Context, epoch int) error {
 	if err := f.m.Wait(ctx); err != nil {
 		return err
 	}
-	end := EpochEnd{Epoch: epoch, Train: scores(f.config.metric.Value()), Samples: r.at.samples, Batches: r.at.batches, Time: time.Since(r.start)}
+	end := EpochEnd{Epoch: epoch, Train: scores(f.config.metric.Value()), Samples: r.at.samples,
+		Batches: r.at.batches, Time: time.Since(r.start)}
 	if err := f.finish(ctx, &end); err != nil {
 		return err
 	}
@@ -108,7 +110,8 @@ func (r *epochRun) begin() {
 	}
 }
 
-// last is the end of this worker's data in an epoch, after n batches: it takes part in the rounds that other workers still have.
+// last is the end of this worker's data in an epoch, after n batches: it takes part in the rounds
+// that other workers still have.
 func (r *epochRun) last(ctx context.Context, n int) error {
 	if n == 0 {
 		return errors.New("module: the iterator has no batches")
@@ -137,8 +140,9 @@ func (r *epochRun) last(ctx context.Context, n int) error {
 	return nil
 }
 
-// passOver is the end of an epoch of which all rounds were left out. Its parameters are saved if they have not been: that is so when
-// the process before ended between the last round and the checkpoint, and the parameters are then those after that round.
+// passOver is the end of an epoch of which all rounds were left out. Its parameters are saved if
+// they have not been: that is so when the process before ended between the last round and the
+// checkpoint, and the parameters are then those after that round.
 func (f *fitting) passOver(ctx context.Context, epoch int) error {
 	f.scored++
 	if s, ok := f.config.validate.(interface{ SetEpoch(int) }); ok {

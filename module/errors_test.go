@@ -21,8 +21,10 @@ func TestFitErrors(t *testing.T) {
 		return dataio.NDArrayConfig{DataNames: []string{data}, LabelNames: []string{label}}
 	}
 	wide := func() *sym.Symbol {
-		return sym.SoftmaxOutput(sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 2},
-			sym.With("weight", sym.Var("w", sym.Shape(2, 7))), sym.Name("fc")), sym.SoftmaxOutputParams{}, sym.Name("softmax"))
+		return sym.SoftmaxOutput(sym.FullyConnected(sym.Var("data"),
+			sym.FullyConnectedParams{NumHidden: 2},
+			sym.With("weight", sym.Var("w", sym.Shape(2, 7))), sym.Name("fc")),
+			sym.SoftmaxOutputParams{}, sym.Name("softmax"))
 	}
 	for _, c := range []struct {
 		name string
@@ -31,14 +33,24 @@ func TestFitErrors(t *testing.T) {
 		opts []module.FitOption
 		want []string
 	}{
-		{"label's name", mlp(), named("data", "labels"), nil, []string{`wants label "softmax_label"`, `provides label "labels"`}},
-		{"data's name", mlp(), named("x", "softmax_label"), nil, []string{`data "x" is not an argument`, `"fc1_weight"`}},
-		{"shapes", wide(), dataio.NDArrayConfig{}, nil, []string{"FullyConnected fc", "weight", "(2, 7)", "(2, 2)"}},
-		{"store", mlp(), dataio.NDArrayConfig{}, []module.FitOption{module.Store("nowhere")}, []string{`store "nowhere"`}},
-		{"schedule", mlp(), dataio.NDArrayConfig{}, []module.FitOption{module.Optimize(optimizer.SGD{Common: optimizer.Common{Schedule: optimizer.PolyScheduler{}}})},
+		{"label's name", mlp(), named("data", "labels"), nil,
+			[]string{`wants label "softmax_label"`, `provides label "labels"`}},
+		{"data's name", mlp(), named("x", "softmax_label"), nil,
+			[]string{`data "x" is not an argument`, `"fc1_weight"`}},
+		{"shapes", wide(), dataio.NDArrayConfig{}, nil, []string{"FullyConnected fc", "weight",
+			"(2, 7)", "(2, 2)"}},
+		{"store", mlp(), dataio.NDArrayConfig{}, []module.FitOption{module.Store("nowhere")},
+			[]string{`store "nowhere"`}},
+		{"schedule", mlp(), dataio.NDArrayConfig{},
+			[]module.FitOption{module.Optimize(
+				optimizer.SGD{Common: optimizer.Common{Schedule: optimizer.PolyScheduler{}}})},
 			[]string{"optimizer sgd", "scheduler poly"}},
-		{"initializer", mlp(), dataio.NDArrayConfig{}, []module.FitOption{module.Init(initializer.Xavier{FactorType: "both"})}, []string{"fc1_weight", "factor_type"}},
-		{"metric", mlp(), dataio.NDArrayConfig{}, []module.FitOption{module.Metric(metric.Accuracy(metric.Axis(4)))}, []string{"epoch 0: batch 0: metric accuracy"}},
+		{"initializer", mlp(), dataio.NDArrayConfig{},
+			[]module.FitOption{module.Init(initializer.Xavier{FactorType: "both"})},
+			[]string{"fc1_weight", "factor_type"}},
+		{"metric", mlp(), dataio.NDArrayConfig{},
+			[]module.FitOption{module.Metric(metric.Accuracy(metric.Axis(4)))},
+			[]string{"epoch 0: batch 0: metric accuracy"}},
 	} {
 		err := module.New(c.net).Fit(context.Background(), points(t, 40, 20, c.it), c.opts...)
 		for _, want := range c.want {
@@ -51,12 +63,14 @@ func TestFitErrors(t *testing.T) {
 
 // TestNoLabel trains a symbol on an iterator without labels.
 func TestNoLabel(t *testing.T) {
-	it, err := dataio.NDArrayIter(dataio.NDArrayConfig{Data: []*nd.Array{nd.Zeros(nd.Shape{4, 2})}, BatchSize: 2})
+	it, err := dataio.NDArrayIter(dataio.NDArrayConfig{Data: []*nd.Array{nd.Zeros(nd.Shape{4, 2})},
+		BatchSize: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
 	err = module.New(mlp()).Fit(context.Background(), it)
-	if err == nil || !strings.Contains(err.Error(), `wants label "softmax_label", the iterator provides no label`) {
+	if err == nil || !strings.Contains(err.Error(),
+		`wants label "softmax_label", the iterator provides no label`) {
 		t.Errorf("%v", err)
 	}
 }
@@ -107,13 +121,16 @@ func TestSetParamsErrors(t *testing.T) {
 	if err := mod.SetParams(with("fc1_weight", nil), nil, module.AllowMissing()); err != nil {
 		t.Error(err)
 	}
-	if err := mod.SetParams(with("other", nd.Zeros(nd.Shape{1})), nil, module.AllowExtra()); err != nil {
+	if err := mod.SetParams(with("other", nd.Zeros(nd.Shape{1})), nil,
+		module.AllowExtra()); err != nil {
 		t.Error(err)
 	}
-	if _, err := module.Load("no-such-model", 1); err == nil || !strings.Contains(err.Error(), "no-such-model") {
+	if _, err := module.Load("no-such-model", 1); err == nil ||
+		!strings.Contains(err.Error(), "no-such-model") {
 		t.Errorf("missing checkpoint: %v", err)
 	}
-	if _, err := module.New(mlp()).Score(context.Background(), points(t, 40, 20, shuffled()), metric.Accuracy()); err == nil {
+	if _, err := module.New(mlp()).Score(context.Background(), points(t, 40, 20, shuffled()),
+		metric.Accuracy()); err == nil {
 		t.Error("Score without parameters: no error")
 	}
 }

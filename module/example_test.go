@@ -19,7 +19,8 @@ import (
 
 // line is a network that fits a straight line.
 func line() *sym.Symbol {
-	fc := sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 1}, sym.Name("fc"))
+	fc := sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 1},
+		sym.Name("fc"))
 	return sym.LinearRegressionOutput(fc, sym.RegressionParams{}, sym.Name("line"))
 }
 
@@ -74,7 +75,8 @@ func ExampleBeginEpoch() {
 	defer os.RemoveAll(dir)
 	prefix := filepath.Join(dir, "line")
 	sgd := optimizer.SGD{LR: 0.2, Momentum: 0.5}
-	err = module.New(line()).Fit(ctx, onLine(), module.Epochs(2), module.Optimize(sgd), module.Metric(metric.MSE()),
+	err = module.New(line()).Fit(ctx, onLine(), module.Epochs(2), module.Optimize(sgd),
+		module.Metric(metric.MSE()),
 		module.Checkpoint(prefix, module.WithStates()))
 	if err != nil {
 		fmt.Println(err)
@@ -93,7 +95,8 @@ func ExampleBeginEpoch() {
 		func() error { return mod.InitOptimizer(sgd) },
 		func() error { return mod.LoadStates(prefix + "-0002.states") },
 		func() error {
-			return mod.Fit(ctx, train, module.BeginEpoch(2), module.Epochs(40), module.Metric(metric.MSE()))
+			return mod.Fit(ctx, train, module.BeginEpoch(2), module.Epochs(40),
+				module.Metric(metric.MSE()))
 		},
 	} {
 		if err := step(); err != nil {
@@ -105,20 +108,23 @@ func ExampleBeginEpoch() {
 	// Output: 38 epochs more
 }
 
-// Two devices share every batch, as gpu(0) and gpu(1) in MXNet's context=[mx.gpu(0), mx.gpu(1)] do. Here they are two devices of the processor, so that the
-// example runs everywhere; on a machine with GPUs they are device.CUDA(0) and device.CUDA(1).
+// Two devices share every batch, as gpu(0) and gpu(1) in MXNet's context=[mx.gpu(0), mx.gpu(1)] do.
+// Here they are two devices of the processor, so that the example runs everywhere; on a machine
+// with GPUs they are device.CUDA(0) and device.CUDA(1).
 func ExampleOn() {
 	ctx := context.Background()
 	mod := module.New(line(), module.On(device.Device{ID: 0}, device.Device{ID: 1}))
 	train, err := dataio.NDArrayIter(dataio.NDArrayConfig{
-		Data:  []*nd.Array{nd.FromSlice([]float32{-1, -0.25, 0.5, 1}, 4, 1)},
-		Label: []*nd.Array{nd.FromSlice([]float32{-1, 0.5, 2, 3}, 4, 1)}, LabelNames: []string{"line_label"},
-		BatchSize: 2})
+		Data:       []*nd.Array{nd.FromSlice([]float32{-1, -0.25, 0.5, 1}, 4, 1)},
+		Label:      []*nd.Array{nd.FromSlice([]float32{-1, 0.5, 2, 3}, 4, 1)},
+		LabelNames: []string{"line_label"},
+		BatchSize:  2})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	if err := mod.Fit(ctx, train, module.Epochs(100), module.Optimize(optimizer.SGD{LR: 0.2}), module.Metric(metric.MSE())); err != nil {
+	if err := mod.Fit(ctx, train, module.Epochs(100), module.Optimize(optimizer.SGD{LR: 0.2}),
+		module.Metric(metric.MSE())); err != nil {
 		fmt.Println(err)
 		return
 	}

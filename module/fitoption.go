@@ -42,7 +42,8 @@ type fitConfig struct {
 // Validate scores the module on it after every epoch; nil: on nothing.
 func Validate(it dataio.Iter) FitOption { return func(c *fitConfig) { c.validate = it } }
 
-// Epochs says how many times to go through the data: none, where a run that is continued has had as many. The default is 1.
+// Epochs says how many times to go through the data: none, where a run that is continued has had as
+// many. The default is 1.
 func Epochs(n int) FitOption { return func(c *fitConfig) { c.epochs = n } }
 
 // BeginEpoch continues a run at an epoch, counted from 0: iterators that can are set to it.
@@ -51,7 +52,8 @@ func BeginEpoch(n int) FitOption { return func(c *fitConfig) { c.begin = n } }
 // Optimize chooses the optimizer. The default is the one of InitOptimizer or of an earlier Fit,
 // else SGD with learning rate 0.01.
 //
-// States that LoadStates has given to an optimizer of the same kind are kept; for another kind they are an error.
+// States that LoadStates has given to an optimizer of the same kind are kept; for another kind they
+// are an error.
 func Optimize(o optimizer.Optimizer) FitOption {
 	return func(c *fitConfig) {
 		c.want(!isNil(o), "Optimize(nil), want an optimizer; without the option it is SGD")
@@ -74,17 +76,19 @@ func Metric(m metric.Metric) FitOption {
 // in training.
 func ValidationMetric(m metric.Metric) FitOption {
 	return func(c *fitConfig) {
-		c.want(!isNil(m), "ValidationMetric(nil), want a metric; without the option it is that of training")
+		c.want(!isNil(m), "ValidationMetric(nil), want a metric; without the option it is that "+
+			"of training")
 		c.validMetric = m
 	}
 }
 
-// Store chooses how gradients meet weights: "local" and "device" mean in this process, where those of several
-// devices are added up by the processor or, as without Store, on the first device; the names of
-// kvstore that begin with dist_ mean on the servers of the job that the context belongs to. The workers of
-// a job go through the data together: an iterator with parts (io.Sharder) hands each of them its share,
-// unless it has been told a share before. A worker that has fewer batches than others takes part in the
-// remaining rounds of an epoch with gradients of zero. Only worker 0 saves checkpoints.
+// Store chooses how gradients meet weights: "local" and "device" mean in this process, where those
+// of several devices are added up by the processor or, as without Store, on the first device; the
+// names of kvstore that begin with dist_ mean on the servers of the job that the context belongs
+// to. The workers of a job go through the data together: an iterator with parts (io.Sharder) hands
+// each of them its share, unless it has been told a share before. A worker that has fewer batches
+// than others takes part in the remaining rounds of an epoch with gradients of zero. Only worker 0
+// saves checkpoints.
 func Store(name string, opts ...kvstore.Option) FitOption {
 	return func(c *fitConfig) { c.store, c.storeOptions = name, opts }
 }
@@ -107,12 +111,15 @@ func Guard() FitOption { return func(c *fitConfig) { c.guard = true } }
 // Force binds the module again even if it is bound; parameters are kept.
 func Force() FitOption { return func(c *fitConfig) { c.rebind = true } }
 
-// Progress shows the progress on w: a bar on a terminal, otherwise a line every ten seconds, and lines after epochs. The scores in it
-// are those since the epoch began.
+// Progress shows the progress on w: a bar on a terminal, otherwise a line every ten seconds, and
+// lines after epochs. The scores in it are those since the epoch began.
 func Progress(w io.Writer) FitOption {
 	return func(c *fitConfig) {
 		c.want(!isNil(w), "Progress(nil), want a writer")
-		c.report = append(c.report, func(batches int) reporter { return newProgress(w, c.epochs, batches) })
+		c.report = append(c.report, func(batches int) reporter {
+			return newProgress(w, c.epochs,
+				batches)
+		})
 	}
 }
 

@@ -11,15 +11,18 @@ import (
 	sym "gomx/symbol"
 )
 
-// group is the executors of one network for batches of one shape, one per device of the module. Each computes a part of every batch, in the order of
-// the devices; to the module they look like one executor that has the whole batch.
+// group is the executors of one network for batches of one shape, one per device of the module.
+// Each computes a part of every batch, in the order of the devices; to the module they look like
+// one executor that has the whole batch.
 type group struct {
 	parts   []*sym.Executor
-	outAxes []int                  // where outputs have the batch
-	joined  [][]*nd.Array          // per output: that of the whole batch, then copies of the parts on the processor; nil with one device
-	fresh   bool                   // joined has the outputs of the last Forward
-	whole   map[string]bool        // inputs that have no batch axis
-	grads   map[string][]*nd.Array // of the parameters, on all devices
+	outAxes []int // where outputs have the batch
+	// per output: that of the whole batch, then copies of the parts on the processor; nil with one
+	// device
+	joined [][]*nd.Array
+	fresh  bool                   // joined has the outputs of the last Forward
+	whole  map[string]bool        // inputs that have no batch axis
+	grads  map[string][]*nd.Array // of the parameters, on all devices
 }
 
 // newGroup returns the executors of a network as a group. fed says where its inputs have the batch.
@@ -35,7 +38,8 @@ func newGroup(parts []*sym.Executor, fed []feed) *group {
 	return g
 }
 
-// batchAxis returns which axis of a node is the batch: the first, unless its attribute __layout__ says otherwise; -1 if there is none.
+// batchAxis returns which axis of a node is the batch: the first, unless its attribute __layout__
+// says otherwise; -1 if there is none.
 func batchAxis(s *sym.Symbol, node string) int {
 	if layout := s.Attr(node, "__layout__"); layout != "" {
 		return strings.IndexByte(layout, 'N')
@@ -57,7 +61,8 @@ func (g *group) shape(f feed) dtype.Shape {
 }
 
 // partShapes returns the shapes of one device's part of inputs.
-func partShapes(shapes map[string]dtype.Shape, fed []feed, devices int) (map[string]dtype.Shape, error) {
+func partShapes(shapes map[string]dtype.Shape, fed []feed, devices int) (map[string]dtype.Shape,
+	error) {
 	if devices == 1 {
 		return shapes, nil
 	}
@@ -72,7 +77,8 @@ func partShapes(shapes map[string]dtype.Shape, fed []feed, devices int) (map[str
 			continue
 		}
 		if f.axis >= len(s) || s[f.axis]%devices != 0 {
-			return nil, fmt.Errorf("module: %q of shape %v cannot be split over %d devices, want a multiple of %d for extent %d", f.name, s, devices, devices, f.axis)
+			return nil, fmt.Errorf("module: %q of shape %v cannot be split over %d devices, "+
+				"want a multiple of %d for extent %d", f.name, s, devices, devices, f.axis)
 		}
 		s = s.Clone()
 		s[f.axis] /= devices
@@ -123,7 +129,8 @@ func (g *group) cut(a *nd.Array, axis, k int) *nd.Array {
 	if axis == 0 {
 		return a.Slice(k*n, (k+1)*n)
 	}
-	return nd.SliceAxis(a, prim.SliceAxisParams{Axis: axis, Begin: k * n, End: nd.Some((k + 1) * n)})
+	return nd.SliceAxis(a, prim.SliceAxisParams{Axis: axis, Begin: k * n,
+		End: nd.Some((k + 1) * n)})
 }
 
 // forward starts the computation of the outputs. Run places it in the random stream.
@@ -138,7 +145,8 @@ func (g *group) forward(train bool, run uint64) error {
 	return nil
 }
 
-// backward starts the computation of the gradients, given those of the outputs of the whole batch or none.
+// backward starts the computation of the gradients, given those of the outputs of the whole batch
+// or none.
 func (g *group) backward(heads []*nd.Array) error {
 	for k, ex := range g.parts {
 		part, err := g.headsOf(k, heads)
@@ -165,8 +173,10 @@ func (g *group) headsOf(k int, heads []*nd.Array) ([]*nd.Array, error) {
 		}
 		if axis := g.outAxes[i]; axis >= 0 {
 			want := ex.Outputs()[i].Shape()
-			if axis >= len(h.Shape()) || axis >= len(want) || h.Shape()[axis] != want[axis]*len(g.parts) {
-				return nil, fmt.Errorf("module: Backward: gradient of output %d has shape %v, want %d times %v along axis %d", i, h.Shape(), len(g.parts), want, axis)
+			if axis >= len(h.Shape()) || axis >= len(want) ||
+				h.Shape()[axis] != want[axis]*len(g.parts) {
+				return nil, fmt.Errorf("module: Backward: gradient of output %d has shape %v, "+
+					"want %d times %v along axis %d", i, h.Shape(), len(g.parts), want, axis)
 			}
 			h = g.cut(h, axis, k)
 		}
@@ -175,8 +185,9 @@ func (g *group) headsOf(k int, heads []*nd.Array) ([]*nd.Array, error) {
 	return part, nil
 }
 
-// outputs returns the outputs of the whole batch. Those of several devices are joined on the processor: copies to it wait for the outputs only, while a
-// kernel on a device would come after the gradients.
+// outputs returns the outputs of the whole batch. Those of several devices are joined on the
+// processor: copies to it wait for the outputs only, while a kernel on a device would come after
+// the gradients.
 func (g *group) outputs() []*nd.Array {
 	if len(g.parts) == 1 {
 		return g.first().Outputs()
@@ -195,7 +206,8 @@ func (g *group) outputs() []*nd.Array {
 	return list
 }
 
-// join starts the copies that make output i of the whole batch. Outputs without axes become a vector; those without a batch are the first device's.
+// join starts the copies that make output i of the whole batch. Outputs without axes become a
+// vector; those without a batch are the first device's.
 func (g *group) join(i int) {
 	axis, parts := g.outAxes[i], make([]*nd.Array, len(g.parts))
 	for k, ex := range g.parts {
@@ -215,12 +227,14 @@ func (g *group) join(i int) {
 			parts[k] = staged[k]
 		}
 	}
-	if err := nd.InvokeInto(prim.Concat.Op, prim.ConcatParams{Dim: nd.Some(axis)}, parts, []*nd.Array{whole}); err != nil {
+	if err := nd.InvokeInto(prim.Concat.Op, prim.ConcatParams{Dim: nd.Some(axis)}, parts,
+		[]*nd.Array{whole}); err != nil {
 		panic(err)
 	}
 }
 
-// room returns arrays for an output of the whole batch, and for those of its parts that need to be copied before they are joined.
+// room returns arrays for an output of the whole batch, and for those of its parts that need to be
+// copied before they are joined.
 func (g *group) room(parts []*nd.Array, axis int) []*nd.Array {
 	shape, d := parts[0].Shape(), device.CPU()
 	if len(shape) == 0 {

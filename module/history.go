@@ -23,7 +23,8 @@ type BatchEnd struct {
 	// Window returns the scores since they were last taken: about the last stretch of batches.
 	// It is computed when called.
 	Window func() Scores
-	// Scores returns the scores since the epoch began. It is computed when called, and leaves Window as it is.
+	// Scores returns the scores since the epoch began. It is computed when called, and leaves
+	// Window as it is.
 	Scores func() Scores
 }
 
@@ -65,7 +66,8 @@ func (h *History) Curves() []Curve {
 	}
 	for _, b := range h.Batches {
 		for _, s := range b.Scores {
-			add("training", s.Name, float64(b.Epoch)+float64(b.Batch+1)/float64(max(perEpoch, 1)), s.Value)
+			add("training", s.Name, float64(b.Epoch)+float64(b.Batch+1)/float64(max(perEpoch, 1)),
+				s.Value)
 		}
 	}
 	for _, e := range h.Epochs {

@@ -15,13 +15,14 @@ func TestHostileRunRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hostile.Kind{Name: "description of a run", Seeds: [][]byte{text}, Text: true, Decode: func(b []byte) error {
-		rec, err := parseRun(b)
-		if err == nil {
-			rec.History.history()
-		}
-		return err
-	}}.Run(t)
+	hostile.Kind{Name: "description of a run", Seeds: [][]byte{text}, Text: true,
+		Decode: func(b []byte) error {
+			rec, err := parseRun(b)
+			if err == nil {
+				rec.History.history()
+			}
+			return err
+		}}.Run(t)
 }
 
 // TestHostileScaleJournals reads damaged journals of loss scales.
@@ -36,10 +37,11 @@ func TestHostileScaleJournals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hostile.Kind{Name: "journal of a loss scale", Seeds: [][]byte{file}, Text: true, Decode: func(b []byte) error {
-		if err := os.WriteFile(j.path, b, 0o600); err != nil {
-			return err
-		}
-		return (&scaleJournal{path: j.path}).load()
-	}}.Run(t)
+	hostile.Kind{Name: "journal of a loss scale", Seeds: [][]byte{file}, Text: true,
+		Decode: func(b []byte) error {
+			if err := os.WriteFile(j.path, b, 0o600); err != nil {
+				return err
+			}
+			return (&scaleJournal{path: j.path}).load()
+		}}.Run(t)
 }

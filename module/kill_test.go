@@ -21,7 +21,8 @@ import (
 
 var killRuns = flag.Int("resume.runs", 5, "runs of TestKill")
 
-// The variables of a process that TestKill starts: the case that it trains, and the prefix of its checkpoints.
+// The variables of a process that TestKill starts: the case that it trains, and the prefix of its
+// checkpoints.
 const (
 	playCase   = "MODULE_TEST_CASE"
 	playPrefix = "MODULE_TEST_PREFIX"
@@ -34,7 +35,8 @@ func TestMain(m *testing.M) {
 		text, err := c.fit(context.Background(), func(*module.BatchEnd) error {
 			time.Sleep(4 * time.Millisecond) // so that there is time to kill it
 			return nil
-		}, module.Resume(os.Getenv(playPrefix), module.KeepLast(2), module.WithStates(), module.EveryBatches(3)))
+		}, module.Resume(os.Getenv(playPrefix), module.KeepLast(2), module.WithStates(),
+			module.EveryBatches(3)))
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -54,12 +56,14 @@ func play(ctx context.Context, name, prefix string) (p *exec.Cmd, out *bytes.Buf
 	return p, out, p.Start()
 }
 
-// TestKill kills real processes that train, at random instants and up to three times each, and starts them again with the same
-// command line: they end as a process that was left alone, and leave no file that is not complete.
+// TestKill kills real processes that train, at random instants and up to three times each, and
+// starts them again with the same command line: they end as a process that was left alone, and
+// leave no file that is not complete.
 func TestKill(t *testing.T) {
 	seed := drawResumeSeed(t)
 	names := slices.Sorted(maps.Keys(resumeCases))
-	want, length := map[string]string{}, map[string]time.Duration{} // length is from the first checkpoint on
+	// length is from the first checkpoint on
+	want, length := map[string]string{}, map[string]time.Duration{}
 	identical, between := 0, 0
 	for run := range *killRuns {
 		r := rand.New(rand.NewPCG(seed+uint64(run), 0))
@@ -102,7 +106,8 @@ func TestKill(t *testing.T) {
 				t.Fatalf("%s, seed %d: %v\n%s", name, seed+uint64(run), err, out)
 			}
 			if out.String() != want[name] {
-				t.Errorf("%s, seed %d, killed %d times:\n%s\nwant\n%s", name, seed+uint64(run), kills, out, want[name])
+				t.Errorf("%s, seed %d, killed %d times:\n%s\nwant\n%s", name, seed+uint64(run),
+					kills, out, want[name])
 			} else {
 				identical++
 			}
@@ -113,9 +118,11 @@ func TestKill(t *testing.T) {
 		}
 		checkFiles(t, prefix)
 	}
-	t.Logf("%d of %d bit-identical; %d killed between the first checkpoint and the last", identical, *killRuns, between)
+	t.Logf("%d of %d bit-identical; %d killed between the first checkpoint and the last", identical,
+		*killRuns, between)
 	if 10*between < 8**killRuns && *killRuns >= 20 {
-		t.Errorf("%d of %d runs were killed between the first checkpoint and the last, want 80 %%", between, *killRuns)
+		t.Errorf("%d of %d runs were killed between the first checkpoint and the last, want 80 %%",
+			between, *killRuns)
 	}
 }
 

@@ -28,7 +28,9 @@ func TestNil(t *testing.T) {
 	mod, empty := module.New(mlp()), module.New(nil)
 	fit := func(opts ...module.FitOption) error { return module.New(mlp()).Fit(ctx, it(), opts...) }
 	x := sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 1}, sym.Name("fc"))
-	model := &checkpoint.Model{Symbol: x, Args: map[string]*nd.Array{"fc_weight": nd.Ones(nd.Shape{1, 2}), "fc_bias": nd.Ones(nd.Shape{1})}}
+	model := &checkpoint.Model{Symbol: x,
+		Args: map[string]*nd.Array{"fc_weight": nd.Ones(nd.Shape{1, 2}),
+			"fc_bias": nd.Ones(nd.Shape{1})}}
 	p, err := module.NewPredictor(model, module.Input("data", 1, 2))
 	if err != nil {
 		t.Fatal(err)
@@ -47,16 +49,19 @@ func TestNil(t *testing.T) {
 		{"receiver of SaveStates", none.SaveStates("x"), "module that is nil"},
 		{"receiver of SetParams", none.SetParams(nil, nil), "module that is nil"},
 		{"receiver of Wait", none.Wait(ctx), "module that is nil"},
-		{"receiver of Score", second(none.Score(ctx, it(), metric.Accuracy())), "module that is nil"},
+		{"receiver of Score", second(none.Score(ctx, it(), metric.Accuracy())),
+			"module that is nil"},
 		{"receiver of Predict", second(none.Predict(ctx, it())), "module that is nil"},
 		{"receiver of Forward", none.Forward(&dataio.Batch{}, true), "not bound"},
 		{"receiver of Update", none.Update(), "not bound"},
 		{"receiver of InitParams", none.InitParams(nil), "not bound"},
 		{"symbol", empty.Fit(ctx, it()), "symbol that is nil"},
-		{"symbol in Score", second(empty.Score(ctx, it(), metric.Accuracy())), "symbol that is nil"},
+		{"symbol in Score", second(empty.Score(ctx, it(), metric.Accuracy())),
+			"symbol that is nil"},
 		{"data", mod.Fit(ctx, nil), "training data is nil"},
 		{"data of a type", mod.Fit(ctx, noTable), "training data is nil"},
-		{"data in Score", second(mod.Score(ctx, nil, metric.Accuracy())), "iterator of the data is nil"},
+		{"data in Score", second(mod.Score(ctx, nil, metric.Accuracy())),
+			"iterator of the data is nil"},
 		{"metric in Score", second(mod.Score(ctx, it(), nil)), "metric is nil"},
 		{"context", mod.Fit(nil, it()), "context is nil"}, //lint:ignore SA1012 the mistake is the test
 		{"store", mod.UseStore(ctx, nil), "store is nil"},
@@ -73,23 +78,28 @@ func TestNil(t *testing.T) {
 		{"Validate", fit(module.Validate(nil)), ""},
 		{"no epochs", fit(module.Epochs(0)), ""},
 		{"model", second(module.NewPredictor(nil, module.Input("data", 1))), "model is nil"},
-		{"model's symbol", second(module.NewPredictor(&checkpoint.Model{}, module.Input("data", 1))), "no symbol"},
+		{"model's symbol", second(module.NewPredictor(&checkpoint.Model{},
+			module.Input("data", 1))), "no symbol"},
 		{"input", second(p.Predict(ctx, nil)), `"data", is nil`},
 		{"predictor", second(noPredictor.Predict(ctx, nil)), "predictor that is nil"},
-		{"predictor's parameter", p.SetParams(map[string]*nd.Array{"fc_weight": nil}, nil), `"fc_weight" is nil`},
+		{"predictor's parameter", p.SetParams(map[string]*nd.Array{"fc_weight": nil}, nil),
+			`"fc_weight" is nil`},
 	} {
-		if c.want == "" && c.err != nil || c.want != "" && (c.err == nil || !strings.Contains(c.err.Error(), c.want)) {
+		if c.want == "" && c.err != nil || c.want != "" &&
+			(c.err == nil || !strings.Contains(c.err.Error(), c.want)) {
 			t.Errorf("%s: got %v, want %q", c.name, c.err, c.want)
 		}
 	}
 	noPredictor.Close()
 }
 
-// TestOptimizeAfterLoadStates continues a run with Optimize: the states that were loaded stay, here and in a store.
+// TestOptimizeAfterLoadStates continues a run with Optimize: the states that were loaded stay, here
+// and in a store.
 func TestOptimizeAfterLoadStates(t *testing.T) {
 	whole := values(t, train(t, points(t, 200, 20, shuffled()), module.Epochs(4)))
 	prefix := filepath.Join(t.TempDir(), "mlp")
-	train(t, points(t, 200, 20, shuffled()), module.Epochs(2), module.Checkpoint(prefix, module.WithStates()))
+	train(t, points(t, 200, 20, shuffled()), module.Epochs(2), module.Checkpoint(prefix,
+		module.WithStates()))
 	sgd := optimizer.SGD{LR: 0.5, Momentum: 0.9}
 	run := func(ctx context.Context, opts ...module.FitOption) (*module.Module, error) {
 		mod, err := module.Load(prefix, 2, module.Seed(5))
@@ -97,10 +107,13 @@ func TestOptimizeAfterLoadStates(t *testing.T) {
 			return nil, err
 		}
 		it := points(t, 200, 20, shuffled())
-		return mod, errors.Join(mod.Bind(it.ProvideData(), it.ProvideLabel()), mod.InitParams(nil), mod.InitOptimizer(sgd),
-			mod.LoadStates(prefix+"-0002.states"), mod.Fit(ctx, it, append(opts, module.BeginEpoch(2), module.Epochs(4))...))
+		return mod, errors.Join(mod.Bind(it.ProvideData(), it.ProvideLabel()), mod.InitParams(nil),
+			mod.InitOptimizer(sgd),
+			mod.LoadStates(prefix+"-0002.states"),
+			mod.Fit(ctx, it, append(opts, module.BeginEpoch(2), module.Epochs(4))...))
 	}
-	if mod, err := run(t.Context(), module.Optimize(sgd)); err != nil || !same(whole, values(t, mod)) {
+	if mod, err := run(t.Context(), module.Optimize(sgd)); err != nil ||
+		!same(whole, values(t, mod)) {
 		t.Errorf("the continued run differs, %v", err)
 	}
 	c := cluster.Start(cluster.Config{Workers: 1})
@@ -118,11 +131,14 @@ func TestOptimizeAfterLoadStates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if mod, err := run(t.Context(), module.Optimize(sgd), module.StoreWith(kv)); err != nil || !same(whole, values(t, mod)) {
+	if mod, err := run(t.Context(), module.Optimize(sgd), module.StoreWith(kv)); err != nil ||
+		!same(whole, values(t, mod)) {
 		t.Errorf("the run that is continued in a local store differs, %v", err)
 	}
-	for want, o := range map[string]optimizer.Optimizer{"Optimize(adam)": optimizer.Adam{}, "Optimize(sgd) keeps 0 arrays": optimizer.SGD{LR: 0.5}} {
-		if _, err := run(t.Context(), module.Optimize(o)); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "sgd") {
+	for want, o := range map[string]optimizer.Optimizer{"Optimize(adam)": optimizer.Adam{},
+		"Optimize(sgd) keeps 0 arrays": optimizer.SGD{LR: 0.5}} {
+		if _, err := run(t.Context(), module.Optimize(o)); err == nil ||
+			!strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "sgd") {
 			t.Errorf("got %v, want an error with %q and sgd", err, want)
 		}
 	}
@@ -135,7 +151,8 @@ func (e endless) Next(context.Context) (*dataio.Batch, error) {
 	return e.Table.Next(context.Background())
 }
 
-// TestPredictCanceled wants Predict and Score to end with their context, whatever the iterator does.
+// TestPredictCanceled wants Predict and Score to end with their context, whatever the iterator
+// does.
 func TestPredictCanceled(t *testing.T) {
 	mod := train(t, points(t, 40, 20, shuffled()))
 	ctx, cancel := context.WithCancel(t.Context())

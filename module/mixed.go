@@ -11,20 +11,23 @@ import (
 	sym "gomx/symbol"
 )
 
-// MixedPrecision makes layers that are mostly products (convolutions, dense and recurrent layers) compute in float16 or bfloat16. Losses, norms over layers,
-// exponentials and sums stay in float32, everything else computes in what it is given. Parameters, their gradients, the optimizer's states and
-// checkpoints stay float32.
+// MixedPrecision makes layers that are mostly products (convolutions, dense and recurrent layers)
+// compute in float16 or bfloat16. Losses, norms over layers, exponentials and sums stay in float32,
+// everything else computes in what it is given. Parameters, their gradients, the optimizer's states
+// and checkpoints stay float32.
 //
-// In float16 the gradients are scaled, because small ones would vanish: by a factor that is found while training goes on, unless LossScale says otherwise.
+// In float16 the gradients are scaled, because small ones would vanish: by a factor that is found
+// while training goes on, unless LossScale says otherwise.
 func MixedPrecision(t dtype.Type) Option {
 	return func(c *config) { c.precision = t }
 }
 
-// Scaling is the factor by which mixed precision multiplies the gradients where they begin, and divides them where they end. It is halved when a
-// gradient is infinite or NaN, and the batch is skipped: no parameter changes. After Window batches that went well it is doubled.
+// Scaling is the factor by which mixed precision multiplies the gradients where they begin, and
+// divides them where they end. It is halved when a gradient is infinite or NaN, and the batch is
+// skipped: no parameter changes. After Window batches that went well it is doubled.
 //
-// A worker of a job that skips a batch takes part in the round with gradients of zero. To know whether gradients are finite costs a wait for them after
-// every batch.
+// A worker of a job that skips a batch takes part in the round with gradients of zero. To know
+// whether gradients are finite costs a wait for them after every batch.
 type Scaling struct {
 	Initial float64 // 0: 65536
 	Max     float64 // 0: 2^24
@@ -32,8 +35,8 @@ type Scaling struct {
 	Fixed   bool    // Initial holds, and nothing is skipped
 }
 
-// LossScale says how gradients are scaled in mixed precision. Without it those of float16 are, as the zero Scaling says, and those of bfloat16,
-// which has the range of float32, are not.
+// LossScale says how gradients are scaled in mixed precision. Without it those of float16 are, as
+// the zero Scaling says, and those of bfloat16, which has the range of float32, are not.
 func LossScale(s Scaling) Option {
 	return func(c *config) { c.scaling = &s }
 }
@@ -72,7 +75,8 @@ func newScaler(c *config) (*scaler, error) {
 		s.Window = 2000
 	}
 	if !(s.Initial > 0 && s.Max >= s.Initial) || s.Window < 0 {
-		return nil, fmt.Errorf("module: LossScale from %v to %v with a window of %d batches, want positive numbers, the second not below the first", s.Initial, s.Max, s.Window)
+		return nil, fmt.Errorf("module: LossScale from %v to %v with a window of %d batches, "+
+			"want positive numbers, the second not below the first", s.Initial, s.Max, s.Window)
 	}
 	out := &scaler{Scaling: s, byPlace: map[device.Device][]*nd.Array{}}
 	for _, d := range c.places() {
@@ -91,7 +95,8 @@ func (s *scaler) next(finite bool) (factor float64, err error) {
 		s.good = 0
 		s.skipped++
 		if factor /= 2; factor < minLossScale {
-			return factor, fmt.Errorf("module: gradients are not finite even with a loss scale of %v: the network diverges", factor*2)
+			return factor, fmt.Errorf("module: gradients are not finite even with a loss scale "+
+				"of %v: the network diverges", factor*2)
 		}
 		return factor, nil
 	}
@@ -129,7 +134,8 @@ func (s *scaler) finite(grads map[string]*nd.Array) (ok bool, err error) {
 	return ok, nil
 }
 
-// overflowed reports whether the gradients of the last Backward cannot be used, and chooses the factor of the next batch.
+// overflowed reports whether the gradients of the last Backward cannot be used, and chooses the
+// factor of the next batch.
 func (m *Module) overflowed() (bool, error) {
 	s := m.scaler
 	if s == nil || s.Fixed {

@@ -18,8 +18,9 @@ import (
 // Module is a symbol together with its parameters, the executors that compute it and the optimizer
 // that trains it. It is used by one goroutine at a time.
 //
-// Invariants: args and aux, and those of replicas, are the arrays of every executor in execs; current is one of them, and
-// is nil until Bind. The parameters have equal values on all devices whenever a run begins.
+// Invariants: args and aux, and those of replicas, are the arrays of every executor in execs;
+// current is one of them, and is nil until Bind. The parameters have equal values on all devices
+// whenever a run begins.
 type Module struct {
 	symbol *sym.Symbol
 	config config
@@ -79,9 +80,11 @@ type config struct {
 
 // On places the module on a device, or on several that share the work; the default is device.CPU().
 //
-// Each of several devices has a copy of the parameters and computes an equal part of every batch, the first device the first part. Gradients are added up on
-// the first device, in the order of the devices; the parameters are updated there and copied to the others. Outputs are those of the whole
-// batch, on the processor. Auxiliary states, such as the moving averages of batch norm, are the means of what the devices have made of their parts.
+// Each of several devices has a copy of the parameters and computes an equal part of every batch,
+// the first device the first part. Gradients are added up on the first device, in the order of the
+// devices; the parameters are updated there and copied to the others. Outputs are those of the
+// whole batch, on the processor. Auxiliary states, such as the moving averages of batch norm, are
+// the means of what the devices have made of their parts.
 func On(devices ...device.Device) Option { return func(c *config) { c.devices = devices } }
 
 // Data names the arguments that batches feed, for symbols whose iterator names them otherwise: the
@@ -98,17 +101,18 @@ func Fixed(names ...string) Option { return func(c *config) { c.fixed = names } 
 // Seed starts the random numbers of initializers and of operators such as dropout.
 func Seed(seed uint64) Option { return func(c *config) { c.seed = seed } }
 
-// Group2Ctx places the groups that the attribute __ctx_group__ makes of the symbol's nodes on devices of their own, with their
-// parameters.
+// Group2Ctx places the groups that the attribute __ctx_group__ makes of the symbol's nodes on
+// devices of their own, with their parameters.
 func Group2Ctx(devices map[string]device.Device) Option {
 	return func(c *config) { c.groups = devices }
 }
 
-// Streams lets branches of the network run side by side on as many queues of a GPU, at most 4. Results are the same.
+// Streams lets branches of the network run side by side on as many queues of a GPU, at most 4.
+// Results are the same.
 func Streams(n int) Option { return func(c *config) { c.streams = n } }
 
-// Replay lets a GPU record the kernels of a part of the network and launch them all at once from then on, which takes less of the processor. Results are
-// the same.
+// Replay lets a GPU record the kernels of a part of the network and launch them all at once from
+// then on, which takes less of the processor. Results are the same.
 func Replay() Option { return func(c *config) { c.replay = true } }
 
 // New returns a module for a symbol. Mistakes in the symbol are reported by Bind.
@@ -155,7 +159,8 @@ func (m *Module) assign(data, label []dataio.Desc, training bool) error {
 	}
 	for i, name := range names {
 		if !slices.Contains(args, name) {
-			return fmt.Errorf("module: data %q is not an argument of the symbol, whose arguments are %s", name, quoted(args))
+			return fmt.Errorf("module: data %q is not an argument of the symbol, whose "+
+				"arguments are %s", name, quoted(args))
 		}
 		m.fed = append(m.fed, feed{name, false, i, batchAxis(m.symbol, name)})
 	}
@@ -179,7 +184,8 @@ func (m *Module) assign(data, label []dataio.Desc, training bool) error {
 	}
 	for _, f := range m.config.fixed {
 		if !slices.Contains(m.params, f) {
-			return fmt.Errorf("module: fixed parameter %q is not a parameter of the symbol, whose parameters are %s", f, quoted(m.params))
+			return fmt.Errorf("module: fixed parameter %q is not a parameter of the symbol, "+
+				"whose parameters are %s", f, quoted(m.params))
 		}
 	}
 	return nil
@@ -188,7 +194,8 @@ func (m *Module) assign(data, label []dataio.Desc, training bool) error {
 // rename returns the argument names of what an iterator provides.
 func rename(configured []string, descs []dataio.Desc, what string) ([]string, error) {
 	if configured != nil && len(descs) > 0 && len(configured) != len(descs) {
-		return nil, fmt.Errorf("module: %d %s names (%s), the iterator provides %d arrays", len(configured), what, quoted(configured), len(descs))
+		return nil, fmt.Errorf("module: %d %s names (%s), the iterator provides %d arrays",
+			len(configured), what, quoted(configured), len(descs))
 	}
 	if configured != nil {
 		return configured, nil
@@ -204,7 +211,8 @@ func rename(configured []string, descs []dataio.Desc, what string) ([]string, er
 // inference they keep their zeros.
 func (m *Module) missingLabels(args, provided []string, training bool) error {
 	for _, a := range args {
-		if !strings.HasSuffix(a, "label") || slices.Contains(m.labelNames, a) || slices.Contains(m.dataNames, a) {
+		if !strings.HasSuffix(a, "label") || slices.Contains(m.labelNames, a) ||
+			slices.Contains(m.dataNames, a) {
 			continue
 		}
 		if m.config.labels != nil && !slices.Contains(m.config.labels, a) {
@@ -215,7 +223,8 @@ func (m *Module) missingLabels(args, provided []string, training bool) error {
 			if len(provided) > 0 {
 				got = "label " + quoted(provided)
 			}
-			return fmt.Errorf("module: the symbol wants label %q, the iterator provides %s: name the iterator's label so, or say module.Labels", a, got)
+			return fmt.Errorf("module: the symbol wants label %q, the iterator provides %s: "+
+				"name the iterator's label so, or say module.Labels", a, got)
 		}
 		m.labelNames = append(m.labelNames, a)
 	}

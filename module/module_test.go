@@ -24,7 +24,8 @@ import (
 
 // mlp is a small classifier of points in the plane.
 func mlp() *sym.Symbol {
-	x := sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 16}, sym.Name("fc1"))
+	x := sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 16},
+		sym.Name("fc1"))
 	x = sym.Activation(x, sym.ActivationParams{ActType: "tanh"})
 	x = sym.FullyConnected(x, sym.FullyConnectedParams{NumHidden: 2}, sym.Name("fc2"))
 	return sym.SoftmaxOutput(x, sym.SoftmaxOutputParams{}, sym.Name("softmax"))
@@ -42,7 +43,8 @@ func points(t testing.TB, n, batch int, c dataio.NDArrayConfig) *dataio.Table {
 			label[i] = 1
 		}
 	}
-	c.Data, c.Label, c.BatchSize = []*nd.Array{nd.FromSlice(data, n, 2)}, []*nd.Array{nd.FromSlice(label)}, batch
+	c.Data, c.Label, c.BatchSize = []*nd.Array{nd.FromSlice(data, n, 2)},
+		[]*nd.Array{nd.FromSlice(label)}, batch
 	it, err := dataio.NDArrayIter(c)
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +59,8 @@ func train(t *testing.T, it dataio.Iter, opts ...module.FitOption) *module.Modul
 	t.Helper()
 	mod := module.New(mlp(), module.Seed(5))
 	if err := mod.Fit(context.Background(), it, append([]module.FitOption{
-		module.Optimize(optimizer.SGD{LR: 0.5, Momentum: 0.9}), module.Init(initializer.Xavier{})}, opts...)...); err != nil {
+		module.Optimize(optimizer.SGD{LR: 0.5, Momentum: 0.9}), module.Init(initializer.Xavier{})},
+		opts...)...); err != nil {
 		t.Fatal(err)
 	}
 	return mod
@@ -92,7 +95,8 @@ func same(a, b map[string][]float32) bool {
 func TestFitLearns(t *testing.T) {
 	it := points(t, 500, 20, shuffled())
 	var batches, epochs int
-	mod := train(t, it, module.Epochs(30), module.Validate(points(t, 130, 20, dataio.NDArrayConfig{})), module.Sample(5),
+	mod := train(t, it, module.Epochs(30),
+		module.Validate(points(t, 130, 20, dataio.NDArrayConfig{})), module.Sample(5),
 		module.OnBatch(func(b *module.BatchEnd) error { batches++; return nil }),
 		module.OnEpoch(func(e *module.EpochEnd) error { epochs++; return nil }))
 	if batches != 30*25 || epochs != 30 {
@@ -100,7 +104,8 @@ func TestFitLearns(t *testing.T) {
 	}
 	h := mod.History()
 	if len(h.Batches) != 30*4 || len(h.Epochs) != 30 || len(h.Curves()) != 2 {
-		t.Errorf("history has %d stretches, %d epochs, %d curves", len(h.Batches), len(h.Epochs), len(h.Curves()))
+		t.Errorf("history has %d stretches, %d epochs, %d curves", len(h.Batches), len(h.Epochs),
+			len(h.Curves()))
 	}
 	last := h.Epochs[29]
 	if v, ok := last.Validation.Get("accuracy"); !ok || v < 0.9 {
@@ -132,15 +137,18 @@ func TestRepeats(t *testing.T) {
 func TestContinue(t *testing.T) {
 	whole := values(t, train(t, points(t, 200, 20, shuffled()), module.Epochs(4)))
 	prefix := filepath.Join(t.TempDir(), "runs", "mlp")
-	train(t, points(t, 200, 20, shuffled()), module.Epochs(2), module.Checkpoint(prefix, module.WithStates()))
+	train(t, points(t, 200, 20, shuffled()), module.Epochs(2), module.Checkpoint(prefix,
+		module.WithStates()))
 	mod, err := module.Load(prefix, 2, module.Seed(5))
 	if err != nil {
 		t.Fatal(err)
 	}
 	it := points(t, 200, 20, shuffled())
 	sgd := optimizer.SGD{LR: 0.5, Momentum: 0.9}
-	if err := errors.Join(mod.Bind(it.ProvideData(), it.ProvideLabel()), mod.InitParams(nil), mod.InitOptimizer(sgd),
-		mod.LoadStates(prefix+"-0002.states"), mod.Fit(context.Background(), it, module.BeginEpoch(2), module.Epochs(4))); err != nil {
+	if err := errors.Join(mod.Bind(it.ProvideData(), it.ProvideLabel()), mod.InitParams(nil),
+		mod.InitOptimizer(sgd),
+		mod.LoadStates(prefix+"-0002.states"), mod.Fit(context.Background(), it,
+			module.BeginEpoch(2), module.Epochs(4))); err != nil {
 		t.Fatal(err)
 	}
 	if !same(whole, values(t, mod)) {
@@ -150,7 +158,8 @@ func TestContinue(t *testing.T) {
 
 func TestKeepLast(t *testing.T) {
 	dir := t.TempDir()
-	train(t, points(t, 40, 20, shuffled()), module.Epochs(5), module.Checkpoint(filepath.Join(dir, "m"), module.KeepLast(2), module.WithStates()))
+	train(t, points(t, 40, 20, shuffled()), module.Epochs(5),
+		module.Checkpoint(filepath.Join(dir, "m"), module.KeepLast(2), module.WithStates()))
 	var names []string
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -159,7 +168,8 @@ func TestKeepLast(t *testing.T) {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	want := []string{"m-0004.params", "m-0004.states", "m-0005.params", "m-0005.states", "m-symbol.json"}
+	want := []string{"m-0004.params", "m-0004.states", "m-0005.params", "m-0005.states",
+		"m-symbol.json"}
 	if !slices.Equal(names, want) {
 		t.Errorf("files %v, want %v", names, want)
 	}
@@ -169,7 +179,8 @@ func TestKeepLast(t *testing.T) {
 func TestPadding(t *testing.T) {
 	ctx := context.Background()
 	mod := train(t, points(t, 200, 20, shuffled()), module.Epochs(2))
-	whole, err := mod.Score(ctx, points(t, 90, 90, dataio.NDArrayConfig{}), metric.Composite(metric.Accuracy(), metric.CrossEntropy()))
+	whole, err := mod.Score(ctx, points(t, 90, 90, dataio.NDArrayConfig{}),
+		metric.Composite(metric.Accuracy(), metric.CrossEntropy()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,9 +222,11 @@ func TestPadding(t *testing.T) {
 // TestSteps drives a module by hand, gradients of the data included.
 func TestSteps(t *testing.T) {
 	net := sym.LinearRegressionOutput(sym.FullyConnected(sym.Var("data"),
-		sym.FullyConnectedParams{NumHidden: 1}, sym.Name("fc")), sym.RegressionParams{}, sym.Name("lro"))
+		sym.FullyConnectedParams{NumHidden: 1}, sym.Name("fc")), sym.RegressionParams{},
+		sym.Name("lro"))
 	mod := module.New(net, module.Fixed("fc_bias"))
-	b := &dataio.Batch{Data: []*nd.Array{nd.FromSlice([]float32{1, 2}, 1, 2)}, Label: []*nd.Array{nd.FromSlice([]float32{1}, 1, 1)}}
+	b := &dataio.Batch{Data: []*nd.Array{nd.FromSlice([]float32{1, 2}, 1, 2)},
+		Label: []*nd.Array{nd.FromSlice([]float32{1}, 1, 1)}}
 	if err := mod.Forward(b, true); err == nil {
 		t.Error("Forward before Bind: no error")
 	}
@@ -225,13 +238,15 @@ func TestSteps(t *testing.T) {
 	if err := mod.Forward(b, true); err == nil {
 		t.Error("Forward before InitParams: no error")
 	}
-	if err := mod.SetParams(map[string]*nd.Array{"fc_weight": nd.FromSlice([]float32{3, 4}, 1, 2), "fc_bias": nd.FromSlice([]float32{0})}, nil); err != nil {
+	if err := mod.SetParams(map[string]*nd.Array{"fc_weight": nd.FromSlice([]float32{3, 4}, 1, 2),
+		"fc_bias": nd.FromSlice([]float32{0})}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := mod.Update(); err == nil {
 		t.Error("Update before InitOptimizer: no error")
 	}
-	if err := errors.Join(mod.InitOptimizer(optimizer.SGD{LR: 0.1}), mod.ForwardBackward(b), mod.Update()); err != nil {
+	if err := errors.Join(mod.InitOptimizer(optimizer.SGD{LR: 0.1}), mod.ForwardBackward(b),
+		mod.Update()); err != nil {
 		t.Fatal(err)
 	}
 	// output 11, label 1: the gradient of the output is 10
@@ -247,7 +262,8 @@ func TestSteps(t *testing.T) {
 
 func TestProgressLines(t *testing.T) {
 	var out bytes.Buffer
-	train(t, points(t, 200, 20, shuffled()), module.Speedometer(&out, 4), module.Validate(points(t, 20, 20, dataio.NDArrayConfig{})))
+	train(t, points(t, 200, 20, shuffled()), module.Speedometer(&out, 4),
+		module.Validate(points(t, 20, 20, dataio.NDArrayConfig{})))
 	want := regexp.MustCompile(`^Epoch\[0\] Batch \[0-4\]\tSpeed: [0-9.]+ samples/sec\taccuracy=0\.\d{6}
 Epoch\[0\] Batch \[4-8\]\tSpeed: [0-9.]+ samples/sec\taccuracy=0\.\d{6}
 Epoch\[0\] Train-accuracy=0\.\d{6}
@@ -262,12 +278,13 @@ $`)
 func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	mod := module.New(mlp())
-	err := mod.Fit(ctx, points(t, 100, 20, shuffled()), module.OnBatch(func(b *module.BatchEnd) error {
-		if b.Batch == 2 {
-			cancel()
-		}
-		return nil
-	}))
+	err := mod.Fit(ctx, points(t, 100, 20, shuffled()),
+		module.OnBatch(func(b *module.BatchEnd) error {
+			if b.Batch == 2 {
+				cancel()
+			}
+			return nil
+		}))
 	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "epoch 0: batch 3") {
 		t.Errorf("%v, want a cancellation before batch 3", err)
 	}

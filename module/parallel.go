@@ -13,14 +13,16 @@ import (
 	sym "gomx/symbol"
 )
 
-// replica is what a device other than the first has of the module: copies of the parameters, which every update refreshes, and auxiliary states of its
-// own, which are averaged when somebody looks at them.
+// replica is what a device other than the first has of the module: copies of the parameters, which
+// every update refreshes, and auxiliary states of its own, which are averaged when somebody looks
+// at them.
 type replica struct{ args, aux map[string]*nd.Array }
 
 // sums adds up the gradients of the devices.
 type sums struct {
-	name        string
-	kv          kvstore.Store // without an optimizer: what is pushed is added up and takes the place of the value
+	name string
+	// without an optimizer: what is pushed is added up and takes the place of the value
+	kv          kvstore.Store
 	compression compress.Method
 	known       map[string]bool
 }
@@ -49,8 +51,8 @@ func (m *Module) reduceWith(ctx context.Context, name string, c compress.Method)
 	return nil
 }
 
-// reduce puts the sums of the gradients of all devices in the place of those of the first. They are added in the order of the devices, by pairs, so that
-// results repeat.
+// reduce puts the sums of the gradients of all devices in the place of those of the first. They are
+// added in the order of the devices, by pairs, so that results repeat.
 func (m *Module) reduce() error {
 	if len(m.current.parts) == 1 {
 		return nil
@@ -89,7 +91,8 @@ func (m *Module) spread(name string) {
 // spreadAll copies all parameters and auxiliary states from the first device to the others.
 func (m *Module) spreadAll() {
 	for _, r := range m.replicas {
-		for _, part := range []struct{ from, to map[string]*nd.Array }{{m.args, r.args}, {m.aux, r.aux}} {
+		for _, part := range []struct{ from, to map[string]*nd.Array }{{m.args, r.args},
+			{m.aux, r.aux}} {
 			for _, name := range slices.Sorted(maps.Keys(part.from)) {
 				part.from[name].CopyInto(part.to[name])
 			}
@@ -98,8 +101,8 @@ func (m *Module) spreadAll() {
 	m.drifted = false
 }
 
-// settleAux gives all devices the averages of the auxiliary states that they have made of their parts of the batches. Integers, which count, are those of
-// the first device.
+// settleAux gives all devices the averages of the auxiliary states that they have made of their
+// parts of the batches. Integers, which count, are those of the first device.
 func (m *Module) settleAux() {
 	if !m.drifted {
 		return
@@ -133,8 +136,8 @@ func (m *Module) copies(name string) []*nd.Array {
 	return list
 }
 
-// Monitor makes a monitor look at the values inside the network in runs that follow; nil ends that. With several devices it sees the values of each, in no
-// particular order.
+// Monitor makes a monitor look at the values inside the network in runs that follow; nil ends that.
+// With several devices it sees the values of each, in no particular order.
 func (m *Module) Monitor(mon *sym.Monitor) {
 	m.monitor = mon
 	for _, g := range m.execs {

@@ -32,19 +32,23 @@ func processors(n int) []device.Device {
 // manySamples is an iterator over n samples in batches of 12, the last of which is filled up.
 func manySamples(t *testing.T, n int) *dataio.Table { return samples(t, n, 12, dataio.Pad) }
 
-// oneAfterTheOther does on one device what a module does on several: the parts of every batch are computed one after the other, each with the
-// auxiliary states of its device, and their gradients added in that order. It leaves the parameters in the module that it returns, and the means of the states.
+// oneAfterTheOther does on one device what a module does on several: the parts of every batch are
+// computed one after the other, each with the auxiliary states of its device, and their gradients
+// added in that order. It leaves the parameters in the module that it returns, and the means of the
+// states.
 type oneAfterTheOther struct {
 	*module.Module
 	states  []map[string]*nd.Array // of the devices
 	devices int
 }
 
-func newOneAfterTheOther(t *testing.T, net *sym.Symbol, on device.Device, devices, batch int, o optimizer.Optimizer) *oneAfterTheOther {
+func newOneAfterTheOther(t *testing.T, net *sym.Symbol, on device.Device, devices, batch int,
+	o optimizer.Optimizer) *oneAfterTheOther {
 	t.Helper()
 	m := module.New(net, module.Seed(5), module.On(on))
 	for _, err := range []error{
-		m.Bind([]dataio.Desc{{Name: "data", Shape: dtype.Shape{batch / devices, 5}}}, []dataio.Desc{{Name: "softmax_label", Shape: dtype.Shape{batch / devices}}}),
+		m.Bind([]dataio.Desc{{Name: "data", Shape: dtype.Shape{batch / devices, 5}}},
+			[]dataio.Desc{{Name: "softmax_label", Shape: dtype.Shape{batch / devices}}}),
 		m.InitParams(initializer.Xavier{}), m.InitOptimizer(o)} {
 		if err != nil {
 			t.Fatal(err)
@@ -63,7 +67,8 @@ func newOneAfterTheOther(t *testing.T, net *sym.Symbol, on device.Device, device
 }
 
 // gradients computes a batch and returns the outputs and the sum of the gradients.
-func (s *oneAfterTheOther) gradients(t *testing.T, b *dataio.Batch) (outs []float32, grads map[string]*nd.Array) {
+func (s *oneAfterTheOther) gradients(t *testing.T, b *dataio.Batch) (outs []float32,
+	grads map[string]*nd.Array) {
 	t.Helper()
 	grads = map[string]*nd.Array{}
 	_, aux := s.Params()
@@ -72,7 +77,8 @@ func (s *oneAfterTheOther) gradients(t *testing.T, b *dataio.Batch) (outs []floa
 		for name, a := range aux {
 			s.states[k][name].CopyInto(a)
 		}
-		part := &dataio.Batch{Data: []*nd.Array{b.Data[0].Slice(k*n, (k+1)*n)}, Label: []*nd.Array{b.Label[0].Slice(k*n, (k+1)*n)}}
+		part := &dataio.Batch{Data: []*nd.Array{b.Data[0].Slice(k*n, (k+1)*n)},
+			Label: []*nd.Array{b.Label[0].Slice(k*n, (k+1)*n)}}
 		if err := s.ForwardBackward(part); err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +127,8 @@ func (s *oneAfterTheOther) settle() {
 	}
 }
 
-// compareDevices trains on several devices and on one of them, and compares outputs, parameters, auxiliary states and those of the optimizer bit by bit.
+// compareDevices trains on several devices and on one of them, and compares outputs, parameters,
+// auxiliary states and those of the optimizer bit by bit.
 func compareDevices(t *testing.T, devices []device.Device, opts ...module.FitOption) {
 	t.Helper()
 	const epochs = 3
@@ -146,7 +153,8 @@ func compareDevices(t *testing.T, devices []device.Device, opts ...module.FitOpt
 	}
 	one.settle()
 	batch := 0
-	all := slices.Concat([]module.FitOption{module.Epochs(epochs), module.Init(initializer.Xavier{}), module.Optimize(o),
+	all := slices.Concat([]module.FitOption{module.Epochs(epochs),
+		module.Init(initializer.Xavier{}), module.Optimize(o),
 		module.OnBatch(func(*module.BatchEnd) error {
 			got, err := m.Outputs()[0].Float32s()
 			if err == nil && !slices.Equal(got, want[batch]) {
@@ -163,7 +171,8 @@ func compareDevices(t *testing.T, devices []device.Device, opts ...module.FitOpt
 	}
 	wantArgs, wantAux := one.Params()
 	args, aux := m.Params()
-	for _, list := range []struct{ got, want map[string][]float32 }{{floats(t, args), floats(t, wantArgs)}, {floats(t, aux), floats(t, wantAux)}} {
+	for _, list := range []struct{ got, want map[string][]float32 }{{floats(t, args),
+		floats(t, wantArgs)}, {floats(t, aux), floats(t, wantAux)}} {
 		for name, w := range list.want {
 			if !slices.Equal(list.got[name], w) {
 				t.Errorf("%s differs from that of the parts one after the other", name)
@@ -192,7 +201,8 @@ func compareFiles(t *testing.T, got, want func(path string) error) {
 	}
 }
 
-// TestFitOverDevices: several devices do bit for bit what one does with the parts of every batch, wherever gradients are added up.
+// TestFitOverDevices: several devices do bit for bit what one does with the parts of every batch,
+// wherever gradients are added up.
 func TestFitOverDevices(t *testing.T) {
 	for n := 1; n <= 3; n++ {
 		compareDevices(t, processors(n))
@@ -202,13 +212,15 @@ func TestFitOverDevices(t *testing.T) {
 	compareDevices(t, []device.Device{{ID: 3}, {ID: 1}})
 }
 
-// TestUpdateOverDevices goes step by step, without Fit, with batches that change their size, and loads what it has saved.
+// TestUpdateOverDevices goes step by step, without Fit, with batches that change their size, and
+// loads what it has saved.
 func TestUpdateOverDevices(t *testing.T) {
 	o := optimizer.SGD{LR: 0.1, Momentum: 0.9}
 	one := newOneAfterTheOther(t, auxNet(), device.CPU(), 2, 12, o)
 	m := module.New(auxNet(), module.Seed(5), module.On(processors(2)...))
 	train := manySamples(t, 48)
-	for _, err := range []error{m.Bind(train.ProvideData(), train.ProvideLabel()), m.InitParams(initializer.Xavier{}), m.InitOptimizer(o)} {
+	for _, err := range []error{m.Bind(train.ProvideData(), train.ProvideLabel()),
+		m.InitParams(initializer.Xavier{}), m.InitOptimizer(o)} {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -219,13 +231,15 @@ func TestUpdateOverDevices(t *testing.T) {
 			t.Fatal(err)
 		}
 		size := 12 - 4*(i%2)
-		b = &dataio.Batch{Data: []*nd.Array{b.Data[0].Slice(0, size)}, Label: []*nd.Array{b.Label[0].Slice(0, size)}}
+		b = &dataio.Batch{Data: []*nd.Array{b.Data[0].Slice(0, size)},
+			Label: []*nd.Array{b.Label[0].Slice(0, size)}}
 		outs, grads := one.gradients(t, b)
 		one.update(t, grads)
 		if err := m.ForwardBackward(b); err != nil {
 			t.Fatal(err)
 		}
-		if got, want := floats(t, m.Grads()), floats(t, grads); !slices.Equal(got["fc1_weight"], want["fc1_weight"]) {
+		if got, want := floats(t, m.Grads()), floats(t, grads); !slices.Equal(got["fc1_weight"],
+			want["fc1_weight"]) {
 			t.Errorf("batch %d: the gradient of fc1_weight is not the sum over the devices", i)
 		}
 		if err := m.Update(); err != nil {
@@ -248,12 +262,14 @@ func TestUpdateOverDevices(t *testing.T) {
 	comparePredictions(t, loaded, one.Module)
 }
 
-// TestRebindOverDevices: a module that has been bound for inference is bound again for training, with the parameters of all devices.
+// TestRebindOverDevices: a module that has been bound for inference is bound again for training,
+// with the parameters of all devices.
 func TestRebindOverDevices(t *testing.T) {
 	first := module.New(auxNet(), module.Seed(5), module.On(processors(2)...))
 	fit := func(m *module.Module) {
 		t.Helper()
-		if err := m.Fit(t.Context(), manySamples(t, 41), module.Init(initializer.Xavier{}), module.Optimize(storeOptimizer)); err != nil {
+		if err := m.Fit(t.Context(), manySamples(t, 41), module.Init(initializer.Xavier{}),
+			module.Optimize(storeOptimizer)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -265,7 +281,8 @@ func TestRebindOverDevices(t *testing.T) {
 			t.Fatal(err)
 		}
 		if i == 1 {
-			if _, err := m.Score(t.Context(), samples(t, 24, 8, dataio.Pad), metric.Accuracy()); err != nil {
+			if _, err := m.Score(t.Context(), samples(t, 24, 8, dataio.Pad),
+				metric.Accuracy()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -280,7 +297,8 @@ func TestRebindOverDevices(t *testing.T) {
 	}
 }
 
-// comparePredictions compares what a module on several devices predicts with one that has one device and the same parameters.
+// comparePredictions compares what a module on several devices predicts with one that has one
+// device and the same parameters.
 func comparePredictions(t *testing.T, m, one *module.Module) {
 	t.Helper()
 	got, err := m.Predict(t.Context(), manySamples(t, 41))
@@ -311,16 +329,25 @@ func comparePredictions(t *testing.T, m, one *module.Module) {
 	}
 }
 
-// TestCompressOverDevices: gradients that are made smaller on their way between devices still teach.
+// TestCompressOverDevices: gradients that are made smaller on their way between devices still
+// teach.
 func TestCompressOverDevices(t *testing.T) {
 	m := module.New(storeNet(), module.Seed(5), module.On(processors(2)...))
 	plain := module.New(storeNet(), module.Seed(5), module.On(processors(2)...))
 	for i, fit := range []func(...module.FitOption) error{
-		func(opts ...module.FitOption) error { return m.Fit(t.Context(), manySamples(t, 48), opts...) },
-		func(opts ...module.FitOption) error { return plain.Fit(t.Context(), manySamples(t, 48), opts...) }} {
-		opts := []module.FitOption{module.Epochs(2), module.Init(initializer.Xavier{}), module.Optimize(storeOptimizer)}
+		func(opts ...module.FitOption) error {
+			return m.Fit(t.Context(), manySamples(t, 48),
+				opts...)
+		},
+		func(opts ...module.FitOption) error {
+			return plain.Fit(t.Context(), manySamples(t, 48),
+				opts...)
+		}} {
+		opts := []module.FitOption{module.Epochs(2), module.Init(initializer.Xavier{}),
+			module.Optimize(storeOptimizer)}
 		if i == 0 {
-			opts = append(opts, module.Compress(compress.Method{Kind: compress.TwoBit, Threshold: 0.05}))
+			opts = append(opts, module.Compress(compress.Method{Kind: compress.TwoBit,
+				Threshold: 0.05}))
 		}
 		if err := fit(opts...); err != nil {
 			t.Fatal(err)
@@ -343,7 +370,8 @@ func TestDevicesDropDifferently(t *testing.T) {
 	if err := m.InitParams(nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.Forward(&dataio.Batch{Data: []*nd.Array{nd.Ones([]int{2, 256})}}, true); err != nil {
+	if err := m.Forward(&dataio.Batch{Data: []*nd.Array{nd.Ones([]int{2, 256})}},
+		true); err != nil {
 		t.Fatal(err)
 	}
 	v, err := m.Outputs()[0].Float32s()
@@ -355,13 +383,16 @@ func TestDevicesDropDifferently(t *testing.T) {
 // TestDeviceMistakes names what cannot be split.
 func TestDeviceMistakes(t *testing.T) {
 	bind := func(batch int, opts ...module.Option) error {
-		return module.New(storeNet(), opts...).Bind([]dataio.Desc{{Name: "data", Shape: dtype.Shape{batch, 5}}}, []dataio.Desc{{Name: "softmax_label", Shape: dtype.Shape{batch}}})
+		return module.New(storeNet(), opts...).Bind([]dataio.Desc{{Name: "data",
+			Shape: dtype.Shape{batch, 5}}},
+			[]dataio.Desc{{Name: "softmax_label", Shape: dtype.Shape{batch}}})
 	}
 	cpus := processors(3)
 	for want, err := range map[string]error{
 		"multiple of 3": bind(10, module.On(cpus...)),
 		"cpu(1) twice":  bind(9, module.On(cpus[1], cpus[0], cpus[1])),
-		"want one":      bind(9, module.On(cpus...), module.Group2Ctx(map[string]device.Device{"first": cpus[0]})),
+		"want one": bind(9, module.On(cpus...),
+			module.Group2Ctx(map[string]device.Device{"first": cpus[0]})),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want an error with %q", err, want)

@@ -51,8 +51,9 @@ func (p portion) Next(ctx context.Context) (*dataio.Batch, error) {
 	return &dataio.Batch{Data: cut(b.Data), Label: cut(b.Label), Bucket: b.Bucket}, nil
 }
 
-// TestBucketsOverDevices: networks that change from batch to batch are computed on two devices as one does with the parts, whether the module or a store
-// updates the parameters. In the store those that a network lacks take part with gradients of zero.
+// TestBucketsOverDevices: networks that change from batch to batch are computed on two devices as
+// one does with the parts, whether the module or a store updates the parameters. In the store those
+// that a network lacks take part with gradients of zero.
 func TestBucketsOverDevices(t *testing.T) {
 	deep := func(bucket any) (*sym.Symbol, error) { return counts(max(5, bucket.(int))) }
 	bucketing := func(gen module.SymGen, devices int) *module.BucketingModule {
@@ -62,10 +63,14 @@ func TestBucketsOverDevices(t *testing.T) {
 		}
 		return m
 	}
-	halves := func() []dataio.Iter { return []dataio.Iter{portion{counting(), 0, 2}, portion{counting(), 1, 2}} }
+	halves := func() []dataio.Iter {
+		return []dataio.Iter{portion{counting(), 0, 2},
+			portion{counting(), 1, 2}}
+	}
 	want := oneProcess(t, bucketing(deep, 1).Module, 3, halves())
 	m, it, rows, wantRows := bucketing(deep, 2), counting(), 0, 0
-	if err := m.Fit(t.Context(), it, module.Epochs(3), module.Init(initializer.Xavier{}), module.Optimize(storeOptimizer), module.Metric(metric.Perplexity(metric.IgnoreLabel(-1))),
+	if err := m.Fit(t.Context(), it, module.Epochs(3), module.Init(initializer.Xavier{}),
+		module.Optimize(storeOptimizer), module.Metric(metric.Perplexity(metric.IgnoreLabel(-1))),
 		module.OnBatch(func(*module.BatchEnd) error { rows += m.Outputs()[0].Shape()[0]; return nil })); err != nil {
 		t.Fatal(err)
 	}
@@ -81,11 +86,15 @@ func TestBucketsOverDevices(t *testing.T) {
 		t.Errorf("outputs of %d rows, want %d", rows, wantRows)
 	}
 	want = oneProcess(t, bucketing(counts, 1).Module, 3, halves())
-	got := fitJob(t, 1, 3, func(int) (fitter, dataio.Iter) { return bucketing(counts, 2), counting() })
+	got := fitJob(t, 1, 3, func(int) (fitter, dataio.Iter) {
+		return bucketing(counts, 2),
+			counting()
+	})
 	compareParams(t, got, want)
 }
 
-// TestLayoutsOverDevices splits batches where the attribute __layout__ has the N, passes on whole what has none, and takes gradients of outputs.
+// TestLayoutsOverDevices splits batches where the attribute __layout__ has the N, passes on whole
+// what has none, and takes gradients of outputs.
 func TestLayoutsOverDevices(t *testing.T) {
 	layout := func(l string) sym.Option { return sym.Attr("__layout__", l) }
 	x, mask := sym.Var("data", layout("TNC")), sym.Var("mask", layout("TC"))
@@ -110,19 +119,24 @@ func TestLayoutsOverDevices(t *testing.T) {
 			seen[o.Name]++
 			return nil
 		}})
-		b := &dataio.Batch{Data: []*nd.Array{nd.FromSlice(values(steps*batch*wide, 1), steps, batch, wide), nd.FromSlice(values(steps*wide, 0.5), steps, wide)}}
+		b := &dataio.Batch{Data: []*nd.Array{nd.FromSlice(values(steps*batch*wide, 1), steps, batch,
+			wide), nd.FromSlice(values(steps*wide, 0.5), steps, wide)}}
 		for _, err := range []error{
-			m.Bind([]dataio.Desc{{Name: "data", Shape: dtype.Shape{steps, batch, wide}}, {Name: "mask", Shape: dtype.Shape{steps, wide}}}, nil, module.WithInputGrads()),
+			m.Bind([]dataio.Desc{{Name: "data", Shape: dtype.Shape{steps, batch, wide}},
+				{Name: "mask", Shape: dtype.Shape{steps, wide}}}, nil, module.WithInputGrads()),
 			m.InitParams(nil), m.Forward(b, true),
-			m.Backward(nd.FromSlice(values(steps*batch*wide, 2), steps, batch, wide), nd.FromSlice([]float32{3, 3}[:devices]))} {
+			m.Backward(nd.FromSlice(values(steps*batch*wide, 2), steps, batch, wide),
+				nd.FromSlice([]float32{3, 3}[:devices]))} {
 			if err != nil {
 				t.Fatal(err)
 			}
 		}
 		outs := m.Outputs()
-		got[i] = floats(t, map[string]*nd.Array{"product": outs[0], "sums": outs[1].Sum(), "gradient": m.InputGrads()[0]})
+		got[i] = floats(t, map[string]*nd.Array{"product": outs[0], "sums": outs[1].Sum(),
+			"gradient": m.InputGrads()[0]})
 		if want := (dtype.Shape{devices}); !outs[1].Shape().Equal(want) {
-			t.Errorf("%d devices: outputs without a batch have shape %v, want %v", devices, outs[1].Shape(), want)
+			t.Errorf("%d devices: outputs without a batch have shape %v, want %v", devices,
+				outs[1].Shape(), want)
 		}
 		mu.Lock()
 		if seen["sum_output"] != devices {

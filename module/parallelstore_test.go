@@ -19,8 +19,10 @@ import (
 	sym "gomx/symbol"
 )
 
-// workerModules trains a job of workers that make their modules themselves, and returns the modules.
-func workerModules(t *testing.T, workers, epochs int, open func(rank int) (*module.Module, dataio.Iter)) []*module.Module {
+// workerModules trains a job of workers that make their modules themselves, and returns the
+// modules.
+func workerModules(t *testing.T, workers, epochs int, open func(rank int) (*module.Module,
+	dataio.Iter)) []*module.Module {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -32,7 +34,8 @@ func workerModules(t *testing.T, workers, epochs int, open func(rank int) (*modu
 		mu.Lock()
 		out[rank] = m
 		mu.Unlock()
-		if err := m.Fit(ctx, data, module.Epochs(epochs), module.Init(initializer.Xavier{}), module.Optimize(storeOptimizer), module.Store("dist_sync")); err != nil {
+		if err := m.Fit(ctx, data, module.Epochs(epochs), module.Init(initializer.Xavier{}),
+			module.Optimize(storeOptimizer), module.Store("dist_sync")); err != nil {
 			return err
 		}
 		return m.Wait(ctx)
@@ -43,8 +46,8 @@ func workerModules(t *testing.T, workers, epochs int, open func(rank int) (*modu
 	return out
 }
 
-// TestFitOverDevicesOnServers: workers with two devices each add up the gradients of these, then those of the workers; auxiliary states are the means over
-// the devices, then over the workers.
+// TestFitOverDevicesOnServers: workers with two devices each add up the gradients of these, then
+// those of the workers; auxiliary states are the means over the devices, then over the workers.
 func TestFitOverDevicesOnServers(t *testing.T) {
 	const workers, devices, epochs = 2, 2, 2
 	share := func(rank int) *dataio.Table {
@@ -65,7 +68,8 @@ func TestFitOverDevicesOnServers(t *testing.T) {
 			}
 		}
 		for range parts[0].Batches() {
-			before, change, sum := map[string]*nd.Array{}, map[string]*nd.Array{}, map[string]*nd.Array{}
+			before, change, sum := map[string]*nd.Array{}, map[string]*nd.Array{},
+				map[string]*nd.Array{}
 			for name, a := range aux {
 				before[name] = one.states[0][name].Copy()
 				change[name] = nd.Zeros(a.Shape())
@@ -104,8 +108,10 @@ func TestFitOverDevicesOnServers(t *testing.T) {
 	one.settle()
 	args, _ := one.Params()
 	wantArgs, wantAux := floats(t, args), floats(t, aux)
-	for rank, m := range workerModules(t, workers, epochs, func(rank int) (*module.Module, dataio.Iter) {
-		return module.New(auxNet(), module.Seed(uint64(5+rank)), module.On(processors(devices)...)), share(rank)
+	for rank, m := range workerModules(t, workers, epochs, func(rank int) (*module.Module,
+		dataio.Iter) {
+		return module.New(auxNet(), module.Seed(uint64(5+rank)), module.On(processors(devices)...)),
+			share(rank)
 	}) {
 		args, aux := m.Params()
 		compareParams(t, []map[string][]float32{floats(t, args)}, wantArgs)
@@ -117,7 +123,8 @@ func TestFitOverDevicesOnServers(t *testing.T) {
 	}
 }
 
-// overflowing is an iterator over batches of 4 samples, of which those that are named have a number that half precision has not.
+// overflowing is an iterator over batches of 4 samples, of which those that are named have a number
+// that half precision has not.
 func overflowing(t *testing.T, rank int, bad ...int) *dataio.Table {
 	t.Helper()
 	const n = 20
@@ -131,7 +138,8 @@ func overflowing(t *testing.T, rank int, bad ...int) *dataio.Table {
 	for _, b := range bad {
 		x[b*4*5+7+rank] = 1e6
 	}
-	it, err := dataio.NDArrayIter(dataio.NDArrayConfig{Data: []*nd.Array{nd.FromSlice(x, n, 5)}, Label: []*nd.Array{nd.FromSlice(y)}, BatchSize: 4})
+	it, err := dataio.NDArrayIter(dataio.NDArrayConfig{Data: []*nd.Array{nd.FromSlice(x, n, 5)},
+		Label: []*nd.Array{nd.FromSlice(y)}, BatchSize: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +149,8 @@ func overflowing(t *testing.T, rank int, bad ...int) *dataio.Table {
 	return it
 }
 
-// scaledParts computes gradients in half precision by modules whose loss scales are fixed, one per scale, which have their parameters in common.
+// scaledParts computes gradients in half precision by modules whose loss scales are fixed, one per
+// scale, which have their parameters in common.
 type scaledParts struct {
 	net     func() *sym.Symbol
 	byScale map[float64]*module.Module
@@ -152,9 +161,11 @@ func (s *scaledParts) module(t *testing.T, scale float64) *module.Module {
 	t.Helper()
 	m := s.byScale[scale]
 	if m == nil {
-		m = module.New(s.net(), module.Seed(5), module.MixedPrecision(dtype.Float16), module.LossScale(module.Scaling{Initial: scale, Fixed: true}))
+		m = module.New(s.net(), module.Seed(5), module.MixedPrecision(dtype.Float16),
+			module.LossScale(module.Scaling{Initial: scale, Fixed: true}))
 		for _, err := range []error{
-			m.Bind([]dataio.Desc{{Name: "data", Shape: dtype.Shape{4, 5}}}, []dataio.Desc{{Name: "softmax_label", Shape: dtype.Shape{4}}}),
+			m.Bind([]dataio.Desc{{Name: "data", Shape: dtype.Shape{4, 5}}},
+				[]dataio.Desc{{Name: "softmax_label", Shape: dtype.Shape{4}}}),
 			m.InitParams(initializer.Xavier{}), m.InitOptimizer(storeOptimizer)} {
 			if err != nil {
 				t.Fatal(err)
@@ -174,7 +185,8 @@ func (s *scaledParts) module(t *testing.T, scale float64) *module.Module {
 	return m
 }
 
-// TestOverflowOfOneWorker: a worker whose gradients overflow adds nothing to the round, halves its scale and stays in step with the others.
+// TestOverflowOfOneWorker: a worker whose gradients overflow adds nothing to the round, halves its
+// scale and stays in step with the others.
 func TestOverflowOfOneWorker(t *testing.T) {
 	const epochs, scale = 2, 512.0
 	data := func(rank int) *dataio.Table {
@@ -182,7 +194,8 @@ func TestOverflowOfOneWorker(t *testing.T) {
 	}
 	const workers = 3
 	parts := &scaledParts{net: storeNet, byScale: map[float64]*module.Module{}}
-	iters, scales, skipped := make([]*dataio.Table, workers), make([]float64, workers), make([]int, workers)
+	iters, scales, skipped := make([]*dataio.Table, workers), make([]float64, workers),
+		make([]int, workers)
 	for rank := range iters {
 		iters[rank], scales[rank] = data(rank), scale
 	}
@@ -213,7 +226,8 @@ func TestOverflowOfOneWorker(t *testing.T) {
 				for _, g := range m.Grads() {
 					list = append(list, g)
 				}
-				if v, err := nd.MultiAllFinite(list, nd.MultiAllFiniteParams{}).Float32s(); err != nil || v[0] == 0 {
+				if v, err := nd.MultiAllFinite(list,
+					nd.MultiAllFiniteParams{}).Float32s(); err != nil || v[0] == 0 {
 					scales[rank] /= 2
 					skipped[rank]++
 					continue
@@ -233,31 +247,39 @@ func TestOverflowOfOneWorker(t *testing.T) {
 		t.Fatalf("batches skipped in one process: %v", skipped)
 	}
 	want := floats(t, args)
-	for rank, m := range workerModules(t, workers, epochs, func(rank int) (*module.Module, dataio.Iter) {
-		return module.New(storeNet(), module.Seed(uint64(5+rank)), module.MixedPrecision(dtype.Float16), module.LossScale(module.Scaling{Initial: scale})), data(rank)
+	for rank, m := range workerModules(t, workers, epochs, func(rank int) (*module.Module,
+		dataio.Iter) {
+		return module.New(storeNet(), module.Seed(uint64(5+rank)),
+				module.MixedPrecision(dtype.Float16),
+				module.LossScale(module.Scaling{Initial: scale})),
+			data(rank)
 	}) {
 		args, _ := m.Params()
 		compareParams(t, []map[string][]float32{floats(t, args)}, want)
 		if m.Skipped() != skipped[rank] || m.LossScale() != scales[rank] {
-			t.Errorf("worker %d: %d batches skipped and a scale of %v, want %d and %v", rank, m.Skipped(), m.LossScale(), skipped[rank], scales[rank])
+			t.Errorf("worker %d: %d batches skipped and a scale of %v, want %d and %v", rank,
+				m.Skipped(), m.LossScale(), skipped[rank], scales[rank])
 		}
 	}
 }
 
-// TestOverflowOnOneDevice: no device's parameters change when the gradients of one overflow, and all have the same scale.
+// TestOverflowOnOneDevice: no device's parameters change when the gradients of one overflow, and
+// all have the same scale.
 func TestOverflowOnOneDevice(t *testing.T) {
-	m := module.New(storeNet(), module.Seed(5), module.On(processors(2)...), module.MixedPrecision(dtype.Float16), module.LossScale(module.Scaling{Initial: 256}))
+	m := module.New(storeNet(), module.Seed(5), module.On(processors(2)...),
+		module.MixedPrecision(dtype.Float16), module.LossScale(module.Scaling{Initial: 256}))
 	it := overflowing(t, 0, 1) // row 1 of batch 1 is the first device's
-	if err := m.Fit(t.Context(), it, module.Init(initializer.Xavier{}), module.Optimize(storeOptimizer), module.OnBatch(func(e *module.BatchEnd) error {
-		want := 256.0
-		if e.Batch >= 1 {
-			want = 128
-		}
-		if m.LossScale() != want {
-			t.Errorf("batch %d: a scale of %v, want %v", e.Batch, m.LossScale(), want)
-		}
-		return nil
-	})); err != nil {
+	if err := m.Fit(t.Context(), it, module.Init(initializer.Xavier{}),
+		module.Optimize(storeOptimizer), module.OnBatch(func(e *module.BatchEnd) error {
+			want := 256.0
+			if e.Batch >= 1 {
+				want = 128
+			}
+			if m.LossScale() != want {
+				t.Errorf("batch %d: a scale of %v, want %v", e.Batch, m.LossScale(), want)
+			}
+			return nil
+		})); err != nil {
 		t.Fatal(err)
 	}
 	if m.Skipped() != 1 {
@@ -273,13 +295,17 @@ func TestOverflowOnOneDevice(t *testing.T) {
 	}
 }
 
-// TestScaleOfAllDevices begins with a scale at which gradients overflow on both devices: it is halved on both until they do not.
+// TestScaleOfAllDevices begins with a scale at which gradients overflow on both devices: it is
+// halved on both until they do not.
 func TestScaleOfAllDevices(t *testing.T) {
-	m := module.New(storeNet(), module.Seed(5), module.On(processors(2)...), module.MixedPrecision(dtype.Float16), module.LossScale(module.Scaling{Initial: 1 << 24}))
-	if err := m.Fit(t.Context(), overflowing(t, 0), module.Epochs(12), module.Init(initializer.Xavier{}), module.Optimize(storeOptimizer)); err != nil {
+	m := module.New(storeNet(), module.Seed(5), module.On(processors(2)...),
+		module.MixedPrecision(dtype.Float16), module.LossScale(module.Scaling{Initial: 1 << 24}))
+	if err := m.Fit(t.Context(), overflowing(t, 0), module.Epochs(12),
+		module.Init(initializer.Xavier{}), module.Optimize(storeOptimizer)); err != nil {
 		t.Fatal(err)
 	}
 	if n := m.Skipped(); n == 0 || n > 24 || m.LossScale() != math.Ldexp(1, 24-n) {
-		t.Errorf("%d batches skipped, and a scale of %v, want some, each of which halves the scale", n, m.LossScale())
+		t.Errorf("%d batches skipped, and a scale of %v, want some, each of which halves the scale",
+			n, m.LossScale())
 	}
 }

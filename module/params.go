@@ -70,7 +70,8 @@ func (m *Module) copyGiven(g *givenParams) (err error) {
 				continue
 			}
 			if !src.Shape().Equal(dst.Shape()) {
-				return fmt.Errorf("module: value for %s %q has shape %v, want %v", part.what, name, src.Shape(), dst.Shape())
+				return fmt.Errorf("module: value for %s %q has shape %v, want %v", part.what, name,
+					src.Shape(), dst.Shape())
 			}
 			if src.DType() != dst.DType() {
 				src = src.AsType(dst.DType())
@@ -79,7 +80,8 @@ func (m *Module) copyGiven(g *givenParams) (err error) {
 		}
 		for _, name := range slices.Sorted(maps.Keys(part.given)) {
 			if part.have[name] == nil && !g.allowExtra && !m.isInput(name) {
-				return fmt.Errorf("module: value given for %q, which is no %s of the symbol", name, part.what)
+				return fmt.Errorf("module: value given for %q, which is no %s of the symbol", name,
+					part.what)
 			}
 		}
 	}
@@ -108,7 +110,8 @@ func (m *Module) InitParams(init initializer.Initializer) error {
 		given = &givenParams{allowMissing: true}
 	}
 	attrs := initAttrs(m.symbol)
-	for _, part := range []struct{ have, given map[string]*nd.Array }{{m.args, given.args}, {m.aux, given.aux}} {
+	for _, part := range []struct{ have, given map[string]*nd.Array }{{m.args, given.args},
+		{m.aux, given.aux}} {
 		for _, name := range slices.Sorted(maps.Keys(part.have)) {
 			if part.given[name] != nil || !given.allowMissing {
 				continue
@@ -128,8 +131,8 @@ func (m *Module) InitParams(init initializer.Initializer) error {
 	return nil
 }
 
-// initAttrs returns the text forms of initializers that variables ask for by their attribute __init__, or else operators for
-// their inputs: files need not carry the attribute.
+// initAttrs returns the text forms of initializers that variables ask for by their attribute
+// __init__, or else operators for their inputs: files need not carry the attribute.
 func initAttrs(s *sym.Symbol) map[string]string {
 	attrs := map[string]string{}
 	for _, n := range s.Nodes() {
@@ -149,7 +152,8 @@ func initAttrs(s *sym.Symbol) map[string]string {
 }
 
 // initialize fills one array.
-func (m *Module) initialize(a *nd.Array, name, attr string, init initializer.Initializer) (err error) {
+func (m *Module) initialize(a *nd.Array, name, attr string,
+	init initializer.Initializer) (err error) {
 	defer op.Recover(&err)
 	values := make([]float32, a.Size())
 	d := initializer.Desc{Name: name, Shape: a.Shape(), Init: attr, Seed: m.config.seed}
@@ -157,14 +161,16 @@ func (m *Module) initialize(a *nd.Array, name, attr string, init initializer.Ini
 		return err
 	}
 	if a.DType() == dtype.Float32 {
-		return a.WriteBytes(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), 4*len(values)))
+		return a.WriteBytes(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))),
+			4*len(values)))
 	}
 	nd.FromSlice(values, a.Shape()...).AsType(a.DType()).To(a.Device()).CopyInto(a)
 	return nil
 }
 
-// Params returns the parameters and auxiliary states by name. The arrays are the module's own:
-// they change as training goes on. With several devices they are those of the first one: values are given by SetParams, which gives them to all.
+// Params returns the parameters and auxiliary states by name. The arrays are the module's own: they
+// change as training goes on. With several devices they are those of the first one: values are
+// given by SetParams, which gives them to all.
 func (m *Module) Params() (args, aux map[string]*nd.Array) {
 	m.settleAux()
 	return maps.Clone(m.args), maps.Clone(m.aux)
@@ -177,7 +183,8 @@ func (m *Module) Model() *checkpoint.Model {
 }
 
 // Save writes a checkpoint of the symbol and the parameters: prefix-symbol.json and, for epoch 3,
-// prefix-0003.params. The parameters come last: when they are there, all the rest is. It waits for the values.
+// prefix-0003.params. The parameters come last: when they are there, all the rest is. It waits for
+// the values.
 func (m *Module) Save(prefix string, epoch int) error {
 	if err := m.usable("Save"); err != nil {
 		return err

@@ -32,8 +32,8 @@ func newProgress(w io.Writer, epochs, batches int) reporter {
 	return &clock{w: w, batches: batches, every: linesEvery, now: time.Now}
 }
 
-// clock writes a line when so much time has passed since the last one, however many batches that were: a slow run is seen to go on, a
-// fast one does not fill the screen.
+// clock writes a line when so much time has passed since the last one, however many batches that
+// were: a slow run is seen to go on, a fast one does not fill the screen.
 type clock struct {
 	w       io.Writer
 	batches int // of an epoch; 0: unknown
@@ -74,7 +74,9 @@ type speedometer struct {
 	start time.Time
 }
 
-func newSpeedometer(w io.Writer, every int) reporter { return &speedometer{w: w, every: max(every, 1)} }
+func newSpeedometer(w io.Writer, every int) reporter {
+	return &speedometer{w: w, every: max(every, 1)}
+}
 
 func (s *speedometer) begin(int) { s.seen = 0 }
 
@@ -89,7 +91,8 @@ func (s *speedometer) batch(b *BatchEnd) {
 		return
 	}
 	speed := float64(s.seen) / time.Since(s.start).Seconds()
-	line := fmt.Sprintf("Epoch[%d] Batch [%d-%d]\tSpeed: %.2f samples/sec", b.Epoch, b.Batch-s.every, b.Batch, speed)
+	line := fmt.Sprintf("Epoch[%d] Batch [%d-%d]\tSpeed: %.2f samples/sec", b.Epoch,
+		b.Batch-s.every, b.Batch, speed)
 	for _, v := range b.Window() {
 		line += fmt.Sprintf("\t%s=%f", v.Name, v.Value)
 	}

@@ -22,8 +22,13 @@ func TestClock(t *testing.T) {
 		p.begin(0)
 		for n := range 4 {
 			now = now.Add(c.batch)
-			p.batch(&BatchEnd{Batch: n, Samples: 60, Scores: func() Scores { return Scores{{"accuracy", 0.5}} },
-				Window: func() Scores { t.Error("lines by the clock take the window of the history"); return nil }})
+			p.batch(&BatchEnd{Batch: n, Samples: 60,
+				Scores: func() Scores { return Scores{{"accuracy", 0.5}} },
+				Window: func() Scores {
+					t.Error(
+						"lines by the clock take the window of the history")
+					return nil
+				}})
 		}
 		lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 		if out.Len() == 0 {
@@ -33,7 +38,8 @@ func TestClock(t *testing.T) {
 			t.Fatalf("a batch takes %v: got %q, want %v", c.batch, lines, c.want)
 		}
 		for i, l := range lines {
-			if !strings.Contains(l, c.want[i]) || !strings.Contains(l, "accuracy=0.5") || c.batch == 30*time.Second && !strings.Contains(l, "Speed: 2.00 ") {
+			if !strings.Contains(l, c.want[i]) || !strings.Contains(l, "accuracy=0.5") ||
+				c.batch == 30*time.Second && !strings.Contains(l, "Speed: 2.00 ") {
 				t.Errorf("line %q, want %s", l, c.want[i])
 			}
 		}

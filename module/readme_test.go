@@ -51,7 +51,8 @@ func stripes(n, batch int) *dataio.Table {
 		}
 	}
 	it, err := dataio.NDArrayIter(dataio.NDArrayConfig{BatchSize: batch,
-		Data: []*nd.Array{nd.FromSlice(pixels, n, 1, side, side)}, Label: []*nd.Array{nd.FromSlice(labels)}})
+		Data:  []*nd.Array{nd.FromSlice(pixels, n, 1, side, side)},
+		Label: []*nd.Array{nd.FromSlice(labels)}})
 	if err != nil {
 		panic(err)
 	}
@@ -82,10 +83,13 @@ func Example_fit() {
 
 func fitReadme(ctx context.Context, train, val dataio.Iter) (module.Scores, error) {
 	net := sym.Var("data")
-	net = sym.Convolution(net, sym.ConvolutionParams{Kernel: []int{5, 5}, NumFilter: 20}, sym.Name("conv1"))
+	net = sym.Convolution(net, sym.ConvolutionParams{Kernel: []int{5, 5}, NumFilter: 20},
+		sym.Name("conv1"))
 	net = sym.Activation(net, sym.ActivationParams{ActType: "tanh"})
-	net = sym.Pooling(net, sym.PoolingParams{PoolType: "max", Kernel: []int{2, 2}, Stride: []int{2, 2}})
-	net = sym.FullyConnected(sym.Flatten(net), sym.FullyConnectedParams{NumHidden: 10}, sym.Name("fc"))
+	net = sym.Pooling(net, sym.PoolingParams{PoolType: "max", Kernel: []int{2, 2},
+		Stride: []int{2, 2}})
+	net = sym.FullyConnected(sym.Flatten(net), sym.FullyConnectedParams{NumHidden: 10},
+		sym.Name("fc"))
 	net = sym.SoftmaxOutput(net, sym.SoftmaxOutputParams{}, sym.Name("softmax"))
 
 	mod := module.New(net, module.On(device.CPU()))

@@ -20,18 +20,20 @@ import (
 	"gomx/optimizer"
 )
 
-// Resume makes Fit begin, or go on exactly where the last run with the same prefix was cut: a process that is killed at any
-// instant and started again ends with the parameters and the history of one that was not, bit for bit on processors of one kind.
-// The program says the same things as before; Epochs may be more.
+// Resume makes Fit begin, or go on exactly where the last run with the same prefix was cut: a
+// process that is killed at any instant and started again ends with the parameters and the history
+// of one that was not, bit for bit on processors of one kind. The program says the same things as
+// before; Epochs may be more.
 //
-// The file prefix.resume holds everything that the next step depends on: parameters, the optimizer's states and counts, epoch and
-// batch, random streams, the places of the iterators, loss scale and history. It is written at the end of epochs, after their
-// callbacks, and with EveryBatches in between; what was trained since is trained again, and callbacks for it are called
-// again. Where there is no Checkpoint, Resume is one too, with the options given here. A finished run trains nothing more and
-// has its parameters and its history. Remove the file to begin anew.
+// The file prefix.resume holds everything that the next step depends on: parameters, the
+// optimizer's states and counts, epoch and batch, random streams, the places of the iterators, loss
+// scale and history. It is written at the end of epochs, after their callbacks, and with
+// EveryBatches in between; what was trained since is trained again, and callbacks for it are called
+// again. Where there is no Checkpoint, Resume is one too, with the options given here. A finished
+// run trains nothing more and has its parameters and its history. Remove the file to begin anew.
 //
-// Iterators are io.Stateful or have a method SetEpoch. In the jobs of several processes the servers have the parameters: there
-// Snapshots takes the place of Resume.
+// Iterators are io.Stateful or have a method SetEpoch. In the jobs of several processes the servers
+// have the parameters: there Snapshots takes the place of Resume.
 func Resume(prefix string, opts ...CheckpointOption) FitOption {
 	return func(c *fitConfig) {
 		c.resume = checkpointConfig{prefix: prefix, every: 1}
@@ -72,11 +74,14 @@ func (f *fitting) settleResume() error {
 	case c.resume.batches < 0:
 		return fmt.Errorf("module: Fit: EveryBatches(%d), want 0 or more", c.resume.batches)
 	case kvstore.IsDist(c.store):
-		return fmt.Errorf("module: Fit: Resume with the store %s, whose servers have the parameters: use module.Snapshots and gomx launch --snapshots, --resume", c.store)
+		return fmt.Errorf("module: Fit: Resume with the store %s, whose servers have the "+
+			"parameters: use module.Snapshots and gomx launch --snapshots, --resume", c.store)
 	case c.kv != nil:
-		return errors.New("module: Fit: Resume with StoreWith: the store has the optimizer's states; use Store, or module.Snapshots in a job")
+		return errors.New("module: Fit: Resume with StoreWith: the store has the optimizer's " +
+			"states; use Store, or module.Snapshots in a job")
 	case c.compression.Kind != compress.None && len(f.m.config.places()) > 1:
-		return errors.New("module: Fit: Resume with Compress over several devices: what compression leaves for later batches is not saved")
+		return errors.New("module: Fit: Resume with Compress over several devices: what " +
+			"compression leaves for later batches is not saved")
 	}
 	for what, it := range map[string]dataio.Iter{"training": f.train, "validation": c.validate} {
 		if it == nil {
@@ -102,7 +107,8 @@ func iterState(it dataio.Iter) ([]byte, error) {
 	if _, ok := it.(interface{ SetEpoch(int) }); ok {
 		return nil, nil
 	}
-	return nil, fmt.Errorf("%T cannot say its state: it needs the methods of io.Stateful, or SetEpoch", it)
+	return nil, fmt.Errorf("%T cannot say its state: it needs the methods of io.Stateful, or "+
+		"SetEpoch", it)
 }
 
 // setIterState takes an iterator to a state, or to the beginning of an epoch and some batches on.
@@ -125,7 +131,8 @@ func setIterState(ctx context.Context, it dataio.Iter, state []byte, epoch, batc
 func metricState(m metric.Metric) ([]byte, error) {
 	s, ok := m.(metric.Stateful)
 	if !ok {
-		return nil, fmt.Errorf("the metric %T cannot say its state: it needs the methods of metric.Stateful", m)
+		return nil, fmt.Errorf("the metric %T cannot say its state: it needs the methods of "+
+			"metric.Stateful", m)
 	}
 	return s.State()
 }
@@ -162,8 +169,10 @@ func (f *fitting) keepPlace(epoch, batch int, at place) error {
 // record describes the run.
 func (f *fitting) record(epoch, batch int, at place) (rec *runRecord, err error) {
 	c, m := &f.config, f.m
-	rec = &runRecord{Identity: f.identity(), Epoch: epoch, Batch: batch, Steps: m.stream.steps, Random: nd.RandomState(), Drifted: m.drifted,
-		Samples: at.samples, Batches: at.batches, Time: at.time, Checkpoints: f.saved, Scored: f.scored, History: m.history.record()}
+	rec = &runRecord{Identity: f.identity(), Epoch: epoch, Batch: batch, Steps: m.stream.steps,
+		Random: nd.RandomState(), Drifted: m.drifted,
+		Samples: at.samples, Batches: at.batches, Time: at.time, Checkpoints: f.saved,
+		Scored: f.scored, History: m.history.record()}
 	if c.validate != nil {
 		if rec.Validation, err = iterState(c.validate); err != nil && c.resume.prefix != "" {
 			return nil, err
@@ -183,19 +192,22 @@ func (f *fitting) record(epoch, batch int, at place) (rec *runRecord, err error)
 		if m.updater.State(i) != nil || p.Count > 0 {
 			states = len(m.updater.State(i))
 		}
-		rec.Params = append(rec.Params, paramRecord{p.Count, p.Updates, pairOf(p.Own), pairOf(p.Shared), states, m.updater.Collected(i) != nil})
+		rec.Params = append(rec.Params, paramRecord{p.Count, p.Updates, pairOf(p.Own),
+			pairOf(p.Shared), states, m.updater.Collected(i) != nil})
 	}
 	return rec, nil
 }
 
-// paramArrays lists the parameters and the auxiliary states of all devices by the names that they have in the file of a run.
+// paramArrays lists the parameters and the auxiliary states of all devices by the names that they
+// have in the file of a run.
 func (m *Module) paramArrays() (list []checkpoint.Named) {
 	for _, name := range m.params {
 		list = append(list, checkpoint.Named{Name: "arg:" + name, Array: m.args[name]})
 	}
 	for k := range len(m.replicas) + 1 {
 		for _, name := range m.symbol.AuxStates() {
-			list = append(list, checkpoint.Named{Name: auxKey(k, name), Array: m.device(k).aux[name]})
+			list = append(list, checkpoint.Named{Name: auxKey(k, name),
+				Array: m.device(k).aux[name]})
 		}
 	}
 	return list
@@ -227,15 +239,18 @@ func (f *fitting) identity() []identity {
 	m := f.m
 	network := "unknown"
 	if text, err := m.symbol.JSON(); err == nil {
-		network = fmt.Sprintf("%d parameters, checksum %08x", len(m.params), crc32.ChecksumIEEE(text))
+		network = fmt.Sprintf("%d parameters, checksum %08x", len(m.params),
+			crc32.ChecksumIEEE(text))
 	}
 	opt := m.updater.Optimizer()
 	settings := opt.Name()
 	if text, err := optimizer.Encode(opt); err == nil {
 		settings = string(text)
 	}
-	return []identity{{"network", network}, {"optimizer", settings}, {"seed", fmt.Sprint(m.config.seed)},
-		{"number of devices", fmt.Sprint(len(m.config.places()))}, {"precision", m.config.precision.String()},
+	return []identity{{"network", network}, {"optimizer", settings},
+		{"seed", fmt.Sprint(m.config.seed)},
+		{"number of devices", fmt.Sprint(len(m.config.places()))},
+		{"precision", m.config.precision.String()},
 		{"validation", fmt.Sprint(f.config.validate != nil)}}
 }
 
@@ -276,7 +291,8 @@ func (f *fitting) restore(ctx context.Context, text []byte, arrays map[string]*n
 		return err
 	}
 	if m.buckets != nil {
-		if m.buckets.kept, err = checkpoint.LoadBuckets(f.config.checkpoint.prefix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if m.buckets.kept, err = checkpoint.LoadBuckets(f.config.checkpoint.prefix); err != nil &&
+			!errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -333,7 +349,8 @@ func (m *Module) setRunArrays(rec *runRecord, arrays map[string]*nd.Array) error
 		return err
 	}
 	for i, p := range rec.Params {
-		m.updater.SetProgress(i, optimizer.Progress{Count: p.Count, Updates: p.Updates, Own: p.Own.memory(), Shared: p.Shared.memory()})
+		m.updater.SetProgress(i, optimizer.Progress{Count: p.Count, Updates: p.Updates,
+			Own: p.Own.memory(), Shared: p.Shared.memory()})
 		if err := m.setRunState(i, p, arrays); err != nil {
 			return err
 		}
@@ -347,7 +364,8 @@ func (m *Module) setRunState(i int, p paramRecord, arrays map[string]*nd.Array) 
 	if p.States >= 0 {
 		state := m.updater.NewState(weight)
 		if len(state) != p.States {
-			return fmt.Errorf("parameter %s has %d states, optimizer %s wants %d", m.params[i], p.States, m.updater.Optimizer().Name(), len(state))
+			return fmt.Errorf("parameter %s has %d states, optimizer %s wants %d", m.params[i],
+				p.States, m.updater.Optimizer().Name(), len(state))
 		}
 		for k, a := range state {
 			if a == nil {
@@ -380,7 +398,8 @@ func copySame(name string, from, to *nd.Array) error {
 	case from == nil:
 		return fmt.Errorf("array %q is missing", name)
 	case !from.Shape().Equal(to.Shape()) || from.DType() != to.DType():
-		return fmt.Errorf("array %q is %v of shape %v, want %v of shape %v", name, from.DType(), from.Shape(), to.DType(), to.Shape())
+		return fmt.Errorf("array %q is %v of shape %v, want %v of shape %v", name, from.DType(),
+			from.Shape(), to.DType(), to.Shape())
 	}
 	from.CopyInto(to)
 	return nil

@@ -26,7 +26,8 @@ import (
 	sym "gomx/symbol"
 )
 
-var resumeSeed = flag.Uint64("resume.seed", 0, "seed of the tests that cut runs short, 0 for one from the clock")
+var resumeSeed = flag.Uint64("resume.seed", 0,
+	"seed of the tests that cut runs short, 0 for one from the clock")
 
 // drawResumeSeed returns the seed of a test, and says it.
 func drawResumeSeed(t *testing.T) uint64 {
@@ -48,7 +49,8 @@ type resumeCase struct {
 
 // dropping is a classifier that drops values.
 func dropping(norm bool) *sym.Symbol {
-	x := sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 24}, sym.Name("fc1"))
+	x := sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 24},
+		sym.Name("fc1"))
 	if norm {
 		x = sym.BatchNorm(x, sym.BatchNormParams{}, sym.Name("bn"))
 	}
@@ -61,12 +63,14 @@ func dropping(norm bool) *sym.Symbol {
 // droppingWords is a network of word counts for sentences of a length, which drops values.
 func droppingWords(bucket any) (*sym.Symbol, error) {
 	length := bucket.(int)
-	x := sym.Embedding(sym.Var("data"), sym.EmbeddingParams{InputDim: words, OutputDim: 12}, sym.Name("embed"))
+	x := sym.Embedding(sym.Var("data"), sym.EmbeddingParams{InputDim: words, OutputDim: 12},
+		sym.Name("embed"))
 	x = sym.Dropout(x, sym.DropoutParams{P: sym.Some(0.2)}, sym.Name("drop"))
 	o := sym.Reshape(x, sym.ReshapeParams{Shape: []int{sentences * length, 12}})
 	o = sym.FullyConnected(o, sym.FullyConnectedParams{NumHidden: words}, sym.Name("decode"))
 	label := sym.Reshape(sym.Var("softmax_label"), sym.ReshapeParams{Shape: []int{-1}})
-	return sym.SoftmaxOutput(o, sym.SoftmaxOutputParams{UseIgnore: true, IgnoreLabel: sym.Some(-1.0), Normalization: "valid"},
+	return sym.SoftmaxOutput(o, sym.SoftmaxOutputParams{UseIgnore: true,
+		IgnoreLabel: sym.Some(-1.0), Normalization: "valid"},
 		sym.Name("softmax"), sym.With("label", label)), nil
 }
 
@@ -80,7 +84,8 @@ func dots(n int, last dataio.LastBatch) (*dataio.Table, error) {
 			label[i] = 1
 		}
 	}
-	return dataio.NDArrayIter(dataio.NDArrayConfig{Data: []*nd.Array{nd.FromSlice(data, n, 2)}, Label: []*nd.Array{nd.FromSlice(label)},
+	return dataio.NDArrayIter(dataio.NDArrayConfig{Data: []*nd.Array{nd.FromSlice(data, n, 2)},
+		Label:     []*nd.Array{nd.FromSlice(label)},
 		BatchSize: 20, Shuffle: true, Seed: 8, LastBatch: last})
 }
 
@@ -105,11 +110,16 @@ func validated(n int) module.FitOption {
 // resumeCases are programs by name: everything that a run depends on is in one of them.
 var resumeCases = map[string]resumeCase{
 	"dropout": {disturb: true,
-		module: func() (*module.Module, error) { return module.New(dropping(false), module.Seed(5)), nil },
-		train:  func() (dataio.Iter, error) { return dots(210, dataio.RollOver) },
+		module: func() (*module.Module, error) {
+			return module.New(dropping(false), module.Seed(5)),
+				nil
+		},
+		train: func() (dataio.Iter, error) { return dots(210, dataio.RollOver) },
 		options: func() []module.FitOption {
-			return []module.FitOption{validated(70), module.Sample(4), module.Optimize(optimizer.Adam{LR: 0.05,
-				Common: optimizer.Common{Schedule: optimizer.FactorScheduler{Step: 7, Factor: 0.8}}})}
+			return []module.FitOption{validated(70), module.Sample(4),
+				module.Optimize(optimizer.Adam{LR: 0.05,
+					Common: optimizer.Common{Schedule: optimizer.FactorScheduler{Step: 7,
+						Factor: 0.8}}})}
 		}},
 	"devices": {
 		module: func() (*module.Module, error) {
@@ -117,7 +127,8 @@ var resumeCases = map[string]resumeCase{
 		},
 		train: func() (dataio.Iter, error) { return onlyEpochs{must(dots(190, dataio.Pad))}, nil },
 		options: func() []module.FitOption {
-			return []module.FitOption{validated(70), module.Optimize(optimizer.SGD{LR: 0.2, Momentum: 0.9}), module.Sample(3)}
+			return []module.FitOption{validated(70),
+				module.Optimize(optimizer.SGD{LR: 0.2, Momentum: 0.9}), module.Sample(3)}
 		}},
 	"float16": {
 		module: func() (*module.Module, error) {
@@ -138,13 +149,21 @@ var resumeCases = map[string]resumeCase{
 		},
 		train: func() (dataio.Iter, error) { return counting(), nil },
 		options: func() []module.FitOption {
-			return []module.FitOption{module.Metric(metric.Perplexity(metric.IgnoreLabel(-1))), module.Optimize(optimizer.Adam{LR: 0.02})}
+			return []module.FitOption{module.Metric(metric.Perplexity(metric.IgnoreLabel(-1))),
+				module.Optimize(optimizer.Adam{LR: 0.02})}
 		}},
 	"prefetch": {
-		module: func() (*module.Module, error) { return module.New(dropping(false), module.Seed(5)), nil },
-		train:  func() (dataio.Iter, error) { return dataio.Prefetch(must(dots(210, dataio.Round)), 2) },
+		module: func() (*module.Module, error) {
+			return module.New(dropping(false), module.Seed(5)),
+				nil
+		},
+		train: func() (dataio.Iter, error) {
+			return dataio.Prefetch(must(dots(210, dataio.Round)),
+				2)
+		},
 		options: func() []module.FitOption {
-			return []module.FitOption{module.Metric(metric.Composite(metric.Accuracy(), metric.F1(), metric.PCC())),
+			return []module.FitOption{module.Metric(metric.Composite(metric.Accuracy(), metric.F1(),
+				metric.PCC())),
 				module.Optimize(optimizer.LBSGD{LR: 0.1, Momentum: 0.5, BatchScale: 3})}
 		}},
 }
@@ -157,7 +176,8 @@ func must[T any](v T, err error) T {
 }
 
 // fit runs a case in this process. Each call of onBatch follows a batch.
-func (c *resumeCase) fit(ctx context.Context, onBatch func(*module.BatchEnd) error, opts ...module.FitOption) (string, error) {
+func (c *resumeCase) fit(ctx context.Context, onBatch func(*module.BatchEnd) error,
+	opts ...module.FitOption) (string, error) {
 	nd.SetSeed(4) // as a process begins
 	m, err := c.module()
 	if err != nil {
@@ -167,21 +187,23 @@ func (c *resumeCase) fit(ctx context.Context, onBatch func(*module.BatchEnd) err
 	if err != nil {
 		return "", err
 	}
-	all := append(c.options(), module.Epochs(4), module.Init(initializer.Uniform{Scale: 0.2}), module.OnBatch(func(e *module.BatchEnd) error {
-		if c.disturb {
-			args, _ := m.Params()
-			b := args["fc1_bias"]
-			b.AddInPlace(nd.Normal(0, 0.01, b.Shape()))
-		}
-		return onBatch(e)
-	}))
+	all := append(c.options(), module.Epochs(4), module.Init(initializer.Uniform{Scale: 0.2}),
+		module.OnBatch(func(e *module.BatchEnd) error {
+			if c.disturb {
+				args, _ := m.Params()
+				b := args["fc1_bias"]
+				b.AddInPlace(nd.Normal(0, 0.01, b.Shape()))
+			}
+			return onBatch(e)
+		}))
 	if err := m.Fit(ctx, it, append(all, opts...)...); err != nil {
 		return "", err
 	}
 	return outcome(m)
 }
 
-// outcome is all that a run has made: the bits of parameters and auxiliary states, and the history without times.
+// outcome is all that a run has made: the bits of parameters and auxiliary states, and the history
+// without times.
 func outcome(m *module.Module) (string, error) {
 	h := sha256.New()
 	args, aux := m.Params()
@@ -194,7 +216,8 @@ func outcome(m *module.Module) (string, error) {
 			fmt.Fprintf(h, "%s %x\n", name, b)
 		}
 	}
-	text := fmt.Sprintf("parameters %x, scale %v, skipped %d\n", h.Sum(nil), m.LossScale(), m.Skipped())
+	text := fmt.Sprintf("parameters %x, scale %v, skipped %d\n", h.Sum(nil), m.LossScale(),
+		m.Skipped())
 	for _, b := range m.History().Batches {
 		text += fmt.Sprintln("batch", b.Epoch, b.Batch, b.Scores)
 	}
@@ -207,7 +230,8 @@ func outcome(m *module.Module) (string, error) {
 
 var errCut = errors.New("cut")
 
-// TestResume cuts runs at random batches, again and again, and wants them to end as runs that were not.
+// TestResume cuts runs at random batches, again and again, and wants them to end as runs that were
+// not.
 func TestResume(t *testing.T) {
 	seed := drawResumeSeed(t)
 	for name, c := range resumeCases {
@@ -246,10 +270,12 @@ func TestResume(t *testing.T) {
 				if got != want {
 					t.Fatalf("after %d cuts:\n%s\nwant\n%s", cuts, got, want)
 				}
-				if got, err := c.fit(t.Context(), func(*module.BatchEnd) error { return errCut }, module.Resume(prefix, resume...)); got != want || err != nil {
+				if got, err := c.fit(t.Context(), func(*module.BatchEnd) error { return errCut },
+					module.Resume(prefix, resume...)); got != want || err != nil {
 					t.Errorf("the finished run: %v\n%s", err, got)
 				}
-				if list, err := checkpoint.Epochs(prefix); err != nil || !slices.Equal(list, []int{3, 4}) {
+				if list, err := checkpoint.Epochs(prefix); err != nil ||
+					!slices.Equal(list, []int{3, 4}) {
 					t.Errorf("epochs %v are left, %v", list, err)
 				}
 			}
@@ -257,28 +283,40 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestResumeOfAnother goes on from files that belong to other runs or are damaged: the error says what differs.
+// TestResumeOfAnother goes on from files that belong to other runs or are damaged: the error says
+// what differs.
 func TestResumeOfAnother(t *testing.T) {
 	prefix := filepath.Join(t.TempDir(), "m")
 	sgd := module.Optimize(optimizer.SGD{LR: 0.1, Momentum: 0.9})
 	fit := func(net *sym.Symbol, it dataio.Iter, opts ...module.FitOption) error {
-		return module.New(net, module.Seed(5)).Fit(t.Context(), it, append(opts, module.Resume(prefix))...)
+		return module.New(net, module.Seed(5)).Fit(t.Context(), it,
+			append(opts, module.Resume(prefix))...)
 	}
 	if err := fit(dropping(false), must(dots(100, dataio.Pad)), sgd); err != nil {
 		t.Fatal(err)
 	}
 	for want, err := range map[string]error{
-		"network":                     fit(dropping(true), must(dots(100, dataio.Pad)), sgd),
-		`"momentum":0.8`:              fit(dropping(false), must(dots(100, dataio.Pad)), module.Optimize(optimizer.SGD{LR: 0.1, Momentum: 0.8})),
-		"optimizer":                   fit(dropping(false), must(dots(100, dataio.Pad)), module.Optimize(optimizer.Adam{})),
-		"120 samples":                 fit(dropping(false), must(dots(120, dataio.Pad)), sgd),
-		"SetEpoch":                    fit(dropping(false), struct{ dataio.Iter }{must(dots(100, dataio.Pad))}, sgd),
-		"module.Snapshots":            fit(dropping(false), must(dots(100, dataio.Pad)), sgd, module.Store("dist_sync")),
-		"EveryBatches(-1)":            fit(dropping(false), must(dots(100, dataio.Pad)), sgd, module.Checkpoint(prefix, module.EveryBatches(-1))),
-		"metric.Stateful":             fit(dropping(false), must(dots(100, dataio.Pad)), sgd, module.Checkpoint(prefix, module.EveryBatches(1)), module.Metric(struct{ metric.Metric }{metric.Accuracy()})),
-		"remove the file":             fit(dropping(true), must(dots(100, dataio.Pad)), sgd),
-		"number of devices":           module.New(dropping(false), module.Seed(5), module.On(processors(2)...)).Fit(t.Context(), must(dots(100, dataio.Pad)), sgd, module.Resume(prefix)),
-		"EveryBatches without Resume": module.New(dropping(false)).Fit(t.Context(), must(dots(100, dataio.Pad)), module.Checkpoint(prefix, module.EveryBatches(1))),
+		"network": fit(dropping(true), must(dots(100, dataio.Pad)), sgd),
+		`"momentum":0.8`: fit(dropping(false), must(dots(100, dataio.Pad)),
+			module.Optimize(optimizer.SGD{LR: 0.1, Momentum: 0.8})),
+		"optimizer": fit(dropping(false), must(dots(100, dataio.Pad)),
+			module.Optimize(optimizer.Adam{})),
+		"120 samples": fit(dropping(false), must(dots(120, dataio.Pad)), sgd),
+		"SetEpoch": fit(dropping(false),
+			struct{ dataio.Iter }{must(dots(100, dataio.Pad))}, sgd),
+		"module.Snapshots": fit(dropping(false), must(dots(100, dataio.Pad)), sgd,
+			module.Store("dist_sync")),
+		"EveryBatches(-1)": fit(dropping(false), must(dots(100, dataio.Pad)), sgd,
+			module.Checkpoint(prefix, module.EveryBatches(-1))),
+		"metric.Stateful": fit(dropping(false), must(dots(100, dataio.Pad)), sgd,
+			module.Checkpoint(prefix, module.EveryBatches(1)),
+			module.Metric(struct{ metric.Metric }{metric.Accuracy()})),
+		"remove the file": fit(dropping(true), must(dots(100, dataio.Pad)), sgd),
+		"number of devices": module.New(dropping(false), module.Seed(5),
+			module.On(processors(2)...)).Fit(t.Context(), must(dots(100, dataio.Pad)), sgd,
+			module.Resume(prefix)),
+		"EveryBatches without Resume": module.New(dropping(false)).Fit(t.Context(),
+			must(dots(100, dataio.Pad)), module.Checkpoint(prefix, module.EveryBatches(1))),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want an error with %q", err, want)
@@ -295,7 +333,8 @@ func TestResumeOfAnother(t *testing.T) {
 	if err := os.WriteFile(checkpoint.RunPath(prefix), b, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if err := fit(dropping(false), must(dots(100, dataio.Pad)), sgd); err == nil || !strings.Contains(err.Error(), "m.resume") {
+	if err := fit(dropping(false), must(dots(100, dataio.Pad)), sgd); err == nil ||
+		!strings.Contains(err.Error(), "m.resume") {
 		t.Errorf("a damaged file: got %v", err)
 	}
 }

@@ -31,7 +31,8 @@ func sequences(t *testing.T, n int) dataio.Iter {
 			label[i] = 1
 		}
 	}
-	it, err := dataio.NDArrayIter(dataio.NDArrayConfig{Data: []*nd.Array{nd.FromSlice(data, n, 4, 1)},
+	it, err := dataio.NDArrayIter(dataio.NDArrayConfig{Data: []*nd.Array{nd.FromSlice(data, n, 4,
+		1)},
 		Label: []*nd.Array{nd.FromSlice(label)}, BatchSize: 20})
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +40,8 @@ func sequences(t *testing.T, n int) dataio.Iter {
 	return it
 }
 
-// recurrent classifies sequences by the last output of an RNN; parameters are the variable's or, nil, made for the operator.
+// recurrent classifies sequences by the last output of an RNN; parameters are the variable's or,
+// nil, made for the operator.
 func recurrent(p sym.RNNParams, parameters *sym.Symbol) *sym.Symbol {
 	steps := sym.SwapAxis(sym.Var("data"), sym.SwapAxisParams{Dim1: 0, Dim2: 1})
 	opts := []sym.Option{sym.Name("rnn")}
@@ -51,8 +53,8 @@ func recurrent(p sym.RNNParams, parameters *sym.Symbol) *sym.Symbol {
 	return sym.SoftmaxOutput(x, sym.SoftmaxOutputParams{}, sym.Name("softmax"))
 }
 
-// TestFitRecurrent trains networks with the operator RNN whose parameters have no initializer of their own, the one of MXNet's
-// FusedRNNCell, or come from a file without any.
+// TestFitRecurrent trains networks with the operator RNN whose parameters have no initializer of
+// their own, the one of MXNet's FusedRNNCell, or come from a file without any.
 func TestFitRecurrent(t *testing.T) {
 	plain := recurrent(sym.RNNParams{StateSize: 8, NumLayers: 1, Mode: "lstm"}, nil)
 	text, err := plain.JSON()
@@ -64,17 +66,21 @@ func TestFitRecurrent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fused := recurrent(sym.RNNParams{StateSize: 8, NumLayers: 1, Mode: "lstm"}, sym.Var("lstm_parameters", sym.Attr("__init__",
-		`["fusedrnn", {"init": null, "num_hidden": 8, "num_layers": 1, "mode": "lstm", "bidirectional": false, "forget_bias": 1.0}]`)))
+	fused := recurrent(sym.RNNParams{StateSize: 8, NumLayers: 1, Mode: "lstm"},
+		sym.Var("lstm_parameters", sym.Attr("__init__",
+			`["fusedrnn", {"init": null, "num_hidden": 8, "num_layers": 1, "mode": "lstm", "bidirectional": false, "forget_bias": 1.0}]`)))
 	for name, net := range map[string]*sym.Symbol{
 		"plain": plain, "fused": fused, "file": file,
-		"gru":        recurrent(sym.RNNParams{StateSize: 6, NumLayers: 2, Mode: "gru", Bidirectional: true}, nil),
-		"projection": recurrent(sym.RNNParams{StateSize: 8, NumLayers: 1, Mode: "lstm", ProjectionSize: op.Some(4)}, nil),
+		"gru": recurrent(sym.RNNParams{StateSize: 6, NumLayers: 2, Mode: "gru",
+			Bidirectional: true}, nil),
+		"projection": recurrent(sym.RNNParams{StateSize: 8, NumLayers: 1, Mode: "lstm",
+			ProjectionSize: op.Some(4)}, nil),
 	} {
 		t.Run(name, func(t *testing.T) {
 			mod := module.New(net, module.Seed(5))
 			it := sequences(t, 400)
-			if err := mod.Fit(context.Background(), it, module.Init(initializer.Xavier{}), module.Epochs(8),
+			if err := mod.Fit(context.Background(), it, module.Init(initializer.Xavier{}),
+				module.Epochs(8),
 				module.Optimize(optimizer.Adam{LR: 0.02})); err != nil {
 				t.Fatal(err)
 			}

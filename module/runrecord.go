@@ -11,15 +11,17 @@ import (
 	"gomx/optimizer"
 )
 
-// runRecord is the description in the file of a run. The arrays of the run are beside it in the file.
+// runRecord is the description in the file of a run. The arrays of the run are beside it in the
+// file.
 type runRecord struct {
-	Identity []identity     `json:"identity"`
-	Epoch    int            `json:"epoch"` // to go on with
-	Batch    int            `json:"batch"` // of the epoch, to go on with; 0: the epoch has not begun
-	Round    int            `json:"round"` // of a job, after which this is
-	Steps    uint64         `json:"steps"` // of training, which place the networks' random streams
-	Random   nd.StreamState `json:"random"`
-	Drifted  bool           `json:"drifted"` // the devices' auxiliary states differ
+	Identity []identity `json:"identity"`
+	Epoch    int        `json:"epoch"` // to go on with
+	// of the epoch, to go on with; 0: the epoch has not begun
+	Batch   int            `json:"batch"`
+	Round   int            `json:"round"` // of a job, after which this is
+	Steps   uint64         `json:"steps"` // of training, which place the networks' random streams
+	Random  nd.StreamState `json:"random"`
+	Drifted bool           `json:"drifted"` // the devices' auxiliary states differ
 
 	Params []paramRecord `json:"params"` // in the order of the optimizer's numbers
 	Scale  *scaleRecord  `json:"scale,omitempty"`
@@ -78,7 +80,9 @@ func (e *exact) UnmarshalJSON(b []byte) error {
 // exactPair is an optimizer.Memory.
 type exactPair [2]exact
 
-func (p exactPair) memory() optimizer.Memory { return optimizer.Memory{float64(p[0]), float64(p[1])} }
+func (p exactPair) memory() optimizer.Memory {
+	return optimizer.Memory{float64(p[0]), float64(p[1])}
+}
 
 func pairOf(m optimizer.Memory) exactPair { return exactPair{exact(m[0]), exact(m[1])} }
 
@@ -143,7 +147,8 @@ func (h *History) record() historyRecord {
 		r.Batches = append(r.Batches, batchRecord{b.Epoch, b.Batch, b.Scores.record()})
 	}
 	for _, e := range h.Epochs {
-		r.Epochs = append(r.Epochs, epochRecord{e.Epoch, e.Train.record(), e.Validation.record(), e.Samples, e.Batches, e.Time})
+		r.Epochs = append(r.Epochs, epochRecord{e.Epoch, e.Train.record(), e.Validation.record(),
+			e.Samples, e.Batches, e.Time})
 	}
 	return r
 }
@@ -154,7 +159,8 @@ func (r *historyRecord) history() History {
 		h.Batches = append(h.Batches, BatchScore{b.Epoch, b.Batch, scoresOf(b.Scores)})
 	}
 	for _, e := range r.Epochs {
-		h.Epochs = append(h.Epochs, EpochEnd{e.Epoch, scoresOf(e.Train), scoresOf(e.Validation), e.Samples, e.Batches, e.Time})
+		h.Epochs = append(h.Epochs, EpochEnd{e.Epoch, scoresOf(e.Train), scoresOf(e.Validation),
+			e.Samples, e.Batches, e.Time})
 	}
 	return h
 }
@@ -181,7 +187,8 @@ func sameRun(saved, present []identity) error {
 	}
 	for i, p := range present {
 		if saved[i] != p {
-			return fmt.Errorf("it is of a run with %s %s, this one has %s", saved[i].Name, saved[i].Value, p.Value)
+			return fmt.Errorf("it is of a run with %s %s, this one has %s", saved[i].Name,
+				saved[i].Value, p.Value)
 		}
 	}
 	return nil

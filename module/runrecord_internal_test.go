@@ -13,10 +13,13 @@ import (
 // someRun is a record with numbers that JSON does not have.
 func someRun() *runRecord {
 	h := History{Batches: []BatchScore{{1, 2, Scores{{"accuracy", math.NaN()}}}},
-		Epochs: []EpochEnd{{Epoch: 1, Train: Scores{{"loss", math.Inf(1)}, {"x", 0.1}}, Samples: 3, Batches: 4, Time: time.Second}}}
-	return &runRecord{Identity: []identity{{"seed", "1"}}, Epoch: 1, Batch: 2, Steps: 1 << 63, Train: json.RawMessage(`{"a":1}`), Metric: []byte{1, 2},
-		Params: []paramRecord{{1, 2, pairOf(optimizer.Memory{math.Copysign(0, -1), 1e-300}), pairOf(optimizer.Memory{math.NaN()}), 3, true}},
-		Scale:  &scaleRecord{0.1, 2, 3}, Checkpoints: []int{1, 2}, History: h.record()}
+		Epochs: []EpochEnd{{Epoch: 1, Train: Scores{{"loss", math.Inf(1)}, {"x", 0.1}}, Samples: 3,
+			Batches: 4, Time: time.Second}}}
+	return &runRecord{Identity: []identity{{"seed", "1"}}, Epoch: 1, Batch: 2, Steps: 1 << 63,
+		Train: json.RawMessage(`{"a":1}`), Metric: []byte{1, 2},
+		Params: []paramRecord{{1, 2, pairOf(optimizer.Memory{math.Copysign(0, -1), 1e-300}),
+			pairOf(optimizer.Memory{math.NaN()}), 3, true}},
+		Scale: &scaleRecord{0.1, 2, 3}, Checkpoints: []int{1, 2}, History: h.record()}
 }
 
 // TestRunRecord writes a record and reads it back, bit for bit.
@@ -37,7 +40,8 @@ func TestRunRecord(t *testing.T) {
 		t.Errorf("got %v, want -0 and 1e-300", m)
 	}
 	h := rec.History.history()
-	if v := h.Epochs[0].Train[0].Value; !math.IsInf(v, 1) || !math.IsNaN(h.Batches[0].Scores[0].Value) || h.Epochs[0].Validation != nil {
+	if v := h.Epochs[0].Train[0].Value; !math.IsInf(v, 1) ||
+		!math.IsNaN(h.Batches[0].Scores[0].Value) || h.Epochs[0].Validation != nil {
 		t.Errorf("got %v", h)
 	}
 }
@@ -64,7 +68,8 @@ func FuzzRunRecord(f *testing.F) {
 			t.Fatal(err)
 		}
 		c, err := json.Marshal(again)
-		if err != nil || string(c) != string(b) || !reflect.DeepEqual(rec.Identity, again.Identity) {
+		if err != nil || string(c) != string(b) ||
+			!reflect.DeepEqual(rec.Identity, again.Identity) {
 			t.Fatalf("%s becomes %s, %v", b, c, err)
 		}
 	})

@@ -34,7 +34,8 @@ func (f *fitting) save(epoch int) error {
 	for c.keep > 0 && len(f.saved) > c.keep {
 		old := f.saved[0]
 		f.saved = f.saved[1:]
-		for _, path := range []string{checkpoint.ParamsPath(c.prefix, old), checkpoint.StatesPath(c.prefix, old)} {
+		for _, path := range []string{checkpoint.ParamsPath(c.prefix, old),
+			checkpoint.StatesPath(c.prefix, old)} {
 			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return fmt.Errorf("module: checkpoint: removing an old one: %w", err)
 			}
@@ -121,7 +122,8 @@ func (m *Module) stateIndex(path string, s checkpoint.IndexedState) (int, error)
 		}
 	}
 	if i < 0 || i >= len(m.params) || s.Name != "" && m.params[i] != s.Name {
-		return 0, fmt.Errorf("module: %s: state of parameter %d %q, want one of the %d parameters", path, s.Index, s.Name, len(m.params))
+		return 0, fmt.Errorf("module: %s: state of parameter %d %q, want one of the %d parameters",
+			path, s.Index, s.Name, len(m.params))
 	}
 	return i, nil
 }
@@ -131,11 +133,13 @@ func (m *Module) setState(i int, arrays []*nd.Array) error {
 	w := m.args[m.params[i]]
 	want := m.updater.NewState(w)
 	if len(arrays) != len(want) {
-		return fmt.Errorf("state of %s has %d arrays, optimizer %s wants %d", m.params[i], len(arrays), m.updater.Optimizer().Name(), len(want))
+		return fmt.Errorf("state of %s has %d arrays, optimizer %s wants %d", m.params[i],
+			len(arrays), m.updater.Optimizer().Name(), len(want))
 	}
 	for k, a := range arrays {
 		if a == nil || !a.Shape().Equal(want[k].Shape()) || a.DType() != want[k].DType() {
-			return fmt.Errorf("state %d of %s does not fit: want %v of shape %v", k, m.params[i], want[k].DType(), want[k].Shape())
+			return fmt.Errorf("state %d of %s does not fit: want %v of shape %v", k, m.params[i],
+				want[k].DType(), want[k].Shape())
 		}
 		a.CopyInto(want[k])
 	}

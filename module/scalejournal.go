@@ -12,15 +12,17 @@ import (
 	"gomx/kvstore"
 )
 
-// scaleJournal keeps the last changes of a worker's loss scale in a file of its job, so that a process which takes the worker's place
-// finds the scale that belongs to the step with which it goes on. A change is written before the gradients of its step are pushed: at
-// most one is ahead of the job.
+// scaleJournal keeps the last changes of a worker's loss scale in a file of its job, so that a
+// process which takes the worker's place finds the scale that belongs to the step with which it
+// goes on. A change is written before the gradients of its step are pushed: at most one is ahead of
+// the job.
 type scaleJournal struct {
 	path   string
 	events []scaleEvent // the last two, in their order
 }
 
-// scaleEvent is the state of a loss scale after a step at which its count of good batches began anew.
+// scaleEvent is the state of a loss scale after a step at which its count of good batches began
+// anew.
 type scaleEvent struct {
 	Steps   uint64 `json:"steps"` // of training, that one included
 	Value   exact  `json:"value"`
@@ -35,7 +37,11 @@ func (j *scaleJournal) add(e scaleEvent) error {
 	}
 	text, err := json.Marshal(j.events)
 	if err == nil {
-		err = checkpoint.WriteFile(j.path, func(w io.Writer) error { _, err := w.Write(text); return err })
+		err = checkpoint.WriteFile(j.path, func(w io.Writer) error {
+			_,
+				err := w.Write(text)
+			return err
+		})
 	}
 	if err != nil {
 		return fmt.Errorf("module: loss scale: %w", err)

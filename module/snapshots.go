@@ -16,12 +16,14 @@ import (
 	"gomx/metric"
 )
 
-// Snapshots lets a job of several processes write snapshots of its servers after every so many rounds, and at the end of every
-// epoch where every is 0. Gomx launch --resume continues from the last one exactly: with the parameters and states of the servers, at
-// the batch that comes next, with the random streams, loss scale and history of every worker.
+// Snapshots lets a job of several processes write snapshots of its servers after every so many
+// rounds, and at the end of every epoch where every is 0. Gomx launch --resume continues from the
+// last one exactly: with the parameters and states of the servers, at the batch that comes next,
+// with the random streams, loss scale and history of every worker.
 //
-// Folder is that of gomx launch --snapshots, for servers open it before the program runs; empty stands for whatever folder the job has.
-// A job that has such a folder writes snapshots at the end of epochs without this option, too.
+// Folder is that of gomx launch --snapshots, for servers open it before the program runs; empty
+// stands for whatever folder the job has. A job that has such a folder writes snapshots at the end
+// of epochs without this option, too.
 func Snapshots(folder string, every int) FitOption {
 	return func(c *fitConfig) { c.snapshots = snapshotConfig{true, folder, every} }
 }
@@ -37,8 +39,10 @@ type jobSnapshots struct {
 	kv     kvstore.Snapshotter // nil: there are none
 	folder string
 	every  int
-	taken  int        // round of the last one
-	saved  *runRecord // of this worker, in the snapshot from which the job continues; nil: there is none, or it has been taken over
+	taken  int // round of the last one
+	// of this worker, in the snapshot from which the job continues; nil: there is none, or it has
+	// been taken over
+	saved *runRecord
 }
 
 // joinSnapshots finds out whether there are snapshots to write, and one to continue from.
@@ -75,7 +79,9 @@ func (f *fitting) joinSnapshots(ctx context.Context) error {
 	}
 	text, _, err := checkpoint.LoadRun(f.job.workerPath(restored, f.share.rank))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // written by a program of its own, or newer ones have taken its place: the data follows from the rounds alone
+		// written by a program of its own, or newer ones have taken its place: the data follows
+		// from the rounds alone
+		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("module: snapshot of worker %d: %w", f.share.rank, err)
@@ -97,9 +103,11 @@ func (f *fitting) joinSnapshots(ctx context.Context) error {
 func (c *snapshotConfig) check(folder string, s *storage) error {
 	switch {
 	case s == nil:
-		return errors.New("module: Fit: Snapshots without a store of a job: want Store with a name that begins with dist_; in one process Resume does it")
+		return errors.New("module: Fit: Snapshots without a store of a job: want Store with a " +
+			"name that begins with dist_; in one process Resume does it")
 	case folder == "":
-		return fmt.Errorf("module: Fit: Snapshots: the job has no folder for them: start it with gomx launch --snapshots %s", orFolder(c.folder))
+		return fmt.Errorf("module: Fit: Snapshots: the job has no folder for them: start it "+
+			"with gomx launch --snapshots %s", orFolder(c.folder))
 	case c.folder == "":
 		return nil
 	}
@@ -107,8 +115,10 @@ func (c *snapshotConfig) check(folder string, s *storage) error {
 	if err != nil {
 		return fmt.Errorf("module: Fit: Snapshots: %w", err)
 	}
-	if rel, err := filepath.Rel(want, folder); err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
-		return fmt.Errorf("module: Fit: Snapshots(%q): the job's folder for snapshots is %s", c.folder, folder)
+	if rel, err := filepath.Rel(want, folder); err != nil || rel == ".." ||
+		strings.HasPrefix(rel, "../") {
+		return fmt.Errorf("module: Fit: Snapshots(%q): the job's folder for snapshots is %s",
+			c.folder, folder)
 	}
 	return nil
 }
@@ -125,7 +135,8 @@ func (s *jobSnapshots) workerPath(snapshot string, rank int) string {
 	return filepath.Join(snapshot, "worker-"+strconv.Itoa(rank))
 }
 
-// leaveOut counts a round that an earlier process has taken part in, or that has closed. Next is the batch that follows.
+// leaveOut counts a round that an earlier process has taken part in, or that has closed. Next is
+// the batch that follows.
 func (r *epochRun) leaveOut(ctx context.Context, next int) error {
 	r.share.resumed--
 	r.share.round++
@@ -151,12 +162,14 @@ func (r *epochRun) passed(ctx context.Context, next int) error {
 	return r.snapshotRound(ctx, next)
 }
 
-// continueFrom takes over what a snapshot knows of this worker, when all its rounds have been left out.
+// continueFrom takes over what a snapshot knows of this worker, when all its rounds have been left
+// out.
 func (r *epochRun) continueFrom(ctx context.Context, rec *runRecord) error {
 	if rec.Epoch == r.epoch && rec.Batch > 0 {
 		s, ok := r.config.metric.(metric.Stateful)
 		if !ok {
-			return fmt.Errorf("module: the metric %T cannot be given the state of the snapshot", r.config.metric)
+			return fmt.Errorf("module: the metric %T cannot be given the state of the snapshot",
+				r.config.metric)
 		}
 		if err := s.SetState(rec.Metric); err != nil {
 			return err
@@ -171,12 +184,14 @@ func (r *epochRun) continueFrom(ctx context.Context, rec *runRecord) error {
 	}
 	r.restoreStreams(rec)
 	if s := r.m.scaler; s != nil && s.journal != nil {
-		return s.journal.add(scaleEvent{r.m.stream.steps - uint64(s.good), exact(s.value()), s.skipped})
+		return s.journal.add(scaleEvent{r.m.stream.steps - uint64(s.good), exact(s.value()),
+			s.skipped})
 	}
 	return nil
 }
 
-// snapshotRound writes a snapshot if one is due after the present round. The batch next is the one that follows.
+// snapshotRound writes a snapshot if one is due after the present round. The batch next is the one
+// that follows.
 func (r *epochRun) snapshotRound(ctx context.Context, next int) error {
 	if s := &r.job; s.kv == nil || s.every == 0 || r.share.round%s.every != 0 {
 		return nil
@@ -184,7 +199,8 @@ func (r *epochRun) snapshotRound(ctx context.Context, next int) error {
 	return r.snapshot(ctx, r.epoch, next, r.at)
 }
 
-// snapshotEpoch writes a snapshot at the end of an epoch, unless they are written after so many rounds.
+// snapshotEpoch writes a snapshot at the end of an epoch, unless they are written after so many
+// rounds.
 func (f *fitting) snapshotEpoch(ctx context.Context, next int) error {
 	if f.job.kv == nil || f.job.every > 0 || f.job.taken == f.share.round {
 		return nil
@@ -192,7 +208,8 @@ func (f *fitting) snapshotEpoch(ctx context.Context, next int) error {
 	return f.snapshot(ctx, next, 0, place{})
 }
 
-// snapshot writes a snapshot of the job, and before it the file of this worker, so that a snapshot which is complete has the files of all.
+// snapshot writes a snapshot of the job, and before it the file of this worker, so that a snapshot
+// which is complete has the files of all.
 func (f *fitting) snapshot(ctx context.Context, epoch, batch int, at place) error {
 	s := &f.job
 	s.taken = f.share.round

@@ -20,7 +20,8 @@ func (m *Module) Forward(b *dataio.Batch, train bool) error {
 		return errors.New("module: Forward: the batch is nil")
 	}
 	if !m.inited {
-		return errors.New("module: the parameters have no values: call InitParams, or SetParams, first")
+		return errors.New("module: the parameters have no values: call InitParams, or " +
+			"SetParams, first")
 	}
 	if err := m.fits(b); err != nil {
 		return err
@@ -36,9 +37,9 @@ func (m *Module) Forward(b *dataio.Batch, train bool) error {
 	return m.current.forward(train, m.stream.next(train))
 }
 
-// stream is where a module is in the random stream of its networks. It is one for all executors, and training does not depend
-// on how often the network has been run for inference in between: a run that is taken up again finds its place by the number
-// of its steps alone.
+// stream is where a module is in the random stream of its networks. It is one for all executors,
+// and training does not depend on how often the network has been run for inference in between: a
+// run that is taken up again finds its place by the number of its steps alone.
 type stream struct {
 	steps uint64 // runs in training so far
 	looks uint64 // runs in inference since the last one in training
@@ -100,8 +101,8 @@ func (m *Module) InitOptimizer(o optimizer.Optimizer) error {
 	return nil
 }
 
-// chooseOptimizer is InitOptimizer for Fit: states that LoadStates has given to an optimizer of the same kind stay, with the counts of
-// updates.
+// chooseOptimizer is InitOptimizer for Fit: states that LoadStates has given to an optimizer of the
+// same kind stay, with the counts of updates.
 func (m *Module) chooseOptimizer(o optimizer.Optimizer) error {
 	old, loaded := m.updater, m.loaded
 	if err := m.InitOptimizer(o); err != nil || !loaded {
@@ -110,8 +111,10 @@ func (m *Module) chooseOptimizer(o optimizer.Optimizer) error {
 	before := old.Optimizer().Name()
 	if o.Name() != before {
 		m.updater, m.loaded = old, true
-		return fmt.Errorf("module: Fit: Optimize(%s) after LoadStates, which has given states to %s: "+
-			"call InitOptimizer with the optimizer of Fit before LoadStates, or leave one of them out", o.Name(), before)
+		return fmt.Errorf("module: Fit: Optimize(%s) after LoadStates, which has given states "+
+			"to %s: "+
+			"call InitOptimizer with the optimizer of Fit before LoadStates, or leave one of "+
+			"them out", o.Name(), before)
 	}
 	for i, name := range m.params {
 		state := old.State(i)
@@ -120,7 +123,8 @@ func (m *Module) chooseOptimizer(o optimizer.Optimizer) error {
 		}
 		if want := m.updater.NewState(m.args[name]); len(want) != len(state) {
 			m.updater, m.loaded = old, true
-			return fmt.Errorf("module: Fit: Optimize(%s) keeps %d arrays for %s, the optimizer that LoadStates has given states to, %s, keeps %d: their parameters differ",
+			return fmt.Errorf("module: Fit: Optimize(%s) keeps %d arrays for %s, the optimizer "+
+				"that LoadStates has given states to, %s, keeps %d: their parameters differ",
 				o.Name(), len(want), name, before, len(state))
 		}
 		m.updater.SetState(i, state)
@@ -147,7 +151,8 @@ func (m *Module) batchSize() int {
 func (m *Module) Updater() *optimizer.Updater { return m.updater }
 
 // Update lets the optimizer change the parameters by the gradients, asynchronously: here, or in the
-// store. With a loss scale that is not fixed it waits for the gradients, and changes nothing if one is not finite.
+// store. With a loss scale that is not fixed it waits for the gradients, and changes nothing if one
+// is not finite.
 func (m *Module) Update() error {
 	if !m.Bound() {
 		return errNotBound
@@ -190,8 +195,8 @@ func (m *Module) Outputs() []*nd.Array {
 	return m.current.outputs()
 }
 
-// Grads returns the gradients of the last Backward by the names of the parameters, summed over the devices. The next one
-// overwrites them.
+// Grads returns the gradients of the last Backward by the names of the parameters, summed over the
+// devices. The next one overwrites them.
 func (m *Module) Grads() map[string]*nd.Array {
 	grads := map[string]*nd.Array{}
 	for _, name := range m.params {

@@ -16,8 +16,8 @@ import (
 
 // storage is the module's side of a store that updates the parameters.
 //
-// As MXNet does with update_on_kvstore, gradients are pushed in the order of the parameters, and the
-// first parameters, which the next Forward needs first, have the highest priority.
+// As MXNet does with update_on_kvstore, gradients are pushed in the order of the parameters, and
+// the first parameters, which the next Forward needs first, have the highest priority.
 type storage struct {
 	kv    kvstore.Store
 	owned bool // opened by Fit, which closes it
@@ -34,11 +34,11 @@ type storedKey struct {
 	zero  *nd.Array   // gradient of a batch that this worker does not have, made at the first use
 }
 
-// UseStore lets a store update the parameters: Update pushes gradients and pulls parameters. It is called
-// after InitParams and InitOptimizer, by every worker of the store. The parameters become those of worker
-// 0, and gradients are divided by the number of workers if the store adds them up. Parameters without
-// gradients stay out of the store. Auxiliary states are shared where processes are: a moving average is one
-// over the batches of all workers.
+// UseStore lets a store update the parameters: Update pushes gradients and pulls parameters. It is
+// called after InitParams and InitOptimizer, by every worker of the store. The parameters become
+// those of worker 0, and gradients are divided by the number of workers if the store adds them up.
+// Parameters without gradients stay out of the store. Auxiliary states are shared where processes
+// are: a moving average is one over the batches of all workers.
 func (m *Module) UseStore(ctx context.Context, kv kvstore.Store) error {
 	if err := m.usable("UseStore"); err != nil {
 		return err
@@ -61,7 +61,8 @@ func (m *Module) UseStore(ctx context.Context, kv kvstore.Store) error {
 	s := &storage{kv: kv}
 	for i, name := range m.params {
 		if g := m.current.first().Grads[name]; g != nil {
-			s.keys = append(s.keys, storedKey{index: i, name: name, grad: [1]*nd.Array{g}, value: m.copies(name)})
+			s.keys = append(s.keys, storedKey{index: i, name: name, grad: [1]*nd.Array{g},
+				value: m.copies(name)})
 		}
 	}
 	if !optimizer.Elementwise(o) { // so that keys travel whole
@@ -94,7 +95,8 @@ func (m *Module) UseStore(ctx context.Context, kv kvstore.Store) error {
 	return s.giveLoaded(ctx, m)
 }
 
-// giveLoaded gives the states that LoadStates has read to the store, unless the job has gone on from there already.
+// giveLoaded gives the states that LoadStates has read to the store, unless the job has gone on
+// from there already.
 func (s *storage) giveLoaded(ctx context.Context, m *Module) error {
 	if j, ok := s.kv.(kvstore.Joint); !m.loaded || ok && j.Resumed() > 0 {
 		return nil
@@ -107,8 +109,8 @@ func (s *storage) giveLoaded(ctx context.Context, m *Module) error {
 	return s.load(ctx, states)
 }
 
-// update pushes all gradients and pulls all parameters. Auxiliary states, which are known before the
-// gradients, go first.
+// update pushes all gradients and pulls all parameters. Auxiliary states, which are known before
+// the gradients, go first.
 func (s *storage) update(grads map[string]*nd.Array) error {
 	if err := s.updateAux(); err != nil {
 		return err
@@ -190,9 +192,11 @@ func (m *Module) stateArrays() (func(i int) []*nd.Array, error) {
 
 // share is what Fit knows about the work of the other workers of a job.
 type share struct {
-	rank    int
-	rounds  int // batches of an epoch of the worker that has the most; 0: unknown
-	resumed int // rounds that are left out: an earlier process in this place has taken part in them, or they have closed
+	rank   int
+	rounds int // batches of an epoch of the worker that has the most; 0: unknown
+	// rounds that are left out: an earlier process in this place has taken part in them, or they
+	// have closed
+	resumed int
 	joined  int // rounds that an earlier process had taken part in when this one began
 	round   int // rounds so far, those that were left out included
 }
@@ -203,9 +207,11 @@ func (f *fitting) openStore(ctx context.Context) error {
 	c, m := &f.config, f.m
 	if c.kv == nil && !kvstore.IsDist(c.store) {
 		if c.store != "" && c.store != "local" && c.store != "device" {
-			return fmt.Errorf("module: store %q, want one of %s", c.store, strings.Join(kvstore.Names(), ", "))
+			return fmt.Errorf("module: store %q, want one of %s", c.store,
+				strings.Join(kvstore.Names(), ", "))
 		}
-		return m.reduceWith(ctx, cmp.Or(c.store, "device"), c.compression) // one process: the module's own updater does the rest
+		// one process: the module's own updater does the rest
+		return m.reduceWith(ctx, cmp.Or(c.store, "device"), c.compression)
 	}
 	kv, owned := c.kv, false
 	if kv == nil {
@@ -252,7 +258,8 @@ func (f *fitting) openStore(ctx context.Context) error {
 	return f.findSaved()
 }
 
-// closeStore closes a store that Fit has opened. Afterwards the module updates its parameters itself.
+// closeStore closes a store that Fit has opened. Afterwards the module updates its parameters
+// itself.
 func (f *fitting) closeStore() error {
 	s := f.m.store
 	if s == nil || !s.owned {
@@ -267,8 +274,9 @@ func (f *fitting) closeStore() error {
 	return nil
 }
 
-// keepUp leaves out the rounds that other workers have closed without this one, in jobs where they may: what it would push there
-// counts nowhere. It waits for what has been pulled, which shows how far they are.
+// keepUp leaves out the rounds that other workers have closed without this one, in jobs where they
+// may: what it would push there counts nowhere. It waits for what has been pulled, which shows how
+// far they are.
 func (f *fitting) keepUp(ctx context.Context) error {
 	if f.m.store == nil {
 		return nil

@@ -9,20 +9,24 @@ import (
 	sym "gomx/symbol"
 )
 
-// counts is a language model that looks at single words. The network for short sentences lacks a layer.
+// counts is a language model that looks at single words. The network for short sentences lacks a
+// layer.
 func counts(bucket any) (*sym.Symbol, error) {
 	length, ok := bucket.(int)
 	if !ok {
 		return nil, fmt.Errorf("%v is not a length", bucket)
 	}
-	x := sym.Embedding(sym.Var("data"), sym.EmbeddingParams{InputDim: words, OutputDim: 12}, sym.Name("embed"))
+	x := sym.Embedding(sym.Var("data"), sym.EmbeddingParams{InputDim: words, OutputDim: 12},
+		sym.Name("embed"))
 	x = sym.Reshape(x, sym.ReshapeParams{Shape: []int{-1, 12}})
 	if length > 4 {
-		x = sym.Tanh(sym.FullyConnected(x, sym.FullyConnectedParams{NumHidden: 12}, sym.Name("mix")))
+		x = sym.Tanh(sym.FullyConnected(x, sym.FullyConnectedParams{NumHidden: 12},
+			sym.Name("mix")))
 	}
 	x = sym.FullyConnected(x, sym.FullyConnectedParams{NumHidden: words}, sym.Name("decode"))
 	label := sym.Reshape(sym.Var("softmax_label"), sym.ReshapeParams{Shape: []int{-1}})
-	return sym.SoftmaxOutput(x, sym.SoftmaxOutputParams{UseIgnore: true, IgnoreLabel: sym.Some(-1.0)},
+	return sym.SoftmaxOutput(x, sym.SoftmaxOutputParams{UseIgnore: true,
+		IgnoreLabel: sym.Some(-1.0)},
 		sym.Name("softmax"), sym.With("label", label)), nil
 }
 
@@ -35,8 +39,9 @@ func newCounts(t *testing.T, seed uint64) *module.BucketingModule {
 	return m
 }
 
-// TestBucketsOnServers: workers whose batches belong to different buckets in one round do bit for bit what one process
-// does that adds up their gradients; parameters that a bucket's network lacks take part with gradients of zero.
+// TestBucketsOnServers: workers whose batches belong to different buckets in one round do bit for
+// bit what one process does that adds up their gradients; parameters that a bucket's network lacks
+// take part with gradients of zero.
 func TestBucketsOnServers(t *testing.T) {
 	var parts []dataio.Iter
 	mixed := 0
@@ -67,11 +72,15 @@ func TestBucketsOnServers(t *testing.T) {
 		p.(*dataio.BucketSentences).SetEpoch(0)
 	}
 	want := oneProcess(t, newCounts(t, 5).Module, 3, parts)
-	got := fitJob(t, 2, 3, func(rank int) (fitter, dataio.Iter) { return newCounts(t, uint64(5+rank)), counting() })
+	got := fitJob(t, 2, 3, func(rank int) (fitter, dataio.Iter) {
+		return newCounts(t,
+			uint64(5+rank)), counting()
+	})
 	compareParams(t, got, want)
 }
 
-// TestBucketsWithUnequalData: a worker that has run out of batches takes part in the rounds of the others.
+// TestBucketsWithUnequalData: a worker that has run out of batches takes part in the rounds of the
+// others.
 func TestBucketsWithUnequalData(t *testing.T) {
 	open := func(rank int) *dataio.BucketSentences {
 		it := counting()
@@ -81,6 +90,9 @@ func TestBucketsWithUnequalData(t *testing.T) {
 		return it
 	}
 	want := oneProcess(t, newCounts(t, 5).Module, 2, []dataio.Iter{open(0), open(1)})
-	got := fitJob(t, 2, 2, func(rank int) (fitter, dataio.Iter) { return newCounts(t, uint64(5+rank)), open(rank) })
+	got := fitJob(t, 2, 2, func(rank int) (fitter, dataio.Iter) {
+		return newCounts(t,
+			uint64(5+rank)), open(rank)
+	})
 	compareParams(t, got, want)
 }

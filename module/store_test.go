@@ -23,7 +23,8 @@ import (
 
 // storeNet is a small network whose gradients are the same however samples are grouped.
 func storeNet() *sym.Symbol {
-	x := sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 8}, sym.Name("fc1"))
+	x := sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 8},
+		sym.Name("fc1"))
 	x = sym.Activation(x, sym.ActivationParams{ActType: "tanh"}, sym.Name("tanh"))
 	x = sym.FullyConnected(x, sym.FullyConnectedParams{NumHidden: 3}, sym.Name("fc2"))
 	return sym.SoftmaxOutput(x, sym.SoftmaxOutputParams{}, sym.Name("softmax"))
@@ -42,7 +43,8 @@ func samples(t *testing.T, n, batch int, last dataio.LastBatch) *dataio.Table {
 	for i := range y {
 		y[i] = float32(i % 3)
 	}
-	it, err := dataio.NDArrayIter(dataio.NDArrayConfig{Data: []*nd.Array{nd.FromSlice(x, n, 5)}, Label: []*nd.Array{nd.FromSlice(y)},
+	it, err := dataio.NDArrayIter(dataio.NDArrayConfig{Data: []*nd.Array{nd.FromSlice(x, n, 5)},
+		Label:     []*nd.Array{nd.FromSlice(y)},
 		BatchSize: batch, Shuffle: true, Seed: 3, LastBatch: last})
 	if err != nil {
 		t.Fatal(err)
@@ -52,9 +54,11 @@ func samples(t *testing.T, n, batch int, last dataio.LastBatch) *dataio.Table {
 
 var storeOptimizer = optimizer.SGD{LR: 0.1, Momentum: 0.9, WD: 1e-3}
 
-// oneProcess trains as the workers of a job do together: it adds up the gradients of each round in the
-// order of ranks. A worker without data adds nothing, nor does one to the gradient of a parameter that its network has not.
-func oneProcess(t *testing.T, m *module.Module, epochs int, parts []dataio.Iter) map[string][]float32 {
+// oneProcess trains as the workers of a job do together: it adds up the gradients of each round in
+// the order of ranks. A worker without data adds nothing, nor does one to the gradient of a
+// parameter that its network has not.
+func oneProcess(t *testing.T, m *module.Module, epochs int,
+	parts []dataio.Iter) map[string][]float32 {
 	t.Helper()
 	ok := func(err error) {
 		t.Helper()
@@ -121,12 +125,14 @@ type fitter interface {
 // tables returns a module and its data for every worker: all of them the same network.
 func tables(data func(rank int) *dataio.Table) func(rank int) (fitter, dataio.Iter) {
 	return func(rank int) (fitter, dataio.Iter) {
-		return module.New(storeNet(), module.Seed(uint64(5+rank))), data(rank) // only worker 0's values count
+		// only worker 0's values count
+		return module.New(storeNet(), module.Seed(uint64(5+rank))), data(rank)
 	}
 }
 
 // fitJob trains as a job and returns the parameters of every worker.
-func fitJob(t *testing.T, workers, epochs int, open func(rank int) (fitter, dataio.Iter), opts ...module.FitOption) []map[string][]float32 {
+func fitJob(t *testing.T, workers, epochs int, open func(rank int) (fitter, dataio.Iter),
+	opts ...module.FitOption) []map[string][]float32 {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -135,7 +141,8 @@ func fitJob(t *testing.T, workers, epochs int, open func(rank int) (fitter, data
 	out := make([]map[string][]float32, workers)
 	err := c.Work(ctx, func(ctx context.Context, rank int) error {
 		m, data := open(rank)
-		all := slices.Concat([]module.FitOption{module.Epochs(epochs), module.Init(initializer.Xavier{}),
+		all := slices.Concat([]module.FitOption{module.Epochs(epochs),
+			module.Init(initializer.Xavier{}),
 			module.Optimize(storeOptimizer), module.Store("dist_sync")}, opts)
 		if err := m.Fit(ctx, data, all...); err != nil {
 			return err
@@ -176,13 +183,14 @@ func storeParts(t *testing.T) (parts []dataio.Iter) {
 	return parts
 }
 
-// TestFitOnServers: three workers that share one data set do bit for bit what one process does that adds
-// up their gradients.
+// TestFitOnServers: three workers that share one data set do bit for bit what one process does that
+// adds up their gradients.
 func TestFitOnServers(t *testing.T) {
 	parts := storeParts(t)
 	want := oneProcess(t, module.New(storeNet(), module.Seed(5)), 3, parts)
 	prefix := filepath.Join(t.TempDir(), "net")
-	got := fitJob(t, 3, 3, tables(func(int) *dataio.Table { return storeData(t, 53) }), module.Checkpoint(prefix, module.WithStates()))
+	got := fitJob(t, 3, 3, tables(func(int) *dataio.Table { return storeData(t, 53) }),
+		module.Checkpoint(prefix, module.WithStates()))
 	compareParams(t, got, want)
 	model, err := checkpoint.Load(prefix, 3)
 	if err != nil {
@@ -191,7 +199,8 @@ func TestFitOnServers(t *testing.T) {
 	if saved := floats(t, model.Args); !slices.Equal(saved["fc1_weight"], want["fc1_weight"]) {
 		t.Error("the checkpoint differs")
 	}
-	if states, err := checkpoint.LoadStates(checkpoint.StatesPath(prefix, 3)); err != nil || len(states) != 4 {
+	if states, err := checkpoint.LoadStates(checkpoint.StatesPath(prefix, 3)); err != nil ||
+		len(states) != 4 {
 		t.Errorf("%d states, %v, want 4", len(states), err)
 	}
 }
@@ -205,13 +214,15 @@ func TestFitWithUnequalData(t *testing.T) {
 		}
 		return it
 	}
-	want := oneProcess(t, module.New(storeNet(), module.Seed(5)), 2, []dataio.Iter{open(0), open(1), open(2)})
+	want := oneProcess(t, module.New(storeNet(), module.Seed(5)), 2, []dataio.Iter{open(0), open(1),
+		open(2)})
 	compareParams(t, fitJob(t, 3, 2, tables(open)), want)
 }
 
 func TestFitWithCompression(t *testing.T) {
 	data := func(int) *dataio.Table { return storeData(t, 53) }
-	got := fitJob(t, 2, 2, tables(data), module.Compress(compress.Method{Kind: compress.TwoBit, Threshold: 0.05}))
+	got := fitJob(t, 2, 2, tables(data), module.Compress(compress.Method{Kind: compress.TwoBit,
+		Threshold: 0.05}))
 	compareParams(t, got[1:], got[0])
 }
 
@@ -221,9 +232,11 @@ func TestFitWithOpenStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer kv.Close()
-	want := oneProcess(t, module.New(storeNet(), module.Seed(5)), 2, []dataio.Iter{storeData(t, 53)})
+	want := oneProcess(t, module.New(storeNet(), module.Seed(5)), 2,
+		[]dataio.Iter{storeData(t, 53)})
 	m := module.New(storeNet(), module.Seed(5))
-	if err := m.Fit(t.Context(), storeData(t, 53), module.Epochs(2), module.Init(initializer.Xavier{}),
+	if err := m.Fit(t.Context(), storeData(t, 53), module.Epochs(2),
+		module.Init(initializer.Xavier{}),
 		module.Optimize(storeOptimizer), module.StoreWith(kv)); err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +263,8 @@ func TestStoreMistakes(t *testing.T) {
 	}
 }
 
-// TestSSPWithoutStalenessIsSync wants the parameters of dist_sync, bit for bit: the store sums, whatever its name.
+// TestSSPWithoutStalenessIsSync wants the parameters of dist_sync, bit for bit: the store sums,
+// whatever its name.
 func TestSSPWithoutStalenessIsSync(t *testing.T) {
 	open := tables(func(int) *dataio.Table { return storeData(t, 53) })
 	want := fitJob(t, 2, 2, open)

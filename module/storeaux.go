@@ -11,14 +11,17 @@ import (
 	nd "gomx/ndarray"
 )
 
-// sharedAux is an auxiliary state, such as a moving average of batch norm, that the workers of a job have in common.
+// sharedAux is an auxiliary state, such as a moving average of batch norm, that the workers of a
+// job have in common.
 //
-// Every worker adds the change that its batch makes, divided by their number, and takes what all changes make of the
-// state: moving averages are over the batches of all workers. The rounds are those of the parameters, so that a worker
-// that takes the place of one that has died finds the states as they belong to its parameters.
+// Every worker adds the change that its batch makes, divided by their number, and takes what all
+// changes make of the state: moving averages are over the batches of all workers. The rounds are
+// those of the parameters, so that a worker that takes the place of one that has died finds the
+// states as they belong to its parameters.
 //
-// What is counted, a state of integers, is not averaged: the changes of all workers add up, to the count of all batches.
-// Truth values stay with their worker, for there is no change of one that others could add.
+// What is counted, a state of integers, is not averaged: the changes of all workers add up, to the
+// count of all batches. Truth values stay with their worker, for there is no change of one that
+// others could add.
 type sharedAux struct {
 	name   string
 	value  *nd.Array    // of the module
@@ -28,8 +31,8 @@ type sharedAux struct {
 	common [1]*nd.Array // what the store had before it
 }
 
-// shareAux puts the auxiliary states into a store that several processes share. The values become those of worker 0, or
-// of the job as far as it has come.
+// shareAux puts the auxiliary states into a store that several processes share. The values become
+// those of worker 0, or of the job as far as it has come.
 func (s *storage) shareAux(ctx context.Context, m *Module) error {
 	kv, ok := s.kv.(kvstore.Joint)
 	if !ok {
@@ -76,7 +79,8 @@ func (s *storage) pullAux() error {
 	return nil
 }
 
-// updateAux adds what the last batch has changed, and takes the states that all batches of the round have made.
+// updateAux adds what the last batch has changed, and takes the states that all batches of the
+// round have made.
 func (s *storage) updateAux() error {
 	for i := range s.aux {
 		x := &s.aux[i]

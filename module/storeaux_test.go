@@ -20,14 +20,15 @@ import (
 
 // auxNet is a network with a batch norm, whose moving averages are auxiliary states.
 func auxNet() *sym.Symbol {
-	x := sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 8}, sym.Name("fc1"))
+	x := sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 8},
+		sym.Name("fc1"))
 	x = sym.BatchNorm(x, sym.BatchNormParams{}, sym.Name("bn"))
 	x = sym.FullyConnected(x, sym.FullyConnectedParams{NumHidden: 3}, sym.Name("fc2"))
 	return sym.SoftmaxOutput(x, sym.SoftmaxOutputParams{}, sym.Name("softmax"))
 }
 
-// auxOracle trains the workers' batches in one process: parameters by the sums of gradients, each auxiliary state by the
-// mean of what the batches make of it.
+// auxOracle trains the workers' batches in one process: parameters by the sums of gradients, each
+// auxiliary state by the mean of what the batches make of it.
 func auxOracle(t *testing.T, epochs int, parts []*dataio.Table) (args, aux map[string][]float32) {
 	t.Helper()
 	ok := func(err error) {
@@ -48,7 +49,8 @@ func auxOracle(t *testing.T, epochs int, parts []*dataio.Table) (args, aux map[s
 			ok(p.Reset())
 		}
 		for range parts[0].Batches() {
-			before, change, sum := map[string]*nd.Array{}, map[string]*nd.Array{}, map[string]*nd.Array{}
+			before, change, sum := map[string]*nd.Array{}, map[string]*nd.Array{},
+				map[string]*nd.Array{}
 			for name, a := range states {
 				before[name] = a.Copy()
 			}
@@ -104,7 +106,8 @@ func live(ctx context.Context, t *testing.T, epochs, batches int) (life auxLife,
 	}
 	m := module.New(auxNet(), module.Seed(uint64(5+kv.Rank())))
 	n := 0
-	err = m.Fit(ctx, storeData(t, 53), module.Epochs(epochs), module.Init(initializer.Xavier{}), module.Optimize(storeOptimizer),
+	err = m.Fit(ctx, storeData(t, 53), module.Epochs(epochs), module.Init(initializer.Xavier{}),
+		module.Optimize(storeOptimizer),
 		module.StoreWith(kv), module.OnBatch(func(*module.BatchEnd) error {
 			if n++; n == 1 {
 				_, aux := m.Params()
@@ -123,8 +126,9 @@ func live(ctx context.Context, t *testing.T, epochs, batches int) (life auxLife,
 	return life, kv.Close()
 }
 
-// TestAuxStatesOfRestartedWorker lets a worker die in the middle of an epoch: who takes its place finds the job's moving
-// averages, not those of an untrained network, and the job ends as if nothing had happened, bit for bit.
+// TestAuxStatesOfRestartedWorker lets a worker die in the middle of an epoch: who takes its place
+// finds the job's moving averages, not those of an untrained network, and the job ends as if
+// nothing had happened, bit for bit.
 func TestAuxStatesOfRestartedWorker(t *testing.T) {
 	const workers, epochs = 3, 3
 	var parts []*dataio.Table
@@ -150,9 +154,11 @@ func TestAuxStatesOfRestartedWorker(t *testing.T) {
 			if !dies {
 				return
 			}
-			// One batch moves an average by a tenth of the way from where an untrained network has it.
+			// One batch moves an average by a tenth of the way from where an untrained network has
+			// it.
 			if v := lives[1].begins["bn_moving_var"]; slices.Max(v) > 0.95 {
-				t.Errorf("after the first batch of the second life the moving variances are %v: they have begun anew", v)
+				t.Errorf("after the first batch of the second life the moving variances are %v: "+
+					"they have begun anew", v)
 			}
 		})
 	}
@@ -163,7 +169,8 @@ func auxJob(t *testing.T, workers, epochs int, dies bool) []auxLife {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	c := cluster.Start(cluster.Config{Workers: workers, Servers: 2, Replicas: 2, Heartbeat: 50 * time.Millisecond, Dead: time.Second})
+	c := cluster.Start(cluster.Config{Workers: workers, Servers: 2, Replicas: 2, Heartbeat: 50 *
+		time.Millisecond, Dead: time.Second})
 	var mu sync.Mutex
 	lives := make([]auxLife, workers)
 	err := c.Work(ctx, func(ctx context.Context, rank int) error {

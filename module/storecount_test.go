@@ -19,7 +19,8 @@ import (
 	sym "gomx/symbol"
 )
 
-// counter is an operator that passes data on and counts the batches it was trained on in an auxiliary state of integers.
+// counter is an operator that passes data on and counts the batches it was trained on in an
+// auxiliary state of integers.
 var counter = op.Declare[op.NoParams]("_test_counter")
 
 func init() {
@@ -58,8 +59,8 @@ func countNet() *sym.Symbol {
 	return sym.SoftmaxOutput(x, sym.SoftmaxOutputParams{}, sym.Name("softmax"))
 }
 
-// TestCountsOfAJob wants a state that counts to have the count of all workers' batches, also with a worker that has taken the place of
-// one which died in the middle.
+// TestCountsOfAJob wants a state that counts to have the count of all workers' batches, also with a
+// worker that has taken the place of one which died in the middle.
 func TestCountsOfAJob(t *testing.T) {
 	const workers, epochs = 3, 3
 	data := storeData(t, 53)
@@ -76,7 +77,8 @@ func TestCountsOfAJob(t *testing.T) {
 			counts := make([]float32, workers)
 			err := c.Work(ctx, func(ctx context.Context, rank int) error {
 				if rank == 1 && dies {
-					if _, err := count(ctx, storeData(t, 53), epochs, lifetime); !errors.Is(err, errDies) {
+					if _, err := count(ctx, storeData(t, 53), epochs, lifetime); !errors.Is(err,
+						errDies) {
 						return fmt.Errorf("got %w, want a death", err)
 					}
 					var err error
@@ -95,14 +97,16 @@ func TestCountsOfAJob(t *testing.T) {
 			}
 			for rank, n := range counts {
 				if n != float32(workers*each) {
-					t.Errorf("worker %d counts %v batches, want those of all: %d", rank, n, workers*each)
+					t.Errorf("worker %d counts %v batches, want those of all: %d", rank, n,
+						workers*each)
 				}
 			}
 		})
 	}
 }
 
-// count trains as a worker, to the end or until it dies after so many batches, and returns the count.
+// count trains as a worker, to the end or until it dies after so many batches, and returns the
+// count.
 func count(ctx context.Context, data dataio.Iter, epochs, dies int) (float32, error) {
 	kv, err := kvstore.Open(ctx, "dist_sync")
 	if err != nil {
@@ -110,7 +114,8 @@ func count(ctx context.Context, data dataio.Iter, epochs, dies int) (float32, er
 	}
 	m := module.New(countNet(), module.Seed(uint64(5+kv.Rank())))
 	n := 0
-	err = m.Fit(ctx, data, module.Epochs(epochs), module.Init(initializer.Xavier{}), module.Optimize(storeOptimizer), module.StoreWith(kv),
+	err = m.Fit(ctx, data, module.Epochs(epochs), module.Init(initializer.Xavier{}),
+		module.Optimize(storeOptimizer), module.StoreWith(kv),
 		module.OnBatch(func(*module.BatchEnd) error {
 			if n++; n == dies {
 				return errDies

@@ -52,10 +52,12 @@ func wait(ctx context.Context, c <-chan struct{}) error {
 	}
 }
 
-// lateJob trains with three workers whose rounds close without the slowest. Worker 2 comes to the batch where it stops before anybody goes
-// past it, and goes on when the others have ended or come to another batch, where they wait until it is there too. lateJob returns
-// everybody's parameters, and how many batches everybody has trained on.
-func lateJob(t *testing.T, epochs, stops, until int) (params []map[string][]float32, batches []int) {
+// lateJob trains with three workers whose rounds close without the slowest. Worker 2 comes to the
+// batch where it stops before anybody goes past it, and goes on when the others have ended or come
+// to another batch, where they wait until it is there too. lateJob returns everybody's parameters,
+// and how many batches everybody has trained on.
+func lateJob(t *testing.T, epochs, stops, until int) (params []map[string][]float32,
+	batches []int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -95,7 +97,8 @@ func lateJob(t *testing.T, epochs, stops, until int) (params []map[string][]floa
 			}
 		}
 		m := module.New(storeNet(), module.Seed(uint64(5+rank)))
-		err := m.Fit(ctx, data, module.Epochs(epochs), module.Init(initializer.Xavier{}), module.Optimize(storeOptimizer), module.Store("dist_sync"),
+		err := m.Fit(ctx, data, module.Epochs(epochs), module.Init(initializer.Xavier{}),
+			module.Optimize(storeOptimizer), module.Store("dist_sync"),
 			module.OnBatch(func(*module.BatchEnd) error {
 				batches[rank]++
 				return nil
@@ -113,37 +116,41 @@ func lateJob(t *testing.T, epochs, stops, until int) (params []map[string][]floa
 	return params, batches
 }
 
-// TestALateWorkerLeavesRoundsOut lets one of three workers sleep until the others have ended: it trains on one batch, which comes too
-// late for every round, finds out how far the others are, and ends with what they have: the result of two workers.
+// TestALateWorkerLeavesRoundsOut lets one of three workers sleep until the others have ended: it
+// trains on one batch, which comes too late for every round, finds out how far the others are, and
+// ends with what they have: the result of two workers.
 func TestALateWorkerLeavesRoundsOut(t *testing.T) {
 	const epochs = 3
 	parts := storeParts(t)
 	want := oneProcess(t, module.New(storeNet(), module.Seed(5)), epochs, parts[:2])
 	params, batches := lateJob(t, epochs, 0, math.MaxInt)
-	if each := epochs * parts[0].(*dataio.Table).Batches(); !slices.Equal(batches, []int{each, each, 1}) {
+	if each := epochs * parts[0].(*dataio.Table).Batches(); !slices.Equal(batches,
+		[]int{each, each, 1}) {
 		t.Errorf("the workers have trained on %v batches, want %d, %d and 1", batches, each, each)
 	}
 	compareParams(t, params[1:], params[0])
 	for name, w := range want {
 		for i, v := range params[0][name] {
 			if math.Abs(float64(v-w[i])) > 1e-5*(1+math.Abs(float64(w[i]))) {
-				t.Fatalf("%s is %v at %d, want %v: that of the two workers that were not late", name, v, i, w[i])
+				t.Fatalf("%s is %v at %d, want %v: that of the two workers that were not late",
+					name, v, i, w[i])
 			}
 		}
 	}
 }
 
-// TestALateWorkerCatchesUp lets one of three workers sleep in the middle of an epoch while the others go on: it leaves out what they have
-// done, contributes again, and all end with the same.
+// TestALateWorkerCatchesUp lets one of three workers sleep in the middle of an epoch while the
+// others go on: it leaves out what they have done, contributes again, and all end with the same.
 func TestALateWorkerCatchesUp(t *testing.T) {
 	const epochs, stops, until = 5, 2, 9
 	params, batches := lateJob(t, epochs, stops, until)
 	compareParams(t, params[1:], params[0])
 	most := epochs * (53 / 3 / 4)
-	// The batch after the pause comes late; those that the others have done meanwhile are left out. Of the batches before the pause those
-	// after a late one may be left out too.
+	// The batch after the pause comes late; those that the others have done meanwhile are left out.
+	// Of the batches before the pause those after a late one may be left out too.
 	most -= until - stops - 1
 	if late := batches[2]; late > most || late < 3 {
-		t.Errorf("the workers have trained on %v batches, want 3 to %d for the late one", batches, most)
+		t.Errorf("the workers have trained on %v batches, want 3 to %d for the late one", batches,
+			most)
 	}
 }

@@ -40,5 +40,6 @@ func (m *Module) text(kind string) string {
 	for _, d := range m.config.places() {
 		places = append(places, d.String())
 	}
-	return fmt.Sprintf("<%s %s: %s, on %s>", kind, m.symbol.Name(), strings.Join(about, ", "), strings.Join(places, ", "))
+	return fmt.Sprintf("<%s %s: %s, on %s>", kind, m.symbol.Name(), strings.Join(about, ", "),
+		strings.Join(places, ", "))
 }

@@ -23,7 +23,9 @@ func TestText(t *testing.T) {
 		t.Fatal(err)
 	}
 	x := sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 1}, sym.Name("fc"))
-	model := &checkpoint.Model{Symbol: x, Args: map[string]*nd.Array{"fc_weight": nd.Ones(nd.Shape{1, 2}), "fc_bias": nd.Ones(nd.Shape{1})}}
+	model := &checkpoint.Model{Symbol: x,
+		Args: map[string]*nd.Array{"fc_weight": nd.Ones(nd.Shape{1, 2}),
+			"fc_bias": nd.Ones(nd.Shape{1})}}
 	p, err := module.NewPredictor(model, module.Input("data", 1, 2), module.InFlight(3))
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +35,8 @@ func TestText(t *testing.T) {
 	var none *module.Module
 	for _, c := range []struct{ got, want string }{
 		{before, "<Module softmax: not bound, on cpu(0), cpu(1)>"},
-		{fmt.Sprintf("%+v", m), "<Module softmax: 4 parameters, bound for training, on cpu(0), cpu(1)>"},
+		{fmt.Sprintf("%+v", m), "<Module softmax: 4 parameters, bound for training, on cpu(0), " +
+			"cpu(1)>"},
 		{fmt.Sprint(b), "<BucketingModule softmax: not bound, 0 buckets, on cpu(0)>"},
 		{fmt.Sprint(none), "<Module: nil>"},
 		{fmt.Sprint(module.New(nil)), "<Module: the symbol is nil>"},

@@ -8,6 +8,6 @@
 //	p, err := predict.New(model, predict.Input("data", 1, 3, 224, 224))
 //	probs, err := p.Predict(ctx, image)
 //
-// Inputs of other extents than the given ones, such as smaller batches, are compiled once. SetParams
-// replaces parameters while predictions go on, and Close waits for them.
+// Inputs of other extents than the given ones, such as smaller batches, are compiled once.
+// SetParams replaces parameters while predictions go on, and Close waits for them.
 package predict

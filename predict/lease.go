@@ -87,7 +87,8 @@ func (p *Predictor) fits(ex *sym.Executor, in []*nd.Array) bool {
 
 // replicate makes an executor for a lease, and compiles the graph if nobody has done that for these
 // shapes.
-func (p *Predictor) replicate(l *lease, key string, shapes map[string]dtype.Shape) (*sym.Executor, error) {
+func (p *Predictor) replicate(l *lease, key string, shapes map[string]dtype.Shape) (*sym.Executor,
+	error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -119,8 +120,10 @@ func (p *Predictor) replicate(l *lease, key string, shapes map[string]dtype.Shap
 // sameParams looks whether other shapes of inputs leave the parameters as they are.
 func (p *Predictor) sameParams(ex *sym.Executor) error {
 	for name, a := range p.first.Args {
-		if !slices.Contains(p.inputs, name) && !strings.HasSuffix(name, "label") && ex.Args[name] != a {
-			return fmt.Errorf("predict: inputs of another shape: parameter %q would change from shape %v to %v", name, a.Shape(), ex.Args[name].Shape())
+		if !slices.Contains(p.inputs, name) && !strings.HasSuffix(name, "label") &&
+			ex.Args[name] != a {
+			return fmt.Errorf("predict: inputs of another shape: parameter %q would change from "+
+				"shape %v to %v", name, a.Shape(), ex.Args[name].Shape())
 		}
 	}
 	return nil

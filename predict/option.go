@@ -22,8 +22,8 @@ type config struct {
 	precision dtype.Type
 }
 
-// Input names an argument that Predict takes and says its shape. Predict takes arrays in the order of
-// the Inputs. Arrays of other extents, such as smaller batches, cost a compilation once.
+// Input names an argument that Predict takes and says its shape. Predict takes arrays in the order
+// of the Inputs. Arrays of other extents, such as smaller batches, cost a compilation once.
 func Input(name string, dims ...int) Option {
 	return func(c *config) { c.names, c.shapes[name] = append(c.names, name), dims }
 }
@@ -48,7 +48,8 @@ func (c *config) check(model *checkpoint.Model) error {
 	}
 	for _, name := range c.names {
 		if !slices.Contains(args, name) {
-			return fmt.Errorf("input %q is not an argument of the symbol, whose arguments are %s", name, quoted(args))
+			return fmt.Errorf("input %q is not an argument of the symbol, whose arguments are %s",
+				name, quoted(args))
 		}
 	}
 	var missing []string
@@ -63,7 +64,8 @@ func (c *config) check(model *checkpoint.Model) error {
 		}
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("the model has no values for %s: they are neither parameters nor named by Input", quoted(missing))
+		return fmt.Errorf("the model has no values for %s: they are neither parameters nor "+
+			"named by Input", quoted(missing))
 	}
 	return nil
 }

@@ -26,13 +26,15 @@ func (p *Predictor) SetParams(args, aux map[string]*nd.Array) (err error) {
 		for _, name := range slices.Sorted(maps.Keys(part.given)) {
 			src, dst := part.given[name], part.have[name]
 			if dst == nil || slices.Contains(p.inputs, name) {
-				return fmt.Errorf("predict: value given for %q, which is no %s of the model", name, part.what)
+				return fmt.Errorf("predict: value given for %q, which is no %s of the model", name,
+					part.what)
 			}
 			if src == nil {
 				return fmt.Errorf("predict: value for %s %q is nil", part.what, name)
 			}
 			if !src.Shape().Equal(dst.Shape()) {
-				return fmt.Errorf("predict: value for %s %q has shape %v, want %v", part.what, name, src.Shape(), dst.Shape())
+				return fmt.Errorf("predict: value for %s %q has shape %v, want %v", part.what, name,
+					src.Shape(), dst.Shape())
 			}
 			if src.DType() != dst.DType() {
 				src = src.AsType(dst.DType())

@@ -28,7 +28,8 @@ type Predictor struct {
 	free   chan *lease
 	done   chan struct{} // closed by Close
 
-	params sync.RWMutex // held for writing while parameters change, for reading while a run is pushed
+	// held for writing while parameters change, for reading while a run is pushed
+	params sync.RWMutex
 
 	mu     sync.Mutex               // guards the fields below
 	bases  map[string]*sym.Executor // by the shapes of the inputs; never run, only replicated
@@ -56,12 +57,14 @@ func New(model *checkpoint.Model, opts ...Option) (p *Predictor, err error) {
 	if err := c.check(model); err != nil {
 		return nil, fmt.Errorf("predict: %w", err)
 	}
-	ex, err := model.Symbol.SimpleBind(sym.BindConfig{Device: c.device, DefaultReq: op.ReqNull, Shapes: c.shapes, Precision: c.precision,
+	ex, err := model.Symbol.SimpleBind(sym.BindConfig{Device: c.device, DefaultReq: op.ReqNull,
+		Shapes: c.shapes, Precision: c.precision,
 		Args: placed(model.Args, c.device), Aux: placed(model.Aux, c.device)})
 	if err != nil {
 		return nil, fmt.Errorf("predict: %w", err)
 	}
-	p = &Predictor{inputs: c.names, limit: c.limit, free: make(chan *lease, c.limit), done: make(chan struct{}),
+	p = &Predictor{inputs: c.names, limit: c.limit, free: make(chan *lease, c.limit),
+		done:  make(chan struct{}),
 		bases: map[string]*sym.Executor{}, first: ex}
 	l := &lease{execs: map[string]*sym.Executor{}}
 	if _, err := p.replicate(l, p.key(ex.Args), nil); err != nil {
@@ -105,9 +108,11 @@ func (p *Predictor) PredictAll(ctx context.Context, in ...*nd.Array) (outs []*nd
 	case p == nil:
 		return nil, errors.New("predict: Predict of a predictor that is nil")
 	case ctx == nil:
-		return nil, errors.New("predict: Predict: the context is nil, want context.Background() or another")
+		return nil, errors.New("predict: Predict: the context is nil, want context.Background() " +
+			"or another")
 	case len(in) != len(p.inputs):
-		return nil, fmt.Errorf("predict: Predict with %d arrays, want %d: %s", len(in), len(p.inputs), quoted(p.inputs))
+		return nil, fmt.Errorf("predict: Predict with %d arrays, want %d: %s", len(in),
+			len(p.inputs), quoted(p.inputs))
 	}
 	if err := checkArrays(p.inputs, in); err != nil {
 		return nil, err
@@ -188,5 +193,6 @@ func (p *Predictor) String() string {
 	if closed {
 		return "<Predictor: closed>"
 	}
-	return fmt.Sprintf("<Predictor of %s: at most %d runs at once>", strings.Join(p.inputs, ", "), p.limit)
+	return fmt.Sprintf("<Predictor of %s: at most %d runs at once>", strings.Join(p.inputs, ", "),
+		p.limit)
 }

@@ -21,7 +21,8 @@ import (
 // residual is a small network with everything whose parameters inference keeps in another form.
 func residual() *sym.Symbol {
 	unit := func(x *sym.Symbol, name string) *sym.Symbol {
-		c := sym.Convolution(x, sym.ConvolutionParams{Kernel: []int{3, 3}, Pad: []int{1, 1}, NumFilter: 32}, sym.Name(name))
+		c := sym.Convolution(x, sym.ConvolutionParams{Kernel: []int{3, 3}, Pad: []int{1, 1},
+			NumFilter: 32}, sym.Name(name))
 		b := sym.BatchNorm(c, sym.BatchNormParams{Eps: sym.Some(1e-3)}, sym.Name(name+"_bn"))
 		return sym.Activation(b, sym.ActivationParams{ActType: "relu"}, sym.Name(name+"_relu"))
 	}
@@ -68,7 +69,8 @@ func TestPredictorFromManyGoroutines(t *testing.T) {
 	}
 	images, want := make([]*nd.Array, 6), make([][]float32, 6)
 	for i := range images {
-		images[i] = nd.Uniform(-1, 1, nd.Shape{1 + i%2, 16, 9, 9}, nd.Seed(uint64(100+i))) // two batch sizes
+		// two batch sizes
+		images[i] = nd.Uniform(-1, 1, nd.Shape{1 + i%2, 16, 9, 9}, nd.Seed(uint64(100+i)))
 		want[i] = compute(t, p, images[i])
 		if i > 1 && slices.Equal(want[i], want[i-2]) {
 			t.Fatal("the output does not depend on the input")
@@ -116,7 +118,8 @@ func compute(t *testing.T, p *predict.Predictor, in *nd.Array) []float32 {
 func TestPredictorFollowsParameters(t *testing.T) {
 	model := saved(t, residual(), dtype.Shape{1, 16, 9, 9})
 	other := saved(t, residual(), dtype.Shape{1, 16, 9, 9})
-	other.Args["conv1_weight"] = nd.Uniform(-0.5, 0.5, other.Args["conv1_weight"].Shape(), nd.Seed(77))
+	other.Args["conv1_weight"] = nd.Uniform(-0.5, 0.5, other.Args["conv1_weight"].Shape(),
+		nd.Seed(77))
 	image := nd.Uniform(-1, 1, nd.Shape{1, 16, 9, 9}, nd.Seed(5))
 	fresh := func(m *checkpoint.Model) []float32 {
 		p, err := predict.New(m, predict.Input("data", 1, 16, 9, 9))
@@ -135,7 +138,8 @@ func TestPredictorFollowsParameters(t *testing.T) {
 	if got := compute(t, p, image); !slices.Equal(got, before) {
 		t.Errorf("got %v, want %v", got, before)
 	}
-	if err := p.SetParams(map[string]*nd.Array{"conv1_weight": other.Args["conv1_weight"]}, nil); err != nil {
+	if err := p.SetParams(map[string]*nd.Array{"conv1_weight": other.Args["conv1_weight"]},
+		nil); err != nil {
 		t.Fatal(err)
 	}
 	if got := compute(t, p, image); !slices.Equal(got, after) {
@@ -157,7 +161,8 @@ func TestPredictorMemory(t *testing.T) {
 	one := use() - before
 	p.Close()
 	if after := use(); one <= 0 || after != before {
-		t.Errorf("arenas take %d bytes during a run and %d after Close, want some and none", one, after-before)
+		t.Errorf("arenas take %d bytes during a run and %d after Close, want some and none", one,
+			after-before)
 	}
 }
 
@@ -170,13 +175,19 @@ func TestPredictorErrors(t *testing.T) {
 		want string
 	}{
 		{"no input", func() (*predict.Predictor, error) { return predict.New(model) }, "no Input"},
-		{"unknown input", func() (*predict.Predictor, error) { return predict.New(model, data, predict.Input("x", 1)) }, `input "x"`},
+		{"unknown input", func() (*predict.Predictor, error) {
+			return predict.New(model, data,
+				predict.Input("x", 1))
+		}, `input "x"`},
 		{"missing parameter", func() (*predict.Predictor, error) {
 			m := *model
 			m.Args = map[string]*nd.Array{}
 			return predict.New(&m, data)
 		}, `"conv0_weight"`},
-		{"shape", func() (*predict.Predictor, error) { return predict.New(model, predict.Input("data", 1, 3, 9, 9)) }, "conv0"},
+		{"shape", func() (*predict.Predictor, error) {
+			return predict.New(model,
+				predict.Input("data", 1, 3, 9, 9))
+		}, "conv0"},
 	} {
 		if _, err := c.make(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
@@ -191,16 +202,19 @@ func TestPredictorErrors(t *testing.T) {
 	if _, err := p.Predict(ctx); err == nil || !strings.Contains(err.Error(), "want 1") {
 		t.Errorf("no array: got %v", err)
 	}
-	if _, err := p.Predict(ctx, nd.Zeros(nd.Shape{1, 5, 9, 9})); err == nil || !strings.Contains(err.Error(), "conv0_weight") {
+	if _, err := p.Predict(ctx, nd.Zeros(nd.Shape{1, 5, 9, 9})); err == nil ||
+		!strings.Contains(err.Error(), "conv0_weight") {
 		t.Errorf("other channels: got %v, want an error that names the parameter", err)
 	}
-	if err := p.SetParams(map[string]*nd.Array{"data": nd.Zeros(nd.Shape{1})}, nil); err == nil || !strings.Contains(err.Error(), `"data"`) {
+	if err := p.SetParams(map[string]*nd.Array{"data": nd.Zeros(nd.Shape{1})}, nil); err == nil ||
+		!strings.Contains(err.Error(), `"data"`) {
 		t.Errorf("SetParams of an input: got %v", err)
 	}
 	canceled, cancel := context.WithCancel(ctx)
 	cancel()
 	for range 3 {
-		if _, err := p.Predict(canceled, nd.Zeros(nd.Shape{1, 16, 9, 9})); !errors.Is(err, context.Canceled) {
+		if _, err := p.Predict(canceled, nd.Zeros(nd.Shape{1, 16, 9, 9})); !errors.Is(err,
+			context.Canceled) {
 			t.Errorf("a context that has ended: got %v", err)
 		}
 	}
@@ -210,16 +224,20 @@ func TestPredictorErrors(t *testing.T) {
 }
 
 func ExampleNew() {
-	net := sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 2}, sym.Name("fc"))
-	model := &checkpoint.Model{Symbol: sym.Softmax(net, sym.SoftmaxParams{}), // or checkpoint.Load("resnet-50", 0)
-		Args: map[string]*nd.Array{"fc_weight": nd.FromSlice([]float32{1, 0, 0, 1}, 2, 2), "fc_bias": nd.Zeros(nd.Shape{2})}}
+	net := sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 2},
+		sym.Name("fc"))
+	// or checkpoint.Load("resnet-50", 0)
+	model := &checkpoint.Model{Symbol: sym.Softmax(net, sym.SoftmaxParams{}),
+		Args: map[string]*nd.Array{"fc_weight": nd.FromSlice([]float32{1, 0, 0, 1}, 2, 2),
+			"fc_bias": nd.Zeros(nd.Shape{2})}}
 	p, err := predict.New(model, predict.Input("data", 1, 2))
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer p.Close()
-	probs, err := p.Predict(context.Background(), nd.FromSlice([]float32{3, 3}, 1, 2)) // any number of goroutines at once
+	// any number of goroutines at once
+	probs, err := p.Predict(context.Background(), nd.FromSlice([]float32{3, 3}, 1, 2))
 	if err != nil {
 		fmt.Println(err)
 		return

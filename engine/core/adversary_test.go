@@ -19,7 +19,8 @@ type fakeCell struct {
 	writing bool
 }
 
-// fakeOp is an operation of the adversary: a host operation runs between its start and its end, a queued one is first put on the queue of its lane.
+// fakeOp is an operation of the adversary: a host operation runs between its start and its end, a
+// queued one is first put on the queue of its lane.
 type fakeOp struct {
 	o       *Op
 	name    string
@@ -66,7 +67,8 @@ type fakeModel struct {
 }
 
 func newAdversary(t *testing.T, seed int64) *adversary {
-	a := &adversary{t: t, r: rand.New(rand.NewSource(seed)), byRec: map[*Op]*fakeOp{}, waiting: map[*Waiter]awaited{}}
+	a := &adversary{t: t, r: rand.New(rand.NewSource(seed)), byRec: map[*Op]*fakeOp{},
+		waiting: map[*Waiter]awaited{}}
 	for i := range 2 + a.r.Intn(8) {
 		a.cells = append(a.cells, &fakeCell{name: fmt.Sprint("v", i), v: &Var{}})
 	}
@@ -79,7 +81,8 @@ func newAdversary(t *testing.T, seed int64) *adversary {
 }
 
 func (a *adversary) makeOp(i, lane int) *fakeOp {
-	f := &fakeOp{o: &Op{}, name: fmt.Sprint("op", i), id: uint64(i + 1), lane: lane, fail: a.r.Intn(15) == 0}
+	f := &fakeOp{o: &Op{}, name: fmt.Sprint("op", i), id: uint64(i + 1), lane: lane,
+		fail: a.r.Intn(15) == 0}
 	if lane > 0 {
 		f.rules = Queued
 	}
@@ -156,7 +159,8 @@ func (a *adversary) start(f *fakeOp) {
 	for _, u := range f.o.Uses() {
 		c := a.cell(u.Var)
 		if c.writing || u.Mode != Read && c.readers > 0 {
-			a.t.Fatalf("%s starts to %v %s, which has %d readers, written %v", f.name, u.Mode, c.name, c.readers, c.writing)
+			a.t.Fatalf("%s starts to %v %s, which has %d readers, written %v", f.name, u.Mode,
+				c.name, c.readers, c.writing)
 		}
 		if u.Mode == Read {
 			c.readers++
@@ -247,7 +251,8 @@ func (a *adversary) submit() {
 	}
 }
 
-// enter starts the body of a ready operation. The bodies of one lane run one at a time in the order of being ready.
+// enter starts the body of a ready operation. The bodies of one lane run one at a time in the order
+// of being ready.
 func (a *adversary) enter() {
 	f := a.ready[a.r.Intn(len(a.ready))]
 	if f.lane > 0 {
@@ -278,7 +283,8 @@ func (a *adversary) enter() {
 	a.entered = append(a.entered, f)
 }
 
-// issue puts a queued operation on the queue of its lane; now and then a body forgets to say so and only reports the end.
+// issue puts a queued operation on the queue of its lane; now and then a body forgets to say so and
+// only reports the end.
 func (a *adversary) issue() {
 	f := take(a.r, &a.entered)
 	a.queues[f.lane] = append(a.queues[f.lane], f)
@@ -327,7 +333,8 @@ func (a *adversary) collect() {
 	for w := a.c.Woken(); w != nil; w = a.c.Woken() {
 		goal := a.waiting[w]
 		if goal.cell.v.Writes() < goal.writes {
-			a.t.Fatalf("a waiter for %d writes of %s was woken after %d", goal.writes, goal.cell.name, goal.cell.v.Writes())
+			a.t.Fatalf("a waiter for %d writes of %s was woken after %d", goal.writes,
+				goal.cell.name, goal.cell.v.Writes())
 		}
 		delete(a.waiting, w)
 	}
@@ -341,7 +348,8 @@ func (a *adversary) collect() {
 // check compares the end of a run with the oracle.
 func (a *adversary) check() {
 	if a.c.Live() != 0 || len(a.waiting) != 0 {
-		a.t.Fatalf("at the end %d operations are live and %d waiters asleep", a.c.Live(), len(a.waiting))
+		a.t.Fatalf("at the end %d operations are live and %d waiters asleep", a.c.Live(),
+			len(a.waiting))
 	}
 	var want Counts
 	for _, f := range a.ops {
@@ -378,18 +386,20 @@ func (a *adversary) checkCell(c *fakeCell, m fakeModel) {
 		cause = p.Cause.Error()
 	}
 	if cause != m.cause || v.Writes() != m.writes || cause == "" && c.value != m.value {
-		a.t.Fatalf("%s: got cause %q, value %x, %d writes; want %q, %x, %d", c.name, cause, c.value, v.Writes(), m.cause, m.value, m.writes)
+		a.t.Fatalf("%s: got cause %q, value %x, %d writes; want %q, %x, %d", c.name, cause, c.value,
+			v.Writes(), m.cause, m.value, m.writes)
 	}
 	if !v.Quiet() || v.tail != nil {
 		a.t.Fatalf("%s is not quiet at the end: %+v", c.name, v)
 	}
-	if r := v.order; r != nil && (r.front != nil || r.reads != 0 || r.write.op != nil || len(r.behind) > 0) {
+	if r := v.order; r != nil && (r.front != nil || r.reads != 0 || r.write.op != nil ||
+		len(r.behind) > 0) {
 		a.t.Fatalf("the issue order of %s is not empty at the end: %+v", c.name, *r)
 	}
 }
 
-// TestAdversary drives the core through random legal orders of events with up to three asynchronous lanes that fail now and then,
-// and compares what comes out with a serial run.
+// TestAdversary drives the core through random legal orders of events with up to three asynchronous
+// lanes that fail now and then, and compares what comes out with a serial run.
 func TestAdversary(t *testing.T) {
 	for seed := range int64(*adversaries) {
 		if ok := t.Run("", func(t *testing.T) {

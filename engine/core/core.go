@@ -117,8 +117,8 @@ func (c *Core) TakeFirst() error {
 	return err
 }
 
-// settle decides about operations that are due and retires those that are over. It ends every change
-// of the core and leaves both lists empty. Most changes find them empty.
+// settle decides about operations that are due and retires those that are over. It ends every
+// change of the core and leaves both lists empty. Most changes find them empty.
 func (c *Core) settle() {
 	if c.due.head != nil || c.over.head != nil {
 		c.drain()

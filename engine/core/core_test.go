@@ -28,8 +28,10 @@ func TestAccept(t *testing.T) {
 		cause  error // of v
 		intact bool
 	}{
-		{"good", func(c *Core, v, w *Var) { run(c, nil, 0, Use{Var: v, Mode: Overwrite}) }, nil, false},
-		{"failed", func(c *Core, v, w *Var) { run(c, broken, 0, Use{Var: v, Mode: Overwrite}) }, broken, false},
+		{"good", func(c *Core, v, w *Var) { run(c, nil, 0, Use{Var: v, Mode: Overwrite}) }, nil,
+			false},
+		{"failed", func(c *Core, v, w *Var) { run(c, broken, 0, Use{Var: v, Mode: Overwrite}) },
+			broken, false},
 		{"missed a write", func(c *Core, v, w *Var) {
 			run(c, broken, 0, Use{Var: w, Mode: Overwrite})
 			run(c, nil, 0, Use{Var: w}, Use{Var: v, Mode: Overwrite})
@@ -58,15 +60,19 @@ func TestAccept(t *testing.T) {
 			tt.play(&c, &v, &w)
 			before := c.Counts().Poisoned
 			p := v.Poison()
-			if (p == nil) != (tt.cause == nil) || p != nil && (p.Cause != tt.cause || p.Intact != tt.intact) {
+			if (p == nil) != (tt.cause == nil) || p != nil && (p.Cause != tt.cause ||
+				p.Intact != tt.intact) {
 				t.Fatalf("got poison %+v, want cause %v and intact %v", p, tt.cause, tt.intact)
 			}
 			undefined := c.Accept(&v)
-			if want := tt.cause != nil && !tt.intact; (undefined != nil) != want || (v.Poison() != nil) != want {
-				t.Errorf("Accept returned %v and left %v, want an undefined value: %v", undefined, v.Poison(), want)
+			if want := tt.cause != nil && !tt.intact; (undefined != nil) != want ||
+				(v.Poison() != nil) != want {
+				t.Errorf("Accept returned %v and left %v, want an undefined value: %v", undefined,
+					v.Poison(), want)
 			}
 			if got := before - c.Counts().Poisoned; (got == 1) != tt.intact {
-				t.Errorf("Accept changed the count of poisoned variables by %d, intact is %v", got, tt.intact)
+				t.Errorf("Accept changed the count of poisoned variables by %d, intact is %v", got,
+					tt.intact)
 			}
 		})
 	}
@@ -136,14 +142,16 @@ func TestReset(t *testing.T) {
 		t.Fatalf("got failure %v and rules %v before Reset", o.Failure(), o.Rules())
 	}
 	o.Reset()
-	if o.Failure() != nil || o.Inherited() != nil || o.Rules() != 0 || o.Uses() != nil || o.Skipped() {
+	if o.Failure() != nil || o.Inherited() != nil || o.Rules() != 0 || o.Uses() != nil ||
+		o.Skipped() {
 		t.Errorf("got %+v after Reset, want no trace of the run", o)
 	}
 }
 
 func TestModeMerge(t *testing.T) {
 	for _, tt := range []struct{ a, b, want Mode }{
-		{Read, Read, Read}, {Overwrite, Overwrite, Overwrite}, {Read, Overwrite, Update}, {Update, Read, Update},
+		{Read, Read, Read}, {Overwrite, Overwrite, Overwrite}, {Read, Overwrite, Update},
+		{Update, Read, Update},
 	} {
 		if got := tt.a.Merge(tt.b); got != tt.want {
 			t.Errorf("%v.Merge(%v): got %v, want %v", tt.a, tt.b, got, tt.want)

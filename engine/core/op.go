@@ -22,10 +22,12 @@ func (a Mode) Merge(b Mode) Mode {
 type Rules uint8
 
 const (
-	Queued  Rules = 1 << iota // may be issued to its lane before its inputs are complete
-	Always                    // runs although an input is poisoned
-	Silent                    // holds its variables like any write but leaves values and poison as they are
-	Running                   // runs already when it is submitted, on variables that nothing else used
+	Queued Rules = 1 << iota // may be issued to its lane before its inputs are complete
+	Always                   // runs although an input is poisoned
+	// holds its variables like any write but leaves values and poison as they are
+	Silent
+	// runs already when it is submitted, on variables that nothing else used
+	Running
 )
 
 // Is reports whether r contains one of the rules in s.

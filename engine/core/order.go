@@ -1,11 +1,11 @@
 package core
 
 // order is the second discipline of a variable: how far its uses have been issued. A queued
-// operation may be issued when the conflicting uses before it have been issued; the host alone has to
-// wait until they are complete.
+// operation may be issued when the conflicting uses before it have been issued; the host alone has
+// to wait until they are complete.
 //
-// A use has passed when it is issued or retired. front is the first write that has not passed: every
-// use before it is known, and no use behind it can pass before it does.
+// A use has passed when it is issued or retired. front is the first write that has not passed:
+// every use before it is known, and no use behind it can pass before it does.
 type order struct {
 	front  *Use
 	reads  int     // reads before front that have not passed

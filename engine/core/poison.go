@@ -14,8 +14,8 @@ func inherited(o *Op) error {
 	return nil
 }
 
-// write settles the poison of the variable that the retired operation o wrote, and wakes the waiters
-// for this write.
+// write settles the poison of the variable that the retired operation o wrote, and wakes the
+// waiters for this write.
 func (c *Core) write(o *Op, u *Use) {
 	v := u.Var
 	if o.skipped || o.fault != nil || c.poisoned > 0 {

@@ -33,7 +33,8 @@ func TestDocLinks(t *testing.T) {
 		for _, m := range docLink.FindAllStringSubmatch(codeLine.ReplaceAllString(text, ""), -1) {
 			links[dir]++
 			if !names[m[1]] {
-				t.Errorf("%s: the documentation of the package names %s, which does not exist", dir, m[0])
+				t.Errorf("%s: the documentation of the package names %s, which does not exist", dir,
+					m[0])
 			}
 		}
 		return nil
@@ -43,7 +44,8 @@ func TestDocLinks(t *testing.T) {
 	}
 	for _, dir := range []string{"../../ndarray", "../../symbol"} {
 		if links[dir] < 80 {
-			t.Errorf("%s: its documentation names %d functions, want those of every group of operators", dir, links[dir])
+			t.Errorf("%s: its documentation names %d functions, want those of every group of "+
+				"operators", dir, links[dir])
 		}
 	}
 }

@@ -15,7 +15,8 @@ import (
 var kernelFile = regexp.MustCompile(`^op/\w+/(\w+)_(?:cpu|go|cuda)\.go$`)
 
 // kernelsWithOperators demands that <stem>_cpu.go, _go.go and _cuda.go attach kernels only of the
-// operators that <stem>.go declares. Code that several stems share stands in files that attach none.
+// operators that <stem>.go declares. Code that several stems share stands in files that attach
+// none.
 func kernelsWithOperators(files []source) (faults []string) {
 	stems := map[string]string{} // of operators, by "op/family.Handle"
 	bodies := map[string]*ast.File{}
@@ -40,7 +41,8 @@ func kernelsWithOperators(files []source) (faults []string) {
 		}
 		for _, name := range attachedIn(bodies[f.path]) {
 			if stem := stems[f.pkg+"."+name]; stem != "" && stem != m[1] {
-				faults = append(faults, fmt.Sprintf("%s attaches a kernel of %s: move it to a file of the stem %s",
+				faults = append(faults, fmt.Sprintf(
+					"%s attaches a kernel of %s: move it to a file of the stem %s",
 					f.path, name, stem))
 			}
 		}
@@ -116,7 +118,8 @@ func TestKernelRuleBites(t *testing.T) {
 		{"fc_go.go", "func shared(p P) { attach.Float32(p); attach.TierC(h, f) }", ""},
 		{"conv_cpu.go", "func init() { attach.TierC(FC, f) }",
 			"op/nn/conv_cpu.go attaches a kernel of FC: move it to a file of the stem fc"},
-		{"conv_cuda.go", "func init() { for h := range map[H]int{Conv: 1, FC: 2} { attach.CUDA(h, f) } }", "of FC"},
+		{"conv_cuda.go", "func init() { for h := range map[H]int{Conv: 1, FC: 2} { " +
+			"attach.CUDA(h, f) } }", "of FC"},
 		{"conv_go.go", "func init() { FC.Kernel(kind, tier, f) }", "of FC"},
 		{"lookup_cuda.go", "func attachAll() { attach.CUDA(FC, f) }", "of FC"},
 		{"conv.go", "func init() { use(FC) }", ""},
@@ -124,9 +127,10 @@ func TestKernelRuleBites(t *testing.T) {
 	}
 	for _, tt := range tests {
 		files, err := read(fstest.MapFS{
-			"op/nn/fc.go":         {Data: []byte("package nn\nvar FC = op.Declare[P](\"fc\")\n")},
-			"op/nn/convs.go":      {Data: []byte("package nn\n")},
-			"op/nn/conv_ref.go":   {Data: []byte("package nn\nvar Other = op.Declare[P](\"other\")\n")},
+			"op/nn/fc.go":    {Data: []byte("package nn\nvar FC = op.Declare[P](\"fc\")\n")},
+			"op/nn/convs.go": {Data: []byte("package nn\n")},
+			"op/nn/conv_ref.go": {Data: []byte(
+				"package nn\nvar Other = op.Declare[P](\"other\")\n")},
 			"op/nn/" + tt.file:    {Data: []byte("package nn\n" + tt.text + "\n")},
 			"op/other/fc_cuda.go": {Data: []byte("package other\nvar FC = 1\n")},
 		})

@@ -125,7 +125,8 @@ func sameTop(from, to string) bool {
 	a, _, _ := strings.Cut(from, "/")
 	b, _, _ := strings.Cut(to, "/")
 	if a == b {
-		return a != "internal" && a != "examples" || a == "internal" && strings.HasPrefix(to, from+"/")
+		return a != "internal" && a != "examples" || a == "internal" &&
+			strings.HasPrefix(to, from+"/")
 	}
 	return b == "internal"
 }

@@ -28,13 +28,14 @@ import (
 // opNameUsers are the files and folders outside op that may name operators as text, with the
 // reason. All others use the handles of package op's families, or facts of an operator's Spec.
 var opNameUsers = map[string]string{
-	"interop":                    "tables between foreign operators and ours",
-	"internal/conformance":       "MXNet's golden cases are named by operator",
-	"internal/bench/oplist.go":   "cases that peers in other languages run, too",
-	"internal/optest/fuzzrun.go": "a package that the families' tests import cannot import families",
-	"symbol/legacy.go":           "attributes of operators in files of old versions of MXNet",
-	"ndarray/method.go":          "errors name the method, which is called like the operator",
-	"ndarray/view.go":            "errors name the method, which is called like the operator",
+	"interop":                  "tables between foreign operators and ours",
+	"internal/conformance":     "MXNet's golden cases are named by operator",
+	"internal/bench/oplist.go": "cases that peers in other languages run, too",
+	"internal/optest/fuzzrun.go": "a package that the families' tests import cannot import " +
+		"families",
+	"symbol/legacy.go":  "attributes of operators in files of old versions of MXNet",
+	"ndarray/method.go": "errors name the method, which is called like the operator",
+	"ndarray/view.go":   "errors name the method, which is called like the operator",
 }
 
 // opNames are the names and aliases of all operators.
@@ -52,7 +53,8 @@ var opNames = sync.OnceValue(func() map[string]bool {
 // words, such as dot, count only where they are compared with the name of an operator or looked up.
 func namesAsText(files []source) (faults []string) {
 	for _, f := range files {
-		if f.test || f.nested != "" || within(f.pkg, "op") || ast.IsGenerated(f.file) || namesOperators(f) {
+		if f.test || f.nested != "" || within(f.pkg, "op") || ast.IsGenerated(f.file) ||
+			namesOperators(f) {
 			continue
 		}
 		file, err := f.body()
@@ -61,7 +63,8 @@ func namesAsText(files []source) (faults []string) {
 			continue
 		}
 		for _, name := range namedOperators(file) {
-			faults = append(faults, fmt.Sprintf("%s names the operator %s as text: use its handle or a fact of its Spec",
+			faults = append(faults, fmt.Sprintf(
+				"%s names the operator %s as text: use its handle or a fact of its Spec",
 				f.path, name))
 		}
 	}
@@ -80,7 +83,8 @@ func namesOperators(f source) bool {
 
 // namedOperators returns the operators that string literals of a file name.
 func namedOperators(file *ast.File) (names []string) {
-	words := map[*ast.BasicLit]bool{} // literals that name operators even where they are ordinary words
+	// literals that name operators even where they are ordinary words
+	words := map[*ast.BasicLit]bool{}
 	parts := map[*ast.BasicLit]bool{} // literals that are parts of other names
 	mark := func(set map[*ast.BasicLit]bool, list ...ast.Expr) {
 		for _, e := range list {
@@ -165,7 +169,8 @@ func namesIn(lit *ast.BasicLit, word, part bool) []string {
 		return nil
 	}
 	known := opNames()
-	if known[text] && !part && (word || strings.ToLower(text) != text || strings.Contains(text, "_")) {
+	if known[text] && !part && (word || strings.ToLower(text) != text ||
+		strings.Contains(text, "_")) {
 		return []string{text}
 	}
 	fields := strings.Fields(text)

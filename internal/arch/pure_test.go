@@ -27,7 +27,8 @@ var pure = []string{"engine/core", "memplan", "kvstore/ps", "compile"}
 var impure = []string{"time", "sync", "net", "os", "context"}
 
 func isPure(f source) bool {
-	return !f.test && f.nested == "" && slices.ContainsFunc(pure, func(p string) bool { return f.path == p || within(f.pkg, p) })
+	return !f.test && f.nested == "" && slices.ContainsFunc(pure,
+		func(p string) bool { return f.path == p || within(f.pkg, p) })
 }
 
 func isImpure(pkg string) bool {
@@ -41,7 +42,8 @@ func pureCores(files []source) (faults []string) {
 		}
 		for _, imported := range f.imports {
 			if isImpure(imported) {
-				faults = append(faults, fmt.Sprintf("%s imports %q but is a pure core", f.path, imported))
+				faults = append(faults, fmt.Sprintf("%s imports %q but is a pure core", f.path,
+					imported))
 			}
 		}
 		file, err := f.body()
@@ -50,7 +52,8 @@ func pureCores(files []source) (faults []string) {
 			continue
 		}
 		if usesChannels(file) {
-			faults = append(faults, fmt.Sprintf("%s uses goroutines or channels but is a pure core", f.path))
+			faults = append(faults, fmt.Sprintf("%s uses goroutines or channels but is a pure core",
+				f.path))
 		}
 	}
 	return append(faults, pureCalls(files)...)
@@ -76,7 +79,8 @@ func pureCalls(files []source) (faults []string) {
 	packages := map[string][]source{}
 	for _, f := range files {
 		if isPure(f) && packages[f.pkg] == nil {
-			packages[f.pkg] = slices.DeleteFunc(slices.Clone(files), func(g source) bool { return g.pkg != f.pkg || g.test || g.nested != "" })
+			packages[f.pkg] = slices.DeleteFunc(slices.Clone(files),
+				func(g source) bool { return g.pkg != f.pkg || g.test || g.nested != "" })
 		}
 	}
 	for _, pkg := range slices.Sorted(maps.Keys(packages)) {
@@ -92,7 +96,8 @@ type function struct {
 	calls []types.Object // functions of the package that it mentions
 }
 
-// checkCalls type-checks a package and reports functions of its pure files that act, themselves or through others.
+// checkCalls type-checks a package and reports functions of its pure files that act, themselves or
+// through others.
 func checkCalls(pkg string, files []source) (faults []string) {
 	functions, err := inspectPackage(pkg, files)
 	if err != nil {
@@ -120,7 +125,8 @@ func checkCalls(pkg string, files []source) (faults []string) {
 			continue
 		}
 		if reason := why(o, map[types.Object]bool{}); reason != "" {
-			faults = append(faults, fmt.Sprintf("%s: %s acts but is of a pure core: %s", f.file.path, qualified(pkg, o), reason))
+			faults = append(faults, fmt.Sprintf("%s: %s acts but is of a pure core: %s",
+				f.file.path, qualified(pkg, o), reason))
 		}
 	}
 	slices.Sort(faults)
@@ -199,7 +205,8 @@ func inspectFunction(f source, d *ast.FuncDecl, info *types.Info) *function {
 	return out
 }
 
-// standard returns an importer of the standard library's source. Binaries built with -trimpath do not know its folder and ask the go command.
+// standard returns an importer of the standard library's source. Binaries built with -trimpath do
+// not know its folder and ask the go command.
 var standard = sync.OnceValues(func() (types.Importer, error) {
 	if build.Default.GOROOT == "" {
 		out, err := exec.Command("go", "env", "GOROOT").Output()
@@ -211,7 +218,8 @@ var standard = sync.OnceValues(func() (types.Importer, error) {
 	return importer.ForCompiler(token.NewFileSet(), "source", nil), nil
 })
 
-// lazyImporter imports the impure packages of the standard library from their source. Others are empty.
+// lazyImporter imports the impure packages of the standard library from their source. Others are
+// empty.
 type lazyImporter struct{ real types.Importer }
 
 func (l *lazyImporter) Import(name string) (*types.Package, error) {

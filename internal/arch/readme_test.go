@@ -24,7 +24,8 @@ func TestReadmeIsCompiled(t *testing.T) {
 		snippet, _, _ := strings.Cut(part, "```")
 		found++
 		if !strings.Contains(examples, squeeze(snippet)) {
-			t.Errorf("no example_test.go or readme_test.go contains this snippet of README.md:\n%s", snippet)
+			t.Errorf("no example_test.go or readme_test.go contains this snippet of README.md:\n%s",
+				snippet)
 		}
 	}
 	if found < 2 {
@@ -39,7 +40,8 @@ func readExamples() (string, error) {
 		if err != nil {
 			return err
 		}
-		if name := d.Name(); strings.HasSuffix(name, "example_test.go") || name == "readme_test.go" {
+		if name := d.Name(); strings.HasSuffix(name, "example_test.go") ||
+			name == "readme_test.go" {
 			text, err := os.ReadFile(path)
 			if err != nil {
 				return err

@@ -37,7 +37,8 @@ func importsPointDown(files []source) (faults []string) {
 			continue
 		}
 		if o.of(f.pkg) == 0 {
-			faults = append(faults, fmt.Sprintf("%s: package %s is not in the layer list", f.path, f.pkg))
+			faults = append(faults, fmt.Sprintf("%s: package %s is not in the layer list", f.path,
+				f.pkg))
 			continue
 		}
 		for _, imported := range f.imports {
@@ -61,7 +62,8 @@ func compileImports(files []source) (faults []string) {
 		for _, imported := range f.imports {
 			to, ok := local(imported)
 			if ok && (within(to, "engine") || strings.HasPrefix(to, "device/")) {
-				faults = append(faults, fmt.Sprintf("%s imports %s, but compiling is pure", f.path, imported))
+				faults = append(faults, fmt.Sprintf("%s imports %s, but compiling is pure", f.path,
+					imported))
 			}
 		}
 	}
@@ -86,15 +88,21 @@ var corners = []corner{
 func foreignCorners(files []source) (faults []string) {
 	for _, f := range files {
 		for _, imported := range f.imports {
-			i := slices.IndexFunc(corners, func(c corner) bool { return within(imported, c.prefix) })
+			i := slices.IndexFunc(corners, func(c corner) bool {
+				return within(imported,
+					c.prefix)
+			})
 			if i < 0 {
 				continue
 			}
 			// The bridge to gorgonia is itself a user of all its parts.
-			allowed := slices.ContainsFunc(corners[i].folders, func(dir string) bool { return within(f.pkg, dir) }) ||
-				corners[i].prefix != "C" && within(imported, "gorgonia.org") && within(f.pkg, "interop")
+			allowed := slices.ContainsFunc(corners[i].folders,
+				func(dir string) bool { return within(f.pkg, dir) }) ||
+				corners[i].prefix != "C" && within(imported, "gorgonia.org") &&
+					within(f.pkg, "interop")
 			if !allowed {
-				faults = append(faults, fmt.Sprintf("%s imports %q, which is allowed in %s only", f.path, imported, strings.Join(corners[i].folders, ", ")))
+				faults = append(faults, fmt.Sprintf("%s imports %q, which is allowed in %s only",
+					f.path, imported, strings.Join(corners[i].folders, ", ")))
 			}
 		}
 	}
@@ -110,17 +118,20 @@ func within(name, prefix string) bool {
 // is a struct; only programs translate variables into it.
 func environmentReaders(files []source) (faults []string) {
 	for _, f := range files {
-		if f.test || f.nested != "" || within(f.pkg, "cmd") || within(f.pkg, "launch") || !bytes.Contains(f.text, []byte("nv")) {
+		if f.test || f.nested != "" || within(f.pkg, "cmd") || within(f.pkg, "launch") ||
+			!bytes.Contains(f.text, []byte("nv")) {
 			continue
 		}
-		for _, call := range []string{"os.Getenv", "os.LookupEnv", "os.Environ", "os.ExpandEnv", "syscall.Getenv", "syscall.Environ"} {
+		for _, call := range []string{"os.Getenv", "os.LookupEnv", "os.Environ", "os.ExpandEnv",
+			"syscall.Getenv", "syscall.Environ"} {
 			if !bytes.Contains(f.text, []byte(call)) {
 				continue
 			}
 			if uses, err := f.selects(call); err != nil {
 				faults = append(faults, err.Error())
 			} else if uses {
-				faults = append(faults, fmt.Sprintf("%s uses %s, which is allowed in cmd and launch only", f.path, call))
+				faults = append(faults, fmt.Sprintf(
+					"%s uses %s, which is allowed in cmd and launch only", f.path, call))
 			}
 		}
 	}
@@ -151,7 +162,8 @@ const maxLines = 800
 func fileLengths(files []source) (faults []string) {
 	for _, f := range files {
 		if f.lines > maxLines && !strings.HasSuffix(f.path, "_gen.go") {
-			faults = append(faults, fmt.Sprintf("%s has %d lines, want at most %d", f.path, f.lines, maxLines))
+			faults = append(faults, fmt.Sprintf("%s has %d lines, want at most %d", f.path, f.lines,
+				maxLines))
 		}
 	}
 	return faults
@@ -161,8 +173,10 @@ func fileLengths(files []source) (faults []string) {
 // generated files, so a file must not pass for one by its name alone.
 func generatedHeaders(files []source) (faults []string) {
 	for _, f := range files {
-		if named, marked := strings.HasSuffix(f.path, "_gen.go"), ast.IsGenerated(f.file); named != marked {
-			faults = append(faults, fmt.Sprintf("%s: the name says generated=%v, the comment %v", f.path, named, marked))
+		if named, marked := strings.HasSuffix(f.path, "_gen.go"),
+			ast.IsGenerated(f.file); named != marked {
+			faults = append(faults, fmt.Sprintf("%s: the name says generated=%v, the comment %v",
+				f.path, named, marked))
 		}
 	}
 	return faults

@@ -46,12 +46,15 @@ func slimPackages(files []source) (faults []string) {
 	}
 	for pkg, set := range stems {
 		if len(set) > maxStems {
-			faults = append(faults, fmt.Sprintf("%s has %d files, not counting tests beside their file, want at most %d", pkg, len(set), maxStems))
+			faults = append(faults, fmt.Sprintf(
+				"%s has %d files, not counting tests beside their file, want at most %d", pkg,
+				len(set), maxStems))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(methods)) {
 		if methods[name] > maxMethods {
-			faults = append(faults, fmt.Sprintf("%s has %d methods, want at most %d", name, methods[name], maxMethods))
+			faults = append(faults, fmt.Sprintf("%s has %d methods, want at most %d", name,
+				methods[name], maxMethods))
 		}
 	}
 	slices.Sort(faults)
@@ -68,8 +71,10 @@ func countDecls(pkg string, file *ast.File, methods map[string]int) (faults []st
 			}
 		case *ast.TypeSpec:
 			s, ok := n.Type.(*ast.StructType)
-			if name := pkg + "." + n.Name.Name; ok && s.Fields.NumFields() > maxFields && wide[name] == "" {
-				faults = append(faults, fmt.Sprintf("%s has %d fields, want at most %d", name, s.Fields.NumFields(), maxFields))
+			if name := pkg + "." + n.Name.Name; ok && s.Fields.NumFields() > maxFields &&
+				wide[name] == "" {
+				faults = append(faults, fmt.Sprintf("%s has %d fields, want at most %d", name,
+					s.Fields.NumFields(), maxFields))
 			}
 		}
 		return true

@@ -36,7 +36,8 @@ func read(tree fs.FS) ([]source, error) {
 		}
 		base := path.Base(name)
 		if entry.IsDir() {
-			if name != "." && (strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") || base == "testdata" || base == "vendor") {
+			if name != "." && (strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") ||
+				base == "testdata" || base == "vendor") {
 				return fs.SkipDir
 			}
 			if !strings.HasPrefix(name+"/", nested+"/") {
@@ -69,11 +70,13 @@ func parse(tree fs.FS, name string) (source, error) {
 	if err != nil {
 		return source{}, err
 	}
-	file, err := parser.ParseFile(token.NewFileSet(), name, text, parser.ImportsOnly|parser.ParseComments)
+	file, err := parser.ParseFile(token.NewFileSet(), name, text,
+		parser.ImportsOnly|parser.ParseComments)
 	if err != nil {
 		return source{}, err
 	}
-	src := source{path: name, pkg: path.Dir(name), test: strings.HasSuffix(name, "_test.go"), lines: bytes.Count(text, []byte("\n")), text: text, file: file}
+	src := source{path: name, pkg: path.Dir(name), test: strings.HasSuffix(name, "_test.go"),
+		lines: bytes.Count(text, []byte("\n")), text: text, file: file}
 	for _, spec := range file.Imports {
 		imported, err := strconv.Unquote(spec.Path.Value)
 		if err != nil {

@@ -20,7 +20,8 @@ type admission struct {
 // joining reports whether an entry that lets a worker's incarnation in is in the log already.
 func (ad *admission) joining(rank int, inc uint32) bool {
 	for i := ad.commit + 1; i <= ad.next; i++ {
-		if le := ad.log.at(i); le != nil && le.kind == kindJoin && int(le.id.Key) == rank && le.clock >= uint64(inc) {
+		if le := ad.log.at(i); le != nil && le.kind == kindJoin && int(le.id.Key) == rank &&
+			le.clock >= uint64(inc) {
 			return true
 		}
 	}
@@ -46,7 +47,8 @@ func (ad *admission) begin(m *wire.Message) {
 	rk := &ad.ranks[m.From.Rank]
 	if !rk.away {
 		a := ad.message(wire.TypeCursor)
-		a.Flags, a.Shard, a.Epoch, a.Seq, a.Target = wire.FlagStart, ad.id, ad.epoch, m.Seq, m.Incarnation
+		a.Flags, a.Shard, a.Epoch, a.Seq, a.Target = wire.FlagStart, ad.id, ad.epoch, m.Seq,
+			m.Incarnation
 		ad.send(m.From, a, nil)
 		return
 	}
@@ -88,11 +90,13 @@ func (ad *admission) cursor(m *wire.Message) {
 			version = slices.Max(e.clocks)
 		}
 		c.Entries = append(c.Entries, wire.CursorEntry{
-			Key: e.id.Key, Slice: e.id.Slice, Slices: e.slices, DType: uint8(e.dtype), Direct: e.direct, Rows: e.row > 0, Total: e.total,
+			Key: e.id.Key, Slice: e.id.Slice, Slices: e.slices, DType: uint8(e.dtype),
+			Direct: e.direct, Rows: e.row > 0, Total: e.total,
 			Clock: e.clocks[rank], Version: version,
 		})
 	}
 	a := ad.message(wire.TypeCursor)
-	a.Shard, a.Epoch, a.Seq, a.Payload, a.Target = ad.id, ad.epoch, m.Seq, c.Append(nil), m.Incarnation
+	a.Shard, a.Epoch, a.Seq, a.Payload, a.Target = ad.id, ad.epoch, m.Seq, c.Append(nil),
+		m.Incarnation
 	ad.send(m.From, a, nil)
 }

@@ -19,7 +19,8 @@ type agent struct {
 
 // newAgent returns the agent of a worker whose configuration is complete.
 func newAgent(c WorkerConfig) *agent {
-	id := identity{self: wire.Node{Role: wire.Worker, Rank: c.Rank}, job: c.Job, nonce: c.Nonce, size: c.Workers, addr: c.Addr}
+	id := identity{self: wire.Node{Role: wire.Worker, Rank: c.Rank}, job: c.Job, nonce: c.Nonce,
+		size: c.Workers, addr: c.Addr}
 	return &agent{member: newMember(id, c.Timing), cfg: c}
 }
 

@@ -62,7 +62,8 @@ func (w *Worker) Join(now Time, deadline Time) (uint64, error) {
 // Init creates a key with a value, which it has from worker 0, on all its shards. Every worker
 // calls it, for the same keys; it ends when the key exists. Other calls for the key may follow at
 // once, but fail when it cannot be created.
-func (w *Worker) Init(now Time, key uint32, spec KeySpec, value []byte, deadline Time) (uint64, error) {
+func (w *Worker) Init(now Time, key uint32, spec KeySpec, value []byte, deadline Time) (uint64,
+	error) {
 	return w.create(now, key, spec, value, deadline)
 }
 
@@ -76,7 +77,8 @@ func (w *Worker) Push(now Time, op PushOp) (uint64, error) {
 // Pull copies a key's value to out. It contains all that this worker has pushed before; with rounds
 // it is the result of the last of these rounds, and otherwise contains the pushes of others as far
 // as the staleness says.
-func (w *Worker) Pull(now Time, key uint32, out []byte, priority int8, deadline Time) (uint64, error) {
+func (w *Worker) Pull(now Time, key uint32, out []byte, priority int8, deadline Time) (uint64,
+	error) {
 	return w.pull(now, key, out, priority, deadline)
 }
 
@@ -130,6 +132,7 @@ func (w *Worker) Err() error {
 }
 
 // Table creates a table, or joins the workers that use it. Every worker calls it.
-func (w *Worker) Table(now Time, key uint32, spec TableSpec, deadline Time) (*Table, uint64, error) {
+func (w *Worker) Table(now Time, key uint32, spec TableSpec, deadline Time) (*Table, uint64,
+	error) {
 	return w.table(now, key, spec, deadline)
 }

@@ -79,7 +79,8 @@ func (Plain) Add(dst, payload []byte, t dtype.Type, _ uint8) {
 	case dtype.Float64:
 		for i := 0; i+8 <= len(dst); i += 8 {
 			a, b := binary.LittleEndian.Uint64(dst[i:]), binary.LittleEndian.Uint64(payload[i:])
-			binary.LittleEndian.PutUint64(dst[i:], math.Float64bits(math.Float64frombits(a)+math.Float64frombits(b)))
+			binary.LittleEndian.PutUint64(dst[i:],
+				math.Float64bits(math.Float64frombits(a)+math.Float64frombits(b)))
 		}
 	case dtype.Float16:
 		addHalf(dst, payload, func(a, b uint16) uint16 {
@@ -135,7 +136,8 @@ func addFloat32(dst, src []byte) {
 	if !aligned(dst) || !aligned(src) {
 		for i := 0; i+4 <= len(dst); i += 4 {
 			a, b := binary.LittleEndian.Uint32(dst[i:]), binary.LittleEndian.Uint32(src[i:])
-			binary.LittleEndian.PutUint32(dst[i:], math.Float32bits(math.Float32frombits(a)+math.Float32frombits(b)))
+			binary.LittleEndian.PutUint32(dst[i:],
+				math.Float32bits(math.Float32frombits(a)+math.Float32frombits(b)))
 		}
 		return
 	}

@@ -6,10 +6,12 @@ import "gomx/kvstore/wire"
 type phase uint8
 
 const (
-	waiting   phase = iota // nothing has been sent
-	streaming              // the state is being sent, entry by entry, between the entries of the log
-	ended                  // all has been sent and acknowledged: nothing is committed without this backup any more
-	inSync                 // the scheduler has made it durable that the backup may be promoted
+	waiting phase = iota // nothing has been sent
+	// the state is being sent, entry by entry, between the entries of the log
+	streaming
+	// all has been sent and acknowledged: nothing is committed without this backup any more
+	ended
+	inSync // the scheduler has made it durable that the backup may be promoted
 )
 
 // peer is a primary's knowledge of its backup.
@@ -22,12 +24,15 @@ type peer struct {
 	phase   phase
 	acked   uint64
 	end     uint64 // index of the entry that ends the transfer
-	must    uint64 // last index committed before the backup counted, which it must have before it may be promoted
-	turn    uint64 // index of the entry by which a swap began, which the backup must have before the next one
-	pos     int    // next entry of shard.order to send
-	again   uint64 // while the backup catches up: the last entry that has been sent again; otherwise 0
-	sent    Time
-	asked   Time
+	// last index committed before the backup counted, which it must have before it may be promoted
+	must uint64
+	// index of the entry by which a swap began, which the backup must have before the next one
+	turn uint64
+	pos  int // next entry of shard.order to send
+	// while the backup catches up: the last entry that has been sent again; otherwise 0
+	again uint64
+	sent  Time
+	asked Time
 }
 
 func newPeer(place wire.Shard, next uint64) *peer {
@@ -61,7 +66,8 @@ func (j *journal) pump() bool {
 			return false
 		}
 		p.phase, p.acked = streaming, j.next
-		j.out.event(EventTransfer, wire.Node{Role: wire.Server, Rank: p.replica.Server}, j.id, j.epoch, "")
+		j.out.event(EventTransfer, wire.Node{Role: wire.Server, Rank: p.replica.Server}, j.id,
+			j.epoch, "")
 		j.appendMarker(kindBegin, nil)
 		return true
 	case streaming:
@@ -123,7 +129,8 @@ func (j *journal) requestSync() {
 	switch {
 	case p == nil || j.now < p.asked:
 		return
-	case p.phase == inSync && (!j.place.Swapped || p.acked < p.turn), p.phase < ended, p.acked < p.must:
+	case p.phase == inSync && (!j.place.Swapped || p.acked < p.turn), p.phase < ended,
+		p.acked < p.must:
 		return
 	}
 	p.asked = j.now + j.timing.Resend
@@ -168,7 +175,8 @@ func (j *journal) sendAgain() {
 
 // diverged asks the scheduler to drop the backup.
 func (j *journal) diverged(why string) {
-	j.out.event(EventDiverged, wire.Node{Role: wire.Server, Rank: j.peer.replica.Server}, j.id, j.epoch, why)
+	j.out.event(EventDiverged, wire.Node{Role: wire.Server, Rank: j.peer.replica.Server}, j.id,
+		j.epoch, why)
 	m := j.message(wire.TypeDiverged)
 	m.Shard, m.Epoch = j.id, j.epoch
 	m.SetCopyIncarnation(j.peer.replica.Incarnation)

@@ -9,7 +9,8 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// balanced is a scheduler that takes over a view in which all copies are in sync, and servers that say what it wants to hear.
+// balanced is a scheduler that takes over a view in which all copies are in sync, and servers that
+// say what it wants to hear.
 type balanced struct {
 	s     *ps.Scheduler
 	now   ps.Time
@@ -21,15 +22,23 @@ type pairOf [2]int
 
 func newBalanced(t *testing.T, servers int, shards []pairOf) *balanced {
 	t.Helper()
-	v := &wire.View{Job: job, Number: 1, Next: uint32(servers + 2), Workers: []wire.Member{{Node: wire.Node{Role: wire.Worker}, Incarnation: 1, Alive: true, Nonce: 99}}}
+	v := &wire.View{Job: job, Number: 1, Next: uint32(servers + 2),
+		Workers: []wire.Member{{Node: wire.Node{Role: wire.Worker}, Incarnation: 1, Alive: true,
+			Nonce: 99}}}
 	for i := range servers {
-		v.Servers = append(v.Servers, wire.Member{Node: wire.Node{Role: wire.Server, Rank: uint16(i)}, Incarnation: uint32(i + 2), Alive: true, Nonce: uint64(i + 1)})
+		v.Servers = append(v.Servers, wire.Member{Node: wire.Node{Role: wire.Server,
+			Rank: uint16(i)}, Incarnation: uint32(i + 2), Alive: true, Nonce: uint64(i + 1)})
 	}
-	replica := func(i int) wire.Replica { return wire.Replica{Server: uint16(i), Incarnation: uint32(i + 2)} }
+	replica := func(i int) wire.Replica {
+		return wire.Replica{Server: uint16(i),
+			Incarnation: uint32(i + 2)}
+	}
 	for _, p := range shards {
-		v.Shards = append(v.Shards, wire.Shard{Epoch: 1, Primary: replica(p[0]), Backup: replica(p[1]), InSync: true})
+		v.Shards = append(v.Shards, wire.Shard{Epoch: 1, Primary: replica(p[0]),
+			Backup: replica(p[1]), InSync: true})
 	}
-	s, err := ps.NewScheduler(ps.SchedulerConfig{Job: job, Servers: servers, Workers: 1, Shards: len(shards), Replicas: 2, View: v})
+	s, err := ps.NewScheduler(ps.SchedulerConfig{Job: job, Servers: servers, Workers: 1,
+		Shards: len(shards), Replicas: 2, View: v})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +62,8 @@ func (b *balanced) say(server int, m wire.Message) {
 	durable(b.s, b.now)
 }
 
-// rest lets servers be heard of and confirm swaps until nothing changes, and calls each after every swap.
+// rest lets servers be heard of and confirm swaps until nothing changes, and calls each after every
+// swap.
 func (b *balanced) rest(t *testing.T, each func()) {
 	t.Helper()
 	for range 10000 {
@@ -77,7 +87,8 @@ func (b *balanced) rest(t *testing.T, each func()) {
 	t.Fatalf("the scheduler never comes to rest: %v after %d swaps", b.leads(), b.swaps)
 }
 
-// bestSpread tries all ways to choose primaries, and returns the smallest maximum and the greatest minimum of what servers lead.
+// bestSpread tries all ways to choose primaries, and returns the smallest maximum and the greatest
+// minimum of what servers lead.
 func bestSpread(servers int, shards []pairOf) (most, least int) {
 	most = len(shards)
 	for choice := range 1 << len(shards) {
@@ -90,8 +101,8 @@ func bestSpread(servers int, shards []pairOf) (most, least int) {
 	return most, least
 }
 
-// TestBalanceIsBest spreads random placements and compares with the best of all: chains of swaps over several servers are needed for
-// many. Nobody ever leads more than who led most before.
+// TestBalanceIsBest spreads random placements and compares with the best of all: chains of swaps
+// over several servers are needed for many. Nobody ever leads more than who led most before.
 func TestBalanceIsBest(t *testing.T) {
 	chains := 0
 	for seed := range uint64(600) {
@@ -106,7 +117,8 @@ func TestBalanceIsBest(t *testing.T) {
 		most := slices.Max(before)
 		b.rest(t, func() {
 			if now := slices.Max(b.leads()); now > most {
-				t.Errorf("seed %d: somebody leads %d shards on the way, want at most %d", seed, now, most)
+				t.Errorf("seed %d: somebody leads %d shards on the way, want at most %d", seed, now,
+					most)
 			} else {
 				most = now
 			}
@@ -114,7 +126,8 @@ func TestBalanceIsBest(t *testing.T) {
 		wantMost, wantLeast := bestSpread(servers, shards)
 		got := b.leads()
 		if slices.Max(got) != wantMost || slices.Min(got) != wantLeast {
-			t.Errorf("seed %d: %v leads %v after %d swaps, want between %d and %d", seed, shards, got, b.swaps, wantLeast, wantMost)
+			t.Errorf("seed %d: %v leads %v after %d swaps, want between %d and %d", seed, shards,
+				got, b.swaps, wantLeast, wantMost)
 		}
 		given := 0
 		for i := range got {
@@ -125,7 +138,8 @@ func TestBalanceIsBest(t *testing.T) {
 		}
 		chains += b.swaps - given
 		if len(shards)*servers < b.swaps {
-			t.Errorf("seed %d: %d swaps of %d shards on %d servers", seed, b.swaps, len(shards), servers)
+			t.Errorf("seed %d: %d swaps of %d shards on %d servers", seed, b.swaps, len(shards),
+				servers)
 		}
 		if wantMost-wantLeast <= 1 && b.swaps > 0 && slices.Max(before)-slices.Min(before) <= 1 {
 			t.Errorf("seed %d: %d swaps for nothing", seed, b.swaps)
@@ -136,8 +150,8 @@ func TestBalanceIsBest(t *testing.T) {
 	}
 }
 
-// TestBalanceAfterARebuild replaces each server of jobs of several sizes, placed as a scheduler places them: when its copies are made
-// again nobody leads two shards more than another.
+// TestBalanceAfterARebuild replaces each server of jobs of several sizes, placed as a scheduler
+// places them: when its copies are made again nobody leads two shards more than another.
 func TestBalanceAfterARebuild(t *testing.T) {
 	for servers := 2; servers <= 6; servers++ {
 		for _, count := range []int{servers * max(1, servers-1), 4 * servers} {
@@ -153,7 +167,8 @@ func TestBalanceAfterARebuild(t *testing.T) {
 				b := newBalanced(t, servers, shards)
 				b.rest(t, func() {})
 				if got := b.leads(); slices.Max(got)-slices.Min(got) > 1 {
-					t.Errorf("%d servers, %d shards, server %d replaced: they lead %v", servers, count, dead, got)
+					t.Errorf("%d servers, %d shards, server %d replaced: they lead %v", servers,
+						count, dead, got)
 				}
 			}
 		}

@@ -31,7 +31,8 @@ func (s *Scheduler) barrier(me *wire.Member, m *wire.Message) {
 		return
 	}
 	call := m.BarrierCall()
-	if told := s.told.Member(me.Node); told.Incarnation == me.Incarnation && call.Number <= told.Calls.Done {
+	if told := s.told.Member(me.Node); told.Incarnation == me.Incarnation &&
+		call.Number <= told.Calls.Done {
 		s.endBarrier(told)
 		return
 	}
@@ -52,7 +53,8 @@ func (s *Scheduler) barrier(me *wire.Member, m *wire.Message) {
 		me.Calls.Done, s.changed = call.Number, true
 		return
 	}
-	s.entered[me.Node.Rank] = entered{incarnation: me.Incarnation, call: call.Number, step: call.Begun}
+	s.entered[me.Node.Rank] = entered{incarnation: me.Incarnation, call: call.Number,
+		step: call.Begun}
 }
 
 // repeated returns how many calls of a process that has not begun a step of its own repeat calls of
@@ -95,7 +97,8 @@ func (s *Scheduler) passBarriers() {
 			w.Calls.Done++
 			pass(&w.Calls, s.entered[i].step)
 			s.entered[i] = entered{}
-		case !w.Left && !s.counts(w): // nobody has waited for it, and nobody will be there when it calls
+		// nobody has waited for it, and nobody will be there when it calls
+		case !w.Left && !s.counts(w):
 			pass(&w.Calls, s.beats[w.Node].Clock)
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// TestBarriersOfAJobThatContinues counts barriers of a worker whose job continues from a snapshot at
-// step 5: the steps before count as none, for it and for its successor.
+// TestBarriersOfAJobThatContinues counts barriers of a worker whose job continues from a snapshot
+// at step 5: the steps before count as none, for it and for its successor.
 func TestBarriersOfAJobThatContinues(t *testing.T) {
 	s, err := NewScheduler(SchedulerConfig{Job: 1, Servers: 1, Workers: 1, Replicas: 1})
 	if err != nil {
@@ -26,10 +26,15 @@ func TestBarriersOfAJobThatContinues(t *testing.T) {
 		want wire.Calls
 	}{
 		{wire.BarrierCall{Number: 1, Begun: 5, Before: 5}, wire.Calls{Done: 1, Begin: 5, First: 1}},
-		{wire.BarrierCall{Number: 2, Begun: 6, Before: 5}, wire.Calls{Done: 2, Begin: 5, First: 1, Step: 6, Here: 1}},
-		{wire.BarrierCall{Number: 3, Begun: 6, Before: 5}, wire.Calls{Done: 3, Begin: 5, First: 1, Step: 6, Here: 2}},
-		{wire.BarrierCall{Number: 9, Begun: 6, Before: 5}, wire.Calls{Done: 3, Begin: 5, First: 1, Step: 6, Here: 2}}, // makes no sense
-		{wire.BarrierCall{Number: 4, Begun: 7, Before: 5}, wire.Calls{Done: 4, Begin: 5, First: 1, Step: 7, Here: 1}},
+		{wire.BarrierCall{Number: 2, Begun: 6, Before: 5}, wire.Calls{Done: 2, Begin: 5, First: 1,
+			Step: 6, Here: 1}},
+		{wire.BarrierCall{Number: 3, Begun: 6, Before: 5}, wire.Calls{Done: 3, Begin: 5, First: 1,
+			Step: 6, Here: 2}},
+		// makes no sense
+		{wire.BarrierCall{Number: 9, Begun: 6, Before: 5}, wire.Calls{Done: 3, Begin: 5, First: 1,
+			Step: 6, Here: 2}},
+		{wire.BarrierCall{Number: 4, Begun: 7, Before: 5}, wire.Calls{Done: 4, Begin: 5, First: 1,
+			Step: 7, Here: 1}},
 	} {
 		call(c.call)
 		if me.Calls != c.want {
@@ -46,7 +51,9 @@ func TestBarriersOfAJobThatContinues(t *testing.T) {
 	for n := range uint64(3) {
 		call(wire.BarrierCall{Number: n + 1, Begun: 7, Before: 7})
 	}
-	if want := (wire.Calls{Done: 3, Begin: 5, First: 1, Step: 7, Here: 2}); me.Calls != want || s.view.Barrier != 5 {
-		t.Errorf("after its calls: %+v and %d barriers, want %+v and 5", me.Calls, s.view.Barrier, want)
+	if want := (wire.Calls{Done: 3, Begin: 5, First: 1, Step: 7, Here: 2}); me.Calls != want ||
+		s.view.Barrier != 5 {
+		t.Errorf("after its calls: %+v and %d barriers, want %+v and 5", me.Calls, s.view.Barrier,
+			want)
 	}
 }

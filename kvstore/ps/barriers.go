@@ -25,7 +25,8 @@ func (ba *barriers) enter(now Time, deadline Time) (uint64, error) {
 	c := ba.newCall(now, "barrier", NoKey, deadline)
 	c.single = single{place: &ba.barrier, peer: scheduler}
 	c.left = 1
-	if ba.called == ba.passed { // otherwise the call before ran out of time: this one goes on with it
+	// otherwise the call before ran out of time: this one goes on with it
+	if ba.called == ba.passed {
 		ba.called, ba.calledAt = ba.passed+1, ba.position()
 	}
 	ba.barrier = c

@@ -8,7 +8,8 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// net connects machines without a network: what one sends the other handles before anything else happens.
+// net connects machines without a network: what one sends the other handles before anything else
+// happens.
 type net struct {
 	now      ps.Time
 	machines map[wire.Node]machine
@@ -29,9 +30,11 @@ type netConfig struct {
 	opts                       func(*ps.WorkerConfig)
 }
 
-func newNet(t testing.TB, servers, workers, replicas int, key ps.KeySpec, opts func(*ps.WorkerConfig)) (*net, []*ps.Worker) {
+func newNet(t testing.TB, servers, workers, replicas int, key ps.KeySpec,
+	opts func(*ps.WorkerConfig)) (*net, []*ps.Worker) {
 	t.Helper()
-	return netConfig{servers: servers, workers: workers, replicas: replicas, opts: opts}.open(t, key)
+	return netConfig{servers: servers, workers: workers, replicas: replicas, opts: opts}.open(t,
+		key)
 }
 
 func (nc netConfig) open(t testing.TB, key ps.KeySpec) (*net, []*ps.Worker) {
@@ -45,15 +48,18 @@ func (nc netConfig) open(t testing.TB, key ps.KeySpec) (*net, []*ps.Worker) {
 		n.machines[node] = m
 		n.order = append(n.order, node)
 	}
-	sched, err := ps.NewScheduler(ps.SchedulerConfig{Job: job, Servers: servers, Workers: workers, Shards: servers, Replicas: replicas, Policy: nc.policy})
+	sched, err := ps.NewScheduler(ps.SchedulerConfig{Job: job, Servers: servers, Workers: workers,
+		Shards: servers, Replicas: replicas, Policy: nc.policy})
 	add(wire.Node{Role: wire.Scheduler}, sched, err)
 	for i := range servers {
-		s, err := ps.NewServer(ps.ServerConfig{Job: job, Rank: uint16(i), Nonce: uint64(i + 1), Workers: workers, Backups: nc.backups, Policy: nc.policy})
+		s, err := ps.NewServer(ps.ServerConfig{Job: job, Rank: uint16(i), Nonce: uint64(i + 1),
+			Workers: workers, Backups: nc.backups, Policy: nc.policy})
 		add(wire.Node{Role: wire.Server, Rank: uint16(i)}, s, err)
 	}
 	var list []*ps.Worker
 	for i := range workers {
-		c := ps.WorkerConfig{Job: job, Rank: uint16(i), Nonce: uint64(100 + i), Workers: workers, Backups: nc.backups, Policy: nc.policy, Staleness: ps.Unbounded}
+		c := ps.WorkerConfig{Job: job, Rank: uint16(i), Nonce: uint64(100 + i), Workers: workers,
+			Backups: nc.backups, Policy: nc.policy, Staleness: ps.Unbounded}
 		if opts != nil {
 			opts(&c)
 		}
@@ -136,7 +142,8 @@ func heartbeat(view uint64) wire.Message {
 
 // viewOf returns the message by which the scheduler tells a view.
 func viewOf(v *wire.View) wire.Message {
-	m := wire.Message{Type: wire.TypeView, Job: job, From: wire.Node{Role: wire.Scheduler}, Payload: v.Append(nil)}
+	m := wire.Message{Type: wire.TypeView, Job: job, From: wire.Node{Role: wire.Scheduler},
+		Payload: v.Append(nil)}
 	m.SetViewNumber(v.Number)
 	return m
 }
@@ -225,9 +232,10 @@ func buffers(n int, size uint64) (list [][]byte) {
 	return list
 }
 
-// TestSteadyStateAllocatesNothing counts what one step of three workers allocates in all machines together: rounds and pushes that are
-// applied at once, with one copy and with two, with and without backup workers, pushed and pulled in one message or in two, of one
-// large key and of many small ones.
+// TestSteadyStateAllocatesNothing counts what one step of three workers allocates in all machines
+// together: rounds and pushes that are applied at once, with one copy and with two, with and
+// without backup workers, pushed and pulled in one message or in two, of one large key and of many
+// small ones.
 func TestSteadyStateAllocatesNothing(t *testing.T) {
 	const large, small, many = 3 << 16, 512, 20
 	for name, tt := range map[string]struct {
@@ -241,10 +249,14 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 		"push, then pull":    {netConfig{replicas: 2}, ps.KeySpec{Total: large}, 1, true},
 		"small keys":         {netConfig{replicas: 2}, ps.KeySpec{Total: small}, many, false},
 		"small keys apart":   {netConfig{replicas: 2}, ps.KeySpec{Total: small}, many, true},
-		"backup workers":     {netConfig{replicas: 2, backups: 1}, ps.KeySpec{Total: large}, 1, false},
-		"direct":             {netConfig{replicas: 1}, ps.KeySpec{Total: large, Direct: true}, 1, false},
-		"direct, two copies": {netConfig{replicas: 2}, ps.KeySpec{Total: large, Direct: true}, 1, false},
-		"small direct keys":  {netConfig{replicas: 2}, ps.KeySpec{Total: small, Direct: true}, many, true},
+		"backup workers": {netConfig{replicas: 2, backups: 1}, ps.KeySpec{Total: large}, 1,
+			false},
+		"direct": {netConfig{replicas: 1}, ps.KeySpec{Total: large, Direct: true}, 1,
+			false},
+		"direct, two copies": {netConfig{replicas: 2}, ps.KeySpec{Total: large, Direct: true}, 1,
+			false},
+		"small direct keys": {netConfig{replicas: 2}, ps.KeySpec{Total: small, Direct: true}, many,
+			true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.nc.servers, tt.nc.workers = 2, 3
@@ -294,15 +306,16 @@ func BenchmarkPushPull(b *testing.B) {
 	for _, workers := range []int{1, 3} {
 		for _, replicas := range []int{1, 2} {
 			for _, total := range []uint64{4 << 10, 1 << 20} {
-				b.Run(fmt.Sprintf("workers=%d/replicas=%d/bytes=%d", workers, replicas, total), func(b *testing.B) {
-					n, list := newNet(b, 2, workers, replicas, ps.KeySpec{Total: total}, nil)
-					grads, outs := buffers(workers, total), buffers(workers, total)
-					b.SetBytes(int64(workers) * int64(total))
-					b.ReportAllocs()
-					for b.Loop() {
-						n.round(b, list, grads, outs)
-					}
-				})
+				b.Run(fmt.Sprintf("workers=%d/replicas=%d/bytes=%d", workers, replicas, total),
+					func(b *testing.B) {
+						n, list := newNet(b, 2, workers, replicas, ps.KeySpec{Total: total}, nil)
+						grads, outs := buffers(workers, total), buffers(workers, total)
+						b.SetBytes(int64(workers) * int64(total))
+						b.ReportAllocs()
+						for b.Loop() {
+							n.round(b, list, grads, outs)
+						}
+					})
 			}
 		}
 	}

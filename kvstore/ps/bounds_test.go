@@ -12,20 +12,22 @@ import (
 // window is the default of pushes that may be uncommitted.
 const window = 1024
 
-// silentBackup is a job of two servers, two workers and key 1, which has no rounds. The backup of its shard hears and says nothing.
+// silentBackup is a job of two servers, two workers and key 1, which has no rounds. The backup of
+// its shard hears and says nothing.
 func silentBackup(t *testing.T) (n *net, list []*ps.Worker, srv *ps.Server, shard uint32) {
 	t.Helper()
 	n, list = newNet(t, 2, 2, 2, ps.KeySpec{Total: 64, Direct: true}, nil)
 	shard = ps.ShardOf(ps.ID{Key: 1}, 2)
-	srv = n.machines[wire.Node{Role: wire.Server, Rank: list[0].View().Shards[shard].Primary.Server}].(*ps.Server)
+	srv = n.machines[wire.Node{Role: wire.Server,
+		Rank: list[0].View().Shards[shard].Primary.Server}].(*ps.Server)
 	n.lose = func(from, to wire.Node, m *wire.Message) bool {
 		return from.Role == wire.Server && to.Role == wire.Server
 	}
 	return n, list, srv, shard
 }
 
-// TestPullsThatWaitAreBounded lets a worker ask for more than anybody has reason to: for a round of the future under thousands of
-// names, and for rows of steps to come, with lists of megabytes.
+// TestPullsThatWaitAreBounded lets a worker ask for more than anybody has reason to: for a round of
+// the future under thousands of names, and for rows of steps to come, with lists of megabytes.
 func TestPullsThatWaitAreBounded(t *testing.T) {
 	x := newTested(t)
 	_, sum, _ := x.srv.Checksum(0)
@@ -46,7 +48,10 @@ func TestPullsThatWaitAreBounded(t *testing.T) {
 		t.Errorf("%d pulls wait, want the other worker's as well", got)
 	}
 	rows := make([]byte, 1<<20)
-	flood(1, 200, func(m *wire.Message) { m.Key, m.Flags, m.Payload, m.Need = 3, wire.FlagRows, rows, 9 })
+	flood(1, 200, func(m *wire.Message) {
+		m.Key, m.Flags, m.Payload, m.Need = 3, wire.FlagRows,
+			rows, 9
+	})
 	if got := x.srv.Stats().Parked - 2*window - 1; got != 32 {
 		t.Errorf("%d reads of a MiB of rows wait, want 32", got)
 	}
@@ -63,32 +68,38 @@ func TestPullsThatWaitAreBounded(t *testing.T) {
 	}
 }
 
-// TestTheLogIsBounded lets a worker send pushes, keys and optimizers while the backup takes nothing in: the log ends somewhere, nothing
-// is committed, and when the backup is there again everything goes on.
+// TestTheLogIsBounded lets a worker send pushes, keys and optimizers while the backup takes nothing
+// in: the log ends somewhere, nothing is committed, and when the backup is there again everything
+// goes on.
 func TestTheLogIsBounded(t *testing.T) {
 	n, list, srv, shard := silentBackup(t)
 	before, sum, _ := srv.Checksum(shard)
 	send := func(m wire.Message) {
-		m.Job, m.From, m.Incarnation, m.Epoch, m.Shard, m.Slices = job, wire.Node{Role: wire.Worker}, list[0].Incarnation(), 1, shard, 1
+		m.Job, m.From, m.Incarnation, m.Epoch, m.Shard, m.Slices = job,
+			wire.Node{Role: wire.Worker}, list[0].Incarnation(), 1, shard, 1
 		srv.Handle(n.now, m.From, &m)
 		srv.Out().Reset()
 	}
 	length := func() int { return srv.Stats().LogLength }
 	for i := range 3 * window {
-		send(wire.Message{Type: wire.TypePush, Key: 1, Seq: uint64(i + 1), Clock: uint64(i + 1), Total: 64, Payload: make([]byte, 64)})
+		send(wire.Message{Type: wire.TypePush, Key: 1, Seq: uint64(i + 1), Clock: uint64(i + 1),
+			Total: 64, Payload: make([]byte, 64)})
 	}
 	if got := length(); got != window {
 		t.Errorf("%d pushes of a worker are in the log, want the %d of its window", got, window)
 	}
 	for i := range 3 * window {
-		send(wire.Message{Type: wire.TypeInit, Flags: wire.FlagCreate, Key: uint32(100 + i), Total: 64, Payload: make([]byte, 64)})
-		send(wire.Message{Type: wire.TypeOptimizer, Flags: wire.FlagCreate, Payload: (&wire.Spec{Version: uint64(i + 1), Name: "sgd"}).Append(nil)})
+		send(wire.Message{Type: wire.TypeInit, Flags: wire.FlagCreate, Key: uint32(100 + i),
+			Total: 64, Payload: make([]byte, 64)})
+		send(wire.Message{Type: wire.TypeOptimizer, Flags: wire.FlagCreate,
+			Payload: (&wire.Spec{Version: uint64(i + 1), Name: "sgd"}).Append(nil)})
 	}
 	if got := length(); got != 2*window {
 		t.Errorf("%d entries in the log, want %d: one window for each of 2 workers", got, 2*window)
 	}
 	if index, same, _ := srv.Checksum(shard); index != before || same != sum {
-		t.Errorf("the state has changed at %d, want that of %d: nothing can be committed", index, before)
+		t.Errorf("the state has changed at %d, want that of %d: nothing can be committed", index,
+			before)
 	}
 	n.lose = nil
 	n.pass(30 * ps.Second)
@@ -106,8 +117,10 @@ func TestKeysInTheLogAreBounded(t *testing.T) {
 	const size = 16 << 20
 	value := make([]byte, size)
 	for i := range 20 {
-		m := wire.Message{Type: wire.TypeInit, Flags: wire.FlagCreate, Key: uint32(100 + i), Total: size, Payload: value,
-			Job: job, From: wire.Node{Role: wire.Worker}, Incarnation: list[0].Incarnation(), Epoch: 1, Shard: shard, Slices: 1}
+		m := wire.Message{Type: wire.TypeInit, Flags: wire.FlagCreate, Key: uint32(100 + i),
+			Total: size, Payload: value,
+			Job: job, From: wire.Node{Role: wire.Worker}, Incarnation: list[0].Incarnation(),
+			Epoch: 1, Shard: shard, Slices: 1}
 		srv.Handle(n.now, m.From, &m)
 		srv.Out().Reset()
 	}

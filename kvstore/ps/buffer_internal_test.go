@@ -2,15 +2,17 @@ package ps
 
 import "testing"
 
-// TestMemoryIsCounted takes buffers out of a pool and closes it: memory goes back when nothing refers
-// to it, and is counted until then.
+// TestMemoryIsCounted takes buffers out of a pool and closes it: memory goes back when nothing
+// refers to it, and is counted until then.
 func TestMemoryIsCounted(t *testing.T) {
 	freed := 0
-	mem := &memory{alloc: func(n int) []byte { return make([]byte, n) }, freed: func(b []byte) { freed += len(b) }}
+	mem := &memory{alloc: func(n int) []byte { return make([]byte, n) },
+		freed: func(b []byte) { freed += len(b) }}
 	p := &pool{mem: mem, head: 64, size: 16}
 	a, b := p.get(), p.get()
 	if mem.used != 160 || len(a.data()) != 16 || len(a.entry(1)) != 80 {
-		t.Fatalf("%d bytes in use, want 160; data of %d bytes, entry of %d", mem.used, len(a.data()), len(a.entry(1)))
+		t.Fatalf("%d bytes in use, want 160; data of %d bytes, entry of %d", mem.used,
+			len(a.data()), len(a.entry(1)))
 	}
 	a.hold()
 	a.release()
@@ -21,7 +23,8 @@ func TestMemoryIsCounted(t *testing.T) {
 	b.release()
 	p.close()
 	if mem.used != 80 || freed != 80 {
-		t.Errorf("%d bytes in use, %d given back, want 80 and 80: one buffer is referred to", mem.used, freed)
+		t.Errorf("%d bytes in use, %d given back, want 80 and 80: one buffer is referred to",
+			mem.used, freed)
 	}
 	a.release()
 	if mem.used != 0 || freed != 160 {

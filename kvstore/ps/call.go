@@ -46,8 +46,9 @@ func (c *call) vacate() bool {
 
 // part is the share of one shard in a call.
 type part struct {
-	call    *call
-	kind    wire.Type // TypePush, TypePushPull, TypeTick, TypePull, TypeInit, TypeOptimizer, TypeAskCursor
+	call *call
+	// TypePush, TypePushPull, TypeTick, TypePull, TypeInit, TypeOptimizer, TypeAskCursor
+	kind    wire.Type
 	slice   *slice
 	shard   uint32
 	seq     uint64 // of a push, once it has its turn
@@ -67,8 +68,9 @@ type part struct {
 	done    bool
 	final   bool // committed; a fused part then waits for its value
 	buf     Buffer
-	lent    []uint16 // servers that messages with the payload have gone to since it was last lent to nobody
-	kept    bool     // the payload is the worker's own
+	// servers that messages with the payload have gone to since it was last lent to nobody
+	lent []uint16
+	kept bool // the payload is the worker's own
 }
 
 // calls keeps the calls that have not ended, and the parts that they are made of. Memory of both is
@@ -109,7 +111,8 @@ func (cs *calls) newPart(c *call, kind wire.Type, shard uint32) *part {
 	} else {
 		p = &part{}
 	}
-	*p = part{call: c, kind: kind, shard: shard, slot: -1, index: p.index[:0], lent: p.lent[:0], buf: Buffer{Back: p.buf.Back}}
+	*p = part{call: c, kind: kind, shard: shard, slot: -1, index: p.index[:0], lent: p.lent[:0],
+		buf: Buffer{Back: p.buf.Back}}
 	p.buf.part = p
 	c.left++
 	cs.order++
@@ -214,7 +217,8 @@ func (cs *calls) end(c *call, err error) {
 	if !c.ended {
 		c.ended = true
 		c.vacate()
-		cs.out.Done = append(cs.out.Done, Done{ID: c.id, Err: err, Outcome: c.outcome, Clock: c.clock})
+		cs.out.Done = append(cs.out.Done, Done{ID: c.id, Err: err, Outcome: c.outcome,
+			Clock: c.clock})
 		for i, other := range cs.open {
 			if other == c {
 				last := len(cs.open) - 1
@@ -265,5 +269,6 @@ func (cs *calls) waiting(shard uint32, seq uint64) *part {
 
 // usage makes an error for a call that makes no sense.
 func usage(op string, key uint32, format string, args ...any) error {
-	return &Error{Op: op, Key: key, Err: fmt.Errorf("%w: %s", ErrUsage, fmt.Sprintf(format, args...))}
+	return &Error{Op: op, Key: key, Err: fmt.Errorf("%w: %s", ErrUsage,
+		fmt.Sprintf(format, args...))}
 }

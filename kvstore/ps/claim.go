@@ -15,7 +15,8 @@ func (s *Scheduler) held(me *wire.Member, nonce uint64) bool {
 	since, asked := s.asking[nonce]
 	if !asked {
 		s.asking[nonce] = s.awake.time
-		s.out.event(EventJoined, me.Node, 0, 0, "another process asks for the place, which it gets when its process is silent")
+		s.out.event(EventJoined, me.Node, 0, 0,
+			"another process asks for the place, which it gets when its process is silent")
 		return true
 	}
 	if s.awake.time-since > s.cfg.Timing.Dead {

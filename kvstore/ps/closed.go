@@ -12,7 +12,8 @@ import "gomx/kvstore/wire"
 type ends struct {
 	heard  map[wire.Node]bool
 	closed map[wire.Node]Time // awake time at which the connection was found closed
-	probe  Time               // awake time at which connections of silent servers are looked at again
+	// awake time at which connections of silent servers are looked at again
+	probe Time
 }
 
 func newEnds() ends { return ends{heard: map[wire.Node]bool{}, closed: map[wire.Node]Time{}} }

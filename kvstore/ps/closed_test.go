@@ -7,7 +7,8 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// silence lets time pass in which nobody is heard of. Probes of servers that are hung up on find no connection.
+// silence lets time pass in which nobody is heard of. Probes of servers that are hung up on find no
+// connection.
 func (l *lone) silence(d ps.Time, hungUp func(server int) bool) {
 	for end := l.now + d; l.now < end; {
 		l.now += 100 * ps.Millisecond
@@ -30,8 +31,9 @@ func (l *lone) lost() (n int) {
 	return n
 }
 
-// TestClosedConnectionsOfAllCopies lets both servers of a job fall silent: their shards are lost soon when the connections of both are
-// closed, and waited for when one of them, or a scheduler that began later or stood still, may be wrong about it.
+// TestClosedConnectionsOfAllCopies lets both servers of a job fall silent: their shards are lost
+// soon when the connections of both are closed, and waited for when one of them, or a scheduler
+// that began later or stood still, may be wrong about it.
 func TestClosedConnectionsOfAllCopies(t *testing.T) {
 	both := func(int) bool { return true }
 	one := func(server int) bool { return server == 0 }
@@ -40,7 +42,8 @@ func TestClosedConnectionsOfAllCopies(t *testing.T) {
 		t.Error("shards are lost before their servers are given up")
 	}
 	if l.silence(18*ps.Second, both); l.lost() != 2 {
-		t.Errorf("%d shards are lost after 20 s, want 2: the processes of both servers are dead", l.lost())
+		t.Errorf("%d shards are lost after 20 s, want 2: the processes of both servers are dead",
+			l.lost())
 	}
 	l = newLone(t)
 	if l.silence(90*ps.Second, one); l.lost() > 0 {
@@ -56,7 +59,8 @@ func TestClosedConnectionsOfAllCopies(t *testing.T) {
 	l.silence(6*ps.Second, both)
 	l.now += 30 * ps.Second // the scheduler stands still: what it knows of connections is old
 	if l.silence(80*ps.Second, both); l.lost() > 0 {
-		t.Error("shards are lost because of connections that a scheduler which stood still has not seen")
+		t.Error("shards are lost because of connections that a scheduler which stood still has " +
+			"not seen")
 	}
 	l = newLone(t)
 	for range 10 { // connections break and are made again
@@ -67,8 +71,8 @@ func TestClosedConnectionsOfAllCopies(t *testing.T) {
 	}
 }
 
-// TestAPlaceThatIsTaken lets two processes ask for one place: the one that holds it and is heard of keeps it, and the other one is
-// refused after a while, and not before.
+// TestAPlaceThatIsTaken lets two processes ask for one place: the one that holds it and is heard of
+// keeps it, and the other one is refused after a while, and not before.
 func TestAPlaceThatIsTaken(t *testing.T) {
 	l := newLone(t)
 	node := l.s.View().Servers[0].Node
@@ -77,9 +81,11 @@ func TestAPlaceThatIsTaken(t *testing.T) {
 	began := l.now
 	for l.now-began < 10*ps.Second {
 		l.now += 100 * ps.Millisecond
-		l.s.Handle(l.now, node, &wire.Message{Type: wire.TypeHello, Job: job, From: node, Payload: hello.Append(nil)})
+		l.s.Handle(l.now, node, &wire.Message{Type: wire.TypeHello, Job: job, From: node,
+			Payload: hello.Append(nil)})
 		for _, x := range l.s.Out().Sends {
-			if x.Msg.Type == wire.TypeReject && x.Msg.Seq == hello.Nonce && x.Msg.Target == 0 && refusedAt == 0 {
+			if x.Msg.Type == wire.TypeReject && x.Msg.Seq == hello.Nonce && x.Msg.Target == 0 &&
+				refusedAt == 0 {
 				refusedAt = l.now - began
 			}
 		}
@@ -107,14 +113,18 @@ func TestAPlaceThatIsTaken(t *testing.T) {
 	}
 }
 
-// TestASchedulerBringsServersBackBeforeThereAreShards restarts a scheduler that has given up a server before all servers were there:
-// the server, which is alive, must come back, or the job never begins.
+// TestASchedulerBringsServersBackBeforeThereAreShards restarts a scheduler that has given up a
+// server before all servers were there: the server, which is alive, must come back, or the job
+// never begins.
 func TestASchedulerBringsServersBackBeforeThereAreShards(t *testing.T) {
-	v := &wire.View{Job: job, Number: 3, Next: 3, Workers: []wire.Member{{Node: wire.Node{Role: wire.Worker}}}}
+	v := &wire.View{Job: job, Number: 3, Next: 3,
+		Workers: []wire.Member{{Node: wire.Node{Role: wire.Worker}}}}
 	for i := range 2 {
-		v.Servers = append(v.Servers, wire.Member{Node: wire.Node{Role: wire.Server, Rank: uint16(i)}, Incarnation: uint32(i + 1), Alive: i == 0, Nonce: uint64(i + 1)})
+		v.Servers = append(v.Servers, wire.Member{Node: wire.Node{Role: wire.Server,
+			Rank: uint16(i)}, Incarnation: uint32(i + 1), Alive: i == 0, Nonce: uint64(i + 1)})
 	}
-	s, err := ps.NewScheduler(ps.SchedulerConfig{Job: job, Servers: 2, Workers: 1, Replicas: 2, View: v})
+	s, err := ps.NewScheduler(ps.SchedulerConfig{Job: job, Servers: 2, Workers: 1, Replicas: 2,
+		View: v})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,8 +134,9 @@ func TestASchedulerBringsServersBackBeforeThereAreShards(t *testing.T) {
 	}
 }
 
-// TestAStallRefusesNobody lets the successor of a dead server ask for its place while the scheduler stands still again and again: that
-// the scheduler gives the dead one time to be heard of does not mean that it is.
+// TestAStallRefusesNobody lets the successor of a dead server ask for its place while the scheduler
+// stands still again and again: that the scheduler gives the dead one time to be heard of does not
+// mean that it is.
 func TestAStallRefusesNobody(t *testing.T) {
 	l := newLone(t)
 	node := l.s.View().Servers[0].Node
@@ -135,7 +146,8 @@ func TestAStallRefusesNobody(t *testing.T) {
 		if i%6 == 5 {
 			l.now += 3 * ps.Second
 		}
-		l.s.Handle(l.now, node, &wire.Message{Type: wire.TypeHello, Job: job, From: node, Payload: hello.Append(nil)})
+		l.s.Handle(l.now, node, &wire.Message{Type: wire.TypeHello, Job: job, From: node,
+			Payload: hello.Append(nil)})
 		for _, x := range l.s.Out().Sends {
 			if x.Msg.Type == wire.TypeReject {
 				t.Fatalf("the successor is refused after %d steps", i)
@@ -145,7 +157,8 @@ func TestAStallRefusesNobody(t *testing.T) {
 	}
 	for range 10 {
 		l.now += 100 * ps.Millisecond
-		l.s.Handle(l.now, node, &wire.Message{Type: wire.TypeHello, Job: job, From: node, Payload: hello.Append(nil)})
+		l.s.Handle(l.now, node, &wire.Message{Type: wire.TypeHello, Job: job, From: node,
+			Payload: hello.Append(nil)})
 		durable(l.s, l.now)
 	}
 	if m := l.s.View().Servers[0]; m.Nonce != hello.Nonce {

@@ -27,11 +27,13 @@ func (s *Scheduler) askSnapshot(me *wire.Member, m *wire.Message) {
 		return
 	}
 	if s.snap == nil || s.snap.clock != clock {
-		if clock != 0 && (s.told.Snapshot == clock && s.snap == nil || all && clock <= s.told.Snapshot) {
+		if clock != 0 && (s.told.Snapshot == clock && s.snap == nil || all &&
+			clock <= s.told.Snapshot) {
 			s.snapshotDone([]wire.Node{me.Node}, clock, 0)
 			return
 		}
-		if clock != 0 && (s.view.Snapshot == clock && s.snap == nil || all && clock <= s.view.Snapshot) {
+		if clock != 0 && (s.view.Snapshot == clock && s.snap == nil || all &&
+			clock <= s.view.Snapshot) {
 			s.answer = append(s.answer, me.Node)
 			return
 		}
@@ -39,7 +41,8 @@ func (s *Scheduler) askSnapshot(me *wire.Member, m *wire.Message) {
 			return // one after the other
 		}
 		s.tries++
-		s.snap = &collection{clock: clock, try: uint32(s.told.Number)<<12 | s.tries&0xfff, all: all, files: map[uint32]wire.SnapshotFile{}}
+		s.snap = &collection{clock: clock, try: uint32(s.told.Number)<<12 | s.tries&0xfff, all: all,
+			files: map[uint32]wire.SnapshotFile{}}
 	}
 	s.snap.heard = s.awake.time
 	if s.snap.has(me.Node) {
@@ -58,7 +61,8 @@ func (s *Scheduler) tickSnapshot() {
 	switch {
 	case s.snap == nil || s.snap.whole:
 	case s.awake.time-s.snap.heard > s.cfg.Timing.Dead:
-		s.out.event(EventSnapshot, wire.Node{}, 0, 0, fmt.Sprintf("given up at clock %d: no worker waits for it", s.snap.clock))
+		s.out.event(EventSnapshot, wire.Node{}, 0, 0,
+			fmt.Sprintf("given up at clock %d: no worker waits for it", s.snap.clock))
 		s.discard(s.snap)
 		s.snap = nil
 	case s.now >= s.snap.again && s.gathered():
@@ -86,7 +90,8 @@ func (s *Scheduler) sendSnapshot() {
 	for i := range s.view.Servers {
 		if n := &s.view.Servers[i]; n.Alive {
 			m := s.message(wire.TypeSnapshot)
-			m.SetSnapshotOrder(wire.SnapshotOrder{Clock: s.snap.clock, Try: s.snap.try, All: s.snap.all})
+			m.SetSnapshotOrder(wire.SnapshotOrder{Clock: s.snap.clock, Try: s.snap.try,
+				All: s.snap.all})
 			s.send(n.Node, m)
 		}
 	}
@@ -106,7 +111,8 @@ func (s *Scheduler) collect(me *wire.Member, m *wire.Message) {
 	c, r := s.snap, m.SnapshotResult()
 	if c == nil || r.Clock != c.clock || r.Try != c.try {
 		if r.Failure == 0 && r.Clock > s.view.Snapshot {
-			s.out.Discard = append(s.out.Discard, Part{r.Clock, string(m.Payload)}) // the attempt has failed meanwhile
+			// the attempt has failed meanwhile
+			s.out.Discard = append(s.out.Discard, Part{r.Clock, string(m.Payload)})
 		}
 		return
 	}
@@ -114,14 +120,16 @@ func (s *Scheduler) collect(me *wire.Member, m *wire.Message) {
 		return
 	}
 	place := &s.view.Shards[m.Shard]
-	if place.Primary != (wire.Replica{Server: me.Node.Rank, Incarnation: me.Incarnation}) || m.Epoch != place.Epoch {
+	if place.Primary != (wire.Replica{Server: me.Node.Rank, Incarnation: me.Incarnation}) ||
+		m.Epoch != place.Epoch {
 		return
 	}
 	if r.Failure != 0 {
 		s.failCollection(r.Failure)
 		return
 	}
-	c.files[m.Shard] = wire.SnapshotFile{Shard: m.Shard, Checksum: r.Checksum, Size: r.Size, Name: string(m.Payload)}
+	c.files[m.Shard] = wire.SnapshotFile{Shard: m.Shard, Checksum: r.Checksum, Size: r.Size,
+		Name: string(m.Payload)}
 	if len(c.files) < len(s.view.Shards) {
 		return
 	}
@@ -159,7 +167,8 @@ func (s *Scheduler) Recorded(now Time, clock uint64, err error) {
 		return
 	}
 	if err != nil {
-		s.out.event(EventSnapshot, wire.Node{}, 0, 0, fmt.Sprintf("failed at clock %d: %v", clock, err))
+		s.out.event(EventSnapshot, wire.Node{}, 0, 0, fmt.Sprintf("failed at clock %d: %v", clock,
+			err))
 		s.failCollection(wire.FailureUnwritten)
 		s.settle()
 		return

@@ -9,11 +9,12 @@ type ServerConfig struct {
 	Addr    string // where the server listens
 	Workers int
 	Policy  Policy
-	Backups int    // backup workers: rounds close when all but so many have contributed
-	Window  int    // pushes of one worker to one shard that may be uncommitted: credit and dedup window; 1024
-	Ahead   int    // rounds of one key that may be open; 2
-	Credit  int    // bytes that a worker may have on their way to one shard; 4 MiB
-	Memory  uint64 // bytes for values, rounds and early pushes; 0: no limit
+	Backups int // backup workers: rounds close when all but so many have contributed
+	// pushes of one worker to one shard that may be uncommitted: credit and dedup window; 1024
+	Window int
+	Ahead  int    // rounds of one key that may be open; 2
+	Credit int    // bytes that a worker may have on their way to one shard; 4 MiB
+	Memory uint64 // bytes for values, rounds and early pushes; 0: no limit
 	// CheckEvery is the number of log entries between comparisons of the copies; 64.
 	CheckEvery uint64
 	Timing     Timing

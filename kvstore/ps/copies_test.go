@@ -8,8 +8,8 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// TestACopyThatDiffersIsMadeAnew damages a log entry on its way to the backup: the copies are to be compared, and the backup made
-// again from the primary's state, while pushes go on.
+// TestACopyThatDiffersIsMadeAnew damages a log entry on its way to the backup: the copies are to be
+// compared, and the backup made again from the primary's state, while pushes go on.
 func TestACopyThatDiffersIsMadeAnew(t *testing.T) {
 	x := newSwapping(t)
 	damaged, noticed, dropped := false, 0, 0
@@ -33,7 +33,8 @@ func TestACopyThatDiffersIsMadeAnew(t *testing.T) {
 	x.push(t, 5)
 	x.n.pass(ps.Second)
 	if !damaged || noticed == 0 || dropped != 1 {
-		t.Fatalf("damaged: %v, noticed %d times, copies dropped: %d, want 1", damaged, noticed, dropped)
+		t.Fatalf("damaged: %v, noticed %d times, copies dropped: %d, want 1", damaged, noticed,
+			dropped)
 	}
 	if n := x.ended(t); n != 75 {
 		t.Errorf("%d pushes have ended, want 75", n)
@@ -41,8 +42,8 @@ func TestACopyThatDiffersIsMadeAnew(t *testing.T) {
 	x.want(t, wire.Node{Role: wire.Server, Rank: x.place().Primary.Server}, 75, 2)
 }
 
-// TestASnapshotLeavesOutWhatComesLater creates a key when a snapshot has begun, and lets it pass the snapshot's clock before the
-// others do.
+// TestASnapshotLeavesOutWhatComesLater creates a key when a snapshot has begun, and lets it pass
+// the snapshot's clock before the others do.
 func TestASnapshotLeavesOutWhatComesLater(t *testing.T) {
 	spec := ps.KeySpec{Total: 64}
 	n, list := newNet(t, 1, 1, 1, spec, nil)
@@ -65,7 +66,8 @@ func TestASnapshotLeavesOutWhatComesLater(t *testing.T) {
 	srv := restored(t, n.saves[0].Data)
 	for key, want := range map[uint32]bool{1: true, 2: true, 3: false} {
 		if _, version, ok := srv.Value(ps.ID{Key: key}); ok != want || ok && version != 1 {
-			t.Errorf("key %d is in the snapshot: %v, at version %d, want %v", key, ok, version, want)
+			t.Errorf("key %d is in the snapshot: %v, at version %d, want %v", key, ok, version,
+				want)
 		}
 	}
 }
@@ -77,11 +79,16 @@ func TestWhatIsGoneIsSaid(t *testing.T) {
 	for range 3 {
 		x.n.round(t, x.list, grads, outs)
 	}
-	for need, want := range map[uint64]wire.Type{1: wire.TypeReject, 2: wire.TypeValue, 3: wire.TypeValue} {
-		m := x.message(wire.TypePull, func(m *wire.Message) { m.Key, m.Flags, m.Need, m.Clock = 1, wire.FlagExact, need, 0 })
+	for need, want := range map[uint64]wire.Type{1: wire.TypeReject, 2: wire.TypeValue,
+		3: wire.TypeValue} {
+		m := x.message(wire.TypePull, func(m *wire.Message) {
+			m.Key, m.Flags, m.Need, m.Clock = 1,
+				wire.FlagExact, need, 0
+		})
 		x.srv.Handle(x.n.now, m.From, m)
 		out := x.srv.Out()
-		if len(out.Sends) != 1 || out.Sends[0].Msg.Type != want || want == wire.TypeReject && wire.Reason(out.Sends[0].Msg.Clock) != wire.ReasonGone {
+		if len(out.Sends) != 1 || out.Sends[0].Msg.Type != want || want == wire.TypeReject &&
+			wire.Reason(out.Sends[0].Msg.Clock) != wire.ReasonGone {
 			t.Errorf("version %d: got %v, want %s", need, out.Sends, want)
 		}
 		for i := range out.Sends {
@@ -91,8 +98,9 @@ func TestWhatIsGoneIsSaid(t *testing.T) {
 	}
 }
 
-// TestABackupThatMissedManyEntriesCatchesUp loses all that the primary sends to its backup for a while. What has been committed before
-// the next repetition shows that the entries that were lost follow each other without one pause for every few of them.
+// TestABackupThatMissedManyEntriesCatchesUp loses all that the primary sends to its backup for a
+// while. What has been committed before the next repetition shows that the entries that were lost
+// follow each other without one pause for every few of them.
 func TestABackupThatMissedManyEntriesCatchesUp(t *testing.T) {
 	const pushes = 1000
 	x := newSwapping(t)
@@ -111,7 +119,8 @@ func TestABackupThatMissedManyEntriesCatchesUp(t *testing.T) {
 		}
 		return false
 	}
-	x.n.pass(500 * ps.Millisecond) // more than one pause before something is sent again, less than two
+	// more than one pause before something is sent again, less than two
+	x.n.pass(500 * ps.Millisecond)
 	if n := x.ended(t); n != pushes {
 		t.Errorf("%d of %d pushes are committed", n, pushes)
 	}

@@ -9,7 +9,8 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// TestHostileSnapshots checks damaged parts of snapshots, and starts servers from those whose checksum is right.
+// TestHostileSnapshots checks damaged parts of snapshots, and starts servers from those whose
+// checksum is right.
 func TestHostileSnapshots(t *testing.T) {
 	file, _ := snapshotOf(t)
 	hostile.Kind{Name: "snapshot", Seeds: [][]byte{file}, Decode: func(b []byte) error {

@@ -7,8 +7,8 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// desert ends the scheduler for good, and all other trouble, unless a program has ended: the others must give up, soon and with a word
-// about it.
+// desert ends the scheduler for good, and all other trouble, unless a program has ended: the others
+// must give up, soon and with a word about it.
 func (s *sim) desert() {
 	for _, p := range s.worker {
 		if p.prog.finished {
@@ -25,7 +25,8 @@ func (s *sim) desert() {
 	s.rest = s.now + 120*ps.Second
 }
 
-// verifyDeserted checks that every process has given up because of the scheduler, and that every push that was acknowledged is there.
+// verifyDeserted checks that every process has given up because of the scheduler, and that every
+// push that was acknowledged is there.
 func (s *sim) verifyDeserted() {
 	for _, p := range append(append([]*process{}, s.server...), s.worker...) {
 		err := s.ends[p.node]
@@ -45,8 +46,10 @@ func (s *sim) verifyDeserted() {
 			for r, p := range s.worker {
 				for slot := range l.slots() {
 					x := p.prog.pushes[[2]int{k, slot}]
-					if x != nil && x.ended && x.err == nil && x.outcome == wire.Applied && !s.somewhere(k, sl, r*l.slots()+slot) {
-						s.fail("I1: push %d of worker %d to key %d slice %d was acknowledged and is on no server", slot, r, k, sl)
+					if x != nil && x.ended && x.err == nil && x.outcome == wire.Applied &&
+						!s.somewhere(k, sl, r*l.slots()+slot) {
+						s.fail("I1: push %d of worker %d to key %d slice %d was acknowledged "+
+							"and is on no server", slot, r, k, sl)
 					}
 				}
 			}
@@ -54,7 +57,8 @@ func (s *sim) verifyDeserted() {
 	}
 }
 
-// somewhere reports whether a copy of a slice in the last durable view has a push, once: a scheduler with that view could promote it.
+// somewhere reports whether a copy of a slice in the last durable view has a push, once: a
+// scheduler with that view could promote it.
 func (s *sim) somewhere(key, slice, slot int) bool {
 	id := ps.ID{Key: uint32(key), Slice: uint16(slice)}
 	sh := s.disk.Shards[ps.ShardOf(id, s.cfg.shards)]

@@ -9,12 +9,14 @@ const earlyBytes = 1 << 20
 // Pushes are repeated from the first gap on: keeping one of them would help little.
 func (s *Server) early(m *wire.Message) {
 	s.asked = true
-	if m.From.Role != wire.Worker || m.Type == wire.TypePush || m.Type == wire.TypePushPull || m.Type == wire.TypeTick {
+	if m.From.Role != wire.Worker || m.Type == wire.TypePush || m.Type == wire.TypePushPull ||
+		m.Type == wire.TypeTick {
 		return
 	}
 	bytes := wire.HeaderSize + len(m.Payload)
 	for i := range s.ahead {
-		if a := &s.ahead[i]; a.From == m.From && a.Seq == m.Seq && a.Type == m.Type && a.Incarnation == m.Incarnation {
+		if a := &s.ahead[i]; a.From == m.From && a.Seq == m.Seq && a.Type == m.Type &&
+			a.Incarnation == m.Incarnation {
 			return
 		}
 		bytes += wire.HeaderSize + len(s.ahead[i].Payload)

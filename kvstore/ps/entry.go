@@ -21,8 +21,9 @@ type entry struct {
 	prev    *Buffer // the version before; nil: it is not kept
 	version uint64
 	clocks  []uint64 // last committed push of each rank
-	starts  []uint64 // rounds up to here do not wait for a rank; never while it has not said where it starts
-	since   uint64   // index of the log entry that created it
+	// rounds up to here do not wait for a rank; never while it has not said where it starts
+	starts []uint64
+	since  uint64 // index of the log entry that created it
 
 	// Of a primary.
 	closed uint64   // last round in the log

@@ -38,10 +38,12 @@ func drive(now ps.Time, machines map[wire.Node]machine) (done []ps.Done) {
 func Example() {
 	scheduler, _ := ps.NewScheduler(ps.SchedulerConfig{Job: 1, Servers: 1, Workers: 2, Replicas: 1})
 	server, _ := ps.NewServer(ps.ServerConfig{Job: 1, Nonce: 10, Workers: 2})
-	machines := map[wire.Node]machine{{Role: wire.Scheduler}: scheduler, {Role: wire.Server}: server}
+	machines := map[wire.Node]machine{{Role: wire.Scheduler}: scheduler,
+		{Role: wire.Server}: server}
 	var workers []*ps.Worker
 	for rank := range uint16(2) {
-		w, _ := ps.NewWorker(ps.WorkerConfig{Job: 1, Rank: rank, Nonce: 20 + uint64(rank), Workers: 2})
+		w, _ := ps.NewWorker(ps.WorkerConfig{Job: 1, Rank: rank, Nonce: 20 + uint64(rank),
+			Workers: 2})
 		workers = append(workers, w)
 		machines[wire.Node{Role: wire.Worker, Rank: rank}] = w
 	}

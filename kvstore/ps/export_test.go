@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// Leads reports, for a shard that a server serves as primary, its epoch and the index of the last entry that it committed.
+// Leads reports, for a shard that a server serves as primary, its epoch and the index of the last
+// entry that it committed.
 func (s *Server) Leads(shard int) (epoch, commit uint64, ok bool) {
 	if shard >= len(s.shards) || s.shards[shard] == nil || s.shards[shard].role != primary {
 		return 0, 0, false
@@ -13,9 +14,11 @@ func (s *Server) Leads(shard int) (epoch, commit uint64, ok bool) {
 	return s.shards[shard].epoch, s.shards[shard].commit, true
 }
 
-// Follows reports whether a server is a complete backup of a shard, and the index of the last entry that it applied.
+// Follows reports whether a server is a complete backup of a shard, and the index of the last entry
+// that it applied.
 func (s *Server) Follows(shard int) (commit uint64, ok bool) {
-	if shard >= len(s.shards) || s.shards[shard] == nil || s.shards[shard].role != backup || s.shards[shard].blank || s.shards[shard].rebuilding {
+	if shard >= len(s.shards) || s.shards[shard] == nil || s.shards[shard].role != backup ||
+		s.shards[shard].blank || s.shards[shard].rebuilding {
 		return 0, false
 	}
 	return s.shards[shard].commit, true
@@ -31,7 +34,8 @@ func (s *Server) Value(id ID) ([]byte, uint64, bool) {
 	return nil, 0, false
 }
 
-// Copy returns the value of a slice as a server has it, whether it leads the shard or follows another one.
+// Copy returns the value of a slice as a server has it, whether it leads the shard or follows
+// another one.
 func (s *Server) Copy(id ID) ([]byte, bool) {
 	for _, sh := range s.shards {
 		if sh != nil && sh.entries[id] != nil {

@@ -13,7 +13,8 @@ import (
 )
 
 var (
-	schedules = flag.Int("schedules", 150, "how many seeded schedules the simulation runs; the full number is 20000")
+	schedules = flag.Int("schedules", 150,
+		"how many seeded schedules the simulation runs; the full number is 20000")
 	firstSeed = flag.Uint64("seed", 1, "seed of the first schedule")
 	verbose   = flag.Bool("messages", false, "log every message of the simulation")
 )
@@ -21,8 +22,10 @@ var (
 // choose makes up a run from a seed.
 func choose(rng *rand.Rand) simConfig {
 	c := simConfig{
-		servers: 2 + rng.IntN(2), workers: 2 + rng.IntN(3), replicas: 2, staleness: ps.Unbounded, slice: 1 << 10,
-		window: 64, load: workload{steps: 4 + rng.IntN(8), keys: 1 + rng.IntN(3), slices: 1 + rng.IntN(2), fused: rng.IntN(2) == 0},
+		servers: 2 + rng.IntN(2), workers: 2 + rng.IntN(3), replicas: 2, staleness: ps.Unbounded,
+		slice:  1 << 10,
+		window: 64, load: workload{steps: 4 + rng.IntN(8), keys: 1 + rng.IntN(3), slices: 1 +
+			rng.IntN(2), fused: rng.IntN(2) == 0},
 	}
 	c.shards = c.servers * (1 + rng.IntN(2))
 	if rng.IntN(8) == 0 {
@@ -86,7 +89,8 @@ func (s *sim) weather(until ps.Time) {
 	}
 }
 
-// moment makes trouble now and then where a program does something that it does once: it begins, ends, or asks for a snapshot.
+// moment makes trouble now and then where a program does something that it does once: it begins,
+// ends, or asks for a snapshot.
 func (s *sim) moment() {
 	if s.now < s.until && s.rng.IntN(12) == 0 {
 		for range 1 + s.rng.IntN(2) {
@@ -158,8 +162,9 @@ func (s *sim) trouble() {
 	}
 }
 
-// pause stops a process for a while. It is not well again before the others have heard of it. One whose connection has broken makes
-// another one before, and is heard of: both at once look like a death.
+// pause stops a process for a while. It is not well again before the others have heard of it. One
+// whose connection has broken makes another one before, and is heard of: both at once look like a
+// death.
 func (s *sim) pause(p *process, d ps.Time) {
 	if again := s.hung[p.node] + ps.Second; s.hung[p.node] > 0 && again > s.now {
 		s.after(again-s.now, func() {
@@ -174,7 +179,8 @@ func (s *sim) pause(p *process, d ps.Time) {
 	s.ill[p.node] = max(s.ill[p.node], p.pausedU+ps.Second)
 }
 
-// swap lets the copies of a shard change places, and perhaps makes trouble for one of them, or for the scheduler, before they know.
+// swap lets the copies of a shard change places, and perhaps makes trouble for one of them, or for
+// the scheduler, before they know.
 func (s *sim) swap() {
 	sched, ok := s.sched.m.(*ps.Scheduler)
 	shard := s.rng.IntN(s.cfg.shards)
@@ -189,7 +195,8 @@ func (s *sim) swap() {
 	}
 	place := s.disk.Shards[shard]
 	one := s.server[[...]wire.Replica{place.Primary, place.Backup}[s.rng.IntN(2)].Server]
-	pause, back := ps.Time(s.rng.Int64N(int64(6*ps.Second))), ps.Time(s.rng.Int64N(int64(5*ps.Second)))
+	pause, back := ps.Time(s.rng.Int64N(int64(6*ps.Second))),
+		ps.Time(s.rng.Int64N(int64(5*ps.Second)))
 	s.after(ps.Time(s.rng.Int64N(int64(4*s.slow))), func() {
 		switch s.rng.IntN(4) {
 		case 0, 1:
@@ -207,7 +214,8 @@ func (s *sim) swap() {
 }
 
 func (s *sim) note(format string, args ...any) {
-	s.faults = append(s.faults, fmt.Sprintf("%.2fs ", float64(s.now)/1e9)+fmt.Sprintf(format, args...))
+	s.faults = append(s.faults, fmt.Sprintf("%.2fs ", float64(s.now)/1e9)+fmt.Sprintf(format,
+		args...))
 	if s.logf != nil {
 		s.logf("%.3f FAULT %s", float64(s.now)/1e9, fmt.Sprintf(format, args...))
 	}
@@ -234,7 +242,8 @@ func (s *sim) spare(p *process) bool {
 	}
 	for _, o := range s.server {
 		// Two faults at once may cost the last copy: a server may die when the others are well.
-		if o != p && (o.pausedU > s.now || s.ill[o.node] > s.now || !s.disk.Servers[o.node.Rank].Alive) {
+		if o != p && (o.pausedU > s.now || s.ill[o.node] > s.now ||
+			!s.disk.Servers[o.node.Rank].Alive) {
 			return false
 		}
 	}
@@ -342,7 +351,8 @@ func simulate(seed uint64, logf func(string, ...any)) *sim {
 func (s *sim) where() string {
 	out := ""
 	for _, p := range s.worker {
-		out += fmt.Sprintf("\n%s phase %d step %d dead %v alive %v:", p.node, p.prog.phase, p.prog.step, p.prog.dead, p.m != nil)
+		out += fmt.Sprintf("\n%s phase %d step %d dead %v alive %v:", p.node, p.prog.phase,
+			p.prog.step, p.prog.dead, p.m != nil)
 		for _, c := range p.prog.pending {
 			out += fmt.Sprintf(" %s %d;", c.op, c.key)
 		}
@@ -386,7 +396,8 @@ func (s *sim) verifyTables() {
 					}
 				}
 				if v := getFloat(got, r*s.cfg.load.slots()+step-1); v != want {
-					s.fail("I1: step %d of worker %d counts %v times in row %d, want %v", step, r, v, row, want)
+					s.fail("I1: step %d of worker %d counts %v times in row %d, want %v", step, r,
+						v, row, want)
 				}
 			}
 		}
@@ -415,7 +426,8 @@ func (s *sim) verifyCopies() {
 		pi, psum, _ := p.Checksum(uint32(i))
 		bi, bsum, ok := b.Checksum(uint32(i))
 		if !ok || pi != bi || psum != bsum {
-			s.fail("I4: shard %d: primary at %d with %#x, backup at %d with %#x (%v)", i, pi, psum, bi, bsum, ok)
+			s.fail("I4: shard %d: primary at %d with %#x, backup at %d with %#x (%v)", i, pi, psum,
+				bi, bsum, ok)
 		}
 	}
 }
@@ -433,7 +445,8 @@ func (s *sim) verifyBalance() {
 		shards[i] = pairOf{int(sh.Primary.Server), int(sh.Backup.Server)}
 		n[sh.Primary.Server]++
 	}
-	if most, least := bestSpread(s.cfg.servers, shards); slices.Max(n) != most || slices.Min(n) != least {
+	if most, least := bestSpread(s.cfg.servers, shards); slices.Max(n) != most ||
+		slices.Min(n) != least {
 		s.fail("servers lead %v shards at rest, want between %d and %d", n, least, most)
 	}
 }
@@ -502,11 +515,14 @@ func (s *sim) verifyCounts() {
 					x := p.prog.pushes[[2]int{k, slot}]
 					switch {
 					case v != 0 && v != 1, x == nil && v != 0:
-						s.fail("I1: push %d of worker %d to key %d slice %d counts %v times", slot, r, k, sl, v)
+						s.fail("I1: push %d of worker %d to key %d slice %d counts %v times", slot,
+							r, k, sl, v)
 					case x != nil && x.ended && x.err == nil && x.outcome == wire.Applied && v != 1:
-						s.fail("I1: push %d of worker %d to key %d slice %d was acknowledged and is lost", slot, r, k, sl)
+						s.fail("I1: push %d of worker %d to key %d slice %d was acknowledged "+
+							"and is lost", slot, r, k, sl)
 					case l.kind == single && slot < l.steps && v != 1:
-						s.fail("I9: push %d of worker %d to key %d slice %d was skipped", slot, r, k, sl)
+						s.fail("I9: push %d of worker %d to key %d slice %d was skipped", slot, r,
+							k, sl)
 					}
 				}
 			}
@@ -522,7 +538,8 @@ func (s *sim) verifySnapshot() {
 	for _, f := range s.manif.Files {
 		cfg.restore[f.Shard] = s.saves[f.Name]
 		if sum := wire.Checksum(s.saves[f.Name]); sum != f.Checksum {
-			s.fail("I10: part of shard %d of the snapshot has checksum %#x, the manifest says %#x", f.Shard, sum, f.Checksum)
+			s.fail("I10: part of shard %d of the snapshot has checksum %#x, the manifest says %#x",
+				f.Shard, sum, f.Checksum)
 		}
 	}
 	again := newSim(s.seed+1, cfg)
@@ -542,7 +559,8 @@ func (s *sim) verifySnapshot() {
 		for sl := range l.slices {
 			got, version := again.value(k, sl)
 			if version != uint64(l.snap) || !bytes.Equal(got, want[k][sl*size:(sl+1)*size]) {
-				s.fail("I10: key %d slice %d of the snapshot is at version %d, want %d, or differs", k, sl, version, l.snap)
+				s.fail("I10: key %d slice %d of the snapshot is at version %d, want %d, or differs",
+					k, sl, version, l.snap)
 			}
 		}
 	}

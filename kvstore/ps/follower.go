@@ -105,7 +105,8 @@ func (f *follower) entryOf(m *wire.Message, body *wire.Entry) *logEntry {
 		le.entry = f.entries[le.id]
 	}
 	switch {
-	case le.entry != nil && (le.kind == kindRound || le.kind == kindDirect && len(body.Payload) == le.entry.size && le.n == 1):
+	case le.entry != nil && (le.kind == kindRound || le.kind == kindDirect &&
+		len(body.Payload) == le.entry.size && le.n == 1):
 		le.buf = le.entry.pool.get()
 		copy(le.body(), m.Payload)
 	case le.kind == kindPart || le.kind == kindEnd:
@@ -144,7 +145,8 @@ func (f *follower) answerPrimary() {
 // makes it a backup like any other.
 func (f *follower) turned(m *wire.Message) bool {
 	at := m.LogPlace()
-	if kind(at.Kind) != kindTurn || at.Index <= f.commit || at.Index > f.commit+1+uint64(f.log.len()) {
+	if kind(at.Kind) != kindTurn || at.Index <= f.commit ||
+		at.Index > f.commit+1+uint64(f.log.len()) {
 		return false
 	}
 	f.cut(at.Index - 1)

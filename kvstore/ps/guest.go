@@ -13,8 +13,9 @@ import (
 
 // promise keeps a place for a guest.
 type promise struct {
-	nonce       uint64
-	incarnation uint32 // of the place's member when it was promised: one that joins makes the promise void
+	nonce uint64
+	// of the place's member when it was promised: one that joins makes the promise void
+	incarnation uint32
 	until       Time
 }
 
@@ -40,7 +41,8 @@ func (s *Scheduler) guest(from wire.Node, m *wire.Message) {
 		if s.promised == nil {
 			s.promised = map[wire.Node]promise{}
 		}
-		s.promised[me.Node] = promise{h.Nonce, me.Incarnation, s.now + promiseLasts*s.cfg.Timing.Dead}
+		s.promised[me.Node] = promise{h.Nonce, me.Incarnation,
+			s.now + promiseLasts*s.cfg.Timing.Dead}
 		reply.Rank = int32(me.Node.Rank)
 	}
 	r := s.message(wire.TypeHello)

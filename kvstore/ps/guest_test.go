@@ -12,7 +12,8 @@ func askRank(t *testing.T, s *ps.Scheduler, now ps.Time, guest wire.Node, nonce 
 	t.Helper()
 	h := wire.Hello{Nonce: nonce, Rank: -1}
 	s.Out().Reset()
-	s.Handle(now, guest, &wire.Message{Type: wire.TypeHello, Job: 7, From: guest, Payload: h.Append(nil)})
+	s.Handle(now, guest, &wire.Message{Type: wire.TypeHello, Job: 7, From: guest,
+		Payload: h.Append(nil)})
 	for _, send := range s.Out().Sends {
 		if send.To == guest && send.Msg.Type == wire.TypeHello {
 			got, err := wire.DecodeHello(send.Msg.Payload)
@@ -25,8 +26,8 @@ func askRank(t *testing.T, s *ps.Scheduler, now ps.Time, guest wire.Node, nonce 
 	return -2
 }
 
-// TestGuests wants every process without a rank to get one of its own, again when it repeats itself, and a
-// dead worker's when no other is free.
+// TestGuests wants every process without a rank to get one of its own, again when it repeats
+// itself, and a dead worker's when no other is free.
 func TestGuests(t *testing.T) {
 	s, err := ps.NewScheduler(ps.SchedulerConfig{Job: 7, Servers: 1, Workers: 2, Replicas: 1})
 	if err != nil {
@@ -36,7 +37,8 @@ func TestGuests(t *testing.T) {
 	hello := func(now ps.Time, rank uint16, nonce uint64) {
 		me := wire.Node{Role: wire.Worker, Rank: rank}
 		h := wire.Hello{Nonce: nonce, Rank: int32(rank), Addr: "mem:x"}
-		s.Handle(now, me, &wire.Message{Type: wire.TypeHello, Job: 7, From: me, Payload: h.Append(nil)})
+		s.Handle(now, me, &wire.Message{Type: wire.TypeHello, Job: 7, From: me,
+			Payload: h.Append(nil)})
 		durable(s, now)
 	}
 	now := ps.Second
@@ -47,7 +49,8 @@ func TestGuests(t *testing.T) {
 		want int32
 	}{
 		{"the first", guest(wire.Worker, 0), 1, 0}, {"the second", guest(wire.Worker, 1), 2, 1},
-		{"the first again", guest(wire.Worker, 0), 1, 0}, {"the third of two", guest(wire.Worker, 2), 3, -1},
+		{"the first again", guest(wire.Worker, 0), 1, 0},
+		{"the third of two", guest(wire.Worker, 2), 3, -1},
 		{"a server", guest(wire.Server, 0), 4, 0}, {"a scheduler", guest(wire.Scheduler, 0), 5, -2},
 	} {
 		if got := askRank(t, s, now, c.node, c.id); got != c.want {
@@ -63,7 +66,8 @@ func TestGuests(t *testing.T) {
 		now += 100 * ps.Millisecond
 		if i%5 == 0 {
 			me := wire.Node{Role: wire.Worker}
-			s.Handle(now, me, &wire.Message{Type: wire.TypeHeartbeat, Job: 7, From: me, Incarnation: s.View().Member(me).Incarnation})
+			s.Handle(now, me, &wire.Message{Type: wire.TypeHeartbeat, Job: 7, From: me,
+				Incarnation: s.View().Member(me).Incarnation})
 		}
 		s.Tick(now)
 		durable(s, now)

@@ -17,7 +17,8 @@ type host struct {
 // newHost returns the host of a server whose configuration is complete.
 func newHost(c ServerConfig) *host {
 	h := &host{cfg: c, mem: memory{alloc: c.Alloc, freed: c.Free}}
-	h.member = newMember(identity{self: wire.Node{Role: wire.Server, Rank: c.Rank}, job: c.Job, nonce: c.Nonce, size: c.Workers, addr: c.Addr}, c.Timing)
+	h.member = newMember(identity{self: wire.Node{Role: wire.Server, Rank: c.Rank}, job: c.Job,
+		nonce: c.Nonce, size: c.Workers, addr: c.Addr}, c.Timing)
 	return h
 }
 

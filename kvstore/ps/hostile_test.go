@@ -32,8 +32,10 @@ func garbage(rng *rand.Rand, from wire.Node, inc uint32) wire.Message {
 		return rng.Uint64N(6)
 	}
 	m := wire.Message{
-		Type: all[rng.IntN(len(all))], Job: job, From: from, Incarnation: inc, Shard: uint32(rng.IntN(3)), Epoch: 1, Seq: small(), Clock: small(),
-		Need: small(), Key: uint32(rng.IntN(3)), Slices: uint16(1 + rng.IntN(2)), DType: uint8(rng.IntN(20)), Codec: uint8(rng.IntN(3) / 2), Total: small(),
+		Type: all[rng.IntN(len(all))], Job: job, From: from, Incarnation: inc,
+		Shard: uint32(rng.IntN(3)), Epoch: 1, Seq: small(), Clock: small(),
+		Need: small(), Key: uint32(rng.IntN(3)), Slices: uint16(1 + rng.IntN(2)),
+		DType: uint8(rng.IntN(20)), Codec: uint8(rng.IntN(3) / 2), Total: small(),
 		Flags: wire.Flags(rng.IntN(2048)) &^ wire.FlagPayloadCRC,
 	}
 	m.Payload = make([]byte, rng.IntN(9)*rng.IntN(40))
@@ -148,7 +150,8 @@ func nextView(n *net, w *ps.Worker, change func(v *wire.View)) {
 func TestCallEndsAtItsDeadline(t *testing.T) {
 	n, list := pair(t)
 	buf := make([]byte, 64)
-	id, err := list[0].Push(n.now, ps.PushOp{Key: 1, Value: buf, Out: buf, Deadline: n.now + ps.Second})
+	id, err := list[0].Push(n.now, ps.PushOp{Key: 1, Value: buf, Out: buf, Deadline: n.now +
+		ps.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +168,10 @@ func TestCallEndsWhenTheWorkerIsReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.settle()
-	nextView(n, list[0], func(v *wire.View) { v.Workers[0].Nonce, v.Workers[0].Incarnation = 999, v.Next })
+	nextView(n, list[0], func(v *wire.View) {
+		v.Workers[0].Nonce, v.Workers[0].Incarnation = 999,
+			v.Next
+	})
 	wantError(t, list[0].Out().Done, id, ps.ErrFenced)
 	if _, err := list[0].Push(n.now, ps.PushOp{Key: 1, Value: buf}); !errors.Is(err, ps.ErrFenced) {
 		t.Errorf("got %v, want %v", err, ps.ErrFenced)
@@ -208,11 +214,23 @@ func TestMisuse(t *testing.T) {
 		return id, err
 	}
 	for name, f := range map[string]func() (uint64, error){
-		"unknown key": func() (uint64, error) { return list[0].Push(n.now, ps.PushOp{Key: 5, Value: buf}) },
-		"length":      func() (uint64, error) { return list[0].Push(n.now, ps.PushOp{Key: 1, Value: buf[:60]}) },
-		"room":        func() (uint64, error) { return list[0].Pull(n.now, 1, buf[:60], 0, 0) },
-		"twice":       func() (uint64, error) { return list[0].Init(n.now, 1, ps.KeySpec{Total: 64}, buf, 0) },
-		"elements":    func() (uint64, error) { return list[0].Init(n.now, 3, ps.KeySpec{Total: 63}, buf[:63], 0) },
+		"unknown key": func() (uint64, error) {
+			return list[0].Push(n.now,
+				ps.PushOp{Key: 5, Value: buf})
+		},
+		"length": func() (uint64, error) {
+			return list[0].Push(n.now,
+				ps.PushOp{Key: 1, Value: buf[:60]})
+		},
+		"room": func() (uint64, error) { return list[0].Pull(n.now, 1, buf[:60], 0, 0) },
+		"twice": func() (uint64, error) {
+			return list[0].Init(n.now, 1, ps.KeySpec{Total: 64},
+				buf, 0)
+		},
+		"elements": func() (uint64, error) {
+			return list[0].Init(n.now, 3, ps.KeySpec{Total: 63},
+				buf[:63], 0)
+		},
 		"second join": func() (uint64, error) { return list[0].Join(n.now, 0) },
 		"codes": func() (uint64, error) {
 			return list[0].Push(n.now, ps.PushOp{Key: 1, Codec: 2, Codes: [][]byte{buf, buf}})
@@ -221,17 +239,32 @@ func TestMisuse(t *testing.T) {
 			return list[0].Push(n.now, ps.PushOp{Key: 1, Value: buf, Out: buf[:8]})
 		},
 		"pull unknown": func() (uint64, error) { return list[0].Pull(n.now, 5, buf, 0, 0) },
-		"value":        func() (uint64, error) { return list[0].Init(n.now, 3, ps.KeySpec{Total: 64}, buf[:8], 0) },
+		"value": func() (uint64, error) {
+			return list[0].Init(n.now, 3,
+				ps.KeySpec{Total: 64}, buf[:8], 0)
+		},
 		"whole and too large": func() (uint64, error) {
 			return list[0].Init(n.now, 3, ps.KeySpec{Total: 1<<28 + 64, Whole: true}, nil, 0)
 		},
 		"more slices than the window": func() (uint64, error) {
 			return list[1].Init(n.now, 3, ps.KeySpec{Total: 2000 << 20}, nil, 0)
 		},
-		"table of nothing":  func() (uint64, error) { return table(list[0], ps.TableSpec{Rows: 0, RowSize: 4}) },
-		"rows of nothing":   func() (uint64, error) { return table(list[0], ps.TableSpec{Rows: 4}) },
-		"rows too large":    func() (uint64, error) { return table(list[0], ps.TableSpec{Rows: 4, RowSize: 16<<20 + 4}) },
-		"parts of elements": func() (uint64, error) { return table(list[0], ps.TableSpec{Rows: 4, RowSize: 6}) },
+		"table of nothing": func() (uint64, error) {
+			return table(list[0],
+				ps.TableSpec{Rows: 0, RowSize: 4})
+		},
+		"rows of nothing": func() (uint64, error) {
+			return table(list[0],
+				ps.TableSpec{Rows: 4})
+		},
+		"rows too large": func() (uint64, error) {
+			return table(list[0],
+				ps.TableSpec{Rows: 4, RowSize: 16<<20 + 4})
+		},
+		"parts of elements": func() (uint64, error) {
+			return table(list[0],
+				ps.TableSpec{Rows: 4, RowSize: 6})
+		},
 		"table twice": func() (uint64, error) {
 			_, id, err := list[0].Table(n.now, 1, ps.TableSpec{Rows: 4, RowSize: 4}, 0)
 			return id, err
@@ -245,22 +278,26 @@ func TestMisuse(t *testing.T) {
 	}
 }
 
-// TestMemoryIsPromisedBeforeItIsNeeded wants a server to refuse a key of which it could not hold a round of every worker.
+// TestMemoryIsPromisedBeforeItIsNeeded wants a server to refuse a key of which it could not hold a
+// round of every worker.
 func TestMemoryIsPromisedBeforeItIsNeeded(t *testing.T) {
 	s, err := ps.NewServer(ps.ServerConfig{Job: job, Nonce: 1, Workers: 2, Memory: 1 << 12})
 	if err != nil {
 		t.Fatal(err)
 	}
 	v := &wire.View{Job: job, Number: 1, Next: 4,
-		Servers: []wire.Member{{Node: wire.Node{Role: wire.Server}, Incarnation: 1, Alive: true, Nonce: 1}},
-		Workers: []wire.Member{{Node: wire.Node{Role: wire.Worker}, Incarnation: 2, Alive: true, Nonce: 2}, {Node: wire.Node{Role: wire.Worker, Rank: 1}}},
-		Shards:  []wire.Shard{{Epoch: 1, Primary: wire.Replica{Server: 0, Incarnation: 1}}},
+		Servers: []wire.Member{{Node: wire.Node{Role: wire.Server}, Incarnation: 1, Alive: true,
+			Nonce: 1}},
+		Workers: []wire.Member{{Node: wire.Node{Role: wire.Worker}, Incarnation: 2, Alive: true,
+			Nonce: 2}, {Node: wire.Node{Role: wire.Worker, Rank: 1}}},
+		Shards: []wire.Shard{{Epoch: 1, Primary: wire.Replica{Server: 0, Incarnation: 1}}},
 	}
 	view := viewOf(v)
 	s.Handle(0, view.From, &view)
 	s.Out().Reset()
 	for i, want := range []wire.Type{wire.TypeInit, wire.TypeReject} {
-		m := wire.Message{Type: wire.TypeInit, Flags: wire.FlagCreate, Job: job, From: wire.Node{Role: wire.Worker}, Incarnation: 2, Epoch: 1,
+		m := wire.Message{Type: wire.TypeInit, Flags: wire.FlagCreate, Job: job,
+			From: wire.Node{Role: wire.Worker}, Incarnation: 2, Epoch: 1,
 			Key: uint32(i), Slices: 1, Total: 512, Payload: make([]byte, 512)}
 		s.Handle(0, m.From, &m)
 		out := s.Out()

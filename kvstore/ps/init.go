@@ -21,7 +21,8 @@ type creation struct {
 func (cr *creation) init(m *wire.Message) {
 	id := ID{m.Key, m.Slice}
 	if e := cr.entries[id]; e != nil {
-		if e.total != m.Total || e.slices != m.Slices || uint8(e.dtype) != m.DType || e.direct != (m.Flags&wire.FlagDirect != 0) {
+		if e.total != m.Total || e.slices != m.Slices || uint8(e.dtype) != m.DType ||
+			e.direct != (m.Flags&wire.FlagDirect != 0) {
 			cr.reject(m, wire.ReasonShape)
 			return
 		}
@@ -54,7 +55,8 @@ func (cr *creation) init(m *wire.Message) {
 	le := cr.newEntry(kindInit)
 	le.head()
 	le.own = append(le.own, m.Payload...)
-	le.id, le.slices, le.dtype, le.total, le.direct = id, m.Slices, m.DType, m.Total, m.Flags&wire.FlagDirect != 0
+	le.id, le.slices, le.dtype, le.total, le.direct = id, m.Slices, m.DType, m.Total,
+		m.Flags&wire.FlagDirect != 0
 	if m.Flags&wire.FlagRows != 0 {
 		le.rows, le.clock = true, m.Block().Size
 	}
@@ -73,7 +75,8 @@ func initSize(m *wire.Message) (int, error) {
 	}
 	if m.Flags&wire.FlagRows != 0 {
 		b := m.Block()
-		if b.Row == 0 || b.Size > maxSlice || b.Size%b.Row != 0 || b.Row%uint64(t.Size()) != 0 || m.Flags&wire.FlagDirect == 0 {
+		if b.Row == 0 || b.Size > maxSlice || b.Size%b.Row != 0 || b.Row%uint64(t.Size()) != 0 ||
+			m.Flags&wire.FlagDirect == 0 {
 			return 0, fmt.Errorf("block of %d bytes with rows of %d bytes of %s", b.Size, b.Row, t)
 		}
 		if len(m.Payload) == 0 {
@@ -99,7 +102,8 @@ func (cr *creation) affords(size int) bool {
 
 func (cr *creation) answerInit(e *entry, m *wire.Message) {
 	a := cr.message(wire.TypeInit)
-	a.Shard, a.Epoch, a.Seq, a.Key, a.Slice, a.Slices = cr.id, cr.epoch, m.Seq, e.id.Key, e.id.Slice, e.slices
+	a.Shard, a.Epoch, a.Seq, a.Key, a.Slice, a.Slices = cr.id, cr.epoch, m.Seq, e.id.Key,
+		e.id.Slice, e.slices
 	a.Target = m.Incarnation
 	cr.send(m.From, a, nil)
 }
@@ -114,7 +118,8 @@ func (cr *creation) crowded(m *wire.Message) bool {
 			bytes += len(le.own)
 		}
 	}
-	if cr.log.len() < cr.cfg.Workers*cr.cfg.Window && (bytes == 0 || bytes+len(m.Payload) <= logBytes) {
+	if cr.log.len() < cr.cfg.Workers*cr.cfg.Window &&
+		(bytes == 0 || bytes+len(m.Payload) <= logBytes) {
 		return false
 	}
 	cr.tellWaiting(m, cr.behind())

@@ -24,7 +24,9 @@ func (in *intake) push(m *wire.Message) {
 	rank := int(m.From.Rank)
 	rk, rc := &in.ranks[rank], &in.receipts[rank]
 	if rk.incarnation != m.Incarnation || rk.away {
-		return // its join is not committed yet, or it has not said where it starts; the worker will ask again
+		// its join is not committed yet, or it has not said where it starts; the worker will ask
+		// again
+		return
 	}
 	rc.received = max(rc.received, rk.low)
 	for rk.has(rc.received + 1) {
@@ -219,7 +221,8 @@ func (in *intake) closeRounds(e *entry) {
 				if c.known {
 					o = wire.Known
 				}
-				wire.PutContributor(head, i, wire.Contributor{Rank: uint16(r), Outcome: o, Incarnation: c.inc, Seq: c.seq})
+				wire.PutContributor(head, i, wire.Contributor{Rank: uint16(r), Outcome: o,
+					Incarnation: c.inc, Seq: c.seq})
 				i++
 			}
 		}

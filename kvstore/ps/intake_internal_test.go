@@ -15,7 +15,8 @@ func testShard(t *testing.T, change func(c *ServerConfig)) (*shard, *entry) {
 	sh := newShard(h, &rounds{host: h}, 0, wire.Shard{Epoch: 1})
 	sh.role = primary
 	sh.log.reset(0)
-	m := wire.Message{Type: wire.TypeInit, Flags: wire.FlagCreate, From: wire.Node{Role: wire.Worker}, Incarnation: 10, Key: 1, Slices: 1, Total: 16,
+	m := wire.Message{Type: wire.TypeInit, Flags: wire.FlagCreate,
+		From: wire.Node{Role: wire.Worker}, Incarnation: 10, Key: 1, Slices: 1, Total: 16,
 		Payload: floats(0, 0, 0, 0)}
 	sh.fromWorker(&m)
 	sh.membersChanged()
@@ -26,16 +27,18 @@ func testShard(t *testing.T, change func(c *ServerConfig)) (*shard, *entry) {
 
 // pushOf returns a push of key 1.
 func pushOf(rank int, seq uint64, v ...float32) *wire.Message {
-	return &wire.Message{Type: wire.TypePush, From: wire.Node{Role: wire.Worker, Rank: uint16(rank)}, Incarnation: uint32(10 + rank), Epoch: 1,
+	return &wire.Message{Type: wire.TypePush, From: wire.Node{Role: wire.Worker,
+		Rank: uint16(rank)}, Incarnation: uint32(10 + rank), Epoch: 1,
 		Seq: seq, Clock: seq, Key: 1, Slices: 1, Total: 16, Payload: floats(v...)}
 }
 
-// TestSumsDoNotDependOnTheOrder pushes numbers whose sum depends on the order of additions, in every
-// order of arrival.
+// TestSumsDoNotDependOnTheOrder pushes numbers whose sum depends on the order of additions, in
+// every order of arrival.
 func TestSumsDoNotDependOnTheOrder(t *testing.T) {
 	values := [][]float32{{1e8, 1, 0, 0}, {-1e8, 1e8, 0, 0}, {1, -1e8, 0, 0}}
 	want := floats(1, 0, 0, 0)
-	for _, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
+	for _, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1},
+		{2, 1, 0}} {
 		sh, e := testShard(t, nil)
 		for i, r := range order {
 			if e.version != 0 {
@@ -47,7 +50,8 @@ func TestSumsDoNotDependOnTheOrder(t *testing.T) {
 			t.Errorf("order %v: %v at version %d, want %v", order, e.value.data(), e.version, want)
 		}
 		if sh.stats.Held != 0 || len(e.rounds) != 0 {
-			t.Errorf("order %v: %d bytes and %d rounds are kept", order, sh.stats.Held, len(e.rounds))
+			t.Errorf("order %v: %d bytes and %d rounds are kept", order, sh.stats.Held,
+				len(e.rounds))
 		}
 	}
 }
@@ -68,8 +72,10 @@ func TestBackupWorkersAreLeftOut(t *testing.T) {
 		t.Fatalf("%v at version %d", e.value.data(), e.version)
 	}
 	sh.fromWorker(pushOf(1, 1, 4, 4, 4, 4))
-	if sh.stats.Late != 1 || e.version != 1 || sh.ranks[1].outcome(1) != wire.Late || e.clocks[1] != 1 {
-		t.Errorf("the third push is %s, %d are late, version %d", sh.ranks[1].outcome(1), sh.stats.Late, e.version)
+	if sh.stats.Late != 1 || e.version != 1 || sh.ranks[1].outcome(1) != wire.Late ||
+		e.clocks[1] != 1 {
+		t.Errorf("the third push is %s, %d are late, version %d", sh.ranks[1].outcome(1),
+			sh.stats.Late, e.version)
 	}
 }
 
@@ -128,7 +134,8 @@ func TestFollowerTakesTheNextEntryOnly(t *testing.T) {
 	h := testHost(t, 3, nil)
 	rp, twin := testReplica(t, h)
 	rp.role = backup
-	f := &follower{host: h, seat: rp.seat, replica: rp, journal: &journal{host: h, seat: rp.seat, replica: rp}}
+	f := &follower{host: h, seat: rp.seat, replica: rp, journal: &journal{host: h, seat: rp.seat,
+		replica: rp}}
 	f.commit = sh.commit
 	for seq := range uint64(rounds) {
 		for r := range 3 {
@@ -151,12 +158,14 @@ func TestFollowerTakesTheNextEntryOnly(t *testing.T) {
 		m := log[rng.IntN(len(log))]
 		before := f.commit
 		f.replicate(&m)
-		if next := m.LogPlace().Index == before+1; f.commit != before && !next || next && f.commit != before+1 {
+		if next := m.LogPlace().Index == before+1; f.commit != before && !next || next &&
+			f.commit != before+1 {
 			t.Fatalf("entry %d after %d: now at %d", m.LogPlace().Index, before, f.commit)
 		}
 	}
 	if !bytes.Equal(twin.value.data(), e.value.data()) || twin.version != e.version {
-		t.Errorf("the backup has %v at version %d, want %v at %d", twin.value.data(), twin.version, e.value.data(), e.version)
+		t.Errorf("the backup has %v at version %d, want %v at %d", twin.value.data(), twin.version,
+			e.value.data(), e.version)
 	}
 	bad := log[0]
 	bad.SetLogPlace(wire.LogPlace{Index: f.commit + 1, Clock: 1, Kind: uint8(kindRound)})
@@ -172,15 +181,18 @@ func TestQuestionsWait(t *testing.T) {
 	h := testHost(t, 2, nil)
 	rp, e := testReplica(t, h)
 	var asked []uint64
-	q := &questions{host: h, seat: rp.seat, replica: rp, journal: &journal{host: h, seat: rp.seat, replica: rp},
+	q := &questions{host: h, seat: rp.seat, replica: rp, journal: &journal{host: h, seat: rp.seat,
+		replica: rp},
 		again: func(m *wire.Message) { asked = append(asked, m.Seq) }}
 	ask := func(seq uint64, key uint32) *wire.Message {
-		return &wire.Message{Type: wire.TypeInit, From: wire.Node{Role: wire.Worker}, Incarnation: 10, Seq: seq, Key: key, Payload: []byte("x")}
+		return &wire.Message{Type: wire.TypeInit, From: wire.Node{Role: wire.Worker},
+			Incarnation: 10, Seq: seq, Key: key, Payload: []byte("x")}
 	}
 	q.park(ask(1, e.id.Key), wire.Node{})
 	q.park(ask(2, 9), wire.Node{})
 	if len(q.asks) != 2 || q.asks[0].m.Payload != nil {
-		t.Fatalf("%d questions are kept, the first with payload %q", len(q.asks), q.asks[0].m.Payload)
+		t.Fatalf("%d questions are kept, the first with payload %q", len(q.asks),
+			q.asks[0].m.Payload)
 	}
 	q.answerAsks()
 	if len(asked) != 1 || asked[0] != 1 || len(q.asks) != 1 {
@@ -206,7 +218,8 @@ func TestQuestionsWait(t *testing.T) {
 // TestAPullThatIsNotRepeatedIsDropped parks one pull, whose worker does not ask again.
 func TestAPullThatIsNotRepeatedIsDropped(t *testing.T) {
 	sh, e := testShard(t, nil)
-	pull := &wire.Message{Type: wire.TypePull, From: wire.Node{Role: wire.Worker, Rank: 1}, Incarnation: 11, Epoch: 1, Seq: 5, Need: 1, Key: 1, Slices: 1}
+	pull := &wire.Message{Type: wire.TypePull, From: wire.Node{Role: wire.Worker, Rank: 1},
+		Incarnation: 11, Epoch: 1, Seq: 5, Need: 1, Key: 1, Slices: 1}
 	sh.fromWorker(pull)
 	sh.tickPrimary()
 	if sh.parked != 1 || len(e.parked) != 1 || sh.waiting[1] != 1 {
@@ -227,7 +240,8 @@ func TestAPullThatIsNotRepeatedIsDropped(t *testing.T) {
 // TestCreationsAreBounded fills the log of a shard with entries that are being created.
 func TestCreationsAreBounded(t *testing.T) {
 	sh, _ := testShard(t, nil)
-	m := &wire.Message{Type: wire.TypeInit, From: wire.Node{Role: wire.Worker}, Incarnation: 10, Payload: make([]byte, 16)}
+	m := &wire.Message{Type: wire.TypeInit, From: wire.Node{Role: wire.Worker}, Incarnation: 10,
+		Payload: make([]byte, 16)}
 	add := func(k kind, n int) {
 		sh.next++
 		sh.log.push(&logEntry{kind: k, index: sh.next, own: make([]byte, n)})
@@ -246,7 +260,8 @@ func TestCreationsAreBounded(t *testing.T) {
 	}
 	sh.place.Backup = wire.Replica{Server: 1, Incarnation: 2}
 	sh.crowded(m)
-	if n := len(sh.out.Sends); n != 1 || sh.out.Sends[0].Msg.Wait().On != (wire.Node{Role: wire.Server, Rank: 1}) {
+	if n := len(sh.out.Sends); n != 1 ||
+		sh.out.Sends[0].Msg.Wait().On != (wire.Node{Role: wire.Server, Rank: 1}) {
 		t.Errorf("sent %+v, want the word that server 1 is waited for", sh.out.Sends)
 	}
 }

@@ -10,8 +10,9 @@ type joiner struct {
 	*routes
 	*failing
 	*progress
-	joining *call           // nil: none is under way
-	from    wire.StartPoint // where it starts, when rounds may close without it: the same on all shards
+	joining *call // nil: none is under way
+	// where it starts, when rounds may close without it: the same on all shards
+	from    wire.StartPoint
 	cursors map[ID]wire.CursorEntry
 }
 

@@ -37,7 +37,8 @@ func (j *journal) append(le *logEntry) {
 
 // appendTo adds an entry that concerns e.
 func (j *journal) appendTo(e *entry, le *logEntry) {
-	le.entry, le.id, le.slices, le.dtype, le.total, le.direct = e, e.id, e.slices, uint8(e.dtype), e.total, e.direct
+	le.entry, le.id, le.slices, le.dtype, le.total, le.direct = e, e.id, e.slices, uint8(e.dtype),
+		e.total, e.direct
 	j.append(le)
 }
 
@@ -46,7 +47,8 @@ func (j *journal) sendEntry(le *logEntry) {
 	m := j.message(wire.TypeReplicate)
 	m.Shard, m.Epoch = j.id, j.epoch
 	m.SetLogPlace(wire.LogPlace{Index: le.index, Clock: le.clock, Kind: uint8(le.kind)})
-	m.Key, m.Slice, m.Slices, m.DType, m.Codec, m.Total = le.id.Key, le.id.Slice, le.slices, le.dtype, le.codec, le.total
+	m.Key, m.Slice, m.Slices, m.DType, m.Codec, m.Total = le.id.Key, le.id.Slice, le.slices,
+		le.dtype, le.codec, le.total
 	if le.rows {
 		m.Flags |= wire.FlagRows
 	}
@@ -128,6 +130,7 @@ func (j *journal) compare(index uint64, sum uint32, mine bool) {
 	}
 	if c.have == 3 && c.mine != c.theirs {
 		c.have = 0
-		j.diverged(fmt.Sprintf("checksum %#x at entry %d, the primary has %#x", c.theirs, index, c.mine))
+		j.diverged(fmt.Sprintf("checksum %#x at entry %d, the primary has %#x", c.theirs, index,
+			c.mine))
 	}
 }

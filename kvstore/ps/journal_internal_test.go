@@ -7,13 +7,16 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// testJournal returns the log of a primary whose backup, server 1, is in sync, and notes what it commits.
+// testJournal returns the log of a primary whose backup, server 1, is in sync, and notes what it
+// commits.
 func testJournal(t *testing.T, h *host) (j *journal, e *entry, committed *[]uint64) {
 	t.Helper()
 	rp, e := testReplica(t, h)
 	committed = &[]uint64{}
-	rp.role, rp.place = primary, wire.Shard{Epoch: 1, Backup: wire.Replica{Server: 1, Incarnation: 2}, InSync: true}
-	j = &journal{host: h, seat: rp.seat, replica: rp, next: rp.commit, committed: func(le *logEntry) { *committed = append(*committed, le.index) }}
+	rp.role, rp.place = primary, wire.Shard{Epoch: 1, Backup: wire.Replica{Server: 1,
+		Incarnation: 2}, InSync: true}
+	j = &journal{host: h, seat: rp.seat, replica: rp, next: rp.commit,
+		committed: func(le *logEntry) { *committed = append(*committed, le.index) }}
 	j.log.reset(j.commit)
 	j.peer = newPeer(j.place, j.next)
 	return j, e, committed
@@ -44,7 +47,8 @@ func TestJournalCommitsWhatTheBackupHas(t *testing.T) {
 	for clock := range uint64(4) {
 		j.append(roundOf(h, e, clock+1, floats(1, 1, 1, 1), 0))
 	}
-	if got := h.sent(); !slices.Equal(got, []uint64{first, first + 1, first + 2, first + 3}) || len(*committed) > 0 || e.version != 0 {
+	if got := h.sent(); !slices.Equal(got, []uint64{first, first + 1, first + 2, first + 3}) ||
+		len(*committed) > 0 || e.version != 0 {
 		t.Fatalf("sent %v, committed %v before the backup has anything", got, *committed)
 	}
 	j.acknowledge(wire.LogReceipt{Index: first + 9})
@@ -53,8 +57,10 @@ func TestJournalCommitsWhatTheBackupHas(t *testing.T) {
 	}
 	j.acknowledge(wire.LogReceipt{Index: first + 1})
 	j.acknowledge(wire.LogReceipt{Index: first})
-	if !slices.Equal(*committed, []uint64{first, first + 1}) || e.version != 2 || j.log.len() != 2 || j.log.first != first+2 {
-		t.Errorf("committed %v, version %d, %d entries from %d on in the log", *committed, e.version, j.log.len(), j.log.first)
+	if !slices.Equal(*committed, []uint64{first, first + 1}) || e.version != 2 ||
+		j.log.len() != 2 || j.log.first != first+2 {
+		t.Errorf("committed %v, version %d, %d entries from %d on in the log", *committed,
+			e.version, j.log.len(), j.log.first)
 	}
 	if got := h.sent(); len(got) > 0 {
 		t.Errorf("entries %v are sent again to a backup that has missed none", got)
@@ -84,7 +90,8 @@ func TestJournalRepeatsWhatIsLost(t *testing.T) {
 	h.now++
 	j.tickPeer()
 	if got := h.sent(); len(got) != resendBurst || got[0] != first {
-		t.Fatalf("%d entries sent again from %d on, want %d from %d on", len(got), got[0], resendBurst, first)
+		t.Fatalf("%d entries sent again from %d on, want %d from %d on", len(got), got[0],
+			resendBurst, first)
 	}
 	j.acknowledge(wire.LogReceipt{Index: first + 4})
 	if got := h.sent(); len(got) != 5 || got[0] != first+resendBurst {
@@ -130,8 +137,8 @@ func TestJournalComparesCopies(t *testing.T) {
 	}
 }
 
-// TestJournalBuildsABackup lets a backup be made from nothing: the state travels in the log, and counts
-// from the end of the transfer on.
+// TestJournalBuildsABackup lets a backup be made from nothing: the state travels in the log, and
+// counts from the end of the transfer on.
 func TestJournalBuildsABackup(t *testing.T) {
 	h := testHost(t, 1, nil)
 	j, e, committed := testJournal(t, h)

@@ -62,7 +62,8 @@ type keyset struct {
 }
 
 // create begins the call that Worker.Init makes.
-func (ks *keyset) create(now Time, key uint32, spec KeySpec, value []byte, deadline Time) (uint64, error) {
+func (ks *keyset) create(now Time, key uint32, spec KeySpec, value []byte, deadline Time) (uint64,
+	error) {
 	if err := ks.usable("init", key); err != nil {
 		return 0, err
 	}
@@ -71,7 +72,8 @@ func (ks *keyset) create(now Time, key uint32, spec KeySpec, value []byte, deadl
 	case ks.keys[key] != nil:
 		return 0, usage("init", key, "it exists already")
 	case spec.Whole && spec.Total > maxSlice:
-		return 0, usage("init", key, "%d bytes that are not to be sliced, want at most %d", spec.Total, maxSlice)
+		return 0, usage("init", key, "%d bytes that are not to be sliced, want at most %d",
+			spec.Total, maxSlice)
 	case !spec.DType.Valid() || spec.Total%uint64(spec.DType.Size()) != 0:
 		return 0, usage("init", key, "%d bytes of %s", spec.Total, spec.DType)
 	case creates && uint64(len(value)) != spec.Total:
@@ -136,7 +138,8 @@ func (ks *keyset) addKey(k *workerKey) error {
 	for _, sl := range k.slices {
 		perShard[sl.shard]++
 		if perShard[sl.shard] > ks.cfg.Window {
-			return usage("init", k.key, "more than %d slices on shard %d: the window must take one push of each", ks.cfg.Window, sl.shard)
+			return usage("init", k.key, "more than %d slices on shard %d: the window must take "+
+				"one push of each", ks.cfg.Window, sl.shard)
 		}
 	}
 	ks.add(k)
@@ -232,7 +235,8 @@ func (ks *keyset) reached(sl *slice) uint64 {
 }
 
 // pull begins the call that Worker.Pull makes.
-func (ks *keyset) pull(now Time, key uint32, out []byte, priority int8, deadline Time) (uint64, error) {
+func (ks *keyset) pull(now Time, key uint32, out []byte, priority int8, deadline Time) (uint64,
+	error) {
 	k := ks.keys[key]
 	if err := ks.usable("pull", key); err != nil {
 		return 0, err

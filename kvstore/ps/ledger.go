@@ -78,7 +78,8 @@ func (l *ledger) unfuse() {
 func (l *ledger) answered(rank uint16, seq uint64) bool {
 	for i := len(l.out.Sends) - 1; i >= 0 && i >= len(l.out.Sends)-l.cfg.Workers; i-- {
 		m := &l.out.Sends[i].Msg
-		if a := m.Answer(); m.Type == wire.TypeValue && a.Fused && a.Seq == seq && m.Shard == l.id && l.out.Sends[i].To.Rank == rank {
+		if a := m.Answer(); m.Type == wire.TypeValue && a.Fused && a.Seq == seq &&
+			m.Shard == l.id && l.out.Sends[i].To.Rank == rank {
 			return true
 		}
 	}
@@ -125,9 +126,11 @@ func (l *ledger) sendAcks() {
 			continue
 		}
 		m := l.message(wire.TypeAck)
-		m.Shard, m.Epoch, m.Payload, m.Target = l.id, l.epoch, l.keep(rc.acks), l.ranks[r].incarnation
+		m.Shard, m.Epoch, m.Payload, m.Target = l.id, l.epoch, l.keep(rc.acks),
+			l.ranks[r].incarnation
 		m.SetReceipt(wire.Receipt{Received: rc.received, Gap: rc.gap, Probed: rc.probed})
 		l.send(wire.Node{Role: wire.Worker, Rank: uint16(r)}, m, nil)
-		rc.told, rc.bytes, rc.gap, rc.probed, rc.now, rc.acks = rc.received, 0, false, false, false, rc.acks[:0]
+		rc.told, rc.bytes, rc.gap, rc.probed, rc.now, rc.acks = rc.received, 0, false, false, false,
+			rc.acks[:0]
 	}
 }

@@ -13,7 +13,8 @@ import (
 
 // Every limit of a server and of a worker's calls, with what is just outside of it.
 
-// tested is a job of one server and two workers with key 1 in rounds, key 2 without, and table 3 of 8 rows of 16 bytes.
+// tested is a job of one server and two workers with key 1 in rounds, key 2 without, and table 3 of
+// 8 rows of 16 bytes.
 type tested struct {
 	n    *net
 	list []*ps.Worker
@@ -46,13 +47,15 @@ func group(key uint32, n, size uint32, rest ...uint32) []byte {
 // message is one from worker 0 about the only shard.
 func (x *tested) message(typ wire.Type, change func(m *wire.Message)) *wire.Message {
 	x.seq++
-	m := &wire.Message{Type: typ, Job: job, From: wire.Node{Role: wire.Worker}, Incarnation: x.list[0].Incarnation(), Epoch: 1,
+	m := &wire.Message{Type: typ, Job: job, From: wire.Node{Role: wire.Worker},
+		Incarnation: x.list[0].Incarnation(), Epoch: 1,
 		Seq: x.seq, Clock: 1, Slices: 1, Total: 64}
 	change(m)
 	return m
 }
 
-// refused reports whether the server refuses a message, and fails the test when it changes the shard's state by it.
+// refused reports whether the server refuses a message, and fails the test when it changes the
+// shard's state by it.
 func (x *tested) refused(t *testing.T, m *wire.Message) bool {
 	t.Helper()
 	i, sum, _ := x.srv.Checksum(0)
@@ -60,7 +63,8 @@ func (x *tested) refused(t *testing.T, m *wire.Message) bool {
 	x.srv.Handle(x.n.now, m.From, m)
 	x.srv.Out().Reset()
 	after := x.srv.Stats()
-	if j, same, _ := x.srv.Checksum(0); i != j || sum != same || after.Pushes != before.Pushes || after.Parked != before.Parked {
+	if j, same, _ := x.srv.Checksum(0); i != j || sum != same || after.Pushes != before.Pushes ||
+		after.Parked != before.Parked {
 		t.Errorf("%s changes the state", m)
 	}
 	return after.Refused+after.Rejected > before.Refused+before.Rejected
@@ -70,16 +74,39 @@ func TestServersRefuse(t *testing.T) {
 	x := newTested(t)
 	const limit = 32 << 20
 	for name, m := range map[string]*wire.Message{
-		"an encoding that is not known":    x.message(wire.TypePush, func(m *wire.Message) { m.Key, m.Codec, m.Payload = 1, 9, make([]byte, 64) }),
-		"a push of another length":         x.message(wire.TypePush, func(m *wire.Message) { m.Key, m.Payload = 1, make([]byte, 60) }),
-		"a direct push of another length":  x.message(wire.TypePushPull, func(m *wire.Message) { m.Key, m.Payload = 2, make([]byte, 128) }),
-		"a push of a key that is not here": x.message(wire.TypePush, func(m *wire.Message) { m.Key, m.Payload = 9, make([]byte, 64) }),
-		"a pull of a key that is not here": x.message(wire.TypePull, func(m *wire.Message) { m.Key = 9 }),
-		"a pull of a slice that is not":    x.message(wire.TypePull, func(m *wire.Message) { m.Key, m.Slice, m.Slices = 1, 1, 2 }),
-		"a push of a whole table":          x.message(wire.TypePush, func(m *wire.Message) { m.Key, m.Payload = 3, make([]byte, 128) }),
-		"rows without a head":              x.message(wire.TypePush, func(m *wire.Message) { m.Flags, m.Payload = wire.FlagRows, make([]byte, 15) }),
-		"no rows":                          x.message(wire.TypePush, func(m *wire.Message) { m.Flags, m.Payload = wire.FlagRows, group(3, 0, 0) }),
-		"more rows than there are bytes":   x.message(wire.TypePush, func(m *wire.Message) { m.Flags, m.Payload = wire.FlagRows, group(3, math.MaxUint32, 16, 0, 0) }),
+		"an encoding that is not known": x.message(wire.TypePush, func(m *wire.Message) {
+			m.Key,
+				m.Codec, m.Payload = 1, 9, make([]byte, 64)
+		}),
+		"a push of another length": x.message(wire.TypePush, func(m *wire.Message) {
+			m.Key,
+				m.Payload = 1, make([]byte, 60)
+		}),
+		"a direct push of another length": x.message(wire.TypePushPull,
+			func(m *wire.Message) { m.Key, m.Payload = 2, make([]byte, 128) }),
+		"a push of a key that is not here": x.message(wire.TypePush, func(m *wire.Message) {
+			m.Key,
+				m.Payload = 9, make([]byte, 64)
+		}),
+		"a pull of a key that is not here": x.message(wire.TypePull,
+			func(m *wire.Message) { m.Key = 9 }),
+		"a pull of a slice that is not": x.message(wire.TypePull, func(m *wire.Message) {
+			m.Key,
+				m.Slice, m.Slices = 1, 1, 2
+		}),
+		"a push of a whole table": x.message(wire.TypePush, func(m *wire.Message) {
+			m.Key,
+				m.Payload = 3, make([]byte, 128)
+		}),
+		"rows without a head": x.message(wire.TypePush,
+			func(m *wire.Message) { m.Flags, m.Payload = wire.FlagRows, make([]byte, 15) }),
+		"no rows": x.message(wire.TypePush,
+			func(m *wire.Message) { m.Flags, m.Payload = wire.FlagRows, group(3, 0, 0) }),
+		"more rows than there are bytes": x.message(wire.TypePush,
+			func(m *wire.Message) {
+				m.Flags, m.Payload = wire.FlagRows, group(3, math.MaxUint32, 16,
+					0, 0)
+			}),
 		"more bytes than there are": x.message(wire.TypePush, func(m *wire.Message) {
 			m.Flags, m.Payload = wire.FlagRows, group(3, 1, math.MaxUint32, 0, 0, 0, 0, 0, 0)
 		}),
@@ -92,28 +119,52 @@ func TestServersRefuse(t *testing.T) {
 		"a row behind the last": x.message(wire.TypePush, func(m *wire.Message) {
 			m.Flags, m.Payload = wire.FlagRows, group(3, 1, 16, 8, 0, 0, 0, 0, 0)
 		}),
-		"rows of another size":           x.message(wire.TypePush, func(m *wire.Message) { m.Flags, m.Payload = wire.FlagRows, group(3, 1, 8, 0, 0, 0, 0) }),
-		"more rows than a step may have": x.message(wire.TypePush, func(m *wire.Message) { m.Flags, m.Payload = wire.FlagRows, make([]byte, 2*limit+8) }),
-		"a read of no rows":              x.message(wire.TypePull, func(m *wire.Message) { m.Key, m.Flags = 3, wire.FlagRows }),
-		"a read of half a row":           x.message(wire.TypePull, func(m *wire.Message) { m.Key, m.Flags, m.Payload = 3, wire.FlagRows, make([]byte, 6) }),
+		"rows of another size": x.message(wire.TypePush, func(m *wire.Message) {
+			m.Flags,
+				m.Payload = wire.FlagRows, group(3, 1, 8, 0, 0, 0, 0)
+		}),
+		"more rows than a step may have": x.message(wire.TypePush, func(m *wire.Message) {
+			m.Flags,
+				m.Payload = wire.FlagRows, make([]byte, 2*limit+8)
+		}),
+		"a read of no rows": x.message(wire.TypePull, func(m *wire.Message) {
+			m.Key,
+				m.Flags = 3, wire.FlagRows
+		}),
+		"a read of half a row": x.message(wire.TypePull, func(m *wire.Message) {
+			m.Key,
+				m.Flags, m.Payload = 3, wire.FlagRows, make([]byte, 6)
+		}),
 		"a read of a row behind the last": x.message(wire.TypePull, func(m *wire.Message) {
 			m.Key, m.Flags, m.Payload = 3, wire.FlagRows, []byte{8, 0, 0, 0}
 		}),
 		"a read that does not fit into a message": x.message(wire.TypePull, func(m *wire.Message) {
 			m.Key, m.Flags, m.Payload = 3, wire.FlagRows, make([]byte, 4*(limit/16+1))
 		}),
-		"a read of rows of a key that is no table": x.message(wire.TypePull, func(m *wire.Message) { m.Key, m.Flags, m.Payload = 1, wire.FlagRows, make([]byte, 4) }),
-		"an init with another length":              x.message(wire.TypeInit, func(m *wire.Message) { m.Key, m.Total = 1, 128 }),
-		"an init with another type":                x.message(wire.TypeInit, func(m *wire.Message) { m.Key, m.DType = 1, uint8(dtype.Float64) }),
-		"an init with more slices":                 x.message(wire.TypeInit, func(m *wire.Message) { m.Key, m.Slices = 1, 2 }),
-		"an init of another kind":                  x.message(wire.TypeInit, func(m *wire.Message) { m.Key, m.Flags = 1, wire.FlagDirect }),
-		"an init without slices":                   x.message(wire.TypeInit, func(m *wire.Message) { m.Key, m.Flags, m.Slices = 9, wire.FlagCreate, 0 }),
+		"a read of rows of a key that is no table": x.message(wire.TypePull,
+			func(m *wire.Message) {
+				m.Key, m.Flags, m.Payload = 1, wire.FlagRows,
+					make([]byte, 4)
+			}),
+		"an init with another length": x.message(wire.TypeInit,
+			func(m *wire.Message) { m.Key, m.Total = 1, 128 }),
+		"an init with another type": x.message(wire.TypeInit,
+			func(m *wire.Message) { m.Key, m.DType = 1, uint8(dtype.Float64) }),
+		"an init with more slices": x.message(wire.TypeInit,
+			func(m *wire.Message) { m.Key, m.Slices = 1, 2 }),
+		"an init of another kind": x.message(wire.TypeInit,
+			func(m *wire.Message) { m.Key, m.Flags = 1, wire.FlagDirect }),
+		"an init without slices": x.message(wire.TypeInit,
+			func(m *wire.Message) { m.Key, m.Flags, m.Slices = 9, wire.FlagCreate, 0 }),
 		"an init of an unknown type": x.message(wire.TypeInit, func(m *wire.Message) {
 			m.Key, m.Flags, m.DType, m.Payload = 9, wire.FlagCreate, 99, make([]byte, 64)
 		}),
-		"an init of a slice that is too large": x.message(wire.TypeInit, func(m *wire.Message) { m.Key, m.Flags, m.Total = 9, wire.FlagCreate, 1<<28+64 }),
-		"an init of absurd length":             x.message(wire.TypeInit, func(m *wire.Message) { m.Key, m.Flags, m.Total = 9, wire.FlagCreate, math.MaxUint64 }),
-		"an init without its value":            x.message(wire.TypeInit, func(m *wire.Message) { m.Key, m.Flags = 9, wire.FlagCreate }),
+		"an init of a slice that is too large": x.message(wire.TypeInit,
+			func(m *wire.Message) { m.Key, m.Flags, m.Total = 9, wire.FlagCreate, 1<<28+64 }),
+		"an init of absurd length": x.message(wire.TypeInit,
+			func(m *wire.Message) { m.Key, m.Flags, m.Total = 9, wire.FlagCreate, math.MaxUint64 }),
+		"an init without its value": x.message(wire.TypeInit,
+			func(m *wire.Message) { m.Key, m.Flags = 9, wire.FlagCreate }),
 		"a table of rows of no bytes": x.message(wire.TypeInit, func(m *wire.Message) {
 			m.Key, m.Flags = 9, wire.FlagCreate|wire.FlagDirect
 			m.SetBlock(wire.Block{Row: 0, Size: 64})
@@ -134,19 +185,42 @@ func TestServersRefuse(t *testing.T) {
 			m.Key, m.Flags, m.Payload = 9, wire.FlagCreate|wire.FlagDirect, make([]byte, 32)
 			m.SetBlock(wire.Block{Row: 16, Size: 64})
 		}),
-		"an optimizer that cannot be read": x.message(wire.TypeOptimizer, func(m *wire.Message) { m.Flags, m.Payload = wire.FlagCreate, []byte{1, 2, 3} }),
-		"a type for workers":               x.message(wire.TypeAck, func(*wire.Message) {}),
-		"a shard that is not here":         x.message(wire.TypePull, func(m *wire.Message) { m.Key, m.Shard = 1, 7 }),
-		"an old incarnation":               x.message(wire.TypePull, func(m *wire.Message) { m.Key, m.Incarnation = 1, 1 }),
-		"another job":                      x.message(wire.TypePull, func(m *wire.Message) { m.Key, m.Job = 1, job+1 }),
-		"a message for another process":    x.message(wire.TypePull, func(m *wire.Message) { m.Key, m.Target = 1, 99 }),
-		"a log entry from a worker":        x.message(wire.TypeReplicate, func(*wire.Message) {}),
-		"an old epoch":                     x.message(wire.TypePull, func(m *wire.Message) { m.Key, m.Epoch = 1, 0 }),
-		"a batch that ends early":          x.message(wire.TypeBatch, func(m *wire.Message) { m.Payload = make([]byte, wire.ItemSize-1) }),
-		"a batch of unknown messages":      x.message(wire.TypeBatch, func(m *wire.Message) { m.Payload = make([]byte, wire.ItemSize) }),
-		"a batch in a batch":               x.message(wire.TypeBatch, func(m *wire.Message) { m.Payload = wire.AppendItem(nil, &wire.Message{Type: wire.TypeBatch}) }),
+		"an optimizer that cannot be read": x.message(wire.TypeOptimizer,
+			func(m *wire.Message) { m.Flags, m.Payload = wire.FlagCreate, []byte{1, 2, 3} }),
+		"a type for workers": x.message(wire.TypeAck, func(*wire.Message) {}),
+		"a shard that is not here": x.message(wire.TypePull, func(m *wire.Message) {
+			m.Key,
+				m.Shard = 1, 7
+		}),
+		"an old incarnation": x.message(wire.TypePull, func(m *wire.Message) {
+			m.Key,
+				m.Incarnation = 1, 1
+		}),
+		"another job": x.message(wire.TypePull, func(m *wire.Message) {
+			m.Key,
+				m.Job = 1, job+1
+		}),
+		"a message for another process": x.message(wire.TypePull, func(m *wire.Message) {
+			m.Key,
+				m.Target = 1, 99
+		}),
+		"a log entry from a worker": x.message(wire.TypeReplicate, func(*wire.Message) {}),
+		"an old epoch": x.message(wire.TypePull, func(m *wire.Message) {
+			m.Key,
+				m.Epoch = 1, 0
+		}),
+		"a batch that ends early": x.message(wire.TypeBatch,
+			func(m *wire.Message) { m.Payload = make([]byte, wire.ItemSize-1) }),
+		"a batch of unknown messages": x.message(wire.TypeBatch,
+			func(m *wire.Message) { m.Payload = make([]byte, wire.ItemSize) }),
+		"a batch in a batch": x.message(wire.TypeBatch,
+			func(m *wire.Message) {
+				m.Payload = wire.AppendItem(nil,
+					&wire.Message{Type: wire.TypeBatch})
+			}),
 		"a slice behind the last in a batch": x.message(wire.TypeBatch, func(m *wire.Message) {
-			m.Payload = wire.AppendItem(nil, &wire.Message{Type: wire.TypePush, Epoch: 1, Seq: 1, Clock: 1, Key: 1, Slice: 3, Slices: 2, Payload: make([]byte, 64)})
+			m.Payload = wire.AppendItem(nil, &wire.Message{Type: wire.TypePush, Epoch: 1, Seq: 1,
+				Clock: 1, Key: 1, Slice: 3, Slices: 2, Payload: make([]byte, 64)})
 		}),
 	} {
 		if m.Type == wire.TypePush || m.Type == wire.TypePushPull {
@@ -158,18 +232,35 @@ func TestServersRefuse(t *testing.T) {
 	}
 }
 
-// TestPushesOutOfBoundsWait sends pushes whose turn is not, of rounds that are too early, and of a worker that has not begun: they
-// change nothing, and a server goes on at once, whatever their clocks.
+// TestPushesOutOfBoundsWait sends pushes whose turn is not, of rounds that are too early, and of a
+// worker that has not begun: they change nothing, and a server goes on at once, whatever their
+// clocks.
 func TestPushesOutOfBoundsWait(t *testing.T) {
 	x := newTested(t)
 	for name, m := range map[string]*wire.Message{
-		"the second first":   x.message(wire.TypePush, func(m *wire.Message) { m.Key, m.Seq = 1, 2 }),
-		"behind the window":  x.message(wire.TypePush, func(m *wire.Message) { m.Key, m.Seq = 1, 1025 }),
-		"the last of all":    x.message(wire.TypePush, func(m *wire.Message) { m.Key, m.Seq = 1, math.MaxUint64 }),
-		"three rounds ahead": x.message(wire.TypePush, func(m *wire.Message) { m.Key, m.Seq, m.Clock = 1, 1, 3 }),
-		"the last round":     x.message(wire.TypePush, func(m *wire.Message) { m.Key, m.Seq, m.Clock = 1, 1, math.MaxUint64 }),
-		"a probe of all":     x.message(wire.TypeProbe, func(m *wire.Message) { m.Seq = 0 }),
-		"a probe of none":    x.message(wire.TypeProbe, func(m *wire.Message) { m.Seq = math.MaxUint64 }),
+		"the second first": x.message(wire.TypePush, func(m *wire.Message) {
+			m.Key, m.Seq = 1,
+				2
+		}),
+		"behind the window": x.message(wire.TypePush, func(m *wire.Message) {
+			m.Key, m.Seq = 1,
+				1025
+		}),
+		"the last of all": x.message(wire.TypePush, func(m *wire.Message) {
+			m.Key, m.Seq = 1,
+				math.MaxUint64
+		}),
+		"three rounds ahead": x.message(wire.TypePush, func(m *wire.Message) {
+			m.Key, m.Seq,
+				m.Clock = 1, 1, 3
+		}),
+		"the last round": x.message(wire.TypePush, func(m *wire.Message) {
+			m.Key, m.Seq,
+				m.Clock = 1, 1, math.MaxUint64
+		}),
+		"a probe of all": x.message(wire.TypeProbe, func(m *wire.Message) { m.Seq = 0 }),
+		"a probe of none": x.message(wire.TypeProbe,
+			func(m *wire.Message) { m.Seq = math.MaxUint64 }),
 	} {
 		m.Payload = make([]byte, 64)
 		if m.Flags != 0 {
@@ -185,14 +276,20 @@ func TestPushesOutOfBoundsWait(t *testing.T) {
 	}
 	x.n.settle()
 	x.n.pass(ps.Second)
-	m := x.message(wire.TypePush, func(m *wire.Message) { m.Key, m.Seq, m.Clock, m.Payload = 1, 1, math.MaxUint64, make([]byte, 64) })
+	m := x.message(wire.TypePush, func(m *wire.Message) {
+		m.Key, m.Seq, m.Clock, m.Payload = 1, 1,
+			math.MaxUint64, make([]byte, 64)
+	})
 	x.srv.Handle(x.n.now, m.From, m)
 }
 
-// TestAWorkerThatHasNotBegunIsNotHeard lets a worker of a job under Shrink push before it has said where it starts.
+// TestAWorkerThatHasNotBegunIsNotHeard lets a worker of a job under Shrink push before it has said
+// where it starts.
 func TestAWorkerThatHasNotBegunIsNotHeard(t *testing.T) {
-	n, list := netConfig{servers: 1, workers: 2, replicas: 1, policy: ps.Shrink}.open(t, ps.KeySpec{Total: 64})
-	w, err := ps.NewWorker(ps.WorkerConfig{Job: job, Rank: 1, Nonce: 555, Workers: 2, Policy: ps.Shrink})
+	n, list := netConfig{servers: 1, workers: 2, replicas: 1, policy: ps.Shrink}.open(t,
+		ps.KeySpec{Total: 64})
+	w, err := ps.NewWorker(ps.WorkerConfig{Job: job, Rank: 1, Nonce: 555, Workers: 2,
+		Policy: ps.Shrink})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +300,8 @@ func TestAWorkerThatHasNotBegunIsNotHeard(t *testing.T) {
 	n.pass(ps.Second)
 	srv := n.machines[leader].(*ps.Server)
 	before := srv.Stats()
-	m := wire.Message{Type: wire.TypePush, Job: job, From: one, Incarnation: w.Incarnation(), Epoch: 1, Seq: 1, Clock: math.MaxUint64, Key: 1, Slices: 1,
+	m := wire.Message{Type: wire.TypePush, Job: job, From: one, Incarnation: w.Incarnation(),
+		Epoch: 1, Seq: 1, Clock: math.MaxUint64, Key: 1, Slices: 1,
 		Total: 64, Payload: make([]byte, 64)}
 	srv.Handle(n.now, one, &m)
 	if got := srv.Stats(); got.Pushes != before.Pushes {
@@ -226,9 +324,12 @@ func TestBackupsRefuse(t *testing.T) {
 	}
 	good := wire.Contributor{Outcome: wire.Applied, Incarnation: list[0].Incarnation(), Seq: 1}
 	for name, change := range map[string]func(m *wire.Message){
-		"no kind":             func(m *wire.Message) { setKind(m, 0) },
-		"an unknown kind":     func(m *wire.Message) { setKind(m, 99) },
-		"an unknown rank":     func(m *wire.Message) { m.Payload = entry(wire.Contributor{Rank: 2, Outcome: wire.Applied}, 64) },
+		"no kind":         func(m *wire.Message) { setKind(m, 0) },
+		"an unknown kind": func(m *wire.Message) { setKind(m, 99) },
+		"an unknown rank": func(m *wire.Message) {
+			m.Payload = entry(wire.Contributor{Rank: 2,
+				Outcome: wire.Applied}, 64)
+		},
 		"no outcome":          func(m *wire.Message) { m.Payload = entry(wire.Contributor{}, 64) },
 		"another length":      func(m *wire.Message) { m.Payload = entry(good, 60) },
 		"an unknown key":      func(m *wire.Message) { m.Key = 9 },
@@ -239,14 +340,17 @@ func TestBackupsRefuse(t *testing.T) {
 		"rows that are none":  func(m *wire.Message) { setKind(m, 5); m.Payload = entry(good, 7) },
 		"a key without type":  func(m *wire.Message) { setKind(m, 1); m.Key, m.DType = 9, 99 },
 	} {
-		m := wire.Message{Type: wire.TypeReplicate, Job: job, From: wire.Node{Role: wire.Server, Rank: place.Primary.Server}, Incarnation: place.Primary.Incarnation,
-			Shard: shard, Epoch: place.Epoch, Key: 1, Slices: 1, Total: 64, Payload: entry(good, 64)}
+		m := wire.Message{Type: wire.TypeReplicate, Job: job, From: wire.Node{Role: wire.Server,
+			Rank: place.Primary.Server}, Incarnation: place.Primary.Incarnation,
+			Shard: shard, Epoch: place.Epoch, Key: 1, Slices: 1, Total: 64,
+			Payload: entry(good, 64)}
 		m.SetLogPlace(wire.LogPlace{Index: index + 1, Clock: 1, Kind: 2})
 		change(&m)
 		before := srv.Stats().Refused
 		srv.Handle(n.now, m.From, &m)
 		srv.Out().Reset()
-		if i, same, _ := srv.Checksum(shard); i != index || same != sum || srv.Stats().Refused == before {
+		if i, same, _ := srv.Checksum(shard); i != index || same != sum ||
+			srv.Stats().Refused == before {
 			t.Errorf("%s: taken in", name)
 		}
 	}
@@ -278,15 +382,18 @@ func TestConfigurations(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]ps.ServerConfig{
-		"no workers": {Nonce: 1}, "no nonce": {Workers: 1}, "too many workers": {Nonce: 1, Workers: 1 << 16},
-		"no worker to wait for": {Nonce: 1, Workers: 2, Backups: 2}, "negative backups": {Nonce: 1, Workers: 2, Backups: -1},
+		"no workers": {Nonce: 1}, "no nonce": {Workers: 1}, "too many workers": {Nonce: 1,
+			Workers: 1 << 16},
+		"no worker to wait for": {Nonce: 1, Workers: 2, Backups: 2}, "negative backups": {Nonce: 1,
+			Workers: 2, Backups: -1},
 	} {
 		if _, err := ps.NewServer(c); !errors.Is(err, ps.ErrUsage) {
 			t.Errorf("server with %s: got %v, want %v", name, err, ps.ErrUsage)
 		}
 	}
 	for name, c := range map[string]ps.WorkerConfig{
-		"no nonce": {Workers: 1}, "a rank too high": {Nonce: 1, Workers: 1, Rank: 1}, "a negative staleness": {Nonce: 1, Workers: 1, Staleness: -2},
+		"no nonce": {Workers: 1}, "a rank too high": {Nonce: 1, Workers: 1, Rank: 1},
+		"a negative staleness": {Nonce: 1, Workers: 1, Staleness: -2},
 	} {
 		if _, err := ps.NewWorker(c); !errors.Is(err, ps.ErrUsage) {
 			t.Errorf("worker with %s: got %v, want %v", name, err, ps.ErrUsage)
@@ -298,17 +405,22 @@ func TestConfigurations(t *testing.T) {
 func TestPlainAddsEveryType(t *testing.T) {
 	le := binary.LittleEndian
 	for typ, want := range map[dtype.Type][2][]byte{
-		dtype.Float64:  {le.AppendUint64(nil, math.Float64bits(1.5)), le.AppendUint64(nil, math.Float64bits(3))},
-		dtype.Float32:  {le.AppendUint32(nil, math.Float32bits(-0.25)), le.AppendUint32(nil, math.Float32bits(-0.5))},
-		dtype.Float16:  {le.AppendUint16(nil, uint16(dtype.HalfOf(0.5))), le.AppendUint16(nil, uint16(dtype.HalfOf(1)))},
-		dtype.BFloat16: {le.AppendUint16(nil, uint16(dtype.BF16Of(0.5))), le.AppendUint16(nil, uint16(dtype.BF16Of(1)))},
-		dtype.Int8:     {{0x81}, {0x02}},
-		dtype.Uint8:    {{0xff}, {0xfe}},
-		dtype.Bool:     {{1}, {1}},
-		dtype.Int32:    {le.AppendUint32(nil, 1<<31+3), le.AppendUint32(nil, 6)},
-		dtype.Int64:    {le.AppendUint64(nil, 1<<63+3), le.AppendUint64(nil, 6)},
+		dtype.Float64: {le.AppendUint64(nil, math.Float64bits(1.5)),
+			le.AppendUint64(nil, math.Float64bits(3))},
+		dtype.Float32: {le.AppendUint32(nil, math.Float32bits(-0.25)),
+			le.AppendUint32(nil, math.Float32bits(-0.5))},
+		dtype.Float16: {le.AppendUint16(nil, uint16(dtype.HalfOf(0.5))),
+			le.AppendUint16(nil, uint16(dtype.HalfOf(1)))},
+		dtype.BFloat16: {le.AppendUint16(nil, uint16(dtype.BF16Of(0.5))),
+			le.AppendUint16(nil, uint16(dtype.BF16Of(1)))},
+		dtype.Int8:  {{0x81}, {0x02}},
+		dtype.Uint8: {{0xff}, {0xfe}},
+		dtype.Bool:  {{1}, {1}},
+		dtype.Int32: {le.AppendUint32(nil, 1<<31+3), le.AppendUint32(nil, 6)},
+		dtype.Int64: {le.AppendUint64(nil, 1<<63+3), le.AppendUint64(nil, 6)},
 	} {
-		a, b := append([]byte(nil), want[0]...), append([]byte{0}, want[0]...)[1:] // the second at an odd address
+		// the second at an odd address
+		a, b := append([]byte(nil), want[0]...), append([]byte{0}, want[0]...)[1:]
 		if err := (ps.Plain{}).Check(b, len(a), typ, 0); err != nil {
 			t.Errorf("%s: %v", typ, err)
 		}
@@ -340,12 +452,21 @@ func TestTablesRefuse(t *testing.T) {
 	n.until(t, 2)
 	delta := make([]byte, row)
 	for name, f := range map[string]func() error{
-		"a row behind the last":   func() error { return small.Inc(8, delta[:16]) },
-		"half a row":              func() error { return small.Inc(0, delta[:8]) },
-		"fewer deltas than rows":  func() error { return small.BatchInc([]uint32{1, 2}, delta[:16]) },
-		"a bad row among good":    func() error { return small.BatchInc([]uint32{1, 9}, delta[:32]) },
-		"a get behind the last":   func() error { return get(n, small, []uint32{8}, delta[:16]) },
-		"a get with too few room": func() error { return get(n, small, []uint32{1, 2}, delta[:16]) },
+		"a row behind the last": func() error { return small.Inc(8, delta[:16]) },
+		"half a row":            func() error { return small.Inc(0, delta[:8]) },
+		"fewer deltas than rows": func() error {
+			return small.BatchInc([]uint32{1, 2},
+				delta[:16])
+		},
+		"a bad row among good": func() error {
+			return small.BatchInc([]uint32{1, 9},
+				delta[:32])
+		},
+		"a get behind the last": func() error { return get(n, small, []uint32{8}, delta[:16]) },
+		"a get with too few room": func() error {
+			return get(n, small, []uint32{1, 2},
+				delta[:16])
+		},
 		"more than a step holds": func() error {
 			return errors.Join(large.Inc(0, delta), large.Inc(1, delta))
 		},
@@ -361,7 +482,8 @@ func get(n *net, t *ps.Table, rows []uint32, out []byte) error {
 	return err
 }
 
-// TestAGetOfManyRowsTakesSeveralMessages reads rows again and again in one call: more than a message holds.
+// TestAGetOfManyRowsTakesSeveralMessages reads rows again and again in one call: more than a
+// message holds.
 func TestAGetOfManyRowsTakesSeveralMessages(t *testing.T) {
 	n, list := newNet(t, 1, 1, 1, ps.KeySpec{Total: 64}, nil)
 	const row = 16 << 20

@@ -17,8 +17,9 @@ const (
 	kindBegin                  // a transfer begins: the backup forgets its state
 	kindPart                   // the state of one entry, for a new backup
 	kindEnd                    // a transfer ends; the payload is the rest of the shard's state
-	kindTurn                   // the log of a primary begins that was the backup, and whose backup was the primary
-	lastKind   = kindTurn
+	// the log of a primary begins that was the backup, and whose backup was the primary
+	kindTurn
+	lastKind = kindTurn
 )
 
 // logEntry is a change of a shard's replicated state, on its way to all copies.

@@ -57,7 +57,8 @@ func (m *member) wake(now Time) (stood bool) {
 
 // hear notes a word of the scheduler. One that knows less than we do is not ours.
 func (m *member) hear(msg *wire.Message) {
-	if t := msg.Type; (t == wire.TypeView || t == wire.TypeHeartbeat) && msg.ViewNumber() < m.number() {
+	if t := msg.Type; (t == wire.TypeView || t == wire.TypeHeartbeat) &&
+		msg.ViewNumber() < m.number() {
 		return
 	}
 	m.heard, m.alone = m.awake.time, false
@@ -65,7 +66,8 @@ func (m *member) hear(msg *wire.Message) {
 
 // silent says how long the scheduler has not been heard of.
 func (m *member) silent() error {
-	return fmt.Errorf("%w: it has said nothing for %.0f s", ErrNoScheduler, float64(m.awake.time-m.heard)/float64(Second))
+	return fmt.Errorf("%w: it has said nothing for %.0f s", ErrNoScheduler,
+		float64(m.awake.time-m.heard)/float64(Second))
 }
 
 // message returns a message of ours without contents.
@@ -118,7 +120,8 @@ func (m *member) adopt(msg *wire.Message) bool {
 	}
 	v, err := wire.DecodeView(msg.Payload)
 	if err == nil && (v.Job != m.job || v.Number != msg.ViewNumber() || len(v.Workers) != m.size) {
-		err = fmt.Errorf("view %d of job %#x with %d workers, want view %d of job %#x with %d", v.Number, v.Job, len(v.Workers), msg.ViewNumber(), m.job, m.size)
+		err = fmt.Errorf("view %d of job %#x with %d workers, want view %d of job %#x with %d",
+			v.Number, v.Job, len(v.Workers), msg.ViewNumber(), m.job, m.size)
 	}
 	if err != nil {
 		m.out.event(EventViewFailed, scheduler, 0, 0, err.Error())
@@ -127,7 +130,8 @@ func (m *member) adopt(msg *wire.Message) bool {
 	me := v.Member(m.self)
 	switch {
 	case me == nil:
-		m.out.event(EventViewFailed, scheduler, 0, 0, fmt.Sprintf("view %d has no place for %s", v.Number, m.self))
+		m.out.event(EventViewFailed, scheduler, 0, 0, fmt.Sprintf("view %d has no place for %s",
+			v.Number, m.self))
 		return false
 	case me.Nonce == m.nonce && m.inc == 0:
 		m.inc = me.Incarnation
@@ -143,7 +147,8 @@ func (m *member) adopt(msg *wire.Message) bool {
 // ours reports whether a message belongs to this job, comes from the node that it names, and is not
 // for another process in this place: numbers of pushes and requests begin anew with every process.
 func (m *member) ours(from wire.Node, msg *wire.Message) bool {
-	return msg.Job == m.job && msg.From == from && !m.fenced && (msg.Target == 0 || msg.Target == m.inc)
+	return msg.Job == m.job && msg.From == from && !m.fenced &&
+		(msg.Target == 0 || msg.Target == m.inc)
 }
 
 // dispatcher takes in one message.

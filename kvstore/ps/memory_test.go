@@ -44,12 +44,14 @@ func (b *borrower) giveBack() {
 // large is a key of two slices that are too large for batches, which are copied.
 var large = ps.KeySpec{Total: 64 << 10}
 
-// borrowed is a job of one server and two workers. What worker 0 has pushed to the large key is with its transport.
+// borrowed is a job of one server and two workers. What worker 0 has pushed to the large key is
+// with its transport.
 func borrowed(t *testing.T, deadline ps.Time) (n *net, b *borrower, value []byte, id uint64) {
 	t.Helper()
 	n, list := newNet(t, 1, 2, 1, large, func(c *ps.WorkerConfig) { c.SliceSize = 32 << 10 })
 	b, value = &borrower{w: list[0]}, make([]byte, large.Total)
-	id, err := b.w.Push(n.now, ps.PushOp{Key: 1, Value: value, Out: make([]byte, large.Total), Deadline: n.now + deadline})
+	id, err := b.w.Push(n.now, ps.PushOp{Key: 1, Value: value, Out: make([]byte, large.Total),
+		Deadline: n.now + deadline})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,15 +62,17 @@ func borrowed(t *testing.T, deadline ps.Time) (n *net, b *borrower, value []byte
 	return n, b, value, id
 }
 
-// TestCallsEndWhenTheirMemoryIsBack lets a deadline pass while a transport still reads what is pushed: the connection is recalled, the
-// call ends when the last payload is back, and what is sent from then on is a copy.
+// TestCallsEndWhenTheirMemoryIsBack lets a deadline pass while a transport still reads what is
+// pushed: the connection is recalled, the call ends when the last payload is back, and what is sent
+// from then on is a copy.
 func TestCallsEndWhenTheirMemoryIsBack(t *testing.T) {
 	n, b, value, id := borrowed(t, 200*ps.Millisecond)
 	n.now += 200 * ps.Millisecond
 	b.w.Tick(n.now)
 	b.step()
 	if len(b.done) > 0 || len(b.recall) != 1 || b.recall[0] != leader {
-		t.Fatalf("%d calls have ended while their memory is lent, recalled from %v, want none and %v", len(b.done), b.recall, leader)
+		t.Fatalf("%d calls have ended while their memory is lent, recalled from %v, want none "+
+			"and %v", len(b.done), b.recall, leader)
 	}
 	b.giveBack()
 	if len(b.done) > 0 {
@@ -87,7 +91,8 @@ func TestCallsEndWhenTheirMemoryIsBack(t *testing.T) {
 		}
 	}
 	if len(b.kept) == 0 || len(b.recall) != 1 || len(b.done) != 1 {
-		t.Errorf("%d payloads sent again, recalled from %v, %d ends, want some, one recall and one end", len(b.kept), b.recall, len(b.done))
+		t.Errorf("%d payloads sent again, recalled from %v, %d ends, want some, one recall and "+
+			"one end", len(b.kept), b.recall, len(b.done))
 	}
 	for len(b.kept) > 0 {
 		b.giveBack()
@@ -100,25 +105,28 @@ func TestCallsEndWhenTheirMemoryIsBack(t *testing.T) {
 // commitTwo sends what there is, and lets the server acknowledge the first two pushes.
 func (b *borrower) commitTwo(now ps.Time) {
 	b.step()
-	ack := wire.Message{Type: wire.TypeAck, Job: job, From: leader, Incarnation: b.w.View().Shards[0].Primary.Incarnation, Epoch: 1,
+	ack := wire.Message{Type: wire.TypeAck, Job: job, From: leader,
+		Incarnation: b.w.View().Shards[0].Primary.Incarnation, Epoch: 1,
 		Payload: wire.AppendAck(wire.AppendAck(nil, 1, wire.Applied), 2, wire.Applied)}
 	ack.SetReceipt(wire.Receipt{Received: 2})
 	b.w.Handle(now, leader, &ack)
 	b.step()
 }
 
-// TestCommittedCallsWaitForTheirMemory lets pushes be committed while a transport still reads them, a repetition perhaps: the call ends
-// well when its memory is back, which its deadline recalls.
+// TestCommittedCallsWaitForTheirMemory lets pushes be committed while a transport still reads them,
+// a repetition perhaps: the call ends well when its memory is back, which its deadline recalls.
 func TestCommittedCallsWaitForTheirMemory(t *testing.T) {
 	n, list := newNet(t, 1, 2, 1, large, func(c *ps.WorkerConfig) { c.SliceSize = 32 << 10 })
 	b := &borrower{w: list[0]}
-	id, err := b.w.Push(n.now, ps.PushOp{Key: 1, Value: make([]byte, large.Total), Deadline: n.now + ps.Second})
+	id, err := b.w.Push(n.now, ps.PushOp{Key: 1, Value: make([]byte, large.Total), Deadline: n.now +
+		ps.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
 	b.commitTwo(n.now)
 	if !b.w.Drained() || len(b.done) > 0 || len(b.recall) > 0 {
-		t.Fatalf("committed: %v, %d ends, recalled from %v, want no end while the memory is lent, and no recall", b.w.Drained(), len(b.done), b.recall)
+		t.Fatalf("committed: %v, %d ends, recalled from %v, want no end while the memory is "+
+			"lent, and no recall", b.w.Drained(), len(b.done), b.recall)
 	}
 	for range 3 {
 		n.now += ps.Second
@@ -126,7 +134,8 @@ func TestCommittedCallsWaitForTheirMemory(t *testing.T) {
 		b.step()
 	}
 	if len(b.done) > 0 || len(b.recall) != 1 {
-		t.Fatalf("%d ends, recalled from %v, want one recall at the deadline", len(b.done), b.recall)
+		t.Fatalf("%d ends, recalled from %v, want one recall at the deadline", len(b.done),
+			b.recall)
 	}
 	for len(b.kept) > 0 {
 		b.giveBack()
@@ -157,8 +166,8 @@ func TestStepsDoNotWaitForMemory(t *testing.T) {
 	wantError(t, b.done, id, nil)
 }
 
-// TestACallThatHasTheJoinsPlace lets the call after Join run out of time while one of its pushes goes on: the next call must not take
-// what is left of it for its own.
+// TestACallThatHasTheJoinsPlace lets the call after Join run out of time while one of its pushes
+// goes on: the next call must not take what is left of it for its own.
 func TestACallThatHasTheJoinsPlace(t *testing.T) {
 	n, list := pair(t)
 	buf := make([]byte, 64)
@@ -184,6 +193,7 @@ func TestHastySchedules(t *testing.T) {
 		late, recalls = late+s.late, recalls+s.recalls
 	}
 	if late < 100 || recalls < 3 {
-		t.Errorf("%d deadlines passed, %d connections were dropped, want at least 100 and 3", late, recalls)
+		t.Errorf("%d deadlines passed, %d connections were dropped, want at least 100 and 3", late,
+			recalls)
 	}
 }

@@ -99,7 +99,8 @@ type Outbox struct {
 
 // Empty reports whether there is nothing to do.
 func (o *Outbox) Empty() bool {
-	return o.View == nil && len(o.Sends) == 0 && len(o.Recall) == 0 && len(o.Saves) == 0 && o.Manifest == nil && len(o.Discard) == 0 && len(o.Done) == 0 &&
+	return o.View == nil && len(o.Sends) == 0 && len(o.Recall) == 0 && len(o.Saves) == 0 &&
+		o.Manifest == nil && len(o.Discard) == 0 && len(o.Done) == 0 &&
 		len(o.Events) == 0 && o.Fatal == nil
 }
 
@@ -166,8 +167,10 @@ func (o *Outbox) pack() {
 	for i := f.final; i < len(o.Sends); i++ {
 		s := &o.Sends[i]
 		slot := f.slot(s.To)
-		small := len(s.Msg.Payload) <= fuseItem && !s.Msg.Type.Control() && s.Msg.Flags&wire.FlagPayloadCRC == 0
-		if !small || slot.n > 0 && (len(slot.body) > fuseBatch || slot.first.Msg.Target != s.Msg.Target) {
+		small := len(s.Msg.Payload) <= fuseItem && !s.Msg.Type.Control() &&
+			s.Msg.Flags&wire.FlagPayloadCRC == 0
+		if !small || slot.n > 0 && (len(slot.body) > fuseBatch ||
+			slot.first.Msg.Target != s.Msg.Target) {
 			out = slot.flush(out)
 		}
 		if small {
@@ -216,7 +219,8 @@ func (s *fuseSlot) flush(out []Send) []Send {
 	case s.n > 1:
 		m := &s.first.Msg
 		out = append(out, Send{To: s.to, Msg: wire.Message{
-			Type: wire.TypeBatch, Job: m.Job, From: m.From, Incarnation: m.Incarnation, Target: m.Target, Payload: s.body,
+			Type: wire.TypeBatch, Job: m.Job, From: m.From, Incarnation: m.Incarnation,
+			Target: m.Target, Payload: s.body,
 		}})
 		if cap(s.body) > cap(s.base) {
 			s.base = s.body[:0]

@@ -13,8 +13,8 @@ func (h *host) small(seq uint64, n int) wire.Message {
 	return m
 }
 
-// TestSmallMessagesTravelTogether packs messages to two workers: the order to each stays, what is large
-// or of the scheduler's traffic travels alone, and a batch has one receiver's incarnation.
+// TestSmallMessagesTravelTogether packs messages to two workers: the order to each stays, what is
+// large or of the scheduler's traffic travels alone, and a batch has one receiver's incarnation.
 func TestSmallMessagesTravelTogether(t *testing.T) {
 	s, err := NewServer(ServerConfig{Job: 1, Nonce: 1, Workers: 2})
 	if err != nil {
@@ -57,7 +57,8 @@ func TestSmallMessagesTravelTogether(t *testing.T) {
 		got[x.To] = append(got[x.To], g)
 	}
 	want := map[wire.Node][]sent{
-		zero: {{wire.TypeBatch, []uint64{0, 1, 2}}, {wire.TypeAck, []uint64{3}}, {wire.TypeAck, []uint64{4}}, {wire.TypeHeartbeat, []uint64{0}},
+		zero: {{wire.TypeBatch, []uint64{0, 1, 2}}, {wire.TypeAck, []uint64{3}},
+			{wire.TypeAck, []uint64{4}}, {wire.TypeHeartbeat, []uint64{0}},
 			{wire.TypeAck, []uint64{6}}, {wire.TypeAck, []uint64{5}}},
 		one: {{wire.TypeBatch, []uint64{0, 1, 2}}},
 	}
@@ -66,7 +67,8 @@ func TestSmallMessagesTravelTogether(t *testing.T) {
 			t.Fatalf("to %s: got %v, want %v", n, got[n], list)
 		}
 		for i := range list {
-			if g := got[n][i]; g.typ != list[i].typ || len(g.seqs) != len(list[i].seqs) || g.seqs[0] != list[i].seqs[0] {
+			if g := got[n][i]; g.typ != list[i].typ || len(g.seqs) != len(list[i].seqs) ||
+				g.seqs[0] != list[i].seqs[0] {
 				t.Errorf("to %s: message %d is %v, want %v", n, i, g, list[i])
 			}
 		}

@@ -21,10 +21,12 @@ func testHost(t *testing.T, workers int, change func(c *ServerConfig)) *host {
 	c.fill()
 	h := newHost(c)
 	h.inc = 1
-	h.view = &wire.View{Job: 1, Number: 1, Servers: make([]wire.Member, 2), Workers: make([]wire.Member, workers),
-		Shards: []wire.Shard{{Epoch: 1}}}
+	h.view = &wire.View{Job: 1, Number: 1, Servers: make([]wire.Member, 2),
+		Workers: make([]wire.Member, workers),
+		Shards:  []wire.Shard{{Epoch: 1}}}
 	for i := range h.view.Workers {
-		h.view.Workers[i] = wire.Member{Node: wire.Node{Role: wire.Worker, Rank: uint16(i)}, Incarnation: uint32(10 + i), Alive: true}
+		h.view.Workers[i] = wire.Member{Node: wire.Node{Role: wire.Worker, Rank: uint16(i)},
+			Incarnation: uint32(10 + i), Alive: true}
 	}
 	return h
 }
@@ -62,7 +64,8 @@ func roundOf(h *host, e *entry, clock uint64, sum []byte, ranks ...int) *logEntr
 	head := le.body()[:wire.EntrySize(le.n)]
 	wire.PutEntry(head, le.n)
 	for i, r := range ranks {
-		wire.PutContributor(head, i, wire.Contributor{Rank: uint16(r), Outcome: wire.Applied, Incarnation: uint32(10 + r), Seq: clock})
+		wire.PutContributor(head, i, wire.Contributor{Rank: uint16(r), Outcome: wire.Applied,
+			Incarnation: uint32(10 + r), Seq: clock})
 	}
 	copy(le.buf.data(), sum)
 	return le

@@ -58,7 +58,8 @@ func (s *Scheduler) replica(rank int) wire.Replica {
 // current reports whether a copy's process still holds its place, alive or not; alive whether it is
 // heard of as well.
 func (s *Scheduler) current(r wire.Replica) bool {
-	return !r.IsZero() && s.view.Servers[r.Server].Incarnation == r.Incarnation && !s.view.Servers[r.Server].Left
+	return !r.IsZero() && s.view.Servers[r.Server].Incarnation == r.Incarnation &&
+		!s.view.Servers[r.Server].Left
 }
 
 func (s *Scheduler) alive(r wire.Replica) bool {
@@ -87,7 +88,8 @@ func (s *Scheduler) replace(id uint32, sh *wire.Shard) {
 	promotable := !sh.Backup.IsZero() && sh.InSync
 	switch {
 	case s.alive(sh.Primary):
-		if !sh.Backup.IsZero() && !s.alive(sh.Backup) && (s.fresh(sh.Primary) || !s.current(sh.Backup)) {
+		if !sh.Backup.IsZero() && !s.alive(sh.Backup) && (s.fresh(sh.Primary) ||
+			!s.current(sh.Backup)) {
 			s.drop(sh)
 			s.changed = true
 		}
@@ -142,7 +144,8 @@ func (s *Scheduler) promote(id uint32, sh *wire.Shard) {
 	sh.Primary = sh.Backup
 	s.drop(sh)
 	s.changed = true
-	s.out.event(EventPromoted, wire.Node{Role: wire.Server, Rank: sh.Primary.Server}, id, sh.Epoch, "")
+	s.out.event(EventPromoted, wire.Node{Role: wire.Server, Rank: sh.Primary.Server}, id, sh.Epoch,
+		"")
 }
 
 // candidate returns the live server with the fewest copies that is not the primary.
@@ -180,15 +183,18 @@ func (s *Scheduler) inSync(me *wire.Member, m *wire.Message) {
 	}
 	if !sh.InSync {
 		sh.InSync, s.changed = true, true
-		s.out.event(EventInSync, wire.Node{Role: wire.Server, Rank: sh.Backup.Server}, m.Shard, sh.Epoch, "")
+		s.out.event(EventInSync, wire.Node{Role: wire.Server, Rank: sh.Backup.Server}, m.Shard,
+			sh.Epoch, "")
 	}
 }
 
 // diverged drops a backup whose state differs from the primary's. It is built again from the
 // beginning.
 func (s *Scheduler) diverged(me *wire.Member, m *wire.Message) {
-	if sh := s.ledBy(me, m); sh != nil && sh.Backup.Incarnation == m.CopyIncarnation() && !sh.Backup.IsZero() {
-		s.out.event(EventDiverged, wire.Node{Role: wire.Server, Rank: sh.Backup.Server}, m.Shard, sh.Epoch, "")
+	if sh := s.ledBy(me, m); sh != nil && sh.Backup.Incarnation == m.CopyIncarnation() &&
+		!sh.Backup.IsZero() {
+		s.out.event(EventDiverged, wire.Node{Role: wire.Server, Rank: sh.Backup.Server}, m.Shard,
+			sh.Epoch, "")
 		s.drop(sh)
 		s.changed = true
 	}
@@ -200,7 +206,8 @@ func (s *Scheduler) ledBy(me *wire.Member, m *wire.Message) *wire.Shard {
 		return nil
 	}
 	sh := &s.view.Shards[m.Shard]
-	if sh.Epoch != m.Epoch || sh.Primary != (wire.Replica{Server: me.Node.Rank, Incarnation: me.Incarnation}) {
+	if sh.Epoch != m.Epoch || sh.Primary != (wire.Replica{Server: me.Node.Rank,
+		Incarnation: me.Incarnation}) {
 		return nil
 	}
 	return sh

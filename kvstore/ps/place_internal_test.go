@@ -30,18 +30,33 @@ func TestCopiesAreTrustedWithinBounds(t *testing.T) {
 		change          func(s *Scheduler, m *wire.Member)
 		fresh, hopeless bool
 	}{
-		"heard of now":        {func(*Scheduler, *wire.Member) {}, true, false},
-		"silent for Suspect":  {func(s *Scheduler, _ *wire.Member) { s.last[node] -= s.cfg.Timing.Suspect }, true, false},
-		"silent for longer":   {func(s *Scheduler, _ *wire.Member) { s.last[node] -= s.cfg.Timing.Suspect + 1 }, false, false},
-		"of an earlier view":  {func(s *Scheduler, _ *wire.Member) { s.seen[node]-- }, false, false},
-		"given up":            {func(_ *Scheduler, m *wire.Member) { m.Alive = false }, false, false},
-		"replaced":            {func(_ *Scheduler, m *wire.Member) { m.Incarnation++ }, false, true},
-		"left":                {func(_ *Scheduler, m *wire.Member) { m.Left = true }, false, true},
-		"silent for Patience": {func(s *Scheduler, m *wire.Member) { m.Alive, s.last[node] = false, s.last[node]-s.cfg.Timing.Patience }, false, false},
+		"heard of now": {func(*Scheduler, *wire.Member) {}, true, false},
+		"silent for Suspect": {func(s *Scheduler,
+			_ *wire.Member) {
+			s.last[node] -= s.cfg.Timing.Suspect
+		}, true, false},
+		"silent for longer": {func(s *Scheduler,
+			_ *wire.Member) {
+			s.last[node] -= s.cfg.Timing.Suspect + 1
+		}, false, false},
+		"of an earlier view": {func(s *Scheduler, _ *wire.Member) { s.seen[node]-- }, false,
+			false},
+		"given up": {func(_ *Scheduler, m *wire.Member) { m.Alive = false }, false,
+			false},
+		"replaced": {func(_ *Scheduler, m *wire.Member) { m.Incarnation++ }, false,
+			true},
+		"left": {func(_ *Scheduler, m *wire.Member) { m.Left = true }, false, true},
+		"silent for Patience": {func(s *Scheduler, m *wire.Member) {
+			m.Alive, s.last[node] = false,
+				s.last[node]-s.cfg.Timing.Patience
+		}, false, false},
 		"silent beyond that": {func(s *Scheduler, m *wire.Member) {
 			m.Alive, s.last[node] = false, s.last[node]-s.cfg.Timing.Patience-1
 		}, false, true},
-		"alive in spite of it": {func(s *Scheduler, _ *wire.Member) { s.last[node] -= s.cfg.Timing.Patience + 1 }, false, false},
+		"alive in spite of it": {func(s *Scheduler,
+			_ *wire.Member) {
+			s.last[node] -= s.cfg.Timing.Patience + 1
+		}, false, false},
 		"without a connection for three times Dead": {func(s *Scheduler, m *wire.Member) {
 			m.Alive, s.ends.closed[node] = false, s.awake.time-3*s.cfg.Timing.Dead
 		}, false, false},
@@ -64,7 +79,8 @@ func TestCopiesAreTrustedWithinBounds(t *testing.T) {
 func TestNewCopiesGoToTheServerWithFewest(t *testing.T) {
 	s := testScheduler(t)
 	r := func(i int) wire.Replica { return s.replica(i) }
-	s.view.Shards = []wire.Shard{{Primary: r(0), Backup: r(1)}, {Primary: r(1), Backup: r(2)}, {Primary: r(1)}}
+	s.view.Shards = []wire.Shard{{Primary: r(0), Backup: r(1)}, {Primary: r(1), Backup: r(2)},
+		{Primary: r(1)}}
 	for primary, want := range map[int]int{0: 2, 1: 0, 2: 0} {
 		if got, ok := s.candidate(r(primary)); !ok || got != r(want) {
 			t.Errorf("beside a primary on server %d: %+v, want server %d", primary, got, want)
@@ -76,11 +92,12 @@ func TestNewCopiesGoToTheServerWithFewest(t *testing.T) {
 	}
 }
 
-// TestAShardIsTakenBackBeforeAnybodyHearsOfIt gives up a copy in a view that is not told: it can still
-// have the shard.
+// TestAShardIsTakenBackBeforeAnybodyHearsOfIt gives up a copy in a view that is not told: it can
+// still have the shard.
 func TestAShardIsTakenBackBeforeAnybodyHearsOfIt(t *testing.T) {
 	s := testScheduler(t)
-	s.view.Shards = []wire.Shard{{Epoch: 1, Primary: s.replica(0), Backup: s.replica(1), InSync: true}}
+	s.view.Shards = []wire.Shard{{Epoch: 1, Primary: s.replica(0), Backup: s.replica(1),
+		InSync: true}}
 	s.told = s.view.Clone()
 	sh := &s.view.Shards[0]
 	if s.takeBack(0, sh) {

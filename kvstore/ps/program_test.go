@@ -156,8 +156,10 @@ func (p *program) ended(d ps.Done) {
 		return
 	}
 	delete(p.pending, d.ID)
-	if p.sim.now > c.deadline+2*tickEvery+recallTakes && p.sim.worker[p.rank].pausedU == 0 && !p.sim.alone {
-		p.sim.fail("I7: %s of key %d by worker %d ended %.3f s late", c.op, c.key, p.rank, float64(p.sim.now-c.deadline)/1e9)
+	if p.sim.now > c.deadline+2*tickEvery+recallTakes && p.sim.worker[p.rank].pausedU == 0 &&
+		!p.sim.alone {
+		p.sim.fail("I7: %s of key %d by worker %d ended %.3f s late", c.op, c.key, p.rank,
+			float64(p.sim.now-c.deadline)/1e9)
 	}
 	if c.push != nil {
 		c.push.ended, c.push.err, c.push.outcome = true, d.Err, d.Outcome
@@ -181,7 +183,8 @@ func (p *program) ended(d ps.Done) {
 	if c.op == "pull" || c.op == "push" && p.load.fused {
 		key := uint32(c.key)
 		if d.Clock < p.seen[key] && p.load.kind != single && p.load.kind != tables {
-			p.sim.fail("I5: worker %d sees key %d at clock %d after %d", p.rank, key, d.Clock, p.seen[key])
+			p.sim.fail("I5: worker %d sees key %d at clock %d after %d", p.rank, key, d.Clock,
+				p.seen[key])
 		}
 		p.seen[key] = max(p.seen[key], d.Clock)
 	}
@@ -198,8 +201,8 @@ func (p *program) until() ps.Time {
 	return p.sim.now + p.sim.wait
 }
 
-// tooLate goes on after a push or pull whose deadline has passed. What it was given is used for something else at once; the push is
-// done when it can be, with the values that it had.
+// tooLate goes on after a push or pull whose deadline has passed. What it was given is used for
+// something else at once; the push is done when it can be, with the values that it had.
 func (p *program) tooLate(c *pending) {
 	p.sim.late++
 	for _, b := range [][]byte{c.value, c.out} {
@@ -217,14 +220,16 @@ func (p *program) tooLate(c *pending) {
 	p.sim.after(10*ps.Second, func() {
 		for _, v := range spoilt {
 			if v != 0xa5 {
-				p.sim.fail("worker %d: room for key %d is written to after the call has ended", p.rank, c.key)
+				p.sim.fail("worker %d: room for key %d is written to after the call has ended",
+					p.rank, c.key)
 				return
 			}
 		}
 	})
 }
 
-// think lets a worker compute for a while between its steps. It reports whether the program has to wait.
+// think lets a worker compute for a while between its steps. It reports whether the program has to
+// wait.
 func (p *program) think() bool {
 	if p.thought {
 		p.thought = false
@@ -298,7 +303,8 @@ func (p *program) advance() {
 		}
 		p.phase = phaseOver
 		if p.load.kind == counting {
-			p.w.Leave() // clocks of keys differ after a death: others may want more rounds than this worker has
+			// clocks of keys differ after a death: others may want more rounds than this worker has
+			p.w.Leave()
 		}
 		p.finished = true
 	}
@@ -356,7 +362,8 @@ func (p *program) init() {
 	now, until := p.sim.now, p.sim.now+p.sim.wait
 	if p.load.kind == tables {
 		width := p.sim.cfg.workers * p.load.slots()
-		t, id, err := p.w.Table(now, 0, ps.TableSpec{Rows: 12, RowSize: 4 * width, CacheRows: 3}, until)
+		t, id, err := p.w.Table(now, 0, ps.TableSpec{Rows: 12, RowSize: 4 * width, CacheRows: 3},
+			until)
 		p.call("table", 0, id, err)
 		p.table = t
 		return
@@ -389,7 +396,8 @@ func getFloat(b []byte, i int) float32 {
 
 // gradient is a number whose sum over ranks depends on the order.
 func gradient(rank, key, step, i int, w float32) float32 {
-	h := uint64(rank+1)*0x9E3779B97F4A7C15 ^ uint64(key+1)*0xC2B2AE3D27D4EB4F ^ uint64(step+1)*0x165667B19E3779F9 ^ uint64(i+1)*0x27D4EB2F165667C5
+	h := uint64(rank+1)*0x9E3779B97F4A7C15 ^ uint64(key+1)*0xC2B2AE3D27D4EB4F ^ uint64(
+		step+1)*0x165667B19E3779F9 ^ uint64(i+1)*0x27D4EB2F165667C5
 	h ^= h >> 29
 	h *= 0xBF58476D1CE4E5B9
 	h ^= h >> 32
@@ -407,7 +415,8 @@ func (p *program) fillGradients() {
 		clear(p.grads[k])
 		if p.load.kind == rounds {
 			for i := range len(p.grads[k]) / 4 {
-				putFloat(p.grads[k], i, gradient(p.rank, k, p.step, i, getFloat(p.weights[(k+1)%p.load.keys], i)))
+				putFloat(p.grads[k], i, gradient(p.rank, k, p.step, i,
+					getFloat(p.weights[(k+1)%p.load.keys], i)))
 			}
 			continue
 		}
@@ -443,7 +452,8 @@ func (p *program) push() {
 		if p.load.kind == single && p.w.Pushes(uint32(k)) >= uint64(p.step) {
 			continue // an earlier process has done it
 		}
-		op := ps.PushOp{Key: uint32(k), Value: p.grads[k], Priority: int8(p.sim.rng.IntN(3)), Deadline: until}
+		op := ps.PushOp{Key: uint32(k), Value: p.grads[k], Priority: int8(p.sim.rng.IntN(3)),
+			Deadline: until}
 		if p.load.fused {
 			op.Out = p.weights[k]
 		}
@@ -485,8 +495,8 @@ func (p *program) pullTo(k int, out []byte, after func()) {
 	c.out, c.deadline, c.after = out, until, after
 }
 
-// reached returns the clock that the staleness of a pull counts from. A process that took over a place has come as far as all its
-// keys, until it pushes.
+// reached returns the clock that the staleness of a pull counts from. A process that took over a
+// place has come as far as all its keys, until it pushes.
 func (p *program) reached(key int) int {
 	at := int(p.w.Pushes(uint32(key)))
 	for k := range p.load.keys {
@@ -503,8 +513,8 @@ func (p *program) look() {
 	}
 }
 
-// lookAt checks what was pulled of keys without rounds: own pushes, and those of others as far as the staleness says, are there, and
-// nothing is there twice.
+// lookAt checks what was pulled of keys without rounds: own pushes, and those of others as far as
+// the staleness says, are there, and nothing is there twice.
 func (p *program) lookAt(k, own, at int) {
 	if p.load.kind == rounds {
 		return
@@ -516,7 +526,8 @@ func (p *program) lookAt(k, own, at int) {
 			for slot := range p.load.slots() {
 				v := getFloat(p.weights[k], sl*per+r*p.load.slots()+slot)
 				if v != 0 && v != 1 {
-					p.sim.fail("I1: push %d of worker %d to key %d slice %d counts %v times", slot, r, k, sl, v)
+					p.sim.fail("I1: push %d of worker %d to key %d slice %d counts %v times", slot,
+						r, k, sl, v)
 					return
 				}
 				if p.load.kind != single || v == 1 {
@@ -529,7 +540,9 @@ func (p *program) lookAt(k, own, at int) {
 					bound = 0
 				}
 				if slot+1 <= bound {
-					p.sim.fail("I5: worker %d at clock %d lacks push %d of worker %d to key %d slice %d, staleness %d", p.rank, own, slot+1, r, k, sl, p.sim.cfg.staleness)
+					p.sim.fail("I5: worker %d at clock %d lacks push %d of worker %d to key %d "+
+						"slice %d, staleness %d", p.rank, own, slot+1, r, k, sl,
+						p.sim.cfg.staleness)
 					return
 				}
 			}
@@ -558,7 +571,8 @@ func (p *program) tableStep() {
 			p.sim.fail("inc: %v", err)
 		}
 	}
-	p.rows = []uint32{uint32(p.sim.rng.IntN(12)), uint32(p.sim.rng.IntN(12)), rowsOf(p.rank, p.step)[0]}
+	p.rows = []uint32{uint32(p.sim.rng.IntN(12)), uint32(p.sim.rng.IntN(12)),
+		rowsOf(p.rank, p.step)[0]}
 	p.rowBuf = make([]byte, len(p.rows)*4*width)
 	id, err := p.table.Get(p.sim.now, p.rows, p.rowBuf, p.sim.now+p.sim.wait)
 	step := p.step
@@ -604,9 +618,11 @@ func (p *program) lookRows(step int) {
 				}
 				switch {
 				case v != 0 && (v != 1 || !touched):
-					p.sim.fail("I1: step %d of worker %d counts %v times in row %d, sees worker %d in step %d", s, r, v, row, p.rank, step)
+					p.sim.fail("I1: step %d of worker %d counts %v times in row %d, sees worker "+
+						"%d in step %d", s, r, v, row, p.rank, step)
 				case v == 0 && touched && s <= bound:
-					p.sim.fail("I5: worker %d in step %d lacks step %d of worker %d in row %d, staleness %d", p.rank, step, s, r, row, p.sim.cfg.staleness)
+					p.sim.fail("I5: worker %d in step %d lacks step %d of worker %d in row %d, "+
+						"staleness %d", p.rank, step, s, r, row, p.sim.cfg.staleness)
 				}
 			}
 		}
@@ -666,7 +682,8 @@ func (adder) Update(x ps.Update) {
 func (adder) AppendState(dst []byte, _ ps.ID) []byte { return dst }
 func (adder) SetState(ps.ID, []byte) error           { return nil }
 
-// expected computes the values of a run in rounds by a plain loop: gradients summed in the order of ranks.
+// expected computes the values of a run in rounds by a plain loop: gradients summed in the order of
+// ranks.
 func (l workload) expected(workers, steps int) [][]byte {
 	n := l.slices * l.elems(workers)
 	var weights, mom [][]byte

@@ -50,8 +50,9 @@ func (pl *pulls) pull(m *wire.Message) {
 // push.
 func (pl *pulls) pullEntry(e *entry, m *wire.Message) {
 	p := parked{
-		from: m.From, inc: m.Incarnation, seq: m.Seq, fused: m.Type == wire.TypePushPull, exact: m.Flags&wire.FlagExact != 0,
-		need: m.Need, own: m.Clock, until: pl.now + pl.timing.Park, entry: e,
+		from: m.From, inc: m.Incarnation, seq: m.Seq, fused: m.Type == wire.TypePushPull,
+		exact: m.Flags&wire.FlagExact != 0,
+		need:  m.Need, own: m.Clock, until: pl.now + pl.timing.Park, entry: e,
 	}
 	list := &e.parked
 	rows := m.Flags&wire.FlagRows != 0
@@ -137,7 +138,8 @@ func (pl *pulls) valueMessage(p *parked, clock uint64) wire.Message {
 
 func (pl *pulls) rejectParked(p *parked, why wire.Reason) {
 	m := wire.Message{
-		Type: wire.TypePull, Shard: pl.id, From: p.from, Incarnation: p.inc, Seq: p.seq, Key: p.entry.id.Key, Slice: p.entry.id.Slice, Slices: p.entry.slices,
+		Type: wire.TypePull, Shard: pl.id, From: p.from, Incarnation: p.inc, Seq: p.seq,
+		Key: p.entry.id.Key, Slice: p.entry.id.Slice, Slices: p.entry.slices,
 	}
 	pl.reject(&m, why)
 }

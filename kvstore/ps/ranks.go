@@ -7,9 +7,10 @@ type rankState struct {
 	incarnation uint32
 	low         uint64   // all sequences up to low are in the log
 	bits        []uint64 // which of the sequences from low+1 to low+window are
-	fates       []uint64 // outcomes of the sequences around low, 2 bits each, for workers that ask again
-	tick        uint64
-	away        bool // has joined and not said where it starts: nobody waits for its ticks
+	// outcomes of the sequences around low, 2 bits each, for workers that ask again
+	fates []uint64
+	tick  uint64
+	away  bool // has joined and not said where it starts: nobody waits for its ticks
 }
 
 // has reports whether a sequence is in the log.

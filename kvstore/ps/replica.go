@@ -174,7 +174,8 @@ func (rp *replica) create(le *logEntry, value []byte) {
 	if rp.entries[le.id] != nil {
 		return
 	}
-	e := &entry{id: le.id, since: le.index, form: form{slices: le.slices, dtype: dtype.Type(int8(le.dtype)), total: le.total, direct: le.direct}}
+	e := &entry{id: le.id, since: le.index, form: form{slices: le.slices,
+		dtype: dtype.Type(int8(le.dtype)), total: le.total, direct: le.direct}}
 	lo, hi := wire.Range(le.total, le.id.Slice, le.slices)
 	e.size = int(hi - lo)
 	if le.rows {
@@ -196,7 +197,9 @@ func (rp *replica) addSlice(e *entry) {
 }
 
 // due reports whether copies are compared after a log entry: every CheckEvery entries.
-func (rp *replica) due(le *logEntry) bool { return le.index%rp.cfg.CheckEvery == 0 && !rp.rebuilding }
+func (rp *replica) due(le *logEntry) bool {
+	return le.index%rp.cfg.CheckEvery == 0 && !rp.rebuilding
+}
 
 // concerned returns the entry that a log entry has changed, nil when it is none.
 func (rp *replica) concerned(le *logEntry) *entry {

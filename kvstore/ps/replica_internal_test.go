@@ -15,14 +15,18 @@ func TestReplicaAppliesItsLog(t *testing.T) {
 	h := testHost(t, 2, nil)
 	rp, e := testReplica(t, h)
 	rp.step(roundOf(h, e, 1, floats(5, 6, 7, 8), 0, 1))
-	if !bytes.Equal(e.value.data(), floats(5, 6, 7, 8)) || !bytes.Equal(e.prev.data(), floats(1, 2, 3, 4)) {
+	if !bytes.Equal(e.value.data(), floats(5, 6, 7, 8)) ||
+		!bytes.Equal(e.prev.data(), floats(1, 2, 3, 4)) {
 		t.Errorf("after round 1: %v, before it %v", e.value.data(), e.prev.data())
 	}
-	if e.version != 1 || e.closed != 1 || e.clocks[0] != 1 || e.clocks[1] != 1 || !rp.ranks[1].has(1) || rp.ranks[1].has(2) {
-		t.Errorf("after round 1: version %d, closed %d, clocks %v, pushes of rank 1 up to %d", e.version, e.closed, e.clocks, rp.ranks[1].low)
+	if e.version != 1 || e.closed != 1 || e.clocks[0] != 1 || e.clocks[1] != 1 ||
+		!rp.ranks[1].has(1) || rp.ranks[1].has(2) {
+		t.Errorf("after round 1: version %d, closed %d, clocks %v, pushes of rank 1 up to %d",
+			e.version, e.closed, e.clocks, rp.ranks[1].low)
 	}
 	old := roundOf(h, e, 2, floats(0, 0, 0, 0), 0)
-	wire.PutContributor(old.body(), 0, wire.Contributor{Rank: 0, Outcome: wire.Applied, Incarnation: 9, Seq: 2})
+	wire.PutContributor(old.body(), 0, wire.Contributor{Rank: 0, Outcome: wire.Applied,
+		Incarnation: 9, Seq: 2})
 	rp.step(old)
 	if rp.ranks[0].has(2) {
 		t.Error("a push of an incarnation that has been replaced counts as one of its successor")
@@ -42,8 +46,10 @@ func TestReplicaAppliesItsLog(t *testing.T) {
 			start.own = binary.LittleEndian.AppendUint64(start.own, v)
 		}
 		rp.step(start)
-		if rk := &rp.ranks[1]; rk.away != (inc == 19) || inc == 20 && (rk.tick != 9 || e.starts[1] != 7) {
-			t.Errorf("after a start of incarnation %d: %+v, it starts behind %d", inc, rk, e.starts[1])
+		if rk := &rp.ranks[1]; rk.away != (inc == 19) || inc == 20 &&
+			(rk.tick != 9 || e.starts[1] != 7) {
+			t.Errorf("after a start of incarnation %d: %+v, it starts behind %d", inc, rk,
+				e.starts[1])
 		}
 	}
 	again := h.newEntry(kindInit)
@@ -51,7 +57,8 @@ func TestReplicaAppliesItsLog(t *testing.T) {
 	again.id = e.id
 	rp.step(again)
 	if rp.entries[e.id] != e || len(rp.order) != 1 || h.mem.slices != 16 {
-		t.Errorf("a second creation changes something: %d entries of %d bytes", len(rp.order), h.mem.slices)
+		t.Errorf("a second creation changes something: %d entries of %d bytes", len(rp.order),
+			h.mem.slices)
 	}
 	spec := func(version uint64) *logEntry {
 		le := h.newEntry(kindSpec)
@@ -73,17 +80,24 @@ func (refusing) SetSpec(wire.Spec) error { return errors.New("no such optimizer"
 
 // TestReplicaSaysWhyItHasNoOptimizer wants an event for an optimizer that cannot be set.
 func TestReplicaSaysWhyItHasNoOptimizer(t *testing.T) {
-	h := testHost(t, 1, func(c *ServerConfig) { c.Updater = func(uint32) Updater { return refusing{} } })
+	h := testHost(t, 1, func(c *ServerConfig) {
+		c.Updater = func(
+			uint32) Updater {
+			return refusing{}
+		}
+	})
 	rp, _ := testReplica(t, h)
 	le := h.newEntry(kindSpec)
 	le.head()
 	le.own = (&wire.Spec{Version: 1, Name: "sgd"}).Append(le.own)
 	rp.step(le)
-	if n := len(h.out.Events); n != 1 || !strings.Contains(h.out.Events[0].Text, "no such optimizer") {
+	if n := len(h.out.Events); n != 1 ||
+		!strings.Contains(h.out.Events[0].Text, "no such optimizer") {
 		t.Errorf("got events %+v, want one that names the error", h.out.Events)
 	}
 	other := newReplica(h, &seat{})
-	if _, err := other.setHead(rp.appendHead(nil)); err == nil || !strings.Contains(err.Error(), "no such optimizer") {
+	if _, err := other.setHead(rp.appendHead(nil)); err == nil ||
+		!strings.Contains(err.Error(), "no such optimizer") {
 		t.Errorf("a transfer of the optimizer: got %v", err)
 	}
 }
@@ -100,10 +114,12 @@ func TestReplicaTravels(t *testing.T) {
 	}
 	other := fresh()
 	for range 2 { // the second time it is there already
-		if rest, err := other.setPart(append(part[:len(part):len(part)], "rest"...)); err != nil || string(rest) != "rest" {
+		if rest, err := other.setPart(append(part[:len(part):len(part)], "rest"...)); err != nil ||
+			string(rest) != "rest" {
 			t.Fatalf("got %q, %v", rest, err)
 		}
-		if rest, err := other.setHead(append(head[:len(head):len(head)], "rest"...)); err != nil || string(rest) != "rest" {
+		if rest, err := other.setHead(append(head[:len(head):len(head)], "rest"...)); err != nil ||
+			string(rest) != "rest" {
 			t.Fatalf("got %q, %v", rest, err)
 		}
 	}
@@ -149,21 +165,23 @@ func TestReplicaTravels(t *testing.T) {
 	}
 }
 
-// TestRanksRememberTheirWindow marks sequences in a random order: each is known once it is marked, and
-// those outside of the window never are.
+// TestRanksRememberTheirWindow marks sequences in a random order: each is known once it is marked,
+// and those outside of the window never are.
 func TestRanksRememberTheirWindow(t *testing.T) {
 	r := rankState{bits: make([]uint64, 1), fates: make([]uint64, 4)}
 	for _, seq := range []uint64{3, 64, 2, 65} {
 		r.mark(seq, wire.Late)
 	}
-	for seq, want := range map[uint64]bool{1: false, 2: true, 3: true, 4: false, 64: true, 65: false, 66: false} {
+	for seq, want := range map[uint64]bool{1: false, 2: true, 3: true, 4: false, 64: true,
+		65: false, 66: false} {
 		if got := r.has(seq); got != want {
 			t.Errorf("push %d is in the log: %v, want %v", seq, got, want)
 		}
 	}
 	r.mark(1, wire.Applied)
 	if r.low != 3 || r.outcome(1) != wire.Applied || r.outcome(2) != wire.Late {
-		t.Errorf("all up to %d are in the log, want 3; outcomes %s, %s", r.low, r.outcome(1), r.outcome(2))
+		t.Errorf("all up to %d are in the log, want 3; outcomes %s, %s", r.low, r.outcome(1),
+			r.outcome(2))
 	}
 	r.mark(2, wire.Known)
 	if r.outcome(2) != wire.Late {

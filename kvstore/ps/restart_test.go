@@ -9,14 +9,16 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// TestQuestionsAreAnsweredAtOnce initializes keys that have two copies, by two workers, and sets an optimizer, without letting any
-// time pass: every answer comes when its condition holds, never because it is asked for again.
+// TestQuestionsAreAnsweredAtOnce initializes keys that have two copies, by two workers, and sets an
+// optimizer, without letting any time pass: every answer comes when its condition holds, never
+// because it is asked for again.
 func TestQuestionsAreAnsweredAtOnce(t *testing.T) {
 	n, list := newNet(t, 2, 2, 2, ps.KeySpec{Total: 64}, nil)
 	for i := range 40 {
 		first := list[1-i%2] // it may come before the one that creates the key, or after
 		for _, w := range []*ps.Worker{first, list[i%2]} {
-			if _, err := w.Init(n.now, uint32(2+i), ps.KeySpec{Total: 64}, make([]byte, 64), 0); err != nil {
+			if _, err := w.Init(n.now, uint32(2+i), ps.KeySpec{Total: 64}, make([]byte, 64),
+				0); err != nil {
 				t.Fatal(err)
 			}
 			n.settle()
@@ -38,7 +40,8 @@ func TestQuestionsAreAnsweredAtOnce(t *testing.T) {
 	}
 }
 
-// again lets a new process take a worker's place and returns it when it has joined and initialized key 1.
+// again lets a new process take a worker's place and returns it when it has joined and initialized
+// key 1.
 func again(t *testing.T, n *net, c ps.WorkerConfig, spec ps.KeySpec, nonce uint64) *ps.Worker {
 	t.Helper()
 	c.Job, c.Workers, c.Nonce = job, 2, nonce
@@ -59,7 +62,8 @@ func again(t *testing.T, n *net, c ps.WorkerConfig, spec ps.KeySpec, nonce uint6
 	return w
 }
 
-// script is what a program does: b calls a barrier, p pushes and waits for the round, i is where the steps begin.
+// script is what a program does: b calls a barrier, p pushes and waits for the round, i is where
+// the steps begin.
 type script struct{ before, loop, after string }
 
 // scripted runs a script as a state machine, from where its worker resumes.
@@ -77,11 +81,13 @@ func (x script) plan(resumed, steps int) string {
 	return s + x.after
 }
 
-// TestABarrierAfterARestart runs programs with barriers before, in and after their steps, kills a worker at every moment, and lets
-// its successor run the program again from the step after the last that is committed: all end.
+// TestABarrierAfterARestart runs programs with barriers before, in and after their steps, kills a
+// worker at every moment, and lets its successor run the program again from the step after the last
+// that is committed: all end.
 func TestABarrierAfterARestart(t *testing.T) {
 	const steps = 4
-	for _, x := range []script{{"b", "p", ""}, {"", "pb", ""}, {"", "bp", ""}, {"b", "pb", "b"}, {"bb", "bpb", "bb"}, {"b", "p", "b"}} {
+	for _, x := range []script{{"b", "p", ""}, {"", "pb", ""}, {"", "bp", ""}, {"b", "pb", "b"},
+		{"bb", "bpb", "bb"}, {"b", "p", "b"}} {
 		for killAt := range 30 {
 			runScript(t, x, steps, killAt)
 		}
@@ -94,9 +100,11 @@ func runScript(t *testing.T, x script, steps, killAt int) {
 	n, list := newNet(t, 1, 2, 1, spec, nil)
 	all := []*scripted{{w: list[0], plan: x.plan(0, steps)}, {w: list[1], plan: x.plan(0, steps)}}
 	at := 0
-	for rounds := 0; all[0].plan != "" || all[1].plan != "" || all[0].busy || all[1].busy; rounds++ {
+	for rounds := 0; all[0].plan != "" || all[1].plan != "" || all[0].busy ||
+		all[1].busy; rounds++ {
 		if rounds > 4000 {
-			t.Fatalf("%+v killed at %d: the programs do not end: %q (%v) and %q (%v) are left", x, killAt, all[0].plan, all[0].busy, all[1].plan, all[1].busy)
+			t.Fatalf("%+v killed at %d: the programs do not end: %q (%v) and %q (%v) are left", x,
+				killAt, all[0].plan, all[0].busy, all[1].plan, all[1].busy)
 		}
 		i := rounds % 2
 		if a := all[i]; !a.busy && a.plan != "" {
@@ -129,7 +137,8 @@ func (a *scripted) begin(t *testing.T, n *net) {
 	if a.plan[0] == 'b' {
 		_, err = a.w.Barrier(n.now, n.now+1000*ps.Second)
 	} else {
-		_, err = a.w.Push(n.now, ps.PushOp{Key: 1, Value: make([]byte, 64), Out: make([]byte, 64), Deadline: n.now + 1000*ps.Second})
+		_, err = a.w.Push(n.now, ps.PushOp{Key: 1, Value: make([]byte, 64), Out: make([]byte, 64),
+			Deadline: n.now + 1000*ps.Second})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -137,8 +146,9 @@ func (a *scripted) begin(t *testing.T, n *net) {
 	a.plan, a.busy = a.plan[1:], true
 }
 
-// TestDirectPushesCountOnce lets a worker that pushes powers of two to keys without rounds be replaced at random moments; each process
-// goes on behind the steps that are committed on all keys. Every push counts exactly once.
+// TestDirectPushesCountOnce lets a worker that pushes powers of two to keys without rounds be
+// replaced at random moments; each process goes on behind the steps that are committed on all keys.
+// Every push counts exactly once.
 func TestDirectPushesCountOnce(t *testing.T) {
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 8))
@@ -166,7 +176,8 @@ func TestDirectPushesCountOnce(t *testing.T) {
 		step := ready(w)
 		for nonce := uint64(1000); step < steps; {
 			for _, k := range rng.Perm(keys) {
-				if step < steps && rng.IntN(8) == 0 { // it dies between two pushes, some of which are under way
+				// it dies between two pushes, some of which are under way
+				if step < steps && rng.IntN(8) == 0 {
 					nonce++
 					w = again(t, n, ps.WorkerConfig{Rank: 1, Staleness: ps.Unbounded}, spec, nonce)
 					step = ready(w) - 1
@@ -174,7 +185,8 @@ func TestDirectPushesCountOnce(t *testing.T) {
 				}
 				value := make([]byte, 64)
 				putFloat(value, 0, float32(int(1)<<step))
-				if _, err := w.Push(n.now, ps.PushOp{Key: uint32(k + 1), Value: value}); err != nil {
+				if _, err := w.Push(n.now, ps.PushOp{Key: uint32(k + 1),
+					Value: value}); err != nil {
 					t.Fatal(err)
 				}
 				if rng.IntN(2) == 0 {
@@ -198,7 +210,8 @@ func (n *net) float(t *testing.T, id ps.ID) float32 {
 	t.Helper()
 	v := n.machines[wire.Node{Role: wire.Scheduler}].(*ps.Scheduler).View()
 	place := v.Shards[ps.ShardOf(id, len(v.Shards))]
-	b, _, ok := n.machines[wire.Node{Role: wire.Server, Rank: place.Primary.Server}].(*ps.Server).Value(id)
+	b, _, ok := n.machines[wire.Node{Role: wire.Server,
+		Rank: place.Primary.Server}].(*ps.Server).Value(id)
 	if !ok {
 		t.Fatalf("%v is nowhere", id)
 	}

@@ -6,7 +6,8 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// TestFreeThingsKeepNoMemory wants queues and steps that are used again not to keep what was in them.
+// TestFreeThingsKeepNoMemory wants queues and steps that are used again not to keep what was in
+// them.
 func TestFreeThingsKeepNoMemory(t *testing.T) {
 	rt, _ := testRoutes(WorkerConfig{})
 	p := rt.give(8)
@@ -27,9 +28,11 @@ func TestFreeThingsKeepNoMemory(t *testing.T) {
 
 // TestAMemberSaysThatItHasJoined adopts the first view that names the process, once.
 func TestAMemberSaysThatItHasJoined(t *testing.T) {
-	m := newMember(identity{self: wire.Node{Role: wire.Worker}, job: 1, nonce: 5, size: 1}, Timing{})
+	m := newMember(identity{self: wire.Node{Role: wire.Worker}, job: 1, nonce: 5, size: 1},
+		Timing{})
 	for number := range uint64(2) {
-		v := &wire.View{Job: 1, Number: number + 1, Workers: []wire.Member{{Node: m.self, Incarnation: 3, Nonce: 5}}}
+		v := &wire.View{Job: 1, Number: number + 1,
+			Workers: []wire.Member{{Node: m.self, Incarnation: 3, Nonce: 5}}}
 		msg := wire.Message{Type: wire.TypeView, Payload: v.Append(nil)}
 		msg.SetViewNumber(v.Number)
 		if !m.adopt(&msg) || m.adopt(&msg) {

@@ -102,7 +102,8 @@ func (rt *routes) ready(p *part) {
 func (rt *routes) pump(r *route) {
 	for len(r.ready) > 0 && !r.lost && r.epoch > 0 {
 		p := r.ready[len(r.ready)-1]
-		if r.next-r.flight.first >= uint64(rt.cfg.Window) || r.bytes > 0 && r.bytes+len(p.payload) > rt.cfg.Credit {
+		if r.next-r.flight.first >= uint64(rt.cfg.Window) || r.bytes > 0 &&
+			r.bytes+len(p.payload) > rt.cfg.Credit {
 			return
 		}
 		r.ready[len(r.ready)-1] = nil
@@ -120,7 +121,8 @@ func (rt *routes) sendPush(r *route, p *part, flags wire.Flags) {
 	m.Shard, m.Epoch, m.Seq, m.Clock, m.Need = r.id, r.epoch, p.seq, p.clock, p.need
 	m.Codec, m.Priority, m.Payload = p.codec, p.prio, p.payload
 	if sl := p.slice; sl != nil {
-		m.Key, m.Slice, m.Slices, m.DType, m.Total = sl.id.Key, sl.id.Slice, uint16(len(sl.key.slices)), uint8(sl.key.dtype), sl.key.total
+		m.Key, m.Slice, m.Slices, m.DType, m.Total = sl.id.Key, sl.id.Slice,
+			uint16(len(sl.key.slices)), uint8(sl.key.dtype), sl.key.total
 	}
 	p.at, r.sent = rt.now, rt.now
 	r.bytes += len(p.payload)
@@ -147,7 +149,8 @@ func (rt *routes) sendAsk(p *part) {
 	}
 	m.Shard, m.Epoch, m.Seq, m.Clock, m.Need = r.id, r.epoch, p.req, p.own, p.need
 	if sl := p.slice; sl != nil {
-		m.Key, m.Slice, m.Slices, m.DType, m.Total = sl.id.Key, sl.id.Slice, uint16(len(sl.key.slices)), uint8(sl.key.dtype), sl.key.total
+		m.Key, m.Slice, m.Slices, m.DType, m.Total = sl.id.Key, sl.id.Slice,
+			uint16(len(sl.key.slices)), uint8(sl.key.dtype), sl.key.total
 		if !sl.key.direct && p.flags&wire.FlagExact == 0 && p.kind != wire.TypeInit {
 			m.Need = max(m.Need, sl.seen)
 		}

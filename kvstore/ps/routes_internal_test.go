@@ -67,14 +67,16 @@ func TestRoutesKeepToCreditAndWindow(t *testing.T) {
 		rt.give(40)
 	}
 	if got := rt.pushed(); len(got) != 2 || r.bytes != 80 {
-		t.Fatalf("pushes %v of 40 bytes have left, %d bytes are under way, want 2 with a credit of 100", got, r.bytes)
+		t.Fatalf("pushes %v of 40 bytes have left, %d bytes are under way, want 2 with a credit "+
+			"of 100", got, r.bytes)
 	}
 	rt.receive(r, wire.Receipt{Received: 1})
 	if got := rt.pushed(); len(got) != 1 || got[0] != 3 || r.bytes != 80 {
 		t.Errorf("pushes %v have left after one was received, %d bytes are under way", got, r.bytes)
 	}
 	rt.receive(r, wire.Receipt{Received: 3}, 1, 2, 3)
-	if got := rt.pushed(); len(got) != 1 || got[0] != 4 || r.flight.len() != 1 || len(rt.out.Done) != 0 {
+	if got := rt.pushed(); len(got) != 1 || got[0] != 4 || r.flight.len() != 1 ||
+		len(rt.out.Done) != 0 {
 		t.Errorf("pushes %v have left, %d are under way", got, r.flight.len())
 	}
 	rt.receive(r, wire.Receipt{Received: 9})
@@ -117,7 +119,8 @@ func TestRoutesRepeatWhatIsNotReceived(t *testing.T) {
 	}
 	rt.receive(r, wire.Receipt{Received: 5}, 2)
 	if r.flight.len() != 5 || r.flight.first != 1 {
-		t.Errorf("%d pushes from %d on, want 5 from 1 on: the first is not committed", r.flight.len(), r.flight.first)
+		t.Errorf("%d pushes from %d on, want 5 from 1 on: the first is not committed",
+			r.flight.len(), r.flight.first)
 	}
 	rt.now += 2 * rt.timing.Resend
 	rt.tickRoute(r)
@@ -149,7 +152,8 @@ func TestRoutesRepeatWhatIsNotReceived(t *testing.T) {
 func TestRoutesSendByPriority(t *testing.T) {
 	rt, r := testRoutes(WorkerConfig{Credit: 1})
 	rt.give(8) // keeps the others back
-	low, high := rt.newPart(rt.newCall(0, "push", 1, 0), wire.TypePush, 0), rt.newPart(rt.newCall(0, "push", 2, 0), wire.TypePush, 0)
+	low, high := rt.newPart(rt.newCall(0, "push", 1, 0), wire.TypePush, 0),
+		rt.newPart(rt.newCall(0, "push", 2, 0), wire.TypePush, 0)
 	for _, p := range []*part{low, high} {
 		p.payload = make([]byte, 8)
 	}
@@ -185,15 +189,18 @@ func TestCallsEndWithTheirParts(t *testing.T) {
 	}
 	hold.drop()
 	cs.reap()
-	if len(ag.out.Done) != 1 || ag.out.Done[0].ID != 1 || len(cs.open) != 0 || len(cs.idle) != 2 || len(cs.idleCalls) != 1 {
-		t.Fatalf("ended %+v, %d calls open, %d parts and %d calls free", ag.out.Done, len(cs.open), len(cs.idle), len(cs.idleCalls))
+	if len(ag.out.Done) != 1 || ag.out.Done[0].ID != 1 || len(cs.open) != 0 || len(cs.idle) != 2 ||
+		len(cs.idleCalls) != 1 {
+		t.Fatalf("ended %+v, %d calls open, %d parts and %d calls free", ag.out.Done, len(cs.open),
+			len(cs.idle), len(cs.idleCalls))
 	}
 	for _, p := range cs.idle {
 		if p.payload != nil || p.out != nil || p.slice != nil {
 			t.Error("a part that is free keeps the caller's memory")
 		}
 	}
-	if d := cs.newCall(0, "pull", 2, 0); d != c || d.id != 2 || d.deadline != ag.cfg.Timeout || len(cs.idleCalls) != 0 {
+	if d := cs.newCall(0, "pull", 2, 0); d != c || d.id != 2 || d.deadline != ag.cfg.Timeout ||
+		len(cs.idleCalls) != 0 {
 		t.Errorf("the next call is %+v", d)
 	}
 }
@@ -229,7 +236,8 @@ func TestOneBarrierAtATime(t *testing.T) {
 	fa := &failing{agent: ag, calls: cs, routes: &routes{agent: ag, calls: cs}}
 	fa.failAll(ErrTimeout)
 	var e *Error
-	if n := len(ag.out.Done); n != 1 || !errors.As(ag.out.Done[0].Err, &e) || e.Peer != scheduler || ba.barrier != nil {
+	if n := len(ag.out.Done); n != 1 || !errors.As(ag.out.Done[0].Err, &e) || e.Peer != scheduler ||
+		ba.barrier != nil {
 		t.Fatalf("ended %+v", ag.out.Done)
 	}
 	pg.begun = 9 // the call that ran out of time goes on as it was
@@ -263,7 +271,8 @@ func TestQuestionsSayWhereAWorkerStarts(t *testing.T) {
 	if m := &rt.out.Sends[0].Msg; m.Flags != 0 || m.StartPoint().Step != 0 {
 		t.Errorf("the first says %+v with flags %#x", m.StartPoint(), m.Flags)
 	}
-	if m := &rt.out.Sends[1].Msg; m.Flags != wire.FlagStart || m.StartPoint() != (wire.StartPoint{Round: 3, Push: 4, Step: 5}) {
+	if m := &rt.out.Sends[1].Msg; m.Flags != wire.FlagStart ||
+		m.StartPoint() != (wire.StartPoint{Round: 3, Push: 4, Step: 5}) {
 		t.Errorf("the second says %+v with flags %#x", m.StartPoint(), m.Flags)
 	}
 }
@@ -299,7 +308,8 @@ func TestOneSnapshotAtATime(t *testing.T) {
 	sn.snapshotDone(&m)
 	ag.now *= 3
 	sn.repeatSnapshot()
-	if sn.snap != nil || len(ag.out.Done) != 1 || ag.out.Done[0].Err != nil || len(ag.out.Sends) != 2 {
+	if sn.snap != nil || len(ag.out.Done) != 1 || ag.out.Done[0].Err != nil ||
+		len(ag.out.Sends) != 2 {
 		t.Errorf("ended %+v, sent %d times", ag.out.Done, len(ag.out.Sends))
 	}
 	ag.left = true
@@ -323,7 +333,8 @@ func TestPushesWaitForAView(t *testing.T) {
 	if got := rt.pushed(); len(got) != 2 {
 		t.Errorf("pushes %v are sent to the first primary, want 2", got)
 	}
-	rt.redirect(r, wire.Shard{Epoch: 2, Primary: wire.Replica{Server: 1, Incarnation: 1}, Lost: true})
+	rt.redirect(r, wire.Shard{Epoch: 2, Primary: wire.Replica{Server: 1, Incarnation: 1},
+		Lost: true})
 	rt.give(8)
 	if got := rt.pushed(); !r.lost || len(got) != 2 || len(rt.shards[0].ready) != 1 {
 		t.Errorf("pushes %v are sent about a shard that is lost: %v", got, r.lost)
@@ -336,7 +347,8 @@ func TestRefusalsFindTheirParts(t *testing.T) {
 	push := rt.give(8)
 	pull := rt.newPart(rt.newCall(0, "pull", 1, 0), wire.TypePull, 0)
 	rt.ask(pull)
-	for typ, want := range map[wire.Type]*part{wire.TypePush: push, wire.TypePushPull: push, wire.TypeTick: push, wire.TypeProbe: push,
+	for typ, want := range map[wire.Type]*part{wire.TypePush: push, wire.TypePushPull: push,
+		wire.TypeTick: push, wire.TypeProbe: push,
 		wire.TypePull: nil, wire.TypeInit: nil} {
 		if got := rt.meant(r, typ, push.seq); got != want {
 			t.Errorf("a word about %s %d: got part %p, want %p", typ, push.seq, got, want)

@@ -37,8 +37,8 @@ func push(t *testing.T, n *net, w *ps.Worker, deadline ps.Time) uint64 {
 	return id
 }
 
-// TestNothingIsCommittedAloneOnceABackupMayBePromoted loses the scheduler's word that the backup is in sync: from the request on, the
-// primary must not commit what that backup lacks.
+// TestNothingIsCommittedAloneOnceABackupMayBePromoted loses the scheduler's word that the backup is
+// in sync: from the request on, the primary must not commit what that backup lacks.
 func TestNothingIsCommittedAloneOnceABackupMayBePromoted(t *testing.T) {
 	n, list := newNet(t, 2, 1, 2, ps.KeySpec{Total: 64}, nil)
 	asked := false
@@ -63,8 +63,8 @@ func TestNothingIsCommittedAloneOnceABackupMayBePromoted(t *testing.T) {
 	n.until(t, 1)
 }
 
-// TestABackupIsPromotableOnlyWithAllThatWasCommitted lets a push be committed by the primary alone while the end of the transfer is
-// under way.
+// TestABackupIsPromotableOnlyWithAllThatWasCommitted lets a push be committed by the primary alone
+// while the end of the transfer is under way.
 func TestABackupIsPromotableOnlyWithAllThatWasCommitted(t *testing.T) {
 	const kindEnd = 11
 	n, list := newNet(t, 2, 1, 2, ps.KeySpec{Total: 64}, nil)
@@ -103,10 +103,11 @@ func TestABackupIsPromotableOnlyWithAllThatWasCommitted(t *testing.T) {
 	}
 }
 
-// TestCreditReturnsWithReceipt wants a push to leave when an earlier one has been received, whatever is still under way and though
-// nothing is committed.
+// TestCreditReturnsWithReceipt wants a push to leave when an earlier one has been received,
+// whatever is still under way and though nothing is committed.
 func TestCreditReturnsWithReceipt(t *testing.T) {
-	n, list := newNet(t, 1, 2, 1, ps.KeySpec{Total: 4 << 10}, func(c *ps.WorkerConfig) { c.SliceSize, c.Credit = 1<<10, 2<<10 })
+	n, list := newNet(t, 1, 2, 1, ps.KeySpec{Total: 4 << 10},
+		func(c *ps.WorkerConfig) { c.SliceSize, c.Credit = 1<<10, 2<<10 })
 	seen := uint64(0)
 	n.lose = func(from, to wire.Node, m *wire.Message) bool {
 		if m.Type == wire.TypePush {
@@ -132,7 +133,8 @@ func TestCreditReturnsWithReceipt(t *testing.T) {
 	n.until(t, 2)
 }
 
-// TestPullsWaitForTheirClock wants servers not to answer, and workers not to take, what is older than what was asked for.
+// TestPullsWaitForTheirClock wants servers not to answer, and workers not to take, what is older
+// than what was asked for.
 func TestPullsWaitForTheirClock(t *testing.T) {
 	n, list := pair(t)
 	values := 0
@@ -160,7 +162,8 @@ func TestPullsWaitForTheirClock(t *testing.T) {
 	}
 	n.pass(ps.Second)
 	place := w.View().Shards[0]
-	old := wire.Message{Type: wire.TypeValue, Job: job, From: leader, Incarnation: place.Primary.Incarnation, Epoch: place.Epoch,
+	old := wire.Message{Type: wire.TypeValue, Job: job, From: leader,
+		Incarnation: place.Primary.Incarnation, Epoch: place.Epoch,
 		Seq: asked.Seq, Key: 1, Slices: 1, Payload: make([]byte, 64)}
 	w.Handle(n.now, leader, &old)
 	n.settle()
@@ -174,7 +177,8 @@ func TestPullsWaitForTheirClock(t *testing.T) {
 
 // TestRoundsShrinkWhenAWorkerStaysDead lets a worker die for good.
 func TestRoundsShrinkWhenAWorkerStaysDead(t *testing.T) {
-	n, list := netConfig{servers: 1, workers: 2, replicas: 1, policy: ps.Shrink}.open(t, ps.KeySpec{Total: 64})
+	n, list := netConfig{servers: 1, workers: 2, replicas: 1, policy: ps.Shrink}.open(t,
+		ps.KeySpec{Total: 64})
 	push(t, n, list[0], 0)
 	n.pass(ps.Second)
 	if len(n.done) > 0 {
@@ -193,7 +197,8 @@ func TestJoiningALostJobFailsAtOnce(t *testing.T) {
 	n, list := pair(t)
 	v := list[0].View().Clone()
 	v.Number++
-	v.Workers[1] = wire.Member{Node: v.Workers[1].Node, Incarnation: v.Next, Alive: true, Nonce: 555}
+	v.Workers[1] = wire.Member{Node: v.Workers[1].Node, Incarnation: v.Next, Alive: true,
+		Nonce: 555}
 	v.Next++
 	v.Shards[0].Lost = true
 	w, err := ps.NewWorker(ps.WorkerConfig{Job: job, Rank: 1, Nonce: 555, Workers: 2})
@@ -208,13 +213,15 @@ func TestJoiningALostJobFailsAtOnce(t *testing.T) {
 	w.Handle(n.now, m.From, &m)
 	wantError(t, w.Out().Done, id, ps.ErrLost)
 	nextView(n, list[0], func(v *wire.View) { v.Shards[0].Lost = true })
-	if _, err := list[0].Init(n.now, 2, ps.KeySpec{Total: 64}, make([]byte, 64), 0); !errors.Is(err, ps.ErrLost) {
+	if _, err := list[0].Init(n.now, 2, ps.KeySpec{Total: 64}, make([]byte, 64), 0); !errors.Is(err,
+		ps.ErrLost) {
 		t.Errorf("init of a key without a place: got %v, want %v", err, ps.ErrLost)
 	}
 }
 
-// TestAPrimaryThatReturnsHasForgotten lets the lead of a shard go to the other server and come back while a worker hears of no view: what
-// the first had received and not committed is gone, though it is the same process.
+// TestAPrimaryThatReturnsHasForgotten lets the lead of a shard go to the other server and come back
+// while a worker hears of no view: what the first had received and not committed is gone, though it
+// is the same process.
 func TestAPrimaryThatReturnsHasForgotten(t *testing.T) {
 	n, list := newNet(t, 2, 2, 2, ps.KeySpec{Total: 64}, nil)
 	shard := ps.ShardOf(ps.ID{Key: 1}, 2)
@@ -225,7 +232,8 @@ func TestAPrimaryThatReturnsHasForgotten(t *testing.T) {
 	n.pass(100 * ps.Millisecond) // received, and the round waits for worker 1
 	for _, away := range []wire.Node{first, second} {
 		n.lose = func(from, to wire.Node, m *wire.Message) bool {
-			return from == away || to == away || to == zero || from == zero && to.Role == wire.Server
+			return from == away || to == away || to == zero || from == zero &&
+				to.Role == wire.Server
 		}
 		n.pass(5 * ps.Second)
 		n.lose = func(from, to wire.Node, m *wire.Message) bool {
@@ -233,7 +241,8 @@ func TestAPrimaryThatReturnsHasForgotten(t *testing.T) {
 		}
 		n.pass(5 * ps.Second)
 	}
-	if place := list[1].View().Shards[shard]; place.Primary.Server != first.Rank || place.Epoch < 3 {
+	if place := list[1].View().Shards[shard]; place.Primary.Server != first.Rank ||
+		place.Epoch < 3 {
 		t.Fatalf("the lead has not come back to %s: %+v", first, place)
 	}
 	n.lose = nil
@@ -244,8 +253,8 @@ func TestAPrimaryThatReturnsHasForgotten(t *testing.T) {
 	}
 }
 
-// TestAServerThatLeavesIsReplacedAtOnce lets a server say goodbye: its shards move without the silence
-// of a death.
+// TestAServerThatLeavesIsReplacedAtOnce lets a server say goodbye: its shards move without the
+// silence of a death.
 func TestAServerThatLeavesIsReplacedAtOnce(t *testing.T) {
 	n, list := newNet(t, 2, 1, 2, ps.KeySpec{Total: 64}, nil)
 	srv := n.machines[follower].(*ps.Server)

@@ -50,23 +50,28 @@ type Scheduler struct {
 	body    []byte     // its encoding
 	writing *wire.View // is being made durable, nil when none is
 	changed bool       // view has changed since the last one that was written
-	hushed  uint64     // number of a view of which nobody is to hear: the next one takes something in it back
-	proof   uint64     // a server that is there has named this view or a later one
+	// number of a view of which nobody is to hear: the next one takes something in it back
+	hushed uint64
+	proof  uint64 // a server that is there has named this view or a later one
 
-	last    map[wire.Node]Time   // awake time at which each node was heard of, or given time to be heard of
-	seen    map[wire.Node]uint64 // view that each node has named in a heartbeat
-	buried  map[wire.Node]uint64 // view in which a node was given up: a node that names it is back
-	beats   map[wire.Node]wire.Heartbeat
-	retired map[uint64]bool // nonces of processes that were replaced: their late hellos mean nothing
-	asking  map[uint64]Time // nonces of processes that ask for a place which is taken, and since which awake time
+	// awake time at which each node was heard of, or given time to be heard of
+	last   map[wire.Node]Time
+	seen   map[wire.Node]uint64 // view that each node has named in a heartbeat
+	buried map[wire.Node]uint64 // view in which a node was given up: a node that names it is back
+	beats  map[wire.Node]wire.Heartbeat
+	// nonces of processes that were replaced: their late hellos mean nothing
+	retired map[uint64]bool
+	// nonces of processes that ask for a place which is taken, and since which awake time
+	asking  map[uint64]Time
 	ends    ends
 	entered []entered // barriers, by worker
 	snap    *collection
 	tries   uint32      // snapshots begun
 	answer  []wire.Node // workers that wait for the snapshot of the view that is being written
-	forgot  Time        // awake time at which a node first named a view that this scheduler cannot know
-	load    []int       // shards that each server leads, while balance counts
-	ways    []reached   // of balance, from the server that leads too many shards
+	// awake time at which a node first named a view that this scheduler cannot know
+	forgot Time
+	load   []int     // shards that each server leads, while balance counts
+	ways   []reached // of balance, from the server that leads too many shards
 
 	promised map[wire.Node]promise // places that guests have been told to take
 }
@@ -79,23 +84,28 @@ func NewScheduler(c SchedulerConfig) (*Scheduler, error) {
 	}
 	switch {
 	case c.Servers < 1 || c.Servers > 1<<16-1 || c.Workers < 1 || c.Workers > 1<<16-1:
-		return nil, fmt.Errorf("ps: %d servers and %d workers, want 1 to 65535 of each: %w", c.Servers, c.Workers, ErrUsage)
+		return nil, fmt.Errorf("ps: %d servers and %d workers, want 1 to 65535 of each: %w",
+			c.Servers, c.Workers, ErrUsage)
 	case c.Replicas != 1 && c.Replicas != 2:
 		return nil, fmt.Errorf("ps: %d replicas, want 1 or 2: %w", c.Replicas, ErrUsage)
 	case c.Replicas > c.Servers:
 		return nil, fmt.Errorf("ps: %d replicas on %d servers: %w", c.Replicas, c.Servers, ErrUsage)
 	}
 	s := &Scheduler{
-		cfg: c, last: map[wire.Node]Time{}, seen: map[wire.Node]uint64{}, buried: map[wire.Node]uint64{},
-		beats: map[wire.Node]wire.Heartbeat{}, retired: map[uint64]bool{}, asking: map[uint64]Time{}, ends: newEnds(), entered: make([]entered, c.Workers), forgot: -1,
+		cfg: c, last: map[wire.Node]Time{}, seen: map[wire.Node]uint64{},
+		buried: map[wire.Node]uint64{},
+		beats:  map[wire.Node]wire.Heartbeat{}, retired: map[uint64]bool{},
+		asking: map[uint64]Time{}, ends: newEnds(), entered: make([]entered, c.Workers), forgot: -1,
 	}
 	if c.View == nil {
 		s.view = &wire.View{Job: c.Job, Next: 1}
 		for i := range c.Servers {
-			s.view.Servers = append(s.view.Servers, wire.Member{Node: wire.Node{Role: wire.Server, Rank: uint16(i)}})
+			s.view.Servers = append(s.view.Servers, wire.Member{Node: wire.Node{Role: wire.Server,
+				Rank: uint16(i)}})
 		}
 		for i := range c.Workers {
-			s.view.Workers = append(s.view.Workers, wire.Member{Node: wire.Node{Role: wire.Worker, Rank: uint16(i)}})
+			s.view.Workers = append(s.view.Workers, wire.Member{Node: wire.Node{Role: wire.Worker,
+				Rank: uint16(i)}})
 		}
 		s.told = s.view.Clone()
 		return s, nil
@@ -103,7 +113,8 @@ func NewScheduler(c SchedulerConfig) (*Scheduler, error) {
 	s.view, s.told = c.View.Clone(), c.View.Clone()
 	s.body = s.told.Append(nil)
 	if v := s.view; v.Job != c.Job || len(v.Servers) != c.Servers || len(v.Workers) != c.Workers {
-		return nil, fmt.Errorf("ps: view of job %#x with %d servers and %d workers, want job %#x with %d and %d: %w",
+		return nil, fmt.Errorf("ps: view of job %#x with %d servers and %d workers, want job "+
+			"%#x with %d and %d: %w",
 			v.Job, len(v.Servers), len(v.Workers), c.Job, c.Servers, c.Workers, ErrUsage)
 	}
 	return s, nil
@@ -117,7 +128,9 @@ func (s *Scheduler) View() *wire.View { return s.told }
 
 // Heartbeat returns the last heartbeat of a node, and for how long the node has been silent while
 // the scheduler was awake.
-func (s *Scheduler) Heartbeat(n wire.Node) (wire.Heartbeat, Time) { return s.beats[n], s.silence(n) }
+func (s *Scheduler) Heartbeat(n wire.Node) (wire.Heartbeat, Time) {
+	return s.beats[n], s.silence(n)
+}
 
 // Done reports whether all workers have said goodbye, and everybody has been told: the job is over.
 func (s *Scheduler) Done() bool { return over(s.told) }
@@ -146,7 +159,8 @@ func (s *Scheduler) start(now Time) {
 		s.last[m.Node] = s.awake.time
 		if !began && !m.Alive {
 			s.buried[m.Node] = s.view.Number + 1
-			s.changed = s.changed || m.Incarnation != 0 && !m.Left // it can come back only with the view that it is to name
+			// it can come back only with the view that it is to name
+			s.changed = s.changed || m.Incarnation != 0 && !m.Left
 		}
 	})
 	if s.snap != nil {
@@ -226,9 +240,12 @@ func (s *Scheduler) Handle(now Time, from wire.Node, m *wire.Message) {
 // scheduler, whose view is lost.
 func (s *Scheduler) replaced(me *wire.Member, m *wire.Message) {
 	s.tell(me.Node)
-	if m.Type == wire.TypeHeartbeat && m.ViewNumber() > s.view.Number && len(s.view.Shards) == 0 && s.forgot < 0 {
+	if m.Type == wire.TypeHeartbeat && m.ViewNumber() > s.view.Number && len(s.view.Shards) == 0 &&
+		s.forgot < 0 {
 		s.forgot = s.awake.time
-		s.out.event(EventViewFailed, m.From, 0, 0, fmt.Sprintf("it knows view %d, this scheduler has made %d", m.ViewNumber(), s.view.Number))
+		s.out.event(EventViewFailed, m.From, 0, 0,
+			fmt.Sprintf("it knows view %d, this scheduler has made %d", m.ViewNumber(),
+				s.view.Number))
 	}
 }
 
@@ -261,13 +278,15 @@ func (s *Scheduler) hello(me *wire.Member, m *wire.Message) {
 	}
 	calls := me.Calls
 	calls.Done = 0
-	*me = wire.Member{Node: me.Node, Incarnation: s.view.Next, Alive: true, Nonce: h.Nonce, Addr: h.Addr, Calls: calls}
+	*me = wire.Member{Node: me.Node, Incarnation: s.view.Next, Alive: true, Nonce: h.Nonce,
+		Addr: h.Addr, Calls: calls}
 	s.view.Next++
 	s.last[me.Node], s.seen[me.Node] = s.awake.time, 0
 	s.ends.hear(me.Node)
 	delete(s.beats, me.Node)
 	s.changed = true
-	s.out.event(EventJoined, me.Node, 0, 0, fmt.Sprintf("incarnation %d at %s", me.Incarnation, me.Addr))
+	s.out.event(EventJoined, me.Node, 0, 0, fmt.Sprintf("incarnation %d at %s", me.Incarnation,
+		me.Addr))
 }
 
 // heartbeat takes in a sign of life. A node that was given up and had no successor comes back when
@@ -284,7 +303,8 @@ func (s *Scheduler) heartbeat(me *wire.Member, m *wire.Message) {
 		a.SetViewNumber(s.told.Number)
 		s.send(me.Node, a)
 	}
-	if me.Alive || me.Left || m.ViewNumber() < s.buried[me.Node] || me.Node.Role == wire.Worker && s.cfg.Policy == Shrink {
+	if me.Alive || me.Left || m.ViewNumber() < s.buried[me.Node] || me.Node.Role == wire.Worker &&
+		s.cfg.Policy == Shrink {
 		return
 	}
 	me.Alive, s.changed = true, true
@@ -339,12 +359,14 @@ func (s *Scheduler) Persisted(now Time, number uint64) {
 	s.told, s.writing = s.writing, nil
 	s.body = s.told.Append(nil)
 	s.each(func(m *wire.Member) {
-		if now, old := s.told.Member(m.Node), before.Member(m.Node); now.Incarnation != 0 && !(now.Left && old.Left) {
+		if now, old := s.told.Member(m.Node), before.Member(m.Node); now.Incarnation != 0 &&
+			!(now.Left && old.Left) {
 			s.tell(m.Node)
 		}
 	})
 	for i := range s.told.Workers {
-		if now, old := &s.told.Workers[i], &before.Workers[i]; now.Calls.Done > old.Calls.Done && now.Incarnation == old.Incarnation {
+		if now, old := &s.told.Workers[i], &before.Workers[i]; now.Calls.Done > old.Calls.Done &&
+			now.Incarnation == old.Incarnation {
 			s.endBarrier(now)
 		}
 	}
@@ -377,7 +399,8 @@ func (s *Scheduler) Tick(now Time) {
 }
 
 // errForgot ends a scheduler that was started without the view of the one before it.
-var errForgot = fmt.Errorf("%w: the job's processes know a later view than this scheduler, which was started without the view of the one before it",
+var errForgot = fmt.Errorf("%w: the job's processes know a later view than this scheduler, "+
+	"which was started without the view of the one before it",
 	ErrViewChanged)
 
 // LostError returns the error of a job of which shards are lost, nil when none is.
@@ -395,5 +418,6 @@ func LostError(v *wire.View) error {
 	if n == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: %d of %d, numbers %s: the job can only go on from a snapshot", ErrLost, n, len(v.Shards), names)
+	return fmt.Errorf("%w: %d of %d, numbers %s: the job can only go on from a snapshot", ErrLost,
+		n, len(v.Shards), names)
 }

@@ -21,7 +21,8 @@ func NewServer(c ServerConfig) (*Server, error) {
 	c.fill()
 	switch {
 	case c.Workers < 1 || c.Workers > 1<<16-1:
-		return nil, fmt.Errorf("ps: server with %d workers, want 1 to 65535: %w", c.Workers, ErrUsage)
+		return nil, fmt.Errorf("ps: server with %d workers, want 1 to 65535: %w", c.Workers,
+			ErrUsage)
 	case c.Nonce == 0:
 		return nil, fmt.Errorf("ps: server with nonce 0: %w", ErrUsage)
 	case c.Backups < 0 || c.Backups >= c.Workers:
@@ -101,7 +102,8 @@ func (s *Server) dispatch(m *wire.Message) {
 
 // unserved handles a message about a shard that is not here.
 func (s *Server) unserved(m *wire.Message) {
-	if s.view == nil || int(m.Shard) < len(s.view.Shards) && m.Epoch > s.view.Shards[m.Shard].Epoch {
+	if s.view == nil || int(m.Shard) < len(s.view.Shards) &&
+		m.Epoch > s.view.Shards[m.Shard].Epoch {
 		s.early(m)
 		return
 	}

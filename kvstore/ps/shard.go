@@ -123,7 +123,8 @@ func (sh *shard) hasCommitted(le *logEntry) {
 			sh.unpark(e)
 		}
 	}
-	if len(sh.asks) > 0 && (le.kind == kindInit || le.kind == kindSpec || le.kind == kindJoin || le.kind == kindStart) {
+	if len(sh.asks) > 0 && (le.kind == kindInit || le.kind == kindSpec || le.kind == kindJoin ||
+		le.kind == kindStart) {
 		sh.answerAsks()
 	}
 	sh.settle(&body)

@@ -12,8 +12,8 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// The simulation runs a whole job in virtual time: every delivery, tick and fault is an event in one queue, and one seed decides
-// everything.
+// The simulation runs a whole job in virtual time: every delivery, tick and fault is an event in
+// one queue, and one seed decides everything.
 
 const job = 0x6a6f62
 
@@ -132,8 +132,12 @@ type simConfig struct {
 
 func newSim(seed uint64, cfg simConfig) *sim {
 	s := &sim{
-		rng: rand.New(rand.NewPCG(seed, 1)), seed: seed, cfg: cfg, cut: map[[2]wire.Node]bool{}, ill: map[wire.Node]ps.Time{}, last: map[[2]wire.Node]ps.Time{},
-		order: true, slow: ps.Millisecond, wait: 60 * ps.Second, stall: 6 * ps.Second, ends: map[wire.Node]error{}, hung: map[wire.Node]ps.Time{}, leads: map[[2]uint64]wire.Replica{}, tops: map[[3]uint64]uint64{}, saves: map[string][]byte{},
+		rng: rand.New(rand.NewPCG(seed, 1)), seed: seed, cfg: cfg, cut: map[[2]wire.Node]bool{},
+		ill: map[wire.Node]ps.Time{}, last: map[[2]wire.Node]ps.Time{},
+		order: true, slow: ps.Millisecond, wait: 60 * ps.Second, stall: 6 * ps.Second,
+		ends: map[wire.Node]error{}, hung: map[wire.Node]ps.Time{},
+		leads: map[[2]uint64]wire.Replica{}, tops: map[[3]uint64]uint64{},
+		saves: map[string][]byte{},
 	}
 	s.sched = &process{node: wire.Node{Role: wire.Scheduler}}
 	s.boot(s.sched)
@@ -143,7 +147,8 @@ func newSim(seed uint64, cfg simConfig) *sim {
 		s.boot(p)
 	}
 	for i := range cfg.workers {
-		p := &process{node: wire.Node{Role: wire.Worker, Rank: uint16(i)}, prog: &program{sim: s, rank: i, load: cfg.load, stop: cfg.load.steps}}
+		p := &process{node: wire.Node{Role: wire.Worker, Rank: uint16(i)}, prog: &program{sim: s,
+			rank: i, load: cfg.load, stop: cfg.load.steps}}
 		s.worker = append(s.worker, p)
 		s.boot(p)
 	}
@@ -152,7 +157,8 @@ func newSim(seed uint64, cfg simConfig) *sim {
 
 func (s *sim) fail(format string, args ...any) {
 	if len(s.errs) < 20 {
-		s.errs = append(s.errs, fmt.Sprintf("%.3fs: ", float64(s.now)/1e9)+fmt.Sprintf(format, args...))
+		s.errs = append(s.errs, fmt.Sprintf("%.3fs: ", float64(s.now)/1e9)+fmt.Sprintf(format,
+			args...))
 	}
 }
 
@@ -170,19 +176,22 @@ func (s *sim) boot(p *process) {
 	switch p.node.Role {
 	case wire.Scheduler:
 		p.m, err = ps.NewScheduler(ps.SchedulerConfig{
-			Job: job, Servers: s.cfg.servers, Workers: s.cfg.workers, Shards: s.cfg.shards, Replicas: s.cfg.replicas,
-			Policy: s.cfg.policy, View: s.disk,
+			Job: job, Servers: s.cfg.servers, Workers: s.cfg.workers, Shards: s.cfg.shards,
+			Replicas: s.cfg.replicas,
+			Policy:   s.cfg.policy, View: s.disk,
 		})
 	case wire.Server:
 		p.m, err = ps.NewServer(ps.ServerConfig{
-			Job: job, Rank: p.node.Rank, Nonce: s.nonces, Workers: s.cfg.workers, Policy: s.cfg.policy, Backups: s.cfg.backups,
+			Job: job, Rank: p.node.Rank, Nonce: s.nonces, Workers: s.cfg.workers,
+			Policy: s.cfg.policy, Backups: s.cfg.backups,
 			Window: s.cfg.window, Credit: s.cfg.credit, CheckEvery: 4, Updater: s.cfg.updater,
 			Restore: func(shard uint32) []byte { return s.cfg.restore[shard] },
 		})
 	case wire.Worker:
 		var w *ps.Worker
 		w, err = ps.NewWorker(ps.WorkerConfig{
-			Job: job, Rank: p.node.Rank, Nonce: s.nonces, Workers: s.cfg.workers, Policy: s.cfg.policy, Staleness: s.cfg.staleness, Backups: s.cfg.backups,
+			Job: job, Rank: p.node.Rank, Nonce: s.nonces, Workers: s.cfg.workers,
+			Policy: s.cfg.policy, Staleness: s.cfg.staleness, Backups: s.cfg.backups,
 			Window: s.cfg.window, Credit: s.cfg.credit, SliceSize: s.cfg.slice,
 		})
 		p.m = w
@@ -285,11 +294,13 @@ func (s *sim) drain(p *process) {
 		saves := append([]ps.Save(nil), out.Saves...)
 		for _, e := range out.Events {
 			if s.logf != nil {
-				s.logf("%.3f %s: event %d %s shard %d epoch %d %s", float64(s.now)/1e9, p.node, e.Kind, e.Node, e.Shard, e.Epoch, e.Text)
+				s.logf("%.3f %s: event %d %s shard %d epoch %d %s", float64(s.now)/1e9, p.node,
+					e.Kind, e.Node, e.Shard, e.Epoch, e.Text)
 			}
 			switch e.Kind {
 			case ps.EventDiverged, ps.EventLost, ps.EventRefused, ps.EventViewFailed:
-				s.fail("%s reports event %d about %s shard %d: %s", p.node, e.Kind, e.Node, e.Shard, e.Text)
+				s.fail("%s reports event %d about %s shard %d: %s", p.node, e.Kind, e.Node, e.Shard,
+					e.Text)
 			}
 		}
 		done := append([]ps.Done(nil), out.Done...)
@@ -380,7 +391,8 @@ func (s *sim) checkView(v *wire.View) {
 	for i := range s.disk.Shards {
 		a, b := s.disk.Shards[i], v.Shards[i]
 		if b.Epoch < a.Epoch || b.Primary != a.Primary && b.Epoch == a.Epoch {
-			s.fail("shard %d: epoch %d of %v follows %d of %v", i, b.Epoch, b.Primary, a.Epoch, a.Primary)
+			s.fail("shard %d: epoch %d of %v follows %d of %v", i, b.Epoch, b.Primary, a.Epoch,
+				a.Primary)
 		}
 		if b.Primary == a.Primary {
 			continue
@@ -454,7 +466,8 @@ func (s *sim) transmit(p *process, x *ps.Send) {
 	if x.Msg.From != p.node {
 		s.fail("%s sends as %s", p.node, x.Msg.From)
 	}
-	d := &delivery{from: p.node, to: x.To, header: x.Msg.AppendHeader(nil), payload: x.Msg.Payload, lent: x.Hold, gen: p.gen}
+	d := &delivery{from: p.node, to: x.To, header: x.Msg.AppendHeader(nil), payload: x.Msg.Payload,
+		lent: x.Hold, gen: p.gen}
 	if x.Hold == nil {
 		d.payload = bytes.Clone(x.Msg.Payload)
 	}
@@ -488,21 +501,24 @@ func (s *sim) transmit(p *process, x *ps.Send) {
 	}
 }
 
-// unconnected reports whether a message cannot be sent for want of a connection between a process and the scheduler, which is told:
-// one that is dead has none.
+// unconnected reports whether a message cannot be sent for want of a connection between a process
+// and the scheduler, which is told: one that is dead has none.
 func (s *sim) unconnected(d *delivery) bool {
 	sched, ok := s.sched.m.(*ps.Scheduler)
-	if p := s.find(d.to); d.from == s.sched.node && ok && p != nil && (p.m == nil || s.hung[d.to] > s.now) {
+	if p := s.find(d.to); d.from == s.sched.node && ok && p != nil &&
+		(p.m == nil || s.hung[d.to] > s.now) {
 		sched.Unreachable(d.to)
 		return true
 	}
 	return d.to == s.sched.node && s.hung[d.from] > s.now
 }
 
-// recallTakes is how long it takes at most until a connection that is dropped reads no memory any more.
+// recallTakes is how long it takes at most until a connection that is dropped reads no memory any
+// more.
 const recallTakes = 200 * ps.Millisecond
 
-// recall drops a process's connection to a node, which takes a moment: what is on its way may just arrive.
+// recall drops a process's connection to a node, which takes a moment: what is on its way may just
+// arrive.
 func (s *sim) recall(p *process, to wire.Node) {
 	for _, d := range p.lent {
 		if d.to != to || d.lost {
@@ -636,8 +652,10 @@ func (s *sim) report(t *testing.T) {
 		return
 	}
 	c := s.cfg
-	t.Errorf("seed %d, %d servers, %d workers, %d shards, %d copies, policy %s, staleness %d, %d backup workers, %+v\nfaults: %v",
-		s.seed, c.servers, c.workers, c.shards, c.replicas, c.policy, c.staleness, c.backups, c.load, s.faults)
+	t.Errorf("seed %d, %d servers, %d workers, %d shards, %d copies, policy %s, staleness %d, "+
+		"%d backup workers, %+v\nfaults: %v",
+		s.seed, c.servers, c.workers, c.shards, c.replicas, c.policy, c.staleness, c.backups,
+		c.load, s.faults)
 	for _, e := range s.errs {
 		t.Log(e)
 	}

@@ -14,7 +14,9 @@ type snapshot struct {
 	clock uint64
 	try   uint32 // attempt at a snapshot of this clock
 	all   bool   // everything as it is: nobody pushes meanwhile
-	begun uint64 // index of the last entry applied when it began: entries that are created later are not part of it
+	// index of the last entry applied when it began: entries that are created later are not part of
+	// it
+	begun uint64
 	left  int
 	taken map[ID][]byte // nil when all has been handed over
 	saved bool
@@ -38,7 +40,8 @@ func (sn *snapshots) startSnapshot(order wire.SnapshotOrder) {
 		}
 		return
 	}
-	sn.snap = &snapshot{clock: order.Clock, try: order.Try, all: order.All, begun: sn.commit, left: len(sn.order), taken: map[ID][]byte{}}
+	sn.snap = &snapshot{clock: order.Clock, try: order.Try, all: order.All, begun: sn.commit,
+		left: len(sn.order), taken: map[ID][]byte{}}
 	for _, e := range sn.order {
 		sn.capture(e)
 	}
@@ -53,9 +56,12 @@ func (sn *snapshots) capture(e *entry) {
 	}
 	switch {
 	case e.direct || snap.all || e.version == snap.clock:
-		snap.taken[e.id] = appendPart(nil, e, e.version, e.value.data(), nil, sn.updater.AppendState(nil, e.id))
+		snap.taken[e.id] = appendPart(nil, e, e.version, e.value.data(), nil,
+			sn.updater.AppendState(nil, e.id))
 	case e.version > snap.clock:
-		sn.out.event(EventSnapshot, sn.self, sn.id, sn.epoch, fmt.Sprintf("key %d is at clock %d, too late for a snapshot at %d", e.id.Key, e.version, snap.clock))
+		sn.out.event(EventSnapshot, sn.self, sn.id, sn.epoch,
+			fmt.Sprintf("key %d is at clock %d, too late for a snapshot at %d", e.id.Key, e.version,
+				snap.clock))
 		sn.failSnapshot(wire.FailureLate)
 		return
 	default:
@@ -90,7 +96,8 @@ func (sn *snapshots) finishSnapshot() {
 	}
 	b = le.AppendUint32(b, wire.Checksum(b))
 	snap.taken = nil
-	sn.out.Saves = append(sn.out.Saves, Save{Shard: sn.id, Clock: snap.clock, Try: snap.try, Data: b})
+	sn.out.Saves = append(sn.out.Saves, Save{Shard: sn.id, Clock: snap.clock, Try: snap.try,
+		Data: b})
 }
 
 // savedMessage tells the scheduler that a shard's part of a snapshot is in a file.
@@ -111,7 +118,8 @@ func (sn *snapshots) saved(save *Save, name string) {
 	m := sn.savedMessage(save, name)
 	if sn.current(save) { // otherwise it has been given up meanwhile, and may be removed
 		m.Epoch = sn.epoch
-		m.SetSnapshotResult(wire.SnapshotResult{Clock: save.Clock, Try: save.Try, Size: uint64(len(save.Data)), Checksum: wire.Checksum(save.Data)})
+		m.SetSnapshotResult(wire.SnapshotResult{Clock: save.Clock, Try: save.Try,
+			Size: uint64(len(save.Data)), Checksum: wire.Checksum(save.Data)})
 		sn.snap.saved, sn.snap.done = true, m
 	}
 	sn.send(scheduler, m, nil)
@@ -141,7 +149,8 @@ func CheckSnapshot(b []byte) (shard uint32, clock uint64, err error) {
 	case len(b) < fixed+4 || string(b[:len(snapshotMagic)]) != snapshotMagic:
 		return 0, 0, fmt.Errorf("%w: not a snapshot", errState)
 	case le.Uint32(b[8:]) != snapshotVersion:
-		return 0, 0, fmt.Errorf("%w: snapshot of version %d, want %d", errState, le.Uint32(b[8:]), snapshotVersion)
+		return 0, 0, fmt.Errorf("%w: snapshot of version %d, want %d", errState, le.Uint32(b[8:]),
+			snapshotVersion)
 	}
 	if got, want := wire.Checksum(b[:len(b)-4]), le.Uint32(b[len(b)-4:]); got != want {
 		return 0, 0, fmt.Errorf("%w: snapshot with checksum %#x, it says %#x", errState, got, want)

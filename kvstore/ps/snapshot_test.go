@@ -9,7 +9,8 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// snapshotOf returns the only shard's part of a snapshot of a small job, and the value that is in it.
+// snapshotOf returns the only shard's part of a snapshot of a small job, and the value that is in
+// it.
 func snapshotOf(t testing.TB) (file, value []byte) {
 	n, list := newNet(t, 1, 1, 1, ps.KeySpec{Total: 64}, nil)
 	grads := buffers(1, 64)
@@ -36,12 +37,14 @@ func snapshotOf(t testing.TB) (file, value []byte) {
 
 // restored returns a server that has got its place in a job which continues from a snapshot.
 func restored(t testing.TB, file []byte) *ps.Server {
-	s, err := ps.NewServer(ps.ServerConfig{Job: job, Nonce: 1, Workers: 1, Restore: func(uint32) []byte { return file }})
+	s, err := ps.NewServer(ps.ServerConfig{Job: job, Nonce: 1, Workers: 1,
+		Restore: func(uint32) []byte { return file }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	v := &wire.View{Job: job, Number: 1, Next: 2,
-		Servers: []wire.Member{{Node: wire.Node{Role: wire.Server}, Incarnation: 1, Alive: true, Nonce: 1}},
+		Servers: []wire.Member{{Node: wire.Node{Role: wire.Server}, Incarnation: 1, Alive: true,
+			Nonce: 1}},
 		Workers: []wire.Member{{Node: wire.Node{Role: wire.Worker}}},
 		Shards:  []wire.Shard{{Epoch: 1, Primary: wire.Replica{Server: 0, Incarnation: 1}}},
 	}
@@ -109,7 +112,8 @@ func TestASnapshotSurvivesTheLossOfABackup(t *testing.T) {
 	n.settle()
 	srv := n.machines[leader].(*ps.Server)
 	n.lose = func(from, to wire.Node, m *wire.Message) bool {
-		return m.Type == wire.TypeSnapshotDone && to.Role == wire.Scheduler || from == follower || to == follower
+		return m.Type == wire.TypeSnapshotDone && to.Role == wire.Scheduler || from == follower ||
+			to == follower
 	}
 	saved := func() {
 		for i := range n.saves {
@@ -119,7 +123,10 @@ func TestASnapshotSurvivesTheLossOfABackup(t *testing.T) {
 	}
 	saved()
 	n.pass(5 * ps.Second) // the other server is given up, and its shard's part is made anew
-	n.lose = func(from, to wire.Node, m *wire.Message) bool { return from == follower || to == follower }
+	n.lose = func(from, to wire.Node, m *wire.Message) bool {
+		return from == follower ||
+			to == follower
+	}
 	for range 10 {
 		n.pass(100 * ps.Millisecond)
 		saved()
@@ -127,8 +134,8 @@ func TestASnapshotSurvivesTheLossOfABackup(t *testing.T) {
 	n.until(t, 1)
 }
 
-// TestSnapshotSaysHowManyWorkersWroteIt reads the number of workers of a part, whole and cut off with
-// a checksum that is right.
+// TestSnapshotSaysHowManyWorkersWroteIt reads the number of workers of a part, whole and cut off
+// with a checksum that is right.
 func TestSnapshotSaysHowManyWorkersWroteIt(t *testing.T) {
 	file, _ := snapshotOf(t)
 	if n, err := ps.SnapshotWorkers(file); n != 1 || err != nil {

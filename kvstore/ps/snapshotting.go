@@ -49,9 +49,11 @@ func (sn *snapshotting) snapshotDone(m *wire.Message) {
 	case 0:
 		sn.end(c, nil)
 	case wire.FailureLate:
-		sn.end(c, &Error{Op: c.op, Key: c.key, Peer: scheduler, Err: fmt.Errorf("%w: a key has passed clock %d", ErrRejected, r.Clock)})
+		sn.end(c, &Error{Op: c.op, Key: c.key, Peer: scheduler,
+			Err: fmt.Errorf("%w: a key has passed clock %d", ErrRejected, r.Clock)})
 	default:
-		sn.end(c, &Error{Op: c.op, Key: c.key, Peer: scheduler, Err: fmt.Errorf("%w: a server could not write its part", ErrRejected)})
+		sn.end(c, &Error{Op: c.op, Key: c.key, Peer: scheduler,
+			Err: fmt.Errorf("%w: a server could not write its part", ErrRejected)})
 	}
 }
 

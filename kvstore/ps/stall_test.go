@@ -17,8 +17,9 @@ var deserted = flag.Int("deserted", 8, "how many runs lose their scheduler for g
 func calmSim(seed uint64, servers, replicas, steps int) *sim {
 	load := workload{kind: rounds, steps: steps, keys: 2, slices: 2}
 	s := newSim(seed, simConfig{
-		servers: servers, workers: 2, shards: servers, replicas: replicas, staleness: ps.Unbounded, window: 64,
-		slice: uint64(4 * load.elems(2)), think: ps.Second, load: load,
+		servers: servers, workers: 2, shards: servers, replicas: replicas, staleness: ps.Unbounded,
+		window: 64,
+		slice:  uint64(4 * load.elems(2)), think: ps.Second, load: load,
 	})
 	s.wait = 300 * ps.Second
 	return s
@@ -40,8 +41,9 @@ func (s *sim) finish(t *testing.T) {
 	s.report(t)
 }
 
-// TestADeadServerAndAStalledScheduler kills a server, whose last heartbeats wait with the scheduler, which stands still for longer
-// than Dead: the copies of the other one must be the ones that go on, whichever of the two died and however long it takes.
+// TestADeadServerAndAStalledScheduler kills a server, whose last heartbeats wait with the
+// scheduler, which stands still for longer than Dead: the copies of the other one must be the ones
+// that go on, whichever of the two died and however long it takes.
 func TestADeadServerAndAStalledScheduler(t *testing.T) {
 	for seed := range uint64(60) {
 		s := calmSim(seed, 2, 2, 60)
@@ -61,7 +63,8 @@ func TestADeadServerAndAStalledScheduler(t *testing.T) {
 	}
 }
 
-// TestWhatStandsStillIsWaitedFor stops the scheduler, or all copies of shards, for 90 s: the job goes on.
+// TestWhatStandsStillIsWaitedFor stops the scheduler, or all copies of shards, for 90 s: the job
+// goes on.
 func TestWhatStandsStillIsWaitedFor(t *testing.T) {
 	for name, who := range map[string]func(s *sim) []*process{
 		"scheduler":         func(s *sim) []*process { return []*process{s.sched} },
@@ -81,7 +84,8 @@ func TestWhatStandsStillIsWaitedFor(t *testing.T) {
 	}
 }
 
-// TestTheSchedulerIsGoneForGood kills the scheduler at some moment: every process gives up within 120 s, and says why.
+// TestTheSchedulerIsGoneForGood kills the scheduler at some moment: every process gives up within
+// 120 s, and says why.
 func TestTheSchedulerIsGoneForGood(t *testing.T) {
 	for seed := range uint64(*deserted) {
 		s := calmSim(seed, 2, 2, 600)
@@ -92,7 +96,8 @@ func TestTheSchedulerIsGoneForGood(t *testing.T) {
 		})
 		s.run(when + 120*ps.Second)
 		for _, p := range append(append([]*process{}, s.server...), s.worker...) {
-			if err := s.ends[p.node]; !errors.Is(err, ps.ErrNoScheduler) || !strings.Contains(err.Error(), "said nothing for 1") {
+			if err := s.ends[p.node]; !errors.Is(err, ps.ErrNoScheduler) ||
+				!strings.Contains(err.Error(), "said nothing for 1") {
 				t.Errorf("seed %d: %s ends with %v, want %v", seed, p.node, err, ps.ErrNoScheduler)
 			}
 		}
@@ -100,15 +105,17 @@ func TestTheSchedulerIsGoneForGood(t *testing.T) {
 	}
 }
 
-// TestTheLastCopyIsGone kills the only server of some shards, and the two servers of others: calls end with an error that names the
-// shards, soon when a successor says that the process is dead, and after a while when nobody does.
+// TestTheLastCopyIsGone kills the only server of some shards, and the two servers of others: calls
+// end with an error that names the shards, soon when a successor says that the process is dead, and
+// after a while when nobody does.
 func TestTheLastCopyIsGone(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		back    ps.Time
 		atMost  ps.Time
 		atLeast ps.Time
-	}{{"a successor", ps.Second, 30 * ps.Second, 0}, {"silence", 1000 * ps.Second, 110 * ps.Second, 90 * ps.Second}} {
+	}{{"a successor", ps.Second, 30 * ps.Second, 0}, {"silence", 1000 * ps.Second, 110 * ps.Second,
+		90 * ps.Second}} {
 		n, list := newNet(t, 2, 1, 1, ps.KeySpec{Total: 64}, nil)
 		shard := ps.ShardOf(ps.ID{Key: 1}, 2)
 		node := wire.Node{Role: wire.Server, Rank: uint16(shard)}
@@ -118,7 +125,8 @@ func TestTheLastCopyIsGone(t *testing.T) {
 		push(t, n, list[0], n.now+1000*ps.Second)
 		for len(n.done) == 0 && n.now-began < 200*ps.Second {
 			if n.machines[node] == nil && n.now-began >= c.back {
-				s, err := ps.NewServer(ps.ServerConfig{Job: job, Rank: node.Rank, Nonce: 77, Workers: 1})
+				s, err := ps.NewServer(ps.ServerConfig{Job: job, Rank: node.Rank, Nonce: 77,
+					Workers: 1})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -127,8 +135,10 @@ func TestTheLastCopyIsGone(t *testing.T) {
 			n.pass(ps.Second)
 		}
 		took := n.now - began
-		if len(n.done) == 0 || !errors.Is(n.done[0].Err, ps.ErrLost) || !strings.Contains(n.done[0].Err.Error(), "numbers "+string(rune('0'+shard))) {
-			t.Errorf("%s: got %+v after %.0f s, want %v with shard %d", c.name, n.done, float64(took)/1e9, ps.ErrLost, shard)
+		if len(n.done) == 0 || !errors.Is(n.done[0].Err, ps.ErrLost) ||
+			!strings.Contains(n.done[0].Err.Error(), "numbers "+string(rune('0'+shard))) {
+			t.Errorf("%s: got %+v after %.0f s, want %v with shard %d", c.name, n.done,
+				float64(took)/1e9, ps.ErrLost, shard)
 		}
 		if took > c.atMost || took < c.atLeast {
 			t.Errorf("%s: it takes %.0f s", c.name, float64(took)/1e9)
@@ -136,13 +146,16 @@ func TestTheLastCopyIsGone(t *testing.T) {
 	}
 }
 
-// TestAPromotedServerDiesAtOnce lets a server stand still until the other one leads all shards alone,
-// and kills that one before it commits anything. From its promotion on nobody can know that it has
-// acknowledged nothing, so the copies of the first, which is back, are not taken for the truth: calls
-// end with an error that names the shards.
+// TestAPromotedServerDiesAtOnce lets a server stand still until the other one leads all shards
+// alone, and kills that one before it commits anything. From its promotion on nobody can know that
+// it has acknowledged nothing, so the copies of the first, which is back, are not taken for the
+// truth: calls end with an error that names the shards.
 func TestAPromotedServerDiesAtOnce(t *testing.T) {
 	n, list := newNet(t, 2, 1, 2, ps.KeySpec{Total: 64}, nil)
-	n.lose = func(from, to wire.Node, m *wire.Message) bool { return from == leader || to == leader }
+	n.lose = func(from, to wire.Node, m *wire.Message) bool {
+		return from == leader ||
+			to == leader
+	}
 	for list[0].View().Shards[0].Primary.Server == 0 {
 		n.pass(10 * ps.Millisecond)
 	}
@@ -154,12 +167,14 @@ func TestAPromotedServerDiesAtOnce(t *testing.T) {
 	n.machines[follower] = s
 	push(t, n, list[0], n.now+1000*ps.Second)
 	n.pass(30 * ps.Second)
-	if len(n.done) != 1 || !errors.Is(n.done[0].Err, ps.ErrLost) || !strings.Contains(n.done[0].Err.Error(), "2 of 2, numbers 0, 1") {
+	if len(n.done) != 1 || !errors.Is(n.done[0].Err, ps.ErrLost) ||
+		!strings.Contains(n.done[0].Err.Error(), "2 of 2, numbers 0, 1") {
 		t.Errorf("got %+v, want %v with shards 0 and 1", n.done, ps.ErrLost)
 	}
 }
 
-// lone is a scheduler of two servers and one worker that is driven by hand: view N of both servers' shards is durable.
+// lone is a scheduler of two servers and one worker that is driven by hand: view N of both servers'
+// shards is durable.
 type lone struct {
 	s   *ps.Scheduler
 	now ps.Time
@@ -194,8 +209,9 @@ func (l *lone) pass(d ps.Time, servers ...int) {
 	}
 }
 
-// TestNothingIsGivenUpWithoutAConfirmation wants copies of a silent server to be kept until the other one has named the view by which
-// it was given up: heartbeats of old, of either, change nothing.
+// TestNothingIsGivenUpWithoutAConfirmation wants copies of a silent server to be kept until the
+// other one has named the view by which it was given up: heartbeats of old, of either, change
+// nothing.
 func TestNothingIsGivenUpWithoutAConfirmation(t *testing.T) {
 	l := newLone(t)
 	before := l.s.View().Number
@@ -217,7 +233,8 @@ func TestNothingIsGivenUpWithoutAConfirmation(t *testing.T) {
 	}
 	for i, sh := range v.Shards {
 		if sh.Backup.IsZero() || sh.Epoch != 1 {
-			t.Errorf("shard %d loses a copy for the sake of a server that does not know why: %+v", i, sh)
+			t.Errorf("shard %d loses a copy for the sake of a server that does not know why: %+v",
+				i, sh)
 		}
 	}
 	l.beat(1, before)
@@ -232,8 +249,8 @@ func TestNothingIsGivenUpWithoutAConfirmation(t *testing.T) {
 	}
 }
 
-// TestSlowDiskKeepsShards lets a promotion be written for long: nobody has heard of it when the promoted server turns out to be dead
-// and the other one comes back, which has everything.
+// TestSlowDiskKeepsShards lets a promotion be written for long: nobody has heard of it when the
+// promoted server turns out to be dead and the other one comes back, which has everything.
 func TestSlowDiskKeepsShards(t *testing.T) {
 	l := newLone(t)
 	l.pass(4*ps.Second, 0) // server 1 is given up, and dropped from all shards
@@ -264,7 +281,8 @@ func TestSlowDiskKeepsShards(t *testing.T) {
 		l.s.Out().Reset()
 	}
 	hello := wire.Hello{Nonce: 99, Rank: 0}
-	l.s.Handle(l.now, m.From, &wire.Message{Type: wire.TypeHello, Job: job, From: m.From, Payload: hello.Append(nil)})
+	l.s.Handle(l.now, m.From, &wire.Message{Type: wire.TypeHello, Job: job, From: m.From,
+		Payload: hello.Append(nil)})
 	l.s.Out().Reset()
 	l.s.Persisted(l.now, slow.Number)
 	if l.s.View().Number == slow.Number {

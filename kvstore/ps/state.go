@@ -18,7 +18,8 @@ var errState = errors.New("damaged state of a shard")
 // appendPart appends the state of an entry: value, the version before, clocks, and the optimizer's
 // state.
 func (rp *replica) appendPart(dst []byte, e *entry) []byte {
-	return appendPart(dst, e, e.version, e.value.data(), e.prevData(), rp.updater.AppendState(nil, e.id))
+	return appendPart(dst, e, e.version, e.value.data(), e.prevData(), rp.updater.AppendState(nil,
+		e.id))
 }
 
 func appendPart(dst []byte, e *entry, version uint64, value, prev, state []byte) []byte {
@@ -68,12 +69,14 @@ func (rp *replica) setPart(b []byte) ([]byte, error) {
 		return nil, err
 	}
 	le := binary.LittleEndian
-	e := &entry{id: ID{le.Uint32(h), le.Uint16(h[4:])}, form: form{slices: le.Uint16(h[6:]), dtype: dtype.Type(int8(h[8])), direct: h[9]&1 != 0}}
+	e := &entry{id: ID{le.Uint32(h), le.Uint16(h[4:])}, form: form{slices: le.Uint16(h[6:]),
+		dtype: dtype.Type(int8(h[8])), direct: h[9]&1 != 0}}
 	hasPrev := h[9]&2 != 0
 	n, size, row := le.Uint32(h[12:]), le.Uint64(h[24:]), le.Uint64(h[32:])
 	e.total, e.version = le.Uint64(h[16:]), le.Uint64(h[40:])
 	if int(n) != rp.cfg.Workers || size > maxSlice || row > size || !e.dtype.Valid() {
-		return nil, fmt.Errorf("%w: key %d has clocks of %d workers and %d bytes", errState, e.id.Key, n, size)
+		return nil, fmt.Errorf("%w: key %d has clocks of %d workers and %d bytes", errState,
+			e.id.Key, n, size)
 	}
 	clocks, err := cut(&b, 16*uint64(n)+8)
 	if err != nil {
@@ -96,7 +99,8 @@ func (rp *replica) setPart(b []byte) ([]byte, error) {
 	e.size, e.row = int(size), int(row)
 	if old := rp.entries[e.id]; old != nil {
 		if old.size != e.size || old.slices != e.slices {
-			return nil, fmt.Errorf("%w: key %d has %d bytes, it had %d", errState, e.id.Key, e.size, old.size)
+			return nil, fmt.Errorf("%w: key %d has %d bytes, it had %d", errState, e.id.Key, e.size,
+				old.size)
 		}
 		old.version, e = e.version, old
 	} else {
@@ -173,9 +177,11 @@ func (rp *replica) setHead(b []byte) ([]byte, error) {
 			return nil, err
 		}
 		if n := le.Uint32(h[4:]); int(n) != len(r.bits) {
-			return nil, fmt.Errorf("%w: window of %d pushes, want %d", errState, 64*uint64(n), 64*len(r.bits))
+			return nil, fmt.Errorf("%w: window of %d pushes, want %d", errState, 64*uint64(n),
+				64*len(r.bits))
 		}
-		r.incarnation, r.low, r.tick, r.away = le.Uint32(h), le.Uint64(h[8:]), le.Uint64(h[16:]), h[24] != 0
+		r.incarnation, r.low, r.tick, r.away = le.Uint32(h), le.Uint64(h[8:]), le.Uint64(h[16:]),
+			h[24] != 0
 		if h, err = cut(&b, 8*uint64(len(r.bits)+len(r.fates))); err != nil {
 			return nil, err
 		}

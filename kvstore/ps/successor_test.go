@@ -27,7 +27,8 @@ func (n *net) pushKey(t *testing.T, w *ps.Worker, key uint32) {
 }
 
 // replaceWorker lets a new process take over a worker's place and initialize keys.
-func (n *net) replaceWorker(t *testing.T, c ps.WorkerConfig, spec ps.KeySpec, keys ...uint32) *ps.Worker {
+func (n *net) replaceWorker(t *testing.T, c ps.WorkerConfig, spec ps.KeySpec,
+	keys ...uint32) *ps.Worker {
 	t.Helper()
 	c.Job, c.Nonce, c.Workers = job, 555, 2
 	w, err := ps.NewWorker(c)
@@ -48,8 +49,9 @@ func (n *net) replaceWorker(t *testing.T, c ps.WorkerConfig, spec ps.KeySpec, ke
 	return w
 }
 
-// TestAWorkerPassesCommittedPushes loses the acknowledgement of a push, after a change of the primary, behind which another one was
-// committed long ago: the worker has to ask what became of the first.
+// TestAWorkerPassesCommittedPushes loses the acknowledgement of a push, after a change of the
+// primary, behind which another one was committed long ago: the worker has to ask what became of
+// the first.
 func TestAWorkerPassesCommittedPushes(t *testing.T) {
 	n, list := newNet(t, 2, 2, 2, ps.KeySpec{Total: 64}, nil)
 	n.initKey(t, list, 3, ps.KeySpec{Total: 64}) // on the same shard as key 1
@@ -58,10 +60,12 @@ func TestAWorkerPassesCommittedPushes(t *testing.T) {
 	n.pushKey(t, list[0], 3)
 	n.pushKey(t, list[1], 3)
 	n.until(t, 2)
-	primary := wire.Node{Role: wire.Server, Rank: list[0].View().Shards[ps.ShardOf(ps.ID{Key: 1}, 2)].Primary.Server}
+	primary := wire.Node{Role: wire.Server, Rank: list[0].View().Shards[ps.ShardOf(ps.ID{Key: 1},
+		2)].Primary.Server}
 	deaf := false
 	n.lose = func(from, to wire.Node, m *wire.Message) bool {
-		return from == primary || to == primary || deaf && m.Type == wire.TypeAck && to == wire.Node{Role: wire.Worker}
+		return from == primary || to == primary || deaf && m.Type == wire.TypeAck &&
+			to == wire.Node{Role: wire.Worker}
 	}
 	n.pass(5 * ps.Second)
 	deaf = true
@@ -74,7 +78,8 @@ func TestAWorkerPassesCommittedPushes(t *testing.T) {
 	}
 }
 
-// TestALostAcknowledgementIsAskedFor loses the acknowledgement of a push while others are pushed all the time.
+// TestALostAcknowledgementIsAskedFor loses the acknowledgement of a push while others are pushed
+// all the time.
 func TestALostAcknowledgementIsAskedFor(t *testing.T) {
 	n, list := newNet(t, 1, 1, 1, ps.KeySpec{Total: 64, Direct: true}, nil)
 	lost := false
@@ -99,7 +104,8 @@ func TestALostAcknowledgementIsAskedFor(t *testing.T) {
 	t.Errorf("the push has not ended after 2 s and %d others", len(n.done))
 }
 
-// TestRoundsAreSkippedThatNobodyMakes lets the only worker leave that is expected in a round, when the next one has begun.
+// TestRoundsAreSkippedThatNobodyMakes lets the only worker leave that is expected in a round, when
+// the next one has begun.
 func TestRoundsAreSkippedThatNobodyMakes(t *testing.T) {
 	spec := ps.KeySpec{Total: 64}
 	n, list := netConfig{servers: 2, workers: 2, replicas: 1, policy: ps.Shrink}.open(t, spec)
@@ -123,8 +129,9 @@ func TestRoundsAreSkippedThatNobodyMakes(t *testing.T) {
 	}
 }
 
-// TestASuccessorStartsWhereAllKeysAre lets a process take over from one that had pushed one key more often than the other: it must
-// not wait for clocks that the others reach only when it has pushed.
+// TestASuccessorStartsWhereAllKeysAre lets a process take over from one that had pushed one key
+// more often than the other: it must not wait for clocks that the others reach only when it has
+// pushed.
 func TestASuccessorStartsWhereAllKeysAre(t *testing.T) {
 	spec := ps.KeySpec{Total: 64, Direct: true}
 	n, list := newNet(t, 1, 2, 1, spec, func(c *ps.WorkerConfig) { c.Staleness = 0 })
@@ -158,8 +165,9 @@ func TestASuccessorStartsWhereAllKeysAre(t *testing.T) {
 	n.until(t, 4)
 }
 
-// TestASuccessorHearsNothingOfItsPredecessor lets a worker's push be committed after the next process has joined: the sequences of
-// both begin at 1, and an acknowledgement of the first must not be taken for one of the second, however late it comes.
+// TestASuccessorHearsNothingOfItsPredecessor lets a worker's push be committed after the next
+// process has joined: the sequences of both begin at 1, and an acknowledgement of the first must
+// not be taken for one of the second, however late it comes.
 func TestASuccessorHearsNothingOfItsPredecessor(t *testing.T) {
 	spec := ps.KeySpec{Total: 64, Direct: true}
 	n, list := newNet(t, 2, 2, 2, spec, nil)
@@ -169,7 +177,8 @@ func TestASuccessorHearsNothingOfItsPredecessor(t *testing.T) {
 	n.lose = func(from, to wire.Node, m *wire.Message) bool {
 		if to == me && m.Type == wire.TypeAck && len(m.Payload) > 0 {
 			if m.Target != old {
-				t.Errorf("an acknowledgement of the first process's push is for incarnation %d, want %d", m.Target, old)
+				t.Errorf("an acknowledgement of the first process's push is for incarnation %d, "+
+					"want %d", m.Target, old)
 			}
 			late = append(late, *m)
 			late[len(late)-1].Payload = append([]byte(nil), m.Payload...)
@@ -180,7 +189,8 @@ func TestASuccessorHearsNothingOfItsPredecessor(t *testing.T) {
 	n.pushKey(t, list[1], 1)
 	n.pushKey(t, list[1], 1)
 	n.pass(100 * ps.Millisecond)
-	w, err := ps.NewWorker(ps.WorkerConfig{Job: job, Rank: 1, Nonce: 555, Workers: 2, Staleness: ps.Unbounded})
+	w, err := ps.NewWorker(ps.WorkerConfig{Job: job, Rank: 1, Nonce: 555, Workers: 2,
+		Staleness: ps.Unbounded})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,11 +211,16 @@ func TestASuccessorHearsNothingOfItsPredecessor(t *testing.T) {
 	// What the first process would have heard.
 	shard := ps.ShardOf(ps.ID{Key: 1}, 2)
 	place := w.View().Shards[shard]
-	ack := wire.Message{Type: wire.TypeAck, Job: job, From: wire.Node{Role: wire.Server, Rank: place.Primary.Server},
-		Incarnation: place.Primary.Incarnation, Shard: shard, Epoch: place.Epoch, Target: old, Payload: wire.AppendAck(nil, 1, wire.Applied)}
+	ack := wire.Message{Type: wire.TypeAck, Job: job, From: wire.Node{Role: wire.Server,
+		Rank: place.Primary.Server},
+		Incarnation: place.Primary.Incarnation, Shard: shard, Epoch: place.Epoch, Target: old,
+		Payload: wire.AppendAck(nil, 1, wire.Applied)}
 	ack.SetReceipt(wire.Receipt{Received: 1})
 	late = append(late, ack)
-	n.lose = func(from, to wire.Node, m *wire.Message) bool { return m.Type == wire.TypePush && from == me }
+	n.lose = func(from, to wire.Node, m *wire.Message) bool {
+		return m.Type == wire.TypePush &&
+			from == me
+	}
 	n.pushKey(t, w, 1)
 	n.settle()
 	for i := range late {

@@ -82,7 +82,8 @@ func (s *Scheduler) way(from int) (first, length int) {
 		for id := range s.view.Shards {
 			sh := &s.view.Shards[id]
 			to := int(sh.Backup.Server)
-			if int(sh.Primary.Server) != at.server || !s.swappable(sh) || slices.ContainsFunc(s.ways, func(r reached) bool { return r.server == to }) {
+			if int(sh.Primary.Server) != at.server || !s.swappable(sh) ||
+				slices.ContainsFunc(s.ways, func(r reached) bool { return r.server == to }) {
 				continue
 			}
 			next := reached{to, at.first, at.length + 1}
@@ -98,7 +99,8 @@ func (s *Scheduler) way(from int) (first, length int) {
 // swappable reports whether the copies of a shard may change places: both are there, and know of
 // each other.
 func (s *Scheduler) swappable(sh *wire.Shard) bool {
-	return !sh.Lost && sh.InSync && !sh.Swapped && s.fresh(sh.Primary) && s.fresh(sh.Backup) && !over(s.view)
+	return !sh.Lost && sh.InSync && !sh.Swapped && s.fresh(sh.Primary) && s.fresh(sh.Backup) &&
+		!over(s.view)
 }
 
 // swap lets the copies of a shard change places.
@@ -107,5 +109,6 @@ func (s *Scheduler) swap(id uint32) {
 	sh.Epoch++
 	sh.Primary, sh.Backup, sh.Swapped = sh.Backup, sh.Primary, true
 	s.changed = true
-	s.out.event(EventSwapped, wire.Node{Role: wire.Server, Rank: sh.Primary.Server}, id, sh.Epoch, "")
+	s.out.event(EventSwapped, wire.Node{Role: wire.Server, Rank: sh.Primary.Server}, id, sh.Epoch,
+		"")
 }

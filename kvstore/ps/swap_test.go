@@ -7,8 +7,8 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// swapping is a job of two servers and one worker that pushes ones to key 1, which has no rounds, while the copies of its shard change
-// places: from first to second.
+// swapping is a job of two servers and one worker that pushes ones to key 1, which has no rounds,
+// while the copies of its shard change places: from first to second.
 type swapping struct {
 	n             *net
 	w             *ps.Worker
@@ -67,7 +67,8 @@ func (x *swapping) ended(t *testing.T) int {
 	return n
 }
 
-// want wants the primary to be a server, with so many pushes in the value, and the backup, if there is to be one, to have the same.
+// want wants the primary to be a server, with so many pushes in the value, and the backup, if there
+// is to be one, to have the same.
 func (x *swapping) want(t *testing.T, primary wire.Node, pushes int, copies int) {
 	t.Helper()
 	p := x.place()
@@ -92,7 +93,8 @@ func (x *swapping) want(t *testing.T, primary wire.Node, pushes int, copies int)
 // apart loses what a kind of messages between the two servers says about the shard.
 func (x *swapping) apart(lost func(from wire.Node, m *wire.Message) bool) {
 	x.n.lose = func(from, to wire.Node, m *wire.Message) bool {
-		return m.Shard == x.shard && (m.Type == wire.TypeReplicate || m.Type == wire.TypeReplicated) && lost(from, m) ||
+		return m.Shard == x.shard && (m.Type == wire.TypeReplicate ||
+			m.Type == wire.TypeReplicated) && lost(from, m) ||
 			m.Type == wire.TypeInSync
 	}
 }
@@ -106,8 +108,8 @@ func (x *swapping) underWay(t *testing.T) {
 	x.push(t, 2) // only the primary has them
 }
 
-// TestASwapKeepsWhatIsUnderWay lets the copies change places when the backup has a part of what is not committed: all is to count
-// once, and both go on.
+// TestASwapKeepsWhatIsUnderWay lets the copies change places when the backup has a part of what is
+// not committed: all is to count once, and both go on.
 func TestASwapKeepsWhatIsUnderWay(t *testing.T) {
 	x := newSwapping(t)
 	x.push(t, 2)
@@ -130,7 +132,8 @@ func TestASwapKeepsWhatIsUnderWay(t *testing.T) {
 	x.want(t, primary, 8, 2)
 }
 
-// TestTheOldPrimaryGoesOnWhenTheNewOneDies ends the new primary when it has acknowledged what only the tail of the other's log has.
+// TestTheOldPrimaryGoesOnWhenTheNewOneDies ends the new primary when it has acknowledged what only
+// the tail of the other's log has.
 func TestTheOldPrimaryGoesOnWhenTheNewOneDies(t *testing.T) {
 	x := newSwapping(t)
 	x.underWay(t)
@@ -144,7 +147,10 @@ func TestTheOldPrimaryGoesOnWhenTheNewOneDies(t *testing.T) {
 	if n := x.ended(t); n != 0 {
 		t.Fatalf("%d pushes are committed that only the new primary has", n)
 	}
-	x.n.lose = func(from, to wire.Node, m *wire.Message) bool { return from == x.second || to == x.second }
+	x.n.lose = func(from, to wire.Node, m *wire.Message) bool {
+		return from == x.second ||
+			to == x.second
+	}
 	x.n.pass(5 * ps.Second)
 	if n := x.ended(t); n != 4 {
 		t.Errorf("%d pushes are committed by the old primary, want 4", n)
@@ -152,12 +158,16 @@ func TestTheOldPrimaryGoesOnWhenTheNewOneDies(t *testing.T) {
 	x.want(t, x.first, 7, 1)
 }
 
-// TestTheNewPrimaryGoesOnWhenTheOldOneDies ends the old primary before it knows how much of its log counts.
+// TestTheNewPrimaryGoesOnWhenTheOldOneDies ends the old primary before it knows how much of its log
+// counts.
 func TestTheNewPrimaryGoesOnWhenTheOldOneDies(t *testing.T) {
 	x := newSwapping(t)
 	x.underWay(t)
 	x.swap(t)
-	x.n.lose = func(from, to wire.Node, m *wire.Message) bool { return from == x.first || to == x.first }
+	x.n.lose = func(from, to wire.Node, m *wire.Message) bool {
+		return from == x.first ||
+			to == x.first
+	}
 	x.n.pass(5 * ps.Second)
 	if n := x.ended(t); n != 5 {
 		t.Errorf("%d pushes are committed by the new primary, want 5", n)
@@ -165,8 +175,8 @@ func TestTheNewPrimaryGoesOnWhenTheOldOneDies(t *testing.T) {
 	x.want(t, x.second, 5, 1)
 }
 
-// TestASwapIsConfirmedBeforeTheNext wants the copies of a shard not to change places again before the old primary knows how much of
-// its log counts.
+// TestASwapIsConfirmedBeforeTheNext wants the copies of a shard not to change places again before
+// the old primary knows how much of its log counts.
 func TestASwapIsConfirmedBeforeTheNext(t *testing.T) {
 	x := newSwapping(t)
 	x.apart(func(wire.Node, *wire.Message) bool { return true })
@@ -192,8 +202,8 @@ func TestASwapIsConfirmedBeforeTheNext(t *testing.T) {
 	}
 }
 
-// TestPrimariesComeBack replaces a server in the middle of a training: when its copies are made again it is to lead as many shards as
-// before.
+// TestPrimariesComeBack replaces a server in the middle of a training: when its copies are made
+// again it is to lead as many shards as before.
 func TestPrimariesComeBack(t *testing.T) {
 	n, list := newNet(t, 2, 1, 2, ps.KeySpec{Total: 64}, nil)
 	sched := n.machines[wire.Node{Role: wire.Scheduler}].(*ps.Scheduler)
@@ -218,7 +228,8 @@ func TestPrimariesComeBack(t *testing.T) {
 		n.pass(100 * ps.Millisecond)
 	}
 	if !alone || led() != [2]int{1, 1} || swaps != 1 {
-		t.Errorf("the servers lead %v shards after %d swaps, want 1 each after 1; one led both: %v", led(), swaps, alone)
+		t.Errorf("the servers lead %v shards after %d swaps, want 1 each after 1; one led both: %v",
+			led(), swaps, alone)
 	}
 	for i, sh := range sched.View().Shards {
 		if !sh.InSync || sh.Swapped {
@@ -227,8 +238,8 @@ func TestPrimariesComeBack(t *testing.T) {
 	}
 }
 
-// TestASnapshotThatNobodyAsksForIsGivenUp lets the worker that wants a snapshot run out of time: from then on it keeps nobody from
-// changing places.
+// TestASnapshotThatNobodyAsksForIsGivenUp lets the worker that wants a snapshot run out of time:
+// from then on it keeps nobody from changing places.
 func TestASnapshotThatNobodyAsksForIsGivenUp(t *testing.T) {
 	n, list := newNet(t, 2, 1, 2, ps.KeySpec{Total: 64}, nil)
 	if _, err := list[0].Snapshot(n.now, 5, n.now+ps.Second); err != nil {
@@ -255,13 +266,15 @@ func TestNoSwapDuringASnapshot(t *testing.T) {
 	n.pass(3 * ps.Second)
 	for i, sh := range sched.View().Shards {
 		if sh.Primary.Server != 0 || !sh.InSync {
-			t.Errorf("shard %d during a snapshot: %+v, want it to stay at server 0 and its second copy in sync", i, sh)
+			t.Errorf("shard %d during a snapshot: %+v, want it to stay at server 0 and its "+
+				"second copy in sync", i, sh)
 		}
 	}
 }
 
-// TestANodeThatWasThePrimaryIsNotTakenForIt wants a worker to learn nothing about who leads from a refusal by a server that was the
-// primary: here the worker hears of the epoch after that one only, when that server leads again.
+// TestANodeThatWasThePrimaryIsNotTakenForIt wants a worker to learn nothing about who leads from a
+// refusal by a server that was the primary: here the worker hears of the epoch after that one only,
+// when that server leads again.
 func TestANodeThatWasThePrimaryIsNotTakenForIt(t *testing.T) {
 	n, list := newNet(t, 2, 2, 2, ps.KeySpec{Total: 64}, nil)
 	shard := ps.ShardOf(ps.ID{Key: 1}, 2)
@@ -271,11 +284,15 @@ func TestANodeThatWasThePrimaryIsNotTakenForIt(t *testing.T) {
 	zero := wire.Node{Role: wire.Worker}
 	push(t, n, list[0], 0)
 	n.pass(100 * ps.Millisecond) // received, and the round waits for worker 1
-	n.lose = func(from, to wire.Node, m *wire.Message) bool { return to == zero && m.Type == wire.TypeView }
+	n.lose = func(from, to wire.Node, m *wire.Message) bool {
+		return to == zero &&
+			m.Type == wire.TypeView
+	}
 	if !sched.Swap(n.now, int(shard)) {
 		t.Fatal("no swap")
 	}
-	if _, err := list[0].Pull(n.now, 1, make([]byte, 64), 0, 0); err != nil { // refused by the first, which does not lead any more
+	// refused by the first, which does not lead any more
+	if _, err := list[0].Pull(n.now, 1, make([]byte, 64), 0, 0); err != nil {
 		t.Fatal(err)
 	}
 	lose := n.lose

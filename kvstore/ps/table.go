@@ -50,30 +50,38 @@ type tables struct {
 }
 
 // table creates a table.
-func (ks *keyset) table(now Time, key uint32, spec TableSpec, deadline Time) (*Table, uint64, error) {
+func (ks *keyset) table(now Time, key uint32, spec TableSpec, deadline Time) (*Table, uint64,
+	error) {
 	if err := ks.usable("table", key); err != nil {
 		return nil, 0, err
 	}
 	switch {
 	case ks.keys[key] != nil:
 		return nil, 0, usage("table", key, "it exists already")
-	case !spec.DType.Valid() || spec.Rows == 0 || spec.RowSize <= 0 || spec.RowSize%spec.DType.Size() != 0 || spec.RowSize > tickLimit/2:
-		return nil, 0, usage("table", key, "%d rows of %d bytes of %s", spec.Rows, spec.RowSize, spec.DType)
+	case !spec.DType.Valid() || spec.Rows == 0 || spec.RowSize <= 0 ||
+		spec.RowSize%spec.DType.Size() != 0 || spec.RowSize > tickLimit/2:
+		return nil, 0, usage("table", key, "%d rows of %d bytes of %s", spec.Rows, spec.RowSize,
+			spec.DType)
 	}
 	const most = 1<<16 - 1
-	per := max(1, uint32(min(ks.cfg.SliceSize/uint64(spec.RowSize), uint64(spec.Rows))), (spec.Rows+most-1)/most)
+	per := max(1, uint32(min(ks.cfg.SliceSize/uint64(spec.RowSize), uint64(spec.Rows))),
+		(spec.Rows+most-1)/most)
 	if uint64(per)*uint64(spec.RowSize) > maxSlice {
-		return nil, 0, usage("table", key, "%d rows of %d bytes are too many", spec.Rows, spec.RowSize)
+		return nil, 0, usage("table", key, "%d rows of %d bytes are too many", spec.Rows,
+			spec.RowSize)
 	}
-	k := &workerKey{key: key, dtype: spec.DType, total: uint64(spec.RowSize), direct: true, row: spec.RowSize}
+	k := &workerKey{key: key, dtype: spec.DType, total: uint64(spec.RowSize), direct: true,
+		row: spec.RowSize}
 	for lo := uint64(0); lo < uint64(spec.Rows); lo += uint64(per) {
 		hi := min(lo+uint64(per), uint64(spec.Rows))
-		k.slices = append(k.slices, ks.newSlice(k, uint16(len(k.slices)), lo*uint64(spec.RowSize), hi*uint64(spec.RowSize)))
+		k.slices = append(k.slices, ks.newSlice(k, uint16(len(k.slices)), lo*uint64(spec.RowSize),
+			hi*uint64(spec.RowSize)))
 	}
 	if err := ks.addKey(k); err != nil {
 		return nil, 0, err
 	}
-	t := &Table{ts: ks.tables, key: k, rows: spec.Rows, per: per, log: map[uint32][]byte{}, cache: map[uint32]cached{}, limit: spec.CacheRows}
+	t := &Table{ts: ks.tables, key: k, rows: spec.Rows, per: per, log: map[uint32][]byte{},
+		cache: map[uint32]cached{}, limit: spec.CacheRows}
 	ks.byKey[key] = t
 	if ks.steps == nil {
 		ks.steps = make([]int, len(ks.shards))
@@ -94,7 +102,8 @@ func (ks *keyset) table(now Time, key uint32, spec TableSpec, deadline Time) (*T
 // after a crash, rows that are there already are not added again.
 func (t *Table) Inc(row uint32, delta []byte) error {
 	if row >= t.rows || len(delta) != t.key.row {
-		return usage("inc", t.key.key, "row %d and %d bytes, want a row below %d and %d bytes", row, len(delta), t.rows, t.key.row)
+		return usage("inc", t.key.key, "row %d and %d bytes, want a row below %d and %d bytes", row,
+			len(delta), t.rows, t.key.row)
 	}
 	shard := t.key.slices[row/t.per].shard
 	if t.ts.clock < t.ts.ticks[shard] {
@@ -122,7 +131,8 @@ func (t *Table) Inc(row uint32, delta []byte) error {
 // BatchInc adds to several rows; deltas has one row after the other.
 func (t *Table) BatchInc(rows []uint32, deltas []byte) error {
 	if len(deltas) != len(rows)*t.key.row {
-		return usage("inc", t.key.key, "%d bytes for %d rows of %d", len(deltas), len(rows), t.key.row)
+		return usage("inc", t.key.key, "%d bytes for %d rows of %d", len(deltas), len(rows),
+			t.key.row)
 	}
 	for i, row := range rows {
 		if err := t.Inc(row, deltas[i*t.key.row:(i+1)*t.key.row]); err != nil {
@@ -141,7 +151,8 @@ func (t *Table) Get(now Time, rows []uint32, out []byte, deadline Time) (uint64,
 		return 0, err
 	}
 	if len(out) != len(rows)*t.key.row {
-		return 0, usage("get", t.key.key, "room for %d bytes for %d rows of %d", len(out), len(rows), t.key.row)
+		return 0, usage("get", t.key.key, "room for %d bytes for %d rows of %d", len(out),
+			len(rows), t.key.row)
 	}
 	for _, row := range rows {
 		if row >= t.rows {
@@ -164,7 +175,8 @@ func (t *Table) Get(now Time, rows []uint32, out []byte, deadline Time) (uint64,
 		if p == nil {
 			sl := t.key.slices[block]
 			p = ts.newPart(c, wire.TypePull, sl.shard)
-			p.slice, p.flags, p.need, p.own, p.out, p.kept = sl, wire.FlagRows, need, ts.clock, out, true
+			p.slice, p.flags, p.need, p.own, p.out, p.kept = sl, wire.FlagRows, need, ts.clock, out,
+				true
 			parts[block] = p
 		}
 		p.payload = binary.LittleEndian.AppendUint32(p.payload, row%t.per)

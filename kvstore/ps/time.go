@@ -15,10 +15,11 @@ type Timing struct {
 	Heartbeat Time // between signs of life; 0.5 s
 	Suspect   Time // silence after which the scheduler relies on a node no more; half of Dead
 	Dead      Time // silence after which the scheduler gives a node up; 3 s
-	Patience  Time // silence of the scheduler, or of all copies of a shard, after which the job is given up; 100 s
-	Resend    Time // until a message that was not answered is sent again; 0.3 s
-	Park      Time // how long a server keeps a pull that nobody repeats; 3 s
-	AckDelay  Time // how long a server may collect receipts; 20 ms
+	// silence of the scheduler, or of all copies of a shard, after which the job is given up; 100 s
+	Patience Time
+	Resend   Time // until a message that was not answered is sent again; 0.3 s
+	Park     Time // how long a server keeps a pull that nobody repeats; 3 s
+	AckDelay Time // how long a server may collect receipts; 20 ms
 }
 
 func (t *Timing) fill() {

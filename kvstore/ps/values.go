@@ -31,7 +31,8 @@ func (ks *keyset) arrived(p *part, m *wire.Message) {
 	sl, version := p.slice, m.Answer().Version
 	exact := p.flags&wire.FlagExact != 0
 	switch {
-	case version < p.need, exact && version != p.need, !exact && !sl.key.direct && version < sl.seen:
+	case version < p.need, exact && version != p.need, !exact && !sl.key.direct &&
+		version < sl.seen:
 		ks.stats.Stale++
 		return
 	}
@@ -41,7 +42,8 @@ func (ks *keyset) arrived(p *part, m *wire.Message) {
 		}
 	} else {
 		if len(m.Payload) != len(p.out) {
-			ks.out.event(EventRefused, m.From, m.Shard, m.Epoch, fmt.Sprintf("value of %d bytes, want %d", len(m.Payload), len(p.out)))
+			ks.out.event(EventRefused, m.From, m.Shard, m.Epoch,
+				fmt.Sprintf("value of %d bytes, want %d", len(m.Payload), len(p.out)))
 			return
 		}
 		copy(p.out, m.Payload)

@@ -9,7 +9,8 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// TestErrorsSayWhoWaitsForWhom lets one party not do its part, and wants the error of the call that waits to name it.
+// TestErrorsSayWhoWaitsForWhom lets one party not do its part, and wants the error of the call that
+// waits to name it.
 func TestErrorsSayWhoWaitsForWhom(t *testing.T) {
 	zero, one := wire.Node{Role: wire.Worker}, wire.Node{Role: wire.Worker, Rank: 1}
 	rounds, direct := ps.KeySpec{Total: 64}, ps.KeySpec{Total: 64, Direct: true}
@@ -27,7 +28,8 @@ func TestErrorsSayWhoWaitsForWhom(t *testing.T) {
 			return x.list[0].Push(x.n.now, ps.PushOp{Key: 1, Value: x.out, Deadline: deadline})
 		}, one},
 		"push and pull": {rounds, func(x *setup, deadline ps.Time) (uint64, error) {
-			return x.list[0].Push(x.n.now, ps.PushOp{Key: 1, Value: x.out, Out: x.out, Deadline: deadline})
+			return x.list[0].Push(x.n.now, ps.PushOp{Key: 1, Value: x.out, Out: x.out,
+				Deadline: deadline})
 		}, one},
 		"pull of a round": {rounds, func(x *setup, deadline ps.Time) (uint64, error) {
 			if _, err := x.list[0].Push(x.n.now, ps.PushOp{Key: 1, Value: x.out}); err != nil {
@@ -41,7 +43,10 @@ func TestErrorsSayWhoWaitsForWhom(t *testing.T) {
 			}
 			return x.list[0].Pull(x.n.now, 1, x.out, 0, deadline)
 		}, one},
-		"barrier": {rounds, func(x *setup, deadline ps.Time) (uint64, error) { return x.list[0].Barrier(x.n.now, deadline) }, one},
+		"barrier": {rounds, func(x *setup, deadline ps.Time) (uint64,
+			error) {
+			return x.list[0].Barrier(x.n.now, deadline)
+		}, one},
 		"init": {rounds, func(x *setup, deadline ps.Time) (uint64, error) {
 			return x.list[1].Init(x.n.now, 2, rounds, nil, deadline)
 		}, zero},
@@ -78,7 +83,8 @@ func TestErrorsSayWhoWaitsForWhom(t *testing.T) {
 				if d.ID != id || !errors.As(d.Err, &e) {
 					continue
 				}
-				if !errors.Is(e, ps.ErrTimeout) || e.Waits != tt.want || !strings.Contains(e.Error(), "waits for "+tt.want.String()) {
+				if !errors.Is(e, ps.ErrTimeout) || e.Waits != tt.want ||
+					!strings.Contains(e.Error(), "waits for "+tt.want.String()) {
 					t.Errorf("got %v, want one that says that it waits for %s", e, tt.want)
 				}
 				if told == 0 {
@@ -103,7 +109,8 @@ func TestJoinSaysWhichServerIsMissing(t *testing.T) {
 	}
 	v := list[0].View().Clone()
 	v.Number++
-	v.Workers[1] = wire.Member{Node: v.Workers[1].Node, Incarnation: v.Next, Alive: true, Nonce: 555}
+	v.Workers[1] = wire.Member{Node: v.Workers[1].Node, Incarnation: v.Next, Alive: true,
+		Nonce: 555}
 	v.Servers[0].Alive = false
 	v.Shards = nil
 	m := viewOf(v)
@@ -116,19 +123,24 @@ func TestJoinSaysWhichServerIsMissing(t *testing.T) {
 	}
 }
 
-// TestWhatIsAboutNoKeyNamesNone refuses a snapshot, which is about no key: the error must not name one.
+// TestWhatIsAboutNoKeyNamesNone refuses a snapshot, which is about no key: the error must not name
+// one.
 func TestWhatIsAboutNoKeyNamesNone(t *testing.T) {
 	for _, why := range []wire.Failure{wire.FailureLate, wire.FailureUnwritten, 3} {
 		n, list := newNet(t, 1, 1, 1, ps.KeySpec{Total: 64}, nil)
 		if _, err := list[0].Snapshot(n.now, 5, 0); err != nil {
 			t.Fatal(err)
 		}
-		m := wire.Message{Type: wire.TypeSnapshotDone, Job: job, From: wire.Node{Role: wire.Scheduler}}
+		m := wire.Message{Type: wire.TypeSnapshotDone, Job: job,
+			From: wire.Node{Role: wire.Scheduler}}
 		m.SetSnapshotResult(wire.SnapshotResult{Clock: 5, Failure: why})
 		list[0].Handle(n.now, m.From, &m)
 		n.settle()
-		if len(n.done) != 1 || n.done[0].Err == nil || strings.Contains(n.done[0].Err.Error(), "of key") || !strings.Contains(n.done[0].Err.Error(), "snapshot at scheduler") {
-			t.Errorf("a snapshot that fails ends with %+v, want an error about a snapshot and no key", n.done)
+		if len(n.done) != 1 || n.done[0].Err == nil ||
+			strings.Contains(n.done[0].Err.Error(), "of key") ||
+			!strings.Contains(n.done[0].Err.Error(), "snapshot at scheduler") {
+			t.Errorf("a snapshot that fails ends with %+v, want an error about a snapshot and "+
+				"no key", n.done)
 		}
 	}
 }

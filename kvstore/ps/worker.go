@@ -16,14 +16,15 @@ const defaultCredit = 4 << 20
 // WorkerConfig says how a worker works. Job, Workers, Policy, Backups, Window, Ahead and Credit are
 // the same as the servers'.
 type WorkerConfig struct {
-	Job       uint64
-	Rank      uint16
-	Nonce     uint64 // drawn anew by every process
-	Addr      string // where the worker listens, if it does
-	Workers   int
-	Policy    Policy
-	Backups   int
-	Staleness int    // of pulls of keys without rounds: clocks that others may be behind, or Unbounded
+	Job     uint64
+	Rank    uint16
+	Nonce   uint64 // drawn anew by every process
+	Addr    string // where the worker listens, if it does
+	Workers int
+	Policy  Policy
+	Backups int
+	// of pulls of keys without rounds: clocks that others may be behind, or Unbounded
+	Staleness int
 	Window    int    // 1024
 	Ahead     int    // 2
 	Credit    int    // bytes on their way to one shard that the server has not taken in; 4 MiB
@@ -89,7 +90,8 @@ func NewWorker(c WorkerConfig) (*Worker, error) {
 	w.routes = routes{agent: ag, calls: cs}
 	w.failing = failing{ag, cs, rt}
 	w.progress = progress{agent: ag}
-	w.joiner = joiner{agent: ag, calls: cs, routes: rt, failing: fa, progress: pg, cursors: map[ID]wire.CursorEntry{}}
+	w.joiner = joiner{agent: ag, calls: cs, routes: rt, failing: fa, progress: pg,
+		cursors: map[ID]wire.CursorEntry{}}
 	w.tables = tables{agent: ag, calls: cs, routes: rt, progress: pg, byKey: map[uint32]*Table{}}
 	w.keyset = keyset{ag, cs, rt, pg, &w.joiner, &w.tables, map[uint32]*workerKey{}}
 	w.barriers = barriers{agent: ag, calls: cs, progress: pg}

@@ -46,7 +46,8 @@ func AppendAck(dst []byte, seq uint64, o Outcome) []byte {
 // DecodeAcks checks the payload of an ack.
 func DecodeAcks(b []byte) (Acks, error) {
 	if len(b)%ackSize != 0 {
-		return Acks{}, fmt.Errorf("%w: ack of %d bytes, want a multiple of %d", ErrBody, len(b), ackSize)
+		return Acks{}, fmt.Errorf("%w: ack of %d bytes, want a multiple of %d", ErrBody, len(b),
+			ackSize)
 	}
 	for i := 0; i < len(b); i += ackSize {
 		if o := Outcome(b[i+8]); o < Applied || o > Known {

@@ -49,25 +49,32 @@ func (b *Batch) Next(m *Message) (bool, error) {
 		return false, nil
 	}
 	if len(b.rest) < ItemSize {
-		return false, fmt.Errorf("%w: batch with %d bytes after its last item", ErrBody, len(b.rest))
+		return false, fmt.Errorf("%w: batch with %d bytes after its last item", ErrBody,
+			len(b.rest))
 	}
 	le := binary.LittleEndian
 	h := b.rest[:ItemSize]
 	n := uint64(le.Uint32(h[20:]))
 	padded := (n + 7) &^ 7
 	if padded > uint64(len(b.rest)-ItemSize) {
-		return false, fmt.Errorf("%w: batch item of %d bytes with %d left", ErrBody, n, len(b.rest)-ItemSize)
+		return false, fmt.Errorf("%w: batch item of %d bytes with %d left", ErrBody, n,
+			len(b.rest)-ItemSize)
 	}
 	*m = Message{
-		Type: Type(h[0]), DType: h[1], Codec: h[2], Priority: int8(h[3]), Flags: Flags(le.Uint16(h[4:])),
-		Slice: le.Uint16(h[6:]), Slices: le.Uint16(h[8:]), Key: le.Uint32(h[12:]), Shard: le.Uint32(h[16:]),
-		Epoch: le.Uint64(h[24:]), Seq: le.Uint64(h[32:]), Clock: le.Uint64(h[40:]), Need: le.Uint64(h[48:]), Total: le.Uint64(h[56:]),
-		Job: b.parent.Job, From: b.parent.From, Incarnation: b.parent.Incarnation, Target: b.parent.Target,
+		Type: Type(h[0]), DType: h[1], Codec: h[2], Priority: int8(h[3]),
+		Flags: Flags(le.Uint16(h[4:])),
+		Slice: le.Uint16(h[6:]), Slices: le.Uint16(h[8:]), Key: le.Uint32(h[12:]),
+		Shard: le.Uint32(h[16:]),
+		Epoch: le.Uint64(h[24:]), Seq: le.Uint64(h[32:]), Clock: le.Uint64(h[40:]),
+		Need: le.Uint64(h[48:]), Total: le.Uint64(h[56:]),
+		Job: b.parent.Job, From: b.parent.From, Incarnation: b.parent.Incarnation,
+		Target:  b.parent.Target,
 		Payload: b.rest[ItemSize : ItemSize+n : ItemSize+n],
 	}
 	b.rest = b.rest[ItemSize+padded:]
 	if m.Type == TypeBatch || m.Flags&FlagPayloadCRC != 0 {
-		return false, fmt.Errorf("%w: batch item %s with flags %#x", ErrMessage, m.Type, uint16(m.Flags))
+		return false, fmt.Errorf("%w: batch item %s with flags %#x", ErrMessage, m.Type,
+			uint16(m.Flags))
 	}
 	err := m.check()
 	return err == nil, err

@@ -37,7 +37,8 @@ func DecodeHello(b []byte) (Hello, error) {
 	case h.Rank < -1 || h.Rank > 1<<16-1:
 		return Hello{}, fmt.Errorf("%w: hello for rank %d, want -1 to 65535", ErrBody, h.Rank)
 	case len(addr) > maxAddr:
-		return Hello{}, fmt.Errorf("%w: hello with an address of %d bytes, want at most %d", ErrBody, len(addr), maxAddr)
+		return Hello{}, fmt.Errorf("%w: hello with an address of %d bytes, want at most %d",
+			ErrBody, len(addr), maxAddr)
 	}
 	h.Addr = string(addr)
 	return h, nil
@@ -46,10 +47,12 @@ func DecodeHello(b []byte) (Hello, error) {
 // Heartbeat is a node's word to the scheduler about itself, for people to see. The scheduler
 // decides nothing by it, but which barriers a worker that took over a place has left behind it.
 type Heartbeat struct {
-	Clock   uint64 // rounds or steps of a server's furthest key, or that a worker has begun of its furthest key
-	Queue   uint64 // bytes held for others
-	Parked  uint32 // pulls that wait
-	Waiting int32  // rank that a server's oldest open round waits for, or a call of a worker, -1: none
+	// rounds or steps of a server's furthest key, or that a worker has begun of its furthest key
+	Clock  uint64
+	Queue  uint64 // bytes held for others
+	Parked uint32 // pulls that wait
+	// rank that a server's oldest open round waits for, or a call of a worker, -1: none
+	Waiting int32
 	Start   uint64 // steps that processes before this one, a worker, have ended
 }
 
@@ -65,7 +68,8 @@ func (h *Heartbeat) Append(dst []byte) []byte {
 // DecodeHeartbeat reads a heartbeat.
 func DecodeHeartbeat(b []byte) (Heartbeat, error) {
 	r := &reader{b: b}
-	h := Heartbeat{Clock: r.u64(), Queue: r.u64(), Parked: r.u32(), Waiting: int32(r.u32()), Start: r.u64()}
+	h := Heartbeat{Clock: r.u64(), Queue: r.u64(), Parked: r.u32(), Waiting: int32(r.u32()),
+		Start: r.u64()}
 	return h, r.end("heartbeat")
 }
 
@@ -149,7 +153,8 @@ func DecodeCursor(b []byte) (Cursor, error) {
 		e.Direct, e.Rows = bits&1 != 0, bits&2 != 0
 		e.Total, e.Clock, e.Version = r.u64(), r.u64(), r.u64()
 		if bits > 3 || pad != 0 || e.Slice != 0 && e.Slice >= e.Slices {
-			return Cursor{}, fmt.Errorf("%w: cursor entry %d names slice %d of %d", ErrBody, i, e.Slice, e.Slices)
+			return Cursor{}, fmt.Errorf("%w: cursor entry %d names slice %d of %d", ErrBody, i,
+				e.Slice, e.Slices)
 		}
 	}
 	if err := r.end("cursor"); err != nil {
@@ -213,7 +218,8 @@ func DecodeManifest(b []byte) (*Manifest, error) {
 	m := &Manifest{Job: r.u64(), Clock: r.u64()}
 	n := r.count(20)
 	for range n {
-		m.Files = append(m.Files, SnapshotFile{Shard: r.u32(), Checksum: r.u32(), Size: r.u64(), Name: string(r.bytes())})
+		m.Files = append(m.Files, SnapshotFile{Shard: r.u32(), Checksum: r.u32(), Size: r.u64(),
+			Name: string(r.bytes())})
 	}
 	if err := r.end("manifest"); err != nil {
 		return nil, err

@@ -12,14 +12,18 @@ func sampleView() *wire.View {
 	return &wire.View{
 		Job: 5, Number: 17, Next: 9, Barrier: 2, Snapshot: 40,
 		Servers: []wire.Member{
-			{Node: wire.Node{Role: wire.Server}, Incarnation: 2, Alive: true, Nonce: 77, Addr: "tcp://h:1"},
+			{Node: wire.Node{Role: wire.Server}, Incarnation: 2, Alive: true, Nonce: 77,
+				Addr: "tcp://h:1"},
 			{Node: wire.Node{Role: wire.Server, Rank: 1}, Incarnation: 8, Left: true, Nonce: 78},
 		},
-		Workers: []wire.Member{{Node: wire.Node{Role: wire.Worker}, Incarnation: 3, Alive: true, Nonce: 1}},
+		Workers: []wire.Member{{Node: wire.Node{Role: wire.Worker}, Incarnation: 3, Alive: true,
+			Nonce: 1}},
 		Shards: []wire.Shard{
-			{Epoch: 4, Primary: wire.Replica{Server: 0, Incarnation: 2}, Backup: wire.Replica{Server: 1, Incarnation: 8}, InSync: true},
+			{Epoch: 4, Primary: wire.Replica{Server: 0, Incarnation: 2},
+				Backup: wire.Replica{Server: 1, Incarnation: 8}, InSync: true},
 			{Epoch: 1, Lost: true},
-			{Epoch: 9, Primary: wire.Replica{Server: 0, Incarnation: 2}, Backup: wire.Replica{Server: 1, Incarnation: 8}, InSync: true, Swapped: true},
+			{Epoch: 9, Primary: wire.Replica{Server: 0, Incarnation: 2},
+				Backup: wire.Replica{Server: 1, Incarnation: 8}, InSync: true, Swapped: true},
 		},
 	}
 }
@@ -33,7 +37,8 @@ func sampleCursor() wire.Cursor {
 
 func sampleManifest() *wire.Manifest {
 	return &wire.Manifest{Job: 1, Clock: 100,
-		Files: []wire.SnapshotFile{{Shard: 0, Checksum: 1, Size: 2, Name: "shard-0"}, {Shard: 1, Name: "shard-1"}}}
+		Files: []wire.SnapshotFile{{Shard: 0, Checksum: 1, Size: 2, Name: "shard-0"},
+			{Shard: 1, Name: "shard-1"}}}
 }
 
 // bodies are the decoders with a value each, for tests that treat them alike.
@@ -42,14 +47,20 @@ var bodies = map[string]struct {
 	want    any
 	decode  func([]byte) (any, error)
 }{
-	"view":     {sampleView().Append(nil), sampleView(), func(b []byte) (any, error) { return wire.DecodeView(b) }},
-	"cursor":   {ptr(sampleCursor()).Append(nil), sampleCursor(), func(b []byte) (any, error) { return wire.DecodeCursor(b) }},
-	"manifest": {sampleManifest().Append(nil), sampleManifest(), func(b []byte) (any, error) { return wire.DecodeManifest(b) }},
-	"hello": {(&wire.Hello{Nonce: 1, Rank: -1, Addr: "x"}).Append(nil), wire.Hello{Nonce: 1, Rank: -1, Addr: "x"},
+	"view": {sampleView().Append(nil), sampleView(),
+		func(b []byte) (any, error) { return wire.DecodeView(b) }},
+	"cursor": {ptr(sampleCursor()).Append(nil), sampleCursor(),
+		func(b []byte) (any, error) { return wire.DecodeCursor(b) }},
+	"manifest": {sampleManifest().Append(nil), sampleManifest(),
+		func(b []byte) (any, error) { return wire.DecodeManifest(b) }},
+	"hello": {(&wire.Hello{Nonce: 1, Rank: -1, Addr: "x"}).Append(nil),
+		wire.Hello{Nonce: 1, Rank: -1, Addr: "x"},
 		func(b []byte) (any, error) { return wire.DecodeHello(b) }},
-	"heartbeat": {(&wire.Heartbeat{Clock: 1, Queue: 2, Parked: 3, Waiting: -1}).Append(nil), wire.Heartbeat{Clock: 1, Queue: 2, Parked: 3, Waiting: -1},
+	"heartbeat": {(&wire.Heartbeat{Clock: 1, Queue: 2, Parked: 3, Waiting: -1}).Append(nil),
+		wire.Heartbeat{Clock: 1, Queue: 2, Parked: 3, Waiting: -1},
 		func(b []byte) (any, error) { return wire.DecodeHeartbeat(b) }},
-	"optimizer": {(&wire.Spec{Version: 3, Name: "adam", Params: []byte{1}}).Append(nil), wire.Spec{Version: 3, Name: "adam", Params: []byte{1}},
+	"optimizer": {(&wire.Spec{Version: 3, Name: "adam", Params: []byte{1}}).Append(nil),
+		wire.Spec{Version: 3, Name: "adam", Params: []byte{1}},
 		func(b []byte) (any, error) { return wire.DecodeSpec(b) }},
 }
 

@@ -52,12 +52,14 @@ func DecodeEntry(b []byte) (Entry, error) {
 	}
 	n := binary.LittleEndian.Uint32(b)
 	if uint64(n)*contributorSize > uint64(len(b)) || EntrySize(int(n)) > len(b) {
-		return Entry{}, fmt.Errorf("%w: entry of %d bytes claims %d contributors", ErrBody, len(b), n)
+		return Entry{}, fmt.Errorf("%w: entry of %d bytes claims %d contributors", ErrBody, len(b),
+			n)
 	}
 	e := Entry{head: b[8 : 8+n*contributorSize], Payload: b[EntrySize(int(n)):]}
 	for i := range e.Len() {
 		if c := e.At(i); c.Outcome < Applied || c.Outcome > Known {
-			return Entry{}, fmt.Errorf("%w: entry with a contributor that is %s", ErrBody, c.Outcome)
+			return Entry{}, fmt.Errorf("%w: entry with a contributor that is %s", ErrBody,
+				c.Outcome)
 		}
 	}
 	return e, nil
@@ -70,5 +72,6 @@ func (e *Entry) Len() int { return len(e.head) / contributorSize }
 func (e *Entry) At(i int) Contributor {
 	b := e.head[i*contributorSize:][:contributorSize]
 	le := binary.LittleEndian
-	return Contributor{Rank: le.Uint16(b), Outcome: Outcome(b[2]), Incarnation: le.Uint32(b[4:]), Seq: le.Uint64(b[8:])}
+	return Contributor{Rank: le.Uint16(b), Outcome: Outcome(b[2]), Incarnation: le.Uint32(b[4:]),
+		Seq: le.Uint64(b[8:])}
 }

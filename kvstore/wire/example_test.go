@@ -8,7 +8,8 @@ import (
 
 func Example() {
 	push := wire.Message{
-		Type: wire.TypePush, Job: 42, Shard: 1, Epoch: 3, From: wire.Node{Role: wire.Worker, Rank: 2}, Incarnation: 7,
+		Type: wire.TypePush, Job: 42, Shard: 1, Epoch: 3, From: wire.Node{Role: wire.Worker,
+			Rank: 2}, Incarnation: 7,
 		Seq: 10, Clock: 5, Key: 4, Slices: 1, Total: 8, Payload: make([]byte, 8),
 	}
 	header := push.AppendHeader(nil)
@@ -42,9 +43,11 @@ func ExampleRange() {
 func ExampleMessage_Items() {
 	var payload []byte
 	for key := range uint32(3) {
-		payload = wire.AppendItem(payload, &wire.Message{Type: wire.TypePush, Key: key, Payload: []byte{byte(key)}})
+		payload = wire.AppendItem(payload, &wire.Message{Type: wire.TypePush, Key: key,
+			Payload: []byte{byte(key)}})
 	}
-	batch := wire.Message{Type: wire.TypeBatch, From: wire.Node{Role: wire.Worker}, Payload: payload}
+	batch := wire.Message{Type: wire.TypeBatch, From: wire.Node{Role: wire.Worker},
+		Payload: payload}
 	items := batch.Items()
 	var m wire.Message
 	for ok, err := items.Next(&m); ok && err == nil; ok, err = items.Next(&m) {

@@ -28,7 +28,9 @@ type BarrierCall struct {
 func (m *Message) BarrierCall() BarrierCall { return BarrierCall{m.Seq, m.Clock, m.Need} }
 
 // SetBarrierCall makes m a Barrier with this content.
-func (m *Message) SetBarrierCall(c BarrierCall) { m.Seq, m.Clock, m.Need = c.Number, c.Begun, c.Before }
+func (m *Message) SetBarrierCall(c BarrierCall) {
+	m.Seq, m.Clock, m.Need = c.Number, c.Begun, c.Before
+}
 
 // BarrierCalls returns how many calls of the receiver have ended, which a BarrierDone says.
 func (m *Message) BarrierCalls() uint64 { return m.Seq }
@@ -82,7 +84,8 @@ func (m *Message) SnapshotResult() SnapshotResult {
 
 // SetSnapshotResult sets the content of a SnapshotDone.
 func (m *Message) SetSnapshotResult(r SnapshotResult) {
-	m.Clock, m.Key, m.Need, m.Total, m.Seq = r.Clock, r.Try, uint64(r.Failure), r.Size, uint64(r.Checksum)
+	m.Clock, m.Key, m.Need, m.Total, m.Seq = r.Clock, r.Try, uint64(r.Failure), r.Size,
+		uint64(r.Checksum)
 }
 
 // Refusal is the content of a Reject.
@@ -138,7 +141,9 @@ type LogPlace struct {
 func (m *Message) LogPlace() LogPlace { return LogPlace{m.Seq, m.Clock, uint8(min(m.Need, 255))} }
 
 // SetLogPlace sets the content of a Replicate.
-func (m *Message) SetLogPlace(p LogPlace) { m.Seq, m.Clock, m.Need = p.Index, p.Clock, uint64(p.Kind) }
+func (m *Message) SetLogPlace(p LogPlace) {
+	m.Seq, m.Clock, m.Need = p.Index, p.Clock, uint64(p.Kind)
+}
 
 // LogReceipt is the content of a Replicated.
 type LogReceipt struct {
@@ -155,8 +160,8 @@ func (m *Message) SetLogReceipt(r LogReceipt) {
 	m.Seq, m.Clock, m.Need = r.Index, r.CheckAt, uint64(r.Checksum)
 }
 
-// StartPoint is where a worker starts when rounds may have closed without it. The worker begins with
-// the one behind each number.
+// StartPoint is where a worker starts when rounds may have closed without it. The worker begins
+// with the one behind each number.
 type StartPoint struct {
 	Round uint64 // of keys with rounds
 	Push  uint64 // to keys without rounds

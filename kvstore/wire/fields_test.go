@@ -22,41 +22,65 @@ func fields() map[string]field {
 		"copy": {wire.TypeInSync, uint32(7), func(m *wire.Message) { m.SetCopyIncarnation(7) },
 			func(m *wire.Message) any { return m.CopyIncarnation() }},
 		"barrier": {wire.TypeBarrier, wire.BarrierCall{Number: 1, Begun: 2, Before: 3},
-			func(m *wire.Message) { m.SetBarrierCall(wire.BarrierCall{Number: 1, Begun: 2, Before: 3}) },
+			func(m *wire.Message) {
+				m.SetBarrierCall(wire.BarrierCall{Number: 1, Begun: 2,
+					Before: 3})
+			},
 			func(m *wire.Message) any { return m.BarrierCall() }},
-		"barrier done": {wire.TypeBarrierDone, uint64(4), func(m *wire.Message) { m.SetBarrierCalls(4) },
+		"barrier done": {wire.TypeBarrierDone, uint64(4),
+			func(m *wire.Message) { m.SetBarrierCalls(4) },
 			func(m *wire.Message) any { return m.BarrierCalls() }},
 		"snapshot": {wire.TypeSnapshot, wire.SnapshotOrder{Clock: 9, Try: 2, All: true},
-			func(m *wire.Message) { m.SetSnapshotOrder(wire.SnapshotOrder{Clock: 9, Try: 2, All: true}) },
+			func(m *wire.Message) {
+				m.SetSnapshotOrder(wire.SnapshotOrder{Clock: 9, Try: 2,
+					All: true})
+			},
 			func(m *wire.Message) any { return m.SnapshotOrder() }},
-		"snapshot done": {wire.TypeSnapshotDone, wire.SnapshotResult{Clock: 9, Try: 2, Failure: wire.FailureUnwritten, Size: 5, Checksum: 6},
+		"snapshot done": {wire.TypeSnapshotDone, wire.SnapshotResult{Clock: 9, Try: 2,
+			Failure: wire.FailureUnwritten, Size: 5, Checksum: 6},
 			func(m *wire.Message) {
-				m.SetSnapshotResult(wire.SnapshotResult{Clock: 9, Try: 2, Failure: wire.FailureUnwritten, Size: 5, Checksum: 6})
+				m.SetSnapshotResult(wire.SnapshotResult{Clock: 9, Try: 2,
+					Failure: wire.FailureUnwritten, Size: 5, Checksum: 6})
 			}, func(m *wire.Message) any { return m.SnapshotResult() }},
-		"reject": {wire.TypeReject, wire.Refusal{Reason: wire.ReasonGone, Of: wire.TypePull, Seq: 3},
-			func(m *wire.Message) { m.SetRefusal(wire.Refusal{Reason: wire.ReasonGone, Of: wire.TypePull, Seq: 3}) },
-			func(m *wire.Message) any { return m.Refusal() }},
-		"waiting": {wire.TypeWaiting, wire.Wait{On: wire.Node{Role: wire.Worker, Rank: 3}, Of: wire.TypePush, Seq: 8},
+		"reject": {wire.TypeReject, wire.Refusal{Reason: wire.ReasonGone, Of: wire.TypePull,
+			Seq: 3},
 			func(m *wire.Message) {
-				m.SetWait(wire.Wait{On: wire.Node{Role: wire.Worker, Rank: 3}, Of: wire.TypePush, Seq: 8})
+				m.SetRefusal(wire.Refusal{Reason: wire.ReasonGone,
+					Of: wire.TypePull, Seq: 3})
+			},
+			func(m *wire.Message) any { return m.Refusal() }},
+		"waiting": {wire.TypeWaiting, wire.Wait{On: wire.Node{Role: wire.Worker, Rank: 3},
+			Of: wire.TypePush, Seq: 8},
+			func(m *wire.Message) {
+				m.SetWait(wire.Wait{On: wire.Node{Role: wire.Worker, Rank: 3}, Of: wire.TypePush,
+					Seq: 8})
 			}, func(m *wire.Message) any { return m.Wait() }},
 		"replicate": {wire.TypeReplicate, wire.LogPlace{Index: 5, Clock: 6, Kind: 7},
 			func(m *wire.Message) { m.SetLogPlace(wire.LogPlace{Index: 5, Clock: 6, Kind: 7}) },
 			func(m *wire.Message) any { return m.LogPlace() }},
 		"replicated": {wire.TypeReplicated, wire.LogReceipt{Index: 5, CheckAt: 6, Checksum: 7},
-			func(m *wire.Message) { m.SetLogReceipt(wire.LogReceipt{Index: 5, CheckAt: 6, Checksum: 7}) },
+			func(m *wire.Message) {
+				m.SetLogReceipt(wire.LogReceipt{Index: 5, CheckAt: 6,
+					Checksum: 7})
+			},
 			func(m *wire.Message) any { return m.LogReceipt() }},
 		"start": {wire.TypeAskCursor, wire.StartPoint{Round: 5, Push: 6, Step: 7},
 			func(m *wire.Message) { m.SetStartPoint(wire.StartPoint{Round: 5, Push: 6, Step: 7}) },
 			func(m *wire.Message) any { return m.StartPoint() }},
 		"ack": {wire.TypeAck, wire.Receipt{Received: 5, Gap: true, Probed: true},
-			func(m *wire.Message) { m.SetReceipt(wire.Receipt{Received: 5, Gap: true, Probed: true}) },
-			func(m *wire.Message) any { return m.Receipt() }},
-		"value": {wire.TypeValue, wire.Answer{Seq: 1, Version: 2, Received: 3, Fused: true, Outcome: wire.Late},
 			func(m *wire.Message) {
-				m.SetAnswer(wire.Answer{Seq: 1, Version: 2, Received: 3, Fused: true, Outcome: wire.Late})
+				m.SetReceipt(wire.Receipt{Received: 5, Gap: true,
+					Probed: true})
+			},
+			func(m *wire.Message) any { return m.Receipt() }},
+		"value": {wire.TypeValue, wire.Answer{Seq: 1, Version: 2, Received: 3, Fused: true,
+			Outcome: wire.Late},
+			func(m *wire.Message) {
+				m.SetAnswer(wire.Answer{Seq: 1, Version: 2, Received: 3, Fused: true,
+					Outcome: wire.Late})
 			}, func(m *wire.Message) any { return m.Answer() }},
-		"block": {wire.TypeInit, wire.Block{Row: 8, Size: 64}, func(m *wire.Message) { m.SetBlock(wire.Block{Row: 8, Size: 64}) },
+		"block": {wire.TypeInit, wire.Block{Row: 8, Size: 64},
+			func(m *wire.Message) { m.SetBlock(wire.Block{Row: 8, Size: 64}) },
 			func(m *wire.Message) any { return m.Block() }},
 		"optimizer": {wire.TypeOptimizer, uint64(3), func(m *wire.Message) { m.SetSpecVersion(3) },
 			func(m *wire.Message) any { return m.SpecVersion() }},
@@ -101,7 +125,8 @@ func TestFieldsThatWereMadeWrong(t *testing.T) {
 	if r := m.SnapshotResult(); r.Failure == 0 {
 		t.Error("a failure without meaning is success")
 	}
-	m = wire.Message{Flags: wire.FlagGap | wire.FlagProbed | wire.FlagFused | wire.FlagAll, Priority: -3}
+	m = wire.Message{Flags: wire.FlagGap | wire.FlagProbed | wire.FlagFused | wire.FlagAll,
+		Priority: -3}
 	if a := m.Answer(); a.Outcome != 0 {
 		t.Errorf("got %s, want no outcome", a.Outcome)
 	}

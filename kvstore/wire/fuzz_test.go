@@ -7,7 +7,8 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// FuzzDecode feeds headers with a right checksum over wrong contents, which plain fuzzing would hardly ever find.
+// FuzzDecode feeds headers with a right checksum over wrong contents, which plain fuzzing would
+// hardly ever find.
 func FuzzDecode(f *testing.F) {
 	m := sample()
 	f.Add(m.AppendHeader(nil), m.Payload, true)
@@ -16,7 +17,8 @@ func FuzzDecode(f *testing.F) {
 		if seal && len(header) == wire.HeaderSize {
 			header = bytes.Clone(header)
 			sum := wire.Checksum(header[:wire.HeaderSize-4])
-			header = append(header[:wire.HeaderSize-4], byte(sum), byte(sum>>8), byte(sum>>16), byte(sum>>24))
+			header = append(header[:wire.HeaderSize-4], byte(sum), byte(sum>>8), byte(sum>>16),
+				byte(sum>>24))
 		}
 		var m wire.Message
 		if err := wire.Decode(header, payload, &m); err != nil {

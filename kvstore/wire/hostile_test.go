@@ -37,10 +37,11 @@ func TestHostileMessages(t *testing.T) {
 
 func TestHostileBodies(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(bodies)) {
-		k := hostile.Kind{Name: name, Seeds: [][]byte{bodies[name].encoded}, Decode: func(b []byte) error {
-			_, err := bodies[name].decode(b)
-			return err
-		}}
+		k := hostile.Kind{Name: name, Seeds: [][]byte{bodies[name].encoded},
+			Decode: func(b []byte) error {
+				_, err := bodies[name].decode(b)
+				return err
+			}}
 		k.Run(t)
 		if name == "manifest" { // which ends in a checksum
 			k.Name, k.Seal = "sealed manifest", func(b []byte) {

@@ -25,18 +25,22 @@ func TestHeadersThatWereMadeWrong(t *testing.T) {
 		want   error
 		text   string
 	}{
-		"nothing changed":      {func([]byte) {}, nil, ""},
-		"another magic":        {func(h []byte) { h[0] = 'x' }, wire.ErrHeader, "begins with"},
-		"an older version":     {func(h []byte) { h[4] = wire.Version - 1 }, wire.ErrHeader, "version 1, want 2"},
-		"a newer version":      {func(h []byte) { h[4] = wire.Version + 1 }, wire.ErrHeader, "version 3, want 2"},
-		"type 0":               {func(h []byte) { h[5] = 0 }, wire.ErrMessage, "type 0"},
-		"no role":              {func(h []byte) { h[74] = 0 }, wire.ErrMessage, "nobody"},
-		"reserved bytes":       {func(h []byte) { h[78] = 1 }, wire.ErrMessage, "reserved"},
-		"the other reserved":   {func(h []byte) { h[79] = 1 }, wire.ErrMessage, "reserved"},
-		"a longer payload":     {func(h []byte) { h[80]++ }, wire.ErrPayload, "its header says"},
-		"4 GB of payload":      {func(h []byte) { binary.LittleEndian.PutUint32(h[80:], 1<<32-1) }, wire.ErrPayload, "its header says"},
-		"a checksum for none":  {func(h []byte) { h[84] = 1 }, wire.ErrMessage, "without its flag"},
-		"a slice that is last": {func(h []byte) { copy(h[68:], h[70:72]) }, wire.ErrMessage, "slice"},
+		"nothing changed": {func([]byte) {}, nil, ""},
+		"another magic":   {func(h []byte) { h[0] = 'x' }, wire.ErrHeader, "begins with"},
+		"an older version": {func(h []byte) { h[4] = wire.Version - 1 }, wire.ErrHeader,
+			"version 1, want 2"},
+		"a newer version": {func(h []byte) { h[4] = wire.Version + 1 }, wire.ErrHeader,
+			"version 3, want 2"},
+		"type 0":             {func(h []byte) { h[5] = 0 }, wire.ErrMessage, "type 0"},
+		"no role":            {func(h []byte) { h[74] = 0 }, wire.ErrMessage, "nobody"},
+		"reserved bytes":     {func(h []byte) { h[78] = 1 }, wire.ErrMessage, "reserved"},
+		"the other reserved": {func(h []byte) { h[79] = 1 }, wire.ErrMessage, "reserved"},
+		"a longer payload":   {func(h []byte) { h[80]++ }, wire.ErrPayload, "its header says"},
+		"4 GB of payload": {func(h []byte) { binary.LittleEndian.PutUint32(h[80:], 1<<32-1) },
+			wire.ErrPayload, "its header says"},
+		"a checksum for none": {func(h []byte) { h[84] = 1 }, wire.ErrMessage, "without its flag"},
+		"a slice that is last": {func(h []byte) { copy(h[68:], h[70:72]) }, wire.ErrMessage,
+			"slice"},
 	} {
 		m := sample()
 		var got wire.Message
@@ -85,31 +89,41 @@ func TestBodiesThatWereMadeWrong(t *testing.T) {
 	}
 	manifest := sampleManifest().Append(nil)
 	binary.LittleEndian.PutUint32(manifest[8:], 2)
-	binary.LittleEndian.PutUint32(manifest[len(manifest)-4:], wire.Checksum(manifest[:len(manifest)-4]))
+	binary.LittleEndian.PutUint32(manifest[len(manifest)-4:],
+		wire.Checksum(manifest[:len(manifest)-4]))
 	entry := make([]byte, wire.EntrySize(1))
 	wire.PutEntry(entry, 1)
 	wire.PutContributor(entry, 0, wire.Contributor{Outcome: wire.Known + 1})
 	for name, err := range map[string]error{
-		"hello without nonce":       second(wire.DecodeHello(hello(wire.Hello{Rank: 1}))),
-		"hello for rank -2":         second(wire.DecodeHello(hello(wire.Hello{Nonce: 1, Rank: -2}))),
-		"hello for rank 65536":      second(wire.DecodeHello(hello(wire.Hello{Nonce: 1, Rank: 1 << 16}))),
-		"hello from afar":           second(wire.DecodeHello(hello(wire.Hello{Nonce: 1, Addr: strings.Repeat("x", 1025)}))),
-		"view with places mixed up": second(wire.DecodeView(view(func(v *wire.View) { v.Servers[0].Node.Rank = 1 }))),
+		"hello without nonce": second(wire.DecodeHello(hello(wire.Hello{Rank: 1}))),
+		"hello for rank -2": second(wire.DecodeHello(hello(wire.Hello{Nonce: 1,
+			Rank: -2}))),
+		"hello for rank 65536": second(wire.DecodeHello(hello(wire.Hello{Nonce: 1,
+			Rank: 1 << 16}))),
+		"hello from afar": second(wire.DecodeHello(hello(wire.Hello{Nonce: 1,
+			Addr: strings.Repeat("x", 1025)}))),
+		"view with places mixed up": second(
+			wire.DecodeView(view(func(v *wire.View) { v.Servers[0].Node.Rank = 1 }))),
 		"view with workers as servers": second(wire.DecodeView(view(func(v *wire.View) {
 			v.Workers[0].Node.Role = wire.Server
 		}))),
-		"view with a primary nowhere": second(wire.DecodeView(view(func(v *wire.View) { v.Shards[0].Primary.Server = 2 }))),
-		"view with a backup nowhere":  second(wire.DecodeView(view(func(v *wire.View) { v.Shards[0].Backup.Server = 65535 }))),
-		"view with unknown bits":      second(wire.DecodeView(bits)),
-		"cursor of slice 2 of 2":      second(wire.DecodeCursor(cursor(func(e *wire.CursorEntry) { e.Slice = 2 }))),
+		"view with a primary nowhere": second(
+			wire.DecodeView(view(func(v *wire.View) { v.Shards[0].Primary.Server = 2 }))),
+		"view with a backup nowhere": second(
+			wire.DecodeView(view(func(v *wire.View) { v.Shards[0].Backup.Server = 65535 }))),
+		"view with unknown bits": second(wire.DecodeView(bits)),
+		"cursor of slice 2 of 2": second(
+			wire.DecodeCursor(cursor(func(e *wire.CursorEntry) { e.Slice = 2 }))),
 		"manifest of another version": second(wire.DecodeManifest(manifest)),
 		"acks of 17 bytes":            second(wire.DecodeAcks(make([]byte, 17))),
 		"acks that say nothing":       second(wire.DecodeAcks(wire.AppendAck(nil, 1, 0))),
-		"acks that say too much":      second(wire.DecodeAcks(wire.AppendAck(nil, 1, wire.Known+1))),
-		"entry of 7 bytes":            second(wire.DecodeEntry(make([]byte, 7))),
-		"entry that claims too much":  second(wire.DecodeEntry([]byte{0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0})),
-		"entry with reserved bytes":   second(wire.DecodeEntry([]byte{0, 0, 0, 0, 1, 0, 0, 0})),
-		"entry of unknown outcome":    second(wire.DecodeEntry(entry)),
+		"acks that say too much": second(wire.DecodeAcks(wire.AppendAck(nil, 1,
+			wire.Known+1))),
+		"entry of 7 bytes": second(wire.DecodeEntry(make([]byte, 7))),
+		"entry that claims too much": second(wire.DecodeEntry([]byte{0xff, 0xff, 0xff, 0xff, 0, 0,
+			0, 0, 0})),
+		"entry with reserved bytes": second(wire.DecodeEntry([]byte{0, 0, 0, 0, 1, 0, 0, 0})),
+		"entry of unknown outcome":  second(wire.DecodeEntry(entry)),
 	} {
 		if !errors.Is(err, wire.ErrBody) {
 			t.Errorf("%s: got %v, want %v", name, err, wire.ErrBody)

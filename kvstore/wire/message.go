@@ -36,17 +36,18 @@ type Message struct {
 	Incarnation uint32 // of the sender
 	Target      uint32 // incarnation of the receiver that the message is for, 0: of any
 	Seq         uint64 // identity of a push on (rank, shard), or number of a request
-	Clock       uint64 // of a push: its number for the key; of a pull: the puller's own pushes that it must see
-	Need        uint64 // of a pull: lowest version that answers it
-	Key         uint32
-	Slice       uint16 // of the key, below Slices
-	Slices      uint16
-	DType       uint8  // a dtype.Type
-	Codec       uint8  // encoding of the payload, 0 for plain values
-	Priority    int8   // higher goes first
-	Total       uint64 // bytes of the whole key, plain
-	Payload     []byte
-	Owner       Owner // of Payload; nil when it must be copied to be kept
+	// of a push: its number for the key; of a pull: the puller's own pushes that it must see
+	Clock    uint64
+	Need     uint64 // of a pull: lowest version that answers it
+	Key      uint32
+	Slice    uint16 // of the key, below Slices
+	Slices   uint16
+	DType    uint8  // a dtype.Type
+	Codec    uint8  // encoding of the payload, 0 for plain values
+	Priority int8   // higher goes first
+	Total    uint64 // bytes of the whole key, plain
+	Payload  []byte
+	Owner    Owner // of Payload; nil when it must be copied to be kept
 }
 
 // castagnoli is the polynomial that processors compute in hardware.
@@ -112,17 +113,22 @@ func Decode(header, payload []byte, m *Message) error {
 	h := header[:HeaderSize]
 	switch {
 	case le.Uint32(h) != magic:
-		return fmt.Errorf("%w: it begins with %#x, want %#x", ErrHeader, le.Uint32(h), uint32(magic))
+		return fmt.Errorf("%w: it begins with %#x, want %#x", ErrHeader, le.Uint32(h),
+			uint32(magic))
 	case h[4] != Version:
 		return fmt.Errorf("%w: version %d, want %d", ErrHeader, h[4], Version)
 	case le.Uint32(h[HeaderSize-4:]) != Checksum(h[:HeaderSize-4]):
 		return fmt.Errorf("%w: its checksum is wrong", ErrHeader)
 	}
 	*m = Message{
-		Type: Type(h[5]), Flags: Flags(le.Uint16(h[6:])), Job: le.Uint64(h[8:]), Epoch: le.Uint64(h[16:]),
-		Seq: le.Uint64(h[24:]), Clock: le.Uint64(h[32:]), Need: le.Uint64(h[40:]), Total: le.Uint64(h[48:]),
-		Shard: le.Uint32(h[56:]), Incarnation: le.Uint32(h[60:]), Key: le.Uint32(h[64:]), Slice: le.Uint16(h[68:]),
-		Slices: le.Uint16(h[70:]), From: Node{Role: Role(h[74]), Rank: le.Uint16(h[72:])}, DType: h[75], Codec: h[76],
+		Type: Type(h[5]), Flags: Flags(le.Uint16(h[6:])), Job: le.Uint64(h[8:]),
+		Epoch: le.Uint64(h[16:]),
+		Seq:   le.Uint64(h[24:]), Clock: le.Uint64(h[32:]), Need: le.Uint64(h[40:]),
+		Total: le.Uint64(h[48:]),
+		Shard: le.Uint32(h[56:]), Incarnation: le.Uint32(h[60:]), Key: le.Uint32(h[64:]),
+		Slice:  le.Uint16(h[68:]),
+		Slices: le.Uint16(h[70:]), From: Node{Role: Role(h[74]), Rank: le.Uint16(h[72:])},
+		DType: h[75], Codec: h[76],
 		Priority: int8(h[77]), Target: le.Uint32(h[88:]), Payload: payload,
 	}
 	if err := m.check(); err != nil {
@@ -132,7 +138,8 @@ func Decode(header, payload []byte, m *Message) error {
 		return fmt.Errorf("%w: reserved bytes are not zero", ErrMessage)
 	}
 	if n := le.Uint32(h[80:]); uint64(n) != uint64(len(payload)) {
-		return fmt.Errorf("%w: %s with %d bytes, its header says %d", ErrPayload, m.Type, len(payload), n)
+		return fmt.Errorf("%w: %s with %d bytes, its header says %d", ErrPayload, m.Type,
+			len(payload), n)
 	}
 	sum := le.Uint32(h[84:])
 	if m.Flags&FlagPayloadCRC == 0 {
@@ -140,7 +147,8 @@ func Decode(header, payload []byte, m *Message) error {
 			return fmt.Errorf("%w: payload checksum without its flag", ErrMessage)
 		}
 	} else if got := Checksum(payload); got != sum {
-		return fmt.Errorf("%w: %s with checksum %#x, its header says %#x", ErrPayload, m.Type, got, sum)
+		return fmt.Errorf("%w: %s with checksum %#x, its header says %#x", ErrPayload, m.Type, got,
+			sum)
 	}
 	return nil
 }
@@ -176,8 +184,10 @@ func (m *Message) Take(buf []byte) ([]byte, Owner) {
 
 // String describes the message without its payload, for logs and tests.
 func (m *Message) String() string {
-	return fmt.Sprintf("%s from %s/%d shard %d epoch %d seq %d clock %d need %d key %d slice %d/%d flags %#x %d bytes",
-		m.Type, m.From, m.Incarnation, m.Shard, m.Epoch, m.Seq, m.Clock, m.Need, m.Key, m.Slice, m.Slices, uint16(m.Flags), len(m.Payload))
+	return fmt.Sprintf("%s from %s/%d shard %d epoch %d seq %d clock %d need %d key %d slice "+
+		"%d/%d flags %#x %d bytes",
+		m.Type, m.From, m.Incarnation, m.Shard, m.Epoch, m.Seq, m.Clock, m.Need, m.Key, m.Slice,
+		m.Slices, uint16(m.Flags), len(m.Payload))
 }
 
 // SliceUnit divides the length of all slices of a key but the last.

@@ -11,8 +11,10 @@ import (
 
 func sample() wire.Message {
 	return wire.Message{
-		Type: wire.TypePush, Flags: wire.FlagRetry, Job: 1 << 60, Shard: 7, Epoch: 3, From: wire.Node{Role: wire.Worker, Rank: 513},
-		Incarnation: 9, Target: 8, Seq: 1 << 40, Clock: 12, Need: 11, Key: 4, Slice: 2, Slices: 5, DType: 2, Codec: 1, Priority: -3,
+		Type: wire.TypePush, Flags: wire.FlagRetry, Job: 1 << 60, Shard: 7, Epoch: 3,
+		From:        wire.Node{Role: wire.Worker, Rank: 513},
+		Incarnation: 9, Target: 8, Seq: 1 << 40, Clock: 12, Need: 11, Key: 4, Slice: 2, Slices: 5,
+		DType: 2, Codec: 1, Priority: -3,
 		Total: 4 << 20, Payload: []byte("values"),
 	}
 }
@@ -66,7 +68,8 @@ func TestDamageIsNoticed(t *testing.T) {
 	} {
 		m := sample()
 		change(&m)
-		if err := wire.Decode(m.AppendHeader(nil), m.Payload, &got); !errors.Is(err, wire.ErrMessage) {
+		if err := wire.Decode(m.AppendHeader(nil), m.Payload, &got); !errors.Is(err,
+			wire.ErrMessage) {
 			t.Errorf("%s: got %v, want %v", name, err, wire.ErrMessage)
 		}
 	}
@@ -94,7 +97,8 @@ func TestSlicesCoverAKeyOnce(t *testing.T) {
 			for i := range n {
 				lo, hi := wire.Range(total, i, n)
 				if lo != at || hi < lo || hi == lo && total != 0 || lo%64 != 0 {
-					t.Fatalf("slice %d of %d of %d bytes covers %d to %d, the one before ends at %d", i, n, total, lo, hi, at)
+					t.Fatalf("slice %d of %d of %d bytes covers %d to %d, the one before ends "+
+						"at %d", i, n, total, lo, hi, at)
 				}
 				at = hi
 			}
@@ -144,7 +148,8 @@ func TestTake(t *testing.T) {
 }
 
 func TestNodesHaveNumbers(t *testing.T) {
-	for _, n := range []wire.Node{{Role: wire.Scheduler}, {Role: wire.Server, Rank: 65535}, {Role: wire.Worker, Rank: 7}} {
+	for _, n := range []wire.Node{{Role: wire.Scheduler}, {Role: wire.Server, Rank: 65535},
+		{Role: wire.Worker, Rank: 7}} {
 		if got, ok := wire.NodeOf(n.Number()); got != n || !ok {
 			t.Errorf("got %v, %v, want %v", got, ok, n)
 		}

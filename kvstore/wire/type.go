@@ -54,8 +54,8 @@ const (
 	TypeCursor    Type = 26
 	// Optimizer sets the optimizer of a shard (body Spec), or says which one is set (SpecVersion).
 	TypeOptimizer Type = 27
-	// Waiting tells a worker for which node one of its calls waits, when it repeats the call's message
-	// (Wait).
+	// Waiting tells a worker for which node one of its calls waits, when it repeats the call's
+	// message (Wait).
 	TypeWaiting Type = 28
 	// Probe asks for the outcomes of the pushes from sequence Seq on.
 	TypeProbe Type = 29

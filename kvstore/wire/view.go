@@ -20,8 +20,10 @@ type Member struct {
 // program again and leaves out the steps that are committed: from these numbers follows which of
 // its calls repeat calls of its predecessor.
 type Calls struct {
-	Done  uint64 // calls of this incarnation that have ended
-	Begin uint64 // steps that had ended when the job began: 0, or the steps of the snapshot that it continues from
+	Done uint64 // calls of this incarnation that have ended
+	// steps that had ended when the job began: 0, or the steps of the snapshot that it continues
+	// from
+	Begin uint64
 	First uint64 // barriers that processes in this place passed before their first step
 	Step  uint64 // steps that had begun at the last barrier passed
 	Here  uint64 // barriers passed at that step
@@ -43,7 +45,9 @@ type Shard struct {
 	Backup  Replica
 	InSync  bool // the backup may be promoted, and the primary commits nothing without it
 	Lost    bool // no copy is left
-	Swapped bool // the two have changed places in this epoch, and the backup may not know yet from where on the primary's log counts
+	// the two have changed places in this epoch, and the backup may not know yet from where on the
+	// primary's log counts
+	Swapped bool
 }
 
 // View is the scheduler's knowledge, which it makes durable before any other process hears of it.
@@ -98,7 +102,8 @@ func (m *Member) append(dst []byte) []byte {
 	dst = le.AppendUint32(dst, m.Incarnation)
 	dst = le.AppendUint32(dst, 0)
 	dst = le.AppendUint64(dst, m.Nonce)
-	for _, n := range [...]uint64{m.Calls.Done, m.Calls.Begin, m.Calls.First, m.Calls.Step, m.Calls.Here} {
+	for _, n := range [...]uint64{m.Calls.Done, m.Calls.Begin, m.Calls.First, m.Calls.Step,
+		m.Calls.Here} {
 		dst = le.AppendUint64(dst, n)
 	}
 	return appendString(dst, m.Addr)
@@ -125,7 +130,8 @@ func DecodeView(b []byte) (*View, error) {
 		}
 		for _, c := range [...]Replica{s.Primary, s.Backup} {
 			if int(c.Server) >= len(v.Servers) && !r.bad {
-				return nil, fmt.Errorf("%w: view with shard %d on server %d of %d", ErrBody, i, c.Server, len(v.Servers))
+				return nil, fmt.Errorf("%w: view with shard %d on server %d of %d", ErrBody, i,
+					c.Server, len(v.Servers))
 			}
 		}
 	}
@@ -134,12 +140,14 @@ func DecodeView(b []byte) (*View, error) {
 	}
 	for i := range v.Servers {
 		if want := (Node{Server, uint16(i)}); v.Servers[i].Node != want {
-			return nil, fmt.Errorf("%w: view has %s in the place of %s", ErrBody, v.Servers[i].Node, want)
+			return nil, fmt.Errorf("%w: view has %s in the place of %s", ErrBody, v.Servers[i].Node,
+				want)
 		}
 	}
 	for i := range v.Workers {
 		if want := (Node{Worker, uint16(i)}); v.Workers[i].Node != want {
-			return nil, fmt.Errorf("%w: view has %s in the place of %s", ErrBody, v.Workers[i].Node, want)
+			return nil, fmt.Errorf("%w: view has %s in the place of %s", ErrBody, v.Workers[i].Node,
+				want)
 		}
 	}
 	return v, nil

@@ -20,12 +20,13 @@ const (
 // addresses are where an endpoint is reached: for data and for control messages, or one for both.
 type addresses []string
 
-// parseAddresses reads "tcp://host:port", "ipc:///path", or two of them with a comma between. Listeners may leave the
-// port 0 and the path empty.
+// parseAddresses reads "tcp://host:port", "ipc:///path", or two of them with a comma between.
+// Listeners may leave the port 0 and the path empty.
 func parseAddresses(s string) (addresses, error) {
 	a := addresses(strings.Split(s, ","))
 	if len(a) > int(classes) {
-		return nil, fmt.Errorf("zmq: address %q has %d parts, want one, or two for data and control messages", s, len(a))
+		return nil, fmt.Errorf("zmq: address %q has %d parts, want one, or two for data and "+
+			"control messages", s, len(a))
 	}
 	for _, one := range a {
 		if err := checkAddress(one); err != nil {
@@ -37,7 +38,8 @@ func parseAddresses(s string) (addresses, error) {
 
 func checkAddress(s string) error {
 	if strings.ContainsAny(s, "%@>") {
-		return fmt.Errorf("%q has one of the characters %%, @ and >, which ZeroMQ would interpret", s)
+		return fmt.Errorf("%q has one of the characters %%, @ and >, which ZeroMQ would interpret",
+			s)
 	}
 	if rest, ok := strings.CutPrefix(s, "ipc://"); ok {
 		if len(rest) > 100 {
@@ -83,7 +85,8 @@ func needKeys(a addresses, keys *Keyring) error {
 	}
 	for _, one := range a {
 		if !local(one) {
-			return fmt.Errorf("zmq: %s can be reached from other hosts: it needs keys (Options.Keys); without them only the loopback and local sockets are allowed", one)
+			return fmt.Errorf("zmq: %s can be reached from other hosts: it needs keys "+
+				"(Options.Keys); without them only the loopback and local sockets are allowed", one)
 		}
 	}
 	return nil
@@ -99,7 +102,8 @@ func advertised(listen, host string, port int) string {
 	if err != nil {
 		return listen
 	}
-	if ip, err := netip.ParseAddr(bound); host != "" && (bound == "*" || err == nil && ip.IsUnspecified()) {
+	if ip, err := netip.ParseAddr(bound); host != "" && (bound == "*" || err == nil &&
+		ip.IsUnspecified()) {
 		bound = host
 	}
 	return "tcp://" + net.JoinHostPort(bound, strconv.Itoa(port))

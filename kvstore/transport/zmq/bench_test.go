@@ -19,7 +19,8 @@ func BenchmarkEcho(b *testing.B) {
 		dedicated bool
 	}{{"tcp://127.0.0.1:0", false}, {"tcp://127.0.0.1:0", true}, {"ipc", false}, {"ipc", true}} {
 		for _, size := range []int{0, 4 << 10, 31 << 10, 1 << 20} {
-			b.Run(fmt.Sprintf("%.3s/dedicated=%t/%d", c.listen, c.dedicated, size), func(b *testing.B) { echo(b, c.listen, c.dedicated, size) })
+			b.Run(fmt.Sprintf("%.3s/dedicated=%t/%d", c.listen, c.dedicated, size),
+				func(b *testing.B) { echo(b, c.listen, c.dedicated, size) })
 		}
 	}
 }
@@ -27,15 +28,18 @@ func BenchmarkEcho(b *testing.B) {
 func echo(b *testing.B, listen string, dedicated bool, size int) {
 	const job = 1
 	var server transport.Endpoint
-	open := func(self wire.Node, listen string, dedicated bool, h transport.Handler) transport.Endpoint {
-		e, err := zmq.Open(transport.Config{Self: self, Incarnation: 1, Job: job, Listen: listen, Handler: h}, zmq.Options{Dedicated: dedicated})
+	open := func(self wire.Node, listen string, dedicated bool,
+		h transport.Handler) transport.Endpoint {
+		e, err := zmq.Open(transport.Config{Self: self, Incarnation: 1, Job: job, Listen: listen,
+			Handler: h}, zmq.Options{Dedicated: dedicated})
 		if err != nil {
 			b.Fatal(err)
 		}
 		b.Cleanup(func() { e.Close() })
 		return e
 	}
-	reply := wire.Message{Type: wire.TypeValue, Job: job, From: transporttest.Server(0), Incarnation: 1, Payload: make([]byte, size)}
+	reply := wire.Message{Type: wire.TypeValue, Job: job, From: transporttest.Server(0),
+		Incarnation: 1, Payload: make([]byte, size)}
 	ready := make(chan struct{})
 	sent := func() {}
 	server = open(reply.From, listen, dedicated, func(from wire.Node, m *wire.Message) {
@@ -45,12 +49,14 @@ func echo(b *testing.B, listen string, dedicated bool, size int) {
 		}
 	})
 	came := make(chan struct{}, 1)
-	worker := open(transporttest.Worker(0), zmq.NoListen, false, func(wire.Node, *wire.Message) { came <- struct{}{} })
+	worker := open(transporttest.Worker(0), zmq.NoListen, false,
+		func(wire.Node, *wire.Message) { came <- struct{}{} })
 	if err := worker.Connect(reply.From, server.Addr()); err != nil {
 		b.Fatal(err)
 	}
 	close(ready)
-	ask := wire.Message{Type: wire.TypePushPull, Job: job, From: transporttest.Worker(0), Incarnation: 1, Payload: make([]byte, size)}
+	ask := wire.Message{Type: wire.TypePushPull, Job: job, From: transporttest.Worker(0),
+		Incarnation: 1, Payload: make([]byte, size)}
 	b.ReportAllocs()
 	b.SetBytes(int64(2 * size))
 	for b.Loop() {

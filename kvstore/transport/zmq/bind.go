@@ -56,7 +56,8 @@ func (e *endpoint) bind() error {
 		port, ok := tryBind(z, one)
 		if !ok {
 			z.Destroy()
-			return fmt.Errorf("zmq: %s cannot listen on %s: in use, or not an address of this host", e.cfg.Self, one)
+			return fmt.Errorf("zmq: %s cannot listen on %s: in use, or not an address of this host",
+				e.cfg.Self, one)
 		}
 		if e.listen[i], err = e.add(z, true, e.opt.Keys != nil); err != nil {
 			return err
@@ -71,7 +72,8 @@ func (e *endpoint) bind() error {
 	return nil
 }
 
-// makeFolder makes the folder of a local socket if there is none. Then it is private, and removed in the end.
+// makeFolder makes the folder of a local socket if there is none. Then it is private, and removed
+// in the end.
 func (e *endpoint) makeFolder(addr string) error {
 	path, ok := strings.CutPrefix(addr, "ipc://")
 	if !ok || e.dir != "" {
@@ -87,7 +89,8 @@ func (e *endpoint) makeFolder(addr string) error {
 	return err
 }
 
-// bindPatience is how long an address may be in use: sockets are closed in the background, that of a predecessor too.
+// bindPatience is how long an address may be in use: sockets are closed in the background, that of
+// a predecessor too.
 const bindPatience = time.Second
 
 // tryBind binds a socket and returns its port.
@@ -109,7 +112,8 @@ func (e *endpoint) dial(to wire.Node, addr string, k class) (*sock, error) {
 		public, known := e.opt.Keys.Nodes[to]
 		if !known {
 			z.Destroy()
-			return nil, fmt.Errorf("zmq: %s connects to %s, whose key is not in the keyring", e.cfg.Self, to)
+			return nil, fmt.Errorf("zmq: %s connects to %s, whose key is not in the keyring",
+				e.cfg.Self, to)
 		}
 		z.SetOption(goczmq.SockSetCurveServerkey(public))
 	}
@@ -124,9 +128,10 @@ func (e *endpoint) dial(to wire.Node, addr string, k class) (*sock, error) {
 	return s, err
 }
 
-// socket makes a socket with the limits of its class. Connections get their names from the socket that they reach, a
-// fresh one for each, so that no peer can take over another's. A connection that lasts is closed by the kernel alone, when a process
-// has ended, or at the end that has made it when the other host is silent: a process that stands still keeps it.
+// socket makes a socket with the limits of its class. Connections get their names from the socket
+// that they reach, a fresh one for each, so that no peer can take over another's. A connection that
+// lasts is closed by the kernel alone, when a process has ended, or at the end that has made it
+// when the other host is silent: a process that stands still keeps it.
 func (e *endpoint) socket(kind int, k class, both, lasts bool) *goczmq.Sock {
 	frame := maxFrame(&e.cfg)
 	if k == control && !both {
@@ -145,13 +150,15 @@ func (e *endpoint) socket(kind int, k class, both, lasts bool) *goczmq.Sock {
 		options = append(options, goczmq.SockSetTcpMaxrt(3*ms(e.opt.Heartbeat)))
 	case !lasts:
 		options = append(options, goczmq.SockSetHeartbeatIvl(ms(e.opt.Heartbeat)),
-			goczmq.SockSetHeartbeatTimeout(3*ms(e.opt.Heartbeat)), goczmq.SockSetHeartbeatTtl(3*ms(e.opt.Heartbeat)))
+			goczmq.SockSetHeartbeatTimeout(3*ms(e.opt.Heartbeat)),
+			goczmq.SockSetHeartbeatTtl(3*ms(e.opt.Heartbeat)))
 	}
 	if kind == goczmq.Router {
 		options = append(options, goczmq.SockSetRouterMandatory(1))
 	}
 	if keys := e.opt.Keys; keys != nil {
-		options = append(options, goczmq.SockSetCurvePublickey(keys.Self.Public), goczmq.SockSetCurveSecretkey(keys.Self.Secret))
+		options = append(options, goczmq.SockSetCurvePublickey(keys.Self.Public),
+			goczmq.SockSetCurveSecretkey(keys.Self.Secret))
 	}
 	return goczmq.NewSock(kind, options...)
 }

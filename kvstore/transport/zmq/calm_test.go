@@ -17,7 +17,8 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// policies returns how the threads of this process are scheduled, those of ZeroMQ that send and receive apart from the others.
+// policies returns how the threads of this process are scheduled, those of ZeroMQ that send and
+// receive apart from the others.
 func policies(t *testing.T) (io, others map[uintptr]int) {
 	t.Helper()
 	io, others = map[uintptr]int{}, map[uintptr]int{}
@@ -43,7 +44,8 @@ func policies(t *testing.T) (io, others map[uintptr]int) {
 	return io, others
 }
 
-// Threads of ZeroMQ may be ordinary or calm, whatever the load of the machine makes of them; all others stay what they are.
+// Threads of ZeroMQ may be ordinary or calm, whatever the load of the machine makes of them; all
+// others stay what they are.
 func TestOnlyThreadsOfZeroMQAreCalm(t *testing.T) {
 	const other, batch = 0, 3
 	_, before := policies(t)
@@ -52,16 +54,19 @@ func TestOnlyThreadsOfZeroMQAreCalm(t *testing.T) {
 	}
 	const messages = 200
 	came := make(chan struct{}, messages)
-	server := opener(zmq.Options{}, "tcp://127.0.0.1:0")(t, transport.Config{Self: transporttest.Server(0), Incarnation: 1, Job: 1,
-		Handler: func(wire.Node, *wire.Message) { came <- struct{}{} }})
+	server := opener(zmq.Options{}, "tcp://127.0.0.1:0")(t,
+		transport.Config{Self: transporttest.Server(0), Incarnation: 1, Job: 1,
+			Handler: func(wire.Node, *wire.Message) { came <- struct{}{} }})
 	defer server.Close()
-	worker := opener(zmq.Options{}, zmq.NoListen)(t, transport.Config{Self: transporttest.Worker(0), Incarnation: 1, Job: 1,
+	worker := opener(zmq.Options{}, zmq.NoListen)(t, transport.Config{Self: transporttest.Worker(0),
+		Incarnation: 1, Job: 1,
 		Handler: func(wire.Node, *wire.Message) {}})
 	defer worker.Close()
 	if err := worker.Connect(transporttest.Server(0), server.Addr()); err != nil {
 		t.Fatal(err)
 	}
-	m := wire.Message{Type: wire.TypePush, Job: 1, From: transporttest.Worker(0), Incarnation: 1, Payload: make([]byte, 8)}
+	m := wire.Message{Type: wire.TypePush, Job: 1, From: transporttest.Worker(0), Incarnation: 1,
+		Payload: make([]byte, 8)}
 	for i := range messages {
 		if err := worker.Send(transporttest.Server(0), &m, nil); err != nil {
 			t.Fatal(err)
@@ -74,7 +79,8 @@ func TestOnlyThreadsOfZeroMQAreCalm(t *testing.T) {
 	}
 	io, others := policies(t)
 	if len(io) == 0 || io[other]+io[batch] == 0 {
-		t.Errorf("threads of ZeroMQ have policies %v, want ordinary (%d) or batch (%d)", io, other, batch)
+		t.Errorf("threads of ZeroMQ have policies %v, want ordinary (%d) or batch (%d)", io, other,
+			batch)
 	}
 	if len(others) != 1 || others[other] == 0 {
 		t.Errorf("other threads have policies %v, want only ordinary ones", others)

@@ -52,7 +52,8 @@ func (e *endpoint) add(z *goczmq.Sock, router, authenticated bool) (*sock, error
 	return &sock{z, slot}, nil
 }
 
-// drop takes a socket out of the box and closes it; what it has not sent has the linger time to leave.
+// drop takes a socket out of the box and closes it; what it has not sent has the linger time to
+// leave.
 func (e *endpoint) drop(s *sock) {
 	C.gx_remove(e.box, s.slot)
 	s.z.SetOption(goczmq.SockSetLinger(int(e.opt.Linger.Milliseconds())))

@@ -34,6 +34,9 @@ func TestConformance(t *testing.T) {
 		{"OneSocket", "tcp://127.0.0.1:0", zmq.Options{}},
 		{"IPC", "ipc", zmq.Options{}},
 	} {
-		t.Run(c.name, func(t *testing.T) { transporttest.Run(t, transporttest.Suite{Open: opener(c.o, c.listen)}) })
+		t.Run(c.name, func(t *testing.T) {
+			transporttest.Run(t,
+				transporttest.Suite{Open: opener(c.o, c.listen)})
+		})
 	}
 }

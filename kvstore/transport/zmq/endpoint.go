@@ -17,8 +17,8 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// endpoint is a node's end. Sockets are used under the box's lock only, by senders and by the one goroutine that
-// receives; mu is taken before it.
+// endpoint is a node's end. Sockets are used under the box's lock only, by senders and by the one
+// goroutine that receives; mu is taken before it.
 type endpoint struct {
 	cfg    transport.Config
 	opt    Options
@@ -56,9 +56,9 @@ type route struct {
 	known       [classes]bool
 }
 
-// Open makes an endpoint. Listen may be tcp://host:port, ipc:///path or a pair of them with a comma between, the second
-// for control messages; "" is a pair of free ports on the loopback, "ipc" a pair of local sockets in a new private folder,
-// and NoListen none.
+// Open makes an endpoint. Listen may be tcp://host:port, ipc:///path or a pair of them with a comma
+// between, the second for control messages; "" is a pair of free ports on the loopback, "ipc" a
+// pair of local sockets in a new private folder, and NoListen none.
 func Open(cfg transport.Config, opt Options) (transport.Endpoint, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, err
@@ -215,14 +215,15 @@ func (e *endpoint) release() error {
 			e.recall(time.Now().Add(time.Hour))
 			C.gx_box_free(e.box)
 		}()
-		return fmt.Errorf("zmq: endpoint of %s: %d payloads are still being sent after close", e.cfg.Self, left)
+		return fmt.Errorf("zmq: endpoint of %s: %d payloads are still being sent after close",
+			e.cfg.Self, left)
 	}
 	C.gx_box_free(e.box)
 	return nil
 }
 
-// recallPatience is how long ZeroMQ may take to close sockets, which is the work of its threads: milliseconds, unless a
-// machine that has much else to do lets them wait.
+// recallPatience is how long ZeroMQ may take to close sockets, which is the work of its threads:
+// milliseconds, unless a machine that has much else to do lets them wait.
 const recallPatience = 20 * time.Second
 
 // flush waits for unsent messages to leave, and reports whether all have.
@@ -238,8 +239,8 @@ func (e *endpoint) flush() bool {
 	return true
 }
 
-// recall waits until ZeroMQ has let go of every lent payload, which it does soon after the sockets were closed, and
-// returns how many are left at the deadline.
+// recall waits until ZeroMQ has let go of every lent payload, which it does soon after the sockets
+// were closed, and returns how many are left at the deadline.
 func (e *endpoint) recall(deadline time.Time) (left int) {
 	receipt := C.gx_last(e.box)
 	for pause := 50 * time.Microsecond; ; pause = min(2*pause, 5*time.Millisecond) {

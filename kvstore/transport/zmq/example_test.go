@@ -10,20 +10,23 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// A server answers a worker over TCP on the loopback. The worker listens nowhere: answers come back on its own connection.
+// A server answers a worker over TCP on the loopback. The worker listens nowhere: answers come back
+// on its own connection.
 func Example() {
 	server, worker := wire.Node{Role: wire.Server}, wire.Node{Role: wire.Worker}
 	const job = 7
 	ready := make(chan transport.Endpoint, 1)
 	answer := func(from wire.Node, m *wire.Message) {
 		ep := <-ready
-		r := wire.Message{Type: wire.TypeValue, Job: job, From: server, Incarnation: 1, Seq: m.Seq, Payload: []byte("value")}
+		r := wire.Message{Type: wire.TypeValue, Job: job, From: server, Incarnation: 1, Seq: m.Seq,
+			Payload: []byte("value")}
 		if err := ep.Send(from, &r, nil); err != nil { // nil: the payload is copied
 			fmt.Println(err)
 		}
 		ready <- ep
 	}
-	s, err := zmq.Open(transport.Config{Self: server, Incarnation: 1, Job: job, Handler: answer}, zmq.Options{Dedicated: true})
+	s, err := zmq.Open(transport.Config{Self: server, Incarnation: 1, Job: job, Handler: answer},
+		zmq.Options{Dedicated: true})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -35,7 +38,8 @@ func Example() {
 	take := func(from wire.Node, m *wire.Message) {
 		got <- fmt.Sprintf("%s answers %d: %s", from, m.Seq, m.Payload)
 	}
-	w, err := zmq.Open(transport.Config{Self: worker, Incarnation: 1, Job: job, Listen: zmq.NoListen, Handler: take}, zmq.Options{})
+	w, err := zmq.Open(transport.Config{Self: worker, Incarnation: 1, Job: job,
+		Listen: zmq.NoListen, Handler: take}, zmq.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return

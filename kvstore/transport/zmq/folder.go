@@ -13,13 +13,15 @@ import (
 // folderPrefix begins the names of folders for local sockets; the number of their process follows.
 const folderPrefix = "gomx-ipc-"
 
-// socketFolder makes a folder that only this user can enter, and removes those of processes that died.
+// socketFolder makes a folder that only this user can enter, and removes those of processes that
+// died.
 func socketFolder() (string, error) {
 	sweep(os.TempDir())
 	return os.MkdirTemp("", fmt.Sprintf("%s%d-", folderPrefix, os.Getpid()))
 }
 
-// sweep removes the folders of processes that are no more. Folders of others are left alone: removing them fails.
+// sweep removes the folders of processes that are no more. Folders of others are left alone:
+// removing them fails.
 func sweep(dir string) {
 	list, err := filepath.Glob(filepath.Join(dir, folderPrefix+"*"))
 	if err != nil {

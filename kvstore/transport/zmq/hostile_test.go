@@ -55,7 +55,8 @@ func TestConformanceWithKeys(t *testing.T) {
 // raw connects a bare socket to an endpoint's data address.
 func raw(t testing.TB, addr string, options ...goczmq.SockOption) *goczmq.Sock {
 	t.Helper()
-	s := goczmq.NewSock(goczmq.Dealer, append(options, goczmq.SockSetLinger(0), goczmq.SockSetSndtimeo(100))...)
+	s := goczmq.NewSock(goczmq.Dealer, append(options, goczmq.SockSetLinger(0),
+		goczmq.SockSetSndtimeo(100))...)
 	t.Cleanup(s.Destroy)
 	first, _, _ := strings.Cut(addr, ",")
 	if err := s.Connect(first); err != nil {
@@ -65,28 +66,33 @@ func raw(t testing.TB, addr string, options ...goczmq.SockOption) *goczmq.Sock {
 }
 
 func withKey(self zmq.Key, server string) []goczmq.SockOption {
-	return []goczmq.SockOption{goczmq.SockSetCurvePublickey(self.Public), goczmq.SockSetCurveSecretkey(self.Secret), goczmq.SockSetCurveServerkey(server)}
+	return []goczmq.SockOption{goczmq.SockSetCurvePublickey(self.Public),
+		goczmq.SockSetCurveSecretkey(self.Secret), goczmq.SockSetCurveServerkey(server)}
 }
 
 // claim is a correct message in the name of a node.
 func claim(from wire.Node, payload []byte) *wire.Message {
-	return &wire.Message{Type: wire.TypePush, Job: testJob, From: from, Incarnation: 1, Seq: 666, Payload: payload}
+	return &wire.Message{Type: wire.TypePush, Job: testJob, From: from, Incarnation: 1, Seq: 666,
+		Payload: payload}
 }
 
 func TestPeersWithoutAKeyOfTheJobNeverGetThrough(t *testing.T) { overSockets(t, peersWithoutAKey) }
 
 func peersWithoutAKey(t *testing.T, listen string) {
 	rings := keyrings(t)
-	server := transporttest.Start(t, locked(rings, listen), transport.Config{Self: transporttest.Server(0)}, nil)
+	server := transporttest.Start(t, locked(rings, listen),
+		transport.Config{Self: transporttest.Server(0)}, nil)
 	stranger, err := zmq.NewKey()
 	if err != nil {
 		t.Fatal(err)
 	}
 	peers := map[string]*goczmq.Sock{
-		"plain text":  raw(t, server.Addr()),
-		"unknown key": raw(t, server.Addr(), withKey(stranger, rings[transporttest.Server(0)].Self.Public)...),
+		"plain text": raw(t, server.Addr()),
+		"unknown key": raw(t, server.Addr(),
+			withKey(stranger, rings[transporttest.Server(0)].Self.Public)...),
 		"wrong server key": raw(t, server.Addr(),
-			withKey(rings[transporttest.Worker(1)].Self, rings[transporttest.Server(1)].Self.Public)...),
+			withKey(rings[transporttest.Worker(1)].Self,
+				rings[transporttest.Server(1)].Self.Public)...),
 	}
 	frame := claim(transporttest.Worker(1), nil).AppendHeader(nil)
 	for name, s := range peers {
@@ -98,7 +104,8 @@ func peersWithoutAKey(t *testing.T, listen string) {
 		}
 	}
 	// Whoever has a key still gets an answer, after the strangers had their time.
-	worker := transporttest.Start(t, locked(rings, listen), transport.Config{Self: transporttest.Worker(2)}, nil)
+	worker := transporttest.Start(t, locked(rings, listen),
+		transport.Config{Self: transporttest.Worker(2)}, nil)
 	if err := worker.Connect(server.Self, server.Addr()); err != nil {
 		t.Fatal(err)
 	}
@@ -121,14 +128,17 @@ func TestAKeySpeaksForItsOwnNodeOnly(t *testing.T) { overSockets(t, keyOfOneNode
 
 func keyOfOneNode(t *testing.T, listen string) {
 	rings := keyrings(t)
-	server := transporttest.Start(t, locked(rings, listen), transport.Config{Self: transporttest.Server(0)}, nil)
-	s := raw(t, server.Addr(), withKey(rings[transporttest.Worker(1)].Self, rings[server.Self].Self.Public)...)
+	server := transporttest.Start(t, locked(rings, listen),
+		transport.Config{Self: transporttest.Server(0)}, nil)
+	s := raw(t, server.Addr(), withKey(rings[transporttest.Worker(1)].Self,
+		rings[server.Self].Self.Public)...)
 	send := func(from wire.Node) {
 		if err := s.SendFrame(claim(from, nil).AppendHeader(nil), goczmq.FlagNone); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, other := range []wire.Node{transporttest.Worker(0), transporttest.Server(0), {Role: wire.Scheduler}} {
+	for _, other := range []wire.Node{transporttest.Worker(0), transporttest.Server(0),
+		{Role: wire.Scheduler}} {
 		send(other)
 	}
 	send(transporttest.Worker(1))
@@ -139,7 +149,8 @@ func keyOfOneNode(t *testing.T, listen string) {
 	if s := server.Stats(); s.Imposter != 3 {
 		t.Errorf("%d messages of imposters counted, want 3", s.Imposter)
 	}
-	if err := server.Send(transporttest.Worker(0), server.Message(wire.TypeValue, 1, nil), nil); err == nil {
+	if err := server.Send(transporttest.Worker(0), server.Message(wire.TypeValue, 1, nil),
+		nil); err == nil {
 		t.Error("an imposter's message made a way to the node that it named")
 	}
 }
@@ -151,8 +162,10 @@ func TestConnectionsSpeakForTheNodeTheyLeadToOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	worker := transporttest.Start(t, opener(zmq.Options{}, ""), transport.Config{Self: transporttest.Worker(0)}, nil)
-	if err := worker.Connect(transporttest.Server(0), "tcp://127.0.0.1:"+strconv.Itoa(port)); err != nil {
+	worker := transporttest.Start(t, opener(zmq.Options{}, ""),
+		transport.Config{Self: transporttest.Worker(0)}, nil)
+	if err := worker.Connect(transporttest.Server(0),
+		"tcp://127.0.0.1:"+strconv.Itoa(port)); err != nil {
 		t.Fatal(err)
 	}
 	worker.Push(transporttest.Server(0), 1, nil)
@@ -161,13 +174,15 @@ func TestConnectionsSpeakForTheNodeTheyLeadToOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, from := range []wire.Node{transporttest.Server(1), transporttest.Server(0)} {
-		if err := router.SendMessage([][]byte{parts[0], claim(from, nil).AppendHeader(nil)}); err != nil {
+		if err := router.SendMessage([][]byte{parts[0],
+			claim(from, nil).AppendHeader(nil)}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	got := worker.Wait(1)
 	if len(got) != 1 || got[0].From != transporttest.Server(0) || worker.Stats().Imposter != 1 {
-		t.Errorf("got %d messages, the first from %s, %+v; want one of server 0 and one imposter", len(got), got[0].From, worker.Stats())
+		t.Errorf("got %d messages, the first from %s, %+v; want one of server 0 and one imposter",
+			len(got), got[0].From, worker.Stats())
 	}
 }
 
@@ -180,10 +195,12 @@ func garbage(rng *rand.Rand) [][][]byte {
 		return h
 	}
 	list := [][][]byte{
-		{nil}, {{}, {}}, {good[:95]}, {good}, {good, []byte("payloa")}, {good, []byte("payload"), []byte("more")},
+		{nil}, {{}, {}}, {good[:95]}, {good}, {good, []byte("payloa")}, {good, []byte("payload"),
+			[]byte("more")},
 		{append(append([]byte(nil), good...), "payloads"...)}, {good, {}, []byte("payload")},
 		{mutate(func(h []byte) { h[4] = wire.Version + 1 }), []byte("payload")},
-		{mutate(func(h []byte) { binary.LittleEndian.PutUint64(h[80:], 1<<40) }), []byte("payload")},
+		{mutate(func(h []byte) { binary.LittleEndian.PutUint64(h[80:], 1<<40) }),
+			[]byte("payload")},
 	}
 	for range 300 {
 		var parts [][]byte
@@ -194,7 +211,8 @@ func garbage(rng *rand.Rand) [][][]byte {
 			}
 			parts = append(parts, b)
 		}
-		list = append(list, parts, [][]byte{mutate(func(h []byte) { h[rng.IntN(len(h))] ^= 1 << rng.IntN(8) }), []byte("payload")})
+		list = append(list, parts, [][]byte{mutate(
+			func(h []byte) { h[rng.IntN(len(h))] ^= 1 << rng.IntN(8) }), []byte("payload")})
 	}
 	many := make([][]byte, 5000)
 	return append(list, many)
@@ -205,7 +223,8 @@ func TestGarbageIsCountedAndChangesNothing(t *testing.T) { overSockets(t, garbag
 func garbageIsCounted(t *testing.T, listen string) {
 	t.Logf("seed %d", *seed)
 	rng := rand.New(rand.NewPCG(*seed, 0))
-	server := transporttest.Start(t, opener(zmq.Options{}, listen), transport.Config{Self: transporttest.Server(0), MaxPayload: 1 << 16}, nil)
+	server := transporttest.Start(t, opener(zmq.Options{}, listen),
+		transport.Config{Self: transporttest.Server(0), MaxPayload: 1 << 16}, nil)
 	s := raw(t, server.Addr())
 	list := garbage(rng)
 	for _, parts := range list {
@@ -214,10 +233,12 @@ func garbageIsCounted(t *testing.T, listen string) {
 		}
 	}
 	named := raw(t, server.Addr(), goczmq.SockSetIdentity("worker 1"))
-	if err := named.SendFrame(claim(transporttest.Worker(1), nil).AppendHeader(nil), goczmq.FlagNone); err != nil {
+	if err := named.SendFrame(claim(transporttest.Worker(1), nil).AppendHeader(nil),
+		goczmq.FlagNone); err != nil {
 		t.Fatal(err)
 	}
-	transporttest.Eventually(t, "all garbage to be counted", func() bool { return server.Stats().Garbage == uint64(len(list))+1 })
+	transporttest.Eventually(t, "all garbage to be counted",
+		func() bool { return server.Stats().Garbage == uint64(len(list))+1 })
 	// A frame that is too long ends the connection, whatever comes after it.
 	huge := raw(t, server.Addr())
 	huge.SendFrame(make([]byte, 1<<20), goczmq.FlagNone)
@@ -225,7 +246,8 @@ func garbageIsCounted(t *testing.T, listen string) {
 	if got := server.Received(); len(got) != 0 {
 		t.Errorf("the handler got %s", &got[0])
 	}
-	worker := transporttest.Start(t, opener(zmq.Options{}, listen), transport.Config{Self: transporttest.Worker(0)}, nil)
+	worker := transporttest.Start(t, opener(zmq.Options{}, listen),
+		transport.Config{Self: transporttest.Worker(0)}, nil)
 	if err := worker.Connect(server.Self, server.Addr()); err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +255,8 @@ func garbageIsCounted(t *testing.T, listen string) {
 	if got := server.Wait(1); string(got[0].Payload) != "healthy" {
 		t.Errorf("a healthy peer's payload is %q", got[0].Payload)
 	}
-	// Random bytes can be frames of ZeroMQ's first protocol, which has no greeting: they count as garbage as well.
+	// Random bytes can be frames of ZeroMQ's first protocol, which has no greeting: they count as
+	// garbage as well.
 	if s := server.Stats(); s.Garbage < uint64(len(list))+1 || s.Dropped() != s.Garbage {
 		t.Errorf("%+v, want %d garbage or more and nothing else dropped", s, len(list)+1)
 	}
@@ -263,8 +286,11 @@ func strangers(t *testing.T, addr string, rng *rand.Rand) {
 }
 
 func TestPlainTextStaysOnTheHost(t *testing.T) {
-	cfg := transport.Config{Self: transporttest.Server(0), Incarnation: 1, Handler: func(wire.Node, *wire.Message) {}}
-	for _, listen := range []string{"tcp://0.0.0.0:0", "tcp://*:0", "tcp://127.0.0.1:0,tcp://0.0.0.0:0"} {
+	cfg := transport.Config{Self: transporttest.Server(0), Incarnation: 1, Handler: func(wire.Node,
+		*wire.Message) {
+	}}
+	for _, listen := range []string{"tcp://0.0.0.0:0", "tcp://*:0",
+		"tcp://127.0.0.1:0,tcp://0.0.0.0:0"} {
 		cfg.Listen = listen
 		if e, err := zmq.Open(cfg, zmq.Options{}); err == nil {
 			e.Close()
@@ -279,14 +305,17 @@ func TestPlainTextStaysOnTheHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	if err := e.Connect(transporttest.Server(1), "tcp://192.0.2.1:9"); err == nil || !strings.Contains(err.Error(), "keys") {
-		t.Errorf("connecting to another host without keys: %v, want an error that speaks of keys", err)
+	if err := e.Connect(transporttest.Server(1), "tcp://192.0.2.1:9"); err == nil ||
+		!strings.Contains(err.Error(), "keys") {
+		t.Errorf("connecting to another host without keys: %v, want an error that speaks of keys",
+			err)
 	}
 }
 
 func TestAdvertisedHost(t *testing.T) {
 	rings := keyrings(t)
-	cfg := transport.Config{Self: transporttest.Server(0), Incarnation: 1, Listen: "tcp://0.0.0.0:0", Handler: func(wire.Node, *wire.Message) {}}
+	cfg := transport.Config{Self: transporttest.Server(0), Incarnation: 1,
+		Listen: "tcp://0.0.0.0:0", Handler: func(wire.Node, *wire.Message) {}}
 	e, err := zmq.Open(cfg, zmq.Options{Keys: rings[cfg.Self], Advertise: "192.0.2.7"})
 	if err != nil {
 		t.Fatal(err)

@@ -10,9 +10,9 @@ import (
 // Key is a CURVE key pair in the Z85 encoding, 40 characters each.
 type Key struct{ Public, Secret string }
 
-// Keyring is what a node needs to prove who it is and to recognize the others. Every node has a key of its own, which
-// stands for its role and rank: a message in the name of another node is dropped, and a peer with an unknown key never
-// gets a connection.
+// Keyring is what a node needs to prove who it is and to recognize the others. Every node has a key
+// of its own, which stands for its role and rank: a message in the name of another node is dropped,
+// and a peer with an unknown key never gets a connection.
 type Keyring struct {
 	Self  Key
 	Nodes map[wire.Node]string // everybody's public keys
@@ -21,12 +21,14 @@ type Keyring struct {
 // check reports what is wrong with a keyring.
 func (k *Keyring) check() error {
 	if len(k.Self.Public) != z85Size || len(k.Self.Secret) != z85Size {
-		return fmt.Errorf("zmq: key of %d and %d characters, want %d each", len(k.Self.Public), len(k.Self.Secret), z85Size)
+		return fmt.Errorf("zmq: key of %d and %d characters, want %d each", len(k.Self.Public),
+			len(k.Self.Secret), z85Size)
 	}
 	owner := map[string]wire.Node{}
 	for node, public := range k.Nodes {
 		if len(public) != z85Size {
-			return fmt.Errorf("zmq: public key of %s has %d characters, want %d", node, len(public), z85Size)
+			return fmt.Errorf("zmq: public key of %s has %d characters, want %d", node, len(public),
+				z85Size)
 		}
 		if other, taken := owner[public]; taken {
 			return fmt.Errorf("zmq: %s and %s have the same key", node, other)

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// layers are the files of the C part, the lowest first: each uses functions of those before it alone.
+// layers are the files of the C part, the lowest first: each uses functions of those before it
+// alone.
 var layers = []string{"calm.c", "box.c", "out.c", "in.c"}
 
 var (

@@ -12,8 +12,9 @@ import (
 	"sync/atomic"
 )
 
-// lease is the Owner of a received payload. It begins in the receipt, where the frame's memory is; when the handler has
-// taken the payload the frame moves out, and whichever of that and Release comes last frees it.
+// lease is the Owner of a received payload. It begins in the receipt, where the frame's memory is;
+// when the handler has taken the payload the frame moves out, and whichever of that and Release
+// comes last frees it.
 type lease struct {
 	pool  *sync.Pool
 	msg   *C.zmq_msg_t
@@ -27,8 +28,8 @@ const (
 	leaseReleased
 )
 
-// leaseFrom is the size from which payloads can be kept without copying: the frames of smaller ones may have no memory of
-// their own.
+// leaseFrom is the size from which payloads can be kept without copying: the frames of smaller ones
+// may have no memory of their own.
 const leaseFrom = 64
 
 // lease returns an owner for a message's payload, nil when copying it is no worse.

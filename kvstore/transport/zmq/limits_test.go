@@ -20,7 +20,8 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// limitPayload is the longest payload in tests of limits; frames may be a little longer than that and the header.
+// limitPayload is the longest payload in tests of limits; frames may be a little longer than that
+// and the header.
 const limitPayload = 1 << 16
 
 // line is a connection of a stranger who speaks ZeroMQ's protocol (ZMTP 3.0) by hand.
@@ -78,8 +79,8 @@ func ready(socket string) []byte {
 // introduction is what a whole handshake says.
 func introduction() []byte { return append(greeting(3, "NULL"), ready("DEALER")...) }
 
-// introduce makes a handshake, in the name of a version, with the patience that ZeroMQ wants: what comes before its own
-// greeting is over may be lost.
+// introduce makes a handshake, in the name of a version, with the patience that ZeroMQ wants: what
+// comes before its own greeting is over may be lost.
 func (l line) introduce(major byte) {
 	l.t.Helper()
 	l.SetReadDeadline(time.Now().Add(30 * time.Second))
@@ -128,17 +129,20 @@ func stillServes(t *testing.T, server *transporttest.Node, open transporttest.Op
 	}
 	worker.Push(server.Self, 1, []byte("healthy"))
 	got := server.Wait(before + 1)
-	if len(got) != before+1 || got[before].From != worker.Self || string(got[before].Payload) != "healthy" {
-		t.Errorf("the handler got %d messages, the last is %s; want %d and the healthy one last", len(got), &got[len(got)-1], before+1)
+	if len(got) != before+1 || got[before].From != worker.Self ||
+		string(got[before].Payload) != "healthy" {
+		t.Errorf("the handler got %d messages, the last is %s; want %d and the healthy one last",
+			len(got), &got[len(got)-1], before+1)
 	}
 }
 
-// TestFramesHaveALimit: a frame that is announced as too long ends its connection before its bytes have come, one of the
-// longest payload passes.
+// TestFramesHaveALimit: a frame that is announced as too long ends its connection before its bytes
+// have come, one of the longest payload passes.
 func TestFramesHaveALimit(t *testing.T) {
 	overSockets(t, func(t *testing.T, listen string) {
 		open := opener(zmq.Options{}, listen)
-		server := transporttest.Start(t, open, transport.Config{Self: transporttest.Server(0), MaxPayload: limitPayload}, nil)
+		server := transporttest.Start(t, open, transport.Config{Self: transporttest.Server(0),
+			MaxPayload: limitPayload}, nil)
 		longest := message(transporttest.Pattern(limitPayload, 1))
 		good := dialRaw(t, server.Addr(), false)
 		good.introduce(3)
@@ -168,12 +172,13 @@ func TestFramesHaveALimit(t *testing.T) {
 	})
 }
 
-// TestHandshakesHaveALimit: whoever does not finish a handshake in time, or speaks of something unknown in it, is hung up
-// on, by the data socket and by the control socket.
+// TestHandshakesHaveALimit: whoever does not finish a handshake in time, or speaks of something
+// unknown in it, is hung up on, by the data socket and by the control socket.
 func TestHandshakesHaveALimit(t *testing.T) {
 	overSockets(t, func(t *testing.T, listen string) {
 		open := opener(zmq.Options{Handshake: 500 * time.Millisecond}, listen)
-		server := transporttest.Start(t, open, transport.Config{Self: transporttest.Server(0), MaxPayload: limitPayload}, nil)
+		server := transporttest.Start(t, open, transport.Config{Self: transporttest.Server(0),
+			MaxPayload: limitPayload}, nil)
 		var all []line
 		var names []string
 		for name, said := range map[string][]byte{
@@ -186,8 +191,10 @@ func TestHandshakesHaveALimit(t *testing.T) {
 			"an unknown command":      append(greeting(3, "NULL"), "\x04\x06\x05HELLO"...),
 			"another kind of socket":  append(greeting(3, "NULL"), ready("PUB")...),
 			"an unknown socket":       append(greeting(3, "NULL"), ready("GOMX")...),
-			"an endless command":      append(greeting(3, "NULL"), "\x06\x7f\xff\xff\xff\xff\xff\xff\xff\x05READY"...),
-			"a message too early":     append(greeting(3, "NULL"), frame(0, wire.HeaderSize, message(nil))...),
+			"an endless command": append(greeting(3, "NULL"),
+				"\x06\x7f\xff\xff\xff\xff\xff\xff\xff\x05READY"...),
+			"a message too early": append(greeting(3, "NULL"), frame(0, wire.HeaderSize,
+				message(nil))...),
 		} {
 			for _, control := range []bool{false, true} {
 				l := dialRaw(t, server.Addr(), control)
@@ -202,8 +209,8 @@ func TestHandshakesHaveALimit(t *testing.T) {
 	})
 }
 
-// TestVersionsOfTheProtocol: a newer peer is answered as far as both can, which the message's own version then decides; a
-// message of another version is garbage.
+// TestVersionsOfTheProtocol: a newer peer is answered as far as both can, which the message's own
+// version then decides; a message of another version is garbage.
 func TestVersionsOfTheProtocol(t *testing.T) {
 	overSockets(t, func(t *testing.T, listen string) {
 		open := opener(zmq.Options{}, listen)
@@ -216,28 +223,32 @@ func TestVersionsOfTheProtocol(t *testing.T) {
 			m := message(nil)
 			m[4] = version
 			newer.say(frame(0, wire.HeaderSize, m))
-			transporttest.Eventually(t, "a message of another version to be counted", func() bool { return server.Stats().Garbage == uint64(i+1) })
+			transporttest.Eventually(t, "a message of another version to be counted",
+				func() bool { return server.Stats().Garbage == uint64(i+1) })
 		}
 		stillServes(t, server, open, 1)
 	})
 }
 
-// TestPartsOfMessages: messages with too few or too many parts are garbage, those of thousands too, and one that is never
-// finished is none.
+// TestPartsOfMessages: messages with too few or too many parts are garbage, those of thousands too,
+// and one that is never finished is none.
 func TestPartsOfMessages(t *testing.T) {
 	overSockets(t, func(t *testing.T, listen string) {
 		open := opener(zmq.Options{}, listen)
-		server := transporttest.Start(t, open, transport.Config{Self: transporttest.Server(0), MaxPayload: limitPayload}, nil)
+		server := transporttest.Start(t, open, transport.Config{Self: transporttest.Server(0),
+			MaxPayload: limitPayload}, nil)
 		m := message([]byte("payload"))
 		l := dialRaw(t, server.Addr(), false)
 		l.introduce(3)
 		l.say(frame(0, 0, nil))
-		l.say(append(frame(1, wire.HeaderSize, m[:wire.HeaderSize]), append(frame(1, 7, m[wire.HeaderSize:]), frame(0, 0, nil)...)...))
+		l.say(append(frame(1, wire.HeaderSize, m[:wire.HeaderSize]),
+			append(frame(1, 7, m[wire.HeaderSize:]), frame(0, 0, nil)...)...))
 		for range 20_000 {
 			l.say(frame(1, 3, []byte("abc")))
 		}
 		l.say(frame(0, 3, []byte("abc")))
-		transporttest.Eventually(t, "three messages to be counted", func() bool { return server.Stats().Garbage == 3 })
+		transporttest.Eventually(t, "three messages to be counted",
+			func() bool { return server.Stats().Garbage == 3 })
 		unfinished := dialRaw(t, server.Addr(), false)
 		unfinished.introduce(3)
 		for range 1000 {
@@ -251,14 +262,17 @@ func TestPartsOfMessages(t *testing.T) {
 	})
 }
 
-// TestRandomBytesAfterAHandshake sends noise where frames are expected, and mutants of correct conversations.
+// TestRandomBytesAfterAHandshake sends noise where frames are expected, and mutants of correct
+// conversations.
 func TestRandomBytesAfterAHandshake(t *testing.T) {
 	overSockets(t, func(t *testing.T, listen string) {
 		t.Logf("seed %d", *seed)
 		rng := rand.New(rand.NewPCG(*seed, 1))
 		open := opener(zmq.Options{}, listen)
-		server := transporttest.Start(t, open, transport.Config{Self: transporttest.Server(0), MaxPayload: limitPayload}, nil)
-		whole := append(introduction(), frame(0, wire.HeaderSize+100, message(make([]byte, 100)))...)
+		server := transporttest.Start(t, open, transport.Config{Self: transporttest.Server(0),
+			MaxPayload: limitPayload}, nil)
+		whole := append(introduction(), frame(0, wire.HeaderSize+100,
+			message(make([]byte, 100)))...)
 		for i := range 150 {
 			l := dialRaw(t, server.Addr(), i%3 == 0)
 			b := append([]byte(nil), whole...)
@@ -281,7 +295,10 @@ func TestRandomBytesAfterAHandshake(t *testing.T) {
 		}
 		worker.Push(server.Self, 77, []byte("healthy"))
 		server.WaitFor("the healthy message", func(list []wire.Message) bool {
-			return slices.ContainsFunc(list, func(m wire.Message) bool { return m.Seq == 77 && m.From == worker.Self })
+			return slices.ContainsFunc(list, func(m wire.Message) bool {
+				return m.Seq == 77 &&
+					m.From == worker.Self
+			})
 		})
 	})
 }

@@ -15,7 +15,8 @@ func TestOldLibrariesAreRefused(t *testing.T) {
 	for _, c := range []struct {
 		major, minor, patch int
 		ok                  bool
-	}{{4, 3, 3, true}, {4, 3, 4, true}, {4, 4, 0, true}, {5, 0, 0, true}, {4, 3, 2, false}, {4, 2, 9, false}, {3, 9, 9, false}} {
+	}{{4, 3, 3, true}, {4, 3, 4, true}, {4, 4, 0, true}, {5, 0, 0, true}, {4, 3, 2, false},
+		{4, 2, 9, false}, {3, 9, 9, false}} {
 		err := checkVersion(c.major, c.minor, c.patch)
 		if (err == nil) != c.ok {
 			t.Errorf("libzmq %d.%d.%d: %v, want accepted: %t", c.major, c.minor, c.patch, err, c.ok)
@@ -32,11 +33,15 @@ func TestAddresses(t *testing.T) {
 		parts int
 		local bool
 	}{
-		{"tcp://127.0.0.1:80", 1, true}, {"tcp://127.0.0.1:0,tcp://127.0.0.1:0", 2, true}, {"tcp://[::1]:5", 1, true},
-		{"tcp://localhost:5", 1, true}, {"tcp://10.0.0.1:5", 1, false}, {"tcp://*:5", 1, false}, {"tcp://example.com:5", 1, false},
+		{"tcp://127.0.0.1:80", 1, true}, {"tcp://127.0.0.1:0,tcp://127.0.0.1:0", 2, true},
+		{"tcp://[::1]:5", 1, true},
+		{"tcp://localhost:5", 1, true}, {"tcp://10.0.0.1:5", 1, false}, {"tcp://*:5", 1, false},
+		{"tcp://example.com:5", 1, false},
 		{"ipc:///tmp/x", 1, true}, {"tcp://127.0.0.2:1,ipc:///tmp/x", 2, true},
-		{"", 0, false}, {"udp://1.2.3.4:5", 0, false}, {"tcp://1.2.3.4", 0, false}, {"tcp://1.2.3.4:70000", 0, false},
-		{"tcp://h:1,tcp://h:2,tcp://h:3", 0, false}, {"ipc:///tmp/%n", 0, false}, {"tcp://fe80::1%eth0:5", 0, false},
+		{"", 0, false}, {"udp://1.2.3.4:5", 0, false}, {"tcp://1.2.3.4", 0, false},
+		{"tcp://1.2.3.4:70000", 0, false},
+		{"tcp://h:1,tcp://h:2,tcp://h:3", 0, false}, {"ipc:///tmp/%n", 0, false},
+		{"tcp://fe80::1%eth0:5", 0, false},
 		{"ipc:///" + strings.Repeat("x", 200), 0, false}, {"@tcp://1.2.3.4:5", 0, false},
 	} {
 		a, err := parseAddresses(c.in)
@@ -75,7 +80,8 @@ func TestKeyringsAreChecked(t *testing.T) {
 			t.Errorf("%s: accepted", name)
 		}
 	}
-	good := Keyring{Self: Key{k, k}, Nodes: map[wire.Node]string{a: k, b: strings.Repeat("b", z85Size)}}
+	good := Keyring{Self: Key{k, k}, Nodes: map[wire.Node]string{a: k, b: strings.Repeat("b",
+		z85Size)}}
 	if err := good.check(); err != nil {
 		t.Error(err)
 	}

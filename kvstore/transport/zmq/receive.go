@@ -27,8 +27,9 @@ type receiver struct {
 	users   map[connection]wire.Node // whom the keys of connections belong to
 	leases  sync.Pool                // of *lease
 	yielded time.Time
-	alone   bool               // there is no other thread to be woken
-	look    func(uintptr) bool // asks for messages without waiting; made once, to allocate nothing per wait
+	alone   bool // there is no other thread to be woken
+	// asks for messages without waiting; made once, to allocate nothing per wait
+	look func(uintptr) bool
 }
 
 // connection is a peer of one of our listening sockets.
@@ -92,13 +93,14 @@ func (e *endpoint) receive() {
 	}
 }
 
-// yieldEvery is how long the receiving goroutine may stay out of the scheduler's sight. After 10 ms it counts as a loop: from then
-// on its processor is taken away whenever it waits in C.
+// yieldEvery is how long the receiving goroutine may stay out of the scheduler's sight. After 10 ms
+// it counts as a loop: from then on its processor is taken away whenever it waits in C.
 const yieldEvery = 4 * time.Millisecond
 
-// yield lets other goroutines run on this thread if they should. Then another thread is woken for this goroutine, which costs as
-// much as a message. A worker does so when messages have led to no others, for then somebody waited for them, who runs now, and not
-// after a thread has been woken for him; sends is how many messages had been sent when they came.
+// yield lets other goroutines run on this thread if they should. Then another thread is woken for
+// this goroutine, which costs as much as a message. A worker does so when messages have led to no
+// others, for then somebody waited for them, who runs now, and not after a thread has been woken
+// for him; sends is how many messages had been sent when they came.
 func (in *receiver) yield(e *endpoint, sends uint64) {
 	now := time.Now()
 	woken := e.cfg.Self.Role == wire.Worker && e.count.Sent.Load() == sends
@@ -108,8 +110,9 @@ func (in *receiver) yield(e *endpoint, sends uint64) {
 	}
 }
 
-// linger is for how long the goroutine waits in C, which is faster but keeps a processor from other goroutines, before it waits in
-// Go's poller: an answer that is under way comes sooner. Starting the timer costs as much as a system call or two.
+// linger is for how long the goroutine waits in C, which is faster but keeps a processor from other
+// goroutines, before it waits in Go's poller: an answer that is under way comes sooner. Starting
+// the timer costs as much as a system call or two.
 const linger = 500 * time.Microsecond
 
 // waiter returns the way to wait for a receipt. It reports false when there can be no more.
@@ -148,7 +151,8 @@ func (e *endpoint) take(in *C.gx_in) {
 	}
 	from, ours := e.sender(in)
 	if !e.in.gate.Admit(from, m) {
-		if !ours && m.From.Role != wire.Scheduler && e.cfg.Self.Role == wire.Scheduler && (from.IsZero() || from == m.From) && e.in.gate.Replaced(m) {
+		if !ours && m.From.Role != wire.Scheduler && e.cfg.Self.Role == wire.Scheduler &&
+			(from.IsZero() || from == m.From) && e.in.gate.Replaced(m) {
 			e.refuse(in, m)
 		}
 		return
@@ -172,10 +176,11 @@ func (e *endpoint) take(in *C.gx_in) {
 	m.Payload, m.Owner = nil, nil
 }
 
-// refuse tells a process that another one has taken its place. The way back to their node leads to that
-// one; this answer goes to the connection on which the message came.
+// refuse tells a process that another one has taken its place. The way back to their node leads to
+// that one; this answer goes to the connection on which the message came.
 func (e *endpoint) refuse(in *C.gx_in, m *wire.Message) {
-	answer := wire.Message{Type: wire.TypeReject, Job: e.cfg.Job, From: e.cfg.Self, Target: m.Incarnation}
+	answer := wire.Message{Type: wire.TypeReject, Job: e.cfg.Job, From: e.cfg.Self,
+		Target: m.Incarnation}
 	answer.SetRefusal(wire.Refusal{Reason: wire.ReasonIncarnation, Of: m.Type})
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -188,7 +193,8 @@ func (e *endpoint) refuse(in *C.gx_in, m *wire.Message) {
 	C.gx_send(e.box, &out, unsafe.Pointer(&header[0]), unsafe.Pointer(&header[0]))
 }
 
-// sender returns who sent a message as far as keys and connections tell, and whether it came on a connection of ours.
+// sender returns who sent a message as far as keys and connections tell, and whether it came on a
+// connection of ours.
 func (e *endpoint) sender(in *C.gx_in) (from wire.Node, ours bool) {
 	e.mu.Lock()
 	from, ours = e.owner[C.int(in.slot)]
@@ -211,11 +217,12 @@ func (e *endpoint) sender(in *C.gx_in) (from wire.Node, ours bool) {
 	return from, false
 }
 
-// nobody is not the sender of any message, but not the zero Node that stands for an unknown sender either.
+// nobody is not the sender of any message, but not the zero Node that stands for an unknown sender
+// either.
 var nobody = wire.Node{Rank: 1}
 
-// learn notes the way back to the sender of an admitted message. Connections are numbered in the order they were made:
-// a newer one replaces an older one.
+// learn notes the way back to the sender of an admitted message. Connections are numbered in the
+// order they were made: a newer one replaces an older one.
 func (e *endpoint) learn(in *C.gx_in, m *wire.Message) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -15,7 +15,8 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// copyBelow is the size of payloads that are cheaper to copy than to lend: a loan that comes back wakes the receiver.
+// copyBelow is the size of payloads that are cheaper to copy than to lend: a loan that comes back
+// wakes the receiver.
 const copyBelow = 64 << 10
 
 // Send implements transport.Endpoint.
@@ -54,8 +55,10 @@ func (e *endpoint) send(to wire.Node, m *wire.Message, sent func()) (copied bool
 	if len(payload) == 0 {
 		payload = header // nothing of it is read
 	}
-	// Only in this form does the check of pointers that go to C look at the bytes alone, not at what they are part of.
-	if err := sendError(C.gx_send(e.box, &out, unsafe.Pointer(&header[0]), unsafe.Pointer(&payload[0]))); err != nil {
+	// Only in this form does the check of pointers that go to C look at the bytes alone, not at
+	// what they are part of.
+	if err := sendError(C.gx_send(e.box, &out, unsafe.Pointer(&header[0]),
+		unsafe.Pointer(&payload[0]))); err != nil {
 		e.loans.cancel(out.loan)
 		return false, err
 	}

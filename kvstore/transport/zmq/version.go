@@ -11,5 +11,6 @@ import (
 // Version names the ZeroMQ libraries that the binary was built with.
 func Version() string {
 	return fmt.Sprintf("libzmq %d.%d, czmq %d.%d",
-		goczmq.ZMQVersionMajor, goczmq.ZMQVersionMinor, goczmq.CZMQVersionMajor, goczmq.CZMQVersionMinor)
+		goczmq.ZMQVersionMajor, goczmq.ZMQVersionMinor, goczmq.CZMQVersionMajor,
+		goczmq.CZMQVersionMinor)
 }

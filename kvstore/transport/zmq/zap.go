@@ -18,9 +18,9 @@ import (
 // zapAddress is where ZeroMQ asks whether a peer may connect, one for the whole process (RFC 27).
 const zapAddress = "inproc://zeromq.zap.01"
 
-// gatekeeper answers those questions: a key opens the doors of the endpoints whose keyrings have it, and its owner's name
-// is attached to every message of the connection. ZeroMQ has one such address per process, which is why this is the one
-// variable of the package that changes.
+// gatekeeper answers those questions: a key opens the doors of the endpoints whose keyrings have
+// it, and its owner's name is attached to every message of the connection. ZeroMQ has one such
+// address per process, which is why this is the one variable of the package that changes.
 type gatekeeper struct {
 	mu      sync.Mutex
 	domains map[string]map[string]wire.Node // by an endpoint's domain and public key
@@ -81,7 +81,8 @@ func (g *gatekeeper) start() error {
 	sock := goczmq.NewSock(goczmq.Rep, goczmq.SockSetLinger(0))
 	if _, err := sock.Bind(zapAddress); err != nil {
 		sock.Destroy()
-		return fmt.Errorf("zmq: something else in this process decides about keys already: %s is taken", zapAddress)
+		return fmt.Errorf("zmq: something else in this process decides about keys already: %s "+
+			"is taken", zapAddress)
 	}
 	file, err := pollable(goczmq.Fd(sock))
 	if err != nil {
