@@ -1,5 +1,5 @@
-// Package engine runs operations asynchronously, in an order that respects what they read and
-// write.
+// Package engine runs operations asynchronously, in an order that respects the variables that they
+// read and write.
 //
 // A program tags everything that operations share, such as the memory of an array, with a variable.
 // It pushes operations; each names the variables it uses and how: Read, Overwrite or Update. Push
@@ -32,7 +32,7 @@
 // Operations of the processor run on Config.Workers goroutines, each taking one core. A Wide
 // operation uses several threads of its own; such operations run one at a time on a worker bound to
 // its thread, with as many cores as they take, and no other operation starts when it is their turn:
-// the order is that of priority bands, and of becoming ready within a band. Each lane of another
+// operations run by priority band, and within a band in the order of becoming ready. Each lane of another
 // device has a goroutine of its own. There, an operation may be Queued: its body only puts work on
 // the device's queue, and operations of the same device that depend on it follow at once, while the
 // processor waits for the completion.
@@ -51,7 +51,7 @@
 //
 // A pusher fills a pooled record and leaves it in an inbox. A goroutine with time, normally a
 // worker between two operations, takes the scheduler's lock, hands the inbox to package core, which
-// decides what is ready, completes the operations it has run and takes the next. The core is plain
+// decides which operations are ready, completes the operations it has run and takes the next. The core is plain
 // data: its tests drive it through random orders of events with an adversary in the place of
 // workers and devices. A naive engine uses the same core and runs everything on the pushing
 // goroutine.

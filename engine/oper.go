@@ -149,7 +149,7 @@ func (r *recycler) give(records []*oper) {
 	r.mu.Unlock()
 }
 
-// swap exchanges an empty list for what came back.
+// swap exchanges an empty list for the list of returned records.
 func (r *recycler) swap(empty []*oper) []*oper {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -77,7 +77,7 @@ func (l Lane) String() string {
 func (l Lane) host() bool { return l.Device.Kind == device.KindCPU }
 
 // Band is a priority. Among the ready operations of one queue those of a higher band run first,
-// those of one band in the order in which they became ready.
+// and within a band in the order in which they became ready.
 type Band uint8
 
 // The priority bands. The zero value is Normal.

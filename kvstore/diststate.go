@@ -12,7 +12,7 @@ import (
 	"gomx/op"
 )
 
-// OptimizerStates asks the servers for what their optimizers keep.
+// OptimizerStates asks the servers for the states of their optimizers.
 func (s *dist) OptimizerStates(ctx context.Context) ([]State, error) {
 	if s.optimizer() == nil {
 		return nil, errNoOptimizer
@@ -86,7 +86,7 @@ type rawArray struct {
 	data []byte
 }
 
-// parseState reads what serverUpdater.AppendState writes.
+// parseState reads the bytes that serverUpdater.AppendState writes.
 func parseState(b []byte) ([]rawArray, error) {
 	if len(b) == 0 {
 		return nil, nil
@@ -129,8 +129,8 @@ func (k *distKey) arrays(list []rawArray) (out []*nd.Array, err error) {
 }
 
 // SetOptimizerStates sends states to the servers, key by key, as part of the optimizer's
-// description, which all copies of a shard get. Every worker calls it; the states are those of
-// worker 0.
+// description, which all copies of a shard get. Every worker calls it; the states of worker 0
+// count.
 func (s *dist) SetOptimizerStates(ctx context.Context, states []State) error {
 	o := s.optimizer()
 	if o == nil {

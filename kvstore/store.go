@@ -20,8 +20,8 @@ import (
 // the calls. All other methods wait, at most until ctx ends or the store's timeout is over. Methods
 // may be called from any goroutine.
 //
-// A key keeps the shape and element type that Init gave it. Priorities decide what travels first
-// when several operations are ready: the higher number does.
+// A key keeps the shape and element type that Init gave it. When several operations are ready
+// the one with the highest priority travels first.
 type Store interface {
 	// Name returns the name given to Open.
 	Name() string
@@ -29,15 +29,15 @@ type Store interface {
 	Rank() int
 	// NumWorkers returns how many workers share the store.
 	NumWorkers() int
-	// Sums reports whether what changes a value is the sum of one push of every worker, as in
+	// Sums reports whether a value changes by the sum of one push of every worker, as in
 	// dist_sync, and in dist_ssp without staleness. Otherwise every push changes the value on its
 	// own.
 	Sums() bool
 
 	// Init gives a key its value. Every worker calls it, for the same keys in the same order; the
-	// value is that of worker 0.
+	// value of worker 0 counts.
 	Init(ctx context.Context, key string, value *nd.Array) error
-	// Push adds up gradients, one per device of this worker, and then those of all workers. Without
+	// Push adds up gradients, one per device of this worker, and then the sums of all workers. Without
 	// an optimizer the sum becomes the value; with one it changes the value.
 	Push(key string, priority int, grads ...*nd.Array) error
 	// Pull copies the value into arrays, after all operations on the key that this worker began
@@ -54,29 +54,29 @@ type Store interface {
 	Barrier(ctx context.Context) error
 
 	// SetOptimizer makes pushes change values by an optimizer, which travels as name and
-	// parameters. Multipliers are looked up by key. Every worker calls it; the optimizer is that of
-	// worker 0. One that looks at whole keys, like LAMB and LARS, is set before large keys are
+	// parameters. Multipliers are looked up by key. Every worker calls it; the optimizer of
+	// worker 0 counts. One that looks at whole keys, like LAMB and LARS, is set before large keys are
 	// initialized: then they travel in one piece.
 	SetOptimizer(ctx context.Context, o optimizer.Optimizer) error
 	// SetCompression compresses gradients between devices and on their way to servers. It is called
 	// before the first Push.
 	SetCompression(m compress.Method) error
-	// OptimizerStates returns what the optimizer keeps for every key, in the order of Init.
+	// OptimizerStates returns the state of the optimizer for every key, in the order of Init.
 	OptimizerStates(ctx context.Context) ([]State, error)
 	// SetOptimizerStates continues with states that OptimizerStates returned.
 	SetOptimizerStates(ctx context.Context, states []State) error
 
 	// Table makes a matrix that is shared row by row and begins with zeros. Every worker calls it.
 	Table(ctx context.Context, name string, shape nd.Shape) (*Table, error)
-	// Clock ends a step of this worker: what it has added to tables is complete. It returns when it
-	// is safe on the servers.
+	// Clock ends a step of this worker: its additions to tables are complete. It returns when they
+	// are safe on the servers.
 	Clock(ctx context.Context) error
 
 	// Close waits for pushes to complete and ends the use of the store.
 	Close() error
 }
 
-// State is what an optimizer keeps for one key: no array before the first update.
+// State is the state of an optimizer for one key: no array before the first update.
 type State struct {
 	Key    string
 	Arrays []*nd.Array
@@ -88,7 +88,7 @@ func Names() []string {
 		"dist_device_async", "dist_ssp"}
 }
 
-// IsDist reports whether a name is that of a store for several processes.
+// IsDist reports whether a name stands for a store of several processes.
 func IsDist(name string) bool { return strings.HasPrefix(name, "dist_") }
 
 // Open returns the store with a name. Stores for several processes find their job in ctx, where
@@ -111,7 +111,7 @@ func Open(ctx context.Context, name string, opts ...Option) (Store, error) {
 	return newLocal(name), nil
 }
 
-// inOrder lists what is kept of keys in their order.
+// inOrder lists the records of keys in the order of the keys.
 func inOrder[K any](order []string, keys map[string]*K) []*K {
 	list := make([]*K, len(order))
 	for i, key := range order {

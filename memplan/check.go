@@ -32,7 +32,7 @@ func check(buffers []Buffer, steps []Step, cfg Config) error {
 	return checkSteps(buffers, steps)
 }
 
-// checkSteps walks the steps in order and checks what each of them names.
+// checkSteps walks the steps in order and checks the buffers that each of them names.
 func checkSteps(buffers []Buffer, steps []Step) error {
 	written := make([]bool, len(buffers))
 	for s := range steps {

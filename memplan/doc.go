@@ -10,7 +10,7 @@
 // another. A [Buffer] occupies Bytes bytes from the step that first writes it
 // to the last step that uses it, both included; two buffers may share bytes
 // when their steps do not meet. A kernel's scratch memory is a buffer whose
-// Start and End are the same step. Whoever computes a result in place of its
+// Start and End are the same step. A caller that computes a result in place of its
 // input gives memplan one merged buffer that lives as long as both.
 //
 // [Compute] chooses an offset for every buffer. This is dynamic storage
@@ -18,17 +18,17 @@
 // result is improved within a fixed amount of work; where they stay well above
 // the bound, a bounded search with backtracking follows. [Plan.LowerBound], the
 // most bytes alive at one step, says how much any planner could still gain,
-// and [Plan.Naive] what no sharing at all would cost.
+// and [Plan.Naive] the bytes without any sharing.
 //
 // # Order
 //
 // Steps usually run in parallel wherever data allows it, and shared bytes take
-// some of that freedom back: who overwrites bytes must wait for everyone who
-// still uses them. Compute therefore returns the missing order as
+// some of that freedom back: a step that overwrites bytes must wait for every
+// step that still uses them. Compute therefore returns the missing order as
 // [Plan.Hazards]. The contract is:
 //
 //	if every step waits for its After steps and for its hazards,
-//	the result is that of running the steps one after another.
+//	the result equals a run of the steps one after another.
 //
 // The same arena often serves the next run before the previous one has ended.
 // [Plan.Wraps] is the order between a step of one run and a step of the next;
@@ -51,5 +51,5 @@
 // # Pictures
 //
 // [Plan.SVG] draws time from left to right and addresses from bottom to top:
-// white space below the dashed line of the lower bound is what the plan wastes.
+// white space below the dashed line of the lower bound is waste of the plan.
 package memplan

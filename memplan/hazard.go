@@ -7,8 +7,8 @@ import (
 
 // order returns the hazards of one run and the wraps between two runs.
 //
-// Two runs are replayed in the order of their steps over a map of who owns
-// which bytes. A step conflicts with the last writer of what it reads, and
+// Two runs are replayed in the order of their steps over a map from bytes
+// to owners. A step conflicts with the last writer of the bytes it reads, and
 // with the last writer and all later readers of the bytes it writes. Conflicts
 // that the order known so far does not imply become pairs; looking at the
 // latest conflict first makes the pairs of a step minimal, because an earlier
@@ -66,7 +66,7 @@ func byLater(a, b [2]int) int {
 	return cmp.Or(cmp.Compare(a[1], b[1]), cmp.Compare(a[0], b[0]))
 }
 
-// directPreds returns for each step what it waits for without hazards: its
+// directPreds returns for each step its predecessors without hazards: its
 // After steps and the step before it on its lane.
 func directPreds(steps []Step) [][]int {
 	preds := make([][]int, len(steps))
@@ -101,7 +101,7 @@ type owner struct {
 	buffer int32
 }
 
-// tracker replays runs and knows for all bytes who used them last.
+// tracker replays runs and knows for all bytes their last users.
 //
 // Invariants: owners is sorted and its ranges are disjoint; a buffer's users
 // are final once another buffer has claimed bytes of it, because lives that
@@ -114,7 +114,7 @@ type tracker struct {
 	found   []int // scratch of run
 }
 
-// use is who used a buffer so far.
+// use lists the steps that have used a buffer so far.
 type use struct {
 	claimed bool
 	writer  int   // the last writer

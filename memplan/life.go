@@ -47,7 +47,7 @@ func groups(buffers []Buffer, cfg Config) []group {
 	return out
 }
 
-// newGroup ranks the times of the chosen buffers and sums what is alive.
+// newGroup ranks the times of the chosen buffers and sums the bytes alive.
 func newGroup(buffers []Buffer, chosen []int32, align int64) group {
 	times := make([]int, 0, 2*len(chosen))
 	for _, i := range chosen {

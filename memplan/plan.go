@@ -3,10 +3,10 @@ package memplan
 import "fmt"
 
 // DefaultAlign is the alignment of offsets when [Config.Align] is zero: one
-// cache line, which is also what vector loads and oneDNN want.
+// cache line, which suits vector loads and oneDNN too.
 const DefaultAlign = 64
 
-// Kind says what a buffer holds. It matters to pictures only.
+// Kind is the kind of content of a buffer. It matters to pictures only.
 type Kind uint8
 
 // The kinds of buffers.
@@ -98,7 +98,7 @@ type Plan struct {
 	Lanes []Part
 
 	// Hazards are pairs {earlier, later}: step later overwrites bytes that
-	// step earlier still uses (or reads what it wrote) and nothing in After
+	// step earlier still uses (or reads bytes that step earlier wrote) and nothing in After
 	// orders them. Sorted by later, then earlier; no pair follows from
 	// After and the other pairs.
 	Hazards [][2]int

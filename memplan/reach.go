@@ -14,7 +14,7 @@ func (b bitset) add(o bitset) {
 }
 
 // triangle returns n sets of which set i can hold the integers below i, in one
-// allocation: who came before each of n steps.
+// allocation: the predecessors of each of n steps.
 func triangle(n int) []bitset {
 	total := 0
 	for i := range n {
@@ -40,7 +40,7 @@ func square(n int) []bitset {
 	return out
 }
 
-// Order is a partial order of steps that grows by pairs: who is known to come before whom. Pairs
+// Order is a partial order of steps that grows by pairs: an earlier step and a later one. Pairs
 // are added in the order of their later steps.
 type Order struct{ before []bitset }
 

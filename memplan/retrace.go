@@ -12,7 +12,7 @@ const retraceVisits = 1_000_000
 
 // spare returns what a placement may take beyond the lower bound before it is
 // worth retracing: a twentieth, in units of which every size is a multiple,
-// because no top of a stack lies between two of those.
+// because no top of a stack lies between two such units.
 func spare(items []item, bound int64) int64 {
 	unit := int64(0)
 	for _, it := range items {
@@ -116,8 +116,8 @@ func (r *retracer) push(it item) {
 	slices.SortStableFunc(r.spots[from:], func(a, b spot) int { return cmp.Compare(a.gap, b.gap) })
 }
 
-// state digests what matters to the items from position k on: who still lives,
-// where and for how long. Two states with one digest may cost a solution, never
+// state digests all that matters to the items from position k on: the live
+// items, their places and how long they live. Two states with one digest may cost a solution, never
 // give a wrong one.
 func (r *retracer) state(k int) uint64 {
 	r.visits -= int64(len(r.placed))

@@ -53,7 +53,7 @@ func search(items []item, live []int64, rounds int, work *int64) layout {
 	if best.seq == nil {
 		best.seq = fallback
 	}
-	// Whether to retrace, and to what limit, must not depend on the rounds: else
+	// The decision to retrace, and the limit, must not depend on the rounds: else
 	// more rounds could give a larger result.
 	limit := bound + spare(items, bound)
 	loose := rounds > 0 && best.total > limit
@@ -84,8 +84,8 @@ func sequences(items []item, live []int64) [][]int32 {
 	}
 }
 
-// improve repeats the best placement with a limit just below its total. Who
-// does not fit under the limit is moved forward in the order and everything is
+// improve repeats the best placement with a limit just below its total. An
+// item that does not fit under the limit is moved forward in the order and everything is
 // placed again ("squeaky wheel" optimization). Each success lowers the limit.
 func improve(s *shelf, items []item, best layout, bound int64, rounds int, work *int64) layout {
 	seq := slices.Clone(best.seq)

@@ -41,7 +41,7 @@ var kindColours = [numKinds]string{
 // one rectangle per buffer in the colour of its kind, with name, size and life
 // as a tooltip. White strokes inside a rectangle mark where the next value of
 // an in-place chain takes over. The line on top of the filled area is the sum
-// of what is alive, the dashed one the lower bound.
+// of the bytes alive, the dashed one the lower bound.
 func (p *Plan) SVG(w io.Writer, buffers []Buffer) error {
 	if len(buffers) != len(p.Offsets) {
 		return fmt.Errorf("memplan: picture of %d buffers, but the plan has %d", len(buffers),

@@ -12,7 +12,7 @@ type gap struct{ lo, hi int64 }
 // sweep allocates and frees in the order of time, as a perfect allocator with
 // free lists would: when an item starts it takes the smallest gap that fits,
 // or the lowest one. It gives the same result as placing the items in the
-// order of their start, but only ever looks at what is free: it is the
+// order of their start, but only ever looks at free bytes: it is the
 // heuristic that copes with any number of buffers. Backward in time it is a
 // different heuristic.
 func sweep(items []item, f fit, backward bool) layout {

@@ -56,7 +56,7 @@ func verifyRoom(buffers []Buffer, plan *Plan) error {
 	return nil
 }
 
-// verifySums checks what the plan says about itself.
+// verifySums checks the totals that the plan states.
 func verifySums(buffers []Buffer, plan *Plan) error {
 	naive, top := int64(0), int64(0)
 	for i, b := range buffers {
@@ -106,7 +106,7 @@ func verifyParts(buffers []Buffer, plan *Plan) error {
 }
 
 // bounds returns the most bytes alive at once, and the sum of that over lanes,
-// which is what lanes that share nothing demand.
+// which lanes that share nothing demand.
 func bounds(buffers []Buffer, align int64) (together, apart int64) {
 	type event struct {
 		time  int

@@ -40,7 +40,7 @@ func On(d device.Device) Option { return func(c *config) { c.device = d } }
 // their types.
 func Precision(t dtype.Type) Option { return func(c *config) { c.precision = t } }
 
-// check looks whether inputs and parameters are what the symbol wants.
+// check compares inputs and parameters with the symbol.
 func (c *config) check(model *checkpoint.Model) error {
 	args := model.Symbol.Arguments()
 	if err := model.Symbol.Err(); err != nil {

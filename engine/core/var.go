@@ -21,8 +21,8 @@ type Poison struct {
 	Intact bool  // only skipped writes: the value is an old one
 }
 
-// Waiter waits until a number of writes of a variable are retired. The driver sets Writes and keeps
-// the rest of what it needs around it.
+// Waiter waits until a number of writes of a variable are retired. The driver sets Writes and embeds
+// a Waiter in a record of its own.
 type Waiter struct {
 	next   *Waiter
 	Writes uint64 // writes of the variable, counted from its beginning

@@ -1,5 +1,5 @@
-// Package arch holds tests of the repository's shape and nothing else: who may
-// import whom, where C, ZeroMQ and CUDA are allowed to appear, how long a file
+// Package arch holds tests of the repository's shape and nothing else: which
+// package may import which, where C, ZeroMQ and CUDA are allowed to appear, how long a file
 // may be, that every package introduces itself, that the pure cores stay pure
 // and that operators are named as text in op only.
 //
@@ -9,6 +9,6 @@
 //
 // The tests read import clauses instead of calling the go command, so that they
 // see the files of every platform and build tag, and take a fraction of a
-// second. What a rule means is written beside its check; every rule has a case
+// second. The meaning of a rule stands beside its check; every rule has a case
 // in rules_test.go that breaks it.
 package arch

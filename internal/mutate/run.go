@@ -22,7 +22,7 @@ type mutant struct {
 	text []byte
 }
 
-// verdict is what the tests made of a mutant.
+// verdict is the answer of the tests to a mutant.
 type verdict int
 
 const (

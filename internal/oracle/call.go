@@ -55,7 +55,7 @@ type Call struct {
 }
 
 // names returns the names of the arguments, auxiliary states included: the k-th for input k, and
-// that of the earlier input where one is used again.
+// the name of the earlier input where one is used again.
 func (c *Call) names() []string {
 	list := make([]string, len(c.In))
 	for i := range list {

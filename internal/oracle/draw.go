@@ -21,7 +21,7 @@ const mostElements = 1 << 11
 // drawer makes calls.
 type drawer struct{ *rand.Rand }
 
-// Generate draws a call of o; ok is false when what was drawn does not fit together, which is
+// Generate draws a call of o; ok is false when shapes and attributes do not fit together, which is
 // common. The same seed gives the same call.
 func Generate(o *op.Op, seed uint64) (c *Call, ok bool) {
 	d := drawer{rand.New(rand.NewPCG(seed, hash(o.Name)))}
@@ -84,7 +84,7 @@ func (d drawer) count(r recipe) int {
 	return 1 + d.IntN(3)
 }
 
-// imperative draws what an imperative call adds: views, repeated inputs, outputs that are given.
+// imperative draws the additions of an imperative call: views, repeated inputs, outputs that are given.
 func (d drawer) imperative(c *Call, shapes []dtype.Shape, types []dtype.Type, visible int) {
 	c.Imperative = true
 	for i, x := range c.In {
@@ -102,7 +102,7 @@ func (d drawer) imperative(c *Call, shapes []dtype.Shape, types []dtype.Type, vi
 	}
 }
 
-// symbolic draws what a graph adds: repeated variables, and a backward pass.
+// symbolic draws the additions of a graph: repeated variables, and a backward pass.
 func (d drawer) symbolic(c *Call, shapes []dtype.Shape, types []dtype.Type, visible int) {
 	d.repeat(c)
 	c.Train = d.IntN(3) > 0
@@ -152,7 +152,7 @@ func isFloat(t dtype.Type) bool {
 	return t == dtype.Float32 || t == dtype.Float64 || t == dtype.Float16
 }
 
-// infer draws shapes, those of the first inputs unless they are given, and element types, and lets the
+// infer draws the shapes of the first inputs unless they are given, and element types, and lets the
 // operator infer the others.
 func (d drawer) infer(o *op.Op, params any, given []dtype.Shape) ([]dtype.Shape, []dtype.Type, bool) {
 	n, m := len(o.Inputs(params)), len(o.Outputs(params))

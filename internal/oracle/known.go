@@ -57,7 +57,7 @@ func Known(c *Call, d Difference) string {
 	return ""
 }
 
-// CheckKnown reads the list of known differences and says what is wrong with it. exists reports
+// CheckKnown reads the list of known differences and reports its faults. exists reports
 // whether an operator matches a pattern.
 func CheckKnown(exists func(*regexp.Regexp) bool) error {
 	list, err := parseKnown(knownText)

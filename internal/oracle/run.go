@@ -11,7 +11,7 @@ import (
 	nd "gomx/ndarray"
 )
 
-// Answer is what a call computes.
+// Answer is the result of a call.
 type Answer struct {
 	Error    string
 	Crash    string // of the peer
@@ -191,7 +191,7 @@ func (c *Call) runBound(ex *sym.Executor, a *Answer) (err error) {
 	return nil
 }
 
-// request is what the peer is asked.
+// request is the question to the peer.
 func (c *Call) request() (map[string]any, error) {
 	if c.Imperative {
 		out := c.Out

@@ -8,7 +8,7 @@ import (
 )
 
 // Rows of a table. A table is a key that is cut into blocks of whole rows. The payload of a pull
-// lists row numbers within the block, 4 bytes each. That of a push has one group for each block:
+// lists row numbers within the block, 4 bytes each. The payload of a push has one group for each block:
 // key, slice, number of rows, bytes of deltas, then the rows' numbers and one delta per row, each
 // part padded to 8 bytes.
 //

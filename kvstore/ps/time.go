@@ -1,7 +1,7 @@
 package ps
 
 // Time is a moment in nanoseconds since any fixed one. The state machines have no clock: their
-// driver says what time it is.
+// driver tells them the time.
 type Time int64
 
 // Units of time.

@@ -128,7 +128,7 @@ func (cs *calls) hearWaiting(c *call, on wire.Node) {
 	c.waits = on
 	if d := cs.now - c.began; d >= slowCall && !c.told {
 		c.told = true
-		cs.out.event(EventWaiting, on, 0, 0, fmt.Sprintf("%s for %.1f s", what(c.op, c.key),
+		cs.out.event(EventWaiting, on, 0, 0, fmt.Sprintf("%s for %.1f s", callName(c.op, c.key),
 			float64(d)/float64(Second)))
 	}
 }

@@ -15,7 +15,7 @@
 // A node may send to the nodes it has connected to, and to nodes that have sent to it. If both
 // apply, its own connection is used.
 //
-// # What is promised
+// # Promises
 //
 //  1. Messages of one class from one endpoint to another arrive in the order in which they were
 //     sent. There are two classes: control messages (wire.Type.Control) never wait behind the

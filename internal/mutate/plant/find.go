@@ -66,8 +66,8 @@ func (f *finder) visit(n ast.Node) bool {
 	return true
 }
 
-// operators lists the tokens that replace an operator: comparisons are turned, and those of order
-// are moved by one too.
+// operators lists the tokens that replace an operator: comparisons are turned, and comparisons of
+// order are moved by one too.
 var operators = map[token.Token][]token.Token{
 	token.EQL:  {token.NEQ},
 	token.NEQ:  {token.EQL},

@@ -28,7 +28,7 @@
 // the other direction on the same socket. A peer on another host cannot be dialed; its payloads use
 // the base transport.
 //
-// # What is left behind
+// # After the end of a process
 //
 // Segments and sockets have no names in the file system, and the kernel frees them with the last
 // process that has them. Connections from processes of other users are refused.

@@ -89,9 +89,9 @@ func (e *endpoint) makeFolder(addr string) error {
 	return err
 }
 
-// bindPatience is how long an address may be in use: sockets are closed in the background, that of
-// a predecessor too.
-const bindPatience = time.Second
+// bindTimeout is how long an address may be in use: sockets are closed in the background, the socket
+// of a predecessor too.
+const bindTimeout = time.Second
 
 // tryBind binds a socket and returns its port.
 func tryBind(z *goczmq.Sock, addr string) (port int, ok bool) {
@@ -99,7 +99,7 @@ func tryBind(z *goczmq.Sock, addr string) (port int, ok bool) {
 		if port, err := z.Bind(bindable(addr)); err == nil {
 			return port, true
 		}
-		if time.Since(start) > bindPatience {
+		if time.Since(start) > bindTimeout {
 			return 0, false
 		}
 	}

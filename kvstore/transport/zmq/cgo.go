@@ -52,7 +52,7 @@ func (e *endpoint) add(z *goczmq.Sock, router, authenticated bool) (*sock, error
 	return &sock{z, slot}, nil
 }
 
-// drop takes a socket out of the box and closes it; what it has not sent has the linger time to
+// drop takes a socket out of the box and closes it; unsent messages have the linger time to
 // leave.
 func (e *endpoint) drop(s *sock) {
 	C.gx_remove(e.box, s.slot)
@@ -67,7 +67,7 @@ func cbool(b bool) C.int {
 	return 0
 }
 
-// sendError translates what ZeroMQ says.
+// sendError translates an error number of ZeroMQ.
 func sendError(errno C.int) error {
 	switch err := syscall.Errno(errno); err {
 	case 0:

@@ -25,10 +25,10 @@
 //
 // # Small messages
 //
-// What they cost is waking threads. The receiving goroutine lets others run on its thread only when
+// Their cost is the waking of threads. The receiving goroutine lets others run on its thread only when
 // it has woken one: to do so wakes a thread for itself. ZeroMQ's own threads do not interrupt each
-// other where several processes of a job share few processors: see calm.c. What tells whether a
-// socket has more, two system calls, is done once for a message and everything that its handler
+// other where several processes of a job share few processors: see calm.c. The question whether a
+// socket has more messages, two system calls, is asked once for a message and everything that its handler
 // sends.
 //
 // # Keys

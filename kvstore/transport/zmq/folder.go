@@ -13,8 +13,8 @@ import (
 // folderPrefix begins the names of folders for local sockets; the number of their process follows.
 const folderPrefix = "gomx-ipc-"
 
-// socketFolder makes a folder that only this user can enter, and removes those of processes that
-// died.
+// socketFolder makes a folder that only this user can enter, and removes the folders of processes
+// that died.
 func socketFolder() (string, error) {
 	sweep(os.TempDir())
 	return os.MkdirTemp("", fmt.Sprintf("%s%d-", folderPrefix, os.Getpid()))

@@ -10,7 +10,7 @@ import (
 // Key is a CURVE key pair in the Z85 encoding, 40 characters each.
 type Key struct{ Public, Secret string }
 
-// Keyring is what a node needs to prove who it is and to recognize the others. Every node has a key
+// Keyring holds the keys by which a node proves its identity and recognizes the others. Every node has a key
 // of its own, which stands for its role and rank: a message in the name of another node is dropped,
 // and a peer with an unknown key never gets a connection.
 type Keyring struct {
@@ -18,7 +18,7 @@ type Keyring struct {
 	Nodes map[wire.Node]string // everybody's public keys
 }
 
-// check reports what is wrong with a keyring.
+// check reports a fault of a keyring.
 func (k *Keyring) check() error {
 	if len(k.Self.Public) != z85Size || len(k.Self.Secret) != z85Size {
 		return fmt.Errorf("zmq: key of %d and %d characters, want %d each", len(k.Self.Public),

@@ -7,7 +7,7 @@ import (
 	"gomx/kvstore/transport"
 )
 
-// Options are what this transport can be told beyond transport.Config. The zero value is right for
+// Options configure this transport beyond transport.Config. The zero value is right for
 // one host.
 type Options struct {
 	// Keys encrypt and authenticate every connection. Without them an endpoint keeps to the
@@ -68,7 +68,7 @@ func checkVersion(major, minor, patch int) error {
 	return nil
 }
 
-// maxFrame is the longest frame accepted: a payload, its header and what encryption adds.
+// maxFrame is the longest frame accepted: a payload, its header and the addition of encryption.
 func maxFrame(c *transport.Config) int { return c.MaxPayload + 1024 }
 
 // maxControl is the longest frame of control messages.

@@ -19,7 +19,7 @@ import (
 	"gomx/kvstore/wire"
 )
 
-// receiver is what the receiving goroutine has for itself.
+// receiver is the state of the receiving goroutine, which no other goroutine reads.
 type receiver struct {
 	gate    *transport.Gate
 	m       wire.Message
@@ -38,7 +38,7 @@ type connection struct {
 	conn C.uint32_t
 }
 
-// mostUsers bounds what is remembered of connections, most of which may be gone.
+// mostUsers bounds the number of remembered connections, most of which may be gone.
 const mostUsers = 1 << 16
 
 func (in *receiver) init(e *endpoint) {
@@ -99,8 +99,8 @@ const yieldEvery = 4 * time.Millisecond
 
 // yield lets other goroutines run on this thread if they should. Then another thread is woken for
 // this goroutine, which costs as much as a message. A worker does so when messages have led to no
-// others, for then somebody waited for them, who runs now, and not after a thread has been woken
-// for him; sends is how many messages had been sent when they came.
+// others, for then a goroutine waited for them. It runs now, and not after a thread has been woken
+// for it; sends is how many messages had been sent when they came.
 func (in *receiver) yield(e *endpoint, sends uint64) {
 	now := time.Now()
 	woken := e.cfg.Self.Role == wire.Worker && e.count.Sent.Load() == sends
@@ -193,7 +193,7 @@ func (e *endpoint) refuse(in *C.gx_in, m *wire.Message) {
 	C.gx_send(e.box, &out, unsafe.Pointer(&header[0]), unsafe.Pointer(&header[0]))
 }
 
-// sender returns who sent a message as far as keys and connections tell, and whether it came on a
+// sender returns the node that sent a message, as far as keys and connections tell, and whether it came on a
 // connection of ours.
 func (e *endpoint) sender(in *C.gx_in) (from wire.Node, ours bool) {
 	e.mu.Lock()

@@ -56,7 +56,7 @@ func (e *endpoint) send(to wire.Node, m *wire.Message, sent func()) (copied bool
 		payload = header // nothing of it is read
 	}
 	// Only in this form does the check of pointers that go to C look at the bytes alone, not at
-	// what they are part of.
+	// the allocation around them.
 	if err := sendError(C.gx_send(e.box, &out, unsafe.Pointer(&header[0]),
 		unsafe.Pointer(&payload[0]))); err != nil {
 		e.loans.cancel(out.loan)

@@ -142,7 +142,7 @@ func formatUser(n wire.Node) string {
 	return strconv.Itoa(int(n.Role)) + "." + strconv.Itoa(int(n.Rank))
 }
 
-// parseUser reads what formatUser wrote, and returns nobody for anything else.
+// parseUser reads the text of formatUser, and returns the zero node for any other text.
 func parseUser(s string) wire.Node {
 	role, rank, _ := strings.Cut(s, ".")
 	a, err1 := strconv.ParseUint(role, 10, 8)
