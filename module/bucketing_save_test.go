@@ -178,7 +178,7 @@ func TestLoadBucketsErrors(t *testing.T) {
 	}{
 		{"nothing", func() error { return nil }, "net.buckets"},
 		{"two arrays", save(one, one), "2 arrays, want one"},
-		{"two dimensions", save(nd.FromSlice([]int32{3}, 1, 1)), "one of one dimension"},
+		{"two dimensions", save(nd.FromSlice([]int32{3}, 1, 1)), "one array of one axis"},
 		{"floats", save(nd.FromSlice([]float32{3})), "float32, want int32"},
 		{"no network", save(one), "net-3-symbol.json"},
 		{"bad network", func() error {

@@ -124,10 +124,10 @@ func runPlatformPeer(ctx context.Context, p Peer, v variant, dir string,
 	j.wg.Wait()
 	side, missing := j.run.finish(j.speak)
 	switch {
+	case j.err != nil: // comes first: it may be the reason why another process could not start
+		return side, j.err
 	case err != nil:
 		return side, err
-	case j.err != nil:
-		return side, j.err
 	case timeout:
 		return side, fmt.Errorf("%s has not finished within %v", v.name, platformJobTime)
 	}
