@@ -20,7 +20,8 @@ func (p *Program) Check() error {
 	r := newReplay(p)
 	for i := range p.Steps {
 		if err := r.step(&p.Steps[i]); err != nil {
-			return fmt.Errorf("compile: invariant broken: step %d (%s): %w", i, p.Steps[i].Node.Name, err)
+			return fmt.Errorf("compile: invariant broken: step %d (%s): %w", i,
+				p.Steps[i].Node.Name, err)
 		}
 	}
 	return nil
@@ -54,14 +55,18 @@ func (p *Program) checkOperands() error {
 				room = p.Memory.Rooms[o.Room].Bytes
 			}
 			if o.Offset < 0 || o.Offset+bytes > room {
-				return fmt.Errorf("%s uses bytes %d to %d of %d", s.Node.Name, o.Offset, o.Offset+bytes, room)
+				return fmt.Errorf("%s uses bytes %d to %d of %d", s.Node.Name, o.Offset,
+					o.Offset+bytes, room)
 			}
 		}
 		if n := len(s.External) + len(s.Internal); n < p.operands(s) {
-			return fmt.Errorf("%s has %d operands with a place, want %d", s.Node.Name, n, p.operands(s))
+			return fmt.Errorf("%s has %d operands with a place, want %d", s.Node.Name, n,
+				p.operands(s))
 		}
-		if end := s.Scratch + int64(s.Kernel.Scratch); s.Kernel.Scratch > 0 && (s.Scratch < 0 || end > p.Memory.Rooms[s.Room].Bytes) {
-			return fmt.Errorf("scratch memory of %s ends at %d, its room at %d", s.Node.Name, end, p.Memory.Rooms[s.Room].Bytes)
+		if end := s.Scratch + int64(s.Kernel.Scratch); s.Kernel.Scratch > 0 &&
+			(s.Scratch < 0 || end > p.Memory.Rooms[s.Room].Bytes) {
+			return fmt.Errorf("scratch memory of %s ends at %d, its room at %d", s.Node.Name, end,
+				p.Memory.Rooms[s.Room].Bytes)
 		}
 	}
 	return nil
@@ -89,7 +94,8 @@ func (p *Program) checkSegments() error {
 	for i := range p.Segments {
 		seg := &p.Segments[i]
 		if seg.From != next || seg.To <= seg.From {
-			return fmt.Errorf("segment %d has steps %d to %d, want them from %d on", i, seg.From, seg.To, next)
+			return fmt.Errorf("segment %d has steps %d to %d, want them from %d on", i, seg.From,
+				seg.To, next)
 		}
 		next = seg.To
 		for _, k := range seg.Needs {
@@ -106,7 +112,8 @@ func (p *Program) checkSegments() error {
 		}
 	}
 	if next != len(p.Steps) || p.Derived > p.Forward || p.Forward > len(p.Segments) {
-		return fmt.Errorf("%d of %d steps in segments, %d make forms, %d of %d belong to the forward part", next, len(p.Steps), p.Derived, p.Forward, len(p.Segments))
+		return fmt.Errorf("%d of %d steps in segments, %d make forms, %d of %d belong to the "+
+			"forward part", next, len(p.Steps), p.Derived, p.Forward, len(p.Segments))
 	}
 	return nil
 }
@@ -137,10 +144,12 @@ func (p *Program) spans() (list []span) {
 				continue
 			}
 			for _, o := range s.Internal {
-				list = append(list, span{k, o.Room, o.Offset, o.Offset + int64(o.Of(&s.Call).Bytes), o.Out, s.Node.Name})
+				list = append(list, span{k, o.Room, o.Offset, o.Offset + int64(o.Of(&s.Call).Bytes),
+					o.Out, s.Node.Name})
 			}
 			if s.Kernel.Scratch > 0 {
-				list = append(list, span{k, s.Room, s.Scratch, s.Scratch + int64(s.Kernel.Scratch), true, s.Node.Name})
+				list = append(list, span{k, s.Room, s.Scratch, s.Scratch + int64(s.Kernel.Scratch),
+					true, s.Node.Name})
 			}
 		}
 	}
@@ -161,7 +170,8 @@ func (p *Program) checkOrder() error {
 		for _, a := range list[:j] {
 			meet := a.room == b.room && a.from < b.to && b.from < a.to && (a.writes || b.writes)
 			if meet && a.segment != b.segment && !order.Has(a.segment, b.segment) {
-				return fmt.Errorf("%s in segment %d and %s in segment %d share bytes without order", a.name, a.segment, b.name, b.segment)
+				return fmt.Errorf("%s in segment %d and %s in segment %d share bytes without order",
+					a.name, a.segment, b.name, b.segment)
 			}
 		}
 	}
@@ -260,7 +270,8 @@ func (r *replay) rename(e, as int) {
 func (r *replay) write(m memory, e int) error {
 	for _, old := range r.holds[m] {
 		if r.pending[old] > 0 {
-			return fmt.Errorf("writes entry %d where entry %d has %d reads to come", e, old, r.pending[old])
+			return fmt.Errorf("writes entry %d where entry %d has %d reads to come", e, old,
+				r.pending[old])
 		}
 	}
 	if !m.slot {
@@ -285,7 +296,8 @@ func (r *replay) overwrite(room int, from, bytes int64, but int) error {
 		}
 		for _, e := range entries {
 			if r.pending[e] > 0 {
-				return fmt.Errorf("overwrites entry %d, which has %d reads to come", e, r.pending[e])
+				return fmt.Errorf("overwrites entry %d, which has %d reads to come", e,
+					r.pending[e])
 			}
 		}
 		delete(r.holds, m)

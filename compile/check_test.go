@@ -33,7 +33,8 @@ func TestExamplesKeepInvariants(t *testing.T) {
 }
 
 func thisMachine() compile.Target {
-	return compile.Target{Tier: device.MaxTier(), Threads: device.Cores(), Layouts: device.MaxTier() >= device.TierC}
+	return compile.Target{Tier: device.MaxTier(), Threads: device.Cores(),
+		Layouts: device.MaxTier() >= device.TierC}
 }
 
 // TestCheckBites breaks programs in one place each.
@@ -47,12 +48,17 @@ func TestCheckBites(t *testing.T) {
 		breaks func(p *compile.Program)
 		want   string
 	}{
-		"nothing":          {func(*compile.Program) {}, ""},
-		"another shape":    {func(p *compile.Program) { p.Descs[0].Shape = dtype.Shape{5, 8} }, "fc1"},
-		"another type":     {func(p *compile.Program) { p.Descs[0].DType = dtype.Int32 }, "fc1"},
-		"outside its room": {func(p *compile.Program) { steps(p, "relu1").Internal[0].Offset = 1 << 20 }, "relu1 uses bytes"},
+		"nothing": {func(*compile.Program) {}, ""},
+		"another shape": {func(p *compile.Program) { p.Descs[0].Shape = dtype.Shape{5, 8} },
+			"fc1"},
+		"another type": {func(p *compile.Program) { p.Descs[0].DType = dtype.Int32 }, "fc1"},
+		"outside its room": {func(p *compile.Program) {
+			steps(p,
+				"relu1").Internal[0].Offset = 1 << 20
+		}, "relu1 uses bytes"},
 		"outside its slot": {func(p *compile.Program) { p.Slots[0].Desc.Bytes = 8 }, "uses bytes"},
-		"no place":         {func(p *compile.Program) { steps(p, "fc2").Internal = nil }, "operands with a place"},
+		"no place": {func(p *compile.Program) { steps(p, "fc2").Internal = nil },
+			"operands with a place"},
 		"scratch outside": {func(p *compile.Program) {
 			s := steps(p, "fc1")
 			k := *s.Kernel
@@ -65,13 +71,24 @@ func TestCheckBites(t *testing.T) {
 			k.Scratch = 64
 			s.Kernel, s.Scratch = &k, 0
 		}, "drop"},
-		"steps exchanged":       {func(p *compile.Program) { p.Steps[0], p.Steps[1] = p.Steps[1], p.Steps[0] }, "relu1"},
-		"a step left out":       {func(p *compile.Program) { last(p).To-- }, "steps in segments"},
-		"a gap":                 {func(p *compile.Program) { p.Segments[1].From++ }, "segment 1 has steps"},
-		"waits for itself":      {func(p *compile.Program) { p.Segments[1].Needs = []int{1} }, "segment 1 waits"},
-		"waits for nothing":     {func(p *compile.Program) { last(p).Needs = nil }, "without order"},
-		"use not declared":      {func(p *compile.Program) { last(p).Uses = nil }, "without its access"},
-		"write declared a read": {func(p *compile.Program) { u := last(p).Uses; u[len(u)-1].Access = compile.Read }, "without its access"},
+		"steps exchanged": {func(p *compile.Program) {
+			p.Steps[0], p.Steps[1] = p.Steps[1],
+				p.Steps[0]
+		}, "relu1"},
+		"a step left out": {func(p *compile.Program) { last(p).To-- }, "steps in segments"},
+		"a gap": {func(p *compile.Program) { p.Segments[1].From++ },
+			"segment 1 has steps"},
+		"waits for itself": {func(p *compile.Program) { p.Segments[1].Needs = []int{1} },
+			"segment 1 waits"},
+		"waits for nothing": {func(p *compile.Program) { last(p).Needs = nil },
+			"without order"},
+		"use not declared": {func(p *compile.Program) { last(p).Uses = nil },
+			"without its access"},
+		"write declared a read": {func(p *compile.Program) {
+			u := last(
+				p).Uses
+			u[len(u)-1].Access = compile.Read
+		}, "without its access"},
 		"bytes of a live value": {func(p *compile.Program) { p.Memory.Plan.Offsets[1] = p.Memory.Plan.Offsets[0] }, "overwrites entry"},
 		"live value overwritten": {func(p *compile.Program) {
 			s := steps(p, "drop")
@@ -95,7 +112,8 @@ func TestCheckBites(t *testing.T) {
 // nothing.
 func TestStreamsKeepOrder(t *testing.T) {
 	e := branches()
-	o := compile.Options{Device: device.Null(0), Streams: 3, NoFusion: true} // equal branches stay apart
+	// equal branches stay apart
+	o := compile.Options{Device: device.Null(0), Streams: 3, NoFusion: true}
 	p := mustCompile(t, source(t, e.net, map[string]dtype.Shape{"data": e.shape}), o)
 	if err := p.Check(); err != nil {
 		t.Error(err)

@@ -16,7 +16,8 @@ func BenchmarkBindResNet50(b *testing.B) {
 	for _, train := range []bool{true, false} {
 		b.Run(map[bool]string{true: "train", false: "infer"}[train], func(b *testing.B) {
 			s := nettest.ResNet(3, 4, 6, 3)
-			c := sym.BindConfig{Shapes: map[string]dtype.Shape{"data": {8, 3, 224, 224}}, GradReq: map[string]op.Req{"data": op.ReqNull, "softmax_label": op.ReqNull}}
+			c := sym.BindConfig{Shapes: map[string]dtype.Shape{"data": {8, 3, 224, 224}},
+				GradReq: map[string]op.Req{"data": op.ReqNull, "softmax_label": op.ReqNull}}
 			if !train {
 				c.DefaultReq = op.ReqNull
 			}
@@ -44,7 +45,9 @@ func BenchmarkBindResNet50(b *testing.B) {
 // is for machines that are slow and busy.
 func TestBindIsQuick(t *testing.T) {
 	start := time.Now()
-	ex, err := nettest.ResNet(3, 4, 6, 3).SimpleBind(sym.BindConfig{Shapes: map[string]dtype.Shape{"data": {2, 3, 64, 64}}, GradReq: map[string]op.Req{"data": op.ReqNull, "softmax_label": op.ReqNull}})
+	ex, err := nettest.ResNet(3, 4, 6, 3).SimpleBind(
+		sym.BindConfig{Shapes: map[string]dtype.Shape{"data": {2, 3, 64, 64}},
+			GradReq: map[string]op.Req{"data": op.ReqNull, "softmax_label": op.ReqNull}})
 	if err != nil {
 		t.Fatal(err)
 	}

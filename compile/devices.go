@@ -28,13 +28,15 @@ func SpreadOver(outs []op.Entry, p graph.Placement) (*Spread, error) {
 		if n.IsVar() {
 			sp.Vars[n.Name] = on[n]
 			if g := graph.Group(n); g != "" && p.Groups[g] != on[n] {
-				return nil, fmt.Errorf("compile: the array given for %q is on %v, its group %q wants %v: use To", n.Name, on[n], g, p.Groups[g])
+				return nil, fmt.Errorf("compile: the array given for %q is on %v, its group %q "+
+					"wants %v: use To", n.Name, on[n], g, p.Groups[g])
 			}
 			continue
 		}
 		for k, e := range n.In {
 			if n.Mutates(k) && on[e.Node] != on[n] {
-				return nil, fmt.Errorf("compile: %s %q changes %q, which is on %v, and runs on %v: want both in one group", n.Op.Name, n.Name, e.Node.Name, on[e.Node], on[n])
+				return nil, fmt.Errorf("compile: %s %q changes %q, which is on %v, and runs on "+
+					"%v: want both in one group", n.Op.Name, n.Name, e.Node.Name, on[e.Node], on[n])
 			}
 		}
 	}
@@ -49,7 +51,8 @@ func assignDevices(u *Unit, s *Stage) error {
 	if u.opt.Spread == nil {
 		return nil
 	}
-	u.Facts.Place = &graph.Placement{Default: u.opt.Device, Groups: u.opt.Spread.Groups, Var: u.lies}
+	u.Facts.Place = &graph.Placement{Default: u.opt.Device, Groups: u.opt.Spread.Groups,
+		Var: u.lies}
 	return u.rewrite(s, graph.AssignDevices)
 }
 
@@ -59,7 +62,8 @@ func copyBetweenDevices(u *Unit, s *Stage) error {
 	if u.opt.Spread == nil {
 		return nil
 	}
-	p := &graph.Placement{Default: u.opt.Device, Outputs: slices.Clone(u.opt.Spread.Outputs), Var: u.lies}
+	p := &graph.Placement{Default: u.opt.Device, Outputs: slices.Clone(u.opt.Spread.Outputs),
+		Var: u.lies}
 	for _, g := range u.Grads {
 		p.Outputs = append(p.Outputs, u.opt.variable(g.Arg))
 	}

@@ -17,7 +17,8 @@ type Explanation struct {
 	Operators int          `json:"operators"` // operators that run, the gradient included
 	Reorders  int          `json:"reorders"`  // changes of layout among them
 	Passes    []PassReport `json:"passes"`    // in the order in which they ran
-	Library   []LibraryUse `json:"library"`   // operators that call a library, in the order in which they run
+	// operators that call a library, in the order in which they run
+	Library []LibraryUse `json:"library"`
 }
 
 // LibraryUse lists the implementations that a library has chosen for a node.
@@ -52,7 +53,8 @@ func (p *Program) Explain() *Explanation {
 		}
 	}
 	for _, a := range p.Applied {
-		e.Passes = append(e.Passes, PassReport{Pass: a.Stage.Name, Reason: a.Stage.Reason, Loose: a.Stage.Loose, Changes: a.List})
+		e.Passes = append(e.Passes, PassReport{Pass: a.Stage.Name, Reason: a.Stage.Reason,
+			Loose: a.Stage.Loose, Changes: a.List})
 	}
 	return e
 }
@@ -72,7 +74,8 @@ func (e *Explanation) WriteTable(w io.Writer) error {
 		mode = "training"
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "%s: %d operators composed, %d run, %d change layouts\n", mode, e.Composed, e.Operators, e.Reorders)
+	fmt.Fprintf(t, "%s: %d operators composed, %d run, %d change layouts\n", mode, e.Composed,
+		e.Operators, e.Reorders)
 	fmt.Fprintf(t, "pass\tnode\tbefore\tafter\n")
 	for _, p := range e.Passes {
 		if len(p.Changes) == 0 {

@@ -15,11 +15,15 @@ import (
 
 func ExampleProgram_Explain() {
 	x := sym.Var("x")
-	inner := sym.PlusScalar(sym.Erf(sym.MulScalar(x, sym.ScalarParams{Scalar: 0.7071}, sym.Name("scaled")), sym.Name("erf")), sym.ScalarParams{Scalar: 1}, sym.Name("shifted"))
-	gelu := sym.MulScalar(sym.ElemwiseMul(x, inner, sym.Name("gated")), sym.ScalarParams{Scalar: 0.5}, sym.Name("gelu"))
-	same := sym.Transpose(sym.Transpose(gelu, sym.TransposeParams{}, sym.Name("there")), sym.TransposeParams{}, sym.Name("back"))
+	inner := sym.PlusScalar(sym.Erf(sym.MulScalar(x, sym.ScalarParams{Scalar: 0.7071},
+		sym.Name("scaled")), sym.Name("erf")), sym.ScalarParams{Scalar: 1}, sym.Name("shifted"))
+	gelu := sym.MulScalar(sym.ElemwiseMul(x, inner, sym.Name("gated")),
+		sym.ScalarParams{Scalar: 0.5}, sym.Name("gelu"))
+	same := sym.Transpose(sym.Transpose(gelu, sym.TransposeParams{}, sym.Name("there")),
+		sym.TransposeParams{}, sym.Name("back"))
 	net := sym.FullyConnected(same, sym.FullyConnectedParams{NumHidden: 3}, sym.Name("fc"))
-	e, err := sym.Explain(net, sym.BindConfig{Shapes: map[string]dtype.Shape{"x": {4, 8}}, DefaultReq: op.ReqNull}, false)
+	e, err := sym.Explain(net, sym.BindConfig{Shapes: map[string]dtype.Shape{"x": {4, 8}},
+		DefaultReq: op.ReqNull}, false)
 	if err != nil {
 		panic(err)
 	}
@@ -30,14 +34,15 @@ func ExampleProgram_Explain() {
 		}
 	}
 	// Output:
-	// 8 operators composed, 2 run
-	// simplify: transpose(there_output) → _mul_scalar(gated_output)
-	// fuse-pointwise: _mul_scalar, erf, _plus_scalar, elemwise_mul, _mul_scalar → _fused_pointwise of 1 inputs and 1 outputs
+	// 8 operators composed, 2 run simplify: transpose(there_output) → _mul_scalar(gated_output)
+	// fuse-pointwise: _mul_scalar, erf, _plus_scalar, elemwise_mul, _mul_scalar → _fused_pointwise
+	// of 1 inputs and 1 outputs
 }
 
 func TestExplainListsEveryPassOfTheMode(t *testing.T) {
 	for _, train := range []bool{false, true} {
-		e, err := sym.Explain(nettest.MLP(), sym.BindConfig{Shapes: map[string]dtype.Shape{"data": {5, 7}}}, train)
+		e, err := sym.Explain(nettest.MLP(),
+			sym.BindConfig{Shapes: map[string]dtype.Shape{"data": {5, 7}}}, train)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,20 +61,23 @@ func TestExplainListsEveryPassOfTheMode(t *testing.T) {
 			t.Errorf("train %v: got passes %v, want %v", train, got, want)
 		}
 		if e.Composed != 4 || e.Operators == 0 {
-			t.Errorf("train %v: %d operators composed and %d run, want 4 and some", train, e.Composed, e.Operators)
+			t.Errorf("train %v: %d operators composed and %d run, want 4 and some", train,
+				e.Composed, e.Operators)
 		}
 		text, err := json.Marshal(e)
 		if err != nil || !strings.Contains(string(text), `"pass":"share"`) {
 			t.Errorf("train %v: JSON %s, %v", train, text, err)
 		}
-		if s := e.String(); !strings.Contains(s, "fuse-pointwise") || !strings.Contains(s, "before") {
+		if s := e.String(); !strings.Contains(s, "fuse-pointwise") ||
+			!strings.Contains(s, "before") {
 			t.Errorf("train %v: table without passes:\n%s", train, s)
 		}
 	}
 }
 
 func TestPassesCanBeLeftOut(t *testing.T) {
-	c := sym.BindConfig{Shapes: map[string]dtype.Shape{"data": {5, 7}}, Without: []string{"fuse-activation", "share"}}
+	c := sym.BindConfig{Shapes: map[string]dtype.Shape{"data": {5, 7}},
+		Without: []string{"fuse-activation", "share"}}
 	e, err := sym.Explain(nettest.MLP(), c, false)
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +88,8 @@ func TestPassesCanBeLeftOut(t *testing.T) {
 		}
 	}
 	c.Without = []string{"no-such-pass"}
-	if _, err := nettest.MLP().SimpleBind(c); err == nil || !strings.Contains(err.Error(), "no-such-pass") {
+	if _, err := nettest.MLP().SimpleBind(c); err == nil ||
+		!strings.Contains(err.Error(), "no-such-pass") {
 		t.Errorf("got %v, want an error that names the pass", err)
 	}
 }

@@ -111,7 +111,8 @@ func TestGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			if b.String() != string(want) {
-				t.Errorf("the program differs from %s; run the test with -rewrite and look at the change:\n%s", file, firstDifference(b.String(), string(want)))
+				t.Errorf("the program differs from %s; run the test with -rewrite and look at "+
+					"the change:\n%s", file, firstDifference(b.String(), string(want)))
 			}
 			if err := p.Check(); err != nil {
 				t.Error(err)
@@ -145,7 +146,8 @@ func firstDifference(got, want string) string {
 }
 
 func dense(x *sym.Symbol, units int, name string, opts ...sym.Option) *sym.Symbol {
-	return sym.FullyConnected(x, sym.FullyConnectedParams{NumHidden: units}, append(opts, sym.Name(name))...)
+	return sym.FullyConnected(x, sym.FullyConnectedParams{NumHidden: units},
+		append(opts, sym.Name(name))...)
 }
 
 func relu(x *sym.Symbol, name string) *sym.Symbol {
@@ -162,9 +164,12 @@ func perceptron() *sym.Symbol {
 func lenet() *sym.Symbol {
 	h := sym.Var("data")
 	for i, k := range []int{20, 50} {
-		h = sym.Convolution(h, sym.ConvolutionParams{Kernel: []int{5, 5}, NumFilter: k}, sym.Name(fmt.Sprint("conv", i+1)))
-		h = sym.Activation(h, sym.ActivationParams{ActType: "tanh"}, sym.Name(fmt.Sprint("tanh", i+1)))
-		h = sym.Pooling(h, sym.PoolingParams{PoolType: "max", Kernel: []int{2, 2}, Stride: []int{2, 2}}, sym.Name(fmt.Sprint("pool", i+1)))
+		h = sym.Convolution(h, sym.ConvolutionParams{Kernel: []int{5, 5}, NumFilter: k},
+			sym.Name(fmt.Sprint("conv", i+1)))
+		h = sym.Activation(h, sym.ActivationParams{ActType: "tanh"},
+			sym.Name(fmt.Sprint("tanh", i+1)))
+		h = sym.Pooling(h, sym.PoolingParams{PoolType: "max", Kernel: []int{2, 2},
+			Stride: []int{2, 2}}, sym.Name(fmt.Sprint("pool", i+1)))
 	}
 	h = dense(sym.Flatten(h, sym.Name("flat")), 500, "fc1")
 	h = sym.Activation(h, sym.ActivationParams{ActType: "tanh"}, sym.Name("tanh3"))
@@ -183,7 +188,8 @@ func deep() *sym.Symbol {
 // residual is a unit of convolution and batch norm with a way around it.
 func residual() *sym.Symbol {
 	x := sym.Var("data")
-	y := sym.Convolution(x, sym.ConvolutionParams{Kernel: []int{3, 3}, Pad: []int{1, 1}, NumFilter: 8, NoBias: true}, sym.Name("conv"))
+	y := sym.Convolution(x, sym.ConvolutionParams{Kernel: []int{3, 3}, Pad: []int{1, 1},
+		NumFilter: 8, NoBias: true}, sym.Name("conv"))
 	y = sym.BatchNorm(y, sym.BatchNormParams{NoFixGamma: true}, sym.Name("bn"))
 	y = relu(sym.ElemwiseAdd(x, y.At(0), sym.Name("sum")), "relu")
 	return sym.Group(y, sym.BlockGrad(x, sym.Name("same")), x)
@@ -196,8 +202,10 @@ func recurrent() *sym.Symbol {
 	h := first
 	for i := range 2 {
 		in := dense(x, 3, fmt.Sprint("i2h", i))
-		back := sym.FullyConnected(h, sym.FullyConnectedParams{NumHidden: 3}, sym.Name(fmt.Sprint("h2h", i)), sym.With("weight", w), sym.With("bias", b))
-		h = sym.Tanh(sym.ElemwiseAdd(in, back, sym.Name(fmt.Sprint("plus", i))), sym.Name(fmt.Sprint("state", i)))
+		back := sym.FullyConnected(h, sym.FullyConnectedParams{NumHidden: 3},
+			sym.Name(fmt.Sprint("h2h", i)), sym.With("weight", w), sym.With("bias", b))
+		h = sym.Tanh(sym.ElemwiseAdd(in, back, sym.Name(fmt.Sprint("plus", i))),
+			sym.Name(fmt.Sprint("state", i)))
 	}
 	return h
 }
@@ -205,8 +213,10 @@ func recurrent() *sym.Symbol {
 // pointwise has pointwise operators in a row, and an operator that asks to be computed again.
 func pointwise() *sym.Symbol {
 	x := sym.Var("data")
-	y := sym.Exp(sym.MulScalar(dense(x, 8, "fc"), sym.ScalarParams{Scalar: 0.5}, sym.Name("half")), sym.Name("exp"), sym.ForceMirroring())
-	return sym.Sum(sym.ElemwiseMul(y, sym.Sigmoid(y, sym.Name("gate")), sym.Name("gated")), sym.ReduceParams{}, sym.Name("sum"))
+	y := sym.Exp(sym.MulScalar(dense(x, 8, "fc"), sym.ScalarParams{Scalar: 0.5}, sym.Name("half")),
+		sym.Name("exp"), sym.ForceMirroring())
+	return sym.Sum(sym.ElemwiseMul(y, sym.Sigmoid(y, sym.Name("gate")), sym.Name("gated")),
+		sym.ReduceParams{}, sym.Name("sum"))
 }
 
 // twoDevices is a network whose layers lie on two memories of the processor.
@@ -220,7 +230,8 @@ func twoDevices(t testing.TB) example {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return example{"groups-train", net, dtype.Shape{5, 7}, true, func(o *compile.Options) { o.Spread = sp }}
+	return example{"groups-train", net, dtype.Shape{5, 7}, true,
+		func(o *compile.Options) { o.Spread = sp }}
 }
 
 // branches is a network of chains that do not depend on each other but for their beginning and end.

@@ -82,8 +82,9 @@ func (u *Unit) addHeads(heads []op.Entry) {
 	}
 	for i, h := range heads {
 		if read[h.Node] {
-			u.special = append(u.special, Slot{Name: h.Node.Name, Kind: SlotHead, Index: i, Device: u.opt.output(i),
-				Desc: op.Plain(u.Facts.Types[h], u.Facts.Shapes[h])})
+			u.special = append(u.special, Slot{Name: h.Node.Name, Kind: SlotHead, Index: i,
+				Device: u.opt.output(i),
+				Desc:   op.Plain(u.Facts.Types[h], u.Facts.Shapes[h])})
 		}
 	}
 }

@@ -40,7 +40,8 @@ func Infer(outs []op.Entry, given Given) (*Inferred, error) {
 // Seed numbers a graph and stores the knowledge of the caller and of attributes, without inference.
 func Seed(outs []op.Entry, given Given) (*Inferred, error) {
 	g := graph.Index(outs)
-	r := &Inferred{Graph: g, Shapes: make([]dtype.Shape, g.NumEntries()), Types: make([]dtype.Type, g.NumEntries())}
+	r := &Inferred{Graph: g, Shapes: make([]dtype.Shape, g.NumEntries()), Types: make([]dtype.Type,
+		g.NumEntries())}
 	for i := range r.Types {
 		r.Types[i] = dtype.Unknown
 	}
@@ -70,7 +71,8 @@ func (r *Inferred) CheckKnown(vars []*op.Node) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	return fmt.Errorf("compile: not enough is known to infer the shapes of %s: give the shapes of the data and of the label",
+	return fmt.Errorf("compile: not enough is known to infer the shapes of %s: give the shapes "+
+		"of the data and of the label",
 		strings.Join(missing, ", "))
 }
 
@@ -95,7 +97,8 @@ func (r *Inferred) seed(given Given) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(given.Shapes)) {
 		if !known[name] {
-			return fmt.Errorf("compile: shape given for %q, which is not a variable of the graph: it has %s",
+			return fmt.Errorf("compile: shape given for %q, which is not a variable of the "+
+				"graph: it has %s",
 				name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 		}
 	}

@@ -46,7 +46,8 @@ func move(_ op.NoParams, c *op.Call) error { loop.Move(c.Out[0], c.In[0]); retur
 // is compiled.
 func TestInferenceHappensOnce(t *testing.T) {
 	h := sym.Apply(counted, op.NoParams{}, dense(sym.Var("data"), 4, "fc1"))
-	net := sym.SoftmaxOutput(dense(sym.Dropout(h, sym.DropoutParams{}), 3, "fc2"), sym.SoftmaxOutputParams{}, sym.Name("softmax"))
+	net := sym.SoftmaxOutput(dense(sym.Dropout(h, sym.DropoutParams{}), 3, "fc2"),
+		sym.SoftmaxOutputParams{}, sym.Name("softmax"))
 	inferring = 0
 	src := source(t, net, map[string]dtype.Shape{"data": {5, 7}})
 	if inferring > 2 {
@@ -63,10 +64,12 @@ func TestInferenceHappensOnce(t *testing.T) {
 				again = 1 // a node with other types is another node
 			}
 			if inferring > again && !compile.Invariants { // the check infers everything
-				t.Errorf("train %v, %v: %d inferences while compiling, want at most %d", train, precision, inferring, again)
+				t.Errorf("train %v, %v: %d inferences while compiling, want at most %d", train,
+					precision, inferring, again)
 			}
 			if p.Inferred > 2 {
-				t.Errorf("train %v, %v: %d inferences of the whole graph, want at most 2", train, precision, p.Inferred)
+				t.Errorf("train %v, %v: %d inferences of the whole graph, want at most 2", train,
+					precision, p.Inferred)
 			}
 		}
 	}
@@ -79,12 +82,19 @@ func TestInferErrors(t *testing.T) {
 		given compile.Given
 		want  string
 	}{
-		"unknown name":   {sym.Tanh(x), compile.Given{Shapes: map[string]dtype.Shape{"date": {1}}}, `"date"`},
-		"bad shape":      {sym.Tanh(sym.Var("v", sym.Attr("__shape__", "(2"))), compile.Given{}, "__shape__"},
-		"bad type":       {sym.Tanh(sym.Var("v", sym.Attr("__dtype__", "number"))), compile.Given{}, "__dtype__"},
-		"contradiction":  {sym.Tanh(x), compile.Given{Shapes: map[string]dtype.Shape{"data": {2, 3}}}, ""},
-		"shapes differ":  {sym.ElemwiseAdd(sym.Var("a"), sym.Var("b")), compile.Given{Shapes: map[string]dtype.Shape{"a": {2}, "b": {3}}}, "elemwise_add"},
-		"types disagree": {sym.ElemwiseAdd(sym.Var("a"), sym.Var("b")), compile.Given{Types: map[string]dtype.Type{"a": dtype.Int32, "b": dtype.Float64}}, "type"},
+		"unknown name": {sym.Tanh(x), compile.Given{Shapes: map[string]dtype.Shape{"date": {1}}},
+			`"date"`},
+		"bad shape": {sym.Tanh(sym.Var("v", sym.Attr("__shape__", "(2"))), compile.Given{},
+			"__shape__"},
+		"bad type": {sym.Tanh(sym.Var("v", sym.Attr("__dtype__", "number"))), compile.Given{},
+			"__dtype__"},
+		"contradiction": {sym.Tanh(x), compile.Given{Shapes: map[string]dtype.Shape{"data": {2,
+			3}}}, ""},
+		"shapes differ": {sym.ElemwiseAdd(sym.Var("a"), sym.Var("b")),
+			compile.Given{Shapes: map[string]dtype.Shape{"a": {2}, "b": {3}}}, "elemwise_add"},
+		"types disagree": {sym.ElemwiseAdd(sym.Var("a"), sym.Var("b")),
+			compile.Given{Types: map[string]dtype.Type{"a": dtype.Int32, "b": dtype.Float64}},
+			"type"},
 	} {
 		c.net.Nodes()
 		_, err := compile.Infer(c.net.Entries(), c.given)
@@ -104,13 +114,15 @@ func TestInferErrors(t *testing.T) {
 			vars = append(vars, n)
 		}
 	}
-	if err := r.CheckKnown(vars); err == nil || !strings.Contains(err.Error(), "data (2, ?)") && !strings.Contains(err.Error(), "data") {
+	if err := r.CheckKnown(vars); err == nil || !strings.Contains(err.Error(), "data (2, ?)") &&
+		!strings.Contains(err.Error(), "data") {
 		t.Errorf("got %v, want an error that names data", err)
 	}
 	if err := r.CheckKnown(vars[len(vars)-1:]); err != nil {
 		t.Errorf("the bias is known: %v", err)
 	}
-	if _, err := compile.Compile(compile.Source{Outputs: open.Entries(), Facts: r.Facts()}, compile.Options{}); err == nil || !strings.Contains(err.Error(), "not enough is known") {
+	if _, err := compile.Compile(compile.Source{Outputs: open.Entries(), Facts: r.Facts()},
+		compile.Options{}); err == nil || !strings.Contains(err.Error(), "not enough is known") {
 		t.Errorf("got %v, want an error about a shape that is not known", err)
 	}
 }

@@ -41,7 +41,8 @@ func layOut(u *Unit) error {
 		return nil
 	}
 	p := u.prog
-	l := &layouter{u: u, p: p, used: p.used(), reads: map[op.Entry]int{}, now: map[op.Entry]op.Entry{}, desc: map[op.Entry]op.Desc{},
+	l := &layouter{u: u, p: p, used: p.used(), reads: map[op.Entry]int{},
+		now: map[op.Entry]op.Entry{}, desc: map[op.Entry]op.Desc{},
 		moved: map[move]op.Entry{}, laid: map[*op.Node]*ready{}}
 	for _, n := range p.Graph.Nodes {
 		for _, e := range n.In {
@@ -109,7 +110,8 @@ func (l *layouter) choose(i int, n *op.Node, in []op.Entry) (*ready, error) {
 		return l.pointwise(n, a, in, layout)
 	case n.Op.Layouts:
 		return l.offer(i, n, a, in)
-	case layout != nil && n.Op == prim.Concat.Op && n.Params.(prim.ConcatParams).Dim.Value() == 1 && l.free(i, 0):
+	case layout != nil && n.Op == prim.Concat.Op && n.Params.(prim.ConcatParams).Dim.Value() == 1 &&
+		l.free(i, 0):
 		if r, err := l.concat(n, a, in, layout); r != nil || err != nil {
 			return r, err
 		}
@@ -175,7 +177,8 @@ func (l *layouter) convert(e op.Entry, want op.Desc) (op.Entry, error) {
 	if l.u.opt.Spread != nil {
 		n.Attrs = map[string]string{graph.GroupAttr: l.u.deviceOf(e.Node).String()}
 	}
-	r, err := l.u.ready(n, &op.Args{In: []op.Desc{have}, Out: []op.Desc{want}, Need: []bool{true}, Threads: max(l.u.opt.Target.Threads, 1)})
+	r, err := l.u.ready(n, &op.Args{In: []op.Desc{have}, Out: []op.Desc{want}, Need: []bool{true},
+		Threads: max(l.u.opt.Target.Threads, 1)})
 	if err != nil {
 		return e, err
 	}
@@ -216,7 +219,10 @@ func (l *layouter) offer(i int, n *op.Node, a *op.Args, in []op.Entry) (*ready, 
 // alike reports whether all operands of a pointwise node have one shape and type, and no output has
 // to be plain.
 func (l *layouter) alike(i int, n *op.Node, a *op.Args) bool {
-	same := func(d op.Desc) bool { return d.DType == a.Out[0].DType && d.Shape.Equal(a.Out[0].Shape) }
+	same := func(d op.Desc) bool {
+		return d.DType == a.Out[0].DType &&
+			d.Shape.Equal(a.Out[0].Shape)
+	}
 	for _, d := range a.In {
 		if !same(d) {
 			return false
@@ -231,7 +237,8 @@ func (l *layouter) alike(i int, n *op.Node, a *op.Args) bool {
 }
 
 // pointwise prepares the kernel as for plain arrays: where an element lies does not matter to it.
-func (l *layouter) pointwise(n *op.Node, a *op.Args, in []op.Entry, layout any) (r *ready, err error) {
+func (l *layouter) pointwise(n *op.Node, a *op.Args, in []op.Entry, layout any) (r *ready,
+	err error) {
 	for k := range in {
 		want := a.In[k]
 		want.Layout = layout

@@ -19,8 +19,9 @@ import (
 
 // square is a convolution with its window's extent and stride.
 func square(x *sym.Symbol, filters, kernel, stride int) *sym.Symbol {
-	return sym.Convolution(x, sym.ConvolutionParams{Kernel: []int{kernel, kernel}, Stride: []int{stride, stride},
-		Pad: []int{kernel / 2, kernel / 2}, NumFilter: filters})
+	return sym.Convolution(x, sym.ConvolutionParams{Kernel: []int{kernel, kernel},
+		Stride: []int{stride, stride},
+		Pad:    []int{kernel / 2, kernel / 2}, NumFilter: filters})
 }
 
 func rectified(x *sym.Symbol) *sym.Symbol {
@@ -29,7 +30,8 @@ func rectified(x *sym.Symbol) *sym.Symbol {
 
 // grown doubles the extents of x.
 func grown(x *sym.Symbol, filters int) *sym.Symbol {
-	return sym.Deconvolution(x, sym.DeconvolutionParams{Kernel: []int{4, 4}, Stride: []int{2, 2}, Pad: []int{1, 1}, NumFilter: filters})
+	return sym.Deconvolution(x, sym.DeconvolutionParams{Kernel: []int{4, 4}, Stride: []int{2, 2},
+		Pad: []int{1, 1}, NumFilter: filters})
 }
 
 // bent is a rectifier with learned slopes.
@@ -62,25 +64,32 @@ func oddNetworks() map[string]*sym.Symbol {
 		"mixed 1x1":      chain(1, 16, 24, 32, 10, 64, 255, 48),
 	}
 	base := chain(3, 32)
-	list["detector"] = sym.Concat([]*sym.Symbol{transposed(square(base, 12, 3, 1)), transposed(square(base, 63, 3, 1))}, sym.ConcatParams{})
+	list["detector"] = sym.Concat([]*sym.Symbol{transposed(square(base, 12, 3, 1)),
+		transposed(square(base, 63, 3, 1))}, sym.ConcatParams{})
 	var heads []*sym.Symbol
 	data := sym.Var("data")
 	for _, n := range []int{8, 16} {
 		x := lengthened(data, 3, n)
-		x = sym.Concat([]*sym.Symbol{square(x, n, 3, 1), rectified(square(x, n/2, 1, 1)), square(rectified(square(x, n/2, 3, 1)), n/2, 3, 1)}, sym.ConcatParams{})
+		x = sym.Concat([]*sym.Symbol{square(x, n, 3, 1), rectified(square(x, n/2, 1, 1)),
+			square(rectified(square(x, n/2, 3, 1)), n/2, 3, 1)}, sym.ConcatParams{})
 		for _, out := range []int{4, 8, 20} {
 			heads = append(heads, transposed(square(rectified(x), out, 1, 1)))
 		}
 	}
 	list["faces"] = sym.Concat(heads, sym.ConcatParams{})
 	data = sym.Var("data")
-	x := sym.Convolution(lengthened(data, 3, 32), sym.ConvolutionParams{Kernel: []int{3, 3}, Stride: []int{2, 2}, Pad: []int{1, 1}, NumFilter: 64, NoBias: true})
+	x := sym.Convolution(lengthened(data, 3, 32), sym.ConvolutionParams{Kernel: []int{3, 3},
+		Stride: []int{2, 2}, Pad: []int{1, 1}, NumFilter: 64, NoBias: true})
 	x = sym.BatchNorm(x, sym.BatchNormParams{})
-	list["segmentation"] = sym.Crop([]*sym.Symbol{grown(square(rectified(x), 21, 1, 1), 21), data}, sym.CropParams{NumArgs: 2})
-	list["autoencoder"] = grown(rectified(grown(rectified(square(rectified(square(sym.Var("data"), 16, 3, 2)), 10, 3, 2)), 16)), 3)
-	x = sym.Reshape(square(chain(3, 64, 32), 4*9, 3, 1), sym.ReshapeParams{Shape: []int{0, 4, 3, 3, 16, 16}})
+	list["segmentation"] = sym.Crop([]*sym.Symbol{grown(square(rectified(x), 21, 1, 1), 21), data},
+		sym.CropParams{NumArgs: 2})
+	list["autoencoder"] = grown(rectified(
+		grown(rectified(square(rectified(square(sym.Var("data"), 16, 3, 2)), 10, 3, 2)), 16)), 3)
+	x = sym.Reshape(square(chain(3, 64, 32), 4*9, 3, 1),
+		sym.ReshapeParams{Shape: []int{0, 4, 3, 3, 16, 16}})
 	list["resolution"] = sym.Transpose(x, sym.TransposeParams{Axes: []int{0, 1, 4, 2, 5, 3}})
-	x = sym.Pooling(chain(3, 10), sym.PoolingParams{Kernel: []int{3, 3}, Stride: []int{2, 2}, PoolType: "max", PoolingConvention: "full"})
+	x = sym.Pooling(chain(3, 10), sym.PoolingParams{Kernel: []int{3, 3}, Stride: []int{2, 2},
+		PoolType: "max", PoolingConvention: "full"})
 	list["pooled"] = square(square(x, 16, 3, 1), 32, 3, 2)
 	x = bent(square(bent(square(sym.Var("data"), 10, 3, 1), "a"), 16, 3, 1), "b")
 	list["bent"] = bent(square(bent(square(x, 32, 3, 2), "c"), 21, 1, 1), "d")
@@ -96,7 +105,9 @@ func TestNoNaiveKernels(t *testing.T) {
 		for _, batch := range []int{1, 4} {
 			for _, train := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s/batch %d/train %v", name, batch, train), func(t *testing.T) {
-					e, err := sym.Explain(net, sym.BindConfig{Shapes: map[string]dtype.Shape{"data": {batch, 3, 16, 16}}}, train)
+					e, err := sym.Explain(net,
+						sym.BindConfig{Shapes: map[string]dtype.Shape{"data": {batch, 3, 16, 16}}},
+						train)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -104,7 +115,8 @@ func TestNoNaiveKernels(t *testing.T) {
 						t.Error("no operator says which kernels of the library it calls")
 					}
 					for _, u := range e.Library {
-						if slices.ContainsFunc(u.Impls, func(impl string) bool { return strings.HasPrefix(impl, "ref") }) {
+						if slices.ContainsFunc(u.Impls,
+							func(impl string) bool { return strings.HasPrefix(impl, "ref") }) {
 							t.Errorf("%s (%s) runs %v", u.Node, u.Op, u.Impls)
 						}
 					}
@@ -120,7 +132,8 @@ func TestOddNetworksAgree(t *testing.T) {
 		for _, train := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/train %v", name, train), func(t *testing.T) {
 				shapes := map[string]dtype.Shape{"data": {2, 3, 16, 16}}
-				plain, laid := bindOdd(t, net, sym.BindConfig{Shapes: shapes, NoFusion: true}), bindOdd(t, net, sym.BindConfig{Shapes: shapes})
+				plain, laid := bindOdd(t, net, sym.BindConfig{Shapes: shapes, NoFusion: true}),
+					bindOdd(t, net, sym.BindConfig{Shapes: shapes})
 				r := rand.New(rand.NewPCG(3, 4))
 				for _, arg := range net.Arguments() {
 					v := make([]float32, plain.Args[arg].Shape().Size())
@@ -191,11 +204,13 @@ func TestBlockedJoins(t *testing.T) {
 		x := sym.Var("data")
 		var list []*sym.Symbol
 		for i := range 2 {
-			y := sym.Convolution(x, sym.ConvolutionParams{Kernel: []int{3, 3}, Pad: []int{1, 1}, NumFilter: filters}, sym.Name(fmt.Sprint("conv", i)))
+			y := sym.Convolution(x, sym.ConvolutionParams{Kernel: []int{3, 3}, Pad: []int{1, 1},
+				NumFilter: filters}, sym.Name(fmt.Sprint("conv", i)))
 			list = append(list, sym.Relu(sym.BatchNorm(y, sym.BatchNormParams{}).At(0)))
 		}
 		both := sym.Concat(list, sym.ConcatParams{})
-		net := sym.Group(sym.Convolution(both, sym.ConvolutionParams{Kernel: []int{3, 3}, NumFilter: 32}, sym.Name("last")), sym.Sigmoid(both), sym.Sum(both, sym.ReduceParams{}))
+		net := sym.Group(sym.Convolution(both, sym.ConvolutionParams{Kernel: []int{3, 3},
+			NumFilter: 32}, sym.Name("last")), sym.Sigmoid(both), sym.Sum(both, sym.ReduceParams{}))
 		for _, train := range []bool{false, true} {
 			o := training(net)
 			o.Train, o.Target, o.Verify = train, thisMachine(), true
@@ -204,7 +219,8 @@ func TestBlockedJoins(t *testing.T) {
 				t.Errorf("%d filters, train %v: %v", filters, train, err)
 			}
 			var text strings.Builder
-			if err := p.WriteText(&text); err != nil || !strings.Contains(p.Explain().String(), "operators composed") {
+			if err := p.WriteText(&text); err != nil ||
+				!strings.Contains(p.Explain().String(), "operators composed") {
 				t.Errorf("%d filters: %v", filters, err)
 			}
 		}

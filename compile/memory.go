@@ -16,8 +16,10 @@ type MemoryUse struct {
 	Unshared   int64 // the same without sharing
 	Outputs    int64 // arrays of the outputs
 	Kept       int64 // parameters in another form, folded or blocked, kept between runs
-	Values     int64 // Arena without the memory that kernels need for themselves: scratch, and values kept for their gradients
-	Recomputed int   // nodes of the forward part that the backward part computes again
+	// Arena without the memory that kernels need for themselves: scratch, and values kept for their
+	// gradients
+	Values     int64
+	Recomputed int // nodes of the forward part that the backward part computes again
 
 	On map[device.Device]int64 // the part of Arena on each device
 }
@@ -25,7 +27,8 @@ type MemoryUse struct {
 // MemoryUse returns the memory of a program.
 func (p *Program) MemoryUse() MemoryUse {
 	m := &p.Memory
-	use := MemoryUse{Arena: m.Plan.Total, LowerBound: m.Plan.LowerBound, Unshared: m.Plan.Naive, Outputs: m.Outputs, Kept: m.Kept,
+	use := MemoryUse{Arena: m.Plan.Total, LowerBound: m.Plan.LowerBound, Unshared: m.Plan.Naive,
+		Outputs: m.Outputs, Kept: m.Kept,
 		Values: m.values(), Recomputed: m.Trade.Nodes, On: map[device.Device]int64{}}
 	for _, r := range m.Rooms {
 		use.On[r.Device] += r.Bytes
@@ -35,7 +38,8 @@ func (p *Program) MemoryUse() MemoryUse {
 
 // values returns the size of a plan without the working memory of kernels.
 func (m *Memory) values() int64 {
-	list := slices.DeleteFunc(slices.Clone(m.Buffers), func(b memplan.Buffer) bool { return b.Kind == memplan.Scratch })
+	list := slices.DeleteFunc(slices.Clone(m.Buffers),
+		func(b memplan.Buffer) bool { return b.Kind == memplan.Scratch })
 	if len(list) == len(m.Buffers) {
 		return m.Plan.Total
 	}
@@ -70,7 +74,8 @@ func (p *Program) MemoryPlan() (*MemoryPlan, error) {
 			if !ok || store.Bytes[e] == 0 {
 				continue
 			}
-			m.Buffers[k].Values = append(m.Buffers[k].Values, memplan.Value{Name: n.Entry(e - from).String(), Step: i})
+			m.Buffers[k].Values = append(m.Buffers[k].Values,
+				memplan.Value{Name: n.Entry(e - from).String(), Step: i})
 			if store.Root[e] == e && i >= forward {
 				m.Buffers[k].Kind = memplan.Gradient
 			}
@@ -82,7 +87,8 @@ func (p *Program) MemoryPlan() (*MemoryPlan, error) {
 		}
 	}
 	if len(m.Plan.Offsets) != len(m.Buffers) {
-		return nil, fmt.Errorf("compile: the plan has %d buffers, the graph %d", len(m.Plan.Offsets), len(m.Buffers))
+		return nil, fmt.Errorf("compile: the plan has %d buffers, the graph %d",
+			len(m.Plan.Offsets), len(m.Buffers))
 	}
 	return m, nil
 }

@@ -17,7 +17,8 @@ func TestMemoryOfAProgram(t *testing.T) {
 	for _, e := range examples() {
 		p := e.compile(t)
 		use := p.MemoryUse()
-		if use.Arena != p.Memory.Plan.Total || use.Arena < use.LowerBound || use.Values > use.Arena || use.On[device.CPU()] != use.Arena {
+		if use.Arena != p.Memory.Plan.Total || use.Arena < use.LowerBound ||
+			use.Values > use.Arena || use.On[device.CPU()] != use.Arena {
 			t.Errorf("%s: got %+v, want numbers that belong together", e.name, use)
 		}
 		m, err := p.MemoryPlan()
@@ -27,7 +28,8 @@ func TestMemoryOfAProgram(t *testing.T) {
 		for i, b := range m.Buffers {
 			for _, v := range b.Values {
 				if v.Step < b.Start || v.Step > b.End || v.Step >= len(m.Steps) {
-					t.Errorf("%s: buffer %d lives from %d to %d, its value %s is of step %d", e.name, i, b.Start, b.End, v.Name, v.Step)
+					t.Errorf("%s: buffer %d lives from %d to %d, its value %s is of step %d",
+						e.name, i, b.Start, b.End, v.Name, v.Step)
 				}
 			}
 		}
@@ -43,10 +45,12 @@ func TestMemoryOfAProgram(t *testing.T) {
 
 // TestScratchIsNoValue demands that the working memory of a kernel does not count as a value.
 func TestScratchIsNoValue(t *testing.T) {
-	x := sym.RNN(sym.Var("data"), sym.RNNParams{StateSize: 4, NumLayers: 1, Mode: "lstm"}, sym.Name("rnn"))
+	x := sym.RNN(sym.Var("data"), sym.RNNParams{StateSize: 4, NumLayers: 1, Mode: "lstm"},
+		sym.Name("rnn"))
 	p := mustCompile(t, source(t, x, map[string]dtype.Shape{"data": {3, 2, 5}}), training(x))
 	if use := p.MemoryUse(); use.Values >= use.Arena {
-		t.Errorf("got values of %d bytes of %d, want fewer: the layer keeps memory for its gradient", use.Values, use.Arena)
+		t.Errorf("got values of %d bytes of %d, want fewer: the layer keeps memory for its "+
+			"gradient", use.Values, use.Arena)
 	}
 }
 
@@ -54,9 +58,11 @@ func TestScratchIsNoValue(t *testing.T) {
 func TestDerivesFrom(t *testing.T) {
 	e := examples()[9]
 	p := e.compile(t)
-	for name, want := range map[string]bool{"conv_weight": true, "bn_gamma": true, "data": false, "nothing": false} {
+	for name, want := range map[string]bool{"conv_weight": true, "bn_gamma": true, "data": false,
+		"nothing": false} {
 		if got := p.DerivesFrom(name); got != want {
-			t.Errorf("%s: the forms of %s derive from %s: %v, want %v", e.name, e.name, name, got, want)
+			t.Errorf("%s: the forms of %s derive from %s: %v, want %v", e.name, e.name, name, got,
+				want)
 		}
 	}
 }
@@ -69,11 +75,14 @@ func TestLanesOfCopies(t *testing.T) {
 	}
 	net := pass(pass(pass(sym.Var("data"), "host"), "far"), "host")
 	net.Nodes()
-	sp, err := compile.SpreadOver(net.Entries(), graph.Placement{Groups: map[string]device.Device{"host": device.CPU(), "far": device.Null(0)}})
+	sp, err := compile.SpreadOver(net.Entries(),
+		graph.Placement{Groups: map[string]device.Device{"host": device.CPU(),
+			"far": device.Null(0)}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := mustCompile(t, source(t, net, map[string]dtype.Shape{"data": {4}}), compile.Options{Spread: sp})
+	p := mustCompile(t, source(t, net, map[string]dtype.Shape{"data": {4}}),
+		compile.Options{Spread: sp})
 	if err := p.Check(); err != nil {
 		t.Error(err)
 	}
@@ -82,7 +91,8 @@ func TestLanesOfCopies(t *testing.T) {
 		queues[s.Lane.Queue]++
 	}
 	if queues[device.QueueIn] != 1 || queues[device.QueueOut] != 1 || len(p.Memory.Rooms) != 2 {
-		t.Errorf("got queues %v and %d rooms, want one copy in each direction and two rooms", queues, len(p.Memory.Rooms))
+		t.Errorf("got queues %v and %d rooms, want one copy in each direction and two rooms",
+			queues, len(p.Memory.Rooms))
 	}
 }
 
@@ -90,16 +100,19 @@ func TestLanesOfCopies(t *testing.T) {
 func TestCompileErrors(t *testing.T) {
 	mlp := perceptron()
 	src := source(t, mlp, map[string]dtype.Shape{"data": {5, 7}})
-	if _, err := compile.Compile(src, compile.Options{Without: []string{"nothing"}}); err == nil || !strings.Contains(err.Error(), `"nothing"`) {
+	if _, err := compile.Compile(src, compile.Options{Without: []string{"nothing"}}); err == nil ||
+		!strings.Contains(err.Error(), `"nothing"`) {
 		t.Errorf("got %v, want an error that names the stage", err)
 	}
-	if _, err := compile.Compile(src, compile.Options{Device: device.Null(0)}); err == nil || !strings.Contains(err.Error(), "no kernel") {
+	if _, err := compile.Compile(src, compile.Options{Device: device.Null(0)}); err == nil ||
+		!strings.Contains(err.Error(), "no kernel") {
 		t.Errorf("got %v, want an error about a kernel", err)
 	}
 	far := sym.Apply(joined, op.NoParams{}, sym.Var("data"), sym.Var("w"))
 	o := training(far)
 	o.Grads = map[string]op.Req{"w": op.ReqWrite}
-	if _, err := compile.Compile(source(t, far, map[string]dtype.Shape{"data": {2}}), o); err == nil || !strings.Contains(err.Error(), "a test needs none") {
+	if _, err := compile.Compile(source(t, far, map[string]dtype.Shape{"data": {2}}),
+		o); err == nil || !strings.Contains(err.Error(), "a test needs none") {
 		t.Errorf("got %v, want an error about a gradient", err)
 	}
 }
@@ -109,12 +122,16 @@ func TestSpreadErrors(t *testing.T) {
 	groups := map[string]device.Device{"a": {ID: 1}, "b": {ID: 2}}
 	at := func(*op.Node) (device.Device, bool) { return device.CPU(), true }
 	x := sym.Tanh(sym.Var("data", sym.CtxGroup("a")))
-	if _, err := compile.SpreadOver(x.Entries(), graph.Placement{Groups: groups, Var: at}); err == nil || !strings.Contains(err.Error(), "use To") {
+	if _, err := compile.SpreadOver(x.Entries(), graph.Placement{Groups: groups,
+		Var: at}); err == nil || !strings.Contains(err.Error(), "use To") {
 		t.Errorf("got %v, want an error about the array's device", err)
 	}
 	mean := sym.Var("mean", sym.CtxGroup("a"))
-	bn := sym.BatchNorm(sym.Var("data"), sym.BatchNormParams{}, sym.Name("bn"), sym.With("moving_mean", mean), sym.CtxGroup("b"))
-	if _, err := compile.SpreadOver(bn.Entries()[:1], graph.Placement{Groups: groups}); err == nil || !strings.Contains(err.Error(), "one group") {
+	bn := sym.BatchNorm(sym.Var("data"), sym.BatchNormParams{}, sym.Name("bn"),
+		sym.With("moving_mean", mean), sym.CtxGroup("b"))
+	if _, err := compile.SpreadOver(bn.Entries()[:1],
+		graph.Placement{Groups: groups}); err == nil ||
+		!strings.Contains(err.Error(), "one group") {
 		t.Errorf("got %v, want an error about a state on another device", err)
 	}
 }
@@ -125,7 +142,8 @@ func TestGradientsOfNothing(t *testing.T) {
 	net := sym.Group(sym.BlockGrad(sym.Var("w")), sym.Tanh(sym.Var("v")))
 	src := source(t, net, map[string]dtype.Shape{"w": {2}, "v": {2}})
 	for req, want := range map[op.Req]int{op.ReqWrite: 2, op.ReqAdd: 1} {
-		p := mustCompile(t, src, compile.Options{Train: true, Grads: map[string]op.Req{"w": req, "v": op.ReqWrite}})
+		p := mustCompile(t, src, compile.Options{Train: true, Grads: map[string]op.Req{"w": req,
+			"v": op.ReqWrite}})
 		n := 0
 		for _, s := range p.Slots {
 			if s.Kind == compile.SlotGradient {

@@ -14,10 +14,13 @@ func mixPrecision(u *Unit, s *Stage) error {
 	if u.opt.Precision == dtype.Float32 {
 		return nil
 	}
-	m := &graph.Mixed{Type: u.opt.Precision, Kept: !u.opt.Train, Learned: func(v *op.Node) bool { return u.opt.wants(v.Name) }}
+	m := &graph.Mixed{Type: u.opt.Precision, Kept: !u.opt.Train,
+		Learned: func(v *op.Node) bool { return u.opt.wants(v.Name) }}
 	if u.opt.Train && u.opt.LossScale != nil && len(u.opt.Grads) > 0 {
-		m.Factor = u.variable(Slot{Name: factorName, Kind: SlotFactor, Device: *u.opt.LossScale}, dtype.Shape{1}, dtype.Float32)
-		m.Inverse = u.variable(Slot{Name: inverseName, Kind: SlotInverse, Device: *u.opt.LossScale}, dtype.Shape{1}, dtype.Float32)
+		m.Factor = u.variable(Slot{Name: factorName, Kind: SlotFactor, Device: *u.opt.LossScale},
+			dtype.Shape{1}, dtype.Float32)
+		m.Inverse = u.variable(Slot{Name: inverseName, Kind: SlotInverse, Device: *u.opt.LossScale},
+			dtype.Shape{1}, dtype.Float32)
 	}
 	u.Facts.Mixed = m
 	return u.rewrite(s, graph.MixPrecision)

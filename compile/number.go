@@ -30,7 +30,8 @@ func number(u *Unit) error {
 // derivedOf lists the outputs of the nodes below outs that compute another form of variables.
 func derivedOf(outs []op.Entry) (list []op.Entry) {
 	for _, n := range op.Topo(outs) {
-		if n.IsVar() || !n.Op.Derived || slices.ContainsFunc(n.In, func(e op.Entry) bool { return !e.Node.IsVar() }) {
+		if n.IsVar() || !n.Op.Derived ||
+			slices.ContainsFunc(n.In, func(e op.Entry) bool { return !e.Node.IsVar() }) {
 			continue
 		}
 		for i := range n.NumOutputs() {
@@ -48,7 +49,8 @@ func (u *Unit) describe() error {
 		for i := range n.NumOutputs() {
 			e := n.Entry(i)
 			if !u.Facts.Known(e) {
-				return fmt.Errorf("compile: output %s has shape %v and type %v: not enough is known to run it", e, u.Facts.Shapes[e], u.Facts.Types[e])
+				return fmt.Errorf("compile: output %s has shape %v and type %v: not enough is "+
+					"known to run it", e, u.Facts.Shapes[e], u.Facts.Types[e])
 			}
 			p.Descs = append(p.Descs, op.Plain(u.Facts.Types[e], u.Facts.Shapes[e]))
 		}
@@ -59,14 +61,16 @@ func (u *Unit) describe() error {
 // fillSlots makes the slots of all variables, outputs and gradients of the graph.
 func (u *Unit) fillSlots() error {
 	p := u.prog
-	p.Slots, p.Outside, p.Outputs, p.Vars = slices.Clone(u.special), map[int]int{}, nil, map[string]int{}
+	p.Slots, p.Outside, p.Outputs, p.Vars = slices.Clone(u.special), map[int]int{}, nil,
+		map[string]int{}
 	p.Memory.Outputs = 0
 	for i := range u.special {
 		p.Vars[u.special[i].Name] = i
 	}
 	for i, e := range u.Outs {
 		want := u.src.Outputs[i]
-		s, err := p.addSlot(Slot{Name: fmt.Sprint("output ", i), Kind: SlotOutput, Index: i, Device: u.opt.output(i), Sink: true}, e, u.descOf(want))
+		s, err := p.addSlot(Slot{Name: fmt.Sprint("output ", i), Kind: SlotOutput, Index: i,
+			Device: u.opt.output(i), Sink: true}, e, u.descOf(want))
 		if err != nil {
 			return err
 		}
@@ -74,7 +78,8 @@ func (u *Unit) fillSlots() error {
 		p.Memory.Outputs += int64(p.Slots[s].Desc.Bytes)
 	}
 	for _, g := range u.Grads {
-		s, err := p.addSlot(Slot{Name: g.Arg + "_grad", Kind: SlotGradient, Arg: g.Arg, Device: u.opt.variable(g.Arg), Sink: g.Old == nil}, g.Entry, u.argument(g.Arg))
+		s, err := p.addSlot(Slot{Name: g.Arg + "_grad", Kind: SlotGradient, Arg: g.Arg,
+			Device: u.opt.variable(g.Arg), Sink: g.Old == nil}, g.Entry, u.argument(g.Arg))
 		if err != nil {
 			return err
 		}
@@ -94,7 +99,8 @@ func (u *Unit) fillSlots() error {
 			p.Outside[e] = s
 			continue
 		}
-		s, err := p.addSlot(Slot{Name: n.Name, Kind: SlotVariable, Arg: n.Name, Device: u.opt.variable(n.Name), Learned: u.opt.wants(n.Name)}, n.Entry(0), p.Descs[e])
+		s, err := p.addSlot(Slot{Name: n.Name, Kind: SlotVariable, Arg: n.Name,
+			Device: u.opt.variable(n.Name), Learned: u.opt.wants(n.Name)}, n.Entry(0), p.Descs[e])
 		if err != nil {
 			return err
 		}
@@ -116,7 +122,8 @@ func (u *Unit) argument(name string) op.Desc {
 func (p *Program) addSlot(s Slot, e op.Entry, want op.Desc) (int, error) {
 	id := p.Graph.Entry(e)
 	if have := p.Descs[id]; !have.Shape.Equal(want.Shape) || have.DType != want.DType {
-		return 0, fmt.Errorf("compile: %s is computed as %v %v, want %v %v", s.Name, have.DType, have.Shape, want.DType, want.Shape)
+		return 0, fmt.Errorf("compile: %s is computed as %v %v, want %v %v", s.Name, have.DType,
+			have.Shape, want.DType, want.Shape)
 	}
 	s.Desc = want
 	p.Slots = append(p.Slots, s)

@@ -23,7 +23,8 @@ func selections(rng *rand.Rand) map[string][]string {
 	all := allPasses()
 	list := map[string][]string{"all passes": nil}
 	one := all[rng.IntN(len(all))]
-	list["only "+one] = slices.DeleteFunc(slices.Clone(all), func(n string) bool { return n == one })
+	list["only "+one] = slices.DeleteFunc(slices.Clone(all),
+		func(n string) bool { return n == one })
 	list["all but "+one] = []string{one}
 	exact := []string{}
 	for _, p := range compile.Passes() {
@@ -66,12 +67,14 @@ func passesAgree(t *testing.T, seed uint64) {
 	c := &nettest.Trial{Net: g.Symbol(), Seed: seed}
 	tier := []device.Tier{device.TierRef, device.TierGo, device.TierC, device.TierC}[rng.IntN(4)]
 	defer device.LimitTier(device.LimitTier(tier))
-	c.Config = sym.BindConfig{Shapes: map[string]dtype.Shape{}, GradReq: map[string]op.Req{}, Seed: seed}
+	c.Config = sym.BindConfig{Shapes: map[string]dtype.Shape{}, GradReq: map[string]op.Req{},
+		Seed: seed}
 	for _, name := range c.Net.Arguments() {
 		if s, ok := g.Shape[name]; ok {
 			c.Config.Shapes[name] = s
 		}
-		c.Config.GradReq[name] = []op.Req{op.ReqWrite, op.ReqWrite, op.ReqAdd, op.ReqNull}[rng.IntN(4)]
+		c.Config.GradReq[name] = []op.Req{op.ReqWrite, op.ReqWrite, op.ReqAdd,
+			op.ReqNull}[rng.IntN(4)]
 	}
 	var want nettest.Outcome
 	nettest.OnNaive(t, func() { want = c.Run(t, true, nil) })
@@ -148,7 +151,8 @@ func passesOf(b *testing.B, net *sym.Symbol, c sym.BindConfig) (names []string) 
 func BenchmarkPasses(b *testing.B) {
 	for _, w := range nettest.Written {
 		net := w.Net(sym.Var("data"))
-		c := sym.BindConfig{Shapes: map[string]dtype.Shape{"data": w.Shape}, GradReq: map[string]op.Req{}}
+		c := sym.BindConfig{Shapes: map[string]dtype.Shape{"data": w.Shape},
+			GradReq: map[string]op.Req{}}
 		all := passesOf(b, net, c)
 		b.Run(w.Name+"/all", func(b *testing.B) { benchmarkPasses(b, net, c) })
 		for _, p := range all {
@@ -188,7 +192,8 @@ func benchmarkPasses(b *testing.B, net *sym.Symbol, c sym.BindConfig) {
 
 // bindQuickly binds and compiles a network five times, and returns the last executor and the least
 // time.
-func bindQuickly(b *testing.B, net *sym.Symbol, c sym.BindConfig) (ex *sym.Executor, least time.Duration) {
+func bindQuickly(b *testing.B, net *sym.Symbol, c sym.BindConfig) (ex *sym.Executor,
+	least time.Duration) {
 	for i := range 5 {
 		start := time.Now()
 		var err error

@@ -79,7 +79,8 @@ func (pl *planner) list() {
 				continue
 			}
 			pl.bufferOf[e] = len(pl.buffers)
-			b := memplan.Buffer{Bytes: store.Bytes[e], Start: store.Start[e], End: store.End[e], Name: n.Entry(e - from).String(), Lane: pl.roomOf(n)}
+			b := memplan.Buffer{Bytes: store.Bytes[e], Start: store.Start[e], End: store.End[e],
+				Name: n.Entry(e - from).String(), Lane: pl.roomOf(n)}
 			if reserved(n, e-from) {
 				b.Kind = memplan.Scratch
 			}
@@ -90,7 +91,8 @@ func (pl *planner) list() {
 		s := &p.Steps[i]
 		if s.Kernel.Scratch > 0 {
 			pl.scratchOf[i] = len(pl.buffers)
-			pl.buffers = append(pl.buffers, memplan.Buffer{Bytes: int64(s.Kernel.Scratch), Start: s.Index, End: s.Index,
+			pl.buffers = append(pl.buffers, memplan.Buffer{Bytes: int64(s.Kernel.Scratch),
+				Start: s.Index, End: s.Index,
 				Name: s.Node.Name + " scratch", Kind: memplan.Scratch, Lane: pl.roomOf(s.Node)})
 		}
 	}

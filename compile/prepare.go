@@ -112,7 +112,8 @@ func IsDropout(n *op.Node) bool { return n.Op == nn.Dropout.Op || n.Op == nn.Dro
 
 // newStep makes the step of node number i.
 func newStep(n *op.Node, i int, r *ready, train bool) Step {
-	s := Step{Node: n, Index: i, Stream: graph.Stream(n), Kernel: r.kernel, Scratch: -1, Dead: !slices.Contains(r.args.Need, true) && len(n.Op.Mutates) == 0}
+	s := Step{Node: n, Index: i, Stream: graph.Stream(n), Kernel: r.kernel, Scratch: -1,
+		Dead: !slices.Contains(r.args.Need, true) && len(n.Op.Mutates) == 0}
 	s.Call.Train = train
 	s.Call.In = make([]op.Tensor, len(r.in))
 	s.Call.Out = make([]op.Tensor, len(r.out))
@@ -146,7 +147,8 @@ func (u *Unit) keep(s *Step) {
 	from, _ := p.Graph.Out(s.Index)
 	for j := range s.Call.Out {
 		d := s.Call.Out[j].Desc
-		p.Slots = append(p.Slots, Slot{Name: n.Entry(j).String(), Kind: SlotKept, Desc: d, Device: u.deviceOf(n), Sink: true})
+		p.Slots = append(p.Slots, Slot{Name: n.Entry(j).String(), Kind: SlotKept, Desc: d,
+			Device: u.deviceOf(n), Sink: true})
 		p.Outside[from+j] = len(p.Slots) - 1
 		f.Outputs = append(f.Outputs, len(p.Slots)-1)
 		p.Memory.Kept += int64(d.Bytes)

@@ -13,7 +13,8 @@ func recompute(u *Unit) error {
 	if len(u.Grads) == 0 || u.opt.Recompute <= 0 && !mirrored(u.Outs) {
 		return nil
 	}
-	list, trade := graph.Recompute(u.all(), u.Facts, graph.RecomputeConfig{Forward: len(u.Outs), Target: u.opt.Recompute})
+	list, trade := graph.Recompute(u.all(), u.Facts, graph.RecomputeConfig{Forward: len(u.Outs),
+		Target: u.opt.Recompute})
 	u.become(list)
 	u.prog.Memory.Trade = trade
 	return u.Facts.Complete(list)

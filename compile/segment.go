@@ -104,7 +104,8 @@ func (p *Program) writesSlot(s *Step) bool {
 // crosses reports whether a step reads a value that another lane computes.
 func (u *Unit) crosses(s *Step) bool {
 	for _, e := range s.Node.In {
-		if u.draft.lanes != nil && !e.Node.IsVar() && u.draft.lanes[e.Node] != u.draft.lanes[s.Node] {
+		if u.draft.lanes != nil && !e.Node.IsVar() &&
+			u.draft.lanes[e.Node] != u.draft.lanes[s.Node] {
 			return true
 		}
 	}
@@ -120,7 +121,8 @@ func (u *Unit) leaves() map[*op.Node]bool {
 			set[n], set[n.In[0].Node] = true, true
 		}
 		for _, e := range n.In {
-			if u.draft.lanes != nil && !e.Node.IsVar() && u.draft.lanes[e.Node] != u.draft.lanes[n] {
+			if u.draft.lanes != nil && !e.Node.IsVar() &&
+				u.draft.lanes[e.Node] != u.draft.lanes[n] {
 				set[e.Node] = true
 			}
 		}

@@ -24,12 +24,14 @@ func TestStagesKeepTheirConstraints(t *testing.T) {
 		}
 		for _, name := range s.Before {
 			if j, ok := at[name]; !ok || j <= i {
-				t.Errorf("stage %q runs at %d, want it before %q at %d (a stage: %v)", s.Name, i, name, j, ok)
+				t.Errorf("stage %q runs at %d, want it before %q at %d (a stage: %v)", s.Name, i,
+					name, j, ok)
 			}
 		}
 		for _, name := range s.After {
 			if j, ok := at[name]; !ok || j >= i {
-				t.Errorf("stage %q runs at %d, want it after %q at %d (a stage: %v)", s.Name, i, name, j, ok)
+				t.Errorf("stage %q runs at %d, want it after %q at %d (a stage: %v)", s.Name, i,
+					name, j, ok)
 			}
 		}
 	}

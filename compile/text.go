@@ -18,7 +18,8 @@ func (p *Program) WriteText(w io.Writer) error {
 	if p.Train {
 		mode = "training"
 	}
-	fmt.Fprintf(b, "%s: %d operators composed, %d steps, %d segments\n", mode, p.Composed, len(p.Steps), len(p.Segments))
+	fmt.Fprintf(b, "%s: %d operators composed, %d steps, %d segments\n", mode, p.Composed,
+		len(p.Steps), len(p.Segments))
 	for i := range p.Slots {
 		fmt.Fprintf(b, "slot %d: %s\n", i, p.Slots[i].text())
 	}
@@ -26,13 +27,15 @@ func (p *Program) WriteText(w io.Writer) error {
 		p.writeSegment(b, i)
 	}
 	m := &p.Memory
-	fmt.Fprintf(b, "memory: %d bytes, bound %d, unshared %d, outputs %d, kept %d, %d nodes computed again\n",
+	fmt.Fprintf(b, "memory: %d bytes, bound %d, unshared %d, outputs %d, kept %d, %d nodes "+
+		"computed again\n",
 		m.Plan.Total, m.Plan.LowerBound, m.Plan.Naive, m.Outputs, m.Kept, m.Trade.Nodes)
 	for i, r := range m.Rooms {
 		fmt.Fprintf(b, "room %d: %v, %d bytes\n", i, r.Device, r.Bytes)
 	}
 	for i, buf := range m.Buffers {
-		fmt.Fprintf(b, "buffer %d: %s at r%d+%d, %d bytes, nodes %d to %d\n", i, buf.Name, buf.Lane, m.offset(i), buf.Bytes, buf.Start, buf.End)
+		fmt.Fprintf(b, "buffer %d: %s at r%d+%d, %d bytes, nodes %d to %d\n", i, buf.Name, buf.Lane,
+			m.offset(i), buf.Bytes, buf.Start, buf.End)
 	}
 	fmt.Fprintf(b, "hazards: %v\n", m.Plan.Hazards)
 	for _, a := range p.Applied {
@@ -74,7 +77,8 @@ func (p *Program) writeSegment(w io.Writer, i int) {
 	}
 	fmt.Fprintf(w, ", after %v:", seg.Needs)
 	for _, u := range seg.Uses {
-		fmt.Fprintf(w, " %s s%d", [...]string{Read: "reads", Overwrite: "overwrites", Update: "updates"}[u.Access], u.Slot)
+		fmt.Fprintf(w, " %s s%d", [...]string{Read: "reads", Overwrite: "overwrites",
+			Update: "updates"}[u.Access], u.Slot)
 	}
 	fmt.Fprintln(w)
 	for j := seg.From; j < seg.To; j++ {
@@ -91,7 +95,8 @@ func (s *Step) text() string {
 	for _, o := range s.Internal {
 		place(&o, in, out, fmt.Sprintf("r%d+%d", o.Room, o.Offset))
 	}
-	text := fmt.Sprintf("%s %s(%s) -> %s", s.Node.Name, s.Node.Op.Name, strings.Join(in, ", "), strings.Join(out, ", "))
+	text := fmt.Sprintf("%s %s(%s) -> %s", s.Node.Name, s.Node.Op.Name, strings.Join(in, ", "),
+		strings.Join(out, ", "))
 	if s.Skip {
 		text += ", skipped"
 	}

@@ -28,11 +28,13 @@ type Gradient struct {
 
 // draft is the knowledge about a numbered graph that only later stages need.
 type draft struct {
-	forward int                 // number of nodes of the forward part
-	laid    map[*op.Node]*ready // kernels prepared by the stage layout, whose operands need not be plain
-	private map[int]op.Desc     // by entry: layouts of values that only the operator's own gradient reads
-	lanes   map[*op.Node]int    // lanes of nodes among the lanes for kernels; nil: all in one
-	scratch map[int]int         // by step: buffer of its scratch memory
+	forward int // number of nodes of the forward part
+	// kernels prepared by the stage layout, whose operands need not be plain
+	laid map[*op.Node]*ready
+	// by entry: layouts of values that only the operator's own gradient reads
+	private map[int]op.Desc
+	lanes   map[*op.Node]int // lanes of nodes among the lanes for kernels; nil: all in one
+	scratch map[int]int      // by step: buffer of its scratch memory
 }
 
 func newUnit(src *Source, o *Options) *Unit {

@@ -61,7 +61,8 @@ func (ex *Executor) join(other *Executor) {
 	if other != nil {
 		ex.arena = other.arena
 	} else {
-		ex.arena = &arena{token: ex.eng.NewVar("arena"), blocks: map[device.Device]*arenaBlock{}, forms: &forms{list: map[string][]*form{}}}
+		ex.arena = &arena{token: ex.eng.NewVar("arena"), blocks: map[device.Device]*arenaBlock{},
+			forms: &forms{list: map[string][]*form{}}}
 	}
 	ex.arena.mu.Lock()
 	defer ex.arena.mu.Unlock()

@@ -99,7 +99,8 @@ func Bind(n Net, c Config) (ex *Executor, err error) {
 	if err != nil {
 		return nil, err
 	}
-	ex = &Executor{net: n, config: c, eng: eng, facts: r.Facts(), Args: map[string]*nd.Array{}, Grads: map[string]*nd.Array{}, Aux: map[string]*nd.Array{}}
+	ex = &Executor{net: n, config: c, eng: eng, facts: r.Facts(), Args: map[string]*nd.Array{},
+		Grads: map[string]*nd.Array{}, Aux: map[string]*nd.Array{}}
 	if ex.spread, err = c.spreadOver(n.Outputs); err != nil {
 		return nil, err
 	}
@@ -151,9 +152,11 @@ func (ex *Executor) bindArg(v *op.Node) (err error) {
 		a := ex.Args[v.Name]
 		g = ex.zeros(a.Shape(), nd.On(a.Device()), nd.As(a.DType()), nd.Name(v.Name+"_grad"))
 	} else if g.Device() != ex.Args[v.Name].Device() {
-		return fmt.Errorf("exec: gradient of %q is on %v, want the argument's device %v", v.Name, g.Device(), ex.Args[v.Name].Device())
+		return fmt.Errorf("exec: gradient of %q is on %v, want the argument's device %v", v.Name,
+			g.Device(), ex.Args[v.Name].Device())
 	} else if a := ex.Args[v.Name]; !g.Shape().Equal(a.Shape()) || g.DType() != a.DType() {
-		return fmt.Errorf("exec: gradient of %q is %v %v, want %v %v", v.Name, g.DType(), g.Shape(), a.DType(), a.Shape())
+		return fmt.Errorf("exec: gradient of %q is %v %v, want %v %v", v.Name, g.DType(), g.Shape(),
+			a.DType(), a.Shape())
 	}
 	ex.Grads[v.Name] = g
 	return nil
@@ -175,10 +178,12 @@ func (ex *Executor) take(what string, given map[string]*nd.Array, v *op.Node) (*
 		return ex.zeros(shape, nd.On(ex.deviceOf(v.Name)), nd.As(t), nd.Name(v.Name)), nil
 	}
 	if want := ex.deviceOf(v.Name); a.Device() != want {
-		return nil, fmt.Errorf("exec: %s %q is on %v, want %v: use To", what, v.Name, a.Device(), want)
+		return nil, fmt.Errorf("exec: %s %q is on %v, want %v: use To", what, v.Name, a.Device(),
+			want)
 	}
 	if !a.Shape().Equal(shape) || a.DType() != t {
-		return nil, fmt.Errorf("exec: %s %q has shape %v and type %v, want %v and %v", what, v.Name, a.Shape(), a.DType(), shape, t)
+		return nil, fmt.Errorf("exec: %s %q has shape %v and type %v, want %v and %v", what, v.Name,
+			a.Shape(), a.DType(), shape, t)
 	}
 	return a, nil
 }
@@ -190,7 +195,8 @@ func (ex *Executor) allocOutputs() error {
 		if !f.Shapes[e].Known() {
 			return fmt.Errorf("exec: the shape %v of output %s is not known", f.Shapes[e], e)
 		}
-		ex.outputs = append(ex.outputs, ex.zeros(f.Shapes[e], nd.On(ex.outputOn(i)), nd.As(f.Types[e]), nd.Name(e.String())))
+		ex.outputs = append(ex.outputs, ex.zeros(f.Shapes[e], nd.On(ex.outputOn(i)),
+			nd.As(f.Types[e]), nd.Name(e.String())))
 	}
 	return nil
 }

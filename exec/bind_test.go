@@ -36,7 +36,8 @@ func TestReshapeSharesWeights(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if small.Args["fc1_weight"] != ex.Args["fc1_weight"] || small.Grads["fc1_weight"] != ex.Grads["fc1_weight"] {
+	if small.Args["fc1_weight"] != ex.Args["fc1_weight"] ||
+		small.Grads["fc1_weight"] != ex.Grads["fc1_weight"] {
 		t.Error("the reshaped executor has weights of its own")
 	}
 	if err := ex.Forward(false); err != nil {
@@ -46,7 +47,8 @@ func TestReshapeSharesWeights(t *testing.T) {
 	if err := small.Forward(false); err != nil {
 		t.Fatal(err)
 	}
-	nettest.Compare(t, "output of the smaller batch", nettest.Values(t, small.Outputs()[0]), nettest.Values(t, ex.Outputs()[0].Slice(0, 2)))
+	nettest.Compare(t, "output of the smaller batch", nettest.Values(t, small.Outputs()[0]),
+		nettest.Values(t, ex.Outputs()[0].Slice(0, 2)))
 }
 
 func TestBackwardAfterASharingExecutorIsRefused(t *testing.T) {
@@ -74,7 +76,8 @@ func TestGuardNamesTheFirstBadOperator(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := ex.Outputs()[0].Wait(context.Background())
-	if err == nil || !strings.Contains(err.Error(), "fc2") || !strings.Contains(err.Error(), "+Inf") {
+	if err == nil || !strings.Contains(err.Error(), "fc2") ||
+		!strings.Contains(err.Error(), "+Inf") {
 		t.Fatalf("got %v, want an error that names fc2 and +Inf", err)
 	}
 	ex.Args["fc2_bias"].Set(nd.Zeros(bad.Shape()))
@@ -102,7 +105,8 @@ func TestFeedReadsTheGivenArray(t *testing.T) {
 		t.Fatal(err)
 	}
 	nettest.Compare(t, "output of fed data", nettest.Values(t, ex.Outputs()[0]), want)
-	if err := ex.Feed("data", nd.Zeros(nd.Shape{5, 8})); err == nil || !strings.Contains(err.Error(), "(5, 8)") {
+	if err := ex.Feed("data", nd.Zeros(nd.Shape{5, 8})); err == nil ||
+		!strings.Contains(err.Error(), "(5, 8)") {
 		t.Errorf("got %v, want an error that names the shape", err)
 	}
 }
@@ -133,7 +137,8 @@ func TestHeadGradients(t *testing.T) {
 
 func TestArgumentsAsOutputs(t *testing.T) {
 	x := sym.Var("x")
-	ex, err := sym.Group(x, sym.Square(x)).SimpleBind(sym.BindConfig{Shapes: map[string]dtype.Shape{"x": {2}}})
+	ex, err := sym.Group(x, sym.Square(x)).SimpleBind(
+		sym.BindConfig{Shapes: map[string]dtype.Shape{"x": {2}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,8 +206,10 @@ func TestArraysClosedAfterForward(t *testing.T) {
 	closed := make(chan struct{})
 	meetings.Store("closing", func() error { <-closed; return nil })
 	x := sym.Var("x")
-	net := sym.Group(sym.ElemwiseAdd(sym.Apply(meet, meetParams{Name: "closing"}, x), x, sym.Name("sum")), sym.Negative(x, sym.Name("neg")))
-	ex, err := net.SimpleBind(sym.BindConfig{Shapes: map[string]dtype.Shape{"x": {3}}, DefaultReq: op.ReqNull})
+	net := sym.Group(sym.ElemwiseAdd(sym.Apply(meet, meetParams{Name: "closing"}, x), x,
+		sym.Name("sum")), sym.Negative(x, sym.Name("neg")))
+	ex, err := net.SimpleBind(sym.BindConfig{Shapes: map[string]dtype.Shape{"x": {3}},
+		DefaultReq: op.ReqNull})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,11 +19,13 @@ type bound struct {
 	arrays  []*nd.Array // by slot, for the next run
 	calls   []op.Call   // by step
 	tokens  []*engine.Var
-	records []record         // of segments on queues; nil: none is recorded
-	free    []*run           // guarded by the arena's mutex
-	bases   []unsafe.Pointer // of the arena's blocks that the calls' pointers were made for, by room
+	records []record // of segments on queues; nil: none is recorded
+	free    []*run   // guarded by the arena's mutex
+	// of the arena's blocks that the calls' pointers were made for, by room
+	bases []unsafe.Pointer
 
-	heads   []*nd.Array // gradients that flow into the outputs; nil for outputs whose gradient nothing reads
+	// gradients that flow into the outputs; nil for outputs whose gradient nothing reads
+	heads   []*nd.Array
 	ones    bool        // heads hold ones
 	written []*nd.Array // gradients
 
@@ -33,8 +35,10 @@ type bound struct {
 
 // bind makes the program run for an executor, with the executor's arrays.
 func (p *program) bind(ex *Executor) *bound {
-	b := &bound{p: p, ex: ex, arrays: make([]*nd.Array, len(p.Slots)), calls: make([]op.Call, len(p.Steps)),
-		tokens: make([]*engine.Var, len(p.Segments)), bases: make([]unsafe.Pointer, len(p.Memory.Rooms)), heads: make([]*nd.Array, len(ex.outputs)), ones: true}
+	b := &bound{p: p, ex: ex, arrays: make([]*nd.Array, len(p.Slots)), calls: make([]op.Call,
+		len(p.Steps)),
+		tokens: make([]*engine.Var, len(p.Segments)), bases: make([]unsafe.Pointer,
+			len(p.Memory.Rooms)), heads: make([]*nd.Array, len(ex.outputs)), ones: true}
 	for i := range p.Slots {
 		b.fill(i, &p.Slots[i])
 	}
@@ -65,7 +69,8 @@ func (b *bound) fill(i int, s *compile.Slot) {
 	b.arrays[i] = b.ex.arrayOf(s)
 	switch s.Kind {
 	case compile.SlotHead:
-		b.heads[s.Index] = nd.Ones(s.Desc.Shape, nd.On(s.Device), nd.As(s.Desc.DType), nd.Name(s.Name), nd.Using(b.ex.eng))
+		b.heads[s.Index] = nd.Ones(s.Desc.Shape, nd.On(s.Device), nd.As(s.Desc.DType),
+			nd.Name(s.Name), nd.Using(b.ex.eng))
 		b.arrays[i] = b.heads[s.Index]
 	case compile.SlotGradient:
 		b.written = append(b.written, b.arrays[i])

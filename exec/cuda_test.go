@@ -44,18 +44,22 @@ func branchy(rng *rand.Rand, nodes int) *sym.Symbol {
 		case 3:
 			a = sym.Transpose(a, sym.TransposeParams{})
 		case 4:
-			a = sym.BroadcastMinimum(sym.Negative(a), sym.Dot(sym.Sign(a), sym.Sign(b), sym.DotParams{}))
+			a = sym.BroadcastMinimum(sym.Negative(a), sym.Dot(sym.Sign(a), sym.Sign(b),
+				sym.DotParams{}))
 		default:
-			a = sym.BroadcastAdd(sym.Clip(a, sym.ClipParams{AMin: -50, AMax: 50}), sym.Sum(sym.Sign(b), sym.ReduceParams{Axis: []int{0}, KeepDims: true}))
+			a = sym.BroadcastAdd(sym.Clip(a, sym.ClipParams{AMin: -50, AMax: 50}),
+				sym.Sum(sym.Sign(b), sym.ReduceParams{Axis: []int{0}, KeepDims: true}))
 		}
 		values = append(values, a)
 	}
-	return sym.Group(values[len(values)-1], values[len(values)-2], values[2+rng.IntN(len(values)-2)])
+	return sym.Group(values[len(values)-1], values[len(values)-2],
+		values[2+rng.IntN(len(values)-2)])
 }
 
 // stepOn runs forward and backward a few times with new inputs and returns all outputs and
 // gradients of the last time, and the launches that it took.
-func stepOn(t *testing.T, net *sym.Symbol, c sym.BindConfig, steps int) (got [][]float32, launches int64) {
+func stepOn(t *testing.T, net *sym.Symbol, c sym.BindConfig, steps int) (got [][]float32,
+	launches int64) {
 	t.Helper()
 	const n = 24
 	c.Shapes = map[string]dtype.Shape{}
@@ -120,12 +124,14 @@ func TestCUDABranches(t *testing.T) {
 	for seed := range uint64(12) {
 		net := branchy(rand.New(rand.NewPCG(seed, 5)), 30)
 		want, _ := stepOn(t, net, sym.BindConfig{Without: []string{"fuse-pointwise"}}, 2)
-		for _, c := range []sym.BindConfig{{Device: device.CUDA(0)}, {Device: device.CUDA(0), Streams: 2}, {Device: device.CUDA(0), Streams: 4, Guard: true}} {
+		for _, c := range []sym.BindConfig{{Device: device.CUDA(0)}, {Device: device.CUDA(0),
+			Streams: 2}, {Device: device.CUDA(0), Streams: 4, Guard: true}} {
 			c.Without = []string{"fuse-pointwise"}
 			got, _ := stepOn(t, net, c, 2)
 			for i := range want {
 				if !slices.Equal(got[i], want[i]) { // the sign of a zero may differ
-					t.Errorf("seed %d with %d streams: array %d is not that of the processor", seed, c.Streams, i)
+					t.Errorf("seed %d with %d streams: array %d is not that of the processor", seed,
+						c.Streams, i)
 				}
 			}
 		}
@@ -137,8 +143,10 @@ func TestCUDAFusion(t *testing.T) {
 	needGPU(t)
 	x, y := sym.Var("x"), sym.Var("y")
 	a := sym.Tanh(sym.PlusScalar(sym.ElemwiseMul(x, y), sym.ScalarParams{Scalar: 0.25}))
-	b := sym.BroadcastMul(sym.Sigmoid(sym.ElemwiseSub(a, x)), sym.Activation(y, sym.ActivationParams{ActType: "softrelu"}))
-	half := sym.MulScalar(sym.Relu(sym.Cast(sym.Square(x), sym.CastParams{DType: dtype.Float16})), sym.ScalarParams{Scalar: 0.3})
+	b := sym.BroadcastMul(sym.Sigmoid(sym.ElemwiseSub(a, x)),
+		sym.Activation(y, sym.ActivationParams{ActType: "softrelu"}))
+	half := sym.MulScalar(sym.Relu(sym.Cast(sym.Square(x), sym.CastParams{DType: dtype.Float16})),
+		sym.ScalarParams{Scalar: 0.3})
 	casts := sym.Tanh(sym.ElemwiseAdd(sym.Cast(half, sym.CastParams{DType: dtype.Float32}), y))
 	for _, net := range []*sym.Symbol{sym.Group(b, a), casts} {
 		compareFused(t, net)
@@ -149,7 +157,8 @@ func TestCUDAFusion(t *testing.T) {
 func compareFused(t *testing.T, net *sym.Symbol) {
 	t.Helper()
 	loose := []string{"share", "simplify", "scale-once", "transposed-products"}
-	want, apart := stepOn(t, net, sym.BindConfig{Device: device.CUDA(0), Without: append(loose, "fuse-pointwise")}, 2)
+	want, apart := stepOn(t, net, sym.BindConfig{Device: device.CUDA(0), Without: append(loose,
+		"fuse-pointwise")}, 2)
 	got, joined := stepOn(t, net, sym.BindConfig{Device: device.CUDA(0), Without: loose}, 2)
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Error("fused and unfused operators give other bits")
@@ -167,7 +176,8 @@ func TestCUDAReplay(t *testing.T) {
 	fewer := 0
 	for seed := range uint64(8) {
 		net := branchy(rand.New(rand.NewPCG(seed, 6)), 30)
-		c := sym.BindConfig{Device: device.CUDA(0), Streams: int(seed%3) + 1, Without: []string{"fuse-pointwise"}}
+		c := sym.BindConfig{Device: device.CUDA(0), Streams: int(seed%3) + 1,
+			Without: []string{"fuse-pointwise"}}
 		want, apart := stepOn(t, net, c, 5)
 		c.Replay = true
 		got, joined := stepOn(t, net, c, 5)
@@ -193,8 +203,10 @@ func TestCUDAReplay(t *testing.T) {
 func TestCUDAReplayFollows(t *testing.T) {
 	needGPU(t)
 	x := sym.Var("x")
-	net := sym.Relu(sym.Dot(sym.Negative(sym.Transpose(x, sym.TransposeParams{})), x, sym.DotParams{}))
-	ex, err := net.SimpleBind(sym.BindConfig{Device: device.CUDA(0), Replay: true, Shapes: map[string]dtype.Shape{"x": {6, 6}}})
+	net := sym.Relu(sym.Dot(sym.Negative(sym.Transpose(x, sym.TransposeParams{})), x,
+		sym.DotParams{}))
+	ex, err := net.SimpleBind(sym.BindConfig{Device: device.CUDA(0), Replay: true,
+		Shapes: map[string]dtype.Shape{"x": {6, 6}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +237,8 @@ func TestCUDAReplayFollows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := nd.Relu(nd.Dot(nd.Negative(nd.Transpose(host[i], nd.TransposeParams{})), host[i], nd.DotParams{})).Float32s()
+		want, err := nd.Relu(nd.Dot(nd.Negative(nd.Transpose(host[i], nd.TransposeParams{})),
+			host[i], nd.DotParams{})).Float32s()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -249,19 +262,24 @@ func layered() map[string]struct {
 	}
 	x := sym.Var("x")
 	images := sym.BatchNorm(x, sym.BatchNormParams{NoFixGamma: true}, sym.Name("norm"))
-	images = sym.Pooling(sym.Tanh(images), sym.PoolingParams{Kernel: []int{3, 3}, Stride: []int{2, 2}, Pad: []int{1, 1}})
-	images = sym.Pooling(sym.BatchNorm(images, sym.BatchNormParams{}, sym.Name("fixed")), sym.PoolingParams{Kernel: []int{2, 2}, PoolType: "avg"})
-	list := map[string]entry{"images": {sym.SoftmaxActivation(images, sym.SoftmaxActivationParams{Mode: "channel"}), dtype.Shape{2, 3, 9, 7}}}
+	images = sym.Pooling(sym.Tanh(images), sym.PoolingParams{Kernel: []int{3, 3},
+		Stride: []int{2, 2}, Pad: []int{1, 1}})
+	images = sym.Pooling(sym.BatchNorm(images, sym.BatchNormParams{}, sym.Name("fixed")),
+		sym.PoolingParams{Kernel: []int{2, 2}, PoolType: "avg"})
+	list := map[string]entry{"images": {sym.SoftmaxActivation(images,
+		sym.SoftmaxActivationParams{Mode: "channel"}), dtype.Shape{2, 3, 9, 7}}}
 	for _, share := range []float64{0, 0.5} {
 		p := sym.RNNParams{Mode: "lstm", StateSize: 5, NumLayers: 2, Bidirectional: true, P: share}
-		list[fmt.Sprint("sequences, dropping ", share)] = entry{sym.Tanh(sym.RNN(x, p, sym.Name("rnn"))), dtype.Shape{rnnSteps, 2, 3}}
+		list[fmt.Sprint("sequences, dropping ", share)] = entry{sym.Tanh(sym.RNN(x, p,
+			sym.Name("rnn"))), dtype.Shape{rnnSteps, 2, 3}}
 	}
 	return list
 }
 
 // train runs forward and backward a few times and returns the output, all gradients and moving
 // averages, and the launches of the last time.
-func train(t *testing.T, net *sym.Symbol, x dtype.Shape, c sym.BindConfig) (got map[string][]float32, launches int64) {
+func train(t *testing.T, net *sym.Symbol, x dtype.Shape,
+	c sym.BindConfig) (got map[string][]float32, launches int64) {
 	t.Helper()
 	c.Shapes = map[string]dtype.Shape{"x": x}
 	ex, err := net.SimpleBind(c)
@@ -292,7 +310,8 @@ func train(t *testing.T, net *sym.Symbol, x dtype.Shape, c sym.BindConfig) (got 
 		launches = cuda.Launches(0) - before
 	}
 	got = map[string][]float32{}
-	for what, list := range map[string]map[string]*nd.Array{"gradient of ": ex.Grads, "average ": ex.Aux, "": {"output": ex.Outputs()[0]}} {
+	for what, list := range map[string]map[string]*nd.Array{"gradient of ": ex.Grads,
+		"average ": ex.Aux, "": {"output": ex.Outputs()[0]}} {
 		for name, a := range list {
 			if got[what+name], err = a.Float32s(); err != nil {
 				t.Fatal(err)
@@ -309,8 +328,10 @@ func TestCUDALibrary(t *testing.T) {
 	for name, n := range layered() {
 		t.Run(name, func(t *testing.T) {
 			want, _ := train(t, n.net, n.x, sym.BindConfig{})
-			got, launches := train(t, n.net, n.x, sym.BindConfig{Device: device.CUDA(0), Guard: true})
-			if again, _ := train(t, n.net, n.x, sym.BindConfig{Device: device.CUDA(0), Replay: true}); fmt.Sprint(again) != fmt.Sprint(got) {
+			got, launches := train(t, n.net, n.x, sym.BindConfig{Device: device.CUDA(0),
+				Guard: true})
+			if again, _ := train(t, n.net, n.x, sym.BindConfig{Device: device.CUDA(0),
+				Replay: true}); fmt.Sprint(again) != fmt.Sprint(got) {
 				t.Error("recordings change the bits")
 			}
 			if len(want) < 4 {
@@ -324,8 +345,10 @@ func TestCUDALibrary(t *testing.T) {
 					}
 				}
 			}
-			if n.x[0] == rnnSteps && cuda.DNN() == nil && len(cuda.DNNMissing()) == 0 && launches > 2*rnnSteps {
-				t.Errorf("%d launches for %d steps: the layers do not run in cuDNN", launches, rnnSteps)
+			if n.x[0] == rnnSteps && cuda.DNN() == nil && len(cuda.DNNMissing()) == 0 &&
+				launches > 2*rnnSteps {
+				t.Errorf("%d launches for %d steps: the layers do not run in cuDNN", launches,
+					rnnSteps)
 			}
 		})
 	}
@@ -344,12 +367,15 @@ func needGPUs(t *testing.T) {
 func TestCUDAGroups(t *testing.T) {
 	needGPUs(t)
 	run := func(groups map[string]device.Device) map[string][]float32 {
-		first, second := sym.NewScope("", sym.CtxGroup("first")), sym.NewScope("", sym.CtxGroup("second"))
-		x := sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 32}, first.Name("fc1"))
+		first, second := sym.NewScope("", sym.CtxGroup("first")),
+			sym.NewScope("", sym.CtxGroup("second"))
+		x := sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 32},
+			first.Name("fc1"))
 		x = sym.Activation(x, sym.ActivationParams{ActType: "tanh"}, first.Name("tanh"))
 		x = sym.FullyConnected(x, sym.FullyConnectedParams{NumHidden: 5}, second.Name("fc2"))
 		net := sym.SoftmaxOutput(x, sym.SoftmaxOutputParams{}, sym.Name("softmax"))
-		ex, err := net.SimpleBind(sym.BindConfig{Device: device.CUDA(0), Group2Ctx: groups, Shapes: map[string]dtype.Shape{"data": {8, 12}}})
+		ex, err := net.SimpleBind(sym.BindConfig{Device: device.CUDA(0), Group2Ctx: groups,
+			Shapes: map[string]dtype.Shape{"data": {8, 12}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -363,7 +389,8 @@ func TestCUDAGroups(t *testing.T) {
 					values[i] = float32(i % 5)
 				}
 			}
-			ex.Args[name].Set(nd.FromSlice(values, ex.Args[name].Shape()...).To(ex.Args[name].Device()))
+			ex.Args[name].Set(nd.FromSlice(values,
+				ex.Args[name].Shape()...).To(ex.Args[name].Device()))
 		}
 		for range 4 {
 			if err := ex.Forward(true); err != nil {
@@ -403,8 +430,10 @@ func TestCUDADataParallel(t *testing.T) {
 	needGPUs(t)
 	const batch, steps = 16, 6
 	train := func(parts int) map[string][]float32 {
-		x := sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 16}, sym.Name("fc1"))
-		x = sym.FullyConnected(sym.Activation(x, sym.ActivationParams{ActType: "tanh"}), sym.FullyConnectedParams{NumHidden: 4}, sym.Name("fc2"))
+		x := sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 16},
+			sym.Name("fc1"))
+		x = sym.FullyConnected(sym.Activation(x, sym.ActivationParams{ActType: "tanh"}),
+			sym.FullyConnectedParams{NumHidden: 4}, sym.Name("fc2"))
 		net := sym.SoftmaxOutput(x, sym.SoftmaxOutputParams{}, sym.Name("softmax"))
 		kv, err := kvstore.Open(t.Context(), "device")
 		if err != nil {
@@ -424,11 +453,13 @@ func TestCUDADataParallel(t *testing.T) {
 		}
 		for i, name := range params {
 			shape := execs[0].Args[name].Shape()
-			if err := kv.Broadcast(t.Context(), name, nd.Normal(0, 0.3, shape, nd.Seed(uint64(i))).To(device.CUDA(0)), of(name, false)...); err != nil {
+			if err := kv.Broadcast(t.Context(), name, nd.Normal(0, 0.3, shape,
+				nd.Seed(uint64(i))).To(device.CUDA(0)), of(name, false)...); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := kv.SetOptimizer(t.Context(), optimizer.SGD{LR: 0.1, Momentum: 0.9, Common: optimizer.Common{Rescale: 1.0 / batch}}); err != nil {
+		if err := kv.SetOptimizer(t.Context(), optimizer.SGD{LR: 0.1, Momentum: 0.9,
+			Common: optimizer.Common{Rescale: 1.0 / batch}}); err != nil {
 			t.Fatal(err)
 		}
 		rng := rand.New(rand.NewPCG(4, 9))
@@ -468,7 +499,8 @@ func bindParts(t *testing.T, net *sym.Symbol, parts, batch int) []*sym.Executor 
 	t.Helper()
 	execs := make([]*sym.Executor, parts)
 	for i := range execs {
-		ex, err := net.SimpleBind(sym.BindConfig{Device: device.CUDA(i), Shapes: map[string]dtype.Shape{"data": {batch / parts, 10}},
+		ex, err := net.SimpleBind(sym.BindConfig{Device: device.CUDA(i),
+			Shapes:  map[string]dtype.Shape{"data": {batch / parts, 10}},
 			GradReq: map[string]op.Req{"data": op.ReqNull, "softmax_label": op.ReqNull}})
 		if err != nil {
 			t.Fatal(err)

@@ -21,14 +21,15 @@ func (c *Config) spreadOver(outs []op.Entry) (*compile.Spread, error) {
 	if err := c.checkGroups(outs); err != nil {
 		return nil, err
 	}
-	return compile.SpreadOver(outs, graph.Placement{Default: c.Device, Groups: c.Group2Ctx, Var: func(v *op.Node) (device.Device, bool) {
-		for _, given := range []map[string]*nd.Array{c.Args, c.Aux} {
-			if a := given[v.Name]; a != nil {
-				return a.Device(), true
+	return compile.SpreadOver(outs, graph.Placement{Default: c.Device, Groups: c.Group2Ctx,
+		Var: func(v *op.Node) (device.Device, bool) {
+			for _, given := range []map[string]*nd.Array{c.Args, c.Aux} {
+				if a := given[v.Name]; a != nil {
+					return a.Device(), true
+				}
 			}
-		}
-		return device.Device{}, false
-	}})
+			return device.Device{}, false
+		}})
 }
 
 // checkGroups reports groups without a device and devices that do not exist.
@@ -36,7 +37,8 @@ func (c *Config) checkGroups(outs []op.Entry) error {
 	groups := slices.Sorted(maps.Keys(c.Group2Ctx))
 	for _, n := range op.Topo(outs) {
 		if g := graph.Group(n); g != "" && !slices.Contains(groups, g) {
-			return fmt.Errorf("exec: %q is in group %q, for which Group2Ctx has no device: it has %s", n.Name, g, strings.Join(groups, ", "))
+			return fmt.Errorf("exec: %q is in group %q, for which Group2Ctx has no device: it "+
+				"has %s", n.Name, g, strings.Join(groups, ", "))
 		}
 	}
 	for _, g := range groups {

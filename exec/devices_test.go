@@ -69,7 +69,8 @@ func groups3(list ...device.Device) map[string]device.Device {
 // parallelMLP has its first layer in one group, its second in another, and the loss in none.
 func parallelMLP() *sym.Symbol {
 	first, second := sym.NewScope("", sym.CtxGroup("dev1")), sym.NewScope("", sym.CtxGroup("dev2"))
-	net := sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 16}, first.Name("fc1"))
+	net := sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 16},
+		first.Name("fc1"))
 	net = sym.BatchNorm(net, sym.BatchNormParams{}, first.Name("bn")).At(0)
 	net = sym.Activation(net, sym.ActivationParams{ActType: "tanh"}, first.Name("tanh"))
 	net = sym.FullyConnected(net, sym.FullyConnectedParams{NumHidden: 5}, second.Name("fc2"))
@@ -92,7 +93,8 @@ func TestModelParallelism(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ex.Close()
-	for name, d := range map[string]device.Device{"data": cpus[0], "softmax_label": cpus[0], "fc1_weight": cpus[1], "fc1_bias": cpus[1],
+	for name, d := range map[string]device.Device{"data": cpus[0], "softmax_label": cpus[0],
+		"fc1_weight": cpus[1], "fc1_bias": cpus[1],
 		"bn_gamma": cpus[1], "fc2_weight": cpus[2], "fc2_bias": cpus[2]} {
 		if a, g := ex.Args[name].Device(), ex.Grads[name].Device(); a != d || g != d {
 			t.Errorf("%s is on %v and its gradient on %v, want %v", name, a, g, d)
@@ -119,7 +121,8 @@ func TestModelParallelism(t *testing.T) {
 		t.Errorf("the devices have %d bytes, want %d together", sum, use.Arena)
 	}
 	e, err := ex.Explain(true)
-	if err != nil || !strings.Contains(e.String(), "tanh_output on cpu(2)") || !strings.Contains(e.String(), "data on cpu(1)") {
+	if err != nil || !strings.Contains(e.String(), "tanh_output on cpu(2)") ||
+		!strings.Contains(e.String(), "data on cpu(1)") {
 		t.Errorf("got %v and %s: want copies of the data and between the layers", err, e)
 	}
 }
@@ -141,7 +144,8 @@ func TestDevicesAgree(t *testing.T) {
 func devicesAgree(t *testing.T, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 13))
 	g := nettest.GrowAnyGraph(rng, true)
-	config := sym.BindConfig{Shapes: map[string]dtype.Shape{}, GradReq: map[string]op.Req{}, Seed: seed}
+	config := sym.BindConfig{Shapes: map[string]dtype.Shape{}, GradReq: map[string]op.Req{},
+		Seed: seed}
 	c := &nettest.Trial{Net: g.Symbol(), Seed: seed, Config: config}
 	for _, name := range c.Net.Arguments() {
 		if s, ok := g.Shape[name]; ok {
@@ -178,10 +182,15 @@ func TestDevicesOverlap(t *testing.T) {
 	meetings.Store("right", tell(right, left))
 	defer meetings.Clear()
 	x := sym.Var("x")
-	a := sym.ApplyWith(meet, meetParams{Name: "left"}, []sym.Option{sym.Name("left"), sym.CtxGroup("dev0")}, x)
-	b := sym.ApplyWith(meet, meetParams{Name: "right"}, []sym.Option{sym.Name("right"), sym.CtxGroup("dev1")}, x)
-	ex, err := sym.ElemwiseAdd(a, b, sym.Name("sum"), sym.CtxGroup("dev2")).SimpleBind(sym.BindConfig{DefaultReq: op.ReqNull,
-		Shapes: map[string]dtype.Shape{"x": {4}}, Group2Ctx: map[string]device.Device{"dev0": device.Null(0), "dev1": device.Null(1), "dev2": device.CPU()}})
+	a := sym.ApplyWith(meet, meetParams{Name: "left"}, []sym.Option{sym.Name("left"),
+		sym.CtxGroup("dev0")}, x)
+	b := sym.ApplyWith(meet, meetParams{Name: "right"}, []sym.Option{sym.Name("right"),
+		sym.CtxGroup("dev1")}, x)
+	ex, err := sym.ElemwiseAdd(a, b, sym.Name("sum"),
+		sym.CtxGroup("dev2")).SimpleBind(sym.BindConfig{DefaultReq: op.ReqNull,
+		Shapes: map[string]dtype.Shape{"x": {4}},
+		Group2Ctx: map[string]device.Device{"dev0": device.Null(0), "dev1": device.Null(1),
+			"dev2": device.CPU()}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,9 +208,11 @@ func TestDevicesOverlap(t *testing.T) {
 	}
 	l, r := spans["left null(0)"], spans["right null(1)"]
 	if l.Name == "" || r.Name == "" || l.Start > r.End || r.Start > l.End {
-		t.Errorf("got %v-%v and %v-%v, want the two at the same time: %v", l.Start, l.End, r.Start, r.End, profile.Table())
+		t.Errorf("got %v-%v and %v-%v, want the two at the same time: %v", l.Start, l.End, r.Start,
+			r.End, profile.Table())
 	}
-	for _, name := range []string{"x_copy null(0) copy in", "x_copy null(1) copy in", "left_copy null(0) copy out", "right_copy null(1) copy out"} {
+	for _, name := range []string{"x_copy null(0) copy in", "x_copy null(1) copy in",
+		"left_copy null(0) copy out", "right_copy null(1) copy out"} {
 		if spans[name].Name == "" {
 			t.Errorf("no %s in the trace:\n%s", name, profile.Table())
 		}
@@ -216,20 +227,33 @@ func TestDevicesFail(t *testing.T) {
 	shapes := map[string]dtype.Shape{"data": {4, 8}}
 	on1 := nd.Zeros(nd.Shape{16, 8}, nd.On(cpus[1]))
 	moving := sym.Var("mean", sym.CtxGroup("dev2"))
-	bn := sym.BatchNorm(sym.Var("data"), sym.BatchNormParams{}, sym.Name("bn"), sym.CtxGroup("dev1"), sym.With("moving_mean", moving)).At(0)
+	bn := sym.BatchNorm(sym.Var("data"), sym.BatchNormParams{}, sym.Name("bn"),
+		sym.CtxGroup("dev1"), sym.With("moving_mean", moving)).At(0)
 	for _, tt := range []struct {
 		name string
 		s    *sym.Symbol
 		c    sym.BindConfig
 		want string
 	}{
-		{"group without a device", parallelMLP(), sym.BindConfig{Group2Ctx: map[string]device.Device{"dev1": cpus[1]}}, `group "dev2", for which Group2Ctx has no device: it has dev1`},
-		{"device that does not exist", parallelMLP(), sym.BindConfig{Group2Ctx: groups3(device.Null(99))}, `group "dev0": device: null(99) does not exist`},
-		{"device without kernels", parallelMLP(), sym.BindConfig{Group2Ctx: groups3(device.Null(1))}, "no kernel for device null(1)"},
-		{"argument elsewhere", parallelMLP(), sym.BindConfig{Group2Ctx: groups3(cpus[0]), Args: map[string]*nd.Array{"fc1_weight": on1}}, `"fc1_weight" is on cpu(1), its group "dev1" wants cpu(0)`},
-		{"argument elsewhere, without groups", parallelMLP(), sym.BindConfig{Args: map[string]*nd.Array{"fc1_weight": on1}}, `argument "fc1_weight" is on cpu(1), want cpu(0)`},
-		{"gradient elsewhere", parallelMLP(), sym.BindConfig{Grads: map[string]*nd.Array{"fc1_weight": on1}}, `gradient of "fc1_weight" is on cpu(1), want the argument's device cpu(0)`},
-		{"state elsewhere", bn, sym.BindConfig{Group2Ctx: groups3(cpus...)}, `changes "mean", which is on cpu(2), and runs on cpu(1)`},
+		{"group without a device", parallelMLP(),
+			sym.BindConfig{Group2Ctx: map[string]device.Device{"dev1": cpus[1]}},
+			`group "dev2", for which Group2Ctx has no device: it has dev1`},
+		{"device that does not exist", parallelMLP(),
+			sym.BindConfig{Group2Ctx: groups3(device.Null(99))},
+			`group "dev0": device: null(99) does not exist`},
+		{"device without kernels", parallelMLP(),
+			sym.BindConfig{Group2Ctx: groups3(device.Null(1))}, "no kernel for device null(1)"},
+		{"argument elsewhere", parallelMLP(), sym.BindConfig{Group2Ctx: groups3(cpus[0]),
+			Args: map[string]*nd.Array{"fc1_weight": on1}},
+			`"fc1_weight" is on cpu(1), its group "dev1" wants cpu(0)`},
+		{"argument elsewhere, without groups", parallelMLP(),
+			sym.BindConfig{Args: map[string]*nd.Array{"fc1_weight": on1}},
+			`argument "fc1_weight" is on cpu(1), want cpu(0)`},
+		{"gradient elsewhere", parallelMLP(),
+			sym.BindConfig{Grads: map[string]*nd.Array{"fc1_weight": on1}},
+			`gradient of "fc1_weight" is on cpu(1), want the argument's device cpu(0)`},
+		{"state elsewhere", bn, sym.BindConfig{Group2Ctx: groups3(cpus...)},
+			`changes "mean", which is on cpu(2), and runs on cpu(1)`},
 	} {
 		tt.c.Shapes = shapes
 		ex, err := tt.s.SimpleBind(tt.c)

@@ -24,7 +24,8 @@ type Executor struct {
 	facts   *graph.Facts   // shapes and types of the composed graph; not changed after the bind
 	outputs []*nd.Array
 	arena   *arena
-	spread  *compile.Spread // devices of the parts; nil when all lies on the device of the configuration
+	// devices of the parts; nil when all lies on the device of the configuration
+	spread *compile.Spread
 
 	programs [2 * modes]*bound // compiled at first use, by mode
 	pending  pending
@@ -59,14 +60,16 @@ func (ex *Executor) Feed(name string, a *nd.Array) error {
 	}
 	for _, b := range ex.programs {
 		if b != nil && b.p.shared.Load() && b.p.DerivesFrom(name) {
-			return fmt.Errorf("exec: argument %q fed while replicas share what is derived from it: write into its array instead", name)
+			return fmt.Errorf("exec: argument %q fed while replicas share what is derived from "+
+				"it: write into its array instead", name)
 		}
 	}
 	ex.Args[name] = a
 	for i, b := range ex.programs {
 		switch {
 		case b == nil:
-		case b.p.DerivesFrom(name) && placeOf(a) != placeOf(old) && !b.p.forms.part(b.p, b.p.Vars[name]):
+		case b.p.DerivesFrom(name) && placeOf(a) != placeOf(old) &&
+			!b.p.forms.part(b.p, b.p.Vars[name]):
 			ex.drop(i)
 		default:
 			b.feed(name, a)

@@ -79,7 +79,8 @@ func checkRandomNet(t *testing.T, rng *rand.Rand, s *sym.Symbol) {
 }
 
 // interpret computes outputs and gradients with reference kernels, every value in its own memory.
-func interpret(t *testing.T, s *sym.Symbol, ex *sym.Executor) (outs [][]float32, grads map[string][]float32) {
+func interpret(t *testing.T, s *sym.Symbol, ex *sym.Executor) (outs [][]float32,
+	grads map[string][]float32) {
 	t.Helper()
 	feeds := map[*op.Node]op.Tensor{}
 	var wrt []op.Entry

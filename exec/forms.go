@@ -33,8 +33,9 @@ type form struct {
 	arrays []*nd.Array // where
 	users  int         // programs; guarded by forms.mu
 
-	asked []content // what the operation pushed last makes it of; nil before the first; guarded by forms.pushing
-	seen  []stamp   // what it is made of; used by operations that have its arrays' variables only
+	// what the operation pushed last makes it of; nil before the first; guarded by forms.pushing
+	asked []content
+	seen  []stamp // what it is made of; used by operations that have its arrays' variables only
 }
 
 // place identifies the memory of an array. The variable is kept, so that no other one can have its
@@ -58,10 +59,12 @@ func contentOf(a *nd.Array) content { return content{placeOf(a), a.Version()} }
 // say. The caller holds mu.
 func (f *forms) find(key string, slots []*compile.Slot, inputs []place) *form {
 	for _, g := range f.list[key] {
-		same := slices.Equal(g.inputs, inputs) && len(g.outs) == len(slots) && g.arrays[0].Device() == slots[0].Device
+		same := slices.Equal(g.inputs, inputs) && len(g.outs) == len(slots) &&
+			g.arrays[0].Device() == slots[0].Device
 		for j := 0; j < len(g.outs) && same; j++ {
 			a, b := g.outs[j], slots[j].Desc
-			same = a.DType == b.DType && a.Shape.Equal(b.Shape) && a.Bytes == b.Bytes && sameLayout(a.Layout, b.Layout)
+			same = a.DType == b.DType && a.Shape.Equal(b.Shape) && a.Bytes == b.Bytes &&
+				sameLayout(a.Layout, b.Layout)
 		}
 		if same {
 			return g
@@ -81,7 +84,8 @@ func sameLayout(a, b any) bool {
 
 // withdraw keeps programs that are compiled later from using a form. The caller holds mu.
 func (f *forms) withdraw(g *form) {
-	if f.list[g.key] = slices.DeleteFunc(f.list[g.key], func(h *form) bool { return h == g }); len(f.list[g.key]) == 0 {
+	if f.list[g.key] = slices.DeleteFunc(f.list[g.key],
+		func(h *form) bool { return h == g }); len(f.list[g.key]) == 0 {
 		delete(f.list, g.key)
 	}
 }

@@ -17,16 +17,19 @@ import (
 func foldedNet() *sym.Symbol {
 	net := sym.Var("data")
 	for i := range 3 {
-		net = sym.Convolution(net, sym.ConvolutionParams{Kernel: []int{3, 3}, Pad: []int{1, 1}, NumFilter: 64, NoBias: true}, sym.Name(fmt.Sprint("conv", i)))
+		net = sym.Convolution(net, sym.ConvolutionParams{Kernel: []int{3, 3}, Pad: []int{1, 1},
+			NumFilter: 64, NoBias: true}, sym.Name(fmt.Sprint("conv", i)))
 		net = sym.BatchNorm(net, sym.BatchNormParams{}, sym.Name(fmt.Sprint("bn", i))).At(0)
-		net = sym.Activation(net, sym.ActivationParams{ActType: "relu"}, sym.Name(fmt.Sprint("relu", i)))
+		net = sym.Activation(net, sym.ActivationParams{ActType: "relu"},
+			sym.Name(fmt.Sprint("relu", i)))
 	}
 	return net
 }
 
 func bindFolded(t *testing.T, on device.Device, batch int) *sym.Executor {
 	t.Helper()
-	ex, err := foldedNet().SimpleBind(sym.BindConfig{Device: on, DefaultReq: op.ReqNull, Shapes: map[string]dtype.Shape{"data": {batch, 64, 8, 8}}})
+	ex, err := foldedNet().SimpleBind(sym.BindConfig{Device: on, DefaultReq: op.ReqNull,
+		Shapes: map[string]dtype.Shape{"data": {batch, 64, 8, 8}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +101,8 @@ func TestKeptFormsAreShared(t *testing.T) {
 		t.Fatal(err)
 	}
 	if least := int64(3 * 64 * 64 * 9 * 4); use.Kept < least || inUse(t, on) < before+least {
-		t.Fatalf("keeps %d bytes of weights, arrays grew by %d, want %d at least", use.Kept, inUse(t, on)-before, least)
+		t.Fatalf("keeps %d bytes of weights, arrays grew by %d, want %d at least", use.Kept,
+			inUse(t, on)-before, least)
 	}
 	alone := inUse(t, on)
 	more := reshapeAlike(t, ex, use.Kept)
@@ -116,7 +120,8 @@ func TestKeptFormsAreShared(t *testing.T) {
 		t.Errorf("after reshaping: %+v, %v, want kept weights", use, err)
 	}
 	if grown := inUse(t, on) - alone; grown > use.Kept/2 {
-		t.Errorf("the second executor takes %d bytes of arrays, want little beside its inputs and outputs: %d bytes of kept weights are there already", grown, use.Kept)
+		t.Errorf("the second executor takes %d bytes of arrays, want little beside its inputs "+
+			"and outputs: %d bytes of kept weights are there already", grown, use.Kept)
 	}
 	nettest.FillBetween(t, rand.New(rand.NewPCG(7, 8)), ex.Args["conv1_weight"], 0.01, 0.1)
 	changed := infer(t, more)
@@ -155,7 +160,8 @@ func TestKeptFormsPart(t *testing.T) {
 		first := infer(t, twin)
 		if !feedFirst {
 			nettest.Compare(t, "twin", first, want)
-			if err := twin.Feed("conv1_weight", nd.Full(0.05, ex.Args["conv1_weight"].Shape())); err != nil {
+			if err := twin.Feed("conv1_weight",
+				nd.Full(0.05, ex.Args["conv1_weight"].Shape())); err != nil {
 				t.Fatal(err)
 			}
 		}

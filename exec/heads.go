@@ -41,7 +41,8 @@ func (ex *Executor) Backward(headGrads ...*nd.Array) error {
 		return nil // nothing depends on an argument that wants a gradient
 	}
 	if ex.arena.last != ex.pending.current {
-		return errors.New("exec: Backward after another executor that shares the memory has run: what Forward kept is gone")
+		return errors.New("exec: Backward after another executor that shares the memory has " +
+			"run: what Forward kept is gone")
 	}
 	if err := ex.pending.current.b.setHeads(headGrads); err != nil {
 		return err
@@ -61,7 +62,8 @@ func (ex *Executor) Backward(headGrads ...*nd.Array) error {
 // states and with outputs that nobody sees.
 func (ex *Executor) forwardAside() error {
 	m := training
-	if ex.pending.last == ranInferred && slices.ContainsFunc(op.Topo(ex.net.Outputs), compile.IsDropout) {
+	if ex.pending.last == ranInferred && slices.ContainsFunc(op.Topo(ex.net.Outputs),
+		compile.IsDropout) {
 		m = gradientsOnly
 	}
 	b, err := ex.compiled(m, false)
@@ -94,7 +96,8 @@ func (b *bound) setHeads(grads []*nd.Array) error {
 		return nil
 	}
 	if len(grads) < len(b.ex.outputs) {
-		return fmt.Errorf("exec: Backward with %d head gradients, want %d", len(grads), len(b.ex.outputs))
+		return fmt.Errorf("exec: Backward with %d head gradients, want %d", len(grads),
+			len(b.ex.outputs))
 	}
 	for i, h := range b.heads {
 		if err := b.checkHead(i, grads[i], h); err != nil {
@@ -119,7 +122,8 @@ func (b *bound) checkHead(i int, a, h *nd.Array) error {
 	case a == nil:
 		return fmt.Errorf("exec: head gradient %d is nil", i)
 	case !a.Shape().Equal(h.Shape()):
-		return fmt.Errorf("exec: head gradient %d has shape %v, want that of output %s: %v", i, a.Shape(), b.ex.net.Outputs[i], h.Shape())
+		return fmt.Errorf("exec: head gradient %d has shape %v, want that of output %s: %v", i,
+			a.Shape(), b.ex.net.Outputs[i], h.Shape())
 	case a.Engine() != b.ex.eng:
 		return fmt.Errorf("exec: head gradient %d belongs to another engine than the executor", i)
 	}

@@ -37,7 +37,8 @@ func TestWriteGivesZerosWhereNoGradientFlows(t *testing.T) {
 		"beside":      sym.ElemwiseAdd(sym.Square(y), sym.Sign(x)),
 	} {
 		for _, req := range []op.Req{op.ReqWrite, op.ReqAdd} {
-			c := sym.BindConfig{Shapes: map[string]dtype.Shape{"x": {2, 3}}, DefaultReq: req, Grads: map[string]*nd.Array{}}
+			c := sym.BindConfig{Shapes: map[string]dtype.Shape{"x": {2, 3}}, DefaultReq: req,
+				Grads: map[string]*nd.Array{}}
 			for _, arg := range s.Arguments() {
 				c.Shapes[arg] = dtype.Shape{2, 3}
 				c.Grads[arg] = nd.Full(7, nd.Shape{2, 3})
@@ -70,10 +71,12 @@ func TestWriteGivesZerosWhereNoGradientFlows(t *testing.T) {
 // TestSoftmaxLengthGetsZeros: the length of a masked softmax has no gradient while its data have
 // one.
 func TestSoftmaxLengthGetsZeros(t *testing.T) {
-	s := sym.Softmax(sym.Var("x"), sym.SoftmaxParams{UseLength: true}, sym.With("length", sym.Var("length")))
+	s := sym.Softmax(sym.Var("x"), sym.SoftmaxParams{UseLength: true},
+		sym.With("length", sym.Var("length")))
 	g := nd.Full(7, nd.Shape{2}, nd.As(dtype.Int32))
-	ex, err := s.SimpleBind(sym.BindConfig{Shapes: map[string]dtype.Shape{"x": {2, 3}}, Grads: map[string]*nd.Array{"length": g},
-		Args: map[string]*nd.Array{"length": nd.FromSlice([]int32{1, 2}, 2)}})
+	ex, err := s.SimpleBind(sym.BindConfig{Shapes: map[string]dtype.Shape{"x": {2, 3}},
+		Grads: map[string]*nd.Array{"length": g},
+		Args:  map[string]*nd.Array{"length": nd.FromSlice([]int32{1, 2}, 2)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +103,8 @@ func TestHeadGradientsOfOtherTypes(t *testing.T) {
 		if err := ex.Backward(head); err != nil {
 			t.Fatalf("%v: %v", head.DType(), err)
 		}
-		nettest.Near(t, head.DType().String(), nettest.Values(t, ex.Grads["x"]), []float32{5, 10, 15})
+		nettest.Near(t, head.DType().String(), nettest.Values(t, ex.Grads["x"]),
+			[]float32{5, 10, 15})
 	}
 	if err := ex.Forward(true); err != nil {
 		t.Fatal(err)
@@ -135,7 +139,8 @@ func TestHeadGradientsInNumber(t *testing.T) {
 	if err := ex.Forward(true); err != nil {
 		t.Fatal(err)
 	}
-	for want, heads := range map[string][]*nd.Array{"nil": {nil}, "shape (2,)": {nd.Ones(nd.Shape{2})}} {
+	for want, heads := range map[string][]*nd.Array{"nil": {nil},
+		"shape (2,)": {nd.Ones(nd.Shape{2})}} {
 		if err := ex.Backward(heads...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one that mentions %q", err, want)
 		}
@@ -150,7 +155,8 @@ func TestHeadGradientsInNumber(t *testing.T) {
 	if err := two.Forward(true); err != nil {
 		t.Fatal(err)
 	}
-	if err := two.Backward(nd.Ones(nd.Shape{3})); err == nil || !strings.Contains(err.Error(), "1 head gradients, want 2") {
+	if err := two.Backward(nd.Ones(nd.Shape{3})); err == nil ||
+		!strings.Contains(err.Error(), "1 head gradients, want 2") {
 		t.Errorf("error %v, want one that counts the head gradients", err)
 	}
 }
@@ -184,7 +190,8 @@ func TestBackwardTwice(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := ex.Backward(); err == nil || !strings.Contains(err.Error(), "wants a Forward") {
+			if err := ex.Backward(); err == nil ||
+				!strings.Contains(err.Error(), "wants a Forward") {
 				t.Errorf("Backward before Forward: error %v", err)
 			}
 			ex.Grads["x"].Fill(0)
@@ -206,7 +213,8 @@ func TestBackwardTwice(t *testing.T) {
 					for i, y := range want {
 						grad[i] = times * y
 					}
-					nettest.Near(t, fmt.Sprintf("train %v, %v, run %d, gradient %d", train, req, run, k), nettest.Values(t, ex.Grads["x"]), grad)
+					nettest.Near(t, fmt.Sprintf("train %v, %v, run %d, gradient %d", train, req,
+						run, k), nettest.Values(t, ex.Grads["x"]), grad)
 				}
 				nettest.Near(t, "output", nettest.Values(t, ex.Outputs()[0]), want)
 			}
@@ -220,7 +228,8 @@ func TestBackwardTwice(t *testing.T) {
 func TestGradientsOfDropoutAfterInference(t *testing.T) {
 	heads := nd.Arange(1, 65, 1)
 	for _, p := range []sym.DropoutParams{{}, {P: op.Some(1.0)}, {Mode: "always"}} {
-		ex, err := sym.Dropout(sym.Var("x"), p).SimpleBind(sym.BindConfig{Args: map[string]*nd.Array{"x": nd.Ones(nd.Shape{64})}})
+		ex, err := sym.Dropout(sym.Var("x"),
+			p).SimpleBind(sym.BindConfig{Args: map[string]*nd.Array{"x": nd.Ones(nd.Shape{64})}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -235,7 +244,8 @@ func TestGradientsOfDropoutAfterInference(t *testing.T) {
 			for i, h := range nettest.Values(t, heads) {
 				want[i] *= h
 			}
-			nettest.Near(t, fmt.Sprintf("%+v, train %v", p, train), nettest.Values(t, ex.Grads["x"]), want)
+			nettest.Near(t, fmt.Sprintf("%+v, train %v", p, train),
+				nettest.Values(t, ex.Grads["x"]), want)
 		}
 		ex.Close()
 	}
@@ -244,7 +254,8 @@ func TestGradientsOfDropoutAfterInference(t *testing.T) {
 // TestBackwardAfterInferenceLeavesStates: outputs and moving averages stay those of inference.
 func TestBackwardAfterInferenceLeavesStates(t *testing.T) {
 	s := sym.BatchNorm(sym.Var("x"), sym.BatchNormParams{}, sym.Name("bn"))
-	ex, err := s.SimpleBind(sym.BindConfig{Args: map[string]*nd.Array{"x": nd.FromSlice([]float32{1, 2, 3, 8}, 4, 1)}})
+	ex, err := s.SimpleBind(sym.BindConfig{Args: map[string]*nd.Array{"x": nd.FromSlice([]float32{1,
+		2, 3, 8}, 4, 1)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -289,7 +300,8 @@ func TestGradientArraysOfOtherTypes(t *testing.T) {
 	} {
 		_, err := sym.Square(sym.Var("x")).SimpleBind(sym.BindConfig{
 			Shapes: map[string]dtype.Shape{"x": {3}}, Grads: map[string]*nd.Array{"x": g}})
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), `"x"`) {
+		if err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), `"x"`) {
 			t.Errorf("error %v, want one that names x and mentions %q", err, want)
 		}
 	}
@@ -298,9 +310,11 @@ func TestGradientArraysOfOtherTypes(t *testing.T) {
 // TestReluPassesNaNOn is the class of a non-finite value that a compiled graph must not swallow.
 func TestReluPassesNaNOn(t *testing.T) {
 	for name, s := range map[string]*sym.Symbol{
-		"relu": sym.Relu(sym.Var("x")), "Activation": sym.Activation(sym.Var("x"), sym.ActivationParams{ActType: "relu"})} {
+		"relu": sym.Relu(sym.Var("x")), "Activation": sym.Activation(sym.Var("x"),
+			sym.ActivationParams{ActType: "relu"})} {
 		nan := float32(math.NaN())
-		ex, err := s.SimpleBind(sym.BindConfig{Args: map[string]*nd.Array{"x": nd.FromSlice([]float32{nan, -1, 0, 2}, 4)}})
+		ex, err := s.SimpleBind(sym.BindConfig{Args: map[string]*nd.Array{"x": nd.FromSlice(
+			[]float32{nan, -1, 0, 2}, 4)}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -310,7 +324,8 @@ func TestReluPassesNaNOn(t *testing.T) {
 		if err := ex.Backward(nd.Full(3, nd.Shape{4})); err != nil {
 			t.Fatal(err)
 		}
-		if g := nettest.Values(t, ex.Grads["x"]); g[0] == g[0] || g[1] != 0 || g[2] != 0 || g[3] != 3 {
+		if g := nettest.Values(t, ex.Grads["x"]); g[0] == g[0] || g[1] != 0 || g[2] != 0 ||
+			g[3] != 3 {
 			t.Errorf("%s: gradient %v, want [NaN 0 0 3]", name, g)
 		}
 		ex.Close()

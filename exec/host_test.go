@@ -16,7 +16,8 @@ import (
 // hostStep returns a training step of LeNet: forward, backward, and one update for every weight, of
 // a single element. Every kernel takes so long; all is what they take together.
 func hostStep(tb testing.TB, takes time.Duration) (step func(), all time.Duration) {
-	ex, err := nettest.LeNet().SimpleBind(sym.BindConfig{Shapes: map[string]dtype.Shape{"data": {64, 1, 28, 28}},
+	ex, err := nettest.LeNet().SimpleBind(sym.BindConfig{Shapes: map[string]dtype.Shape{"data": {64,
+		1, 28, 28}},
 		GradReq: map[string]op.Req{"data": op.ReqNull, "softmax_label": op.ReqNull}})
 	if err != nil {
 		tb.Fatal(err)
@@ -27,7 +28,8 @@ func hostStep(tb testing.TB, takes time.Duration) (step func(), all time.Duratio
 	ctx := context.Background()
 	var weights [][]*nd.Array
 	for range ex.Grads {
-		weights = append(weights, []*nd.Array{nd.Zeros(nd.Shape{1}), nd.Zeros(nd.Shape{1}), nd.Zeros(nd.Shape{1})})
+		weights = append(weights, []*nd.Array{nd.Zeros(nd.Shape{1}), nd.Zeros(nd.Shape{1}),
+			nd.Zeros(nd.Shape{1})})
 	}
 	params := update.SGDMomUpdateParams{LR: 0.01, Momentum: 0.9, RescaleGrad: nd.Some(1. / 64)}
 	return func() {
@@ -72,9 +74,11 @@ func BenchmarkLeNetHost(b *testing.B) {
 func bigMLP() *sym.Symbol {
 	h := sym.Var("data")
 	for _, u := range []int{128, 64} {
-		h = sym.Activation(sym.FullyConnected(h, sym.FullyConnectedParams{NumHidden: u}), sym.ActivationParams{ActType: "relu"})
+		h = sym.Activation(sym.FullyConnected(h, sym.FullyConnectedParams{NumHidden: u}),
+			sym.ActivationParams{ActType: "relu"})
 	}
-	return sym.SoftmaxOutput(sym.FullyConnected(h, sym.FullyConnectedParams{NumHidden: 10}), sym.SoftmaxOutputParams{}, sym.Name("softmax"))
+	return sym.SoftmaxOutput(sym.FullyConnected(h, sym.FullyConnectedParams{NumHidden: 10}),
+		sym.SoftmaxOutputParams{}, sym.Name("softmax"))
 }
 
 // benchmarkStep measures forward, backward and update of every weight.
@@ -95,7 +99,8 @@ func benchmarkStep(b *testing.B, s *sym.Symbol, shape ...int) {
 			weights = append(weights, []*nd.Array{ex.Args[name], g, nd.Zeros(g.Shape())})
 		}
 	}
-	params := update.SGDMomUpdateParams{LR: 0.01, Momentum: 0.9, RescaleGrad: sym.Some(1 / float64(shape[0]))}
+	params := update.SGDMomUpdateParams{LR: 0.01, Momentum: 0.9,
+		RescaleGrad: sym.Some(1 / float64(shape[0]))}
 	train := func() {
 		nettest.Step(b, ex)
 		for _, w := range weights {

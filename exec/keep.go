@@ -71,7 +71,8 @@ func (p *program) formOf(ex *Executor, s *compile.Step, inputs []place) *form {
 		f = &form{key: s.Form.Key, inputs: inputs}
 		for _, slot := range slots {
 			f.outs = append(f.outs, slot.Desc)
-			f.arrays = append(f.arrays, nd.Empty(dtype.Shape{slot.Desc.Bytes}, nd.On(slot.Device), nd.As(dtype.Uint8), nd.Name(slot.Name), nd.Using(ex.eng)))
+			f.arrays = append(f.arrays, nd.Empty(dtype.Shape{slot.Desc.Bytes}, nd.On(slot.Device),
+				nd.As(dtype.Uint8), nd.Name(slot.Name), nd.Using(ex.eng)))
 		}
 		if !p.Train {
 			p.forms.list[f.key] = append(p.forms.list[f.key], f)

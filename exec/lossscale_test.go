@@ -15,10 +15,12 @@ import (
 // mixedNet has layers of every class: convolution, batch norm, pooling, products, a sum of two
 // types, and a loss.
 func mixedNet() *sym.Symbol {
-	x := sym.Convolution(sym.Var("data"), sym.ConvolutionParams{Kernel: []int{3, 3}, Pad: []int{1, 1}, NumFilter: 4}, sym.Name("conv"))
+	x := sym.Convolution(sym.Var("data"), sym.ConvolutionParams{Kernel: []int{3, 3},
+		Pad: []int{1, 1}, NumFilter: 4}, sym.Name("conv"))
 	x = sym.BatchNorm(x, sym.BatchNormParams{NoFixGamma: true}, sym.Name("bn"))
 	x = sym.Activation(x, sym.ActivationParams{ActType: "relu"}, sym.Name("relu"))
-	x = sym.Pooling(x, sym.PoolingParams{Kernel: []int{2, 2}, Stride: []int{2, 2}, PoolType: "avg"}, sym.Name("pool"))
+	x = sym.Pooling(x, sym.PoolingParams{Kernel: []int{2, 2}, Stride: []int{2, 2}, PoolType: "avg"},
+		sym.Name("pool"))
 	x = sym.FullyConnected(sym.Flatten(x), sym.FullyConnectedParams{NumHidden: 8}, sym.Name("fc1"))
 	x = sym.ElemwiseAdd(x, sym.Square(x))
 	x = sym.FullyConnected(x, sym.FullyConnectedParams{NumHidden: 3}, sym.Name("fc2"))
@@ -26,7 +28,8 @@ func mixedNet() *sym.Symbol {
 }
 
 // mixedRun binds net, gives it numbers, runs one step and returns outputs and gradients.
-func mixedRun(t *testing.T, net *sym.Symbol, c sym.BindConfig) (out []float32, grads map[string][]float32) {
+func mixedRun(t *testing.T, net *sym.Symbol, c sym.BindConfig) (out []float32,
+	grads map[string][]float32) {
 	t.Helper()
 	c.Shapes = map[string]dtype.Shape{"data": {4, 2, 6, 6}}
 	ex, err := net.SimpleBind(c)
@@ -85,14 +88,16 @@ func TestMixedPrecision(t *testing.T) {
 		precision dtype.Type
 		scale     float64
 		tolerance float64
-	}{{dtype.Float16, 0, 0.02}, {dtype.Float16, 1024, 0.02}, {dtype.BFloat16, 0, 0.15}, {dtype.BFloat16, 256, 0.15}} {
+	}{{dtype.Float16, 0, 0.02}, {dtype.Float16, 1024, 0.02}, {dtype.BFloat16, 0, 0.15},
+		{dtype.BFloat16, 256, 0.15}} {
 		c := sym.BindConfig{Precision: p.precision}
 		if p.scale > 0 {
 			c.LossScale = sym.NewLossScale(device.CPU(), p.scale)
 		}
 		got, grads := mixedRun(t, mixedNet(), c)
 		if d := distance(got, want); d > p.tolerance || d == 0 {
-			t.Errorf("%v, scale %v: outputs differ by %v, want at most %v and not 0", p.precision, p.scale, d, p.tolerance)
+			t.Errorf("%v, scale %v: outputs differ by %v, want at most %v and not 0", p.precision,
+				p.scale, d, p.tolerance)
 		}
 		for name := range wantGrads {
 			if name == "data" || strings.HasSuffix(name, "label") {
@@ -102,7 +107,8 @@ func TestMixedPrecision(t *testing.T) {
 				continue
 			}
 			if d := distance(grads[name], wantGrads[name]); d > p.tolerance {
-				t.Errorf("%v, scale %v: gradient of %s differs by %v, want at most %v", p.precision, p.scale, name, d, p.tolerance)
+				t.Errorf("%v, scale %v: gradient of %s differs by %v, want at most %v", p.precision,
+					p.scale, name, d, p.tolerance)
 			}
 		}
 	}
@@ -111,12 +117,15 @@ func TestMixedPrecision(t *testing.T) {
 // TestLossScaleSavesSmallGradients makes gradients that half precision cannot hold: they vanish
 // unless they are scaled.
 func TestLossScaleSavesSmallGradients(t *testing.T) {
-	x := sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 3, NoBias: true}, sym.Name("fc1"))
+	x := sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 3, NoBias: true},
+		sym.Name("fc1"))
 	x = sym.FullyConnected(x, sym.FullyConnectedParams{NumHidden: 2, NoBias: true}, sym.Name("fc2"))
-	net := sym.MakeLoss(sym.Sum(x, sym.ReduceParams{}), sym.MakeLossParams{GradScale: sym.Some(1e-9)})
+	net := sym.MakeLoss(sym.Sum(x, sym.ReduceParams{}),
+		sym.MakeLossParams{GradScale: sym.Some(1e-9)})
 	_, want := mixedRun(t, net, sym.BindConfig{})
 	_, lost := mixedRun(t, net, sym.BindConfig{Precision: dtype.Float16})
-	_, kept := mixedRun(t, net, sym.BindConfig{Precision: dtype.Float16, LossScale: sym.NewLossScale(device.CPU(), 1<<20)})
+	_, kept := mixedRun(t, net, sym.BindConfig{Precision: dtype.Float16,
+		LossScale: sym.NewLossScale(device.CPU(), 1<<20)})
 	for name := range want {
 		if d := distance(lost[name], make([]float32, len(lost[name]))); d > 0 {
 			t.Errorf("gradient of %s survives in half precision without a scale", name)
@@ -142,7 +151,8 @@ func TestPrecisionInference(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	narrow, err := net.SimpleBind(sym.BindConfig{Shapes: shapes, Precision: dtype.BFloat16, Args: wide.Args, Aux: wide.Aux})
+	narrow, err := net.SimpleBind(sym.BindConfig{Shapes: shapes, Precision: dtype.BFloat16,
+		Args: wide.Args, Aux: wide.Aux})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +190,8 @@ func TestPrecisionInference(t *testing.T) {
 
 // TestPrecisionMisuse names a type that is no precision.
 func TestPrecisionMisuse(t *testing.T) {
-	_, err := mixedNet().SimpleBind(sym.BindConfig{Shapes: map[string]dtype.Shape{"data": {1, 2, 6, 6}}, Precision: dtype.Int32})
+	_, err := mixedNet().SimpleBind(sym.BindConfig{Shapes: map[string]dtype.Shape{"data": {1, 2, 6,
+		6}}, Precision: dtype.Int32})
 	if err == nil || !strings.Contains(err.Error(), "int32") {
 		t.Errorf("Precision int32: %v, want an error that names it", err)
 	}
@@ -189,15 +200,18 @@ func TestPrecisionMisuse(t *testing.T) {
 // TestMixedPrecisionOverDevices converts values on the devices where they are computed.
 func TestMixedPrecisionOverDevices(t *testing.T) {
 	split := func() *sym.Symbol {
-		first, second := sym.NewScope("", sym.CtxGroup("first")), sym.NewScope("", sym.CtxGroup("second"))
-		x := sym.FullyConnected(sym.Flatten(sym.Var("data")), sym.FullyConnectedParams{NumHidden: 8}, first.Name("fc1"))
+		first, second := sym.NewScope("", sym.CtxGroup("first")),
+			sym.NewScope("", sym.CtxGroup("second"))
+		x := sym.FullyConnected(sym.Flatten(sym.Var("data")),
+			sym.FullyConnectedParams{NumHidden: 8}, first.Name("fc1"))
 		x = sym.Activation(x, sym.ActivationParams{ActType: "tanh"}, first.Name("tanh"))
 		x = sym.FullyConnected(x, sym.FullyConnectedParams{NumHidden: 3}, second.Name("fc2"))
 		return sym.SoftmaxOutput(x, sym.SoftmaxOutputParams{}, second.Name("softmax"))
 	}
 	c := sym.BindConfig{Precision: dtype.Float16, LossScale: sym.NewLossScale(device.CPU(), 64)}
 	want, wantGrads := mixedRun(t, split(), c)
-	c.Group2Ctx = map[string]device.Device{"first": device.CPU(), "second": {Kind: device.KindCPU, ID: 1}}
+	c.Group2Ctx = map[string]device.Device{"first": device.CPU(), "second": {Kind: device.KindCPU,
+		ID: 1}}
 	got, grads := mixedRun(t, split(), c)
 	if d := distance(got, want); d != 0 {
 		t.Errorf("outputs differ by %v", d)

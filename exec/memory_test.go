@@ -20,12 +20,14 @@ func TestMemoryPlanOfAnExecutor(t *testing.T) {
 		t.Fatal(err)
 	}
 	if m.Plan.Total != use.Arena || len(m.Buffers) == 0 {
-		t.Errorf("a plan of %d bytes in %d buffers, want %d bytes", m.Plan.Total, len(m.Buffers), use.Arena)
+		t.Errorf("a plan of %d bytes in %d buffers, want %d bytes", m.Plan.Total, len(m.Buffers),
+			use.Arena)
 	}
 	for _, b := range m.Buffers {
 		for _, v := range b.Values {
 			if v.Step < b.Start || v.Step > b.End || v.Step >= len(m.Steps) {
-				t.Errorf("buffer %s lives from %d to %d, its value %s is of step %d of %d", b.Name, b.Start, b.End, v.Name, v.Step, len(m.Steps))
+				t.Errorf("buffer %s lives from %d to %d, its value %s is of step %d of %d", b.Name,
+					b.Start, b.End, v.Name, v.Step, len(m.Steps))
 			}
 		}
 	}
@@ -38,8 +40,10 @@ func TestMemoryPlanOfAnExecutor(t *testing.T) {
 func TestChainsDoNotCostMemory(t *testing.T) {
 	for _, w := range nettest.Written {
 		arena := map[string]int64{}
-		for name, without := range map[string][]string{"fused": nil, "unfused": {"fuse-pointwise"}} {
-			ex, err := w.Net(sym.Var("data")).SimpleBind(sym.BindConfig{Shapes: map[string]dtype.Shape{"data": w.Shape}, Without: without})
+		for name, without := range map[string][]string{"fused": nil,
+			"unfused": {"fuse-pointwise"}} {
+			ex, err := w.Net(sym.Var("data")).SimpleBind(
+				sym.BindConfig{Shapes: map[string]dtype.Shape{"data": w.Shape}, Without: without})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -61,7 +65,8 @@ func TestChainsDoNotCostMemory(t *testing.T) {
 			ex.Close()
 		}
 		if arena["fused"] > arena["unfused"]+arena["unfused"]/20 {
-			t.Errorf("%s: chains need %d bytes, the operators one by one %d", w.Name, arena["fused"], arena["unfused"])
+			t.Errorf("%s: chains need %d bytes, the operators one by one %d", w.Name,
+				arena["fused"], arena["unfused"])
 		}
 	}
 }

@@ -27,7 +27,9 @@ type Observation struct {
 	Name  string
 	Value op.Tensor
 	Train bool
-	Run   uint64 // place of the run in the random stream: runs are counted from 1, or from where Seek has put the executor
+	// place of the run in the random stream: runs are counted from 1, or from where Seek has put
+	// the executor
+	Run uint64
 }
 
 // Norm returns the Euclidean norm of float32 values divided by the root of their number, the

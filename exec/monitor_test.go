@@ -57,7 +57,9 @@ func TestMonitorSeesInnerValues(t *testing.T) {
 // TestMonitorSeesWhatFusionHides looks at a batch norm that inference folds away otherwise.
 func TestMonitorSeesWhatFusionHides(t *testing.T) {
 	s := &seen{norms: map[string]float64{}}
-	ex, err := nettest.DropoutNet(2).SimpleBind(sym.BindConfig{Shapes: map[string]dtype.Shape{"data": {2, 8, 6, 6}}, Monitor: &sym.Monitor{Call: s.call}})
+	ex, err := nettest.DropoutNet(2).SimpleBind(
+		sym.BindConfig{Shapes: map[string]dtype.Shape{"data": {2, 8, 6, 6}},
+			Monitor: &sym.Monitor{Call: s.call}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +88,8 @@ func TestMonitorEndsARun(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := ex.Outputs()[0].Wait(context.Background())
-	if err == nil || !strings.Contains(err.Error(), "fc2") || !strings.Contains(err.Error(), "seen enough") {
+	if err == nil || !strings.Contains(err.Error(), "fc2") ||
+		!strings.Contains(err.Error(), "seen enough") {
 		t.Errorf("got %v, want the monitor's error with the operator", err)
 	}
 	if err := nd.WaitAll(context.Background()); err == nil {

@@ -76,7 +76,8 @@ type slowStore struct {
 // weight back.
 func (s *slowStore) sync(name string, grad, weight *nd.Array) {
 	v := s.eng.NewVar(name)
-	s.eng.Push(&engine.Task{Name: "push " + name, Fn: func(*engine.Run) error { s.pushed(name); return nil },
+	s.eng.Push(&engine.Task{Name: "push " + name,
+		Fn:   func(*engine.Run) error { s.pushed(name); return nil },
 		Uses: []engine.Use{{Var: grad.Var()}, {Var: v, Access: engine.Overwrite}}})
 	s.eng.Push(&engine.Task{Name: "pull " + name, Async: func(_ *engine.Run, done func(error)) {
 		if name != s.late {
@@ -101,10 +102,14 @@ func TestGradientsAndWeightsOverlap(t *testing.T) {
 	defer engine.SetDefault(old)
 	defer func() { hooks.forward.Store(nil); hooks.backward.Store(nil) }()
 
-	first := sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 8}, sym.Name("first"))
-	last := sym.FullyConnected(sym.Apply(gate, op.NoParams{}, first), sym.FullyConnectedParams{NumHidden: 4}, sym.Name("last"))
-	ex, err := sym.SoftmaxOutput(last, sym.SoftmaxOutputParams{}, sym.Name("softmax")).SimpleBind(sym.BindConfig{
-		Shapes: map[string]dtype.Shape{"data": {2, 6}}, GradReq: map[string]op.Req{"data": op.ReqNull, "softmax_label": op.ReqNull}})
+	first := sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 8},
+		sym.Name("first"))
+	last := sym.FullyConnected(sym.Apply(gate, op.NoParams{}, first),
+		sym.FullyConnectedParams{NumHidden: 4}, sym.Name("last"))
+	ex, err := sym.SoftmaxOutput(last, sym.SoftmaxOutputParams{},
+		sym.Name("softmax")).SimpleBind(sym.BindConfig{
+		Shapes:  map[string]dtype.Shape{"data": {2, 6}},
+		GradReq: map[string]op.Req{"data": op.ReqNull, "softmax_label": op.ReqNull}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +130,8 @@ func TestGradientsAndWeightsOverlap(t *testing.T) {
 		store.sync(name, ex.Grads[name], ex.Args[name])
 	}
 	signal := func() error { close(passed); return nil }
-	for _, name := range []string{"first_weight", "last_bias"} { // before them the first forward pass is over
+	// before them the first forward pass is over
+	for _, name := range []string{"first_weight", "last_bias"} {
 		if err := ex.Args[name].Wait(ctx); err != nil {
 			t.Fatal(err)
 		}
@@ -153,20 +159,27 @@ func checkOverlap(t *testing.T, spans []engine.Span, ex *sym.Executor) {
 		return from + i
 	}
 	uses := func(v *engine.Var, mode engine.Access) func(s *engine.Span) bool {
-		return func(s *engine.Span) bool { return slices.Contains(s.Uses, engine.Use{Var: v, Access: mode}) }
+		return func(s *engine.Span) bool {
+			return slices.Contains(s.Uses,
+				engine.Use{Var: v, Access: mode})
+		}
 	}
 	named := func(name string) func(s *engine.Span) bool {
 		return func(s *engine.Span) bool { return s.Name == name }
 	}
 	push := find("push of the last gradient", named("push last_weight"), 0)
-	backward := find("backward of the first layer", uses(ex.Grads["first_weight"].Var(), engine.Overwrite), 0)
+	backward := find("backward of the first layer", uses(ex.Grads["first_weight"].Var(),
+		engine.Overwrite), 0)
 	if !(spans[push].Start < spans[backward].End && push < backward) {
-		t.Errorf("the last layer's gradient was pushed at %v, the first layer's backward ended at %v: want the push first", spans[push].Start, spans[backward].End)
+		t.Errorf("the last layer's gradient was pushed at %v, the first layer's backward ended "+
+			"at %v: want the push first", spans[push].Start, spans[backward].End)
 	}
 	pull := find("arrival of the last weight", named("pull last_weight"), 0)
 	firstWeight := find("arrival of the first weight", named("pull first_weight"), 0)
-	forward := find("second forward of the first layer", uses(ex.Args["first_weight"].Var(), engine.Read), firstWeight)
+	forward := find("second forward of the first layer", uses(ex.Args["first_weight"].Var(),
+		engine.Read), firstWeight)
 	if spans[forward].Start > spans[pull].End {
-		t.Errorf("the first layer's forward began at %v, the last weight arrived at %v: want the forward first", spans[forward].Start, spans[pull].End)
+		t.Errorf("the first layer's forward began at %v, the last weight arrived at %v: want "+
+			"the forward first", spans[forward].Start, spans[pull].End)
 	}
 }

@@ -27,7 +27,8 @@ func ownEngine(t *testing.T) *engine.Engine {
 func TestExecutorOnAnotherEngine(t *testing.T) {
 	e := ownEngine(t)
 	s := sym.FullyConnected(sym.Var("x"), sym.FullyConnectedParams{NumHidden: 2}, sym.Name("fc"))
-	ex, err := s.SimpleBind(sym.BindConfig{Args: map[string]*nd.Array{"x": nd.Ones(nd.Shape{1, 3}, nd.Using(e))}})
+	ex, err := s.SimpleBind(sym.BindConfig{Args: map[string]*nd.Array{"x": nd.Ones(nd.Shape{1, 3},
+		nd.Using(e))}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,10 +50,12 @@ func TestExecutorOnAnotherEngine(t *testing.T) {
 	if err := ex.Forward(true); err != nil {
 		t.Fatal(err)
 	}
-	if err := ex.Backward(nd.Ones(nd.Shape{1, 2})); err == nil || !strings.Contains(err.Error(), "another engine") {
+	if err := ex.Backward(nd.Ones(nd.Shape{1, 2})); err == nil ||
+		!strings.Contains(err.Error(), "another engine") {
 		t.Errorf("head gradient of the default engine: error %v", err)
 	}
-	if err := ex.Feed("x", nd.Ones(nd.Shape{1, 3})); err == nil || !strings.Contains(err.Error(), "another engine") {
+	if err := ex.Feed("x", nd.Ones(nd.Shape{1, 3})); err == nil ||
+		!strings.Contains(err.Error(), "another engine") {
 		t.Errorf("array of the default engine fed: error %v", err)
 	}
 	if err := ex.Backward(); err != nil {
@@ -66,7 +69,8 @@ func TestExecutorOnAnotherEngine(t *testing.T) {
 	if err := again.Forward(false); err != nil {
 		t.Fatal(err)
 	}
-	nettest.Near(t, "output of another shape", nettest.Values(t, again.Outputs()[0]), []float32{0, 0, 0, 0})
+	nettest.Near(t, "output of another shape", nettest.Values(t, again.Outputs()[0]),
+		[]float32{0, 0, 0, 0})
 	copied, err := ex.Replicate(nil, "x")
 	if err != nil {
 		t.Fatal(err)
@@ -79,9 +83,11 @@ func TestExecutorOnAnotherEngine(t *testing.T) {
 
 func TestArraysOfTwoEnginesAreRefused(t *testing.T) {
 	e := ownEngine(t)
-	_, err := sym.ElemwiseAdd(sym.Var("x"), sym.Var("y")).SimpleBind(sym.BindConfig{Args: map[string]*nd.Array{
+	_, err := sym.ElemwiseAdd(sym.Var("x"),
+		sym.Var("y")).SimpleBind(sym.BindConfig{Args: map[string]*nd.Array{
 		"x": nd.Ones(nd.Shape{3}), "y": nd.Ones(nd.Shape{3}, nd.Using(e))}})
-	if err == nil || !strings.Contains(err.Error(), `argument "y" belongs to another engine than argument "x"`) {
+	if err == nil || !strings.Contains(err.Error(),
+		`argument "y" belongs to another engine than argument "x"`) {
 		t.Errorf("error %v, want one that names the two arrays", err)
 	}
 }

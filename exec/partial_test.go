@@ -39,7 +39,8 @@ func TestPartialForward(t *testing.T) {
 		if err := whole.Forward(train); err != nil {
 			t.Fatal(err)
 		}
-		nettest.SameBits(t, "output", nettest.Values(t, ex.Outputs()[0]), nettest.Values(t, whole.Outputs()[0]))
+		nettest.SameBits(t, "output", nettest.Values(t, ex.Outputs()[0]),
+			nettest.Values(t, whole.Outputs()[0]))
 		if !train {
 			continue
 		}
@@ -49,7 +50,8 @@ func TestPartialForward(t *testing.T) {
 			}
 		}
 		for name := range whole.Grads {
-			nettest.SameBits(t, "gradient of "+name, nettest.Values(t, ex.Grads[name]), nettest.Values(t, whole.Grads[name]))
+			nettest.SameBits(t, "gradient of "+name, nettest.Values(t, ex.Grads[name]),
+				nettest.Values(t, whole.Grads[name]))
 		}
 	}
 }
@@ -58,9 +60,12 @@ func TestPartialForward(t *testing.T) {
 // other.
 func TestPartialForwardStops(t *testing.T) {
 	x := sym.Var("x")
-	first := sym.FullyConnected(x, sym.FullyConnectedParams{NumHidden: 2, NoBias: true}, sym.Name("first"))
-	second := sym.FullyConnected(first, sym.FullyConnectedParams{NumHidden: 2, NoBias: true}, sym.Name("second"))
-	ex, err := sym.Group(first, second).SimpleBind(sym.BindConfig{Shapes: map[string]dtype.Shape{"x": {1, 2}}, NoFusion: true})
+	first := sym.FullyConnected(x, sym.FullyConnectedParams{NumHidden: 2, NoBias: true},
+		sym.Name("first"))
+	second := sym.FullyConnected(first, sym.FullyConnectedParams{NumHidden: 2, NoBias: true},
+		sym.Name("second"))
+	ex, err := sym.Group(first, second).SimpleBind(
+		sym.BindConfig{Shapes: map[string]dtype.Shape{"x": {1, 2}}, NoFusion: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,12 +76,15 @@ func TestPartialForwardStops(t *testing.T) {
 	if left, err := ex.PartialForward(false, 0); err != nil || left != 1 {
 		t.Fatalf("step 0: %d left, %v, want 1", left, err)
 	}
-	nettest.Compare(t, "first output after step 0", nettest.Values(t, ex.Outputs()[0]), []float32{2, 2})
-	nettest.Compare(t, "second output after step 0", nettest.Values(t, ex.Outputs()[1]), []float32{0, 0})
+	nettest.Compare(t, "first output after step 0", nettest.Values(t, ex.Outputs()[0]),
+		[]float32{2, 2})
+	nettest.Compare(t, "second output after step 0", nettest.Values(t, ex.Outputs()[1]),
+		[]float32{0, 0})
 	if left, err := ex.PartialForward(false, 1); err != nil || left != 0 {
 		t.Fatalf("step 1: %d left, %v, want 0", left, err)
 	}
-	nettest.Compare(t, "second output after step 1", nettest.Values(t, ex.Outputs()[1]), []float32{4, 4})
+	nettest.Compare(t, "second output after step 1", nettest.Values(t, ex.Outputs()[1]),
+		[]float32{4, 4})
 }
 
 // TestPartialForwardOrder tries steps out of order, across other runs, and on a closed executor.
@@ -121,9 +129,11 @@ func TestPartialForwardOrder(t *testing.T) {
 func TestPartialForwardFused(t *testing.T) {
 	net := sym.Var("data")
 	for i := range 2 {
-		net = sym.Convolution(net, sym.ConvolutionParams{Kernel: []int{3, 3}, Pad: []int{1, 1}, NumFilter: 16, NoBias: true}, sym.Name(fmt.Sprint("conv", i)))
+		net = sym.Convolution(net, sym.ConvolutionParams{Kernel: []int{3, 3}, Pad: []int{1, 1},
+			NumFilter: 16, NoBias: true}, sym.Name(fmt.Sprint("conv", i)))
 		net = sym.BatchNorm(net, sym.BatchNormParams{}, sym.Name(fmt.Sprint("bn", i))).At(0)
-		net = sym.Activation(net, sym.ActivationParams{ActType: "relu"}, sym.Name(fmt.Sprint("relu", i)))
+		net = sym.Activation(net, sym.ActivationParams{ActType: "relu"},
+			sym.Name(fmt.Sprint("relu", i)))
 	}
 	ex, err := net.SimpleBind(sym.BindConfig{Shapes: map[string]dtype.Shape{"data": {1, 16, 8, 8}}})
 	if err != nil {

@@ -25,7 +25,8 @@ type program struct {
 
 // compile compiles the graph for a mode.
 func (ex *Executor) compile(m mode, single bool) (*program, error) {
-	p, err := compile.Compile(compile.Source{Outputs: ex.net.Outputs, Args: ex.net.Args, Facts: ex.facts}, ex.options(m, single))
+	p, err := compile.Compile(compile.Source{Outputs: ex.net.Outputs, Args: ex.net.Args,
+		Facts: ex.facts}, ex.options(m, single))
 	if err != nil {
 		return nil, err
 	}
@@ -36,8 +37,10 @@ func (ex *Executor) compile(m mode, single bool) (*program, error) {
 func (ex *Executor) options(m mode, single bool) compile.Options {
 	train := m != inferring
 	c := &ex.config
-	o := compile.Options{Train: train, NoDropout: m == gradientsOnly, Single: single, Device: c.Device, Spread: ex.spread, Precision: c.Precision,
-		Recompute: c.Recompute, Streams: c.streams(), NoFusion: c.NoFusion || c.Monitor != nil, Without: c.Without, Verify: c.Guard || c.Monitor != nil,
+	o := compile.Options{Train: train, NoDropout: m == gradientsOnly, Single: single,
+		Device: c.Device, Spread: ex.spread, Precision: c.Precision,
+		Recompute: c.Recompute, Streams: c.streams(), NoFusion: c.NoFusion ||
+			c.Monitor != nil, Without: c.Without, Verify: c.Guard || c.Monitor != nil,
 		Grads: map[string]op.Req{}, Target: target(train)}
 	for name := range ex.Grads {
 		o.Grads[name] = ex.req(name)
@@ -66,7 +69,8 @@ func target(train bool) compile.Target {
 
 // link finds or makes the kept forms of parameters of a program.
 func (ex *Executor) link(p *compile.Program) *program {
-	l := &program{Program: p, forms: ex.arena.forms, keepers: make([]*keeper, len(p.Steps)), lanes: make([]engine.Lane, len(p.Segments))}
+	l := &program{Program: p, forms: ex.arena.forms, keepers: make([]*keeper, len(p.Steps)),
+		lanes: make([]engine.Lane, len(p.Segments))}
 	for i := range p.Steps {
 		if p.Steps[i].Form != nil {
 			l.keepers[i] = l.keep(ex, &p.Steps[i])
@@ -93,7 +97,8 @@ func laneOf(l compile.Lane) engine.Lane {
 }
 
 // accesses are the accesses of the engine by the accesses of programs.
-var accesses = [...]engine.Access{compile.Read: engine.Read, compile.Overwrite: engine.Overwrite, compile.Update: engine.Update}
+var accesses = [...]engine.Access{compile.Read: engine.Read, compile.Overwrite: engine.Overwrite,
+	compile.Update: engine.Update}
 
 // arrayOf returns the executor's array for a slot that is no kept form; nil for head gradients.
 func (ex *Executor) arrayOf(s *compile.Slot) *nd.Array {

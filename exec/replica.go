@@ -26,15 +26,18 @@ func (ex *Executor) Replicate(shared *Executor, inputs ...string) (*Executor, er
 	b.p.shared.Store(true)
 	c := ex.config
 	c.Shared = nil
-	r := &Executor{net: ex.net, config: c, eng: ex.eng, facts: ex.facts, Args: maps.Clone(ex.Args), Grads: map[string]*nd.Array{}, Aux: ex.Aux,
+	r := &Executor{net: ex.net, config: c, eng: ex.eng, facts: ex.facts, Args: maps.Clone(ex.Args),
+		Grads: map[string]*nd.Array{}, Aux: ex.Aux,
 		spread: ex.spread}
 	for _, name := range inputs {
 		a := ex.Args[name]
 		if a == nil {
-			return nil, fmt.Errorf("exec: no argument %q to replicate, want one of %v", name, ex.net.arguments())
+			return nil, fmt.Errorf("exec: no argument %q to replicate, want one of %v", name,
+				ex.net.arguments())
 		}
 		if b.p.DerivesFrom(name) {
-			return nil, fmt.Errorf("exec: argument %q cannot differ between replicas: they share what is derived from it", name)
+			return nil, fmt.Errorf("exec: argument %q cannot differ between replicas: they "+
+				"share what is derived from it", name)
 		}
 		r.Args[name] = ex.zeros(a.Shape(), nd.On(a.Device()), nd.As(a.DType()), nd.Name(name))
 	}

@@ -47,7 +47,8 @@ func (b *bound) begin(number uint64) (*run, error) {
 	if n := len(b.free); n > 0 {
 		r, b.free = b.free[n-1], b.free[:n-1]
 	} else {
-		r = &run{b: b, arrays: make([]*nd.Array, len(p.Slots)), blocks: make([]*arenaBlock, len(p.Memory.Rooms)), args: make([]segmentRun, len(p.Segments))}
+		r = &run{b: b, arrays: make([]*nd.Array, len(p.Slots)), blocks: make([]*arenaBlock,
+			len(p.Memory.Rooms)), args: make([]segmentRun, len(p.Segments))}
 		for i := range r.args {
 			r.args[i] = segmentRun{r: r, number: i}
 		}
@@ -88,7 +89,8 @@ func (r *run) open() {
 	task := engine.Task{Name: "executor run", Fn: openRun, Arg: r, Uses: ex.uses, Cheap: true}
 	if on := ex.config.Device; ex.spread == nil && (compile.Lane{Device: on}).Queued() {
 		// Addresses are read when work is put on the queue, so the runs before need not be done.
-		task.Fn, task.Async, task.Queued, task.Cheap, task.Lane = nil, queueOpen, true, false, engine.Lane{Device: on}
+		task.Fn, task.Async, task.Queued, task.Cheap, task.Lane = nil, queueOpen, true, false,
+			engine.Lane{Device: on}
 	}
 	ex.eng.Push(&task)
 }
@@ -209,7 +211,8 @@ func (sr *segmentRun) run(q device.Queue) error {
 
 // describe names the node that failed and what it was given.
 func describe(s *compile.Step, c *op.Call, err error) error {
-	return op.WithOp(fmt.Errorf("%w (inputs: %s)", err, shapes(c.In)), s.Node.Op.Name, s.Node.Name, s.Node.Site)
+	return op.WithOp(fmt.Errorf("%w (inputs: %s)", err, shapes(c.In)), s.Node.Op.Name, s.Node.Name,
+		s.Node.Site)
 }
 
 func shapes(list []op.Tensor) string {
@@ -232,7 +235,8 @@ func guard(s *compile.Step, c *op.Call) error {
 		for k, v := range op.Slice[float32](t) {
 			if v-v != 0 { // NaN and the infinities
 				return &op.Error{Op: s.Node.Op.Name, Node: s.Node.Name, Site: s.Node.Site,
-					Msg: fmt.Sprintf("output %s has the value %v at index %d of shape %v", s.Node.Entry(i), float64(v), k, t.Shape)}
+					Msg: fmt.Sprintf("output %s has the value %v at index %d of shape %v",
+						s.Node.Entry(i), float64(v), k, t.Shape)}
 			}
 		}
 	}

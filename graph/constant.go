@@ -26,14 +26,16 @@ type folder struct{ value map[op.Entry]op.Tensor }
 
 func (c *folder) visit(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
 	e := n.Entry(0)
-	if n.NumOutputs() != 1 || n.Draws() || len(n.Op.Mutates) > 0 || n.Op.Update || len(n.After) > 0 || !r.facts.Known(e) {
+	if n.NumOutputs() != 1 || n.Draws() || len(n.Op.Mutates) > 0 || n.Op.Update ||
+		len(n.After) > 0 || !r.facts.Known(e) {
 		return op.Entry{}
 	}
 	shape, t := r.facts.Shapes[e], r.facts.Types[e]
 	if len(shape) == 0 || shape.Size() == 0 || shape.Size()*t.Size() > maxConstant {
 		return op.Entry{}
 	}
-	args := &op.Args{Threads: device.Cores(), Out: []op.Desc{op.Plain(t, shape)}, Need: []bool{true}}
+	args := &op.Args{Threads: device.Cores(), Out: []op.Desc{op.Plain(t, shape)},
+		Need: []bool{true}}
 	call := &op.Call{Out: []op.Tensor{tensor(t, shape)}}
 	for k, e := range in {
 		v, ok := c.value[e]
@@ -92,15 +94,19 @@ func tensor(t dtype.Type, s dtype.Shape) op.Tensor {
 func constantNode(n *op.Node, t op.Tensor) *op.Node {
 	var made *op.Node
 	if v, ok := uniform(t); !ok {
-		made = prim.Constant.Node(prim.ConstantParams{Shape: t.Shape, DType: t.DType, Data: string(raw(t))})
+		made = prim.Constant.Node(prim.ConstantParams{Shape: t.Shape, DType: t.DType,
+			Data: string(raw(t))})
 	} else {
 		switch v {
 		case 0:
-			made = prim.Zeros.Node(prim.InitParams{Shape: t.Shape, DType: t.DType, NPShape: len(t.Shape) == 0})
+			made = prim.Zeros.Node(prim.InitParams{Shape: t.Shape, DType: t.DType,
+				NPShape: len(t.Shape) == 0})
 		case 1:
-			made = prim.Ones.Node(prim.InitParams{Shape: t.Shape, DType: t.DType, NPShape: len(t.Shape) == 0})
+			made = prim.Ones.Node(prim.InitParams{Shape: t.Shape, DType: t.DType,
+				NPShape: len(t.Shape) == 0})
 		default:
-			made = prim.Full.Node(prim.FullParams{Shape: t.Shape, DType: t.DType, Value: v, NPShape: len(t.Shape) == 0})
+			made = prim.Full.Node(prim.FullParams{Shape: t.Shape, DType: t.DType, Value: v,
+				NPShape: len(t.Shape) == 0})
 		}
 	}
 	made.Name = n.Name
@@ -111,7 +117,8 @@ func raw(t op.Tensor) []byte {
 	return unsafe.Slice((*byte)(t.Data), t.Shape.Size()*t.DType.Size())
 }
 
-// uniform returns the value that all elements of t have to the bit, if there is one and a number can say it.
+// uniform returns the value that all elements of t have to the bit, if there is one and a number
+// can say it.
 func uniform(t op.Tensor) (float64, bool) {
 	b, size := raw(t), t.DType.Size()
 	for at := size; at < len(b); at += size {

@@ -8,8 +8,9 @@ import (
 	"gomx/op/prim"
 )
 
-// GroupAttr names the attribute that places nodes on devices: the name of a group, and in graphs that assign-devices has gone
-// over the name of the device itself, so that the passes between keep to the borders of devices.
+// GroupAttr names the attribute that places nodes on devices: the name of a group, and in graphs
+// that assign-devices has gone over the name of the device itself, so that the passes between keep
+// to the borders of devices.
 const GroupAttr = "__ctx_group__"
 
 // Group returns the group that the attributes of n put it in, empty for none.
@@ -19,7 +20,8 @@ func Group(n *op.Node) string { return n.Attrs[GroupAttr] }
 type Placement struct {
 	// Default is where a node runs that nothing else speaks for.
 	Default device.Device
-	// Groups are the devices of groups. A group that is not among them is the name of a device, or says nothing.
+	// Groups are the devices of groups. A group that is not among them is the name of a device, or
+	// says nothing.
 	Groups map[string]device.Device
 	// Var says where the array of a variable lies, if that is given; nil: nowhere is.
 	Var func(v *op.Node) (d device.Device, given bool)
@@ -40,9 +42,10 @@ func (p *Placement) of(n *op.Node) (device.Device, bool) {
 	return d, err == nil
 }
 
-// Assign decides where the nodes of the graph that computes outs run, as MXNet does. A node runs on the device of its group; an
-// operator without one where its first input lies that has a place, one without such inputs where it is read. A variable
-// without group lies on the default device, but for those that an operator changes: they lie where it runs.
+// Assign decides where the nodes of the graph that computes outs run, as MXNet does. A node runs on
+// the device of its group; an operator without one where its first input lies that has a place, one
+// without such inputs where it is read. A variable without group lies on the default device, but
+// for those that an operator changes: they lie where it runs.
 func (p *Placement) Assign(outs []op.Entry) map[*op.Node]device.Device {
 	order := op.Topo(outs)
 	mutated, on := mutatedNodes(order), map[*op.Node]device.Device{}
@@ -109,8 +112,9 @@ func inGroup(n *op.Node, group string) *op.Node {
 	return &m
 }
 
-// CopyBetweenDevices puts a copy wherever an operator reads what lies on another device, one for each device that reads it,
-// and where an output is wanted on another device than the one that computes it.
+// CopyBetweenDevices puts a copy wherever an operator reads what lies on another device, one for
+// each device that reads it, and where an output is wanted on another device than the one that
+// computes it.
 func CopyBetweenDevices(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	if f.Place == nil {
 		return outs, 0
@@ -172,9 +176,11 @@ func (c *courier) bring(e op.Entry, d device.Device) op.Entry {
 // copy makes a copy of e on device d.
 func (c *courier) copy(e op.Entry, d device.Device) op.Entry {
 	n := prim.CrossDeviceCopy.Node(op.NoParams{}, e)
-	n.Name, n.Attrs, n.Site = e.Node.Name+"_copy", map[string]string{GroupAttr: d.String()}, e.Node.Site
+	n.Name, n.Attrs, n.Site = e.Node.Name+"_copy", map[string]string{GroupAttr: d.String()},
+		e.Node.Site
 	c.changes++
-	c.facts.note(Change{Node: e.Node.Name, Before: e.String(), After: e.String() + " on " + d.String()})
+	c.facts.note(Change{Node: e.Node.Name, Before: e.String(), After: e.String() + " on " +
+		d.String()})
 	c.facts.copy(n.Entry(0), e)
 	return n.Entry(0)
 }

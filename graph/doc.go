@@ -1,8 +1,8 @@
 // Package graph holds the passes on graphs of op.Node, shared by symbols and by the tape.
 //
 // A pass is one file and one function. Gradient extends a graph by its derivative; Index numbers
-// the nodes and entries of a graph so that later passes use slices instead of maps; InferShapes
-// and InferTypes fill in what is known of every entry; AssignStorage decides which entries share memory
+// the nodes and entries of a graph so that later passes use slices instead of maps; InferShapes and
+// InferTypes fill in what is known of every entry; AssignStorage decides which entries share memory
 // in place, so that package memplan can lay out the rest.
 //
 // # Rewriting
@@ -13,20 +13,21 @@
 //	f := graph.FactsOf(g, shapes, types)
 //	outs, changes, report, err := graph.Apply(graph.FoldBatchNorm, outs, f)
 //
-// Facts are the shapes and types of entries. They go from pass to pass and are never inferred again:
-// a pass records the entries that it makes, and Complete infers new nodes from their inputs alone.
+// Facts are the shapes and types of entries. They go from pass to pass and are never inferred
+// again: a pass records the entries that it makes, and Complete infers new nodes from their inputs
+// alone.
 //
 // Rewriting passes copy the nodes that change and leave the nodes given to them alone.
 // Outputs stay distinct, so that each can be written to an array of its own.
 //
-// Streams numbers the nodes that draw random numbers before anything is rewritten: what they draw does not depend on
-// passes.
+// Streams numbers the nodes that draw random numbers before anything is rewritten: what they draw
+// does not depend on passes.
 //
 // # Graphs
 //
 // Graphs are plain values: entries refer to nodes, nodes to their inputs. What is not reachable
-// from the outputs does not exist, so removing dead code means indexing the graph again; cutting the edges
-// that only ask for a shape is what remains to be done.
+// from the outputs does not exist, so removing dead code means indexing the graph again; cutting
+// the edges that only ask for a shape is what remains to be done.
 //
 // All functions are pure: they do not change the nodes they are given and may be called from any
 // goroutine.

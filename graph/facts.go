@@ -20,8 +20,8 @@ type Facts struct {
 	Place *Placement
 	// Device is the device of nodes whose attributes name none.
 	Device device.Device
-	// Mixed says how a graph computes with two floating-point types; nil means with the types of its
-	// variables.
+	// Mixed says how a graph computes with two floating-point types; nil means with the types of
+	// its variables.
 	Mixed *Mixed
 
 	changes  []Change // changes that the running pass has made
@@ -31,7 +31,8 @@ type Facts struct {
 // FactsOf collects the shapes and types of an indexed graph, which are given by entry number and
 // come from one inference.
 func FactsOf(g *Indexed, shapes []dtype.Shape, types []dtype.Type) *Facts {
-	f := &Facts{Shapes: make(map[op.Entry]dtype.Shape, len(shapes)), Types: make(map[op.Entry]dtype.Type, len(types)), inferred: 1}
+	f := &Facts{Shapes: make(map[op.Entry]dtype.Shape, len(shapes)),
+		Types: make(map[op.Entry]dtype.Type, len(types)), inferred: 1}
 	for i, n := range g.Nodes {
 		from, to := g.Out(i)
 		for e := from; e < to; e++ {

@@ -13,7 +13,8 @@ import (
 // are written where nothing else lives.
 func DropDropout(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	return rewrite(outs, f, func(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
-		if n.Op != nn.Dropout.Op || n.Params.(nn.DropoutParams).Mode != "training" || r.outs[n.Entry(0)] || r.wanted(n) || len(n.After) > 0 {
+		if n.Op != nn.Dropout.Op || n.Params.(nn.DropoutParams).Mode != "training" ||
+			r.outs[n.Entry(0)] || r.wanted(n) || len(n.After) > 0 {
 			return op.Entry{}
 		}
 		return in[0]
@@ -21,14 +22,17 @@ func DropDropout(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 }
 
 // FoldBatchNorm makes one convolution of a convolution and the batch norm that alone reads it.
-func FoldBatchNorm(outs []op.Entry, f *Facts) ([]op.Entry, int) { return rewrite(outs, f, foldInto) }
+func FoldBatchNorm(outs []op.Entry, f *Facts) ([]op.Entry, int) {
+	return rewrite(outs, f, foldInto)
+}
 
 func foldInto(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
 	if n.Op != nn.BatchNorm.Op || r.wanted(n) {
 		return op.Entry{}
 	}
 	bn, conv := n.Params.(nn.BatchNormParams), in[0].Node
-	if conv.Op != nn.Convolution.Op || !r.only(in[0]) || !together(conv, n) || bn.Axis.Value() != 1 || !r.exact(in[0]) {
+	if conv.Op != nn.Convolution.Op || !r.only(in[0]) || !together(conv, n) ||
+		bn.Axis.Value() != 1 || !r.exact(in[0]) {
 		return op.Entry{}
 	}
 	p := conv.Params.(nn.ConvolutionParams)
@@ -61,7 +65,8 @@ func sumInto(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
 	for k, e := range in {
 		other := in[1-k]
 		p, ok := r.convolution(e, n)
-		if !ok || p.ReLU || other == e || !r.facts.Shapes[e].Known() || !r.facts.Shapes[e].Equal(r.facts.Shapes[other]) {
+		if !ok || p.ReLU || other == e || !r.facts.Shapes[e].Known() ||
+			!r.facts.Shapes[e].Equal(r.facts.Shapes[other]) {
 			continue
 		}
 		args := append([]op.Entry{e.Node.In[0], e.Node.In[1], other}, e.Node.In[2:]...)
@@ -142,10 +147,12 @@ func normInto(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
 	for k, e := range sum.In {
 		other := sum.In[1-k]
 		p, ok := r.norm(e, sum)
-		if !ok || other == e || !r.facts.Shapes[e].Known() || !r.facts.Shapes[e].Equal(r.facts.Shapes[other]) {
+		if !ok || other == e || !r.facts.Shapes[e].Known() ||
+			!r.facts.Shapes[e].Equal(r.facts.Shapes[other]) {
 			continue
 		}
-		return r.joined(nn.FusedBatchNorm.Op, nn.FusedBatchNormOf(p, true), e.Node, n, append(slices.Clone(e.Node.In), other)...)
+		return r.joined(nn.FusedBatchNorm.Op, nn.FusedBatchNormOf(p, true), e.Node, n,
+			append(slices.Clone(e.Node.In), other)...)
 	}
 	return op.Entry{}
 }
@@ -160,8 +167,8 @@ func (r *rewriter) norm(e op.Entry, n *op.Node) (p nn.BatchNormParams, ok bool) 
 	return p, p.Axis.Value() == 1
 }
 
-// FuseTrainedActivation gives rectifiers to the convolution before them. What the convolution computes before the
-// rectifier is not kept, and need not be.
+// FuseTrainedActivation gives rectifiers to the convolution before them. What the convolution
+// computes before the rectifier is not kept, and need not be.
 func FuseTrainedActivation(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	return rewrite(outs, f, func(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
 		if !rectifies(n) {

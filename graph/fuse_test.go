@@ -25,9 +25,11 @@ func newBlock(filters int) block {
 	node := func(n *op.Node, name string) *op.Node { n.Name = name; return n }
 	var b block
 	b.data = op.Var("data")
-	conv := nn.ConvolutionParams{Kernel: []int{3, 3}, Pad: []int{1, 1}, NumFilter: filters, NoBias: true}
+	conv := nn.ConvolutionParams{Kernel: []int{3, 3}, Pad: []int{1, 1}, NumFilter: filters,
+		NoBias: true}
 	b.conv = node(nn.Convolution.Node(conv, b.data.Entry(0), v("weight")), "conv")
-	b.norm = node(nn.BatchNorm.Node(nn.BatchNormParams{}, b.conv.Entry(0), v("gamma"), v("beta"), v("mean"), v("var")), "norm")
+	b.norm = node(nn.BatchNorm.Node(nn.BatchNormParams{}, b.conv.Entry(0), v("gamma"), v("beta"),
+		v("mean"), v("var")), "norm")
 	b.sum = node(prim.ElemwiseAdd.Node(op.NoParams{}, b.data.Entry(0), b.norm.Entry(0)), "sum")
 	b.relu = node(nn.Activation.Node(nn.ActivationParams{ActType: "relu"}, b.sum.Entry(0)), "relu")
 	return b
@@ -65,15 +67,18 @@ func optimize(t *testing.T, channels int, outs ...op.Entry) ([]op.Entry, map[str
 var inference = []struct {
 	name string
 	pass graph.Pass
-}{{"drop-dropout", graph.DropDropout}, {"fold-batchnorm", graph.FoldBatchNorm}, {"fuse-sum", graph.FuseSum},
-	{"fuse-activation", graph.FuseActivation}, {"adopt-convolutions", graph.AdoptConvolutions}, {"winograd", graph.ChooseWinograd}}
+}{{"drop-dropout", graph.DropDropout}, {"fold-batchnorm", graph.FoldBatchNorm},
+	{"fuse-sum", graph.FuseSum},
+	{"fuse-activation", graph.FuseActivation}, {"adopt-convolutions", graph.AdoptConvolutions},
+	{"winograd", graph.ChooseWinograd}}
 
 func TestResidualBlockBecomesOneConvolution(t *testing.T) {
 	b := newBlock(16)
 	outs, changes := optimize(t, 16, b.relu.Entry(0))
 	n := outs[0].Node
 	if n.Op != nn.FusedConvolutionAdd.Op || !n.Params.(nn.FusedConvolutionParams).ReLU {
-		t.Fatalf("output is computed by %s %+v, want %s with a rectifier", n.Op.Name, n.Params, nn.FusedConvolutionAdd.Name)
+		t.Fatalf("output is computed by %s %+v, want %s with a rectifier", n.Op.Name, n.Params,
+			nn.FusedConvolutionAdd.Name)
 	}
 	if n.In[1].Node.Op != nn.FoldBatchNorm.Op || n.In[2] != b.data.Entry(0) {
 		t.Errorf("weight %v and sum %v, want a folded weight and data", n.In[1], n.In[2])
@@ -103,7 +108,8 @@ func TestValuesThatOthersReadStay(t *testing.T) {
 		b := newBlock(16)
 		outs, _ := optimize(t, 16, b.relu.Entry(0), c.also(b))
 		if got := outs[0].Node.Op; got != c.want {
-			t.Errorf("%s wanted as well: output is computed by %s, want %s", c.name, got.Name, c.want.Name)
+			t.Errorf("%s wanted as well: output is computed by %s, want %s", c.name, got.Name,
+				c.want.Name)
 		}
 		if n := outs[1].Node; !n.IsVar() && n.Name == "" {
 			t.Errorf("%s wanted as well: it has lost its name", c.name)
@@ -117,7 +123,8 @@ func TestWinogradIsChosenForTheWholeGraph(t *testing.T) {
 		outs, changes := optimize(t, c.filters, b.relu.Entry(0))
 		p := outs[0].Node.Params.(nn.FusedConvolutionParams)
 		if changes["winograd"] != c.want || p.Winograd != (c.want > 0) || p.Blocked != p.Winograd {
-			t.Errorf("%d filters: %d changes, parameters %+v, want %d", c.filters, changes["winograd"], p, c.want)
+			t.Errorf("%d filters: %d changes, parameters %+v, want %d", c.filters,
+				changes["winograd"], p, c.want)
 		}
 	}
 }
@@ -127,8 +134,10 @@ func TestDropoutGoesUnlessItIsAnOutput(t *testing.T) {
 	inner := nn.Dropout.Node(nn.DropoutParams{}, x.Entry(0))
 	last := nn.Dropout.Node(nn.DropoutParams{}, prim.Relu.Apply(op.NoParams{}, inner.Entry(0)))
 	outs, changes := optimize(t, 16, last.Entry(0))
-	if changes["drop-dropout"] != 1 || outs[0].Node.Op != nn.Dropout.Op || outs[0].Node.In[0].Node.In[0] != x.Entry(0) {
-		t.Errorf("%d changes, output %v of %v, want only the inner dropout gone", changes["drop-dropout"], outs[0].Node.Op.Name, outs[0].Node.In)
+	if changes["drop-dropout"] != 1 || outs[0].Node.Op != nn.Dropout.Op ||
+		outs[0].Node.In[0].Node.In[0] != x.Entry(0) {
+		t.Errorf("%d changes, output %v of %v, want only the inner dropout gone",
+			changes["drop-dropout"], outs[0].Node.Op.Name, outs[0].Node.In)
 	}
 }
 
@@ -170,14 +179,16 @@ func (g *convNet) relu(s *sym.Symbol) *sym.Symbol {
 }
 
 func (g *convNet) norm(s *sym.Symbol) *sym.Symbol {
-	return sym.BatchNorm(s, sym.BatchNormParams{NoFixGamma: g.rng.IntN(2) == 0, Eps: sym.Some(1e-3)}, g.name("bn"))
+	return sym.BatchNorm(s, sym.BatchNormParams{NoFixGamma: g.rng.IntN(2) == 0,
+		Eps: sym.Some(1e-3)}, g.name("bn"))
 }
 
 // conv makes a convolution that keeps the extents, of one of several kinds.
 func (g *convNet) conv(from int) (*sym.Symbol, int) {
 	x, c := g.values[from], g.chans[from]
 	out := []int{3, 8, 16, 32, 24}[g.rng.IntN(5)]
-	p := sym.ConvolutionParams{Kernel: []int{3, 3}, Pad: []int{1, 1}, NumFilter: out, NoBias: g.rng.IntN(2) == 0}
+	p := sym.ConvolutionParams{Kernel: []int{3, 3}, Pad: []int{1, 1}, NumFilter: out,
+		NoBias: g.rng.IntN(2) == 0}
 	switch g.rng.IntN(4) {
 	case 0:
 		p.Kernel, p.Pad = []int{1, 1}, nil
@@ -220,12 +231,14 @@ func (g *convNet) grow() {
 	case 4:
 		g.add(g.relu(g.norm(x)), c)
 	case 5:
-		p := sym.PoolingParams{Kernel: []int{3, 3}, Pad: []int{1, 1}, PoolType: []string{"max", "avg"}[g.rng.IntN(2)]}
+		p := sym.PoolingParams{Kernel: []int{3, 3}, Pad: []int{1, 1}, PoolType: []string{"max",
+			"avg"}[g.rng.IntN(2)]}
 		g.add(sym.Pooling(x, p, g.name("pool")), c)
 	case 6:
 		other := g.rng.IntN(len(g.values))
 		both := []*sym.Symbol{x, g.values[other]}
-		g.add(sym.Concat(both, sym.ConcatParams{Dim: sym.Some(1)}, g.name("concat")), c+g.chans[other])
+		g.add(sym.Concat(both, sym.ConcatParams{Dim: sym.Some(1)}, g.name("concat")),
+			c+g.chans[other])
 	case 7:
 		g.add(sym.ElemwiseMul(x, g.relu(x), g.name("mul")), c)
 	}
@@ -235,9 +248,11 @@ func (g *convNet) grow() {
 func (g *convNet) output() *sym.Symbol {
 	x := g.values[len(g.values)-1]
 	if g.rng.IntN(2) == 0 {
-		x = sym.Pooling(x, sym.PoolingParams{GlobalPool: true, PoolType: "avg", Kernel: []int{1, 1}}, g.name("global"))
+		x = sym.Pooling(x, sym.PoolingParams{GlobalPool: true, PoolType: "avg",
+			Kernel: []int{1, 1}}, g.name("global"))
 	}
-	fc := sym.FullyConnected(sym.Flatten(x, g.name("flat")), sym.FullyConnectedParams{NumHidden: 5}, g.name("fc"))
+	fc := sym.FullyConnected(sym.Flatten(x, g.name("flat")), sym.FullyConnectedParams{NumHidden: 5},
+		g.name("fc"))
 	return sym.Group(g.relu(fc), g.values[g.rng.IntN(len(g.values))])
 }
 
@@ -258,9 +273,11 @@ func TestFusionAgrees(t *testing.T) {
 }
 
 func checkFusion(t *testing.T, rng *rand.Rand, s *sym.Symbol, channels int) {
-	tier := []device.Tier{device.TierRef, device.TierGo, device.TierC, device.TierC, device.TierC}[rng.IntN(5)]
+	tier := []device.Tier{device.TierRef, device.TierGo, device.TierC, device.TierC,
+		device.TierC}[rng.IntN(5)]
 	defer device.LimitTier(device.LimitTier(tier))
-	c := sym.BindConfig{Shapes: map[string]dtype.Shape{"data": {2, channels, 6, 6}}, DefaultReq: op.ReqNull}
+	c := sym.BindConfig{Shapes: map[string]dtype.Shape{"data": {2, channels, 6, 6}},
+		DefaultReq: op.ReqNull}
 	fused, err := s.SimpleBind(c)
 	if err != nil {
 		t.Fatal(err)
@@ -287,7 +304,8 @@ func checkFusion(t *testing.T, rng *rand.Rand, s *sym.Symbol, channels int) {
 			}
 		}
 		for i := range fused.Outputs() {
-			nettest.Near(t, fmt.Sprintf("round %d: output %d", round, i), nettest.Values(t, fused.Outputs()[i]), nettest.Values(t, plain.Outputs()[i]))
+			nettest.Near(t, fmt.Sprintf("round %d: output %d", round, i),
+				nettest.Values(t, fused.Outputs()[i]), nettest.Values(t, plain.Outputs()[i]))
 		}
 	}
 }

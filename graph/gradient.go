@@ -15,7 +15,8 @@ import (
 //
 // It is reverse accumulation over the topological order, as in nnvm's gradient pass.
 func Gradient(heads, headGrads, wrt []op.Entry) ([]op.Entry, error) {
-	b := &backprop{order: deepFirst(heads), grads: map[op.Entry][]op.Entry{}, needs: map[*op.Node]bool{}, known: map[*op.Node]bool{}}
+	b := &backprop{order: deepFirst(heads), grads: map[op.Entry][]op.Entry{},
+		needs: map[*op.Node]bool{}, known: map[*op.Node]bool{}}
 	for _, n := range b.order {
 		b.known[n] = true
 	}
@@ -99,8 +100,8 @@ func (b *backprop) visit(n *op.Node, turn int) error {
 	return nil
 }
 
-// follow puts the new nodes below entries into the group of n, whose gradients they compute, and gives them a turn; 0 is
-// for nodes that run as soon as they can.
+// follow puts the new nodes below entries into the group of n, whose gradients they compute, and
+// gives them a turn; 0 is for nodes that run as soon as they can.
 func (b *backprop) follow(n *op.Node, turn int, entries ...op.Entry) {
 	group := Group(n)
 	for _, e := range entries {

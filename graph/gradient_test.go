@@ -45,7 +45,8 @@ func eval(t *testing.T, feeds map[*op.Node]float64, outputs ...op.Entry) []float
 func TestGradientSumsPaths(t *testing.T) {
 	x, y := op.Var("x"), op.Var("y")
 	// f = x·x·y + x, so df/dx = 2xy + 1 and df/dy = x²
-	f := lookup(t, "elemwise_add", lookup(t, "elemwise_mul", lookup(t, "elemwise_mul", x.Entry(0), x.Entry(0)), y.Entry(0)), x.Entry(0))
+	f := lookup(t, "elemwise_add", lookup(t, "elemwise_mul", lookup(t, "elemwise_mul", x.Entry(0),
+		x.Entry(0)), y.Entry(0)), x.Entry(0))
 	grads, err := graph.Gradient([]op.Entry{f}, nil, []op.Entry{x.Entry(0), y.Entry(0)})
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +60,8 @@ func TestGradientSumsPaths(t *testing.T) {
 func TestGradientUsesHeads(t *testing.T) {
 	x, h := op.Var("x"), op.Var("h")
 	f := lookup(t, "square", x.Entry(0))
-	grads, err := graph.Gradient([]op.Entry{f, f}, []op.Entry{h.Entry(0), {}}, []op.Entry{x.Entry(0)})
+	grads, err := graph.Gradient([]op.Entry{f, f}, []op.Entry{h.Entry(0), {}},
+		[]op.Entry{x.Entry(0)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +72,8 @@ func TestGradientUsesHeads(t *testing.T) {
 
 func TestGradientOfWhatDoesNotMatterIsNone(t *testing.T) {
 	x, y := op.Var("x"), op.Var("y")
-	grads, err := graph.Gradient([]op.Entry{lookup(t, "square", x.Entry(0))}, nil, []op.Entry{y.Entry(0)})
+	grads, err := graph.Gradient([]op.Entry{lookup(t, "square", x.Entry(0))}, nil,
+		[]op.Entry{y.Entry(0)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +93,8 @@ func TestGradientOfGradient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := eval(t, map[*op.Node]float64{x: 2}, first[0], second[0]); got[0] != 12 || got[1] != 12 {
+	if got := eval(t, map[*op.Node]float64{x: 2}, first[0], second[0]); got[0] != 12 ||
+		got[1] != 12 {
 		t.Errorf("got %v, want 3x² = 12 and 6x = 12", got)
 	}
 }

@@ -134,7 +134,8 @@ func inferNodeType(g *Indexed, i int, types []dtype.Type) (changed bool, err err
 			return nil
 		}
 		if *t != dtype.Unknown {
-			return op.WithOp(op.Errorf(what, "element type %v, want %v", *t, inferred), n.Op.Name, n.Name, n.Site)
+			return op.WithOp(op.Errorf(what, "element type %v, want %v", *t, inferred), n.Op.Name,
+				n.Name, n.Site)
 		}
 		*t, changed = inferred, true
 		return nil

@@ -6,8 +6,8 @@ import (
 	"gomx/op/nn"
 )
 
-// FuseLossGradient lets the gradient of a dense layer make the gradient of the softmax loss on its results, which then
-// nobody else may read.
+// FuseLossGradient lets the gradient of a dense layer make the gradient of the softmax loss on its
+// results, which then nobody else may read.
 func FuseLossGradient(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	r, order := newRewriter(outs, f)
 	for _, n := range order {
@@ -27,7 +27,8 @@ func FuseLossGradient(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	return r.now(outs), r.changes
 }
 
-// lossGradient returns the node that takes the place of n and of the loss before it, nil where there is none.
+// lossGradient returns the node that takes the place of n and of the loss before it, nil where
+// there is none.
 func (r *rewriter) lossGradient(n *op.Node, in []op.Entry) *op.Node {
 	if n.Op != nn.FullyConnectedGrad.Op {
 		return nil
@@ -38,7 +39,8 @@ func (r *rewriter) lossGradient(n *op.Node, in []op.Entry) *op.Node {
 	}
 	y, label := g.In[0], g.In[1]
 	layer := n.Params.(nn.FullyConnectedParams)
-	p, ok := loss.DenseGradOf(g.Params.(loss.SoftmaxOutputParams), r.facts.Shapes[y], r.facts.Shapes[label], layer.NumHidden, layer.NoBias)
+	p, ok := loss.DenseGradOf(g.Params.(loss.SoftmaxOutputParams), r.facts.Shapes[y],
+		r.facts.Shapes[label], layer.NumHidden, layer.NoBias)
 	if !ok {
 		return nil
 	}

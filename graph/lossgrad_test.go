@@ -13,12 +13,14 @@ import (
 
 // classifier is two dense layers under a softmax loss.
 func classifier(p sym.SoftmaxOutputParams) *sym.Symbol {
-	h := sym.Activation(sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 24}, sym.Name("fc1")), sym.ActivationParams{ActType: "tanh"})
-	return sym.SoftmaxOutput(sym.FullyConnected(h, sym.FullyConnectedParams{NumHidden: 300}, sym.Name("fc2")), p, sym.Name("softmax"))
+	h := sym.Activation(sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 24},
+		sym.Name("fc1")), sym.ActivationParams{ActType: "tanh"})
+	return sym.SoftmaxOutput(sym.FullyConnected(h, sym.FullyConnectedParams{NumHidden: 300},
+		sym.Name("fc2")), p, sym.Name("softmax"))
 }
 
-// TestLossGradientIsNotKept compares gradients that are made block by block with those of the operators apart, and the
-// memory of both.
+// TestLossGradientIsNotKept compares gradients that are made block by block with those of the
+// operators apart, and the memory of both.
 func TestLossGradientIsNotKept(t *testing.T) {
 	shapes := map[string]dtype.Shape{"data": {40, 16}}
 	for _, c := range []struct {
@@ -27,7 +29,8 @@ func TestLossGradientIsNotKept(t *testing.T) {
 		fuses bool
 	}{
 		{"plain", sym.SoftmaxOutputParams{}, true},
-		{"valid", sym.SoftmaxOutputParams{Normalization: "valid", UseIgnore: true, IgnoreLabel: sym.Some(0.0)}, true},
+		{"valid", sym.SoftmaxOutputParams{Normalization: "valid", UseIgnore: true,
+			IgnoreLabel: sym.Some(0.0)}, true},
 		{"smooth", sym.SoftmaxOutputParams{SmoothAlpha: 0.1, GradScale: sym.Some(0.5)}, true},
 		{"times the output", sym.SoftmaxOutputParams{OutGrad: true}, false},
 	} {
@@ -35,7 +38,8 @@ func TestLossGradientIsNotKept(t *testing.T) {
 			var grads [2]map[string][]float32
 			var arena [2]int64
 			for i, without := range [][]string{nil, {"fuse-loss-gradient"}} {
-				ex, err := classifier(c.p).SimpleBind(sym.BindConfig{Shapes: shapes, Without: without, GradReq: map[string]op.Req{"softmax_label": op.ReqNull}})
+				ex, err := classifier(c.p).SimpleBind(sym.BindConfig{Shapes: shapes,
+					Without: without, GradReq: map[string]op.Req{"softmax_label": op.ReqNull}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -62,7 +66,8 @@ func TestLossGradientIsNotKept(t *testing.T) {
 				}
 			}
 			if saved := arena[1] - arena[0]; (saved >= 4*40*300) != c.fuses {
-				t.Errorf("%d bytes saved of %d: the gradient of the scores has %d", saved, arena[1], 4*40*300)
+				t.Errorf("%d bytes saved of %d: the gradient of the scores has %d", saved, arena[1],
+					4*40*300)
 			}
 		})
 	}

@@ -12,16 +12,19 @@ import (
 
 // Mixed says how a graph computes with two floating-point types, of which float32 is one.
 //
-// Operators that are mostly products compute in the narrow type; those that lose accuracy in it or leave its range in float32;
-// all others in the type of what they are given, the wider one where that differs. Parameters stay float32: the graph converts them where they are read,
-// and their gradients back.
+// Operators that are mostly products compute in the narrow type; those that lose accuracy in it or
+// leave its range in float32; all others in the type of what they are given, the wider one where
+// that differs. Parameters stay float32: the graph converts them where they are read, and their
+// gradients back.
 type Mixed struct {
 	Type dtype.Type // the narrow type: Float16 or BFloat16
-	// Factor and Inverse are variables of shape (1): what gradients are multiplied by where they begin, and its inverse, by which they are multiplied
-	// where they end, in variables. Without them gradients are not scaled.
+	// Factor and Inverse are variables of shape (1): what gradients are multiplied by where they
+	// begin, and its inverse, by which they are multiplied where they end, in variables. Without
+	// them gradients are not scaled.
 	Factor, Inverse op.Entry
 	Learned         func(v *op.Node) bool // variables whose gradient is wanted
-	Kept            bool                  // parameters in the narrow type are kept between runs, as inference does
+	// parameters in the narrow type are kept between runs, as inference does
+	Kept bool
 }
 
 // MixPrecision rewrites a graph without gradient that computes in float32.
@@ -41,7 +44,8 @@ func MixPrecision(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	list := m.now(outs)
 	for i, e := range outs {
 		list[i] = m.convert(list[i], f.Types[e], nil, false)
-		if m.scales() && !isHead(e.Node) && list[i].Node.Op != loss.BlockGrad.Op && f.Types[e] == dtype.Float32 {
+		if m.scales() && !isHead(e.Node) && list[i].Node.Op != loss.BlockGrad.Op &&
+			f.Types[e] == dtype.Float32 {
 			list[i] = m.scaled(list[i], m.Factor, nil)
 		}
 	}
@@ -55,7 +59,8 @@ type mixer struct {
 	forms map[form]op.Entry
 }
 
-// form names what an entry has been made into: another element type, or one whose gradient is scaled, for readers of a group.
+// form names what an entry has been made into: another element type, or one whose gradient is
+// scaled, for readers of a group.
 type form struct {
 	of     op.Entry
 	to     dtype.Type
@@ -73,7 +78,8 @@ func isHead(n *op.Node) bool { return n.Op != nil && n.Op.Head }
 func (m *mixer) visit(n *op.Node) {
 	in := m.now(n.In)
 	for k, e := range in {
-		if m.scales() && e.Node.IsVar() && !n.Mutates(k) && m.facts.Types[e] == dtype.Float32 && m.Learned(e.Node) {
+		if m.scales() && e.Node.IsVar() && !n.Mutates(k) && m.facts.Types[e] == dtype.Float32 &&
+			m.Learned(e.Node) {
 			in[k] = m.scaled(e, m.Inverse, n)
 		}
 	}
@@ -90,7 +96,8 @@ func (m *mixer) visit(n *op.Node) {
 	}
 }
 
-// choose returns the inputs of n in the types that it shall compute with, and the types of its outputs.
+// choose returns the inputs of n in the types that it shall compute with, and the types of its
+// outputs.
 func (m *mixer) choose(n *op.Node, in []op.Entry) ([]op.Entry, []dtype.Type) {
 	narrow, wide := false, false
 	for k, e := range in {
@@ -131,13 +138,15 @@ func (m *mixer) types(n *op.Node, in []op.Entry) ([]dtype.Type, bool) {
 		out[i] = dtype.Unknown
 	}
 	want := slices.Clone(given)
-	if err := n.Op.InferType(n.Params, given, out); err != nil || !slices.Equal(given, want) || slices.Contains(out, dtype.Unknown) {
+	if err := n.Op.InferType(n.Params, given, out); err != nil || !slices.Equal(given, want) ||
+		slices.Contains(out, dtype.Unknown) {
 		return nil, false
 	}
 	return out, true
 }
 
-// convertAll converts the inputs of n that have one type to another. States that n changes stay as they are.
+// convertAll converts the inputs of n that have one type to another. States that n changes stay as
+// they are.
 func (m *mixer) convertAll(n *op.Node, in []op.Entry, from, to dtype.Type) []op.Entry {
 	list, args := slices.Clone(in), n.Op.Inputs(n.Params)
 	for k, e := range in {
@@ -157,16 +166,18 @@ func (m *mixer) convert(e op.Entry, to dtype.Type, n *op.Node, keep bool) op.Ent
 	if keep && e.Node.IsVar() {
 		cast = prim.KeptCast
 	}
-	return m.form(form{of: e, to: to, group: groupFor(e, n), kept: cast == prim.KeptCast}, func() *op.Node {
-		return cast.Node(prim.CastParams{DType: to}, e)
-	}, e.Node.Name+"_"+to.String())
+	return m.form(form{of: e, to: to, group: groupFor(e, n), kept: cast == prim.KeptCast},
+		func() *op.Node {
+			return cast.Node(prim.CastParams{DType: to}, e)
+		}, e.Node.Name+"_"+to.String())
 }
 
 // scaled returns e with a gradient that is multiplied by factor.
 func (m *mixer) scaled(e, factor op.Entry, n *op.Node) op.Entry {
-	return m.form(form{of: e, to: m.facts.Types[e], factor: factor, group: groupFor(e, n)}, func() *op.Node {
-		return prim.ScaleGradient.Node(op.NoParams{}, e, factor)
-	}, e.Node.Name+"_scaled")
+	return m.form(form{of: e, to: m.facts.Types[e], factor: factor, group: groupFor(e, n)},
+		func() *op.Node {
+			return prim.ScaleGradient.Node(op.NoParams{}, e, factor)
+		}, e.Node.Name+"_scaled")
 }
 
 // form makes a node for a form of an entry, unless there is one.
@@ -190,7 +201,8 @@ func (m *mixer) form(f form, node func() *op.Node, name string) op.Entry {
 	return e
 }
 
-// groupFor returns the group of a node between e and its reader n: that of the operator that computes e, that of the reader where e is a variable.
+// groupFor returns the group of a node between e and its reader n: that of the operator that
+// computes e, that of the reader where e is a variable.
 func groupFor(e op.Entry, n *op.Node) string {
 	if n != nil && e.Node.IsVar() {
 		return Group(n)

@@ -6,19 +6,22 @@ import (
 	"gomx/op/nn"
 )
 
-// biasRows is from how many rows on a product without bias is faster than one with it by more than the softmax takes
-// longer: with fewer, the sums have the bias while they are in registers.
+// biasRows is from how many rows on a product without bias is faster than one with it by more than
+// the softmax takes longer: with fewer, the sums have the bias while they are in registers.
 const biasRows = 128
 
 // MoveBias lets a softmax loss add the bias of the dense layer below it.
-func MoveBias(outs []op.Entry, f *Facts) ([]op.Entry, int) { return rewrite(outs, f, biasIntoSoftmax) }
+func MoveBias(outs []op.Entry, f *Facts) ([]op.Entry, int) {
+	return rewrite(outs, f, biasIntoSoftmax)
+}
 
 func biasIntoSoftmax(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
 	if n.Op != loss.SoftmaxOutput.Op || !r.only(in[0]) || !r.exact(in[0]) {
 		return op.Entry{}
 	}
 	layer, shape := in[0].Node, r.facts.Shapes[in[0]]
-	if layer.Op != nn.FullyConnected.Op || !together(layer, n) || !n.Params.(loss.SoftmaxOutputParams).AlongLast(shape) {
+	if layer.Op != nn.FullyConnected.Op || !together(layer, n) ||
+		!n.Params.(loss.SoftmaxOutputParams).AlongLast(shape) {
 		return op.Entry{}
 	}
 	p := layer.Params.(nn.FullyConnectedParams)

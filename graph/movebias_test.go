@@ -11,8 +11,8 @@ import (
 	sym "gomx/symbol"
 )
 
-// TestSoftmaxAddsTheBias compares a softmax that adds the bias of the layer below it with the two operators apart, in
-// training and inference, and looks where it does.
+// TestSoftmaxAddsTheBias compares a softmax that adds the bias of the layer below it with the two
+// operators apart, in training and inference, and looks where it does.
 func TestSoftmaxAddsTheBias(t *testing.T) {
 	layer := func(p sym.FullyConnectedParams) *sym.Symbol {
 		p.NumHidden = 30
@@ -27,18 +27,22 @@ func TestSoftmaxAddsTheBias(t *testing.T) {
 		shape dtype.Shape
 		moves bool
 	}{
-		"many rows":  {soft(layer(plain), sym.SoftmaxOutputParams{}), dtype.Shape{128, 16}, true},
-		"few rows":   {soft(layer(plain), sym.SoftmaxOutputParams{}), dtype.Shape{127, 16}, false},
-		"no bias":    {soft(layer(noBias), sym.SoftmaxOutputParams{}), dtype.Shape{128, 16}, false},
-		"other axis": {soft(layer(plain), sym.SoftmaxOutputParams{MultiOutput: true}), dtype.Shape{128, 16}, false},
-		"long rows": {soft(layer(sym.FullyConnectedParams{NoFlatten: true}), sym.SoftmaxOutputParams{PreserveShape: true}),
+		"many rows": {soft(layer(plain), sym.SoftmaxOutputParams{}), dtype.Shape{128, 16}, true},
+		"few rows":  {soft(layer(plain), sym.SoftmaxOutputParams{}), dtype.Shape{127, 16}, false},
+		"no bias":   {soft(layer(noBias), sym.SoftmaxOutputParams{}), dtype.Shape{128, 16}, false},
+		"other axis": {soft(layer(plain), sym.SoftmaxOutputParams{MultiOutput: true}),
+			dtype.Shape{128, 16}, false},
+		"long rows": {soft(layer(sym.FullyConnectedParams{NoFlatten: true}),
+			sym.SoftmaxOutputParams{PreserveShape: true}),
 			dtype.Shape{20, 8, 16}, true},
 		"also read": {alsoReadScores(layer(plain)), dtype.Shape{128, 16}, false},
 	} {
 		for _, train := range []bool{false, true} {
 			var results [2]map[string][]float32
 			for i, without := range [][]string{nil, {"move-bias"}} {
-				ex, err := c.net.SimpleBind(sym.BindConfig{Shapes: map[string]dtype.Shape{"data": c.shape}, Without: without})
+				ex, err := c.net.SimpleBind(
+					sym.BindConfig{Shapes: map[string]dtype.Shape{"data": c.shape},
+						Without: without})
 				if err != nil {
 					t.Fatal(name, err)
 				}
@@ -49,14 +53,16 @@ func TestSoftmaxAddsTheBias(t *testing.T) {
 				results[i] = resultsOf(t, ex, train)
 				moved := changedBy(t, ex, train, "move-bias")
 				if want := c.moves && i == 0; moved != want {
-					t.Errorf("%s, training %v, without %v: moved is %v, want %v", name, train, without, moved, want)
+					t.Errorf("%s, training %v, without %v: moved is %v, want %v", name, train,
+						without, moved, want)
 				}
 				ex.Close()
 			}
 			for key, want := range results[1] {
 				for k, w := range want {
 					if g := results[0][key][k]; !(math.Abs(float64(g-w)) <= 1e-5*(1+math.Abs(float64(w)))) {
-						t.Fatalf("%s, training %v: %s: element %d is %v, want %v", name, train, key, k, g, w)
+						t.Fatalf("%s, training %v: %s: element %d is %v, want %v", name, train, key,
+							k, g, w)
 					}
 				}
 			}
@@ -66,7 +72,8 @@ func TestSoftmaxAddsTheBias(t *testing.T) {
 
 // alsoReadScores has the scores among its outputs.
 func alsoReadScores(scores *sym.Symbol) *sym.Symbol {
-	return sym.Group(sym.SoftmaxOutput(scores, sym.SoftmaxOutputParams{}, sym.Name("softmax")), sym.BlockGrad(scores))
+	return sym.Group(sym.SoftmaxOutput(scores, sym.SoftmaxOutputParams{}, sym.Name("softmax")),
+		sym.BlockGrad(scores))
 }
 
 // resultsOf returns the outputs of one pass, and the gradients of one that trains.

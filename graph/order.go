@@ -10,9 +10,10 @@ import (
 // few is the number of inputs up to which the deepest is computed first.
 const few = 3
 
-// deepFirst returns the nodes that outputs depend on in topological order, outputs one after the other, and of the inputs of
-// a node first the one with the longest way behind it: what needs little is computed when it is needed, and not kept from
-// the start. Inputs of what joins many come as they stand, most often in the order in which a loop made them.
+// deepFirst returns the nodes that outputs depend on in topological order, outputs one after the
+// other, and of the inputs of a node first the one with the longest way behind it: what needs
+// little is computed when it is needed, and not kept from the start. Inputs of what joins many come
+// as they stand, most often in the order in which a loop made them.
 func deepFirst(outputs []op.Entry) []*op.Node {
 	depth := map[*op.Node]int{}
 	for _, n := range op.Topo(outputs) {
@@ -66,16 +67,18 @@ func before(n *op.Node) []*op.Node {
 	return append(list, n.After...)
 }
 
-// arrange orders the nodes of a graph, the first of which, forward many, belong to the forward part. The backward part
-// takes the gradients of the last forward nodes first, whatever the order in which outputs ask for them, so that what
-// the forward part kept is let go in the reverse of the order in which it was made. What only passes gradients on, as a
-// sum does, runs as soon as it can, and what only reads the forward part as late as it can.
+// arrange orders the nodes of a graph, the first of which, forward many, belong to the forward
+// part. The backward part takes the gradients of the last forward nodes first, whatever the order
+// in which outputs ask for them, so that what the forward part kept is let go in the reverse of the
+// order in which it was made. What only passes gradients on, as a sum does, runs as soon as it can,
+// and what only reads the forward part as late as it can.
 //
-// In either part an operator that is the only reader of two or more inputs and can work in place comes right behind
-// them: the terms of a gradient that many steps share are added as they come instead of all being kept. The order is
-// topological.
+// In either part an operator that is the only reader of two or more inputs and can work in place
+// comes right behind them: the terms of a gradient that many steps share are added as they come
+// instead of all being kept. The order is topological.
 func arrange(nodes []*op.Node, forward int) []*op.Node {
-	a := &arranger{nodes: nodes, forward: forward, readers: make([][]int, len(nodes)), waits: make([]int, len(nodes)),
+	a := &arranger{nodes: nodes, forward: forward, readers: make([][]int, len(nodes)),
+		waits: make([]int, len(nodes)),
 		frees: make([]bool, len(nodes)), done: make([]bool, len(nodes))}
 	a.count()
 	a.ready.turn = a.turns()
@@ -130,8 +133,8 @@ func (a *arranger) count() {
 	}
 }
 
-// turns gives a turn to every node of the backward part: its own, or else the latest of the gradients that it reads, or
-// else the first of the nodes that read it.
+// turns gives a turn to every node of the backward part: its own, or else the latest of the
+// gradients that it reads, or else the first of the nodes that read it.
 func (a *arranger) turns() []int {
 	turn := make([]int, len(a.nodes))
 	for i := a.forward; i < len(a.nodes); i++ {

@@ -73,8 +73,8 @@ func TestOrderStaysTopological(t *testing.T) {
 	}
 }
 
-// TestBackwardGoesFromTheLastToTheFirst makes a grid of nodes, each of which reads its neighbours before it, and asks for
-// gradients from the first on.
+// TestBackwardGoesFromTheLastToTheFirst makes a grid of nodes, each of which reads its neighbours
+// before it, and asks for gradients from the first on.
 func TestBackwardGoesFromTheLastToTheFirst(t *testing.T) {
 	const layers, steps = 3, 5
 	var w, below, outs []op.Entry
@@ -87,7 +87,8 @@ func TestBackwardGoesFromTheLastToTheFirst(t *testing.T) {
 		below = []op.Entry{op.Var(fmt.Sprint("x", s)).Entry(0)}
 		for l := range layers {
 			joined := named(t, "elemwise_mul", fmt.Sprint("join", l, "_", s), below[l], state[l])
-			state[l] = named(t, "tanh", fmt.Sprint("cell", l, "_", s), named(t, "elemwise_mul", fmt.Sprint("gate", l, "_", s), joined, w[l]))
+			state[l] = named(t, "tanh", fmt.Sprint("cell", l, "_", s), named(t, "elemwise_mul",
+				fmt.Sprint("gate", l, "_", s), joined, w[l]))
 			below = append(below, state[l])
 		}
 		outs = append(outs, state[layers-1])

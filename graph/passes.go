@@ -16,7 +16,8 @@ type Pass func(outs []op.Entry, f *Facts) ([]op.Entry, int)
 // report of the changes. Outputs stay distinct, and none becomes a variable or a constant: each can
 // be written to an array of its own. Afterwards the facts hold the shapes and types of all entries
 // that follow from the known ones.
-func Apply(p Pass, outs []op.Entry, f *Facts) (list []op.Entry, changes int, report []Change, err error) {
+func Apply(p Pass, outs []op.Entry, f *Facts) (list []op.Entry, changes int, report []Change,
+	err error) {
 	f.changes = nil
 	list, changes = p(outs, f)
 	report, f.changes = f.changes, nil

@@ -19,12 +19,14 @@ const (
 
 // FusePointwise joins pointwise operators that read each other into chains.
 //
-// It goes through the nodes in an order in which pointwise ones come as soon as they can, and lets each join the chains
-// that it reads. A chain runs where its last member stood. So it may grow only while nothing outside has read it: whatever
-// comes later reads it after it has run, and whatever it reads came before.
+// It goes through the nodes in an order in which pointwise ones come as soon as they can, and lets
+// each join the chains that it reads. A chain runs where its last member stood. So it may grow only
+// while nothing outside has read it: whatever comes later reads it after it has run, and whatever
+// it reads came before.
 func FusePointwise(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	r, order := newRewriter(outs, f)
-	c := &chainer{rewriter: r, forward: forwardNodes(outs, f), mutated: mutatedNodes(order), chain: map[*op.Node]*chain{}, after: map[*op.Node]bool{}, at: map[*op.Node]int{}}
+	c := &chainer{rewriter: r, forward: forwardNodes(outs, f), mutated: mutatedNodes(order),
+		chain: map[*op.Node]*chain{}, after: map[*op.Node]bool{}, at: map[*op.Node]int{}}
 	for _, n := range order {
 		for _, a := range n.After {
 			c.after[a] = true
@@ -99,22 +101,25 @@ func (c *chainer) eager(order []*op.Node) []*op.Node {
 
 func (c *chainer) phase(n *op.Node) bool { return c.forward == nil || c.forward[n] }
 
-// fusible reports whether n may be a member of a chain. Sums of many gradients, which are added as they come, may not: a
-// chain would keep them all until the last is there.
+// fusible reports whether n may be a member of a chain. Sums of many gradients, which are added as
+// they come, may not: a chain would keep them all until the last is there.
 func (c *chainer) fusible(n *op.Node) bool {
-	if n.IsVar() || n.Draws() || len(n.After) > 0 || c.after[n] || !n.Op.Pointwise && !prim.IsCast(n.Op) || n.Op == prim.GradAdd.Op {
+	if n.IsVar() || n.Draws() || len(n.After) > 0 || c.after[n] || !n.Op.Pointwise &&
+		!prim.IsCast(n.Op) || n.Op == prim.GradAdd.Op {
 		return false
 	}
 	out := n.Entry(0)
 	shape, t := c.facts.Shapes[out], c.facts.Types[out]
-	if !c.facts.Known(out) || shape.Size() == 0 || len(shape) == 0 || !prim.Fusible(c.facts.kind(n), t, n.Op, n.Params, len(n.In)) {
+	if !c.facts.Known(out) || shape.Size() == 0 || len(shape) == 0 ||
+		!prim.Fusible(c.facts.kind(n), t, n.Op, n.Params, len(n.In)) {
 		return false
 	}
 	for _, e := range n.In {
 		if !c.facts.Known(e) || c.mutated[e.Node] {
 			return false
 		}
-		if from := c.facts.Types[e]; from != t && !(prim.IsCast(n.Op) && prim.FusibleTypes(c.facts.kind(n), from, t)) {
+		if from := c.facts.Types[e]; from != t && !(prim.IsCast(n.Op) &&
+			prim.FusibleTypes(c.facts.kind(n), from, t)) {
 			return false
 		}
 		if s := c.facts.Shapes[e]; !s.Equal(shape) {
@@ -132,13 +137,17 @@ func (c *chainer) join(n *op.Node) {
 		c.close(n, nil)
 		return
 	}
-	g := &chain{shape: c.facts.Shapes[n.Entry(0)], t: c.facts.Types[n.Entry(0)], forward: c.phase(n), group: n.Attrs[GroupAttr], members: []*op.Node{n}, inside: map[op.Entry]int{}}
+	g := &chain{shape: c.facts.Shapes[n.Entry(0)], t: c.facts.Types[n.Entry(0)],
+		forward: c.phase(n), group: n.Attrs[GroupAttr], members: []*op.Node{n},
+		inside: map[op.Entry]int{}}
 	for _, e := range n.In {
 		g.inside[e]++
 	}
 	for _, e := range n.In {
 		h := c.chain[e.Node]
-		if h == nil || h.closed || slices.Contains(g.members, e.Node) || h.forward != g.forward || h.group != g.group || !prim.FusibleTypes(c.facts.kind(n), h.t, g.t) || !h.shape.Equal(g.shape) {
+		if h == nil || h.closed || slices.Contains(g.members, e.Node) || h.forward != g.forward ||
+			h.group != g.group || !prim.FusibleTypes(c.facts.kind(n), h.t, g.t) ||
+			!h.shape.Equal(g.shape) {
 			continue
 		}
 		if both := h.union(g); c.fits(both) {
@@ -160,9 +169,11 @@ func (c *chainer) close(n *op.Node, own *chain) {
 	}
 }
 
-// union returns the chain of all members of both, in an order in which each comes after what it reads.
+// union returns the chain of all members of both, in an order in which each comes after what it
+// reads.
 func (g *chain) union(h *chain) *chain {
-	u := &chain{shape: g.shape, t: g.t, forward: g.forward, group: g.group, members: slices.Concat(g.members, h.members), inside: map[op.Entry]int{}}
+	u := &chain{shape: g.shape, t: g.t, forward: g.forward, group: g.group,
+		members: slices.Concat(g.members, h.members), inside: map[op.Entry]int{}}
 	for _, c := range []*chain{g, h} {
 		for e, n := range c.inside {
 			u.inside[e] += n
@@ -178,10 +189,12 @@ func (c *chainer) fits(g *chain) bool {
 	for _, m := range g.members {
 		steps += max(1, len(m.In)-1)
 	}
-	return len(in) <= chainInputs && len(outs) <= chainOutputs && steps <= chainSteps && !c.crosses(in, outs)
+	return len(in) <= chainInputs && len(outs) <= chainOutputs && steps <= chainSteps &&
+		!c.crosses(in, outs)
 }
 
-// crosses reports whether an input that repeats has as many bytes as an output of a narrower type, which could take its place before it has been read.
+// crosses reports whether an input that repeats has as many bytes as an output of a narrower type,
+// which could take its place before it has been read.
 func (c *chainer) crosses(in, outs []op.Entry) bool {
 	bytes := func(e op.Entry) int { return c.facts.Shapes[e].Size() * c.facts.Types[e].Size() }
 	return slices.ContainsFunc(in, func(i op.Entry) bool {
@@ -191,9 +204,10 @@ func (c *chainer) crosses(in, outs []op.Entry) bool {
 	})
 }
 
-// borders lists what a chain reads from outside, and what others read of it. Inputs made by the backward part come
-// first, the oldest in front: outputs take the place of the first inputs that will do, and those made by the forward part are of no use where
-// an output shall be a gradient that the executor hands out.
+// borders lists what a chain reads from outside, and what others read of it. Inputs made by the
+// backward part come first, the oldest in front: outputs take the place of the first inputs that
+// will do, and those made by the forward part are of no use where an output shall be a gradient
+// that the executor hands out.
 func (c *chainer) borders(g *chain) (in, outs []op.Entry) {
 	for _, m := range g.members {
 		for _, e := range m.In {
@@ -256,5 +270,6 @@ func (c *chainer) emit(n *op.Node) {
 		names[i] = m.Op.Name
 	}
 	c.changes++
-	c.facts.note(Change{Node: fused.Name, Before: strings.Join(names, ", "), After: fmt.Sprintf("%s of %d inputs and %d outputs", fused.Op.Name, len(in), len(outs))})
+	c.facts.note(Change{Node: fused.Name, Before: strings.Join(names, ", "),
+		After: fmt.Sprintf("%s of %d inputs and %d outputs", fused.Op.Name, len(in), len(outs))})
 }

@@ -97,7 +97,8 @@ func newRecomputer(all []op.Entry, f *Facts, forward int) *recomputer {
 	nodes := IndexPhases(all[:forward], all).Nodes
 	n := len(op.Topo(all[:forward]))
 	r.fwd, r.back = nodes[:n], nodes[n:]
-	r.work, r.bytes, r.last, r.outs = make([]float64, n), make([]int64, n), make([]int, n), make([]bool, n)
+	r.work, r.bytes, r.last, r.outs = make([]float64, n), make([]int64, n), make([]int, n),
+		make([]bool, n)
 	r.cross, r.before = make([]int64, n+1), make([]int64, n+1)
 	for i, m := range r.fwd {
 		r.id[m], r.last[i] = i, i
@@ -189,7 +190,8 @@ func (r *recomputer) kept(d division) []bool {
 		for i > cuts[g] {
 			g++
 		}
-		keep[i] = g == len(cuts)-1 || r.last[i] > cuts[g] || r.bytes[i] > 0 && r.work[i] > d.limit*float64(r.bytes[i])
+		keep[i] = g == len(cuts)-1 || r.last[i] > cuts[g] || r.bytes[i] > 0 &&
+			r.work[i] > d.limit*float64(r.bytes[i])
 		switch m.Attrs["__force_mirroring__"] {
 		case "True", "true", "1":
 			keep[i] = false
@@ -203,7 +205,8 @@ func (r *recomputer) kept(d division) []bool {
 
 // try carries a division out and counts live bytes.
 func (r *recomputer) try(d division) (t Trade, outs []op.Entry, origin map[*op.Node]*op.Node) {
-	m := &mirror{r: r, keep: r.kept(d), again: map[*op.Node]*op.Node{}, made: map[*op.Node]*op.Node{}, origin: map[*op.Node]*op.Node{}}
+	m := &mirror{r: r, keep: r.kept(d), again: map[*op.Node]*op.Node{},
+		made: map[*op.Node]*op.Node{}, origin: map[*op.Node]*op.Node{}}
 	for _, b := range r.back {
 		m.visit(b)
 	}

@@ -15,7 +15,8 @@ import (
 )
 
 // trained runs three steps and returns all gradients, outputs and auxiliary states.
-func trained(t *testing.T, s *sym.Symbol, share float64, shapes map[string]dtype.Shape) (map[string][]float32, sym.MemoryUse) {
+func trained(t *testing.T, s *sym.Symbol, share float64,
+	shapes map[string]dtype.Shape) (map[string][]float32, sym.MemoryUse) {
 	t.Helper()
 	ex, err := s.SimpleBind(sym.BindConfig{Shapes: shapes, Recompute: share, Seed: 5})
 	if err != nil {
@@ -56,7 +57,8 @@ func sameResults(t *testing.T, got, want map[string][]float32) {
 	}
 	for name := range want {
 		if !slices.Equal(got[name], want[name]) {
-			t.Errorf("%s differs: %v, want %v", name, got[name][:min(4, len(got[name]))], want[name][:min(4, len(want[name]))])
+			t.Errorf("%s differs: %v, want %v", name, got[name][:min(4, len(got[name]))],
+				want[name][:min(4, len(want[name]))])
 		}
 	}
 }
@@ -68,7 +70,8 @@ func TestRecomputeChangesNothingButMemory(t *testing.T) {
 		got, after := trained(t, nettest.DropoutNet(24), share, shapes)
 		sameResults(t, got, want)
 		if after.Recomputed == 0 || float64(after.Arena) > 0.75*float64(before.Arena) {
-			t.Errorf("share %v: %d bytes with %d nodes computed again, %d without", share, after.Arena, after.Recomputed, before.Arena)
+			t.Errorf("share %v: %d bytes with %d nodes computed again, %d without", share,
+				after.Arena, after.Recomputed, before.Arena)
 		}
 	}
 }
@@ -76,14 +79,19 @@ func TestRecomputeChangesNothingButMemory(t *testing.T) {
 func TestForceMirroring(t *testing.T) {
 	shapes := map[string]dtype.Shape{"data": {2, 8, 6, 6}}
 	want, before := trained(t, nettest.DropoutNet(8), 0, shapes)
-	got, after := trained(t, nettest.DropoutNet(8, sym.Attr("__force_mirroring__", "True")), 0, shapes)
+	got, after := trained(t, nettest.DropoutNet(8, sym.Attr("__force_mirroring__", "True")), 0,
+		shapes)
 	sameResults(t, got, want)
 	if before.Recomputed != 0 || after.Recomputed == 0 {
-		t.Errorf("%d nodes computed again without the attribute, %d with it: want none and some", before.Recomputed, after.Recomputed)
+		t.Errorf("%d nodes computed again without the attribute, %d with it: want none and some",
+			before.Recomputed, after.Recomputed)
 	}
-	_, kept := trained(t, nettest.DropoutNet(8, sym.Attr("__force_mirroring__", "False")), 0.01, shapes)
-	if _, free := trained(t, nettest.DropoutNet(8), 0.01, shapes); kept.Recomputed >= free.Recomputed {
-		t.Errorf("%d nodes computed again although forbidden, %d otherwise", kept.Recomputed, free.Recomputed)
+	_, kept := trained(t, nettest.DropoutNet(8, sym.Attr("__force_mirroring__", "False")), 0.01,
+		shapes)
+	if _, free := trained(t, nettest.DropoutNet(8), 0.01,
+		shapes); kept.Recomputed >= free.Recomputed {
+		t.Errorf("%d nodes computed again although forbidden, %d otherwise", kept.Recomputed,
+			free.Recomputed)
 	}
 }
 
@@ -103,18 +111,27 @@ func TestRecomputeRandomNets(t *testing.T) {
 	}
 }
 
-// unrolledLSTM is one layer of LSTM cells over so many steps, and a classification of the last state.
+// unrolledLSTM is one layer of LSTM cells over so many steps, and a classification of the last
+// state.
 func unrolledLSTM(steps, hidden int) *sym.Symbol {
 	dense := sym.FullyConnectedParams{NumHidden: 4 * hidden}
-	input := []sym.Option{sym.With("weight", sym.Var("i2h_weight")), sym.With("bias", sym.Var("i2h_bias"))}
-	state := []sym.Option{sym.With("weight", sym.Var("h2h_weight")), sym.With("bias", sym.Var("h2h_bias"))}
-	x := sym.SliceChannel(sym.Var("data"), sym.SliceChannelParams{NumOutputs: steps, Axis: sym.Some(1), SqueezeAxis: true})
+	input := []sym.Option{sym.With("weight", sym.Var("i2h_weight")),
+		sym.With("bias", sym.Var("i2h_bias"))}
+	state := []sym.Option{sym.With("weight", sym.Var("h2h_weight")),
+		sym.With("bias", sym.Var("h2h_bias"))}
+	x := sym.SliceChannel(sym.Var("data"), sym.SliceChannelParams{NumOutputs: steps,
+		Axis: sym.Some(1), SqueezeAxis: true})
 	h, c := sym.Var("h0"), sym.Var("c0")
 	for t := range steps {
-		g := sym.ElemwiseAdd(sym.FullyConnected(x.At(t), dense, input...), sym.FullyConnected(h, dense, state...))
+		g := sym.ElemwiseAdd(sym.FullyConnected(x.At(t), dense, input...),
+			sym.FullyConnected(h, dense, state...))
 		parts := sym.SliceChannel(g, sym.SliceChannelParams{NumOutputs: 4, Axis: sym.Some(1)})
-		tanh := func(s *sym.Symbol) *sym.Symbol { return sym.Activation(s, sym.ActivationParams{ActType: "tanh"}) }
-		c = sym.ElemwiseAdd(sym.ElemwiseMul(sym.Sigmoid(parts.At(1)), c), sym.ElemwiseMul(sym.Sigmoid(parts.At(0)), tanh(parts.At(2))))
+		tanh := func(s *sym.Symbol) *sym.Symbol {
+			return sym.Activation(s,
+				sym.ActivationParams{ActType: "tanh"})
+		}
+		c = sym.ElemwiseAdd(sym.ElemwiseMul(sym.Sigmoid(parts.At(1)), c),
+			sym.ElemwiseMul(sym.Sigmoid(parts.At(0)), tanh(parts.At(2))))
 		h = sym.ElemwiseMul(sym.Sigmoid(parts.At(3)), tanh(c))
 	}
 	fc := sym.FullyConnected(h, sym.FullyConnectedParams{NumHidden: 10}, sym.Name("fc"))
@@ -132,8 +149,10 @@ func deepNets(batch int) []struct {
 		net    *sym.Symbol
 		shapes map[string]dtype.Shape
 	}{
-		{"resnet50", nettest.ResNet(3, 4, 6, 3), map[string]dtype.Shape{"data": {batch, 3, 112, 112}}},
-		{"lstm50", unrolledLSTM(50, 256), map[string]dtype.Shape{"data": {4 * batch, 50, 256}, "h0": {4 * batch, 256}, "c0": {4 * batch, 256}}},
+		{"resnet50", nettest.ResNet(3, 4, 6, 3), map[string]dtype.Shape{"data": {batch, 3, 112,
+			112}}},
+		{"lstm50", unrolledLSTM(50, 256), map[string]dtype.Shape{"data": {4 * batch, 50, 256},
+			"h0": {4 * batch, 256}, "c0": {4 * batch, 256}}},
 	}
 }
 
@@ -142,7 +161,8 @@ func BenchmarkRecompute(b *testing.B) {
 	for _, c := range deepNets(4) {
 		for _, share := range []float64{0, 0.5} {
 			b.Run(fmt.Sprintf("%s/%v", c.name, share), func(b *testing.B) {
-				ex, err := c.net.SimpleBind(sym.BindConfig{Shapes: c.shapes, Recompute: share, GradReq: map[string]op.Req{"data": op.ReqNull, "softmax_label": op.ReqNull}})
+				ex, err := c.net.SimpleBind(sym.BindConfig{Shapes: c.shapes, Recompute: share,
+					GradReq: map[string]op.Req{"data": op.ReqNull, "softmax_label": op.ReqNull}})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -176,7 +196,8 @@ func TestRecomputeHalvesTheMemory(t *testing.T) {
 	for _, c := range deepNets(16) {
 		var arena [2]int64
 		for i, share := range []float64{0, 0.5} {
-			ex, err := c.net.SimpleBind(sym.BindConfig{Shapes: c.shapes, Recompute: share, GradReq: map[string]op.Req{"data": op.ReqNull, "softmax_label": op.ReqNull}})
+			ex, err := c.net.SimpleBind(sym.BindConfig{Shapes: c.shapes, Recompute: share,
+				GradReq: map[string]op.Req{"data": op.ReqNull, "softmax_label": op.ReqNull}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -187,8 +208,10 @@ func TestRecomputeHalvesTheMemory(t *testing.T) {
 			arena[i] = use.Values
 			ex.Close()
 		}
-		if t.Logf("%s: %d bytes, %d with recomputing", c.name, arena[0], arena[1]); 2*arena[1] > arena[0] {
-			t.Errorf("%s: %d bytes planned with recomputing, %d without: want at most half", c.name, arena[1], arena[0])
+		if t.Logf("%s: %d bytes, %d with recomputing", c.name, arena[0],
+			arena[1]); 2*arena[1] > arena[0] {
+			t.Errorf("%s: %d bytes planned with recomputing, %d without: want at most half", c.name,
+				arena[1], arena[0])
 		}
 	}
 }

@@ -27,9 +27,11 @@ func rewrite(outs []op.Entry, f *Facts, apply rule) ([]op.Entry, int) {
 	return r.now(outs), r.changes
 }
 
-// newRewriter readies the rewriting of the graph that computes outs, and returns its nodes, inputs first.
+// newRewriter readies the rewriting of the graph that computes outs, and returns its nodes, inputs
+// first.
 func newRewriter(outs []op.Entry, f *Facts) (*rewriter, []*op.Node) {
-	r := &rewriter{facts: f, uses: map[op.Entry]int{}, outs: map[op.Entry]bool{}, made: map[op.Entry]op.Entry{}, was: map[op.Entry]op.Entry{}, nodes: map[*op.Node]*op.Node{}}
+	r := &rewriter{facts: f, uses: map[op.Entry]int{}, outs: map[op.Entry]bool{},
+		made: map[op.Entry]op.Entry{}, was: map[op.Entry]op.Entry{}, nodes: map[*op.Node]*op.Node{}}
 	order := op.Topo(outs)
 	for _, n := range order {
 		for _, e := range n.In {

@@ -15,8 +15,8 @@ type rowLoss struct {
 	made                             *op.Node // the node that does the work of all
 }
 
-// FuseRowLoss lets the forward part compute the gradients of a dense layer of one output together with the regression head
-// above it. The backward part only multiplies them by the head's factor.
+// FuseRowLoss lets the forward part compute the gradients of a dense layer of one output together
+// with the regression head above it. The backward part only multiplies them by the head's factor.
 func FuseRowLoss(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	r, order := newRewriter(outs, f)
 	found := map[*op.Node]*rowLoss{}
@@ -38,7 +38,8 @@ func FuseRowLoss(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	return r.now(outs), r.changes
 }
 
-// rowLoss returns what n, the gradient of a dense layer, belongs to, nil where it is something else.
+// rowLoss returns what n, the gradient of a dense layer, belongs to, nil where it is something
+// else.
 func (r *rewriter) rowLoss(n *op.Node) *rowLoss {
 	if n.Op != nn.FullyConnectedGrad.Op || r.uses[n.Entry(0)] > 0 {
 		return nil
@@ -49,12 +50,14 @@ func (r *rewriter) rowLoss(n *op.Node) *rowLoss {
 	}
 	m.head = m.headGrad.In[0].Node
 	var ok bool
-	m.params, ok = loss.RowLossOf(m.head.Op, m.headGrad.Op, n.Params.(nn.FullyConnectedParams).NoBias)
+	m.params, ok = loss.RowLossOf(m.head.Op, m.headGrad.Op,
+		n.Params.(nn.FullyConnectedParams).NoBias)
 	if !ok || m.head.In[1] != m.headGrad.In[1] {
 		return nil
 	}
 	m.layer = m.head.In[0].Node
-	if m.layer.Op != nn.FullyConnected.Op || r.uses[m.head.In[0]] != 1 || m.layer.In[0] != n.In[1] || m.layer.In[1] != n.In[2] {
+	if m.layer.Op != nn.FullyConnected.Op || r.uses[m.head.In[0]] != 1 ||
+		m.layer.In[0] != n.In[1] || m.layer.In[1] != n.In[2] {
 		return nil
 	}
 	for _, b := range []*op.Node{m.head, m.headGrad, n} {
@@ -68,12 +71,14 @@ func (r *rewriter) rowLoss(n *op.Node) *rowLoss {
 	return m
 }
 
-// oneOutput reports whether the layer has rows of one output each, of a type in which rounding matters little.
+// oneOutput reports whether the layer has rows of one output each, of a type in which rounding
+// matters little.
 func (r *rewriter) oneOutput(m *rowLoss) bool {
 	y := m.head.Entry(0)
 	x, w, t := r.facts.Shapes[m.layer.In[0]], r.facts.Shapes[m.layer.In[1]], r.facts.Types[y]
 	shape := r.facts.Shapes[m.head.In[0]]
-	return t == dtype.Float32 && x.Known() && w.Known() && len(x) > 0 && shape.Equal(dtype.Shape{x[0], 1}) && w[0] == 1 && x.Size() == x[0]*w[1]
+	return t == dtype.Float32 && x.Known() && w.Known() && len(x) > 0 &&
+		shape.Equal(dtype.Shape{x[0], 1}) && w[0] == 1 && x.Size() == x[0]*w[1]
 }
 
 // joinRowLoss puts one node in the place of layer and head.
@@ -87,7 +92,8 @@ func (r *rewriter) joinRowLoss(m *rowLoss) {
 		r.facts.copy(m.made.Entry(1+i), e)
 	}
 	r.changes++
-	r.facts.note(Change{Node: m.head.Name, Before: describe(m.head, r.now(m.head.In[1:])), After: describe(m.made, in)})
+	r.facts.note(Change{Node: m.head.Name, Before: describe(m.head, r.now(m.head.In[1:])),
+		After: describe(m.made, in)})
 }
 
 // scaleRowLoss takes the gradients from the node that was made.

@@ -12,8 +12,9 @@ import (
 	sym "gomx/symbol"
 )
 
-// TestRowLossIsOnePass compares the gradients of a layer of one output that are made with the outputs with those that are
-// made after them, written and added, and looks whether a forward pass leaves gradients alone.
+// TestRowLossIsOnePass compares the gradients of a layer of one output that are made with the
+// outputs with those that are made after them, written and added, and looks whether a forward pass
+// leaves gradients alone.
 func TestRowLossIsOnePass(t *testing.T) {
 	fc := func(p sym.FullyConnectedParams) *sym.Symbol {
 		return sym.FullyConnected(sym.Var("data"), p, sym.Name("fc"))
@@ -24,17 +25,25 @@ func TestRowLossIsOnePass(t *testing.T) {
 		req   op.Req
 		joins bool
 	}{
-		"logistic":  {sym.LogisticRegressionOutput(fc(one), sym.RegressionParams{}, sym.Name("out")), op.ReqWrite, true},
-		"added":     {sym.LogisticRegressionOutput(fc(one), sym.RegressionParams{GradScale: sym.Some(0.25)}, sym.Name("out")), op.ReqAdd, true},
-		"linear":    {sym.LinearRegressionOutput(fc(sym.FullyConnectedParams{NumHidden: 1, NoBias: true}), sym.RegressionParams{GradScale: sym.Some(2.0)}, sym.Name("out")), op.ReqWrite, true},
-		"two":       {sym.LogisticRegressionOutput(fc(sym.FullyConnectedParams{NumHidden: 2}), sym.RegressionParams{}, sym.Name("out")), op.ReqWrite, false},
+		"logistic": {sym.LogisticRegressionOutput(fc(one), sym.RegressionParams{},
+			sym.Name("out")), op.ReqWrite, true},
+		"added": {sym.LogisticRegressionOutput(fc(one),
+			sym.RegressionParams{GradScale: sym.Some(0.25)}, sym.Name("out")), op.ReqAdd, true},
+		"linear": {sym.LinearRegressionOutput(fc(sym.FullyConnectedParams{NumHidden: 1,
+			NoBias: true}), sym.RegressionParams{GradScale: sym.Some(2.0)}, sym.Name("out")),
+			op.ReqWrite, true},
+		"two": {sym.LogisticRegressionOutput(fc(sym.FullyConnectedParams{NumHidden: 2}),
+			sym.RegressionParams{}, sym.Name("out")), op.ReqWrite, false},
 		"also read": {alsoRead(fc(one)), op.ReqWrite, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var results [2]map[string][]float32
 			for i, without := range [][]string{nil, {"fuse-row-loss"}} {
-				ex, err := c.net.SimpleBind(sym.BindConfig{Shapes: map[string]dtype.Shape{"data": {13, 40}}, Without: without,
-					GradReq: map[string]op.Req{"data": op.ReqNull, "out_label": op.ReqNull, "fc_weight": c.req, "fc_bias": c.req}})
+				ex, err := c.net.SimpleBind(
+					sym.BindConfig{Shapes: map[string]dtype.Shape{"data": {13, 40}},
+						Without: without,
+						GradReq: map[string]op.Req{"data": op.ReqNull, "out_label": op.ReqNull,
+							"fc_weight": c.req, "fc_bias": c.req}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -62,7 +71,8 @@ func TestRowLossIsOnePass(t *testing.T) {
 
 // alsoRead puts a head on a layer whose results somebody else reads too.
 func alsoRead(layer *sym.Symbol) *sym.Symbol {
-	return sym.Group(sym.LogisticRegressionOutput(layer, sym.RegressionParams{}, sym.Name("out")), sym.BlockGrad(layer))
+	return sym.Group(sym.LogisticRegressionOutput(layer, sym.RegressionParams{}, sym.Name("out")),
+		sym.BlockGrad(layer))
 }
 
 // changedBy reports whether a pass has changed the graph of an executor.
@@ -72,7 +82,10 @@ func changedBy(t *testing.T, ex *sym.Executor, train bool, pass string) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.ContainsFunc(e.Passes, func(p sym.PassReport) bool { return p.Pass == pass && len(p.Changes) > 0 })
+	return slices.ContainsFunc(e.Passes, func(p sym.PassReport) bool {
+		return p.Pass == pass &&
+			len(p.Changes) > 0
+	})
 }
 
 // rowLossRun makes two steps and returns outputs and gradients.

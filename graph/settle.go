@@ -8,8 +8,9 @@ import (
 	"gomx/op/prim"
 )
 
-// SettleShapes writes shapes that were inferred into the operators that make arrays of a shape of which parts follow from
-// its use, such as the first states of unrolled recurrent networks: later passes may take that use away.
+// SettleShapes writes shapes that were inferred into the operators that make arrays of a shape of
+// which parts follow from its use, such as the first states of unrolled recurrent networks: later
+// passes may take that use away.
 func SettleShapes(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	return rewrite(outs, f, func(r *rewriter, n *op.Node, _ []op.Entry) op.Entry {
 		e := n.Entry(0)

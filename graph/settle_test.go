@@ -9,8 +9,9 @@ import (
 	sym "gomx/symbol"
 )
 
-// TestFirstStatesOfUnknownBatch runs one step of a recurrent cell from zeros whose batch size follows from their use only,
-// which passes take away, and compares it with the step from zeros of that size.
+// TestFirstStatesOfUnknownBatch runs one step of a recurrent cell from zeros whose batch size
+// follows from their use only, which passes take away, and compares it with the step from zeros of
+// that size.
 func TestFirstStatesOfUnknownBatch(t *testing.T) {
 	cell := func(batch int) *sym.Symbol {
 		fc := func(x *sym.Symbol, name string) *sym.Symbol {

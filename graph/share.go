@@ -30,7 +30,8 @@ func forwardNodes(outs []op.Entry, f *Facts) map[*op.Node]bool {
 
 func share(outs []op.Entry, f *Facts, forward map[*op.Node]bool) ([]op.Entry, int) {
 	r, order := newRewriter(outs, f)
-	c := &sharer{rewriter: r, forward: forward, mutated: mutatedNodes(order), seen: map[string]*op.Node{}, id: map[*op.Node]uint64{}}
+	c := &sharer{rewriter: r, forward: forward, mutated: mutatedNodes(order),
+		seen: map[string]*op.Node{}, id: map[*op.Node]uint64{}}
 	for _, n := range order {
 		c.visit(n)
 	}
@@ -115,7 +116,8 @@ func (c *sharer) keyOf(n *op.Node, in []op.Entry) string {
 	for k, e := range in {
 		ids[k] = [2]uint64{c.id[e.Node], uint64(e.Index)}
 	}
-	if n.Op.Commutes && len(ids) == 2 && (ids[0][0] > ids[1][0] || ids[0][0] == ids[1][0] && ids[0][1] > ids[1][1]) {
+	if n.Op.Commutes && len(ids) == 2 && (ids[0][0] > ids[1][0] || ids[0][0] == ids[1][0] &&
+		ids[0][1] > ids[1][1]) {
 		ids[0], ids[1] = ids[1], ids[0]
 	}
 	b = append(b, 0)

@@ -11,17 +11,24 @@ import (
 // SimplifyComposed removes what does nothing from a graph without gradient. Operators whose
 // gradient is not that of what they compute, such as losses, stay.
 func SimplifyComposed(outs []op.Entry, f *Facts) ([]op.Entry, int) {
-	return rewrite(outs, f, func(r *rewriter, n *op.Node, in []op.Entry) op.Entry { return simplify(r, n, in, false) })
+	return rewrite(outs, f, func(r *rewriter, n *op.Node,
+		in []op.Entry) op.Entry {
+		return simplify(r, n, in, false)
+	})
 }
 
 // SimplifyCompiled does so in a graph that has its gradient.
 func SimplifyCompiled(outs []op.Entry, f *Facts) ([]op.Entry, int) {
-	return rewrite(outs, f, func(r *rewriter, n *op.Node, in []op.Entry) op.Entry { return simplify(r, n, in, true) })
+	return rewrite(outs, f, func(r *rewriter, n *op.Node,
+		in []op.Entry) op.Entry {
+		return simplify(r, n, in, true)
+	})
 }
 
 // simplify returns what is equal to output 0 of n and takes less work.
 func simplify(r *rewriter, n *op.Node, in []op.Entry, compiled bool) op.Entry {
-	if len(in) == 0 || len(n.After) > 0 || n.NumOutputs() > 1 && r.wanted(n) || !r.facts.Known(n.Entry(0)) {
+	if len(in) == 0 || len(n.After) > 0 || n.NumOutputs() > 1 && r.wanted(n) ||
+		!r.facts.Known(n.Entry(0)) {
 		return op.Entry{}
 	}
 	s := &simplifier{rewriter: r, n: n, in: in, compiled: compiled}
@@ -30,7 +37,8 @@ func simplify(r *rewriter, n *op.Node, in []op.Entry, compiled bool) op.Entry {
 			return op.Entry{}
 		}
 	}
-	for _, rule := range []func() op.Entry{s.neutral, s.casts, s.nested, s.signs, s.constants, s.moved, s.reshaped} {
+	for _, rule := range []func() op.Entry{s.neutral, s.casts, s.nested, s.signs, s.constants,
+		s.moved, s.reshaped} {
 		if e := rule(); e.Valid() {
 			if r.outs[n.Entry(0)] && (e.Node.IsVar() || r.was[e] != (op.Entry{})) {
 				return op.Entry{} // an output keeps a node of its own
@@ -98,7 +106,8 @@ func when(ok bool, e op.Entry) op.Entry {
 func (s *simplifier) nested() op.Entry {
 	x := s.in[0]
 	inner := x.Node
-	if inner.IsVar() || len(inner.In) == 0 || len(inner.After) > 0 || s.facts.Types[inner.In[0]] != s.facts.Types[x] {
+	if inner.IsVar() || len(inner.In) == 0 || len(inner.After) > 0 ||
+		s.facts.Types[inner.In[0]] != s.facts.Types[x] {
 		return op.Entry{}
 	}
 	switch s.n.Op {
@@ -136,7 +145,8 @@ func (s *simplifier) negated(e op.Entry) (op.Entry, bool) {
 
 // signs moves negations into sums, differences and factors.
 func (s *simplifier) signs() op.Entry {
-	if s.n.Op == prim.Negative.Op && !s.in[0].Node.IsVar() && s.in[0].Node.Op == prim.MulScalar.Op && s.facts.Types[s.n.Entry(0)].IsFloat() {
+	if s.n.Op == prim.Negative.Op && !s.in[0].Node.IsVar() &&
+		s.in[0].Node.Op == prim.MulScalar.Op && s.facts.Types[s.n.Entry(0)].IsFloat() {
 		v, _ := scalarOf(s.in[0].Node)
 		return s.make(prim.MulScalar.Op, prim.ScalarParams{Scalar: -v}, s.in[0].Node.In[0])
 	}

@@ -5,8 +5,8 @@ import (
 	"gomx/op/prim"
 )
 
-// constants turns operators of an array and a constant into operators of an array and a number, and drops zeros from
-// sums.
+// constants turns operators of an array and a constant into operators of an array and a number, and
+// drops zeros from sums.
 func (s *simplifier) constants() op.Entry {
 	if !s.facts.Types[s.n.Entry(0)].IsFloat() {
 		return op.Entry{}
@@ -67,14 +67,16 @@ const maxScale = 1e15
 func ScaleOnce(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	return rewrite(outs, f, func(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
 		a, ok := factor(n)
-		if !ok || len(n.After) > 0 || in[0].Node.IsVar() || len(in[0].Node.After) > 0 || !r.facts.Types[n.Entry(0)].IsFloat() {
+		if !ok || len(n.After) > 0 || in[0].Node.IsVar() || len(in[0].Node.After) > 0 ||
+			!r.facts.Types[n.Entry(0)].IsFloat() {
 			return op.Entry{}
 		}
 		b, ok := factor(in[0].Node)
 		if !ok || r.facts.Types[in[0]] != r.facts.Types[n.Entry(0)] {
 			return op.Entry{}
 		}
-		return changed(n, prim.MulScalar.Op, prim.ScalarParams{Scalar: a * b}, []op.Entry{in[0].Node.In[0]})
+		return changed(n, prim.MulScalar.Op, prim.ScalarParams{Scalar: a * b},
+			[]op.Entry{in[0].Node.In[0]})
 	})
 }
 

@@ -18,7 +18,8 @@ func (s *simplifier) moved() op.Entry {
 	first, x2 := x, x
 	joined := false
 	if inner := x.Node; !inner.IsVar() && len(inner.In) > 0 && len(inner.After) == 0 {
-		if before, ok := permutation(inner, s.facts.Shapes[inner.In[0]]); ok && s.facts.Known(inner.In[0]) {
+		if before, ok := permutation(inner, s.facts.Shapes[inner.In[0]]); ok &&
+			s.facts.Known(inner.In[0]) {
 			both := make([]int, len(perm))
 			for i, a := range perm {
 				both[i] = before[a]
@@ -80,7 +81,8 @@ func sorted(perm []int, matters func(axis int) bool) bool {
 
 // reshaped joins changes of shape that follow each other.
 func (s *simplifier) reshaped() op.Entry {
-	if !s.n.Op.Reshapes || s.in[0].Node.IsVar() || !s.in[0].Node.Op.Reshapes || len(s.in[0].Node.After) > 0 {
+	if !s.n.Op.Reshapes || s.in[0].Node.IsVar() || !s.in[0].Node.Op.Reshapes ||
+		len(s.in[0].Node.After) > 0 {
 		return op.Entry{}
 	}
 	x := s.in[0].Node.In[0]
@@ -93,7 +95,8 @@ func (s *simplifier) reshaped() op.Entry {
 // reshape gives x the shape of the node's output.
 func (s *simplifier) reshape(x op.Entry) op.Entry {
 	shape := s.facts.Shapes[s.n.Entry(0)]
-	if len(shape) == 0 || slices.Contains(shape, 0) || s.facts.Types[x] != s.facts.Types[s.n.Entry(0)] {
+	if len(shape) == 0 || slices.Contains(shape, 0) ||
+		s.facts.Types[x] != s.facts.Types[s.n.Entry(0)] {
 		return op.Entry{}
 	}
 	return s.make(prim.Reshape.Op, prim.ReshapeParams{Shape: shape.Clone()}, x)
@@ -116,7 +119,8 @@ func TransposedProducts(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	})
 }
 
-// lastSwapped returns what e is the transposition of its last two axes of, else e; matrix demands two axes.
+// lastSwapped returns what e is the transposition of its last two axes of, else e; matrix demands
+// two axes.
 func lastSwapped(f *Facts, e op.Entry, matrix bool) (op.Entry, bool) {
 	n := e.Node
 	if n.IsVar() || len(n.In) == 0 || len(n.After) > 0 || !f.Known(n.In[0]) {
@@ -125,7 +129,8 @@ func lastSwapped(f *Facts, e op.Entry, matrix bool) (op.Entry, bool) {
 	shape := f.Shapes[n.In[0]]
 	perm, ok := permutation(n, shape)
 	last := len(perm) - 1
-	if !ok || last < 1 || matrix && last != 1 || perm[last] != last-1 || perm[last-1] != last || !sorted(perm[:last-1], func(int) bool { return true }) {
+	if !ok || last < 1 || matrix && last != 1 || perm[last] != last-1 || perm[last-1] != last ||
+		!sorted(perm[:last-1], func(int) bool { return true }) {
 		return e, false
 	}
 	return n.In[0], true

@@ -30,9 +30,11 @@ const (
 // a Source); bytes is the size of every entry. An operator writes in place only when nobody reads
 // the input afterwards, however many names the memory has. What is written in place into a Sink is
 // computed there from the start, but the first forward nodes leave the sinks of later nodes alone:
-// a forward pass does not touch gradients. apart marks the nodes that do not work in place; nil: none.
+// a forward pass does not touch gradients. apart marks the nodes that do not work in place; nil:
+// none.
 func AssignStorage(g *Indexed, places []Place, bytes []int64, forward int, apart []bool) *Storage {
-	a := &assigner{g: g, places: places, forward: forward, apart: apart, pending: make([]int, g.NumEntries()), taken: make([]bool, g.NumEntries())}
+	a := &assigner{g: g, places: places, forward: forward, apart: apart,
+		pending: make([]int, g.NumEntries()), taken: make([]bool, g.NumEntries())}
 	a.Root = make([]int, g.NumEntries())
 	a.Bytes = slices.Clone(bytes)
 	a.Start = make([]int, g.NumEntries())

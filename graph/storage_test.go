@@ -35,7 +35,8 @@ func TestStorageSharesAChain(t *testing.T) {
 	s := assign(g)
 	for name, e := range map[string]op.Entry{"tanh": a, "sigmoid": b, "exp": c} {
 		if got, want := s.Root[g.Entry(e)], g.Entry(c); got != want {
-			t.Errorf("%s's output has root %d, want %d: the chain is computed in the output's array", name, got, want)
+			t.Errorf("%s's output has root %d, want %d: the chain is computed in the output's "+
+				"array", name, got, want)
 		}
 	}
 }
@@ -44,7 +45,8 @@ func TestStorageKeepsApart(t *testing.T) {
 	a := lookup(t, "tanh", op.Var("x").Entry(0))
 	b := lookup(t, "exp", a)
 	g := graph.Index([]op.Entry{lookup(t, "sin", b)})
-	places, bytes := []graph.Place{graph.Source, graph.Arena, graph.Arena, graph.Sink}, []int64{8, 8, 8, 8}
+	places, bytes := []graph.Place{graph.Source, graph.Arena, graph.Arena, graph.Sink},
+		[]int64{8, 8, 8, 8}
 	for node, want := range []bool{true, true, false, true} {
 		apart := make([]bool, len(g.Nodes))
 		apart[node] = true
@@ -61,7 +63,8 @@ func TestStorageKeepsForwardOutOfGradients(t *testing.T) {
 	places := []graph.Place{graph.Source, graph.Arena, graph.Sink}
 	s := graph.AssignStorage(g, places, []int64{8, 8, 8}, 2, nil)
 	if got, want := s.Root[g.Entry(a)], g.Entry(a); got != want {
-		t.Errorf("a forward value has root %d, want its own: the output belongs to the backward part", got)
+		t.Errorf("a forward value has root %d, want its own: the output belongs to the backward "+
+			"part", got)
 	}
 }
 
@@ -73,7 +76,8 @@ func TestStorageKeepsWhatIsReadLater(t *testing.T) {
 	g := graph.Index([]op.Entry{lookup(t, "exp", c)})
 	s := assign(g)
 	if got, want := s.Root[g.Entry(b)], g.Entry(b); got != want {
-		t.Errorf("sigmoid's output has root %d, want its own: its input is read by the product", got)
+		t.Errorf("sigmoid's output has root %d, want its own: its input is read by the product",
+			got)
 	}
 	shares := 0
 	for _, e := range []op.Entry{a, b} {
@@ -104,6 +108,7 @@ func TestStorageCountsTwoReadsByOneNode(t *testing.T) {
 	s := assign(g)
 	// either is correct for an elementwise operator, but the life must cover both reads
 	if s.End[s.Root[g.Entry(a)]] < s.Start[g.Entry(b)] {
-		t.Errorf("memory of tanh ends at step %d, before it is read at %d", s.End[s.Root[g.Entry(a)]], s.Start[g.Entry(b)])
+		t.Errorf("memory of tanh ends at step %d, before it is read at %d",
+			s.End[s.Root[g.Entry(a)]], s.Start[g.Entry(b)])
 	}
 }

@@ -12,7 +12,8 @@ func AdoptConvolutions(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 		if n.Op != nn.Convolution.Op {
 			return op.Entry{}
 		}
-		return changed(n, nn.FusedConvolution.Op, nn.FusedConvolutionOf(n.Params.(nn.ConvolutionParams)), in)
+		return changed(n, nn.FusedConvolution.Op,
+			nn.FusedConvolutionOf(n.Params.(nn.ConvolutionParams)), in)
 	})
 }
 

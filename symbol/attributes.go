@@ -40,12 +40,14 @@ const (
 )
 
 // storageCodes are MXNet's numbers in the attribute __storage_type__.
-var storageCodes = map[string]Storage{"": StorageDefault, "-1": StorageDefault, "0": StorageDefault, "1": StorageRowSparse, "2": StorageCSR,
+var storageCodes = map[string]Storage{"": StorageDefault, "-1": StorageDefault, "0": StorageDefault,
+	"1": StorageRowSparse, "2": StorageCSR,
 	"default": StorageDefault, "row_sparse": StorageRowSparse, "csr": StorageCSR}
 
-// InferStorage returns the storage types of arguments, outputs and auxiliary states from those of some variables and
-// from the attribute __storage_type__. Sparse variables are made dense where an operator reads them, as MXNet does with
-// operators that have no sparse kernel: everything that is computed is dense, but what only passes a variable on.
+// InferStorage returns the storage types of arguments, outputs and auxiliary states from those of
+// some variables and from the attribute __storage_type__. Sparse variables are made dense where an
+// operator reads them, as MXNet does with operators that have no sparse kernel: everything that is
+// computed is dense, but what only passes a variable on.
 func (s *Symbol) InferStorage(given map[string]Storage) (args, outs, aux []Storage, err error) {
 	if err := s.checkNames(); err != nil {
 		return nil, nil, nil, err
@@ -62,11 +64,13 @@ func (s *Symbol) InferStorage(given map[string]Storage) (args, outs, aux []Stora
 		}
 		t, ok := storageCodes[n.Attrs["__storage_type__"]]
 		if !ok {
-			return nil, nil, nil, &op.Error{Op: "Var", Node: n.Name, Arg: "__storage_type__", Msg: fmt.Sprintf("%q, want 0, 1 or 2", n.Attrs["__storage_type__"])}
+			return nil, nil, nil, &op.Error{Op: "Var", Node: n.Name, Arg: "__storage_type__",
+				Msg: fmt.Sprintf("%q, want 0, 1 or 2", n.Attrs["__storage_type__"])}
 		}
 		if g, ok := given[n.Name]; ok {
 			if t, ok = storageCodes[string(g)]; !ok {
-				return nil, nil, nil, fmt.Errorf("symbol: storage %q of %s, want default, row_sparse or csr", g, n.Name)
+				return nil, nil, nil, fmt.Errorf(
+					"symbol: storage %q of %s, want default, row_sparse or csr", g, n.Name)
 			}
 			used[n.Name] = true
 		}
@@ -74,7 +78,8 @@ func (s *Symbol) InferStorage(given map[string]Storage) (args, outs, aux []Stora
 	}
 	for _, name := range sortedKeys(given) {
 		if !used[name] {
-			return nil, nil, nil, fmt.Errorf("symbol: storage given for %q, which is not a variable of the graph", name)
+			return nil, nil, nil, fmt.Errorf(
+				"symbol: storage given for %q, which is not a variable of the graph", name)
 		}
 	}
 	of := func(nodes []*op.Node) []Storage {
@@ -101,8 +106,10 @@ func StorageType(t Storage) Option {
 	return Attr("__storage_type__", code)
 }
 
-// InferTypePartial is InferType that leaves unknown what nothing says; variables do not become float32.
-func (s *Symbol) InferTypePartial(types map[string]dtype.Type) (args, outs, aux []dtype.Type, err error) {
+// InferTypePartial is InferType that leaves unknown what nothing says; variables do not become
+// float32.
+func (s *Symbol) InferTypePartial(types map[string]dtype.Type) (args, outs, aux []dtype.Type,
+	err error) {
 	if err := s.checkNames(); err != nil {
 		return nil, nil, nil, err
 	}

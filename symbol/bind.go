@@ -16,8 +16,8 @@ type BindConfig = exec.Config
 // LossScale is the factor by which gradients of a narrow precision are scaled.
 type LossScale = exec.LossScale
 
-// NewLossScale returns a factor for executors on a device. Powers of two change no bit of a gradient
-// that stays in range.
+// NewLossScale returns a factor for executors on a device. Powers of two change no bit of a
+// gradient that stays in range.
 func NewLossScale(d device.Device, value float64) *LossScale { return exec.NewLossScale(d, value) }
 
 // Monitor looks at values inside a graph while it runs.

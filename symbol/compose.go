@@ -105,7 +105,8 @@ func connect(n *op.Node, c *options, data []*Symbol) error {
 			return s.err
 		}
 		if len(s.outputs) != 1 {
-			return op.Errorf(in.Name, "a symbol of %d outputs, want one: pick with At", len(s.outputs))
+			return op.Errorf(in.Name, "a symbol of %d outputs, want one: pick with At",
+				len(s.outputs))
 		}
 		n.In = append(n.In, s.outputs[0])
 	}

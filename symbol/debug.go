@@ -7,9 +7,10 @@ import (
 	"gomx/op"
 )
 
-// DebugStr lists the graph as text, as MXNet's debug_str does: the outputs, then every variable and every operator in
-// topological order, with what the operator reads, its attributes and what it runs after. The version of a variable
-// says how many operators have changed it by then, as a batch norm does with its moving averages.
+// DebugStr lists the graph as text, as MXNet's debug_str does: the outputs, then every variable and
+// every operator in topological order, with what the operator reads, its attributes and what it
+// runs after. The version of a variable says how many operators have changed it by then, as a batch
+// norm does with its moving averages.
 func (s *Symbol) DebugStr() string {
 	if s.err != nil {
 		return s.String() + "\n"
@@ -58,7 +59,8 @@ func debugNode(b *strings.Builder, n *op.Node, read []int) {
 	}
 }
 
-// versions counts how many operators have changed a variable, going through nodes in topological order.
+// versions counts how many operators have changed a variable, going through nodes in topological
+// order.
 type versions map[*op.Node]int
 
 // of returns the versions of what n reads, and of what it changes those that it makes.

@@ -10,8 +10,10 @@ import (
 )
 
 func ExampleSymbol_DebugStr() {
-	net := sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 3}, sym.Name("fc"))
-	fmt.Print(sym.Activation(net, sym.ActivationParams{ActType: "relu"}, sym.Name("act")).DebugStr())
+	net := sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 3},
+		sym.Name("fc"))
+	fmt.Print(sym.Activation(net, sym.ActivationParams{ActType: "relu"},
+		sym.Name("act")).DebugStr())
 	// Output:
 	// Symbol Outputs:
 	// 	output[0]=act(0)
@@ -36,7 +38,8 @@ func ExampleSymbol_DebugStr() {
 
 // TestDebugStr compares with what MXNet 1.9.1 prints.
 func TestDebugStr(t *testing.T) {
-	parts := sym.SliceChannel(sym.Var("data"), sym.SliceChannelParams{NumOutputs: 3}, sym.Name("sl"))
+	parts := sym.SliceChannel(sym.Var("data"), sym.SliceChannelParams{NumOutputs: 3},
+		sym.Name("sl"))
 	first := sym.Exp(sym.Var("x"), sym.Name("first"))
 	tests := []struct {
 		name string
@@ -83,12 +86,16 @@ Control deps:
 	}
 }
 
-// TestVersionsCountChanges looks at the version of auxiliary states, which two batch norms change one after the other.
+// TestVersionsCountChanges looks at the version of auxiliary states, which two batch norms change
+// one after the other.
 func TestVersionsCountChanges(t *testing.T) {
 	mean := sym.Var("mean")
-	net := sym.BatchNorm(sym.Var("data"), sym.BatchNormParams{}, sym.Name("bn1"), sym.With("moving_mean", mean)).At(0)
-	net = sym.BatchNorm(net, sym.BatchNormParams{}, sym.Name("bn2"), sym.With("moving_mean", mean)).At(0)
-	for _, want := range []string{"arg[3]=mean(0) version=1", "arg[4]=bn1_moving_var(0) version=1", "arg[3]=mean(0) version=2"} {
+	net := sym.BatchNorm(sym.Var("data"), sym.BatchNormParams{}, sym.Name("bn1"),
+		sym.With("moving_mean", mean)).At(0)
+	net = sym.BatchNorm(net, sym.BatchNormParams{}, sym.Name("bn2"), sym.With("moving_mean",
+		mean)).At(0)
+	for _, want := range []string{"arg[3]=mean(0) version=1", "arg[4]=bn1_moving_var(0) version=1",
+		"arg[3]=mean(0) version=2"} {
 		if got := net.DebugStr(); !strings.Contains(got, want) {
 			t.Errorf("got\n%swant %q in it", got, want)
 		}

@@ -15,12 +15,14 @@
 // order: the same program always gives the same names. A mistake in composition is kept and
 // reported once, by inference or bind, with the operator and the line that made it.
 //
-// Compose puts the outputs of other symbols in the place of variables, by name; Internals and Output pick inner layers.
+// Compose puts the outputs of other symbols in the place of variables, by name; Internals and
+// Output pick inner layers.
 //
 // # Operators
 //
 // The generated functions by group; docs/ops.md is the table of all of them, with MXNet's names and
-// every parameter. Optional parameters are set with [Some], inputs beside the data given with [With].
+// every parameter. Optional parameters are set with [Some], inputs beside the data given with
+// [With].
 //
 //   - Layers: [FullyConnected], [Convolution], [Deconvolution], [Pooling], [Activation], [LeakyReLU],
 //     [Dropout], [BatchNorm], [LayerNorm], [GroupNorm], [InstanceNorm], [LRN], [UpSampling], [Pad]
@@ -50,7 +52,8 @@
 // SimpleBind infers all shapes, and allocates arguments, gradients and auxiliary states. Package
 // compile adds the gradient to the graph, prepares every kernel, and plans the memory of everything
 // in between as one arena. The Executor, of package exec, then only pushes segments of the graph
-// onto the engine: Forward, Backward. In steady state that allocates nothing. Eval binds, runs and forgets, for a single look.
+// onto the engine: Forward, Backward. In steady state that allocates nothing. Eval binds, runs and
+// forgets, for a single look.
 //
 // Inference runs a graph of its own, which the passes of package graph have shortened. Its kernels
 // choose blocked layouts for what lies between them; arguments and outputs are always plain.
@@ -62,9 +65,10 @@
 //
 // # Several devices
 //
-// BindConfig.Group2Ctx gives every group that CtxGroup makes of nodes a device: model parallelism. Passes then write down
-// where each operator runs and put copies where devices meet, in both directions; every device has an arena of its own, and
-// what is independent runs side by side. Results stay the same.
+// BindConfig.Group2Ctx gives every group that CtxGroup makes of nodes a device: model parallelism.
+// Passes then write down where each operator runs and put copies where devices meet, in both
+// directions; every device has an arena of its own, and what is independent runs side by side.
+// Results stay the same.
 //
 // # Memory
 //
@@ -74,8 +78,8 @@
 //
 // # Looking inside
 //
-// PartialForward runs a graph operator by operator. A Monitor sees the outputs of the operators that its pattern names; Guard stops at the first value
-// that is not finite and names the operator.
+// PartialForward runs a graph operator by operator. A Monitor sees the outputs of the operators
+// that its pattern names; Guard stops at the first value that is not finite and names the operator.
 //
 // # Files
 //

@@ -9,14 +9,16 @@ import (
 	"gomx/op"
 )
 
-// Eval computes the outputs of s for given arguments and auxiliary states, all of them by name, on a device: it binds s for
-// inference and runs it once. It returns at once; errors of the computation come back from whatever waits for the outputs.
-// To compute the same graph again and again, bind it once with SimpleBind.
+// Eval computes the outputs of s for given arguments and auxiliary states, all of them by name, on
+// a device: it binds s for inference and runs it once. It returns at once; errors of the
+// computation come back from whatever waits for the outputs. To compute the same graph again and
+// again, bind it once with SimpleBind.
 func (s *Symbol) Eval(on device.Device, values map[string]*nd.Array) ([]*nd.Array, error) {
 	if s.err != nil {
 		return nil, s.err
 	}
-	c := BindConfig{Device: on, DefaultReq: op.ReqNull, Args: map[string]*nd.Array{}, Aux: map[string]*nd.Array{}}
+	c := BindConfig{Device: on, DefaultReq: op.ReqNull, Args: map[string]*nd.Array{},
+		Aux: map[string]*nd.Array{}}
 	args, aux := s.variables()
 	known := map[string]bool{}
 	var missing []string
@@ -36,7 +38,8 @@ func (s *Symbol) Eval(on device.Device, values map[string]*nd.Array) ([]*nd.Arra
 	}
 	for _, name := range sortedKeys(values) {
 		if !known[name] {
-			return nil, fmt.Errorf("symbol: Eval with a value for %q, which is not a variable of the graph: it has %s",
+			return nil, fmt.Errorf("symbol: Eval with a value for %q, which is not a variable "+
+				"of the graph: it has %s",
 				name, strings.Join(sortedKeys(known), ", "))
 		}
 	}

@@ -28,8 +28,10 @@ func ExampleSymbol_Eval() {
 func TestEval(t *testing.T) {
 	x := sym.Var("x")
 	norm := sym.BatchNorm(x, sym.BatchNormParams{Eps: sym.Some(1e-3)}, sym.Name("bn")).At(0)
-	values := map[string]*nd.Array{"x": nd.FromSlice([]float32{1, 2}, 1, 2), "bn_gamma": nd.Ones(nd.Shape{2}), "bn_beta": nd.Zeros(nd.Shape{2}),
-		"bn_moving_mean": nd.FromSlice([]float32{1, 1}), "bn_moving_var": nd.FromSlice([]float32{1 - 1e-3, 1 - 1e-3})}
+	values := map[string]*nd.Array{"x": nd.FromSlice([]float32{1, 2}, 1, 2),
+		"bn_gamma": nd.Ones(nd.Shape{2}), "bn_beta": nd.Zeros(nd.Shape{2}),
+		"bn_moving_mean": nd.FromSlice([]float32{1, 1}),
+		"bn_moving_var":  nd.FromSlice([]float32{1 - 1e-3, 1 - 1e-3})}
 	without := func(name string) map[string]*nd.Array {
 		m := map[string]*nd.Array{}
 		for k, v := range values {
@@ -48,13 +50,15 @@ func TestEval(t *testing.T) {
 		want    string
 		wantErr []string
 	}{
-		{"auxiliary states and several outputs", sym.Group(norm, sym.Negative(x)), values, "[0 1] [-1 -2]", nil},
+		{"auxiliary states and several outputs", sym.Group(norm, sym.Negative(x)), values,
+			"[0 1] [-1 -2]", nil},
 		{"a variable", x, map[string]*nd.Array{"x": values["x"]}, "[1 2]", nil},
 		{"without arguments", sym.Eye(sym.EyeParams{N: 2}), nil, "[1 0 0 1]", nil},
 		{"argument missing", norm, without("bn_beta"), "", []string{"Eval", "bn_beta"}},
 		{"state missing", norm, without("bn_moving_mean"), "", []string{"Eval", "bn_moving_mean"}},
 		{"unknown name", norm, extra, "", []string{`"y"`, "bn_gamma"}},
-		{"mistake in composition", sym.FullyConnected(x, sym.FullyConnectedParams{}), values, "", []string{"num_hidden"}},
+		{"mistake in composition", sym.FullyConnected(x, sym.FullyConnectedParams{}), values, "",
+			[]string{"num_hidden"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

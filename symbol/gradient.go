@@ -8,15 +8,19 @@ import (
 	"gomx/op/prim"
 )
 
-// Gradient returns the gradients of the sum of s's outputs by the named variables, as a symbol with one output for each of
-// them. It is composed as any other symbol, so a loss may contain gradients, such as a penalty on their norm, and be
-// differentiated in turn when it is bound for training. A variable that s does not depend on gets zeros. An operator without
-// gradient, and one whose gradient has none where a gradient is differentiated, is reported with the name of its node.
+// Gradient returns the gradients of the sum of s's outputs by the named variables, as a symbol with
+// one output for each of them. It is composed as any other symbol, so a loss may contain gradients,
+// such as a penalty on their norm, and be differentiated in turn when it is bound for training. A
+// variable that s does not depend on gets zeros. An operator without gradient, and one whose
+// gradient has none where a gradient is differentiated, is reported with the name of its node.
 func (s *Symbol) Gradient(wrt ...string) *Symbol {
 	if s.err != nil {
 		return s
 	}
-	fail := func(err error) *Symbol { return &Symbol{err: op.WithOp(err, "Gradient", s.Name(), op.CallSite())} }
+	fail := func(err error) *Symbol {
+		return &Symbol{err: op.WithOp(err, "Gradient", s.Name(),
+			op.CallSite())}
+	}
 	args, _ := s.variables()
 	byName := map[string]*op.Node{}
 	for _, v := range args {

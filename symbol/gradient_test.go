@@ -15,12 +15,13 @@ import (
 	sym "gomx/symbol"
 )
 
-// penalty is a loss on how fast the critic net(x) changes with x: the mean of (|∇| - 1)² over samples, as of a Wasserstein
-// GAN with gradient penalty.
+// penalty is a loss on how fast the critic net(x) changes with x: the mean of (|∇| - 1)² over
+// samples, as of a Wasserstein GAN with gradient penalty.
 func penalty(net *sym.Symbol) *sym.Symbol {
 	slope := sym.Flatten(sym.Sum(net, sym.ReduceParams{}).Gradient("x"))
 	length := sym.Sqrt(sym.Sum(sym.Square(slope), sym.ReduceParams{Axis: []int{1}}))
-	return sym.Mean(sym.Square(sym.PlusScalar(length, sym.ScalarParams{Scalar: -1})), sym.ReduceParams{})
+	return sym.Mean(sym.Square(sym.PlusScalar(length, sym.ScalarParams{Scalar: -1})),
+		sym.ReduceParams{})
 }
 
 // critics are networks of which a penalty is learned.
@@ -30,12 +31,15 @@ var critics = []struct {
 	net   func(x *sym.Symbol) *sym.Symbol
 }{
 	{"dense", dtype.Shape{3, 4}, func(x *sym.Symbol) *sym.Symbol {
-		h := sym.Activation(sym.FullyConnected(x, sym.FullyConnectedParams{NumHidden: 6}, sym.Name("fc1")), sym.ActivationParams{ActType: "tanh"})
+		h := sym.Activation(sym.FullyConnected(x, sym.FullyConnectedParams{NumHidden: 6},
+			sym.Name("fc1")), sym.ActivationParams{ActType: "tanh"})
 		return sym.FullyConnected(h, sym.FullyConnectedParams{NumHidden: 1}, sym.Name("fc2"))
 	}},
 	{"convolutional", dtype.Shape{2, 2, 6, 6}, func(x *sym.Symbol) *sym.Symbol {
-		p := sym.ConvolutionParams{Kernel: []int{3, 3}, Stride: []int{2, 2}, Pad: []int{1, 1}, NumFilter: 3}
-		h := sym.LeakyReLU(sym.Convolution(x, p, sym.Name("conv1")), sym.LeakyReLUParams{ActType: "elu"})
+		p := sym.ConvolutionParams{Kernel: []int{3, 3}, Stride: []int{2, 2}, Pad: []int{1, 1},
+			NumFilter: 3}
+		h := sym.LeakyReLU(sym.Convolution(x, p, sym.Name("conv1")),
+			sym.LeakyReLUParams{ActType: "elu"})
 		h = sym.Convolution(sym.InstanceNorm(h, sym.InstanceNormParams{}), p, sym.Name("conv2"))
 		h = sym.Pooling(sym.Sigmoid(h), sym.PoolingParams{PoolType: "avg", Kernel: []int{2, 2}})
 		return sym.FullyConnected(h, sym.FullyConnectedParams{NumHidden: 1}, sym.Name("fc"))
@@ -46,8 +50,8 @@ var critics = []struct {
 	}},
 }
 
-// TestGradientPenalty learns from the gradient of a network: gradients by weights against differences in float64, and
-// those of the fast kernels in float32 against these.
+// TestGradientPenalty learns from the gradient of a network: gradients by weights against
+// differences in float64, and those of the fast kernels in float32 against these.
 func TestGradientPenalty(t *testing.T) {
 	for _, c := range critics {
 		t.Run(c.name, func(t *testing.T) {
@@ -63,7 +67,8 @@ func TestGradientPenalty(t *testing.T) {
 				want := doubles(t, g)
 				for k, v := range doubles(t, quick.Grads[name]) {
 					if math.Abs(v-want[k]) > 2e-4*(1+math.Abs(want[k])) {
-						t.Errorf("float32 gradient of %s at %d: got %v, want %v", name, k, v, want[k])
+						t.Errorf("float32 gradient of %s at %d: got %v, want %v", name, k, v,
+							want[k])
 						break
 					}
 				}
@@ -85,7 +90,8 @@ func doubles(t *testing.T, a *nd.Array) []float64 {
 // bindRandom binds a loss with arguments that depend on their names alone.
 func bindRandom(t *testing.T, loss *sym.Symbol, x dtype.Shape, typ dtype.Type) *sym.Executor {
 	t.Helper()
-	ex, err := loss.SimpleBind(sym.BindConfig{Shapes: map[string]dtype.Shape{"x": x}, Types: map[string]dtype.Type{"x": typ}})
+	ex, err := loss.SimpleBind(sym.BindConfig{Shapes: map[string]dtype.Shape{"x": x},
+		Types: map[string]dtype.Type{"x": typ}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +144,8 @@ func TestGradientMistakes(t *testing.T) {
 	}{
 		{"no such variable", sym.Square(x).Gradient("y"), `"y" is no argument, want one of ["x"]`},
 		{"second derivative", ctc.Gradient("x").Gradient("x"), "_backward_CTCLoss ctc_backward"},
-		{"no gradient", sym.Cosh(sym.ContribAllclose(x, sym.Var("y"), sym.AllCloseParams{})).Gradient("x"), "_contrib_allclose"},
+		{"no gradient", sym.Cosh(sym.ContribAllclose(x, sym.Var("y"),
+			sym.AllCloseParams{})).Gradient("x"), "_contrib_allclose"},
 	} {
 		if err := c.s.Err(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
@@ -152,7 +159,8 @@ func TestGradientMistakes(t *testing.T) {
 func TestGradientOfWhatDoesNotMatter(t *testing.T) {
 	x, y := sym.Var("x"), sym.Var("y")
 	g := sym.Group(sym.Square(x), y).Gradient("y", "x")
-	ex, err := g.SimpleBind(sym.BindConfig{Shapes: map[string]dtype.Shape{"x": {2}, "y": {2}}, DefaultReq: op.ReqNull})
+	ex, err := g.SimpleBind(sym.BindConfig{Shapes: map[string]dtype.Shape{"x": {2}, "y": {2}},
+		DefaultReq: op.ReqNull})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +176,8 @@ func ExampleSymbol_Gradient() {
 	x := sym.Var("x")
 	cube := sym.ElemwiseMul(sym.Square(x), x)
 	slope := cube.Gradient("x")
-	ex, err := sym.Group(slope, slope.Gradient("x")).SimpleBind(sym.BindConfig{Shapes: map[string]dtype.Shape{"x": {2}}})
+	ex, err := sym.Group(slope, slope.Gradient("x")).SimpleBind(
+		sym.BindConfig{Shapes: map[string]dtype.Shape{"x": {2}}})
 	if err != nil {
 		fmt.Println(err)
 		return

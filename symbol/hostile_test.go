@@ -8,14 +8,17 @@ import (
 	sym "gomx/symbol"
 )
 
-// TestHostileSymbols loads damaged networks and infers shapes of those that load. The seeds are a file of MXNet 0.8, and
-// networks whose operators have counts, lists and shapes among their parameters.
+// TestHostileSymbols loads damaged networks and infers shapes of those that load. The seeds are a
+// file of MXNet 0.8, and networks whose operators have counts, lists and shapes among their
+// parameters.
 func TestHostileSymbols(t *testing.T) {
 	seeds := [][]byte{[]byte(oldFile)}
 	x := sym.Var("data")
-	parts := sym.SliceChannel(sym.Convolution(x, sym.ConvolutionParams{NumFilter: 4, Kernel: []int{3, 3}, Pad: []int{1, 1}}),
+	parts := sym.SliceChannel(sym.Convolution(x, sym.ConvolutionParams{NumFilter: 4,
+		Kernel: []int{3, 3}, Pad: []int{1, 1}}),
 		sym.SliceChannelParams{NumOutputs: 2})
-	wide := sym.Concat([]*sym.Symbol{parts.At(0), sym.Reshape(parts.At(1), sym.ReshapeParams{Shape: []int{0, 2, 4, 4}})}, sym.ConcatParams{})
+	wide := sym.Concat([]*sym.Symbol{parts.At(0), sym.Reshape(parts.At(1),
+		sym.ReshapeParams{Shape: []int{0, 2, 4, 4}})}, sym.ConcatParams{})
 	for _, s := range []*sym.Symbol{nettest.MLP(), wide} {
 		text, err := s.JSON()
 		if err != nil {
@@ -53,7 +56,9 @@ const middleFile = `{"nodes": [
 
 // TestHostileOldSymbols loads damaged networks in the spellings of old versions.
 func TestHostileOldSymbols(t *testing.T) {
-	for name, file := range map[string]string{"symbol of MXNet 0.8": oldFile, "symbol of MXNet 0.9": middleFile} {
-		hostile.Kind{Name: name, Seeds: [][]byte{[]byte(file)}, Text: true, Decode: decodeSymbol}.Run(t)
+	for name, file := range map[string]string{"symbol of MXNet 0.8": oldFile,
+		"symbol of MXNet 0.9": middleFile} {
+		hostile.Kind{Name: name, Seeds: [][]byte{[]byte(file)}, Text: true,
+			Decode: decodeSymbol}.Run(t)
 	}
 }

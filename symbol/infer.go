@@ -7,7 +7,8 @@ import (
 )
 
 // infer finds shapes and types from the shapes and types of variables by name.
-func (s *Symbol) infer(shapes map[string]dtype.Shape, types map[string]dtype.Type) (*compile.Inferred, error) {
+func (s *Symbol) infer(shapes map[string]dtype.Shape,
+	types map[string]dtype.Type) (*compile.Inferred, error) {
 	if err := s.checkNames(); err != nil {
 		return nil, err
 	}
@@ -48,7 +49,8 @@ func typesOf(r *compile.Inferred, vars []*op.Node) []dtype.Type {
 // InferShape returns the shapes of arguments, outputs and auxiliary states, in the order of
 // Arguments, Outputs and AuxStates, from the shapes of some variables. It is an error when one
 // stays unknown.
-func (s *Symbol) InferShape(shapes map[string]dtype.Shape) (args, outs, aux []dtype.Shape, err error) {
+func (s *Symbol) InferShape(shapes map[string]dtype.Shape) (args, outs, aux []dtype.Shape,
+	err error) {
 	r, err := s.infer(shapes, nil)
 	if err != nil {
 		return nil, nil, nil, err
@@ -73,7 +75,8 @@ func (s *Symbol) shapesIn(r *compile.Inferred) (args, outs, aux []dtype.Shape) {
 }
 
 // InferShapePartial is InferShape that leaves unknown what cannot be inferred.
-func (s *Symbol) InferShapePartial(shapes map[string]dtype.Shape) (args, outs, aux []dtype.Shape, err error) {
+func (s *Symbol) InferShapePartial(shapes map[string]dtype.Shape) (args, outs, aux []dtype.Shape,
+	err error) {
 	r, err := s.infer(shapes, nil)
 	if err != nil {
 		return nil, nil, nil, err

@@ -35,8 +35,8 @@ type jsonNode struct {
 type jsonEntry []int
 
 // Load reads a symbol from the JSON of any MXNet since 0.8, upgrading old spellings. Files are
-// hostile input: whatever they hold, the result is a symbol or an error that names the node. Attributes that an operator
-// does not have are passed over, with an op.Notice.
+// hostile input: whatever they hold, the result is a symbol or an error that names the node.
+// Attributes that an operator does not have are passed over, with an op.Notice.
 func Load(data []byte) (*Symbol, error) {
 	var g jsonGraph
 	dec := json.NewDecoder(bytes.NewReader(data))
@@ -106,11 +106,13 @@ func (l *loader) entry(e jsonEntry, before int) (op.Entry, error) {
 		return op.Entry{}, fmt.Errorf("entry %v, want [node, output, version]", []int(e))
 	}
 	if e[0] < 0 || e[0] >= before {
-		return op.Entry{}, fmt.Errorf("refers to node %d, want one of the %d before it", e[0], before)
+		return op.Entry{}, fmt.Errorf("refers to node %d, want one of the %d before it", e[0],
+			before)
 	}
 	n := l.nodes[e[0]]
 	if e[1] < 0 || e[1] >= n.NumOutputs() {
-		return op.Entry{}, fmt.Errorf("refers to output %d of %s, which has %d", e[1], n.Name, n.NumOutputs())
+		return op.Entry{}, fmt.Errorf("refers to output %d of %s, which has %d", e[1], n.Name,
+			n.NumOutputs())
 	}
 	return n.Entry(e[1]), nil
 }
@@ -157,7 +159,8 @@ func (l *loader) add(i int, j *jsonNode) error {
 func (l *loader) finish(n *op.Node, attrs map[string]string) error {
 	hidden := takeHidden(attrs)
 	upgradeAttrs(n.Op.Name, attrs, l.version)
-	if l.numpy && slices.ContainsFunc(n.Op.Params(), func(p op.ParamSpec) bool { return p.Name == numpyAttr }) {
+	if l.numpy && slices.ContainsFunc(n.Op.Params(),
+		func(p op.ParamSpec) bool { return p.Name == numpyAttr }) {
 		attrs[numpyAttr] = "True"
 	}
 	p, err := n.Op.ParseParams(known(n.Op, attrs))
@@ -188,7 +191,8 @@ func (l *loader) finish(n *op.Node, attrs map[string]string) error {
 	return nil
 }
 
-// known returns attrs without those that the operator does not have, which MXNet passes over in files. Each is noted once.
+// known returns attrs without those that the operator does not have, which MXNet passes over in
+// files. Each is noted once.
 func known(o *op.Op, attrs map[string]string) map[string]string {
 	unknown := o.UnknownParams(attrs)
 	if len(unknown) == 0 {

@@ -6,7 +6,8 @@ import (
 	sym "gomx/symbol"
 )
 
-// numpyFile is a file of MXNet 1.9.1 under set_np_shape(True): a scalar plus an array of no elements.
+// numpyFile is a file of MXNet 1.9.1 under set_np_shape(True): a scalar plus an array of no
+// elements.
 const numpyFile = `{
   "nodes": [
     {
@@ -31,8 +32,8 @@ const numpyFile = `{
   }
 }`
 
-// TestNumpyShapesOfFiles: what a file says about shapes holds for the operators that make arrays, also
-// after writing and reading it again.
+// TestNumpyShapesOfFiles: what a file says about shapes holds for the operators that make arrays,
+// also after writing and reading it again.
 func TestNumpyShapesOfFiles(t *testing.T) {
 	text := numpyFile
 	for range 2 {

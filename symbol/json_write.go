@@ -40,7 +40,8 @@ func (s *Symbol) JSON() ([]byte, error) {
 	w.field("node_row_ptr", w.list(ints(rows)))
 	w.field("heads", w.list(w.entries(s.outputs, make([]int, len(s.outputs)))))
 	if slices.ContainsFunc(nodes, numpyShapes) {
-		fmt.Fprintf(&w.b, "  \"attrs\": {\n    \"is_np_shape\": [\"int\", 1], \n    \"mxnet_version\": [\"int\", %d]\n  }\n}", mxnetVersion)
+		fmt.Fprintf(&w.b, "  \"attrs\": {\n    \"is_np_shape\": [\"int\", 1], \n    "+
+			"\"mxnet_version\": [\"int\", %d]\n  }\n}", mxnetVersion)
 	} else {
 		fmt.Fprintf(&w.b, "  \"attrs\": {\"mxnet_version\": [\"int\", %d]}\n}", mxnetVersion)
 	}
@@ -65,11 +66,13 @@ func (w *jsonWriter) node(n *op.Node) {
 	if !n.IsVar() {
 		opName = n.Op.Name
 	}
-	fmt.Fprintf(&w.b, "\n    {\n      \"op\": %s, \n      \"name\": %s, \n", quote(opName), quote(n.Name))
+	fmt.Fprintf(&w.b, "\n    {\n      \"op\": %s, \n      \"name\": %s, \n", quote(opName),
+		quote(n.Name))
 	if attrs := attrsOf(n); len(attrs) > 0 {
 		w.b.WriteString("      \"attrs\": " + attrText(attrs) + ", \n")
 	}
-	w.b.WriteString("      \"inputs\": " + indent(w.list(w.entries(n.In, w.versions.of(n))), "    "))
+	w.b.WriteString("      \"inputs\": " + indent(w.list(w.entries(n.In, w.versions.of(n))),
+		"    "))
 	if len(n.After) > 0 {
 		deps := make([]int, len(n.After))
 		for i, d := range n.After {
@@ -127,7 +130,8 @@ func ints(list []int) []string {
 	return s
 }
 
-// entries writes [node, output, version]; the version is how often a state has been changed by then.
+// entries writes [node, output, version]; the version is how often a state has been changed by
+// then.
 func (w *jsonWriter) entries(list []op.Entry, versions []int) []string {
 	s := make([]string, len(list))
 	for i, e := range list {

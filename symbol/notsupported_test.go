@@ -12,17 +12,21 @@ import (
 	sym "gomx/symbol"
 )
 
-// TestOperatorsOfOtherKinds loads files with operators of MXNet that do not run here: errors name node and operator.
+// TestOperatorsOfOtherKinds loads files with operators of MXNet that do not run here: errors name
+// node and operator.
 func TestOperatorsOfOtherKinds(t *testing.T) {
 	for name, want := range map[string]string{
-		"_npi_add": "NumPy operators", "_np_sum": "NumPy operators", "_npx_nonzero": "NumPy operators", "Custom": "is not supported yet",
-		"_foreach": "is not supported yet", "_while_loop": "is not supported yet", "_cond": "is not supported yet", "Nope": "unknown operator",
+		"_npi_add": "NumPy operators", "_np_sum": "NumPy operators",
+		"_npx_nonzero": "NumPy operators", "Custom": "is not supported yet",
+		"_foreach": "is not supported yet", "_while_loop": "is not supported yet",
+		"_cond": "is not supported yet", "Nope": "unknown operator",
 	} {
 		for _, subgraphs := range []string{"", `, "subgraphs": [{}]`} {
 			file := fmt.Sprintf(`{"nodes": [{"op": "null", "name": "x", "inputs": []}, {"op": %q, "name": "layer7", "inputs": [[0, 0, 0]]%s}],`+
 				` "arg_nodes": [0], "heads": [[1, 0, 0]]}`, name, subgraphs)
 			_, err := sym.Load([]byte(file))
-			if err == nil || !strings.Contains(err.Error(), "layer7") || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), want) {
+			if err == nil || !strings.Contains(err.Error(), "layer7") ||
+				!strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v, want an error with layer7, the name and %q", name, err, want)
 			}
 		}
@@ -35,14 +39,16 @@ func TestOperatorsOfOtherKinds(t *testing.T) {
 	}
 }
 
-// TestSparseOptionsAreNoted checks that options which ask for sparse arrays say once that they have no effect.
+// TestSparseOptionsAreNoted checks that options which ask for sparse arrays say once that they have
+// no effect.
 func TestSparseOptionsAreNoted(t *testing.T) {
 	var got []string
 	old := op.NoticesTo(func(text string) { got = append(got, text) })
 	defer func() { op.NoticesTo(old) }()
 	for range 2 {
 		w := sym.Var("w", sym.StorageType(sym.StorageRowSparse))
-		net := sym.Embedding(sym.Var("data"), sym.EmbeddingParams{InputDim: 3, OutputDim: 2, SparseGrad: true}, sym.With("weight", w))
+		net := sym.Embedding(sym.Var("data"), sym.EmbeddingParams{InputDim: 3, OutputDim: 2,
+			SparseGrad: true}, sym.With("weight", w))
 		text, err := net.JSON()
 		if err != nil {
 			t.Fatal(err)
@@ -64,8 +70,8 @@ func TestSparseOptionsAreNoted(t *testing.T) {
 	}
 }
 
-// TestSparseParametersAreNoted: every parameter that asks for sparse arrays says once that it has no
-// effect, and is silent where it asks for nothing.
+// TestSparseParametersAreNoted: every parameter that asks for sparse arrays says once that it has
+// no effect, and is silent where it asks for nothing.
 func TestSparseParametersAreNoted(t *testing.T) {
 	var got []string
 	old := op.NoticesTo(func(text string) { got = append(got, text) })
@@ -99,8 +105,10 @@ func TestSparseParametersAreNoted(t *testing.T) {
 				if v == p.Default {
 					want = 0
 				}
-				if len(got) != want || want == 1 && !strings.Contains(got[0], p.Name+" of "+o.Name+" has no effect") {
-					t.Errorf("%s of %s = %s: notices %q, want %d that names both", p.Name, o.Name, v, got, want)
+				if len(got) != want || want == 1 &&
+					!strings.Contains(got[0], p.Name+" of "+o.Name+" has no effect") {
+					t.Errorf("%s of %s = %s: notices %q, want %d that names both", p.Name, o.Name,
+						v, got, want)
 				}
 			}
 		}

@@ -9,8 +9,8 @@ import (
 	sym "gomx/symbol"
 )
 
-// TestProjectedShapes infers the network that gluon's LSTM makes with a projection: the first matrix of every direction has an
-// unknown input size. MXNet 1.9.1 infers the same shapes.
+// TestProjectedShapes infers the network that gluon's LSTM makes with a projection: the first
+// matrix of every direction has an unknown input size. MXNet 1.9.1 infers the same shapes.
 func TestProjectedShapes(t *testing.T) {
 	for _, dirs := range []int{1, 2} {
 		t.Run(fmt.Sprint(dirs), func(t *testing.T) { checkProjected(t, dirs) })
@@ -34,16 +34,19 @@ func checkProjected(t *testing.T, dirs int) {
 		for _, d := range []string{"l", "r"}[:dirs] {
 			at := fmt.Sprintf("%s%d_", d, layer)
 			add(&flat, at+"i2h_weight", dtype.Shape{4 * hidden, known}, dtype.Shape{4 * hidden, in})
-			add(&flat, at+"h2h_weight", dtype.Shape{4 * hidden, size}, dtype.Shape{4 * hidden, size})
+			add(&flat, at+"h2h_weight", dtype.Shape{4 * hidden, size}, dtype.Shape{4 * hidden,
+				size})
 			add(&flat, at+"h2r_weight", dtype.Shape{size, hidden}, dtype.Shape{size, hidden})
 			add(&biases, at+"i2h_bias", dtype.Shape{4 * hidden}, dtype.Shape{4 * hidden})
 			add(&biases, at+"h2h_bias", dtype.Shape{4 * hidden}, dtype.Shape{4 * hidden})
 		}
 	}
 	params := sym.RNNParamConcat(append(flat, biases...), sym.ConcatParams{Dim: op.Some(0)})
-	p := sym.RNNParams{StateSize: hidden, NumLayers: 2, Mode: "lstm", Bidirectional: dirs == 2, ProjectionSize: op.Some(size)}
+	p := sym.RNNParams{StateSize: hidden, NumLayers: 2, Mode: "lstm", Bidirectional: dirs == 2,
+		ProjectionSize: op.Some(size)}
 	net := sym.RNN(sym.Var("data"), p, sym.Name("rnn"), sym.With("parameters", params))
-	want["rnn_state"], want["rnn_state_cell"] = dtype.Shape{2 * dirs, 2, size}, dtype.Shape{2 * dirs, 2, hidden}
+	want["rnn_state"], want["rnn_state_cell"] = dtype.Shape{2 * dirs, 2, size},
+		dtype.Shape{2 * dirs, 2, hidden}
 	args, outs, _, err := net.InferShape(map[string]dtype.Shape{"data": {5, 2, input}})
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +71,8 @@ func tuple(s dtype.Shape) string {
 
 // TestSharesThatDoNotDivide gives _rnn_param_concat an output that its inputs cannot share.
 func TestSharesThatDoNotDivide(t *testing.T) {
-	net := sym.RNNParamConcat([]*sym.Symbol{sym.Var("a", sym.Attr("__shape__", "(0,)")), sym.Var("b", sym.Attr("__shape__", "(0,)"))},
+	net := sym.RNNParamConcat([]*sym.Symbol{sym.Var("a", sym.Attr("__shape__", "(0,)")),
+		sym.Var("b", sym.Attr("__shape__", "(0,)"))},
 		sym.ConcatParams{Dim: op.Some(0)})
 	net = sym.ElemwiseAdd(net, sym.Var("c"))
 	if args, _, _, err := net.InferShape(map[string]dtype.Shape{"c": {7}}); err == nil {

@@ -6,8 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// Scope is what the nodes of one part of a program have in common: the beginning of their names, and attributes such
-// as the device group. It takes the place of MXNet's AttrScope and name.Prefix without state of the whole process:
+// Scope is what the nodes of one part of a program have in common: the beginning of their names,
+// and attributes such as the device group. It takes the place of MXNet's AttrScope and name.Prefix
+// without state of the whole process:
 //
 //	encoder := sym.NewScope("encoder_", sym.CtxGroup("dev1"))
 //	net = sym.FullyConnected(net, p, encoder.Name("fc1"))   // encoder_fc1, encoder_fc1_weight, … in group dev1
@@ -28,7 +29,8 @@ func NewScope(prefix string, opts ...Option) *Scope {
 	return &Scope{prefix: prefix, attrs: attrs, next: &atomic.Int64{}}
 }
 
-// Scope makes a scope inside s: its names begin with both prefixes, its attributes win over those of s.
+// Scope makes a scope inside s: its names begin with both prefixes, its attributes win over those
+// of s.
 func (s *Scope) Scope(prefix string, opts ...Option) *Scope {
 	t := NewScope(s.prefix+prefix, opts...)
 	merged := maps.Clone(s.attrs)
@@ -40,7 +42,8 @@ func (s *Scope) Scope(prefix string, opts ...Option) *Scope {
 // Prefix returns what the names in the scope begin with.
 func (s *Scope) Prefix() string { return s.prefix }
 
-// Name names a node in the scope and gives it the scope's attributes; those given to the node itself win.
+// Name names a node in the scope and gives it the scope's attributes; those given to the node
+// itself win.
 func (s *Scope) Name(name string) Option {
 	return func(c *options) {
 		c.name = s.prefix + name

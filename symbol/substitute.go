@@ -7,17 +7,21 @@ import (
 	"gomx/op"
 )
 
-// Compose returns s with variables replaced by outputs of other symbols, by name: what MXNet's call of a symbol does. So
-// networks are put together from parts:
+// Compose returns s with variables replaced by outputs of other symbols, by name: what MXNet's call
+// of a symbol does. So networks are put together from parts:
 //
 //	net := head.Compose(map[string]*sym.Symbol{"features": body})
 //
-// s itself stays as it is. What does not depend on a replaced variable is shared with it: weights above all.
+// s itself stays as it is. What does not depend on a replaced variable is shared with it: weights
+// above all.
 func (s *Symbol) Compose(inputs map[string]*Symbol) *Symbol {
 	if s.err != nil {
 		return s
 	}
-	fail := func(err error) *Symbol { return &Symbol{err: op.WithOp(err, "Compose", s.Name(), op.CallSite())} }
+	fail := func(err error) *Symbol {
+		return &Symbol{err: op.WithOp(err, "Compose", s.Name(),
+			op.CallSite())}
+	}
 	nodes := s.Nodes()
 	sub := &substitution{entry: map[*op.Node]op.Entry{}, node: map[*op.Node]*op.Node{}}
 	for _, name := range sortedKeys(inputs) {
@@ -28,7 +32,8 @@ func (s *Symbol) Compose(inputs map[string]*Symbol) *Symbol {
 		case with.err != nil:
 			return with
 		case len(with.outputs) != 1:
-			return fail(op.Errorf(name, "a symbol of %d outputs, want one: pick with At", len(with.outputs)))
+			return fail(op.Errorf(name, "a symbol of %d outputs, want one: pick with At",
+				len(with.outputs)))
 		}
 		i := slices.IndexFunc(nodes, func(n *op.Node) bool { return n.IsVar() && n.Name == name })
 		if i < 0 {

@@ -12,9 +12,11 @@ import (
 )
 
 func ExampleSymbol_Compose() {
-	body := sym.Activation(sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 8}, sym.Name("fc1")),
+	body := sym.Activation(sym.FullyConnected(sym.Var("data"),
+		sym.FullyConnectedParams{NumHidden: 8}, sym.Name("fc1")),
 		sym.ActivationParams{ActType: "relu"}, sym.Name("act"))
-	head := sym.FullyConnected(sym.Var("features"), sym.FullyConnectedParams{NumHidden: 3}, sym.Name("fc2"))
+	head := sym.FullyConnected(sym.Var("features"), sym.FullyConnectedParams{NumHidden: 3},
+		sym.Name("fc2"))
 	net := head.Compose(map[string]*sym.Symbol{"features": body})
 	fmt.Println(net.Arguments())
 	fmt.Println(head.Arguments())
@@ -26,7 +28,8 @@ func ExampleSymbol_Compose() {
 func TestCompose(t *testing.T) {
 	a, b := sym.Var("a"), sym.Var("b")
 	first := sym.Square(a, sym.Name("first"))
-	s := sym.Group(sym.ElemwiseSub(first, b, sym.Name("sub"), sym.After(first)), a, sym.Negative(b, sym.Name("neg")))
+	s := sym.Group(sym.ElemwiseSub(first, b, sym.Name("sub"), sym.After(first)), a,
+		sym.Negative(b, sym.Name("neg")))
 	tests := []struct {
 		name   string
 		inputs map[string]*sym.Symbol
@@ -35,14 +38,16 @@ func TestCompose(t *testing.T) {
 		{"nothing", nil, "[7] [3] [-2]"},
 		{"one", map[string]*sym.Symbol{"a": sym.Var("c")}, "[23] [5] [-2]"},
 		{"swapped", map[string]*sym.Symbol{"a": b, "b": a}, "[1] [2] [-3]"},
-		{"by something that reads it", map[string]*sym.Symbol{"b": sym.Negative(b, sym.Name("n"))}, "[11] [3] [2]"},
+		{"by something that reads it", map[string]*sym.Symbol{"b": sym.Negative(b, sym.Name("n"))},
+			"[11] [3] [2]"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			r := s.Compose(tt.inputs)
 			values := map[string]*nd.Array{}
 			for _, name := range r.Inputs() {
-				values[name] = nd.FromSlice([]float32{map[string]float32{"a": 3, "b": 2, "c": 5}[name]})
+				values[name] = nd.FromSlice([]float32{map[string]float32{"a": 3, "b": 2,
+					"c": 5}[name]})
 			}
 			outs, err := r.Eval(device.CPU(), values)
 			if err != nil {
@@ -53,8 +58,10 @@ func TestCompose(t *testing.T) {
 			}
 		})
 	}
-	if got := s.Compose(map[string]*sym.Symbol{"a": b}).Nodes(); slices.Contains(got, first.Entries()[0].Node) {
-		t.Error("the original square is part of the composed graph, also through a control dependency")
+	if got := s.Compose(map[string]*sym.Symbol{"a": b}).Nodes(); slices.Contains(got,
+		first.Entries()[0].Node) {
+		t.Error("the original square is part of the composed graph, also through a control " +
+			"dependency")
 	}
 }
 
@@ -70,7 +77,8 @@ func TestComposeErrors(t *testing.T) {
 		"two":         {map[string]*sym.Symbol{"a": sym.Group(s, s)}, "2 outputs"},
 		"their fault": {map[string]*sym.Symbol{"a": bad}, "num_hidden"},
 	} {
-		if err := s.Compose(tt.inputs).Err(); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if err := s.Compose(tt.inputs).Err(); err == nil ||
+			!strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got error %v, want one with %q", name, err, tt.want)
 		}
 	}
@@ -81,7 +89,8 @@ func TestComposeErrors(t *testing.T) {
 
 func TestInputsListsStatesToo(t *testing.T) {
 	s := sym.BatchNorm(sym.Var("data"), sym.BatchNormParams{}, sym.Name("bn"))
-	if got, want := strings.Join(s.Inputs(), " "), "data bn_gamma bn_beta bn_moving_mean bn_moving_var"; got != want {
+	if got, want := strings.Join(s.Inputs(), " "),
+		"data bn_gamma bn_beta bn_moving_mean bn_moving_var"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -15,8 +15,9 @@ type Summary struct {
 	Rows       []SummaryRow `json:"rows"`
 	Parameters int64        `json:"parameters"` // learned numbers, each variable once
 	States     int64        `json:"states"`     // numbers in auxiliary states
-	FLOPs      int64        `json:"flops"`      // of one inference; a multiplication with an addition counts as two
-	Bytes      int64        `json:"bytes"`      // of all results
+	// of one inference; a multiplication with an addition counts as two
+	FLOPs int64 `json:"flops"`
+	Bytes int64 `json:"bytes"` // of all results
 }
 
 // SummaryRow describes one node.
@@ -65,7 +66,8 @@ func Summarize(s *Symbol, shapes map[string]dtype.Shape) (*Summary, error) {
 			}
 			shape := r.Shapes[r.Graph.Entry(in)]
 			if !shape.Known() {
-				return nil, fmt.Errorf("symbol: the shape %v of %s is not known: give the shapes of the data", shape, v.Name)
+				return nil, fmt.Errorf("symbol: the shape %v of %s is not known: give the "+
+					"shapes of the data", shape, v.Name)
 			}
 			if counted[v] {
 				continue
@@ -84,8 +86,8 @@ func Summarize(s *Symbol, shapes map[string]dtype.Shape) (*Summary, error) {
 	return sum, nil
 }
 
-// learned returns the variables that are not data: those in the role of parameters, states or labels, and the ones
-// named like parameters.
+// learned returns the variables that are not data: those in the role of parameters, states or
+// labels, and the ones named like parameters.
 func (s *Symbol) learned() map[*op.Node]bool {
 	set := map[*op.Node]bool{}
 	for _, n := range s.Nodes() {
@@ -94,7 +96,8 @@ func (s *Symbol) learned() map[*op.Node]bool {
 		}
 		for k, in := range n.Op.Inputs(n.Params) {
 			v := n.In[k].Node
-			if v.IsVar() && (in.Role == op.Param || in.Role == op.Aux || namedLikeParameter(v.Name)) {
+			if v.IsVar() && (in.Role == op.Param || in.Role == op.Aux ||
+				namedLikeParameter(v.Name)) {
 				set[v] = true
 			}
 		}
@@ -143,12 +146,14 @@ func (s *Summary) WriteTable(w io.Writer) error {
 		if after == "" {
 			after = "-"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%v\t%s\t%s\t%s\n", r.Name, name, r.Output, count(r.Parameters), count(r.FLOPs), after)
+		fmt.Fprintf(t, "%s\t%s\t%v\t%s\t%s\t%s\n", r.Name, name, r.Output, count(r.Parameters),
+			count(r.FLOPs), after)
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "%d parameters, %d in states, %d FLOPs, %d bytes of results\n", s.Parameters, s.States, s.FLOPs, s.Bytes)
+	_, err := fmt.Fprintf(w, "%d parameters, %d in states, %d FLOPs, %d bytes of results\n",
+		s.Parameters, s.States, s.FLOPs, s.Bytes)
 	return err
 }
 

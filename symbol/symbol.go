@@ -20,7 +20,8 @@ type Symbol struct {
 func Var(name string, opts ...Option) *Symbol {
 	c := config(opts)
 	if name == "" {
-		return &Symbol{err: &op.Error{Op: "Var", Site: op.CallSite(), Msg: "a variable needs a name"}}
+		return &Symbol{err: &op.Error{Op: "Var", Site: op.CallSite(),
+			Msg: "a variable needs a name"}}
 	}
 	n := &op.Node{Name: name, Attrs: c.attrs, Site: op.CallSite()}
 	return &Symbol{outputs: []op.Entry{n.Entry(0)}}

@@ -25,10 +25,12 @@ func TestComposeNamesWhatItCreates(t *testing.T) {
 func TestUnnamedNodesAreCountedPerOperator(t *testing.T) {
 	x := sym.Var("x")
 	for range 2 {
-		x = sym.Activation(sym.FullyConnected(x, sym.FullyConnectedParams{NumHidden: 2}), sym.ActivationParams{ActType: "relu"})
+		x = sym.Activation(sym.FullyConnected(x, sym.FullyConnectedParams{NumHidden: 2}),
+			sym.ActivationParams{ActType: "relu"})
 	}
 	got := strings.Join(x.Arguments(), " ")
-	if want := "x fullyconnected0_weight fullyconnected0_bias fullyconnected1_weight fullyconnected1_bias"; got != want {
+	if want := "x fullyconnected0_weight fullyconnected0_bias fullyconnected1_weight " +
+		"fullyconnected1_bias"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -53,23 +55,30 @@ func TestErrorsNameTheThing(t *testing.T) {
 		want []string
 	}{
 		{"shapes that do not fit", func() error {
-			_, _, _, err := nettest.MLP().InferShape(map[string]dtype.Shape{"data": {5, 7}, "fc1_weight": {8, 9}})
+			_, _, _, err := nettest.MLP().InferShape(map[string]dtype.Shape{"data": {5, 7},
+				"fc1_weight": {8, 9}})
 			return err
 		}, []string{"FullyConnected fc1", "symbol_test.go:", "weight", "(8, 9)", "7"}},
-		{"nothing known", func() error { _, _, _, err := nettest.MLP().InferShape(nil); return err }, []string{"data", "fc1_weight"}},
+		{"nothing known", func() error {
+			_, _, _,
+				err := nettest.MLP().InferShape(nil)
+			return err
+		}, []string{"data", "fc1_weight"}},
 		{"unknown variable", func() error {
 			_, _, _, err := nettest.MLP().InferShape(map[string]dtype.Shape{"date": {1}})
 			return err
 		}, []string{`"date"`, "softmax_label"}},
 		{"missing parameter", func() error {
-			return sym.FullyConnected(sym.Var("x"), sym.FullyConnectedParams{}, sym.Name("fc")).Err()
+			return sym.FullyConnected(sym.Var("x"), sym.FullyConnectedParams{},
+				sym.Name("fc")).Err()
 		}, []string{"FullyConnected fc", "num_hidden"}},
 		{"two outputs for one input", func() error {
 			parts := sym.SliceChannel(sym.Var("x"), sym.SliceChannelParams{NumOutputs: 2})
 			return sym.Sigmoid(parts).Err()
 		}, []string{"sigmoid", "2 outputs"}},
 		{"first mistake is kept", func() error {
-			x := sym.FullyConnected(sym.Var("x"), sym.FullyConnectedParams{NumHidden: -1}, sym.Name("first"))
+			x := sym.FullyConnected(sym.Var("x"), sym.FullyConnectedParams{NumHidden: -1},
+				sym.Name("first"))
 			_, err := sym.Sigmoid(x).SimpleBind(sym.BindConfig{})
 			return err
 		}, []string{"first", "num_hidden", "-1"}},
@@ -78,7 +87,8 @@ func TestErrorsNameTheThing(t *testing.T) {
 			return err
 		}, []string{"Var x", "second variable", "symbol_test.go:"}},
 		{"backward without forward", func() error {
-			ex, err := nettest.MLP().SimpleBind(sym.BindConfig{Shapes: map[string]dtype.Shape{"data": {5, 7}}})
+			ex, err := nettest.MLP().SimpleBind(
+				sym.BindConfig{Shapes: map[string]dtype.Shape{"data": {5, 7}}})
 			if err != nil {
 				return err
 			}
@@ -137,7 +147,8 @@ func TestLoadUpgradesOldFiles(t *testing.T) {
 		t.Errorf("got auxiliary states %s, want %s", got, want)
 	}
 	for _, tt := range []struct{ node, key, want string }{
-		{"data", "__ctx_group__", "x"}, {"bn", "__wd_mult__", "0.3"}, {"bn_gamma", "__lr_mult__", "2"},
+		{"data", "__ctx_group__", "x"}, {"bn", "__wd_mult__", "0.3"}, {"bn_gamma", "__lr_mult__",
+			"2"},
 		{"bn_moving_var", "__init__", `["one", {}]`},
 	} {
 		if got := s.Attr(tt.node, tt.key); got != tt.want {
@@ -182,7 +193,8 @@ func FuzzLoad(f *testing.F) {
 }
 
 func ExampleSymbol_InferShape() {
-	net := sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 10}, sym.Name("fc"))
+	net := sym.FullyConnected(sym.Var("data"), sym.FullyConnectedParams{NumHidden: 10},
+		sym.Name("fc"))
 	args, outs, _, err := net.InferShape(map[string]dtype.Shape{"data": {32, 784}})
 	if err != nil {
 		panic(err)

@@ -18,7 +18,8 @@ func BenchmarkKernels(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 1))
 	const n = 64 * 20 * 24 * 24
 	x, y, d := random(r, n), random(r, n), newGuarded(n)
-	planes := cpu.NewPool(cpu.PoolSpec{Planes: 64 * 20, In: []int{24, 24}, Out: []int{12, 12}, Kernel: []int{2, 2}, Stride: []int{2, 2}, Pad: []int{0, 0}})
+	planes := cpu.NewPool(cpu.PoolSpec{Planes: 64 * 20, In: []int{24, 24}, Out: []int{12, 12},
+		Kernel: []int{2, 2}, Stride: []int{2, 2}, Pad: []int{0, 0}})
 	sum := cpu.NewReduce(cpu.Sum, dtype.Shape{64 * 20, 576}, []bool{true, false}, 1, 1)
 	turn, _ := cpu.NewView(dtype.Shape{64, 20, 576}, []int{11520, 1, 20}, 0, 4, 1)
 	work := scratch(b, sum.Scratch())
@@ -35,10 +36,17 @@ func BenchmarkKernels(b *testing.B) {
 		{"sum of rows", func() { sum.Run(d.ptr(), x.ptr(), work) }},
 		{"transpose", func() { turn.Gather(d.ptr(), x.ptr()) }},
 		{"softmax", func() {
-			cpu.Softmax{Axis: cpu.Axis3{Outer: n / 576, N: 576, Inner: 1}, Temperature: 1}.Run(d.ptr(), x.ptr())
+			cpu.Softmax{Axis: cpu.Axis3{Outer: n / 576, N: 576, Inner: 1},
+				Temperature: 1}.Run(d.ptr(), x.ptr())
 		}},
-		{"dropout", func() { cpu.Dropout{N: n, Keep: 0.5}.Run(d.ptr(), nil, x.ptr(), cpu.Philox{Key: 1}) }},
-		{"dense", func() { cpu.Dense{Rows: 64, In: 800, Out: 500, Threads: 1}.Run(d.ptr(), x.ptr(), y.ptr(), nil) }},
+		{"dropout", func() {
+			cpu.Dropout{N: n, Keep: 0.5}.Run(d.ptr(), nil, x.ptr(),
+				cpu.Philox{Key: 1})
+		}},
+		{"dense", func() {
+			cpu.Dense{Rows: 64, In: 800, Out: 500, Threads: 1}.Run(d.ptr(), x.ptr(),
+				y.ptr(), nil)
+		}},
 	} {
 		b.Run(k.name, func(b *testing.B) {
 			b.SetBytes(4 * n)

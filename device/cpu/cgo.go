@@ -15,7 +15,8 @@ import "fmt"
 // HasC reports whether this binary has the kernels of tier c.
 const HasC = true
 
-var statusNames = [...]string{1: "out of memory", 2: "invalid arguments", 3: "not implemented", 4: "last implementation reached",
+var statusNames = [...]string{1: "out of memory", 2: "invalid arguments", 3: "not implemented",
+	4: "last implementation reached",
 	5: "run-time error", 6: "not required"}
 
 // status turns a status, which is one of oneDNN's, into an error that says what failed.

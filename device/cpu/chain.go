@@ -21,7 +21,8 @@ const (
 	ChainOutputs = C.GX_CHAIN_OUT
 )
 
-// AddUp adds all its operands up, in their order. It is what a step of a Chain may do, besides a Map and a Zip.
+// AddUp adds all its operands up, in their order. It is what a step of a Chain may do, besides a
+// Map and a Zip.
 type AddUp struct{}
 
 // ChainStep is one function of a Chain.
@@ -30,19 +31,20 @@ type ChainStep struct {
 	Args []int // values: inputs come first, then the results of the steps before
 }
 
-// Repeat says how an input of a Chain repeats along the output: element e of the output meets its element e / Each % Size.
-// Size 0 stands for an input of the output's size.
+// Repeat says how an input of a Chain repeats along the output: element e of the output meets its
+// element e / Each % Size. Size 0 stands for an input of the output's size.
 type Repeat struct{ Each, Size int }
 
-// Chain is a sequence of elementwise functions of float32 arrays that is computed in one pass over memory, block by
-// block. Every element is what the functions one after the other would make of it, to the bit.
+// Chain is a sequence of elementwise functions of float32 arrays that is computed in one pass over
+// memory, block by block. Every element is what the functions one after the other would make of it,
+// to the bit.
 type Chain struct {
 	c       C.gx_chain
 	threads int
 }
 
-// NewChain prepares steps for inputs; outs are the values that are kept. It reports false when there is too much of
-// something.
+// NewChain prepares steps for inputs; outs are the values that are kept. It reports false when
+// there is too much of something.
 func NewChain(in []Repeat, steps []ChainStep, outs []int, threads int) (*Chain, bool) {
 	k := &Chain{threads: threads}
 	b := &chainBuilder{c: &k.c, in: len(in), outs: outs, place: make([]int, len(in)+len(steps))}
@@ -82,8 +84,8 @@ func (k *Chain) Run(out, in []unsafe.Pointer, n int) {
 	runtime.KeepAlive(out)
 }
 
-// chainBuilder gives values their places: inputs, outputs, and temporaries that are used again when nobody reads them
-// any more.
+// chainBuilder gives values their places: inputs, outputs, and temporaries that are used again when
+// nobody reads them any more.
 type chainBuilder struct {
 	c     *C.gx_chain
 	in    int
@@ -102,8 +104,9 @@ func (b *chainBuilder) lifetimes(steps []ChainStep) {
 	}
 }
 
-// add appends the steps in C of step i. A temporary becomes free with the step that reads it last, which may write
-// its result there: it reads an element before it writes it. Sums of several operands may not.
+// add appends the steps in C of step i. A temporary becomes free with the step that reads it last,
+// which may write its result there: it reads an element before it writes it. Sums of several
+// operands may not.
 func (b *chainBuilder) add(i int, s ChainStep) bool {
 	if len(s.Args) > 2 {
 		return b.result(i) && b.emit(s, b.place[b.in+i]) && b.release(i, s)
@@ -142,9 +145,11 @@ func (b *chainBuilder) emit(s ChainStep, d int) bool {
 	at := func(k int) int { return b.place[s.Args[k]] }
 	switch do := s.Do.(type) {
 	case Map:
-		return b.step(C.gx_link{op: C.int32_t(do.Op), s: C.float(do.S), t: C.float(do.T)}, d, at(0), at(0))
+		return b.step(C.gx_link{op: C.int32_t(do.Op), s: C.float(do.S), t: C.float(do.T)}, d, at(0),
+			at(0))
 	case Zip:
-		return b.step(C.gx_link{zip: 1, op: C.int32_t(do.Op), s: C.float(do.S), t: C.float(do.T)}, d, at(0), at(1))
+		return b.step(C.gx_link{zip: 1, op: C.int32_t(do.Op), s: C.float(do.S), t: C.float(do.T)},
+			d, at(0), at(1))
 	case AddUp:
 		if len(s.Args) == 1 {
 			return b.step(C.gx_link{op: C.int32_t(Copy)}, d, at(0), at(0))

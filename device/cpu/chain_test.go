@@ -42,8 +42,10 @@ func newChainCase(rng *rand.Rand) *chainCase {
 		}
 		c.in, c.data = append(c.in, r), append(c.data, x)
 	}
-	zips := []cpu.ZipOp{cpu.Add, cpu.Sub, cpu.Mul, cpu.Max, cpu.SigmoidGrad, cpu.TanhGrad, cpu.AXPBY}
-	maps := []cpu.MapOp{cpu.Neg, cpu.Square, cpu.Sigmoid, cpu.Tanh, cpu.Exp, cpu.Erf, cpu.ReLU, cpu.MulS, cpu.AddS, cpu.Affine}
+	zips := []cpu.ZipOp{cpu.Add, cpu.Sub, cpu.Mul, cpu.Max, cpu.SigmoidGrad, cpu.TanhGrad,
+		cpu.AXPBY}
+	maps := []cpu.MapOp{cpu.Neg, cpu.Square, cpu.Sigmoid, cpu.Tanh, cpu.Exp, cpu.Erf, cpu.ReLU,
+		cpu.MulS, cpu.AddS, cpu.Affine}
 	for i := range 1 + rng.IntN(14) {
 		value := func() int { return rng.IntN(len(c.in) + i) }
 		switch rng.IntN(5) {
@@ -54,9 +56,11 @@ func newChainCase(rng *rand.Rand) *chainCase {
 			}
 			c.steps = append(c.steps, cpu.ChainStep{Do: cpu.AddUp{}, Args: args})
 		case 1, 2:
-			c.steps = append(c.steps, cpu.ChainStep{Do: cpu.Zip{Op: zips[rng.IntN(len(zips))], S: 0.5, T: 0.25}, Args: []int{value(), value()}})
+			c.steps = append(c.steps, cpu.ChainStep{Do: cpu.Zip{Op: zips[rng.IntN(len(zips))],
+				S: 0.5, T: 0.25}, Args: []int{value(), value()}})
 		default:
-			c.steps = append(c.steps, cpu.ChainStep{Do: cpu.Map{Op: maps[rng.IntN(len(maps))], S: 0.5, T: 0.25}, Args: []int{value()}})
+			c.steps = append(c.steps, cpu.ChainStep{Do: cpu.Map{Op: maps[rng.IntN(len(maps))],
+				S: 0.5, T: 0.25}, Args: []int{value()}})
 		}
 	}
 	for i := range c.steps {
@@ -100,7 +104,8 @@ func (c *chainCase) want() [][]float32 {
 	return values
 }
 
-// TestChainIsItsStepsToTheBit compares random chains, also with outputs in the place of inputs, with their steps.
+// TestChainIsItsStepsToTheBit compares random chains, also with outputs in the place of inputs,
+// with their steps.
 func TestChainIsItsStepsToTheBit(t *testing.T) {
 	for seed := range uint64(400) {
 		rng := rand.New(rand.NewPCG(seed, 9))
@@ -130,8 +135,10 @@ func TestChainIsItsStepsToTheBit(t *testing.T) {
 		k.Run(out, in, c.n)
 		for o, v := range c.outs {
 			for e := range made[o] {
-				if math.Float32bits(made[o][e]) != math.Float32bits(want[v][e]) && (made[o][e] == made[o][e] || want[v][e] == want[v][e]) {
-					t.Fatalf("seed %d: output %d (step %d) of %d elements: got %v at %d, want %v", seed, o, v-len(c.in), c.n, made[o][e], e, want[v][e])
+				if math.Float32bits(made[o][e]) != math.Float32bits(want[v][e]) &&
+					(made[o][e] == made[o][e] || want[v][e] == want[v][e]) {
+					t.Fatalf("seed %d: output %d (step %d) of %d elements: got %v at %d, want %v",
+						seed, o, v-len(c.in), c.n, made[o][e], e, want[v][e])
 				}
 			}
 		}

@@ -2,8 +2,8 @@ package cpu
 
 import "gomx/dtype"
 
-// strideTo returns the strides with which an array of shape from is read as one of shape to: axes are
-// aligned at the end, missing axes and extents of one repeat.
+// strideTo returns the strides with which an array of shape from is read as one of shape to: axes
+// are aligned at the end, missing axes and extents of one repeat.
 func strideTo(from, to dtype.Shape) []int {
 	st, out := from.Strides(), make([]int, len(to))
 	lead := len(to) - len(from)
@@ -15,8 +15,8 @@ func strideTo(from, to dtype.Shape) []int {
 	return out
 }
 
-// collapse drops axes of extent one and joins neighbouring axes that every list of strides passes without a gap. At
-// least one axis remains.
+// collapse drops axes of extent one and joins neighbouring axes that every list of strides passes
+// without a gap. At least one axis remains.
 func collapse(shape dtype.Shape, strides ...[]int) (dims []int, out [][]int) {
 	out = make([][]int, len(strides))
 	for a, n := range shape {

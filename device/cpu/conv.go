@@ -21,8 +21,9 @@ import (
 	"unsafe"
 )
 
-// Program is a sequence of kernels made for certain shapes and threads: oneDNN's, or our own where these are missing. It may run any number
-// of times, also concurrently with separate scratch memory.
+// Program is a sequence of kernels made for certain shapes and threads: oneDNN's, or our own where
+// these are missing. It may run any number of times, also concurrently with separate scratch
+// memory.
 type Program struct {
 	what    string
 	c       *C.gx_prog
@@ -43,7 +44,8 @@ func newProgram(what string, c *C.gx_prog, code C.int) (*Program, error) {
 // Scratch returns the bytes of scratch memory of one run, to be aligned to 64.
 func (p *Program) Scratch() int { return p.scratch }
 
-// Impls names the library's implementation of every step, in order; nil where the kernels are our own.
+// Impls names the library's implementation of every step, in order; nil where the kernels are our
+// own.
 func (p *Program) Impls() (names []string) {
 	for i := C.int(0); ; i++ {
 		name := C.gx_prog_impl(p.c, i)
@@ -56,40 +58,51 @@ func (p *Program) Impls() (names []string) {
 }
 
 func (p *Program) run(ptrs [6]unsafe.Pointer, scratch unsafe.Pointer) error {
-	err := status(C.gx_prog_run(p.c, ptrs[0], ptrs[1], ptrs[2], ptrs[3], ptrs[4], ptrs[5], scratch), p.what)
+	err := status(C.gx_prog_run(p.c, ptrs[0], ptrs[1], ptrs[2], ptrs[3], ptrs[4], ptrs[5], scratch),
+		p.what)
 	runtime.KeepAlive(p)
 	return err
 }
 
-// ConvSpec describes a convolution over one to three spatial axes. Data has shape (Batch, InChannels,
-// In...), weights (OutChannels, InChannels/Groups, Kernel...).
+// ConvSpec describes a convolution over one to three spatial axes. Data has shape (Batch,
+// InChannels, In...), weights (OutChannels, InChannels/Groups, Kernel...).
 type ConvSpec struct {
 	Batch, InChannels, OutChannels, Groups int
 	In, Out, Kernel, Stride, Dilate, Pad   []int // Dilate 1 is dense
 	Bias                                   bool
-	Train                                  bool   // a backward pass will follow
-	Add, ReLU                              bool   // add another array to the result, then cut off negative values
-	X, Sum                                 Layout // of data and of what is added
-	DY                                     Layout // of the gradient of the output
-	AnyY                                   bool   // the output may have any layout
-	AnyDX                                  bool   // the gradient of data may have any layout
-	Packed                                 bool   // weights come as Pack leaves them
-	Winograd                               bool   // use Winograd's algorithm, an error where it does not apply
-	DirectDW                               bool   // but not for gradients of weights
-	Blocked                                bool   // give channels that fill blocks of 16 a blocked layout
-	Threads                                int
+	Train                                  bool // a backward pass will follow
+	// add another array to the result, then cut off negative values
+	Add, ReLU bool
+	X, Sum    Layout // of data and of what is added
+	DY        Layout // of the gradient of the output
+	AnyY      bool   // the output may have any layout
+	AnyDX     bool   // the gradient of data may have any layout
+	Packed    bool   // weights come as Pack leaves them
+	// use Winograd's algorithm, an error where it does not apply
+	Winograd bool
+	DirectDW bool // but not for gradients of weights
+	// give channels that fill blocks of 16 a blocked layout
+	Blocked bool
+	Threads int
 }
 
 func (s *ConvSpec) c() C.gx_conv {
-	c := C.gx_conv{axes: C.int64_t(len(s.In)), batch: C.int64_t(s.Batch), ic: C.int64_t(s.InChannels), oc: C.int64_t(s.OutChannels),
-		groups: C.int64_t(s.Groups), bias: C.int32_t(boolInt(s.Bias)), train: C.int32_t(boolInt(s.Train)),
-		add: C.int32_t(boolInt(s.Add)), relu: C.int32_t(boolInt(s.ReLU)), x_layout: C.int32_t(s.X), add_layout: C.int32_t(s.Sum),
-		choose_y: C.int32_t(boolInt(s.AnyY)), packed: C.int32_t(boolInt(s.Packed)), winograd: C.int32_t(boolInt(s.Winograd)),
-		blocked: C.int32_t(boolInt(s.Blocked)), choose_dx: C.int32_t(boolInt(s.AnyDX)),
+	c := C.gx_conv{axes: C.int64_t(len(s.In)), batch: C.int64_t(s.Batch),
+		ic: C.int64_t(s.InChannels), oc: C.int64_t(s.OutChannels),
+		groups: C.int64_t(s.Groups), bias: C.int32_t(boolInt(s.Bias)),
+		train: C.int32_t(boolInt(s.Train)),
+		add:   C.int32_t(boolInt(s.Add)), relu: C.int32_t(boolInt(s.ReLU)),
+		x_layout:   C.int32_t(s.X),
+		add_layout: C.int32_t(s.Sum),
+		choose_y:   C.int32_t(boolInt(s.AnyY)), packed: C.int32_t(boolInt(s.Packed)),
+		winograd: C.int32_t(boolInt(s.Winograd)),
+		blocked:  C.int32_t(boolInt(s.Blocked)), choose_dx: C.int32_t(boolInt(s.AnyDX)),
 		direct_dw: C.int32_t(boolInt(s.DirectDW))}
 	for i := range s.In {
-		c.in[i], c.out[i], c.kernel[i] = C.int64_t(s.In[i]), C.int64_t(s.Out[i]), C.int64_t(s.Kernel[i])
-		c.stride[i], c.dilate[i], c.pad[i] = C.int64_t(s.Stride[i]), C.int64_t(s.Dilate[i]), C.int64_t(s.Pad[i])
+		c.in[i], c.out[i], c.kernel[i] = C.int64_t(s.In[i]), C.int64_t(s.Out[i]),
+			C.int64_t(s.Kernel[i])
+		c.stride[i], c.dilate[i], c.pad[i] = C.int64_t(s.Stride[i]), C.int64_t(s.Dilate[i]),
+			C.int64_t(s.Pad[i])
 	}
 	return c
 }
@@ -110,11 +123,14 @@ func NewConv(s ConvSpec) (Conv, error) {
 	return Conv{p, Layout(c.y_layout), c}, err
 }
 
-// HasBlocks reports whether the processor has fast kernels for channels in blocks of 16, Winograd's algorithm among them.
+// HasBlocks reports whether the processor has fast kernels for channels in blocks of 16, Winograd's
+// algorithm among them.
 var HasBlocks = sync.OnceValue(func() bool {
 	two := []int{8, 8}
-	k, err := NewConv(ConvSpec{Batch: 1, InChannels: 32, OutChannels: 32, Groups: 1, In: two, Out: two, Kernel: []int{3, 3},
-		Stride: []int{1, 1}, Dilate: []int{1, 1}, Pad: []int{1, 1}, Winograd: true, AnyY: true, Packed: true, Threads: 1})
+	k, err := NewConv(ConvSpec{Batch: 1, InChannels: 32, OutChannels: 32, Groups: 1, In: two,
+		Out: two, Kernel: []int{3, 3},
+		Stride: []int{1, 1}, Dilate: []int{1, 1}, Pad: []int{1, 1}, Winograd: true, AnyY: true,
+		Packed: true, Threads: 1})
 	return err == nil && k.Y == LayoutBlock16
 })
 

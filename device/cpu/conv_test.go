@@ -14,17 +14,28 @@ import (
 )
 
 var convCases = []cpu.ConvSpec{
-	{Batch: 2, InChannels: 3, OutChannels: 5, Groups: 1, In: []int{9, 8}, Kernel: []int{3, 3}, Stride: []int{1, 1}, Dilate: []int{1, 1}, Pad: []int{1, 1}, Bias: true},
-	{Batch: 3, InChannels: 1, OutChannels: 20, Groups: 1, In: []int{12, 12}, Kernel: []int{5, 5}, Stride: []int{1, 1}, Dilate: []int{1, 1}, Pad: []int{0, 0}, Bias: true},
-	{Batch: 2, InChannels: 20, OutChannels: 50, Groups: 1, In: []int{12, 12}, Kernel: []int{5, 5}, Stride: []int{1, 1}, Dilate: []int{1, 1}, Pad: []int{0, 0}, Bias: true},
-	{Batch: 2, InChannels: 16, OutChannels: 32, Groups: 1, In: []int{7, 7}, Kernel: []int{3, 3}, Stride: []int{2, 2}, Dilate: []int{1, 1}, Pad: []int{1, 1}},
-	{Batch: 2, InChannels: 8, OutChannels: 12, Groups: 4, In: []int{6, 7}, Kernel: []int{3, 2}, Stride: []int{1, 2}, Dilate: []int{2, 1}, Pad: []int{2, 0}, Bias: true},
-	{Batch: 2, InChannels: 6, OutChannels: 6, Groups: 6, In: []int{8, 8}, Kernel: []int{3, 3}, Stride: []int{1, 1}, Dilate: []int{1, 1}, Pad: []int{1, 1}},
-	{Batch: 2, InChannels: 4, OutChannels: 3, Groups: 1, In: []int{11}, Kernel: []int{4}, Stride: []int{3}, Dilate: []int{2}, Pad: []int{2}, Bias: true},
-	{Batch: 2, InChannels: 6, OutChannels: 4, Groups: 2, In: []int{21}, Kernel: []int{3}, Stride: []int{2}, Dilate: []int{1}, Pad: []int{1}, Bias: true},
-	{Batch: 1, InChannels: 2, OutChannels: 4, Groups: 2, In: []int{4, 5, 6}, Kernel: []int{2, 3, 3}, Stride: []int{1, 1, 2}, Dilate: []int{1, 1, 1}, Pad: []int{0, 1, 1}, Bias: true},
-	{Batch: 1, InChannels: 10, OutChannels: 4, Groups: 1, In: []int{5, 5}, Kernel: []int{1, 1}, Stride: []int{2, 2}, Dilate: []int{1, 1}, Pad: []int{0, 0}},
-	{Batch: 1, InChannels: 3, OutChannels: 4, Groups: 1, In: []int{8, 8}, Kernel: []int{3, 3}, Stride: []int{3, 3}, Dilate: []int{1, 1}, Pad: []int{0, 0}, Bias: true},
+	{Batch: 2, InChannels: 3, OutChannels: 5, Groups: 1, In: []int{9, 8}, Kernel: []int{3, 3},
+		Stride: []int{1, 1}, Dilate: []int{1, 1}, Pad: []int{1, 1}, Bias: true},
+	{Batch: 3, InChannels: 1, OutChannels: 20, Groups: 1, In: []int{12, 12}, Kernel: []int{5, 5},
+		Stride: []int{1, 1}, Dilate: []int{1, 1}, Pad: []int{0, 0}, Bias: true},
+	{Batch: 2, InChannels: 20, OutChannels: 50, Groups: 1, In: []int{12, 12}, Kernel: []int{5, 5},
+		Stride: []int{1, 1}, Dilate: []int{1, 1}, Pad: []int{0, 0}, Bias: true},
+	{Batch: 2, InChannels: 16, OutChannels: 32, Groups: 1, In: []int{7, 7}, Kernel: []int{3, 3},
+		Stride: []int{2, 2}, Dilate: []int{1, 1}, Pad: []int{1, 1}},
+	{Batch: 2, InChannels: 8, OutChannels: 12, Groups: 4, In: []int{6, 7}, Kernel: []int{3, 2},
+		Stride: []int{1, 2}, Dilate: []int{2, 1}, Pad: []int{2, 0}, Bias: true},
+	{Batch: 2, InChannels: 6, OutChannels: 6, Groups: 6, In: []int{8, 8}, Kernel: []int{3, 3},
+		Stride: []int{1, 1}, Dilate: []int{1, 1}, Pad: []int{1, 1}},
+	{Batch: 2, InChannels: 4, OutChannels: 3, Groups: 1, In: []int{11}, Kernel: []int{4},
+		Stride: []int{3}, Dilate: []int{2}, Pad: []int{2}, Bias: true},
+	{Batch: 2, InChannels: 6, OutChannels: 4, Groups: 2, In: []int{21}, Kernel: []int{3},
+		Stride: []int{2}, Dilate: []int{1}, Pad: []int{1}, Bias: true},
+	{Batch: 1, InChannels: 2, OutChannels: 4, Groups: 2, In: []int{4, 5, 6}, Kernel: []int{2, 3, 3},
+		Stride: []int{1, 1, 2}, Dilate: []int{1, 1, 1}, Pad: []int{0, 1, 1}, Bias: true},
+	{Batch: 1, InChannels: 10, OutChannels: 4, Groups: 1, In: []int{5, 5}, Kernel: []int{1, 1},
+		Stride: []int{2, 2}, Dilate: []int{1, 1}, Pad: []int{0, 0}},
+	{Batch: 1, InChannels: 3, OutChannels: 4, Groups: 1, In: []int{8, 8}, Kernel: []int{3, 3},
+		Stride: []int{3, 3}, Dilate: []int{1, 1}, Pad: []int{0, 0}, Bias: true},
 }
 
 // complete fills in the output's extents.
@@ -82,7 +93,8 @@ func eachTap(s cpu.ConvSpec, f func(y, x, w int)) {
 type convData struct{ x, w, b, dy guarded }
 
 func newConvData(r *rand.Rand, s cpu.ConvSpec) convData {
-	return convData{random(r, s.Batch*s.InChannels*volume(s.In)), random(r, s.OutChannels*s.InChannels/s.Groups*volume(s.Kernel)),
+	return convData{random(r, s.Batch*s.InChannels*volume(s.In)),
+		random(r, s.OutChannels*s.InChannels/s.Groups*volume(s.Kernel)),
 		random(r, s.OutChannels), random(r, s.Batch*s.OutChannels*volume(s.Out))}
 }
 
@@ -97,7 +109,8 @@ func TestConv(t *testing.T) {
 				t.Fatal(err)
 			}
 			y := newGuarded(len(d.dy.v))
-			if err := k.Run(y.ptr(), d.x.ptr(), d.w.ptr(), d.b.ptr(), scratch(t, k.Scratch())); err != nil {
+			if err := k.Run(y.ptr(), d.x.ptr(), d.w.ptr(), d.b.ptr(),
+				scratch(t, k.Scratch())); err != nil {
 				t.Fatal(err)
 			}
 			want := make([]float64, len(y.v))
@@ -118,7 +131,8 @@ func TestConvGrad(t *testing.T) {
 	for i, c := range convCases {
 		s := complete(c)
 		d := newConvData(r, s)
-		dx, dw, db := make([]float64, len(d.x.v)), make([]float64, len(d.w.v)), make([]float64, s.OutChannels)
+		dx, dw, db := make([]float64, len(d.x.v)), make([]float64, len(d.w.v)),
+			make([]float64, s.OutChannels)
 		eachTap(s, func(y, x, w int) {
 			dx[x] += float64(d.dy.v[y]) * float64(d.w.v[w])
 			dw[w] += float64(d.dy.v[y]) * float64(d.x.v[x])
@@ -133,7 +147,8 @@ func TestConvGrad(t *testing.T) {
 					t.Fatal(err)
 				}
 				gx, gw, gb := newGuarded(len(dx)), newGuarded(len(dw)), newGuarded(len(db))
-				err = k.Run(cpu.ConvGrads{DX: gx.ptr(), DW: gw.ptr(), DBias: gb.ptr(), DY: d.dy.ptr(), X: d.x.ptr(), W: d.w.ptr()}, scratch(t, k.Scratch()))
+				err = k.Run(cpu.ConvGrads{DX: gx.ptr(), DW: gw.ptr(), DBias: gb.ptr(),
+					DY: d.dy.ptr(), X: d.x.ptr(), W: d.w.ptr()}, scratch(t, k.Scratch()))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -200,7 +215,8 @@ func TestConvRunAllocatesNothing(t *testing.T) {
 // lenet are the two convolutions of LeNet at batch 64.
 func lenet() map[string]cpu.ConvSpec {
 	conv := func(ic, oc, n int) cpu.ConvSpec {
-		return complete(cpu.ConvSpec{Batch: 64, InChannels: ic, OutChannels: oc, Groups: 1, In: []int{n, n}, Kernel: []int{5, 5},
+		return complete(cpu.ConvSpec{Batch: 64, InChannels: ic, OutChannels: oc, Groups: 1,
+			In: []int{n, n}, Kernel: []int{5, 5},
 			Stride: []int{1, 1}, Dilate: []int{1, 1}, Pad: []int{0, 0}, Bias: true})
 	}
 	return map[string]cpu.ConvSpec{"conv1": conv(1, 20, 28), "conv2": conv(20, 50, 12)}
@@ -225,7 +241,8 @@ func BenchmarkConv(b *testing.B) {
 				runtime.LockOSThread()
 				k, _ := cpu.NewConvGrad(s, wantX, true)
 				work := scratch(b, k.Scratch())
-				o := cpu.ConvGrads{DX: dx.ptr(), DW: dw.ptr(), DBias: db.ptr(), DY: d.dy.ptr(), X: d.x.ptr(), W: d.w.ptr()}
+				o := cpu.ConvGrads{DX: dx.ptr(), DW: dw.ptr(), DBias: db.ptr(), DY: d.dy.ptr(),
+					X: d.x.ptr(), W: d.w.ptr()}
 				b.ReportAllocs()
 				for b.Loop() {
 					k.Run(o, work)

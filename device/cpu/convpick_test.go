@@ -13,9 +13,11 @@ import (
 	"gomx/device/cpu"
 )
 
-var allPairs = flag.Bool("allpairs", false, "try convolutions of all pairs of channel counts instead of a sample")
+var allPairs = flag.Bool("allpairs", false,
+	"try convolutions of all pairs of channel counts instead of a sample")
 
-// naive reports whether oneDNN calls an implementation its reference, which is a hundred times slower than any other.
+// naive reports whether oneDNN calls an implementation its reference, which is a hundred times
+// slower than any other.
 func naive(impl string) bool { return strings.HasPrefix(impl, "ref") }
 
 // pickCounts are numbers of channels below, at and above whole vectors.
@@ -27,13 +29,16 @@ func pickCounts() []int {
 	return list
 }
 
-// pickCases are convolutions over small images, with every pair of channel counts, window, stride and grouping.
+// pickCases are convolutions over small images, with every pair of channel counts, window, stride
+// and grouping.
 func pickCases() (list []cpu.ConvSpec) {
 	add := func(ic, oc, groups int) {
 		for _, kernel := range []int{1, 3} {
 			for _, stride := range []int{1, 2} {
-				list = append(list, complete(cpu.ConvSpec{Batch: 2, InChannels: ic, OutChannels: oc, Groups: groups, In: []int{6, 5},
-					Kernel: []int{kernel, kernel}, Stride: []int{stride, stride}, Dilate: []int{1, 1}, Pad: []int{kernel / 2, kernel / 2}, Bias: oc%2 == 1}))
+				list = append(list, complete(cpu.ConvSpec{Batch: 2, InChannels: ic, OutChannels: oc,
+					Groups: groups, In: []int{6, 5},
+					Kernel: []int{kernel, kernel}, Stride: []int{stride, stride},
+					Dilate: []int{1, 1}, Pad: []int{kernel / 2, kernel / 2}, Bias: oc%2 == 1}))
 			}
 		}
 	}
@@ -66,13 +71,15 @@ func pickSample(r *rand.Rand, n int) []cpu.ConvSpec {
 
 // layoutsFor are the layouts that an array with a number of channels can come in.
 func layoutsFor(channels int) []cpu.Layout {
-	return slices.DeleteFunc([]cpu.Layout{cpu.LayoutPlain, cpu.LayoutLast, cpu.LayoutBlock8, cpu.LayoutBlock16}, func(l cpu.Layout) bool {
+	return slices.DeleteFunc([]cpu.Layout{cpu.LayoutPlain, cpu.LayoutLast, cpu.LayoutBlock8,
+		cpu.LayoutBlock16}, func(l cpu.Layout) bool {
 		return !l.Fits([]int{1, channels, 2, 2})
 	})
 }
 
 func describe(s cpu.ConvSpec) string {
-	return fmt.Sprintf("%d to %d channels, groups %d, kernel %v, stride %v, x in layout %d, dy in layout %d, train %v",
+	return fmt.Sprintf("%d to %d channels, groups %d, kernel %v, stride %v, x in layout %d, dy "+
+		"in layout %d, train %v",
 		s.InChannels, s.OutChannels, s.Groups, s.Kernel, s.Stride, s.X, s.DY, s.Train)
 }
 
@@ -83,14 +90,17 @@ func checkImpls(t *testing.T, what string, s cpu.ConvSpec, p *cpu.Program) {
 	}
 }
 
-// TestConvolutionsAreNotNaive: whatever layouts operands come in, oneDNN's reference kernels do not run.
+// TestConvolutionsAreNotNaive: whatever layouts operands come in, oneDNN's reference kernels do not
+// run.
 func TestConvolutionsAreNotNaive(t *testing.T) {
 	r := rng(t)
 	for _, s := range pickSample(r, 150) {
 		for _, s.X = range layoutsFor(s.InChannels) {
-			for _, mode := range []struct{ train, blocked, add bool }{{}, {blocked: true}, {add: true}, {train: true}, {train: true, blocked: true}} {
+			for _, mode := range []struct{ train, blocked, add bool }{{}, {blocked: true},
+				{add: true}, {train: true}, {train: true, blocked: true}} {
 				f := s
-				f.Train, f.Blocked, f.Packed, f.AnyY, f.ReLU, f.Add = mode.train, mode.blocked, !mode.train, true, true, mode.add
+				f.Train, f.Blocked, f.Packed, f.AnyY, f.ReLU, f.Add = mode.train, mode.blocked,
+					!mode.train, true, true, mode.add
 				k, err := cpu.NewConv(f)
 				if err != nil {
 					t.Fatalf("%s: %v", describe(f), err)
@@ -128,9 +138,11 @@ func TestConvolutionsOfAnyChannels(t *testing.T) {
 
 // compareConv runs both passes of a convolution of operands in layouts.
 func compareConv(t *testing.T, r *rand.Rand, s cpu.ConvSpec) {
-	xs, ys := append([]int{s.Batch, s.InChannels}, s.In...), append([]int{s.Batch, s.OutChannels}, s.Out...)
+	xs, ys := append([]int{s.Batch, s.InChannels}, s.In...), append([]int{s.Batch, s.OutChannels},
+		s.Out...)
 	d := newConvData(r, s)
-	y, dx, dw := make([]float64, len(d.dy.v)), make([]float64, len(d.x.v)), make([]float64, len(d.w.v))
+	y, dx, dw := make([]float64, len(d.dy.v)), make([]float64, len(d.x.v)),
+		make([]float64, len(d.w.v))
 	for i := range y {
 		if s.Bias {
 			y[i] = float64(d.b.v[i/volume(s.Out)%s.OutChannels])
@@ -148,7 +160,8 @@ func compareConv(t *testing.T, r *rand.Rand, s cpu.ConvSpec) {
 			t.Fatalf("%s: %v", describe(s), err)
 		}
 		got := newGuarded(len(y))
-		if err := k.Run(got.ptr(), arrange(s.X, xs, d.x).ptr(), d.w.ptr(), d.b.ptr(), scratch(t, k.Scratch())); err != nil {
+		if err := k.Run(got.ptr(), arrange(s.X, xs, d.x).ptr(), d.w.ptr(), d.b.ptr(),
+			scratch(t, k.Scratch())); err != nil {
 			t.Fatal(err)
 		}
 		near(t, describe(s)+": y", plainOf(k.Y, ys, got.v), y, 2e-4)
@@ -160,7 +173,8 @@ func compareConv(t *testing.T, r *rand.Rand, s cpu.ConvSpec) {
 		t.Fatalf("%s: %v", describe(s), err)
 	}
 	gx, gw, gb := newGuarded(len(dx)), newGuarded(len(dw)), newGuarded(s.OutChannels)
-	o := cpu.ConvGrads{DX: gx.ptr(), DW: gw.ptr(), DBias: gb.ptr(), DY: arrange(s.DY, ys, d.dy).ptr(), X: arrange(s.X, xs, d.x).ptr(), W: d.w.ptr()}
+	o := cpu.ConvGrads{DX: gx.ptr(), DW: gw.ptr(), DBias: gb.ptr(),
+		DY: arrange(s.DY, ys, d.dy).ptr(), X: arrange(s.X, xs, d.x).ptr(), W: d.w.ptr()}
 	if err := k.Run(o, scratch(t, k.Scratch())); err != nil {
 		t.Fatal(err)
 	}

@@ -15,12 +15,14 @@ import (
 // ours is the name of the kernels for plain arrays.
 const ours = "gomx:direct"
 
-// directCase draws a convolution of plain arrays: sizes below, at and above whole vectors, windows that lie outside in part or
-// that leave columns of the input out.
+// directCase draws a convolution of plain arrays: sizes below, at and above whole vectors, windows
+// that lie outside in part or that leave columns of the input out.
 func directCase(r *rand.Rand) cpu.ConvSpec {
 	pick := func(list ...int) int { return list[r.IntN(len(list))] }
 	s := cpu.ConvSpec{Batch: 1 + r.IntN(3), Groups: pick(1, 1, 2, 3), Bias: r.IntN(2) == 0}
-	if s.InChannels, s.OutChannels = s.Groups*pick(1, 2, 5, 8), s.Groups*pick(1, 2, 3, 7, 13); r.IntN(3) == 0 { // depthwise
+	// depthwise
+	if s.InChannels, s.OutChannels = s.Groups*pick(1, 2, 5, 8), s.Groups*pick(1, 2, 3, 7,
+		13); r.IntN(3) == 0 {
 		s.Groups = pick(2, 5, 16, 17)
 		s.InChannels, s.OutChannels = s.Groups, s.Groups*(1+r.IntN(3))
 	}
@@ -39,7 +41,8 @@ func directCase(r *rand.Rand) cpu.ConvSpec {
 	return s
 }
 
-// TestDirectConvolutions compares values and gradients with sums over windows. Most of these sizes are computed by our kernels.
+// TestDirectConvolutions compares values and gradients with sums over windows. Most of these sizes
+// are computed by our kernels.
 func TestDirectConvolutions(t *testing.T) {
 	r, taken := rng(t), 0
 	const cases = 80
@@ -65,11 +68,13 @@ func TestDirectConvolutions(t *testing.T) {
 	}
 }
 
-// TestDirectConvolutionsInParts: sheets that do not stay in a cache are made of strips of rows and of some channels at a time.
+// TestDirectConvolutionsInParts: sheets that do not stay in a cache are made of strips of rows and
+// of some channels at a time.
 func TestDirectConvolutionsInParts(t *testing.T) {
 	r := rng(t)
 	for _, stride := range []int{1, 2} {
-		s := complete(cpu.ConvSpec{Batch: 1, InChannels: 300, OutChannels: 3, Groups: 1, In: []int{31, 30}, Kernel: []int{3, 3},
+		s := complete(cpu.ConvSpec{Batch: 1, InChannels: 300, OutChannels: 3, Groups: 1,
+			In: []int{31, 30}, Kernel: []int{3, 3},
 			Stride: []int{stride, stride}, Dilate: []int{1, 1}, Pad: []int{1, 1}, Bias: true})
 		compareConv(t, r, s)
 		compareFused(t, r, s)
@@ -78,7 +83,8 @@ func TestDirectConvolutionsInParts(t *testing.T) {
 	}
 }
 
-// compareFused runs a convolution that adds an array, which may be the output, and cuts off what is negative.
+// compareFused runs a convolution that adds an array, which may be the output, and cuts off what is
+// negative.
 func compareFused(t *testing.T, r *rand.Rand, s cpu.ConvSpec) {
 	t.Helper()
 	s.Train, s.Add, s.ReLU = false, true, true
@@ -111,18 +117,22 @@ func compareFused(t *testing.T, r *rand.Rand, s cpu.ConvSpec) {
 	}
 }
 
-// TestPlainConvolutionsAreOurs: with plain arrays no layout changes where that would take longer than the sums; with blocks
-// oneDNN computes.
+// TestPlainConvolutionsAreOurs: with plain arrays no layout changes where that would take longer
+// than the sums; with blocks oneDNN computes.
 func TestPlainConvolutionsAreOurs(t *testing.T) {
 	if !cpu.HasBlocks() {
 		t.Skip("estimates are made for vectors of sixteen numbers")
 	}
 	one, three := []int{1, 1}, []int{3, 3}
 	for _, s := range []cpu.ConvSpec{
-		{Batch: 2, InChannels: 32, OutChannels: 32, Groups: 32, In: []int{16, 16}, Kernel: one, Stride: one, Pad: []int{0, 0}},
-		{Batch: 2, InChannels: 16, OutChannels: 12, Groups: 4, In: []int{16, 16}, Kernel: one, Stride: one, Pad: []int{0, 0}},
-		{Batch: 2, InChannels: 16, OutChannels: 12, Groups: 4, In: []int{16, 16}, Kernel: three, Stride: one, Pad: one},
-		{Batch: 2, InChannels: 3, OutChannels: 21, Groups: 1, In: []int{56, 56}, Kernel: three, Stride: one, Pad: one},
+		{Batch: 2, InChannels: 32, OutChannels: 32, Groups: 32, In: []int{16, 16}, Kernel: one,
+			Stride: one, Pad: []int{0, 0}},
+		{Batch: 2, InChannels: 16, OutChannels: 12, Groups: 4, In: []int{16, 16}, Kernel: one,
+			Stride: one, Pad: []int{0, 0}},
+		{Batch: 2, InChannels: 16, OutChannels: 12, Groups: 4, In: []int{16, 16}, Kernel: three,
+			Stride: one, Pad: one},
+		{Batch: 2, InChannels: 3, OutChannels: 21, Groups: 1, In: []int{56, 56}, Kernel: three,
+			Stride: one, Pad: one},
 	} {
 		s.Dilate = one
 		s = complete(s)
@@ -130,13 +140,16 @@ func TestPlainConvolutionsAreOurs(t *testing.T) {
 			t.Errorf("%s: runs %v, want %s for output, weights and data", describe(s), got, ours)
 		}
 	}
-	s := complete(cpu.ConvSpec{Batch: 16, InChannels: 64, OutChannels: 64, Groups: 4, In: []int{16, 16}, Kernel: three,
+	s := complete(cpu.ConvSpec{Batch: 16, InChannels: 64, OutChannels: 64, Groups: 4,
+		In: []int{16, 16}, Kernel: three,
 		Stride: []int{2, 2}, Dilate: one, Pad: one})
 	if got := implsOf(t, s); got[0] == ours {
 		t.Errorf("%s: groups of whole blocks run %v", describe(s), got)
 	}
-	s = complete(cpu.ConvSpec{Batch: 2, InChannels: 32, OutChannels: 32, Groups: 32, In: []int{14, 14}, Kernel: three, Stride: one,
-		Dilate: one, Pad: one, X: cpu.LayoutBlock16, DY: cpu.LayoutBlock16, AnyY: true, AnyDX: true})
+	s = complete(cpu.ConvSpec{Batch: 2, InChannels: 32, OutChannels: 32, Groups: 32,
+		In: []int{14, 14}, Kernel: three, Stride: one,
+		Dilate: one, Pad: one, X: cpu.LayoutBlock16, DY: cpu.LayoutBlock16, AnyY: true,
+		AnyDX: true})
 	if got := implsOf(t, s); slices.Contains(got, ours) {
 		t.Errorf("%s: runs %v", describe(s), got)
 	}
@@ -156,9 +169,11 @@ func implsOf(t *testing.T, s cpu.ConvSpec) []string {
 	return append(forward.Impls(), gradients.Impls()...)
 }
 
-// TestDirectConvolutionsReadTheirWindowsOnly: numbers outside of all windows, which are infinite, come into no result.
+// TestDirectConvolutionsReadTheirWindowsOnly: numbers outside of all windows, which are infinite,
+// come into no result.
 func TestDirectConvolutionsReadTheirWindowsOnly(t *testing.T) {
-	s := complete(cpu.ConvSpec{Batch: 1, InChannels: 2, OutChannels: 2, Groups: 2, In: []int{8, 9}, Kernel: []int{1, 2}, Stride: []int{1, 2},
+	s := complete(cpu.ConvSpec{Batch: 1, InChannels: 2, OutChannels: 2, Groups: 2, In: []int{8, 9},
+		Kernel: []int{1, 2}, Stride: []int{1, 2},
 		Dilate: []int{1, 1}, Pad: []int{0, 0}})
 	d := newConvData(rng(t), s)
 	for i := 8; i < len(d.x.v); i += 9 {
@@ -173,8 +188,8 @@ func TestDirectConvolutionsReadTheirWindowsOnly(t *testing.T) {
 	}
 }
 
-// TestDirectConvolutionsRepeat: results of our kernels are the same bits for any number of threads; oneDNN promises that for
-// one number of threads only.
+// TestDirectConvolutionsRepeat: results of our kernels are the same bits for any number of threads;
+// oneDNN promises that for one number of threads only.
 func TestDirectConvolutionsRepeat(t *testing.T) {
 	r := rng(t)
 	for range 60 {
@@ -188,7 +203,8 @@ func TestDirectConvolutionsRepeat(t *testing.T) {
 		for s.Threads = 2; s.Threads <= 3; s.Threads++ {
 			for i, got := range directResults(t, s, d) {
 				if !slices.Equal(got.v, first[i].v) {
-					t.Errorf("%s: result %d of %d threads differs from that of one", describe(s), i, s.Threads)
+					t.Errorf("%s: result %d of %d threads differs from that of one", describe(s), i,
+						s.Threads)
 				}
 			}
 		}
@@ -198,19 +214,22 @@ func TestDirectConvolutionsRepeat(t *testing.T) {
 // directResults returns y, dx, dw and dbias.
 func directResults(t *testing.T, s cpu.ConvSpec, d convData) []guarded {
 	t.Helper()
-	out := []guarded{newGuarded(len(d.dy.v)), newGuarded(len(d.x.v)), newGuarded(len(d.w.v)), newGuarded(len(d.b.v))}
+	out := []guarded{newGuarded(len(d.dy.v)), newGuarded(len(d.x.v)), newGuarded(len(d.w.v)),
+		newGuarded(len(d.b.v))}
 	k, err := cpu.NewConv(s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := k.Run(out[0].ptr(), d.x.ptr(), d.w.ptr(), d.b.ptr(), scratch(t, k.Scratch())); err != nil {
+	if err := k.Run(out[0].ptr(), d.x.ptr(), d.w.ptr(), d.b.ptr(),
+		scratch(t, k.Scratch())); err != nil {
 		t.Fatal(err)
 	}
 	g, err := cpu.NewConvGrad(s, true, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := cpu.ConvGrads{DX: out[1].ptr(), DW: out[2].ptr(), DBias: out[3].ptr(), DY: d.dy.ptr(), X: d.x.ptr(), W: d.w.ptr()}
+	o := cpu.ConvGrads{DX: out[1].ptr(), DW: out[2].ptr(), DBias: out[3].ptr(), DY: d.dy.ptr(),
+		X: d.x.ptr(), W: d.w.ptr()}
 	if err := g.Run(o, scratch(t, g.Scratch())); err != nil {
 		t.Fatal(err)
 	}

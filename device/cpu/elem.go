@@ -34,7 +34,8 @@ type Map struct {
 
 // Run computes d[i] = f(x[i]) for n elements; d and x may be the same memory.
 func (m Map) Run(d, x unsafe.Pointer, n int) {
-	C.gx_map(C.int(m.Op), (*C.float)(d), (*C.float)(x), C.int64_t(n), C.float(m.S), C.float(m.T), C.int(m.Threads))
+	C.gx_map(C.int(m.Op), (*C.float)(d), (*C.float)(x), C.int64_t(n), C.float(m.S), C.float(m.T),
+		C.int(m.Threads))
 }
 
 // Zip joins two float32 arrays of one shape element by element. The zero value adds on one thread.
@@ -46,7 +47,8 @@ type Zip struct {
 
 // Run computes d[i] = f(a[i], b[i]) for n elements; d may be the memory of a or b.
 func (z Zip) Run(d, a, b unsafe.Pointer, n int) {
-	C.gx_zip(C.int(z.Op), (*C.float)(d), (*C.float)(a), (*C.float)(b), C.int64_t(n), C.float(z.S), C.float(z.T), C.int(z.Threads))
+	C.gx_zip(C.int(z.Op), (*C.float)(d), (*C.float)(a), (*C.float)(b), C.int64_t(n), C.float(z.S),
+		C.float(z.T), C.int(z.Threads))
 }
 
 // Broadcast joins two float32 arrays whose shapes broadcast.
@@ -65,10 +67,12 @@ func NewBroadcast(op ZipOp, a, b, out dtype.Shape, threads int) (*Broadcast, boo
 	if len(dims) > C.GX_MAX_DIMS || op > lastBroadcast {
 		return nil, false
 	}
-	r := &Broadcast{op: op, threads: threads, n: out.Size(), flat: a.Size() == out.Size() && b.Size() == out.Size()}
+	r := &Broadcast{op: op, threads: threads, n: out.Size(), flat: a.Size() == out.Size() &&
+		b.Size() == out.Size()}
 	r.shape.n = C.int64_t(len(dims))
 	for i, n := range dims {
-		r.shape.dims[i], r.shape.a[i], r.shape.b[i] = C.int64_t(n), C.int64_t(st[0][i]), C.int64_t(st[1][i])
+		r.shape.dims[i], r.shape.a[i], r.shape.b[i] = C.int64_t(n), C.int64_t(st[0][i]),
+			C.int64_t(st[1][i])
 	}
 	return r, true
 }
@@ -80,7 +84,8 @@ func (r *Broadcast) Run(d, a, b unsafe.Pointer) {
 	case r.flat:
 		Zip{Op: r.op, Threads: r.threads}.Run(d, a, b, r.n)
 	default:
-		C.gx_broadcast(C.int(r.op), (*C.float)(d), (*C.float)(a), (*C.float)(b), &r.shape, C.int(r.threads))
+		C.gx_broadcast(C.int(r.op), (*C.float)(d), (*C.float)(a), (*C.float)(b), &r.shape,
+			C.int(r.threads))
 	}
 }
 
@@ -102,5 +107,6 @@ type Ramp struct {
 
 // Run writes the first n elements.
 func (r Ramp) Run(d unsafe.Pointer, n int) {
-	C.gx_ramp((*C.float)(d), C.int64_t(n), C.double(r.Start), C.double(r.Step), C.int64_t(r.Repeat), 1)
+	C.gx_ramp((*C.float)(d), C.int64_t(n), C.double(r.Start), C.double(r.Step), C.int64_t(r.Repeat),
+		1)
 }

@@ -28,17 +28,29 @@ func pyMod(x, y float64) float64 {
 
 // maps pairs every function of one element with its definition; s and t are 0.75 and 1.25.
 var maps = map[cpu.MapOp]func(x, s, t float64) float64{
-	cpu.Copy: func(x, s, t float64) float64 { return x }, cpu.Neg: func(x, s, t float64) float64 { return -x },
+	cpu.Copy:   func(x, s, t float64) float64 { return x },
+	cpu.Neg:    func(x, s, t float64) float64 { return -x },
 	cpu.Abs:    func(x, s, t float64) float64 { return math.Abs(x) },
 	cpu.Sign:   func(x, s, t float64) float64 { return b2f(x > 0) - b2f(x < 0) },
-	cpu.Square: func(x, s, t float64) float64 { return x * x }, cpu.Sqrt: func(x, s, t float64) float64 { return math.Sqrt(x) },
-	cpu.Rsqrt: func(x, s, t float64) float64 { return 1 / math.Sqrt(x) }, cpu.Cbrt: func(x, s, t float64) float64 { return math.Cbrt(x) },
-	cpu.Rcbrt: func(x, s, t float64) float64 { return 1 / math.Cbrt(x) }, cpu.Reciprocal: func(x, s, t float64) float64 { return 1 / x },
-	cpu.Exp: func(x, s, t float64) float64 { return math.Exp(x) }, cpu.Expm1: func(x, s, t float64) float64 { return math.Expm1(x) },
-	cpu.Log: func(x, s, t float64) float64 { return math.Log(x) }, cpu.Log1p: func(x, s, t float64) float64 { return math.Log1p(x) },
-	cpu.Log2: func(x, s, t float64) float64 { return math.Log2(x) }, cpu.Log10: func(x, s, t float64) float64 { return math.Log10(x) },
-	cpu.Floor: func(x, s, t float64) float64 { return math.Floor(x) }, cpu.Ceil: func(x, s, t float64) float64 { return math.Ceil(x) },
-	cpu.Trunc: func(x, s, t float64) float64 { return math.Trunc(x) }, cpu.Rint: func(x, s, t float64) float64 { return math.Ceil(x - 0.5) },
+	cpu.Square: func(x, s, t float64) float64 { return x * x },
+	cpu.Sqrt:   func(x, s, t float64) float64 { return math.Sqrt(x) },
+	cpu.Rsqrt:  func(x, s, t float64) float64 { return 1 / math.Sqrt(x) },
+	cpu.Cbrt:   func(x, s, t float64) float64 { return math.Cbrt(x) },
+	cpu.Rcbrt:  func(x, s, t float64) float64 { return 1 / math.Cbrt(x) }, cpu.Reciprocal: func(x,
+		s,
+		t float64) float64 {
+		return 1 / x
+	},
+	cpu.Exp:   func(x, s, t float64) float64 { return math.Exp(x) },
+	cpu.Expm1: func(x, s, t float64) float64 { return math.Expm1(x) },
+	cpu.Log:   func(x, s, t float64) float64 { return math.Log(x) },
+	cpu.Log1p: func(x, s, t float64) float64 { return math.Log1p(x) },
+	cpu.Log2:  func(x, s, t float64) float64 { return math.Log2(x) },
+	cpu.Log10: func(x, s, t float64) float64 { return math.Log10(x) },
+	cpu.Floor: func(x, s, t float64) float64 { return math.Floor(x) },
+	cpu.Ceil:  func(x, s, t float64) float64 { return math.Ceil(x) },
+	cpu.Trunc: func(x, s, t float64) float64 { return math.Trunc(x) },
+	cpu.Rint:  func(x, s, t float64) float64 { return math.Ceil(x - 0.5) },
 	cpu.Round: func(x, s, t float64) float64 { return math.Round(x) },
 	cpu.ReLU: func(x, s, t float64) float64 {
 		if x < 0 {
@@ -46,8 +58,12 @@ var maps = map[cpu.MapOp]func(x, s, t float64) float64{
 		}
 		return x
 	},
-	cpu.Sigmoid: func(x, s, t float64) float64 { return 1 / (1 + math.Exp(-x)) }, cpu.Tanh: func(x, s, t float64) float64 { return math.Tanh(x) },
-	cpu.Softplus: func(x, s, t float64) float64 { return math.Max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) },
+	cpu.Sigmoid: func(x, s, t float64) float64 { return 1 / (1 + math.Exp(-x)) },
+	cpu.Tanh:    func(x, s, t float64) float64 { return math.Tanh(x) },
+	cpu.Softplus: func(x, s, t float64) float64 {
+		return math.Max(x, 0) +
+			math.Log1p(math.Exp(-math.Abs(x)))
+	},
 	cpu.Softsign: func(x, s, t float64) float64 { return x / (1 + math.Abs(x)) },
 	cpu.Erf:      func(x, s, t float64) float64 { return math.Erf(x) },
 	cpu.GELU:     func(x, s, t float64) float64 { return 0.5 * x * (1 + math.Erf(x/math.Sqrt2)) },
@@ -72,24 +88,40 @@ var maps = map[cpu.MapOp]func(x, s, t float64) float64{
 		}
 		return t * s * math.Expm1(x)
 	},
-	cpu.Clip: func(x, s, t float64) float64 { return math.Max(s, math.Min(t, x)) },
-	cpu.AddS: func(x, s, t float64) float64 { return x + s }, cpu.MulS: func(x, s, t float64) float64 { return x * s },
-	cpu.RSubS: func(x, s, t float64) float64 { return s - x }, cpu.DivS: func(x, s, t float64) float64 { return x / s },
-	cpu.RDivS: func(x, s, t float64) float64 { return s / x }, cpu.Affine: func(x, s, t float64) float64 { return x*s + t },
-	cpu.MaxS: func(x, s, t float64) float64 { return math.Max(x, s) }, cpu.MinS: func(x, s, t float64) float64 { return math.Min(x, s) },
-	cpu.PowS: func(x, s, t float64) float64 { return math.Pow(x, s) }, cpu.RPowS: func(x, s, t float64) float64 { return math.Pow(s, x) },
-	cpu.ModS: func(x, s, t float64) float64 { return pyMod(x, s) }, cpu.RModS: func(x, s, t float64) float64 { return pyMod(s, x) },
+	cpu.Clip:  func(x, s, t float64) float64 { return math.Max(s, math.Min(t, x)) },
+	cpu.AddS:  func(x, s, t float64) float64 { return x + s },
+	cpu.MulS:  func(x, s, t float64) float64 { return x * s },
+	cpu.RSubS: func(x, s, t float64) float64 { return s - x },
+	cpu.DivS:  func(x, s, t float64) float64 { return x / s },
+	cpu.RDivS: func(x, s, t float64) float64 { return s / x }, cpu.Affine: func(x, s,
+		t float64) float64 {
+		return x*s + t
+	},
+	cpu.MaxS:   func(x, s, t float64) float64 { return math.Max(x, s) },
+	cpu.MinS:   func(x, s, t float64) float64 { return math.Min(x, s) },
+	cpu.PowS:   func(x, s, t float64) float64 { return math.Pow(x, s) },
+	cpu.RPowS:  func(x, s, t float64) float64 { return math.Pow(s, x) },
+	cpu.ModS:   func(x, s, t float64) float64 { return pyMod(x, s) },
+	cpu.RModS:  func(x, s, t float64) float64 { return pyMod(s, x) },
 	cpu.HypotS: func(x, s, t float64) float64 { return math.Hypot(x, s) },
-	cpu.EqS:    func(x, s, t float64) float64 { return b2f(x == s) }, cpu.NeS: func(x, s, t float64) float64 { return b2f(x != s) },
-	cpu.GtS: func(x, s, t float64) float64 { return b2f(x > s) }, cpu.GeS: func(x, s, t float64) float64 { return b2f(x >= s) },
-	cpu.LtS: func(x, s, t float64) float64 { return b2f(x < s) }, cpu.LeS: func(x, s, t float64) float64 { return b2f(x <= s) },
-	cpu.Not: func(x, s, t float64) float64 { return b2f(x == 0) },
-	cpu.Sin: func(x, s, t float64) float64 { return math.Sin(x) }, cpu.Cos: func(x, s, t float64) float64 { return math.Cos(x) },
-	cpu.Tan: func(x, s, t float64) float64 { return math.Tan(x) }, cpu.Asin: func(x, s, t float64) float64 { return math.Asin(x) },
-	cpu.Acos: func(x, s, t float64) float64 { return math.Acos(x) }, cpu.Atan: func(x, s, t float64) float64 { return math.Atan(x) },
-	cpu.Sinh: func(x, s, t float64) float64 { return math.Sinh(x) }, cpu.Cosh: func(x, s, t float64) float64 { return math.Cosh(x) },
-	cpu.Asinh: func(x, s, t float64) float64 { return math.Asinh(x) }, cpu.Acosh: func(x, s, t float64) float64 { return math.Acosh(x) },
-	cpu.Atanh: func(x, s, t float64) float64 { return math.Atanh(x) },
+	cpu.EqS:    func(x, s, t float64) float64 { return b2f(x == s) },
+	cpu.NeS:    func(x, s, t float64) float64 { return b2f(x != s) },
+	cpu.GtS:    func(x, s, t float64) float64 { return b2f(x > s) },
+	cpu.GeS:    func(x, s, t float64) float64 { return b2f(x >= s) },
+	cpu.LtS:    func(x, s, t float64) float64 { return b2f(x < s) },
+	cpu.LeS:    func(x, s, t float64) float64 { return b2f(x <= s) },
+	cpu.Not:    func(x, s, t float64) float64 { return b2f(x == 0) },
+	cpu.Sin:    func(x, s, t float64) float64 { return math.Sin(x) },
+	cpu.Cos:    func(x, s, t float64) float64 { return math.Cos(x) },
+	cpu.Tan:    func(x, s, t float64) float64 { return math.Tan(x) },
+	cpu.Asin:   func(x, s, t float64) float64 { return math.Asin(x) },
+	cpu.Acos:   func(x, s, t float64) float64 { return math.Acos(x) },
+	cpu.Atan:   func(x, s, t float64) float64 { return math.Atan(x) },
+	cpu.Sinh:   func(x, s, t float64) float64 { return math.Sinh(x) },
+	cpu.Cosh:   func(x, s, t float64) float64 { return math.Cosh(x) },
+	cpu.Asinh:  func(x, s, t float64) float64 { return math.Asinh(x) },
+	cpu.Acosh:  func(x, s, t float64) float64 { return math.Acosh(x) },
+	cpu.Atanh:  func(x, s, t float64) float64 { return math.Atanh(x) },
 }
 
 func TestMap(t *testing.T) {
@@ -116,14 +148,17 @@ func TestMap(t *testing.T) {
 
 func TestElementaryFunctions(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
-	special := []float32{0, float32(math.Copysign(0, -1)), float32(inf), float32(-inf), float32(nan), 1e-40, -1e-40, 1e-30, 3e38, -3e38, 88.7, 89.5, -87.4, -103, -110, 9, -9, 0.5, -0.5, 1, -1}
+	special := []float32{0, float32(math.Copysign(0, -1)), float32(inf), float32(-inf),
+		float32(nan), 1e-40, -1e-40, 1e-30, 3e38, -3e38, 88.7, 89.5, -87.4, -103, -110, 9, -9, 0.5,
+		-0.5, 1, -1}
 	r := rng(t)
 	x := newGuarded(20000)
 	for i := range x.v {
 		x.v[i] = (r.Float32()*2 - 1) * float32(math.Pow(10, r.Float64()*12-8))
 	}
 	copy(x.v, special)
-	for name, m := range map[string]cpu.MapOp{"exp": cpu.Exp, "expm1": cpu.Expm1, "log": cpu.Log, "log1p": cpu.Log1p, "tanh": cpu.Tanh,
+	for name, m := range map[string]cpu.MapOp{"exp": cpu.Exp, "expm1": cpu.Expm1, "log": cpu.Log,
+		"log1p": cpu.Log1p, "tanh": cpu.Tanh,
 		"sigmoid": cpu.Sigmoid, "softplus": cpu.Softplus, "erf": cpu.Erf} {
 		d := newGuarded(len(x.v))
 		cpu.Map{Op: m}.Run(d.ptr(), x.ptr(), len(x.v))
@@ -141,12 +176,17 @@ func TestElementaryFunctions(t *testing.T) {
 }
 
 var zips = map[cpu.ZipOp]func(a, b float64) float64{
-	cpu.Add: func(a, b float64) float64 { return a + b }, cpu.Sub: func(a, b float64) float64 { return a - b },
-	cpu.Mul: func(a, b float64) float64 { return a * b }, cpu.Div: func(a, b float64) float64 { return a / b },
+	cpu.Add: func(a, b float64) float64 { return a + b },
+	cpu.Sub: func(a, b float64) float64 { return a - b },
+	cpu.Mul: func(a, b float64) float64 { return a * b },
+	cpu.Div: func(a, b float64) float64 { return a / b },
 	cpu.Max: math.Max, cpu.Min: math.Min, cpu.Pow: math.Pow, cpu.Mod: pyMod, cpu.Hypot: math.Hypot,
-	cpu.Eq: func(a, b float64) float64 { return b2f(a == b) }, cpu.Ne: func(a, b float64) float64 { return b2f(a != b) },
-	cpu.Gt: func(a, b float64) float64 { return b2f(a > b) }, cpu.Ge: func(a, b float64) float64 { return b2f(a >= b) },
-	cpu.Lt: func(a, b float64) float64 { return b2f(a < b) }, cpu.Le: func(a, b float64) float64 { return b2f(a <= b) },
+	cpu.Eq:  func(a, b float64) float64 { return b2f(a == b) },
+	cpu.Ne:  func(a, b float64) float64 { return b2f(a != b) },
+	cpu.Gt:  func(a, b float64) float64 { return b2f(a > b) },
+	cpu.Ge:  func(a, b float64) float64 { return b2f(a >= b) },
+	cpu.Lt:  func(a, b float64) float64 { return b2f(a < b) },
+	cpu.Le:  func(a, b float64) float64 { return b2f(a <= b) },
 	cpu.And: func(a, b float64) float64 { return b2f(a != 0 && b != 0) },
 	cpu.Or:  func(a, b float64) float64 { return b2f(a != 0 || b != 0) },
 	cpu.Xor: func(a, b float64) float64 { return b2f((a != 0) != (b != 0)) },
@@ -174,14 +214,17 @@ func TestZip(t *testing.T) {
 	}
 }
 
-// grads pairs gradients with the function of the input they belong to; y tells that the output is saved.
+// grads pairs gradients with the function of the input they belong to; y tells that the output is
+// saved.
 var grads = []struct {
 	z cpu.ZipOp
 	m cpu.MapOp
 	y bool
 }{
-	{cpu.ReLUGrad, cpu.ReLU, true}, {cpu.SigmoidGrad, cpu.Sigmoid, true}, {cpu.TanhGrad, cpu.Tanh, true}, {cpu.SoftplusGrad, cpu.Softplus, true},
-	{cpu.SoftsignXGrad, cpu.Softsign, false}, {cpu.GELUXGrad, cpu.GELU, false}, {cpu.LeakyXGrad, cpu.Leaky, false},
+	{cpu.ReLUGrad, cpu.ReLU, true}, {cpu.SigmoidGrad, cpu.Sigmoid, true}, {cpu.TanhGrad, cpu.Tanh,
+		true}, {cpu.SoftplusGrad, cpu.Softplus, true},
+	{cpu.SoftsignXGrad, cpu.Softsign, false}, {cpu.GELUXGrad, cpu.GELU, false},
+	{cpu.LeakyXGrad, cpu.Leaky, false},
 	{cpu.ELUGrad, cpu.ELU, true}, {cpu.ELUXGrad, cpu.ELU, false},
 	{cpu.ClipXGrad, cpu.Clip, false}, {cpu.HardSigmoidXGrad, cpu.HardSigmoid, false},
 }
@@ -192,7 +235,8 @@ func TestGradientsAreSlopes(t *testing.T) {
 	for _, g := range grads {
 		x, dy := random(r, 777), random(r, 777)
 		for i := range x.v { // not at kinks
-			if v := float64(x.v[i]); math.Abs(v) < 0.01 || math.Abs(v-s) < 0.01 || math.Abs(v-c) < 0.01 || math.Abs(s*v+c-1) < 0.01 || math.Abs(s*v+c) < 0.01 {
+			if v := float64(x.v[i]); math.Abs(v) < 0.01 || math.Abs(v-s) < 0.01 ||
+				math.Abs(v-c) < 0.01 || math.Abs(s*v+c-1) < 0.01 || math.Abs(s*v+c) < 0.01 {
 				x.v[i] = 1.5
 			}
 		}
@@ -212,9 +256,12 @@ func TestGradientsAreSlopes(t *testing.T) {
 func TestBroadcast(t *testing.T) {
 	r := rng(t)
 	for _, c := range [][3]dtype.Shape{
-		{{4, 5}, {4, 5}, {4, 5}}, {{4, 1}, {4, 5}, {4, 5}}, {{1, 5}, {4, 5}, {4, 5}}, {{4, 5}, {1, 1}, {4, 5}}, {{1}, {4, 5}, {4, 5}},
-		{{5}, {3, 4, 5}, {3, 4, 5}}, {{3, 1, 5}, {1, 4, 1}, {3, 4, 5}}, {{2, 3, 1, 5}, {2, 1, 4, 1}, {2, 3, 4, 5}}, {{}, {2}, {2}},
-		{{1, 3, 1, 1}, {7, 3, 9, 40}, {7, 3, 9, 40}}, {{0, 3}, {1, 3}, {0, 3}}, {{1, 1}, {1, 1}, {1, 1}}, {{2, 1, 2, 1, 2}, {1, 3, 1, 3, 1}, {2, 3, 2, 3, 2}},
+		{{4, 5}, {4, 5}, {4, 5}}, {{4, 1}, {4, 5}, {4, 5}}, {{1, 5}, {4, 5}, {4, 5}},
+		{{4, 5}, {1, 1}, {4, 5}}, {{1}, {4, 5}, {4, 5}},
+		{{5}, {3, 4, 5}, {3, 4, 5}}, {{3, 1, 5}, {1, 4, 1}, {3, 4, 5}}, {{2, 3, 1, 5}, {2, 1, 4, 1},
+			{2, 3, 4, 5}}, {{}, {2}, {2}},
+		{{1, 3, 1, 1}, {7, 3, 9, 40}, {7, 3, 9, 40}}, {{0, 3}, {1, 3}, {0, 3}},
+		{{1, 1}, {1, 1}, {1, 1}}, {{2, 1, 2, 1, 2}, {1, 3, 1, 3, 1}, {2, 3, 2, 3, 2}},
 	} {
 		a, b, d := random(r, c[0].Size()), random(r, c[1].Size()), newGuarded(c[2].Size())
 		k, ok := cpu.NewBroadcast(cpu.Sub, c[0], c[1], c[2], 2)
@@ -229,7 +276,8 @@ func TestBroadcast(t *testing.T) {
 		near(t, fmt.Sprint(c), d.v, want, 1e-6)
 		d.intact(t, fmt.Sprint(c))
 	}
-	if _, ok := cpu.NewBroadcast(cpu.TanhGrad, dtype.Shape{1}, dtype.Shape{2}, dtype.Shape{2}, 1); ok {
+	if _, ok := cpu.NewBroadcast(cpu.TanhGrad, dtype.Shape{1}, dtype.Shape{2}, dtype.Shape{2},
+		1); ok {
 		t.Error("a gradient was accepted for broadcasting")
 	}
 }
@@ -274,7 +322,8 @@ func TestFillRampSelect(t *testing.T) {
 func TestElementwiseAllocatesNothing(t *testing.T) {
 	r := rng(t)
 	a, b, d := random(r, 100), random(r, 100), newGuarded(100)
-	k, _ := cpu.NewBroadcast(cpu.Add, dtype.Shape{10, 1}, dtype.Shape{10, 10}, dtype.Shape{10, 10}, 1)
+	k, _ := cpu.NewBroadcast(cpu.Add, dtype.Shape{10, 1}, dtype.Shape{10, 10}, dtype.Shape{10, 10},
+		1)
 	n := testing.AllocsPerRun(20, func() {
 		cpu.Map{Op: cpu.Exp}.Run(d.ptr(), a.ptr(), 100)
 		cpu.Zip{Op: cpu.Mul}.Run(d.ptr(), a.ptr(), b.ptr(), 100)

@@ -124,7 +124,8 @@ func (m MapOp) Slow() bool {
 	case Cbrt, Rcbrt, PowS, RPowS, ModS, RModS:
 		return true
 	}
-	return m >= Exp && m <= Log10 || m >= Sigmoid && m <= GELU || m == ELU || m == ScaledELU || m >= Sin
+	return m >= Exp && m <= Log10 || m >= Sigmoid && m <= GELU || m == ELU || m == ScaledELU ||
+		m >= Sin
 }
 
 // Slow reports whether an element takes several times as long as one of a sum.
@@ -136,7 +137,8 @@ func (z ZipOp) Slow() bool {
 	return false
 }
 
-// The lists here and in C have the same lengths: otherwise one of these is negative and does not compile.
+// The lists here and in C have the same lengths: otherwise one of these is negative and does not
+// compile.
 const (
 	_ = uint(C.GX_NUM_MAPS - numMaps)
 	_ = uint(numMaps - C.GX_NUM_MAPS)

@@ -22,7 +22,8 @@ func rng(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// guarded is a float32 array between two borders of NaN, at an address that no vector is aligned to.
+// guarded is a float32 array between two borders of NaN, at an address that no vector is aligned
+// to.
 type guarded struct {
 	all []float32
 	v   []float32
@@ -65,7 +66,8 @@ func (g guarded) intact(t *testing.T, what string) {
 	}
 }
 
-// near fails the test unless got equals want up to rounding, relative to the size of want's elements.
+// near fails the test unless got equals want up to rounding, relative to the size of want's
+// elements.
 func near(t *testing.T, what string, got []float32, want []float64, tol float64) {
 	t.Helper()
 	if len(got) != len(want) {

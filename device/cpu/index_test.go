@@ -12,7 +12,8 @@ import (
 
 func TestLookup(t *testing.T) {
 	r := rng(t)
-	for _, l := range []cpu.Lookup{{N: 50, Rows: 7, Width: 5}, {N: 1000, Rows: 100, Width: 33}, {N: 9, Rows: 4, Width: 1, Wrap: true}, {N: 0, Rows: 3, Width: 2}} {
+	for _, l := range []cpu.Lookup{{N: 50, Rows: 7, Width: 5}, {N: 1000, Rows: 100, Width: 33},
+		{N: 9, Rows: 4, Width: 1, Wrap: true}, {N: 0, Rows: 3, Width: 2}} {
 		l.Threads = 2
 		table, index, s := random(r, l.Rows*l.Width), newGuarded(l.N), random(r, l.N*l.Width)
 		d, g := newGuarded(l.N*l.Width), newGuarded(l.Rows*l.Width)
@@ -74,7 +75,8 @@ func TestUniformAndDropout(t *testing.T) {
 				want, kept = x.v[i]*float32(1/0.7), 1
 			}
 			if d.v[i] != want || mask[i] != kept {
-				t.Fatalf("%d elements: %d becomes %v with mask %d, want %v, %d", n, i, d.v[i], mask[i], want, kept)
+				t.Fatalf("%d elements: %d becomes %v with mask %d, want %v, %d", n, i, d.v[i],
+					mask[i], want, kept)
 			}
 		}
 		u.intact(t, "uniform")

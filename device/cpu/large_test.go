@@ -38,7 +38,8 @@ func TestLarge(t *testing.T) {
 	turn.Gather(d.ptr(), x.ptr())
 	check("transposed", d, turned)
 	turn.Gather(aligned, x.ptr())
-	cpu.Rows{Count: rows, Bytes: 4 * cols, DPitch: 4 * cols, SPitch: 4 * cols, Threads: 2}.Copy(d.ptr(), aligned)
+	cpu.Rows{Count: rows, Bytes: 4 * cols, DPitch: 4 * cols, SPitch: 4 * cols,
+		Threads: 2}.Copy(d.ptr(), aligned)
 	check("transposed to aligned memory", d, turned)
 
 	index := newGuarded(rows)

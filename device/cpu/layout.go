@@ -24,7 +24,8 @@ func NewReorder(shape []int, from, to Layout, threads int) (Reorder, error) {
 	for i, n := range shape {
 		dims[i] = C.int64_t(n)
 	}
-	code := C.gx_reorder(&prog, C.int(len(shape)-2), &dims[0], C.int(from), C.int(to), C.int(threads))
+	code := C.gx_reorder(&prog, C.int(len(shape)-2), &dims[0], C.int(from), C.int(to),
+		C.int(threads))
 	p, err := newProgram("change of layout", prog, code)
 	return Reorder{p}, err
 }

@@ -13,7 +13,8 @@ import (
 func inLayout(l cpu.Layout, shape []int, i int) int {
 	h := shape[2] * shape[3]
 	n, c, p := i/(shape[1]*h), i/h%shape[1], i%h
-	block := map[cpu.Layout]int{cpu.LayoutPlain: 1, cpu.LayoutLast: shape[1], cpu.LayoutBlock8: 8, cpu.LayoutBlock16: 16}[l]
+	block := map[cpu.Layout]int{cpu.LayoutPlain: 1, cpu.LayoutLast: shape[1], cpu.LayoutBlock8: 8,
+		cpu.LayoutBlock16: 16}[l]
 	return ((n*shape[1]/block+c/block)*h+p)*block + c%block
 }
 
@@ -38,7 +39,8 @@ func TestReorder(t *testing.T) {
 				t.Fatal(err)
 			}
 			y, want := newGuarded(len(x.v)), arrange(to, shape, x)
-			if err := k.Run(y.ptr(), arrange(from, shape, x).ptr(), scratch(t, k.Scratch())); err != nil {
+			if err := k.Run(y.ptr(), arrange(from, shape, x).ptr(),
+				scratch(t, k.Scratch())); err != nil {
 				t.Fatal(err)
 			}
 			for i := range y.v {
@@ -69,12 +71,14 @@ func TestLayoutFitsAndSeen(t *testing.T) {
 			t.Errorf("layout %d fits %v: %v, want %v", c.l, c.shape, got, c.fits)
 		}
 		if c.fits && fmt.Sprint(c.l.Seen(c.shape)) != c.seen {
-			t.Errorf("layout %d of %v is seen as %v, want %s", c.l, c.shape, c.l.Seen(c.shape), c.seen)
+			t.Errorf("layout %d of %v is seen as %v, want %s", c.l, c.shape, c.l.Seen(c.shape),
+				c.seen)
 		}
 	}
 }
 
-// TestFusedConv compares convolutions that add, rectify and choose layouts with the same steps one by one.
+// TestFusedConv compares convolutions that add, rectify and choose layouts with the same steps one
+// by one.
 func TestFusedConv(t *testing.T) {
 	r := rng(t)
 	for _, in := range []cpu.Layout{cpu.LayoutPlain, cpu.LayoutLast, cpu.LayoutBlock16} {
@@ -82,10 +86,12 @@ func TestFusedConv(t *testing.T) {
 			if winograd && !cpu.HasBlocks() {
 				continue
 			}
-			s := cpu.ConvSpec{Batch: 2, InChannels: 32, OutChannels: 48, Groups: 1, In: []int{7, 9}, Out: []int{7, 9}, Kernel: []int{3, 3},
+			s := cpu.ConvSpec{Batch: 2, InChannels: 32, OutChannels: 48, Groups: 1, In: []int{7, 9},
+				Out: []int{7, 9}, Kernel: []int{3, 3},
 				Stride: []int{1, 1}, Dilate: []int{1, 1}, Pad: []int{1, 1}, Bias: true, Threads: 2}
 			xs, ys := []int{2, 32, 7, 9}, []int{2, 48, 7, 9}
-			x, w, b, sum := random(r, volume(xs)), random(r, 48*32*9), random(r, 48), random(r, volume(ys))
+			x, w, b, sum := random(r, volume(xs)), random(r, 48*32*9), random(r, 48),
+				random(r, volume(ys))
 			want := fusedByHand(t, s, x, w, b, sum)
 			s.Add, s.ReLU, s.X, s.AnyY, s.Packed, s.Winograd = true, true, in, true, true, winograd
 			k, err := cpu.NewConv(s)
@@ -105,7 +111,8 @@ func TestFusedConv(t *testing.T) {
 				t.Fatal(err)
 			}
 			y := arrange(k.Y, ys, sum) // in place
-			if err := k.RunAdd(y.ptr(), arrange(in, xs, x).ptr(), packed.ptr(), b.ptr(), y.ptr(), scratch(t, k.Scratch())); err != nil {
+			if err := k.RunAdd(y.ptr(), arrange(in, xs, x).ptr(), packed.ptr(), b.ptr(), y.ptr(),
+				scratch(t, k.Scratch())); err != nil {
 				t.Fatal(err)
 			}
 			got := make([]float32, len(want))
@@ -126,14 +133,19 @@ func TestBlockedConvGrad(t *testing.T) {
 	}
 	r := rng(t)
 	xs, ys, ws := []int{2, 32, 7, 9}, []int{2, 48, 7, 9}, []int{48, 32, 3, 3}
-	s := cpu.ConvSpec{Batch: 2, InChannels: 32, OutChannels: 48, Groups: 1, In: xs[2:], Out: ys[2:], Kernel: ws[2:],
-		Stride: []int{1, 1}, Dilate: []int{1, 1}, Pad: []int{1, 1}, Bias: true, Train: true, Threads: 2}
+	s := cpu.ConvSpec{Batch: 2, InChannels: 32, OutChannels: 48, Groups: 1, In: xs[2:], Out: ys[2:],
+		Kernel: ws[2:],
+		Stride: []int{1, 1}, Dilate: []int{1, 1}, Pad: []int{1, 1}, Bias: true, Train: true,
+		Threads: 2}
 	x, w, dy := random(r, volume(xs)), random(r, volume(ws)), random(r, volume(ys))
 	dx, dw, db := gradients(t, s, x, w, dy)
-	for _, v := range []cpu.ConvSpec{{X: cpu.LayoutBlock16}, {DY: cpu.LayoutBlock16}, {X: cpu.LayoutBlock16, DY: cpu.LayoutBlock16},
-		{X: cpu.LayoutBlock16, DY: cpu.LayoutBlock16, Winograd: true}, {DY: cpu.LayoutBlock16, Winograd: true, DirectDW: true}} {
+	for _, v := range []cpu.ConvSpec{{X: cpu.LayoutBlock16}, {DY: cpu.LayoutBlock16},
+		{X: cpu.LayoutBlock16, DY: cpu.LayoutBlock16},
+		{X: cpu.LayoutBlock16, DY: cpu.LayoutBlock16, Winograd: true}, {DY: cpu.LayoutBlock16,
+			Winograd: true, DirectDW: true}} {
 		b := s
-		b.X, b.DY, b.Winograd, b.DirectDW, b.AnyDX, b.Blocked = v.X, v.DY, v.Winograd, v.DirectDW, true, true
+		b.X, b.DY, b.Winograd, b.DirectDW, b.AnyDX, b.Blocked = v.X, v.DY, v.Winograd, v.DirectDW,
+			true, true
 		gx, gw, gb := gradients(t, b, arrange(b.X, xs, x), w, arrange(b.DY, ys, dy))
 		what := fmt.Sprintf("x %d, dy %d, winograd %v %v: ", b.X, b.DY, b.Winograd, b.DirectDW)
 		plain := make([]float32, len(gx))
@@ -157,7 +169,8 @@ func gradients(t *testing.T, s cpu.ConvSpec, x, w, dy guarded) (dx, dw, db []flo
 		t.Errorf("gradient of data in layout %d, want blocks", k.DX)
 	}
 	gx, gw, gb := newGuarded(len(x.v)), newGuarded(len(w.v)), newGuarded(s.OutChannels)
-	err = k.Run(cpu.ConvGrads{DX: gx.ptr(), DW: gw.ptr(), DBias: gb.ptr(), DY: dy.ptr(), X: x.ptr(), W: w.ptr()}, scratch(t, k.Scratch()))
+	err = k.Run(cpu.ConvGrads{DX: gx.ptr(), DW: gw.ptr(), DBias: gb.ptr(), DY: dy.ptr(), X: x.ptr(),
+		W: w.ptr()}, scratch(t, k.Scratch()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,16 +207,19 @@ func TestPoolProgramAgreesWithPool(t *testing.T) {
 	for _, typ := range []cpu.PoolType{cpu.PoolMax, cpu.PoolAvg} {
 		for _, l := range []cpu.Layout{cpu.LayoutLast, cpu.LayoutBlock16} {
 			for _, keep := range []bool{true, false} {
-				s := cpu.PoolSpec{Type: typ, Planes: 2 * 16, In: []int{7, 8}, Out: []int{4, 4}, Kernel: []int{3, 3}, Stride: []int{2, 2},
+				s := cpu.PoolSpec{Type: typ, Planes: 2 * 16, In: []int{7, 8}, Out: []int{4, 4},
+					Kernel: []int{3, 3}, Stride: []int{2, 2},
 					Pad: []int{1, 1}, Threads: 1}
 				xs, ys := []int{2, 16, 7, 8}, []int{2, 16, 4, 4}
-				x, want, got := random(r, volume(xs)), newGuarded(volume(ys)), newGuarded(volume(ys))
+				x, want, got := random(r, volume(xs)), newGuarded(volume(ys)),
+					newGuarded(volume(ys))
 				cpu.NewPool(s).Run(want.ptr(), x.ptr())
 				k, err := cpu.NewPoolProgram(s, 16, l, keep)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := k.Run(got.ptr(), arrange(l, xs, x).ptr(), scratch(t, k.Scratch())); err != nil {
+				if err := k.Run(got.ptr(), arrange(l, xs, x).ptr(),
+					scratch(t, k.Scratch())); err != nil {
 					t.Fatal(err)
 				}
 				out := cpu.LayoutPlain

@@ -2,5 +2,6 @@
 
 package cpu
 
-// Library says that this binary has been built without oneDNN: convolutions and matrix products are our own.
+// Library says that this binary has been built without oneDNN: convolutions and matrix products are
+// our own.
 func Library() string { return "no library, our own kernels" }

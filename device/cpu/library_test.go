@@ -11,7 +11,8 @@ import (
 	"gomx/device/cpu"
 )
 
-// TestLinkedLibraries: a program needs the library that it says it computes with, and no other; built with the tag nodnn it needs none.
+// TestLinkedLibraries: a program needs the library that it says it computes with, and no other;
+// built with the tag nodnn it needs none.
 func TestLinkedLibraries(t *testing.T) {
 	f, err := elf.Open("/proc/self/exe")
 	if err != nil {
@@ -22,7 +23,10 @@ func TestLinkedLibraries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := slices.ContainsFunc(needed, func(name string) bool { return strings.HasPrefix(name, "libdnnl") })
+	got := slices.ContainsFunc(needed, func(name string) bool {
+		return strings.HasPrefix(name,
+			"libdnnl")
+	})
 	if want := strings.HasPrefix(cpu.Library(), "oneDNN"); got != want {
 		t.Errorf("computing with %s, the program is linked to %v", cpu.Library(), needed)
 	}

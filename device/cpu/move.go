@@ -36,8 +36,9 @@ type View struct {
 	v       C.gx_view
 }
 
-// NewView prepares moving elements of size bytes (1, 2, 4 or 8) between a dense array of a shape and a view with the
-// given strides and offset, all in elements. It reports false when the view has too many axes.
+// NewView prepares moving elements of size bytes (1, 2, 4 or 8) between a dense array of a shape
+// and a view with the given strides and offset, all in elements. It reports false when the view has
+// too many axes.
 func NewView(shape dtype.Shape, strides []int, offset, size, threads int) (*View, bool) {
 	dims, st := collapse(shape, strides)
 	if len(dims) > C.GX_MAX_DIMS {
@@ -69,10 +70,12 @@ type Rows struct {
 
 // Copy copies from s to d, which do not overlap.
 func (r Rows) Copy(d, s unsafe.Pointer) {
-	C.gx_copy_rows(d, C.int64_t(r.DPitch), s, C.int64_t(r.SPitch), C.int64_t(r.Bytes), C.int64_t(r.Count), C.int(r.Threads))
+	C.gx_copy_rows(d, C.int64_t(r.DPitch), s, C.int64_t(r.SPitch), C.int64_t(r.Bytes),
+		C.int64_t(r.Count), C.int(r.Threads))
 }
 
-var castTypes = map[dtype.Type]C.int{dtype.Float32: C.GX_F32, dtype.Float64: C.GX_F64, dtype.Uint8: C.GX_U8, dtype.Int8: C.GX_I8,
+var castTypes = map[dtype.Type]C.int{dtype.Float32: C.GX_F32, dtype.Float64: C.GX_F64,
+	dtype.Uint8: C.GX_U8, dtype.Int8: C.GX_I8,
 	dtype.Int32: C.GX_I32, dtype.Int64: C.GX_I64}
 
 // Cast converts n elements between element types.
@@ -82,8 +85,8 @@ type Cast struct {
 	Threads  int
 }
 
-// NewCast prepares a conversion; ok is false for pairs that have no kernel. Numbers that the target cannot
-// hold have undefined results.
+// NewCast prepares a conversion; ok is false for pairs that have no kernel. Numbers that the target
+// cannot hold have undefined results.
 func NewCast(dst, src dtype.Type, threads int) (c Cast, ok bool) {
 	d, dok := castTypes[dst]
 	s, sok := castTypes[src]

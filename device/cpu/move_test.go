@@ -20,15 +20,20 @@ type viewCase struct {
 }
 
 var viewCases = []viewCase{
-	{dtype.Shape{6}, []int{1}, 0, 6}, {dtype.Shape{6}, []int{-1}, 5, 6}, {dtype.Shape{5}, []int{3}, 1, 16}, {dtype.Shape{5}, []int{-2}, 9, 10},
-	{dtype.Shape{7, 5}, []int{1, 7}, 0, 35}, {dtype.Shape{100, 70}, []int{1, 100}, 0, 7000}, {dtype.Shape{65, 33}, []int{1, 65}, 0, 2145},
-	{dtype.Shape{3, 40, 20}, []int{800, 1, 40}, 0, 2400}, {dtype.Shape{20, 3, 30}, []int{1, 20, 60}, 0, 1800}, {dtype.Shape{4, 3, 2}, []int{1, 4, 12}, 0, 24},
-	{dtype.Shape{3, 4}, []int{10, 1}, 13, 60}, {dtype.Shape{2, 3, 4}, []int{-24, 8, -2}, 31, 48}, {dtype.Shape{}, nil, 2, 3}, {dtype.Shape{0, 3}, []int{3, 1}, 0, 1},
+	{dtype.Shape{6}, []int{1}, 0, 6}, {dtype.Shape{6}, []int{-1}, 5, 6}, {dtype.Shape{5}, []int{3},
+		1, 16}, {dtype.Shape{5}, []int{-2}, 9, 10},
+	{dtype.Shape{7, 5}, []int{1, 7}, 0, 35}, {dtype.Shape{100, 70}, []int{1, 100}, 0, 7000},
+	{dtype.Shape{65, 33}, []int{1, 65}, 0, 2145},
+	{dtype.Shape{3, 40, 20}, []int{800, 1, 40}, 0, 2400}, {dtype.Shape{20, 3, 30}, []int{1, 20, 60},
+		0, 1800}, {dtype.Shape{4, 3, 2}, []int{1, 4, 12}, 0, 24},
+	{dtype.Shape{3, 4}, []int{10, 1}, 13, 60}, {dtype.Shape{2, 3, 4}, []int{-24, 8, -2}, 31, 48},
+	{dtype.Shape{}, nil, 2, 3}, {dtype.Shape{0, 3}, []int{3, 1}, 0, 1},
 	{dtype.Shape{2, 1, 2, 1, 3}, []int{5, 9, 11, 2, 25}, 0, 70},
 }
 
 var repeatCases = []viewCase{
-	{dtype.Shape{4, 5}, []int{0, 1}, 0, 5}, {dtype.Shape{4, 5}, []int{1, 0}, 0, 4}, {dtype.Shape{3, 4, 5}, []int{4, 1, 0}, 0, 12}, {dtype.Shape{3, 4, 5}, []int{0, 0, 0}, 1, 2},
+	{dtype.Shape{4, 5}, []int{0, 1}, 0, 5}, {dtype.Shape{4, 5}, []int{1, 0}, 0, 4},
+	{dtype.Shape{3, 4, 5}, []int{4, 1, 0}, 0, 12}, {dtype.Shape{3, 4, 5}, []int{0, 0, 0}, 1, 2},
 }
 
 func (c viewCase) at(i int) int {
@@ -55,7 +60,8 @@ func testView[T comparable](t *testing.T, make1 func(i int) T) {
 		k.Gather(unsafe.Pointer(&dense[0]), unsafe.Pointer(&mem[0]))
 		for i := range c.shape.Size() {
 			if dense[i] != mem[c.at(i)] {
-				t.Fatalf("%v of %d bytes: gathered element %d is %v, want %v", c, size, i, dense[i], mem[c.at(i)])
+				t.Fatalf("%v of %d bytes: gathered element %d is %v, want %v", c, size, i, dense[i],
+					mem[c.at(i)])
 			}
 		}
 		if dense[len(dense)-1] != make1(77) {
@@ -71,7 +77,8 @@ func testView[T comparable](t *testing.T, make1 func(i int) T) {
 		k.Scatter(unsafe.Pointer(&got[0]), unsafe.Pointer(&dense[0]))
 		for i := range want {
 			if got[i] != want[i] {
-				t.Fatalf("%v of %d bytes: scattered element %d is %v, want %v", c, size, i, got[i], want[i])
+				t.Fatalf("%v of %d bytes: scattered element %d is %v, want %v", c, size, i, got[i],
+					want[i])
 			}
 		}
 	}
@@ -86,7 +93,8 @@ func TestView(t *testing.T) {
 
 func TestRows(t *testing.T) {
 	src, dst := []byte("abcdefghij"), []byte("..........")
-	cpu.Rows{Count: 2, Bytes: 2, DPitch: 3, SPitch: 5, Threads: 1}.Copy(unsafe.Pointer(&dst[1]), unsafe.Pointer(&src[0]))
+	cpu.Rows{Count: 2, Bytes: 2, DPitch: 3, SPitch: 5, Threads: 1}.Copy(unsafe.Pointer(&dst[1]),
+		unsafe.Pointer(&src[0]))
 	if got, want := string(dst), ".ab.fg...."; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -97,7 +105,8 @@ func TestCast(t *testing.T) {
 	n := len(x)
 	i32, back := make([]int32, n), make([]float32, n)
 	mustCast(t, dtype.Int32, dtype.Float32).Run(unsafe.Pointer(&i32[0]), unsafe.Pointer(&x[0]), n)
-	mustCast(t, dtype.Float32, dtype.Int32).Run(unsafe.Pointer(&back[0]), unsafe.Pointer(&i32[0]), n)
+	mustCast(t, dtype.Float32, dtype.Int32).Run(unsafe.Pointer(&back[0]), unsafe.Pointer(&i32[0]),
+		n)
 	for i, v := range x {
 		if want := float32(math.Trunc(float64(v))); back[i] != want {
 			t.Errorf("%v through int32 = %v, want %v", v, back[i], want)
@@ -130,8 +139,10 @@ func TestHalf(t *testing.T) {
 	for i := range h {
 		h[i] = uint16(i)
 	}
-	mustCast(t, dtype.Float32, dtype.Float16).Run(unsafe.Pointer(&f[0]), unsafe.Pointer(&h[0]), len(h))
-	mustCast(t, dtype.Float16, dtype.Float32).Run(unsafe.Pointer(&back[0]), unsafe.Pointer(&f[0]), len(h))
+	mustCast(t, dtype.Float32, dtype.Float16).Run(unsafe.Pointer(&f[0]), unsafe.Pointer(&h[0]),
+		len(h))
+	mustCast(t, dtype.Float16, dtype.Float32).Run(unsafe.Pointer(&back[0]), unsafe.Pointer(&f[0]),
+		len(h))
 	for i := range h {
 		want := dtype.Half(i).Float32()
 		if f[i] != want && want == want {
@@ -145,8 +156,10 @@ func TestHalf(t *testing.T) {
 	for i := range f {
 		f[i] = math.Float32frombits(r.Uint32())
 	}
-	mustCast(t, dtype.Float16, dtype.Float32).Run(unsafe.Pointer(&h[0]), unsafe.Pointer(&f[0]), len(h))
-	mustCast(t, dtype.BFloat16, dtype.Float32).Run(unsafe.Pointer(&back[0]), unsafe.Pointer(&f[0]), len(h))
+	mustCast(t, dtype.Float16, dtype.Float32).Run(unsafe.Pointer(&h[0]), unsafe.Pointer(&f[0]),
+		len(h))
+	mustCast(t, dtype.BFloat16, dtype.Float32).Run(unsafe.Pointer(&back[0]), unsafe.Pointer(&f[0]),
+		len(h))
 	for i, v := range f {
 		if w := uint16(dtype.HalfOf(v)); h[i] != w {
 			t.Fatalf("half of %v = %#x, want %#x", v, h[i], w)
@@ -155,7 +168,8 @@ func TestHalf(t *testing.T) {
 			t.Fatalf("bfloat16 of %v = %#x, want %#x", v, back[i], w)
 		}
 	}
-	mustCast(t, dtype.Float32, dtype.BFloat16).Run(unsafe.Pointer(&f[0]), unsafe.Pointer(&back[0]), len(h))
+	mustCast(t, dtype.Float32, dtype.BFloat16).Run(unsafe.Pointer(&f[0]), unsafe.Pointer(&back[0]),
+		len(h))
 	for i, b := range back {
 		if w := dtype.BF16(b).Float32(); f[i] != w && w == w {
 			t.Fatalf("bfloat16 %#x = %v, want %v", b, f[i], w)

@@ -22,7 +22,8 @@ type BatchNorm struct {
 	Threads       int
 }
 
-// Norm holds the operands of BatchNorm.Run. Mean and Inv are the statistics used; they and Y, the outputs, may be nil.
+// Norm holds the operands of BatchNorm.Run. Mean and Inv are the statistics used; they and Y, the
+// outputs, may be nil.
 type Norm struct {
 	Y, Mean, Inv, X, Gamma, Beta, MovingMean, MovingVar unsafe.Pointer
 }
@@ -33,20 +34,24 @@ type NormGrad struct {
 }
 
 func (b BatchNorm) c() C.gx_bn {
-	return C.gx_bn{n: C.int64_t(b.Axis.Outer), c: C.int64_t(b.Axis.N), inner: C.int64_t(b.Axis.Inner), eps: C.float(b.Eps),
-		momentum: C.float(b.Momentum), fix_gamma: C.int32_t(boolInt(b.FixGamma)), learn: C.int32_t(boolInt(b.Learn))}
+	return C.gx_bn{n: C.int64_t(b.Axis.Outer), c: C.int64_t(b.Axis.N),
+		inner: C.int64_t(b.Axis.Inner), eps: C.float(b.Eps),
+		momentum: C.float(b.Momentum), fix_gamma: C.int32_t(boolInt(b.FixGamma)),
+		learn: C.int32_t(boolInt(b.Learn))}
 }
 
 // Run normalizes; X and Y may be the same memory.
 func (b BatchNorm) Run(o Norm) {
 	p := b.c()
-	C.gx_bn_forward((*C.float)(o.Y), (*C.float)(o.Mean), (*C.float)(o.Inv), (*C.float)(o.X), (*C.float)(o.Gamma), (*C.float)(o.Beta),
+	C.gx_bn_forward((*C.float)(o.Y), (*C.float)(o.Mean), (*C.float)(o.Inv), (*C.float)(o.X),
+		(*C.float)(o.Gamma), (*C.float)(o.Beta),
 		(*C.float)(o.MovingMean), (*C.float)(o.MovingVar), &p, C.int(b.Threads))
 }
 
 // RunGrad computes gradients; DY and DX may be the same memory.
 func (b BatchNorm) RunGrad(o NormGrad) {
 	p := b.c()
-	C.gx_bn_grad((*C.float)(o.DX), (*C.float)(o.DGamma), (*C.float)(o.DBeta), (*C.float)(o.DY), (*C.float)(o.X), (*C.float)(o.Gamma),
+	C.gx_bn_grad((*C.float)(o.DX), (*C.float)(o.DGamma), (*C.float)(o.DBeta), (*C.float)(o.DY),
+		(*C.float)(o.X), (*C.float)(o.Gamma),
 		(*C.float)(o.Mean), (*C.float)(o.Inv), &p, C.int(b.Threads))
 }

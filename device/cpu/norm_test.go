@@ -12,7 +12,8 @@ import (
 func TestBatchNorm(t *testing.T) {
 	r := rng(t)
 	for _, a := range []cpu.Axis3{{4, 3, 25}, {7, 5, 1}, {1, 2, 200}, {2, 1, 64}} {
-		for _, b := range []cpu.BatchNorm{{Learn: true}, {Learn: true, FixGamma: true}, {}, {FixGamma: true}} {
+		for _, b := range []cpu.BatchNorm{{Learn: true}, {Learn: true, FixGamma: true}, {},
+			{FixGamma: true}} {
 			b.Axis, b.Eps, b.Momentum, b.Threads = a, 1e-3, 0.9, 2
 			checkBatchNorm(t, b, func(n int) guarded { return random(r, n) })
 		}
@@ -23,9 +24,12 @@ func checkBatchNorm(t *testing.T, b cpu.BatchNorm, random func(n int) guarded) {
 	t.Helper()
 	a := b.Axis
 	size, m := a.Outer*a.N*a.Inner, float64(a.Outer*a.Inner)
-	x, dy, gamma, beta, mm, mv := random(size), random(size), random(a.N), random(a.N), random(a.N), random(a.N)
-	y, dx, wm, wv := make([]float64, size), make([]float64, size), make([]float64, a.N), make([]float64, a.N)
-	dgamma, dbeta, means, invs := make([]float64, a.N), make([]float64, a.N), make([]float64, a.N), make([]float64, a.N)
+	x, dy, gamma, beta, mm, mv := random(size), random(size), random(a.N), random(a.N), random(a.N),
+		random(a.N)
+	y, dx, wm, wv := make([]float64, size), make([]float64, size), make([]float64, a.N),
+		make([]float64, a.N)
+	dgamma, dbeta, means, invs := make([]float64, a.N), make([]float64, a.N), make([]float64, a.N),
+		make([]float64, a.N)
 	for c := range a.N {
 		mv.v[c] = mv.v[c]*mv.v[c] + 0.1
 		each := func(f func(i int)) {
@@ -66,14 +70,16 @@ func checkBatchNorm(t *testing.T, b cpu.BatchNorm, random func(n int) guarded) {
 		}
 	}
 	gy, gm, gi := newGuarded(size), newGuarded(a.N), newGuarded(a.N)
-	b.Run(cpu.Norm{Y: gy.ptr(), Mean: gm.ptr(), Inv: gi.ptr(), X: x.ptr(), Gamma: gamma.ptr(), Beta: beta.ptr(), MovingMean: mm.ptr(), MovingVar: mv.ptr()})
+	b.Run(cpu.Norm{Y: gy.ptr(), Mean: gm.ptr(), Inv: gi.ptr(), X: x.ptr(), Gamma: gamma.ptr(),
+		Beta: beta.ptr(), MovingMean: mm.ptr(), MovingVar: mv.ptr()})
 	near(t, "y", gy.v, y, 2e-5)
 	near(t, "mean", gm.v, means, 1e-5)
 	near(t, "inv", gi.v, invs, 1e-5)
 	near(t, "moving mean", mm.v, wm, 1e-5)
 	near(t, "moving var", mv.v, wv, 1e-5)
 	gx, gg, gb := newGuarded(size), newGuarded(a.N), newGuarded(a.N)
-	o := cpu.NormGrad{DX: gx.ptr(), DGamma: gg.ptr(), DBeta: gb.ptr(), DY: dy.ptr(), X: x.ptr(), Gamma: gamma.ptr(), Mean: gm.ptr(), Inv: gi.ptr()}
+	o := cpu.NormGrad{DX: gx.ptr(), DGamma: gg.ptr(), DBeta: gb.ptr(), DY: dy.ptr(), X: x.ptr(),
+		Gamma: gamma.ptr(), Mean: gm.ptr(), Inv: gi.ptr()}
 	b.RunGrad(o)
 	near(t, "dx", gx.v, dx, 5e-5)
 	near(t, "dgamma", gg.v, dgamma, 5e-5)
@@ -81,5 +87,6 @@ func checkBatchNorm(t *testing.T, b cpu.BatchNorm, random func(n int) guarded) {
 	for _, g := range []guarded{gy, gm, gi, gx, gg, gb, mm, mv} {
 		g.intact(t, "batch norm")
 	}
-	b.RunGrad(cpu.NormGrad{DBeta: gb.ptr(), DY: dy.ptr(), X: x.ptr(), Gamma: gamma.ptr(), Mean: gm.ptr(), Inv: gi.ptr()})
+	b.RunGrad(cpu.NormGrad{DBeta: gb.ptr(), DY: dy.ptr(), X: x.ptr(), Gamma: gamma.ptr(),
+		Mean: gm.ptr(), Inv: gi.ptr()})
 }

@@ -15,22 +15,23 @@ import "C"
 
 import "unsafe"
 
-// BlockedNorm is BatchNorm for arrays in LayoutBlock16, Axis counting images, channels and pixels. What it computes,
-// together with a sum and a rectifier after it, is y = rectify(norm(x) + sum).
+// BlockedNorm is BatchNorm for arrays in LayoutBlock16, Axis counting images, channels and pixels.
+// What it computes, together with a sum and a rectifier after it, is y = rectify(norm(x) + sum).
 type BlockedNorm struct {
 	BatchNorm
 	ReLU bool
 }
 
-// BlockedNormCall holds the operands of BlockedNorm.Run; Sum and the outputs but the moving averages may be nil.
+// BlockedNormCall holds the operands of BlockedNorm.Run; Sum and the outputs but the moving
+// averages may be nil.
 type BlockedNormCall struct {
 	Norm
 	Sum, Scratch unsafe.Pointer
 }
 
-// BlockedNormGradCall holds the operands of BlockedNorm.RunGrad. The outputs DX, DGamma, DBeta and DSum may be nil; DSum
-// may share the memory of DY, DX that of DY or X. With ReLU what was cut off is found from Y, or computed from Beta where
-// Y is nil, which needs a norm without a sum.
+// BlockedNormGradCall holds the operands of BlockedNorm.RunGrad. The outputs DX, DGamma, DBeta and
+// DSum may be nil; DSum may share the memory of DY, DX that of DY or X. With ReLU what was cut off
+// is found from Y, or computed from Beta where Y is nil, which needs a norm without a sum.
 type BlockedNormGradCall struct {
 	NormGrad
 	Beta, Y, DSum, Scratch unsafe.Pointer
@@ -44,16 +45,21 @@ func (b BlockedNorm) Scratch() int {
 
 // Run normalizes; X or Sum may be the memory of Y.
 func (b BlockedNorm) Run(o BlockedNormCall) {
-	k := C.gx_bnb{p: b.c(), relu: C.int32_t(boolInt(b.ReLU)), y: (*C.float)(o.Y), mean: (*C.float)(o.Mean), inv: (*C.float)(o.Inv),
-		moving_mean: (*C.float)(o.MovingMean), moving_var: (*C.float)(o.MovingVar), x: (*C.float)(o.X), gamma: (*C.float)(o.Gamma),
+	k := C.gx_bnb{p: b.c(), relu: C.int32_t(boolInt(b.ReLU)), y: (*C.float)(o.Y),
+		mean: (*C.float)(o.Mean), inv: (*C.float)(o.Inv),
+		moving_mean: (*C.float)(o.MovingMean), moving_var: (*C.float)(o.MovingVar),
+		x: (*C.float)(o.X), gamma: (*C.float)(o.Gamma),
 		beta: (*C.float)(o.Beta), sum: (*C.float)(o.Sum), scratch: o.Scratch}
 	C.gx_bnb_forward(k, C.int(b.Threads))
 }
 
 // RunGrad computes gradients.
 func (b BlockedNorm) RunGrad(o BlockedNormGradCall) {
-	k := C.gx_bnb{p: b.c(), relu: C.int32_t(boolInt(b.ReLU)), y: (*C.float)(o.Y), mean: (*C.float)(o.Mean), inv: (*C.float)(o.Inv),
-		dx: (*C.float)(o.DX), dgamma: (*C.float)(o.DGamma), dbeta: (*C.float)(o.DBeta), dsum: (*C.float)(o.DSum), x: (*C.float)(o.X),
-		gamma: (*C.float)(o.Gamma), beta: (*C.float)(o.Beta), dy: (*C.float)(o.DY), scratch: o.Scratch}
+	k := C.gx_bnb{p: b.c(), relu: C.int32_t(boolInt(b.ReLU)), y: (*C.float)(o.Y),
+		mean: (*C.float)(o.Mean), inv: (*C.float)(o.Inv),
+		dx: (*C.float)(o.DX), dgamma: (*C.float)(o.DGamma), dbeta: (*C.float)(o.DBeta),
+		dsum: (*C.float)(o.DSum), x: (*C.float)(o.X),
+		gamma: (*C.float)(o.Gamma), beta: (*C.float)(o.Beta), dy: (*C.float)(o.DY),
+		scratch: o.Scratch}
 	C.gx_bnb_grad(k, C.int(b.Threads))
 }

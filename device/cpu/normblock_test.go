@@ -36,15 +36,18 @@ type blockedCase struct {
 
 func TestBlockedNorm(t *testing.T) {
 	r := rng(t)
-	for _, a := range []cpu.Axis3{{Outer: 3, N: 32, Inner: 25}, {Outer: 7, N: 16, Inner: 1}, {Outer: 2, N: 48, Inner: 300}, {Outer: 1, N: 16, Inner: 6}} {
+	for _, a := range []cpu.Axis3{{Outer: 3, N: 32, Inner: 25}, {Outer: 7, N: 16, Inner: 1},
+		{Outer: 2, N: 48, Inner: 300}, {Outer: 1, N: 16, Inner: 6}} {
 		for i := range 32 {
 			k := &blockedCase{sum: i&1 > 0, known: i&3 > 0}
 			k.ReLU, k.FixGamma, k.Learn = i&2 > 0, i&4 > 0, i&8 > 0
-			k.Axis, k.Eps, k.Momentum, k.Threads = a, 1e-3, 0.9, 1+i/30 // few cases wait for threads
+			// few cases wait for threads
+			k.Axis, k.Eps, k.Momentum, k.Threads = a, 1e-3, 0.9, 1+i/30
 			t.Run(fmt.Sprintf("%v %+v sum %v", a, k.BlockedNorm, k.sum), func(t *testing.T) {
 				size := a.Outer * a.N * a.Inner
 				k.x, k.s, k.dy = random(r, size), random(r, size), random(r, size)
-				k.gamma, k.beta, k.movingMean, k.movingVar = random(r, a.N), random(r, a.N), random(r, a.N), random(r, a.N)
+				k.gamma, k.beta, k.movingMean, k.movingVar = random(r, a.N), random(r, a.N),
+					random(r, a.N), random(r, a.N)
 				for c, v := range k.movingVar.v {
 					k.movingVar.v[c] = v*v + 0.1
 				}
@@ -118,8 +121,10 @@ func (k *blockedCase) check(t *testing.T) {
 	}
 	room := scratch(t, k.Scratch())
 	y, mean, inv := newGuarded(size), newGuarded(a.N), newGuarded(a.N)
-	f := cpu.BlockedNormCall{Scratch: room, Norm: cpu.Norm{Y: y.ptr(), Mean: mean.ptr(), Inv: inv.ptr(), X: k.x.ptr(),
-		Gamma: k.gamma.ptr(), Beta: k.beta.ptr(), MovingMean: k.movingMean.ptr(), MovingVar: k.movingVar.ptr()}}
+	f := cpu.BlockedNormCall{Scratch: room, Norm: cpu.Norm{Y: y.ptr(), Mean: mean.ptr(),
+		Inv: inv.ptr(), X: k.x.ptr(),
+		Gamma: k.gamma.ptr(), Beta: k.beta.ptr(), MovingMean: k.movingMean.ptr(),
+		MovingVar: k.movingVar.ptr()}}
 	if k.sum {
 		f.Sum = k.s.ptr()
 	}
@@ -130,8 +135,11 @@ func (k *blockedCase) check(t *testing.T) {
 	near(t, "moving mean", k.movingMean.v, k.newMM, 1e-5)
 	near(t, "moving var", k.movingVar.v, k.newV, 1e-5)
 	dgamma, dbeta := newGuarded(a.N), newGuarded(a.N)
-	b := cpu.BlockedNormGradCall{Beta: k.beta.ptr(), Scratch: room, NormGrad: cpu.NormGrad{DX: k.x.ptr(), DGamma: dgamma.ptr(),
-		DBeta: dbeta.ptr(), DY: k.dy.ptr(), X: k.x.ptr(), Gamma: k.gamma.ptr(), Mean: mean.ptr(), Inv: inv.ptr()}}
+	b := cpu.BlockedNormGradCall{Beta: k.beta.ptr(), Scratch: room,
+		NormGrad: cpu.NormGrad{DX: k.x.ptr(), DGamma: dgamma.ptr(),
+			DBeta: dbeta.ptr(), DY: k.dy.ptr(), X: k.x.ptr(), Gamma: k.gamma.ptr(),
+			Mean: mean.ptr(),
+			Inv:  inv.ptr()}}
 	if k.sum || k.known {
 		b.Y = y.ptr()
 	}
@@ -145,7 +153,8 @@ func (k *blockedCase) check(t *testing.T) {
 	if k.sum {
 		near(t, "dsum", fromBlocks(a, k.dy.v), k.ds, 0)
 	}
-	for _, g := range []guarded{y, mean, inv, dgamma, dbeta, k.x, k.s, k.dy, k.movingMean, k.movingVar} {
+	for _, g := range []guarded{y, mean, inv, dgamma, dbeta, k.x, k.s, k.dy, k.movingMean,
+		k.movingVar} {
 		g.intact(t, "blocked norm")
 	}
 }

@@ -43,12 +43,14 @@ type Pool struct {
 // NewPool prepares pooling.
 func NewPool(s PoolSpec) *Pool {
 	k := &Pool{threads: C.int(s.Threads)}
-	k.p.planes, k.p._type, k.p.include_pad, k.p.p = C.int64_t(s.Planes), C.int32_t(s.Type), C.int32_t(boolInt(s.IncludePad)), C.int32_t(s.P)
+	k.p.planes, k.p._type, k.p.include_pad, k.p.p = C.int64_t(s.Planes), C.int32_t(s.Type),
+		C.int32_t(boolInt(s.IncludePad)), C.int32_t(s.P)
 	lead := 3 - len(s.In)
 	for a := range 3 {
 		k.p.in[a], k.p.out[a], k.p.kernel[a], k.p.stride[a] = 1, 1, 1, 1
 		if i := a - lead; i >= 0 {
-			k.p.in[a], k.p.out[a], k.p.kernel[a] = C.int64_t(s.In[i]), C.int64_t(s.Out[i]), C.int64_t(s.Kernel[i])
+			k.p.in[a], k.p.out[a], k.p.kernel[a] = C.int64_t(s.In[i]), C.int64_t(s.Out[i]),
+				C.int64_t(s.Kernel[i])
 			k.p.stride[a], k.p.pad[a] = C.int64_t(s.Stride[i]), C.int64_t(s.Pad[i])
 		}
 	}
@@ -62,5 +64,6 @@ func (k *Pool) Run(y, x unsafe.Pointer) {
 
 // RunGrad writes the gradient of x; x and y are read by PoolMax and PoolLp only.
 func (k *Pool) RunGrad(dx, dy, x, y unsafe.Pointer) {
-	C.gx_pool_backward((*C.float)(dx), (*C.float)(dy), (*C.float)(x), (*C.float)(y), &k.p, k.threads)
+	C.gx_pool_backward((*C.float)(dx), (*C.float)(dy), (*C.float)(x), (*C.float)(y), &k.p,
+		k.threads)
 }

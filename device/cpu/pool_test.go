@@ -22,7 +22,8 @@ var poolCases = []cpu.PoolSpec{
 	{In: []int{4, 5, 6}, Kernel: []int{2, 3, 2}, Stride: []int{2, 1, 2}, Pad: []int{1, 1, 0}},
 }
 
-// eachWindow visits every window: its number, the elements inside, and how many elements an average counts.
+// eachWindow visits every window: its number, the elements inside, and how many elements an average
+// counts.
 func eachWindow(s cpu.PoolSpec, f func(o int, in []int, count int)) {
 	in, out, k := three(s.In, 1), three(s.Out, 1), three(s.Kernel, 1)
 	st, pad := three(s.Stride, 1), three(s.Pad, 0)
@@ -56,10 +57,12 @@ func TestPool(t *testing.T) {
 	r := rng(t)
 	for _, c := range poolCases {
 		for _, full := range []bool{false, true} {
-			for _, v := range []cpu.PoolSpec{{Type: cpu.PoolMax}, {Type: cpu.PoolAvg}, {Type: cpu.PoolAvg, IncludePad: true}, {Type: cpu.PoolSum},
+			for _, v := range []cpu.PoolSpec{{Type: cpu.PoolMax}, {Type: cpu.PoolAvg},
+				{Type: cpu.PoolAvg, IncludePad: true}, {Type: cpu.PoolSum},
 				{Type: cpu.PoolLp, P: 1}, {Type: cpu.PoolLp, P: 2}, {Type: cpu.PoolLp, P: 3}} {
 				s := c
-				s.Type, s.IncludePad, s.P, s.Planes, s.Threads, s.Out = v.Type, v.IncludePad, v.P, 6, 2, nil
+				s.Type, s.IncludePad, s.P, s.Planes, s.Threads, s.Out = v.Type, v.IncludePad, v.P,
+					6, 2, nil
 				for i, n := range s.In {
 					extra := 0
 					if full {
@@ -130,12 +133,14 @@ func checkPool(t *testing.T, s cpu.PoolSpec, x, dy guarded) {
 	gx.intact(t, fmt.Sprint(s))
 }
 
-// TestBlockedPoolGrad compares gradients of arrays in blocks of 16 channels with those of plain arrays.
+// TestBlockedPoolGrad compares gradients of arrays in blocks of 16 channels with those of plain
+// arrays.
 func TestBlockedPoolGrad(t *testing.T) {
 	r := rng(t)
 	for _, typ := range []cpu.PoolType{cpu.PoolMax, cpu.PoolAvg, cpu.PoolSum} {
 		for _, pad := range []int{0, 1} {
-			s := cpu.PoolSpec{Type: typ, Planes: 2 * 32, In: []int{6, 8}, Out: []int{3, 4}, Kernel: []int{3, 3}, Stride: []int{2, 2},
+			s := cpu.PoolSpec{Type: typ, Planes: 2 * 32, In: []int{6, 8}, Out: []int{3, 4},
+				Kernel: []int{3, 3}, Stride: []int{2, 2},
 				Pad: []int{pad, pad}, IncludePad: pad > 0, Threads: 2}
 			xs, ys := []int{2, 32, 6, 8}, []int{2, 32, 3, 4}
 			x, dy, y := random(r, volume(xs)), random(r, volume(ys)), newGuarded(volume(ys))
@@ -148,7 +153,8 @@ func TestBlockedPoolGrad(t *testing.T) {
 			k.RunGrad(plain.ptr(), dy.ptr(), x.ptr(), y.ptr())
 			s.Planes /= 16
 			l := cpu.LayoutBlock16
-			cpu.NewPool(s).RunBlockedGrad(got.ptr(), arrange(l, ys, dy).ptr(), arrange(l, xs, x).ptr(), arrange(l, ys, y).ptr())
+			cpu.NewPool(s).RunBlockedGrad(got.ptr(), arrange(l, ys, dy).ptr(),
+				arrange(l, xs, x).ptr(), arrange(l, ys, y).ptr())
 			want := make([]float64, len(got.v))
 			for i, v := range arrange(l, xs, plain).v {
 				want[i] = float64(v)
@@ -164,7 +170,8 @@ func TestMaxPoolPassesOverNaN(t *testing.T) {
 	for _, stride := range []int{1, 2} {
 		x := guarded{v: []float32{nan, 1, nan, nan, 2, 3, nan, nan}}
 		n := (4-2)/stride + 1
-		k := cpu.NewPool(cpu.PoolSpec{Planes: 1, In: []int{2, 4}, Out: []int{1, n}, Kernel: []int{2, 2}, Stride: []int{2, stride}, Pad: []int{0, 0}})
+		k := cpu.NewPool(cpu.PoolSpec{Planes: 1, In: []int{2, 4}, Out: []int{1, n},
+			Kernel: []int{2, 2}, Stride: []int{2, stride}, Pad: []int{0, 0}})
 		y := newGuarded(n)
 		k.Run(y.ptr(), x.ptr())
 		if y.v[0] != 3 || y.v[n-1] != -math.MaxFloat32 {

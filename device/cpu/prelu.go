@@ -19,8 +19,8 @@ type PReLU struct {
 	threads C.int
 }
 
-// NewPReLU prepares the rectifier of an array with batch and channels in front, in a layout. It has a slope for every
-// channel, or one for all if single is set.
+// NewPReLU prepares the rectifier of an array with batch and channels in front, in a layout. It has
+// a slope for every channel, or one for all if single is set.
 func NewPReLU(shape []int, l Layout, single bool, threads int) PReLU {
 	n, c, pixels := shape[0], shape[1], 1
 	for _, d := range shape[2:] {
@@ -35,7 +35,8 @@ func NewPReLU(shape []int, l Layout, single bool, threads int) PReLU {
 	case l == LayoutLast:
 		k.p = C.gx_prelu{C.int64_t(n), 1, C.int64_t(pixels), C.int64_t(c)}
 	default:
-		k.p = C.gx_prelu{C.int64_t(n), C.int64_t(c / l.block()), C.int64_t(pixels), C.int64_t(l.block())}
+		k.p = C.gx_prelu{C.int64_t(n), C.int64_t(c / l.block()), C.int64_t(pixels),
+			C.int64_t(l.block())}
 	}
 	return k
 }
@@ -45,8 +46,9 @@ func (k PReLU) Run(y, x, slopes unsafe.Pointer) {
 	C.gx_prelu_forward((*C.float)(y), (*C.float)(x), (*C.float)(slopes), &k.p, k.threads)
 }
 
-// RunGrad writes the gradients of x and of the slopes, either of which may be nil. It serves all layouts but LayoutLast;
-// dx may be the memory of dy.
+// RunGrad writes the gradients of x and of the slopes, either of which may be nil. It serves all
+// layouts but LayoutLast; dx may be the memory of dy.
 func (k PReLU) RunGrad(dx, dslopes, dy, x, slopes unsafe.Pointer) {
-	C.gx_prelu_backward((*C.float)(dx), (*C.float)(dslopes), (*C.float)(dy), (*C.float)(x), (*C.float)(slopes), &k.p, k.threads)
+	C.gx_prelu_backward((*C.float)(dx), (*C.float)(dslopes), (*C.float)(dy), (*C.float)(x),
+		(*C.float)(slopes), &k.p, k.threads)
 }

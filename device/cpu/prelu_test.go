@@ -16,10 +16,13 @@ func TestPReLU(t *testing.T) {
 		for _, pixels := range []int{1, 7, 1500} {
 			for _, l := range layoutsFor(c) {
 				for _, single := range []bool{false, true} {
-					what := fmt.Sprintf("%d channels, %d pixels, layout %d, single %v", c, pixels, l, single)
+					what := fmt.Sprintf("%d channels, %d pixels, layout %d, single %v", c, pixels,
+						l, single)
 					shape := []int{2, c, pixels, 1}
-					x, dy, slopes := random(r, volume(shape)), random(r, volume(shape)), random(r, c)
-					y, dx, ds := make([]float64, len(x.v)), make([]float64, len(x.v)), make([]float64, c)
+					x, dy, slopes := random(r, volume(shape)), random(r, volume(shape)),
+						random(r, c)
+					y, dx, ds := make([]float64, len(x.v)), make([]float64, len(x.v)),
+						make([]float64, c)
 					for i, v := range x.v {
 						k := i / pixels % c
 						if single {
@@ -41,7 +44,8 @@ func TestPReLU(t *testing.T) {
 						continue
 					}
 					gx, gs := arrange(l, shape, dy), newGuarded(c)
-					k.RunGrad(gx.ptr(), gs.ptr(), gx.ptr(), arrange(l, shape, x).ptr(), slopes.ptr())
+					k.RunGrad(gx.ptr(), gs.ptr(), gx.ptr(), arrange(l, shape, x).ptr(),
+						slopes.ptr())
 					near(t, what+": dx", plainOf(l, shape, gx.v), dx, 1e-6)
 					used := c
 					if single {

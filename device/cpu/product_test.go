@@ -36,10 +36,12 @@ func product(g cpu.Gemm, c, a, b []float32) []float64 {
 
 func TestGemm(t *testing.T) {
 	r := rng(t)
-	for _, s := range [][3]int{{1, 1, 1}, {3, 5, 7}, {16, 16, 16}, {33, 10, 65}, {64, 500, 80}, {5, 1, 9}, {1, 9, 100}, {0, 3, 2}, {3, 0, 2}, {3, 4, 0},
+	for _, s := range [][3]int{{1, 1, 1}, {3, 5, 7}, {16, 16, 16}, {33, 10, 65}, {64, 500, 80},
+		{5, 1, 9}, {1, 9, 100}, {0, 3, 2}, {3, 0, 2}, {3, 4, 0},
 		{13, 33, 17}, {20, 97, 650}, {14, 40, 3100}, {97, 31, 400}, {131, 70, 129}, {25, 300, 16}} {
 		for v := range 8 {
-			g := cpu.Gemm{M: s[0], N: s[1], K: s[2], TransA: v&1 != 0, TransB: v&2 != 0, Alpha: 1.5, Threads: 2}
+			g := cpu.Gemm{M: s[0], N: s[1], K: s[2], TransA: v&1 != 0, TransB: v&2 != 0, Alpha: 1.5,
+				Threads: 2}
 			if v&4 != 0 {
 				g.Beta = 0.5
 			}
@@ -59,19 +61,23 @@ func TestGemm(t *testing.T) {
 	}
 }
 
-// TestGemmPacked checks products with packed operands, whatever the number of rows, against plain ones.
+// TestGemmPacked checks products with packed operands, whatever the number of rows, against plain
+// ones.
 func TestGemmPacked(t *testing.T) {
 	if !cpu.CanPack() {
 		t.Skip("this processor computes with plain operands only")
 	}
 	r := rng(t)
-	for _, s := range [][3]int{{1, 1, 1}, {2, 32, 5}, {12, 33, 17}, {20, 97, 650}, {40, 40, 3100}, {100, 31, 400}, {3, 64, 0}} {
+	for _, s := range [][3]int{{1, 1, 1}, {2, 32, 5}, {12, 33, 17}, {20, 97, 650}, {40, 40, 3100},
+		{100, 31, 400}, {3, 64, 0}} {
 		for v := range 8 {
-			g := cpu.Gemm{M: s[0], N: s[1], K: s[2], TransA: v&1 != 0, TransB: v&2 != 0, Alpha: 1.5, Threads: 1 + v%3}
+			g := cpu.Gemm{M: s[0], N: s[1], K: s[2], TransA: v&1 != 0, TransB: v&2 != 0, Alpha: 1.5,
+				Threads: 1 + v%3}
 			if v&4 != 0 {
 				g.Beta = 0.5
 			}
-			a, b, c, bias := random(r, g.M*g.K), random(r, g.K*g.N), random(r, g.M*g.N), random(r, g.N)
+			a, b, c, bias := random(r, g.M*g.K), random(r, g.K*g.N), random(r, g.M*g.N),
+				random(r, g.N)
 			want := product(g, c.v, a.v, b.v)
 			for i := range want {
 				want[i] += float64(bias.v[i%g.N])
@@ -94,7 +100,8 @@ func TestGemmBatchAndDense(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range count {
-			near(t, fmt.Sprint("batch ", i), c.v[i*30:i*30+30], product(g, nil, a.v[i*35:i*35+35], b.v[i*42:i*42+42]), 2e-5)
+			near(t, fmt.Sprint("batch ", i), c.v[i*30:i*30+30], product(g, nil, a.v[i*35:i*35+35],
+				b.v[i*42:i*42+42]), 2e-5)
 		}
 		c.intact(t, "batch")
 	}

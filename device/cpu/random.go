@@ -22,7 +22,8 @@ type Philox struct {
 }
 
 func (p Philox) c() C.gx_seed {
-	return C.gx_seed{key: C.uint64_t(p.Key), counter: C.uint64_t(p.Counter), stream: C.uint32_t(p.Stream)}
+	return C.gx_seed{key: C.uint64_t(p.Key), counter: C.uint64_t(p.Counter),
+		stream: C.uint32_t(p.Stream)}
 }
 
 // Uniform draws N float32 numbers from Low up to High, which is left out.
@@ -35,7 +36,8 @@ type Uniform struct {
 // Run writes the numbers.
 func (u Uniform) Run(d unsafe.Pointer, p Philox) {
 	s := p.c()
-	C.gx_uniform((*C.float)(d), C.int64_t(u.N), &s, C.double(u.Low), C.double(u.High), C.float(u.High), C.int(u.Threads))
+	C.gx_uniform((*C.float)(d), C.int64_t(u.N), &s, C.double(u.Low), C.double(u.High),
+		C.float(u.High), C.int(u.Threads))
 }
 
 // Normal draws N float32 numbers of mean Loc and standard deviation Scale.
@@ -48,7 +50,8 @@ type Normal struct {
 // Run writes the numbers.
 func (k Normal) Run(d unsafe.Pointer, p Philox) {
 	s := p.c()
-	C.gx_normal((*C.float)(d), C.int64_t(k.N), &s, C.double(k.Loc), C.double(k.Scale), C.int(k.Threads))
+	C.gx_normal((*C.float)(d), C.int64_t(k.N), &s, C.double(k.Loc), C.double(k.Scale),
+		C.int(k.Threads))
 }
 
 // Dropout keeps each of N elements with probability Keep and scales what it keeps by 1/Keep.
@@ -61,5 +64,6 @@ type Dropout struct {
 // Run writes the result to d and to mask bytes of 1 for what is kept; d and mask may each be nil.
 func (k Dropout) Run(d, mask, x unsafe.Pointer, p Philox) {
 	s := p.c()
-	C.gx_dropout((*C.float)(d), (*C.uint8_t)(mask), (*C.float)(x), C.int64_t(k.N), &s, C.double(k.Keep), C.int(k.Threads))
+	C.gx_dropout((*C.float)(d), (*C.uint8_t)(mask), (*C.float)(x), C.int64_t(k.N), &s,
+		C.double(k.Keep), C.int(k.Threads))
 }

@@ -21,8 +21,9 @@ import "C"
 
 import "unsafe"
 
-// Cells are the cells of a recurrent layer at one step of Batch sequences. Operands are matrices with a row per
-// sequence: of Hidden numbers, or of as many for each gate in the order i, f, g, o (LSTM) and r, z, n (GRU).
+// Cells are the cells of a recurrent layer at one step of Batch sequences. Operands are matrices
+// with a row per sequence: of Hidden numbers, or of as many for each gate in the order i, f, g, o
+// (LSTM) and r, z, n (GRU).
 type Cells struct {
 	Batch, Hidden int
 	Threads       int
@@ -42,38 +43,47 @@ type CellGrads struct {
 	Out   unsafe.Pointer // of the output
 	Gates unsafe.Pointer // of the sums
 	State unsafe.Pointer // of a GRU: of the part that comes from the state
-	Prev  unsafe.Pointer // of an LSTM that of the new memory, which becomes that of the one before; of a GRU what goes past the gates to the output before
+	// of an LSTM that of the new memory, which becomes that of the one before; of a GRU what goes
+	// past the gates to the output before
+	Prev unsafe.Pointer
 }
 
-func (k Cells) c() C.gx_cells { return C.gx_cells{batch: C.int64_t(k.Batch), n: C.int64_t(k.Hidden)} }
+func (k Cells) c() C.gx_cells {
+	return C.gx_cells{batch: C.int64_t(k.Batch), n: C.int64_t(k.Hidden)}
+}
 
 // LSTM activates the gates and computes memory and output.
 func (k Cells) LSTM(s CellStep) {
 	c := k.c()
-	C.gx_lstm((*C.float)(s.Gates), (*C.float)(s.Extra), (*C.float)(s.Out), (*C.float)(s.Prev), &c, C.int(k.Threads))
+	C.gx_lstm((*C.float)(s.Gates), (*C.float)(s.Extra), (*C.float)(s.Out), (*C.float)(s.Prev), &c,
+		C.int(k.Threads))
 }
 
 // LSTMGrad computes gradients from the activated gates and both memories.
 func (k Cells) LSTMGrad(s CellStep, d CellGrads) {
 	c := k.c()
-	C.gx_lstm_grad((*C.float)(d.Gates), (*C.float)(d.Prev), (*C.float)(d.Out), (*C.float)(s.Gates), (*C.float)(s.Extra), (*C.float)(s.Prev), &c,
+	C.gx_lstm_grad((*C.float)(d.Gates), (*C.float)(d.Prev), (*C.float)(d.Out), (*C.float)(s.Gates),
+		(*C.float)(s.Extra), (*C.float)(s.Prev), &c,
 		C.int(k.Threads))
 }
 
 // GRU activates the gates and computes the output.
 func (k Cells) GRU(s CellStep) {
 	c := k.c()
-	C.gx_gru((*C.float)(s.Gates), (*C.float)(s.Extra), (*C.float)(s.Out), (*C.float)(s.State), (*C.float)(s.Prev), &c, C.int(k.Threads))
+	C.gx_gru((*C.float)(s.Gates), (*C.float)(s.Extra), (*C.float)(s.Out), (*C.float)(s.State),
+		(*C.float)(s.Prev), &c, C.int(k.Threads))
 }
 
 // GRUGrad computes gradients from what GRU left.
 func (k Cells) GRUGrad(s CellStep, d CellGrads) {
 	c := k.c()
-	C.gx_gru_grad((*C.float)(d.Gates), (*C.float)(d.State), (*C.float)(d.Prev), (*C.float)(d.Out), (*C.float)(s.Gates), (*C.float)(s.Extra),
+	C.gx_gru_grad((*C.float)(d.Gates), (*C.float)(d.State), (*C.float)(d.Prev), (*C.float)(d.Out),
+		(*C.float)(s.Gates), (*C.float)(s.Extra),
 		(*C.float)(s.Prev), &c, C.int(k.Threads))
 }
 
-// Sequence is a layer of an LSTM over Steps steps of Batch sequences, last step first when it goes Back. Only where CanPack.
+// Sequence is a layer of an LSTM over Steps steps of Batch sequences, last step first when it goes
+// Back. Only where CanPack.
 type Sequence struct {
 	Steps, Batch, Hidden int
 	Back                 bool
@@ -94,22 +104,27 @@ type SequenceState struct {
 // SequenceGrads has the gradients of a layer.
 type SequenceGrads struct {
 	Gates unsafe.Pointer // of the sums, for all steps
-	Mem   unsafe.Pointer // of the last memory and output, which become those of the ones before the first step
-	Out   unsafe.Pointer
-	Y     unsafe.Pointer // of the outputs of all steps
-	Row   int            // floats from row to row of Y
+	// of the last memory and output, which become those of the ones before the first step
+	Mem unsafe.Pointer
+	Out unsafe.Pointer
+	Y   unsafe.Pointer // of the outputs of all steps
+	Row int            // floats from row to row of Y
 }
 
 func (q Sequence) c(row int) C.gx_steps {
-	return C.gx_steps{steps: C.int64_t(q.Steps), batch: C.int64_t(q.Batch), n: C.int64_t(q.Hidden), back: C.int32_t(boolInt(q.Back)), dy_row: C.int64_t(row)}
+	return C.gx_steps{steps: C.int64_t(q.Steps), batch: C.int64_t(q.Batch), n: C.int64_t(q.Hidden),
+		back: C.int32_t(boolInt(q.Back)), dy_row: C.int64_t(row)}
 }
 
-// Product is the product of the outputs before a step with the weights, whose packed form Run takes.
+// Product is the product of the outputs before a step with the weights, whose packed form Run
+// takes.
 func (q Sequence) Product() Gemm {
-	return Gemm{M: q.Batch, N: 4 * q.Hidden, K: q.Hidden, TransB: true, Alpha: 1, Beta: 1, Threads: q.Threads}
+	return Gemm{M: q.Batch, N: 4 * q.Hidden, K: q.Hidden, TransB: true, Alpha: 1, Beta: 1,
+		Threads: q.Threads}
 }
 
-// ProductGrad is the product of the gradients of the sums with the weights, whose packed form RunGrad takes.
+// ProductGrad is the product of the gradients of the sums with the weights, whose packed form
+// RunGrad takes.
 func (q Sequence) ProductGrad() Gemm {
 	return Gemm{M: q.Batch, N: q.Hidden, K: 4 * q.Hidden, Alpha: 1, Threads: q.Threads}
 }
@@ -117,13 +132,15 @@ func (q Sequence) ProductGrad() Gemm {
 // Run goes through all steps.
 func (q Sequence) Run(s SequenceState) {
 	c := q.c(0)
-	C.gx_lstm_steps((*C.float)(s.Gates), (*C.float)(s.Memory), (*C.float)(s.Out), (*C.float)(s.Packed), (*C.float)(s.Bias), (*C.float)(s.Mem0), (*C.float)(s.Out0), &c,
+	C.gx_lstm_steps((*C.float)(s.Gates), (*C.float)(s.Memory), (*C.float)(s.Out),
+		(*C.float)(s.Packed), (*C.float)(s.Bias), (*C.float)(s.Mem0), (*C.float)(s.Out0), &c,
 		C.int(q.Threads))
 }
 
 // RunGrad goes back through all steps.
 func (q Sequence) RunGrad(s SequenceState, g SequenceGrads) {
 	c := q.c(g.Row)
-	C.gx_lstm_steps_grad((*C.float)(g.Gates), (*C.float)(g.Mem), (*C.float)(g.Out), (*C.float)(g.Y), (*C.float)(s.Gates), (*C.float)(s.Memory),
+	C.gx_lstm_steps_grad((*C.float)(g.Gates), (*C.float)(g.Mem), (*C.float)(g.Out), (*C.float)(g.Y),
+		(*C.float)(s.Gates), (*C.float)(s.Memory),
 		(*C.float)(s.Packed), (*C.float)(s.Mem0), &c, C.int(q.Threads))
 }

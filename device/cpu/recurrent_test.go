@@ -19,8 +19,10 @@ type lstmLayer struct {
 
 func newLSTMLayer(t *testing.T, q cpu.Sequence, row int) *lstmLayer {
 	r, cells := rng(t), q.Steps*q.Batch*q.Hidden
-	l := &lstmLayer{q, random(r, 4*cells), newGuarded(cells), newGuarded(cells), random(r, q.Batch*q.Hidden), random(r, q.Batch*q.Hidden),
-		random(r, 4*q.Hidden*q.Hidden), newGuarded(4 * cells), random(r, q.Batch*q.Hidden), random(r, q.Batch*q.Hidden), random(r, q.Steps*q.Batch*row)}
+	l := &lstmLayer{q, random(r, 4*cells), newGuarded(cells), newGuarded(cells),
+		random(r, q.Batch*q.Hidden), random(r, q.Batch*q.Hidden),
+		random(r, 4*q.Hidden*q.Hidden), newGuarded(4 * cells), random(r, q.Batch*q.Hidden),
+		random(r, q.Batch*q.Hidden), random(r, q.Steps*q.Batch*row)}
 	for i := range l.weight.v {
 		l.weight.v[i] /= 10 // so that rounding does not grow from step to step
 	}
@@ -62,7 +64,8 @@ func (l *lstmLayer) forward(t *testing.T) {
 		if err := l.Product().Run(gates, ptr(h), l.weight.ptr()); err != nil {
 			t.Fatal(err)
 		}
-		cells.LSTM(cpu.CellStep{Gates: gates, Extra: ptr(l.memory.v[at*n:]), Out: ptr(l.out.v[at*n:]), Prev: ptr(c)})
+		cells.LSTM(cpu.CellStep{Gates: gates, Extra: ptr(l.memory.v[at*n:]),
+			Out: ptr(l.out.v[at*n:]), Prev: ptr(c)})
 	}
 }
 
@@ -77,7 +80,8 @@ func (l *lstmLayer) backward(t *testing.T, row int) {
 			}
 		}
 		dgates := ptr(l.dgates.v[4*at*n:])
-		cells.LSTMGrad(cpu.CellStep{Gates: ptr(l.gates.v[4*at*n:]), Extra: ptr(l.memory.v[at*n:]), Prev: ptr(c)},
+		cells.LSTMGrad(cpu.CellStep{Gates: ptr(l.gates.v[4*at*n:]), Extra: ptr(l.memory.v[at*n:]),
+			Prev: ptr(c)},
 			cpu.CellGrads{Out: l.dout.ptr(), Gates: dgates, Prev: l.dmem.ptr()})
 		if err := l.ProductGrad().Run(l.dout.ptr(), dgates, l.weight.ptr()); err != nil {
 			t.Fatal(err)
@@ -111,7 +115,8 @@ func TestSequence(t *testing.T) {
 		p := q.Product()
 		packed := scratch(t, p.Packed())
 		p.Pack(packed, l.weight.ptr())
-		s := cpu.SequenceState{Packed: packed, Gates: l.gates.ptr(), Memory: l.memory.ptr(), Out: l.out.ptr(), Mem0: l.c0.ptr(), Out0: l.h0.ptr()}
+		s := cpu.SequenceState{Packed: packed, Gates: l.gates.ptr(), Memory: l.memory.ptr(),
+			Out: l.out.ptr(), Mem0: l.c0.ptr(), Out0: l.h0.ptr()}
 		q.Run(s)
 		near(t, fmt.Sprint("gates ", q), l.gates.v, wide(want.gates.v), 1e-4)
 		near(t, fmt.Sprint("memory ", q), l.memory.v, wide(want.memory.v), 1e-4)
@@ -123,7 +128,8 @@ func TestSequence(t *testing.T) {
 		packed = scratch(t, p.Packed())
 		p.Pack(packed, l.weight.ptr())
 		s.Packed = packed
-		q.RunGrad(s, cpu.SequenceGrads{Gates: l.dgates.ptr(), Mem: l.dmem.ptr(), Out: l.dout.ptr(), Y: l.dy.ptr(), Row: row})
+		q.RunGrad(s, cpu.SequenceGrads{Gates: l.dgates.ptr(), Mem: l.dmem.ptr(), Out: l.dout.ptr(),
+			Y: l.dy.ptr(), Row: row})
 		near(t, fmt.Sprint("gradients of gates ", q), l.dgates.v, wide(want.dgates.v), 1e-3)
 		near(t, fmt.Sprint("gradient of the output ", q), l.dout.v, wide(want.dout.v), 1e-3)
 		near(t, fmt.Sprint("gradient of the memory ", q), l.dmem.v, wide(want.dmem.v), 1e-3)

@@ -49,7 +49,8 @@ type Reduce struct {
 	scratch int
 }
 
-// NewReduce prepares the reduction of the marked axes of a shape; the result is multiplied by scale.
+// NewReduce prepares the reduction of the marked axes of a shape; the result is multiplied by
+// scale.
 func NewReduce(op ReduceOp, shape dtype.Shape, axes []bool, scale float32, threads int) *Reduce {
 	r := &Reduce{op: op, scale: scale, threads: threads}
 	r.plan(shape, axes)
@@ -59,7 +60,8 @@ func NewReduce(op ReduceOp, shape dtype.Shape, axes []bool, scale float32, threa
 		if i < len(r.steps)-1 {
 			sizes[i%2] = max(sizes[i%2], 4*s.Outer*s.Inner)
 		}
-		work = max(work, int(C.gx_reduce_scratch(C.int64_t(s.Outer), C.int64_t(s.N), C.int64_t(s.Inner))))
+		work = max(work, int(C.gx_reduce_scratch(C.int64_t(s.Outer), C.int64_t(s.N),
+			C.int64_t(s.Inner))))
 	}
 	r.buffer = [2]int{0, align(sizes[0])}
 	r.work = r.buffer[1] + align(sizes[1])
@@ -107,7 +109,8 @@ func (r *Reduce) Run(d, a, scratch unsafe.Pointer) {
 		if i < len(r.steps)-1 {
 			out, scale = unsafe.Add(scratch, r.buffer[i%2]), 1
 		}
-		C.gx_reduce(C.int(op), (*C.float)(out), (*C.float)(a), C.int64_t(s.Outer), C.int64_t(s.N), C.int64_t(s.Inner),
+		C.gx_reduce(C.int(op), (*C.float)(out), (*C.float)(a), C.int64_t(s.Outer), C.int64_t(s.N),
+			C.int64_t(s.Inner),
 			C.float(scale), C.int(r.threads), (*C.float)(unsafe.Add(scratch, r.work)))
 		a = out
 		if op == SumAbs || op == SumSquare {
@@ -123,5 +126,6 @@ func ArgMax(d, x unsafe.Pointer, a Axis3, threads int) { argExtreme(d, x, a, 1, 
 func ArgMin(d, x unsafe.Pointer, a Axis3, threads int) { argExtreme(d, x, a, -1, threads) }
 
 func argExtreme(d, x unsafe.Pointer, a Axis3, sign, threads int) {
-	C.gx_arg((*C.float)(d), (*C.float)(x), C.int64_t(a.Outer), C.int64_t(a.N), C.int64_t(a.Inner), C.int(sign), C.int(threads))
+	C.gx_arg((*C.float)(d), (*C.float)(x), C.int64_t(a.Outer), C.int64_t(a.N), C.int64_t(a.Inner),
+		C.int(sign), C.int(threads))
 }

@@ -31,12 +31,18 @@ var reduceCases = []struct {
 	shape dtype.Shape
 	axes  []bool
 }{
-	{dtype.Shape{7}, []bool{true}}, {dtype.Shape{7}, []bool{false}}, {dtype.Shape{100000}, []bool{true}},
-	{dtype.Shape{5, 70}, []bool{false, true}}, {dtype.Shape{5, 70}, []bool{true, false}}, {dtype.Shape{5, 70}, []bool{true, true}},
-	{dtype.Shape{3000, 20}, []bool{true, false}}, {dtype.Shape{4, 3, 50}, []bool{true, false, true}}, {dtype.Shape{4, 3, 50}, []bool{false, true, false}},
-	{dtype.Shape{2, 3, 4, 5}, []bool{true, false, true, false}}, {dtype.Shape{2, 3, 4, 5, 6}, []bool{true, false, true, false, true}},
-	{dtype.Shape{64, 500}, []bool{true, false}}, {dtype.Shape{1, 3, 1}, []bool{true, false, true}}, {dtype.Shape{}, nil},
-	{dtype.Shape{0, 3}, []bool{true, false}}, {dtype.Shape{3, 0}, []bool{true, false}}, {dtype.Shape{1, 1}, []bool{true, true}},
+	{dtype.Shape{7}, []bool{true}}, {dtype.Shape{7}, []bool{false}},
+	{dtype.Shape{100000}, []bool{true}},
+	{dtype.Shape{5, 70}, []bool{false, true}}, {dtype.Shape{5, 70}, []bool{true, false}},
+	{dtype.Shape{5, 70}, []bool{true, true}},
+	{dtype.Shape{3000, 20}, []bool{true, false}}, {dtype.Shape{4, 3, 50},
+		[]bool{true, false, true}}, {dtype.Shape{4, 3, 50}, []bool{false, true, false}},
+	{dtype.Shape{2, 3, 4, 5}, []bool{true, false, true, false}}, {dtype.Shape{2, 3, 4, 5, 6},
+		[]bool{true, false, true, false, true}},
+	{dtype.Shape{64, 500}, []bool{true, false}}, {dtype.Shape{1, 3, 1}, []bool{true, false, true}},
+	{dtype.Shape{}, nil},
+	{dtype.Shape{0, 3}, []bool{true, false}}, {dtype.Shape{3, 0}, []bool{true, false}},
+	{dtype.Shape{1, 1}, []bool{true, true}},
 }
 
 func TestReduce(t *testing.T) {
@@ -74,7 +80,8 @@ func TestReduce(t *testing.T) {
 			what := fmt.Sprint(c.shape, c.axes, f.op)
 			for i, w := range want {
 				// A sum that cancels keeps the rounding of its terms.
-				if g := float64(d.v[i]); g != w && !(math.Abs(g-w) <= 2e-5*(1+max(math.Abs(w), terms[i]))) {
+				if g := float64(d.v[i]); g != w &&
+					!(math.Abs(g-w) <= 2e-5*(1+max(math.Abs(w), terms[i]))) {
 					t.Fatalf("%s: element %d is %v, want %v", what, i, g, w)
 				}
 			}
@@ -124,7 +131,8 @@ func TestArg(t *testing.T) {
 				}
 			}
 			if hi.v[i] != float32(best) || lo.v[i] != float32(least) {
-				t.Fatalf("%v: argmax, argmin %d = %v, %v, want %d, %d", a, i, hi.v[i], lo.v[i], best, least)
+				t.Fatalf("%v: argmax, argmin %d = %v, %v, want %d, %d", a, i, hi.v[i], lo.v[i],
+					best, least)
 			}
 		}
 	}

@@ -13,13 +13,14 @@ import "C"
 
 import "unsafe"
 
-// RowLoss is a dense layer of one output, a regression loss on it, and the gradients of the layer's weight and bias: one
-// pass over the data makes all.
+// RowLoss is a dense layer of one output, a regression loss on it, and the gradients of the layer's
+// weight and bias: one pass over the data makes all.
 type RowLoss struct {
 	Rows, In int
 	Sigmoid  bool // the output is the sigmoid of the layer's result, not the result itself
-	Sign     bool // the gradient is the sign of the difference of output and label, not the difference
-	Threads  int
+	// the gradient is the sign of the difference of output and label, not the difference
+	Sign    bool
+	Threads int
 }
 
 // RowGrads are the results of a RowLoss; nil for those that nobody wants.
@@ -29,7 +30,8 @@ type RowGrads struct{ Output, Weight, Bias unsafe.Pointer }
 type RowArgs struct{ Data, Weight, Bias, Label unsafe.Pointer }
 
 func (l RowLoss) c() C.gx_row_loss {
-	return C.gx_row_loss{rows: C.int64_t(l.Rows), in: C.int64_t(l.In), sigmoid: boolInt(l.Sigmoid), sign: boolInt(l.Sign)}
+	return C.gx_row_loss{rows: C.int64_t(l.Rows), in: C.int64_t(l.In), sigmoid: boolInt(l.Sigmoid),
+		sign: boolInt(l.Sign)}
 }
 
 // Scratch is the number of bytes that Run needs for itself.
@@ -41,6 +43,7 @@ func (l RowLoss) Scratch() int {
 // Run computes the results.
 func (l RowLoss) Run(g RowGrads, a RowArgs, scratch unsafe.Pointer) {
 	p := l.c()
-	C.gx_row_loss_run((*C.float)(g.Output), (*C.float)(g.Weight), (*C.float)(g.Bias), (*C.float)(a.Data), (*C.float)(a.Weight), (*C.float)(a.Bias),
+	C.gx_row_loss_run((*C.float)(g.Output), (*C.float)(g.Weight), (*C.float)(g.Bias),
+		(*C.float)(a.Data), (*C.float)(a.Weight), (*C.float)(a.Bias),
 		(*C.float)(a.Label), &p, (*C.float)(scratch), C.int(l.Threads))
 }

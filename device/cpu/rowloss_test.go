@@ -39,12 +39,15 @@ func rowLossOf(l cpu.RowLoss, x, w, bias, label guarded) rowLossSums {
 func TestRowLoss(t *testing.T) {
 	r := rng(t)
 	for _, l := range []cpu.RowLoss{
-		{Rows: 1, In: 1, Threads: 1}, {Rows: 3, In: 5, Sigmoid: true, Threads: 2}, {Rows: 4, In: 16, Sign: true, Threads: 1},
-		{Rows: 23, In: 77, Sigmoid: true, Threads: 3}, {Rows: 64, In: 1000, Threads: 2}, {Rows: 5, In: 33000, Sigmoid: true, Threads: 2},
+		{Rows: 1, In: 1, Threads: 1}, {Rows: 3, In: 5, Sigmoid: true, Threads: 2},
+		{Rows: 4, In: 16, Sign: true, Threads: 1},
+		{Rows: 23, In: 77, Sigmoid: true, Threads: 3}, {Rows: 64, In: 1000, Threads: 2},
+		{Rows: 5, In: 33000, Sigmoid: true, Threads: 2},
 		{Rows: 2, In: 8, Threads: 5},
 	} {
 		what := fmt.Sprintf("%+v", l)
-		x, w, bias, label := random(r, l.Rows*l.In), random(r, l.In), random(r, 1), random(r, l.Rows)
+		x, w, bias, label := random(r, l.Rows*l.In), random(r, l.In), random(r, 1),
+			random(r, l.Rows)
 		for i := range w.v { // results of a size at which rounding does not change a sign
 			w.v[i] /= float32(l.In)
 			if i == 0 && l.Sign {
@@ -75,32 +78,37 @@ func TestRowLoss(t *testing.T) {
 	}
 }
 
-// BenchmarkRowLoss is a batch of logistic regression over 10,000 features, out of data that no cache holds, beside the two
-// products that it stands for.
+// BenchmarkRowLoss is a batch of logistic regression over 10,000 features, out of data that no
+// cache holds, beside the two products that it stands for.
 func BenchmarkRowLoss(b *testing.B) {
 	const rows, in, batches = 500, 10000, 6
 	x := make([]float32, batches*rows*in)
 	for i := range x {
 		x[i] = float32(i%13) - 6
 	}
-	w, dw, y, label, db := make([]float32, in), make([]float32, in), make([]float32, rows), make([]float32, rows), make([]float32, 1)
+	w, dw, y, label, db := make([]float32, in), make([]float32, in), make([]float32, rows),
+		make([]float32, rows), make([]float32, 1)
 	for _, threads := range []int{1, 2} {
 		l := cpu.RowLoss{Rows: rows, In: in, Sigmoid: true, Threads: threads}
 		memory := make([]float32, l.Scratch()/4+1)
 		b.Run(fmt.Sprintf("joined/%d", threads), func(b *testing.B) {
 			b.SetBytes(4 * rows * in)
 			for i := range b.N {
-				l.Run(cpu.RowGrads{Output: ptr(y), Weight: ptr(dw), Bias: ptr(db)}, cpu.RowArgs{Data: ptr(x[i%batches*rows*in:]), Weight: ptr(w), Bias: ptr(db), Label: ptr(label)}, ptr(memory))
+				l.Run(cpu.RowGrads{Output: ptr(y), Weight: ptr(dw), Bias: ptr(db)},
+					cpu.RowArgs{Data: ptr(x[i%batches*rows*in:]), Weight: ptr(w), Bias: ptr(db),
+						Label: ptr(label)}, ptr(memory))
 			}
 		})
 		b.Run(fmt.Sprintf("apart/%d", threads), func(b *testing.B) {
 			b.SetBytes(4 * rows * in)
 			for i := range b.N {
 				at := x[i%batches*rows*in:]
-				if err := (cpu.Gemm{M: rows, N: 1, K: in, TransB: true, Alpha: 1, Threads: threads}).Run(ptr(y), ptr(at), ptr(w)); err != nil {
+				if err := (cpu.Gemm{M: rows, N: 1, K: in, TransB: true, Alpha: 1,
+					Threads: threads}).Run(ptr(y), ptr(at), ptr(w)); err != nil {
 					b.Fatal(err)
 				}
-				if err := (cpu.Gemm{M: 1, N: in, K: rows, TransA: true, Alpha: 1, Threads: threads}).Run(ptr(dw), ptr(y), ptr(at)); err != nil {
+				if err := (cpu.Gemm{M: 1, N: in, K: rows, TransA: true, Alpha: 1,
+					Threads: threads}).Run(ptr(dw), ptr(y), ptr(at)); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -13,8 +13,9 @@ import "C"
 
 import "unsafe"
 
-// RowNorm normalizes Rows rows of N elements each to mean zero and variance one. Gamma and beta have Params elements:
-// one for each element of a row where PerElement is set, otherwise row r takes number r % Params.
+// RowNorm normalizes Rows rows of N elements each to mean zero and variance one. Gamma and beta
+// have Params elements: one for each element of a row where PerElement is set, otherwise row r
+// takes number r % Params.
 type RowNorm struct {
 	Rows, N, Params int
 	PerElement      bool
@@ -23,11 +24,13 @@ type RowNorm struct {
 }
 
 func (k *RowNorm) c() C.gx_rownorm {
-	return C.gx_rownorm{rows: C.int64_t(k.Rows), n: C.int64_t(k.N), params: C.int64_t(k.Params), per_element: C.int32_t(boolInt(k.PerElement)),
-		eps: C.float(k.Eps)}
+	return C.gx_rownorm{rows: C.int64_t(k.Rows), n: C.int64_t(k.N), params: C.int64_t(k.Params),
+		per_element: C.int32_t(boolInt(k.PerElement)),
+		eps:         C.float(k.Eps)}
 }
 
-// RowNormed holds the operands of RowNorm.Run. The outputs Y, Mean and Std may be nil; Y may be the memory of X.
+// RowNormed holds the operands of RowNorm.Run. The outputs Y, Mean and Std may be nil; Y may be the
+// memory of X.
 type RowNormed struct {
 	Y, Mean, Std, X, Gamma, Beta unsafe.Pointer
 }
@@ -35,10 +38,12 @@ type RowNormed struct {
 // Run normalizes.
 func (k *RowNorm) Run(o *RowNormed) {
 	p := k.c()
-	C.gx_rownorm_forward((*C.float)(o.Y), (*C.float)(o.Mean), (*C.float)(o.Std), (*C.float)(o.X), (*C.float)(o.Gamma), (*C.float)(o.Beta), &p, C.int(k.Threads))
+	C.gx_rownorm_forward((*C.float)(o.Y), (*C.float)(o.Mean), (*C.float)(o.Std), (*C.float)(o.X),
+		(*C.float)(o.Gamma), (*C.float)(o.Beta), &p, C.int(k.Threads))
 }
 
-// RowNormGrads holds the operands of RowNorm.RunGrad. The outputs DX, DGamma and DBeta may be nil; DX may be the memory of DY.
+// RowNormGrads holds the operands of RowNorm.RunGrad. The outputs DX, DGamma and DBeta may be nil;
+// DX may be the memory of DY.
 type RowNormGrads struct {
 	DX, DGamma, DBeta, DY, X, Gamma, Mean, Std unsafe.Pointer
 }
@@ -49,6 +54,7 @@ func (k *RowNorm) GradScratch() int { return 8 * k.Rows }
 // RunGrad computes gradients.
 func (k *RowNorm) RunGrad(o *RowNormGrads, scratch unsafe.Pointer) {
 	p := k.c()
-	C.gx_rownorm_grad((*C.float)(o.DX), (*C.float)(o.DGamma), (*C.float)(o.DBeta), (*C.float)(o.DY), (*C.float)(o.X), (*C.float)(o.Gamma),
+	C.gx_rownorm_grad((*C.float)(o.DX), (*C.float)(o.DGamma), (*C.float)(o.DBeta), (*C.float)(o.DY),
+		(*C.float)(o.X), (*C.float)(o.Gamma),
 		(*C.float)(o.Mean), (*C.float)(o.Std), &p, (*C.float)(scratch), C.int(k.Threads))
 }

@@ -20,7 +20,8 @@ func TestTeamsBlockSignals(t *testing.T) {
 	const n = 192
 	a, b, c := make([]float32, n*n), make([]float32, n*n), make([]float32, n*n)
 	g := cpu.Gemm{M: n, N: n, K: n, Alpha: 1, Threads: 2}
-	if err := g.Run(unsafe.Pointer(&c[0]), unsafe.Pointer(&a[0]), unsafe.Pointer(&b[0])); err != nil {
+	if err := g.Run(unsafe.Pointer(&c[0]), unsafe.Pointer(&a[0]),
+		unsafe.Pointer(&b[0])); err != nil {
 		t.Fatal(err)
 	}
 	files, err := filepath.Glob("/proc/self/task/*/status")
@@ -28,7 +29,8 @@ func TestTeamsBlockSignals(t *testing.T) {
 		t.Fatalf("got no threads: %v", err)
 	}
 	for _, f := range files {
-		if mask := blocked(t, f); mask&(1<<(syscall.SIGPROF-1)) != 0 && mask&(1<<(syscall.SIGUSR1-1)) != 0 {
+		if mask := blocked(t, f); mask&(1<<(syscall.SIGPROF-1)) != 0 &&
+			mask&(1<<(syscall.SIGUSR1-1)) != 0 {
 			return
 		}
 	}

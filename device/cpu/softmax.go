@@ -27,19 +27,22 @@ type Softmax struct {
 
 // Run writes the softmax of x to d; they may be the same memory.
 func (s Softmax) Run(d, x unsafe.Pointer) {
-	C.gx_softmax((*C.float)(d), (*C.float)(x), C.int64_t(s.Axis.Outer), C.int64_t(s.Axis.N), C.int64_t(s.Axis.Inner),
+	C.gx_softmax((*C.float)(d), (*C.float)(x), C.int64_t(s.Axis.Outer), C.int64_t(s.Axis.N),
+		C.int64_t(s.Axis.Inner),
 		C.float(s.Temperature), boolInt(s.Log), C.int(s.Threads))
 }
 
-// RunBiased writes the softmax of x + bias, a number for each position along the axis, to d, which may be x. It wants
-// Inner = 1, Temperature = 1 and no Log.
+// RunBiased writes the softmax of x + bias, a number for each position along the axis, to d, which
+// may be x. It wants Inner = 1, Temperature = 1 and no Log.
 func (s Softmax) RunBiased(d, x, bias unsafe.Pointer) {
-	C.gx_bias_softmax((*C.float)(d), (*C.float)(x), (*C.float)(bias), C.int64_t(s.Axis.Outer), C.int64_t(s.Axis.N), C.int(s.Threads))
+	C.gx_bias_softmax((*C.float)(d), (*C.float)(x), (*C.float)(bias), C.int64_t(s.Axis.Outer),
+		C.int64_t(s.Axis.N), C.int(s.Threads))
 }
 
 // RunGrad writes the gradient of the input from that of the output and the output.
 func (s Softmax) RunGrad(dx, dy, y unsafe.Pointer) {
-	C.gx_softmax_grad((*C.float)(dx), (*C.float)(dy), (*C.float)(y), C.int64_t(s.Axis.Outer), C.int64_t(s.Axis.N), C.int64_t(s.Axis.Inner),
+	C.gx_softmax_grad((*C.float)(dx), (*C.float)(dy), (*C.float)(y), C.int64_t(s.Axis.Outer),
+		C.int64_t(s.Axis.N), C.int64_t(s.Axis.Inner),
 		C.float(s.Temperature), boolInt(s.Log), C.int(s.Threads))
 }
 
@@ -62,7 +65,8 @@ type SoftmaxLoss struct {
 }
 
 func (s SoftmaxLoss) c() C.gx_softmax_loss {
-	return C.gx_softmax_loss{outer: C.int64_t(s.Axis.Outer), n: C.int64_t(s.Axis.N), inner: C.int64_t(s.Axis.Inner),
+	return C.gx_softmax_loss{outer: C.int64_t(s.Axis.Outer), n: C.int64_t(s.Axis.N),
+		inner: C.int64_t(s.Axis.Inner),
 		scale: C.float(s.Scale), smooth: C.float(s.Smooth), ignore: C.int64_t(s.Ignore),
 		use_ignore: C.int32_t(boolInt(s.UseIgnore)), valid: C.int32_t(boolInt(s.Valid))}
 }

@@ -10,7 +10,8 @@ import (
 	"gomx/device/cpu"
 )
 
-var softmaxAxes = []cpu.Axis3{{1, 1, 1}, {5, 10, 1}, {3, 64, 1}, {2, 100, 1}, {3, 7, 5}, {2, 9, 70}, {0, 5, 1}, {4, 0, 1}}
+var softmaxAxes = []cpu.Axis3{{1, 1, 1}, {5, 10, 1}, {3, 64, 1}, {2, 100, 1}, {3, 7, 5}, {2, 9, 70},
+	{0, 5, 1}, {4, 0, 1}}
 
 func TestSoftmax(t *testing.T) {
 	r := rng(t)
@@ -75,7 +76,8 @@ func eachLine(a cpu.Axis3, f func(at func(k int) int)) {
 func TestSoftmaxLoss(t *testing.T) {
 	r := rng(t)
 	for _, a := range softmaxAxes[:6] {
-		for _, s := range []cpu.SoftmaxLoss{{Scale: 2}, {Scale: 1, Smooth: 0.1}, {Scale: 3, Ignore: 2, UseIgnore: true}, {Scale: 1, Ignore: 1, Valid: true}} {
+		for _, s := range []cpu.SoftmaxLoss{{Scale: 2}, {Scale: 1, Smooth: 0.1},
+			{Scale: 3, Ignore: 2, UseIgnore: true}, {Scale: 1, Ignore: 1, Valid: true}} {
 			s.Axis, s.Threads = a, 2
 			n := a.Outer * a.N * a.Inner
 			y, label, d := random(r, n), newGuarded(a.Outer*a.Inner), newGuarded(n)

@@ -27,8 +27,10 @@ type Update struct {
 }
 
 func (u *Update) c() C.gx_update {
-	return C.gx_update{n: C.int64_t(u.N), lr: C.float(u.LR), wd: C.float(u.WD), rescale: C.float(u.Rescale), clip: C.float(u.Clip),
-		momentum: C.float(u.Momentum), beta1: C.float(u.Beta1), beta2: C.float(u.Beta2), eps: C.float(u.E)}
+	return C.gx_update{n: C.int64_t(u.N), lr: C.float(u.LR), wd: C.float(u.WD),
+		rescale: C.float(u.Rescale), clip: C.float(u.Clip),
+		momentum: C.float(u.Momentum), beta1: C.float(u.Beta1), beta2: C.float(u.Beta2),
+		eps: C.float(u.E)}
 }
 
 // SGD is a step of stochastic gradient descent.
@@ -40,7 +42,8 @@ func (u *Update) SGD(out, w, g unsafe.Pointer) {
 // SGDMomentum is SGD with momentum.
 func (u *Update) SGDMomentum(out, w, g, mom unsafe.Pointer) {
 	p := u.c()
-	C.gx_sgd_momentum((*C.float)(out), (*C.float)(w), (*C.float)(g), (*C.float)(mom), &p, C.int(u.Threads))
+	C.gx_sgd_momentum((*C.float)(out), (*C.float)(w), (*C.float)(g), (*C.float)(mom), &p,
+		C.int(u.Threads))
 }
 
 // NAG is Nesterov's accelerated gradient.
@@ -52,5 +55,6 @@ func (u *Update) NAG(out, w, g, mom unsafe.Pointer) {
 // Adam is a step of Adam; LR includes the correction of bias.
 func (u *Update) Adam(out, w, g, mean, variance unsafe.Pointer) {
 	p := u.c()
-	C.gx_adam((*C.float)(out), (*C.float)(w), (*C.float)(g), (*C.float)(mean), (*C.float)(variance), &p, C.int(u.Threads))
+	C.gx_adam((*C.float)(out), (*C.float)(w), (*C.float)(g), (*C.float)(mean), (*C.float)(variance),
+		&p, C.int(u.Threads))
 }

@@ -13,26 +13,39 @@ import (
 
 func TestUpdates(t *testing.T) {
 	r := rng(t)
-	u := cpu.Update{LR: 0.1, WD: 0.01, Rescale: 0.5, Clip: 0.6, Momentum: 0.9, Beta1: 0.9, Beta2: 0.99, E: 1e-8, Threads: 2}
+	u := cpu.Update{LR: 0.1, WD: 0.01, Rescale: 0.5, Clip: 0.6, Momentum: 0.9, Beta1: 0.9,
+		Beta2: 0.99, E: 1e-8, Threads: 2}
 	clip := func(g float64) float64 { return math.Max(-0.6, math.Min(0.6, g)) }
 	rules := map[string]struct {
 		run  func(u *cpu.Update, out, w, g, a, b guarded)
 		step func(w, g, a, b float64) (w2, a2, b2 float64)
 	}{
 		"sgd": {func(u *cpu.Update, out, w, g, a, b guarded) { u.SGD(out.ptr(), w.ptr(), g.ptr()) },
-			func(w, g, a, b float64) (float64, float64, float64) { return w*(1-0.001) - 0.1*clip(0.5*g), a, b }},
-		"momentum": {func(u *cpu.Update, out, w, g, a, b guarded) { u.SGDMomentum(out.ptr(), w.ptr(), g.ptr(), a.ptr()) },
+			func(w, g, a, b float64) (float64, float64, float64) {
+				return w*(1-0.001) -
+					0.1*clip(0.5*g), a, b
+			}},
+		"momentum": {func(u *cpu.Update, out, w, g, a, b guarded) {
+			u.SGDMomentum(out.ptr(),
+				w.ptr(), g.ptr(), a.ptr())
+		},
 			func(w, g, a, b float64) (float64, float64, float64) {
 				a = 0.9*a - 0.1*(clip(0.5*g)+0.01*w)
 				return w + a, a, b
 			}},
-		"nag": {func(u *cpu.Update, out, w, g, a, b guarded) { u.NAG(out.ptr(), w.ptr(), g.ptr(), a.ptr()) },
+		"nag": {func(u *cpu.Update, out, w, g, a, b guarded) {
+			u.NAG(out.ptr(), w.ptr(), g.ptr(),
+				a.ptr())
+		},
 			func(w, g, a, b float64) (float64, float64, float64) {
 				d := clip(0.5*g) + 0.01*w
 				a = 0.9*a - 0.1*d
 				return w + 0.9*a - 0.1*d, a, b
 			}},
-		"adam": {func(u *cpu.Update, out, w, g, a, b guarded) { u.Adam(out.ptr(), w.ptr(), g.ptr(), a.ptr(), b.ptr()) },
+		"adam": {func(u *cpu.Update, out, w, g, a, b guarded) {
+			u.Adam(out.ptr(), w.ptr(), g.ptr(),
+				a.ptr(), b.ptr())
+		},
 			func(w, g, a, b float64) (float64, float64, float64) {
 				d := clip(0.5*g + 0.01*w)
 				a, b = 0.9*a+0.1*d, 0.99*b+0.01*d*d
@@ -46,7 +59,8 @@ func TestUpdates(t *testing.T) {
 			ww, wa, wb := make([]float64, n), make([]float64, n), make([]float64, n)
 			for i := range n {
 				b.v[i] *= b.v[i]
-				ww[i], wa[i], wb[i] = rule.step(float64(w.v[i]), float64(g.v[i]), float64(a.v[i]), float64(b.v[i]))
+				ww[i], wa[i], wb[i] = rule.step(float64(w.v[i]), float64(g.v[i]), float64(a.v[i]),
+					float64(b.v[i]))
 			}
 			a2, b2, out := a.clone(), b.clone(), newGuarded(n)
 			rule.run(&u, out, w, g, a2, b2)
@@ -67,16 +81,21 @@ func TestUpdates(t *testing.T) {
 func TestUpdatesAgreeWithPureGo(t *testing.T) {
 	r := rng(t)
 	const n = 1000
-	u := cpu.Update{N: n, LR: 0.1, WD: 0.013, Rescale: 0.37, Clip: 0.6, Momentum: 0.9, Beta1: 0.9, Beta2: 0.999, E: 1e-8, Threads: 2}
-	p := pure.Update{LR: 0.1, WD: 0.013, Rescale: 0.37, Clip: 0.6, Momentum: 0.9, Beta1: 0.9, Beta2: 0.999, E: 1e-8}
+	u := cpu.Update{N: n, LR: 0.1, WD: 0.013, Rescale: 0.37, Clip: 0.6, Momentum: 0.9, Beta1: 0.9,
+		Beta2: 0.999, E: 1e-8, Threads: 2}
+	p := pure.Update{LR: 0.1, WD: 0.013, Rescale: 0.37, Clip: 0.6, Momentum: 0.9, Beta1: 0.9,
+		Beta2: 0.999, E: 1e-8}
 	w, g, a, b := random(r, n), random(r, n), random(r, n), random(r, n)
 	for i := range b.v {
 		b.v[i] *= b.v[i]
 	}
 	for name, run := range map[string][2]func(w, a, b guarded){
-		"sgd":      {func(w, a, b guarded) { u.SGD(w.ptr(), w.ptr(), g.ptr()) }, func(w, a, b guarded) { p.SGD(w.v, w.v, g.v) }},
-		"momentum": {func(w, a, b guarded) { u.SGDMomentum(w.ptr(), w.ptr(), g.ptr(), a.ptr()) }, func(w, a, b guarded) { p.SGDMomentum(w.v, w.v, g.v, a.v) }},
-		"nag":      {func(w, a, b guarded) { u.NAG(w.ptr(), w.ptr(), g.ptr(), a.ptr()) }, func(w, a, b guarded) { p.NAG(w.v, w.v, g.v, a.v) }},
+		"sgd": {func(w, a, b guarded) { u.SGD(w.ptr(), w.ptr(), g.ptr()) },
+			func(w, a, b guarded) { p.SGD(w.v, w.v, g.v) }},
+		"momentum": {func(w, a, b guarded) { u.SGDMomentum(w.ptr(), w.ptr(), g.ptr(), a.ptr()) },
+			func(w, a, b guarded) { p.SGDMomentum(w.v, w.v, g.v, a.v) }},
+		"nag": {func(w, a, b guarded) { u.NAG(w.ptr(), w.ptr(), g.ptr(), a.ptr()) },
+			func(w, a, b guarded) { p.NAG(w.v, w.v, g.v, a.v) }},
 		"adam": {func(w, a, b guarded) { u.Adam(w.ptr(), w.ptr(), g.ptr(), a.ptr(), b.ptr()) },
 			func(w, a, b guarded) { p.Adam(w.v, w.v, g.v, a.v, b.v) }},
 	} {

@@ -23,7 +23,8 @@ type AnyGraph struct {
 func NewAnyGraph(rng *rand.Rand) *AnyGraph { return GrowAnyGraph(rng, false) }
 
 func GrowAnyGraph(rng *rand.Rand, groups bool) *AnyGraph {
-	g := &AnyGraph{rng: rng, Shape: map[string]dtype.Shape{}, random: rng.IntN(3) == 0, groups: groups}
+	g := &AnyGraph{rng: rng, Shape: map[string]dtype.Shape{}, random: rng.IntN(3) == 0,
+		groups: groups}
 	g.variable("image", dtype.Shape{2, 3, 6, 6})
 	g.variable("row", dtype.Shape{2, 12})
 	g.variable("other", dtype.Shape{2, 12})
@@ -105,18 +106,22 @@ func (g *AnyGraph) layer() {
 	case 0:
 		x, s := g.pick(4)
 		n := []int{3, 8, 16}[g.rng.IntN(3)]
-		y := sym.Convolution(x, sym.ConvolutionParams{Kernel: []int{3, 3}, Pad: []int{1, 1}, NumFilter: n}, g.name("conv"))
+		y := sym.Convolution(x, sym.ConvolutionParams{Kernel: []int{3, 3}, Pad: []int{1, 1},
+			NumFilter: n}, g.name("conv"))
 		g.add(y, s[0], n, s[2], s[3])
 	case 1:
 		x, s := g.pick(4)
-		g.add(sym.BatchNorm(x, sym.BatchNormParams{NoFixGamma: g.rng.IntN(2) == 0, Eps: sym.Some(1e-2)}, g.name("bn")).At(0), s...)
+		g.add(sym.BatchNorm(x, sym.BatchNormParams{NoFixGamma: g.rng.IntN(2) == 0,
+			Eps: sym.Some(1e-2)}, g.name("bn")).At(0), s...)
 	case 2:
 		x, s := g.pick(4)
-		p := sym.PoolingParams{Kernel: []int{3, 3}, Pad: []int{1, 1}, PoolType: []string{"max", "avg"}[g.rng.IntN(2)]}
+		p := sym.PoolingParams{Kernel: []int{3, 3}, Pad: []int{1, 1}, PoolType: []string{"max",
+			"avg"}[g.rng.IntN(2)]}
 		g.add(sym.Pooling(x, p, g.name("pool")), s...)
 	case 3, 4:
 		x, s := g.pick(0)
-		g.add(sym.FullyConnected(x, sym.FullyConnectedParams{NumHidden: 12}, g.name("fc")), s[0], 12)
+		g.add(sym.FullyConnected(x, sym.FullyConnectedParams{NumHidden: 12}, g.name("fc")), s[0],
+			12)
 	case 5:
 		x, s := g.pick(0)
 		p := sym.DropoutParams{P: sym.Some(0.0)}
@@ -132,9 +137,11 @@ func (g *AnyGraph) residual() {
 	x, s := g.pick(4)
 	if g.rng.IntN(2) == 0 {
 		s = dtype.Shape{s[0], 32, s[2], s[3]}
-		x = sym.Convolution(x, sym.ConvolutionParams{Kernel: []int{1, 1}, NumFilter: s[1]}, g.name("widen"))
+		x = sym.Convolution(x, sym.ConvolutionParams{Kernel: []int{1, 1}, NumFilter: s[1]},
+			g.name("widen"))
 	}
-	y := sym.Convolution(x, sym.ConvolutionParams{Kernel: []int{3, 3}, Pad: []int{1, 1}, NumFilter: s[1], NoBias: true}, g.name("conv"))
+	y := sym.Convolution(x, sym.ConvolutionParams{Kernel: []int{3, 3}, Pad: []int{1, 1},
+		NumFilter: s[1], NoBias: true}, g.name("conv"))
 	if g.rng.IntN(3) > 0 {
 		y = sym.BatchNorm(y, sym.BatchNormParams{Eps: sym.Some(1e-2)}, g.name("bn")).At(0)
 	}
@@ -166,10 +173,12 @@ func (g *AnyGraph) function() {
 		func() *sym.Symbol { return sym.RMinusScalar(x, number, g.name("from")) },
 		func() *sym.Symbol { return sym.MaximumScalar(x, number, g.name("max")) },
 		func() *sym.Symbol {
-			return sym.LeakyReLU(x, sym.LeakyReLUParams{ActType: []string{"leaky", "elu", "gelu"}[g.rng.IntN(3)]}, g.name("leaky"))
+			return sym.LeakyReLU(x, sym.LeakyReLUParams{ActType: []string{"leaky", "elu",
+				"gelu"}[g.rng.IntN(3)]}, g.name("leaky"))
 		},
 		func() *sym.Symbol {
-			return sym.Activation(x, sym.ActivationParams{ActType: []string{"relu", "tanh", "softrelu", "softsign"}[g.rng.IntN(4)]}, g.name("act"))
+			return sym.Activation(x, sym.ActivationParams{ActType: []string{"relu", "tanh",
+				"softrelu", "softsign"}[g.rng.IntN(4)]}, g.name("act"))
 		},
 		func() *sym.Symbol { return sym.BlockGrad(x, g.name("block")) },
 		func() *sym.Symbol { return sym.Identity(x, g.name("id")) },
@@ -189,7 +198,8 @@ func (g *AnyGraph) pair() {
 		}
 		g.nodes++
 		v := g.variable(fmt.Sprintf("small%d", g.nodes), small)
-		list := []func(a, b *sym.Symbol, opts ...sym.Option) *sym.Symbol{sym.BroadcastAdd, sym.BroadcastMul, sym.BroadcastSub, sym.BroadcastMaximum}
+		list := []func(a, b *sym.Symbol, opts ...sym.Option) *sym.Symbol{sym.BroadcastAdd,
+			sym.BroadcastMul, sym.BroadcastSub, sym.BroadcastMaximum}
 		g.add(list[g.rng.IntN(len(list))](x, v, g.name("broadcast")), s...)
 		return
 	}
@@ -197,10 +207,14 @@ func (g *AnyGraph) pair() {
 	list := []func() *sym.Symbol{
 		func() *sym.Symbol { return sym.ElemwiseAdd(x, y, g.name("add")) },
 		func() *sym.Symbol { return sym.ElemwiseSub(x, y, g.name("sub")) },
-		func() *sym.Symbol { return sym.ElemwiseMul(x, sym.Sigmoid(y, g.name("gate")), g.name("mul")) },
+		func() *sym.Symbol {
+			return sym.ElemwiseMul(x, sym.Sigmoid(y, g.name("gate")),
+				g.name("mul"))
+		},
 		func() *sym.Symbol { return sym.BroadcastAdd(x, y, g.name("add")) },
 		func() *sym.Symbol {
-			return sym.ElemwiseDiv(x, sym.PlusScalar(sym.Square(y, g.name("sq")), sym.ScalarParams{Scalar: 1}, g.name("one")), g.name("div"))
+			return sym.ElemwiseDiv(x, sym.PlusScalar(sym.Square(y, g.name("sq")),
+				sym.ScalarParams{Scalar: 1}, g.name("one")), g.name("div"))
 		},
 		func() *sym.Symbol { return sym.AddN([]*sym.Symbol{x, y, x}, g.name("sum")) },
 	}
@@ -212,17 +226,20 @@ func (g *AnyGraph) move() {
 	x, s := g.pick(0)
 	switch g.rng.IntN(4) {
 	case 0:
-		g.add(sym.Reshape(sym.Flatten(x, g.name("flat")), sym.ReshapeParams{Shape: s}, g.name("reshape")), s...)
+		g.add(sym.Reshape(sym.Flatten(x, g.name("flat")), sym.ReshapeParams{Shape: s},
+			g.name("reshape")), s...)
 	case 1:
 		t := sym.Transpose(x, sym.TransposeParams{}, g.name("transpose"))
-		g.add(sym.Transpose(sym.Tanh(t, g.name("tanh")), sym.TransposeParams{}, g.name("transpose")), s...)
+		g.add(sym.Transpose(sym.Tanh(t, g.name("tanh")), sym.TransposeParams{},
+			g.name("transpose")), s...)
 	case 2:
 		t := sym.SwapAxis(x, sym.SwapAxisParams{Dim1: 0, Dim2: 1}, g.name("swap"))
 		g.add(sym.SwapAxis(t, sym.SwapAxisParams{Dim1: 0, Dim2: 1}, g.name("swap")), s...)
 	case 3:
 		x, s := g.pick(2)
 		t := sym.Transpose(g.like(s), sym.TransposeParams{}, g.name("transpose"))
-		g.add(sym.MulScalar(sym.Dot(sym.Dot(x, t, sym.DotParams{}, g.name("dot")), x, sym.DotParams{}, g.name("dot")), sym.ScalarParams{Scalar: 0.1}, g.name("times")), s...)
+		g.add(sym.MulScalar(sym.Dot(sym.Dot(x, t, sym.DotParams{}, g.name("dot")), x,
+			sym.DotParams{}, g.name("dot")), sym.ScalarParams{Scalar: 0.1}, g.name("times")), s...)
 	}
 }
 
@@ -232,7 +249,8 @@ func (g *AnyGraph) reduce() {
 	p := sym.ReduceParams{Axis: []int{len(s) - 1 - g.rng.IntN(len(s)-1)}, KeepDims: true}
 	y := sym.Mean(x, p, g.name("mean"))
 	if g.rng.IntN(2) == 0 {
-		y = sym.Sum(sym.MulScalar(x, sym.ScalarParams{Scalar: 0.2}, g.name("times")), p, g.name("sum"))
+		y = sym.Sum(sym.MulScalar(x, sym.ScalarParams{Scalar: 0.2}, g.name("times")), p,
+			g.name("sum"))
 	}
 	g.add(sym.BroadcastSub(x, y, g.name("center")), s...)
 }
@@ -244,13 +262,17 @@ func (g *AnyGraph) constant() {
 	case 0:
 		g.add(sym.ElemwiseMul(x, sym.OnesLike(x, g.name("ones")), g.name("mul")), s...)
 	case 1:
-		z := sym.PlusScalar(sym.ZerosLike(sym.Tanh(x, g.name("tanh")), g.name("zeros")), sym.ScalarParams{Scalar: 0.25}, g.name("quarter"))
+		z := sym.PlusScalar(sym.ZerosLike(sym.Tanh(x, g.name("tanh")), g.name("zeros")),
+			sym.ScalarParams{Scalar: 0.25}, g.name("quarter"))
 		g.add(sym.ElemwiseAdd(z, x, g.name("add")), s...)
 	case 2:
-		ramp := sym.MulScalar(sym.Arange(sym.ArangeParams{Start: 0, Stop: sym.Some(float64(s[len(s)-1]))}, g.name("arange")), sym.ScalarParams{Scalar: 0.1}, g.name("ramp"))
+		ramp := sym.MulScalar(sym.Arange(sym.ArangeParams{Start: 0,
+			Stop: sym.Some(float64(s[len(s)-1]))}, g.name("arange")), sym.ScalarParams{Scalar: 0.1},
+			g.name("ramp"))
 		g.add(sym.BroadcastMul(x, ramp, g.name("mul")), s...)
 	case 3:
-		g.add(sym.ReshapeLike(sym.Tanh(x, g.name("tanh")), sym.Sigmoid(x, g.name("like")), sym.ReshapeLikeParams{}, g.name("reshape")), s...)
+		g.add(sym.ReshapeLike(sym.Tanh(x, g.name("tanh")), sym.Sigmoid(x, g.name("like")),
+			sym.ReshapeLikeParams{}, g.name("reshape")), s...)
 	}
 }
 
@@ -262,16 +284,23 @@ func (g *AnyGraph) part() {
 	}
 	switch g.rng.IntN(3) {
 	case 0:
-		a := sym.SliceAxis(x, sym.SliceAxisParams{Axis: 1, Begin: 0, End: sym.Some(6)}, g.name("slice"))
-		b := sym.SliceAxis(g.like(s), sym.SliceAxisParams{Axis: 1, Begin: 6, End: sym.Some(12)}, g.name("slice"))
-		g.add(sym.Concat([]*sym.Symbol{a, b}, sym.ConcatParams{Dim: sym.Some(1)}, g.name("concat")), s...)
+		a := sym.SliceAxis(x, sym.SliceAxisParams{Axis: 1, Begin: 0, End: sym.Some(6)},
+			g.name("slice"))
+		b := sym.SliceAxis(g.like(s), sym.SliceAxisParams{Axis: 1, Begin: 6, End: sym.Some(12)},
+			g.name("slice"))
+		g.add(sym.Concat([]*sym.Symbol{a, b}, sym.ConcatParams{Dim: sym.Some(1)}, g.name("concat")),
+			s...)
 	case 1:
-		all := sym.SliceAxis(x, sym.SliceAxisParams{Axis: 1, Begin: 0, End: op.Opt[int]{}}, g.name("slice"))
-		g.add(sym.Concat([]*sym.Symbol{all}, sym.ConcatParams{Dim: sym.Some(1)}, g.name("concat")), s...)
+		all := sym.SliceAxis(x, sym.SliceAxisParams{Axis: 1, Begin: 0, End: op.Opt[int]{}},
+			g.name("slice"))
+		g.add(sym.Concat([]*sym.Symbol{all}, sym.ConcatParams{Dim: sym.Some(1)}, g.name("concat")),
+			s...)
 	case 2:
 		parts := sym.SliceChannel(x, sym.SliceChannelParams{NumOutputs: 3}, g.name("split"))
-		gate := sym.ElemwiseMul(sym.Sigmoid(parts.At(0), g.name("gate")), sym.Tanh(parts.At(1), g.name("tanh")), g.name("mul"))
-		g.add(sym.Concat([]*sym.Symbol{gate, parts.At(2), gate}, sym.ConcatParams{Dim: sym.Some(1)}, g.name("concat")), s...)
+		gate := sym.ElemwiseMul(sym.Sigmoid(parts.At(0), g.name("gate")),
+			sym.Tanh(parts.At(1), g.name("tanh")), g.name("mul"))
+		g.add(sym.Concat([]*sym.Symbol{gate, parts.At(2), gate}, sym.ConcatParams{Dim: sym.Some(1)},
+			g.name("concat")), s...)
 	}
 }
 
@@ -291,7 +320,8 @@ func (g *AnyGraph) Symbol() *sym.Symbol {
 func (g *AnyGraph) loss(x *sym.Symbol) *sym.Symbol {
 	if g.rng.IntN(2) == 0 {
 		if g.rng.IntN(3) == 0 {
-			x = sym.Tile(sym.Flatten(x, g.name("flat")), sym.TileParams{Reps: []int{64, 1}}, g.name("many"))
+			x = sym.Tile(sym.Flatten(x, g.name("flat")), sym.TileParams{Reps: []int{64, 1}},
+				g.name("many"))
 		}
 		x = sym.FullyConnected(x, sym.FullyConnectedParams{NumHidden: 12}, g.name("scores"))
 		return sym.SoftmaxOutput(x, sym.SoftmaxOutputParams{}, g.name("softmax"))

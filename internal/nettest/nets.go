@@ -21,7 +21,8 @@ func LeNet() *sym.Symbol {
 	for _, k := range []int{20, 50} {
 		h = sym.Convolution(h, sym.ConvolutionParams{Kernel: []int{5, 5}, NumFilter: k})
 		h = sym.Activation(h, sym.ActivationParams{ActType: "tanh"})
-		h = sym.Pooling(h, sym.PoolingParams{PoolType: "max", Kernel: []int{2, 2}, Stride: []int{2, 2}})
+		h = sym.Pooling(h, sym.PoolingParams{PoolType: "max", Kernel: []int{2, 2},
+			Stride: []int{2, 2}})
 	}
 	h = sym.FullyConnected(sym.Flatten(h), sym.FullyConnectedParams{NumHidden: 500})
 	h = sym.Activation(h, sym.ActivationParams{ActType: "tanh"})
@@ -34,16 +35,20 @@ func ResNet(units ...int) *sym.Symbol {
 	n := 0
 	conv := func(x *sym.Symbol, filters, kernel, stride int, relu bool) *sym.Symbol {
 		n++
-		x = sym.Convolution(x, sym.ConvolutionParams{Kernel: []int{kernel, kernel}, Stride: []int{stride, stride}, Pad: []int{kernel / 2, kernel / 2},
+		x = sym.Convolution(x, sym.ConvolutionParams{Kernel: []int{kernel, kernel},
+			Stride: []int{stride, stride}, Pad: []int{kernel / 2, kernel / 2},
 			NumFilter: filters, NoBias: true}, sym.Name(fmt.Sprintf("conv%d", n)))
-		x = sym.BatchNorm(x, sym.BatchNormParams{NoFixGamma: true, Eps: sym.Some(1e-5)}, sym.Name(fmt.Sprintf("bn%d", n)))
+		x = sym.BatchNorm(x, sym.BatchNormParams{NoFixGamma: true, Eps: sym.Some(1e-5)},
+			sym.Name(fmt.Sprintf("bn%d", n)))
 		if relu {
-			x = sym.Activation(x, sym.ActivationParams{ActType: "relu"}, sym.Name(fmt.Sprintf("relu%d", n)))
+			x = sym.Activation(x, sym.ActivationParams{ActType: "relu"},
+				sym.Name(fmt.Sprintf("relu%d", n)))
 		}
 		return x
 	}
 	x := conv(sym.Var("data"), 64, 7, 2, true)
-	x = sym.Pooling(x, sym.PoolingParams{Kernel: []int{3, 3}, Stride: []int{2, 2}, Pad: []int{1, 1}, PoolType: "max"})
+	x = sym.Pooling(x, sym.PoolingParams{Kernel: []int{3, 3}, Stride: []int{2, 2}, Pad: []int{1, 1},
+		PoolType: "max"})
 	for stage, count := range units {
 		width := 64 << stage
 		for u := range count {
@@ -51,7 +56,8 @@ func ResNet(units ...int) *sym.Symbol {
 			if u == 0 && stage > 0 {
 				stride = 2
 			}
-			y := conv(conv(conv(x, width, 1, stride, true), width, 3, 1, true), 4*width, 1, 1, false)
+			y := conv(conv(conv(x, width, 1, stride, true), width, 3, 1, true), 4*width, 1, 1,
+				false)
 			if u == 0 {
 				short = conv(x, 4*width, 1, stride, false)
 			}
@@ -59,7 +65,8 @@ func ResNet(units ...int) *sym.Symbol {
 		}
 	}
 	x = sym.Pooling(x, sym.PoolingParams{Kernel: []int{1, 1}, GlobalPool: true, PoolType: "avg"})
-	x = sym.FullyConnected(sym.Flatten(x), sym.FullyConnectedParams{NumHidden: 1000}, sym.Name("fc"))
+	x = sym.FullyConnected(sym.Flatten(x), sym.FullyConnectedParams{NumHidden: 1000},
+		sym.Name("fc"))
 	return sym.SoftmaxOutput(x, sym.SoftmaxOutputParams{}, sym.Name("softmax"))
 }
 
@@ -79,16 +86,19 @@ func RandomNet(rng *rand.Rand, size int) *sym.Symbol {
 		case 3:
 			v = sym.ElemwiseMul(pick(), pick())
 		case 4:
-			v = sym.FullyConnected(pick(), sym.FullyConnectedParams{NumHidden: 6}, sym.Name(fmt.Sprintf("fc%d", i)))
+			v = sym.FullyConnected(pick(), sym.FullyConnectedParams{NumHidden: 6},
+				sym.Name(fmt.Sprintf("fc%d", i)))
 		case 5:
 			r := sym.Reshape(pick(), sym.ReshapeParams{Shape: []int{6, 4}})
 			v = sym.Reshape(sym.Sigmoid(r), sym.ReshapeParams{Shape: []int{4, 6}})
 		case 6:
 			both := sym.Concat([]*sym.Symbol{pick(), pick()}, sym.ConcatParams{Dim: sym.Some(1)})
-			v = sym.FullyConnected(both, sym.FullyConnectedParams{NumHidden: 6, NoBias: true}, sym.Name(fmt.Sprintf("fc%d", i)))
+			v = sym.FullyConnected(both, sym.FullyConnectedParams{NumHidden: 6, NoBias: true},
+				sym.Name(fmt.Sprintf("fc%d", i)))
 		case 7:
 			parts := sym.SliceChannel(pick(), sym.SliceChannelParams{NumOutputs: 2})
-			v = sym.Concat([]*sym.Symbol{parts.At(1), parts.At(0)}, sym.ConcatParams{Dim: sym.Some(1)})
+			v = sym.Concat([]*sym.Symbol{parts.At(1), parts.At(0)},
+				sym.ConcatParams{Dim: sym.Some(1)})
 		}
 		values = append(values, v)
 	}
@@ -101,9 +111,12 @@ func RandomNet(rng *rand.Rand, size int) *sym.Symbol {
 func DropoutNet(depth int, opts ...sym.Option) *sym.Symbol {
 	x := sym.Var("data")
 	for i := range depth {
-		c := sym.Convolution(x, sym.ConvolutionParams{Kernel: []int{3, 3}, Pad: []int{1, 1}, NumFilter: 8}, sym.Name(fmt.Sprintf("conv%d", i)))
-		b := sym.BatchNorm(c, sym.BatchNormParams{NoFixGamma: true, UseGlobalStats: i%4 == 3}, append(opts, sym.Name(fmt.Sprintf("bn%d", i)))...)
-		y := sym.Activation(b, sym.ActivationParams{ActType: []string{"relu", "tanh"}[i%2]}, opts...)
+		c := sym.Convolution(x, sym.ConvolutionParams{Kernel: []int{3, 3}, Pad: []int{1, 1},
+			NumFilter: 8}, sym.Name(fmt.Sprintf("conv%d", i)))
+		b := sym.BatchNorm(c, sym.BatchNormParams{NoFixGamma: true, UseGlobalStats: i%4 == 3},
+			append(opts, sym.Name(fmt.Sprintf("bn%d", i)))...)
+		y := sym.Activation(b, sym.ActivationParams{ActType: []string{"relu", "tanh"}[i%2]},
+			opts...)
 		if i%3 == 1 {
 			y = sym.Dropout(y, sym.DropoutParams{P: sym.Some(0.3)}, opts...)
 		}
@@ -150,7 +163,8 @@ func writtenLSTM(x *sym.Symbol) *sym.Symbol {
 	h, c := x, x
 	weight, bias := sym.Var("weight"), sym.Var("bias")
 	for range 10 {
-		z := sym.FullyConnected(h, sym.FullyConnectedParams{NumHidden: 1024}, sym.With("weight", weight), sym.With("bias", bias))
+		z := sym.FullyConnected(h, sym.FullyConnectedParams{NumHidden: 1024},
+			sym.With("weight", weight), sym.With("bias", bias))
 		g := sym.SliceChannel(z, sym.SliceChannelParams{NumOutputs: 4})
 		keep := sym.ElemwiseMul(sym.Sigmoid(g.At(0)), c)
 		c = sym.ElemwiseAdd(keep, sym.ElemwiseMul(sym.Sigmoid(g.At(1)), sym.Tanh(g.At(2))))
@@ -163,7 +177,9 @@ func writtenLSTM(x *sym.Symbol) *sym.Symbol {
 // made of constants.
 func writtenAttention(x *sym.Symbol) *sym.Symbol {
 	t := sym.Transpose(x, sym.TransposeParams{Axes: []int{0, 2, 1}})
-	score := sym.MulScalar(sym.DivScalar(sym.BatchDot(x, t, sym.DotParams{}), number(8)), number(1.44))
+	score := sym.MulScalar(sym.DivScalar(sym.BatchDot(x, t, sym.DotParams{}), number(8)),
+		number(1.44))
 	mask := sym.MulScalar(sym.RMinusScalar(sym.Eye(sym.EyeParams{N: 128}), number(1)), number(-4))
-	return sym.BatchDot(sym.Softmax(sym.BroadcastAdd(score, sym.ExpandDims(mask, sym.ExpandDimsParams{})), sym.SoftmaxParams{}), x, sym.DotParams{})
+	return sym.BatchDot(sym.Softmax(sym.BroadcastAdd(score,
+		sym.ExpandDims(mask, sym.ExpandDimsParams{})), sym.SoftmaxParams{}), x, sym.DotParams{})
 }

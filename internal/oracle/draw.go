@@ -84,7 +84,8 @@ func (d drawer) count(r recipe) int {
 	return 1 + d.IntN(3)
 }
 
-// imperative draws the additions of an imperative call: views, repeated inputs, outputs that are given.
+// imperative draws the additions of an imperative call: views, repeated inputs, outputs that are
+// given.
 func (d drawer) imperative(c *Call, shapes []dtype.Shape, types []dtype.Type, visible int) {
 	c.Imperative = true
 	for i, x := range c.In {
@@ -154,7 +155,8 @@ func isFloat(t dtype.Type) bool {
 
 // infer draws the shapes of the first inputs unless they are given, and element types, and lets the
 // operator infer the others.
-func (d drawer) infer(o *op.Op, params any, given []dtype.Shape) ([]dtype.Shape, []dtype.Type, bool) {
+func (d drawer) infer(o *op.Op, params any, given []dtype.Shape) ([]dtype.Shape, []dtype.Type,
+	bool) {
 	n, m := len(o.Inputs(params)), len(o.Outputs(params))
 	s := make([]dtype.Shape, n+m)
 	for i := range n {

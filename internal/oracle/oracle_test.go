@@ -32,8 +32,8 @@ func operators() (list []*op.Op) {
 	return list
 }
 
-// TestGenerator draws calls of every operator and runs some here: all operators must be reached, and a
-// seed must give one call.
+// TestGenerator draws calls of every operator and runs some here: all operators must be reached,
+// and a seed must give one call.
 func TestGenerator(t *testing.T) {
 	t.Logf("seed %d", *seed)
 	reached, ran, total := 0, 0, 0

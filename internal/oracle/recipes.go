@@ -82,7 +82,8 @@ func tupleOf[T any](list []T) string {
 // window draws the attributes of a sliding window over n axes.
 func (d drawer) window(n int) (attrs map[string]string, kernel, stride, dilate, pad []int) {
 	kernel, stride, dilate, pad = d.list(n, 1, 3), d.list(n, 1, 2), d.list(n, 1, 2), d.list(n, 0, 1)
-	attrs = map[string]string{"kernel": tupleOf(kernel), "stride": tupleOf(stride), "dilate": tupleOf(dilate), "pad": tupleOf(pad)}
+	attrs = map[string]string{"kernel": tupleOf(kernel), "stride": tupleOf(stride),
+		"dilate": tupleOf(dilate), "pad": tupleOf(pad)}
 	for _, a := range []struct {
 		name  string
 		value []int
@@ -132,7 +133,8 @@ func (d drawer) padding() recipe {
 }
 
 func (d drawer) upSampling() recipe {
-	attrs := map[string]string{"scale": fmt.Sprint(d.between(1, 3)), "sample_type": d.one("nearest", "bilinear")}
+	attrs := map[string]string{"scale": fmt.Sprint(d.between(1, 3)), "sample_type": d.one("nearest",
+		"bilinear")}
 	s := dtype.Shape{d.between(1, 2), d.between(1, 3), d.between(1, 4), d.between(1, 4)}
 	if attrs["sample_type"] == "bilinear" {
 		attrs["num_filter"] = fmt.Sprint(s[1])
@@ -145,22 +147,27 @@ func (d drawer) upSampling() recipe {
 func (d drawer) gridGenerator() recipe {
 	n := d.between(1, 3)
 	if d.IntN(2) == 0 {
-		return recipe{attrs: map[string]string{"transform_type": "affine", "target_shape": tupleOf(d.list(2, 2, 5))},
+		return recipe{attrs: map[string]string{"transform_type": "affine",
+			"target_shape": tupleOf(d.list(2, 2, 5))},
 			shapes: []dtype.Shape{{n, 6}}}
 	}
-	return recipe{attrs: map[string]string{"transform_type": "warp"}, shapes: []dtype.Shape{append(dtype.Shape{n, 2}, d.list(2, 2, 5)...)}}
+	return recipe{attrs: map[string]string{"transform_type": "warp"},
+		shapes: []dtype.Shape{append(dtype.Shape{n, 2}, d.list(2, 2, 5)...)}}
 }
 
 func (d drawer) spatialTransformer() recipe {
 	n := d.between(1, 3)
-	attrs := map[string]string{"transform_type": "affine", "sampler_type": "bilinear", "target_shape": tupleOf(d.list(2, 2, 5))}
-	return recipe{attrs: attrs, shapes: []dtype.Shape{append(dtype.Shape{n, d.between(1, 2)}, d.list(2, 2, 5)...), {n, 6}}}
+	attrs := map[string]string{"transform_type": "affine", "sampler_type": "bilinear",
+		"target_shape": tupleOf(d.list(2, 2, 5))}
+	return recipe{attrs: attrs, shapes: []dtype.Shape{append(dtype.Shape{n, d.between(1, 2)},
+		d.list(2, 2, 5)...), {n, 6}}}
 }
 
 func (d drawer) roiAlign() recipe {
 	n, regions := d.between(1, 3), d.between(1, 3)
 	pooled := d.list(2, 1, 3)
-	attrs := map[string]string{"pooled_size": tupleOf(pooled), "spatial_scale": d.one("1", "0.5", "0.25")}
+	attrs := map[string]string{"pooled_size": tupleOf(pooled), "spatial_scale": d.one("1", "0.5",
+		"0.25")}
 	d.maybe(attrs, "sample_ratio", d.one("-1", "1", "2"))
 	d.maybe(attrs, "aligned", d.bool())
 	channels := d.between(1, 2)
@@ -168,7 +175,8 @@ func (d drawer) roiAlign() recipe {
 		attrs["position_sensitive"] = "True"
 		channels *= pooled[0] * pooled[1]
 	}
-	return recipe{attrs: attrs, shapes: []dtype.Shape{{n, channels, d.between(3, 6), d.between(3, 6)}, {regions, 5}},
+	return recipe{attrs: attrs, shapes: []dtype.Shape{{n, channels, d.between(3, 6),
+		d.between(3, 6)}, {regions, 5}},
 		fill: func(i int, x Operand) bool {
 			if i == 1 {
 				d.regions(x, n)
@@ -183,22 +191,26 @@ func (d drawer) regions(x Operand, images int) {
 	write(x, func(i int) float64 {
 		if i%5 == 0 {
 			left, top := d.IntN(8), d.IntN(8)
-			row = [5]float64{float64(d.IntN(images)), float64(left), float64(top), float64(left + 1 + d.IntN(8)), float64(top + 1 + d.IntN(8))}
+			row = [5]float64{float64(d.IntN(images)), float64(left), float64(top),
+				float64(left + 1 + d.IntN(8)), float64(top + 1 + d.IntN(8))}
 		}
 		return row[i%5]
 	})
 }
 
 func (d drawer) proposal(images int) recipe {
-	scales, ratios := []int{4, 8, 16, 32}[:d.between(1, 4)], []string{"0.5", "1", "2"}[:d.between(1, 3)]
+	scales, ratios := []int{4, 8, 16, 32}[:d.between(1, 4)],
+		[]string{"0.5", "1", "2"}[:d.between(1, 3)]
 	h, w, anchors := d.between(2, 4), d.between(2, 4), len(scales)*len(ratios)
-	attrs := map[string]string{"scales": tupleOf(scales), "ratios": tupleOf(ratios), "rpn_post_nms_top_n": fmt.Sprint(d.between(1, 6)),
-		"rpn_pre_nms_top_n": fmt.Sprint(d.between(6, 12))}
+	attrs := map[string]string{"scales": tupleOf(scales), "ratios": tupleOf(ratios),
+		"rpn_post_nms_top_n": fmt.Sprint(d.between(1, 6)),
+		"rpn_pre_nms_top_n":  fmt.Sprint(d.between(6, 12))}
 	d.maybe(attrs, "rpn_min_size", d.one("0", "8", "16"))
 	d.maybe(attrs, "threshold", d.one("0.3", "0.7"))
 	d.maybe(attrs, "output_score", d.bool())
 	d.maybe(attrs, "iou_loss", d.bool())
-	return recipe{attrs: attrs, shapes: []dtype.Shape{{images, 2 * anchors, h, w}, {images, 4 * anchors, h, w}, {images, 3}},
+	return recipe{attrs: attrs, shapes: []dtype.Shape{{images, 2 * anchors, h, w},
+		{images, 4 * anchors, h, w}, {images, 3}},
 		fill: func(i int, x Operand) bool {
 			switch i {
 			case 0:
@@ -215,13 +227,15 @@ func (d drawer) proposal(images int) recipe {
 }
 
 func (d drawer) multiBoxTarget() recipe {
-	n, anchors, labels, classes := d.between(1, 2), d.between(2, 8), d.between(1, 3), d.between(1, 3)
+	n, anchors, labels, classes := d.between(1, 2), d.between(2, 8), d.between(1, 3),
+		d.between(1, 3)
 	attrs := map[string]string{}
 	d.maybe(attrs, "overlap_threshold", d.one("0.3", "0.5"))
 	d.maybe(attrs, "ignore_label", d.one("-1", "7"))
 	d.maybe(attrs, "negative_mining_ratio", d.one("-1", "1", "3"))
 	d.maybe(attrs, "negative_mining_thresh", d.one("0.3", "0.5"))
-	return recipe{attrs: attrs, shapes: []dtype.Shape{{1, anchors, 4}, {n, labels, 5}, {n, classes + 1, anchors}},
+	return recipe{attrs: attrs, shapes: []dtype.Shape{{1, anchors, 4}, {n, labels, 5},
+		{n, classes + 1, anchors}},
 		fill: func(i int, x Operand) bool {
 			switch i {
 			case 0:
@@ -243,7 +257,8 @@ func (d drawer) boxes(x Operand, width int, class func() float64) {
 		if i%width == 0 {
 			left, top := float64(d.IntN(12))/16, float64(d.IntN(12))/16
 			row[0] = class()
-			copy(row[width-4:], []float64{left, top, left + float64(1+d.IntN(4))/16, top + float64(1+d.IntN(4))/16})
+			copy(row[width-4:], []float64{left, top, left + float64(1+d.IntN(4))/16,
+				top + float64(1+d.IntN(4))/16})
 		}
 		return row[i%width]
 	})
@@ -253,7 +268,8 @@ func (d drawer) scatter() recipe {
 	depth := d.between(1, 2)
 	shape, at := dtype.Shape(d.list(d.between(depth, 3), 1, 4)), d.list(d.between(1, 2), 1, 3)
 	return recipe{attrs: map[string]string{"shape": tupleOf(shape)},
-		shapes: []dtype.Shape{append(dtype.Shape(at).Clone(), shape[depth:]...), append(dtype.Shape{depth}, at...)},
+		shapes: []dtype.Shape{append(dtype.Shape(at).Clone(), shape[depth:]...),
+			append(dtype.Shape{depth}, at...)},
 		fill: func(i int, x Operand) bool {
 			if i == 1 {
 				d.places(x, shape)
@@ -280,7 +296,8 @@ func (d drawer) places(x Operand, shape dtype.Shape) {
 func (d drawer) scatterSet() recipe {
 	r := d.scatter()
 	var shape dtype.Shape
-	for _, e := range strings.FieldsFunc(r.attrs["shape"], func(c rune) bool { return strings.ContainsRune("(), ", c) }) {
+	for _, e := range strings.FieldsFunc(r.attrs["shape"],
+		func(c rune) bool { return strings.ContainsRune("(), ", c) }) {
 		var v int
 		fmt.Sscan(e, &v)
 		shape = append(shape, v)
@@ -315,11 +332,13 @@ func (d drawer) col2im() recipe {
 		volume *= k
 		patches *= (size[i]+2*pad[i]-dilate[i]*(k-1)-1)/stride[i] + 1
 	}
-	return recipe{attrs: attrs, shapes: []dtype.Shape{{d.between(1, 2), d.between(1, 2) * volume, patches}}}
+	return recipe{attrs: attrs, shapes: []dtype.Shape{{d.between(1, 2), d.between(1, 2) * volume,
+		patches}}}
 }
 
 func (d drawer) valatt() recipe {
-	heads, batch, keys, queries, width := d.between(1, 3), d.between(1, 2), d.between(1, 4), d.between(1, 4), d.between(1, 3)
+	heads, batch, keys, queries, width := d.between(1, 3), d.between(1, 2), d.between(1, 4),
+		d.between(1, 4), d.between(1, 3)
 	return recipe{attrs: map[string]string{"heads": fmt.Sprint(heads)},
 		shapes: []dtype.Shape{{keys, batch, 2 * heads * width}, {heads * batch, queries, keys}}}
 }
@@ -334,7 +353,8 @@ func (d drawer) multiAdamW(arrays int) recipe {
 		}
 		return tupleOf(list)
 	}
-	attrs := map[string]string{"num_weights": fmt.Sprint(n), "lrs": rates("0.1", "0.01"), "wds": rates("0", "0.001"), "etas": rates("1", "0.5")}
+	attrs := map[string]string{"num_weights": fmt.Sprint(n), "lrs": rates("0.1", "0.01"),
+		"wds": rates("0", "0.001"), "etas": rates("1", "0.5")}
 	d.maybe(attrs, "clip_gradient", "0.5")
 	d.maybe(attrs, "beta1", "0.5")
 	var shapes []dtype.Shape
@@ -345,15 +365,16 @@ func (d drawer) multiAdamW(arrays int) recipe {
 		}
 	}
 	last := arrays * n
-	return recipe{attrs: attrs, shapes: append(shapes, dtype.Shape{1}), fill: func(i int, x Operand) bool {
-		switch {
-		case i == last:
-			write(x, func(int) float64 { return 0.5 })
-		case i%arrays == 3: // a mean of squares
-			d.open(x)
-		default:
-			return false
-		}
-		return true
-	}}
+	return recipe{attrs: attrs, shapes: append(shapes, dtype.Shape{1}),
+		fill: func(i int, x Operand) bool {
+			switch {
+			case i == last:
+				write(x, func(int) float64 { return 0.5 })
+			case i%arrays == 3: // a mean of squares
+				d.open(x)
+			default:
+				return false
+			}
+			return true
+		}}
 }

@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// Shrink returns a smaller call for which differs is still true: without the additions of the imperative
-// call or the gradient, with fewer attributes. Shapes are kept, because attributes depend on them.
+// Shrink returns a smaller call for which differs is still true: without the additions of the
+// imperative call or the gradient, with fewer attributes. Shapes are kept, because attributes
+// depend on them.
 func (c *Call) Shrink(differs func(*Call) bool) *Call {
 	for {
 		smaller := c.smaller(differs)

@@ -27,11 +27,13 @@ func TestCUDALargerMatrices(t *testing.T) {
 	b := optest.New(dtype.Float64, 2, n, 17)
 	loop.Store(b, 0, loop.Floats(optest.Random(2, -1, 1, 2, n, 17)))
 	one := optest.Case{In: []op.Tensor{a}, NoDiff: true}
-	for _, o := range []*op.Op{linalg.Potrf.Op, linalg.Potri.Op, linalg.Inverse.Op, linalg.SlogDet.Op, linalg.Gelqf.Op, linalg.Syevd.Op} {
+	for _, o := range []*op.Op{linalg.Potrf.Op, linalg.Potri.Op, linalg.Inverse.Op,
+		linalg.SlogDet.Op, linalg.Gelqf.Op, linalg.Syevd.Op} {
 		optest.Run(t, o, one)
 	}
 	for _, o := range []*op.Op{linalg.Potrf.Op, linalg.Potri.Op} {
-		optest.Run(t, o, optest.Case{Params: linalg.CholeskyParams{Upper: true}, In: []op.Tensor{a}, NoDiff: true})
+		optest.Run(t, o, optest.Case{Params: linalg.CholeskyParams{Upper: true}, In: []op.Tensor{a},
+			NoDiff: true})
 	}
 	for _, p := range []linalg.TriangularParams{{}, {Upper: true, Transpose: true}} {
 		optest.Run(t, linalg.Trsm.Op, optest.Case{Params: p, In: []op.Tensor{a, b}, NoDiff: true})

@@ -61,8 +61,8 @@ func wantError(t *testing.T, o *op.Op, attrs map[string]string, want string, in 
 	}
 }
 
-// checkSymmetric compares the gradient of an operator that reads the lower triangle of a symmetric matrix
-// with differences: a change below the diagonal is one on both sides.
+// checkSymmetric compares the gradient of an operator that reads the lower triangle of a symmetric
+// matrix with differences: a change below the diagonal is one on both sides.
 func checkSymmetric(t *testing.T, o *op.Op, a op.Tensor) {
 	t.Helper()
 	got, loss := headed(t, o, a)
@@ -73,7 +73,8 @@ func checkSymmetric(t *testing.T, o *op.Op, a op.Tensor) {
 		i, j := k/size%size, k%size
 		mirrored := k - i*size - j + j*size + i
 		if d := got[k] - got[mirrored]; math.Abs(d) > 1e-9 {
-			t.Errorf("%s: gradient %d is %v, and %v on the other side of the diagonal", o.Name, k, got[k], got[mirrored])
+			t.Errorf("%s: gradient %d is %v, and %v on the other side of the diagonal", o.Name, k,
+				got[k], got[mirrored])
 		}
 		if j > i {
 			continue
@@ -93,8 +94,8 @@ func checkSymmetric(t *testing.T, o *op.Op, a op.Tensor) {
 	}
 }
 
-// headed gives the outputs of an operator random gradients. It returns the gradient of the input and the
-// sum of outputs times gradients as a function of what the input holds.
+// headed gives the outputs of an operator random gradients. It returns the gradient of the input
+// and the sum of outputs times gradients as a function of what the input holds.
 func headed(t *testing.T, o *op.Op, a op.Tensor) (grad []float64, loss func() float64) {
 	t.Helper()
 	x := op.Var("a")
@@ -118,7 +119,8 @@ func headed(t *testing.T, o *op.Op, a op.Tensor) (grad []float64, loss func() fl
 	var weights [][]float64
 	for i, y := range eval(outs) {
 		h, w := op.Var("head"), double(optest.Random(uint64(i+7), 0.5, 1.5, y.Shape...))
-		feeds[h], heads, weights = w, append(heads, h.Entry(0)), append(weights, op.Slice[float64](w))
+		feeds[h], heads, weights = w, append(heads, h.Entry(0)),
+			append(weights, op.Slice[float64](w))
 	}
 	grads, err := op.Gradient(n, heads, []bool{true})
 	if err != nil {

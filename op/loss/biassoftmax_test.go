@@ -13,7 +13,8 @@ import (
 )
 
 func TestBiasSoftmax(t *testing.T) {
-	for _, s := range []dtype.Shape{{1, 1}, {3, 5}, {130, 10}, {37, 700}, {2, 3, 33}, {0, 4}, {4, 0}} {
+	for _, s := range []dtype.Shape{{1, 1}, {3, 5}, {130, 10}, {37, 700}, {2, 3, 33}, {0, 4},
+		{4, 0}} {
 		n := s[len(s)-1]
 		x, bias, label := random(1, s...), random(2, n), random(3, s[:len(s)-1]...)
 		row := bias
@@ -22,11 +23,14 @@ func TestBiasSoftmax(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := optest.Runner{}.Apply(loss.SoftmaxOutput.Op, loss.SoftmaxOutputParams{PreserveShape: true, GradScale: op.Some(1.0), Normalization: "null"}, []op.Tensor{sum[0], label})
+		want, err := optest.Runner{}.Apply(loss.SoftmaxOutput.Op,
+			loss.SoftmaxOutputParams{PreserveShape: true, GradScale: op.Some(1.0),
+				Normalization: "null"}, []op.Tensor{sum[0], label})
 		if err != nil {
 			t.Fatal(err)
 		}
-		optest.Run(t, loss.BiasSoftmax.Op, optest.Case{Name: fmt.Sprint(s), Params: op.NoParams{}, In: []op.Tensor{x, bias}, Want: want})
+		optest.Run(t, loss.BiasSoftmax.Op, optest.Case{Name: fmt.Sprint(s), Params: op.NoParams{},
+			In: []op.Tensor{x, bias}, Want: want})
 	}
 }
 

@@ -19,10 +19,12 @@ type denseCase struct {
 	noBias        bool
 }
 
-// operands returns the operands of DenseGrad: probabilities, some labels that are no classes, data and weight.
+// operands returns the operands of DenseGrad: probabilities, some labels that are no classes, data
+// and weight.
 func (c denseCase) operands(t *testing.T) []op.Tensor {
 	t.Helper()
-	y, err := optest.Runner{}.Apply(loss.SoftmaxOutput.Op, loss.SoftmaxOutputParams{}, []op.Tensor{random(1, c.rows, c.out), vec(make([]float32, c.rows)...)})
+	y, err := optest.Runner{}.Apply(loss.SoftmaxOutput.Op, loss.SoftmaxOutputParams{},
+		[]op.Tensor{random(1, c.rows, c.out), vec(make([]float32, c.rows)...)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,11 +38,14 @@ func (c denseCase) operands(t *testing.T) []op.Tensor {
 // apart computes the same by the two operators that DenseGrad stands for.
 func (c denseCase) apart(t *testing.T, in []op.Tensor) []op.Tensor {
 	t.Helper()
-	dy, err := optest.Runner{}.Apply(loss.SoftmaxOutputGrad.Op, c.p, []op.Tensor{in[0], in[1], in[0]})
+	dy, err := optest.Runner{}.Apply(loss.SoftmaxOutputGrad.Op, c.p, []op.Tensor{in[0], in[1],
+		in[0]})
 	if err != nil {
 		t.Fatal(err)
 	}
-	grads, err := optest.Runner{}.Apply(nn.FullyConnectedGrad.Op, nn.FullyConnectedParams{NumHidden: c.out, NoBias: c.noBias}, []op.Tensor{dy[0], in[2], in[3]})
+	grads, err := optest.Runner{}.Apply(nn.FullyConnectedGrad.Op,
+		nn.FullyConnectedParams{NumHidden: c.out, NoBias: c.noBias}, []op.Tensor{dy[0], in[2],
+			in[3]})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +59,8 @@ func TestDenseGrad(t *testing.T) {
 		{rows: 1, in: 1, out: 1},
 		{rows: 7, in: 5, out: 40, p: P{GradScale: op.Some(0.5), SmoothAlpha: 0.1}},
 		{rows: 40, in: 24, out: 1100, p: P{Normalization: "batch"}},
-		{rows: 66, in: 33, out: 530, p: P{Normalization: "valid", UseIgnore: true, IgnoreLabel: op.Some(0.0)}, noBias: true},
+		{rows: 66, in: 33, out: 530, p: P{Normalization: "valid", UseIgnore: true,
+			IgnoreLabel: op.Some(0.0)}, noBias: true},
 		{rows: 9, in: 8, out: 64, p: P{UseIgnore: true}},
 		{rows: 9, in: 8, out: 31, p: P{PreserveShape: true}},
 	} {
@@ -68,7 +74,8 @@ func TestDenseGrad(t *testing.T) {
 		if !ok {
 			t.Fatalf("%+v cannot be joined", c)
 		}
-		optest.Run(t, loss.DenseGrad.Op, optest.Case{Name: fmt.Sprintf("%d-%d-%d", c.rows, c.in, c.out), Params: p, In: in, Want: c.apart(t, in), Train: true})
+		optest.Run(t, loss.DenseGrad.Op, optest.Case{Name: fmt.Sprintf("%d-%d-%d", c.rows, c.in,
+			c.out), Params: p, In: in, Want: c.apart(t, in), Train: true})
 	}
 }
 
@@ -83,7 +90,8 @@ func TestDenseGradOf(t *testing.T) {
 		{"rows", P{}, dtype.Shape{4, 10}, dtype.Shape{4}, true},
 		{"rows of rows", P{PreserveShape: true}, dtype.Shape{4, 3, 10}, dtype.Shape{4, 3}, true},
 		{"classes along several axes", P{}, dtype.Shape{4, 3, 10}, dtype.Shape{4}, false},
-		{"classes along axis 1", P{MultiOutput: true}, dtype.Shape{4, 10}, dtype.Shape{4, 1}, false},
+		{"classes along axis 1", P{MultiOutput: true}, dtype.Shape{4, 10}, dtype.Shape{4, 1},
+			false},
 		{"probabilities", P{}, dtype.Shape{4, 10}, dtype.Shape{4, 10}, false},
 		{"times the output", P{OutGrad: true}, dtype.Shape{4, 10}, dtype.Shape{4}, false},
 		{"unknown", P{}, dtype.Shape{-1, 10}, dtype.Shape{4}, false},
@@ -98,9 +106,13 @@ func TestDenseGradInfersShapes(t *testing.T) {
 	p := loss.DenseGradParams{NumHidden: 10}
 	three := func() []dtype.Shape { return make([]dtype.Shape, 3) }
 	runInfer(t, loss.DenseGrad.Op,
-		inferCase{name: "all", params: p, in: []dtype.Shape{{4, 10}, {4}, {4, 3}, {10, 3}}, out: three(), want: []dtype.Shape{{4, 10}, {4}, {4, 3}, {10, 3}}},
-		inferCase{name: "wrong data", params: p, in: []dtype.Shape{{4, 10}, {4}, {4, 2}, {10, 3}}, out: three(), err: "data: shape (4, 2), want 4 rows of 3"},
-		inferCase{name: "wrong label", params: p, in: []dtype.Shape{{4, 10}, {5}, {4, 3}, {10, 3}}, out: three(), err: "label: shape (5,), want one number for each of 4 rows"},
-		inferCase{name: "wrong output", params: p, in: []dtype.Shape{{4, 9}, {4}, {4, 3}, {10, 3}}, out: three(), err: "output: shape (4, 9), want 10 classes"},
+		inferCase{name: "all", params: p, in: []dtype.Shape{{4, 10}, {4}, {4, 3}, {10, 3}},
+			out: three(), want: []dtype.Shape{{4, 10}, {4}, {4, 3}, {10, 3}}},
+		inferCase{name: "wrong data", params: p, in: []dtype.Shape{{4, 10}, {4}, {4, 2}, {10, 3}},
+			out: three(), err: "data: shape (4, 2), want 4 rows of 3"},
+		inferCase{name: "wrong label", params: p, in: []dtype.Shape{{4, 10}, {5}, {4, 3}, {10, 3}},
+			out: three(), err: "label: shape (5,), want one number for each of 4 rows"},
+		inferCase{name: "wrong output", params: p, in: []dtype.Shape{{4, 9}, {4}, {4, 3}, {10, 3}},
+			out: three(), err: "output: shape (4, 9), want 10 classes"},
 	)
 }

@@ -21,7 +21,8 @@ var rowHeads = []struct {
 }
 
 // rowApart computes a RowLoss by the operators that it stands for.
-func rowApart(t *testing.T, head, grad op.Handle[loss.RegressionParams], noBias bool, in []op.Tensor) []op.Tensor {
+func rowApart(t *testing.T, head, grad op.Handle[loss.RegressionParams], noBias bool,
+	in []op.Tensor) []op.Tensor {
 	t.Helper()
 	apply := func(o *op.Op, p any, in ...op.Tensor) []op.Tensor {
 		t.Helper()
@@ -47,16 +48,19 @@ func TestRowLoss(t *testing.T) {
 				if !ok {
 					t.Fatalf("%s cannot be joined", h.head.Name)
 				}
-				in := []op.Tensor{random(1, s.rows, s.in), random(2, 1, s.in), random(3, s.rows), random(4, 1)}
+				in := []op.Tensor{random(1, s.rows, s.in), random(2, 1, s.in), random(3, s.rows),
+					random(4, 1)}
 				if noBias {
 					in = in[:3]
 				}
-				optest.Run(t, loss.RowLoss.Op, optest.Case{Name: fmt.Sprintf("%d-%d-%d-%v", i, s.rows, s.in, noBias), Params: p, In: in,
+				optest.Run(t, loss.RowLoss.Op, optest.Case{Name: fmt.Sprintf("%d-%d-%d-%v", i,
+					s.rows, s.in, noBias), Params: p, In: in,
 					Want: rowApart(t, h.head, h.grad, noBias, in), Train: true})
 			}
 		}
 	}
-	if _, ok := loss.RowLossOf(loss.LinearRegressionOutput.Op, loss.MAERegressionGrad.Op, false); ok {
+	if _, ok := loss.RowLossOf(loss.LinearRegressionOutput.Op, loss.MAERegressionGrad.Op,
+		false); ok {
 		t.Error("the gradient of another head can be joined")
 	}
 }
@@ -65,9 +69,13 @@ func TestRowLossInfersShapes(t *testing.T) {
 	p, _ := loss.RowLossOf(loss.LinearRegressionOutput.Op, loss.LinearRegressionGrad.Op, false)
 	three := func() []dtype.Shape { return make([]dtype.Shape, 3) }
 	runInfer(t, loss.RowLoss.Op,
-		inferCase{name: "all", params: p, in: []dtype.Shape{{4, 3}, {1, 3}, {4}, nil}, out: three(), want: []dtype.Shape{{4, 3}, {1, 3}, {4}, {1}}},
-		inferCase{name: "wrong weight", params: p, in: []dtype.Shape{{4, 3}, {2, 3}, {4}, {1}}, out: three(), err: "weight"},
-		inferCase{name: "wrong data", params: p, in: []dtype.Shape{{4, 2}, {1, 3}, {4}, {1}}, out: three(), err: "data: shape (4, 2), want 4 rows of 3"},
-		inferCase{name: "wrong label", params: p, in: []dtype.Shape{{4, 3}, {1, 3}, {5}, {1}}, out: three(), err: "label: shape (5,), want one number for each of 4 rows"},
+		inferCase{name: "all", params: p, in: []dtype.Shape{{4, 3}, {1, 3}, {4}, nil}, out: three(),
+			want: []dtype.Shape{{4, 3}, {1, 3}, {4}, {1}}},
+		inferCase{name: "wrong weight", params: p, in: []dtype.Shape{{4, 3}, {2, 3}, {4}, {1}},
+			out: three(), err: "weight"},
+		inferCase{name: "wrong data", params: p, in: []dtype.Shape{{4, 2}, {1, 3}, {4}, {1}},
+			out: three(), err: "data: shape (4, 2), want 4 rows of 3"},
+		inferCase{name: "wrong label", params: p, in: []dtype.Shape{{4, 3}, {1, 3}, {5}, {1}},
+			out: three(), err: "label: shape (5,), want one number for each of 4 rows"},
 	)
 }

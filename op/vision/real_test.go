@@ -26,7 +26,9 @@ func TestParametersAreFloat32(t *testing.T) {
 	row := []float64{0.1, 0, 0, 1, 1}
 	for typ, want := range map[dtype.Type]float64{dtype.Float32: -1, dtype.Float64: -1} {
 		optest.Run(t, vision.BoxNMS.Op, optest.Case{Name: typ.String(), NoDiff: true,
-			Params: vision.BoxNMSParams{CoordStart: op.Some(1), ScoreIndex: op.Some(0), ValidThresh: 0.1},
-			In:     optest.Ops(optest.Array(typ, []int{1, 5}, row...)), Want: optest.Ops(optest.Array(typ, []int{1, 5}, want))})
+			Params: vision.BoxNMSParams{CoordStart: op.Some(1), ScoreIndex: op.Some(0),
+				ValidThresh: 0.1},
+			In:   optest.Ops(optest.Array(typ, []int{1, 5}, row...)),
+			Want: optest.Ops(optest.Array(typ, []int{1, 5}, want))})
 	}
 }

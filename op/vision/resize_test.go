@@ -14,16 +14,26 @@ func TestBilinearResize2D(t *testing.T) {
 	x := optest.F([]int{1, 1, 2, 2}, 1, 2, 3, 5)
 	like := optest.Array(dtype.Float32, []int{2, 1, 5, 3}, 0)
 	optest.Run(t, vision.BilinearResize2D.Op,
-		optest.Case{Name: "corners aligned", Params: P{Height: 3, Width: 3}, In: optest.Ops(x), Want: optest.Ops(optest.F([]int{1, 1, 3, 3}, 1, 1.5, 2, 2, 2.75, 3.5, 3, 4, 5))},
-		optest.Case{Name: "borders aligned", Params: P{Height: 3, Width: 4, NoAlignCorners: true}, In: optest.Ops(x),
-			Want: optest.Ops(optest.F([]int{1, 1, 3, 4}, 1, 1.25, 1.75, 2, 2, 2.375, 3.125, 3.5, 3, 3.5, 4.5, 5))},
-		optest.Case{Name: "unchanged", Params: P{Height: 2, Width: 2, NoAlignCorners: true}, In: optest.Ops(x), Want: optest.Ops(x)},
-		optest.Case{Name: "one element", In: optest.Ops(x), Want: optest.Ops(optest.F([]int{1, 1, 1, 1}, 1))},
-		optest.Case{Name: "like another", Params: P{Mode: "like"}, In: optest.Ops(random(1, 2, 2, 3, 4), like), Const: []int{1}},
-		optest.Case{Name: "several", Params: P{Height: 7, Width: 3}, In: optest.Ops(random(1, 2, 2, 4, 5))},
-		optest.Case{Name: "scaled", Params: P{Mode: "odd_scale", ScaleHeight: op.Some(2.), ScaleWidth: op.Some(1.5), NoAlignCorners: true}, In: optest.Ops(random(1, 1, 2, 4, 5))})
-	runHidden(t, "_backward_contrib_BilinearResize2D", "height=3; width=4", random(1, 2, 2, 3, 4), random(2, 2, 2, 5, 5))
-	runHidden(t, "_backward_contrib_BilinearResize2D", "mode=like", random(1, 2, 2, 3, 4), random(2, 2, 2, 5, 5))
+		optest.Case{Name: "corners aligned", Params: P{Height: 3, Width: 3}, In: optest.Ops(x),
+			Want: optest.Ops(optest.F([]int{1, 1, 3, 3}, 1, 1.5, 2, 2, 2.75, 3.5, 3, 4, 5))},
+		optest.Case{Name: "borders aligned", Params: P{Height: 3, Width: 4, NoAlignCorners: true},
+			In: optest.Ops(x),
+			Want: optest.Ops(optest.F([]int{1, 1, 3, 4}, 1, 1.25, 1.75, 2, 2, 2.375, 3.125, 3.5, 3,
+				3.5, 4.5, 5))},
+		optest.Case{Name: "unchanged", Params: P{Height: 2, Width: 2, NoAlignCorners: true},
+			In: optest.Ops(x), Want: optest.Ops(x)},
+		optest.Case{Name: "one element", In: optest.Ops(x),
+			Want: optest.Ops(optest.F([]int{1, 1, 1, 1}, 1))},
+		optest.Case{Name: "like another", Params: P{Mode: "like"},
+			In: optest.Ops(random(1, 2, 2, 3, 4), like), Const: []int{1}},
+		optest.Case{Name: "several", Params: P{Height: 7, Width: 3},
+			In: optest.Ops(random(1, 2, 2, 4, 5))},
+		optest.Case{Name: "scaled", Params: P{Mode: "odd_scale", ScaleHeight: op.Some(2.),
+			ScaleWidth: op.Some(1.5), NoAlignCorners: true}, In: optest.Ops(random(1, 1, 2, 4, 5))})
+	runHidden(t, "_backward_contrib_BilinearResize2D", "height=3; width=4", random(1, 2, 2, 3, 4),
+		random(2, 2, 2, 5, 5))
+	runHidden(t, "_backward_contrib_BilinearResize2D", "mode=like", random(1, 2, 2, 3, 4),
+		random(2, 2, 2, 5, 5))
 }
 
 func TestBilinearResize2DSizes(t *testing.T) {
@@ -39,6 +49,7 @@ func TestBilinearResize2DSizes(t *testing.T) {
 		"height=2; width=9; scale_height=0.9; scale_width=1": {1, 1, 4, 6},
 	}
 	for text, want := range cases {
-		inferCase{op: "_contrib_BilinearResize2D", attrs: text, in: shapes{{1, 1, 5, 6}}, wantOut: shapes{want}}.run(t)
+		inferCase{op: "_contrib_BilinearResize2D", attrs: text, in: shapes{{1, 1, 5, 6}},
+			wantOut: shapes{want}}.run(t)
 	}
 }

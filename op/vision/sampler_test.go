@@ -21,22 +21,31 @@ func TestBilinearSampler(t *testing.T) {
 	nan := math.NaN()
 	optest.Run(t, vision.BilinearSampler.Op,
 		optest.Case{Name: "zoomed out", In: optest.Ops(x, zoom), NoDiff: true,
-			Want: optest.Ops(optest.F([]int{1, 1, 4, 4}, 0, 0, 0, 0, 0, 3.5, 6.5, 0, 0, 1.25, 2.5, 0, 0, 0, 0, 0))},
-		optest.Case{Name: "corners", In: optest.Ops(x, optest.F([]int{1, 2, 1, 2}, -1, 1, -1, 1)), NoDiff: true,
-			Want: optest.Ops(optest.F([]int{1, 1, 1, 2}, 1, 3))},
-		optest.Case{Name: "far away and no number", In: optest.Ops(x, optest.F([]int{1, 2, 1, 2}, 1e20, 0, 0, nan)), NoDiff: true,
+			Want: optest.Ops(optest.F([]int{1, 1, 4, 4}, 0, 0, 0, 0, 0, 3.5, 6.5, 0, 0, 1.25, 2.5,
+				0, 0, 0, 0, 0))},
+		optest.Case{Name: "corners", In: optest.Ops(x, optest.F([]int{1, 2, 1, 2}, -1, 1, -1, 1)),
+			NoDiff: true,
+			Want:   optest.Ops(optest.F([]int{1, 1, 1, 2}, 1, 3))},
+		optest.Case{Name: "far away and no number", In: optest.Ops(x, optest.F([]int{1, 2, 1, 2},
+			1e20, 0, 0, nan)), NoDiff: true,
 			Want: optest.Ops(optest.F([]int{1, 1, 1, 2}, 0, nan))},
-		optest.Case{Name: "inside", In: optest.Ops(random(1, 2, 3, 4, 5), optest.Random(2, -0.95, 0.95, 2, 2, 3, 4))},
-		optest.Case{Name: "also outside", In: optest.Ops(random(3, 1, 2, 4, 4), optest.Random(4, -1.9, 1.9, 1, 2, 3, 3))},
-		optest.Case{Name: "half", NoDiff: true, In: optest.Ops(half(x), half(optest.F([]int{1, 2, 1, 1}, 0))), Want: optest.Ops(half(optest.F([]int{1, 1, 1, 1}, 5.25)))})
-	runHidden(t, "_backward_BilinearSampler", "", random(1, 2, 3, 2, 2), random(2, 2, 3, 4, 5), random(3, 2, 2, 2, 2))
+		optest.Case{Name: "inside", In: optest.Ops(random(1, 2, 3, 4, 5), optest.Random(2, -0.95,
+			0.95, 2, 2, 3, 4))},
+		optest.Case{Name: "also outside", In: optest.Ops(random(3, 1, 2, 4, 4),
+			optest.Random(4, -1.9, 1.9, 1, 2, 3, 3))},
+		optest.Case{Name: "half", NoDiff: true, In: optest.Ops(half(x),
+			half(optest.F([]int{1, 2, 1, 1}, 0))),
+			Want: optest.Ops(half(optest.F([]int{1, 1, 1, 1}, 5.25)))})
+	runHidden(t, "_backward_BilinearSampler", "", random(1, 2, 3, 2, 2), random(2, 2, 3, 4, 5),
+		random(3, 2, 2, 2, 2))
 }
 
 // A grid that reads the middle of four elements.
 func ExampleBilinearSamplerParams() {
 	x := op.TensorOf([]float32{1, 2, 3, 4}, 1, 1, 2, 2)
 	grid := op.TensorOf([]float32{0, 0}, 1, 2, 1, 1)
-	out, err := optest.Runner{}.Apply(vision.BilinearSampler.Op, vision.BilinearSamplerParams{}, []op.Tensor{x, grid})
+	out, err := optest.Runner{}.Apply(vision.BilinearSampler.Op, vision.BilinearSamplerParams{},
+		[]op.Tensor{x, grid})
 	if err != nil {
 		panic(err)
 	}

@@ -22,7 +22,8 @@ func scene() []op.Tensor {
 func TestMultiBoxTarget(t *testing.T) {
 	type P = vision.MultiBoxTargetParams
 	wide, narrow := []int{2, 16}, []int{2, 4}
-	offsets := []float64{1, 1, -1.11572, -1.11572, .5, -.5, -.5268, -.5268, -1, -1, -1.11572, -1.11572, 0, 0, 0, 0,
+	offsets := []float64{1, 1, -1.11572, -1.11572, .5, -.5, -.5268, -.5268, -1, -1, -1.11572,
+		-1.11572, 0, 0, 0, 0,
 		0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 	best := append(append([]float64{}, offsets[:8]...), make([]float64, 24)...)
 	mask := make([]float64, 32)
@@ -35,12 +36,19 @@ func TestMultiBoxTarget(t *testing.T) {
 	}
 	optest.Run(t, vision.MultiBoxTarget.Op,
 		optest.Case{Name: "default", NoDiff: true, In: scene(),
-			Want:  optest.Ops(optest.F(wide, offsets...), optest.F(wide, mask...), optest.F(narrow, 2, 1, 2, 0, -1, -1, -1, -1)),
-			Heads: optest.Ops(optest.F(wide, 1), optest.F(wide, 1), optest.F(narrow, 1)), WantGrad: zero},
-		optest.Case{Name: "mined", NoDiff: true, In: scene(), Params: P{NegativeMiningRatio: op.Some(1.)},
-			Want: optest.Ops(optest.F(wide, offsets...), optest.F(wide, mask...), optest.F(narrow, 2, 1, 2, 0, -1, -1, -1, -1))},
-		optest.Case{Name: "best anchors only", NoDiff: true, In: scene(), Params: P{OverlapThreshold: op.Some(-1.), IgnoreLabel: op.Some(-5.), NegativeMiningRatio: op.Some(.5)},
-			Want: optest.Ops(optest.F(wide, best...), op.Tensor{}, optest.F(narrow, 2, 1, -5, 0, -5, -5, -5, -5))})
+			Want: optest.Ops(optest.F(wide, offsets...), optest.F(wide, mask...),
+				optest.F(narrow, 2, 1, 2, 0, -1, -1, -1, -1)),
+			Heads:    optest.Ops(optest.F(wide, 1), optest.F(wide, 1), optest.F(narrow, 1)),
+			WantGrad: zero},
+		optest.Case{Name: "mined", NoDiff: true, In: scene(),
+			Params: P{NegativeMiningRatio: op.Some(1.)},
+			Want: optest.Ops(optest.F(wide, offsets...), optest.F(wide, mask...),
+				optest.F(narrow, 2, 1, 2, 0, -1, -1, -1, -1))},
+		optest.Case{Name: "best anchors only", NoDiff: true, In: scene(),
+			Params: P{OverlapThreshold: op.Some(-1.), IgnoreLabel: op.Some(-5.),
+				NegativeMiningRatio: op.Some(.5)},
+			Want: optest.Ops(optest.F(wide, best...), op.Tensor{}, optest.F(narrow, 2, 1, -5, 0, -5,
+				-5, -5, -5))})
 }
 
 func TestMultiBoxTargetRefusesHalfLabels(t *testing.T) {

@@ -2,7 +2,8 @@ package pure
 
 import "sync"
 
-// Parallel splits n items into one range for each of threads goroutines and runs f on each; part numbers the ranges.
+// Parallel splits n items into one range for each of threads goroutines and runs f on each; part
+// numbers the ranges.
 func Parallel(threads, n int, f func(part, begin, end int)) {
 	threads = min(threads, n)
 	if threads <= 1 {

@@ -41,16 +41,19 @@ func near(t *testing.T, what string, got []float32, want []float64) {
 
 func ExampleGemm() {
 	c := make([]float32, 4)
-	pure.Gemm{M: 2, N: 2, K: 2, TransB: true, Alpha: 1}.Run(c, []float32{1, 2, 3, 4}, []float32{1, 0, 1, 1})
+	pure.Gemm{M: 2, N: 2, K: 2, TransB: true, Alpha: 1}.Run(c, []float32{1, 2, 3, 4},
+		[]float32{1, 0, 1, 1})
 	fmt.Println(c)
 	// Output: [1 3 3 7]
 }
 
 func TestGemm(t *testing.T) {
 	r := rng(t)
-	for _, s := range [][3]int{{1, 1, 1}, {3, 5, 7}, {70, 65, 80}, {0, 3, 2}, {3, 0, 2}, {3, 4, 0}} {
+	for _, s := range [][3]int{{1, 1, 1}, {3, 5, 7}, {70, 65, 80}, {0, 3, 2}, {3, 0, 2},
+		{3, 4, 0}} {
 		for v := range 8 {
-			g := pure.Gemm{M: s[0], N: s[1], K: s[2], TransA: v&1 != 0, TransB: v&2 != 0, Alpha: 1.5, Beta: float32(v >> 2)}
+			g := pure.Gemm{M: s[0], N: s[1], K: s[2], TransA: v&1 != 0, TransB: v&2 != 0,
+				Alpha: 1.5, Beta: float32(v >> 2)}
 			a, b, c := random(r, g.M*g.K), random(r, g.K*g.N), random(r, g.M*g.N)
 			want := make([]float64, g.M*g.N)
 			for i := range want {
@@ -98,10 +101,14 @@ func TestDense(t *testing.T) {
 }
 
 var convCases = []pure.ConvSpec{
-	{Batch: 3, InChannels: 2, OutChannels: 3, Groups: 1, In: []int{7, 6}, Kernel: []int{3, 2}, Stride: []int{1, 1}, Dilate: []int{1, 1}, Pad: []int{1, 0}},
-	{Batch: 2, InChannels: 4, OutChannels: 6, Groups: 2, In: []int{9, 8}, Kernel: []int{3, 3}, Stride: []int{2, 3}, Dilate: []int{2, 1}, Pad: []int{2, 1}},
-	{Batch: 5, InChannels: 3, OutChannels: 3, Groups: 3, In: []int{11}, Kernel: []int{4}, Stride: []int{2}, Dilate: []int{3}, Pad: []int{4}},
-	{Batch: 1, InChannels: 2, OutChannels: 2, Groups: 1, In: []int{3, 4, 5}, Kernel: []int{2, 2, 3}, Stride: []int{1, 2, 1}, Dilate: []int{1, 1, 1}, Pad: []int{1, 0, 1}},
+	{Batch: 3, InChannels: 2, OutChannels: 3, Groups: 1, In: []int{7, 6}, Kernel: []int{3, 2},
+		Stride: []int{1, 1}, Dilate: []int{1, 1}, Pad: []int{1, 0}},
+	{Batch: 2, InChannels: 4, OutChannels: 6, Groups: 2, In: []int{9, 8}, Kernel: []int{3, 3},
+		Stride: []int{2, 3}, Dilate: []int{2, 1}, Pad: []int{2, 1}},
+	{Batch: 5, InChannels: 3, OutChannels: 3, Groups: 3, In: []int{11}, Kernel: []int{4},
+		Stride: []int{2}, Dilate: []int{3}, Pad: []int{4}},
+	{Batch: 1, InChannels: 2, OutChannels: 2, Groups: 1, In: []int{3, 4, 5}, Kernel: []int{2, 2, 3},
+		Stride: []int{1, 2, 1}, Dilate: []int{1, 1, 1}, Pad: []int{1, 0, 1}},
 }
 
 func three(s []int, fill int) []int { return append(slices.Repeat([]int{fill}, 3-len(s)), s...) }
@@ -144,9 +151,11 @@ func TestConv(t *testing.T) {
 			s.Out = append(s.Out, (n+2*s.Pad[a]-s.Dilate[a]*(s.Kernel[a]-1)-1)/s.Stride[a]+1)
 		}
 		vo := volume(s.Out)
-		x, w := random(r, s.Batch*s.InChannels*volume(s.In)), random(r, s.OutChannels*s.InChannels/s.Groups*volume(s.Kernel))
+		x, w := random(r, s.Batch*s.InChannels*volume(s.In)),
+			random(r, s.OutChannels*s.InChannels/s.Groups*volume(s.Kernel))
 		bias, dy := random(r, s.OutChannels), random(r, s.Batch*s.OutChannels*vo)
-		wy, wx, ww, wb := make([]float64, len(dy)), make([]float64, len(x)), make([]float64, len(w)), make([]float64, len(bias))
+		wy, wx, ww, wb := make([]float64, len(dy)), make([]float64, len(x)),
+			make([]float64, len(w)), make([]float64, len(bias))
 		for j := range wy {
 			wy[j] = float64(bias[j/vo%s.OutChannels])
 			wb[j/vo%s.OutChannels] += float64(dy[j])
@@ -157,10 +166,12 @@ func TestConv(t *testing.T) {
 			ww[tap] += float64(dy[y]) * float64(x[at])
 		})
 		k := pure.NewConv(s)
-		y, dx, dw, db := make([]float32, len(dy)), random(r, len(x)), random(r, len(w)), random(r, len(bias))
+		y, dx, dw, db := make([]float32, len(dy)), random(r, len(x)), random(r, len(w)),
+			random(r, len(bias))
 		k.Run(y, x, w, bias, random(r, k.Scratch()))
 		near(t, fmt.Sprint("y of ", i), y, wy)
-		k.RunGrad(pure.ConvGrads{DX: dx, DW: dw, DBias: db, DY: dy, X: x, W: w}, random(r, k.ScratchGrad()))
+		k.RunGrad(pure.ConvGrads{DX: dx, DW: dw, DBias: db, DY: dy, X: x, W: w},
+			random(r, k.ScratchGrad()))
 		near(t, fmt.Sprint("dx of ", i), dx, wx)
 		near(t, fmt.Sprint("dw of ", i), dw, ww)
 		near(t, fmt.Sprint("db of ", i), db, wb)
@@ -170,8 +181,10 @@ func TestConv(t *testing.T) {
 func TestPool(t *testing.T) {
 	r := rng(t)
 	for _, s := range []pure.PoolSpec{
-		{In: []int{9, 7}, Out: []int{4, 3}, Kernel: []int{3, 3}, Stride: []int{2, 2}, Pad: []int{0, 0}},
-		{In: []int{6, 8}, Out: []int{4, 5}, Kernel: []int{3, 2}, Stride: []int{2, 2}, Pad: []int{1, 1}},
+		{In: []int{9, 7}, Out: []int{4, 3}, Kernel: []int{3, 3}, Stride: []int{2, 2},
+			Pad: []int{0, 0}},
+		{In: []int{6, 8}, Out: []int{4, 5}, Kernel: []int{3, 2}, Stride: []int{2, 2},
+			Pad: []int{1, 1}},
 		{In: []int{11}, Out: []int{6}, Kernel: []int{3}, Stride: []int{2}, Pad: []int{1}},
 	} {
 		for mode := range 4 {
@@ -240,14 +253,18 @@ func poolWindow(s pure.PoolSpec, o int, x []float32, f func(at []int, scale floa
 
 func TestUpdates(t *testing.T) {
 	r := rng(t)
-	u := pure.Update{LR: 0.1, WD: 0.01, Rescale: 0.5, Clip: 0.6, Momentum: 0.9, Beta1: 0.9, Beta2: 0.99, E: 1e-8}
+	u := pure.Update{LR: 0.1, WD: 0.01, Rescale: 0.5, Clip: 0.6, Momentum: 0.9, Beta1: 0.9,
+		Beta2: 0.99, E: 1e-8}
 	clip := func(g float64) float64 { return math.Max(-0.6, math.Min(0.6, g)) }
 	for name, rule := range map[string]struct {
 		run  func(out, w, g, a, b []float32)
 		step func(w, g, a, b float64) (w2, a2, b2 float64)
 	}{
 		"sgd": {func(out, w, g, a, b []float32) { u.SGD(out, w, g) },
-			func(w, g, a, b float64) (float64, float64, float64) { return w*(1-0.001) - 0.1*clip(0.5*g), a, b }},
+			func(w, g, a, b float64) (float64, float64, float64) {
+				return w*(1-0.001) -
+					0.1*clip(0.5*g), a, b
+			}},
 		"momentum": {func(out, w, g, a, b []float32) { u.SGDMomentum(out, w, g, a) },
 			func(w, g, a, b float64) (float64, float64, float64) {
 				a = 0.9*a - 0.1*(clip(0.5*g)+0.01*w)
@@ -270,7 +287,8 @@ func TestUpdates(t *testing.T) {
 		ww, wa, wb := make([]float64, 50), make([]float64, 50), make([]float64, 50)
 		for i := range w {
 			b[i] *= b[i]
-			ww[i], wa[i], wb[i] = rule.step(float64(w[i]), float64(g[i]), float64(a[i]), float64(b[i]))
+			ww[i], wa[i], wb[i] = rule.step(float64(w[i]), float64(g[i]), float64(a[i]),
+				float64(b[i]))
 		}
 		rule.run(w, w, g, a, b)
 		near(t, name+" weight", w, ww)
