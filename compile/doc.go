@@ -17,7 +17,7 @@
 // The stages fall into three groups. The first rewrites graphs into graphs (package graph does the
 // work), adds the gradient, and trades time for memory. The second numbers the graph and prepares
 // kernels, which choose the layouts of blocked arrays. The third divides the steps into segments,
-// plans the memory, and finds what each segment waits for.
+// plans the memory, and finds the earlier segments that each segment waits for.
 //
 // # Programs
 //
@@ -36,8 +36,8 @@
 //
 //  1. Facts agree with an inference from scratch.
 //  2. Every operand of a step that runs lies in a slot or in a room, inside its bounds.
-//  3. A step reads only what an earlier step has written, or what a slot holds from the start.
-//  4. Bytes that a value occupies are written by nobody else while it is alive.
+//  3. A step reads only bytes that an earlier step has written or a slot holds from the start.
+//  4. While a value is alive, no other value is written to its bytes.
 //  5. Segments cover all steps in order, and wait only for earlier segments.
 //  6. A step that uses bytes or a slot after another runs in the same segment or in one that waits
 //     for it.

@@ -76,7 +76,7 @@ func (r *Inferred) CheckKnown(vars []*op.Node) error {
 		strings.Join(missing, ", "))
 }
 
-// seed stores what is given about the variables, by the caller or by their attributes.
+// seed stores the shapes and types of variables that the caller or their attributes give.
 func (r *Inferred) seed(given Given) error {
 	known := map[string]bool{}
 	for i, n := range r.Graph.Nodes {

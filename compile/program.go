@@ -31,7 +31,7 @@ type Program struct {
 	Report
 }
 
-// Report says what compiling did.
+// Report is the record of the passes and inferences of one compilation.
 type Report struct {
 	Composed int       // operators of the composed graph
 	Applied  []Applied // reports of the passes, in the order in which they ran
@@ -80,7 +80,7 @@ type Slot struct {
 	Index   int
 	Desc    op.Desc
 	Device  device.Device
-	Learned bool // somebody else writes it between runs: an argument with a gradient
+	Learned bool // it is written outside of the program between runs: an argument with a gradient
 	Sink    bool // the program overwrites it without looking at its content
 }
 
@@ -90,7 +90,7 @@ type Step struct {
 	Index    int // number of the node
 	Kernel   *op.Prepared
 	Call     op.Call // operands without addresses; runs copy it
-	Dead     bool    // nobody reads more than the shapes of its outputs
+	Dead     bool    // no step reads more than the shapes of its outputs
 	Skip     bool    // dead, or it only renames memory
 	Form     *Form   // for a step whose outputs are kept between runs
 	Internal []Operand
@@ -100,8 +100,8 @@ type Step struct {
 	Stream   uint64 // stream of random numbers
 }
 
-// Form is what a step makes that is kept between runs: another form of variables. It is made anew
-// only after a variable has been written.
+// Form describes results of a step that are kept between runs: variables in another type or layout.
+// The step runs again only after one of the variables has been written.
 type Form struct {
 	Key     string // equal for equal operators and parameters
 	Inputs  []int  // slots of the variables
@@ -149,7 +149,7 @@ func (l Lane) Queued() bool {
 		l.Device.Kind != device.KindCPU && device.HasQueues(l.Device.Kind)
 }
 
-// Access says what a segment does with an array.
+// Access says how a segment uses the content of an array.
 type Access uint8
 
 // The accesses.

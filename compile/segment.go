@@ -130,8 +130,8 @@ func (u *Unit) leaves() map[*op.Node]bool {
 	return set
 }
 
-// connect finds what every segment depends on: the segments that compute its inputs, the segments
-// whose memory it reuses, and the arrays outside.
+// connect finds the dependencies of every segment: the segments that compute its inputs, the
+// segments whose memory it reuses, and the arrays outside.
 func connect(u *Unit) {
 	p := u.prog
 	segmentOf := make([]int, len(p.Graph.Nodes))
@@ -172,9 +172,9 @@ func connect(u *Unit) {
 	widen(u)
 }
 
-// widen decides who runs the segments. Segments with kernels of several threads go to the worker
-// that has such threads; so do others that could not run beside a third segment anyway, because
-// handing work from worker to worker and back costs more than small kernels take.
+// widen decides which worker runs each segment. Segments with kernels of several threads go to the
+// worker that has such threads; so do others that could not run beside a third segment anyway,
+// because handing work from worker to worker and back costs more than small kernels take.
 func widen(u *Unit) {
 	p := u.prog
 	order := memplan.NewOrder(len(p.Segments))
@@ -243,7 +243,7 @@ func (seg *Segment) use(slot int, access Access) {
 		seg.Uses = append(seg.Uses, Use{slot, access})
 	case seg.Uses[i].Access != access:
 		if seg.Uses[i].Access == Overwrite && access == Read {
-			return // reads what the segment itself has written
+			return // the segment reads bytes that it has written itself
 		}
 		seg.Uses[i].Access = Update
 	}

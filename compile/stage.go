@@ -93,7 +93,7 @@ func numberStreams(u *Unit) error {
 	return u.Facts.Complete(list)
 }
 
-// infer fills in what the source leaves open.
+// infer fills in the shapes and types that the source does not give.
 func infer(u *Unit) error { return u.Facts.Infer(u.all()) }
 
 // Stages lists all stages in the order in which they run. The rows are made anew by each call.

@@ -8,9 +8,9 @@ import (
 
 // Change is one thing that a pass did.
 type Change struct {
-	Node   string `json:"node"`   // the node that was looked at
-	Before string `json:"before"` // what it was
-	After  string `json:"after"`  // what stands in its place
+	Node   string `json:"node"`   // name of the node that the pass replaced or made
+	Before string `json:"before"` // text of the old expression
+	After  string `json:"after"`  // text of the expression in its place
 }
 
 // describe writes n as an expression of its inputs.
@@ -27,7 +27,7 @@ func describe(n *op.Node, in []op.Entry) string {
 	return n.Op.Name + "(" + strings.Join(list, ", ") + ")"
 }
 
-// describeEntry writes what computes e.
+// describeEntry writes the node that computes e as an expression; a variable is its name.
 func describeEntry(e op.Entry) string {
 	if e.Node.IsVar() {
 		return e.Node.Name

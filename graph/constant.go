@@ -15,13 +15,13 @@ import (
 // maxConstant is the number of bytes that a constant may have.
 const maxConstant = 1 << 20
 
-// FoldConstants computes what depends on no variable.
+// FoldConstants computes the nodes that depend on no variable and puts constants in their places.
 func FoldConstants(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	c := &folder{value: map[op.Entry]op.Tensor{}}
 	return rewrite(outs, f, c.visit)
 }
 
-// folder knows the values of constant entries.
+// folder holds the values of constant entries: of old ones and of those that it made.
 type folder struct{ value map[op.Entry]op.Tensor }
 
 func (c *folder) visit(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
@@ -59,7 +59,7 @@ func (c *folder) visit(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
 	return made.Entry(0)
 }
 
-// same reports whether n is what its constant would be.
+// same reports whether n already is a constant node like made, the node that would replace it.
 func same(n, made *op.Node) bool {
 	switch n.Op {
 	case prim.Zeros.Op, prim.Ones.Op:

@@ -15,7 +15,7 @@ func CutShapes(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	return rewrite(outs, f, c.visit)
 }
 
-// cutter makes one array of every shape and element type.
+// cutter makes one array of zeros for every shape, element type and group; made holds them by key.
 type cutter struct{ made map[string]*op.Node }
 
 func (c *cutter) visit(r *rewriter, n *op.Node, in []op.Entry) op.Entry {

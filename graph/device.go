@@ -18,14 +18,16 @@ func Group(n *op.Node) string { return n.Attrs[GroupAttr] }
 
 // Placement says on which devices a graph runs.
 type Placement struct {
-	// Default is where a node runs that nothing else speaks for.
+	// Default is the device of the nodes that get no other device from the rules of Assign.
 	Default device.Device
-	// Groups are the devices of groups. A group that is not among them is the name of a device, or
-	// says nothing.
+	// Groups are the devices of groups by name. A group that is no key is read as the name of a
+	// device; if it is none, it has no effect.
 	Groups map[string]device.Device
-	// Var says where the array of a variable lies, if that is given; nil: nowhere is.
+	// Var returns the device of a variable's array, if it is given; nil: it is given for no
+	// variable.
 	Var func(v *op.Node) (d device.Device, given bool)
-	// Outputs says where outputs shall lie; those behind its end stay where they are computed.
+	// Outputs are the wanted devices of the first outputs, by output number; the other outputs stay
+	// on the devices that compute them.
 	Outputs []device.Device
 }
 
@@ -112,9 +114,9 @@ func inGroup(n *op.Node, group string) *op.Node {
 	return &m
 }
 
-// CopyBetweenDevices puts a copy wherever an operator reads what lies on another device, one for
-// each device that reads it, and where an output is wanted on another device than the one that
-// computes it.
+// CopyBetweenDevices adds a copy wherever an operator reads a value that lies on another device,
+// one copy for each device that reads the value, and wherever an output is wanted on another device
+// than the one that computes it.
 func CopyBetweenDevices(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	if f.Place == nil {
 		return outs, 0
@@ -155,16 +157,16 @@ func (r *rewriter) replace(n, m *op.Node) {
 // courier brings values to other devices.
 type courier struct {
 	*rewriter
-	made map[arrival]op.Entry
+	made map[arrival]op.Entry // copies made
 }
 
 // arrival is a value on a device.
 type arrival struct {
-	entry op.Entry
-	on    device.Device
+	entry op.Entry      // the entry that is copied
+	on    device.Device // the device of the copy
 }
 
-// bring returns e on device d; all who read it there share one copy.
+// bring returns a copy of e on device d; all readers on that device share one copy.
 func (c *courier) bring(e op.Entry, d device.Device) op.Entry {
 	key := arrival{e, d}
 	if _, ok := c.made[key]; !ok {

@@ -2,8 +2,8 @@
 //
 // A pass is one file and one function. Gradient extends a graph by its derivative; Index numbers
 // the nodes and entries of a graph so that later passes use slices instead of maps; InferShapes and
-// InferTypes fill in what is known of every entry; AssignStorage decides which entries share memory
-// in place, so that package memplan can lay out the rest.
+// InferTypes infer the shape and the element type of every entry; AssignStorage decides which
+// entries share memory in place, so that package memplan can lay out the others.
 //
 // # Rewriting
 //
@@ -20,14 +20,14 @@
 // Rewriting passes copy the nodes that change and leave the nodes given to them alone.
 // Outputs stay distinct, so that each can be written to an array of its own.
 //
-// Streams numbers the nodes that draw random numbers before anything is rewritten: what they draw
-// does not depend on passes.
+// Streams numbers the nodes that draw random numbers before any pass rewrites the graph, so the
+// numbers that they draw do not depend on the passes.
 //
 // # Graphs
 //
-// Graphs are plain values: entries refer to nodes, nodes to their inputs. What is not reachable
-// from the outputs does not exist, so removing dead code means indexing the graph again; cutting
-// the edges that only ask for a shape is what remains to be done.
+// Graphs are plain values: entries refer to nodes, nodes to their inputs. A node that cannot be
+// reached from the outputs is not part of the graph, so indexing the graph again removes dead code.
+// CutShapes cuts the edges along which an operator reads only a shape.
 //
 // All functions are pure: they do not change the nodes they are given and may be called from any
 // goroutine.

@@ -8,11 +8,11 @@ import (
 	"gomx/op"
 )
 
-// Facts is the knowledge about the entries of a graph. Passes read it and add the entries that they
-// make. It belongs to one goroutine.
+// Facts holds the shapes and types of the entries of a graph. Passes read it and add the entries
+// that they make. It belongs to one goroutine, and it owns its maps; use Clone to share it.
 type Facts struct {
-	Shapes map[op.Entry]dtype.Shape
-	Types  map[op.Entry]dtype.Type
+	Shapes map[op.Entry]dtype.Shape // shapes; an extent may be unknown
+	Types  map[op.Entry]dtype.Type  // element types; a type may be dtype.Unknown
 	// Forward is the number of outputs of the forward part, which runs by itself before the rest; 0
 	// means all outputs.
 	Forward int

@@ -167,8 +167,8 @@ func (r *rewriter) norm(e op.Entry, n *op.Node) (p nn.BatchNormParams, ok bool) 
 	return p, p.Axis.Value() == 1
 }
 
-// FuseTrainedActivation gives rectifiers to the convolution before them. What the convolution
-// computes before the rectifier is not kept, and need not be.
+// FuseTrainedActivation gives rectifiers to the convolution before them. The sums that the
+// convolution computes before the rectifier are not kept: no other node reads them.
 func FuseTrainedActivation(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	return rewrite(outs, f, func(r *rewriter, n *op.Node, in []op.Entry) op.Entry {
 		if !rectifies(n) {

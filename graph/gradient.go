@@ -11,7 +11,7 @@ import (
 // gradient; the zero Entry where the heads do not depend on it. headGrads holds the gradient
 // flowing into each head; where it is short or holds the zero Entry, ones are meant (losses
 // ignore them). The new nodes use forward entries as inputs, so planning the whole graph keeps
-// alive just what the derivative reads.
+// alive only the forward values that the derivative reads.
 //
 // It is reverse accumulation over the topological order, as in nnvm's gradient pass.
 func Gradient(heads, headGrads, wrt []op.Entry) ([]op.Entry, error) {
@@ -49,10 +49,10 @@ func Gradient(heads, headGrads, wrt []op.Entry) ([]op.Entry, error) {
 
 // backprop is the state of one run of Gradient.
 type backprop struct {
-	order []*op.Node
+	order []*op.Node              // forward nodes, inputs first
 	grads map[op.Entry][]op.Entry // contributions to the gradient of an entry
 	needs map[*op.Node]bool       // nodes through which gradients flow to wrt
-	known map[*op.Node]bool       // nodes that are finished
+	known map[*op.Node]bool       // forward nodes, and gradient nodes that follow has visited
 }
 
 // markNeeded finds the nodes that depend on wrt.

@@ -5,10 +5,10 @@ import "gomx/op"
 // Indexed is a graph whose nodes and entries are numbered: nodes in topological order, entries
 // node by node. It is immutable.
 type Indexed struct {
-	Nodes   []*op.Node
-	Outputs []int // entry numbers of the graph's outputs
-	first   []int // first entry of each node; one more at the end
-	id      map[*op.Node]int
+	Nodes   []*op.Node       // by node number
+	Outputs []int            // entry numbers of the graph's outputs
+	first   []int            // first entry number of each node; the number of entries at the end
+	id      map[*op.Node]int // node numbers
 }
 
 // Index numbers the graph that computes outputs.

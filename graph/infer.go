@@ -16,7 +16,8 @@ func InferShapes(g *Indexed, shapes []dtype.Shape) error {
 	return sweep(g, func(i int) (bool, error) { return inferNode(g, i, shapes) })
 }
 
-// InferTypes does for element types what InferShapes does for shapes.
+// InferTypes fills in the unknown element types of all entries in the same way as InferShapes fills
+// in shapes.
 func InferTypes(g *Indexed, types []dtype.Type) error {
 	return sweep(g, func(i int) (bool, error) { return inferNodeType(g, i, types) })
 }
@@ -46,7 +47,7 @@ func sweep(g *Indexed, infer func(i int) (changed bool, err error)) error {
 	}
 }
 
-// inferNode runs the shape inference of node i and stores what it learned.
+// inferNode runs the shape inference of node i and stores the shapes of its inputs and outputs.
 func inferNode(g *Indexed, i int, shapes []dtype.Shape) (changed bool, err error) {
 	n := g.Nodes[i]
 	in := make([]dtype.Shape, len(n.In))
@@ -79,7 +80,7 @@ func inferNode(g *Indexed, i int, shapes []dtype.Shape) (changed bool, err error
 	return changed, nil
 }
 
-// learn merges what was inferred into *s.
+// learn merges an inferred shape into *s.
 func learn(s *dtype.Shape, inferred dtype.Shape) (changed bool, err error) {
 	if s.Known() && s.Equal(inferred) {
 		return false, nil
@@ -93,7 +94,7 @@ func learn(s *dtype.Shape, inferred dtype.Shape) (changed bool, err error) {
 	return changed, nil
 }
 
-// inferError names the node and what it was given.
+// inferError adds the node and the shapes of its inputs to an error.
 func inferError(n *op.Node, err error, in []dtype.Shape) error {
 	e := op.WithOp(err, n.Op.Name, n.Name, n.Site)
 	var b strings.Builder
@@ -117,7 +118,7 @@ func inputName(n *op.Node, k int) string {
 	return fmt.Sprintf("input %d", k)
 }
 
-// inferNodeType runs the type inference of node i and stores what it learned.
+// inferNodeType runs the type inference of node i and stores the types of its inputs and outputs.
 func inferNodeType(g *Indexed, i int, types []dtype.Type) (changed bool, err error) {
 	n := g.Nodes[i]
 	in := make([]dtype.Type, len(n.In))

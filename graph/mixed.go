@@ -12,18 +12,18 @@ import (
 
 // Mixed says how a graph computes with two floating-point types, of which float32 is one.
 //
-// Operators that are mostly products compute in the narrow type; those that lose accuracy in it or
-// leave its range in float32; all others in the type of what they are given, the wider one where
-// that differs. Parameters stay float32: the graph converts them where they are read, and their
-// gradients back.
+// Operators that are mostly products compute in the narrow type. Operators that lose accuracy in it
+// or leave its range compute in float32. All others compute in the type of their inputs, and in
+// float32 if the types of their inputs differ. Parameters stay float32: the graph converts them
+// where they are read, and converts their gradients back.
 type Mixed struct {
 	Type dtype.Type // the narrow type: Float16 or BFloat16
-	// Factor and Inverse are variables of shape (1): what gradients are multiplied by where they
-	// begin, and its inverse, by which they are multiplied where they end, in variables. Without
-	// them gradients are not scaled.
+	// Factor and Inverse are variables of shape (1). The graph multiplies gradients by Factor where
+	// they begin, and the gradients of variables by Inverse, which is 1/Factor. If both are zero
+	// Entries, gradients are not scaled.
 	Factor, Inverse op.Entry
-	Learned         func(v *op.Node) bool // variables whose gradient is wanted
-	// parameters in the narrow type are kept between runs, as inference does
+	Learned         func(v *op.Node) bool // reports whether the gradient of variable v is wanted
+	// Kept says that parameters in the narrow type are kept between runs, as inference does.
 	Kept bool
 }
 
@@ -56,17 +56,17 @@ func MixPrecision(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 type mixer struct {
 	*rewriter
 	*Mixed
-	forms map[form]op.Entry
+	forms map[form]op.Entry // entries made, by form
 }
 
-// form names what an entry has been made into: another element type, or one whose gradient is
-// scaled, for readers of a group.
+// form describes an entry made from another one for the readers in a group: the same value in
+// another element type, or the same value with a scaled gradient.
 type form struct {
-	of     op.Entry
-	to     dtype.Type
-	factor op.Entry
-	group  string
-	kept   bool
+	of     op.Entry   // the original entry
+	to     dtype.Type // element type of the form
+	factor op.Entry   // multiplies the gradient; zero Entry: the form does not scale it
+	group  string     // group of the node that makes the form
+	kept   bool       // the executor keeps the form between runs
 }
 
 func (m *mixer) scales() bool { return m.Factor.Valid() }
@@ -201,8 +201,8 @@ func (m *mixer) form(f form, node func() *op.Node, name string) op.Entry {
 	return e
 }
 
-// groupFor returns the group of a node between e and its reader n: that of the operator that
-// computes e, that of the reader where e is a variable.
+// groupFor returns the group of a node between e and its reader n: the group of the operator that
+// computes e, or the group of n if e is a variable.
 func groupFor(e op.Entry, n *op.Node) string {
 	if n != nil && e.Node.IsVar() {
 		return Group(n)

@@ -6,8 +6,8 @@ import (
 	"gomx/op/nn"
 )
 
-// biasRows is from how many rows on a product without bias is faster than one with it by more than
-// the softmax takes longer: with fewer, the sums have the bias while they are in registers.
+// biasRows is the number of rows from which on a product without bias saves more time than the
+// softmax with bias costs: with fewer rows the product adds the bias to sums in registers.
 const biasRows = 128
 
 // MoveBias lets a softmax loss add the bias of the dense layer below it.

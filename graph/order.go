@@ -7,13 +7,14 @@ import (
 	"gomx/op"
 )
 
-// few is the number of inputs up to which the deepest is computed first.
+// few is the largest number of inputs of a node of which the deepest is computed first.
 const few = 3
 
 // deepFirst returns the nodes that outputs depend on in topological order, outputs one after the
-// other, and of the inputs of a node first the one with the longest way behind it: what needs
-// little is computed when it is needed, and not kept from the start. Inputs of what joins many come
-// as they stand, most often in the order in which a loop made them.
+// other. Of the inputs of a node, the one with the longest chain of nodes before it comes first, so
+// that a value that takes few nodes is computed shortly before it is read and not kept for long.
+// Nodes with more than few inputs keep the order of their inputs, mostly the order in which a loop
+// made them.
 func deepFirst(outputs []op.Entry) []*op.Node {
 	depth := map[*op.Node]int{}
 	for _, n := range op.Topo(outputs) {
@@ -52,10 +53,10 @@ func deepFirst(outputs []op.Entry) []*op.Node {
 	return order
 }
 
-// visit is a node and those it needs that have not been visited.
+// visit is a node on the stack of deepFirst.
 type visit struct {
 	n  *op.Node
-	in []*op.Node
+	in []*op.Node // nodes that run before n and are still to be entered
 }
 
 // before lists the nodes that run before n.
@@ -67,11 +68,11 @@ func before(n *op.Node) []*op.Node {
 	return append(list, n.After...)
 }
 
-// arrange orders the nodes of a graph, the first of which, forward many, belong to the forward
-// part. The backward part takes the gradients of the last forward nodes first, whatever the order
-// in which outputs ask for them, so that what the forward part kept is let go in the reverse of the
-// order in which it was made. What only passes gradients on, as a sum does, runs as soon as it can,
-// and what only reads the forward part as late as it can.
+// arrange orders the nodes of a graph, of which the first forward ones belong to the forward part.
+// The backward part computes the gradients of the last forward nodes first, independent of the
+// order of the outputs, so that the values of the forward part are freed in the reverse of the
+// order in which they were made. Nodes that only pass gradients on, such as sums, run as soon as
+// they can; nodes that only read the forward part run as late as they can.
 //
 // In either part an operator that is the only reader of two or more inputs and can work in place
 // comes right behind them: the terms of a gradient that many steps share are added as they come
@@ -100,17 +101,17 @@ func arrange(nodes []*op.Node, forward int) []*op.Node {
 
 // arranger is the state of arrange, by node number.
 type arranger struct {
-	nodes   []*op.Node
-	forward int
-	readers [][]int // nodes that wait for this one, once per input
-	waits   []int   // inputs and control dependencies that have not run
-	frees   []bool  // running it early frees memory
-	done    []bool
-	ready   queue // nodes of the backward part that wait for nothing
-	order   []*op.Node
+	nodes   []*op.Node // in topological order; not changed
+	forward int        // number of nodes of the forward part
+	readers [][]int    // nodes that wait for this one, once per input
+	waits   []int      // number of inputs and control dependencies that have not run
+	frees   []bool     // running it early frees memory
+	done    []bool     // it is in order
+	ready   queue      // nodes of the backward part that wait for nothing
+	order   []*op.Node // the result so far
 }
 
-// count fills in who waits for whom, and which nodes free memory.
+// count fills in readers, waits and frees.
 func (a *arranger) count() {
 	id := make(map[*op.Node]int, len(a.nodes))
 	uses := map[op.Entry]int{}
@@ -158,7 +159,8 @@ func (a *arranger) turns() []int {
 	return turn
 }
 
-// emit runs node i, then what that makes ready and worthwhile.
+// emit appends node i to the order, and right behind it the readers that became ready and free
+// memory. It queues the other readers that became ready.
 func (a *arranger) emit(i int) {
 	a.done[i] = true
 	a.order = append(a.order, a.nodes[i])
@@ -176,8 +178,8 @@ func (a *arranger) emit(i int) {
 
 // queue is a heap of node numbers by turn, and then by number.
 type queue struct {
-	nodes []int
-	turn  []int // of all nodes
+	nodes []int // node numbers in heap order
+	turn  []int // by node number
 }
 
 func (q *queue) Len() int { return len(q.nodes) }

@@ -10,7 +10,8 @@ import (
 	"gomx/op/prim"
 )
 
-// What a chain may have at most; kernels keep all of its values in the cache.
+// The largest numbers of inputs, outputs and steps of a chain; kernels keep all of its values in
+// the cache.
 const (
 	chainInputs  = 16
 	chainOutputs = 8
@@ -20,9 +21,9 @@ const (
 // FusePointwise joins pointwise operators that read each other into chains.
 //
 // It goes through the nodes in an order in which pointwise ones come as soon as they can, and lets
-// each join the chains that it reads. A chain runs where its last member stood. So it may grow only
-// while nothing outside has read it: whatever comes later reads it after it has run, and whatever
-// it reads came before.
+// each join the chains that it reads. A chain runs in the place of its last member. So it may grow
+// only while no node outside has read it: then all outside readers come after the chain, and all
+// nodes that the chain reads come before it.
 func FusePointwise(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	r, order := newRewriter(outs, f)
 	c := &chainer{rewriter: r, forward: forwardNodes(outs, f), mutated: mutatedNodes(order),
@@ -48,22 +49,22 @@ func FusePointwise(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 // chainer is the state of FusePointwise.
 type chainer struct {
 	*rewriter
-	forward map[*op.Node]bool
-	mutated map[*op.Node]bool
-	after   map[*op.Node]bool // others wait for these
-	chain   map[*op.Node]*chain
-	at      map[*op.Node]int // place in the order
+	forward map[*op.Node]bool   // nodes of the forward part; nil: all nodes
+	mutated map[*op.Node]bool   // variables that some node changes
+	after   map[*op.Node]bool   // nodes that are control dependencies of others
+	chain   map[*op.Node]*chain // the chain of a member
+	at      map[*op.Node]int    // position in the order of eager
 }
 
-// chain is pointwise operators that become one.
+// chain is a list of pointwise operators that become one node.
 type chain struct {
-	shape   dtype.Shape
-	t       dtype.Type
-	forward bool
-	group   string
-	closed  bool // somebody outside has read it
-	members []*op.Node
-	inside  map[op.Entry]int // readers of an entry among the members
+	shape   dtype.Shape      // shape of the results of all members
+	t       dtype.Type       // element type of the first member's result
+	forward bool             // its members belong to the forward part
+	group   string           // group of all members; empty: none
+	closed  bool             // a node outside has read it, so it must not grow
+	members []*op.Node       // in an order in which each comes after its inputs
+	inside  map[op.Entry]int // number of readers of an entry among the members
 }
 
 // eager orders nodes anew: forward ones first, pointwise ones as early as their inputs allow.
@@ -169,8 +170,7 @@ func (c *chainer) close(n *op.Node, own *chain) {
 	}
 }
 
-// union returns the chain of all members of both, in an order in which each comes after what it
-// reads.
+// union returns the chain of all members of both, in an order in which each comes after its inputs.
 func (g *chain) union(h *chain) *chain {
 	u := &chain{shape: g.shape, t: g.t, forward: g.forward, group: g.group,
 		members: slices.Concat(g.members, h.members), inside: map[op.Entry]int{}}
@@ -204,10 +204,10 @@ func (c *chainer) crosses(in, outs []op.Entry) bool {
 	})
 }
 
-// borders lists what a chain reads from outside, and what others read of it. Inputs made by the
-// backward part come first, the oldest in front: outputs take the place of the first inputs that
-// will do, and those made by the forward part are of no use where an output shall be a gradient
-// that the executor hands out.
+// borders lists the entries that a chain reads from outside, and the entries of the chain that
+// nodes outside read. Inputs made by the backward part come first, the oldest in front: each output
+// takes the memory of the first input that fits, and an input made by the forward part does not fit
+// an output that is a gradient in an array of the executor.
 func (c *chainer) borders(g *chain) (in, outs []op.Entry) {
 	for _, m := range g.members {
 		for _, e := range m.In {
@@ -223,7 +223,7 @@ func (c *chainer) borders(g *chain) (in, outs []op.Entry) {
 	return in, outs
 }
 
-// rank orders entries: those of the backward part by age, then the others.
+// rank orders entries: entries of the backward part by age, then the others.
 func (c *chainer) rank(e op.Entry) int {
 	if e.Node.IsVar() || c.phase(e.Node) {
 		return len(c.at)

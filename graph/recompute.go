@@ -7,33 +7,33 @@ import (
 	"gomx/op"
 )
 
-// RecomputeConfig says what to trade for memory.
+// RecomputeConfig says how much work to trade for memory.
 type RecomputeConfig struct {
 	// Forward is the number of outputs that belong to the forward part; the others are gradients.
 	Forward int
-	// Target is the share of the planned memory to come down to. The least work that achieves it is
-	// chosen; where nothing does, the plan with the least memory. Zero recomputes only what
-	// __force_mirroring__ asks for.
+	// Target is the wanted memory as a fraction of the memory of a plan without recomputation.
+	// Recompute chooses the plan with the least work that achieves it, or else the plan with the
+	// least memory. Zero recomputes only the nodes whose attribute __force_mirroring__ is true.
 	Target float64
 }
 
-// Trade says what Recompute has done: bytes alive at once before and after, the estimated work of
-// the forward part, and the work that is done twice, both in nanoseconds on one core.
+// Trade is the result of Recompute: the memory that it saves and the work that it adds.
 type Trade struct {
-	Before, After int64
-	Work, Again   float64
-	Nodes         int // computed twice
+	Before, After int64   // most bytes alive at once, without and with recomputation
+	Work, Again   float64 // nanoseconds on one core: the forward part, and its part done twice
+	Nodes         int     // number of nodes computed twice
 }
 
 // Recompute lets the backward part compute values of the forward part again instead of keeping
 // them, as in Chen et al., Training Deep Nets with Sublinear Memory Cost, section 4. The forward
-// part is divided into groups at places that few bytes cross; what crosses is kept, and when the
-// backward part comes to a group the rest of it is computed again, but for nodes whose work per
-// byte is above a limit. Groups and limit are chosen by counting live bytes.
+// part is divided into groups at places that few bytes cross. Values that cross such a place are
+// kept. When the backward part comes to a group, it computes the other values of the group again,
+// but for nodes whose work per byte is above a limit. Recompute chooses groups and limit by
+// counting live bytes.
 //
 // Results stay the same bit for bit: the same kernels see the same inputs, random numbers depend on
-// the number of the stream, and what a node does to auxiliary states happens once, because the
-// second time it is given others. It comes after passes that merge equal nodes.
+// the number of the stream, and a node changes its auxiliary states once, because its second
+// computation gets stand-ins for them. Recompute must run after the passes that merge equal nodes.
 func Recompute(all []op.Entry, f *Facts, c RecomputeConfig) ([]op.Entry, Trade) {
 	r := newRecomputer(all, f, c.Forward)
 	none := division{groups: 1, limit: math.Inf(1)}
@@ -70,26 +70,27 @@ func better(a, b Trade, goal int64) bool {
 	return a.After < b.After
 }
 
-// division is one way of choosing what to keep.
+// division is one way of choosing the values to keep.
 type division struct {
-	groups int
-	limit  float64 // of work per byte above which results are kept
+	groups int     // number of groups of forward nodes
+	limit  float64 // nanoseconds per byte; results of nodes above it are kept
 }
 
-// recomputer holds what all divisions of one graph have in common, by number of forward node.
+// recomputer holds the facts that all divisions of one graph share. Slices from work on are indexed
+// by the number of a forward node.
 type recomputer struct {
-	all     []op.Entry
-	facts   *Facts
-	forward int
-	fwd     []*op.Node
-	back    []*op.Node
-	id      map[*op.Node]int
-	work    []float64
-	bytes   []int64
-	last    []int   // the last forward node that reads it, itself without
-	cross   []int64 // bytes that cross the place behind it
-	outs    []bool  // it computes an output
-	before  []int64 // bytes of all nodes up to it
+	all     []op.Entry       // outputs, then gradients; not changed
+	facts   *Facts           // belongs to the caller; try only reads it
+	forward int              // number of outputs
+	fwd     []*op.Node       // forward nodes, inputs first
+	back    []*op.Node       // backward nodes, inputs first
+	id      map[*op.Node]int // numbers of forward nodes
+	work    []float64        // nanoseconds on one core; 0 for a variable
+	bytes   []int64          // bytes of its results; 0 for a variable
+	last    []int            // the last forward node that reads it; its own number if none does
+	cross   []int64          // bytes of results made up to it that later forward nodes read
+	outs    []bool           // it computes an output
+	before  []int64          // bytes of the results of all nodes before it; the total at the end
 }
 
 func newRecomputer(all []op.Entry, f *Facts, forward int) *recomputer {
@@ -126,7 +127,7 @@ func newRecomputer(all []op.Entry, f *Facts, forward int) *recomputer {
 	return r
 }
 
-// divisions lists what to try.
+// divisions lists the divisions to try; none if target is not positive.
 func (r *recomputer) divisions(target float64) []division {
 	if target <= 0 {
 		return nil

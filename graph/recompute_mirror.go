@@ -7,17 +7,18 @@ import (
 	"gomx/op/prim"
 )
 
-// mirror rewrites the backward part of a graph so that it reads again what is not kept.
+// mirror rewrites the backward part of a graph so that it computes again the forward values that
+// are not kept.
 type mirror struct {
 	r      *recomputer
-	origin map[*op.Node]*op.Node // of the nodes made: what they stand for
-	keep   []bool                // by number of forward node
-	again  map[*op.Node]*op.Node // forward nodes computed again
-	made   map[*op.Node]*op.Node // what backward nodes have become
-	after  []*op.Node            // what nodes computed again now wait for
+	origin map[*op.Node]*op.Node // for every node made, the old node that it stands for
+	keep   []bool                // by number of forward node: its results are kept
+	again  map[*op.Node]*op.Node // for a forward node, the node that computes it again
+	made   map[*op.Node]*op.Node // for a backward node, the node in its place
+	after  []*op.Node            // nodes that the nodes of the running visit must wait for
 }
 
-// now returns what a node has become.
+// now returns the node in the place of n: n itself if it did not change.
 func (m *mirror) now(n *op.Node) *op.Node {
 	if b, ok := m.made[n]; ok {
 		return b
@@ -25,8 +26,9 @@ func (m *mirror) now(n *op.Node) *op.Node {
 	return n
 }
 
-// visit rewrites one backward node. Its inputs come first, as they do in the list of nodes. What it
-// is the first to need is computed when the gradients that it reads are there, and not before.
+// visit rewrites backward node b; the backward nodes that b reads must have been visited. If b is
+// the first reader of a forward value that is not kept, the value is computed again only when the
+// gradients that b reads have been computed.
 func (m *mirror) visit(b *op.Node) {
 	m.after = m.after[:0:0]
 	for _, e := range b.In {
@@ -50,7 +52,7 @@ func (m *mirror) visit(b *op.Node) {
 	m.made[b], m.origin[&c] = &c, b
 }
 
-// entry returns what the backward part reads in the place of e.
+// entry returns the entry that the backward part reads in the place of e.
 func (m *mirror) entry(e op.Entry) op.Entry {
 	i, forward := m.r.id[e.Node]
 	switch {
@@ -62,7 +64,7 @@ func (m *mirror) entry(e op.Entry) op.Entry {
 	return op.Entry{Node: m.second(e.Node), Index: e.Index}
 }
 
-// second returns the node that computes again what n computes.
+// second returns the node that computes the values of forward node n again.
 func (m *mirror) second(n *op.Node) *op.Node {
 	if c, ok := m.again[n]; ok {
 		return c

@@ -2,19 +2,20 @@ package graph
 
 import "gomx/op"
 
-// rewriter copies a graph node by node and lets a rule put something else in the place of some.
+// rewriter copies a graph node by node and lets a rule replace some of the nodes. It does not
+// change the old nodes.
 type rewriter struct {
-	facts   *Facts
-	uses    map[op.Entry]int // readers in the graph before, outputs counted
-	outs    map[op.Entry]bool
-	made    map[op.Entry]op.Entry
-	was     map[op.Entry]op.Entry // the entry before of an entry made
-	nodes   map[*op.Node]*op.Node
-	changes int
+	facts   *Facts                // of the caller; new entries are added to them
+	uses    map[op.Entry]int      // readers of an old entry; being an output counts as one
+	outs    map[op.Entry]bool     // old entries that are outputs
+	made    map[op.Entry]op.Entry // new entries by old entry
+	was     map[op.Entry]op.Entry // old entries by new entry
+	nodes   map[*op.Node]*op.Node // new nodes by old node
+	changes int                   // number of places changed
 }
 
-// rule returns what takes the place of the first output of n, whose inputs have been rewritten to
-// in; the other outputs of n must have no readers. The zero Entry means that n stays.
+// rule returns the entry that takes the place of the first output of n, whose inputs have been
+// rewritten to in; the other outputs of n must have no readers. The zero Entry means that n stays.
 type rule func(r *rewriter, n *op.Node, in []op.Entry) op.Entry
 
 // rewrite applies a rule everywhere, inputs first, and returns the new outputs and how often the
@@ -45,7 +46,7 @@ func newRewriter(outs []op.Entry, f *Facts) (*rewriter, []*op.Node) {
 	return r, order
 }
 
-// now returns what entries have become.
+// now returns the new entries in the places of old ones.
 func (r *rewriter) now(list []op.Entry) []op.Entry {
 	out := make([]op.Entry, len(list))
 	for i, e := range list {
@@ -103,14 +104,14 @@ func (r *rewriter) become(old, e op.Entry) {
 	r.facts.copy(e, old)
 }
 
-// only reports whether the entry made is read by one node and nothing else wants it, nor any other
-// output of its node.
+// only reports whether new entry e has exactly one reader, and nothing reads the outputs behind the
+// first of its node.
 func (r *rewriter) only(e op.Entry) bool {
 	old, ok := r.was[e]
 	return ok && r.uses[old] == 1 && !r.wanted(old.Node)
 }
 
-// wanted reports whether somebody reads more than the first output of a node from before.
+// wanted reports whether any output of old node n but the first has a reader.
 func (r *rewriter) wanted(n *op.Node) bool {
 	for i := 1; i < n.NumOutputs(); i++ {
 		if r.uses[n.Entry(i)] > 0 {

@@ -12,7 +12,8 @@ import (
 type rowLoss struct {
 	layer, head, headGrad, layerGrad *op.Node
 	params                           loss.RowLossParams
-	made                             *op.Node // the node that does the work of all
+	// made is the node that does the work of all four; nil before joinRowLoss.
+	made *op.Node
 }
 
 // FuseRowLoss lets the forward part compute the gradients of a dense layer of one output together
@@ -38,8 +39,8 @@ func FuseRowLoss(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	return r.now(outs), r.changes
 }
 
-// rowLoss returns what n, the gradient of a dense layer, belongs to, nil where it is something
-// else.
+// rowLoss returns the rowLoss whose layerGrad is n, or nil if n is not the gradient of such a
+// layer.
 func (r *rewriter) rowLoss(n *op.Node) *rowLoss {
 	if n.Op != nn.FullyConnectedGrad.Op || r.uses[n.Entry(0)] > 0 {
 		return nil

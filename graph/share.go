@@ -38,14 +38,14 @@ func share(outs []op.Entry, f *Facts, forward map[*op.Node]bool) ([]op.Entry, in
 	return r.now(outs), r.changes
 }
 
-// sharer knows the nodes seen so far by what they compute.
+// sharer holds the nodes seen so far by keys that are equal for nodes with equal results.
 type sharer struct {
 	*rewriter
-	forward map[*op.Node]bool
-	mutated map[*op.Node]bool
-	seen    map[string]*op.Node
-	id      map[*op.Node]uint64 // of nodes made
-	key     []byte
+	forward map[*op.Node]bool   // nodes of the forward part; nil: all nodes
+	mutated map[*op.Node]bool   // variables that some node changes
+	seen    map[string]*op.Node // first new node of each key
+	id      map[*op.Node]uint64 // numbers of new nodes, for keys
+	key     []byte              // memory that keyOf uses again in each call
 }
 
 func (c *sharer) visit(n *op.Node) {

@@ -8,8 +8,8 @@ import (
 	"gomx/op/prim"
 )
 
-// SimplifyComposed removes what does nothing from a graph without gradient. Operators whose
-// gradient is not that of what they compute, such as losses, stay.
+// SimplifyComposed removes operators without effect from a graph without gradient. Operators whose
+// gradient is not the derivative of their result, such as losses, stay.
 func SimplifyComposed(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	return rewrite(outs, f, func(r *rewriter, n *op.Node,
 		in []op.Entry) op.Entry {
@@ -17,7 +17,7 @@ func SimplifyComposed(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	})
 }
 
-// SimplifyCompiled does so in a graph that has its gradient.
+// SimplifyCompiled removes operators without effect from a graph that has its gradient.
 func SimplifyCompiled(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	return rewrite(outs, f, func(r *rewriter, n *op.Node,
 		in []op.Entry) op.Entry {
@@ -25,7 +25,8 @@ func SimplifyCompiled(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	})
 }
 
-// simplify returns what is equal to output 0 of n and takes less work.
+// simplify returns an entry that is equal to output 0 of n and takes less work, or the zero Entry
+// if it knows none.
 func simplify(r *rewriter, n *op.Node, in []op.Entry, compiled bool) op.Entry {
 	if len(in) == 0 || len(n.After) > 0 || n.NumOutputs() > 1 && r.wanted(n) ||
 		!r.facts.Known(n.Entry(0)) {
@@ -52,9 +53,9 @@ func simplify(r *rewriter, n *op.Node, in []op.Entry, compiled bool) op.Entry {
 // simplifier looks at one node whose inputs have been rewritten to in.
 type simplifier struct {
 	*rewriter
-	n        *op.Node
-	in       []op.Entry
-	compiled bool
+	n        *op.Node   // the old node
+	in       []op.Entry // new entries
+	compiled bool       // the graph has its gradient
 }
 
 // like reports whether entry e has the shape and type of the node's output.
@@ -83,7 +84,8 @@ func (s *simplifier) neutral() op.Entry {
 	return when(s.n.Op.Neutral(s.n.Params) || s.compiled && s.n.Op.Identity, x)
 }
 
-// casts finds conversions whose type is known, so that they need not wait for what says it.
+// casts makes conversions to the type of another array conversions to a known type, so that they
+// need not wait for that array.
 func (s *simplifier) casts() op.Entry {
 	x := s.in[0]
 	switch {
@@ -102,7 +104,7 @@ func when(ok bool, e op.Entry) op.Entry {
 	return op.Entry{}
 }
 
-// nested finds functions that have no effect on what they are applied to.
+// nested finds functions that have no effect on the result of the function below them.
 func (s *simplifier) nested() op.Entry {
 	x := s.in[0]
 	inner := x.Node
@@ -135,7 +137,7 @@ func (s *simplifier) nested() op.Entry {
 	return when(s.n.Op.Idempotent && inner.Op == s.n.Op, x)
 }
 
-// negated returns what e is the negative of.
+// negated returns x if e is -x.
 func (s *simplifier) negated(e op.Entry) (op.Entry, bool) {
 	if e.Node.IsVar() || e.Node.Op != prim.Negative.Op || len(e.Node.After) > 0 {
 		return op.Entry{}, false

@@ -119,8 +119,8 @@ func TransposedProducts(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	})
 }
 
-// lastSwapped returns what e is the transposition of its last two axes of, else e; matrix demands
-// two axes.
+// lastSwapped returns x and true if e is x with its last two axes swapped, else e and false. If
+// matrix is set, x must have exactly two axes.
 func lastSwapped(f *Facts, e op.Entry, matrix bool) (op.Entry, bool) {
 	n := e.Node
 	if n.IsVar() || len(n.In) == 0 || len(n.After) > 0 || !f.Known(n.In[0]) {

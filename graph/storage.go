@@ -10,10 +10,11 @@ import (
 // memory it lives in because an operator works in place or only passes data on. Roots that are
 // external (variables, outputs, gradients) live in arrays of their own; the others want
 // Bytes[root] bytes from step Start[root] to step End[root] inclusive, steps being node numbers.
+// All slices are indexed by entry number.
 type Storage struct {
-	Root       []int
-	Bytes      []int64
-	Start, End []int
+	Root       []int   // entry number of the root
+	Bytes      []int64 // size in bytes
+	Start, End []int   // first and last node that uses the memory; valid for roots
 }
 
 // Place says where an entry may live.
@@ -26,12 +27,12 @@ const (
 	Sink                // an array outside that the graph overwrites: an output or a gradient
 )
 
-// AssignStorage decides what shares memory. places says where every entry lives (every variable is
-// a Source); bytes is the size of every entry. An operator writes in place only when nobody reads
-// the input afterwards, however many names the memory has. What is written in place into a Sink is
-// computed there from the start, but the first forward nodes leave the sinks of later nodes alone:
-// a forward pass does not touch gradients. apart marks the nodes that do not work in place; nil:
-// none.
+// AssignStorage decides which entries share memory. places holds the place of every entry (every
+// variable is a Source); bytes holds the size of every entry. An operator writes in place only if
+// no node reads any entry in the memory of the input afterwards. If an operator writes in place
+// into a Sink, its input is computed in the Sink from the start. But the first forward nodes do not
+// write to the sinks of later nodes: a forward pass does not touch gradients. apart marks the nodes
+// that do not work in place; nil: none.
 func AssignStorage(g *Indexed, places []Place, bytes []int64, forward int, apart []bool) *Storage {
 	a := &assigner{g: g, places: places, forward: forward, apart: apart,
 		pending: make([]int, g.NumEntries()), taken: make([]bool, g.NumEntries())}
@@ -75,16 +76,15 @@ func countUses(g *Indexed) []int {
 // ignores reports whether node n reads only the shape of its input k.
 func ignores(n *op.Node, k int) bool { return slices.Contains(n.Op.Ignores, k) }
 
-// assigner is the state of one run of AssignStorage. pending counts, per root, the reads of all
-// its entries that are still to come.
+// assigner is the state of one run of AssignStorage.
 type assigner struct {
 	Storage
 	g       *Indexed
-	places  []Place
-	forward int
-	pending []int
-	taken   []bool // sinks in which an input is computed already
-	apart   []bool
+	places  []Place // by entry; belongs to the caller and is not changed
+	forward int     // number of nodes of the forward part
+	pending []int   // by root entry: reads of all its entries that are still to come
+	taken   []bool  // by entry: it is a sink in which an input is computed already
+	apart   []bool  // by node: it does not work in place; nil: every node may
 }
 
 func (a *assigner) visit(i int, n *op.Node) {

@@ -10,8 +10,9 @@ import (
 // StreamAttr names the attribute that numbers the nodes which draw random numbers.
 const StreamAttr = "__stream__"
 
-// Streams numbers the nodes that draw random numbers, so that each draws the same ones whatever
-// passes make of the graph, and draws them again when it is computed again.
+// Streams numbers the nodes that draw random numbers, so that each draws the same random numbers
+// before and after other passes, and draws them again when it is computed again. It returns the new
+// outputs and the number of such nodes.
 func Streams(outs []op.Entry, f *Facts) ([]op.Entry, int) {
 	r, order := newRewriter(outs, f)
 	next := 0

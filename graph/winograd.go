@@ -63,7 +63,7 @@ func fusedConvolution(n *op.Node) (p nn.FusedConvolutionParams, ok bool) {
 	return p, false
 }
 
-// multiplications counts those of a convolution; none when its shapes are not known.
+// multiplications returns the number of multiplications of a convolution, 0 if a shape is unknown.
 func multiplications(n *op.Node, p nn.FusedConvolutionParams, f *Facts) float64 {
 	x, y := f.Shapes[n.In[0]], f.Shapes[n.Entry(0)]
 	if !x.Known() || !y.Known() || len(x) < 2 {
