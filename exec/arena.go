@@ -19,7 +19,7 @@ type arena struct {
 	mu     sync.Mutex
 	users  int // executors that are not closed
 	blocks map[device.Device]*arenaBlock
-	last   *run // the run that began last: what it keeps for its backward part is still there
+	last   *run // the run that began last; no other run has overwritten its values
 }
 
 // arenaBlock is freed when the arena and the last run on it have let go, or when the collector
@@ -37,8 +37,8 @@ func (b *arenaBlock) release() {
 	}
 }
 
-// reserve makes the arena as large as a room at least, keeping what it has if that is enough. Runs
-// that are under way keep the old block until they are done. The caller holds mu.
+// reserve returns the arena's block on the device of r. It replaces a block that is smaller than r;
+// runs that are under way keep the old block until they are done. The caller holds mu.
 func (a *arena) reserve(r compile.Room) (*arenaBlock, error) {
 	old := a.blocks[r.Device]
 	if old != nil && r.Bytes <= int64(old.Bytes) {
@@ -56,7 +56,7 @@ func (a *arena) reserve(r compile.Room) (*arenaBlock, error) {
 	return block, nil
 }
 
-// join gives ex its arena: that of another executor, or a new one.
+// join gives ex the arena of another executor, or a new one if other is nil.
 func (ex *Executor) join(other *Executor) {
 	if other != nil {
 		ex.arena = other.arena

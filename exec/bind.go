@@ -162,7 +162,7 @@ func (ex *Executor) bindArg(v *op.Node) (err error) {
 	return nil
 }
 
-// req returns what becomes of the gradient of an argument.
+// req says whether the gradient of an argument is written, added or not computed.
 func (ex *Executor) req(name string) op.Req {
 	if r, ok := ex.config.GradReq[name]; ok {
 		return r

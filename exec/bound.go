@@ -84,7 +84,7 @@ func (b *bound) feed(name string, a *nd.Array) {
 	}
 }
 
-// locate fills in the addresses of what lies in the arena.
+// locate fills in the addresses of the operands and the scratch memory that lie in the arena.
 func (b *bound) locate(blocks []*arenaBlock) {
 	moved := false
 	for i, block := range blocks {

@@ -48,8 +48,8 @@ func (ex *Executor) Net() Net { return ex.net }
 func (ex *Executor) Outputs() []*nd.Array { return ex.outputs }
 
 // Feed makes a the value of an argument for the runs that follow, without copying: a may be
-// written again as soon as the engine has run what reads it. Shape and type must be the bound
-// ones.
+// written again as soon as the engine has run the operations that read it. Shape and type must be
+// the bound ones.
 func (ex *Executor) Feed(name string, a *nd.Array) error {
 	old, ok := ex.Args[name]
 	if !ok {
@@ -78,8 +78,9 @@ func (ex *Executor) Feed(name string, a *nd.Array) error {
 	return nil
 }
 
-// Close gives the planned memory back as soon as what has been pushed is done; arrays stay. An
-// executor that is not closed is freed by the garbage collector. Closing it again does nothing.
+// Close gives the planned memory back as soon as the runs that have been pushed are done; arrays
+// stay. An executor that is not closed is freed by the garbage collector. Closing it again does
+// nothing.
 func (ex *Executor) Close() {
 	if ex.closed {
 		return
@@ -102,7 +103,7 @@ func (ex *Executor) drop(i int) {
 	ex.programs[i] = nil
 }
 
-// forget releases what has been compiled.
+// forget gives up the unfinished runs and releases all compiled programs.
 func (ex *Executor) forget() {
 	ex.abandon()
 	for i, b := range ex.programs {
@@ -113,13 +114,13 @@ func (ex *Executor) forget() {
 	}
 }
 
-// Seek says after which run of the random stream the next one comes: the stream is at the place
-// where it is after so many runs of an executor that has just been bound. A program that continues
-// another's work seeks to where that one was.
+// Seek moves the random stream: the next run draws the numbers of run number run+1 of an executor
+// that has just been bound. A program that continues the work of another one seeks to the number of
+// runs that the other one has done.
 func (ex *Executor) Seek(run uint64) { ex.runs = run }
 
-// Forward computes the outputs. In training dropout drops, batch norm learns, and what Backward
-// needs is kept.
+// Forward computes the outputs. In training dropout drops, batch norm learns, and the arena keeps
+// the values that Backward needs.
 func (ex *Executor) Forward(train bool) error {
 	if ex.closed {
 		return errors.New("exec: Forward on a closed executor")

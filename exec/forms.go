@@ -11,13 +11,13 @@ import (
 	"gomx/op"
 )
 
-// forms are the kept forms of parameters of all programs of the executors that share an arena:
-// those that infer and derive the same of the same arrays, in the same layout, use one form
-// together, whatever the shapes of their inputs.
+// forms are the kept forms of parameters of all programs of the executors that share an arena.
+// Programs for inference share a form when they derive it by the same operator from the same arrays
+// in the same layout. The shapes of their inputs may differ.
 type forms struct {
-	// pushing is held while what makes forms is pushed, so that what a program reads is what it has
-	// asked for. It guards form.asked. Operations, which give programs up, do not take it: a push
-	// may wait for them.
+	// pushing is held while segments that make forms are pushed, so that every program reads the
+	// forms of the arrays that it has asked for. It guards form.asked. Operations release programs
+	// but never take pushing, because a push may wait for them.
 	pushing sync.Mutex
 
 	mu   sync.Mutex
@@ -33,9 +33,12 @@ type form struct {
 	arrays []*nd.Array // where
 	users  int         // programs; guarded by forms.mu
 
-	// what the operation pushed last makes it of; nil before the first; guarded by forms.pushing
+	// contents from which the operation pushed last makes the form; nil before the first; guarded
+	// by forms.pushing
 	asked []content
-	seen  []stamp // what it is made of; used by operations that have its arrays' variables only
+	// contents from which the form was made; nil when the form is out of date; only operations that
+	// hold the variables of arrays may use it
+	seen []stamp
 }
 
 // place identifies the memory of an array. The variable is kept, so that no other one can have its
@@ -47,7 +50,7 @@ type place struct {
 
 func placeOf(a *nd.Array) place { return place{a.Var(), a.Pointer()} }
 
-// content identifies what was asked to be in an array at one moment.
+// content identifies the content of an array at the moment when an operation on it is pushed.
 type content struct {
 	place
 	version uint64
@@ -107,8 +110,8 @@ func (f *forms) release(p *program) {
 	}
 }
 
-// stale reports whether the forms of p have to be made anew for the arrays of r, and takes note
-// that the caller will push what makes them. The caller holds pushing.
+// stale reports whether the forms of p have to be made anew for the arrays of r. It records that
+// the caller will push the segments that make them. The caller holds pushing.
 func (f *forms) stale(p *program, r *run) bool {
 	changed := false
 	for _, k := range p.keepers {

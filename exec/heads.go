@@ -113,8 +113,8 @@ func (b *bound) setHeads(grads []*nd.Array) error {
 	return nil
 }
 
-// checkHead reports what makes a useless as the gradient of output i, which is read from h, or from
-// nowhere where that is nil.
+// checkHead returns an error if a cannot be the gradient of output i. The program reads the
+// gradient from h; if h is nil it does not read it, and any a will do.
 func (b *bound) checkHead(i int, a, h *nd.Array) error {
 	switch {
 	case h == nil:

@@ -21,9 +21,9 @@ type stamp struct {
 
 func stampOf(a *nd.Array) stamp { return stamp{placeOf(a), a.Var().Version()} }
 
-// fresh reports whether the form belongs to the arrays of run r. The caller holds the variables of
-// the inputs for reading and those of the outputs for writing. From now on the outputs count as out
-// of date until done.
+// fresh reports whether the form was made from the present content of the arrays of run r. If not,
+// the outputs count as out of date until done. The caller holds the variables of the inputs for
+// reading and the variables of the outputs for writing.
 func (k *keeper) fresh(r *run) bool {
 	seen := k.form.seen
 	if seen == nil {

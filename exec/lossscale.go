@@ -8,9 +8,11 @@ import (
 	nd "gomx/ndarray"
 )
 
-// LossScale is what gradients are multiplied by where they begin and divided by where they end, so
-// that those of half precision between do not vanish. Executors that share it see a change in the
-// runs that are begun afterwards. It belongs to one goroutine at a time.
+// LossScale is a factor for gradients. Executors multiply gradients by it where they begin, at
+// outputs and losses, and divide them by it where they end, at variables, so that half-precision
+// gradients in between do not vanish.
+// Executors that share it see a change in the runs that are begun afterwards. It belongs to one
+// goroutine at a time.
 type LossScale struct {
 	value           float64
 	factor, inverse *nd.Array

@@ -74,7 +74,7 @@ func (p *program) watched(m *Monitor) [][]string {
 	return list
 }
 
-// observe shows the outputs of step i, those of c, to the monitor.
+// observe shows the outputs of step i, which c holds, to the monitor.
 func (b *bound) observe(i int, c *op.Call, number uint64) error {
 	s := &b.p.Steps[i]
 	for j, name := range b.watch[i] {

@@ -9,8 +9,9 @@ import (
 	nd "gomx/ndarray"
 )
 
-// engineFor chooses the engine of an executor: that of the arrays it is given, of the executor
-// whose memory it shares, or the default one. Arrays of different engines do not mix.
+// engineFor chooses the engine of an executor: the one engine to which the arrays it is given, the
+// executor whose memory it shares and the loss scale belong, or the default engine when there are
+// none of these. It returns an error when their engines differ.
 func (c *Config) engineFor() (*engine.Engine, error) {
 	var eng *engine.Engine
 	var first string

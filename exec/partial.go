@@ -10,9 +10,9 @@ import (
 // whose last step has come is over, after which Backward follows one that trains. A step beyond the
 // end does nothing. Forward in between gives the run up.
 //
-// Looking at the arrays of the executor between two steps shows what is there so far, and waiting
-// for them how long a step took. It runs a graph compiled for it, in which every operator is pushed
-// by itself.
+// Between two steps the arrays of the executor hold the results so far, and waiting for them
+// measures how long a step took. PartialForward runs a graph compiled for it, in which every
+// operator is pushed by itself.
 func (ex *Executor) PartialForward(train bool, step int) (left int, err error) {
 	if ex.closed {
 		return 0, errors.New("exec: PartialForward on a closed executor")

@@ -11,11 +11,11 @@ import (
 // recorded, and then replayed by one call. It is put there kernel by kernel again when an address
 // changes. Recordings belong to the goroutine of the segment's lane.
 
-// record is what is known of one segment.
+// record holds the recording of one segment and the facts that decide whether to make or replay it.
 type record struct {
 	recording device.Recording
 	at        []unsafe.Pointer // addresses of the last time
-	known     bool             // at holds those of a run
+	known     bool             // at holds the addresses of a run
 	changes   int              // how often an address has changed after a recording
 	off       bool             // it is not worth it
 }
@@ -56,7 +56,7 @@ func (sr *segmentRun) issue(q device.Queue) error {
 	return rec.recording.Replay()
 }
 
-// compare takes note of the addresses of a run and reports whether they are those of the one
+// compare stores the addresses of a run and reports whether they equal the addresses of the run
 // before.
 func (rec *record) compare(sr *segmentRun) bool {
 	b, n, same := sr.r.b, 0, rec.known

@@ -10,11 +10,11 @@ import (
 
 // Replicate returns an executor that infers the same compiled graph for another goroutine: it
 // shares arguments, auxiliary states and all forms of parameters that are kept between runs, and
-// has inputs, outputs and planned memory of its own. Those of the arguments that are named get new
-// arrays; whatever else is written while replicas run, its writers order themselves.
+// has inputs, outputs and planned memory of its own. The arguments that inputs names get new
+// arrays. Callers that write other arrays while replicas run must order those writes themselves.
 //
-// The memory is that of shared, another replica that runs in turn with this one, or, when that is
-// nil, new.
+// The replica uses the planned memory of shared, another replica that runs in turn with it. When
+// shared is nil it allocates new memory.
 func (ex *Executor) Replicate(shared *Executor, inputs ...string) (*Executor, error) {
 	if ex.closed {
 		return nil, errors.New("exec: Replicate of a closed executor")

@@ -28,7 +28,8 @@ type segmentRun struct {
 	r      *run
 	number int // of the segment
 
-	// On a device with queues: what completes the operation of the run that is under way.
+	// Used on devices with queues only: done tells the engine that the operation of the run under
+	// way has completed, nil between runs; complete is the method value sr.completed, made once.
 	done, complete func(error)
 }
 
@@ -103,15 +104,15 @@ func openRun(er *engine.Run) error {
 	return nil
 }
 
-// start pushes the forward part of a run, and before it what makes kept forms of parameters that
-// have changed.
+// start pushes the forward part of a run, and before it the segments that make the kept forms anew
+// if parameters have changed.
 func (r *run) start() {
 	r.open()
 	r.derive()
 	r.push(r.b.p.Derived, r.b.p.Forward)
 }
 
-// derive pushes what makes kept forms of parameters that have changed.
+// derive pushes the segments that make the kept forms anew if parameters have changed.
 func (r *run) derive() {
 	p := r.b.p
 	if p.Derived == 0 {
@@ -209,7 +210,7 @@ func (sr *segmentRun) run(q device.Queue) error {
 	return nil
 }
 
-// describe names the node that failed and what it was given.
+// describe adds to err the node that failed and the types and shapes of its inputs.
 func describe(s *compile.Step, c *op.Call, err error) error {
 	return op.WithOp(fmt.Errorf("%w (inputs: %s)", err, shapes(c.In)), s.Node.Op.Name, s.Node.Name,
 		s.Node.Site)

@@ -14,7 +14,7 @@ import (
 // ListAttr returns the attributes of the node whose output s is, as AttrDict has them.
 func (s *Symbol) ListAttr() map[string]string { return s.AttrDict()[s.Name()] }
 
-// Children returns what the node of s reads, as one symbol of as many outputs; nil for variables.
+// Children returns a symbol whose outputs are the inputs of the nodes of s; nil for variables.
 func (s *Symbol) Children() *Symbol {
 	if s.err != nil || len(s.outputs) == 0 {
 		return s
@@ -44,10 +44,11 @@ var storageCodes = map[string]Storage{"": StorageDefault, "-1": StorageDefault, 
 	"1": StorageRowSparse, "2": StorageCSR,
 	"default": StorageDefault, "row_sparse": StorageRowSparse, "csr": StorageCSR}
 
-// InferStorage returns the storage types of arguments, outputs and auxiliary states from those of
-// some variables and from the attribute __storage_type__. Sparse variables are made dense where an
-// operator reads them, as MXNet does with operators that have no sparse kernel: everything that is
-// computed is dense, but what only passes a variable on.
+// InferStorage returns the storage types of arguments, outputs and auxiliary states from the
+// storage types of some variables and from the attribute __storage_type__. Sparse variables are
+// made dense where an operator reads them, as MXNet does with operators that have no sparse kernel.
+// So every computed value is dense; only identity and BlockGrad pass the storage type of their
+// input on.
 func (s *Symbol) InferStorage(given map[string]Storage) (args, outs, aux []Storage, err error) {
 	if err := s.checkNames(); err != nil {
 		return nil, nil, nil, err
@@ -106,8 +107,8 @@ func StorageType(t Storage) Option {
 	return Attr("__storage_type__", code)
 }
 
-// InferTypePartial is InferType that leaves unknown what nothing says; variables do not become
-// float32.
+// InferTypePartial is like InferType, but types that cannot be inferred stay unknown and do not
+// become float32.
 func (s *Symbol) InferTypePartial(types map[string]dtype.Type) (args, outs, aux []dtype.Type,
 	err error) {
 	if err := s.checkNames(); err != nil {

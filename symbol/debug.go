@@ -8,9 +8,9 @@ import (
 )
 
 // DebugStr lists the graph as text, as MXNet's debug_str does: the outputs, then every variable and
-// every operator in topological order, with what the operator reads, its attributes and what it
-// runs after. The version of a variable says how many operators have changed it by then, as a batch
-// norm does with its moving averages.
+// every operator in topological order, with the inputs of the operator, its attributes and the
+// operators that must run before it. The version of a variable says how many operators have changed
+// it by then, as a batch norm does with its moving averages.
 func (s *Symbol) DebugStr() string {
 	if s.err != nil {
 		return s.String() + "\n"
@@ -63,7 +63,8 @@ func debugNode(b *strings.Builder, n *op.Node, read []int) {
 // order.
 type versions map[*op.Node]int
 
-// of returns the versions of what n reads, and of what it changes those that it makes.
+// of returns the version of every input of n. For a variable that n changes it counts the change
+// and returns the version after it.
 func (v versions) of(n *op.Node) []int {
 	list := make([]int, len(n.In))
 	for i, e := range n.In {

@@ -56,7 +56,7 @@
 // forgets, for a single look.
 //
 // Inference runs a graph of its own, which the passes of package graph have shortened. Its kernels
-// choose blocked layouts for what lies between them; arguments and outputs are always plain.
+// choose blocked layouts for intermediate values; arguments and outputs are always plain.
 // Weights in another form, folded with a batch norm or blocked, are kept between runs and made anew
 // when a parameter has been written. BindConfig.NoFusion turns all of this off.
 //
@@ -67,14 +67,14 @@
 //
 // BindConfig.Group2Ctx gives every group that CtxGroup makes of nodes a device: model parallelism.
 // Passes then write down where each operator runs and put copies where devices meet, in both
-// directions; every device has an arena of its own, and what is independent runs side by side.
+// directions; every device has an arena of its own, and independent operators run side by side.
 // Results stay the same.
 //
 // # Memory
 //
-// MemoryUse tells what a compiled graph needs. BindConfig.Recompute trades time for memory in
-// training: the backward part computes values again instead of keeping them, with the same results
-// bit for bit. Executors made by Reshape, or bound with Shared, use one arena in turn.
+// MemoryUse tells how much memory a compiled graph needs. BindConfig.Recompute trades time for
+// memory in training: the backward part computes values again instead of keeping them, with the
+// same results bit for bit. Executors made by Reshape, or bound with Shared, use one arena in turn.
 //
 // # Looking inside
 //
@@ -83,7 +83,7 @@
 //
 // # Files
 //
-// Load reads the JSON of every MXNet since 0.8; JSON writes what MXNet 1.9.1 reads.
+// Load reads the JSON of every MXNet since 0.8; JSON writes files that MXNet 1.9.1 reads.
 //
 // A Symbol is immutable and safe for concurrent use; an Executor belongs to one goroutine at a
 // time.

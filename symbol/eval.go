@@ -10,9 +10,9 @@ import (
 )
 
 // Eval computes the outputs of s for given arguments and auxiliary states, all of them by name, on
-// a device: it binds s for inference and runs it once. It returns at once; errors of the
-// computation come back from whatever waits for the outputs. To compute the same graph again and
-// again, bind it once with SimpleBind.
+// a device: it binds s for inference and runs it once. It returns at once; the call that waits for
+// the outputs returns the errors of the computation. To compute the same graph again and again,
+// bind it once with SimpleBind.
 func (s *Symbol) Eval(on device.Device, values map[string]*nd.Array) ([]*nd.Array, error) {
 	if s.err != nil {
 		return nil, s.err

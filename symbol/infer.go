@@ -74,7 +74,7 @@ func (s *Symbol) shapesIn(r *compile.Inferred) (args, outs, aux []dtype.Shape) {
 	return shapesOf(r, vars), outs, shapesOf(r, auxVars)
 }
 
-// InferShapePartial is InferShape that leaves unknown what cannot be inferred.
+// InferShapePartial is like InferShape, but shapes that cannot be inferred stay unknown.
 func (s *Symbol) InferShapePartial(shapes map[string]dtype.Shape) (args, outs, aux []dtype.Shape,
 	err error) {
 	r, err := s.infer(shapes, nil)
@@ -85,8 +85,8 @@ func (s *Symbol) InferShapePartial(shapes map[string]dtype.Shape) (args, outs, a
 	return args, outs, aux, nil
 }
 
-// InferType returns the element types of arguments, outputs and auxiliary states from those of
-// some variables; where nothing says otherwise they are float32.
+// InferType returns the element types of arguments, outputs and auxiliary states from the types of
+// some variables. A type that nothing determines is float32.
 func (s *Symbol) InferType(types map[string]dtype.Type) (args, outs, aux []dtype.Type, err error) {
 	r, err := s.infer(nil, types)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"gomx/op"
 )
 
-// jsonGraph is MXNet's symbol file: the union of what versions since 0.8 write.
+// jsonGraph is MXNet's symbol file: the union of the fields that versions since 0.8 write.
 type jsonGraph struct {
 	Nodes      []jsonNode                 `json:"nodes"`
 	ArgNodes   []int                      `json:"arg_nodes"`
@@ -35,7 +35,7 @@ type jsonNode struct {
 type jsonEntry []int
 
 // Load reads a symbol from the JSON of any MXNet since 0.8, upgrading old spellings. Files are
-// hostile input: whatever they hold, the result is a symbol or an error that names the node.
+// hostile input: for any content the result is a symbol or an error that names the node.
 // Attributes that an operator does not have are passed over, with an op.Notice.
 func Load(data []byte) (*Symbol, error) {
 	var g jsonGraph
@@ -85,7 +85,8 @@ func (g *jsonGraph) version() (int, error) {
 	return int(v), nil
 }
 
-// numpyAttr is the parameter of operators whose shapes mean what numpy's do.
+// numpyAttr is the parameter that tells an operator to read shapes as numpy does: () is a scalar,
+// and an extent of zero is known.
 const numpyAttr = "np_shape"
 
 // numpyShapes reports whether the file was written under numpy's meaning of shapes.
@@ -155,7 +156,8 @@ func (l *loader) add(i int, j *jsonNode) error {
 	return l.finish(n, attrs)
 }
 
-// finish parses the parameters of an operator node and completes what old versions left out.
+// finish parses the parameters of an operator node and adds the input variables and attributes that
+// old versions left out.
 func (l *loader) finish(n *op.Node, attrs map[string]string) error {
 	hidden := takeHidden(attrs)
 	upgradeAttrs(n.Op.Name, attrs, l.version)

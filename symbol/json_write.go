@@ -10,7 +10,7 @@ import (
 	"gomx/op"
 )
 
-// mxnetVersion is the version that JSON claims: that of MXNet 1.9.1.
+// mxnetVersion is the version that JSON writes into files: MXNet 1.9.1.
 const mxnetVersion = 10901
 
 // JSON writes s as MXNet 1.9.1 does, byte for byte, so that it reads it back.

@@ -25,8 +25,8 @@ func dunderHidden(attrs map[string]string) map[string]string {
 	return attrs
 }
 
-// takeHidden removes from attrs, and returns, what is a hidden key or ends in one: those are not
-// parameters.
+// takeHidden removes from attrs, and returns, the attributes whose keys are hidden keys or end in _
+// and a hidden key, because they are not parameters. Keys that begin with __ stay.
 func takeHidden(attrs map[string]string) map[string]string {
 	taken := map[string]string{}
 	for key, v := range attrs {

@@ -13,8 +13,8 @@ import (
 // program always gives the same names and no counter outlives a graph.
 var naming sync.Mutex
 
-// nameNodes names what has no name yet in the graph of outputs: operators by a counter,
-// variables made for an operator after it.
+// nameNodes names the nodes without a name in the graph of outputs: an operator after its kind and
+// a counter, a variable made for an operator after that operator.
 func nameNodes(outputs []op.Entry) {
 	naming.Lock()
 	defer naming.Unlock()

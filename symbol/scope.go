@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// Scope is what the nodes of one part of a program have in common: the beginning of their names,
-// and attributes such as the device group. It takes the place of MXNet's AttrScope and name.Prefix
-// without state of the whole process:
+// Scope holds the prefix of names and the attributes, such as the device group, that the nodes of
+// one part of a program share. It takes the place of MXNet's AttrScope and name.Prefix without
+// state of the whole process:
 //
 //	encoder := sym.NewScope("encoder_", sym.CtxGroup("dev1"))
 //	net = sym.FullyConnected(net, p, encoder.Name("fc1"))   // encoder_fc1, encoder_fc1_weight, … in group dev1
@@ -39,7 +39,7 @@ func (s *Scope) Scope(prefix string, opts ...Option) *Scope {
 	return t
 }
 
-// Prefix returns what the names in the scope begin with.
+// Prefix returns the text with which the names in the scope begin.
 func (s *Scope) Prefix() string { return s.prefix }
 
 // Name names a node in the scope and gives it the scope's attributes; those given to the node

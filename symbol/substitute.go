@@ -7,13 +7,13 @@ import (
 	"gomx/op"
 )
 
-// Compose returns s with variables replaced by outputs of other symbols, by name: what MXNet's call
-// of a symbol does. So networks are put together from parts:
+// Compose returns s with variables replaced by outputs of other symbols, by name, as MXNet does
+// when a program calls a symbol. So networks are put together from parts:
 //
 //	net := head.Compose(map[string]*sym.Symbol{"features": body})
 //
-// s itself stays as it is. What does not depend on a replaced variable is shared with it: weights
-// above all.
+// s itself stays as it is. The result shares with s the nodes that do not depend on a replaced
+// variable, above all the weights.
 func (s *Symbol) Compose(inputs map[string]*Symbol) *Symbol {
 	if s.err != nil {
 		return s
@@ -53,11 +53,11 @@ func (s *Symbol) Compose(inputs map[string]*Symbol) *Symbol {
 
 // substitution copies the nodes that depend on replaced variables.
 type substitution struct {
-	entry map[*op.Node]op.Entry // what replaces a variable
+	entry map[*op.Node]op.Entry // the output that replaces a variable
 	node  map[*op.Node]*op.Node // copies of operators
 }
 
-// of returns what takes the place of an entry.
+// of returns the entry that takes the place of e: e itself if nothing replaces it.
 func (s *substitution) of(e op.Entry) op.Entry {
 	if with, ok := s.entry[e.Node]; ok {
 		return with

@@ -19,7 +19,8 @@ var statusNames = [...]string{1: "out of memory", 2: "invalid arguments", 3: "no
 	4: "last implementation reached",
 	5: "run-time error", 6: "not required"}
 
-// status turns a status, which is one of oneDNN's, into an error that says what failed.
+// status returns an error for a status code of oneDNN, nil for success. The text names the failed
+// operation, which the caller gives, and the code.
 func status(code C.int, what string) error {
 	if code == 0 {
 		return nil

@@ -21,8 +21,8 @@ const (
 	ChainOutputs = C.GX_CHAIN_OUT
 )
 
-// AddUp adds all its operands up, in their order. It is what a step of a Chain may do, besides a
-// Map and a Zip.
+// AddUp is a step of a Chain that adds all its operands up, in their order. The other kinds of
+// steps are Map and Zip.
 type AddUp struct{}
 
 // ChainStep is one function of a Chain.
@@ -36,8 +36,8 @@ type ChainStep struct {
 type Repeat struct{ Each, Size int }
 
 // Chain is a sequence of elementwise functions of float32 arrays that is computed in one pass over
-// memory, block by block. Every element is what the functions one after the other would make of it,
-// to the bit.
+// memory, block by block. Every element equals, to the bit, the result of separate passes, one for
+// each function.
 type Chain struct {
 	c       C.gx_chain
 	threads int
@@ -140,7 +140,7 @@ func (b *chainBuilder) result(i int) bool {
 	return b.c.temps <= C.GX_CHAIN_TEMPS
 }
 
-// emit writes what step s is in C.
+// emit appends the links of step s to the chain in C. Its result goes to place d.
 func (b *chainBuilder) emit(s ChainStep, d int) bool {
 	at := func(k int) int { return b.place[s.Args[k]] }
 	switch do := s.Do.(type) {

@@ -30,7 +30,8 @@ type Program struct {
 	scratch int
 }
 
-// newProgram wraps what a constructor in C made; the C memory goes with the Go object.
+// newProgram wraps the program that a constructor in C made; the garbage collector frees the C
+// memory together with the Go object.
 func newProgram(what string, c *C.gx_prog, code C.int) (*Program, error) {
 	if err := status(code, what); err != nil {
 		C.gx_prog_free(c)
@@ -73,7 +74,7 @@ type ConvSpec struct {
 	Train                                  bool // a backward pass will follow
 	// add another array to the result, then cut off negative values
 	Add, ReLU bool
-	X, Sum    Layout // of data and of what is added
+	X, Sum    Layout // of data and of the array that Add adds
 	DY        Layout // of the gradient of the output
 	AnyY      bool   // the output may have any layout
 	AnyDX     bool   // the gradient of data may have any layout
@@ -153,7 +154,7 @@ type Packing struct {
 	threads int
 }
 
-// Packing prepares what brings plain weights into the layout that k wants.
+// Packing prepares the program that copies plain weights into the layout that k wants.
 func (k Conv) Packing(threads int) (*Packing, error) {
 	var prog *C.gx_prog
 	code := C.gx_conv_pack(&prog, &k.spec, k.c, C.int(threads))

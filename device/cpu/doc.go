@@ -2,11 +2,11 @@
 //
 // Importing it registers the memory of device.CPU(). With cgo it also provides kernels:
 // convolutions and most matrix products by oneDNN, everything else in our own C. Without cgo HasC
-// is false, and package pure has what programs need.
+// is false, and package pure has the kernels that programs need.
 //
 // # Kernels
 //
-// A kernel is a small value that says what to compute, on which shape, with how many threads; Run
+// A kernel is a small value that names an operation, a shape and a number of threads. Run
 // methods take bare pointers, so that operands may lie in Go or C memory:
 //
 //	sum := cpu.Zip{Op: cpu.Add, Threads: 2}

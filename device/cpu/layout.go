@@ -11,7 +11,7 @@ import "C"
 
 import "unsafe"
 
-// The numbers of layouts are those of C.
+// Layouts have the same numbers in Go and in C.
 var _ = [1]struct{}{}[(LayoutPlain-C.GX_PLAIN)|(LayoutLast-C.GX_LAST)|(LayoutBlock8-C.GX_BLOCK8)|(LayoutBlock16-C.GX_BLOCK16)]
 
 // Reorder copies arrays from one layout to another.

@@ -30,7 +30,8 @@ func (l Layout) block() int {
 }
 
 // Seen returns the shape of a plain array with the same memory in which axis 1 still counts
-// channels, or blocks of them: what joins arrays along their channels joins those along axis 1.
+// channels, or blocks of them: an operator that joins arrays along their channels can join arrays
+// of the returned shapes along axis 1.
 func (l Layout) Seen(shape []int) []int {
 	rest := 1
 	for _, n := range shape[2:] {

@@ -16,7 +16,7 @@ import "C"
 import "unsafe"
 
 // BlockedNorm is BatchNorm for arrays in LayoutBlock16, Axis counting images, channels and pixels.
-// What it computes, together with a sum and a rectifier after it, is y = rectify(norm(x) + sum).
+// Together with a sum and a rectifier after it, it computes y = rectify(norm(x) + sum).
 type BlockedNorm struct {
 	BatchNorm
 	ReLU bool
@@ -30,8 +30,9 @@ type BlockedNormCall struct {
 }
 
 // BlockedNormGradCall holds the operands of BlockedNorm.RunGrad. The outputs DX, DGamma, DBeta and
-// DSum may be nil; DSum may share the memory of DY, DX that of DY or X. With ReLU what was cut off
-// is found from Y, or computed from Beta where Y is nil, which needs a norm without a sum.
+// DSum may be nil; DSum may share the memory of DY, DX may share the memory of DY or X. With ReLU
+// RunGrad uses Y to find the elements that the rectifier cut off. Where Y is nil it computes them
+// from Beta, which needs a norm without a sum.
 type BlockedNormGradCall struct {
 	NormGrad
 	Beta, Y, DSum, Scratch unsafe.Pointer

@@ -13,7 +13,7 @@ import "C"
 
 import "unsafe"
 
-// PoolType is what pooling makes of a window.
+// PoolType says which function pooling applies to the elements of a window.
 type PoolType int
 
 // The types of pooling.

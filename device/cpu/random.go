@@ -54,14 +54,15 @@ func (k Normal) Run(d unsafe.Pointer, p Philox) {
 		C.int(k.Threads))
 }
 
-// Dropout keeps each of N elements with probability Keep and scales what it keeps by 1/Keep.
+// Dropout keeps each of N elements with probability Keep and scales the kept ones by 1/Keep.
 type Dropout struct {
 	N       int
 	Keep    float64
 	Threads int
 }
 
-// Run writes the result to d and to mask bytes of 1 for what is kept; d and mask may each be nil.
+// Run writes the result to d and to mask one byte per element, which is 1 for a kept element. Each
+// of d and mask may be nil.
 func (k Dropout) Run(d, mask, x unsafe.Pointer, p Philox) {
 	s := p.c()
 	C.gx_dropout((*C.float)(d), (*C.uint8_t)(mask), (*C.float)(x), C.int64_t(k.N), &s,

@@ -33,7 +33,8 @@ type Cells struct {
 type CellStep struct {
 	Gates unsafe.Pointer // sums that become activated gates
 	State unsafe.Pointer // of a GRU: the part of the sums that comes from the state
-	Extra unsafe.Pointer // of an LSTM the new memory, of a GRU what the reset gate multiplies
+	// of an LSTM the new memory, of a GRU the term that the reset gate multiplies
+	Extra unsafe.Pointer
 	Out   unsafe.Pointer // output
 	Prev  unsafe.Pointer // of an LSTM the memory before the step, of a GRU the output
 }
@@ -43,8 +44,9 @@ type CellGrads struct {
 	Out   unsafe.Pointer // of the output
 	Gates unsafe.Pointer // of the sums
 	State unsafe.Pointer // of a GRU: of the part that comes from the state
-	// of an LSTM that of the new memory, which becomes that of the one before; of a GRU what goes
-	// past the gates to the output before
+	// of an LSTM: on entry the gradient of the new memory, on return the gradient of the memory
+	// before the step; of a GRU: the share of the gradient of the output before the step that does
+	// not pass through the gates
 	Prev unsafe.Pointer
 }
 
@@ -74,7 +76,8 @@ func (k Cells) GRU(s CellStep) {
 		(*C.float)(s.Prev), &c, C.int(k.Threads))
 }
 
-// GRUGrad computes gradients from what GRU left.
+// GRUGrad computes gradients from the activated gates and the term that the reset gate multiplies,
+// which GRU left in Gates and Extra.
 func (k Cells) GRUGrad(s CellStep, d CellGrads) {
 	c := k.c()
 	C.gx_gru_grad((*C.float)(d.Gates), (*C.float)(d.State), (*C.float)(d.Prev), (*C.float)(d.Out),
@@ -104,7 +107,7 @@ type SequenceState struct {
 // SequenceGrads has the gradients of a layer.
 type SequenceGrads struct {
 	Gates unsafe.Pointer // of the sums, for all steps
-	// of the last memory and output, which become those of the ones before the first step
+	// of the last memory and output on entry, of Mem0 and Out0 on return
 	Mem unsafe.Pointer
 	Out unsafe.Pointer
 	Y   unsafe.Pointer // of the outputs of all steps

@@ -39,7 +39,7 @@ func (s Softmax) RunBiased(d, x, bias unsafe.Pointer) {
 		C.int64_t(s.Axis.N), C.int(s.Threads))
 }
 
-// RunGrad writes the gradient of the input from that of the output and the output.
+// RunGrad writes the gradient of the input, dx, from the output y and its gradient dy.
 func (s Softmax) RunGrad(dx, dy, y unsafe.Pointer) {
 	C.gx_softmax_grad((*C.float)(dx), (*C.float)(dy), (*C.float)(y), C.int64_t(s.Axis.Outer),
 		C.int64_t(s.Axis.N), C.int64_t(s.Axis.Inner),

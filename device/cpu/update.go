@@ -22,7 +22,7 @@ import "unsafe"
 type Update struct {
 	N                         int
 	LR, WD, Rescale, Clip     float32 // a negative Clip is none
-	Momentum, Beta1, Beta2, E float32 // E is what Adam adds to the root
+	Momentum, Beta1, Beta2, E float32 // E is the constant that Adam adds to the root
 	Threads                   int
 }
 

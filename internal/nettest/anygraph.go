@@ -56,7 +56,8 @@ func (g *AnyGraph) name(kind string) sym.Option {
 	return sym.Name(name)
 }
 
-// pick returns a value with some number of axes, preferring what was made last; any number for 0.
+// pick returns a value with the given number of axes and prefers the value added last. axes 0
+// accepts every number.
 func (g *AnyGraph) pick(axes int) (*sym.Symbol, dtype.Shape) {
 	for try := 0; ; try++ {
 		i := g.rng.IntN(len(g.values))
@@ -255,7 +256,8 @@ func (g *AnyGraph) reduce() {
 	g.add(sym.BroadcastSub(x, y, g.name("center")), s...)
 }
 
-// constant adds something that joins a value with what is known beforehand.
+// constant adds an operator that joins a value with a constant, or that reads an input only for its
+// shape.
 func (g *AnyGraph) constant() {
 	x, s := g.pick(0)
 	switch g.rng.IntN(4) {

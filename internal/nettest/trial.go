@@ -21,7 +21,8 @@ func Step(t testing.TB, ex *sym.Executor) {
 	}
 }
 
-// Outcome is what runs of a graph left.
+// Outcome holds the outputs, gradients and auxiliary states that runs of a graph left, by labels
+// such as "step 0 output 1".
 type Outcome map[string][]float32
 
 // Trial is how a graph is run: everything that does not depend on passes.

@@ -30,7 +30,7 @@ type Struct struct {
 	Fields int
 }
 
-// Type is a named type and its number of methods, those of all files of the package.
+// Type is a named type and its number of methods; the methods in all files of the package count.
 type Type struct {
 	Name    string
 	Methods int
