@@ -35,8 +35,8 @@ func Guarded() BindOption { return func(c *bindConfig) { c.guard = true } }
 // Rebind binds again where the module is bound already. Parameters are kept.
 func Rebind() BindOption { return func(c *bindConfig) { c.force = true } }
 
-// Bind makes memory for the module, given what an iterator provides, and compiles the symbol. A
-// bound module is left as it is, unless Rebind is asked for.
+// Bind allocates memory for the arrays that an iterator describes as its data and labels, and
+// compiles the symbol. It leaves a bound module as it is, unless Rebind is given.
 func (m *Module) Bind(data, label []dataio.Desc, opts ...BindOption) (err error) {
 	defer op.Recover(&err)
 	if err := m.usable("Bind"); err != nil {
@@ -111,8 +111,8 @@ func (m *Module) bind(b sym.BindConfig, training bool) error {
 	return err
 }
 
-// bindGroup makes the executors of a network, one per device. Its configuration is that of whole
-// batches; on says what device k has of its own.
+// bindGroup makes the executors of a network, one per device. The shapes in c are the shapes of
+// whole batches; on adds to a copy of c the arrays and the other settings of device k.
 func (m *Module) bindGroup(s *sym.Symbol, c sym.BindConfig, fed []feed,
 	on func(k int, c *sym.BindConfig)) (*group, error) {
 	places := m.config.places()
@@ -124,7 +124,7 @@ func (m *Module) bindGroup(s *sym.Symbol, c sym.BindConfig, fed []feed,
 	for k, d := range places {
 		part := c
 		part.Device, part.Shapes = d, shapes
-		part.Seed += uint64(k) * deviceSeeds // every device drops something else
+		part.Seed += uint64(k) * deviceSeeds // dropout masks differ between the devices
 		if m.scaler != nil {
 			part.LossScale = m.scaler.scales[k]
 		}
@@ -153,7 +153,7 @@ func (m *Module) device(k int) replica {
 	return replica{}
 }
 
-// key identifies executors by the shapes of what they are fed.
+// key identifies executors by the names and shapes of their inputs for data and labels.
 func (m *Module) key(g *group) string {
 	s := ""
 	for _, f := range m.fed {

@@ -21,7 +21,7 @@ type SymGen func(bucket any) (*sym.Symbol, error)
 // its sentences. Every bucket has an executor of its own; parameters, gradients, states and the
 // planned memory are shared, so that all buckets together take the memory of the largest. Save
 // writes the network of the default bucket as every module does and, where buckets are integers,
-// those of all buckets as MXNet's BucketingModule does; LoadBucketing reads both.
+// the networks of all buckets as MXNet's BucketingModule does; LoadBucketing reads both.
 //
 // An output belongs to its bucket: once a batch of another bucket has been forwarded it is closed.
 type BucketingModule struct{ *Module }
@@ -81,8 +81,8 @@ func (m *BucketingModule) SwitchBucket(bucket any, data, label []dataio.Desc) (e
 type buckets struct {
 	gen         SymGen
 	key         any                 // the default
-	saved       map[int]*sym.Symbol // by a checkpoint, in the place of what gen makes
-	kept        map[int]*sym.Symbol // by the process before this one: saved again, not used
+	saved       map[int]*sym.Symbol // from a checkpoint, used instead of gen's networks
+	kept        map[int]*sym.Symbol // from the process before this one: saved again, not used
 	data, label []dataio.Desc
 	known       map[any]*bucket
 	now         *bucket
@@ -99,7 +99,7 @@ type bucket struct {
 	params                []string
 }
 
-// make returns the network of a bucket: that of the checkpoint, else the generator's.
+// make returns the network of a bucket: from the checkpoint if it has one, else from gen.
 func (b *buckets) make(key any) (*sym.Symbol, error) {
 	if k, ok := integer(key); ok && b.saved[k] != nil {
 		return b.saved[k], nil
@@ -121,7 +121,7 @@ func (b *buckets) make(key any) (*sym.Symbol, error) {
 	return s, nil
 }
 
-// begin takes note of what the default bucket has been bound to.
+// begin records the executors and the configuration that the default bucket has been bound with.
 func (b *buckets) begin(m *Module, c sym.BindConfig, data, label []dataio.Desc) {
 	b.data, b.label, b.config, b.grads = data, label, c, m.current
 	b.now = &bucket{b.key, m.symbol, m.fed, m.dataNames, m.labelNames, m.params}
@@ -249,8 +249,8 @@ func (b *buckets) bind(m *Module, bk *bucket, shapes map[string]dtype.Shape) (*g
 	})
 }
 
-// hand gives ex outputs in the place of those of the executor before, whose memory becomes free
-// unless the shapes are the same.
+// hand gives ex output arrays. It takes over an output of the executor before where shape, type and
+// device are the same, allocates the others, and closes the outputs of before that are left.
 func hand(before, ex *sym.Executor) (err error) {
 	defer op.Recover(&err)
 	old := slices.Clone(before.Outputs())

@@ -22,7 +22,8 @@ func (m *Module) usable(call string) error {
 	return nil
 }
 
-// checkCall reports a module, a context or an iterator that is nil. What says which iterator it is.
+// checkCall reports a module, a context or an iterator that is nil. The last argument describes the
+// iterator in the error.
 func (m *Module) checkCall(ctx context.Context, call string, it dataio.Iter, what string) error {
 	if err := m.usable(call); err != nil {
 		return err

@@ -16,9 +16,9 @@ import (
 // ClipGlobalNorm scales the gradients of every batch before they change parameters, so that the
 // Euclidean norm of all of them together is at most max. It holds for this Fit.
 //
-// The norm is that of the gradients as the optimizer takes them: the gradients that Grads returns,
-// summed over the devices, times the optimizer's factor, which is 1 divided by the batch size
-// unless Rescale says otherwise. They are multiplied by max/(norm+1e-8) where that is below one.
+// The norm is taken over the optimizer's inputs: the gradients that Grads returns, summed over the
+// devices, times the optimizer's factor, which is 1 divided by the batch size unless Rescale says
+// otherwise. They are multiplied by max/(norm+1e-8) where that is below one.
 // Parameters without gradients count for nothing. The optimizer's own Clip, of single elements,
 // comes afterwards. Fit does not wait for the norm. A gradient that is not finite stays so, and
 // Guard finds its consequences.

@@ -32,8 +32,8 @@
 //	mod, err := module.NewBucketing(lstm, train.DefaultBucket())
 //	err = mod.Fit(ctx, train, …)
 //
-// Its checkpoints hold the networks of all buckets; LoadBucketing reads them, and those of MXNet's
-// BucketingModule.
+// Its checkpoints hold the networks of all buckets; LoadBucketing reads them, and the checkpoints
+// of MXNet's BucketingModule.
 //
 // Group2Ctx places groups of a network's layers on devices of their own.
 //

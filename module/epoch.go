@@ -22,8 +22,8 @@ type epochRun struct {
 }
 
 // epoch trains on the data once, measures, saves and reports. An epoch whose rounds are all left
-// out, because an earlier process in this place has trained on them, is passed over: nobody is told
-// of it, and what has been saved of it stays.
+// out, because an earlier process in this place has trained on them, is passed over: no callback
+// and no reporter runs for it, and its saved files stay.
 func (f *fitting) epoch(ctx context.Context, epoch int) error {
 	r := &epochRun{fitting: f, epoch: epoch, at: f.at}
 	f.at = place{}
@@ -60,7 +60,8 @@ func (f *fitting) epoch(ctx context.Context, epoch int) error {
 	return f.snapshotEpoch(ctx, epoch+1)
 }
 
-// round is what Fit does with batch n. It reports whether there was one.
+// round trains on batch n, or leaves it out if an earlier process has trained on it. It reports
+// whether the iterator had a batch n.
 func (r *epochRun) round(ctx context.Context, n int) (more bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err

@@ -64,7 +64,8 @@ type fitting struct {
 	taken   bool
 }
 
-// prepare does what comes before the first epoch.
+// prepare binds and initializes the module, opens the store and restores a run, before the first
+// epoch.
 func (f *fitting) prepare(ctx context.Context) error {
 	c, m := &f.config, f.m
 	if c.metric == nil {
@@ -103,7 +104,7 @@ func (f *fitting) prepare(ctx context.Context) error {
 	if err := m.chooseClip(c.clipNorm); err != nil {
 		return err
 	}
-	m.loaded = false // what trains from here on is the run's own
+	m.loaded = false // from here on the states belong to this run
 	if s, ok := f.train.(interface{ SetEpoch(int) }); ok && c.begin > 0 {
 		s.SetEpoch(c.begin)
 	}
@@ -178,7 +179,8 @@ func (f *fitting) takeWindow() Scores {
 	return f.window
 }
 
-// finish is what comes after the batches of an epoch.
+// finish ends an epoch after its batches: it validates, saves a checkpoint, reports and calls the
+// callbacks.
 func (f *fitting) finish(ctx context.Context, end *EpochEnd) error {
 	c, m := &f.config, f.m
 	if c.validate != nil {

@@ -64,7 +64,7 @@ func Optimize(o optimizer.Optimizer) FitOption {
 // Init chooses the initializer of parameters that have no values yet.
 func Init(i initializer.Initializer) FitOption { return func(c *fitConfig) { c.init = i } }
 
-// Metric chooses what to measure. The default is accuracy.
+// Metric chooses the metric of training. The default is accuracy.
 func Metric(m metric.Metric) FitOption {
 	return func(c *fitConfig) {
 		c.want(!isNil(m), "Metric(nil), want a metric; without the option it is the accuracy")
@@ -72,8 +72,8 @@ func Metric(m metric.Metric) FitOption {
 	}
 }
 
-// ValidationMetric chooses what to measure on the validation data. The default is what is measured
-// in training.
+// ValidationMetric chooses the metric of the validation data. The default is the metric of
+// training.
 func ValidationMetric(m metric.Metric) FitOption {
 	return func(c *fitConfig) {
 		c.want(!isNil(m), "ValidationMetric(nil), want a metric; without the option it is that "+
@@ -82,13 +82,13 @@ func ValidationMetric(m metric.Metric) FitOption {
 	}
 }
 
-// Store chooses how gradients meet weights: "local" and "device" mean in this process, where those
-// of several devices are added up by the processor or, as without Store, on the first device; the
-// names of kvstore that begin with dist_ mean on the servers of the job that the context belongs
-// to. The workers of a job go through the data together: an iterator with parts (io.Sharder) hands
-// each of them its share, unless it has been told a share before. A worker that has fewer batches
-// than others takes part in the remaining rounds of an epoch with gradients of zero. Only worker 0
-// saves checkpoints.
+// Store chooses how gradients meet weights: "local" and "device" mean in this process, where the
+// processor adds up the gradients of several devices with "local", and the first device with
+// "device" and without Store. The names of kvstore that begin with dist_ mean on the servers of the
+// job that the context belongs to. The workers of a job go through the data together: an iterator
+// with parts (io.Sharder) hands each of them its share, unless it has been told a share before. A
+// worker that has fewer batches than others takes part in the remaining rounds of an epoch with
+// gradients of zero. Only worker 0 saves checkpoints.
 func Store(name string, opts ...kvstore.Option) FitOption {
 	return func(c *fitConfig) { c.store, c.storeOptions = name, opts }
 }

@@ -17,8 +17,8 @@ import (
 type group struct {
 	parts   []*sym.Executor
 	outAxes []int // where outputs have the batch
-	// per output: that of the whole batch, then copies of the parts on the processor; nil with one
-	// device
+	// per output: the output of the whole batch, then a copy on the processor of every part that
+	// needs one, else nil; the list is nil with one device
 	joined [][]*nd.Array
 	fresh  bool                   // joined has the outputs of the last Forward
 	whole  map[string]bool        // inputs that have no batch axis
@@ -145,8 +145,8 @@ func (g *group) forward(train bool, run uint64) error {
 	return nil
 }
 
-// backward starts the computation of the gradients, given those of the outputs of the whole batch
-// or none.
+// backward starts the computation of the gradients. heads are the gradients of the outputs for the
+// whole batch; it may be empty.
 func (g *group) backward(heads []*nd.Array) error {
 	for k, ex := range g.parts {
 		part, err := g.headsOf(k, heads)
@@ -160,7 +160,8 @@ func (g *group) backward(heads []*nd.Array) error {
 	return nil
 }
 
-// headsOf returns what device k has of the gradients of the outputs.
+// headsOf returns the gradients of the outputs of device k, cut from the gradients of the outputs
+// for the whole batch and copied to the device.
 func (g *group) headsOf(k int, heads []*nd.Array) ([]*nd.Array, error) {
 	if len(g.parts) == 1 || len(heads) != len(g.outAxes) {
 		return heads, nil // the executor checks their number
@@ -185,9 +186,9 @@ func (g *group) headsOf(k int, heads []*nd.Array) ([]*nd.Array, error) {
 	return part, nil
 }
 
-// outputs returns the outputs of the whole batch. Those of several devices are joined on the
-// processor: copies to it wait for the outputs only, while a kernel on a device would come after
-// the gradients.
+// outputs returns the outputs of the whole batch. It joins the outputs of several devices on the
+// processor: copies to it wait for the outputs only, while a kernel on a device would run after the
+// gradients.
 func (g *group) outputs() []*nd.Array {
 	if len(g.parts) == 1 {
 		return g.first().Outputs()
@@ -233,8 +234,8 @@ func (g *group) join(i int) {
 	}
 }
 
-// room returns arrays for an output of the whole batch, and for those of its parts that need to be
-// copied before they are joined.
+// room returns arrays for one output: first an array for the whole batch, then for every part an
+// array to copy it to before it is joined, or nil if the part needs no copy.
 func (g *group) room(parts []*nd.Array, axis int) []*nd.Array {
 	shape, d := parts[0].Shape(), device.CPU()
 	if len(shape) == 0 {
@@ -289,7 +290,7 @@ func (g *group) closeOutputs() {
 	g.closeJoined()
 }
 
-// closeJoined releases what outputs of whole batches are kept in.
+// closeJoined releases the arrays that hold the joined outputs of whole batches.
 func (g *group) closeJoined() {
 	for i, list := range g.joined {
 		if g.outAxes[i] < 0 {

@@ -2,7 +2,7 @@ package module
 
 import "time"
 
-// History is what Fit has measured, for curves.
+// History holds the scores that Fit has measured, for curves.
 type History struct {
 	Batches []BatchScore
 	Epochs  []EpochEnd
@@ -15,7 +15,7 @@ type BatchScore struct {
 	Scores Scores
 }
 
-// BatchEnd is what callbacks are told after a batch.
+// BatchEnd is the argument of the callbacks that run after a batch.
 type BatchEnd struct {
 	Epoch   int
 	Batch   int // counted from 0
@@ -28,7 +28,7 @@ type BatchEnd struct {
 	Scores func() Scores
 }
 
-// EpochEnd is what callbacks are told after an epoch.
+// EpochEnd is the argument of the callbacks that run after an epoch.
 type EpochEnd struct {
 	Epoch      int
 	Train      Scores
@@ -38,13 +38,13 @@ type EpochEnd struct {
 	Time       time.Duration
 }
 
-// History returns what the calls of Fit have measured so far.
+// History returns the scores that the calls of Fit have measured so far.
 func (m *Module) History() *History { return &m.history }
 
 // Curve is one quantity as it was measured over the epochs.
 type Curve struct {
 	Name     string // training or validation
-	Quantity string // what was measured
+	Quantity string // the name of the score, such as accuracy
 	X, Y     []float64
 }
 

@@ -13,8 +13,8 @@ import (
 
 // MixedPrecision makes layers that are mostly products (convolutions, dense and recurrent layers)
 // compute in float16 or bfloat16. Losses, norms over layers, exponentials and sums stay in float32,
-// everything else computes in what it is given. Parameters, their gradients, the optimizer's states
-// and checkpoints stay float32.
+// everything else computes in the type of its inputs. Parameters, their gradients, the optimizer's
+// states and checkpoints stay float32.
 //
 // In float16 the gradients are scaled, because small ones would vanish: by a factor that is found
 // while training goes on, unless LossScale says otherwise.
@@ -35,8 +35,9 @@ type Scaling struct {
 	Fixed   bool    // Initial holds, and nothing is skipped
 }
 
-// LossScale says how gradients are scaled in mixed precision. Without it those of float16 are, as
-// the zero Scaling says, and those of bfloat16, which has the range of float32, are not.
+// LossScale says how gradients are scaled in mixed precision. Without it float16 gradients are
+// scaled as the zero Scaling says, and bfloat16 gradients are not, because bfloat16 has the range
+// of float32.
 func LossScale(s Scaling) Option {
 	return func(c *config) { c.scaling = &s }
 }
@@ -187,7 +188,8 @@ func (m *Module) Skipped() int {
 	return m.scaler.skipped
 }
 
-// tune puts into what is bound how it is computed.
+// tune sets precision, streams, replay and monitor in b, and makes the module's scaler if there is
+// none.
 func (m *Module) tune(b *sym.BindConfig) (err error) {
 	b.Precision, b.Streams, b.Replay = m.config.precision, m.config.streams, m.config.replay
 	if m.scaler == nil {

@@ -18,9 +18,9 @@ import (
 // Module is a symbol together with its parameters, the executors that compute it and the optimizer
 // that trains it. It is used by one goroutine at a time.
 //
-// Invariants: args and aux, and those of replicas, are the arrays of every executor in execs;
-// current is one of them, and is nil until Bind. The parameters have equal values on all devices
-// whenever a run begins.
+// Invariants: args and aux, and the args and aux of replicas, are the arrays of all executors in
+// execs; current is one of them, and is nil until Bind. The parameters have equal values on all
+// devices whenever a run begins.
 type Module struct {
 	symbol *sym.Symbol
 	config config
@@ -46,7 +46,7 @@ type Module struct {
 	stream    stream
 
 	updater *optimizer.Updater
-	loaded  bool     // the updater's states are those of LoadStates
+	loaded  bool     // LoadStates has given states to the updater
 	scaler  *scaler  // nil: gradients are not scaled
 	clip    *clipper // of a Fit; nil: gradients are not clipped
 	store   *storage // nil: the module updates its parameters itself
@@ -82,16 +82,16 @@ type config struct {
 //
 // Each of several devices has a copy of the parameters and computes an equal part of every batch,
 // the first device the first part. Gradients are added up on the first device, in the order of the
-// devices; the parameters are updated there and copied to the others. Outputs are those of the
-// whole batch, on the processor. Auxiliary states, such as the moving averages of batch norm, are
-// the means of what the devices have made of their parts.
+// devices; the parameters are updated there and copied to the others. Outputs belong to the whole
+// batch and lie on the processor. Auxiliary states, such as the moving averages of batch norm, are
+// the means of the states that the devices computed from their parts.
 func On(devices ...device.Device) Option { return func(c *config) { c.devices = devices } }
 
 // Data names the arguments that batches feed, for symbols whose iterator names them otherwise: the
 // iterator's arrays are taken in order.
 func Data(names ...string) Option { return func(c *config) { c.data = names } }
 
-// Labels names the arguments that labels feed. Without it they are those that the iterator
+// Labels names the arguments that labels feed. Without it they are the ones that the iterator
 // provides, and arguments whose name ends in label are never parameters.
 func Labels(names ...string) Option { return func(c *config) { c.labels = names } }
 
@@ -191,7 +191,7 @@ func (m *Module) assign(data, label []dataio.Desc, training bool) error {
 	return nil
 }
 
-// rename returns the argument names of what an iterator provides.
+// rename returns the argument names for the arrays that an iterator provides.
 func rename(configured []string, descs []dataio.Desc, what string) ([]string, error) {
 	if configured != nil && len(descs) > 0 && len(configured) != len(descs) {
 		return nil, fmt.Errorf("module: %d %s names (%s), the iterator provides %d arrays",
@@ -242,7 +242,7 @@ func quoted(names []string) string {
 	return strings.Join(list, ", ")
 }
 
-// request returns what becomes of the gradient of an argument.
+// request returns whether the gradient of an argument is computed.
 func (m *Module) request(name string, inputGrads bool) op.Req {
 	switch {
 	case slices.Contains(m.config.fixed, name), slices.Contains(m.labelNames, name):

@@ -13,15 +13,15 @@ import (
 	sym "gomx/symbol"
 )
 
-// replica is what a device other than the first has of the module: copies of the parameters, which
-// every update refreshes, and auxiliary states of its own, which are averaged when somebody looks
-// at them.
+// replica holds the module's arrays on a device other than the first: copies of the parameters,
+// which every update refreshes, and the device's own auxiliary states, which settleAux averages
+// before they are read.
 type replica struct{ args, aux map[string]*nd.Array }
 
 // sums adds up the gradients of the devices.
 type sums struct {
 	name string
-	// without an optimizer: what is pushed is added up and takes the place of the value
+	// has no optimizer: the sum of the pushed arrays replaces the value
 	kv          kvstore.Store
 	compression compress.Method
 	known       map[string]bool
@@ -51,8 +51,8 @@ func (m *Module) reduceWith(ctx context.Context, name string, c compress.Method)
 	return nil
 }
 
-// reduce puts the sums of the gradients of all devices in the place of those of the first. They are
-// added in the order of the devices, by pairs, so that results repeat.
+// reduce replaces the gradients of the first device by the sums over all devices. It adds them in
+// the order of the devices, by pairs, so that results repeat.
 func (m *Module) reduce() error {
 	if len(m.current.parts) == 1 {
 		return nil
@@ -102,7 +102,7 @@ func (m *Module) spreadAll() {
 }
 
 // settleAux gives all devices the averages of the auxiliary states that they have made of their
-// parts of the batches. Integers, which count, are those of the first device.
+// parts of the batches. Integers, which count, keep the first device's values.
 func (m *Module) settleAux() {
 	if !m.drifted {
 		return

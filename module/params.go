@@ -22,7 +22,7 @@ type givenParams struct {
 	allowExtra   bool
 }
 
-// ParamOption changes what SetParams accepts.
+// ParamOption lets SetParams accept missing or extra values.
 type ParamOption func(*givenParams)
 
 // AllowMissing leaves parameters without values as they are, or to the initializer.
@@ -92,9 +92,9 @@ func (m *Module) isInput(name string) bool {
 	return slices.Contains(m.dataNames, name) || slices.Contains(m.labelNames, name)
 }
 
-// InitParams gives values to parameters and auxiliary states: those kept by SetParams, and the
-// initializer's for what those leave out. A nil initializer is Uniform{Scale: 0.01}. Parameters
-// that have values already are left alone.
+// InitParams gives values to parameters and auxiliary states: the values kept by SetParams, and the
+// initializer's values for parameters without one. A nil initializer is Uniform{Scale: 0.01}.
+// Parameters that have values already are left alone.
 func (m *Module) InitParams(init initializer.Initializer) error {
 	if !m.Bound() {
 		return errNotBound
@@ -169,8 +169,8 @@ func (m *Module) initialize(a *nd.Array, name, attr string,
 }
 
 // Params returns the parameters and auxiliary states by name. The arrays are the module's own: they
-// change as training goes on. With several devices they are those of the first one: values are
-// given by SetParams, which gives them to all.
+// change as training goes on. With several devices they are the first device's arrays;
+// use SetParams to change values, because it changes them on all devices.
 func (m *Module) Params() (args, aux map[string]*nd.Array) {
 	m.settleAux()
 	return maps.Clone(m.args), maps.Clone(m.aux)

@@ -28,9 +28,10 @@ import (
 // The file prefix.resume holds everything that the next step depends on: parameters, the
 // optimizer's states and counts, epoch and batch, random streams, the places of the iterators, loss
 // scale and history. It is written at the end of epochs, after their callbacks, and with
-// EveryBatches in between; what was trained since is trained again, and callbacks for it are called
-// again. Where there is no Checkpoint, Resume is one too, with the options given here. A finished
-// run trains nothing more and has its parameters and its history. Remove the file to begin anew.
+// EveryBatches in between; batches trained after the last writing are trained again, and their
+// callbacks run again. Where there is no Checkpoint, Resume writes checkpoints too, with the
+// options given here. A finished run trains nothing more and has its parameters and its history.
+// Remove the file to begin anew.
 //
 // Iterators are io.Stateful or have a method SetEpoch. In the jobs of several processes the servers
 // have the parameters: there Snapshots takes the place of Resume.
@@ -335,7 +336,7 @@ func (f *fitting) restoreStreams(rec *runRecord) {
 	nd.SetRandomState(rec.Random)
 }
 
-// setRunArrays takes over parameters, auxiliary states and what the optimizer knows of them.
+// setRunArrays restores parameters and auxiliary states, and the optimizer's states and counts.
 func (m *Module) setRunArrays(rec *runRecord, arrays map[string]*nd.Array) error {
 	for _, n := range m.paramArrays() {
 		if err := copySame(n.Name, arrays[n.Name], n.Array); err != nil {
@@ -382,7 +383,7 @@ func (m *Module) setRunState(i int, p paramRecord, arrays map[string]*nd.Array) 
 	}
 	typ := weight.DType()
 	if a := arrays[sumKey(i)]; a != nil {
-		typ = a.DType() // that of the float32 copy, where there is one
+		typ = a.DType() // the type of the float32 copy, if the optimizer keeps one
 	}
 	sum := nd.Empty(weight.Shape(), nd.As(typ), nd.On(weight.Device()), nd.Using(weight.Engine()))
 	if err := copySame(sumKey(i), arrays[sumKey(i)], sum); err != nil {

@@ -41,7 +41,7 @@ type runRecord struct {
 // identity is one property by which runs are told apart.
 type identity struct{ Name, Value string }
 
-// paramRecord is what the optimizer knows of a parameter.
+// paramRecord holds the optimizer's counts and numbers for a parameter.
 type paramRecord struct {
 	Count     int       `json:"count"`
 	Updates   int       `json:"updates"`
@@ -66,7 +66,7 @@ func (e exact) MarshalJSON() ([]byte, error) {
 	return strconv.AppendQuote(nil, strconv.FormatFloat(float64(e), 'g', -1, 64)), nil
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
+// UnmarshalJSON reads the number that MarshalJSON has written.
 func (e *exact) UnmarshalJSON(b []byte) error {
 	var text string
 	if err := json.Unmarshal(b, &text); err != nil {
@@ -180,7 +180,8 @@ func parseRun(text []byte) (*runRecord, error) {
 	return rec, nil
 }
 
-// sameRun compares what a file says of its run with the run that is to go on.
+// sameRun compares the properties of the saved run with the properties of the run that is to
+// continue it. It reports the first difference.
 func sameRun(saved, present []identity) error {
 	if len(saved) != len(present) {
 		return errors.New("it describes a run in another way than this version does")

@@ -21,9 +21,9 @@ import (
 // last one exactly: with the parameters and states of the servers, at the batch that comes next,
 // with the random streams, loss scale and history of every worker.
 //
-// Folder is that of gomx launch --snapshots, for servers open it before the program runs; empty
-// stands for whatever folder the job has. A job that has such a folder writes snapshots at the end
-// of epochs without this option, too.
+// Folder is the folder given to gomx launch --snapshots, because servers open it before the program
+// runs, or a folder above it; an empty folder accepts the job's folder. A job that has a folder
+// writes snapshots at the end of epochs without this option, too.
 func Snapshots(folder string, every int) FitOption {
 	return func(c *fitConfig) { c.snapshots = snapshotConfig{true, folder, every} }
 }
@@ -34,7 +34,7 @@ type snapshotConfig struct {
 	every  int // rounds; 0: at the end of epochs
 }
 
-// jobSnapshots is what Fit knows of the snapshots of its job.
+// jobSnapshots is the state of Fit's snapshots of its job.
 type jobSnapshots struct {
 	kv     kvstore.Snapshotter // nil: there are none
 	folder string
@@ -99,7 +99,7 @@ func (f *fitting) joinSnapshots(ctx context.Context) error {
 	return nil
 }
 
-// check compares the folder that Fit has been told with that of the job.
+// check compares the folder that Snapshots was given with the folder of the job.
 func (c *snapshotConfig) check(folder string, s *storage) error {
 	switch {
 	case s == nil:
@@ -162,8 +162,8 @@ func (r *epochRun) passed(ctx context.Context, next int) error {
 	return r.snapshotRound(ctx, next)
 }
 
-// continueFrom takes over what a snapshot knows of this worker, when all its rounds have been left
-// out.
+// continueFrom takes over this worker's record in a snapshot, once all rounds before the snapshot
+// have been left out.
 func (r *epochRun) continueFrom(ctx context.Context, rec *runRecord) error {
 	if rec.Epoch == r.epoch && rec.Batch > 0 {
 		s, ok := r.config.metric.(metric.Stateful)

@@ -147,7 +147,7 @@ func (m *Module) batchSize() int {
 	return s[f.axis]
 }
 
-// Updater returns what runs the optimizer, nil before InitOptimizer.
+// Updater returns the updater that runs the optimizer, nil before InitOptimizer.
 func (m *Module) Updater() *optimizer.Updater { return m.updater }
 
 // Update lets the optimizer change the parameters by the gradients, asynchronously: here, or in the

@@ -35,10 +35,11 @@ type storedKey struct {
 }
 
 // UseStore lets a store update the parameters: Update pushes gradients and pulls parameters. It is
-// called after InitParams and InitOptimizer, by every worker of the store. The parameters become
-// those of worker 0, and gradients are divided by the number of workers if the store adds them up.
-// Parameters without gradients stay out of the store. Auxiliary states are shared where processes
-// are: a moving average is one over the batches of all workers.
+// called after InitParams and InitOptimizer, by every worker of the store. The parameters take
+// the values of worker 0, and the gradients are divided by the number of workers if the store adds
+// them up. Parameters without gradients stay out of the store. If the store joins several
+// processes they share the auxiliary states too: a moving average covers the batches of all
+// workers.
 func (m *Module) UseStore(ctx context.Context, kv kvstore.Store) error {
 	if err := m.usable("UseStore"); err != nil {
 		return err
@@ -150,7 +151,7 @@ func (k *storedKey) none() *nd.Array {
 	return k.zero
 }
 
-// states returns what the store's optimizer keeps, by the numbers of the parameters.
+// states returns the states of the store's optimizer, by the numbers of the parameters.
 func (s *storage) states(ctx context.Context) (map[int][]*nd.Array, error) {
 	list, err := s.kv.OptimizerStates(ctx)
 	if err != nil {
@@ -190,7 +191,7 @@ func (m *Module) stateArrays() (func(i int) []*nd.Array, error) {
 	return func(i int) []*nd.Array { return states[i] }, err
 }
 
-// share is what Fit knows about the work of the other workers of a job.
+// share holds this worker's rank in its job and its counts of batches and rounds.
 type share struct {
 	rank   int
 	rounds int // batches of an epoch of the worker that has the most; 0: unknown
@@ -275,8 +276,8 @@ func (f *fitting) closeStore() error {
 }
 
 // keepUp leaves out the rounds that other workers have closed without this one, in jobs where they
-// may: what it would push there counts nowhere. It waits for what has been pulled, which shows how
-// far they are.
+// may: a push to a closed round has no effect. It first waits for the pulled parameters, because
+// they show how far the others are.
 func (f *fitting) keepUp(ctx context.Context) error {
 	if f.m.store == nil {
 		return nil

@@ -14,25 +14,25 @@ import (
 // sharedAux is an auxiliary state, such as a moving average of batch norm, that the workers of a
 // job have in common.
 //
-// Every worker adds the change that its batch makes, divided by their number, and takes what all
-// changes make of the state: moving averages are over the batches of all workers. The rounds are
-// those of the parameters, so that a worker that takes the place of one that has died finds the
-// states as they belong to its parameters.
+// Every worker pushes the change that its batch makes, divided by the number of workers, and pulls
+// the state that all changes have made: moving averages cover the batches of all workers. The
+// rounds are the rounds of the parameters, so that a worker that replaces a dead one finds the
+// states that belong to its parameters.
 //
-// What is counted, a state of integers, is not averaged: the changes of all workers add up, to the
-// count of all batches. Truth values stay with their worker, for there is no change of one that
-// others could add.
+// A state of integers is a count and is not averaged: the changes of all workers add up, to the
+// count of all batches. A state of truth values stays with its worker, because a change of truth
+// values cannot be added.
 type sharedAux struct {
 	name   string
 	value  *nd.Array    // of the module
 	others []*nd.Array  // of its other devices
 	counts bool         // its elements are integers
 	change [1]*nd.Array // of the last batch
-	common [1]*nd.Array // what the store had before it
+	common [1]*nd.Array // the store's state before the last batch
 }
 
-// shareAux puts the auxiliary states into a store that several processes share. The values become
-// those of worker 0, or of the job as far as it has come.
+// shareAux puts the auxiliary states into a store that several processes share. They take the
+// values of worker 0 or, in a job that has begun, the values in the store.
 func (s *storage) shareAux(ctx context.Context, m *Module) error {
 	kv, ok := s.kv.(kvstore.Joint)
 	if !ok {
@@ -79,8 +79,8 @@ func (s *storage) pullAux() error {
 	return nil
 }
 
-// updateAux adds what the last batch has changed, and takes the states that all batches of the
-// round have made.
+// updateAux pushes the change that the last batch has made, and pulls the states that all batches
+// of the round have made.
 func (s *storage) updateAux() error {
 	for i := range s.aux {
 		x := &s.aux[i]
@@ -97,7 +97,7 @@ func (s *storage) updateAux() error {
 	return nil
 }
 
-// closeAux gives back what is kept beside the states.
+// closeAux closes the arrays change and common of the shared states.
 func (s *storage) closeAux() {
 	for i := range s.aux {
 		s.aux[i].change[0].Close()
