@@ -1,6 +1,10 @@
 package graph
 
-import "gomx/op"
+import (
+	"strings"
+
+	"gomx/op"
+)
 
 // rewriter copies a graph node by node and lets a rule replace some of the nodes. It does not
 // change the old nodes.
@@ -136,4 +140,33 @@ func (r *rewriter) joined(o *op.Op, params any, first, last *op.Node, in ...op.E
 // but its inputs holds b back.
 func together(a, b *op.Node) bool {
 	return a.Attrs[GroupAttr] == b.Attrs[GroupAttr] && len(b.After) == 0
+}
+
+// Change is one thing that a pass did.
+type Change struct {
+	Node   string `json:"node"`   // name of the node that the pass replaced or made
+	Before string `json:"before"` // text of the old expression
+	After  string `json:"after"`  // text of the expression in its place
+}
+
+// describe writes n as an expression of its inputs.
+func describe(n *op.Node, in []op.Entry) string {
+	const most = 4
+	list := make([]string, 0, most)
+	for i, e := range in {
+		if i == most {
+			list = append(list, "…")
+			break
+		}
+		list = append(list, e.String())
+	}
+	return n.Op.Name + "(" + strings.Join(list, ", ") + ")"
+}
+
+// describeEntry writes the node that computes e as an expression; a variable is its name.
+func describeEntry(e op.Entry) string {
+	if e.Node.IsVar() {
+		return e.Node.Name
+	}
+	return describe(e.Node, e.Node.In)
 }

@@ -24,27 +24,34 @@
 // every parameter. Optional parameters are set with [Some], inputs beside the data given with
 // [With].
 //
-//   - Layers: [FullyConnected], [Convolution], [Deconvolution], [Pooling], [Activation], [LeakyReLU],
-//     [Dropout], [BatchNorm], [LayerNorm], [GroupNorm], [InstanceNorm], [LRN], [UpSampling], [Pad]
-//   - Sequences: [RNN] (LSTM and GRU too), [SequenceLast], [SequenceMask], [SequenceReverse], [Embedding]
-//   - Losses: [SoftmaxOutput], [SoftmaxCrossEntropy], [LinearRegressionOutput], [LogisticRegressionOutput],
-//     [SVMOutput], [CTCLoss], [SmoothL1], [MakeLoss], [BlockGrad]
-//   - Functions of elements: [Exp], [Log], [Sqrt], [Sigmoid], [Tanh], [Relu], [Erf], [Gamma], [Clip],
-//     [Round], [Cast] and others
-//   - Two arrays: [ElemwiseAdd], [BroadcastAdd], [BroadcastMul], [BroadcastMaximum], [Equal], [LogicalAnd],
-//     [Where] and others; an array and a number: [PlusScalar], [PowerScalar] and others
-//   - Reductions: [Sum], [Mean], [Prod], [Max], [Min], [Norm], [Moments], [Softmax], [LogSoftmax], [CumSum]
-//   - Shapes: [Reshape], [Flatten], [ExpandDims], [Squeeze], [Transpose], [SwapAxis], [BroadcastTo],
-//     [Concat], [Stack], [SliceChannel], [SplitV2], [Slice], [SliceAxis], [Tile], [Repeat], [Reverse]
-//   - Indices: [Take], [Pick], [OneHot], [GatherND], [ScatterND], [ArgMax], [ArgSort], [Sort], [TopK]
-//   - Matrices: [Dot], [BatchDot], [KhatriRao], [LinalgGemm2], [LinalgPotrf], [LinalgInverse], [LinalgDet],
-//     [LinalgSyevd] and others
+//   - Layers: [FullyConnected], [Convolution], [Deconvolution], [Pooling], [Activation],
+//     [LeakyReLU], [Dropout], [BatchNorm], [LayerNorm], [GroupNorm], [InstanceNorm], [LRN],
+//     [UpSampling], [Pad]
+//   - Sequences: [RNN] (LSTM and GRU too), [SequenceLast], [SequenceMask], [SequenceReverse],
+//     [Embedding]
+//   - Losses: [SoftmaxOutput], [SoftmaxCrossEntropy], [LinearRegressionOutput],
+//     [LogisticRegressionOutput], [SVMOutput], [CTCLoss], [SmoothL1], [MakeLoss], [BlockGrad]
+//   - Functions of elements: [Exp], [Log], [Sqrt], [Sigmoid], [Tanh], [Relu], [Erf], [Gamma],
+//     [Clip], [Round], [Cast] and others
+//   - Two arrays: [ElemwiseAdd], [BroadcastAdd], [BroadcastMul], [BroadcastMaximum], [Equal],
+//     [LogicalAnd], [Where] and others; an array and a number: [PlusScalar], [PowerScalar] and
+//     others
+//   - Reductions: [Sum], [Mean], [Prod], [Max], [Min], [Norm], [Moments], [Softmax], [LogSoftmax],
+//     [CumSum]
+//   - Shapes: [Reshape], [Flatten], [ExpandDims], [Squeeze], [Transpose], [SwapAxis],
+//     [BroadcastTo], [Concat], [Stack], [SliceChannel], [SplitV2], [Slice], [SliceAxis], [Tile],
+//     [Repeat], [Reverse]
+//   - Indices: [Take], [Pick], [OneHot], [GatherND], [ScatterND], [ArgMax], [ArgSort], [Sort],
+//     [TopK]
+//   - Matrices: [Dot], [BatchDot], [KhatriRao], [LinalgGemm2], [LinalgPotrf], [LinalgInverse],
+//     [LinalgDet], [LinalgSyevd] and others
 //   - Random numbers: [RandomUniform], [RandomNormal], [SampleMultinomial], [SampleNormal],
 //     [RandomPDFNormal], [Shuffle] and others
-//   - Vision: [ROIPooling], [ROIAlign], [BoxNMS], [MultiBoxPrior], [MultiBoxTarget], [MultiBoxDetection],
-//     [Proposal], [BilinearResize2D], [SpatialTransformer], [ImageNormalize] and others
-//   - Updates of parameters: [SGDUpdate], [SGDMomUpdate], [AdamUpdate], [RMSPropUpdate], [FtrlUpdate],
-//     [LambUpdatePhase1], [MultiSGDUpdate] and others
+//   - Vision: [ROIPooling], [ROIAlign], [BoxNMS], [MultiBoxPrior], [MultiBoxTarget],
+//     [MultiBoxDetection], [Proposal], [BilinearResize2D], [SpatialTransformer], [ImageNormalize]
+//     and others
+//   - Updates of parameters: [SGDUpdate], [SGDMomUpdate], [AdamUpdate], [RMSPropUpdate],
+//     [FtrlUpdate], [LambUpdatePhase1], [MultiSGDUpdate] and others
 //   - Contributed: [ContribDivSqrtDim], [ContribInterleavedMatmulSelfattQk] and others
 //
 // # Binding
