@@ -1,7 +1,6 @@
 package arch_test
 
 import (
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -161,18 +160,6 @@ func TestRulesBite(t *testing.T) {
 			"compile/a.go imports gomx/device/cpu"},
 		{"compiling knows no engine and no driver", "compile/a.go",
 			"package compile\nimport \"gomx/device\"\n", ""},
-		{"slim packages stay slim", "exec/a.go",
-			"package exec\ntype T struct {\n\ta, b, c, d, e, f, g, h int\n\ti, j, k, l, m, n, " +
-				"o, p int\n}\n", "exec.T has 16 fields"},
-		{"slim packages stay slim", "exec/a.go",
-			"package exec\ntype T struct{ a, b, c, d, e, f, g, h, i, j, k, l, m, n, o int }\n", ""},
-		{"slim packages stay slim", "module/a.go",
-			"package module\ntype T struct{ a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p int }\n",
-			""},
-		{"slim packages stay slim", "symbol/a.go", "package symbol\n" +
-			strings.Repeat("func (t *T) m() {}\n", 41), "symbol.T has 41 methods"},
-		{"slim packages stay slim", "symbol/a.go", "package symbol\n" +
-			strings.Repeat("func (t T[P]) m() {}\n", 40), ""},
 		{"compiling knows no engine and no driver", "compile/a_test.go",
 			"package compile_test\nimport \"gomx/engine\"\n", ""},
 		{"operators are named as text in op only", "graph/a.go",
@@ -256,30 +243,6 @@ func TestPureCoresSeeTypes(t *testing.T) {
 		faults := strings.Join(pureCores(files), "\n")
 		if (faults == "") != (tt.want == "") || !strings.Contains(faults, tt.want) {
 			t.Errorf("%s with %s: got %q, want %q", tt.pure, tt.other, faults, tt.want)
-		}
-	}
-}
-
-// TestSlimPackagesCountFiles gives a package one file too many.
-func TestSlimPackagesCountFiles(t *testing.T) {
-	for _, tt := range []struct {
-		files int
-		want  string
-	}{{25, ""}, {26, "compile has 26 files"}} {
-		tree := fstest.MapFS{}
-		for i := range tt.files {
-			tree[fmt.Sprintf("compile/f%d.go",
-				i)] = &fstest.MapFile{Data: []byte("package compile\n")}
-			tree[fmt.Sprintf("compile/f%d_test.go",
-				i)] = &fstest.MapFile{Data: []byte("package compile_test\n")}
-		}
-		files, err := read(tree)
-		if err != nil {
-			t.Fatal(err)
-		}
-		faults := strings.Join(slimPackages(files), "\n")
-		if (faults == "") != (tt.want == "") || !strings.Contains(faults, tt.want) {
-			t.Errorf("%d files: got %q, want %q", tt.files, faults, tt.want)
 		}
 	}
 }

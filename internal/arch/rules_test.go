@@ -24,7 +24,6 @@ var rules = []rule{
 	{"every package introduces itself in doc.go", packageDocs},
 	{"pure cores are pure", pureCores},
 	{"compiling knows no engine and no driver", compileImports},
-	{"slim packages stay slim", slimPackages},
 	{"operators are named as text in op only", namesAsText},
 	{"kernels stand with their operators", kernelsWithOperators},
 }

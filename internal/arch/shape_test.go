@@ -1,0 +1,180 @@
+package arch_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"gomx/internal/shape/measure"
+)
+
+// Limits on the shape of a package. `go run ./internal/shape` prints the figures.
+const (
+	mostStems    = 25    // files of one package, where files of kernels of one stem count once
+	mostFields   = 15    // fields of a struct
+	mostMethods  = 40    // methods of a type
+	mostLong     = 0.005 // share of lines over measure.LongLine columns
+	mostRelative = 0.02  // share of comment lines with a free relative
+	leastComment = 0.20  // share of comment lines in the cores
+)
+
+// cores are the pure packages that hold the algorithms.
+var cores = []string{"engine/core", "memplan", "compile", "kvstore/ps"}
+
+// exempt lists with a reason the packages and types that no limit of the kind holds for. A name that
+// begins with * stands for every type whose name ends so.
+var exempt = map[string]string{
+	"stems op/nn":      "a file per family of operators",
+	"stems op/prim":    "a file per family of operators",
+	"stems op/vision":  "a file per family of operators",
+	"stems device/cpu": "a file per kernel",
+
+	"methods ndarray Array": "MXNet's NDArray has as many; half of them call an operator",
+
+	"fields *Params": "an operator's parameters, as MXNet names them",
+	"fields *Args":   "the argument of a GPU kernel, a record whose layout the kernel fixes",
+	"fields *CUDA":   "descriptors and rooms of one cuDNN call",
+	"fields *Config": "configuration",
+	"fields *Spec":   "a description that a caller fills in",
+
+	"fields op Traits":        "the facts that a definition of an operator may state",
+	"fields op Op":            "the definition of an operator without its parameter type",
+	"fields op Spec":          "the definition of an operator",
+	"fields io/image Augment": "configuration: the options of ImageRecordIter",
+	"fields launch Local":     "configuration: the flags of gomx launch",
+	"fields launch Environ":   "configuration: the environment variables of a job",
+	"fields module runRecord": "a record of a file: all that an exact resume needs",
+	"fields io tableState":    "a record of a file: the place in a table after a resume",
+}
+
+// unmet lists figures that are above their limit still. A figure may fall, never rise; a line whose
+// limit is met is taken out.
+var unmet = map[string]float64{
+	"comment compile":                       -10.6,
+	"comment engine/core":                   -19,
+	"comment kvstore/ps":                    -13.2,
+	"comment memplan":                       -15.9,
+	"fields engine Engine":                  17,
+	"fields engine oper":                    20,
+	"fields kvstore distKey":                17,
+	"fields kvstore/ps Scheduler":           26,
+	"fields kvstore/ps part":                23,
+	"fields kvstore/transport/zmq endpoint": 19,
+	"fields kvstore/wire Message":           20,
+	"fields module Module":                  26,
+	"methods engine Engine":                 70,
+	"methods kvstore/ps Scheduler":          63,
+	"methods module Module":                 71,
+	"stems kvstore/ps":                      56,
+}
+
+// figures are the measures of a package that are beyond a limit, by their name in unmet.
+func figures(p measure.Package) map[string]float64 {
+	found := map[string]float64{}
+	if n := len(p.Stems); n > mostStems && !strings.HasPrefix(p.Path, "internal/") {
+		found["stems "+p.Path] = float64(n)
+	}
+	for _, s := range p.Structs {
+		if s.Fields > mostFields && !strings.HasPrefix(p.Path, "internal/") {
+			found["fields "+p.Path+" "+s.Name] = float64(s.Fields)
+		}
+	}
+	for _, s := range p.Types {
+		if s.Methods > mostMethods {
+			found["methods "+p.Path+" "+s.Name] = float64(s.Methods)
+		}
+	}
+	if p.LongShare() >= mostLong {
+		found["long "+p.Path] = 100 * p.LongShare()
+	}
+	if p.RelativeShare() >= mostRelative {
+		found["relative "+p.Path] = 100 * p.RelativeShare()
+	}
+	for _, core := range cores {
+		if p.Path == core && p.CommentShare() < leastComment {
+			found["comment "+p.Path] = -100 * p.CommentShare()
+		}
+	}
+	return found
+}
+
+// exempted finds the reason for which a figure has no limit.
+func exempted(figure string) bool {
+	if exempt[figure] != "" {
+		return true
+	}
+	kind, rest, _ := strings.Cut(figure, " ")
+	_, name, _ := strings.Cut(rest, " ")
+	for pattern := range exempt {
+		end, ok := strings.CutPrefix(pattern, kind+" *")
+		if ok && name != "" && strings.HasSuffix(name, end) {
+			return true
+		}
+	}
+	return false
+}
+
+// judge compares figures with the list of unmet ones.
+func judge(found, unmet map[string]float64) []string {
+	var faults []string
+	for figure, now := range found {
+		most, listed := unmet[figure]
+		switch {
+		case exempted(figure):
+		case !listed:
+			faults = append(faults, fmt.Sprintf("%s: %.1f is beyond the limit", figure, now))
+		case now > most+0.05:
+			faults = append(faults, fmt.Sprintf("%s: %.1f, it was %.1f before", figure, now, most))
+		}
+	}
+	for figure := range unmet {
+		if _, still := found[figure]; !still {
+			faults = append(faults, figure+": the limit is met, take the line out of unmet")
+		}
+	}
+	return faults
+}
+
+func TestShape(t *testing.T) {
+	pkgs, err := measure.Tree(os.DirFS("../.."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]float64{}
+	for _, p := range pkgs {
+		for figure, n := range figures(p) {
+			found[figure] = n
+		}
+	}
+	for _, fault := range judge(found, unmet) {
+		t.Error(fault)
+	}
+}
+
+func TestShapeBites(t *testing.T) {
+	wide := measure.Package{
+		Path: "compile", Stems: make([]string, 26), Code: 90, Comments: 10, Relative: 1,
+		Long: 1, Lines: 100, Structs: []measure.Struct{{Name: "unit", Fields: 16}},
+		Types: []measure.Type{{Name: "Program", Methods: 41}},
+	}
+	found := figures(wide)
+	for _, figure := range []string{"stems compile", "fields compile unit",
+		"methods compile Program", "long compile", "relative compile", "comment compile"} {
+		if _, ok := found[figure]; !ok {
+			t.Errorf("%s: not found in %v", figure, found)
+		}
+	}
+	if got := judge(found, nil); len(got) != 6 {
+		t.Errorf("got faults %v, want six", got)
+	}
+	if got := judge(found, found); len(got) != 0 {
+		t.Errorf("got faults %v, want none where all are listed", got)
+	}
+	if got := judge(nil, map[string]float64{"stems compile": 26}); len(got) != 1 {
+		t.Errorf("got %v, want a fault: the line is superfluous", got)
+	}
+	if !exempted("fields op/nn poolArgs") || exempted("fields op/nn pool") {
+		t.Error("the argument of a kernel is exempt, another struct is not")
+	}
+}
