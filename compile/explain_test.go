@@ -34,9 +34,9 @@ func ExampleProgram_Explain() {
 		}
 	}
 	// Output:
-	// 8 operators composed, 2 run simplify: transpose(there_output) → _mul_scalar(gated_output)
-	// fuse-pointwise: _mul_scalar, erf, _plus_scalar, elemwise_mul, _mul_scalar → _fused_pointwise
-	// of 1 inputs and 1 outputs
+	// 8 operators composed, 2 run
+	// simplify: transpose(there_output) → _mul_scalar(gated_output)
+	// fuse-pointwise: _mul_scalar, erf, _plus_scalar, elemwise_mul, _mul_scalar → _fused_pointwise of 1 inputs and 1 outputs
 }
 
 func TestExplainListsEveryPassOfTheMode(t *testing.T) {
