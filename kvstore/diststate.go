@@ -56,7 +56,8 @@ func (k *distKey) states(ctx context.Context) ([]*nd.Array, error) {
 		if shards == 0 {
 			return nil, ps.ErrClosed
 		}
-		b, err := k.store.job.ask(ctx, wire.Message{Key: k.id, Slice: i, Slices: n,
+		b, err := k.store.job.ask(ctx, wire.Message{KeySlice: wire.KeySlice{Key: k.id, Slice: i,
+			Slices: n},
 			Shard: ps.ShardOf(id, shards)})
 		if err != nil {
 			return nil, err

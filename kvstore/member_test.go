@@ -79,7 +79,7 @@ func TestAMemberThatKeepsNoRulesHarmsNobody(t *testing.T) {
 	x := openTapJob(t, "dist_async", 2, 1, 1)
 	must(t, x.kv.Init(t.Context(), "w", nd.Zeros(nd.Shape{1000})))
 	bad, server := joinByHand(t, x, 1), wire.Node{Role: wire.Server}
-	about := wire.Message{Epoch: 1, Slices: 1, Total: 4000}
+	about := wire.Message{Epoch: 1, KeySlice: wire.KeySlice{Slices: 1, Total: 4000}}
 	flood := func(typ wire.Type, change func(i int, m *wire.Message)) {
 		for i := range 3000 {
 			m := about

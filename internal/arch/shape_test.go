@@ -61,7 +61,6 @@ var unmet = map[string]float64{
 	"fields kvstore/ps Scheduler":           26,
 	"fields kvstore/ps part":                23,
 	"fields kvstore/transport/zmq endpoint": 19,
-	"fields kvstore/wire Message":           20,
 	"fields module Module":                  26,
 	"methods engine Engine":                 70,
 	"methods kvstore/ps Scheduler":          63,

@@ -49,7 +49,7 @@ func (p *kvPlan) sum() (*kvSum, error) {
 func (s *kvSum) handle(from wire.Node, m *wire.Message) {
 	<-s.ready
 	s.reply = wire.Message{Type: wire.TypeValue, Job: kvJob, From: kvServer(0), Incarnation: 1,
-		Slice: m.Slice, Slices: m.Slices}
+		KeySlice: wire.KeySlice{Slice: m.Slice, Slices: m.Slices}}
 	if int(m.Slice) >= len(s.slices) {
 		return
 	}
@@ -152,7 +152,8 @@ func (w *kvPush) push() error {
 	lo, hi := wire.Range(w.total, i, w.n)
 	return w.ep.Send(kvServer(0), &wire.Message{Type: wire.TypePushPull, Job: kvJob, From: w.self,
 		Incarnation: 1,
-		Slice:       i, Slices: w.n, Total: w.total, Payload: w.grad[lo:hi]}, func() {})
+		KeySlice:    wire.KeySlice{Slice: i, Slices: w.n, Total: w.total}, Payload: w.grad[lo:hi]},
+		func() {})
 }
 
 // begin begins a round.

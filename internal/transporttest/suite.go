@@ -54,9 +54,10 @@ func fields(t *testing.T, s *Suite) {
 	for _, typ := range []wire.Type{wire.TypePushPull, wire.TypeHeartbeat} {
 		want := wire.Message{Type: typ, Flags: wire.FlagPayloadCRC | wire.FlagRetry, Job: job,
 			Shard: 7, Epoch: 1 << 40, From: worker.Self,
-			Incarnation: worker.Incarnation, Seq: 1 << 50, Clock: 3, Need: 2, Key: 99, Slice: 4,
-			Slices: 5, DType: 1, Codec: 2,
-			Priority: -3, Total: 1 << 33, Payload: []byte("payload")}
+			Incarnation: worker.Incarnation, Seq: 1 << 50, Clock: 3, Need: 2,
+			KeySlice: wire.KeySlice{Key: 99, Slice: 4, Slices: 5, DType: 1, Codec: 2,
+				Total: 1 << 33},
+			Priority: -3, Payload: []byte("payload")}
 		if err := worker.Send(server.Self, &want, nil); err != nil {
 			t.Fatal(err)
 		}

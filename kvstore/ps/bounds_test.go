@@ -82,15 +82,17 @@ func TestTheLogIsBounded(t *testing.T) {
 	}
 	length := func() int { return srv.Stats().LogLength }
 	for i := range 3 * window {
-		send(wire.Message{Type: wire.TypePush, Key: 1, Seq: uint64(i + 1), Clock: uint64(i + 1),
-			Total: 64, Payload: make([]byte, 64)})
+		send(wire.Message{Type: wire.TypePush, KeySlice: wire.KeySlice{Key: 1, Total: 64},
+			Seq: uint64(i + 1), Clock: uint64(i + 1),
+			Payload: make([]byte, 64)})
 	}
 	if got := length(); got != window {
 		t.Errorf("%d pushes of a worker are in the log, want the %d of its window", got, window)
 	}
 	for i := range 3 * window {
-		send(wire.Message{Type: wire.TypeInit, Flags: wire.FlagCreate, Key: uint32(100 + i),
-			Total: 64, Payload: make([]byte, 64)})
+		send(wire.Message{Type: wire.TypeInit, Flags: wire.FlagCreate,
+			KeySlice: wire.KeySlice{Key: uint32(100 + i), Total: 64},
+			Payload:  make([]byte, 64)})
 		send(wire.Message{Type: wire.TypeOptimizer, Flags: wire.FlagCreate,
 			Payload: (&wire.Spec{Version: uint64(i + 1), Name: "sgd"}).Append(nil)})
 	}
@@ -117,10 +119,11 @@ func TestKeysInTheLogAreBounded(t *testing.T) {
 	const size = 16 << 20
 	value := make([]byte, size)
 	for i := range 20 {
-		m := wire.Message{Type: wire.TypeInit, Flags: wire.FlagCreate, Key: uint32(100 + i),
-			Total: size, Payload: value,
-			Job: job, From: wire.Node{Role: wire.Worker}, Incarnation: list[0].Incarnation(),
-			Epoch: 1, Shard: shard, Slices: 1}
+		m := wire.Message{Type: wire.TypeInit, Flags: wire.FlagCreate,
+			KeySlice: wire.KeySlice{Key: uint32(100 + i), Total: size, Slices: 1},
+			Payload:  value,
+			Job:      job, From: wire.Node{Role: wire.Worker}, Incarnation: list[0].Incarnation(),
+			Epoch: 1, Shard: shard}
 		srv.Handle(n.now, m.From, &m)
 		srv.Out().Reset()
 	}

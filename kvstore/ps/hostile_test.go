@@ -34,8 +34,9 @@ func garbage(rng *rand.Rand, from wire.Node, inc uint32) wire.Message {
 	m := wire.Message{
 		Type: all[rng.IntN(len(all))], Job: job, From: from, Incarnation: inc,
 		Shard: uint32(rng.IntN(3)), Epoch: 1, Seq: small(), Clock: small(),
-		Need: small(), Key: uint32(rng.IntN(3)), Slices: uint16(1 + rng.IntN(2)),
-		DType: uint8(rng.IntN(20)), Codec: uint8(rng.IntN(3) / 2), Total: small(),
+		Need: small(), KeySlice: wire.KeySlice{Key: uint32(rng.IntN(3)),
+			Slices: uint16(1 + rng.IntN(2)), DType: uint8(rng.IntN(20)),
+			Codec: uint8(rng.IntN(3) / 2), Total: small()},
 		Flags: wire.Flags(rng.IntN(2048)) &^ wire.FlagPayloadCRC,
 	}
 	m.Payload = make([]byte, rng.IntN(9)*rng.IntN(40))
@@ -298,7 +299,8 @@ func TestMemoryIsPromisedBeforeItIsNeeded(t *testing.T) {
 	for i, want := range []wire.Type{wire.TypeInit, wire.TypeReject} {
 		m := wire.Message{Type: wire.TypeInit, Flags: wire.FlagCreate, Job: job,
 			From: wire.Node{Role: wire.Worker}, Incarnation: 2, Epoch: 1,
-			Key: uint32(i), Slices: 1, Total: 512, Payload: make([]byte, 512)}
+			KeySlice: wire.KeySlice{Key: uint32(i), Slices: 1, Total: 512},
+			Payload:  make([]byte, 512)}
 		s.Handle(0, m.From, &m)
 		out := s.Out()
 		if len(out.Sends) != 1 || out.Sends[0].Msg.Type != want {

@@ -16,7 +16,8 @@ func testShard(t *testing.T, change func(c *ServerConfig)) (*shard, *entry) {
 	sh.role = primary
 	sh.log.reset(0)
 	m := wire.Message{Type: wire.TypeInit, Flags: wire.FlagCreate,
-		From: wire.Node{Role: wire.Worker}, Incarnation: 10, Key: 1, Slices: 1, Total: 16,
+		From: wire.Node{Role: wire.Worker}, Incarnation: 10, KeySlice: wire.KeySlice{Key: 1,
+			Slices: 1, Total: 16},
 		Payload: floats(0, 0, 0, 0)}
 	sh.fromWorker(&m)
 	sh.membersChanged()
@@ -29,7 +30,8 @@ func testShard(t *testing.T, change func(c *ServerConfig)) (*shard, *entry) {
 func pushOf(rank int, seq uint64, v ...float32) *wire.Message {
 	return &wire.Message{Type: wire.TypePush, From: wire.Node{Role: wire.Worker,
 		Rank: uint16(rank)}, Incarnation: uint32(10 + rank), Epoch: 1,
-		Seq: seq, Clock: seq, Key: 1, Slices: 1, Total: 16, Payload: floats(v...)}
+		Seq: seq, Clock: seq, KeySlice: wire.KeySlice{Key: 1, Slices: 1, Total: 16},
+		Payload: floats(v...)}
 }
 
 // TestSumsDoNotDependOnTheOrder pushes numbers whose sum depends on the order of additions, in
@@ -186,7 +188,7 @@ func TestQuestionsWait(t *testing.T) {
 		again: func(m *wire.Message) { asked = append(asked, m.Seq) }}
 	ask := func(seq uint64, key uint32) *wire.Message {
 		return &wire.Message{Type: wire.TypeInit, From: wire.Node{Role: wire.Worker},
-			Incarnation: 10, Seq: seq, Key: key, Payload: []byte("x")}
+			Incarnation: 10, Seq: seq, KeySlice: wire.KeySlice{Key: key}, Payload: []byte("x")}
 	}
 	q.park(ask(1, e.id.Key), wire.Node{})
 	q.park(ask(2, 9), wire.Node{})
@@ -219,7 +221,7 @@ func TestQuestionsWait(t *testing.T) {
 func TestAPullThatIsNotRepeatedIsDropped(t *testing.T) {
 	sh, e := testShard(t, nil)
 	pull := &wire.Message{Type: wire.TypePull, From: wire.Node{Role: wire.Worker, Rank: 1},
-		Incarnation: 11, Epoch: 1, Seq: 5, Need: 1, Key: 1, Slices: 1}
+		Incarnation: 11, Epoch: 1, Seq: 5, Need: 1, KeySlice: wire.KeySlice{Key: 1, Slices: 1}}
 	sh.fromWorker(pull)
 	sh.tickPrimary()
 	if sh.parked != 1 || len(e.parked) != 1 || sh.waiting[1] != 1 {

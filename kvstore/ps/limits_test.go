@@ -49,7 +49,7 @@ func (x *tested) message(typ wire.Type, change func(m *wire.Message)) *wire.Mess
 	x.seq++
 	m := &wire.Message{Type: typ, Job: job, From: wire.Node{Role: wire.Worker},
 		Incarnation: x.list[0].Incarnation(), Epoch: 1,
-		Seq: x.seq, Clock: 1, Slices: 1, Total: 64}
+		Seq: x.seq, Clock: 1, KeySlice: wire.KeySlice{Slices: 1, Total: 64}}
 	change(m)
 	return m
 }
@@ -220,7 +220,8 @@ func TestServersRefuse(t *testing.T) {
 			}),
 		"a slice behind the last in a batch": x.message(wire.TypeBatch, func(m *wire.Message) {
 			m.Payload = wire.AppendItem(nil, &wire.Message{Type: wire.TypePush, Epoch: 1, Seq: 1,
-				Clock: 1, Key: 1, Slice: 3, Slices: 2, Payload: make([]byte, 64)})
+				Clock: 1, KeySlice: wire.KeySlice{Key: 1, Slice: 3, Slices: 2},
+				Payload: make([]byte, 64)})
 		}),
 	} {
 		if m.Type == wire.TypePush || m.Type == wire.TypePushPull {
@@ -301,8 +302,9 @@ func TestAWorkerThatHasNotBegunIsNotHeard(t *testing.T) {
 	srv := n.machines[leader].(*ps.Server)
 	before := srv.Stats()
 	m := wire.Message{Type: wire.TypePush, Job: job, From: one, Incarnation: w.Incarnation(),
-		Epoch: 1, Seq: 1, Clock: math.MaxUint64, Key: 1, Slices: 1,
-		Total: 64, Payload: make([]byte, 64)}
+		Epoch: 1, Seq: 1, Clock: math.MaxUint64, KeySlice: wire.KeySlice{Key: 1, Slices: 1,
+			Total: 64},
+		Payload: make([]byte, 64)}
 	srv.Handle(n.now, one, &m)
 	if got := srv.Stats(); got.Pushes != before.Pushes {
 		t.Errorf("%d pushes were taken in, want %d", got.Pushes, before.Pushes)
@@ -342,7 +344,7 @@ func TestBackupsRefuse(t *testing.T) {
 	} {
 		m := wire.Message{Type: wire.TypeReplicate, Job: job, From: wire.Node{Role: wire.Server,
 			Rank: place.Primary.Server}, Incarnation: place.Primary.Incarnation,
-			Shard: shard, Epoch: place.Epoch, Key: 1, Slices: 1, Total: 64,
+			Shard: shard, Epoch: place.Epoch, KeySlice: wire.KeySlice{Key: 1, Slices: 1, Total: 64},
 			Payload: entry(good, 64)}
 		m.SetLogPlace(wire.LogPlace{Index: index + 1, Clock: 1, Kind: 2})
 		change(&m)

@@ -139,7 +139,8 @@ func (pl *pulls) valueMessage(p *parked, clock uint64) wire.Message {
 func (pl *pulls) rejectParked(p *parked, why wire.Reason) {
 	m := wire.Message{
 		Type: wire.TypePull, Shard: pl.id, From: p.from, Incarnation: p.inc, Seq: p.seq,
-		Key: p.entry.id.Key, Slice: p.entry.id.Slice, Slices: p.entry.slices,
+		KeySlice: wire.KeySlice{Key: p.entry.id.Key, Slice: p.entry.id.Slice,
+			Slices: p.entry.slices},
 	}
 	pl.reject(&m, why)
 }

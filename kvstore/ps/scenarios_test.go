@@ -164,7 +164,7 @@ func TestPullsWaitForTheirClock(t *testing.T) {
 	place := w.View().Shards[0]
 	old := wire.Message{Type: wire.TypeValue, Job: job, From: leader,
 		Incarnation: place.Primary.Incarnation, Epoch: place.Epoch,
-		Seq: asked.Seq, Key: 1, Slices: 1, Payload: make([]byte, 64)}
+		Seq: asked.Seq, KeySlice: wire.KeySlice{Key: 1, Slices: 1}, Payload: make([]byte, 64)}
 	w.Handle(n.now, leader, &old)
 	n.settle()
 	if len(n.done) > 0 || w.Stats().Stale != 1 {

@@ -61,13 +61,14 @@ func (b *Batch) Next(m *Message) (bool, error) {
 			len(b.rest)-ItemSize)
 	}
 	*m = Message{
-		Type: Type(h[0]), DType: h[1], Codec: h[2], Priority: int8(h[3]),
-		Flags: Flags(le.Uint16(h[4:])),
-		Slice: le.Uint16(h[6:]), Slices: le.Uint16(h[8:]), Key: le.Uint32(h[12:]),
-		Shard: le.Uint32(h[16:]),
-		Epoch: le.Uint64(h[24:]), Seq: le.Uint64(h[32:]), Clock: le.Uint64(h[40:]),
-		Need: le.Uint64(h[48:]), Total: le.Uint64(h[56:]),
-		Job: b.parent.Job, From: b.parent.From, Incarnation: b.parent.Incarnation,
+		Type: Type(h[0]), KeySlice: KeySlice{DType: h[1], Codec: h[2], Slice: le.Uint16(h[6:]),
+			Slices: le.Uint16(h[8:]), Key: le.Uint32(h[12:]), Total: le.Uint64(h[56:])},
+		Priority: int8(h[3]),
+		Flags:    Flags(le.Uint16(h[4:])),
+		Shard:    le.Uint32(h[16:]),
+		Epoch:    le.Uint64(h[24:]), Seq: le.Uint64(h[32:]), Clock: le.Uint64(h[40:]),
+		Need: le.Uint64(h[48:]),
+		Job:  b.parent.Job, From: b.parent.From, Incarnation: b.parent.Incarnation,
 		Target:  b.parent.Target,
 		Payload: b.rest[ItemSize : ItemSize+n : ItemSize+n],
 	}

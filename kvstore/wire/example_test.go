@@ -10,7 +10,8 @@ func Example() {
 	push := wire.Message{
 		Type: wire.TypePush, Job: 42, Shard: 1, Epoch: 3, From: wire.Node{Role: wire.Worker,
 			Rank: 2}, Incarnation: 7,
-		Seq: 10, Clock: 5, Key: 4, Slices: 1, Total: 8, Payload: make([]byte, 8),
+		Seq: 10, Clock: 5, KeySlice: wire.KeySlice{Key: 4, Slices: 1, Total: 8},
+		Payload: make([]byte, 8),
 	}
 	header := push.AppendHeader(nil)
 
@@ -43,8 +44,9 @@ func ExampleRange() {
 func ExampleMessage_Items() {
 	var payload []byte
 	for key := range uint32(3) {
-		payload = wire.AppendItem(payload, &wire.Message{Type: wire.TypePush, Key: key,
-			Payload: []byte{byte(key)}})
+		payload = wire.AppendItem(payload, &wire.Message{Type: wire.TypePush,
+			KeySlice: wire.KeySlice{Key: key},
+			Payload:  []byte{byte(key)}})
 	}
 	batch := wire.Message{Type: wire.TypeBatch, From: wire.Node{Role: wire.Worker},
 		Payload: payload}

@@ -39,15 +39,20 @@ type Message struct {
 	// of a push: its number for the key; of a pull: the puller's own pushes that it must see
 	Clock    uint64
 	Need     uint64 // of a pull: lowest version that answers it
-	Key      uint32
-	Slice    uint16 // of the key, below Slices
-	Slices   uint16
-	DType    uint8  // a dtype.Type
-	Codec    uint8  // encoding of the payload, 0 for plain values
 	Priority int8   // higher goes first
-	Total    uint64 // bytes of the whole key, plain
-	Payload  []byte
-	Owner    Owner // of Payload; nil when it must be copied to be kept
+	KeySlice
+	Payload []byte
+	Owner   Owner // of Payload; nil when it must be copied to be kept
+}
+
+// KeySlice names the slice of a key that a message is about, and the encoding of its values.
+type KeySlice struct {
+	Key    uint32
+	Slice  uint16 // number of the slice, below Slices
+	Slices uint16 // number of slices of the key
+	DType  uint8  // element type of the plain values, a dtype.Type
+	Codec  uint8  // encoding of the payload, 0 for plain values
+	Total  uint64 // bytes of the whole key, plain
 }
 
 // castagnoli is the polynomial that processors compute in hardware.
@@ -124,11 +129,10 @@ func Decode(header, payload []byte, m *Message) error {
 		Type: Type(h[5]), Flags: Flags(le.Uint16(h[6:])), Job: le.Uint64(h[8:]),
 		Epoch: le.Uint64(h[16:]),
 		Seq:   le.Uint64(h[24:]), Clock: le.Uint64(h[32:]), Need: le.Uint64(h[40:]),
-		Total: le.Uint64(h[48:]),
-		Shard: le.Uint32(h[56:]), Incarnation: le.Uint32(h[60:]), Key: le.Uint32(h[64:]),
-		Slice:  le.Uint16(h[68:]),
-		Slices: le.Uint16(h[70:]), From: Node{Role: Role(h[74]), Rank: le.Uint16(h[72:])},
-		DType: h[75], Codec: h[76],
+		KeySlice: KeySlice{Total: le.Uint64(h[48:]), Key: le.Uint32(h[64:]),
+			Slice: le.Uint16(h[68:]), Slices: le.Uint16(h[70:]), DType: h[75], Codec: h[76]},
+		Shard: le.Uint32(h[56:]), Incarnation: le.Uint32(h[60:]),
+		From:     Node{Role: Role(h[74]), Rank: le.Uint16(h[72:])},
 		Priority: int8(h[77]), Target: le.Uint32(h[88:]), Payload: payload,
 	}
 	if err := m.check(); err != nil {

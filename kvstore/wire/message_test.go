@@ -13,9 +13,10 @@ func sample() wire.Message {
 	return wire.Message{
 		Type: wire.TypePush, Flags: wire.FlagRetry, Job: 1 << 60, Shard: 7, Epoch: 3,
 		From:        wire.Node{Role: wire.Worker, Rank: 513},
-		Incarnation: 9, Target: 8, Seq: 1 << 40, Clock: 12, Need: 11, Key: 4, Slice: 2, Slices: 5,
-		DType: 2, Codec: 1, Priority: -3,
-		Total: 4 << 20, Payload: []byte("values"),
+		Incarnation: 9, Target: 8, Seq: 1 << 40, Clock: 12, Need: 11,
+		KeySlice: wire.KeySlice{Key: 4, Slice: 2, Slices: 5, DType: 2, Codec: 1, Total: 4 << 20},
+		Priority: -3,
+		Payload:  []byte("values"),
 	}
 }
 
