@@ -32,13 +32,21 @@ type distKey struct {
 	sum   reducer
 	stage *nd.Array // pulled values on their way to another device, or beside the values of a push
 	spare sync.Pool // of *exchange
+	coder
+	failure
+}
 
-	// Used by operations that update turn, one at a time.
-	residual []float32
-	codes    [][]byte
+// coder compresses the pushes of a key. Operations that update the key's turn use it, one at a
+// time.
+type coder struct {
+	residual []float32 // error of the compression so far, which the next push adds
+	codes    [][]byte  // memory for compressed slices; nil while a plain push owns it
+}
 
+// failure is the first error of the pushes that no caller waited for.
+type failure struct {
 	mu  sync.Mutex
-	err error // of a push that nobody waited for
+	err error
 }
 
 // fail describes the failure of an operation.
@@ -47,10 +55,10 @@ func (k *distKey) fail(what string, err error) error {
 }
 
 // failed returns the error of an earlier push.
-func (k *distKey) failed() error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.err
+func (f *failure) failed() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.err
 }
 
 // exchange is one operation under way: a push, a pull, or both. It is a request of the job.
@@ -219,14 +227,14 @@ func (x *exchange) end(d *ps.Done) {
 }
 
 // note keeps the first error of a plain push for the next operation.
-func (k *distKey) note(err error) {
+func (f *failure) note(err error) {
 	if err == nil {
 		return
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.err == nil {
-		k.err = err
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err == nil {
+		f.err = err
 	}
 }
 

@@ -51,21 +51,19 @@ var exempt = map[string]string{
 // unmet lists figures that are above their limit still. A figure may fall, never rise; a line whose
 // limit is met is taken out.
 var unmet = map[string]float64{
-	"comment compile":                       -10.6,
-	"comment engine/core":                   -19,
-	"comment kvstore/ps":                    -13.2,
-	"comment memplan":                       -15.9,
-	"fields engine Engine":                  17,
-	"fields engine oper":                    20,
-	"fields kvstore distKey":                17,
-	"fields kvstore/ps Scheduler":           26,
-	"fields kvstore/ps part":                23,
-	"fields kvstore/transport/zmq endpoint": 19,
-	"fields module Module":                  26,
-	"methods engine Engine":                 70,
-	"methods kvstore/ps Scheduler":          63,
-	"methods module Module":                 71,
-	"stems kvstore/ps":                      56,
+	"comment compile":              -10.6,
+	"comment engine/core":          -19,
+	"comment kvstore/ps":           -13.2,
+	"comment memplan":              -15.9,
+	"fields engine Engine":         17,
+	"fields engine oper":           20,
+	"fields kvstore/ps Scheduler":  26,
+	"fields kvstore/ps part":       23,
+	"fields module Module":         26,
+	"methods engine Engine":        70,
+	"methods kvstore/ps Scheduler": 63,
+	"methods module Module":        71,
+	"stems kvstore/ps":             56,
 }
 
 // figures are the measures of a package that are beyond a limit, by their name in unmet.

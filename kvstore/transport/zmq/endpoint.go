@@ -20,27 +20,37 @@ import (
 // endpoint is a node's end. Sockets are used under the box's lock only, by senders and by the one
 // goroutine that receives; mu is taken before it.
 type endpoint struct {
-	cfg    transport.Config
-	opt    Options
-	addr   string
-	domain string // of our keys at the gatekeeper
-	dir    string // of local sockets, to be removed
-	count  transport.Counters
-	box    *C.gx_box
-	file   *os.File // what the receiver waits on, nil if it has a thread of its own
-	done   chan struct{}
+	cfg transport.Config
+	opt Options
+	location
+	count transport.Counters
+	box   *C.gx_box
+	file  *os.File      // the receiver waits on it; nil if the receiver has a thread of its own
+	done  chan struct{} // closed when the receiving goroutine has ended
 
 	in receiver // of the receiving goroutine
 
 	mu     sync.Mutex
 	closed bool
-	listen [classes]*sock
-	bound  [classes]string // their addresses
-	peers  map[wire.Node]*peer
-	routes map[wire.Node]*route
-	owner  map[C.int]wire.Node // of the slots of connections: whom they lead to
+	listen [classes]*sock // by class; the same socket twice where there is one address
+	links
 	loans  loans
-	header [wire.HeaderSize]byte
+	header [wire.HeaderSize]byte // encoding of the message that is being sent
+}
+
+// location is the place where others reach an endpoint. It is fixed before the endpoint receives.
+type location struct {
+	addr   string          // addresses that others connect to, with a comma between
+	bound  [classes]string // addresses that the listening sockets are bound to
+	domain string          // name of our keys at the gatekeeper, "" without keys
+	dir    string          // folder of local sockets, removed in the end; "" if there is none
+}
+
+// links are the connections to other nodes.
+type links struct {
+	peers  map[wire.Node]*peer  // connections that we have made
+	routes map[wire.Node]*route // connections that others have made
+	owner  map[C.int]wire.Node  // node at the other end of a connection of ours, by its slot
 }
 
 // peer is a connection of ours.
@@ -76,7 +86,8 @@ func Open(cfg transport.Config, opt Options) (transport.Endpoint, error) {
 		return nil, fmt.Errorf("zmq: endpoint of %s: %w", cfg.Self, err)
 	}
 	e := &endpoint{cfg: cfg, opt: opt, box: box, done: make(chan struct{}),
-		peers: map[wire.Node]*peer{}, routes: map[wire.Node]*route{}, owner: map[C.int]wire.Node{}}
+		links: links{peers: map[wire.Node]*peer{}, routes: map[wire.Node]*route{},
+			owner: map[C.int]wire.Node{}}}
 	e.in.init(e)
 	if err := e.open(); err != nil {
 		e.release()
