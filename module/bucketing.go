@@ -92,11 +92,9 @@ type buckets struct {
 
 // bucket is one network, and where the arrays of a batch go in it.
 type bucket struct {
-	key                   any
-	symbol                *sym.Symbol
-	fed                   []feed
-	dataNames, labelNames []string
-	params                []string
+	key    any
+	symbol *sym.Symbol
+	roles
 }
 
 // make returns the network of a bucket: from the checkpoint if it has one, else from gen.
@@ -123,8 +121,8 @@ func (b *buckets) make(key any) (*sym.Symbol, error) {
 
 // begin records the executors and the configuration that the default bucket has been bound with.
 func (b *buckets) begin(m *Module, c sym.BindConfig, data, label []dataio.Desc) {
-	b.data, b.label, b.config, b.grads = data, label, c, m.current
-	b.now = &bucket{b.key, m.symbol, m.fed, m.dataNames, m.labelNames, m.params}
+	b.data, b.label, b.config, b.grads = data, label, c, m.replicas.current
+	b.now = &bucket{b.key, m.net.symbol, m.net.roles}
 	b.known = map[any]*bucket{b.key: b.now}
 }
 
@@ -140,26 +138,26 @@ func (b *buckets) of(m *Module, key any) (*bucket, error) {
 	if err != nil {
 		return nil, err
 	}
-	sub := New(s)
-	sub.config = m.config
-	sub.config.fixed = slices.DeleteFunc(slices.Clone(m.config.fixed),
+	c := m.config
+	c.fixed = slices.DeleteFunc(slices.Clone(c.fixed),
 		func(name string) bool { return !slices.Contains(s.Arguments(), name) })
-	if err := sub.assign(b.data, b.label, m.training); err != nil {
+	r, err := assign(s, &c, b.data, b.label, m.replicas.training)
+	if err != nil {
 		return nil, fmt.Errorf("bucket %v: %w", key, err)
 	}
-	for _, p := range sub.params {
-		if m.args[p] == nil {
+	for _, p := range r.params {
+		if m.net.first().args[p] == nil {
 			return nil, fmt.Errorf("module: bucket %v has the parameter %q, which the default "+
 				"bucket %v has not", key, p, b.key)
 		}
 	}
 	for _, a := range s.AuxStates() {
-		if m.aux[a] == nil {
+		if m.net.first().aux[a] == nil {
 			return nil, fmt.Errorf("module: bucket %v has the auxiliary state %q, which the "+
 				"default bucket %v has not", key, a, b.key)
 		}
 	}
-	bk := &bucket{key, s, sub.fed, sub.dataNames, sub.labelNames, sub.params}
+	bk := &bucket{key, s, r}
 	b.known[key] = bk
 	return bk, nil
 }
@@ -170,12 +168,7 @@ func (b *buckets) choose(m *Module, batch *dataio.Batch) error {
 	if err != nil {
 		return err
 	}
-	same := bk == b.now
-	for i := 0; i < len(bk.fed) && same; i++ {
-		a := bk.fed[i].of(batch)
-		same = a == nil || a.Shape().Equal(m.current.shape(bk.fed[i]))
-	}
-	if same {
+	if bk == b.now && m.replicas.current.suits(bk.fed, batch) {
 		return nil
 	}
 	shapes := map[string]dtype.Shape{}
@@ -198,24 +191,24 @@ func (b *buckets) turn(m *Module, bk *bucket, shapes map[string]dtype.Shape) err
 			key += f.name + s.String()
 		}
 	}
-	g := m.execs[key]
+	g := m.replicas.groups[key]
 	if g == nil {
 		var err error
 		if g, err = b.bind(m, bk, shapes); err != nil {
 			return fmt.Errorf("module: bucket %v: %w", bk.key, err)
 		}
-		m.execs[key] = g
-		m.current.closeOutputs()
-	} else if g != m.current {
-		for k, before := range m.current.parts {
+		m.replicas.groups[key] = g
+		m.replicas.current.closeOutputs()
+	} else if g != m.replicas.current {
+		for k, before := range m.replicas.current.parts {
 			if err := hand(before, g.parts[k]); err != nil {
 				return err
 			}
 		}
-		m.current.closeJoined()
+		m.replicas.current.closeJoined()
 	}
-	b.now, m.current = bk, g
-	m.fed, m.dataNames, m.labelNames = bk.fed, bk.dataNames, bk.labelNames
+	b.now, m.replicas.current = bk, g
+	m.net.fed, m.net.dataNames, m.net.labelNames = bk.fed, bk.dataNames, bk.labelNames
 	return nil
 }
 
@@ -229,10 +222,10 @@ func (b *buckets) bind(m *Module, bk *bucket, shapes map[string]dtype.Shape) (*g
 			c.GradReq[name] = r
 		}
 	}
-	c.Monitor = m.monitor
-	return m.bindGroup(bk.symbol, c, bk.fed, func(k int, c *sym.BindConfig) {
-		have := m.device(k)
-		c.Shared = m.current.parts[k]
+	c.Monitor = m.replicas.monitor
+	return m.replicas.bind(bk.symbol, c, bk.fed, func(k int, c *sym.BindConfig) {
+		have := m.net.on(k)
+		c.Shared = m.replicas.current.parts[k]
 		c.Args, c.Grads, c.Aux = map[string]*nd.Array{}, map[string]*nd.Array{},
 			map[string]*nd.Array{}
 		for _, name := range bk.params {

@@ -69,7 +69,7 @@ func (r *epochRun) round(ctx context.Context, n int) (more bool, err error) {
 	if r.share.resumed > 0 {
 		err := dataio.Skip(ctx, r.train, 1)
 		if err == nil {
-			r.m.stream.steps++
+			r.m.replicas.stream.steps++
 			return true, r.leaveOut(ctx, n+1)
 		}
 		if !errors.Is(err, io.EOF) {

@@ -81,7 +81,7 @@ func (f *fitting) prepare(ctx context.Context) error {
 	if c.guard {
 		bind = append(bind, Guarded())
 	}
-	if c.rebind || m.Bound() && (!m.training || c.guard != m.guard) {
+	if c.rebind || m.Bound() && (!m.replicas.training || c.guard != m.replicas.guard) {
 		bind = append(bind, Rebind())
 	}
 	if err := m.Bind(f.train.ProvideData(), f.train.ProvideLabel(), bind...); err != nil {

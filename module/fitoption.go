@@ -1,6 +1,8 @@
 package module
 
 import (
+	"errors"
+	"fmt"
 	"io"
 
 	"gomx/initializer"
@@ -182,3 +184,28 @@ func Every(n int) CheckpointOption { return func(c *checkpointConfig) { c.every 
 
 // WithStates also saves the optimizer's states: prefix-0001.states.
 func WithStates() CheckpointOption { return func(c *checkpointConfig) { c.states = true } }
+
+// check reports options that Fit cannot heed.
+func (c *fitConfig) check() error {
+	switch {
+	case c.misuse != "":
+		return errors.New("module: Fit: " + c.misuse)
+	case c.clipNorm != 0 && kvstore.IsDist(c.store):
+		return errClipJob
+	case c.epochs < 0:
+		return fmt.Errorf("module: Fit: Epochs(%d), want 0 or more", c.epochs)
+	case c.begin < 0:
+		return fmt.Errorf("module: Fit: BeginEpoch(%d), want 0 or more", c.begin)
+	case c.checkpoint.keep < 0 || c.resume.keep < 0:
+		return fmt.Errorf("module: Fit: KeepLast(%d), want 0 or more", min(c.checkpoint.keep,
+			c.resume.keep))
+	}
+	return nil
+}
+
+// want notes an option whose argument is nil.
+func (c *fitConfig) want(ok bool, text string) {
+	if !ok && c.misuse == "" {
+		c.misuse = text
+	}
+}

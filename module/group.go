@@ -6,6 +6,7 @@ import (
 
 	"gomx/device"
 	"gomx/dtype"
+	dataio "gomx/io"
 	nd "gomx/ndarray"
 	"gomx/op/prim"
 	sym "gomx/symbol"
@@ -58,6 +59,25 @@ func (g *group) shape(f feed) dtype.Shape {
 		s[f.axis] *= n
 	}
 	return s
+}
+
+// key identifies executors by the names and shapes of their inputs for data and labels.
+func (g *group) key(fed []feed) string {
+	s := ""
+	for _, f := range fed {
+		s += f.name + g.shape(f).String()
+	}
+	return s
+}
+
+// suits reports whether a batch has the shapes that the executors are made for.
+func (g *group) suits(fed []feed, b *dataio.Batch) bool {
+	for _, f := range fed {
+		if a := f.of(b); a != nil && !a.Shape().Equal(g.shape(f)) {
+			return false
+		}
+	}
+	return true
 }
 
 // partShapes returns the shapes of one device's part of inputs.

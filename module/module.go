@@ -1,16 +1,15 @@
 package module
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"reflect"
 	"strings"
 
 	"gomx/device"
 	"gomx/dtype"
 	dataio "gomx/io"
-	nd "gomx/ndarray"
-	"gomx/op"
 	"gomx/optimizer"
 	sym "gomx/symbol"
 )
@@ -18,32 +17,13 @@ import (
 // Module is a symbol together with its parameters, the executors that compute it and the optimizer
 // that trains it. It is used by one goroutine at a time.
 //
-// Invariants: args and aux, and the args and aux of replicas, are the arrays of all executors in
-// execs; current is one of them, and is nil until Bind. The parameters have equal values on all
-// devices whenever a run begins.
+// Invariant: the values in net are the arrays of the executors in replicas.
 type Module struct {
-	symbol *sym.Symbol
-	config config
-
-	dataNames  []string
-	labelNames []string // labels that are arguments of the symbol
-	fed        []feed   // where the arrays of a batch go, data first
-	params     []string // the other arguments, in order
-
-	buckets  *buckets          // of a BucketingModule; nil: one network for all batches
-	execs    map[string]*group // by the shapes of their inputs
-	current  *group
-	training bool
-	guard    bool
-	monitor  *sym.Monitor
-
-	args, aux map[string]*nd.Array // on the first device
-	replicas  []replica            // on the other devices
-	drifted   bool                 // the devices' auxiliary states differ
-	sums      *sums                // adds up the devices' gradients, made at the first use
-	given     *givenParams         // set before there is memory for them
-	inited    bool
-	stream    stream
+	config   config
+	net      network
+	replicas replicas
+	buckets  *buckets // of a BucketingModule; nil: one network for all batches
+	sums     *sums    // adds up the devices' gradients, made at the first use
 
 	updater *optimizer.Updater
 	loaded  bool     // LoadStates has given states to the updater
@@ -51,14 +31,6 @@ type Module struct {
 	clip    *clipper // of a Fit; nil: gradients are not clipped
 	store   *storage // nil: the module updates its parameters itself
 	history History
-}
-
-// feed says which argument an array of a batch becomes.
-type feed struct {
-	name  string
-	label bool
-	index int // in Batch.Data or Batch.Label
-	axis  int // of the batch, -1 if there is none
 }
 
 // Option configures a module.
@@ -117,141 +89,32 @@ func Replay() Option { return func(c *config) { c.replay = true } }
 
 // New returns a module for a symbol. Mistakes in the symbol are reported by Bind.
 func New(s *sym.Symbol, opts ...Option) *Module {
-	m := &Module{symbol: s, execs: map[string]*group{}}
+	m := &Module{net: network{symbol: s}}
 	for _, o := range opts {
 		o(&m.config)
 	}
+	m.replicas.devices = m.config.places()
 	return m
 }
 
 // Symbol returns the symbol.
-func (m *Module) Symbol() *sym.Symbol { return m.symbol }
+func (m *Module) Symbol() *sym.Symbol { return m.net.symbol }
 
 // Bound reports whether there is memory for the module.
-func (m *Module) Bound() bool { return m != nil && m.current != nil }
+func (m *Module) Bound() bool { return m != nil && m.replicas.current != nil }
 
 // DataNames returns the arguments that batches feed, once bound.
-func (m *Module) DataNames() []string { return m.dataNames }
+func (m *Module) DataNames() []string { return m.net.dataNames }
 
 // LabelNames returns the arguments that labels feed, once bound.
-func (m *Module) LabelNames() []string { return m.labelNames }
+func (m *Module) LabelNames() []string { return m.net.labelNames }
 
 // ParamNames returns the arguments that are parameters, in the order by which the optimizer numbers
 // them, once bound.
-func (m *Module) ParamNames() []string { return m.params }
+func (m *Module) ParamNames() []string { return m.net.params }
 
 // errNotBound is the mistake of using a module before Bind.
 var errNotBound = errors.New("module: not bound: call Bind, or Fit, first")
-
-// assign decides which arguments are data, labels and parameters.
-func (m *Module) assign(data, label []dataio.Desc, training bool) error {
-	args := m.symbol.Arguments()
-	if err := m.symbol.Err(); err != nil {
-		return err
-	}
-	if err := m.config.checkPlaces(); err != nil {
-		return err
-	}
-	m.fed, m.dataNames, m.labelNames, m.params = nil, nil, nil, nil
-	names, err := rename(m.config.data, data, "data")
-	if err != nil {
-		return err
-	}
-	for i, name := range names {
-		if !slices.Contains(args, name) {
-			return fmt.Errorf("module: data %q is not an argument of the symbol, whose "+
-				"arguments are %s", name, quoted(args))
-		}
-		m.fed = append(m.fed, feed{name, false, i, batchAxis(m.symbol, name)})
-	}
-	m.dataNames = names
-	if names, err = rename(m.config.labels, label, "label"); err != nil {
-		return err
-	}
-	for i, name := range names {
-		if slices.Contains(args, name) {
-			m.fed = append(m.fed, feed{name, true, i, batchAxis(m.symbol, name)})
-			m.labelNames = append(m.labelNames, name)
-		}
-	}
-	if err := m.missingLabels(args, names, training); err != nil {
-		return err
-	}
-	for _, a := range args {
-		if !slices.Contains(m.dataNames, a) && !slices.Contains(m.labelNames, a) {
-			m.params = append(m.params, a)
-		}
-	}
-	for _, f := range m.config.fixed {
-		if !slices.Contains(m.params, f) {
-			return fmt.Errorf("module: fixed parameter %q is not a parameter of the symbol, "+
-				"whose parameters are %s", f, quoted(m.params))
-		}
-	}
-	return nil
-}
-
-// rename returns the argument names for the arrays that an iterator provides.
-func rename(configured []string, descs []dataio.Desc, what string) ([]string, error) {
-	if configured != nil && len(descs) > 0 && len(configured) != len(descs) {
-		return nil, fmt.Errorf("module: %d %s names (%s), the iterator provides %d arrays",
-			len(configured), what, quoted(configured), len(descs))
-	}
-	if configured != nil {
-		return configured, nil
-	}
-	names := make([]string, len(descs))
-	for i, d := range descs {
-		names[i] = d.Name
-	}
-	return names, nil
-}
-
-// missingLabels finds arguments that are labels but that nothing feeds: a mistake in training; in
-// inference they keep their zeros.
-func (m *Module) missingLabels(args, provided []string, training bool) error {
-	for _, a := range args {
-		if !strings.HasSuffix(a, "label") || slices.Contains(m.labelNames, a) ||
-			slices.Contains(m.dataNames, a) {
-			continue
-		}
-		if m.config.labels != nil && !slices.Contains(m.config.labels, a) {
-			continue // the user says which arguments are labels
-		}
-		if training {
-			got := "no label"
-			if len(provided) > 0 {
-				got = "label " + quoted(provided)
-			}
-			return fmt.Errorf("module: the symbol wants label %q, the iterator provides %s: "+
-				"name the iterator's label so, or say module.Labels", a, got)
-		}
-		m.labelNames = append(m.labelNames, a)
-	}
-	return nil
-}
-
-func quoted(names []string) string {
-	if len(names) == 0 {
-		return "none"
-	}
-	list := make([]string, len(names))
-	for i, n := range names {
-		list[i] = fmt.Sprintf("%q", n)
-	}
-	return strings.Join(list, ", ")
-}
-
-// request returns whether the gradient of an argument is computed.
-func (m *Module) request(name string, inputGrads bool) op.Req {
-	switch {
-	case slices.Contains(m.config.fixed, name), slices.Contains(m.labelNames, name):
-		return op.ReqNull
-	case slices.Contains(m.dataNames, name) && !inputGrads:
-		return op.ReqNull
-	}
-	return op.ReqWrite
-}
 
 // String describes the module by its symbol, its devices and the use that it is bound for.
 func (m *Module) String() string { return m.text("Module") }
@@ -268,18 +131,18 @@ func (m *Module) text(kind string) string {
 	switch {
 	case m == nil:
 		return "<" + kind + ": nil>"
-	case m.symbol == nil:
+	case m.net.symbol == nil:
 		return "<" + kind + ": the symbol is nil>"
-	case m.symbol.Err() != nil:
-		return fmt.Sprintf("<%s: %v>", kind, m.symbol.Err())
+	case m.net.symbol.Err() != nil:
+		return fmt.Sprintf("<%s: %v>", kind, m.net.symbol.Err())
 	}
 	about := []string{"not bound"}
 	if m.Bound() {
 		use := "inference"
-		if m.training {
+		if m.replicas.training {
 			use = "training"
 		}
-		about = []string{fmt.Sprintf("%d parameters", len(m.params)), "bound for " + use}
+		about = []string{fmt.Sprintf("%d parameters", len(m.net.params)), "bound for " + use}
 	}
 	if m.buckets != nil {
 		about = append(about, fmt.Sprintf("%d buckets", len(m.buckets.known)))
@@ -288,6 +151,43 @@ func (m *Module) text(kind string) string {
 	for _, d := range m.config.places() {
 		places = append(places, d.String())
 	}
-	return fmt.Sprintf("<%s %s: %s, on %s>", kind, m.symbol.Name(), strings.Join(about, ", "),
+	return fmt.Sprintf("<%s %s: %s, on %s>", kind, m.net.symbol.Name(), strings.Join(about, ", "),
 		strings.Join(places, ", "))
+}
+
+// usable reports a module that nothing can be done with. Call is the method that somebody has
+// called.
+func (m *Module) usable(call string) error {
+	switch {
+	case m == nil:
+		return fmt.Errorf("module: %s of a module that is nil", call)
+	case m.net.symbol == nil:
+		return fmt.Errorf("module: %s: New was given a symbol that is nil", call)
+	}
+	return nil
+}
+
+// checkCall reports a module, a context or an iterator that is nil. The last argument describes the
+// iterator in the error.
+func (m *Module) checkCall(ctx context.Context, call string, it dataio.Iter, what string) error {
+	if err := m.usable(call); err != nil {
+		return err
+	}
+	switch {
+	case ctx == nil:
+		return fmt.Errorf("module: %s: the context is nil, want context.Background() or another",
+			call)
+	case isNil(it):
+		return fmt.Errorf("module: %s: the iterator of the %s is nil", call, what)
+	}
+	return nil
+}
+
+// isNil reports an interface that holds nothing, or a pointer that is nil.
+func isNil(v any) bool {
+	if v == nil {
+		return true
+	}
+	r := reflect.ValueOf(v)
+	return r.Kind() == reflect.Pointer && r.IsNil()
 }

@@ -41,26 +41,31 @@ func (m *Module) SetParams(args, aux map[string]*nd.Array, opts ...ParamOption) 
 	for _, o := range opts {
 		o(g)
 	}
-	if !m.Bound() {
-		m.given = g
+	return m.net.set(g)
+}
+
+// set gives values to the parameters and auxiliary states, or keeps them until there are arrays.
+func (n *network) set(g *givenParams) error {
+	if len(n.values) == 0 {
+		n.given = g
 		return nil
 	}
-	m.settleAux() // of those that keep their values
-	if err := m.copyGiven(g); err != nil {
+	n.settleAux() // of those that keep their values
+	if err := n.copyGiven(g); err != nil {
 		return err
 	}
-	m.spreadAll()
-	m.inited = m.inited || !g.allowMissing
+	n.spreadAll()
+	n.inited = n.inited || !g.allowMissing
 	return nil
 }
 
 // copyGiven copies given values and checks that nothing is missing or left over.
-func (m *Module) copyGiven(g *givenParams) (err error) {
+func (n *network) copyGiven(g *givenParams) (err error) {
 	defer op.Recover(&err)
 	for _, part := range []struct {
 		what        string
 		have, given map[string]*nd.Array
-	}{{"parameter", m.args, g.args}, {"auxiliary state", m.aux, g.aux}} {
+	}{{"parameter", n.first().args, g.args}, {"auxiliary state", n.first().aux, g.aux}} {
 		for _, name := range slices.Sorted(maps.Keys(part.have)) {
 			src, dst := part.given[name], part.have[name]
 			if src == nil {
@@ -79,17 +84,13 @@ func (m *Module) copyGiven(g *givenParams) (err error) {
 			src.CopyInto(dst)
 		}
 		for _, name := range slices.Sorted(maps.Keys(part.given)) {
-			if part.have[name] == nil && !g.allowExtra && !m.isInput(name) {
+			if part.have[name] == nil && !g.allowExtra && !n.isInput(name) {
 				return fmt.Errorf("module: value given for %q, which is no %s of the symbol", name,
 					part.what)
 			}
 		}
 	}
 	return nil
-}
-
-func (m *Module) isInput(name string) bool {
-	return slices.Contains(m.dataNames, name) || slices.Contains(m.labelNames, name)
 }
 
 // InitParams gives values to parameters and auxiliary states: the values kept by SetParams, and the
@@ -99,35 +100,41 @@ func (m *Module) InitParams(init initializer.Initializer) error {
 	if !m.Bound() {
 		return errNotBound
 	}
-	if m.inited {
+	return m.net.init(init, m.config.seed)
+}
+
+// init gives values to the parameters and auxiliary states that have none.
+func (n *network) init(init initializer.Initializer, seed uint64) error {
+	if n.inited {
 		return nil
 	}
 	if init == nil {
 		init = initializer.Uniform{Scale: 0.01}
 	}
-	given := m.given
+	given := n.given
 	if given == nil {
 		given = &givenParams{allowMissing: true}
 	}
-	attrs := initAttrs(m.symbol)
-	for _, part := range []struct{ have, given map[string]*nd.Array }{{m.args, given.args},
-		{m.aux, given.aux}} {
+	attrs, first := initAttrs(n.symbol), n.first()
+	for _, part := range []struct{ have, given map[string]*nd.Array }{{first.args, given.args},
+		{first.aux, given.aux}} {
 		for _, name := range slices.Sorted(maps.Keys(part.have)) {
 			if part.given[name] != nil || !given.allowMissing {
 				continue
 			}
-			if err := m.initialize(part.have[name], name, attrs[name], init); err != nil {
+			d := initializer.Desc{Name: name, Init: attrs[name], Seed: seed}
+			if err := initialize(part.have[name], d, init); err != nil {
 				return fmt.Errorf("module: %w", err)
 			}
 		}
 	}
-	if m.given != nil {
-		if err := m.copyGiven(m.given); err != nil {
+	if n.given != nil {
+		if err := n.copyGiven(n.given); err != nil {
 			return err
 		}
 	}
-	m.spreadAll()
-	m.given, m.inited = nil, true
+	n.spreadAll()
+	n.given, n.inited = nil, true
 	return nil
 }
 
@@ -151,12 +158,11 @@ func initAttrs(s *sym.Symbol) map[string]string {
 	return attrs
 }
 
-// initialize fills one array.
-func (m *Module) initialize(a *nd.Array, name, attr string,
-	init initializer.Initializer) (err error) {
+// initialize fills one array, which d describes but for its shape.
+func initialize(a *nd.Array, d initializer.Desc, init initializer.Initializer) (err error) {
 	defer op.Recover(&err)
 	values := make([]float32, a.Size())
-	d := initializer.Desc{Name: name, Shape: a.Shape(), Init: attr, Seed: m.config.seed}
+	d.Shape = a.Shape()
 	if err := initializer.Fill(init, d, values); err != nil {
 		return err
 	}
@@ -172,14 +178,14 @@ func (m *Module) initialize(a *nd.Array, name, attr string,
 // change as training goes on. With several devices they are the first device's arrays;
 // use SetParams to change values, because it changes them on all devices.
 func (m *Module) Params() (args, aux map[string]*nd.Array) {
-	m.settleAux()
-	return maps.Clone(m.args), maps.Clone(m.aux)
+	m.net.settleAux()
+	return maps.Clone(m.net.first().args), maps.Clone(m.net.first().aux)
 }
 
 // Model returns symbol and parameters, as checkpoints hold them. The arrays are the module's own.
 func (m *Module) Model() *checkpoint.Model {
 	args, aux := m.Params()
-	return &checkpoint.Model{Symbol: m.symbol, Args: args, Aux: aux}
+	return &checkpoint.Model{Symbol: m.net.symbol, Args: args, Aux: aux}
 }
 
 // Save writes a checkpoint of the symbol and the parameters: prefix-symbol.json and, for epoch 3,
@@ -189,7 +195,7 @@ func (m *Module) Save(prefix string, epoch int) error {
 	if err := m.usable("Save"); err != nil {
 		return err
 	}
-	if !m.inited {
+	if !m.net.inited {
 		return fmt.Errorf("module: saving %s: the parameters have no values yet", prefix)
 	}
 	if m.buckets != nil {
@@ -216,16 +222,5 @@ func (m *Module) Wait(ctx context.Context) error {
 	if err := m.usable("Wait"); err != nil {
 		return err
 	}
-	lists := []map[string]*nd.Array{m.args, m.aux}
-	for _, r := range m.replicas {
-		lists = append(lists, r.args, r.aux)
-	}
-	for _, list := range lists {
-		for _, name := range slices.Sorted(maps.Keys(list)) {
-			if err := list[name].Wait(ctx); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return m.net.wait(ctx)
 }

@@ -170,8 +170,9 @@ func (f *fitting) keepPlace(epoch, batch int, at place) error {
 // record describes the run.
 func (f *fitting) record(epoch, batch int, at place) (rec *runRecord, err error) {
 	c, m := &f.config, f.m
-	rec = &runRecord{Identity: f.identity(), Epoch: epoch, Batch: batch, Steps: m.stream.steps,
-		Random: nd.RandomState(), Drifted: m.drifted,
+	rec = &runRecord{Identity: f.identity(), Epoch: epoch, Batch: batch,
+		Steps:  m.replicas.stream.steps,
+		Random: nd.RandomState(), Drifted: m.net.drifted,
 		Samples: at.samples, Batches: at.batches, Time: at.time, Checkpoints: f.saved,
 		Scored: f.scored, History: m.history.record()}
 	if c.validate != nil {
@@ -187,7 +188,7 @@ func (f *fitting) record(epoch, batch int, at place) (rec *runRecord, err error)
 	if s := m.scaler; s != nil {
 		rec.Scale = &scaleRecord{exact(s.value()), s.good, s.skipped}
 	}
-	for i := range m.params {
+	for i := range m.net.params {
 		p := m.updater.Progress(i)
 		states := -1
 		if m.updater.State(i) != nil || p.Count > 0 {
@@ -199,25 +200,10 @@ func (f *fitting) record(epoch, batch int, at place) (rec *runRecord, err error)
 	return rec, nil
 }
 
-// paramArrays lists the parameters and the auxiliary states of all devices by the names that they
-// have in the file of a run.
-func (m *Module) paramArrays() (list []checkpoint.Named) {
-	for _, name := range m.params {
-		list = append(list, checkpoint.Named{Name: "arg:" + name, Array: m.args[name]})
-	}
-	for k := range len(m.replicas) + 1 {
-		for _, name := range m.symbol.AuxStates() {
-			list = append(list, checkpoint.Named{Name: auxKey(k, name),
-				Array: m.device(k).aux[name]})
-		}
-	}
-	return list
-}
-
 // runArrays lists all arrays of a run by the names that they have in its file.
 func (m *Module) runArrays() []checkpoint.Named {
-	list := m.paramArrays()
-	for i := range m.params {
+	list := m.net.arrays()
+	for i := range m.net.params {
 		for k, a := range m.updater.State(i) {
 			if a != nil {
 				list = append(list, checkpoint.Named{Name: stateKey(i, k), Array: a})
@@ -239,8 +225,8 @@ func sumKey(param int) string               { return fmt.Sprintf("sum:%d", param
 func (f *fitting) identity() []identity {
 	m := f.m
 	network := "unknown"
-	if text, err := m.symbol.JSON(); err == nil {
-		network = fmt.Sprintf("%d parameters, checksum %08x", len(m.params),
+	if text, err := m.net.symbol.JSON(); err == nil {
+		network = fmt.Sprintf("%d parameters, checksum %08x", len(m.net.params),
 			crc32.ChecksumIEEE(text))
 	}
 	opt := m.updater.Optimizer()
@@ -285,8 +271,9 @@ func (f *fitting) restore(ctx context.Context, text []byte, arrays map[string]*n
 	if err := sameRun(rec.Identity, f.identity()); err != nil {
 		return err
 	}
-	if len(rec.Params) != len(m.params) {
-		return fmt.Errorf("it has %d parameters, the network %d", len(rec.Params), len(m.params))
+	if len(rec.Params) != len(m.net.params) {
+		return fmt.Errorf("it has %d parameters, the network %d", len(rec.Params),
+			len(m.net.params))
 	}
 	if err := m.setRunArrays(rec, arrays); err != nil {
 		return err
@@ -322,7 +309,7 @@ func (f *fitting) restorePlace(ctx context.Context, rec *runRecord) error {
 		f.at = place{rec.Batch, rec.Samples, rec.Batches, rec.Time, true}
 	}
 	f.restoreStreams(rec)
-	m.drifted, c.begin, f.saved = rec.Drifted, rec.Epoch, rec.Checkpoints
+	m.net.drifted, c.begin, f.saved = rec.Drifted, rec.Epoch, rec.Checkpoints
 	return nil
 }
 
@@ -332,19 +319,15 @@ func (f *fitting) restoreStreams(rec *runRecord) {
 	if s := m.scaler; s != nil && rec.Scale != nil {
 		s.set(float64(rec.Scale.Value), rec.Scale.Good, rec.Scale.Skipped)
 	}
-	m.stream, m.history, f.scored = stream{steps: rec.Steps}, rec.History.history(), rec.Scored
+	m.replicas.stream, m.history, f.scored = stream{steps: rec.Steps}, rec.History.history(),
+		rec.Scored
 	nd.SetRandomState(rec.Random)
 }
 
 // setRunArrays restores parameters and auxiliary states, and the optimizer's states and counts.
 func (m *Module) setRunArrays(rec *runRecord, arrays map[string]*nd.Array) error {
-	for _, n := range m.paramArrays() {
-		if err := copySame(n.Name, arrays[n.Name], n.Array); err != nil {
-			return err
-		}
-	}
-	for _, name := range m.params {
-		m.spread(name)
+	if err := m.net.setArrays(arrays); err != nil {
+		return err
 	}
 	if err := m.InitOptimizer(m.updater.Optimizer()); err != nil { // one that has updated nothing
 		return err
@@ -361,11 +344,11 @@ func (m *Module) setRunArrays(rec *runRecord, arrays map[string]*nd.Array) error
 
 // setRunState takes over the optimizer's states of a parameter.
 func (m *Module) setRunState(i int, p paramRecord, arrays map[string]*nd.Array) error {
-	weight := m.args[m.params[i]]
+	weight := m.net.first().args[m.net.params[i]]
 	if p.States >= 0 {
 		state := m.updater.NewState(weight)
 		if len(state) != p.States {
-			return fmt.Errorf("parameter %s has %d states, optimizer %s wants %d", m.params[i],
+			return fmt.Errorf("parameter %s has %d states, optimizer %s wants %d", m.net.params[i],
 				p.States, m.updater.Optimizer().Name(), len(state))
 		}
 		for k, a := range state {

@@ -84,13 +84,13 @@ func (m *Module) SaveStates(path string) error {
 		return err
 	}
 	var list []checkpoint.IndexedState
-	for i := range m.params {
-		if m.fixed(m.params[i]) {
+	for i := range m.net.params {
+		if slices.Contains(m.config.fixed, m.net.params[i]) {
 			continue
 		}
 		s, err := checkpoint.StateOf(state(i)...)
 		if err != nil {
-			return fmt.Errorf("module: state of %s: %w", m.params[i], err)
+			return fmt.Errorf("module: state of %s: %w", m.net.params[i], err)
 		}
 		list = append(list, checkpoint.IndexedState{Index: i, State: s})
 	}
@@ -119,29 +119,30 @@ func (m *Module) LoadStates(path string) error {
 // stateIndex returns the number of the parameter that a state belongs to.
 func (m *Module) stateIndex(path string, s checkpoint.IndexedState) (int, error) {
 	i := s.Index
-	for k, name := range m.params {
+	for k, name := range m.net.params {
 		if s.Name == name {
 			i = k
 		}
 	}
-	if i < 0 || i >= len(m.params) || s.Name != "" && m.params[i] != s.Name {
+	if i < 0 || i >= len(m.net.params) || s.Name != "" && m.net.params[i] != s.Name {
 		return 0, fmt.Errorf("module: %s: state of parameter %d %q, want one of the %d parameters",
-			path, s.Index, s.Name, len(m.params))
+			path, s.Index, s.Name, len(m.net.params))
 	}
 	return i, nil
 }
 
 // setState gives loaded arrays to the updater, which wants as many as the optimizer makes.
 func (m *Module) setState(i int, arrays []*nd.Array) error {
-	w := m.args[m.params[i]]
+	w := m.net.first().args[m.net.params[i]]
 	want := m.updater.NewState(w)
 	if len(arrays) != len(want) {
-		return fmt.Errorf("state of %s has %d arrays, optimizer %s wants %d", m.params[i],
+		return fmt.Errorf("state of %s has %d arrays, optimizer %s wants %d", m.net.params[i],
 			len(arrays), m.updater.Optimizer().Name(), len(want))
 	}
 	for k, a := range arrays {
 		if a == nil || !a.Shape().Equal(want[k].Shape()) || a.DType() != want[k].DType() {
-			return fmt.Errorf("state %d of %s does not fit: want %v of shape %v", k, m.params[i],
+			return fmt.Errorf("state %d of %s does not fit: want %v of shape %v", k,
+				m.net.params[i],
 				want[k].DType(), want[k].Shape())
 		}
 		a.CopyInto(want[k])
@@ -164,7 +165,7 @@ func LoadBucketing(prefix string, epoch int, gen SymGen, defaultBucket any,
 		return nil, err
 	}
 	args, aux, err := checkpoint.LoadParams(checkpoint.ParamsPath(prefix, epoch),
-		m.symbol.AuxStates())
+		m.net.symbol.AuxStates())
 	if err != nil {
 		return nil, err
 	}

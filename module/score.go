@@ -82,7 +82,7 @@ func (m *Module) infer(ctx context.Context, it dataio.Iter, f func(b *dataio.Bat
 	if err := m.Bind(it.ProvideData(), it.ProvideLabel(), ForInference()); err != nil {
 		return err
 	}
-	if !m.inited && m.given == nil {
+	if !m.net.inited && m.net.given == nil {
 		return errors.New("the parameters have no values: train the module or set them first")
 	}
 	if err := m.InitParams(nil); err != nil {

@@ -148,7 +148,7 @@ func (r *epochRun) leaveOut(ctx context.Context, next int) error {
 		return r.continueFrom(ctx, rec)
 	}
 	if s := r.m.scaler; s != nil && r.share.round == r.share.joined {
-		s.rejoin(r.m.stream.steps)
+		s.rejoin(r.m.replicas.stream.steps)
 	}
 	return r.snapshotRound(ctx, next)
 }
@@ -184,7 +184,8 @@ func (r *epochRun) continueFrom(ctx context.Context, rec *runRecord) error {
 	}
 	r.restoreStreams(rec)
 	if s := r.m.scaler; s != nil && s.journal != nil {
-		return s.journal.add(scaleEvent{r.m.stream.steps - uint64(s.good), exact(s.value()),
+		return s.journal.add(scaleEvent{r.m.replicas.stream.steps - uint64(s.good),
+			exact(s.value()),
 			s.skipped})
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"gomx/metric"
 	nd "gomx/ndarray"
 	"gomx/optimizer"
+	sym "gomx/symbol"
 )
 
 // Forward computes the outputs for a batch, asynchronously. In training dropout drops and batch
@@ -19,40 +20,26 @@ func (m *Module) Forward(b *dataio.Batch, train bool) error {
 	case b == nil:
 		return errors.New("module: Forward: the batch is nil")
 	}
-	if !m.inited {
+	if !m.net.inited {
 		return errors.New("module: the parameters have no values: call InitParams, or " +
 			"SetParams, first")
 	}
-	if err := m.fits(b); err != nil {
+	if m.buckets != nil {
+		if err := m.buckets.choose(m, b); err != nil {
+			return err
+		}
+	} else if err := m.replicas.fits(&m.net, b); err != nil {
 		return err
 	}
-	if err := m.feed(b); err != nil {
+	if err := m.replicas.feed(m.net.fed, b); err != nil {
 		return err
 	}
 	if !train {
-		m.settleAux()
-	} else if len(m.replicas) > 0 {
-		m.drifted = true
+		m.net.settleAux()
+	} else if len(m.net.values) > 1 {
+		m.net.drifted = true
 	}
-	return m.current.forward(train, m.stream.next(train))
-}
-
-// stream is where a module is in the random stream of its networks. It is one for all executors,
-// and training does not depend on how often the network has been run for inference in between: a
-// run that is taken up again finds its place by the number of its steps alone.
-type stream struct {
-	steps uint64 // runs in training so far
-	looks uint64 // runs in inference since the last one in training
-}
-
-// next counts a run and returns the number of runs that come before it in the stream.
-func (s *stream) next(train bool) uint64 {
-	if train {
-		s.steps, s.looks = s.steps+1, 0
-		return s.steps - 1
-	}
-	s.looks++
-	return s.steps + s.looks - 1
+	return m.replicas.current.forward(train, m.replicas.stream.next(train))
 }
 
 // Backward computes the gradients of the last Forward in training, asynchronously. Networks that
@@ -61,10 +48,10 @@ func (m *Module) Backward(outGrads ...*nd.Array) error {
 	if !m.Bound() {
 		return errNotBound
 	}
-	if !m.training {
+	if !m.replicas.training {
 		return errors.New("module: Backward: bound for inference only")
 	}
-	if err := m.current.backward(outGrads); err != nil {
+	if err := m.replicas.current.backward(outGrads); err != nil {
 		return err
 	}
 	return m.reduce()
@@ -87,14 +74,14 @@ func (m *Module) InitOptimizer(o optimizer.Optimizer) error {
 	case isNil(o):
 		return errors.New("module: InitOptimizer: the optimizer is nil")
 	}
-	u, err := optimizer.NewUpdater(o, m.params)
+	u, err := optimizer.NewUpdater(o, m.net.params)
 	if err != nil {
 		return fmt.Errorf("module: %w", err)
 	}
-	if err := u.SetAttrs(m.symbol.AttrDict()); err != nil {
+	if err := u.SetAttrs(m.net.symbol.AttrDict()); err != nil {
 		return fmt.Errorf("module: %w", err)
 	}
-	if n := m.batchSize(); n > 0 {
+	if n := m.replicas.batchSize(m.net.fed); n > 0 {
 		u.SetRescale(1 / float64(n))
 	}
 	m.updater, m.loaded = u, false
@@ -116,12 +103,12 @@ func (m *Module) chooseOptimizer(o optimizer.Optimizer) error {
 			"call InitOptimizer with the optimizer of Fit before LoadStates, or leave one of "+
 			"them out", o.Name(), before)
 	}
-	for i, name := range m.params {
+	for i, name := range m.net.params {
 		state := old.State(i)
 		if state == nil {
 			continue
 		}
-		if want := m.updater.NewState(m.args[name]); len(want) != len(state) {
+		if want := m.updater.NewState(m.net.first().args[name]); len(want) != len(state) {
 			m.updater, m.loaded = old, true
 			return fmt.Errorf("module: Fit: Optimize(%s) keeps %d arrays for %s, the optimizer "+
 				"that LoadStates has given states to, %s, keeps %d: their parameters differ",
@@ -132,19 +119,6 @@ func (m *Module) chooseOptimizer(o optimizer.Optimizer) error {
 	}
 	m.loaded = true
 	return nil
-}
-
-// batchSize returns the number of samples in the first input, 0 if it has no batch.
-func (m *Module) batchSize() int {
-	if len(m.fed) == 0 {
-		return 0
-	}
-	f := m.fed[0]
-	s := m.current.shape(f)
-	if f.axis < 0 || f.axis >= len(s) {
-		return 0
-	}
-	return s[f.axis]
 }
 
 // Updater returns the updater that runs the optimizer, nil before InitOptimizer.
@@ -166,23 +140,24 @@ func (m *Module) Update() error {
 		return m.skipUpdate()
 	}
 	if m.clip != nil {
-		if err := m.clip.scale(m.current.first().Grads, m.params, m.updater.Rescale()); err != nil {
+		if err := m.clip.scale(m.replicas.current.first().Grads, m.net.params,
+			m.updater.Rescale()); err != nil {
 			return err
 		}
 	}
 	if m.store != nil {
-		m.settleAux()
-		return m.store.update(m.current.first().Grads)
+		m.net.settleAux()
+		return m.store.update(m.replicas.current.first().Grads)
 	}
-	for i, name := range m.params {
-		g := m.current.first().Grads[name]
+	for i, name := range m.net.params {
+		g := m.replicas.current.first().Grads[name]
 		if g == nil {
 			continue
 		}
-		if err := m.updater.Update(i, m.args[name], g); err != nil {
+		if err := m.updater.Update(i, m.net.first().args[name], g); err != nil {
 			return fmt.Errorf("module: %w", err)
 		}
-		m.spread(name)
+		m.net.spread(name)
 	}
 	return nil
 }
@@ -192,15 +167,15 @@ func (m *Module) Outputs() []*nd.Array {
 	if !m.Bound() {
 		return nil
 	}
-	return m.current.outputs()
+	return m.replicas.current.outputs()
 }
 
 // Grads returns the gradients of the last Backward by the names of the parameters, summed over the
 // devices. The next one overwrites them.
 func (m *Module) Grads() map[string]*nd.Array {
 	grads := map[string]*nd.Array{}
-	for _, name := range m.params {
-		if g := m.current.first().Grads[name]; g != nil {
+	for _, name := range m.net.params {
+		if g := m.replicas.current.first().Grads[name]; g != nil {
 			grads[name] = g
 		}
 	}
@@ -210,16 +185,20 @@ func (m *Module) Grads() map[string]*nd.Array {
 // InputGrads returns the gradients of the data, for modules bound with WithInputGrads.
 func (m *Module) InputGrads() []*nd.Array {
 	var grads []*nd.Array
-	for _, f := range m.fed {
+	for _, f := range m.net.fed {
 		if f.label {
 			continue
 		}
-		if g := m.current.inputGrads(f); g != nil {
+		if g := m.replicas.current.inputGrads(f); g != nil {
 			grads = append(grads, g)
 		}
 	}
 	return grads
 }
+
+// Monitor makes a monitor look at the values inside the network in runs that follow; nil ends that.
+// With several devices it sees the values of each, in no particular order.
+func (m *Module) Monitor(mon *sym.Monitor) { m.replicas.watch(mon) }
 
 // UpdateMetric measures the outputs of the last Forward against the labels of its batch. It waits
 // for the outputs, not for the gradients.

@@ -47,23 +47,23 @@ func (m *Module) UseStore(ctx context.Context, kv kvstore.Store) error {
 	switch {
 	case isNil(kv):
 		return errors.New("module: UseStore: the store is nil")
-	case !m.inited:
+	case !m.net.inited:
 		return errors.New("module: UseStore: the parameters have no values: call InitParams first")
 	case m.updater == nil:
 		return errors.New("module: UseStore: no optimizer: call InitOptimizer first")
 	}
 	if kv.Sums() {
-		m.updater.SetRescale(1 / float64(m.batchSize()*kv.NumWorkers()))
+		m.updater.SetRescale(1 / float64(m.replicas.batchSize(m.net.fed)*kv.NumWorkers()))
 	}
 	o, err := m.updater.Settled()
 	if err != nil {
 		return fmt.Errorf("module: %w", err)
 	}
 	s := &storage{kv: kv}
-	for i, name := range m.params {
-		if g := m.current.first().Grads[name]; g != nil {
+	for i, name := range m.net.params {
+		if g := m.replicas.current.first().Grads[name]; g != nil {
 			s.keys = append(s.keys, storedKey{index: i, name: name, grad: [1]*nd.Array{g},
-				value: m.copies(name)})
+				value: m.net.copies(name)})
 		}
 	}
 	if !optimizer.Elementwise(o) { // so that keys travel whole
@@ -303,7 +303,7 @@ func (m *Module) loadStates(path string, list []checkpoint.IndexedState) error {
 		}
 		arrays, err := s.State.Arrays()
 		if err != nil {
-			return fmt.Errorf("module: %s: state of %s: %w", path, m.params[i], err)
+			return fmt.Errorf("module: %s: state of %s: %w", path, m.net.params[i], err)
 		}
 		loaded[i] = arrays
 		if m.store == nil {

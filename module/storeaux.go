@@ -38,16 +38,14 @@ func (s *storage) shareAux(ctx context.Context, m *Module) error {
 	if !ok {
 		return nil
 	}
-	m.settleAux()
-	for _, name := range slices.Sorted(maps.Keys(m.aux)) {
-		v := m.aux[name]
+	m.net.settleAux()
+	for _, name := range slices.Sorted(maps.Keys(m.net.first().aux)) {
+		v := m.net.first().aux[name]
 		if v.DType() == dtype.Bool {
 			continue
 		}
-		x := sharedAux{name: name, value: v, counts: !v.DType().IsFloat()}
-		for _, r := range m.replicas {
-			x.others = append(x.others, r.aux[name])
-		}
+		x := sharedAux{name: name, value: v, others: m.net.auxCopies(name)[1:],
+			counts: !v.DType().IsFloat()}
 		for _, a := range []*[1]*nd.Array{&x.change, &x.common} {
 			a[0] = nd.Empty(v.Shape(), nd.As(v.DType()), nd.On(v.Device()), nd.Using(v.Engine()))
 		}

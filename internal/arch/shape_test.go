@@ -59,10 +59,9 @@ var unmet = map[string]float64{
 	"fields engine oper":           20,
 	"fields kvstore/ps Scheduler":  26,
 	"fields kvstore/ps part":       23,
-	"fields module Module":         26,
 	"methods engine Engine":        70,
 	"methods kvstore/ps Scheduler": 63,
-	"methods module Module":        71,
+	"methods module Module":        53,
 	"stems kvstore/ps":             56,
 }
 
