@@ -8,23 +8,23 @@ package engine
 // and released.
 func (e *Engine) begin(o *oper) {
 	o.inline, o.inBody = true, true
-	o.pool = e.narrow.id
+	o.pool = e.pools.narrow.id
 	acc := o.Uses()
 	for i := range acc {
 		varOf(acc[i].Var).send(acc[i].Mode)
 	}
 	e.push.inline++
-	e.submit(o)
+	e.push.submit(o)
 	e.push.mu.Unlock()
 	e.runBegun(o, 0)
 }
 
-// following takes the next operation of the processor and a core for it if it is cheap and
+// nextBegun takes the next operation of the processor and a core for it if it is cheap and
 // asynchronous, or returns nil. It serves one goroutine at a time: a body may complete its
-// operation and so come here again. sched.mu is held.
-func (e *Engine) following() *oper {
-	c := e.narrow
-	if c.n == 0 || e.sched.free == 0 || e.sched.following || e.sched.halted || e.wideFirst() {
+// operation and so come here again. mu is held.
+func (s *scheduler) nextBegun() *oper {
+	c := s.pools.narrow
+	if c.n == 0 || s.free == 0 || s.following || s.halted || s.wideFirst() {
 		return nil
 	}
 	o := c.first()
@@ -32,8 +32,8 @@ func (e *Engine) following() *oper {
 		return nil
 	}
 	c.pop()
-	e.sched.free--
-	e.sched.following = true
+	s.free--
+	s.following = true
 	o.run.Worker = -1
 	o.inBody = true
 	return o
@@ -46,7 +46,7 @@ func (e *Engine) runBegun(o *oper, cores int) {
 		var out outbox
 		e.sched.mu.Lock()
 		if failure != nil {
-			e.absorb() // o itself may be in the inbox still
+			e.sched.absorb() // o itself may be in the inbox still
 		}
 		if cores > 0 {
 			e.sched.free += cores
@@ -55,7 +55,7 @@ func (e *Engine) runBegun(o *oper, cores int) {
 		if failure == nil && !o.signaled {
 			e.sched.flying[o] = struct{}{}
 		}
-		e.bodyReturned(o, failure)
+		e.sched.bodyReturned(o, failure)
 		e.leave(&out)
 	})
 }

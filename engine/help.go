@@ -11,9 +11,9 @@ const (
 )
 
 // helpable takes a ready cheap operation that v depends on, and a core for it, or returns nil.
-// sched.mu is held.
-func (e *Engine) helpable(v *Var) *oper {
-	if e.cfg.Naive || e.sched.free == 0 || e.wideFirst() {
+// mu is held.
+func (s *scheduler) helpable(v *Var) *oper {
+	if s.cfg.Naive || s.free == 0 || s.wideFirst() {
 		return nil
 	}
 	for range helpDepth {
@@ -26,11 +26,11 @@ func (e *Engine) helpable(v *Var) *oper {
 			continue
 		}
 		o := operOf(op)
-		if !o.spec.is(cheap) || o.spec.async != nil || o.pool != e.narrow.id ||
-			!e.narrow.remove(o) {
+		if !o.spec.is(cheap) || o.spec.async != nil || o.pool != s.pools.narrow.id ||
+			!s.pools.narrow.remove(o) {
 			return nil
 		}
-		e.sched.free--
+		s.free--
 		return o
 	}
 	return nil
@@ -58,6 +58,6 @@ func (e *Engine) helped(o *oper, err error) {
 	var out outbox
 	e.sched.mu.Lock()
 	e.sched.free++
-	e.done(o, failure)
+	e.sched.done(o, failure)
 	e.leave(&out)
 }

@@ -78,12 +78,12 @@ func (b *inbox) take() *oper {
 
 // look notes the number of operations pushed so far. A worker that goes to sleep afterwards
 // compares it once more. sched.mu is held.
-func (e *Engine) look() { e.inbox.known = e.inbox.sent.Load() }
+func (b *inbox) look() { b.known = b.sent.Load() }
 
-// absorb hands all pushed operations to the core. sched.mu is held.
-func (e *Engine) absorb() {
-	for e.look(); e.inbox.taken != e.inbox.known; {
-		e.sched.core.Submit(&e.inbox.take().Op)
+// absorb hands all pushed operations to the core. mu is held.
+func (s *scheduler) absorb() {
+	for s.inbox.look(); s.inbox.taken != s.inbox.known; {
+		s.core.Submit(&s.inbox.take().Op)
 	}
 }
 
@@ -97,15 +97,15 @@ const (
 	window      = 256
 )
 
-// absorbWindow is absorb for the workers of the processor. sched.mu is held.
-func (e *Engine) absorbWindow() {
-	c := &e.sched.core
-	for e.look(); e.inbox.taken != e.inbox.known; {
-		ready := e.narrow.n + c.Waiting()
-		if e.narrow.heavy == 0 && (ready >= readyTarget || ready >= e.cfg.Workers &&
+// absorbWindow is absorb for the workers of the processor. mu is held.
+func (s *scheduler) absorbWindow() {
+	c := &s.core
+	for s.inbox.look(); s.inbox.taken != s.inbox.known; {
+		ready := s.pools.narrow.n + c.Waiting()
+		if s.pools.narrow.heavy == 0 && (ready >= readyTarget || ready >= s.cfg.Workers &&
 			c.Live() >= window) {
 			return
 		}
-		c.Submit(&e.inbox.take().Op)
+		c.Submit(&s.inbox.take().Op)
 	}
 }

@@ -45,14 +45,14 @@ func (e *Engine) inline(o *oper) {
 func (e *Engine) inlineDone(o *oper, err error) {
 	e.push.mu.Lock()
 	if err != nil && !o.shared {
-		e.share(o)
+		e.push.share(o)
 	}
 	if o.shared {
 		e.push.mu.Unlock()
 		e.complete(o, err)
 		return
 	}
-	e.unlink(o)
+	e.push.unlink(o)
 	acc := o.Uses()
 	for i := range acc {
 		v := varOf(acc[i].Var)
@@ -66,23 +66,23 @@ func (e *Engine) inlineDone(o *oper, err error) {
 	e.push.mu.Unlock()
 }
 
-// share tells the scheduler of an operation that runs inline. push.mu is held.
-func (e *Engine) share(o *oper) {
+// share tells the scheduler of an operation that runs inline. mu is held.
+func (p *pushers) share(o *oper) {
 	o.shared = true
-	e.unlink(o)
+	p.unlink(o)
 	acc := o.Uses()
 	for i := range acc {
 		v := varOf(acc[i].Var)
 		v.running = nil
 		v.send(acc[i].Mode)
 	}
-	e.submit(o)
+	p.submit(o)
 }
 
-// unlink takes o out of the list of inline operations. push.mu is held.
-func (e *Engine) unlink(o *oper) {
+// unlink takes o out of the list of inline operations. mu is held.
+func (p *pushers) unlink(o *oper) {
 	if o.prev == nil {
-		e.push.live = o.link
+		p.live = o.link
 	} else {
 		o.prev.link = o.link
 	}

@@ -28,12 +28,12 @@ func (e *Engine) Stop() {
 	}
 	e.life.stopped = true
 	e.push.mu.Lock()
-	e.push.stopped = true
+	e.pools.stopped = true
 	e.push.mu.Unlock()
 	e.sched.mu.Lock()
 	e.sched.halted = true
 	e.sched.mu.Unlock()
-	e.endWorkers()
+	e.pools.end()
 }
 
 // Start undoes Stop. It does nothing when the engine is not stopped.
@@ -53,9 +53,9 @@ func (e *Engine) resume() {
 	e.sched.halted = false
 	e.sched.mu.Unlock()
 	e.push.mu.Lock()
-	e.push.stopped = false
-	all := e.allWorkers()
-	e.workers.Add(len(all))
+	e.pools.stopped = false
+	all := e.pools.workers()
+	e.pools.running.Add(len(all))
 	e.push.mu.Unlock()
 	for _, w := range all {
 		go w.main()
@@ -82,20 +82,9 @@ func (e *Engine) Close() error {
 	e.sched.mu.Lock()
 	e.sched.closing = true
 	e.sched.mu.Unlock()
-	e.endWorkers()
+	e.pools.end()
 	e.life.watchdog.Wait()
 	return e.life.err
-}
-
-// endWorkers wakes all workers, which find that they are to end, and waits for them.
-func (e *Engine) endWorkers() {
-	e.narrow.spinning.CompareAndSwap(spinning, poked)
-	for _, c := range *e.pools.Load() {
-		for w := c.unparkLast(); w != nil; w = c.unparkLast() {
-			w.wake <- struct{}{}
-		}
-	}
-	e.workers.Wait()
 }
 
 // drain waits until nothing is pending and closes the engine to pushes at that moment.
@@ -106,7 +95,7 @@ func (e *Engine) drain() error {
 			first = err
 		}
 		e.push.mu.Lock()
-		quiet := e.push.live == nil && e.push.submitted == e.retired.Load()
+		quiet := e.push.live == nil && e.push.submitted == e.quota.retired.Load()
 		e.push.closed = quiet
 		e.push.mu.Unlock()
 		if quiet {

@@ -12,18 +12,18 @@ func (e *Engine) drive() {
 func (e *Engine) driveOne() bool {
 	var out outbox
 	e.sched.mu.Lock()
-	e.absorb()
-	e.collect(&out)
+	e.sched.absorb()
+	e.sched.collect(&out)
 	var o *oper
 	if !e.sched.halted {
-		o = e.callers.pop()
+		o = e.pools.callers.pop()
 	}
 	if o != nil && o.spec.async != nil {
 		o.inBody = true
 		e.sched.flying[o] = struct{}{}
 	}
 	e.sched.mu.Unlock()
-	e.deliver(&out)
+	out.deliver(e)
 	if o == nil {
 		return false
 	}
@@ -36,8 +36,8 @@ func (e *Engine) driven(o *oper, err error) {
 	failure := opError(o, err)
 	var out outbox
 	e.sched.mu.Lock()
-	e.bodyReturned(o, failure)
-	e.collect(&out)
+	e.sched.bodyReturned(o, failure)
+	e.sched.collect(&out)
 	e.sched.mu.Unlock()
-	e.deliver(&out)
+	out.deliver(e)
 }

@@ -18,29 +18,38 @@ const inlineUses = 4
 // and the uses; the third line and the last are written by pushers and read when a flag of spec
 // says so.
 type oper struct {
-	core.Op       // guarded by Engine.sched.mu once submitted; the first field, see operOf
-	inline   bool // runs on its pusher's goroutine
-	inBody   bool // an asynchronous body has not returned yet
-	retired  bool // the core has finished with it
-	shared   bool // an inline operation that the scheduler has been told of
-	signaled bool // done has been called
-	pool     poolID
+	core.Op // guarded by scheduler.mu once submitted; the first field, see operOf
+	progress
+	pool poolID
 
 	run  Run
 	spec spec
 
 	about
 	eng  *Engine
-	link *oper  // next in the chain of inline operations
-	gen  uint64 // number of the asynchronous lives of the record; guarded by Engine.sched.mu
+	gen  uint64 // number of the asynchronous lives of the record; guarded by scheduler.mu
 	turn uint32 // of a wide operation: its place among the operations of one core of its band
 
 	buf  [inlineUses]core.Use
 	more []core.Use // holds the uses when buf is too small
-	site *site
-	prev *oper      // links, with link, the operations that run inline now
 	dev  *deviceRun // kept once the operation has been queued on a device
-	_    [16]byte
+	beside
+	_ [16]byte
+}
+
+// progress tells how far an operation has come.
+type progress struct {
+	inline   bool // runs on its pusher's goroutine
+	inBody   bool // an asynchronous body has not returned yet
+	retired  bool // the core has finished with it
+	shared   bool // an inline operation that the scheduler has been told of
+	signaled bool // done has been called
+}
+
+// beside links the operations that run inline at this moment, from pushers.live. Guarded by
+// pushers.mu.
+type beside struct {
+	prev, link *oper
 }
 
 // deviceRun holds the state of an operation that only operations on queues of devices have.
@@ -85,7 +94,7 @@ func (o *oper) reset() {
 	}
 	o.Reset()
 	o.spec.fn, o.spec.async, o.run.Arg = nil, nil, nil
-	o.inline, o.inBody, o.retired, o.shared, o.signaled = false, false, false, false, false
+	o.progress = progress{}
 	if o.spec.is(holds | described | located) {
 		o.bytes, o.describe, o.site = 0, nil, nil
 	}
@@ -160,21 +169,21 @@ func (r *recycler) swap(empty []*oper) []*oper {
 // slab is the number of records that are allocated together.
 const slab = 32
 
-// record returns an unused record. push.mu is held.
-func (e *Engine) record() *oper {
-	if len(e.push.free) == 0 {
-		e.push.free = e.returned.swap(e.push.free)
+// record returns an unused record of e. mu is held.
+func (p *pushers) record(e *Engine) *oper {
+	if len(p.free) == 0 {
+		p.free = p.returned.swap(p.free)
 	}
-	if len(e.push.free) == 0 {
+	if len(p.free) == 0 {
 		records := make([]oper, slab)
 		for i := range records {
 			o := &records[i]
 			o.eng, o.run.op = e, o
-			e.push.free = append(e.push.free, o)
+			p.free = append(p.free, o)
 		}
 	}
-	last := len(e.push.free) - 1
-	o := e.push.free[last]
-	e.push.free = e.push.free[:last]
+	last := len(p.free) - 1
+	o := p.free[last]
+	p.free = p.free[:last]
 	return o
 }

@@ -1,13 +1,38 @@
 package engine
 
 import (
+	"runtime"
 	"sync"
 	"sync/atomic"
 
 	"gomx/engine/core"
 )
 
-// poolID is the index of a pool in Engine.pools.
+// pools are the queues of ready operations of an engine and the workers that serve them.
+type pools struct {
+	narrow  *pool // operations of the processor that take one core
+	wide    *pool // operations of the processor that take several
+	callers *pool // operations that their pushers run; it has no workers
+
+	all     atomic.Pointer[[]*pool]   // by id
+	members atomic.Pointer[[]*worker] // of all pools
+	running sync.WaitGroup            // goroutines of workers
+	spins   bool                      // a worker that watches leaves a processor to pushers
+
+	// Guarded by pushers.mu.
+	lanes       map[Lane]*pool // of devices other than the processor
+	wideStarted bool           // the worker of wide has been started
+	stopped     bool           // new workers are left to Start
+}
+
+// init makes the pools of the processor for e, without workers.
+func (p *pools) init() {
+	p.spins = runtime.GOMAXPROCS(0) > 1
+	p.lanes = map[Lane]*pool{}
+	p.callers, p.narrow, p.wide = p.add(&pool{}), p.add(&pool{}), p.add(&pool{})
+}
+
+// poolID is the index of a pool in pools.all.
 type poolID uint16
 
 // pool is a queue of ready operations and the workers that serve it. There is one for the
@@ -16,7 +41,7 @@ type poolID uint16
 type pool struct {
 	id poolID
 
-	// Guarded by Engine.sched.mu.
+	// Guarded by scheduler.mu.
 	ready  [bands]core.List // by rank
 	n      int              // ready operations
 	popped [bands]uint32    // operations taken
@@ -39,67 +64,76 @@ type pool struct {
 	}
 }
 
-// start starts a worker of c, or leaves that to Start when the engine is stopped. push.mu is held,
-// or the engine is not yet known to others.
-func (e *Engine) start(c *pool, index int) {
+// start starts a worker of c for e, or leaves that to Start when the engine is stopped. pushers.mu
+// is held, or the engine is not yet known to others.
+func (p *pools) start(e *Engine, c *pool, index int) {
 	w := &worker{e: e, pool: c, index: index, wake: make(chan struct{}, 1)}
 	c.watch.Add(1)
-	e.addWorker(w)
-	if !e.push.stopped {
-		e.workers.Add(1)
+	p.addWorker(w)
+	if !p.stopped {
+		p.running.Add(1)
 		go w.main()
 	}
 }
 
-// addWorker adds w to the members. push.mu is held, or the engine is not yet known to others.
-func (e *Engine) addWorker(w *worker) {
-	all := append([]*worker(nil), e.allWorkers()...)
+// addWorker adds w to the members. pushers.mu is held, or the engine is not yet known to others.
+func (p *pools) addWorker(w *worker) {
+	all := append([]*worker(nil), p.workers()...)
 	all = append(all, w)
-	e.members.Store(&all)
+	p.members.Store(&all)
 }
 
-// allWorkers returns the workers of all pools.
-func (e *Engine) allWorkers() []*worker {
-	if p := e.members.Load(); p != nil {
-		return *p
+// workers returns the workers of all pools.
+func (p *pools) workers() []*worker {
+	if all := p.members.Load(); all != nil {
+		return *all
 	}
 	return nil
 }
 
-// addPool gives c its id. push.mu is held, or the engine is not yet known to others.
-func (e *Engine) addPool(c *pool) *pool {
+// add gives c its id. pushers.mu is held, or the engine is not yet known to others.
+func (p *pools) add(c *pool) *pool {
 	var pools []*pool
-	if old := e.pools.Load(); old != nil {
+	if old := p.all.Load(); old != nil {
 		pools = append(pools, *old...)
 	}
 	c.id = poolID(len(pools))
 	pools = append(pools, c)
-	e.pools.Store(&pools)
+	p.all.Store(&pools)
 	return c
 }
 
-// pool returns the pool that runs operations described by s, and starts its worker if there is
-// none. push.mu is held.
-func (e *Engine) pool(s *spec) *pool {
+// of returns the pool of e whose workers run operations described by s, and starts its worker if
+// there is none. pushers.mu is held.
+func (p *pools) of(e *Engine, s *spec) *pool {
 	switch {
-	case e.cfg.Naive || e.push.closed:
-		return e.callers
 	case !s.is(host):
-		c := e.push.lanes[s.laneOf()]
+		c := p.lanes[s.laneOf()]
 		if c == nil {
-			c = e.addPool(&pool{lane: true})
-			e.push.lanes[s.laneOf()] = c
-			e.start(c, e.cfg.Workers+len(e.push.lanes))
+			c = p.add(&pool{lane: true})
+			p.lanes[s.laneOf()] = c
+			p.start(e, c, e.cfg.Workers+len(p.lanes))
 		}
 		return c
 	case s.is(wide):
-		if !e.push.wide {
-			e.push.wide = true
-			e.start(e.wide, e.cfg.Workers)
+		if !p.wideStarted {
+			p.wideStarted = true
+			p.start(e, p.wide, e.cfg.Workers)
 		}
-		return e.wide
+		return p.wide
 	}
-	return e.narrow
+	return p.narrow
+}
+
+// end wakes all workers, which find that they are to end, and waits for them.
+func (p *pools) end() {
+	p.narrow.spinning.CompareAndSwap(spinning, poked)
+	for _, c := range *p.all.Load() {
+		for w := c.unparkLast(); w != nil; w = c.unparkLast() {
+			w.wake <- struct{}{}
+		}
+	}
+	p.running.Wait()
 }
 
 // push adds a ready operation.
@@ -189,4 +223,12 @@ func (c *pool) unparked() {
 // needsWaking reports whether a push to c has to wake somebody.
 func (c *pool) needsWaking() bool {
 	return c.watch.Load() == 0 && c.idle.Load() > 0 && !c.shut.Load()
+}
+
+// wakeOne wakes a worker of c after a push.
+func (c *pool) wakeOne() {
+	if w := c.unparkLast(); w != nil {
+		w.wake <- struct{}{}
+		runtime.Gosched() // lets it start now: a sender that stays busy delays it by up to 100 µs
+	}
 }

@@ -7,8 +7,14 @@ import (
 	"sync/atomic"
 )
 
-// throttle holds back pushers while too much is pending.
-type throttle struct {
+// quota counts the pending operations and their bytes, and holds back pushers while there are too
+// many.
+type quota struct {
+	retired  atomic.Uint64 // submitted operations that are complete
+	bytes    atomic.Int64  // held by pending operations
+	maxOps   int           // Config.MaxOps
+	maxBytes int64         // Config.MaxBytes
+
 	waiting atomic.Int32 // length of list
 	mu      sync.Mutex
 	list    []*held
@@ -21,57 +27,57 @@ type held struct {
 	ch      chan struct{}
 }
 
-// full reports whether an operation that holds the given bytes must wait before it is submitted.
-// push.mu is held.
-func (e *Engine) full(bytes int64) bool {
-	pending := e.push.submitted - e.retired.Load()
-	if pending >= uint64(e.cfg.MaxOps) {
+// full reports whether an operation that holds the given bytes must wait before it is submitted;
+// submitted counts the operations before it. pushers.mu is held.
+func (q *quota) full(submitted uint64, bytes int64) bool {
+	pending := submitted - q.retired.Load()
+	if pending >= uint64(q.maxOps) {
 		return true
 	}
-	return bytes > 0 && e.cfg.MaxBytes > 0 && pending > 0 && e.bytes.Load()+bytes > e.cfg.MaxBytes
+	return bytes > 0 && q.maxBytes > 0 && pending > 0 && q.bytes.Load()+bytes > q.maxBytes
 }
 
 // wait returns when there is room again, or at once and true when it is called inside an operation:
 // that operation may be the one that makes room.
-func (h *throttle) wait(e *Engine, retired uint64, bytes int64) (exempt bool) {
+func (q *quota) wait(retired uint64, bytes int64) (exempt bool) {
 	if insideBody() {
 		return true
 	}
 	me := &held{retired, bytes, make(chan struct{}, 1)}
-	h.mu.Lock()
-	h.list = append(h.list, me)
-	h.waiting.Add(1)
-	h.mu.Unlock()
-	h.release(e) // room made before we were in the list was not announced
+	q.mu.Lock()
+	q.list = append(q.list, me)
+	q.waiting.Add(1)
+	q.mu.Unlock()
+	q.release() // room made before we were in the list was not announced
 	<-me.ch
 	return false
 }
 
 // announce tells the pushers that wait, if there are any, that operations are complete.
-func (h *throttle) announce(e *Engine) {
-	if h.waiting.Load() > 0 {
-		h.release(e)
+func (q *quota) announce() {
+	if q.waiting.Load() > 0 {
+		q.release()
 	}
 }
 
 // release lets the pushers go on that have room.
-func (h *throttle) release(e *Engine) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	retired, bytes := e.retired.Load(), e.bytes.Load()
-	kept := h.list[:0]
-	for _, w := range h.list {
+func (q *quota) release() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	retired, bytes := q.retired.Load(), q.bytes.Load()
+	kept := q.list[:0]
+	for _, w := range q.list {
 		// Differences, so that a number below zero counts as long past.
-		if int64(retired-w.retired) >= 0 && (e.cfg.MaxBytes == 0 || bytes == 0 ||
-			bytes+w.bytes <= e.cfg.MaxBytes) {
+		if int64(retired-w.retired) >= 0 && (q.maxBytes == 0 || bytes == 0 ||
+			bytes+w.bytes <= q.maxBytes) {
 			w.ch <- struct{}{}
 		} else {
 			kept = append(kept, w)
 		}
 	}
-	clear(h.list[len(kept):])
-	h.list = kept
-	h.waiting.Store(int32(len(kept)))
+	clear(q.list[len(kept):])
+	q.list = kept
+	q.waiting.Store(int32(len(kept)))
 }
 
 // insideBody reports whether the calling goroutine runs the body of an operation. It looks for the

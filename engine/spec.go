@@ -23,6 +23,7 @@ type about struct {
 	name     string
 	describe func() string
 	bytes    int64
+	site     *site
 }
 
 // flags are the properties of an operation.
@@ -39,7 +40,7 @@ const (
 	host      // runs on the processor
 	holds     // about.bytes is not zero
 	described // about.describe is set
-	located   // oper.site is set
+	located   // about.site is set
 )
 
 func (f flags) is(g flags) bool { return f&g != 0 }

@@ -23,16 +23,16 @@ func (e *Engine) Stats() Stats {
 	s := Stats{Pushed: e.push.submitted, Inline: e.push.inline}
 	e.push.mu.Unlock()
 	e.sched.mu.Lock()
-	s.Completed = e.retired.Load()
+	s.Completed = e.quota.retired.Load()
 	n := e.sched.core.Counts()
 	s.Failed, s.Skipped, s.Poisoned = n.Failed, n.Skipped, n.Poisoned
 	s.Stopped = e.sched.halted
-	s.Ready, s.BusyCores = e.narrow.n+e.wide.n, e.cfg.Workers-e.sched.free
+	s.Ready, s.BusyCores = e.pools.narrow.n+e.pools.wide.n, e.cfg.Workers-e.sched.free
 	e.sched.mu.Unlock()
 	if s.Completed < s.Pushed { // more may have been pushed and completed in between
 		s.Pending = s.Pushed - s.Completed
 	}
-	s.PendingBytes = e.bytes.Load()
-	s.HeldBack = int(e.throttle.waiting.Load())
+	s.PendingBytes = e.quota.bytes.Load()
+	s.HeldBack = int(e.quota.waiting.Load())
 	return s
 }

@@ -18,9 +18,9 @@ import (
 //  2. running is set only while they are equal;
 //  3. writes complete in the order of their pushes.
 type Var struct {
-	q core.Var // guarded by Engine.sched.mu; the first field, see varOf
+	q core.Var // guarded by scheduler.mu; the first field, see varOf
 
-	// Written under Engine.sched.mu, and by inline operations while they own the variable; read by
+	// Written under scheduler.mu, and by inline operations while they own the variable; read by
 	// anyone.
 	// value of sent up to which everything was complete when the variable was last unused
 	quietAt atomic.Uint64
@@ -29,7 +29,7 @@ type Var struct {
 	name    string
 	_       [16]byte // pushers and workers write to different cache lines
 
-	// Guarded by Engine.push.mu; eng never changes.
+	// Guarded by pushers.mu; eng never changes.
 	sent       uint64 // uses that went to the scheduler
 	sentWrites uint64 // writes among them
 	// operation that uses the variable inline on its pusher's goroutine, unknown to the scheduler

@@ -12,14 +12,14 @@ import (
 // error that poisons v, an *OpError. Pending reads do not matter. When ctx ends first its error is
 // returned; nil stands for context.Background(). The body of an operation must not call WaitRead.
 func (e *Engine) WaitRead(ctx context.Context, v *Var) error {
-	e.owns(v)
+	v.ownedBy(e)
 	e.push.mu.Lock()
 	if v.quiet() {
 		e.push.mu.Unlock()
 		return v.Err()
 	}
 	if v.running != nil {
-		e.share(v.running)
+		e.push.share(v.running)
 	}
 	target := v.sentWrites
 	e.push.mu.Unlock()
@@ -33,7 +33,7 @@ func (e *Engine) WaitRead(ctx context.Context, v *Var) error {
 // and returns the error that poisons v, an *OpError. The body of an operation must not call
 // WaitWrite.
 func (e *Engine) WaitWrite(ctx context.Context, v *Var) error {
-	e.owns(v)
+	v.ownedBy(e)
 	e.push.mu.Lock()
 	quiet := v.quiet()
 	e.push.mu.Unlock()
@@ -52,17 +52,17 @@ func nothing(*Run) error { return nil }
 func (e *Engine) WaitAll(ctx context.Context) error {
 	e.push.mu.Lock()
 	for e.push.live != nil {
-		e.share(e.push.live)
+		e.push.share(e.push.live)
 	}
 	e.push.mu.Unlock()
 	var out outbox
 	var w *waiter
 	e.sched.mu.Lock()
-	e.absorb()
+	e.sched.absorb()
 	if e.sched.core.Live() > 0 {
-		w = e.newWaiter()
+		w = e.sched.waiting.take()
 		w.v = nil
-		w.next, e.sched.idlers = e.sched.idlers, w
+		w.next, e.sched.waiting.idle = e.sched.waiting.idle, w
 	}
 	e.leave(&out)
 	if w != nil {
@@ -76,8 +76,8 @@ func (e *Engine) WaitAll(ctx context.Context) error {
 	return first
 }
 
-// owns panics when v is another engine's.
-func (e *Engine) owns(v *Var) {
+// ownedBy panics when v is not a variable of e.
+func (v *Var) ownedBy(e *Engine) {
 	if v.eng != e {
 		panic("engine: variable \"" + v.name + "\" belongs to another engine")
 	}
@@ -90,11 +90,11 @@ func (e *Engine) await(ctx context.Context, v *Var, target uint64) error {
 		var w *waiter
 		var o *oper
 		e.sched.mu.Lock()
-		e.absorb()
-		e.collect(&out)
+		e.sched.absorb()
+		e.sched.collect(&out)
 		if v.q.Writes() < target {
-			if o = e.helpable(v); o == nil {
-				w = e.newWaiter()
+			if o = e.sched.helpable(v); o == nil {
+				w = e.sched.waiting.take()
 				w.v, w.Writes = v, target
 				e.sched.core.Await(&v.q, &w.Waiter)
 			}
@@ -120,7 +120,7 @@ func (e *Engine) park(ctx context.Context, w *waiter) error {
 	select {
 	case <-w.ch:
 		e.sched.mu.Lock()
-		e.putWaiter(w)
+		e.sched.waiting.put(w)
 		e.sched.mu.Unlock()
 		return nil
 	case <-done:
@@ -130,19 +130,19 @@ func (e *Engine) park(ctx context.Context, w *waiter) error {
 	if w.v != nil {
 		goal = fmt.Sprintf("variable %q", w.v.name)
 	}
-	if e.unpark(w) {
-		e.putWaiter(w) // no other goroutine knows it: its channel is and stays empty
+	if e.sched.forget(w) {
+		e.sched.waiting.put(w) // no other goroutine knows it: its channel is and stays empty
 	}
 	e.sched.mu.Unlock()
 	return fmt.Errorf("engine: waiting for %s: %w", goal, context.Cause(ctx))
 }
 
-// unpark makes w wait no longer and reports whether it had not been signaled. sched.mu is held.
-func (e *Engine) unpark(w *waiter) bool {
+// forget makes w wait no longer and reports whether it had not been signaled. mu is held.
+func (s *scheduler) forget(w *waiter) bool {
 	if w.v != nil {
-		return e.sched.core.Forget(&w.v.q, &w.Waiter)
+		return s.core.Forget(&w.v.q, &w.Waiter)
 	}
-	for p := &e.sched.idlers; *p != nil; p = &(*p).next {
+	for p := &s.waiting.idle; *p != nil; p = &(*p).next {
 		if *p == w {
 			*p = w.next
 			return true
@@ -164,20 +164,26 @@ type waiter struct {
 // waiterOf returns the waiter around one of the core.
 func waiterOf(w *core.Waiter) *waiter { return (*waiter)(unsafe.Pointer(w)) }
 
-// newWaiter returns an unused waiter. sched.mu is held.
-func (e *Engine) newWaiter() *waiter {
-	w := e.sched.waiters
+// waiting lists the waiters that no variable of the core lists. scheduler.mu guards it.
+type waiting struct {
+	idle   *waiter // goroutines that wait until nothing is pending
+	unused *waiter // records for reuse
+}
+
+// take returns an unused waiter.
+func (l *waiting) take() *waiter {
+	w := l.unused
 	if w == nil {
 		return &waiter{ch: make(chan struct{}, 1)}
 	}
-	e.sched.waiters, w.next = w.next, nil
+	l.unused, w.next = w.next, nil
 	return w
 }
 
-// putWaiter keeps w for reuse. sched.mu is held.
-func (e *Engine) putWaiter(w *waiter) {
+// put keeps w for reuse.
+func (l *waiting) put(w *waiter) {
 	w.v = nil
-	w.next, e.sched.waiters = e.sched.waiters, w
+	w.next, l.unused = l.unused, w
 }
 
 // ClearError declares that the value of v is to be used although a write of it was skipped: v holds

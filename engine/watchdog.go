@@ -54,8 +54,8 @@ func (e *Engine) Dump(w io.Writer) error {
 	d.printf("engine: %d operations pending, %d ready, %d of %d cores busy, %d goroutines held "+
 		"back\n", s.Pending, s.Ready, s.BusyCores, e.cfg.Workers, s.HeldBack)
 	e.sched.mu.Lock()
-	e.absorb()
-	for _, worker := range e.allWorkers() {
+	e.sched.absorb()
+	for _, worker := range e.pools.workers() {
 		for _, o := range worker.batch[:worker.n] {
 			d.running(o, fmt.Sprintf("worker %d", worker.index))
 		}
@@ -63,7 +63,7 @@ func (e *Engine) Dump(w io.Writer) error {
 	for o := range e.sched.flying {
 		d.running(o, "asynchronous")
 	}
-	for w := e.sched.idlers; w != nil; w = w.next {
+	for w := e.sched.waiting.idle; w != nil; w = w.next {
 		d.printf("waiting: a goroutine for everything pending\n")
 	}
 	var out outbox

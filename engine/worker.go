@@ -43,9 +43,9 @@ func (w *worker) main() {
 			go w.main()
 			return
 		}
-		w.e.workers.Done()
+		w.e.pools.running.Done()
 	}()
-	if w.pool != w.e.narrow {
+	if w.pool != w.e.pools.narrow {
 		runtime.LockOSThread()
 	}
 	w.runBatch()
@@ -67,16 +67,16 @@ func (w *worker) advance() bool {
 			c.watch.Add(1)
 		}
 		for i := range w.n {
-			e.bodyReturned(w.batch[i], w.errs[i])
+			e.sched.bodyReturned(w.batch[i], w.errs[i])
 			w.batch[i], w.errs[i] = nil, nil
 		}
 		w.release()
-		if c == e.narrow {
-			e.absorbWindow()
+		if c == e.pools.narrow {
+			e.sched.absorbWindow()
 		} else {
-			e.absorb()
+			e.sched.absorb()
 		}
-		e.collect(&out)
+		e.sched.collect(&out)
 		if !e.sched.halted {
 			w.pick()
 		}
@@ -84,7 +84,7 @@ func (w *worker) advance() bool {
 		if w.away {
 			c.watch.Add(-1)
 		}
-		e.chooseWakes(&out, w.n > 0 && !w.away)
+		e.sched.chooseWakes(&out, w.n > 0 && !w.away)
 		w.seen = e.inbox.known
 		closing := e.sched.halted || e.sched.closing && w.n == 0
 		spin := w.n == 0 && !closing && w.maySpin()
@@ -95,7 +95,7 @@ func (w *worker) advance() bool {
 		w.deliver(&out)
 		switch {
 		case w.away && e.inbox.sent.Load() != w.seen && c.needsWaking():
-			e.wakeOne(c) // pushed when this worker was still expected to look
+			c.wakeOne() // pushed when this worker was still expected to look
 			return true
 		case w.n > 0:
 			return true
@@ -110,7 +110,7 @@ func (w *worker) advance() bool {
 	}
 }
 
-// deliver is Engine.deliver for w. It keeps a few records while w runs cheap operations.
+// deliver is outbox.deliver for w. It keeps a few records while w runs cheap operations.
 func (w *worker) deliver(out *outbox) {
 	retired := out.freed.Len() > 0
 	for o := out.freed.First(); o != nil; o = o.Next() {
@@ -123,9 +123,9 @@ func (w *worker) deliver(out *outbox) {
 		w.e.returned.give(w.back)
 		w.back = w.back[:0]
 	}
-	w.e.deliver(out)
+	out.deliver(w.e)
 	if retired {
-		w.e.throttle.announce(w.e)
+		w.e.quota.announce()
 	}
 }
 
@@ -135,9 +135,9 @@ func (w *worker) deliver(out *outbox) {
 // a wake-up and may need the processor themselves. sched.mu is held.
 func (w *worker) maySpin() bool {
 	e := w.e
-	return !w.spun && w.pool == e.narrow && e.sched.free == e.cfg.Workers &&
-		len(e.sched.flying) == 0 && e.spins &&
-		e.narrow.spinning.CompareAndSwap(0, spinning)
+	return !w.spun && w.pool == e.pools.narrow && e.sched.free == e.cfg.Workers &&
+		len(e.sched.flying) == 0 && e.pools.spins &&
+		e.pools.narrow.spinning.CompareAndSwap(0, spinning)
 }
 
 // The states of pool.spinning.
@@ -178,25 +178,17 @@ func (w *worker) sleep() {
 	<-w.wake
 }
 
-// wakeOne wakes a worker of c after a push.
-func (e *Engine) wakeOne(c *pool) {
-	if w := c.unparkLast(); w != nil {
-		w.wake <- struct{}{}
-		runtime.Gosched() // lets it start now: a sender that stays busy delays it by up to 100 µs
-	}
-}
-
 // pick takes operations for w: several if they are cheap. sched.mu is held.
 func (w *worker) pick() {
 	e, c := w.e, w.pool
-	if c == e.wide && !e.wideFirst() {
-		c = e.narrow // rather than wake somebody else
+	if c == e.pools.wide && !e.sched.wideFirst() {
+		c = e.pools.narrow // rather than wake somebody else
 	}
 	if c.n == 0 || !w.reserve(c) {
 		return
 	}
 	limit := 1
-	if c == e.narrow {
+	if c == e.pools.narrow {
 		limit = min(maxBatch, max(1, c.n/e.cfg.Workers))
 	}
 	for w.n < limit {
@@ -223,23 +215,6 @@ func (w *worker) pick() {
 	w.at, w.spun = 0, false
 }
 
-// wideFirst reports whether a wide operation is the next to start: by priority band, then by the
-// order of becoming ready. If so no other operation of the processor may start. sched.mu is held.
-func (e *Engine) wideFirst() bool {
-	if e.wide.n == 0 {
-		return false
-	}
-	if e.narrow.n == 0 {
-		return true
-	}
-	w, n := e.wide.first(), e.narrow.first()
-	r := w.spec.rank
-	if r != n.spec.rank {
-		return r < n.spec.rank
-	}
-	return int32(e.narrow.popped[r]-w.turn) >= 0
-}
-
 // reserve takes the cores that the next operation of c needs, if they are free and no other
 // operation comes first. sched.mu is held.
 func (w *worker) reserve(c *pool) bool {
@@ -248,9 +223,9 @@ func (w *worker) reserve(c *pool) bool {
 	switch {
 	case c.lane:
 		return true
-	case c == e.wide:
-		need = e.cores(&c.first().spec)
-	case e.wideFirst():
+	case c == e.pools.wide:
+		need = e.sched.cores(&c.first().spec)
+	case e.sched.wideFirst():
 		return false
 	}
 	if need > e.sched.free {
@@ -258,7 +233,7 @@ func (w *worker) reserve(c *pool) bool {
 	}
 	e.sched.free -= need
 	w.cores = need
-	if c == e.wide {
+	if c == e.pools.wide {
 		c.cores = need
 	}
 	return true
@@ -267,18 +242,10 @@ func (w *worker) reserve(c *pool) bool {
 // release gives back the cores of the batch that has run. sched.mu is held.
 func (w *worker) release() {
 	w.e.sched.free += w.cores
-	if w.pool == w.e.wide {
+	if w.pool == w.e.pools.wide {
 		w.pool.cores = 0
 	}
 	w.n, w.cores = 0, 0
-}
-
-// cores returns the number of cores that the wide operation s takes.
-func (e *Engine) cores(s *spec) int {
-	if s.threads <= 0 {
-		return e.cfg.Workers
-	}
-	return min(int(s.threads), e.cfg.Workers)
 }
 
 // runBatch runs the rest of the batch.
