@@ -2,7 +2,6 @@ package launch
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -57,9 +56,18 @@ func Run(ctx context.Context, work func(ctx context.Context) error) error {
 		return err
 	}
 	if err := work(kvstore.WithJob(ctx, job)); err != nil {
-		return errors.Join(err, job.Abandon()) // a successor may take this place
+		return abandoned(err, job.Abandon()) // a successor may take this place
 	}
 	return job.Close(ctx)
+}
+
+// abandoned returns the error of a program whose place in the job has been given up. The error of
+// giving up is text alone: the program's decides whether the process is started again.
+func abandoned(err, giving error) error {
+	if giving == nil {
+		return err
+	}
+	return fmt.Errorf("%w (leaving the job: %v)", err, giving)
 }
 
 // limitCores lets the kernels of this process use n cores, 0 for all. Goroutines still run on all

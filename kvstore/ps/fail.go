@@ -80,7 +80,28 @@ func (fa *failing) blame(c *call) wire.Node {
 			return wire.Node{Role: wire.Server, Rank: fa.shards[p.shard].primary.Server}
 		}
 	}
+	for _, sl := range fa.slices {
+		for _, p := range sl.queue {
+			if p.call == c {
+				return wire.Node{Role: wire.Server, Rank: fa.inFront(p).primary.Server}
+			}
+		}
+	}
 	return wire.Node{}
+}
+
+// inFront returns the shard that a push waits for before it may leave: the first with a push of an
+// earlier clock that is not committed, or else its own.
+func (fa *failing) inFront(p *part) *route {
+	for _, r := range fa.shards {
+		for i := range r.flight.n {
+			q := r.flight.at(r.flight.first + uint64(i))
+			if q != nil && q.slice != nil && !q.slice.key.direct && q.clock < p.clock {
+				return r
+			}
+		}
+	}
+	return fa.shards[p.shard]
 }
 
 // detach frees the caller's memory of a call that ends early. Pulls are forgotten; pushes go on

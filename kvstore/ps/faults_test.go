@@ -57,6 +57,7 @@ func choose(rng *rand.Rand) simConfig {
 		c.load.snap = 1 + rng.IntN(c.load.steps)
 	}
 	c.load.hasty = c.load.kind != tables && rng.IntN(4) == 0
+	c.load.apart = c.load.kind == rounds && rng.IntN(4) == 0
 	return c
 }
 

@@ -514,3 +514,48 @@ func TestAGetOfManyRowsTakesSeveralMessages(t *testing.T) {
 		}
 	}
 }
+
+// TestNoSliceIsTwoRoundsAhead lets one server hear nothing, while a worker pushes a key of the other
+// one again and again: the second push waits until the first push of the other key is committed,
+// and its error names the server that is deaf.
+func TestNoSliceIsTwoRoundsAhead(t *testing.T) {
+	spec := ps.KeySpec{Total: 64}
+	n, list := newNet(t, 2, 1, 1, spec, nil)
+	n.initKey(t, list, 2, spec)
+	near, far := ps.ShardOf(ps.ID{Key: 1}, 2), ps.ShardOf(ps.ID{Key: 2}, 2)
+	if near == far {
+		t.Fatal("keys 1 and 2 are on the same shard")
+	}
+	deaf := wire.Node{Role: wire.Server, Rank: uint16(far)}
+	n.lose = func(_, to wire.Node, m *wire.Message) bool {
+		return to == deaf && m.Type == wire.TypePush
+	}
+	n.pushKey(t, list[0], 2)
+	n.pushKey(t, list[0], 1)
+	n.until(t, 1)
+	id, err := list[0].Push(n.now, ps.PushOp{Key: 1, Value: make([]byte, 64),
+		Deadline: n.now + ps.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.pushKey(t, list[0], 1)
+	n.pass(2 * ps.Second)
+	var late *ps.Error
+	if len(n.done) != 1 || n.done[0].ID != id || !errors.As(n.done[0].Err, &late) ||
+		late.Peer != deaf || !errors.Is(late, ps.ErrTimeout) {
+		t.Errorf("got %+v, want %v at %s", n.done, ps.ErrTimeout, deaf)
+	}
+	node := wire.Node{Role: wire.Server, Rank: uint16(near)}
+	version := func() uint64 {
+		_, v, _ := n.machines[node].(*ps.Server).Value(ps.ID{Key: 1})
+		return v
+	}
+	if v := version(); v != 1 {
+		t.Errorf("key 1 is at version %d while key 2 is at 0, want 1", v)
+	}
+	n.done, n.lose = nil, nil
+	n.pass(2 * ps.Second)
+	if len(n.done) != 2 || version() != 3 {
+		t.Errorf("%d calls ended and key 1 is at version %d, want 2 and 3", len(n.done), version())
+	}
+}

@@ -30,6 +30,8 @@ type workload struct {
 	mom    bool // with an optimizer that has a state
 	snap   int  // a snapshot at this clock, 0: none
 	hasty  bool // pushes and pulls have short deadlines; what is not there by then is pulled again
+	// in rounds: gradients depend on no weights, and the program waits for pushes of key 0 alone
+	apart bool
 }
 
 // elems is the length of a slice: a slot for every push of every worker.
@@ -180,7 +182,7 @@ func (p *program) ended(d ps.Done) {
 		p.dead = true
 		return
 	}
-	if c.op == "pull" || c.op == "push" && p.load.fused {
+	if c.op == "pull" || c.op == "push" && c.out != nil {
 		key := uint32(c.key)
 		if d.Clock < p.seen[key] && p.load.kind != single && p.load.kind != tables {
 			p.sim.fail("I5: worker %d sees key %d at clock %d after %d", p.rank, key, d.Clock,
@@ -287,17 +289,25 @@ func (p *program) advance() {
 		p.next()
 	case phaseRead:
 		p.phase = phaseStep
+		if p.load.apart {
+			return
+		}
 		if !p.load.fused {
 			p.pull()
 		} else {
 			p.look()
 		}
 	case phaseLast:
-		if p.load.hasty && p.w.Fenced() { // no call is left to say so
+		switch err := p.w.Err(); { // perhaps no call is left to say so
+		case errors.Is(err, ps.ErrFenced):
 			p.fenced()
 			return
+		case p.sim.alone && errors.Is(err, ps.ErrNoScheduler):
+			p.sim.ends[p.sim.worker[p.rank].node] = err
+			p.dead = true
+			return
 		}
-		if len(p.async) > 0 || p.load.hasty && !p.w.Drained() {
+		if len(p.async) > 0 || (p.load.hasty || p.load.apart) && !p.w.Drained() {
 			p.think()
 			return
 		}
@@ -408,6 +418,14 @@ func gradient(rank, key, step, i int, w float32) float32 {
 	return v + w*0.125
 }
 
+// other is the element of another key's weights on which an element of a gradient depends.
+func (l workload) other(weights [][]byte, k, i int) float32 {
+	if l.apart {
+		return 0
+	}
+	return getFloat(weights[(k+1)%l.keys], i)
+}
+
 func (p *program) fillGradients() {
 	workers := p.sim.cfg.workers
 	per := p.load.elems(workers)
@@ -415,8 +433,7 @@ func (p *program) fillGradients() {
 		clear(p.grads[k])
 		if p.load.kind == rounds {
 			for i := range len(p.grads[k]) / 4 {
-				putFloat(p.grads[k], i, gradient(p.rank, k, p.step, i,
-					getFloat(p.weights[(k+1)%p.load.keys], i)))
+				putFloat(p.grads[k], i, gradient(p.rank, k, p.step, i, p.load.other(p.weights, k, i)))
 			}
 			continue
 		}
@@ -440,7 +457,7 @@ func (p *program) push() {
 		p.step = p.stop
 		return
 	}
-	if p.load.kind != rounds {
+	if p.load.kind != rounds || p.load.apart {
 		for k := range p.grads { // earlier pushes may be on their way
 			p.grads[k] = make([]byte, len(p.grads[k]))
 		}
@@ -454,11 +471,16 @@ func (p *program) push() {
 		}
 		op := ps.PushOp{Key: uint32(k), Value: p.grads[k], Priority: int8(p.sim.rng.IntN(3)),
 			Deadline: until}
-		if p.load.fused {
+		alone := p.load.apart && k > 0 // nobody waits for it
+		if p.load.fused && !alone {
 			op.Out = p.weights[k]
 		}
 		id, err := p.w.Push(now, op)
 		c := p.call("push", k, id, err)
+		if alone && err == nil {
+			delete(p.pending, id)
+			p.async[id] = c
+		}
 		c.value, c.out, c.deadline = op.Value, op.Out, until
 		p.own[k], p.at[k] = true, int(p.w.Pushes(uint32(k)))
 		at := [2]int{k, p.slotNow()}
@@ -474,7 +496,7 @@ func (p *program) push() {
 		return
 	}
 	// Pulls may begin while pushes are on their way.
-	if !p.load.fused && p.sim.rng.IntN(2) == 0 {
+	if !p.load.fused && !p.load.apart && p.sim.rng.IntN(2) == 0 {
 		p.pull()
 	}
 }
@@ -697,7 +719,7 @@ func (l workload) expected(workers, steps int) [][]byte {
 			next := make([]byte, 4*n)
 			for i := range n {
 				w := getFloat(before[k], i)
-				other := getFloat(before[(k+1)%l.keys], i) // gradients depend on other keys
+				other := l.other(before, k, i)
 				sum := gradient(0, k, step, i, other)
 				for r := 1; r < workers; r++ {
 					sum += gradient(r, k, step, i, other)

@@ -6,8 +6,9 @@ import "gomx/kvstore/wire"
 type routes struct {
 	*agent
 	*calls
-	shards []*route // by shard
-	slices []*slice // of all keys: pushes may wait in their queues
+	shards      []*route // by shard
+	slices      []*slice // of all keys: pushes may wait in their queues
+	uncommitted tally    // pushes in rounds that have begun, by clock
 }
 
 // redirect follows a shard to where a view says it lives.
@@ -58,7 +59,39 @@ func (rt *routes) resend(r *route) {
 // enqueue gives a push its place behind others of the same slice.
 func (rt *routes) enqueue(p *part) {
 	p.slice.queue = append(p.slice.queue, p)
+	if !p.slice.key.direct {
+		rt.uncommitted.add(p.clock)
+	}
 	rt.turn(p.slice)
+}
+
+// early reports whether a push in a round must wait until the worker's pushes to other slices in the
+// round before are committed. A process that takes over continues behind the slice that has fewest
+// committed pushes and pulls that version of every slice, and servers keep one version beside the
+// last: so no slice may be two rounds ahead of another.
+func (rt *routes) early(p *part) bool {
+	sl := p.slice
+	if sl.key.direct || rt.loose() {
+		return false
+	}
+	before := rt.uncommitted.count(p.clock - 1)
+	if sl.flying > 0 {
+		before-- // the slice's own
+	}
+	return before > 0
+}
+
+// closed notes that a push in a round is committed, and lets pushes go that waited for it.
+func (rt *routes) closed(clock uint64) {
+	rt.uncommitted.drop(clock)
+	if rt.loose() || rt.uncommitted.count(clock) > 1 {
+		return
+	}
+	for _, sl := range rt.slices {
+		if len(sl.queue) > 0 && sl.queue[0].clock == clock+1 {
+			rt.turn(sl)
+		}
+	}
 }
 
 // turn lets pushes of a slice go, as many as the servers keep rounds for.
@@ -67,7 +100,7 @@ func (rt *routes) turn(sl *slice) {
 	if sl.key.direct {
 		most = rt.cfg.Window
 	}
-	for len(sl.queue) > 0 && sl.flying < most {
+	for len(sl.queue) > 0 && sl.flying < most && !rt.early(sl.queue[0]) {
 		p := sl.queue[0]
 		copy(sl.queue, sl.queue[1:])
 		sl.queue[len(sl.queue)-1] = nil
@@ -267,6 +300,9 @@ func (rt *routes) commit(r *route, seq uint64, o wire.Outcome) {
 	p.call.clock = max(p.call.clock, p.clock)
 	if sl := p.slice; sl != nil {
 		sl.flying--
+		if !sl.key.direct {
+			rt.closed(p.clock)
+		}
 		rt.turn(sl)
 	}
 	if p.kind != wire.TypePushPull || p.out == nil {
@@ -291,4 +327,48 @@ func (rt *routes) meant(r *route, t wire.Type, seq uint64) *part {
 		return r.flight.at(seq)
 	}
 	return rt.asking(seq)
+}
+
+// tally counts things by clock. It is made for few clocks at a time.
+type tally []tallied
+
+type tallied struct {
+	clock uint64
+	n     int // above 0
+}
+
+// add counts one more.
+func (t *tally) add(clock uint64) {
+	for i := range *t {
+		if (*t)[i].clock == clock {
+			(*t)[i].n++
+			return
+		}
+	}
+	*t = append(*t, tallied{clock, 1})
+}
+
+// drop counts one less.
+func (t *tally) drop(clock uint64) {
+	list := *t
+	for i := range list {
+		if list[i].clock != clock {
+			continue
+		}
+		if list[i].n--; list[i].n == 0 {
+			list[i] = list[len(list)-1]
+			*t = list[:len(list)-1]
+		}
+		return
+	}
+}
+
+// count returns how many there are.
+func (t tally) count(clock uint64) int {
+	for i := range t {
+		if t[i].clock == clock {
+			return t[i].n
+		}
+	}
+	return 0
 }
