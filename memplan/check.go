@@ -6,8 +6,10 @@ import (
 	"slices"
 )
 
-// check says whether the input describes a possible run.
-func check(buffers []Buffer, steps []Step, cfg Config) error {
+// checkInput says whether the input describes a possible run. Afterwards the planner may rely on a
+// sum of all rounded sizes that an int64 holds, on times that an int32 holds as ranks, and on
+// positions in range.
+func checkInput(buffers []Buffer, steps []Step, cfg Config) error {
 	if cfg.Align < 1 || cfg.Align&(cfg.Align-1) != 0 || cfg.Align > 1<<30 {
 		return fmt.Errorf("memplan: alignment %d: want a power of two up to %d", cfg.Align, 1<<30)
 	}
@@ -27,12 +29,13 @@ func check(buffers []Buffer, steps []Step, cfg Config) error {
 			return fmt.Errorf("memplan: %s with %d bytes brings the sum over what an int64 holds",
 				label(buffers, i), b.Bytes)
 		}
-		sum += roundUp(b.Bytes, cfg.Align)
+		sum += roundUp(b.Bytes, cfg.Align) // at most MaxInt64, as the case above has checked
 	}
 	return checkSteps(buffers, steps)
 }
 
-// checkSteps walks the steps in order and checks the buffers that each of them names.
+// checkSteps walks the steps in order and checks the buffers that each of them names. A step may
+// read a buffer that it writes itself: an update in place, whose first step initializes the buffer.
 func checkSteps(buffers []Buffer, steps []Step) error {
 	written := make([]bool, len(buffers))
 	for s := range steps {

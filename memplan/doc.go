@@ -14,11 +14,15 @@
 // input gives memplan one merged buffer that lives as long as both.
 //
 // [Compute] chooses an offset for every buffer. This is dynamic storage
-// allocation, which is NP-hard; several fast heuristics are tried and the best
+// allocation, which is NP-hard (Garey and Johnson, Computers and Intractability, problem SR2).
+// Several fast heuristics are tried and the best
 // result is improved within a fixed amount of work; where they stay well above
 // the bound, a bounded search with backtracking follows. [Plan.LowerBound], the
 // most bytes alive at one step, says how much any planner could still gain,
 // and [Plan.Naive] the bytes without any sharing.
+//
+// MXNet's pass PlanMemory works otherwise: it hands out whole blocks and matches them by size, so
+// that a small result may occupy a large block. Offsets in one arena have no such loss.
 //
 // # Order
 //
@@ -30,12 +34,21 @@
 //	if every step waits for its After steps and for its hazards,
 //	the result equals a run of the steps one after another.
 //
-// The same arena often serves the next run before the previous one has ended.
-// [Plan.Wraps] is the order between a step of one run and a step of the next;
-// it assumes that a step waits for itself in the previous run.
+// A plan orders the steps of one run. A caller that uses an arena again lets all steps of the next
+// run wait for the end of the previous one, or gives each run an arena of its own.
+//
+// # Invariants
 //
 // [Verify] checks a plan from scratch, with other algorithms than those that
-// made it. It is meant for every bind of a debug build.
+// made it. With the build tag invariants, Compute checks every plan before it returns it:
+//
+//  1. Offsets are multiples of Align, and every buffer lies inside the arena, and inside the part
+//     of its lane where lanes are separate.
+//  2. Two buffers that are alive at the same step have no byte in common.
+//  3. LowerBound <= Total <= Naive, and each of the three is the sum that its comment says.
+//  4. Two steps of which one writes bytes that the other one uses are ordered by After, by their
+//     lanes and by hazards.
+//  5. Hazards are sorted, and no hazard follows from the others.
 //
 // # Lanes
 //

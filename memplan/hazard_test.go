@@ -18,41 +18,40 @@ func TestHazardsKnown(t *testing.T) {
 		buffers []memplan.Buffer
 		steps   []memplan.Step
 		hazards [][2]int
-		wraps   [][2]int
 	}{
 		{"data orders the reuse", chain, []memplan.Step{
 			{Writes: []int{0}},
 			{Reads: []int{0}, Writes: []int{1}, After: []int{0}},
 			{Reads: []int{1}, Writes: []int{2}, After: []int{1}},
 			{Reads: []int{2}, After: []int{2}},
-		}, nil, [][2]int{{3, 0}}},
+		}, nil},
 		{"a reader on another branch", chain, []memplan.Step{
 			{Writes: []int{0}},
 			{Reads: []int{0}, After: []int{0}},
 			{Writes: []int{2}, After: []int{0}},
 			{Reads: []int{2}, After: []int{2}},
-		}, [][2]int{{1, 2}}, [][2]int{{3, 0}}},
+		}, [][2]int{{1, 2}}},
 		{"an update in place waits for readers", []memplan.Buffer{{Bytes: 64, Start: 0, End: 3}},
 			[]memplan.Step{
 				{Writes: []int{0}},
 				{Reads: []int{0}, After: []int{0}},
 				{Reads: []int{0}, After: []int{0}},
 				{Reads: []int{0}, Writes: []int{0}, After: []int{0}},
-			}, [][2]int{{1, 3}, {2, 3}}, [][2]int{{3, 0}}},
+			}, [][2]int{{1, 3}, {2, 3}}},
 		{"what After forgets is a hazard", []memplan.Buffer{{Bytes: 64, Start: 0, End: 1}},
 			[]memplan.Step{
 				{Writes: []int{0}}, {Reads: []int{0}},
-			}, [][2]int{{0, 1}}, [][2]int{{1, 0}}},
+			}, [][2]int{{0, 1}}},
 		{"a lane is an order", []memplan.Buffer{{Bytes: 64, Start: 0, End: 1},
 			{Bytes: 64, Start: 2, End: 2}}, []memplan.Step{
 			{Writes: []int{0}, Lane: 1}, {Reads: []int{0}, Lane: 1}, {Writes: []int{1}, Lane: 1},
-		}, nil, nil},
+		}, nil},
 		{"no bytes, no hazard", []memplan.Buffer{{Bytes: 0, Start: 0, End: 1}}, []memplan.Step{
 			{Writes: []int{0}}, {Reads: []int{0}},
-		}, nil, nil},
+		}, nil},
 		{"a buffer named twice", []memplan.Buffer{{Bytes: 64, Start: 0, End: 1}}, []memplan.Step{
 			{Writes: []int{0, 0}}, {Reads: []int{0, 0}, Writes: []int{0, 0}},
-		}, [][2]int{{0, 1}}, [][2]int{{1, 0}}},
+		}, [][2]int{{0, 1}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -60,53 +59,38 @@ func TestHazardsKnown(t *testing.T) {
 			if !reflect.DeepEqual(plan.Hazards, tt.hazards) {
 				t.Errorf("hazards %v, want %v", plan.Hazards, tt.hazards)
 			}
-			if !reflect.DeepEqual(plan.Wraps, tt.wraps) {
-				t.Errorf("wraps %v, want %v", plan.Wraps, tt.wraps)
-			}
 		})
 	}
 }
 
-// edges returns who waits for whom in two runs, from everything that is known.
+// edges returns for each step the steps that it waits for, from everything that is known.
 func edges(steps []memplan.Step, plan *memplan.Plan) [][]int {
-	n := len(steps)
-	preds := make([][]int, 2*n)
-	for now := range 2 * n {
-		run, s := now/n*n, now%n
-		for _, a := range steps[s].After {
-			preds[now] = append(preds[now], run+a)
-		}
-		for p := range now {
-			if lane := steps[s].Lane; lane != 0 && steps[p%n].Lane == lane {
-				preds[now] = append(preds[now], p)
+	preds := make([][]int, len(steps))
+	for s := range steps {
+		preds[s] = append(preds[s], steps[s].After...)
+		for p := range s {
+			if lane := steps[s].Lane; lane != 0 && steps[p].Lane == lane {
+				preds[s] = append(preds[s], p)
 			}
 		}
 		for _, h := range plan.Hazards {
 			if h[1] == s {
-				preds[now] = append(preds[now], run+h[0])
-			}
-		}
-		if run > 0 {
-			preds[now] = append(preds[now], s)
-			for _, w := range plan.Wraps {
-				if w[1] == s {
-					preds[now] = append(preds[now], w[0])
-				}
+				preds[s] = append(preds[s], h[0])
 			}
 		}
 	}
 	return preds
 }
 
-// execute runs two runs in a random order that the edges allow, on an arena of
-// bytes that remember who wrote them, and returns what every step read.
+// execute runs the steps in a random order that the edges allow, on an arena of bytes that remember
+// which step wrote them, and returns the bytes that every step read. Without r it takes the first
+// step that is ready.
 func execute(r *rand.Rand, buffers []memplan.Buffer, steps []memplan.Step, plan *memplan.Plan,
 	preds [][]int) [][]int {
-	n := len(steps)
 	arena := make([]int, plan.Total)
-	read := make([][]int, 2*n)
-	done := make([]bool, 2*n)
-	for range 2 * n {
+	read := make([][]int, len(steps))
+	done := make([]bool, len(steps))
+	for range steps {
 		var ready []int
 		for s := range done {
 			if !done[s] && !slices.ContainsFunc(preds[s], func(p int) bool { return !done[p] }) {
@@ -121,12 +105,12 @@ func execute(r *rand.Rand, buffers []memplan.Buffer, steps []memplan.Step, plan 
 			}
 		}
 		bytes := func(b int) []int { return arena[plan.Offsets[b] : plan.Offsets[b]+buffers[b].Bytes] }
-		for _, b := range steps[now%n].Reads {
-			if !slices.Contains(steps[now%n].Writes, b) || buffers[b].Start < now%n {
+		for _, b := range steps[now].Reads {
+			if !slices.Contains(steps[now].Writes, b) || buffers[b].Start < now {
 				read[now] = append(read[now], bytes(b)...)
 			}
 		}
-		for _, b := range steps[now%n].Writes {
+		for _, b := range steps[now].Writes {
 			for i := range bytes(b) {
 				bytes(b)[i] = now + 1
 			}
@@ -158,8 +142,8 @@ func TestHazardsSuffice(t *testing.T) {
 
 // sequential lets every step wait for the one before.
 func sequential(n int) [][]int {
-	preds := make([][]int, 2*n)
-	for s := 1; s < 2*n; s++ {
+	preds := make([][]int, n)
+	for s := 1; s < n; s++ {
 		preds[s] = []int{s - 1}
 	}
 	return preds
@@ -190,20 +174,11 @@ func TestHazardsAreMinimal(t *testing.T) {
 		r := newRand(seed)
 		buffers, steps := program(r, 2+r.IntN(40))
 		plan := mustCompute(t, buffers, steps, memplan.Config{})
-		n := len(steps)
 		for i, h := range plan.Hazards {
 			less := *plan
-			less.Wraps = nil
 			less.Hazards = slices.Delete(slices.Clone(plan.Hazards), i, i+1)
-			if reaches(edges(steps, &less)[:n], h[0], h[1]) {
+			if reaches(edges(steps, &less), h[0], h[1]) {
 				t.Errorf("seed %d: hazard %v follows from the others", seed, h)
-			}
-		}
-		for i, w := range plan.Wraps {
-			less := *plan
-			less.Wraps = slices.Delete(slices.Clone(plan.Wraps), i, i+1)
-			if reaches(edges(steps, &less), w[0], n+w[1]) {
-				t.Errorf("seed %d: wrap %v follows from the others", seed, w)
 			}
 		}
 	}

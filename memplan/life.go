@@ -8,16 +8,16 @@ import (
 // item is a buffer as the placers see it: rounded, and with its life in ranks
 // of the distinct times, so that times may be arbitrarily large.
 type item struct {
-	bytes      int64
+	bytes      int64 // a positive multiple of the alignment
 	start, end int32 // ranks, inclusive
-	index      int32 // position in the caller's list
+	index      int32 // position in the caller's list of buffers
 }
 
-// group is a set of buffers that may share bytes with one another.
+// group is a set of buffers that may share bytes with one another. Groups are planned one by one.
 type group struct {
-	items []item
+	items []item  // in the order of the caller's list
 	live  []int64 // bytes alive at every rank
-	lane  int     // of all buffers, when lanes are separate
+	lane  int     // lane of all items where lanes are separate, else 0
 }
 
 // groups splits the buffers by lane when lanes are separate. Buffers without
@@ -47,7 +47,8 @@ func groups(buffers []Buffer, cfg Config) []group {
 	return out
 }
 
-// newGroup ranks the times of the chosen buffers and sums the bytes alive.
+// newGroup ranks the times of the chosen buffers and sums the bytes alive: live gets the size at
+// the first rank of an item and loses it behind the last one, and prefix sums do the rest.
 func newGroup(buffers []Buffer, chosen []int32, align int64) group {
 	times := make([]int, 0, 2*len(chosen))
 	for _, i := range chosen {
@@ -80,8 +81,10 @@ func peak(live []int64) int64 {
 	return slices.Max(live)
 }
 
-// crowds returns for every item the largest number of bytes alive at any time
-// of its life, by a sparse table of maxima over powers of two.
+// crowds returns for every item the largest number of bytes alive at any time of its life. A sparse
+// table of maxima over powers of two answers each item by two ranges that overlap (Bender and
+// Farach-Colton, The LCA Problem Revisited, section 3); a scan of every life would take time in the
+// square of the number of items where lives are long.
 func crowds(items []item, live []int64) []int64 {
 	table := [][]int64{live}
 	for width := 2; width <= len(live); width *= 2 {
@@ -103,8 +106,9 @@ func crowds(items []item, live []int64) []int64 {
 	return out
 }
 
-// sequence returns the positions of items sorted by the keys, smallest first,
-// and among equal ones by start, then position, which makes it unique.
+// sequence returns the positions of items sorted by the keys, smallest first; a key that shall be
+// large first is negative. Sizes are exact as float64 up to 2⁵³ bytes. Items with equal keys are
+// sorted by start, then by position, so that plans do not depend on the algorithm of the sort.
 func sequence(items []item, keys ...func(i int32) float64) []int32 {
 	seq := make([]int32, len(items))
 	for i := range seq {

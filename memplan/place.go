@@ -7,7 +7,7 @@ import "slices"
 // that plans do not depend on the machine.
 const scanBudget = 250_000_000
 
-// fit says which gap a placement takes.
+// fit says which gap a placement takes (Knuth, The Art of Computer Programming 1, section 2.5).
 type fit uint8
 
 const (
@@ -15,15 +15,16 @@ const (
 	bestFit             // the smallest gap that is large enough
 )
 
-// layout is a complete placement: offsets by position in the items.
+// layout is a complete placement. It is not changed once a heuristic has returned it.
 type layout struct {
-	offsets []int64
-	total   int64
-	seq     []int32 // the sequence that gave it, nil for sweeps
-	fit     fit
+	offsets []int64 // by position in the items, in bytes
+	total   int64   // the largest end of an item, in bytes
+	seq     []int32 // order in which the items were placed, nil for sweeps
+	fit     fit     // rule by which they were placed
 }
 
-// placed is an occupied rectangle of address and time.
+// placed is an occupied rectangle of address and time: bytes from lo up to but without hi, ranks
+// from start to end inclusive.
 type placed struct {
 	lo, hi     int64
 	start, end int32
@@ -33,10 +34,17 @@ type placed struct {
 // enough to be scanned like an array.
 const chunkSize = 256
 
-// shelf holds placed rectangles sorted by lo, in chunks.
+// shelf holds placed rectangles in chunks. One shelf serves all placements of a search, one after
+// the other, so that they allocate no memory after the first.
+//
+// Invariants:
+//
+//  1. Rectangles are sorted by lo, within a chunk and from chunk to chunk.
+//  2. No chunk is empty or longer than chunkSize.
+//  3. count is the number of all rectangles.
 type shelf struct {
 	chunks [][]placed
-	free   [][]placed // emptied chunks for the next run
+	free   [][]placed // chunks that the next placement may use
 	count  int
 }
 
@@ -66,6 +74,8 @@ func (s *shelf) insert(p placed) {
 		}
 		return 1
 	})
+	// The rectangle goes to the last chunk that begins at its address or below; one that begins
+	// below all others goes to the first chunk.
 	if at == 0 {
 		if len(s.chunks) == 0 {
 			s.chunks = append(s.chunks, append(s.chunk(), p))
@@ -75,6 +85,8 @@ func (s *shelf) insert(p placed) {
 	}
 	c := s.chunks[at-1]
 	if len(c) == chunkSize {
+		// A full chunk is halved. Both halves are in use afterwards, so the lower one keeps its
+		// array and the upper one gets a chunk that an earlier placement has left.
 		upper := append(s.chunk(), c[chunkSize/2:]...)
 		s.chunks[at-1] = c[:chunkSize/2]
 		s.chunks = slices.Insert(s.chunks, at, upper)
@@ -86,8 +98,8 @@ func (s *shelf) insert(p placed) {
 	s.chunks[at-1] = slices.Insert(c, above(c, p.lo), p)
 }
 
-// above returns the position behind the sorted rectangles that start at the
-// address or below.
+// above returns where insert puts a rectangle that begins at lo: the position behind the sorted
+// rectangles that start at the address or below.
 func above(sorted []placed, lo int64) int {
 	at, _ := slices.BinarySearchFunc(sorted, lo, func(p placed, lo int64) int {
 		if p.lo <= lo {
@@ -98,7 +110,9 @@ func above(sorted []placed, lo int64) int {
 	return at
 }
 
-// find returns the offset that the fit chooses for an item.
+// find returns the offset that the fit chooses for an item. It walks upwards through the rectangles
+// whose times meet the item's; top is the end of the highest one so far, so the space between top
+// and the next rectangle is free during the whole life of the item.
 func (s *shelf) find(it item, f fit) int64 {
 	top, best, bestGap := int64(0), int64(-1), int64(0)
 	for _, c := range s.chunks {
@@ -124,7 +138,8 @@ func (s *shelf) find(it item, f fit) int64 {
 
 // place puts the items down in the sequence's order. It gives up as soon as
 // one of them would end at or above limit, and returns that one's position in
-// the sequence; -1 means that all fitted, -2 that the work ran out.
+// the sequence; -1 means that all fitted, -2 that the work ran out. work is the number of visits
+// that are left to all placements of one Compute; it counts down.
 func (s *shelf) place(items []item, seq []int32, f fit, limit int64, work *int64) (layout, int) {
 	s.reset()
 	out := layout{offsets: make([]int64, len(items)), seq: seq, fit: f}
@@ -141,6 +156,9 @@ func (s *shelf) place(items []item, seq []int32, f fit, limit int64, work *int64
 		out.offsets[i] = lo
 		out.total = max(out.total, hi)
 		s.insert(placed{lo: lo, hi: hi, start: it.start, end: it.end})
+	}
+	if Invariants {
+		demand(s.check())
 	}
 	return out, -1
 }

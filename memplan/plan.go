@@ -36,14 +36,20 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind(%d)", uint8(k))
 }
 
-// Buffer is a run of bytes that must not move while it is alive.
+// Buffer is a run of bytes that must not move while it is alive. The caller owns its buffers;
+// Compute and Verify neither change nor keep them.
 type Buffer struct {
-	Bytes int64  // size; 0 is legal and takes no room
-	Start int    // first step that writes it
-	End   int    // last step that uses it, inclusive
-	Name  string // for pictures and errors
-	Kind  Kind   // for pictures
-	Lane  int    // who works on it; see [Config.SeparateLanes]
+	// Bytes is the size without alignment. Zero is legal and takes no room.
+	Bytes int64
+
+	// Start is the first step that writes the buffer, End the last step that uses it, inclusive.
+	// Both are positions in the list of steps; without steps any numbers from 0 on will do.
+	Start int
+	End   int
+
+	Name string // for pictures and errors
+	Kind Kind   // for pictures
+	Lane int    // the lane whose steps write the buffer; see [Config.SeparateLanes]
 
 	// Values are the results that live in the buffer one after another when
 	// it was merged for in-place operation. For pictures only; may be nil.
@@ -56,12 +62,13 @@ type Value struct {
 	Step int // the step that writes it
 }
 
-// Step is one unit of work. Its position in the list is its time.
+// Step is one unit of work. Its position in the list is its time. A buffer that is both in Reads
+// and in Writes is updated in place; a buffer may be named several times.
 type Step struct {
-	Name   string
-	Reads  []int // buffers it reads
-	Writes []int // buffers it writes, its scratch included
-	After  []int // earlier steps it waits for anyway, through data or control
+	Name   string // for errors
+	Reads  []int  // positions of the buffers that it reads
+	Writes []int  // positions of the buffers that it writes, scratch memory included
+	After  []int  // earlier steps that it waits for anyway, through data or control
 
 	// Lane, when not zero, promises that the step runs after every earlier
 	// step of the same lane.
@@ -83,13 +90,17 @@ type Config struct {
 	Rounds int
 }
 
-// Plan is the result of [Compute].
+// Plan is the result of [Compute]. It belongs to the caller and refers to nothing else. All sizes
+// are in bytes, and sums are of sizes rounded up to Align.
 type Plan struct {
-	Offsets    []int64 // offset of every buffer in the arena
-	Total      int64   // size of the arena, a multiple of Align
-	LowerBound int64   // the most bytes alive at one step: no plan is smaller
-	Naive      int64   // the bytes of all buffers together: a plan without sharing
-	Align      int64   // the alignment planned with
+	// Offsets has the offset of every buffer in the arena, in the order of the buffers. Buffers
+	// without bytes have offset 0.
+	Offsets []int64
+
+	Total      int64 // size of the arena, a multiple of Align
+	LowerBound int64 // the most bytes alive at one step: no plan is smaller
+	Naive      int64 // the bytes of all buffers together: a plan without sharing
+	Align      int64 // alignment of all offsets, a power of two
 
 	// Lanes are the parts of the arena that the lanes have for themselves
 	// under [Config.SeparateLanes], the lowest first and without gaps; nil
@@ -102,15 +113,9 @@ type Plan struct {
 	// orders them. Sorted by later, then earlier; no pair follows from
 	// After and the other pairs.
 	Hazards [][2]int
-
-	// Wraps are pairs {previous, next}: in an arena that is used again, step
-	// next of the next run must wait for step previous of this one. Pairs
-	// are left out that follow from the order inside both runs and from each
-	// step waiting for itself in the run before.
-	Wraps [][2]int
 }
 
-// Part is a range of the arena that belongs to one lane.
+// Part is a range of the arena that belongs to one lane, in bytes.
 type Part struct {
 	Lane          int
 	Offset, Bytes int64
@@ -138,11 +143,12 @@ func Compute(buffers []Buffer, steps []Step, cfg Config) (*Plan, error) {
 	if cfg.Align == 0 {
 		cfg.Align = DefaultAlign
 	}
-	if err := check(buffers, steps, cfg); err != nil {
+	if err := checkInput(buffers, steps, cfg); err != nil {
 		return nil, err
 	}
 	p := &Plan{Offsets: make([]int64, len(buffers)), Align: cfg.Align}
 	work := int64(scanBudget)
+	// Each group lies behind the one before it, so groups never share bytes.
 	for _, group := range groups(buffers, cfg) {
 		base := p.Total
 		items := group.items
@@ -162,12 +168,16 @@ func Compute(buffers []Buffer, steps []Step, cfg Config) (*Plan, error) {
 		p.LowerBound += peak(group.live)
 	}
 	if len(steps) > 0 {
-		p.Hazards, p.Wraps = order(buffers, steps, p.Offsets)
+		p.Hazards = order(buffers, steps, p.Offsets)
+	}
+	if Invariants {
+		return p, p.check(buffers, steps)
 	}
 	return p, nil
 }
 
-// roundUp rounds n up to a multiple of align, a power of two.
+// roundUp rounds n up to a multiple of align, a power of two. The sum of both must not overflow,
+// which checkInput guarantees for the sizes of buffers.
 func roundUp(n, align int64) int64 { return (n + align - 1) &^ (align - 1) }
 
 // formatBytes prints a size for people.

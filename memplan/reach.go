@@ -1,6 +1,7 @@
 package memplan
 
-// bitset is a set of small integers.
+// bitset is a set of small integers: 64 to a word, so that uniting the predecessors of two steps
+// costs a 64th of their number.
 type bitset []uint64
 
 func (b bitset) has(i int) bool { return b[i/64]&(1<<(i%64)) != 0 }
@@ -14,7 +15,8 @@ func (b bitset) add(o bitset) {
 }
 
 // triangle returns n sets of which set i can hold the integers below i, in one
-// allocation: the predecessors of each of n steps.
+// allocation: the predecessors of each of n steps. It takes n²/16 bytes, half of the memory of sets
+// of one size.
 func triangle(n int) []bitset {
 	total := 0
 	for i := range n {
@@ -29,19 +31,11 @@ func triangle(n int) []bitset {
 	return out
 }
 
-// square returns n sets that can hold the integers below n each.
-func square(n int) []bitset {
-	words := (n + 63) / 64
-	all := make(bitset, n*words)
-	out := make([]bitset, n)
-	for i := range out {
-		out[i], all = all[:words:words], all[words:]
-	}
-	return out
-}
-
 // Order is a partial order of steps that grows by pairs: an earlier step and a later one. Pairs
-// are added in the order of their later steps.
+// are added in the order of their later steps, because a pair passes on the predecessors that its
+// earlier step has at that time. So the relation is transitive after every call.
+//
+// An Order belongs to one goroutine. Add takes time in n/64 for n steps, Has constant time.
 type Order struct{ before []bitset }
 
 // NewOrder returns the order of n steps of which nothing is known.

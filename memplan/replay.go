@@ -5,30 +5,30 @@ import (
 	"slices"
 )
 
-// cell is a smallest range of addresses that no buffer divides, and the steps
-// that used it last.
+// cell is a range of addresses that no buffer begins or ends in, and the steps that used it last.
 type cell struct {
-	writer  int // -1 before the first
-	readers []int
+	writer  int   // the step that wrote last; -1 before the first
+	readers []int // the steps that read after it
 }
 
-// replay is the state of the arena while steps are run one after another.
+// replay is the state of the arena while steps run one after another. It belongs to one call of
+// verifyOrder, which has checked before that all offsets lie inside the arena.
 type replay struct {
 	buffers []Buffer
 	steps   []Step
 	plan    *Plan
-	before  []bitset // by step of two runs: the steps known to have ended before
-	cuts    []int64  // where cells begin
-	cells   []cell
+	order   *Order  // of the steps, as the plan keeps it
+	cuts    []int64 // addresses where cells begin, sorted, and one where the last cell ends
+	cells   []cell  // by position in cuts
 }
 
-// verifyOrder replays two runs. Every access must be ordered after the last
-// write of its cells, and a write also after the reads since; by induction
-// that orders all conflicting accesses.
+// verifyOrder replays a run. Every access must be ordered after the last write of its cells, and a
+// write also after the reads since then. By induction over the steps that orders all conflicting
+// accesses: a write before the last one is ordered before the last one.
 func verifyOrder(buffers []Buffer, steps []Step, plan *Plan) error {
 	r := replay{buffers: buffers, steps: steps, plan: plan}
 	var err error
-	if r.before, err = twoRuns(steps, plan); err != nil {
+	if r.order, err = orderOf(steps, plan); err != nil {
 		return err
 	}
 	for i, b := range buffers {
@@ -40,7 +40,7 @@ func verifyOrder(buffers []Buffer, steps []Step, plan *Plan) error {
 	for i := range r.cells {
 		r.cells[i].writer = -1
 	}
-	for now := range 2 * len(steps) {
+	for now := range steps {
 		if err := r.step(now); err != nil {
 			return err
 		}
@@ -48,7 +48,7 @@ func verifyOrder(buffers []Buffer, steps []Step, plan *Plan) error {
 	return nil
 }
 
-// span returns the cells of a buffer.
+// span returns the cells of buffer b, whose beginning and end are both cuts.
 func (r *replay) span(b int) []cell {
 	from, _ := slices.BinarySearch(r.cuts, r.plan.Offsets[b])
 	to, _ := slices.BinarySearch(r.cuts, r.plan.Offsets[b]+r.buffers[b].Bytes)
@@ -57,23 +57,23 @@ func (r *replay) span(b int) []cell {
 
 // step checks one step and records its accesses.
 func (r *replay) step(now int) error {
-	st := &r.steps[now%len(r.steps)]
-	free := func(earlier int) bool { // may it still be running?
-		return earlier >= 0 && earlier != now && !r.before[now].has(earlier)
+	st := &r.steps[now]
+	running := func(earlier int) bool { // nothing says that it has ended
+		return earlier >= 0 && earlier != now && !r.order.Has(earlier, now)
 	}
 	for _, b := range st.Reads {
 		for _, c := range r.span(b) {
-			if free(c.writer) {
+			if running(c.writer) {
 				return r.unordered(b, c.writer, now, "writes")
 			}
 		}
 	}
 	for _, b := range st.Writes {
 		for _, c := range r.span(b) {
-			if free(c.writer) {
+			if running(c.writer) {
 				return r.unordered(b, c.writer, now, "writes")
 			}
-			if i := slices.IndexFunc(c.readers, free); i >= 0 {
+			if i := slices.IndexFunc(c.readers, running); i >= 0 {
 				return r.unordered(b, c.readers[i], now, "reads")
 			}
 		}
@@ -95,56 +95,34 @@ func (r *replay) step(now int) error {
 
 // unordered describes two accesses of the same bytes that may run at once.
 func (r *replay) unordered(b, earlier, later int, verb string) error {
-	n := len(r.steps)
-	when := ""
-	if earlier < n && later >= n {
-		when = " of the next run"
-	}
-	return fmt.Errorf("memplan: nothing orders %s%s after %s, which %s bytes of %s",
-		stepLabel(r.steps, later%n), when, stepLabel(r.steps, earlier%n), verb, label(r.buffers, b))
+	return fmt.Errorf("memplan: nothing orders %s after %s, which %s bytes of %s",
+		stepLabel(r.steps, later), stepLabel(r.steps, earlier), verb, label(r.buffers, b))
 }
 
-// twoRuns returns for each step of two consecutive runs the set of steps that
-// are known to have ended before it.
-func twoRuns(steps []Step, plan *Plan) ([]bitset, error) {
+// orderOf returns the order that a plan keeps: by After, by lanes and by hazards. It refuses
+// hazards that are no pair of an earlier and a later step.
+func orderOf(steps []Step, plan *Plan) (*Order, error) {
 	n := len(steps)
-	preds := make([][]int, 2*n)
-	for s, st := range steps {
-		for _, a := range st.After {
-			preds[s] = append(preds[s], a)
-			preds[n+s] = append(preds[n+s], n+a)
-		}
-		preds[n+s] = append(preds[n+s], s)
-	}
-	onLane := map[int]int{} // the last step so far, over both runs
-	for now := range preds {
-		if lane := steps[now%n].Lane; lane != 0 {
-			if p, ok := onLane[lane]; ok {
-				preds[now] = append(preds[now], p)
-			}
-			onLane[lane] = now
-		}
-	}
+	preds := make([][]int, n)
 	for _, h := range plan.Hazards {
 		if h[0] < 0 || h[0] >= h[1] || h[1] >= n {
 			return nil, fmt.Errorf("memplan: hazard %v among %d steps: want an earlier and a "+
 				"later one", h, n)
 		}
 		preds[h[1]] = append(preds[h[1]], h[0])
-		preds[n+h[1]] = append(preds[n+h[1]], n+h[0])
 	}
-	for _, w := range plan.Wraps {
-		if w[0] < 0 || w[0] >= n || w[1] < 0 || w[1] >= n {
-			return nil, fmt.Errorf("memplan: wrap %v among %d steps", w, n)
+	known := NewOrder(n)
+	onLane := map[int]int{} // by lane: the latest step so far
+	for s := range steps {
+		for _, p := range slices.Concat(steps[s].After, preds[s]) {
+			known.Add(p, s)
 		}
-		preds[n+w[1]] = append(preds[n+w[1]], w[0])
-	}
-	before := triangle(2 * n)
-	for s, list := range preds {
-		for _, p := range list {
-			before[s].set(p)
-			before[s].add(before[p])
+		if lane := steps[s].Lane; lane != 0 {
+			if p, ok := onLane[lane]; ok {
+				known.Add(p, s)
+			}
+			onLane[lane] = s
 		}
 	}
-	return before, nil
+	return known, nil
 }

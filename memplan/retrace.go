@@ -23,7 +23,7 @@ func spare(items []item, bound int64) int64 {
 	return bound / 20 / unit * unit
 }
 
-// spot is an offset for an item, and the size of the gap it lies in.
+// spot is an offset for an item, and the size of the gap that it lies in, both in bytes.
 type spot struct{ lo, gap int64 }
 
 // retracer walks through time, puts every item at an end of some gap and takes
@@ -31,11 +31,14 @@ type spot struct{ lo, gap int64 }
 // leaves a gap where a later item needs it, as recurrent networks do whose
 // large and small buffers alternate: every fixed division into columns wastes
 // bytes there.
+//
+// This is backtracking with memory of failures: a state is the set of live items and their places,
+// and all ways that lead to a failed state fail.
 type retracer struct {
 	items  []item
-	seq    []int32 // by start
-	limit  int64
-	out    layout
+	seq    []int32             // positions of items in the order of their start
+	limit  int64               // largest end of an item that is allowed, in bytes
+	out    layout              // offsets of the items placed so far
 	placed []placed            // by address, those that have ended included
 	spots  []spot              // of all items on the way down, as a stack
 	failed map[uint64]struct{} // states from which no way leads on
@@ -63,7 +66,9 @@ func retrace(items []item, limit int64, work *int64) (layout, bool) {
 	return r.out, found
 }
 
-// descend places the items from position k of the sequence on.
+// descend places the items from position k of the sequence on, and reports whether that succeeded.
+// After a failure placed and spots are as they were before. A branch that ends because the visits
+// ran out counts as failed; the whole search is over then, so nothing relies on it.
 func (r *retracer) descend(k int) bool {
 	if k == len(r.seq) {
 		return true

@@ -2,21 +2,22 @@ package memplan
 
 import "slices"
 
-// The improvement rounds when none are configured: at least so many, at most so
-// many, and in between as many as take about so many visits of a placed buffer.
+// The improvement rounds when none are configured: as many as take about roundVisits visits of a
+// placed buffer, which is 20 ms, within limits.
 const (
-	fewestRounds = 64
-	mostRounds   = 5000
-	roundVisits  = 20_000_000
+	fewestRounds = 64         // also for thousands of buffers
+	mostRounds   = 5000       // also for ten buffers
+	roundVisits  = 20_000_000 // visits of a placed buffer in all rounds together
 )
 
-// roundsFor returns the number of improvement rounds for n buffers.
+// roundsFor returns the number of improvement rounds for n buffers, a round being n²/2 visits.
 func roundsFor(n int) int {
 	return max(fewestRounds, min(mostRounds, roundVisits/(n*n/2+1)))
 }
 
-// search tries every heuristic, improves the best result and returns it. It
-// stops as soon as the lower bound is reached.
+// search tries every heuristic, improves the best result and returns it. It stops as soon as the
+// lower bound is reached. Sweeps come first: they cost least, take no work from the budget, and
+// give the limit that every placement has to beat.
 //
 // The orders are those that do well on the graphs of networks: training has
 // nested lives, for which early or long ones go to the bottom; inference has
@@ -66,7 +67,8 @@ func search(items []item, live []int64, rounds int, work *int64) layout {
 	return best
 }
 
-// sequences returns the orders to place the items in, the most promising first.
+// sequences returns the orders to place the items in, the most promising first: placing stops where
+// one of them reaches the lower bound.
 func sequences(items []item, live []int64) [][]int32 {
 	crowd := crowds(items, live)
 	size := func(i int32) float64 { return -float64(items[i].bytes) }
@@ -84,9 +86,11 @@ func sequences(items []item, live []int64) [][]int32 {
 	}
 }
 
-// improve repeats the best placement with a limit just below its total. An
-// item that does not fit under the limit is moved forward in the order and everything is
-// placed again ("squeaky wheel" optimization). Each success lowers the limit.
+// improve repeats the best placement with a limit just below its total. An item that does not fit
+// under the limit is moved forward in the order and everything is placed again ("squeaky wheel"
+// optimization: Joslin and Clements, Journal of Artificial Intelligence Research 10, 1999). Each
+// success lowers the limit. Every fourth round takes the other fit, because an order that fails by
+// one may succeed by the other.
 func improve(s *shelf, items []item, best layout, bound int64, rounds int, work *int64) layout {
 	seq := slices.Clone(best.seq)
 	for r := 0; r < rounds && best.total > bound; r++ {
@@ -95,6 +99,7 @@ func improve(s *shelf, items []item, best layout, bound int64, rounds int, work 
 			f = 1 - f
 		}
 		l, failed := s.place(items, seq, f, best.total, work)
+		// A placement that succeeds is smaller than best.total by the meaning of the limit.
 		switch {
 		case failed == -2:
 			return best

@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// The picture's geometry in pixels.
+// The picture's geometry in pixels, its colours, and its numbers of ticks. Rectangles smaller than
+// labelWidth times labelHeight have their name in the tooltip only.
 const (
 	picWidth, picHeight       = 1100.0, 640.0
 	padLeft, padRight         = 90.0, 20.0
@@ -28,7 +29,7 @@ const (
 	titleY, legendY, axisGapY = 24.0, 50.0, 18.0
 )
 
-// kindColours are fills that stay apart for colour-blind readers.
+// kindColours are fills by kind, which colour-blind readers can tell apart.
 var kindColours = [numKinds]string{
 	Activation: "#4c78a8",
 	Gradient:   "#f58518",
@@ -65,13 +66,13 @@ func (p *Plan) SVG(w io.Writer, buffers []Buffer) error {
 	return c.out.Flush()
 }
 
-// canvas maps steps and addresses to pixels. Writing errors are kept by out
-// until Flush.
+// canvas maps steps and addresses to pixels: the first step to the left edge of the plot, address 0
+// to its lower edge. It belongs to one call of SVG. Errors of writing are kept by out until Flush.
 type canvas struct {
 	out         *bufio.Writer
 	plan        *Plan
-	first, last float64 // steps shown: from the start of first to the end of last
-	top         float64 // highest address shown
+	first, last float64 // steps shown, from first up to but without last; last > first
+	top         float64 // highest address shown, in bytes; at least 1
 }
 
 func newCanvas(w io.Writer, p *Plan, buffers []Buffer) *canvas {
@@ -101,13 +102,14 @@ func (c *canvas) text(x, y float64, anchor, attributes, text string) {
 		escape(text))
 }
 
-// line draws a straight line.
+// line draws a straight line between two points in pixels.
 func (c *canvas) line(x1, y1, x2, y2 float64, colour, attributes string) {
 	c.printf(`<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="%s" %s/>`+"\n", x1, y1, x2, y2,
 		colour, attributes)
 }
 
-// legend names the colours of the kinds that occur.
+// legend names the colours of the kinds that occur. Kinds that this package does not know are grey
+// and have no name.
 func (c *canvas) legend(buffers []Buffer) {
 	var sums [numKinds]int64
 	for _, b := range buffers {
@@ -127,7 +129,8 @@ func (c *canvas) legend(buffers []Buffer) {
 	}
 }
 
-// axes draws the grid with round numbers.
+// axes draws the grid with round numbers: multiples of 1, 2 or 5 times a power of ten for steps,
+// powers of two for bytes.
 func (c *canvas) axes() {
 	for _, v := range ticks(c.first, c.last-1, timeTicks, decimalStep) {
 		c.line(c.x(v), padTop, c.x(v), padTop+plotHeight, gridColour, `stroke-width="0.5"`)
@@ -140,7 +143,8 @@ func (c *canvas) axes() {
 	c.text(padLeft+plotWidth/2, picHeight-10, "middle", "", "step")
 }
 
-// buffer draws one rectangle, its name where it fits, and its in-place chain.
+// buffer draws one rectangle, its name where it fits, and its in-place chain. The border gets
+// thinner with the rectangle, or it would hide small buffers of large plans.
 func (c *canvas) buffer(b *Buffer, offset int64) {
 	x, right := c.x(float64(b.Start)), c.x(float64(b.End)+1)
 	y, bottom := c.y(float64(offset+b.Bytes)), c.y(float64(offset))
@@ -177,7 +181,8 @@ func (c *canvas) buffer(b *Buffer, offset int64) {
 	c.printf("</g>\n")
 }
 
-// live draws the sum of the bytes alive over time.
+// live draws the sum of the bytes alive over time: a level for every rank, from its first to its
+// last step. A rank is the start of some buffers, the end of some, or both.
 func (c *canvas) live(buffers []Buffer) {
 	all := make([]int32, 0, len(buffers))
 	starts := map[int32]int{} // by rank
@@ -208,7 +213,7 @@ func (c *canvas) live(buffers []Buffer) {
 	c.printf(`<polyline fill="none" stroke="%s" stroke-width="1.2" stroke-opacity="0.7" points="%s"><title>bytes alive</title></polyline>`+"\n", liveColour, path.String())
 }
 
-// bound draws the lower bound.
+// bound draws the lower bound, as a dashed line with its size at the right end.
 func (c *canvas) bound() {
 	y := c.y(float64(c.plan.LowerBound))
 	c.line(padLeft, y, padLeft+plotWidth, y, boundColour, `stroke-dasharray="6 4"`)
@@ -216,7 +221,8 @@ func (c *canvas) bound() {
 		"lower bound "+formatBytes(c.plan.LowerBound))
 }
 
-// ticks returns round numbers from lo to hi, about n of them.
+// ticks returns the multiples of a round step from lo to hi, about n of them and at most 2n+1.
+// round rounds a step up; steps are at least 1, because neither a step nor a byte can be divided.
 func ticks(lo, hi float64, n int, round func(float64) float64) []float64 {
 	step := max(1, round((hi-lo)/float64(n)))
 	var out []float64
@@ -240,7 +246,7 @@ func decimalStep(v float64) float64 {
 // binaryStep rounds up to a power of two.
 func binaryStep(v float64) float64 { return math.Exp2(math.Ceil(math.Log2(max(v, 1)))) }
 
-// escape makes any string legal inside XML.
+// escape makes any string legal inside XML: names come from files of users.
 func escape(s string) string {
 	var b strings.Builder
 	if err := xml.EscapeText(&b, []byte(s)); err != nil {

@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// gap is a free range of addresses.
+// gap is a free range of addresses, in bytes, lo included and hi not. The gaps of a sweep are
+// sorted and never touch; the last one ends at the largest address there is.
 type gap struct{ lo, hi int64 }
 
 // sweep allocates and frees in the order of time, as a perfect allocator with
@@ -19,7 +20,8 @@ func sweep(items []item, f fit, backward bool) layout {
 	if backward {
 		items = mirrored(items)
 	}
-	// Larger items first among those that start together.
+	// Larger items come first among those that start together, because small ones fit into the gaps
+	// that large ones leave. Gaps of items that have ended are joined before the next one starts.
 	seq := sequence(items,
 		func(i int32) float64 { return float64(items[i].start) },
 		func(i int32) float64 { return -float64(items[i].bytes) })
@@ -83,7 +85,8 @@ func release(free []gap, g gap) []gap {
 	return free
 }
 
-// mirrored turns time around.
+// mirrored turns time around: the last rank becomes the first. A placement of the mirrored items is
+// one of the items themselves, because lives meet in both or in neither.
 func mirrored(items []item) []item {
 	last := int32(0)
 	for _, it := range items {

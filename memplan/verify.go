@@ -9,13 +9,14 @@ import (
 // Verify checks a plan independently of how it was made: that offsets are
 // aligned and inside the arena, that no two buffers that are alive at the same
 // step overlap, that the sizes the plan reports are true, and that every use of
-// bytes is ordered after the uses it must see the end of, in one run and from
-// one run to the next. It answers the first fault found, naming buffers and
-// steps.
+// bytes is ordered after the uses it must see the end of. It answers the first fault found, naming
+// buffers and steps.
 //
-// It does not check that hazards and wraps are minimal.
+// It does not check that hazards are minimal. Offsets, totals and hazards may be anything: Verify
+// never panics on a damaged plan, and its checks run in an order in which each may rely on those
+// before it.
 func Verify(buffers []Buffer, steps []Step, plan *Plan) error {
-	if err := check(buffers, steps, Config{Align: plan.Align}); err != nil {
+	if err := checkInput(buffers, steps, Config{Align: plan.Align}); err != nil {
 		return err
 	}
 	if len(plan.Offsets) != len(buffers) {
@@ -40,7 +41,8 @@ func Verify(buffers []Buffer, steps []Step, plan *Plan) error {
 	return verifyOrder(buffers, steps, plan)
 }
 
-// verifyRoom checks every buffer alone.
+// verifyRoom checks every buffer alone. Sums and comparisons that follow cannot overflow, because
+// each offset is at most Total afterwards.
 func verifyRoom(buffers []Buffer, plan *Plan) error {
 	for i, b := range buffers {
 		off, size := plan.Offsets[i], roundUp(b.Bytes, plan.Align)
@@ -56,7 +58,8 @@ func verifyRoom(buffers []Buffer, plan *Plan) error {
 	return nil
 }
 
-// verifySums checks the totals that the plan states.
+// verifySums checks the totals that the plan states. The plan does not say whether its lanes were
+// separate, so either of the two lower bounds will do.
 func verifySums(buffers []Buffer, plan *Plan) error {
 	naive, top := int64(0), int64(0)
 	for i, b := range buffers {
@@ -78,7 +81,8 @@ func verifySums(buffers []Buffer, plan *Plan) error {
 	return nil
 }
 
-// verifyParts checks that lanes with parts of their own keep to them.
+// verifyParts checks that lanes with parts of their own keep to them. Parts follow each other
+// without gaps and none is named twice, so no two lanes can have a byte in common.
 func verifyParts(buffers []Buffer, plan *Plan) error {
 	if plan.Lanes == nil {
 		return nil
@@ -105,8 +109,9 @@ func verifyParts(buffers []Buffer, plan *Plan) error {
 	return nil
 }
 
-// bounds returns the most bytes alive at once, and the sum of that over lanes,
-// which lanes that share nothing demand.
+// bounds returns the most bytes alive at once, and the sum of that over lanes, which lanes that
+// share nothing demand. It sorts events where Compute ranks times, so that one does not repeat a
+// fault of the other.
 func bounds(buffers []Buffer, align int64) (together, apart int64) {
 	type event struct {
 		time  int
@@ -138,7 +143,8 @@ func bounds(buffers []Buffer, align int64) (together, apart int64) {
 	return highest(all), apart
 }
 
-// verifyOverlap compares all buffers that share addresses.
+// verifyOverlap compares all buffers that share addresses. Sorted by offset, a buffer can overlap
+// only those that begin before it ends.
 func verifyOverlap(buffers []Buffer, plan *Plan) error {
 	seq := make([]int, 0, len(buffers))
 	for i, b := range buffers {

@@ -54,7 +54,6 @@ var unmet = map[string]float64{
 	"comment compile":              -10.6,
 	"comment engine/core":          -19,
 	"comment kvstore/ps":           -13.2,
-	"comment memplan":              -15.9,
 	"fields kvstore/ps Scheduler":  26,
 	"fields kvstore/ps part":       23,
 	"methods kvstore/ps Scheduler": 63,

@@ -1,0 +1,6 @@
+//go:build invariants
+
+package memplan
+
+// Invariants says whether every plan is checked before Compute returns it.
+const Invariants = true
