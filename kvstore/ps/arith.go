@@ -21,12 +21,6 @@ type Arithmetic interface {
 	Add(dst, payload []byte, t dtype.Type, codec uint8)
 }
 
-// ID names a slice of a key.
-type ID struct {
-	Key   uint32
-	Slice uint16
-}
-
 // Updater changes values by gradients on the servers. All copies of a shard must compute the same
 // bits.
 type Updater interface {

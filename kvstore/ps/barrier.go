@@ -141,3 +141,13 @@ func (s *Scheduler) beyond(m *wire.Member) bool {
 func (s *Scheduler) counts(m *wire.Member) bool {
 	return !m.Left && (m.Alive || s.cfg.Policy != Shrink)
 }
+
+// blameBarrier returns the first worker that has not entered the barrier which is not passed.
+func (s *Scheduler) blameBarrier() wire.Node {
+	for i := range s.view.Workers {
+		if s.awaits(i) {
+			return s.view.Workers[i].Node
+		}
+	}
+	return wire.Node{}
+}

@@ -272,3 +272,29 @@ func usage(op string, key uint32, format string, args ...any) error {
 	return &Error{Op: op, Key: key, Err: fmt.Errorf("%w: %s", ErrUsage,
 		fmt.Sprintf(format, args...))}
 }
+
+// slowCall is how long a call may wait before a line in the log names the node that it waits for.
+const slowCall = 5 * Second
+
+// hearWaiting notes the node that a call waits for.
+func (cs *calls) hearWaiting(c *call, on wire.Node) {
+	if c == nil || c.ended || on.IsZero() {
+		return
+	}
+	c.waits = on
+	if d := cs.now - c.began; d >= slowCall && !c.told {
+		c.told = true
+		cs.out.event(EventWaiting, on, 0, 0, fmt.Sprintf("%s for %.1f s", callName(c.op, c.key),
+			float64(d)/float64(Second)))
+	}
+}
+
+// waitsFor returns the worker that one of the calls waits for, -1 if none does as far as is known.
+func (cs *calls) waitsFor() int32 {
+	for _, c := range cs.open {
+		if c.waits.Role == wire.Worker {
+			return int32(c.waits.Rank)
+		}
+	}
+	return -1
+}

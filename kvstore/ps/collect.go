@@ -178,3 +178,17 @@ func (s *Scheduler) Recorded(now Time, clock uint64, err error) {
 	s.view.Snapshot, s.changed, s.snap = clock, true, nil
 	s.settle()
 }
+
+// blameSnapshot returns the first worker that has not asked for the snapshot, or the primary of the
+// first shard whose part is missing.
+func (s *Scheduler) blameSnapshot() wire.Node {
+	if n := s.absent(); !n.IsZero() {
+		return n
+	}
+	for i := range s.view.Shards {
+		if _, ok := s.snap.files[uint32(i)]; !ok {
+			return wire.Node{Role: wire.Server, Rank: s.view.Shards[i].Primary.Server}
+		}
+	}
+	return wire.Node{}
+}

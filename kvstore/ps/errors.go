@@ -63,3 +63,22 @@ func callName(op string, key uint32) string {
 
 // Unwrap returns the error below.
 func (e *Error) Unwrap() error { return e.Err }
+
+// LostError returns the error of a job of which shards are lost, nil when none is.
+func LostError(v *wire.View) error {
+	var names []byte
+	n := 0
+	for i := range v.Shards {
+		if v.Shards[i].Lost {
+			if n++; n > 1 {
+				names = append(names, ", "...)
+			}
+			names = fmt.Append(names, i)
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %d of %d, numbers %s: the job can only go on from a snapshot", ErrLost,
+		n, len(v.Shards), names)
+}

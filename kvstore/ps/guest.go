@@ -29,7 +29,7 @@ func (s *Scheduler) guest(from wire.Node, m *wire.Message) {
 		s.out.event(EventRefused, from, 0, 0, fmt.Sprintf("hello for rank %d: %v", h.Rank, err))
 		return
 	}
-	if over(s.view) {
+	if s.view.Over() {
 		return // too late: the job is over
 	}
 	list := s.view.Workers

@@ -64,9 +64,6 @@ func (cr *creation) init(m *wire.Message) {
 	cr.append(le)
 }
 
-// maxSlice is the largest slice that a server accepts.
-const maxSlice = 1 << 28
-
 // initSize returns the bytes of the slice that a message creates.
 func initSize(m *wire.Message) (int, error) {
 	t := dtype.Type(int8(m.DType))

@@ -1,6 +1,10 @@
 package ps
 
-import "gomx/kvstore/wire"
+import (
+	"math"
+
+	"gomx/kvstore/wire"
+)
 
 // joiner finds out where a worker starts: it asks all shards how far earlier processes in its place
 // were.
@@ -112,7 +116,7 @@ const Aside = 1 << 31
 // findResume works out where the worker continues when rounds have waited for it: it repeats the
 // step that is committed on some shards and not on others.
 func (jo *joiner) findResume() {
-	rounds, direct, rows := uint64(never), uint64(never), false
+	rounds, direct, rows := uint64(math.MaxUint64), uint64(math.MaxUint64), false
 	for _, c := range jo.cursors {
 		switch {
 		case c.Rows:
@@ -130,12 +134,12 @@ func (jo *joiner) findResume() {
 		}
 	}
 	switch {
-	case rounds != never: // of direct pushes only the count at the last step is known
+	case rounds != math.MaxUint64: // of direct pushes only the count at the last step is known
 		jo.resumed = rounds
-	case direct != never && rows:
+	case direct != math.MaxUint64 && rows:
 		jo.resumed = min(direct, jo.clock)
 		jo.clock = jo.resumed
-	case direct != never:
+	case direct != math.MaxUint64:
 		jo.resumed = direct
 	case rows:
 		jo.resumed = jo.clock

@@ -1,6 +1,8 @@
 package ps
 
 import (
+	"math"
+
 	"gomx/dtype"
 	"gomx/kvstore/wire"
 )
@@ -305,7 +307,7 @@ func (ks *keyset) setClock(key uint32, clock uint64) error {
 
 // skip is Worker.Skip.
 func (ks *keyset) skip() uint64 {
-	own, there := uint64(never), uint64(never)
+	own, there := uint64(math.MaxUint64), uint64(math.MaxUint64)
 	for _, k := range ks.keys {
 		for _, sl := range k.slices {
 			if !k.direct {

@@ -61,7 +61,7 @@ var mutants = []mutant{
 		old: "\ts.out.View = s.writing\n",
 		with: "\tif s.view.Number%3 != 0 {\n\t\ts.out.View = s.writing\n\t} else " +
 			"{\n\t\ts.Persisted(s.now, s.view.Number)\n\t}\n"},
-	{name: "a new incarnation keeps the old sequences", file: "ranks.go",
+	{name: "a new incarnation keeps the old sequences", file: "replica.go",
 		old:  "r.incarnation, r.low = incarnation, 0\n\tclear(r.bits)",
 		with: "r.incarnation = incarnation"},
 	{name: "a promoted backup forgets who pushed", file: "shard.go",

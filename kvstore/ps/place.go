@@ -99,7 +99,7 @@ func (s *Scheduler) replace(id uint32, sh *wire.Shard) {
 		s.promote(id, sh) // nothing else is left
 	case !s.hopeless(sh.Primary), promotable && !s.hopeless(sh.Backup):
 		// Silent, but nobody else is certain to have all it has: it may only be slow.
-	case over(s.view):
+	case s.view.Over():
 		// Servers that leave a job which is over lose nothing.
 	case s.takeBack(id, sh):
 	default:
@@ -211,10 +211,4 @@ func (s *Scheduler) ledBy(me *wire.Member, m *wire.Message) *wire.Shard {
 		return nil
 	}
 	return sh
-}
-
-// ShardOf returns the shard on which a slice of a key lives: slices of one key, and keys that
-// follow each other, are spread over all shards.
-func ShardOf(id ID, shards int) uint32 {
-	return uint32((uint64(id.Key)*0x9E3779B1 + uint64(id.Slice)) % uint64(shards))
 }

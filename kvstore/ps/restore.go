@@ -3,6 +3,8 @@ package ps
 import (
 	"encoding/binary"
 	"fmt"
+
+	"gomx/kvstore/wire"
 )
 
 // RestoredVersion is the version of an optimizer from a snapshot: a job that continues sets its own
@@ -55,4 +57,45 @@ func (rp *replica) load(b []byte) error {
 		clear(e.starts)
 	}
 	return nil
+}
+
+// CheckSnapshot verifies a shard's part of a snapshot without using it.
+func CheckSnapshot(b []byte) (shard uint32, clock uint64, err error) {
+	const fixed = len(snapshotMagic) + 4 + 4 + 8 + 8 + 4
+	le := binary.LittleEndian
+	switch {
+	case len(b) < fixed+4 || string(b[:len(snapshotMagic)]) != snapshotMagic:
+		return 0, 0, fmt.Errorf("%w: not a snapshot", errState)
+	case le.Uint32(b[8:]) != snapshotVersion:
+		return 0, 0, fmt.Errorf("%w: snapshot of version %d, want %d", errState, le.Uint32(b[8:]),
+			snapshotVersion)
+	}
+	if got, want := wire.Checksum(b[:len(b)-4]), le.Uint32(b[len(b)-4:]); got != want {
+		return 0, 0, fmt.Errorf("%w: snapshot with checksum %#x, it says %#x", errState, got, want)
+	}
+	return le.Uint32(b[12:]), le.Uint64(b[24:]), nil
+}
+
+// SnapshotWorkers returns how many workers the job had that wrote a shard's part of a snapshot.
+func SnapshotWorkers(b []byte) (int, error) {
+	if _, _, err := CheckSnapshot(b); err != nil {
+		return 0, err
+	}
+	le := binary.LittleEndian
+	b = b[36 : len(b)-4]
+	h, err := cut(&b, 4)
+	if err != nil {
+		return 0, err
+	}
+	spec, err := cut(&b, uint64(le.Uint32(h)))
+	if err != nil {
+		return 0, err
+	}
+	if _, err := wire.DecodeSpec(spec); err != nil {
+		return 0, fmt.Errorf("%w: %w", errState, err)
+	}
+	if h, err = cut(&b, 4); err != nil {
+		return 0, err
+	}
+	return int(le.Uint32(h)), nil
 }

@@ -371,4 +371,12 @@ func (t tally) count(clock uint64) int {
 		}
 	}
 	return 0
+// waitingFor returns the call that a server's word about a message is about.
+func (rt *routes) waitingFor(r *route, m *wire.Message) *call {
+	x := m.Wait()
+	p := rt.meant(r, x.Of, x.Seq)
+	if p == nil || p.shard != r.id {
+		return nil
+	}
+	return p.call
 }

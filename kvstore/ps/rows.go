@@ -16,54 +16,6 @@ import (
 // the log: a step is on a shard as a whole or not at all, so that a worker that repeats a step
 // after a crash knows which rows are there.
 
-// tickLimit is how many bytes of rows a worker may change on one shard in one step, or read of one
-// block at once.
-const tickLimit = 32 << 20
-
-const groupHead = 16
-
-// group is the rows of one block in a push.
-type group struct {
-	id     ID
-	rows   []byte
-	deltas []byte
-}
-
-// appendGroup begins a group; the numbers and deltas of its n rows follow.
-func appendGroup(dst []byte, id ID, n, row int) []byte {
-	le := binary.LittleEndian
-	dst = le.AppendUint32(dst, id.Key)
-	dst = le.AppendUint16(dst, id.Slice)
-	dst = le.AppendUint16(dst, 0)
-	dst = le.AppendUint32(dst, uint32(n))
-	return le.AppendUint32(dst, uint32(n*row))
-}
-
-func pad8(dst []byte) []byte {
-	for len(dst)%8 != 0 {
-		dst = append(dst, 0)
-	}
-	return dst
-}
-
-// nextGroup takes a group off a payload.
-func nextGroup(b []byte) (g group, rest []byte, ok bool) {
-	if len(b) < groupHead {
-		return group{}, nil, false
-	}
-	le := binary.LittleEndian
-	n, size := uint64(le.Uint32(b[8:])), uint64(le.Uint32(b[12:]))
-	rows := (4*n + 7) &^ 7
-	deltas := (size + 7) &^ 7
-	if n == 0 || groupHead+rows+deltas > uint64(len(b)) {
-		return group{}, nil, false
-	}
-	g.id = ID{le.Uint32(b), le.Uint16(b[4:])}
-	g.rows = b[groupHead : groupHead+4*n]
-	g.deltas = b[groupHead+rows : groupHead+rows+size]
-	return g, b[groupHead+rows+deltas:], true
-}
-
 // checkIndices checks row numbers, and that the rows fit into a message.
 func checkIndices(e *entry, rows []byte) error {
 	if e.row == 0 || len(rows)%4 != 0 || len(rows) == 0 {
@@ -83,23 +35,23 @@ func checkIndices(e *entry, rows []byte) error {
 // checkRows checks the payload of a push. A copy that is being made may lack blocks.
 func (rp *replica) checkRows(b []byte) error {
 	for len(b) > 0 {
-		g, rest, ok := nextGroup(b)
+		g, rest, ok := wire.NextRows(b)
 		if !ok {
 			return fmt.Errorf("%d bytes are no rows of a table", len(b))
 		}
 		b = rest
-		e := rp.entries[g.id]
+		e := rp.entries[ID{g.Key, g.Slice}]
 		if e == nil && rp.rebuilding {
 			continue
 		}
 		if e == nil {
-			return fmt.Errorf("table %d block %d is not known", g.id.Key, g.id.Slice)
+			return fmt.Errorf("table %d block %d is not known", g.Key, g.Slice)
 		}
-		if err := checkIndices(e, g.rows); err != nil {
+		if err := checkIndices(e, g.Numbers); err != nil {
 			return err
 		}
-		if len(g.deltas) != len(g.rows)/4*e.row {
-			return fmt.Errorf("%d bytes for %d rows of %d", len(g.deltas), len(g.rows)/4, e.row)
+		if len(g.Deltas) != len(g.Numbers)/4*e.row {
+			return fmt.Errorf("%d bytes for %d rows of %d", len(g.Deltas), len(g.Numbers)/4, e.row)
 		}
 	}
 	return nil
@@ -151,21 +103,21 @@ func (in *intake) tick(m *wire.Message) {
 // applyRows adds a step to the rows.
 func (rp *replica) applyRows(b []byte) {
 	for len(b) > 0 {
-		g, rest, ok := nextGroup(b)
+		g, rest, ok := wire.NextRows(b)
 		if !ok {
 			return
 		}
 		b = rest
-		e := rp.entries[g.id]
+		e := rp.entries[ID{g.Key, g.Slice}]
 		if e == nil {
 			continue // its state comes later and contains this
 		}
 		e.version++
 		value := e.writable()
-		for i := 0; i < len(g.rows); i += 4 {
-			at := int(binary.LittleEndian.Uint32(g.rows[i:])) * e.row
-			rp.cfg.Arithmetic.Add(value[at:at+e.row], g.deltas[:e.row], e.dtype, 0)
-			g.deltas = g.deltas[e.row:]
+		for i := 0; i < len(g.Numbers); i += 4 {
+			at := int(binary.LittleEndian.Uint32(g.Numbers[i:])) * e.row
+			rp.cfg.Arithmetic.Add(value[at:at+e.row], g.Deltas[:e.row], e.dtype, 0)
+			g.Deltas = g.Deltas[e.row:]
 		}
 	}
 }

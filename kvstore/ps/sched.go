@@ -133,17 +133,7 @@ func (s *Scheduler) Heartbeat(n wire.Node) (wire.Heartbeat, Time) {
 }
 
 // Done reports whether all workers have said goodbye, and everybody has been told: the job is over.
-func (s *Scheduler) Done() bool { return over(s.told) }
-
-// over reports whether all workers have left.
-func over(v *wire.View) bool {
-	for i := range v.Workers {
-		if !v.Workers[i].Left {
-			return false
-		}
-	}
-	return true
-}
+func (s *Scheduler) Done() bool { return s.told.Over() }
 
 // start begins a step. A scheduler that took over, or has stood still, gives everybody time to be
 // heard of.
@@ -266,7 +256,7 @@ func (s *Scheduler) hello(me *wire.Member, m *wire.Message) {
 	if s.retired[h.Nonce] {
 		return
 	}
-	if over(s.view) {
+	if s.view.Over() {
 		s.tell(me.Node) // too late: it sees that the job is over
 		return
 	}
@@ -403,21 +393,13 @@ var errForgot = fmt.Errorf("%w: the job's processes know a later view than this 
 	"which was started without the view of the one before it",
 	ErrViewChanged)
 
-// LostError returns the error of a job of which shards are lost, nil when none is.
-func LostError(v *wire.View) error {
-	var names []byte
-	n := 0
-	for i := range v.Shards {
-		if v.Shards[i].Lost {
-			if n++; n > 1 {
-				names = append(names, ", "...)
-			}
-			names = fmt.Append(names, i)
-		}
+// tellWaiting tells a worker for which node a message of it waits.
+func (s *Scheduler) tellWaiting(to wire.Node, m *wire.Message, on wire.Node) {
+	if on.IsZero() {
+		return
 	}
-	if n == 0 {
-		return nil
-	}
-	return fmt.Errorf("%w: %d of %d, numbers %s: the job can only go on from a snapshot", ErrLost,
-		n, len(v.Shards), names)
+	r := s.message(wire.TypeWaiting)
+	r.Target = m.Incarnation
+	r.SetWait(wire.Wait{On: on, Of: m.Type, Seq: m.Seq})
+	s.send(to, r)
 }

@@ -140,20 +140,3 @@ func (sn *snapshots) failSnapshot(why wire.Failure) {
 	sn.snap = nil
 	sn.send(scheduler, m, nil)
 }
-
-// CheckSnapshot verifies a shard's part of a snapshot without using it.
-func CheckSnapshot(b []byte) (shard uint32, clock uint64, err error) {
-	const fixed = len(snapshotMagic) + 4 + 4 + 8 + 8 + 4
-	le := binary.LittleEndian
-	switch {
-	case len(b) < fixed+4 || string(b[:len(snapshotMagic)]) != snapshotMagic:
-		return 0, 0, fmt.Errorf("%w: not a snapshot", errState)
-	case le.Uint32(b[8:]) != snapshotVersion:
-		return 0, 0, fmt.Errorf("%w: snapshot of version %d, want %d", errState, le.Uint32(b[8:]),
-			snapshotVersion)
-	}
-	if got, want := wire.Checksum(b[:len(b)-4]), le.Uint32(b[len(b)-4:]); got != want {
-		return 0, 0, fmt.Errorf("%w: snapshot with checksum %#x, it says %#x", errState, got, want)
-	}
-	return le.Uint32(b[12:]), le.Uint64(b[24:]), nil
-}

@@ -100,7 +100,7 @@ func (s *Scheduler) way(from int) (first, length int) {
 // each other.
 func (s *Scheduler) swappable(sh *wire.Shard) bool {
 	return !sh.Lost && sh.InSync && !sh.Swapped && s.fresh(sh.Primary) && s.fresh(sh.Backup) &&
-		!over(s.view)
+		!s.view.Over()
 }
 
 // swap lets the copies of a shard change places.

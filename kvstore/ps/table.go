@@ -113,7 +113,7 @@ func (t *Table) Inc(row uint32, delta []byte) error {
 		Plain{}.Add(sum, delta, t.key.dtype, 0)
 		return nil
 	}
-	if t.ts.steps[shard] += t.key.row + 2*groupHead; t.ts.steps[shard] > tickLimit {
+	if t.ts.steps[shard] += t.key.row + 2*wire.RowsHead; t.ts.steps[shard] > tickLimit {
 		return usage("inc", t.key.key, "more than %d bytes on one shard without a Clock", tickLimit)
 	}
 	var sum []byte
@@ -296,11 +296,11 @@ func (f *flush) table(t *Table) {
 		for n < len(rows) && rows[n]/t.per == block && (n == 0 || n*t.key.row < rowsBatch) {
 			n++
 		}
-		b := appendGroup(f.parts[sl.shard], sl.id, n, t.key.row)
+		b := wire.AppendRows(f.parts[sl.shard], sl.id.Key, sl.id.Slice, n, t.key.row)
 		for _, row := range rows[:n] {
 			b = binary.LittleEndian.AppendUint32(b, row%t.per)
 		}
-		b = pad8(b)
+		b = wire.Pad8(b)
 		for _, row := range rows[:n] {
 			delta := t.log[row]
 			b = append(b, delta...)
@@ -309,7 +309,7 @@ func (f *flush) table(t *Table) {
 			}
 			t.spare = append(t.spare, delta)
 		}
-		f.parts[sl.shard] = pad8(b)
+		f.parts[sl.shard] = wire.Pad8(b)
 		if len(b) >= rowsBatch {
 			f.send(sl.shard)
 		}

@@ -1,18 +1,11 @@
 package ps
 
-import (
-	"fmt"
-
-	"gomx/kvstore/wire"
-)
+import "gomx/kvstore/wire"
 
 // Nodes that wait for each other. A server or scheduler that cannot answer yet stays silent the
 // first time, answers when it can, and names the node that it waits for when the worker repeats
 // itself. So the error of a call whose deadline passes names the node that has not done its part,
 // and a call that takes long explains itself in the log.
-
-// slowCall is how long a call may wait before a line in the log names the node that it waits for.
-const slowCall = 5 * Second
 
 // tellWaiting tells a worker for which node a message of it waits, if that is known.
 func (j *journal) tellWaiting(m *wire.Message, on wire.Node) {
@@ -83,72 +76,4 @@ func (in *intake) blamePush(rank int, seq uint64) wire.Node {
 		}
 	}
 	return in.behind()
-}
-
-// tellWaiting tells a worker for which node a message of it waits.
-func (s *Scheduler) tellWaiting(to wire.Node, m *wire.Message, on wire.Node) {
-	if on.IsZero() {
-		return
-	}
-	r := s.message(wire.TypeWaiting)
-	r.Target = m.Incarnation
-	r.SetWait(wire.Wait{On: on, Of: m.Type, Seq: m.Seq})
-	s.send(to, r)
-}
-
-// blameBarrier returns the first worker that has not entered the barrier which is not passed.
-func (s *Scheduler) blameBarrier() wire.Node {
-	for i := range s.view.Workers {
-		if s.awaits(i) {
-			return s.view.Workers[i].Node
-		}
-	}
-	return wire.Node{}
-}
-
-// blameSnapshot returns the first worker that has not asked for the snapshot, or the primary of the
-// first shard whose part is missing.
-func (s *Scheduler) blameSnapshot() wire.Node {
-	if n := s.absent(); !n.IsZero() {
-		return n
-	}
-	for i := range s.view.Shards {
-		if _, ok := s.snap.files[uint32(i)]; !ok {
-			return wire.Node{Role: wire.Server, Rank: s.view.Shards[i].Primary.Server}
-		}
-	}
-	return wire.Node{}
-}
-
-// hearWaiting notes the node that a call waits for.
-func (cs *calls) hearWaiting(c *call, on wire.Node) {
-	if c == nil || c.ended || on.IsZero() {
-		return
-	}
-	c.waits = on
-	if d := cs.now - c.began; d >= slowCall && !c.told {
-		c.told = true
-		cs.out.event(EventWaiting, on, 0, 0, fmt.Sprintf("%s for %.1f s", callName(c.op, c.key),
-			float64(d)/float64(Second)))
-	}
-}
-
-// waitsFor returns the worker that one of the calls waits for, -1 if none does as far as is known.
-func (cs *calls) waitsFor() int32 {
-	for _, c := range cs.open {
-		if c.waits.Role == wire.Worker {
-			return int32(c.waits.Rank)
-		}
-	}
-	return -1
-}
-
-// waitingFor returns the call that a server's word about a message is about.
-func (rt *routes) waitingFor(r *route, m *wire.Message) *call {
-	x := m.Wait()
-	p := rt.meant(r, x.Of, x.Seq)
-	if p == nil || p.shard != r.id {
-		return nil
-	}
-	return p.call
 }

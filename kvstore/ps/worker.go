@@ -9,10 +9,6 @@ import (
 // Unbounded is the staleness of stores in which nobody waits for anybody.
 const Unbounded = -1
 
-// defaultCredit is how many bytes a worker may have on their way to one shard that the server has
-// not taken in.
-const defaultCredit = 4 << 20
-
 // WorkerConfig says how a worker works. Job, Workers, Policy, Backups, Window, Ahead and Credit are
 // the same as the servers'.
 type WorkerConfig struct {
@@ -189,7 +185,7 @@ func (w *Worker) adoptView(m *wire.Message) {
 		return
 	}
 	if w.inc == 0 {
-		if over(w.view) { // a job that has ended takes nobody in
+		if w.view.Over() { // a job that has ended takes nobody in
 			w.failAll(fmt.Errorf("%w: all its workers have left", ErrClosed))
 		}
 		return

@@ -204,3 +204,13 @@ func (v *View) Clone() *View {
 	c.Shards = append([]Shard(nil), v.Shards...)
 	return &c
 }
+
+// Over reports whether all workers have left: the job has ended.
+func (v *View) Over() bool {
+	for i := range v.Workers {
+		if !v.Workers[i].Left {
+			return false
+		}
+	}
+	return true
+}
