@@ -19,7 +19,7 @@ type machine interface {
 	Handle(now ps.Time, from wire.Node, m *wire.Message)
 	Tick(now ps.Time)
 	Out() *ps.Outbox
-	Release(b *ps.Buffer)
+	Release(b *ps.Loan)
 	View() *wire.View
 }
 
@@ -119,12 +119,12 @@ func (e *endings) tell(ends *endingList) {
 // any goroutine, also from within Send, so they have a mutex of their own.
 type returned struct {
 	mu    sync.Mutex
-	list  []*ps.Buffer
-	spare []*ps.Buffer // memory for the next list; the driver's mu guards it
+	list  []*ps.Loan
+	spare []*ps.Loan // memory for the next list; the driver's mu guards it
 }
 
 // add notes a payload that the transport returns.
-func (r *returned) add(b *ps.Buffer) {
+func (r *returned) add(b *ps.Loan) {
 	r.mu.Lock()
 	r.list = append(r.list, b)
 	r.mu.Unlock()

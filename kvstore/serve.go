@@ -40,7 +40,7 @@ func Serve(ctx context.Context, c JobConfig) error {
 type scheduler struct{ *ps.Scheduler }
 
 // Release implements machine.
-func (*scheduler) Release(*ps.Buffer) {}
+func (*scheduler) Release(*ps.Loan) {}
 
 // ending collects the reason for which a process ends.
 type ending struct {

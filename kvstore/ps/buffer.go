@@ -2,34 +2,40 @@ package ps
 
 import "gomx/kvstore/wire"
 
-// Buffer is memory that a message refers to while a transport sends it. The driver of a state
-// machine passes it back by Release when the transport is done with it, in the driver's goroutine.
+// buffer is memory of values, with room for the head of a log entry in front. Messages that carry
+// the values refer to it.
 //
 // A buffer that has become a key's value is never written again until its last reference is gone:
 // replies need no copies.
-type Buffer struct {
+type buffer struct {
+	loan Loan // held by messages under way
 	raw  []byte
-	head int // where data begins; the bytes before are room for the head of a log entry
-	refs int
-	home *pool
-	part *part // the piece of a push whose caller's memory this stands for
-	// Back is for the driver of the machine: a function that notes that a transport is done with
-	// the buffer, made once and kept here.
-	Back func()
+	head int   // bytes of raw before the values, for the head of a log entry
+	refs int   // references: messages under way, log entries, the value of a key, an open sum
+	home *pool // where the memory goes back to
 }
 
+// lend adds a reference, which a message holds until the transport is done with it.
+func (b *buffer) lend() *Loan {
+	b.refs++
+	return &b.loan
+}
+
+// Returned takes back the reference of a message.
+func (b *buffer) Returned() { b.release() }
+
 // data returns the values.
-func (b *Buffer) data() []byte { return b.raw[b.head:] }
+func (b *buffer) data() []byte { return b.raw[b.head:] }
 
 // entry returns the values with a head for n contributors in front.
-func (b *Buffer) entry(n int) []byte { return b.raw[b.head-wire.EntrySize(n):] }
+func (b *buffer) entry(n int) []byte { return b.raw[b.head-wire.EntrySize(n):] }
 
 // pool keeps buffers of one size.
 type pool struct {
 	mem    *memory
 	head   int
 	size   int
-	free   []*Buffer
+	free   []*buffer
 	closed bool
 }
 
@@ -57,24 +63,26 @@ func (m *memory) put(b []byte) {
 }
 
 // get returns a buffer with one reference and unspecified contents.
-func (p *pool) get() *Buffer {
+func (p *pool) get() *buffer {
 	if n := len(p.free); n > 0 {
 		b := p.free[n-1]
 		p.free = p.free[:n-1]
 		b.refs = 1
 		return b
 	}
-	return &Buffer{raw: p.mem.get(p.head + p.size), head: p.head, refs: 1, home: p}
+	b := &buffer{raw: p.mem.get(p.head + p.size), head: p.head, refs: 1, home: p}
+	b.loan.Lender = b
+	return b
 }
 
 // hold adds a reference.
-func (b *Buffer) hold() *Buffer {
+func (b *buffer) hold() *buffer {
 	b.refs++
 	return b
 }
 
 // release gives up a reference. A nil buffer has none.
-func (b *Buffer) release() {
+func (b *buffer) release() {
 	if b == nil {
 		return
 	}

@@ -30,7 +30,7 @@ func TestMemoryIsCounted(t *testing.T) {
 	if mem.used != 0 || freed != 160 {
 		t.Errorf("%d bytes in use, %d given back, want 0 and 160", mem.used, freed)
 	}
-	(*Buffer)(nil).release()
+	(*buffer)(nil).release()
 	plain := &memory{}
 	plain.put(plain.get(8))
 	if plain.used != 0 {

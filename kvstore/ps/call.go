@@ -67,7 +67,8 @@ type part struct {
 	at      Time // last transmission
 	done    bool
 	final   bool // committed; a fused part then waits for its value
-	buf     Buffer
+	loan    Loan // of payload, which messages under way hold
+	refs    int  // messages under way that refer to the payload
 	// servers that messages with the payload have gone to since it was last lent to nobody
 	lent []uint16
 	kept bool // the payload is the worker's own
@@ -112,8 +113,7 @@ func (cs *calls) newPart(c *call, kind wire.Type, shard uint32) *part {
 		p = &part{}
 	}
 	*p = part{call: c, kind: kind, shard: shard, slot: -1, index: p.index[:0], lent: p.lent[:0],
-		buf: Buffer{Back: p.buf.Back}}
-	p.buf.part = p
+		loan: Loan{Lender: p, Back: p.loan.Back}}
 	c.left++
 	cs.order++
 	p.order = cs.order
@@ -140,20 +140,20 @@ func (cs *calls) newCall(now Time, op string, key uint32, deadline Time) *call {
 }
 
 // lend notes that a message to a server refers to the part's memory.
-func (p *part) lend(server uint16) *Buffer {
-	if p.buf.refs == 0 {
+func (p *part) lend(server uint16) *Loan {
+	if p.refs == 0 {
 		p.lent = p.lent[:0]
 	}
-	p.buf.refs++
+	p.refs++
 	if !slices.Contains(p.lent, server) {
 		p.lent = append(p.lent, server)
 	}
-	return &p.buf
+	return &p.loan
 }
 
-// sent gives back one reference of a transport to the part's memory.
-func (p *part) sent() {
-	p.buf.refs--
+// Returned takes back one reference of a transport to the part's memory.
+func (p *part) Returned() {
+	p.refs--
 }
 
 // finish ends a part. Where a transport still reads the caller's memory its call goes on until that
@@ -165,7 +165,7 @@ func (cs *calls) finish(p *part) {
 		cs.unused = append(cs.unused, p.slot)
 		p.slot = -1
 	}
-	lent := p.buf.refs > 0
+	lent := p.refs > 0
 	if lent {
 		cs.lent = append(cs.lent, p)
 	}
@@ -199,7 +199,7 @@ func (cs *calls) retire(p *part) {
 func (cs *calls) reap() {
 	kept := cs.lent[:0]
 	for _, p := range cs.lent {
-		if p.buf.refs > 0 {
+		if p.refs > 0 {
 			kept = append(kept, p)
 			continue
 		}

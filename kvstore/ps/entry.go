@@ -17,8 +17,8 @@ type entry struct {
 	id ID
 	form
 	pool    *pool   // of buffers for values and sums
-	value   *Buffer // owned, as is prev
-	prev    *Buffer // the version before; nil: it is not kept
+	value   *buffer // owned, as is prev
+	prev    *buffer // the version before; nil: it is not kept
 	version uint64
 	clocks  []uint64 // last committed push of each rank
 	// rounds up to here do not wait for a rank; never while it has not said where it starts

@@ -145,7 +145,7 @@ func (fa *failing) keep(p *part) *part {
 	switch {
 	case p.kept:
 		return p
-	case p.buf.refs == 0:
+	case p.refs == 0:
 		p.payload, p.kept = bytes.Clone(p.payload), true
 		return p
 	}

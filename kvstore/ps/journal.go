@@ -56,9 +56,9 @@ func (j *journal) sendEntry(le *logEntry) {
 		m.Flags |= wire.FlagDirect
 	}
 	m.Payload = le.body()
-	var hold *Buffer
+	var hold *Loan
 	if le.buf != nil {
-		hold = le.buf.hold()
+		hold = le.buf.lend()
 	} else {
 		// The entry may be recycled before the outbox is emptied.
 		m.Payload = j.keep(m.Payload)
@@ -168,7 +168,7 @@ type logEntry struct {
 	total  uint64
 	clock  uint64
 	n      int     // contributors, in the head of the payload
-	buf    *Buffer // head and payload; small kinds use own
+	buf    *buffer // head and payload; small kinds use own
 	own    []byte  // head and payload of small kinds
 	entry  *entry
 }

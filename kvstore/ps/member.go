@@ -75,7 +75,7 @@ func (m *member) message(t wire.Type) wire.Message {
 	return wire.Message{Type: t, Job: m.job, From: m.self, Incarnation: m.inc}
 }
 
-func (m *member) send(to wire.Node, msg wire.Message, hold *Buffer) {
+func (m *member) send(to wire.Node, msg wire.Message, hold *Loan) {
 	m.out.Sends = append(m.out.Sends, Send{To: to, Msg: msg, Hold: hold})
 }
 

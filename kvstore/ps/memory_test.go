@@ -13,7 +13,7 @@ import (
 // borrower is a transport that keeps payloads until it is told to give them back.
 type borrower struct {
 	w      *ps.Worker
-	kept   []*ps.Buffer
+	kept   []*ps.Loan
 	sent   []*byte // where the payloads of the last step begin
 	recall []wire.Node
 	done   []ps.Done

@@ -12,7 +12,7 @@ type Send struct {
 	Msg wire.Message
 	// Hold owns the payload: pass it to Release, in the driver's goroutine, when the transport is
 	// done with the payload. When it is nil the payload must be copied before the outbox is reset.
-	Hold *Buffer
+	Hold *Loan
 }
 
 // Done says that a call of a worker ended.
@@ -204,11 +204,11 @@ func (s *fuseSlot) add(x *Send) {
 	}
 	if s.n == 2 {
 		s.body = wire.AppendItem(s.body, &s.first.Msg)
-		s.first.Hold.drop()
+		s.first.Hold.Return()
 		s.first.Hold = nil
 	}
 	s.body = wire.AppendItem(s.body, &x.Msg)
-	x.Hold.drop()
+	x.Hold.Return()
 }
 
 // flush appends the collected messages to out.
@@ -229,16 +229,4 @@ func (s *fuseSlot) flush(out []Send) []Send {
 	}
 	s.n, s.first = 0, Send{}
 	return out
-}
-
-// drop is release for a buffer whose payload has been copied into a batch.
-func (b *Buffer) drop() {
-	if b == nil {
-		return
-	}
-	if b.part != nil {
-		b.part.sent()
-		return
-	}
-	b.release()
 }

@@ -113,7 +113,7 @@ func (pl *pulls) answer(p *parked) bool {
 	}
 	m := pl.valueMessage(p, clock)
 	m.DType, m.Total, m.Payload = uint8(e.dtype), e.total, buf.data()
-	pl.send(p.from, m, buf.hold())
+	pl.send(p.from, m, buf.lend())
 	return true
 }
 

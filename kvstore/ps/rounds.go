@@ -13,7 +13,7 @@ type rounds struct {
 // kept until then.
 type round struct {
 	clock uint64
-	sum   *Buffer
+	sum   *buffer
 	empty bool // nothing has been added
 	done  int  // ranks below are added, or not expected
 	n     int  // contributions

@@ -194,7 +194,7 @@ func (rt *routes) sendAsk(p *part) {
 	if p.kind == wire.TypeAskCursor && p.flags&wire.FlagStart != 0 {
 		m.SetStartPoint(wire.StartPoint{Round: p.own, Push: p.need, Step: p.clock})
 	}
-	var hold *Buffer
+	var hold *Loan
 	if p.kind != wire.TypePushPull && len(p.payload) > 0 {
 		m.Payload, hold = p.payload, p.lend(r.primary.Server)
 	}
@@ -371,6 +371,8 @@ func (t tally) count(clock uint64) int {
 		}
 	}
 	return 0
+}
+
 // waitingFor returns the call that a server's word about a message is about.
 func (rt *routes) waitingFor(r *route, m *wire.Message) *call {
 	x := m.Wait()

@@ -45,7 +45,7 @@ func (rt *routes) pushed() (list []uint64) {
 		if s.Msg.Type == wire.TypePush {
 			list = append(list, s.Msg.Seq)
 		}
-		s.Hold.drop()
+		s.Hold.Return()
 	}
 	rt.out.Reset()
 	return list
@@ -187,7 +187,7 @@ func TestCallsEndWithTheirParts(t *testing.T) {
 	if len(ag.out.Done) != 0 || c.left != 1 || c.held != 1 || cs.asking(b.req) != nil {
 		t.Fatalf("ended %+v while a transport reads, %d parts left", ag.out.Done, c.left)
 	}
-	hold.drop()
+	hold.Return()
 	cs.reap()
 	if len(ag.out.Done) != 1 || ag.out.Done[0].ID != 1 || len(cs.open) != 0 || len(cs.idle) != 2 ||
 		len(cs.idleCalls) != 1 {

@@ -45,7 +45,7 @@ func (s *Server) Out() *Outbox {
 }
 
 // Release takes back the Hold of a Send.
-func (s *Server) Release(b *Buffer) { b.release() }
+func (s *Server) Release(l *Loan) { l.Return() }
 
 // View returns the server's view, nil before it has one. It must not be changed.
 func (s *Server) View() *wire.View { return s.view }

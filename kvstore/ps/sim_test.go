@@ -43,7 +43,7 @@ type delivery struct {
 	header   []byte
 	payload  []byte // what the sender lent or a copy
 	sum      uint32 // of the payload when it was sent
-	lent     *ps.Buffer
+	lent     *ps.Loan
 	gen      int // of the sender, whose buffer it is
 	twin     bool
 	lost     bool // with its connection

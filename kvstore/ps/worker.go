@@ -105,8 +105,8 @@ func (w *Worker) Out() *Outbox {
 }
 
 // Release takes back the Hold of a Send.
-func (w *Worker) Release(b *Buffer) {
-	b.drop()
+func (w *Worker) Release(l *Loan) {
+	l.Return()
 	w.reap()
 }
 
