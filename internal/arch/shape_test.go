@@ -55,7 +55,6 @@ var unmet = map[string]float64{
 	"comment engine/core":          -19,
 	"comment kvstore/ps":           -13.2,
 	"fields kvstore/ps Scheduler":  26,
-	"fields kvstore/ps part":       23,
 	"methods kvstore/ps Scheduler": 63,
 	"methods module Module":        53,
 	"stems kvstore/ps":             56,

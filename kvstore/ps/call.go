@@ -46,32 +46,60 @@ func (c *call) vacate() bool {
 
 // part is the share of one shard in a call.
 type part struct {
-	call *call
+	call *call // nil once the part has left it
 	// TypePush, TypePushPull, TypeTick, TypePull, TypeInit, TypeOptimizer, TypeAskCursor
-	kind    wire.Type
-	slice   *slice
-	shard   uint32
-	seq     uint64 // of a push, once it has its turn
-	slot    int    // of a part that is answered by name; -1: none
-	req     uint64 // name of that
-	clock   uint64
-	need    uint64
-	own     uint64
-	flags   wire.Flags
-	codec   uint8
-	prio    int8
-	order   uint64
-	payload []byte
-	out     []byte // where a value goes
-	index   []uint32
-	at      Time // last transmission
-	done    bool
-	final   bool // committed; a fused part then waits for its value
-	loan    Loan // of payload, which messages under way hold
-	refs    int  // messages under way that refer to the payload
+	kind  wire.Type
+	slice *slice // of the key; nil where the call is about a whole shard
+	shard uint32
+	seq   uint64 // of a push, once it has its turn; 0 before
+	slot  int    // place in calls.slots of a part whose answer names it; -1: none
+	req   uint64 // name of the part in its answer
+	demand
+	prio  int8   // higher goes first
+	order uint64 // number of the part among all parts of the worker: older ones go first
+	at    Time   // last transmission
+	done  bool   // nothing is to be sent or awaited any more
+	final bool   // committed; a fused part then waits for its value
+	borrowed
+}
+
+// demand is the content of a part's messages beside the values, as wire.Message has it.
+type demand struct {
+	clock uint64 // of a push: its number for the slice
+	need  uint64 // of a pull: lowest version that answers it
+	own   uint64 // of a pull: pushes of this worker that the answer must contain
+	flags wire.Flags
+	codec uint8 // encoding of the payload
+}
+
+// borrowed is the memory of a part. It is the caller's, and lent on to the transport, unless the
+// worker has made a copy.
+type borrowed struct {
+	payload []byte   // values of a push
+	out     []byte   // room for the value of a pull; nil: the value is dropped
+	index   []uint32 // of a read of rows: place of each row in out, in rows
+	loan    Loan     // of payload, which messages under way hold
+	refs    int      // messages under way that refer to payload
 	// servers that messages with the payload have gone to since it was last lent to nobody
 	lent []uint16
-	kept bool // the payload is the worker's own
+	kept bool // payload is the worker's own
+}
+
+// lend notes that a message to a server refers to the payload.
+func (b *borrowed) lend(server uint16) *Loan {
+	if b.refs == 0 {
+		b.lent = b.lent[:0]
+	}
+	b.refs++
+	if !slices.Contains(b.lent, server) {
+		b.lent = append(b.lent, server)
+	}
+	return &b.loan
+}
+
+// Returned takes back one reference of a transport to the payload.
+func (b *borrowed) Returned() {
+	b.refs--
 }
 
 // calls keeps the calls that have not ended, and the parts that they are made of. Memory of both is
@@ -112,8 +140,9 @@ func (cs *calls) newPart(c *call, kind wire.Type, shard uint32) *part {
 	} else {
 		p = &part{}
 	}
-	*p = part{call: c, kind: kind, shard: shard, slot: -1, index: p.index[:0], lent: p.lent[:0],
-		loan: Loan{Lender: p, Back: p.loan.Back}}
+	*p = part{call: c, kind: kind, shard: shard, slot: -1, borrowed: borrowed{index: p.index[:0],
+		lent: p.lent[:0], loan: Loan{Back: p.loan.Back}}}
+	p.loan.Lender = &p.borrowed
 	c.left++
 	cs.order++
 	p.order = cs.order
@@ -137,23 +166,6 @@ func (cs *calls) newCall(now Time, op string, key uint32, deadline Time) *call {
 	*c = call{id: cs.lastID, op: op, key: key, began: now, deadline: deadline}
 	cs.open = append(cs.open, c)
 	return c
-}
-
-// lend notes that a message to a server refers to the part's memory.
-func (p *part) lend(server uint16) *Loan {
-	if p.refs == 0 {
-		p.lent = p.lent[:0]
-	}
-	p.refs++
-	if !slices.Contains(p.lent, server) {
-		p.lent = append(p.lent, server)
-	}
-	return &p.loan
-}
-
-// Returned takes back one reference of a transport to the part's memory.
-func (p *part) Returned() {
-	p.refs--
 }
 
 // finish ends a part. Where a transport still reads the caller's memory its call goes on until that
