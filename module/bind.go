@@ -3,6 +3,7 @@ package module
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	"gomx/dtype"
 	dataio "gomx/io"
@@ -104,11 +105,11 @@ func (m *Module) bind(b sym.BindConfig, training bool) error {
 		}
 		m.net.values = append(m.net.values, v)
 	}
-	if m.sums == nil {
-		return nil
+	params := make([]param, len(m.net.params))
+	for i, p := range m.net.params {
+		params[i] = param{p, slices.Contains(m.config.fixed, p), m.net.copies(p)}
 	}
-	err, m.sums = m.sums.kv.Close(), nil
-	return err
+	return m.trainer.track(params)
 }
 
 // tune sets precision, streams, replay and monitor in b, and makes the module's scaler if there is
@@ -116,13 +117,13 @@ func (m *Module) bind(b sym.BindConfig, training bool) error {
 func (m *Module) tune(b *sym.BindConfig) (err error) {
 	b.Precision, b.Streams, b.Replay = m.config.precision, m.config.streams, m.config.replay
 	b.Monitor = m.replicas.monitor
-	if m.scaler == nil {
-		if m.scaler, err = newScaler(&m.config); err != nil {
+	if m.trainer.scaler == nil {
+		if m.trainer.scaler, err = newScaler(&m.config); err != nil {
 			return err
 		}
 	}
-	if m.scaler != nil {
-		m.replicas.scales = m.scaler.scales
+	if m.trainer.scaler != nil {
+		m.replicas.scales = m.trainer.scaler.scales
 	}
 	return nil
 }

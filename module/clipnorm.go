@@ -6,7 +6,6 @@ import (
 
 	"gomx/device"
 	"gomx/dtype"
-	"gomx/kvstore"
 	nd "gomx/ndarray"
 	"gomx/op"
 	"gomx/op/prim"
@@ -36,28 +35,6 @@ func ClipGlobalNorm(max float64) FitOption {
 var errClipJob = errors.New("module: Fit: ClipGlobalNorm with a store of several processes, " +
 	"where no process knows the norm of the sums of all workers: " +
 	"use the optimizer's Clip, which limits every element, or train in one process")
-
-// chooseClip puts Fit's limit of the norm into force.
-func (m *Module) chooseClip(limit float64) error {
-	if limit == 0 {
-		return nil
-	}
-	if m.store != nil {
-		if _, joint := m.store.kv.(kvstore.Joint); joint {
-			return errClipJob
-		}
-	}
-	m.clip = &clipper{limit: limit}
-	return nil
-}
-
-// dropClip ends the clipping of a Fit.
-func (m *Module) dropClip() {
-	if m.clip != nil {
-		m.clip.close()
-		m.clip = nil
-	}
-}
 
 // clipper scales gradients to a norm. Everything is pushed to the engine and works in arrays that
 // are kept, so that nobody waits and in steady state nothing is allocated.
@@ -100,14 +77,14 @@ var (
 )
 
 // scale starts to scale gradients so that their norm, times rescale, keeps the limit.
-func (c *clipper) scale(grads map[string]*nd.Array, names []string, rescale float64) (err error) {
+func (c *clipper) scale(grads map[string]*nd.Array, params []param, rescale float64) (err error) {
 	defer op.Recover(&err)
 	for _, p := range c.parts {
 		clear(p.grads)
 	}
-	for i, name := range names {
-		if g := grads[name]; g != nil {
-			c.part(g, len(names)).grads[i] = g
+	for i := range params {
+		if g := grads[params[i].name]; g != nil {
+			c.part(g, len(params)).grads[i] = g
 		}
 	}
 	if len(c.parts) == 0 {

@@ -13,15 +13,16 @@ import (
 // Gradients of many parameters, of two element types, are scaled together; afterwards nothing is
 // allocated.
 func TestClipperAllocatesNothing(t *testing.T) {
-	grads, names := map[string]*nd.Array{}, []string{"fixed"}
+	grads, params := map[string]*nd.Array{}, []param{{name: "fixed"}}
 	for i := range 9 {
 		name := fmt.Sprint("p", i)
-		names, grads[name] = append(names, name), nd.Full(2, nd.Shape{3, 4})
+		params, grads[name] = append(params, param{name: name}), nd.Full(2, nd.Shape{3, 4})
 	}
-	names, grads["half"] = append(names, "half"), nd.Full(2, nd.Shape{4}, nd.As(dtype.Float16))
+	params = append(params, param{name: "half"})
+	grads["half"] = nd.Full(2, nd.Shape{4}, nd.As(dtype.Float16))
 	c := &clipper{limit: 1}
 	defer c.close()
-	if err := c.scale(grads, names, 0.5); err != nil {
+	if err := c.scale(grads, params, 0.5); err != nil {
 		t.Fatal(err)
 	}
 	// The norm is that of 112 elements of 1.
@@ -39,7 +40,7 @@ func TestClipperAllocatesNothing(t *testing.T) {
 	for _, g := range grads {
 		g.Fill(2)
 	}
-	if err := c.scale(grads, names, 0.5); err != nil {
+	if err := c.scale(grads, params, 0.5); err != nil {
 		t.Fatal(err)
 	}
 	if v, err := grads["p3"].Float64s(); err != nil || math.Abs(v[0]-2/math.Sqrt(108)) > 1e-6 {
@@ -53,7 +54,7 @@ func TestClipperAllocatesNothing(t *testing.T) {
 	}
 	delete(grads, "p8")
 	if got := testing.AllocsPerRun(50, func() {
-		if err := c.scale(grads, names, 0.5); err != nil {
+		if err := c.scale(grads, params, 0.5); err != nil {
 			t.Error(err)
 		}
 	}); got > 0 {

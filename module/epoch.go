@@ -10,6 +10,7 @@ import (
 
 	"gomx/checkpoint"
 	dataio "gomx/io"
+	"gomx/kvstore"
 )
 
 // epochRun is Fit's work in one epoch.
@@ -117,7 +118,7 @@ func (r *epochRun) last(ctx context.Context, n int) error {
 	if n == 0 {
 		return errors.New("module: the iterator has no batches")
 	}
-	if r.m.store == nil {
+	if r.m.trainer.store == nil {
 		return nil
 	}
 	for ; n < r.share.rounds; n++ {
@@ -131,7 +132,7 @@ func (r *epochRun) last(ctx context.Context, n int) error {
 			continue
 		}
 		r.begin()
-		if err := r.m.store.idle(); err != nil {
+		if err := r.m.trainer.store.idle(); err != nil {
 			return err
 		}
 		if err := r.passed(ctx, n+1); err != nil {
@@ -161,4 +162,22 @@ func (f *fitting) passOver(ctx context.Context, epoch int) error {
 		return err
 	}
 	return f.save(epoch)
+}
+
+// keepUp leaves out the rounds that other workers have closed without this one, in jobs where they
+// may: a push to a closed round has no effect. It first waits for the pulled parameters, because
+// they show how far the others are.
+func (f *fitting) keepUp(ctx context.Context) error {
+	if f.m.trainer.store == nil {
+		return nil
+	}
+	j, ok := f.m.trainer.store.kv.(kvstore.Joint)
+	if !ok || j.Backups() == 0 {
+		return nil
+	}
+	if err := f.m.Wait(ctx); err != nil {
+		return err
+	}
+	f.share.resumed += int(j.Skip())
+	return nil
 }

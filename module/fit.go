@@ -1,9 +1,11 @@
 package module
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	dataio "gomx/io"
 	"gomx/kvstore"
@@ -31,7 +33,7 @@ func (m *Module) Fit(ctx context.Context, train dataio.Iter, opts ...FitOption) 
 	if err := f.config.check(); err != nil {
 		return err
 	}
-	defer m.dropClip()
+	defer m.trainer.endLimit()
 	if err := f.prepare(ctx); err != nil {
 		return errors.Join(err, f.closeStore())
 	}
@@ -90,21 +92,21 @@ func (f *fitting) prepare(ctx context.Context) error {
 	if err := m.InitParams(c.init); err != nil {
 		return err
 	}
-	if c.optimizer == nil && m.updater == nil {
+	if c.optimizer == nil && m.trainer.updater == nil {
 		c.optimizer = optimizer.SGD{}
 	}
 	if c.optimizer != nil {
-		if err := m.chooseOptimizer(c.optimizer); err != nil {
+		if err := f.optimize(c.optimizer); err != nil {
 			return err
 		}
 	}
 	if err := f.openStore(ctx); err != nil {
 		return err
 	}
-	if err := m.chooseClip(c.clipNorm); err != nil {
+	if err := m.trainer.limitNorm(c.clipNorm); err != nil {
 		return err
 	}
-	m.loaded = false // from here on the states belong to this run
+	m.trainer.loaded = false // from here on the states belong to this run
 	if s, ok := f.train.(interface{ SetEpoch(int) }); ok && c.begin > 0 {
 		s.SetEpoch(c.begin)
 	}
@@ -130,6 +132,17 @@ func (f *fitting) prepare(ctx context.Context) error {
 	f.end.Window = f.takeWindow
 	f.end.Scores = func() Scores { return scores(c.metric.Value()) }
 	return nil
+}
+
+// optimize is InitOptimizer for Fit: states that LoadStates has given to an optimizer of the same
+// kind stay, with the counts of updates.
+func (f *fitting) optimize(o optimizer.Optimizer) error {
+	t := &f.m.trainer
+	old, loaded := t.updater, t.loaded
+	if err := f.m.InitOptimizer(o); err != nil || !loaded {
+		return err
+	}
+	return t.keepLoaded(old)
 }
 
 // batch trains on one batch.
@@ -202,6 +215,93 @@ func (f *fitting) finish(ctx context.Context, end *EpochEnd) error {
 		if err := call(end); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// share holds this worker's rank in its job and its counts of batches and rounds.
+type share struct {
+	rank   int
+	rounds int // batches of an epoch of the worker that has the most; 0: unknown
+	// rounds that are left out: an earlier process in this place has taken part in them, or they
+	// have closed
+	resumed int
+	joined  int // rounds that an earlier process had taken part in when this one began
+	round   int // rounds so far, those that were left out included
+}
+
+// openStore opens the store that Fit has been given the name of, and hands out the data among the
+// workers.
+func (f *fitting) openStore(ctx context.Context) error {
+	c, m := &f.config, f.m
+	if c.kv == nil && !kvstore.IsDist(c.store) {
+		if c.store != "" && c.store != "local" && c.store != "device" {
+			return fmt.Errorf("module: store %q, want one of %s", c.store,
+				strings.Join(kvstore.Names(), ", "))
+		}
+		if len(m.config.places()) == 1 {
+			return nil
+		}
+		// one process: the module's own updater does the rest
+		return m.trainer.reduceWith(ctx, cmp.Or(c.store, "device"), c.compression)
+	}
+	kv, owned := c.kv, false
+	if kv == nil {
+		var err error
+		if kv, err = kvstore.Open(ctx, c.store, c.storeOptions...); err != nil {
+			return fmt.Errorf("module: %w", err)
+		}
+		owned = true
+	}
+	f.share.rank = kv.Rank()
+	if s, ok := f.train.(dataio.Sharder); ok && kv.NumWorkers() > 1 && !s.Sharded() {
+		if err := s.Shard(kv.Rank(), kv.NumWorkers()); err != nil {
+			return fmt.Errorf("module: %w", err)
+		}
+	}
+	if err := kv.SetCompression(c.compression); err != nil {
+		return fmt.Errorf("module: %w", err)
+	}
+	if err := m.UseStore(ctx, kv); err != nil {
+		return err
+	}
+	m.trainer.store.owned = owned
+	joint, ok := kv.(kvstore.Joint)
+	if !ok {
+		return nil
+	}
+	batches := uint64(0)
+	if n, ok := f.train.(dataio.Counter); ok {
+		batches = uint64(n.Batches())
+	}
+	all, err := joint.Agree(ctx, "batches", batches)
+	if err != nil {
+		return fmt.Errorf("module: %w", err)
+	}
+	for _, n := range all {
+		f.share.rounds = max(f.share.rounds, int(n))
+		if n == 0 {
+			f.share.rounds = 0 // somebody's iterator does not know
+			break
+		}
+	}
+	f.share.resumed = int(joint.Resumed())
+	f.share.joined = f.share.resumed
+	return f.findSaved()
+}
+
+// closeStore closes a store that Fit has opened. Afterwards the module updates its parameters
+// itself.
+func (f *fitting) closeStore() error {
+	s := f.m.trainer.store
+	if s == nil || !s.owned {
+		return nil
+	}
+	f.m.trainer.store = nil
+	err := s.kv.Close()
+	s.closeAux()
+	if err != nil {
+		return fmt.Errorf("module: %w", err)
 	}
 	return nil
 }

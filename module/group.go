@@ -289,6 +289,9 @@ func (g *group) gradsOf(name string) []*nd.Array {
 	return list
 }
 
+// firsts returns the gradients on the first device by name.
+func (g *group) firsts() map[string]*nd.Array { return g.first().Grads }
+
 // inputGrads returns the gradients of an input for the whole batch, nil if there are none.
 func (g *group) inputGrads(f feed) *nd.Array {
 	grad := g.first().Grads[f.name]

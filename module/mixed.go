@@ -141,20 +141,19 @@ func (s *scaler) finite(grads map[string]*nd.Array) (ok bool, err error) {
 	return ok, nil
 }
 
-// overflowed reports whether the gradients of the last Backward cannot be used, and chooses the
-// factor of the next batch.
-func (m *Module) overflowed() (bool, error) {
-	s := m.scaler
-	if s == nil || s.Fixed {
+// overflowed reports whether the gradients of step number steps cannot be used, and chooses the
+// factor of the next batch. With a fixed factor they always can.
+func (s *scaler) overflowed(grads map[string]*nd.Array, steps uint64) (bool, error) {
+	if s.Fixed {
 		return false, nil
 	}
-	finite, err := s.finite(m.replicas.current.first().Grads)
+	finite, err := s.finite(grads)
 	if err != nil {
 		return false, fmt.Errorf("module: %w", err)
 	}
 	factor, err := s.next(finite)
 	if err == nil && s.good == 0 && s.journal != nil {
-		err = s.journal.add(scaleEvent{m.replicas.stream.steps, exact(factor), s.skipped})
+		err = s.journal.add(scaleEvent{steps, exact(factor), s.skipped})
 	}
 	if err != nil {
 		return true, err
@@ -165,33 +164,6 @@ func (m *Module) overflowed() (bool, error) {
 		}
 	}
 	return !finite, nil
-}
-
-// skipUpdate is the Update of a batch whose gradients cannot be used.
-func (m *Module) skipUpdate() error {
-	if m.store != nil {
-		if _, joint := m.store.kv.(kvstore.Joint); joint {
-			m.net.settleAux()
-			return m.store.idle()
-		}
-	}
-	return nil
-}
-
-// LossScale returns the factor by which gradients are scaled in the next batch, 1 without scaling.
-func (m *Module) LossScale() float64 {
-	if m.scaler == nil {
-		return 1
-	}
-	return m.scaler.value()
-}
-
-// Skipped returns how many batches have changed no parameter because a gradient was not finite.
-func (m *Module) Skipped() int {
-	if m.scaler == nil {
-		return 0
-	}
-	return m.scaler.skipped
 }
 
 // scaleJournal keeps the last changes of a worker's loss scale in a file of its job, so that a
@@ -252,8 +224,8 @@ func (j *scaleJournal) load() error {
 
 // keepScale begins the journal of the loss scale in a job that has a folder.
 func (f *fitting) keepScale(job *kvstore.Job) error {
-	s := f.m.scaler
-	if s == nil || s.Fixed || job == nil || f.m.store == nil {
+	s := f.m.trainer.scaler
+	if s == nil || s.Fixed || job == nil || f.m.trainer.store == nil {
 		return nil
 	}
 	path := job.OwnFile("scale")

@@ -10,7 +10,6 @@ import (
 	"gomx/device"
 	"gomx/dtype"
 	dataio "gomx/io"
-	"gomx/optimizer"
 	sym "gomx/symbol"
 )
 
@@ -23,14 +22,8 @@ type Module struct {
 	net      network
 	replicas replicas
 	buckets  *buckets // of a BucketingModule; nil: one network for all batches
-	sums     *sums    // adds up the devices' gradients, made at the first use
-
-	updater *optimizer.Updater
-	loaded  bool     // LoadStates has given states to the updater
-	scaler  *scaler  // nil: gradients are not scaled
-	clip    *clipper // of a Fit; nil: gradients are not clipped
-	store   *storage // nil: the module updates its parameters itself
-	history History
+	trainer  trainer
+	history  History
 }
 
 // Option configures a module.

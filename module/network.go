@@ -197,8 +197,8 @@ func (n *network) spreadAll() {
 	for _, name := range slices.Sorted(maps.Keys(n.first().args)) {
 		n.spread(name)
 	}
-	for _, name := range slices.Sorted(maps.Keys(n.first().aux)) {
-		spread(n.auxCopies(name))
+	for _, s := range n.auxStates() {
+		spread(s.copies)
 	}
 	n.drifted = false
 }
@@ -210,11 +210,10 @@ func (n *network) settleAux() {
 		return
 	}
 	n.drifted = false
-	for _, name := range slices.Sorted(maps.Keys(n.first().aux)) {
-		copies := n.auxCopies(name)
-		if a := copies[0]; a.DType().IsFloat() {
+	for _, s := range n.auxStates() {
+		if a := s.copies[0]; a.DType().IsFloat() {
 			list := []*nd.Array{a}
-			for _, b := range copies[1:] {
+			for _, b := range s.copies[1:] {
 				list = append(list, b.To(a.Device()))
 			}
 			mean := nd.AddN(list)
@@ -223,7 +222,7 @@ func (n *network) settleAux() {
 			mean.Close()
 			closeAll(list[1:])
 		}
-		spread(copies)
+		spread(s.copies)
 	}
 }
 
@@ -236,11 +235,14 @@ func (n *network) copies(name string) []*nd.Array {
 	return list
 }
 
-// auxCopies returns the arrays of an auxiliary state on all devices.
-func (n *network) auxCopies(name string) []*nd.Array {
-	list := make([]*nd.Array, len(n.values))
-	for k, v := range n.values {
-		list[k] = v.aux[name]
+// auxStates lists the auxiliary states by name.
+func (n *network) auxStates() (list []auxState) {
+	for _, name := range slices.Sorted(maps.Keys(n.first().aux)) {
+		copies := make([]*nd.Array, len(n.values))
+		for k, v := range n.values {
+			copies[k] = v.aux[name]
+		}
+		list = append(list, auxState{name, copies})
 	}
 	return list
 }

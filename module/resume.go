@@ -161,7 +161,8 @@ func (f *fitting) keepPlace(epoch, batch int, at place) error {
 	if err := os.MkdirAll(filepath.Dir(r.prefix), 0o777); err != nil {
 		return fmt.Errorf("module: Resume: %w", err)
 	}
-	if err := checkpoint.SaveRun(checkpoint.RunPath(r.prefix), text, f.m.runArrays()); err != nil {
+	if err := checkpoint.SaveRun(checkpoint.RunPath(r.prefix), text, append(f.m.net.arrays(),
+		f.m.trainer.arrays()...)); err != nil {
 		return fmt.Errorf("module: Resume: %w", err)
 	}
 	return nil
@@ -185,31 +186,36 @@ func (f *fitting) record(epoch, batch int, at place) (rec *runRecord, err error)
 			return nil, err
 		}
 	}
-	if s := m.scaler; s != nil {
+	if s := m.trainer.scaler; s != nil {
 		rec.Scale = &scaleRecord{exact(s.value()), s.good, s.skipped}
 	}
-	for i := range m.net.params {
-		p := m.updater.Progress(i)
-		states := -1
-		if m.updater.State(i) != nil || p.Count > 0 {
-			states = len(m.updater.State(i))
-		}
-		rec.Params = append(rec.Params, paramRecord{p.Count, p.Updates, pairOf(p.Own),
-			pairOf(p.Shared), states, m.updater.Collected(i) != nil})
-	}
+	rec.Params = m.trainer.record()
 	return rec, nil
 }
 
-// runArrays lists all arrays of a run by the names that they have in its file.
-func (m *Module) runArrays() []checkpoint.Named {
-	list := m.net.arrays()
-	for i := range m.net.params {
-		for k, a := range m.updater.State(i) {
+// record describes the optimizer's counts and numbers of every parameter.
+func (t *trainer) record() (list []paramRecord) {
+	for i := range t.params {
+		p := t.updater.Progress(i)
+		states := -1
+		if t.updater.State(i) != nil || p.Count > 0 {
+			states = len(t.updater.State(i))
+		}
+		list = append(list, paramRecord{p.Count, p.Updates, pairOf(p.Own), pairOf(p.Shared),
+			states, t.updater.Collected(i) != nil})
+	}
+	return list
+}
+
+// arrays lists the arrays of the optimizer by the names that they have in the file of a run.
+func (t *trainer) arrays() (list []checkpoint.Named) {
+	for i := range t.params {
+		for k, a := range t.updater.State(i) {
 			if a != nil {
 				list = append(list, checkpoint.Named{Name: stateKey(i, k), Array: a})
 			}
 		}
-		if a := m.updater.Collected(i); a != nil {
+		if a := t.updater.Collected(i); a != nil {
 			list = append(list, checkpoint.Named{Name: sumKey(i), Array: a})
 		}
 	}
@@ -229,7 +235,7 @@ func (f *fitting) identity() []identity {
 		network = fmt.Sprintf("%d parameters, checksum %08x", len(m.net.params),
 			crc32.ChecksumIEEE(text))
 	}
-	opt := m.updater.Optimizer()
+	opt := m.trainer.updater.Optimizer()
 	settings := opt.Name()
 	if text, err := optimizer.Encode(opt); err == nil {
 		settings = string(text)
@@ -275,7 +281,13 @@ func (f *fitting) restore(ctx context.Context, text []byte, arrays map[string]*n
 		return fmt.Errorf("it has %d parameters, the network %d", len(rec.Params),
 			len(m.net.params))
 	}
-	if err := m.setRunArrays(rec, arrays); err != nil {
+	if err := m.net.setArrays(arrays); err != nil {
+		return err
+	}
+	if err := m.InitOptimizer(m.trainer.updater.Optimizer()); err != nil {
+		return err
+	}
+	if err := m.trainer.restore(rec.Params, arrays); err != nil {
 		return err
 	}
 	if m.buckets != nil {
@@ -316,7 +328,7 @@ func (f *fitting) restorePlace(ctx context.Context, rec *runRecord) error {
 // restoreStreams takes over the random streams, the loss scale and the history.
 func (f *fitting) restoreStreams(rec *runRecord) {
 	m := f.m
-	if s := m.scaler; s != nil && rec.Scale != nil {
+	if s := m.trainer.scaler; s != nil && rec.Scale != nil {
 		s.set(float64(rec.Scale.Value), rec.Scale.Good, rec.Scale.Skipped)
 	}
 	m.replicas.stream, m.history, f.scored = stream{steps: rec.Steps}, rec.History.history(),
@@ -324,32 +336,26 @@ func (f *fitting) restoreStreams(rec *runRecord) {
 	nd.SetRandomState(rec.Random)
 }
 
-// setRunArrays restores parameters and auxiliary states, and the optimizer's states and counts.
-func (m *Module) setRunArrays(rec *runRecord, arrays map[string]*nd.Array) error {
-	if err := m.net.setArrays(arrays); err != nil {
-		return err
-	}
-	if err := m.InitOptimizer(m.updater.Optimizer()); err != nil { // one that has updated nothing
-		return err
-	}
-	for i, p := range rec.Params {
-		m.updater.SetProgress(i, optimizer.Progress{Count: p.Count, Updates: p.Updates,
+// restore takes over what record and arrays have listed, in an updater that has updated nothing.
+func (t *trainer) restore(list []paramRecord, arrays map[string]*nd.Array) error {
+	for i, p := range list {
+		t.updater.SetProgress(i, optimizer.Progress{Count: p.Count, Updates: p.Updates,
 			Own: p.Own.memory(), Shared: p.Shared.memory()})
-		if err := m.setRunState(i, p, arrays); err != nil {
+		if err := t.restoreState(i, p, arrays); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// setRunState takes over the optimizer's states of a parameter.
-func (m *Module) setRunState(i int, p paramRecord, arrays map[string]*nd.Array) error {
-	weight := m.net.first().args[m.net.params[i]]
+// restoreState takes over the optimizer's states of a parameter.
+func (t *trainer) restoreState(i int, p paramRecord, arrays map[string]*nd.Array) error {
+	weight := t.params[i].weights[0]
 	if p.States >= 0 {
-		state := m.updater.NewState(weight)
+		state := t.updater.NewState(weight)
 		if len(state) != p.States {
-			return fmt.Errorf("parameter %s has %d states, optimizer %s wants %d", m.net.params[i],
-				p.States, m.updater.Optimizer().Name(), len(state))
+			return fmt.Errorf("parameter %s has %d states, optimizer %s wants %d", t.params[i].name,
+				p.States, t.updater.Optimizer().Name(), len(state))
 		}
 		for k, a := range state {
 			if a == nil {
@@ -359,7 +365,7 @@ func (m *Module) setRunState(i int, p paramRecord, arrays map[string]*nd.Array) 
 				return err
 			}
 		}
-		m.updater.SetState(i, state)
+		t.updater.SetState(i, state)
 	}
 	if !p.Collected {
 		return nil
@@ -372,7 +378,7 @@ func (m *Module) setRunState(i int, p paramRecord, arrays map[string]*nd.Array) 
 	if err := copySame(sumKey(i), arrays[sumKey(i)], sum); err != nil {
 		return err
 	}
-	m.updater.SetCollected(i, sum)
+	t.updater.SetCollected(i, sum)
 	return nil
 }
 

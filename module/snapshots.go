@@ -56,14 +56,14 @@ func (f *fitting) joinSnapshots(ctx context.Context) error {
 		folder = job.Snapshots()
 	}
 	if c.asked {
-		if err := c.check(folder, f.m.store); err != nil {
+		if err := c.check(folder, f.m.trainer.store); err != nil {
 			return err
 		}
 	}
-	if f.m.store == nil || folder == "" || !c.asked && !f.m.store.owned {
+	if f.m.trainer.store == nil || folder == "" || !c.asked && !f.m.trainer.store.owned {
 		return nil // a program with a store of its own decides itself when snapshots are written
 	}
-	kv, ok := f.m.store.kv.(kvstore.Snapshotter)
+	kv, ok := f.m.trainer.store.kv.(kvstore.Snapshotter)
 	if !ok {
 		return nil
 	}
@@ -147,7 +147,7 @@ func (r *epochRun) leaveOut(ctx context.Context, next int) error {
 		r.job.saved = nil
 		return r.continueFrom(ctx, rec)
 	}
-	if s := r.m.scaler; s != nil && r.share.round == r.share.joined {
+	if s := r.m.trainer.scaler; s != nil && r.share.round == r.share.joined {
 		s.rejoin(r.m.replicas.stream.steps)
 	}
 	return r.snapshotRound(ctx, next)
@@ -183,7 +183,7 @@ func (r *epochRun) continueFrom(ctx context.Context, rec *runRecord) error {
 		}
 	}
 	r.restoreStreams(rec)
-	if s := r.m.scaler; s != nil && s.journal != nil {
+	if s := r.m.trainer.scaler; s != nil && s.journal != nil {
 		return s.journal.add(scaleEvent{r.m.replicas.stream.steps - uint64(s.good),
 			exact(s.value()),
 			s.skipped})

@@ -2,7 +2,6 @@ package module
 
 import (
 	"errors"
-	"fmt"
 
 	dataio "gomx/io"
 	"gomx/metric"
@@ -54,7 +53,7 @@ func (m *Module) Backward(outGrads ...*nd.Array) error {
 	if err := m.replicas.current.backward(outGrads); err != nil {
 		return err
 	}
-	return m.reduce()
+	return m.trainer.reduce(m.replicas.current)
 }
 
 // ForwardBackward is Forward in training, then Backward.
@@ -74,55 +73,11 @@ func (m *Module) InitOptimizer(o optimizer.Optimizer) error {
 	case isNil(o):
 		return errors.New("module: InitOptimizer: the optimizer is nil")
 	}
-	u, err := optimizer.NewUpdater(o, m.net.params)
-	if err != nil {
-		return fmt.Errorf("module: %w", err)
-	}
-	if err := u.SetAttrs(m.net.symbol.AttrDict()); err != nil {
-		return fmt.Errorf("module: %w", err)
-	}
-	if n := m.replicas.batchSize(m.net.fed); n > 0 {
-		u.SetRescale(1 / float64(n))
-	}
-	m.updater, m.loaded = u, false
-	return nil
-}
-
-// chooseOptimizer is InitOptimizer for Fit: states that LoadStates has given to an optimizer of the
-// same kind stay, with the counts of updates.
-func (m *Module) chooseOptimizer(o optimizer.Optimizer) error {
-	old, loaded := m.updater, m.loaded
-	if err := m.InitOptimizer(o); err != nil || !loaded {
-		return err
-	}
-	before := old.Optimizer().Name()
-	if o.Name() != before {
-		m.updater, m.loaded = old, true
-		return fmt.Errorf("module: Fit: Optimize(%s) after LoadStates, which has given states "+
-			"to %s: "+
-			"call InitOptimizer with the optimizer of Fit before LoadStates, or leave one of "+
-			"them out", o.Name(), before)
-	}
-	for i, name := range m.net.params {
-		state := old.State(i)
-		if state == nil {
-			continue
-		}
-		if want := m.updater.NewState(m.net.first().args[name]); len(want) != len(state) {
-			m.updater, m.loaded = old, true
-			return fmt.Errorf("module: Fit: Optimize(%s) keeps %d arrays for %s, the optimizer "+
-				"that LoadStates has given states to, %s, keeps %d: their parameters differ",
-				o.Name(), len(want), name, before, len(state))
-		}
-		m.updater.SetState(i, state)
-		m.updater.SetProgress(i, old.Progress(i))
-	}
-	m.loaded = true
-	return nil
+	return m.trainer.optimize(o, m.net.symbol.AttrDict(), m.replicas.batchSize(m.net.fed))
 }
 
 // Updater returns the updater that runs the optimizer, nil before InitOptimizer.
-func (m *Module) Updater() *optimizer.Updater { return m.updater }
+func (m *Module) Updater() *optimizer.Updater { return m.trainer.updater }
 
 // Update lets the optimizer change the parameters by the gradients, asynchronously: here, or in the
 // store. With a loss scale that is not fixed it waits for the gradients, and changes nothing if one
@@ -131,35 +86,23 @@ func (m *Module) Update() error {
 	if !m.Bound() {
 		return errNotBound
 	}
-	if m.updater == nil {
-		return errors.New("module: no optimizer: call InitOptimizer first")
+	return m.trainer.step(m.replicas.current, m.replicas.stream.steps)
+}
+
+// LossScale returns the factor by which gradients are scaled in the next batch, 1 without scaling.
+func (m *Module) LossScale() float64 {
+	if m.trainer.scaler == nil {
+		return 1
 	}
-	if skip, err := m.overflowed(); err != nil {
-		return err
-	} else if skip {
-		return m.skipUpdate()
+	return m.trainer.scaler.value()
+}
+
+// Skipped returns how many batches have changed no parameter because a gradient was not finite.
+func (m *Module) Skipped() int {
+	if m.trainer.scaler == nil {
+		return 0
 	}
-	if m.clip != nil {
-		if err := m.clip.scale(m.replicas.current.first().Grads, m.net.params,
-			m.updater.Rescale()); err != nil {
-			return err
-		}
-	}
-	if m.store != nil {
-		m.net.settleAux()
-		return m.store.update(m.replicas.current.first().Grads)
-	}
-	for i, name := range m.net.params {
-		g := m.replicas.current.first().Grads[name]
-		if g == nil {
-			continue
-		}
-		if err := m.updater.Update(i, m.net.first().args[name], g); err != nil {
-			return fmt.Errorf("module: %w", err)
-		}
-		m.net.spread(name)
-	}
-	return nil
+	return m.trainer.scaler.skipped
 }
 
 // Outputs returns the outputs of the last Forward. The next one overwrites them.

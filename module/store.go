@@ -1,14 +1,10 @@
 package module
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
-	"gomx/checkpoint"
-	dataio "gomx/io"
 	"gomx/kvstore"
 	nd "gomx/ndarray"
 	"gomx/optimizer"
@@ -23,11 +19,13 @@ type storage struct {
 	owned bool // opened by Fit, which closes it
 	keys  []storedKey
 	aux   []sharedAux // of a store that processes share
+	// makes auxiliary states equal on all devices, before they are pushed
+	settle func()
 }
 
 // storedKey is a parameter that is trained.
 type storedKey struct {
-	index int // in Module.params
+	index int // in trainer.params
 	name  string
 	grad  [1]*nd.Array
 	value []*nd.Array // on every device of the module
@@ -49,21 +47,35 @@ func (m *Module) UseStore(ctx context.Context, kv kvstore.Store) error {
 		return errors.New("module: UseStore: the store is nil")
 	case !m.net.inited:
 		return errors.New("module: UseStore: the parameters have no values: call InitParams first")
-	case m.updater == nil:
+	case m.trainer.updater == nil:
 		return errors.New("module: UseStore: no optimizer: call InitOptimizer first")
 	}
+	return m.trainer.useStore(ctx, kv, storeUse{m.replicas.current,
+		m.replicas.batchSize(m.net.fed), m.net.auxStates, m.net.settleAux})
+}
+
+// storeUse is everything but parameters and optimizer that a store needs to update parameters.
+type storeUse struct {
+	grads  gradients // of the parameters that are trained
+	batch  int       // samples per batch of this worker, 0: unknown
+	aux    func() []auxState
+	settle func() // makes auxiliary states equal on all devices
+}
+
+// useStore lets a store update the parameters.
+func (t *trainer) useStore(ctx context.Context, kv kvstore.Store, use storeUse) error {
 	if kv.Sums() {
-		m.updater.SetRescale(1 / float64(m.replicas.batchSize(m.net.fed)*kv.NumWorkers()))
+		t.updater.SetRescale(1 / float64(use.batch*kv.NumWorkers()))
 	}
-	o, err := m.updater.Settled()
+	o, err := t.updater.Settled()
 	if err != nil {
 		return fmt.Errorf("module: %w", err)
 	}
-	s := &storage{kv: kv}
-	for i, name := range m.net.params {
-		if g := m.replicas.current.first().Grads[name]; g != nil {
-			s.keys = append(s.keys, storedKey{index: i, name: name, grad: [1]*nd.Array{g},
-				value: m.net.copies(name)})
+	s := &storage{kv: kv, settle: use.settle}
+	for i, p := range t.params {
+		if g := use.grads.firsts()[p.name]; g != nil {
+			s.keys = append(s.keys, storedKey{index: i, name: p.name, grad: [1]*nd.Array{g},
+				value: p.weights})
 		}
 	}
 	if !optimizer.Elementwise(o) { // so that keys travel whole
@@ -77,42 +89,49 @@ func (m *Module) UseStore(ctx context.Context, kv kvstore.Store) error {
 			return fmt.Errorf("module: %w", err)
 		}
 	}
-	if err := s.shareAux(ctx, m); err != nil {
+	if err := s.shareAux(ctx, use.aux); err != nil {
 		return err
 	}
 	if err := kv.SetOptimizer(ctx, o); err != nil {
 		return fmt.Errorf("module: %w", err)
 	}
+	if err := s.pull(); err != nil {
+		return err
+	}
+	t.store = s
+	return t.giveLoaded(ctx)
+}
+
+// pull takes all parameters and auxiliary states from the store.
+func (s *storage) pull() error {
 	for i := range s.keys {
 		k := &s.keys[i]
-		if err := kv.Pull(k.name, -i, k.value...); err != nil {
+		if err := s.kv.Pull(k.name, -i, k.value...); err != nil {
 			return fmt.Errorf("module: %w", err)
 		}
 	}
-	if err := s.pullAux(); err != nil {
-		return err
-	}
-	m.store = s
-	return s.giveLoaded(ctx, m)
+	return s.pullAux()
 }
 
-// giveLoaded gives the states that LoadStates has read to the store, unless the job has gone on
+// giveLoaded gives the states that loadStates has read to the store, unless the job has gone on
 // from there already.
-func (s *storage) giveLoaded(ctx context.Context, m *Module) error {
-	if j, ok := s.kv.(kvstore.Joint); !m.loaded || ok && j.Resumed() > 0 {
+func (t *trainer) giveLoaded(ctx context.Context) error {
+	s := t.store
+	if j, ok := s.kv.(kvstore.Joint); !t.loaded || ok && j.Resumed() > 0 {
 		return nil
 	}
 	states := map[int][]*nd.Array{}
 	for i := range s.keys {
-		states[s.keys[i].index] = m.updater.State(s.keys[i].index)
+		states[s.keys[i].index] = t.updater.State(s.keys[i].index)
 	}
-	m.loaded = false
+	t.loaded = false
 	return s.load(ctx, states)
 }
 
 // update pushes all gradients and pulls all parameters. Auxiliary states, which are known before
 // the gradients, go first.
 func (s *storage) update(grads map[string]*nd.Array) error {
+	s.settle()
 	if err := s.updateAux(); err != nil {
 		return err
 	}
@@ -130,6 +149,7 @@ func (s *storage) update(grads map[string]*nd.Array) error {
 
 // idle takes part in a round without a batch: its gradients are zeros.
 func (s *storage) idle() error {
+	s.settle()
 	if err := s.updateAux(); err != nil {
 		return err
 	}
@@ -180,140 +200,4 @@ func (s *storage) load(ctx context.Context, states map[int][]*nd.Array) error {
 		return fmt.Errorf("module: %w", err)
 	}
 	return nil
-}
-
-// stateArrays returns the states that SaveStates writes.
-func (m *Module) stateArrays() (func(i int) []*nd.Array, error) {
-	if m.store == nil {
-		return m.updater.State, nil
-	}
-	states, err := m.store.states(context.Background())
-	return func(i int) []*nd.Array { return states[i] }, err
-}
-
-// share holds this worker's rank in its job and its counts of batches and rounds.
-type share struct {
-	rank   int
-	rounds int // batches of an epoch of the worker that has the most; 0: unknown
-	// rounds that are left out: an earlier process in this place has taken part in them, or they
-	// have closed
-	resumed int
-	joined  int // rounds that an earlier process had taken part in when this one began
-	round   int // rounds so far, those that were left out included
-}
-
-// openStore opens the store that Fit has been given the name of, and hands out the data among the
-// workers.
-func (f *fitting) openStore(ctx context.Context) error {
-	c, m := &f.config, f.m
-	if c.kv == nil && !kvstore.IsDist(c.store) {
-		if c.store != "" && c.store != "local" && c.store != "device" {
-			return fmt.Errorf("module: store %q, want one of %s", c.store,
-				strings.Join(kvstore.Names(), ", "))
-		}
-		// one process: the module's own updater does the rest
-		return m.reduceWith(ctx, cmp.Or(c.store, "device"), c.compression)
-	}
-	kv, owned := c.kv, false
-	if kv == nil {
-		var err error
-		if kv, err = kvstore.Open(ctx, c.store, c.storeOptions...); err != nil {
-			return fmt.Errorf("module: %w", err)
-		}
-		owned = true
-	}
-	f.share.rank = kv.Rank()
-	if s, ok := f.train.(dataio.Sharder); ok && kv.NumWorkers() > 1 && !s.Sharded() {
-		if err := s.Shard(kv.Rank(), kv.NumWorkers()); err != nil {
-			return fmt.Errorf("module: %w", err)
-		}
-	}
-	if err := kv.SetCompression(c.compression); err != nil {
-		return fmt.Errorf("module: %w", err)
-	}
-	if err := m.UseStore(ctx, kv); err != nil {
-		return err
-	}
-	m.store.owned = owned
-	joint, ok := kv.(kvstore.Joint)
-	if !ok {
-		return nil
-	}
-	batches := uint64(0)
-	if n, ok := f.train.(dataio.Counter); ok {
-		batches = uint64(n.Batches())
-	}
-	all, err := joint.Agree(ctx, "batches", batches)
-	if err != nil {
-		return fmt.Errorf("module: %w", err)
-	}
-	for _, n := range all {
-		f.share.rounds = max(f.share.rounds, int(n))
-		if n == 0 {
-			f.share.rounds = 0 // somebody's iterator does not know
-			break
-		}
-	}
-	f.share.resumed = int(joint.Resumed())
-	f.share.joined = f.share.resumed
-	return f.findSaved()
-}
-
-// closeStore closes a store that Fit has opened. Afterwards the module updates its parameters
-// itself.
-func (f *fitting) closeStore() error {
-	s := f.m.store
-	if s == nil || !s.owned {
-		return nil
-	}
-	f.m.store = nil
-	err := s.kv.Close()
-	s.closeAux()
-	if err != nil {
-		return fmt.Errorf("module: %w", err)
-	}
-	return nil
-}
-
-// keepUp leaves out the rounds that other workers have closed without this one, in jobs where they
-// may: a push to a closed round has no effect. It first waits for the pulled parameters, because
-// they show how far the others are.
-func (f *fitting) keepUp(ctx context.Context) error {
-	if f.m.store == nil {
-		return nil
-	}
-	j, ok := f.m.store.kv.(kvstore.Joint)
-	if !ok || j.Backups() == 0 {
-		return nil
-	}
-	if err := f.m.Wait(ctx); err != nil {
-		return err
-	}
-	f.share.resumed += int(j.Skip())
-	return nil
-}
-
-// loadStates gives the states of a file to the optimizer, wherever it runs.
-func (m *Module) loadStates(path string, list []checkpoint.IndexedState) error {
-	loaded := map[int][]*nd.Array{}
-	for _, s := range list {
-		i, err := m.stateIndex(path, s)
-		if err != nil {
-			return err
-		}
-		arrays, err := s.State.Arrays()
-		if err != nil {
-			return fmt.Errorf("module: %s: state of %s: %w", path, m.net.params[i], err)
-		}
-		loaded[i] = arrays
-		if m.store == nil {
-			if err := m.setState(i, arrays); err != nil {
-				return fmt.Errorf("module: %s: %w", path, err)
-			}
-		}
-	}
-	if m.store == nil {
-		return nil
-	}
-	return m.store.load(context.Background(), loaded)
 }

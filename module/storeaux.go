@@ -3,8 +3,6 @@ package module
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 
 	"gomx/dtype"
 	"gomx/kvstore"
@@ -31,25 +29,31 @@ type sharedAux struct {
 	common [1]*nd.Array // the store's state before the last batch
 }
 
-// shareAux puts the auxiliary states into a store that several processes share. They take the
-// values of worker 0 or, in a job that has begun, the values in the store.
-func (s *storage) shareAux(ctx context.Context, m *Module) error {
+// auxState is an auxiliary state of a network.
+type auxState struct {
+	name   string
+	copies []*nd.Array // one per device
+}
+
+// shareAux puts auxiliary states into a store that several processes share. They take the values
+// of worker 0 or, in a job that has begun, the values in the store.
+func (s *storage) shareAux(ctx context.Context, states func() []auxState) error {
 	kv, ok := s.kv.(kvstore.Joint)
 	if !ok {
 		return nil
 	}
-	m.net.settleAux()
-	for _, name := range slices.Sorted(maps.Keys(m.net.first().aux)) {
-		v := m.net.first().aux[name]
+	s.settle()
+	for _, state := range states() {
+		v := state.copies[0]
 		if v.DType() == dtype.Bool {
 			continue
 		}
-		x := sharedAux{name: name, value: v, others: m.net.auxCopies(name)[1:],
+		x := sharedAux{name: state.name, value: v, others: state.copies[1:],
 			counts: !v.DType().IsFloat()}
 		for _, a := range []*[1]*nd.Array{&x.change, &x.common} {
 			a[0] = nd.Empty(v.Shape(), nd.As(v.DType()), nd.On(v.Device()), nd.Using(v.Engine()))
 		}
-		if err := kv.InitSum(ctx, name, v); err != nil {
+		if err := kv.InitSum(ctx, x.name, v); err != nil {
 			return fmt.Errorf("module: %w", err)
 		}
 		s.aux = append(s.aux, x)

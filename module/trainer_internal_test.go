@@ -1,0 +1,45 @@
+package module
+
+import (
+	"slices"
+	"testing"
+
+	nd "gomx/ndarray"
+	"gomx/optimizer"
+)
+
+// given is a list of gradients of one parameter, "w", one per device.
+type given []*nd.Array
+
+func (g given) gradsOf(string) []*nd.Array { return g }
+
+func (g given) firsts() map[string]*nd.Array { return map[string]*nd.Array{"w": g[0]} }
+
+func TestTrainerStepsWithoutModule(t *testing.T) {
+	weights := []*nd.Array{nd.Full(1, nd.Shape{2}), nd.Full(1, nd.Shape{2})}
+	grads := given{nd.Full(3, nd.Shape{2}), nd.Full(5, nd.Shape{2})}
+	var tr trainer
+	if err := tr.track([]param{{name: "w", weights: weights}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := tr.step(grads, 1); err == nil {
+		t.Error("a step without an optimizer succeeds")
+	}
+	if err := tr.optimize(optimizer.SGD{LR: 0.5}, nil, 4); err != nil {
+		t.Fatal(err)
+	}
+	if err := tr.reduce(grads); err != nil {
+		t.Fatal(err)
+	}
+	if err := tr.step(grads, 1); err != nil {
+		t.Fatal(err)
+	}
+	for k, w := range weights { // 1 - 0.5 * (3+5)/4
+		if v, err := w.Float32s(); err != nil || !slices.Equal(v, []float32{0, 0}) {
+			t.Errorf("weights on device %d are %v, %v, want 0", k, v, err)
+		}
+	}
+	if err := tr.track(tr.params); err != nil {
+		t.Error(err)
+	}
+}
