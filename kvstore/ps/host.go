@@ -22,23 +22,6 @@ func newHost(c ServerConfig) *host {
 	return h
 }
 
-// ServerStats counts the work of a server.
-type ServerStats struct {
-	Pushes     uint64 // received for the first time
-	Duplicates uint64 // received again
-	Early      uint64 // received before one they follow, and dropped
-	Late       uint64 // after their round was closed
-	Rounds     uint64 // closed
-	Entries    uint64 // log entries applied
-	Pulls      uint64 // answered
-	Rejected   uint64 // refused with a reason
-	Refused    uint64 // dropped because they make no sense
-	Held       uint64 // bytes held now because a lower rank has not contributed
-	Parked     int    // pulls that wait now
-	Memory     uint64 // bytes of values and rounds now
-	LogLength  int    // entries not yet on all copies
-}
-
 // start begins a step.
 func (h *host) start(now Time) {
 	h.now = now

@@ -33,6 +33,9 @@ type member struct {
 	body   []byte // of the message that is being made
 	out    Outbox
 	item   wire.Message // of the batch that is being handled
+
+	// dispatch takes in one message that is no batch.
+	dispatch func(m *wire.Message)
 }
 
 func newMember(id identity, t Timing) member { return member{identity: id, timing: t} }
@@ -151,13 +154,10 @@ func (m *member) ours(from wire.Node, msg *wire.Message) bool {
 		(msg.Target == 0 || msg.Target == m.inc)
 }
 
-// dispatcher takes in one message.
-type dispatcher interface{ dispatch(m *wire.Message) }
-
 // unpack passes on the items of a batch one by one, and any other message as it is.
-func (m *member) unpack(msg *wire.Message, d dispatcher) error {
+func (m *member) unpack(msg *wire.Message) error {
 	if msg.Type != wire.TypeBatch {
-		d.dispatch(msg)
+		m.dispatch(msg)
 		return nil
 	}
 	items := msg.Items()
@@ -166,7 +166,7 @@ func (m *member) unpack(msg *wire.Message, d dispatcher) error {
 			m.item = wire.Message{} // its payload belongs to the transport
 			return err
 		}
-		d.dispatch(&m.item)
+		m.dispatch(&m.item)
 	}
 }
 

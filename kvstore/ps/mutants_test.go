@@ -192,7 +192,7 @@ var mutants = []mutant{
 		old: "\tcase c.left > c.held:", with: "\tcase c.left > 0:", run: "Memory"},
 	{name: "a call in the place of the join", file: "call.go", old: "\t*c.single.place = nil //",
 		with: "\t_ = 0 //", run: "JoinsPlace"},
-	{name: "count silence while it stands still", file: "time.go",
+	{name: "count silence while it stands still", file: "awake.go",
 		old:  "a.time += max(0, min(gap, t.Heartbeat))\n\treturn gap > t.Suspect",
 		with: "a.time += max(0, gap)\n\treturn false", run: "Confirm"},
 	{name: "give up a copy without a confirmation", file: "place.go",

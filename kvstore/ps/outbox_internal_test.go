@@ -7,38 +7,37 @@ import (
 )
 
 // small returns a message with n bytes of payload.
-func (h *host) small(seq uint64, n int) wire.Message {
-	m := h.message(wire.TypeAck)
-	m.Seq, m.Payload = seq, make([]byte, n)
-	return m
+func small(seq uint64, n int) wire.Message {
+	return wire.Message{Type: wire.TypeAck, Seq: seq, Payload: make([]byte, n)}
 }
 
 // TestSmallMessagesTravelTogether packs messages to two workers: the order to each stays, what is
 // large or of the scheduler's traffic travels alone, and a batch has one receiver's incarnation.
 func TestSmallMessagesTravelTogether(t *testing.T) {
-	s, err := NewServer(ServerConfig{Job: 1, Nonce: 1, Workers: 2})
-	if err != nil {
-		t.Fatal(err)
+	var out Outbox
+	send := func(to wire.Node, m wire.Message) {
+		out.Sends = append(out.Sends, Send{To: to, Msg: m})
 	}
 	zero, one := wire.Node{Role: wire.Worker}, wire.Node{Role: wire.Worker, Rank: 1}
 	for seq := range uint64(3) {
-		s.send(zero, s.small(seq, 8), nil)
-		s.send(one, s.small(seq, 8), nil)
+		send(zero, small(seq, 8))
+		send(one, small(seq, 8))
 	}
-	s.send(zero, s.small(3, fuseItem+1), nil)
-	s.send(zero, s.small(4, fuseItem), nil)
-	s.send(zero, s.message(wire.TypeHeartbeat), nil)
-	other := s.small(5, 8)
+	send(zero, small(3, fuseItem+1))
+	send(zero, small(4, fuseItem))
+	send(zero, wire.Message{Type: wire.TypeHeartbeat})
+	other := small(5, 8)
 	other.Target = 9
-	s.send(zero, s.small(6, 8), nil)
-	s.send(zero, other, nil)
+	send(zero, small(6, 8))
+	send(zero, other)
+	out.pack()
 	type sent struct {
 		typ  wire.Type
 		seqs []uint64
 	}
 	got := map[wire.Node][]sent{}
-	for i := range s.Out().Sends {
-		x := &s.Out().Sends[i]
+	for i := range out.Sends {
+		x := &out.Sends[i]
 		g := sent{typ: x.Msg.Type}
 		items := x.Msg.Items()
 		var m wire.Message
@@ -73,8 +72,8 @@ func TestSmallMessagesTravelTogether(t *testing.T) {
 			}
 		}
 	}
-	s.out.Reset()
-	if !s.Out().Empty() {
+	out.Reset()
+	if !out.Empty() {
 		t.Error("an outbox that was reset is not empty")
 	}
 }

@@ -29,7 +29,9 @@ func NewServer(c ServerConfig) (*Server, error) {
 		return nil, fmt.Errorf("ps: %d backup workers of %d: %w", c.Backups, c.Workers, ErrUsage)
 	}
 	h := newHost(c)
-	return &Server{host: h, rounds: &rounds{host: h}}, nil
+	s := &Server{host: h, rounds: &rounds{host: h}}
+	s.member.dispatch = s.dispatch
+	return s, nil
 }
 
 // Out returns the server's outbox, after collecting the acknowledgements that are due. The caller
@@ -64,7 +66,7 @@ func (s *Server) Handle(now Time, from wire.Node, m *wire.Message) {
 		s.stats.Refused++
 		return
 	}
-	if err := s.unpack(m, s); err != nil {
+	if err := s.unpack(m); err != nil {
 		s.refuse(m, err.Error())
 	}
 }
@@ -166,57 +168,12 @@ func (s *Server) Tick(now Time) {
 	}
 }
 
-// heartbeat sums up the server's state for people to see.
-func (s *Server) heartbeat() wire.Heartbeat {
-	h := wire.Heartbeat{Queue: s.stats.Held, Waiting: -1}
-	for _, sh := range s.shards {
-		if sh == nil || sh.role != primary {
-			continue
-		}
-		for _, e := range sh.order {
-			h.Clock = max(h.Clock, e.clock(s.host))
-			if rd := e.open(e.closed + 1); rd != nil && h.Waiting < 0 {
-				h.Waiting = int32(s.missing(e, rd))
-			}
-		}
-		for r := range sh.ranks {
-			h.Clock = max(h.Clock, sh.ranks[r].tick)
-		}
-		h.Parked += uint32(sh.parked)
-	}
-	return h
-}
-
-// Stats returns the figures of the server so far.
-func (s *Server) Stats() ServerStats {
-	st := s.stats
-	st.Memory = s.mem.used
-	for _, sh := range s.shards {
-		if sh != nil {
-			st.Parked += sh.parked
-			st.LogLength += sh.log.len()
-		}
-	}
-	return st
-}
-
 // Gone reports whether the scheduler knows that the server has left.
 func (s *Server) Gone() bool { return s.gone() }
 
 // Leave says goodbye to the scheduler, which moves the server's shards at once. Ticks should go on
 // until Gone.
 func (s *Server) Leave() { s.bye() }
-
-// Checksum returns a checksum over a shard's whole replicated state and the index of its last log
-// entry; ok is false when the server has no complete copy. Copies with the same index have the same
-// checksum.
-func (s *Server) Checksum(shard uint32) (index uint64, sum uint32, ok bool) {
-	if int(shard) >= len(s.shards) || s.shards[shard] == nil || !s.shards[shard].whole() {
-		return 0, 0, false
-	}
-	sh := s.shards[shard]
-	return sh.commit, sh.checksum(), true
-}
 
 // Saved says that a shard's part of a snapshot is durable in a file of that name.
 func (s *Server) Saved(save *Save, name string) {

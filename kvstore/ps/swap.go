@@ -112,3 +112,14 @@ func (s *Scheduler) swap(id uint32) {
 	s.out.event(EventSwapped, wire.Node{Role: wire.Server, Rank: sh.Primary.Server}, id, sh.Epoch,
 		"")
 }
+
+// Swap lets the copies of a shard change places now, if they may. It reports whether they do.
+func (s *Scheduler) Swap(now Time, shard int) bool {
+	s.start(now)
+	if shard >= len(s.view.Shards) || s.writing != nil || !s.swappable(&s.view.Shards[shard]) {
+		return false
+	}
+	s.swap(uint32(shard))
+	s.settle()
+	return true
+}

@@ -81,6 +81,7 @@ func NewWorker(c WorkerConfig) (*Worker, error) {
 		return nil, fmt.Errorf("ps: staleness %d: %w", c.Staleness, ErrUsage)
 	}
 	w := &Worker{agent: newAgent(c)}
+	w.member.dispatch = w.dispatch
 	ag, cs, rt, fa, pg := w.agent, &w.calls, &w.routes, &w.failing, &w.progress
 	w.calls = calls{agent: ag}
 	w.routes = routes{agent: ag, calls: cs}
@@ -137,7 +138,7 @@ func (w *Worker) Handle(now Time, from wire.Node, m *wire.Message) {
 	if !w.ours(from, m) {
 		return
 	}
-	if err := w.unpack(m, w); err != nil {
+	if err := w.unpack(m); err != nil {
 		w.out.event(EventRefused, m.From, m.Shard, m.Epoch, err.Error())
 	}
 }
