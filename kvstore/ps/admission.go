@@ -46,10 +46,10 @@ func (ad *admission) appendJoin(rank int, inc uint32) {
 func (ad *admission) begin(m *wire.Message) {
 	rk := &ad.ranks[m.From.Rank]
 	if !rk.away {
-		a := ad.message(wire.TypeCursor)
+		a := ad.me.message(wire.TypeCursor)
 		a.Flags, a.Shard, a.Epoch, a.Seq, a.Target = wire.FlagStart, ad.id, ad.epoch, m.Seq,
 			m.Incarnation
-		ad.send(m.From, a, nil)
+		ad.me.send(m.From, a, nil)
 		return
 	}
 	for i := ad.commit + 1; i <= ad.next; i++ {
@@ -95,8 +95,8 @@ func (ad *admission) cursor(m *wire.Message) {
 			Clock: e.clocks[rank], Version: version,
 		})
 	}
-	a := ad.message(wire.TypeCursor)
+	a := ad.me.message(wire.TypeCursor)
 	a.Shard, a.Epoch, a.Seq, a.Payload, a.Target = ad.id, ad.epoch, m.Seq, c.Append(nil),
 		m.Incarnation
-	ad.send(m.From, a, nil)
+	ad.me.send(m.From, a, nil)
 }

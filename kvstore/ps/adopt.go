@@ -4,12 +4,12 @@ import "gomx/kvstore/wire"
 
 // adoptShards makes the server's copies agree with its view.
 func (s *Server) adoptShards() {
-	me := wire.Replica{Server: s.self.Rank, Incarnation: s.inc}
-	for len(s.shards) < len(s.view.Shards) {
+	me := wire.Replica{Server: s.me.self.Rank, Incarnation: s.me.inc}
+	for len(s.shards) < len(s.me.view.Shards) {
 		s.shards, s.had = append(s.shards, nil), append(s.had, false)
 	}
-	for i := range s.view.Shards {
-		place := s.view.Shards[i]
+	for i := range s.me.view.Shards {
+		place := s.me.view.Shards[i]
 		sh := s.shards[i]
 		switch {
 		case place.Primary == me:
@@ -17,7 +17,7 @@ func (s *Server) adoptShards() {
 		case place.Backup == me:
 			s.follow(uint32(i), place)
 		case sh != nil:
-			s.out.event(EventDropped, s.self, uint32(i), place.Epoch, "")
+			s.me.out.event(EventDropped, s.me.self, uint32(i), place.Epoch, "")
 			sh.close()
 			s.shards[i] = nil
 		}
@@ -49,7 +49,8 @@ func (s *Server) lead(id uint32, place wire.Shard) {
 		sh.role = primary
 		sh.next = sh.commit
 	case sh == nil || sh.role == backup && !sh.whole():
-		s.out.event(EventLost, s.self, id, place.Epoch, "made primary without a complete copy")
+		s.me.out.event(EventLost, s.me.self, id, place.Epoch,
+			"made primary without a complete copy")
 		if sh != nil {
 			sh.close()
 			s.shards[id] = nil
@@ -103,7 +104,7 @@ const earlyBytes = 1 << 20
 // early keeps a message of a worker that knows a newer view than the server, which asks for it.
 // Pushes are repeated from the first gap on: keeping one of them would help little.
 func (s *Server) early(m *wire.Message) {
-	s.asked = true
+	s.me.asked = true
 	if m.From.Role != wire.Worker || m.Type == wire.TypePush || m.Type == wire.TypePushPull ||
 		m.Type == wire.TypeTick {
 		return

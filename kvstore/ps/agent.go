@@ -9,7 +9,7 @@ import (
 // agent is the common ground of all parts of a worker: its place in the job, its settings and its
 // figures.
 type agent struct {
-	member
+	me     member
 	cfg    WorkerConfig
 	now    Time
 	stats  WorkerStats
@@ -21,7 +21,7 @@ type agent struct {
 func newAgent(c WorkerConfig) *agent {
 	id := identity{self: wire.Node{Role: wire.Worker, Rank: c.Rank}, job: c.Job, nonce: c.Nonce,
 		size: c.Workers, addr: c.Addr}
-	return &agent{member: newMember(id, c.Timing), cfg: c}
+	return &agent{me: newMember(id, c.Timing), cfg: c}
 }
 
 // loose reports whether rounds may close without this worker: then it does not repeat the rounds
@@ -31,12 +31,12 @@ func (ag *agent) loose() bool { return ag.cfg.Policy == Shrink || ag.cfg.Backups
 // err is Worker.Err.
 func (ag *agent) err() error {
 	switch {
-	case ag.fenced:
+	case ag.me.fenced:
 		return ErrFenced
 	case ag.lost != nil:
 		return ag.lost
-	case ag.alone:
-		return ag.silent()
+	case ag.me.alone:
+		return ag.me.silent()
 	}
 	return nil
 }
@@ -47,7 +47,7 @@ func (ag *agent) usable(op string, key uint32) error {
 	switch {
 	case ag.err() != nil:
 		err = ag.err()
-	case ag.left:
+	case ag.me.left:
 		err = ErrClosed
 	case !ag.joined:
 		err = fmt.Errorf("%w: the worker has not joined", ErrUsage)

@@ -66,7 +66,7 @@ func (j *journal) pump() bool {
 			return false
 		}
 		p.phase, p.acked = streaming, j.next
-		j.out.event(EventTransfer, wire.Node{Role: wire.Server, Rank: p.replica.Server}, j.id,
+		j.me.out.event(EventTransfer, wire.Node{Role: wire.Server, Rank: p.replica.Server}, j.id,
 			j.epoch, "")
 		j.appendMarker(kindBegin, nil)
 		return true
@@ -133,11 +133,11 @@ func (j *journal) requestSync() {
 		p.acked < p.must:
 		return
 	}
-	p.asked = j.now + j.timing.Resend
-	m := j.message(wire.TypeInSync)
+	p.asked = j.now + j.me.timing.Resend
+	m := j.me.message(wire.TypeInSync)
 	m.Shard, m.Epoch = j.id, j.epoch
 	m.SetCopyIncarnation(p.replica.Incarnation)
-	j.send(scheduler, m, nil)
+	j.me.send(scheduler, m, nil)
 }
 
 // tickPeer sends entries again that the backup has not acknowledged.
@@ -148,7 +148,7 @@ func (j *journal) tickPeer() {
 	}
 	j.advance()
 	j.requestSync()
-	if p.acked < j.next && j.now-p.sent >= j.timing.Resend {
+	if p.acked < j.next && j.now-p.sent >= j.me.timing.Resend {
 		p.again = p.acked
 		j.sendAgain()
 	}
@@ -175,12 +175,12 @@ func (j *journal) sendAgain() {
 
 // diverged asks the scheduler to drop the backup.
 func (j *journal) diverged(why string) {
-	j.out.event(EventDiverged, wire.Node{Role: wire.Server, Rank: j.peer.replica.Server}, j.id,
+	j.me.out.event(EventDiverged, wire.Node{Role: wire.Server, Rank: j.peer.replica.Server}, j.id,
 		j.epoch, why)
-	m := j.message(wire.TypeDiverged)
+	m := j.me.message(wire.TypeDiverged)
 	m.Shard, m.Epoch = j.id, j.epoch
 	m.SetCopyIncarnation(j.peer.replica.Incarnation)
-	j.send(scheduler, m, nil)
+	j.me.send(scheduler, m, nil)
 }
 
 // turn begins the log of a primary that has changed places with its backup.

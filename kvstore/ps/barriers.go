@@ -35,10 +35,10 @@ func (ba *barriers) enter(now Time, deadline Time) (uint64, error) {
 }
 
 func (ba *barriers) sendBarrier() {
-	m := ba.message(wire.TypeBarrier)
+	m := ba.me.message(wire.TypeBarrier)
 	m.SetBarrierCall(wire.BarrierCall{Number: ba.called, Begun: ba.calledAt, Before: ba.started})
-	ba.repeatAt = ba.now + ba.timing.Resend
-	ba.send(scheduler, m, nil)
+	ba.repeatAt = ba.now + ba.me.timing.Resend
+	ba.me.send(scheduler, m, nil)
 }
 
 // barrierDone notes how many calls have ended.

@@ -121,9 +121,9 @@ type calls struct {
 // before they run out of time.
 func (cs *calls) start(now Time) {
 	cs.now = now
-	if cs.wake(now) {
+	if cs.me.wake(now) {
 		for _, c := range cs.open {
-			c.deadline = max(c.deadline, now+cs.timing.Dead)
+			c.deadline = max(c.deadline, now+cs.me.timing.Dead)
 		}
 	}
 	if len(cs.lent) > 0 {
@@ -229,7 +229,7 @@ func (cs *calls) end(c *call, err error) {
 	if !c.ended {
 		c.ended = true
 		c.vacate()
-		cs.out.Done = append(cs.out.Done, Done{ID: c.id, Err: err, Outcome: c.outcome,
+		cs.me.out.Done = append(cs.me.out.Done, Done{ID: c.id, Err: err, Outcome: c.outcome,
 			Clock: c.clock})
 		for i, other := range cs.open {
 			if other == c {
@@ -296,7 +296,7 @@ func (cs *calls) hearWaiting(c *call, on wire.Node) {
 	c.waits = on
 	if d := cs.now - c.began; d >= slowCall && !c.told {
 		c.told = true
-		cs.out.event(EventWaiting, on, 0, 0, fmt.Sprintf("%s for %.1f s", callName(c.op, c.key),
+		cs.me.out.event(EventWaiting, on, 0, 0, fmt.Sprintf("%s for %.1f s", callName(c.op, c.key),
 			float64(d)/float64(Second)))
 	}
 }

@@ -80,10 +80,10 @@
 // Under Wait, rounds wait for a process that takes over the rank: Join tells it how far its
 // predecessor was (Resumed), pushes that it repeats are recognized, and pulls return the values of
 // that step meanwhile. The result is the undisturbed run's, bit for bit. Servers keep one version
-// beside the last for that: so a push of a round leaves when the worker's pushes of the round before
-// are committed, for every other key. Under Shrink rounds close
-// without the dead. With backup workers they close when all but so many have contributed; later
-// pushes are Late, and count nowhere. A worker that has fallen behind calls Skip.
+// beside the last for that: so a push of a round leaves when the worker's pushes of the round
+// before are committed, for every other key. Under Shrink rounds close without the dead. With
+// backup workers they close when all but so many have contributed; later pushes are Late, and count
+// nowhere. A worker that has fallen behind calls Skip.
 //
 // # Time
 //

@@ -38,7 +38,7 @@ func (fa *failing) fail(c *call, err error) {
 func (fa *failing) recall(c *call) {
 	for _, p := range fa.lent {
 		if p.call == c {
-			fa.out.recall(p.lent)
+			fa.me.out.recall(p.lent)
 		}
 	}
 }

@@ -129,16 +129,16 @@ func (f *follower) applyTransfer(k kind, payload []byte) {
 	if err != nil {
 		f.rebuilding = true // never complete: the primary will notice that it is never acknowledged
 		f.commit--
-		f.out.event(EventDiverged, f.self, f.id, f.epoch, err.Error())
+		f.me.out.event(EventDiverged, f.me.self, f.id, f.epoch, err.Error())
 	}
 }
 
 // answerPrimary acknowledges the entries that the backup has.
 func (f *follower) answerPrimary() {
-	m := f.message(wire.TypeReplicated)
+	m := f.me.message(wire.TypeReplicated)
 	m.Shard, m.Epoch = f.id, f.epoch
 	m.SetLogReceipt(wire.LogReceipt{Index: f.commit, CheckAt: f.checkAt, Checksum: f.checkSum})
-	f.send(wire.Node{Role: wire.Server, Rank: f.place.Primary.Server}, m, nil)
+	f.me.send(wire.Node{Role: wire.Server, Rank: f.place.Primary.Server}, m, nil)
 }
 
 // turned reports whether a former primary may take in a message of its successor's log. The mark

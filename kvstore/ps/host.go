@@ -5,7 +5,7 @@ import "gomx/kvstore/wire"
 // host is the common ground of all copies of a server: its place in the job, its settings, memory
 // and figures.
 type host struct {
-	member
+	me    member
 	cfg   ServerConfig
 	mem   memory
 	now   Time
@@ -17,7 +17,7 @@ type host struct {
 // newHost returns the host of a server whose configuration is complete.
 func newHost(c ServerConfig) *host {
 	h := &host{cfg: c, mem: memory{alloc: c.Alloc, freed: c.Free}}
-	h.member = newMember(identity{self: wire.Node{Role: wire.Server, Rank: c.Rank}, job: c.Job,
+	h.me = newMember(identity{self: wire.Node{Role: wire.Server, Rank: c.Rank}, job: c.Job,
 		nonce: c.Nonce, size: c.Workers, addr: c.Addr}, c.Timing)
 	return h
 }
@@ -25,8 +25,8 @@ func newHost(c ServerConfig) *host {
 // start begins a step.
 func (h *host) start(now Time) {
 	h.now = now
-	h.wake(now)
-	if len(h.out.Sends) == 0 {
+	h.me.wake(now)
+	if len(h.me.out.Sends) == 0 {
 		h.temp = h.temp[:0]
 	}
 }
@@ -40,7 +40,7 @@ func (h *host) keep(b []byte) []byte {
 // refuse drops a message that makes no sense.
 func (h *host) refuse(m *wire.Message, why string) {
 	h.stats.Refused++
-	h.out.event(EventRefused, m.From, m.Shard, m.Epoch, m.Type.String()+": "+why)
+	h.me.out.event(EventRefused, m.From, m.Shard, m.Epoch, m.Type.String()+": "+why)
 }
 
 // reject tells a worker that its message was refused. Servers learn it from the view.
@@ -49,18 +49,18 @@ func (h *host) reject(m *wire.Message, why wire.Reason) {
 	if m.From.Role != wire.Worker {
 		return
 	}
-	r := h.message(wire.TypeReject)
+	r := h.me.message(wire.TypeReject)
 	r.Shard, r.Key, r.Slice, r.Slices, r.Target = m.Shard, m.Key, m.Slice, m.Slices, m.Incarnation
 	r.SetRefusal(wire.Refusal{Reason: why, Of: m.Type, Seq: m.Seq})
-	if h.view != nil && int(m.Shard) < len(h.view.Shards) {
-		r.Epoch = h.view.Shards[m.Shard].Epoch
+	if h.me.view != nil && int(m.Shard) < len(h.me.view.Shards) {
+		r.Epoch = h.me.view.Shards[m.Shard].Epoch
 	}
-	h.send(m.From, r, nil)
+	h.me.send(m.From, r, nil)
 }
 
 // counts reports whether anybody waits for a worker.
 func (h *host) counts(rank int) bool {
-	m := &h.view.Workers[rank]
+	m := &h.me.view.Workers[rank]
 	return !m.Left && (h.cfg.Policy == Wait || m.Alive)
 }
 

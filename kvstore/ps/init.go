@@ -98,11 +98,11 @@ func (cr *creation) affords(size int) bool {
 }
 
 func (cr *creation) answerInit(e *entry, m *wire.Message) {
-	a := cr.message(wire.TypeInit)
+	a := cr.me.message(wire.TypeInit)
 	a.Shard, a.Epoch, a.Seq, a.Key, a.Slice, a.Slices = cr.id, cr.epoch, m.Seq, e.id.Key,
 		e.id.Slice, e.slices
 	a.Target = m.Incarnation
-	cr.send(m.From, a, nil)
+	cr.me.send(m.From, a, nil)
 }
 
 // crowded reports whether a message that creates something has to wait until the backup has more of
@@ -161,8 +161,8 @@ func (cr *creation) setOptimizer(m *wire.Message) {
 }
 
 func (cr *creation) answerOptimizer(m *wire.Message) {
-	a := cr.message(wire.TypeOptimizer)
+	a := cr.me.message(wire.TypeOptimizer)
 	a.Shard, a.Epoch, a.Seq, a.Target = cr.id, cr.epoch, m.Seq, m.Incarnation
 	a.SetSpecVersion(cr.spec.Version)
-	cr.send(m.From, a, nil)
+	cr.me.send(m.From, a, nil)
 }

@@ -22,7 +22,7 @@ func testShard(t *testing.T, change func(c *ServerConfig)) (*shard, *entry) {
 	sh.fromWorker(&m)
 	sh.membersChanged()
 	sh.flush()
-	h.out.Reset()
+	h.me.out.Reset()
 	return sh, sh.entries[ID{Key: 1}]
 }
 
@@ -86,19 +86,19 @@ func TestLedgerOwesOneAcknowledgement(t *testing.T) {
 	sh, _ := testShard(t, func(c *ServerConfig) { c.Credit = 64 })
 	acks := func() (list []wire.Receipt) {
 		sh.flush()
-		for i := range sh.out.Sends {
-			if m := &sh.out.Sends[i].Msg; m.Type == wire.TypeAck {
+		for i := range sh.me.out.Sends {
+			if m := &sh.me.out.Sends[i].Msg; m.Type == wire.TypeAck {
 				list = append(list, m.Receipt())
 			}
 		}
-		sh.out.Reset()
+		sh.me.out.Reset()
 		return list
 	}
 	sh.fromWorker(pushOf(1, 1, 1, 1, 1, 1))
 	if got := acks(); len(got) > 0 {
 		t.Fatalf("acknowledged %+v at once", got)
 	}
-	sh.now += sh.timing.AckDelay
+	sh.now += sh.me.timing.AckDelay
 	sh.tickPrimary()
 	if got := acks(); len(got) != 1 || got[0] != (wire.Receipt{Received: 1}) {
 		t.Fatalf("acknowledged %+v after the delay, want push 1", got)
@@ -146,8 +146,8 @@ func TestFollowerTakesTheNextEntryOnly(t *testing.T) {
 		sh.acknowledge(wire.LogReceipt{Index: sh.next})
 	}
 	var log []wire.Message
-	for i := range sh.out.Sends {
-		if m := sh.out.Sends[i].Msg; m.Type == wire.TypeReplicate {
+	for i := range sh.me.out.Sends {
+		if m := sh.me.out.Sends[i].Msg; m.Type == wire.TypeReplicate {
 			m.Payload = bytes.Clone(m.Payload)
 			log = append(log, m)
 		}
@@ -201,10 +201,12 @@ func TestQuestionsWait(t *testing.T) {
 		t.Errorf("asked again %v, %d wait", asked, len(q.asks))
 	}
 	q.park(ask(2, 9), wire.Node{Role: wire.Worker, Rank: 1})
-	if n := len(h.out.Sends); n != 1 || h.out.Sends[0].Msg.Wait() != (wire.Wait{On: wire.Node{Role: wire.Worker, Rank: 1}, Of: wire.TypeInit, Seq: 2}) {
-		t.Errorf("sent %+v to a worker that repeats itself", h.out.Sends)
+	if n := len(h.me.out.Sends); n != 1 ||
+		h.me.out.Sends[0].Msg.Wait() != (wire.Wait{On: wire.Node{Role: wire.Worker, Rank: 1},
+			Of: wire.TypeInit, Seq: 2}) {
+		t.Errorf("sent %+v to a worker that repeats itself", h.me.out.Sends)
 	}
-	h.now += h.timing.Park
+	h.now += h.me.timing.Park
 	q.answerAsks()
 	if len(asked) != 1 || len(q.asks) != 0 {
 		t.Errorf("asked again %v, %d wait after a question has been forgotten", asked, len(q.asks))
@@ -227,15 +229,15 @@ func TestAPullThatIsNotRepeatedIsDropped(t *testing.T) {
 	if sh.parked != 1 || len(e.parked) != 1 || sh.waiting[1] != 1 {
 		t.Fatalf("%d pulls wait, %d of the entry", sh.parked, len(e.parked))
 	}
-	sh.now = sh.timing.Park - 1
+	sh.now = sh.me.timing.Park - 1
 	sh.tickPrimary()
 	if sh.parked != 1 {
 		t.Error("it is dropped too soon")
 	}
-	sh.now = 2 * sh.timing.Park
+	sh.now = 2 * sh.me.timing.Park
 	sh.tickPrimary()
-	if sh.parked != 0 || len(e.parked) != 0 || sh.waiting[1] != 0 || len(sh.out.Sends) != 0 {
-		t.Errorf("%d pulls wait, sent %+v", sh.parked, sh.out.Sends)
+	if sh.parked != 0 || len(e.parked) != 0 || sh.waiting[1] != 0 || len(sh.me.out.Sends) != 0 {
+		t.Errorf("%d pulls wait, sent %+v", sh.parked, sh.me.out.Sends)
 	}
 }
 
@@ -262,8 +264,8 @@ func TestCreationsAreBounded(t *testing.T) {
 	}
 	sh.place.Backup = wire.Replica{Server: 1, Incarnation: 2}
 	sh.crowded(m)
-	if n := len(sh.out.Sends); n != 1 ||
-		sh.out.Sends[0].Msg.Wait().On != (wire.Node{Role: wire.Server, Rank: 1}) {
-		t.Errorf("sent %+v, want the word that server 1 is waited for", sh.out.Sends)
+	if n := len(sh.me.out.Sends); n != 1 ||
+		sh.me.out.Sends[0].Msg.Wait().On != (wire.Node{Role: wire.Server, Rank: 1}) {
+		t.Errorf("sent %+v, want the word that server 1 is waited for", sh.me.out.Sends)
 	}
 }

@@ -36,7 +36,7 @@ func (jo *joiner) join(now Time, deadline Time) (uint64, error) {
 // askCursors asks all shards, as soon as there is a view that has them.
 func (jo *joiner) askCursors() {
 	c := jo.joining
-	if c == nil || jo.joined || jo.inc == 0 || len(jo.shards) == 0 || c.ended || c.left != 1 {
+	if c == nil || jo.joined || jo.me.inc == 0 || len(jo.shards) == 0 || c.ended || c.left != 1 {
 		return
 	}
 	c.single.peer = wire.Node{}
@@ -54,7 +54,7 @@ func (jo *joiner) askCursors() {
 func (jo *joiner) tookCursor(r *route, m *wire.Message) bool {
 	cur, err := wire.DecodeCursor(m.Payload)
 	if err != nil {
-		jo.out.event(EventRefused, m.From, m.Shard, m.Epoch, err.Error())
+		jo.me.out.event(EventRefused, m.From, m.Shard, m.Epoch, err.Error())
 		return false
 	}
 	jo.ticks[r.id] = cur.Tick
@@ -163,11 +163,11 @@ func (jo *joiner) resume(c wire.CursorEntry) uint64 {
 
 // blameJoin returns the server that keeps a job from starting.
 func (jo *joiner) blameJoin() wire.Node {
-	if jo.view == nil || len(jo.shards) > 0 {
+	if jo.me.view == nil || len(jo.shards) > 0 {
 		return wire.Node{}
 	}
-	for i := range jo.view.Servers {
-		if m := &jo.view.Servers[i]; !m.Alive {
+	for i := range jo.me.view.Servers {
+		if m := &jo.me.view.Servers[i]; !m.Alive {
 			return m.Node
 		}
 	}

@@ -44,7 +44,7 @@ func (j *journal) appendTo(e *entry, le *logEntry) {
 
 // sendEntry passes a log entry to the backup.
 func (j *journal) sendEntry(le *logEntry) {
-	m := j.message(wire.TypeReplicate)
+	m := j.me.message(wire.TypeReplicate)
 	m.Shard, m.Epoch = j.id, j.epoch
 	m.SetLogPlace(wire.LogPlace{Index: le.index, Clock: le.clock, Kind: uint8(le.kind)})
 	m.Key, m.Slice, m.Slices, m.DType, m.Codec, m.Total = le.id.Key, le.id.Slice, le.slices,
@@ -63,7 +63,7 @@ func (j *journal) sendEntry(le *logEntry) {
 		// The entry may be recycled before the outbox is emptied.
 		m.Payload = j.keep(m.Payload)
 	}
-	j.send(wire.Node{Role: wire.Server, Rank: j.place.Backup.Server}, m, hold)
+	j.me.send(wire.Node{Role: wire.Server, Rank: j.place.Backup.Server}, m, hold)
 	j.peer.sent = j.now
 }
 

@@ -24,12 +24,12 @@ func testJournal(t *testing.T, h *host) (j *journal, e *entry, committed *[]uint
 
 // sent returns the log entries that have been sent, and forgets them.
 func (h *host) sent() (list []uint64) {
-	for i := range h.out.Sends {
-		if m := &h.out.Sends[i].Msg; m.Type == wire.TypeReplicate {
+	for i := range h.me.out.Sends {
+		if m := &h.me.out.Sends[i].Msg; m.Type == wire.TypeReplicate {
 			list = append(list, m.LogPlace().Index)
 		}
 	}
-	h.out.Reset()
+	h.me.out.Reset()
 	return list
 }
 
@@ -82,7 +82,7 @@ func TestJournalRepeatsWhatIsLost(t *testing.T) {
 		j.append(roundOf(h, e, clock+1, floats(1, 1, 1, 1), 0))
 	}
 	h.sent()
-	h.now = h.timing.Resend - 1
+	h.now = h.me.timing.Resend - 1
 	j.tickPeer()
 	if got := h.sent(); len(got) > 0 {
 		t.Fatalf("%v sent again before it is time", got)
@@ -98,7 +98,7 @@ func TestJournalRepeatsWhatIsLost(t *testing.T) {
 		t.Errorf("%v sent when 5 have arrived, want the next 5", got)
 	}
 	j.acknowledge(wire.LogReceipt{Index: j.next})
-	h.now += h.timing.Resend
+	h.now += h.me.timing.Resend
 	j.tickPeer()
 	if got := h.sent(); len(got) > 0 || j.peer.again != 0 {
 		t.Errorf("%v sent to a backup that has everything", got)
@@ -109,8 +109,9 @@ func TestJournalRepeatsWhatIsLost(t *testing.T) {
 // ones are passed over.
 func TestJournalComparesCopies(t *testing.T) {
 	diverged := func(h *host) (n int) {
-		for i := range h.out.Sends {
-			if m := &h.out.Sends[i].Msg; m.Type == wire.TypeDiverged && m.CopyIncarnation() == 2 {
+		for i := range h.me.out.Sends {
+			if m := &h.me.out.Sends[i].Msg; m.Type == wire.TypeDiverged &&
+				m.CopyIncarnation() == 2 {
 				n++
 			}
 		}
@@ -152,8 +153,8 @@ func TestJournalBuildsABackup(t *testing.T) {
 		t.Fatalf("phase %d after the transfer, want %d", j.peer.phase, ended)
 	}
 	var kinds []kind
-	for i := range h.out.Sends {
-		if m := &h.out.Sends[i].Msg; m.Type == wire.TypeReplicate {
+	for i := range h.me.out.Sends {
+		if m := &h.me.out.Sends[i].Msg; m.Type == wire.TypeReplicate {
 			kinds = append(kinds, kind(m.LogPlace().Kind))
 		}
 	}
@@ -170,9 +171,9 @@ func TestJournalBuildsABackup(t *testing.T) {
 		j.log.push(&logEntry{index: j.log.first + uint64(j.log.len())})
 	}
 	j.peer.end, j.busy = 1, true
-	h.out.Reset()
+	h.me.out.Reset()
 	j.tickPeer()
-	if len(h.out.Events) != 1 || h.out.Events[0].Kind != EventDiverged {
-		t.Errorf("events %+v about a backup that does not keep up", h.out.Events)
+	if len(h.me.out.Events) != 1 || h.me.out.Events[0].Kind != EventDiverged {
+		t.Errorf("events %+v about a backup that does not keep up", h.me.out.Events)
 	}
 }

@@ -69,7 +69,7 @@ func (ks *keyset) create(now Time, key uint32, spec KeySpec, value []byte, deadl
 	if err := ks.usable("init", key); err != nil {
 		return 0, err
 	}
-	creates := ks.self.Rank == 0
+	creates := ks.me.self.Rank == 0
 	switch {
 	case ks.keys[key] != nil:
 		return 0, usage("init", key, "it exists already")
@@ -269,7 +269,7 @@ func (ks *keyset) setOptimizer(now Time, spec wire.Spec, deadline Time) (uint64,
 	for i := range ks.shards {
 		p := ks.newPart(c, wire.TypeOptimizer, uint32(i))
 		p.payload, p.kept = body, true
-		if ks.self.Rank == 0 {
+		if ks.me.self.Rank == 0 {
 			p.flags |= wire.FlagCreate
 		}
 		ks.ask(p)

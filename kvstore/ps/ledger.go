@@ -76,10 +76,10 @@ func (l *ledger) unfuse() {
 // answered reports whether the outbox already answers a fused push by its value, which is an
 // acknowledgement as well.
 func (l *ledger) answered(rank uint16, seq uint64) bool {
-	for i := len(l.out.Sends) - 1; i >= 0 && i >= len(l.out.Sends)-l.cfg.Workers; i-- {
-		m := &l.out.Sends[i].Msg
+	for i := len(l.me.out.Sends) - 1; i >= 0 && i >= len(l.me.out.Sends)-l.cfg.Workers; i-- {
+		m := &l.me.out.Sends[i].Msg
 		if a := m.Answer(); m.Type == wire.TypeValue && a.Fused && a.Seq == seq &&
-			m.Shard == l.id && l.out.Sends[i].To.Rank == rank {
+			m.Shard == l.id && l.me.out.Sends[i].To.Rank == rank {
 			return true
 		}
 	}
@@ -112,7 +112,7 @@ func (l *ledger) forgetAll() {
 // overdue makes receipts due that are older than AckDelay.
 func (l *ledger) overdue() {
 	for r := range l.receipts {
-		if rc := &l.receipts[r]; rc.received > rc.told && l.now-rc.since >= l.timing.AckDelay {
+		if rc := &l.receipts[r]; rc.received > rc.told && l.now-rc.since >= l.me.timing.AckDelay {
 			rc.now = true
 		}
 	}
@@ -125,11 +125,11 @@ func (l *ledger) sendAcks() {
 		if len(rc.acks) == 0 && !rc.now {
 			continue
 		}
-		m := l.message(wire.TypeAck)
+		m := l.me.message(wire.TypeAck)
 		m.Shard, m.Epoch, m.Payload, m.Target = l.id, l.epoch, l.keep(rc.acks),
 			l.ranks[r].incarnation
 		m.SetReceipt(wire.Receipt{Received: rc.received, Gap: rc.gap, Probed: rc.probed})
-		l.send(wire.Node{Role: wire.Worker, Rank: uint16(r)}, m, nil)
+		l.me.send(wire.Node{Role: wire.Worker, Rank: uint16(r)}, m, nil)
 		rc.told, rc.bytes, rc.gap, rc.probed, rc.now, rc.acks = rc.received, 0, false, false, false,
 			rc.acks[:0]
 	}

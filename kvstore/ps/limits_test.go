@@ -515,9 +515,9 @@ func TestAGetOfManyRowsTakesSeveralMessages(t *testing.T) {
 	}
 }
 
-// TestNoSliceIsTwoRoundsAhead lets one server hear nothing, while a worker pushes a key of the other
-// one again and again: the second push waits until the first push of the other key is committed,
-// and its error names the server that is deaf.
+// TestNoSliceIsTwoRoundsAhead lets one server hear nothing, while a worker pushes a key of the
+// other one again and again: the second push waits until the first push of the other key is
+// committed, and its error names the server that is deaf.
 func TestNoSliceIsTwoRoundsAhead(t *testing.T) {
 	spec := ps.KeySpec{Total: 64}
 	n, list := newNet(t, 2, 1, 1, spec, nil)

@@ -8,7 +8,8 @@ import (
 
 // small returns a message with n bytes of payload.
 func small(seq uint64, n int) wire.Message {
-	return wire.Message{Type: wire.TypeAck, Seq: seq, Payload: make([]byte, n)}
+	return wire.Message{Type: wire.TypeAck, From: wire.Node{Role: wire.Server}, Seq: seq,
+		Payload: make([]byte, n)}
 }
 
 // TestSmallMessagesTravelTogether packs messages to two workers: the order to each stays, what is

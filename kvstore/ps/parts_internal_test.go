@@ -20,12 +20,12 @@ func testHost(t *testing.T, workers int, change func(c *ServerConfig)) *host {
 	}
 	c.fill()
 	h := newHost(c)
-	h.inc = 1
-	h.view = &wire.View{Job: 1, Number: 1, Servers: make([]wire.Member, 2),
+	h.me.inc = 1
+	h.me.view = &wire.View{Job: 1, Number: 1, Servers: make([]wire.Member, 2),
 		Workers: make([]wire.Member, workers),
 		Shards:  []wire.Shard{{Epoch: 1}}}
-	for i := range h.view.Workers {
-		h.view.Workers[i] = wire.Member{Node: wire.Node{Role: wire.Worker, Rank: uint16(i)},
+	for i := range h.me.view.Workers {
+		h.me.view.Workers[i] = wire.Member{Node: wire.Node{Role: wire.Worker, Rank: uint16(i)},
 			Incarnation: uint32(10 + i), Alive: true}
 	}
 	return h

@@ -433,7 +433,8 @@ func (p *program) fillGradients() {
 		clear(p.grads[k])
 		if p.load.kind == rounds {
 			for i := range len(p.grads[k]) / 4 {
-				putFloat(p.grads[k], i, gradient(p.rank, k, p.step, i, p.load.other(p.weights, k, i)))
+				putFloat(p.grads[k], i, gradient(p.rank, k, p.step, i, p.load.other(p.weights, k,
+					i)))
 			}
 			continue
 		}

@@ -17,6 +17,6 @@ func (pg *progress) position() uint64 { return max(pg.started, pg.clock, pg.begu
 // step notes that a step has begun. Barriers may wait until a worker that took over a place has
 // begun its first.
 func (pg *progress) step(n uint64) {
-	pg.asked = pg.asked || pg.started > 0 && pg.begun <= pg.started && n > pg.started
+	pg.me.asked = pg.me.asked || pg.started > 0 && pg.begun <= pg.started && n > pg.started
 	pg.begun = max(pg.begun, n)
 }

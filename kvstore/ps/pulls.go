@@ -52,7 +52,7 @@ func (pl *pulls) pullEntry(e *entry, m *wire.Message) {
 	p := parked{
 		from: m.From, inc: m.Incarnation, seq: m.Seq, fused: m.Type == wire.TypePushPull,
 		exact: m.Flags&wire.FlagExact != 0,
-		need:  m.Need, own: m.Clock, until: pl.now + pl.timing.Park, entry: e,
+		need:  m.Need, own: m.Clock, until: pl.now + pl.me.timing.Park, entry: e,
 	}
 	list := &e.parked
 	rows := m.Flags&wire.FlagRows != 0
@@ -113,14 +113,14 @@ func (pl *pulls) answer(p *parked) bool {
 	}
 	m := pl.valueMessage(p, clock)
 	m.DType, m.Total, m.Payload = uint8(e.dtype), e.total, buf.data()
-	pl.send(p.from, m, buf.lend())
+	pl.me.send(p.from, m, buf.lend())
 	return true
 }
 
 // valueMessage returns the answer to a pull without its payload.
 func (pl *pulls) valueMessage(p *parked, clock uint64) wire.Message {
 	pl.stats.Pulls++
-	m := pl.message(wire.TypeValue)
+	m := pl.me.message(wire.TypeValue)
 	rc := &pl.receipts[p.from.Rank]
 	m.Shard, m.Epoch = pl.id, pl.epoch
 	a := wire.Answer{Seq: p.seq, Version: clock, Received: rc.received, Fused: p.fused}
@@ -158,7 +158,7 @@ func (pl *pulls) unparkList(list []parked) []parked {
 	kept := list[:0]
 	for i := range list {
 		p := &list[i]
-		if pl.view.Current(p.from, p.inc) && p.until > pl.now && !pl.answer(p) {
+		if pl.me.view.Current(p.from, p.inc) && p.until > pl.now && !pl.answer(p) {
 			kept = append(kept, *p)
 			continue
 		}

@@ -31,7 +31,7 @@ func (q *questions) park(m *wire.Message, on wire.Node) {
 			continue
 		}
 		if a.m.Seq == m.Seq && a.m.Type == m.Type && a.m.Incarnation == m.Incarnation {
-			a.until = q.now + q.timing.Park
+			a.until = q.now + q.me.timing.Park
 			q.tellWaiting(m, on)
 			return
 		}
@@ -40,7 +40,7 @@ func (q *questions) park(m *wire.Message, on wire.Node) {
 	if mine >= 2*q.cfg.Window {
 		return // more than a worker has reason to: it will ask again
 	}
-	a := asked{m: *m, until: q.now + q.timing.Park}
+	a := asked{m: *m, until: q.now + q.me.timing.Park}
 	a.m.Payload, a.m.Owner = nil, nil
 	q.asks = append(q.asks, a)
 }
@@ -52,7 +52,7 @@ func (q *questions) answerAsks() {
 	for i := range q.asks {
 		a := q.asks[i]
 		switch {
-		case a.until <= q.now || !q.view.Current(a.m.From, a.m.Incarnation):
+		case a.until <= q.now || !q.me.view.Current(a.m.From, a.m.Incarnation):
 		case !q.answerable(&a.m):
 			kept = append(kept, a)
 		default:

@@ -165,7 +165,7 @@ func (rp *replica) applySpec(payload []byte) {
 	}
 	rp.spec = spec
 	if err := rp.updater.SetSpec(spec); err != nil {
-		rp.out.event(EventRefused, rp.self, rp.id, rp.epoch, "optimizer: "+err.Error())
+		rp.me.out.event(EventRefused, rp.me.self, rp.id, rp.epoch, "optimizer: "+err.Error())
 	}
 }
 

@@ -91,9 +91,9 @@ func TestReplicaSaysWhyItHasNoOptimizer(t *testing.T) {
 	le.head()
 	le.own = (&wire.Spec{Version: 1, Name: "sgd"}).Append(le.own)
 	rp.step(le)
-	if n := len(h.out.Events); n != 1 ||
-		!strings.Contains(h.out.Events[0].Text, "no such optimizer") {
-		t.Errorf("got events %+v, want one that names the error", h.out.Events)
+	if n := len(h.me.out.Events); n != 1 ||
+		!strings.Contains(h.me.out.Events[0].Text, "no such optimizer") {
+		t.Errorf("got events %+v, want one that names the error", h.me.out.Events)
 	}
 	other := newReplica(h, &seat{})
 	if _, err := other.setHead(rp.appendHead(nil)); err == nil ||

@@ -22,7 +22,7 @@ func (rp *replica) restore() {
 		return
 	}
 	if err := rp.load(b); err != nil {
-		rp.out.event(EventLost, rp.self, rp.id, rp.epoch, err.Error())
+		rp.me.out.event(EventLost, rp.me.self, rp.id, rp.epoch, err.Error())
 	}
 }
 

@@ -15,7 +15,7 @@ type routes struct {
 func (rt *routes) redirect(r *route, place wire.Shard) {
 	if place.Lost && !r.lost {
 		r.lost = true
-		rt.out.event(EventLost, wire.Node{}, r.id, place.Epoch, "")
+		rt.me.out.event(EventLost, wire.Node{}, r.id, place.Epoch, "")
 	}
 	if place.Epoch < r.epoch || place.Epoch == r.epoch && place.Primary == r.primary {
 		return
@@ -65,10 +65,10 @@ func (rt *routes) enqueue(p *part) {
 	rt.turn(p.slice)
 }
 
-// early reports whether a push in a round must wait until the worker's pushes to other slices in the
-// round before are committed. A process that takes over continues behind the slice that has fewest
-// committed pushes and pulls that version of every slice, and servers keep one version beside the
-// last: so no slice may be two rounds ahead of another.
+// early reports whether a push in a round must wait until the worker's pushes to other slices in
+// the round before are committed. A process that takes over continues behind the slice that has
+// fewest committed pushes and pulls that version of every slice, and servers keep one version
+// beside the last: so no slice may be two rounds ahead of another.
 func (rt *routes) early(p *part) bool {
 	sl := p.slice
 	if sl.key.direct || rt.loose() {
@@ -149,7 +149,7 @@ func (rt *routes) pump(r *route) {
 }
 
 func (rt *routes) sendPush(r *route, p *part, flags wire.Flags) {
-	m := rt.message(p.kind)
+	m := rt.me.message(p.kind)
 	m.Flags = p.flags | flags
 	m.Shard, m.Epoch, m.Seq, m.Clock, m.Need = r.id, r.epoch, p.seq, p.clock, p.need
 	m.Codec, m.Priority, m.Payload = p.codec, p.prio, p.payload
@@ -159,7 +159,7 @@ func (rt *routes) sendPush(r *route, p *part, flags wire.Flags) {
 	}
 	p.at, r.sent = rt.now, rt.now
 	r.bytes += len(p.payload)
-	rt.send(wire.Node{Role: wire.Server, Rank: r.primary.Server}, m, p.lend(r.primary.Server))
+	rt.me.send(wire.Node{Role: wire.Server, Rank: r.primary.Server}, m, p.lend(r.primary.Server))
 }
 
 // ask registers a part that is answered by name and sends it.
@@ -175,7 +175,7 @@ func (rt *routes) sendAsk(p *part) {
 	if r.epoch == 0 || r.lost {
 		return
 	}
-	m := rt.message(p.kind)
+	m := rt.me.message(p.kind)
 	m.Flags = p.flags
 	if m.Type == wire.TypePushPull {
 		m.Type, m.Flags = wire.TypePull, p.flags&wire.FlagExact
@@ -198,15 +198,15 @@ func (rt *routes) sendAsk(p *part) {
 	if p.kind != wire.TypePushPull && len(p.payload) > 0 {
 		m.Payload, hold = p.payload, p.lend(r.primary.Server)
 	}
-	rt.send(wire.Node{Role: wire.Server, Rank: r.primary.Server}, m, hold)
+	rt.me.send(wire.Node{Role: wire.Server, Rank: r.primary.Server}, m, hold)
 }
 
 // probe asks for the outcomes of pushes that were received and are not committed.
 func (rt *routes) probe(r *route) {
-	m := rt.message(wire.TypeProbe)
+	m := rt.me.message(wire.TypeProbe)
 	m.Shard, m.Epoch, m.Seq = r.id, r.epoch, r.flight.first
 	r.probed = rt.now
-	rt.send(wire.Node{Role: wire.Server, Rank: r.primary.Server}, m, nil)
+	rt.me.send(wire.Node{Role: wire.Server, Rank: r.primary.Server}, m, nil)
 }
 
 // tickRoute repeats messages that have had no answer for too long.
@@ -216,10 +216,10 @@ func (rt *routes) tickRoute(r *route) {
 	}
 	if r.flight.n > 0 {
 		first, last := r.flight.at(r.flight.first), r.flight.first+uint64(r.flight.n)-1
-		if r.received < last && rt.now-r.sent >= rt.timing.Resend {
+		if r.received < last && rt.now-r.sent >= rt.me.timing.Resend {
 			rt.resend(r)
 		}
-		if r.received >= first.seq && rt.now-max(r.probed, first.at) >= 2*rt.timing.Resend {
+		if r.received >= first.seq && rt.now-max(r.probed, first.at) >= 2*rt.me.timing.Resend {
 			rt.probe(r)
 		}
 	}
@@ -227,7 +227,7 @@ func (rt *routes) tickRoute(r *route) {
 		if p == nil || p.shard != r.id {
 			continue
 		}
-		wait := rt.timing.Resend
+		wait := rt.me.timing.Resend
 		if p.kind == wire.TypeInit || p.kind == wire.TypeOptimizer || p.kind == wire.TypeAskCursor {
 			wait /= 4 // answered when another worker has done its part: nothing tells us
 		}
@@ -242,7 +242,7 @@ func (rt *routes) tickRoute(r *route) {
 func (rt *routes) acked(r *route, m *wire.Message) {
 	acks, err := wire.DecodeAcks(m.Payload)
 	if err != nil {
-		rt.out.event(EventRefused, m.From, m.Shard, m.Epoch, err.Error())
+		rt.me.out.event(EventRefused, m.From, m.Shard, m.Epoch, err.Error())
 		return
 	}
 	a := m.Receipt()
@@ -257,7 +257,7 @@ func (rt *routes) acked(r *route, m *wire.Message) {
 		seq, o := acks.At(i)
 		rt.commit(r, seq, o)
 	}
-	if a.Gap && r.flight.n > 0 && rt.now-r.sent >= rt.timing.Resend/8 {
+	if a.Gap && r.flight.n > 0 && rt.now-r.sent >= rt.me.timing.Resend/8 {
 		rt.resend(r)
 	}
 	rt.pump(r)

@@ -13,7 +13,7 @@ func testAgent(c WorkerConfig) *agent {
 	c.Job, c.Nonce, c.Workers = 1, 1, 2
 	c.fill()
 	ag := newAgent(c)
-	ag.inc, ag.joined = 10, true
+	ag.me.inc, ag.joined = 10, true
 	return ag
 }
 
@@ -40,14 +40,14 @@ func (rt *routes) give(n int) *part {
 
 // pushed returns the sequences of the pushes that have been sent, and forgets them.
 func (rt *routes) pushed() (list []uint64) {
-	for i := range rt.out.Sends {
-		s := &rt.out.Sends[i]
+	for i := range rt.me.out.Sends {
+		s := &rt.me.out.Sends[i]
 		if s.Msg.Type == wire.TypePush {
 			list = append(list, s.Msg.Seq)
 		}
 		s.Hold.Return()
 	}
-	rt.out.Reset()
+	rt.me.out.Reset()
 	return list
 }
 
@@ -76,7 +76,7 @@ func TestRoutesKeepToCreditAndWindow(t *testing.T) {
 	}
 	rt.receive(r, wire.Receipt{Received: 3}, 1, 2, 3)
 	if got := rt.pushed(); len(got) != 1 || got[0] != 4 || r.flight.len() != 1 ||
-		len(rt.out.Done) != 0 {
+		len(rt.me.out.Done) != 0 {
 		t.Errorf("pushes %v have left, %d are under way", got, r.flight.len())
 	}
 	rt.receive(r, wire.Receipt{Received: 9})
@@ -98,7 +98,7 @@ func TestRoutesRepeatWhatIsNotReceived(t *testing.T) {
 	}
 	rt.pushed()
 	rt.receive(r, wire.Receipt{Received: 2})
-	rt.now = rt.timing.Resend - 1
+	rt.now = rt.me.timing.Resend - 1
 	rt.tickRoute(r)
 	if got := rt.pushed(); len(got) > 0 {
 		t.Fatalf("pushes %v are sent again before it is time", got)
@@ -108,7 +108,7 @@ func TestRoutesRepeatWhatIsNotReceived(t *testing.T) {
 	if got := rt.pushed(); len(got) != 3 || got[0] != 3 || rt.stats.Resends != 3 {
 		t.Errorf("pushes %v are sent again, %d counted, want 3 to 5", got, rt.stats.Resends)
 	}
-	rt.now += rt.timing.Resend / 8
+	rt.now += rt.me.timing.Resend / 8
 	rt.receive(r, wire.Receipt{Received: 2, Gap: true})
 	if got := rt.pushed(); len(got) != 3 {
 		t.Errorf("pushes %v are sent again for a gap", got)
@@ -122,18 +122,18 @@ func TestRoutesRepeatWhatIsNotReceived(t *testing.T) {
 		t.Errorf("%d pushes from %d on, want 5 from 1 on: the first is not committed",
 			r.flight.len(), r.flight.first)
 	}
-	rt.now += 2 * rt.timing.Resend
+	rt.now += 2 * rt.me.timing.Resend
 	rt.tickRoute(r)
 	probes := 0
-	for i := range rt.out.Sends {
-		if m := &rt.out.Sends[i].Msg; m.Type == wire.TypeProbe && m.Seq == 1 {
+	for i := range rt.me.out.Sends {
+		if m := &rt.me.out.Sends[i].Msg; m.Type == wire.TypeProbe && m.Seq == 1 {
 			probes++
 		}
 	}
 	if probes != 1 {
 		t.Errorf("%d questions after push 1, which is received and not committed, want 1", probes)
 	}
-	rt.out.Reset()
+	rt.me.out.Reset()
 	rt.receive(r, wire.Receipt{Received: 3, Probed: true})
 	if got := rt.pushed(); len(got) != 2 || got[0] != 4 || r.received != 3 {
 		t.Errorf("pushes %v are sent again to a primary that has 3, received %d", got, r.received)
@@ -144,7 +144,7 @@ func TestRoutesRepeatWhatIsNotReceived(t *testing.T) {
 		t.Errorf("pushes %v are sent to the new primary, want 1, 3, 4 and 5", got)
 	}
 	rt.redirect(r, wire.Shard{Epoch: 1, Primary: wire.Replica{Server: 0, Incarnation: 1}})
-	if r.epoch != 2 || len(rt.out.Sends) != 0 {
+	if r.epoch != 2 || len(rt.me.out.Sends) != 0 {
 		t.Error("an old view is followed")
 	}
 }
@@ -184,14 +184,16 @@ func TestCallsEndWithTheirParts(t *testing.T) {
 	}
 	cs.finish(a)
 	cs.finish(b)
-	if len(ag.out.Done) != 0 || c.left != 1 || c.held != 1 || cs.asking(b.req) != nil {
-		t.Fatalf("ended %+v while a transport reads, %d parts left", ag.out.Done, c.left)
+	if len(ag.me.out.Done) != 0 || c.left != 1 || c.held != 1 || cs.asking(b.req) != nil {
+		t.Fatalf("ended %+v while a transport reads, %d parts left", ag.me.out.Done, c.left)
 	}
 	hold.Return()
 	cs.reap()
-	if len(ag.out.Done) != 1 || ag.out.Done[0].ID != 1 || len(cs.open) != 0 || len(cs.idle) != 2 ||
+	if len(ag.me.out.Done) != 1 || ag.me.out.Done[0].ID != 1 || len(cs.open) != 0 ||
+		len(cs.idle) != 2 ||
 		len(cs.idleCalls) != 1 {
-		t.Fatalf("ended %+v, %d calls open, %d parts and %d calls free", ag.out.Done, len(cs.open),
+		t.Fatalf("ended %+v, %d calls open, %d parts and %d calls free", ag.me.out.Done,
+			len(cs.open),
 			len(cs.idle), len(cs.idleCalls))
 	}
 	for _, p := range cs.idle {
@@ -211,10 +213,10 @@ func TestOneBarrierAtATime(t *testing.T) {
 	cs, pg := &calls{agent: ag}, &progress{agent: ag, started: 3, begun: 5, clock: 4}
 	ba := &barriers{agent: ag, calls: cs, progress: pg}
 	said := func() (list []wire.BarrierCall) {
-		for i := range ag.out.Sends {
-			list = append(list, ag.out.Sends[i].Msg.BarrierCall())
+		for i := range ag.me.out.Sends {
+			list = append(list, ag.me.out.Sends[i].Msg.BarrierCall())
 		}
-		ag.out.Sends = ag.out.Sends[:0]
+		ag.me.out.Sends = ag.me.out.Sends[:0]
 		return list
 	}
 	want := wire.BarrierCall{Number: 1, Begun: 5, Before: 3}
@@ -228,17 +230,18 @@ func TestOneBarrierAtATime(t *testing.T) {
 		t.Errorf("a second barrier: got %v", err)
 	}
 	ba.repeatBarrier()
-	ag.now = ag.timing.Resend
+	ag.now = ag.me.timing.Resend
 	ba.repeatBarrier()
 	if got := said(); len(got) != 1 || got[0] != want {
-		t.Errorf("repeated %+v, want it once after %v", got, ag.timing.Resend)
+		t.Errorf("repeated %+v, want it once after %v", got, ag.me.timing.Resend)
 	}
 	fa := &failing{agent: ag, calls: cs, routes: &routes{agent: ag, calls: cs}}
 	fa.failAll(ErrTimeout)
 	var e *Error
-	if n := len(ag.out.Done); n != 1 || !errors.As(ag.out.Done[0].Err, &e) || e.Peer != scheduler ||
+	if n := len(ag.me.out.Done); n != 1 || !errors.As(ag.me.out.Done[0].Err, &e) ||
+		e.Peer != scheduler ||
 		ba.barrier != nil {
-		t.Fatalf("ended %+v", ag.out.Done)
+		t.Fatalf("ended %+v", ag.me.out.Done)
 	}
 	pg.begun = 9 // the call that ran out of time goes on as it was
 	if _, err := ba.enter(0, 0); err != nil {
@@ -252,8 +255,8 @@ func TestOneBarrierAtATime(t *testing.T) {
 		t.Fatal("it ends with the word that no call has ended")
 	}
 	ba.barrierDone(1)
-	if ba.barrier != nil || len(ag.out.Done) != 2 || ag.out.Done[1].Err != nil {
-		t.Errorf("ended %+v", ag.out.Done)
+	if ba.barrier != nil || len(ag.me.out.Done) != 2 || ag.me.out.Done[1].Err != nil {
+		t.Errorf("ended %+v", ag.me.out.Done)
 	}
 }
 
@@ -265,13 +268,13 @@ func TestQuestionsSayWhereAWorkerStarts(t *testing.T) {
 		p.flags, p.own, p.need, p.clock = flags, 3, 4, 5
 		rt.ask(p)
 	}
-	if n := len(rt.out.Sends); n != 2 {
+	if n := len(rt.me.out.Sends); n != 2 {
 		t.Fatalf("%d messages, want 2", n)
 	}
-	if m := &rt.out.Sends[0].Msg; m.Flags != 0 || m.StartPoint().Step != 0 {
+	if m := &rt.me.out.Sends[0].Msg; m.Flags != 0 || m.StartPoint().Step != 0 {
 		t.Errorf("the first says %+v with flags %#x", m.StartPoint(), m.Flags)
 	}
-	if m := &rt.out.Sends[1].Msg; m.Flags != wire.FlagStart ||
+	if m := &rt.me.out.Sends[1].Msg; m.Flags != wire.FlagStart ||
 		m.StartPoint() != (wire.StartPoint{Round: 3, Push: 4, Step: 5}) {
 		t.Errorf("the second says %+v with flags %#x", m.StartPoint(), m.Flags)
 	}
@@ -289,14 +292,14 @@ func TestOneSnapshotAtATime(t *testing.T) {
 		t.Errorf("a second snapshot: got %v", err)
 	}
 	sn.repeatSnapshot()
-	if n := len(ag.out.Sends); n != 1 || ag.out.Sends[0].Msg.SnapshotOrder() != order {
-		t.Fatalf("sent %+v, want the order once", ag.out.Sends)
+	if n := len(ag.me.out.Sends); n != 1 || ag.me.out.Sends[0].Msg.SnapshotOrder() != order {
+		t.Fatalf("sent %+v, want the order once", ag.me.out.Sends)
 	}
-	ag.now = ag.timing.Resend
+	ag.now = ag.me.timing.Resend
 	sn.repeatSnapshot()
 	sn.repeatSnapshot()
-	if n := len(ag.out.Sends); n != 2 {
-		t.Errorf("sent %d times after %v, want 2", n, ag.timing.Resend)
+	if n := len(ag.me.out.Sends); n != 2 {
+		t.Errorf("sent %d times after %v, want 2", n, ag.me.timing.Resend)
 	}
 	var m wire.Message
 	m.SetSnapshotResult(wire.SnapshotResult{Clock: 6})
@@ -308,11 +311,11 @@ func TestOneSnapshotAtATime(t *testing.T) {
 	sn.snapshotDone(&m)
 	ag.now *= 3
 	sn.repeatSnapshot()
-	if sn.snap != nil || len(ag.out.Done) != 1 || ag.out.Done[0].Err != nil ||
-		len(ag.out.Sends) != 2 {
-		t.Errorf("ended %+v, sent %d times", ag.out.Done, len(ag.out.Sends))
+	if sn.snap != nil || len(ag.me.out.Done) != 1 || ag.me.out.Done[0].Err != nil ||
+		len(ag.me.out.Sends) != 2 {
+		t.Errorf("ended %+v, sent %d times", ag.me.out.Done, len(ag.me.out.Sends))
 	}
-	ag.left = true
+	ag.me.left = true
 	if _, err := sn.askFor(0, order, 0); !errors.Is(err, ErrClosed) {
 		t.Errorf("of a worker that has left: got %v", err)
 	}

@@ -8,9 +8,9 @@ import (
 )
 
 // Rows of a table. A table is a key that is cut into blocks of whole rows. The payload of a pull
-// lists row numbers within the block, 4 bytes each. The payload of a push has one group for each block:
-// key, slice, number of rows, bytes of deltas, then the rows' numbers and one delta per row, each
-// part padded to 8 bytes.
+// lists row numbers within the block, 4 bytes each. The payload of a push has one group for each
+// block: key, slice, number of rows, bytes of deltas, then the rows' numbers and one delta per row,
+// each part padded to 8 bytes.
 //
 // The rows that a worker pushes in one step are kept until its tick comes and become one entry of
 // the log: a step is on a shard as a whole or not at all, so that a worker that repeats a step
@@ -144,6 +144,6 @@ func (pl *pulls) answerRows(p *parked) bool {
 	m := pl.valueMessage(p, low)
 	m.Flags |= wire.FlagRows
 	m.DType, m.Payload = uint8(e.dtype), pl.temp[start:]
-	pl.send(p.from, m, nil)
+	pl.me.send(p.from, m, nil)
 	return true
 }

@@ -30,7 +30,7 @@ func NewServer(c ServerConfig) (*Server, error) {
 	}
 	h := newHost(c)
 	s := &Server{host: h, rounds: &rounds{host: h}}
-	s.member.dispatch = s.dispatch
+	s.me.dispatch = s.dispatch
 	return s, nil
 }
 
@@ -42,31 +42,31 @@ func (s *Server) Out() *Outbox {
 			sh.flush()
 		}
 	}
-	s.out.pack()
-	return &s.out
+	s.me.out.pack()
+	return &s.me.out
 }
 
 // Release takes back the Hold of a Send.
 func (s *Server) Release(l *Loan) { l.Return() }
 
 // View returns the server's view, nil before it has one. It must not be changed.
-func (s *Server) View() *wire.View { return s.view }
+func (s *Server) View() *wire.View { return s.me.view }
 
 // Incarnation returns the server's own, 0 before it has a place.
-func (s *Server) Incarnation() uint32 { return s.inc }
+func (s *Server) Incarnation() uint32 { return s.me.inc }
 
 // Fenced reports whether another process has taken the server's place: it can only end.
-func (s *Server) Fenced() bool { return s.fenced }
+func (s *Server) Fenced() bool { return s.me.fenced }
 
 // Handle takes in a message that a transport received from a node. The message and its payload are
 // not kept.
 func (s *Server) Handle(now Time, from wire.Node, m *wire.Message) {
 	s.start(now)
-	if !s.ours(from, m) {
+	if !s.me.ours(from, m) {
 		s.stats.Refused++
 		return
 	}
-	if err := s.unpack(m); err != nil {
+	if err := s.me.unpack(m); err != nil {
 		s.refuse(m, err.Error())
 	}
 }
@@ -81,13 +81,13 @@ func (s *Server) dispatch(m *wire.Message) {
 		s.refuse(m, "sender has no role")
 		return
 	}
-	if s.view == nil || int(m.Shard) >= len(s.shards) || s.shards[m.Shard] == nil {
+	if s.me.view == nil || int(m.Shard) >= len(s.shards) || s.shards[m.Shard] == nil {
 		s.unserved(m)
 		return
 	}
 	sh := s.shards[m.Shard]
 	switch {
-	case !s.view.Current(m.From, m.Incarnation):
+	case !s.me.view.Current(m.From, m.Incarnation):
 		s.unnamed(m)
 	case m.Epoch > sh.epoch:
 		s.early(m) // its sender knows a newer view
@@ -104,8 +104,8 @@ func (s *Server) dispatch(m *wire.Message) {
 
 // unserved handles a message about a shard that is not here.
 func (s *Server) unserved(m *wire.Message) {
-	if s.view == nil || int(m.Shard) < len(s.view.Shards) &&
-		m.Epoch > s.view.Shards[m.Shard].Epoch {
+	if s.me.view == nil || int(m.Shard) < len(s.me.view.Shards) &&
+		m.Epoch > s.me.view.Shards[m.Shard].Epoch {
 		s.early(m)
 		return
 	}
@@ -115,7 +115,7 @@ func (s *Server) unserved(m *wire.Message) {
 // unnamed handles a message from an incarnation that our view does not name: an old one is told so,
 // a newer one makes us ask.
 func (s *Server) unnamed(m *wire.Message) {
-	known := s.view.Member(m.From)
+	known := s.me.view.Member(m.From)
 	if known == nil || m.Incarnation > known.Incarnation {
 		s.early(m)
 		return
@@ -124,17 +124,17 @@ func (s *Server) unnamed(m *wire.Message) {
 }
 
 func (s *Server) fromScheduler(m *wire.Message) {
-	s.hear(m)
+	s.me.hear(m)
 	switch m.Type {
 	case wire.TypeHeartbeat:
 	case wire.TypeView:
-		if s.adopt(m) && !s.fenced && s.inc != 0 {
+		if s.me.adopt(m) && !s.me.fenced && s.me.inc != 0 {
 			s.adoptShards()
 			s.catchUp()
 		}
 	case wire.TypeReject:
-		if s.evicted(m) {
-			s.out.Fatal = ErrFenced
+		if s.me.evicted(m) {
+			s.me.out.Fatal = ErrFenced
 		}
 	case wire.TypeSnapshot:
 		for _, sh := range s.shards {
@@ -151,12 +151,12 @@ func (s *Server) fromScheduler(m *wire.Message) {
 // be called every few milliseconds.
 func (s *Server) Tick(now Time) {
 	s.start(now)
-	if s.fenced {
+	if s.me.fenced {
 		return
 	}
-	s.tickMember(now, s.heartbeat())
-	if s.alone {
-		s.out.Fatal = s.silent()
+	s.me.tickMember(now, s.heartbeat())
+	if s.me.alone {
+		s.me.out.Fatal = s.me.silent()
 	}
 	for _, sh := range s.shards {
 		if sh == nil {
@@ -169,11 +169,11 @@ func (s *Server) Tick(now Time) {
 }
 
 // Gone reports whether the scheduler knows that the server has left.
-func (s *Server) Gone() bool { return s.gone() }
+func (s *Server) Gone() bool { return s.me.gone() }
 
 // Leave says goodbye to the scheduler, which moves the server's shards at once. Ticks should go on
 // until Gone.
-func (s *Server) Leave() { s.bye() }
+func (s *Server) Leave() { s.me.bye() }
 
 // Saved says that a shard's part of a snapshot is durable in a file of that name.
 func (s *Server) Saved(save *Save, name string) {
@@ -184,7 +184,7 @@ func (s *Server) Saved(save *Save, name string) {
 		sh.saved(save, name)
 		return
 	}
-	s.send(scheduler, s.savedMessage(save, name), nil) // given up meanwhile: it may be removed
+	s.me.send(scheduler, s.savedMessage(save, name), nil) // given up meanwhile: it may be removed
 }
 
 // SaveFailed says that a shard's part of a snapshot could not be written: the snapshot fails for

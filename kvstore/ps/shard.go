@@ -148,7 +148,7 @@ func (sh *shard) tickPrimary() {
 	if sh.parked+len(sh.asks) == 0 || sh.now < sh.swept {
 		return
 	}
-	sh.swept = sh.now + sh.timing.Park/4
+	sh.swept = sh.now + sh.me.timing.Park/4
 	sh.answerAsks()
 	for _, e := range sh.order {
 		if len(e.parked) > 0 {
@@ -161,7 +161,7 @@ func (sh *shard) tickPrimary() {
 // membersChanged looks at everything that depends on which workers count.
 func (sh *shard) membersChanged() {
 	for r := range sh.ranks {
-		m := &sh.view.Workers[r]
+		m := &sh.me.view.Workers[r]
 		if m.Incarnation > sh.ranks[r].incarnation && !sh.joining(r, m.Incarnation) {
 			sh.appendJoin(r, m.Incarnation)
 		}
@@ -185,7 +185,7 @@ func (sh *shard) promote() {
 	for _, e := range sh.order {
 		e.closed = e.version
 	}
-	sh.out.event(EventPromoted, sh.self, sh.id, sh.place.Epoch, "")
+	sh.me.out.event(EventPromoted, sh.me.self, sh.id, sh.place.Epoch, "")
 }
 
 // close gives up a copy.
@@ -217,5 +217,5 @@ func (sh *shard) demote() {
 	clear(sh.waiting)
 	sh.forgetAll()
 	sh.checks, sh.checkAt = [len(sh.checks)]checkpoint{}, 0
-	sh.out.event(EventSwapped, sh.self, sh.id, sh.place.Epoch, "backup from now on")
+	sh.me.out.event(EventSwapped, sh.me.self, sh.id, sh.place.Epoch, "backup from now on")
 }

@@ -36,7 +36,7 @@ func (sn *snapshots) startSnapshot(order wire.SnapshotOrder) {
 	if old := sn.snap; old != nil && old.clock == order.Clock && old.try == order.Try {
 		if old.saved {
 			old.done.Epoch = sn.epoch // a backup may have been lost since
-			sn.send(scheduler, old.done, nil)
+			sn.me.send(scheduler, old.done, nil)
 		}
 		return
 	}
@@ -59,7 +59,7 @@ func (sn *snapshots) capture(e *entry) {
 		snap.taken[e.id] = appendPart(nil, e, e.version, e.value.data(), nil,
 			sn.updater.AppendState(nil, e.id))
 	case e.version > snap.clock:
-		sn.out.event(EventSnapshot, sn.self, sn.id, sn.epoch,
+		sn.me.out.event(EventSnapshot, sn.me.self, sn.id, sn.epoch,
 			fmt.Sprintf("key %d is at clock %d, too late for a snapshot at %d", e.id.Key, e.version,
 				snap.clock))
 		sn.failSnapshot(wire.FailureLate)
@@ -86,7 +86,7 @@ func (sn *snapshots) finishSnapshot() {
 	b := append([]byte(nil), snapshotMagic...)
 	b = le.AppendUint32(b, snapshotVersion)
 	b = le.AppendUint32(b, sn.id)
-	b = le.AppendUint64(b, sn.job)
+	b = le.AppendUint64(b, sn.me.job)
 	b = le.AppendUint64(b, snap.clock)
 	b = le.AppendUint32(b, uint32(len(snap.taken)))
 	head := sn.appendHead(nil)
@@ -96,13 +96,13 @@ func (sn *snapshots) finishSnapshot() {
 	}
 	b = le.AppendUint32(b, wire.Checksum(b))
 	snap.taken = nil
-	sn.out.Saves = append(sn.out.Saves, Save{Shard: sn.id, Clock: snap.clock, Try: snap.try,
+	sn.me.out.Saves = append(sn.me.out.Saves, Save{Shard: sn.id, Clock: snap.clock, Try: snap.try,
 		Data: b})
 }
 
 // savedMessage tells the scheduler that a shard's part of a snapshot is in a file.
 func (h *host) savedMessage(save *Save, name string) wire.Message {
-	m := h.message(wire.TypeSnapshotDone)
+	m := h.me.message(wire.TypeSnapshotDone)
 	m.Shard, m.Payload = save.Shard, []byte(name)
 	m.SetSnapshotResult(wire.SnapshotResult{Clock: save.Clock, Try: save.Try})
 	return m
@@ -122,7 +122,7 @@ func (sn *snapshots) saved(save *Save, name string) {
 			Size: uint64(len(save.Data)), Checksum: wire.Checksum(save.Data)})
 		sn.snap.saved, sn.snap.done = true, m
 	}
-	sn.send(scheduler, m, nil)
+	sn.me.send(scheduler, m, nil)
 }
 
 // saveFailed ends a snapshot whose part cannot be written.
@@ -134,9 +134,9 @@ func (sn *snapshots) saveFailed(save *Save) {
 
 // failSnapshot ends a snapshot that cannot be completed.
 func (sn *snapshots) failSnapshot(why wire.Failure) {
-	m := sn.message(wire.TypeSnapshotDone)
+	m := sn.me.message(wire.TypeSnapshotDone)
 	m.Shard, m.Epoch = sn.id, sn.epoch
 	m.SetSnapshotResult(wire.SnapshotResult{Clock: sn.snap.clock, Try: sn.snap.try, Failure: why})
 	sn.snap = nil
-	sn.send(scheduler, m, nil)
+	sn.me.send(scheduler, m, nil)
 }

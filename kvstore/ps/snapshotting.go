@@ -32,10 +32,10 @@ func (sn *snapshotting) askFor(now Time, order wire.SnapshotOrder, deadline Time
 }
 
 func (sn *snapshotting) sendSnapshot() {
-	m := sn.message(wire.TypeSnapshot)
+	m := sn.me.message(wire.TypeSnapshot)
 	m.SetSnapshotOrder(sn.order)
-	sn.repeatAt = sn.now + sn.timing.Resend
-	sn.send(scheduler, m, nil)
+	sn.repeatAt = sn.now + sn.me.timing.Resend
+	sn.me.send(scheduler, m, nil)
 }
 
 func (sn *snapshotting) snapshotDone(m *wire.Message) {

@@ -90,7 +90,7 @@ func (ks *keyset) table(now Time, key uint32, spec TableSpec, deadline Time) (*T
 	for _, sl := range k.slices {
 		p := ks.newPart(c, wire.TypeInit, sl.shard)
 		p.slice, p.flags = sl, wire.FlagDirect|wire.FlagRows
-		if ks.self.Rank == 0 {
+		if ks.me.self.Rank == 0 {
 			p.flags |= wire.FlagCreate
 		}
 		ks.ask(p)
@@ -222,7 +222,7 @@ func (ts *tables) arrivedRows(p *part, m *wire.Message) bool {
 		return false
 	}
 	if len(m.Payload) != len(p.index)*t.key.row {
-		ts.out.event(EventRefused, m.From, m.Shard, m.Epoch, "value with another number of rows")
+		ts.me.out.event(EventRefused, m.From, m.Shard, m.Epoch, "value with another number of rows")
 		return false
 	}
 	for i, at := range p.index {

@@ -42,7 +42,7 @@ func (ks *keyset) arrived(p *part, m *wire.Message) {
 		}
 	} else {
 		if len(m.Payload) != len(p.out) {
-			ks.out.event(EventRefused, m.From, m.Shard, m.Epoch,
+			ks.me.out.event(EventRefused, m.From, m.Shard, m.Epoch,
 				fmt.Sprintf("value of %d bytes, want %d", len(m.Payload), len(p.out)))
 			return
 		}

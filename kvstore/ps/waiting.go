@@ -12,10 +12,10 @@ func (j *journal) tellWaiting(m *wire.Message, on wire.Node) {
 	if on.IsZero() {
 		return
 	}
-	r := j.message(wire.TypeWaiting)
+	r := j.me.message(wire.TypeWaiting)
 	r.Shard, r.Epoch, r.Key, r.Target = j.id, j.epoch, m.Key, m.Incarnation
 	r.SetWait(wire.Wait{On: on, Of: m.Type, Seq: m.Seq})
-	j.send(m.From, r, nil)
+	j.me.send(m.From, r, nil)
 }
 
 // behind returns the backup if the log waits for it.

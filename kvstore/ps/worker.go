@@ -81,7 +81,7 @@ func NewWorker(c WorkerConfig) (*Worker, error) {
 		return nil, fmt.Errorf("ps: staleness %d: %w", c.Staleness, ErrUsage)
 	}
 	w := &Worker{agent: newAgent(c)}
-	w.member.dispatch = w.dispatch
+	w.me.dispatch = w.dispatch
 	ag, cs, rt, fa, pg := w.agent, &w.calls, &w.routes, &w.failing, &w.progress
 	w.calls = calls{agent: ag}
 	w.routes = routes{agent: ag, calls: cs}
@@ -98,11 +98,11 @@ func NewWorker(c WorkerConfig) (*Worker, error) {
 
 // Out returns the worker's outbox. The caller carries it out and resets it.
 func (w *Worker) Out() *Outbox {
-	w.out.pack()
+	w.me.out.pack()
 	if len(w.lent) > 0 {
 		w.reap()
 	}
-	return &w.out
+	return &w.me.out
 }
 
 // Release takes back the Hold of a Send.
@@ -112,14 +112,14 @@ func (w *Worker) Release(l *Loan) {
 }
 
 // View returns the worker's view, nil before it has one. It must not be changed.
-func (w *Worker) View() *wire.View { return w.view }
+func (w *Worker) View() *wire.View { return w.me.view }
 
 // Incarnation returns the worker's own, 0 before it has a place.
-func (w *Worker) Incarnation() uint32 { return w.inc }
+func (w *Worker) Incarnation() uint32 { return w.me.inc }
 
 // Fenced reports whether another process has taken the worker's place: all calls end with
 // ErrFenced.
-func (w *Worker) Fenced() bool { return w.fenced }
+func (w *Worker) Fenced() bool { return w.me.fenced }
 
 // Stats returns the figures of the worker so far.
 func (w *Worker) Stats() WorkerStats {
@@ -135,11 +135,11 @@ func (w *Worker) Stats() WorkerStats {
 // not kept.
 func (w *Worker) Handle(now Time, from wire.Node, m *wire.Message) {
 	w.start(now)
-	if !w.ours(from, m) {
+	if !w.me.ours(from, m) {
 		return
 	}
-	if err := w.unpack(m); err != nil {
-		w.out.event(EventRefused, m.From, m.Shard, m.Epoch, err.Error())
+	if err := w.me.unpack(m); err != nil {
+		w.me.out.event(EventRefused, m.From, m.Shard, m.Epoch, err.Error())
 	}
 }
 
@@ -153,12 +153,12 @@ func (w *Worker) dispatch(m *wire.Message) {
 }
 
 func (w *Worker) fromScheduler(m *wire.Message) {
-	w.hear(m)
+	w.me.hear(m)
 	switch m.Type {
 	case wire.TypeView:
 		w.adoptView(m)
 	case wire.TypeReject:
-		if w.evicted(m) {
+		if w.me.evicted(m) {
 			w.failAll(ErrFenced)
 		}
 	case wire.TypeBarrierDone:
@@ -178,33 +178,33 @@ func (w *Worker) fromScheduler(m *wire.Message) {
 // adoptView takes over a view and sends messages again that went to a server which no longer
 // serves.
 func (w *Worker) adoptView(m *wire.Message) {
-	if !w.adopt(m) {
+	if !w.me.adopt(m) {
 		return
 	}
-	if w.fenced {
+	if w.me.fenced {
 		w.failAll(ErrFenced)
 		return
 	}
-	if w.inc == 0 {
-		if w.view.Over() { // a job that has ended takes nobody in
+	if w.me.inc == 0 {
+		if w.me.view.Over() { // a job that has ended takes nobody in
 			w.failAll(fmt.Errorf("%w: all its workers have left", ErrClosed))
 		}
 		return
 	}
-	me := w.view.Member(w.self)
+	me := w.me.view.Member(w.me.self)
 	if !me.Alive && w.cfg.Policy == Shrink {
-		w.fenced = true
+		w.me.fenced = true
 		w.failAll(ErrFenced)
 		return
 	}
-	for i := range w.view.Shards {
+	for i := range w.me.view.Shards {
 		if i == len(w.shards) {
 			w.shards = append(w.shards, newRoute(uint32(i)))
 		}
-		w.redirect(w.shards[i], w.view.Shards[i])
+		w.redirect(w.shards[i], w.me.view.Shards[i])
 	}
 	if w.lost == nil {
-		if w.lost = LostError(w.view); w.lost != nil {
+		if w.lost = LostError(w.me.view); w.lost != nil {
 			w.failAll(w.lost)
 		}
 	}
@@ -218,7 +218,7 @@ func (w *Worker) fromServer(m *wire.Message) {
 	r := w.shards[m.Shard]
 	if m.From.Rank != r.primary.Server || m.Incarnation != r.primary.Incarnation {
 		if m.Epoch > r.epoch {
-			w.asked = true
+			w.me.asked = true
 		}
 		return
 	}
@@ -226,7 +226,7 @@ func (w *Worker) fromServer(m *wire.Message) {
 		if m.Epoch < r.epoch {
 			return
 		}
-		w.asked = true
+		w.me.asked = true
 		if m.Type == wire.TypeReject && !leads(m.Refusal().Reason) {
 			return
 		}
@@ -263,11 +263,12 @@ func leads(why wire.Reason) bool {
 // milliseconds.
 func (w *Worker) Tick(now Time) {
 	w.start(now)
-	w.tickMember(now, wire.Heartbeat{Clock: w.position(), Waiting: w.waitsFor(), Start: w.started})
+	w.me.tickMember(now, wire.Heartbeat{Clock: w.position(), Waiting: w.waitsFor(),
+		Start: w.started})
 	if err := w.err(); err != nil {
 		w.failAll(err)
 	}
-	if w.fenced {
+	if w.me.fenced {
 		return
 	}
 	for i := len(w.open) - 1; i >= 0; i-- { // before their memory is lent again
@@ -283,12 +284,12 @@ func (w *Worker) Tick(now Time) {
 }
 
 // Gone reports whether the scheduler knows that the worker has left.
-func (w *Worker) Gone() bool { return w.gone() }
+func (w *Worker) Gone() bool { return w.me.gone() }
 
 // Leave says goodbye to the scheduler: rounds no longer wait for this worker. It should be called
 // when all pushes are committed, and ticks should go on until Gone.
 func (w *Worker) Leave() {
-	w.bye()
+	w.me.bye()
 	w.failAll(ErrClosed)
 }
 
@@ -331,7 +332,7 @@ func (w *Worker) answered(r *route, m *wire.Message) {
 func (w *Worker) rejected(r *route, m *wire.Message) {
 	switch x := m.Refusal(); x.Reason {
 	case wire.ReasonEpoch, wire.ReasonNotPrimary, wire.ReasonIncarnation:
-		w.asked = true
+		w.me.asked = true
 	case wire.ReasonUnknownKey:
 		// Created by another worker in a moment, or being rebuilt: repeated when it is time.
 	default:
