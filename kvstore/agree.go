@@ -7,6 +7,7 @@ import (
 
 	"gomx/dtype"
 	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/worker"
 	nd "gomx/ndarray"
 )
 
@@ -51,7 +52,7 @@ func (s *dist) Agree(ctx context.Context, name string, number uint64) ([]uint64,
 	// An earlier process in this place may have said it already.
 	b := binary.LittleEndian.AppendUint64(nil, number-present)
 	if _, err := s.job.wait(ctx, s.cfg.timeout, func(now, deadline ps.Time) (uint64, error) {
-		return s.job.worker.Push(now, ps.PushOp{Key: own.id, Value: b, Deadline: deadline})
+		return s.job.worker.Push(now, worker.PushOp{Key: own.id, Value: b, Deadline: deadline})
 	}); err != nil {
 		return nil, own.fail("agreement", err)
 	}

@@ -9,6 +9,8 @@ import (
 	"gomx/device"
 	"gomx/kvstore/compress"
 	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/server"
+	"gomx/kvstore/ps/worker"
 	nd "gomx/ndarray"
 	"gomx/op"
 	"gomx/optimizer"
@@ -39,8 +41,8 @@ func openDist(ctx context.Context, name string, c config) (Store, error) {
 			"with gomx launch, and let launch.Run call it", name)
 	}
 	s := &dist{name: name, job: job, cfg: c, keys: map[string]*distKey{},
-		version: ps.RestoredVersion}
-	staleness := ps.Unbounded
+		version: server.RestoredVersion}
+	staleness := worker.Unbounded
 	switch {
 	case strings.HasSuffix(name, "_sync"):
 		s.sync = true
@@ -125,7 +127,7 @@ func (s *dist) create(ctx context.Context, k *distKey, value []byte, direct bool
 	}
 	k.id = uint32(len(s.order))
 	if k.eng == nil {
-		k.id |= ps.Aside
+		k.id |= worker.Aside
 	}
 	s.keys[k.name] = k
 	s.order = append(s.order, k.name)
@@ -140,7 +142,7 @@ func (s *dist) create(ctx context.Context, k *distKey, value []byte, direct bool
 		return k.fail("Init", fmt.Errorf("%d bytes, want at most %d: %s looks at keys as a whole",
 			len(value), maxSlice, o.Name()))
 	}
-	spec := ps.KeySpec{DType: k.dtype, Total: uint64(len(value)), Direct: direct, Whole: k.whole}
+	spec := worker.KeySpec{DType: k.dtype, Total: uint64(len(value)), Direct: direct, Whole: k.whole}
 	_, err := s.job.wait(ctx, s.cfg.timeout, func(now, deadline ps.Time) (uint64, error) {
 		return s.job.worker.Init(now, k.id, spec, value, deadline)
 	})

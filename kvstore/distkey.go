@@ -10,6 +10,7 @@ import (
 	"gomx/engine"
 	"gomx/kvstore/compress"
 	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/worker"
 	"gomx/kvstore/wire"
 	nd "gomx/ndarray"
 )
@@ -201,7 +202,7 @@ func (x *exchange) start(now, deadline ps.Time) (uint64, error) {
 	if x.value == nil && x.codes == nil {
 		return w.Pull(now, k.id, x.out, x.priority, deadline)
 	}
-	p := ps.PushOp{Key: k.id, Out: x.out, Priority: x.priority, Deadline: deadline}
+	p := worker.PushOp{Key: k.id, Out: x.out, Priority: x.priority, Deadline: deadline}
 	if x.codes == nil {
 		p.Value = x.value
 	} else {

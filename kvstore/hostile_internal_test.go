@@ -8,6 +8,7 @@ import (
 	"gomx/dtype"
 	"gomx/internal/hostile"
 	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/server"
 	"gomx/kvstore/wire"
 	"gomx/optimizer"
 )
@@ -45,7 +46,7 @@ func TestHostileOptimizers(t *testing.T) {
 		value, grad := make([]byte, 64), make([]byte, 64)
 		for range 3 {
 			if u.Active() {
-				u.Update(ps.Update{DType: dtype.Float32, Dst: value, Value: value, Grad: grad,
+				u.Update(server.Update{DType: dtype.Float32, Dst: value, Value: value, Grad: grad,
 					Contributors: 1, Count: 2, Version: 1})
 			}
 		}
@@ -93,7 +94,7 @@ func TestHostileOptimizerStates(t *testing.T) {
 		value, grad := make([]byte, 64), make([]byte, 64)
 		step := func(u *serverUpdater) []byte {
 			for range 3 {
-				u.Update(ps.Update{DType: dtype.Float32, Dst: value, Value: value, Grad: grad,
+				u.Update(server.Update{DType: dtype.Float32, Dst: value, Value: value, Grad: grad,
 					Contributors: 1, Count: 2, Version: 1})
 			}
 			return u.AppendState(nil, ps.ID{})

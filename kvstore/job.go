@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/worker"
 	"gomx/kvstore/wire"
 )
 
@@ -16,7 +17,7 @@ import (
 type Job struct {
 	cfg    JobConfig
 	driver *driver
-	worker *ps.Worker
+	worker *worker.Worker
 
 	// Guarded by driver.mu.
 	waits  map[uint64]ender
@@ -55,9 +56,9 @@ func Join(ctx context.Context, c JobConfig) (*Job, error) {
 	if err := j.driver.open(c.Open, c.transport()); err != nil {
 		return nil, err
 	}
-	w, err := ps.NewWorker(ps.WorkerConfig{Job: c.ID, Rank: c.Node.Rank, Nonce: nonce(),
+	w, err := worker.New(worker.Config{Job: c.ID, Rank: c.Node.Rank, Nonce: nonce(),
 		Addr:    j.driver.ep.Addr(),
-		Workers: c.Workers, Policy: c.Policy, Backups: c.Backups, Staleness: ps.Unbounded,
+		Workers: c.Workers, Policy: c.Policy, Backups: c.Backups, Staleness: worker.Unbounded,
 		SliceSize: uint64(c.SliceSize), Timing: c.timing()})
 	if err == nil {
 		err = j.driver.ep.Connect(wire.Node{Role: wire.Scheduler}, c.Scheduler)

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/worker"
 	"gomx/kvstore/transport"
 	"gomx/kvstore/wire"
 
@@ -39,7 +39,7 @@ func (e *dialled) took() []string {
 
 // seer is a machine that has a view.
 type seer struct {
-	*ps.Worker
+	*worker.Worker
 	view *wire.View
 }
 

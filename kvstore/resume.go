@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/server"
 	"gomx/kvstore/wire"
 )
 
@@ -85,7 +85,7 @@ func readPart(dir string, m *wire.Manifest, shard int) ([]byte, error) {
 			"manifest says %d with %#x",
 			dir, f.Name, len(part), wire.Checksum(part), f.Size, f.Checksum)
 	}
-	if id, clock, err := ps.CheckSnapshot(part); err != nil || id != f.Shard || clock != m.Clock {
+	if id, clock, err := server.CheckSnapshot(part); err != nil || id != f.Shard || clock != m.Clock {
 		return nil, fmt.Errorf("kvstore: snapshot %s: %s is of shard %d at %d, want shard %d at "+
 			"%d (%w)", dir, f.Name, id, clock, f.Shard, m.Clock, err)
 	}
@@ -101,7 +101,7 @@ func (c *JobConfig) CheckRestore() error {
 	shards := 0
 	err := scanSnapshot(c.Restore, func(part []byte) error {
 		shards++
-		n, err := ps.SnapshotWorkers(part)
+		n, err := server.SnapshotWorkers(part)
 		if err == nil && n != c.Workers {
 			err = fmt.Errorf("a job of %d workers wrote it, this one has %d: it needs as many", n,
 				c.Workers)

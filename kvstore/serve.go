@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/sched"
+	"gomx/kvstore/ps/server"
 	"gomx/kvstore/wire"
 )
 
@@ -36,8 +38,8 @@ func Serve(ctx context.Context, c JobConfig) error {
 	return fmt.Errorf("kvstore: %s cannot serve", c.Node)
 }
 
-// scheduler makes a ps.Scheduler, whose messages are all copied, a machine.
-type scheduler struct{ *ps.Scheduler }
+// scheduler makes a sched.Scheduler, whose messages are all copied, a machine.
+type scheduler struct{ *sched.Scheduler }
 
 // Release implements machine.
 func (*scheduler) Release(*ps.Loan) {}
@@ -64,7 +66,7 @@ func (e *ending) wait(ctx context.Context) error {
 
 // serveScheduler holds a job together.
 func serveScheduler(ctx context.Context, c JobConfig) error {
-	sc := ps.SchedulerConfig{Job: c.ID, Servers: c.Servers, Workers: c.Workers, Shards: c.shards(),
+	sc := sched.Config{Job: c.ID, Servers: c.Servers, Workers: c.Workers, Shards: c.shards(),
 		Replicas: c.Replicas, Policy: c.Policy, Timing: c.timing()}
 	d := newDriver(c.Node, c.Log)
 	r := &records{d: d, root: c.Snapshots}
@@ -76,7 +78,7 @@ func serveScheduler(ctx context.Context, c JobConfig) error {
 		}
 		sc.View = v
 	}
-	s, err := ps.NewScheduler(sc)
+	s, err := sched.New(sc)
 	if err != nil {
 		return fmt.Errorf("kvstore: %w", err)
 	}
@@ -114,7 +116,7 @@ const lastWord = 3 * time.Second
 
 // watch ends a scheduler when all have left, or some time after the workers have, or after shards
 // are lost.
-func (d *driver) watch(e *ending, s *ps.Scheduler) {
+func (d *driver) watch(e *ending, s *sched.Scheduler) {
 	t := time.NewTicker(50 * time.Millisecond)
 	defer t.Stop()
 	var since time.Time
@@ -154,7 +156,7 @@ func serveServer(ctx context.Context, c JobConfig) error {
 		return closing(err, d)
 	}
 	u := &updaters{by: map[uint32]*serverUpdater{}}
-	s, err := ps.NewServer(ps.ServerConfig{Job: c.ID, Rank: c.Node.Rank, Nonce: nonce(),
+	s, err := server.New(server.Config{Job: c.ID, Rank: c.Node.Rank, Nonce: nonce(),
 		Addr: d.ep.Addr(), Workers: c.Workers,
 		Policy: c.Policy, Backups: c.Backups, Memory: c.Memory, Timing: c.timing(),
 		Arithmetic: arithmetic{}, Updater: u.open, Restore: restore})
@@ -210,7 +212,7 @@ type updaters struct {
 }
 
 // open makes the updater of a copy of a shard.
-func (u *updaters) open(shard uint32) ps.Updater {
+func (u *updaters) open(shard uint32) server.Updater {
 	x, err := newServerUpdater()
 	if err != nil {
 		panic(err) // the configuration of the engine is valid
@@ -229,7 +231,7 @@ func (u *updaters) close() error {
 }
 
 // answer answers a worker's question for the optimizer's state of a slice.
-func (d *driver) answer(s *ps.Server, u *updaters, from wire.Node, m *wire.Message) {
+func (d *driver) answer(s *server.Server, u *updaters, from wire.Node, m *wire.Message) {
 	v := s.View()
 	if m.Type != wire.TypeAsk || v == nil || int(m.Shard) >= len(v.Shards) ||
 		!v.Current(from, m.Incarnation) {

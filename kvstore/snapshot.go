@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/server"
 	"gomx/kvstore/wire"
 )
 
@@ -69,7 +70,7 @@ var errNoFolder = errors.New("the job has no folder for snapshots")
 
 // saveParts writes a server's parts of snapshots, each on a goroutine that the driver waits for: a
 // disk may be slow, and the shards must not wait for it.
-func (d *driver) saveParts(s *ps.Server, root string) func(*ps.Outbox) {
+func (d *driver) saveParts(s *server.Server, root string) func(*ps.Outbox) {
 	return func(out *ps.Outbox) {
 		for _, save := range out.Saves {
 			name := fmt.Sprintf("shard-%d-%d-%d-%d", save.Shard, d.self.Rank, s.Incarnation(),

@@ -10,7 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/sched"
+	"gomx/kvstore/ps/server"
+	"gomx/kvstore/ps/worker"
 	"gomx/kvstore/transport"
 	"gomx/kvstore/wire"
 )
@@ -59,7 +61,7 @@ type StatusShard struct {
 type page func(s *Status)
 
 // schedulerPage shows all processes.
-func schedulerPage(_ *driver, s *ps.Scheduler) page {
+func schedulerPage(_ *driver, s *sched.Scheduler) page {
 	return func(st *Status) {
 		v := s.View()
 		st.Ready = true
@@ -90,7 +92,7 @@ func schedulerPage(_ *driver, s *ps.Scheduler) page {
 }
 
 // serverPage shows the counters of a server.
-func serverPage(_ *driver, s *ps.Server) page {
+func serverPage(_ *driver, s *server.Server) page {
 	return func(st *Status) {
 		st.Incarnation, st.Ready, st.Stats = s.Incarnation(), s.Incarnation() != 0 &&
 			!s.Fenced(), s.Stats()
@@ -98,7 +100,7 @@ func serverPage(_ *driver, s *ps.Server) page {
 }
 
 // workerPage shows the counters of a worker.
-func workerPage(_ *driver, w *ps.Worker) page {
+func workerPage(_ *driver, w *worker.Worker) page {
 	return func(st *Status) {
 		st.Incarnation, st.Ready, st.Stats = w.Incarnation(), w.Incarnation() != 0 &&
 			w.MaxShards() > 0 && w.Err() == nil, w.Stats()

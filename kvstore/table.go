@@ -8,6 +8,7 @@ import (
 
 	"gomx/dtype"
 	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/worker"
 )
 
 // Table is a matrix of float32 that all workers share row by row: Get reads rows, Inc adds to them,
@@ -141,7 +142,7 @@ func (s *local) Clock(ctx context.Context) error { return ctx.Err() }
 // distTable keeps the rows on the servers.
 type distTable struct {
 	store *dist
-	table *ps.Table // used under the driver's lock
+	table *worker.Table // used under the driver's lock
 }
 
 // cacheRows is how many rows of a table a worker remembers.
@@ -164,7 +165,7 @@ func (s *dist) Table(ctx context.Context, name string, shape dtype.Shape) (*Tabl
 	s.order = append(s.order, k.name)
 	s.mu.Unlock()
 	back := &distTable{store: s}
-	spec := ps.TableSpec{DType: dtype.Float32, Rows: uint32(t.rows), RowSize: 4 * t.columns,
+	spec := worker.TableSpec{DType: dtype.Float32, Rows: uint32(t.rows), RowSize: 4 * t.columns,
 		CacheRows: cacheRows}
 	_, err = s.job.wait(ctx, s.cfg.timeout, func(now, deadline ps.Time) (id uint64, err error) {
 		back.table, id, err = s.job.worker.Table(now, k.id, spec, deadline)

@@ -9,6 +9,7 @@ import (
 	"gomx/dtype"
 	"gomx/engine"
 	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/server"
 	"gomx/kvstore/wire"
 	nd "gomx/ndarray"
 	"gomx/optimizer"
@@ -73,7 +74,7 @@ func (p *updaterSpec) spec(version uint64, o optimizer.Optimizer) (wire.Spec, er
 	return wire.Spec{Version: version, Name: o.Name(), Params: params}, nil
 }
 
-// SetSpec implements ps.Updater.
+// SetSpec implements server.Updater.
 func (u *serverUpdater) SetSpec(s wire.Spec) error {
 	if s.Version <= u.version {
 		return nil
@@ -113,12 +114,12 @@ func (u *serverUpdater) name(id ps.ID) {
 	}
 }
 
-// Active implements ps.Updater.
+// Active implements server.Updater.
 func (u *serverUpdater) Active() bool { return u.updater != nil }
 
-// Update implements ps.Updater. Optimizers work on floating-point numbers; to others gradients are
+// Update implements server.Updater. Optimizers work on floating-point numbers; to others gradients are
 // added. When an optimizer fails the value stays as it is.
-func (u *serverUpdater) Update(p ps.Update) {
+func (u *serverUpdater) Update(p server.Update) {
 	if !p.DType.IsFloat() {
 		copy(p.Dst, p.Value)
 		ps.Plain{}.Add(p.Dst, p.Grad, p.DType, 0)
@@ -129,7 +130,7 @@ func (u *serverUpdater) Update(p ps.Update) {
 	}
 }
 
-func (u *serverUpdater) update(p ps.Update) error {
+func (u *serverUpdater) update(p server.Update) error {
 	s, err := u.slot(p.ID, p.DType, len(p.Value))
 	if err != nil {
 		return err

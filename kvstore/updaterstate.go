@@ -16,7 +16,7 @@ import (
 // then for each array its element type, its length in bytes, and its values.
 const progressSize = 2*8 + 4*8
 
-// AppendState implements ps.Updater.
+// AppendState implements server.Updater.
 func (u *serverUpdater) AppendState(dst []byte, id ps.ID) []byte {
 	s := u.slots[id]
 	switch {
@@ -48,7 +48,7 @@ func (u *serverUpdater) AppendState(dst []byte, id ps.ID) []byte {
 	return dst
 }
 
-// SetState implements ps.Updater. The first update, which names the key, checks the state.
+// SetState implements server.Updater. The first update, which names the key, checks the state.
 func (u *serverUpdater) SetState(id ps.ID, state []byte) error {
 	if len(state) == 0 {
 		return nil

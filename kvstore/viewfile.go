@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/sched"
 	"gomx/kvstore/wire"
 )
 
@@ -52,7 +53,7 @@ func (f viewFile) save(v *wire.View) error {
 // until it succeeds; no process hears of the view before.
 type records struct {
 	d    *driver
-	s    *ps.Scheduler
+	s    *sched.Scheduler
 	file *viewFile // nil: views are not kept
 	root string    // of snapshots; empty: there are none
 }

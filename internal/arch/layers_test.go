@@ -20,9 +20,9 @@ op/prim                                   elementwise, reduce, broadcast, reshap
 op/attach                                 kernel attachments that several families share
 op/loop  op/philox                        loops and random numbers that several families share
 op                                        the registry and the graph IR
-kvstore/transport/{mem,zmq,shm}
-device/cpu device/cpu/pure device/cuda device/null
-kvstore/ps  kvstore/transport             the pure protocol; the transport interface
+kvstore/transport/{mem,zmq,shm}  kvstore/ps/{sched,server,worker}   transports; the machines of the protocol, pure
+device/cpu device/cpu/pure device/cuda device/null  kvstore/ps/node   a place in a job
+kvstore/ps  kvstore/transport             vocabulary of the protocol; the transport interface
 engine                                    drives engine/core with workers and lanes
 engine/core  memplan  kvstore/wire  kvstore/compress   wire: messages, shared by ps and transports; compress: codes of gradients
 device

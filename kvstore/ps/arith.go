@@ -7,7 +7,6 @@ import (
 	"unsafe"
 
 	"gomx/dtype"
-	"gomx/kvstore/wire"
 )
 
 // Arithmetic adds up gradients. Plain is the definition; stores inject faster ones, and codes.
@@ -19,31 +18,6 @@ type Arithmetic interface {
 	// once per element.
 	Store(dst, payload []byte, t dtype.Type, codec uint8)
 	Add(dst, payload []byte, t dtype.Type, codec uint8)
-}
-
-// Updater changes values by gradients on the servers. All copies of a shard must compute the same
-// bits.
-type Updater interface {
-	// SetSpec sets the optimizer. It is called once per shard and version, and again when a copy of
-	// a shard is made: a spec whose version is not higher than the current one changes nothing.
-	SetSpec(spec wire.Spec) error
-	// Active reports whether there is an optimizer: without one a sum replaces the value.
-	Active() bool
-	// Update writes the new value to Dst, which may be the same memory as Value. It must not change
-	// Grad.
-	Update(u Update)
-	// AppendState appends the optimizer's state of a slice, SetState takes it over.
-	AppendState(dst []byte, id ID) []byte
-	SetState(id ID, state []byte) error
-}
-
-// Update is one step of an optimizer.
-type Update struct {
-	ID                  ID
-	DType               dtype.Type
-	Dst, Value, Grad    []byte
-	Contributors, Count int    // pushes in the sum, workers of the job
-	Version             uint64 // of the new value
 }
 
 // Plain is the arithmetic in plain Go, for values that are not encoded.
@@ -152,12 +126,3 @@ func addFloat32(dst, src []byte) {
 func aligned(b []byte) bool {
 	return uintptr(unsafe.Pointer(unsafe.SliceData(b)))%4 == 0
 }
-
-// noUpdater replaces values by sums.
-type noUpdater struct{}
-
-func (noUpdater) SetSpec(wire.Spec) error             { return nil }
-func (noUpdater) Active() bool                        { return false }
-func (noUpdater) Update(Update)                       {}
-func (noUpdater) AppendState(dst []byte, _ ID) []byte { return dst }
-func (noUpdater) SetState(ID, []byte) error           { return nil }

@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/sched"
 	"gomx/kvstore/wire"
 )
 
 // balanced is a scheduler that takes over a view in which all copies are in sync, and servers that
 // say what it wants to hear.
 type balanced struct {
-	s     *ps.Scheduler
+	s     *sched.Scheduler
 	now   ps.Time
 	swaps int
 }
@@ -37,7 +38,7 @@ func newBalanced(t *testing.T, servers int, shards []pairOf) *balanced {
 		v.Shards = append(v.Shards, wire.Shard{Epoch: 1, Primary: replica(p[0]),
 			Backup: replica(p[1]), InSync: true})
 	}
-	s, err := ps.NewScheduler(ps.SchedulerConfig{Job: job, Servers: servers, Workers: 1,
+	s, err := sched.New(sched.Config{Job: job, Servers: servers, Workers: 1,
 		Shards: len(shards), Replicas: 2, View: v})
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,9 @@ import (
 	"testing"
 
 	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/sched"
+	"gomx/kvstore/ps/server"
+	"gomx/kvstore/ps/worker"
 	"gomx/kvstore/wire"
 )
 
@@ -27,17 +30,17 @@ type netConfig struct {
 	servers, workers, replicas int
 	backups                    int
 	policy                     ps.Policy
-	opts                       func(*ps.WorkerConfig)
+	opts                       func(*worker.Config)
 }
 
-func newNet(t testing.TB, servers, workers, replicas int, key ps.KeySpec,
-	opts func(*ps.WorkerConfig)) (*net, []*ps.Worker) {
+func newNet(t testing.TB, servers, workers, replicas int, key worker.KeySpec,
+	opts func(*worker.Config)) (*net, []*worker.Worker) {
 	t.Helper()
 	return netConfig{servers: servers, workers: workers, replicas: replicas, opts: opts}.open(t,
 		key)
 }
 
-func (nc netConfig) open(t testing.TB, key ps.KeySpec) (*net, []*ps.Worker) {
+func (nc netConfig) open(t testing.TB, key worker.KeySpec) (*net, []*worker.Worker) {
 	t.Helper()
 	servers, workers, replicas, opts := nc.servers, nc.workers, nc.replicas, nc.opts
 	n := &net{machines: map[wire.Node]machine{}}
@@ -48,22 +51,22 @@ func (nc netConfig) open(t testing.TB, key ps.KeySpec) (*net, []*ps.Worker) {
 		n.machines[node] = m
 		n.order = append(n.order, node)
 	}
-	sched, err := ps.NewScheduler(ps.SchedulerConfig{Job: job, Servers: servers, Workers: workers,
+	sched, err := sched.New(sched.Config{Job: job, Servers: servers, Workers: workers,
 		Shards: servers, Replicas: replicas, Policy: nc.policy})
 	add(wire.Node{Role: wire.Scheduler}, sched, err)
 	for i := range servers {
-		s, err := ps.NewServer(ps.ServerConfig{Job: job, Rank: uint16(i), Nonce: uint64(i + 1),
+		s, err := server.New(server.Config{Job: job, Rank: uint16(i), Nonce: uint64(i + 1),
 			Workers: workers, Backups: nc.backups, Policy: nc.policy})
 		add(wire.Node{Role: wire.Server, Rank: uint16(i)}, s, err)
 	}
-	var list []*ps.Worker
+	var list []*worker.Worker
 	for i := range workers {
-		c := ps.WorkerConfig{Job: job, Rank: uint16(i), Nonce: uint64(100 + i), Workers: workers,
-			Backups: nc.backups, Policy: nc.policy, Staleness: ps.Unbounded}
+		c := worker.Config{Job: job, Rank: uint16(i), Nonce: uint64(100 + i), Workers: workers,
+			Backups: nc.backups, Policy: nc.policy, Staleness: worker.Unbounded}
 		if opts != nil {
 			opts(&c)
 		}
-		w, err := ps.NewWorker(c)
+		w, err := worker.New(c)
 		add(wire.Node{Role: wire.Worker, Rank: uint16(i)}, w, err)
 		list = append(list, w)
 	}
@@ -101,9 +104,9 @@ func (n *net) settle() {
 					continue
 				}
 				switch m := m.(type) {
-				case *ps.Server:
+				case *server.Server:
 					m.Release(s.Hold)
-				case *ps.Worker:
+				case *worker.Worker:
 					m.Release(s.Hold)
 				}
 			}
@@ -124,7 +127,7 @@ func durable(m machine, now ps.Time) {
 	out := m.Out()
 	view, manifest := out.View, out.Manifest
 	out.Reset()
-	s, ok := m.(*ps.Scheduler)
+	s, ok := m.(*sched.Scheduler)
 	if ok && manifest != nil {
 		s.Recorded(now, manifest.Clock, nil)
 	}
@@ -215,9 +218,10 @@ func (n *net) until(t testing.TB, calls int) {
 }
 
 // round lets every worker push and pull once.
-func (n *net) round(t testing.TB, list []*ps.Worker, grads, outs [][]byte) {
+func (n *net) round(t testing.TB, list []*worker.Worker, grads, outs [][]byte) {
 	for i, w := range list {
-		if _, err := w.Push(n.now, ps.PushOp{Key: 1, Value: grads[i], Out: outs[i]}); err != nil {
+		if _, err := w.Push(n.now, worker.PushOp{Key: 1, Value: grads[i],
+			Out: outs[i]}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -240,27 +244,29 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	const large, small, many = 3 << 16, 512, 20
 	for name, tt := range map[string]struct {
 		nc    netConfig
-		key   ps.KeySpec
+		key   worker.KeySpec
 		keys  uint32
 		apart bool
 	}{
-		"rounds":             {netConfig{replicas: 1}, ps.KeySpec{Total: large}, 1, false},
-		"rounds, two copies": {netConfig{replicas: 2}, ps.KeySpec{Total: large}, 1, false},
-		"push, then pull":    {netConfig{replicas: 2}, ps.KeySpec{Total: large}, 1, true},
-		"small keys":         {netConfig{replicas: 2}, ps.KeySpec{Total: small}, many, false},
-		"small keys apart":   {netConfig{replicas: 2}, ps.KeySpec{Total: small}, many, true},
-		"backup workers": {netConfig{replicas: 2, backups: 1}, ps.KeySpec{Total: large}, 1,
+		"rounds":             {netConfig{replicas: 1}, worker.KeySpec{Total: large}, 1, false},
+		"rounds, two copies": {netConfig{replicas: 2}, worker.KeySpec{Total: large}, 1, false},
+		"push, then pull":    {netConfig{replicas: 2}, worker.KeySpec{Total: large}, 1, true},
+		"small keys":         {netConfig{replicas: 2}, worker.KeySpec{Total: small}, many, false},
+		"small keys apart":   {netConfig{replicas: 2}, worker.KeySpec{Total: small}, many, true},
+		"backup workers": {netConfig{replicas: 2, backups: 1}, worker.KeySpec{Total: large}, 1,
 			false},
-		"direct": {netConfig{replicas: 1}, ps.KeySpec{Total: large, Direct: true}, 1,
+		"direct": {netConfig{replicas: 1}, worker.KeySpec{Total: large, Direct: true}, 1,
 			false},
-		"direct, two copies": {netConfig{replicas: 2}, ps.KeySpec{Total: large, Direct: true}, 1,
+		"direct, two copies": {netConfig{replicas: 2}, worker.KeySpec{Total: large, Direct: true},
+			1,
 			false},
-		"small direct keys": {netConfig{replicas: 2}, ps.KeySpec{Total: small, Direct: true}, many,
+		"small direct keys": {netConfig{replicas: 2}, worker.KeySpec{Total: small, Direct: true},
+			many,
 			true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.nc.servers, tt.nc.workers = 2, 3
-			tt.nc.opts = func(c *ps.WorkerConfig) { c.SliceSize = 1 << 16 }
+			tt.nc.opts = func(c *worker.Config) { c.SliceSize = 1 << 16 }
 			n, list := tt.nc.open(t, tt.key)
 			for key := range tt.keys - 1 {
 				n.initKey(t, list, 2+key, tt.key)
@@ -278,12 +284,13 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 }
 
 // step lets every worker push and pull all keys once.
-func (n *net) step(t testing.TB, list []*ps.Worker, keys uint32, grads, outs [][]byte, apart bool) {
+func (n *net) step(t testing.TB, list []*worker.Worker, keys uint32, grads, outs [][]byte,
+	apart bool) {
 	calls := 0
 	for i, w := range list {
 		for key := range keys {
 			out := outs[i*int(keys)+int(key)]
-			op := ps.PushOp{Key: 1 + key, Value: grads[i]}
+			op := worker.PushOp{Key: 1 + key, Value: grads[i]}
 			if !apart {
 				op.Out = out
 			}
@@ -308,7 +315,8 @@ func BenchmarkPushPull(b *testing.B) {
 			for _, total := range []uint64{4 << 10, 1 << 20} {
 				b.Run(fmt.Sprintf("workers=%d/replicas=%d/bytes=%d", workers, replicas, total),
 					func(b *testing.B) {
-						n, list := newNet(b, 2, workers, replicas, ps.KeySpec{Total: total}, nil)
+						n, list := newNet(b, 2, workers, replicas, worker.KeySpec{Total: total},
+							nil)
 						grads, outs := buffers(workers, total), buffers(workers, total)
 						b.SetBytes(int64(workers) * int64(total))
 						b.ReportAllocs()

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/server"
+	"gomx/kvstore/ps/worker"
 	"gomx/kvstore/wire"
 )
 
@@ -14,12 +16,12 @@ const window = 1024
 
 // silentBackup is a job of two servers, two workers and key 1, which has no rounds. The backup of
 // its shard hears and says nothing.
-func silentBackup(t *testing.T) (n *net, list []*ps.Worker, srv *ps.Server, shard uint32) {
+func silentBackup(t *testing.T) (n *net, list []*worker.Worker, srv *server.Server, shard uint32) {
 	t.Helper()
-	n, list = newNet(t, 2, 2, 2, ps.KeySpec{Total: 64, Direct: true}, nil)
+	n, list = newNet(t, 2, 2, 2, worker.KeySpec{Total: 64, Direct: true}, nil)
 	shard = ps.ShardOf(ps.ID{Key: 1}, 2)
 	srv = n.machines[wire.Node{Role: wire.Server,
-		Rank: list[0].View().Shards[shard].Primary.Server}].(*ps.Server)
+		Rank: list[0].View().Shards[shard].Primary.Server}].(*server.Server)
 	n.lose = func(from, to wire.Node, m *wire.Message) bool {
 		return from.Role == wire.Server && to.Role == wire.Server
 	}

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/sched"
+	"gomx/kvstore/ps/server"
 	"gomx/kvstore/wire"
 )
 
@@ -98,7 +100,7 @@ func TestAPlaceThatIsTaken(t *testing.T) {
 	if m := l.s.View().Servers[0]; m.Nonce == hello.Nonce || m.Incarnation != 2 {
 		t.Errorf("the place has changed hands: %+v", m)
 	}
-	srv, err := ps.NewServer(ps.ServerConfig{Job: job, Rank: 0, Nonce: 1234, Workers: 1})
+	srv, err := server.New(server.Config{Job: job, Rank: 0, Nonce: 1234, Workers: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +125,7 @@ func TestASchedulerBringsServersBackBeforeThereAreShards(t *testing.T) {
 		v.Servers = append(v.Servers, wire.Member{Node: wire.Node{Role: wire.Server,
 			Rank: uint16(i)}, Incarnation: uint32(i + 1), Alive: i == 0, Nonce: uint64(i + 1)})
 	}
-	s, err := ps.NewScheduler(ps.SchedulerConfig{Job: job, Servers: 2, Workers: 1, Replicas: 2,
+	s, err := sched.New(sched.Config{Job: job, Servers: 2, Workers: 1, Replicas: 2,
 		View: v})
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/worker"
 	"gomx/kvstore/wire"
 )
 
@@ -45,7 +46,7 @@ func TestACopyThatDiffersIsMadeAnew(t *testing.T) {
 // TestASnapshotLeavesOutWhatComesLater creates a key when a snapshot has begun, and lets it pass
 // the snapshot's clock before the others do.
 func TestASnapshotLeavesOutWhatComesLater(t *testing.T) {
-	spec := ps.KeySpec{Total: 64}
+	spec := worker.KeySpec{Total: 64}
 	n, list := newNet(t, 1, 1, 1, spec, nil)
 	n.initKey(t, list, 2, spec)
 	if _, err := list[0].Snapshot(n.now, 1, 0); err != nil {

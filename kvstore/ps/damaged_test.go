@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"gomx/internal/hostile"
-	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/server"
 	"gomx/kvstore/wire"
 )
 
@@ -14,11 +14,11 @@ import (
 func TestHostileSnapshots(t *testing.T) {
 	file, _ := snapshotOf(t)
 	hostile.Kind{Name: "snapshot", Seeds: [][]byte{file}, Decode: func(b []byte) error {
-		_, _, err := ps.CheckSnapshot(b)
+		_, _, err := server.CheckSnapshot(b)
 		return err
 	}}.Run(t)
 	hostile.Kind{Name: "sealed snapshot", Seeds: [][]byte{file}, Decode: func(b []byte) error {
-		_, _, err := ps.CheckSnapshot(b)
+		_, _, err := server.CheckSnapshot(b)
 		restored(t, b)
 		return err
 	}, Seal: func(b []byte) {

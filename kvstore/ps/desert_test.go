@@ -4,6 +4,8 @@ import (
 	"errors"
 
 	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/server"
+	"gomx/kvstore/ps/worker"
 	"gomx/kvstore/wire"
 )
 
@@ -30,7 +32,7 @@ func (s *sim) desert() {
 func (s *sim) verifyDeserted() {
 	for _, p := range append(append([]*process{}, s.server...), s.worker...) {
 		err := s.ends[p.node]
-		if w, ok := p.m.(*ps.Worker); ok && err == nil && p.prog.finished {
+		if w, ok := p.m.(*worker.Worker); ok && err == nil && p.prog.finished {
 			err = w.Err() // all that it still waits for is to be heard when it says goodbye
 		}
 		if !errors.Is(err, ps.ErrNoScheduler) {
@@ -63,7 +65,7 @@ func (s *sim) somewhere(key, slice, slot int) bool {
 	id := ps.ID{Key: uint32(key), Slice: uint16(slice)}
 	sh := s.disk.Shards[ps.ShardOf(id, s.cfg.shards)]
 	for _, r := range []wire.Replica{sh.Primary, sh.Backup} {
-		srv, ok := s.server[r.Server].m.(*ps.Server)
+		srv, ok := s.server[r.Server].m.(*server.Server)
 		if !ok || r.IsZero() || srv.Incarnation() != r.Incarnation {
 			continue
 		}

@@ -1,9 +1,15 @@
 // Package ps is the parameter server's protocol: how a scheduler, a server and a worker react to
-// messages, and to time that passes.
+// messages, and to time that passes. This package is the vocabulary of the protocol; the machines
+// are below it:
 //
-// Scheduler, Server and Worker are pure state machines. They have no clock, no socket, no lock and
-// no goroutine: the driver of a machine tells it the time, hands it messages, and carries out the
-// work in its Outbox. One goroutine at a time uses a machine.
+//	ps/sched   Scheduler: decides which processes are in the job and where shards live
+//	ps/server  Server: holds shards, adds pushes up, keeps copies equal
+//	ps/worker  Worker: pushes and pulls, and makes up for lost messages
+//	ps/node    common to servers and workers: a place in the job
+//
+// The three machines are pure. They have no clock, no socket, no lock and no goroutine: the driver
+// of a machine tells it the time, hands it messages, and carries out the work in its Outbox. One
+// goroutine at a time uses a machine.
 //
 //	server.Handle(now, from, message)      // or server.Tick(now), every 5 ms or so
 //	out := server.Out()
@@ -17,13 +23,13 @@
 // A key is an array that is cut into slices; every slice lives on a shard, every shard on a primary
 // server and, with two replicas, on a backup. A key has rounds, or its pushes are direct:
 //
-//   - In a round every worker pushes once. The sum, always taken in the order of the ranks, replaces
-//     the value or goes to the optimizer. Rounds are the clock of a key; a pull sees the result of the
-//     puller's last round.
-//   - Direct pushes are applied as they come. Pulls see the puller's own pushes, and pushes of others
-//     as far as the staleness says.
-//   - A Table is read row by row; the deltas of a step are applied as a whole when the worker's Clock
-//     ends the step.
+//   - In a round every worker pushes once. The sum, always taken in the order of the ranks,
+//     replaces the value or goes to the optimizer. Rounds are the clock of a key; a pull sees the
+//     result of the puller's last round.
+//   - Direct pushes are applied as they come. Pulls see the puller's own pushes, and pushes of
+//     others as far as the staleness says.
+//   - A Table is read row by row; the deltas of a step are applied as a whole when the worker's
+//     Clock ends the step.
 //
 // # A push
 //
@@ -53,27 +59,6 @@
 // the state all the time. The old primary keeps the entries of its log that are not committed; the
 // first entry of the new one's log tells it how many of them count. Until the scheduler knows that
 // it has them nothing new is committed without either, and whichever dies, the other goes on.
-//
-// # Parts
-//
-// A Server holds a copy of each of its shards, which is put together of parts; each is a type in a
-// file of its name, and uses the ones above it:
-//
-//	host       common ground of copies: place in the job, settings, figures
-//	replica    the replicated state, changed by log entries alone
-//	journal    the log of a primary, its backup, and commits
-//	follower   a backup, which applies the log of the primary
-//	ledger     receipts and acknowledgements that are due to workers
-//	pulls      pulls, and the ones that wait
-//	questions  other messages that cannot be answered yet
-//	creation   new entries and optimizers
-//	admission  new incarnations of workers
-//	rounds     sums
-//	intake     pushes
-//	snapshots  parts of snapshots
-//
-// A Worker is put together in the same way: agent, calls, routes, failing, progress, joiner,
-// tables, keyset, barriers, snapshotting.
 //
 // # Workers that die, or are slow
 //

@@ -43,7 +43,7 @@ const NoKey = ^uint32(0)
 
 // Error names the call and the node, and says how it ended.
 func (e *Error) Error() string {
-	text := "kvstore: " + callName(e.Op, e.Key)
+	text := "kvstore: " + CallName(e.Op, e.Key)
 	if !e.Peer.IsZero() {
 		text += fmt.Sprintf(" at %s", e.Peer)
 	}
@@ -53,8 +53,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %v", text, e.Err)
 }
 
-// callName returns the name of a call in errors.
-func callName(op string, key uint32) string {
+// CallName returns the name of a call in errors.
+func CallName(op string, key uint32) string {
 	if key == NoKey {
 		return op
 	}

@@ -6,6 +6,9 @@ import (
 	"math"
 
 	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/sched"
+	"gomx/kvstore/ps/server"
+	"gomx/kvstore/ps/worker"
 	"gomx/kvstore/wire"
 )
 
@@ -19,9 +22,9 @@ func drive(now ps.Time, machines map[wire.Node]machine) (done []ps.Done) {
 			for _, s := range out.Sends {
 				machines[s.To].Handle(now, s.Msg.From, &s.Msg)
 				switch m := m.(type) { // the payload is not needed any more
-				case *ps.Server:
+				case *server.Server:
 					m.Release(s.Hold)
-				case *ps.Worker:
+				case *worker.Worker:
 					if s.Hold != nil {
 						m.Release(s.Hold)
 					}
@@ -36,13 +39,13 @@ func drive(now ps.Time, machines map[wire.Node]machine) (done []ps.Done) {
 
 // A job of one server and two workers, without a network: both push, and both see the sum.
 func Example() {
-	scheduler, _ := ps.NewScheduler(ps.SchedulerConfig{Job: 1, Servers: 1, Workers: 2, Replicas: 1})
-	server, _ := ps.NewServer(ps.ServerConfig{Job: 1, Nonce: 10, Workers: 2})
+	scheduler, _ := sched.New(sched.Config{Job: 1, Servers: 1, Workers: 2, Replicas: 1})
+	server, _ := server.New(server.Config{Job: 1, Nonce: 10, Workers: 2})
 	machines := map[wire.Node]machine{{Role: wire.Scheduler}: scheduler,
 		{Role: wire.Server}: server}
-	var workers []*ps.Worker
+	var workers []*worker.Worker
 	for rank := range uint16(2) {
-		w, _ := ps.NewWorker(ps.WorkerConfig{Job: 1, Rank: rank, Nonce: 20 + uint64(rank),
+		w, _ := worker.New(worker.Config{Job: 1, Rank: rank, Nonce: 20 + uint64(rank),
 			Workers: 2})
 		workers = append(workers, w)
 		machines[wire.Node{Role: wire.Worker, Rank: rank}] = w
@@ -66,12 +69,12 @@ func Example() {
 	}
 	pass()
 	for _, w := range workers {
-		_, _ = w.Init(now, 7, ps.KeySpec{Total: 4}, floats(0), 0)
+		_, _ = w.Init(now, 7, worker.KeySpec{Total: 4}, floats(0), 0)
 	}
 	pass()
 	sums := [][]byte{floats(0), floats(0)}
 	for i, w := range workers {
-		_, _ = w.Push(now, ps.PushOp{Key: 7, Value: floats(1 + 0.5*float32(i)), Out: sums[i]})
+		_, _ = w.Push(now, worker.PushOp{Key: 7, Value: floats(1 + 0.5*float32(i)), Out: sums[i]})
 	}
 	pass()
 	for _, s := range sums {

@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/sched"
+	"gomx/kvstore/ps/server"
+	"gomx/kvstore/ps/worker"
 	"gomx/kvstore/wire"
 )
 
@@ -22,9 +25,10 @@ var (
 // choose makes up a run from a seed.
 func choose(rng *rand.Rand) simConfig {
 	c := simConfig{
-		servers: 2 + rng.IntN(2), workers: 2 + rng.IntN(3), replicas: 2, staleness: ps.Unbounded,
-		slice:  1 << 10,
-		window: 64, load: workload{steps: 4 + rng.IntN(8), keys: 1 + rng.IntN(3), slices: 1 +
+		servers: 2 + rng.IntN(2), workers: 2 + rng.IntN(3), replicas: 2,
+		staleness: worker.Unbounded,
+		slice:     1 << 10,
+		window:    64, load: workload{steps: 4 + rng.IntN(8), keys: 1 + rng.IntN(3), slices: 1 +
 			rng.IntN(2), fused: rng.IntN(2) == 0},
 	}
 	c.shards = c.servers * (1 + rng.IntN(2))
@@ -183,7 +187,7 @@ func (s *sim) pause(p *process, d ps.Time) {
 // swap lets the copies of a shard change places, and perhaps makes trouble for one of them, or for
 // the scheduler, before they know.
 func (s *sim) swap() {
-	sched, ok := s.sched.m.(*ps.Scheduler)
+	sched, ok := s.sched.m.(*sched.Scheduler)
 	shard := s.rng.IntN(s.cfg.shards)
 	if !ok || s.now < s.sched.pausedU || !sched.Swap(s.now, shard) {
 		return
@@ -237,7 +241,7 @@ func (s *sim) killAndBoot(p *process, back ps.Time) {
 
 // spare reports whether a server may die without the last copy of a shard dying with it.
 func (s *sim) spare(p *process) bool {
-	srv, ok := p.m.(*ps.Server)
+	srv, ok := p.m.(*server.Server)
 	if !ok || s.disk == nil || len(s.disk.Shards) == 0 {
 		return false
 	}
@@ -263,7 +267,7 @@ func (s *sim) spare(p *process) bool {
 		default:
 			continue
 		}
-		o, ok := s.server[other.Server].m.(*ps.Server)
+		o, ok := s.server[other.Server].m.(*server.Server)
 		if !ok || o.Incarnation() != other.Incarnation {
 			return false
 		}
@@ -357,12 +361,12 @@ func (s *sim) where() string {
 		for _, c := range p.prog.pending {
 			out += fmt.Sprintf(" %s %d;", c.op, c.key)
 		}
-		if w, ok := p.m.(*ps.Worker); ok {
+		if w, ok := p.m.(*worker.Worker); ok {
 			out += fmt.Sprintf(" %+v", w.Stats())
 		}
 	}
 	for _, p := range s.server {
-		if srv, ok := p.m.(*ps.Server); ok {
+		if srv, ok := p.m.(*server.Server); ok {
 			out += fmt.Sprintf("\n%s/%d %+v", p.node, srv.Incarnation(), srv.Stats())
 		}
 	}
@@ -408,7 +412,7 @@ func (s *sim) verifyTables() {
 // verifyCopies checks I4.
 func (s *sim) verifyCopies() {
 	for i, sh := range s.disk.Shards {
-		p, ok := s.server[sh.Primary.Server].m.(*ps.Server)
+		p, ok := s.server[sh.Primary.Server].m.(*server.Server)
 		if !ok {
 			s.fail("shard %d has no primary", i)
 			continue
@@ -416,14 +420,14 @@ func (s *sim) verifyCopies() {
 		if s.cfg.replicas < 2 {
 			continue
 		}
-		if sched, ok := s.sched.m.(*ps.Scheduler); ok && sched.Done() && !sh.InSync {
+		if sched, ok := s.sched.m.(*sched.Scheduler); ok && sched.Done() && !sh.InSync {
 			continue // a job that is over lets nobody in
 		}
 		if !sh.InSync {
 			s.fail("shard %d has no second copy again: %+v", i, sh)
 			continue
 		}
-		b := s.server[sh.Backup.Server].m.(*ps.Server)
+		b := s.server[sh.Backup.Server].m.(*server.Server)
 		pi, psum, _ := p.Checksum(uint32(i))
 		bi, bsum, ok := b.Checksum(uint32(i))
 		if !ok || pi != bi || psum != bsum {
@@ -435,7 +439,7 @@ func (s *sim) verifyCopies() {
 
 // verifyBalance checks that primaries are spread as evenly as the copies allow.
 func (s *sim) verifyBalance() {
-	if sched, ok := s.sched.m.(*ps.Scheduler); !ok || sched.Done() || s.cfg.replicas < 2 {
+	if sched, ok := s.sched.m.(*sched.Scheduler); !ok || sched.Done() || s.cfg.replicas < 2 {
 		return
 	}
 	shards, n := make([]pairOf, len(s.disk.Shards)), make([]int, s.cfg.servers)
@@ -455,7 +459,7 @@ func (s *sim) verifyBalance() {
 // verifyMemory checks I12: nothing is held when nothing goes on.
 func (s *sim) verifyMemory() {
 	for _, p := range s.server {
-		if st := p.m.(*ps.Server).Stats(); st.LogLength != 0 || st.Parked != 0 || st.Held != 0 {
+		if st := p.m.(*server.Server).Stats(); st.LogLength != 0 || st.Parked != 0 || st.Held != 0 {
 			s.fail("I12: %s at rest: %+v", p.node, st)
 		}
 		if p.owners != 0 {
@@ -463,7 +467,7 @@ func (s *sim) verifyMemory() {
 		}
 	}
 	for _, p := range s.worker {
-		w := p.m.(*ps.Worker)
+		w := p.m.(*worker.Worker)
 		if st := w.Stats(); st.Flying != 0 || st.Calls > 1 || w.Lent() != 0 {
 			s.fail("I12: %s at rest: %+v, %d lent", p.node, st, w.Lent())
 		}
@@ -474,7 +478,7 @@ func (s *sim) verifyMemory() {
 func (s *sim) value(key, slice int) ([]byte, uint64) {
 	id := ps.ID{Key: uint32(key), Slice: uint16(slice)}
 	sh := s.disk.Shards[ps.ShardOf(id, s.cfg.shards)]
-	if srv, ok := s.server[sh.Primary.Server].m.(*ps.Server); ok {
+	if srv, ok := s.server[sh.Primary.Server].m.(*server.Server); ok {
 		if v, version, ok := srv.Value(id); ok {
 			return v, version
 		}

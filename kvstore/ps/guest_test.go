@@ -4,11 +4,12 @@ import (
 	"testing"
 
 	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/sched"
 	"gomx/kvstore/wire"
 )
 
 // askRank sends a guest's hello and returns the rank that it is promised.
-func askRank(t *testing.T, s *ps.Scheduler, now ps.Time, guest wire.Node, nonce uint64) int32 {
+func askRank(t *testing.T, s *sched.Scheduler, now ps.Time, guest wire.Node, nonce uint64) int32 {
 	t.Helper()
 	h := wire.Hello{Nonce: nonce, Rank: -1}
 	s.Out().Reset()
@@ -29,7 +30,7 @@ func askRank(t *testing.T, s *ps.Scheduler, now ps.Time, guest wire.Node, nonce 
 // TestGuests wants every process without a rank to get one of its own, again when it repeats
 // itself, and a dead worker's when no other is free.
 func TestGuests(t *testing.T) {
-	s, err := ps.NewScheduler(ps.SchedulerConfig{Job: 7, Servers: 1, Workers: 2, Replicas: 1})
+	s, err := sched.New(sched.Config{Job: 7, Servers: 1, Workers: 2, Replicas: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/server"
+	"gomx/kvstore/ps/worker"
 	"gomx/kvstore/wire"
 )
 
@@ -54,9 +56,9 @@ func garbage(rng *rand.Rand, from wire.Node, inc uint32) wire.Message {
 
 // TestGarbageFromStrangersChangesNothing sends what no member of the job may send.
 func TestGarbageFromStrangersChangesNothing(t *testing.T) {
-	n, list := newNet(t, 2, 2, 2, ps.KeySpec{Total: 128}, nil)
+	n, list := newNet(t, 2, 2, 2, worker.KeySpec{Total: 128}, nil)
 	n.round(t, list, buffers(2, 128), buffers(2, 128))
-	srv := n.machines[wire.Node{Role: wire.Server}].(*ps.Server)
+	srv := n.machines[wire.Node{Role: wire.Server}].(*server.Server)
 	type state struct {
 		index uint64
 		sum   uint32
@@ -95,9 +97,9 @@ func TestGarbageFromMembersPanicsNobody(t *testing.T) {
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 5))
 	for range 20 {
-		n, list := newNet(t, 2, 2, 2, ps.KeySpec{Total: 128}, nil)
+		n, list := newNet(t, 2, 2, 2, worker.KeySpec{Total: 128}, nil)
 		n.round(t, list, buffers(2, 128), buffers(2, 128))
-		view := n.machines[wire.Node{Role: wire.Worker}].(*ps.Worker).View()
+		view := n.machines[wire.Node{Role: wire.Worker}].(*worker.Worker).View()
 		for range 500 {
 			from := n.order[rng.IntN(len(n.order))]
 			to := n.order[rng.IntN(len(n.order))]
@@ -121,8 +123,8 @@ func TestGarbageFromMembersPanicsNobody(t *testing.T) {
 }
 
 // pair is a job of one server and two workers with key 1.
-func pair(t *testing.T) (*net, []*ps.Worker) {
-	return newNet(t, 1, 2, 1, ps.KeySpec{Total: 64}, nil)
+func pair(t *testing.T) (*net, []*worker.Worker) {
+	return newNet(t, 1, 2, 1, worker.KeySpec{Total: 64}, nil)
 }
 
 // wantError wants a call to have ended with an error.
@@ -140,7 +142,7 @@ func wantError(t *testing.T, done []ps.Done, id uint64, want error) {
 }
 
 // nextView gives a worker a view that differs from its own.
-func nextView(n *net, w *ps.Worker, change func(v *wire.View)) {
+func nextView(n *net, w *worker.Worker, change func(v *wire.View)) {
 	v := w.View().Clone()
 	v.Number++
 	change(v)
@@ -151,7 +153,7 @@ func nextView(n *net, w *ps.Worker, change func(v *wire.View)) {
 func TestCallEndsAtItsDeadline(t *testing.T) {
 	n, list := pair(t)
 	buf := make([]byte, 64)
-	id, err := list[0].Push(n.now, ps.PushOp{Key: 1, Value: buf, Out: buf, Deadline: n.now +
+	id, err := list[0].Push(n.now, worker.PushOp{Key: 1, Value: buf, Out: buf, Deadline: n.now +
 		ps.Second})
 	if err != nil {
 		t.Fatal(err)
@@ -164,7 +166,7 @@ func TestCallEndsAtItsDeadline(t *testing.T) {
 func TestCallEndsWhenTheWorkerIsReplaced(t *testing.T) {
 	n, list := pair(t)
 	buf := make([]byte, 64)
-	id, err := list[0].Push(n.now, ps.PushOp{Key: 1, Value: buf})
+	id, err := list[0].Push(n.now, worker.PushOp{Key: 1, Value: buf})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +176,8 @@ func TestCallEndsWhenTheWorkerIsReplaced(t *testing.T) {
 			v.Next
 	})
 	wantError(t, list[0].Out().Done, id, ps.ErrFenced)
-	if _, err := list[0].Push(n.now, ps.PushOp{Key: 1, Value: buf}); !errors.Is(err, ps.ErrFenced) {
+	if _, err := list[0].Push(n.now, worker.PushOp{Key: 1, Value: buf}); !errors.Is(err,
+		ps.ErrFenced) {
 		t.Errorf("got %v, want %v", err, ps.ErrFenced)
 	}
 }
@@ -195,11 +198,12 @@ func TestCallEndsWhenItsShardIsLost(t *testing.T) {
 
 func TestCallEndsWhenTheServerRefuses(t *testing.T) {
 	n, list := pair(t)
-	if _, err := list[0].Init(n.now, 2, ps.KeySpec{Total: 64}, make([]byte, 64), 0); err != nil {
+	if _, err := list[0].Init(n.now, 2, worker.KeySpec{Total: 64}, make([]byte, 64),
+		0); err != nil {
 		t.Fatal(err)
 	}
 	n.until(t, 1)
-	id, err := list[1].Init(n.now, 2, ps.KeySpec{Total: 128}, nil, n.now+ps.Second)
+	id, err := list[1].Init(n.now, 2, worker.KeySpec{Total: 128}, nil, n.now+ps.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,64 +214,64 @@ func TestCallEndsWhenTheServerRefuses(t *testing.T) {
 func TestMisuse(t *testing.T) {
 	n, list := pair(t)
 	buf := make([]byte, 64)
-	table := func(w *ps.Worker, spec ps.TableSpec) (uint64, error) {
+	table := func(w *worker.Worker, spec worker.TableSpec) (uint64, error) {
 		_, id, err := w.Table(n.now, 4, spec, 0)
 		return id, err
 	}
 	for name, f := range map[string]func() (uint64, error){
 		"unknown key": func() (uint64, error) {
 			return list[0].Push(n.now,
-				ps.PushOp{Key: 5, Value: buf})
+				worker.PushOp{Key: 5, Value: buf})
 		},
 		"length": func() (uint64, error) {
 			return list[0].Push(n.now,
-				ps.PushOp{Key: 1, Value: buf[:60]})
+				worker.PushOp{Key: 1, Value: buf[:60]})
 		},
 		"room": func() (uint64, error) { return list[0].Pull(n.now, 1, buf[:60], 0, 0) },
 		"twice": func() (uint64, error) {
-			return list[0].Init(n.now, 1, ps.KeySpec{Total: 64},
+			return list[0].Init(n.now, 1, worker.KeySpec{Total: 64},
 				buf, 0)
 		},
 		"elements": func() (uint64, error) {
-			return list[0].Init(n.now, 3, ps.KeySpec{Total: 63},
+			return list[0].Init(n.now, 3, worker.KeySpec{Total: 63},
 				buf[:63], 0)
 		},
 		"second join": func() (uint64, error) { return list[0].Join(n.now, 0) },
 		"codes": func() (uint64, error) {
-			return list[0].Push(n.now, ps.PushOp{Key: 1, Codec: 2, Codes: [][]byte{buf, buf}})
+			return list[0].Push(n.now, worker.PushOp{Key: 1, Codec: 2, Codes: [][]byte{buf, buf}})
 		},
 		"room to push": func() (uint64, error) {
-			return list[0].Push(n.now, ps.PushOp{Key: 1, Value: buf, Out: buf[:8]})
+			return list[0].Push(n.now, worker.PushOp{Key: 1, Value: buf, Out: buf[:8]})
 		},
 		"pull unknown": func() (uint64, error) { return list[0].Pull(n.now, 5, buf, 0, 0) },
 		"value": func() (uint64, error) {
 			return list[0].Init(n.now, 3,
-				ps.KeySpec{Total: 64}, buf[:8], 0)
+				worker.KeySpec{Total: 64}, buf[:8], 0)
 		},
 		"whole and too large": func() (uint64, error) {
-			return list[0].Init(n.now, 3, ps.KeySpec{Total: 1<<28 + 64, Whole: true}, nil, 0)
+			return list[0].Init(n.now, 3, worker.KeySpec{Total: 1<<28 + 64, Whole: true}, nil, 0)
 		},
 		"more slices than the window": func() (uint64, error) {
-			return list[1].Init(n.now, 3, ps.KeySpec{Total: 2000 << 20}, nil, 0)
+			return list[1].Init(n.now, 3, worker.KeySpec{Total: 2000 << 20}, nil, 0)
 		},
 		"table of nothing": func() (uint64, error) {
 			return table(list[0],
-				ps.TableSpec{Rows: 0, RowSize: 4})
+				worker.TableSpec{Rows: 0, RowSize: 4})
 		},
 		"rows of nothing": func() (uint64, error) {
 			return table(list[0],
-				ps.TableSpec{Rows: 4})
+				worker.TableSpec{Rows: 4})
 		},
 		"rows too large": func() (uint64, error) {
 			return table(list[0],
-				ps.TableSpec{Rows: 4, RowSize: 16<<20 + 4})
+				worker.TableSpec{Rows: 4, RowSize: 16<<20 + 4})
 		},
 		"parts of elements": func() (uint64, error) {
 			return table(list[0],
-				ps.TableSpec{Rows: 4, RowSize: 6})
+				worker.TableSpec{Rows: 4, RowSize: 6})
 		},
 		"table twice": func() (uint64, error) {
-			_, id, err := list[0].Table(n.now, 1, ps.TableSpec{Rows: 4, RowSize: 4}, 0)
+			_, id, err := list[0].Table(n.now, 1, worker.TableSpec{Rows: 4, RowSize: 4}, 0)
 			return id, err
 		},
 		"clock of unknown": func() (uint64, error) { return 0, list[0].SetClock(5, 1) },
@@ -282,7 +286,7 @@ func TestMisuse(t *testing.T) {
 // TestMemoryIsPromisedBeforeItIsNeeded wants a server to refuse a key of which it could not hold a
 // round of every worker.
 func TestMemoryIsPromisedBeforeItIsNeeded(t *testing.T) {
-	s, err := ps.NewServer(ps.ServerConfig{Job: job, Nonce: 1, Workers: 2, Memory: 1 << 12})
+	s, err := server.New(server.Config{Job: job, Nonce: 1, Workers: 2, Memory: 1 << 12})
 	if err != nil {
 		t.Fatal(err)
 	}

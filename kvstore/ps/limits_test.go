@@ -8,6 +8,9 @@ import (
 
 	"gomx/dtype"
 	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/sched"
+	"gomx/kvstore/ps/server"
+	"gomx/kvstore/ps/worker"
 	"gomx/kvstore/wire"
 )
 
@@ -17,22 +20,22 @@ import (
 // 8 rows of 16 bytes.
 type tested struct {
 	n    *net
-	list []*ps.Worker
-	srv  *ps.Server
+	list []*worker.Worker
+	srv  *server.Server
 	seq  uint64
 }
 
 func newTested(t *testing.T) *tested {
 	t.Helper()
 	n, list := pair(t)
-	n.initKey(t, list, 2, ps.KeySpec{Total: 64, Direct: true})
+	n.initKey(t, list, 2, worker.KeySpec{Total: 64, Direct: true})
 	for _, w := range list {
-		if _, _, err := w.Table(n.now, 3, ps.TableSpec{Rows: 8, RowSize: 16}, 0); err != nil {
+		if _, _, err := w.Table(n.now, 3, worker.TableSpec{Rows: 8, RowSize: 16}, 0); err != nil {
 			t.Fatal(err)
 		}
 	}
 	n.until(t, 2)
-	return &tested{n: n, list: list, srv: n.machines[leader].(*ps.Server)}
+	return &tested{n: n, list: list, srv: n.machines[leader].(*server.Server)}
 }
 
 // group is rows of a table as a push has them.
@@ -288,8 +291,8 @@ func TestPushesOutOfBoundsWait(t *testing.T) {
 // where it starts.
 func TestAWorkerThatHasNotBegunIsNotHeard(t *testing.T) {
 	n, list := netConfig{servers: 1, workers: 2, replicas: 1, policy: ps.Shrink}.open(t,
-		ps.KeySpec{Total: 64})
-	w, err := ps.NewWorker(ps.WorkerConfig{Job: job, Rank: 1, Nonce: 555, Workers: 2,
+		worker.KeySpec{Total: 64})
+	w, err := worker.New(worker.Config{Job: job, Rank: 1, Nonce: 555, Workers: 2,
 		Policy: ps.Shrink})
 	if err != nil {
 		t.Fatal(err)
@@ -299,7 +302,7 @@ func TestAWorkerThatHasNotBegunIsNotHeard(t *testing.T) {
 	n.pass(ps.Second) // it has a place and does not join
 	list[0].Leave()
 	n.pass(ps.Second)
-	srv := n.machines[leader].(*ps.Server)
+	srv := n.machines[leader].(*server.Server)
 	before := srv.Stats()
 	m := wire.Message{Type: wire.TypePush, Job: job, From: one, Incarnation: w.Incarnation(),
 		Epoch: 1, Seq: 1, Clock: math.MaxUint64, KeySlice: wire.KeySlice{Key: 1, Slices: 1,
@@ -313,10 +316,10 @@ func TestAWorkerThatHasNotBegunIsNotHeard(t *testing.T) {
 
 // TestBackupsRefuse sends a backup what its primary never sends.
 func TestBackupsRefuse(t *testing.T) {
-	n, list := newNet(t, 2, 2, 2, ps.KeySpec{Total: 64}, nil)
+	n, list := newNet(t, 2, 2, 2, worker.KeySpec{Total: 64}, nil)
 	shard := ps.ShardOf(ps.ID{Key: 1}, 2)
 	place := list[0].View().Shards[shard]
-	srv := n.machines[wire.Node{Role: wire.Server, Rank: place.Backup.Server}].(*ps.Server)
+	srv := n.machines[wire.Node{Role: wire.Server, Rank: place.Backup.Server}].(*server.Server)
 	index, sum, _ := srv.Checksum(shard)
 	entry := func(c wire.Contributor, payload int) []byte {
 		b := make([]byte, wire.EntrySize(1)+payload)
@@ -367,37 +370,37 @@ func setKind(m *wire.Message, kind uint8) {
 
 // TestConfigurations wants configurations that make no sense to be refused.
 func TestConfigurations(t *testing.T) {
-	good := ps.SchedulerConfig{Servers: 2, Workers: 2, Replicas: 2}
-	for name, change := range map[string]func(c *ps.SchedulerConfig){
-		"no servers":         func(c *ps.SchedulerConfig) { c.Servers = 0 },
-		"too many servers":   func(c *ps.SchedulerConfig) { c.Servers = 1 << 16 },
-		"no workers":         func(c *ps.SchedulerConfig) { c.Workers = 0 },
-		"no copies":          func(c *ps.SchedulerConfig) { c.Replicas = 0 },
-		"three copies":       func(c *ps.SchedulerConfig) { c.Replicas = 3 },
-		"copies on one":      func(c *ps.SchedulerConfig) { c.Servers = 1 },
-		"another job's view": func(c *ps.SchedulerConfig) { c.View = &wire.View{Job: 9} },
+	good := sched.Config{Servers: 2, Workers: 2, Replicas: 2}
+	for name, change := range map[string]func(c *sched.Config){
+		"no servers":         func(c *sched.Config) { c.Servers = 0 },
+		"too many servers":   func(c *sched.Config) { c.Servers = 1 << 16 },
+		"no workers":         func(c *sched.Config) { c.Workers = 0 },
+		"no copies":          func(c *sched.Config) { c.Replicas = 0 },
+		"three copies":       func(c *sched.Config) { c.Replicas = 3 },
+		"copies on one":      func(c *sched.Config) { c.Servers = 1 },
+		"another job's view": func(c *sched.Config) { c.View = &wire.View{Job: 9} },
 	} {
 		c := good
 		change(&c)
-		if _, err := ps.NewScheduler(c); !errors.Is(err, ps.ErrUsage) {
+		if _, err := sched.New(c); !errors.Is(err, ps.ErrUsage) {
 			t.Errorf("scheduler with %s: got %v, want %v", name, err, ps.ErrUsage)
 		}
 	}
-	for name, c := range map[string]ps.ServerConfig{
+	for name, c := range map[string]server.Config{
 		"no workers": {Nonce: 1}, "no nonce": {Workers: 1}, "too many workers": {Nonce: 1,
 			Workers: 1 << 16},
 		"no worker to wait for": {Nonce: 1, Workers: 2, Backups: 2}, "negative backups": {Nonce: 1,
 			Workers: 2, Backups: -1},
 	} {
-		if _, err := ps.NewServer(c); !errors.Is(err, ps.ErrUsage) {
+		if _, err := server.New(c); !errors.Is(err, ps.ErrUsage) {
 			t.Errorf("server with %s: got %v, want %v", name, err, ps.ErrUsage)
 		}
 	}
-	for name, c := range map[string]ps.WorkerConfig{
+	for name, c := range map[string]worker.Config{
 		"no nonce": {Workers: 1}, "a rank too high": {Nonce: 1, Workers: 1, Rank: 1},
 		"a negative staleness": {Nonce: 1, Workers: 1, Staleness: -2},
 	} {
-		if _, err := ps.NewWorker(c); !errors.Is(err, ps.ErrUsage) {
+		if _, err := worker.New(c); !errors.Is(err, ps.ErrUsage) {
 			t.Errorf("worker with %s: got %v, want %v", name, err, ps.ErrUsage)
 		}
 	}
@@ -443,11 +446,11 @@ func TestPlainAddsEveryType(t *testing.T) {
 func TestTablesRefuse(t *testing.T) {
 	n, list := pair(t)
 	const row = 16 << 20
-	small, id, err := list[0].Table(n.now, 3, ps.TableSpec{Rows: 8, RowSize: 16}, 0)
+	small, id, err := list[0].Table(n.now, 3, worker.TableSpec{Rows: 8, RowSize: 16}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	large, other, err := list[0].Table(n.now, 4, ps.TableSpec{Rows: 3, RowSize: row}, 0)
+	large, other, err := list[0].Table(n.now, 4, worker.TableSpec{Rows: 3, RowSize: row}, 0)
 	if err != nil || id == other {
 		t.Fatal(id, other, err)
 	}
@@ -479,7 +482,7 @@ func TestTablesRefuse(t *testing.T) {
 	}
 }
 
-func get(n *net, t *ps.Table, rows []uint32, out []byte) error {
+func get(n *net, t *worker.Table, rows []uint32, out []byte) error {
 	_, err := t.Get(n.now, rows, out, 0)
 	return err
 }
@@ -487,9 +490,9 @@ func get(n *net, t *ps.Table, rows []uint32, out []byte) error {
 // TestAGetOfManyRowsTakesSeveralMessages reads rows again and again in one call: more than a
 // message holds.
 func TestAGetOfManyRowsTakesSeveralMessages(t *testing.T) {
-	n, list := newNet(t, 1, 1, 1, ps.KeySpec{Total: 64}, nil)
+	n, list := newNet(t, 1, 1, 1, worker.KeySpec{Total: 64}, nil)
 	const row = 16 << 20
-	table, _, err := list[0].Table(n.now, 3, ps.TableSpec{Rows: 2, RowSize: row}, 0)
+	table, _, err := list[0].Table(n.now, 3, worker.TableSpec{Rows: 2, RowSize: row}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -519,7 +522,7 @@ func TestAGetOfManyRowsTakesSeveralMessages(t *testing.T) {
 // other one again and again: the second push waits until the first push of the other key is
 // committed, and its error names the server that is deaf.
 func TestNoSliceIsTwoRoundsAhead(t *testing.T) {
-	spec := ps.KeySpec{Total: 64}
+	spec := worker.KeySpec{Total: 64}
 	n, list := newNet(t, 2, 1, 1, spec, nil)
 	n.initKey(t, list, 2, spec)
 	near, far := ps.ShardOf(ps.ID{Key: 1}, 2), ps.ShardOf(ps.ID{Key: 2}, 2)
@@ -533,7 +536,7 @@ func TestNoSliceIsTwoRoundsAhead(t *testing.T) {
 	n.pushKey(t, list[0], 2)
 	n.pushKey(t, list[0], 1)
 	n.until(t, 1)
-	id, err := list[0].Push(n.now, ps.PushOp{Key: 1, Value: make([]byte, 64),
+	id, err := list[0].Push(n.now, worker.PushOp{Key: 1, Value: make([]byte, 64),
 		Deadline: n.now + ps.Second})
 	if err != nil {
 		t.Fatal(err)
@@ -547,7 +550,7 @@ func TestNoSliceIsTwoRoundsAhead(t *testing.T) {
 	}
 	node := wire.Node{Role: wire.Server, Rank: uint16(near)}
 	version := func() uint64 {
-		_, v, _ := n.machines[node].(*ps.Server).Value(ps.ID{Key: 1})
+		_, v, _ := n.machines[node].(*server.Server).Value(ps.ID{Key: 1})
 		return v
 	}
 	if v := version(); v != 1 {

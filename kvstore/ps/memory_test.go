@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/worker"
 	"gomx/kvstore/wire"
 )
 
@@ -12,7 +13,7 @@ import (
 
 // borrower is a transport that keeps payloads until it is told to give them back.
 type borrower struct {
-	w      *ps.Worker
+	w      *worker.Worker
 	kept   []*ps.Loan
 	sent   []*byte // where the payloads of the last step begin
 	recall []wire.Node
@@ -42,15 +43,15 @@ func (b *borrower) giveBack() {
 }
 
 // large is a key of two slices that are too large for batches, which are copied.
-var large = ps.KeySpec{Total: 64 << 10}
+var large = worker.KeySpec{Total: 64 << 10}
 
 // borrowed is a job of one server and two workers. What worker 0 has pushed to the large key is
 // with its transport.
 func borrowed(t *testing.T, deadline ps.Time) (n *net, b *borrower, value []byte, id uint64) {
 	t.Helper()
-	n, list := newNet(t, 1, 2, 1, large, func(c *ps.WorkerConfig) { c.SliceSize = 32 << 10 })
+	n, list := newNet(t, 1, 2, 1, large, func(c *worker.Config) { c.SliceSize = 32 << 10 })
 	b, value = &borrower{w: list[0]}, make([]byte, large.Total)
-	id, err := b.w.Push(n.now, ps.PushOp{Key: 1, Value: value, Out: make([]byte, large.Total),
+	id, err := b.w.Push(n.now, worker.PushOp{Key: 1, Value: value, Out: make([]byte, large.Total),
 		Deadline: n.now + deadline})
 	if err != nil {
 		t.Fatal(err)
@@ -116,10 +117,11 @@ func (b *borrower) commitTwo(now ps.Time) {
 // TestCommittedCallsWaitForTheirMemory lets pushes be committed while a transport still reads them,
 // a repetition perhaps: the call ends well when its memory is back, which its deadline recalls.
 func TestCommittedCallsWaitForTheirMemory(t *testing.T) {
-	n, list := newNet(t, 1, 2, 1, large, func(c *ps.WorkerConfig) { c.SliceSize = 32 << 10 })
+	n, list := newNet(t, 1, 2, 1, large, func(c *worker.Config) { c.SliceSize = 32 << 10 })
 	b := &borrower{w: list[0]}
-	id, err := b.w.Push(n.now, ps.PushOp{Key: 1, Value: make([]byte, large.Total), Deadline: n.now +
-		ps.Second})
+	id, err := b.w.Push(n.now, worker.PushOp{Key: 1, Value: make([]byte, large.Total),
+		Deadline: n.now +
+			ps.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,8 +147,8 @@ func TestCommittedCallsWaitForTheirMemory(t *testing.T) {
 
 // TestStepsDoNotWaitForMemory wants Clock, whose rows are copies, to end when they are committed.
 func TestStepsDoNotWaitForMemory(t *testing.T) {
-	n, list := newNet(t, 1, 1, 1, ps.KeySpec{Total: 64}, nil)
-	table, _, err := list[0].Table(n.now, 3, ps.TableSpec{Rows: 1, RowSize: 64 << 10}, 0)
+	n, list := newNet(t, 1, 1, 1, worker.KeySpec{Total: 64}, nil)
+	table, _, err := list[0].Table(n.now, 3, worker.TableSpec{Rows: 1, RowSize: 64 << 10}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +174,8 @@ func TestACallThatHasTheJoinsPlace(t *testing.T) {
 	n, list := pair(t)
 	buf := make([]byte, 64)
 	for range 3 { // calls are used again, that of Join among them
-		id, err := list[0].Push(n.now, ps.PushOp{Key: 1, Value: buf, Deadline: n.now + ps.Second})
+		id, err := list[0].Push(n.now, worker.PushOp{Key: 1, Value: buf, Deadline: n.now +
+			ps.Second})
 		if err != nil {
 			t.Fatal(err)
 		}

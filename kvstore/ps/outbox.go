@@ -120,12 +120,13 @@ func (o *Outbox) Reset() {
 	}
 }
 
-func (o *Outbox) event(k EventKind, n wire.Node, shard uint32, epoch uint64, text string) {
+// Report adds an event. It is for the machine that owns the outbox, as TakeBack and Pack are.
+func (o *Outbox) Report(k EventKind, n wire.Node, shard uint32, epoch uint64, text string) {
 	o.Events = append(o.Events, Event{Kind: k, Node: n, Shard: shard, Epoch: epoch, Text: text})
 }
 
-// recall adds servers to Recall.
-func (o *Outbox) recall(servers []uint16) {
+// TakeBack adds servers to Recall.
+func (o *Outbox) TakeBack(servers []uint16) {
 	for _, rank := range servers {
 		if n := (wire.Node{Role: wire.Server, Rank: rank}); !slices.Contains(o.Recall, n) {
 			o.Recall = append(o.Recall, n)
@@ -156,8 +157,8 @@ const (
 	fuseBatch = 256 << 10
 )
 
-// pack puts small messages to the same peer into batches. The order of messages to one peer stays.
-func (o *Outbox) pack() {
+// Pack puts small messages to the same peer into batches. The order of messages to one peer stays.
+func (o *Outbox) Pack() {
 	f := &o.fuse
 	if len(o.Sends)-f.final < 2 {
 		f.final = len(o.Sends)

@@ -31,7 +31,7 @@ func TestSmallMessagesTravelTogether(t *testing.T) {
 	other.Target = 9
 	send(zero, small(6, 8))
 	send(zero, other)
-	out.pack()
+	out.Pack()
 	type sent struct {
 		typ  wire.Type
 		seqs []uint64

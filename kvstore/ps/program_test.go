@@ -7,6 +7,8 @@ import (
 
 	"gomx/dtype"
 	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/server"
+	"gomx/kvstore/ps/worker"
 	"gomx/kvstore/wire"
 )
 
@@ -54,14 +56,14 @@ type program struct {
 	sim      *sim
 	rank     int
 	load     workload
-	w        *ps.Worker
+	w        *worker.Worker
 	phase    int
 	step     int
 	pending  map[uint64]*pending
 	async    map[uint64]*pending // calls that the program does not wait for
 	weights  [][]byte
 	grads    [][]byte
-	table    *ps.Table
+	table    *worker.Table
 	rowBuf   []byte
 	rows     []uint32
 	stop     int // steps to do
@@ -99,7 +101,7 @@ const (
 )
 
 // start begins the program in a new process.
-func (p *program) start(w *ps.Worker) {
+func (p *program) start(w *worker.Worker) {
 	if p.pushes == nil {
 		p.pushes = map[[2]int]*pushed{}
 	}
@@ -372,13 +374,14 @@ func (p *program) init() {
 	now, until := p.sim.now, p.sim.now+p.sim.wait
 	if p.load.kind == tables {
 		width := p.sim.cfg.workers * p.load.slots()
-		t, id, err := p.w.Table(now, 0, ps.TableSpec{Rows: 12, RowSize: 4 * width, CacheRows: 3},
+		t, id, err := p.w.Table(now, 0, worker.TableSpec{Rows: 12, RowSize: 4 * width,
+			CacheRows: 3},
 			until)
 		p.call("table", 0, id, err)
 		p.table = t
 		return
 	}
-	spec := ps.KeySpec{Total: uint64(len(p.weights[0])), Direct: p.load.kind == single}
+	spec := worker.KeySpec{Total: uint64(len(p.weights[0])), Direct: p.load.kind == single}
 	for k := range p.load.keys {
 		id, err := p.w.Init(now, uint32(k), spec, p.load.initial(k, p.sim.cfg.workers), until)
 		p.call("init", k, id, err)
@@ -470,7 +473,7 @@ func (p *program) push() {
 		if p.load.kind == single && p.w.Pushes(uint32(k)) >= uint64(p.step) {
 			continue // an earlier process has done it
 		}
-		op := ps.PushOp{Key: uint32(k), Value: p.grads[k], Priority: int8(p.sim.rng.IntN(3)),
+		op := worker.PushOp{Key: uint32(k), Value: p.grads[k], Priority: int8(p.sim.rng.IntN(3)),
 			Deadline: until}
 		alone := p.load.apart && k > 0 // nobody waits for it
 		if p.load.fused && !alone {
@@ -559,7 +562,7 @@ func (p *program) lookAt(k, own, at int) {
 				bound := at - p.sim.cfg.staleness
 				if r == p.rank {
 					bound = own
-				} else if p.sim.cfg.staleness == ps.Unbounded {
+				} else if p.sim.cfg.staleness == worker.Unbounded {
 					bound = 0
 				}
 				if slot+1 <= bound {
@@ -636,7 +639,7 @@ func (p *program) lookRows(step int) {
 				bound := step - 1 - p.sim.cfg.staleness
 				if r == p.rank {
 					bound = step
-				} else if p.sim.cfg.staleness == ps.Unbounded {
+				} else if p.sim.cfg.staleness == worker.Unbounded {
 					bound = 0
 				}
 				switch {
@@ -655,11 +658,11 @@ func (p *program) lookRows(step int) {
 // momentum is an optimizer with a state, for runs that must replicate it.
 type momentum struct{ state map[ps.ID][]float32 }
 
-func newMomentum(uint32) ps.Updater { return &momentum{map[ps.ID][]float32{}} }
+func newMomentum(uint32) server.Updater { return &momentum{map[ps.ID][]float32{}} }
 
 func (u *momentum) SetSpec(wire.Spec) error { return nil }
 func (u *momentum) Active() bool            { return true }
-func (u *momentum) Update(x ps.Update) {
+func (u *momentum) Update(x server.Update) {
 	n := len(x.Dst) / 4
 	m := u.state[x.ID]
 	if m == nil {
@@ -694,11 +697,11 @@ func (u *momentum) SetState(id ps.ID, state []byte) error {
 // adder is an optimizer that adds gradients up, so that pushes in rounds can be counted.
 type adder struct{}
 
-func newAdder(uint32) ps.Updater { return adder{} }
+func newAdder(uint32) server.Updater { return adder{} }
 
 func (adder) SetSpec(wire.Spec) error { return nil }
 func (adder) Active() bool            { return true }
-func (adder) Update(x ps.Update) {
+func (adder) Update(x server.Update) {
 	copy(x.Dst, x.Value)
 	ps.Plain{}.Add(x.Dst, x.Grad, dtype.Float32, 0)
 }

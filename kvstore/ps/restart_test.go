@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/sched"
+	"gomx/kvstore/ps/server"
+	"gomx/kvstore/ps/worker"
 	"gomx/kvstore/wire"
 )
 
@@ -13,18 +16,18 @@ import (
 // optimizer, without letting any time pass: every answer comes when its condition holds, never
 // because it is asked for again.
 func TestQuestionsAreAnsweredAtOnce(t *testing.T) {
-	n, list := newNet(t, 2, 2, 2, ps.KeySpec{Total: 64}, nil)
+	n, list := newNet(t, 2, 2, 2, worker.KeySpec{Total: 64}, nil)
 	for i := range 40 {
 		first := list[1-i%2] // it may come before the one that creates the key, or after
-		for _, w := range []*ps.Worker{first, list[i%2]} {
-			if _, err := w.Init(n.now, uint32(2+i), ps.KeySpec{Total: 64}, make([]byte, 64),
+		for _, w := range []*worker.Worker{first, list[i%2]} {
+			if _, err := w.Init(n.now, uint32(2+i), worker.KeySpec{Total: 64}, make([]byte, 64),
 				0); err != nil {
 				t.Fatal(err)
 			}
 			n.settle()
 		}
 	}
-	for _, w := range []*ps.Worker{list[1], list[0]} {
+	for _, w := range []*worker.Worker{list[1], list[0]} {
 		if _, err := w.SetOptimizer(n.now, wire.Spec{Version: 2, Name: "none"}, 0); err != nil {
 			t.Fatal(err)
 		}
@@ -42,10 +45,11 @@ func TestQuestionsAreAnsweredAtOnce(t *testing.T) {
 
 // again lets a new process take a worker's place and returns it when it has joined and initialized
 // key 1.
-func again(t *testing.T, n *net, c ps.WorkerConfig, spec ps.KeySpec, nonce uint64) *ps.Worker {
+func again(t *testing.T, n *net, c worker.Config, spec worker.KeySpec,
+	nonce uint64) *worker.Worker {
 	t.Helper()
 	c.Job, c.Workers, c.Nonce = job, 2, nonce
-	w, err := ps.NewWorker(c)
+	w, err := worker.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +72,7 @@ type script struct{ before, loop, after string }
 
 // scripted runs a script as a state machine, from where its worker resumes.
 type scripted struct {
-	w    *ps.Worker
+	w    *worker.Worker
 	plan string
 	busy bool
 }
@@ -96,7 +100,7 @@ func TestABarrierAfterARestart(t *testing.T) {
 
 func runScript(t *testing.T, x script, steps, killAt int) {
 	t.Helper()
-	spec := ps.KeySpec{Total: 64}
+	spec := worker.KeySpec{Total: 64}
 	n, list := newNet(t, 1, 2, 1, spec, nil)
 	all := []*scripted{{w: list[0], plan: x.plan(0, steps)}, {w: list[1], plan: x.plan(0, steps)}}
 	at := 0
@@ -109,7 +113,7 @@ func runScript(t *testing.T, x script, steps, killAt int) {
 		i := rounds % 2
 		if a := all[i]; !a.busy && a.plan != "" {
 			if at++; at == killAt {
-				w := again(t, n, ps.WorkerConfig{Rank: 1, Staleness: ps.Unbounded}, spec, 555)
+				w := again(t, n, worker.Config{Rank: 1, Staleness: worker.Unbounded}, spec, 555)
 				all[1] = &scripted{w: w, plan: x.plan(int(w.Resumed()), steps)}
 				continue
 			}
@@ -137,7 +141,8 @@ func (a *scripted) begin(t *testing.T, n *net) {
 	if a.plan[0] == 'b' {
 		_, err = a.w.Barrier(n.now, n.now+1000*ps.Second)
 	} else {
-		_, err = a.w.Push(n.now, ps.PushOp{Key: 1, Value: make([]byte, 64), Out: make([]byte, 64),
+		_, err = a.w.Push(n.now, worker.PushOp{Key: 1, Value: make([]byte, 64),
+			Out:      make([]byte, 64),
 			Deadline: n.now + 1000*ps.Second})
 	}
 	if err != nil {
@@ -152,11 +157,11 @@ func (a *scripted) begin(t *testing.T, n *net) {
 func TestDirectPushesCountOnce(t *testing.T) {
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 8))
-		spec := ps.KeySpec{Total: 64, Direct: true}
+		spec := worker.KeySpec{Total: 64, Direct: true}
 		n, list := newNet(t, 2, 2, 2, spec, nil)
 		const steps, keys = 12, 3
 		w := list[1]
-		ready := func(w *ps.Worker) int {
+		ready := func(w *worker.Worker) int {
 			for k := uint32(1); k <= keys; k++ {
 				if _, err := w.Init(n.now, k, spec, make([]byte, 64), 0); err != nil && k > 1 {
 					t.Fatal(err)
@@ -179,13 +184,14 @@ func TestDirectPushesCountOnce(t *testing.T) {
 				// it dies between two pushes, some of which are under way
 				if step < steps && rng.IntN(8) == 0 {
 					nonce++
-					w = again(t, n, ps.WorkerConfig{Rank: 1, Staleness: ps.Unbounded}, spec, nonce)
+					w = again(t, n, worker.Config{Rank: 1, Staleness: worker.Unbounded}, spec,
+						nonce)
 					step = ready(w) - 1
 					break
 				}
 				value := make([]byte, 64)
 				putFloat(value, 0, float32(int(1)<<step))
-				if _, err := w.Push(n.now, ps.PushOp{Key: uint32(k + 1),
+				if _, err := w.Push(n.now, worker.PushOp{Key: uint32(k + 1),
 					Value: value}); err != nil {
 					t.Fatal(err)
 				}
@@ -208,10 +214,10 @@ func TestDirectPushesCountOnce(t *testing.T) {
 // float returns the first number of a key as its primary has it.
 func (n *net) float(t *testing.T, id ps.ID) float32 {
 	t.Helper()
-	v := n.machines[wire.Node{Role: wire.Scheduler}].(*ps.Scheduler).View()
+	v := n.machines[wire.Node{Role: wire.Scheduler}].(*sched.Scheduler).View()
 	place := v.Shards[ps.ShardOf(id, len(v.Shards))]
 	b, _, ok := n.machines[wire.Node{Role: wire.Server,
-		Rank: place.Primary.Server}].(*ps.Server).Value(id)
+		Rank: place.Primary.Server}].(*server.Server).Value(id)
 	if !ok {
 		t.Fatalf("%v is nowhere", id)
 	}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/server"
+	"gomx/kvstore/ps/worker"
 	"gomx/kvstore/wire"
 )
 
@@ -14,7 +16,7 @@ import (
 func (n *net) replaceServer(t *testing.T) {
 	t.Helper()
 	node := wire.Node{Role: wire.Server, Rank: 1}
-	s, err := ps.NewServer(ps.ServerConfig{Job: job, Rank: 1, Nonce: 77, Workers: 1})
+	s, err := server.New(server.Config{Job: job, Rank: 1, Nonce: 77, Workers: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,9 +30,9 @@ var (
 )
 
 // push starts a push of key 1 and fails the test when that is impossible.
-func push(t *testing.T, n *net, w *ps.Worker, deadline ps.Time) uint64 {
+func push(t *testing.T, n *net, w *worker.Worker, deadline ps.Time) uint64 {
 	t.Helper()
-	id, err := w.Push(n.now, ps.PushOp{Key: 1, Value: make([]byte, 64), Deadline: deadline})
+	id, err := w.Push(n.now, worker.PushOp{Key: 1, Value: make([]byte, 64), Deadline: deadline})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +42,7 @@ func push(t *testing.T, n *net, w *ps.Worker, deadline ps.Time) uint64 {
 // TestNothingIsCommittedAloneOnceABackupMayBePromoted loses the scheduler's word that the backup is
 // in sync: from the request on, the primary must not commit what that backup lacks.
 func TestNothingIsCommittedAloneOnceABackupMayBePromoted(t *testing.T) {
-	n, list := newNet(t, 2, 1, 2, ps.KeySpec{Total: 64}, nil)
+	n, list := newNet(t, 2, 1, 2, worker.KeySpec{Total: 64}, nil)
 	asked := false
 	n.lose = func(from, to wire.Node, m *wire.Message) bool {
 		if m.Type == wire.TypeInSync {
@@ -67,7 +69,7 @@ func TestNothingIsCommittedAloneOnceABackupMayBePromoted(t *testing.T) {
 // while the end of the transfer is under way.
 func TestABackupIsPromotableOnlyWithAllThatWasCommitted(t *testing.T) {
 	const kindEnd = 11
-	n, list := newNet(t, 2, 1, 2, ps.KeySpec{Total: 64}, nil)
+	n, list := newNet(t, 2, 1, 2, worker.KeySpec{Total: 64}, nil)
 	shard := ps.ShardOf(ps.ID{Key: 1}, 2)
 	end, asked, hold := uint64(0), false, true
 	n.lose = func(from, to wire.Node, m *wire.Message) bool {
@@ -106,8 +108,8 @@ func TestABackupIsPromotableOnlyWithAllThatWasCommitted(t *testing.T) {
 // TestCreditReturnsWithReceipt wants a push to leave when an earlier one has been received,
 // whatever is still under way and though nothing is committed.
 func TestCreditReturnsWithReceipt(t *testing.T) {
-	n, list := newNet(t, 1, 2, 1, ps.KeySpec{Total: 4 << 10},
-		func(c *ps.WorkerConfig) { c.SliceSize, c.Credit = 1<<10, 2<<10 })
+	n, list := newNet(t, 1, 2, 1, worker.KeySpec{Total: 4 << 10},
+		func(c *worker.Config) { c.SliceSize, c.Credit = 1<<10, 2<<10 })
 	seen := uint64(0)
 	n.lose = func(from, to wire.Node, m *wire.Message) bool {
 		if m.Type == wire.TypePush {
@@ -115,7 +117,8 @@ func TestCreditReturnsWithReceipt(t *testing.T) {
 		}
 		return m.Type == wire.TypePush && m.Seq > 1
 	}
-	if _, err := list[0].Push(n.now, ps.PushOp{Key: 1, Value: make([]byte, 4<<10)}); err != nil {
+	if _, err := list[0].Push(n.now, worker.PushOp{Key: 1,
+		Value: make([]byte, 4<<10)}); err != nil {
 		t.Fatal(err)
 	}
 	n.settle()
@@ -127,7 +130,8 @@ func TestCreditReturnsWithReceipt(t *testing.T) {
 		t.Errorf("%d slices have left after the first was received, want 3", seen)
 	}
 	n.lose = nil
-	if _, err := list[1].Push(n.now, ps.PushOp{Key: 1, Value: make([]byte, 4<<10)}); err != nil {
+	if _, err := list[1].Push(n.now, worker.PushOp{Key: 1,
+		Value: make([]byte, 4<<10)}); err != nil {
 		t.Fatal(err)
 	}
 	n.until(t, 2)
@@ -178,7 +182,7 @@ func TestPullsWaitForTheirClock(t *testing.T) {
 // TestRoundsShrinkWhenAWorkerStaysDead lets a worker die for good.
 func TestRoundsShrinkWhenAWorkerStaysDead(t *testing.T) {
 	n, list := netConfig{servers: 1, workers: 2, replicas: 1, policy: ps.Shrink}.open(t,
-		ps.KeySpec{Total: 64})
+		worker.KeySpec{Total: 64})
 	push(t, n, list[0], 0)
 	n.pass(ps.Second)
 	if len(n.done) > 0 {
@@ -201,7 +205,7 @@ func TestJoiningALostJobFailsAtOnce(t *testing.T) {
 		Nonce: 555}
 	v.Next++
 	v.Shards[0].Lost = true
-	w, err := ps.NewWorker(ps.WorkerConfig{Job: job, Rank: 1, Nonce: 555, Workers: 2})
+	w, err := worker.New(worker.Config{Job: job, Rank: 1, Nonce: 555, Workers: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +217,8 @@ func TestJoiningALostJobFailsAtOnce(t *testing.T) {
 	w.Handle(n.now, m.From, &m)
 	wantError(t, w.Out().Done, id, ps.ErrLost)
 	nextView(n, list[0], func(v *wire.View) { v.Shards[0].Lost = true })
-	if _, err := list[0].Init(n.now, 2, ps.KeySpec{Total: 64}, make([]byte, 64), 0); !errors.Is(err,
+	if _, err := list[0].Init(n.now, 2, worker.KeySpec{Total: 64}, make([]byte, 64),
+		0); !errors.Is(err,
 		ps.ErrLost) {
 		t.Errorf("init of a key without a place: got %v, want %v", err, ps.ErrLost)
 	}
@@ -223,7 +228,7 @@ func TestJoiningALostJobFailsAtOnce(t *testing.T) {
 // while a worker hears of no view: what the first had received and not committed is gone, though it
 // is the same process.
 func TestAPrimaryThatReturnsHasForgotten(t *testing.T) {
-	n, list := newNet(t, 2, 2, 2, ps.KeySpec{Total: 64}, nil)
+	n, list := newNet(t, 2, 2, 2, worker.KeySpec{Total: 64}, nil)
 	shard := ps.ShardOf(ps.ID{Key: 1}, 2)
 	first := wire.Node{Role: wire.Server, Rank: list[0].View().Shards[shard].Primary.Server}
 	second := wire.Node{Role: wire.Server, Rank: 1 - first.Rank}
@@ -256,8 +261,8 @@ func TestAPrimaryThatReturnsHasForgotten(t *testing.T) {
 // TestAServerThatLeavesIsReplacedAtOnce lets a server say goodbye: its shards move without the
 // silence of a death.
 func TestAServerThatLeavesIsReplacedAtOnce(t *testing.T) {
-	n, list := newNet(t, 2, 1, 2, ps.KeySpec{Total: 64}, nil)
-	srv := n.machines[follower].(*ps.Server)
+	n, list := newNet(t, 2, 1, 2, worker.KeySpec{Total: 64}, nil)
+	srv := n.machines[follower].(*server.Server)
 	if srv.Gone() {
 		t.Fatal("it is gone before it has left")
 	}

@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/sched"
+	"gomx/kvstore/ps/server"
+	"gomx/kvstore/ps/worker"
 	"gomx/kvstore/wire"
 )
 
@@ -124,7 +127,7 @@ type simConfig struct {
 	window                             int
 	credit                             int
 	slice                              uint64
-	updater                            func(uint32) ps.Updater
+	updater                            func(uint32) server.Updater
 	load                               workload
 	think                              ps.Time // how long workers compute, at most
 	restore                            map[uint32][]byte
@@ -175,21 +178,21 @@ func (s *sim) boot(p *process) {
 	var err error
 	switch p.node.Role {
 	case wire.Scheduler:
-		p.m, err = ps.NewScheduler(ps.SchedulerConfig{
+		p.m, err = sched.New(sched.Config{
 			Job: job, Servers: s.cfg.servers, Workers: s.cfg.workers, Shards: s.cfg.shards,
 			Replicas: s.cfg.replicas,
 			Policy:   s.cfg.policy, View: s.disk,
 		})
 	case wire.Server:
-		p.m, err = ps.NewServer(ps.ServerConfig{
+		p.m, err = server.New(server.Config{
 			Job: job, Rank: p.node.Rank, Nonce: s.nonces, Workers: s.cfg.workers,
 			Policy: s.cfg.policy, Backups: s.cfg.backups,
 			Window: s.cfg.window, Credit: s.cfg.credit, CheckEvery: 4, Updater: s.cfg.updater,
 			Restore: func(shard uint32) []byte { return s.cfg.restore[shard] },
 		})
 	case wire.Worker:
-		var w *ps.Worker
-		w, err = ps.NewWorker(ps.WorkerConfig{
+		var w *worker.Worker
+		w, err = worker.New(worker.Config{
 			Job: job, Rank: p.node.Rank, Nonce: s.nonces, Workers: s.cfg.workers,
 			Policy: s.cfg.policy, Staleness: s.cfg.staleness, Backups: s.cfg.backups,
 			Window: s.cfg.window, Credit: s.cfg.credit, SliceSize: s.cfg.slice,
@@ -311,10 +314,10 @@ func (s *sim) drain(p *process) {
 		for i := range saves {
 			name := fmt.Sprintf("shard-%d of %s/%d", saves[i].Shard, p.node, p.gen)
 			s.saves[name] = saves[i].Data
-			p.m.(*ps.Server).Saved(&saves[i], name)
+			p.m.(*server.Server).Saved(&saves[i], name)
 		}
 		s.observe(p)
-		if w, ok := p.m.(*ps.Worker); ok {
+		if w, ok := p.m.(*worker.Worker); ok {
 			if err := w.Audit(); err != nil {
 				s.fail("%s: %v", p.node, err)
 			}
@@ -349,7 +352,7 @@ func (s *sim) write(p *process, v *wire.View) {
 			s.kill(p)
 			return
 		}
-		s.whenAwake(p, func() { p.m.(*ps.Scheduler).Persisted(s.now, v.Number) })
+		s.whenAwake(p, func() { p.m.(*sched.Scheduler).Persisted(s.now, v.Number) })
 	})
 }
 
@@ -361,7 +364,7 @@ func (s *sim) record(p *process, m *wire.Manifest) {
 			return
 		}
 		s.manif = m
-		s.whenAwake(p, func() { p.m.(*ps.Scheduler).Recorded(s.now, m.Clock, nil) })
+		s.whenAwake(p, func() { p.m.(*sched.Scheduler).Recorded(s.now, m.Clock, nil) })
 	})
 }
 
@@ -398,7 +401,7 @@ func (s *sim) checkView(v *wire.View) {
 			continue
 		}
 		// It may have come in sync while the view before was being written.
-		srv, ok := s.server[b.Primary.Server].m.(*ps.Server)
+		srv, ok := s.server[b.Primary.Server].m.(*server.Server)
 		whole := true
 		if ok && srv.Incarnation() == b.Primary.Incarnation { // otherwise nobody can tell any more
 			_, follows := srv.Follows(i)
@@ -412,7 +415,7 @@ func (s *sim) checkView(v *wire.View) {
 
 // observe checks I3: at most one server commits to a shard in an epoch, and commits only grow.
 func (s *sim) observe(p *process) {
-	srv, ok := p.m.(*ps.Server)
+	srv, ok := p.m.(*server.Server)
 	if !ok {
 		return
 	}
@@ -504,7 +507,7 @@ func (s *sim) transmit(p *process, x *ps.Send) {
 // unconnected reports whether a message cannot be sent for want of a connection between a process
 // and the scheduler, which is told: one that is dead has none.
 func (s *sim) unconnected(d *delivery) bool {
-	sched, ok := s.sched.m.(*ps.Scheduler)
+	sched, ok := s.sched.m.(*sched.Scheduler)
 	if p := s.find(d.to); d.from == s.sched.node && ok && p != nil &&
 		(p.m == nil || s.hung[d.to] > s.now) {
 		sched.Unreachable(d.to)
@@ -548,9 +551,9 @@ func (s *sim) giveBack(d *delivery) {
 	p.lent = slices.DeleteFunc(p.lent, func(x *delivery) bool { return x == d })
 	defer func() { d.lent = nil }()
 	switch m := p.m.(type) {
-	case *ps.Server:
+	case *server.Server:
 		m.Release(d.lent)
-	case *ps.Worker:
+	case *worker.Worker:
 		m.Release(d.lent)
 	}
 }

@@ -6,13 +6,15 @@ import (
 	"testing"
 
 	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/server"
+	"gomx/kvstore/ps/worker"
 	"gomx/kvstore/wire"
 )
 
 // snapshotOf returns the only shard's part of a snapshot of a small job, and the value that is in
 // it.
 func snapshotOf(t testing.TB) (file, value []byte) {
-	n, list := newNet(t, 1, 1, 1, ps.KeySpec{Total: 64}, nil)
+	n, list := newNet(t, 1, 1, 1, worker.KeySpec{Total: 64}, nil)
 	grads := buffers(1, 64)
 	for i := range grads[0] {
 		grads[0][i] = byte(i)
@@ -21,7 +23,7 @@ func snapshotOf(t testing.TB) (file, value []byte) {
 	if _, err := list[0].Snapshot(n.now, 1, 0); err != nil {
 		t.Fatal(err)
 	}
-	srv := n.machines[wire.Node{Role: wire.Server}].(*ps.Server)
+	srv := n.machines[wire.Node{Role: wire.Server}].(*server.Server)
 	for range 10 {
 		n.settle()
 		if len(n.saves) > 0 {
@@ -36,8 +38,8 @@ func snapshotOf(t testing.TB) (file, value []byte) {
 }
 
 // restored returns a server that has got its place in a job which continues from a snapshot.
-func restored(t testing.TB, file []byte) *ps.Server {
-	s, err := ps.NewServer(ps.ServerConfig{Job: job, Nonce: 1, Workers: 1,
+func restored(t testing.TB, file []byte) *server.Server {
+	s, err := server.New(server.Config{Job: job, Nonce: 1, Workers: 1,
 		Restore: func(uint32) []byte { return file }})
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +57,7 @@ func restored(t testing.TB, file []byte) *ps.Server {
 
 func TestSnapshotSurvives(t *testing.T) {
 	file, want := snapshotOf(t)
-	if shard, clock, err := ps.CheckSnapshot(file); err != nil || shard != 0 || clock != 1 {
+	if shard, clock, err := server.CheckSnapshot(file); err != nil || shard != 0 || clock != 1 {
 		t.Errorf("got shard %d at clock %d, %v, want shard 0 at clock 1", shard, clock, err)
 	}
 	got, version, ok := restored(t, file).Value(ps.ID{Key: 1})
@@ -69,10 +71,10 @@ func TestDamagedSnapshotIsNoticed(t *testing.T) {
 	for i := range file {
 		bad := bytes.Clone(file)
 		bad[i] ^= 4
-		if _, _, err := ps.CheckSnapshot(bad); err == nil {
+		if _, _, err := server.CheckSnapshot(bad); err == nil {
 			t.Errorf("byte %d of %d changed: no error", i, len(file))
 		}
-		if _, _, err := ps.CheckSnapshot(file[:i]); err == nil {
+		if _, _, err := server.CheckSnapshot(file[:i]); err == nil {
 			t.Errorf("cut to %d of %d bytes: no error", i, len(file))
 		}
 	}
@@ -105,12 +107,12 @@ func FuzzSnapshot(f *testing.F) {
 // TestASnapshotSurvivesTheLossOfABackup loses the report of a shard's part, and the shard's backup
 // before the report is repeated: the part is that of the epoch in which it is reported.
 func TestASnapshotSurvivesTheLossOfABackup(t *testing.T) {
-	n, list := newNet(t, 2, 1, 2, ps.KeySpec{Total: 64}, nil)
+	n, list := newNet(t, 2, 1, 2, worker.KeySpec{Total: 64}, nil)
 	if _, err := list[0].SnapshotAll(n.now, 1, n.now+30*ps.Second); err != nil {
 		t.Fatal(err)
 	}
 	n.settle()
-	srv := n.machines[leader].(*ps.Server)
+	srv := n.machines[leader].(*server.Server)
 	n.lose = func(from, to wire.Node, m *wire.Message) bool {
 		return m.Type == wire.TypeSnapshotDone && to.Role == wire.Scheduler || from == follower ||
 			to == follower
@@ -138,24 +140,24 @@ func TestASnapshotSurvivesTheLossOfABackup(t *testing.T) {
 // with a checksum that is right.
 func TestSnapshotSaysHowManyWorkersWroteIt(t *testing.T) {
 	file, _ := snapshotOf(t)
-	if n, err := ps.SnapshotWorkers(file); n != 1 || err != nil {
+	if n, err := server.SnapshotWorkers(file); n != 1 || err != nil {
 		t.Errorf("got %d, %v, want 1", n, err)
 	}
-	if _, err := ps.SnapshotWorkers(file[:len(file)-1]); err == nil {
+	if _, err := server.SnapshotWorkers(file[:len(file)-1]); err == nil {
 		t.Error("a part that was cut is accepted")
 	}
 	const head = 36 // what is in front of the state
 	for _, end := range []int{head, head + 2, head + 4, head + 10, head + 20} {
 		b := append([]byte(nil), file[:end]...)
 		b = binary.LittleEndian.AppendUint32(b, wire.Checksum(b))
-		if n, err := ps.SnapshotWorkers(b); err == nil {
+		if n, err := server.SnapshotWorkers(b); err == nil {
 			t.Errorf("%d bytes are enough for %d workers", len(b), n)
 		}
 	}
 	bad := append([]byte(nil), file[:len(file)-4]...)
 	binary.LittleEndian.PutUint32(bad[head+4+8:], 1<<20) // length of the optimizer's name
 	bad = binary.LittleEndian.AppendUint32(bad, wire.Checksum(bad))
-	if _, err := ps.SnapshotWorkers(bad); err == nil {
+	if _, err := server.SnapshotWorkers(bad); err == nil {
 		t.Error("an optimizer that cannot be read is accepted")
 	}
 }

@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/sched"
+	"gomx/kvstore/ps/server"
+	"gomx/kvstore/ps/worker"
 	"gomx/kvstore/wire"
 )
 
@@ -17,9 +20,10 @@ var deserted = flag.Int("deserted", 8, "how many runs lose their scheduler for g
 func calmSim(seed uint64, servers, replicas, steps int) *sim {
 	load := workload{kind: rounds, steps: steps, keys: 2, slices: 2}
 	s := newSim(seed, simConfig{
-		servers: servers, workers: 2, shards: servers, replicas: replicas, staleness: ps.Unbounded,
-		window: 64,
-		slice:  uint64(4 * load.elems(2)), think: ps.Second, load: load,
+		servers: servers, workers: 2, shards: servers, replicas: replicas,
+		staleness: worker.Unbounded,
+		window:    64,
+		slice:     uint64(4 * load.elems(2)), think: ps.Second, load: load,
 	})
 	s.wait = 300 * ps.Second
 	return s
@@ -116,7 +120,7 @@ func TestTheLastCopyIsGone(t *testing.T) {
 		atLeast ps.Time
 	}{{"a successor", ps.Second, 30 * ps.Second, 0}, {"silence", 1000 * ps.Second, 110 * ps.Second,
 		90 * ps.Second}} {
-		n, list := newNet(t, 2, 1, 1, ps.KeySpec{Total: 64}, nil)
+		n, list := newNet(t, 2, 1, 1, worker.KeySpec{Total: 64}, nil)
 		shard := ps.ShardOf(ps.ID{Key: 1}, 2)
 		node := wire.Node{Role: wire.Server, Rank: uint16(shard)}
 		delete(n.machines, node)
@@ -125,7 +129,7 @@ func TestTheLastCopyIsGone(t *testing.T) {
 		push(t, n, list[0], n.now+1000*ps.Second)
 		for len(n.done) == 0 && n.now-began < 200*ps.Second {
 			if n.machines[node] == nil && n.now-began >= c.back {
-				s, err := ps.NewServer(ps.ServerConfig{Job: job, Rank: node.Rank, Nonce: 77,
+				s, err := server.New(server.Config{Job: job, Rank: node.Rank, Nonce: 77,
 					Workers: 1})
 				if err != nil {
 					t.Fatal(err)
@@ -151,7 +155,7 @@ func TestTheLastCopyIsGone(t *testing.T) {
 // it has acknowledged nothing, so the copies of the first, which is back, are not taken for the
 // truth: calls end with an error that names the shards.
 func TestAPromotedServerDiesAtOnce(t *testing.T) {
-	n, list := newNet(t, 2, 1, 2, ps.KeySpec{Total: 64}, nil)
+	n, list := newNet(t, 2, 1, 2, worker.KeySpec{Total: 64}, nil)
 	n.lose = func(from, to wire.Node, m *wire.Message) bool {
 		return from == leader ||
 			to == leader
@@ -160,7 +164,7 @@ func TestAPromotedServerDiesAtOnce(t *testing.T) {
 		n.pass(10 * ps.Millisecond)
 	}
 	n.lose = nil
-	s, err := ps.NewServer(ps.ServerConfig{Job: job, Rank: follower.Rank, Nonce: 77, Workers: 1})
+	s, err := server.New(server.Config{Job: job, Rank: follower.Rank, Nonce: 77, Workers: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +180,7 @@ func TestAPromotedServerDiesAtOnce(t *testing.T) {
 // lone is a scheduler of two servers and one worker that is driven by hand: view N of both servers'
 // shards is durable.
 type lone struct {
-	s   *ps.Scheduler
+	s   *sched.Scheduler
 	now ps.Time
 }
 

@@ -4,11 +4,12 @@ import (
 	"testing"
 
 	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/worker"
 	"gomx/kvstore/wire"
 )
 
 // initKey gives a key to all workers.
-func (n *net) initKey(t *testing.T, list []*ps.Worker, key uint32, spec ps.KeySpec) {
+func (n *net) initKey(t *testing.T, list []*worker.Worker, key uint32, spec worker.KeySpec) {
 	t.Helper()
 	for _, w := range list {
 		if _, err := w.Init(n.now, key, spec, make([]byte, spec.Total), 0); err != nil {
@@ -19,19 +20,19 @@ func (n *net) initKey(t *testing.T, list []*ps.Worker, key uint32, spec ps.KeySp
 }
 
 // pushKey starts a push of a key of 64 bytes.
-func (n *net) pushKey(t *testing.T, w *ps.Worker, key uint32) {
+func (n *net) pushKey(t *testing.T, w *worker.Worker, key uint32) {
 	t.Helper()
-	if _, err := w.Push(n.now, ps.PushOp{Key: key, Value: make([]byte, 64)}); err != nil {
+	if _, err := w.Push(n.now, worker.PushOp{Key: key, Value: make([]byte, 64)}); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // replaceWorker lets a new process take over a worker's place and initialize keys.
-func (n *net) replaceWorker(t *testing.T, c ps.WorkerConfig, spec ps.KeySpec,
-	keys ...uint32) *ps.Worker {
+func (n *net) replaceWorker(t *testing.T, c worker.Config, spec worker.KeySpec,
+	keys ...uint32) *worker.Worker {
 	t.Helper()
 	c.Job, c.Nonce, c.Workers = job, 555, 2
-	w, err := ps.NewWorker(c)
+	w, err := worker.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,8 +54,8 @@ func (n *net) replaceWorker(t *testing.T, c ps.WorkerConfig, spec ps.KeySpec,
 // primary, behind which another one was committed long ago: the worker has to ask what became of
 // the first.
 func TestAWorkerPassesCommittedPushes(t *testing.T) {
-	n, list := newNet(t, 2, 2, 2, ps.KeySpec{Total: 64}, nil)
-	n.initKey(t, list, 3, ps.KeySpec{Total: 64}) // on the same shard as key 1
+	n, list := newNet(t, 2, 2, 2, worker.KeySpec{Total: 64}, nil)
+	n.initKey(t, list, 3, worker.KeySpec{Total: 64}) // on the same shard as key 1
 	n.pushKey(t, list[0], 1)
 	n.settle()
 	n.pushKey(t, list[0], 3)
@@ -81,14 +82,14 @@ func TestAWorkerPassesCommittedPushes(t *testing.T) {
 // TestALostAcknowledgementIsAskedFor loses the acknowledgement of a push while others are pushed
 // all the time.
 func TestALostAcknowledgementIsAskedFor(t *testing.T) {
-	n, list := newNet(t, 1, 1, 1, ps.KeySpec{Total: 64, Direct: true}, nil)
+	n, list := newNet(t, 1, 1, 1, worker.KeySpec{Total: 64, Direct: true}, nil)
 	lost := false
 	n.lose = func(from, to wire.Node, m *wire.Message) bool {
 		first := !lost && m.Type == wire.TypeAck && len(m.Payload) > 0
 		lost = lost || first
 		return first
 	}
-	id, err := list[0].Push(n.now, ps.PushOp{Key: 1, Value: make([]byte, 64)})
+	id, err := list[0].Push(n.now, worker.PushOp{Key: 1, Value: make([]byte, 64)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,13 +108,13 @@ func TestALostAcknowledgementIsAskedFor(t *testing.T) {
 // TestRoundsAreSkippedThatNobodyMakes lets the only worker leave that is expected in a round, when
 // the next one has begun.
 func TestRoundsAreSkippedThatNobodyMakes(t *testing.T) {
-	spec := ps.KeySpec{Total: 64}
+	spec := worker.KeySpec{Total: 64}
 	n, list := netConfig{servers: 2, workers: 2, replicas: 1, policy: ps.Shrink}.open(t, spec)
 	n.initKey(t, list, 2, spec) // on the other shard
 	n.pushKey(t, list[0], 1)
 	n.pushKey(t, list[1], 1)
 	n.until(t, 2)
-	w := n.replaceWorker(t, ps.WorkerConfig{Rank: 1, Policy: ps.Shrink}, spec, 1, 2)
+	w := n.replaceWorker(t, worker.Config{Rank: 1, Policy: ps.Shrink}, spec, 1, 2)
 	if w.Resumed() != 1 {
 		t.Fatalf("the new process starts behind round %d, want 1", w.Resumed())
 	}
@@ -133,8 +134,8 @@ func TestRoundsAreSkippedThatNobodyMakes(t *testing.T) {
 // more often than the other: it must not wait for clocks that the others reach only when it has
 // pushed.
 func TestASuccessorStartsWhereAllKeysAre(t *testing.T) {
-	spec := ps.KeySpec{Total: 64, Direct: true}
-	n, list := newNet(t, 1, 2, 1, spec, func(c *ps.WorkerConfig) { c.Staleness = 0 })
+	spec := worker.KeySpec{Total: 64, Direct: true}
+	n, list := newNet(t, 1, 2, 1, spec, func(c *worker.Config) { c.Staleness = 0 })
 	n.initKey(t, list, 2, spec)
 	for range 3 {
 		n.pushKey(t, list[0], 1)
@@ -142,7 +143,7 @@ func TestASuccessorStartsWhereAllKeysAre(t *testing.T) {
 	n.pushKey(t, list[1], 1)
 	n.pushKey(t, list[1], 2)
 	n.until(t, 5)
-	w, out := n.replaceWorker(t, ps.WorkerConfig{}, spec, 1, 2), make([]byte, 64)
+	w, out := n.replaceWorker(t, worker.Config{}, spec, 1, 2), make([]byte, 64)
 	if w.Pushes(1) != 3 || w.Pushes(2) != 0 {
 		t.Fatalf("it resumes behind %d and %d pushes, want 3 and 0", w.Pushes(1), w.Pushes(2))
 	}
@@ -169,7 +170,7 @@ func TestASuccessorStartsWhereAllKeysAre(t *testing.T) {
 // process has joined: the sequences of both begin at 1, and an acknowledgement of the first must
 // not be taken for one of the second, however late it comes.
 func TestASuccessorHearsNothingOfItsPredecessor(t *testing.T) {
-	spec := ps.KeySpec{Total: 64, Direct: true}
+	spec := worker.KeySpec{Total: 64, Direct: true}
 	n, list := newNet(t, 2, 2, 2, spec, nil)
 	me := wire.Node{Role: wire.Worker, Rank: 1}
 	old := list[1].Incarnation()
@@ -189,8 +190,8 @@ func TestASuccessorHearsNothingOfItsPredecessor(t *testing.T) {
 	n.pushKey(t, list[1], 1)
 	n.pushKey(t, list[1], 1)
 	n.pass(100 * ps.Millisecond)
-	w, err := ps.NewWorker(ps.WorkerConfig{Job: job, Rank: 1, Nonce: 555, Workers: 2,
-		Staleness: ps.Unbounded})
+	w, err := worker.New(worker.Config{Job: job, Rank: 1, Nonce: 555, Workers: 2,
+		Staleness: worker.Unbounded})
 	if err != nil {
 		t.Fatal(err)
 	}

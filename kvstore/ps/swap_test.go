@@ -4,6 +4,9 @@ import (
 	"testing"
 
 	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/sched"
+	"gomx/kvstore/ps/server"
+	"gomx/kvstore/ps/worker"
 	"gomx/kvstore/wire"
 )
 
@@ -11,7 +14,7 @@ import (
 // while the copies of its shard change places: from first to second.
 type swapping struct {
 	n             *net
-	w             *ps.Worker
+	w             *worker.Worker
 	shard         uint32
 	first, second wire.Node
 	value         []byte
@@ -19,7 +22,7 @@ type swapping struct {
 
 func newSwapping(t *testing.T) *swapping {
 	t.Helper()
-	n, list := newNet(t, 2, 1, 2, ps.KeySpec{Total: 64, Direct: true}, nil)
+	n, list := newNet(t, 2, 1, 2, worker.KeySpec{Total: 64, Direct: true}, nil)
 	x := &swapping{n: n, w: list[0], shard: ps.ShardOf(ps.ID{Key: 1}, 2), value: make([]byte, 64)}
 	x.first = wire.Node{Role: wire.Server, Rank: x.place().Primary.Server}
 	x.second = wire.Node{Role: wire.Server, Rank: 1 - x.first.Rank}
@@ -27,8 +30,8 @@ func newSwapping(t *testing.T) *swapping {
 	return x
 }
 
-func (x *swapping) scheduler() *ps.Scheduler {
-	return x.n.machines[wire.Node{Role: wire.Scheduler}].(*ps.Scheduler)
+func (x *swapping) scheduler() *sched.Scheduler {
+	return x.n.machines[wire.Node{Role: wire.Scheduler}].(*sched.Scheduler)
 }
 
 // place is where the shard lives.
@@ -38,7 +41,7 @@ func (x *swapping) place() wire.Shard { return x.scheduler().View().Shards[x.sha
 func (x *swapping) push(t *testing.T, pushes int) {
 	t.Helper()
 	for range pushes {
-		if _, err := x.w.Push(x.n.now, ps.PushOp{Key: 1, Value: x.value}); err != nil {
+		if _, err := x.w.Push(x.n.now, worker.PushOp{Key: 1, Value: x.value}); err != nil {
 			t.Fatal(err)
 		}
 		x.n.settle()
@@ -75,7 +78,7 @@ func (x *swapping) want(t *testing.T, primary wire.Node, pushes int, copies int)
 	if p.Primary.Server != primary.Rank || p.InSync != (copies == 2) || p.Swapped {
 		t.Fatalf("the shard lives at %+v, want %s as primary and %d copies", p, primary, copies)
 	}
-	srv := x.n.machines[primary].(*ps.Server)
+	srv := x.n.machines[primary].(*server.Server)
 	value, _, _ := srv.Value(ps.ID{Key: 1})
 	if got := getFloat(value, 0); got != float32(pushes) {
 		t.Errorf("%v pushes count, want %d", got, pushes)
@@ -83,7 +86,7 @@ func (x *swapping) want(t *testing.T, primary wire.Node, pushes int, copies int)
 	if copies < 2 {
 		return
 	}
-	other := x.n.machines[wire.Node{Role: wire.Server, Rank: p.Backup.Server}].(*ps.Server)
+	other := x.n.machines[wire.Node{Role: wire.Server, Rank: p.Backup.Server}].(*server.Server)
 	i, sum, _ := srv.Checksum(x.shard)
 	if j, same, ok := other.Checksum(x.shard); !ok || i != j || sum != same {
 		t.Errorf("the copies are at %d with %#x and %d with %#x", i, sum, j, same)
@@ -205,8 +208,8 @@ func TestASwapIsConfirmedBeforeTheNext(t *testing.T) {
 // TestPrimariesComeBack replaces a server in the middle of a training: when its copies are made
 // again it is to lead as many shards as before.
 func TestPrimariesComeBack(t *testing.T) {
-	n, list := newNet(t, 2, 1, 2, ps.KeySpec{Total: 64}, nil)
-	sched := n.machines[wire.Node{Role: wire.Scheduler}].(*ps.Scheduler)
+	n, list := newNet(t, 2, 1, 2, worker.KeySpec{Total: 64}, nil)
+	sched := n.machines[wire.Node{Role: wire.Scheduler}].(*sched.Scheduler)
 	grads, outs := buffers(1, 64), buffers(1, 64)
 	n.round(t, list, grads, outs)
 	n.replaceServer(t)
@@ -241,14 +244,14 @@ func TestPrimariesComeBack(t *testing.T) {
 // TestASnapshotThatNobodyAsksForIsGivenUp lets the worker that wants a snapshot run out of time:
 // from then on it keeps nobody from changing places.
 func TestASnapshotThatNobodyAsksForIsGivenUp(t *testing.T) {
-	n, list := newNet(t, 2, 1, 2, ps.KeySpec{Total: 64}, nil)
+	n, list := newNet(t, 2, 1, 2, worker.KeySpec{Total: 64}, nil)
 	if _, err := list[0].Snapshot(n.now, 5, n.now+ps.Second); err != nil {
 		t.Fatal(err)
 	}
 	n.settle()
 	n.replaceServer(t)
 	n.pass(10 * ps.Second)
-	sched := n.machines[wire.Node{Role: wire.Scheduler}].(*ps.Scheduler)
+	sched := n.machines[wire.Node{Role: wire.Scheduler}].(*sched.Scheduler)
 	if a, b := sched.View().Shards[0], sched.View().Shards[1]; a.Primary.Server == b.Primary.Server {
 		t.Errorf("one server leads both shards: %+v, %+v", a, b)
 	}
@@ -256,8 +259,8 @@ func TestASnapshotThatNobodyAsksForIsGivenUp(t *testing.T) {
 
 // TestNoSwapDuringASnapshot wants primaries to stay while they make a snapshot.
 func TestNoSwapDuringASnapshot(t *testing.T) {
-	n, list := newNet(t, 2, 1, 2, ps.KeySpec{Total: 64}, nil)
-	sched := n.machines[wire.Node{Role: wire.Scheduler}].(*ps.Scheduler)
+	n, list := newNet(t, 2, 1, 2, worker.KeySpec{Total: 64}, nil)
+	sched := n.machines[wire.Node{Role: wire.Scheduler}].(*sched.Scheduler)
 	if _, err := list[0].Snapshot(n.now, 5, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -276,9 +279,9 @@ func TestNoSwapDuringASnapshot(t *testing.T) {
 // refusal by a server that was the primary: here the worker hears of the epoch after that one only,
 // when that server leads again.
 func TestANodeThatWasThePrimaryIsNotTakenForIt(t *testing.T) {
-	n, list := newNet(t, 2, 2, 2, ps.KeySpec{Total: 64}, nil)
+	n, list := newNet(t, 2, 2, 2, worker.KeySpec{Total: 64}, nil)
 	shard := ps.ShardOf(ps.ID{Key: 1}, 2)
-	sched := n.machines[wire.Node{Role: wire.Scheduler}].(*ps.Scheduler)
+	sched := n.machines[wire.Node{Role: wire.Scheduler}].(*sched.Scheduler)
 	first := wire.Node{Role: wire.Server, Rank: sched.View().Shards[shard].Primary.Server}
 	second := wire.Node{Role: wire.Server, Rank: 1 - first.Rank}
 	zero := wire.Node{Role: wire.Worker}

@@ -22,7 +22,8 @@ type Timing struct {
 	AckDelay Time // how long a server may collect receipts; 20 ms
 }
 
-func (t *Timing) fill() {
+// Fill sets the defaults of zero fields.
+func (t *Timing) Fill() {
 	def := func(p *Time, v Time) {
 		if *p <= 0 {
 			*p = v

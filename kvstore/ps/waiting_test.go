@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/worker"
 	"gomx/kvstore/wire"
 )
 
@@ -13,32 +14,32 @@ import (
 // waits to name it.
 func TestErrorsSayWhoWaitsForWhom(t *testing.T) {
 	zero, one := wire.Node{Role: wire.Worker}, wire.Node{Role: wire.Worker, Rank: 1}
-	rounds, direct := ps.KeySpec{Total: 64}, ps.KeySpec{Total: 64, Direct: true}
+	rounds, direct := worker.KeySpec{Total: 64}, worker.KeySpec{Total: 64, Direct: true}
 	type setup struct {
 		n    *net
-		list []*ps.Worker
+		list []*worker.Worker
 		out  []byte
 	}
 	for name, tt := range map[string]struct {
-		key   ps.KeySpec
+		key   worker.KeySpec
 		start func(x *setup, deadline ps.Time) (uint64, error)
 		want  wire.Node
 	}{
 		"push": {rounds, func(x *setup, deadline ps.Time) (uint64, error) {
-			return x.list[0].Push(x.n.now, ps.PushOp{Key: 1, Value: x.out, Deadline: deadline})
+			return x.list[0].Push(x.n.now, worker.PushOp{Key: 1, Value: x.out, Deadline: deadline})
 		}, one},
 		"push and pull": {rounds, func(x *setup, deadline ps.Time) (uint64, error) {
-			return x.list[0].Push(x.n.now, ps.PushOp{Key: 1, Value: x.out, Out: x.out,
+			return x.list[0].Push(x.n.now, worker.PushOp{Key: 1, Value: x.out, Out: x.out,
 				Deadline: deadline})
 		}, one},
 		"pull of a round": {rounds, func(x *setup, deadline ps.Time) (uint64, error) {
-			if _, err := x.list[0].Push(x.n.now, ps.PushOp{Key: 1, Value: x.out}); err != nil {
+			if _, err := x.list[0].Push(x.n.now, worker.PushOp{Key: 1, Value: x.out}); err != nil {
 				return 0, err
 			}
 			return x.list[0].Pull(x.n.now, 1, x.out, 0, deadline)
 		}, one},
 		"pull within the staleness": {direct, func(x *setup, deadline ps.Time) (uint64, error) {
-			if _, err := x.list[0].Push(x.n.now, ps.PushOp{Key: 1, Value: x.out}); err != nil {
+			if _, err := x.list[0].Push(x.n.now, worker.PushOp{Key: 1, Value: x.out}); err != nil {
 				return 0, err
 			}
 			return x.list[0].Pull(x.n.now, 1, x.out, 0, deadline)
@@ -57,14 +58,14 @@ func TestErrorsSayWhoWaitsForWhom(t *testing.T) {
 			x.n.lose = func(_, to wire.Node, m *wire.Message) bool {
 				return m.Type == wire.TypeReplicate || m.Type == wire.TypeReplicated
 			}
-			return x.list[0].Push(x.n.now, ps.PushOp{Key: 3, Value: x.out, Deadline: deadline})
+			return x.list[0].Push(x.n.now, worker.PushOp{Key: 3, Value: x.out, Deadline: deadline})
 		}, leader}, // the backup of the key's shard, which server 1 leads
 		"snapshot": {rounds, func(x *setup, deadline ps.Time) (uint64, error) {
 			return x.list[0].Snapshot(x.n.now, 7, deadline)
 		}, leader}, // the first of both: no key has come so far
 	} {
 		t.Run(name, func(t *testing.T) {
-			n, list := newNet(t, 2, 2, 2, tt.key, func(c *ps.WorkerConfig) { c.Staleness = 0 })
+			n, list := newNet(t, 2, 2, 2, tt.key, func(c *worker.Config) { c.Staleness = 0 })
 			n.initKey(t, list, 3, tt.key)
 			x := &setup{n, list, make([]byte, 64)}
 			id, err := tt.start(x, n.now+8*ps.Second)
@@ -100,7 +101,7 @@ func TestErrorsSayWhoWaitsForWhom(t *testing.T) {
 // TestJoinSaysWhichServerIsMissing joins a job that lacks a server.
 func TestJoinSaysWhichServerIsMissing(t *testing.T) {
 	n, list := pair(t)
-	w, err := ps.NewWorker(ps.WorkerConfig{Job: job, Rank: 1, Nonce: 555, Workers: 2})
+	w, err := worker.New(worker.Config{Job: job, Rank: 1, Nonce: 555, Workers: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +128,7 @@ func TestJoinSaysWhichServerIsMissing(t *testing.T) {
 // one.
 func TestWhatIsAboutNoKeyNamesNone(t *testing.T) {
 	for _, why := range []wire.Failure{wire.FailureLate, wire.FailureUnwritten, 3} {
-		n, list := newNet(t, 1, 1, 1, ps.KeySpec{Total: 64}, nil)
+		n, list := newNet(t, 1, 1, 1, worker.KeySpec{Total: 64}, nil)
 		if _, err := list[0].Snapshot(n.now, 5, 0); err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,127 @@
+package sched
+
+import (
+	"slices"
+
+	"gomx/kvstore/ps"
+	"gomx/kvstore/wire"
+)
+
+// When a server that died is replaced, its copies are made anew as backups, and the primaries stay
+// where they fled to: one server carries the load of two. So the scheduler lets the copies of a
+// shard change places, one shard at a time. It is a promotion by which nothing is lost, not even
+// for a moment: the new view says that the old primary is in sync, and it is, because it keeps the
+// tail of its log, the entries that it has put there and not committed.
+//
+// The new primary has a part of that tail, and begins its own log with a mark (kindTurn). The index
+// of the mark tells the other how far that part goes: it applies so much, forgets the rest, of
+// which nobody has heard, and goes on as any backup. Until then it acknowledges nothing, so that
+// nothing new is committed. If the new primary dies before, the old one is promoted, and applies
+// its whole tail: more than the other has ever shown. If the old one dies the other has all that
+// was ever committed.
+//
+// Invariants:
+//  1. A swap begins when both copies know the epoch before it, or have nothing: the one before it
+//     has been confirmed by the primary (wire.Shard.Swapped is durable until then), or the primary
+//     itself has called the backup in sync in that epoch.
+//  2. The tail of a former primary begins behind its last committed entry, and its successor's log
+//     begins within or right behind it.
+
+// balance lets the copies of one shard change places if that helps to spread the primaries. It
+// waits for the swap before, for a snapshot that is being made, and until all else that has changed
+// is durable.
+//
+// A server that leads two shards more than another gives one away if there is a way to the other: a
+// shard of its own whose backup is on the next server, that has one whose backup is on the one
+// after, and so on. The shortest of all ways is taken, its first shard now; the rest of it is the
+// shortest way then. Servers on the way lead one shard less than its first and one more than its
+// last, or there would be a shorter one: so no server ever leads more than the one that led most,
+// and the sum of squares of their shards falls when a way has been gone. When there is none the
+// greatest number of shards that a server leads is as small as it can be with these copies, and the
+// smallest as great: all that the first can reach lead as many or one less, and can give to no
+// other.
+func (s *Scheduler) balance() {
+	if s.changed || s.writing != nil || s.snap != nil && s.snap.again != 0 {
+		return
+	}
+	s.load = append(s.load[:0], make([]int, len(s.view.Servers))...)
+	for i := range s.view.Shards {
+		sh := &s.view.Shards[i]
+		if sh.Swapped {
+			return
+		}
+		if !sh.Lost {
+			s.load[sh.Primary.Server]++
+		}
+	}
+	best, least := -1, len(s.load)
+	for from := range s.load {
+		if s.load[from] < slices.Min(s.load)+2 {
+			continue
+		}
+		if first, length := s.way(from); length < least {
+			best, least = first, length
+		}
+	}
+	if best >= 0 {
+		s.swap(uint32(best))
+	}
+}
+
+// reached is a server on a way, the shard with which the way begins, and its length.
+type reached struct{ server, first, length int }
+
+// way returns the first shard and the length of the shortest way from a server to one that leads at
+// least two shards less.
+func (s *Scheduler) way(from int) (first, length int) {
+	s.ways = append(s.ways[:0], reached{server: from, first: -1})
+	for i := 0; i < len(s.ways); i++ {
+		at := s.ways[i]
+		if s.load[from] >= s.load[at.server]+2 {
+			return at.first, at.length
+		}
+		for id := range s.view.Shards {
+			sh := &s.view.Shards[id]
+			to := int(sh.Backup.Server)
+			if int(sh.Primary.Server) != at.server || !s.swappable(sh) ||
+				slices.ContainsFunc(s.ways, func(r reached) bool { return r.server == to }) {
+				continue
+			}
+			next := reached{to, at.first, at.length + 1}
+			if at.first < 0 {
+				next.first = id
+			}
+			s.ways = append(s.ways, next)
+		}
+	}
+	return -1, len(s.load)
+}
+
+// swappable reports whether the copies of a shard may change places: both are there, and know of
+// each other.
+func (s *Scheduler) swappable(sh *wire.Shard) bool {
+	return !sh.Lost && sh.InSync && !sh.Swapped && s.fresh(sh.Primary) && s.fresh(sh.Backup) &&
+		!s.view.Over()
+}
+
+// swap lets the copies of a shard change places.
+func (s *Scheduler) swap(id uint32) {
+	sh := &s.view.Shards[id]
+	sh.Epoch++
+	sh.Primary, sh.Backup, sh.Swapped = sh.Backup, sh.Primary, true
+	s.changed = true
+	s.out.Report(ps.EventSwapped, wire.Node{Role: wire.Server, Rank: sh.Primary.Server}, id,
+		sh.Epoch,
+		"")
+}
+
+// Swap lets the copies of a shard change places now, if they may. It reports whether they do.
+func (s *Scheduler) Swap(now ps.Time, shard int) bool {
+	s.start(now)
+	if shard >= len(s.view.Shards) || s.writing != nil || !s.swappable(&s.view.Shards[shard]) {
+		return false
+	}
+	s.swap(uint32(shard))
+	s.settle()
+	return true
+}

@@ -1,0 +1,102 @@
+package server
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"gomx/kvstore/wire"
+)
+
+// admission lets new incarnations of workers in, and tells them how far their predecessors were.
+type admission struct {
+	*host
+	*seat
+	*replica
+	*journal
+	*ledger
+	*questions
+}
+
+// joining reports whether an entry that lets a worker's incarnation in is in the log already.
+func (ad *admission) joining(rank int, inc uint32) bool {
+	for i := ad.commit + 1; i <= ad.next; i++ {
+		if le := ad.log.At(i); le != nil && le.kind == kindJoin && int(le.id.Key) == rank &&
+			le.clock >= uint64(inc) {
+			return true
+		}
+	}
+	return false
+}
+
+// appendJoin lets a worker's new incarnation in.
+func (ad *admission) appendJoin(rank int, inc uint32) {
+	ad.receipts[rank].forget(ad.host)
+	le := ad.newEntry(kindJoin)
+	le.head()
+	le.id.Key, le.clock = uint32(rank), uint64(inc)
+	if ad.loose() {
+		le.total = 1
+	}
+	ad.append(le)
+}
+
+// begin takes in where a worker starts: it has asked all shards how far they are, and starts behind
+// the furthest, the same everywhere. Rounds before that do not wait for it: otherwise it would wait
+// for rounds that others have not begun, and they for rounds that it has not.
+func (ad *admission) begin(m *wire.Message) {
+	rk := &ad.ranks[m.From.Rank]
+	if !rk.away {
+		a := ad.me.Message(wire.TypeCursor)
+		a.Flags, a.Shard, a.Epoch, a.Seq, a.Target = wire.FlagStart, ad.id, ad.epoch, m.Seq,
+			m.Incarnation
+		ad.me.Send(m.From, a, nil)
+		return
+	}
+	for i := ad.commit + 1; i <= ad.next; i++ {
+		if le := ad.log.At(i); le.kind == kindStart && le.id.Key == uint32(m.From.Rank) {
+			ad.park(m, ad.behind()) // on its way to the backup
+			return
+		}
+	}
+	le := ad.newEntry(kindStart)
+	le.head()
+	le.id.Key, le.clock = uint32(m.From.Rank), uint64(m.Incarnation)
+	at := m.StartPoint()
+	for _, v := range [...]uint64{at.Round, at.Push, at.Step} {
+		le.own = binary.LittleEndian.AppendUint64(le.own, v)
+	}
+	ad.park(m, ad.behind())
+	ad.append(le)
+}
+
+// cursor tells a worker how far its pushes are committed.
+func (ad *admission) cursor(m *wire.Message) {
+	rank := int(m.From.Rank)
+	if ad.ranks[rank].incarnation != m.Incarnation {
+		ad.park(m, ad.behind()) // its join is not committed yet
+		return
+	}
+	if m.Flags&wire.FlagStart != 0 {
+		ad.begin(m)
+		return
+	}
+	c := wire.Cursor{Tick: ad.ranks[rank].tick}
+	for r := range ad.ranks {
+		c.Last = max(c.Last, ad.ranks[r].tick)
+	}
+	for _, e := range ad.order {
+		version := e.version
+		if e.direct {
+			version = slices.Max(e.clocks)
+		}
+		c.Entries = append(c.Entries, wire.CursorEntry{
+			Key: e.id.Key, Slice: e.id.Slice, Slices: e.slices, DType: uint8(e.dtype),
+			Direct: e.direct, Rows: e.row > 0, Total: e.total,
+			Clock: e.clocks[rank], Version: version,
+		})
+	}
+	a := ad.me.Message(wire.TypeCursor)
+	a.Shard, a.Epoch, a.Seq, a.Payload, a.Target = ad.id, ad.epoch, m.Seq, c.Append(nil),
+		m.Incarnation
+	ad.me.Send(m.From, a, nil)
+}

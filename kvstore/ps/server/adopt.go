@@ -1,0 +1,138 @@
+package server
+
+import (
+	"gomx/kvstore/ps"
+	"gomx/kvstore/wire"
+)
+
+// adoptShards makes the server's copies agree with its view.
+func (s *Server) adoptShards() {
+	me := wire.Replica{Server: s.me.Self.Rank, Incarnation: s.me.Inc}
+	for len(s.shards) < len(s.me.View.Shards) {
+		s.shards, s.had = append(s.shards, nil), append(s.had, false)
+	}
+	for i := range s.me.View.Shards {
+		place := s.me.View.Shards[i]
+		sh := s.shards[i]
+		switch {
+		case place.Primary == me:
+			s.lead(uint32(i), place)
+		case place.Backup == me:
+			s.follow(uint32(i), place)
+		case sh != nil:
+			s.me.Out.Report(ps.EventDropped, s.me.Self, uint32(i), place.Epoch, "")
+			sh.close()
+			s.shards[i] = nil
+		}
+	}
+	for _, sh := range s.shards {
+		if sh != nil && sh.role == primary {
+			sh.membersChanged()
+		}
+	}
+}
+
+// fresh puts an empty copy of a shard in the place of the one before.
+func (s *Server) fresh(id uint32, place wire.Shard) *shard {
+	sh := newShard(s.host, s.rounds, id, place)
+	s.shards[id], s.had[id] = sh, true
+	return sh
+}
+
+// lead makes the server the primary of a shard, or lets it stay so in a new view.
+func (s *Server) lead(id uint32, place wire.Shard) {
+	sh := s.shards[id]
+	switch {
+	case sh == nil && !s.had[id]:
+		// We have never acknowledged anything about this shard. So it has been ours in sync since
+		// the beginning, and nothing can have been committed without us: the empty copy is
+		// complete.
+		sh = s.fresh(id, place)
+		sh.restore()
+		sh.role = primary
+		sh.next = sh.commit
+	case sh == nil || sh.role == backup && !sh.whole():
+		s.me.Out.Report(ps.EventLost, s.me.Self, id, place.Epoch,
+			"made primary without a complete copy")
+		if sh != nil {
+			sh.close()
+			s.shards[id] = nil
+		}
+		return
+	case sh.role == backup:
+		sh.promote()
+	}
+	if sh.epoch != place.Epoch || sh.place.Backup != place.Backup {
+		sh.peer = nil
+	}
+	sh.epoch, sh.place = place.Epoch, place
+	switch {
+	case place.Backup.IsZero():
+	case sh.peer == nil:
+		sh.peer = newPeer(place, sh.next)
+		if place.Swapped {
+			sh.turn()
+		}
+	case place.InSync:
+		sh.peer.phase = inSync
+	}
+}
+
+// follow makes the server a backup of a shard.
+func (s *Server) follow(id uint32, place wire.Shard) {
+	sh := s.shards[id]
+	initial := sh == nil && !s.had[id] && place.InSync // as in lead
+	keep := sh != nil && sh.role == backup && sh.epoch == place.Epoch
+	if sh != nil && sh.role == primary && place.Swapped && place.Epoch == sh.epoch+1 {
+		sh.demote()
+		keep = true
+	}
+	if !keep {
+		if sh != nil {
+			sh.close()
+		}
+		sh = s.fresh(id, place)
+		sh.role = backup
+		sh.blank = !initial
+		if initial {
+			sh.restore()
+		}
+	}
+	sh.epoch, sh.place = place.Epoch, place
+}
+
+// earlyBytes is the number of bytes kept of messages that came before the view that they need.
+const earlyBytes = 1 << 20
+
+// early keeps a message of a worker that knows a newer view than the server, which asks for it.
+// Pushes are repeated from the first gap on: keeping one of them would help little.
+func (s *Server) early(m *wire.Message) {
+	s.me.Asked = true
+	if m.From.Role != wire.Worker || m.Type == wire.TypePush || m.Type == wire.TypePushPull ||
+		m.Type == wire.TypeTick {
+		return
+	}
+	bytes := wire.HeaderSize + len(m.Payload)
+	for i := range s.ahead {
+		if a := &s.ahead[i]; a.From == m.From && a.Seq == m.Seq && a.Type == m.Type &&
+			a.Incarnation == m.Incarnation {
+			return
+		}
+		bytes += wire.HeaderSize + len(s.ahead[i].Payload)
+	}
+	if bytes > earlyBytes {
+		return
+	}
+	c := *m
+	c.Payload, c.Owner = append([]byte(nil), m.Payload...), nil
+	s.ahead = append(s.ahead, c)
+}
+
+// catchUp handles the messages that came before the view that they need.
+func (s *Server) catchUp() {
+	list := s.ahead
+	s.ahead = nil
+	for i := range list {
+		s.dispatch(&list[i])
+	}
+}

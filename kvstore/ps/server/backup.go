@@ -1,0 +1,196 @@
+package server
+
+import (
+	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/node"
+	"gomx/kvstore/wire"
+)
+
+// phase says how far a backup is.
+type phase uint8
+
+const (
+	waiting phase = iota // nothing has been sent
+	// the state is being sent, entry by entry, between the entries of the log
+	streaming
+	// all has been sent and acknowledged: nothing is committed without this backup any more
+	ended
+	inSync // the scheduler has made it durable that the backup may be promoted
+)
+
+// peer is a primary's knowledge of its backup.
+//
+// A new backup is built while the log goes on. The state of the entries travels inside the log, one
+// log entry for each: changes of an entry before its part are of no interest to the backup, later
+// ones come later. No copy of the whole state is ever made.
+type peer struct {
+	replica wire.Replica
+	phase   phase
+	acked   uint64
+	end     uint64 // index of the entry that ends the transfer
+	// last index committed before the backup counted, which it must have before it may be promoted
+	must uint64
+	// index of the entry by which a swap began, which the backup must have before the next one
+	turn uint64
+	pos  int // next entry of shard.order to send
+	// while the backup catches up: the last entry that has been sent again; otherwise 0
+	again uint64
+	sent  ps.Time
+	asked ps.Time
+}
+
+func newPeer(place wire.Shard, next uint64) *peer {
+	p := &peer{replica: place.Backup, acked: next}
+	if place.InSync {
+		p.phase = inSync
+	}
+	return p
+}
+
+const (
+	// transferAhead is how many entries of the log may be on their way to a backup while parts are
+	// sent.
+	transferAhead = 8
+	// resendBurst is how many entries that are sent again may be on their way to a backup that
+	// catches up.
+	resendBurst = 32
+	// logLimit is where a backup that does not keep up is given up, before it is in sync.
+	logLimit = 1 << 14
+)
+
+// pump goes on with a transfer. It reports whether it has added to the log.
+func (j *journal) pump() bool {
+	p := j.peer
+	if p == nil {
+		return false
+	}
+	switch p.phase {
+	case waiting:
+		if j.commit != j.next {
+			return false
+		}
+		p.phase, p.acked = streaming, j.next
+		j.me.Out.Report(ps.EventTransfer, wire.Node{Role: wire.Server, Rank: p.replica.Server},
+			j.id,
+			j.epoch, "")
+		j.appendMarker(kindBegin, nil)
+		return true
+	case streaming:
+		if p.end != 0 {
+			if p.acked >= p.end {
+				p.phase, p.must = ended, j.commit
+			}
+			return false
+		}
+		if j.next-p.acked > transferAhead {
+			return false
+		}
+		if p.pos == len(j.order) {
+			j.appendMarker(kindEnd, j.appendHead(nil))
+			p.end = j.next
+			return true
+		}
+		e := j.order[p.pos]
+		p.pos++
+		j.appendMarker(kindPart, j.appendPart(nil, e))
+		return true
+	}
+	return false
+}
+
+// appendMarker adds an entry to the log that means nothing to the primary itself. It is called when
+// everything is committed, so that it carries the state of its place in the log.
+func (j *journal) appendMarker(k kind, payload []byte) {
+	le := j.newEntry(k)
+	le.head()
+	le.own = append(le.own, payload...)
+	j.append(le)
+}
+
+// replicated takes in a backup's acknowledgement.
+func (j *journal) replicated(m *wire.Message) {
+	p, r := j.peer, m.LogReceipt()
+	if p == nil || r.Index > j.next {
+		return
+	}
+	if r.CheckAt != 0 {
+		j.compare(r.CheckAt, r.Checksum, false)
+	}
+	if r.Index > p.acked {
+		p.acked = r.Index
+		p.sent = j.now
+		if p.again != 0 {
+			j.sendAgain()
+		}
+	}
+	j.advance()
+	j.requestSync()
+}
+
+// requestSync asks the scheduler to make the backup promotable, once it has everything that was
+// ever committed. With the same words it confirms a swap of which the backup knows.
+func (j *journal) requestSync() {
+	p := j.peer
+	switch {
+	case p == nil || j.now < p.asked:
+		return
+	case p.phase == inSync && (!j.place.Swapped || p.acked < p.turn), p.phase < ended,
+		p.acked < p.must:
+		return
+	}
+	p.asked = j.now + j.me.Timing.Resend
+	m := j.me.Message(wire.TypeInSync)
+	m.Shard, m.Epoch = j.id, j.epoch
+	m.SetCopyIncarnation(p.replica.Incarnation)
+	j.me.Send(node.Scheduler, m, nil)
+}
+
+// tickPeer sends entries again that the backup has not acknowledged.
+func (j *journal) tickPeer() {
+	p := j.peer
+	if p == nil {
+		return
+	}
+	j.advance()
+	j.requestSync()
+	if p.acked < j.next && j.now-p.sent >= j.me.Timing.Resend {
+		p.again = p.acked
+		j.sendAgain()
+	}
+	if p.phase < ended && j.log.Len() > logLimit {
+		j.diverged("it does not keep up")
+	}
+}
+
+// sendAgain sends a backup that has missed entries the next of them. It takes entries in their
+// order only, so that new ones are lost on it until it has all before them; many on their way let
+// it catch up at the pace of the connection.
+func (j *journal) sendAgain() {
+	p := j.peer
+	for p.again = max(p.again, p.acked); p.again < min(j.next, p.acked+resendBurst); {
+		p.again++
+		if le := j.log.At(p.again); le != nil {
+			j.sendEntry(le)
+		}
+	}
+	if p.again == j.next {
+		p.again = 0 // from here on the backup has everything that is sent
+	}
+}
+
+// diverged asks the scheduler to drop the backup.
+func (j *journal) diverged(why string) {
+	j.me.Out.Report(ps.EventDiverged, wire.Node{Role: wire.Server, Rank: j.peer.replica.Server},
+		j.id,
+		j.epoch, why)
+	m := j.me.Message(wire.TypeDiverged)
+	m.Shard, m.Epoch = j.id, j.epoch
+	m.SetCopyIncarnation(j.peer.replica.Incarnation)
+	j.me.Send(node.Scheduler, m, nil)
+}
+
+// turn begins the log of a primary that has changed places with its backup.
+func (j *journal) turn() {
+	j.peer.turn = j.next + 1
+	j.appendMarker(kindTurn, nil)
+}

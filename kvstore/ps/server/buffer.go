@@ -1,0 +1,110 @@
+package server
+
+import (
+	"gomx/kvstore/ps"
+	"gomx/kvstore/wire"
+)
+
+// buffer is memory of values, with room for the head of a log entry in front. Messages that carry
+// the values refer to it.
+//
+// A buffer that has become a key's value is never written again until its last reference is gone:
+// replies need no copies.
+type buffer struct {
+	loan ps.Loan // held by messages under way
+	raw  []byte
+	head int   // bytes of raw before the values, for the head of a log entry
+	refs int   // references: messages under way, log entries, the value of a key, an open sum
+	home *pool // where the memory goes back to
+}
+
+// lend adds a reference, which a message holds until the transport is done with it.
+func (b *buffer) lend() *ps.Loan {
+	b.refs++
+	return &b.loan
+}
+
+// Returned takes back the reference of a message.
+func (b *buffer) Returned() { b.release() }
+
+// data returns the values.
+func (b *buffer) data() []byte { return b.raw[b.head:] }
+
+// entry returns the values with a head for n contributors in front.
+func (b *buffer) entry(n int) []byte { return b.raw[b.head-wire.EntrySize(n):] }
+
+// pool keeps buffers of one size.
+type pool struct {
+	mem    *memory
+	head   int
+	size   int
+	free   []*buffer
+	closed bool
+}
+
+// memory hands out and takes back the memory of pools.
+type memory struct {
+	alloc  func(int) []byte
+	freed  func([]byte)
+	used   uint64 // bytes in pools' buffers
+	slices uint64 // bytes of one value of every entry
+}
+
+func (m *memory) get(n int) []byte {
+	m.used += uint64(n)
+	if m.alloc != nil {
+		return m.alloc(n)
+	}
+	return make([]byte, n)
+}
+
+func (m *memory) put(b []byte) {
+	m.used -= uint64(len(b))
+	if m.freed != nil {
+		m.freed(b)
+	}
+}
+
+// get returns a buffer with one reference and unspecified contents.
+func (p *pool) get() *buffer {
+	if n := len(p.free); n > 0 {
+		b := p.free[n-1]
+		p.free = p.free[:n-1]
+		b.refs = 1
+		return b
+	}
+	b := &buffer{raw: p.mem.get(p.head + p.size), head: p.head, refs: 1, home: p}
+	b.loan.Lender = b
+	return b
+}
+
+// hold adds a reference.
+func (b *buffer) hold() *buffer {
+	b.refs++
+	return b
+}
+
+// release gives up a reference. A nil buffer has none.
+func (b *buffer) release() {
+	if b == nil {
+		return
+	}
+	b.refs--
+	if b.refs > 0 || b.home == nil {
+		return
+	}
+	if b.home.closed {
+		b.home.mem.put(b.raw)
+		return
+	}
+	b.home.free = append(b.home.free, b)
+}
+
+// close frees the buffers without references, and the others when they come back.
+func (p *pool) close() {
+	p.closed = true
+	for _, b := range p.free {
+		p.mem.put(b.raw)
+	}
+	p.free = nil
+}

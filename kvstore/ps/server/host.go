@@ -1,0 +1,119 @@
+package server
+
+import (
+	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/node"
+	"gomx/kvstore/wire"
+)
+
+// host is the common ground of all copies of a server: its place in the job, its settings, memory
+// and figures.
+type host struct {
+	me    node.Member
+	cfg   Config
+	mem   memory
+	now   ps.Time
+	stats Stats
+	spare []*logEntry // not in use
+	temp  []byte      // bytes of messages in the outbox
+}
+
+// newHost returns the host of a server whose configuration is complete.
+func newHost(c Config) *host {
+	h := &host{cfg: c, mem: memory{alloc: c.Alloc, freed: c.Free}}
+	h.me = node.NewMember(node.Identity{Self: wire.Node{Role: wire.Server, Rank: c.Rank},
+		Job:   c.Job,
+		Nonce: c.Nonce, Size: c.Workers, Addr: c.Addr}, c.Timing)
+	return h
+}
+
+// start begins a step.
+func (h *host) start(now ps.Time) {
+	h.now = now
+	h.me.Wake(now)
+	if len(h.me.Out.Sends) == 0 {
+		h.temp = h.temp[:0]
+	}
+}
+
+// keep copies bytes to where they stay until the outbox has been emptied.
+func (h *host) keep(b []byte) []byte {
+	h.temp = append(h.temp, b...)
+	return h.temp[len(h.temp)-len(b):]
+}
+
+// refuse drops a message that makes no sense.
+func (h *host) refuse(m *wire.Message, why string) {
+	h.stats.Refused++
+	h.me.Out.Report(ps.EventRefused, m.From, m.Shard, m.Epoch, m.Type.String()+": "+why)
+}
+
+// reject tells a worker that its message was refused. Servers learn it from the view.
+func (h *host) reject(m *wire.Message, why wire.Reason) {
+	h.stats.Rejected++
+	if m.From.Role != wire.Worker {
+		return
+	}
+	r := h.me.Message(wire.TypeReject)
+	r.Shard, r.Key, r.Slice, r.Slices, r.Target = m.Shard, m.Key, m.Slice, m.Slices, m.Incarnation
+	r.SetRefusal(wire.Refusal{Reason: why, Of: m.Type, Seq: m.Seq})
+	if h.me.View != nil && int(m.Shard) < len(h.me.View.Shards) {
+		r.Epoch = h.me.View.Shards[m.Shard].Epoch
+	}
+	h.me.Send(m.From, r, nil)
+}
+
+// counts reports whether anybody waits for a worker.
+func (h *host) counts(rank int) bool {
+	m := &h.me.View.Workers[rank]
+	return !m.Left && (h.cfg.Policy == ps.Wait || m.Alive)
+}
+
+// expects reports whether a round of an entry waits for a worker.
+func (h *host) expects(e *entry, rank int, clock uint64) bool {
+	return h.counts(rank) && clock > e.starts[rank]
+}
+
+// loose reports whether rounds may close without a worker.
+func (h *host) loose() bool { return h.cfg.Policy == ps.Shrink || h.cfg.Backups > 0 }
+
+// Config says how a server works. All servers and workers of a job have the same Job,
+// Workers, Policy, Backups, Window, Ahead and Credit.
+type Config struct {
+	Job     uint64
+	Rank    uint16
+	Nonce   uint64 // drawn anew by every process
+	Addr    string // where the server listens
+	Workers int
+	Policy  ps.Policy
+	Backups int // backup workers: rounds close when all but so many have contributed
+	// pushes of one worker to one shard that may be uncommitted: credit and dedup window; 1024
+	Window int
+	Ahead  int    // rounds of one key that may be open; 2
+	Credit int    // bytes that a worker may have on their way to one shard; 4 MiB
+	Memory uint64 // bytes for values, rounds and early pushes; 0: no limit
+	// CheckEvery is the number of log entries between comparisons of the copies; 64.
+	CheckEvery uint64
+	Timing     ps.Timing
+	Arithmetic ps.Arithmetic // ps.Plain when nil
+	// Updater returns the updater of a copy of a shard; sums replace values when it is nil. Every
+	// call returns a new one: copies must not share state.
+	Updater func(shard uint32) Updater
+	// Alloc and Free provide memory for values; the Go heap when nil.
+	Alloc func(n int) []byte
+	Free  func(b []byte)
+	// Restore returns a shard's part of the snapshot that the job continues from, nil when it
+	// starts fresh.
+	Restore func(shard uint32) []byte
+}
+
+func (c *Config) fill() {
+	node.FillLimits(&c.Window, &c.Ahead, &c.Credit)
+	if c.CheckEvery == 0 {
+		c.CheckEvery = 64
+	}
+	if c.Arithmetic == nil {
+		c.Arithmetic = ps.Plain{}
+	}
+	c.Timing.Fill()
+}

@@ -1,0 +1,171 @@
+package server
+
+import (
+	"fmt"
+
+	"gomx/dtype"
+	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/node"
+	"gomx/kvstore/wire"
+)
+
+// creation creates entries and sets optimizers.
+type creation struct {
+	*host
+	*seat
+	*replica
+	*journal
+	*questions
+}
+
+// init creates an entry, or says that it exists. Only a message with FlagCreate creates. A block of
+// a table (FlagRows) begins with zeros when it has no payload.
+func (cr *creation) init(m *wire.Message) {
+	id := ps.ID{Key: m.Key, Slice: m.Slice}
+	if e := cr.entries[id]; e != nil {
+		if e.total != m.Total || e.slices != m.Slices || uint8(e.dtype) != m.DType ||
+			e.direct != (m.Flags&wire.FlagDirect != 0) {
+			cr.reject(m, wire.ReasonShape)
+			return
+		}
+		cr.answerInit(e, m)
+		return
+	}
+	if m.Flags&wire.FlagCreate == 0 {
+		cr.park(m, wire.Node{Role: wire.Worker}) // until worker 0 has created it
+		return
+	}
+	size, err := initSize(m)
+	if err != nil {
+		cr.refuse(m, err.Error())
+		cr.reject(m, wire.ReasonShape)
+		return
+	}
+	if !cr.affords(size) {
+		cr.reject(m, wire.ReasonMemory)
+		return
+	}
+	for i := cr.commit + 1; i <= cr.next; i++ {
+		if le := cr.log.At(i); le.kind == kindInit && le.id == id {
+			cr.park(m, cr.behind()) // on its way to the backup
+			return
+		}
+	}
+	if cr.crowded(m) {
+		return
+	}
+	le := cr.newEntry(kindInit)
+	le.head()
+	le.own = append(le.own, m.Payload...)
+	le.id, le.slices, le.dtype, le.total, le.direct = id, m.Slices, m.DType, m.Total,
+		m.Flags&wire.FlagDirect != 0
+	if m.Flags&wire.FlagRows != 0 {
+		le.rows, le.clock = true, m.Block().Size
+	}
+	cr.park(m, cr.behind())
+	cr.append(le)
+}
+
+// initSize returns the bytes of the slice that a message creates.
+func initSize(m *wire.Message) (int, error) {
+	t := dtype.Type(int8(m.DType))
+	if !t.Valid() || m.Slices == 0 {
+		return 0, fmt.Errorf("element type %d, %d slices", m.DType, m.Slices)
+	}
+	if m.Flags&wire.FlagRows != 0 {
+		b := m.Block()
+		if b.Row == 0 || b.Size > node.MaxSlice || b.Size%b.Row != 0 ||
+			b.Row%uint64(t.Size()) != 0 ||
+			m.Flags&wire.FlagDirect == 0 {
+			return 0, fmt.Errorf("block of %d bytes with rows of %d bytes of %s", b.Size, b.Row, t)
+		}
+		if len(m.Payload) == 0 {
+			return int(b.Size), nil
+		}
+		return int(b.Size), (ps.Plain{}).Check(m.Payload, int(b.Size), t, m.Codec)
+	}
+	lo, hi := wire.Range(m.Total, m.Slice, m.Slices)
+	if hi-lo > node.MaxSlice {
+		return 0, fmt.Errorf("slice of %d bytes, want at most %d", hi-lo, node.MaxSlice)
+	}
+	return int(hi - lo), (ps.Plain{}).Check(m.Payload, int(hi-lo), t, m.Codec)
+}
+
+// affords reports whether the server can take one round of one more entry from every worker, with
+// everything it has promised.
+func (cr *creation) affords(size int) bool {
+	if cr.cfg.Memory == 0 {
+		return true
+	}
+	return (cr.mem.slices+uint64(size))*uint64(2+cr.cfg.Ahead*cr.cfg.Workers) <= cr.cfg.Memory
+}
+
+func (cr *creation) answerInit(e *entry, m *wire.Message) {
+	a := cr.me.Message(wire.TypeInit)
+	a.Shard, a.Epoch, a.Seq, a.Key, a.Slice, a.Slices = cr.id, cr.epoch, m.Seq, e.id.Key,
+		e.id.Slice, e.slices
+	a.Target = m.Incarnation
+	cr.me.Send(m.From, a, nil)
+}
+
+// crowded reports whether a message that creates something has to wait until the backup has more of
+// the log, and says so: other than pushes, which have their windows, such messages are bounded by
+// nothing else.
+func (cr *creation) crowded(m *wire.Message) bool {
+	bytes := 0
+	for i := cr.commit + 1; i <= cr.next; i++ {
+		if le := cr.log.At(i); le.kind == kindInit || le.kind == kindSpec {
+			bytes += len(le.own)
+		}
+	}
+	if cr.log.Len() < cr.cfg.Workers*cr.cfg.Window &&
+		(bytes == 0 || bytes+len(m.Payload) <= logBytes) {
+		return false
+	}
+	cr.tellWaiting(m, cr.behind())
+	return true
+}
+
+// logBytes is the number of bytes of new entries and optimizers that may be in the log of a shard
+// and not committed.
+const logBytes = 64 << 20
+
+// setOptimizer puts an optimizer into the log, unless it is known.
+func (cr *creation) setOptimizer(m *wire.Message) {
+	spec, err := wire.DecodeSpec(m.Payload)
+	if err != nil {
+		cr.refuse(m, err.Error())
+		return
+	}
+	if cr.spec.Version >= spec.Version {
+		cr.answerOptimizer(m)
+		return
+	}
+	m.SetSpecVersion(spec.Version) // for answerable
+	for i := cr.commit + 1; i <= cr.next; i++ {
+		if le := cr.log.At(i); le.kind == kindSpec && le.clock >= spec.Version {
+			cr.park(m, cr.behind())
+			return
+		}
+	}
+	if m.Flags&wire.FlagCreate == 0 {
+		cr.park(m, wire.Node{Role: wire.Worker}) // until worker 0 has set it
+		return
+	}
+	if cr.crowded(m) {
+		return
+	}
+	le := cr.newEntry(kindSpec)
+	le.head()
+	le.own = append(le.own, m.Payload...)
+	le.clock = spec.Version
+	cr.park(m, cr.behind())
+	cr.append(le)
+}
+
+func (cr *creation) answerOptimizer(m *wire.Message) {
+	a := cr.me.Message(wire.TypeOptimizer)
+	a.Shard, a.Epoch, a.Seq, a.Target = cr.id, cr.epoch, m.Seq, m.Incarnation
+	a.SetSpecVersion(cr.spec.Version)
+	cr.me.Send(m.From, a, nil)
+}

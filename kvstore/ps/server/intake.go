@@ -1,0 +1,233 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+
+	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/node"
+	"gomx/kvstore/wire"
+)
+
+// intake takes in the pushes of workers, puts sums and single pushes into the log, and closes
+// rounds.
+type intake struct {
+	*host
+	*seat
+	*replica
+	*rounds
+	*journal
+	*ledger
+	*pulls
+}
+
+// push takes in a push, a fused push and pull, a tick, or a probe.
+func (in *intake) push(m *wire.Message) {
+	rank := int(m.From.Rank)
+	rk, rc := &in.ranks[rank], &in.receipts[rank]
+	if rk.incarnation != m.Incarnation || rk.away {
+		// its join is not committed yet, or it has not said where it starts; the worker will ask
+		// again
+		return
+	}
+	rc.received = max(rc.received, rk.low)
+	for rk.has(rc.received + 1) {
+		rc.received++
+	}
+	if m.Type == wire.TypeProbe {
+		in.probed(rk, rc, m.Seq)
+		if m.Seq <= rc.received && !rk.has(m.Seq) {
+			in.tellWaiting(m, in.blamePush(rank, m.Seq))
+		}
+		return
+	}
+	switch {
+	case m.Seq <= rc.received:
+		in.duplicate(m)
+		return
+	case m.Seq > rc.received+1 || m.Seq > rk.low+uint64(len(rk.bits))*64:
+		in.stats.Early++
+		rc.gap, rc.now = true, true
+		return
+	}
+	if m.Type == wire.TypeTick {
+		in.received(rc, m)
+		in.tick(m)
+		return
+	}
+	e := in.entries[ps.ID{Key: m.Key, Slice: m.Slice}]
+	rows := m.Flags&wire.FlagRows != 0
+	if e == nil && !rows {
+		in.reject(m, wire.ReasonUnknownKey)
+		return
+	}
+	if err := in.fits(e, m); err != nil {
+		in.refuse(m, err.Error())
+		in.reject(m, wire.ReasonShape)
+		return
+	}
+	if !rows && !e.direct {
+		in.skipRounds(e, m.Clock)
+	}
+	if m.Type == wire.TypePushPull {
+		in.fused.seq, in.fused.rank, in.fused.committed = m.Seq, m.From.Rank, false
+		defer in.unfuse()
+	}
+	switch {
+	case rows:
+		in.received(rc, m)
+		in.pushRows(m)
+		return
+	case e.direct:
+		in.received(rc, m)
+		in.pushDirect(e, m)
+	case m.Clock > e.closed+uint64(in.cfg.Ahead):
+		in.stats.Early++
+		rc.now = true
+		return // more rounds than agreed: the worker will ask again
+	default:
+		in.received(rc, m)
+		in.pushRound(e, m)
+	}
+	if m.Type == wire.TypePushPull {
+		in.pullEntry(e, m)
+	}
+}
+
+// fits checks a payload.
+func (in *intake) fits(e *entry, m *wire.Message) error {
+	if m.Flags&wire.FlagRows != 0 {
+		if n := len(in.receipts[m.From.Rank].step.bytes) + len(m.Payload); n > 2*node.TickLimit {
+			return fmt.Errorf("step of %d bytes", n)
+		}
+		return in.checkRows(m.Payload)
+	}
+	if e.row > 0 {
+		return errors.New("push of a whole table")
+	}
+	return in.cfg.Arithmetic.Check(m.Payload, e.size, e.dtype, m.Codec)
+}
+
+// duplicate answers a push that has been taken in before.
+func (in *intake) duplicate(m *wire.Message) {
+	in.stats.Duplicates++
+	rc := &in.receipts[m.From.Rank]
+	rc.now = true
+	if rk := &in.ranks[m.From.Rank]; rk.has(m.Seq) {
+		rc.acks = wire.AppendAck(rc.acks, m.Seq, rk.outcome(m.Seq))
+	}
+	if m.Type != wire.TypePushPull {
+		return
+	}
+	if e := in.entries[ps.ID{Key: m.Key, Slice: m.Slice}]; e != nil {
+		in.pullEntry(e, m)
+	}
+}
+
+// contributor describes a push.
+func contributor(m *wire.Message, o wire.Outcome) wire.Contributor {
+	return wire.Contributor{Rank: m.From.Rank, Outcome: o, Incarnation: m.Incarnation, Seq: m.Seq}
+}
+
+// skip puts a push into the log that changes nothing.
+func (in *intake) skip(e *entry, m *wire.Message, o wire.Outcome) {
+	le := in.newEntry(kindSkip)
+	le.head(contributor(m, o))
+	le.clock = m.Clock
+	in.appendTo(e, le)
+}
+
+// pushDirect applies a push on its own, unless an earlier incarnation of the worker has sent it.
+func (in *intake) pushDirect(e *entry, m *wire.Message) {
+	if m.Clock <= e.clocks[m.From.Rank] {
+		in.skip(e, m, wire.Known)
+		return
+	}
+	le := in.newEntry(kindDirect)
+	if len(m.Payload) == e.size {
+		le.n, le.buf = 1, e.pool.get()
+		copy(le.buf.data(), m.Payload)
+		wire.PutEntry(le.body()[:wire.EntrySize(1)], 1)
+		wire.PutContributor(le.body(), 0, contributor(m, wire.Applied))
+	} else {
+		le.head(contributor(m, wire.Applied))
+		le.own = append(le.own, m.Payload...)
+	}
+	le.clock, le.codec = m.Clock, m.Codec
+	in.appendTo(e, le)
+}
+
+// pushRound adds a push to its round.
+func (in *intake) pushRound(e *entry, m *wire.Message) {
+	rank := int(m.From.Rank)
+	if m.Clock <= e.clocks[rank] {
+		in.skip(e, m, wire.Known)
+		return
+	}
+	rd := e.open(m.Clock)
+	if m.Clock <= e.closed {
+		if rd != nil && rd.have[rank].in {
+			in.skip(e, m, wire.Known)
+			return
+		}
+		in.stats.Late++
+		in.skip(e, m, wire.Late)
+		return
+	}
+	if rd == nil {
+		rd = in.newRound(e, m.Clock)
+		e.insert(rd)
+	}
+	c := &rd.have[rank]
+	if c.in {
+		// An earlier incarnation has sent it: the sum has it, the answer goes to the new one.
+		c.inc, c.seq, c.known = m.Incarnation, m.Seq, true
+		return
+	}
+	c.in, c.inc, c.seq, c.codec = true, m.Incarnation, m.Seq, m.Codec
+	rd.n++
+	for rd.done < rank && !rd.have[rd.done].in && !in.expects(e, rd.done, rd.clock) {
+		rd.done++
+	}
+	if in.cfg.Backups == 0 && rank <= rd.done {
+		in.add(e, rd, c, m.Payload)
+	} else {
+		c.payload, c.owner = m.Take(c.copied)
+		if c.owner == nil {
+			c.copied = c.payload
+		}
+		in.stats.Held += uint64(len(c.payload))
+	}
+	in.closeRounds(e)
+}
+
+// closeRounds puts complete rounds into the log, in order.
+func (in *intake) closeRounds(e *entry) {
+	for {
+		in.skipRounds(e, e.furthest())
+		rd := e.open(e.closed + 1)
+		if rd == nil || !in.complete(e, rd) {
+			return
+		}
+		e.closed++
+		in.stats.Rounds++
+		le := in.newEntry(kindRound)
+		le.clock, le.n = rd.clock, rd.n
+		le.buf = rd.sum.hold()
+		head := le.buf.entry(le.n)[:wire.EntrySize(le.n)]
+		wire.PutEntry(head, le.n)
+		i := 0
+		for r := range rd.have {
+			if c := &rd.have[r]; c.in {
+				o := wire.Applied
+				if c.known {
+					o = wire.Known
+				}
+				wire.PutContributor(head, i, wire.Contributor{Rank: uint16(r), Outcome: o,
+					Incarnation: c.inc, Seq: c.seq})
+				i++
+			}
+		}
+		in.appendTo(e, le)
+	}
+}

@@ -1,0 +1,174 @@
+package server
+
+import (
+	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/node"
+	"gomx/kvstore/wire"
+)
+
+// pulls answers pulls, and keeps the ones that cannot be answered yet.
+type pulls struct {
+	*host
+	*seat
+	*replica
+	*journal
+	*ledger
+	parked  int      // pulls that wait
+	waiting []int    // of them, by rank; nil: none has waited yet
+	rows    []parked // pulls of rows, which wait for ticks
+	swept   ps.Time  // when pulls and questions that wait are looked at next
+}
+
+// parked is a pull that waits.
+type parked struct {
+	from  wire.Node
+	inc   uint32
+	seq   uint64
+	fused bool
+	exact bool
+	need  uint64
+	own   uint64
+	until ps.Time
+	entry *entry
+	rows  []byte // of a table, nil for the whole value
+}
+
+// pull answers a pull, or lets it wait.
+func (pl *pulls) pull(m *wire.Message) {
+	e := pl.entries[ps.ID{Key: m.Key, Slice: m.Slice}]
+	if e == nil {
+		pl.reject(m, wire.ReasonUnknownKey)
+		return
+	}
+	if m.Flags&wire.FlagRows != 0 {
+		if err := checkIndices(e, m.Payload); err != nil {
+			pl.refuse(m, err.Error())
+			pl.reject(m, wire.ReasonShape)
+			return
+		}
+	}
+	pl.pullEntry(e, m)
+}
+
+// pullEntry answers a pull of a known entry, or lets it wait: a fused pull is the second half of a
+// push.
+func (pl *pulls) pullEntry(e *entry, m *wire.Message) {
+	p := parked{
+		from: m.From, inc: m.Incarnation, seq: m.Seq, fused: m.Type == wire.TypePushPull,
+		exact: m.Flags&wire.FlagExact != 0,
+		need:  m.Need, own: m.Clock, until: pl.now + pl.me.Timing.Park, entry: e,
+	}
+	list := &e.parked
+	rows := m.Flags&wire.FlagRows != 0
+	if rows {
+		list = &pl.rows
+	}
+	kept := 0
+	for i := range *list {
+		q := &(*list)[i]
+		if q.from == p.from {
+			kept += len(q.rows)
+		}
+		if q.from == p.from && q.seq == p.seq && q.fused == p.fused {
+			q.inc, q.until, q.need, q.own = p.inc, p.until, p.need, p.own
+			pl.tellWaiting(m, pl.blamePull(q))
+			return
+		}
+	}
+	if rows {
+		p.rows = m.Payload
+	}
+	if pl.answer(&p) {
+		return
+	}
+	if pl.waiting == nil {
+		pl.waiting = make([]int, pl.cfg.Workers)
+	}
+	if pl.waiting[m.From.Rank] >= 2*pl.cfg.Window || rows && kept+len(m.Payload) > node.TickLimit {
+		return // more than a worker has reason to: it will ask again
+	}
+	if rows {
+		p.rows = append([]byte(nil), m.Payload...)
+	}
+	*list = append(*list, p)
+	pl.parked++
+	pl.waiting[m.From.Rank]++
+}
+
+// answer answers a pull if it can be answered now.
+func (pl *pulls) answer(p *parked) bool {
+	e := p.entry
+	if p.rows != nil {
+		return pl.answerRows(p)
+	}
+	clock := e.clock(pl.host)
+	buf := e.value
+	switch {
+	case clock < p.need || e.direct && e.clocks[p.from.Rank] < p.own:
+		return false
+	case e.direct || e.version == p.need:
+	case e.version == p.need+1 && e.prev != nil:
+		// Others need not wait for this pull: the round after has closed, and the one that was
+		// asked for is still here.
+		clock, buf = p.need, e.prev
+	case p.exact:
+		pl.rejectParked(p, wire.ReasonGone)
+		return true
+	}
+	m := pl.valueMessage(p, clock)
+	m.DType, m.Total, m.Payload = uint8(e.dtype), e.total, buf.data()
+	pl.me.Send(p.from, m, buf.lend())
+	return true
+}
+
+// valueMessage returns the answer to a pull without its payload.
+func (pl *pulls) valueMessage(p *parked, clock uint64) wire.Message {
+	pl.stats.Pulls++
+	m := pl.me.Message(wire.TypeValue)
+	rc := &pl.receipts[p.from.Rank]
+	m.Shard, m.Epoch = pl.id, pl.epoch
+	a := wire.Answer{Seq: p.seq, Version: clock, Received: rc.received, Fused: p.fused}
+	rc.told, rc.bytes, rc.now = rc.received, 0, rc.now && rc.gap // the value has the receipt
+	m.Key, m.Slice, m.Slices, m.Target = p.entry.id.Key, p.entry.id.Slice, p.entry.slices, p.inc
+	if p.fused {
+		rk := &pl.ranks[p.from.Rank]
+		if p.inc == rk.incarnation && rk.has(p.seq) {
+			a.Outcome = rk.outcome(p.seq)
+		}
+	}
+	m.SetAnswer(a)
+	return m
+}
+
+func (pl *pulls) rejectParked(p *parked, why wire.Reason) {
+	m := wire.Message{
+		Type: wire.TypePull, Shard: pl.id, From: p.from, Incarnation: p.inc, Seq: p.seq,
+		KeySlice: wire.KeySlice{Key: p.entry.id.Key, Slice: p.entry.id.Slice,
+			Slices: p.entry.slices},
+	}
+	pl.reject(&m, why)
+}
+
+// unpark answers the pulls of an entry that can be answered now.
+func (pl *pulls) unpark(e *entry) {
+	e.parked = pl.unparkList(e.parked)
+}
+
+func (pl *pulls) unparkRows() {
+	pl.rows = pl.unparkList(pl.rows)
+}
+
+func (pl *pulls) unparkList(list []parked) []parked {
+	kept := list[:0]
+	for i := range list {
+		p := &list[i]
+		if pl.me.View.Current(p.from, p.inc) && p.until > pl.now && !pl.answer(p) {
+			kept = append(kept, *p)
+			continue
+		}
+		pl.parked--
+		pl.waiting[p.from.Rank]--
+	}
+	clear(list[len(kept):])
+	return kept
+}

@@ -1,0 +1,263 @@
+package server
+
+import (
+	"encoding/binary"
+
+	"gomx/dtype"
+	"gomx/kvstore/ps"
+	"gomx/kvstore/wire"
+)
+
+// replica is the replicated state of one copy of a shard. It is changed by apply alone, in the
+// order of the log, and by the parts of a transfer or snapshot: all copies go through the same
+// states.
+type replica struct {
+	*host
+	*seat
+	entries map[ps.ID]*entry
+	order   []*entry // in the order of their creation, which is the order of the log
+	ranks   []rankState
+	commit  uint64 // index of the last entry applied
+	spec    wire.Spec
+	updater Updater
+
+	blank      bool // a transfer of the state has to begin
+	rebuilding bool // a transfer has begun and not ended
+	restoring  bool // a snapshot is being read
+}
+
+// newReplica returns an empty copy of a shard.
+func newReplica(h *host, at *seat) replica {
+	rp := replica{host: h, seat: at, entries: map[ps.ID]*entry{}, updater: Updater(noUpdater{})}
+	if h.cfg.Updater != nil {
+		rp.updater = h.cfg.Updater(at.id)
+	}
+	rp.ranks = make([]rankState, h.cfg.Workers)
+	for i := range rp.ranks {
+		rp.ranks[i].bits = make([]uint64, h.cfg.Window/64)
+		rp.ranks[i].fates = make([]uint64, 2*h.cfg.Window/32)
+	}
+	return rp
+}
+
+// apply changes the replicated state. It is the only function that does, on all copies.
+func (rp *replica) apply(le *logEntry) {
+	rp.stats.Entries++
+	body, err := wire.DecodeEntry(le.body())
+	if err != nil {
+		panic("ps: log entry without a head: " + err.Error())
+	}
+	e := le.entry
+	for i := range body.Len() {
+		c := body.At(i)
+		rk := &rp.ranks[c.Rank]
+		if c.Incarnation == rk.incarnation {
+			rk.mark(c.Seq, c.Outcome)
+		}
+		if e != nil {
+			e.clocks[c.Rank] = max(e.clocks[c.Rank], le.clock)
+		}
+		if le.kind == kindTick {
+			rk.tick = max(rk.tick, le.clock)
+		}
+	}
+	switch le.kind {
+	case kindInit:
+		rp.create(le, body.Payload)
+	case kindRound:
+		rp.applyRound(le, body.Len(), body.Payload)
+	case kindDirect:
+		rp.applyDirect(le, body.Payload)
+	case kindTick:
+		rp.applyRows(body.Payload)
+	case kindJoin:
+		rp.applyJoin(le)
+	case kindStart:
+		rp.applyStart(le, body.Payload)
+	case kindSpec:
+		rp.applySpec(body.Payload)
+	}
+}
+
+// applyRound makes the sum the new value, or lets the optimizer make it.
+func (rp *replica) applyRound(le *logEntry, contributors int, sum []byte) {
+	e := le.entry
+	e.prev.release()
+	e.prev = e.value
+	e.version = le.clock
+	e.closed = max(e.closed, le.clock)
+	if !rp.updater.Active() {
+		e.value = le.buf.hold()
+		return
+	}
+	e.value = e.pool.get()
+	rp.updater.Update(Update{
+		ID: e.id, DType: e.dtype, Dst: e.value.data(), Value: e.prev.data(), Grad: sum,
+		Contributors: contributors, Count: rp.cfg.Workers, Version: e.version,
+	})
+}
+
+// applyDirect applies one push.
+func (rp *replica) applyDirect(le *logEntry, payload []byte) {
+	e := le.entry
+	e.version++
+	value := e.writable()
+	switch {
+	case !rp.updater.Active():
+		rp.cfg.Arithmetic.Add(value, payload, e.dtype, le.codec)
+	default:
+		grad := payload
+		if le.codec != 0 {
+			b := e.pool.get()
+			defer b.release()
+			grad = b.data()
+			rp.cfg.Arithmetic.Store(grad, payload, e.dtype, le.codec)
+		}
+		rp.updater.Update(Update{
+			ID: e.id, DType: e.dtype, Dst: value, Value: value, Grad: grad,
+			Contributors: 1, Count: rp.cfg.Workers, Version: e.version,
+		})
+	}
+}
+
+// applyJoin begins the sequences of a worker's new incarnation. When rounds may close without it,
+// nobody waits for it until it has said where it starts.
+func (rp *replica) applyJoin(le *logEntry) {
+	rank := int(le.id.Key)
+	rk := &rp.ranks[rank]
+	if inc := uint32(le.clock); inc > rk.incarnation {
+		rk.join(inc)
+	}
+	if le.total == 0 {
+		return
+	}
+	rk.away = true
+	for _, e := range rp.order {
+		e.starts[rank] = never
+	}
+}
+
+// applyStart says where a worker starts: behind a round, behind a push of keys without rounds, and
+// behind a step of tables.
+func (rp *replica) applyStart(le *logEntry, payload []byte) {
+	rank := int(le.id.Key)
+	rk := &rp.ranks[rank]
+	if rk.incarnation != uint32(le.clock) || len(payload) != 24 {
+		return
+	}
+	clock := binary.LittleEndian.Uint64(payload)
+	direct := binary.LittleEndian.Uint64(payload[8:])
+	rk.tick = max(rk.tick, binary.LittleEndian.Uint64(payload[16:]))
+	rk.away = false
+	for _, e := range rp.order {
+		if e.direct {
+			e.starts[rank], e.clocks[rank] = direct, max(e.clocks[rank], direct)
+		} else {
+			e.starts[rank], e.clocks[rank] = clock, max(e.clocks[rank], clock)
+		}
+	}
+}
+
+// applySpec sets the optimizer.
+func (rp *replica) applySpec(payload []byte) {
+	spec, err := wire.DecodeSpec(payload)
+	if err != nil || spec.Version <= rp.spec.Version {
+		return
+	}
+	rp.spec = spec
+	if err := rp.updater.SetSpec(spec); err != nil {
+		rp.me.Out.Report(ps.EventRefused, rp.me.Self, rp.id, rp.epoch, "optimizer: "+err.Error())
+	}
+}
+
+// create makes an entry. A second creation changes nothing.
+func (rp *replica) create(le *logEntry, value []byte) {
+	if rp.entries[le.id] != nil {
+		return
+	}
+	e := &entry{id: le.id, since: le.index, form: form{slices: le.slices,
+		dtype: dtype.Type(int8(le.dtype)), total: le.total, direct: le.direct}}
+	lo, hi := wire.Range(le.total, le.id.Slice, le.slices)
+	e.size = int(hi - lo)
+	if le.rows {
+		e.row, e.size = int(le.total), int(le.clock)
+	}
+	rp.addSlice(e)
+	clear(e.value.data())
+	copy(e.value.data(), value)
+}
+
+// addSlice adds an entry with room for its value.
+func (rp *replica) addSlice(e *entry) {
+	e.clocks, e.starts = make([]uint64, rp.cfg.Workers), make([]uint64, rp.cfg.Workers)
+	e.pool = &pool{mem: &rp.mem, head: wire.EntrySize(rp.cfg.Workers), size: e.size}
+	e.value = e.pool.get()
+	rp.mem.slices += uint64(e.size)
+	rp.entries[e.id] = e
+	rp.order = append(rp.order, e)
+}
+
+// due reports whether copies are compared after a log entry: every CheckEvery entries.
+func (rp *replica) due(le *logEntry) bool {
+	return le.index%rp.cfg.CheckEvery == 0 && !rp.rebuilding
+}
+
+// concerned returns the entry that a log entry has changed, nil when it is none.
+func (rp *replica) concerned(le *logEntry) *entry {
+	if le.kind == kindInit {
+		return rp.entries[le.id]
+	}
+	return le.entry
+}
+
+// rankState is a shard's knowledge of one worker's pushes. It is replicated.
+type rankState struct {
+	incarnation uint32
+	low         uint64   // all sequences up to low are in the log
+	bits        []uint64 // which of the sequences from low+1 to low+window are
+	// outcomes of the sequences around low, 2 bits each, for workers that ask again
+	fates []uint64
+	tick  uint64
+	away  bool // has joined and not said where it starts: nobody waits for its ticks
+}
+
+// has reports whether a sequence is in the log.
+func (r *rankState) has(seq uint64) bool {
+	n := uint64(len(r.bits)) * 64
+	if seq <= r.low {
+		return true
+	}
+	return seq-r.low <= n && r.bits[seq/64%uint64(len(r.bits))]&(1<<(seq%64)) != 0
+}
+
+// outcome returns the outcome of a sequence that is in the log.
+func (r *rankState) outcome(seq uint64) wire.Outcome {
+	return wire.Outcome(r.fates[seq/32%uint64(len(r.fates))]>>(seq%32*2)&3) + wire.Applied
+}
+
+// mark records that a sequence is in the log.
+func (r *rankState) mark(seq uint64, o wire.Outcome) {
+	n := uint64(len(r.bits)) * 64
+	if seq <= r.low || seq-r.low > n {
+		return
+	}
+	word := &r.fates[seq/32%uint64(len(r.fates))]
+	*word = *word&^(3<<(seq%32*2)) | uint64(o-wire.Applied)<<(seq%32*2)
+	r.bits[seq/64%uint64(len(r.bits))] |= 1 << (seq % 64)
+	for {
+		s := r.low + 1
+		word := &r.bits[s/64%uint64(len(r.bits))]
+		if *word&(1<<(s%64)) == 0 {
+			return
+		}
+		*word &^= 1 << (s % 64)
+		r.low = s
+	}
+}
+
+// join makes room for a new incarnation of the worker, whose sequences begin at 1.
+func (r *rankState) join(incarnation uint32) {
+	r.incarnation, r.low = incarnation, 0
+	clear(r.bits)
+	clear(r.fates)
+}

@@ -1,0 +1,102 @@
+package server
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"gomx/kvstore/ps"
+	"gomx/kvstore/wire"
+)
+
+// RestoredVersion is the version of an optimizer from a snapshot: a job that continues sets its own
+// under higher numbers.
+const RestoredVersion = 1
+
+// restore fills a fresh shard from the snapshot that the job continues from. Incarnations start
+// anew: sequences of the old run mean nothing, clocks stay.
+func (rp *replica) restore() {
+	if rp.cfg.Restore == nil {
+		return
+	}
+	b := rp.cfg.Restore(rp.id)
+	if b == nil {
+		return
+	}
+	if err := rp.load(b); err != nil {
+		rp.me.Out.Report(ps.EventLost, rp.me.Self, rp.id, rp.epoch, err.Error())
+	}
+}
+
+func (rp *replica) load(b []byte) error {
+	id, _, err := CheckSnapshot(b)
+	if err != nil {
+		return err
+	}
+	if id != rp.id {
+		return fmt.Errorf("%w: snapshot of shard %d for shard %d", errState, id, rp.id)
+	}
+	n := binary.LittleEndian.Uint32(b[32:])
+	rp.restoring = true
+	rest, err := rp.setHead(b[36 : len(b)-4])
+	rp.restoring = false
+	if err != nil {
+		return err
+	}
+	for range n {
+		if rest, err = rp.setPart(rest); err != nil {
+			return err
+		}
+	}
+	if len(rest) != 0 {
+		return fmt.Errorf("%w: %d bytes too many", errState, len(rest))
+	}
+	for i := range rp.ranks {
+		rp.ranks[i].join(0)
+		rp.ranks[i].away = false
+	}
+	for _, e := range rp.order {
+		clear(e.starts)
+	}
+	return nil
+}
+
+// CheckSnapshot verifies a shard's part of a snapshot without using it.
+func CheckSnapshot(b []byte) (shard uint32, clock uint64, err error) {
+	const fixed = len(snapshotMagic) + 4 + 4 + 8 + 8 + 4
+	le := binary.LittleEndian
+	switch {
+	case len(b) < fixed+4 || string(b[:len(snapshotMagic)]) != snapshotMagic:
+		return 0, 0, fmt.Errorf("%w: not a snapshot", errState)
+	case le.Uint32(b[8:]) != snapshotVersion:
+		return 0, 0, fmt.Errorf("%w: snapshot of version %d, want %d", errState, le.Uint32(b[8:]),
+			snapshotVersion)
+	}
+	if got, want := wire.Checksum(b[:len(b)-4]), le.Uint32(b[len(b)-4:]); got != want {
+		return 0, 0, fmt.Errorf("%w: snapshot with checksum %#x, it says %#x", errState, got, want)
+	}
+	return le.Uint32(b[12:]), le.Uint64(b[24:]), nil
+}
+
+// SnapshotWorkers returns how many workers the job had that wrote a shard's part of a snapshot.
+func SnapshotWorkers(b []byte) (int, error) {
+	if _, _, err := CheckSnapshot(b); err != nil {
+		return 0, err
+	}
+	le := binary.LittleEndian
+	b = b[36 : len(b)-4]
+	h, err := cut(&b, 4)
+	if err != nil {
+		return 0, err
+	}
+	spec, err := cut(&b, uint64(le.Uint32(h)))
+	if err != nil {
+		return 0, err
+	}
+	if _, err := wire.DecodeSpec(spec); err != nil {
+		return 0, fmt.Errorf("%w: %w", errState, err)
+	}
+	if h, err = cut(&b, 4); err != nil {
+		return 0, err
+	}
+	return int(le.Uint32(h)), nil
+}

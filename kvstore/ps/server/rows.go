@@ -1,0 +1,151 @@
+package server
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/node"
+	"gomx/kvstore/wire"
+)
+
+// Rows of a table. A table is a key that is cut into blocks of whole rows. The payload of a pull
+// lists row numbers within the block, 4 bytes each. The payload of a push has one group for each
+// block: key, slice, number of rows, bytes of deltas, then the rows' numbers and one delta per row,
+// each part padded to 8 bytes.
+//
+// The rows that a worker pushes in one step are kept until its tick comes and become one entry of
+// the log: a step is on a shard as a whole or not at all, so that a worker that repeats a step
+// after a crash knows which rows are there.
+
+// checkIndices checks row numbers, and that the rows fit into a message.
+func checkIndices(e *entry, rows []byte) error {
+	if e.row == 0 || len(rows)%4 != 0 || len(rows) == 0 {
+		return fmt.Errorf("%d bytes of row numbers for rows of %d bytes", len(rows), e.row)
+	}
+	if n := len(rows) / 4; n > node.TickLimit/e.row {
+		return fmt.Errorf("%d rows of %d bytes, want at most %d bytes", n, e.row, node.TickLimit)
+	}
+	for i := 0; i < len(rows); i += 4 {
+		if n := binary.LittleEndian.Uint32(rows[i:]); uint64(n) >= uint64(e.size/e.row) {
+			return fmt.Errorf("row %d of a block of %d", n, e.size/e.row)
+		}
+	}
+	return nil
+}
+
+// checkRows checks the payload of a push. A copy that is being made may lack blocks.
+func (rp *replica) checkRows(b []byte) error {
+	for len(b) > 0 {
+		g, rest, ok := wire.NextRows(b)
+		if !ok {
+			return fmt.Errorf("%d bytes are no rows of a table", len(b))
+		}
+		b = rest
+		e := rp.entries[ps.ID{Key: g.Key, Slice: g.Slice}]
+		if e == nil && rp.rebuilding {
+			continue
+		}
+		if e == nil {
+			return fmt.Errorf("table %d block %d is not known", g.Key, g.Slice)
+		}
+		if err := checkIndices(e, g.Numbers); err != nil {
+			return err
+		}
+		if len(g.Deltas) != len(g.Numbers)/4*e.row {
+			return fmt.Errorf("%d bytes for %d rows of %d", len(g.Deltas), len(g.Numbers)/4, e.row)
+		}
+	}
+	return nil
+}
+
+// step is the rows that a worker has pushed since its last tick.
+type step struct {
+	seqs  []uint64
+	bytes []byte
+}
+
+func (t *step) clear() {
+	t.seqs, t.bytes = t.seqs[:0], t.bytes[:0]
+	if cap(t.bytes) > 1<<20 {
+		t.bytes = nil
+	}
+}
+
+// pushRows keeps rows until their tick.
+func (in *intake) pushRows(m *wire.Message) {
+	t := &in.receipts[m.From.Rank].step
+	t.seqs = append(t.seqs, m.Seq)
+	t.bytes = append(t.bytes, m.Payload...)
+	in.stats.Held += uint64(len(m.Payload))
+}
+
+// tick puts a worker's step into the log.
+func (in *intake) tick(m *wire.Message) {
+	t := &in.receipts[m.From.Rank].step
+	in.stats.Held -= uint64(len(t.bytes))
+	le := in.newEntry(kindTick)
+	le.clock, le.n = m.Clock, len(t.seqs)+1
+	size := wire.EntrySize(le.n)
+	le.own = append(le.own, make([]byte, size)...)
+	wire.PutEntry(le.own, le.n)
+	for i, seq := range t.seqs {
+		c := contributor(m, wire.Applied)
+		c.Seq = seq
+		wire.PutContributor(le.own, i, c)
+	}
+	wire.PutContributor(le.own, le.n-1, contributor(m, wire.Applied))
+	if m.Clock > in.ranks[m.From.Rank].tick {
+		le.own = append(le.own, t.bytes...)
+	}
+	t.clear()
+	in.append(le)
+}
+
+// applyRows adds a step to the rows.
+func (rp *replica) applyRows(b []byte) {
+	for len(b) > 0 {
+		g, rest, ok := wire.NextRows(b)
+		if !ok {
+			return
+		}
+		b = rest
+		e := rp.entries[ps.ID{Key: g.Key, Slice: g.Slice}]
+		if e == nil {
+			continue // its state comes later and contains this
+		}
+		e.version++
+		value := e.writable()
+		for i := 0; i < len(g.Numbers); i += 4 {
+			at := int(binary.LittleEndian.Uint32(g.Numbers[i:])) * e.row
+			rp.cfg.Arithmetic.Add(value[at:at+e.row], g.Deltas[:e.row], e.dtype, 0)
+			g.Deltas = g.Deltas[e.row:]
+		}
+	}
+}
+
+// answerRows answers a pull of rows when the puller's own clock is committed and the clocks of all
+// reach the one that the pull needs.
+func (pl *pulls) answerRows(p *parked) bool {
+	low := uint64(1<<64 - 1)
+	for r := range pl.ranks {
+		if pl.counts(r) && !pl.ranks[r].away {
+			low = min(low, pl.ranks[r].tick)
+		}
+	}
+	if low < p.need || pl.ranks[p.from.Rank].tick < p.own {
+		return false
+	}
+	e := p.entry
+	size := e.row
+	start := len(pl.temp)
+	for i := 0; i < len(p.rows); i += 4 {
+		at := int(binary.LittleEndian.Uint32(p.rows[i:])) * size
+		pl.temp = append(pl.temp, e.value.data()[at:at+size]...)
+	}
+	m := pl.valueMessage(p, low)
+	m.Flags |= wire.FlagRows
+	m.DType, m.Payload = uint8(e.dtype), pl.temp[start:]
+	pl.me.Send(p.from, m, nil)
+	return true
+}

@@ -1,0 +1,224 @@
+package server
+
+import (
+	"gomx/kvstore/ps"
+	"gomx/kvstore/wire"
+)
+
+// role is the part of a server in a shard.
+type role uint8
+
+const (
+	none role = iota
+	primary
+	backup
+)
+
+// seat is which shard a copy is of, and the part that the server has in it.
+type seat struct {
+	id    uint32
+	role  role
+	epoch uint64
+	place wire.Shard // as the view says
+}
+
+// shard is a server's copy of one shard, put together of its parts. Parts use each other in one
+// direction; the journal and the questions call back by functions.
+type shard struct {
+	*host
+	seat
+	replica
+	journal
+	ledger
+	pulls
+	questions
+	creation
+	admission
+	intake
+	follower
+	snapshots
+}
+
+// newShard returns an empty copy of a shard.
+func newShard(h *host, r *rounds, id uint32, place wire.Shard) *shard {
+	sh := &shard{host: h, seat: seat{id: id, epoch: place.Epoch, place: place}}
+	at, rp, j := &sh.seat, &sh.replica, &sh.journal
+	sh.replica = newReplica(h, at)
+	sh.journal = journal{host: h, seat: at, replica: rp, committed: sh.hasCommitted}
+	sh.ledger = ledger{host: h, seat: at, replica: rp, receipts: make([]receipt, h.cfg.Workers)}
+	sh.pulls = pulls{host: h, seat: at, replica: rp, journal: j, ledger: &sh.ledger}
+	sh.questions = questions{host: h, seat: at, replica: rp, journal: j, again: sh.askAgain}
+	sh.creation = creation{h, at, rp, j, &sh.questions}
+	sh.admission = admission{h, at, rp, j, &sh.ledger, &sh.questions}
+	sh.intake = intake{h, at, rp, r, j, &sh.ledger, &sh.pulls}
+	sh.follower = follower{host: h, seat: at, replica: rp, journal: j}
+	sh.snapshots = snapshots{host: h, seat: at, replica: rp}
+	return sh
+}
+
+// askAgain handles a question that can be answered now.
+func (sh *shard) askAgain(m *wire.Message) {
+	if m.Type == wire.TypeOptimizer {
+		sh.answerOptimizer(m)
+		return
+	}
+	sh.fromWorker(m)
+}
+
+func (sh *shard) fromServer(m *wire.Message) {
+	from := wire.Replica{Server: m.From.Rank, Incarnation: m.Incarnation}
+	switch {
+	case m.Type == wire.TypeReplicate && sh.role == backup && from == sh.place.Primary:
+		sh.replicate(m)
+	case m.Type == wire.TypeReplicated && sh.role == primary && from == sh.place.Backup:
+		sh.replicated(m)
+	default:
+		sh.refuse(m, "not its place")
+	}
+}
+
+func (sh *shard) fromWorker(m *wire.Message) {
+	switch m.Type {
+	case wire.TypePush, wire.TypePushPull, wire.TypeTick, wire.TypeProbe:
+		sh.push(m)
+	case wire.TypePull:
+		sh.pull(m)
+	case wire.TypeInit:
+		sh.init(m)
+	case wire.TypeOptimizer:
+		sh.setOptimizer(m)
+	case wire.TypeAskCursor:
+		sh.cursor(m)
+	default:
+		sh.refuse(m, "not for a server")
+	}
+}
+
+// hasCommitted draws the consequences of a log entry for workers. It runs on the primary after
+// apply.
+func (sh *shard) hasCommitted(le *logEntry) {
+	body, _ := wire.DecodeEntry(le.body())
+	e := le.entry
+	if le.kind == kindJoin {
+		// Pushes that were committed since the join was put into the log are the incarnation
+		// before's.
+		sh.receipts[le.id.Key].forget(sh.host)
+	}
+	if le.kind == kindInit {
+		e = sh.entries[le.id]
+	}
+	if e != nil && le.kind == kindRound {
+		for len(e.rounds) > 0 && e.rounds[0].clock <= e.version {
+			sh.freeRound(e.rounds[0])
+			e.rounds = append(e.rounds[:0], e.rounds[1:]...)
+		}
+		sh.capture(e)
+	}
+	if e != nil && len(e.parked) > 0 {
+		sh.unpark(e)
+	}
+	if le.kind == kindTick || le.kind == kindJoin || le.kind == kindStart {
+		sh.unparkRows()
+	}
+	if le.kind == kindJoin || le.kind == kindStart {
+		for _, e := range sh.order {
+			sh.closeRounds(e)
+			sh.unpark(e)
+		}
+	}
+	if len(sh.asks) > 0 && (le.kind == kindInit || le.kind == kindSpec || le.kind == kindJoin ||
+		le.kind == kindStart) {
+		sh.answerAsks()
+	}
+	sh.settle(&body)
+}
+
+// flush sends the acknowledgements that a shard owes.
+func (sh *shard) flush() {
+	if sh.follower.answer {
+		sh.follower.answer = false
+		sh.answerPrimary()
+	}
+	if sh.role == primary {
+		sh.sendAcks()
+	}
+}
+
+// tickPrimary repeats messages without an answer and drops pulls that are not repeated.
+func (sh *shard) tickPrimary() {
+	sh.overdue()
+	sh.tickPeer()
+	if sh.parked+len(sh.asks) == 0 || sh.now < sh.swept {
+		return
+	}
+	sh.swept = sh.now + sh.me.Timing.Park/4
+	sh.answerAsks()
+	for _, e := range sh.order {
+		if len(e.parked) > 0 {
+			sh.unpark(e)
+		}
+	}
+	sh.unparkRows()
+}
+
+// membersChanged looks at everything that depends on which workers count.
+func (sh *shard) membersChanged() {
+	for r := range sh.ranks {
+		m := &sh.me.View.Workers[r]
+		if m.Incarnation > sh.ranks[r].incarnation && !sh.joining(r, m.Incarnation) {
+			sh.appendJoin(r, m.Incarnation)
+		}
+	}
+	sh.advance()
+	for _, e := range sh.order {
+		sh.closeRounds(e)
+		sh.unpark(e)
+	}
+	sh.unparkRows()
+}
+
+// promote turns a backup into the primary: its state is the whole truth, with the log of one that
+// was the primary before.
+func (sh *shard) promote() {
+	sh.cut(never)
+	sh.role = primary
+	sh.next = sh.commit
+	sh.log.reset(sh.commit)
+	sh.forgetAll()
+	for _, e := range sh.order {
+		e.closed = e.version
+	}
+	sh.me.Out.Report(ps.EventPromoted, sh.me.Self, sh.id, sh.place.Epoch, "")
+}
+
+// close gives up a copy.
+func (sh *shard) close() {
+	for _, e := range sh.order {
+		e.close(sh.rounds)
+	}
+	for !sh.log.Empty() {
+		sh.recycle(sh.log.Pop())
+	}
+	sh.forgetAll()
+	sh.entries, sh.order, sh.asks = nil, nil, nil
+}
+
+// demote turns a primary into the backup of the server with which it changed places. Pushes that
+// are not in the log are forgotten: workers send them to the other.
+func (sh *shard) demote() {
+	sh.role, sh.tail, sh.peer, sh.snap = backup, true, nil, nil
+	for _, e := range sh.order {
+		for _, rd := range e.rounds {
+			sh.freeRound(rd)
+		}
+		clear(e.rounds)
+		clear(e.parked)
+		e.rounds, e.parked = e.rounds[:0], e.parked[:0]
+	}
+	clear(sh.rows)
+	sh.rows, sh.parked, sh.asks = sh.rows[:0], 0, nil
+	clear(sh.waiting)
+	sh.forgetAll()
+	sh.checks, sh.checkAt = [len(sh.checks)]checkpoint{}, 0
+	sh.me.Out.Report(ps.EventSwapped, sh.me.Self, sh.id, sh.place.Epoch, "backup from now on")
+}

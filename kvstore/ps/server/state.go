@@ -1,0 +1,245 @@
+package server
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"gomx/dtype"
+	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/node"
+	"gomx/kvstore/wire"
+)
+
+// The replicated state of a shard as bytes: a head and one part per entry. Transfers send the parts
+// one by one, snapshots keep them in a file.
+
+// errState is wrapped by errors about states that cannot be read.
+var errState = errors.New("damaged state of a shard")
+
+// appendPart appends the state of an entry: value, the version before, clocks, and the optimizer's
+// state.
+func (rp *replica) appendPart(dst []byte, e *entry) []byte {
+	return appendPart(dst, e, e.version, e.value.data(), e.prevData(), rp.updater.AppendState(nil,
+		e.id))
+}
+
+func appendPart(dst []byte, e *entry, version uint64, value, prev, state []byte) []byte {
+	le := binary.LittleEndian
+	dst = le.AppendUint32(dst, e.id.Key)
+	dst = le.AppendUint16(dst, e.id.Slice)
+	dst = le.AppendUint16(dst, e.slices)
+	var bits uint8
+	if e.direct {
+		bits |= 1
+	}
+	if len(prev) > 0 {
+		bits |= 2
+	}
+	dst = append(dst, uint8(e.dtype), bits, 0, 0)
+	dst = le.AppendUint32(dst, uint32(len(e.clocks)))
+	dst = le.AppendUint64(dst, e.total)
+	dst = le.AppendUint64(dst, uint64(e.size))
+	dst = le.AppendUint64(dst, uint64(e.row))
+	dst = le.AppendUint64(dst, version)
+	for r, c := range e.clocks {
+		dst = le.AppendUint64(dst, c)
+		dst = le.AppendUint64(dst, e.starts[r])
+	}
+	dst = le.AppendUint64(dst, uint64(len(state)))
+	dst = append(dst, state...)
+	dst = append(dst, value...)
+	return append(dst, prev...)
+}
+
+// cut takes n bytes off b.
+func cut(b *[]byte, n uint64) ([]byte, error) {
+	if n > uint64(len(*b)) {
+		return nil, fmt.Errorf("%w: %d bytes left, want %d", errState, len(*b), n)
+	}
+	out := (*b)[:n:n]
+	*b = (*b)[n:]
+	return out, nil
+}
+
+// setPart gives an entry the state of a part, and creates it if it is not there. It returns the
+// bytes behind the part.
+func (rp *replica) setPart(b []byte) ([]byte, error) {
+	const fixed = 16 + 4*8
+	h, err := cut(&b, fixed)
+	if err != nil {
+		return nil, err
+	}
+	le := binary.LittleEndian
+	e := &entry{id: ps.ID{Key: le.Uint32(h), Slice: le.Uint16(h[4:])},
+		form: form{slices: le.Uint16(h[6:]),
+			dtype: dtype.Type(int8(h[8])), direct: h[9]&1 != 0}}
+	hasPrev := h[9]&2 != 0
+	n, size, row := le.Uint32(h[12:]), le.Uint64(h[24:]), le.Uint64(h[32:])
+	e.total, e.version = le.Uint64(h[16:]), le.Uint64(h[40:])
+	if int(n) != rp.cfg.Workers || size > node.MaxSlice || row > size || !e.dtype.Valid() {
+		return nil, fmt.Errorf("%w: key %d has clocks of %d workers and %d bytes", errState,
+			e.id.Key, n, size)
+	}
+	clocks, err := cut(&b, 16*uint64(n)+8)
+	if err != nil {
+		return nil, err
+	}
+	state, err := cut(&b, le.Uint64(clocks[16*n:]))
+	if err != nil {
+		return nil, err
+	}
+	value, err := cut(&b, size)
+	if err != nil {
+		return nil, err
+	}
+	var prev []byte
+	if hasPrev {
+		if prev, err = cut(&b, size); err != nil {
+			return nil, err
+		}
+	}
+	e.size, e.row = int(size), int(row)
+	if old := rp.entries[e.id]; old != nil {
+		if old.size != e.size || old.slices != e.slices {
+			return nil, fmt.Errorf("%w: key %d has %d bytes, it had %d", errState, e.id.Key, e.size,
+				old.size)
+		}
+		old.version, e = e.version, old
+	} else {
+		rp.addSlice(e)
+	}
+	e.closed = e.version
+	for i := range e.clocks {
+		e.clocks[i], e.starts[i] = le.Uint64(clocks[16*i:]), le.Uint64(clocks[16*i+8:])
+	}
+	e.value.release()
+	e.value = e.pool.get()
+	copy(e.value.data(), value)
+	e.prev.release()
+	e.prev = nil
+	if hasPrev {
+		e.prev = e.pool.get()
+		copy(e.prev.data(), prev)
+	}
+	return b, rp.updater.SetState(e.id, state)
+}
+
+// appendHead appends the rest of a shard's state: its knowledge of workers, and the optimizer.
+func (rp *replica) appendHead(dst []byte) []byte {
+	le := binary.LittleEndian
+	spec := rp.spec.Append(nil)
+	dst = le.AppendUint32(dst, uint32(len(spec)))
+	dst = append(dst, spec...)
+	dst = le.AppendUint32(dst, uint32(len(rp.ranks)))
+	for i := range rp.ranks {
+		r := &rp.ranks[i]
+		dst = le.AppendUint32(dst, r.incarnation)
+		dst = le.AppendUint32(dst, uint32(len(r.bits)))
+		dst = le.AppendUint64(dst, r.low)
+		dst = le.AppendUint64(dst, r.tick)
+		if r.away {
+			dst = append(dst, 1, 0, 0, 0, 0, 0, 0, 0)
+		} else {
+			dst = append(dst, 0, 0, 0, 0, 0, 0, 0, 0)
+		}
+		for _, w := range r.bits {
+			dst = le.AppendUint64(dst, w)
+		}
+		for _, w := range r.fates {
+			dst = le.AppendUint64(dst, w)
+		}
+	}
+	return dst
+}
+
+// setHead takes over the bytes of appendHead and returns the bytes behind them.
+func (rp *replica) setHead(b []byte) ([]byte, error) {
+	le := binary.LittleEndian
+	h, err := cut(&b, 4)
+	if err != nil {
+		return nil, err
+	}
+	encoded, err := cut(&b, uint64(le.Uint32(h)))
+	if err != nil {
+		return nil, err
+	}
+	spec, err := wire.DecodeSpec(encoded)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errState, err)
+	}
+	if h, err = cut(&b, 4); err != nil {
+		return nil, err
+	}
+	if n := le.Uint32(h); int(n) != len(rp.ranks) {
+		return nil, fmt.Errorf("%w: it knows %d workers, want %d", errState, n, len(rp.ranks))
+	}
+	for i := range rp.ranks {
+		r := &rp.ranks[i]
+		if h, err = cut(&b, 32); err != nil {
+			return nil, err
+		}
+		if n := le.Uint32(h[4:]); int(n) != len(r.bits) {
+			return nil, fmt.Errorf("%w: window of %d pushes, want %d", errState, 64*uint64(n),
+				64*len(r.bits))
+		}
+		r.incarnation, r.low, r.tick, r.away = le.Uint32(h), le.Uint64(h[8:]), le.Uint64(h[16:]),
+			h[24] != 0
+		if h, err = cut(&b, 8*uint64(len(r.bits)+len(r.fates))); err != nil {
+			return nil, err
+		}
+		for j := range r.bits {
+			r.bits[j] = le.Uint64(h[8*j:])
+		}
+		for j := range r.fates {
+			r.fates[j] = le.Uint64(h[8*(len(r.bits)+j):])
+		}
+	}
+	if rp.restoring {
+		spec.Version = min(spec.Version, RestoredVersion)
+	}
+	if spec.Version > rp.spec.Version {
+		rp.spec = spec
+		if err := rp.updater.SetSpec(spec); err != nil {
+			return nil, fmt.Errorf("%w: %w", errState, err)
+		}
+	}
+	return b, nil
+}
+
+// sum returns a checksum of an entry's state and of the workers' sequences.
+func (rp *replica) sum(e *entry) uint32 {
+	c := uint32(0)
+	if e != nil {
+		c = wire.Checksum(e.value.data())
+		c = mix(c, e.version)
+		for r, v := range e.clocks {
+			c = mix(mix(c, v), e.starts[r])
+		}
+	}
+	for i := range rp.ranks {
+		r := &rp.ranks[i]
+		c = mix(mix(mix(c, r.low), r.tick), uint64(r.incarnation))
+		for _, w := range r.bits {
+			c = mix(c, w)
+		}
+	}
+	return c
+}
+
+// mix continues a checksum by a number.
+func mix(c uint32, v uint64) uint32 {
+	v = (v ^ uint64(c)) * 0x9E3779B97F4A7C15
+	return uint32(v>>32) ^ uint32(v)
+}
+
+// whole reports whether the copy has the state of all entries.
+func (rp *replica) whole() bool { return !rp.blank && !rp.rebuilding }
+
+// checksum returns a checksum over the whole state. Copies with the same index have the same.
+func (rp *replica) checksum() (sum uint32) {
+	for _, e := range rp.order {
+		sum ^= wire.Checksum(rp.appendPart(nil, e))
+	}
+	return sum ^ wire.Checksum(rp.appendHead(nil))
+}

@@ -1,0 +1,108 @@
+package server
+
+import (
+	"gomx/kvstore/ps"
+	"gomx/kvstore/wire"
+)
+
+// Stats counts the work of a server.
+type Stats struct {
+	Pushes     uint64 // received for the first time
+	Duplicates uint64 // received again
+	Early      uint64 // received before one they follow, and dropped
+	Late       uint64 // after their round was closed
+	Rounds     uint64 // closed
+	Entries    uint64 // log entries applied
+	Pulls      uint64 // answered
+	Rejected   uint64 // refused with a reason
+	Refused    uint64 // dropped because they make no sense
+	Held       uint64 // bytes held now because a lower rank has not contributed
+	Parked     int    // pulls that wait now
+	Memory     uint64 // bytes of values and rounds now
+	LogLength  int    // entries not yet on all copies
+}
+
+// heartbeat sums up the server's state for people to see.
+func (s *Server) heartbeat() wire.Heartbeat {
+	h := wire.Heartbeat{Queue: s.stats.Held, Waiting: -1}
+	for _, sh := range s.shards {
+		if sh == nil || sh.role != primary {
+			continue
+		}
+		for _, e := range sh.order {
+			h.Clock = max(h.Clock, e.clock(s.host))
+			if rd := e.open(e.closed + 1); rd != nil && h.Waiting < 0 {
+				h.Waiting = int32(s.missing(e, rd))
+			}
+		}
+		for r := range sh.ranks {
+			h.Clock = max(h.Clock, sh.ranks[r].tick)
+		}
+		h.Parked += uint32(sh.parked)
+	}
+	return h
+}
+
+// Stats returns the figures of the server so far.
+func (s *Server) Stats() Stats {
+	st := s.stats
+	st.Memory = s.mem.used
+	for _, sh := range s.shards {
+		if sh != nil {
+			st.Parked += sh.parked
+			st.LogLength += sh.log.Len()
+		}
+	}
+	return st
+}
+
+// Checksum returns a checksum over a shard's whole replicated state and the index of its last log
+// entry; ok is false when the server has no complete copy. Copies with the same index have the same
+// checksum.
+func (s *Server) Checksum(shard uint32) (index uint64, sum uint32, ok bool) {
+	if int(shard) >= len(s.shards) || s.shards[shard] == nil || !s.shards[shard].whole() {
+		return 0, 0, false
+	}
+	sh := s.shards[shard]
+	return sh.commit, sh.checksum(), true
+}
+
+// Leads reports, for a shard that a server serves as primary, its epoch and the index of the last
+// entry that it committed.
+func (s *Server) Leads(shard int) (epoch, commit uint64, ok bool) {
+	if shard >= len(s.shards) || s.shards[shard] == nil || s.shards[shard].role != primary {
+		return 0, 0, false
+	}
+	return s.shards[shard].epoch, s.shards[shard].commit, true
+}
+
+// Follows reports whether a server is a complete backup of a shard, and the index of the last entry
+// that it applied.
+func (s *Server) Follows(shard int) (commit uint64, ok bool) {
+	if shard >= len(s.shards) || s.shards[shard] == nil || s.shards[shard].role != backup ||
+		s.shards[shard].blank || s.shards[shard].rebuilding {
+		return 0, false
+	}
+	return s.shards[shard].commit, true
+}
+
+// Value returns a copy's value of a slice.
+func (s *Server) Value(id ps.ID) ([]byte, uint64, bool) {
+	for _, sh := range s.shards {
+		if sh != nil && sh.entries[id] != nil && sh.role == primary {
+			return sh.entries[id].value.data(), sh.entries[id].version, true
+		}
+	}
+	return nil, 0, false
+}
+
+// Copy returns the value of a slice as a server has it, whether it leads the shard or follows
+// another one.
+func (s *Server) Copy(id ps.ID) ([]byte, bool) {
+	for _, sh := range s.shards {
+		if sh != nil && sh.entries[id] != nil {
+			return sh.entries[id].value.data(), true
+		}
+	}
+	return nil, false
+}

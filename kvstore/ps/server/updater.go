@@ -1,0 +1,41 @@
+package server
+
+import (
+	"gomx/dtype"
+	"gomx/kvstore/ps"
+	"gomx/kvstore/wire"
+)
+
+// Updater changes values by gradients on the servers. All copies of a shard must compute the same
+// bits.
+type Updater interface {
+	// SetSpec sets the optimizer. It is called once per shard and version, and again when a copy of
+	// a shard is made: a spec whose version is not higher than the current one changes nothing.
+	SetSpec(spec wire.Spec) error
+	// Active reports whether there is an optimizer: without one a sum replaces the value.
+	Active() bool
+	// Update writes the new value to Dst, which may be the same memory as Value. It must not change
+	// Grad.
+	Update(u Update)
+	// AppendState appends the optimizer's state of a slice, SetState takes it over.
+	AppendState(dst []byte, id ps.ID) []byte
+	SetState(id ps.ID, state []byte) error
+}
+
+// Update is one step of an optimizer.
+type Update struct {
+	ID                  ps.ID
+	DType               dtype.Type
+	Dst, Value, Grad    []byte
+	Contributors, Count int    // pushes in the sum, workers of the job
+	Version             uint64 // of the new value
+}
+
+// noUpdater replaces values by sums.
+type noUpdater struct{}
+
+func (noUpdater) SetSpec(wire.Spec) error                { return nil }
+func (noUpdater) Active() bool                           { return false }
+func (noUpdater) Update(Update)                          {}
+func (noUpdater) AppendState(dst []byte, _ ps.ID) []byte { return dst }
+func (noUpdater) SetState(ps.ID, []byte) error           { return nil }

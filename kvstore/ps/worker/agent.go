@@ -1,0 +1,61 @@
+package worker
+
+import (
+	"fmt"
+
+	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/node"
+	"gomx/kvstore/wire"
+)
+
+// agent is the common ground of all parts of a worker: its place in the job, its settings and its
+// figures.
+type agent struct {
+	me     node.Member
+	cfg    Config
+	now    ps.Time
+	stats  Stats
+	joined bool
+	lost   error // shards are lost; nil: none is
+}
+
+// newAgent returns the agent of a worker whose configuration is complete.
+func newAgent(c Config) *agent {
+	id := node.Identity{Self: wire.Node{Role: wire.Worker, Rank: c.Rank}, Job: c.Job,
+		Nonce: c.Nonce,
+		Size:  c.Workers, Addr: c.Addr}
+	return &agent{me: node.NewMember(id, c.Timing), cfg: c}
+}
+
+// loose reports whether rounds may close without this worker: then it does not repeat the rounds
+// that it missed.
+func (ag *agent) loose() bool { return ag.cfg.Policy == ps.Shrink || ag.cfg.Backups > 0 }
+
+// err is Worker.Err.
+func (ag *agent) err() error {
+	switch {
+	case ag.me.Fenced:
+		return ps.ErrFenced
+	case ag.lost != nil:
+		return ag.lost
+	case ag.me.Alone:
+		return ag.me.Silent()
+	}
+	return nil
+}
+
+// usable reports why no call can be made.
+func (ag *agent) usable(op string, key uint32) error {
+	var err error
+	switch {
+	case ag.err() != nil:
+		err = ag.err()
+	case ag.me.Left:
+		err = ps.ErrClosed
+	case !ag.joined:
+		err = fmt.Errorf("%w: the worker has not joined", ps.ErrUsage)
+	default:
+		return nil
+	}
+	return &ps.Error{Op: op, Key: key, Err: err}
+}

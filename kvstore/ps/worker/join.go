@@ -1,0 +1,177 @@
+package worker
+
+import (
+	"math"
+
+	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/node"
+	"gomx/kvstore/wire"
+)
+
+// joiner finds out where a worker starts: it asks all shards how far earlier processes in its place
+// were.
+type joiner struct {
+	*agent
+	*calls
+	*routes
+	*failing
+	*progress
+	joining *call // nil: none is under way
+	// where it starts, when rounds may close without it: the same on all shards
+	from    wire.StartPoint
+	cursors map[ps.ID]wire.CursorEntry
+}
+
+// join begins the call that Worker.Join makes.
+func (jo *joiner) join(now ps.Time, deadline ps.Time) (uint64, error) {
+	if jo.joining != nil || jo.joined {
+		return 0, usage("join", ps.NoKey, "it has been called before")
+	}
+	c := jo.newCall(now, "join", ps.NoKey, deadline)
+	jo.joining = c
+	c.single = single{place: &jo.joining, peer: node.Scheduler, waits: jo.blameJoin}
+	c.left = 1 // until the shards are known
+	jo.askCursors()
+	return c.id, nil
+}
+
+// askCursors asks all shards, as soon as there is a view that has them.
+func (jo *joiner) askCursors() {
+	c := jo.joining
+	if c == nil || jo.joined || jo.me.Inc == 0 || len(jo.shards) == 0 || c.ended || c.left != 1 {
+		return
+	}
+	c.single.peer = wire.Node{}
+	jo.ticks = make([]uint64, len(jo.shards))
+	if jo.lost != nil {
+		jo.fail(c, jo.lost)
+		return
+	}
+	for i := range jo.shards {
+		jo.ask(jo.newPart(c, wire.TypeAskCursor, uint32(i)))
+	}
+}
+
+// tookCursor takes in one shard's answer. When it is the last the worker has joined.
+func (jo *joiner) tookCursor(r *route, m *wire.Message) bool {
+	cur, err := wire.DecodeCursor(m.Payload)
+	if err != nil {
+		jo.me.Out.Report(ps.EventRefused, m.From, m.Shard, m.Epoch, err.Error())
+		return false
+	}
+	jo.ticks[r.id] = cur.Tick
+	jo.from.Step = max(jo.from.Step, cur.Last)
+	for _, e := range cur.Entries {
+		jo.cursors[ps.ID{Key: e.Key, Slice: e.Slice}] = e
+	}
+	c := jo.joining
+	if c.left != 2 { // this part, and the one that stands for the whole
+		return true
+	}
+	if !jo.loose() {
+		jo.findResume()
+		jo.begin()
+		c.left--
+		return true
+	}
+	jo.findStart()
+	for i := range jo.shards {
+		p := jo.newPart(c, wire.TypeAskCursor, uint32(i))
+		p.flags, p.own, p.need, p.clock = wire.FlagStart, jo.from.Round, jo.from.Push, jo.from.Step
+		jo.ask(p)
+	}
+	return true
+}
+
+// begin says that the worker has joined, and where it starts.
+func (jo *joiner) begin() {
+	jo.joined, jo.started = true, max(jo.resumed, jo.clock)
+}
+
+// findStart works out where to start.
+func (jo *joiner) findStart() {
+	for _, c := range jo.cursors {
+		if c.Direct {
+			jo.from.Push = max(jo.from.Push, c.Clock, c.Version)
+		} else {
+			jo.from.Round = max(jo.from.Round, c.Clock, c.Version)
+		}
+	}
+	jo.resumed, jo.clock = jo.from.Round, jo.from.Step
+	for i := range jo.ticks {
+		jo.ticks[i] = jo.clock
+	}
+}
+
+// startedOn notes that a shard knows where the worker starts.
+func (jo *joiner) startedOn() {
+	if c := jo.joining; c.left == 2 {
+		c.left--
+		jo.begin()
+	}
+}
+
+// Aside is the first number of keys that are no part of a program's steps: they do not count for
+// Resumed.
+const Aside = 1 << 31
+
+// findResume works out where the worker continues when rounds have waited for it: it repeats the
+// step that is committed on some shards and not on others.
+func (jo *joiner) findResume() {
+	rounds, direct, rows := uint64(math.MaxUint64), uint64(math.MaxUint64), false
+	for _, c := range jo.cursors {
+		switch {
+		case c.Rows:
+			rows = true
+		case c.Key >= Aside:
+		case c.Direct:
+			direct = min(direct, c.Clock)
+		default:
+			rounds = min(rounds, c.Clock)
+		}
+	}
+	for i, t := range jo.ticks {
+		if i == 0 || t < jo.clock {
+			jo.clock = t
+		}
+	}
+	switch {
+	case rounds != math.MaxUint64: // of direct pushes only the count at the last step is known
+		jo.resumed = rounds
+	case direct != math.MaxUint64 && rows:
+		jo.resumed = min(direct, jo.clock)
+		jo.clock = jo.resumed
+	case direct != math.MaxUint64:
+		jo.resumed = direct
+	case rows:
+		jo.resumed = jo.clock
+	}
+}
+
+// resume returns how many pushes to a slice count as done.
+func (jo *joiner) resume(c wire.CursorEntry) uint64 {
+	switch {
+	case !c.Direct:
+		return jo.resumed
+	case jo.loose():
+		return jo.from.Push
+	}
+	low := c.Clock
+	for i := range c.Slices {
+		low = min(low, jo.cursors[ps.ID{Key: c.Key, Slice: i}].Clock)
+	}
+	return low
+}
+
+// blameJoin returns the server that keeps a job from starting.
+func (jo *joiner) blameJoin() wire.Node {
+	if jo.me.View == nil || len(jo.shards) > 0 {
+		return wire.Node{}
+	}
+	for i := range jo.me.View.Servers {
+		if m := &jo.me.View.Servers[i]; !m.Alive {
+			return m.Node
+		}
+	}
+	return wire.Node{}
+}

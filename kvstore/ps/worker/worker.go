@@ -1,0 +1,345 @@
+package worker
+
+import (
+	"fmt"
+
+	"gomx/kvstore/ps"
+	"gomx/kvstore/ps/node"
+	"gomx/kvstore/wire"
+)
+
+// Unbounded is the staleness of stores in which nobody waits for anybody.
+const Unbounded = -1
+
+// Config says how a worker works. Job, Workers, Policy, Backups, Window, Ahead and Credit are
+// the same as the servers'.
+type Config struct {
+	Job     uint64
+	Rank    uint16
+	Nonce   uint64 // drawn anew by every process
+	Addr    string // where the worker listens, if it does
+	Workers int
+	Policy  ps.Policy
+	Backups int
+	// of pulls of keys without rounds: clocks that others may be behind, or Unbounded
+	Staleness int
+	Window    int     // 1024
+	Ahead     int     // 2
+	Credit    int     // bytes on their way to one shard that the server has not taken in; 4 MiB
+	SliceSize uint64  // bytes; keys that are longer are sliced; 1 MiB
+	Timeout   ps.Time // of calls without a deadline; 120 s
+	Timing    ps.Timing
+}
+
+func (c *Config) fill() {
+	node.FillLimits(&c.Window, &c.Ahead, &c.Credit)
+	if c.SliceSize == 0 {
+		c.SliceSize = 1 << 20
+	}
+	if c.Timeout <= 0 {
+		c.Timeout = 120 * ps.Second
+	}
+	c.Timing.Fill()
+}
+
+// Worker is a job's client. Its calls return an identifier at once; how they end is a Done in the
+// Outbox, by the call's deadline at the latest. Memory that a call was given (values to push, room
+// for pulled values) belongs to the worker until then.
+//
+// A worker is a state machine: one goroutine drives it.
+type Worker struct {
+	*agent
+	calls
+	routes
+	failing
+	progress
+	joiner
+	keyset
+	barriers
+	snapshotting
+	tables
+}
+
+// Stats counts the work of a worker.
+type Stats struct {
+	Pushes  uint64 // slices pushed
+	Late    uint64 // slices of Pushes whose round was closed without them: they count nowhere
+	Pulls   uint64 // slices pulled
+	Resends uint64 // messages sent again
+	Stale   uint64 // answers dropped because a later version had been seen
+	Calls   int    // that have not ended
+	Flying  int    // pushes that are not committed
+}
+
+// New returns a worker that asks the scheduler for its place.
+func New(c Config) (*Worker, error) {
+	c.fill()
+	switch {
+	case c.Nonce == 0:
+		return nil, fmt.Errorf("ps: worker with nonce 0: %w", ps.ErrUsage)
+	case int(c.Rank) >= c.Workers:
+		return nil, fmt.Errorf("ps: worker %d of %d: %w", c.Rank, c.Workers, ps.ErrUsage)
+	case c.Staleness < Unbounded:
+		return nil, fmt.Errorf("ps: staleness %d: %w", c.Staleness, ps.ErrUsage)
+	}
+	w := &Worker{agent: newAgent(c)}
+	w.me.Dispatch = w.dispatch
+	ag, cs, rt, fa, pg := w.agent, &w.calls, &w.routes, &w.failing, &w.progress
+	w.calls = calls{agent: ag}
+	w.routes = routes{agent: ag, calls: cs}
+	w.failing = failing{ag, cs, rt}
+	w.progress = progress{agent: ag}
+	w.joiner = joiner{agent: ag, calls: cs, routes: rt, failing: fa, progress: pg,
+		cursors: map[ps.ID]wire.CursorEntry{}}
+	w.tables = tables{agent: ag, calls: cs, routes: rt, progress: pg, byKey: map[uint32]*Table{}}
+	w.keyset = keyset{ag, cs, rt, pg, &w.joiner, &w.tables, map[uint32]*workerKey{}}
+	w.barriers = barriers{agent: ag, calls: cs, progress: pg}
+	w.snapshotting = snapshotting{agent: ag, calls: cs}
+	return w, nil
+}
+
+// Out returns the worker's outbox. The caller carries it out and resets it.
+func (w *Worker) Out() *ps.Outbox {
+	w.me.Out.Pack()
+	if len(w.lent) > 0 {
+		w.reap()
+	}
+	return &w.me.Out
+}
+
+// Release takes back the Hold of a Send.
+func (w *Worker) Release(l *ps.Loan) {
+	l.Return()
+	w.reap()
+}
+
+// View returns the worker's view, nil before it has one. It must not be changed.
+func (w *Worker) View() *wire.View { return w.me.View }
+
+// Incarnation returns the worker's own, 0 before it has a place.
+func (w *Worker) Incarnation() uint32 { return w.me.Inc }
+
+// Fenced reports whether another process has taken the worker's place: all calls end with
+// ErrFenced.
+func (w *Worker) Fenced() bool { return w.me.Fenced }
+
+// Stats returns the figures of the worker so far.
+func (w *Worker) Stats() Stats {
+	st := w.stats
+	st.Calls = len(w.open)
+	for _, r := range w.shards {
+		st.Flying += r.flight.Len()
+	}
+	return st
+}
+
+// Handle takes in a message that a transport received from a node. The message and its payload are
+// not kept.
+func (w *Worker) Handle(now ps.Time, from wire.Node, m *wire.Message) {
+	w.start(now)
+	if !w.me.Ours(from, m) {
+		return
+	}
+	if err := w.me.Unpack(m); err != nil {
+		w.me.Out.Report(ps.EventRefused, m.From, m.Shard, m.Epoch, err.Error())
+	}
+}
+
+func (w *Worker) dispatch(m *wire.Message) {
+	switch m.From.Role {
+	case wire.Scheduler:
+		w.fromScheduler(m)
+	case wire.Server:
+		w.fromServer(m)
+	}
+}
+
+func (w *Worker) fromScheduler(m *wire.Message) {
+	w.me.Hear(m)
+	switch m.Type {
+	case wire.TypeView:
+		w.adoptView(m)
+	case wire.TypeReject:
+		if w.me.Evicted(m) {
+			w.failAll(ps.ErrFenced)
+		}
+	case wire.TypeBarrierDone:
+		w.barrierDone(m.BarrierCalls())
+	case wire.TypeSnapshotDone:
+		w.snapshotDone(m)
+	case wire.TypeWaiting:
+		switch x := m.Wait(); {
+		case x.Of == wire.TypeBarrier && x.Seq == w.called:
+			w.hearWaiting(w.barrier, x.On)
+		case x.Of == wire.TypeSnapshot:
+			w.hearWaiting(w.snap, x.On)
+		}
+	}
+}
+
+// adoptView takes over a view and sends messages again that went to a server which no longer
+// serves.
+func (w *Worker) adoptView(m *wire.Message) {
+	if !w.me.Adopt(m) {
+		return
+	}
+	if w.me.Fenced {
+		w.failAll(ps.ErrFenced)
+		return
+	}
+	if w.me.Inc == 0 {
+		if w.me.View.Over() { // a job that has ended takes nobody in
+			w.failAll(fmt.Errorf("%w: all its workers have left", ps.ErrClosed))
+		}
+		return
+	}
+	me := w.me.View.Member(w.me.Self)
+	if !me.Alive && w.cfg.Policy == ps.Shrink {
+		w.me.Fenced = true
+		w.failAll(ps.ErrFenced)
+		return
+	}
+	for i := range w.me.View.Shards {
+		if i == len(w.shards) {
+			w.shards = append(w.shards, newRoute(uint32(i)))
+		}
+		w.redirect(w.shards[i], w.me.View.Shards[i])
+	}
+	if w.lost == nil {
+		if w.lost = ps.LostError(w.me.View); w.lost != nil {
+			w.failAll(w.lost)
+		}
+	}
+	w.askCursors()
+}
+
+func (w *Worker) fromServer(m *wire.Message) {
+	if int(m.Shard) >= len(w.shards) {
+		return
+	}
+	r := w.shards[m.Shard]
+	if m.From.Rank != r.primary.Server || m.Incarnation != r.primary.Incarnation {
+		if m.Epoch > r.epoch {
+			w.me.Asked = true
+		}
+		return
+	}
+	if m.Epoch != r.epoch {
+		if m.Epoch < r.epoch {
+			return
+		}
+		w.me.Asked = true
+		if m.Type == wire.TypeReject && !leads(m.Refusal().Reason) {
+			return
+		}
+		// The primary is the one we know, and has seen a newer view: so we can go on.
+		if r.returned(m.Epoch) {
+			r.received = 0
+			r.passCommitted()
+		}
+		r.epoch = m.Epoch
+		w.again(r)
+	}
+	switch m.Type {
+	case wire.TypeAck:
+		w.acked(r, m)
+	case wire.TypeValue:
+		w.value(r, m)
+	case wire.TypeReject:
+		w.rejected(r, m)
+	case wire.TypeInit, wire.TypeOptimizer, wire.TypeCursor:
+		w.answered(r, m)
+	case wire.TypeWaiting:
+		w.hearWaiting(w.waitingFor(r, m), m.Wait().On)
+	}
+}
+
+// leads reports whether a server that refuses a message for a reason is the shard's primary in the
+// epoch that it names. A former primary may know that another one is, and must not be taken for the
+// primary of that epoch.
+func leads(why wire.Reason) bool {
+	return why != wire.ReasonNotPrimary && why != wire.ReasonIncarnation
+}
+
+// Tick lets time pass: heartbeats, repetitions and deadlines. It should be called every few
+// milliseconds.
+func (w *Worker) Tick(now ps.Time) {
+	w.start(now)
+	w.me.Tick(now, wire.Heartbeat{Clock: w.position(), Waiting: w.waitsFor(),
+		Start: w.started})
+	if err := w.err(); err != nil {
+		w.failAll(err)
+	}
+	if w.me.Fenced {
+		return
+	}
+	for i := len(w.open) - 1; i >= 0; i-- { // before their memory is lent again
+		if i < len(w.open) && now >= w.open[i].deadline {
+			w.expire(w.open[i])
+		}
+	}
+	for _, r := range w.shards {
+		w.tickRoute(r)
+	}
+	w.repeatBarrier()
+	w.repeatSnapshot()
+}
+
+// Gone reports whether the scheduler knows that the worker has left.
+func (w *Worker) Gone() bool { return w.me.Gone() }
+
+// Leave says goodbye to the scheduler: rounds no longer wait for this worker. It should be called
+// when all pushes are committed, and ticks should go on until Gone.
+func (w *Worker) Leave() {
+	w.me.Leave()
+	w.failAll(ps.ErrClosed)
+}
+
+// Drained reports whether all pushes are committed.
+func (w *Worker) Drained() bool {
+	for _, r := range w.shards {
+		if r.flight.Len() > 0 || len(r.ready) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// MaxShards returns the number of shards, 0 before the view names them.
+func (w *Worker) MaxShards() int { return len(w.shards) }
+
+// answered takes in the answer to something that is not a pull.
+func (w *Worker) answered(r *route, m *wire.Message) {
+	p := w.asking(m.Seq)
+	if p == nil || p.shard != r.id {
+		return
+	}
+	switch {
+	case p.kind == wire.TypeAskCursor && p.flags&wire.FlagStart != 0:
+		if m.Type != wire.TypeCursor || m.Flags&wire.FlagStart == 0 {
+			return
+		}
+		w.startedOn()
+	case p.kind == wire.TypeAskCursor:
+		if m.Type != wire.TypeCursor || !w.tookCursor(r, m) {
+			return
+		}
+	case p.kind != m.Type:
+		return
+	}
+	w.finish(p)
+}
+
+// rejected takes in a refusal.
+func (w *Worker) rejected(r *route, m *wire.Message) {
+	switch x := m.Refusal(); x.Reason {
+	case wire.ReasonEpoch, wire.ReasonNotPrimary, wire.ReasonIncarnation:
+		w.me.Asked = true
+	case wire.ReasonUnknownKey:
+		// Created by another worker in a moment, or being rebuilt: repeated when it is time.
+	default:
+		if p := w.meant(r, x.Of, x.Seq); p != nil {
+			w.fail(p.call, fmt.Errorf("%w: %s", ps.ErrRejected, x.Reason))
+		}
+	}
+}
