@@ -8,6 +8,7 @@ import (
 	"gomx/op"
 	"gomx/op/contrib"
 	"gomx/op/index"
+	"gomx/op/loss"
 	"gomx/op/nn"
 	"gomx/op/prim"
 	"gomx/op/update"
@@ -34,6 +35,7 @@ var recipes = map[*op.Op]func(d drawer) recipe{
 	vision.Proposal.Op:           func(d drawer) recipe { return d.proposal(1) },
 	vision.MultiProposal.Op:      func(d drawer) recipe { return d.proposal(1 + d.IntN(2)) },
 	vision.MultiBoxTarget.Op:     drawer.multiBoxTarget,
+	loss.CTCLoss.Op:              drawer.ctc,
 	index.ScatterND.Op:           drawer.scatter,
 	index.ScatterSetND.Op:        drawer.scatterSet,
 	prim.BroadcastTo.Op:          drawer.broadcastTo,
@@ -221,6 +223,45 @@ func (d drawer) proposal(images int) recipe {
 			case 2:
 				info := []float64{float64(16 * h), float64(16 * w), 1}
 				write(x, func(i int) float64 { return info[i%3] })
+			}
+			return true
+		}}
+}
+
+// ctc draws labels that are classes or padding, and lengths within the arrays.
+func (d drawer) ctc() recipe {
+	steps, batch, classes, labels := d.between(2, 7), d.between(1, 4), d.between(2, 5), d.between(1, 3)
+	attrs, pad, first := map[string]string{}, 0, 1
+	if d.IntN(2) == 0 {
+		attrs["blank_label"], pad, first = "last", -1, 0
+	}
+	shapes, most := []dtype.Shape{{steps, batch, classes}, {batch, labels}}, []int{steps, labels}
+	for k, name := range []string{"use_data_lengths", "use_label_lengths"} {
+		if d.IntN(3) == 0 {
+			attrs[name] = "True"
+			shapes = append(shapes, dtype.Shape{batch})
+		} else {
+			most[k] = 0
+		}
+	}
+	return recipe{attrs: attrs, shapes: shapes,
+		fill: func(i int, x Operand) bool {
+			switch {
+			case i == 0:
+				return false
+			case i == 1:
+				write(x, func(i int) float64 {
+					if i%labels > 0 && d.IntN(4) == 0 {
+						return float64(pad)
+					}
+					return float64(d.between(first, first+classes-2))
+				})
+			default:
+				longest := most[0]
+				if i == 3 || longest == 0 {
+					longest = most[1]
+				}
+				write(x, func(int) float64 { return float64(d.between(1, longest)) })
 			}
 			return true
 		}}

@@ -32,14 +32,7 @@ func init() {
 		},
 		Grad: prim.ZeroGrad[RavelParams],
 		Ref: func(p RavelParams, c *op.Call) error {
-			list, n := loop.Ints(c.In[0]), c.Out[0].Shape.Size()
-			for k := range n {
-				at := int64(0)
-				for a, d := range p.Shape {
-					at = at*int64(d) + list[a*n+k]
-				}
-				loop.StoreInt(c.Out[0], k, []int64{at})
-			}
+			ravel(p.Shape, c.In[0], c.Out[0])
 			return nil
 		},
 	})
@@ -69,6 +62,30 @@ func init() {
 			return nil
 		},
 	})
+}
+
+// ravel turns tuples into places. Fractions are cut off the sums, axis by axis, as in MXNet.
+func ravel(shape []int, tuples, flat op.Tensor) {
+	n := flat.Shape.Size()
+	if !tuples.DType.IsFloat() {
+		list := loop.Ints(tuples)
+		for k := range n {
+			at := int64(0)
+			for a, d := range shape {
+				at = at*int64(d) + list[a*n+k]
+			}
+			loop.StoreInt(flat, k, []int64{at})
+		}
+		return
+	}
+	list := loop.Floats(tuples)
+	for k := range n {
+		at := int64(0)
+		for a, d := range shape {
+			at = int64(float64(at*int64(d)) + list[a*n+k])
+		}
+		loop.StoreInt(flat, k, []int64{at})
+	}
 }
 
 // inferRavel infers that tuples has the shape of flat and one more axis, the first.

@@ -16,4 +16,10 @@ func TestRavel(t *testing.T) {
 		Want: optest.Ops(flat)})
 	optest.Run(t, index.UnravelIndex.Op, optest.Case{Params: p, In: optest.Ops(flat),
 		Want: optest.Ops(tuples)})
+	// fractions and negative numbers, as MXNet 1.9.1 computes them
+	optest.Run(t, index.RavelMultiIndex.Op, optest.Case{
+		Params: index.RavelParams{Shape: []int{-1, 4, 4, 4}},
+		In: optest.Ops(ids(dtype.Float32, []int{4, 2}, 1.75, -2.5, 0.5, 1.25, 3.5, 2.75, 1.5,
+			-1.5)),
+		Want: optest.Ops(ids(dtype.Float32, []int{2}, 77, -85))})
 }

@@ -242,12 +242,7 @@ func (p LinspaceParams) value() func(i, n int) float64 {
 		gaps = p.Num
 	}
 	step := (p.Stop - p.Start) / float64(max(gaps, 1))
-	return func(i, _ int) float64 {
-		if i == gaps && i > 0 {
-			return p.Stop
-		}
-		return p.Start + float64(i)*step
-	}
+	return func(i, _ int) float64 { return p.Start + float64(i)*step }
 }
 
 func (p EyeParams) desc() (dtype.Shape, dtype.Type) {

@@ -27,7 +27,7 @@ func init() {
 			cuda.Code(a.Out[0].DType)
 		return attach.OnQueue(0, func(q *cuda.Queue, c *op.Call) error {
 			return q.Launch(f, q.Each(n), cuda.P(c.Out[0].Data), cuda.I(kind), cuda.I(n),
-				cuda.F(p.Start), cuda.F(step), cuda.F(p.Stop), cuda.I(gaps))
+				cuda.F(p.Start), cuda.F(step))
 		})
 	})
 	attach.CUDA(Eye, func(p EyeParams, a *op.Args) (*op.Prepared, error) {

@@ -13,15 +13,13 @@ KERNEL(fill, Fill) {
 KERNEL(arange, Fill) {
 	EACH(i, k.n) write(k.out, k.type, i, k.start + (double)(i / k.repeat) * k.step);
 }
-// Value number gaps, which is the last one if the end point is included, is exact.
 struct Linspace {
 	Ptr out;
 	Int type, n;
-	double start, step, stop;
-	Int gaps;
+	double start, step;
 };
 KERNEL(linspace, Linspace) {
-	EACH(i, k.n) write(k.out, k.type, i, i == k.gaps && i > 0 ? k.stop : k.start + (double)i * k.step);
+	EACH(i, k.n) write(k.out, k.type, i, k.start + (double)i * k.step);
 }
 KERNEL(eye, Fill) {
 	EACH(i, k.n) write(k.out, k.type, i, i % k.cols - i / k.cols == k.diagonal);

@@ -160,7 +160,11 @@ struct Places {
 KERNEL(ravel, Places) {
 	EACH(j, k.n) {
 		Int at = 0;
-		for (Int a = 0; a < k.axes; a++) at = at * k.dim[a] + k.in.integer(a * k.n + j);
+		bool cut = is_float(k.in.type); /* fractions are cut off the sums */
+		for (Int a = 0; a < k.axes; a++) {
+			Int i = a * k.n + j, base = at * k.dim[a];
+			at = cut ? (Int)((double)base + k.in[i]) : base + k.in.integer(i);
+		}
 		k.out.set_integer(j, at);
 	}
 }
