@@ -35,7 +35,7 @@ var recipes = map[*op.Op]func(d drawer) recipe{
 	vision.Proposal.Op:           func(d drawer) recipe { return d.proposal(1) },
 	vision.MultiProposal.Op:      func(d drawer) recipe { return d.proposal(1 + d.IntN(2)) },
 	vision.MultiBoxTarget.Op:     drawer.multiBoxTarget,
-	loss.CTCLoss.Op:              drawer.ctc,
+	loss.CTCLoss.Op:              ctc,
 	index.ScatterND.Op:           drawer.scatter,
 	index.ScatterSetND.Op:        drawer.scatterSet,
 	prim.BroadcastTo.Op:          drawer.broadcastTo,
@@ -228,43 +228,59 @@ func (d drawer) proposal(images int) recipe {
 		}}
 }
 
-// ctc draws labels that are classes or padding, and lengths within the arrays.
-func (d drawer) ctc() recipe {
-	steps, batch, classes, labels := d.between(2, 7), d.between(1, 4), d.between(2, 5), d.between(1, 3)
+// ctc draws labels that fit into the steps: classes of which no two neighbours are equal, and padding
+// behind them.
+func ctc(d drawer) recipe {
+	length, batch, classes := d.between(1, 3), d.between(1, 4), d.between(3, 5)
+	steps := length + d.between(0, 4)
 	attrs, pad, first := map[string]string{}, 0, 1
 	if d.IntN(2) == 0 {
 		attrs["blank_label"], pad, first = "last", -1, 0
 	}
-	shapes, most := []dtype.Shape{{steps, batch, classes}, {batch, labels}}, []int{steps, labels}
-	for k, name := range []string{"use_data_lengths", "use_label_lengths"} {
-		if d.IntN(3) == 0 {
-			attrs[name] = "True"
-			shapes = append(shapes, dtype.Shape{batch})
-		} else {
-			most[k] = 0
-		}
+	shapes, lengths := []dtype.Shape{{steps, batch, classes}, {batch, length}}, [][2]int{}
+	if d.IntN(3) == 0 {
+		attrs["use_data_lengths"] = "True"
+		lengths = append(lengths, [2]int{length, steps})
+	}
+	padded := d.IntN(3) > 0
+	if !padded {
+		attrs["use_label_lengths"] = "True"
+		lengths = append(lengths, [2]int{1, length})
+	}
+	for range lengths {
+		shapes = append(shapes, dtype.Shape{batch})
 	}
 	return recipe{attrs: attrs, shapes: shapes,
 		fill: func(i int, x Operand) bool {
-			switch {
-			case i == 0:
+			switch i {
+			case 0:
 				return false
-			case i == 1:
-				write(x, func(i int) float64 {
-					if i%labels > 0 && d.IntN(4) == 0 {
-						return float64(pad)
-					}
-					return float64(d.between(first, first+classes-2))
-				})
+			case 1:
+				labels(d, x, pad, first, classes-1, padded)
 			default:
-				longest := most[0]
-				if i == 3 || longest == 0 {
-					longest = most[1]
-				}
-				write(x, func(int) float64 { return float64(d.between(1, longest)) })
+				write(x, func(int) float64 { return float64(d.between(lengths[i-2][0], lengths[i-2][1])) })
 			}
 			return true
 		}}
+}
+
+// labels writes rows of classes, first and count-1 more, of which no two neighbours are equal, and
+// if padded padding behind some of them.
+func labels(d drawer, x Operand, pad, first, count int, padded bool) {
+	n, used, class := x.Shape[1], 0, 0
+	write(x, func(i int) float64 {
+		if i%n == 0 {
+			class = d.IntN(count)
+			if used = n; padded {
+				used = d.between(1, n)
+			}
+		}
+		if i%n >= used {
+			return float64(pad)
+		}
+		class = (class + d.between(1, count-1)) % count
+		return float64(first + class)
+	})
 }
 
 func (d drawer) multiBoxTarget() recipe {

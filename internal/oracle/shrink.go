@@ -58,10 +58,16 @@ func (c *Call) changes() []func(*Call) bool {
 	}
 	for _, p := range c.Op.Params() {
 		if _, ok := c.Attrs[p.Name]; ok && !p.Required {
-			list = append(list, func(s *Call) bool { delete(s.Attrs, p.Name); return true })
+			list = append(list, func(s *Call) bool { delete(s.Attrs, p.Name); return s.fits() })
 		}
 	}
 	return list
+}
+
+// fits reports whether the operator takes as many inputs under the attributes as the call has.
+func (c *Call) fits() bool {
+	params, err := c.params()
+	return err != nil || len(c.Op.Inputs(params)) == len(c.In)
 }
 
 func (c *Call) dropBackward() {

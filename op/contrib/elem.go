@@ -58,7 +58,9 @@ func init() {
 		},
 		Infer: op.SameShape[QuadraticParams],
 		Grad: func(g *op.Grad, p QuadraticParams) []op.Entry {
-			slope := Quadratic.Apply(QuadraticParams{B: 2 * p.A, C: p.B}, g.In(0))
+			// not a quadratic operator with a = 0: zero times an infinite square is NaN
+			slope := prim.PlusScalar.Apply(prim.ScalarParams{Scalar: p.B},
+				prim.MulScalar.Apply(prim.ScalarParams{Scalar: 2 * p.A}, g.In(0)))
 			return []op.Entry{prim.ElemwiseMul.Apply(op.NoParams{}, g.Head(0), slope)}
 		},
 		Ref: func(p QuadraticParams, c *op.Call) error {
