@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"go/build"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -98,7 +99,8 @@ func campaign(ctx context.Context, o options, all []mutant, out io.Writer) (trie
 	return tried, dead, err
 }
 
-// mutants lists the faults of all files of a package but tests and generated files.
+// mutants lists the faults of all files of a package but tests, generated files, and files that
+// are not built on this machine without tags.
 func mutants(folder string) ([]mutant, error) {
 	names, err := filepath.Glob(filepath.Join(folder, "*.go"))
 	if err != nil {
@@ -107,6 +109,13 @@ func mutants(folder string) ([]mutant, error) {
 	var all []mutant
 	for _, name := range names {
 		if strings.HasSuffix(name, "_test.go") || strings.HasSuffix(name, "_gen.go") {
+			continue
+		}
+		built, err := build.Default.MatchFile(folder, filepath.Base(name))
+		if err != nil {
+			return nil, err
+		}
+		if !built {
 			continue
 		}
 		text, err := os.ReadFile(name)

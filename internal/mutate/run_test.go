@@ -18,6 +18,8 @@ func module(t *testing.T, tests string) string {
 		"m.go": "package m\n\nfunc Max(a, b int) int {\n\tif a > b {\n\t\treturn " +
 			"a\n\t}\n\treturn b\n}\n\n" +
 			"func Twice(a int) int {\n\treturn a + a\n}\n",
+		"tagged.go": "//go:build never\n\npackage m\n\nfunc Half(a int) int {\n\treturn a - " +
+			"a/2\n}\n",
 		"m_test.go": "package m\n\nimport \"testing\"\n\n" + tests,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
