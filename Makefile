@@ -19,7 +19,7 @@ demo: deps ## trains LeNet on Fashion-MNIST and scores it again from its checkpo
 
 test: deps lint ## every test, conformance on its default cases included
 	$(GO) test -timeout 20m ./...
-	$(GO) test -tags invariants -timeout 20m ./memplan ./compile ./exec
+	$(GO) test -tags invariants -timeout 20m ./memplan ./compile ./engine/... ./exec
 	cd interop/gorgonia && $(GO) vet ./... && $(GO) test ./...
 	$(MAKE) nocgo
 	$(MAKE) cross

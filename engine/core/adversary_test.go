@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand"
+	"slices"
 	"testing"
 )
 
@@ -329,6 +330,7 @@ func (a *adversary) collect() {
 			a.t.Fatalf("%s is retired twice", f.name)
 		}
 		f.retired = true
+		a.checkLast(f)
 	}
 	for w := a.c.Woken(); w != nil; w = a.c.Woken() {
 		goal := a.waiting[w]
@@ -338,10 +340,65 @@ func (a *adversary) collect() {
 		}
 		delete(a.waiting, w)
 	}
-	for _, c := range a.cells {
-		if v := c.v; v.head != nil && v.writer == nil && (v.readers == 0 || v.head.Mode == Read) {
-			a.t.Fatalf("%s of %s waits for nothing", a.byRec[v.head.op].name, c.name)
+	a.checkState()
+}
+
+// checkLast checks that f, which has just been retired, knows which variables it left unused.
+func (a *adversary) checkLast(f *fakeOp) {
+	live := a.live()
+	for _, u := range f.o.Uses() {
+		if got, want := u.Last(), len(live[u.Var]) == 0; got != want {
+			a.t.Fatalf("%s was the last to use %s: %v, want %v", f.name, a.cell(u.Var).name, got,
+				want)
 		}
+	}
+}
+
+// live lists the live uses of each variable in the order of submission.
+func (a *adversary) live() map[*Var][]*Use {
+	live := map[*Var][]*Use{}
+	for _, f := range a.ops[:a.next] {
+		for i := range f.o.Uses() {
+			if u := &f.o.Uses()[i]; !f.retired {
+				live[u.Var] = append(live[u.Var], u)
+			}
+		}
+	}
+	return live
+}
+
+// checkState compares the state between two events with the live uses.
+func (a *adversary) checkState() {
+	live, poisoned := a.live(), 0
+	must := func(name string, err error) {
+		if err != nil {
+			a.t.Fatalf("%s: %v", name, err)
+		}
+	}
+	must("core", a.c.check())
+	for _, c := range a.cells {
+		must(c.name, checkVar(c.v, live[c.v]))
+		if c.v.Quiet() != (len(live[c.v]) == 0) {
+			a.t.Fatalf("%s is quiet: %v, with %d live uses", c.name, c.v.Quiet(), len(live[c.v]))
+		}
+		if c.v.Poison() != nil {
+			poisoned++
+		}
+	}
+	if got := a.c.Counts().Poisoned; got != poisoned {
+		a.t.Fatalf("got %d poisoned variables, want %d", got, poisoned)
+	}
+	alive := 0
+	for _, f := range a.ops[:a.next] {
+		if !f.retired {
+			alive++
+			must(f.name, checkOp(f.o, func(u *Use) []*Use {
+				return live[u.Var][:slices.Index(live[u.Var], u)]
+			}))
+		}
+	}
+	if a.c.Live() != alive {
+		a.t.Fatalf("got %d live operations, want %d", a.c.Live(), alive)
 	}
 }
 

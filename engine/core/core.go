@@ -2,21 +2,27 @@ package core
 
 // Core schedules the operations of one engine. The zero value is ready for use. One goroutine at a
 // time uses a core with its operations and variables.
+//
+// A core owns an operation from Submit until Retired hands it out, and then keeps no pointer to it.
+// It owns a waiter from Await until Woken or Forget. Methods allocate memory only for failures and
+// for the issue orders of variables.
 type Core struct {
-	live     int // submitted and not retired
-	ready    List
-	retired  List
-	woken    *Waiter
-	poisoned int // variables that became poisoned and were not cured
-	failed   uint64
-	skipped  uint64
-	first    error // first failure since TakeFirst
+	live     int     // operations submitted and not retired; at least the lengths of all lists
+	ready    List    // operations for Ready, in the order in which they became ready
+	retired  List    // operations for Retired, in an order of a serial program
+	woken    *Waiter // waiters for Woken, in no order
+	poisoned int     // variables that became poisoned and were not cured
+	failed   uint64  // operations whose body failed, since the beginning
+	skipped  uint64  // operations skipped, since the beginning
+	first    error   // first failure since TakeFirst
 
+	// The lists of drain, empty whenever a method returns.
 	due  List // queued operations that may be issued
-	over List // finished and clear: to be retired
+	over List // operations that are finished and clear: to be retired
 }
 
-// Submit takes in an operation that was pushed after all those submitted before.
+// Submit takes in an operation that was pushed after all those submitted before. Its time grows
+// with the number of its uses, and with the number of operations that it lets be retired.
 func (c *Core) Submit(o *Op) {
 	c.live++
 	n := int32(len(o.uses)) + 1 // one more, so that nothing fires before the last use is in
@@ -30,6 +36,7 @@ func (c *Core) Submit(o *Op) {
 		u.op, u.passed, u.last = o, false, false
 		v := u.Var
 		v.taken++
+		v.audit.enter(u)
 		if queued && v.order == nil {
 			v.order = newOrder(v)
 		}
@@ -47,6 +54,7 @@ func (c *Core) Submit(o *Op) {
 	}
 	c.cleared(o)
 	c.settle()
+	c.verify(o)
 }
 
 // Done takes in that the body of a ready operation is complete; failure is nil when it succeeded.
@@ -62,6 +70,7 @@ func (c *Core) Done(o *Op, failure error) {
 		c.retire(o) // no list holds another: settle has emptied both
 		c.settle()
 	}
+	c.verify(o)
 }
 
 // Ready takes the next operation whose body is to be run, nil if there is none.
@@ -139,7 +148,8 @@ func (c *Core) drain() {
 	}
 }
 
-// cleared counts one clear use of o, or the end of its submission.
+// cleared counts one clear use of o, or the end of its submission. With the last one o is finished
+// with, if its body is complete, or may run, if it had to wait for its inputs.
 func (c *Core) cleared(o *Op) {
 	o.unclear--
 	if o.unclear > 0 {
@@ -170,7 +180,8 @@ func (c *Core) decide(o *Op) {
 }
 
 // retire takes o out of the queues of its variables, settles their poison and lets the uses behind
-// it advance.
+// it advance. All uses of o are clear, so none of them is in a queue: a read is one of the counted
+// readers, a write is the writer. Operations that become clear and finished by this go to over.
 func (c *Core) retire(o *Op) {
 	if o.rules.Is(Queued) && !o.skipped && o.Inherited() == nil && c.poisoned > 0 {
 		o.setInherited(inherited(o)) // an input failed after o was issued
@@ -181,6 +192,7 @@ func (c *Core) retire(o *Op) {
 	for i := range o.uses {
 		u := &o.uses[i]
 		v := u.Var
+		v.audit.leave(u)
 		if v.order != nil {
 			c.pass(v, u)
 			v.order.forget(o)
@@ -217,7 +229,8 @@ func (c *Core) count(o *Op) {
 	}
 }
 
-// advance clears the uses at the head of the queue of v that may follow.
+// advance clears the uses at the head of the queue of v that may follow: one write, or all reads
+// before the next write. It restores invariant 3 after a clear use has gone.
 func (c *Core) advance(v *Var) {
 	for u := v.head; u != nil && v.admit(u); u = v.head {
 		v.head = u.next

@@ -133,6 +133,106 @@ func TestRunning(t *testing.T) {
 	}
 }
 
+// TestRunningInheritsNothing submits an operation that runs already on a poisoned variable: its
+// result is good.
+func TestRunningInheritsNothing(t *testing.T) {
+	var c Core
+	var v Var
+	run(&c, errors.New("broken"), 0, Use{Var: &v, Mode: Overwrite})
+	o := &Op{}
+	o.SetUses([]Use{{Var: &v, Mode: Update}})
+	o.SetRules(0, Running)
+	c.Submit(o)
+	c.Done(o, nil)
+	if c.Retired() != o || o.Inherited() != nil || v.Poison() != nil {
+		t.Errorf("got inherited error %v and poison %v, want none", o.Inherited(), v.Poison())
+	}
+}
+
+// TestWoken wakes the waiters whose writes are complete, and no others, however they are listed.
+func TestWoken(t *testing.T) {
+	var c Core
+	var v Var
+	waiters := []*Waiter{{Writes: 2}, {Writes: 1}, {Writes: 3}, {Writes: 1}, {Writes: 2}}
+	for _, w := range waiters {
+		c.Await(&v, w)
+	}
+	for n := uint64(1); n <= 3; n++ {
+		run(&c, nil, 0, Use{Var: &v, Mode: Update})
+		got, want := 0, 0
+		for w := c.Woken(); w != nil; w = c.Woken() {
+			if w.Writes != n || w.next != nil {
+				t.Errorf("after %d writes a waiter for %d was woken", n, w.Writes)
+			}
+			got++
+		}
+		for _, w := range waiters {
+			if w.Writes == n {
+				want++
+			}
+		}
+		if got != want {
+			t.Errorf("after %d writes: got %d waiters, want %d", n, got, want)
+		}
+	}
+}
+
+// TestListsEndEarly ends the iterators of a variable early.
+func TestListsEndEarly(t *testing.T) {
+	var c Core
+	var v Var
+	ops := make([]Op, 4)
+	for i := range ops {
+		ops[i].SetUses([]Use{{Var: &v, Mode: Update}})
+		ops[i].SetRules(0, 0)
+		c.Submit(&ops[i])
+		c.Await(&v, &Waiter{Writes: 4})
+	}
+	if got := len(slices.Collect(v.Pending())); got != 3 {
+		t.Errorf("got %d pending uses, want 3", got)
+	}
+	uses, waiters := 0, 0
+	for u := range v.Pending() {
+		if uses++; u.Op() != &ops[uses] {
+			t.Errorf("pending use %d is of another operation", uses)
+		}
+		if uses == 2 {
+			break
+		}
+	}
+	for range v.Waiters() {
+		if waiters++; waiters == 2 {
+			break
+		}
+	}
+	if uses != 2 || waiters != 2 {
+		t.Errorf("got %d uses and %d waiters, want two of each", uses, waiters)
+	}
+}
+
+// TestTakeFirst takes the first failure since the last call; a skipped operation is none.
+func TestTakeFirst(t *testing.T) {
+	var c Core
+	var v, w Var
+	first, second := errors.New("first"), errors.New("second")
+	run(&c, first, 0, Use{Var: &v, Mode: Overwrite})
+	run(&c, second, 0, Use{Var: &w, Mode: Overwrite})
+	run(&c, nil, 0, Use{Var: &v}, Use{Var: &w, Mode: Update})
+	if got := c.TakeFirst(); got != first {
+		t.Errorf("got %v, want %v", got, first)
+	}
+	if got := c.TakeFirst(); got != nil {
+		t.Errorf("got %v the second time, want nothing", got)
+	}
+	run(&c, second, 0, Use{Var: &v, Mode: Overwrite})
+	if got := c.TakeFirst(); got != second {
+		t.Errorf("got %v after another failure, want %v", got, second)
+	}
+	if got := c.Counts(); got != (Counts{Failed: 3, Skipped: 1, Poisoned: 2}) {
+		t.Errorf("got counts %+v", got)
+	}
+}
+
 func TestReset(t *testing.T) {
 	var c Core
 	var v Var
@@ -170,6 +270,9 @@ func TestList(t *testing.T) {
 	}
 	order := func(l *List) (got []int) {
 		for o := l.Pop(); o != nil; o = l.Pop() {
+			if o.Next() != nil {
+				t.Errorf("operation %d was taken with the one behind it", indexOf(ops, o))
+			}
 			got = append(got, indexOf(ops, o))
 		}
 		return got
@@ -202,6 +305,14 @@ func TestList(t *testing.T) {
 				t.Errorf("got order %v, want %v", got, want)
 			}
 		})
+	}
+	dropped, l := fill(), &List{} // the operations of a dropped list keep their links
+	l.Push(&ops[0])
+	if dropped.First() != &ops[0] || l.Pop() != &ops[0] || l.Pop() != nil || l.Len() != 0 {
+		t.Error("an operation took its old followers into another list")
+	}
+	if (&List{}).Remove(nil, 4) || fill().Remove(nil, 9) {
+		t.Error("no operation was removed")
 	}
 	if (&List{}).Remove(&ops[0], 4) {
 		t.Error("an operation was removed from an empty list")

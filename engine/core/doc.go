@@ -10,7 +10,7 @@
 //
 //	for o := c.Ready(); o != nil; o = c.Ready() { ... }      // run the body of o
 //	for o := c.Retired(); o != nil; o = c.Retired() { ... }  // o is finished with
-//	for w := c.Woken(); w != nil; w = c.Woken() { ... }      // the writes that w awaits are complete
+//	for w := c.Woken(); w != nil; w = c.Woken() { ... }      // w has its writes
 //
 // # Completion
 //
@@ -35,11 +35,22 @@
 // # Invariants
 //
 //  1. An operation is handed out by Ready at most once and by Retired exactly once, after every
-//     operation that it depends on.
-//  2. A variable has a clear live write only while it has no clear live read.
-//  3. The first use in a queue conflicts with a clear live use of that variable.
-//  4. Every use before the front of an issue order has passed or is a counted read.
+//     operation that it depends on. It is retired as soon as it is finished and clear.
+//  2. A use is clear if and only if no conflicting use of its variable before it is live.
+//  3. A variable counts its clear reads, or knows its clear write; its queue holds the other live
+//     uses in the order of submission. So the first use in a queue conflicts with a clear one.
+//  4. An operation counts its uses that are not clear, and, if it is queued, its uses with a
+//     conflicting use before them that has not passed.
+//  5. The front of an issue order is the first live write that has not passed. No use behind it
+//     has, and the uses before it that have not passed are reads, which the order counts.
+//  6. The stamps of an issue order are of live operations that have been issued: the last write,
+//     and one read of each lane.
 //
-// Nobody outside of this package writes the state of an operation or a variable after Submit. The
-// source of the two disciplines is MXNet's ThreadedVar, extended by issue order.
+// With the build tag invariants a core recomputes all of this from its live uses after each
+// transition, and panics at the first difference. That takes time in proportion to the number of
+// live uses of a variable.
+//
+// Only this package writes the state of operations, variables and waiters; a driver sets the
+// variable and mode of a use before Submit, and the number of a waiter before Await. The source of
+// the two disciplines is MXNet's ThreadedVar, extended by issue order.
 package core

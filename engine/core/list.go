@@ -43,7 +43,8 @@ func (l *List) Pop() *Op {
 	return o
 }
 
-// Remove takes o out if it is among the first reach operations, and reports whether it was.
+// Remove takes o out if it is among the first reach operations, and reports whether it was. Its
+// time grows with reach, because operations know the operation behind them alone.
 func (l *List) Remove(o *Op, reach int) bool {
 	prev := (*Op)(nil)
 	at := l.head

@@ -36,8 +36,8 @@ func (r Rules) Is(s Rules) bool { return r&s != 0 }
 // Use is one variable of an operation in flight. The driver sets Var and Mode before Submit.
 type Use struct {
 	Var  *Var
-	op   *Op
-	next *Use // following use in the queue of Var
+	op   *Op  // the operation of the use, from Submit on
+	next *Use // following use in the queue of Var; nil for a clear use
 	Mode Mode
 
 	clear  bool // every conflicting use before it has been retired
@@ -58,11 +58,11 @@ func (u *Use) Op() *Op { return u.op }
 // Op is one operation in flight. It belongs to the driver before Submit and after Retired, to the
 // core in between. The zero value is unused; records may be used again after Reset.
 type Op struct {
-	next      *Op
-	uses      []Use
+	next      *Op   // in a List
+	uses      []Use // memory of the driver, in use until Reset
 	unclear   int32 // uses that are not clear
 	ungranted int32 // uses that may not be issued yet; of queued operations only
-	lane      int32
+	lane      int32 // number of the device's queue; means nothing for other operations
 	rules     Rules
 	finished  bool // its body is complete, or it is skipped
 	skipped   bool

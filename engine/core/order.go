@@ -6,8 +6,11 @@ package core
 //
 // A use has passed when it is issued or retired. front is the first write that has not passed:
 // every use before it is known, and no use behind it can pass before it does.
+//
+// A stamp is kept from Issued until the operation is retired, so that Waits can name the events of
+// operations that run on their devices at this moment, and no others.
 type order struct {
-	front  *Use
+	front  *Use    // nil when every write has passed
 	reads  int     // reads before front that have not passed
 	write  stamp   // last write that has passed and is not retired
 	behind []stamp // last read of each lane that has passed since write and is not retired
@@ -15,20 +18,16 @@ type order struct {
 
 // stamp is the mark of an issued operation in the queue of its lane.
 type stamp struct {
-	op    *Op
-	lane  int32
-	event any // made and understood by the device's own code
+	op    *Op   // nil in an empty stamp
+	lane  int32 // number of the queue; the event need not be waited for there
+	event any   // made and understood by the device's own code
 }
 
 // newOrder returns the order of a variable that only the host has used so far.
 func newOrder(v *Var) *order {
 	r := &order{front: v.writer, reads: v.readers}
-	for u := v.head; u != nil && r.front == nil; u = u.next {
-		if u.Mode == Read {
-			r.reads++
-		} else {
-			r.front = u
-		}
+	if r.front == nil {
+		r.front = v.head // a write, since it has to wait for reads alone
 	}
 	return r
 }
@@ -67,7 +66,7 @@ func (c *Core) Issued(o *Op, event any) {
 	s := stamp{o, o.lane, event}
 	for i := range o.uses {
 		u := &o.uses[i]
-		if u.passed {
+		if u.passed { // Issued was called before, or the core retired o
 			continue
 		}
 		r := u.Var.order
@@ -81,6 +80,7 @@ func (c *Core) Issued(o *Op, event any) {
 		c.pass(u.Var, u)
 	}
 	c.settle()
+	c.verify(o)
 }
 
 // pass takes in that u has been issued or is about to be retired.
@@ -119,6 +119,8 @@ func (c *Core) advanceFront(v *Var, u *Use) {
 	}
 }
 
+// stampRead keeps s as the last read of its lane. A lane works in order, so that the event of its
+// last read stands for the earlier ones as well.
 func (r *order) stampRead(s stamp) {
 	for i := range r.behind {
 		if r.behind[i].lane == s.lane {

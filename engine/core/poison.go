@@ -1,6 +1,7 @@
 package core
 
-// inherited returns the first cause among the variables that o reads and updates.
+// inherited returns the first cause among the variables that o reads and updates, in the order of
+// its uses. It is meaningful once o is clear: then no write before o can change the poison.
 func inherited(o *Op) error {
 	for i := range o.uses {
 		u := &o.uses[i]
@@ -27,7 +28,10 @@ func (c *Core) write(o *Op, u *Use) {
 	}
 }
 
-// taint decides whether the variable of u, written by o, is poisoned from this write on.
+// taint decides whether the variable of u, written by o, is poisoned from this write on. The cause
+// that o inherited comes before its own failure, since the body ran on bad inputs; a variable that
+// is updated keeps the cause that it had. The value is an old one, and so intact, only while all
+// writes since the last good one were skipped.
 func (c *Core) taint(o *Op, u *Use) {
 	if o.rules.Is(Silent) {
 		return

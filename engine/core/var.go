@@ -2,16 +2,18 @@ package core
 
 import "iter"
 
-// Var is the scheduling state of a variable. The zero value is an unused variable.
+// Var is the scheduling state of a variable. The zero value is an unused variable. It belongs to
+// the core that its first operation is submitted to.
 type Var struct {
-	head, tail *Use // uses that are not clear, in the order of submission
-	writer     *Use // clear live write
-	readers    int  // clear live reads
-	taken      uint64
-	writes     uint64
-	order      *order // kept once a queued operation has used the variable
-	waiters    *Waiter
-	poison     *Poison
+	audit      audit   // live uses, kept under the build tag invariants only
+	head, tail *Use    // queue: live uses that are not clear, in the order of submission
+	writer     *Use    // clear live write, nil if there is none
+	readers    int     // number of clear live reads; 0 while writer is set
+	taken      uint64  // uses submitted so far
+	writes     uint64  // writes retired so far
+	order      *order  // kept once a queued operation has used the variable, nil before
+	waiters    *Waiter // waiters for more than writes writes, the last Await first
+	poison     *Poison // nil while the value is good
 }
 
 // Poison is the state of a variable whose value is not the one that the program asked for. It is
@@ -21,11 +23,11 @@ type Poison struct {
 	Intact bool  // only skipped writes: the value is an old one
 }
 
-// Waiter waits until a number of writes of a variable are retired. The driver sets Writes and embeds
-// a Waiter in a record of its own.
+// Waiter waits until a number of writes of a variable are retired. The driver sets Writes and
+// embeds a Waiter in a record of its own.
 type Waiter struct {
-	next   *Waiter
-	Writes uint64 // writes of the variable, counted from its beginning
+	next   *Waiter // in Var.waiters or Core.woken
+	Writes uint64  // writes of the variable, counted from its beginning
 }
 
 // Poison returns the state after all operations retired so far, nil for a good value.
@@ -86,6 +88,7 @@ func (v *Var) admit(u *Use) bool {
 	return true
 }
 
+// append puts u, which is not clear, at the end of the queue.
 func (v *Var) append(u *Use) {
 	u.next = nil
 	if v.tail == nil {
