@@ -8,34 +8,7 @@ import (
 	"gomx/dtype"
 	"gomx/kvstore/ps"
 	"gomx/kvstore/ps/worker"
-	nd "gomx/ndarray"
 )
-
-// Joint is a store of a job of several processes.
-type Joint interface {
-	Store
-	// InitSum is Init for a key that no optimizer changes: once there is one, a push to the
-	// key is added to its value, never compressed, and scaled as if all workers had contributed.
-	InitSum(ctx context.Context, key string, value *nd.Array) error
-	// Agree lets every worker contribute a number, and returns those of all workers by rank. Every
-	// worker calls it, with the same names in the same order as Init.
-	Agree(ctx context.Context, name string, number uint64) ([]uint64, error)
-	// Backups returns how many workers a round closes without at most: a worker that is late then
-	// contributes to none of its rounds.
-	Backups() int
-	// Skip, in jobs whose rounds close without the slowest workers, moves on to where the others
-	// are, and returns how many rounds this worker leaves out: a program that pushes every key once
-	// per step counts them as steps. It is called when all pulled values are there and nothing
-	// else is under way. Without it a worker that has fallen behind stays there, and nothing that
-	// it pushes counts.
-	Skip() uint64
-	// Resumed returns how many steps an earlier process in this worker's place has completed for
-	// certain: pushes to every key, or, in a job that has tables only, calls of Clock. A program
-	// that pushes every key once per step skips so many steps, in every kind of store. A repeated
-	// push counts once; until the worker has caught up, pulls of keys with rounds return the values
-	// of the earlier rounds.
-	Resumed() uint64
-}
 
 // Agree implements Joint: every worker has a key to which it alone adds.
 func (s *dist) Agree(ctx context.Context, name string, number uint64) ([]uint64, error) {

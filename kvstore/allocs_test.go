@@ -53,7 +53,7 @@ func allocsPerRound(t *testing.T, cfg cluster.Config) (got float64) {
 			i++
 		})
 	}()
-	work(t, cluster.Start(cfg), "dist_sync", func(ctx context.Context, s kvstore.Store) error {
+	work(t, cluster.Start(cfg), "dist_sync", func(ctx context.Context, s *kvstore.KV) error {
 		w, g := nd.Zeros(nd.Shape{50000}), nd.Ones(nd.Shape{50000})
 		if err := s.Init(ctx, "w", w); err != nil {
 			return err

@@ -16,7 +16,7 @@ import (
 // counting is a program of dist_async: step i of worker r pushes 1 to element steps·r + i of every
 // key, so that the result shows how often each push counts.
 type counting struct {
-	s     kvstore.Store
+	s     *kvstore.KV
 	steps int
 	n     int
 	outs  map[string]*nd.Array
@@ -106,7 +106,7 @@ func TestAsyncCountsOnceAfterARestart(t *testing.T) {
 				if err := x.begin(again); err != nil {
 					return err
 				}
-				i = int(x.s.(kvstore.Joint).Resumed()) - 1
+				i = int(x.s.Resumed()) - 1
 			}
 			return errors.Join(x.check(ctx), x.s.Close())
 		})

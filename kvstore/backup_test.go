@@ -26,7 +26,7 @@ func sumOf(n, step int, ranks ...int) []float32 {
 }
 
 // exchange makes a step of a worker and returns the value after it.
-func exchange(s kvstore.Store, n, step int) ([]float32, error) {
+func exchange(s *kvstore.KV, n, step int) ([]float32, error) {
 	out := nd.Zeros(nd.Shape{n})
 	if err := s.PushPull("w", 0, []*nd.Array{nd.FromSlice(gradient(n, "w", s.Rank(), step))},
 		[]*nd.Array{out}); err != nil {
@@ -45,7 +45,7 @@ func TestBackupWorkers(t *testing.T) {
 	// workers 0 and 1 are through with the steps that the other sleeps through
 	var ahead sync.WaitGroup
 	ahead.Add(2)
-	work(t, c, "dist_sync", func(ctx context.Context, s kvstore.Store) error {
+	work(t, c, "dist_sync", func(ctx context.Context, s *kvstore.KV) error {
 		// all have joined
 		if err := errors.Join(s.Init(ctx, "w", nd.Zeros(nd.Shape{n})), s.Barrier(ctx)); err != nil {
 			return err
@@ -61,7 +61,7 @@ func TestBackupWorkers(t *testing.T) {
 				return fmt.Errorf("the late worker sees %v, want what the others have come to",
 					v[0])
 			}
-			skipped := s.(kvstore.Joint).Skip()
+			skipped := s.Skip()
 			if skipped < asleep-1 {
 				return fmt.Errorf("the late worker skips %d rounds, want at least %d", skipped,
 					asleep-1)
@@ -108,7 +108,7 @@ func among(v []float32, lo, hi int) bool {
 func TestBackupWorkersLeave(t *testing.T) {
 	const n = 1000
 	c := cluster.Start(cluster.Config{Workers: 3, Servers: 2, Backups: 1, SliceSize: 1 << 20})
-	work(t, c, "dist_sync", func(ctx context.Context, s kvstore.Store) error {
+	work(t, c, "dist_sync", func(ctx context.Context, s *kvstore.KV) error {
 		if err := errors.Join(s.Init(ctx, "w", nd.Zeros(nd.Shape{n})),
 			s.SetOptimizer(ctx, optimizer.SGD{LR: 0.5})); err != nil {
 			return err

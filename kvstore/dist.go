@@ -3,7 +3,6 @@ package kvstore
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 
 	"gomx/device"
@@ -34,27 +33,25 @@ type dist struct {
 }
 
 // openDist opens the store that a job shares.
-func openDist(ctx context.Context, name string, c config) (Store, error) {
+func openDist(ctx context.Context, kind Kind, c config) (*dist, error) {
 	job := JobOf(ctx)
 	if job == nil {
 		return nil, fmt.Errorf("kvstore: %s: the context belongs to no job: start the program "+
-			"with gomx launch, and let launch.Run call it", name)
+			"with gomx launch, and let launch.Run call it", kind.Name)
 	}
-	s := &dist{name: name, job: job, cfg: c, keys: map[string]*distKey{},
+	s := &dist{name: kind.Name, job: job, cfg: c, keys: map[string]*distKey{},
 		version: server.RestoredVersion}
 	staleness := worker.Unbounded
 	switch {
-	case strings.HasSuffix(name, "_sync"):
-		s.sync = true
-	case name == "dist_ssp" && c.staleness == 0:
-		s.sync = true
-	case name == "dist_ssp":
+	case kind.bounded && c.staleness > 0:
 		staleness = c.staleness
+	case kind.bounded, kind.rounds:
+		s.sync = true
 	}
 	var err error
 	job.driver.do(func() {
 		if job.opened {
-			err = fmt.Errorf("kvstore: %s: the job has a store already", name)
+			err = fmt.Errorf("kvstore: %s: the job has a store already", kind.Name)
 			return
 		}
 		if err = job.worker.SetStaleness(staleness); err == nil {
@@ -67,24 +64,28 @@ func openDist(ctx context.Context, name string, c config) (Store, error) {
 	return s, nil
 }
 
-func (s *dist) Name() string    { return s.name }
-func (s *dist) Rank() int       { return s.job.Rank() }
+func (s *dist) Name() string { return s.name }
+
+// Rank implements Member.
+func (s *dist) Rank() int { return s.job.Rank() }
+
+// NumWorkers implements Member.
 func (s *dist) NumWorkers() int { return s.job.Workers() }
 
-// Sums implements Store.
+// Sums implements Member.
 func (s *dist) Sums() bool { return s.sync }
 
-// Resumed implements Joint.
+// Resumed implements Resumer.
 func (s *dist) Resumed() uint64 {
 	var n uint64
 	s.job.driver.do(func() { n = s.job.worker.Resumed() }, nil)
 	return n
 }
 
-// Backups implements Joint.
+// Backups implements Skipper.
 func (s *dist) Backups() int { return s.job.cfg.Backups }
 
-// Skip implements Joint.
+// Skip implements Skipper.
 func (s *dist) Skip() uint64 {
 	var n uint64
 	s.job.driver.do(func() { n = s.job.worker.Skip() }, nil)
@@ -193,13 +194,6 @@ func (s *dist) PushPull(key string, priority int, grads, out []*nd.Array) (err e
 	}
 	k.begin("push and pull", priority, sum, out)
 	return nil
-}
-
-func (s *dist) Broadcast(ctx context.Context, key string, value *nd.Array, out ...*nd.Array) error {
-	if err := s.Init(ctx, key, value); err != nil {
-		return err
-	}
-	return s.Pull(key, 0, out...)
 }
 
 // find returns a key and checks that arrays fit it.

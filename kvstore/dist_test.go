@@ -19,7 +19,7 @@ import (
 
 // work runs f as every worker of a job, with a store, and waits for the end of the job.
 func work(t *testing.T, c *cluster.Cluster, name string, f func(ctx context.Context,
-	s kvstore.Store) error, opts ...kvstore.Option) {
+	s *kvstore.KV) error, opts ...kvstore.Option) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
@@ -90,7 +90,7 @@ func TestDistSync(t *testing.T) {
 					want := oracle(t, 3, steps, o)
 					c := cluster.Start(cluster.Config{Workers: 3, Servers: 2, Replicas: replicas,
 						SliceSize: 4096})
-					work(t, c, "dist_sync", func(ctx context.Context, s kvstore.Store) error {
+					work(t, c, "dist_sync", func(ctx context.Context, s *kvstore.KV) error {
 						return train(ctx, t, s, o, steps, fused, want)
 					})
 				})
@@ -100,7 +100,7 @@ func TestDistSync(t *testing.T) {
 }
 
 // train pushes gradients and compares what comes back at the end. Workers push in different orders.
-func train(ctx context.Context, t *testing.T, s kvstore.Store, o optimizer.Optimizer, steps int,
+func train(ctx context.Context, t *testing.T, s *kvstore.KV, o optimizer.Optimizer, steps int,
 	fused bool, want map[string][]float32) error {
 	keys := []string{"small", "big_weight"}
 	out := map[string]*nd.Array{}
@@ -150,7 +150,7 @@ func TestAsync(t *testing.T) {
 		const steps, workers, n = 20, 3, 3000
 		c := cluster.Start(cluster.Config{Workers: workers, Servers: 2, Replicas: 2,
 			SliceSize: 4096})
-		work(t, c, name, func(ctx context.Context, s kvstore.Store) error {
+		work(t, c, name, func(ctx context.Context, s *kvstore.KV) error {
 			out := nd.Zeros(nd.Shape{n})
 			if err := s.Broadcast(ctx, "w", nd.Zeros(nd.Shape{n}), out); err != nil {
 				return err
@@ -188,7 +188,7 @@ func TestDistCompression(t *testing.T) {
 	for _, m := range []compress.Method{{Kind: compress.TwoBit, Threshold: 0.3},
 		{Kind: compress.OneBit}, {Kind: compress.TopK, Ratio: 0.05}, {Kind: compress.Half}} {
 		c := cluster.Start(cluster.Config{Workers: 2, Servers: 2, SliceSize: 4096})
-		work(t, c, "dist_sync", func(ctx context.Context, s kvstore.Store) error {
+		work(t, c, "dist_sync", func(ctx context.Context, s *kvstore.KV) error {
 			out := nd.Zeros(nd.Shape{n})
 			if err := errors.Join(s.SetCompression(m), s.Broadcast(ctx, "w", nd.Zeros(nd.Shape{n}),
 				out)); err != nil {
@@ -231,7 +231,7 @@ func TestDistCompression(t *testing.T) {
 // TestTable lets workers add to rows; after a clock and a barrier everybody sees everything.
 func TestTable(t *testing.T) {
 	const workers, steps = 3, 5
-	body := func(ctx context.Context, s kvstore.Store) error {
+	body := func(ctx context.Context, s *kvstore.KV) error {
 		table, err := s.Table(ctx, "rows", nd.Shape{1000, 4})
 		if err != nil {
 			return err
@@ -291,7 +291,7 @@ func TestStatesOnServers(t *testing.T) {
 	for half := range 2 {
 		c := cluster.Start(cluster.Config{Workers: 2, Servers: 2, Replicas: 2, SliceSize: 4096,
 			Seed: uint64(half)})
-		work(t, c, "dist_sync", func(ctx context.Context, s kvstore.Store) error {
+		work(t, c, "dist_sync", func(ctx context.Context, s *kvstore.KV) error {
 			out := nd.Zeros(nd.Shape{n})
 			if err := errors.Join(s.Broadcast(ctx, "big_weight", value, out),
 				s.SetOptimizer(ctx, o)); err != nil {
@@ -327,10 +327,9 @@ func TestStatesOnServers(t *testing.T) {
 // TestAgree: everybody learns everybody's number, optimizer or not.
 func TestAgree(t *testing.T) {
 	c := cluster.Start(cluster.Config{Workers: 3, Servers: 2})
-	work(t, c, "dist_sync", func(ctx context.Context, s kvstore.Store) error {
-		joint := s.(kvstore.Joint)
+	work(t, c, "dist_sync", func(ctx context.Context, s *kvstore.KV) error {
 		for i, name := range []string{"first", "second"} {
-			got, err := joint.Agree(ctx, name, uint64(10*i+s.Rank()+1))
+			got, err := s.Agree(ctx, name, uint64(10*i+s.Rank()+1))
 			if err != nil {
 				return err
 			}

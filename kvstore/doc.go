@@ -18,6 +18,15 @@
 // Without an optimizer a push replaces the value by the sum of the gradients, as in MXNet; with one
 // (SetOptimizer) the sum is the gradient of an update, which happens where the value is.
 //
+// # Abilities
+//
+// A Store shares values by name. Everything else that a store may do is an ability, an interface of
+// its own: running an optimizer (Updater), barriers (Synchronizer), tables of rows (TableKeeper),
+// snapshots (Snapshotter) and so on. As finds an ability of a store, Need returns an error that
+// names the store and the ability. Open returns a KV, which has the methods of all abilities. The
+// stores of one process have all but Member, Joint, Resumer, Skipper and Snapshotter; the stores of
+// a job have all. KindOf tells both apart before one is open.
+//
 // # Asynchrony
 //
 // Push and Pull are operations of the engine: they return at once, wait for the arrays that they

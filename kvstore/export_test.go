@@ -8,12 +8,12 @@ import (
 )
 
 // SetTimeout replaces the bound of a store's operations that begin from now on.
-func SetTimeout(s Store, d time.Duration) { s.(*dist).cfg.timeout = d }
+func SetTimeout(kv *KV, d time.Duration) { kv.Store.(*dist).cfg.timeout = d }
 
 // Value returns what the servers have of a key of floats, also when an operation on the key has
 // failed.
-func Value(ctx context.Context, s Store, key string) ([]float32, error) {
-	x := s.(*dist)
+func Value(ctx context.Context, kv *KV, key string) ([]float32, error) {
+	x := kv.Store.(*dist)
 	k := x.keys[key]
 	b := make([]byte, 4*k.shape.Size())
 	_, err := x.job.wait(ctx, x.cfg.timeout, func(now, deadline ps.Time) (uint64, error) {

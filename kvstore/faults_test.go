@@ -33,7 +33,7 @@ func TestNetworkFaults(t *testing.T) {
 			c := cluster.Start(cluster.Config{Workers: 2, Servers: 2, Replicas: 2, SliceSize: 4096,
 				Seed: 7})
 			c.Network.SetFaults(f)
-			work(t, c, "dist_sync", func(ctx context.Context, s kvstore.Store) error {
+			work(t, c, "dist_sync", func(ctx context.Context, s *kvstore.KV) error {
 				return train(ctx, t, s, o, steps, true, want)
 			})
 		})
@@ -57,7 +57,7 @@ func TestPartitionHeals(t *testing.T) {
 		time.Sleep(300 * time.Millisecond)
 		c.Network.Heal()
 	}()
-	work(t, c, "dist_sync", func(ctx context.Context, s kvstore.Store) error {
+	work(t, c, "dist_sync", func(ctx context.Context, s *kvstore.KV) error {
 		joined <- struct{}{}
 		if err := train(ctx, t, s, nil, steps, true, want); err != nil {
 			return fmt.Errorf("worker %d: %w", s.Rank(), err)

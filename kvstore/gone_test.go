@@ -113,7 +113,7 @@ func TestAnUnwritableManifest(t *testing.T) {
 		if err := s.Init(ctx, "w", nd.Zeros(nd.Shape{5})); err != nil {
 			return err
 		}
-		snapshot := s.(kvstore.Snapshotter).Snapshot
+		snapshot := s.Snapshot
 		if err := snapshot(ctx, 1); err == nil ||
 			!strings.Contains(err.Error(), "could not write") {
 			return fmt.Errorf("got %v, want an error about a part", err)
@@ -163,7 +163,7 @@ func TestStoresSum(t *testing.T) {
 	for name, want := range map[string]bool{"dist_sync": true, "dist_ssp": true,
 		"dist_async": false} {
 		c := cluster.Start(cluster.Config{Workers: 1, Servers: 1})
-		work(t, c, name, func(_ context.Context, s kvstore.Store) error {
+		work(t, c, name, func(_ context.Context, s *kvstore.KV) error {
 			if s.Sums() != want {
 				return fmt.Errorf("%s sums: %v, want %v", name, s.Sums(), want)
 			}
@@ -171,7 +171,7 @@ func TestStoresSum(t *testing.T) {
 		})
 	}
 	c := cluster.Start(cluster.Config{Workers: 1, Servers: 1})
-	work(t, c, "dist_ssp", func(_ context.Context, s kvstore.Store) error {
+	work(t, c, "dist_ssp", func(_ context.Context, s *kvstore.KV) error {
 		if s.Sums() {
 			return errors.New("dist_ssp with staleness 2 sums")
 		}

@@ -19,12 +19,11 @@ func TestInitSum(t *testing.T) {
 	const n, steps = 2500, 3
 	for _, name := range []string{"dist_sync", "dist_async", "dist_ssp"} {
 		c := cluster.Start(cluster.Config{Workers: 2, Servers: 2, Replicas: 2, SliceSize: 4096})
-		work(t, c, name, func(ctx context.Context, s kvstore.Store) error {
-			joint := s.(kvstore.Joint)
+		work(t, c, name, func(ctx context.Context, s *kvstore.KV) error {
 			out, other := nd.Zeros(nd.Shape{n}), nd.Zeros(nd.Shape{n})
 			err := errors.Join(s.SetCompression(compress.Method{Kind: compress.TwoBit,
 				Threshold: 0.5}),
-				joint.InitSum(ctx, "average", nd.Full(8, nd.Shape{n})),
+				s.InitSum(ctx, "average", nd.Full(8, nd.Shape{n})),
 				s.Init(ctx, "w", nd.Zeros(nd.Shape{n})),
 				s.SetOptimizer(ctx, optimizer.SGD{LR: 1, WD: 0.5}))
 			if err != nil {

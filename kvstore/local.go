@@ -35,14 +35,11 @@ type localKey struct {
 	sum   reducer
 }
 
-func newLocal(name string) *local {
-	return &local{name: name, onHost: name == "local", keys: map[string]*localKey{}}
+func newLocal(kind Kind) *local {
+	return &local{name: kind.Name, onHost: kind.onHost, keys: map[string]*localKey{}}
 }
 
-func (s *local) Name() string    { return s.name }
-func (s *local) Rank() int       { return 0 }
-func (s *local) NumWorkers() int { return 1 }
-func (s *local) Sums() bool      { return true }
+func (s *local) Name() string { return s.name }
 
 func (s *local) Init(_ context.Context, key string, value *nd.Array) (err error) {
 	defer op.Recover(&err)
@@ -126,14 +123,6 @@ func (s *local) PushPull(key string, _ int, grads, out []*nd.Array) (err error) 
 		return err
 	}
 	return s.pull(key, out)
-}
-
-func (s *local) Broadcast(ctx context.Context, key string, value *nd.Array,
-	out ...*nd.Array) error {
-	if err := s.Init(ctx, key, value); err != nil {
-		return err
-	}
-	return s.Pull(key, 0, out...)
 }
 
 // find returns a key and checks that arrays fit it. s.mu is held.

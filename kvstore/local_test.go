@@ -14,7 +14,7 @@ import (
 	"gomx/optimizer"
 )
 
-func open(t *testing.T, name string, opts ...kvstore.Option) kvstore.Store {
+func open(t *testing.T, name string, opts ...kvstore.Option) *kvstore.KV {
 	t.Helper()
 	s, err := kvstore.Open(t.Context(), name, opts...)
 	if err != nil {

@@ -21,20 +21,6 @@ import (
 // that lists them with their checksums. The manifest is written last: a folder without one is no
 // snapshot.
 
-// Snapshotter is a store of a job whose JobConfig.Snapshots names a folder.
-type Snapshotter interface {
-	Store
-	// Snapshot writes everything that the servers hold, values, optimizers and how far every worker
-	// is, to files, all as of one moment. Every worker calls it with the same number, after the
-	// same step; the call waits for this worker's pushes and for the calls of the others. Numbers
-	// grow from one to the next; the call for one that exists returns at once, so that a worker
-	// which repeats steps after a crash may repeat the call.
-	//
-	// A job with as many workers and shards continues from the files: see JobConfig.Restore. There
-	// Resumed tells how many steps are in them.
-	Snapshot(ctx context.Context, number uint64) error
-}
-
 // Snapshot implements Snapshotter.
 func (s *dist) Snapshot(ctx context.Context, number uint64) error {
 	if number == 0 {

@@ -20,7 +20,7 @@ import (
 
 // trainFrom runs the steps that are left of a training, with a snapshot after some of them, and
 // returns the values.
-func trainFrom(ctx context.Context, s kvstore.Store, o optimizer.Optimizer, steps int,
+func trainFrom(ctx context.Context, s *kvstore.KV, o optimizer.Optimizer, steps int,
 	after ...int) (map[string][]float32, error) {
 	out := map[string]*nd.Array{}
 	keys := []string{"small", "big_weight"}
@@ -34,7 +34,7 @@ func trainFrom(ctx context.Context, s kvstore.Store, o optimizer.Optimizer, step
 		return nil, err
 	}
 	for step := range steps {
-		if step >= int(s.(kvstore.Joint).Resumed()) {
+		if step >= int(s.Resumed()) {
 			for _, key := range keys {
 				g := nd.FromSlice(gradient(sizes[key], key, s.Rank(), step))
 				if err := s.PushPull(key, 0, []*nd.Array{g}, []*nd.Array{out[key]}); err != nil {
@@ -43,7 +43,7 @@ func trainFrom(ctx context.Context, s kvstore.Store, o optimizer.Optimizer, step
 			}
 		}
 		if slices.Contains(after, step+1) {
-			if err := s.(kvstore.Snapshotter).Snapshot(ctx, uint64(step+1)); err != nil {
+			if err := s.Snapshot(ctx, uint64(step+1)); err != nil {
 				return nil, err
 			}
 		}
@@ -69,7 +69,7 @@ func TestSnapshotContinues(t *testing.T) {
 	run := func(c cluster.Config, steps int, after ...int) {
 		t.Helper()
 		c.Workers, c.Servers, c.Replicas, c.SliceSize, c.Snapshots = 3, 2, 2, 4096, dir
-		work(t, cluster.Start(c), "dist_sync", func(ctx context.Context, s kvstore.Store) error {
+		work(t, cluster.Start(c), "dist_sync", func(ctx context.Context, s *kvstore.KV) error {
 			got, err := trainFrom(ctx, s, o, steps, after...)
 			if err != nil || steps < 9 {
 				return err
@@ -119,11 +119,11 @@ func TestSnapshotContinues(t *testing.T) {
 // TestSnapshotWithoutFolder wants an error that says what is missing, at once.
 func TestSnapshotWithoutFolder(t *testing.T) {
 	c := cluster.Start(cluster.Config{Workers: 1, Servers: 1})
-	work(t, c, "dist_sync", func(ctx context.Context, s kvstore.Store) error {
+	work(t, c, "dist_sync", func(ctx context.Context, s *kvstore.KV) error {
 		if err := s.Init(ctx, "w", nd.Ones(nd.Shape{4})); err != nil {
 			return err
 		}
-		if err := s.(kvstore.Snapshotter).Snapshot(ctx, 1); !errors.Is(err, ps.ErrRejected) {
+		if err := s.Snapshot(ctx, 1); !errors.Is(err, ps.ErrRejected) {
 			return fmt.Errorf("got %v, want %v", err, ps.ErrRejected)
 		}
 		return nil
@@ -159,7 +159,7 @@ func TestRestoreFits(t *testing.T) {
 	// of a server that died while it wrote
 	must(t, os.MkdirAll(filepath.Join(dir, "snapshot-3"), 0o700))
 	c := cluster.Start(cluster.Config{Workers: 2, Servers: 3, Snapshots: dir})
-	work(t, c, "dist_sync", func(ctx context.Context, s kvstore.Store) error {
+	work(t, c, "dist_sync", func(ctx context.Context, s *kvstore.KV) error {
 		_, err := trainFrom(ctx, s, optimizer.SGD{LR: 0.1}, 6, 2, 4, 6)
 		return err
 	})

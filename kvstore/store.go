@@ -4,96 +4,80 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
+	"time"
 
 	"gomx/dtype"
-	"gomx/kvstore/compress"
 	nd "gomx/ndarray"
-	"gomx/optimizer"
 )
 
-// Store shares arrays by name between devices, processes and machines.
+// Store shares arrays by name between devices, processes and machines. Its further abilities are
+// interfaces of their own, such as Updater and Synchronizer, which As finds.
 //
-// Push, Pull and PushPull start work and return; they report misuse at once, and everything else
-// when somebody waits for the arrays that are pulled. Operations on one key happen in the order of
-// the calls. All other methods wait, at most until ctx ends or the store's timeout is over. Methods
-// may be called from any goroutine.
+// Push and Pull, and PushPull of an Exchanger, start work and return; they report misuse at once,
+// and everything else when somebody waits for the arrays that are pulled. Operations on one key
+// happen in the order of the calls. All other methods wait, at most until ctx ends or the store's
+// timeout is over. Methods may be called from any goroutine.
 //
 // A key keeps the shape and element type that Init gave it. When several operations are ready
 // the one with the highest priority travels first.
 type Store interface {
 	// Name returns the name given to Open.
 	Name() string
-	// Rank returns the number of this worker, from 0.
-	Rank() int
-	// NumWorkers returns how many workers share the store.
-	NumWorkers() int
-	// Sums reports whether a value changes by the sum of one push of every worker, as in
-	// dist_sync, and in dist_ssp without staleness. Otherwise every push changes the value on its
-	// own.
-	Sums() bool
-
 	// Init gives a key its value. Every worker calls it, for the same keys in the same order; the
 	// value of worker 0 counts.
 	Init(ctx context.Context, key string, value *nd.Array) error
-	// Push adds up gradients, one per device of this worker, and then the sums of all workers. Without
-	// an optimizer the sum becomes the value; with one it changes the value.
+	// Push adds up gradients, one per device of this worker, and then the sums of all workers.
+	// Without an optimizer the sum becomes the value; with one it changes the value.
 	Push(key string, priority int, grads ...*nd.Array) error
 	// Pull copies the value into arrays, after all operations on the key that this worker began
 	// before.
 	Pull(key string, priority int, out ...*nd.Array) error
-	// PushPull is Push, then Pull, in one message where there are messages. Arrays may be in both
-	// lists.
-	PushPull(key string, priority int, grads, out []*nd.Array) error
-	// Broadcast is Init, then Pull.
-	Broadcast(ctx context.Context, key string, value *nd.Array, out ...*nd.Array) error
-	// Barrier waits until every worker has called it, and until the pushes of this worker are
-	// complete. A process that takes over a worker's place repeats the calls before the first step,
-	// which end at once, and is not waited for at barriers that it has left behind.
-	Barrier(ctx context.Context) error
-
-	// SetOptimizer makes pushes change values by an optimizer, which travels as name and
-	// parameters. Multipliers are looked up by key. Every worker calls it; the optimizer of
-	// worker 0 counts. One that looks at whole keys, like LAMB and LARS, is set before large keys are
-	// initialized: then they travel in one piece.
-	SetOptimizer(ctx context.Context, o optimizer.Optimizer) error
-	// SetCompression compresses gradients between devices and on their way to servers. It is called
-	// before the first Push.
-	SetCompression(m compress.Method) error
-	// OptimizerStates returns the state of the optimizer for every key, in the order of Init.
-	OptimizerStates(ctx context.Context) ([]State, error)
-	// SetOptimizerStates continues with states that OptimizerStates returned.
-	SetOptimizerStates(ctx context.Context, states []State) error
-
-	// Table makes a matrix that is shared row by row and begins with zeros. Every worker calls it.
-	Table(ctx context.Context, name string, shape nd.Shape) (*Table, error)
-	// Clock ends a step of this worker: its additions to tables are complete. It returns when they
-	// are safe on the servers.
-	Clock(ctx context.Context) error
-
 	// Close waits for pushes to complete and ends the use of the store.
 	Close() error
 }
 
-// State is the state of an optimizer for one key: no array before the first update.
-type State struct {
-	Key    string
-	Arrays []*nd.Array
+// Kind says what all stores of one name are like, before one is open.
+type Kind struct {
+	Name string
+	// Job says that the stores belong to a job, whose processes share them.
+	Job bool
+
+	onHost  bool // of one process: the processor makes the sums
+	rounds  bool // of a job: a value changes by the sum of one push of every worker
+	bounded bool // of a job: Staleness bounds how far workers drift apart
+}
+
+func kinds() []Kind {
+	return []Kind{{Name: "local", onHost: true}, {Name: "device"},
+		{Name: "dist_sync", Job: true, rounds: true},
+		{Name: "dist_device_sync", Job: true, rounds: true},
+		{Name: "dist_async", Job: true}, {Name: "dist_device_async", Job: true},
+		{Name: "dist_ssp", Job: true, bounded: true}}
+}
+
+// KindOf describes the stores of a name, which is one of Names.
+func KindOf(name string) (Kind, error) {
+	for _, k := range kinds() {
+		if k.Name == name {
+			return k, nil
+		}
+	}
+	return Kind{}, fmt.Errorf("kvstore: store %q, want one of %s", name,
+		strings.Join(Names(), ", "))
 }
 
 // Names lists the stores that Open knows.
-func Names() []string {
-	return []string{"local", "device", "dist_sync", "dist_device_sync", "dist_async",
-		"dist_device_async", "dist_ssp"}
+func Names() (list []string) {
+	for _, k := range kinds() {
+		list = append(list, k.Name)
+	}
+	return list
 }
-
-// IsDist reports whether a name stands for a store of several processes.
-func IsDist(name string) bool { return strings.HasPrefix(name, "dist_") }
 
 // Open returns the store with a name. Stores for several processes find their job in ctx, where
 // package launch has put it; the others work in any context.
-func Open(ctx context.Context, name string, opts ...Option) (Store, error) {
+func Open(ctx context.Context, name string, opts ...Option) (*KV, error) {
 	c := config{}
 	for _, o := range opts {
 		o(&c)
@@ -101,14 +85,51 @@ func Open(ctx context.Context, name string, opts ...Option) (Store, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	if !slices.Contains(Names(), name) {
-		return nil, fmt.Errorf("kvstore: store %q, want one of %s", name,
-			strings.Join(Names(), ", "))
+	kind, err := KindOf(name)
+	if err != nil {
+		return nil, err
 	}
-	if IsDist(name) {
-		return openDist(ctx, name, c)
+	if !kind.Job {
+		return Wrap(newLocal(kind)), nil
 	}
-	return newLocal(name), nil
+	s, err := openDist(ctx, kind, c)
+	if err != nil {
+		return nil, err
+	}
+	return Wrap(s), nil
+}
+
+// Option configures Open.
+type Option func(*config)
+
+// config holds the values of the options.
+type config struct {
+	staleness int
+	timeout   time.Duration
+}
+
+// Staleness says, for dist_ssp, by how many clocks a worker may run ahead of the slowest one. 0 is
+// the same as dist_sync.
+func Staleness(clocks int) Option { return func(c *config) { c.staleness = clocks } }
+
+// Timeout bounds every operation of a store for several processes: a longer one fails with an error
+// that names the process it waited for. The default is 5 minutes.
+func Timeout(d time.Duration) Option { return func(c *config) { c.timeout = d } }
+
+const defaultTimeout = 5 * time.Minute
+
+// validate fills in defaults and reports values that make no sense.
+func (c *config) validate() error {
+	if c.staleness < 0 {
+		return fmt.Errorf("kvstore: staleness %d, want at least 0", c.staleness)
+	}
+	if c.timeout < 0 {
+		return fmt.Errorf("kvstore: timeout %v, want a positive duration", c.timeout)
+	}
+	if c.timeout == 0 {
+		c.timeout = defaultTimeout
+	}
+	return nil
 }
 
 // inOrder lists the records of keys in the order of the keys.

@@ -126,7 +126,7 @@ func (t *localTable) inc(rows []uint32, deltas []byte) error {
 	return nil
 }
 
-// Table implements Store.
+// Table implements TableKeeper.
 func (s *local) Table(_ context.Context, name string, shape dtype.Shape) (*Table, error) {
 	t, err := newTable(name, shape)
 	if err != nil {
@@ -136,7 +136,7 @@ func (s *local) Table(_ context.Context, name string, shape dtype.Shape) (*Table
 	return t, nil
 }
 
-// Clock implements Store: there is nobody to wait for.
+// Clock implements TableKeeper: there is nobody to wait for.
 func (s *local) Clock(ctx context.Context) error { return ctx.Err() }
 
 // distTable keeps the rows on the servers.
@@ -148,7 +148,7 @@ type distTable struct {
 // cacheRows is how many rows of a table a worker remembers.
 const cacheRows = 1 << 14
 
-// Table implements Store.
+// Table implements TableKeeper.
 func (s *dist) Table(ctx context.Context, name string, shape dtype.Shape) (*Table, error) {
 	t, err := newTable(name, shape)
 	if err != nil {
@@ -209,7 +209,7 @@ func (t *distTable) inc(rows []uint32, deltas []byte) error {
 	return err
 }
 
-// Clock implements Store.
+// Clock implements TableKeeper.
 func (s *dist) Clock(ctx context.Context) error {
 	_, err := s.job.wait(ctx, s.cfg.timeout, s.job.worker.Clock)
 	return err

@@ -136,7 +136,7 @@ type tapJob struct {
 	taps      []*tap
 	stop      []context.CancelCauseFunc // of the servers
 	job       *kvstore.Job
-	kv        kvstore.Store
+	kv        *kvstore.KV
 	scheduler string      // its address
 	page      chan string // where the scheduler serves its status
 }

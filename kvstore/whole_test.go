@@ -21,7 +21,7 @@ func TestNormsAreOfWholeKeys(t *testing.T) {
 			const steps = 3
 			want := oracle(t, 2, steps, o)
 			c := cluster.Start(cluster.Config{Workers: 2, Servers: 2, Replicas: 2, SliceSize: 4096})
-			work(t, c, "dist_sync", func(ctx context.Context, s kvstore.Store) error {
+			work(t, c, "dist_sync", func(ctx context.Context, s *kvstore.KV) error {
 				if err := s.SetOptimizer(ctx, o); err != nil {
 					return err
 				}
@@ -34,7 +34,7 @@ func TestNormsAreOfWholeKeys(t *testing.T) {
 // TestNormsOfSlicesAreRefused sets such an optimizer when it is too late.
 func TestNormsOfSlicesAreRefused(t *testing.T) {
 	c := cluster.Start(cluster.Config{Workers: 1, Servers: 1, SliceSize: 4096})
-	work(t, c, "dist_sync", func(ctx context.Context, s kvstore.Store) error {
+	work(t, c, "dist_sync", func(ctx context.Context, s *kvstore.KV) error {
 		if err := s.Init(ctx, "big", nd.Ones(nd.Shape{5000})); err != nil {
 			return err
 		}

@@ -56,7 +56,7 @@ func chaosPlay(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p := &player{Store: s, out: map[string]*nd.Array{}, grad: map[string]*nd.Array{}}
+	p := &player{KV: s, out: map[string]*nd.Array{}, grad: map[string]*nd.Array{}}
 	for _, key := range playKeys {
 		n := trainSize[key]
 		p.out[key], p.grad[key] = nd.Zeros(nd.Shape{n}), nd.Zeros(nd.Shape{n})
@@ -67,7 +67,7 @@ func chaosPlay(ctx context.Context) error {
 	if err := s.SetOptimizer(ctx, optimizer.SGD{LR: 0.125, Momentum: 0.5}); err != nil {
 		return err
 	}
-	first := int(s.(kvstore.Joint).Resumed())
+	first := int(s.Resumed())
 	if first > 0 {
 		fmt.Printf("resumes at step %d\n", first)
 	}
@@ -90,7 +90,7 @@ func chaosPlay(ctx context.Context) error {
 var playKeys = []string{"a", "b"}
 
 type player struct {
-	kvstore.Store
+	*kvstore.KV
 	out, grad map[string]*nd.Array
 	longest   time.Duration // step, without barriers and snapshots
 }
@@ -105,7 +105,7 @@ func (p *player) step(ctx context.Context, step, first int) error {
 			return err
 		}
 		mark("snapshot")
-		if err := p.Store.(kvstore.Snapshotter).Snapshot(ctx, uint64(step)); err != nil {
+		if err := p.Snapshot(ctx, uint64(step)); err != nil {
 			return err
 		}
 	}

@@ -61,7 +61,7 @@ func trainPlay(ctx context.Context) error {
 	if err := s.SetOptimizer(ctx, optimizer.SGD{LR: 0.125, Momentum: 0.5}); err != nil {
 		return err
 	}
-	first := int(s.(kvstore.Joint).Resumed())
+	first := int(s.Resumed())
 	if first > 0 {
 		fmt.Printf("resumes at step %d\n", first)
 	}
@@ -107,13 +107,13 @@ func trainPlay(ctx context.Context) error {
 
 // snapshotPlay takes a snapshot after the step that LAUNCH_TEST_SNAPSHOT names, or after each
 // LAUNCH_TEST_SNAPSHOTS steps.
-func snapshotPlay(ctx context.Context, s kvstore.Store, steps int) error {
+func snapshotPlay(ctx context.Context, s *kvstore.KV, steps int) error {
 	every, _ := strconv.Atoi(os.Getenv("LAUNCH_TEST_SNAPSHOTS"))
 	if os.Getenv("LAUNCH_TEST_SNAPSHOT") != strconv.Itoa(steps) &&
 		(every == 0 || steps%every != 0) {
 		return nil
 	}
-	if err := s.(kvstore.Snapshotter).Snapshot(ctx, uint64(steps)); err != nil {
+	if err := s.Snapshot(ctx, uint64(steps)); err != nil {
 		return err
 	}
 	fmt.Printf("snapshot %d\n", steps)

@@ -1,7 +1,6 @@
 package module
 
 import (
-	"errors"
 	"fmt"
 
 	"gomx/device"
@@ -31,10 +30,12 @@ func ClipGlobalNorm(max float64) FitOption {
 	}
 }
 
-// errClipJob is the mistake of clipping by a norm that no process knows.
-var errClipJob = errors.New("module: Fit: ClipGlobalNorm with a store of several processes, " +
-	"where no process knows the norm of the sums of all workers: " +
-	"use the optimizer's Clip, which limits every element, or train in one process")
+// clipJobError is the mistake of clipping by a norm that no process knows.
+func clipJobError(store string) error {
+	return fmt.Errorf("module: Fit: ClipGlobalNorm with %s, a store of several processes, "+
+		"where no process knows the norm of the sums of all workers: "+
+		"use the optimizer's Clip, which limits every element, or train in one process", store)
+}
 
 // clipper scales gradients to a norm. Everything is pushed to the engine and works in arrays that
 // are kept, so that nobody waits and in steady state nothing is allocated.

@@ -10,7 +10,6 @@ import (
 
 	"gomx/checkpoint"
 	dataio "gomx/io"
-	"gomx/kvstore"
 )
 
 // epochRun is Fit's work in one epoch.
@@ -168,16 +167,13 @@ func (f *fitting) passOver(ctx context.Context, epoch int) error {
 // may: a push to a closed round has no effect. It first waits for the pulled parameters, because
 // they show how far the others are.
 func (f *fitting) keepUp(ctx context.Context) error {
-	if f.m.trainer.store == nil {
-		return nil
-	}
-	j, ok := f.m.trainer.store.kv.(kvstore.Joint)
-	if !ok || j.Backups() == 0 {
+	s := f.m.trainer.store
+	if s == nil || s.kv.Backups() == 0 {
 		return nil
 	}
 	if err := f.m.Wait(ctx); err != nil {
 		return err
 	}
-	f.share.resumed += int(j.Skip())
+	f.share.resumed += int(s.kv.Skip())
 	return nil
 }

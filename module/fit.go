@@ -1,11 +1,9 @@
 package module
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	dataio "gomx/io"
 	"gomx/kvstore"
@@ -234,24 +232,16 @@ type share struct {
 // workers.
 func (f *fitting) openStore(ctx context.Context) error {
 	c, m := &f.config, f.m
-	if c.kv == nil && !kvstore.IsDist(c.store) {
-		if c.store != "" && c.store != "local" && c.store != "device" {
-			return fmt.Errorf("module: store %q, want one of %s", c.store,
-				strings.Join(kvstore.Names(), ", "))
-		}
+	if c.kv == nil && !c.kind.Job {
 		if len(m.config.places()) == 1 {
 			return nil
 		}
 		// one process: the module's own updater does the rest
-		return m.trainer.reduceWith(ctx, cmp.Or(c.store, "device"), c.compression)
+		return m.trainer.reduceWith(ctx, c.kind.Name, c.compression)
 	}
-	kv, owned := c.kv, false
-	if kv == nil {
-		var err error
-		if kv, err = kvstore.Open(ctx, c.store, c.storeOptions...); err != nil {
-			return fmt.Errorf("module: %w", err)
-		}
-		owned = true
+	kv, err := c.openStore(ctx)
+	if err != nil {
+		return fmt.Errorf("module: %w", err)
 	}
 	f.share.rank = kv.Rank()
 	if s, ok := f.train.(dataio.Sharder); ok && kv.NumWorkers() > 1 && !s.Sharded() {
@@ -265,9 +255,9 @@ func (f *fitting) openStore(ctx context.Context) error {
 	if err := m.UseStore(ctx, kv); err != nil {
 		return err
 	}
-	m.trainer.store.owned = owned
-	joint, ok := kv.(kvstore.Joint)
-	if !ok {
+	m.trainer.store.owned = c.kv == nil
+	joint := m.trainer.store.joint
+	if joint == nil {
 		return nil
 	}
 	batches := uint64(0)
@@ -285,9 +275,17 @@ func (f *fitting) openStore(ctx context.Context) error {
 			break
 		}
 	}
-	f.share.resumed = int(joint.Resumed())
+	f.share.resumed = int(kv.Resumed())
 	f.share.joined = f.share.resumed
 	return f.findSaved()
+}
+
+// openStore returns the store that gradients go to, which the caller has given or the options name.
+func (c *fitConfig) openStore(ctx context.Context) (*kvstore.KV, error) {
+	if c.kv != nil {
+		return kvstore.Wrap(c.kv), nil
+	}
+	return kvstore.Open(ctx, c.kind.Name, c.storeOptions...)
 }
 
 // closeStore closes a store that Fit has opened. Afterwards the module updates its parameters

@@ -1,6 +1,7 @@
 package module
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -24,7 +25,8 @@ type fitConfig struct {
 	init         initializer.Initializer
 	metric       metric.Metric
 	validMetric  metric.Metric
-	store        string
+	store        string       // empty: device
+	kind         kvstore.Kind // of store, once the options are checked
 	storeOptions []kvstore.Option
 	kv           kvstore.Store
 	compression  compress.Method
@@ -186,12 +188,15 @@ func Every(n int) CheckpointOption { return func(c *checkpointConfig) { c.every 
 func WithStates() CheckpointOption { return func(c *checkpointConfig) { c.states = true } }
 
 // check reports options that Fit cannot heed.
-func (c *fitConfig) check() error {
+func (c *fitConfig) check() (err error) {
+	if c.kind, err = kvstore.KindOf(cmp.Or(c.store, "device")); err != nil {
+		return fmt.Errorf("module: Fit: %w", err)
+	}
 	switch {
 	case c.misuse != "":
 		return errors.New("module: Fit: " + c.misuse)
-	case c.clipNorm != 0 && kvstore.IsDist(c.store):
-		return errClipJob
+	case c.clipNorm != 0 && c.kind.Job:
+		return clipJobError(c.kind.Name)
 	case c.epochs < 0:
 		return fmt.Errorf("module: Fit: Epochs(%d), want 0 or more", c.epochs)
 	case c.begin < 0:

@@ -13,7 +13,6 @@ import (
 
 	"gomx/checkpoint"
 	dataio "gomx/io"
-	"gomx/kvstore"
 	"gomx/kvstore/compress"
 	"gomx/metric"
 	nd "gomx/ndarray"
@@ -74,7 +73,7 @@ func (f *fitting) settleResume() error {
 	switch {
 	case c.resume.batches < 0:
 		return fmt.Errorf("module: Fit: EveryBatches(%d), want 0 or more", c.resume.batches)
-	case kvstore.IsDist(c.store):
+	case c.kind.Job:
 		return fmt.Errorf("module: Fit: Resume with the store %s, whose servers have the "+
 			"parameters: use module.Snapshots and gomx launch --snapshots, --resume", c.store)
 	case c.kv != nil:

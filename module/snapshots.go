@@ -63,8 +63,10 @@ func (f *fitting) joinSnapshots(ctx context.Context) error {
 	if f.m.trainer.store == nil || folder == "" || !c.asked && !f.m.trainer.store.owned {
 		return nil // a program with a store of its own decides itself when snapshots are written
 	}
-	kv, ok := f.m.trainer.store.kv.(kvstore.Snapshotter)
-	if !ok {
+	kv, err := kvstore.Need[kvstore.Snapshotter](f.m.trainer.store.kv, "Snapshots")
+	if err != nil && c.asked {
+		return fmt.Errorf("module: Fit: %w", err)
+	} else if err != nil {
 		return nil
 	}
 	if c.every > 0 {

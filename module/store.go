@@ -15,8 +15,9 @@ import (
 // As MXNet does with update_on_kvstore, gradients are pushed in the order of the parameters, and
 // the first parameters, which the next Forward needs first, have the highest priority.
 type storage struct {
-	kv    kvstore.Store
-	owned bool // opened by Fit, which closes it
+	kv    *kvstore.KV
+	joint kvstore.Joint // kv, if several processes share it, else nil
+	owned bool          // opened by Fit, which closes it
 	keys  []storedKey
 	aux   []sharedAux // of a store that processes share
 	// makes auxiliary states equal on all devices, before they are pushed
@@ -63,7 +64,11 @@ type storeUse struct {
 }
 
 // useStore lets a store update the parameters.
-func (t *trainer) useStore(ctx context.Context, kv kvstore.Store, use storeUse) error {
+func (t *trainer) useStore(ctx context.Context, store kvstore.Store, use storeUse) error {
+	if _, err := kvstore.Need[kvstore.Updater](store, "UseStore"); err != nil {
+		return fmt.Errorf("module: %w", err)
+	}
+	kv := kvstore.Wrap(store)
 	if kv.Sums() {
 		t.updater.SetRescale(1 / float64(use.batch*kv.NumWorkers()))
 	}
@@ -72,6 +77,7 @@ func (t *trainer) useStore(ctx context.Context, kv kvstore.Store, use storeUse) 
 		return fmt.Errorf("module: %w", err)
 	}
 	s := &storage{kv: kv, settle: use.settle}
+	s.joint, _ = kvstore.As[kvstore.Joint](kv)
 	for i, p := range t.params {
 		if g := use.grads.firsts()[p.name]; g != nil {
 			s.keys = append(s.keys, storedKey{index: i, name: p.name, grad: [1]*nd.Array{g},
@@ -117,7 +123,7 @@ func (s *storage) pull() error {
 // from there already.
 func (t *trainer) giveLoaded(ctx context.Context) error {
 	s := t.store
-	if j, ok := s.kv.(kvstore.Joint); !t.loaded || ok && j.Resumed() > 0 {
+	if !t.loaded || s.kv.Resumed() > 0 {
 		return nil
 	}
 	states := map[int][]*nd.Array{}

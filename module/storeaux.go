@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"gomx/dtype"
-	"gomx/kvstore"
 	nd "gomx/ndarray"
 )
 
@@ -38,8 +37,7 @@ type auxState struct {
 // shareAux puts auxiliary states into a store that several processes share. They take the values
 // of worker 0 or, in a job that has begun, the values in the store.
 func (s *storage) shareAux(ctx context.Context, states func() []auxState) error {
-	kv, ok := s.kv.(kvstore.Joint)
-	if !ok {
+	if s.joint == nil {
 		return nil
 	}
 	s.settle()
@@ -53,7 +51,7 @@ func (s *storage) shareAux(ctx context.Context, states func() []auxState) error 
 		for _, a := range []*[1]*nd.Array{&x.change, &x.common} {
 			a[0] = nd.Empty(v.Shape(), nd.As(v.DType()), nd.On(v.Device()), nd.Using(v.Engine()))
 		}
-		if err := kv.InitSum(ctx, x.name, v); err != nil {
+		if err := s.joint.InitSum(ctx, x.name, v); err != nil {
 			return fmt.Errorf("module: %w", err)
 		}
 		s.aux = append(s.aux, x)

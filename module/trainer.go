@@ -46,7 +46,7 @@ type gradients interface {
 type sums struct {
 	name string
 	// has no optimizer: the sum of the pushed arrays replaces the value
-	kv          kvstore.Store
+	kv          *kvstore.KV
 	compression compress.Method
 	known       map[string]bool
 }
@@ -210,10 +210,8 @@ func (t *trainer) step(g gradients, steps uint64) error {
 
 // skip is the step of a batch whose gradients cannot be used.
 func (t *trainer) skip() error {
-	if t.store != nil {
-		if _, joint := t.store.kv.(kvstore.Joint); joint {
-			return t.store.idle()
-		}
+	if t.store != nil && t.store.joint != nil {
+		return t.store.idle()
 	}
 	return nil
 }
@@ -223,10 +221,8 @@ func (t *trainer) limitNorm(limit float64) error {
 	if limit == 0 {
 		return nil
 	}
-	if t.store != nil {
-		if _, joint := t.store.kv.(kvstore.Joint); joint {
-			return errClipJob
-		}
+	if t.store != nil && t.store.joint != nil {
+		return clipJobError(t.store.kv.Name())
 	}
 	t.clip = &clipper{limit: limit}
 	return nil

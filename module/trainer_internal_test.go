@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"gomx/kvstore"
 	nd "gomx/ndarray"
 	"gomx/optimizer"
 )
@@ -41,5 +42,22 @@ func TestTrainerStepsWithoutModule(t *testing.T) {
 	}
 	if err := tr.track(tr.params); err != nil {
 		t.Error(err)
+	}
+}
+
+// bare is a store that has no ability beside the core of all stores.
+type bare struct{ kvstore.Store }
+
+func TestTrainerNamesMissingAbility(t *testing.T) {
+	kv, err := kvstore.Open(t.Context(), "local")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer kv.Close()
+	var tr trainer
+	err = tr.useStore(t.Context(), bare{kv}, storeUse{batch: 1})
+	want := `module: kvstore: UseStore: found the store "local", want one that is a kvstore.Updater`
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }

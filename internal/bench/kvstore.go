@@ -33,7 +33,7 @@ func (p *kvPlan) serve(ctx context.Context, role string, rank int) error {
 // kvStore is a worker with a store.
 type kvStore struct {
 	job         *kvstore.Job
-	store       kvstore.Store
+	store       *kvstore.KV
 	grads, outs []*nd.Array
 }
 

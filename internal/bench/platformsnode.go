@@ -43,7 +43,7 @@ type platformWorker struct {
 	plan   *platformPlan
 	out    io.Writer
 	mod    *module.Module
-	store  kvstore.Store
+	store  *kvstore.KV
 	labels []float32
 	step   int
 	start  time.Time

@@ -100,7 +100,7 @@ func (c *distCase) store(ctx context.Context, rank int) error {
 	return errors.Join(c.steps(ctx, kv, rank), kv.Close())
 }
 
-func (c *distCase) steps(ctx context.Context, kv kvstore.Store, rank int) error {
+func (c *distCase) steps(ctx context.Context, kv *kvstore.KV, rank int) error {
 	out := map[string]*nd.Array{}
 	for _, key := range c.order {
 		init, err := Fill("dist/init/"+key+"/data", c.Keys[key]).upload(c.env.Device)
@@ -138,7 +138,7 @@ func (c *distCase) steps(ctx context.Context, kv kvstore.Store, rank int) error 
 }
 
 // configure sets the options of the case's mode.
-func (c *distCase) configure(ctx context.Context, kv kvstore.Store) error {
+func (c *distCase) configure(ctx context.Context, kv *kvstore.KV) error {
 	switch c.mode() {
 	case "sgd_momentum":
 		return kv.SetOptimizer(ctx, optimizer.SGD{LR: 0.1, Momentum: 0.9, WD: 0.01,
