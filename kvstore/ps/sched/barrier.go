@@ -1,9 +1,6 @@
 package sched
 
-import (
-	"gomx/kvstore/ps"
-	"gomx/kvstore/wire"
-)
+import "gomx/kvstore/wire"
 
 // A barrier is passed when all workers that count have called it, or are beyond it.
 //
@@ -22,30 +19,37 @@ type entered struct {
 	step        uint64 // steps begun when it called
 }
 
+// barriers counts the calls of workers for the barrier that is not passed.
+type barriers struct {
+	*desk
+	*members
+	entered []entered // by rank of the worker
+}
+
 // in reports whether the process in a worker's place has called the barrier that is not passed.
-func (s *Scheduler) in(m *wire.Member) bool {
-	e := &s.entered[m.Node.Rank]
+func (bs *barriers) in(m *wire.Member) bool {
+	e := &bs.entered[m.Node.Rank]
 	return e.incarnation == m.Incarnation && m.Incarnation != 0 && e.call == m.Calls.Done+1
 }
 
 // barrier notes that a worker calls a barrier, or tells it that its call has ended.
-func (s *Scheduler) barrier(me *wire.Member, m *wire.Message) {
+func (bs *barriers) barrier(me *wire.Member, m *wire.Message) {
 	if me.Node.Role != wire.Worker || me.Left {
 		return
 	}
 	call := m.BarrierCall()
-	if told := s.told.Member(me.Node); told.Incarnation == me.Incarnation &&
+	if told := bs.told.Member(me.Node); told.Incarnation == me.Incarnation &&
 		call.Number <= told.Calls.Done {
-		s.endBarrier(told)
+		bs.endBarrier(told)
 		return
 	}
 	switch {
 	case call.Number != me.Calls.Done+1:
 		return // it has ended, which is being made durable, or makes no sense
-	case s.in(me):
-		s.passBarriers()
-		if s.in(me) {
-			s.tellWaiting(me.Node, m, s.blameBarrier())
+	case bs.in(me):
+		bs.passBarriers()
+		if bs.in(me) {
+			bs.tellWaiting(me.Node, m, bs.blameBarrier())
 		}
 		return
 	}
@@ -53,10 +57,10 @@ func (s *Scheduler) barrier(me *wire.Member, m *wire.Message) {
 		c.Begin = call.Before // durable with the first barrier
 	}
 	if call.Begun == call.Before && call.Number <= repeated(&me.Calls, call.Before) {
-		me.Calls.Done, s.changed = call.Number, true
+		me.Calls.Done, bs.changed = call.Number, true
 		return
 	}
-	s.entered[me.Node.Rank] = entered{incarnation: me.Incarnation, call: call.Number,
+	bs.entered[me.Node.Rank] = entered{incarnation: me.Incarnation, call: call.Number,
 		step: call.Begun}
 }
 
@@ -70,39 +74,39 @@ func repeated(c *wire.Calls, steps uint64) uint64 {
 }
 
 // endBarrier tells a worker how many of its calls have ended.
-func (s *Scheduler) endBarrier(w *wire.Member) {
-	m := s.message(wire.TypeBarrierDone)
+func (bs *barriers) endBarrier(w *wire.Member) {
+	m := bs.message(wire.TypeBarrierDone)
 	m.Target = w.Incarnation
 	m.SetBarrierCalls(w.Calls.Done)
-	s.send(w.Node, m)
+	bs.send(w.Node, m)
 }
 
 // passBarriers lets workers pass the barrier when all that count have called it. They hear of it
 // when it is durable.
-func (s *Scheduler) passBarriers() {
+func (bs *barriers) passBarriers() {
 	calls := 0
-	for i := range s.view.Workers {
-		if s.in(&s.view.Workers[i]) {
+	for i := range bs.view.Workers {
+		if bs.in(&bs.view.Workers[i]) {
 			calls++
 		}
-		if s.awaits(i) {
+		if bs.awaits(i) {
 			return
 		}
 	}
 	if calls == 0 {
 		return
 	}
-	s.view.Barrier++
-	s.changed = true
-	for i := range s.view.Workers {
-		switch w := &s.view.Workers[i]; {
-		case s.in(w):
+	bs.view.Barrier++
+	bs.changed = true
+	for i := range bs.view.Workers {
+		switch w := &bs.view.Workers[i]; {
+		case bs.in(w):
 			w.Calls.Done++
-			pass(&w.Calls, s.entered[i].step)
-			s.entered[i] = entered{}
+			pass(&w.Calls, bs.entered[i].step)
+			bs.entered[i] = entered{}
 		// nobody has waited for it, and nobody will be there when it calls
-		case !w.Left && !s.counts(w):
-			pass(&w.Calls, s.beats[w.Node].Clock)
+		case !w.Left && !bs.counts(w):
+			pass(&w.Calls, bs.beats[w.Node].Clock)
 		}
 	}
 }
@@ -120,36 +124,31 @@ func pass(c *wire.Calls, step uint64) {
 }
 
 // awaits reports whether the barrier which is not passed waits for a worker.
-func (s *Scheduler) awaits(rank int) bool {
-	m := &s.view.Workers[rank]
-	return s.counts(m) && !s.in(m) && !s.beyond(m)
+func (bs *barriers) awaits(rank int) bool {
+	m := &bs.view.Workers[rank]
+	return bs.counts(m) && !bs.in(m) && !bs.beyond(m)
 }
 
 // beyond reports whether a worker that took over a place has begun a step of its own, and all calls
 // for the barrier were made before that step.
-func (s *Scheduler) beyond(m *wire.Member) bool {
-	h := s.beats[m.Node]
+func (bs *barriers) beyond(m *wire.Member) bool {
+	h := bs.beats[m.Node]
 	if h.Start == 0 || h.Clock <= h.Start {
 		return false
 	}
-	for i := range s.view.Workers {
-		if s.in(&s.view.Workers[i]) && s.entered[i].step > h.Start {
+	for i := range bs.view.Workers {
+		if bs.in(&bs.view.Workers[i]) && bs.entered[i].step > h.Start {
 			return false
 		}
 	}
 	return true
 }
 
-// counts reports whether others wait for a worker.
-func (s *Scheduler) counts(m *wire.Member) bool {
-	return !m.Left && (m.Alive || s.cfg.Policy != ps.Shrink)
-}
-
 // blameBarrier returns the first worker that has not entered the barrier which is not passed.
-func (s *Scheduler) blameBarrier() wire.Node {
-	for i := range s.view.Workers {
-		if s.awaits(i) {
-			return s.view.Workers[i].Node
+func (bs *barriers) blameBarrier() wire.Node {
+	for i := range bs.view.Workers {
+		if bs.awaits(i) {
+			return bs.view.Workers[i].Node
 		}
 	}
 	return wire.Node{}

@@ -10,22 +10,22 @@ import (
 // dead process whose hello comes late does not. When the process still lives after a while the
 // other one is refused. So two processes that are given the same rank by mistake do not drive each
 // other out, and only one of them goes on.
-func (s *Scheduler) held(me *wire.Member, nonce uint64) bool {
-	if !me.Alive || s.silence(me.Node) >= s.cfg.Timing.Heartbeat*3/2 {
-		delete(s.asking, nonce)
+func (ms *members) held(me *wire.Member, nonce uint64) bool {
+	if !me.Alive || ms.silence(me.Node) >= ms.cfg.Timing.Heartbeat*3/2 {
+		delete(ms.asking, nonce)
 		return false
 	}
-	since, asked := s.asking[nonce]
+	since, asked := ms.asking[nonce]
 	if !asked {
-		s.asking[nonce] = s.awake.Time
-		s.out.Report(ps.EventJoined, me.Node, 0, 0,
+		ms.asking[nonce] = ms.awake.Time
+		ms.out.Report(ps.EventJoined, me.Node, 0, 0,
 			"another process asks for the place, which it gets when its process is silent")
 		return true
 	}
-	if s.awake.Time-since > s.cfg.Timing.Dead {
-		m := s.message(wire.TypeReject)
+	if ms.awake.Time-since > ms.cfg.Timing.Dead {
+		m := ms.message(wire.TypeReject)
 		m.SetRefusal(wire.Refusal{Reason: wire.ReasonIncarnation, Of: wire.TypeHello, Seq: nonce})
-		s.send(me.Node, m) // on the connection on which it has just asked
+		ms.send(me.Node, m) // on the connection on which it has just asked
 	}
 	return true
 }

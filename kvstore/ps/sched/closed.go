@@ -33,30 +33,30 @@ func (e *ends) hear(n wire.Node) {
 	delete(e.closed, n)
 }
 
-// Unreachable says that a message to a node could not be sent because there is no connection to it.
-func (s *Scheduler) Unreachable(n wire.Node) {
-	if _, known := s.ends.closed[n]; !known && s.ends.heard[n] {
-		s.ends.closed[n] = s.awake.Time
+// unreachable notes that there is no connection to a node.
+func (ms *members) unreachable(n wire.Node) {
+	if _, known := ms.ends.closed[n]; !known && ms.ends.heard[n] {
+		ms.ends.closed[n] = ms.awake.Time
 	}
 }
 
 // hungUp reports whether a node has had no connection for so long that its process must be dead.
-func (s *Scheduler) hungUp(n wire.Node) bool {
-	since, closed := s.ends.closed[n]
-	return closed && s.awake.Time-since > 3*s.cfg.Timing.Dead
+func (ms *members) hungUp(n wire.Node) bool {
+	since, closed := ms.ends.closed[n]
+	return closed && ms.awake.Time-since > 3*ms.cfg.Timing.Dead
 }
 
 // look sends something to silent servers now and then: it shows whether they have connections.
-func (s *Scheduler) look() {
-	if s.awake.Time < s.ends.probe {
+func (ms *members) look() {
+	if ms.awake.Time < ms.ends.probe {
 		return
 	}
-	s.ends.probe = s.awake.Time + s.cfg.Timing.Heartbeat
-	for i := range s.view.Servers {
-		if m := &s.view.Servers[i]; !m.Alive && !m.Left && s.ends.heard[m.Node] {
-			a := s.message(wire.TypeHeartbeat)
-			a.SetViewNumber(s.told.Number)
-			s.send(m.Node, a)
+	ms.ends.probe = ms.awake.Time + ms.cfg.Timing.Heartbeat
+	for i := range ms.view.Servers {
+		if m := &ms.view.Servers[i]; !m.Alive && !m.Left && ms.ends.heard[m.Node] {
+			a := ms.message(wire.TypeHeartbeat)
+			a.SetViewNumber(ms.told.Number)
+			ms.send(m.Node, a)
 		}
 	}
 }

@@ -11,63 +11,72 @@ import (
 // collection is a snapshot that is being made.
 type collection struct {
 	clock uint64
-	try   uint32 // tells attempts at a snapshot of one clock from each other
-	all   bool   // begins when all workers have asked
-	files map[uint32]wire.SnapshotFile
-	asked []wire.Node
-	again ps.Time
-	heard ps.Time // awake time at which somebody asked for it last
-	whole bool    // its manifest is being written
+	try   uint32                       // tells attempts at a snapshot of one clock from each other
+	all   bool                         // begins when all workers have asked
+	files map[uint32]wire.SnapshotFile // parts that servers have written, by shard
+	asked []wire.Node                  // workers that wait for it
+	again ps.Time                      // when servers are told again; 0: they have not been told
+	heard ps.Time                      // awake time at which a worker asked for it last
+	whole bool                         // its manifest is being written
+}
+
+// collector collects the parts of snapshots, one snapshot after the other.
+type collector struct {
+	*desk
+	snap   *collection // nil: none is being made
+	tries  uint32      // snapshots begun
+	answer []wire.Node // workers that wait for the snapshot of the view that is being written
 }
 
 // askSnapshot begins a snapshot at a clock for a worker.
-func (s *Scheduler) askSnapshot(me *wire.Member, m *wire.Message) {
+func (co *collector) askSnapshot(me *wire.Member, m *wire.Message) {
 	order := m.SnapshotOrder()
 	clock, all := order.Clock, order.All
-	if me.Node.Role != wire.Worker || len(s.view.Shards) == 0 {
+	if me.Node.Role != wire.Worker || len(co.view.Shards) == 0 {
 		return
 	}
-	if s.snap == nil || s.snap.clock != clock {
-		if clock != 0 && (s.told.Snapshot == clock && s.snap == nil || all &&
-			clock <= s.told.Snapshot) {
-			s.snapshotDone([]wire.Node{me.Node}, clock, 0)
+	if co.snap == nil || co.snap.clock != clock {
+		if clock != 0 && (co.told.Snapshot == clock && co.snap == nil || all &&
+			clock <= co.told.Snapshot) {
+			co.snapshotDone([]wire.Node{me.Node}, clock, 0)
 			return
 		}
-		if clock != 0 && (s.view.Snapshot == clock && s.snap == nil || all &&
-			clock <= s.view.Snapshot) {
-			s.answer = append(s.answer, me.Node)
+		if clock != 0 && (co.view.Snapshot == clock && co.snap == nil || all &&
+			clock <= co.view.Snapshot) {
+			co.answer = append(co.answer, me.Node)
 			return
 		}
-		if s.snap != nil && s.snap.whole {
+		if co.snap != nil && co.snap.whole {
 			return // one after the other
 		}
-		s.tries++
-		s.snap = &collection{clock: clock, try: uint32(s.told.Number)<<12 | s.tries&0xfff, all: all,
+		co.tries++
+		co.snap = &collection{clock: clock, try: uint32(co.told.Number)<<12 | co.tries&0xfff,
+			all:   all,
 			files: map[uint32]wire.SnapshotFile{}}
 	}
-	s.snap.heard = s.awake.Time
-	if s.snap.has(me.Node) {
-		s.tellWaiting(me.Node, m, s.blameSnapshot())
+	co.snap.heard = co.awake.Time
+	if co.snap.has(me.Node) {
+		co.tellWaiting(me.Node, m, co.blameSnapshot())
 		return
 	}
-	s.snap.asked = append(s.snap.asked, me.Node)
-	if s.gathered() && s.snap.again == 0 {
-		s.sendSnapshot()
+	co.snap.asked = append(co.snap.asked, me.Node)
+	if co.gathered() && co.snap.again == 0 {
+		co.sendSnapshot()
 	}
 }
 
 // tickSnapshot repeats orders that servers have not answered. A snapshot that no worker asks for
 // any more is given up.
-func (s *Scheduler) tickSnapshot() {
+func (co *collector) tickSnapshot() {
 	switch {
-	case s.snap == nil || s.snap.whole:
-	case s.awake.Time-s.snap.heard > s.cfg.Timing.Dead:
-		s.out.Report(ps.EventSnapshot, wire.Node{}, 0, 0,
-			fmt.Sprintf("given up at clock %d: no worker waits for it", s.snap.clock))
-		s.discard(s.snap)
-		s.snap = nil
-	case s.now >= s.snap.again && s.gathered():
-		s.sendSnapshot()
+	case co.snap == nil || co.snap.whole:
+	case co.awake.Time-co.snap.heard > co.cfg.Timing.Dead:
+		co.out.Report(ps.EventSnapshot, wire.Node{}, 0, 0,
+			fmt.Sprintf("given up at clock %d: no worker waits for it", co.snap.clock))
+		co.discard(co.snap)
+		co.snap = nil
+	case co.now >= co.snap.again && co.gathered():
+		co.sendSnapshot()
 	}
 }
 
@@ -75,121 +84,119 @@ func (s *Scheduler) tickSnapshot() {
 func (c *collection) has(n wire.Node) bool { return slices.Contains(c.asked, n) }
 
 // absent returns the first worker that a snapshot of everything waits for, nobody if there is none.
-func (s *Scheduler) absent() wire.Node {
-	for i := range s.view.Workers {
-		if m := &s.view.Workers[i]; s.snap.all && s.counts(m) && !s.snap.has(m.Node) {
+func (co *collector) absent() wire.Node {
+	for i := range co.view.Workers {
+		if m := &co.view.Workers[i]; co.snap.all && co.counts(m) && !co.snap.has(m.Node) {
 			return m.Node
 		}
 	}
 	return wire.Node{}
 }
 
-func (s *Scheduler) gathered() bool { return s.absent().IsZero() }
+func (co *collector) gathered() bool { return co.absent().IsZero() }
 
-func (s *Scheduler) sendSnapshot() {
-	s.snap.again = s.now + s.cfg.Timing.Resend
-	for i := range s.view.Servers {
-		if n := &s.view.Servers[i]; n.Alive {
-			m := s.message(wire.TypeSnapshot)
-			m.SetSnapshotOrder(wire.SnapshotOrder{Clock: s.snap.clock, Try: s.snap.try,
-				All: s.snap.all})
-			s.send(n.Node, m)
+func (co *collector) sendSnapshot() {
+	co.snap.again = co.now + co.cfg.Timing.Resend
+	for i := range co.view.Servers {
+		if n := &co.view.Servers[i]; n.Alive {
+			m := co.message(wire.TypeSnapshot)
+			m.SetSnapshotOrder(wire.SnapshotOrder{Clock: co.snap.clock, Try: co.snap.try,
+				All: co.snap.all})
+			co.send(n.Node, m)
 		}
 	}
 }
 
-func (s *Scheduler) snapshotDone(to []wire.Node, clock uint64, failed wire.Failure) {
+func (co *collector) snapshotDone(to []wire.Node, clock uint64, failed wire.Failure) {
 	for _, n := range to {
-		m := s.message(wire.TypeSnapshotDone)
+		m := co.message(wire.TypeSnapshotDone)
 		m.SetSnapshotResult(wire.SnapshotResult{Clock: clock, Failure: failed})
-		s.send(n, m)
+		co.send(n, m)
 	}
 }
 
 // collect takes in one shard's part of a snapshot. With the last the snapshot is whole, and exists
 // when its manifest is durable.
-func (s *Scheduler) collect(me *wire.Member, m *wire.Message) {
-	c, r := s.snap, m.SnapshotResult()
+func (co *collector) collect(me *wire.Member, m *wire.Message) {
+	c, r := co.snap, m.SnapshotResult()
 	if c == nil || r.Clock != c.clock || r.Try != c.try {
-		if r.Failure == 0 && r.Clock > s.view.Snapshot {
+		if r.Failure == 0 && r.Clock > co.view.Snapshot {
 			// the attempt has failed meanwhile
-			s.out.Discard = append(s.out.Discard, ps.Part{Clock: r.Clock, Name: string(m.Payload)})
+			co.out.Discard = append(co.out.Discard, ps.Part{Clock: r.Clock,
+				Name: string(m.Payload)})
 		}
 		return
 	}
-	if c.whole || int(m.Shard) >= len(s.view.Shards) {
+	if c.whole || int(m.Shard) >= len(co.view.Shards) {
 		return
 	}
-	place := &s.view.Shards[m.Shard]
+	place := &co.view.Shards[m.Shard]
 	if place.Primary != (wire.Replica{Server: me.Node.Rank, Incarnation: me.Incarnation}) ||
 		m.Epoch != place.Epoch {
 		return
 	}
 	if r.Failure != 0 {
-		s.failCollection(r.Failure)
+		co.failCollection(r.Failure)
 		return
 	}
 	c.files[m.Shard] = wire.SnapshotFile{Shard: m.Shard, Checksum: r.Checksum, Size: r.Size,
 		Name: string(m.Payload)}
-	if len(c.files) < len(s.view.Shards) {
+	if len(c.files) < len(co.view.Shards) {
 		return
 	}
-	manifest := &wire.Manifest{Job: s.cfg.Job, Clock: c.clock}
-	for i := range s.view.Shards {
+	manifest := &wire.Manifest{Job: co.cfg.Job, Clock: c.clock}
+	for i := range co.view.Shards {
 		manifest.Files = append(manifest.Files, c.files[uint32(i)])
 	}
-	s.out.Manifest, c.whole = manifest, true
+	co.out.Manifest, c.whole = manifest, true
 }
 
 // failCollection gives up a snapshot, and says why.
-func (s *Scheduler) failCollection(why wire.Failure) {
-	c := s.snap
-	s.snap = nil
-	s.discard(c)
-	s.snapshotDone(c.asked, c.clock, why)
+func (co *collector) failCollection(why wire.Failure) {
+	c := co.snap
+	co.snap = nil
+	co.discard(c)
+	co.snapshotDone(c.asked, c.clock, why)
 }
 
 // discard has the parts removed of a snapshot that has failed. Parts that are reported later are
 // removed then.
-func (s *Scheduler) discard(c *collection) {
-	for i := range s.view.Shards {
+func (co *collector) discard(c *collection) {
+	for i := range co.view.Shards {
 		if f, ok := c.files[uint32(i)]; ok {
-			s.out.Discard = append(s.out.Discard, ps.Part{Clock: c.clock, Name: f.Name})
+			co.out.Discard = append(co.out.Discard, ps.Part{Clock: c.clock, Name: f.Name})
 		}
 	}
 }
 
-// Recorded says that the manifest of Outbox.Manifest is durable, or why it is not: then the
-// snapshot has failed. Workers hear of one that exists when the view says so.
-func (s *Scheduler) Recorded(now ps.Time, clock uint64, err error) {
-	s.start(now)
-	c := s.snap
+// recorded ends a snapshot whose manifest is durable, or could not be made so. It reports whether
+// the view or the outbox has changed.
+func (co *collector) recorded(clock uint64, err error) bool {
+	c := co.snap
 	if c == nil || !c.whole || c.clock != clock {
-		return
+		return false
 	}
 	if err != nil {
-		s.out.Report(ps.EventSnapshot, wire.Node{}, 0, 0, fmt.Sprintf("failed at clock %d: %v",
-			clock,
-			err))
-		s.failCollection(wire.FailureUnwritten)
-		s.settle()
-		return
+		co.out.Report(ps.EventSnapshot, wire.Node{}, 0, 0, fmt.Sprintf("failed at clock %d: %v",
+			clock, err))
+		co.failCollection(wire.FailureUnwritten)
+		return true
 	}
-	s.out.Report(ps.EventSnapshot, wire.Node{}, 0, 0, fmt.Sprintf("complete at clock %d", clock))
-	s.answer = append(s.answer, c.asked...)
-	s.view.Snapshot, s.changed, s.snap = clock, true, nil
-	s.settle()
+	co.out.Report(ps.EventSnapshot, wire.Node{}, 0, 0, fmt.Sprintf("complete at clock %d", clock))
+	co.answer = append(co.answer, c.asked...)
+	co.view.Snapshot, co.changed, co.snap = clock, true, nil
+	return true
 }
 
 // blameSnapshot returns the first worker that has not asked for the snapshot, or the primary of the
 // first shard whose part is missing.
-func (s *Scheduler) blameSnapshot() wire.Node {
-	if n := s.absent(); !n.IsZero() {
+func (co *collector) blameSnapshot() wire.Node {
+	if n := co.absent(); !n.IsZero() {
 		return n
 	}
-	for i := range s.view.Shards {
-		if _, ok := s.snap.files[uint32(i)]; !ok {
-			return wire.Node{Role: wire.Server, Rank: s.view.Shards[i].Primary.Server}
+	for i := range co.view.Shards {
+		if _, ok := co.snap.files[uint32(i)]; !ok {
+			return wire.Node{Role: wire.Server, Rank: co.view.Shards[i].Primary.Server}
 		}
 	}
 	return wire.Node{}

@@ -10,6 +10,18 @@
 //
 // A scheduler that is given the last durable view goes on where the one before it stopped.
 //
+// # Parts
+//
+// A Scheduler is put together of parts; each is a type in a file of its name or near it, and uses
+// the ones above it:
+//
+//	desk       common ground: settings, the view as it is decided and as it is durable
+//	members    which process has which place, and which are there
+//	guests     processes without a rank, which are promised one
+//	barriers   calls for the barrier that is not passed
+//	collector  the snapshot that is being made
+//	placement  where the copies of shards live; swaps, which spread primaries
+//
 // # Views
 //
 // All decisions are in one record, the view (wire.View). A decision changes the view in memory; the

@@ -20,45 +20,49 @@ type promise struct {
 	until       ps.Time
 }
 
+// guests promises places to processes without a rank.
+type guests struct {
+	*desk
+	promised map[wire.Node]promise // places that guests have been told to take
+}
+
 // promiseLasts is how many Dead intervals a guest may take to join.
 const promiseLasts = 10
 
 // guest answers a process that asks for a rank.
-func (s *Scheduler) guest(from wire.Node, m *wire.Message) {
+func (gs *guests) guest(from wire.Node, m *wire.Message) {
 	h, err := wire.DecodeHello(m.Payload)
 	if err != nil || h.Rank != -1 || from.Role != wire.Server && from.Role != wire.Worker {
-		s.out.Report(ps.EventRefused, from, 0, 0, fmt.Sprintf("hello for rank %d: %v", h.Rank, err))
+		gs.out.Report(ps.EventRefused, from, 0, 0, fmt.Sprintf("hello for rank %d: %v", h.Rank,
+			err))
 		return
 	}
-	if s.view.Over() {
+	if gs.view.Over() {
 		return // too late: the job is over
 	}
-	list := s.view.Workers
+	list := gs.view.Workers
 	if from.Role == wire.Server {
-		list = s.view.Servers
+		list = gs.view.Servers
 	}
 	reply := wire.Hello{Nonce: h.Nonce, Rank: -1}
-	if me := s.freePlace(list, h.Nonce); me != nil {
-		if s.promised == nil {
-			s.promised = map[wire.Node]promise{}
-		}
-		s.promised[me.Node] = promise{h.Nonce, me.Incarnation,
-			s.now + promiseLasts*s.cfg.Timing.Dead}
+	if me := gs.freePlace(list, h.Nonce); me != nil {
+		gs.promised[me.Node] = promise{h.Nonce, me.Incarnation,
+			gs.now + promiseLasts*gs.cfg.Timing.Dead}
 		reply.Rank = int32(me.Node.Rank)
 	}
-	r := s.message(wire.TypeHello)
+	r := gs.message(wire.TypeHello)
 	r.Payload = reply.Append(nil)
-	s.send(from, r)
+	gs.send(from, r)
 }
 
 // freePlace returns the place that is promised to a nonce, or else the first one that nobody has
 // had, or else the first one whose process is dead; nil if there is none.
-func (s *Scheduler) freePlace(list []wire.Member, nonce uint64) *wire.Member {
+func (gs *guests) freePlace(list []wire.Member, nonce uint64) *wire.Member {
 	var fresh, dead *wire.Member
 	for i := range list {
 		me := &list[i]
-		p, ok := s.promised[me.Node]
-		ok = ok && p.incarnation == me.Incarnation && s.now <= p.until
+		p, ok := gs.promised[me.Node]
+		ok = ok && p.incarnation == me.Incarnation && gs.now <= p.until
 		switch {
 		case ok && p.nonce == nonce:
 			return me

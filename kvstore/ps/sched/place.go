@@ -5,165 +5,160 @@ import (
 	"gomx/kvstore/wire"
 )
 
+// placement decides where the copies of shards live.
+type placement struct {
+	*desk
+	*members
+	*collector
+	load []int     // shards that each server leads, while balance counts
+	ways []reached // of balance, from the server that leads too many shards
+}
+
 // place brings the shards' places into line with the servers that are there. All changes of one
 // call become durable together, in one view.
-func (s *Scheduler) place() {
-	if len(s.view.Shards) == 0 {
-		s.placeFirst()
+func (pl *placement) place() {
+	if len(pl.view.Shards) == 0 {
+		pl.placeFirst()
 		return
 	}
-	for i := range s.view.Shards {
-		sh := &s.view.Shards[i]
+	for i := range pl.view.Shards {
+		sh := &pl.view.Shards[i]
 		if !sh.Lost {
-			s.replace(uint32(i), sh)
+			pl.replace(uint32(i), sh)
 		}
 	}
-	if s.cfg.Replicas < 2 {
+	if pl.cfg.Replicas < 2 {
 		return
 	}
-	for i := range s.view.Shards {
-		sh := &s.view.Shards[i]
-		if sh.Lost || !sh.Backup.IsZero() || !s.alive(sh.Primary) {
+	for i := range pl.view.Shards {
+		sh := &pl.view.Shards[i]
+		if sh.Lost || !sh.Backup.IsZero() || !pl.alive(sh.Primary) {
 			continue
 		}
-		if r, ok := s.candidate(sh.Primary); ok {
-			sh.Backup, sh.InSync, s.changed = r, false, true
+		if r, ok := pl.candidate(sh.Primary); ok {
+			sh.Backup, sh.InSync, pl.changed = r, false, true
 		}
 	}
-	s.balance()
+	pl.balance()
 }
 
 // placeFirst spreads the shards over the servers when all are there. Empty copies are equal:
 // backups are in sync from the start.
-func (s *Scheduler) placeFirst() {
-	n := len(s.view.Servers)
-	for i := range s.view.Servers {
-		if !s.view.Servers[i].Alive {
+func (pl *placement) placeFirst() {
+	n := len(pl.view.Servers)
+	for i := range pl.view.Servers {
+		if !pl.view.Servers[i].Alive {
 			return
 		}
 	}
-	for i := range s.cfg.Shards {
-		sh := wire.Shard{Epoch: 1, Primary: s.replica(i % n)}
-		if s.cfg.Replicas == 2 {
+	for i := range pl.cfg.Shards {
+		sh := wire.Shard{Epoch: 1, Primary: pl.replica(i % n)}
+		if pl.cfg.Replicas == 2 {
 			// Shards with the same primary have different backups, so that the load of a dead
 			// server is shared.
-			sh.Backup, sh.InSync = s.replica((i%n+1+i/n%(n-1))%n), true
+			sh.Backup, sh.InSync = pl.replica((i%n+1+i/n%(n-1))%n), true
 		}
-		s.view.Shards = append(s.view.Shards, sh)
-		s.changed = true
+		pl.view.Shards = append(pl.view.Shards, sh)
+		pl.changed = true
 	}
-}
-
-func (s *Scheduler) replica(rank int) wire.Replica {
-	return wire.Replica{Server: uint16(rank), Incarnation: s.view.Servers[rank].Incarnation}
-}
-
-// current reports whether a copy's process still holds its place, alive or not; alive whether it is
-// heard of as well.
-func (s *Scheduler) current(r wire.Replica) bool {
-	return !r.IsZero() && s.view.Servers[r.Server].Incarnation == r.Incarnation &&
-		!s.view.Servers[r.Server].Left
-}
-
-func (s *Scheduler) alive(r wire.Replica) bool {
-	return s.current(r) && s.view.Servers[r.Server].Alive
 }
 
 // fresh reports whether a copy's process is there for certain: it has been heard of lately, and
 // knows which servers have been given up.
-func (s *Scheduler) fresh(r wire.Replica) bool {
+func (pl *placement) fresh(r wire.Replica) bool {
 	n := wire.Node{Role: wire.Server, Rank: r.Server}
-	return s.alive(r) && s.seen[n] >= s.proof && s.silence(n) <= s.cfg.Timing.Suspect
+	return pl.alive(r) && pl.seen[n] >= pl.proof && pl.silence(n) <= pl.cfg.Timing.Suspect
 }
 
 // hopeless reports whether a copy cannot serve: its process is gone, is silent without a
 // connection, or has been silent for too long to be waited for.
-func (s *Scheduler) hopeless(r wire.Replica) bool {
+func (pl *placement) hopeless(r wire.Replica) bool {
 	n := wire.Node{Role: wire.Server, Rank: r.Server}
-	return !s.current(r) || !s.alive(r) && (s.hungUp(n) || s.silence(n) > s.cfg.Timing.Patience)
+	return !pl.current(r) || !pl.alive(r) &&
+		(pl.hungUp(n) || pl.silence(n) > pl.cfg.Timing.Patience)
 }
 
 // replace reacts to the loss of a shard's copies. A copy that may come back is given up only for
 // the sake of one that is there for certain: when both are silent the one that is heard of first
 // decides, and a copy that nothing can stand in for is waited for. Decisions that are put off are
 // looked at again with every tick.
-func (s *Scheduler) replace(id uint32, sh *wire.Shard) {
+func (pl *placement) replace(id uint32, sh *wire.Shard) {
 	promotable := !sh.Backup.IsZero() && sh.InSync
 	switch {
-	case s.alive(sh.Primary):
-		if !sh.Backup.IsZero() && !s.alive(sh.Backup) && (s.fresh(sh.Primary) ||
-			!s.current(sh.Backup)) {
-			s.drop(sh)
-			s.changed = true
+	case pl.alive(sh.Primary):
+		if !sh.Backup.IsZero() && !pl.alive(sh.Backup) && (pl.fresh(sh.Primary) ||
+			!pl.current(sh.Backup)) {
+			pl.drop(sh)
+			pl.changed = true
 		}
-	case promotable && s.fresh(sh.Backup):
-		s.promote(id, sh)
-	case promotable && !s.current(sh.Primary) && s.current(sh.Backup):
-		s.promote(id, sh) // nothing else is left
-	case !s.hopeless(sh.Primary), promotable && !s.hopeless(sh.Backup):
+	case promotable && pl.fresh(sh.Backup):
+		pl.promote(id, sh)
+	case promotable && !pl.current(sh.Primary) && pl.current(sh.Backup):
+		pl.promote(id, sh) // nothing else is left
+	case !pl.hopeless(sh.Primary), promotable && !pl.hopeless(sh.Backup):
 		// Silent, but nobody else is certain to have all it has: it may only be slow.
-	case s.view.Over():
+	case pl.view.Over():
 		// Servers that leave a job which is over lose nothing.
-	case s.takeBack(id, sh):
+	case pl.takeBack(id, sh):
 	default:
-		s.drop(sh)
-		sh.Lost, s.changed = true, true
-		s.out.Report(ps.EventLost, wire.Node{}, id, sh.Epoch, "")
+		pl.drop(sh)
+		sh.Lost, pl.changed = true, true
+		pl.out.Report(ps.EventLost, wire.Node{}, id, sh.Epoch, "")
 	}
 }
 
 // takeBack returns a shard to a copy that was given up in a view of which nobody has heard yet:
 // nothing has been committed without it.
-func (s *Scheduler) takeBack(id uint32, sh *wire.Shard) bool {
-	if int(id) >= len(s.told.Shards) || s.told.Shards[id].Epoch == sh.Epoch {
+func (pl *placement) takeBack(id uint32, sh *wire.Shard) bool {
+	if int(id) >= len(pl.told.Shards) || pl.told.Shards[id].Epoch == sh.Epoch {
 		return false
 	}
-	was := &s.told.Shards[id]
+	was := &pl.told.Shards[id]
 	r := was.Primary
-	if was.InSync && s.hopeless(r) {
+	if was.InSync && pl.hopeless(r) {
 		r = was.Backup
 	}
-	if r.IsZero() || s.hopeless(r) {
+	if r.IsZero() || pl.hopeless(r) {
 		return false
 	}
 	sh.Primary = r
-	s.drop(sh)
-	s.changed = true
-	if s.writing != nil {
-		s.hushed = s.writing.Number
+	pl.drop(sh)
+	pl.changed = true
+	if pl.writing != nil {
+		pl.hushed = pl.writing.Number
 	}
-	s.out.Report(ps.EventPromoted, wire.Node{Role: wire.Server, Rank: r.Server}, id, sh.Epoch,
+	pl.out.Report(ps.EventPromoted, wire.Node{Role: wire.Server, Rank: r.Server}, id, sh.Epoch,
 		"again")
 	return true
 }
 
 // drop takes a shard's backup out. The new epoch tells the primary that it may commit alone.
-func (s *Scheduler) drop(sh *wire.Shard) {
+func (pl *placement) drop(sh *wire.Shard) {
 	sh.Epoch++
 	sh.Backup, sh.InSync, sh.Swapped = wire.Replica{}, false, false
 }
 
 // promote makes the backup the primary.
-func (s *Scheduler) promote(id uint32, sh *wire.Shard) {
+func (pl *placement) promote(id uint32, sh *wire.Shard) {
 	sh.Primary = sh.Backup
-	s.drop(sh)
-	s.changed = true
-	s.out.Report(ps.EventPromoted, wire.Node{Role: wire.Server, Rank: sh.Primary.Server}, id,
+	pl.drop(sh)
+	pl.changed = true
+	pl.out.Report(ps.EventPromoted, wire.Node{Role: wire.Server, Rank: sh.Primary.Server}, id,
 		sh.Epoch,
 		"")
 }
 
 // candidate returns the live server with the fewest copies that is not the primary.
-func (s *Scheduler) candidate(primary wire.Replica) (wire.Replica, bool) {
+func (pl *placement) candidate(primary wire.Replica) (wire.Replica, bool) {
 	best, least := -1, 0
-	for i := range s.view.Servers {
-		r := s.replica(i)
-		if !s.alive(r) || r == primary {
+	for i := range pl.view.Servers {
+		r := pl.replica(i)
+		if !pl.alive(r) || r == primary {
 			continue
 		}
 		load := 0
-		for j := range s.view.Shards {
-			if sh := &s.view.Shards[j]; sh.Primary == r || sh.Backup == r {
+		for j := range pl.view.Shards {
+			if sh := &pl.view.Shards[j]; sh.Primary == r || sh.Backup == r {
 				load++
 			}
 		}
@@ -174,44 +169,44 @@ func (s *Scheduler) candidate(primary wire.Replica) (wire.Replica, bool) {
 	if best < 0 {
 		return wire.Replica{}, false
 	}
-	return s.replica(best), true
+	return pl.replica(best), true
 }
 
 // inSync makes a backup promotable, or notes that it knows of a swap, at the primary's request.
-func (s *Scheduler) inSync(me *wire.Member, m *wire.Message) {
-	sh := s.ledBy(me, m)
+func (pl *placement) inSync(me *wire.Member, m *wire.Message) {
+	sh := pl.ledBy(me, m)
 	if sh == nil || sh.Backup.Incarnation != m.CopyIncarnation() || sh.Backup.IsZero() {
 		return
 	}
 	if sh.Swapped {
-		sh.Swapped, s.changed = false, true
+		sh.Swapped, pl.changed = false, true
 	}
 	if !sh.InSync {
-		sh.InSync, s.changed = true, true
-		s.out.Report(ps.EventInSync, wire.Node{Role: wire.Server, Rank: sh.Backup.Server}, m.Shard,
+		sh.InSync, pl.changed = true, true
+		pl.out.Report(ps.EventInSync, wire.Node{Role: wire.Server, Rank: sh.Backup.Server}, m.Shard,
 			sh.Epoch, "")
 	}
 }
 
 // diverged drops a backup whose state differs from the primary's. It is built again from the
 // beginning.
-func (s *Scheduler) diverged(me *wire.Member, m *wire.Message) {
-	if sh := s.ledBy(me, m); sh != nil && sh.Backup.Incarnation == m.CopyIncarnation() &&
+func (pl *placement) diverged(me *wire.Member, m *wire.Message) {
+	if sh := pl.ledBy(me, m); sh != nil && sh.Backup.Incarnation == m.CopyIncarnation() &&
 		!sh.Backup.IsZero() {
-		s.out.Report(ps.EventDiverged, wire.Node{Role: wire.Server, Rank: sh.Backup.Server},
+		pl.out.Report(ps.EventDiverged, wire.Node{Role: wire.Server, Rank: sh.Backup.Server},
 			m.Shard,
 			sh.Epoch, "")
-		s.drop(sh)
-		s.changed = true
+		pl.drop(sh)
+		pl.changed = true
 	}
 }
 
 // ledBy returns the shard that a message is about if its sender is the primary and knows the epoch.
-func (s *Scheduler) ledBy(me *wire.Member, m *wire.Message) *wire.Shard {
-	if int(m.Shard) >= len(s.view.Shards) {
+func (pl *placement) ledBy(me *wire.Member, m *wire.Message) *wire.Shard {
+	if int(m.Shard) >= len(pl.view.Shards) {
 		return nil
 	}
-	sh := &s.view.Shards[m.Shard]
+	sh := &pl.view.Shards[m.Shard]
 	if sh.Epoch != m.Epoch || sh.Primary != (wire.Replica{Server: me.Node.Rank,
 		Incarnation: me.Incarnation}) {
 		return nil

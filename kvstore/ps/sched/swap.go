@@ -40,31 +40,31 @@ import (
 // greatest number of shards that a server leads is as small as it can be with these copies, and the
 // smallest as great: all that the first can reach lead as many or one less, and can give to no
 // other.
-func (s *Scheduler) balance() {
-	if s.changed || s.writing != nil || s.snap != nil && s.snap.again != 0 {
+func (pl *placement) balance() {
+	if pl.changed || pl.writing != nil || pl.snap != nil && pl.snap.again != 0 {
 		return
 	}
-	s.load = append(s.load[:0], make([]int, len(s.view.Servers))...)
-	for i := range s.view.Shards {
-		sh := &s.view.Shards[i]
+	pl.load = append(pl.load[:0], make([]int, len(pl.view.Servers))...)
+	for i := range pl.view.Shards {
+		sh := &pl.view.Shards[i]
 		if sh.Swapped {
 			return
 		}
 		if !sh.Lost {
-			s.load[sh.Primary.Server]++
+			pl.load[sh.Primary.Server]++
 		}
 	}
-	best, least := -1, len(s.load)
-	for from := range s.load {
-		if s.load[from] < slices.Min(s.load)+2 {
+	best, least := -1, len(pl.load)
+	for from := range pl.load {
+		if pl.load[from] < slices.Min(pl.load)+2 {
 			continue
 		}
-		if first, length := s.way(from); length < least {
+		if first, length := pl.way(from); length < least {
 			best, least = first, length
 		}
 	}
 	if best >= 0 {
-		s.swap(uint32(best))
+		pl.swap(uint32(best))
 	}
 }
 
@@ -73,55 +73,44 @@ type reached struct{ server, first, length int }
 
 // way returns the first shard and the length of the shortest way from a server to one that leads at
 // least two shards less.
-func (s *Scheduler) way(from int) (first, length int) {
-	s.ways = append(s.ways[:0], reached{server: from, first: -1})
-	for i := 0; i < len(s.ways); i++ {
-		at := s.ways[i]
-		if s.load[from] >= s.load[at.server]+2 {
+func (pl *placement) way(from int) (first, length int) {
+	pl.ways = append(pl.ways[:0], reached{server: from, first: -1})
+	for i := 0; i < len(pl.ways); i++ {
+		at := pl.ways[i]
+		if pl.load[from] >= pl.load[at.server]+2 {
 			return at.first, at.length
 		}
-		for id := range s.view.Shards {
-			sh := &s.view.Shards[id]
+		for id := range pl.view.Shards {
+			sh := &pl.view.Shards[id]
 			to := int(sh.Backup.Server)
-			if int(sh.Primary.Server) != at.server || !s.swappable(sh) ||
-				slices.ContainsFunc(s.ways, func(r reached) bool { return r.server == to }) {
+			if int(sh.Primary.Server) != at.server || !pl.swappable(sh) ||
+				slices.ContainsFunc(pl.ways, func(r reached) bool { return r.server == to }) {
 				continue
 			}
 			next := reached{to, at.first, at.length + 1}
 			if at.first < 0 {
 				next.first = id
 			}
-			s.ways = append(s.ways, next)
+			pl.ways = append(pl.ways, next)
 		}
 	}
-	return -1, len(s.load)
+	return -1, len(pl.load)
 }
 
 // swappable reports whether the copies of a shard may change places: both are there, and know of
 // each other.
-func (s *Scheduler) swappable(sh *wire.Shard) bool {
-	return !sh.Lost && sh.InSync && !sh.Swapped && s.fresh(sh.Primary) && s.fresh(sh.Backup) &&
-		!s.view.Over()
+func (pl *placement) swappable(sh *wire.Shard) bool {
+	return !sh.Lost && sh.InSync && !sh.Swapped && pl.fresh(sh.Primary) && pl.fresh(sh.Backup) &&
+		!pl.view.Over()
 }
 
 // swap lets the copies of a shard change places.
-func (s *Scheduler) swap(id uint32) {
-	sh := &s.view.Shards[id]
+func (pl *placement) swap(id uint32) {
+	sh := &pl.view.Shards[id]
 	sh.Epoch++
 	sh.Primary, sh.Backup, sh.Swapped = sh.Backup, sh.Primary, true
-	s.changed = true
-	s.out.Report(ps.EventSwapped, wire.Node{Role: wire.Server, Rank: sh.Primary.Server}, id,
+	pl.changed = true
+	pl.out.Report(ps.EventSwapped, wire.Node{Role: wire.Server, Rank: sh.Primary.Server}, id,
 		sh.Epoch,
 		"")
-}
-
-// Swap lets the copies of a shard change places now, if they may. It reports whether they do.
-func (s *Scheduler) Swap(now ps.Time, shard int) bool {
-	s.start(now)
-	if shard >= len(s.view.Shards) || s.writing != nil || !s.swappable(&s.view.Shards[shard]) {
-		return false
-	}
-	s.swap(uint32(shard))
-	s.settle()
-	return true
 }
