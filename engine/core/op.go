@@ -37,7 +37,7 @@ func (r Rules) Is(s Rules) bool { return r&s != 0 }
 type Use struct {
 	Var  *Var
 	op   *Op  // the operation of the use, from Submit on
-	next *Use // following use in the queue of Var; nil for a clear use
+	next *Use // following use in the queue of Var; of no meaning for a clear use
 	Mode Mode
 
 	clear  bool // every conflicting use before it has been retired

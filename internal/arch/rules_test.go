@@ -23,6 +23,7 @@ var rules = []rule{
 	{"generated files say so", generatedHeaders},
 	{"every package introduces itself in doc.go", packageDocs},
 	{"pure cores are pure", pureCores},
+	{"the state of the scheduling core is written in the core", coreState},
 	{"compiling knows no engine and no driver", compileImports},
 	{"operators are named as text in op only", namesAsText},
 	{"kernels stand with their operators", kernelsWithOperators},
