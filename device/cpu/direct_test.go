@@ -211,6 +211,22 @@ func TestDirectConvolutionsRepeat(t *testing.T) {
 	}
 }
 
+// TestStrideOfTwoCopiesWholePlanes: rows that are copied in the order of memory overwrite none of
+// the copies of other taps, with windows whose taps share numbers in different ways.
+func TestStrideOfTwoCopiesWholePlanes(t *testing.T) {
+	r := rng(t)
+	for _, width := range []int{33, 37, 56, 64, 97} {
+		for _, kernel := range []int{2, 3, 5, 7} {
+			for _, pad := range []int{0, kernel / 2, kernel - 1} {
+				s := complete(cpu.ConvSpec{Batch: 2, InChannels: 4, OutChannels: 8, Groups: 2,
+					In: []int{9, width}, Kernel: []int{kernel, kernel}, Stride: []int{2, 2},
+					Dilate: []int{1, 1}, Pad: []int{pad, pad}, Bias: true})
+				compareConv(t, r, s)
+			}
+		}
+	}
+}
+
 // directResults returns y, dx, dw and dbias.
 func directResults(t *testing.T, s cpu.ConvSpec, d convData) []guarded {
 	t.Helper()

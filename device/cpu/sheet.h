@@ -22,7 +22,7 @@ typedef struct {
 	int64_t rows;           // output rows of a strip
 	int64_t top;            // least of h.at
 	int64_t classes, depth; // remainders; rows of each
-	int64_t plane;          // floats of a plane
+	int64_t copy, plane;    // floats of the copy of one remainder for one tap; of all copies of a plane
 	int narrow;             // rows whose copies fit into one vector, or two of them
 	int32_t lane[GX_TAPS][16], some[GX_TAPS][16]; // of two vectors, for each lane of a copy; all bits where it is inside
 } gx_sheet;
