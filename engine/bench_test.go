@@ -2,7 +2,10 @@ package engine_test
 
 import (
 	"math/rand"
+	"slices"
+	"strconv"
 	"testing"
+	"time"
 
 	"gomx/engine"
 )
@@ -73,6 +76,73 @@ func BenchmarkPushWait(b *testing.B) {
 	for b.Loop() {
 		e.Push(&t)
 		e.WaitRead(bg, v)
+	}
+}
+
+// BenchmarkGap waits for an operation that a worker runs, after a pause in which the program
+// computes for itself. The metric is the median of the times from push to end; it shows whether the
+// worker still watches the inbox after such a pause.
+func BenchmarkGap(b *testing.B) {
+	for _, gap := range []time.Duration{20 * time.Microsecond, 100 * time.Microsecond,
+		150 * time.Microsecond, 400 * time.Microsecond} {
+		b.Run(gap.String(), func(b *testing.B) {
+			e := open(b, engine.Config{Workers: 2})
+			v := e.NewVar("v")
+			t := engine.Task{Name: "x", Fn: empty,
+				Uses: []engine.Use{{Var: v, Access: engine.Update}}}
+			var took []time.Duration
+			for b.Loop() {
+				for start := time.Now(); time.Since(start) < gap; {
+				}
+				start := time.Now()
+				e.Push(&t)
+				e.WaitRead(bg, v)
+				took = append(took, time.Since(start))
+			}
+			slices.Sort(took)
+			b.ReportMetric(float64(took[len(took)/2]), "ns/wait")
+		})
+	}
+}
+
+// BenchmarkUses pushes operations with several numbers of uses through the queues.
+func BenchmarkUses(b *testing.B) {
+	for _, n := range []int{1, 2, 4, 5, 8} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			e := open(b, engine.Config{Workers: 1, NoInline: true})
+			t := engine.Task{Name: "x", Fn: empty, Cheap: true}
+			for range n {
+				t.Uses = append(t.Uses, engine.Use{Var: e.NewVar("v"), Access: engine.Read})
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				e.Push(&t)
+			}
+			e.WaitAll(bg)
+		})
+	}
+}
+
+// BenchmarkFirst pushes the first operations of an engine, whose records are not pooled yet. The
+// engine is stopped meanwhile, so that no record returns.
+func BenchmarkFirst(b *testing.B) {
+	for _, n := range []int{10, 1000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				e, err := engine.New(engine.Config{Workers: 1, NoInline: true})
+				if err != nil {
+					b.Fatal(err)
+				}
+				e.Stop()
+				t := engine.Task{Name: "x", Fn: empty, Cheap: true,
+					Uses: []engine.Use{{Var: e.NewVar("v"), Access: engine.Update}}}
+				for range n {
+					e.Push(&t)
+				}
+				e.Close()
+			}
+		})
 	}
 }
 

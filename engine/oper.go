@@ -9,6 +9,8 @@ import (
 )
 
 // inlineUses is the number of uses that an operation record holds without a separate slice.
+// BenchmarkUses and BenchmarkQueue1 chose it: with 2, operations with 4 uses take 40 % longer
+// through a queue, with 6, every operation takes 10 to 25 % longer.
 const inlineUses = 4
 
 // oper is one operation in flight. Records are pooled; a record is owned by its pusher, then by the
@@ -166,7 +168,8 @@ func (r *recycler) swap(empty []*oper) []*oper {
 	return empty
 }
 
-// slab is the number of records that are allocated together.
+// slab is the number of records that are allocated together. BenchmarkFirst chose it: with 8, the
+// first thousand operations take 7 % longer, with 128, the first ten take 37 % longer.
 const slab = 32
 
 // record returns an unused record of e. mu is held.

@@ -146,10 +146,14 @@ const (
 	poked    // an operation became ready
 )
 
+// BenchmarkGap chose the time and the number of looks: after a pause of up to spinFor an operation
+// ends 0.7 to 1.5 µs after its push, later 13 µs, the cost of a wake-up. A longer time serves rarer
+// operations and keeps a core busy for nothing; between 10 and 1000 looks there is no difference.
+// spinTurns is no tuning: it ends the loop where the clock stands still, as it does in tests.
 const (
 	spinFor   = 200 * time.Microsecond
-	spinLooks = 100  // looks between two of the clock
-	spinTurns = 4000 // looks at the clock, in case it stands still as it does in tests
+	spinLooks = 100  // looks at the inbox between two looks at the clock
+	spinTurns = 4000 // most looks at the clock
 )
 
 // spin watches until there may be something to do, and returns false when the time is over.
